@@ -61,7 +61,6 @@ func (s *simulation) print(w io.Writer, all []chart.Replay) error {
 	row("GPU-hours", func(r *chart.Replay) string { return fmt.Sprintf("%.0f", r.Summary.GPUHours+r.Summary.RentedHours) })
 	row("  rented", func(r *chart.Replay) string { return fmt.Sprintf("%.0f", r.Summary.RentedHours) })
 	row("cost, $", func(r *chart.Replay) string { return fmt.Sprintf("%.2f", r.Summary.Cost) })
-	row("preemptions", func(r *chart.Replay) string { return strconv.Itoa(r.Summary.Preempted) })
 	row("plans", func(r *chart.Replay) string { return strconv.Itoa(r.Summary.Plans) })
 	row("a plan takes", func(r *chart.Replay) string { return r.Summary.PerPlan.Round(time.Microsecond).String() })
 	if err := t.flush(); err != nil {

@@ -58,8 +58,7 @@ type Outcome struct {
 	GPUs, CPUs int
 	Rented     bool
 	Cost       federation.Dollars // of what ran
-	Preempted  int
-	Reason     federation.Reason // why it waits still
+	Reason     federation.Reason  // why it waits still
 }
 
 // Result is a replay's.

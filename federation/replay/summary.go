@@ -25,7 +25,6 @@ type Summary struct {
 	RentedHours   float64            `json:"rented_hours"` // GPU-hours that were rented
 	Utilisation   float64            `json:"utilisation"`  // of the owned GPUs, or CPUs where there are none, while jobs came
 	Cost          federation.Dollars `json:"cost_usd"`
-	Preempted     int                `json:"preempted"`
 	Span          time.Duration      `json:"span_ns"`     // from the first submission to the last end
 	PerPlan       time.Duration      `json:"per_plan_ns"` // of this machine's time
 	Plans         int                `json:"plans"`
@@ -61,7 +60,6 @@ func (r *Result) Summary() Summary {
 	slows := map[string][]float64{}
 	for i := range r.Jobs {
 		o := &r.Jobs[i]
-		s.Preempted += o.Preempted
 		if o.End.IsZero() {
 			s.UnstartedGPUs += gpusOf(o.Job)
 			continue

@@ -1,4 +1,4 @@
-// Package chart draws replays: waits, completion, cost, utilisation, fairness and preemptions of one or several beside each other, as SVG and PNG.
+// Package chart draws replays: waits, completion, cost, utilisation and fairness of one or several beside each other, as SVG and PNG.
 package chart
 
 import (
@@ -84,7 +84,9 @@ func tile(c draw.Canvas, plots [][]*plot.Plot) {
 	canvases := plot.Align(plots, t, c)
 	for i := range plots {
 		for j, p := range plots[i] {
-			p.Draw(canvases[i][j])
+			if p != nil {
+				p.Draw(canvases[i][j])
+			}
 		}
 	}
 }
@@ -92,8 +94,8 @@ func tile(c draw.Canvas, plots [][]*plot.Plot) {
 func panels(all []Replay) ([][]*plot.Plot, error) {
 	var out [][]*plot.Plot
 	row := []*plot.Plot{}
-	for _, make := range []func([]Replay) (*plot.Plot, error){waits, completion, cost, utilisation, fairness, preempted} {
-		p, err := make(all)
+	for _, draw := range []func([]Replay) (*plot.Plot, error){waits, completion, cost, utilisation, fairness} {
+		p, err := draw(all)
 		if err != nil {
 			return nil, err
 		}
@@ -102,6 +104,9 @@ func panels(all []Replay) ([][]*plot.Plot, error) {
 		if row = append(row, p); len(row) == columns {
 			out, row = append(out, row), nil
 		}
+	}
+	if len(row) > 0 {
+		out = append(out, append(row, make([]*plot.Plot, columns-len(row))...))
 	}
 	return out, nil
 }
@@ -232,10 +237,6 @@ func number(v float64) string {
 
 func cost(all []Replay) (*plot.Plot, error) {
 	return bars(all, "Cost of what ran", "US dollars", func(r *Replay) float64 { return float64(r.Summary.Cost) })
-}
-
-func preempted(all []Replay) (*plot.Plot, error) {
-	return bars(all, "Preemptions", "runs ended for others", func(r *Replay) float64 { return float64(r.Summary.Preempted) })
 }
 
 // utilisation draws what of the owned fleet is in use over time, and how many GPUs are waited for, as means of some hundred slices.
