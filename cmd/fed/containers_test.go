@@ -12,7 +12,7 @@ import (
 // TestContainersOfSites: the options are those of sites whose machines make containers, and of no others.
 func TestContainersOfSites(t *testing.T) {
 	read := func(site string) (*SiteConfig, error) {
-		c, err := parseConfig([]byte("agents: {listen: \"127.0.0.1:0\"}\nsites: [" + site + "]"))
+		c, err := parseConfig([]byte("agents: {listen: \"127.0.0.1:0\", address: \"login1.example.org:6831\"}\nsites: [" + site + "]"))
 		if err != nil {
 			return nil, err
 		}
