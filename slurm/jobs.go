@@ -51,7 +51,10 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	mine := group(v.rows, d.ours(old), old.owner)
 	changed := old.changed(mine)
 	again := old.stale(mine, changed, report.At)
-	read, postponed := old.postpone(changed, mine, v)
+	read, postponed := changed, []number(nil)
+	if m != nil { // with no mark all is told
+		read, postponed = old.postpone(changed, mine, v)
+	}
 	read = append(read, again...)
 	records, err := d.details(ctx, read, v)
 	if err != nil {
