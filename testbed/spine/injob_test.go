@@ -11,7 +11,8 @@ import (
 )
 
 // Inside a job our commands come first, know who calls and speak of the federation: squeue, scontrol, sacct, sbatch with a dependency
-// on the job itself, scancel of another. At gamma they reach the daemon over the network.
+// on the job itself, scancel of another. At gamma they reach the daemon over the network, with a token of the job, which acts on the job itself and on
+// what it has submitted alone.
 func TestInsideAJob(t *testing.T) {
 	world.Need(t)
 	for _, site := range []string{"alpha", "gamma"} {
@@ -31,17 +32,23 @@ next=$(sbatch --parsable -o %[1]s.next --dependency=afterok:$SLURM_JOB_ID --wrap
 squeue -h -j $next -o "%%T %%r"
 scancel %[2]d && echo cancelled
 scancel %[3]d || echo refused
+own=$(sbatch --parsable -H --wrap true)
+scancel $own && echo own
 `, out, victim, other))
 			j := awaitEnd(t, id)
 			if string(j.Site) != site || j.State != federation.Completed {
 				t.Fatalf("ended as %s at %s", j.State, j.Site)
 			}
-			commands := world.Bin
-			if site == "gamma" {
-				commands = filepath.Join(world.Bin, "remote")
+			denied := func(id federation.JobID) string {
+				return fmt.Sprintf("scancel: error: Kill job error on job id %d: Access/permission denied\n", id)
 			}
-			want := fmt.Sprintf("%s/squeue\n%d outer RUNNING\nJobId=%d JobName=outer\n%s\nn1\nn2\n%d|RUNNING\nPENDING Dependency\ncancelled\n"+
-				"scancel: error: Kill job error on job id %d: Access/permission denied\nrefused\n", commands, id, id, j.Nodes, id, other)
+			commands, cancelled := world.Bin, "cancelled\n"
+			if site == "gamma" {
+				commands, cancelled = filepath.Join(world.Bin, "remote"), denied(victim)
+				login(t, "alice", "scancel", victim.String())
+			}
+			want := fmt.Sprintf("%s/squeue\n%d outer RUNNING\nJobId=%d JobName=outer\n%s\nn1\nn2\n%d|RUNNING\nPENDING Dependency\n", commands, id, id, j.Nodes, id) +
+				cancelled + denied(other) + "refused\nown\n"
 			if got := read(t, out); got != want {
 				t.Errorf("the job wrote\n%s\nwant\n%s", got, want)
 			}
@@ -49,7 +56,7 @@ scancel %[3]d || echo refused
 				t.Errorf("the job that it submitted wrote %q", got)
 			}
 			if end := awaitEnd(t, victim); end.State != federation.Cancelled {
-				t.Errorf("the job that it cancelled is %s", end.State)
+				t.Errorf("the job that was cancelled is %s", end.State)
 			}
 			login(t, "bob", "scancel", other.String())
 		})
