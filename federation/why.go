@@ -157,7 +157,7 @@ var sentences = map[Code]string{
 	WhySwitches:         "%s nodes under %s switches, the largest have %s",
 	WhyOneSwitchUp:      "%s nodes under one switch, largest leaf has %s up",
 	WhySwitchesUp:       "%s nodes under %s switches, the largest have %s up",
-	WhySegmentOdd:       "%s nodes are no multiple of --segment=%s",
+	WhySegmentOdd:       "%s nodes are not a multiple of --segment=%s",
 	WhySegments:         "%s nodes in segments of %s, its switches or blocks have room for %s segments",
 	WhySegmentsUp:       "%s nodes in segments of %s, its switches or blocks have nodes up for %s segments",
 	WhyContiguous:       "%s nodes that follow each other, it has no such row",

@@ -24,7 +24,7 @@ const (
 	slow                           = 10 * time.Second
 	slowStep                       = 10 * time.Minute // for which a site with few runs is asked at once, however slow it is: then it is slow with everything
 	firstRest, longestRest         = 30 * time.Second, 15 * time.Minute
-	mostTooLong                    = 3 // answers for the least time that were too long, one after the other: that is no matter of time
+	mostTooLong                    = 3 // answers for the least time that were too long, one after the other: asking for less time would not help
 )
 
 // errResting: a site is left alone for a while, since it did not answer.

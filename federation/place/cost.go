@@ -257,7 +257,7 @@ func (c *candidate) setWait(o *federation.Offer, at *moment, w *World) {
 	}
 }
 
-// urgencyDetail is "; QOS urgent: 3 x", where waiting has not the usual price.
+// urgencyDetail is "; QOS urgent: 3 x", where waiting does not have the usual price.
 func (c *candidate) urgencyDetail() string {
 	if c.parts != nil || c.urgency == 1 {
 		return ""

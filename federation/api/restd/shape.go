@@ -143,7 +143,7 @@ func (a answers) read(lines []string) error {
 	}
 	for name, other := range same {
 		if a[name] = a[other]; a[name] == nil {
-			return fmt.Errorf("%s is like %s, which there is not", name, other)
+			return fmt.Errorf("%s is like %s, which does not exist", name, other)
 		}
 	}
 	return nil
