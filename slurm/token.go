@@ -80,7 +80,9 @@ func (t *tokens) get(now time.Time) (user, token string, err error) {
 	}
 	if changed {
 		if err := t.take(string(content), now); err != nil {
-			return "", "", err
+			if t.stamp = ""; t.token == "" { // else, as above
+				return "", "", err
+			}
 		}
 	}
 	return t.user, t.token, nil
@@ -105,6 +107,9 @@ func (t *tokens) read() (content []byte, changed bool, err error) {
 		return nil, false, fmt.Errorf("%w: %v", federation.ErrDenied, err)
 	}
 	if len(content) == 0 {
+		if t.token != "" { // it is being written: what was there counts until it has been
+			return nil, false, nil
+		}
 		return nil, false, fmt.Errorf("%w: %s is empty", federation.ErrDenied, path)
 	}
 	t.stamp = stamp

@@ -79,6 +79,14 @@ func TestTokenFile(t *testing.T) {
 		t.Errorf("%s %q, %v", user, got, err)
 	}
 	next := sign([]byte("longer key"), "carol", time.Unix(3, 0), time.Unix(40000, 0))
+	for _, half := range []string{"", next[:20]} {
+		if err := os.WriteFile(path, []byte(half), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, got, err := src.get(time.Now()); err != nil || got != token {
+			t.Errorf("while %q is being written: %q, %v", half, got, err)
+		}
+	}
 	if err := os.WriteFile(path, []byte(next), 0o600); err != nil {
 		t.Fatal(err)
 	}
