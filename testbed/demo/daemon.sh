@@ -67,7 +67,7 @@ configure() {
 	cat <<T
   - name: local
     kind: local
-    local: {nodes: 4, cpus: 4, mem_mib: 8000, price: 0.05}
+    local: {nodes: 4, cpus: 4, mem_mib: 8000, price: 0.01}
   - name: aws
     kind: aws
     aws: {region: us-east-2, endpoint: "$(sed -n 's/^endpoint: //p' "$cloud/log")", credentials_file: $cloud/credentials, types: [g6.xlarge, g6.2xlarge], boot: 5s}
