@@ -48,7 +48,14 @@ type Config struct {
 // Runner makes reports when they are due.
 type Runner struct {
 	Config
-	mu sync.Mutex // one delivery at a time
+	mu   sync.Mutex         // one delivery at a time
+	done map[delivery]State // delivered, and not written down: the store did not take it
+}
+
+// delivery is a moment of a report's schedule.
+type delivery struct {
+	owner, name string
+	made, due   int64
 }
 
 // New makes a Runner.
@@ -56,7 +63,7 @@ func New(c Config) *Runner {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Runner{Config: c}
+	return &Runner{Config: c, done: map[delivery]State{}}
 }
 
 const (
@@ -95,20 +102,27 @@ func (r *Runner) Once(ctx context.Context) error {
 		if !due.After(s.For) || s.Tries > 0 && now.Sub(s.Tried) < min(mostWait, time.Minute<<min(s.Tries, 10)) {
 			continue
 		}
-		where, err := r.deliver(ctx, &s.Definition, due, "")
-		if ctx.Err() != nil {
-			return nil
-		}
-		next := State{For: due, Sent: now, Where: where}
-		if err != nil {
-			r.Logger.Warn("saved report not delivered", "report", s.Name, "user", s.Owner, "err", err)
-			next = s.State
-			next.Tried, next.Error = now, err.Error()
-			next.Tries++
+		key := delivery{s.Owner, s.Name, s.Made.UnixNano(), due.Unix()}
+		next, delivered := r.done[key]
+		if !delivered {
+			where, err := r.deliver(ctx, &s.Definition, due, "")
+			if ctx.Err() != nil {
+				return nil
+			}
+			next = State{For: due, Sent: now, Where: where}
+			if err != nil {
+				r.Logger.Warn("saved report not delivered", "report", s.Name, "user", s.Owner, "err", err)
+				next = s.State
+				next.Tried, next.Error = now, err.Error()
+				next.Tries++
+			} else {
+				r.done[key] = next // a store that takes nothing for an hour is no reason for a mail every look
+			}
 		}
 		if err := r.Store.SetReportState(ctx, &s.Definition, next); err != nil {
 			return err
 		}
+		delete(r.done, key)
 	}
 	return nil
 }

@@ -181,6 +181,32 @@ func TestMailServerIsDown(t *testing.T) {
 	}
 }
 
+// deaf is a store that writes nothing.
+type deaf struct{ reports.Store }
+
+func (deaf) SetReportState(context.Context, *reports.Definition, reports.State) error {
+	return errors.New("disk full")
+}
+
+// What was sent is not sent again because the store cannot be told.
+func TestStoreTakesNothing(t *testing.T) {
+	w := start(t)
+	w.save(weekly)
+	w.now = at("2026-11-30 06:00")
+	r := w.runner()
+	r.Store = deaf{w.store}
+	for range 100 {
+		if err := r.Once(t.Context()); err == nil {
+			t.Fatal("the store takes nothing, and nobody noticed")
+		}
+		w.now = w.now.Add(20 * time.Second)
+	}
+	r.Store = w.store
+	if s := w.once(r); len(w.mail.sent) != 1 || s.Where != "ann@example.org" {
+		t.Errorf("%d mails; %+v", len(w.mail.sent), s.State)
+	}
+}
+
 // A daemon that is killed after the mail server has taken a report, and before that is written down, sends it again under the same ID; a file is one file.
 func TestKilledWhileSending(t *testing.T) {
 	w := start(t)
