@@ -113,7 +113,7 @@ func Restore(ctx context.Context, copied, path string) (kept string, err error) 
 		return "", openError(copied, err)
 	}
 	defer conn.Close()
-	fresh := path + ".restored"
+	fresh := path + restored
 	if err := copyTo(ctx, conn, fresh); err != nil {
 		return "", err
 	}
@@ -133,6 +133,18 @@ func Restore(ctx context.Context, copied, path string) (kept string, err error) 
 		return "", err
 	}
 	return kept, syncDir(filepath.Dir(path))
+}
+
+// restored ends the name of what is to take a store's place, as long as it has not.
+const restored = ".restored"
+
+// restoredWhole refuses a store into which a restore was cut off: what was there may have been put aside already, and an empty store would give all IDs again.
+func restoredWhole(path string) error {
+	fresh := path + restored
+	if _, err := os.Lstat(fresh); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("store %s: a restore was cut off: run fed store restore again. If you want what was there before, see that %s is it, and remove %s", path, path, fresh)
 }
 
 func exists(path string) error {

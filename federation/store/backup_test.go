@@ -61,6 +61,12 @@ func TestBackupAndRestore(t *testing.T) {
 	if err := os.WriteFile(path+"-wal", []byte("what SQLite would take for the new file's"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(path+".restored", []byte("as far as a restore came"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(ctx, store.Config{Path: path}); err == nil || !strings.Contains(err.Error(), "run fed store restore again") {
+		t.Errorf("after a restore that was cut off: %v", err)
+	}
 	kept, err := store.Restore(ctx, copied, path)
 	if err != nil {
 		t.Fatal(err)

@@ -113,6 +113,9 @@ func (s *Store) open(ctx context.Context, c Config) error {
 		return err
 	}
 	s.closers = append([]io.Closer{lock}, s.closers...)
+	if err := restoredWhole(c.Path); err != nil {
+		return err
+	}
 
 	db := sqliteWriter(c.Path, c.Volatile)
 	s.closers = append([]io.Closer{db}, s.closers...)
