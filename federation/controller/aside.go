@@ -151,7 +151,7 @@ func (c *Controller) reload(ctx context.Context) error {
 	s := c.shared
 	s.sites, s.byName = nil, map[federation.SiteName]*site{}
 	s.jobs, s.ended = map[federation.JobID]*job{}, map[federation.JobID]*job{}
-	s.batch, s.planDirty, s.lastRead, s.upkeep = newPendingBatch(), true, time.Time{}, upkeep{}
+	s.batch, s.planDirty, s.lastRead, s.upkeep, s.seizing = newPendingBatch(), true, time.Time{}, upkeep{}, newSeizing()
 	c.queue = newQueue(s)
 	c.clock, c.nextPlan = time.Time{}, time.Time{}
 	c.join()

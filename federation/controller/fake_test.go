@@ -25,6 +25,7 @@ type fakeSite struct {
 	jobs  map[federation.JobID]*federation.SiteJob // in the controller's memory
 	books map[federation.JobID]*federation.SiteJob // accounting
 
+	shows     bool            // what runs, as holding all GPUs of n1
 	down      map[string]bool // nodes
 	fail      error           // what every call fails with
 	refuses   error           // what Submit fails with
@@ -53,6 +54,12 @@ func (f *fakeSite) Observe(context.Context) (*federation.Observation, error) {
 		}
 	}
 	o.Partitions = []federation.Partition{p}
+	for id, j := range f.jobs {
+		if f.shows && j.State == federation.Running {
+			o.Running = append(o.Running, federation.RunningJob{Job: id, End: j.Start.Add(time.Hour), Nodes: []string{"n1"}, CPUs: 1, GRES: []federation.GRES{{Name: "gpu", Type: "h100", Used: 4}}})
+			o.Nodes[0].GRES[0].Used += 4
+		}
+	}
 	return o, nil
 }
 

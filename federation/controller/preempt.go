@@ -14,16 +14,27 @@ import (
 // before anything is done to them, and is decided once: that job waits at the one site, and the site itself gives it the nodes when they are free. What is done
 // follows from the attempt alone. So a new daemon goes on where the last one stopped: who has made room has another run by then, or none.
 //
-// A victim gets its own --signal, or TERM, and is requeued or cancelled when its grace is over. It is spared if the other job has started, was cancelled or moved.
+// A victim gets its own --signal, or TERM, and is requeued or cancelled when its grace is over. It is spared if the other job has started, was cancelled or
+// moved: one that runs on after its grace is no victim any more, and what becomes of it then is its own.
 type preempts struct {
 	*shared
-	next time.Time
+	next   time.Time
+	looked bool // for those that an earlier daemon has left marked
 }
 
-// seizing is what is under way: the jobs that others make room for, and what those were told.
+// seizing is what is under way: the attempts that others make room for, by key, and what those were told.
 type seizing struct {
-	jobs map[federation.JobID]*job
+	by   map[string]*seizure
 	told map[federation.JobID]time.Time // victims that have got their signal, or were asked to end, and until when nothing more is done
+}
+
+// seizure is one attempt that others make room for.
+type seizure struct {
+	job  *job // nil: it is not known any more
+	key  string
+	site federation.SiteName
+	*federation.Preemption
+	over time.Time // since when nobody need make room; zero: they have to
 }
 
 const (
@@ -34,26 +45,39 @@ const (
 )
 
 func newSeizing() seizing {
-	return seizing{map[federation.JobID]*job{}, map[federation.JobID]time.Time{}}
+	return seizing{map[string]*seizure{}, map[federation.JobID]time.Time{}}
 }
 
 // note remembers that others make room for a job.
 func (c *shared) notePreemption(j *job) {
 	if p := j.att.Decision.Preempt; p != nil && p.By != federation.PreemptBySite && !j.att.State.Final() {
-		c.seizing.jobs[j.ID] = j
+		c.seizing.by[j.att.Key] = &seizure{job: j, key: j.att.Key, site: j.att.Site, Preemption: p}
 	}
+}
+
+// stands reports whether the attempt of a seizure goes on.
+func (z *seizure) stands(c *shared) bool {
+	return z.job != nil && c.jobs[z.job.ID] == z.job && z.job.live() && z.job.att.Key == z.key
+}
+
+// of is what a seizure wants of the run of a job that is under way; nil: nothing.
+func (z *seizure) of(j *job) *federation.Victim {
+	if z.site != j.att.Site {
+		return nil
+	}
+	for i := range z.Victims {
+		if v := &z.Victims[i]; v.Job == j.ID && v.Restarts == j.Restarts {
+			return v
+		}
+	}
+	return nil
 }
 
 // victim is what was decided of a job that has to make room; nil if it need not.
 func (c *shared) victim(of *job) *federation.Victim {
-	for _, j := range c.seizing.jobs {
-		if !j.live() || j.att.Decision.Preempt == nil || j.att.Site != of.att.Site {
-			continue
-		}
-		for i := range j.att.Decision.Preempt.Victims {
-			if v := &j.att.Decision.Preempt.Victims[i]; v.Job == of.ID && v.Restarts == of.Restarts {
-				return v
-			}
+	for _, z := range c.seizing.by {
+		if v := z.of(of); v != nil {
+			return v
 		}
 	}
 	return nil
@@ -89,27 +113,32 @@ func (c *shared) endedAsVictim(j *job, state federation.State) federation.State 
 // reconcile goes on with what has been decided.
 func (c *preempts) reconcile() {
 	now := c.now()
-	if len(c.seizing.jobs) == 0 || now.Before(c.next) {
+	if !c.looked {
+		c.looked = true
+		c.findMarked(now)
+	}
+	if len(c.seizing.by) == 0 || now.Before(c.next) {
 		return
 	}
 	c.next = now.Add(preemptEach)
-	for _, id := range slices.Sorted(maps.Keys(c.seizing.jobs)) {
-		j := c.seizing.jobs[id]
-		started := c.jobs[id] == j && j.live() && j.att.State == federation.AttemptStarted
-		if c.jobs[id] != j || !j.live() || j.att.Decision.Preempt == nil || started && now.Sub(j.att.Started) > preemptAgain {
-			delete(c.seizing.jobs, id)
-			continue
-		}
-		if started { // its victims' ends may be seen later than its start
-			continue
-		}
-		// Nothing is done before the site has the job: it may refuse it.
-		if j.Cancel || j.att.State != federation.AttemptSubmitted || c.byName[j.att.Site] == nil {
-			continue
-		}
-		p := j.att.Decision.Preempt
-		for i := range p.Victims {
-			c.makeRoom(j, p, &p.Victims[i], now)
+	for _, key := range slices.Sorted(maps.Keys(c.seizing.by)) {
+		z := c.seizing.by[key]
+		j, stands := z.job, z.stands(c.shared)
+		started := stands && j.att.State == federation.AttemptStarted
+		switch {
+		case !stands || started && now.Sub(j.att.Started) > preemptAgain:
+			if z.over.IsZero() {
+				z.over = now
+			}
+			if c.spare(z) {
+				delete(c.seizing.by, key)
+			}
+		case started: // its victims' ends may be seen later than its start
+		case j.Cancel || j.att.State != federation.AttemptSubmitted || c.byName[j.att.Site] == nil: // nothing is done before the site has the job: it may refuse it
+		default:
+			for i := range z.Victims {
+				c.makeRoom(j, z.Preemption, &z.Victims[i], now)
+			}
 		}
 	}
 	for id, until := range c.seizing.told {
@@ -119,9 +148,65 @@ func (c *preempts) reconcile() {
 	}
 }
 
+// spare has those who need not make room any more, and run on, be victims no longer. It reports whether none is left. Until its grace is over, and the site was
+// polled since, a job may have ended because of its signal.
+func (c *preempts) spare(z *seizure) (done bool) {
+	done = true
+	for i := range z.Victims {
+		j := c.jobs[z.Victims[i].Job]
+		if j == nil || !j.live() || !j.isVictim() || z.of(j) == nil || c.wanted(j) {
+			continue
+		}
+		s, until := c.byName[z.site], c.seizing.told[j.ID]
+		if until.Before(z.over) {
+			until = z.over
+		}
+		if s == nil || !s.polled.After(until) || j.State == federation.Completing || j.Cancel {
+			done = false
+			continue
+		}
+		delete(c.seizing.told, j.ID)
+		j.att.Class, j.att.Code = federation.ClassNone, ""
+		c.batch.attempt(j.att)
+		c.event(j, "need not make room any more")
+	}
+	return done
+}
+
+// wanted reports whether somebody needs the room of a job still.
+func (c *preempts) wanted(j *job) bool {
+	for _, z := range c.seizing.by {
+		if z.over.IsZero() && z.of(j) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// findMarked looks for jobs that an earlier daemon has told to make room, for others that are not there any more. When their grace ends is not known:
+// it counts from now.
+func (c *preempts) findMarked(now time.Time) {
+	for _, s := range c.sites {
+		for _, j := range s.jobs {
+			if !j.live() || !j.isVictim() || c.victim(j) != nil {
+				continue
+			}
+			z := &seizure{key: j.att.Key, site: s.Name, over: now, Preemption: &federation.Preemption{Victims: []federation.Victim{{Job: j.ID, Restarts: j.Restarts}}}}
+			if c.cfg.Quota != nil {
+				if rules := c.cfg.Quota.Preempting(); rules != nil {
+					q := rules.QOS[rules.Of(&j.Job)]
+					z.Victims[0].Mode, z.Victims[0].Grace = q.Mode, q.Grace
+				}
+			}
+			c.seizing.told[j.ID] = now.Add(z.Victims[0].Grace)
+			c.seizing.by[z.key] = z
+		}
+	}
+}
+
 // due is when a victim's grace is over.
 func (c *preempts) due(sooner func(time.Time)) {
-	if len(c.seizing.jobs) > 0 {
+	if len(c.seizing.by) > 0 {
 		sooner(c.next)
 	}
 }

@@ -1,0 +1,108 @@
+package controller
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/accounts"
+	"fsub/sbatch"
+)
+
+// seized is a bench where a job of QOS low, whose grace is half a minute, runs on the only node, and was told to make room for one of QOS high.
+func seized(t *testing.T, mode string) (b *bench, tree limits, victim, other federation.JobID) {
+	t.Helper()
+	b = newBench(t)
+	empty, _ := accounts.New(nil)
+	full, _, err := empty.Apply([]accounts.Edit{
+		{Op: accounts.Add, Key: accounts.QOSKey("low"), Set: map[string]string{"PreemptMode": mode, "GraceTime": "30"}},
+		{Op: accounts.Add, Key: accounts.QOSKey("high"), Set: map[string]string{"Preempt": "low", "Priority": "100"}},
+	}, accounts.Editor{Operator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree = limits{full}
+	b.cheap.nodes, b.dear.nodes, b.dear.state, b.cheap.shows = 1, 1, "DOWN", true
+	b.limited(tree)
+	b.rounds(3)
+	victim = b.submit(func(s *sbatch.Spec) { s.GPUsPerNode, s.QOS = "4", "low" })
+	b.wait(2 * time.Second)
+	b.cheap.start(victim)
+	b.wait(5 * time.Second)
+	other = b.submit(func(s *sbatch.Spec) { s.GPUsPerNode, s.QOS = "4", "high" })
+	b.wait(5 * time.Second)
+	if a := b.attempts(victim); a[0].Class != federation.ClassPreempt || len(b.cheap.signals) != 1 {
+		t.Fatalf("job %d was not told to make room: %+v, signals %v", victim, a, b.cheap.signals)
+	}
+	return b, tree, victim, other
+}
+
+// Who runs on because nobody needs its room any more fails as any other job does, with the next daemon too.
+func TestSparedVictimIsNoVictim(t *testing.T) {
+	for _, restart := range []string{"never", "before", "after"} {
+		t.Run(restart, func(t *testing.T) {
+			b, tree, victim, other := seized(t, "requeue")
+			if restart == "before" {
+				b.limited(tree)
+				b.wait(time.Second)
+			}
+			b.request(federation.Request{Job: other, Kind: federation.RequestCancel, UID: 7001})
+			b.rounds(2)
+			if restart == "after" { // it knows nothing of the other job
+				b.wait(2 * time.Second)
+				b.limited(tree)
+			}
+			b.wait(time.Minute)
+			if a := b.attempts(victim); a[0].Class != federation.ClassNone || a[0].Code != "" || a[0].State != federation.AttemptStarted {
+				t.Errorf("spared, its attempt is %+v", a[0])
+			}
+			b.cheap.end(victim, federation.Failed)
+			b.wait(2 * time.Second)
+			b.want(victim, federation.Failed, "", "cheap")
+		})
+	}
+}
+
+// Its end because of the signal is a preemption, even if nobody needs its room any more by then.
+func TestSparedVictimEndsOfItsSignal(t *testing.T) {
+	for mode, state := range map[string]federation.State{"requeue": federation.Pending, "cancel": federation.Preempted} {
+		for _, restart := range []bool{false, true} {
+			t.Run(fmt.Sprint(mode, restart), func(t *testing.T) {
+				b, tree, victim, other := seized(t, mode)
+				b.request(federation.Request{Job: other, Kind: federation.RequestCancel, UID: 7001})
+				b.wait(2 * time.Second)
+				if restart {
+					b.limited(tree)
+				}
+				b.wait(10 * time.Second)
+				b.cheap.state = "DOWN"
+				b.cheap.end(victim, federation.Failed)
+				b.wait(5 * time.Second)
+				if j, a := b.job(victim), b.attempts(victim); j.State != state || a[0].Final != federation.Preempted {
+					t.Errorf("job %s, attempt %+v", j.State, a[0])
+				}
+			})
+		}
+	}
+}
+
+// One whose grace is over is requeued; its next run is no victim's.
+func TestVictimIsRequeued(t *testing.T) {
+	b, _, victim, other := seized(t, "requeue")
+	b.wait(40 * time.Second)
+	b.cheap.start(other)
+	b.wait(5 * time.Second)
+	b.want(other, federation.Running, "", "cheap")
+	if j := b.job(victim); j.State != federation.Pending || j.Restarts != 1 {
+		t.Fatalf("the victim is %s after %d restarts", j.State, j.Restarts)
+	}
+	b.cheap.end(other, federation.Completed)
+	delete(b.cheap.jobs, victim)
+	b.wait(2 * time.Minute)
+	b.cheap.start(victim)
+	b.wait(2 * time.Second)
+	b.cheap.end(victim, federation.Failed)
+	b.wait(2 * time.Second)
+	b.want(victim, federation.Failed, "", "cheap")
+}
