@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"fsub/accounting"
@@ -30,41 +31,48 @@ var (
 // namedFor is how long a site of 22.05 that has too many waiting jobs is asked by states only.
 const namedFor = time.Hour
 
+// books tells what jobs came to, from what slurmdbd has recorded of them: ours, and those that users have submitted to the site directly.
+type books struct {
+	*site
+	records *records
+	named   atomic.Int64 // until when accounts of 22.05 are asked for by states only, in Unix seconds
+}
+
 // Accounts implements [federation.Accountant] with one call to slurmdbd. It names the states that a row ends in: slurmdbd then looks for ends in the window
 // only. Without states it would give everything that waits and runs too, in each answer. The API of 22.05 cannot name REQUEUED, so there it does, until such
 // an answer is too long: then rows of 22.05 that were requeued are missed rather than slurmrestd filled.
-func (d *Driver) Accounts(ctx context.Context, from, until time.Time, steps bool) ([]federation.SiteRun, error) {
-	tr, err := d.accountsAPI(ctx)
+func (b *books) Accounts(ctx context.Context, from, until time.Time, steps bool) ([]federation.SiteRun, error) {
+	tr, err := b.accountsAPI(ctx)
 	if err != nil {
 		return nil, err
 	}
 	states := endedStates
 	switch {
-	case tr.old && (steps || d.c.now().Unix() < d.named.Load()):
+	case tr.old && (steps || b.c.now().Unix() < b.named.Load()):
 		states = endedOld
 	case tr.old:
 		states = nil
 	}
-	runs, err := d.accounts(ctx, from, until, states, steps)
+	runs, err := b.accounts(ctx, from, until, states, steps)
 	if states == nil && errors.Is(err, federation.ErrTooLong) {
-		d.named.Store(d.c.now().Add(namedFor).Unix())
-		runs, err = d.accounts(ctx, from, until, endedOld, steps)
+		b.named.Store(b.c.now().Add(namedFor).Unix())
+		runs, err = b.accounts(ctx, from, until, endedOld, steps)
 	}
 	return slices.DeleteFunc(runs, func(r federation.SiteRun) bool { return r.Live || r.End < from.Unix() || r.End > until.Unix() }), err
 }
 
 // Live implements [federation.Accountant] with one call to slurmdbd.
-func (d *Driver) Live(ctx context.Context) ([]federation.SiteRun, error) {
-	now := d.c.now()
-	runs, err := d.accounts(ctx, now.Add(-time.Second), now, liveStates, false)
+func (b *books) Live(ctx context.Context) ([]federation.SiteRun, error) {
+	now := b.c.now()
+	runs, err := b.accounts(ctx, now.Add(-time.Second), now, liveStates, false)
 	return slices.DeleteFunc(runs, func(r federation.SiteRun) bool { return !r.Live }), err
 }
 
-func (d *Driver) accountsAPI(ctx context.Context) (*translation, error) {
-	if d.cfg.NoAssociations {
-		return nil, fmt.Errorf("%w: site %s is configured to be without accounts", federation.ErrInvalid, d.cfg.Name)
+func (b *books) accountsAPI(ctx context.Context) (*translation, error) {
+	if b.cfg.NoAssociations {
+		return nil, fmt.Errorf("%w: site %s is configured to be without accounts", federation.ErrInvalid, b.cfg.Name)
 	}
-	tr, err := d.c.negotiated(ctx)
+	tr, err := b.c.negotiated(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("accounts: %w", err)
 	}
@@ -73,12 +81,12 @@ func (d *Driver) accountsAPI(ctx context.Context) (*translation, error) {
 
 // accounts reads rows, all of them where no states are named. Their steps would be most of the answer. With any flag, slurmrestd of 24.11 and later leaves out
 // the rows of runs that were requeued, and cuts times to the window, unless two more flags tell it otherwise.
-func (d *Driver) accounts(ctx context.Context, from, until time.Time, states []string, steps bool) ([]federation.SiteRun, error) {
-	tr, err := d.accountsAPI(ctx)
+func (b *books) accounts(ctx context.Context, from, until time.Time, states []string, steps bool) ([]federation.SiteRun, error) {
+	tr, err := b.accountsAPI(ctx)
 	if err != nil {
 		return nil, err
 	}
-	asked := d.c.now()
+	asked := b.c.now()
 	q := url.Values{"start_time": {"uts" + strconv.FormatInt(max(0, from.Unix()), 10)}, "end_time": {"uts" + strconv.FormatInt(until.Unix(), 10)}}
 	if !steps {
 		q.Set("skip_steps", "true")
@@ -91,11 +99,11 @@ func (d *Driver) accounts(ctx context.Context, from, until time.Time, states []s
 		q.Set("state", strings.Join(states, ","))
 	}
 	var a wire.DBJobsResponse
-	if err := d.c.do(ctx, request{op: "accounts", method: http.MethodGet, db: true, path: wire.PathDBJobs, query: q, most: mostAccounts}, &a); err != nil {
+	if err := b.c.do(ctx, request{op: "accounts", method: http.MethodGet, db: true, path: wire.PathDBJobs, query: q, most: mostAccounts}, &a); err != nil {
 		return nil, err
 	}
 	if len(a.Errors) > 0 {
-		return nil, fmt.Errorf("site %s: accounts: %w", d.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
+		return nil, fmt.Errorf("site %s: accounts: %w", b.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
 	}
 	cluster := a.Meta.Slurm.Cluster
 	tres := map[string]string{}
@@ -105,13 +113,13 @@ func (d *Driver) accounts(ctx context.Context, from, until time.Time, states []s
 		if cluster != "" && r.Cluster != "" && r.Cluster != cluster || r.Time.Start <= 0 || len(r.TRES.Allocated) == 0 {
 			continue // of another cluster; or it held nothing
 		}
-		out = append(out, d.runOf(r, asked, tres))
+		out = append(out, b.runOf(r, asked, tres))
 	}
 	return out, nil
 }
 
 // runOf reads a row. shared are the texts of TRES read so far: most rows hold what others do.
-func (d *Driver) runOf(r *wire.DBJob, asked time.Time, shared map[string]string) federation.SiteRun {
+func (b *books) runOf(r *wire.DBJob, asked time.Time, shared map[string]string) federation.SiteRun {
 	run := federation.SiteRun{Association: r.Association.ID}
 	e := &run.Entry
 	e.Source, e.ReadAt, e.Number = ledger.FromSite, asked.UnixMilli(), r.JobID
@@ -145,18 +153,18 @@ func (d *Driver) runOf(r *wire.DBJob, asked time.Time, shared map[string]string)
 		e.CPUUsed, e.GPUUsed = r.Time.Total.Seconds, gpuUse(r.Steps)
 	}
 	e.Fate = ledger.FateOf(e.State, ledger.GPUs(held), e.GPUUsed)
-	e.ID = d.idOf(r)
+	e.ID = b.idOf(r)
 	e.Group = ledger.Group{Site: e.Site, Account: r.Account, User: cmp.Or(r.Association.User, r.User), QOS: r.QOS, Partition: r.Partition, GPU: ledger.GPUType(held), Name: ledger.FoldName(r.Name)}
 	return run
 }
 
 // idOf is the name of a row's run in the books.
-func (d *Driver) idOf(r *wire.DBJob) ledger.ID {
-	id := ledger.ID{Site: string(d.cfg.Name), Kind: ledger.OwnJob, Task: r.Array.TaskID.Or(0), At: r.Time.Start}
+func (b *books) idOf(r *wire.DBJob) ledger.ID {
+	id := ledger.ID{Site: string(b.cfg.Name), Kind: ledger.OwnJob, Task: r.Array.TaskID.Or(0), At: r.Time.Start}
 	head := cmp.Or(r.Array.JobID, r.JobID)
-	n, keyed := d.nameInRecord(r)
+	n, keyed := b.records.nameInRecord(r)
 	switch {
-	case d.cfg.ours(head):
+	case b.cfg.ours(head):
 		id.Job = head
 	case keyed:
 		id.Job = int64(n.job)

@@ -21,14 +21,14 @@ var _ federation.AccountKeeper = (*Driver)(nil)
 // ReadAccounts implements [federation.AccountKeeper]: by sacctmgr where it is configured, else by slurmrestd, which is asked for accounts, users and
 // shares only.
 func (d *Driver) ReadAccounts(ctx context.Context) (*accounts.Import, error) {
-	at := &accounts.Import{Cluster: d.clusterName(ctx), Limits: len(d.cfg.AccountCommand) > 0}
+	at := &accounts.Import{Cluster: d.queue.clusterName(ctx), Limits: len(d.cfg.AccountCommand) > 0}
 	if at.Cluster == "" && at.Limits {
 		return nil, fmt.Errorf("site %s: %w: it does not tell the name of its cluster", d.cfg.Name, federation.ErrUnavailable)
 	}
 	if at.Limits {
 		return at, d.askSacctmgr(ctx, at)
 	}
-	known, err := d.readAssociations(ctx)
+	known, err := d.members.readAssociations(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"fsub/federation"
@@ -21,20 +22,30 @@ type associations struct {
 
 const associationsAge = time.Minute
 
+// members knows who may run at the site, and what licenses there are. It asks once a minute.
+type members struct {
+	*site
+	queue *queue
+
+	mu       sync.Mutex
+	assocs   associations
+	licenses licenses
+}
+
 // associationsNow returns who may run at the site, nil for everybody. Without slurmdbd there are
 // none. If slurmdbd does not answer, the old ones stay in force; where there are no old ones slurmctld, which has a copy of its own, judges.
-func (d *Driver) associationsNow(ctx context.Context) (associations, error) {
-	if d.cfg.NoAssociations {
+func (m *members) associationsNow(ctx context.Context) (associations, error) {
+	if m.cfg.NoAssociations {
 		return associations{}, nil
 	}
-	now := d.c.now()
-	d.mu.Lock()
-	have := d.assocs
-	d.mu.Unlock()
-	if !have.read.IsZero() && now.Sub(have.read) < associationsAge && have.down == "" && !d.c.noAccounting.Load() {
+	now := m.c.now()
+	m.mu.Lock()
+	have := m.assocs
+	m.mu.Unlock()
+	if !have.read.IsZero() && now.Sub(have.read) < associationsAge && have.down == "" && !m.c.noAccounting.Load() {
 		return have, nil
 	}
-	fresh, err := d.readAssociations(ctx)
+	fresh, err := m.readAssociations(ctx)
 	if errors.Is(err, errNoEndpoint) {
 		fresh, err = associations{}, nil
 	}
@@ -47,39 +58,39 @@ func (d *Driver) associationsNow(ctx context.Context) (associations, error) {
 			since = fmt.Sprintf("since %s; its associations of then are used", have.read.UTC().Format(time.RFC3339))
 		}
 		have.down = fmt.Sprintf("slurmdbd has not answered %s: %v", since, err)
-		d.mu.Lock()
-		d.assocs.down = have.down
-		d.mu.Unlock()
+		m.mu.Lock()
+		m.assocs.down = have.down
+		m.mu.Unlock()
 		return have, nil
 	}
 	fresh.read = now
-	d.mu.Lock()
-	d.assocs = fresh
-	d.mu.Unlock()
+	m.mu.Lock()
+	m.assocs = fresh
+	m.mu.Unlock()
 	return fresh, nil
 }
 
 // accountingAnswers asks slurmdbd for proof that it answers. The next look reads the associations anew if it does not.
-func (d *Driver) accountingAnswers(ctx context.Context) bool {
+func (m *members) accountingAnswers(ctx context.Context) bool {
 	var a wire.WCKeysResponse
-	err := d.c.do(ctx, request{op: "tres", method: http.MethodGet, db: true, path: wire.PathDBTRES}, &a)
+	err := m.c.do(ctx, request{op: "tres", method: http.MethodGet, db: true, path: wire.PathDBTRES}, &a)
 	answers := err == nil && len(a.Errors) == 0 || errors.Is(err, errNoEndpoint)
-	d.c.noAccounting.Store(!answers)
+	m.c.noAccounting.Store(!answers)
 	return answers
 }
 
-func (d *Driver) readAssociations(ctx context.Context) (associations, error) {
+func (m *members) readAssociations(ctx context.Context) (associations, error) {
 	var a wire.AssociationsResponse
 	r := request{op: "associations", method: http.MethodGet, db: true, path: wire.PathDBAssociations}
-	if err := d.c.do(ctx, r, &a); err != nil {
+	if err := m.c.do(ctx, r, &a); err != nil {
 		return associations{}, err
 	}
 	if len(a.Errors) > 0 {
-		return associations{}, fmt.Errorf("site %s: associations: %w", d.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
+		return associations{}, fmt.Errorf("site %s: associations: %w", m.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
 	}
 	cluster := a.Meta.Slurm.Cluster
 	if cluster == "" { // Slurm older than 23.11 does not say which it is
-		cluster = d.clusterName(ctx)
+		cluster = m.queue.clusterName(ctx)
 	}
 	out := associations{list: federation.Associations{}}
 	for _, x := range a.Associations {

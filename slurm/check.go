@@ -196,7 +196,7 @@ func (k *checks) clock(ctx context.Context) {
 }
 
 func (k *checks) jobIDs(ctx context.Context) {
-	st, err := k.d.probe(ctx)
+	st, err := k.d.rights.probe(ctx)
 	switch {
 	case err != nil:
 		k.add("job IDs", federation.CheckFailed, "use a token of SlurmUser, or mode: mapped", "%v", err)
@@ -218,7 +218,7 @@ func (k *checks) nodeUpdates(ctx context.Context) {
 		return
 	}
 	if err == nil {
-		err = k.d.updateNodesAtOnce(ctx, []string{name}, health.Undrain, "")
+		err = k.d.nodes.updateNodesAtOnce(ctx, []string{name}, health.Undrain, "")
 	}
 	switch {
 	case errors.Is(err, federation.ErrNotFound) || err == nil:

@@ -4,42 +4,44 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 
 	"fsub/federation"
+	"fsub/slurm/wire"
 )
 
 // Driver is one Slurm cluster. Where the token may choose job IDs it is pinned: its jobs run under their federated IDs. Else it is
 // mapped; see mapped.go. It is safe for concurrent use, and keeps nothing that it could not ask the site for again.
+//
+// It is made of parts, each of which keeps what it remembers of the site to itself.
 type Driver struct {
-	cfg Config
-	c   *client
-	log *slog.Logger
+	*site
+	*actor           // changes jobs: Cancel, Signal, Hold, Release, and what else it can
+	rights  *rights  // what the token may do
+	queue   *queue   // the jobs that slurmctld holds
+	records *records // the jobs that slurmdbd has recorded
+	books   *books   // what they came to
+	holders *holders // who holds nodes, and who waits for some
+	members *members // who may run, and the licenses
+	nodes   *nodes   // lists nodes, drains and reboots them
+	parts   list[wire.Partition, federation.Partition]
+	resvs   list[wire.Reservation, federation.Reservation]
+	wiring  *wiring
+	unsure  doubts // submissions to a mapped site that had no response
+}
 
-	lists    lists
-	mu       sync.Mutex
-	stands   standing     // what the token may do, once the site was asked
-	jobs     recentJobs   // of a site without /jobs/state/: the last answer about all jobs
-	cluster  string       // the site's name for itself, where not every answer tells it
-	unsure   doubts       // submissions to a mapped site that had no response
-	licenses licenses     // cached too
-	assocs   associations // cached: slurmdbd need not be asked at every look
-	running  runningJobs  // cached details of the jobs that hold nodes
-	begun    begun        // those whose details were left to a later look
-	waiting  waitingJobs  // and of those that wait
-	boot     int64        // when the controller of a mapped site began to count, as that cache has it
-	defPart  string       // learned from a job that named no partition
-	remarks  remarks      // warnings of the site
-	wiring   *wiring
-	named    atomic.Int64 // until when accounts of 22.05 are asked for by states only, in Unix seconds
+// site is what all parts of a driver have.
+type site struct {
+	cfg     Config
+	c       *client
+	log     *slog.Logger
+	remarks remarks // warnings of the site
 }
 
 var _ federation.Driver = (*Driver)(nil)
 
 // Abilities is asked by [federation.AbilitiesOf].
 func (d *Driver) Abilities() federation.Abilities {
-	return federation.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d, Nodes: d, Check: d, AccountTree: d, Reboot: d, Accounts: d, Limits: d.Limits, Calls: d.c.used}
+	return federation.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d.books, Nodes: d.nodes, Check: d, AccountTree: d, Reboot: d.nodes, Accounts: d.books, Limits: d.Limits, Calls: d.c.used}
 }
 
 // Open makes a Driver. It reads the secret files, so that a bad one is reported at once, but does
@@ -53,13 +55,24 @@ func Open(cfg Config) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Driver{cfg: cfg, c: c, log: cfg.Logger.With("site", string(cfg.Name))}
+	d := newDriver(&site{cfg: cfg, c: c, log: cfg.Logger.With("site", string(cfg.Name))})
 	d.unsure.begin = c.now()
-	d.lists.init()
 	if d.wiring, err = openWiring(cfg); err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
 	return d, nil
+}
+
+func newDriver(at *site) *Driver {
+	d := &Driver{site: at, rights: &rights{site: at}, records: &records{site: at}, nodes: newNodes(at)}
+	d.queue = newQueue(at, d.rights)
+	d.books = &books{site: at, records: d.records}
+	d.holders = &holders{site: at, queue: d.queue}
+	d.members = &members{site: at, queue: d.queue}
+	d.actor = &actor{site: at, rights: d.rights, queue: d.queue, holders: d.holders}
+	d.parts.op, d.parts.path, d.parts.key = "partitions", wire.PathPartitions, "partitions"
+	d.resvs.op, d.resvs.path, d.resvs.key = "reservations", wire.PathReservations, "reservations"
+	return d
 }
 
 // Ping asks the site for proof that it answers and takes our token. It is cheap for the site.

@@ -12,13 +12,13 @@ import (
 )
 
 // find returns the number of a job, and the records that the controller has of it.
-func (d *Driver) find(ctx context.Context, st standing, ref federation.JobRef) (number, []wire.Job, error) {
+func (q *queue) find(ctx context.Context, st standing, ref federation.JobRef) (number, []wire.Job, error) {
 	if !st.mapped {
 		n := number(ref.ID)
-		records, err := d.job(ctx, int64(n))
+		records, err := q.job(ctx, int64(n))
 		return n, records, err
 	}
-	found, err := d.findAll(ctx, ref)
+	found, err := q.findAll(ctx, ref)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -33,23 +33,23 @@ type found struct {
 
 // findAll returns every copy of a job that the controller of a mapped site holds, what has started first. There is one, but for what
 // [Driver.endTwins] is there for.
-func (d *Driver) findAll(ctx context.Context, ref federation.JobRef) ([]found, error) {
+func (q *queue) findAll(ctx context.Context, ref federation.JobRef) ([]found, error) {
 	if ref.SiteJobID != 0 {
-		records, err := d.job(ctx, int64(ref.SiteJobID))
-		if err == nil && d.isOf(records, ref) {
+		records, err := q.job(ctx, int64(ref.SiteJobID))
+		if err == nil && q.isOf(records, ref) {
 			return []found{{number(ref.SiteJobID), records}}, nil
 		}
 		if err != nil && !errors.Is(err, federation.ErrNotFound) {
 			return nil, err
 		}
 	}
-	all, err := d.allJobs(ctx)
+	all, err := q.allJobs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	byNumber := map[number][]wire.Job{}
 	for _, r := range all {
-		if n, ours := d.nameIn(&r); ours && n.job == ref.ID && (ref.Key == "" || ref.Key == n.key) {
+		if n, ours := q.nameIn(&r); ours && n.job == ref.ID && (ref.Key == "" || ref.Key == n.key) {
 			head := number(cmp.Or(r.ArrayJobID.Value(), r.JobID))
 			byNumber[head] = append(byNumber[head], r)
 		}
@@ -59,10 +59,10 @@ func (d *Driver) findAll(ctx context.Context, ref federation.JobRef) ([]found, e
 		out = append(out, found{n, records})
 	}
 	slices.SortFunc(out, func(a, b found) int {
-		return cmp.Or(cmp.Compare(standsFor(b.records), standsFor(a.records)), cmp.Compare(attemptOf(d, b), attemptOf(d, a)), cmp.Compare(a.n, b.n))
+		return cmp.Or(cmp.Compare(standsFor(b.records), standsFor(a.records)), cmp.Compare(attemptOf(q.site, b), attemptOf(q.site, a)), cmp.Compare(a.n, b.n))
 	})
 	if len(out) == 0 {
-		return nil, fmt.Errorf("site %s: job %d: %w", d.cfg.Name, ref.ID, federation.ErrNotFound)
+		return nil, fmt.Errorf("site %s: job %d: %w", q.cfg.Name, ref.ID, federation.ErrNotFound)
 	}
 	return out, nil
 }
@@ -81,16 +81,16 @@ func standsFor(records []wire.Job) int {
 	return best
 }
 
-func attemptOf(d *Driver, f found) int {
-	n, _ := d.nameIn(&f.records[0])
+func attemptOf(at *site, f found) int {
+	n, _ := at.nameIn(&f.records[0])
 	_, number, _ := cutKey(n.key)
 	return number
 }
 
 // isOf reports whether records are those of the job that is meant.
-func (d *Driver) isOf(records []wire.Job, ref federation.JobRef) bool {
+func (at *site) isOf(records []wire.Job, ref federation.JobRef) bool {
 	for i := range records {
-		if n, ours := d.nameIn(&records[i]); ours {
+		if n, ours := at.nameIn(&records[i]); ours {
 			return n.job == ref.ID && (ref.Key == "" || n.key == ref.Key)
 		}
 	}
@@ -98,12 +98,12 @@ func (d *Driver) isOf(records []wire.Job, ref federation.JobRef) bool {
 }
 
 // numbers are those of the job at the site, one but for second copies. ErrNotFound: a mapped site does not know it.
-func (d *Driver) numbers(ctx context.Context, ref federation.JobRef) ([]number, error) {
-	st, err := d.standing(ctx)
+func (q *queue) numbers(ctx context.Context, ref federation.JobRef) ([]number, error) {
+	st, err := q.rights.standing(ctx)
 	if err != nil || !st.of(ref).mapped {
 		return []number{number(ref.ID)}, err
 	}
-	all, err := d.findAll(ctx, ref)
+	all, err := q.findAll(ctx, ref)
 	if err != nil {
 		return nil, err
 	}

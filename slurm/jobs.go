@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,7 +38,7 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 		old = &mark{}
 	}
 	report := federation.JobsReport{At: d.c.now()}
-	st, err := d.standing(ctx)
+	st, err := d.rights.standing(ctx)
 	if err != nil {
 		return report, err
 	}
@@ -60,7 +58,7 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	if err != nil {
 		return report, err
 	}
-	d.noteRunning(st, read, records)
+	d.holders.noteRunning(st, read, records)
 	next := old.clone()
 	next.learn(read, records)
 	mine = group(v.rows, d.ours(next), next.owner)
@@ -140,19 +138,6 @@ func (m *mark) tellKnown(st standing, known map[number]bool) (jobs map[federatio
 	return jobs, keys
 }
 
-// states reads /jobs/state/, of all jobs or of some.
-func (d *Driver) states(ctx context.Context, ids string) ([]row, error) {
-	var a wire.JobsStateResponse
-	from := &d.lists.states
-	if ids != "" {
-		from = &list[wire.JobStateRow, row]{op: from.op, path: from.path, key: from.key, query: url.Values{"job_id": {ids}}}
-	}
-	return from.get(ctx, d, asked[wire.JobStateRow, row]{into: &a, found: func() []wire.JobStateRow { return a.Jobs }, read: readRow,
-		finish: func(rows []row) []row {
-			return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.id == 0 })
-		}})
-}
-
 // readRow reads a line of /jobs/state/. That of a component of a heterogeneous job, which is looked at with its leader, "9+0", is none.
 func readRow(j *wire.JobStateRow) (row, error) {
 	id, tasks, _ := strings.Cut(string(j.JobID), "_")
@@ -207,7 +192,7 @@ func (d *Driver) details(ctx context.Context, ids []number, v *view) (map[number
 	if all := v.records; all != nil || readAll(len(ids), len(v.rows)) {
 		if all == nil {
 			var err error
-			if all, err = d.allJobs(ctx); err != nil {
+			if all, err = d.queue.allJobs(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -231,7 +216,7 @@ func (d *Driver) details(ctx context.Context, ids []number, v *view) (map[number
 	g.SetLimit(4)
 	for _, id := range ids {
 		g.Go(func() error {
-			records, err := d.job(ctx, int64(id))
+			records, err := d.queue.job(ctx, int64(id))
 			if errors.Is(err, federation.ErrNotFound) {
 				return nil
 			}
@@ -244,62 +229,13 @@ func (d *Driver) details(ctx context.Context, ids []number, v *view) (map[number
 	return out, g.Wait()
 }
 
-// withDetails asks for all that is known of jobs. Without LOCAL slurmrestd first asks the controller, by another call, whether the site
-// belongs to a federation of Slurm's own.
-var withDetails = url.Values{"flags": {"ALL", "DETAIL", "LOCAL"}}
-
-// allJobs reads /jobs/: 8 kB and 0.7 ms of the controller's time for each job there is.
-func (d *Driver) allJobs(ctx context.Context) ([]wire.Job, error) {
-	return d.readJobs(ctx, request{op: "jobs", method: http.MethodGet, path: wire.PathJobs, query: d.c.jobFlags()})
-}
-
-// jobFlags are withDetails, where the API version knows them.
-func (c *client) jobFlags() url.Values {
-	if tr := c.api.Load(); tr == nil || tr.old {
-		return nil
-	}
-	return withDetails
-}
-
-func (d *Driver) readJobs(ctx context.Context, r request) ([]wire.Job, error) {
-	var a wire.JobsResponse
-	if err := d.c.do(ctx, r, &a); err != nil {
-		return nil, err
-	}
-	if len(a.Errors) > 0 {
-		return nil, fmt.Errorf("site %s: jobs: %w", d.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
-	}
-	d.remark(&a.Reply)
-	return a.Jobs, nil
-}
-
-// job reads the records of one job or array; ErrNotFound if the controller answers that it has none.
-func (d *Driver) job(ctx context.Context, id int64) ([]wire.Job, error) {
-	var a wire.JobsResponse
-	err := d.c.do(ctx, request{op: "job", method: http.MethodGet, path: wire.PathJob + strconv.FormatInt(id, 10), query: d.c.jobFlags()}, &a)
-	if err != nil {
-		return nil, err
-	}
-	if len(a.Errors) > 0 {
-		kind := federation.ErrUnavailable
-		if a.Errors[0].Number == wire.ErrJobID {
-			kind = federation.ErrNotFound
-		}
-		return nil, fmt.Errorf("site %s: job %d: %w", d.cfg.Name, id, slurmError(kind, a.Errors[0], ""))
-	}
-	if len(a.Jobs) == 0 { // an empty list proves nothing
-		return nil, fmt.Errorf("site %s: job %d: %w: an empty answer", d.cfg.Name, id, federation.ErrUnavailable)
-	}
-	return a.Jobs, nil
-}
-
 // completeArray fetches, for an array that is new to the mark, the tasks that left the controller's memory before we looked. It
 // reports false if slurmdbd could not be asked.
 func (d *Driver) completeArray(ctx context.Context, st standing, m *mark, j *federation.SiteJob) bool {
 	if len(j.Tasks) == 0 || m.whole[number(j.SiteJobID)] {
 		return true
 	}
-	past, err := d.pastTasks(ctx, st, j)
+	past, err := d.records.pastTasks(ctx, st, j)
 	if err != nil {
 		return false
 	}

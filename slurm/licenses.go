@@ -19,26 +19,26 @@ const licensesAge = time.Minute
 
 // licensesNow returns them. They are only shown, so a site that does not answer about them keeps those of before, and nothing fails. It
 // makes its call past [client.do]: that a path is not known says nothing of the API version here.
-func (d *Driver) licensesNow(ctx context.Context) []federation.License {
-	now := d.c.now()
-	d.mu.Lock()
-	have := d.licenses
-	d.mu.Unlock()
-	tr, err := d.c.negotiated(ctx)
+func (m *members) licensesNow(ctx context.Context) []federation.License {
+	now := m.c.now()
+	m.mu.Lock()
+	have := m.licenses
+	m.mu.Unlock()
+	tr, err := m.c.negotiated(ctx)
 	if err != nil || tr.old || !have.read.IsZero() && now.Sub(have.read) < licensesAge {
 		return have.list
 	}
 	fresh := licenses{list: have.list, read: now}
 	var a wire.LicensesResponse
-	status, body, err := d.c.send(ctx, request{op: "licenses", method: http.MethodGet}, wire.Slurm(tr.version, wire.PathLicenses))
+	status, body, err := m.c.send(ctx, request{op: "licenses", method: http.MethodGet}, wire.Slurm(tr.version, wire.PathLicenses))
 	if err == nil && status == http.StatusOK && tr.decode(body, &a) == nil && len(a.Errors) == 0 {
 		fresh.list = nil
 		for _, l := range a.Licenses {
 			fresh.list = append(fresh.list, federation.License{Name: l.Name, Total: int(l.Total), Used: int(l.Used), Reserved: int(l.Reserved)})
 		}
 	}
-	d.mu.Lock()
-	d.licenses = fresh
-	d.mu.Unlock()
+	m.mu.Lock()
+	m.licenses = fresh
+	m.mu.Unlock()
 	return fresh.list
 }

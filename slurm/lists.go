@@ -13,21 +13,6 @@ import (
 	"fsub/slurm/wire"
 )
 
-// lists are those that a site is asked for again and again.
-type lists struct {
-	nodes  list[wire.Node, federation.Node]
-	parts  list[wire.Partition, federation.Partition]
-	resvs  list[wire.Reservation, federation.Reservation]
-	states list[wire.JobStateRow, row]
-}
-
-func (l *lists) init() {
-	l.nodes.op, l.nodes.path, l.nodes.key = "nodes", wire.PathNodes, "nodes"
-	l.parts.op, l.parts.path, l.parts.key = "partitions", wire.PathPartitions, "partitions"
-	l.resvs.op, l.resvs.path, l.resvs.key = "reservations", wire.PathReservations, "reservations"
-	l.states.op, l.states.path, l.states.key = "states", wire.PathJobsState, "jobs"
-}
-
 // list is a list that a site is asked for again and again, and that seldom changes: nodes, partitions, the states of jobs. What an element was
 // read as is kept beside the hash of its text, and only what is written differently than the last time is read again. A look at nodes
 // of which none has changed takes a twentieth of the time that decoding them does.
@@ -66,7 +51,7 @@ func (l *list[W, T]) kept() []T {
 }
 
 // get asks the site. What it returns is shared: nobody changes it. As long as nothing changes it is the same slice.
-func (l *list[W, T]) get(ctx context.Context, d *Driver, a asked[W, T]) ([]T, error) {
+func (l *list[W, T]) get(ctx context.Context, at *site, a asked[W, T]) ([]T, error) {
 	l.mu.Lock()
 	last := l.last
 	l.mu.Unlock()
@@ -92,13 +77,13 @@ func (l *list[W, T]) get(ctx context.Context, d *Driver, a asked[W, T]) ([]T, er
 		}
 		return append(rest, body[to:]...)
 	}}
-	if err := d.c.do(ctx, r, a.into); err != nil {
+	if err := at.c.do(ctx, r, a.into); err != nil {
 		return nil, err
 	}
 	for _, e := range a.into.Head().Errors {
-		return nil, fmt.Errorf("site %s: %s: %w", d.cfg.Name, l.op, slurmError(federation.ErrUnavailable, e, ""))
+		return nil, fmt.Errorf("site %s: %s: %w", at.cfg.Name, l.op, slurmError(federation.ErrUnavailable, e, ""))
 	}
-	d.remark(a.into.Head())
+	at.remark(a.into.Head())
 	fresh := a.found()
 	if sums != nil && len(changed) == 0 && len(sums) == len(last.sums) {
 		return last.done, nil

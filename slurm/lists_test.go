@@ -37,7 +37,7 @@ func TestListRemembers(t *testing.T) {
 			}
 			var a wire.NodesResponse
 			reads = 0
-			got, err := fresh.get(t.Context(), d, asked[wire.Node, string]{into: &a, found: func() []wire.Node { return a.Nodes }, read: func(n *wire.Node) (string, error) {
+			got, err := fresh.get(t.Context(), d.site, asked[wire.Node, string]{into: &a, found: func() []wire.Node { return a.Nodes }, read: func(n *wire.Node) (string, error) {
 				reads++
 				return fmt.Sprint(n.Name, n.CPUs), nil
 			}})
@@ -67,8 +67,7 @@ func TestQuietSiteKeepsItsNodes(t *testing.T) {
 	d := f.driver(t, nil)
 	get := func() ([]federation.Node, error) {
 		var a wire.NodesResponse
-		return d.lists.nodes.get(t.Context(), d, asked[wire.Node, federation.Node]{into: &a, found: func() []wire.Node { return a.Nodes }, finish: byName,
-			read: func(n *wire.Node) (federation.Node, error) { return node(n), nil }})
+		return d.nodes.nodesNow(t.Context(), &a)
 	}
 	must := func() []federation.Node {
 		t.Helper()

@@ -19,16 +19,16 @@ import (
 // slurmdbd's no counts only while the controller has nothing left to tell it, and at a mapped site only once nothing can be
 // under way to it.
 func (d *Driver) Lookup(ctx context.Context, ref federation.JobRef) (federation.SiteJob, error) {
-	st, err := d.standing(ctx)
+	st, err := d.rights.standing(ctx)
 	if err != nil {
 		return federation.SiteJob{}, err
 	}
 	st = st.of(ref)
-	j, err := d.held(ctx, st, ref)
+	j, err := d.queue.held(ctx, st, ref)
 	if err == nil {
 		return j, d.addPast(ctx, st, &j)
 	}
-	past, dbErr := d.recorded(ctx, st, ref)
+	past, dbErr := d.records.recorded(ctx, st, ref)
 	switch {
 	case errors.Is(err, federation.ErrNotFound) && dbErr == nil:
 		return past, nil
@@ -51,7 +51,7 @@ func (d *Driver) addPast(ctx context.Context, st standing, j *federation.SiteJob
 	if len(j.Tasks) == 0 {
 		return nil
 	}
-	past, err := d.pastTasks(ctx, st, j)
+	past, err := d.records.pastTasks(ctx, st, j)
 	if err != nil && j.State.Ended() {
 		return err
 	}
@@ -60,8 +60,8 @@ func (d *Driver) addPast(ctx context.Context, st standing, j *federation.SiteJob
 }
 
 // pastTasks returns the tasks of an array that slurmdbd has seen end. A site without slurmdbd has none.
-func (d *Driver) pastTasks(ctx context.Context, st standing, j *federation.SiteJob) (map[int]federation.SiteTask, error) {
-	past, err := d.recorded(ctx, st, federation.JobRef{ID: j.ID, Key: j.Key, SiteJobID: j.SiteJobID, Submitted: j.Submit})
+func (db *records) pastTasks(ctx context.Context, st standing, j *federation.SiteJob) (map[int]federation.SiteTask, error) {
+	past, err := db.recorded(ctx, st, federation.JobRef{ID: j.ID, Key: j.Key, SiteJobID: j.SiteJobID, Submitted: j.Submit})
 	if err != nil && !errors.Is(err, federation.ErrNotFound) && !errors.Is(err, errNoEndpoint) {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (d *Driver) really(ctx context.Context, st standing, ref federation.JobRef)
 			return err
 		}
 		if waiting = stats.DBDAgentQueueSize; waiting == 0 {
-			_, err := d.recorded(ctx, st, ref)
+			_, err := d.records.recorded(ctx, st, ref)
 			if err == nil {
 				break // it was on its way
 			}
@@ -108,24 +108,24 @@ func (d *Driver) really(ctx context.Context, st standing, ref federation.JobRef)
 }
 
 // diag reads the controller's counters.
-func (d *Driver) diag(ctx context.Context) (wire.Diag, error) {
+func (at *site) diag(ctx context.Context) (wire.Diag, error) {
 	var a wire.DiagResponse
-	if err := d.c.do(ctx, request{op: "diag", method: http.MethodGet, path: wire.PathDiag}, &a); err != nil {
+	if err := at.c.do(ctx, request{op: "diag", method: http.MethodGet, path: wire.PathDiag}, &a); err != nil {
 		return wire.Diag{}, err
 	}
 	if len(a.Errors) > 0 {
-		return wire.Diag{}, fmt.Errorf("site %s: diag: %w", d.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
+		return wire.Diag{}, fmt.Errorf("site %s: diag: %w", at.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
 	}
 	return a.Statistics, nil
 }
 
 // held returns the job as the controller holds it.
-func (d *Driver) held(ctx context.Context, st standing, ref federation.JobRef) (federation.SiteJob, error) {
-	id, records, err := d.find(ctx, st, ref)
+func (q *queue) held(ctx context.Context, st standing, ref federation.JobRef) (federation.SiteJob, error) {
+	id, records, err := q.find(ctx, st, ref)
 	if err != nil {
 		return federation.SiteJob{}, err
 	}
-	tr, err := d.c.negotiated(ctx)
+	tr, err := q.c.negotiated(ctx)
 	if err != nil {
 		return federation.SiteJob{}, err
 	}
@@ -135,14 +135,14 @@ func (d *Driver) held(ctx context.Context, st standing, ref federation.JobRef) (
 		case tr.old && !r.ArrayTaskID.Set:
 			pending = append(pending, waitingTasks(r.ArrayTaskString)...)
 		case strings.Contains(r.ArrayTaskString, "..."): // cut off
-			rows, err := d.states(ctx, strconv.FormatInt(int64(id), 10))
+			rows, err := q.states(ctx, strconv.FormatInt(int64(id), 10))
 			if err != nil {
 				return federation.SiteJob{}, err
 			}
 			pending = pendingTasks(id, rows)
 		}
 	}
-	return siteJob(d.nameOf(st, id, records), id, records, pending), nil
+	return siteJob(q.nameOf(st, id, records), id, records, pending), nil
 }
 
 func ofJob(r *wire.DBJob, id number) bool {

@@ -24,7 +24,7 @@ type name struct {
 
 // keyed puts the key of a submission to a mapped site into the job's record: for its wckey, or where that is the user's or the site's own
 // business, at the end of its comment.
-func (d *Driver) keyed(st standing, s federation.Submission) federation.Submission {
+func (at *site) keyed(st standing, s federation.Submission) federation.Submission {
 	job := *s.Job
 	job.EditSpec(func(sp *sbatch.Spec) {
 		if m := sp.More; st.wckey && (m == nil || m.WCKey == "") {
@@ -43,15 +43,15 @@ func (d *Driver) keyed(st standing, s federation.Submission) federation.Submissi
 }
 
 // ours tells which numbers are those of jobs of the federation, by what a mark knows.
-func (d *Driver) ours(m *mark) func(number) bool {
+func (at *site) ours(m *mark) func(number) bool {
 	if m.named == nil {
-		return func(n number) bool { return d.cfg.ours(int64(n)) }
+		return func(n number) bool { return at.cfg.ours(int64(n)) }
 	}
 	return func(n number) bool { _, ok := m.named[n]; return ok }
 }
 
 // nameOf gives the name of the job of some records. Where the site is pinned its number is the ID.
-func (d *Driver) nameOf(st standing, id number, records []wire.Job) name {
+func (at *site) nameOf(st standing, id number, records []wire.Job) name {
 	if !st.mapped {
 		for i := range records {
 			if records[i].JobID == int64(id) {
@@ -61,7 +61,7 @@ func (d *Driver) nameOf(st standing, id number, records []wire.Job) name {
 		return name{federation.JobID(id), keyOf(records[0].AdminComment)}
 	}
 	for i := range records {
-		if n, ok := d.nameIn(&records[i]); ok {
+		if n, ok := at.nameIn(&records[i]); ok {
 			return n
 		}
 	}
@@ -69,15 +69,15 @@ func (d *Driver) nameOf(st standing, id number, records []wire.Job) name {
 }
 
 // nameIn reads the name from a record.
-func (d *Driver) nameIn(r *wire.Job) (name, bool) {
-	return d.parseKey(r.AdminComment, r.WCKey, r.Comment)
+func (at *site) nameIn(r *wire.Job) (name, bool) {
+	return at.parseKey(r.AdminComment, r.WCKey, r.Comment)
 }
 
 // parseKey finds a key of this federation in any of the texts.
-func (d *Driver) parseKey(texts ...string) (name, bool) {
+func (at *site) parseKey(texts ...string) (name, bool) {
 	for _, text := range texts {
 		key := keyOf(text)
-		rest, ok := strings.CutPrefix(key, federation.KeyPrefix(d.cfg.Federation))
+		rest, ok := strings.CutPrefix(key, federation.KeyPrefix(at.cfg.Federation))
 		if !ok {
 			continue
 		}
@@ -93,7 +93,7 @@ func (d *Driver) parseKey(texts ...string) (name, bool) {
 // a new one if the controller has started again.
 func (d *Driver) lookAtJobs(ctx context.Context, st standing, old *mark) (*view, *mark, error) {
 	if !st.mapped {
-		rows, err := d.states(ctx, "")
+		rows, err := d.queue.states(ctx, "")
 		return &view{rows: rows}, old, err
 	}
 	stats, err := d.diag(ctx)
@@ -103,7 +103,7 @@ func (d *Driver) lookAtJobs(ctx context.Context, st standing, old *mark) (*view,
 	if boot := stats.ReqTimeStart.Value(); old.boot != boot {
 		old = &mark{boot: boot}
 	}
-	v, err := d.viewJobs(ctx, &stats)
+	v, err := d.queue.viewJobs(ctx, &stats)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,7 +116,7 @@ func (d *Driver) lookAtJobs(ctx context.Context, st standing, old *mark) (*view,
 	}
 	records := v.records
 	if records == nil && len(ask) > 0 {
-		if records, err = d.runningRecords(ctx, unique(ask), len(v.rows)); err != nil {
+		if records, err = d.queue.runningRecords(ctx, unique(ask), len(v.rows)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -142,16 +142,16 @@ func (d *Driver) sortIn(m *mark, r *wire.Job) {
 }
 
 // viewJobs reads the rows, or all records where there are no rows. stats were read just before.
-func (d *Driver) viewJobs(ctx context.Context, stats *wire.Diag) (*view, error) {
-	tr, err := d.c.negotiated(ctx)
+func (q *queue) viewJobs(ctx context.Context, stats *wire.Diag) (*view, error) {
+	tr, err := q.c.negotiated(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if !tr.old {
-		rows, err := d.states(ctx, "")
+		rows, err := q.states(ctx, "")
 		return &view{rows: rows}, err
 	}
-	records, err := d.recentJobs(ctx, stats)
+	records, err := q.recentJobs(ctx, stats)
 	if err != nil {
 		return nil, err
 	}
@@ -203,19 +203,19 @@ func unique(list []int64) []int64 {
 }
 
 // lookAtNodes reads what Observe needs of the jobs.
-func (d *Driver) lookAtNodes(ctx context.Context, st standing) (*view, error) {
+func (h *holders) lookAtNodes(ctx context.Context, st standing) (*view, error) {
 	if !st.mapped {
-		rows, err := d.states(ctx, "")
+		rows, err := h.queue.states(ctx, "")
 		return &view{rows: rows}, err
 	}
-	stats, err := d.diag(ctx)
+	stats, err := h.diag(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	if boot := stats.ReqTimeStart.Value(); d.boot != boot { // its numbers may be others' now
-		d.boot, d.running, d.waiting = boot, nil, nil
+	h.mu.Lock()
+	if boot := stats.ReqTimeStart.Value(); h.boot != boot { // its numbers may be others' now
+		h.boot, h.running, h.waiting = boot, nil, nil
 	}
-	d.mu.Unlock()
-	return d.viewJobs(ctx, &stats)
+	h.mu.Unlock()
+	return h.queue.viewJobs(ctx, &stats)
 }

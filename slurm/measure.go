@@ -15,9 +15,9 @@ import (
 
 // Measured implements [federation.Measurer] with one call to slurmdbd. A site without slurmdbd, or with an API that does not
 // select by job, knows nothing.
-func (d *Driver) Measured(ctx context.Context, refs []federation.JobRef) (map[federation.JobID][]federation.Usage, error) {
+func (b *books) Measured(ctx context.Context, refs []federation.JobRef) (map[federation.JobID][]federation.Usage, error) {
 	out := map[federation.JobID][]federation.Usage{}
-	tr, err := d.c.negotiated(ctx)
+	tr, err := b.c.negotiated(ctx)
 	if err != nil || tr.old || len(refs) == 0 {
 		return out, err
 	}
@@ -32,12 +32,12 @@ func (d *Driver) Measured(ctx context.Context, refs []federation.JobRef) (map[fe
 	}
 	var a wire.DBJobsResponse
 	q := url.Values{"step": numbers} // each by itself: 24.11 takes no list
-	err = d.c.do(ctx, request{op: "dbjobs", method: http.MethodGet, db: true, path: wire.PathDBJobs, query: q}, &a)
+	err = b.c.do(ctx, request{op: "dbjobs", method: http.MethodGet, db: true, path: wire.PathDBJobs, query: q}, &a)
 	if err != nil {
 		return nil, err
 	}
 	if len(a.Errors) > 0 {
-		return nil, fmt.Errorf("site %s: dbjobs: %w", d.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
+		return nil, fmt.Errorf("site %s: dbjobs: %w", b.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
 	}
 	type one struct {
 		job   federation.JobID

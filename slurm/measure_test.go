@@ -58,7 +58,7 @@ func TestMeasured(t *testing.T) {
 	}
 	d.c.api.Store(versions[0])
 	refs := []federation.JobRef{{ID: 61, Key: key}, {ID: 62}, {ID: 63, Key: key}, {ID: 64}, {ID: 3065, SiteJobID: 65, Submitted: time.Unix(1000, 0)}}
-	got, err := d.Measured(context.Background(), refs)
+	got, err := d.books.Measured(context.Background(), refs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestMeasured(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 	srv.Close()
-	if _, err := d.Measured(context.Background(), refs); err == nil {
+	if _, err := d.books.Measured(context.Background(), refs); err == nil {
 		t.Error("a site that does not answer is no error")
 	}
 }

@@ -19,17 +19,27 @@ import (
 // nodesAtOnce bounds the nodes of one call. slurmctld stops at the first that it refuses; then they are told one by one.
 const nodesAtOnce = 250
 
+// nodes lists the nodes of the site, drains and resumes them, and has them rebooted.
+type nodes struct {
+	*site
+	list list[wire.Node, federation.Node]
+}
+
+func newNodes(at *site) *nodes {
+	return &nodes{at, list[wire.Node, federation.Node]{op: "nodes", path: wire.PathNodes, key: "nodes"}}
+}
+
 // SetNodes implements [federation.NodeSetter] with one look and one call for every 250 nodes. It looks first because slurmctld writes a
 // reason over the one that is there, also when it refuses the state. A change that somebody makes between the look and the call is lost.
-func (d *Driver) SetNodes(ctx context.Context, o federation.NodeOrder) (left map[string]error, err error) {
-	tr, err := d.c.negotiated(ctx)
+func (ns *nodes) SetNodes(ctx context.Context, o federation.NodeOrder) (left map[string]error, err error) {
+	tr, err := ns.c.negotiated(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if tr.old && len(d.cfg.NodeCommand) == 0 {
-		return nil, fmt.Errorf("set nodes at %s: %w: API version %s cannot update nodes: set node_command in the site's configuration", d.cfg.Name, federation.ErrInvalid, tr.version)
+	if tr.old && len(ns.cfg.NodeCommand) == 0 {
+		return nil, fmt.Errorf("set nodes at %s: %w: API version %s cannot update nodes: set node_command in the site's configuration", ns.cfg.Name, federation.ErrInvalid, tr.version)
 	}
-	nodes, err := d.nodesNow(ctx, new(wire.NodesResponse))
+	nodes, err := ns.nodesNow(ctx, new(wire.NodesResponse))
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +48,7 @@ func (d *Driver) SetNodes(ctx context.Context, o federation.NodeOrder) (left map
 		names := do[action]
 		for len(names) > 0 {
 			n := min(len(names), nodesAtOnce)
-			if err := d.updateNodes(ctx, names[:n], action, o.Text, left); err != nil {
+			if err := ns.updateNodes(ctx, names[:n], action, o.Text, left); err != nil {
 				return left, err
 			}
 			names = names[n:]
@@ -48,8 +58,8 @@ func (d *Driver) SetNodes(ctx context.Context, o federation.NodeOrder) (left map
 }
 
 // updateNodes makes one change of several nodes, one by one if they are refused together. The error is for what says nothing about any node.
-func (d *Driver) updateNodes(ctx context.Context, names []string, action health.Action, reason string, left map[string]error) error {
-	err := d.updateNodesAtOnce(ctx, names, action, reason)
+func (ns *nodes) updateNodes(ctx context.Context, names []string, action health.Action, reason string, left map[string]error) error {
+	err := ns.updateNodesAtOnce(ctx, names, action, reason)
 	switch {
 	case err == nil:
 		return nil
@@ -62,7 +72,7 @@ func (d *Driver) updateNodes(ctx context.Context, names []string, action health.
 		return err
 	}
 	for _, name := range names {
-		if err := d.updateNodes(ctx, []string{name}, action, reason, left); err != nil {
+		if err := ns.updateNodes(ctx, []string{name}, action, reason, left); err != nil {
 			return err
 		}
 	}
@@ -76,17 +86,17 @@ type nodeUpdate struct {
 	Reason string   `json:"reason,omitempty"`
 }
 
-func (d *Driver) updateNodesAtOnce(ctx context.Context, names []string, action health.Action, reason string) error {
+func (ns *nodes) updateNodesAtOnce(ctx context.Context, names []string, action health.Action, reason string) error {
 	if action != health.Drain {
 		reason = ""
 	}
-	if len(d.cfg.NodeCommand) > 0 {
+	if len(ns.cfg.NodeCommand) > 0 {
 		words := []string{"update", "NodeName=" + hostlist.Compress(names), "State=" + string(action)}
 		if reason != "" {
 			words = append(words, "Reason="+reason)
 		}
-		if err := d.nodeCommand(ctx, words...); err != nil {
-			return fmt.Errorf("%s %s at %s: %w", strings.ToLower(string(action)), hostlist.Compress(names), d.cfg.Name, err)
+		if err := ns.nodeCommand(ctx, words...); err != nil {
+			return fmt.Errorf("%s %s at %s: %w", strings.ToLower(string(action)), hostlist.Compress(names), ns.cfg.Name, err)
 		}
 		return nil
 	}
@@ -95,11 +105,11 @@ func (d *Driver) updateNodesAtOnce(ctx context.Context, names []string, action h
 		r.path, r.body = wire.PathNode+url.PathEscape(names[0]), nodeUpdate{nil, []string{string(action)}, reason}
 	}
 	var a wire.NodesResponse // of which only the head is there
-	if err := d.c.do(ctx, r, &a); err != nil {
+	if err := ns.c.do(ctx, r, &a); err != nil {
 		return err
 	}
 	for _, e := range a.Errors {
-		return fmt.Errorf("%s %s at %s: %w", strings.ToLower(string(action)), hostlist.Compress(names), d.cfg.Name, nodeRefusal(e))
+		return fmt.Errorf("%s %s at %s: %w", strings.ToLower(string(action)), hostlist.Compress(names), ns.cfg.Name, nodeRefusal(e))
 	}
 	return nil
 }
@@ -121,11 +131,11 @@ func nodeRefusal(e wire.Error) error {
 }
 
 // nodeCommand runs the configured command with more words. What it says becomes the error.
-func (d *Driver) nodeCommand(ctx context.Context, words ...string) error {
-	if err := d.c.budget.Wait(ctx); err != nil {
+func (ns *nodes) nodeCommand(ctx context.Context, words ...string) error {
+	if err := ns.c.budget.Wait(ctx); err != nil {
 		return fmt.Errorf("%w: waiting for the RPC budget: %v", federation.ErrUnavailable, err)
 	}
-	out, err := exec.CommandContext(ctx, d.cfg.NodeCommand[0], slices.Concat(d.cfg.NodeCommand[1:], words)...).CombinedOutput()
+	out, err := exec.CommandContext(ctx, ns.cfg.NodeCommand[0], slices.Concat(ns.cfg.NodeCommand[1:], words)...).CombinedOutput()
 	if err == nil {
 		return nil
 	}

@@ -34,16 +34,14 @@ type look struct {
 // and one for each running job that is new to us.
 func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	o := &federation.Observation{At: d.c.now(), Mode: federation.Pinned}
-	st, err := d.standing(ctx)
+	st, err := d.rights.standing(ctx)
 	if err == nil && !st.known {
-		st, err = d.probe(ctx)
+		st, err = d.rights.probe(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	d.stands = st
-	d.mu.Unlock()
+	d.rights.set(st)
 	if st.mapped {
 		o.Mode, o.OnlyUser = federation.Mapped, st.onlyUser
 		if !st.wckey {
@@ -67,7 +65,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	}
 	o.Cluster, o.Version = l.release.Cluster, l.release.Release
 	if tr.old {
-		o.Cluster = d.clusterName(ctx)
+		o.Cluster = d.queue.clusterName(ctx)
 	}
 	o.Running, o.Waiting, o.Associations, o.Accounts = l.running, l.waiting, l.assocs.list, l.assocs.accounts
 	o.Licenses, o.Accounting = l.licenses, l.assocs.down
@@ -110,16 +108,16 @@ func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		var a wire.NodesResponse
-		l.nodes, err = d.nodesNow(ctx, &a)
+		l.nodes, err = d.nodes.nodesNow(ctx, &a)
 		l.release = a.Meta.Slurm
 		return err
 	})
 	g.Go(func() (err error) {
 		var a wire.PartitionsResponse
-		l.parts, err = d.lists.parts.get(ctx, d, asked[wire.Partition, federation.Partition]{into: &a, found: func() []wire.Partition { return a.Partitions }, read: d.partition})
+		l.parts, err = d.parts.get(ctx, d.site, asked[wire.Partition, federation.Partition]{into: &a, found: func() []wire.Partition { return a.Partitions }, read: d.partition})
 		if err != nil && ctx.Err() == nil && !errors.Is(err, federation.ErrDenied) {
 			// slurmrestd of 24.11 asks slurmdbd before it tells of partitions, and has no answer while that is down.
-			if old := d.lists.parts.kept(); len(old) > 0 && !d.accountingAnswers(ctx) {
+			if old := d.parts.kept(); len(old) > 0 && !d.members.accountingAnswers(ctx) {
 				l.parts, err = old, nil
 			}
 		}
@@ -127,21 +125,21 @@ func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 	})
 	g.Go(func() (err error) {
 		var a wire.ReservationsResponse
-		l.resvs, err = d.lists.resvs.get(ctx, d, asked[wire.Reservation, federation.Reservation]{into: &a, found: func() []wire.Reservation { return a.Reservations }, read: d.reservation})
+		l.resvs, err = d.resvs.get(ctx, d.site, asked[wire.Reservation, federation.Reservation]{into: &a, found: func() []wire.Reservation { return a.Reservations }, read: d.reservation})
 		return err
 	})
 	g.Go(func() (err error) {
-		if l.jobs, err = d.lookAtNodes(ctx, st); err == nil {
-			l.running, l.waiting, err = d.holders(ctx, st, l.jobs)
+		if l.jobs, err = d.holders.lookAtNodes(ctx, st); err == nil {
+			l.running, l.waiting, err = d.holders.look(ctx, st, l.jobs)
 		}
 		return err
 	})
 	g.Go(func() (err error) {
-		l.assocs, err = d.associationsNow(ctx)
+		l.assocs, err = d.members.associationsNow(ctx)
 		return err
 	})
 	g.Go(func() error {
-		l.licenses = d.licensesNow(ctx)
+		l.licenses = d.members.licensesNow(ctx)
 		return nil
 	})
 	if err := g.Wait(); err != nil {
@@ -154,8 +152,8 @@ func (d *Driver) look(ctx context.Context, st standing) (*look, error) {
 }
 
 // nodesNow reads the nodes, sorted by name. They are shared.
-func (d *Driver) nodesNow(ctx context.Context, a *wire.NodesResponse) ([]federation.Node, error) {
-	return d.lists.nodes.get(ctx, d, asked[wire.Node, federation.Node]{into: a, found: func() []wire.Node { return a.Nodes }, finish: byName,
+func (ns *nodes) nodesNow(ctx context.Context, a *wire.NodesResponse) ([]federation.Node, error) {
+	return ns.list.get(ctx, ns.site, asked[wire.Node, federation.Node]{into: a, found: func() []wire.Node { return a.Nodes }, finish: byName,
 		read: func(n *wire.Node) (federation.Node, error) { return node(n), nil }})
 }
 
@@ -210,9 +208,7 @@ func (d *Driver) partition(p *wire.Partition) (federation.Partition, error) {
 // chooseDefault marks the default partition. API versions before v0.0.43 do not tell it; then it is the configured one, the one that a
 // job without a wish was seen in, or, with a warning, the first.
 func (d *Driver) chooseDefault(o *federation.Observation) {
-	d.mu.Lock()
-	name := d.defPart
-	d.mu.Unlock()
+	name := d.holders.defaultPartition()
 	if d.cfg.DefaultPartition != "" {
 		name = d.cfg.DefaultPartition
 	} else if slices.ContainsFunc(o.Partitions, func(p federation.Partition) bool { return p.Default }) {
@@ -263,9 +259,9 @@ func commas(list string) []string {
 }
 
 // remark keeps the warnings of an answer.
-func (d *Driver) remark(r *wire.Reply) {
+func (at *site) remark(r *wire.Reply) {
 	for _, w := range r.Warnings {
-		d.remarks.add(w.Description)
+		at.remarks.add(w.Description)
 	}
 }
 

@@ -31,7 +31,7 @@ func sample[T any](t *testing.T, name string) T {
 
 func TestRunningJobOfRealSlurm(t *testing.T) {
 	a := sample[wire.JobsResponse](t, "24.11_v0.0.42_job_running.json")
-	j := siteJob((&Driver{}).nameOf(standing{}, 30_000_010, a.Jobs), 30_000_010, a.Jobs, nil)
+	j := siteJob(new(site).nameOf(standing{}, 30_000_010, a.Jobs), 30_000_010, a.Jobs, nil)
 	if j.State != federation.Running || j.User != "alice" || j.Account != "proj1" || j.GPUs != 1 || j.GPUType != "h100" || j.Nodes != "alpha1" ||
 		j.Start.IsZero() || !j.End.IsZero() || j.Limit != 5*time.Minute || j.Output != "/tmp/30000010.out" {
 		t.Errorf("%+v", j)
@@ -48,7 +48,7 @@ func TestRunningJobOfRealSlurm(t *testing.T) {
 func TestArrayOfRealSlurm(t *testing.T) {
 	for _, name := range []string{"24.11_v0.0.42_job_array.json", "26.05_v0.0.45_job_array.json"} {
 		a := sample[wire.JobsResponse](t, name)
-		j := siteJob((&Driver{}).nameOf(standing{}, 30_000_011, a.Jobs), 30_000_011, a.Jobs, nil)
+		j := siteJob(new(site).nameOf(standing{}, 30_000_011, a.Jobs), 30_000_011, a.Jobs, nil)
 		if j.State != federation.Running || j.PendingTasks != "2-5" || len(j.Tasks) != 2 || j.Tasks[0].Index != 0 || j.Tasks[0].SiteJobID != 1 || j.Key != "fsub:arr" {
 			t.Errorf("%s: %+v", name, j)
 		}

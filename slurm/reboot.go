@@ -9,14 +9,14 @@ import (
 )
 
 // RebootNodes implements [federation.Rebooter] by the configured command: no version of slurmrestd has a call for it.
-func (d *Driver) RebootNodes(ctx context.Context, o federation.RebootOrder) error {
+func (ns *nodes) RebootNodes(ctx context.Context, o federation.RebootOrder) error {
 	list, verb := hostlist.Compress(o.Nodes), "reboot"
 	if o.Cancel {
 		verb = "cancel_reboot"
 	}
-	if len(d.cfg.NodeCommand) == 0 {
+	if len(ns.cfg.NodeCommand) == 0 {
 		return fmt.Errorf("%s %s at %s: %w: slurmrestd has no call for it: set node_command in the site's configuration, or run there: scontrol %s %s",
-			verb, list, d.cfg.Name, federation.ErrInvalid, verb, list)
+			verb, list, ns.cfg.Name, federation.ErrInvalid, verb, list)
 	}
 	words := []string{verb}
 	if o.ASAP {
@@ -28,8 +28,8 @@ func (d *Driver) RebootNodes(ctx context.Context, o federation.RebootOrder) erro
 	if o.Reason != "" {
 		words = append(words, "reason="+o.Reason)
 	}
-	if err := d.nodeCommand(ctx, append(words, list)...); err != nil {
-		return fmt.Errorf("%s %s at %s: %w", verb, list, d.cfg.Name, err)
+	if err := ns.nodeCommand(ctx, append(words, list)...); err != nil {
+		return fmt.Errorf("%s %s at %s: %w", verb, list, ns.cfg.Name, err)
 	}
 	return nil
 }

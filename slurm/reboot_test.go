@@ -24,7 +24,7 @@ func TestReboot(t *testing.T) {
 		}
 		return d
 	}
-	err := open().RebootNodes(t.Context(), federation.RebootOrder{Nodes: []string{"n1", "n2"}})
+	err := open().nodes.RebootNodes(t.Context(), federation.RebootOrder{Nodes: []string{"n1", "n2"}})
 	if !errors.Is(err, federation.ErrInvalid) || !strings.Contains(err.Error(), "set node_command in the site's configuration, or run there: scontrol reboot n[1-2]") {
 		t.Errorf("without node_command: %v", err)
 	}
@@ -34,14 +34,14 @@ func TestReboot(t *testing.T) {
 		{Nodes: []string{"n1", "n2"}, Cancel: true},
 		{Nodes: []string{"n1"}, ASAP: true, NextState: "RESUME", Reason: "fed:olga: new firmware"},
 	} {
-		if err := d.RebootNodes(t.Context(), o); err != nil {
+		if err := d.nodes.RebootNodes(t.Context(), o); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := d.RebootNodes(t.Context(), federation.RebootOrder{Nodes: []string{"n9"}}); !errors.Is(err, federation.ErrNotFound) {
+	if err := d.nodes.RebootNodes(t.Context(), federation.RebootOrder{Nodes: []string{"n9"}}); !errors.Is(err, federation.ErrNotFound) {
 		t.Errorf("a node that is not there: %v", err)
 	}
-	if err := open(dir+"/nothing").RebootNodes(t.Context(), federation.RebootOrder{Nodes: []string{"n1"}}); !errors.Is(err, federation.ErrUnavailable) {
+	if err := open(dir+"/nothing").nodes.RebootNodes(t.Context(), federation.RebootOrder{Nodes: []string{"n1"}}); !errors.Is(err, federation.ErrUnavailable) {
 		t.Errorf("a program that is not there: %v", err)
 	}
 	told, _ := os.ReadFile(dir + "/told")

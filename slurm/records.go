@@ -15,30 +15,33 @@ import (
 	"fsub/slurm/wire"
 )
 
+// records finds what slurmdbd has recorded of a job.
+type records struct{ *site }
+
 // recorded returns the job as slurmdbd recorded it.
-func (d *Driver) recorded(ctx context.Context, st standing, ref federation.JobRef) (federation.SiteJob, error) {
+func (db *records) recorded(ctx context.Context, st standing, ref federation.JobRef) (federation.SiteJob, error) {
 	if !st.mapped {
-		rows, err := d.recordsOf(ctx, number(ref.ID), ref.Submitted)
+		rows, err := db.recordsOf(ctx, number(ref.ID), ref.Submitted)
 		if err != nil {
 			return federation.SiteJob{}, err
 		}
 		return recordedJob(name{job: ref.ID}, number(ref.ID), rows), nil
 	}
-	rows, err := d.searchRecords(ctx, st, ref)
+	rows, err := db.searchRecords(ctx, st, ref)
 	if err != nil {
 		return federation.SiteJob{}, err
 	}
 	n := number(cmp.Or(rows[0].Array.JobID, rows[0].JobID))
 	key := ref.Key
-	if who, ok := d.nameInRecord(&rows[0]); ok {
+	if who, ok := db.nameInRecord(&rows[0]); ok {
 		key = who.key
 	}
 	return recordedJob(name{ref.ID, key}, n, rows), nil
 }
 
 // recordsOf are slurmdbd's rows of a number, without what was submitted before since.
-func (d *Driver) recordsOf(ctx context.Context, id number, since time.Time) ([]wire.DBJob, error) {
-	all, err := d.readRecords(ctx, request{op: "dbjob", method: http.MethodGet, db: true, path: wire.PathDBJob + strconv.FormatInt(int64(id), 10)})
+func (db *records) recordsOf(ctx context.Context, id number, since time.Time) ([]wire.DBJob, error) {
+	all, err := db.readRecords(ctx, request{op: "dbjob", method: http.MethodGet, db: true, path: wire.PathDBJob + strconv.FormatInt(int64(id), 10)})
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +52,7 @@ func (d *Driver) recordsOf(ctx context.Context, id number, since time.Time) ([]w
 		}
 	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("site %s: job %d: %w", d.cfg.Name, id, federation.ErrNotFound)
+		return nil, fmt.Errorf("site %s: job %d: %w", db.cfg.Name, id, federation.ErrNotFound)
 	}
 	return rows, nil
 }
@@ -59,32 +62,32 @@ const searchSkew = 10 * time.Minute
 
 // searchRecords finds the rows of a job of a mapped site by its key, not by its number alone: a controller that was killed gives that to others.
 // slurmdbd learns a key some seconds after the job, and one that is in a comment only when the job ends, if at all.
-func (d *Driver) searchRecords(ctx context.Context, st standing, ref federation.JobRef) ([]wire.DBJob, error) {
-	rows, err := d.recordsWith(ctx, ref, st.wckey)
-	if err == nil && len(rows) == 0 && st.wckey && ref.Key != "" && d.c.api.Load() != nil && !d.c.api.Load().old {
-		rows, err = d.recordsWith(ctx, ref, false) // a job with a wckey of its user's has it in its comment
+func (db *records) searchRecords(ctx context.Context, st standing, ref federation.JobRef) ([]wire.DBJob, error) {
+	rows, err := db.recordsWith(ctx, ref, st.wckey)
+	if err == nil && len(rows) == 0 && st.wckey && ref.Key != "" && db.c.api.Load() != nil && !db.c.api.Load().old {
+		rows, err = db.recordsWith(ctx, ref, false) // a job with a wckey of its user's has it in its comment
 	}
 	if err != nil || len(rows) > 0 {
 		return ofNewest(rows), err
 	}
-	if rows, err := d.recordsAt(ctx, ref); err != nil || len(rows) > 0 {
+	if rows, err := db.recordsAt(ctx, ref); err != nil || len(rows) > 0 {
 		return rows, err
 	}
-	if err := d.perhapsRan(ctx, st, ref); err != nil {
+	if err := db.perhapsRan(ctx, st, ref); err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("site %s: job %d: %w", d.cfg.Name, ref.ID, federation.ErrNotFound)
+	return nil, fmt.Errorf("site %s: job %d: %w", db.cfg.Name, ref.ID, federation.ErrNotFound)
 }
 
 // recordsWith searches what was submitted since the attempt was made, all of it or what has the attempt's key for its wckey.
-func (d *Driver) recordsWith(ctx context.Context, ref federation.JobRef, wckey bool) ([]wire.DBJob, error) {
+func (db *records) recordsWith(ctx context.Context, ref federation.JobRef, wckey bool) ([]wire.DBJob, error) {
 	query := url.Values{"submit_time": {"uts" + strconv.FormatInt(max(0, ref.Submitted.Add(-searchSkew).Unix()), 10)}}
 	if wckey && ref.Key != "" {
 		query.Set("wckey", ref.Key)
 	}
-	all, err := d.readRecords(ctx, request{op: "dbjobs", method: http.MethodGet, db: true, path: wire.PathDBJobs, query: query})
+	all, err := db.readRecords(ctx, request{op: "dbjobs", method: http.MethodGet, db: true, path: wire.PathDBJobs, query: query})
 	return slices.DeleteFunc(all, func(r wire.DBJob) bool {
-		n, ours := d.nameInRecord(&r)
+		n, ours := db.nameInRecord(&r)
 		return !ours || n.job != ref.ID || ref.Key != "" && ref.Key != n.key
 	}), err
 }
@@ -92,16 +95,16 @@ func (d *Driver) recordsWith(ctx context.Context, ref federation.JobRef, wckey b
 // recordsAt returns the rows of the job's number that were submitted in that very second and have
 // no key: what slurmdbd has of a job that its controller forgot before it had reported the key. A
 // number is not reused within a second.
-func (d *Driver) recordsAt(ctx context.Context, ref federation.JobRef) ([]wire.DBJob, error) {
+func (db *records) recordsAt(ctx context.Context, ref federation.JobRef) ([]wire.DBJob, error) {
 	if ref.SiteJobID == 0 || ref.SiteSubmit.IsZero() {
 		return nil, nil
 	}
-	rows, err := d.recordsOf(ctx, number(ref.SiteJobID), ref.SiteSubmit)
+	rows, err := db.recordsOf(ctx, number(ref.SiteJobID), ref.SiteSubmit)
 	if errors.Is(err, federation.ErrNotFound) {
 		return nil, nil
 	}
 	return slices.DeleteFunc(rows, func(r wire.DBJob) bool {
-		_, keyed := d.nameInRecord(&r)
+		_, keyed := db.nameInRecord(&r)
 		return keyed || r.WCKey.WCKey != "" || r.Time.Submission != ref.SiteSubmit.Unix()
 	}), err
 }
@@ -109,21 +112,21 @@ func (d *Driver) recordsAt(ctx context.Context, ref federation.JobRef) ([]wire.D
 // perhapsRan fails if slurmdbd has a record under the job's number that may be the job's, and that
 // has run: without a key it cannot be told from one of a later job with the same number. Where the
 // key is the wckey this cannot happen.
-func (d *Driver) perhapsRan(ctx context.Context, st standing, ref federation.JobRef) error {
+func (db *records) perhapsRan(ctx context.Context, st standing, ref federation.JobRef) error {
 	if ref.SiteJobID == 0 {
 		return nil
 	}
-	rows, err := d.recordsOf(ctx, number(ref.SiteJobID), ref.Submitted.Add(-searchSkew))
+	rows, err := db.recordsOf(ctx, number(ref.SiteJobID), ref.Submitted.Add(-searchSkew))
 	if errors.Is(err, federation.ErrNotFound) {
 		return nil
 	}
 	for i := range rows {
 		r := &rows[i]
-		_, keyed := d.nameInRecord(r)
+		_, keyed := db.nameInRecord(r)
 		if anothers := st.wckey && r.WCKey.WCKey == ""; keyed || anothers || progress(r) == 0 || state(r.State.Current).Ended() && r.Comment.Job != "" {
 			continue
 		}
-		return fmt.Errorf("site %s: job %d: %w: slurmdbd has a record of number %d without a key, which may be this job's or that of another", d.cfg.Name, ref.ID,
+		return fmt.Errorf("site %s: job %d: %w: slurmdbd has a record of number %d without a key, which may be this job's or that of another", db.cfg.Name, ref.ID,
 			federation.ErrUnavailable, ref.SiteJobID)
 	}
 	return err
@@ -141,17 +144,17 @@ func ofNewest(rows []wire.DBJob) []wire.DBJob {
 	return slices.DeleteFunc(rows, func(r wire.DBJob) bool { return cmp.Or(r.Array.JobID, r.JobID) != head })
 }
 
-func (d *Driver) nameInRecord(r *wire.DBJob) (name, bool) {
-	return d.parseKey(r.Comment.Administrator, r.WCKey.WCKey, r.Comment.Job)
+func (db *records) nameInRecord(r *wire.DBJob) (name, bool) {
+	return db.parseKey(r.Comment.Administrator, r.WCKey.WCKey, r.Comment.Job)
 }
 
-func (d *Driver) readRecords(ctx context.Context, r request) ([]wire.DBJob, error) {
+func (db *records) readRecords(ctx context.Context, r request) ([]wire.DBJob, error) {
 	var a wire.DBJobsResponse
-	if err := d.c.do(ctx, r, &a); err != nil {
+	if err := db.c.do(ctx, r, &a); err != nil {
 		return nil, err
 	}
 	if len(a.Errors) > 0 {
-		return nil, fmt.Errorf("site %s: %s: %w", d.cfg.Name, r.op, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
+		return nil, fmt.Errorf("site %s: %s: %w", db.cfg.Name, r.op, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
 	}
 	return a.Jobs, nil
 }

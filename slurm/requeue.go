@@ -14,33 +14,33 @@ const requeueVersion = "v0.0.45"
 
 // Requeue is scontrol requeue. Before 26.05 slurmrestd has no word for it: FEDERATION_REQUEUE among the flags of DELETE /job/{id} only
 // marks the end in the accounting, and the job stays cancelled.
-func (d *Driver) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
-	st, err := d.standing(ctx)
+func (ac *actor) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
+	st, err := ac.rights.standing(ctx)
 	if err != nil {
 		return err
 	}
-	tr, err := d.c.negotiated(ctx)
+	tr, err := ac.c.negotiated(ctx)
 	if err != nil {
 		return err
 	}
 	if tr.version < requeueVersion {
-		return fmt.Errorf("requeue job %d at %s: %w: API version %s has no requeue", ref.ID, d.cfg.Name, federation.ErrInvalid, tr.version)
+		return fmt.Errorf("requeue job %d at %s: %w: API version %s has no requeue", ref.ID, ac.cfg.Name, federation.ErrInvalid, tr.version)
 	}
-	j, err := d.held(ctx, st, ref)
+	j, err := ac.queue.held(ctx, st, ref)
 	if err != nil {
 		return err
 	}
 	var a wire.KillJobsResponse
 	body := map[string]any{"jobs": names([]number{number(j.SiteJobID)}, tasks)}
-	if err := d.c.do(ctx, request{op: "requeue", method: http.MethodPost, path: wire.PathJobs + "requeue", body: body}, &a); err != nil {
+	if err := ac.c.do(ctx, request{op: "requeue", method: http.MethodPost, path: wire.PathJobs + "requeue", body: body}, &a); err != nil {
 		return err
 	}
 	for _, e := range a.Errors {
-		return fmt.Errorf("requeue job %d at %s: %w", ref.ID, d.cfg.Name, acted(e.Number, e.Text, e.Description))
+		return fmt.Errorf("requeue job %d at %s: %w", ref.ID, ac.cfg.Name, acted(e.Number, e.Text, e.Description))
 	}
 	for _, s := range a.Status {
 		if s.Error.Code != 0 {
-			return fmt.Errorf("requeue job %s at %s: %w", s.StepID, d.cfg.Name, acted(s.Error.Code, s.Error.Text, ""))
+			return fmt.Errorf("requeue job %s at %s: %w", s.StepID, ac.cfg.Name, acted(s.Error.Code, s.Error.Text, ""))
 		}
 	}
 	return nil

@@ -3,12 +3,9 @@ package slurm
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"fsub/federation"
 	"fsub/sbatch"
@@ -23,6 +20,18 @@ type runningJobs map[int64]runningJob
 type runningJob struct {
 	federation.RunningJob
 	read time.Time
+}
+
+// holders remembers the jobs that hold nodes, and those that wait for some.
+type holders struct {
+	*site
+	queue   *queue
+	mu      sync.Mutex
+	running runningJobs
+	waiting waitingJobs
+	begun   begun  // those whose details were left to a later look
+	boot    int64  // when the controller of a mapped site began to count, as these have it
+	defPart string // learned from a job that named no partition
 }
 
 // maxAge is how long the details of a running job are believed.
@@ -40,54 +49,54 @@ type waitingJob struct {
 // slow a site down.
 const waitingReads = 4
 
-// holders returns every job that holds nodes, and those that wait, with details that are asked for once.
-func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federation.RunningJob, []federation.WaitingJob, error) {
-	now, rows := d.c.now(), v.rows
+// look returns every job that holds nodes, and those that wait, with details that are asked for once.
+func (h *holders) look(ctx context.Context, st standing, v *view) ([]federation.RunningJob, []federation.WaitingJob, error) {
+	now, rows := h.c.now(), v.rows
 	next, waits := runningJobs{}, waitingJobs{}
 	if v.records != nil {
-		running, waiting := d.heldBy(st, v.records)
+		running, waiting := h.heldBy(st, v.records)
 		return running, waiting, nil
 	}
 	var ask, who []int64
-	d.mu.Lock()
+	h.mu.Lock()
 	for _, r := range rows {
 		if !holdsNodes(r.state) {
 			if state(r.state) != federation.Pending {
 				continue
 			}
-			if j, ok := d.waiting[r.id]; ok && now.Sub(j.read) < maxAge {
+			if j, ok := h.waiting[r.id]; ok && now.Sub(j.read) < maxAge {
 				waits[r.id] = j
 			} else if len(who) < waitingReads {
 				who = append(who, r.id)
 			}
 			continue
 		}
-		if j, ok := d.running[r.id]; ok && now.Sub(j.read) < maxAge && (j.End.IsZero() || now.Before(j.End)) {
+		if j, ok := h.running[r.id]; ok && now.Sub(j.read) < maxAge && (j.End.IsZero() || now.Before(j.End)) {
 			next[r.id] = j
 		} else {
 			ask = append(ask, r.id)
 		}
 	}
-	ask, begun := d.begun.ripe(ask, len(rows), now)
-	d.begun = begun
-	d.mu.Unlock()
-	records, err := d.runningRecords(ctx, ask, len(rows))
+	ask, begun := h.begun.ripe(ask, len(rows), now)
+	h.begun = begun
+	h.mu.Unlock()
+	records, err := h.queue.runningRecords(ctx, ask, len(rows))
 	if err != nil {
 		return nil, nil, err
 	}
-	more, err := d.oneByOne(ctx, who)
+	more, err := h.queue.oneByOne(ctx, who)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range more {
 		if r := &more[i]; state(r.State) == federation.Pending {
-			waits[r.JobID] = waitingJob{d.waits(st, r), now}
+			waits[r.JobID] = waitingJob{h.waits(st, r), now}
 		}
 	}
 	for i := range records {
 		if r := &records[i]; holdsNodes(r.State) {
-			d.learnDefault(r)
-			next[r.JobID] = runningJob{RunningJob: d.holds(st, r), read: now}
+			h.learnDefault(r)
+			next[r.JobID] = runningJob{RunningJob: h.holds(st, r), read: now}
 		}
 	}
 	out := make([]federation.RunningJob, 0, len(next))
@@ -95,7 +104,7 @@ func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federatio
 		out = append(out, j.RunningJob)
 	}
 	for id := range begun {
-		if _, read := next[id]; !read && !st.mapped && d.cfg.ours(id) {
+		if _, read := next[id]; !read && !st.mapped && h.cfg.ours(id) {
 			out = append(out, federation.RunningJob{Job: federation.JobID(id)})
 		}
 	}
@@ -103,27 +112,27 @@ func (d *Driver) holders(ctx context.Context, st standing, v *view) ([]federatio
 	for _, j := range waits {
 		waiting = append(waiting, j.WaitingJob)
 	}
-	d.mu.Lock()
-	for id, j := range d.running { // what was read meanwhile
+	h.mu.Lock()
+	for id, j := range h.running { // what was read meanwhile
 		if j.read.After(now) {
 			next[id] = j
 		}
 	}
-	d.running, d.waiting = next, waits
-	d.mu.Unlock()
+	h.running, h.waiting = next, waits
+	h.mu.Unlock()
 	inOrder(out, waiting)
 	return out, waiting, nil
 }
 
 // noteRunning keeps what was read of jobs of ours that hold nodes, so that it is not asked for again.
-func (d *Driver) noteRunning(st standing, ids []number, records map[number][]wire.Job) {
-	now := d.c.now()
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (h *holders) noteRunning(st standing, ids []number, records map[number][]wire.Job) {
+	now := h.c.now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for _, id := range ids {
 		for i := range records[id] {
-			if r := &records[id][i]; d.running != nil && holdsNodes(r.State) {
-				d.running[r.JobID] = runningJob{RunningJob: d.holds(st, r), read: now}
+			if r := &records[id][i]; h.running != nil && holdsNodes(r.State) {
+				h.running[r.JobID] = runningJob{RunningJob: h.holds(st, r), read: now}
 			}
 		}
 	}
@@ -140,13 +149,13 @@ func inOrder(running []federation.RunningJob, waiting []federation.WaitingJob) {
 }
 
 // heldBy translates the records of those jobs that hold nodes, and of those that wait.
-func (d *Driver) heldBy(st standing, records []wire.Job) (running []federation.RunningJob, waiting []federation.WaitingJob) {
+func (h *holders) heldBy(st standing, records []wire.Job) (running []federation.RunningJob, waiting []federation.WaitingJob) {
 	for i := range records {
 		switch r := &records[i]; {
 		case holdsNodes(r.State):
-			running = append(running, d.holds(st, r))
+			running = append(running, h.holds(st, r))
 		case state(r.State) == federation.Pending:
-			waiting = append(waiting, d.waits(st, r))
+			waiting = append(waiting, h.waits(st, r))
 		}
 	}
 	inOrder(running, waiting)
@@ -159,57 +168,17 @@ func holdsNodes(l wire.Strings) bool {
 	return s.Started() || l.Has(wire.FlagCompleting)
 }
 
-// runningRecords asks for the records of running jobs one by one, or for all there are if that is less work.
-func (d *Driver) runningRecords(ctx context.Context, ids []int64, total int) ([]wire.Job, error) {
-	if readAll(len(ids), total) {
-		all, err := d.allJobs(ctx)
-		if err != nil {
-			return nil, err
-		}
-		wanted := map[int64]bool{}
-		for _, id := range ids {
-			wanted[id] = true
-		}
-		return slices.DeleteFunc(all, func(j wire.Job) bool { return !wanted[j.JobID] }), nil
-	}
-	return d.oneByOne(ctx, ids)
-}
-
-func (d *Driver) oneByOne(ctx context.Context, ids []int64) ([]wire.Job, error) {
-	var mu sync.Mutex
-	var out []wire.Job
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(4)
-	for _, id := range ids {
-		g.Go(func() error {
-			records, err := d.job(ctx, id)
-			if errors.Is(err, federation.ErrNotFound) {
-				return nil // ended meanwhile; or an ID that slurmrestd refuses, of a job of Slurm's own federation
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			for _, r := range records { // the number of an array names all its tasks
-				if r.JobID == id {
-					out = append(out, r)
-				}
-			}
-			return err
-		})
-	}
-	return out, g.Wait()
-}
-
 // holds is what a job holds, under the name that it has here.
-func (d *Driver) holds(st standing, r *wire.Job) federation.RunningJob {
+func (h *holders) holds(st standing, r *wire.Job) federation.RunningJob {
 	j := holder(r)
-	j.Job, _ = d.numberHere(st, r)
+	j.Job, _ = h.numberHere(st, r)
 	return j
 }
 
 // waits is what a job that waits asks for.
-func (d *Driver) waits(st standing, r *wire.Job) federation.WaitingJob {
+func (h *holders) waits(st standing, r *wire.Job) federation.WaitingJob {
 	j := federation.WaitingJob{Start: unix(r.StartTime.Value()), Submit: unix(r.SubmitTime.Value()), Nodes: int(r.NodeCount.Value()), CPUs: int(r.CPUs.Value()), Nice: r.Nice, Stake: stake(r)}
-	j.Job, j.Ours = d.numberHere(st, r)
+	j.Job, j.Ours = h.numberHere(st, r)
 	j.Idle = !slices.Contains(nodesWanted, r.StateReason)
 	if n, kind := gpus(r.TRESReq); n > 0 {
 		j.GRES = []federation.GRES{{Name: "gpu", Type: kind, Total: n}}
@@ -221,16 +190,16 @@ func (d *Driver) waits(st standing, r *wire.Job) federation.WaitingJob {
 var nodesWanted = []string{"", "None", "Resources", "Priority"}
 
 // numberHere is the number by which the federation knows a record's job, and whether it is ours.
-func (d *Driver) numberHere(st standing, r *wire.Job) (id federation.JobID, ours bool) {
+func (at *site) numberHere(st standing, r *wire.Job) (id federation.JobID, ours bool) {
 	id = federation.JobID(r.JobID)
 	if a := r.ArrayJobID.Value(); a != 0 {
 		id = federation.JobID(a)
 	}
-	inRange := d.cfg.ours(int64(id))
+	inRange := at.cfg.ours(int64(id))
 	if !st.mapped {
 		return id, inRange
 	}
-	if n, ours := d.nameIn(r); ours {
+	if n, ours := at.nameIn(r); ours {
 		return n.job, true
 	}
 	if inRange { // it only looks like one of ours
@@ -274,10 +243,27 @@ func stake(r *wire.Job) federation.Stake {
 }
 
 // learnDefault notes the partition of a job that named none.
-func (d *Driver) learnDefault(r *wire.Job) {
+func (h *holders) learnDefault(r *wire.Job) {
 	if r.Flags.Has("USING_DEFAULT_PARTITION") && r.Partition != "" {
-		d.mu.Lock()
-		d.defPart = r.Partition
-		d.mu.Unlock()
+		h.mu.Lock()
+		h.defPart = r.Partition
+		h.mu.Unlock()
+	}
+}
+
+// defaultPartition is the one that a job without a wish was seen in, "" if none was.
+func (h *holders) defaultPartition() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.defPart
+}
+
+// renice reckons a changed nice value into what is known of a job that waits: slurmctld has worked out the same by now.
+func (h *holders) renice(id, nice int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w, ok := h.waiting[id]; ok {
+		w.Priority, w.Nice = w.Priority+w.Nice-nice, nice
+		h.waiting[id] = w
 	}
 }

@@ -42,7 +42,7 @@ func (d *Driver) addEarlier(ctx context.Context, m *mark, j *federation.SiteJob)
 			return false
 		}
 		var err error
-		j.Earlier, err = d.earlierRuns(ctx, j)
+		j.Earlier, err = d.records.earlierRuns(ctx, j)
 		if errors.Is(err, errNoEndpoint) {
 			m.runs.tries[id] = runsTries
 		} else if j.Earlier == nil {
@@ -58,13 +58,13 @@ func (d *Driver) addEarlier(ctx context.Context, m *mark, j *federation.SiteJob)
 }
 
 // earlierRuns are the runs of a job before the one that it shows, nil if slurmdbd does not tell all of them: it has a row for each.
-func (d *Driver) earlierRuns(ctx context.Context, j *federation.SiteJob) ([]federation.AttemptRun, error) {
-	rows, err := d.recordsOf(ctx, number(j.SiteJobID), time.Time{})
+func (db *records) earlierRuns(ctx context.Context, j *federation.SiteJob) ([]federation.AttemptRun, error) {
+	rows, err := db.recordsOf(ctx, number(j.SiteJobID), time.Time{})
 	if err != nil {
 		return nil, err
 	}
 	rows = slices.DeleteFunc(rows, func(r wire.DBJob) bool {
-		n, keyed := d.nameInRecord(&r)
+		n, keyed := db.nameInRecord(&r)
 		another := keyed && j.Key != "" && n.key != j.Key
 		return another || r.User != j.User || r.Time.End <= 0 || r.Time.Start <= 0 || nodesOf(&r) == "" || !j.Start.IsZero() && r.Time.Start >= j.Start.Unix()
 	})

@@ -15,7 +15,7 @@ func TestSpecIsShared(t *testing.T) {
 	want := spec
 	want.More = &sbatch.More{Prefer: "ib"}
 	job := federation.Job{ID: 30_000_001, Spec: &spec}
-	d := &Driver{}
+	d := newDriver(&site{})
 	for _, st := range []standing{{known: true, mapped: true}, {known: true, mapped: true, wckey: true}} {
 		if s := d.keyed(st, federation.Submission{Job: &job, Key: "k"}); s.Job.Spec == &spec {
 			t.Errorf("%+v: no copy", st)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 
 	"fsub/federation"
 	"fsub/slurm/wire"
@@ -20,25 +21,36 @@ type standing struct {
 	wckey bool
 }
 
+// rights knows what our token may do at the site.
+type rights struct {
+	*site
+	mu     sync.Mutex
+	stands standing // once the site was asked
+}
+
 // standing finds out what the token may do, once.
-func (d *Driver) standing(ctx context.Context) (standing, error) {
-	d.mu.Lock()
-	st := d.stands
-	d.mu.Unlock()
+func (rt *rights) standing(ctx context.Context) (standing, error) {
+	rt.mu.Lock()
+	st := rt.stands
+	rt.mu.Unlock()
 	if st.known {
 		return st, nil
 	}
-	if d.cfg.Mode == federation.Pinned { // Observe makes sure
+	if rt.cfg.Mode == federation.Pinned { // Observe makes sure
 		return standing{}, nil
 	}
-	st, err := d.probe(ctx)
+	st, err := rt.probe(ctx)
 	if err != nil {
 		return st, err
 	}
-	d.mu.Lock()
-	d.stands = st
-	d.mu.Unlock()
+	rt.set(st)
 	return st, nil
+}
+
+func (rt *rights) set(st standing) {
+	rt.mu.Lock()
+	rt.stands = st
+	rt.mu.Unlock()
 }
 
 // of is the standing that counts for one job: at a site that has become pinned there may still be jobs under numbers of its own.
@@ -50,44 +62,44 @@ func (st standing) of(ref federation.JobRef) standing {
 }
 
 // probe asks the site what the token may do.
-func (d *Driver) probe(ctx context.Context) (standing, error) {
-	tr, err := d.c.negotiated(ctx)
+func (rt *rights) probe(ctx context.Context) (standing, error) {
+	tr, err := rt.c.negotiated(ctx)
 	if err != nil {
 		return standing{}, err
 	}
-	st := standing{known: true, mapped: tr.old || d.cfg.Mode == federation.Mapped}
+	st := standing{known: true, mapped: tr.old || rt.cfg.Mode == federation.Mapped}
 	all := false
 	if tr.old {
-		all, err = d.actsAsOthers(ctx)
+		all, err = rt.actsAsOthers(ctx)
 	} else {
-		all, err = d.choosesIDs(ctx, tr)
+		all, err = rt.choosesIDs(ctx, tr)
 	}
 	if err != nil {
 		return standing{}, err
 	}
 	if !all {
-		st.mapped, st.onlyUser = true, d.c.tokens.name()
+		st.mapped, st.onlyUser = true, rt.c.tokens.name()
 	}
 	switch {
-	case d.cfg.Mode == federation.Pinned && st.mapped:
-		return standing{}, fmt.Errorf("site %s: %w", d.cfg.Name, d.notPinned(tr))
+	case rt.cfg.Mode == federation.Pinned && st.mapped:
+		return standing{}, fmt.Errorf("site %s: %w", rt.cfg.Name, rt.notPinned(tr))
 	case st.mapped && !all && st.onlyUser == "":
-		return standing{}, fmt.Errorf("site %s: %w: the user of the %s is unknown: set user", d.cfg.Name, federation.ErrDenied, d.c.tokens.describe())
+		return standing{}, fmt.Errorf("site %s: %w: the user of the %s is unknown: set user", rt.cfg.Name, federation.ErrDenied, rt.c.tokens.describe())
 	case st.mapped:
-		st.wckey, err = d.noWCKeys(ctx)
+		st.wckey, err = rt.noWCKeys(ctx)
 	}
 	return st, err
 }
 
 // choosesIDs finds out whether the site lets us choose job IDs and users. slurmctld checks that late: the request below names a
 // reservation that cannot exist and is refused in any case, but with another number.
-func (d *Driver) choosesIDs(ctx context.Context, tr *translation) (bool, error) {
+func (rt *rights) choosesIDs(ctx context.Context, tr *translation) (bool, error) {
 	hold := true
-	desc := &wire.JobDesc{JobID: int64(d.cfg.LastID), UserID: "0", GroupID: "0", Name: "fsub-probe", Reservation: "fsub-no-such-reservation", Hold: &hold,
+	desc := &wire.JobDesc{JobID: int64(rt.cfg.LastID), UserID: "0", GroupID: "0", Name: "fsub-probe", Reservation: "fsub-no-such-reservation", Hold: &hold,
 		WorkDir: "/", Environment: wire.Environment{"FSUB=probe"}, Script: "#!/bin/true\n"}
 	var a wire.JobSubmitResponse
 	r := request{op: "probe", method: http.MethodPost, path: wire.PathJobSubmit, body: wire.JobSubmitRequest{Job: desc}}
-	if err := d.c.do(ctx, r, &a); err != nil {
+	if err := rt.c.do(ctx, r, &a); err != nil {
 		return false, err
 	}
 	for _, e := range a.Errors {
@@ -100,12 +112,12 @@ func (d *Driver) choosesIDs(ctx context.Context, tr *translation) (bool, error) 
 
 // actsAsOthers finds out whether the token allows calls in another user's name. It first checks
 // that the token is valid at all.
-func (d *Driver) actsAsOthers(ctx context.Context) (bool, error) {
-	if _, err := d.diag(ctx); err != nil {
+func (rt *rights) actsAsOthers(ctx context.Context) (bool, error) {
+	if _, err := rt.diag(ctx); err != nil {
 		return false, err
 	}
 	var a wire.DiagResponse
-	err := d.c.do(ctx, request{op: "probe", method: http.MethodGet, path: wire.PathDiag, as: "nobody"}, &a)
+	err := rt.c.do(ctx, request{op: "probe", method: http.MethodGet, path: wire.PathDiag, as: "nobody"}, &a)
 	if errors.Is(err, federation.ErrDenied) {
 		return false, nil
 	}
@@ -113,9 +125,9 @@ func (d *Driver) actsAsOthers(ctx context.Context) (bool, error) {
 }
 
 // noWCKeys reports whether slurmdbd keeps no list of workload characterization keys, which it does where they are tracked.
-func (d *Driver) noWCKeys(ctx context.Context) (bool, error) {
+func (rt *rights) noWCKeys(ctx context.Context) (bool, error) {
 	var a wire.WCKeysResponse
-	err := d.c.do(ctx, request{op: "wckeys", method: http.MethodGet, db: true, path: wire.PathDBWCKeys}, &a)
+	err := rt.c.do(ctx, request{op: "wckeys", method: http.MethodGet, db: true, path: wire.PathDBWCKeys}, &a)
 	if errors.Is(err, errNoEndpoint) {
 		return true, nil
 	}
@@ -123,8 +135,8 @@ func (d *Driver) noWCKeys(ctx context.Context) (bool, error) {
 }
 
 // notPinned says why the site cannot be used in pinned mode, and what to do.
-func (d *Driver) notPinned(tr *translation) error {
-	detail := fmt.Sprintf("the site does not let the %s choose job IDs: use a token of its SlurmUser (scontrol show config | grep SlurmUser), or mode: mapped", d.c.tokens.describe())
+func (rt *rights) notPinned(tr *translation) error {
+	detail := fmt.Sprintf("the site does not let the %s choose job IDs: use a token of its SlurmUser (scontrol show config | grep SlurmUser), or mode: mapped", rt.c.tokens.describe())
 	if tr != nil && tr.old {
 		detail = "API version " + tr.version + " has no word for job IDs: use mode: mapped"
 	}
@@ -132,7 +144,7 @@ func (d *Driver) notPinned(tr *translation) error {
 }
 
 // onlyFor refuses what the token does not allow.
-func (d *Driver) onlyFor(st standing, user string) error {
+func (rt *rights) onlyFor(st standing, user string) error {
 	if st.onlyUser == "" || st.onlyUser == user {
 		return nil
 	}

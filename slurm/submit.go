@@ -19,7 +19,7 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 	fail := func(err error) (federation.Receipt, error) {
 		return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)
 	}
-	st, err := d.standing(ctx)
+	st, err := d.rights.standing(ctx)
 	if err != nil {
 		return federation.Receipt{}, err
 	}
@@ -60,7 +60,7 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 
 // carries refuses what the site's interface cannot express, and users for whom the token may not act.
 func (d *Driver) carries(tr *translation, st standing, s *federation.Submission) error {
-	if err := d.onlyFor(st, s.User.Name); err != nil {
+	if err := d.rights.onlyFor(st, s.User.Name); err != nil {
 		return err
 	}
 	if len(s.Job.Spec.Het) > 0 && (st.mapped || tr.old) {
@@ -96,7 +96,7 @@ func (d *Driver) send(ctx context.Context, st standing, s *federation.Submission
 	}
 	err := refusal(a.Errors[0])
 	if a.Errors[0].Number == wire.ErrJobID && !st.mapped {
-		err = d.notPinned(nil)
+		err = d.rights.notPinned(nil)
 	}
 	return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)
 }
@@ -128,7 +128,7 @@ func (d *Driver) adopt(ctx context.Context, st standing, s federation.Submission
 	fail := func(err error) (federation.Receipt, error) {
 		return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)
 	}
-	there, err := d.held(ctx, st, federation.JobRef{ID: s.Job.ID})
+	there, err := d.queue.held(ctx, st, federation.JobRef{ID: s.Job.ID})
 	switch {
 	case errors.Is(err, federation.ErrNotFound):
 		return fail(fmt.Errorf("%w: the ID was taken and is free again: look the job up", federation.ErrUnavailable))
@@ -196,7 +196,7 @@ func keyOf(comment string) string {
 // adoptMapped looks for an attempt at a mapped site. A receipt that is not adopted means that the
 // site does not have it.
 func (d *Driver) adoptMapped(ctx context.Context, st standing, s *federation.Submission) (federation.Receipt, error) {
-	there, err := d.held(ctx, st, federation.JobRef{ID: s.Job.ID, Key: s.Key, Submitted: s.Job.Submit})
+	there, err := d.queue.held(ctx, st, federation.JobRef{ID: s.Job.ID, Key: s.Key, Submitted: s.Job.Submit})
 	switch {
 	case errors.Is(err, federation.ErrNotFound):
 		return federation.Receipt{}, nil

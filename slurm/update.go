@@ -14,37 +14,37 @@ import (
 
 // Update asks for the fields in which the submissions of before and after would differ. So what follows from an option, as the
 // number of CPUs from that of tasks, changes with it.
-func (d *Driver) Update(ctx context.Context, ref federation.JobRef, before, after *federation.Job) error {
-	st, err := d.standing(ctx)
+func (ac *actor) Update(ctx context.Context, ref federation.JobRef, before, after *federation.Job) error {
+	st, err := ac.rights.standing(ctx)
 	if err != nil {
 		return err
 	}
-	tr, err := d.c.negotiated(ctx)
+	tr, err := ac.c.negotiated(ctx)
 	if err != nil {
 		return err
 	}
 	if tr.old {
-		return fmt.Errorf("update job %d at %s: %w: API version v0.0.38 changes hold and priority only", ref.ID, d.cfg.Name, federation.ErrInvalid)
+		return fmt.Errorf("update job %d at %s: %w: API version v0.0.38 changes hold and priority only", ref.ID, ac.cfg.Name, federation.ErrInvalid)
 	}
-	body, err := d.difference(st, ref.Key, before, after)
+	body, err := ac.difference(st, ref.Key, before, after)
 	if err != nil || len(body) == 0 {
 		return err
 	}
-	j, err := d.held(ctx, st, ref)
+	j, err := ac.queue.held(ctx, st, ref)
 	if err != nil {
 		return err
 	}
 	var a wire.JobUpdateResponse
 	r := request{op: "update", method: http.MethodPost, path: wire.PathJob + strconv.FormatInt(int64(j.SiteJobID), 10), body: body}
-	if err := d.c.do(ctx, r, &a); err != nil {
+	if err := ac.c.do(ctx, r, &a); err != nil {
 		return err
 	}
 	for _, e := range a.Errors {
-		return fmt.Errorf("update job %d at %s: %w", ref.ID, d.cfg.Name, acted(e.Number, e.Text, ""))
+		return fmt.Errorf("update job %d at %s: %w", ref.ID, ac.cfg.Name, acted(e.Number, e.Text, ""))
 	}
 	for _, res := range a.Results {
 		if res.Code != 0 {
-			return fmt.Errorf("update job %d at %s: %w", ref.ID, d.cfg.Name, acted(res.Code, res.Error, res.Why))
+			return fmt.Errorf("update job %d at %s: %w", ref.ID, ac.cfg.Name, acted(res.Code, res.Error, res.Why))
 		}
 	}
 	return nil
@@ -55,12 +55,12 @@ var fixed = []string{"job_id", "user_id", "group_id", "admin_comment", "script",
 
 // difference returns the body of an update: the fields of after's submission that before's lacks,
 // and, emptied, those that only before's has.
-func (d *Driver) difference(st standing, key string, before, after *federation.Job) (map[string]json.RawMessage, error) {
-	old, err := d.fields(st, key, before)
+func (ac *actor) difference(st standing, key string, before, after *federation.Job) (map[string]json.RawMessage, error) {
+	old, err := ac.fields(st, key, before)
 	if err != nil {
 		return nil, err
 	}
-	body, err := d.fields(st, key, after)
+	body, err := ac.fields(st, key, after)
 	if err != nil {
 		return nil, err
 	}
@@ -83,13 +83,13 @@ func (d *Driver) difference(st standing, key string, before, after *federation.J
 }
 
 // fields are what a submission of j would have, with the key where the site keeps it among the user's own words.
-func (d *Driver) fields(st standing, key string, j *federation.Job) (map[string]json.RawMessage, error) {
+func (ac *actor) fields(st standing, key string, j *federation.Job) (map[string]json.RawMessage, error) {
 	s := federation.Submission{Job: j, Partition: j.Partition, Key: key}
 	if j.Part != nil {
 		s = asPart(s, false)
 	}
 	if st.mapped {
-		s = d.keyed(st, withIDs(s))
+		s = ac.keyed(st, withIDs(s))
 	}
 	desc, err := describe(&s)
 	if err != nil {

@@ -31,7 +31,7 @@ func TestDifference(t *testing.T) {
 			before := federation.Job{ID: 30_000_001, Spec: &base}
 			after := before
 			after.EditSpec(c.change)
-			d := &Driver{}
+			d := newDriver(&site{})
 			body, err := d.difference(c.st, key, &before, &after)
 			if err != nil {
 				t.Fatal(err)

@@ -60,7 +60,7 @@ func TestSiteOfV38(t *testing.T) {
 	}
 	var parts wire.PartitionsResponse
 	read38File(t, "partitions", &parts)
-	d, o := &Driver{}, &federation.Observation{}
+	d, o := newDriver(&site{}), &federation.Observation{}
 	for i := range parts.Partitions {
 		p, err := d.partition(&parts.Partitions[i])
 		if err != nil {

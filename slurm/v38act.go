@@ -15,9 +15,9 @@ import (
 )
 
 // kill38 sends a signal, job by job, to the batch shell and the steps together: v0.0.38 has no other.
-func (d *Driver) kill38(ctx context.Context, op string, k wire.KillJobs) []error {
+func (ac *actor) kill38(ctx context.Context, op string, k wire.KillJobs) []error {
 	if k.Signal != "" && !slices.Contains(k.Flags, wire.KillFull) {
-		return []error{d.refuse38(ctx, op, k.Jobs[0])}
+		return []error{ac.refuse38(ctx, op, k.Jobs[0])}
 	}
 	r := request{op: op, method: http.MethodDelete}
 	if k.Signal != "" {
@@ -27,12 +27,12 @@ func (d *Driver) kill38(ctx context.Context, op string, k wire.KillJobs) []error
 	for _, job := range k.Jobs {
 		var a wire.KillJobsResponse
 		r.path = wire.PathJob + job
-		if err := d.c.do(ctx, r, &a); err != nil {
+		if err := ac.c.do(ctx, r, &a); err != nil {
 			out = append(out, err)
 			continue
 		}
 		for _, e := range a.Errors {
-			out = append(out, fmt.Errorf("%s job %s at %s: %w", op, job, d.cfg.Name, acted(e.Number, e.Text, e.Description)))
+			out = append(out, fmt.Errorf("%s job %s at %s: %w", op, job, ac.cfg.Name, acted(e.Number, e.Text, e.Description)))
 		}
 	}
 	return out
@@ -40,13 +40,13 @@ func (d *Driver) kill38(ctx context.Context, op string, k wire.KillJobs) []error
 
 // refuse38 says why a signal to the steps or to the batch shell alone is not sent; there may be a
 // better reason than that v0.0.38 lacks it.
-func (d *Driver) refuse38(ctx context.Context, op, job string) error {
+func (ac *actor) refuse38(ctx context.Context, op, job string) error {
 	id, _, _ := strings.Cut(job, "_")
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
 		return fmt.Errorf("%w: job number %q", federation.ErrInvalid, id)
 	}
-	records, err := d.job(ctx, n)
+	records, err := ac.queue.job(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -58,14 +58,14 @@ func (d *Driver) refuse38(ctx context.Context, op, job string) error {
 	default:
 		err = fmt.Errorf("%w: API version v0.0.38 signals the batch shell and the steps together, or nothing (scancel --full)", federation.ErrInvalid)
 	}
-	return fmt.Errorf("%s job %s at %s: %w", op, job, d.cfg.Name, err)
+	return fmt.Errorf("%s job %s at %s: %w", op, job, ac.cfg.Name, err)
 }
 
 // clusterName is what the site calls itself: v0.0.38 tells it with a job, and in slurmdbd's list if that is of one cluster only.
-func (d *Driver) clusterName(ctx context.Context) string {
-	d.mu.Lock()
-	name, jobs := d.cluster, d.jobs.records
-	d.mu.Unlock()
+func (q *queue) clusterName(ctx context.Context) string {
+	q.mu.Lock()
+	name, jobs := q.cluster, q.recent.records
+	q.mu.Unlock()
 	if name != "" {
 		return name
 	}
@@ -74,23 +74,23 @@ func (d *Driver) clusterName(ctx context.Context) string {
 	}
 	if name == "" {
 		var a wire.ClustersResponse
-		err := d.c.do(ctx, request{op: "clusters", method: http.MethodGet, db: true, path: wire.PathDBClusters}, &a)
+		err := q.c.do(ctx, request{op: "clusters", method: http.MethodGet, db: true, path: wire.PathDBClusters}, &a)
 		if err == nil && len(a.Clusters) == 1 {
 			name = a.Clusters[0].Name
 		} else if err == nil || errors.Is(err, errNoEndpoint) {
-			d.remarks.add("v0.0.38 does not tell the name of the cluster while it has no jobs")
+			q.remarks.add("v0.0.38 does not tell the name of the cluster while it has no jobs")
 		}
 	}
-	d.mu.Lock()
-	d.cluster = name
-	d.mu.Unlock()
+	q.mu.Lock()
+	q.cluster = name
+	q.mu.Unlock()
 	return name
 }
 
 // Limits are what the site's API cannot do, by the names of drivertest.
 func (d *Driver) Limits() map[string]string {
 	out := map[string]string{}
-	st, err := d.standing(context.Background())
+	st, err := d.rights.standing(context.Background())
 	if err != nil {
 		return out
 	}
@@ -111,7 +111,7 @@ func (d *Driver) ranAs(ctx context.Context, user string, id int64) error {
 	if user == "" || !d.cfg.NoAssociations {
 		return nil
 	}
-	records, err := d.job(ctx, id)
+	records, err := d.queue.job(ctx, id)
 	if err != nil || records[0].UserName == user {
 		return err
 	}

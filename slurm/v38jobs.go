@@ -20,25 +20,25 @@ type recentJobs struct {
 }
 
 // recentJobs reads all jobs, if any has changed. stats were read just before. The records must not be changed.
-func (d *Driver) recentJobs(ctx context.Context, stats *wire.Diag) ([]wire.Job, error) {
-	d.mu.Lock()
-	last := d.jobs
-	d.mu.Unlock()
+func (q *queue) recentJobs(ctx context.Context, stats *wire.Diag) ([]wire.Job, error) {
+	q.mu.Lock()
+	last := q.recent
+	q.mu.Unlock()
 	r := request{op: "jobs", method: http.MethodGet, path: wire.PathJobs}
 	boot := stats.ReqTimeStart.Value()
 	if last.read > 0 && last.boot == boot { // what changed within that very second is reported again
 		r.query = url.Values{"update_time": {strconv.FormatInt(last.read, 10)}}
 	}
-	records, err := d.readJobs(ctx, r)
+	records, err := q.readJobs(ctx, r)
 	if errors.Is(err, errNotModified) {
 		return last.records, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	d.jobs = recentJobs{boot: boot, read: stats.ReqTime.Value(), records: records}
-	d.mu.Unlock()
+	q.mu.Lock()
+	q.recent = recentJobs{boot: boot, read: stats.ReqTime.Value(), records: records}
+	q.mu.Unlock()
 	return records, nil
 }
 
