@@ -26,6 +26,7 @@ func TestWorldPlansAsANewOne(t *testing.T) {
 			policy.Reservations = rapid.IntRange(1, 3).Draw(t, "reservations")
 		}
 		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}}
+		d.w.queue.long = rapid.SampledFrom([]int{0, 2, 4}).Draw(t, "jobs in a piece")
 		d.w.SetTime(lines.now)
 		for _, site := range lines.sites {
 			d.w.SetSite(site)
@@ -55,9 +56,13 @@ type deltas struct {
 
 func (d *deltas) draw() {
 	t := d.t
-	switch what := rapid.SampledFrom([]string{"job", "job", "job", "job", "drop", "change", "time", "look", "use", "use", "state", "price", "claim", "release", "carry out", "order", "fault"}).Draw(t, "delta"); what {
+	switch what := rapid.SampledFrom([]string{"job", "job", "job", "jobs", "drop", "change", "time", "look", "use", "use", "state", "price", "claim", "release", "carry out", "order", "fault"}).Draw(t, "delta"); what {
 	case "job":
 		d.add()
+	case "jobs":
+		for range rapid.IntRange(1, 12).Draw(t, "jobs like others") {
+			d.again()
+		}
 	case "drop":
 		if len(d.jobs) > 0 {
 			d.drop(rapid.IntRange(0, len(d.jobs)-1).Draw(t, "which"))
@@ -135,6 +140,18 @@ func (d *deltas) add() {
 	}
 	d.jobs = append(d.jobs, j)
 	d.tell(j)
+}
+
+// again adds a job like one that is there.
+func (d *deltas) again() {
+	if len(d.jobs) == 0 {
+		return
+	}
+	j := *d.jobs[rapid.IntRange(0, len(d.jobs)-1).Draw(d.t, "like")]
+	d.last++
+	j.ID, j.Part = federation.JobID(d.last), nil
+	d.jobs = append(d.jobs, &j)
+	d.w.SetJob(Waiting{Job: &j})
 }
 
 func (d *deltas) tell(j *federation.Job) {

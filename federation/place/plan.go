@@ -105,15 +105,15 @@ const maxHeld = 64
 func (w *World) decide(q *queued) (f *fate, took bool) {
 	sh := q.shape
 	if sh.run != w.run {
-		sh.run, sh.waits, sh.offers, sh.made, sh.last = w.run, false, nil, made{}, nil
+		sh.run, sh.rests, sh.offers, sh.made, sh.last = w.run, nil, nil, made{}, nil
 	}
-	if sh.waits && sh.changes == w.changes && !(sh.early != nil && sh.early.mayQueueUp(q.job)) {
+	if sh.rests != nil && sh.changes == w.changes && !(sh.early != nil && sh.early.mayQueueUp(q.job)) {
 		// Less is free than when the job before it was looked at, and nothing else has changed.
-		return w.fate(sh, waits, federation.ReasonPriority, sh.offers), false
+		return sh.rests, false
 	}
 	best, at := w.best(sh)
 	if best == nil {
-		return w.fate(sh, waits, waitReason(sh.rejections), nil), false
+		return w.rest(sh, waitReason(sh.rejections), nil), false
 	}
 	offers := w.offersOf(sh, best, &at)
 	if at.now() {
@@ -132,11 +132,11 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 		early = best.site.backlog < best.site.limit && (busy || w.soon(at.start))
 	}
 	if !early && free.reserve[best.pool] >= w.policy.Reservations {
-		sh.waits, sh.changes, sh.early = true, w.changes, nil
+		f := w.rest(sh, federation.ReasonPriority, offers)
 		if shared {
 			sh.early = best
 		}
-		return w.fate(sh, waits, federation.ReasonPriority, offers), false
+		return f, false
 	}
 	start := w.reserve(best)
 	if near := busy || w.soon(start); early && (near || shared) {
@@ -150,6 +150,21 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	free.reserve[best.pool]++
 	best.site.waiting++
 	return w.fate(sh, waits, federation.ReasonResources, offers), true
+}
+
+// rest is what becomes of a job that gets nothing, and of those of its shape behind it until more is claimed.
+func (w *World) rest(sh *shape, reason federation.Reason, offers []*federation.Offer) *fate {
+	sh.changes, sh.early = w.changes, nil
+	sh.rests = w.fate(sh, waits, reason, offers)
+	return sh.rests
+}
+
+// idle is what becomes of any job of the shape now; nil if that is to be worked out.
+func (sh *shape) idle(w *World) *fate {
+	if sh.run != w.run || sh.changes != w.changes || sh.early != nil && sh.early.site.backlog < sh.early.site.limit {
+		return nil
+	}
+	return sh.rests
 }
 
 // fate is what becomes of one of the shape's jobs: the last one's if it is the same.

@@ -13,12 +13,12 @@ type queued struct {
 	job      *federation.Job
 	turn     turn
 	shape    *shape // nil: not known yet
-	fate     *fate  // by the plan run
-	run      int32
-	account  word // that it asks for; known with the shape
-	told     word // the reason that Decide has said; 0: none
-	refused  bool // see World.refused
-	spent    bool // see Waiting.Spent
+	fate     *fate  // by the plan run, or one that has decided about its piece as a whole: see World.decided
+	run      int32  // -1: none was about it yet, or it has left the queue
+	account  word   // that it asks for; known with the shape
+	told     word   // the reason that Decide has said; 0: none
+	refused  bool   // see World.refused
+	spent    bool   // see Waiting.Spent
 	expected *federation.Expected
 }
 
@@ -62,13 +62,17 @@ type Waiting struct {
 // SetJob tells of a job in the queue that is new or has changed.
 func (w *World) SetJob(j Waiting) {
 	w.index()
-	q := &queued{job: j.Job, turn: w.rankOf(&j), refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected}
+	q := &queued{job: j.Job, run: -1, turn: w.rankOf(&j), refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected}
 	old := w.byID[j.Job.ID]
 	w.at.job = j.Job
 	if old != nil && !w.others && old.turn == q.turn && !old.refused && !q.refused && old.spent == q.spent && old.shape != nil && (old.job.Part == nil) == (j.Job.Part == nil) &&
 		old.account != 0 && old.account == w.number(j.Job.Spec.Account) && w.likeness(j.Job, j.Expected, nil) == old.shape {
 		old.job, old.told, old.expected = j.Job, 0, j.Expected // nothing that the plan depends on
 		w.news = append(w.news, old)
+		if !w.stale {
+			w.decided(old)
+		}
+		w.queue.pieceOf(old).quiet = false
 		return
 	}
 	w.DropJob(j.Job.ID)
@@ -93,21 +97,28 @@ func (w *World) DropJob(id federation.JobID) {
 	if q.refused {
 		delete(w.refused, id)
 	}
+	looked := w.lookedAt(q)
 	w.queue.remove(q)
 	switch {
 	case w.stale:
-	case !w.lookedAt(q):
+	case !looked:
 		w.fresh = slices.DeleteFunc(w.fresh, func(f *queued) bool { return f == q })
 	case w.took != nil && q.turn.compare(w.took.turn) <= 0:
 		w.stale = true // those behind it may find something else
 	default:
 		w.looked--
 	}
-	q.run = 0 // in news and acts it stays
+	q.run = -1 // in news and acts it stays
 }
 
 // lookedAt reports whether the plan is about a job.
-func (w *World) lookedAt(q *queued) bool { return q.run == int32(w.run) }
+func (w *World) lookedAt(q *queued) bool {
+	if q.run < 0 || q.run == int32(w.run) {
+		return q.run > 0
+	}
+	p := w.queue.pieceOf(q)
+	return p != nil && p.run == w.run
+}
 
 // within reports whether a job stands before another one that the plan is about.
 func (w *World) within(q *queued) bool { return w.edge != nil && q.turn.compare(w.edge.turn) < 0 }

@@ -11,20 +11,25 @@ import (
 func (w *World) Plan() federation.Plan {
 	w.settle()
 	p := federation.Plan{Decisions: make([]federation.Decision, 0, w.looked)}
-	for q := range w.planned() {
-		p.Decisions = append(p.Decisions, q.fate.of(q))
+	for piece, jobs := range w.planned() {
+		w.spread(piece)
+		for _, q := range jobs {
+			p.Decisions = append(p.Decisions, q.fate.of(q))
+		}
 	}
 	return p
 }
 
 // planned goes through the jobs that the plan is about.
-func (w *World) planned() iter.Seq[*queued] {
-	return func(yield func(*queued) bool) {
+func (w *World) planned() iter.Seq2[*piece, []*queued] {
+	return func(yield func(*piece, []*queued) bool) {
 		left := w.looked
-		for q := range w.queue.all() {
-			if left--; left < 0 || !yield(q) {
+		for p, jobs := range w.queue.since(nil) {
+			n := min(left, len(jobs))
+			if n == 0 || !yield(p, jobs[:n]) {
 				return
 			}
+			left -= n
 		}
 	}
 }
@@ -36,13 +41,19 @@ func (w *World) Decide() []federation.Decision {
 	all := append(w.news, w.acts...)
 	if w.anew {
 		all = nil
-		for q := range w.planned() {
-			if q.tells() {
-				all = append(all, q)
+		for p, jobs := range w.planned() {
+			if p.run == w.run { // all of them have been told
+				continue
 			}
+			for _, q := range jobs {
+				if q.tells() {
+					all = append(all, q)
+				}
+			}
+			p.hush(w.run)
 		}
 	}
-	all = slices.DeleteFunc(all, func(q *queued) bool { return !w.lookedAt(q) || !q.tells() })
+	all = slices.DeleteFunc(all, func(q *queued) bool { return !w.lookedAt(q) || !w.decided(q).tells() })
 	compare := func(a, b *queued) int { return a.turn.compare(b.turn) }
 	if !slices.IsSortedFunc(all, compare) {
 		slices.SortFunc(all, compare)
@@ -116,25 +127,83 @@ func (w *World) goOn(tell bool) {
 	if !w.more() {
 		return
 	}
-	behind := w.queue.all()
-	if w.edge != nil {
-		behind = w.queue.since(w.edge.turn)
-	}
-	for q := range behind {
-		if w.full() {
-			break
-		}
-		if w.lookedAt(q) { // the last of them
+	for p, jobs := range w.queue.since(w.edge) {
+		if !tell && len(jobs) == len(p.jobs) && w.skip(p) {
 			continue
 		}
-		if w.lookAt(q) {
-			w.took = q
-		}
-		w.edge = q
-		if tell {
-			w.news = append(w.news, q)
+		for _, q := range jobs {
+			if w.full() {
+				return
+			}
+			if q == w.edge {
+				continue
+			}
+			if w.lookAt(q) {
+				w.took = q
+			}
+			w.edge = q
+			if tell {
+				w.news = append(w.news, q)
+			}
 		}
 	}
+}
+
+// skip decides about a quiet piece as a whole, where each of its jobs would find what the last one of its shape has found.
+func (w *World) skip(p *piece) bool {
+	if !p.quiet || w.watch != nil || w.looked+len(p.jobs) > w.policy.MaxLook || w.full() {
+		return false
+	}
+	for i := range p.kinds {
+		k := &p.kinds[i]
+		if k.fate = k.shape.idle(w); k.fate == nil || k.fate.word != k.told {
+			return false
+		}
+	}
+	p.run, w.edge = w.run, p.jobs[len(p.jobs)-1]
+	w.looked += len(p.jobs)
+	return true
+}
+
+// hush notes whether a piece is quiet, once Decide has told of all its jobs.
+func (p *piece) hush(run int) {
+	p.quiet, p.kinds = false, p.kinds[:0]
+	for _, q := range p.jobs {
+		if q.run != int32(run) || q.acts() || q.refused || q.shape.switches {
+			return
+		}
+		if at := &q.shape.in; at.piece != p || at.run != run {
+			at.piece, at.run, at.i = p, run, len(p.kinds)
+			p.kinds = append(p.kinds, kind{shape: q.shape, told: q.fate.word})
+		} else if p.kinds[at.i].told != q.fate.word {
+			return
+		}
+	}
+	p.quiet = true
+}
+
+// spread gives each job of a piece its fate, if the plan has decided about the piece as a whole.
+func (w *World) spread(p *piece) {
+	if p == nil || p.run != w.run {
+		return
+	}
+	for i := range p.kinds {
+		p.kinds[i].shape.in.i = i
+	}
+	for _, q := range p.jobs {
+		if q.run >= 0 && q.run != int32(w.run) {
+			q.fate, q.run = p.kinds[q.shape.in.i].fate, int32(w.run)
+		}
+	}
+	p.run = 0
+}
+
+// decided is a job with its fate, which the plan may have given to its whole piece.
+func (w *World) decided(q *queued) *queued {
+	if q.run != int32(w.run) {
+		w.spread(w.queue.pieceOf(q))
+	}
+	return q
 }
 
 // lookAt decides about a job and reports whether it took anything.

@@ -24,16 +24,23 @@ type shape struct {
 
 	// The last decision, its offers, and what they were made for: jobs that are decided alike share them.
 	last   *fate
+	rests  *fate // what becomes of a job that finds no more than the last one; nil: that is not known
 	offers []*federation.Offer
 	made   made
 
-	// waits: the last job of the shape got nothing, when there were so many claims. Where others wait another user's may still queue up: early
-	// is that candidate.
-	waits   bool
+	// rests holds for so many claims. Where others wait another user's may still queue up: early is that candidate.
 	changes int
 	early   *candidate
 	full    full // see best
-	futile  int  // the plan in which nobody's end would help; see preempt.go
+	in      inPiece
+	futile  int // the plan in which nobody's end would help; see preempt.go
+}
+
+// inPiece says which of a piece's kinds a shape is.
+type inPiece struct {
+	piece *piece
+	run   int
+	i     int
 }
 
 // need is shared by all shapes that differ only in time limits and rights.

@@ -83,7 +83,7 @@ func newWorldOf(s *federation.Snapshot, p Policy) *World {
 			all[i].refused, w.refused[job.ID] = true, r
 		}
 	}
-	w.queue = lineOf(queue)
+	w.queue.fill(queue)
 	return w
 }
 
@@ -243,8 +243,11 @@ func (w *World) forget(table int) {
 	w.shapes, w.needs, w.classes, w.named, w.beside = map[shapeKey]*shape{}, map[string]*need{}, map[who]int{}, map[string]int{}, map[string]int{}
 	w.recent, w.known = make([]recentShape, table), make([]recentClass, table)
 	w.others = false
-	for q := range w.queue.all() {
-		q.shape = nil
+	for p, jobs := range w.queue.since(nil) {
+		p.quiet = false
+		for _, q := range jobs {
+			q.shape = nil
+		}
 	}
 	w.stale = true
 }
