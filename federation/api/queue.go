@@ -37,6 +37,7 @@ type queue struct {
 	changes time.Time                         // when a row changes by the clock alone; zero: none does
 	shown   bool                              // somebody has got rows since all was read
 	swept   time.Time                         // when jobs were last forgotten for their age
+	submits *submits                          // nil: nobody counts submissions
 
 	shared, own []byte // of the row that is being made
 }
@@ -59,6 +60,9 @@ func (q *queue) refresh(ctx context.Context) error {
 	}
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
+	}
+	if q.submits != nil {
+		q.submits.read = now
 	}
 	if now.Sub(q.swept) > q.keep/10 {
 		q.sweep(now.Add(-q.keep))
@@ -153,6 +157,7 @@ func (q *queue) takeAll(ctx context.Context, v *listing.View, jobs []federation.
 func (q *queue) clear(v *listing.View) {
 	q.jobs, q.groups, q.kinds = map[federation.JobID]*queuedJob{}, map[federation.JobID][]*queuedJob{}, map[federation.Job]*rowKind{}
 	q.mark, q.sorted, q.fresh, q.dead, q.byUser, q.changes, q.shown = 0, nil, nil, 0, nil, time.Time{}, false
+	q.submits.clear()
 	q.otherWorld(v)
 }
 
@@ -185,10 +190,12 @@ func (q *queue) take(v *listing.View, j *federation.Job, tasks []federation.Task
 	q.drop(j.ID)
 	if kind := q.kindOf(v, j); kind != nil {
 		kind.rows++
-		q.add(j.ID, &queuedJob{row: queueRow{id: uint32(j.ID), priority: listing.Priority(j), submit: j.Submit.Unix(), kind: kind}})
+		k := &queuedJob{row: queueRow{id: uint32(j.ID), priority: listing.Priority(j), submit: j.Submit.Unix(), kind: kind}}
+		q.add(j.ID, k)
+		q.submits.takes(j.ID, k)
 		return
 	}
-	rest := &queuedRest{empty: true}
+	rest := &queuedRest{empty: true, who: q.submits.of(j)}
 	k := &queuedJob{rest: rest}
 	if j.State.Ended() {
 		rest.end = unixNanos(j.End)
@@ -199,6 +206,7 @@ func (q *queue) take(v *listing.View, j *federation.Job, tasks []federation.Task
 			q.awaits(j.Spec.Begin)
 		}
 		rest.empty = false
+		rest.live += liveTasks(&p)
 		row := &k.row
 		if i > 0 {
 			row = new(queueRow)
@@ -224,6 +232,7 @@ func (q *queue) take(v *listing.View, j *federation.Job, tasks []federation.Task
 		q.groups[rest.group] = append(q.groups[rest.group], k)
 	}
 	q.add(j.ID, k)
+	q.submits.takes(j.ID, k)
 }
 
 // add puts a job into the queue that is not there.
@@ -248,6 +257,7 @@ func (q *queue) kindOf(v *listing.View, j *federation.Job) *rowKind {
 	if kind == nil && len(q.kinds) < maxKinds {
 		first := like
 		if kind, ok = kindOf(v, &first); ok {
+			kind.who = q.submits.of(&first)
 			q.kinds[like] = kind
 		}
 	}
@@ -268,6 +278,7 @@ func (q *queue) drop(id federation.JobID) {
 		return
 	}
 	delete(q.jobs, id)
+	q.submits.drops(k)
 	for r := range k.rows {
 		r.dead = true
 		q.dead++

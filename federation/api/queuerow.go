@@ -9,6 +9,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/listing"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/quota"
 	"fsub/slurm/wire"
 )
 
@@ -25,6 +26,8 @@ type queuedRest struct {
 	end   int64            // in nanoseconds since 1970; 0: live
 	begin int64            // its rows change then; 0: they do not
 	empty bool             // there are no rows
+	who   *quota.Submitted // on whose behalf the job counts as submitted; nil: nobody counts
+	live  int64            // for how many: its tasks that have not ended
 	more  []*queueRow
 }
 
@@ -71,6 +74,7 @@ type rowKind struct {
 	shared unique.Handle[string] // fields as they are sent
 	job    *federation.Job       // of jobs that wait alike: one of them, without what it has of its own; nil: of others
 	rows   int                   // of those: how many
+	who    *quota.Submitted      // as in queuedRest
 }
 
 // rowFacts are what many rows have in common.

@@ -63,7 +63,7 @@ func (q *queue) remake(ctx context.Context, v *listing.View) error {
 		if !ok {
 			return errOtherForm
 		}
-		next.rows = kind.rows
+		next.rows, next.who = kind.rows, kind.who
 		switch {
 		case !q.shown:
 			*kind = *next

@@ -191,6 +191,10 @@ func NewServer(c Config) *Server {
 	s.events = eventStream{store: c.Store, users: who.Users, stopping: s.stopping}
 	s.document = sync.OnceValues(s.makeDocument)
 	s.queue = queue{store: c.Store, view: s.lister.View, now: c.Now, keep: c.MinJobAge}
+	if c.Accounts.Books != nil {
+		s.queue.submits = newSubmits(&s.queue, quota.NewSubmits(c.Accounts.Books))
+		s.gate.Submits = &s.queue
+	}
 	s.routes()
 	return s
 }

@@ -99,6 +99,18 @@ func Parts(j *federation.Job, tasks []federation.Task) []Part {
 	return append(out, whole)
 }
 
+// Tasks is how many tasks of an array p stands for; 1 if it is no array.
+func (p *Part) Tasks() int {
+	if p.pending == "" {
+		return 1
+	}
+	a, err := federation.ReadArray(p.pending)
+	if err != nil {
+		return 1
+	}
+	return a.Len()
+}
+
 // States are p's state as slurmrestd lists it.
 func (p *Part) States() wire.Strings {
 	if p.State == federation.Pending && p.Job.Held == federation.HeldSpecial {

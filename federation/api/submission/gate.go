@@ -32,6 +32,7 @@ type Gate struct {
 	Federation string // its name
 	Limits     *limits.Users
 	Keys       federation.Submitters // nil: submissions have no keys
+	Submits    Admission             // nil: the account tree sets no limits
 }
 
 // Planner is what a gate asks of the controller: see Controller.
@@ -80,9 +81,19 @@ func (s *Gate) accept(ctx context.Context, c identity.Caller, job *federation.Jo
 	if err := s.Limits.Submit(ctx, c, job.UID, 1+len(job.Spec.Het), sizeOf(p)); err != nil {
 		return named, err
 	}
+	settled, err := s.admit(ctx, job)
+	if err != nil {
+		return named, err
+	}
 	s.pin(job)
 	named.Answer = cmp.Or(named.Answer, job.Spec.Clusters)
-	return named, s.create(ctx, job, p, key)
+	again, err := s.create(ctx, job, p, key)
+	if err != nil || again {
+		settled(0)
+	} else {
+		settled(job.ID)
+	}
+	return named, err
 }
 
 // sizeOf is what a payload takes in the store.
@@ -134,7 +145,8 @@ func components(sp *sbatch.Spec) iter.Seq[*sbatch.Spec] {
 	}
 }
 
-func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payload, key string) error {
+// create stores a job, if its user has not submitted it already.
+func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payload, key string) (again bool, err error) {
 	job.State = federation.Pending
 	job.Submit = s.Now().UTC()
 	switch { // until the controller has looked at it
@@ -147,9 +159,8 @@ func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payloa
 	default:
 		job.Reason = federation.ReasonPriority
 	}
-	var err error
 	if s.Keys != nil {
-		_, err = s.Keys.CreateJobOnce(ctx, job, p, key)
+		again, err = s.Keys.CreateJobOnce(ctx, job, p, key)
 	} else {
 		err = s.Store.CreateJob(ctx, job, p)
 	}
@@ -157,10 +168,10 @@ func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payloa
 		if errors.Is(err, federation.ErrConflict) {
 			// All IDs are in use: what slurmctld says when it has no number left.
 			full := &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable"}
-			return refusal.Outage(full, err)
+			return false, refusal.Outage(full, err)
 		}
-		return refusal.OfStore(err, refusal.TimedOut)
+		return false, refusal.OfStore(err, refusal.TimedOut)
 	}
 	s.Controller.Wake()
-	return nil
+	return again, nil
 }

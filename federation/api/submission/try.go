@@ -33,6 +33,11 @@ func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, 
 	if err != nil {
 		return resp, err
 	}
+	settled, err := s.admit(ctx, job)
+	if err != nil {
+		return resp, err
+	}
+	settled(0)
 	if t.Site == "" {
 		return resp, nowhereNow(&t.Decision)
 	}
