@@ -20,7 +20,7 @@ const (
 )
 
 // AccountRecords implements [accounts.Store].
-func (s *Store) AccountRecords(ctx context.Context) ([]accounts.Record, error) {
+func (s *accountTree) AccountRecords(ctx context.Context) ([]accounts.Record, error) {
 	all, err := query(ctx, s.readers, readAccount, "SELECT "+accountColumns+" FROM account_records ORDER BY kind, account, name")
 	if err != nil {
 		return nil, fmt.Errorf("read the account tree: %w", err)
@@ -41,7 +41,7 @@ func readAccountKey(r *row) accounts.Key {
 }
 
 // WriteAccounts implements [accounts.Store].
-func (s *Store) WriteAccounts(ctx context.Context, changes []accounts.Change, by accounts.Editor, at time.Time, why string) error {
+func (s *accountTree) WriteAccounts(ctx context.Context, changes []accounts.Change, by accounts.Editor, at time.Time, why string) error {
 	entries := make([]federation.AuditEntry, len(changes))
 	who := federation.Actor{User: by.Name, UID: by.UID, Role: by.Role, From: by.From}
 	for i, c := range changes {
@@ -85,7 +85,7 @@ func (s *Store) WriteAccounts(ctx context.Context, changes []accounts.Change, by
 }
 
 // MadeAt implements [accounts.Store].
-func (s *Store) MadeAt(ctx context.Context, site string) (map[accounts.Key]bool, error) {
+func (s *accountTree) MadeAt(ctx context.Context, site string) (map[accounts.Key]bool, error) {
 	all, err := query(ctx, s.readers, readAccountKey, "SELECT kind, account, name FROM account_made WHERE site = $1", site)
 	if err != nil {
 		return nil, fmt.Errorf("what was made in the accounting of %s: %w", site, err)
@@ -98,7 +98,7 @@ func (s *Store) MadeAt(ctx context.Context, site string) (map[accounts.Key]bool,
 }
 
 // SetMadeAt implements [accounts.Store].
-func (s *Store) SetMadeAt(ctx context.Context, site string, k accounts.Key, made bool) error {
+func (s *accountTree) SetMadeAt(ctx context.Context, site string, k accounts.Key, made bool) error {
 	text := "DELETE FROM account_made WHERE site = $1 AND kind = $2 AND account = $3 AND name = $4"
 	if made {
 		text = "INSERT INTO account_made (site, kind, account, name) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"

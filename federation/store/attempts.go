@@ -62,12 +62,12 @@ func readAttempt(r *row) (a federation.Attempt) {
 }
 
 // Attempts implements [federation.Store].
-func (s *Store) Attempts(ctx context.Context, id federation.JobID) ([]federation.Attempt, error) {
-	return many(ctx, s, readAttempt, id, "SELECT "+attemptColumns+" FROM attempts WHERE job_id = $1 ORDER BY number")
+func (s *jobs) Attempts(ctx context.Context, id federation.JobID) ([]federation.Attempt, error) {
+	return many(ctx, s.database, readAttempt, id, "SELECT "+attemptColumns+" FROM attempts WHERE job_id = $1 ORDER BY number")
 }
 
 // LiveAttempts implements [federation.Store]. They are in order of their job's ID.
-func (s *Store) LiveAttempts(ctx context.Context) ([]federation.Attempt, error) {
+func (s *jobs) LiveAttempts(ctx context.Context) ([]federation.Attempt, error) {
 	all, err := query(ctx, s.readers, readAttempt, "SELECT "+attemptColumns+" FROM attempts WHERE live ORDER BY job_id")
 	if err != nil {
 		return nil, fmt.Errorf("live attempts: %w", err)
@@ -76,7 +76,7 @@ func (s *Store) LiveAttempts(ctx context.Context) ([]federation.Attempt, error) 
 }
 
 // many reads rows of which a job may have any number, and returns ErrNotFound if there is no such job.
-func many[T any](ctx context.Context, s *Store, read func(*row) T, id federation.JobID, text string) ([]T, error) {
+func many[T any](ctx context.Context, s database, read func(*row) T, id federation.JobID, text string) ([]T, error) {
 	all, err := query(ctx, s.readers, read, text, int64(id))
 	if err != nil {
 		return nil, fmt.Errorf("job %d: %w", id, err)

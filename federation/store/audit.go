@@ -44,7 +44,7 @@ func (t *tx) audit(entries []federation.AuditEntry) error {
 }
 
 // AddAudit implements [federation.AuditLog].
-func (s *Store) AddAudit(ctx context.Context, entries ...federation.AuditEntry) error {
+func (s *auditLog) AddAudit(ctx context.Context, entries ...federation.AuditEntry) error {
 	if err := s.writer.submit(ctx, func(t *tx) error { return t.audit(entries) }); err != nil {
 		return fmt.Errorf("append to the audit log: %w", err)
 	}
@@ -52,7 +52,7 @@ func (s *Store) AddAudit(ctx context.Context, entries ...federation.AuditEntry) 
 }
 
 // Audit implements [federation.AuditLog].
-func (s *Store) Audit(ctx context.Context, q federation.AuditQuery) ([]federation.AuditEntry, error) {
+func (s *auditLog) Audit(ctx context.Context, q federation.AuditQuery) ([]federation.AuditEntry, error) {
 	var w where
 	if q.After > 0 {
 		w.and("seq > %s", q.After)
@@ -90,16 +90,4 @@ func readAudit(r *row) federation.AuditEntry {
 		Seq: r.int(), At: r.time(), Who: federation.Actor{User: r.word(), UID: uint32(r.int()), Role: r.word(), From: r.word()}, Verb: r.word(),
 		Kind: federation.AuditObject(r.word()), Object: r.text(), Before: r.text(), After: r.text(), Why: r.text(), Ticket: r.text(), Result: r.text(),
 	}
-}
-
-// PurgeAudit deletes the entries of the audit log from before a time, and returns how many. Nothing else deletes any.
-func (s *Store) PurgeAudit(ctx context.Context, before time.Time) (int, error) {
-	n, err := s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
-		rows, err := t.exec(deleteAudit, before, limit)
-		return int(rows), err
-	})
-	if err != nil {
-		return n, fmt.Errorf("delete the audit log before %s: %w", before.Format(time.DateTime), err)
-	}
-	return n, nil
 }

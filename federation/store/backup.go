@@ -253,7 +253,7 @@ func (s *Store) noteCopy(ctx context.Context, log *slog.Logger) error {
 	if err := s.readers.QueryRowContext(ctx, "PRAGMA auto_vacuum").Scan(&vacuum); err != nil {
 		return err
 	}
-	s.shrinks = vacuum == autoVacuum
+	s.cleaner.shrinks = vacuum == autoVacuum
 	if version <= 0 {
 		return nil
 	}

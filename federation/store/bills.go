@@ -17,7 +17,7 @@ const (
 )
 
 // PutBill implements [federation.BillStore].
-func (s *Store) PutBill(ctx context.Context, b *federation.Bill, audit ...federation.AuditEntry) error {
+func (s *books) PutBill(ctx context.Context, b *federation.Bill, audit ...federation.AuditEntry) error {
 	lines, err := json.Marshal(b.Lines)
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (s *Store) PutBill(ctx context.Context, b *federation.Bill, audit ...federa
 }
 
 // Bills implements [federation.BillStore].
-func (s *Store) Bills(ctx context.Context, site federation.SiteName) ([]federation.Bill, error) {
+func (s *books) Bills(ctx context.Context, site federation.SiteName) ([]federation.Bill, error) {
 	all, err := query(ctx, s.readers, func(r *row) (b federation.Bill) {
 		b.Site, b.From, b.Until, b.Told, b.Closed, b.Format = federation.SiteName(r.word()), r.int(), r.int(), r.int(), r.bool(), r.word()
 		b.Rows, b.By, b.At = int(r.int()), r.word(), r.int()

@@ -41,7 +41,7 @@ func readCharge(r *row) (k federation.Charge) {
 }
 
 // Charges implements [federation.Store].
-func (s *Store) Charges(ctx context.Context, q federation.ChargeQuery) ([]federation.Charge, error) {
+func (s *books) Charges(ctx context.Context, q federation.ChargeQuery) ([]federation.Charge, error) {
 	var w where
 	if q.Job != 0 {
 		w.and("(job_id = %s OR array_id <> 0 AND array_id = %s)", int64(q.Job), int64(q.Job))

@@ -13,7 +13,7 @@ const selectChargeSums = "SELECT user_name, account, qos, tres, end_time / $1, S
 	"WHERE end_time >= $2 AND price_from <> '' GROUP BY user_name, account, qos, tres, end_time / $1"
 
 // ChargeSums implements [federation.ChargeSummer].
-func (s *Store) ChargeSums(ctx context.Context, since time.Time, step time.Duration) ([]federation.ChargeSum, error) {
+func (s *books) ChargeSums(ctx context.Context, since time.Time, step time.Duration) ([]federation.ChargeSum, error) {
 	all, err := query(ctx, s.readers, func(r *row) (k federation.ChargeSum) {
 		k.User, k.Account, k.QOS, k.TRES = r.word(), r.word(), r.word(), r.word()
 		k.End = time.Unix(0, r.int()*int64(step)+int64(step)/2).UTC()
@@ -31,7 +31,7 @@ const selectDirectSums = "SELECT g.user_name, g.account, g.qos, t.word, l.end_ti
 	"WHERE l.site = (SELECT id FROM ledger_words WHERE word = $2) AND l.end_time >= $3 AND l.end_time < $4 AND l.kind = $5 GROUP BY g.user_name, g.account, g.qos, t.word, l.end_time / $1"
 
 // DirectSums implements [federation.DirectSummer].
-func (s *Store) DirectSums(ctx context.Context, site federation.SiteName, from, until time.Time, step time.Duration) ([]federation.ChargeSum, error) {
+func (s *books) DirectSums(ctx context.Context, site federation.SiteName, from, until time.Time, step time.Duration) ([]federation.ChargeSum, error) {
 	seconds := max(int64(step/time.Second), 1)
 	all, err := query(ctx, s.readers, func(r *row) (k federation.ChargeSum) {
 		k.User, k.Account, k.QOS, k.TRES = r.word(), r.word(), r.word(), r.word()

@@ -37,7 +37,7 @@ func healthSteps(b *federation.Batch, steps []step) []step {
 }
 
 // HealthRecords implements [federation.HealthStore].
-func (s *Store) HealthRecords(ctx context.Context) ([]federation.HealthRecord, error) {
+func (s *fleet) HealthRecords(ctx context.Context) ([]federation.HealthRecord, error) {
 	all, err := query(ctx, s.readers, func(r *row) federation.HealthRecord {
 		return federation.HealthRecord{Kind: federation.HealthKind(r.text()), Name: r.text(), Data: []byte(r.text())}
 	}, selectHealth)
@@ -48,7 +48,7 @@ func (s *Store) HealthRecords(ctx context.Context) ([]federation.HealthRecord, e
 }
 
 // HealthFindings implements [federation.HealthStore].
-func (s *Store) HealthFindings(ctx context.Context, limit int) ([]federation.HealthFinding, error) {
+func (s *fleet) HealthFindings(ctx context.Context, limit int) ([]federation.HealthFinding, error) {
 	all, err := query(ctx, s.readers, func(r *row) federation.HealthFinding {
 		return federation.HealthFinding{At: r.time(), Rule: r.text(), Act: r.text(), Node: federation.NodeID{Site: federation.SiteName(r.text()), Name: r.text()},
 			Job: federation.JobID(r.int()), Why: r.text(), Denied: r.text()}

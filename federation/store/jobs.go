@@ -43,13 +43,13 @@ func specValues(j *federation.Job) ([]any, error) {
 const insertPayload = "INSERT INTO payloads (job_id, script, argv, environment) VALUES ($1, $2, $3, $4)"
 
 // CreateJob implements [federation.Store]. IDs are given upwards through the range and then from its beginning again.
-func (s *Store) CreateJob(ctx context.Context, j *federation.Job, p *sbatch.Payload) error {
+func (s *jobs) CreateJob(ctx context.Context, j *federation.Job, p *sbatch.Payload) error {
 	_, err := s.createOnce(ctx, j, p, "")
 	return err
 }
 
 // createOnce creates j, unless a job of its user's has the key already: then j gets that job's ID, and again is true.
-func (s *Store) createOnce(ctx context.Context, j *federation.Job, p *sbatch.Payload, key string) (again bool, err error) {
+func (s *jobs) createOnce(ctx context.Context, j *federation.Job, p *sbatch.Payload, key string) (again bool, err error) {
 	job := *j
 	if job.Spec == nil {
 		job.Spec = new(sbatch.Spec)
@@ -129,7 +129,7 @@ func (t *tx) createJob(values, payload []any) (federation.JobID, int64, error) {
 }
 
 // ReserveIDs implements [federation.Store].
-func (s *Store) ReserveIDs(ctx context.Context, n int) ([]federation.JobID, error) {
+func (s *jobs) ReserveIDs(ctx context.Context, n int) ([]federation.JobID, error) {
 	ids := make([]federation.JobID, 0, n)
 	err := s.writer.submit(ctx, func(t *tx) error {
 		ids = ids[:0]
@@ -231,7 +231,7 @@ func suspensionText(s federation.Suspension) string {
 	return optional(&s)
 }
 
-func (s *Store) readJob(r *row) (j federation.Job) {
+func (s *jobs) readJob(r *row) (j federation.Job) {
 	j.ID = federation.JobID(r.int())
 	j.Rev = r.int()
 	j.User = r.word()
@@ -273,17 +273,17 @@ func (s *Store) readJob(r *row) (j federation.Job) {
 }
 
 // Job implements [federation.Store].
-func (s *Store) Job(ctx context.Context, id federation.JobID) (federation.Job, error) {
-	return one(ctx, s, s.readJob, id, "SELECT "+jobColumns+" FROM jobs WHERE id = $1")
+func (s *jobs) Job(ctx context.Context, id federation.JobID) (federation.Job, error) {
+	return one(ctx, s.database, s.readJob, id, "SELECT "+jobColumns+" FROM jobs WHERE id = $1")
 }
 
 // Payload implements [federation.Store].
-func (s *Store) Payload(ctx context.Context, id federation.JobID) (sbatch.Payload, error) {
-	return one(ctx, s, readPayload, id, "SELECT script, argv, environment FROM payloads WHERE job_id = $1")
+func (s *jobs) Payload(ctx context.Context, id federation.JobID) (sbatch.Payload, error) {
+	return one(ctx, s.database, readPayload, id, "SELECT script, argv, environment FROM payloads WHERE job_id = $1")
 }
 
 // one reads the row that a job has exactly one of.
-func one[T any](ctx context.Context, s *Store, read func(*row) T, id federation.JobID, text string) (v T, err error) {
+func one[T any](ctx context.Context, s database, read func(*row) T, id federation.JobID, text string) (v T, err error) {
 	found, err := query(ctx, s.readers, read, text, int64(id))
 	if err == nil && len(found) == 0 {
 		err = federation.ErrNotFound

@@ -81,7 +81,7 @@ type sumKey struct {
 }
 
 // Book implements [federation.Books].
-func (s *Store) Book(ctx context.Context, entries []ledger.Entry, marks map[string]string) (int, error) {
+func (s *books) Book(ctx context.Context, entries []ledger.Entry, marks map[string]string) (int, error) {
 	entries, aside := fit(entries)
 	entries = together(entries)
 	var b *booking
@@ -275,7 +275,7 @@ func number(b bool) int64 {
 }
 
 // BooksMark implements [federation.Books].
-func (s *Store) BooksMark(ctx context.Context, name string) (string, error) {
+func (s *books) BooksMark(ctx context.Context, name string) (string, error) {
 	all, err := query(ctx, s.readers, func(r *row) string { return r.text() }, "SELECT mark FROM ledger_marks WHERE name = $1", name)
 	if err != nil || len(all) == 0 {
 		return "", err

@@ -33,7 +33,7 @@ func readEntry(r *row) (e ledger.Entry) {
 }
 
 // BookedRuns implements [federation.Books].
-func (s *Store) BookedRuns(ctx context.Context, site federation.SiteName, from, until int64, take func(*ledger.Entry) error) error {
+func (s *books) BookedRuns(ctx context.Context, site federation.SiteName, from, until int64, take func(*ledger.Entry) error) error {
 	var failed error
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -63,7 +63,7 @@ var sumColumn = map[federation.Dimension]string{
 }
 
 // BookedSums implements [federation.Books].
-func (s *Store) BookedSums(ctx context.Context, q federation.SumQuery) ([]federation.SumRow, error) {
+func (s *books) BookedSums(ctx context.Context, q federation.SumQuery) ([]federation.SumRow, error) {
 	var out gathered[federation.SumRow]
 	err := s.EachSum(ctx, q, func(r *federation.SumRow) error {
 		out.add(*r)
@@ -73,7 +73,7 @@ func (s *Store) BookedSums(ctx context.Context, q federation.SumQuery) ([]federa
 }
 
 // EachSum implements [federation.Books]. Whole months are read from their own sums, unless days are to be told apart.
-func (s *Store) EachSum(ctx context.Context, q federation.SumQuery, take func(*federation.SumRow) error) error {
+func (s *books) EachSum(ctx context.Context, q federation.SumQuery, take func(*federation.SumRow) error) error {
 	var failed error
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -23,14 +23,14 @@ const (
 )
 
 // LiveJobs implements [federation.Store].
-func (s *Store) LiveJobs(ctx context.Context, take func([]federation.Job) error) error {
+func (s *jobs) LiveJobs(ctx context.Context, take func([]federation.Job) error) error {
 	if err := s.liveJobs(ctx, take); err != nil {
 		return fmt.Errorf("read the live jobs: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) liveJobs(ctx context.Context, take func([]federation.Job) error) error {
+func (s *jobs) liveJobs(ctx context.Context, take func([]federation.Job) error) error {
 	ends, err := query(ctx, s.readers, (*row).int, selectPages, int64(livePage))
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *Store) liveJobs(ctx context.Context, take func([]federation.Job) error)
 }
 
 // readPages reads every page of one reader. ends are the last IDs of all.
-func (s *Store) readPages(ctx context.Context, ends []int64, reader int, pages chan<- []federation.Job) error {
+func (s *jobs) readPages(ctx context.Context, ends []int64, reader int, pages chan<- []federation.Job) error {
 	for i := reader; i < len(ends); i += liveReaders {
 		after := int64(0)
 		if i > 0 {

@@ -18,7 +18,7 @@ const (
 )
 
 // AddMaintenance implements [federation.SiteStore].
-func (s *Store) AddMaintenance(ctx context.Context, m *federation.Maintenance, audit ...federation.AuditEntry) error {
+func (s *fleet) AddMaintenance(ctx context.Context, m *federation.Maintenance, audit ...federation.AuditEntry) error {
 	id := int64(0)
 	err := s.writer.submit(ctx, func(t *tx) error {
 		ids, err := t.numbers(insertMaintenance, string(m.Site), m.Nodes, nanos(m.From), nanos(m.To), m.Reason, m.By, nanos(m.At))
@@ -48,7 +48,7 @@ func planned(m *federation.Maintenance) string {
 }
 
 // RemoveMaintenance implements [federation.SiteStore].
-func (s *Store) RemoveMaintenance(ctx context.Context, id int64, by string, at time.Time, audit ...federation.AuditEntry) error {
+func (s *fleet) RemoveMaintenance(ctx context.Context, id int64, by string, at time.Time, audit ...federation.AuditEntry) error {
 	found, err := query(ctx, s.readers, readMaintenance, maintenanceOf, id)
 	if err == nil && len(found) == 0 {
 		err = federation.ErrNotFound
@@ -74,7 +74,7 @@ func (s *Store) RemoveMaintenance(ctx context.Context, id int64, by string, at t
 }
 
 // Maintenance implements [federation.SiteStore].
-func (s *Store) Maintenance(ctx context.Context, at time.Time) ([]federation.Maintenance, error) {
+func (s *fleet) Maintenance(ctx context.Context, at time.Time) ([]federation.Maintenance, error) {
 	all, err := query(ctx, s.readers, readMaintenance, selectMaintenance, nanos(at))
 	if err != nil {
 		return nil, fmt.Errorf("list maintenance: %w", err)

@@ -37,7 +37,7 @@ func nodeSteps(b *federation.Batch, steps []step) []step {
 }
 
 // Nodes implements [federation.Store].
-func (s *Store) Nodes(ctx context.Context) ([]federation.NodeRecord, error) {
+func (s *fleet) Nodes(ctx context.Context) ([]federation.NodeRecord, error) {
 	all, err := query(ctx, s.readers, readNode, selectNodes)
 	if err != nil {
 		return nil, fmt.Errorf("list what is wanted of nodes: %w", err)
@@ -53,7 +53,7 @@ func readNode(r *row) federation.NodeRecord {
 }
 
 // NodeEvents implements [federation.Store].
-func (s *Store) NodeEvents(ctx context.Context, id federation.NodeID, limit int) ([]federation.NodeEvent, error) {
+func (s *fleet) NodeEvents(ctx context.Context, id federation.NodeID, limit int) ([]federation.NodeEvent, error) {
 	all, err := query(ctx, s.readers, readNodeEvent, selectNodeEvents, string(id.Site), id.Name, int64(limit))
 	if err != nil {
 		return nil, fmt.Errorf("history of node %s: %w", id, err)
@@ -62,7 +62,7 @@ func (s *Store) NodeEvents(ctx context.Context, id federation.NodeID, limit int)
 }
 
 // LastNodeEvents implements [federation.Store].
-func (s *Store) LastNodeEvents(ctx context.Context) ([]federation.NodeEvent, error) {
+func (s *fleet) LastNodeEvents(ctx context.Context) ([]federation.NodeEvent, error) {
 	all, err := query(ctx, s.readers, readNodeEvent, lastNodeEvents)
 	if err != nil {
 		return nil, fmt.Errorf("last states of nodes: %w", err)

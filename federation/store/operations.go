@@ -41,7 +41,7 @@ type operationRecord struct {
 }
 
 // AddOperation implements [federation.OperationStore].
-func (s *Store) AddOperation(ctx context.Context, op *federation.Operation, items []federation.OperationItem, audit ...federation.AuditEntry) error {
+func (s *operations) AddOperation(ctx context.Context, op *federation.Operation, items []federation.OperationItem, audit ...federation.AuditEntry) error {
 	data, err := encode(operationRecord{op.By, op.Operator, op.Verb, op.Command, op.Change, op.Move, op.Why, op.Ticket})
 	if err != nil {
 		return fmt.Errorf("add operation: %w", err)
@@ -87,7 +87,7 @@ func (s *Store) AddOperation(ctx context.Context, op *federation.Operation, item
 }
 
 // Operations implements [federation.OperationStore].
-func (s *Store) Operations(ctx context.Context, open bool, limit int) ([]federation.Operation, error) {
+func (s *operations) Operations(ctx context.Context, open bool, limit int) ([]federation.Operation, error) {
 	all, err := query(ctx, s.readers, readOperation, selectOperations, open, int64(limit))
 	if err != nil {
 		return nil, fmt.Errorf("list operations: %w", err)
@@ -106,7 +106,7 @@ func readOperation(r *row) (op federation.Operation) {
 }
 
 // OperationItems implements [federation.OperationStore].
-func (s *Store) OperationItems(ctx context.Context, id federation.OperationID) ([]federation.OperationItem, error) {
+func (s *operations) OperationItems(ctx context.Context, id federation.OperationID) ([]federation.OperationItem, error) {
 	all, err := query(ctx, s.readers, readItem, selectItems, int64(id))
 	if err == nil && len(all) == 0 {
 		err = federation.ErrNotFound // none is without jobs
@@ -126,7 +126,7 @@ func readItem(r *row) (v federation.OperationItem) {
 }
 
 // AskItems implements [federation.OperationStore].
-func (s *Store) AskItems(ctx context.Context, id federation.OperationID, asks []federation.ItemRequest) ([]int64, error) {
+func (s *operations) AskItems(ctx context.Context, id federation.OperationID, asks []federation.ItemRequest) ([]int64, error) {
 	seqs := make([]int64, len(asks))
 	rows := make([][]any, len(asks))
 	for i := range asks {
@@ -163,7 +163,7 @@ func (s *Store) AskItems(ctx context.Context, id federation.OperationID, asks []
 }
 
 // SettleItems implements [federation.OperationStore].
-func (s *Store) SettleItems(ctx context.Context, id federation.OperationID, items []federation.OperationItem, ended time.Time) error {
+func (s *operations) SettleItems(ctx context.Context, id federation.OperationID, items []federation.OperationItem, ended time.Time) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		for i := range items {
 			v := &items[i]
@@ -184,7 +184,7 @@ func (s *Store) SettleItems(ctx context.Context, id federation.OperationID, item
 }
 
 // OperationTold implements [federation.OperationStore].
-func (s *Store) OperationTold(ctx context.Context, id federation.OperationID, at time.Time) error {
+func (s *operations) OperationTold(ctx context.Context, id federation.OperationID, at time.Time) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		n, err := t.exec(tellOperation, nanos(at), int64(id))
 		if err == nil && n == 0 {

@@ -30,7 +30,7 @@ func pastWaitSteps(b *federation.Batch, steps []step) []step {
 }
 
 // PastWaits implements [federation.WaitStore].
-func (s *Store) PastWaits(ctx context.Context, ofEach int) ([]federation.PastWait, error) {
+func (s *past) PastWaits(ctx context.Context, ofEach int) ([]federation.PastWait, error) {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		_, err := t.exec(deletePastWaits, int64(ofEach))
 		return err

@@ -37,7 +37,7 @@ const (
 )
 
 // CommitPool implements [federation.PoolStore]. ErrInvalid: a record has no kind or ID, or names another site.
-func (s *Store) CommitPool(ctx context.Context, site federation.SiteName, put []federation.PoolRecord) error {
+func (s *pools) CommitPool(ctx context.Context, site federation.SiteName, put []federation.PoolRecord) error {
 	for i := range put {
 		if r := &put[i]; r.Kind == "" || r.ID == "" || r.Site != "" && r.Site != site {
 			return fmt.Errorf("%w: commit pool of %s: record %q %q of site %q: it must have a kind and an ID, and be of this site",
@@ -90,21 +90,21 @@ func readPool(r *row) (p federation.PoolRecord) {
 }
 
 // LoadPool implements [federation.PoolStore].
-func (s *Store) LoadPool(ctx context.Context, site federation.SiteName, since time.Time) ([]federation.PoolRecord, error) {
+func (s *pools) LoadPool(ctx context.Context, site federation.SiteName, since time.Time) ([]federation.PoolRecord, error) {
 	return s.poolRecords(ctx, loadPool, string(site), nanos(since))
 }
 
 // PoolRecords implements [federation.PoolStore].
-func (s *Store) PoolRecords(ctx context.Context, site federation.SiteName, kind federation.PoolKind, job federation.JobID) ([]federation.PoolRecord, error) {
+func (s *pools) PoolRecords(ctx context.Context, site federation.SiteName, kind federation.PoolKind, job federation.JobID) ([]federation.PoolRecord, error) {
 	return s.poolRecords(ctx, poolOfJob, int64(job), string(site), string(kind))
 }
 
 // PoolHistory implements [federation.PoolStore]. The newest is the one first written last.
-func (s *Store) PoolHistory(ctx context.Context, site federation.SiteName, kind federation.PoolKind, since time.Time, limit int) ([]federation.PoolRecord, error) {
+func (s *pools) PoolHistory(ctx context.Context, site federation.SiteName, kind federation.PoolKind, since time.Time, limit int) ([]federation.PoolRecord, error) {
 	return s.poolRecords(ctx, poolHistory, string(site), string(kind), nanos(since), int64(max(limit, 0)))
 }
 
-func (s *Store) poolRecords(ctx context.Context, text string, args ...any) ([]federation.PoolRecord, error) {
+func (s *pools) poolRecords(ctx context.Context, text string, args ...any) ([]federation.PoolRecord, error) {
 	all, err := query(ctx, s.readers, readPool, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("records of pools: %w", err)
@@ -113,7 +113,7 @@ func (s *Store) poolRecords(ctx context.Context, text string, args ...any) ([]fe
 }
 
 // PoolPayload implements [federation.PoolStore].
-func (s *Store) PoolPayload(ctx context.Context, site federation.SiteName, kind federation.PoolKind, id string) ([]byte, error) {
+func (s *pools) PoolPayload(ctx context.Context, site federation.SiteName, kind federation.PoolKind, id string) ([]byte, error) {
 	found, err := query(ctx, s.readers, (*row).bytes, "SELECT payload FROM pool_payloads WHERE record = "+thatPool, string(site), string(kind), id)
 	if err == nil && len(found) == 0 {
 		err = federation.ErrNotFound
@@ -125,7 +125,7 @@ func (s *Store) PoolPayload(ctx context.Context, site federation.SiteName, kind 
 }
 
 // NextPoolNumber implements [federation.PoolStore].
-func (s *Store) NextPoolNumber(ctx context.Context, site federation.SiteName, kind federation.PoolKind) (n int64, err error) {
+func (s *pools) NextPoolNumber(ctx context.Context, site federation.SiteName, kind federation.PoolKind) (n int64, err error) {
 	err = s.writer.submit(ctx, func(t *tx) (err error) {
 		n, _, err = t.number(nextPoolNumber, string(site), string(kind))
 		return err

@@ -22,7 +22,7 @@ const (
 // whatever its state. If Purge fails in the middle, what was deleted so far stays deleted, and is
 // counted. The records of rented pools that were closed before then go too, all but the machines:
 // they say what was paid; and so do operations that ended.
-func (s *Store) Purge(ctx context.Context, before time.Time) (int, error) {
+func (s *cleaner) Purge(ctx context.Context, before time.Time) (int, error) {
 	total, err := s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
 		if _, err := t.exec(releaseHolding, before, limit); err != nil {
 			return 0, err
@@ -52,7 +52,7 @@ const (
 
 // shrink gives space back that nothing uses any more. The file is cut when the WAL has been copied into it. A store that was made before this was possible
 // keeps its space, for what comes next.
-func (s *Store) shrink(ctx context.Context) error {
+func (s *cleaner) shrink(ctx context.Context) error {
 	for {
 		left := int64(0)
 		err := s.writer.submit(ctx, func(t *tx) error {
@@ -87,14 +87,26 @@ func (t *tx) vacuum(pages int64) error {
 }
 
 // PurgeHistory deletes what happened to nodes and sites before a time, and what the rules of health said then, and returns how many lines.
-func (s *Store) PurgeHistory(ctx context.Context, before time.Time) (int, error) {
+func (s *cleaner) PurgeHistory(ctx context.Context, before time.Time) (int, error) {
 	return s.purgeEach(ctx, before, []purged{{"the history of nodes", deleteNodeEvents}, {"findings", oldFindings}, {"the history of sites", deleteSiteEvents}})
+}
+
+// PurgeAudit deletes the entries of the audit log from before a time, and returns how many. Nothing else deletes any.
+func (s *cleaner) PurgeAudit(ctx context.Context, before time.Time) (int, error) {
+	n, err := s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
+		rows, err := t.exec(deleteAudit, before, limit)
+		return int(rows), err
+	})
+	if err != nil {
+		return n, fmt.Errorf("delete the audit log before %s: %w", before.Format(time.DateTime), err)
+	}
+	return n, nil
 }
 
 // purged is what a statement deletes, for people.
 type purged struct{ what, statement string }
 
-func (s *Store) purgeEach(ctx context.Context, before time.Time, all []purged) (total int, err error) {
+func (s *cleaner) purgeEach(ctx context.Context, before time.Time, all []purged) (total int, err error) {
 	for _, p := range all {
 		n, err := s.purge(ctx, before, func(t *tx, before, limit int64) (int, error) {
 			rows, err := t.exec(p.statement, before, limit)
@@ -109,7 +121,7 @@ func (s *Store) purgeEach(ctx context.Context, before time.Time, all []purged) (
 
 // purge calls remove to delete what ended before a time, so many records in each transaction, until
 // none is left.
-func (s *Store) purge(ctx context.Context, before time.Time, remove func(t *tx, before, limit int64) (int, error)) (total int, err error) {
+func (s *cleaner) purge(ctx context.Context, before time.Time, remove func(t *tx, before, limit int64) (int, error)) (total int, err error) {
 	for {
 		var rows int
 		err := s.writer.submit(ctx, func(t *tx) (err error) {

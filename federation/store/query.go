@@ -14,7 +14,7 @@ import (
 const maxIDs = 500
 
 // Jobs implements [federation.Store].
-func (s *Store) Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
+func (s *jobs) Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
 	if len(q.IDs) == 0 {
 		return s.jobs(ctx, q)
 	}
@@ -36,7 +36,7 @@ func (s *Store) Jobs(ctx context.Context, q federation.JobQuery) ([]federation.J
 	return all, nil
 }
 
-func (s *Store) jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
+func (s *jobs) jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
 	text, args := selectJobs(q)
 	jobs, err := query(ctx, s.readers, s.readJob, text, args...)
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 )
 
 // SavedReports implements [reports.Store].
-func (s *Store) SavedReports(ctx context.Context) ([]reports.Saved, error) {
+func (s *savedReports) SavedReports(ctx context.Context) ([]reports.Saved, error) {
 	all, err := query(ctx, s.readers, func(r *row) (one reports.Saved) {
 		r.json(&one.Definition)
 		one.For, one.Sent, one.Where, one.Tried, one.Tries, one.Error = r.time(), r.time(), r.text(), r.time(), int(r.int()), r.text()
@@ -32,7 +32,7 @@ func (s *Store) SavedReports(ctx context.Context) ([]reports.Saved, error) {
 }
 
 // SaveReport implements [reports.Store].
-func (s *Store) SaveReport(ctx context.Context, one *reports.Saved, audit ...federation.AuditEntry) error {
+func (s *savedReports) SaveReport(ctx context.Context, one *reports.Saved, audit ...federation.AuditEntry) error {
 	text, err := json.Marshal(&one.Definition)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (s *Store) SaveReport(ctx context.Context, one *reports.Saved, audit ...fed
 }
 
 // SetReportState implements [reports.Store].
-func (s *Store) SetReportState(ctx context.Context, d *reports.Definition, is reports.State) error {
+func (s *savedReports) SetReportState(ctx context.Context, d *reports.Definition, is reports.State) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		_, err := t.exec(setReportState, nanos(is.For), nanos(is.Sent), is.Where, nanos(is.Tried), int64(is.Tries), is.Error, d.Owner, d.Name, nanos(d.Made))
 		return err
@@ -62,7 +62,7 @@ func (s *Store) SetReportState(ctx context.Context, d *reports.Definition, is re
 }
 
 // RemoveReport implements [reports.Store].
-func (s *Store) RemoveReport(ctx context.Context, owner, name string, audit ...federation.AuditEntry) error {
+func (s *savedReports) RemoveReport(ctx context.Context, owner, name string, audit ...federation.AuditEntry) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		n, err := t.exec(removeReport, owner, name)
 		if err == nil && n == 0 {

@@ -23,7 +23,7 @@ const (
 
 // AddRequest implements [federation.Store]. The store assigns Seq; a zero At becomes now.
 // ErrNotFound: there is no such job. ErrConflict: too many wait of it. Numbers increase and are never reused.
-func (s *Store) AddRequest(ctx context.Context, r federation.Request, audit ...federation.AuditEntry) (int64, error) {
+func (s *jobs) AddRequest(ctx context.Context, r federation.Request, audit ...federation.AuditEntry) (int64, error) {
 	args, err := requestValues(&r)
 	if err != nil {
 		return 0, fmt.Errorf("add request: %w", err)
@@ -95,7 +95,7 @@ func requestValues(r *federation.Request) ([]any, error) {
 }
 
 // Requests implements [federation.Store].
-func (s *Store) Requests(ctx context.Context) ([]federation.Request, error) {
+func (s *jobs) Requests(ctx context.Context) ([]federation.Request, error) {
 	all, err := query(ctx, s.readers, readRequest, selectRequest)
 	if err != nil {
 		return nil, fmt.Errorf("list requests: %w", err)

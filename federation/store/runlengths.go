@@ -29,7 +29,7 @@ func runLengthSteps(b *federation.Batch, steps []step) []step {
 }
 
 // RunLengths implements [federation.RunStore].
-func (s *Store) RunLengths(ctx context.Context, limit int) ([]federation.RunLength, error) {
+func (s *past) RunLengths(ctx context.Context, limit int) ([]federation.RunLength, error) {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		_, err := t.exec(deleteRunLengths, int64(limit))
 		return err

@@ -23,7 +23,7 @@ const (
 )
 
 // SetSiteState implements [federation.Store].
-func (s *Store) SetSiteState(ctx context.Context, r federation.SiteRecord, audit ...federation.AuditEntry) error {
+func (s *fleet) SetSiteState(ctx context.Context, r federation.SiteRecord, audit ...federation.AuditEntry) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		t.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: r.Word(), Who: r.By, Why: r.Reason})
 		if _, err := t.exec(insertSiteWord, string(r.Name), nanos(r.At), r.By, r.Word(), r.Reason); err != nil {
@@ -41,7 +41,7 @@ func (s *Store) SetSiteState(ctx context.Context, r federation.SiteRecord, audit
 }
 
 // SiteState implements [federation.Store].
-func (s *Store) SiteState(ctx context.Context) (map[federation.SiteName]federation.SiteRecord, error) {
+func (s *fleet) SiteState(ctx context.Context) (map[federation.SiteName]federation.SiteRecord, error) {
 	all, err := query(ctx, s.readers, readSite, selectSites)
 	if err != nil {
 		return nil, fmt.Errorf("list states of sites: %w", err)
@@ -70,7 +70,7 @@ func siteSteps(b *federation.Batch, steps []step) []step {
 }
 
 // SiteEvents implements [federation.SiteStore].
-func (s *Store) SiteEvents(ctx context.Context, site federation.SiteName, limit int) ([]federation.SiteEvent, error) {
+func (s *fleet) SiteEvents(ctx context.Context, site federation.SiteName, limit int) ([]federation.SiteEvent, error) {
 	all, err := query(ctx, s.readers, readSiteEvent, selectSiteEvents, string(site), int64(limit))
 	if err != nil {
 		return nil, fmt.Errorf("history of site %s: %w", site, err)

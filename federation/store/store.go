@@ -42,17 +42,58 @@ type Config struct {
 // Store is a [federation.Store] in a database. Besides the errors that the interface names, every method returns one that
 // wraps ErrUnavailable if the database could not do it: disk full, I/O error, store closed. A write that failed so has left
 // nothing behind for other callers to see.
+//
+// It is made of parts, one for each interface, which share the database and nothing else.
 type Store struct {
+	database
+	*jobs         // with their attempts, tasks, payloads and requests
+	*books        // the ledger, charges and bills
+	*pools        // what rented sites keep
+	*fleet        // what was said of sites and nodes, and how they fared
+	*operations   // on many jobs
+	*accountTree  // and what was made of it at sites
+	*auditLog     // who did what
+	*savedReports // and when each was last made
+	*past         // what jobs that ended have used, how long they ran and waited
+	*cleaner      // deletes what is old
+
+	copied  time.Time   // see Copied
+	closers []io.Closer // in the order in which they are closed
+}
+
+// database is what the parts of a store share.
+type database struct {
 	readers *sql.DB
 	writer  *writer
-	specs   specs
-	names   names     // of the ledger
-	copied  time.Time // see Copied
-	shrinks bool      // its file can give space back
-
-	requestsPerJob int64
-	closers        []io.Closer // in the order in which they are closed
 }
+
+// jobs keeps the jobs.
+type jobs struct {
+	database
+	specs          specs
+	requestsPerJob int64
+}
+
+// books keeps what runs came to.
+type books struct {
+	database
+	names names
+}
+
+// The other parts keep nothing in memory.
+type (
+	pools        struct{ database }
+	fleet        struct{ database }
+	operations   struct{ database }
+	accountTree  struct{ database }
+	auditLog     struct{ database }
+	savedReports struct{ database }
+	past         struct{ database }
+	cleaner      struct {
+		database
+		shrinks bool // the file can give space back
+	}
+)
 
 var _ federation.Store = (*Store)(nil)
 
@@ -62,7 +103,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	s := &Store{requestsPerJob: int64(c.RequestsPerJob)}
+	s := new(Store)
 	if err := s.open(ctx, c); err != nil {
 		s.closeAll()
 		return nil, err
@@ -133,10 +174,17 @@ func (s *Store) open(ctx context.Context, c Config) error {
 	if err != nil {
 		return openError(c.Path, err)
 	}
-	s.writer = w
-	s.readers = sqliteReaders(c.Path)
+	s.have(database{readers: sqliteReaders(c.Path), writer: w}, c)
 	s.closers = append([]io.Closer{w, s.readers}, s.closers...)
 	return s.noteCopy(ctx, c.Logger)
+}
+
+// have makes the parts.
+func (s *Store) have(db database, c Config) {
+	s.database = db
+	s.jobs = &jobs{database: db, requestsPerJob: int64(c.RequestsPerJob)}
+	s.books, s.pools, s.fleet, s.operations = &books{database: db}, &pools{db}, &fleet{db}, &operations{db}
+	s.accountTree, s.auditLog, s.savedReports, s.past, s.cleaner = &accountTree{db}, &auditLog{db}, &savedReports{db}, &past{db}, &cleaner{database: db}
 }
 
 // Close waits for the writes that are under way, refuses new ones and closes the database.

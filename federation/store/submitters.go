@@ -25,12 +25,12 @@ const (
 var _ federation.Submitters = (*Store)(nil)
 
 // CreateJobOnce implements [federation.Submitters].
-func (s *Store) CreateJobOnce(ctx context.Context, j *federation.Job, p *sbatch.Payload, key string) (again bool, err error) {
+func (s *jobs) CreateJobOnce(ctx context.Context, j *federation.Job, p *sbatch.Payload, key string) (again bool, err error) {
 	return s.createOnce(ctx, j, p, key)
 }
 
 // JobOfKey implements [federation.Submitters].
-func (s *Store) JobOfKey(ctx context.Context, uid uint32, key string) (federation.JobID, error) {
+func (s *jobs) JobOfKey(ctx context.Context, uid uint32, key string) (federation.JobID, error) {
 	ids, err := query(ctx, s.readers, (*row).int, selectKey, int64(uid), key)
 	if err == nil && len(ids) == 0 {
 		err = federation.ErrNotFound
@@ -42,12 +42,12 @@ func (s *Store) JobOfKey(ctx context.Context, uid uint32, key string) (federatio
 }
 
 // KeyOf implements [federation.Submitters].
-func (s *Store) KeyOf(ctx context.Context, id federation.JobID) (string, error) {
-	return one(ctx, s, (*row).text, id, selectKeyOf)
+func (s *jobs) KeyOf(ctx context.Context, id federation.JobID) (string, error) {
+	return one(ctx, s.database, (*row).text, id, selectKeyOf)
 }
 
 // Holding implements [federation.Submitters].
-func (s *Store) Holding(ctx context.Context, uid uint32) (federation.Holding, error) {
+func (s *jobs) Holding(ctx context.Context, uid uint32) (federation.Holding, error) {
 	read := func(r *row) federation.Holding {
 		return federation.Holding{Jobs: int(r.int()), All: int(r.int()), Bytes: r.int()}
 	}
@@ -59,7 +59,7 @@ func (s *Store) Holding(ctx context.Context, uid uint32) (federation.Holding, er
 }
 
 // OpenRequests implements [federation.Submitters].
-func (s *Store) OpenRequests(ctx context.Context, uid uint32) (int, error) {
+func (s *jobs) OpenRequests(ctx context.Context, uid uint32) (int, error) {
 	found, err := query(ctx, s.readers, (*row).int, countRequests, int64(uid))
 	if err != nil {
 		return 0, fmt.Errorf("count requests of uid %d: %w", uid, err)

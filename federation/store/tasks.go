@@ -37,12 +37,12 @@ func readTask(r *row) (k federation.Task) {
 }
 
 // Tasks implements [federation.Store].
-func (s *Store) Tasks(ctx context.Context, id federation.JobID) ([]federation.Task, error) {
-	return many(ctx, s, readTask, id, "SELECT "+taskColumns+" FROM tasks WHERE job_id = $1 ORDER BY task_index")
+func (s *jobs) Tasks(ctx context.Context, id federation.JobID) ([]federation.Task, error) {
+	return many(ctx, s.database, readTask, id, "SELECT "+taskColumns+" FROM tasks WHERE job_id = $1 ORDER BY task_index")
 }
 
 // TasksOf implements [federation.Store]. A job without task records, or that does not exist, is not in the result.
-func (s *Store) TasksOf(ctx context.Context, ids []federation.JobID) (map[federation.JobID][]federation.Task, error) {
+func (s *jobs) TasksOf(ctx context.Context, ids []federation.JobID) (map[federation.JobID][]federation.Task, error) {
 	tasks := make(map[federation.JobID][]federation.Task)
 	for part := range slices.Chunk(sorted(ids), maxIDs) {
 		args := make([]any, len(part))
@@ -62,8 +62,8 @@ func (s *Store) TasksOf(ctx context.Context, ids []federation.JobID) (map[federa
 }
 
 // Events implements [federation.Store]. Those of the same time are in the order in which they were written.
-func (s *Store) Events(ctx context.Context, id federation.JobID) ([]federation.Event, error) {
-	return many(ctx, s, readEvent, id, "SELECT job_id, attempt, at, text FROM events WHERE job_id = $1 ORDER BY at, seq")
+func (s *jobs) Events(ctx context.Context, id federation.JobID) ([]federation.Event, error) {
+	return many(ctx, s.database, readEvent, id, "SELECT job_id, attempt, at, text FROM events WHERE job_id = $1 ORDER BY at, seq")
 }
 
 const insertEvent = "INSERT INTO events (job_id, seq, attempt, at, text) VALUES ($1, $2, $3, $4, $5)"

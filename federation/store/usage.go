@@ -15,7 +15,7 @@ var _ federation.UsageStore = (*Store)(nil)
 const insertUsage = "INSERT INTO usage (job_id, task_index, data) VALUES ($1, $2, $3)"
 
 // PutUsage implements [federation.UsageStore]. A job that does not exist is ErrNotFound.
-func (s *Store) PutUsage(ctx context.Context, job federation.JobID, all []federation.Usage) error {
+func (s *past) PutUsage(ctx context.Context, job federation.JobID, all []federation.Usage) error {
 	if len(all) == 0 {
 		all = []federation.Usage{{Index: -1}}
 	}
@@ -59,7 +59,7 @@ func readUsage(r *row) (u federation.Usage) {
 }
 
 // UsageOf implements [federation.UsageStore].
-func (s *Store) UsageOf(ctx context.Context, ids []federation.JobID) (map[federation.JobID][]federation.Usage, error) {
+func (s *past) UsageOf(ctx context.Context, ids []federation.JobID) (map[federation.JobID][]federation.Usage, error) {
 	out := make(map[federation.JobID][]federation.Usage)
 	for part := range slices.Chunk(sorted(ids), maxIDs) {
 		args := make([]any, len(part))
@@ -79,7 +79,7 @@ func (s *Store) UsageOf(ctx context.Context, ids []federation.JobID) (map[federa
 }
 
 // Unmeasured implements [federation.UsageStore].
-func (s *Store) Unmeasured(ctx context.Context, since time.Time, limit int) ([]federation.JobID, error) {
+func (s *past) Unmeasured(ctx context.Context, since time.Time, limit int) ([]federation.JobID, error) {
 	ids, err := query(ctx, s.readers, func(r *row) federation.JobID { return federation.JobID(r.int()) },
 		"SELECT id FROM jobs WHERE NOT live AND end_time >= $1 AND end_time > 0 AND start_time > 0 AND attempt > 0 "+
 			"AND NOT EXISTS (SELECT 1 FROM usage WHERE usage.job_id = jobs.id) ORDER BY end_time, id LIMIT $2", nanos(since), int64(limit))
