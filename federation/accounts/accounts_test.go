@@ -124,9 +124,11 @@ func TestCompare(t *testing.T) {
 		{Key: AccountKey("root")}, {Key: UserKey("root", "root")}, {Key: QOSKey("normal")},
 		{Key: AccountKey("science"), Parent: "root", Set: Settings{"Fairshare": "5", "MaxJobs": "4"}, Coordinators: []string{"eve"}},
 		{Key: AccountKey("theirs"), Parent: "root"}, {Key: AccountKey("ours"), Parent: "root"},
+		// made here, and taken up by the site for its own
+		{Key: AccountKey("lent"), Parent: "root"}, {Key: AccountKey("below"), Parent: "lent"}, {Key: UserKey("below", "zoe")}, {Key: UserKey("below", "ours")},
 	}}
 	var commands []string
-	for _, d := range tree.Compare(at, func(k Key) bool { return k.Name == "ours" }) {
+	for _, d := range tree.Compare(at, func(k Key) bool { return k.Name == "ours" || k.Name == "lent" || k.Name == "below" }) {
 		for _, c := range d.Commands {
 			commands = append(commands, strings.Join(c, " "))
 		}
@@ -140,7 +142,7 @@ func TestCompare(t *testing.T) {
 		"add user Name=carol Account=science Cluster=alpha", "modify user where Name=carol Cluster=alpha set DefaultAccount=science", "add user Name=alice Account=physics Cluster=alpha Fairshare=3", "modify user where Name=alice Cluster=alpha set DefaultAccount=physics",
 		"add user Name=alice Account=vision Cluster=alpha", "add user Name=bob Account=vision Cluster=alpha", "modify user where Name=bob Cluster=alpha set DefaultAccount=vision",
 		"add coordinator Account=science Names=carol", "remove coordinator Account=science Names=eve",
-		"remove account where Name=ours Cluster=alpha",
+		"remove user where Name=ours Account=below Cluster=alpha", "remove account where Name=ours Cluster=alpha",
 	}
 	if !slices.Equal(commands, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(commands, "\n"), strings.Join(want, "\n"))

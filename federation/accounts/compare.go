@@ -63,12 +63,13 @@ func (t *Tree) Compare(at *Import, drop func(Key) bool) []Difference {
 	}
 	out = append(out, last...)
 	var extra []Difference
+	held := t.holding(theirs, drop)
 	for k := range theirs {
-		if t.all[k] != nil || k.Name == Root && k.Kind != QOS || k == QOSKey("normal") {
+		if !t.extra(k) {
 			continue
 		}
 		d := Difference{Key: k, What: Extra, Theirs: theirs[k].Text()}
-		if drop(k) {
+		if drop(k) && !(k.Kind == Account && held[k.Name]) {
 			d.Commands = [][]string{append([]string{"remove"}, words(k, at.Cluster, true)...)}
 		}
 		extra = append(extra, d)
@@ -77,6 +78,29 @@ func (t *Tree) Compare(at *Import, drop func(Key) bool) []Difference {
 		return cmp.Or(cmp.Compare(rank(b.Kind), rank(a.Kind)), compareKeys(b.Key, a.Key))
 	})
 	return append(out, extra...)
+}
+
+// extra reports whether a site's record is none of the tree's. What every site has does not count.
+func (t *Tree) extra(k Key) bool {
+	return t.all[k] == nil && (k.Name != Root || k.Kind == QOS) && k != QOSKey("normal")
+}
+
+// holding are the accounts of a site's, by name, below which something stays that the tree does not have: with them it would be removed.
+func (t *Tree) holding(theirs map[Key]*Record, drop func(Key) bool) map[string]bool {
+	out := map[string]bool{}
+	for k, r := range theirs {
+		if k.Kind == QOS || !t.extra(k) || drop(k) {
+			continue
+		}
+		above := r.Parent
+		if k.Kind == User {
+			above = k.Account
+		}
+		for a := theirs[AccountKey(above)]; a != nil && !out[a.Name]; a = theirs[AccountKey(a.Parent)] {
+			out[a.Name] = true
+		}
+	}
+	return out
 }
 
 // rank: what others refer to comes first.
