@@ -18,15 +18,22 @@ import (
 
 var _ federation.AccountKeeper = (*Driver)(nil)
 
-// ReadAccounts implements [federation.AccountKeeper]: by sacctmgr where it is configured, else by slurmrestd, which is asked for accounts, users and
+// ReadAccounts implements [federation.AccountKeeper]: by sacctmgr where it is configured, else by slurmrestd. One of 22.05 is asked for accounts, users and
 // shares only.
 func (d *Driver) ReadAccounts(ctx context.Context) (*accounts.Import, error) {
-	at := &accounts.Import{Cluster: d.queue.clusterName(ctx), Limits: len(d.cfg.AccountCommand) > 0}
-	if at.Cluster == "" && at.Limits {
-		return nil, fmt.Errorf("site %s: %w: it does not tell the name of its cluster", d.cfg.Name, federation.ErrUnavailable)
+	tr, err := d.books.accountsAPI(ctx)
+	byCommand := len(d.cfg.AccountCommand) > 0
+	if err != nil && !byCommand {
+		return nil, err
 	}
-	if at.Limits {
+	at := &accounts.Import{Cluster: d.queue.clusterName(ctx), Limits: byCommand || !tr.old}
+	switch {
+	case at.Cluster == "" && at.Limits:
+		return nil, fmt.Errorf("site %s: %w: it does not tell the name of its cluster", d.cfg.Name, federation.ErrUnavailable)
+	case byCommand:
 		return at, d.askSacctmgr(ctx, at)
+	case at.Limits:
+		return at, d.askREST(ctx, at)
 	}
 	known, err := d.members.readAssociations(ctx)
 	if err != nil {
@@ -74,13 +81,13 @@ func (d *Driver) askSacctmgr(ctx context.Context, at *accounts.Import) error {
 	if err := d.show(ctx, 2, func(f []string) { defaults[f[0]] = f[1] }, "user", "format=user,defaultaccount"); err != nil {
 		return err
 	}
-	type about struct {
-		set          accounts.Settings
-		coordinators []string
+	type told struct {
+		description, organization string
+		coordinators              []string
 	}
-	of := map[string]about{}
+	of := map[string]told{}
 	err := d.show(ctx, 4, func(f []string) {
-		a := about{set: accounts.Settings{"Description": f[1], "Organization": f[2]}}
+		a := told{description: f[1], organization: f[2]}
 		if f[3] != "" {
 			a.coordinators = slices.Sorted(slices.Values(strings.Split(f[3], ",")))
 		}
@@ -106,14 +113,23 @@ func (d *Driver) askSacctmgr(ctx context.Context, at *accounts.Import) error {
 		default:
 			k := accounts.AccountKey(account)
 			r := accounts.Record{Key: k, Parent: parent, Coordinators: of[account].coordinators, Set: settings(at, k, associationOptions, f[4:])}
-			for option, value := range of[account].set {
-				if value != "" && value != account && (value != parent || option == "Description") && account != accounts.Root { // sacctmgr takes a name for what is not said
-					r.Set[option] = value
-				}
-			}
+			about(&r, of[account].description, of[account].organization)
 			at.Records = append(at.Records, r)
 		}
 	}, "association", "where", "cluster="+at.Cluster, "WOPLimits", "format=account,user,partition,parentname,"+associationColumns)
+}
+
+// about sets what an account is for. slurmdbd takes a name for what was not said.
+func about(r *accounts.Record, description, organization string) {
+	if r.Name == accounts.Root {
+		return
+	}
+	if description != "" && description != r.Name {
+		r.Set["Description"] = description
+	}
+	if organization != "" && organization != r.Name && organization != r.Parent {
+		r.Set["Organization"] = organization
+	}
 }
 
 // settings reads columns of sacctmgr. What cannot be read is told.
@@ -175,10 +191,10 @@ func (d *Driver) show(ctx context.Context, fields int, take func([]string), word
 	return nil
 }
 
-// Sacctmgr implements [federation.AccountKeeper] by the configured command.
+// Sacctmgr implements [federation.AccountKeeper] by the configured command, else by slurmrestd of 24.11 and later.
 func (d *Driver) Sacctmgr(ctx context.Context, words []string) error {
 	if len(d.cfg.AccountCommand) == 0 {
-		return fmt.Errorf("site %s: %w: its accounting cannot be changed from here: set account_command in the site's configuration", d.cfg.Name, federation.ErrInvalid)
+		return d.changeByREST(ctx, words)
 	}
 	out, err := d.sacctmgr(ctx, append([]string{"-i"}, words...))
 	if err != nil && (strings.Contains(out, "Nothing new added") || strings.Contains(out, "Nothing modified") || strings.Contains(out, "Nothing deleted")) {

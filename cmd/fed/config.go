@@ -141,7 +141,8 @@ type SiteConfig struct {
 	// reboots, for which slurmrestd has no call. Set, it is used in any case.
 	NodeCommand []string `yaml:"node_command,omitempty"`
 	// Program, with its first arguments, that does what sacctmgr does at the site, as an administrator: the words of
-	// sacctmgr are added. "fed account sync" and "fed account import" use it; without it, import reads no limits.
+	// sacctmgr are added. "fed account sync" and "fed account import" use it; without it, they use slurmrestd, which can
+	// change nothing at 22.05.
 	AccountCommand []string `yaml:"account_command,omitempty"`
 	// Kinds of drains that the site's slurmctld sets by itself and never ends, which the daemon ends once it
 	// is proven that their cause is gone: registration, duplicate, reboot, silence. [registration, duplicate]

@@ -36,6 +36,11 @@ const (
 	PathDBJob          = "/job/" // + id
 	PathDBJobs         = "/jobs/"
 	PathDBAssociations = "/associations/"
+	PathDBAssociation  = "/association/"          // DELETE: those of one condition
+	PathDBAddAccounts  = "/accounts_association/" // POST: accounts with their associations
+	PathDBAccounts     = "/accounts/"
+	PathDBUsers        = "/users/"
+	PathDBQOS          = "/qos/"
 	PathDBWCKeys       = "/wckeys/"
 	PathDBClusters     = "/clusters/"
 	PathDBTRES         = "/tres/"

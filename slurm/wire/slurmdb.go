@@ -232,6 +232,17 @@ type AssociationsResponse struct {
 	Reply
 }
 
+// DBRecord is an association, an account or a QOS with all that slurmrestd tells of it, in JSON's own types: it is written back whole.
+type DBRecord map[string]any
+
+// DBRecordsResponse answers GET /slurmdb/<version>/associations/, /accounts/ and /qos/, and what is written there. Each fills one of the lists.
+type DBRecordsResponse struct {
+	Associations List[DBRecord] `json:"associations"`
+	Accounts     List[DBRecord] `json:"accounts"`
+	QOS          List[DBRecord] `json:"qos"`
+	Reply
+}
+
 // WCKeysResponse answers GET /slurmdb/<version>/wckeys/. There are none where they are not tracked.
 type WCKeysResponse struct {
 	WCKeys List[WCKey] `json:"wckeys"`

@@ -17,10 +17,15 @@ import (
 )
 
 // startDaemon runs the daemon over all sites, with a sacctmgr for each.
-func startDaemon(t *testing.T) {
+func startDaemon(t *testing.T) { t.Helper(); startDaemonBy(t, true) }
+
+func startDaemonBy(t *testing.T, command bool) {
 	t.Helper()
 	err := world.StartDaemon(t.Context(), func(config map[string]any) {
 		os.RemoveAll(config["state_dir"].(string))
+		if !command {
+			return
+		}
 		for _, s := range config["sites"].([]any) {
 			site := s.(map[string]any)
 			site["account_command"] = []string{"/usr/bin/env", fmt.Sprintf("%s=%s:%v", sacctmgrAt, world.Bed.Dir(), site["name"]), killAfter + "=" + fuse(), os.Args[0]}
@@ -112,11 +117,28 @@ func (p *place) like(first *place, when string, without ...string) {
 	}
 }
 
-// One site's accounts are brought into the tree, and other sites made to agree, by their own sacctmgr: again and again, after edits, and
-// though the daemon is killed in the middle.
+// One site's accounts are brought into the tree, and other sites made to agree: again and again, after edits, and though the daemon is killed in the middle.
+// By their own sacctmgr, and by slurmrestd where that can write; what has come of it is always asked of sacctmgr.
 func TestSitesAgreeWithTheTree(t *testing.T) {
 	world.Need(t)
-	startDaemon(t)
+	t.Run("sacctmgr", func(t *testing.T) { agree(t, true, sites, strings.NewReplacer()) })
+	t.Run("slurmrestd", func(t *testing.T) {
+		able := slices.DeleteFunc(slices.Clone(sites), func(site string) bool { return site == "delta" }) // 22.05
+		agree(t, false, able, strings.NewReplacer("lab", "opt", "high", "urgent", "half", "part", "theirs", "alien"))
+	})
+}
+
+// agree tells the story with names of its own.
+func agree(t *testing.T, command bool, sites []string, named *strings.Replacer) {
+	startDaemonBy(t, command)
+	must := func(t testing.TB, args ...string) string {
+		t.Helper()
+		for i := range args {
+			args[i] = named.Replace(args[i])
+		}
+		return must(t, args...)
+	}
+	has := func(s, sub string) bool { return strings.Contains(s, named.Replace(sub)) }
 	var at []*place
 	for _, site := range sites {
 		at = append(at, &place{t, site})
@@ -129,17 +151,17 @@ func TestSitesAgreeWithTheTree(t *testing.T) {
 		"modify user where Name=alice Account=lab Cluster=alpha set QOS=normal,high DefaultQOS=high",
 		"add coordinator Account=lab Names=carol",
 	} {
-		alpha.as("", append([]string{"sacctmgr", "-i"}, strings.Fields(words)...)...)
+		alpha.as("", append([]string{"sacctmgr", "-i"}, strings.Fields(named.Replace(words))...)...)
 	}
 
-	if out := must(t, "account", "import", "alpha", "--dry-run"); !strings.Contains(out, "add account lab") || !strings.Contains(must(t, "account", "list"), "ACCOUNT") {
+	if out := must(t, "account", "import", "alpha", "--dry-run"); !has(out, "add account lab") || !has(must(t, "account", "list"), "ACCOUNT") {
 		t.Fatalf("import --dry-run: %s", out)
 	}
 	t.Logf("%s", must(t, "account", "import", "alpha"))
 	t.Logf("%s", must(t, "account", "list"))
 	same := func(when string, p *place) {
 		t.Helper()
-		if out := must(t, "account", "import", p.site); !strings.HasPrefix(out, "nothing to change\n") || strings.Contains(out, "left as it is") {
+		if out := must(t, "account", "import", p.site); !strings.HasPrefix(out, "nothing to change\n") || has(out, "left as it is") {
 			t.Errorf("%s: import %s: %s", when, p.site, out)
 		}
 		if out := must(t, "account", "drift", p.site); out != "no differences\n" {
@@ -151,7 +173,7 @@ func TestSitesAgreeWithTheTree(t *testing.T) {
 	for _, p := range others {
 		before := p.accounting()
 		said := must(t, "account", "sync", p.site, "--dry-run")
-		if !strings.Contains(said, "sacctmgr -i add account Name=lab") || before != p.accounting() {
+		if !has(said, "sacctmgr -i add account Name=lab") || before != p.accounting() {
 			t.Errorf("%s: a dry run: %s", p.site, said)
 		}
 		t.Logf("%s: %s", p.site, must(t, "account", "sync", p.site))
@@ -180,25 +202,25 @@ func TestSitesAgreeWithTheTree(t *testing.T) {
 
 	// What a site has made itself stays, whatever the federation removes of its own.
 	gamma := others[0]
-	gamma.as("", strings.Fields("sacctmgr -i add account theirs Cluster=gamma")...)
-	gamma.as("", strings.Fields("sacctmgr -i add user bob Account=theirs Cluster=gamma")...)
+	gamma.as("", strings.Fields(named.Replace("sacctmgr -i add account theirs Cluster=gamma"))...)
+	gamma.as("", strings.Fields(named.Replace("sacctmgr -i add user bob Account=theirs Cluster=gamma"))...)
 	must(t, strings.Fields("account modify physics --user dave --default")...)
 	must(t, strings.Fields("account remove lab2 --user dave")...)
 	must(t, strings.Fields("account remove lab2")...)
-	if out := must(t, "account", "drift", "gamma"); !strings.Contains(out, "extra") || !strings.Contains(out, "theirs") || !strings.Contains(out, "lab2") {
+	if out := must(t, "account", "drift", "gamma"); !has(out, "extra") || !has(out, "theirs") || !has(out, "lab2") {
 		t.Errorf("drift of what gamma has beyond the tree: %s", out)
 	}
 	must(t, "account", "sync", "gamma")
-	if now := gamma.accounting(); !strings.Contains(now, "theirs|bob") || !strings.Contains(now, "lab2|dave") {
+	if now := gamma.accounting(); !has(now, "theirs|bob") || !has(now, "lab2|dave") {
 		t.Errorf("a sync has removed something:\n%s", now)
 	}
 	for _, p := range at {
 		t.Logf("%s: %s", p.site, must(t, "account", "sync", p.site, "--remove"))
-		if now := p.accounting(); strings.Contains(now, "association: lab2") || p == gamma && !strings.Contains(now, "theirs|bob") {
+		if now := p.accounting(); has(now, "association: lab2") || p == gamma && !has(now, "theirs|bob") {
 			t.Errorf("%s: sync --remove has left:\n%s", p.site, now)
 		}
 	}
-	gamma.like(alpha, "removed", "theirs")
+	gamma.like(alpha, "removed", named.Replace("theirs"))
 
 	// Killed in the middle, again and again, until a sync comes to its end.
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
@@ -214,12 +236,24 @@ func TestSitesAgreeWithTheTree(t *testing.T) {
 		}
 		must(t, "account", "modify", half, "--coordinator", "bob")
 		for _, p := range at {
-			os.WriteFile(fuse(), []byte(strconv.Itoa(1+r.IntN(5))), 0o644)
-			if out, err := fed(t, "account", "sync", p.site); err == nil {
-				t.Errorf("%s: sync outlived its daemon: %s", p.site, out)
+			if command {
+				os.WriteFile(fuse(), []byte(strconv.Itoa(1+r.IntN(5))), 0o644)
+				if out, err := fed(t, "account", "sync", p.site); err == nil {
+					t.Errorf("%s: sync outlived its daemon: %s", p.site, out)
+				}
+				os.Remove(fuse())
+				world.Daemon.Kill()
+			} else {
+				dead := make(chan struct{})
+				go func() {
+					defer close(dead)
+					time.Sleep(time.Duration(r.IntN(150)) * time.Millisecond)
+					world.Daemon.Kill()
+				}()
+				out, err := fed(t, "account", "sync", p.site)
+				t.Logf("%s: killed: %v: %s", p.site, err, out)
+				<-dead
 			}
-			os.Remove(fuse())
-			world.Daemon.Kill()
 			if err := world.Daemon.Start(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -227,13 +261,15 @@ func TestSitesAgreeWithTheTree(t *testing.T) {
 				t.Fatal(err)
 			}
 			must(t, "account", "sync", p.site)
-			p.like(alpha, "killed", "theirs")
-			if out := must(t, "account", "sync", p.site); strings.Contains(out, half) {
+			p.like(alpha, "killed", named.Replace("theirs"))
+			if out := must(t, "account", "sync", p.site); has(out, half) {
 				t.Errorf("%s: the second sync after a kill: %s", p.site, out)
 			}
 		}
 	}
-	if now := gamma.accounting(); !strings.Contains(now, "theirs|bob") {
+	if now := gamma.accounting(); !has(now, "theirs|bob") {
 		t.Errorf("gamma has lost what was its own:\n%s", now)
 	}
+	gamma.as("", strings.Fields(named.Replace("sacctmgr -i remove user where Name=bob Account=theirs Cluster=gamma"))...)
+	gamma.as("", strings.Fields(named.Replace("sacctmgr -i remove account where Name=theirs"))...)
 }
