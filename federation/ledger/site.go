@@ -28,6 +28,7 @@ type reader struct {
 	hours  map[int64]*hour   // of the last day, by their beginning
 	at     time.Time         // how far the accounting was read; the mark may lag
 	marked time.Time         // when the mark was written
+	missed time.Time         // where reading went on after a pause, until the day before that was read again; zero: there is none
 	// booked are hashes of what was booked lately, so that what is read again each time is not written again.
 	booked map[ledger.ID]uint64
 }
@@ -88,6 +89,9 @@ func (c *Collector) Site(ctx context.Context, name federation.SiteName) error {
 		if from = time.Unix(seconds, 0); r.at.After(from) {
 			from = r.at
 		}
+		if now.Sub(from) > againEvery && r.missed.IsZero() {
+			r.missed = from
+		}
 		from = from.Add(-r.pace.overlap())
 	}
 	if _, err := r.each(ctx, c, from, now, turn, func(end time.Time, runs []federation.SiteRun) error {
@@ -103,15 +107,29 @@ func (c *Collector) Site(ctx context.Context, name federation.SiteName) error {
 	return c.rereadDay(ctx, r, now)
 }
 
-// rereadDay reads the hours of the last day again that are due, as many as there is time for.
-func (c *Collector) rereadDay(ctx context.Context, r *reader, now time.Time) error {
+// day are the hours that are to be read again: those of the last day, and of the day before a pause, in which nobody has read what was told late of them.
+func (r *reader) day(now time.Time) (all []time.Time) {
 	first := now.Add(-again).Truncate(time.Hour)
-	for at := range r.hours {
-		if at < first.Unix() {
-			delete(r.hours, at)
+	if !r.missed.IsZero() {
+		for h := r.missed.Add(-again).Truncate(time.Hour); h.Before(r.missed) && h.Before(first); h = h.Add(time.Hour) {
+			all = append(all, h)
 		}
 	}
 	for h := first; !h.Add(time.Hour+skew).After(now) && !h.Add(time.Hour).After(r.at); h = h.Add(time.Hour) {
+		all = append(all, h)
+	}
+	return all
+}
+
+// rereadDay reads the hours of the last day again that are due, as many as there is time for.
+func (c *Collector) rereadDay(ctx context.Context, r *reader, now time.Time) error {
+	day := r.day(now)
+	for at := range r.hours {
+		if len(day) > 0 && at < day[0].Unix() {
+			delete(r.hours, at)
+		}
+	}
+	for _, h := range day {
 		left, was, end := turn-c.Now().Sub(now), r.hour(h.Unix()), h.Add(time.Hour)
 		if left <= 0 {
 			return nil
@@ -136,6 +154,7 @@ func (c *Collector) rereadDay(ctx context.Context, r *reader, now time.Time) err
 			*was = hour{runs: was.some, read: now}
 		}
 	}
+	r.missed = time.Time{}
 	return nil
 }
 
