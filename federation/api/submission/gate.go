@@ -85,13 +85,13 @@ func (s *Gate) accept(ctx context.Context, c identity.Caller, job *federation.Jo
 	if err != nil {
 		return named, err
 	}
+	stored := federation.JobID(0)
+	defer func() { settled(stored) }() // after a panic too: others may wait for it
 	s.pin(job)
 	named.Answer = cmp.Or(named.Answer, job.Spec.Clusters)
 	again, err := s.create(ctx, job, p, key)
-	if err != nil || again {
-		settled(0)
-	} else {
-		settled(job.ID)
+	if err == nil && !again {
+		stored = job.ID
 	}
 	return named, err
 }
