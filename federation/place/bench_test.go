@@ -77,6 +77,15 @@ func mixed(n int) []*federation.Job {
 	return jobs
 }
 
+// varied is mixed with 25 time limits, so that there are 200 shapes.
+func varied(n int) []*federation.Job {
+	jobs := mixed(n)
+	for i, j := range jobs {
+		j.Spec.TimeLimit = time.Duration(1+i/1000%25) * time.Hour
+	}
+	return jobs
+}
+
 // cpuTime is what this process has used of its processors: on a machine that others use too it says more than the time that passed.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
@@ -221,7 +230,7 @@ func BenchmarkLargest(b *testing.B) {
 	if f := flag.Lookup("test.bench"); f == nil || f.Value.String() != "Largest" {
 		b.Skip("not asked for by name")
 	}
-	sites, jobs := fleet(100, 10_000), mixed(1_000_000)
+	sites, jobs := fleet(100, 10_000), varied(1_000_000)
 	b.Run("idle", func(b *testing.B) { benchPlan(b, sites, jobs) })
 }
 
@@ -265,6 +274,7 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 	for _, s := range full {
 		fill(s.Seen)
 	}
+	all := varied(jobs)
 	p := DefaultPolicy()
 	p.MaxLook, p.MaxBind, p.Backlog = 10*jobs, 10*jobs, -1
 	w := NewWorld(p, 1)
@@ -272,9 +282,15 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 	for _, s := range full {
 		w.SetSite(s)
 	}
-	all := mixed(jobs)
+	turn := -1
+	w.SetPriority(func(j *federation.Job) int64 { // a user comes last, another one at each turn
+		if turn >= 0 && j.User == all[turn%10].User {
+			return -1
+		}
+		return 0
+	})
 	for i, j := range all {
-		j.ID = federation.JobID(2*i + 2)
+		j.ID, j.Demand = federation.JobID(2*i+2), demand.Of(j.Spec)
 		w.SetJob(Waiting{Job: j})
 	}
 	began := time.Now()
@@ -306,6 +322,34 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 		w.SetSite(&site)
 	})
 	again("time", func(i int) { w.SetTime(time.Unix(1e9+int64(i)+1, 0)) })
+	changed := func(i int, change func(site *federation.Site, i int)) {
+		site := *full[i%sites]
+		change(&site, i)
+		full[i%sites] = &site
+		w.SetSite(&site)
+	}
+	again("price", func(i int) {
+		changed(i, func(site *federation.Site, i int) {
+			site.Prices = accounting.Prices{"gres/gpu:h100": 2 + 0.001*float64(i)}
+		})
+	})
+	again("limit", func(i int) {
+		changed(i, func(site *federation.Site, i int) {
+			site.Limited = []federation.Limited{{User: fmt.Sprintf("user%d", i%10)}}
+		})
+	})
+	again("down", func(i int) {
+		changed(i, func(site *federation.Site, i int) {
+			obs := *site.Seen
+			obs.Nodes = slices.Clone(obs.Nodes)
+			obs.Nodes[i%len(obs.Nodes)].State = []string{"DOWN"}
+			site.Seen = &obs
+		})
+	})
+	again("order", func(i int) {
+		turn = i
+		w.Reorder()
+	})
 	again("100nodes", func(i int) {
 		site := *full[i%sites]
 		site.Seen = busier(site.Seen, i)
