@@ -26,11 +26,15 @@ type capacity struct {
 	placed []placed
 	head   []int32 // by node: index+1 of the newest of placed
 	first  []int64 // by node: nothing is released on it before; a time in the past says nothing
+	orders *orders // see ready.go
 
-	claims  map[int32][]claim
-	vacated map[federation.JobID]int64 // running jobs that make room for others, and when they have; see preempt.go
-	marked  []bool                     // by node: has claims or blocks, so its future matters
-	changes int                        // counts claims: estimates made before one are old
+	claims    map[int32][]claim
+	vacated   map[federation.JobID]int64 // running jobs that make room for others, and when they have; see preempt.go
+	vacant    []bool                     // by node: such jobs run there; nil: nowhere
+	vacatedOn []int32                    // where that is
+	touched   []bool                     // by node: something was taken from it
+	marked    []bool                     // by node: has claims or blocks, so its future matters
+	changes   int                        // counts claims: estimates made before one are old
 
 	starts []int32 // by partition: how many of its idle nodes may still be taken into use; nil: all may
 	begun  []bool  // by node: counted there
@@ -83,6 +87,7 @@ func newCapacity(m *model, now int64, epoch int) *capacity {
 		bucket: make([]uint8, len(m.cpu)), cells: make([]cellState, len(m.cells)),
 		head: make([]int32, len(m.cpu)), claims: map[int32][]claim{}, marked: make([]bool, len(m.cpu)),
 		first: make([]int64, len(m.cpu)), reserve: make([]int, len(m.pools)), old: map[fitKey]estimate{},
+		touched: make([]bool, len(m.cpu)), orders: &orders{of: map[gangKey]*readiness{}},
 	}
 	for n := range c.first {
 		c.first[n] = m.firstFree(int32(n))
@@ -133,6 +138,8 @@ func (c *capacity) release(now int64, epoch int) {
 	}
 	clear(c.claims)
 	clear(c.vacated)
+	c.vacant, c.vacatedOn = nil, nil
+	c.orders.tidy(epoch - 1)
 	clear(c.reserve)
 	clear(c.old)
 	clear(c.gangs)
@@ -146,7 +153,7 @@ func (c *capacity) restore(n int32) {
 	stride := len(c.m.slots)
 	c.cpu[n], c.mem[n] = c.m.cpu[n], c.m.mem[n]
 	copy(c.gres[int(n)*stride:(int(n)+1)*stride], c.m.gres[int(n)*stride:])
-	c.head[n], c.first[n] = 0, c.m.firstFree(n)
+	c.head[n], c.first[n], c.touched[n] = 0, c.m.firstFree(n), false
 	if cell := c.m.cellOf[n]; cell >= 0 && c.cells[cell].ready {
 		c.bucket[n] = c.bucketOf(cell, n)
 	}
@@ -157,6 +164,7 @@ func (c *capacity) follow(m *model, changed []int32) {
 	c.m, c.chooser = m, nil
 	c.memory.forget()
 	c.memory.begin()
+	c.orders.follow(m, changed)
 	for _, n := range changed {
 		was := c.bucket[n]
 		c.restore(n)

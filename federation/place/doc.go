@@ -13,7 +13,7 @@
 //   - rented.go: what nodes of rented pools come to, and those that must start first; starts.go: how many may.
 //   - ladder.go: what of that is passed over: machines that are seldom to be had, that were taken from the job, or that are too late for it.
 //   - capacity.go: what is free, while a plan is being made and between plans; search.go: which nodes a job could have now; timeline.go: when
-//     enough will be free; known.go: what of that is remembered.
+//     enough will be free; ready.go: nodes in the order of that; known.go: what of that is remembered.
 //   - candidate.go: a pool that can run a job; cost.go: what that comes to in dollars.
 //   - shared.go: sites that others use too, where jobs wait in the site's own queue.
 //   - plan.go: jobs in order of priority; shape.go, class.go: what jobs that ask for the same share; judge.go: where they can run.

@@ -225,7 +225,7 @@ func (c *capacity) tightest(cur *cursor, f *fit, limit time.Duration) []int32 {
 func (c *capacity) copyFrom(from int64) *capacity {
 	k := *c
 	k.from = from
-	k.marked = slices.Clone(c.marked)
+	k.marked, k.touched = slices.Clone(c.marked), slices.Clone(c.touched)
 	k.claims = maps.Clone(c.claims)
 	for n, list := range k.claims {
 		k.claims[n] = slices.Clip(list)

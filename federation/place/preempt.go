@@ -118,9 +118,15 @@ func (c *capacity) vacate(id federation.JobID, nodes []int32, at int64) {
 	}
 	c.vacated[id] = at
 	c.memory.step(step{nodes: uint64(id), from: at})
+	if c.vacant == nil {
+		c.vacant = make([]bool, len(c.m.cpu))
+	}
 	for _, n := range nodes {
-		c.taken = append(c.taken, n)
+		c.taken, c.touched[n] = append(c.taken, n), true
 		c.first[n] = min(c.first[n], at)
+		if !c.vacant[n] {
+			c.vacant[n], c.vacatedOn = true, append(c.vacatedOn, n)
+		}
 	}
 	c.changes++
 }

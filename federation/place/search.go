@@ -16,6 +16,9 @@ type cursor struct {
 	span  topology.Span // of the last result
 	gang  *gang         // see capacity.gang
 	timed bool          // that one is for a job that ends in time
+
+	ready   *readiness // see capacity.readiness
+	readyIn *orders
 }
 
 // place is where a search in a bucket of the i-th cell goes on; the bucket is counted from the lowest.

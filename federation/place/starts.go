@@ -40,7 +40,7 @@ func (c *capacity) mayStart(n int32) bool { return !c.counts(n) || c.starts[c.m.
 
 // use notes that something is taken of node n, or will be.
 func (c *capacity) use(n int32) {
-	c.taken = append(c.taken, n)
+	c.taken, c.touched[n] = append(c.taken, n), true
 	if c.counts(n) {
 		c.begun[n] = true
 		c.starts[c.m.startsOf[n]]--

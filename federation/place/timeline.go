@@ -1,7 +1,6 @@
 package place
 
 import (
-	"cmp"
 	"slices"
 	"sort"
 	"time"
@@ -63,8 +62,8 @@ func (c *capacity) add(free *freeOn, n int32, f *fit, sign int32) {
 	}
 }
 
-func (c *capacity) fitsIn(n int32, free *freeOn, f *fit) bool {
-	if free.cpu < f.cpu || free.mem < f.mem || f.whole && free.cpu < c.m.totalCPU[n] {
+func (m *model) fitsIn(n int32, free *freeOn, f *fit) bool {
+	if free.cpu < f.cpu || free.mem < f.mem || f.whole && free.cpu < m.totalCPU[n] {
 		return false
 	}
 	for i := range f.gres {
@@ -88,12 +87,12 @@ func (c *capacity) fitsBetween(n int32, f *fit, from, to int64) bool {
 	if !inside {
 		return false
 	}
-	if free := c.freeAt(n, from); !c.fitsIn(n, &free, f) {
+	if free := c.freeAt(n, from); !c.m.fitsIn(n, &free, f) {
 		return false
 	}
 	for _, k := range c.claims[n] {
 		if k.from > from && k.from < to {
-			if free := c.freeAt(n, k.from); !c.fitsIn(n, &free, f) {
+			if free := c.freeAt(n, k.from); !c.m.fitsIn(n, &free, f) {
 				return false
 			}
 		}
@@ -144,10 +143,13 @@ func (c *capacity) readyPlain(n int32, f *fit) int64 {
 	if c.fitsNow(n, f, never) {
 		return c.now
 	}
+	if c.plain(n) {
+		return c.m.readyAfter(n, f)
+	}
 	frees := c.m.frees[n]
 	if c.head[n] == 0 && len(frees) > 0 {
 		// The usual case: everything ends in the order in which it is listed.
-		if free := c.freeAt(n, c.at(frees[len(frees)-1].at)); !c.fitsIn(n, &free, f) {
+		if free := c.freeAt(n, c.at(frees[len(frees)-1].at)); !c.m.fitsIn(n, &free, f) {
 			return never
 		}
 	}
@@ -162,7 +164,7 @@ func (c *capacity) readyPlain(n int32, f *fit) int64 {
 	c.times = times
 	times = slices.Compact(times)
 	i, _ := slices.BinarySearchFunc(times, true, func(t int64, _ bool) int {
-		if free := c.freeAt(n, t); c.fitsIn(n, &free, f) {
+		if free := c.freeAt(n, t); c.m.fitsIn(n, &free, f) {
 			return 0
 		}
 		return -1
@@ -212,68 +214,6 @@ func (c *capacity) covers(r *release, f *fit) bool {
 type nodeTime struct {
 	n  int32
 	at int64
-}
-
-// search works out when and on which nodes f could start.
-func (c *capacity) search(cur *cursor, f *fit, limit time.Duration) (int64, []int32) {
-	if f.nodes == 1 && len(f.include) == 0 && !c.m.wired(f) {
-		return c.earliestOne(cur, f, limit)
-	}
-	ready, begin := c.ready[:0], starter{c: c}
-	for _, cell := range cur.cells {
-		for _, n := range c.m.cells[cell].nodes {
-			if t := c.readyAt(n, f, c.from, limit); t != never && begin.take(n) {
-				ready = append(ready, nodeTime{n, t})
-			}
-		}
-	}
-	c.ready = ready
-	for {
-		slices.SortStableFunc(ready, func(a, b nodeTime) int { return cmp.Compare(a.at, b.at) })
-		start := c.enoughAt(ready, f)
-		if start == never {
-			return never, nil
-		}
-		if c.settle(ready, f, start, limit) {
-			return start, c.nodesAt(ready, f, start)
-		}
-	}
-}
-
-func (c *capacity) earliestOne(cur *cursor, f *fit, limit time.Duration) (int64, []int32) {
-	start, on := never, int32(-1)
-	for _, cell := range cur.cells {
-		for _, n := range c.m.cells[cell].nodes {
-			if start == c.from {
-				return start, []int32{on}
-			}
-			if c.tooLate(n, f, start) {
-				continue
-			}
-			if t := c.readyAt(n, f, c.from, limit); t < start {
-				start, on = t, n
-			}
-		}
-	}
-	if on < 0 {
-		return never, nil
-	}
-	return start, []int32{on}
-}
-
-// tooLate reports whether a node on which capacity only grows is certainly not ready before some time. False proves nothing.
-func (c *capacity) tooLate(n int32, f *fit, by int64) bool {
-	if c.marked[n] || f.reservation != "" || c.fitsNow(n, f, never) {
-		return false
-	}
-	if c.first[n] > c.now && c.first[n] >= by {
-		return true
-	}
-	if by == never {
-		return false
-	}
-	free := c.freeAt(n, by-1)
-	return !c.fitsIn(n, &free, f)
 }
 
 // settle moves the nodes that were ready for a while but are not at start to their next time; it reports whether there were none.

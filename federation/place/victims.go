@@ -162,7 +162,7 @@ func (f *freeOn) give(r *release, sign int32) {
 // fits reports whether the job fits into what is free on node n. A job may hold more than the node's record shows.
 func (h *victimSearch) fits(n int32, free *freeOn) bool {
 	capped := freeOn{min(free.cpu, h.c.m.totalCPU[n]), min(free.mem, h.c.m.totalMem[n]), free.gres}
-	return h.c.fitsIn(n, &capped, h.f)
+	return h.c.m.fitsIn(n, &capped, h.f)
 }
 
 // look notes what it takes for the job to be on node n.

@@ -1,0 +1,298 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// readiness holds the nodes of some cells in order of the time at which one need fits on them, as the model has it: before a plan takes anything, and
+// as if no job outlasted its limit. What a plan takes, and jobs past their limits, only make that later. So a search goes through
+// the first nodes in order and looks closer at those that it has to; when the model changes, only the nodes that have changed are put in their places anew.
+type readiness struct {
+	f     fit
+	cells []int32
+	order []nodeTime // of those that are up; at 0 the need fits already
+	used  int        // the last plan that asked for it
+}
+
+// maxReady bounds what is kept of a site without being used.
+const maxReady = 16
+
+// readyAfter is when what is free on a node, and what falls free there, is enough for f; 0: it is already, never: nothing says when.
+func (m *model) readyAfter(n int32, f *fit) int64 {
+	var room [8]int32
+	stride := len(m.slots)
+	free := freeOn{m.cpu[n], m.mem[n], append(room[:0], m.gres[int(n)*stride:(int(n)+1)*stride]...)}
+	if m.fitsIn(n, &free, f) {
+		return 0
+	}
+	for i := range m.frees[n] {
+		r := &m.frees[n][i]
+		free.cpu = min(free.cpu+r.cpu, m.totalCPU[n])
+		free.mem = min(free.mem+r.mem, m.totalMem[n])
+		for _, g := range r.gres {
+			free.gres[g.slot] += g.count
+		}
+		if m.fitsIn(n, &free, f) {
+			return r.at
+		}
+	}
+	return never
+}
+
+// readiness returns the order of the nodes for a need.
+func (c *capacity) readiness(cur *cursor, f *fit) *readiness {
+	if r := cur.ready; r != nil && cur.readyIn == c.orders && r.used > 0 {
+		r.used = c.epoch
+		return r
+	}
+	one := fit{cpu: f.cpu, mem: f.mem, gres: f.gres, whole: f.whole}
+	key := gangKey{fitKey: keyOf(0, 0, &one), cells: fmt.Sprint(cur.cells)}
+	r := c.orders.of[key]
+	if r == nil {
+		r = &readiness{f: one, cells: cur.cells}
+		for _, cell := range cur.cells {
+			for _, n := range c.m.cells[cell].nodes {
+				r.order = append(r.order, nodeTime{n, c.m.readyAfter(n, f)})
+			}
+		}
+		slices.SortFunc(r.order, func(a, b nodeTime) int { return c.m.compare(r.cells, a, b) })
+		c.orders.of[key] = r
+	}
+	r.used = max(c.epoch, 1)
+	cur.ready, cur.readyIn = r, c.orders
+	return r
+}
+
+// compare has of two nodes that are ready at the same time the one first that the cells list first.
+func (m *model) compare(cells []int32, a, b nodeTime) int {
+	if a.at != b.at {
+		return cmp.Compare(a.at, b.at)
+	}
+	if x, y := m.cellOf[a.n], m.cellOf[b.n]; x != y {
+		return slices.Index(cells, x) - slices.Index(cells, y)
+	}
+	return cmp.Compare(a.n, b.n)
+}
+
+// orders are the readinesses of a site. Copies of its capacity share them.
+type orders struct {
+	of map[gangKey]*readiness
+}
+
+// tidy forgets those that the last plan did not ask for, if there are many.
+func (o *orders) tidy(epoch int) {
+	if len(o.of) <= maxReady {
+		return
+	}
+	for key, r := range o.of {
+		if r.used < epoch {
+			r.used = 0 // for the cursors that hold it
+			delete(o.of, key)
+		}
+	}
+}
+
+// follow adopts a model in which some nodes have changed.
+func (o *orders) follow(m *model, changed []int32) {
+	if len(o.of) == 0 || len(changed) == 0 {
+		return
+	}
+	other := make([]bool, len(m.cpu))
+	for _, n := range changed {
+		other[n] = true
+	}
+	for _, r := range o.of {
+		var moved []nodeTime
+		for _, n := range changed {
+			if m.up[n] && slices.Contains(r.cells, m.cellOf[n]) {
+				moved = append(moved, nodeTime{n, m.readyAfter(n, &r.f)})
+			}
+		}
+		compare := func(a, b nodeTime) int { return m.compare(r.cells, a, b) }
+		slices.SortFunc(moved, compare)
+		kept := slices.DeleteFunc(r.order, func(t nodeTime) bool { return other[t.n] })
+		r.order = merge(kept, moved, compare)
+	}
+}
+
+// merge returns the elements of two sorted slices in order. It uses the room of the first one.
+func merge(a, b []nodeTime, compare func(a, b nodeTime) int) []nodeTime {
+	i, k := len(a), len(b)
+	a = append(a, b...)
+	for to := len(a) - 1; k > 0; to-- {
+		if i > 0 && compare(a[i-1], b[k-1]) > 0 {
+			a[to], i = a[i-1], i-1
+		} else {
+			a[to], k = b[k-1], k-1
+		}
+	}
+	return a
+}
+
+// readyScan goes through the nodes on which a need will fit, first ready first.
+type readyScan struct {
+	c       *capacity
+	f       *fit
+	cells   []int32
+	limit   time.Duration
+	order   []nodeTime // to come
+	pending []nodeTime // ready later than in order, or taken back, first ready first
+}
+
+func (c *capacity) scan(cur *cursor, f *fit, limit time.Duration) *readyScan {
+	s := &readyScan{c: c, f: f, cells: cur.cells, limit: limit, order: c.readiness(cur, f).order}
+	if c.from > c.now {
+		i, _ := slices.BinarySearchFunc(s.order, c.from+1, func(t nodeTime, at int64) int { return cmp.Compare(t.at, at) })
+		s.order = slices.Clone(s.order)
+		for k := range i {
+			s.order[k].at = c.from
+		}
+		slices.SortFunc(s.order[:i], s.compare)
+	}
+	for _, n := range c.vacatedOn {
+		if c.m.up[n] && slices.Contains(s.cells, c.m.cellOf[n]) {
+			s.add(nodeTime{n, c.readyAt(n, f, c.from, limit)})
+		}
+	}
+	return s
+}
+
+func (s *readyScan) compare(a, b nodeTime) int { return s.c.m.compare(s.cells, a, b) }
+
+// add has a node come at a time.
+func (s *readyScan) add(t nodeTime) {
+	if t.at != never {
+		i, _ := slices.BinarySearchFunc(s.pending, t, s.compare)
+		s.pending = slices.Insert(s.pending, i, t)
+	}
+}
+
+// next returns the next node, false if there is none.
+func (s *readyScan) next() (nodeTime, bool) {
+	c := s.c
+	for {
+		if len(s.order) == 0 || s.order[0].at == never {
+			if len(s.pending) == 0 {
+				return nodeTime{}, false
+			}
+			t := s.pending[0]
+			s.pending = s.pending[1:]
+			return t, true
+		}
+		t := s.order[0]
+		t.at = max(t.at, c.from)
+		if len(s.pending) > 0 && s.compare(s.pending[0], t) < 0 {
+			t, s.pending = s.pending[0], s.pending[1:]
+			return t, true
+		}
+		s.order = s.order[1:]
+		switch {
+		case c.sooner(t.n):
+		case c.plain(t.n) && s.f.reservation == "":
+			if (s.f.exclude == nil || !s.f.exclude[t.n]) && (c.starts == nil || c.mayStart(t.n)) {
+				return t, true
+			}
+		default:
+			at := c.readyAt(t.n, s.f, c.from, s.limit)
+			if at == t.at {
+				return t, true
+			}
+			s.add(nodeTime{t.n, at})
+		}
+	}
+}
+
+// plain reports whether the model says all of a node: the plan has taken nothing of it, it is not claimed, and no job has outlasted its limit there.
+func (c *capacity) plain(n int32) bool {
+	return !c.touched[n] && !c.marked[n] && c.m.firstFree(n) > c.now
+}
+
+// sooner reports whether jobs on a node make room for others.
+func (c *capacity) sooner(n int32) bool { return c.vacant != nil && c.vacant[n] }
+
+// search works out when and on which nodes f could start.
+func (c *capacity) search(cur *cursor, f *fit, limit time.Duration) (int64, []int32) {
+	s := c.scan(cur, f, limit)
+	switch {
+	case f.nodes == 1 && len(f.include) == 0 && !c.m.wired(f):
+		t, ok := s.next()
+		if !ok {
+			return never, nil
+		}
+		return t.at, []int32{t.n}
+	case c.starts == nil && len(f.include) == 0 && !c.m.particular(f):
+		return s.soonest()
+	}
+	ready := c.ready[:0]
+	if c.starts == nil {
+		for t, ok := s.next(); ok; t, ok = s.next() {
+			ready = append(ready, t)
+		}
+	} else {
+		ready = c.startable(ready, cur, f, limit)
+	}
+	c.ready = ready
+	for {
+		start := c.enoughAt(ready, f)
+		if start == never {
+			return never, nil
+		}
+		if c.settle(ready, f, start, limit) {
+			return start, c.nodesAt(ready, f, start)
+		}
+		slices.SortFunc(ready, s.compare)
+	}
+}
+
+// startable are the nodes on which f will fit, of those that must start no more than may.
+func (c *capacity) startable(ready []nodeTime, cur *cursor, f *fit, limit time.Duration) []nodeTime {
+	begin := starter{c: c}
+	for _, cell := range cur.cells {
+		for _, n := range c.m.cells[cell].nodes {
+			if t := c.readyAt(n, f, c.from, limit); t != never && begin.take(n) {
+				ready = append(ready, nodeTime{n, t})
+			}
+		}
+	}
+	slices.SortFunc(ready, func(a, b nodeTime) int { return c.m.compare(cur.cells, a, b) })
+	return ready
+}
+
+// soonest is when as many nodes are ready as f needs, wherever they are, and which it gets. It looks at no more nodes than are ready until then.
+func (s *readyScan) soonest() (int64, []int32) {
+	c, f := s.c, s.f
+	ready := c.ready[:0]
+	for {
+		for len(ready) < f.nodes {
+			t, ok := s.next()
+			if !ok {
+				return never, nil
+			}
+			ready = append(ready, t)
+		}
+		start := max(c.from, ready[f.nodes-1].at)
+		for {
+			t, ok := s.next()
+			if !ok {
+				break
+			}
+			if t.at > start {
+				s.add(t)
+				break
+			}
+			ready = append(ready, t)
+		}
+		c.ready = ready
+		if c.settle(ready, f, start, s.limit) {
+			return start, c.nodesAt(ready, f, start)
+		}
+		slices.SortFunc(ready, s.compare)
+		for len(ready) > 0 && ready[len(ready)-1].at > start {
+			s.add(ready[len(ready)-1])
+			ready = ready[:len(ready)-1]
+		}
+	}
+}
