@@ -30,7 +30,7 @@ func byHand(t *testing.T, f func(w *world)) {
 func gangOf(m provider.Instance) string { return m.Token }
 
 func hello(m provider.Instance, nonce string) agentapi.Hello {
-	return agentapi.Hello{Instance: string(m.ID), Nonce: nonce, Steps: m.Addr + ":7000", CPUs: 4, MemMiB: 16000, Suspends: true}
+	return agentapi.Hello{Instance: string(m.ID), Nonce: nonce, Steps: m.Addr + ":7000", CPUs: 4, MemMiB: 16000, Suspends: true, GPUs: make([]agentapi.GPU, 1)}
 }
 
 // TestHello: a machine is let in once, within its time, and only if it is of the gang.

@@ -81,7 +81,7 @@ func reasonOf(k provider.ErrorKind) federation.Reason {
 		return federation.ReasonStockOut
 	case provider.KindQuota:
 		return federation.ReasonQuota
-	case provider.KindDenied:
+	case provider.KindDenied, provider.KindKey:
 		return federation.ReasonCloudDenied
 	case provider.KindThrottled:
 		return federation.ReasonThrottled
@@ -130,7 +130,7 @@ func (cs *cooldowns) callDone(g *gang, e *provider.Error) {
 		if c != nil && c.probe == g {
 			c.probe = nil
 		}
-		if e == nil && c != nil && c.about(&g.Offering) && c.Kind != kindBoot { // that it can be created does not say that it comes up
+		if e == nil && c != nil && c.about(&g.Offering) && !c.unproved() { // that it can be created does not say that it comes up
 			cs.forgive(key)
 		}
 	}
@@ -180,7 +180,7 @@ func (cs *cooldowns) begin(key string, o *provider.Offering, e *provider.Error) 
 		base = 5 * time.Second
 	case kindBoot:
 		base = time.Minute
-	case provider.KindInvalid, provider.KindNotFound:
+	case provider.KindInvalid, provider.KindNotFound, provider.KindKey:
 		base = time.Hour
 	default:
 		base = cs.t.StockOut
@@ -207,10 +207,15 @@ func (cs *cooldowns) passed(now, last time.Time) {
 	}
 }
 
+// unproved reports whether only a machine that comes up shows that the cause is gone.
+func (c *coolDown) unproved() bool { return c.Kind == kindBoot || c.Kind == provider.KindKey }
+
 // cameUp forgives an offering whose machines had not come up: one has.
 func (cs *cooldowns) cameUp(o *provider.Offering) {
-	if key := coolKeys(o)[provider.ScopeOffering]; cs.down[key] != nil && cs.down[key].Kind == kindBoot {
-		cs.forgive(key)
+	for _, key := range coolKeys(o) {
+		if c := cs.down[key]; c != nil && c.unproved() {
+			cs.forgive(key)
+		}
 	}
 }
 

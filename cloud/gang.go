@@ -14,6 +14,7 @@ type gang struct {
 	group    *nodeGroup
 	machines []*machine
 	calling  bool // Create is being called, or will be
+	console  consoleState
 }
 
 func (g *gang) Record() (federation.PoolRecord, any) {

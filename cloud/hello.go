@@ -36,9 +36,8 @@ func (a *agents) Hello(ctx context.Context, token string, h agentapi.Hello) (_ L
 	var m *machine
 	var batch *records.Batch
 	a.locked(func() {
-		if m, err = a.hello(token, h); err == nil {
-			batch = a.rec.Flush() // also where nothing has changed
-		}
+		m, err = a.hello(token, h)
+		batch = a.rec.Flush() // also where nothing has changed
 	})
 	if err != nil {
 		return Let{}, err
@@ -75,8 +74,14 @@ func (a *agents) hello(token string, h agentapi.Hello) (*machine, error) {
 	case a.now().After(g.Expires):
 		return nil, fmt.Errorf("machine %s comes too late: %w", m.id, federation.ErrDenied)
 	}
-	if o := &g.Offering; h.CPUs < o.CPUs && a.cfg.Boot.PowerOff || len(h.GPUs) < o.GPUs && a.cfg.Boot.PowerOff {
-		a.log.Warn("a machine has less than its offering", "machine", m.id, "offering", o.ID, "cpus", h.CPUs, "gpus", len(h.GPUs))
+	if o := &g.Offering; a.cfg.Boot.PowerOff && len(h.GPUs) < o.GPUs {
+		why := fmt.Sprintf("%d of its %d GPUs answer (on the machine: nvidia-smi; the image needs a driver for %s)", len(h.GPUs), o.GPUs, o.GPUType)
+		a.log.Error("a machine is ended that would fail its jobs", "machine", m.id, "instance", m.Instance, "offering", o.ID, "err", why)
+		a.fleet.neverUp(m, why)
+		a.queue.schedule()
+		return nil, fmt.Errorf("machine %s is not used: %s: %w", m.id, why, federation.ErrDenied)
+	} else if a.cfg.Boot.PowerOff && h.CPUs < o.CPUs {
+		a.log.Warn("a machine has less than its offering", "machine", m.id, "offering", o.ID, "cpus", h.CPUs)
 	}
 	m.State, m.Nonce, m.Ready, m.Steps, m.Agent, m.Suspends = machineUp, nonce, a.now(), h.Steps, h.Version, h.Suspends
 	if host, _, err := net.SplitHostPort(h.Steps); err == nil {

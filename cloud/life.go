@@ -52,9 +52,11 @@ func (f *fleet) goneAt(m *machine, why string, at time.Time) {
 	if m.taken(why) && m.Market == provider.Spot {
 		f.cool.takenBack(&m.gang.Offering)
 	}
-	f.runs.failMachine(m, why, m.taken(why))
+	taken := m.taken(why)
+	why += m.said
+	f.runs.failMachine(m, why, taken)
 	if booting {
-		f.bootFailed(m)
+		f.bootFailed(m, why)
 	}
 	if now := f.now(); at.IsZero() || at.After(now) || at.Before(m.Created) {
 		at = now
@@ -97,8 +99,11 @@ func (f *fleet) lateMachine(m *machine, now time.Time) {
 	switch m.State {
 	case machineBooting:
 		if now.After(m.gang.Expires) || m.gang.Offering.Queue > 0 && now.Sub(m.Created) > f.t.bootWithin(&m.gang.Offering) {
-			f.failed(m, "it did not say hello in time")
-			f.bootFailed(m)
+			f.lastWords(m, func() {
+				if m.State == machineBooting {
+					f.neverUp(m, "it did not say hello in time"+m.said)
+				}
+			})
 		}
 	case machineUp:
 		if now.After(m.lapse) {
@@ -107,9 +112,19 @@ func (f *fleet) lateMachine(m *machine, now time.Time) {
 	}
 }
 
-// bootFailed lets the offering of a machine that did not come up alone for a while.
-func (f *fleet) bootFailed(m *machine) {
-	f.cool.begin(coolKeys(&m.gang.Offering)[provider.ScopeOffering], &m.gang.Offering, &provider.Error{Kind: kindBoot, Text: m.Name + " did not come up"})
+// neverUp ends a machine that did not come up.
+func (f *fleet) neverUp(m *machine, why string) {
+	f.failed(m, why)
+	f.bootFailed(m, why)
+}
+
+// bootFailed lets the offering of a machine that did not come up alone for a while, or all of what the cloud says cannot come up.
+func (f *fleet) bootFailed(m *machine, why string) {
+	if e := m.refused; e != nil {
+		f.cool.begin(coolKeys(&m.gang.Offering)[e.Scope], &m.gang.Offering, e)
+		return
+	}
+	f.cool.begin(coolKeys(&m.gang.Offering)[provider.ScopeOffering], &m.gang.Offering, &provider.Error{Kind: kindBoot, Text: m.Name + " did not come up: " + why})
 }
 
 // heard notes that a machine has been given an answer: its lease runs anew.

@@ -40,10 +40,12 @@ type machine struct {
 	notice   *agentapi.Notice
 	load     agentapi.Load // as its agent told it last
 	problems []agentapi.Problem
-	idle     time.Time // since when it has no job
-	deleteAt time.Time // when to ask the cloud to end it (again); zero: not
-	placed   bool      // the cloud was asked how near it is to others
-	near     []string  // what it said: see Topologist
+	idle     time.Time       // since when it has no job
+	deleteAt time.Time       // when to ask the cloud to end it (again); zero: not
+	said     string          // how its console ends, where it did not come up
+	refused  *provider.Error // why it could not, by the cloud's word
+	placed   bool            // the cloud was asked how near it is to others
+	near     []string        // what it said: see Topologist
 }
 
 // signal is one that waits for the agent to carry it out.

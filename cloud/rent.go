@@ -178,6 +178,7 @@ func (rt *renter) made(g *gang, list []provider.Instance) {
 		}
 		rt.put(m)
 		if in.State == provider.InstanceEnded || in.State == provider.InstanceEnding {
+			m.refused = in.Refused
 			ended[m] = cmp.Or(in.Reason, "it ended before it had started")
 		}
 	}

@@ -92,7 +92,7 @@ func (sw *sweeper) listedNow(began time.Time, list []provider.Instance) (soon bo
 		case m == nil:
 			soon = sw.strays.strayed(in, began) || soon
 		case in.State == provider.InstanceEnded:
-			sw.fleet.goneAt(m, cmp.Or(in.Reason, m.Why, endedUnsaid), in.Ended)
+			sw.ended(m, in)
 		default:
 			if m.Addr == "" {
 				m.Addr = in.Addr
@@ -114,6 +114,17 @@ func (sw *sweeper) listedNow(began time.Time, list []provider.Instance) (soon bo
 		}
 	}
 	return soon
+}
+
+// ended takes in that the cloud shows a machine as ended. Of one that has not come up, and of which the cloud does not say why, its console may.
+func (sw *sweeper) ended(m *machine, in provider.Instance) {
+	why := cmp.Or(in.Reason, m.Why, endedUnsaid)
+	gone := func() { sw.fleet.goneAt(m, why, in.Ended) }
+	if m.refused = in.Refused; m.refused != nil || m.State != machineBooting || m.taken(why) {
+		gone()
+		return
+	}
+	sw.fleet.lastWords(m, gone)
 }
 
 // speaks reports whether a machine's agent has spoken so lately that it lives, whatever a listing of that time lacks: a listing may lag, and its job would be

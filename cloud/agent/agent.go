@@ -157,7 +157,11 @@ func (a *Agent) hello(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h := machine(rand.Text(), instance, a.cfg.Version)
+	list := gpus()
+	if a.cfg.Boot.PowerOff {
+		list = gpusOnceUp(ctx, "/sys/bus/pci/devices")
+	}
+	h := machine(rand.Text(), instance, a.cfg.Version, list)
 	if a.cfg.Steps != nil {
 		h.Steps = a.cfg.Steps.Addr()
 	}

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -35,14 +37,62 @@ func smi(fields string) [][]string {
 	return rows
 }
 
-// gpus are those that the machine has.
+// gpus are those of the machine that answer.
 func gpus() (list []agentapi.GPU) {
 	for _, row := range smi("index,name,uuid") {
 		if n, err := strconv.Atoi(row[0]); err == nil {
 			list = append(list, agentapi.GPU{Index: n, Type: row[1], UUID: row[2]})
 		}
 	}
+	if len(list) == 0 {
+		return amdGPUs("/sys/class/kfd/kfd/topology/nodes")
+	}
 	return list
+}
+
+// amdGPUs are those that AMD's driver has: its nodes without compute units are processors.
+func amdGPUs(nodes string) (list []agentapi.GPU) {
+	paths, _ := filepath.Glob(filepath.Join(nodes, "*", "properties")) // fails for a bad pattern only
+	for _, path := range paths {
+		text, _ := os.ReadFile(path)
+		for line := range strings.Lines(string(text)) {
+			if f := strings.Fields(line); len(f) == 2 && f[0] == "simd_count" && f[1] != "0" {
+				list = append(list, agentapi.GPU{Index: len(list), Type: "AMD"})
+			}
+		}
+	}
+	return list
+}
+
+// The driver of GPUs may still be loading as the machine boots: so long they are waited for.
+const gpuWait, gpuAgain = 2 * time.Minute, 3 * time.Second
+
+// gpusOnceUp are the machine's GPUs once all that are on its bus answer, or those that do by then.
+func gpusOnceUp(ctx context.Context, bus string) []agentapi.GPU {
+	for end := time.Now().Add(gpuWait); ; {
+		list := gpus()
+		if len(list) >= nvidiaOn(bus) || time.Now().After(end) {
+			return list
+		}
+		select {
+		case <-time.After(gpuAgain):
+		case <-ctx.Done():
+			return list
+		}
+	}
+}
+
+// nvidiaOn counts NVIDIA's display and 3D controllers on a bus.
+func nvidiaOn(bus string) (n int) {
+	vendors, _ := filepath.Glob(filepath.Join(bus, "*", "vendor")) // fails for a bad pattern only
+	for _, path := range vendors {
+		vendor, _ := os.ReadFile(path)
+		class, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "class"))
+		if strings.TrimSpace(string(vendor)) == "0x10de" && (strings.HasPrefix(string(class), "0x0300") || strings.HasPrefix(string(class), "0x0302")) {
+			n++
+		}
+	}
+	return n
 }
 
 // gpuMeter is what a run makes of its GPUs.

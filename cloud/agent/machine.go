@@ -21,9 +21,9 @@ import (
 )
 
 // machine introduces this one.
-func machine(nonce, instance, version string) agentapi.Hello {
+func machine(nonce, instance, version string, list []agentapi.GPU) agentapi.Hello {
 	name, _ := os.Hostname()
-	return agentapi.Hello{Instance: instance, Nonce: nonce, Version: version, Hostname: name, CPUs: runtime.NumCPU(), MemMiB: memory("MemTotal"), GPUs: gpus(), Booted: time.Now().UTC(), Suspends: true}
+	return agentapi.Hello{Instance: instance, Nonce: nonce, Version: version, Hostname: name, CPUs: runtime.NumCPU(), MemMiB: memory("MemTotal"), GPUs: list, Booted: time.Now().UTC(), Suspends: true}
 }
 
 // memory is a line of /proc/meminfo, in MiB.

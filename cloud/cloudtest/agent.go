@@ -107,7 +107,10 @@ func (a *agent) wait(d time.Duration) bool {
 func (a *agent) hello() bool {
 	gang := strings.TrimPrefix(a.m.Request.Boot.Token, "token-of-")
 	o := a.m.Request.Offering
-	h := agentapi.Hello{Instance: string(a.m.ID), Nonce: "nonce-" + string(a.m.ID), Version: "fake", Steps: a.m.Addr + ":7000", CPUs: o.CPUs, MemMiB: int64(o.Mem), Suspends: true}
+	h := agentapi.Hello{Instance: string(a.m.ID), Nonce: "nonce-" + string(a.m.ID), Version: "fake", Steps: a.m.Addr + ":7000", CPUs: o.CPUs, MemMiB: int64(o.Mem), Suspends: true, GPUs: make([]agentapi.GPU, o.GPUs)}
+	if a.p.Broken != nil {
+		h.GPUs = h.GPUs[min(a.p.Broken(&a.m.Request, a.m.Name), o.GPUs):]
+	}
 	for {
 		let, err := a.p.AgentServer.hello(a.ctx, a.site(), gang, h)
 		switch {

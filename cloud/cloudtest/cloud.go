@@ -25,6 +25,9 @@ type Provider struct {
 	After  func(op string, r *provider.Request) error
 	// NoBoot: the machines that are created never say a word.
 	NoBoot func(r *provider.Request, name string) bool
+	// Broken is how many of a machine's GPUs do not answer, and Said what its console ends with. Nil: none, nothing.
+	Broken func(r *provider.Request, name string) int
+	Said   func(id provider.InstanceID) (string, error)
 	// Queued is for how long requests wait before their machines are made.
 	Queued time.Duration
 
@@ -62,7 +65,10 @@ type Job struct {
 	Nodes   int // of the last start
 }
 
-var _ provider.Provider = (*Provider)(nil)
+var (
+	_ provider.Provider = (*Provider)(nil)
+	_ provider.Consoler = (*Provider)(nil)
+)
 
 // around is a call with its faults. What do returns is undone by no fault.
 func (p *Provider) around(op string, r *provider.Request, do func() error) error {
@@ -192,6 +198,17 @@ func (p *Provider) Delete(_ context.Context, ids []provider.InstanceID) error {
 	})
 }
 
+// Console implements provider.Consoler.
+func (p *Provider) Console(_ context.Context, id provider.InstanceID) (text string, err error) {
+	err = p.around("Console", nil, func() (err error) {
+		if p.Said != nil {
+			text, err = p.Said(id)
+		}
+		return err
+	})
+	return text, err
+}
+
 func (p *Provider) endLocked(m *Machine, reason string) {
 	if m.State == provider.InstanceEnded {
 		return
@@ -210,6 +227,18 @@ func (p *Provider) Kill(id provider.InstanceID, reason string) {
 	for _, m := range p.machines {
 		if m.ID == id {
 			p.endLocked(m, reason)
+		}
+	}
+}
+
+// Refuse ends a machine that boots, for a reason that the cloud finds out only then.
+func (p *Provider) Refuse(id provider.InstanceID, e *provider.Error) {
+	p.Kill(id, e.Code)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.machines {
+		if m.ID == id {
+			m.Refused = e
 		}
 	}
 }

@@ -19,6 +19,7 @@ const (
 	KindThrottled   ErrorKind = "throttled"   // too many calls
 	KindUnavailable ErrorKind = "unavailable" // no answer, or none that proves anything
 	KindPending     ErrorKind = "pending"     // not refused and not done: the cloud has queued it
+	KindKey         ErrorKind = "key"         // the key that encrypts the disks cannot be used
 	KindNotFound    ErrorKind = "not-found"
 	KindConflict    ErrorKind = "conflict" // the token was used for another request
 )
@@ -55,7 +56,7 @@ func (e *Error) Error() string {
 // Unwrap is the federation's error of this kind, and the SDK's.
 func (e *Error) Unwrap() []error {
 	kind := map[ErrorKind]error{
-		KindStockOut: federation.ErrCapacity, KindQuota: federation.ErrCapacity, KindDenied: federation.ErrDenied, KindInvalid: federation.ErrInvalid,
+		KindStockOut: federation.ErrCapacity, KindQuota: federation.ErrCapacity, KindDenied: federation.ErrDenied, KindKey: federation.ErrDenied, KindInvalid: federation.ErrInvalid,
 		KindNotFound: federation.ErrNotFound, KindConflict: federation.ErrConflict,
 	}[e.Kind]
 	if kind == nil {

@@ -48,6 +48,12 @@ type Topologist interface {
 	Topology(ctx context.Context, ids []InstanceID) (map[InstanceID][]string, error)
 }
 
+// Consoler is a Provider that can show what a machine writes on its console, which tells why one does not come up.
+type Consoler interface {
+	// Console returns the last that a machine has written, oldest first; "" where the cloud has nothing of it. A machine that has ended may have some still.
+	Console(ctx context.Context, id InstanceID) (string, error)
+}
+
 // Checker is a Provider that can try what it needs of its cloud: rights, networks, quotas. Nothing is changed by that.
 type Checker interface {
 	Check(ctx context.Context) []federation.SiteCheck
@@ -139,4 +145,6 @@ type Instance struct {
 	GPUs     []int  // numbers that its GPUs have there, where it shares a host's with other machines; nil: from 0 up
 	Launched time.Time
 	Ended    time.Time // when the cloud stopped to charge for it, where it tells; zero: that is not known
+	// Refused is why a machine that ended before it came up could not: a mistake that was found after Create had answered, and counts like a refusal of it. nil: none is known.
+	Refused *Error
 }

@@ -109,6 +109,15 @@ func (w *wrapper) Check(ctx context.Context) []federation.SiteCheck {
 	return nil
 }
 
+// Console implements [Consoler], for a Provider that does.
+func (w *wrapper) Console(ctx context.Context, id InstanceID) (string, error) {
+	c, ok := w.p.(Consoler)
+	if !ok {
+		return "", nil
+	}
+	return call(ctx, w, "console", func(ctx context.Context) (string, error) { return c.Console(ctx, id) })
+}
+
 func (t *topologist) Topology(ctx context.Context, ids []InstanceID) (map[InstanceID][]string, error) {
 	return call(ctx, t.wrapper, "topology", func(ctx context.Context) (map[InstanceID][]string, error) { return t.t.Topology(ctx, ids) })
 }
