@@ -53,7 +53,7 @@ func TestAnswersAtOnce(t *testing.T) {
 	p := open(t, Config{Site: "aws", Federation: "test", Regions: []Region{r}, Endpoint: s.URL, Types: []Type{{Name: "c7i.large"}}, Logger: quiet,
 		CredentialsFile: credentials(t, "AKIAIOSFODNN7EXAMPLE", "secret")})
 	for range 2 {
-		if got, err := p.regions[0].subnets(t.Context()); err != nil || len(got) != 1 {
+		if got, err := p.regions[0].subnets(t.Context(), p); err != nil || len(got) != 1 {
 			t.Fatal(got, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestOneSubnetOfAZone(t *testing.T) {
 	}
 	for _, order := range [][3]string{{"subnet-1", "subnet-2", "subnet-3"}, {"subnet-3", "subnet-1", "subnet-2"}, {"subnet-2", "subnet-3", "subnet-1"}} {
 		p := canned(t, map[string]string{"DescribeSubnets": "<subnetSet>" + item(order[0], "a") + item(order[1], "a") + item("subnet-9", "b") + item(order[2], "a") + "</subnetSet>"})
-		got, err := p.regions[0].subnets(t.Context())
+		got, err := p.regions[0].subnets(t.Context(), p)
 		if err != nil || len(got) != 2 || got["a"].id != "subnet-1" || got["b"].id != "subnet-9" {
 			t.Errorf("%v, %v", got, err)
 		}

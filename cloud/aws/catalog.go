@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"path"
@@ -21,6 +22,7 @@ type memory struct {
 	mu     sync.Mutex
 	last   *catalog
 	images map[string]image // by specification and architecture, found since the last catalog
+	efa    bool             // the security groups let EFA traffic through
 }
 
 // catalog is what a region has to rent, as far as it is wanted. It does not change once it was made.
@@ -32,7 +34,8 @@ type catalog struct {
 }
 
 type subnet struct {
-	id, zone, zoneID string
+	id, zone, zoneID, vpc string
+	public                bool // machines with one interface get a public address
 }
 
 // known returns the region's catalog with the types of the reservations: at most catalogTTL old, or
@@ -52,7 +55,7 @@ func (r *regional) known(ctx context.Context, p *Provider, reserved ...types.Cap
 		p.log.Warn("machine types are not known anew: the old ones are kept", "region", r.Name, "err", err)
 		return m.last, nil
 	}
-	m.last, m.images = c, map[string]image{}
+	m.last, m.images, m.efa = c, map[string]image{}, false
 	return c, nil
 }
 
@@ -67,7 +70,7 @@ func (c *catalog) goodFor(reserved []types.CapacityReservation) time.Duration {
 }
 
 func (r *regional) learn(ctx context.Context, p *Provider) (*catalog, error) {
-	subnets, err := r.subnets(ctx)
+	subnets, err := r.subnets(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +109,9 @@ func (c *Config) patterns() []string {
 	return slices.Compact(names)
 }
 
-// subnets returns one subnet for each zone: of several the first by ID, so that a request that is
-// sent again says the same.
-func (r *regional) subnets(ctx context.Context) (map[string]subnet, error) {
+// subnets returns one subnet for each zone: of several the first by ID of those with a way out, so that
+// a request that is sent again says the same.
+func (r *regional) subnets(ctx context.Context, p *Provider) (map[string]subnet, error) {
 	in := &ec2.DescribeSubnetsInput{}
 	switch {
 	case len(r.Subnets) > 0:
@@ -118,26 +121,39 @@ func (r *regional) subnets(ctx context.Context) (map[string]subnet, error) {
 	default:
 		in.Filters = []filter{{Name: sdk.String("default-for-az"), Values: []string{"true"}}}
 	}
-	found := map[string]subnet{}
+	found := map[string][]subnet{}
+	several := false
 	for pages := ec2.NewDescribeSubnetsPaginator(r.ec2, in); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return nil, refused(err)
 		}
 		for _, s := range page.Subnets {
-			one := subnet{sdk.ToString(s.SubnetId), sdk.ToString(s.AvailabilityZone), sdk.ToString(s.AvailabilityZoneId)}
+			one := subnet{sdk.ToString(s.SubnetId), sdk.ToString(s.AvailabilityZone), sdk.ToString(s.AvailabilityZoneId), sdk.ToString(s.VpcId), sdk.ToBool(s.MapPublicIpOnLaunch)}
 			if len(r.Zones) > 0 && !slices.Contains(r.Zones, one.zone) {
 				continue
 			}
-			if old, ok := found[one.zone]; !ok || one.id < old.id {
-				found[one.zone] = one
-			}
+			found[one.zone] = append(found[one.zone], one)
+			several = several || len(found[one.zone]) > 1
 		}
 	}
 	if len(found) == 0 {
 		return nil, invalid("region %s has no subnet for machines: configure subnets or a vpc, or make the default one with: aws ec2 create-default-vpc", r.Name)
 	}
-	return found, nil
+	out := map[string]string{}
+	if several {
+		var err error
+		if out, err = r.waysOut(ctx, slices.Concat(slices.Collect(maps.Values(found))...)); err != nil {
+			p.log.Warn("which subnets have a way out is not known: of several in a zone the first is taken", "region", r.Name, "err", err)
+		}
+	}
+	chosen := map[string]subnet{}
+	for zone, all := range found {
+		chosen[zone] = slices.MinFunc(all, func(a, b subnet) int {
+			return cmp.Or(cmp.Compare(noWay(out[a.id], a), noWay(out[b.id], b)), cmp.Compare(a.id, b.id))
+		})
+	}
+	return chosen, nil
 }
 
 // maxFilterValues is how many values EC2 takes for one filter.

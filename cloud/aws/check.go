@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 
@@ -14,7 +15,7 @@ import (
 var _ provider.Checker = (*Provider)(nil)
 
 // Check implements [provider.Checker]: in each region the subnets, the images, and whether machines might be started. That is asked as a dry run, for which Amazon
-// judges rights, subnet, image and parameters, and starts nothing; quotas and stock it does not tell.
+// judges rights, subnet, image and parameters, and starts nothing; stock it does not tell.
 func (p *Provider) Check(ctx context.Context) (out []federation.SiteCheck) {
 	add := func(name string, err error, advice, format string, args ...any) bool {
 		k := federation.SiteCheck{Name: name, Result: federation.CheckOK, Detail: fmt.Sprintf(format, args...)}
@@ -33,6 +34,12 @@ func (p *Provider) Check(ctx context.Context) (out []federation.SiteCheck) {
 		if !add("subnets "+r.Name, err, "name subnets or vpc of that region", "machines go to %d zones", zonesOf(c)) {
 			continue
 		}
+		several := slices.ContainsFunc(offers, func(o provider.Offering) bool { return o.Region == r.Name && slices.Contains(o.Features, "efa") })
+		out = append(out, p.checkRoutes(ctx, r, c, several))
+		if several {
+			add("efa "+r.Name, r.groupsForEFA(ctx, anyVPC(c)), "run what it names, or have a group of your own as security_groups; jobs of one machine, and others without EFA, need none of that", "the security group lets it through")
+		}
+		out = append(out, p.checkQuotas(ctx, r.Name, offers)...)
 		seen := map[string]bool{}
 		for i := range offers {
 			o := &offers[i]
@@ -45,6 +52,14 @@ func (p *Provider) Check(ctx context.Context) (out []federation.SiteCheck) {
 		}
 	}
 	return out
+}
+
+// anyVPC is the VPC of the chosen subnets, which are all of one where no security group is configured.
+func anyVPC(c *catalog) string {
+	for _, s := range c.subnet {
+		return s.vpc
+	}
+	return ""
 }
 
 func zonesOf(c *catalog) int {

@@ -59,8 +59,8 @@ type Config struct {
 
 	Profile         string // of the shared files
 	CredentialsFile string // "": the default
-	// Endpoint stands in for EC2, and PricingEndpoint for the price list. With Endpoint alone the
-	// price list is not asked.
+	// Endpoint stands in for EC2, and PricingEndpoint for the price list and Service Quotas. With
+	// Endpoint alone these are not asked.
 	Endpoint        string
 	PricingEndpoint string
 

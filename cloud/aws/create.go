@@ -85,6 +85,11 @@ func (p *Provider) prepare(ctx context.Context, r *provider.Request) (*regional,
 	if len(l.zones) == 0 {
 		return nil, nil, invalid("%s is not to be had in %s, or no subnet is configured there", o.Type, o.Zone)
 	}
+	if l.efa() {
+		if err := reg.mayUseEFA(ctx, p, l.zones[0].vpc); err != nil {
+			return nil, nil, err
+		}
+	}
 	if l.image, err = reg.imageFor(ctx, p, o.Arch, o.GPUs > 0); err != nil {
 		return nil, nil, err
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func TestNear(t *testing.T) {
-	c, url := world(t, ec2.Config{})
+	c, url := world(t, ec2.Config{SelfEgress: true})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	cfg.Types = append(cfg.Types, Type{Name: "p5.48xlarge"})
 	cfg.Regions[0].SecurityGroups = []string{group(t, c, url)}

@@ -17,6 +17,7 @@ func TestPolicy(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	cfg.AnyZone, cfg.Reservations, cfg.Images, cfg.VolumeGiB = true, []string{"cr-0"}, map[string]string{"x86_64": "amazon/al2023-*"}, 30
+	cfg.Types, cfg.PricingEndpoint = append(cfg.Types, Type{Name: "p5.48xlarge"}), url
 	now := time.Now()
 	cfg.Now = func() time.Time { return now }
 	p := open(t, cfg)
@@ -34,6 +35,10 @@ func TestPolicy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if _, err := p.Console(t.Context(), "i-0123456789abcdef0"); err == nil {
+		t.Error("a console of no machine")
+	}
+	p.Check(t.Context())
 	providertest.Wait(t, "all ended", func() bool { return c.Live() == 0 })
 	for range 3 {
 		now = now.Add(2 * time.Minute)
@@ -59,7 +64,10 @@ func TestPolicy(t *testing.T) {
 	}
 	called := map[string]bool{"pricing:GetProducts": true, "ssm:GetParameters": true, "iam:PassRole": true, "iam:CreateServiceLinkedRole": true}
 	for _, call := range c.Calls() {
-		called["ec2:"+call.Action] = true
+		if !strings.Contains(call.Action, ":") {
+			call.Action = "ec2:" + call.Action
+		}
+		called[call.Action] = true
 	}
 	if !maps.Equal(allowed, called) {
 		t.Errorf("allowed %v\ncalled  %v", slices.Sorted(maps.Keys(allowed)), slices.Sorted(maps.Keys(called)))

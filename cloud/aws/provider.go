@@ -26,6 +26,7 @@ type Provider struct {
 	now     func() time.Time
 	regions []*regional
 	list    *priceList
+	base    sdk.Config
 	// catalogue keeps what lists have said.
 	catalogue *prices.Catalogue
 
@@ -36,6 +37,7 @@ type Provider struct {
 var (
 	_ provider.Provider   = (*Provider)(nil)
 	_ provider.Topologist = (*Provider)(nil)
+	_ provider.Consoler   = (*Provider)(nil)
 )
 
 // regional is one region that is rented in.
@@ -88,6 +90,7 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 		p.now = time.Now
 	}
 	p.log = p.log.With("site", cfg.Site)
+	p.base = base
 	p.list = newPriceList(p, base)
 	if p.catalogue = cfg.Prices; p.catalogue == nil {
 		if p.catalogue, err = prices.New(prices.Config{Now: p.now, Logger: p.log}); err != nil {

@@ -1,9 +1,17 @@
 package aws
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+
 	"fsub/cloud/provider"
+	"fsub/federation"
 )
 
 // EC2 counts vCPUs by groups of families, for on-demand machines and for spot ones, as Service
@@ -35,4 +43,68 @@ func quotaOf(typ string, market provider.Market) string {
 		return q.group
 	}
 	return ""
+}
+
+// quotaCodes are what Service Quotas calls the groups' quotas of vCPUs, on-demand and spot (aws service-quotas list-service-quotas --service-code ec2).
+var quotaCodes = map[string][2]string{
+	"P": {"L-417A185B", "L-7212CCBC"}, "P5": {"", "L-C4BD4855"}, "G and VT": {"L-DB2E81BA", "L-3819A6DF"}, "Trn": {"L-2C3B7624", "L-6B0D517C"}, "Inf": {"L-1945791B", "L-B5D1601B"},
+	"DL": {"L-6E869C2A", "L-85EED4F7"}, "F": {"L-74FC7D96", "L-88CF9481"}, "X": {"L-7295265B", "L-E3A00192"}, "HPC": {"L-F7808C92", ""}, "High Memory": {"L-43DA4232", ""},
+	standard: {"L-1216C47A", "L-34B43A08"},
+}
+
+// quotaClient asks Service Quotas in a region; nil where something stands in for EC2 alone.
+func (p *Provider) quotaClient(region string) *servicequotas.Client {
+	if p.cfg.Endpoint != "" && p.cfg.PricingEndpoint == "" {
+		return nil
+	}
+	return servicequotas.NewFromConfig(p.base, func(o *servicequotas.Options) {
+		o.Region = region
+		if p.cfg.PricingEndpoint != "" {
+			o.BaseEndpoint = sdk.String(p.cfg.PricingEndpoint)
+		}
+	})
+}
+
+// checkQuotas says what the account's quotas allow of each type that is offered in a region, in machines. What is in use counts to them, and is not told.
+func (p *Provider) checkQuotas(ctx context.Context, region string, offers []provider.Offering) (out []federation.SiteCheck) {
+	client := p.quotaClient(region)
+	if client == nil {
+		return nil
+	}
+	limit, name := map[string]int{}, map[string]string{}
+	in := &servicequotas.ListServiceQuotasInput{ServiceCode: sdk.String("ec2"), MaxResults: sdk.Int32(100)}
+	for pages := servicequotas.NewListServiceQuotasPaginator(client, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return []federation.SiteCheck{{Name: "quotas " + region, Result: federation.CheckWarning, Detail: refused(err).Error(), Advice: "let the daemon's role look: servicequotas:ListServiceQuotas of cloud/aws/policy.json"}}
+		}
+		for _, q := range page.Quotas {
+			code := sdk.ToString(q.QuotaCode)
+			limit[code], name[code] = int(sdk.ToFloat64(q.Value)), sdk.ToString(q.QuotaName)
+		}
+	}
+	least, allows := map[string]int{}, map[string][]string{} // by code
+	for _, o := range offers {
+		code := quotaCodes[o.Quota][map[provider.Market]int{provider.Spot: 1}[o.Market]]
+		if _, known := limit[code]; o.Region != region || !known || o.CPUs == 0 {
+			continue
+		}
+		n := limit[code] / o.CPUs
+		text := fmt.Sprintf("%d x %s", n, o.Type)
+		if old, ok := least[code]; !ok || n < old {
+			least[code] = n
+		}
+		if !slices.Contains(allows[code], text) {
+			allows[code] = append(allows[code], text)
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(allows)) {
+		k := federation.SiteCheck{Name: "quota " + region, Result: federation.CheckOK, Detail: fmt.Sprintf("%s: %d vCPUs, which is %s", name[code], limit[code], strings.Join(allows[code], " or "))}
+		if least[code] == 0 {
+			k.Result = federation.CheckWarning
+			k.Advice = fmt.Sprintf("aws service-quotas request-service-quota-increase --region %s --service-code ec2 --quota-code %s --desired-value VCPUS", region, code)
+		}
+		out = append(out, k)
+	}
+	return out
 }

@@ -149,7 +149,7 @@ func (l nameLists) instance(i *types.Instance) provider.Instance {
 	case types.InstanceStateNameShuttingDown:
 		m.State = provider.InstanceEnding
 	case types.InstanceStateNameTerminated:
-		m.State = provider.InstanceEnded
+		m.State, m.Refused = provider.InstanceEnded, refusedKey(i.StateReason)
 	case types.InstanceStateNameStopping, types.InstanceStateNameStopped:
 		// Nobody but a person stops our machines. They hold volumes that are paid for and do not
 		// end by themselves: they are as good as running machines that do not answer.
@@ -182,4 +182,17 @@ func (l nameLists) name(i *types.Instance, tags map[string]string) string {
 		return names[at]
 	}
 	return ""
+}
+
+// refusedKey is the refusal that a machine's end as it was launched stands for: RunInstances has answered before Amazon finds that it cannot use the key with
+// which the machine's disks are encrypted. Where the right to use it is missing, Amazon says "Client error on launch" only.
+func refusedKey(r *types.StateReason) *provider.Error {
+	if r == nil {
+		return nil
+	}
+	code, text := sdk.ToString(r.Code), sdk.ToString(r.Message)
+	if !strings.HasPrefix(code, "Client.InvalidKMSKey") && !(code == "Client.InternalError" && strings.Contains(text, "Client error on launch")) {
+		return nil
+	}
+	return &provider.Error{Kind: provider.KindKey, Scope: provider.ScopeRegion, Code: code, Text: text + ": the key that encrypts the disks must be enabled, and the daemon's role needs it: cloud/aws/policy-kms.json, and the key's own policy"}
 }

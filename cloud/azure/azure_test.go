@@ -262,6 +262,9 @@ func TestRole(t *testing.T) {
 		if _, err := p.List(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		if _, err := p.Console(t.Context(), made[0].ID); err != nil {
+			t.Error(err)
+		}
 		if err := p.Delete(t.Context(), []provider.InstanceID{made[0].ID, made[1].ID, made[0].ID[:strings.Index(string(made[0].ID), "_")] + "_77"}); err != nil {
 			t.Fatal(err)
 		}
@@ -340,5 +343,26 @@ func TestCheck(t *testing.T) {
 	}
 	if !strings.Contains(got["quotas"].Detail, "standardNDSH100v5Family: 10 left") || c.Sets() != 0 {
 		t.Errorf("%+v, %d sets", got["quotas"], c.Sets())
+	}
+}
+
+// TestConsole: what a machine has written on its serial port can be read, of both kinds of sets.
+func TestConsole(t *testing.T) {
+	c, cfg := world(t, standin.Config{})
+	c.SetBoot(machines.Pool{}, machines.Boot{Never: true, Console: "fsub: the machine has no agent\n"})
+	p := open(t, cfg)
+	for id, near := range map[string]bool{"Standard_NC40ads_H100_v5/eastus-2/on-demand": false, "Standard_ND96isr_H100_v5/eastus/on-demand": true} {
+		r := asked(providertest.Offer(t, p, id), map[bool]string{false: "apart", true: "near"}[near], 1)
+		r.Near = near
+		made, err := p.Create(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := p.Console(t.Context(), made[0].ID); err != nil || !strings.Contains(text, "no agent") {
+			t.Errorf("%s: %q, %v", id, text, err)
+		}
+	}
+	if text, err := p.Console(t.Context(), "fsub-0123456789abcdef01234567_0a1b2c3d"); providertest.KindOf(err) != provider.KindNotFound {
+		t.Errorf("of no machine: %q, %v", text, err)
 	}
 }

@@ -99,6 +99,8 @@ func (p *Provider) profile(r *provider.Request, size *size, customData string) *
 			},
 		},
 		NetworkProfile: p.network(size, r.Near),
+		// In storage that Azure keeps for it, and charges a few cents a month for: see Console.
+		DiagnosticsProfile: &armcompute.DiagnosticsProfile{BootDiagnostics: &armcompute.BootDiagnostics{Enabled: ptr(true)}},
 	}
 	if !size.premium {
 		v.StorageProfile.OSDisk.ManagedDisk.StorageAccountType = ptr(armcompute.StorageAccountTypesStandardSSDLRS)

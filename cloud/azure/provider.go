@@ -47,6 +47,7 @@ type Provider struct {
 var (
 	_ provider.Provider = (*Provider)(nil)
 	_ provider.Checker  = (*Provider)(nil)
+	_ provider.Consoler = (*Provider)(nil)
 )
 
 // New makes a Provider. It calls nobody.

@@ -107,6 +107,9 @@ func TestRole(t *testing.T) {
 			made, err = p.Create(t.Context(), r)
 			return err == nil
 		})
+		if _, err := p.Console(t.Context(), made[0].ID); err != nil {
+			t.Error(err)
+		}
 		if err := p.Delete(t.Context(), []provider.InstanceID{made[0].ID, made[1].ID}); err != nil {
 			t.Fatal(err)
 		}
@@ -166,4 +169,21 @@ func permission(action string) string {
 		}
 	}
 	return "compute." + kind + "." + verb
+}
+
+// TestConsole: what a machine has written on its serial port can be read while Google shows it.
+func TestConsole(t *testing.T) {
+	c, url := world(t, gce.Config{})
+	c.SetBoot(machines.Pool{}, machines.Boot{Never: true, Console: "fsub: the machine has no agent\n"})
+	p := open(t, standIn(c, url))
+	made, err := p.Create(t.Context(), gang(providertest.Offer(t, p, "g2-standard-4/us-central1-a/spot"), "g", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := p.Console(t.Context(), made[0].ID); err != nil || !strings.Contains(text, "no agent") {
+		t.Errorf("%q, %v", text, err)
+	}
+	if text, err := p.Console(t.Context(), "us-central1-a/nobody"); providertest.KindOf(err) != provider.KindNotFound {
+		t.Errorf("of no machine: %q, %v", text, err)
+	}
 }

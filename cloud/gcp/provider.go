@@ -32,6 +32,7 @@ var (
 	_ provider.Provider   = (*Provider)(nil)
 	_ provider.Topologist = (*Provider)(nil)
 	_ provider.Checker    = (*Provider)(nil)
+	_ provider.Consoler   = (*Provider)(nil)
 )
 
 // clients are the SDK's, one for each collection of the API, over one HTTP client.
@@ -190,4 +191,14 @@ func (p *Provider) Topology(ctx context.Context, ids []provider.InstanceID) (map
 		return nil
 	})
 	return found, err
+}
+
+// Console is what a machine has written on its first serial port. Google forgets it with the machine.
+func (p *Provider) Console(ctx context.Context, id provider.InstanceID) (string, error) {
+	zone, name, _ := place(id)
+	out, err := p.api.instances.GetSerialPortOutput(ctx, &computepb.GetSerialPortOutputInstanceRequest{Project: p.cfg.Project, Zone: zone, Instance: name}, once)
+	if err != nil {
+		return "", refused(err)
+	}
+	return out.GetContents(), nil
 }

@@ -105,6 +105,7 @@ type vm struct {
 	notice       time.Time
 	stopped      bool // by itself
 	machine      *machines.Machine
+	console      string // of one that has ended, or runs nothing
 	data         []byte
 }
 
@@ -255,7 +256,7 @@ func (c *Cloud) stockOut(s *set) *armError {
 
 // make makes one machine of a set. The lock is held.
 func (c *Cloud) make(s *set, boot machines.Boot, dies bool) {
-	v := &vm{set: s, member: fmt.Sprint(s.next), addr: c.Address(len(c.all) + 1), state: "Creating", made: time.Now().UTC()}
+	v := &vm{set: s, member: fmt.Sprint(s.next), addr: c.Address(len(c.all) + 1), state: "Creating", made: time.Now().UTC(), console: boot.Console}
 	s.next++
 	if *s.model.Properties.OrchestrationMode == armcompute.OrchestrationModeFlexible {
 		v.member = machines.RandomHex(8)
@@ -271,7 +272,7 @@ func (c *Cloud) make(s *set, boot machines.Boot, dies bool) {
 		default:
 			if v.state = "Succeeded"; c.cfg.Process && !boot.Never {
 				v.machine = c.Boot(machines.Spec{
-					ID: v.name, Addr: v.addr, Host: strings.ReplaceAll(v.name, "_", "-"), UserData: v.data, Metadata: c.Metadata(v.name),
+					GPUs: s.size.GPUs - boot.Broken, ID: v.name, Addr: v.addr, Host: strings.ReplaceAll(v.name, "_", "-"), UserData: v.data, Metadata: c.Metadata(v.name),
 					Env: func(metadata string) []string {
 						return []string{"AZURE_POD_IDENTITY_AUTHORITY_HOST=http://" + metadata}
 					},
@@ -285,7 +286,7 @@ func (c *Cloud) make(s *set, boot machines.Boot, dies bool) {
 // stopped: the machine has switched itself off. It is paid for until it is deleted. The lock is held.
 func (c *Cloud) stopped(v *vm) {
 	if v.stopped = true; v.machine != nil {
-		c.Stop(v.machine, c.cfg.Grace, func() { v.machine = nil })
+		c.Stop(v.machine, c.cfg.Grace, func() { v.console, v.machine = v.machine.Console(), nil })
 	}
 }
 

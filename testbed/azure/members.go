@@ -178,3 +178,31 @@ func text(v any) string {
 	}
 	return fmt.Sprint(v)
 }
+
+// diagnostics tells where a machine's console can be read, if its boot diagnostics are on.
+func (c *Cloud) diagnostics(k *call) answer {
+	i := slices.IndexFunc(c.all, func(v *vm) bool {
+		return v.state != "" && (len(k.path) == 3 && v.name == k.path[1] || len(k.path) == 5 && strings.EqualFold(*v.set.model.Name, k.path[1]) && v.member == k.path[3])
+	})
+	if i < 0 {
+		return refusal(&armError{404, "ResourceNotFound", "The machine was not found."})
+	}
+	if d := c.all[i].set.model.Properties.VirtualMachineProfile.DiagnosticsProfile; d == nil || d.BootDiagnostics == nil || !*d.BootDiagnostics.Enabled {
+		return refusal(&armError{409, "OperationNotAllowed", "Boot diagnostics are not enabled."})
+	}
+	return ok(map[string]string{"serialConsoleLogBlobUri": "http://" + k.host + "/console/" + c.all[i].name})
+}
+
+// console is what a machine has printed.
+func (c *Cloud) console(name string) string {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	for _, v := range c.all {
+		if v.name == name && v.machine != nil {
+			return v.machine.Console()
+		} else if v.name == name {
+			return v.console
+		}
+	}
+	return ""
+}

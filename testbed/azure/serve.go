@@ -43,6 +43,7 @@ type call struct {
 	path   []string // after the provider's name: "virtualMachineScaleSets", "fsub-1", "virtualMachines", "0"
 	query  url.Values
 	header http.Header
+	host   string
 	body   []byte
 }
 
@@ -64,9 +65,13 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the request is too long", http.StatusRequestEntityTooLarge)
 		return
 	}
+	if name, ok := strings.CutPrefix(r.URL.Path, "/console/"); ok {
+		fmt.Fprint(w, c.console(name))
+		return
+	}
 	_, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/subscriptions/"+Subscription), "/providers/")
 	parts := strings.Split(rest, "/")
-	k := &call{method: r.Method, path: parts[1:], query: r.URL.Query(), header: r.Header, body: body}
+	k := &call{method: r.Method, path: parts[1:], query: r.URL.Query(), header: r.Header, host: r.Host, body: body}
 	fault := c.Begin(r, k.action(), url.Values{"Path": {r.URL.Path}, "Body": {string(body)}})
 	fault.Cut(r, c.Done())
 	a := c.answer(k, fault)
@@ -158,19 +163,21 @@ var actions = map[string]func(*Cloud, *call) answer{
 	"GET skus":                 (*Cloud).skus,
 	"GET locations/usages":     (*Cloud).usages,
 	"GET locations/operations": (*Cloud).operation,
-	"GET capacityReservationGroups/capacityReservations": (*Cloud).reservations,
-	"GET virtualMachineScaleSets":                        (*Cloud).getSets,
-	"PUT virtualMachineScaleSets":                        (*Cloud).putSet,
-	"DELETE virtualMachineScaleSets":                     (*Cloud).deleteSet,
-	"GET virtualMachineScaleSets/instanceView":           (*Cloud).view,
-	"GET virtualMachineScaleSets/virtualMachines":        (*Cloud).members,
-	"GET virtualMachineScaleSets/networkInterfaces":      (*Cloud).nics,
-	"POST virtualMachineScaleSets/delete":                (*Cloud).deleteMembers,
-	"DELETE virtualMachineScaleSets/virtualMachines":     (*Cloud).deleteMember,
-	"GET virtualMachines":                                (*Cloud).getVMs,
-	"DELETE virtualMachines":                             (*Cloud).deleteVM,
-	"GET networkInterfaces":                              (*Cloud).nics,
-	"GET virtualNetworks/subnets":                        (*Cloud).subnet,
+	"GET capacityReservationGroups/capacityReservations":                       (*Cloud).reservations,
+	"GET virtualMachineScaleSets":                                              (*Cloud).getSets,
+	"PUT virtualMachineScaleSets":                                              (*Cloud).putSet,
+	"DELETE virtualMachineScaleSets":                                           (*Cloud).deleteSet,
+	"GET virtualMachineScaleSets/instanceView":                                 (*Cloud).view,
+	"GET virtualMachineScaleSets/virtualMachines":                              (*Cloud).members,
+	"GET virtualMachineScaleSets/networkInterfaces":                            (*Cloud).nics,
+	"POST virtualMachineScaleSets/delete":                                      (*Cloud).deleteMembers,
+	"DELETE virtualMachineScaleSets/virtualMachines":                           (*Cloud).deleteMember,
+	"POST virtualMachines/retrieveBootDiagnosticsData":                         (*Cloud).diagnostics,
+	"POST virtualMachineScaleSets/virtualMachines/retrieveBootDiagnosticsData": (*Cloud).diagnostics,
+	"GET virtualMachines":                                                      (*Cloud).getVMs,
+	"DELETE virtualMachines":                                                   (*Cloud).deleteVM,
+	"GET networkInterfaces":                                                    (*Cloud).nics,
+	"GET virtualNetworks/subnets":                                              (*Cloud).subnet,
 }
 
 func (c *Cloud) id(kind, name string) string {

@@ -20,6 +20,8 @@ var actions = map[string]action{
 	"DescribeInstanceTypeOfferings": (*Cloud).describeInstanceTypeOfferings,
 	"DescribeSpotPriceHistory":      (*Cloud).describeSpotPriceHistory,
 	"DescribeSubnets":               (*Cloud).describeSubnets,
+	"DescribeRouteTables":           (*Cloud).describeRouteTables,
+	"GetConsoleOutput":              (*Cloud).getConsoleOutput,
 	"DescribeSecurityGroups":        (*Cloud).describeSecurityGroups,
 	"DescribeImages":                (*Cloud).describeImages,
 	"CreatePlacementGroup":          (*Cloud).createPlacementGroup,

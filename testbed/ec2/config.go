@@ -17,6 +17,8 @@ type Config struct {
 	Types                []*Type  // what can be rented; [Types] where nil
 	Images               []Image  // one for each architecture where nil
 	Profiles             []string // names of the instance profiles that exist
+	Subnets              []Subnet // one in each zone, with a way out, where nil
+	SelfEgress           bool     // the security group lets traffic out to itself, beside that to anywhere
 
 	// Process makes running instances run their user data, which takes root. Else they are only states.
 	Process bool
@@ -40,10 +42,22 @@ type Config struct {
 // Image is a machine image.
 type Image struct{ ID, Name, Arch string }
 
+// Subnet is one of the VPC.
+type Subnet struct {
+	ID, Zone  string
+	Route     string // target of its default route: "igw-1", "nat-1"; "": it has none
+	NoAddress bool   // machines get no public address there
+}
+
 func (cfg *Config) defaults() {
 	str(&cfg.Region, "us-east-2")
 	if cfg.Zones == nil {
 		cfg.Zones = []string{cfg.Region + "a", cfg.Region + "b", cfg.Region + "c"}
+	}
+	if cfg.Subnets == nil {
+		for _, z := range cfg.Zones {
+			cfg.Subnets = append(cfg.Subnets, Subnet{ID: "subnet-0f5ab0000000000" + "0" + z[len(z)-1:], Zone: z, Route: gatewayID}) // a letter from a to f is a digit as well
+		}
 	}
 	str(&cfg.AccessKey, "AKIA"+strings.ToUpper(machines.RandomHex(16)))
 	str(&cfg.SecretKey, machines.RandomHex(40))

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -103,7 +104,7 @@ func (c *Cloud) instanceFields(in *instance, state string) map[string]string {
 	f := map[string]string{
 		"instance-id": in.id, "instance-state-name": state, "instance-state-code": itoa(stateCode[state]), "instance-type": l.typ.Name, "availability-zone": l.zone,
 		"availability-zone-id": c.zoneID(l.zone), "client-token": l.token, "image-id": l.image, "reservation-id": l.id, "owner-id": owner, "architecture": l.typ.Arch,
-		"private-ip-address": in.addr, "subnet-id": c.subnetID(l.zone), "vpc-id": vpcID, "instance-lifecycle": "", "placement-group-name": "",
+		"private-ip-address": in.addr, "subnet-id": cmp.Or(l.subnet, c.subnetIn(l.zone)), "vpc-id": vpcID, "instance-lifecycle": "", "placement-group-name": "",
 		"capacity-reservation-id": "", "state-reason-code": in.code, "launch-time": in.launched.Format("2006-01-02T15:04:05.000Z"), "tenancy": "default",
 	}
 	if l.market != onDemand {

@@ -1,6 +1,8 @@
 package ec2
 
 import (
+	"cmp"
+	"encoding/base64"
 	"strings"
 	"time"
 
@@ -15,6 +17,12 @@ const (
 	shuttingDown = "shutting-down"
 	terminated   = "terminated"
 	stopped      = "stopped"
+)
+
+// Why instances end whose disks are encrypted with a key that cannot be used.
+const (
+	keyState  = "Client.InvalidKMSKey.InvalidState"
+	keyDenied = "Client.InternalError"
 )
 
 var stateCode = map[string]int{pending: 0, running: 16, shuttingDown: 32, terminated: 48, stopped: 80}
@@ -32,7 +40,7 @@ type instance struct {
 	code, why   string  // StateReason
 	transition  string  // StateTransitionReason
 	machine     *machines.Machine
-	neverBoots  bool
+	boot        Boot
 	notice      time.Time // when a spot instance is to end; zero: no notice
 	recommended time.Time // to rebalance
 }
@@ -64,13 +72,14 @@ func (in *instance) become(state string) {
 
 // start takes a new instance through its boot. The lock is held.
 func (c *Cloud) start(in *instance, dies bool) {
-	boot := c.BootOf(in.launch.pool())
-	in.neverBoots = boot.Never
-	c.Later(c.cfg.Pending+boot.Delay, func() {
+	in.boot = c.BootOf(in.launch.pool())
+	c.Later(c.cfg.Pending+in.boot.Delay, func() {
 		switch {
 		case in.state() != pending:
 		case dies:
-			c.finish(in, "Server.InternalError", "Internal error on launch")
+			why := "Server.InternalError"
+			str(&in.boot.Why, why)
+			c.finish(in, in.boot.Why, map[string]string{why: "Internal error on launch", keyState: "The KMS key provided is in an incorrect state", keyDenied: "Client error on launch"}[in.boot.Why])
 		default:
 			in.become(running)
 			c.boot(in)
@@ -80,11 +89,11 @@ func (c *Cloud) start(in *instance, dies bool) {
 
 // boot starts the machine of an instance that is running. The lock is held.
 func (c *Cloud) boot(in *instance) {
-	if !c.cfg.Process || in.neverBoots {
+	if !c.cfg.Process || in.boot.Never {
 		return
 	}
 	in.machine = c.Boot(machines.Spec{
-		ID: in.id, Addr: in.addr, Host: hostName(in.addr), UserData: in.launch.userData, Metadata: c.Metadata(in.id), Env: environ(in.id),
+		ID: in.id, Addr: in.addr, Host: hostName(in.addr), UserData: in.launch.userData, GPUs: in.launch.typ.gpus() - in.boot.Broken, Metadata: c.Metadata(in.id), Env: environ(in.id),
 		PowerOff: func(reboot bool) { c.powerOff(in, reboot) },
 	}, func() { c.end(in, "Server.InternalError", "Internal error on launch", "") })
 }
@@ -118,7 +127,7 @@ func (c *Cloud) stopMachine(in *instance, grace time.Duration, then func()) {
 		return
 	}
 	c.Stop(m, grace, func() {
-		in.machine = nil
+		in.machine, in.boot.Console = nil, m.Console()
 		then()
 	})
 }
@@ -188,7 +197,7 @@ func (c *Cloud) describe(in *instance, state string) model.Doc {
 	}
 	if state != terminated && state != shuttingDown {
 		doc["PrivateIpAddress"], doc["PrivateDnsName"] = in.addr, hostName(in.addr)+"."+c.cfg.Region+".compute.internal"
-		doc["SubnetId"], doc["VpcId"] = c.subnetID(l.zone), vpcID
+		doc["SubnetId"], doc["VpcId"] = cmp.Or(l.subnet, c.subnetIn(l.zone)), vpcID
 		doc["SecurityGroups"] = []model.Doc{{"GroupId": groupID, "GroupName": "default"}}
 	}
 	return doc
@@ -209,4 +218,25 @@ func (c *Cloud) metadataOptions(l *launch) model.Doc {
 		o[k] = v
 	}
 	return o
+}
+
+// getConsoleOutput shows what an instance has printed, also of one that has ended.
+func (c *Cloud) getConsoleOutput(args model.Doc) (model.Doc, error) {
+	found, err := c.named([]string{args.Str("InstanceId")})
+	if err == nil {
+		err = dryRun(args)
+	}
+	if err != nil {
+		return nil, err
+	}
+	in := found[0]
+	out := model.Doc{"InstanceId": in.id, "Timestamp": time.Now().UTC()}
+	text := in.boot.Console
+	if in.machine != nil {
+		text = in.machine.Console()
+	}
+	if text != "" {
+		out["Output"] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	return out, nil
 }

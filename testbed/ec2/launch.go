@@ -26,6 +26,7 @@ type launch struct {
 	token       string
 	typ         *Type
 	zone        string
+	subnet      string
 	market      string
 	image       string
 	count       int

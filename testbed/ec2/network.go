@@ -9,12 +9,19 @@ import (
 
 // The network that every account has in a region: one VPC with one subnet in each zone, and a security group.
 const (
-	vpcID   = "vpc-0f5ab000000000001"
-	groupID = "sg-0f5ab000000000001"
+	vpcID     = "vpc-0f5ab000000000001"
+	groupID   = "sg-0f5ab000000000001"
+	gatewayID = "igw-0f5ab000000000001"
 )
 
-func (c *Cloud) subnetID(zone string) string {
-	return "subnet-0f5ab0000000000" + "0" + zone[len(zone)-1:] // a letter from a to f is a digit as well
+// subnetIn is a zone's subnet where none was asked for.
+func (c *Cloud) subnetIn(zone string) string {
+	for _, s := range c.cfg.Subnets {
+		if s.Zone == zone {
+			return s.ID
+		}
+	}
+	return ""
 }
 
 // zoneID is the name of a zone that is the same in every account: "use2-az1".
@@ -67,12 +74,12 @@ func (c *Cloud) zoneOf(l *launch, subnet string) error {
 	if subnet == "" {
 		return nil
 	}
-	for _, z := range c.cfg.Zones {
-		if c.subnetID(z) == subnet {
-			if zone != "" && z != zone {
-				return refuse("InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid. Subnet '%s' is in the availability zone %s", zone, subnet, z)
+	for _, s := range c.cfg.Subnets {
+		if s.ID == subnet {
+			if zone != "" && s.Zone != zone {
+				return refuse("InvalidParameterValue", "Value (%s) for parameter availabilityZone is invalid. Subnet '%s' is in the availability zone %s", zone, subnet, s.Zone)
 			}
-			l.zone = z
+			l.zone, l.subnet = s.Zone, subnet
 			return nil
 		}
 	}
@@ -112,14 +119,14 @@ func checkInterfaces(l *launch, interfaces []model.Doc) error {
 
 func (c *Cloud) describeSubnets(args model.Doc) (model.Doc, error) {
 	var rows []row
-	for i, z := range c.cfg.Zones {
-		id, cidr := c.subnetID(z), "127."+itoa(int(c.Net()))+"."+itoa(16*i)+".0/20"
+	for i, s := range c.cfg.Subnets {
+		id, z, cidr := s.ID, s.Zone, "127."+itoa(int(c.Net()))+"."+itoa(16*i)+".0/20"
 		if c.tags[id] == nil {
 			c.tags[id] = map[string]string{}
 		}
 		rows = append(rows, row{
 			doc: model.Doc{"SubnetId": id, "VpcId": vpcID, "AvailabilityZone": z, "AvailabilityZoneId": c.zoneID(z), "State": "available", "CidrBlock": cidr,
-				"AvailableIpAddressCount": 4091, "DefaultForAz": true, "MapPublicIpOnLaunch": true, "OwnerId": owner, "Tags": tagDocs(c.tags[id])},
+				"AvailableIpAddressCount": 4091, "DefaultForAz": true, "MapPublicIpOnLaunch": !s.NoAddress, "OwnerId": owner, "Tags": tagDocs(c.tags[id])},
 			field: map[string]string{"subnet-id": id, "vpc-id": vpcID, "availability-zone": z, "availabilityZone": z, "availability-zone-id": c.zoneID(z), "state": "available",
 				"default-for-az": "true", "cidr-block": cidr, "owner-id": owner},
 			tags: c.tags[id],
@@ -132,8 +139,35 @@ func (c *Cloud) describeSubnets(args model.Doc) (model.Doc, error) {
 	return answerList(args, "Subnets", rows, 5, 1000)
 }
 
+// describeRouteTables shows the VPC's main table, which subnets have that are in no other, and one for each that has a way out of its own or none.
+func (c *Cloud) describeRouteTables(args model.Doc) (model.Doc, error) {
+	table := func(id, target string, association model.Doc) row {
+		routes := []model.Doc{{"DestinationCidrBlock": "127.0.0.0/8", "GatewayId": "local", "State": "active", "Origin": "CreateRouteTable"}}
+		if kind, _, _ := strings.Cut(target, "-"); target != "" {
+			routes = append(routes, model.Doc{"DestinationCidrBlock": "0.0.0.0/0", map[string]string{"igw": "GatewayId", "nat": "NatGatewayId"}[kind]: target, "State": "active", "Origin": "CreateRoute"})
+		}
+		association["RouteTableId"], association["AssociationState"] = id, model.Doc{"State": "associated"}
+		return row{doc: model.Doc{"RouteTableId": id, "VpcId": vpcID, "OwnerId": owner, "Routes": routes, "Associations": []model.Doc{association}},
+			field: map[string]string{"route-table-id": id, "vpc-id": vpcID, "owner-id": owner, "association.subnet-id": association.Str("SubnetId")}}
+	}
+	rows := []row{table("rtb-0f5ab000000000001", gatewayID, model.Doc{"Main": true})}
+	for _, s := range c.cfg.Subnets {
+		if s.Route != gatewayID {
+			rows = append(rows, table("rtb-"+strings.TrimPrefix(s.ID, "subnet-"), s.Route, model.Doc{"Main": false, "SubnetId": s.ID}))
+		}
+	}
+	return answerList(args, "RouteTables", rows, 5, 100)
+}
+
+// describeSecurityGroups shows the VPC's default group as Amazon makes it: all comes in from itself, and all goes out to anywhere.
 func (c *Cloud) describeSecurityGroups(args model.Doc) (model.Doc, error) {
-	rows, err := choose([]row{{doc: model.Doc{"GroupId": groupID, "GroupName": "default", "VpcId": vpcID, "OwnerId": owner, "Description": "default VPC security group"},
+	self := model.Doc{"IpProtocol": "-1", "UserIdGroupPairs": []model.Doc{{"GroupId": groupID, "UserId": owner}}}
+	out := []model.Doc{{"IpProtocol": "-1", "IpRanges": []model.Doc{{"CidrIp": "0.0.0.0/0"}}}}
+	if c.cfg.SelfEgress {
+		out = append(out, self)
+	}
+	rows, err := choose([]row{{doc: model.Doc{"GroupId": groupID, "GroupName": "default", "VpcId": vpcID, "OwnerId": owner, "Description": "default VPC security group",
+		"IpPermissions": []model.Doc{self}, "IpPermissionsEgress": out},
 		field: map[string]string{"group-id": groupID, "group-name": "default", "vpc-id": vpcID, "owner-id": owner}}},
 		"group-id", args.Strs("GroupIds"), "InvalidGroup.NotFound", "The security group '%s' does not exist")
 	if err != nil {

@@ -31,10 +31,14 @@ type productsAnswer struct {
 
 // servePricing answers the pricing API, which is another service with another protocol at another host; here it shares the address.
 func (c *Cloud) servePricing(w http.ResponseWriter, r *http.Request, body []byte, target string) {
-	action := "pricing:" + target[strings.LastIndex(target, ".")+1:]
+	service := "pricing"
+	if strings.HasPrefix(target, "ServiceQuotas") {
+		service = "servicequotas"
+	}
+	action := service + ":" + target[strings.LastIndex(target, ".")+1:]
 	fault := c.Begin(r, action, url.Values{"Body": {string(body)}})
 	fault.Cut(r, c.Done())
-	answer, refused := c.price(r, body, action, target, fault)
+	answer, refused := c.price(r, body, service, action, target, fault)
 	fault.CutReply()
 	w.Header().Set("Content-Type", "application/x-amz-json-1.1")
 	w.Header().Set("X-Amzn-Requestid", machines.UUID())
@@ -45,11 +49,14 @@ func (c *Cloud) servePricing(w http.ResponseWriter, r *http.Request, body []byte
 	json.NewEncoder(w).Encode(answer)
 }
 
-func (c *Cloud) price(r *http.Request, body []byte, action, target string, fault *Fault) (any, *apiError) {
+func (c *Cloud) price(r *http.Request, body []byte, service, action, target string, fault *Fault) (any, *apiError) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	if err := c.admit(r, body, "pricing", action, fault); err != nil {
+	if err := c.admit(r, body, service, action, fault); err != nil {
 		return nil, jsonError(err.(*apiError))
+	}
+	if action == "servicequotas:ListServiceQuotas" {
+		return c.serviceQuotas()
 	}
 	if target != "AWSPriceListService.GetProducts" {
 		return nil, &apiError{http.StatusBadRequest, "UnknownOperationException", "the stand-in's pricing knows GetProducts only"}
@@ -213,4 +220,20 @@ func priceList(p product) string {
 		}}},
 	})
 	return string(b)
+}
+
+// serviceQuotas are some of those that Service Quotas lists for EC2: those of a market all have what SetQuota says, else a new account's.
+func (c *Cloud) serviceQuotas() (any, *apiError) {
+	list := []any{}
+	for _, q := range [][3]string{
+		{"L-1216C47A", onDemand, "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances"}, {"L-34B43A08", spot, "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests"},
+		{"L-DB2E81BA", onDemand, "Running On-Demand G and VT instances"}, {"L-3819A6DF", spot, "All G and VT Spot Instance Requests"}, {"L-417A185B", onDemand, "Running On-Demand P instances"},
+	} {
+		limit, bounded := c.Quota(q[1])
+		if !bounded {
+			limit = map[bool]int{true: 32}[strings.Contains(q[2], "Standard")]
+		}
+		list = append(list, map[string]any{"ServiceCode": "ec2", "QuotaCode": q[0], "QuotaName": q[2], "Value": float64(limit), "Unit": "None", "Adjustable": true})
+	}
+	return map[string]any{"Quotas": list}, nil
 }

@@ -89,7 +89,7 @@ func (c *Cloud) admit(r *http.Request, body []byte, service, action string, faul
 	}
 	if c.Denied(action) {
 		return &apiError{http.StatusForbidden, "UnauthorizedOperation", "You are not authorized to perform this operation. User: arn:aws:iam::" + owner +
-			":user/fsub is not authorized to perform: " + service + ":" + strings.TrimPrefix(action, "pricing:") + " because no identity-based policy allows it"}
+			":user/fsub is not authorized to perform: " + service + ":" + action[strings.LastIndex(action, ":")+1:] + " because no identity-based policy allows it"}
 	}
 	if fault.Refuses() {
 		return refusal(fault)

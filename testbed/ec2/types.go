@@ -30,6 +30,14 @@ type Type struct {
 	SpotFraction   float64  // of Price; 0 is 0.4
 }
 
+// gpus are the accelerators that answer to nvidia-smi.
+func (t *Type) gpus() int {
+	if t.Maker == "NVIDIA" || t.Maker == "AMD" {
+		return t.Accelerators
+	}
+	return 0
+}
+
 // Types returns the stand-in's own table: the accelerator types and a few others. The values are the caller's.
 func Types() []*Type {
 	var out []*Type

@@ -115,6 +115,7 @@ var actions = map[string]action{
 	"instances.list":                              (*Cloud).listInstances,
 	"instances.get":                               (*Cloud).getInstance,
 	"instances.delete":                            (*Cloud).deleteInstance,
+	"instances.getSerialPortOutput":               (*Cloud).getSerialPort,
 	"machineTypes.aggregatedList":                 (*Cloud).aggregatedTypes,
 	"regions.get":                                 (*Cloud).getRegion,
 	"reservations.aggregatedList":                 (*Cloud).aggregatedReservations,

@@ -32,6 +32,8 @@ type machine struct {
 	gone       time.Time
 	preempted  bool
 	proc       *machines.Machine
+	faults     machines.Boot     // how it comes up
+	console    string            // of one that has ended, or runs nothing
 	attributes map[string]string // its metadata
 }
 
@@ -241,15 +243,16 @@ func (c *Cloud) add(name, zone, market string) *machine {
 
 // start takes a new machine through its boot. The lock is held.
 func (c *Cloud) start(m *machine, dies bool) {
-	boot := c.BootOf(m.pool())
-	c.Later(c.cfg.Pending+boot.Delay, func() {
+	m.faults = c.BootOf(m.pool())
+	m.console = m.faults.Console
+	c.Later(c.cfg.Pending+m.faults.Delay, func() {
 		switch {
 		case m.status != provisioning:
 		case dies:
 			c.stop(m, 0, "Internal error on launch", terminated)
 		default:
 			m.status = running
-			if c.cfg.Process && !boot.Never {
+			if c.cfg.Process && !m.faults.Never {
 				c.boot(m)
 			}
 		}
@@ -257,8 +260,13 @@ func (c *Cloud) start(m *machine, dies bool) {
 }
 
 func (c *Cloud) boot(m *machine) {
+	gpus := 0
+	if m.typ != nil {
+		gpus = m.typ.GPUs - m.faults.Broken
+	}
 	m.proc = c.Boot(machines.Spec{
-		ID: m.zone + "." + m.name, Addr: m.addr, Host: m.name, UserData: []byte(m.attributes["startup-script"]), Metadata: c.metadata(m),
+		GPUs: gpus,
+		ID:   m.zone + "." + m.name, Addr: m.addr, Host: m.name, UserData: []byte(m.attributes["startup-script"]), Metadata: c.metadata(m),
 		Env:      func(at string) []string { return []string{"GCE_METADATA_HOST=" + at} },
 		PowerOff: func(reboot bool) { c.powerOff(m, reboot) },
 	}, func() { c.stop(m, 0, "Internal error on launch", terminated) })
@@ -285,7 +293,9 @@ func (c *Cloud) stop(m *machine, grace time.Duration, why, then string) {
 	}
 	m.status, m.why = stopping, why
 	over := func() {
-		m.proc = nil
+		if m.proc != nil {
+			m.console, m.proc = m.proc.Console(), nil
+		}
 		if m.status = then; then == "" || m.deleted {
 			c.forget(m)
 		}
@@ -358,6 +368,19 @@ func (c *Cloud) getInstance(r *request) (doc, error) {
 		return nil, missing("instances", r.vars["instance"])
 	}
 	return c.describe(m), nil
+}
+
+// getSerialPort shows what an instance that is there has printed.
+func (c *Cloud) getSerialPort(r *request) (doc, error) {
+	m := c.machines[r.vars["zone"]+"/"+r.vars["instance"]]
+	if m == nil || m.node != nil {
+		return nil, missing("instances", r.vars["instance"])
+	}
+	text := m.console
+	if m.proc != nil {
+		text = m.proc.Console()
+	}
+	return doc{"kind": "compute#serialPortOutput", "contents": text, "start": "0", "next": strconv.Itoa(len(text)), "selfLink": c.url("zones", m.zone, "instances", m.name, "serialPort")}, nil
 }
 
 // describe is an instance as Google shows it.

@@ -47,6 +47,10 @@ type Boot struct {
 	Delay time.Duration // longer than usual, from pending to running
 	Never bool          // they are running, as far as the cloud knows, but their user data is never run
 	Die   float64       // this part of each launch, rounded up, ends as it boots: the last ones
+	Why   string        // the cloud's code for that; its usual one where empty
+
+	Console string // what machines that never run their user data have on their consoles
+	Broken  int    // GPUs of each machine that do not answer
 }
 
 // Faults is what goes wrong with a cloud, and the calls that it has got. The zero value is a good cloud.

@@ -135,9 +135,11 @@ func (h *Host) Boot(spec Spec, failed func()) *Machine {
 func (h *Host) Stop(m *Machine, grace time.Duration, then func()) {
 	h.work.Go(func() {
 		m.End(grace)
+		last := m.Console()
 		m.Remove()
 		h.Mu.Lock()
 		defer h.Mu.Unlock()
+		m.last = last
 		delete(h.running, m)
 		if !h.closed {
 			then()

@@ -51,3 +51,25 @@ echo "$name" "$@" > @DIR@/power
 `
 	return strings.ReplaceAll(text, "@DIR@", m.spec.Dir)
 }
+
+// nvidiaSMI answers the queries that agents and health checks make.
+const nvidiaSMI = `#!/bin/sh
+# Stands for the GPUs that the instance's type has.
+for a; do case $a in --query-*) fields=${a#*=} ;; esac; done
+i=0
+while [ "$i" -lt @GPUS@ ]; do
+	row=
+	for f in $(echo "$fields" | tr , ' '); do
+		case $f in
+		index) v=$i ;;
+		name) v='NVIDIA GPU' ;;
+		uuid) v=GPU-$i ;;
+		*bus_id) v=00000000:1$i:00.0 ;;
+		*) v=0 ;;
+		esac
+		row="$row${row:+, }$v"
+	done
+	echo "$row"
+	i=$((i + 1))
+done
+`

@@ -24,6 +24,7 @@ type Spec struct {
 	Metadata       http.Handler
 	Env            func(metadata string) []string // what it finds in its environment, given its metadata service's address
 	PowerOff       func(reboot bool)              // the machine's own shutdown command is due. The lock is held
+	GPUs           int                            // that answer to nvidia-smi; 0: there is no such command
 
 	closed <-chan struct{} // the cloud is closed: no more grace
 }
@@ -39,6 +40,7 @@ type Machine struct {
 	ordered func(args []string) // its shutdown command was called: its name and arguments
 	orders  int                 // counts orders to power off, so that an older one knows that it was taken back
 	ready   chan struct{}       // closed once start has returned
+	last    string              // its console, once the machine has ended
 }
 
 // newMachine is a machine to be started.
@@ -85,7 +87,7 @@ func (m *Machine) setUp() error {
 		}
 		select {
 		case <-m.done:
-			return fmt.Errorf("the machine did not come up: %s", m.console())
+			return fmt.Errorf("the machine did not come up: %s", m.Console())
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
@@ -105,6 +107,9 @@ func (m *Machine) furnish() error {
 		return err
 	}
 	files := map[string]string{"user-data": script, "init": m.initScript(), "bin/shutdown": m.stub()}
+	if m.spec.GPUs > 0 {
+		files["bin/nvidia-smi"] = strings.ReplaceAll(nvidiaSMI, "@GPUS@", fmt.Sprint(m.spec.GPUs))
+	}
 	for name, text := range files {
 		if err := writeProgram(m.path(name), text); err != nil {
 			return err
@@ -191,8 +196,11 @@ func (m *Machine) endNamespace(grace time.Duration) {
 // Dir is where its files are: console.log is one.
 func (m *Machine) Dir() string { return m.spec.Dir }
 
-// console returns the end of what the machine's first processes have printed.
-func (m *Machine) console() string {
+// Console returns the end of what the machine's first processes have printed, also of one that has ended by Host.Stop.
+func (m *Machine) Console() string {
+	if m.last != "" {
+		return m.last
+	}
 	text, err := os.ReadFile(m.path("console.log"))
 	if err != nil {
 		return ""

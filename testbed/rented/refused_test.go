@@ -2,6 +2,8 @@ package rented
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +146,29 @@ func TestBootFails(t *testing.T) {
 	rec, err := w.job(id)
 	if err != nil || rec.Job.State != federation.Pending && rec.Job.State != federation.BootFail {
 		t.Errorf("the job is %s (%s), %v", rec.Job.State, rec.Job.Reason, err)
+	}
+	w.noMachines(time.Minute)
+}
+
+// TestBrokenGPUs: machines whose GPUs do not answer run nothing: a few are tried and ended, and the job says why.
+func TestBrokenGPUs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, config{pool: "max: 4, idle: 1s"})
+	w.cloud.SetBoot(ec2.Pool{}, ec2.Boot{Broken: 1})
+	w.start()
+	id := w.fsub(oneMachine)
+	w.eventually("a machine is ended for its GPUs", time.Minute, func() string {
+		if log := tail(filepath.Join(w.dir, "fed.log"), 1<<20); !strings.Contains(log, "0 of its 1 GPUs answer") {
+			return w.counts()
+		}
+		return ""
+	})
+	time.Sleep(10 * time.Second)
+	if n := w.cloud.Count("RunInstances"); n > 5 {
+		t.Errorf("%d machines were started whose GPUs do not answer", n)
+	}
+	if _, err := os.Stat(filepath.Join(w.work, fmt.Sprintf("ran-%d", id))); err == nil {
+		t.Error("the job ran")
 	}
 	w.noMachines(time.Minute)
 }

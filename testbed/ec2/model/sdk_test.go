@@ -20,6 +20,8 @@ var pairs = map[string][2]any{
 	"DescribeSpotPriceHistory":      {sdk.DescribeSpotPriceHistoryInput{}, sdk.DescribeSpotPriceHistoryOutput{}},
 	"DescribeSubnets":               {sdk.DescribeSubnetsInput{}, sdk.DescribeSubnetsOutput{}},
 	"DescribeSecurityGroups":        {sdk.DescribeSecurityGroupsInput{}, sdk.DescribeSecurityGroupsOutput{}},
+	"DescribeRouteTables":           {sdk.DescribeRouteTablesInput{}, sdk.DescribeRouteTablesOutput{}},
+	"GetConsoleOutput":              {sdk.GetConsoleOutputInput{}, sdk.GetConsoleOutputOutput{}},
 	"DescribeImages":                {sdk.DescribeImagesInput{}, sdk.DescribeImagesOutput{}},
 	"CreatePlacementGroup":          {sdk.CreatePlacementGroupInput{}, sdk.CreatePlacementGroupOutput{}},
 	"DescribePlacementGroups":       {sdk.DescribePlacementGroupsInput{}, sdk.DescribePlacementGroupsOutput{}},
