@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/api/googleapi"
@@ -163,4 +165,26 @@ func (c *Check) Describe(ctx context.Context) (p Project, k federation.SiteCheck
 		return p, c.Failed("project", "compute", err, "is the project's ID right? gcloud projects list")
 	}
 	return p, federation.SiteCheck{Name: "project", Result: federation.CheckOK, Detail: c.Project + " answers"}
+}
+
+// QuotaOfZones reads a quota that each zone has for itself, as Cloud Quotas tells. A zone without a value has none of it.
+func (c *Check) QuotaOfZones(ctx context.Context, service, id string) (map[string]int, error) {
+	var got struct {
+		DimensionsInfos []struct {
+			Details             struct{ Value string }
+			ApplicableLocations []string
+		}
+	}
+	err := c.Get(ctx, "cloudquotas", "/v1/projects/"+url.PathEscape(c.Project)+"/locations/global/services/"+service+"/quotaInfos/"+id, &got)
+	limits := map[string]int{}
+	for _, info := range got.DimensionsInfos {
+		n, _ := strconv.Atoi(info.Details.Value)
+		if info.Details.Value == "-1" {
+			n = math.MaxInt // no bound
+		}
+		for _, zone := range info.ApplicableLocations {
+			limits[zone] = max(limits[zone], n)
+		}
+	}
+	return limits, err
 }

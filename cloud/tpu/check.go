@@ -10,6 +10,7 @@ import (
 	tpuapi "google.golang.org/api/tpu/v2alpha1"
 
 	"fsub/cloud/google"
+	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
@@ -41,8 +42,49 @@ func (p *Provider) Check(ctx context.Context) []federation.SiteCheck {
 			out = append(out, c.Network(ctx, google.Net{Region: r, Network: p.cfg.Network, Subnetwork: p.cfg.Subnetwork, NoAddress: p.cfg.NoAddress})...)
 		}
 	}
-	return append(out, p.checkSlices(ctx, c), p.checkRuntimes(ctx, c), federation.SiteCheck{Name: "quotas", Result: federation.CheckSkipped,
-		Detail: "Google shows quotas of TPUs in its console only", Advice: "https://console.cloud.google.com/iam-admin/quotas?service=tpu.googleapis.com&project=" + p.cfg.Project})
+	return append(out, p.checkSlices(ctx, c), p.checkRuntimes(ctx, c), p.checkQuotas(ctx, c))
+}
+
+// quotaIDs are the quotas of chips in a zone, as Cloud Quotas names them: on demand, and for spot and flex-start. Older generations are not looked up.
+var quotaIDs = map[string][2]string{
+	"v5e": {"TPUV5sLitepodPerProjectPerZoneForTPUAPI", "TPUV5sPreemptibleLitepodPerProjectPerZoneForTPUAPI"},
+	"v5p": {"TPUV5PPerProjectPerZoneForTPUAPI", "TPUV5PPreemptiblePerProjectPerZoneForTPUAPI"},
+	"v6e": {"TPUV6EPerProjectPerZoneForTPUAPI", "TPUV6EPreemptiblePerProjectPerZoneForTPUAPI"},
+}
+
+// checkQuotas finds slices of which not even one may be had in any of the zones.
+func (p *Provider) checkQuotas(ctx context.Context, c *google.Check) federation.SiteCheck {
+	chips := map[string]map[string]int{} // by quota and zone
+	var short []string
+	for _, text := range p.cfg.Slices {
+		s, _ := parseSlice(text) // it was checked
+		for _, m := range p.cfg.Markets {
+			id := quotaIDs[s.gen.Name][map[provider.Market]int{provider.Spot: 1, provider.Flex: 1}[m]]
+			if id == "" || m == provider.Reserved {
+				continue
+			}
+			if chips[id] == nil {
+				var err error
+				if chips[id], err = c.QuotaOfZones(ctx, "tpu.googleapis.com", id); err != nil {
+					k := c.Failed("quotas", "cloudquotas", err, "https://console.cloud.google.com/iam-admin/quotas?service=tpu.googleapis.com&project="+p.cfg.Project)
+					k.Result = federation.CheckWarning // nothing but this check needs that API
+					return k
+				}
+			}
+			most := 0
+			for _, zone := range p.cfg.Zones {
+				most = max(most, chips[id][zone])
+			}
+			if most < s.shape.Chips() {
+				short = append(short, fmt.Sprintf("%s: %d chips at most in a zone, %s takes %d", id, most, s.name(), s.shape.Chips()))
+			}
+		}
+	}
+	if len(short) == 0 {
+		return federation.SiteCheck{Name: "quotas", Result: federation.CheckOK, Detail: "one slice at least of each kind"}
+	}
+	return federation.SiteCheck{Name: "quotas", Result: federation.CheckWarning, Detail: strings.Join(short, "; "),
+		Advice: "ask for more: https://console.cloud.google.com/iam-admin/quotas?service=tpu.googleapis.com&project=" + p.cfg.Project}
 }
 
 // checkSlices finds slices that no zone has, and those without a known price.

@@ -164,6 +164,10 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	time.Sleep(c.cfg.Latency)
+	if _, id, ok := strings.Cut(r.URL.Path, "/quotaInfos/"); ok { // Cloud Quotas, of which the module has no document
+		json.NewEncoder(w).Encode(c.quotaInfo(id))
+		return
+	}
 	service, from := serviceOf(r.URL.Path)
 	m, vars := service().find(r)
 	name := r.Method + " " + r.URL.Path

@@ -2,6 +2,7 @@ package gce
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -75,4 +76,13 @@ func (c *Cloud) listRuntimes(r *request) (doc, error) {
 		all = append(all, doc{"name": c.full(r.vars["locationsId"], "runtimeVersions", v), "version": v})
 	}
 	return doc{"runtimeVersions": all}, nil
+}
+
+// quotaInfo is a quota of TPUs, with a value for each zone that has one.
+func (c *Cloud) quotaInfo(id string) doc {
+	limit, bounded := c.Quota(map[bool]string{false: "on-demand", true: "spot"}[strings.Contains(id, "Preemptible")])
+	if !bounded {
+		limit = 1024
+	}
+	return doc{"quotaId": id, "dimensionsInfos": []any{doc{"details": doc{"value": strconv.Itoa(limit)}, "applicableLocations": c.cfg.Zones}, doc{"details": doc{}, "applicableLocations": []string{"us-south1-a"}}}}
 }
