@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 	cfg.Runtime = map[string]string{"v5e": "v2-gone"}
 	got := results(cfg)
 	for name, want := range map[string]string{
-		"rights": "lacks tpu.nodes.create", "service account": "1-compute@developer", "slices": "no zone has v4-8192", "runtimes": "no runtime version v2-gone", "quotas": "TPUV6EPreemptiblePerProjectPerZoneForTPUAPI: 8 chips at most in a zone, v6e:4x4 takes 16",
+		"rights": "lacks tpu.nodes.create", "service account": "1-compute@developer", "slices": "no zone has v4-8192", "runtimes": "no runtime version v2-gone", "quotas": "TPUV6EPreemptiblePerProjectPerZoneForTPUAPI: 8 chips at most in a zone, v6e-16 takes 16",
 	} {
 		if k := got[name]; k.Result == federation.CheckOK || !strings.Contains(k.Detail, want) {
 			t.Errorf("%s: %+v", name, k)
