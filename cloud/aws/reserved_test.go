@@ -4,10 +4,6 @@ import (
 	"testing"
 	"time"
 
-	sdk "github.com/aws/aws-sdk-go-v2/aws"
-	sdkec2 "github.com/aws/aws-sdk-go-v2/service/ec2"
-	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
 	"fsub/testbed/ec2"
@@ -17,14 +13,7 @@ func TestReservations(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	block := c.AddBlock("p5.48xlarge", "us-east-2a", 2, 24*time.Hour)
-	admin := open(t, cfg).regions[0].ec2
-	out, err := admin.CreateCapacityReservation(t.Context(), &sdkec2.CreateCapacityReservationInput{
-		InstanceType: sdk.String("c7i.large"), AvailabilityZone: sdk.String("us-east-2b"), InstanceCount: sdk.Int32(2), InstancePlatform: "Linux/UNIX",
-		InstanceMatchCriteria: types.InstanceMatchCriteriaTargeted})
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept := sdk.ToString(out.CapacityReservation.CapacityReservationId)
+	kept := c.AddReservation("c7i.large", "us-east-2b", 2)
 	cfg.Types, cfg.Reservations = nil, []string{block, kept}
 	p := open(t, cfg)
 	const target = "CapacityReservationSpecification.CapacityReservationTarget.CapacityReservationId"

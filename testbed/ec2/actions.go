@@ -28,7 +28,6 @@ var actions = map[string]action{
 	"DescribePlacementGroups":       (*Cloud).describePlacementGroups,
 	"DeletePlacementGroup":          (*Cloud).deletePlacementGroup,
 	"DescribeInstanceTopology":      (*Cloud).describeInstanceTopology,
-	"CreateCapacityReservation":     (*Cloud).createCapacityReservation,
 	"DescribeCapacityReservations":  (*Cloud).describeCapacityReservations,
 	"CreateLaunchTemplate":          (*Cloud).createLaunchTemplate,
 	"DeleteLaunchTemplate":          (*Cloud).deleteLaunchTemplate,

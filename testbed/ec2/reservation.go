@@ -79,43 +79,16 @@ func (c *Cloud) planTarget(l *launch, id string) error {
 	return nil
 }
 
-func (c *Cloud) createCapacityReservation(args model.Doc) (model.Doc, error) {
-	if first, err := c.once("CreateCapacityReservation", args); err != nil || first != nil {
-		return again(first, args, err)
-	}
-	zone := args.Str("AvailabilityZone")
-	t := c.types[args.Str("InstanceType")]
-	switch {
-	case t == nil:
-		return nil, refuse("InvalidParameterValue", "Invalid value '%s' for InstanceType.", args.Str("InstanceType"))
-	case !slices.Contains(c.cfg.Zones, zone):
-		return nil, refuse("InvalidParameterValue", "Invalid availability zone: [%s]", zone)
-	case !t.offered(zone) || c.inStock(t.Name, zone, onDemand) < args.Int("InstanceCount"):
-		return nil, stockOut(t.Name, zone, onDemand)
-	}
-	tags, err := tagsFor(args, "capacity-reservation")
-	if err != nil {
-		return nil, err
-	}
-	if err := dryRun(args); err != nil {
-		return nil, err
-	}
-	r := &reservation{id: newID("cr"), typ: t.Name, zone: zone, total: args.Int("InstanceCount"), kind: "default", match: args.Str("InstanceMatchCriteria"), state: "active",
-		created: time.Now().UTC(), start: time.Now().UTC(), end: args.Time("EndDate")}
-	str(&r.match, "open")
-	c.reserve(r, tags["capacity-reservation"])
-	answer := func() (model.Doc, error) { return model.Doc{"CapacityReservation": c.reservationRow(r).doc}, nil }
-	c.remember("CreateCapacityReservation", args, answer)
-	return answer()
-}
-
-// reserve enters a reservation, and ends it when it is due. The lock is held.
-func (c *Cloud) reserve(r *reservation, tags map[string]string) {
-	c.reserved = append(c.reserved, r)
-	c.tags[r.id] = clone(tags)
+// reserve enters a reservation, and ends it when it is due. It returns its ID.
+func (c *Cloud) reserve(r *reservation) string {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	r.id, r.state, r.match, r.created = newID("cr"), "active", "targeted", r.start
+	c.reserved, c.tags[r.id] = append(c.reserved, r), map[string]string{}
 	if !r.end.IsZero() {
 		c.Later(time.Until(r.end), func() { c.expire(r) })
 	}
+	return r.id
 }
 
 // expire ends a reservation. The instances of a capacity block end with it.
@@ -168,13 +141,13 @@ func (c *Cloud) describeCapacityReservations(args model.Doc) (model.Doc, error) 
 	return answerList(args, "CapacityReservations", rows, 1, 1000)
 }
 
+// AddReservation gives the account a capacity reservation without an end, which only launches that name it take of, and returns its ID.
+func (c *Cloud) AddReservation(typ, zone string, count int) string {
+	return c.reserve(&reservation{typ: typ, zone: zone, total: count, kind: "default", start: time.Now().UTC()})
+}
+
 // AddBlock gives the account a capacity block that begins now and ends after d, and returns its reservation's ID.
 func (c *Cloud) AddBlock(typ, zone string, count int, d time.Duration) string {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
 	now := time.Now().UTC()
-	r := &reservation{id: newID("cr"), typ: typ, zone: zone, total: count, kind: block, match: "targeted", state: "active", created: now,
-		start: now, end: now.Add(d), blockID: newID("cb")}
-	c.reserve(r, nil)
-	return r.id
+	return c.reserve(&reservation{typ: typ, zone: zone, total: count, kind: block, start: now, end: now.Add(d), blockID: newID("cb")})
 }

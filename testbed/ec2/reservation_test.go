@@ -15,12 +15,7 @@ import (
 func TestReservations(t *testing.T) {
 	c, client := newCloud(t, ec2.Config{})
 	ctx := t.Context()
-	made, err := client.CreateCapacityReservation(ctx, &sdk.CreateCapacityReservationInput{InstanceType: aws.String("p5.48xlarge"), InstanceCount: aws.Int32(2),
-		AvailabilityZone: aws.String("us-east-2b"), InstancePlatform: types.CapacityReservationInstancePlatformLinuxUnix, InstanceMatchCriteria: types.InstanceMatchCriteriaTargeted})
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := made.CapacityReservation.CapacityReservationId
+	id := aws.String(c.AddReservation("p5.48xlarge", "us-east-2b", 2))
 	c.SetStock(ec2.Pool{Type: "p5.48xlarge"}, 0)
 	target := func(in *sdk.RunInstancesInput) {
 		in.InstanceType = "p5.48xlarge"
@@ -29,7 +24,7 @@ func TestReservations(t *testing.T) {
 	if in := mustRun(t, client, 2, target); *in[0].CapacityReservationId != *id || *in[0].Placement.AvailabilityZone != "us-east-2b" {
 		t.Errorf("%+v", in[0])
 	}
-	_, err = run(ctx, client, 1, target)
+	_, err := run(ctx, client, 1, target)
 	refused(t, "a third", err, "ReservationCapacityExceeded", "capacity")
 	_, err = run(ctx, client, 1, func(in *sdk.RunInstancesInput) { in.InstanceType = "p5.48xlarge" })
 	refused(t, "one without the reservation", err, "InsufficientInstanceCapacity", "p5.48xlarge")

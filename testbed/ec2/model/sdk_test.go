@@ -27,7 +27,6 @@ var pairs = map[string][2]any{
 	"DescribePlacementGroups":       {sdk.DescribePlacementGroupsInput{}, sdk.DescribePlacementGroupsOutput{}},
 	"DeletePlacementGroup":          {sdk.DeletePlacementGroupInput{}, nil},
 	"DescribeInstanceTopology":      {sdk.DescribeInstanceTopologyInput{}, sdk.DescribeInstanceTopologyOutput{}},
-	"CreateCapacityReservation":     {sdk.CreateCapacityReservationInput{}, sdk.CreateCapacityReservationOutput{}},
 	"DescribeCapacityReservations":  {sdk.DescribeCapacityReservationsInput{}, sdk.DescribeCapacityReservationsOutput{}},
 	"CreateLaunchTemplate":          {sdk.CreateLaunchTemplateInput{}, sdk.CreateLaunchTemplateOutput{}},
 	"DeleteLaunchTemplate":          {sdk.DeleteLaunchTemplateInput{}, sdk.DeleteLaunchTemplateOutput{}},

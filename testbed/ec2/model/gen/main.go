@@ -21,7 +21,7 @@ const actions = `RunInstances TerminateInstances DescribeInstances CreateTags
 DescribeInstanceTypes DescribeInstanceTypeOfferings DescribeSpotPriceHistory
 DescribeSubnets DescribeRouteTables DescribeSecurityGroups DescribeImages GetConsoleOutput
 CreatePlacementGroup DescribePlacementGroups DeletePlacementGroup DescribeInstanceTopology
-CreateCapacityReservation DescribeCapacityReservations
+DescribeCapacityReservations
 CreateLaunchTemplate DeleteLaunchTemplate DescribeLaunchTemplates CreateFleet`
 
 type ref struct {
