@@ -16,6 +16,8 @@ type Snapshot struct {
 	Refused map[JobID]map[SiteName]Rejection
 	// Preempting is who may take whose place; nil: nobody may.
 	Preempting *Preempting
+	// Guarantees are what accounts are guaranteed; nil: nothing.
+	Guarantees *Guarantees
 }
 
 // Plan is what placement decided: one Decision for each job of the snapshot that it looked at, in the same order.

@@ -18,6 +18,8 @@ type PreemptQOS struct {
 	Mode   PreemptMode     // what becomes of its own jobs when they have to
 	Exempt time.Duration   // PreemptExemptTime: for so long after its start a job of it is left alone
 	Grace  time.Duration   // GraceTime: so long after its signal a job is ended
+	// Returns: a job of it may be ended to give back what it has borrowed beyond the guarantee of its account.
+	Returns bool
 }
 
 // PreemptMode is what becomes of a job that has to make room.
@@ -40,10 +42,12 @@ const (
 
 // Preemption is what a job was bound with where others make room for it, all at the one site. It is decided once, and stored with the attempt.
 type Preemption struct {
-	At      time.Time `json:"at"`
-	By      PreemptBy `json:"by,omitempty"`
-	QOS     string    `json:"qos"` // of the job that they make room for
-	Victims []Victim  `json:"victims"`
+	At  time.Time `json:"at"`
+	By  PreemptBy `json:"by,omitempty"`
+	QOS string    `json:"qos"` // of the job that they make room for
+	// Guarantee is the account within whose guarantee that job is, if others give back what they have borrowed.
+	Guarantee string   `json:"guarantee,omitempty"`
+	Victims   []Victim `json:"victims"`
 }
 
 // Victim is a job that has to make room.
@@ -65,6 +69,14 @@ func (p *Preemption) Ends() time.Time {
 		}
 	}
 	return last
+}
+
+// For says whom they make room for: "of QOS high", "within the guarantee of account physics".
+func (p *Preemption) For() string {
+	if p.Guarantee != "" {
+		return "within the guarantee of account " + p.Guarantee
+	}
+	return "of QOS " + p.QOS
 }
 
 // Text is p in words: "2 jobs make room: 30000003 (QOS low, 1h10m lost), 30000007 (QOS low, 5m lost)".

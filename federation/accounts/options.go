@@ -56,6 +56,7 @@ var Options = []Option{
 	{Name: "GrpJobs", Of: []Kind{Account, User, QOS}, form: count},
 	{Name: "GrpSubmitJobs", Alias: []string{"GrpSubmit"}, Of: []Kind{Account, User, QOS}, form: count},
 	{Name: "GrpTRES", Of: []Kind{Account, User, QOS}, form: tres},
+	{Name: "Guarantee", Of: []Kind{Account}, form: tres, Local: true},
 	{Name: "GrpTRESMins", Of: []Kind{Account, User, QOS}, form: tres},
 	{Name: "GrpTRESRunMins", Of: []Kind{Account, User, QOS}, form: tres},
 	{Name: "GrpWall", Of: []Kind{Account, User, QOS}, form: span},

@@ -74,7 +74,7 @@ func of(all map[Key]*Record) (*Tree, error) {
 	if seen != 0 {
 		return nil, fmt.Errorf("accounts must not be above each other in a circle")
 	}
-	return t, nil
+	return t, t.checkGuarantees()
 }
 
 func compareKeys(a, b Key) int {

@@ -23,6 +23,7 @@ func (c *Controller) planJobs() {
 	c.queue.share(now)
 	if c.cfg.Quota != nil {
 		c.queue.world.SetPreempting(c.cfg.Quota.Preempting())
+		c.queue.world.SetGuarantees(c.cfg.Quota.Guarantees())
 	}
 	c.passRuns(now)
 	for _, j := range c.queue.take(now) {

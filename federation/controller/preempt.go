@@ -228,7 +228,7 @@ func (c *preempts) makeRoom(j *job, p *federation.Preemption, v *federation.Vict
 		c.markVictim(victim)
 		r.Kind, r.Signal = federation.RequestSignal, endSignal(victim)
 		c.batch.request(r)
-		c.event(victim, "has to make room for job %s of QOS %s at %s: signal %s, to be ended at %s", j.ID, p.QOS, j.att.Site, r.Signal.Name, ends.UTC().Format(time.DateTime))
+		c.event(victim, "has to make room for job %s %s at %s: signal %s, to be ended at %s", j.ID, p.For(), j.att.Site, r.Signal.Name, ends.UTC().Format(time.DateTime))
 	default:
 		c.seizing.told[v.Job] = now.Add(preemptAgain)
 		c.markVictim(victim)
@@ -238,7 +238,7 @@ func (c *preempts) makeRoom(j *job, p *federation.Preemption, v *federation.Vict
 			r.Kind, how = federation.RequestCancel, "cancelled"
 		}
 		c.batch.request(r)
-		c.event(victim, "%s to make room for job %s of QOS %s at %s: QOS %s may be preempted, and %s of its work is lost", how, j.ID, p.QOS, j.att.Site, v.QOS, v.Lost.Round(time.Second))
+		c.event(victim, "%s to make room for job %s %s at %s: QOS %s may be preempted, and %s of its work is lost", how, j.ID, p.For(), j.att.Site, v.QOS, v.Lost.Round(time.Second))
 		c.log.Info("job preempted", "job", v.Job, "site", j.att.Site, "for", j.ID, "how", how)
 	}
 }

@@ -106,3 +106,49 @@ func TestVictimIsRequeued(t *testing.T) {
 	b.wait(2 * time.Second)
 	b.want(victim, federation.Failed, "", "cheap")
 }
+
+// What an account has borrowed is given back to one that is guaranteed it: by the end of the job that was bound last, if its QOS may be preempted, and else
+// when that has ended.
+func TestBorrowedIsGivenBack(t *testing.T) {
+	for mode, gives := range map[string]bool{"requeue": true, "off": false} {
+		t.Run(mode, func(t *testing.T) {
+			b := newBench(t)
+			empty, _ := accounts.New(nil)
+			full, _, err := empty.Apply([]accounts.Edit{
+				{Op: accounts.Add, Key: accounts.QOSKey("normal"), Set: map[string]string{"PreemptMode": mode}},
+				{Op: accounts.Add, Key: accounts.AccountKey("own"), Set: map[string]string{"Guarantee": "gres/gpu=4"}},
+				{Op: accounts.Add, Key: accounts.AccountKey("other")},
+				{Op: accounts.Add, Key: accounts.UserKey("own", "alice")}, {Op: accounts.Add, Key: accounts.UserKey("other", "alice")},
+			}, accounts.Editor{Operator: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.cheap.nodes, b.dear.nodes, b.dear.state, b.cheap.shows = 1, 1, "DOWN", true
+			b.limited(limits{full})
+			b.rounds(3)
+			of := func(account string) federation.JobID {
+				return b.submit(func(s *sbatch.Spec) { s.GPUsPerNode, s.Account = "4", account })
+			}
+			borrows := of("other")
+			b.wait(2 * time.Second)
+			b.cheap.start(borrows)
+			b.wait(5 * time.Second)
+			waits, own := of("other"), of("own")
+			b.wait(10 * time.Second)
+			if j := b.job(borrows); (j.State != federation.Running) != gives {
+				t.Fatalf("the job that borrows is %s", j.State)
+			}
+			if gives {
+				b.want(own, federation.Pending, "", "cheap")
+			} else {
+				b.cheap.end(borrows, federation.Completed)
+				b.wait(5 * time.Second)
+				b.want(own, federation.Pending, "", "cheap")
+			}
+			if !gives {
+				return
+			}
+			b.want(waits, federation.Pending, "", "")
+		})
+	}
+}

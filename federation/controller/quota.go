@@ -40,7 +40,9 @@ func (c *shared) reserve(j *job) {
 	if c.cfg.Quota == nil || len(j.att.Decision.Offers) == 0 {
 		return
 	}
-	c.cfg.Quota.Take(j.ID, c.wants(&j.Job, j.att.Decision.Offers[0]))
+	w := c.wants(&j.Job, j.att.Decision.Offers[0])
+	w.Since = j.att.Created
+	c.cfg.Quota.Take(j.ID, w)
 }
 
 func (c *shared) unreserve(j *job) {

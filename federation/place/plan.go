@@ -115,6 +115,7 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	if best == nil {
 		return w.rest(sh, waitReason(sh.rejections), nil), false
 	}
+	w.chosen = best
 	offers := w.offersOf(sh, best, &at)
 	if at.now() {
 		best.commit(&at, w)

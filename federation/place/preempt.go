@@ -11,7 +11,7 @@ import (
 // A job whose QOS may preempt others need not wait for their end: where the nodes that it needs would be free without some jobs of ours of those QOS, these
 // are its victims, and it is bound to that one site. Those that lose the least work are taken first, by GPU that falls free; who turns out not to be needed is
 // spared. Nodes that a job before it in the queue holds in time are left alone. Heterogeneous jobs neither preempt nor are preempted, nor does anybody for
-// nodes that jobs of others wait for.
+// nodes that jobs of others wait for. A job within the guarantee of its account takes the place of those who have borrowed from it in the same way.
 
 // SetPreempting tells who may take whose place; nil: nobody may.
 func (w *World) SetPreempting(p *federation.Preempting) {
@@ -29,6 +29,7 @@ type takeover struct {
 	nodes   []int32
 	loss    float64
 	at      moment
+	back    *right // nil: the job is within no guarantee
 }
 
 // preempt lets others make room for a job that has to wait, where that is worth it: it reports what becomes of the job then, nil if it waits. at is how it waits
@@ -39,13 +40,21 @@ func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
 	}
 	qos := w.qosOf(q.job)
 	over := w.preempting.QOS[qos].Over
-	if len(over) == 0 || q.shape.futile == w.run {
+	vain := claimant{q.shape, q.claim, 0}
+	if len(over) == 0 && q.claim == 0 || q.shape.futile == w.run && q.claim == 0 || w.given.vain[vain] {
 		return nil
 	}
 	var win *takeover
 	for _, c := range q.shape.candidates {
 		by := c.site.site.Preempt
 		if c.parts != nil || by == federation.PreemptByNone || by != federation.PreemptBySite && c.shared() || c.fixed > at.total || !c.borne() {
+			continue
+		}
+		var back *right
+		if q.claim != 0 && by != federation.PreemptBySite { // which knows of no guarantees
+			back = w.rightTo(q, c)
+		}
+		if len(over) == 0 && back == nil {
 			continue
 		}
 		there := w.preemptibles(c.site)
@@ -56,12 +65,12 @@ func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
 			if c.fits[i].alone || c.fits[i].reservation != "" {
 				continue
 			}
-			h := victimSearch{preemptibles: there, c: c.site.capacity(), f: &c.fits[i], over: over}
+			h := victimSearch{preemptibles: there, c: c.site.capacity(), f: &c.fits[i], over: over, back: back}
 			victims, nodes, loss := h.find(c.cells)
 			if victims == nil {
 				continue
 			}
-			p := &takeover{c: c, fit: i, there: there, victims: victims, nodes: nodes, loss: loss}
+			p := &takeover{c: c, fit: i, there: there, victims: victims, nodes: nodes, loss: loss, back: back}
 			p.at = moment{start: p.ends(w), fit: i, span: c.ideal[i]}
 			c.weigh(&p.at, w)
 			if p.at.total > at.total || p.at.start >= at.start || win != nil && cmp.Or(cmp.Compare(p.loss, win.loss), cmp.Compare(p.at.total, win.at.total)) >= 0 {
@@ -71,7 +80,11 @@ func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
 		}
 	}
 	if win == nil {
-		q.shape.futile = w.run
+		if q.claim == 0 {
+			q.shape.futile = w.run
+		} else {
+			w.given.vain[vain] = true
+		}
 		return nil
 	}
 	return w.seize(q, qos, win)
@@ -90,9 +103,13 @@ func (p *takeover) ends(w *World) int64 {
 func (w *World) seize(q *queued, qos string, p *takeover) *fate {
 	st, free := p.c.site, p.c.site.capacity()
 	made := &federation.Preemption{At: w.clock.UTC(), By: st.site.Preempt, QOS: qos}
+	w.chosen = p.c
 	for _, at := range p.victims {
 		v := &p.there.jobs[at]
 		v.taken = true
+		if p.back != nil && !w.preempting.QOS[qos].Over[v.qos] {
+			made.Guarantee = w.guarantees.Accounts[p.back.in].Account
+		}
 		made.Victims = append(made.Victims, federation.Victim{Job: v.job.ID, Restarts: v.job.Restarts, QOS: v.qos, Mode: v.mode, Grace: v.grace, Lost: v.lost})
 		free.vacate(v.job.ID, v.nodes, p.at.start)
 	}

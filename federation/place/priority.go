@@ -18,8 +18,11 @@ func (w *World) SetPriority(f func(*federation.Job) int64) { w.priority = f }
 // Reorder works out the order of the queue anew, because something that priorities depend on beside the jobs has changed.
 func (w *World) Reorder() {
 	for q := range w.queue.all() {
+		q.turn = q.turn.own()
 		q.turn.priority = w.priority(q.job)
 	}
 	w.queue.sort()
+	w.given.waiting.sort()
+	w.given.first = nil
 	w.stale, w.fresh = true, nil
 }

@@ -19,6 +19,7 @@ type queued struct {
 	told     word   // the reason that Decide has said; 0: none
 	refused  bool   // see World.refused
 	spent    bool   // see Waiting.Spent
+	claim    int16  // see claimOf
 	expected *federation.Expected
 }
 
@@ -39,11 +40,20 @@ func (w *World) number(s string) word {
 type turn struct {
 	priority int64
 	place    federation.JobID
-	index    int32
+	index    int32 // its low bits; the others: how far it was put before all others, see lookGuaranteed
 }
 
 func (a turn) compare(b turn) int {
-	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.place, b.place), cmp.Compare(a.index, b.index))
+	return cmp.Or(cmp.Compare(b.index>>indexBits, a.index>>indexBits), cmp.Compare(b.priority, a.priority), cmp.Compare(a.place, b.place), cmp.Compare(a.index, b.index))
+}
+
+// indexBits is more than federation.MaxArrayIndex needs.
+const indexBits = 24
+
+// own is the turn of a job that was not put before others.
+func (a turn) own() turn {
+	a.index &= 1<<indexBits - 1
+	return a
 }
 
 // Waiting is a job of the federation's queue that may be bound now.
@@ -62,10 +72,10 @@ type Waiting struct {
 // SetJob tells of a job in the queue that is new or has changed.
 func (w *World) SetJob(j Waiting) {
 	w.index()
-	q := &queued{job: j.Job, run: -1, turn: w.rankOf(&j), refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected}
+	q := &queued{job: j.Job, run: -1, turn: w.rankOf(&j), refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected, claim: w.claimOf(j.Job)}
 	old := w.byID[j.Job.ID]
 	w.at.job = j.Job
-	if old != nil && !w.others && old.turn == q.turn && !old.refused && !q.refused && old.spent == q.spent && old.shape != nil && (old.job.Part == nil) == (j.Job.Part == nil) &&
+	if old != nil && !w.others && old.turn.own() == q.turn && old.claim == q.claim && !old.refused && !q.refused && old.spent == q.spent && old.shape != nil && (old.job.Part == nil) == (j.Job.Part == nil) &&
 		old.account != 0 && old.account == w.number(j.Job.Spec.Account) && w.likeness(j.Job, j.Expected, nil) == old.shape {
 		old.job, old.told, old.expected = j.Job, 0, j.Expected // nothing that the plan depends on
 		w.news = append(w.news, old)
@@ -81,6 +91,10 @@ func (w *World) SetJob(j Waiting) {
 		w.refused[j.Job.ID] = j.Refused
 	}
 	w.queue.add(q)
+	if q.claim != 0 {
+		w.given.waiting.add(q)
+		w.stale = true // it may go before others, wherever it stands
+	}
 	if !w.stale && w.within(q) {
 		w.fresh = append(w.fresh, q)
 	}
@@ -99,6 +113,10 @@ func (w *World) DropJob(id federation.JobID) {
 	}
 	looked := w.lookedAt(q)
 	w.queue.remove(q)
+	if q.claim != 0 {
+		w.given.waiting.remove(q)
+		w.stale = w.stale || looked
+	}
 	switch {
 	case w.stale:
 	case !looked:

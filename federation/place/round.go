@@ -118,6 +118,7 @@ func (w *World) planAnew() {
 	w.begin()
 	w.stale, w.looked, w.bound, w.took, w.edge = false, 0, 0, nil, nil
 	w.acts, w.news, w.fresh = nil, nil, nil
+	w.lookGuaranteed()
 	w.goOn(false)
 	w.anew = true
 }
@@ -208,6 +209,20 @@ func (w *World) decided(q *queued) *queued {
 
 // lookAt decides about a job and reports whether it took anything.
 func (w *World) lookAt(q *queued) (took bool) {
+	w.know(q)
+	w.chosen = nil
+	q.fate, took = w.decide(q)
+	q.run = int32(w.run)
+	w.looked++
+	if q.fate.kind.bound() {
+		w.bound++
+		w.hold(q, w.chosen)
+	}
+	return took
+}
+
+// know finds out where a job can run at all.
+func (w *World) know(q *queued) {
 	w.look(q.job)
 	if q.shape == nil || q.shape.switches && q.shape.drop != w.dropsSwitches(q.job) {
 		q.shape, q.account = w.likeness(q.job, q.expected, w.refusedBy(q)), w.number(q.job.Spec.Account)
@@ -215,11 +230,4 @@ func (w *World) lookAt(q *queued) (took bool) {
 	if q.shape.version != w.version || q.shape.clock != w.now {
 		w.judge(q.shape)
 	}
-	q.fate, took = w.decide(q)
-	q.run = int32(w.run)
-	w.looked++
-	if q.fate.kind.bound() {
-		w.bound++
-	}
-	return took
 }

@@ -21,6 +21,9 @@ type preemptible struct {
 	nodes []int32
 	held  *release // on each of them
 	taken bool     // somebody's victim
+
+	returns bool // it may be ended to give back what it has borrowed ...
+	account int  // ... beyond the guarantee of this account; see federation.GuaranteeRules.Of
 }
 
 // preemptibles are those at a site, in one plan.
@@ -72,7 +75,10 @@ func (w *World) preemptibles(st *siteState) *preemptibles {
 		if rules.Mode == federation.PreemptOff || ran < rules.Exempt {
 			continue
 		}
-		p := preemptible{job: j, qos: qos, mode: rules.Mode, grace: rules.Grace, lost: lostWork(j, ran)}
+		p := preemptible{job: j, qos: qos, mode: rules.Mode, grace: rules.Grace, lost: lostWork(j, ran), returns: rules.Returns}
+		if w.guarantees != nil {
+			p.account = w.guarantees.Of(j)
+		}
 		gpus := 0
 		for _, g := range r.GRES {
 			if g.Name == "gpu" {
@@ -130,6 +136,7 @@ type victimSearch struct {
 	c    *capacity
 	f    *fit
 	over map[string]bool
+	back *right     // nil: nothing is given back
 	need []nodeNeed // by nodes where the job could be
 	free freeOn     // see room
 }
@@ -173,7 +180,7 @@ func (h *victimSearch) look(n int32, buf []int32) []int32 {
 	}
 	from := len(buf)
 	for r := h.head[n]; r > 0; r = h.refs[r-1].next {
-		if i := h.refs[r-1].job; h.over[h.jobs[i].qos] && !h.jobs[i].taken {
+		if i := h.refs[r-1].job; !h.jobs[i].taken && (h.over[h.jobs[i].qos] || h.back.back(&h.jobs[i])) {
 			buf = append(buf, i)
 		}
 	}

@@ -25,6 +25,9 @@ type World struct {
 	onStart  func(*federation.Job, federation.SiteName, federation.RunningJob)
 
 	preempting *federation.Preempting // nil: nobody is preempted
+	guarantees *federation.Guarantees // nil: there are none; see guarantee.go
+	given      guaranteeing
+	chosen     *candidate // where the job that was decided about last starts, or waits
 
 	sites   []*siteState // by name
 	version int          // counts changes of sites that matter to who can run where
@@ -84,6 +87,12 @@ func newWorldOf(s *federation.Snapshot, p Policy) *World {
 		}
 	}
 	w.queue.fill(queue)
+	if s.Guarantees != nil {
+		for i := range all { // they are put before others and back: the order is to be that of their turns
+			all[i].turn.priority = -int64(i)
+		}
+		w.SetGuarantees(s.Guarantees)
+	}
 	return w
 }
 
@@ -205,7 +214,7 @@ func (w *World) Len() int { return w.queue.n }
 
 // Snapshot is what the World holds: Plan of it is its plan.
 func (w *World) Snapshot() federation.Snapshot {
-	s := federation.Snapshot{Now: w.clock, Seed: w.seed, Preempting: w.preempting}
+	s := federation.Snapshot{Now: w.clock, Seed: w.seed, Preempting: w.preempting, Guarantees: w.guarantees}
 	for _, st := range w.sites {
 		w.readSite(st)
 		site := *st.site

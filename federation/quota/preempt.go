@@ -13,7 +13,7 @@ import (
 // normalQOS is the QOS of a job for which neither the user nor the tree names one.
 const normalQOS = "normal"
 
-// Preempting are the preemption rules of the tree's QOS; nil if no QOS may preempt another. It is the same value as long as the tree is.
+// Preempting are the preemption rules of the tree's QOS; nil if no QOS may preempt another, and nobody is guaranteed anything. It is the same value as long as the tree is.
 func (b *Book) Preempting() *federation.Preempting {
 	t := b.books.Tree()
 	if b.rulesOf == t {
@@ -30,7 +30,7 @@ func preemptingOf(t *accounts.Tree) *federation.Preempting {
 		}
 		return cmp.Or(strings.ToLower(defaultQOS(t, fairshare.Key(t, j.User, j.Spec.Account))), normalQOS)
 	}}
-	any := false
+	any := guaranteesOf(t) != nil
 	for _, r := range t.QOS() {
 		q := federation.PreemptQOS{Over: map[string]bool{}}
 		for name := range strings.SplitSeq(r.Set["Preempt"], ",") {
@@ -38,7 +38,9 @@ func preemptingOf(t *accounts.Tree) *federation.Preempting {
 				q.Over[name], any = true, true
 			}
 		}
-		switch mode := strings.ToLower(r.Set["PreemptMode"]); {
+		mode := strings.ToLower(r.Set["PreemptMode"])
+		q.Returns = mode != "" && !strings.Contains(mode, "off")
+		switch {
 		case strings.Contains(mode, "cancel"):
 			q.Mode = federation.PreemptCancel
 		case strings.Contains(mode, "off"):

@@ -23,6 +23,7 @@ type Want struct {
 	TRES               accounting.TRES
 	Longest            time.Duration // with what it takes to be killed; 0: nothing says when it ends
 	Cost               federation.Money
+	Since              time.Time // when it was bound
 }
 
 // Refusal is why a job has to wait.
@@ -44,6 +45,8 @@ type Book struct {
 
 	rules   *federation.Preempting // see Preempting
 	rulesOf *accounts.Tree
+
+	guaranteed guaranteed
 
 	standings atomic.Pointer[[]Standing]
 }
@@ -122,6 +125,7 @@ func (b *Book) Take(id federation.JobID, w Want) {
 	h := hold{keysOf(b.books.Tree(), w.User, w.Account, w.QOS), w}
 	b.holds[id] = h
 	b.add(&h, 1)
+	b.guaranteed.note(id, &h, true)
 }
 
 // Release ends a reservation, when the attempt is over and what it came to is charged.
@@ -129,6 +133,7 @@ func (b *Book) Release(id federation.JobID) {
 	if h, ok := b.holds[id]; ok {
 		b.add(&h, -1)
 		delete(b.holds, id)
+		b.guaranteed.note(id, &h, false)
 	}
 }
 
