@@ -68,7 +68,10 @@ func newClient(cfg Config) (*client, error) {
 	if _, _, err := c.tokens.get(c.now()); err != nil && len(cfg.TokenCommand) == 0 { // what a command needs may come up later
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
-	base, transport := endpoint(cfg)
+	base, transport, err := endpoint(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
+	}
 	c.http = resty.New().SetTransport(wholeBody{transport}).SetBaseURL(base).SetDoNotParseResponse(true).
 		SetRedirectPolicy(resty.NoRedirectPolicy()). // the token would go with it
 		SetLogger(silent{}).SetRetryCount(2).SetRetryWaitTime(100 * time.Millisecond).SetRetryMaxWaitTime(time.Second).
@@ -77,24 +80,29 @@ func newClient(cfg Config) (*client, error) {
 }
 
 // endpoint gives the base URL and the transport for it.
-func endpoint(cfg Config) (string, http.RoundTripper) {
+func endpoint(cfg Config) (string, http.RoundTripper, error) {
 	path, isSocket := strings.CutPrefix(cfg.URL, "unix:")
 	base := cfg.URL
 	if isSocket {
 		base = "http://localhost" // the Host header; the socket is what is dialled
 	}
 	if cfg.Transport != nil {
-		return base, cfg.Transport
+		return base, cfg.Transport, nil
+	}
+	secure, err := cfg.tlsConfig()
+	if err != nil {
+		return "", nil, err
 	}
 	dialer := &net.Dialer{Timeout: min(5*time.Second, cfg.Timeout)}
 	t := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return dialTCP(ctx, dialer, network, addr)
 	},
+		TLSClientConfig: secure, TLSHandshakeTimeout: dialer.Timeout,
 		MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, ForceAttemptHTTP2: false}
 	if isSocket {
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer.DialContext(ctx, "unix", path) }
 	}
-	return base, t
+	return base, t, nil
 }
 
 // dialTCP makes connections that take what was not delivered yet with them when they are closed. Otherwise a submission that we

@@ -26,6 +26,10 @@ type Config struct {
 	// TokenCommand is a program with its arguments that prints a token, as "scontrol token" does. It is run again before the token expires, and when the site refuses it.
 	TokenCommand []string
 
+	// For https: the authority that has signed slurmrestd's certificate, or that of a proxy before it, if it is none of the machine's; and what such a
+	// proxy knows us by. Files with PEM.
+	CAFile, CertFile, CertKeyFile string
+
 	// Mode is how the site carries job IDs: Pinned, Mapped, or "" for what the token is found to allow. A site is mapped in any case if its API
 	// version cannot carry a job ID. With a token of neither SlurmUser nor root it runs jobs of the token's user only.
 	Mode federation.Mode

@@ -56,6 +56,9 @@ func Open(cfg Config) (*Driver, error) {
 		return nil, err
 	}
 	d := newDriver(&site{cfg: cfg, c: c, log: cfg.Logger.With("site", string(cfg.Name))})
+	if clear := ClearText(cfg.URL); clear != "" {
+		d.log.Warn(clear)
+	}
 	d.unsure.begin = c.now()
 	if d.wiring, err = openWiring(cfg); err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)

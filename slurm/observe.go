@@ -244,6 +244,9 @@ func (d *Driver) maxJob(rows []row) uint32 {
 // warnings are what the operator should know.
 func (d *Driver) warnings(o *federation.Observation) []string {
 	out := d.remarks.list()
+	if clear := ClearText(d.cfg.URL); clear != "" {
+		out = append(out, clear)
+	}
 	if first := uint32(d.cfg.FirstID); o.MaxJobSeen > first-first/10 {
 		out = append(out, fmt.Sprintf("the site's own job IDs have reached %d, close to the federated range from %d: set MaxJobId=%d in its slurm.conf", o.MaxJobSeen, first, first-1))
 	}

@@ -150,7 +150,8 @@ func (t *TimingConfig) check() error {
 
 // checkRented checks the keys of a site of rented machines.
 func (s *SiteConfig) checkRented(agents *Agents) error {
-	for key, set := range map[string]bool{"url": s.URL != "", "mode": s.Mode != "", "key_file": s.KeyFile != "", "token_file": s.TokenFile != "", "token_command": len(s.TokenCommand) > 0, "default_partition": s.Partition != "",
+	for key, set := range map[string]bool{"url": s.URL != "", "mode": s.Mode != "", "key_file": s.KeyFile != "", "token_file": s.TokenFile != "", "token_command": len(s.TokenCommand) > 0,
+		"ca_file": s.CAFile != "", "client_cert": s.ClientCert != "", "client_key": s.ClientKey != "", "default_partition": s.Partition != "",
 		"topology_file": s.Topology != "", "no_associations": s.NoAssociations, "commands": s.Commands != "", "daemon": s.Daemon != "", "plugin_options": len(s.PluginOptions) > 0} {
 		if set {
 			return fmt.Errorf("%s: this is for Slurm clusters; the site's kind is %s", key, s.Kind)

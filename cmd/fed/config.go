@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -10,6 +11,7 @@ import (
 	"fsub/cloud/container"
 	"fsub/federation"
 	"fsub/federation/health"
+	"fsub/slurm"
 )
 
 // defaultConfig is where the configuration is looked for if no --config says otherwise.
@@ -108,8 +110,14 @@ type SiteConfig struct {
 	Name federation.SiteName `yaml:"name"`
 	// slurm (the default), local, aws, gcp, tpu or azure.
 	Kind string `yaml:"kind,omitempty"`
-	// Address of slurmrestd: http://HOST:PORT or unix:/PATH.
+	// Address of slurmrestd: https://HOST:PORT of a TLS proxy before it, or unix:/PATH. http://HOST:PORT sends tokens and scripts in clear text.
 	URL string `yaml:"url,omitempty"`
+	// File with the authority that has signed the certificate behind an https url, in PEM, if that is none of the machine's.
+	CAFile string `yaml:"ca_file,omitempty"`
+	// Files with a certificate and its key in PEM, for a proxy that asks for one. They are read again for each connection.
+	ClientCert string `yaml:"client_cert,omitempty"`
+	// The key of that certificate.
+	ClientKey string `yaml:"client_key,omitempty"`
 	// User whose token is used. SlurmUser (slurm, the default) can submit for all users under federated IDs.
 	User string `yaml:"user,omitempty"`
 	// pinned: jobs run under their federated IDs; mapped: the site numbers them. Not set: what the
@@ -213,6 +221,9 @@ func newConfigCommand() *cobra.Command {
 				}
 				if _, err := openSite(c, s, nil); err != nil {
 					return err
+				}
+				if clear := slurm.ClearText(s.URL); clear != "" {
+					fmt.Fprintf(cmd.ErrOrStderr(), "warning: site %s: %s\n", s.Name, clear)
 				}
 			}
 			return yaml.NewEncoder(cmd.OutOrStdout(), yaml.IndentSequence(true)).Encode(c)

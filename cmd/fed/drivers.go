@@ -68,6 +68,7 @@ func (s *SiteConfig) member(d federation.Driver) controller.Site {
 func openSite(c Config, s SiteConfig, log *slog.Logger) (federation.Driver, error) {
 	d, err := slurm.Open(slurm.Config{
 		Name: s.Name, URL: s.URL, User: s.User, Mode: s.Mode, KeyFile: s.KeyFile, TokenFile: s.TokenFile, TokenCommand: s.TokenCommand, Timeout: s.Timeout,
+		CAFile: s.CAFile, CertFile: s.ClientCert, CertKeyFile: s.ClientKey,
 		RPS: s.CallsPerSecond, Burst: int(max(s.CallsPerSecond, 1)), DefaultPartition: s.Partition, Federation: c.Federation, FirstID: c.JobIDs.First, LastID: c.JobIDs.Last,
 		TopologyFile: s.Topology, NodeCommand: s.NodeCommand, AccountCommand: s.AccountCommand, NoAssociations: s.NoAssociations, Logger: log,
 	})

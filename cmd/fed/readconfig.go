@@ -108,6 +108,9 @@ func (c *Config) resolve(dir string) {
 	for i := range c.Sites {
 		abs(&c.Sites[i].KeyFile)
 		abs(&c.Sites[i].TokenFile)
+		abs(&c.Sites[i].CAFile)
+		abs(&c.Sites[i].ClientCert)
+		abs(&c.Sites[i].ClientKey)
 		abs(&c.Sites[i].Topology)
 		for _, k := range kinds() {
 			if own := k.section(&c.Sites[i]); own != nil {
@@ -180,7 +183,7 @@ func (s *SiteConfig) check() error {
 	case len(s.Pools) > 0 || s.Timing != nil || s.Terms != nil || slices.ContainsFunc(kinds(), func(k *kind) bool { return k.section(s) != nil }):
 		return fmt.Errorf("pools, timing, terms, %[1]s are for sites of the kinds %[1]s", kindNames(" and "))
 	case s.URL == "":
-		return errors.New("url is missing: http://HOST:PORT or unix:/PATH of its slurmrestd")
+		return errors.New("url is missing: https://HOST:PORT, http://HOST:PORT or unix:/PATH of its slurmrestd")
 	case s.KeyFile == "" && s.TokenFile == "" && len(s.TokenCommand) == 0:
 		return errors.New("key_file, token_file or token_command is missing: the key that its slurmctld checks tokens with, a token, or what makes one")
 	case s.KeyFile != "" && s.TokenFile != "" || len(s.TokenCommand) > 0 && s.KeyFile+s.TokenFile != "":

@@ -163,7 +163,7 @@ func newSiteAddCommand() *cobra.Command {
 		Long: `Take a site into the federation while the daemon runs. FILE has what stands for a site in the daemon's configuration, below its dash:
 
 	name: gamma
-	url: http://gamma-ctl:6820
+	url: https://gamma-ctl:6820
 	user: slurm
 	key_file: gamma.key
 
@@ -207,7 +207,7 @@ func siteFromFile(text, dir string) (string, error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return "", err
 	}
-	for _, p := range []*string{&s.KeyFile, &s.TokenFile, &s.Topology} {
+	for _, p := range []*string{&s.KeyFile, &s.TokenFile, &s.CAFile, &s.ClientCert, &s.ClientKey, &s.Topology} {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(dir, *p)
 		}
