@@ -36,6 +36,25 @@ func TestExpandRefuses(t *testing.T) {
 	}
 }
 
+// A short list does not stand for much memory: neither by its numbers nor by their zeros, nor by a long name that is repeated.
+func TestListsAreSmall(t *testing.T) {
+	zeros := strings.Repeat("0", 60_000)
+	for _, list := range []string{"n[" + zeros + "-" + zeros[:59_990] + "99999]", strings.Repeat("x", 60_000) + "[0-99999]", strings.Repeat("x", 240) + "[0-99999]",
+		strings.Repeat(strings.Repeat("x", 240)+"[0-9999],", 20), "n[0-262143],m", strings.Repeat("[0-9]", 60), "[0-4611686018427387903]"} {
+		per := testing.AllocsPerRun(1, func() {
+			if names, err := Expand(strings.TrimSuffix(list, ",")); err == nil {
+				t.Errorf("%.40q stands for %d names", list, len(names))
+			}
+		})
+		if per > 100 {
+			t.Errorf("%.40q: %v allocations until it is refused", list, per)
+		}
+	}
+	if n, err := Count("n[0-99],r[1-2]n[1-3], ,x"); n != 107 || err != nil {
+		t.Errorf("Count: %d, %v", n, err)
+	}
+}
+
 func TestExpandLoosely(t *testing.T) {
 	for list, want := range map[string]string{
 		"":                 "",
@@ -111,6 +130,9 @@ func FuzzExpand(f *testing.F) {
 		names, err := Expand(s)
 		if err != nil {
 			return
+		}
+		if n, err := Count(s); err != nil || n != len(names) {
+			t.Fatalf("%q stands for %d names, and %d are counted: %v", s, len(names), n, err)
 		}
 		again, err := Expand(Compress(names))
 		if err != nil {
