@@ -29,4 +29,5 @@ type Holding struct {
 	Jobs  int   // of the user, live ones; an array is one and each of its tasks that is a job another
 	All   int   // of all users
 	Bytes int64 // scripts, arguments and environments of the user's jobs, of ended ones too
+	Specs int64 // bytes of what the user's live jobs ask for, which is in memory too
 }

@@ -14,7 +14,7 @@ const (
 	insertKey     = "INSERT INTO submission_keys (uid, key, job_id) VALUES ($1, $2, $3)"
 	addHolding    = "INSERT INTO holdings (uid, bytes) VALUES ($1, $2) ON CONFLICT (uid) DO UPDATE SET bytes = bytes + excluded.bytes"
 	selectHolding = "SELECT (SELECT COUNT(*) FROM jobs WHERE live AND uid = $1), (SELECT COUNT(*) FROM jobs WHERE live), " +
-		"COALESCE((SELECT bytes FROM holdings WHERE uid = $1), 0)"
+		"COALESCE((SELECT bytes FROM holdings WHERE uid = $1), 0), (SELECT COALESCE(SUM(length(spec)), 0) FROM jobs WHERE live AND uid = $1)"
 	countRequests = "SELECT COUNT(*) FROM requests WHERE uid = $1"
 	// A job that is deleted takes its payload with it.
 	releaseHolding = "UPDATE holdings SET bytes = MAX(0, bytes - freed.n) FROM (SELECT jobs.uid AS owner, " +
@@ -49,7 +49,7 @@ func (s *jobs) KeyOf(ctx context.Context, id federation.JobID) (string, error) {
 // Holding implements [federation.Submitters].
 func (s *jobs) Holding(ctx context.Context, uid uint32) (federation.Holding, error) {
 	read := func(r *row) federation.Holding {
-		return federation.Holding{Jobs: int(r.int()), All: int(r.int()), Bytes: r.int()}
+		return federation.Holding{Jobs: int(r.int()), All: int(r.int()), Bytes: r.int(), Specs: r.int()}
 	}
 	found, err := query(ctx, s.readers, read, selectHolding, int64(uid))
 	if err != nil {

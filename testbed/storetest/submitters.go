@@ -61,14 +61,14 @@ func testHoldings(e *env) {
 		e.must(open.CreateJob(ctx, j, &sbatch.Payload{Script: "12345", Argv: []string{"a"}, Environment: []string{"B=1"}}))
 		jobs = append(jobs, j)
 	}
-	holds(1, federation.Holding{Jobs: 2, All: 3, Bytes: 22})
-	holds(2, federation.Holding{Jobs: 1, All: 3, Bytes: 11})
+	holds(1, federation.Holding{Jobs: 2, All: 3, Bytes: 22, Specs: 24})
+	holds(2, federation.Holding{Jobs: 1, All: 3, Bytes: 11, Specs: 12})
 	holds(3, federation.Holding{All: 3})
 	end(e, open, jobs[0].ID)
-	holds(1, federation.Holding{Jobs: 1, All: 2, Bytes: 22})
+	holds(1, federation.Holding{Jobs: 1, All: 2, Bytes: 22, Specs: 12})
 	if p, ok := open.(purger); ok {
 		purge(e, p, 1)
-		holds(1, federation.Holding{Jobs: 1, All: 2, Bytes: 11})
+		holds(1, federation.Holding{Jobs: 1, All: 2, Bytes: 11, Specs: 12})
 	}
 }
 

@@ -24,6 +24,7 @@ type Config struct {
 	AllJobs int   // of all users
 	Payload int64 // bytes of one job's script, arguments and environment
 	Stored  int64 // bytes of all that one user's jobs keep in the store, ended ones too
+	Queue   int64 // bytes of what one user's live jobs ask for, which is kept in memory
 	Free    int64 // bytes of the store's file system that stay free: nobody submits below that
 	Dir     string
 
@@ -95,48 +96,63 @@ func tryAgain(detail string) error {
 	return &federation.SlurmError{Kind: federation.ErrConflict, Number: 11, Text: "Resource temporarily unavailable", Detail: detail}
 }
 
-// Submit asks whether a user's new job, with components records in the store and size bytes of payload, may be stored. c is who submits it.
-func (l *Users) Submit(ctx context.Context, c identity.Caller, uid uint32, components int, size int64) error {
+// Size is what a job takes up.
+type Size struct {
+	Jobs    int   // records of it: its components
+	Tasks   int   // of an array, each of which gets a record with a Spec of its own when it is bound; else 1
+	Payload int64 // bytes of script, arguments and environment
+	Spec    int64 // bytes of what it asks for
+}
+
+// Submit asks whether a user's new job may be stored. c is who submits it.
+func (l *Users) Submit(ctx context.Context, c identity.Caller, uid uint32, size Size) error {
 	if err := l.room(); err != nil {
 		return err
 	}
-	if most := l.cfg.Payload; most > 0 && size > most {
+	if most := l.cfg.Payload; most > 0 && size.Payload > most {
 		return refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("the job's script, arguments and environment have %d bytes, at most %d are allowed (limits: payload_mib); "+
-			"submit with --export=NAME,... or read large data from a file", size, most))
+			"submit with --export=NAME,... or read large data from a file", size.Payload, most))
 	}
-	if l.store == nil || l.cfg.Jobs <= 0 && l.cfg.AllJobs <= 0 && l.cfg.Stored <= 0 {
+	if l.store == nil || l.cfg.Jobs <= 0 && l.cfg.AllJobs <= 0 && l.cfg.Stored <= 0 && l.cfg.Queue <= 0 {
 		return nil
 	}
 	u := l.user(uid)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.read.IsZero() || l.refused(c, u, components, size) != nil && !l.now().Before(u.fresh) {
+	if u.read.IsZero() || l.refused(c, u, size) != nil && !l.now().Before(u.fresh) {
 		held, err := l.store.Holding(ctx, uid)
 		if err != nil {
 			return refusal.OfStore(err, refusal.NoContact)
 		}
 		u.held, u.read, u.fresh = held, l.now(), l.now().Add(readAgain)
 	}
-	if err := l.refused(c, u, components, size); err != nil {
+	if err := l.refused(c, u, size); err != nil {
 		return err
 	}
-	u.held.Jobs, u.held.All, u.held.Bytes = u.held.Jobs+components, u.held.All+components, u.held.Bytes+size
+	u.held.Jobs, u.held.All = u.held.Jobs+size.Jobs, u.held.All+size.Jobs
+	u.held.Bytes, u.held.Specs = u.held.Bytes+size.Payload, u.held.Specs+size.Spec
 	return nil
 }
 
 // refused is why a user may not have more; nil: he may.
-func (l *Users) refused(c identity.Caller, u *user, components int, size int64) error {
+func (l *Users) refused(c identity.Caller, u *user, size Size) error {
 	switch {
-	case l.cfg.AllJobs > 0 && u.held.All+components > l.cfg.AllJobs:
+	case l.cfg.AllJobs > 0 && u.held.All+size.Jobs > l.cfg.AllJobs:
 		return tryAgain(fmt.Sprintf("%d jobs are in the queue, at most %d are allowed (limits: jobs)", u.held.All, l.cfg.AllJobs))
 	case c.Role >= identity.RoleAdministrator:
 		return nil
-	case l.cfg.Jobs > 0 && u.held.Jobs+components > l.cfg.Jobs:
+	case l.cfg.Jobs > 0 && u.held.Jobs+size.Jobs > l.cfg.Jobs:
 		return policy(fmt.Sprintf("you have %d jobs that have not ended, at most %d are allowed (limits: jobs_per_user); an array of many tasks is one until they start",
 			u.held.Jobs, l.cfg.Jobs))
-	case l.cfg.Stored > 0 && u.held.Bytes+size > l.cfg.Stored:
+	case l.cfg.Stored > 0 && u.held.Bytes+size.Payload > l.cfg.Stored:
 		return policy(fmt.Sprintf("the scripts and environments of your jobs take %d MiB here, at most %d are allowed (limits: stored_mib_per_user); "+
 			"they are deleted some time after the jobs' end (keep_ended)", u.held.Bytes>>20, l.cfg.Stored>>20))
+	case l.cfg.Stored > 0 && int64(size.Tasks)*size.Spec > l.cfg.Stored: // no overflow: both are bounded
+		return policy(fmt.Sprintf("each of the %d tasks keeps a copy of what the array asks for, %d bytes: that is more than %d MiB (limits: stored_mib_per_user); "+
+			"shorten its dependency, its lists of nodes or its comment", size.Tasks, size.Spec, l.cfg.Stored>>20))
+	case l.cfg.Queue > 0 && u.held.Specs+size.Spec > l.cfg.Queue:
+		return policy(fmt.Sprintf("what your jobs that have not ended ask for takes %d MiB of memory, at most %d are allowed (limits: queue_mib_per_user); "+
+			"shorten their dependencies, lists of nodes and comments", u.held.Specs>>20, l.cfg.Queue>>20))
 	}
 	return nil
 }

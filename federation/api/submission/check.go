@@ -2,6 +2,7 @@ package submission
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -70,6 +71,9 @@ func checkPayload(p *sbatch.Payload) error {
 // CheckSpec is the gate for whatever a job asks for, when it is submitted and whenever it is changed: of each of its components it refuses what
 // no site could take, and what c may not ask for.
 func CheckSpec(c identity.Caller, j *federation.Job) error {
+	if n, err := specSize(j.Spec); err != nil || n > maxSpec {
+		return cmp.Or(err, refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("what the job asks for takes %d bytes, at most %d are allowed", n, maxSpec)))
+	}
 	if len(j.Spec.Het) >= maxComponents {
 		return refusal.BadBody(fmt.Sprintf("%d components, at most %d are allowed", len(j.Spec.Het)+1, maxComponents))
 	}
@@ -91,6 +95,18 @@ func CheckSpec(c identity.Caller, j *federation.Job) error {
 		}
 	}
 	return nil
+}
+
+// maxSpec bounds what a job asks for, with all its components, in bytes: unlike its script it is kept in memory for as long as the job lives.
+const maxSpec = 512 << 10
+
+// specSize is what a Spec takes in the store, and about what it takes in memory.
+func specSize(sp *sbatch.Spec) (int64, error) {
+	text, err := json.Marshal(sp)
+	if err != nil { // a number that is none
+		return 0, refusal.BadBody(err.Error())
+	}
+	return int64(len(text)), nil
 }
 
 // maxComponents is how many components a heterogeneous job may have, as in slurmctld 24.11.

@@ -17,6 +17,7 @@ import (
 	"fsub/federation/api/refusal"
 	"fsub/federation/demand"
 	"fsub/sbatch"
+	"fsub/slurm/wire"
 )
 
 // Allow refuses a job that no site can ever run.
@@ -78,7 +79,11 @@ func (s *Gate) accept(ctx context.Context, c identity.Caller, job *federation.Jo
 	if err := s.Allow(job); err != nil {
 		return named, err
 	}
-	if err := s.Limits.Submit(ctx, c, job.UID, 1+len(job.Spec.Het), sizeOf(p)); err != nil {
+	size, err := sizeOf(job.Spec, p)
+	if err != nil {
+		return named, err
+	}
+	if err := s.Limits.Submit(ctx, c, job.UID, size); err != nil {
 		return named, err
 	}
 	settled, err := s.admit(ctx, job)
@@ -96,23 +101,28 @@ func (s *Gate) accept(ctx context.Context, c identity.Caller, job *federation.Jo
 	return named, err
 }
 
-// sizeOf is what a payload takes in the store.
-func sizeOf(p *sbatch.Payload) int64 {
+// sizeOf is what a job takes up.
+func sizeOf(sp *sbatch.Spec, p *sbatch.Payload) (limits.Size, error) {
 	n := len(p.Script)
 	for _, list := range [...][]string{p.Argv, p.Environment} {
 		for _, text := range list {
 			n += len(text) + 1
 		}
 	}
-	return int64(n)
+	spec, err := specSize(sp)
+	out := limits.Size{Jobs: 1 + len(sp.Het), Tasks: 1, Payload: int64(n), Spec: spec}
+	if err == nil && sp.Array != "" {
+		a, _ := federation.ReadArray(sp.Array) // it was checked
+		out.Tasks = a.Len()
+	}
+	return out, err
 }
 
 // prepare checks what c asked for, by itself, and brings it into the form that is stored.
 func (s *Gate) prepare(c identity.Caller, job *federation.Job, p *sbatch.Payload) (Clusters, error) {
 	for sp := range components(job.Spec) {
-		// A user may step back, not push forward: sbatch ignores a negative value, but not everybody is sbatch.
-		if sp.Nice = min(sp.Nice, maxNice); c.Role < identity.RoleOperator {
-			sp.Nice = max(sp.Nice, 0)
+		if sp.Nice = min(sp.Nice, maxNice); sp.Nice < 0 && c.Role < identity.RoleOperator { // a user may step back, not push forward
+			return Clusters{}, refusal.New(federation.ErrInvalid, wire.ErrNice)
 		}
 	}
 	for sp := range components(job.Spec) {

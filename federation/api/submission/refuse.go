@@ -2,6 +2,7 @@ package submission
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
+	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
 
@@ -20,7 +22,7 @@ func (s *Gate) judge(job *federation.Job, ask func() error) error {
 	sites, now := s.Controller.Sites(), s.Now()
 	components := append([]sbatch.Spec{*job.Spec}, job.Spec.Het...)
 	for i := range components {
-		if err := checkPartitions(&components[i], sites); err != nil {
+		if err := cmp.Or(checkPartitions(&components[i], sites), checkHosts(&components[i], sites)); err != nil {
 			return err
 		}
 	}
@@ -58,6 +60,32 @@ func checkPartitions(sp *sbatch.Spec, sites []*federation.Site) error {
 	if i := slices.IndexFunc(names, func(name string) bool { return !known[name] }); i >= 0 {
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: wire.ErrPartition, Text: wire.Strerror(wire.ErrPartition),
 			Said: "invalid partition specified: " + names[i], Detail: "no site has a partition " + names[i]}
+	}
+	return nil
+}
+
+// fewHosts is how many nodes a job may name however few the sites have.
+const fewHosts = 4096
+
+// checkHosts refuses lists of nodes that cannot be read, and those that stand for more nodes than all sites have: placement writes them out. A
+// list may name nodes of several sites, and a site that was never seen may have any.
+func checkHosts(sp *sbatch.Spec, sites []*federation.Site) error {
+	most := fewHosts
+	for _, site := range sites {
+		if site.Seen == nil {
+			most += fewHosts
+		} else {
+			most += len(site.Seen.Nodes)
+		}
+	}
+	for _, list := range [...]string{sp.NodeList, sp.Exclude} {
+		n, err := hostlist.Count(list)
+		if err == nil && n > most {
+			err = fmt.Errorf("hostlist %.80q stands for %d names: the sites have fewer nodes", list, n)
+		}
+		if err != nil {
+			return refusal.Invalid(wire.ErrNodeName, err.Error())
+		}
 	}
 	return nil
 }
