@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -20,6 +21,9 @@ type eventCondition struct {
 var eventKeys = []string{"event", "job", "user", "who", "name", "site", "node", "state", "from", "reason", "request"}
 
 func readEventConditions(texts []string) (out []eventCondition, err error) {
+	if err := answer.FewWords("where", texts); err != nil {
+		return nil, err
+	}
 	for _, text := range texts {
 		key, value, _ := strings.Cut(text, "=")
 		key, not := strings.CutSuffix(key, "!")

@@ -166,20 +166,32 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 	return writeRows(w, head, rows)
 }
 
+// mostUnknown is how many nodes that no site has are told one by one.
+const mostUnknown = 1000
+
 // unknownNodes are the nodes of a hostlist that no site has.
 func (s *Server) unknownNodes(list string) []string {
 	if list == "" {
 		return nil
 	}
+	known := map[string]bool{}
+	for _, site := range s.cfg.Controller.Sites() {
+		if site.Seen == nil {
+			continue
+		}
+		for i := range site.Seen.Nodes {
+			known[site.Seen.Nodes[i].Name] = true
+		}
+	}
+	n, err := hostlist.Count(list)
+	if err != nil || n > len(known)+mostUnknown {
+		return []string{list}
+	}
 	names, err := hostlist.Expand(list)
 	if err != nil {
 		return []string{list}
 	}
-	return slices.DeleteFunc(names, func(name string) bool {
-		return slices.ContainsFunc(s.cfg.Controller.Sites(), func(site *federation.Site) bool {
-			return site.Seen != nil && slices.ContainsFunc(site.Seen.Nodes, func(n federation.Node) bool { return n.Name == name })
-		})
-	})
+	return slices.DeleteFunc(names, func(name string) bool { return known[name] })
 }
 
 // onlyUser is the name of the only user that f selects, "" if there are more or it is not known.

@@ -52,12 +52,14 @@ type sortField struct {
 // left out; squeue has refused those that are none.
 func readOrder(text string) ([]sortField, error) {
 	var order []sortField
+	seen := map[byte]bool{} // by what comes twice nothing is ordered any more
 	for item := range strings.SplitSeq(text, ",") {
 		down := strings.HasPrefix(item, "-")
 		letter := strings.TrimLeft(item, "+-%.0123456789")
-		if letter == "" {
+		if letter == "" || seen[letter[0]] {
 			continue
 		}
+		seen[letter[0]] = true
 		for _, key := range sortKeys[letter[0]] {
 			order = append(order, sortField{key, down})
 		}

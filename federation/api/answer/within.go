@@ -114,7 +114,7 @@ func (s *Within) answers(name federation.SiteName) bool {
 
 // job finds the job of a HeaderJob: by its own number, else by its array's.
 func (s *Within) job(r *http.Request, ref string) (job federation.Job, ok bool) {
-	for text := range strings.SplitSeq(ref, ",") {
+	for _, text := range strings.SplitN(ref, ",", 3)[:min(2, 1+strings.Count(ref, ","))] {
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
 			continue

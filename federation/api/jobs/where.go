@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/action"
+	"fsub/federation/api/answer"
 	"fsub/slurm/hostlist"
 )
 
@@ -30,10 +31,37 @@ var states = map[string][]federation.State{
 	"ENDED": federation.EndStates,
 }
 
+// Bounds of what one request may ask for: names are those of nodes, and job IDs.
+const (
+	mostConditions = 64
+	mostNames      = 100_000
+)
+
+// fewNames refuses lists that stand for too many names before they are written out.
+func fewNames(lists ...string) error {
+	sum := 0
+	for _, list := range lists {
+		n, err := hostlist.Count(list)
+		if err != nil {
+			return err
+		}
+		if sum += n; sum > mostNames {
+			return fmt.Errorf("it stands for more than %d names", mostNames)
+		}
+	}
+	return nil
+}
+
 func readConditions(texts []string) ([]condition, error) {
 	var out []condition
+	if len(texts) > mostConditions {
+		return nil, fmt.Errorf("%d conditions, at most %d are allowed", len(texts), mostConditions)
+	}
 	for _, text := range texts {
 		c, err := readCondition(text)
+		if err == nil && c.key != "id" && c.key != "node" {
+			err = answer.FewWords(c.key, c.values)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +99,9 @@ func readCondition(text string) (c condition, err error) {
 	case "state":
 		err = c.readStates()
 	case "id":
-		c.values, err = hostlist.Expand(value)
+		if err = fewNames(value); err == nil {
+			c.values, err = hostlist.Expand(value)
+		}
 	case "name", "user", "account":
 		for _, v := range c.values {
 			if _, bad := path.Match(v, ""); bad != nil {
@@ -100,6 +130,17 @@ func readAge(text string) (time.Duration, error) {
 
 func readNodes(items []string) (map[string]bool, error) {
 	nodes := map[string]bool{}
+	var lists []string
+	for _, item := range items {
+		_, list, has := strings.Cut(item, "/")
+		if !has {
+			list = item
+		}
+		lists = append(lists, list)
+	}
+	if err := fewNames(lists...); err != nil {
+		return nil, err
+	}
 	for _, item := range items {
 		site, list, has := strings.Cut(item, "/")
 		if !has {

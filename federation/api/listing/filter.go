@@ -38,11 +38,19 @@ type Filter struct {
 	Live       bool     // not those that have ended
 }
 
+// mostListed bounds each list of a Filter: each job is compared with all of it.
+const mostListed = 1024
+
 func ReadFilter(q url.Values) (Filter, error) {
 	f := Filter{
 		Users: CSV(q, "users", "user"), States: Upper(CSV(q, "states", "state")), Names: CSV(q, "name", "job_name"),
 		Partitions: CSV(q, "partition"), Accounts: CSV(q, "account"), QOS: CSV(q, "qos"),
 		Clusters: CSV(q, "cluster"), Live: q.Get("live") != "",
+	}
+	for name, list := range map[string][]string{"users": f.Users, "states": f.States, "name": f.Names, "partition": f.Partitions, "account": f.Accounts, "qos": f.QOS, "cluster": f.Clusters} {
+		if len(list) > mostListed {
+			return f, refusal.BadBody(fmt.Sprintf("%s: %d values, at most %d are allowed", name, len(list), mostListed))
+		}
 	}
 	var total TaskCount
 	for _, text := range hostlist.Split(strings.Join(append(q["job_id"], q["step"]...), ",")) {

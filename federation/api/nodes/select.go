@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/slurm/hostlist"
 )
 
@@ -18,6 +19,9 @@ type where struct {
 var whereKeys = []string{"site", "gpu", "partition", "pool", "state", "feature", "reason", "owner"}
 
 func readWhere(texts []string) ([]where, error) {
+	if err := answer.FewWords("where", texts); err != nil {
+		return nil, err
+	}
 	var out []where
 	for _, text := range texts {
 		key, values, ok := strings.Cut(text, "=")
@@ -95,6 +99,9 @@ func choose(all []member, names, conditions []string) ([]member, error) {
 	return out, nil
 }
 
+// mostSites bounds how often a list of nodes may name sites.
+const mostSites = 1024
+
 // named finds the nodes of some texts: SITE/HOSTLIST, SITE/*, HOSTLIST.
 func named(all []member, texts []string) ([]member, error) {
 	byName := make(map[string][]int, len(all))
@@ -104,6 +111,12 @@ func named(all []member, texts []string) ([]member, error) {
 		sites[string(all[i].site.Name)] = true
 	}
 	wanted := make([]bool, len(all))
+	if list := strings.Join(texts, ","); strings.Count(list, "/") > mostSites {
+		return nil, fmt.Errorf("invalid list of nodes %.40q...: at most %d times SITE/ is allowed", list, mostSites)
+	}
+	if n, err := hostlist.Count(strings.Join(texts, ",")); err == nil && n > len(all)+mostSites {
+		return nil, fmt.Errorf("invalid list of nodes: it stands for %d names, and there are %d nodes", n, len(all))
+	}
 	site := ""
 	for _, text := range texts {
 		for k, item := range hostlist.Split(text) { // alpha/n[1-2],gamma/g1
