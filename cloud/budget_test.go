@@ -25,7 +25,7 @@ func limited(d time.Duration) func(*federation.Submission) {
 func (w *world) update(id federation.JobID, from, to time.Duration) error {
 	before, after := w.job("", limited(from)).Job, w.job("", limited(to)).Job
 	after.Submit, after.ID = before.Submit, before.ID
-	return w.driver.Update(context.Background(), federation.JobRef{ID: id}, before, after)
+	return w.driver.Update(context.Background(), federation.JobRef{ID: id}, "", before, after)
 }
 
 // TestBudget: what runs binds the day's money until its time limit. What could cost more than is left is given back with figures, also by the next daemon; what is cheap enough

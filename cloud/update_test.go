@@ -29,7 +29,7 @@ func TestUpdateRunning(t *testing.T) {
 			before.Partition, after.Partition = sub.Partition, sub.Partition
 			after.EditSpec(func(*sbatch.Spec) {}) // a copy of its own
 			change(&after)
-			return w.driver.Update(context.Background(), federation.JobRef{ID: id, Key: sub.Key}, &before, &after)
+			return w.driver.Update(context.Background(), federation.JobRef{ID: id, Key: sub.Key}, "", &before, &after)
 		}
 		for what, change := range map[string]func(*federation.Job){
 			"nodes":     func(j *federation.Job) { j.Spec.MinNodes = 2 },
@@ -71,7 +71,7 @@ func TestUpdatePending(t *testing.T) {
 	before, after := *sub.Job, *sub.Job
 	before.Partition, after.Partition = sub.Partition, sub.Partition
 	after.EditSpec(func(s *sbatch.Spec) { s.GPUsPerNode = "l4:1" })
-	if err := w.driver.Update(context.Background(), federation.JobRef{ID: id, Key: sub.Key}, &before, &after); !errors.Is(err, federation.ErrInvalid) {
+	if err := w.driver.Update(context.Background(), federation.JobRef{ID: id, Key: sub.Key}, "", &before, &after); !errors.Is(err, federation.ErrInvalid) {
 		t.Errorf("%v", err)
 	}
 	if j := w.lookup(id); j.State != federation.Pending || j.GPUs != 0 {

@@ -74,11 +74,12 @@ type Suspender interface {
 }
 
 // Updater changes a job at its site from what before asks for to what after does. Job.Partition of both is the
-// partition that the job has, or is to have, there. ErrConflict: the job has started, and that cannot be changed
+// partition that the job has, or is to have, there. as is the site's user with whose rights that is to be done, "" for all that the federation may
+// there: what slurmctld's own administrator changes is exempt from the limits of its user. ErrConflict: the job has started, and that cannot be changed
 // any more; any other refusal is the site's word about what is asked for. In each case nothing, or only a part of
 // it, was changed.
 type Updater interface {
-	Update(ctx context.Context, ref JobRef, before, after *Job) error
+	Update(ctx context.Context, ref JobRef, as string, before, after *Job) error
 }
 
 // Ranker changes where a job that waits stands in its site's queue.

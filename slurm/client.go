@@ -242,6 +242,8 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 	}
 	for _, e := range head.Errors {
 		switch {
+		case e.Number == wire.ErrAuth && r.op == "update" && r.as != "": // it may be the name that is not known there
+			return fmt.Errorf("%w: slurmctld does not let us act for %s: %s", federation.ErrInvalid, r.as, e.Text)
 		case e.Number == wire.ErrAuth:
 			return c.refusedToken(e.Text)
 		case e.Number == errNoSuchURL:

@@ -214,6 +214,9 @@ func (t *tokens) name() string {
 	return t.user
 }
 
+// noToken is what describe says where none is configured.
+const noToken = "no token (key_file, token_file and token_command are not set)"
+
 // describe names the secret in messages, without showing it.
 func (t *tokens) describe() string {
 	switch {
@@ -224,7 +227,7 @@ func (t *tokens) describe() string {
 	case len(t.command) > 0:
 		return "token that " + t.command[0] + " makes"
 	}
-	return "no token (key_file, token_file and token_command are not set)"
+	return noToken
 }
 
 // sign makes a token as "scontrol token" does: HS256, claims exp, iat, sun.

@@ -13,8 +13,9 @@ import (
 )
 
 // Update asks for the fields in which the submissions of before and after would differ. So what follows from an option, as the
-// number of CPUs from that of tasks, changes with it.
-func (ac *actor) Update(ctx context.Context, ref federation.JobRef, before, after *federation.Job) error {
+// number of CPUs from that of tasks, changes with it. A token of SlurmUser or root acts for as: slurmctld takes an update by SlurmUser for an
+// administrator's, asks nobody's rights, and frees the job from the limits of its QOS and association.
+func (ac *actor) Update(ctx context.Context, ref federation.JobRef, as string, before, after *federation.Job) error {
 	st, err := ac.rights.standing(ctx)
 	if err != nil {
 		return err
@@ -34,8 +35,14 @@ func (ac *actor) Update(ctx context.Context, ref federation.JobRef, before, afte
 	if err != nil {
 		return err
 	}
+	switch {
+	case st.onlyUser != "":
+		as = ""
+	case as != "" && ac.c.tokens.describe() == noToken:
+		return fmt.Errorf("update job %d at %s: %w: without a token nothing can be asked for in the name of %s", ref.ID, ac.cfg.Name, federation.ErrInvalid, as)
+	}
 	var a wire.JobUpdateResponse
-	r := request{op: "update", method: http.MethodPost, path: wire.PathJob + strconv.FormatInt(int64(j.SiteJobID), 10), body: body}
+	r := request{as: as, op: "update", method: http.MethodPost, path: wire.PathJob + strconv.FormatInt(int64(j.SiteJobID), 10), body: body}
 	if err := ac.c.do(ctx, r, &a); err != nil {
 		return err
 	}

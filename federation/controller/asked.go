@@ -62,7 +62,11 @@ func (c *asks) site(j *job, a *asked) {
 	case a.stop:
 		do = takeAway(s.driver, ref, a.takesUnstarted())
 	case a.Kind == federation.RequestUpdate:
-		do = updateAt(s.can.Update, ref, j, a.spec)
+		as := s.user(&j.Job).Name
+		if a.Operator {
+			as = ""
+		}
+		do = updateAt(s.can.Update, ref, as, j, a.spec)
 	case suspends(a.Request):
 		do = suspendAt(s.can.Suspend, ref, a.Kind)
 	case j.Restarts > j.att.Restarts && j.whole == nil:

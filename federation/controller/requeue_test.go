@@ -32,7 +32,7 @@ func (a *able) Requeue(_ context.Context, ref federation.JobRef, _ []int) error 
 	return nil
 }
 
-func (a *able) Update(_ context.Context, _ federation.JobRef, _, after *federation.Job) error {
+func (a *able) Update(_ context.Context, _ federation.JobRef, _ string, _, after *federation.Job) error {
 	if a.err != nil {
 		return a.err
 	}

@@ -87,8 +87,8 @@ func (c *requests) changeLimit(j *job, changes []sbatch.Change) (rest []sbatch.C
 	return rest
 }
 
-// updateAt tells the site. before and after are copies: the controller goes on meanwhile.
-func updateAt(u federation.Updater, ref federation.JobRef, j *job, spec *sbatch.Spec) func(context.Context) error {
+// updateAt tells the site, in the name of as. before and after are copies: the controller goes on meanwhile.
+func updateAt(u federation.Updater, ref federation.JobRef, as string, j *job, spec *sbatch.Spec) func(context.Context) error {
 	before, after := j.Job, j.Job
 	before.Partition, after.Partition = j.att.Partition, j.att.Partition
 	after.SetSpec(*spec)
@@ -99,7 +99,7 @@ func updateAt(u federation.Updater, ref federation.JobRef, j *job, spec *sbatch.
 		if u == nil {
 			return fmt.Errorf("%w: its driver cannot change jobs", federation.ErrInvalid)
 		}
-		return u.Update(ctx, ref, &before, &after)
+		return u.Update(ctx, ref, as, &before, &after)
 	}
 }
 

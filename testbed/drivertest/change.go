@@ -19,7 +19,7 @@ func (s *suite) update(sub federation.Submission, change func(*federation.Job)) 
 	before.Partition, after.Partition = sub.Partition, sub.Partition
 	after.EditSpec(func(*sbatch.Spec) {}) // a copy of its own
 	change(&after)
-	err = u.Update(s.ctx, s.ref(sub.Job.ID), &before, &after)
+	err = u.Update(s.ctx, s.ref(sub.Job.ID), sub.User.Name, &before, &after)
 	return err, !errors.Is(err, federation.ErrInvalid)
 }
 
