@@ -61,13 +61,17 @@ func TestHostileRequests(t *testing.T) {
 		{"arrays in components", "POST", "/fed/v1/job", components(127, sbatch.Spec{Array: "0-3999999"})},
 		{"large components", "POST", "/fed/v1/job", components(127, sbatch.Spec{Exclude: strings.Repeat("n1,", 20_000)})},
 		{"sites again and again", "POST", "/fed/v1/job", submit(func(s *sbatch.Spec) { s.Fed = &sbatch.Fed{Sites: slices.Repeat([]string{"alpha"}, 1_000_000)} })},
-		{"stages", "POST", "/fed/v1/job", submit(func(s *sbatch.Spec) { s.Fed = &sbatch.Fed{StageIn: slices.Repeat([]sbatch.Stage{{From: "a"}}, 500_000)} })},
+		{"stages", "POST", "/fed/v1/job", submit(func(s *sbatch.Spec) {
+			s.Fed = &sbatch.Fed{StageIn: slices.Repeat([]sbatch.Stage{{From: "a"}}, 500_000)}
+		})},
 		{"accelerators", "POST", "/fed/v1/job", submit(func(s *sbatch.Spec) { s.Fed = &sbatch.Fed{Accelerators: slices.Repeat([]string{"h100:1e308"}, 100)} })},
 		{"a constraint", "POST", "/fed/v1/job", submit(func(s *sbatch.Spec) { s.Constraint = strings.Repeat("(", 500) + "a" + strings.Repeat(")", 500) })},
 		{"counts", "POST", "/fed/v1/job", submit(func(s *sbatch.Spec) {
 			s.MinNodes, s.NTasks, s.NTasksPerNode, s.CPUsPerTask = 1<<24, 1<<24, 1<<24, 1<<24
 		})},
-		{"GPUs", "POST", "/fed/v1/job", submit(func(s *sbatch.Spec) { s.GPUs, s.GPUsPerTask, s.NTasks = "9223372036854775807", "9223372036854775807", 1<<24 })},
+		{"GPUs", "POST", "/fed/v1/job", submit(func(s *sbatch.Spec) {
+			s.GPUs, s.GPUsPerTask, s.NTasks = "9223372036854775807", "9223372036854775807", 1<<24
+		})},
 		{"numbers of nodes", "POST", "/fed/v1/job", submit(func(s *sbatch.Spec) { s.More = &sbatch.More{NodeSizes: "1-16777216:1"} })},
 		{"a dependency", "POST", "/fed/v1/job", submit(func(s *sbatch.Spec) { s.Dependency = "afterok" + strings.Repeat(":1", 60_000) })},
 		{"an end of time", "POST", "/fed/v1/job", submit(func(s *sbatch.Spec) {
