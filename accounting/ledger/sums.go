@@ -31,14 +31,14 @@ const Buckets = 7
 
 var WaitBounds = [Buckets - 1]int64{60, 600, 3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600}
 
+// Width is how many fields Sums has.
+const Width = 18 + Buckets
+
 // Fields are those of s in the order in which the store keeps them.
-func (s *Sums) Fields() []*int64 {
-	out := []*int64{&s.Runs, &s.CPU, &s.Mem, &s.Node, &s.GPU, &s.Billing, &s.Wall, (*int64)(&s.Amount), (*int64)(&s.Dearest), (*int64)(&s.List), (*int64)(&s.First),
-		&s.Waited, &s.CPUUsed, &s.CPUOf, &s.GPUUsed, &s.GPUOf, &s.LimitOf, &s.LimitBy}
-	for i := range s.Waits {
-		out = append(out, &s.Waits[i])
-	}
-	return out
+func (s *Sums) Fields() [Width]*int64 {
+	w := &s.Waits
+	return [Width]*int64{&s.Runs, &s.CPU, &s.Mem, &s.Node, &s.GPU, &s.Billing, &s.Wall, (*int64)(&s.Amount), (*int64)(&s.Dearest), (*int64)(&s.List), (*int64)(&s.First),
+		&s.Waited, &s.CPUUsed, &s.CPUOf, &s.GPUUsed, &s.GPUOf, &s.LimitOf, &s.LimitBy, &w[0], &w[1], &w[2], &w[3], &w[4], &w[5], &w[6]}
 }
 
 // SumNames are the names of all of them, in the same order.

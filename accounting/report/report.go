@@ -2,10 +2,7 @@
 package report
 
 import (
-	"cmp"
-	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -84,13 +81,6 @@ type kind struct {
 	needs   []string // which sums its numbers are made of: see [ledger.SumNames]
 }
 
-// sums is what a row sums up, and what of it had which fate.
-type sums struct {
-	ledger.Sums
-	*fates                    // of reports of what became of runs
-	days   map[string]float64 // dollars, of forecasts
-}
-
 // Kinds are the names of all reports.
 var Kinds = []string{"usage", "cost", "efficiency", "wait", "fairness", "goodput", "forecast", "savings"}
 
@@ -139,9 +129,6 @@ var kinds = map[string]*kind{
 		}},
 	"goodput": {needs: words("gpu cpu"), title: "Goodput", stacked: true, columns: goodputColumns(),
 		numbers: func(s, all *sums) []Value {
-			if s.fates == nil {
-				s.fates = &fates{}
-			}
 			paid, total := s.gpus, 0.0
 			if all.GPU == 0 {
 				paid = s.cpus
@@ -205,112 +192,6 @@ func Make(q Query, lines []Line) (*Table, error) {
 		m.Add(&lines[i])
 	}
 	return m.Table(), nil
-}
-
-// Maker makes a report of lines that come one after the other, in any order.
-type Maker struct {
-	q    Query
-	kind *kind
-	keys []string
-	rows map[string]*made
-	all  *sums
-}
-
-type made struct {
-	keys []string
-	sums
-}
-
-// NewMaker begins a report.
-func NewMaker(q Query) (*Maker, error) {
-	k := kinds[q.Kind]
-	if k == nil {
-		return nil, fmt.Errorf("unknown report %q: want %s", q.Kind, strings.Join(Kinds, ", "))
-	}
-	m := &Maker{q: q, kind: k, rows: map[string]*made{}, all: &sums{}}
-	if m.timed() {
-		m.keys = append(m.keys, q.Every)
-	}
-	m.keys = append(m.keys, q.By...)
-	return m, nil
-}
-
-// timed reports whether rows are of periods.
-func (m *Maker) timed() bool { return m.q.Every != "" && m.q.Kind != "forecast" }
-
-// Add adds a line.
-func (m *Maker) Add(l *Line) {
-	key := make([]string, 0, len(m.keys))
-	if m.timed() {
-		key = append(key, period(m.q.Every, l.Period))
-	}
-	key = append(key, l.Values...)
-	name := strings.Join(key, "\x00")
-	row := m.rows[name]
-	if row == nil {
-		row = &made{keys: key}
-		m.rows[name] = row
-	}
-	row.add(l, m.kind)
-	m.all.add(l, m.kind)
-}
-
-// Table is the report of what was added.
-func (m *Maker) Table() *Table {
-	q, k := &m.q, m.kind
-	t := &Table{Title: k.title, Keys: m.keys, Columns: k.columns, Notes: slices.Clone(k.notes), Stacked: k.stacked, Drawn: k.drawn}
-	t.Span = q.From.Format(time.DateOnly) + " to " + q.Until.AddDate(0, 0, -1).Format(time.DateOnly) + ", UTC days"
-	if len(t.Keys) > 0 {
-		t.Title += " by " + strings.Join(t.Keys, ", ")
-	}
-	numbers := k.numbers
-	if q.Kind == "forecast" {
-		numbers = func(s, _ *sums) []Value { return forecast(s, q.Now) }
-	}
-	for _, r := range m.rows {
-		t.Rows = append(t.Rows, Row{r.keys, numbers(&r.sums, m.all)})
-	}
-	slices.SortFunc(t.Rows, func(a, b Row) int {
-		if m.timed() {
-			if c := cmp.Compare(a.Keys[0], b.Keys[0]); c != 0 {
-				return c
-			}
-		}
-		return cmp.Or(-cmp.Compare(zero(a.Numbers[0]), zero(b.Numbers[0])), slices.Compare(a.Keys, b.Keys))
-	})
-	t.Total = Row{Numbers: numbers(m.all, m.all)}
-	if q.Kind == "fairness" && len(t.Rows) > 0 {
-		t.Notes = append(t.Notes, fmt.Sprintf("Jain's index of the cost shares is %.2f: 1 is equal shares, %.2f all for one.", jain(t.Rows, 2), 1/float64(len(t.Rows))))
-	}
-	return t
-}
-
-func zero(v Value) Value {
-	if math.IsNaN(v) {
-		return 0
-	}
-	return v
-}
-
-// fates are hours by what became of them.
-type fates struct{ gpus, cpus [ledger.Settled + 1]float64 }
-
-func (s *sums) add(l *Line, k *kind) {
-	s.Sums.Add(&l.Sums, 1)
-	switch {
-	case k.stacked:
-		if s.fates == nil {
-			s.fates = &fates{}
-		}
-		fate := max(0, slices.Index(ledger.Fates, l.Fate))
-		s.gpus[fate] += hours(l.GPU)
-		s.cpus[fate] += hours(l.CPU)
-	case k.numbers == nil:
-		if s.days == nil {
-			s.days = map[string]float64{}
-		}
-		s.days[l.Period] += l.Amount.Dollars()
-	}
 }
 
 // period is the period of a line: of a week, its Monday.

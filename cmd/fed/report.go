@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -135,7 +134,6 @@ func (o *reportOptions) run(cmd *cobra.Command, kind string) error {
 	if err != nil {
 		return err
 	}
-	debug.SetGCPercent(40) // half a million lines are half a gigabyte otherwise
 	if err := o.client().EachBookedSum(cmd.Context(), ask, func(s *v1.BookedSum) {
 		l := s.Line()
 		m.Add(&l)

@@ -23,7 +23,7 @@ const (
 
 	sumColumns = "runs, cpu, mem, node, gpu, billing, wall, amount, dearest, listed, first_fit, waited, cpu_used, cpu_of, gpu_used, gpu_of, limit_of, limit_by, " +
 		"wait0, wait1, wait2, wait3, wait4, wait5, wait6"
-	sumWidth = 25
+	sumWidth = ledger.Width
 
 	insertPast = "INSERT INTO ledger_past (booked_at, entry) VALUES ($1, $2)"
 	setMark    = "INSERT INTO ledger_marks (name, mark) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET mark = excluded.mark"
