@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	nearest   = 30 // waits that a p50 is of
-	waitMass  = 6  // half of the weight goes to a group of so many waits
-	fewWaits  = 20 // below that the site's own word counts
-	fewInSize = 30 // below that the bound is of all sizes
+	nearest   = 30           // waits that a p50 is of
+	waitMass  = 6            // half of the weight goes to a group of so many waits
+	fewWaits  = 20           // below that the site's own word counts
+	manyWaits = 10 * nearest // below that those nearest are not near
+	fewInSize = 30           // below that the bound is of all sizes
 	fewWords  = 10
 	// z95 bounds a quantile with a certainty of 95 %.
 	z95 = 1.645
@@ -34,6 +35,7 @@ var (
 // outlook implements [federation.Outlook]: a [Queue] at one time.
 type outlook struct {
 	now   int64
+	from  int64 // see Queue
 	past  []wait
 	scene *scene
 	open  []open
@@ -53,7 +55,7 @@ type sizeIn struct {
 
 // Outlook is the queue as it is now.
 func (q *Queue) Outlook(now time.Time) federation.Outlook {
-	o := &outlook{now: now.Unix(), past: q.past[max(0, len(q.past)-keptWaits):], scene: q.scene(now.Unix()), words: slices.Sorted(slices.Values(q.words[max(0, len(q.words)-keptWords):])),
+	o := &outlook{now: now.Unix(), from: q.from, past: q.past[max(0, len(q.past)-keptWaits):], scene: q.scene(now.Unix()), words: slices.Sorted(slices.Values(q.words[max(0, len(q.words)-keptWords):])),
 		ours: map[federation.JobID]open{}, cache: map[trait]*federation.Foreseen{}, bounds: map[sizeIn]float64{}}
 	for id, p := range q.open {
 		o.ours[id] = *p
@@ -86,19 +88,48 @@ func (o *outlook) wait(t *trait) *federation.Foreseen {
 	}
 	like := o.nearest(t, 0)
 	f := &federation.Foreseen{Starts: len(o.past), Of: "from how the queue is, and how long such jobs waited", P50: span(like[len(like)/2]), Unsure: o.buildsUp(t)}
-	f.P90 = max(f.P50, span(like[len(like)*9/10]), span(o.mixed(t)), span(o.bound(t)))
+	f.P90 = max(span(like[len(like)*9/10]), span(o.mixed(t)), span(o.bound(t)))
+	if moves, ok := o.scene.moves(t, o.now, o.from); ok {
+		few := len(o.past) < manyWaits
+		// Small jobs pass others: of those that come to a long queue many start at once. So the speed of the queue counts up to what jobs have waited.
+		p50 := min(moves, span(like[len(like)*3/4]))
+		if few {
+			p50 = min(moves, f.P90)
+		}
+		if few || p50 > f.P50 {
+			f.P50, f.Of = p50, "from how fast the queue moves, and how long such jobs waited"
+		}
+		if few && f.Unsure != "" { // nothing else grows with the queue
+			f.P90 = max(f.P90, moves)
+		}
+	}
+	f.P90 = max(f.P90, f.P50)
 	return f
 }
 
-// said is what the site itself expects of those that wait already, where little is known: a job that comes now starts among them.
+// said is what is expected where little is known: by how fast the queue moves, and by what the site expects of those that wait already: a job that comes now starts
+// among them. The site reckons with time limits, so it is rarely too early.
 func (o *outlook) said(t *trait) *federation.Foreseen {
+	f := &federation.Foreseen{Starts: len(o.past), Unsure: "little has been seen of the queue"}
 	p := o.scene.parts[t.part]
-	if p == nil || len(p.left) == 0 {
+	if p == nil {
 		return nil
 	}
 	n := len(p.left)
-	return &federation.Foreseen{P50: time.Duration(p.left[n/2]) * time.Second, P90: time.Duration(p.left[n-1]) * time.Second, Starts: len(o.past), Of: "from when the site expects to start those that wait",
-		Unsure: "little has been seen of the queue"}
+	moves, ok := o.scene.moves(t, o.now, o.from)
+	switch {
+	case ok:
+		f.P50, f.P90, f.Of = moves, flowError*moves, "from how fast the queue moves"
+		if n > 0 {
+			last := time.Duration(p.left[n-1]) * time.Second
+			f.P50, f.P90 = min(f.P50, last), min(f.P90, last)
+		}
+	case n > 0:
+		f.P50, f.P90, f.Of = time.Duration(p.left[n/2])*time.Second, time.Duration(p.left[n-1])*time.Second, "from when the site expects to start those that wait"
+	default:
+		return nil
+	}
+	return f
 }
 
 // nearest are the waits longer than a time, in order, of the jobs that were most like this one and saw a queue most like the present one.

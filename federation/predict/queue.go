@@ -26,6 +26,7 @@ type Queue struct {
 	open    map[federation.JobID]*open
 	running map[federation.JobID]float64 // CPUs
 	begun   bool                         // it has been looked at
+	from    int64                        // when first
 	words   []float32                    // actual / said, of what the site expected
 }
 
@@ -141,7 +142,9 @@ func (q *Queue) Look(obs *federation.Observation) (ended []federation.PastWait) 
 		}
 		o.seen = false
 	}
-	q.begun = true
+	if !q.begun {
+		q.begun, q.from = true, now
+	}
 	return ended
 }
 
@@ -227,7 +230,8 @@ type scene struct {
 }
 
 type partScene struct {
-	jobs, work             float64
+	jobs, work, cpus       float64 // that wait
+	flow                   flow
 	ages                   []float64 // seconds; sorted
 	left                   []int64   // seconds until the starts that the site has said; sorted
 	middle, old, recentMid float32
@@ -242,6 +246,7 @@ func (q *Queue) scene(now int64) *scene {
 		p := s.part(o.part)
 		p.jobs++
 		p.work += o.work()
+		p.cpus += float64(o.cpus)
 		s.work += o.work()
 		p.ages = append(p.ages, float64(now-o.since))
 		if o.said > now {
@@ -251,6 +256,9 @@ func (q *Queue) scene(now int64) *scene {
 	}
 	for _, c := range q.running {
 		s.cpus += c
+	}
+	for i := len(q.past) - 1; i >= max(0, len(q.past)-50*flowStarts) && q.past[i].ended() >= q.from; i-- {
+		s.part(q.past[i].part).flow.add(&q.past[i])
 	}
 	recent := map[uint32][]float32{}
 	for i := len(q.past) - 1; i >= max(0, len(q.past)-50*recentStarts); i-- {

@@ -118,3 +118,29 @@ func BenchmarkWait(b *testing.B) {
 		o.wait(&t)
 	}
 }
+
+// The speed of a queue tells how long a job waits that comes to one twice as long as any before; a site of which few starts have been seen says less.
+func TestQueueMoves(t *testing.T) {
+	b, q := busy{at: time.Unix(1e9, 0)}, NewQueue("busy")
+	for range 10 {
+		q.Look(b.look())
+	}
+	f := q.Outlook(b.at).Wait(ann)
+	if f == nil || f.P50 < 50*time.Minute || f.P50 > 70*time.Minute || f.P90 < 2*f.P50 || f.Unsure == "" {
+		t.Errorf("one of five starts every ten minutes: %+v", f)
+	}
+	for range 20 {
+		q.Look(b.look())
+	}
+	long := q.Outlook(b.at).Wait(ann)
+	for i := range 5 {
+		w := b.list[0]
+		w.Job = 5000 + federation.JobID(i)
+		b.list = append(b.list, w)
+	}
+	q.Look(b.look())
+	f = q.Outlook(b.at).Wait(ann)
+	if f == nil || f.P90 < 90*time.Minute || f.Likely() <= long.Likely() {
+		t.Errorf("ten wait: %+v; of five it was %+v", f, long)
+	}
+}
