@@ -161,6 +161,7 @@ type RunningJob struct {
 type WaitingJob struct {
 	Job    JobID     // as in RunningJob
 	Ours   bool      // it was sent by this federation
+	Whole  bool      // it wants its nodes for itself, as far as the site tells
 	Idle   bool      // it waits for something other than nodes: it is held, or a dependency, a time or a limit keeps it back
 	Start  time.Time // when the site expects to start it; zero: it does not say
 	Submit time.Time // zero: it does not say

@@ -180,6 +180,7 @@ func (h *holders) waits(st standing, r *wire.Job) federation.WaitingJob {
 	j := federation.WaitingJob{Start: unix(r.StartTime.Value()), Submit: unix(r.SubmitTime.Value()), Nodes: int(r.NodeCount.Value()), CPUs: int(r.CPUs.Value()), Nice: r.Nice, Stake: stake(r)}
 	j.Job, j.Ours = h.numberHere(st, r)
 	j.Idle = !slices.Contains(nodesWanted, r.StateReason)
+	j.Whole = len(r.Shared) > 0 && r.Shared[0] != "oversubscribe" && r.Shared[0] != ""
 	if n, kind := gpus(r.TRESReq); n > 0 {
 		j.GRES = []federation.GRES{{Name: "gpu", Type: kind, Total: n}}
 	}

@@ -138,6 +138,9 @@ func (c *candidate) moment(w *World) moment {
 		return at
 	}
 	for i := range c.fits {
+		if c.turnedAway(i) {
+			continue
+		}
 		nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(w.now, c.limit))
 		if nodes == nil {
 			continue

@@ -89,7 +89,7 @@ func drawNodes(t *rapid.T, b *strings.Builder, site string, busy bool) {
 			rapid.IntRange(1, 4).Draw(t, "cpus"), rapid.IntRange(-1, 90).Draw(t, "end"))
 	}
 	for i := range rapid.IntRange(-2, 2).Draw(t, "waiting") {
-		fmt.Fprintf(b, "waiting %d %s\n", i+1, rapid.SampledFrom([]string{"partition=main", "partition=short,main", "partition=short", "", "ours", "idle"}).Draw(t, "who waits"))
+		fmt.Fprintf(b, "waiting %d %s\n", i+1, rapid.SampledFrom([]string{"partition=main", "partition=short,main", "partition=short", "", "ours", "idle", "partition=main nodes=1 limit=20m", "partition=main nodes=2 limit=90m whole"}).Draw(t, "who waits"))
 	}
 	if rapid.Bool().Draw(t, "reserved") {
 		from := rapid.IntRange(-10, 60).Draw(t, "from")

@@ -1,11 +1,13 @@
 package place
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // At a site that others use too, a job in the federation's queue gains neither age nor a reservation, and nodes that become free go to jobs in
@@ -169,4 +171,70 @@ func (st *siteState) behind(wait time.Duration) time.Duration {
 		more++
 	}
 	return time.Duration(min(float64(wait)*(1+more), float64(365*24*time.Hour)))
+}
+
+// turned is what a job of others asks for that waits for nodes and has not got any.
+type turned struct {
+	nodes, cpus, gpus int
+	limit             time.Duration
+	whole             bool
+}
+
+// covers reports whether a job that asks for u finds nodes no sooner than t does, which came before it.
+func (t *turned) covers(u *turned) bool {
+	return t.nodes <= u.nodes && t.cpus <= u.cpus && t.gpus <= u.gpus && t.limit <= u.limit && (u.whole || !t.whole)
+}
+
+// mostTurned bounds what is kept of each partition.
+const mostTurned = 16
+
+// turnedOf are the least that jobs of others ask for, by partition.
+func turnedOf(m *model) map[string][]turned {
+	out := map[string][]turned{}
+	for i := range m.obs.Waiting {
+		w := &m.obs.Waiting[i]
+		if w.Ours || w.Idle || w.Nodes == 0 {
+			continue
+		}
+		t := turned{nodes: w.Nodes, cpus: w.CPUs, limit: w.Limit, whole: w.Whole}
+		if t.limit <= 0 || t.limit == sbatch.Unlimited {
+			t.limit = math.MaxInt64
+		}
+		for _, g := range w.GRES {
+			if g.Name == "gpu" {
+				t.gpus += g.Total
+			}
+		}
+		for _, part := range strings.Split(w.Partition, ",") {
+			all := out[part]
+			if slices.ContainsFunc(all, func(o turned) bool { return o.covers(&t) }) {
+				continue
+			}
+			all = slices.DeleteFunc(all, func(o turned) bool { return t.covers(&o) })
+			if len(all) < mostTurned {
+				all = append(all, t)
+			}
+			out[part] = all
+		}
+	}
+	return out
+}
+
+// turnedAway reports whether a job of others waits for the candidate's nodes that asks for no more: what seems to be free is about to be that job's, or is
+// kept for one that stands before it. Where nothing is known of how long jobs wait there, free is free.
+func (c *candidate) turnedAway(fit int) bool {
+	if c.queue == nil || c.foreseen() == nil {
+		return false
+	}
+	f := &c.fits[fit]
+	mine := turned{nodes: f.nodes, cpus: int(c.tres["cpu"]), gpus: c.gpus, limit: c.limit, whole: f.whole}
+	if mine.limit == sbatch.Unlimited {
+		mine.limit = math.MaxInt64
+	}
+	for _, part := range []string{c.site.model.pools[c.pool].Partition, ""} {
+		if slices.ContainsFunc(c.site.first[part], func(t turned) bool { return t.covers(&mine) }) {
+			return true
+		}
+	}
+	return false
 }

@@ -26,6 +26,7 @@ type siteState struct {
 	preemptibles *preemptibles            // see World.preemptibles
 	shared       []bool                   // by pool: others wait for its nodes; nil: for none
 	crowd        waiters                  // see behind
+	first        map[string][]turned      // see turnedAway
 
 	// What follows is about one plan.
 	run     int

@@ -297,6 +297,13 @@ func (w *World) readSite(st *siteState) {
 	if shared := sharedPools(next); !slices.Equal(shared, st.shared) {
 		st.shared, w.stale = shared, true
 	}
+	var first map[string][]turned
+	if st.shared != nil {
+		first = turnedOf(next)
+	}
+	if !maps.EqualFunc(first, st.first, slices.Equal) {
+		st.first, w.stale = first, true
+	}
 	st.crowd = waitersOf(next)
 	if f.judged || next == nil {
 		w.version++

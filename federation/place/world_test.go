@@ -119,7 +119,11 @@ func (w *world) line(t testing.TB, ws words) {
 		w.addRunning(t, site.Seen, ws2)
 	case "waiting":
 		number, _ := strconv.Atoi(ws2.plain[0])
-		j := federation.WaitingJob{Job: federation.JobID(number), Ours: ws.has("ours"), Idle: ws.has("idle"), Stake: federation.Stake{Partition: ws.value["partition"]}}
+		j := federation.WaitingJob{Job: federation.JobID(number), Ours: ws.has("ours"), Idle: ws.has("idle"), Whole: ws.has("whole"), Stake: federation.Stake{Partition: ws.value["partition"]}}
+		j.Nodes, _ = strconv.Atoi(ws.value["nodes"])
+		if limit := ws.value["limit"]; limit != "" {
+			j.Limit = span(t, limit)
+		}
 		site.Seen.Waiting = append(site.Seen.Waiting, j)
 	case "foreseen":
 		site.Outlook = &told{P50: span(t, ws.value["p50"]), P90: span(t, ws.value["p90"]), Of: "as the test says", Unsure: ws.value["unsure"]}
