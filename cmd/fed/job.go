@@ -40,10 +40,26 @@ func newExplainCommand() *cobra.Command {
 			if !all {
 				text = place.Summarize(&e.Job, e.Decision, e.Sooner)
 			}
-			return e.Wire(), func(w io.Writer) { io.WriteString(w, text) }, nil
+			return e.Wire(), func(w io.Writer) { io.WriteString(w, text+startText(e.Start)) }, nil
 		})
 	cmd.Flags().BoolVar(&all, "all", false, "every pool by itself, not grouped by site and reason")
 	return cmd
+}
+
+// startText says when and where a job that waits is expected to start; "" where nothing says when.
+func startText(s *federation.Start) string {
+	if s == nil {
+		return ""
+	}
+	text := fmt.Sprintf("  starts %s (p50)", when(s.At))
+	if !s.Within.IsZero() {
+		text += fmt.Sprintf(", by %s (p90)", when(s.Within))
+	}
+	text += fmt.Sprintf(" at %s for $%.2f, %s", s.Site, float64(s.Total), s.Of)
+	if s.Unsure != "" {
+		text += "; unsure: " + s.Unsure
+	}
+	return text + "\n"
 }
 
 // newAboutCommand makes a command about the jobs that its argument names. ask reads what it prints of

@@ -230,6 +230,42 @@ func TestQueueSelects(t *testing.T) {
 	}
 }
 
+// Whoever asks for starts gets those that the controller expects of jobs which wait, and can order by them; so does slurmrestd's listing.
+func TestQueueTellsStarts(t *testing.T) {
+	d := apitest.Start(t, api.Config{Users: queueUsers{}})
+	for _, name := range []string{"a", "b", "c"} {
+		d.Put(t, federation.Job{User: "alice", State: federation.Pending, Spec: &sbatch.Spec{Name: name}})
+	}
+	d.Put(t, federation.Job{User: "alice", State: federation.Running, Start: time.Unix(1_500_000_000, 0), Spec: &sbatch.Spec{Name: "d"}})
+	at := func(hour int64) federation.Start {
+		return federation.Start{Site: "x", At: time.Unix(2_000_000_000+3600*hour, 0)}
+	}
+	first := federation.FirstJobID
+	d.Controller.SetStarts(federation.Starts{first: at(2), first + 2: at(1), first + 3: at(0)})
+	for query, want := range map[string]string{
+		"?sort=S": "d1500000000 a0 b0 c0", "?start=1&sort=S": "d1500000000 c2000003600 a2000007200 b0", "?start=1&sort=j&states=PENDING": "a2000007200 b0 c2000003600",
+	} {
+		_, _, jobs, err := readQueue(d.Socket, query)
+		var got []string
+		for _, j := range jobs {
+			got = append(got, fmt.Sprint(j.Name, j.StartTime.Value()))
+		}
+		if text := strings.Join(got, " "); err != nil || text != want {
+			t.Errorf("%s: %q, want %q; %v", query, text, want, err)
+		}
+	}
+	var listed wire.JobsResponse
+	if code := as(t, alice, d.Socket, "GET", "/slurm/v0.0.42/jobs", nil, &listed); code != 200 {
+		t.Fatalf("status %d", code)
+	}
+	for _, j := range listed.Jobs {
+		want := map[string]int64{"a": 2_000_007_200, "b": 0, "c": 2_000_003_600, "d": 1_500_000_000}[j.Name]
+		if j.StartTime.Value() != want {
+			t.Errorf("slurmrestd's listing says that %s starts at %d, want %d", j.Name, j.StartTime.Value(), want)
+		}
+	}
+}
+
 // An array that is spread to its last task has no row of its own beside its tasks'.
 func TestQueueWithSpreadArray(t *testing.T) {
 	d := apitest.Start(t, api.Config{Users: queueUsers{}})

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
@@ -123,7 +124,8 @@ func (s *Server) selected(f *queueFilter, user string) (rows []*queueRow, err er
 	return rows, nil
 }
 
-// getQueue is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of listing.Filter and cluster, live and sort.
+// getQueue is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of listing.Filter and cluster, live, sort, and start:
+// then jobs that wait have the start that is expected of them.
 func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	query := r.URL.Query()
 	f, err := readQueueFilter(query)
@@ -151,6 +153,11 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 			rows = append(rows, row)
 		}
 	}
+	if query.Get("start") != "" {
+		if rows, err = foretell(rows, s.lister.Foretold(r.Context())); err != nil {
+			return err
+		}
+	}
 	if len(order) > 0 {
 		if rows, err = sortRows(rows, order, s.cfg.Now()); err != nil {
 			return err
@@ -168,6 +175,31 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 
 // mostUnknown is how many nodes that no site has are told one by one.
 const mostUnknown = 1000
+
+// foretell returns rows with the expected starts of jobs that wait.
+func foretell(rows []*queueRow, starts federation.Starts) ([]*queueRow, error) {
+	for i, r := range rows {
+		s, known := starts[federation.JobID(r.raw())]
+		if !known || r.kind.facts.Value().base != wire.StatePending {
+			continue
+		}
+		var w wire.Job
+		if err := v1.ReadRow(r.bytes(nil), &w); err != nil {
+			return nil, err
+		}
+		if w.StartTime.Value() > 0 {
+			continue
+		}
+		w.StartTime = wire.Time(s.At)
+		shared, own := v1.AppendRow(nil, nil, &w)
+		told := *r
+		kind := *r.kind
+		kind.shared = unique.Make(string(shared))
+		told.kind, told.own = &kind, &rowOwn{raw: r.raw(), place: r.place(), task: r.task(), text: string(own)}
+		rows[i] = &told
+	}
+	return rows, nil
+}
 
 // unknownNodes are the nodes of a hostlist that no site has.
 func (s *Server) unknownNodes(list string) []string {

@@ -121,6 +121,11 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ identity.C
 		return refusal.OfStore(err, refusal.NoContact)
 	}
 	e := v1.Explanation{Job: v1.JobOf(&job), Decision: s.cfg.Controller.Explain(&job), Sooner: s.cfg.Controller.Sooner(&job), Now: s.cfg.Now().UTC()}
+	if job.State == federation.Pending {
+		if s, known := s.lister.Foretold(r.Context())[id]; known {
+			e.Start = &s
+		}
+	}
 	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
 		e.Chosen = attempts[n-1].Decision.Offers[0]
 	}

@@ -95,6 +95,7 @@ func (s *Server) fedRoutes() []route {
 		{"job_id", "jobs, with commas"}, {"users", "names or uids"}, {"states", "long names"}, {"name", ""}, {"partition", ""}, {"account", ""},
 		{"qos", ""}, {"cluster", "sites"}, {"nodes", "hostlist: which of them no site has is told"}, {"live", "1: none that has ended"},
 		{"sort", "letters of squeue's --format with commas, each with + or - before it"},
+		{"start", "1: with the expected start of jobs that wait"},
 	}, s.getQueue).Content = "application/octet-stream"
 	get("/fed/v1/events", forAnybody, v1.Event{}, "What happens, one event in a line", query{
 		{"after", "the mark to go on from"}, {"since", "seconds since 1970: without a mark, begin there"}, {"follow", "1: the answer does not end"},

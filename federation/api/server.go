@@ -157,7 +157,7 @@ func NewServer(c Config) *Server {
 	s := &Server{
 		cfg: c, who: who, users: who.Users, started: c.Now(),
 		bodies:   answer.NewBodies(),
-		lister:   &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation},
+		lister:   &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation, Starts: c.Controller.Starts},
 		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds, Keys: submitters},
 		logs:     logs{store: c.Store, reader: c.Logs, sites: all},
 		pools:    rented{all: c.Pools, sites: all, now: c.Now},

@@ -286,6 +286,7 @@ func (c *Controller) round(ctx context.Context) {
 	}
 	c.publish()
 	c.tellProspects()
+	c.tellStarts()
 }
 
 // nextRound returns the earliest time at which something is due without any event from outside.

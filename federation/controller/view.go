@@ -34,6 +34,7 @@ type view struct {
 	lookAt map[federation.SiteName]bool
 
 	asking []prospectsAsked
+	starts startsAsked
 
 	refused refusals
 	told    atomic.Pointer[health.Report] // what the rules of health know

@@ -142,6 +142,9 @@ func (c *command) query(cluster string) string {
 		q.Add("live", "1")
 	}
 	q.Add("sort", c.order())
+	if c.document == "" && (c.start || strings.Contains(c.format+c.sort, "S") || strings.Contains(strings.ToLower(c.format2), "starttime")) {
+		q.Add("start", "1")
+	}
 	return q.String()
 }
 

@@ -101,6 +101,7 @@ type Controller struct {
 	sites    []*federation.Site
 	refuse   error
 	decision federation.Decision
+	starts   federation.Starts
 	done     []federation.Request
 }
 
@@ -154,6 +155,15 @@ func (c *Controller) Explain(*federation.Job) (d federation.Decision) {
 
 // Sooner implements api.Controller: nothing would.
 func (c *Controller) Sooner(*federation.Job) []federation.Sooner { return nil }
+
+// SetStarts sets what Starts returns.
+func (c *Controller) SetStarts(s federation.Starts) { c.locked(func() { c.starts = s }) }
+
+// Starts implements api.Controller.
+func (c *Controller) Starts(context.Context) (s federation.Starts, err error) {
+	c.locked(func() { s = c.starts })
+	return s, nil
+}
 
 // Prospects are of one job that a limit keeps back.
 func (c *Controller) Prospects(context.Context, int) (*federation.Prospects, error) {

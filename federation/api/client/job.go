@@ -20,6 +20,7 @@ type Explanation struct {
 	Job      federation.Job
 	Decision federation.Decision
 	Chosen   *federation.Offer // what the newest attempt was bound for; nil while the job waits
+	Start    *federation.Start // when and where a waiting job is expected to start; nil: not known
 	Sooner   []federation.Sooner
 	Now      time.Time
 }
@@ -45,9 +46,9 @@ func recordOf(w *v1.JobRecord) *JobRecord {
 
 // Wire is e as /fed/v1 has it.
 func (e *Explanation) Wire() *v1.Explanation {
-	return &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Sooner: e.Sooner, Now: e.Now}
+	return &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Sooner: e.Sooner, Now: e.Now}
 }
 
 func explanationOf(w *v1.Explanation) *Explanation {
-	return &Explanation{Job: w.Job.Domain(), Decision: w.Decision, Chosen: w.Chosen, Sooner: w.Sooner, Now: w.Now}
+	return &Explanation{Job: w.Job.Domain(), Decision: w.Decision, Chosen: w.Chosen, Start: w.Start, Sooner: w.Sooner, Now: w.Now}
 }

@@ -122,6 +122,8 @@ func (v *View) setTimes(w *wire.Job, p *Part) {
 		start = time.Time{}
 		if j.Spec.Begin.After(v.Now) {
 			start = j.Spec.Begin
+		} else if s := v.starts[j.ID]; j.Held == federation.NotHeld {
+			start = s.At
 		}
 	}
 	if !p.State.Ended() && !start.IsZero() && limit > 0 && limit != sbatch.Unlimited {

@@ -95,9 +95,32 @@ type Lister struct {
 	Now     func() time.Time
 	Keep    time.Duration // how long an ended job is listed
 	Cluster string        // the federation's name
+
+	Starts func(context.Context) (federation.Starts, error) // when jobs that wait are expected to start; nil: not told
 }
 
 func (s *Lister) View() *View { return s.ViewOf(s.All()) }
+
+// Foretelling is a view that shows when jobs which wait are expected to start, too.
+func (s *Lister) Foretelling(ctx context.Context) *View {
+	v := s.View()
+	v.starts = s.Foretold(ctx)
+	return v
+}
+
+// startsWithin bounds the wait for the controller, which may be at work on something long.
+const startsWithin = time.Second
+
+// Foretold are the starts that the controller can tell now.
+func (s *Lister) Foretold(ctx context.Context) federation.Starts {
+	if s.Starts == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, startsWithin)
+	defer cancel()
+	starts, _ := s.Starts(ctx) // it fails only where there is no time
+	return starts
+}
 
 // ViewOf is the view of some sites only.
 func (s *Lister) ViewOf(sites []*federation.Site) *View {

@@ -22,6 +22,7 @@ type View struct {
 	partitions map[federation.SiteName]map[string]*federation.Partition
 	Default    string // name of the partition that a job without one is shown in
 	users      *identity.Names
+	starts     federation.Starts
 	Expand     bool // standard_output with its patterns replaced: up to v0.0.42
 
 	accounts sync.Map // the default account of each user that was asked for

@@ -53,7 +53,7 @@ func (s *Server) job(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 
 // writeJobs answers with the jobs that f selects. Where all that was asked for is one job, that it is not known is an error.
 func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *listing.Filter, resp wire.JobsResponse, now time.Time) error {
-	v := s.Lister.View()
+	v := s.Lister.Foretelling(r.Context())
 	v.Expand = !newer(r, "v0.0.43")
 	q := f.Query(s.Users)
 	q.EndedAfter = now.Add(-s.Keep)

@@ -76,6 +76,8 @@ type Explanation struct {
 	Decision federation.Decision `json:"decision"`
 	// Chosen is what the newest attempt was bound for; nil while the job waits.
 	Chosen *federation.Offer `json:"chosen,omitempty"`
+	// Start is when and where a waiting job is expected to start; nil where nothing says when.
+	Start *federation.Start `json:"start,omitempty"`
 	// Sooner is what would have a waiting job start sooner.
 	Sooner []federation.Sooner `json:"sooner,omitempty"`
 	Now    time.Time           `json:"now"`

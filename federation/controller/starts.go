@@ -1,0 +1,121 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"fsub/federation"
+)
+
+const (
+	// startsFor is how long an answer of Starts may stand.
+	startsFor = 5 * time.Second
+	// mostForetold bounds the jobs at one site of which a start is foretold that the site does not tell: each costs a look at its past waits.
+	mostForetold = 500
+)
+
+// startsAsked are those who wait for Starts, and what was answered last.
+type startsAsked struct {
+	to   []chan<- federation.Starts
+	last federation.Starts
+	made time.Time
+}
+
+// Starts returns when jobs that wait are expected to start: by the plan, by what the site says where they wait, or by what is foretold of its queue. It may be
+// some seconds old; else it waits for the round under way.
+func (c *Controller) Starts(ctx context.Context) (federation.Starts, error) {
+	to := make(chan federation.Starts, 1)
+	c.view.mu.Lock()
+	a := &c.view.starts
+	if a.last != nil && c.now().Sub(a.made) < startsFor {
+		defer c.view.mu.Unlock()
+		return a.last, nil
+	}
+	a.to = append(a.to, to)
+	c.view.mu.Unlock()
+	c.Wake()
+	select {
+	case s := <-to:
+		return s, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// tellStarts answers those who have asked.
+func (c *Controller) tellStarts() {
+	c.view.mu.Lock()
+	defer c.view.mu.Unlock()
+	a := &c.view.starts
+	if len(a.to) == 0 {
+		return
+	}
+	a.last, a.made = c.starts(), c.now()
+	for _, to := range a.to {
+		to <- a.last
+	}
+	a.to = nil
+}
+
+func (c *Controller) starts() federation.Starts {
+	all, now := federation.Starts{}, c.now().UTC()
+	for job, o := range c.queue.world.Next() {
+		s := federation.Start{Site: o.Site, At: o.Start, Of: "from when jobs that run are to end", Total: o.Total}
+		if f := o.Foreseen; f != nil {
+			behind := 1.0 // others of ours that are to go there first
+			if likely := f.Likely(); likely > 0 {
+				behind = o.Wait.Seconds() / likely.Seconds()
+			}
+			s = foretold(o.Site, f, behind, o.Start.Add(-o.Wait), o.Total)
+		}
+		id := c.jobOfOffer(job.ID)
+		if old, known := all[id]; !known || s.At.Before(old.At) {
+			all[id] = s
+		}
+	}
+	for _, site := range c.sites {
+		c.startsAt(site, all, now)
+	}
+	return all
+}
+
+// startsAt adds the jobs that wait at a site.
+func (c *Controller) startsAt(s *site, all federation.Starts, now time.Time) {
+	said := map[federation.JobID]time.Time{}
+	if s.Seen != nil {
+		for i := range s.Seen.Waiting {
+			if w := &s.Seen.Waiting[i]; w.Ours && w.Start.After(now) {
+				said[w.Job] = w.Start.UTC()
+			}
+		}
+	}
+	looks := mostForetold
+	for id, j := range s.jobs {
+		if j.State != federation.Pending || j.Held != federation.NotHeld || j.att == nil || j.att.State != federation.AttemptSubmitted || len(j.att.Decision.Offers) == 0 {
+			continue
+		}
+		o := j.att.Decision.Offers[0]
+		if at, ok := said[id]; ok {
+			all[id] = federation.Start{Site: s.Name, At: at, Of: "from when the site expects to start it", Total: o.Total}
+			continue
+		}
+		if s.Outlook != nil && looks > 0 {
+			looks--
+			if f := s.Outlook.Left(id, c.asksAt(s, j)); f != nil {
+				all[id] = foretold(s.Name, f, 1, now, o.Total)
+				continue
+			}
+		}
+		if o.Start.After(now) {
+			all[id] = federation.Start{Site: s.Name, At: o.Start, Of: "from what was expected when it was sent", Total: o.Total}
+		}
+	}
+}
+
+// foretold is the start that a forecast of a wait says, times what is to be waited for others of ours.
+func foretold(site federation.SiteName, f *federation.Foreseen, times float64, now time.Time, total federation.Dollars) federation.Start {
+	after := func(d time.Duration) time.Time {
+		return now.Add(time.Duration(float64(d) * times)).Truncate(time.Second)
+	}
+	return federation.Start{Site: site, At: after(f.P50), Within: after(f.P90), Of: f.Of, Unsure: f.Unsure, Total: total}
+}

@@ -1,0 +1,70 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"fsub/federation"
+)
+
+// What is told of the start of a job that waits at a site is what the site says, else what is foretold of its queue. Held jobs have none, nor those that run.
+func TestStarts(t *testing.T) {
+	b := newBench(t)
+	id, held := b.submit(nil), b.submit(nil)
+	b.wait(2 * time.Second)
+	b.want(id, federation.Pending, "", "cheap")
+	b.want(held, federation.Pending, "", "cheap")
+	b.request(federation.Request{Job: held, Kind: federation.RequestHold, UID: 7001})
+	b.wait(2 * time.Second)
+	site := b.ctl.byName["cheap"]
+	site.Outlook = busy{2 * time.Hour}
+	s, known := b.ctl.starts()[id]
+	if left := s.At.Sub(b.clock); !known || s.Site != "cheap" || left < 2*time.Hour-time.Second || left > 2*time.Hour || s.Within.Sub(s.At) != 2*time.Hour || s.Total <= 0 {
+		t.Errorf("it is foretold %+v", s)
+	}
+	if s, known := b.ctl.starts()[held]; known {
+		t.Errorf("a held job is to start: %+v", s)
+	}
+	seen := *site.Seen
+	seen.Waiting = []federation.WaitingJob{{Job: id, Ours: true, Start: b.clock.Add(time.Hour)}}
+	site.Seen = &seen
+	if s := b.ctl.starts()[id]; !s.At.Equal(b.clock.Add(time.Hour)) || !s.Within.IsZero() {
+		t.Errorf("the site says an hour, and it is told %+v", s)
+	}
+	b.cheap.start(id)
+	b.wait(2 * time.Second)
+	if s, known := b.ctl.starts()[id]; known {
+		t.Errorf("it runs, and is to start: %+v", s)
+	}
+}
+
+// Jobs in the federation's queue have the start that the plan gives them; one that asks for the starts waits for no more than a round.
+func TestStartsOfTheQueue(t *testing.T) {
+	b := newBench(t)
+	b.cheap.nodes, b.dear.nodes = 0, 0
+	b.restart()
+	id := b.submit(nil)
+	b.wait(2 * time.Second)
+	if s, known := b.ctl.starts()[id]; known {
+		t.Errorf("nothing says when, and it is told %+v", s)
+	}
+	told := make(chan federation.Starts)
+	go func() {
+		s, err := b.ctl.Starts(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		told <- s
+	}()
+	for {
+		select {
+		case s := <-told:
+			if s == nil {
+				t.Error("nothing is told")
+			}
+			return
+		default:
+			b.rounds(1)
+		}
+	}
+}
