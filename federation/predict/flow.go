@@ -20,9 +20,9 @@ type flow struct {
 // ended is when a wait was over.
 func (w *wait) ended() int64 { return int64(w.since) + int64(w.seconds) }
 
-// add counts a start that came before those counted already.
+// add counts a start that came before those counted already. What did not wait has not moved the queue.
 func (f *flow) add(w *wait) {
-	if f.starts < flowStarts {
+	if f.starts < flowStarts && w.seconds > 0 {
 		f.starts, f.first, f.cpus = f.starts+1, w.ended(), f.cpus+float64(w.cpus)
 	}
 }
