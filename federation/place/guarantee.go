@@ -96,7 +96,7 @@ func (w *World) lookGuaranteed() {
 			}
 			w.edge = q
 			if !q.fate.kind.bound() {
-				w.given.none[k] = true // another one would wait, too
+				w.given.none[k] = true // another one would wait, too, but perhaps at a site where it would have to end others' jobs
 			}
 		}
 	}

@@ -146,14 +146,16 @@ func TestBorrowersPassNobodyWithinHisGuarantee(t *testing.T) {
 		for _, d := range plan.Decisions {
 			got[d.Job] = d
 		}
-		held := w.held().Held
+		held, waits := w.held().Held, map[[3]int64]bool{}
 		for _, d := range Plan(w.snapshot(within...), Policy{Backlog: -1}).Decisions {
 			j := jobs[d.Job-1000]
 			k := w.rules.Of(j)
-			if !d.Bind {
-				continue
+			for i := k; i >= 0; i = w.rules.Accounts[i].Above { // what is held below an account is its own
+				held[i]["gres/gpu"] += gpusOf(j) * int64(j.Needs().MinNodes)
 			}
-			if held[k]["gres/gpu"] += gpusOf(j) * int64(j.Needs().MinNodes); held[k]["gres/gpu"] > w.rules.Accounts[k].TRES["gres/gpu"] {
+			like := [3]int64{int64(k), gpusOf(j), int64(j.Needs().MinNodes)}
+			waits[like] = waits[like] || !d.Bind // for what victims leave: its share is taken, and those like it stand where their priorities put them
+			if waits[like] || held[k]["gres/gpu"] > w.rules.Accounts[k].TRES["gres/gpu"] {
 				continue // it borrows by now
 			}
 			started++
