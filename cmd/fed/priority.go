@@ -26,6 +26,9 @@ type Priority struct {
 	Share float64 `yaml:"weight_fairshare"`
 	// Points of a job that has waited for max_age.
 	Age float64 `yaml:"weight_age"`
+	// By how many times the GPU-time that it is expected to take a job counts as younger, by max_age at most: so jobs come first that are expected to
+	// take little. 16 CPUs count as a GPU where a job has none. 0: what a job takes does not matter.
+	Work float64 `yaml:"expected_work"`
 	// Points of a job of the QOS with the highest priority.
 	QOS float64 `yaml:"weight_qos"`
 	// Points of a job of 1000 nodes or more.
@@ -39,7 +42,7 @@ type Priority struct {
 
 func defaultPriority() Priority {
 	p := fairshare.Default()
-	return Priority{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Share: p.Share, Age: p.Age, QOS: p.QOS, Size: p.Size, Usage: "billing"}
+	return Priority{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Share: p.Share, Age: p.Age, Work: p.Work, QOS: p.QOS, Size: p.Size, Usage: "billing"}
 }
 
 func (p *Priority) check() error {
@@ -49,7 +52,7 @@ func (p *Priority) check() error {
 	if p.HalfLife < 0 || p.MaxAge < 0 || p.Period < time.Second {
 		return errors.New("priority: half_life and max_age are not negative, and period is a second at least")
 	}
-	weights := map[string]float64{"weight_fairshare": p.Share, "weight_age": p.Age, "weight_qos": p.QOS, "weight_job_size": p.Size}
+	weights := map[string]float64{"weight_fairshare": p.Share, "weight_age": p.Age, "expected_work": p.Work, "weight_qos": p.QOS, "weight_job_size": p.Size}
 	for name, w := range p.Billing {
 		weights["billing_weights: "+name] = w
 	}
@@ -61,10 +64,14 @@ func (p *Priority) check() error {
 	return nil
 }
 
+func (p *Priority) policy() fairshare.Policy {
+	return fairshare.Policy{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Age: p.Age, Share: p.Share, Work: p.Work, QOS: p.QOS, Size: p.Size,
+		Dollars: p.Usage == "dollars", Billing: p.Billing}
+}
+
 // openShares reads what has been used lately: what is older than twelve half-lives counts for nothing.
 func openShares(ctx context.Context, p *Priority, books *accounts.Books, st federation.ChargeSummer) (*fairshare.Shares, error) {
-	s := fairshare.New(fairshare.Policy{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Age: p.Age, Share: p.Share, QOS: p.QOS, Size: p.Size,
-		Dollars: p.Usage == "dollars", Billing: p.Billing}, books)
+	s := fairshare.New(p.policy(), books)
 	since, step := time.Unix(0, 0), 24*time.Hour
 	if p.HalfLife > 0 {
 		since, step = time.Now().Add(-12*p.HalfLife), max(p.HalfLife/168, time.Minute)

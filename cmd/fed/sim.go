@@ -15,6 +15,7 @@ import (
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/fairshare"
 	"fsub/federation/place"
 	"fsub/federation/replay"
 	"fsub/federation/replay/chart"
@@ -58,7 +59,7 @@ The fleet is that of the daemon as it is, or what --site says: ` + replay.SiteSy
 	f := cmd.Flags()
 	f.StringArrayVar(&s.sites, "site", nil, "a site of like nodes, as rhein=16x8:h100,price=2.10; may be repeated. Without any: the daemon's sites")
 	f.StringSliceVar(&s.orders, "order", []string{string(replay.FairShare)}, "fairshare, fifo or short (expected to take little first); several are compared")
-	f.StringVar(&s.config, "config", "", "take the policy from this configuration of a daemon")
+	f.StringVar(&s.config, "config", "", "take the policy and the weights of fairshare from this configuration of a daemon")
 	f.StringArrayVar(&s.policy, "policy", nil, "KEY=VALUE of the configuration's section policy, as wait_gpu_hour=3; may be repeated")
 	f.StringVar(&s.picture, "picture", "", "draw into this file: the name's .svg and .png are written")
 	f.BoolVar(&s.history, "history", false, "the trace is what the daemon's jobs did")
@@ -90,13 +91,13 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	policy := place.DefaultPolicy()
+	policy, priority := place.DefaultPolicy(), fairshare.Default()
 	if s.config != "" {
 		c, err := readConfig(s.config)
 		if err != nil {
 			return err
 		}
-		policy = c.policy()
+		policy, priority = c.policy(), c.Priority.policy()
 	}
 	for _, text := range s.policy {
 		if err := whatif.SetPolicy(&policy, text); err != nil {
@@ -105,7 +106,7 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 	}
 	var all []chart.Replay
 	for _, order := range s.orders {
-		cfg := replay.Config{Sites: sites, Jobs: jobs, Policy: policy, Order: replay.Order(order), Seed: s.seed, Gap: s.gap, Oracle: s.known}
+		cfg := replay.Config{Sites: sites, Jobs: jobs, Policy: policy, Order: replay.Order(order), Priority: &priority, Seed: s.seed, Gap: s.gap, Oracle: s.known}
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}

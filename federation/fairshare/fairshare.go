@@ -5,7 +5,6 @@ package fairshare
 
 import (
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,9 +22,12 @@ type Policy struct {
 	Period   time.Duration // PriorityCalcPeriod
 	MaxAge   time.Duration // a job that has waited so long gets all of Age
 	Age      float64
-	Share    float64 // PriorityWeightFairshare
-	QOS      float64
-	Size     float64 // by the part of the largest job that waits
+	// Work has jobs come first that are expected to take little: a job counts as younger by so many times its [Work], by MaxAge at most. So it waits for
+	// none that comes later than MaxAge after it, however short. 0: what a job takes does not matter.
+	Work  float64
+	Share float64 // PriorityWeightFairshare
+	QOS   float64
+	Size  float64 // by the part of the largest job that waits
 	// Dollars: usage is what runs cost. Else it is seconds of Billing, Slurm's TRESBillingWeights; without any, of the billing TRES that the
 	// site counts, or of CPUs.
 	Dollars bool
@@ -37,6 +39,12 @@ func Default() Policy {
 	return Policy{HalfLife: 7 * 24 * time.Hour, Period: time.Minute, MaxAge: 7 * 24 * time.Hour, Age: 1000, Share: 100_000, QOS: 10_000}
 }
 
+// ShortFirst is the policy of a federation whose users are all alike to it: who is expected to take little comes first. It is measured in docs/planner.md.
+func ShortFirst() Policy {
+	const longest = 365 * 24 * time.Hour
+	return Policy{Period: time.Hour, MaxAge: longest, Age: longest.Seconds(), Work: 4} // a point a second
+}
+
 // Running is a run that has not ended.
 type Running struct {
 	User, Account string
@@ -45,7 +53,7 @@ type Running struct {
 	Price federation.Money // by the hour
 }
 
-// Shares are who has used how much, and what follows from it. But for Points and Standing it is for one goroutine.
+// Shares are who has used how much, and what follows from it. But for Points, Parts and Standing it is for one goroutine.
 type Shares struct {
 	policy Policy
 	books  interface{ Tree() *accounts.Tree }
@@ -292,53 +300,6 @@ func (s *Shares) standing(t *accounts.Tree, now time.Time) *standing {
 
 // Standing are the rows of the last pass, in no order.
 func (s *Shares) Standing() []Row { return s.now.Load().rows }
-
-// Points are a job's priority, as squeue shows it. An operator's number counts alone.
-func (s *Shares) Points(j *federation.Job) int64 {
-	if j.Priority != 0 {
-		return int64(j.Priority) + int64(j.Top)
-	}
-	st := s.now.Load()
-	return s.points(j, st, st.rank(Key(st.tree, j.User, j.Spec.Account)), max(st.at.Sub(j.Submit), 0))
-}
-
-// points are those of a job that is of an age.
-func (s *Shares) points(j *federation.Job, st *standing, r rank, age time.Duration) int64 {
-	points := s.policy.Share * r.factor
-	if r.late {
-		points -= 1 << 32 // behind all others, whatever else counts
-	}
-	if s.policy.MaxAge > 0 {
-		points += s.policy.Age * math.Min(1, float64(age)/float64(s.policy.MaxAge))
-	}
-	if j.Spec.QOS != "" {
-		points += s.policy.QOS * st.qos[strings.ToLower(j.Spec.QOS)]
-	}
-	if s.policy.Size > 0 {
-		points += s.policy.Size * math.Min(1, float64(max(j.Needs().MinNodes, 1))/1000)
-	}
-	return int64(points) + int64(j.Top) - int64(j.Spec.Nice)
-}
-
-// Order is where a job stands in the queue: a higher one comes first. Of jobs with as many points those come first of which fewer of the same association
-// stand before them, so that nobody's ten thousand jobs stand before everybody else's. A job's age is that at the time of the last pass that has changed
-// something, less than nothing if it came later: so what was said of others holds beside it.
-func (s *Shares) Order(j *federation.Job) int64 {
-	const most = 1 << 34
-	st := s.now.Load()
-	seat := s.places.of(st.tree, j)
-	points := int64(j.Priority) + int64(j.Top)
-	if j.Priority == 0 {
-		var r rank
-		if int(seat.who) < len(st.ranks) {
-			r = st.ranks[seat.who]
-		} else {
-			r = st.rank(Key(st.tree, j.User, j.Spec.Account))
-		}
-		points = s.points(j, st, r, st.ordered.Sub(j.Submit))
-	}
-	return min(max(points, -most), most)<<28 - int64(seat.place)
-}
 
 // Bound tells that a job has left the queue for a site, Left that it has left it for another reason.
 func (s *Shares) Bound(id federation.JobID) { s.places.bound(id) }

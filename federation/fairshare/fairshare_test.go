@@ -51,7 +51,7 @@ func job(id int, user, account string) *federation.Job {
 
 func order(s *Shares, jobs []*federation.Job) {
 	slices.SortStableFunc(jobs, func(a, b *federation.Job) int {
-		x, y := s.Order(a), s.Order(b)
+		x, y := s.Order(a, nil), s.Order(b, nil)
 		switch {
 		case x > y, x == y && a.ID < b.ID:
 			return -1
@@ -70,7 +70,7 @@ func TestUsersWithoutTree(t *testing.T) {
 	}
 	jobs = append(jobs, job(10_001, "bob", ""), job(10_002, "carol", ""))
 	for _, j := range jobs {
-		s.Order(j)
+		s.Order(j, nil)
 	}
 	order(s, jobs)
 	if jobs[1].User != "bob" || jobs[2].User != "carol" {
@@ -81,7 +81,7 @@ func TestUsersWithoutTree(t *testing.T) {
 	}
 	late := job(10_003, "dave", "")
 	rest := append(slices.Clone(jobs[5000:]), late)
-	s.Order(late)
+	s.Order(late, nil)
 	order(s, rest)
 	if i := slices.Index(rest, late); i > 2 {
 		t.Errorf("a late user's job is number %d of the queue", i)
@@ -89,7 +89,7 @@ func TestUsersWithoutTree(t *testing.T) {
 
 	s.Charge(&federation.Charge{User: "alice", Held: federation.Held{TRES: "cpu=4,billing=4"}, Start: start, End: start.Add(time.Hour), From: federation.PriceTable})
 	s.Pass(start.Add(time.Hour), nil)
-	if a, b := s.Points(job(1, "alice", "")), s.Points(job(2, "bob", "")); a >= b {
+	if a, b := s.Points(job(1, "alice", ""), nil), s.Points(job(2, "bob", ""), nil); a >= b {
 		t.Errorf("alice has used something: %d points, bob %d", a, b)
 	}
 }
@@ -162,7 +162,7 @@ func TestPoints(t *testing.T) {
 	} {
 		j := *plain
 		c.change(&j)
-		if got := s.Points(&j); got != c.want {
+		if got := s.Points(&j, nil); got != c.want {
 			t.Errorf("%s: %d points, want %d", name, got, c.want)
 		}
 	}
@@ -198,11 +198,11 @@ func TestOrderHoldsUntilAPassHasChangedIt(t *testing.T) {
 				j := job(i+1, rapid.SampledFrom(users).Draw(t, "of"), "")
 				j.Submit = now
 				jobs = append(jobs, j)
-				said[j.ID] = s.Order(j)
+				said[j.ID] = s.Order(j, nil)
 			}
 			changed := s.Pass(now, nil)
 			for _, j := range jobs {
-				got := s.Order(j)
+				got := s.Order(j, nil)
 				if !changed && got != said[j.ID] {
 					t.Fatalf("job %d of %s stood at %d, now at %d, and the pass did not say so", j.ID, j.User, said[j.ID], got)
 				}
@@ -210,7 +210,7 @@ func TestOrderHoldsUntilAPassHasChangedIt(t *testing.T) {
 			}
 			for _, x := range jobs { // in an hour somebody may come to the highest age, which is 10 points
 				for _, y := range jobs {
-					if a, b := s.Points(x), s.Points(y); a > b+11 && said[x.ID] < said[y.ID] {
+					if a, b := s.Points(x, nil), s.Points(y, nil); a > b+11 && said[x.ID] < said[y.ID] {
 						t.Fatalf("job %d has %d points and job %d %d, and stands behind it", x.ID, a, y.ID, b)
 					}
 				}
@@ -236,7 +236,7 @@ func TestDirectSubmissionsCount(t *testing.T) {
 	if used["alice"] != 900 || used["bob"] != 3602 && used["bob"] != 3601 && used["bob"] != 3600 {
 		t.Errorf("used: %v", used)
 	}
-	if s.Points(job(1, "alice", "physics")) <= s.Points(job(2, "bob", "physics")) {
+	if s.Points(job(1, "alice", "physics"), nil) <= s.Points(job(2, "bob", "physics"), nil) {
 		t.Error("bob comes first")
 	}
 }
@@ -246,6 +246,6 @@ func BenchmarkOrder(b *testing.B) {
 	s.Pass(start, nil)
 	j := job(1, "alice", "")
 	for b.Loop() {
-		s.Order(j)
+		s.Order(j, nil)
 	}
 }

@@ -283,7 +283,7 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 		w.SetSite(s)
 	}
 	turn := -1
-	w.SetPriority(func(j *federation.Job) int64 { // a user comes last, another one at each turn
+	w.SetPriority(func(j *federation.Job, _ *federation.Expected) int64 { // a user comes last, another one at each turn
 		if turn >= 0 && j.User == all[turn%10].User {
 			return -1
 		}

@@ -94,7 +94,7 @@ func (d *deltas) draw() {
 		}
 	case "order":
 		sign := int64(rapid.SampledFrom([]int{1, -1}).Draw(t, "sign"))
-		d.w.priority = func(j *federation.Job) int64 { return sign * Priority(j) }
+		d.w.priority = func(j *federation.Job, _ *federation.Expected) int64 { return sign * Priority(j) }
 		d.w.Reorder()
 	case "carry out":
 		for _, dec := range d.w.Decide() {

@@ -159,7 +159,7 @@ func (w *World) index() {
 }
 
 func (w *World) rankOf(j *Waiting) turn {
-	r := turn{priority: w.priority(j.Job), place: cmp.Or(j.Place, j.Job.ID)}
+	r := turn{priority: w.priority(j.Job, j.Expected), place: cmp.Or(j.Place, j.Job.ID)}
 	if j.Place != 0 && j.Job.Part != nil {
 		r.index = int32(j.Job.Part.Index)
 	}

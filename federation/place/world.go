@@ -17,7 +17,7 @@ import (
 type World struct {
 	policy   Policy
 	seed     uint64
-	priority func(*federation.Job) int64 // see Priority
+	priority func(*federation.Job, *federation.Expected) int64 // see Priority
 	clock    time.Time
 	now      int64 // clock in Unix seconds
 	at       looking
@@ -64,13 +64,13 @@ type World struct {
 
 // NewWorld returns a World without sites and jobs.
 func NewWorld(p Policy, seed uint64) *World {
-	w := &World{policy: p.withDefaults(), seed: seed, priority: Priority, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
+	w := &World{policy: p.withDefaults(), seed: seed, priority: ofJob, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
 	w.forget(512)
 	return w
 }
 
 func newWorldOf(s *federation.Snapshot, p Policy) *World {
-	w := &World{policy: p.withDefaults(), seed: s.Seed, priority: Priority, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
+	w := &World{policy: p.withDefaults(), seed: s.Seed, priority: ofJob, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
 	w.forget(min(len(s.Jobs)+1, 512))
 	w.SetTime(s.Now)
 	w.preempting = s.Preempting

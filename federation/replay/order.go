@@ -3,7 +3,6 @@ package replay
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -20,10 +19,9 @@ type Order string
 const (
 	// FIFO is the order of submission, but for nice and an operator's priority.
 	FIFO Order = "fifo"
-	// Short has jobs come first that are expected to take little: each stands as if it had come later by [aging] times the GPU-time that it is expected to
-	// take. So a job waits for none that comes later than that, however short.
+	// Short has jobs come first that are expected to take little: the daemon's order by [fairshare.ShortFirst].
 	Short Order = "short"
-	// FairShare is the daemon's usual order: Slurm's multifactor priority.
+	// FairShare is the daemon's order by Config.Priority: Slurm's multifactor priority.
 	FairShare Order = "fairshare"
 	// Given is the order of Config.Jobs.
 	Given Order = "given"
@@ -32,17 +30,11 @@ const (
 // Orders are those to choose from.
 var Orders = []Order{FIFO, Short, FairShare}
 
-// aging is by how much of its expected GPU-time a job stands back.
-const aging = 4
-
 // ordering gives jobs their priority.
 type ordering struct {
-	order   Order
-	know    *forecasts
-	jobs    map[federation.JobID]*Job
-	fixed   map[federation.JobID]int64 // of Short and Given
-	shares  *fairshare.Shares
-	running map[federation.JobID]fairshare.Running
+	priority func(*federation.Job, *federation.Expected) int64 // what the queue is ordered by: a higher one first
+	shares   *fairshare.Shares                                 // nil: they do not matter
+	running  map[federation.JobID]fairshare.Running
 }
 
 // everybody is an account tree without accounts: all users are alike.
@@ -50,70 +42,41 @@ type everybody struct{ tree *accounts.Tree }
 
 func (e everybody) Tree() *accounts.Tree { return e.tree }
 
-func newOrdering(cfg *Config, know *forecasts) (*ordering, error) {
-	o := &ordering{order: cfg.Order, know: know}
+func newOrdering(cfg *Config) (*ordering, error) {
+	o := &ordering{running: map[federation.JobID]fairshare.Running{}}
+	policy := fairshare.Default()
 	switch cfg.Order {
-	case "":
-		o.order = FIFO
-	case FIFO:
+	case "", FIFO:
+		o.priority = func(j *federation.Job, _ *federation.Expected) int64 { return place.Priority(j) }
+		return o, nil
 	case Given:
-		o.fixed = make(map[federation.JobID]int64, len(cfg.Jobs))
+		fixed := make(map[federation.JobID]int64, len(cfg.Jobs))
 		for i := range cfg.Jobs {
-			o.fixed[cfg.Jobs[i].ID] = -int64(i)
+			fixed[cfg.Jobs[i].ID] = -int64(i)
 		}
+		o.priority = func(j *federation.Job, _ *federation.Expected) int64 { return fixed[j.ID] }
+		return o, nil
 	case Short:
-		o.jobs, o.fixed = make(map[federation.JobID]*Job, len(cfg.Jobs)), map[federation.JobID]int64{}
-		for i := range cfg.Jobs {
-			o.jobs[cfg.Jobs[i].ID] = &cfg.Jobs[i]
-		}
+		policy = fairshare.ShortFirst()
 	case FairShare:
-		nobody, err := accounts.New(nil)
-		if err != nil {
-			return nil, err
+		if cfg.Priority != nil {
+			policy = *cfg.Priority
 		}
-		o.shares = fairshare.New(fairshare.Default(), everybody{nobody})
-		o.running = map[federation.JobID]fairshare.Running{}
 	default:
 		return nil, fmt.Errorf("unknown order %q: want one of %v", cfg.Order, Orders)
 	}
+	nobody, err := accounts.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	o.shares = fairshare.New(policy, everybody{nobody})
+	o.priority = o.shares.Order
 	return o, nil
-}
-
-// priority is what the queue is ordered by: a higher one first.
-func (o *ordering) priority(j *federation.Job) int64 {
-	switch o.order {
-	case Short:
-		p, ok := o.fixed[j.ID]
-		if !ok {
-			p = -int64(stands(o.jobs[j.ID], o.know))
-			o.fixed[j.ID] = p
-		}
-		return p
-	case Given:
-		return o.fixed[j.ID]
-	case FairShare:
-		return o.shares.Order(j)
-	}
-	return place.Priority(j)
-}
-
-// stands is when a job stands in the queue, in seconds since 1970.
-func stands(j *Job, know *forecasts) float64 {
-	e := know.expect(j)
-	if e == nil {
-		e = &federation.Expected{P50: time.Hour, P90: time.Hour}
-	}
-	size := float64(gpusOf(j.Job))
-	if size == 0 {
-		size = math.Max(1, float64(j.Needs().Tasks*max(j.Needs().CPUsPerTask, 1))/16)
-	}
-	likely := math.Sqrt(e.P50.Seconds() * e.P90.Seconds()) // half of the jobs are over by the one, but the few long ones take most of the time
-	return float64(j.Submit.Unix()) + aging*likely*size
 }
 
 func (o *ordering) started(r *Outcome) {
 	if o.shares != nil {
-		o.shares.Left(r.Job.ID)
+		o.shares.Bound(r.Job.ID)
 		o.running[r.Job.ID] = fairshare.Running{User: r.Job.User, Account: r.Job.Spec.Account, Held: heldBy(r), Start: r.Start}
 	}
 }

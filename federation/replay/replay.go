@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/demand"
+	"fsub/federation/fairshare"
 	"fsub/federation/place"
 )
 
@@ -27,7 +28,9 @@ type Config struct {
 	// Policy is the planner's. Backlogs at sites are left out: a job is bound when it can start.
 	Policy place.Policy
 	Order  Order
-	Seed   uint64
+	// Priority is what FairShare goes by; nil: what a daemon does that is told nothing.
+	Priority *fairshare.Policy
+	Seed     uint64
 	// Gap is how much time passes between two plans at least. 0: a second.
 	Gap time.Duration
 	// Oracle tells the planner how long each job runs: what a policy would do with perfect forecasts.
@@ -148,7 +151,7 @@ func newRun(cfg Config) (*run, error) {
 		}
 	}
 	var err error
-	if r.order, err = newOrdering(&cfg, r.know); err != nil {
+	if r.order, err = newOrdering(&cfg); err != nil {
 		return nil, err
 	}
 	r.world.SetPriority(r.order.priority)

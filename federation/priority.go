@@ -1,0 +1,33 @@
+package federation
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// PriorityPart is what something counts in a job's priority.
+type PriorityPart struct {
+	Name   string  `json:"name"`
+	Points float64 `json:"points"`
+}
+
+// PriorityText is "100012 = fair-share 100000 + age 36 - expected work 24".
+func PriorityText(parts []PriorityPart) string {
+	var b strings.Builder
+	sum := 0.0
+	for i, p := range parts {
+		sum += p.Points
+		sign := " + "
+		switch {
+		case i == 0 && p.Points < 0:
+			sign = "-"
+		case i == 0:
+			sign = ""
+		case p.Points < 0:
+			sign = " - "
+		}
+		fmt.Fprintf(&b, "%s%s %.0f", sign, p.Name, math.Abs(p.Points))
+	}
+	return fmt.Sprintf("%.0f = %s", math.Trunc(sum), b.String())
+}
