@@ -40,6 +40,9 @@ func newExplainCommand() *cobra.Command {
 			if !all {
 				text = place.Summarize(&e.Job, e.Decision, e.Sooner)
 			}
+			if len(e.Priority) > 0 {
+				text += "  priority " + federation.PriorityText(e.Priority) + "\n"
+			}
 			return e.Wire(), func(w io.Writer) { io.WriteString(w, text+startText(e.Start)) }, nil
 		})
 	cmd.Flags().BoolVar(&all, "all", false, "every pool by itself, not grouped by site and reason")

@@ -25,6 +25,8 @@ type Controller interface {
 	Sooner(j *federation.Job) []federation.Sooner
 	// Starts tells when jobs that wait are expected to start, as far as that is known. It may wait for the controller's round, and not change what it returns.
 	Starts(ctx context.Context) (federation.Starts, error)
+	// Points are what a waiting job's priority is made of; nil: its nice alone.
+	Points(j *federation.Job) []federation.PriorityPart
 	// Try says when and where j would start if it were submitted now. It fails with what Judge says of a job that can run nowhere.
 	Try(j *federation.Job) (federation.Trial, error)
 	// Sites are the members of the federation as last seen, by name. The values are shared: do not change them.

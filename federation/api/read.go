@@ -126,6 +126,9 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ identity.C
 			e.Start = &s
 		}
 	}
+	if job.State == federation.Pending && job.Site == "" {
+		e.Priority = s.cfg.Controller.Points(&job)
+	}
 	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
 		e.Chosen = attempts[n-1].Decision.Offers[0]
 	}

@@ -165,6 +165,11 @@ func (c *Controller) Starts(context.Context) (s federation.Starts, err error) {
 	return s, nil
 }
 
+// Points implements api.Controller.
+func (c *Controller) Points(*federation.Job) []federation.PriorityPart {
+	return []federation.PriorityPart{{Name: "fair-share", Points: 1000}, {Name: "expected work", Points: -12}}
+}
+
 // Prospects are of one job that a limit keeps back.
 func (c *Controller) Prospects(context.Context, int) (*federation.Prospects, error) {
 	job := &federation.Job{ID: 17, User: "alice", Spec: &sbatch.Spec{Account: "proj", Name: "train"}}

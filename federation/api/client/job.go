@@ -22,6 +22,7 @@ type Explanation struct {
 	Chosen   *federation.Offer // what the newest attempt was bound for; nil while the job waits
 	Start    *federation.Start // when and where a waiting job is expected to start; nil: not known
 	Sooner   []federation.Sooner
+	Priority []federation.PriorityPart // what a waiting job's place in the queue is made of
 	Now      time.Time
 }
 
@@ -46,9 +47,9 @@ func recordOf(w *v1.JobRecord) *JobRecord {
 
 // Wire is e as /fed/v1 has it.
 func (e *Explanation) Wire() *v1.Explanation {
-	return &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Sooner: e.Sooner, Now: e.Now}
+	return &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Sooner: e.Sooner, Priority: e.Priority, Now: e.Now}
 }
 
 func explanationOf(w *v1.Explanation) *Explanation {
-	return &Explanation{Job: w.Job.Domain(), Decision: w.Decision, Chosen: w.Chosen, Start: w.Start, Sooner: w.Sooner, Now: w.Now}
+	return &Explanation{Job: w.Job.Domain(), Decision: w.Decision, Chosen: w.Chosen, Start: w.Start, Sooner: w.Sooner, Priority: w.Priority, Now: w.Now}
 }

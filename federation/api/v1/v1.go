@@ -80,7 +80,9 @@ type Explanation struct {
 	Start *federation.Start `json:"start,omitempty"`
 	// Sooner is what would have a waiting job start sooner.
 	Sooner []federation.Sooner `json:"sooner,omitempty"`
-	Now    time.Time           `json:"now"`
+	// Priority is what a waiting job's place in the queue is made of.
+	Priority []federation.PriorityPart `json:"priority,omitempty"`
+	Now      time.Time                 `json:"now"`
 }
 
 // ActRequest asks that something be done with jobs. For operators Force skips nothing: rights come from the caller alone.
