@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/accounting"
+	"fsub/accounting/egress"
 	"fsub/accounting/power"
 	"fsub/sbatch"
 	"fsub/topology"
@@ -44,7 +45,7 @@ type Observation struct {
 	Partitions   []Partition
 	Nodes        []Node // sorted by name
 	Reservations []Reservation
-	Licenses     []License
+	Licenses     []License    // nil: not told
 	Running      []RunningJob // every job that holds nodes, ours and others
 	Waiting      []WaitingJob // jobs that wait at the site, ours and others, as far as the site has told of them
 	PendingJobs  int          // how many wait in all, ours and others (array tasks count one each)
@@ -223,6 +224,7 @@ type Site struct {
 	Prices  accounting.Prices
 	Speed   map[string]float64 // by GPU type ("" for CPU-only work): relative speed, 1 where absent
 	Power   *power.Rates       // what its electricity costs from this hour on; nil: not known. It is replaced, not changed
+	Data    egress.Site        // where it is, for the data that jobs read
 	Backlog int                // jobs of ours that may wait at the site beyond what it can start now; 0: the default
 	// Ahead is how many jobs of ours may wait there because so many are expected to end before others could be sent after them: of short
 	// jobs more than the default Backlog. A Backlog that is set counts alone.
@@ -242,6 +244,7 @@ type Site struct {
 	ErrorSince time.Time
 	NextTry    time.Time   // while it does not answer: when it is asked again
 	Lost       time.Time   // see SiteRecord
+	StateWhy   string      // what the operator said who has set State
 	Conditions []Condition // what is wrong with it, the worst first. It is replaced, not changed
 
 	// Limited are users who have as many jobs at the site as may be submitted. It is replaced, not changed.

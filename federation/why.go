@@ -32,6 +32,8 @@ const (
 	WhyNoAnswer         Code = "no_answer" // and the site's error, if there is one
 	WhyNoOption         Code = "no_option"
 	WhyNoLicenses       Code = "no_licenses"
+	WhyNoLicense        Code = "no_license"
+	WhyFewLicenses      Code = "too_few_licenses"
 	WhyNoHetJobs        Code = "no_het_jobs"
 	WhyTokenOfOther     Code = "token_of_other"
 	WhyNoUser           Code = "no_user"
@@ -113,6 +115,8 @@ var sentences = map[Code]string{
 	WhyNoAnswer:         "does not answer",
 	WhyNoOption:         "its interface cannot carry --%s",
 	WhyNoLicenses:       "no licenses are counted there",
+	WhyNoLicense:        "no license %s there",
+	WhyFewLicenses:      "asks for %s licenses of %s, there are %s",
 	WhyNoHetJobs:        "its interface cannot carry heterogeneous jobs",
 	WhyTokenOfOther:     "its token acts for %s only",
 	WhyNoUser:           "no user %s in its accounting",

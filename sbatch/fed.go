@@ -15,7 +15,7 @@ import (
 // and only the whole name will do, so that sbatch's own prefixes stay what they are; in #FSUB
 // lines, which are comments to the real sbatch, the prefix may be left out. The variable of an
 // option is between the two: FSUB_SITES for --fed-sites. Of several values the last one counts, but
-// for the copies, which add up.
+// for inputs and copies, which add up.
 var fedOptions = [...]struct {
 	name string
 	to   matter
@@ -29,6 +29,7 @@ var fedOptions = [...]struct {
 	{"tpu-topology", placement, setTPUTopology},
 	{"deadline-value", placement, setDeadlineValue},
 	{"checkpoint", display, setCheckpoint},
+	{"input", placement, addInput},
 	{"stage-in", access, func(f *Fed, v string) string { return addStage(&f.StageIn, v) }},
 	{"stage-out", access, func(f *Fed, v string) string { return addStage(&f.StageOut, v) }},
 }
@@ -92,7 +93,7 @@ func (p *parser) fedLines(words []string) error {
 	switch {
 	case err != nil:
 		return p.exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --stage-in and --stage-out")
+			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in and --stage-out")
 	case len(rest) > 0:
 		return p.errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
@@ -200,6 +201,36 @@ func setTPUTopology(f *Fed, v string) (why string) {
 	return ""
 }
 
+// byteSize reads a number of bytes: 500G, 1.5T, in powers of 1024. A number alone is bytes.
+func byteSize(s string) (bytes int64, ok bool) {
+	unit := 1.0
+	if i := strings.IndexAny(s, "KMGTPkmgtp"); i > 0 {
+		rest := strings.ToUpper(s[i+1:])
+		if rest != "" && rest != "B" && rest != "IB" {
+			return 0, false
+		}
+		unit = math.Pow(1024, float64(strings.Index("KMGTP", strings.ToUpper(s[i:i+1]))+1))
+		s = s[:i]
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	if n *= unit; err != nil || !(n >= 1) || n > 1<<60 {
+		return 0, false
+	}
+	return int64(n), true
+}
+
+// addInput takes SIZE@PLACE,PLACE...
+func addInput(f *Fed, v string) (why string) {
+	text, at, _ := strings.Cut(v, "@")
+	bytes, ok := byteSize(text)
+	in := Dataset{Bytes: bytes}
+	if !ok || nameList(&in.At, at) != "" {
+		return "want a size and where that much data lies, at a site or in a region of a cloud, such as 500G@alpha,aws:us-east-1, got " + strconv.Quote(v)
+	}
+	f.Inputs = append(f.Inputs[:len(f.Inputs):len(f.Inputs)], in)
+	return ""
+}
+
 // addStage takes FROM or "FROM -> TO". An arrow, since colons and equal signs are parts of URLs.
 func addStage(field *[]Stage, v string) (why string) {
 	from, to, arrow := strings.Cut(v, "->")
@@ -228,12 +259,20 @@ func (f *Fed) options(w *words) {
 		w.add("fed-deadline-value", strconv.FormatFloat(f.DeadlineValue, 'g', -1, 64))
 	}
 	w.limit("fed-checkpoint", f.Checkpoint)
+	for _, in := range f.Inputs {
+		w.add("fed-input", in.String())
+	}
 	for _, s := range f.StageIn {
 		w.add("fed-stage-in", s.String())
 	}
 	for _, s := range f.StageOut {
 		w.add("fed-stage-out", s.String())
 	}
+}
+
+// String is in as an option has it.
+func (in Dataset) String() string {
+	return strconv.FormatInt(in.Bytes, 10) + "@" + strings.Join(in.At, ",")
 }
 
 // String is s as an option has it.

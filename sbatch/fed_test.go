@@ -15,6 +15,8 @@ func TestFed(t *testing.T) {
 	const script = `#!/bin/sh
 #FSUB --sites=a,b --max-cost=10 --stage-in="data/*.txt -> in" # what it may cost
 #SBATCH -n 2
+#FSUB --input=500G@a,aws:us-east-1
+#FSUB --input 100@b
 #FSUB--fed-exclude-sites c
  #FSUB --bogus
 ##FSUB --bogus
@@ -29,6 +31,7 @@ true
 		t.Fatal(err)
 	}
 	want := &Fed{Sites: []string{"d"}, NotSites: []string{"c"}, Accelerators: []string{"h100", "a100:2"}, MaxCost: 10,
+		Inputs:   []Dataset{{500 << 30, []string{"a", "aws:us-east-1"}}, {100, []string{"b"}}},
 		StageIn:  []Stage{{"data/*.txt", "in"}, {"s3://bucket/x?region=eu:1=2", ""}, {"m", "n"}, {"k", ""}},
 		StageOut: []Stage{{"out", "s3://b/o"}, {"log", ""}}}
 	if diff := cmp.Diff(want, r.Spec.Fed); diff != "" {
@@ -54,6 +57,8 @@ func TestFedRefusals(t *testing.T) {
 		{"", "--f=a", "sbatch: unrecognized option '--f=a'"},
 		{"", "--fed-max-cost=x", `sbatch: error: Invalid --fed-max-cost specification: want US dollars above 0, such as 25.50, got "x"`},
 		{"", "--fed-traffic=gossip", `sbatch: error: Invalid --fed-traffic specification: want collective, none, point-to-point, all-to-all, got "gossip"`},
+		{"", "--fed-input=500G", `sbatch: error: Invalid --fed-input specification: want a size and where that much data lies, at a site or in a region of a cloud, such as 500G@alpha,aws:us-east-1, got "500G"`},
+		{"", "--fed-input=0@alpha", `sbatch: error: Invalid --fed-input specification: want a size and where that much data lies, at a site or in a region of a cloud, such as 500G@alpha,aws:us-east-1, got "0@alpha"`},
 		{"", "--fed-max-cost=-1", `sbatch: error: Invalid --fed-max-cost specification: want US dollars above 0, such as 25.50, got "-1"`},
 		{"", "--fed-sites=a,", `sbatch: error: Invalid --fed-sites specification: want names separated by commas, got "a,"`},
 		{"", "--fed-accelerators=a100:0", `sbatch: error: Invalid --fed-accelerators specification: want TYPE or TYPE:FACTOR with a factor above 0, such as a100:2, got "a100:0"`},
@@ -98,6 +103,16 @@ func TestPlugins(t *testing.T) {
 		var exit *Exit
 		if !errors.As(err, &exit) || exit.Unknown != unknown {
 			t.Errorf("%s: %#v", args, exit)
+		}
+	}
+}
+
+func TestByteSize(t *testing.T) {
+	const gb = 1 << 30
+	for text, want := range map[string]int64{"500G": 500 * gb, "1.5T": 1536 * gb, "2tb": 2048 * gb, "7GiB": 7 * gb, "100": 100, "0": 0, "": 0, "-1G": 0, "G": 0, "1x": 0, "1Gx": 0, "NaN": 0, "9999999P": 0} {
+		got, ok := byteSize(text)
+		if got != want || ok != (want > 0) {
+			t.Errorf("%q: %d, %v", text, got, ok)
 		}
 	}
 }

@@ -148,6 +148,7 @@ var headings = []struct {
 		{"fed-accelerators", "type[:factor],...", "types of GPU that will do: h100,a100:2 (twice as many of the second)"},
 		{"fed-max-cost", "dollars", "the most that the job may cost"},
 		{"fed-deadline-value", "dollars", "what the result is worth in time for the deadline"},
+		{"fed-input", "size@place,...", "data that it reads, and where that lies: 500G@alpha,aws:us-east-1"},
 		{"fed-checkpoint", "time", "how often it writes a checkpoint: who must make room for others is chosen by it"},
 		{"fed-traffic", "kind", "how its nodes talk: collective, none, point-to-point, all-to-all"},
 		{"fed-tpu-topology", "AxB[xC]", "shape of the TPU slices that it runs on: 4x4x8"},

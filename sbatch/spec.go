@@ -100,8 +100,15 @@ type Fed struct {
 	DeadlineValue float64 `json:"deadline_value,omitempty"`
 	// Checkpoint is how often the job writes a checkpoint, from its start; 0: not said.
 	Checkpoint time.Duration `json:"checkpoint,omitempty"`
+	Inputs     []Dataset     `json:"inputs,omitempty"` // what it reads, and by itself brings to where it runs
 	StageIn    []Stage       `json:"stage_in,omitempty"`
 	StageOut   []Stage       `json:"stage_out,omitempty"`
+}
+
+// Dataset is data that a job reads.
+type Dataset struct {
+	Bytes int64    `json:"bytes"`
+	At    []string `json:"at"` // where it lies, each time all of it: names of sites, or regions of clouds as "aws:us-east-1"
 }
 
 // Stage is one copy between the user's file system (or a blob store) and the job's working directory.

@@ -17,7 +17,7 @@ type licenses struct {
 
 const licensesAge = time.Minute
 
-// licensesNow returns them. They are only shown, so a site that does not answer about them keeps those of before, and nothing fails. It
+// licensesNow returns them, nil if the site does not tell. A site that does not answer about them keeps those of before, and nothing fails. It
 // makes its call past [client.do]: that a path is not known says nothing of the API version here.
 func (m *members) licensesNow(ctx context.Context) []federation.License {
 	now := m.c.now()
@@ -32,7 +32,7 @@ func (m *members) licensesNow(ctx context.Context) []federation.License {
 	var a wire.LicensesResponse
 	status, body, err := m.c.send(ctx, request{op: "licenses", method: http.MethodGet}, wire.Slurm(tr.version, wire.PathLicenses))
 	if err == nil && status == http.StatusOK && tr.decode(body, &a) == nil && len(a.Errors) == 0 {
-		fresh.list = nil
+		fresh.list = []federation.License{} // nil: not told
 		for _, l := range a.Licenses {
 			fresh.list = append(fresh.list, federation.License{Name: l.Name, Total: int(l.Total), Used: int(l.Used), Reserved: int(l.Reserved)})
 		}

@@ -182,6 +182,9 @@ type SiteConfig struct {
 	// Options that the site's plugins add to sbatch.
 	PluginOptions []PluginOption `yaml:"plugin_options,omitempty"`
 
+	// Where the site is, for data that jobs read (#FSUB --input).
+	Data DataConfig `yaml:"data,omitempty"`
+
 	// Partitions of a site of rented machines. Not set: one named main, with all that the site offers.
 	Pools []PoolConfig `yaml:"pools,omitempty"`
 	// For kind local: the nodes on this machine.

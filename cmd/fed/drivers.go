@@ -61,7 +61,7 @@ func (s *SiteConfig) member(d federation.Driver) controller.Site {
 		users[name] = federation.SiteUser{Name: u.Name, UID: u.UID, GID: u.GID}
 	}
 	return controller.Site{Name: s.Name, Driver: d, Prices: s.Prices, Speed: s.Speed, Backlog: s.Backlog, Preempt: s.Preempt, Users: users,
-		Lifts: s.lifts(), FileSystems: s.FileSystems, Options: s.options()}
+		Lifts: s.lifts(), FileSystems: s.FileSystems, Options: s.options(), Data: s.dataPlace()}
 }
 
 // openSite reads the site's key and makes its driver. It speaks to nobody.

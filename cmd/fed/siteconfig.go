@@ -80,6 +80,9 @@ func (s *SiteConfig) checkOffered() error {
 	if err := s.checkContainers(); err != nil {
 		return err
 	}
+	if err := s.Data.check(); err != nil {
+		return err
+	}
 	for i, o := range s.PluginOptions {
 		switch {
 		case !optionName.MatchString(o.Name):

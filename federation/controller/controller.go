@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/accounting"
+	"fsub/accounting/egress"
 	"fsub/accounting/power"
 	"fsub/federation"
 	"fsub/federation/fairshare"
@@ -69,6 +70,7 @@ type Site struct {
 	Prices  accounting.Prices
 	Speed   map[string]float64
 	Power   func(now time.Time) *power.Rates // what its electricity costs from then on; nil: not known
+	Data    egress.Site                      // where it is, for the data that jobs read
 	Backlog int
 	Preempt federation.PreemptBy // who ends jobs there for others
 	Users   map[string]federation.SiteUser

@@ -63,7 +63,7 @@ func (c *standings) take(records map[federation.SiteName]federation.SiteRecord) 
 			s.mark, s.anew = nil, true // whatever it still has is to be told once more
 			s.returned = time.Time{}
 		}
-		s.State, s.Lost = r.State, r.Lost
+		s.State, s.Lost, s.StateWhy = r.State, r.Lost, r.Reason
 		c.planDirty = true
 		c.watch.health(s)
 	}

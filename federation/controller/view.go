@@ -297,7 +297,8 @@ func (c *Controller) Explain(j *federation.Job) federation.Decision {
 	if err != nil {
 		return federation.Decision{Job: j.ID, Reason: cmp.Or(j.Reason, federation.ReasonPriority)}
 	}
-	if j.Reason != federation.ReasonNone && !d.Bind {
+	// A job that placement would bind may be kept back by something else: a limit, a hold.
+	if j.Reason != federation.ReasonNone {
 		d.Reason = j.Reason
 	}
 	d.Bind = false

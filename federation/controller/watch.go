@@ -77,7 +77,7 @@ func (c *watch) addSites() {
 func (c *watch) newSite(sc *Site) *site {
 	s := &site{driver: sc.Driver, power: sc.Power, can: federation.AbilitiesOf(sc.Driver), lifts: sc.Lifts, slots: make(chan struct{}, submitSlots), jobs: map[federation.JobID]*job{}}
 	s.Site = federation.Site{
-		Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed,
+		Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed, Data: sc.Data,
 		Backlog: sc.Backlog, Preempt: sc.Preempt, Users: sc.Users, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),
 	}
 	if err := c.asides.sites[sc.Name]; err != nil {

@@ -43,7 +43,8 @@ type candidate struct {
 	cost  federation.Dollars // of that
 	risk  federation.Dollars // see rented.go
 	power power.Use          // see power.go
-	fixed federation.Dollars // all three together: what it costs whenever it starts
+	data  data               // see data.go
+	fixed federation.Dollars // all four together: what it costs whenever it starts
 	luck  federation.Dollars // see ladder.go
 
 	urgency float64 // how many times the usual price its waiting has
@@ -104,6 +105,7 @@ func (w *World) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
 	c.queue = c.queueThere(&sh.like)
 	c.priceRisk(&w.policy)
 	c.pricePower(w.clock)
+	c.priceData(w, sh)
 	c.priceLuck(&w.policy)
 	return c
 }

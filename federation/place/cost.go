@@ -114,7 +114,7 @@ func (c *candidate) runDetail(f *fit) string {
 		default:
 			text = append(strconv.AppendInt(text, n, 10), what...)
 		}
-		text = append(strconv.AppendFloat(append(text, " x "...), c.run.Hours(), 'f', 2, 64), " h at $"...)
+		text = append(append(append(text, " x "...), hoursText(c.run)...), " at $"...)
 		text = append(append(text, moneyText(price)...), "/h"...)
 	}
 	m := c.site.model
@@ -207,7 +207,7 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 		run.Detail = c.runDetail(&c.fits[0])
 	}
 	terms := 1
-	for _, more := range [...]bool{at.slow > 0, at.late > 0, c.risk > 0, c.luck > 0, c.power.KWh > 0, at.boot.nodes > 0, at.wait > 0} {
+	for _, more := range [...]bool{at.slow > 0, at.late > 0, c.risk > 0, len(c.data.moves) > 0, c.luck > 0, c.power.KWh > 0, at.boot.nodes > 0, at.wait > 0} {
 		if more {
 			terms++
 		}
@@ -226,6 +226,7 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 	if t := c.powerTerm(); t != nil {
 		o.Terms = append(o.Terms, *t)
 	}
+	o.Terms = append(o.Terms, c.dataTerms()...)
 	if c.luck > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "tries", Amount: c.luck, Detail: c.luckDetail()})
 	}
@@ -317,7 +318,22 @@ func moneyText(d float64) string {
 	return strconv.FormatFloat(d, 'f', 2, 64)
 }
 
+// amountText prints what something comes to: to the cent, and less than ten cents to two digits: 2.10, 0.053, 0.0081.
+func amountText(d float64) string {
+	if d != 0 && math.Abs(d) < 0.0995 {
+		return strconv.FormatFloat(d, 'g', 2, 64)
+	}
+	return strconv.FormatFloat(d, 'f', 2, 64)
+}
+
+// hoursText is how long nodes are held, as prices are: "2.10 h", and what is less than six minutes as "2.5 min" or "40 s".
 func hoursText(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Seconds(), 'f', 0, 64) + " s"
+	case d < 6*time.Minute:
+		return strconv.FormatFloat(d.Minutes(), 'f', 1, 64) + " min"
+	}
 	return strconv.FormatFloat(d.Hours(), 'f', 2, 64) + " h"
 }
 

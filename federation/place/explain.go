@@ -63,10 +63,16 @@ func waitReason(rejections []federation.Rejection) federation.Reason {
 //	  not viable: elbe (ReqNodeNotAvail: 4 nodes under one switch, largest leaf has 3), oder (FedSiteDrain: FedState is DRAIN)
 func Explain(job *federation.Job, d federation.Decision) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "job %s ", job.ID)
+	fmt.Fprintf(&b, "job %s ", jobText(job))
 	switch {
 	case d.Bind:
 		b.WriteString("-> " + offerText(d.Offers[0], "", " = "))
+	case job.State.Ended() && len(d.Offers) > 0:
+		b.WriteString("has ended; now it would go to " + offerText(d.Offers[0], "", " = "))
+	case job.State.Ended():
+		b.WriteString("has ended")
+	case len(d.Offers) > 0 && (d.Reason == "" || d.Reason == federation.ReasonNone):
+		b.WriteString("goes to " + offerText(d.Offers[0], "", " = "))
 	case len(d.Offers) > 0:
 		fmt.Fprintf(&b, "waits (%s) for %s", d.Reason, offerText(d.Offers[0], "", " = "))
 	case d.Impossible() && len(d.Rejections) > 0:
@@ -106,11 +112,21 @@ func Explain(job *federation.Job, d federation.Decision) string {
 	return b.String()
 }
 
+// jobText is how users name a job: of a task of an array "30004711_7".
+func jobText(job *federation.Job) string {
+	if job.Part != nil {
+		return fmt.Sprintf("%s_%d", job.Part.Array, job.Part.Index)
+	}
+	return job.ID.String()
+}
+
 // offerText is "rhein main/h100   $41.20 = run 38.10 (...) + wait 2.60 (...)".
 func offerText(o *federation.Offer, when, sep string) string {
 	terms := make([]string, len(o.Terms))
 	for i, t := range o.Terms {
-		terms[i] = fmt.Sprintf("%s %s", t.Name, moneyText(float64(t.Amount)))
+		if terms[i] = t.Name; t.Amount != 0 || t.Name != "late" {
+			terms[i] += " " + amountText(float64(t.Amount))
+		}
 		if t.Detail != "" {
 			terms[i] += " (" + t.Detail + ")"
 		}
@@ -119,7 +135,7 @@ func offerText(o *federation.Offer, when, sep string) string {
 	if o.As != "" {
 		pool += " as " + o.As
 	}
-	return fmt.Sprintf("%s %s  $%s%s%s%s", o.Site, pool, moneyText(float64(o.Total)), sep, when, strings.Join(terms, " + "))
+	return fmt.Sprintf("%s %s  $%s%s%s%s", o.Site, pool, amountText(float64(o.Total)), sep, when, strings.Join(terms, " + "))
 }
 
 // rejectionsText lists the rejections, except of partitions that nobody asked for.

@@ -70,7 +70,11 @@ func userAt(site *federation.Site, user string) string {
 func siteRefusal(site *federation.Site) *refusal {
 	switch {
 	case site.State != federation.FedActive:
-		return forNow(federation.ReasonSiteDrain, federation.WhyFedState, string(site.State))
+		no := forNow(federation.ReasonSiteDrain, federation.WhyFedState, string(site.State))
+		if site.StateWhy != "" {
+			no.why.Args = append(no.why.Args, site.StateWhy)
+		}
+		return no
 	case site.Seen == nil:
 		no := silent(federation.WhyNotSeen, site)
 		no.never = site.Denied // it has answered, and will not run the job unless somebody acts

@@ -54,7 +54,7 @@ func sameConfiguration(a, b *federation.Observation) bool {
 	return len(a.Nodes) == len(b.Nodes) && slices.Equal(a.Lacks, b.Lacks) && a.OnlyUser == b.OnlyUser &&
 		slices.EqualFunc(a.Partitions, b.Partitions, samePartition) &&
 		slices.EqualFunc(a.Reservations, b.Reservations, sameReservation) &&
-		a.Tree.Same(b.Tree) && sameRightsSeen(a, b)
+		a.Tree.Same(b.Tree) && sameRightsSeen(a, b) && (a.Licenses == nil) == (b.Licenses == nil) && slices.EqualFunc(a.Licenses, b.Licenses, sameLicense)
 }
 
 func samePartition(a, b federation.Partition) bool {
@@ -64,6 +64,8 @@ func samePartition(a, b federation.Partition) bool {
 		slices.Equal(a.DenyAccounts, b.DenyAccounts) && slices.Equal(a.AllowQOS, b.AllowQOS) && a.DefMemPerCPU == b.DefMemPerCPU &&
 		a.DefMemPerNode == b.DefMemPerNode && slices.Equal(a.Allowances, b.Allowances) && a.RootOnly == b.RootOnly
 }
+
+func sameLicense(a, b federation.License) bool { return a.Name == b.Name && a.Total == b.Total }
 
 func sameReservation(a, b federation.Reservation) bool {
 	return a.Name == b.Name && a.Start.Equal(b.Start) && a.End.Equal(b.End) && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.Users, b.Users) &&

@@ -81,6 +81,9 @@ func componentOf(job *federation.Job, i int) federation.Job {
 	spec.Fed = nil
 	if f := job.Spec.Fed; f != nil {
 		spec.Fed = &sbatch.Fed{Accelerators: f.Accelerators, StageIn: f.StageIn, StageOut: f.StageOut}
+		if i == 0 { // they are brought once
+			spec.Fed.Inputs = f.Inputs
+		}
 	}
 	one.SetSpec(spec)
 	return one
@@ -100,7 +103,9 @@ func (w *World) joinParts(c *candidate, job *federation.Job) {
 			c.parts[i] = c.parts[i][:1]
 		}
 		first := c.parts[i][0]
-		c.cost += first.cost
+		if c.cost += first.cost; i == 0 {
+			c.data = first.data
+		}
 		c.fixed += first.fixed
 		c.gpus += first.gpus
 		c.gpu = cmp.Or(c.gpu, first.gpu)
@@ -343,6 +348,7 @@ func (c *candidate) offerParts(at *moment, w *World) *federation.Offer {
 	if power.Amount != 0 {
 		o.Terms = append(o.Terms, power)
 	}
+	o.Terms = append(o.Terms, c.dataTerms()...)
 	c.setWait(o, at, w)
 	for i := range o.Parts {
 		o.Parts[i].Start, o.Parts[i].Wait = o.Start, o.Wait

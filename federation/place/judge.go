@@ -3,6 +3,7 @@ package place
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fsub/federation"
@@ -88,6 +89,10 @@ func (w *World) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 		whole(lackRefusal(option))
 		return
 	}
+	if no := licenseRefusal(m.obs.Licenses, job.Needs().Licenses); no != nil {
+		whole(no)
+		return
+	}
 	who := accessOf(st.site, job)
 	if who.refusal != nil {
 		whole(who.refusal)
@@ -124,6 +129,29 @@ func lackRefusal(option string) *refusal {
 		return forGood(federation.ReasonUnsupported, federation.WhyNoLicenses)
 	}
 	return forGood(federation.ReasonUnsupported, federation.WhyNoOption, option)
+}
+
+// licenseRefusal is why a site can never give a job its licenses: nil if it has as many, or does not tell which it has (nil). What others hold of them now, slurmctld waits
+// for. A choice of licenses, "a|b", is left to it too.
+func licenseRefusal(have []federation.License, asked string) *refusal {
+	if have == nil || asked == "" || strings.Contains(asked, "|") {
+		return nil
+	}
+	for item := range strings.SplitSeq(asked, ",") {
+		name, count, _ := strings.Cut(strings.ReplaceAll(item, "=", ":"), ":")
+		n := 1
+		if v, err := strconv.Atoi(count); err == nil {
+			n = v
+		}
+		i := slices.IndexFunc(have, func(l federation.License) bool { return l.Name == name })
+		if i < 0 {
+			return forGood(federation.ReasonUnsupported, federation.WhyNoLicense, name)
+		}
+		if n > have[i].Total {
+			return forGood(federation.ReasonUnsupported, federation.WhyFewLicenses, n, name, have[i].Total)
+		}
+	}
+	return nil
 }
 
 func (w *World) judgePartition(sh *shape, st *siteState, job *federation.Job, who access, part *federation.Partition, siteNo *refusal) {

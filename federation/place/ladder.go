@@ -50,7 +50,7 @@ func (sh *shape) leftOut(st *siteState, pool int) *refusal {
 
 // ends is when a job is expected to end on a rung: with what it waits for, and the work that it loses to machines that are taken back.
 func (c *candidate) ends(at *moment, w *World) time.Time {
-	wait := at.wait + at.boot.span()
+	wait := at.wait + at.boot.span() + c.data.took
 	if c.cost > 0 {
 		wait += time.Duration(float64(c.risk/c.cost) * float64(c.run))
 	}

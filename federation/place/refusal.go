@@ -65,7 +65,7 @@ func slurmSays(near *federation.Rejection, all []federation.Rejection) (int, str
 	case federation.ReasonPartitionTime:
 		return 2051, "Requested time limit is invalid (missing or exceeds some limit)"
 	case federation.ReasonUnsupported:
-		if agreed(federation.WhyNoLicenses) {
+		if agreed(federation.WhyNoLicenses) || agreed(federation.WhyNoLicense) || agreed(federation.WhyFewLicenses) {
 			return 2048, "Invalid license specification"
 		}
 	case federation.ReasonMaxCost:

@@ -179,7 +179,7 @@ func (c *candidate) bill() federation.Dollars {
 		}
 		return sum
 	}
-	fixed := c.fixed - c.powerCost()
+	fixed := c.fixed - c.powerCost() - c.data.unbilled
 	if m.boot == nil {
 		return fixed
 	}

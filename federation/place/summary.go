@@ -10,11 +10,13 @@ import (
 	"fsub/federation"
 )
 
-// Summarize is [Explain] for a terminal: the best two offers, the others in one line, and rejections grouped by site and reason. What only
+// Summarize is [Explain] for a terminal: the best two offers, a third one or the others in one line, and rejections grouped by site and reason. What only
 // differs in its figures is one line, with the figures of the first pool.
 func Summarize(job *federation.Job, d federation.Decision, sooner []federation.Sooner) string {
 	short := d
-	short.Offers = d.Offers[:min(len(d.Offers), 2)]
+	if short.Offers = d.Offers; len(d.Offers) > 3 {
+		short.Offers = d.Offers[:2]
+	}
 	short.Rejections = nil
 	if !d.Bind && len(d.Offers) == 0 && d.Impossible() {
 		short.Rejections = d.Rejections
@@ -53,9 +55,6 @@ func othersText(more []*federation.Offer) string {
 	when := "now"
 	if first.Wait > 0 {
 		when = "in " + spanText(first.Wait)
-	}
-	if len(more) == 1 {
-		return fmt.Sprintf("1 more offer: %s %s  $%s, starts %s", first.Site, first.Pool, moneyText(float64(first.Total)), when)
 	}
 	return fmt.Sprintf("%d more offers, $%s to $%s; the first to start: %s %s, %s",
 		len(more), moneyText(float64(more[0].Total)), moneyText(float64(more[len(more)-1].Total)), first.Site, first.Pool, when)

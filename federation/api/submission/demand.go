@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fsub/accounting/egress"
 	"fsub/federation"
 	"fsub/federation/demand"
 	"fsub/sbatch"
@@ -74,6 +75,9 @@ func refuseAlone(text string) error {
 	return &federation.SlurmError{Kind: federation.ErrInvalid, Alone: true, Text: text}
 }
 
+// maxInputs bounds the inputs of a job, and the places of each.
+const maxInputs = 100
+
 // maxAccelerators bounds the kinds of accelerator that a job may take: each is placed by itself.
 const maxAccelerators = 100
 
@@ -100,6 +104,19 @@ func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 	}
 	if f.DeadlineValue < 0 || math.IsNaN(f.DeadlineValue) || math.IsInf(f.DeadlineValue, 0) {
 		return refuseAlone("what a result is worth is a number of dollars and not negative")
+	}
+	if len(f.Inputs) > maxInputs {
+		return refuseAlone(fmt.Sprintf("%d inputs, at most %d are allowed", len(f.Inputs), maxInputs))
+	}
+	for _, in := range f.Inputs {
+		if in.Bytes <= 0 || len(in.At) == 0 || len(in.At) > maxInputs {
+			return refuseAlone(fmt.Sprintf("input %.60q: want a size above 0, and 1 to %d places", in, maxInputs))
+		}
+		for _, at := range in.At {
+			if !slices.Contains(names, at) && !egress.Place(at) {
+				return refuseAlone(fmt.Sprintf("input: no place %.40q: want a site (%s) or a region of a cloud, such as aws:us-east-1", at, strings.Join(names, ", ")))
+			}
+		}
 	}
 	if f.Checkpoint < 0 {
 		return refuseAlone("the time between two checkpoints is not negative")

@@ -1,0 +1,103 @@
+package place
+
+import (
+	"strings"
+	"time"
+
+	"fsub/accounting/egress"
+	"fsub/federation"
+)
+
+// data is what it takes to bring a job's inputs to where it runs: from the nearest place in dollars of those where each lies.
+//
+//	data = what the clouds that it comes from charge for each GB that leaves them
+//	copy = the time that it takes, for which the job holds its nodes and is not done
+//
+// Jobs copy by themselves, so it is not part of their charge: the bill of the cloud has it.
+type data struct {
+	moves    []egress.Move
+	took     time.Duration
+	dollars  federation.Dollars // of what leaves
+	copying  federation.Dollars // of the time
+	unbilled federation.Dollars // the part of both that nobody bills, or for which no price is known
+}
+
+// priceData fills that in.
+func (c *candidate) priceData(w *World, sh *shape) {
+	f := sh.like.Spec.Fed
+	if f == nil {
+		return
+	}
+	d, here := &c.data, c.place()
+	for _, in := range f.Inputs {
+		var best *egress.Move
+		for _, at := range in.At {
+			m, far := egress.Between(w.placeOf(at), here, in.Bytes)
+			if !far {
+				best = nil
+				break
+			}
+			if best == nil || m.Dollars < best.Dollars {
+				best = &m
+			}
+		}
+		if best == nil {
+			continue
+		}
+		d.moves = append(d.moves, *best)
+		d.took += best.Took
+		d.dollars += federation.Dollars(best.Dollars)
+		if best.Assumed {
+			d.unbilled += federation.Dollars(best.Dollars)
+		}
+	}
+	if len(d.moves) == 0 {
+		return
+	}
+	waiting := c.waitCost(d.took, &w.policy)
+	d.copying, d.unbilled = waiting, d.unbilled+waiting
+	if c.run > 0 {
+		d.copying += c.cost * federation.Dollars(d.took.Hours()/c.run.Hours())
+	}
+	c.fixed += d.dollars + d.copying
+}
+
+// place says where the candidate's nodes are.
+func (c *candidate) place() egress.Site {
+	s := c.site.site.Data
+	s.Name = string(c.site.site.Name)
+	if r := c.rented(); r != nil && strings.HasSuffix(s.Place, ":") {
+		if i := strings.LastIndexByte(r.Zone, '-'); i > 0 {
+			s.Place += r.Zone[:i]
+		}
+	}
+	return s
+}
+
+// placeOf is where an input lies: at a site of that name, or in a region of a cloud.
+func (w *World) placeOf(name string) egress.Site {
+	for _, st := range w.sites {
+		if string(st.site.Name) == name {
+			s := st.site.Data
+			s.Name = name
+			return s
+		}
+	}
+	return egress.Site{Place: name}
+}
+
+// dataTerms are the terms of an offer for what must be brought.
+func (c *candidate) dataTerms() []federation.Term {
+	d := &c.data
+	if len(d.moves) == 0 {
+		return nil
+	}
+	var from []string
+	for i := range d.moves {
+		from = append(from, d.moves[i].Detail)
+	}
+	return []federation.Term{
+		{Name: "data", Amount: d.dollars, Detail: strings.Join(from, " + ")},
+		{Name: "copy", Amount: d.copying, Detail: spanText(d.took) + " at " + d.moves[0].Speed},
+	}
+}
