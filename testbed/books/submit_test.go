@@ -100,6 +100,7 @@ func (s *story) submit(i, kind int) {
 		try("", "scontrol", "suspend", id)
 		time.Sleep(2 * time.Second)
 		try("", "scontrol", "resume", id)
+		try("", "scontrol", "release", id) // one whose node failed while it was suspended is held at 22.05
 	case 7: // its node fails
 		id := sbatch("--exclusive", "--no-requeue", "--wrap", "sleep 300")
 		await(id, "RUNNING")
