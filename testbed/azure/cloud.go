@@ -286,7 +286,8 @@ func (c *Cloud) make(s *set, boot machines.Boot, dies bool) {
 // stopped: the machine has switched itself off. It is paid for until it is deleted. The lock is held.
 func (c *Cloud) stopped(v *vm) {
 	if v.stopped = true; v.machine != nil {
-		c.Stop(v.machine, c.cfg.Grace, func() { v.console, v.machine = v.machine.Console(), nil })
+		m := v.machine
+		c.Stop(m, c.cfg.Grace, func() { v.console, v.machine = m.Console(), nil }) // it may have been deleted meanwhile
 	}
 }
 
