@@ -26,8 +26,6 @@ func sites() []string {
 	return []string{"alpha"}
 }
 
-var versions = map[string]string{"alpha": "24.11", "gamma": "26.05", "delta": "22.05"}
-
 // partitions are closed to alice, each in its way. They are made once their QOS are known: 26.05 does not start otherwise.
 var partitions = []string{
 	"scontrol create PartitionName=rootonly Nodes=ALL RootOnly=YES MaxTime=1:00:00",
