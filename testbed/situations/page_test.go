@@ -142,7 +142,7 @@ func sectionOf(text, title string) string {
 }
 
 var (
-	passing = regexp.MustCompile(`\b3\d{7}(_\d+)?\b|\d{4}-\d\d-\d\dT\d\d:\d\dZ?`) // job IDs and times
+	passing = regexp.MustCompile(`\b3\d{7}(_\d+)?\b|\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z?`) // job IDs and times
 	figure  = regexp.MustCompile(`\d+(\.\d+)?`)
 )
 

@@ -131,10 +131,11 @@ var situations = []situation{
 	},
 	{
 		title:  "A short wait is worth it",
-		why:    "All of alpha is busy for two minutes. The job goes there and waits.",
-		sites:  func(t *testing.T) { local(t, "alpha", 4, 0, "2") },
+		why:    "All of alpha is busy for twelve minutes. The job waits for it in the federation's queue, so that it can still go elsewhere.",
+		sites:  func(t *testing.T) { local(t, "alpha", 4, 0, "12") },
 		script: "#SBATCH --gpus=4 --nodes=1 --time=8:00:00\n",
 		site:   "alpha",
+		reason: federation.ReasonResources,
 		queued: true,
 	},
 	{
