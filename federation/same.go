@@ -37,7 +37,7 @@ func sameRunning(a, b *RunningJob) bool {
 }
 
 func sameWaiting(a, b *WaitingJob) bool {
-	return a.Job == b.Job && a.Ours == b.Ours && a.Idle == b.Idle && a.Nice == b.Nice && a.Start.Equal(b.Start) && a.Submit.Equal(b.Submit) && a.Nodes == b.Nodes && a.CPUs == b.CPUs && a.Stake == b.Stake && slices.Equal(a.GRES, b.GRES)
+	return a.Job == b.Job && a.Ours == b.Ours && a.Idle == b.Idle && a.Whole == b.Whole && a.Nice == b.Nice && a.Start.Equal(b.Start) && a.Submit.Equal(b.Submit) && a.Nodes == b.Nodes && a.CPUs == b.CPUs && a.Stake == b.Stake && slices.Equal(a.GRES, b.GRES)
 }
 
 func sameNode(a, b *Node) bool {
