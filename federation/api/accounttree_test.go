@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,6 +36,7 @@ func (s *treeStore) SetMadeAt(_ context.Context, _ string, k accounts.Key, made 
 
 // keeper is a site's accounting that answers well, and does what it is told only if obeys is set.
 type keeper struct {
+	mu    sync.Mutex
 	obeys bool
 	told  []string
 	at    accounts.Import
@@ -41,6 +44,8 @@ type keeper struct {
 }
 
 func (k *keeper) ReadAccounts(context.Context) (*accounts.Import, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	at := k.at
 	if k.obeys && len(k.told) > 0 {
 		for _, r := range k.tree().Records() {
@@ -50,7 +55,16 @@ func (k *keeper) ReadAccounts(context.Context) (*accounts.Import, error) {
 	return &at, nil
 }
 
+// heard is what it was told so far.
+func (k *keeper) heard() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.told)
+}
+
 func (k *keeper) Sacctmgr(_ context.Context, words []string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.told = append(k.told, strings.Join(words, " "))
 	return nil
 }
@@ -127,14 +141,16 @@ func TestCoordinatorsAndTheTree(t *testing.T) {
 func TestSyncReadsBack(t *testing.T) {
 	d, _, site := startWithTree(t)
 	var out v1.AccountDrift
-	if code := as(t, 0, d.Socket, "POST", "/fed/v1/accounts/sync", v1.SyncAccounts{Site: "alpha", DryRun: true}, &out); code != 200 || len(out.Differences) != 5 || len(site.told) != 0 {
-		t.Fatalf("dry run: status %d, %+v, told %q", code, out, site.told)
+	if code := as(t, 0, d.Socket, "POST", "/fed/v1/accounts/sync", v1.SyncAccounts{Site: "alpha", DryRun: true}, &out); code != 200 || len(out.Differences) != 5 || len(site.heard()) != 0 {
+		t.Fatalf("dry run: status %d, %+v, told %q", code, out, site.heard())
 	}
 	as(t, 0, d.Socket, "POST", "/fed/v1/accounts/sync", v1.SyncAccounts{Site: "alpha"}, &out)
-	if len(site.told) != 7 || out.Differences[0].Error == "" {
-		t.Errorf("a site that does nothing: %q, %+v", site.told, out.Differences)
+	if len(site.heard()) != 7 || out.Differences[0].Error == "" {
+		t.Errorf("a site that does nothing: %q, %+v", site.heard(), out.Differences)
 	}
+	site.mu.Lock()
 	site.obeys, out = true, v1.AccountDrift{}
+	site.mu.Unlock()
 	as(t, 0, d.Socket, "GET", "/fed/v1/accounts/drift", nil, &out)
 	if len(out.Differences) != 0 {
 		t.Errorf("drift of an equal site: %+v", out.Differences)

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"fsub/accounting"
@@ -21,12 +22,12 @@ import (
 // sumsOf is a ledger that has one line, and keeps what it was asked last.
 type sumsOf struct {
 	federation.Books
-	asked *federation.SumQuery
+	asked *atomic.Pointer[federation.SumQuery]
 }
 
 func (s sumsOf) BookedSums(_ context.Context, q federation.SumQuery) ([]federation.SumRow, error) {
 	if s.asked != nil {
-		*s.asked = q
+		s.asked.Store(&q)
 	}
 	row := federation.SumRow{Period: 20_000, Fate: ledger.Lost, Sums: ledger.Sums{Runs: 1, GPU: 3600, Amount: 2 * accounting.Dollar}}
 	for range q.By {
@@ -93,8 +94,8 @@ func TestBudgets(t *testing.T) {
 
 // A user asks for what is his own, operators for all; what makes no sense is refused in words.
 func TestBookedSums(t *testing.T) {
-	var asked federation.SumQuery
-	d := startWith(t, api.Config{Books: sumsOf{asked: &asked}, CheckBooks: unequal{}, Coordinators: leads{"bob": "physics"}})
+	var last atomic.Pointer[federation.SumQuery]
+	d := startWith(t, api.Config{Books: sumsOf{asked: &last}, CheckBooks: unequal{}, Coordinators: leads{"bob": "physics"}})
 	q := url.Values{"by": {"account,gpu"}, "every": {"month"}, "from": {"2026-01-15"}, "until": {"2026-03-01"}, "user": {"bob", "alice"}}
 	c := client.New(d.Socket) // this process: an administrator
 	defer c.Close()
@@ -102,16 +103,17 @@ func TestBookedSums(t *testing.T) {
 	if err != nil || len(rows) != 1 || rows[0].Fate != "lost" || rows[0].Sums().GPU != 3600 || rows[0].Amount != 2*accounting.Dollar {
 		t.Fatalf("%+v, %v", rows, err)
 	}
+	asked := last.Load()
 	if asked.From != 20468 || asked.Until != 20513 || !slices.Equal(asked.By, []federation.Dimension{"account", "gpu"}) || asked.Every != federation.Monthly ||
 		!slices.Equal(asked.Where[federation.ByUser], []string{"bob", "alice"}) || asked.Within != nil {
 		t.Errorf("asked %+v", asked)
 	}
-	if code := as(t, alice, d.Socket, "GET", "/fed/v1/books/sums?by=account", nil, &rows); code != 200 || asked.Within == nil || asked.Within.User != "alice" || len(asked.Within.Accounts) > 0 {
-		t.Errorf("alice asked %+v, status %d", asked.Within, code)
+	if code := as(t, alice, d.Socket, "GET", "/fed/v1/books/sums?by=account", nil, &rows); code != 200 || last.Load().Within == nil || last.Load().Within.User != "alice" || len(last.Load().Within.Accounts) > 0 {
+		t.Errorf("alice asked %+v, status %d", last.Load().Within, code)
 	}
-	if code := as(t, bob, d.Socket, "GET", "/fed/v1/books/sums?by=account", nil, &rows); code != 200 || asked.Within == nil || asked.Within.User != "bob" ||
-		!slices.Equal(asked.Within.Accounts, []string{"physics"}) {
-		t.Errorf("bob, who coordinates physics, asked %+v, status %d", asked.Within, code)
+	if code := as(t, bob, d.Socket, "GET", "/fed/v1/books/sums?by=account", nil, &rows); code != 200 || last.Load().Within == nil || last.Load().Within.User != "bob" ||
+		!slices.Equal(last.Load().Within.Accounts, []string{"physics"}) {
+		t.Errorf("bob, who coordinates physics, asked %+v, status %d", last.Load().Within, code)
 	}
 	for _, bad := range []url.Values{{"by": {"colour"}}, {"by": {"user,user"}}, {"every": {"hour"}}, {"from": {"x"}}, {"from": {"2026-02-01"}, "until": {"2026-02-01"}}} {
 		if _, err := c.BookedSums(t.Context(), bad); !errors.Is(err, federation.ErrInvalid) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,10 +40,22 @@ func submits(t *testing.T, uid uint32, socket string, n int, change func(*v1.Sub
 
 func same(*v1.SubmitRequest) {}
 
+// clock is a time that passes when it is told to, also for others.
+type clock struct {
+	start  time.Time
+	passed atomic.Int64
+}
+
+func newClock() *clock { return &clock{start: time.Now()} }
+
+func (c *clock) Now() time.Time { return c.start.Add(time.Duration(c.passed.Load())) }
+
+func (c *clock) pass(d time.Duration) { c.passed.Add(int64(d)) }
+
 // TestJobsOfOneUserAreBounded: who has too many is told so in Slurm's words; the others submit, and he does again once some have ended.
 func TestJobsOfOneUserAreBounded(t *testing.T) {
-	now := time.Now()
-	d := startWith(t, api.Config{Limits: limits.Config{Jobs: 5, AllJobs: 8}, Now: func() time.Time { return now }})
+	now := newClock()
+	d := startWith(t, api.Config{Limits: limits.Config{Jobs: 5, AllJobs: 8}, Now: now.Now})
 	taken, refused := submits(t, alice, d.Socket, 7, same)
 	if taken != 5 || refused == nil || refused.Number != wire.ErrAccountingPolicy || refused.Said != "AssocMaxSubmitJobLimit" {
 		t.Fatalf("alice: %d jobs are taken, %+v", taken, refused)
@@ -52,7 +65,7 @@ func TestJobsOfOneUserAreBounded(t *testing.T) {
 		t.Fatalf("bob: %d jobs are taken, %+v", taken, refused)
 	}
 	as(t, alice, d.Socket, "POST", "/fed/v1/jobs/cancel", v1.ActRequest{Jobs: []v1.JobRef{{ID: federation.FirstJobID}}}, nil)
-	now = now.Add(2 * time.Second)
+	now.pass(2 * time.Second)
 	if taken, refused := submits(t, alice, d.Socket, 2, same); taken != 1 {
 		t.Errorf("alice, after one was cancelled: %d jobs are taken, %+v", taken, refused)
 	}
@@ -84,15 +97,15 @@ func TestWhatJobsKeepIsBounded(t *testing.T) {
 
 // TestSubmissionsPerSecond: beyond the burst one waits; the question when a job would start counts as well. Administrators are free.
 func TestSubmissionsPerSecond(t *testing.T) {
-	now := time.Now()
-	d := startWith(t, api.Config{Limits: limits.Config{PerSecond: 2, Burst: 10}, Now: func() time.Time { return now }})
+	now := newClock()
+	d := startWith(t, api.Config{Limits: limits.Config{PerSecond: 2, Burst: 10}, Now: now.Now})
 	if taken, refused := submits(t, alice, d.Socket, 15, same); taken != 10 || refused == nil || refused.Number != 11 {
 		t.Fatalf("%d are taken, %+v", taken, refused)
 	}
 	if _, refused := submits(t, alice, d.Socket, 1, func(r *v1.SubmitRequest) { r.TestOnly = true }); refused == nil || refused.Number != 11 {
 		t.Errorf("--test-only: %+v", refused)
 	}
-	now = now.Add(time.Second)
+	now.pass(time.Second)
 	if taken, _ := submits(t, alice, d.Socket, 5, same); taken != 2 {
 		t.Errorf("a second later %d are taken", taken)
 	}
@@ -105,8 +118,8 @@ func TestSubmissionsPerSecond(t *testing.T) {
 
 // TestRequestsOfOneUserAreBounded, per second and as they wait.
 func TestRequestsOfOneUserAreBounded(t *testing.T) {
-	now := time.Now()
-	d := startWith(t, api.Config{Limits: limits.Config{Actions: 10, ActionBurst: 100, Requests: 20}, Now: func() time.Time { return now }})
+	now := newClock()
+	d := startWith(t, api.Config{Limits: limits.Config{Actions: 10, ActionBurst: 100, Requests: 20}, Now: now.Now})
 	id := d.Put(t, job(0, alice, federation.Pending))[0]
 	hold := func(uid uint32, n int) int {
 		return as(t, uid, d.Socket, "POST", "/fed/v1/jobs/hold", v1.ActRequest{Jobs: slices.Repeat([]v1.JobRef{{ID: id}}, n)}, nil)

@@ -3,6 +3,7 @@ package api_test
 import (
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,9 +27,9 @@ func savedReports(t *testing.T) *reports.Runner {
 
 // A saved report shows what its owner may see when it is made, and is nobody else's to see, run or remove, but for operators.
 func TestSavedReports(t *testing.T) {
-	var asked federation.SumQuery
+	var last atomic.Pointer[federation.SumQuery]
 	runner := savedReports(t)
-	d := startWith(t, api.Config{Books: sumsOf{asked: &asked}, Budgets: standings, Coordinators: leads{"bob": "physics"}, Reports: runner})
+	d := startWith(t, api.Config{Books: sumsOf{asked: &last}, Budgets: standings, Coordinators: leads{"bob": "physics"}, Reports: runner})
 	runner.Make = d.Server.Report
 	ours := v1.SavedReport{Name: "weekly", Report: "cost", Format: "csv", Send: "week", By: []string{"user"}}
 	for _, uid := range []uint32{alice, bob} {
@@ -45,14 +46,14 @@ func TestSavedReports(t *testing.T) {
 		t.Errorf("root sees %+v", all)
 	}
 	for uid, want := range map[uint32]*federation.Scope{alice: {User: "alice"}, bob: {User: "bob", Accounts: []string{"physics"}}} {
-		asked.Within = nil
-		if code := as(t, uid, d.Socket, "POST", "/fed/v1/report/weekly/run", nil, nil); code != 200 || asked.Within == nil || asked.Within.User != want.User || len(asked.Within.Accounts) != len(want.Accounts) {
-			t.Errorf("uid %d, status %d: its report was of %+v", uid, code, asked.Within)
+		last.Store(new(federation.SumQuery))
+		if code := as(t, uid, d.Socket, "POST", "/fed/v1/report/weekly/run", nil, nil); code != 200 || last.Load().Within == nil || last.Load().Within.User != want.User || len(last.Load().Within.Accounts) != len(want.Accounts) {
+			t.Errorf("uid %d, status %d: its report was of %+v", uid, code, last.Load().Within)
 		}
 	}
 	// An operator who runs it gets it delivered to its owner, of what the owner may see.
-	if code := as(t, 0, d.Socket, "POST", "/fed/v1/report/weekly/run?user=alice", nil, nil); code != 200 || asked.Within == nil || asked.Within.User != "alice" {
-		t.Errorf("status %d, of %+v", code, asked.Within)
+	if code := as(t, 0, d.Socket, "POST", "/fed/v1/report/weekly/run?user=alice", nil, nil); code != 200 || last.Load().Within == nil || last.Load().Within.User != "alice" {
+		t.Errorf("status %d, of %+v", code, last.Load().Within)
 	}
 	for _, c := range []struct{ method, path string }{{"POST", "/fed/v1/report/weekly/run?user=bob"}, {"DELETE", "/fed/v1/report/weekly?user=bob"}, {"DELETE", "/fed/v1/report/nothing"}} {
 		if code := as(t, alice, d.Socket, c.method, c.path, nil, nil); code < 400 {

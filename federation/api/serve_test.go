@@ -99,8 +99,8 @@ func TestServeFinishesWhatIsInHand(t *testing.T) {
 
 // TestDiagCounts: what has happened to jobs today, tasks of arrays one by one.
 func TestDiagCounts(t *testing.T) {
-	now := time.Now()
-	d := startWith(t, api.Config{Now: func() time.Time { return now }})
+	now := newClock()
+	d := startWith(t, api.Config{Now: now.Now})
 	c := client.New(d.Socket)
 	defer c.Close()
 	array := job(1, alice, federation.Running)
@@ -134,8 +134,8 @@ func TestDiagCounts(t *testing.T) {
 	if g := count(); g.JobsSubmitted != 12 || g.JobsStarted != 2 || g.JobsCompleted != 1 || g.JobsCanceled != 1 || g.JobsFailed != 1 {
 		t.Errorf("%+v", g)
 	}
-	now = now.Add(24 * time.Hour)
-	if g := count(); g.JobsSubmitted != 0 || g.JobsStarted != 0 || g.ReqTimeStart.Value() != now.UTC().Truncate(24*time.Hour).Unix() {
+	now.pass(24 * time.Hour)
+	if g := count(); g.JobsSubmitted != 0 || g.JobsStarted != 0 || g.ReqTimeStart.Value() != now.Now().UTC().Truncate(24*time.Hour).Unix() {
 		t.Errorf("after midnight: %+v", g)
 	}
 }
