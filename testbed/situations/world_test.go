@@ -186,7 +186,7 @@ func clear(t *testing.T) {
 	}
 }
 
-// local has bob submit jobs of one whole node at a site, past the federation, until so many run and others wait.
+// local has bob submit jobs of one whole node at a site, past the federation, until so many run and others wait for a time that the site knows.
 func local(t *testing.T, site string, running, waiting int, limit string) {
 	t.Helper()
 	for range running + waiting {
@@ -195,8 +195,9 @@ func local(t *testing.T, site string, running, waiting int, limit string) {
 		}
 	}
 	err := await(t.Context(), "local jobs to run", func() (string, bool) {
-		rows, err := world.Bed.Output(t.Context(), site, "", "squeue", "-h", "-u", "bob", "-o", "%t")
-		return fmt.Sprint(rows, err), strings.Count(rows, "R\n") == running && strings.Count(rows, "PD\n") == waiting
+		rows, err := world.Bed.Output(t.Context(), site, "", "squeue", "-h", "-u", "bob", "-o", "%t %S")
+		runs, waits := strings.Count(rows, "R 2"), strings.Count(rows, "PD 2") // with the start that backfill expects: without it less would be foretold
+		return fmt.Sprint(rows, err), runs == running && waits == waiting
 	})
 	if err != nil {
 		t.Fatal(err)
