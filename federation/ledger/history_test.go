@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 	"time"
+	_ "time/tzdata" // wherever the machine has none
 
 	"pgregory.net/rapid"
 
@@ -111,7 +112,7 @@ func TestEveryReadingGivesTheSameBooks(t *testing.T) {
 		site := fmt.Sprint("rhein", histories)
 		zone, err := time.LoadLocation(rapid.SampledFrom(zones).Draw(rt, "zone"))
 		if err != nil {
-			t.Skip(err)
+			rt.Fatal(err)
 		}
 		now := rapid.SampledFrom(nights).Draw(rt, "night").In(zone)
 		theirs := &past{rows: drawRows(rt, site, now), now: &now, fails: func(time.Time, time.Time) error { return nil }}
