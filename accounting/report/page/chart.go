@@ -28,10 +28,11 @@ type chart struct {
 var fateColors = []string{"#3b9c5a", "#9fcf8a", "#d98b3a", "#c8453f", "#e6c34a", "#8d7cc3", "#6a9fd4", "#9a9a9a", "#5a3a3a", "#c9c9c9", "#2f4b7c"}
 
 const (
-	mostBars   = 24  // the table has all rows
-	mostTimes  = 370 // a year of days: the last ones are drawn
-	mostSeries = 9   // beside all others
-	mostLabel  = 34  // characters
+	mostBars    = 24  // the table has all rows
+	mostTimes   = 370 // a year of days: the last ones are drawn
+	mostSeries  = 9   // beside all others
+	mostLabel   = 34  // characters
+	mostPeriods = 12  // that have a label
 )
 
 // draw is the chart of a report: "" if there is nothing to be drawn.
@@ -247,7 +248,7 @@ func (c *chart) ends() (least, most float64, labels int) {
 		most, least = max(most, up), min(least, down)
 	}
 	if c.most > 0 {
-		return 0, c.most, 11
+		return 0, c.most, 6
 	}
 	if most == least {
 		most = 1
@@ -261,6 +262,25 @@ func (c *chart) ends() (least, most float64, labels int) {
 	}
 	low, high := math.Floor(least/step), math.Ceil(most/step-1e-9)
 	return low * step, high * step, int(high-low) + 1
+}
+
+// inHundredths makes values whole numbers of hundredths: of bars upon each other with a value between 0 and 1 the library moves the axis.
+func (c *chart) inHundredths() {
+	for at := range c.labels {
+		whole := 0.0
+		for i := range c.data {
+			whole += max(0, c.data[i][at])
+		}
+		for i := range c.data {
+			v := &c.data[i][at]
+			if c.most == 0 {
+				*v = math.Round(*v * 100)
+			} else { // rounded shares may be more than the whole, and the axis becomes longer
+				*v = math.Floor(max(0, *v) * 100 * min(1, c.most/max(whole, 1)))
+			}
+		}
+	}
+	c.most *= 100
 }
 
 func (c *chart) svg() (string, error) {
@@ -284,10 +304,11 @@ func (c *chart) svg() (string, error) {
 			c.labels[i] = c.labels[i][5:]
 		}
 	}
-	for _, values := range c.data {
-		for i, v := range values {
-			if values[i] = math.Round(v*100) / 100; c.most > 0 {
-				values[i] = max(0, math.Floor(v*100)-1) / 100 // together less than the whole, or the axis becomes longer
+	c.inHundredths()
+	if each := (len(c.labels) + mostPeriods - 1) / mostPeriods; c.timed && each > 1 { // the library labels the last period too, over the one before
+		for i := range c.labels {
+			if i%each != 0 {
+				c.labels[i] = ""
 			}
 		}
 	}
@@ -295,6 +316,7 @@ func (c *chart) svg() (string, error) {
 	opt.Horizontal = !c.timed
 	least, most, labels := c.ends()
 	axis := &opt.ValueAxis[0]
+	axis.ValueFormatter = func(v float64) string { return charts.FormatValueHumanizeShort(v/100, 2, false) }
 	axis.Min, axis.Max, axis.LabelCount, axis.RangeValuePaddingScale = &least, &most, labels, charts.Ptr(0.0)
 	if c.colors != nil {
 		var colors []charts.Color
@@ -302,6 +324,9 @@ func (c *chart) svg() (string, error) {
 			colors = append(colors, charts.ParseColor(text))
 		}
 		opt.Theme = opt.Theme.WithSeriesColors(colors)
+	}
+	if c.timed {
+		opt.CategoryAxis.LabelCount = len(c.labels)
 	}
 	opt.CategoryAxis.Labels, opt.Legend.SeriesNames, opt.StackSeries = c.labels, c.names, &c.stacked
 	p := charts.NewPainter(charts.PainterOptions{OutputFormat: charts.ChartOutputSVG, Width: 960, Height: height})
