@@ -159,8 +159,9 @@ func (c *capacity) restore(n int32) {
 	}
 }
 
-// follow adopts a model that differs only in what is free on some nodes, and when. Nothing may be taken.
+// follow adopts a model in which some nodes have changed: what is free on them and when, and whether they are up. Nothing may be taken.
 func (c *capacity) follow(m *model, changed []int32) {
+	wasUp := c.m.up
 	c.m, c.chooser = m, nil
 	c.memory.forget()
 	c.memory.begin()
@@ -169,13 +170,16 @@ func (c *capacity) follow(m *model, changed []int32) {
 		was := c.bucket[n]
 		c.restore(n)
 		cell := m.cellOf[n]
-		if cell < 0 || !c.cells[cell].ready || !m.up[n] || c.bucket[n] == was {
+		if cell < 0 || !c.cells[cell].ready || wasUp[n] == m.up[n] && (!m.up[n] || c.bucket[n] == was) {
 			continue
 		}
 		s := &c.cells[cell]
-		if i, ok := slices.BinarySearch(s.buckets[was], n); ok {
+		if i, ok := slices.BinarySearch(s.buckets[was], n); ok && wasUp[n] {
 			s.buckets[was] = slices.Delete(s.buckets[was], i, i+1)
 			s.begun[was]--
+		}
+		if !m.up[n] {
+			continue
 		}
 		b := c.bucket[n]
 		i, _ := slices.BinarySearch(s.buckets[b], n)

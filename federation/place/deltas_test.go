@@ -243,6 +243,11 @@ func (d *deltas) used(was *federation.Observation) *federation.Observation {
 	if rapid.IntRange(0, 3).Draw(t, "others come and go") == 0 {
 		obs.Waiting = []federation.WaitingJob{{Job: 7, Ours: rapid.Bool().Draw(t, "ours"), Stake: federation.Stake{Partition: rapid.SampledFrom([]string{"main", "short"}).Draw(t, "partition")}}}
 	}
+	if rapid.IntRange(0, 3).Draw(t, "many go up or down") == 0 {
+		for i := range obs.Nodes {
+			obs.Nodes[i].State = []string{rapid.SampledFrom([]string{"DOWN", "IDLE", "MIXED"}).Draw(t, "state of each")}
+		}
+	}
 	for range rapid.IntRange(0, 2).Draw(t, "changed nodes") {
 		n := &obs.Nodes[rapid.IntRange(0, len(obs.Nodes)-1).Draw(t, "node")]
 		switch rapid.IntRange(0, 5).Draw(t, "change") {
@@ -264,8 +269,9 @@ func (d *deltas) used(was *federation.Observation) *federation.Observation {
 }
 
 func (d *deltas) check() {
-	want := Plan(d.w.Snapshot(), d.policy)
-	got := d.w.Plan()
+	s := d.w.Snapshot()
+	anew := newWorldOf(&s, d.policy)
+	want, got := anew.Plan(), d.w.Plan()
 	if len(got.Decisions) != len(want.Decisions) {
 		d.t.Fatalf("%d decisions, a new World makes %d", len(got.Decisions), len(want.Decisions))
 	}
@@ -274,6 +280,9 @@ func (d *deltas) check() {
 			d.t.Fatalf("decision %d is\n%s, a new World says\n%s", i, tellAll(got.Decisions[i]), tellAll(want.Decisions[i]))
 		}
 	}
+	if want, got := starts(anew), starts(d.w); !reflect.DeepEqual(got, want) {
+		d.t.Fatalf("the next to start are\n%+v, a new World says\n%+v", got, want)
+	}
 	d.hear()
 	for _, w := range want.Decisions {
 		if said, ok := d.said[w.Job]; !ok || said.Bind != w.Bind || said.Reason != w.Reason {
@@ -281,6 +290,15 @@ func (d *deltas) check() {
 		}
 	}
 	d.t.Log("step: the same")
+}
+
+// starts are what Next says.
+func starts(w *World) map[federation.JobID]federation.Offer {
+	all := map[federation.JobID]federation.Offer{}
+	for j, o := range w.Next() {
+		all[j.ID] = *o
+	}
+	return all
 }
 
 func tellAll(d federation.Decision) string {

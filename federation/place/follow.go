@@ -10,8 +10,7 @@ import (
 // followed says in what a model differs from the one before it.
 type followed struct {
 	judged bool    // jobs are to be judged anew
-	free   bool    // the site's capacity can be kept: only nodes differ
-	nodes  []int32 // on which something else is free, or falls free at another time
+	nodes  []int32 // on which something else is free or falls free at another time, or that have gone up or down
 }
 
 // follow returns the model of the next observation. It is nil if that must be read from scratch, because more has changed than what runs on the
@@ -20,7 +19,7 @@ func (m *model) follow(obs *federation.Observation) (*model, followed) {
 	if m == nil || obs == nil || !sameConfiguration(m.obs, obs) {
 		return nil, followed{}
 	}
-	next, f := *m, followed{free: true}
+	next, f := *m, followed{}
 	next.obs = obs
 	d := differ{old: m, next: &next, changed: make([]bool, len(obs.Nodes))}
 	if !d.nodes() {
@@ -39,12 +38,10 @@ func (m *model) follow(obs *federation.Observation) (*model, followed) {
 	}
 	if f.judged = d.states; d.ups {
 		next.moveUps()
-		f.free = false
 	}
-	if m.starts != nil && d.idle {
+	if d.idle {
 		next.starts = nil
 		next.readStarts()
-		f.free = false
 	}
 	return &next, f
 }
@@ -93,7 +90,7 @@ type differ struct {
 	changed   []bool // by node
 	states    bool   // what is said of a node that is not up is different
 	ups       bool   // other nodes are up
-	idle      bool   // other nodes are idle
+	idle      bool   // other nodes are idle, where that matters
 	gone, new []*federation.RunningJob
 }
 
@@ -136,10 +133,12 @@ func (d *differ) state(n int32, a, b *federation.Node) {
 		if !d.ups {
 			d.next.up = slices.Clone(d.old.up)
 		}
-		d.next.up[n], d.ups, d.states = up, true, true
+		d.next.up[n], d.changed[n], d.ups, d.states = up, true, true, true
 	}
 	d.states = d.states || !up
-	d.idle = d.idle || slices.Contains(a.State, "IDLE") != slices.Contains(b.State, "IDLE")
+	if d.old.starts != nil && slices.Contains(a.State, "IDLE") != slices.Contains(b.State, "IDLE") {
+		d.changed[n], d.idle = true, true
+	}
 	if slices.Contains(a.State, "COMPLETING") != slices.Contains(b.State, "COMPLETING") {
 		d.changed[n] = true
 	}

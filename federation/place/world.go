@@ -282,17 +282,16 @@ func (w *World) readSite(st *siteState) {
 	old, held := st.read, st.bound
 	next, f := st.model.follow(seen)
 	if next == nil && seen != nil {
-		next, f = newModel(st.site), followed{judged: true}
+		next, f, st.books = newModel(st.site), followed{judged: true}, nil
 	}
 	switch {
-	case st.books == nil:
-	case f.free && len(f.nodes) == 0: // the plan goes on
+	case st.books == nil || next == nil:
+		st.books = nil
+	case len(f.nodes) == 0: // the plan goes on
 		st.books.m = next
-	case f.free:
+	default:
 		st.books.release(w.now, w.run)
 		st.books.follow(next, f.nodes)
-	default:
-		st.books = nil
 	}
 	if shared := sharedPools(next); !slices.Equal(shared, st.shared) {
 		st.shared, w.stale = shared, true
