@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -263,7 +264,7 @@ func BenchmarkRented(b *testing.B) {
 // -bench LargestWorld: 100 sites of 10,000 nodes, a million jobs, which wants 8 GB.
 func BenchmarkWorld(b *testing.B) { benchWorld(b, 10, 1000, 100_000) }
 func BenchmarkLargestWorld(b *testing.B) {
-	if f := flag.Lookup("test.bench"); f == nil || f.Value.String() != "LargestWorld" {
+	if f := flag.Lookup("test.bench"); f == nil || !strings.HasPrefix(f.Value.String(), "LargestWorld") {
 		b.Skip("not asked for by name")
 	}
 	benchWorld(b, 100, 10_000, 1_000_000)
@@ -297,72 +298,75 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 	w.Decide()
 	b.Logf("the first plan took %v", time.Since(began))
 	next := federation.JobID(2*jobs + 2)
-	again := func(name string, do func(i int)) {
+	// What is told is made before the clock runs: sites make it too.
+	again := func(name string, tell func(i int) func()) {
 		b.Run(name, func(b *testing.B) {
-			cpu := cpuTime()
+			cpu := time.Duration(0)
 			for i := 0; b.Loop(); i++ {
-				do(i)
+				b.StopTimer()
+				do := tell(i)
+				before := cpuTime()
+				b.StartTimer()
+				do()
 				w.Decide()
+				cpu += cpuTime() - before
 			}
-			b.ReportMetric(float64(cpuTime()-cpu)/1e6/float64(b.N), "cpu-ms/op")
+			b.ReportMetric(float64(cpu)/1e6/float64(b.N), "cpu-ms/op")
 		})
 	}
-	again("job", func(int) {
+	changed := func(name string, change func(site *federation.Site, i int)) {
+		again(name, func(i int) func() {
+			site := *full[i%sites]
+			change(&site, i)
+			full[i%sites] = &site
+			return func() { w.SetSite(&site) }
+		})
+	}
+	again("job", func(int) func() {
 		j := *all[0]
 		j.ID = next
 		next++
-		w.SetJob(Waiting{Job: &j})
+		return func() { w.SetJob(Waiting{Job: &j}) }
 	})
-	again("gone", func(i int) { w.DropJob(all[len(all)-1-i].ID) })
-	again("look", func(i int) {
-		site := *full[i%sites]
+	again("gone", func(i int) func() { return func() { w.DropJob(all[len(all)-1-i].ID) } })
+	changed("look", func(site *federation.Site, i int) {
 		obs := *site.Seen
 		site.Seen = &obs
-		full[i%sites] = &site
-		w.SetSite(&site)
 	})
-	again("time", func(i int) { w.SetTime(time.Unix(1e9+int64(i)+1, 0)) })
-	changed := func(i int, change func(site *federation.Site, i int)) {
-		site := *full[i%sites]
-		change(&site, i)
-		full[i%sites] = &site
-		w.SetSite(&site)
-	}
-	again("price", func(i int) {
-		changed(i, func(site *federation.Site, i int) {
-			site.Prices = accounting.Prices{"gres/gpu:h100": 2 + 0.001*float64(i)}
-		})
+	again("time", func(i int) func() { return func() { w.SetTime(time.Unix(1e9+int64(i)+1, 0)) } })
+	changed("price", func(site *federation.Site, i int) {
+		site.Prices = accounting.Prices{"gres/gpu:h100": 2 + 0.001*float64(i)}
 	})
-	again("limit", func(i int) {
-		changed(i, func(site *federation.Site, i int) {
-			site.Limited = []federation.Limited{{User: fmt.Sprintf("user%d", i%10)}}
-		})
+	changed("limit", func(site *federation.Site, i int) {
+		site.Limited = []federation.Limited{{User: fmt.Sprintf("user%d", i%10)}}
 	})
-	again("down", func(i int) {
-		changed(i, func(site *federation.Site, i int) {
+	down := func(nodes int) func(site *federation.Site, i int) {
+		return func(site *federation.Site, i int) {
 			obs := *site.Seen
 			obs.Nodes = slices.Clone(obs.Nodes)
-			obs.Nodes[i%len(obs.Nodes)].State = []string{"DOWN"}
+			for k := range nodes {
+				obs.Nodes[(i*nodes+k)%len(obs.Nodes)].State = []string{"DOWN"}
+			}
 			site.Seen = &obs
-		})
-	})
-	again("order", func(i int) {
+		}
+	}
+	changed("down", down(1))
+	changed("100down", down(100))
+	again("order", func(i int) func() {
 		turn = i
-		w.Reorder()
+		return w.Reorder
 	})
-	again("100nodes", func(i int) {
+	busy := func(site *federation.Site, i int) { site.Seen = busier(site.Seen, i) }
+	changed("100nodes", busy)
+	again("100nodes-read", func(i int) func() {
 		site := *full[i%sites]
-		site.Seen = busier(site.Seen, i)
+		busy(&site, i)
 		full[i%sites] = &site
-		w.SetSite(&site)
-	})
-	again("100nodes-read", func(i int) {
-		site := *full[i%sites]
-		site.Seen = busier(site.Seen, i)
-		full[i%sites] = &site
-		w.SetSite(&site)
-		w.readSite(w.sites[i%sites])
-		w.stale = false
+		return func() {
+			w.SetSite(&site)
+			w.readSite(w.sites[i%sites])
+			w.stale = false
+		}
 	})
 }
 

@@ -33,7 +33,8 @@ type stand struct {
 // candidate is a pool that can run the jobs of a shape, with the part of its price that does not depend on when.
 type candidate struct {
 	*stand
-	site *siteState
+	site    *siteState
+	version int // of the site when it judged
 	// For a heterogeneous job: the pools that can run each of its components, cheapest first. fits is empty then; see het.go.
 	parts [][]*candidate
 	curs  []cursor // one for each of fits
@@ -97,7 +98,7 @@ func (w *World) newStand(v variant, st *siteState, g group) *stand {
 }
 
 func (w *World) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
-	c := &candidate{stand: s, site: st, curs: make([]cursor, len(s.fits)), urgency: w.policy.urgency(sh.like.Needs().QOS), due: dueOf(&sh.like)}
+	c := &candidate{stand: s, site: st, version: st.version, curs: make([]cursor, len(s.fits)), urgency: w.policy.urgency(sh.like.Needs().QOS), due: dueOf(&sh.like)}
 	for i := range s.fits {
 		c.curs[i].cells = s.cells
 	}

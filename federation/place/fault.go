@@ -41,8 +41,9 @@ func (w *World) Guard(do func()) (fault *Fault) {
 			if w.at.job != nil {
 				fault.Job = w.at.job.ID
 			}
+			w.version++
 			for _, st := range w.sites {
-				st.model, st.read, st.books = nil, nil, nil
+				st.model, st.read, st.books, st.version = nil, nil, nil, w.version
 			}
 			w.forgetLikeness()
 		}

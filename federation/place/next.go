@@ -13,11 +13,11 @@ func (w *World) Next() iter.Seq2[*federation.Job, *federation.Offer] {
 		for piece, jobs := range w.planned() {
 			w.spread(piece)
 			for _, q := range jobs {
-				if q.fate == nil || !w.lookedAt(q) || q.fate.kind != waits || len(q.fate.offers) == 0 {
+				if q.fate == nil || !w.lookedAt(q) || q.fate.kind != waits {
 					continue
 				}
-				o := q.fate.offers[0]
-				if (q.fate.reason == federation.ReasonResources || o.Foreseen != nil) && o.Wait < w.policy.FarWait && !yield(q.job, o) {
+				o := q.fate.offers.first(w)
+				if o != nil && (q.fate.reason == federation.ReasonResources || o.Foreseen != nil) && o.Wait < w.policy.FarWait && !yield(q.job, o) {
 					return
 				}
 			}

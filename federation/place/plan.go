@@ -1,8 +1,6 @@
 package place
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"fsub/federation"
@@ -19,8 +17,8 @@ func Plan(s federation.Snapshot, p Policy) federation.Plan {
 type fate struct {
 	kind       fateKind
 	reason     federation.Reason
-	word       word // of the reason
-	offers     []*federation.Offer
+	word       word    // of the reason
+	offers     *offers // nil: there are none
 	rejections []federation.Rejection
 	preempt    *federation.Preemption
 }
@@ -35,8 +33,13 @@ const (
 
 func (k fateKind) bound() bool { return k == binds || k == queues }
 
-func (f *fate) of(q *queued) federation.Decision {
-	return federation.Decision{Job: q.job.ID, Bind: f.kind.bound(), Early: f.kind == queues, Reason: f.reason, Offers: f.offers, Rejections: f.rejections, Expected: q.expected, Preempt: f.preempt}
+// decision puts a job's fate into words.
+func (w *World) decision(q *queued) federation.Decision {
+	f := q.fate
+	w.at.job = q.job
+	d := federation.Decision{Job: q.job.ID, Bind: f.kind.bound(), Early: f.kind == queues, Reason: f.reason, Offers: f.offers.all(w), Rejections: f.rejections, Expected: q.expected, Preempt: f.preempt}
+	w.at.job = nil
+	return d
 }
 
 // begin starts a new plan: it gives back all that the last one took, then lets the jobs that the sites already have hold nodes.
@@ -154,7 +157,7 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 }
 
 // rest is what becomes of a job that gets nothing, and of those of its shape behind it until more is claimed.
-func (w *World) rest(sh *shape, reason federation.Reason, offers []*federation.Offer) *fate {
+func (w *World) rest(sh *shape, reason federation.Reason, offers *offers) *fate {
 	sh.changes, sh.early = w.changes, nil
 	sh.rests = w.fate(sh, waits, reason, offers)
 	return sh.rests
@@ -169,9 +172,9 @@ func (sh *shape) idle(w *World) *fate {
 }
 
 // fate is what becomes of one of the shape's jobs: the last one's if it is the same.
-func (w *World) fate(sh *shape, kind fateKind, reason federation.Reason, offers []*federation.Offer) *fate {
+func (w *World) fate(sh *shape, kind fateKind, reason federation.Reason, offers *offers) *fate {
 	l := sh.last
-	if l == nil || l.kind != kind || l.reason != reason || !sameSlice(l.offers, offers) {
+	if l == nil || l.kind != kind || l.reason != reason || l.offers != offers {
 		l = &fate{kind: kind, reason: reason, word: w.number(string(reason)), offers: offers, rejections: sh.rejections}
 		sh.last = l
 	}
@@ -263,26 +266,6 @@ func endAt(start int64, limit time.Duration) int64 {
 		return never
 	}
 	return start + int64(limit/time.Second)
-}
-
-// offersOf returns the offers for a job of a shape, the chosen one first. Jobs that are decided alike share them.
-func (w *World) offersOf(sh *shape, best *candidate, at *moment) []*federation.Offer {
-	made := made{best, at.start, at.free, at.boot}
-	if sh.offers != nil && sh.made == made && best.parts == nil && best.queue == nil {
-		return sh.offers
-	}
-	offers := make([]*federation.Offer, 0, len(sh.candidates))
-	deadline := sh.deadline()
-	offers = append(offers, best.late(best.offer(at, w), at, w, deadline))
-	for _, c := range sh.candidates {
-		if c != best {
-			other := c.moment(w)
-			offers = append(offers, c.late(c.offer(&other, w), &other, w, deadline))
-		}
-	}
-	slices.SortStableFunc(offers[1:], func(a, b *federation.Offer) int { return cmp.Compare(a.Total, b.Total) })
-	sh.offers, sh.made = offers, made
-	return offers
 }
 
 // Judge tells which pools could ever run a job, and why the others cannot, as [Refusal] needs it. It is cheap, because it ignores what is

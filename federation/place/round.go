@@ -14,7 +14,7 @@ func (w *World) Plan() federation.Plan {
 	for piece, jobs := range w.planned() {
 		w.spread(piece)
 		for _, q := range jobs {
-			p.Decisions = append(p.Decisions, q.fate.of(q))
+			p.Decisions = append(p.Decisions, w.decision(q))
 		}
 	}
 	return p
@@ -62,7 +62,7 @@ func (w *World) Decide() []federation.Decision {
 	w.news, w.acts, w.anew = nil, nil, false
 	out := make([]federation.Decision, len(all))
 	for i, q := range all {
-		out[i] = q.fate.of(q)
+		out[i] = w.decision(q)
 		if q.told = q.fate.word; q.acts() {
 			w.acts = append(w.acts, q)
 		}

@@ -25,7 +25,7 @@ type shape struct {
 	// The last decision, its offers, and what they were made for: jobs that are decided alike share them.
 	last   *fate
 	rests  *fate // what becomes of a job that finds no more than the last one; nil: that is not known
-	offers []*federation.Offer
+	offers *offers
 	made   made
 
 	// rests holds for so many claims. Where others wait another user's may still queue up: early is that candidate.
