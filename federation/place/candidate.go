@@ -16,10 +16,10 @@ type stand struct {
 	ask *ask
 	as  string // see variant
 	group
-	pool     int      // the first of the group: for what all of them share
-	name     string   // "main/h100", "main/h100+a100"
-	cells    []int32  // of the group
-	keys     []fitKey // one for each of fits
+	pool     int        // the first of the group: for what all of them share
+	name     string     // "main/h100", "main/h100+a100"
+	cells    []int32    // of the group
+	numbers  []numbered // one for each of fits
 	gpus     int
 	gpu      string // type of the GPUs
 	tie      uint64
@@ -76,7 +76,7 @@ type offerKey struct {
 }
 
 func (w *World) newStand(v variant, st *siteState, g group) *stand {
-	s := &stand{ask: v.ask, as: v.as, group: g, pool: g.pools[0], keys: make([]fitKey, len(g.fits))}
+	s := &stand{ask: v.ask, as: v.as, group: g, pool: g.pools[0], numbers: make([]numbered, len(g.fits))}
 	for i, p := range g.pools {
 		s.cells = append(s.cells, st.model.cellsOf[p]...)
 		name := st.model.pools[p].Name
@@ -177,12 +177,19 @@ func (c *candidate) startsAt(w *World, fit int, nodes []int32) (at moment) {
 	return at
 }
 
-// key tells one of the candidate's fits apart from other needs in its pools.
-func (c *candidate) key(i int) fitKey {
-	if c.keys[i].pools == 0 {
-		c.keys[i] = keyOf(c.pool, len(c.pools), &c.fits[i])
+// numbered is the number of a need where it was numbered last.
+type numbered struct {
+	in   *fitNumbers
+	need int32
+}
+
+// key tells one of the candidate's fits apart from other needs at its site.
+func (c *candidate) key(free *capacity, i int) needKey {
+	n := &c.numbers[i]
+	if n.in != free.numbers {
+		n.in, n.need = free.numbers, free.numbers.of(keyOf(c.pool, len(c.pools), &c.fits[i]))
 	}
-	return c.keys[i]
+	return needKey{need: n.need}
 }
 
 // later is when a candidate that is full now could run a job, and with which of its fits.
@@ -192,7 +199,7 @@ func (c *candidate) later(free *capacity) (start int64, fit int) {
 	}
 	start = never
 	for i := range c.fits {
-		if t := free.estimate(&c.curs[i], &c.fits[i], c.key(i), c.limit); t < start {
+		if t := free.estimate(&c.curs[i], &c.fits[i], c.key(free, i), c.limit); t < start {
 			start, fit = t, i
 		}
 	}

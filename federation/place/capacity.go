@@ -40,7 +40,8 @@ type capacity struct {
 	begun  []bool  // by node: counted there
 
 	reserve []int // by pool: how many waiting jobs hold claims
-	old     map[fitKey]estimate
+	old     map[needKey]estimate
+	numbers *fitNumbers
 	memory  memory
 	quiet   int64 // nothing that runs ends before
 
@@ -86,7 +87,7 @@ func newCapacity(m *model, now int64, epoch int) *capacity {
 		cpu: slices.Clone(m.cpu), mem: slices.Clone(m.mem), gres: slices.Clone(m.gres),
 		bucket: make([]uint8, len(m.cpu)), cells: make([]cellState, len(m.cells)),
 		head: make([]int32, len(m.cpu)), claims: map[int32][]claim{}, marked: make([]bool, len(m.cpu)),
-		first: make([]int64, len(m.cpu)), reserve: make([]int, len(m.pools)), old: map[fitKey]estimate{},
+		first: make([]int64, len(m.cpu)), reserve: make([]int, len(m.pools)), old: map[needKey]estimate{}, numbers: &fitNumbers{},
 		touched: make([]bool, len(m.cpu)), orders: &orders{of: map[gangKey]*readiness{}},
 	}
 	for n := range c.first {
@@ -117,6 +118,10 @@ func (c *capacity) blocked(n int32) bool {
 // release gives back all that was taken since the last release: what is free is again what the model says, now.
 func (c *capacity) release(now int64, epoch int) {
 	if now != c.now && !c.lasts(now) {
+		c.memory.forget()
+	}
+	if len(*c.numbers) > maxNumbers {
+		c.numbers = &fitNumbers{}
 		c.memory.forget()
 	}
 	c.now, c.from, c.epoch = now, now, epoch

@@ -9,7 +9,7 @@ import (
 // known holds the results of searches at a site after some steps of a plan. The next plan mostly begins with the same steps, and need not
 // search again where the site has not changed.
 type known struct {
-	starts map[fitKey]found
+	starts map[needKey]found
 	next   map[step]*known
 }
 
@@ -85,7 +85,7 @@ func (c *capacity) lasts(now int64) bool {
 }
 
 // earliest returns when and on which nodes f could start. It searches only if that is not known.
-func (c *capacity) earliest(cur *cursor, f *fit, key fitKey, limit time.Duration) (int64, []int32) {
+func (c *capacity) earliest(cur *cursor, f *fit, key needKey, limit time.Duration) (int64, []int32) {
 	at := c.memory.state()
 	if at == nil {
 		return c.search(cur, f, limit)
@@ -98,7 +98,7 @@ func (c *capacity) earliest(cur *cursor, f *fit, key fitKey, limit time.Duration
 	}
 	start, nodes := c.search(cur, f, limit)
 	if at.starts == nil {
-		at.starts = map[fitKey]found{}
+		at.starts = map[needKey]found{}
 	}
 	at.starts[key] = found{start, nodes}
 	return start, nodes
@@ -130,8 +130,29 @@ type fitKey struct {
 	segment     int
 	alone, row  bool
 	reservation string
-	rest        string        // GRES and node lists
-	limit       time.Duration // left out while the site has no claims and no reservations
+	rest        string // GRES and node lists
+}
+
+// needKey stands for a [fitKey] and a time limit at one site.
+type needKey struct {
+	need  int32
+	limit time.Duration // left out while the site has no claims and no reservations
+}
+
+// fitNumbers number the fitKeys that were asked for at a site.
+type fitNumbers map[fitKey]int32
+
+// maxNumbers bounds them.
+const maxNumbers = 4096
+
+// of returns the number of a need.
+func (m fitNumbers) of(k fitKey) int32 {
+	n, ok := m[k]
+	if !ok {
+		n = int32(len(m))
+		m[k] = n
+	}
+	return n
 }
 
 func keyOf(pool, pools int, f *fit) fitKey {
@@ -161,7 +182,7 @@ type estimate struct {
 
 // estimate is the earliest time at which f could start, as far as is known; never if nothing says when. Within a plan it may be a
 // little old: what was started since is not in it.
-func (c *capacity) estimate(cur *cursor, f *fit, key fitKey, limit time.Duration) int64 {
+func (c *capacity) estimate(cur *cursor, f *fit, key needKey, limit time.Duration) int64 {
 	if c.changes > 0 || c.m.reserved {
 		key.limit = limit
 	}

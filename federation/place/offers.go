@@ -15,8 +15,45 @@ type offers struct {
 	now        int64
 	deadline   time.Time
 	candidates []*candidate // the chosen one first
-	at         []moment     // of each
+	at         []brief      // of each
 	made       []*federation.Offer
+}
+
+// brief is a moment without the nodes, which are valid only then. There are many.
+type brief struct {
+	start             int64
+	wait              time.Duration
+	slow, late, total federation.Dollars
+	fit               int32
+	free              bool
+	more              *moment // nil: it has no boot and no spots, and the span is the ideal one
+}
+
+func (at *moment) brief() brief {
+	b := brief{start: at.start, wait: at.wait, slow: at.slow, late: at.late, total: at.total, fit: int32(at.fit), free: at.free}
+	if at.free || at.spots != nil {
+		more := *at
+		more.nodes, b.more = nil, &more
+	}
+	return b
+}
+
+func (b *brief) moment(c *candidate) moment {
+	if b.more != nil {
+		return *b.more
+	}
+	at := moment{start: b.start, fit: int(b.fit), wait: b.wait, slow: b.slow, late: b.late, total: b.total}
+	if c.parts == nil {
+		at.span = c.ideal[b.fit]
+	}
+	return at
+}
+
+// seen are the moments of a shape's candidates that were worked out last, from one on. They hold until the plan takes something.
+type seen struct {
+	sh   *shape
+	from int
+	at   []brief
 }
 
 // offersOf returns the offers for a job of a shape, the chosen one first. Jobs that are decided alike share them.
@@ -26,15 +63,18 @@ func (w *World) offersOf(sh *shape, best *candidate, at *moment) *offers {
 		return sh.offers
 	}
 	n := len(sh.candidates)
-	o := &offers{clock: w.clock, now: w.now, deadline: sh.deadline(), candidates: make([]*candidate, 0, n), at: make([]moment, 0, n)}
-	add := func(c *candidate, at moment) {
-		at.nodes = nil // they are valid only now
-		o.candidates, o.at = append(o.candidates, c), append(o.at, at)
-	}
-	add(best, *at)
-	for _, c := range sh.candidates {
-		if c != best {
-			add(c, c.moment(w))
+	o := &offers{clock: w.clock, now: w.now, deadline: sh.deadline(), candidates: make([]*candidate, 1, n), at: make([]brief, 1, n)}
+	o.candidates[0], o.at[0] = best, at.brief()
+	for i, c := range sh.candidates {
+		if c == best {
+			continue
+		}
+		o.candidates = append(o.candidates, c)
+		if k := i - w.seen.from; w.seen.sh == sh && k >= 0 && k < len(w.seen.at) {
+			o.at = append(o.at, w.seen.at[k])
+		} else {
+			at := c.moment(w)
+			o.at = append(o.at, at.brief())
 		}
 	}
 	sh.offers, sh.made = o, made
@@ -76,6 +116,7 @@ func (o *offers) offer(w *World, i int) *federation.Offer {
 	clock, now := w.clock, w.now
 	w.clock, w.now = o.clock, o.now
 	defer func() { w.clock, w.now = clock, now }()
-	c, at := o.candidates[i], &o.at[i]
-	return c.late(c.offer(at, w), at, w, o.deadline)
+	c := o.candidates[i]
+	at := o.at[i].moment(c)
+	return c.late(c.offer(&at, w), &at, w, o.deadline)
 }

@@ -212,12 +212,14 @@ func (w *World) best(sh *shape) (*candidate, moment) {
 		*f = full{run: w.run, changes: w.changes}
 	}
 	best, bestAt, first := f.best, f.at, f.n
+	w.seen.sh, w.seen.from, w.seen.at = sh, first, w.seen.at[:0]
 	deadline := sh.deadline()
 	for i, c := range sh.candidates[first:] {
 		if best != nil && (c.fixed > bestAt.total || c.fixed == bestAt.total && bestAt.span.Left == 0) && best.inTime(&bestAt, w, deadline) {
 			break
 		}
 		at := c.moment(w)
+		w.seen.at = append(w.seen.at, at.brief())
 		if c.beats(&at, best, &bestAt, w, deadline) {
 			best, bestAt = c, at
 		}
@@ -251,7 +253,7 @@ func (w *World) reserve(c *candidate) int64 {
 	start, best := never, -1
 	var nodes []int32
 	for i := range c.fits {
-		if t, on := free.earliest(&c.curs[i], &c.fits[i], c.key(i), c.limit); t < start {
+		if t, on := free.earliest(&c.curs[i], &c.fits[i], c.key(free, i), c.limit); t < start {
 			start, nodes, best = t, on, i
 		}
 	}

@@ -117,6 +117,7 @@ func (w *World) seize(q *queued, qos string, p *takeover) *fate {
 	free.claim(p.nodes, &p.c.fits[p.fit], p.at.start, endAt(p.at.start, p.c.limit))
 	p.c.pay(w.clock)
 	w.changes++
+	w.seen.sh = nil
 	st.queueUp(q.job)
 	if p.c.wide() {
 		st.waiting++

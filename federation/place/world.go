@@ -27,6 +27,7 @@ type World struct {
 	preempting *federation.Preempting // nil: nobody is preempted
 	guarantees *federation.Guarantees // nil: there are none; see guarantee.go
 	given      guaranteeing
+	seen       seen
 	chosen     *candidate // where the job that was decided about last starts, or waits
 
 	sites   []*siteState // by name
