@@ -10,31 +10,45 @@ import (
 // who holds what a job's rights depend on.
 type who struct{ user, account, qos, reservation string }
 
-// recentClass is one entry of a small table in front of the map of classes.
-type recentClass struct {
-	who   who
-	class int
+// person is somebody with jobs, and the class of those. Jobs of one class are judged alike at every site: so a shape is worked out once and not once for each of
+// a thousand users. Classes count from 1.
+type person struct {
+	who
+	number, class int
 }
 
-// classOf numbers users by their rights: jobs of one class are judged alike at every site. So a shape is
-// worked out once and not once for each of a thousand users. Classes count from 1.
-func (w *World) classOf(job *federation.Job) int {
+// personOf is whose a job is.
+func (w *World) personOf(job *federation.Job) *person {
 	is := who{job.User, job.Spec.Account, job.Spec.QOS, job.Spec.Reservation}
 	near := &w.known[is.hint()%uint(len(w.known))]
-	if near.class > 0 && near.who == is {
-		return near.class
+	if p := *near; p != nil && p.who == is {
+		return p
 	}
-	class, ok := w.classes[is]
+	p := w.persons[is]
+	if p == nil {
+		p = &person{who: is, number: len(w.persons), class: w.classOf(job)}
+		w.persons[is] = p
+	}
+	*near = p
+	return p
+}
+
+// classOf is the class of those who have the rights of a job's user.
+func (w *World) classOf(job *federation.Job) int {
+	name := w.rights(job)
+	class, ok := w.named[name]
 	if !ok {
-		name := w.rights(job)
-		if class, ok = w.named[name]; !ok {
-			class = len(w.named) + 1
-			w.named[name] = class
-		}
-		w.classes[is] = class
+		class = len(w.named) + 1
+		w.named[name] = class
 	}
-	near.who, near.class = is, class
 	return class
+}
+
+// put has a job be that person's.
+func (p *person) put(job *federation.Job) {
+	spec := *job.Spec
+	spec.Account, spec.QOS, spec.Reservation = p.account, p.qos, p.reservation
+	job.User, job.Spec = p.user, &spec
 }
 
 func (w *who) hint() uint {
@@ -65,7 +79,7 @@ func (w *World) rights(job *federation.Job) string {
 			rooted = rooted || part.RootOnly
 		}
 		if limitRefusal(st.site, job) != nil {
-			fmt.Fprintf(&b, "|%d full", i)
+			fmt.Fprintf(&b, "|%d full %s", i, job.User)
 		}
 		if rooted && accessOf(st.site, job).root {
 			fmt.Fprintf(&b, "|%d root", i)

@@ -56,7 +56,7 @@ type deltas struct {
 
 func (d *deltas) draw() {
 	t := d.t
-	switch what := rapid.SampledFrom([]string{"job", "job", "job", "jobs", "drop", "change", "time", "look", "use", "use", "state", "price", "claim", "release", "carry out", "order", "fault"}).Draw(t, "delta"); what {
+	switch what := rapid.SampledFrom([]string{"job", "job", "job", "jobs", "drop", "change", "time", "look", "use", "use", "state", "price", "claim", "release", "carry out", "order", "fault", "limits"}).Draw(t, "delta"); what {
 	case "job":
 		d.add()
 	case "jobs":
@@ -81,6 +81,10 @@ func (d *deltas) draw() {
 	case "time":
 		d.lines.now = d.lines.now.Add(time.Duration(rapid.SampledFrom([]int{1, 30, 400, 3000}).Draw(t, "seconds")) * time.Second)
 		d.w.SetTime(d.lines.now)
+	case "limits":
+		for range rapid.IntRange(1, 3).Draw(t, "sites") {
+			d.changeSite("limit")
+		}
 	case "claim":
 		if len(d.jobs) > 0 {
 			d.claim(rapid.IntRange(0, len(d.jobs)-1).Draw(t, "which"), d.sites[rapid.IntRange(0, len(d.sites)-1).Draw(t, "where")].Name)
@@ -182,10 +186,14 @@ func (d *deltas) claim(i int, site federation.SiteName) {
 }
 
 func (d *deltas) drawSite() {
+	d.changeSite(rapid.SampledFrom([]string{"look", "use", "use", "use", "state", "price", "answer", "limit", "outlook"}).Draw(d.t, "what"))
+}
+
+func (d *deltas) changeSite(what string) {
 	t := d.t
 	i := rapid.IntRange(0, len(d.sites)-1).Draw(t, "site")
 	site := *d.sites[i]
-	switch rapid.SampledFrom([]string{"look", "use", "use", "use", "state", "price", "answer", "limit", "outlook"}).Draw(t, "what") {
+	switch what {
 	case "look":
 		if site.Seen != nil {
 			obs := *site.Seen
@@ -200,8 +208,8 @@ func (d *deltas) drawSite() {
 		site.State = rapid.SampledFrom([]federation.FedState{federation.FedActive, federation.FedActive, federation.FedDrain}).Draw(t, "state")
 	case "limit":
 		site.Limited = nil
-		if rapid.Bool().Draw(t, "reached") {
-			site.Limited = []federation.Limited{{User: rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "of"), Account: rapid.SampledFrom([]string{"", "ml"}).Draw(t, "account")}}
+		for range rapid.IntRange(0, 2).Draw(t, "reached") {
+			site.Limited = append(site.Limited, federation.Limited{User: rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "of"), Account: rapid.SampledFrom([]string{"", "ml"}).Draw(t, "account")})
 		}
 	case "outlook":
 		site.Outlook = nil

@@ -15,10 +15,18 @@ type line struct {
 
 // piece is some jobs of a line that follow each other. A plan decides about a quiet one as a whole where nothing has become free for any of its shapes.
 type piece struct {
-	jobs  []*queued
-	quiet bool   // its jobs wait for what kinds say, each has been told so, and none differs from the others of its shape
-	kinds []kind // of a quiet one: all shapes of its jobs, and perhaps more
-	run   int    // the plan that has decided about it as a whole
+	jobs   []*queued
+	quiet  bool     // its jobs wait for what kins say, each has been told so, and none differs from the others of its shape
+	kins   []waited // of a quiet one: the kins of all its jobs, and perhaps more
+	kinds  []kind   // their shapes, at one state of what persons may do
+	limits int
+	run    int // the plan that has decided about it as a whole
+}
+
+// waited is the jobs of a kin in a piece, and the reason that Decide has said of them.
+type waited struct {
+	kin  *kin
+	told word
 }
 
 // kind is the jobs of a shape in a piece.
@@ -80,7 +88,7 @@ func (l *line) add(q *queued) {
 	default:
 		half, p := most/2, l.pieces[at]
 		rest := *p
-		rest.jobs, rest.kinds = slices.Clone(p.jobs[half:]), slices.Clone(p.kinds)
+		rest.jobs, rest.kins, rest.kinds = slices.Clone(p.jobs[half:]), slices.Clone(p.kins), slices.Clone(p.kinds)
 		l.pieces = slices.Insert(l.pieces, at+1, &rest)
 		if p.jobs = slices.Delete(p.jobs, half, most); i > half {
 			at, i = at+1, i-half

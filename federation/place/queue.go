@@ -12,18 +12,17 @@ import (
 type queued struct {
 	job      *federation.Job
 	turn     turn
-	shape    *shape // nil: not known yet
-	fate     *fate  // by the plan run, or one that has decided about its piece as a whole: see World.decided
-	run      int32  // -1: none was about it yet, or it has left the queue
-	account  word   // that it asks for; known with the shape
-	told     word   // the reason that Decide has said; 0: none
-	refused  bool   // see World.refused
-	spent    bool   // see Waiting.Spent
-	claim    int16  // see claimOf
+	*kin           // stranger: not known yet
+	fate     *fate // by the plan run, or one that has decided about its piece as a whole: see World.decided
+	run      int32 // -1: none was about it yet, or it has left the queue
+	told     word  // the reason that Decide has said; 0: none
+	refused  bool  // see World.refused
+	spent    bool  // see Waiting.Spent
+	claim    int16 // see claimOf
 	expected *federation.Expected
 }
 
-// word is the number of an account or a reason in a World, so that a job need not hold the word itself. 0: none, or not known.
+// word is the number of a reason in a World, so that a job need not hold the word itself. 0: none, or not known.
 type word uint16
 
 // number returns the number of a word; 0 if the World has seen too many.
@@ -72,11 +71,11 @@ type Waiting struct {
 // SetJob tells of a job in the queue that is new or has changed.
 func (w *World) SetJob(j Waiting) {
 	w.index()
-	q := &queued{job: j.Job, run: -1, turn: w.rankOf(&j), refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected, claim: w.claimOf(j.Job)}
+	q := &queued{job: j.Job, kin: stranger, run: -1, turn: w.rankOf(&j), refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected, claim: w.claimOf(j.Job)}
 	old := w.byID[j.Job.ID]
 	w.at.job = j.Job
-	if old != nil && !w.others && old.turn.own() == q.turn && old.claim == q.claim && !old.refused && !q.refused && old.spent == q.spent && old.shape != nil && (old.job.Part == nil) == (j.Job.Part == nil) &&
-		old.account != 0 && old.account == w.number(j.Job.Spec.Account) && w.likeness(j.Job, j.Expected, nil) == old.shape {
+	if old != nil && !w.others && old.turn.own() == q.turn && old.claim == q.claim && !old.refused && !q.refused && old.spent == q.spent && old.kin != stranger && (old.job.Part == nil) == (j.Job.Part == nil) &&
+		w.kinOf(j.Job, j.Expected, nil) == old.kin {
 		old.job, old.told, old.expected = j.Job, 0, j.Expected // nothing that the plan depends on
 		w.news = append(w.news, old)
 		if !w.stale {

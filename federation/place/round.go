@@ -50,7 +50,7 @@ func (w *World) Decide() []federation.Decision {
 					all = append(all, q)
 				}
 			}
-			p.hush(w.run)
+			w.hush(p)
 		}
 	}
 	all = slices.DeleteFunc(all, func(q *queued) bool { return !w.lookedAt(q) || !w.decided(q).tells() })
@@ -155,6 +155,10 @@ func (w *World) skip(p *piece) bool {
 	if !p.quiet || w.watch != nil || w.looked+len(p.jobs) > w.policy.MaxLook || w.full() {
 		return false
 	}
+	if p.limits != w.limits && !w.group(p) {
+		p.quiet = false
+		return false
+	}
 	for i := range p.kinds {
 		k := &p.kinds[i]
 		if k.fate = k.shape.idle(w); k.fate == nil || k.fate.word != k.told {
@@ -167,20 +171,35 @@ func (w *World) skip(p *piece) bool {
 }
 
 // hush notes whether a piece is quiet, once Decide has told of all its jobs.
-func (p *piece) hush(run int) {
-	p.quiet, p.kinds = false, p.kinds[:0]
+func (w *World) hush(p *piece) {
+	p.quiet, p.kins = false, p.kins[:0]
 	for _, q := range p.jobs {
-		if q.run != int32(run) || q.acts() || q.refused || q.shape.switches {
+		if q.run != int32(w.run) || q.acts() || q.refused || q.shape.switches {
 			return
 		}
-		if at := &q.shape.in; at.piece != p || at.run != run {
-			at.piece, at.run, at.i = p, run, len(p.kinds)
-			p.kinds = append(p.kinds, kind{shape: q.shape, told: q.fate.word})
-		} else if p.kinds[at.i].told != q.fate.word {
+		if k := q.kin; k.piece != p || k.run != w.run {
+			k.piece, k.run, k.at = p, w.run, len(p.kins)
+			p.kins = append(p.kins, waited{k, q.fate.word})
+		} else if p.kins[k.at].told != q.fate.word {
 			return
 		}
 	}
-	p.quiet = true
+	p.quiet = w.group(p)
+}
+
+// group works out the kinds of a piece's kins. It is false if something else has been said of some jobs of a shape than of others.
+func (w *World) group(p *piece) bool {
+	w.grouping++
+	p.kinds, p.limits = p.kinds[:0], w.limits
+	for _, k := range p.kins {
+		if sh := k.kin.shape; sh.grouping != w.grouping {
+			sh.grouping, sh.kind = w.grouping, len(p.kinds)
+			p.kinds = append(p.kinds, kind{shape: sh, told: k.told})
+		} else if p.kinds[sh.kind].told != k.told {
+			return false
+		}
+	}
+	return true
 }
 
 // spread gives each job of a piece its fate, if the plan has decided about the piece as a whole.
@@ -188,15 +207,18 @@ func (w *World) spread(p *piece) {
 	if p == nil || p.run != w.run {
 		return
 	}
+	p.run = 0
+	if p.limits != w.limits { // the plan is void
+		return
+	}
 	for i := range p.kinds {
-		p.kinds[i].shape.in.i = i
+		p.kinds[i].shape.kind = i
 	}
 	for _, q := range p.jobs {
 		if q.run >= 0 && q.run != int32(w.run) {
-			q.fate, q.run = p.kinds[q.shape.in.i].fate, int32(w.run)
+			q.fate, q.run = p.kinds[q.shape.kind].fate, int32(w.run)
 		}
 	}
-	p.run = 0
 }
 
 // decided is a job with its fate, which the plan may have given to its whole piece.
@@ -225,7 +247,7 @@ func (w *World) lookAt(q *queued) (took bool) {
 func (w *World) know(q *queued) {
 	w.look(q.job)
 	if q.shape == nil || q.shape.switches && q.shape.drop != w.dropsSwitches(q.job) {
-		q.shape, q.account = w.likeness(q.job, q.expected, w.refusedBy(q)), w.number(q.job.Spec.Account)
+		q.kin = w.kinOf(q.job, q.expected, w.refusedBy(q))
 	}
 	if q.shape.version != w.version || q.shape.clock != w.now {
 		w.judge(q.shape)

@@ -4,7 +4,9 @@ import "fsub/federation"
 
 // shape is shared by all jobs with the same demand and the same rights: which pools can run them, and which cannot.
 type shape struct {
-	like     federation.Job       // any of them
+	like     federation.Job       // any of them ...
+	of       *person              // ... whose it is
+	class    int                  // of all of them
 	expected *federation.Expected // how long they run; nil: a share of their limit is reckoned with
 	drop     bool                 // they have waited long enough for their --switches
 	// switches: they ask for --switches, so that how long they have waited matters.
@@ -32,15 +34,9 @@ type shape struct {
 	changes int
 	early   *candidate
 	full    full // see best
-	in      inPiece
-	futile  int // the plan in which nobody's end would help; see preempt.go
-}
+	futile  int  // the plan in which nobody's end would help; see preempt.go
 
-// inPiece says which of a piece's kinds a shape is.
-type inPiece struct {
-	piece *piece
-	run   int
-	i     int
+	grouping, kind int // which of a piece's kinds it was in that grouping; see World.group
 }
 
 // need is shared by all shapes that differ only in time limits and rights.
@@ -97,9 +93,28 @@ type shapeKey struct {
 	likely int8   // how long they are expected to run: see steps; -1: that is not known
 }
 
-func (w *World) keyOf(job *federation.Job, e *federation.Expected, dropSwitches bool) shapeKey {
-	k := shapeKey{demand: job.Needs().ID(), class: w.classOf(job), apart: w.classApart(job), drop: dropSwitches, likely: -1}
-	if e != nil {
+// kin is shared by all jobs of a person that are of one shape: which shape that is changes with what the person may do.
+type kin struct {
+	shape *shape
+	of    *person
+
+	piece *piece // in the plan run it was met there last; see piece.hush
+	run   int
+	at    int
+}
+
+// stranger is the kin of a job of which it is not known yet.
+var stranger = new(kin)
+
+// kinKey is equal for jobs of one kin.
+type kinKey struct {
+	of *person
+	shapeKey
+}
+
+func (w *World) keyOf(job *federation.Job, e *federation.Expected, dropSwitches bool) kinKey {
+	k := kinKey{w.personOf(job), shapeKey{demand: job.Needs().ID(), apart: w.classApart(job), drop: dropSwitches, likely: -1}}
+	if k.class = k.of.class; e != nil {
 		k.likely = steps(e)
 	}
 	return k
@@ -107,28 +122,33 @@ func (w *World) keyOf(job *federation.Job, e *federation.Expected, dropSwitches 
 
 // shapeOfJob returns the shape of a job, judged by the sites as they are. A job that some site has refused has one of its own.
 func (w *World) shapeOfJob(job *federation.Job, e *federation.Expected, refused map[federation.SiteName]federation.Rejection) *shape {
-	sh := w.likeness(job, e, refused)
+	sh := w.kinOf(job, e, refused).shape
 	w.judge(sh)
 	return sh
 }
 
-func (w *World) likeness(job *federation.Job, e *federation.Expected, refused map[federation.SiteName]federation.Rejection) *shape {
+func (w *World) kinOf(job *federation.Job, e *federation.Expected, refused map[federation.SiteName]federation.Rejection) *kin {
 	drop := w.dropsSwitches(job)
 	if len(refused) > 0 {
-		return w.newShape(job, e, drop, refused)
+		p := w.personOf(job)
+		return &kin{of: p, shape: w.newShape(job, p, e, drop, refused)}
 	}
 	key := w.keyOf(job, e, drop)
 	near := &w.recent[key.hint()%uint(len(w.recent))]
-	if near.shape != nil && near.key == key {
-		return near.shape
+	if near.kin != nil && near.key == key {
+		return near.kin
 	}
-	sh, ok := w.shapes[key]
+	k, ok := w.kins[key]
 	if !ok {
-		sh = w.newShape(job, e, drop, nil)
-		w.shapes[key] = sh
+		k = &kin{of: key.of, shape: w.shapes[key.shapeKey]}
+		if k.shape == nil {
+			k.shape = w.newShape(job, key.of, e, drop, nil)
+			w.shapes[key.shapeKey] = k.shape
+		}
+		w.kins[key] = k
 	}
-	near.key, near.shape = key, sh
-	return sh
+	near.key, near.kin = key, k
+	return k
 }
 
 // dropsSwitches reports whether a job has waited long enough for its --switches.
@@ -143,18 +163,18 @@ func (w *World) dropsSwitches(job *federation.Job) bool {
 	return w.clock.Sub(job.Submit) >= patience
 }
 
-// recentShape is one entry of a small table in front of the map of shapes.
-type recentShape struct {
-	key   shapeKey
-	shape *shape
+// recentKin is one entry of a small table in front of the map of kins.
+type recentKin struct {
+	key kinKey
+	kin *kin
 }
 
 // hint is a cheap number that tells most shapes apart.
-func (k *shapeKey) hint() uint {
-	return uint(k.demand)*2654435761>>7 + uint(k.class)*29 + uint(k.apart)*53 + uint(k.likely)*101
+func (k *kinKey) hint() uint {
+	return uint(k.demand)*2654435761>>7 + uint(k.of.number)*29 + uint(k.apart)*53 + uint(k.likely)*101
 }
 
-func (w *World) newShape(job *federation.Job, e *federation.Expected, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
+func (w *World) newShape(job *federation.Job, p *person, e *federation.Expected, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
 	unlimited := *job.Spec
 	unlimited.TimeLimit, unlimited.TimeMin = 0, 0
 	if drop {
@@ -166,7 +186,7 @@ func (w *World) newShape(job *federation.Job, e *federation.Expected, drop bool,
 		n = newNeed(job, drop)
 		w.needs[key] = n
 	}
-	return &shape{like: *job, expected: e, drop: drop, switches: job.Spec.Switches > 0, refused: refused, need: n}
+	return &shape{like: *job, of: p, class: p.class, expected: e, drop: drop, switches: job.Spec.Switches > 0, refused: refused, need: n}
 }
 
 func newNeed(job *federation.Job, drop bool) *need {

@@ -114,7 +114,7 @@ func judgedAlike(a, b *federation.Site) bool {
 // sameRights reports whether two states of a site make the same of users and of the options that jobs ask for.
 func sameRights(a, b *federation.Site) bool {
 	return maps.Equal(a.Users, b.Users) && slices.Equal(a.FileSystems, b.FileSystems) && (a.FileSystems == nil) == (b.FileSystems == nil) &&
-		slices.Equal(a.Options, b.Options) && slices.Equal(a.Limited, b.Limited) && (a.Outlook == nil) == (b.Outlook == nil)
+		slices.Equal(a.Options, b.Options) && (a.Outlook == nil) == (b.Outlook == nil)
 }
 
 // ours are the jobs that were claimed and that the observation which the plan is made of shows as running, and those that the site was told with.

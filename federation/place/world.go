@@ -41,14 +41,18 @@ type World struct {
 	fresh   []*queued // of these, those that are new since the last plan, and stand before others that it is about
 
 	// Jobs that are alike; see shape.go and class.go.
-	shapes  map[shapeKey]*shape
-	needs   map[string]*need // by a likeness without time limits
-	recent  []recentShape
-	classes map[who]int
-	named   map[string]int // class by what tells it from the others
-	beside  map[string]int // see classApart
-	known   []recentClass
-	others  bool // jobs may be alike that were not, or the other way round
+	shapes   map[shapeKey]*shape
+	needs    map[string]*need // by a likeness without time limits
+	kins     map[kinKey]*kin
+	recent   []recentKin
+	persons  map[who]*person
+	named    map[string]int // class by what tells it from the others
+	beside   map[string]int // see classApart
+	known    []*person      // a small table in front of persons
+	others   bool           // jobs may be alike that were not, or the other way round
+	limited  []limitChange  // since the last plan
+	limits   int            // how often what persons may do has changed
+	grouping int            // see group
 
 	// The plan.
 	stale   bool      // it must be made anew
@@ -82,7 +86,7 @@ func newWorldOf(s *federation.Snapshot, p Policy) *World {
 	queue := make([]*queued, len(s.Jobs))
 	for i, job := range s.Jobs {
 		queue[i] = &all[i]
-		all[i].job, all[i].turn = job, turn{place: job.ID}
+		all[i].job, all[i].kin, all[i].turn = job, stranger, turn{place: job.ID}
 		if r := s.Refused[job.ID]; len(r) > 0 {
 			all[i].refused, w.refused[job.ID] = true, r
 		}
@@ -138,6 +142,7 @@ func (w *World) SetSite(s *federation.Site) {
 		w.apart = slices.ContainsFunc(w.sites, func(st *siteState) bool { return st.site.FileSystems != nil })
 		w.others = true
 	}
+	w.noteLimits(st, old.Limited, s.Limited)
 	w.stale = w.stale || old.Outlook != s.Outlook
 	if !alike || old.Backlog != s.Backlog || old.Ahead != s.Ahead || !slices.Equal(old.Bound, s.Bound) {
 		w.stale, st.bound = true, nil
@@ -250,13 +255,14 @@ func (w *World) look(job *federation.Job) {
 func (w *World) forgetLikeness() { w.forget(len(w.recent)) }
 
 func (w *World) forget(table int) {
-	w.shapes, w.needs, w.classes, w.named, w.beside = map[shapeKey]*shape{}, map[string]*need{}, map[who]int{}, map[string]int{}, map[string]int{}
-	w.recent, w.known = make([]recentShape, table), make([]recentClass, table)
-	w.others = false
+	w.shapes, w.needs, w.kins, w.persons = map[shapeKey]*shape{}, map[string]*need{}, map[kinKey]*kin{}, map[who]*person{}
+	w.named, w.beside = map[string]int{}, map[string]int{}
+	w.recent, w.known = make([]recentKin, table), make([]*person, table)
+	w.others, w.limited = false, nil
 	for p, jobs := range w.queue.since(nil) {
-		p.quiet = false
+		p.quiet, p.run = false, 0
 		for _, q := range jobs {
-			q.shape = nil
+			q.kin = stranger
 		}
 	}
 	w.stale = true
@@ -268,9 +274,10 @@ func (w *World) read() {
 		w.readSite(st)
 	}
 	// Kinds of jobs are forgotten too when many more are known than there are jobs to be of them.
-	if n := len(w.shapes); w.others || n > 4096 && n > 2*w.queue.n {
+	if n := len(w.kins); w.others || n > 4096 && n > 2*w.queue.n {
 		w.forgetLikeness()
 	}
+	w.relimit()
 	w.at = looking{}
 }
 
