@@ -135,8 +135,12 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	} else {
 		early = best.site.backlog < best.site.limit && (busy || w.soon(at.start))
 	}
-	if !early && free.reserve[best.pool] >= w.policy.Reservations {
-		f := w.rest(sh, federation.ReasonPriority, offers)
+	if full := free.reserve[best.pool] >= w.policy.Reservations; !early && (full || at.start == never) { // who is not known to start holds no nodes
+		reason := federation.ReasonResources
+		if full {
+			reason = federation.ReasonPriority
+		}
+		f := w.rest(sh, reason, offers)
 		if shared {
 			sh.early = best
 		}
