@@ -33,6 +33,9 @@ type Priority struct {
 	QOS float64 `yaml:"weight_qos"`
 	// Points of a job of 1000 nodes or more.
 	Size float64 `yaml:"weight_job_size"`
+	// Of each user and account the job that has waited longest is put before all others when it has waited so long, and one more each time that this has passed:
+	// then shares, QOS and expected_work keep no job from starting for ever. 0: never.
+	StarveAfter time.Duration `yaml:"starve_after"`
 	// What usage is counted in: billing (TRES-seconds) or dollars.
 	Usage string `yaml:"usage"`
 	// What a second of one unit counts, by TRES, like TRESBillingWeights: gres/gpu:h100, gres/gpu, cpu, mem (GiB), node. Not set: what the site counts as
@@ -42,7 +45,7 @@ type Priority struct {
 
 func defaultPriority() Priority {
 	p := fairshare.Default()
-	return Priority{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Share: p.Share, Age: p.Age, Work: p.Work, QOS: p.QOS, Size: p.Size, Usage: "billing"}
+	return Priority{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Share: p.Share, Age: p.Age, Work: p.Work, QOS: p.QOS, Size: p.Size, StarveAfter: p.StarveAfter, Usage: "billing"}
 }
 
 func (p *Priority) check() error {
@@ -51,6 +54,9 @@ func (p *Priority) check() error {
 	}
 	if p.HalfLife < 0 || p.MaxAge < 0 || p.Period < time.Second {
 		return errors.New("priority: half_life and max_age are not negative, and period is a second at least")
+	}
+	if p.StarveAfter != 0 && p.StarveAfter < time.Minute {
+		return fmt.Errorf("priority: starve_after %v: want 0 or a minute at least", p.StarveAfter)
 	}
 	weights := map[string]float64{"weight_fairshare": p.Share, "weight_age": p.Age, "expected_work": p.Work, "weight_qos": p.QOS, "weight_job_size": p.Size}
 	for name, w := range p.Billing {
@@ -65,7 +71,7 @@ func (p *Priority) check() error {
 }
 
 func (p *Priority) policy() fairshare.Policy {
-	return fairshare.Policy{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Age: p.Age, Share: p.Share, Work: p.Work, QOS: p.QOS, Size: p.Size,
+	return fairshare.Policy{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Age: p.Age, Share: p.Share, Work: p.Work, QOS: p.QOS, Size: p.Size, StarveAfter: p.StarveAfter,
 		Dollars: p.Usage == "dollars", Billing: p.Billing}
 }
 

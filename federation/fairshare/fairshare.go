@@ -1,6 +1,9 @@
 // Package fairshare orders the federation's queue as Slurm's multifactor priority does: fair-share over all sites together, age, QOS, size, nice. [Shares]
 // collects what associations have used, from the charges of runs that have ended and from what runs now, lets it decay, and ranks the users
 // with Fair Tree every [Policy.Period]. In between a job's priority is a look-up, so that no end of a job moves others in the queue.
+//
+// Points alone may keep a job waiting for ever. So the oldest jobs of associations are put before all others after [Policy.StarveAfter], one of each in that time: starve.go. The first of the queue
+// starts when what runs where it is to run has reached its limit, since placement holds nodes in time for it. docs/accounts.md states the bound and its exceptions.
 package fairshare
 
 import (
@@ -28,6 +31,8 @@ type Policy struct {
 	Share float64 // PriorityWeightFairshare
 	QOS   float64
 	Size  float64 // by the part of the largest job that waits
+	// StarveAfter is how long a job waits at most until it is put before all others, if it is the oldest of its association. 0: it never is.
+	StarveAfter time.Duration
 	// Dollars: usage is what runs cost. Else it is seconds of Billing, Slurm's TRESBillingWeights; without any, of the billing TRES that the
 	// site counts, or of CPUs.
 	Dollars bool
@@ -36,7 +41,7 @@ type Policy struct {
 
 // Default is the policy of a federation that says nothing else.
 func Default() Policy {
-	return Policy{HalfLife: 7 * 24 * time.Hour, Period: time.Minute, MaxAge: 7 * 24 * time.Hour, Age: 1000, Share: 100_000, QOS: 10_000}
+	return Policy{HalfLife: 7 * 24 * time.Hour, Period: time.Minute, MaxAge: 7 * 24 * time.Hour, Age: 1000, Share: 100_000, QOS: 10_000, StarveAfter: 7 * 24 * time.Hour}
 }
 
 // ShortFirst is the policy of a federation whose users are all alike to it: who is expected to take little comes first. It is measured in docs/planner.md.
@@ -64,6 +69,7 @@ type Shares struct {
 	ids    map[accounts.Key]fairtree.ID
 	of     *accounts.Tree // that tree was made of
 	places places
+	hungry starving
 	// Late reports whether an association has come to a soft limit: then its jobs go last. nil: none does. It is asked at each pass.
 	Late func(now time.Time, association accounts.Key) bool
 
@@ -98,7 +104,8 @@ type standing struct {
 	late    map[accounts.Key]bool
 	qos     map[string]float64
 	rows    []Row
-	ranks   []rank // by the number of the association
+	ranks   []rank                     // by the number of the association
+	first   map[federation.JobID]int64 // what jobs count that are put before all others
 }
 
 // rank is what an association's jobs stand by.
@@ -120,7 +127,7 @@ type Row struct {
 
 // New returns Shares of a tree without usage.
 func New(p Policy, books interface{ Tree() *accounts.Tree }) *Shares {
-	s := &Shares{policy: p, books: books, used: map[accounts.Key]float64{}, places: newPlaces()}
+	s := &Shares{policy: p, books: books, used: map[accounts.Key]float64{}, places: newPlaces(), hungry: newStarving()}
 	s.now.Store(&standing{tree: books.Tree()})
 	return s
 }
@@ -218,6 +225,9 @@ func (s *Shares) Pass(now time.Time, running []Running) (changed bool) {
 	for k, i := range s.places.who { // new since then
 		changed = changed || int(i) >= len(last.ranks) && last.rank(k) != st.ranks[i]
 	}
+	late := func(who int32) bool { return st.ranks[who].late }
+	changed = s.hungry.look(now, s.policy.StarveAfter, &s.places, late) || changed
+	st.first = s.hungry.points
 	if st.ordered = last.ordered; changed {
 		st.ordered = now
 	}

@@ -1,6 +1,8 @@
 package fairshare
 
 import (
+	"time"
+
 	"fsub/federation"
 	"fsub/federation/accounts"
 )
@@ -19,8 +21,11 @@ type places struct {
 // seat is a job's place, and the number of its association.
 type seat struct {
 	place uint32
-	who   int32 // -1: to be looked up
+	who   int32  // -1: to be looked up
+	since uint32 // Unix time from which it waits: its submission, or --begin
 }
+
+func (s seat) came() time.Time { return time.Unix(int64(s.since), 0) }
 
 // lastPlace is the highest place; there are fewer than that many jobs in the life of a daemon, or order ends to be fair there.
 const lastPlace = 1<<28 - 1
@@ -34,7 +39,7 @@ func (p *places) of(t *accounts.Tree, j *federation.Job) seat {
 	if p.tree != t { // other accounts may be charged
 		p.tree = t
 		for id, s := range p.byJob {
-			p.byJob[id] = seat{s.place, -1}
+			p.byJob[id] = seat{s.place, -1, s.since}
 		}
 	}
 	s, ok := p.byJob[j.ID]
@@ -45,6 +50,7 @@ func (p *places) of(t *accounts.Tree, j *federation.Job) seat {
 	if !ok {
 		s.place = min(max(p.now, p.last[k])+1, lastPlace)
 		p.last[k] = s.place
+		s.since = uint32(max(j.Submit.Unix(), j.Spec.Begin.Unix(), 0))
 	}
 	if s.who, ok = p.who[k]; !ok {
 		s.who = int32(len(p.who))

@@ -15,6 +15,9 @@ func (s *Shares) Points(j *federation.Job, e *federation.Expected) int64 {
 		return int64(j.Priority) + int64(j.Top)
 	}
 	st := s.now.Load()
+	if n := st.first[j.ID]; n != 0 {
+		return n
+	}
 	p := s.parts(j, e, st, st.rank(Key(st.tree, j.User, j.Spec.Account)), max(st.at.Sub(j.Submit), 0))
 	return p.sum(j)
 }
@@ -32,6 +35,10 @@ func (s *Shares) Parts(j *federation.Job, e *federation.Expected) (all []federat
 		return all
 	}
 	st := s.now.Load()
+	if n := st.first[j.ID]; n != 0 {
+		add("first, after waiting for longer than starve_after", float64(n))
+		return all
+	}
 	p := s.parts(j, e, st, st.rank(Key(st.tree, j.User, j.Spec.Account)), max(st.at.Sub(j.Submit), 0))
 	add("fair-share", p.share)
 	add("age", p.age)
@@ -127,7 +134,9 @@ func (s *Shares) Order(j *federation.Job, e *federation.Expected) int64 {
 	st := s.now.Load()
 	seat := s.places.of(st.tree, j)
 	points := int64(j.Priority) + int64(j.Top)
-	if j.Priority == 0 {
+	if first := st.first[j.ID]; j.Priority == 0 && first != 0 {
+		points = first
+	} else if j.Priority == 0 {
 		var r rank
 		if int(seat.who) < len(st.ranks) {
 			r = st.ranks[seat.who]
