@@ -87,6 +87,7 @@ func start(ctx context.Context) error {
 	err := world.StartDaemon(ctx, func(config map[string]any) {
 		for _, s := range config["sites"].([]any) {
 			site := s.(map[string]any)
+			site["backlog"] = 400 // else a user's jobs take no more than half of what may wait there
 			if name := site["name"].(string); name == "delta" {
 				site["node_command"] = []string{"/usr/bin/env", scontrolAt + "=" + world.Bed.Dir() + ":" + name, os.Args[0]}
 			}
