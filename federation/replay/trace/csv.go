@@ -74,7 +74,7 @@ func csvLine(get func(string) string) (l line, err error) {
 			return 0
 		}
 		x, bad := strconv.ParseFloat(text, 64)
-		if bad != nil || x < 0 || x > 1e9 {
+		if bad != nil || !(x >= 0 && x <= 1e9) { // NaN is neither
 			err = fmt.Errorf("invalid %s %q: want a number", what, text)
 		}
 		if n = int(x); float64(n) < x { // a part of a GPU is one

@@ -94,6 +94,9 @@ func sacctLine(get func(...string) string) (l line, err error) {
 // sacctSpan reads a number of units, or [D-]HH:MM:SS. Words like UNLIMITED and Partition_Limit are no limit.
 func sacctSpan(raw, text string, unit time.Duration) (time.Duration, error) {
 	if n, err := strconv.ParseInt(raw, 10, 64); err == nil {
+		if n > int64(longest/unit) {
+			return 0, fmt.Errorf("invalid time %q: want no more than a hundred years", raw)
+		}
 		return time.Duration(n) * unit, nil
 	}
 	if raw != "" || text == "" || strings.EqualFold(text, "UNLIMITED") || strings.EqualFold(text, "Partition_Limit") {
@@ -111,8 +114,8 @@ func sacctSpan(raw, text string, unit time.Duration) (time.Duration, error) {
 	sum := 24 * d
 	for i, p := range parts {
 		n, err := strconv.Atoi(p)
-		if err != nil {
-			return 0, fmt.Errorf("invalid time %q: want D-HH:MM:SS", text)
+		if err != nil || n < 0 || n > int(longest/time.Hour) || d > int(longest/(24*time.Hour)) {
+			return 0, fmt.Errorf("invalid time %q: want D-HH:MM:SS, and no more than a hundred years", text)
 		}
 		if i == 0 {
 			sum += n

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -70,4 +71,10 @@ func swfLine(text string, begin time.Time) (l line, err error) {
 	return l, nil
 }
 
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+// seconds is so many seconds; the longest duration that there is for what none can hold.
+func seconds(n float64) time.Duration {
+	if !(math.Abs(n) < math.MaxInt64/1e9) { // NaN is not
+		return math.MaxInt64
+	}
+	return time.Duration(n * float64(time.Second))
+}

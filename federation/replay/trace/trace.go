@@ -45,6 +45,30 @@ type line struct {
 	limit               time.Duration
 }
 
+// What a job can be: beyond it times overflow and sums mean nothing.
+const (
+	longest = 100 * 365 * 24 * time.Hour
+	most    = 1 << 30 // nodes, CPUs, GPUs, and MiB of a node
+)
+
+// check says what of a line no job can have.
+func (l *line) check() error {
+	if y := l.submit.Year(); y < 1970 || y > 2200 {
+		return fmt.Errorf("it was submitted at %s: want a time between 1970 and 2200", l.submit.Format(time.RFC3339))
+	}
+	for what, d := range map[string]time.Duration{"duration": l.run, "time limit": l.limit} {
+		if d < 0 || d > longest {
+			return fmt.Errorf("invalid %s: want no more than a hundred years", what)
+		}
+	}
+	for what, n := range map[string]int{"nodes": l.nodes, "cpus": l.cpus, "gpus": l.gpus, "memory": int(l.mem)} {
+		if n < 0 || n > most {
+			return fmt.Errorf("invalid number %d of %s", n, what)
+		}
+	}
+	return nil
+}
+
 // errSkip: a line is about something that has not run.
 var errSkip = errors.New("not a run")
 
@@ -93,7 +117,10 @@ func From(r io.Reader, name string, s Shape) (jobs []replay.Job, left int, err e
 		case err == errSkip:
 			left++
 			continue
-		case err != nil:
+		case err == nil:
+			err = l.check()
+		}
+		if err != nil {
 			return nil, left, fmt.Errorf("%s: job %d: %w", name, n, err)
 		}
 		if lines = append(lines, l); s.Max > 0 && len(lines) >= s.Max {
