@@ -25,6 +25,9 @@ type Spec struct {
 	Where []string `json:"where,omitempty"` // KEY=VALUE[,VALUE...]
 }
 
+// mostLast is the largest number of Last: months of eighty years.
+const mostLast = 1000
+
 // Span are the days of the report: the first, and the one after the last.
 func (s *Spec) Span(now time.Time) (from, until time.Time, err error) {
 	today := now.UTC().Truncate(24 * time.Hour)
@@ -32,7 +35,7 @@ func (s *Spec) Span(now time.Time) (from, until time.Time, err error) {
 	if s.Last != "" {
 		var n int
 		var unit string
-		if _, err := fmt.Sscanf(s.Last, "%d%s", &n, &unit); err != nil || n < 1 || s.Since != "" {
+		if _, err := fmt.Sscanf(s.Last, "%d%s", &n, &unit); err != nil || n < 1 || n > mostLast || s.Since != "" {
 			return from, until, fmt.Errorf(`invalid --last %q: want a number with d, w or m, as in "30d", and no --since`, s.Last)
 		}
 		switch unit {
