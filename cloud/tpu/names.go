@@ -96,8 +96,11 @@ func requestHash(r *provider.Request) string {
 	return google.Hash(r.Token, string(r.Site), o.ID, o.Type, o.Zone, string(o.Market), o.Reservation, fmt.Sprintf("%d %q", r.Count, r.Names), string(r.Boot.Lines()))[:32]
 }
 
+// mostHosts is more than a slice has: the largest have some thousand.
+const mostHosts = 1 << 14
+
 func readNote(text string) (n note, hosts []string) {
-	if json.Unmarshal([]byte(text), &n) != nil {
+	if json.Unmarshal([]byte(text), &n) != nil || n.Hosts < 0 || n.Hosts > mostHosts {
 		return note{}, nil
 	}
 	hosts, _ = hostlist.Expand(n.Names) // nil where somebody has changed it
@@ -112,7 +115,7 @@ func hostsOf(n *tpuapi.Node) []provider.Instance {
 	list := make([]provider.Instance, max(said.Hosts, len(n.NetworkEndpoints), 1))
 	for w := range list {
 		m := provider.Instance{ID: instanceID(zone, node, w), Token: said.Gang, Offering: said.Offering}
-		if i := at*said.Hosts + w; i < len(names) {
+		if i := at*said.Hosts + w; i >= 0 && i < len(names) {
 			m.Name = names[i]
 		}
 		if w < len(n.NetworkEndpoints) {
