@@ -41,8 +41,8 @@ func Parse(text string) (topology.Tree, error) {
 	if !isYAML.MatchString(text) {
 		return topology.Parse(text)
 	}
-	var all []entry
-	if err := yaml.Unmarshal([]byte(text), &all); err != nil {
+	all, err := entries(text)
+	if err != nil {
 		return topology.Tree{}, fmt.Errorf("topology.yaml: %w", err)
 	}
 	if len(all) == 0 {
@@ -60,6 +60,17 @@ func Parse(text string) (topology.Tree, error) {
 		return topology.Tree{}, fmt.Errorf("topology.yaml: %s: %w", chosen.Topology, err)
 	}
 	return t, nil
+}
+
+// entries reads a topology.yaml. The decoder panics over some texts: this is an error like others.
+func entries(text string) (all []entry, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			all, err = nil, fmt.Errorf("no YAML that can be read: %v", p)
+		}
+	}()
+	err = yaml.Unmarshal([]byte(text), &all)
+	return all, err
 }
 
 func (e *entry) tree() (topology.Tree, error) {

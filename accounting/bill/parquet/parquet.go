@@ -2,6 +2,7 @@
 package parquet
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -25,19 +26,41 @@ type Table struct {
 	cells  []string
 }
 
+// mostDigits is more than a decimal has behind its point in any export.
+const mostDigits = 100
+
 // Open opens a file of such a size.
-func Open(r io.ReaderAt, size int64) (*Table, error) {
+func Open(r io.ReaderAt, size int64) (t *Table, err error) {
+	defer survive(&err)
+	var foot [8]byte // the length of what describes the file, and "PAR1": the library makes room for any length
+	if _, err := r.ReadAt(foot[:], size-int64(len(foot))); err != nil || int64(binary.LittleEndian.Uint32(foot[:])) > size-int64(len(foot)) {
+		return nil, errors.New("not a Parquet file that can be read: it is cut off, or damaged at its end")
+	}
 	f, err := parquet.OpenFile(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("not a Parquet file that can be read: %w", err)
 	}
-	t := &Table{file: f, rows: parquet.MultiRowGroup(f.RowGroups()...).Rows()}
+	t = &Table{file: f, rows: parquet.MultiRowGroup(f.RowGroups()...).Rows()}
 	for i, c := range f.Root().Columns() {
 		t.names = append(t.names, c.Name())
 		t.leavesOf(c, i, "")
 	}
 	t.cells = make([]string, len(t.names))
+	for _, c := range t.leaves {
+		if l := c.Type().LogicalType(); l != nil {
+			if d, ok := l.Value.(*format.DecimalType); ok && d.Scale > mostDigits {
+				return nil, fmt.Errorf("column %s has decimals of %d digits", c.Name(), d.Scale)
+			}
+		}
+	}
 	return t, nil
+}
+
+// survive makes an error of a panic: the library has some over files that are damaged.
+func survive(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("not a Parquet file that can be read: %v", p)
+	}
 }
 
 // leavesOf gives a structure's fields columns of their own, "invoice.month", as its CSV has them.
@@ -60,7 +83,8 @@ func (t *Table) leavesOf(c *parquet.Column, top int, prefix string) {
 func (t *Table) Columns() []string { return t.names }
 
 // Next is the next row.
-func (t *Table) Next() ([]string, error) {
+func (t *Table) Next() (row []string, err error) {
+	defer survive(&err)
 	if len(t.have) == 0 {
 		n, err := t.rows.ReadRows(t.buf[:])
 		if n == 0 {
