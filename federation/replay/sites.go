@@ -51,14 +51,14 @@ func ParseSite(text string) (*federation.Site, error) {
 	for _, p := range parts[1:] {
 		key, value, _ := strings.Cut(p, "=")
 		x, err := strconv.ParseFloat(value, 64)
-		good := err == nil && x > 0
+		good := err == nil && x >= 1 && x <= 1<<20 || key == "speed" && x > 0 && x <= 1e6
 		switch key {
 		case "cpus":
 			node.CPUs = int(x)
 		case "mem":
 			node.Mem = sbatch.MemMiB(x) << 10
 		case "price":
-			price, good = x, err == nil && x >= 0
+			price, good = x, err == nil && x >= 0 && x <= 1e6
 		case "speed":
 			site.Speed = map[string]float64{kind: x}
 		case "rented":
