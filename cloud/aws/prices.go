@@ -173,7 +173,7 @@ func productPrice(text string) (float64, error) {
 			if err != nil {
 				return 0, err
 			}
-			if usd > 0 {
+			if usd > 0 && !math.IsInf(usd, 0) {
 				return usd, nil
 			}
 		}
