@@ -70,19 +70,19 @@ func TestHello(t *testing.T) {
 // TestNotRecordedYet: a machine that is faster than the cloud's answer is told to ask again.
 func TestNotRecordedYet(t *testing.T) {
 	bubble(t, func(w *world) {
-		var early error
+		early := make(chan error, 1)
 		w.cloud.NoBoot = func(*provider.Request, string) bool { return true }
 		w.cloud.After = func(op string, r *provider.Request) error {
 			if op == "Create" {
-				_, early = w.driver.Agents().Hello(context.Background(), r.Token, agentapi.Hello{Instance: "i-0001", Nonce: "n"})
+				_, err := w.driver.Agents().Hello(context.Background(), r.Token, agentapi.Hello{Instance: "i-0001", Nonce: "n"})
+				early <- err
 			}
 			return nil
 		}
 		w.ready()
 		w.submit("sleep 1", nil)
-		time.Sleep(time.Second)
-		if !errors.Is(early, federation.ErrConflict) {
-			t.Errorf("%v, want a conflict", early)
+		if err := <-early; !errors.Is(err, federation.ErrConflict) {
+			t.Errorf("%v, want a conflict", err)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
@@ -82,7 +83,7 @@ func TestBlockTaken(t *testing.T) {
 		id := w.submit("sleep 10000", limited(3*time.Hour))
 		w.wants(id, federation.Running, time.Minute)
 		block.Until = time.Now().Add(time.Hour)
-		w.cloud.Offers = []provider.Offering{block}
+		w.cloud.Change(func(p *cloudtest.Provider) { p.Offers = []provider.Offering{block} })
 		time.Sleep(61 * time.Minute)
 		if j := w.lookup(id); j.State != federation.Running {
 			t.Fatalf("what runs goes on until the cloud takes it: %+v", j)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
@@ -224,12 +226,14 @@ func TestFailureIsSlow(t *testing.T) {
 		id := w.submit("sleep 20\nexit 1", nodes(2))
 		w.wants(id, federation.Running, time.Minute)
 		w.cloud.Kill(w.cloud.Machines()[1].ID, "hardware")
-		w.cloud.Before = func(op string, _ *provider.Request) error { // and the cloud cannot be asked
-			if op == "List" {
-				return errLost
+		w.cloud.Change(func(p *cloudtest.Provider) {
+			p.Before = func(op string, _ *provider.Request) error { // and the cloud cannot be asked
+				if op == "List" {
+					return errLost
+				}
+				return nil
 			}
-			return nil
-		}
+		})
 		w.wants(id, federation.Completing, time.Minute)
 		w.wants(id, federation.NodeFail, 10*time.Minute)
 	})
@@ -276,10 +280,10 @@ func TestCancelWhileBooting(t *testing.T) {
 // TestDiesAtBoot: machines that end as they boot are not made again and again, whatever number of jobs wait for them.
 func TestDiesAtBoot(t *testing.T) {
 	bubble(t, func(w *world) {
-		dies := true
-		w.cloud.NoBoot = func(*provider.Request, string) bool { return dies }
+		var lives atomic.Bool
+		w.cloud.NoBoot = func(*provider.Request, string) bool { return !lives.Load() }
 		w.cloud.After = func(op string, _ *provider.Request) error {
-			if op == "Create" && dies {
+			if op == "Create" && !lives.Load() {
 				for _, m := range w.cloud.Living() {
 					time.AfterFunc(time.Second, func() { w.cloud.Kill(m.ID, "Client.InternalError") })
 				}
@@ -305,7 +309,7 @@ func TestDiesAtBoot(t *testing.T) {
 		if n := w.cloud.Calls("Create", time.Now().Add(-2*time.Hour)); n < 2 || n > 20 {
 			t.Errorf("%d calls of Create in an hour", n)
 		}
-		dies = false
+		lives.Store(true)
 		id := w.submit("sleep 5", bob)
 		w.wants(id, federation.Completed, 2*time.Hour)
 	})
@@ -314,9 +318,9 @@ func TestDiesAtBoot(t *testing.T) {
 // TestReasonWhileThrottled: a job whose gang is asked for again and again says why it waits; when the gang is there, that its machines start.
 func TestReasonWhileThrottled(t *testing.T) {
 	bubble(t, func(w *world) {
-		refuse := true
+		var lets atomic.Bool
 		w.cloud.Before = func(op string, _ *provider.Request) error {
-			if op == "Create" && refuse {
+			if op == "Create" && !lets.Load() {
 				return &provider.Error{Kind: provider.KindThrottled, Scope: provider.ScopeCloud, Code: "RequestLimitExceeded", Text: "slow down"}
 			}
 			return nil
@@ -329,7 +333,7 @@ func TestReasonWhileThrottled(t *testing.T) {
 		}
 		w.stop() // what it waits for is in the records
 		w.ready()
-		refuse = false
+		lets.Store(true)
 		w.until("its machine starts", time.Minute, func() bool { return w.lookup(id).Reason == federation.ReasonBoot })
 		w.wants(id, federation.Completed, time.Minute)
 		if n := len(w.cloud.Machines()); n != 1 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
@@ -64,7 +65,7 @@ func TestQueuedTooLong(t *testing.T) {
 		if n := w.cloud.Calls("Withdraw", time.Time{}); n != 1 {
 			t.Errorf("%d withdrawn", n)
 		}
-		w.cloud.Queued = 0
+		w.cloud.Change(func(p *cloudtest.Provider) { p.Queued = 0 })
 		w.wants(id, federation.Completed, 5*time.Minute)
 		if n := len(w.cloud.Machines()); n != 1 {
 			t.Errorf("%d machines", n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,9 +33,9 @@ func TestRefusals(t *testing.T) {
 	for _, c := range refusals {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(w *world) {
-				refuse := true
+				var lets atomic.Bool
 				w.cloud.Before = func(op string, _ *provider.Request) error {
-					if op == "Create" && refuse {
+					if op == "Create" && !lets.Load() {
 						e := c.err
 						return &e
 					}
@@ -62,7 +63,7 @@ func TestRefusals(t *testing.T) {
 				if n := w.cloud.Calls("Delete", begin); n > 0 {
 					t.Errorf("%d calls of Delete, where nothing was made", n)
 				}
-				refuse = false
+				lets.Store(true)
 				resubmit(w, subs, 4*time.Hour, func(federation.SiteJob) {})
 				for id := range subs {
 					if n := w.cloud.Job(id).Starts; n != 1 {
@@ -104,7 +105,8 @@ func TestRefusedAtOnce(t *testing.T) {
 // what it is refused for itself. Other groups and markets have quotas of their own.
 func TestQuotaIsShared(t *testing.T) {
 	bubble(t, func(w *world) {
-		limit := 8
+		var limit atomic.Int64
+		limit.Store(8)
 		w.cloud.Offers = nil
 		for _, o := range []struct {
 			id, quota string
@@ -117,7 +119,7 @@ func TestQuotaIsShared(t *testing.T) {
 			w.cloud.Offers = append(w.cloud.Offers, one)
 		}
 		w.cloud.Before = func(op string, r *provider.Request) error {
-			if op == "Create" && r.Offering.Quota == "G and VT" && r.Offering.Market == provider.OnDemand && r.Offering.CPUs > limit {
+			if op == "Create" && r.Offering.Quota == "G and VT" && r.Offering.Market == provider.OnDemand && int64(r.Offering.CPUs) > limit.Load() {
 				return &provider.Error{Kind: provider.KindQuota, Scope: provider.ScopeRegion, Code: "VcpuLimitExceeded", Text: "8 vCPUs"}
 			}
 			return nil
@@ -145,7 +147,7 @@ func TestQuotaIsShared(t *testing.T) {
 		w.stop()
 		w.ready()
 		try("g5.mid", federation.BootFail, 5)
-		limit = 100
+		limit.Store(100)
 		time.Sleep(11 * time.Minute)
 		try("g6.big", federation.Completed, 6)
 		try("g5.mid", federation.Completed, 7)

@@ -70,21 +70,29 @@ var (
 	_ provider.Consoler = (*Provider)(nil)
 )
 
+// Change changes fields of p while it is in use.
+func (p *Provider) Change(change func(p *Provider)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p)
+}
+
 // around is a call with its faults. What do returns is undone by no fault.
 func (p *Provider) around(op string, r *provider.Request, do func() error) error {
 	p.mu.Lock()
 	p.calls = append(p.calls, Call{op, time.Now()})
+	before, after := p.Before, p.After
 	p.mu.Unlock()
-	if p.Before != nil {
-		if err := p.Before(op, r); err != nil {
+	if before != nil {
+		if err := before(op, r); err != nil {
 			return err
 		}
 	}
 	p.mu.Lock()
 	err := do()
 	p.mu.Unlock()
-	if err == nil && p.After != nil {
-		err = p.After(op, r)
+	if err == nil && after != nil {
+		err = after(op, r)
 	}
 	return err
 }
