@@ -16,7 +16,7 @@ import (
 )
 
 // secret writes a file that only we may read.
-func secret(t *testing.T, content string) string {
+func secret(t testing.TB, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

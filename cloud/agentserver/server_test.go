@@ -100,7 +100,7 @@ type world struct {
 	seen *http.Request // what the API got last
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{site: &driver{}, now: time.Unix(1_000_000, 0)}
 	agent := filepath.Join(t.TempDir(), "fed-agent")
