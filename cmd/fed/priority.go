@@ -31,6 +31,9 @@ type Priority struct {
 	Work float64 `yaml:"expected_work"`
 	// Points of a job of the QOS with the highest priority.
 	QOS float64 `yaml:"weight_qos"`
+	// Points of a job of the partition with the highest PriorityJobFactor of all sites, like PriorityWeightPartition. A job that names no partition counts as one of
+	// a default partition.
+	Partition float64 `yaml:"weight_partition"`
 	// Points of a job of 1000 nodes or more.
 	Size float64 `yaml:"weight_job_size"`
 	// Of each user and account the job that has waited longest is put before all others when it has waited so long, and one more each time that this has passed:
@@ -45,7 +48,7 @@ type Priority struct {
 
 func defaultPriority() Priority {
 	p := fairshare.Default()
-	return Priority{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Share: p.Share, Age: p.Age, Work: p.Work, QOS: p.QOS, Size: p.Size, StarveAfter: p.StarveAfter, Usage: "billing"}
+	return Priority{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Share: p.Share, Age: p.Age, Work: p.Work, QOS: p.QOS, Partition: p.Partition, Size: p.Size, StarveAfter: p.StarveAfter, Usage: "billing"}
 }
 
 func (p *Priority) check() error {
@@ -58,7 +61,7 @@ func (p *Priority) check() error {
 	if p.StarveAfter != 0 && p.StarveAfter < time.Minute {
 		return fmt.Errorf("priority: starve_after %v: want 0 or a minute at least", p.StarveAfter)
 	}
-	weights := map[string]float64{"weight_fairshare": p.Share, "weight_age": p.Age, "expected_work": p.Work, "weight_qos": p.QOS, "weight_job_size": p.Size}
+	weights := map[string]float64{"weight_fairshare": p.Share, "weight_age": p.Age, "expected_work": p.Work, "weight_qos": p.QOS, "weight_partition": p.Partition, "weight_job_size": p.Size}
 	for name, w := range p.Billing {
 		weights["billing_weights: "+name] = w
 	}
@@ -71,7 +74,7 @@ func (p *Priority) check() error {
 }
 
 func (p *Priority) policy() fairshare.Policy {
-	return fairshare.Policy{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Age: p.Age, Share: p.Share, Work: p.Work, QOS: p.QOS, Size: p.Size, StarveAfter: p.StarveAfter,
+	return fairshare.Policy{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Age: p.Age, Share: p.Share, Work: p.Work, QOS: p.QOS, Partition: p.Partition, Size: p.Size, StarveAfter: p.StarveAfter,
 		Dollars: p.Usage == "dollars", Billing: p.Billing}
 }
 

@@ -22,9 +22,32 @@ func (q *queue) share(now time.Time) {
 			}
 		}
 	}
+	f.Partitions(q.jobFactors())
 	if f.Pass(now, running) && q.world.Len() > 0 {
 		q.world.Reorder()
 	}
+}
+
+// jobFactors are PriorityJobFactor by partition: the highest one of those sites that have a partition of that name, and of all default ones under "".
+func (q *queue) jobFactors() map[string]int {
+	all := map[string]int{}
+	for _, s := range q.sites {
+		if s.Seen == nil {
+			continue
+		}
+		for i := range s.Seen.Partitions {
+			p := &s.Seen.Partitions[i]
+			n := 1 // Slurm's default
+			if p.Info != nil {
+				n = p.Info.JobFactor
+			}
+			all[p.Name] = max(all[p.Name], n)
+			if p.Default {
+				all[""] = max(all[""], n)
+			}
+		}
+	}
+	return all
 }
 
 // left tells that a job does not wait any more, or that it is not known yet whether it does.

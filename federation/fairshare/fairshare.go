@@ -1,4 +1,4 @@
-// Package fairshare orders the federation's queue as Slurm's multifactor priority does: fair-share over all sites together, age, QOS, size, nice. [Shares]
+// Package fairshare orders the federation's queue as Slurm's multifactor priority does: fair-share over all sites together, age, QOS, partition, size, nice. [Shares]
 // collects what associations have used, from the charges of runs that have ended and from what runs now, lets it decay, and ranks the users
 // with Fair Tree every [Policy.Period]. In between a job's priority is a look-up, so that no end of a job moves others in the queue.
 //
@@ -30,7 +30,9 @@ type Policy struct {
 	Work  float64
 	Share float64 // PriorityWeightFairshare
 	QOS   float64
-	Size  float64 // by the part of the largest job that waits
+	// Partition is PriorityWeightPartition: points of a job of the partition with the highest PriorityJobFactor.
+	Partition float64
+	Size      float64 // by the part of the largest job that waits
 	// StarveAfter is how long a job waits at most until it is put before all others, if it is the oldest of its association. 0: it never is.
 	StarveAfter time.Duration
 	// Dollars: usage is what runs cost. Else it is seconds of Billing, Slurm's TRESBillingWeights; without any, of the billing TRES that the
@@ -63,13 +65,14 @@ type Shares struct {
 	policy Policy
 	books  interface{ Tree() *accounts.Tree }
 
-	used   map[accounts.Key]float64 // by runs that have ended, as of at
-	at     time.Time
-	tree   *fairtree.Tree
-	ids    map[accounts.Key]fairtree.ID
-	of     *accounts.Tree // that tree was made of
-	places places
-	hungry starving
+	used       map[accounts.Key]float64 // by runs that have ended, as of at
+	at         time.Time
+	tree       *fairtree.Tree
+	ids        map[accounts.Key]fairtree.ID
+	of         *accounts.Tree // that tree was made of
+	places     places
+	hungry     starving
+	partitions map[string]float64 // PriorityJobFactor by partition, of the highest one
 	// Late reports whether an association has come to a soft limit: then its jobs go last. nil: none does. It is asked at each pass.
 	Late func(now time.Time, association accounts.Key) bool
 
@@ -97,15 +100,16 @@ func (s *Shares) Direct(all []federation.ChargeSum, now time.Time) {
 
 // standing is what a pass has found. It is not changed.
 type standing struct {
-	at      time.Time
-	ordered time.Time // when the queue's order was made by what holds now
-	tree    *accounts.Tree
-	factors map[accounts.Key]float64
-	late    map[accounts.Key]bool
-	qos     map[string]float64
-	rows    []Row
-	ranks   []rank                     // by the number of the association
-	first   map[federation.JobID]int64 // what jobs count that are put before all others
+	at         time.Time
+	ordered    time.Time // when the queue's order was made by what holds now
+	tree       *accounts.Tree
+	factors    map[accounts.Key]float64
+	late       map[accounts.Key]bool
+	qos        map[string]float64
+	partitions map[string]float64 // by partition; "": the default ones
+	rows       []Row
+	ranks      []rank                     // by the number of the association
+	first      map[federation.JobID]int64 // what jobs count that are put before all others
 }
 
 // rank is what an association's jobs stand by.
@@ -221,7 +225,7 @@ func (s *Shares) Pass(now time.Time, running []Running) (changed bool) {
 	for k, i := range s.places.who {
 		st.ranks[i] = st.rank(k)
 	}
-	changed = last.tree != t || !maps.Equal(last.qos, st.qos) || now.Sub(last.ordered) >= orderAgain || len(last.ranks) > len(st.ranks) || !slices.Equal(last.ranks, st.ranks[:len(last.ranks)])
+	changed = last.tree != t || !maps.Equal(last.qos, st.qos) || !maps.Equal(last.partitions, st.partitions) || now.Sub(last.ordered) >= orderAgain || len(last.ranks) > len(st.ranks) || !slices.Equal(last.ranks, st.ranks[:len(last.ranks)])
 	for k, i := range s.places.who { // new since then
 		changed = changed || int(i) >= len(last.ranks) && last.rank(k) != st.ranks[i]
 	}
@@ -285,7 +289,7 @@ func (s *Shares) rank(t *accounts.Tree, used map[accounts.Key]float64) {
 func (s *Shares) has(k accounts.Key) bool { _, ok := s.ids[k]; return ok }
 
 func (s *Shares) standing(t *accounts.Tree, now time.Time) *standing {
-	st := &standing{at: now, tree: t, factors: make(map[accounts.Key]float64, len(s.ids)), late: map[accounts.Key]bool{}, qos: map[string]float64{}, rows: make([]Row, 0, len(s.ids))}
+	st := &standing{at: now, tree: t, factors: make(map[accounts.Key]float64, len(s.ids)), late: map[accounts.Key]bool{}, qos: map[string]float64{}, partitions: s.partitions, rows: make([]Row, 0, len(s.ids))}
 	for k, id := range s.ids {
 		if k.Kind == accounts.User {
 			st.factors[k] = s.tree.Factor(id)
@@ -306,6 +310,18 @@ func (s *Shares) standing(t *accounts.Tree, now time.Time) *standing {
 		st.qos[name] /= max(most, 1)
 	}
 	return st
+}
+
+// Partitions tells of the PriorityJobFactor of partitions before the next pass; that of "" is the default partitions'.
+func (s *Shares) Partitions(factors map[string]int) {
+	most := 1
+	for _, n := range factors {
+		most = max(most, n)
+	}
+	s.partitions = make(map[string]float64, len(factors))
+	for name, n := range factors {
+		s.partitions[name] = float64(n) / float64(most)
+	}
 }
 
 // Standing are the rows of the last pass, in no order.

@@ -144,8 +144,9 @@ func TestUsage(t *testing.T) {
 func TestPoints(t *testing.T) {
 	b := tree(t, accounts.Edit{Op: accounts.Add, Key: accounts.QOSKey("high"), Set: map[string]string{"Priority": "10"}},
 		accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("physics")}, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")})
-	p := Policy{Period: time.Minute, Share: 1000, Age: 100, MaxAge: time.Hour, QOS: 10}
+	p := Policy{Period: time.Minute, Share: 1000, Age: 100, MaxAge: time.Hour, QOS: 10, Partition: 400}
 	s := New(p, b)
+	s.Partitions(map[string]int{"": 0, "main": 0, "fast": 8, "night": 2})
 	s.Pass(start.Add(30*time.Minute), nil)
 	plain := job(1, "alice", "")
 	for name, c := range map[string]struct {
@@ -155,6 +156,9 @@ func TestPoints(t *testing.T) {
 		"plain":                 {func(*federation.Job) {}, 1050},
 		"nice":                  {func(j *federation.Job) { j.Spec = &sbatch.Spec{Nice: 7} }, 1043},
 		"QOS":                   {func(j *federation.Job) { j.Spec = &sbatch.Spec{QOS: "high"} }, 1060},
+		"a partition":           {func(j *federation.Job) { j.Spec = &sbatch.Spec{Partition: "night"} }, 1150},
+		"one that nobody has":   {func(j *federation.Job) { j.Spec = &sbatch.Spec{Partition: "nosuch"} }, 1050},
+		"the best of several":   {func(j *federation.Job) { j.Spec = &sbatch.Spec{Partition: "night,fast"} }, 1450},
 		"old":                   {func(j *federation.Job) { j.Submit = start.Add(-24 * time.Hour) }, 1100},
 		"of an unknown account": {func(j *federation.Job) { j.Spec = &sbatch.Spec{Account: "nosuch"} }, 1050}, // his default one counts
 		"of nobody known":       {func(j *federation.Job) { j.User = "zoe" }, 50},

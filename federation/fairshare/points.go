@@ -44,6 +44,7 @@ func (s *Shares) Parts(j *federation.Job, e *federation.Expected) (all []federat
 	add("age", p.age)
 	add("expected work", p.work)
 	add("QOS", p.qos)
+	add("partition", p.partition)
 	add("size", p.size)
 	add("over a soft limit", p.late)
 	add("moved to the top", float64(j.Top))
@@ -52,10 +53,10 @@ func (s *Shares) Parts(j *federation.Job, e *federation.Expected) (all []federat
 }
 
 // parts are what points are made of.
-type parts struct{ share, late, age, work, qos, size float64 }
+type parts struct{ share, late, age, work, qos, partition, size float64 }
 
 func (p *parts) sum(j *federation.Job) int64 {
-	return int64(p.share+p.late+p.age+p.work+p.qos+p.size) + int64(j.Top) - int64(j.Spec.Nice)
+	return int64(p.share+p.late+p.age+p.work+p.qos+p.partition+p.size) + int64(j.Top) - int64(j.Spec.Nice)
 }
 
 // parts are those of a job that is of an age.
@@ -73,6 +74,11 @@ func (s *Shares) parts(j *federation.Job, e *federation.Expected, st *standing, 
 	}
 	if j.Spec.QOS != "" {
 		p.qos = s.policy.QOS * st.qos[strings.ToLower(j.Spec.QOS)]
+	}
+	if s.policy.Partition > 0 { // of several the best counts, as in Slurm
+		for name := range strings.SplitSeq(j.Spec.Partition, ",") {
+			p.partition = max(p.partition, s.policy.Partition*st.partitions[name])
+		}
 	}
 	if s.policy.Size > 0 {
 		p.size = s.policy.Size * math.Min(1, float64(max(j.Needs().MinNodes, 1))/1000)
