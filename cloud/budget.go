@@ -31,6 +31,18 @@ func (s *spent) roll(now time.Time) bool {
 	return !first
 }
 
+// settle ends a machine, and says what it has cost. at is when the cloud stopped charging for it, by its own word; where it tells none, or one that cannot be,
+// that is now.
+func (m *machineRecord) settle(at, now time.Time) {
+	if at.IsZero() || at.After(now) || at.Before(m.Created) {
+		at = now
+	}
+	m.settleBusy(at)
+	m.State, m.Ended = machineEnded, at.UTC()
+	m.Cost = m.Price.For(max(m.Ended.Sub(m.Created), m.Least))
+	m.IdleCost = m.Cost - min(m.Price.For(m.Busy), m.Cost)
+}
+
 // within is what a machine has cost between since and until.
 func (m *machineRecord) within(since, until time.Time) federation.Money {
 	if m.Created.IsZero() {

@@ -2,6 +2,7 @@ package cloud_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -9,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fsub/accounting"
+	"fsub/cloud"
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
 	"fsub/federation"
@@ -195,6 +198,37 @@ func TestStrays(t *testing.T) {
 			}
 			return n == 2
 		})
+	})
+}
+
+// TestStrayThatEndedUnseen: a machine that nobody has recorded, and that ended while no daemon looked, is charged for until the cloud says that it ended, and
+// for the least that the cloud charges if that was sooner.
+func TestStrayThatEndedUnseen(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.cloud.NoBoot = func(*provider.Request, string) bool { return true }
+		w.cloud.Offers[0].Least = time.Minute
+		for i, life := range []time.Duration{30 * time.Minute, 6 * time.Second} {
+			made, err := w.cloud.Create(w.Context(), provider.Request{Token: fmt.Sprint("sky-99-unknown", i), Site: "sky", Offering: w.cloud.Offers[0], Count: 1, Names: []string{fmt.Sprint("a", i)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(life)
+			w.cloud.Kill(made[0].ID, "Server.InternalError")
+		}
+		time.Sleep(20 * time.Minute)
+		w.ready()
+		w.until("the strays are in the records", 5*time.Minute, func() bool { return len(w.records(federation.PoolMachine)) == 2 })
+		var cost federation.Money
+		for _, r := range w.records(federation.PoolMachine) {
+			m, err := cloud.MachineOf(r, time.Now())
+			if err != nil || time.Since(m.Ended) < 20*time.Minute {
+				t.Errorf("%s ended at %s, %s ago: %v", m.Instance, m.Ended, time.Since(m.Ended), err)
+			}
+			cost += m.Cost
+		}
+		if want := accounting.MoneyOf(1).For(31 * time.Minute); cost != want {
+			t.Errorf("they cost $%s, want $%s", cost.Text(6), want.Text(6))
+		}
 	})
 }
 

@@ -58,16 +58,10 @@ func (f *fleet) goneAt(m *machine, why string, at time.Time) {
 	if booting {
 		f.bootFailed(m, why)
 	}
-	if now := f.now(); at.IsZero() || at.After(now) || at.Before(m.Created) {
-		at = now
-	}
-	m.settleBusy(at)
-	m.State, m.Ended = machineEnded, at.UTC()
+	m.settle(at, f.now())
 	if m.Why == "" {
 		m.Why = why
 	}
-	m.Cost = m.Price.For(m.Ended.Sub(m.Created))
-	m.IdleCost = m.Price.For(m.Ended.Sub(m.Created) - m.Busy)
 	f.put(m)
 	f.strays.settled[m.Instance] = true
 	m.pool.spent.machineEnded(m)

@@ -145,7 +145,8 @@ type machineRecord struct {
 	Instance provider.InstanceID `json:"instance"`
 	Offering string              `json:"offering"`
 	Market   provider.Market     `json:"market,omitempty"`
-	Price    federation.Money    `json:"price"` // per hour
+	Price    federation.Money    `json:"price"`           // per hour
+	Least    time.Duration       `json:"least,omitempty"` // Offering.Least
 	State    machineState        `json:"state"`
 	User     string              `json:"user,omitempty"` // the only one whose jobs it may run
 	Held     string              `json:"held,omitempty"` // why operators let it have no new jobs

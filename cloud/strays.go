@@ -40,7 +40,7 @@ func (st *strays) strayed(in provider.Instance, began time.Time) (soon bool) {
 	s := st.seen[in.ID]
 	if in.State == provider.InstanceEnded {
 		if s != nil {
-			st.ended(in.ID, s)
+			st.ended(in.ID, s, in.Ended)
 		}
 		return false // see recordEnded
 	}
@@ -69,6 +69,7 @@ func (st *strays) make(in provider.Instance, began time.Time) *stray {
 		for _, ng := range p.groups {
 			if ng.offering.ID == in.Offering {
 				s.machine.Pool, s.machine.Price, s.machine.Market = p.Name, accounting.MoneyOf(float64(ng.offering.Price)), ng.offering.Market
+				s.machine.Least = ng.offering.Least
 			}
 		}
 	}
@@ -116,17 +117,17 @@ func (st *strays) recordEnded(ctx context.Context, list []provider.Instance) {
 	for _, in := range unknown {
 		st.settled[in.ID] = true
 		if !recorded[in.ID] {
-			st.ended(in.ID, st.make(in, st.now()))
+			st.ended(in.ID, st.make(in, st.now()), in.Ended)
 		}
 	}
 }
 
-func (st *strays) ended(id provider.InstanceID, s *stray) {
+// ended takes in that a machine has ended, at the time that the cloud tells; zero: it does not.
+func (st *strays) ended(id provider.InstanceID, s *stray, at time.Time) {
 	delete(st.seen, id)
 	st.settled[id] = true
 	r := &s.machine
-	r.State, r.Ended = machineEnded, st.now()
-	r.Cost = r.Price.For(r.Ended.Sub(r.Created))
+	r.settle(at, st.now())
 	r.IdleCost, r.Stray = r.Cost, true
 	st.put(s)
 	if p := st.fleet.pool(r.Pool); p != nil {

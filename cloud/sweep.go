@@ -110,7 +110,7 @@ func (sw *sweeper) listedNow(began time.Time, list []provider.Instance) (soon bo
 	}
 	for id, s := range sw.strays.seen {
 		if !seen[id] {
-			sw.strays.ended(id, s)
+			sw.strays.ended(id, s, time.Time{})
 		}
 	}
 	return soon

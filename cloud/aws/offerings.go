@@ -125,7 +125,7 @@ func (p *Provider) offering(r *regional, info *types.InstanceTypeInfo, zone stri
 	}
 	o := provider.Offering{
 		ID: typ + "/" + where + "/" + string(market), Type: typ, Region: r.Name, Zone: zone, Market: market, Arch: arch(info), Max: most,
-		Quota: quotaOf(typ, market), Price: q.PerHour, PricedAt: q.At, PriceFrom: q.From, Boot: p.cfg.Boot, Features: []string{typ},
+		Quota: quotaOf(typ, market), Price: q.PerHour, Least: time.Minute, PricedAt: q.At, PriceFrom: q.From, Boot: p.cfg.Boot, Features: []string{typ},
 	}
 	if info.VCpuInfo != nil {
 		o.CPUs = int(sdk.ToInt32(info.VCpuInfo.DefaultVCpus))

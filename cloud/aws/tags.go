@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -149,7 +150,7 @@ func (l nameLists) instance(i *types.Instance) provider.Instance {
 	case types.InstanceStateNameShuttingDown:
 		m.State = provider.InstanceEnding
 	case types.InstanceStateNameTerminated:
-		m.State, m.Refused = provider.InstanceEnded, refusedKey(i.StateReason)
+		m.State, m.Refused, m.Ended = provider.InstanceEnded, refusedKey(i.StateReason), endedAt(sdk.ToString(i.StateTransitionReason))
 	case types.InstanceStateNameStopping, types.InstanceStateNameStopped:
 		// Nobody but a person stops our machines. They hold volumes that are paid for and do not
 		// end by themselves: they are as good as running machines that do not answer.
@@ -159,6 +160,14 @@ func (l nameLists) instance(i *types.Instance) provider.Instance {
 		m.State = provider.InstanceRunning
 	}
 	return m
+}
+
+// endedAt is when a machine began to end, from which on it is not charged for: "User initiated (2026-11-01 12:00:00 GMT)". Of machines that Amazon takes
+// back, and of those that power off, it tells no time.
+func endedAt(transition string) time.Time {
+	_, text, _ := strings.Cut(transition, "(")
+	at, _ := time.Parse("2006-01-02 15:04:05 MST)", text)
+	return at
 }
 
 // name is the machine's host name by its place in the gang.

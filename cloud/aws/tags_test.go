@@ -71,3 +71,14 @@ func TestRequestHash(t *testing.T) {
 		t.Error("another price is another request")
 	}
 }
+
+// TestEndedAt: Amazon tells when a machine that we end has ended.
+func TestEndedAt(t *testing.T) {
+	at := time.Date(2026, 11, 1, 12, 0, 5, 0, time.UTC)
+	for text, want := range map[string]time.Time{"User initiated (2026-11-01 12:00:05 GMT)": at, "Server.SpotInstanceTermination": {}, "User initiated": {}, "": {}} {
+		i := types.Instance{State: &types.InstanceState{Name: types.InstanceStateNameTerminated}, StateTransitionReason: &text}
+		if got := (nameLists{}).instance(&i).Ended; !got.Equal(want) {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+}

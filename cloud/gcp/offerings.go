@@ -155,7 +155,7 @@ func (p *Provider) offering(t *computepb.MachineType, market provider.Market, q 
 	o := provider.Offering{
 		ID: t.GetName() + "/" + zone + "/" + string(market), Type: t.GetName(), Region: p.cfg.Region, Zone: zone, Market: market, Max: most,
 		CPUs: int(t.GetGuestCpus()), Mem: sbatch.MemMiB(int64(t.GetMemoryMb()) * 95 / 100), // the kernel and firmware keep some
-		Arch: "x86_64", Features: []string{t.GetName()}, Price: q.usd, PricedAt: q.at, PriceFrom: q.from, Boot: p.cfg.Boot,
+		Arch: "x86_64", Features: []string{t.GetName()}, Price: q.usd, Least: time.Minute, PricedAt: q.at, PriceFrom: q.from, Boot: p.cfg.Boot,
 	}
 	if t.GetArchitecture() == "ARM64" {
 		o.Arch = "arm64"

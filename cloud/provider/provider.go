@@ -97,6 +97,7 @@ type Offering struct {
 	Arch     string // "x86_64", "arm64"
 
 	Price      federation.Dollars // per hour of one machine
+	Least      time.Duration      // what a machine is charged for at least, however soon it ends
 	PricedAt   time.Time          // when the price was learnt
 	PriceFrom  string             // where: "pricing API", "table of 2026-07-20", "configuration"
 	Interrupts float64            // expected interruptions per hour; 0 where there are none
@@ -144,7 +145,7 @@ type Instance struct {
 	Addr     string // IP address within the cloud; "" while it has none
 	GPUs     []int  // numbers that its GPUs have there, where it shares a host's with other machines; nil: from 0 up
 	Launched time.Time
-	Ended    time.Time // when the cloud stopped to charge for it, where it tells; zero: that is not known
+	Ended    time.Time // when the cloud stopped charging for it, where it tells; zero: that is not known
 	// Refused is why a machine that ended before it came up could not: a mistake that was found after Create had answered, and counts like a refusal of it. nil: none is known.
 	Refused *Error
 }
