@@ -37,8 +37,7 @@ func (m *machineRecord) settle(at, now time.Time) {
 	if at.IsZero() || at.After(now) || at.Before(m.Created) {
 		at = now
 	}
-	m.settleBusy(at)
-	m.State, m.Ended = machineEnded, at.UTC()
+	m.State, m.Ended, m.BusyFrom = machineEnded, at.UTC(), time.Time{}
 	m.Cost = m.Price.For(max(m.Ended.Sub(m.Created), m.Least))
 	m.IdleCost = m.Cost - min(m.Price.For(m.Busy), m.Cost)
 }

@@ -110,6 +110,14 @@ func (j *job) elapsed(now time.Time) time.Duration {
 	return j.Suspension.Elapsed(j.Start, now, j.State == federation.Suspended)
 }
 
+// charged is for how long a run that ends then is charged, from when all its machines were there. The books have whole seconds.
+func (j *job) charged(end time.Time) time.Duration {
+	if j.Start.IsZero() || end.Before(j.Start) {
+		return 0
+	}
+	return time.Duration(end.Unix()-j.Start.Unix()) * time.Second
+}
+
 // runID names the nth run of an attempt: no other run of any attempt has the name.
 func (j *job) runID(n int) string {
 	sum := sha256.Sum256([]byte(j.Key))
@@ -129,7 +137,7 @@ func (j *job) keepRun(r *run) {
 		end = j.Start
 	}
 	j.Earlier = append(slices.Clip(j.Earlier), federation.AttemptRun{State: federation.Requeued, Started: j.Start, Ended: end, Nodes: r.part(0).Nodes, ExitStatus: r.End.Exit,
-		Suspension: j.Suspension, Cost: r.Price.For(end.Sub(j.Start))})
+		Suspension: j.Suspension, Cost: r.Price.For(j.charged(end))})
 	if len(j.Earlier) > maxEarlier { // the oldest one is forgotten; its money is not
 		j.Earlier[1].Cost += j.Earlier[0].Cost
 		j.Earlier = j.Earlier[1:]

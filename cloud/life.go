@@ -58,6 +58,11 @@ func (f *fleet) goneAt(m *machine, why string, at time.Time) {
 	if booting {
 		f.bootFailed(m, why)
 	}
+	for _, r := range values(m.runs) { // whose other machines have not ended it yet
+		if r.End != nil {
+			m.give(r, r.memberOf(m), r.job.charged(r.End.At), f.now())
+		}
+	}
 	m.settle(at, f.now())
 	if m.Why == "" {
 		m.Why = why

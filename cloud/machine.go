@@ -147,11 +147,12 @@ func (m *machine) devices(gpus []int) []int {
 	return out
 }
 
-// give takes back what take gave.
-func (m *machine) give(r *run, k *member, now time.Time) {
+// give takes back what take gave. charged is for how long the run's job is charged for it.
+func (m *machine) give(r *run, k *member, charged time.Duration, now time.Time) {
 	if m.runs[r.ID] != r {
 		return
 	}
+	m.Busy += time.Duration(float64(charged) * m.part(k))
 	delete(m.runs, r.ID)
 	delete(m.stops, r.ID)
 	m.cpus -= k.CPUs
@@ -160,16 +161,17 @@ func (m *machine) give(r *run, k *member, now time.Time) {
 		m.gpus[i] = false
 	}
 	if len(m.runs) == 0 {
-		m.idle = now
-		m.settleBusy(now)
+		m.idle, m.BusyFrom = now, time.Time{}
 	}
 }
 
-func (m *machineRecord) settleBusy(now time.Time) {
-	if !m.BusyFrom.IsZero() {
-		m.Busy += max(now.Sub(m.BusyFrom), 0)
-		m.BusyFrom = time.Time{}
+// part is how much of the machine a member of a run is charged for.
+func (m *machine) part(k *member) float64 {
+	if !m.pool.Shared {
+		return 1
 	}
+	o := &m.gang.Offering
+	return min(1, max(share(k.CPUs, o.CPUs), share(int(k.Mem), int(o.Mem)), share(len(k.GPUs), o.GPUs)))
 }
 
 // slice is the machines that go when one goes, itself among them.

@@ -36,7 +36,7 @@ func newMetrics(r prometheus.Registerer, site federation.SiteName) *metrics {
 		boots: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_machine_boot_seconds", Help: "From the decision to rent a machine to its first word.",
 			Buckets: prometheus.ExponentialBuckets(0.02, 2.5, 12), ConstLabels: labels}),
 		dollars: counter("fsub_machine_dollars_total", "What machines that have ended had cost, by pool.", "pool"),
-		idle:    counter("fsub_machine_idle_dollars_total", "What of that was for time without a job, by pool.", "pool"),
+		idle:    counter("fsub_machine_idle_dollars_total", "What of that no job is charged: it is for machines that start or have no job, by pool.", "pool"),
 	}
 	if r != nil {
 		r.MustRegister(m.machines, m.creates, m.cools, m.lists, m.notices, m.boots, m.dollars, m.idle)

@@ -42,7 +42,7 @@ func (q *queue) place(j *job, grow bool) (*run, refusal) {
 func (q *queue) unplace(r *run) {
 	now := q.now()
 	for i, m := range r.machines {
-		m.give(r, &r.Members[i], now)
+		m.give(r, &r.Members[i], 0, now)
 	}
 	for _, g := range r.gangs {
 		q.numbers.back(g.Number)

@@ -168,7 +168,7 @@ type machineRecord struct {
 	Why     string    `json:"why,omitempty"` // it ended, or is to end
 
 	Stray    bool             `json:"stray,omitempty"` // see federation.Machine
-	Busy     time.Duration    `json:"busy,omitempty"`  // for how long it had a job, until BusyFrom
+	Busy     time.Duration    `json:"busy,omitempty"`  // for how long jobs were charged for it that had it until BusyFrom
 	BusyFrom time.Time        `json:"busy_from,omitzero"`
 	Cost     federation.Money `json:"cost,omitempty"` // of its whole life; set at its end
 	IdleCost federation.Money `json:"idle_cost,omitempty"`

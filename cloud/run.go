@@ -76,12 +76,7 @@ func (r *run) shows(i int) bool {
 // price of a run, by the hour: what it holds of each of its machines.
 func (r *run) price() (sum federation.Money) {
 	for i, m := range r.machines {
-		k, o := &r.Members[i], &m.gang.Offering
-		part := 1.0
-		if m.pool.Shared {
-			part = min(1, max(share(k.CPUs, o.CPUs), share(int(k.Mem), int(o.Mem)), share(len(k.GPUs), o.GPUs)))
-		}
-		sum += accounting.MoneyOf(m.Price.Dollars() * part)
+		sum += accounting.MoneyOf(m.Price.Dollars() * m.part(&r.Members[i]))
 	}
 	return sum
 }

@@ -113,7 +113,7 @@ func whyOf(s federation.State) agentapi.Why {
 func (rs *runs) complete(r *run) {
 	j, now := r.job, rs.now()
 	for i, m := range r.machines {
-		m.give(r, &r.Members[i], now)
+		m.give(r, &r.Members[i], j.charged(r.End.At), now)
 		m.over[r.ID], m.LastJob = false, j.id()
 		m.signals = slices.DeleteFunc(m.signals, func(s signal) bool {
 			if s.Run == r.ID {
@@ -155,7 +155,7 @@ func (rs *runs) finish(j *job, o outcome) {
 func (rs *runs) unbind(r *run, boot bool, why string) {
 	j, now := r.job, rs.now()
 	for i, m := range r.machines {
-		m.give(r, &r.Members[i], now)
+		m.give(r, &r.Members[i], 0, now)
 		rs.queue.capacity(m.pool)
 	}
 	j.run, j.Run = nil, nil
@@ -175,7 +175,7 @@ func (rs *runs) failMachine(m *machine, why string, preempted bool) {
 	m.drain = why
 	for _, r := range values(m.runs) {
 		if r.job.State == federation.Pending { // its machines were not all up: nothing has begun
-			m.give(r, r.memberOf(m), rs.now())
+			m.give(r, r.memberOf(m), 0, rs.now())
 			rs.unbind(r, true, m.Name+": "+why)
 			continue
 		}

@@ -131,6 +131,6 @@ type Machine struct {
 	Ready        time.Time // zero: it never was
 	Ended        time.Time // zero: it has not
 	Cost         Money     // so far
-	IdleCost     Money     // of that, for the time without a job
+	IdleCost     Money     // of that, what no job is charged: it started, or had no job
 	Why          string    // it ended, or is to end
 }
