@@ -246,5 +246,7 @@ func (t transport) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 	}
 	w := httptest.NewRecorder()
 	t.host.Handler.ServeHTTP(w, in)
-	return w.Result(), nil
+	resp = w.Result()
+	resp.Request = r
+	return resp, nil
 }

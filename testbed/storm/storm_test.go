@@ -2,7 +2,6 @@ package storm
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -278,36 +277,41 @@ func checkCalls(t *testing.T, clouds []*cloudOf, took time.Duration) {
 	}
 }
 
-// checkBills compares what the clouds charge, by the second from when a machine was launched until it ended, with our books.
+// checkBills compares what the clouds charge, by the second from when a machine was launched until it ended, with the records of machines and with the ledger.
 func checkBills(t *testing.T, st *store.Store, clouds []*cloudOf) {
 	t.Helper()
+	var names []federation.SiteName
+	for _, c := range clouds {
+		names = append(names, c.name)
+	}
+	b := booked(t, st, names...)
 	for _, c := range clouds {
 		price := map[string]federation.Dollars{}
 		for _, o := range c.Offers {
 			price[o.ID] = o.Price
 		}
-		var bill, ours federation.Money
-		machines := c.Machines()
-		for _, m := range machines {
+		var bill federation.Money
+		all := c.Machines()
+		for _, m := range all {
 			if m.State != provider.InstanceEnded {
 				t.Errorf("%s: %s lives still", c.name, m.ID)
 			}
 			bill += accounting.MoneyOf(float64(price[m.Offering])).For(m.Ended.Sub(m.Launched))
 		}
-		records, err := st.PoolHistory(t.Context(), c.name, federation.PoolMachine, time.Time{}, 1<<20)
+		records, err := rented{st}.Machines(t.Context(), c.name, time.Time{}, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range records {
-			var m struct{ Cost federation.Money }
-			if err := json.Unmarshal(r.Data, &m); err != nil {
-				t.Fatal(err)
-			}
+		var ours federation.Money
+		for _, m := range records {
 			ours += m.Cost
 		}
-		if bill != ours || len(records) != len(machines) {
-			t.Errorf("%s charges $%s for %d machines, and our books have $%s for %d", c.name, bill.Text(6), len(machines), ours.Text(6), len(records))
+		if in := b.total(c.name); in.Text(2) != bill.Text(2) {
+			t.Errorf("%s charges $%s, and the ledger has $%s", c.name, bill.Text(6), in.Text(6))
 		}
-		t.Logf("%s: $%s for %d machines", c.name, bill.Text(2), len(machines))
+		if bill != ours || len(records) != len(all) {
+			t.Errorf("%s charges $%s for %d machines, and our books have $%s for %d", c.name, bill.Text(6), len(all), ours.Text(6), len(records))
+		}
+		t.Logf("%s: $%s for %d machines", c.name, bill.Text(2), len(all))
 	}
 }
