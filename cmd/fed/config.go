@@ -100,6 +100,8 @@ type Policy struct {
 	BindAhead time.Duration `yaml:"bind_ahead"`
 	// Dollars that it must save for a job that waits at a site to be moved to another one that starts it sooner. -1: no job is moved for that.
 	MoveMargin float64 `yaml:"move_margin"`
+	// How long a job stays at a site where others wait too before it may be moved; twice as long after each further move.
+	MoveAfter time.Duration `yaml:"move_after"`
 	// The most work that a job loses when a spot machine is taken back: the time between two checkpoints.
 	LostWork time.Duration `yaml:"lost_work"`
 }

@@ -36,7 +36,7 @@ func defaults() Config {
 		Books:      Books{History: 31 * 24 * time.Hour},
 		Priority:   defaultPriority(),
 		Policy: Policy{RunFraction: p.RunFraction, WaitJobHour: float64(p.WaitJobHour), WaitGPUHour: float64(p.WaitGPUHour),
-			Backlog: p.Backlog, BindAhead: p.BindAhead, MoveMargin: float64(p.MoveMargin), LostWork: p.LostWork},
+			Backlog: p.Backlog, BindAhead: p.BindAhead, MoveMargin: float64(p.MoveMargin), MoveAfter: 10 * time.Minute, LostWork: p.LostWork},
 	}
 }
 
@@ -241,6 +241,9 @@ func (p *Policy) check() error {
 	}
 	if p.MoveMargin != -1 && !number(p.MoveMargin) {
 		return fmt.Errorf("policy: move_margin is %v: it must be a number of dollars, or -1 so that no job is moved", p.MoveMargin)
+	}
+	if p.MoveAfter <= 0 {
+		return fmt.Errorf("policy: move_after is %v: it must be a positive duration; move_margin: -1 keeps all jobs where they are", p.MoveAfter)
 	}
 	if p.Backlog < 0 || p.BindAhead < 0 || p.LostWork < 0 {
 		return errors.New("policy: backlog, bind_ahead and lost_work are not negative")
