@@ -226,6 +226,8 @@ type Site struct {
 	Power   *power.Rates       // what its electricity costs from this hour on; nil: not known. It is replaced, not changed
 	Data    egress.Site        // where it is, for the data that jobs read
 	Backlog int                // jobs of ours that may wait at the site beyond what it can start now; 0: the default
+	// AccountBacklog is how many of those may be of an account, by its name at the site. One that is not in it takes no more places at a site which others use too than it leaves free.
+	AccountBacklog map[string]int
 	// Ahead is how many jobs of ours may wait there because so many are expected to end before others could be sent after them: of short
 	// jobs more than the default Backlog. A Backlog that is set counts alone.
 	Ahead int

@@ -138,6 +138,8 @@ type SiteConfig struct {
 	Speed map[string]float64 `yaml:"speed,omitempty"`
 	// Jobs that may wait at the site beyond what it can start now, however short they are. That of policy if not set.
 	Backlog int `yaml:"backlog,omitempty"`
+	// How many of those may be of an account, by its name at the site: {physics: 20, guests: 0}. It does not raise backlog.
+	AccountBacklog map[string]int `yaml:"account_backlog,omitempty"`
 	// Who ends jobs there for others, as the QOS of the account tree allow it: federation, off, or site, whose slurmctld preempts by itself
 	// (PreemptType=preempt/qos).
 	Preempt federation.PreemptBy `yaml:"preempt,omitempty"`

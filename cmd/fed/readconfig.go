@@ -213,6 +213,11 @@ func (s *SiteConfig) checkCommon() error {
 	if !number(s.CallsPerSecond) || s.Timeout < 0 || s.Backlog < 0 {
 		return errors.New("calls_per_second, timeout and backlog are positive numbers")
 	}
+	for account, n := range s.AccountBacklog {
+		if n < 0 {
+			return fmt.Errorf("account_backlog: %s: %d: it must not be negative; 0 lets none of its jobs wait there", account, n)
+		}
+	}
 	switch s.Preempt {
 	case "", federation.PreemptByUs, federation.PreemptBySite, federation.PreemptByNone:
 	default:

@@ -72,8 +72,10 @@ type Site struct {
 	Power   func(now time.Time) *power.Rates // what its electricity costs from then on; nil: not known
 	Data    egress.Site                      // where it is, for the data that jobs read
 	Backlog int
-	Preempt federation.PreemptBy // who ends jobs there for others
-	Users   map[string]federation.SiteUser
+	// AccountBacklog is as in federation.Site.
+	AccountBacklog map[string]int
+	Preempt        federation.PreemptBy // who ends jobs there for others
+	Users          map[string]federation.SiteUser
 	// Lifts are the kinds of slurmctld's drains that are ended here once their cause is gone.
 	Lifts []health.Lift
 	// FileSystems and Options are as in federation.Site.

@@ -129,19 +129,14 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	}
 	free, shared := best.site.capacity(), best.shared()
 	busy := !shared && w.keepsBusy(best)
-	var early bool
-	if shared {
-		early = best.mayQueueUp(q.job)
-	} else {
-		early = best.site.backlog < best.site.limit && (busy || w.soon(at.start))
-	}
+	early := (shared || busy || w.soon(at.start)) && best.mayQueueUp(q.job)
 	if full := free.reserve[best.pool] >= w.policy.Reservations; !early && (full || at.start == never) { // who is not known to start holds no nodes
 		reason := federation.ReasonResources
 		if full {
 			reason = federation.ReasonPriority
 		}
 		f := w.rest(sh, reason, offers)
-		if shared {
+		if shared || len(best.site.site.AccountBacklog) > 0 { // another account may
 			sh.early = best
 		}
 		return f, false

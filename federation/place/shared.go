@@ -74,7 +74,7 @@ func holdersOf(st *siteState, job *federation.Job) []holder {
 // queueUp notes that a job of ours waits at the site.
 func (st *siteState) queueUp(job *federation.Job) {
 	st.backlog++
-	if st.shared == nil {
+	if st.shared == nil && len(st.site.AccountBacklog) == 0 {
 		return
 	}
 	if st.holders == nil {
@@ -85,15 +85,21 @@ func (st *siteState) queueUp(job *federation.Job) {
 	}
 }
 
-// mayQueueUp reports whether a job may wait at a candidate's site, which others use too.
+// mayQueueUp reports whether a job may wait at a candidate's site.
 func (c *candidate) mayQueueUp(job *federation.Job) bool {
 	st := c.site
-	left := st.limit - st.backlog
-	if left <= 0 {
-		return false
+	left, shared := st.limit-st.backlog, c.shared()
+	if left <= 0 || !shared && len(st.site.AccountBacklog) == 0 {
+		return left > 0
 	}
 	for _, h := range holdersOf(st, job) {
-		if st.holders[h] >= left {
+		most, set := left, false
+		if h.account {
+			if of, is := st.site.AccountBacklog[h.name]; is {
+				most, set = of, true
+			}
+		}
+		if (set || shared) && st.holders[h] >= most {
 			return false
 		}
 	}

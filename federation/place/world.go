@@ -144,7 +144,7 @@ func (w *World) SetSite(s *federation.Site) {
 	}
 	w.noteLimits(st, old.Limited, s.Limited)
 	w.stale = w.stale || old.Outlook != s.Outlook
-	if !alike || old.Backlog != s.Backlog || old.Ahead != s.Ahead || !slices.Equal(old.Bound, s.Bound) {
+	if !alike || old.Backlog != s.Backlog || !maps.Equal(old.AccountBacklog, s.AccountBacklog) || old.Ahead != s.Ahead || !slices.Equal(old.Bound, s.Bound) {
 		w.stale, st.bound = true, nil
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // world is a federation written down in lines, for the transcripts:
 //
-//	site alpha [state=DRAIN] [silent] [unseen] [backlog=2] [error=word] [filesystems=/home,/scratch|none] [lacks=option] [options=plugin/name,...] [tasks] [limited=alice,...]
+//	site alpha [state=DRAIN] [silent] [unseen] [backlog=2] [backlogs=physics:1,...] [error=word] [filesystems=/home,/scratch|none] [lacks=option] [options=plugin/name,...] [tasks] [limited=alice,...]
 //	price gres/gpu:h100=2.10 cpu=0.01
 //	speed h100=2
 //	partition main default max=24h nodes=n[1-4] starts=2 ...
@@ -188,6 +188,13 @@ func newSite(ws words, now time.Time) *federation.Site {
 		s.Seen, s.Answering = nil, false
 	}
 	s.Backlog, _ = strconv.Atoi(ws.value["backlog"])
+	for _, of := range ws.list("backlogs") {
+		account, n, _ := strings.Cut(of, ":")
+		if s.AccountBacklog == nil {
+			s.AccountBacklog = map[string]int{}
+		}
+		s.AccountBacklog[account], _ = strconv.Atoi(n)
+	}
 	if s.FileSystems = ws.list("filesystems"); ws.value["filesystems"] == "none" {
 		s.FileSystems = []string{}
 	}
