@@ -25,12 +25,12 @@ func (c *Controller) moveSooner() {
 	if c.cfg.Policy.MoveMargin < 0 || now.Before(c.nextMoves) || c.requests.moving() && now.Before(c.nextMoves.Add(time.Minute)) {
 		return
 	}
-	c.nextMoves = now.Add(outlookEvery)
 	looks := moveLooks
 	for _, s := range c.sites {
 		if s.Outlook == nil || !s.Answering {
 			continue
 		}
+		c.nextMoves = now.Add(outlookEvery)
 		for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 			j := s.jobs[id]
 			if looks == 0 {
