@@ -145,8 +145,11 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 		c.attach(&attempts[i])
 	}
 	for _, j := range loaded { // in order, as they are in the queue unless somebody has given them priorities
-		if !j.live() && j.Component == nil && (!j.spreads() || j.rest.Len() > 0) {
+		waits := !j.live() && j.Component == nil && (!j.spreads() || j.rest.Len() > 0)
+		if waits {
 			c.queue.add(j)
+		}
+		if waits || j.live() && j.att.Number > 1 { // which may come back to the queue
 			if err := c.recallLast(ctx, j); err != nil {
 				return fmt.Errorf("read the attempts of job %d: %w", j.ID, err)
 			}

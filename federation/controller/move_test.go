@@ -50,6 +50,24 @@ func TestMoveIsAskedForAgain(t *testing.T) {
 	b.noRequests()
 }
 
+// Nor does a new daemon that has found it at the other site, when that has forgotten it.
+func TestMoveIsRememberedElsewhere(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(nil)
+	b.wait(time.Second)
+	b.request(move(id, federation.Relocation{From: "cheap", Why: "its nodes are down"}))
+	b.wait(3 * time.Second)
+	b.want(id, federation.Pending, "", "dear")
+	b.restart()
+	b.dear.refuses = fmt.Errorf("%w: it takes no jobs", federation.ErrCapacity)
+	delete(b.dear.jobs, id)
+	b.wait(30 * time.Second)
+	all := b.attempts(id)
+	if len(all) < 3 || slices.ContainsFunc(all[1:], func(a federation.Attempt) bool { return a.Site != "dear" }) {
+		t.Errorf("it was sent to %+v", all)
+	}
+}
+
 // A new daemon does not send it back either.
 func TestMoveOutlivesTheDaemon(t *testing.T) {
 	b := newBench(t)

@@ -48,7 +48,7 @@ func (w *World) begin() {
 	w.run++
 	w.changes = 0
 	for _, st := range w.sites {
-		st.backlog, st.waiting, st.spent = 0, 0, nil
+		st.backlog, st.waiting, st.spent, st.returns = 0, 0, nil, false
 		clear(st.holders)
 		st.now, st.run = w.now, w.run
 		if st.books != nil {
@@ -70,6 +70,7 @@ func (w *World) holdBound(st *siteState) {
 		w.look(b.Job)
 		if b.Preempt != nil {
 			st.vacateFor(b.Preempt)
+			st.returns = st.returns || st.awaits(b.Preempt)
 		}
 		sh := w.shapeOfJob(b.Job, nil, nil)
 		var best *candidate
@@ -129,7 +130,7 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	}
 	free, shared := best.site.capacity(), best.shared()
 	busy := !shared && w.keepsBusy(best)
-	early := (shared || busy || w.soon(at.start)) && best.mayQueueUp(q.job)
+	early := (shared || busy || w.soon(at.start) && !best.site.returns) && best.mayQueueUp(q.job)
 	if full := free.reserve[best.pool] >= w.policy.Reservations; !early && (full || at.start == never) { // who is not known to start holds no nodes
 		reason := federation.ReasonResources
 		if full {
@@ -193,7 +194,7 @@ func (w *World) soon(start int64) bool {
 // keepsBusy reports whether a small job should wait at the site because enough of what runs there is about to end: limits say
 // when at the latest, most jobs end long before, and how many do the site has shown. It must not run in front of a job that holds nodes in time there.
 func (w *World) keepsBusy(c *candidate) bool {
-	if c.site.waiting > 0 || c.site.backlog >= c.site.limit || c.wide() {
+	if c.site.waiting > 0 || c.site.returns || c.site.backlog >= c.site.limit || c.wide() {
 		return false
 	}
 	if c.site.backlog < c.site.site.Ahead {

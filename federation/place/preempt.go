@@ -160,6 +160,15 @@ func (c *capacity) ends(r *release) int64 {
 	return at
 }
 
+// awaits reports whether jobs that make room for one that was bound are to come back to the queue and have not yet. Nothing is sent to wait at the site meanwhile: it would
+// stand before them there, though it comes after them.
+func (st *siteState) awaits(p *federation.Preemption) bool {
+	return p.By != federation.PreemptBySite && slices.ContainsFunc(p.Victims, func(v federation.Victim) bool {
+		j := st.claims[v.Job].Job
+		return j != nil && j.Restarts <= v.Restarts && v.Mode != federation.PreemptCancel
+	})
+}
+
 // vacateFor counts with the end of those who make room for a job that was bound, as far as they run still.
 func (st *siteState) vacateFor(p *federation.Preemption) {
 	if st.model == nil || len(p.Victims) == 0 {
