@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -12,21 +13,86 @@ import (
 // maxConns bounds the connections of one user: each holds a file descriptor of the daemon, and those end before memory does.
 const maxConns = 1024
 
-// fairListener accepts connections on a unix socket, no more than max at a time from any one user who is not an administrator.
+// crowd keeps open connections by whose they are. Nobody has more than most. When there are as many as all may have together, whoever comes takes the
+// place of one of those who have most: however many take all that they get, the daemon's file descriptors are not used up, and others find some.
+type crowd[K comparable] struct {
+	most, all int
+
+	mu   sync.Mutex
+	open map[K]map[io.Closer]bool
+	sum  int
+}
+
+// newCrowd divides a fifth of the file descriptors that this process may have, for there are several listeners and other files; but one alone may have most.
+func newCrowd[K comparable](most int) *crowd[K] {
+	var files unix.Rlimit
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &files) // it fails on no Linux
+	return &crowd[K]{most: most, all: max(int(min(files.Cur, 1<<30))/5, 2*most), open: map[K]map[io.Closer]bool{}}
+}
+
+// take counts a connection of k's until release. It reports whether there is room for it.
+func (o *crowd[K]) take(k K, c io.Closer) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	own := len(o.open[k])
+	if own >= o.most || o.sum >= o.all && !o.yield(own+1) {
+		return false
+	}
+	if own == 0 {
+		o.open[k] = map[io.Closer]bool{}
+	}
+	o.open[k][c] = true
+	o.sum++
+	return true
+}
+
+// yield closes a connection of one who has most, if that is more than so many.
+func (o *crowd[K]) yield(than int) bool {
+	var whose *K
+	for k, conns := range o.open {
+		if len(conns) > than {
+			whose, than = &k, len(conns)
+		}
+	}
+	if whose == nil {
+		return false
+	}
+	for c := range o.open[*whose] {
+		c.Close()
+		o.drop(*whose, c)
+		break
+	}
+	return true
+}
+
+func (o *crowd[K]) release(k K, c io.Closer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drop(k, c)
+}
+
+func (o *crowd[K]) drop(k K, c io.Closer) {
+	if !o.open[k][c] {
+		return
+	}
+	o.sum--
+	if delete(o.open[k], c); len(o.open[k]) == 0 {
+		delete(o.open, k)
+	}
+}
+
+// fairListener accepts connections on a unix socket, and bounds those of any one user who is not an administrator.
 // What is too much is closed at once.
 type fairListener struct {
 	net.Listener
-	max   int
+	users *crowd[uint32] // by uid
 	roles roles
 	log   *slog.Logger
-
-	mu   sync.Mutex
-	open map[uint32]int // by uid
 }
 
 // Listen bounds the connections that each user may have to l at a time.
 func (i *Identity) Listen(l net.Listener) net.Listener {
-	return &fairListener{Listener: l, max: maxConns, roles: i.roles, log: i.log, open: map[uint32]int{}}
+	return &fairListener{Listener: l, users: newCrowd[uint32](maxConns), roles: i.roles, log: i.log}
 }
 
 // Accept implements net.Listener.
@@ -47,30 +113,12 @@ func (l *fairListener) Accept() (net.Conn, error) {
 		if l.roles.of(Caller{UID: cred.Uid}) == RoleAdministrator {
 			return &userConn{UnixConn: u, cred: cred, free: func() {}}, nil
 		}
-		if !l.take(cred.Uid) {
+		if !l.users.take(cred.Uid, u) {
+			l.log.Debug("connection refused: the user has too many", "uid", cred.Uid)
 			c.Close()
 			continue
 		}
-		return &userConn{UnixConn: u, cred: cred, free: sync.OnceFunc(func() { l.release(cred.Uid) })}, nil
-	}
-}
-
-func (l *fairListener) take(uid uint32) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open[uid] == l.max {
-		l.log.Debug("connection refused: the user has too many", "uid", uid, "connections", l.max)
-		return false
-	}
-	l.open[uid]++
-	return true
-}
-
-func (l *fairListener) release(uid uint32) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open[uid]--; l.open[uid] == 0 {
-		delete(l.open, uid)
+		return &userConn{UnixConn: u, cred: cred, free: sync.OnceFunc(func() { l.users.release(cred.Uid, u) })}, nil
 	}
 }
 
@@ -105,14 +153,12 @@ func patience(n int) time.Duration {
 // PerSource bounds the connections that each address may have to l, a TCP listener, at a time, whoever calls: what is too much is closed before
 // anything is read. Readers that are too slow are cut off. It goes below TLS.
 func PerSource(l net.Listener, most int) net.Listener {
-	return &sourceListener{Listener: l, most: most, open: map[string]int{}}
+	return &sourceListener{Listener: l, sources: newCrowd[string](most)}
 }
 
 type sourceListener struct {
 	net.Listener
-	most int
-	mu   sync.Mutex
-	open map[string]int // by address without port
+	sources *crowd[string] // by address without port
 }
 
 // Accept implements net.Listener.
@@ -123,29 +169,11 @@ func (l *sourceListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		host, _, err := net.SplitHostPort(c.RemoteAddr().String())
-		if err != nil || !l.take(host) {
+		if err != nil || !l.sources.take(host, c) {
 			c.Close()
 			continue
 		}
-		return &sourceConn{Conn: c, free: sync.OnceFunc(func() { l.release(host) })}, nil
-	}
-}
-
-func (l *sourceListener) take(host string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open[host] >= l.most {
-		return false
-	}
-	l.open[host]++
-	return true
-}
-
-func (l *sourceListener) release(host string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open[host]--; l.open[host] == 0 {
-		delete(l.open, host)
+		return &sourceConn{Conn: c, free: sync.OnceFunc(func() { l.sources.release(host, c) })}, nil
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -88,4 +89,47 @@ func TestConnectionsOfOneAddress(t *testing.T) {
 	served.Close()
 	dial("127.0.0.1")
 	<-accepted
+}
+
+// TestManyWhoTakeAll: however many take all the connections that they get, one who comes then gets some: those of the ones who have most are closed.
+func TestManyWhoTakeAll(t *testing.T) {
+	c := newCrowd[int](1024)
+	c.all = 4000
+	var closed atomic.Int64
+	taken := func(who int) (n int) {
+		for c.take(who, &toClose{&closed}) {
+			n++
+		}
+		return n
+	}
+	if n := taken(0); n != 1024 || closed.Load() != 0 {
+		t.Errorf("one alone has %d, and %d are closed", n, closed.Load())
+	}
+	for who := 1; who <= 32; who++ {
+		taken(who)
+	}
+	if n := taken(33); n < 100 {
+		t.Errorf("the last has %d", n)
+	}
+	sum := 0
+	for who := range 34 {
+		n := len(c.open[who])
+		if sum += n; n < 4000/34 || n > 4000/34+1 {
+			t.Errorf("%d has %d", who, n)
+		}
+		for conn := range c.open[who] {
+			c.release(who, conn)
+			c.release(who, conn)
+		}
+	}
+	if sum != 4000 || c.sum != 0 || len(c.open) != 0 {
+		t.Errorf("%d were open, %d after all were closed: %v", sum, c.sum, c.open)
+	}
+}
+
+type toClose struct{ n *atomic.Int64 }
+
+func (c *toClose) Close() error {
+	c.n.Add(1)
+	return nil
 }
