@@ -34,6 +34,9 @@ func newSubmits(q *queue, counts *quota.Submits) *submits {
 
 // Admit implements [submission.Limits].
 func (q *queue) Admit(ctx context.Context, parts []submission.Part) (func(federation.JobID), *quota.Refusal, error) {
+	if q.submits.Free() {
+		return func(federation.JobID) {}, nil, nil
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := q.submits

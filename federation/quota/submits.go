@@ -2,6 +2,7 @@ package quota
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"fsub/federation/accounts"
 )
@@ -9,6 +10,8 @@ import (
 // Submits counts the jobs that have been submitted and have not ended, for the limits of how many there may be: of an array every task counts, as in
 // slurmctld. It is for one goroutine at a time.
 type Submits struct {
+	free atomic.Pointer[accounts.Tree] // one without limits
+
 	books   interface{ Tree() *accounts.Tree }
 	tree    *accounts.Tree // that counts and keys are of
 	limited bool           // it sets such a limit
@@ -62,6 +65,12 @@ func (s *Submits) Add(x *Submitted, n int64) {
 	}
 }
 
+// Free reports whether no limit is set, as far as that is known already. Unlike the other methods it may be called at any time.
+func (s *Submits) Free() bool {
+	t := s.free.Load()
+	return t != nil && t == s.books.Tree()
+}
+
 // Limited reports whether any limit is set, and whether the tree is another one than when it was asked before.
 func (s *Submits) Limited() (is, changed bool) {
 	t := s.books.Tree()
@@ -73,6 +82,9 @@ func (s *Submits) Limited() (is, changed bool) {
 		for _, option := range submitLimits {
 			s.limited = s.limited || r.Set[option] != ""
 		}
+	}
+	if s.free.Store(nil); !s.limited {
+		s.free.Store(t)
 	}
 	for who, x := range s.all {
 		if x.n == 0 {
