@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/share"
 )
 
 // eventsGap is the time between two looks at the store's log for one who follows it.
@@ -77,15 +78,23 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 		if !follow {
 			return nil
 		}
-		out.Flush()
-		select {
-		case <-time.After(eventsGap):
-		case <-s.stopping:
-			return nil
-		case <-r.Context().Done():
+		if !s.pause(r.Context(), out) {
 			return nil
 		}
 	}
+}
+
+// pause sends what there is and waits until it is time to look again. It reports whether there is anybody to tell.
+func (s *eventStream) pause(ctx context.Context, out *http.ResponseController) bool {
+	defer share.Idle(ctx)()
+	out.Flush()
+	select {
+	case <-time.After(eventsGap):
+		return true
+	case <-s.stopping:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // eventsFrom reads where to begin.

@@ -12,6 +12,7 @@ import (
 	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/share"
 )
 
 // pollTime is how long GET /fed/v1/job/{id}/wait is kept open before the caller has to ask again.
@@ -87,8 +88,10 @@ func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ identity.Call
 		if job.State.Ended() {
 			break
 		}
+		next := share.Idle(r.Context())
 		select {
 		case <-changed:
+			next()
 		case <-over.C:
 			w.WriteHeader(http.StatusNoContent)
 			return nil

@@ -123,7 +123,6 @@ type Server struct {
 	restd    *restd.Server
 	logs     logs
 	steps    steps
-	bodies   *answer.Bodies
 	queue    queue
 	watch    watch
 	events   eventStream
@@ -156,7 +155,6 @@ func NewServer(c Config) *Server {
 	bounds := limits.New(c.Limits, submitters, c.Now)
 	s := &Server{
 		cfg: c, who: who, users: who.Users, started: c.Now(),
-		bodies:   answer.NewBodies(),
 		lister:   &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation, Starts: c.Controller.Starts},
 		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds, Keys: submitters},
 		logs:     logs{store: c.Store, reader: c.Logs, sites: all},
@@ -184,10 +182,10 @@ func NewServer(c Config) *Server {
 	operations, _ := c.Store.(federation.OperationStore)
 	s.jobs = &jobs.Jobs{Store: c.Store, Operations: operations, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
 	s.restd = &restd.Server{
-		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, Nodes: &s.nodes, Bodies: s.bodies, Router: s.router, Users: who.Users, Now: c.Now,
+		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, Nodes: &s.nodes, Router: s.router, Users: who.Users, Now: c.Now,
 		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Host: s.host, Tree: s.treeAssociations, Accounts: s.accounts,
 	}
-	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals, bodies: s.bodies}
+	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals}
 	s.events = eventStream{store: c.Store, users: who.Users, stopping: s.stopping}
 	s.document = sync.OnceValues(s.makeDocument)
 	s.queue = queue{store: c.Store, view: s.lister.View, now: c.Now, keep: c.MinJobAge}

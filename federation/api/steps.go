@@ -21,7 +21,6 @@ type steps struct {
 	store   federation.Store
 	teller  federation.StepTeller // nil: no site tells
 	signals map[federation.SiteName]federation.StepSignaller
-	bodies  *answer.Bodies
 }
 
 // getSteps is GET /fed/v1/steps: the steps that run of the jobs that job_id names, of all jobs without it, but for their batch scripts. Of jobs at sites that

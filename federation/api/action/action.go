@@ -19,6 +19,7 @@ import (
 	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/share"
 )
 
 // settleTime is how long an answer waits for the daemon to carry out what was asked, so that the caller's next squeue shows it.
@@ -108,7 +109,13 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 		for _, a := range ask {
 			a.ref = i
 			asked = append(asked, a)
-			room <- struct{}{}
+			select {
+			case room <- struct{}{}:
+			default:
+				next := share.Idle(ctx)
+				room <- struct{}{}
+				next()
+			}
 			wg.Go(func() {
 				defer func() { <-room }()
 				r := federation.Request{
@@ -121,7 +128,9 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 			})
 		}
 	}
+	next := share.Idle(ctx)
 	wg.Wait()
+	next()
 	s.answer(ctx, asked, errs, fates)
 	return errs, nil
 }
@@ -221,6 +230,7 @@ func (s *Actions) settle(ctx context.Context, seqs []int64) {
 		return
 	}
 	s.Controller.Wake()
+	defer share.Idle(ctx)()
 	s.Controller.Settled(ctx, seqs, settleTime)
 }
 

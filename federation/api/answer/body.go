@@ -8,9 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
-	"fsub/federation/share"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -20,56 +18,52 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // What one user may take up while bodies come in: time, and memory by the number of large ones.
 const (
-	largeBody   = 1 << 20
-	largeBodies = 128
+	largeBody   = 256 << 10
+	largeBodies = 8
 	largeOfUser = 2
 )
 
-// bodyTime is how long a body of n bytes may take to come.
-func bodyTime(n int64) time.Duration {
-	if n < 0 { // it does not say
-		n = maxBody
+// bodyTime is how long the body of a request may take to come.
+func bodyTime(r *http.Request) time.Duration {
+	slowest := int64(512 << 10) // bytes per second
+	if r.TLS == nil {
+		slowest = 4 << 20
 	}
-	const slowest = 512 << 10 // bytes per second
-	return 10*time.Second + time.Duration(n/slowest)*time.Second
+	return 10*time.Second + time.Duration(max(r.ContentLength, 0)/slowest)*time.Second
 }
-
-// Bodies reads the bodies of requests.
-type Bodies struct {
-	large *share.Slots // those that are being read
-}
-
-func NewBodies() *Bodies { return &Bodies{large: share.New(largeBodies, largeOfUser)} }
 
 // maxBody bounds a body: a script of sbatch.MaxScript with every byte escaped the usual way, and an environment.
 const maxBody = 32 << 20
 
-// Read reads all of the body of a request of c's into a buffer from the pool; put it back when nothing refers to it any more.
-func (s *Bodies) Read(r *http.Request, c identity.Caller) (*bytes.Buffer, error) {
+// mostUntold bounds a body whose length is not told before it comes.
+const mostUntold = 1 << 20
+
+// ReadBody reads all of the body of a request into a buffer from the pool; put it back when nothing refers to it any more.
+func ReadBody(r *http.Request) (*bytes.Buffer, error) {
+	most := int64(maxBody)
+	if r.ContentLength < 0 {
+		most = mostUntold
+	}
 	if r.ContentLength > maxBody {
 		return nil, bodyTooLong()
 	}
-	if r.ContentLength < 0 || r.ContentLength > largeBody {
-		free, err := s.large.Take(r.Context(), c.UID)
-		if err != nil {
-			return nil, err
-		}
-		defer free()
-	}
 	b := buffers.Get().(*bytes.Buffer)
 	b.Reset()
-	n, err := b.ReadFrom(io.LimitReader(r.Body, maxBody+1))
+	if r.ContentLength > 0 {
+		b.Grow(int(r.ContentLength) + bytes.MinRead) // what does not come is not touched
+	}
+	n, err := b.ReadFrom(io.LimitReader(r.Body, most+1))
 	switch {
 	case err != nil:
 		return nil, refusal.BadBody(err.Error())
-	case n > maxBody:
+	case n > most:
 		return nil, bodyTooLong()
 	}
 	return b, nil
 }
 
 func bodyTooLong() error {
-	return refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("a request has at most %d bytes, a script at most %d", maxBody, sbatch.MaxScript))
+	return refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("a request has at most %d bytes, %d if it does not say how many, a script at most %d", maxBody, mostUntold, sbatch.MaxScript))
 }
 
 // PutBody gives a buffer back to the pool, unless it has grown so much that keeping it would be a waste.

@@ -51,7 +51,6 @@ func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 			c, err = s.Within.inside(r, c)
 		}
 		if err == nil {
-			s.Within.wait(r, c)
 			err = s.shared(h, w, r, c)
 		}
 		code := http.StatusOK

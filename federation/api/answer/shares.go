@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -25,36 +26,77 @@ const (
 type shares struct {
 	once          sync.Once
 	reads, writes *share.Slots
+	bodies        *share.Slots // large ones of a user
+	allBodies     *share.Turns // and of all
+	look, change  *share.Turns // looking is what takes long
+	unread        unread
 }
 
-// shared answers a request once its user has a share left. Administrators do not wait.
+func (s *shares) init() {
+	s.reads, s.writes, s.bodies = share.New(0, readsOfUser), share.New(0, writesOfUser), share.New(0, largeOfUser)
+	n := runtime.GOMAXPROCS(0) // those who listen, store and plan need some, too
+	s.allBodies, s.look, s.change = share.NewTurns(largeBodies, 0), share.NewTurns(max(n/2, 1), max(n/2, 1)), share.NewTurns(n, n)
+}
+
+// shared answers a request once its user has a share left and it is his turn. Administrators do not wait.
 func (s *Router) shared(h Handler, w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	if r.ContentLength != 0 {
-		r.Body = &timedBody{ReadCloser: r.Body, rc: http.NewResponseController(w), limit: bodyTime(r.ContentLength)}
+		r.Body = &timedBody{ReadCloser: r.Body, ctx: r.Context(), rc: http.NewResponseController(w), limit: bodyTime(r)}
 	}
-	if c.Role >= identity.RoleAdministrator || s.Long[r.Pattern] {
+	if c.Role >= identity.RoleAdministrator {
+		s.Within.wait(r, c)
 		return s.guarded(h, w, r, c)
 	}
-	s.inHand.once.Do(func() { s.inHand.reads, s.inHand.writes = share.New(0, readsOfUser), share.New(0, writesOfUser) })
-	slots := s.inHand.writes
-	if r.Method == http.MethodGet {
-		slots = s.inHand.reads
-	}
+	in := &s.inHand
+	in.once.Do(in.init)
 	ctx, cancel := context.WithTimeout(r.Context(), turnWait)
-	free, err := slots.Take(ctx, c.UID)
-	cancel()
-	if err != nil {
-		return &federation.SlurmError{Kind: federation.ErrConflict, Number: 5004, Text: "Socket timed out on send/recv operation",
-			Detail: fmt.Sprintf("too many requests of %s are being answered; try again", c.Name)}
+	defer cancel()
+	slots, turns := in.writes, in.change
+	if r.Method == http.MethodGet {
+		slots, turns = in.reads, in.look
 	}
-	defer free()
-	return s.guarded(h, w, r, c)
+	if !s.Long[r.Pattern] {
+		free, err := slots.Take(ctx, c.UID)
+		if err != nil {
+			return busy(c)
+		}
+		defer free()
+	}
+	if r.ContentLength < 0 || r.ContentLength > largeBody {
+		free, err := in.bodies.Take(ctx, c.UID)
+		if err != nil {
+			return busy(c)
+		}
+		defer free()
+		seat, err := in.allBodies.Take(ctx, c.UID)
+		if err != nil {
+			return busy(c)
+		}
+		defer seat.Done()
+	}
+	turn, err := turns.Take(ctx, c.UID)
+	if err != nil {
+		return busy(c)
+	}
+	defer turn.Done()
+	r = r.WithContext(share.With(r.Context(), turn))
+	if b, ok := r.Body.(*timedBody); ok {
+		b.ctx = r.Context()
+	}
+	s.Within.wait(r, c)
+	return s.guarded(h, &fairWriter{ResponseWriter: w, ctx: r.Context(), uid: c.UID, unread: &in.unread}, r, c)
+}
+
+func busy(c identity.Caller) error {
+	return &federation.SlurmError{Kind: federation.ErrConflict, Number: 5004, Text: "Socket timed out on send/recv operation",
+		Detail: fmt.Sprintf("too many requests of %s are being answered; try again", c.Name)}
 }
 
 // timedBody is a body that has to come within a time from its first byte being asked for: a caller that stops in the middle does not keep what it was
 // given.
 type timedBody struct {
 	io.ReadCloser
+	ctx   context.Context // with the turn that is given back while it comes
 	rc    *http.ResponseController
 	limit time.Duration
 	begun bool
@@ -65,7 +107,9 @@ func (b *timedBody) Read(p []byte) (int, error) {
 		b.begun = true
 		_ = b.rc.SetReadDeadline(time.Now().Add(b.limit)) // not every ResponseWriter can: tests'
 	}
+	again := share.Idle(b.ctx)
 	n, err := b.ReadCloser.Read(p)
+	again()
 	if err != nil {
 		_ = b.rc.SetReadDeadline(time.Time{})
 	}

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
+	"fsub/federation/share"
 )
 
 // HeaderJob names the job that a caller runs in: its number, and after a comma that of its array.
@@ -75,7 +77,7 @@ func (s *Within) wait(r *http.Request, c identity.Caller) {
 	}
 	began, waits := time.Now(), false
 	var look time.Time
-	for ; r.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
+	for ; r.Context().Err() == nil; rest(r.Context()) {
 		job, ok := s.job(r, ref)
 		if !ok || !c.Owns(job.UID) || !s.mayStart(&job) || time.Since(began) >= patience(&job) {
 			return
@@ -91,6 +93,12 @@ func (s *Within) wait(r *http.Request, c identity.Caller) {
 			s.Controller.LookAt(job.Site)
 		}
 	}
+}
+
+// rest is the time between two looks.
+func rest(ctx context.Context) {
+	defer share.Idle(ctx)()
+	time.Sleep(10 * time.Millisecond)
 }
 
 // mayStart reports whether a job may have started where it is, without the daemon having seen it.

@@ -27,7 +27,7 @@ func (s *Server) killJob(w http.ResponseWriter, r *http.Request, c identity.Call
 
 // killJobs is DELETE /jobs/: the jobs named in the body, or all those of the caller that match it.
 func (s *Server) killJobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	body, err := s.Bodies.Read(r, c)
+	body, err := answer.ReadBody(r)
 	if err != nil {
 		return err
 	}

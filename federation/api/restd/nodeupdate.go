@@ -23,7 +23,7 @@ func (s *Server) updateNodes(w http.ResponseWriter, r *http.Request, c identity.
 	if c.Role < identity.RoleAdministrator {
 		return refusal.Detailed(refusal.New(federation.ErrDenied, wire.ErrUserID), "only an administrator may update nodes by Slurm's rules; operators have: fed node drain, fed node resume")
 	}
-	body, err := s.Bodies.Read(r, c)
+	body, err := answer.ReadBody(r)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,6 @@ type Server struct {
 	Gate    *submission.Gate
 	Actions *action.Actions
 	Nodes   *nodes.Nodes
-	Bodies  *answer.Bodies
 	Router  *answer.Router
 	Users   *identity.Names
 	Now     func() time.Time

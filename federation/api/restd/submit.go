@@ -26,7 +26,7 @@ import (
 // slurmSubmit is POST /job/submit. As in slurmrestd an unknown field is a warning; a known one that a federated job cannot
 // carry is an error that names it.
 func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	body, err := s.Bodies.Read(r, c)
+	body, err := answer.ReadBody(r)
 	if err != nil {
 		return err
 	}

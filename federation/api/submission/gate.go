@@ -16,6 +16,7 @@ import (
 	"fsub/federation/api/limits"
 	"fsub/federation/api/refusal"
 	"fsub/federation/demand"
+	"fsub/federation/share"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -94,6 +95,7 @@ func (s *Gate) accept(ctx context.Context, c identity.Caller, job *federation.Jo
 	defer func() { settled(stored) }() // after a panic too: others may wait for it
 	s.pin(job)
 	named.Answer = cmp.Or(named.Answer, job.Spec.Clusters)
+	share.Idle(ctx) // little is left to do after it, and others who wait for settled may hold all turns
 	again, err := s.create(ctx, job, p, key)
 	if err == nil && !again {
 		stored = job.ID
