@@ -20,6 +20,8 @@ type Limits struct {
 	StoredMiB int64 `yaml:"stored_mib_per_user"`
 	// Most MiB of what all of one user's jobs that have not ended ask for: options, lists of nodes, dependencies. That is kept in memory.
 	QueueMiB int64 `yaml:"queue_mib_per_user"`
+	// Most MiB of what the jobs of all users ask for. Beyond it, and beyond jobs, only who has less than his share, by the number of users, may submit.
+	AllQueueMiB int64 `yaml:"queue_mib"`
 	// No jobs are taken while the file system of state_dir has less free, so that what happens to those there are can be written.
 	MinFreeMiB int64 `yaml:"min_free_mib"`
 	// Submissions of one user per second, in the long run. sbatch waits a moment and tries again.
@@ -44,14 +46,14 @@ type Limits struct {
 
 func defaultLimits() Limits {
 	return Limits{
-		JobsPerUser: 200_000, Jobs: 2_000_000, PayloadMiB: 12, StoredMiB: 16 << 10, QueueMiB: 1 << 10, MinFreeMiB: 512,
+		JobsPerUser: 200_000, Jobs: 2_000_000, PayloadMiB: 12, StoredMiB: 16 << 10, QueueMiB: 1 << 10, AllQueueMiB: 4 << 10, MinFreeMiB: 512,
 		SubmissionsPerSecond: 100, SubmissionBurst: 10_000, RequestsPerSecond: 100, RequestBurst: 200_000, RequestsPerUser: 200_000, RequestsPerJob: 100,
 		LogMiB: 1 << 10, LogUserMiB: 16 << 10, StagesPerUser: 3,
 	}
 }
 
 func (l *Limits) check() error {
-	for _, n := range [...]int64{int64(l.JobsPerUser), int64(l.Jobs), l.PayloadMiB, l.StoredMiB, l.QueueMiB, l.MinFreeMiB, int64(l.SubmissionBurst), int64(l.RequestBurst),
+	for _, n := range [...]int64{int64(l.JobsPerUser), int64(l.Jobs), l.PayloadMiB, l.StoredMiB, l.QueueMiB, l.AllQueueMiB, l.MinFreeMiB, int64(l.SubmissionBurst), int64(l.RequestBurst),
 		int64(l.RequestsPerUser), l.LogMiB, l.LogUserMiB} {
 		if n < 0 || n > math.MaxInt32 {
 			return errors.New("limits: all are from 0 (no bound) to 2147483647")
@@ -71,7 +73,7 @@ func (l *Limits) check() error {
 // api is what the API bounds.
 func (l *Limits) api(c *Config) limits.Config {
 	return limits.Config{
-		Jobs: l.JobsPerUser, AllJobs: l.Jobs, Payload: l.PayloadMiB << 20, Stored: l.StoredMiB << 20, Queue: l.QueueMiB << 20, Free: l.MinFreeMiB << 20, Dir: filepath.Clean(c.StateDir),
+		Jobs: l.JobsPerUser, AllJobs: l.Jobs, Payload: l.PayloadMiB << 20, Stored: l.StoredMiB << 20, Queue: l.QueueMiB << 20, AllQueue: l.AllQueueMiB << 20, Free: l.MinFreeMiB << 20, Dir: filepath.Clean(c.StateDir),
 		PerSecond: l.SubmissionsPerSecond, Burst: l.SubmissionBurst, Actions: l.RequestsPerSecond, ActionBurst: l.RequestBurst, Requests: l.RequestsPerUser,
 	}
 }

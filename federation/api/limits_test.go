@@ -55,13 +55,13 @@ func (c *clock) pass(d time.Duration) { c.passed.Add(int64(d)) }
 // TestJobsOfOneUserAreBounded: who has too many is told so in Slurm's words; the others submit, and he does again once some have ended.
 func TestJobsOfOneUserAreBounded(t *testing.T) {
 	now := newClock()
-	d := startWith(t, api.Config{Limits: limits.Config{Jobs: 5, AllJobs: 8}, Now: now.Now})
+	d := startWith(t, api.Config{Limits: limits.Config{Jobs: 5, AllJobs: 9}, Now: now.Now})
 	taken, refused := submits(t, alice, d.Socket, 7, same)
 	if taken != 5 || refused == nil || refused.Number != wire.ErrAccountingPolicy || refused.Said != "AssocMaxSubmitJobLimit" {
 		t.Fatalf("alice: %d jobs are taken, %+v", taken, refused)
 	}
 	taken, refused = submits(t, bob, d.Socket, 5, same)
-	if taken != 3 || refused == nil || refused.Number != 11 { // all have eight
+	if taken != 4 || refused == nil || refused.Number != 11 { // all have nine
 		t.Fatalf("bob: %d jobs are taken, %+v", taken, refused)
 	}
 	as(t, alice, d.Socket, "POST", "/fed/v1/jobs/cancel", v1.ActRequest{Jobs: []v1.JobRef{{ID: federation.FirstJobID}}}, nil)
@@ -71,6 +71,19 @@ func TestJobsOfOneUserAreBounded(t *testing.T) {
 	}
 	if taken, refused := submits(t, 0, d.Socket, 1, same); taken != 0 || refused.Number != 11 {
 		t.Errorf("root passes the bound of all: %d, %+v", taken, refused)
+	}
+}
+
+// TestWhatAllJobsAskForIsBounded: at the bound of all users only those are refused who have more than their share of it.
+func TestWhatAllJobsAskForIsBounded(t *testing.T) {
+	d := startWith(t, api.Config{Limits: limits.Config{AllQueue: 10_000}})
+	comment := func(r *v1.SubmitRequest) { r.Spec.Comment = strings.Repeat("x", 1000) }
+	taken, refused := submits(t, alice, d.Socket, 15, comment)
+	if taken < 7 || taken > 9 || refused == nil || refused.Number != 11 {
+		t.Errorf("alice: %d jobs are taken, %+v", taken, refused)
+	}
+	if taken, refused = submits(t, bob, d.Socket, 15, comment); taken < 3 || taken > 4 || refused == nil || refused.Number != 11 {
+		t.Errorf("bob: %d jobs are taken, %+v", taken, refused)
 	}
 }
 

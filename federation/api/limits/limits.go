@@ -20,13 +20,14 @@ import (
 
 // Config has the bounds; zero: none. Administrators are bound by what all have together only.
 type Config struct {
-	Jobs    int   // of one user that have not ended
-	AllJobs int   // of all users
-	Payload int64 // bytes of one job's script, arguments and environment
-	Stored  int64 // bytes of all that one user's jobs keep in the store, ended ones too
-	Queue   int64 // bytes of what one user's live jobs ask for, which is kept in memory
-	Free    int64 // bytes of the store's file system that stay free: nobody submits below that
-	Dir     string
+	Jobs     int   // of one user that have not ended
+	AllJobs  int   // of all users; beyond that only who has less than his share of it, by the number of users, may have more
+	Payload  int64 // bytes of one job's script, arguments and environment
+	Stored   int64 // bytes of all that one user's jobs keep in the store, ended ones too
+	Queue    int64 // bytes of what one user's live jobs ask for, which is kept in memory
+	AllQueue int64 // and those of all users
+	Free     int64 // bytes of the store's file system that stay free: nobody submits below that
+	Dir      string
 
 	PerSecond float64 // submissions and --test-only of one user, in the long run
 	Burst     int     // and at once
@@ -42,8 +43,9 @@ type Users struct {
 	store federation.Submitters
 	now   func() time.Time
 
-	mu   sync.Mutex
-	byID map[uint32]*user
+	mu    sync.Mutex
+	byID  map[uint32]*user
+	specs int64 // sum of held.Specs
 }
 
 // user is what is known of one.
@@ -113,7 +115,7 @@ func (l *Users) Submit(ctx context.Context, c identity.Caller, uid uint32, size 
 		return refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("the job's script, arguments and environment have %d bytes, at most %d are allowed (limits: payload_mib); "+
 			"submit with --export=NAME,... or read large data from a file", size.Payload, most))
 	}
-	if l.store == nil || l.cfg.Jobs <= 0 && l.cfg.AllJobs <= 0 && l.cfg.Stored <= 0 && l.cfg.Queue <= 0 {
+	if l.store == nil || l.cfg.Jobs <= 0 && l.cfg.AllJobs <= 0 && l.cfg.Stored <= 0 && l.cfg.Queue <= 0 && l.cfg.AllQueue <= 0 {
 		return nil
 	}
 	u := l.user(uid)
@@ -124,6 +126,7 @@ func (l *Users) Submit(ctx context.Context, c identity.Caller, uid uint32, size 
 		if err != nil {
 			return refusal.OfStore(err, refusal.NoContact)
 		}
+		l.holds(held.Specs - u.held.Specs)
 		u.held, u.read, u.fresh = held, l.now(), l.now().Add(readAgain)
 	}
 	if err := l.refused(c, u, size); err != nil {
@@ -131,15 +134,28 @@ func (l *Users) Submit(ctx context.Context, c identity.Caller, uid uint32, size 
 	}
 	u.held.Jobs, u.held.All = u.held.Jobs+size.Jobs, u.held.All+size.Jobs
 	u.held.Bytes, u.held.Specs = u.held.Bytes+size.Payload, u.held.Specs+size.Spec
+	l.holds(size.Spec)
 	return nil
+}
+
+// holds counts bytes that users' live jobs ask for, and returns how many there are, and how many users.
+func (l *Users) holds(more int64) (specs int64, users int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.specs += more
+	return l.specs, max(len(l.byID), 1)
 }
 
 // refused is why a user may not have more; nil: he may.
 func (l *Users) refused(c identity.Caller, u *user, size Size) error {
+	specs, users := l.holds(0)
+	own := c.Role < identity.RoleAdministrator // he has a share of what all may have
 	switch {
-	case l.cfg.AllJobs > 0 && u.held.All+size.Jobs > l.cfg.AllJobs:
+	case l.cfg.AllJobs > 0 && u.held.All+size.Jobs > l.cfg.AllJobs && !(own && u.held.Jobs+size.Jobs <= l.cfg.AllJobs/users):
 		return tryAgain(fmt.Sprintf("%d jobs are in the queue, at most %d are allowed (limits: jobs)", u.held.All, l.cfg.AllJobs))
-	case c.Role >= identity.RoleAdministrator:
+	case l.cfg.AllQueue > 0 && specs+size.Spec > l.cfg.AllQueue && !(own && u.held.Specs+size.Spec <= l.cfg.AllQueue/int64(users)):
+		return tryAgain(fmt.Sprintf("what the jobs in the queue ask for takes %d MiB of memory, at most %d are allowed (limits: queue_mib)", specs>>20, l.cfg.AllQueue>>20))
+	case !own:
 		return nil
 	case l.cfg.Jobs > 0 && u.held.Jobs+size.Jobs > l.cfg.Jobs:
 		return policy(fmt.Sprintf("you have %d jobs that have not ended, at most %d are allowed (limits: jobs_per_user); an array of many tasks is one until they start",
