@@ -53,6 +53,22 @@ func (a Array) Len() int {
 	return n
 }
 
+// Scattered is how many tasks and ranges a is written as at most. Steps of a range count one by one, unless there is nothing beside it.
+func (a Array) Scattered() int {
+	if len(a.ranges) == 1 {
+		return 1
+	}
+	n := 0
+	for _, r := range a.ranges {
+		if r.step == 1 {
+			n++
+		} else {
+			n += r.len()
+		}
+	}
+	return n
+}
+
 // Max is the highest index.
 func (a Array) Max() int {
 	highest := 0

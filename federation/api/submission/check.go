@@ -68,6 +68,9 @@ func checkPayload(p *sbatch.Payload) error {
 	return nil
 }
 
+// mostScattered bounds what is written of an array: each listing has it.
+const mostScattered = 10_000
+
 // CheckSpec is the gate for whatever a job asks for, when it is submitted and whenever it is changed: of each of its components it refuses what
 // no site could take, and what c may not ask for.
 func CheckSpec(c identity.Caller, j *federation.Job) error {
@@ -175,8 +178,12 @@ func checkNumbers(sp *sbatch.Spec) error {
 		}
 	}
 	if sp.Array != "" {
-		if _, err := federation.ReadArray(sp.Array); err != nil {
+		a, err := federation.ReadArray(sp.Array)
+		if err != nil {
 			return refusal.Invalid(wire.ErrArray, err.Error())
+		}
+		if n := a.Scattered(); n > mostScattered {
+			return refusal.Invalid(wire.ErrArray, fmt.Sprintf("array %.100q names up to %d tasks one by one, at most %d are allowed: use ranges without steps, or several arrays", sp.Array, n, mostScattered))
 		}
 	}
 	return nil
