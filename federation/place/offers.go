@@ -16,6 +16,7 @@ type offers struct {
 	deadline   time.Time
 	candidates []*candidate // the chosen one first
 	at         []brief      // of each
+	more       []moment     // of some
 	made       []*federation.Offer
 }
 
@@ -24,26 +25,27 @@ type brief struct {
 	start             int64
 	wait              time.Duration
 	slow, late, total federation.Dollars
-	fit               int32
 	free              bool
-	more              *moment // nil: it has no boot and no spots, and the span is the ideal one
+	fit, more         int32 // more is one more than the index of all of it; 0: nothing boots, and no gang starts now
 }
 
-func (at *moment) brief() brief {
+func (o *offers) add(c *candidate, at *moment) {
 	b := brief{start: at.start, wait: at.wait, slow: at.slow, late: at.late, total: at.total, fit: int32(at.fit), free: at.free}
-	if at.free || at.spots != nil {
-		more := *at
-		more.nodes, b.more = nil, &more
+	if at.boot.nodes > 0 || at.spots != nil || at.free && c.parts == nil && c.fits[at.fit].nodes > 1 {
+		o.more = append(o.more, *at)
+		b.more = int32(len(o.more))
+		o.more[b.more-1].nodes = nil
 	}
-	return b
+	o.candidates, o.at = append(o.candidates, c), append(o.at, b)
 }
 
-func (b *brief) moment(c *candidate) moment {
-	if b.more != nil {
-		return *b.more
+func (o *offers) moment(i int) moment {
+	b, c := &o.at[i], o.candidates[i]
+	if b.more > 0 {
+		return o.more[b.more-1]
 	}
-	at := moment{start: b.start, fit: int(b.fit), wait: b.wait, slow: b.slow, late: b.late, total: b.total}
-	if c.parts == nil {
+	at := moment{start: b.start, fit: int(b.fit), wait: b.wait, slow: b.slow, late: b.late, total: b.total, free: b.free}
+	if c.parts == nil && !b.free {
 		at.span = c.ideal[b.fit]
 	}
 	return at
@@ -53,7 +55,7 @@ func (b *brief) moment(c *candidate) moment {
 type seen struct {
 	sh   *shape
 	from int
-	at   []brief
+	at   []moment
 }
 
 // offersOf returns the offers for a job of a shape, the chosen one first. Jobs that are decided alike share them.
@@ -63,18 +65,17 @@ func (w *World) offersOf(sh *shape, best *candidate, at *moment) *offers {
 		return sh.offers
 	}
 	n := len(sh.candidates)
-	o := &offers{clock: w.clock, now: w.now, deadline: sh.deadline(), candidates: make([]*candidate, 1, n), at: make([]brief, 1, n)}
-	o.candidates[0], o.at[0] = best, at.brief()
+	o := &offers{clock: w.clock, now: w.now, deadline: sh.deadline(), candidates: make([]*candidate, 0, n), at: make([]brief, 0, n)}
+	o.add(best, at)
 	for i, c := range sh.candidates {
 		if c == best {
 			continue
 		}
-		o.candidates = append(o.candidates, c)
 		if k := i - w.seen.from; w.seen.sh == sh && k >= 0 && k < len(w.seen.at) {
-			o.at = append(o.at, w.seen.at[k])
+			o.add(c, &w.seen.at[k])
 		} else {
 			at := c.moment(w)
-			o.at = append(o.at, at.brief())
+			o.add(c, &at)
 		}
 	}
 	sh.offers, sh.made = o, made
@@ -94,7 +95,7 @@ func (o *offers) all(w *World) []*federation.Offer {
 		made[i] = o.offer(w, i)
 	}
 	slices.SortStableFunc(made[1:], func(a, b *federation.Offer) int { return cmp.Compare(a.Total, b.Total) })
-	o.made, o.candidates, o.at = made, nil, nil
+	o.made, o.candidates, o.at, o.more = made, nil, nil, nil
 	return made
 }
 
@@ -117,6 +118,6 @@ func (o *offers) offer(w *World, i int) *federation.Offer {
 	w.clock, w.now = o.clock, o.now
 	defer func() { w.clock, w.now = clock, now }()
 	c := o.candidates[i]
-	at := o.at[i].moment(c)
+	at := o.moment(i)
 	return c.late(c.offer(&at, w), &at, w, o.deadline)
 }

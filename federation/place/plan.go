@@ -219,7 +219,7 @@ func (w *World) best(sh *shape) (*candidate, moment) {
 			break
 		}
 		at := c.moment(w)
-		w.seen.at = append(w.seen.at, at.brief())
+		w.seen.at = append(w.seen.at, at)
 		if c.beats(&at, best, &bestAt, w, deadline) {
 			best, bestAt = c, at
 		}
