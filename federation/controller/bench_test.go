@@ -13,7 +13,6 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/accounts"
-	"fsub/federation/demand"
 	"fsub/federation/fairshare"
 	"fsub/federation/place"
 	"fsub/federation/store"
@@ -56,6 +55,7 @@ type benchTable struct {
 	ctl   *Controller
 	last  federation.JobID
 	users int
+	kinds [60]federation.Job // that jobs share, as they share what the store has read
 }
 
 func benchRound(b *testing.B, jobs, groups int) {
@@ -177,8 +177,11 @@ func (t *benchTable) known(id federation.JobID, want bool) {
 
 // newJob is one of a few dozen kinds.
 func (t *benchTable) newJob(i int) federation.Job {
-	spec := &sbatch.Spec{Name: "x", GPUsPerNode: fmt.Sprint(1 + i%4), MinNodes: 1 + i%3, MaxNodes: 1 + i%3, TimeLimit: time.Duration(1+i%5) * time.Hour, WorkDir: "/"}
-	return federation.Job{User: fmt.Sprint("user", i%t.users), UID: 7001, State: federation.Pending, Reason: federation.ReasonPriority, Submit: t.clock, Spec: spec, Demand: demand.Of(spec)}
+	kind := &t.kinds[i%len(t.kinds)]
+	if kind.Spec == nil {
+		kind.SetSpec(sbatch.Spec{Name: "x", GPUsPerNode: fmt.Sprint(1 + i%4), MinNodes: 1 + i%3, MaxNodes: 1 + i%3, TimeLimit: time.Duration(1+i%5) * time.Hour, WorkDir: "/"})
+	}
+	return federation.Job{User: fmt.Sprint("user", i%t.users), UID: 7001, State: federation.Pending, Reason: federation.ReasonPriority, Submit: t.clock, Spec: kind.Spec, Demand: kind.Demand}
 }
 
 // wait gives a job a number that the store does not know.
