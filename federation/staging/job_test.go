@@ -1,6 +1,7 @@
 package staging_test
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -327,8 +328,22 @@ func TestChangedOnTheWay(t *testing.T) {
 	}); err != nil || len(keys) != 2 {
 		t.Fatalf("archives %v, %v", keys, err)
 	}
+	// Each is a good archive, and not the one that it should be.
+	var texts []string
 	for _, key := range keys {
-		if err := w.store.Put(t.Context(), key, strings.NewReader("#!/bin/sh\necho evil\n")); err != nil {
+		r, err := w.store.Get(t.Context(), key, 0, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		r.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	for i, key := range keys {
+		if err := w.store.Put(t.Context(), key, strings.NewReader(texts[1-i])); err != nil {
 			t.Fatal(err)
 		}
 	}
