@@ -3,6 +3,7 @@ package federation
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -43,6 +44,9 @@ func TestReadArray(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(1, func() { ReadArray("0-3999999,0-3999999") }); n > 8 {
 		t.Errorf("%v allocations", n)
+	}
+	if _, err := ReadArray("0-4000000,0-4000000,0-4000000"); err == nil || !strings.Contains(err.Error(), "too many tasks") {
+		t.Errorf("the same range again and again: %v", err)
 	}
 }
 
