@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,9 +19,12 @@ import (
 
 // TestLostAnswersAreAskedForAgain: what the daemon has taken and not answered is sent again under the same key, and each submission has a key of its own.
 func TestLostAnswersAreAskedForAgain(t *testing.T) {
+	var mu sync.Mutex
 	jobs := map[string]int{}
 	requests := 0
 	socket := answering(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		key := r.Header.Get("Idempotency-Key")
 		if jobs[key] == 0 {
 			jobs[key] = len(jobs) + 1
@@ -38,8 +42,11 @@ func TestLostAnswersAreAskedForAgain(t *testing.T) {
 			t.Errorf("exit %d, %q, %q", code, out, said)
 		}
 	}
-	if len(jobs) != 3 {
-		t.Errorf("three submissions have %d keys", len(jobs))
+	mu.Lock()
+	keys := len(jobs)
+	mu.Unlock()
+	if keys != 3 {
+		t.Errorf("three submissions have %d keys", keys)
 	}
 	out, _, code := submitTo(t, socket, "--fed-key=mine")
 	if again, _, _ := submitTo(t, socket, "--fed-key=mine"); code != 0 || again != out {
