@@ -1,0 +1,93 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/identity"
+)
+
+// TestSharesOfUsers: a user who has as many requests in hand as he may waits, and is refused when his time is over; another is answered, and so is what
+// may take long.
+func TestSharesOfUsers(t *testing.T) {
+	r := &Router{Long: map[string]bool{"GET /wait": true}}
+	answering, release := make(chan uint32, 3*readsOfUser), make(chan struct{})
+	defer close(release)
+	ask := func(ctx context.Context, uid uint32, pattern string) error {
+		req := httptest.NewRequestWithContext(ctx, "GET", "/", nil)
+		req.Pattern = pattern
+		return r.shared(func(http.ResponseWriter, *http.Request, identity.Caller) error {
+			answering <- uid
+			<-release
+			return nil
+		}, httptest.NewRecorder(), req, identity.Caller{UID: uid, Name: "somebody"})
+	}
+	answered := func(uid uint32, what string) {
+		t.Helper()
+		select {
+		case got := <-answering:
+			if got != uid {
+				t.Fatalf("%s: %d is answered", what, got)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: %d waits", what, uid)
+		}
+	}
+	for range readsOfUser {
+		go ask(t.Context(), 7, "GET /x")
+	}
+	for range readsOfUser {
+		answered(7, "as many as he may")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- ask(ctx, 7, "GET /x") }()
+	select {
+	case err := <-done:
+		if !errors.Is(err, federation.ErrConflict) {
+			t.Errorf("one more: %v", err)
+		}
+	case <-answering:
+		t.Error("one more is answered")
+	}
+	go ask(t.Context(), 8, "GET /x")
+	answered(8, "another user")
+	go ask(t.Context(), 7, "GET /wait")
+	answered(7, "what may take long")
+}
+
+// TestBodyHasToCome: a caller that stops in the middle of a body is waited for until its time is over, and no longer.
+func TestBodyHasToCome(t *testing.T) {
+	read := make(chan error, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := &timedBody{ReadCloser: r.Body, rc: http.NewResponseController(w), limit: 100 * time.Millisecond}
+		_, err := io.ReadAll(body)
+		read <- err
+	}))
+	defer srv.Close()
+	c, err := net.Dial("tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-read:
+		var late net.Error
+		if !errors.As(err, &late) || !late.Timeout() {
+			t.Errorf("the body ended with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the daemon still waits for the body")
+	}
+}
