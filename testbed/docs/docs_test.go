@@ -312,3 +312,36 @@ func (w *world) config(text string) {
 		w.t.Errorf("%s: the configuration is not understood: %v\n%s", w.at, err, out)
 	}
 }
+
+// TestNamedTestsExist holds docs/security-tests.md to the tests that it names: "`package` TestOne, TestTwo; `other` FuzzThree".
+func TestNamedTestsExist(t *testing.T) {
+	text, err := os.ReadFile(docs + "/security-tests.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for line := range strings.Lines(string(text)) {
+		for _, m := range regexp.MustCompile("`([a-z/]+)` ((?:Test|Fuzz)[A-Za-z]+(?:, (?:Test|Fuzz)[A-Za-z]+)*)").FindAllStringSubmatch(line, -1) {
+			files, err := filepath.Glob(filepath.Join(root, m[1], "*_test.go"))
+			if err != nil || files == nil {
+				t.Errorf("%s has no tests", m[1])
+			}
+			source := ""
+			for _, name := range files {
+				text, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				source += string(text)
+			}
+			for _, name := range strings.Split(m[2], ", ") {
+				if named++; !strings.Contains(source, "\nfunc "+name+"(") {
+					t.Errorf("%s has no %s", m[1], name)
+				}
+			}
+		}
+	}
+	if words := len(regexp.MustCompile(`\b(Test|Fuzz)[A-Z][A-Za-z]+`).FindAll(text, -1)); words != named || named == 0 {
+		t.Errorf("%d tests are named, and %d stand behind their package", words, named)
+	}
+}
