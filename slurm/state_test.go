@@ -71,3 +71,16 @@ func TestSignalAt2205(t *testing.T) {
 		}
 	}
 }
+
+// TestNiceAt2205: 22.05 tells a nice below zero as a number without a sign.
+func TestNiceAt2205(t *testing.T) {
+	for said, want := range map[string]int64{`{"nice":4294883969}`: -83327, `{"nice":83334}`: 83334, `{"nice":null}`: 0} {
+		var j job38
+		if err := json.Unmarshal([]byte(said), &j); err != nil {
+			t.Fatal(err)
+		}
+		if got := j.wire(time.Now()).Nice; got != want {
+			t.Errorf("%s: %d, want %d", said, got, want)
+		}
+	}
+}

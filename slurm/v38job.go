@@ -46,7 +46,7 @@ func (j *job38) wire(now time.Time) wire.Job {
 	}
 	out.TimeLimit = wire.Inf()
 	if j.Nice != nil {
-		out.Nice = *j.Nice
+		out.Nice = int64(int32(*j.Nice)) // one below zero comes as a number without a sign
 	}
 	if j.TimeLimit != nil {
 		out.TimeLimit = wire.Num(*j.TimeLimit)
