@@ -209,7 +209,7 @@ func (h *victimSearch) look(n int32, buf []int32) []int32 {
 	}
 	need := nodeNeed{n: n, victims: all[:chosen:chosen], first: slices.Contains(f.include, n)}
 	for _, i := range need.victims {
-		need.share += h.jobs[i].loss / float64(len(h.jobs[i].nodes))
+		need.share += h.jobs[i].loss / float64(min(len(h.jobs[i].nodes), f.nodes)) // on more nodes its end does not help
 	}
 	h.need = append(h.need, need)
 	return buf[:from+chosen]
