@@ -266,7 +266,7 @@ func (r *run) submitAll() (changed bool) {
 		j := &r.cfg.Jobs[r.next]
 		r.next++
 		r.wait[j.ID] = true
-		r.gpus += gpusOf(j.Job)
+		r.gpus += GPUs(j.Job)
 		r.world.SetJob(place.Waiting{Job: j.Job, Expected: r.know.expect(j), Refused: r.cfg.Refused[j.ID]})
 		changed = true
 	}
@@ -308,7 +308,7 @@ func (r *run) begin(d *federation.Decision, held []start) {
 	j, o := &r.cfg.Jobs[i], &r.res.Jobs[i]
 	offer := d.Offers[0]
 	delete(r.wait, d.Job)
-	r.gpus -= gpusOf(j.Job)
+	r.gpus -= GPUs(j.Job)
 	r.world.DropJob(d.Job)
 	o.Site, o.Pool, o.Reason = offer.Site, offer.Pool, ""
 	boot := r.fleet.boot(held)
@@ -375,8 +375,8 @@ func (e *ends) Pop() any {
 	return last
 }
 
-// gpusOf is how many GPUs a job asks for.
-func gpusOf(j *federation.Job) (n int) {
+// GPUs is how many GPUs a job asks for.
+func GPUs(j *federation.Job) (n int) {
 	d := j.Needs()
 	for _, g := range d.GRES {
 		switch {

@@ -61,7 +61,7 @@ func (r *Result) Summary() Summary {
 	for i := range r.Jobs {
 		o := &r.Jobs[i]
 		if o.End.IsZero() {
-			s.UnstartedGPUs += gpusOf(o.Job)
+			s.UnstartedGPUs += GPUs(o.Job)
 			continue
 		}
 		s.Ended++
