@@ -139,18 +139,24 @@ func (f *fleet) changed(now time.Time) (out []*federation.Site) {
 			continue
 		}
 		s.dirty = false
-		next, obs := *s.site, *s.site.Seen
-		obs.At = now
-		obs.Nodes, obs.Partitions = slices.Clone(s.nodes), s.parts
-		obs.Running = make([]federation.RunningJob, len(s.running))
-		for i := range s.running {
-			obs.Running[i] = s.running[i].RunningJob
-		}
-		next.Seen = &obs
-		s.site = &next
-		out = append(out, &next)
+		out = append(out, s.look(now, nil, nil))
 	}
 	return out
+}
+
+// look is what a look at the site shows.
+func (s *siteNow) look(now time.Time, waiting []federation.WaitingJob, outlook federation.Outlook) *federation.Site {
+	next, obs := *s.site, *s.site.Seen
+	obs.At = now
+	obs.Nodes, obs.Partitions = slices.Clone(s.nodes), s.parts
+	obs.Running = make([]federation.RunningJob, len(s.running))
+	for i := range s.running {
+		obs.Running[i] = s.running[i].RunningJob
+	}
+	obs.Waiting, obs.PendingJobs = waiting, len(waiting)
+	next.Seen, next.Outlook = &obs, outlook
+	s.site = &next
+	return &next
 }
 
 // boot is how long nodes take to start.

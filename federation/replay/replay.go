@@ -25,7 +25,9 @@ type Job struct {
 type Config struct {
 	Sites []*federation.Site // as they are at the beginning: what runs there goes on to its limit, or forever
 	Jobs  []Job              // in order of submission. They are not changed
-	// Policy is the planner's. Backlogs at sites are left out: a job is bound when it can start.
+	// Local are jobs that come to sites beside ours, in order of submission. With any, all jobs stand in the queues of their sites; see local.go.
+	Local []LocalJob
+	// Policy is the planner's. Backlogs at sites are left out unless there are local jobs: a job is bound when it can start.
 	Policy place.Policy
 	Order  Order
 	// Priority is what FairShare goes by; nil: what a daemon does that is told nothing.
@@ -67,6 +69,7 @@ type Outcome struct {
 // Result is a replay's.
 type Result struct {
 	Jobs    []Outcome // in the order of Config.Jobs
+	Local   []Outcome // in the order of Config.Local
 	Samples []Sample  // how the fleet stood, at intervals
 	GPUs    int       // of the fleet that is owned
 	CPUs    int
@@ -97,6 +100,7 @@ type run struct {
 	fleet  *fleet
 	know   *forecasts
 	order  *ordering
+	local  *local // nil: there are no local jobs
 	now    time.Time
 	next   int // of the jobs that come
 	ends   ends
@@ -134,7 +138,9 @@ func Run(cfg Config) (*Result, error) {
 
 func newRun(cfg Config) (*run, error) {
 	p := cfg.Policy
-	p.Backlog = -1
+	if len(cfg.Local) == 0 {
+		p.Backlog = -1
+	}
 	p.MaxLook, p.MaxBind = max(p.MaxLook, len(cfg.Jobs)), max(p.MaxBind, len(cfg.Jobs))
 	r := &run{cfg: cfg, world: place.NewWorld(p, cfg.Seed), index: map[federation.JobID]int{}, wait: map[federation.JobID]bool{}, starts: map[federation.JobID][]start{}}
 	r.now = cfg.At
@@ -170,6 +176,9 @@ func newRun(cfg Config) (*run, error) {
 		r.index[j.ID] = i
 		r.res.Jobs[i] = Outcome{Job: j.Job, Submit: j.Submit}
 	}
+	if len(cfg.Local) > 0 {
+		r.local = newLocal(r)
+	}
 	return r, nil
 }
 
@@ -187,6 +196,10 @@ func (r *run) goOn() {
 		}
 		r.pass(at)
 		changed := r.endAll()
+		if r.local != nil {
+			changed = r.local.submit() || changed
+			r.local.schedule()
+		}
 		changed = r.submitAll() || changed
 		r.takeSample()
 		if changed {
@@ -218,6 +231,9 @@ func (r *run) nextTime() (at time.Time, ok bool) {
 	if r.next < len(r.cfg.Jobs) {
 		at, ok = r.cfg.Jobs[r.next].Submit, true
 	}
+	if l := r.local; l != nil && l.next < len(r.cfg.Local) && (!ok || r.cfg.Local[l.next].Submit.Before(at)) {
+		at, ok = r.cfg.Local[l.next].Submit, true
+	}
 	if len(r.ends) > 0 && (!ok || r.ends[0].at.Before(at)) {
 		at, ok = r.ends[0].at, true
 	}
@@ -245,8 +261,12 @@ func (r *run) endAll() (changed bool) {
 			continue
 		}
 		r.live--
+		if e.job >= len(r.cfg.Jobs) { // a local one
+			continue
+		}
 		r.ended++
 		o := &r.res.Jobs[e.job]
+		r.released(o)
 		r.know.ended(&r.cfg.Jobs[e.job], o)
 		r.order.ended(o)
 		if e.at.After(r.res.End) {
@@ -283,7 +303,10 @@ func (r *run) plan() {
 		return
 	}
 	began := time.Now()
-	for _, s := range r.fleet.changed(r.now) {
+	if r.local != nil {
+		r.local.show()
+	}
+	for _, s := range r.fleet.changed(r.now) { // none where there are local jobs
 		r.world.SetSite(s)
 	}
 	r.world.SetTime(r.now)
@@ -296,9 +319,33 @@ func (r *run) plan() {
 		switch held := r.starts[d.Job]; {
 		case !d.Bind:
 			r.res.Jobs[r.index[d.Job]].Reason = d.Reason
+		case r.local != nil:
+			r.bind(d)
 		case len(held) > 0:
 			r.begin(d, held)
 		}
+	}
+	if r.local != nil {
+		r.local.schedule()
+	}
+}
+
+// bind gives a job to the queue of a site.
+func (r *run) bind(d *federation.Decision) {
+	i := r.index[d.Job]
+	j, o := &r.cfg.Jobs[i], &r.res.Jobs[i]
+	delete(r.wait, d.Job)
+	r.gpus -= GPUs(j.Job)
+	r.world.DropJob(d.Job)
+	o.Site, o.Pool, o.Reason = d.Offers[0].Site, d.Offers[0].Pool, ""
+	r.world.Claim(o.Site, federation.Bound{Job: j.Job, Units: 1, Since: r.now})
+	r.local.join(i, o.Site)
+}
+
+// released takes back what a job that has ended was claimed at a site with queues.
+func (r *run) released(o *Outcome) {
+	if r.local != nil {
+		r.world.Release(o.Site, o.Job.ID)
 	}
 }
 

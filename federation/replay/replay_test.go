@@ -87,6 +87,38 @@ func TestCourse(t *testing.T) {
 	}
 }
 
+// Users submit at a site, too: its queue runs them in the order in which they came there, ours among them, and short ones beside them by their limits.
+func TestLocalJobs(t *testing.T) {
+	all := jobs(t, "submit_time_s,duration_s,gpus,user,timelimit_s\n"+
+		"0,1000,6,a,1000\n"+ // has six GPUs until 1000
+		"10,500,8,b,600\n"+ // waits for the whole node
+		"20,300,2,a,400\n"+ // would be over before
+		"30,2000,2,b,3000\n"+ // would not
+		"40,100,8,a,100\n")
+	var here []replay.Job
+	var there []replay.LocalJob
+	for i, j := range all {
+		if i == 3 || i == 4 {
+			here = append(here, j)
+		} else {
+			there = append(there, replay.LocalJob{Job: j, Site: "rhein"})
+		}
+	}
+	policy := place.DefaultPolicy()
+	policy.Reservations = 1
+	r := run(t, replay.Config{Sites: sites(t, "rhein=1x8:h100,price=2"), Jobs: here, Local: there, Policy: policy, At: all[0].Submit})
+	if got := starts(r); !reflect.DeepEqual(got, []int{1500, 3500}) {
+		t.Errorf("ours start after %v", got)
+	}
+	var got []int
+	for i := range r.Local {
+		got = append(got, int(r.Local[i].Start.Sub(r.Begin).Seconds()))
+	}
+	if !reflect.DeepEqual(got, []int{0, 1000, 20}) {
+		t.Errorf("local ones start after %v", got)
+	}
+}
+
 // What nobody can run is told, and nothing waits for it.
 func TestNeverStarts(t *testing.T) {
 	r := run(t, replay.Config{Sites: sites(t, "rhein=1x8"), Jobs: jobs(t, "submit_time_s,duration_s,gpus,nodes\n0,10,64,8\n5,10,1,1\n"), Policy: place.DefaultPolicy()})
