@@ -24,10 +24,14 @@ type section struct {
 // errSkipped: a section stays as it is.
 var errSkipped = errors.New("left as it was")
 
+// atOnce is how many replays are made at once.
+var atOnce int
+
 func main() {
 	page := flag.String("page", "docs/planner.md", "the page")
-	only := flag.String("only", "", "these sections, with commas: speed, large, growth, topology, philly. Not set: all")
+	only := flag.String("only", "", "these sections, with commas: speed, large, growth, topology, philly, accounts, clouds, local, preemption, forecasts. Not set: all")
 	pictures := flag.String("pictures", "docs/pictures", "folder of the pictures")
+	flag.IntVar(&atOnce, "at-once", runtime.NumCPU(), "so many replays at once")
 	flag.Parse()
 	sections := []section{
 		{"speed", func() (string, error) { return speed("Wave10000|GPUMix10000|^BenchmarkWorld", speedNames) }},
@@ -35,7 +39,13 @@ func main() {
 		{"growth", func() (string, error) { return speed("Growth", growthNames) }},
 		{"topology", func() (string, error) { return speed("Racks|Preempt", topologyNames) }},
 		{"philly", func() (string, error) { return philly(*pictures) }},
+		{"accounts", accountFigures},
+		{"clouds", func() (string, error) { return clouds(*pictures) }},
+		{"local", localStreams},
+		{"preemption", preemption},
+		{"forecasts", forecasts},
 	}
+	runtime.GOMAXPROCS(max(atOnce, runtime.NumCPU()))
 	wanted := strings.Split(*only, ",")
 	failed := false
 	for _, s := range sections {

@@ -5,7 +5,6 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -29,20 +28,28 @@ var others = map[int][]struct {
 
 // philly replays 82,247 jobs of Microsoft's Philly cluster (2017) on four sites. FSUB_ORACLE says where the trace is.
 func philly(pictures string) (string, error) {
-	file := filepath.Join(os.Getenv("FSUB_ORACLE"), "traces", "philly_2017_sia.csv.gz")
-	if os.Getenv("FSUB_ORACLE") == "" {
-		return "", fmt.Errorf("%w: FSUB_ORACLE does not say where the traces are", errSkipped)
+	file, err := tracesFile("philly_2017_sia.csv.gz")
+	if err != nil {
+		return "", err
 	}
 	var b strings.Builder
 	b.WriteString("| GPUs | policy | mean completion, s | of federation-like | of Armada | of short first, perfect | wait p50 / p90 / p99, s | worst account's p99 slow-down | a plan takes |\n|---|---|---|---|---|---|---|---|---|\n")
-	for _, gpus := range []int{600, 480} {
-		ref := others[gpus]
+	fleets := []int{600, 480}
+	runs := make([][]chart.Replay, len(fleets))
+	var g errgroup.Group
+	for k, gpus := range fleets {
+		g.Go(func() (err error) {
+			runs[k], err = phillyRuns(file, gpus)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return "", err
+	}
+	for k, gpus := range fleets {
+		drawn, ref := runs[k], others[gpus]
 		for _, o := range ref {
 			fmt.Fprintf(&b, "| %d | %s | %.0f | %.2f | %.2f | %.2f | | | |\n", gpus, o.name, o.mean, o.mean/ref[0].mean, o.mean/ref[1].mean, o.mean/ref[2].mean)
-		}
-		drawn, err := phillyRuns(file, gpus)
-		if err != nil {
-			return "", err
 		}
 		for i := range drawn {
 			s := &drawn[i].Summary
@@ -58,16 +65,16 @@ func philly(pictures string) (string, error) {
 	return b.String(), nil
 }
 
-// phillyRuns are those of one fleet, each on a processor of its own.
+// phillyRuns are those of one fleet.
 func phillyRuns(file string, gpus int) ([]chart.Replay, error) {
 	variants := []struct {
 		name   string
 		order  replay.Order
 		limits bool
-	}{{"first come, with limits", replay.FIFO, true}, {"short first, with limits", replay.Short, true}, {"short first, no limits", replay.Short, false}}
+	}{{"short first, with limits", replay.Short, true}, {"short first, no limits", replay.Short, false}}
 	out := make([]chart.Replay, len(variants))
 	var g errgroup.Group
-	g.SetLimit(runtime.NumCPU())
+	g.SetLimit(atOnce)
 	for i, v := range variants {
 		g.Go(func() error {
 			r, err := phillyRun(file, gpus, v.order, v.limits)
@@ -90,7 +97,17 @@ func phillyRun(file string, gpus int, order replay.Order, limits bool) (*replay.
 	if limits {
 		askLimits(jobs)
 	}
-	var sites []*federation.Site
+	sites, err := phillySites(gpus)
+	if err != nil {
+		return nil, err
+	}
+	p := place.DefaultPolicy()
+	p.Reservations = 1
+	return replay.Run(replay.Config{Sites: sites, Jobs: jobs, Policy: p, Order: order, Gap: 5 * time.Second})
+}
+
+// phillySites are four sites of nodes with eight GPUs.
+func phillySites(gpus int) (sites []*federation.Site, err error) {
 	for i, nodes := range []int{8, 16, 16, 20} {
 		s, err := replay.ParseSite(fmt.Sprintf("s%d=%dx8:p100,price=1", i+1, nodes*gpus/480))
 		if err != nil {
@@ -98,9 +115,7 @@ func phillyRun(file string, gpus int, order replay.Order, limits bool) (*replay.
 		}
 		sites = append(sites, s)
 	}
-	p := place.DefaultPolicy()
-	p.Reservations = 1
-	return replay.Run(replay.Config{Sites: sites, Jobs: jobs, Policy: p, Order: order, Gap: 5 * time.Second})
+	return sites, nil
 }
 
 // askLimits gives jobs the time limits that users would have asked for: the trace has none. The next usual one above 1.2 times the run, and for half of the jobs

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"fsub/federation"
+	"fsub/federation/place"
+	"fsub/federation/replay"
+	"fsub/federation/replay/trace"
+)
+
+// streams are the jobs of the trace's eighth week, half of them submitted at the sites.
+type streams struct {
+	sites []*federation.Site
+	local []replay.LocalJob // of those who submit at their site
+	ours  []replay.Job      // of those who submit to the federation
+	home  []federation.SiteName
+}
+
+// localStreams has every second job submitted at a site, and the others to the federation, or at a site too. All stand in the queues of the sites in the order in which
+// they came there.
+func localStreams() (string, error) {
+	file, err := tracesFile("philly_w8.csv.gz")
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("| GPUs | the other half | wait of local jobs: mean, p50 / p90 / p99, s | wait of the other half: mean, p50 / p90 / p99, s | other / local, mean |\n|---|---|---|---|---|\n")
+	fleets := []int{600, 720}
+	cases := []struct {
+		words   string
+		backlog int // -1: without us
+	}{{"at sites too: without us", -1}, {"**through us**, 8 of ours wait at a site at most", 8}, {"**through us**, 500 at most", 500}}
+	rows := make([]string, len(fleets)*len(cases))
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	for k, gpus := range fleets {
+		for i, c := range cases {
+			g.Go(func() error {
+				s, err := streamsOf(file, gpus)
+				if err != nil {
+					return err
+				}
+				local, ours, err := s.play(c.backlog)
+				if err != nil {
+					return err
+				}
+				row := fmt.Sprintf("| %d | %s | %s | %s | %.2f |\n", gpus, c.words, waitsText(local), waitsText(ours), meanWait(ours)/meanWait(local))
+				rows[k*len(cases)+i] = row
+				fmt.Fprintf(os.Stderr, "local, %s", row)
+				return nil
+			})
+		}
+	}
+	err = g.Wait()
+	return b.String() + strings.Join(rows, ""), err
+}
+
+func streamsOf(file string, gpus int) (s streams, err error) {
+	jobs, _, err := trace.Read(file, trace.Shape{})
+	if err != nil {
+		return s, err
+	}
+	askLimits(jobs)
+	if s.sites, err = phillySites(gpus); err != nil {
+		return s, err
+	}
+	rng := rand.New(rand.NewSource(3))
+	for _, j := range jobs {
+		at := s.draw(rng, replay.GPUs(j.Job))
+		if rng.Intn(2) == 0 {
+			s.local = append(s.local, replay.LocalJob{Job: j, Site: at})
+		} else {
+			s.ours, s.home = append(s.ours, j), append(s.home, at)
+		}
+	}
+	return s, nil
+}
+
+// draw chooses a site that has so many GPUs, by its size.
+func (s *streams) draw(rng *rand.Rand, gpus int) federation.SiteName {
+	size := func(site *federation.Site) int {
+		if n := 8 * len(site.Seen.Nodes); n >= gpus {
+			return n
+		}
+		return 0
+	}
+	sum := 0
+	for _, site := range s.sites {
+		sum += size(site)
+	}
+	at := rng.Intn(sum)
+	for _, site := range s.sites {
+		if at -= size(site); at < 0 {
+			return site.Name
+		}
+	}
+	panic("no site was drawn")
+}
+
+// play returns the waits of both halves.
+func (s *streams) play(backlog int) (local, ours []time.Duration, err error) {
+	cfg := replay.Config{Sites: s.sites, Jobs: s.ours, Local: s.local, Policy: place.DefaultPolicy(), Order: replay.FIFO, Gap: 5 * time.Second}
+	cfg.Policy.Reservations, cfg.Policy.Backlog = 1, backlog
+	if backlog < 0 {
+		for i, j := range s.ours[1:] { // one has to be left
+			cfg.Local = append(cfg.Local, replay.LocalJob{Job: j, Site: s.home[i+1]})
+		}
+		slices.SortStableFunc(cfg.Local, func(a, b replay.LocalJob) int { return cmp.Or(a.Submit.Compare(b.Submit), cmp.Compare(a.ID, b.ID)) })
+		cfg.Jobs, cfg.Policy.Backlog = s.ours[:1], 8
+	}
+	first := min(s.ours[0].Submit.UnixNano(), cfg.Local[0].Submit.UnixNano())
+	cfg.At = time.Unix(0, first)
+	r, err := replay.Run(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	through := map[federation.JobID]bool{}
+	for i := range s.ours {
+		through[s.ours[i].ID] = true
+	}
+	for _, o := range append(r.Jobs, r.Local...) {
+		switch {
+		case o.Start.IsZero():
+			return nil, nil, fmt.Errorf("job %d has not started: %s", o.Job.ID, o.Reason)
+		case through[o.Job.ID]:
+			ours = append(ours, o.Start.Sub(o.Submit))
+		default:
+			local = append(local, o.Start.Sub(o.Submit))
+		}
+	}
+	return local, ours, nil
+}
+
+func meanWait(waits []time.Duration) (mean float64) {
+	for _, w := range waits {
+		mean += w.Seconds() / float64(len(waits))
+	}
+	return mean
+}
+
+func waitsText(waits []time.Duration) string {
+	slices.Sort(waits)
+	at := func(share float64) float64 { return waits[int(share*float64(len(waits)))].Seconds() }
+	return fmt.Sprintf("%.0f, %.0f / %.0f / %.0f", meanWait(waits), at(.5), at(.9), at(.99))
+}
