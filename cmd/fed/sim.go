@@ -40,6 +40,7 @@ type simulation struct {
 	shape     trace.Shape
 	byAccount bool
 	everyJob  string
+	local     float64
 }
 
 func newSimCommand() *cobra.Command {
@@ -72,6 +73,7 @@ The fleet is that of the daemon as it is, or what --site says: ` + replay.SiteSy
 	f.BoolVar(&s.shape.NoLimits, "no-limits", false, "leave out the trace's time limits")
 	f.BoolVar(&s.shape.Partitions, "partitions", false, "jobs keep the trace's partitions; else any will do")
 	f.BoolVar(&s.byAccount, "accounts", false, "print each account's figures too")
+	f.Float64Var(&s.local, "local", 0, "share of the jobs, as 0.5, that users submit at sites themselves: they stand in the sites' own queues, and ours beside them")
 	f.StringVar(&s.everyJob, "jobs", "", "write what became of each job into this CSV")
 	return cmd
 }
@@ -104,9 +106,13 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
+	if s.local < 0 || s.local >= 1 {
+		return fmt.Errorf("invalid --local %g: want a share of the jobs, less than 1", s.local)
+	}
+	jobs, local, _ := replay.AtSites(jobs, sites, s.local, int64(s.seed))
 	var all []chart.Replay
 	for _, order := range s.orders {
-		cfg := replay.Config{Sites: sites, Jobs: jobs, Policy: policy, Order: replay.Order(order), Priority: &priority, Seed: s.seed, Gap: s.gap, Oracle: s.known}
+		cfg := replay.Config{Sites: sites, Jobs: jobs, Local: local, Policy: policy, Order: replay.Order(order), Priority: &priority, Seed: s.seed, Gap: s.gap, Oracle: s.known}
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}

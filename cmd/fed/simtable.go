@@ -51,6 +51,10 @@ func (s *simulation) print(w io.Writer, all []chart.Replay) error {
 	span("wait p50, s", func(r *chart.Replay) time.Duration { return r.Summary.WaitP50 })
 	span("wait p90, s", func(r *chart.Replay) time.Duration { return r.Summary.WaitP90 })
 	span("wait p99, s", func(r *chart.Replay) time.Duration { return r.Summary.WaitP99 })
+	if s.local > 0 {
+		span("local jobs: mean wait, s", func(r *chart.Replay) time.Duration { return r.Result.LocalSummary().MeanWait })
+		span("local jobs: wait p90, s", func(r *chart.Replay) time.Duration { return r.Result.LocalSummary().WaitP90 })
+	}
 	row("mean slow-down", func(r *chart.Replay) string { return fmt.Sprintf("%.2f", r.Summary.SlowDown) })
 	row("worst p99 slow-down of an account", func(r *chart.Replay) string {
 		worst, who := r.Summary.WorstP99(1)

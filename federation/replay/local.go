@@ -2,6 +2,8 @@ package replay
 
 import (
 	"container/heap"
+	"fmt"
+	"math/rand"
 	"slices"
 	"time"
 
@@ -15,6 +17,51 @@ import (
 type LocalJob struct {
 	Job
 	Site federation.SiteName
+}
+
+// AtSites has a share of the jobs submitted at sites, each drawn by size from those that are large enough for it. It returns the other jobs, and for each of them the site
+// where it would be submitted if there were no federation.
+func AtSites(jobs []Job, sites []*federation.Site, share float64, seed int64) (others []Job, local, without []LocalJob) {
+	rng := rand.New(rand.NewSource(seed))
+	for _, j := range jobs {
+		at := LocalJob{j, drawn(rng, sites, GPUs(j.Job), max(j.Needs().MinNodes, 1))}
+		if rng.Float64() < share {
+			local = append(local, at)
+		} else {
+			others, without = append(others, j), append(without, at)
+		}
+	}
+	return others, local, without
+}
+
+// drawn is a site that has so many GPUs and nodes; the largest one if none has.
+func drawn(rng *rand.Rand, sites []*federation.Site, gpus, nodes int) federation.SiteName {
+	sum, size, largest := 0, make([]int, len(sites)), 0
+	for i, s := range sites {
+		has := 0
+		for _, n := range s.Seen.Nodes {
+			for _, g := range n.GRES {
+				if g.Name == "gpu" {
+					has += g.Total
+				}
+			}
+		}
+		if has >= gpus && len(s.Seen.Nodes) >= nodes {
+			size[i] = max(has, len(s.Seen.Nodes))
+			sum += size[i]
+		}
+		if len(s.Seen.Nodes) > len(sites[largest].Seen.Nodes) {
+			largest = i
+		}
+	}
+	if sum == 0 {
+		return sites[largest].Name
+	}
+	at, i := rng.Intn(sum), 0
+	for ; at >= size[i]; i++ {
+		at -= size[i]
+	}
+	return sites[i].Name
 }
 
 // local is the sites' own queues, where jobs stand that were submitted there beside those that the planner has bound. A site looks at its queue in the order in which jobs
@@ -49,7 +96,7 @@ type standing struct {
 // outlookEvery is how long a forecast of the waits at a site stands.
 const outlookEvery = time.Minute
 
-func newLocal(r *run) *local {
+func newLocal(r *run) (*local, error) {
 	l := &local{r: r, queues: map[federation.SiteName]*queueAt{}, waits: predict.Waits{}, first: len(r.cfg.Jobs)}
 	for _, s := range r.fleet.sites {
 		p := place.DefaultPolicy()
@@ -63,9 +110,19 @@ func newLocal(r *run) *local {
 	}
 	r.res.Local = make([]Outcome, len(r.cfg.Local))
 	for i := range r.cfg.Local {
+		j := &r.cfg.Local[i]
+		_, ours := r.index[j.ID]
+		switch {
+		case ours:
+			return nil, fmt.Errorf("job %d is there twice", j.ID)
+		case l.queues[j.Site] == nil:
+			return nil, fmt.Errorf("job %d is submitted at site %q, which is not there", j.ID, j.Site)
+		case i > 0 && j.Submit.Before(r.cfg.Local[i-1].Submit):
+			return nil, fmt.Errorf("job %d comes before the job that it stands behind", j.ID)
+		}
 		r.res.Local[i] = Outcome{Job: r.cfg.Local[i].Job.Job, Submit: r.cfg.Local[i].Submit, Site: r.cfg.Local[i].Site}
 	}
-	return l
+	return l, nil
 }
 
 // job is a job and its outcome by its number: first those of the federation, then the others.

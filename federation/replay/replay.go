@@ -146,6 +146,9 @@ func newRun(cfg Config) (*run, error) {
 	r.now = cfg.At
 	if r.now.IsZero() {
 		r.now = cfg.Jobs[0].Submit
+		if len(cfg.Local) > 0 {
+			r.now = minTime(r.now, cfg.Local[0].Submit)
+		}
 	}
 	r.fleet = newFleet(cfg.Sites, r.now)
 	r.know = newForecasts(&cfg)
@@ -177,9 +180,9 @@ func newRun(cfg Config) (*run, error) {
 		r.res.Jobs[i] = Outcome{Job: j.Job, Submit: j.Submit}
 	}
 	if len(cfg.Local) > 0 {
-		r.local = newLocal(r)
+		r.local, err = newLocal(r)
 	}
-	return r, nil
+	return r, err
 }
 
 // goOn goes from one time at which something happens to the next, and plans then.

@@ -48,6 +48,13 @@ func (o *Outcome) slowDown() float64 {
 	return math.Max(1, took/math.Max(run, 600))
 }
 
+// LocalSummary adds up what became of local jobs.
+func (r *Result) LocalSummary() Summary {
+	local := *r
+	local.Jobs = r.Local
+	return local.Summary()
+}
+
 // Summary adds up a result. A job that has not ended counts in Jobs alone.
 func (r *Result) Summary() Summary {
 	s := Summary{Jobs: len(r.Jobs), Span: r.End.Sub(r.Begin), Plans: r.Plans}

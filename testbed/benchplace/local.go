@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math/rand"
 	"os"
 	"slices"
 	"strings"
@@ -19,10 +18,10 @@ import (
 
 // streams are the jobs of the trace's eighth week, half of them submitted at the sites.
 type streams struct {
-	sites []*federation.Site
-	local []replay.LocalJob // of those who submit at their site
-	ours  []replay.Job      // of those who submit to the federation
-	home  []federation.SiteName
+	sites   []*federation.Site
+	local   []replay.LocalJob // of those who submit at their site
+	ours    []replay.Job      // of those who submit to the federation ...
+	without []replay.LocalJob // ... or, without it, at a site too
 }
 
 // localStreams has every second job submitted at a site, and the others to the federation, or at a site too. All stand in the queues of the sites in the order in which
@@ -73,37 +72,8 @@ func streamsOf(file string, gpus int) (s streams, err error) {
 	if s.sites, err = phillySites(gpus); err != nil {
 		return s, err
 	}
-	rng := rand.New(rand.NewSource(3))
-	for _, j := range jobs {
-		at := s.draw(rng, replay.GPUs(j.Job))
-		if rng.Intn(2) == 0 {
-			s.local = append(s.local, replay.LocalJob{Job: j, Site: at})
-		} else {
-			s.ours, s.home = append(s.ours, j), append(s.home, at)
-		}
-	}
+	s.ours, s.local, s.without = replay.AtSites(jobs, s.sites, .5, 3)
 	return s, nil
-}
-
-// draw chooses a site that has so many GPUs, by its size.
-func (s *streams) draw(rng *rand.Rand, gpus int) federation.SiteName {
-	size := func(site *federation.Site) int {
-		if n := 8 * len(site.Seen.Nodes); n >= gpus {
-			return n
-		}
-		return 0
-	}
-	sum := 0
-	for _, site := range s.sites {
-		sum += size(site)
-	}
-	at := rng.Intn(sum)
-	for _, site := range s.sites {
-		if at -= size(site); at < 0 {
-			return site.Name
-		}
-	}
-	panic("no site was drawn")
 }
 
 // play returns the waits of both halves.
@@ -111,14 +81,10 @@ func (s *streams) play(backlog int) (local, ours []time.Duration, err error) {
 	cfg := replay.Config{Sites: s.sites, Jobs: s.ours, Local: s.local, Policy: place.DefaultPolicy(), Order: replay.FIFO, Gap: 5 * time.Second}
 	cfg.Policy.Reservations, cfg.Policy.Backlog = 1, backlog
 	if backlog < 0 {
-		for i, j := range s.ours[1:] { // one has to be left
-			cfg.Local = append(cfg.Local, replay.LocalJob{Job: j, Site: s.home[i+1]})
-		}
+		cfg.Local = append(slices.Clone(s.local), s.without[1:]...) // one has to be left
 		slices.SortStableFunc(cfg.Local, func(a, b replay.LocalJob) int { return cmp.Or(a.Submit.Compare(b.Submit), cmp.Compare(a.ID, b.ID)) })
 		cfg.Jobs, cfg.Policy.Backlog = s.ours[:1], 8
 	}
-	first := min(s.ours[0].Submit.UnixNano(), cfg.Local[0].Submit.UnixNano())
-	cfg.At = time.Unix(0, first)
 	r, err := replay.Run(cfg)
 	if err != nil {
 		return nil, nil, err
