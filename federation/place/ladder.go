@@ -73,7 +73,7 @@ func (c *candidate) beats(at *moment, best *candidate, bestAt *moment, w *World,
 	if a, b := c.inTime(at, w, deadline), best.inTime(bestAt, w, deadline); a != b {
 		return a
 	}
-	return at.total < bestAt.total || at.total == bestAt.total && at.tidier(bestAt)
+	return at.total < bestAt.total || at.total == bestAt.total && (at.tidier(bestAt) || c.roomier(at, best, bestAt))
 }
 
 // late adds to the terms of an offer that it comes too late.

@@ -215,7 +215,7 @@ func (w *World) best(sh *shape) (*candidate, moment) {
 	w.seen.sh, w.seen.from, w.seen.at = sh, first, w.seen.at[:0]
 	deadline := sh.deadline()
 	for i, c := range sh.candidates[first:] {
-		if best != nil && (c.fixed > bestAt.total || c.fixed == bestAt.total && bestAt.span.Left == 0) && best.inTime(&bestAt, w, deadline) {
+		if best != nil && (c.fixed > bestAt.total || c.fixed == bestAt.total && bestAt.span.Left == 0 && best.inUse() == 0) && best.inTime(&bestAt, w, deadline) {
 			break
 		}
 		at := c.moment(w)

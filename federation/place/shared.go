@@ -119,6 +119,45 @@ func (c *candidate) shared() bool {
 	return slices.ContainsFunc(c.pools, func(p int) bool { return c.site.shared[p] })
 }
 
+// inUse is the share of a candidate's GPUs that run jobs, or of its CPUs if it has none, where others use the site too; else 0. Where several such sites could start a job
+// at once at the same cost, it goes where most is free: local jobs cannot go elsewhere.
+func (c *candidate) inUse() float64 {
+	st := c.site
+	if st.site.Outlook == nil || c.parts != nil {
+		return 0
+	}
+	if st.inUse == nil {
+		st.inUse = make([]float64, len(st.model.pools))
+		for p := range st.inUse {
+			st.inUse[p] = st.model.inUse(p)
+		}
+	}
+	return st.inUse[c.pool]
+}
+
+// inUse is that of a pool.
+func (m *model) inUse(pool int) float64 {
+	var gpus, cpus struct{ used, all int }
+	for _, n := range m.pools[pool].Nodes {
+		nd := &m.obs.Nodes[n]
+		cpus.used, cpus.all = cpus.used+nd.CPUsUsed, cpus.all+nd.CPUs
+		for _, g := range nd.GRES {
+			if g.Name == "gpu" {
+				gpus.used, gpus.all = gpus.used+g.Used, gpus.all+g.Total
+			}
+		}
+	}
+	if gpus.all > 0 {
+		cpus = gpus
+	}
+	return float64(cpus.used) / float64(max(cpus.all, 1))
+}
+
+// roomier reports whether both candidates can start a job now, and more is free at the first one.
+func (c *candidate) roomier(at *moment, than *candidate, thanAt *moment) bool {
+	return at.free && thanAt.free && at.span.Left == thanAt.span.Left && c.inUse() < than.inUse()
+}
+
 // queueThere is what a candidate knows of the queue of a site that others use too.
 type queueThere struct {
 	ask  federation.QueueAsk

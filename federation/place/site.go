@@ -18,6 +18,7 @@ type siteState struct {
 	version      int                     // of the World's sites when this one last changed for those who judge it
 	timely       bool                    // what it can run depends on the time
 	ties         []uint64                // by pool: settles which comes first of two that cost the same
+	inUse        []float64               // by pool, see candidate.inUse; nil: to be worked out
 	claims       map[federation.JobID]federation.Bound
 	bound        []federation.Bound       // what holdBound goes through; nil: to be made
 	runs         map[federation.JobID]int // see heldIn; of the observation that bound is made of

@@ -317,7 +317,7 @@ func (w *World) readSite(st *siteState) {
 		st.version, st.ties, st.timely, w.stale = w.version, nil, next.timely(), true
 	}
 	w.others = w.others || old == nil || seen == nil || !sameRightsSeen(old, seen)
-	st.model, st.read, st.bound = next, seen, nil
+	st.model, st.read, st.bound, st.inUse = next, seen, nil, nil
 	w.stale = w.stale || len(f.nodes) > 0 || !slices.Equal(held, st.held())
 	w.at = looking{}
 }
