@@ -28,7 +28,7 @@ var fedOptions = [...]struct {
 	{"traffic", placement, setTraffic},
 	{"tpu-topology", placement, setTPUTopology},
 	{"deadline-value", placement, setDeadlineValue},
-	{"checkpoint", display, setCheckpoint},
+	{"checkpoint", placement, setCheckpoint},
 	{"input", placement, addInput},
 	{"stage-in", access, func(f *Fed, v string) string { return addStage(&f.StageIn, v) }},
 	{"stage-out", access, func(f *Fed, v string) string { return addStage(&f.StageOut, v) }},

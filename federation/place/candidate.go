@@ -47,6 +47,8 @@ type candidate struct {
 	data  data               // see data.go
 	fixed federation.Dollars // all four together: what it costs whenever it starts
 	luck  federation.Dollars // see ladder.go
+	saved time.Duration      // how often the job says that it writes a checkpoint; 0: it does not say
+	cut   cut                // see cut.go
 
 	urgency float64 // how many times the usual price its waiting has
 	due     due
@@ -103,7 +105,7 @@ func (w *World) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
 		c.curs[i].cells = s.cells
 	}
 	c.price(sh, &w.policy)
-	c.queue = c.queueThere(&sh.like)
+	c.queue, c.saved = c.queueThere(&sh.like), checkpointOf(&sh.like)
 	c.priceRisk(&w.policy)
 	c.pricePower(w.clock)
 	c.priceData(w, sh)

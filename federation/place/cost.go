@@ -164,7 +164,7 @@ func (c *candidate) weigh(at *moment, w *World) {
 		at.wait = time.Duration(at.start-w.now) * time.Second
 	}
 	at.boot.cost = c.bootCost(at, &w.policy)
-	at.total = c.fixed + c.luck + c.waitCost(at.wait, &w.policy) + at.boot.cost
+	at.total = c.fixed + c.luck + c.cut.loss + c.waitCost(at.wait, &w.policy) + at.boot.cost
 	if c.parts == nil && c.fits[at.fit].nodes > 1 {
 		at.slow = c.slow(at.fit, at.span)
 		at.total += at.slow
@@ -207,7 +207,7 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 		run.Detail = c.runDetail(&c.fits[0])
 	}
 	terms := 1
-	for _, more := range [...]bool{at.slow > 0, at.late > 0, c.risk > 0, len(c.data.moves) > 0, c.luck > 0, c.power.KWh > 0, at.boot.nodes > 0, at.wait > 0} {
+	for _, more := range [...]bool{at.slow > 0, at.late > 0, c.cut.loss > 0, c.risk > 0, len(c.data.moves) > 0, c.luck > 0, c.power.KWh > 0, at.boot.nodes > 0, at.wait > 0} {
 		if more {
 			terms++
 		}
@@ -229,6 +229,9 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 	o.Terms = append(o.Terms, c.dataTerms()...)
 	if c.luck > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "tries", Amount: c.luck, Detail: c.luckDetail()})
+	}
+	if c.cut.loss > 0 {
+		o.Terms = append(o.Terms, federation.Term{Name: "timeout", Amount: c.cut.loss, Detail: c.cutDetail()})
 	}
 	if at.late > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "late", Amount: at.late, Detail: c.lateDetail(at, w)})

@@ -60,8 +60,13 @@ func (c *candidate) ends(at *moment, w *World) time.Time {
 	return w.clock.Add(wait + c.run)
 }
 
-// inTime reports whether a job would end before its deadline, if it has one.
+// inTime reports whether a job would end before its deadline, if it has one, and before its limit ends it.
 func (c *candidate) inTime(at *moment, w *World, deadline time.Time) bool {
+	return !c.cut.vain && c.meets(at, w, deadline)
+}
+
+// meets reports whether a job would end before its deadline, if it has one.
+func (c *candidate) meets(at *moment, w *World, deadline time.Time) bool {
 	return deadline.IsZero() || !c.ends(at, w).After(deadline)
 }
 
@@ -78,7 +83,7 @@ func (c *candidate) beats(at *moment, best *candidate, bestAt *moment, w *World,
 
 // late adds to the terms of an offer that it comes too late.
 func (c *candidate) late(o *federation.Offer, at *moment, w *World, deadline time.Time) *federation.Offer {
-	if c.inTime(at, w, deadline) {
+	if c.meets(at, w, deadline) {
 		return o
 	}
 	one := *o // others share it

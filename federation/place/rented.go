@@ -15,7 +15,8 @@ import (
 //	run  = price of a node x nodes x expected run. Where nodes are shared, price is the job's share of one: the largest of its
 //	       shares of the node's CPUs, memory and GPUs.
 //	risk = nodes x interrupts x expected run x lost work x the price by the hour of all that the job holds. Interrupts are by node
-//	       and hour: one node that is taken back ends the whole gang. Lost work is half the expected run, at most Policy.LostWork.
+//	       and hour: one node that is taken back ends the whole gang. Lost work is half the expected run, at most Policy.LostWork
+//	       or, if the job says how often it writes a checkpoint (#FSUB --checkpoint), half of that time.
 //	boot = what waiting is worth for as long as the slowest node takes to start, and the price of each that must for its own start.
 //
 // A fourth is in ladder.go. Run, risk and the nodes' price in boot are expected to be billed: --max-cost bounds them.
@@ -82,7 +83,12 @@ func (c *candidate) priceRisk(p *Policy) {
 }
 
 // lost is how much work is lost when a node is taken back.
-func (c *candidate) lost(p *Policy) time.Duration { return min(c.run/2, p.LostWork) }
+func (c *candidate) lost(p *Policy) time.Duration {
+	if c.saved > 0 {
+		return min(c.run, c.saved) / 2
+	}
+	return min(c.run/2, p.LostWork)
+}
 
 func (c *candidate) riskDetail(p *Policy) string {
 	return fmt.Sprintf("taken back %s/h x %s x %s, %s lost each time", strconv.FormatFloat(c.rented().Interrupts, 'g', 3, 64), nodesText(c.fits[0].nodes),

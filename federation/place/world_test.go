@@ -412,7 +412,7 @@ func (w *world) option(t testing.TB, j *federation.Job, name, value string) {
 		s.Switches = n
 	case "--clusters":
 		s.Clusters = value
-	case "--sites", "--not-sites", "--accelerators", "--max-cost", "--stage-out", "--traffic", "--deadline-value":
+	case "--sites", "--not-sites", "--accelerators", "--max-cost", "--stage-out", "--traffic", "--deadline-value", "--checkpoint":
 		w.ofFederation(t, s, name, value)
 	case "--work-dir":
 		s.WorkDir = value
@@ -445,6 +445,8 @@ func (w *world) ofFederation(t testing.TB, s *sbatch.Spec, name, value string) {
 		s.Fed.Accelerators = strings.Split(value, ",")
 	case "--deadline-value":
 		s.Fed.DeadlineValue = number64(t, value)
+	case "--checkpoint":
+		s.Fed.Checkpoint = span(t, value)
 	case "--traffic":
 		s.Fed.Traffic = value
 	case "--max-cost":
