@@ -7,7 +7,7 @@
 // instance, never the machine. Without it, instances are only states: thousands cost nothing.
 //
 // What goes wrong in real clouds is asked for with [Cloud.SetStock], [Cloud.SetQuota], [Cloud.SetRate], [Cloud.Deny], [Cloud.Inject], [Cloud.SetBoot], and
-// for one instance [Cloud.SpotNotice], [Cloud.Rebalance], [Cloud.Kill].
+// for one instance [Cloud.SpotNotice], [Cloud.Kill].
 //
 // Left out: volumes, addresses, key pairs, stop and start, persistent spot requests, fleets other than instant.
 package ec2

@@ -29,20 +29,19 @@ var stateCode = map[string]int{pending: 0, running: 16, shuttingDown: 32, termin
 
 // instance is one machine. The cloud's lock guards it.
 type instance struct {
-	id          string
-	seq         int // counts all instances of the cloud from 1
-	launch      *launch
-	index       int // in its launch
-	addr        string
-	launched    time.Time
-	tags        map[string]string
-	history     []stage // oldest first, never empty
-	code, why   string  // StateReason
-	transition  string  // StateTransitionReason
-	machine     *machines.Machine
-	boot        Boot
-	notice      time.Time // when a spot instance is to end; zero: no notice
-	recommended time.Time // to rebalance
+	id         string
+	seq        int // counts all instances of the cloud from 1
+	launch     *launch
+	index      int // in its launch
+	addr       string
+	launched   time.Time
+	tags       map[string]string
+	history    []stage // oldest first, never empty
+	code, why  string  // StateReason
+	transition string  // StateTransitionReason
+	machine    *machines.Machine
+	boot       Boot
+	notice     time.Time // when a spot instance is to end; zero: no notice
 }
 
 // stage is a state since a time.

@@ -101,9 +101,6 @@ func (c *Cloud) metadataFiles(in *instance) map[string]string {
 		f["spot/instance-action"] = `{"action":"terminate","time":"` + utc(in.notice) + `"}`
 		f["spot/termination-time"] = utc(in.notice)
 	}
-	if at := in.recommended; !at.IsZero() {
-		f["events/recommendations/rebalance"] = `{"noticeTime":"` + utc(at) + `"}`
-	}
 	out := map[string]string{"latest/dynamic/instance-identity/document": c.identity(in)}
 	for name, value := range f {
 		out["latest/meta-data/"+name] = value

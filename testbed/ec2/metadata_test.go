@@ -57,12 +57,6 @@ func TestMetadata(t *testing.T) {
 	if code, _ := ask("GET", "/latest/user-data", "X-aws-ec2-metadata-token", "guess"); code != http.StatusUnauthorized {
 		t.Errorf("a guessed token: %d", code)
 	}
-	if err := c.Rebalance(id); err != nil {
-		t.Fatal(err)
-	}
-	if _, got := get("/latest/meta-data/events/recommendations/rebalance"); !strings.Contains(got, "noticeTime") {
-		t.Errorf("rebalance: %q", got)
-	}
 	if _, got := get("/latest/dynamic/instance-identity/document"); !strings.Contains(got, id) || !strings.Contains(got, `"region":"us-east-2"`) {
 		t.Errorf("identity: %s", got)
 	}

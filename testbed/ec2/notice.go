@@ -16,11 +16,6 @@ func (c *Cloud) SpotNotice(id string, lead time.Duration) error {
 	})
 }
 
-// Rebalance tells an instance that its risk to be taken back is high.
-func (c *Cloud) Rebalance(id string) error {
-	return c.with(id, func(in *instance) { in.recommended = time.Now() })
-}
-
 // Kill ends an instance at once and unannounced, as when its host breaks: its processes get SIGKILL.
 func (c *Cloud) Kill(id string) error {
 	return c.with(id, func(in *instance) {

@@ -113,7 +113,6 @@ var actions = map[string]action{
 	"instances.bulkInsert":                        (*Cloud).bulkInsert,
 	"instances.aggregatedList":                    (*Cloud).aggregatedInstances,
 	"instances.list":                              (*Cloud).listInstances,
-	"instances.get":                               (*Cloud).getInstance,
 	"instances.delete":                            (*Cloud).deleteInstance,
 	"instances.getSerialPortOutput":               (*Cloud).getSerialPort,
 	"machineTypes.aggregatedList":                 (*Cloud).aggregatedTypes,
@@ -149,7 +148,7 @@ var actions = map[string]action{
 
 func init() {
 	for name, act := range map[string]action{
-		"acceleratorTypes.list": (*Cloud).listAcceleratorTypes, "runtimeVersions.list": (*Cloud).listRuntimes, "nodes.list": (*Cloud).listNodes, "nodes.get": (*Cloud).getNode, "nodes.delete": (*Cloud).deleteNode,
+		"acceleratorTypes.list": (*Cloud).listAcceleratorTypes, "runtimeVersions.list": (*Cloud).listRuntimes, "nodes.list": (*Cloud).listNodes, "nodes.delete": (*Cloud).deleteNode,
 		"queuedResources.create": (*Cloud).createQueued, "queuedResources.get": (*Cloud).getQueued, "queuedResources.list": (*Cloud).listQueued, "queuedResources.delete": (*Cloud).deleteQueued,
 	} {
 		actions["projects.locations."+name] = act

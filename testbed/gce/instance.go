@@ -362,14 +362,6 @@ func (c *Cloud) listInstances(r *request) (doc, error) {
 	return d, err
 }
 
-func (c *Cloud) getInstance(r *request) (doc, error) {
-	m := c.machines[r.vars["zone"]+"/"+r.vars["instance"]]
-	if m == nil || m.node != nil {
-		return nil, missing("instances", r.vars["instance"])
-	}
-	return c.describe(m), nil
-}
-
 // getSerialPort shows what an instance that is there has printed.
 func (c *Cloud) getSerialPort(r *request) (doc, error) {
 	m := c.machines[r.vars["zone"]+"/"+r.vars["instance"]]

@@ -285,14 +285,6 @@ func (c *Cloud) listNodes(r *request) (doc, error) {
 	return doc{"nodes": page, "nextPageToken": next}, err
 }
 
-func (c *Cloud) getNode(r *request) (doc, error) {
-	n := c.nodes[r.vars["locationsId"]+"/"+r.vars["nodesId"]]
-	if n == nil {
-		return nil, missing("nodes", r.vars["nodesId"])
-	}
-	return c.showNode(n), nil
-}
-
 func (c *Cloud) deleteNode(r *request) (doc, error) {
 	n := c.nodes[r.vars["locationsId"]+"/"+r.vars["nodesId"]]
 	if n == nil {
