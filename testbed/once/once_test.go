@@ -28,6 +28,7 @@ type setting struct {
 	sites    []string
 	features []string // bind a job to one site; all have nodes without need for their GPUs
 	config   map[string]any
+	policy   map[string]any
 	direct   bool // no line that loses anything stands between them and the daemon
 }
 

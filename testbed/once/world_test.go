@@ -2,6 +2,7 @@ package once
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,6 +40,7 @@ type world struct {
 	clients []*http.Client // by user
 	seed    uint64
 	pace    time.Duration               // between submissions
+	lives   time.Duration               // of daemon and controllers, at most; 0: 7 and 12 seconds
 	model   func(*rand.Rand) Submission // what is submitted
 
 	daemonKills     atomic.Int64
@@ -82,6 +84,9 @@ func (w *world) makeDaemon() {
 	d, err := daemon.New(t.Context(), daemon.Options{
 		Bed: w.bed, Fed: filepath.Join(dir, "fed"), Dir: dir, Federation: "once",
 		Edit: func(config map[string]any) {
+			if set := w.policy; set != nil {
+				config["policy"] = set
+			}
 			for _, s := range config["sites"].([]any) {
 				site := s.(map[string]any)
 				if p := w.proxies[site["name"].(string)]; p != nil {
@@ -160,7 +165,7 @@ func (w *world) rng(part uint64) *rand.Rand { return rand.New(rand.NewPCG(w.seed
 // killDaemon kills the daemon again and again, and starts it again at once or a little later.
 func (w *world) killDaemon(ctx context.Context) {
 	rng := w.rng(100)
-	for sleep(ctx, between(rng, 200*time.Millisecond, 7*time.Second)) {
+	for sleep(ctx, between(rng, 200*time.Millisecond, cmp.Or(w.lives, 7*time.Second))) {
 		w.daemon.Kill()
 		w.daemonKills.Add(1)
 		sleep(ctx, between(rng, 0, time.Second))
@@ -174,7 +179,7 @@ func (w *world) killDaemon(ctx context.Context) {
 // killController kills a site's slurmctld within its save window, again and again.
 func (w *world) killController(ctx context.Context, site string) {
 	rng := w.rng(uint64(200 + len(site)*31 + int(site[0])))
-	for sleep(ctx, between(rng, 2*time.Second, 12*time.Second)) {
+	for sleep(ctx, between(rng, 2*time.Second, cmp.Or(w.lives, 12*time.Second))) {
 		k := Kill{Site: federation.SiteName(site), From: time.Now()}
 		if err := w.bed.KillService(site, "slurmctld"); err != nil {
 			w.t.Errorf("kill slurmctld: %v", err)
