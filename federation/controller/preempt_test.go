@@ -38,6 +38,20 @@ func seized(t *testing.T, mode string) (b *bench, tree limits, victim, other fed
 	return b, tree, victim, other
 }
 
+// What a victim had done is booked as to be done again, though its site says that it was cancelled.
+func TestVictimsRunIsLost(t *testing.T) {
+	b, _, victim, _ := seized(t, "requeue")
+	b.wait(40 * time.Second)
+	if b.job(victim).Restarts == 0 {
+		b.cheap.end(victim, federation.Cancelled)
+		b.wait(2 * time.Second)
+	}
+	all := b.charges(victim)
+	if j := b.job(victim); j.Restarts != 1 || j.State.Ended() || len(all) != 1 || all[0].State != federation.Requeued {
+		t.Errorf("it is %s with %d restarts, charged %+v", j.State, j.Restarts, all)
+	}
+}
+
 // Who runs on because nobody needs its room any more fails as any other job does, with the next daemon too.
 func TestSparedVictimIsNoVictim(t *testing.T) {
 	for _, restart := range []string{"never", "before", "after"} {

@@ -144,15 +144,21 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	a.Final, a.ExitStatus, a.Started, a.Ended = sj.State, sj.ExitStatus, sj.Start, sj.End
 	verdict, said := c.rules.attemptEnded(s, j, &sj)
 	a.Class, a.Code = verdict.Class, verdict.Code
-	c.charges.ended(s, j, sj)
+	back, booked := c.requests.asks.takesBack(j, &sj), sj
+	if back { // what was done is to be done again, though the site takes it for cancelled
+		booked.State = federation.Requeued
+	}
+	c.charges.ended(s, j, booked)
 	j.Start, j.ExitStatus, j.Suspension = sj.Start, sj.ExitStatus, sj.Suspension
-	s.pace.ended(c.now(), a.Ended.Sub(a.Started))
+	if !back {
+		s.pace.ended(c.now(), a.Ended.Sub(a.Started))
+	}
 	c.finishAttempt(j, federation.AttemptEnded, sj.Detail)
 	if sj.Detail != "" {
 		c.event(j, "%s says: %s", s.Name, sj.Detail)
 	}
 	switch {
-	case c.requests.asks.takesBack(j, &sj):
+	case back:
 		c.requests.putBack(j)
 	case j.Cancel && sj.State != federation.Completed && victim && j.CancelBy == 0:
 		c.end(j, federation.Preempted, sj.Reason, sj.End)
