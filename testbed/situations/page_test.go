@@ -70,6 +70,9 @@ func show(t *testing.T, number int, s *situation) string {
 	for _, args := range s.fed {
 		at(t, d, "", args...)
 	}
+	if s.others != nil {
+		s.others(t, d)
+	}
 	user := s.user
 	if user == "" {
 		user = "alice"
@@ -142,7 +145,7 @@ func sectionOf(text, title string) string {
 }
 
 var (
-	passing = regexp.MustCompile(`\b3\d{7}(_\d+)?\b|\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z?`) // job IDs and times
+	passing = regexp.MustCompile(`\b3\d{7}(_\d+)?\b|\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z?|\b\d+s lost`) // job IDs, times, and work that others lose
 	figure  = regexp.MustCompile(`\d+(\.\d+)?`)
 )
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/testbed/daemon"
 )
 
 // situation is a job, what the federation looks like when it comes, and where it has to go.
@@ -18,6 +19,7 @@ type situation struct {
 	sites  func(t *testing.T)
 	config func(t *testing.T) func(config map[string]any)
 	fed    [][]string
+	others func(t *testing.T, d *daemon.Daemon) // have jobs of the federation's own run before
 
 	user   string // alice if not set
 	script string // what follows "#!/bin/bash"
@@ -244,6 +246,34 @@ var situations = []situation{
 		site:   "cloud",
 		queued: true,
 	},
+	{
+		title: "Borrowed quota is given back by preemption",
+		why: "Account physics is guaranteed eight H100. Carol's six jobs, of account vision, have borrowed all 24, as nobody else wanted them. " +
+			"One of them makes room: it is queued again, and the other five run on.",
+		fed: [][]string{{"fed", "account", "add", "physics", "Guarantee=gres/gpu:h100=8"}, {"fed", "account", "add", "physics", "--user", "alice"},
+			{"fed", "account", "add", "vision"}, {"fed", "account", "add", "vision", "--user", "carol"}, {"fed", "qos", "add", "normal", "PreemptMode=requeue"}},
+		others: func(t *testing.T, d *daemon.Daemon) { borrow(t, d, 6, "--gres=gpu:h100:4") },
+		script: "#SBATCH --nodes=1 --gres=gpu:h100:4 --time=2:00:00\n",
+		site:   "beta",
+		says:   []string{"1 job makes room: "},
+	},
+}
+
+// borrow has jobs of carol run in the federation.
+func borrow(t *testing.T, d *daemon.Daemon, jobs int, gres string) {
+	t.Helper()
+	for range jobs {
+		at(t, d, "carol", "fsub", "-o", "/dev/null", "--nodes=1", gres, "--time=2:00:00", "--wrap=./train")
+	}
+	c := d.Client()
+	defer c.Close()
+	err := await(t.Context(), "carol's jobs to run", func() (string, bool) {
+		all, err := c.Jobs(t.Context(), []string{"state=RUNNING"})
+		return fmt.Sprint(len(all), err), len(all) == jobs
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // dearPower has electricity cost much at alpha now.
