@@ -54,8 +54,15 @@ func takeAway(d federation.Driver, ref federation.JobRef, unstarted bool) func(c
 	return func(ctx context.Context) error {
 		if unstarted {
 			if err := d.Hold(ctx, ref); err != nil {
-				if (errors.Is(err, federation.ErrConflict) || errors.Is(err, federation.ErrNotFound)) && endedUnstarted(ctx, d, ref) {
+				if !errors.Is(err, federation.ErrConflict) && !errors.Is(err, federation.ErrNotFound) {
+					return err
+				}
+				sj, unknown := d.Lookup(ctx, ref)
+				switch {
+				case unknown == nil && sj.State == federation.Cancelled && sj.Start.IsZero(): // before a crash, perhaps, that has lost the reply: its end is told like any other
 					return nil
+				case errors.Is(unknown, federation.ErrUnavailable): // the same may be true: to refuse the request would lose the job
+					return unknown
 				}
 				return err
 			}
@@ -66,13 +73,6 @@ func takeAway(d federation.Driver, ref federation.JobRef, unstarted bool) func(c
 		}
 		return err
 	}
-}
-
-// endedUnstarted reports whether a site has cancelled an attempt that never started: before a crash, perhaps, that has lost the reply. It cannot be held any more,
-// and need not be: its end is told like any other.
-func endedUnstarted(ctx context.Context, d federation.Driver, ref federation.JobRef) bool {
-	sj, err := d.Lookup(ctx, ref)
-	return err == nil && sj.State == federation.Cancelled && sj.Start.IsZero()
 }
 
 // takesUnstarted reports whether what a asks for is only to be done to an attempt that has not started.

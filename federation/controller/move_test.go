@@ -50,6 +50,25 @@ func TestMoveIsAskedForAgain(t *testing.T) {
 	b.noRequests()
 }
 
+// cancelledBefore is a site that has cancelled a job, and tells nothing of it for now.
+type cancelledBefore struct{ *fakeSite }
+
+func (cancelledBefore) Hold(context.Context, federation.JobRef) error {
+	return fmt.Errorf("%w: job is no longer pending", federation.ErrConflict)
+}
+
+func (cancelledBefore) Lookup(context.Context, federation.JobRef) (federation.SiteJob, error) {
+	return federation.SiteJob{}, federation.ErrUnavailable
+}
+
+// A site that refuses to hold a job, and dies before it has said why, may have cancelled it for the move: that is found out, and nothing is refused before. A job
+// was lost by that.
+func TestMoveIsNotRefusedInTheDark(t *testing.T) {
+	if err := takeAway(cancelledBefore{}, federation.JobRef{}, true)(t.Context()); !errors.Is(err, federation.ErrUnavailable) || errors.Is(err, federation.ErrConflict) {
+		t.Errorf("it is told as %v", err)
+	}
+}
+
 // Nor does a new daemon that has found it at the other site, when that has forgotten it.
 func TestMoveIsRememberedElsewhere(t *testing.T) {
 	b := newBench(t)
