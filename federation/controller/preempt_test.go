@@ -52,6 +52,26 @@ func TestVictimsRunIsLost(t *testing.T) {
 	}
 }
 
+// A victim that its site takes again comes before a job that was submitted after it.
+func TestVictimComesBackFirst(t *testing.T) {
+	b, _, victim, other := seized(t, "requeue")
+	after := b.submit(func(s *sbatch.Spec) { s.GPUsPerNode, s.QOS = "4", "low" })
+	b.wait(40 * time.Second)
+	if b.job(victim).Restarts == 0 {
+		b.cheap.end(victim, federation.Cancelled)
+		b.wait(2 * time.Second)
+	}
+	b.cheap.start(other)
+	b.wait(90 * time.Second)
+	delete(b.cheap.jobs, victim) // whose number it does not remember any more
+	b.want(after, federation.Pending, federation.ReasonResources, "")
+	b.cheap.end(other, federation.Completed)
+	b.wait(5 * time.Second)
+	if j, k := b.job(victim), b.job(after); j.Site != "cheap" || k.Site != "" {
+		t.Errorf("the victim is %s (%s) at %q, the other %s (%s) at %q", j.State, j.Reason, j.Site, k.State, k.Reason, k.Site)
+	}
+}
+
 // Who runs on because nobody needs its room any more fails as any other job does, with the next daemon too.
 func TestSparedVictimIsNoVictim(t *testing.T) {
 	for _, restart := range []string{"never", "before", "after"} {

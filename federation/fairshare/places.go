@@ -8,7 +8,7 @@ import (
 )
 
 // places number the jobs of each association by start-time fair queueing: a job comes one place behind the last of its association, but not before the
-// place that the queue has come to. A job keeps its place while it waits.
+// place that the queue has come to. A job keeps its place while it waits. One that was bound before and comes back has had its turn, and stands before those that came later.
 type places struct {
 	byJob map[federation.JobID]seat
 	last  map[accounts.Key]uint32
@@ -47,7 +47,11 @@ func (p *places) of(t *accounts.Tree, j *federation.Job) seat {
 		return s
 	}
 	k := Key(t, j.User, j.Spec.Account)
-	if !ok {
+	switch {
+	case ok:
+	case j.Attempt > 0:
+		s.place = p.now
+	default:
 		s.place = min(max(p.now, p.last[k])+1, lastPlace)
 		p.last[k] = s.place
 		s.since = uint32(max(j.Submit.Unix(), j.Spec.Begin.Unix(), 0))
