@@ -54,7 +54,7 @@ func (set crowded) moves(t *testing.T) {
 	set.config = map[string]any{"backlog": 10 * set.jobs}
 	set.policy = map[string]any{"move_after": "1s", "move_margin": 0}
 	w := newWorld(t, set.setting, uint64(seed))
-	w.pace, w.lives = 20*time.Millisecond, 25*time.Second
+	w.pace, w.lives = 20*time.Millisecond, min(25+time.Duration(set.jobs)/10, 60)*time.Second
 	w.model = func(rng *rand.Rand) Submission {
 		return Submission{Duration: between(rng, 100*time.Millisecond, 3*time.Second)}
 	}
