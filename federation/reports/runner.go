@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"fsub/accounting/report"
 )
@@ -48,9 +52,16 @@ type Config struct {
 // Runner makes reports when they are due.
 type Runner struct {
 	Config
-	mu   sync.Mutex         // one delivery at a time
-	done map[delivery]State // delivered, and not written down: the store did not take it
+	mu   sync.Mutex               // one delivery at a time
+	done map[delivery]State       // delivered, and not written down: the store did not take it
+	mail map[string]*rate.Limiter // of mails out of turn, by owner
 }
+
+// What a user may have delivered out of turn: mails, each to one address, at once and in an hour; and files, while there are no more than that of his.
+const (
+	mostMails = 100
+	mostFiles = 1000
+)
 
 // delivery is a moment of a report's schedule.
 type delivery struct {
@@ -63,7 +74,7 @@ func New(c Config) *Runner {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Runner{Config: c, done: map[delivery]State{}}
+	return &Runner{Config: c, done: map[delivery]State{}, mail: map[string]*rate.Limiter{}}
 }
 
 const (
@@ -130,6 +141,9 @@ func (r *Runner) Once(ctx context.Context) error {
 // Deliver makes and delivers a report out of turn: that of the period which ended last. It says where it is.
 func (r *Runner) Deliver(ctx context.Context, s *Saved) (string, error) {
 	now := r.Now()
+	if err := r.bounded(&s.Definition, now); err != nil {
+		return "", err
+	}
 	moment := s.Due(now)
 	if moment.IsZero() {
 		moment = now
@@ -141,6 +155,27 @@ func (r *Runner) Deliver(ctx context.Context, s *Saved) (string, error) {
 	next := s.State
 	next.Sent, next.Where, next.Error, next.Tries = now, where, "", 0
 	return where, r.Store.SetReportState(ctx, &s.Definition, next)
+}
+
+// bounded refuses what would be too many mails or files of one user. What the schedule sends is bounded by how many reports he may have.
+func (r *Runner) bounded(d *Definition, now time.Time) error {
+	if len(d.To) == 0 {
+		if files, err := os.ReadDir(filepath.Join(r.Files, d.Owner)); err == nil && len(files) >= mostFiles {
+			return fmt.Errorf("%s has %d files of reports, at most %d are made out of turn; ask an administrator to remove old ones from %s", d.Owner, len(files), mostFiles, r.Files)
+		}
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.mail[d.Owner]
+	if l == nil {
+		l = rate.NewLimiter(rate.Every(time.Hour/mostMails), mostMails)
+		r.mail[d.Owner] = l
+	}
+	if !l.AllowN(now, len(d.To)) {
+		return fmt.Errorf("%s has had more than %d mails sent out of turn within an hour; try again later", d.Owner, mostMails)
+	}
+	return nil
 }
 
 // Able says why a report can never be delivered here; nil if it can.

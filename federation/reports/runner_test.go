@@ -3,6 +3,7 @@ package reports_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"fsub/accounting/report"
 	"fsub/accounting/report/format"
+	"fsub/federation"
 	"fsub/federation/reports"
 	"fsub/federation/store"
 )
@@ -276,5 +278,47 @@ func TestCheck(t *testing.T) {
 	d.To = []string{"ann@elsewhere.com"}
 	if err := d.Check(time.Now(), nil, true); err != nil {
 		t.Errorf("an operator's: %v", err)
+	}
+}
+
+// TestOutOfTurnIsBounded: a user who has his reports delivered again and again, also under ever new names, sends no flood of mail and fills no disk.
+func TestOutOfTurnIsBounded(t *testing.T) {
+	w := start(t)
+	r := w.runner()
+	mailed := weekly
+	mailed.To = []string{"a@example.org", "b@example.org"}
+	var err error
+	for i := 0; i < 1000 && err == nil; i++ {
+		mailed.Name = fmt.Sprint("m", i)
+		w.save(mailed)
+		_, err = r.Deliver(t.Context(), &reports.Saved{Definition: mailed})
+		if err := w.store.RemoveReport(t.Context(), mailed.Owner, mailed.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(w.mail.sent); err == nil || n < 10 || n > 50 { // each to two
+		t.Errorf("%d mails, %v", n, err)
+	}
+	w.now = w.now.Add(2 * time.Hour)
+	if _, err := r.Deliver(t.Context(), &reports.Saved{Definition: mailed}); err != nil && !errors.Is(err, federation.ErrNotFound) {
+		t.Errorf("later: %v", err)
+	}
+	other := mailed
+	other.Owner = "bob"
+	if _, err := r.Deliver(t.Context(), &reports.Saved{Definition: other}); err != nil && !errors.Is(err, federation.ErrNotFound) {
+		t.Errorf("another user: %v", err)
+	}
+	filed := weekly
+	filed.To = nil
+	if err := os.Mkdir(filepath.Join(w.files, filed.Owner), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		if err := os.WriteFile(filepath.Join(w.files, filed.Owner, fmt.Sprint("old", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if where, err := r.Deliver(t.Context(), &reports.Saved{Definition: filed}); err == nil {
+		t.Errorf("one more file: %s", where)
 	}
 }
