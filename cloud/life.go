@@ -64,6 +64,7 @@ func (f *fleet) goneAt(m *machine, why string, at time.Time) {
 		}
 	}
 	m.settle(at, f.now())
+	m.countDrained(m.Ended)
 	if m.Why == "" {
 		m.Why = why
 	}

@@ -153,6 +153,12 @@ func (m *machine) give(r *run, k *member, charged time.Duration, now time.Time) 
 		return
 	}
 	m.Busy += time.Duration(float64(charged) * m.part(k))
+	if !r.Taken.IsZero() {
+		m.LastJob = r.job.id()
+		if r.job.Start.IsZero() { // the others never came
+			m.waited(r, k, now)
+		}
+	}
 	delete(m.runs, r.ID)
 	delete(m.stops, r.ID)
 	m.cpus -= k.CPUs
@@ -162,6 +168,7 @@ func (m *machine) give(r *run, k *member, charged time.Duration, now time.Time) 
 	}
 	if len(m.runs) == 0 {
 		m.idle, m.BusyFrom = now, time.Time{}
+		m.countDrained(now)
 	}
 }
 

@@ -41,6 +41,7 @@ func (f *fleet) hold(name, why string) {
 	}
 	if m := f.names[name]; m != nil {
 		m.Held = why
+		m.countDrained(f.now())
 		f.put(m)
 	}
 	for _, p := range f.pools {

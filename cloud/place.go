@@ -140,6 +140,7 @@ func (q *queue) take(r *run, group int, needs *demand.Demand, shares []layout.Sh
 // bind writes down which machines a job has. What they are told, and what the cloud is asked, follows when that is durable.
 func (q *queue) bind(j *job, r *run) {
 	j.Runs++
+	r.Taken = q.now()
 	j.run, j.Run = r, r.runRecord
 	r.sent = make([]bool, len(r.Members))
 	for _, m := range r.machines {

@@ -55,6 +55,7 @@ type want struct {
 type runRecord struct {
 	ID      string           `json:"id"`
 	Members []member         `json:"members"`
+	Taken   time.Time        `json:"taken,omitzero"` // when it was given its machines
 	Stop    *agentapi.Stop   `json:"stop,omitempty"`
 	End     *outcome         `json:"end,omitempty"`   // how it ends, once that is known; it has ended when nothing of it lives
 	Price   federation.Money `json:"price,omitempty"` // by the hour
@@ -172,6 +173,7 @@ type machineRecord struct {
 	BusyFrom time.Time        `json:"busy_from,omitzero"`
 	Cost     federation.Money `json:"cost,omitempty"` // of its whole life; set at its end
 	IdleCost federation.Money `json:"idle_cost,omitempty"`
+	Meter    meter            `json:"meter,omitzero"`
 }
 
 type machineState string

@@ -32,6 +32,11 @@ func (rs *runs) advance(r *run) {
 	if j.State == federation.Pending {
 		j.State, j.Reason, j.Detail, j.Start = federation.Configuring, federation.ReasonNone, "", rs.now()
 		rs.put(j)
+		for i, m := range r.machines {
+			if m.waited(r, &r.Members[i], j.Start) {
+				rs.fleet.recorded(m)
+			}
+		}
 		rs.after(func() {
 			r.visible = true
 			r.bump()
@@ -114,7 +119,7 @@ func (rs *runs) complete(r *run) {
 	j, now := r.job, rs.now()
 	for i, m := range r.machines {
 		m.give(r, &r.Members[i], j.charged(r.End.At), now)
-		m.over[r.ID], m.LastJob = false, j.id()
+		m.over[r.ID] = false
 		m.signals = slices.DeleteFunc(m.signals, func(s signal) bool {
 			if s.Run == r.ID {
 				*s.missed = true
@@ -156,6 +161,7 @@ func (rs *runs) unbind(r *run, boot bool, why string) {
 	j, now := r.job, rs.now()
 	for i, m := range r.machines {
 		m.give(r, &r.Members[i], 0, now)
+		rs.fleet.recorded(m)
 		rs.queue.capacity(m.pool)
 	}
 	j.run, j.Run = nil, nil

@@ -132,5 +132,7 @@ type Machine struct {
 	Ended        time.Time // zero: it has not
 	Cost         Money     // so far
 	IdleCost     Money     // of that, what no job is charged: it started, or had no job
+	GangWait     Money     // of IdleCost, while it was up and its job waited for other machines
+	Drained      Money     // of IdleCost, while it was up, drained and had no job
 	Why          string    // it ended, or is to end
 }

@@ -93,9 +93,9 @@ const (
 	Idle                     // GPUs that were held and not used, where that was measured
 	GangWait                 // rented machines that waited for the others of their gang
 	Provisioning             // rented machines that were starting
-	Drained                  // rented machines that were drained
+	Drained                  // rented machines that were drained and had no job
 	Leaked                   // rented machines that nobody had asked for any more
-	Unused                   // rented machines that were ready and had no job
+	Unused                   // rented machines that were ready and had no job, or less than fits them
 	Settled                  // what a provider's bill says beyond what was estimated, and what it bills for other services
 )
 

@@ -66,7 +66,11 @@ func (a *agent) site() federation.SiteName { return a.m.Request.Site }
 
 // live is the machine's life.
 func (a *agent) live() {
-	if !a.wait(a.p.Boot) || !a.hello() {
+	boot := a.p.Boot
+	if a.p.Slower != nil {
+		boot += a.p.Slower(a.m.Name)
+	}
+	if !a.wait(boot) || !a.hello() {
 		return
 	}
 	go a.report()

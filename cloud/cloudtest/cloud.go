@@ -16,8 +16,9 @@ import (
 // Provider is a provider.Provider whose machines run fake agents.
 type Provider struct {
 	Offers      []provider.Offering
-	Boot        time.Duration // from Create to hello
-	Lag         time.Duration // how long a new machine is missing from listings
+	Boot        time.Duration                   // from Create to hello
+	Slower      func(name string) time.Duration // how much longer a machine takes for that; nil: none does
+	Lag         time.Duration                   // how long a new machine is missing from listings
 	AgentServer *AgentServer
 
 	// Before is called before each call, After when it is done and before it is answered: an error is what the caller gets. Nil: no fault.

@@ -3,9 +3,14 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"math"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"fsub/accounting"
 	book "fsub/accounting/ledger"
@@ -193,14 +198,18 @@ func (r rented) Machines(context.Context, federation.SiteName, time.Time, int) (
 	return r, nil
 }
 
-// What a machine cost without a job is booked once, when it has ended, by what it did meanwhile.
+// What a machine cost beyond its runs is booked once, when it has ended, by what it did meanwhile.
 func TestMachinesWithoutJobs(t *testing.T) {
 	f := newFixture(t)
 	c := *f.books
+	const hourly = 36 * accounting.Dollar // a cent a second
 	c.Rented = rented{
-		{Site: "aws", ID: "m1", GPUs: 8, PricePerHour: 36 * accounting.Dollar, Created: now.Add(-2 * time.Hour), Ready: now.Add(-110 * time.Minute), Ended: now, Cost: 72 * accounting.Dollar, IdleCost: 18 * accounting.Dollar},
-		{Site: "aws", ID: "m2", PricePerHour: 36 * accounting.Dollar, Created: now.Add(-time.Hour), Ended: now, IdleCost: 36 * accounting.Dollar, Stray: true},
-		{Site: "aws", ID: "m3", PricePerHour: 36 * accounting.Dollar, Created: now.Add(-time.Hour), IdleCost: 36 * accounting.Dollar}, // still there
+		{Site: "aws", ID: "m1", GPUs: 8, PricePerHour: hourly, Created: now.Add(-2 * time.Hour), Ready: now.Add(-110 * time.Minute), Ended: now, Cost: 72 * accounting.Dollar, IdleCost: 18 * accounting.Dollar,
+			GangWait: 3 * accounting.Dollar, Drained: 2 * accounting.Dollar},
+		{Site: "aws", ID: "m2", PricePerHour: hourly, Created: now.Add(-time.Hour), Ended: now, IdleCost: 36 * accounting.Dollar, Stray: true},
+		{Site: "aws", ID: "m3", PricePerHour: hourly, Created: now.Add(-time.Hour)},                                                       // still there
+		{Site: "aws", ID: "m4", PricePerHour: hourly, Created: now.Add(-time.Hour), Ended: now, IdleCost: 36 * accounting.Dollar},         // it never came up
+		{Site: "aws", ID: "m5", PricePerHour: hourly, Created: now.Add(-time.Hour), Ready: now, Ended: now, Cost: 36 * accounting.Dollar}, // its run took all of it
 	}
 	for range 2 {
 		if err := c.Machines(t.Context()); err != nil {
@@ -211,13 +220,42 @@ func TestMachinesWithoutJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[book.Fate]book.Sums{}
+	got := map[book.Fate][3]int64{} // cents, GPU seconds, seconds
 	for _, r := range rows {
-		got[r.Fate] = r.Sums
+		got[r.Fate] = [3]int64{int64(r.Amount) * 100 / accounting.Dollar, r.GPU, r.Node}
 	}
-	if a, b, l := got[book.Provisioning], got[book.Unused], got[book.Leaked]; len(got) != 3 || a.Amount != 6*accounting.Dollar || a.GPU != 8*600 || b.Amount != 12*accounting.Dollar ||
-		l.Amount != 36*accounting.Dollar || l.Runs != 0 {
-		t.Errorf("%+v", got)
+	want := map[book.Fate][3]int64{book.Provisioning: {600 + 3600, 8 * 600, 600 + 3600}, book.GangWait: {300, 8 * 300, 300}, book.Drained: {200, 8 * 200, 200}, book.Unused: {700, 8 * 700, 700}, book.Leaked: {3600, 0, 3600}}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Whatever a machine is said to have done, its entries come to what it cost beyond its runs.
+func TestFatesComeToTheCost(t *testing.T) {
+	f := newFixture(t)
+	all := rented{}
+	var want accounting.Money
+	var seconds int64
+	rapid.Check(t, func(t *rapid.T) {
+		money := func(name string) accounting.Money { return accounting.Money(rapid.Int64Range(0, 1e9).Draw(t, name)) }
+		life := time.Duration(rapid.Int64Range(0, 1e15).Draw(t, "life"))
+		m := federation.Machine{Site: "aws", ID: fmt.Sprint("m", len(all)), GPUs: 1, PricePerHour: 1 + money("price"), Created: now.Add(-life), Ended: now, GangWait: money("gang"), Drained: money("drained")}
+		if rapid.Bool().Draw(t, "ready") {
+			m.Ready = m.Created.Add(time.Duration(rapid.Int64Range(0, int64(life)).Draw(t, "boot")))
+		}
+		m.Cost = m.PricePerHour.For(life)
+		m.IdleCost = max(0, m.Cost-money("charged"))
+		want += m.IdleCost
+		seconds += int64(math.Round(m.IdleCost.Dollars() / m.PricePerHour.Dollars() * 3600))
+		all = append(all, m)
+	})
+	c := *f.books
+	c.Rented = all
+	if err := c.Machines(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.total(); got.Amount != want || got.GPU != seconds || want == 0 {
+		t.Errorf("%v for %d GPU seconds, want %v for %d", got.Amount, got.GPU, want, seconds)
 	}
 }
 

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"hash/fnv"
+	"math"
 	"strconv"
 	"time"
 
@@ -22,8 +23,8 @@ const (
 	mostMachines = 100_000
 )
 
-// Machines books what rented machines cost while they ran no job: starting, ready without one, or unknown to the books. What runs on them is in its charges. A
-// machine is booked when it has ended, on the account of the job that it was rented for, or ran last.
+// Machines books what rented machines cost beyond what runs on them are charged: starting, waiting for the others of a gang, drained, ready without a job, or
+// unknown to the books. A machine is booked when it has ended, on the account of the job that it was rented for, or ran last.
 func (c *Collector) Machines(ctx context.Context) error {
 	if c.Rented == nil {
 		return nil
@@ -85,30 +86,42 @@ func (c *Collector) overhead(ctx context.Context, m *federation.Machine) ([]ledg
 	h := fnv.New64a()
 	h.Write([]byte(m.ID))
 	id := ledger.ID{Site: string(m.Site), Kind: ledger.Machine, Job: int64(h.Sum64() >> 1), At: m.Created.Unix()}
-	var out []ledger.Entry
-	add := func(fate ledger.Fate, from time.Time, amount accounting.Money) {
-		took := int64(0)
-		if m.PricePerHour > 0 { // what was paid says for how long
-			took = int64(amount.Dollars() / m.PricePerHour.Dollars() * 3600)
+	e := ledger.Entry{ID: id, Group: g, Source: ledger.FromBill, ReadAt: 1, TRES: tres.String(), State: "ended", CPUUsed: -1, GPUUsed: -1, PerHour: m.PricePerHour, Rented: true}
+	if m.Stray {
+		return uncharged(e, m, part{ledger.Leaked, m.IdleCost}), nil
+	}
+	starting := m.IdleCost
+	if !m.Ready.IsZero() {
+		starting = m.PricePerHour.For(m.Ready.Sub(m.Created))
+	}
+	return uncharged(e, m, part{ledger.Provisioning, starting}, part{ledger.GangWait, m.GangWait}, part{ledger.Drained, m.Drained}, part{ledger.Unused, m.IdleCost}), nil
+}
+
+// part is what became of an amount at most.
+type part struct {
+	fate ledger.Fate
+	most accounting.Money
+}
+
+// uncharged shares out what a machine has cost and no run is charged. The entries come to that, to the second and to the millionth of a dollar: what is
+// paid says for how long. They follow one another, since nobody told when each was.
+func uncharged(e ledger.Entry, m *federation.Machine, parts ...part) (out []ledger.Entry) {
+	taken := accounting.Money(0)
+	seconds := func() int64 {
+		if m.PricePerHour <= 0 {
+			return 0
 		}
-		if amount <= 0 {
-			return
+		return int64(math.Round(taken.Dollars() / m.PricePerHour.Dollars() * 3600))
+	}
+	for _, p := range parts {
+		amount := max(0, min(p.most, m.IdleCost-taken))
+		if amount == 0 {
+			continue
 		}
-		e := ledger.Entry{ID: id, Group: g, Source: ledger.FromBill, ReadAt: 1, TRES: tres.String(), State: "ended", Start: from.Unix(), End: from.Unix() + took,
-			CPUUsed: -1, GPUUsed: -1, PerHour: m.PricePerHour, Rented: true, Amount: amount, Fate: fate}
-		e.Task = int64(fate)
+		e.Start = m.Created.Unix() + seconds()
+		taken += amount
+		e.End, e.Amount, e.Fate, e.Task = m.Created.Unix()+seconds(), amount, p.fate, int64(p.fate)
 		out = append(out, e)
 	}
-	ready := m.Ready
-	if ready.IsZero() || ready.After(m.Ended) {
-		ready = m.Ended
-	}
-	starting := min(m.PricePerHour.For(ready.Sub(m.Created)), m.IdleCost)
-	if m.Stray {
-		add(ledger.Leaked, m.Created, m.IdleCost)
-		return out, nil
-	}
-	add(ledger.Provisioning, m.Created, starting)
-	add(ledger.Unused, ready, m.IdleCost-starting)
-	return out, nil
+	return out
 }

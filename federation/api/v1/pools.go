@@ -67,6 +67,8 @@ type Machine struct {
 	Ended        time.Time           `json:"ended,omitzero"`
 	Cost         federation.Money    `json:"cost"` // so far
 	IdleCost     federation.Money    `json:"idle_cost"`
+	GangWait     federation.Money    `json:"gang_wait"`     // while it was up and its job waited for other machines
+	Drained      federation.Money    `json:"drained"`       // while it was drained and had no job
 	Why          string              `json:"why,omitempty"` // it ended, or is to end
 }
 
