@@ -71,7 +71,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if p.shares, err = openShares(ctx, &c.Priority, p.books, p.store); err != nil {
 		return err
 	}
-	if p.quota, err = openQuota(ctx, &c.Priority, p.books, p.store); err != nil {
+	if p.quota, err = quota.Open(ctx, p.books, c.Priority.HalfLife, p.store, time.Now()); err != nil {
 		return err
 	}
 	p.shares.Late = p.quota.Late

@@ -11,7 +11,6 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/controller"
 	"fsub/federation/fairshare"
-	"fsub/federation/quota"
 )
 
 // Priority is how the queue is ordered: Slurm's multifactor priority, over all sites.
@@ -94,20 +93,6 @@ func openShares(ctx context.Context, p *Priority, books *accounts.Books, st fede
 	}
 	s.Pass(time.Now(), nil)
 	return s, nil
-}
-
-// openQuota reads what counts against limits still: that of a year and a bit.
-func openQuota(ctx context.Context, p *Priority, books *accounts.Books, st federation.ChargeSummer) (*quota.Book, error) {
-	const day = 24 * time.Hour
-	sums, err := st.ChargeSums(ctx, time.Now().Add(-400*day).Truncate(day), day)
-	if err != nil {
-		return nil, err
-	}
-	b := quota.New(books, p.HalfLife)
-	for _, k := range sums {
-		b.Add(k.User, federation.Held{Account: k.Account, QOS: k.QOS, TRES: k.TRES}, k.Elapsed, k.Amount, k.End)
-	}
-	return b, nil
 }
 
 // directUse tells fair-share what jobs have used that were submitted at the sites themselves, as far as the ledger knows of them. What is older than a day is

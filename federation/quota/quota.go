@@ -5,6 +5,7 @@
 package quota
 
 import (
+	"context"
 	"math"
 	"strings"
 	"sync/atomic"
@@ -73,6 +74,20 @@ type used struct {
 func New(books interface{ Tree() *accounts.Tree }, halfLife time.Duration) *Book {
 	return &Book{books: books, halfLife: halfLife, holds: map[federation.JobID]hold{}, held: map[accounts.Key]*held{}, days: map[accounts.Key]map[int64]*used{},
 		slow: map[accounts.Key]map[string]float64{}}
+}
+
+// Open returns a Book with what counts against limits still: the charges of a year and a bit.
+func Open(ctx context.Context, books interface{ Tree() *accounts.Tree }, halfLife time.Duration, st federation.ChargeSummer, now time.Time) (*Book, error) {
+	const day = 24 * time.Hour
+	sums, err := st.ChargeSums(ctx, now.Add(-400*day).Truncate(day), day)
+	if err != nil {
+		return nil, err
+	}
+	b := New(books, halfLife)
+	for _, k := range sums {
+		b.Add(k.User, federation.Held{Account: k.Account, QOS: k.QOS, TRES: k.TRES}, k.Elapsed, k.Amount, k.End)
+	}
+	return b, nil
 }
 
 // keysOf are the records whose limits hold for a job: its association, the accounts above it, its QOS, and the QOS for this user alone.

@@ -30,6 +30,11 @@ func (w *world) checkStep(ctx context.Context) error {
 			alive[id] = s.Name() + " " + r.Key
 		}
 	}
+	if w.cfg.Caps != nil {
+		if err := w.checkCaps(); err != nil {
+			return err
+		}
+	}
 	if len(w.limits) > 0 {
 		if err := w.checkLimits(ctx); err != nil {
 			return err

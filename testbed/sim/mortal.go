@@ -91,10 +91,14 @@ func (d *mortalDriver) Cancel(ctx context.Context, ref federation.JobRef, tasks 
 // lossy is a driver on the far side of a bad line. What is lost does not depend on the daemon's life.
 type lossy struct {
 	federation.Driver
-	w *world
+	name federation.SiteName
+	w    *world
 }
 
 func (d *lossy) call(do func() error) error {
+	if d.w.away(d.name) {
+		return fmt.Errorf("%w: no route to host", federation.ErrUnavailable)
+	}
 	loss := d.w.cfg.Loss
 	x := d.w.rng.Float64()
 	switch {

@@ -5,31 +5,8 @@ import (
 	"fmt"
 
 	"fsub/federation"
-	"fsub/federation/accounts"
-	"fsub/federation/quota"
 	"fsub/sbatch"
 )
-
-// qos is a tree with two QOS, of which one may preempt the other.
-type qos struct{ tree *accounts.Tree }
-
-func (q qos) Tree() *accounts.Tree { return q.tree }
-
-// preemption is the limits' book with the rules, nil if nobody is preempted in this history.
-func (w *world) preemption() (*quota.Book, error) {
-	if !w.cfg.Preempt {
-		return nil, nil
-	}
-	empty, err := accounts.New(nil)
-	if err != nil {
-		return nil, err
-	}
-	tree, _, err := empty.Apply([]accounts.Edit{
-		{Op: accounts.Add, Key: accounts.QOSKey("low"), Set: map[string]string{"GraceTime": "2"}},
-		{Op: accounts.Add, Key: accounts.QOSKey("high"), Set: map[string]string{"Preempt": "low", "Priority": "100"}},
-	}, accounts.Editor{Operator: true})
-	return quota.New(qos{tree}, 0), err
-}
 
 // rank gives a job its QOS: of ten, one gang is to take the place of others.
 func (w *world) rank(s *sbatch.Spec) {

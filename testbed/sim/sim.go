@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/controller"
 	"fsub/federation/place"
 	"fsub/federation/predict"
@@ -39,6 +40,10 @@ type Config struct {
 	Requeue time.Duration
 	// Preempt: there are jobs of two QOS, and those of one make room for those of the other.
 	Preempt bool
+	// Caps are limits of the account whose jobs these are; nil: it has none. See caps.go.
+	Caps map[string]string
+	// Away is the mean time between outages in which a site does not answer, though its jobs go on; 0: there are none.
+	Away time.Duration
 	// Chances of what may go wrong with one request to a site.
 	Loss Loss
 
@@ -78,6 +83,9 @@ type Report struct {
 	Seized               int // attempts that others had to make room for
 	Charges              int // runs that were charged for
 	Moved                int // attempts that were ended because their jobs would start sooner elsewhere
+	Outages              int // of sites that did not answer
+	Waited               int // jobs that waited for a limit when all that it bore had ended
+	AtLimit              int // how much of the limit was used at most, in percent
 	Rounds               int
 	Virtual              time.Duration
 }
@@ -109,6 +117,11 @@ type world struct {
 
 	dbdBack  map[*simsite.Site]time.Time
 	ctldBack map[*simsite.Site]time.Time
+
+	tree     *accounts.Tree // nil: there are neither QOS nor limits
+	lifted   bool           // the limits are gone
+	nextAway time.Time
+	back     map[federation.SiteName]time.Time // of sites that do not answer
 	ended    int
 }
 
@@ -116,7 +129,7 @@ type world struct {
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), clock: simsite.NewVirtualClock(start),
 		asked: map[federation.JobID]int{}, limits: map[federation.JobID]int{}, arrays: map[federation.JobID]federation.JobID{},
-		dbdBack: map[*simsite.Site]time.Time{}, ctldBack: map[*simsite.Site]time.Time{}}
+		dbdBack: map[*simsite.Site]time.Time{}, ctldBack: map[*simsite.Site]time.Time{}, back: map[federation.SiteName]time.Time{}}
 	if w.cfg.Logger == nil {
 		w.cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -170,7 +183,7 @@ func (w *world) build(ctx context.Context) error {
 			return err
 		}
 		w.sites = append(w.sites, site)
-		w.wrapped = append(w.wrapped, controller.Site{Name: federation.SiteName(c.Name), Driver: &lossy{Driver: d, w: w}, Prices: s.Prices})
+		w.wrapped = append(w.wrapped, controller.Site{Name: federation.SiteName(c.Name), Driver: &lossy{Driver: d, name: federation.SiteName(c.Name), w: w}, Prices: s.Prices})
 	}
 	if w.cfg.Crowd != nil {
 		if err := w.cfg.Crowd(w.sites); err != nil {
@@ -178,7 +191,10 @@ func (w *world) build(ctx context.Context) error {
 		}
 	}
 	w.nextSubmit = w.clock.Now()
-	w.nextKill, w.nextDBD = w.draw(w.cfg.Controller), w.draw(w.cfg.Accounting)
+	w.nextKill, w.nextDBD, w.nextAway = w.draw(w.cfg.Controller), w.draw(w.cfg.Accounting), w.draw(w.cfg.Away)
+	if w.tree, err = w.rules(); err != nil {
+		return err
+	}
 	return w.boot(ctx)
 }
 
@@ -198,7 +214,7 @@ func (w *world) boot(ctx context.Context) error {
 	if w.cfg.Crowd != nil {
 		policy.Backlog, waits = 2*w.cfg.Jobs, predict.Waits{} // no user has more than half of it
 	}
-	book, err := w.preemption()
+	book, err := w.book(ctx)
 	if err != nil {
 		return err
 	}
@@ -222,6 +238,11 @@ func (w *world) round(ctx context.Context) (time.Time, error) {
 	if err := w.requeueDue(ctx); err != nil {
 		return time.Time{}, err
 	}
+	if w.cfg.Caps != nil && !w.lifted && w.clock.Now().Sub(start) > liftAfter {
+		if err := w.lift(ctx); err != nil {
+			return time.Time{}, err
+		}
+	}
 	next := w.ctl.Round(ctx)
 	w.report.Rounds++
 	if w.life.dead {
@@ -236,7 +257,7 @@ func (w *world) round(ctx context.Context) (time.Time, error) {
 
 // advance moves the clock on to the next thing that is due.
 func (w *world) advance(next time.Time) {
-	for _, t := range []time.Time{w.nextKill, w.nextDBD} {
+	for _, t := range []time.Time{w.nextKill, w.nextDBD, w.nextAway} {
 		if !t.IsZero() && t.Before(next) {
 			next = t
 		}
@@ -268,7 +289,7 @@ func (w *world) submitDue(ctx context.Context) error {
 			Spec: &spec,
 		}
 		p := sbatch.Payload{
-			Script:      fmt.Sprintf("#!/bin/sh\n#SIM run=%s exit=0\n", time.Duration(w.rng.Float64()*float64(20*time.Second)).Round(time.Millisecond)),
+			Script:      fmt.Sprintf("#!/bin/sh\n#SIM run=%s exit=0\n", time.Duration(w.rng.Float64()*float64(w.longest())).Round(time.Millisecond)),
 			Environment: []string{"PATH=/usr/bin:/bin"},
 		}
 		if err := w.store.CreateJob(ctx, &j, &p); err != nil {
@@ -295,6 +316,9 @@ func (w *world) drawSpec() sbatch.Spec {
 	if w.rng.IntN(4) == 0 {
 		no := false
 		s.Requeue = &no
+	}
+	if w.cfg.Caps != nil {
+		s.TimeLimit = time.Minute
 	}
 	w.rank(&s)
 	return s
@@ -325,6 +349,7 @@ func (w *world) faultsDue() {
 		s.SetSlurmdbd(false)
 		w.dbdBack[s] = now.Add(time.Duration(w.rng.IntN(20000)) * time.Millisecond)
 	}
+	w.awayDue(now)
 	for _, s := range w.sites {
 		if t := w.ctldBack[s]; !t.IsZero() && !now.Before(t) {
 			s.StartController()

@@ -1,0 +1,143 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+	"fsub/federation/accounts"
+	"fsub/federation/quota"
+	"fsub/testbed/simsite"
+)
+
+// liftAfter is when the limits are taken away: what they bear has ended by then.
+const liftAfter = 30 * time.Minute
+
+// rules is the tree of this history: two QOS of which one may preempt the other, or an account with limits.
+func (w *world) rules() (*accounts.Tree, error) {
+	empty, err := accounts.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	var edits []accounts.Edit
+	if w.cfg.Preempt {
+		edits = []accounts.Edit{
+			{Op: accounts.Add, Key: accounts.QOSKey("low"), Set: map[string]string{"GraceTime": "2"}},
+			{Op: accounts.Add, Key: accounts.QOSKey("high"), Set: map[string]string{"Preempt": "low", "Priority": "100"}},
+		}
+	}
+	if w.cfg.Caps != nil {
+		edits = append(edits, accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("physics"), Set: w.cfg.Caps}, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")})
+	}
+	if edits == nil {
+		return nil, nil
+	}
+	tree, _, err := empty.Apply(edits, accounts.Editor{Operator: true})
+	return tree, err
+}
+
+// Tree implements what [quota.Book] reads.
+func (w *world) Tree() *accounts.Tree { return w.tree }
+
+// book is what a new daemon knows of the limits; nil: there are none.
+func (w *world) book(ctx context.Context) (*quota.Book, error) {
+	if w.tree == nil {
+		return nil, nil
+	}
+	return quota.Open(ctx, w, 0, w.store, w.clock.Now())
+}
+
+// longest is how long a job runs at most.
+func (w *world) longest() time.Duration {
+	if w.cfg.Caps != nil {
+		return time.Minute
+	}
+	return 20 * time.Second
+}
+
+// awayDue begins and ends outages.
+func (w *world) awayDue(now time.Time) {
+	if w.nextAway.IsZero() || now.Before(w.nextAway) {
+		return
+	}
+	w.nextAway = w.draw(w.cfg.Away)
+	w.report.Outages++
+	w.back[federation.SiteName(w.sites[w.rng.IntN(len(w.sites))].Name())] = now.Add(time.Duration(w.rng.IntN(120)) * time.Second)
+}
+
+// away reports whether a site does not answer.
+func (w *world) away(site federation.SiteName) bool { return w.clock.Now().Before(w.back[site]) }
+
+// checkCaps adds up what has run at the sites' nodes until now, whatever our books say of it, and holds it against the limits.
+func (w *world) checkCaps() error {
+	if w.lifted {
+		return nil
+	}
+	var jobs, gpus, seconds int64
+	var cost federation.Money
+	now := w.clock.Now()
+	for i, s := range w.sites {
+		price := accounting.MoneyOf(w.cfg.Sites[i].Prices["gres/gpu"])
+		var err error
+		s.EachRun(func(r simsite.Run) bool {
+			var j federation.Job
+			if j, err = w.store.Job(context.Background(), federation.JobID(r.JobID)); err != nil {
+				return false
+			}
+			each, _ := strconv.Atoi(j.Spec.GPUsPerNode)
+			held, end := int64(each*j.Spec.MinNodes), r.End
+			if end.IsZero() {
+				jobs, gpus, end = jobs+1, gpus+held, now
+			}
+			seconds += int64(end.Sub(r.Start).Seconds()) * held
+			cost += federation.Money(held) * price.For(end.Sub(r.Start))
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	var err error
+	below := func(what string, is, most float64) {
+		w.report.AtLimit = max(w.report.AtLimit, int(100*is/most))
+		if is > most {
+			err = fmt.Errorf("%s: %f, and the limit is %f", what, is, most)
+		}
+	}
+	r := w.tree.Get(accounts.AccountKey("physics"))
+	if n, ok := r.Count("GrpJobs"); ok {
+		below("jobs", float64(jobs), float64(n))
+	}
+	if tres, err := accounting.ParseTRES(r.Set["GrpTRES"]); err == nil && tres["gres/gpu"] > 0 {
+		below("GPUs", float64(gpus), float64(tres["gres/gpu"]))
+	}
+	for _, b := range r.Budgets() {
+		if b.Money >= 0 {
+			below("dollars", cost.Dollars(), b.Money.Dollars())
+		}
+		if n, ok := b.TRESMins["gres/gpu"]; ok {
+			below("GPU minutes", float64(seconds)/60, float64(n))
+		}
+	}
+	return err
+}
+
+// lift takes the limits away.
+func (w *world) lift(ctx context.Context) error {
+	live, err := w.store.Jobs(ctx, federation.JobQuery{Live: true})
+	if err != nil {
+		return err
+	}
+	for i := range live {
+		switch live[i].Reason {
+		case federation.ReasonAccountBudget, "AssocGrpGRESMinutes", "AssocGrpGRES", "AssocGrpJobsLimit":
+			w.report.Waited++
+		}
+	}
+	w.lifted, w.cfg.Caps = true, map[string]string{}
+	w.tree, err = w.rules()
+	return err
+}
