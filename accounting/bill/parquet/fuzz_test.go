@@ -3,6 +3,7 @@ package parquet_test
 import (
 	"bytes"
 	"io"
+	"runtime"
 	"testing"
 	"time"
 
@@ -28,7 +29,12 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Add([]byte("PAR1PAR1PAR1"))
 	f.Fuzz(func(t *testing.T, file []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		p, err := table.Open(bytes.NewReader(file), int64(len(file)))
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 64<<20+1000*uint64(len(file)) {
+			t.Fatalf("%d bytes made room for %d", len(file), after.TotalAlloc-before.TotalAlloc)
+		}
 		if err != nil {
 			return
 		}
