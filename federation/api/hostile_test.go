@@ -132,7 +132,7 @@ func TestHostileRequests(t *testing.T) {
 			mib := float64(after.TotalAlloc-before.TotalAlloc-uint64(2*w.Body.Len())) / (1 << 20)
 			t.Logf("%d bytes in: status %d, %.1f MiB, %v: %.120s", len(c.path)+len(text), w.Code, mib, took.Round(time.Millisecond), w.Body)
 			// The body is read and decoded, into lists that grow: that takes some times as much as it has.
-			if most := 256 + 20*float64(len(c.path)+len(text))/(1<<20); mib > most {
+			if most := 64 + 20*float64(len(c.path)+len(text))/(1<<20); mib > most {
 				t.Errorf("it took %.0f MiB, more than %.0f", mib, most)
 			}
 			if took > 5*time.Second {

@@ -43,22 +43,22 @@ func Parts(j *federation.Job, tasks []federation.Task) []Part {
 		return []Part{whole}
 	}
 	whole.array = j.ID
-	var indices []int
+	var rest federation.TaskSet
 	if j.Spec.Array != "" {
-		var err error
-		if indices, err = federation.ArrayIndices(j.Spec.Array); err != nil {
+		array, err := federation.ReadArray(j.Spec.Array)
+		if err != nil {
 			return []Part{whole}
 		}
+		rest = array.Set()
 	}
 	limit := federation.ArrayLimit(j.Spec.Array)
 	var out []Part
-	known := make(map[int]bool, len(tasks))
 	for i := range tasks {
 		t := &tasks[i]
 		if spread && !t.State.Ended() {
 			continue // what it was in an earlier attempt of the whole array
 		}
-		known[t.Index] = true
+		rest.Remove(t.Index)
 		id := t.SiteJobID
 		if id == 0 {
 			id = uint32(j.ID)
@@ -66,16 +66,10 @@ func Parts(j *federation.Job, tasks []federation.Task) []Part {
 		out = append(out, Part{Job: j, array: j.ID, task: t, id: id, limit: limit, State: t.State, reason: t.Reason, nodes: t.Nodes,
 			start: t.Start, End: t.End, exit: t.ExitStatus, restarts: t.Restarts})
 	}
-	var rest []int
-	for _, i := range indices {
-		if !known[i] {
-			rest = append(rest, i)
-		}
-	}
-	if len(rest) == 0 {
+	if rest.Len() == 0 {
 		return out
 	}
-	whole.pending, whole.limit = federation.FormatArray(rest, limit), limit
+	whole.pending, whole.limit = rest.Format(limit), limit
 	if spread {
 		whole.State, whole.nodes, whole.start, whole.exit = federation.Pending, "", time.Time{}, 0
 		if j.Cancel || j.State.Ended() {
