@@ -23,6 +23,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/api/identity"
 )
 
 // driver is a site's driver with two gangs of one machine each. Each machine has one run of its own: "run-1" and "run-2".
@@ -191,8 +192,9 @@ func TestBadTokensGetNothing(t *testing.T) {
 	session, oneTime := w.letIn(t, "gang1"), w.oneTime("aws", "gang1", w.now.Add(time.Hour))
 	other := newWorld(t)
 	other.cfg.Key = bytes.Repeat([]byte{8}, 32)
+	ofJob := identity.NewTokens(w.cfg.Key).MakeFor("root", &identity.JobClaim{Job: 7, Attempt: 1, Site: "aws"}, w.now.Add(time.Hour)) // even under the same key
 	for name, token := range map[string]string{
-		"none": "", "made up": "fs1.x.y", "one-time": oneTime, "another daemon's": other.session("aws:1"),
+		"none": "", "made up": "fs1.x.y", "one-time": oneTime, "another daemon's": other.session("aws:1"), "a job's": ofJob,
 		"altered": strings.Replace(session, "fs1.", "fs1.A", 1), "shortened": session[:len(session)-1], "another kind": "fo1" + session[3:],
 		"no machine": w.sign(kindSession, "aws:1", "x"),
 	} {
@@ -203,7 +205,7 @@ func TestBadTokensGetNothing(t *testing.T) {
 		}
 	}
 	for name, token := range map[string]string{
-		"none": "", "session": session, "another daemon's": other.oneTime("aws", "gang1", w.now.Add(time.Hour)),
+		"none": "", "session": session, "a job's": ofJob, "another daemon's": other.oneTime("aws", "gang1", w.now.Add(time.Hour)),
 		"expired": w.oneTime("aws", "gang1", w.now), "altered": strings.Replace(oneTime, ".", ".A", 1), "another kind": "fs1" + oneTime[3:],
 	} {
 		if code, text := w.ask(t, "POST", agentapi.PathHello, token, "{}"); code != 401 {
