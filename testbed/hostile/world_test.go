@@ -160,7 +160,7 @@ func (w *world) watch() {
 		case <-w.ended:
 			return
 		case <-time.After(100 * time.Millisecond):
-			if w.peak() > mostMemory+mostMemory/2 {
+			if w.peak() > 2*mostMemory {
 				w.daemon.Process.Kill()
 			}
 		}
