@@ -55,6 +55,7 @@ type benchTable struct {
 	ctl   *Controller
 	last  federation.JobID
 	users int
+	bytes float64            // of memory that a waiting job takes
 	kinds [60]federation.Job // that jobs share, as they share what the store has read
 }
 
@@ -92,7 +93,8 @@ func benchRound(b *testing.B, jobs, groups int) {
 	t.ctl.batch = newPendingBatch() // the reasons of jobs that the store does not have
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	b.Logf("%d jobs: the first plan took %v; %d bytes a job", jobs, took, (after.HeapAlloc-before.HeapAlloc)/uint64(jobs))
+	t.bytes = float64(after.HeapAlloc-before.HeapAlloc) / float64(jobs)
+	b.Logf("%d jobs: the first plan took %v; %.0f bytes a job", jobs, took, t.bytes)
 
 	t.measure("nothing", func(int) (check func()) { return nil })
 	t.measure("added", func(i int) func() {
@@ -264,6 +266,7 @@ func (t *benchTable) measure(name string, happen func(i int) (check func())) {
 		slices.Sort(took)
 		b.ReportMetric(float64(sum)/1e6/float64(len(took)), "cpu-ms/op")
 		b.ReportMetric(float64(took[len(took)*99/100])/1e6, "cpu-ms-p99")
+		b.ReportMetric(t.bytes, "B/job")
 	})
 }
 

@@ -29,13 +29,14 @@ var atOnce int
 
 func main() {
 	page := flag.String("page", "docs/planner.md", "the page")
-	only := flag.String("only", "", "these sections, with commas: speed, large, growth, topology, philly, accounts, clouds, local, preemption, forecasts. Not set: all")
+	only := flag.String("only", "", "these sections, with commas: speed, large, rounds, growth, topology, philly, accounts, clouds, local, preemption, forecasts. Not set: all")
 	pictures := flag.String("pictures", "docs/pictures", "folder of the pictures")
 	flag.IntVar(&atOnce, "at-once", runtime.NumCPU(), "so many replays at once")
 	flag.Parse()
 	sections := []section{
 		{"speed", func() (string, error) { return speed("Wave10000|GPUMix10000|^BenchmarkWorld", speedNames) }},
 		{"large", large},
+		{"rounds", rounds},
 		{"growth", func() (string, error) { return speed("Growth", growthNames) }},
 		{"topology", func() (string, error) { return speed("Racks|Preempt", topologyNames) }},
 		{"philly", func() (string, error) { return philly(*pictures) }},

@@ -22,6 +22,11 @@ var (
 		{"World/gone", "one goes", "10 ms"},
 		{"World/look", "a site is looked at", "10 ms"},
 		{"World/time", "a round: time has passed", "10 ms"},
+		{"World/price", "a price changes", "10 ms"},
+		{"World/limit", "a user's limit is reached at a site", "10 ms"},
+		{"World/down", "a node goes down", "10 ms"},
+		{"World/100down", "100 nodes go down", "10 ms"},
+		{"World/order", "a tenth of all jobs goes last, and another tenth comes back", "10 ms"},
 		{"World/100nodes-read", "other jobs run on 100 nodes: read", ""},
 		{"World/100nodes", "the same, and planned anew", "10 ms"},
 	}
@@ -31,6 +36,12 @@ var (
 		{"LargestWorld/gone", "after a job less", "10 ms"},
 		{"LargestWorld/look", "after a look", "10 ms"},
 		{"LargestWorld/time", "after time has passed", "10 ms"},
+		{"LargestWorld/price", "after a price has changed", "10 ms"},
+		{"LargestWorld/limit", "after a user's limit is reached at a site", "10 ms"},
+		{"LargestWorld/down", "after a node went down", "10 ms"},
+		{"LargestWorld/100down", "after 100 nodes went down", "10 ms"},
+		{"LargestWorld/order", "after a tenth of all jobs goes last, and another tenth comes back", "10 ms"},
+		{"LargestWorld/100nodes-read", "other jobs run on 100 nodes: read", ""},
 		{"LargestWorld/100nodes", "after other jobs run on 100 nodes", "10 ms"},
 	}
 	growthNames = []named{
@@ -50,13 +61,32 @@ var (
 
 // speed runs benchmarks of the planner and makes a table of them.
 func speed(pattern string, names []named) (string, error) {
-	cmd := exec.Command("go", "test", "-vet=off", "-run", "^$", "-bench", pattern, "-benchtime", "3x", "-timeout", "30m", "./federation/place")
+	out, err := bench("./federation/place", pattern, "3x")
+	if err != nil {
+		return "", err
+	}
+	return table(out, names), nil
+}
+
+// bench returns what benchmarks of a package print.
+func bench(pkg, pattern, times string) (string, error) {
+	cmd := exec.Command("go", "test", "-vet=off", "-run", "^$", "-bench", pattern, "-benchtime", times, "-timeout", "30m", pkg)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return "", fmt.Errorf("go test -bench %s: %w\n%s", pattern, err, out)
 	}
-	return table(string(out), names), nil
+	return string(out), nil
+}
+
+// metrics are what a benchmark's line says, by unit.
+func metrics(line string) map[string]float64 {
+	values := map[string]float64{}
+	fields := strings.Fields(line)
+	for i := 0; i+1 < len(fields); i += 2 {
+		values[fields[i+1]], _ = strconv.ParseFloat(fields[i], 64)
+	}
+	return values
 }
 
 // table makes rows of benchmarks' lines. What has no row in names is shown under its own name.
@@ -70,11 +100,7 @@ func table(out string, names []named) string {
 				row = n
 			}
 		}
-		values := map[string]float64{}
-		fields := strings.Fields(m[2])
-		for i := 0; i+1 < len(fields); i += 2 {
-			values[fields[i+1]], _ = strconv.ParseFloat(fields[i], 64)
-		}
+		values := metrics(m[2])
 		cpu, placed := "", ""
 		if v, ok := values["cpu-ms/op"]; ok {
 			cpu = milliseconds(v)
