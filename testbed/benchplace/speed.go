@@ -27,8 +27,8 @@ var (
 		{"World/down", "a node goes down", "10 ms"},
 		{"World/100down", "100 nodes go down", "10 ms"},
 		{"World/order", "a tenth of all jobs goes last, and another tenth comes back", "10 ms"},
-		{"World/100nodes-read", "other jobs run on 100 nodes: read", ""},
-		{"World/100nodes", "the same, and planned anew", "10 ms"},
+		{"World/100nodes-read", "of that, reading what was seen", ""},
+		{"World/100nodes", "other jobs run on 100 nodes", "10 ms"},
 	}
 	largeNames = []named{
 		{"Largest/idle", "100 sites of 10,000 nodes, a million jobs: the whole plan", "1 s"},
@@ -41,7 +41,7 @@ var (
 		{"LargestWorld/down", "after a node went down", "10 ms"},
 		{"LargestWorld/100down", "after 100 nodes went down", "10 ms"},
 		{"LargestWorld/order", "after a tenth of all jobs goes last, and another tenth comes back", "10 ms"},
-		{"LargestWorld/100nodes-read", "other jobs run on 100 nodes: read", ""},
+		{"LargestWorld/100nodes-read", "of that, reading what was seen", ""},
 		{"LargestWorld/100nodes", "after other jobs run on 100 nodes", "10 ms"},
 	}
 	growthNames = []named{
