@@ -49,8 +49,7 @@ func (p *places) of(t *accounts.Tree, j *federation.Job) seat {
 	k := Key(t, j.User, j.Spec.Account)
 	switch {
 	case ok:
-	case j.Attempt > 0:
-		s.place = p.now
+	case j.Attempt > 0: // place 0: all that were bound since, too, may have come later
 	default:
 		s.place = min(max(p.now, p.last[k])+1, lastPlace)
 		p.last[k] = s.place
