@@ -28,10 +28,10 @@ func (f *flow) add(w *wait) {
 }
 
 // moves is how long a job waits if those before it start as fast as the last ones did, by their number or by their CPUs, whichever is sooner: large jobs wait
-// while smaller ones pass them. It is not known where nobody waits, or where few have started since the queue was first looked at. This is Little's law.
-func (s *scene) moves(t *trait, now, from int64) (time.Duration, bool) {
+// while smaller ones pass them. It is not known where nobody waits, or where fewer than least have started since the queue was first looked at. This is Little's law.
+func (s *scene) moves(t *trait, now, from int64, least int) (time.Duration, bool) {
 	p := s.parts[t.part]
-	if p == nil || p.jobs == 0 || p.flow.starts < leastStarts {
+	if p == nil || p.jobs == 0 || p.flow.starts < least {
 		return 0, false
 	}
 	f := p.flow

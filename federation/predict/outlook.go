@@ -89,7 +89,7 @@ func (o *outlook) wait(t *trait) *federation.Foreseen {
 	like := o.nearest(t, 0)
 	f := &federation.Foreseen{Starts: len(o.past), Of: "from how the queue is, and how long such jobs waited", P50: span(like[len(like)/2]), Unsure: o.buildsUp(t)}
 	f.P90 = max(span(like[len(like)*9/10]), span(o.mixed(t)), span(o.bound(t)))
-	if moves, ok := o.scene.moves(t, o.now, o.from); ok {
+	if moves, ok := o.scene.moves(t, o.now, o.from, leastStarts); ok {
 		few := len(o.past) < manyWaits
 		// Small jobs pass others: of those that come to a long queue many start at once. So the speed of the queue counts up to what jobs have waited.
 		p50 := min(moves, span(like[len(like)*3/4]))
@@ -116,7 +116,7 @@ func (o *outlook) said(t *trait) *federation.Foreseen {
 		return nil
 	}
 	n := len(p.left)
-	moves, ok := o.scene.moves(t, o.now, o.from)
+	moves, ok := o.scene.moves(t, o.now, o.from, 1) // one start says more than time limits do
 	switch {
 	case ok:
 		f.P50, f.P90, f.Of = moves, flowError*moves, "from how fast the queue moves"

@@ -100,6 +100,25 @@ func TestSitesOwnWord(t *testing.T) {
 	}
 }
 
+// A queue that was first looked at a short time ago, of which two jobs have started, is not taken for as slow as the limits of its jobs say.
+func TestFewStartsSaySomething(t *testing.T) {
+	q, at := NewQueue("new"), time.Unix(1e9, 0)
+	var waiting []federation.WaitingJob
+	for i := range 12 {
+		waiting = append(waiting, federation.WaitingJob{Job: federation.JobID(100 + i), Submit: at, Start: at.Add(time.Duration(i+1) * 10 * time.Minute), Nodes: 1, CPUs: 8, Stake: federation.Stake{User: "local", Partition: "main"}})
+	}
+	q.Look(&federation.Observation{At: at, Waiting: waiting})
+	for range 2 {
+		at = at.Add(20 * time.Second)
+		run := federation.RunningJob{Job: waiting[0].Job, Nodes: []string{"n1"}, CPUs: 8, Stake: waiting[0].Stake}
+		waiting = waiting[1:]
+		q.Look(&federation.Observation{At: at, Waiting: waiting, Running: []federation.RunningJob{run}})
+	}
+	if f := q.Outlook(at).Wait(ann); f == nil || f.P50 < 2*time.Minute || f.P50 > 5*time.Minute || f.P90 < f.P50 || f.Unsure == "" {
+		t.Errorf("ten wait, and one starts each 20 seconds: %+v", f)
+	}
+}
+
 type store []federation.PastWait
 
 func (s store) PastWaits(context.Context, int) ([]federation.PastWait, error) { return s, nil }
