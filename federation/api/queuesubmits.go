@@ -76,6 +76,29 @@ func (q *queue) Admit(ctx context.Context, parts []submission.Part) (func(federa
 	}
 }
 
+// Change implements [submission.Admission].
+func (q *queue) Change(ctx context.Context, from, to []submission.Part) (*quota.Refusal, error) {
+	if q.submits.Free() {
+		return nil, nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.submits
+	if limited, _ := s.Limited(); !limited {
+		return nil, nil
+	}
+	if err := q.refresh(ctx); err != nil {
+		return nil, err
+	}
+	s.count(from, -1)
+	defer s.count(from, 1)
+	no := s.let(to)
+	if no == nil {
+		s.count(to, -1)
+	}
+	return no, nil
+}
+
 // let counts the parts of a job, all or none.
 func (s *submits) let(parts []submission.Part) *quota.Refusal {
 	for i, p := range parts {

@@ -141,3 +141,44 @@ func TestSubmitLimitsTogether(t *testing.T) {
 		t.Errorf("%d are taken and %d refused", taken.Load(), refused.Load())
 	}
 }
+
+// A job that waits does not get into an account or a QOS by a change where it could not have been submitted; it does not count twice where it counts already.
+func TestChangeKeepsSubmitLimits(t *testing.T) {
+	for _, c := range []struct {
+		account map[string]string
+		limit   string // of the QOS
+		refused bool
+	}{
+		{nil, "", false},
+		{map[string]string{"GrpSubmitJobs": "2"}, "", false}, // the account has two, with this one
+		{nil, "MaxSubmitJobsPerUser", true},
+		{nil, "GrpSubmitJobs", true},
+	} {
+		qos := map[string]string{"Priority": "1"}
+		if c.limit != "" {
+			qos[c.limit] = "1"
+		}
+		d := limitedDaemon(t, c.account, nil, qos)
+		if taken, _ := submits(t, alice, d.Socket, 1, high); taken != 1 {
+			t.Fatal("a job is refused")
+		}
+		if taken, _ := submits(t, alice, d.Socket, 1, same); taken != 1 {
+			t.Fatal("a job is refused")
+		}
+		jobs, err := d.Store.Jobs(t.Context(), federation.JobQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range jobs {
+			if jobs[i].Spec.QOS != "" {
+				continue
+			}
+			var out v1.ActResponse
+			as(t, alice, d.Socket, "POST", "/fed/v1/jobs/update", v1.ActRequest{Jobs: []v1.JobRef{{ID: jobs[i].ID}},
+				Change: []sbatch.Change{{Key: "QOS", Option: "qos", Value: "high"}}}, &out)
+			if e := out.Results[0].Error; (e != nil) != c.refused || e != nil && e.Number != wire.ErrAccountingPolicy {
+				t.Errorf("%+v: %+v", c, e)
+			}
+		}
+	}
+}

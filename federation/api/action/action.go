@@ -93,15 +93,15 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 		}
 		var ask []*request
 		if len(ref.Tasks) > 0 && kind != federation.RequestCancel && kind != federation.RequestSignal {
-			ask, fates[i] = s.permitTasks(c, kind, array, ref.Tasks, &req)
-		} else if errs[i] = s.permitAct(c, kind, &job, &req); errs[i] == refusal.JobFinished && job.Whole != nil {
+			ask, fates[i] = s.permitTasks(ctx, c, kind, array, ref.Tasks, &req)
+		} else if errs[i] = s.permitAct(ctx, c, kind, &job, &req); errs[i] == refusal.JobFinished && job.Whole != nil {
 			errs[i] = nil // scontrol looks for the tasks that wait, and there are none
 		} else if errs[i] == nil {
 			if len(ref.Tasks) > 0 {
 				errs[i] = array.permit(ref.Tasks)
 			}
 			if errs[i] == nil && requeues(kind) && job.Whole != nil {
-				ask, errs[i] = s.wholeArray(c, &job, parts[ref.ID])
+				ask, errs[i] = s.wholeArray(ctx, c, &job, parts[ref.ID])
 			} else if errs[i] == nil {
 				ask = []*request{{job: &job, tasks: ref.Tasks}}
 			}

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,7 +26,7 @@ var (
 )
 
 // permitAct says in Slurm's words why c may not do what req asks to job; nil if it may.
-func (s *Actions) permitAct(c identity.Caller, kind federation.RequestKind, job *federation.Job, req *v1.ActRequest) error {
+func (s *Actions) permitAct(ctx context.Context, c identity.Caller, kind federation.RequestKind, job *federation.Job, req *v1.ActRequest) error {
 	switch {
 	case requeues(kind), kind == federation.RequestUpdate, kind == federation.RequestTop:
 	default:
@@ -38,7 +39,7 @@ func (s *Actions) permitAct(c identity.Caller, kind federation.RequestKind, job 
 	case requeues(kind):
 		return permitRequeue(c, job)
 	case kind == federation.RequestUpdate:
-		return s.permitUpdate(c, job, req.Change)
+		return s.permitUpdate(ctx, c, job, req.Change)
 	}
 	if job.State != federation.Pending { // top, by an operator
 		return refusal.NotPending
@@ -52,12 +53,12 @@ func requeues(kind federation.RequestKind) bool {
 }
 
 // wholeArray asks for all of an array to be requeued: as in Slurm, tasks that have ended run again, too, as long as their records are there.
-func (s *Actions) wholeArray(c identity.Caller, job *federation.Job, parts map[int]*federation.Job) (ask []*request, err error) {
+func (s *Actions) wholeArray(ctx context.Context, c identity.Caller, job *federation.Job, parts map[int]*federation.Job) (ask []*request, err error) {
 	if !job.State.Ended() {
 		ask = append(ask, &request{job: job})
 	}
 	for _, index := range slices.Sorted(maps.Keys(parts)) {
-		if p := parts[index]; p.State.Ended() && s.permitAct(c, federation.RequestRequeue, p, nil) == nil {
+		if p := parts[index]; p.State.Ended() && s.permitAct(ctx, c, federation.RequestRequeue, p, nil) == nil {
 			ask = append(ask, &request{job: p})
 		}
 	}
@@ -90,7 +91,7 @@ var running = map[string]bool{"time": true, "comment": true, "job-name": true, "
 	"extra": true, "time-min": true, "deadline": true, "switches": true, "array-limit": true, "priority": true}
 
 // permitUpdate checks the values too, and that some site could run the changed job.
-func (s *Actions) permitUpdate(c identity.Caller, job *federation.Job, changes []sbatch.Change) error {
+func (s *Actions) permitUpdate(ctx context.Context, c identity.Caller, job *federation.Job, changes []sbatch.Change) error {
 	operator := c.Role >= identity.RoleOperator
 	switch {
 	case !mayAct(c, job):
@@ -116,7 +117,9 @@ func (s *Actions) permitUpdate(c identity.Caller, job *federation.Job, changes [
 	if err := submission.CheckSpec(c, &changed); err != nil || job.State != federation.Pending {
 		return err
 	}
-	err = s.Gate.Allow(&changed)
+	if err = s.Gate.Allow(&changed); err == nil {
+		err = s.Gate.AllowChange(ctx, job, &changed)
+	}
 	var refusal *federation.SlurmError
 	if errors.As(err, &refusal) { // what sbatch says before its sentence, scontrol does not
 		plain := *refusal

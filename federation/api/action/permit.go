@@ -2,6 +2,7 @@ package action
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -22,7 +23,7 @@ func mayAct(c identity.Caller, job *federation.Job) bool {
 func AccountOf(job *federation.Job) string { return cmp.Or(job.Account, job.Spec.Account) }
 
 // Permit says why c may not do kind to job, nil if he may. What is refused for whose job it is names that; the rest is in Slurm's words.
-func (s *Actions) Permit(c identity.Caller, kind federation.RequestKind, job *federation.Job, change []sbatch.Change) error {
+func (s *Actions) Permit(ctx context.Context, c identity.Caller, kind federation.RequestKind, job *federation.Job, change []sbatch.Change) error {
 	if !mayAct(c, job) {
 		account := cmp.Or(AccountOf(job), "its user's default account")
 		return &federation.SlurmError{Kind: federation.ErrDenied, Alone: true, Text: fmt.Sprintf("it is %s's: only %[1]s, coordinators of %s and operators may %s it", job.User, account, kind)}
@@ -30,7 +31,7 @@ func (s *Actions) Permit(c identity.Caller, kind federation.RequestKind, job *fe
 	if kind == federation.RequestMove {
 		return permit(c, federation.RequestCancel, job)
 	}
-	return s.permitAct(c, kind, job, &v1.ActRequest{Change: change})
+	return s.permitAct(ctx, c, kind, job, &v1.ActRequest{Change: change})
 }
 
 // permit says in Slurm's words why c may not do kind to job; nil if it may.
@@ -87,11 +88,11 @@ const spelledOut = 1001
 
 // permitTasks asks for each task whether kind may be done to it. What is to be asked of the controller speaks of tasks that are jobs by their own
 // numbers, as its answer waits for these; the rest is refused.
-func (s *Actions) permitTasks(c identity.Caller, kind federation.RequestKind, a *arrayTasks, tasks []int, req *v1.ActRequest) (ask []*request, refused *tasksError) {
+func (s *Actions) permitTasks(ctx context.Context, c identity.Caller, kind federation.RequestKind, a *arrayTasks, tasks []int, req *v1.ActRequest) (ask []*request, refused *tasksError) {
 	waiting, gone := *a.job, *a.job // what all tasks are like that wait, or have ended without having been a job
 	waiting.State = federation.Pending
 	gone.State, gone.End, gone.Part = federation.Cancelled, s.Now(), &federation.ArrayPart{}
-	permitWaiting := sync.OnceValue(func() error { return s.permitAct(c, kind, &waiting, req) })
+	permitWaiting := sync.OnceValue(func() error { return s.permitAct(ctx, c, kind, &waiting, req) })
 	refused = &tasksError{}
 	rest := &request{job: a.job}
 	var still error // why nothing can be done to those that wait
@@ -100,12 +101,12 @@ func (s *Actions) permitTasks(c identity.Caller, kind federation.RequestKind, a 
 		_, known := a.ended[t]
 		switch {
 		case a.parts[t] != nil:
-			err = s.permitAct(c, kind, a.parts[t], req)
+			err = s.permitAct(ctx, c, kind, a.parts[t], req)
 		case a.array.Has(t):
 			err = permitWaiting()
 			still = err
 		case known:
-			err = s.permitAct(c, kind, &gone, req)
+			err = s.permitAct(ctx, c, kind, &gone, req)
 		default:
 			err = refusal.InvalidJobID
 		}

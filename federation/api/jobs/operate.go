@@ -124,7 +124,7 @@ func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperatio
 	if len(chosen) > action.MaxJobs {
 		return nil, invalid(fmt.Sprintf("%d jobs are too many for one operation, which takes %d", len(chosen), action.MaxJobs))
 	}
-	items := s.items(c, &op, chosen)
+	items := s.items(ctx, c, &op, chosen)
 	if q.Preview {
 		return s.preview(&op, items, chosen), nil
 	}
@@ -141,7 +141,7 @@ func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperatio
 }
 
 // items are what becomes of chosen jobs: what is refused, or needs nothing, is settled at once.
-func (s *Jobs) items(c identity.Caller, op *federation.Operation, chosen []federation.Job) []federation.OperationItem {
+func (s *Jobs) items(ctx context.Context, c identity.Caller, op *federation.Operation, chosen []federation.Job) []federation.OperationItem {
 	items := make([]federation.OperationItem, 0, len(chosen))
 	settled := 0
 	for i := range chosen {
@@ -150,7 +150,7 @@ func (s *Jobs) items(c identity.Caller, op *federation.Operation, chosen []feder
 		if j.Whole != nil && j.Whole.Spread {
 			v.Tasks, _ = federation.ArrayIndices(j.Spec.Array) // checked when it was submitted
 		}
-		if note, err := s.fit(c, op, j); err != nil || note != "" {
+		if note, err := s.fit(ctx, c, op, j); err != nil || note != "" {
 			settled++
 			v.Settled, v.Failed, v.Note = settled, err != nil, note
 			if err != nil {
@@ -163,11 +163,11 @@ func (s *Jobs) items(c identity.Caller, op *federation.Operation, chosen []feder
 }
 
 // fit says why an operation's verb cannot be done to a job, or, with a note and no error, that it need not be.
-func (s *Jobs) fit(c identity.Caller, op *federation.Operation, j *federation.Job) (note string, err error) {
+func (s *Jobs) fit(ctx context.Context, c identity.Caller, op *federation.Operation, j *federation.Job) (note string, err error) {
 	verb := op.Verb
 	requeues := verb == federation.RequestRequeue || verb == federation.RequestReqHold
 	moves := verb == federation.RequestMove
-	err = s.Actions.Permit(c, verb, j, op.Change)
+	err = s.Actions.Permit(ctx, c, verb, j, op.Change)
 	switch {
 	case errors.Is(err, federation.ErrDenied):
 		return "", err
@@ -176,7 +176,7 @@ func (s *Jobs) fit(c identity.Caller, op *federation.Operation, j *federation.Jo
 	case verb == federation.RequestCancel && (j.Cancel || j.State.Ended()):
 		return "it was cancelled or has ended before", nil
 	case verb == federation.RequestReqHold && j.State == federation.Pending:
-		return "", s.Actions.Permit(c, federation.RequestHold, j, nil)
+		return "", s.Actions.Permit(ctx, c, federation.RequestHold, j, nil)
 	case moves && slices.Contains(op.Move.To, j.Site):
 		return "it is there already", nil
 	case moves && j.State.Started() && !op.Move.Running:
