@@ -12,6 +12,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
+	"fsub/federation/share"
 )
 
 // TestSharesOfUsers: a user who has as many requests in hand as he may waits, and is refused when his time is over; another is answered, and so is what
@@ -23,7 +24,8 @@ func TestSharesOfUsers(t *testing.T) {
 	ask := func(ctx context.Context, uid uint32, pattern string) error {
 		req := httptest.NewRequestWithContext(ctx, "GET", "/", nil)
 		req.Pattern = pattern
-		return r.shared(func(http.ResponseWriter, *http.Request, identity.Caller) error {
+		return r.shared(func(_ http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+			share.Idle(r.Context()) // as one does whose answer is not read
 			answering <- uid
 			<-release
 			return nil
@@ -68,7 +70,7 @@ func TestSharesOfUsers(t *testing.T) {
 func TestBodyHasToCome(t *testing.T) {
 	read := make(chan error, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body := &timedBody{ReadCloser: r.Body, rc: http.NewResponseController(w), limit: 100 * time.Millisecond}
+		body := &timedBody{ReadCloser: r.Body, ctx: r.Context(), rc: http.NewResponseController(w), limit: 100 * time.Millisecond}
 		_, err := io.ReadAll(body)
 		read <- err
 	}))
