@@ -53,6 +53,8 @@ func (p *places) of(t *accounts.Tree, j *federation.Job) seat {
 	default:
 		s.place = min(max(p.now, p.last[k])+1, lastPlace)
 		p.last[k] = s.place
+	}
+	if !ok {
 		s.since = uint32(max(j.Submit.Unix(), j.Spec.Begin.Unix(), 0))
 	}
 	if s.who, ok = p.who[k]; !ok {

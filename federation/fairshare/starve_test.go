@@ -122,3 +122,21 @@ func TestStarvingIsNoWayToTheFront(t *testing.T) {
 		t.Errorf("%d jobs of alice stand before bob's", before)
 	}
 }
+
+// A job that comes back is no older than it is.
+func TestWhoComesBackIsNotPutFirst(t *testing.T) {
+	s := New(Default(), tree(t))
+	s.Pass(start, nil)
+	j := job(1, "alice", "")
+	j.Attempt = 1
+	for _, c := range []struct {
+		after time.Duration
+		first bool
+	}{{time.Hour, false}, {8 * 24 * time.Hour, true}} {
+		s.Order(j, nil)
+		s.Pass(start.Add(c.after), nil)
+		if first := s.Points(j, nil) > 1<<32; first != c.first {
+			t.Errorf("after %v: put first is %t", c.after, first)
+		}
+	}
+}
