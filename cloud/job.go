@@ -110,12 +110,12 @@ func (j *job) elapsed(now time.Time) time.Duration {
 	return j.Suspension.Elapsed(j.Start, now, j.State == federation.Suspended)
 }
 
-// charged is for how long a run that ends then is charged, from when all its machines were there. The books have whole seconds.
+// charged is for how long a run that ends then is charged, from when all its machines were there. It is what its charge is made of, to the last part of a second.
 func (j *job) charged(end time.Time) time.Duration {
 	if j.Start.IsZero() || end.Before(j.Start) {
 		return 0
 	}
-	return time.Duration(end.Unix()-j.Start.Unix()) * time.Second
+	return end.Sub(j.Start)
 }
 
 // runID names the nth run of an attempt: no other run of any attempt has the name.
