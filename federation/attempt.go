@@ -3,6 +3,7 @@ package federation
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -63,11 +64,20 @@ func (a *Attempt) Ref() JobRef {
 // AttemptKey is the key of an attempt: federation, job, number, and the job's time of submission, so that a key is never
 // given out again, not even after the store was lost and IDs began anew. It is what the site keeps in the job's record.
 func AttemptKey(federation string, j *Job, number int) string {
-	return KeyPrefix(federation) + fmt.Sprintf("%d.%d.%s", j.ID, number, strconv.FormatInt(j.Submit.UnixMicro(), 36))
+	return keyPrefix(federation) + fmt.Sprintf("%d.%d.%s", j.ID, number, strconv.FormatInt(j.Submit.UnixMicro(), 36))
 }
 
-// KeyPrefix begins every attempt key of a federation and of no other.
-func KeyPrefix(federation string) string { return "fsub:" + federation + ":" }
+// keyPrefix begins every attempt key of a federation and of no other. slurmdbd makes a wckey lower case.
+func keyPrefix(federation string) string { return "fsub:" + strings.ToLower(federation) + ":" }
+
+// CutKey returns what follows the federation's name in an attempt key of that federation. Older keys have the name as it is configured.
+func CutKey(key, federation string) (after string, ok bool) {
+	n := len(keyPrefix(federation))
+	if len(key) < n || !strings.EqualFold(key[:n], keyPrefix(federation)) {
+		return "", false
+	}
+	return key[n:], true
+}
 
 // FailureClass says whose failure it was, which decides what happens next.
 type FailureClass string

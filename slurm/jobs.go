@@ -246,7 +246,7 @@ func (d *Driver) completeArray(ctx context.Context, st standing, m *mark, j *fed
 // noteStranger warns of a job in the federated range that is not of this federation: two ranges overlap, or the site's own
 // counter has reached ours.
 func (d *Driver) noteStranger(j *federation.SiteJob) {
-	if d.cfg.Federation == "" || strings.HasPrefix(j.Key, federation.KeyPrefix(d.cfg.Federation)) {
+	if _, ours := federation.CutKey(j.Key, d.cfg.Federation); ours || d.cfg.Federation == "" {
 		return
 	}
 	whose := "no federation"

@@ -77,7 +77,7 @@ func (at *site) nameIn(r *wire.Job) (name, bool) {
 func (at *site) parseKey(texts ...string) (name, bool) {
 	for _, text := range texts {
 		key := keyOf(text)
-		rest, ok := strings.CutPrefix(key, federation.KeyPrefix(at.cfg.Federation))
+		rest, ok := federation.CutKey(key, at.cfg.Federation)
 		if !ok {
 			continue
 		}

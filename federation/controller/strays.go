@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"fsub/federation"
@@ -52,7 +51,7 @@ func (c *strays) check(s *site, sj federation.SiteJob) {
 		delete(c.known, k)
 		return
 	}
-	if !strings.HasPrefix(sj.Key, federation.KeyPrefix(c.cfg.Federation)) {
+	if _, ours := federation.CutKey(sj.Key, c.cfg.Federation); !ours {
 		if !c.known[k] {
 			c.known[k] = true
 			c.log.Warn("a job with an ID of ours that is not ours", "job", sj.ID, "site", s.Name, "key", sj.Key)

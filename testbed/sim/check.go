@@ -129,7 +129,7 @@ func (w *world) jobOf(r *simsite.Run) federation.JobID {
 	if !w.cfg.Mapped {
 		return federation.JobID(r.JobID)
 	}
-	rest := strings.TrimPrefix(r.Key, federation.KeyPrefix("sim"))
+	rest := strings.TrimPrefix(r.Key, "fsub:sim:")
 	text, _, _ := strings.Cut(rest, ".")
 	id, _ := strconv.ParseUint(text, 10, 32)
 	return federation.JobID(id)
