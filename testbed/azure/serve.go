@@ -243,7 +243,8 @@ func (c *Cloud) putSet(k *call) answer {
 func (s *set) show() any {
 	m := *s.model
 	p := *m.Properties
-	p.ProvisioningState, p.VirtualMachineProfile = &s.state, nil
+	state := s.state // the answer is written without the lock
+	p.ProvisioningState, p.VirtualMachineProfile = &state, nil
 	m.Properties = &p
 	return &m
 }
