@@ -115,6 +115,9 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 		// Less is free than when the job before it was looked at, and nothing else has changed.
 		return sh.rests, false
 	}
+	if q.refused {
+		w.comesBack(sh)
+	}
 	best, at := w.best(sh)
 	if best == nil {
 		return w.rest(sh, waitReason(sh.rejections), nil), false
@@ -154,6 +157,15 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	free.reserve[best.pool]++
 	best.site.waiting++
 	return w.fate(sh, waits, federation.ReasonResources, offers), true
+}
+
+// comesBack notes the sites that a job has run at and cannot go back to for a moment. Who comes after it does not go to wait there meanwhile: it would start before it.
+func (w *World) comesBack(sh *shape) {
+	for _, st := range w.sites {
+		if no, ok := sh.refused[st.site.Name]; ok && no.Reason == federation.ReasonBeginTime {
+			st.returns = true
+		}
+	}
 }
 
 // rest is what becomes of a job that gets nothing, and of those of its shape behind it until more is claimed.

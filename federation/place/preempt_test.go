@@ -235,7 +235,7 @@ func TestVictimKeepsItsPlace(t *testing.T) {
 	w := newCrowd(1, 1)
 	w.run(0, 1, "low", 8, time.Hour, 0)
 	w.sites[0].Ahead = 4
-	victim, high, after := w.ours[1], highJob(1000, 1, 2, "high"), highJob(1001, 1, 2, "low")
+	victim, high, after := w.ours[1], highJob(1000, 1, 2, "high"), highJob(1001, 1, 8, "low")
 	world := newWorldOf(&federation.Snapshot{Now: w.now, Sites: w.sites, Jobs: []*federation.Job{after}, Preempting: w.rules}, Policy{})
 	if d := world.Plan().Decisions[0]; !d.Bind {
 		t.Fatalf("nothing is sent to wait: %s", Explain(after, d))
@@ -249,6 +249,16 @@ func TestVictimKeepsItsPlace(t *testing.T) {
 	world.Release("s00", victim.ID)
 	if d := world.Plan().Decisions[0]; !d.Bind {
 		t.Fatalf("it is back, and nothing is sent to wait: %s", Explain(after, d))
+	}
+	back := Waiting{Job: victim, Refused: map[federation.SiteName]federation.Rejection{"s00": {Reason: federation.ReasonBeginTime}}}
+	world.SetJob(back)
+	if d := world.Plan().Decisions; d[1].Bind {
+		t.Fatalf("a job that comes after it is sent to wait while the site remembers the run before: %+v", d)
+	}
+	back.Refused = nil
+	world.SetJob(back)
+	if d := world.Plan().Decisions; !d[0].Bind || d[0].Job != victim.ID {
+		t.Fatalf("it may go there again, and does not: %s", Explain(victim, d[0]))
 	}
 }
 

@@ -36,7 +36,7 @@ type siteState struct {
 	backlog int                                          // jobs of ours that do
 	holders holders                                      // whose those are, where others wait too
 	waiting int                                          // jobs of our queue that hold nodes there in time
-	returns bool                                         // victims of preemption are about to come back to the queue
+	returns bool                                         // jobs are about to come back to the queue, or here, that come before the others of the queue
 	spent   map[*federation.Partition][]federation.Money // of their allowances, by jobs of this plan
 }
 
