@@ -25,7 +25,7 @@ func full() bool { return os.Getenv("FSUB_FULL") != "" }
 
 func sites() []string {
 	if full() {
-		return []string{"alpha", "gamma"} // 24.11, 26.05
+		return []string{"alpha", "gamma", "delta"} // 24.11, 26.05, 22.05
 	}
 	return []string{"alpha"}
 }
