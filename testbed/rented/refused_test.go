@@ -35,6 +35,14 @@ func TestRefused(t *testing.T) {
 			first := w.fsub(oneMachine) // the daemon has seen its cloud
 			w.await(first, time.Minute)
 			w.noMachines(time.Minute)
+			w.eventually("the daemon knows that the first machine has ended", time.Minute, func() string { // until then it may tell it to end once more
+				c := w.client()
+				defer c.Close()
+				if all, err := c.Machines(t.Context(), "", false); err != nil || len(all) > 0 {
+					return fmt.Sprintf("%d machines, %v", len(all), err)
+				}
+				return ""
+			})
 			test.spoil(w.cloud)
 			w.cloud.ResetCalls()
 			id := w.fsub(oneMachine)
