@@ -59,29 +59,13 @@ func start(ctx context.Context) error {
 // federate starts a daemon over all sites, with QOS of which high preempts the others.
 func federate(t *testing.T, number int, by federation.PreemptBy) *daemon.Daemon {
 	t.Helper()
-	d, err := daemon.New(t.Context(), daemon.Options{Bed: world.Bed, Fed: filepath.Join(world.Bin, "fed"), Dir: filepath.Join(world.Bed.FedDir(), t.Name()), Federation: t.Name(),
+	d := suite.Daemon(t, daemon.Options{Bed: world.Bed, Fed: filepath.Join(world.Bin, "fed"), Dir: filepath.Join(world.Bed.FedDir(), t.Name()), Federation: t.Name(),
 		Edit: func(config map[string]any) {
 			config["job_ids"] = map[string]any{"first": 30000000 + 1000*number, "last": 30000000 + 1000*number + 999}
 			for _, s := range config["sites"].([]any) {
 				s.(map[string]any)["preempt"] = string(by)
 			}
 		}})
-	if err == nil {
-		err = d.Start(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		d.Stop()
-		if t.Failed() {
-			log, _ := os.ReadFile(d.LogFile())
-			t.Logf("the daemon's log ends:\n%s", log[max(0, len(log)-4000):])
-		}
-	})
-	if err := d.AwaitSites(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	p := &place{T: t, d: d}
 	p.fsub("", "fed", "qos", "add", "low", "PreemptMode=requeue", fmt.Sprintf("GraceTime=%.0f", grace.Seconds()))
 	p.fsub("", "fed", "qos", "add", "brief", "PreemptMode=cancel")

@@ -135,7 +135,7 @@ func await(ctx context.Context, what string, ready func() (seen string, ok bool)
 func federate(t *testing.T, number int, change func(config map[string]any)) *daemon.Daemon {
 	t.Helper()
 	dir := filepath.Join(world.Bed.FedDir(), fmt.Sprint(number))
-	d, err := daemon.New(t.Context(), daemon.Options{Bed: world.Bed, Fed: filepath.Join(world.Bin, "fed"), Dir: dir, Federation: "situations", Edit: func(config map[string]any) {
+	return suite.Daemon(t, daemon.Options{Bed: world.Bed, Fed: filepath.Join(world.Bin, "fed"), Dir: dir, Federation: "situations", Edit: func(config map[string]any) {
 		config["job_ids"] = map[string]any{"first": 30000000 + 1000*number, "last": 30000000 + 1000*number + 999}
 		for _, s := range config["sites"].([]any) {
 			site := s.(map[string]any)
@@ -149,23 +149,6 @@ func federate(t *testing.T, number int, change func(config map[string]any)) *dae
 			change(config)
 		}
 	}})
-	if err == nil {
-		err = d.Start(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		d.Stop()
-		if t.Failed() {
-			log, _ := os.ReadFile(d.LogFile())
-			t.Logf("the daemon's log ends:\n%s", log[max(0, len(log)-1500):])
-		}
-	})
-	if err := d.AwaitSites(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return d
 }
 
 // clear ends what runs at the sites, past any daemon.
