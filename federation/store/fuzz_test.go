@@ -36,7 +36,7 @@ func FuzzRestore(f *testing.F) {
 	}
 	f.Add(uint32(0), uint32(len(sound)), []byte(nil))            // whole
 	f.Add(uint32(0), uint32(100), []byte("SQLite format 3\x00")) // cut off
-	f.Add(uint32(18), uint32(len(sound)), []byte{9, 9})          // a version of the file's format that there is not
+	f.Add(uint32(18), uint32(len(sound)), []byte{9, 9})          // a version of the format that does not exist
 	f.Add(uint32(60), uint32(len(sound)), []byte{0, 0, 0, 0})    // the mark of a copy
 	f.Add(uint32(4096+5), uint32(len(sound)), []byte("garbage in a page"))
 	f.Add(uint32(0), uint32(0), []byte("not a database"))
