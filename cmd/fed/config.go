@@ -21,7 +21,7 @@ const defaultConfig = "/etc/fsub/fed.yaml"
 // unknown key is an error. docs/configuration.md is made from the comments of these types.
 type Config struct {
 	// Name of the federation: the cluster's name to squeue, sinfo and slurmrestd's clients, and the
-	// tag of rented machines.
+	// tag of rented machines. Two federations that use one site need names that differ in more than capital letters.
 	Federation string `yaml:"federation"`
 	// Path of the socket that users and operators reach the daemon through.
 	Socket string `yaml:"socket"`
