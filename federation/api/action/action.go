@@ -94,17 +94,8 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 		var ask []*request
 		if len(ref.Tasks) > 0 && kind != federation.RequestCancel && kind != federation.RequestSignal {
 			ask, fates[i] = s.permitTasks(ctx, c, kind, array, ref.Tasks, &req)
-		} else if errs[i] = s.permitAct(ctx, c, kind, &job, &req); errs[i] == refusal.JobFinished && job.Whole != nil {
-			errs[i] = nil // scontrol looks for the tasks that wait, and there are none
-		} else if errs[i] == nil {
-			if len(ref.Tasks) > 0 {
-				errs[i] = array.permit(ref.Tasks)
-			}
-			if errs[i] == nil && requeues(kind) && job.Whole != nil {
-				ask, errs[i] = s.wholeArray(ctx, c, &job, parts[ref.ID])
-			} else if errs[i] == nil {
-				ask = []*request{{job: &job, tasks: ref.Tasks}}
-			}
+		} else {
+			ask, errs[i] = s.permitJob(ctx, c, kind, &job, ref.Tasks, array, parts[ref.ID], &req)
 		}
 		for _, a := range ask {
 			a.ref = i
@@ -133,6 +124,25 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 	next()
 	s.answer(ctx, asked, errs, fates)
 	return errs, nil
+}
+
+// permitJob asks whether kind may be done to a job, or to tasks of an array together. What is to be asked of the controller is nothing, one request, or one for each
+// job that a requeued array has become.
+func (s *Actions) permitJob(ctx context.Context, c identity.Caller, kind federation.RequestKind, job *federation.Job, tasks []int, array *arrayTasks, parts map[int]*federation.Job, req *v1.ActRequest) ([]*request, error) {
+	err := s.permitAct(ctx, c, kind, job, req)
+	if err == refusal.JobFinished && job.Whole != nil {
+		return nil, nil // scontrol looks for the tasks that wait, and there are none
+	}
+	if err == nil && len(tasks) > 0 {
+		err = array.permit(tasks)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case requeues(kind) && job.Whole != nil:
+		return s.wholeArray(ctx, c, job, parts)
+	}
+	return []*request{{job: job, tasks: tasks}}, nil
 }
 
 // storeError words why a request could not be stored.
