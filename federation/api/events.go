@@ -11,14 +11,18 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/share"
 )
 
-// eventsGap is the time between two looks at the store's log for one who follows it.
-const eventsGap = 200 * time.Millisecond
+const (
+	// eventsGap is the time between two looks at the store's log for one who follows it.
+	eventsGap = 200 * time.Millisecond
+	// eventsPage and mostEvents are how many commits, and how many changes of them, are held at once: there may be many who follow, and some do not read.
+	eventsPage = 100
+	mostEvents = 500
+)
 
 var errTrimmed = &federation.SlurmError{Kind: federation.ErrTrimmed, Text: "the log of changes no longer goes back so far", Alone: true,
 	Detail: "begin anew, without a mark"}
@@ -46,7 +50,7 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 	out := http.NewResponseController(w)
 	lines := json.NewEncoder(w)
 	for begun := false; ; begun = true {
-		log, err := s.store.Changes(r.Context(), mark, listing.LogPage)
+		log, err := s.store.Changes(r.Context(), mark, eventsPage)
 		if err != nil && !begun { // later there is nobody to tell: the answer ends in the middle, and who reads it asks again
 			if errors.Is(err, federation.ErrTrimmed) {
 				return errTrimmed
@@ -56,23 +60,27 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 		if err != nil {
 			return nil
 		}
-		events, err := s.eventsOf(r.Context(), log.Commits, since)
-		if err != nil {
-			return nil
-		}
-		for i := range events {
-			if !holdAll(conditions, &events[i]) {
-				continue
-			}
-			if err := lines.Encode(&events[i]); err != nil {
+		told, full := false, len(log.Commits) == eventsPage
+		for rest := log.Commits; len(rest) > 0; {
+			var events []v1.Event
+			if events, rest, err = s.eventsOf(r.Context(), rest, since); err != nil {
 				return nil
 			}
+			told = told || len(events) > 0
+			for i := range events {
+				if !holdAll(conditions, &events[i]) {
+					continue
+				}
+				if err := lines.Encode(&events[i]); err != nil {
+					return nil
+				}
+			}
 		}
-		if len(events) > 0 || !begun || !follow {
+		if told || !begun || !follow {
 			lines.Encode(v1.EventsMark{Mark: log.Mark}) // it fails where the client has gone
 		}
 		mark = log.Mark
-		if len(log.Commits) == listing.LogPage {
+		if full {
 			continue
 		}
 		if !follow {
@@ -116,15 +124,15 @@ func eventsFrom(after, since string) (mark federation.LogMark, from time.Time, e
 	return 0, from, nil
 }
 
-// eventsOf are what commits since a time tell.
-func (s *eventStream) eventsOf(ctx context.Context, commits []federation.Commit, since time.Time) (events []v1.Event, err error) {
+// eventsOf are what the first commits tell if they are not older than since. rest are those that would be too many at once.
+func (s *eventStream) eventsOf(ctx context.Context, commits []federation.Commit, since time.Time) (events []v1.Event, rest []federation.Commit, err error) {
 	var ids []federation.JobID
-	for i := range commits {
-		if commits[i].At.Before(since) {
+	for rest = commits; len(rest) > 0 && len(events) < mostEvents; rest = rest[1:] {
+		if rest[0].At.Before(since) {
 			continue
 		}
-		for k := range commits[i].Changes {
-			if e, ok := eventOf(&commits[i], &commits[i].Changes[k]); ok {
+		for k := range rest[0].Changes {
+			if e, ok := eventOf(&rest[0], &rest[0].Changes[k]); ok {
 				events = append(events, e)
 				if e.Job != 0 {
 					ids = append(ids, e.Job)
@@ -133,11 +141,11 @@ func (s *eventStream) eventsOf(ctx context.Context, commits []federation.Commit,
 		}
 	}
 	if len(ids) == 0 {
-		return events, nil
+		return events, rest, nil
 	}
 	jobs, err := s.store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	byID := make(map[federation.JobID]*federation.Job, len(jobs))
 	for i := range jobs {
@@ -161,7 +169,7 @@ func (s *eventStream) eventsOf(ctx context.Context, commits []federation.Commit,
 		}
 		told = append(told, e)
 	}
-	return told, nil
+	return told, rest, nil
 }
 
 func eventOf(commit *federation.Commit, c *federation.Change) (e v1.Event, ok bool) {
