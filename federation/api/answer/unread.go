@@ -9,7 +9,8 @@ import (
 	"fsub/federation/share"
 )
 
-// mostUnread is how many bytes of answers may wait for their readers. Beyond that those who have most unread are cut off, so that others' are kept.
+// mostUnread is how many bytes of answers may wait for their readers. Beyond that some are cut off: of those users who have several unread, those of the one
+// who has most; then whichever has waited longest.
 const mostUnread = 512 << 20
 
 // unread knows the answers that wait to be read.
@@ -35,41 +36,60 @@ func (u *unread) enter(w *fairWriter, n int) {
 		of = &unreadOf{answers: map[*fairWriter]bool{}}
 		u.users[w.uid] = of
 	}
-	of.answers[w], w.held = true, n
+	of.answers[w], w.held, w.since = true, n, time.Now()
 	of.bytes, u.bytes = of.bytes+n, u.bytes+n
-	if u.bytes > mostUnread {
-		u.cut()
+	for u.bytes > mostUnread && u.cut() {
 	}
 }
 
 func (u *unread) leave(w *fairWriter) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.drop(w)
+}
+
+// drop counts an answer no more: it has gone out, or is cut off.
+func (u *unread) drop(w *fairWriter) {
 	of := u.users[w.uid]
+	if of == nil || !of.answers[w] {
+		return
+	}
 	of.bytes, u.bytes, w.held = of.bytes-w.held, u.bytes-w.held, 0
 	if delete(of.answers, w); len(of.answers) == 0 {
 		delete(u.users, w.uid)
 	}
 }
 
-// cut ends the largest answer of the user who has most unread. One answer alone is let be, however large.
-func (u *unread) cut() {
+// cut ends an answer that waits to be read, if there are several. One that waits alone is let be, however large.
+func (u *unread) cut() bool {
+	n := 0
 	var most *unreadOf
+	var worst *fairWriter // the one that has waited longest
 	for _, of := range u.users {
+		n += len(of.answers)
 		if len(of.answers) > 1 && (most == nil || of.bytes > most.bytes) {
 			most = of
 		}
-	}
-	if most == nil {
-		return
-	}
-	var largest *fairWriter
-	for w := range most.answers {
-		if largest == nil || w.held > largest.held {
-			largest = w
+		for w := range of.answers {
+			if worst == nil || w.since.Before(worst.since) {
+				worst = w
+			}
 		}
 	}
-	_ = http.NewResponseController(largest.ResponseWriter).SetWriteDeadline(time.Now().Add(-time.Second)) // one that cannot is a test's
+	if n < 2 {
+		return false
+	}
+	if most != nil {
+		worst = nil // the largest of his
+		for w := range most.answers {
+			if worst == nil || w.held > worst.held {
+				worst = w
+			}
+		}
+	}
+	_ = http.NewResponseController(worst.ResponseWriter).SetWriteDeadline(time.Now().Add(-time.Second)) // one that cannot is a test's
+	u.drop(worst)
+	return true
 }
 
 // fairWriter gives its user's turn back while an answer goes out.
@@ -78,8 +98,9 @@ type fairWriter struct {
 	ctx    context.Context
 	uid    uint32
 	unread *unread
-	held   int // of what is being written; guarded by unread
-	small  int // bytes since it last went out
+	held   int       // of what is being written; guarded by unread
+	since  time.Time // it is so
+	small  int       // bytes since it last went out
 }
 
 // Unwrap is for [http.ResponseController].
