@@ -13,40 +13,76 @@ import (
 
 // SetGuarantees tells what accounts are guaranteed, and what they hold; nil: nothing.
 func (w *World) SetGuarantees(g *federation.Guarantees) {
-	old := w.guarantees
-	if old == g {
-		return
+	if w.guarantees.of != g {
+		w.guarantees.set(g)
+		w.stale = true
 	}
-	w.guarantees, w.stale = g, true
-	if old != nil && g != nil && old.GuaranteeRules == g.GuaranteeRules {
-		return
-	}
-	w.takeBack()
-	var all []*queued
-	for q := range w.queue.all() {
-		if q.claim = w.claimOf(q.job); q.claim != 0 {
-			all = append(all, q)
-		}
-	}
-	w.given.waiting.fill(all)
 }
 
-// claimOf is one more than the index of the nearest account with a guarantee, at or above the job's own; 0: there is none.
-func (w *World) claimOf(j *federation.Job) int16 {
-	if w.guarantees == nil {
-		return 0
-	}
-	return int16(w.guarantees.Of(j) + 1)
-}
+// guarantees judge which jobs of a queue are within what their accounts are guaranteed, and count what a plan gives them of it.
+type guarantees struct {
+	of    *federation.Guarantees // nil: there are none
+	queue *line
 
-// guaranteeing is what a World knows of guarantees.
-type guaranteeing struct {
 	waiting line      // the jobs of the queue whose accounts have guarantees
 	first   []*queued // of them, those that the plan has put before all others
 
 	taken []map[string]int64 // by account: what the plan itself has given it, with those below it
 	none  map[claimant]bool  // there is nothing for them within a guarantee now
 	vain  map[claimant]bool  // nobody's end would help them
+}
+
+// planner is what they need of the World that plans.
+type planner interface {
+	full() bool       // the plan is about as many jobs as it may be
+	know(*queued)     // finds out where a job can run at all
+	lookNext(*queued) // decides about a job behind those that the plan is about
+}
+
+func (g *guarantees) set(of *federation.Guarantees) {
+	old := g.of
+	g.of = of
+	if old != nil && of != nil && old.GuaranteeRules == of.GuaranteeRules {
+		return
+	}
+	g.takeBack()
+	var all []*queued
+	for q := range g.queue.all() {
+		if q.claim = g.claimOf(q.job); q.claim != 0 {
+			all = append(all, q)
+		}
+	}
+	g.waiting.fill(all)
+}
+
+// accountOf is the index of the nearest account with a guarantee, at or above the job's own; -1: there is none.
+func (g *guarantees) accountOf(j *federation.Job) int {
+	if g.of == nil {
+		return -1
+	}
+	return g.of.Of(j)
+}
+
+// claimOf is one more than that, as the queue has it.
+func (g *guarantees) claimOf(j *federation.Job) int16 { return int16(g.accountOf(j) + 1) }
+
+// add and remove keep the jobs of the queue whose accounts have guarantees.
+func (g *guarantees) add(q *queued) {
+	if q.claim != 0 {
+		g.waiting.add(q)
+	}
+}
+
+func (g *guarantees) remove(q *queued) {
+	if q.claim != 0 {
+		g.waiting.remove(q)
+	}
+}
+
+// reorder takes in that the turns of all jobs of the queue have changed.
+func (g *guarantees) reorder() {
+	g.waiting.sort()
+	g.first = nil
 }
 
 // claimant stands for jobs that ask for the same on one account.
@@ -59,13 +95,13 @@ type claimant struct {
 // maxAbove bounds how many accounts above each other are told apart.
 const maxAbove = 64
 
-// lookGuaranteed puts the jobs that are within their guarantees before all others, and looks at them.
-func (w *World) lookGuaranteed() {
-	if w.guarantees == nil {
+// look has a plan, of that number, look at the jobs that are within their guarantees before all others.
+func (g *guarantees) look(w planner, run int32) {
+	if g.of == nil {
 		return
 	}
-	w.takeBack()
-	w.given.taken, w.given.none, w.given.vain = make([]map[string]int64, len(w.guarantees.Accounts)), map[claimant]bool{}, map[claimant]bool{}
+	g.takeBack()
+	g.taken, g.none, g.vain = make([]map[string]int64, len(g.of.Accounts)), map[claimant]bool{}, map[claimant]bool{}
 	type firstJob struct {
 		q     *queued
 		above int
@@ -73,62 +109,59 @@ func (w *World) lookGuaranteed() {
 	var first []firstJob
 	for above, more := 0, true; more; above++ {
 		more = false
-		for q := range w.given.waiting.all() {
-			account := w.guarantees.Up(int(q.claim)-1, above)
+		for q := range g.waiting.all() {
+			account := g.of.Up(int(q.claim)-1, above)
 			if account < 0 || w.full() {
 				continue
 			}
-			if more = true; q.run == int32(w.run) {
+			if more = true; q.run == run {
 				continue
 			}
 			w.know(q)
 			k := claimant{q.shape, q.claim, above}
-			if w.given.none[k] {
+			if g.none[k] {
 				continue
 			}
-			if !w.guaranteed(q, account) {
-				w.given.none[k] = true
+			if !g.within(q, account) {
+				g.none[k] = true
 				continue
 			}
 			first = append(first, firstJob{q, above})
-			if w.lookAt(q) {
-				w.took = q
-			}
-			w.edge = q
+			w.lookNext(q)
 			if !q.fate.kind.bound() {
-				w.given.none[k] = true // another one would wait, too, but perhaps at a site where it would have to end others' jobs
+				g.none[k] = true // another one would wait, too, but perhaps at a site where it would have to end others' jobs
 			}
 		}
 	}
 	for _, p := range first {
-		w.given.first = append(w.given.first, p.q)
-		w.move(p.q, int32(maxAbove-min(p.above, maxAbove-1)))
+		g.first = append(g.first, p.q)
+		g.move(p.q, int32(maxAbove-min(p.above, maxAbove-1)))
 	}
 }
 
 // takeBack has all jobs stand where they stand by their priorities.
-func (w *World) takeBack() {
-	for _, q := range w.given.first {
-		if q.turn != q.turn.own() && w.queue.pieceOf(q) != nil {
-			w.move(q, 0)
+func (g *guarantees) takeBack() {
+	for _, q := range g.first {
+		if q.turn != q.turn.own() && g.queue.pieceOf(q) != nil {
+			g.move(q, 0)
 		}
 	}
-	w.given.first = nil
+	g.first = nil
 }
 
 // move has a job of the queue stand before all that stand less far before the others; 0: where it stands by its priority.
-func (w *World) move(q *queued, first int32) {
-	w.queue.remove(q)
-	w.given.waiting.remove(q)
+func (g *guarantees) move(q *queued, first int32) {
+	g.queue.remove(q)
+	g.waiting.remove(q)
 	q.turn = q.turn.own()
 	q.turn.index |= first << indexBits
-	w.queue.add(q)
-	w.given.waiting.add(q)
+	g.queue.add(q)
+	g.waiting.add(q)
 }
 
-// guaranteed reports whether there is a place for the job within the guarantee of an account.
-func (w *World) guaranteed(q *queued, account int) bool {
-	return slices.ContainsFunc(q.shape.candidates, func(c *candidate) bool { return c.parts == nil && w.covers(account, c) })
+// within reports whether there is a place for the job within the guarantee of an account.
+func (g *guarantees) within(q *queued, account int) bool {
+	return slices.ContainsFunc(q.shape.candidates, func(c *candidate) bool { return c.parts == nil && g.covers(account, c) })
 }
 
 // takes is how much of a TRES a candidate takes.
@@ -140,14 +173,14 @@ func (c *candidate) takes(name string) int64 {
 }
 
 // covers reports whether an account is guaranteed what it has and the candidate together. What the account is not guaranteed at all does not count.
-func (w *World) covers(account int, c *candidate) bool {
+func (g *guarantees) covers(account int, c *candidate) bool {
 	any := false
-	for name, most := range w.guarantees.Accounts[account].TRES {
+	for name, most := range g.of.Accounts[account].TRES {
 		n := c.takes(name)
 		if n == 0 {
 			continue
 		}
-		if any = true; w.guarantees.Held[account][name]+w.given.taken[account][name]+n > most {
+		if any = true; g.of.Held[account][name]+g.taken[account][name]+n > most {
 			return false
 		}
 	}
@@ -155,16 +188,16 @@ func (w *World) covers(account int, c *candidate) bool {
 }
 
 // hold counts what the plan gives to a job.
-func (w *World) hold(q *queued, c *candidate) {
+func (g *guarantees) hold(q *queued, c *candidate) {
 	if q.claim == 0 || c == nil || c.parts != nil {
 		return
 	}
-	for i := int(q.claim) - 1; i >= 0; i = w.guarantees.Accounts[i].Above {
-		if w.given.taken[i] == nil {
-			w.given.taken[i] = map[string]int64{}
+	for i := int(q.claim) - 1; i >= 0; i = g.of.Accounts[i].Above {
+		if g.taken[i] == nil {
+			g.taken[i] = map[string]int64{}
 		}
-		for name := range w.guarantees.Accounts[i].TRES {
-			w.given.taken[i][name] += c.takes(name)
+		for name := range g.of.Accounts[i].TRES {
+			g.taken[i][name] += c.takes(name)
 		}
 	}
 }
@@ -178,10 +211,10 @@ type right struct {
 }
 
 // rightTo returns what a job may have back at a candidate; nil: nothing.
-func (w *World) rightTo(q *queued, c *candidate) *right {
-	for i := int(q.claim) - 1; i >= 0; i = w.guarantees.Accounts[i].Above {
-		if w.covers(i, c) {
-			return &right{w.guarantees, c, int(q.claim) - 1, i}
+func (g *guarantees) rightTo(q *queued, c *candidate) *right {
+	for i := int(q.claim) - 1; i >= 0; i = g.of.Accounts[i].Above {
+		if g.covers(i, c) {
+			return &right{g.of, c, int(q.claim) - 1, i}
 		}
 	}
 	return nil

@@ -41,7 +41,7 @@ func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
 	qos := w.qosOf(q.job)
 	over := w.preempting.QOS[qos].Over
 	vain := claimant{q.shape, q.claim, 0}
-	if len(over) == 0 && q.claim == 0 || q.shape.futile == w.run && q.claim == 0 || w.given.vain[vain] {
+	if len(over) == 0 && q.claim == 0 || q.shape.futile == w.run && q.claim == 0 || w.guarantees.vain[vain] {
 		return nil
 	}
 	var win *takeover
@@ -52,7 +52,7 @@ func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
 		}
 		var back *right
 		if q.claim != 0 && by != federation.PreemptBySite { // which knows of no guarantees
-			back = w.rightTo(q, c)
+			back = w.guarantees.rightTo(q, c)
 		}
 		if len(over) == 0 && back == nil {
 			continue
@@ -83,7 +83,7 @@ func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
 		if q.claim == 0 {
 			q.shape.futile = w.run
 		} else {
-			w.given.vain[vain] = true
+			w.guarantees.vain[vain] = true
 		}
 		return nil
 	}
@@ -108,7 +108,7 @@ func (w *World) seize(q *queued, qos string, p *takeover) *fate {
 		v := &p.there.jobs[at]
 		v.taken = true
 		if p.back != nil && !w.preempting.QOS[qos].Over[v.qos] {
-			made.Guarantee = w.guarantees.Accounts[p.back.in].Account
+			made.Guarantee = w.guarantees.of.Accounts[p.back.in].Account
 		}
 		made.Victims = append(made.Victims, federation.Victim{Job: v.job.ID, Restarts: v.job.Restarts, QOS: v.qos, Mode: v.mode, Grace: v.grace, Lost: v.lost})
 		free.vacate(v.job.ID, v.nodes, p.at.start)

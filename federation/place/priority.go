@@ -26,7 +26,6 @@ func (w *World) Reorder() {
 		q.turn.priority = w.priority(q.job, q.expected)
 	}
 	w.queue.sort()
-	w.given.waiting.sort()
-	w.given.first = nil
+	w.guarantees.reorder()
 	w.stale, w.fresh = true, nil
 }

@@ -18,7 +18,7 @@ type queued struct {
 	told     word  // the reason that Decide has said; 0: none
 	refused  bool  // see World.refused
 	spent    bool  // see Waiting.Spent
-	claim    int16 // see claimOf
+	claim    int16 // see guarantees.claimOf
 	expected *federation.Expected
 }
 
@@ -39,7 +39,7 @@ func (w *World) number(s string) word {
 type turn struct {
 	priority int64
 	place    federation.JobID
-	index    int32 // its low bits; the others: how far it was put before all others, see lookGuaranteed
+	index    int32 // its low bits; the others: how far it was put before all others, see guarantees.look
 }
 
 func (a turn) compare(b turn) int {
@@ -71,7 +71,7 @@ type Waiting struct {
 // SetJob tells of a job in the queue that is new or has changed.
 func (w *World) SetJob(j Waiting) {
 	w.index()
-	q := &queued{job: j.Job, kin: stranger, run: -1, turn: w.rankOf(&j), refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected, claim: w.claimOf(j.Job)}
+	q := &queued{job: j.Job, kin: stranger, run: -1, turn: w.rankOf(&j), refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected, claim: w.guarantees.claimOf(j.Job)}
 	old := w.byID[j.Job.ID]
 	w.at.job = j.Job
 	if old != nil && !w.others && old.turn.own() == q.turn && old.claim == q.claim && !old.refused && !q.refused && old.spent == q.spent && old.kin != stranger && (old.job.Part == nil) == (j.Job.Part == nil) &&
@@ -90,10 +90,8 @@ func (w *World) SetJob(j Waiting) {
 		w.refused[j.Job.ID] = j.Refused
 	}
 	w.queue.add(q)
-	if q.claim != 0 {
-		w.given.waiting.add(q)
-		w.stale = true // it may go before others, wherever it stands
-	}
+	w.guarantees.add(q)
+	w.stale = w.stale || q.claim != 0 // it may go before others, wherever it stands
 	if !w.stale && w.within(q) {
 		w.fresh = append(w.fresh, q)
 	}
@@ -112,10 +110,8 @@ func (w *World) DropJob(id federation.JobID) {
 	}
 	looked := w.lookedAt(q)
 	w.queue.remove(q)
-	if q.claim != 0 {
-		w.given.waiting.remove(q)
-		w.stale = w.stale || looked
-	}
+	w.guarantees.remove(q)
+	w.stale = w.stale || looked && q.claim != 0
 	switch {
 	case w.stale:
 	case !looked:

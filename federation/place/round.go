@@ -118,7 +118,7 @@ func (w *World) planAnew() {
 	w.begin()
 	w.stale, w.looked, w.bound, w.took, w.edge = false, 0, 0, nil, nil
 	w.acts, w.news, w.fresh = nil, nil, nil
-	w.lookGuaranteed()
+	w.guarantees.look(w, int32(w.run))
 	w.goOn(false)
 	w.anew = true
 }
@@ -139,10 +139,7 @@ func (w *World) goOn(tell bool) {
 			if q == w.edge {
 				continue
 			}
-			if w.lookAt(q) {
-				w.took = q
-			}
-			w.edge = q
+			w.lookNext(q)
 			if tell {
 				w.news = append(w.news, q)
 			}
@@ -229,6 +226,14 @@ func (w *World) decided(q *queued) *queued {
 	return q
 }
 
+// lookNext decides about the job behind those that the plan is about.
+func (w *World) lookNext(q *queued) {
+	if w.lookAt(q) {
+		w.took = q
+	}
+	w.edge = q
+}
+
 // lookAt decides about a job and reports whether it took anything.
 func (w *World) lookAt(q *queued) (took bool) {
 	w.know(q)
@@ -238,7 +243,7 @@ func (w *World) lookAt(q *queued) (took bool) {
 	w.looked++
 	if q.fate.kind.bound() {
 		w.bound++
-		w.hold(q, w.chosen)
+		w.guarantees.hold(q, w.chosen)
 	}
 	return took
 }

@@ -75,10 +75,7 @@ func (w *World) preemptibles(st *siteState) *preemptibles {
 		if rules.Mode == federation.PreemptOff || ran < rules.Exempt {
 			continue
 		}
-		p := preemptible{job: j, qos: qos, mode: rules.Mode, grace: rules.Grace, lost: lostWork(j, ran), returns: rules.Returns}
-		if w.guarantees != nil {
-			p.account = w.guarantees.Of(j)
-		}
+		p := preemptible{job: j, qos: qos, mode: rules.Mode, grace: rules.Grace, lost: lostWork(j, ran), returns: rules.Returns, account: w.guarantees.accountOf(j)}
 		gpus := 0
 		for _, g := range r.GRES {
 			if g.Name == "gpu" {

@@ -25,8 +25,7 @@ type World struct {
 	onStart  func(*federation.Job, federation.SiteName, federation.RunningJob)
 
 	preempting *federation.Preempting // nil: nobody is preempted
-	guarantees *federation.Guarantees // nil: there are none; see guarantee.go
-	given      guaranteeing
+	guarantees guarantees
 	seen       seen
 	chosen     *candidate // where the job that was decided about last starts, or waits
 
@@ -70,12 +69,14 @@ type World struct {
 // NewWorld returns a World without sites and jobs.
 func NewWorld(p Policy, seed uint64) *World {
 	w := &World{policy: p.withDefaults(), seed: seed, priority: ofJob, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
+	w.guarantees.queue = &w.queue
 	w.forget(512)
 	return w
 }
 
 func newWorldOf(s *federation.Snapshot, p Policy) *World {
 	w := &World{policy: p.withDefaults(), seed: s.Seed, priority: ofJob, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
+	w.guarantees.queue = &w.queue
 	w.forget(min(len(s.Jobs)+1, 512))
 	w.SetTime(s.Now)
 	w.preempting = s.Preempting
@@ -220,7 +221,7 @@ func (w *World) Len() int { return w.queue.n }
 
 // Snapshot is what the World holds: Plan of it is its plan.
 func (w *World) Snapshot() federation.Snapshot {
-	s := federation.Snapshot{Now: w.clock, Seed: w.seed, Preempting: w.preempting, Guarantees: w.guarantees}
+	s := federation.Snapshot{Now: w.clock, Seed: w.seed, Preempting: w.preempting, Guarantees: w.guarantees.of}
 	for _, st := range w.sites {
 		w.readSite(st)
 		site := *st.site
