@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -90,15 +91,17 @@ func prefixOf(r *accounts.Record) string {
 func (c *check) group(r *accounts.Record) *Refusal {
 	prefix, s, w := prefixOf(r), c.heldBy(r.Key), c.want
 	if n, ok := r.Count("GrpJobs"); ok && !c.set(r, "GrpJobs", "") && s.jobs+1 > n {
-		return refuse(prefix+"GrpJobsLimit", "%s may run %d jobs", r.Key, n)
+		return refuse(prefix+"GrpJobsLimit", "%s may run %d jobs", r.Key, n).passes(limit{key: r.Key, option: "GrpJobs", most: n, held: s.jobs, wants: 1})
 	}
 	for name, n := range c.tres(r, "GrpTRES") {
 		if s.tres[name]+w.TRES[name] > n {
-			return refuse(prefix+"Grp"+resource(name, ""), "%s may hold %s=%d, and holds %d", r.Key, name, n, s.tres[name])
+			return refuse(prefix+"Grp"+resource(name, ""), "%s may hold %s=%d, and holds %d", r.Key, name, n, s.tres[name]).
+				passes(limit{key: r.Key, option: "GrpTRES", of: tres, name: name, most: n, held: s.tres[name], wants: w.TRES[name]})
 		}
 	}
 	for name, n := range c.tres(r, "GrpTRESMins") {
 		if no := c.minutes(r, name, n, int64(c.slow[r.Key][name]), ""); no != nil {
+			no.limit.option = "GrpTRESMins"
 			return no
 		}
 	}
@@ -110,7 +113,8 @@ func (c *check) group(r *accounts.Record) *Refusal {
 	if n, ok := r.Count("GrpWall"); ok && !c.set(r, "GrpWall", "") {
 		used := int64(c.slow[r.Key][wall])
 		if w.Longest == 0 || used+s.seconds[wall]+int64(w.Longest/time.Second) > n*60 {
-			return refuse(prefix+"GrpWallLimit", "%s may run for %d minutes: %d are used, and %d reserved%s", r.Key, n, used/60, s.seconds[wall]/60, c.noLimit())
+			return refuse(prefix+"GrpWallLimit", "%s may run for %d minutes: %d are used, and %d reserved%s", r.Key, n, used/60, s.seconds[wall]/60, c.noLimit()).
+				passes(limit{key: r.Key, option: "GrpWall", of: tresSeconds, name: wall, most: n * 60, used: used, held: s.seconds[wall], wants: int64(w.Longest / time.Second)})
 		}
 	}
 	return c.budgets(r, s)
@@ -122,39 +126,43 @@ func (c *check) budgets(r *accounts.Record, s *held) *Refusal {
 		u := c.since(r.Key, dayOf(budget.Start(c.now)))
 		for name, n := range budget.TRESMins {
 			if no := c.minutes(r, name, n, u.seconds[name], " this "+budget.Period); no != nil {
-				return no
+				no.limit.option = "BudgetTRESMins"
+				return no.passes(no.limit.per(&budget, c.now))
 			}
 		}
 		if budget.Money == 0 || budget.Money > 0 && w.Cost > 0 && u.cost+s.cost+w.Cost > budget.Money {
 			return refuse(string(federation.ReasonAccountBudget), "%s may spend $%s this %s: $%s is spent, and $%s reserved", r.Key, budget.Money.Text(2), budget.Period,
-				u.cost.Text(2), s.cost.Text(2))
+				u.cost.Text(2), s.cost.Text(2)).
+				passes(limit{key: r.Key, option: "Budget", of: cost, most: int64(budget.Money), used: int64(u.cost), held: int64(s.cost), wants: int64(w.Cost)}.per(&budget, c.now))
 		}
 	}
 	return nil
 }
 
 // minutes compares the TRES-minutes that a job may come to with a limit.
-func (c *check) minutes(r *accounts.Record, name string, limit, seconds int64, when string) *Refusal {
+func (c *check) minutes(r *accounts.Record, name string, most, seconds int64, when string) *Refusal {
 	wants := c.want.TRES[name]
 	if wants == 0 {
 		return nil
 	}
 	reserved := c.heldBy(r.Key).seconds[name]
-	left := limit*60 - seconds - reserved
+	left := most*60 - seconds - reserved
 	if c.want.Longest > 0 && wants*int64(c.want.Longest/time.Second) <= left {
 		return nil
 	}
-	return refuse(prefixOf(r)+"Grp"+resource(name, "Minutes"), "%s may use %d minutes of %s%s: %d are used, and %d reserved%s", r.Key, limit, name, when, seconds/60, reserved/60,
-		c.noLimit())
+	return refuse(prefixOf(r)+"Grp"+resource(name, "Minutes"), "%s may use %d minutes of %s%s: %d are used, and %d reserved%s", r.Key, most, name, when, seconds/60, reserved/60,
+		c.noLimit()).passes(limit{key: r.Key, of: tresSeconds, name: name, most: most * 60, used: seconds, held: reserved, wants: wants * int64(c.want.Longest/time.Second)})
 }
 
 // runMinutes compares what the jobs that run may come to until their time limits. slurmctld takes away what they have run already; here it counts until they end.
-func (c *check) runMinutes(r *accounts.Record, name string, limit int64) *Refusal {
+func (c *check) runMinutes(r *accounts.Record, name string, most int64) *Refusal {
 	reserved := c.heldBy(r.Key).seconds[name]
-	if c.want.Longest > 0 && reserved+c.want.TRES[name]*int64(c.want.Longest/time.Second) <= limit*60 {
+	wants := c.want.TRES[name] * int64(c.want.Longest/time.Second)
+	if c.want.Longest > 0 && reserved+wants <= most*60 {
 		return nil
 	}
-	return refuse(prefixOf(r)+"Grp"+resource(name, "RunMinutes"), "what runs of %s may come to %d minutes of %s, and comes to %d%s", r.Key, limit, name, reserved/60, c.noLimit())
+	return refuse(prefixOf(r)+"Grp"+resource(name, "RunMinutes"), "what runs of %s may come to %d minutes of %s, and comes to %d%s", r.Key, most, name, reserved/60, c.noLimit()).
+		passes(limit{key: r.Key, option: "GrpTRESRunMins", of: tresSeconds, name: name, most: most * 60, held: reserved, wants: wants})
 }
 
 func (c *check) noLimit() string {
@@ -174,22 +182,23 @@ func (c *check) within() *Refusal {
 		if k.Kind != accounts.QOS || k.Account == "" {
 			continue
 		}
-		s, who, per, jobs := c.heldBy(k), "a user", "PerUser", "QOSMaxJobsPerUserLimit"
+		s, who, per, word := c.heldBy(k), "a user", "PerUser", "QOSMaxJobsPerUserLimit"
 		if strings.HasPrefix(k.Account, inAccount) {
-			who, per, jobs = "an account", "PerAccount", "MaxJobsPerAccount"
+			who, per, word = "an account", "PerAccount", "MaxJobsPerAccount"
 		}
 		if n, ok := r.Count("MaxJobs" + per); ok && s.jobs+1 > n {
-			return refuse(jobs, "%s may run %d jobs of %s", who, n, r.Key)
+			return refuse(word, "%s may run %d jobs of %s", who, n, r.Key).passes(limit{key: k, set: r.Key.String(), option: "MaxJobs" + per, most: n, held: s.jobs, wants: 1})
 		}
 		for name, n := range c.tres(r, "MaxTRES"+per) {
 			if s.tres[name]+c.want.TRES[name] <= n {
 				continue
 			}
-			word := "QOSMax" + resource(name, "PerUser")
+			word = "QOSMax" + resource(name, "PerUser")
 			if per == "PerAccount" {
 				word = "Max" + strings.TrimSuffix(resource(name, "PerAccount"), "Limit")
 			}
-			return refuse(word, "%s may hold %s=%d in %s, and holds %d", who, name, n, r.Key, s.tres[name])
+			return refuse(word, "%s may hold %s=%d in %s, and holds %d", who, name, n, r.Key, s.tres[name]).
+				passes(limit{key: k, set: r.Key.String(), option: "MaxTRES" + per, of: tres, name: name, most: n, held: s.tres[name], wants: c.want.TRES[name]})
 		}
 	}
 	return nil
@@ -205,21 +214,24 @@ func (c *check) perJob() *Refusal {
 				if r.Kind == accounts.QOS && strings.HasPrefix(word, "Mem") {
 					word = "MemoryPerJob"
 				}
-				return refuse(prefixOf(r.Record)+"Max"+word, "a job of %s may hold %s=%d", r.Key, name, n)
+				return refuse(prefixOf(r.Record)+"Max"+word, "a job of %s may hold %s=%d", r.Key, name, n).
+					passes(limit{key: r.Key, option: "MaxTRES", of: tres, name: name, most: n, wants: w.TRES[name]})
 			}
 		}
 	}
 	for _, r := range c.nearest("MaxTRESMins") {
 		for name, n := range c.tres(r.Record, "MaxTRESMins") {
 			if r.counts(name) && (w.Longest == 0 || w.TRES[name]*int64((w.Longest-killTime)/time.Second) > n*60) {
-				return refuse(prefixOf(r.Record)+"Max"+resource(name, "MinutesPerJob"), "a job of %s may use %d minutes of %s%s", r.Key, n, name, c.noLimit())
+				return refuse(prefixOf(r.Record)+"Max"+resource(name, "MinutesPerJob"), "a job of %s may use %d minutes of %s%s", r.Key, n, name, c.noLimit()).
+					passes(limit{key: r.Key, option: "MaxTRESMins", of: tresSeconds, name: name, most: n * 60, wants: w.TRES[name] * int64(max(w.Longest-killTime, 0)/time.Second)})
 			}
 		}
 	}
 	if setters := c.nearest("MaxWall"); len(setters) > 0 {
 		r := setters[0]
 		if n, ok := r.Count("MaxWall"); ok && (w.Longest == 0 || w.Longest-killTime > time.Duration(n)*time.Minute) {
-			return refuse(prefixOf(r.Record)+"MaxWallDurationPerJobLimit", "a job of %s may run for %d minutes%s", r.Key, n, c.noLimit())
+			return refuse(prefixOf(r.Record)+"MaxWallDurationPerJobLimit", "a job of %s may run for %d minutes%s", r.Key, n, c.noLimit()).
+				passes(limit{key: r.Key, option: "MaxWall", of: tresSeconds, name: wall, most: n * 60, wants: int64(max(w.Longest-killTime, 0) / time.Second)})
 		}
 	}
 	return nil
@@ -262,7 +274,8 @@ func (c *check) maxJobs() *Refusal {
 		if r := c.tree.Get(k); r != nil && k.Kind != accounts.QOS {
 			if n, ok := r.Count("MaxJobs"); ok {
 				if c.heldBy(c.keys[0]).jobs+1 > n {
-					return refuse("AssocMaxJobsLimit", "%s may run %d jobs", c.keys[0], n)
+					return refuse("AssocMaxJobsLimit", "%s may run %d jobs", c.keys[0], n).
+						passes(limit{key: c.keys[0], set: r.Key.String(), option: "MaxJobs", most: n, held: c.heldBy(c.keys[0]).jobs, wants: 1})
 				}
 				return nil
 			}
@@ -272,7 +285,14 @@ func (c *check) maxJobs() *Refusal {
 }
 
 func refuse(reason, format string, args ...any) *Refusal {
-	return &Refusal{federation.Reason(reason), fmt.Sprintf(format, args...)}
+	return &Refusal{Reason: federation.Reason(reason), Text: fmt.Sprintf(format, args...)}
+}
+
+// passes notes which limit the job would pass.
+func (no *Refusal) passes(l limit) *Refusal {
+	l.set = cmp.Or(l.set, l.key.String())
+	no.limit = l
+	return no
 }
 
 // resource is a TRES in Slurm's words for reasons: AssocGrpCpuLimit, AssocGrpGRES, AssocGrpGRESMinutes, QOSMaxGRESPerUser, AssocMaxCpuMinutesPerJobLimit.

@@ -31,6 +31,7 @@ type Want struct {
 type Refusal struct {
 	Reason federation.Reason // in Slurm's words
 	Text   string
+	limit  limit
 }
 
 // Book is what is used, and what is reserved. It is for one goroutine, but for [Book.Standings].

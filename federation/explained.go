@@ -1,0 +1,32 @@
+package federation
+
+// Explained is why a job is where it is.
+type Explained struct {
+	// Decision is what placement said when the job was bound, or says now if it waits.
+	Decision Decision
+	// Components are what placement says of each component of a heterogeneous job that waits, if it were a job of its own. Those start together.
+	Components []Decision
+	// Holdbacks are what of the account tree keeps it waiting.
+	Holdbacks []Holdback
+	// Sooner is what would have a waiting job start sooner.
+	Sooner []Sooner
+	// Priority is what a waiting job's place in the queue is made of; nil: its nice alone.
+	Priority []PriorityPart
+}
+
+// Holdback is something of the account tree that keeps a job waiting.
+type Holdback struct {
+	Kind    HoldbackKind `json:"kind"`
+	Text    string       `json:"text"`              // in one line
+	Details []string     `json:"details,omitempty"` // who holds what of it
+	Free    []string     `json:"free,omitempty"`    // what would free it, or do without it
+}
+
+// HoldbackKind is what holds a job back.
+type HoldbackKind string
+
+const (
+	HeldByLimit     HoldbackKind = "limit"
+	HeldByBudget    HoldbackKind = "budget"
+	HeldByGuarantee HoldbackKind = "guarantee" // its account's, or those of others
+)

@@ -1,0 +1,242 @@
+package quota
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/accounts"
+)
+
+// unit is what a limit counts.
+type unit int
+
+const (
+	jobs unit = iota
+	tres
+	tresSeconds
+	cost
+)
+
+// limit is what a job would pass.
+type limit struct {
+	key    accounts.Key // whose jobs count
+	set    string       // where it is set, in words
+	option string
+	of     unit
+	name   string // of the TRES
+	period string // of a budget
+	until  time.Time
+
+	most, used, held, wants int64
+}
+
+// per notes that a limit is a budget.
+func (l limit) per(b *accounts.Budget, now time.Time) limit {
+	l.period, l.until = b.Period, b.End(now)
+	return l
+}
+
+// takes is what a job that is bound holds of it.
+func (l *limit) takes(w *Want) int64 {
+	switch {
+	case l.of == jobs:
+		return 1
+	case l.of == tres:
+		return w.TRES[l.name]
+	case l.of == cost:
+		return int64(w.Cost)
+	case l.name == wall:
+		return int64(w.Longest / time.Second)
+	}
+	return w.TRES[l.name] * int64(w.Longest/time.Second)
+}
+
+// text is an amount of it in words.
+func (l *limit) text(n int64) string {
+	switch l.of {
+	case jobs:
+		return fmt.Sprintf("%d jobs", n)
+	case tres:
+		return l.name + "=" + l.number(n)
+	case cost:
+		return "$" + cents(n)
+	}
+	if l.name == wall {
+		return fmt.Sprintf("%d minutes", (n+59)/60)
+	}
+	return fmt.Sprintf("%d minutes of %s", (n+59)/60, l.name)
+}
+
+func (l *limit) number(n int64) string {
+	if l.name == "mem" {
+		return fmt.Sprintf("%dM", n)
+	}
+	return fmt.Sprint(n)
+}
+
+// cents is an amount that is enough, in dollars.
+func cents(n int64) string {
+	const cent = federation.Dollar / 100
+	return federation.Money((n + cent - 1) / cent * cent).Text(2)
+}
+
+// value is the limit set to an amount, as an option of fed account and fed qos.
+func (l *limit) value(n int64) string {
+	value := ""
+	switch {
+	case l.of == jobs:
+		value = fmt.Sprint(n)
+	case l.of == tres:
+		value = l.name + "=" + l.number(n)
+	case l.of == cost:
+		value = cents(n)
+	case l.name == wall:
+		value = fmt.Sprint((n + 59) / 60)
+	default:
+		value = fmt.Sprintf("%s=%d", l.name, (n+59)/60)
+	}
+	if l.period != "" {
+		value += "/" + l.period
+	}
+	return l.option + "=" + value
+}
+
+// holder is a job that holds some of a limit.
+type holder struct {
+	id    federation.JobID
+	user  string
+	takes int64
+	ends  time.Time // at the latest; zero: nothing says when
+}
+
+func (h *holder) by() string {
+	if h.ends.IsZero() {
+		return ""
+	}
+	return ", ends by " + h.ends.UTC().Format("2006-01-02T15:04:05Z")
+}
+
+// Holdback says what keeps a job from being bound now, who holds it, and what would free it; nil if no limit does. ends is when a job has ended at the latest, zero
+// if nothing says when.
+func (b *Book) Holdback(now time.Time, w *Want, ends func(federation.JobID) time.Time) *federation.Holdback {
+	no := b.Check(now, w)
+	if no == nil {
+		return nil
+	}
+	l := &no.limit
+	out := &federation.Holdback{Kind: federation.HeldByLimit, Text: no.Text}
+	if l.period != "" {
+		out.Kind = federation.HeldByBudget
+	}
+	if (l.of == cost || l.of == tresSeconds) && l.wants > 0 {
+		out.Text += "; the job may come to " + l.text(l.wants)
+	} else if l.of == tres {
+		out.Text += "; the job asks for " + l.number(l.wants)
+	}
+	holders := b.holders(l, ends)
+	for i := range holders {
+		h := &holders[i]
+		holds := "runs"
+		if l.of != jobs {
+			holds = "holds " + l.text(h.takes)
+		}
+		out.Details = append(out.Details, fmt.Sprintf("job %d of %s %s%s", h.id, h.user, holds, h.by()))
+	}
+	out.Free = b.frees(l, w, holders)
+	return out
+}
+
+// holders are the jobs that hold some of a limit, the first to end first.
+func (b *Book) holders(l *limit, ends func(federation.JobID) time.Time) (all []holder) {
+	if l.held == 0 {
+		return nil
+	}
+	for id, h := range b.holds {
+		if n := l.takes(&h.want); n > 0 && slices.Contains(h.keys, l.key) {
+			all = append(all, holder{id, h.want.User, n, ends(id)})
+		}
+	}
+	slices.SortFunc(all, func(x, y holder) int {
+		switch {
+		case x.ends.IsZero() != y.ends.IsZero() && y.ends.IsZero():
+			return -1
+		case x.ends.IsZero() != y.ends.IsZero():
+			return 1
+		}
+		return cmp.Or(x.ends.Compare(y.ends), cmp.Compare(x.id, y.id))
+	})
+	return all
+}
+
+// frees are the ways out: what ends, a new period, asking for less, a higher limit.
+func (b *Book) frees(l *limit, w *Want, holders []holder) (out []string) {
+	left := l.most - l.used - l.held
+	if (l.of == cost || l.of == tresSeconds) && left > 0 && l.wants > left && w.Longest > 0 {
+		kill := killTime
+		if strings.HasPrefix(l.option, "Max") { // which is about the time limit alone
+			kill = 0
+		}
+		fits := (time.Duration(float64(w.Longest-killTime+kill)*float64(left)/float64(l.wants)) - kill).Truncate(time.Minute)
+		if fits > 0 {
+			out = append(out, fmt.Sprintf("with --time=%d:%02d:00 or less it comes to %s at most", int(fits.Hours()), int(fits.Minutes())%60, l.text(left)))
+		}
+	}
+	possible := l.wants <= l.most
+	if possible && l.wants <= l.most-l.used { // what ends gives back what it did not use
+		out = append(out, l.ending(holders, l.wants-left))
+	}
+	switch {
+	case possible && !l.until.IsZero():
+		out = append(out, fmt.Sprintf("on %s the next %s begins", l.until.UTC().Format("2006-01-02"), l.period))
+	case possible && (l.option == "GrpTRESMins" || l.option == "GrpWall") && l.used > 0 && b.halfLife > 0:
+		out = append(out, fmt.Sprintf("what is used counts half as much every %g days", b.halfLife.Hours()/24))
+	}
+	if l.wants > 0 {
+		out = append(out, fmt.Sprintf("with %s of %s", l.value(l.used+l.held+l.wants), l.set))
+	}
+	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
+}
+
+// ending names the jobs that must end first until so much is free.
+func (l *limit) ending(holders []holder, need int64) string {
+	var names []string
+	var last time.Time
+	for i := range holders {
+		if need <= 0 {
+			break
+		}
+		need -= holders[i].takes
+		names = append(names, holders[i].id.String())
+		last = holders[i].ends
+	}
+	if len(names) == 0 || need > 0 {
+		return ""
+	}
+	verb, when := "ends", ""
+	if len(names) > 1 {
+		verb = "end"
+	}
+	if !last.IsZero() {
+		when = ", by " + last.UTC().Format("2006-01-02T15:04:05Z")
+	}
+	const shown = 4
+	text := strings.Join(names[:min(len(names), shown)], ", ")
+	if n := len(names) - shown; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	if l.of == cost || l.of == tresSeconds {
+		return fmt.Sprintf("when %s %s%s: what it does not use of %s is free again", text, verb, when, l.text(sumOf(holders[:len(names)])))
+	}
+	return fmt.Sprintf("when %s %s%s", text, verb, when)
+}
+
+func sumOf(holders []holder) (n int64) {
+	for i := range holders {
+		n += holders[i].takes
+	}
+	return n
+}
