@@ -4,10 +4,12 @@
 // A job belongs to groups, from narrow to wide: the user's jobs of the same script, of the same name, of the same shape, of the same size, all of the
 // user's, all of that size, all. Each group takes n/(n+m) of the weight that narrower ones left, where n counts its latest runs, each weighing half as
 // much as one that is h runs newer; the quantile is of all of them together. The p90 takes running jobs into account, as runs that lasted at least so
-// long (Kaplan and Meier, 1958): else short runs, which are the first to report, would speak for all of their batch. It follows how often runs have
-// passed it lately, so that about one in ten does.
+// long (Kaplan and Meier, 1958): else short runs, which are the first to report, would speak for all of their batch. It also remembers one run of every few
+// hours for longer than the latest: else a large batch that fails at once would be all that is known. Its level is fixed: raised and lowered
+// by how often runs have passed it lately, by user or over all, it cost more than it held.
 //
-// The rule was chosen by replaying public traces of five clusters; see predict_test.go for what it comes to on those at hand.//
+// The rule was chosen by replaying public traces of five clusters; see predict_test.go for what it comes to on those at hand.
+//
 // Of sites that others use too it foretells how long jobs wait there ([Queue]). The p50 is of the waits of those jobs that were most like the one in question and
 // saw a queue most like the present one. The p90 is the largest of three: theirs; that of the jobs alike, those that wait still included; and a bound on that of
 // all jobs of that size and partition. Where the queue is longer than it has almost ever been, no p90 holds, and the forecast says that it is unsure.

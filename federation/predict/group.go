@@ -8,12 +8,15 @@ import (
 )
 
 const (
-	kept       = 128 // ended runs that a group remembers
-	keptLive   = 48  // runs that go on which it knows of, the newest
-	medianMass = 2   // half of the weight goes to a group with so many runs; for the p50
-	medianHalf = 10  // runs after which one counts half
-	highMass   = 20  // for the p90
-	highHalf   = 60
+	kept       = 128         // ended runs that a group remembers
+	keptLive   = 48          // runs that go on which it knows of, the newest
+	keptApart  = 64          // ended runs that it remembers beside those, which ended at different times
+	apart      = 3 * 60 * 60 // seconds between the ends of two of them at least
+	apartShare = 0.2         // what such a run counts for the p90, where one of the latest counts one
+	medianMass = 2           // half of the weight goes to a group with so many runs; for the p50
+	medianHalf = 10          // runs after which one counts half
+	highMass   = 30          // for the p90
+	highHalf   = 30
 	// high is the level that the p90 is read at: what runs now is like what ended lately, but not quite.
 	high = 0.925
 	// strange is the share of the p50's weight that must be left over for the time limit to have a say in the p90: few runs are known at all.
@@ -26,6 +29,9 @@ const (
 type group struct {
 	ended []past // a ring
 	next  int    // where the next one goes
+	// apart are runs that ended at different times, oldest first. A batch of jobs that all fail in their first seconds takes the whole of the ring;
+	// these still know how long such jobs ran before.
+	apart []past
 	live  []past // that go on: how long they have lasted so far, newest first
 	used  uint64 // when it was last written, in runs
 }
@@ -36,7 +42,16 @@ type past struct {
 	seconds float32
 }
 
+// end is when it ended, were it on a node of speed 1.
+func (r past) end() int64 { return int64(r.start) + int64(r.seconds) }
+
 func (g *group) add(r past) {
+	if n := len(g.apart); n == 0 || max(r.end()-g.apart[n-1].end(), g.apart[n-1].end()-r.end()) >= apart {
+		if n == keptApart {
+			g.apart = slices.Delete(g.apart, 0, 1)
+		}
+		g.apart = append(g.apart, r)
+	}
 	if len(g.ended) < kept {
 		g.ended = append(g.ended, r)
 		return
@@ -63,17 +78,18 @@ func weights(half float64) (w [kept]float64) {
 	return w
 }
 
-// gather appends the runs of a group to those of narrower ones, which have left it some of the weight, and returns what it leaves.
-func (g *group) gather(all []sample, left, mass float64, w *[kept]float64, live bool) ([]sample, float64) {
+// gather appends the runs of a group to those of narrower ones, which have left it some of the weight, and returns what it leaves. With far, those that go on and
+// those that ended at different times count as well.
+func (g *group) gather(all []sample, left, mass float64, w *[kept]float64, far bool) ([]sample, float64) {
 	from, n := len(all), 0.0
-	add := func(i int, seconds float32, longer bool) {
-		all = append(all, sample{float64(seconds), w[i], longer})
-		n += w[i]
+	add := func(weight float64, seconds float32, longer bool) {
+		all = append(all, sample{float64(seconds), weight, longer})
+		n += weight
 	}
 	for i := range g.ended {
-		add(i, g.ended[(g.next+2*len(g.ended)-1-i)%len(g.ended)].seconds, false)
+		add(w[i], g.ended[(g.next+2*len(g.ended)-1-i)%len(g.ended)].seconds, false)
 	}
-	if live {
+	if far {
 		for i, r := range g.live {
 			newer := 0 // runs that have begun since
 			for _, e := range g.ended {
@@ -81,7 +97,10 @@ func (g *group) gather(all []sample, left, mass float64, w *[kept]float64, live 
 					newer++
 				}
 			}
-			add(min(max(i, newer), kept-1), r.seconds, true)
+			add(w[min(max(i, newer), kept-1)], r.seconds, true)
+		}
+		for i, r := range slices.Backward(g.apart) {
+			add(apartShare*w[len(g.apart)-1-i], r.seconds, false)
 		}
 	}
 	if n == 0 {
