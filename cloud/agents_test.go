@@ -3,6 +3,7 @@ package cloud_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -224,6 +225,33 @@ func TestLog(t *testing.T) {
 		}
 		if _, err := w.driver.Agents().Log(ctx, m, run, "out", 18, io.LimitReader(strings.NewReader("late"), 4)); err != nil {
 			t.Errorf("output that comes late: %v", err)
+		}
+	})
+}
+
+// A machine that says that others' runs have ended, or runs that never were, is not let write their output, and nothing is kept of what it says.
+func TestRunsOfOthers(t *testing.T) {
+	byHand(t, func(w *world) {
+		w.submit("echo hello", nil)
+		m := w.let()[0]
+		own := w.poll(m, agentapi.Poll{}).Runs[0].Run
+		names := []string{"30000009-00000000-1", "../escaped", "../../etc/passwd", ""}
+		for i := range 1000 {
+			names = append(names, fmt.Sprint(strings.Repeat("x", 1000), i))
+		}
+		before := w.poll(m, agentapi.Poll{}).Version
+		for _, name := range names {
+			w.report(m, agentapi.Status{Run: name, State: agentapi.RunEnded})
+			if n, err := w.driver.Agents().Log(context.Background(), m, name, "out", 0, strings.NewReader("x")); !errors.Is(err, federation.ErrDenied) {
+				t.Fatalf("output of run %.30q was taken: %d, %v", name, n, err)
+			}
+		}
+		o := w.poll(m, agentapi.Poll{Version: before, Known: names[:1]})
+		if len(o.Runs) != 1 || o.Runs[0].Run != own || o.Version == before {
+			t.Errorf("version %d after %d, orders for %d runs; want those of the machine's own, at once: its agent forgets the others then", o.Version, before, len(o.Runs))
+		}
+		if left, err := filepath.Glob(filepath.Join(w.cfg.LogDir, "..", "*.out")); err != nil || len(left) > 0 {
+			t.Errorf("files %v, %v", left, err)
 		}
 	})
 }

@@ -56,9 +56,8 @@ func (a *agents) report(id MachineID, rep agentapi.Report) (*records.Batch, erro
 func (rs *runs) status(m *machine, s agentapi.Status) {
 	r := m.runs[s.Run]
 	if r == nil {
-		if _, ours := m.over[s.Run]; !ours && s.State == agentapi.RunEnded { // of no job in the records: it may be forgotten
-			m.over[s.Run] = true
-			m.bump()
+		if _, ours := m.over[s.Run]; !ours && s.State == agentapi.RunEnded {
+			m.bump() // it is of no job in the records: its agent forgets what ended and its orders do not name
 		}
 		return
 	}
