@@ -66,6 +66,56 @@ func TestSharesOfUsers(t *testing.T) {
 	answered(7, "what may take long")
 }
 
+// TestLargeBodiesOfUsers: who sends as many large bodies as he may waits with one more, and so do all when there are too many; small ones pass.
+func TestLargeBodiesOfUsers(t *testing.T) {
+	r := &Router{}
+	answering, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	ask := func(uid uint32, length int64, patience time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		req := httptest.NewRequestWithContext(ctx, "POST", "/", nil)
+		req.ContentLength, req.Body = length, http.NoBody
+		done := make(chan error, 1)
+		go func() {
+			done <- r.shared(func(_ http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+				share.Idle(r.Context()) // as while the body comes
+				answering <- struct{}{}
+				<-release
+				return nil
+			}, httptest.NewRecorder(), req, identity.Caller{UID: uid, Name: "somebody"})
+		}()
+		select {
+		case <-answering:
+			return nil
+		case err := <-done:
+			return err
+		}
+	}
+	const long = time.Minute
+	for user := range uint32(largeBodies / largeOfUser) {
+		for range largeOfUser {
+			if err := ask(user, largeBody+1, long); err != nil {
+				t.Fatalf("user %d has a large body in hand: %v", user, err)
+			}
+		}
+		for _, length := range []int64{largeBody + 1, -1} { // -1: it is not said
+			if err := ask(user, length, 50*time.Millisecond); !errors.Is(err, federation.ErrConflict) {
+				t.Errorf("user %d sends one more, of length %d: %v", user, length, err)
+			}
+		}
+		if err := ask(user, largeBody, long); err != nil {
+			t.Errorf("user %d sends a small one: %v", user, err)
+		}
+	}
+	if err := ask(1000, largeBody+1, 50*time.Millisecond); !errors.Is(err, federation.ErrConflict) {
+		t.Errorf("one more large body than all may send: %v", err)
+	}
+	if err := ask(1000, largeBody, long); err != nil {
+		t.Errorf("a small one of another: %v", err)
+	}
+}
+
 // TestBodyHasToCome: a caller that stops in the middle of a body is waited for until its time is over, and no longer.
 func TestBodyHasToCome(t *testing.T) {
 	read := make(chan error, 1)
