@@ -2,6 +2,7 @@ package agentapi
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,21 +80,20 @@ func ParseBoot(text []byte) (Boot, error) {
 }
 
 func setField(fields []bootField, key, value string) error {
+	i := slices.IndexFunc(fields, func(f bootField) bool { return f.key == key })
+	if i < 0 {
+		return fmt.Errorf("unknown key %.40q", key)
+	}
 	if strings.HasPrefix(value, `"`) {
 		var err error
 		if value, err = strconv.Unquote(value); err != nil {
 			return fmt.Errorf("%s is badly quoted", key)
 		}
 	}
-	for _, f := range fields {
-		if f.key == key {
-			if f.set(value) != nil {
-				return fmt.Errorf("%s has a bad value", key)
-			}
-			return nil
-		}
+	if fields[i].set(value) != nil {
+		return fmt.Errorf("%s has a bad value", key)
 	}
-	return fmt.Errorf("unknown key %.40q", key)
+	return nil
 }
 
 // bootField is one line of the boot data. An empty value is not written.

@@ -11,6 +11,7 @@ func FuzzParseBoot(f *testing.F) {
 	f.Add((Boot{URL: "https://door:1", Pin: "PIN", Token: "fo1.secret", Expires: time.Unix(1e9, 5), Agent: "aa", Lease: time.Minute, Metadata: "ec2", PowerOff: true, Hosts: "/a b"}).Lines())
 	f.Add([]byte("# comment\r\n\r\nurl=\"a\\nb\"\npoweroff=yes\nlease=-1s\n"))
 	f.Add([]byte("nosuch=1\n"))
+	f.Add([]byte(strings.Repeat("S", 1000) + `="`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		b, err := ParseBoot(text)
 		if err != nil {
