@@ -276,8 +276,8 @@ func TestAllGangsAreMoved(t *testing.T) {
 	first, second := rivals(t, "100.66.192.0/19")
 	create(t, first, request("G1", 1))
 	errs := make([]error, 8)
-	var all sync.WaitGroup
-	for i := range errs {
+	ready := make([]func() error, len(errs))
+	for i := range errs { // all have addresses before the first finds out
 		r := request(fmt.Sprintf("G%d", i), 1)
 		shape, err := second.check(r)
 		if err != nil {
@@ -287,7 +287,11 @@ func TestAllGangsAreMoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.Go(func() { errs[i] = second.ready(g.Machines) })
+		ready[i] = func() error { return second.ready(g.Machines) }
+	}
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { errs[i] = ready[i]() })
 	}
 	all.Wait()
 	for i, err := range errs {

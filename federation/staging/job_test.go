@@ -1,11 +1,14 @@
 package staging_test
 
 import (
+	"context"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -188,6 +191,47 @@ func TestArrayTasks(t *testing.T) {
 	w.collect(j, a, ended)
 	if w.read("out.1") != "task 1\n" || w.read("out.120") != "task 120\n" || w.read("r.120") != "120\n" || w.read("r.1") != "1\n" {
 		t.Errorf("%q %q %q", w.read("out.1"), w.read("out.120"), w.read("r.120"))
+	}
+}
+
+// signer notes which objects addresses are made for.
+type signer struct {
+	staging.Objects
+	mu   sync.Mutex
+	keys map[string]int // by method and key
+}
+
+func (s *signer) Sign(ctx context.Context, method, key string, life time.Duration) (string, error) {
+	s.mu.Lock()
+	s.keys[method+" "+key]++
+	s.mu.Unlock()
+	return s.Objects.Sign(ctx, method, key, life)
+}
+
+// TestObjectsOfAJob: a job can write as many objects as its tasks have streams and directives, all of them below its own key.
+func TestObjectsOfAJob(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := &signer{Objects: w.store, keys: map[string]int{}}
+	w.stager = w.newStager(s)
+	j, a := w.job("#!/bin/sh\n", &sbatch.Fed{StageOut: slices.Repeat([]sbatch.Stage{{From: "r.*"}}, 32)})
+	j.Spec.Array, j.Spec.Output, j.Spec.Error = "0-99", "out.%a", "err.%a"
+	w.prepare(j, a)
+	puts := 0
+	for key := range s.keys {
+		method, key, _ := strings.Cut(key, " ")
+		if method == "PUT" {
+			puts++
+		}
+		if !strings.HasPrefix(key, "test/30000001/1.abc/") {
+			t.Errorf("%s of %s, which is not the job's", method, key)
+		}
+	}
+	if want := 100 * (1 + 2*7 + 32); puts != want {
+		t.Errorf("%d objects can be written, want %d: for each task its state, 7 pieces of each stream and one for each directive", puts, want)
+	}
+	if gets := len(s.keys) - puts; gets > 1+100/50 {
+		t.Errorf("%d objects can be read: the archive, and addresses of 50 tasks each", gets)
 	}
 }
 

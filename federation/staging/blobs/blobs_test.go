@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -185,6 +188,56 @@ func TestTooLargeIsNotKept(t *testing.T) {
 	}
 	if _, err := s.Size(t.Context(), "k"); !errors.Is(err, federation.ErrNotFound) {
 		t.Errorf("it is there: %v", err)
+	}
+}
+
+// An address that is used again, by many at a time and by some who break off, has one object, which is whole; nothing else is left in the directory.
+func TestAddressUsedAgain(t *testing.T) {
+	dir := t.TempDir()
+	var s *blobs.Store
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.ServeHTTP(w, r) }))
+	defer server.Close()
+	s = open(t, blobs.Config{URL: "file://" + dir, Public: server.URL, Key: key, Max: 1 << 20})
+	url, err := s.Sign(t.Context(), "PUT", "fed/1/2.a/-/out.0", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lapsed, err := s.Sign(t.Context(), "PUT", "fed/1/2.a/-/state", time.Nanosecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var senders sync.WaitGroup
+	for n := range byte(8) {
+		senders.Go(func() {
+			for range 20 {
+				if code, body := call(t, "PUT", url, strings.Repeat(string('a'+rune(n)), 100_000)); code != http.StatusCreated {
+					t.Errorf("PUT: %d %q", code, body)
+				}
+				req, _ := http.NewRequest("PUT", url, io.MultiReader(strings.NewReader("half"), broken{}))
+				if resp, err := http.DefaultClient.Do(req); err == nil {
+					resp.Body.Close()
+				}
+			}
+		})
+	}
+	senders.Wait()
+	if got := get(t, s, "fed/1/2.a/-/out.0", 0, -1); len(got) != 100_000 || strings.Trim(got, got[:1]) != "" {
+		t.Errorf("%d bytes of several, %.10q", len(got), got)
+	}
+	time.Sleep(1100 * time.Millisecond) // addresses count in seconds
+	if code, _ := call(t, "PUT", lapsed, "x"); code != http.StatusForbidden {
+		t.Errorf("a lapsed address: %d", code)
+	}
+	server.Close() // and with it whatever was broken off
+	var files []string
+	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
+	if len(files) != 1 {
+		t.Errorf("files %q, want one", files)
 	}
 }
 
