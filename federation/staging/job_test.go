@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/staging"
 	"fsub/federation/staging/blobs"
 	"fsub/federation/staging/blobs/s3test"
 	"fsub/sbatch"
