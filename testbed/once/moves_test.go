@@ -168,7 +168,9 @@ func (w *world) checkMoves(ctx context.Context, subs []*Submission) {
 			continue
 		}
 		for _, a := range rec.Attempts {
-			ids[a.Site] = append(ids[a.Site], fmt.Sprint(a.SiteJobID))
+			if a.SiteJobID != 0 { // else it has never come to its site
+				ids[a.Site] = append(ids[a.Site], fmt.Sprint(a.SiteJobID))
+			}
 		}
 	}
 	there := map[federation.SiteName]map[uint32][]record{}
