@@ -91,6 +91,7 @@ const (
 	WhyCostAgain        Code = "cost_again"
 	WhyPartsApart       Code = "components_apart"
 	WhyRunBefore        Code = "run_before"
+	WhyMadeRoom         Code = "made_room"
 	WhyMovedFrom        Code = "moved_from"
 	WhyTakenThere       Code = "taken_there"
 	WhyAfterDeadline    Code = "after_deadline"
@@ -174,6 +175,7 @@ var sentences = map[Code]string{
 	WhyCostAgain:        "would cost $%s after $%s so far, the job may cost $%s",
 	WhyPartsApart:       "its components do not fit at one time",
 	WhyRunBefore:        "it remembers the run before under the same number until %s",
+	WhyMadeRoom:         "the job made room for another one there, and it remembers that run under the same number until %s",
 	WhyMovedFrom:        "the job was moved away from it",
 	WhyTakenThere:       "spot machines of %s were taken from this job at %s",
 	WhyAfterDeadline:    "it would end at %s, after the deadline of %s",

@@ -238,17 +238,21 @@ func (c *requests) putBack(j *job) {
 		j.Held = holdOf(a.Request)
 	}
 	j.ExitStatus = 0
-	c.avoid(j, j.att.Site, c.now().Add(c.t.MinJobAge))
+	c.avoid(j, j.att, c.now().Add(c.t.MinJobAge))
 	c.asks.answer(a)
 	c.life.requeue(j, federation.ReasonBeginTime)
 }
 
-func (c *requests) avoid(j *job, site federation.SiteName, until time.Time) {
+// avoid leaves the site of an attempt that has ended alone with its job until then.
+func (c *requests) avoid(j *job, a *federation.Attempt, until time.Time) {
 	if !c.now().Before(until) {
 		return
 	}
-	j.leaveOut(federation.Rejection{Site: site, Reason: federation.ReasonBeginTime,
-		Why: federation.Because(federation.WhyRunBefore, until.UTC().Format(time.TimeOnly))}, until)
+	why := federation.WhyRunBefore
+	if a.Class == federation.ClassPreempt {
+		why = federation.WhyMadeRoom
+	}
+	j.leaveOut(federation.Rejection{Site: a.Site, Reason: federation.ReasonBeginTime, Why: federation.Because(why, until.UTC().Format(time.TimeOnly))}, until)
 }
 
 // holds reports whether r is to requeue a job and to hold it then.

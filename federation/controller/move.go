@@ -110,7 +110,7 @@ func (c *requests) recall(j *job, a *federation.Attempt) {
 			j.leaveOut(federation.Rejection{Site: a.Site, Reason: federation.ReasonMoved, Why: federation.Because(federation.WhyMovedFrom)}, until)
 		}
 	default:
-		c.avoid(j, a.Site, a.Ended.Add(c.t.MinJobAge))
+		c.avoid(j, a, a.Ended.Add(c.t.MinJobAge))
 	}
 }
 

@@ -147,6 +147,9 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	back, booked := c.requests.asks.takesBack(j, &sj), sj
 	if back { // what was done is to be done again, though the site takes it for cancelled
 		booked.State = federation.Requeued
+		if victim {
+			a.Class, a.Code = federation.ClassPreempt, health.CodePreempted
+		}
 	}
 	c.charges.ended(s, j, booked)
 	j.Start, j.ExitStatus, j.Suspension = sj.Start, sj.ExitStatus, sj.Suspension
@@ -170,7 +173,7 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	case a.Class == federation.ClassNode || a.Class == federation.ClassSite || a.Class == federation.ClassPreempt:
 		c.event(j, "%s at %s%s", sj.State, s.Name, whoseFailure(verdict))
 		if sj.State == federation.Failed && s.Seen != nil && s.Seen.Mode == federation.Pinned && !s.Seen.NoSlurm { // which remembers the job of this ID, and takes no other
-			c.requests.avoid(j, s.Name, c.now().Add(c.t.MinJobAge))
+			c.requests.avoid(j, a, c.now().Add(c.t.MinJobAge))
 		}
 		if a.Class == federation.ClassPreempt {
 			j.leaveZone(c.now())

@@ -94,7 +94,7 @@ func (c *requests) takeUpAgain(r federation.Request) {
 				j.older = append(j.older, a.SiteSubmit)
 			}
 		}
-		c.avoid(j, j.att.Site, stored.End.Add(c.t.MinJobAge))
+		c.avoid(j, j.att, stored.End.Add(c.t.MinJobAge))
 	}
 	j.Cancel, j.CancelBy, j.ExitStatus, j.Held = false, 0, 0, federation.NotHeld
 	j.Restarts++

@@ -48,7 +48,7 @@ func (w *World) begin() {
 	w.run++
 	w.changes = 0
 	for _, st := range w.sites {
-		st.backlog, st.waiting, st.spent, st.returns = 0, 0, nil, false
+		st.backlog, st.spent, st.waiting, st.returns = 0, nil, st.waiting[:0], st.returns[:0]
 		clear(st.holders)
 		st.now, st.run = w.now, w.run
 		if st.books != nil {
@@ -70,7 +70,7 @@ func (w *World) holdBound(st *siteState) {
 		w.look(b.Job)
 		if b.Preempt != nil {
 			st.vacateFor(b.Preempt)
-			st.returns = st.returns || st.awaits(b.Preempt)
+			w.awaits(st, b.Preempt)
 		}
 		sh := w.shapeOfJob(b.Job, nil, nil)
 		var best *candidate
@@ -97,7 +97,7 @@ func (w *World) holdBound(st *siteState) {
 		}
 		st.queueUp(b.Job)
 		if best.wide() {
-			st.waiting++
+			st.waiting.add(best)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 		return sh.rests, false
 	}
 	if q.refused {
-		w.comesBack(sh)
+		w.comesBack(q)
 	}
 	best, at := w.best(sh)
 	if best == nil {
@@ -133,7 +133,7 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	}
 	free, shared := best.site.capacity(), best.shared()
 	busy := !shared && w.keepsBusy(best)
-	early := (shared || busy || w.soon(at.start) && !best.site.returns) && best.mayQueueUp(q.job)
+	early := (shared || busy || w.soon(at.start) && !best.site.returns.has(best)) && best.mayQueueUp(q.job)
 	if full := free.reserve[best.pool] >= w.policy.Reservations; !early && (full || at.start == never) { // who is not known to start holds no nodes
 		reason := federation.ReasonResources
 		if full {
@@ -155,17 +155,8 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 		return w.fate(sh, kind, "", offers), true
 	}
 	free.reserve[best.pool]++
-	best.site.waiting++
+	best.site.waiting.add(best)
 	return w.fate(sh, waits, federation.ReasonResources, offers), true
-}
-
-// comesBack notes the sites that a job has run at and cannot go back to for a moment. Who comes after it does not go to wait there meanwhile: it would start before it.
-func (w *World) comesBack(sh *shape) {
-	for _, st := range w.sites {
-		if no, ok := sh.refused[st.site.Name]; ok && no.Reason == federation.ReasonBeginTime {
-			st.returns = true
-		}
-	}
 }
 
 // rest is what becomes of a job that gets nothing, and of those of its shape behind it until more is claimed.
@@ -204,9 +195,9 @@ func (w *World) soon(start int64) bool {
 }
 
 // keepsBusy reports whether a small job should wait at the site because enough of what runs there is about to end: limits say
-// when at the latest, most jobs end long before, and how many do the site has shown. It must not run in front of a job that holds nodes in time there.
+// when at the latest, most jobs end long before, and how many do the site has shown. It must not run in front of a job that holds such nodes in time.
 func (w *World) keepsBusy(c *candidate) bool {
-	if c.site.waiting > 0 || c.site.returns || c.site.backlog >= c.site.limit || c.wide() {
+	if c.site.backlog >= c.site.limit || c.wide() || c.site.waiting.has(c) || c.site.returns.has(c) {
 		return false
 	}
 	if c.site.backlog < c.site.site.Ahead {

@@ -120,7 +120,7 @@ func (w *World) seize(q *queued, qos string, p *takeover) *fate {
 	w.seen.sh = nil
 	st.queueUp(q.job)
 	if p.c.wide() {
-		st.waiting++
+		st.waiting.add(p.c)
 	}
 	kind := binds
 	if st.site.Preempt == federation.PreemptBySite {
@@ -158,15 +158,6 @@ func (c *capacity) ends(r *release) int64 {
 		}
 	}
 	return at
-}
-
-// awaits reports whether jobs that make room for one that was bound are to come back to the queue and have not yet. Nothing is sent to wait at the site meanwhile: it would
-// stand before them there, though it comes after them.
-func (st *siteState) awaits(p *federation.Preemption) bool {
-	return p.By != federation.PreemptBySite && slices.ContainsFunc(p.Victims, func(v federation.Victim) bool {
-		j := st.claims[v.Job].Job
-		return j != nil && j.Restarts <= v.Restarts && v.Mode != federation.PreemptCancel
-	})
 }
 
 // vacateFor counts with the end of those who make room for a job that was bound, as far as they run still.

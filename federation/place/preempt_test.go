@@ -230,38 +230,6 @@ func TestRoomIsKept(t *testing.T) {
 	}
 }
 
-// While a job is about to come back to the queue that makes room for another one, nobody who comes after it is sent to wait at the site, however fast jobs end there.
-func TestVictimKeepsItsPlace(t *testing.T) {
-	w := newCrowd(1, 1)
-	w.run(0, 1, "low", 8, time.Hour, 0)
-	w.sites[0].Ahead = 4
-	victim, high, after := w.ours[1], highJob(1000, 1, 2, "high"), highJob(1001, 1, 8, "low")
-	world := newWorldOf(&federation.Snapshot{Now: w.now, Sites: w.sites, Jobs: []*federation.Job{after}, Preempting: w.rules}, Policy{})
-	if d := world.Plan().Decisions[0]; !d.Bind {
-		t.Fatalf("nothing is sent to wait: %s", Explain(after, d))
-	}
-	world.Claim("s00", federation.Bound{Job: victim, Units: 1, Since: w.now})
-	world.Claim("s00", federation.Bound{Job: high, Units: 1, Since: w.now, Preempt: &federation.Preemption{At: w.now, Victims: []federation.Victim{{Job: 1}}}})
-	if d := world.Plan().Decisions[0]; d.Bind {
-		t.Fatal("a job that comes after it is sent to wait before it is back")
-	}
-	world.SetSite(w.without(map[federation.JobID]bool{1: true})[0])
-	world.Release("s00", victim.ID)
-	if d := world.Plan().Decisions[0]; !d.Bind {
-		t.Fatalf("it is back, and nothing is sent to wait: %s", Explain(after, d))
-	}
-	back := Waiting{Job: victim, Refused: map[federation.SiteName]federation.Rejection{"s00": {Reason: federation.ReasonBeginTime}}}
-	world.SetJob(back)
-	if d := world.Plan().Decisions; d[1].Bind {
-		t.Fatalf("a job that comes after it is sent to wait while the site remembers the run before: %+v", d)
-	}
-	back.Refused = nil
-	world.SetJob(back)
-	if d := world.Plan().Decisions; !d[0].Bind || d[0].Job != victim.ID {
-		t.Fatalf("it may go there again, and does not: %s", Explain(victim, d[0]))
-	}
-}
-
 // Where a site ends jobs for others itself, a job is only sent there to wait; where it is off, and for nodes that others wait for, nobody makes room.
 func TestWhoPreempts(t *testing.T) {
 	for by, want := range map[federation.PreemptBy]string{"": "binds", federation.PreemptBySite: "early", federation.PreemptByNone: "waits", "shared": "waits"} {

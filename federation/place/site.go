@@ -35,8 +35,8 @@ type siteState struct {
 	limit   int                                          // jobs of ours that may wait there
 	backlog int                                          // jobs of ours that do
 	holders holders                                      // whose those are, where others wait too
-	waiting int                                          // jobs of our queue that hold nodes there in time
-	returns bool                                         // jobs are about to come back to the queue, or here, that come before the others of the queue
+	waiting cellSet                                      // where jobs of our queue hold nodes in time
+	returns cellSet                                      // where jobs may run that are about to come back to the queue, or here, and come before its others
 	spent   map[*federation.Partition][]federation.Money // of their allowances, by jobs of this plan
 }
 

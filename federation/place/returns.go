@@ -1,0 +1,77 @@
+package place
+
+import (
+	"slices"
+
+	"fsub/federation"
+)
+
+// Who has made room for others keeps its place in the queue, and is not in it for a moment: first its run must end, then its site takes no job under its number
+// until it has forgotten that run. Whoever comes after it is not sent to wait there meanwhile, where it would start before it; but only for nodes that it can
+// run on. One that its user has queued again holds back nobody: else a user who does so again and again would slow down all others.
+
+// awaits notes who makes room for a job that was bound, and has not come back to the queue.
+func (w *World) awaits(st *siteState, p *federation.Preemption) {
+	if p.By == federation.PreemptBySite {
+		return
+	}
+	for i := range p.Victims {
+		v := &p.Victims[i]
+		if j := st.claims[v.Job].Job; j != nil && j.Restarts <= v.Restarts && v.Mode != federation.PreemptCancel {
+			st.holdBack(w.shapeOfJob(j, nil, nil))
+		}
+	}
+}
+
+// comesBack notes that a job is back in the queue and cannot go yet to where it has made room.
+func (w *World) comesBack(q *queued) {
+	for name, no := range w.refusedBy(q) {
+		if !no.Is(federation.WhyMadeRoom) {
+			continue
+		}
+		for _, st := range w.sites {
+			if st.site.Name == name {
+				st.holdBack(w.shapeOfJob(q.job, q.expected, nil))
+			}
+		}
+	}
+}
+
+// holdBack has nobody sent to wait for the nodes that a shape's jobs can run on.
+func (st *siteState) holdBack(sh *shape) {
+	for _, c := range sh.candidates {
+		if c.site == st {
+			st.returns.add(c)
+		}
+	}
+}
+
+// cellSet are cells of a site. They are few.
+type cellSet []int32
+
+// add takes in the cells of a candidate, or of its components.
+func (s *cellSet) add(c *candidate) {
+	for _, part := range c.parts {
+		for _, p := range part {
+			s.add(p)
+		}
+	}
+	for _, cell := range c.cells {
+		if !slices.Contains(*s, cell) {
+			*s = append(*s, cell)
+		}
+	}
+}
+
+// has reports whether any of a candidate's cells is among them.
+func (s cellSet) has(c *candidate) bool {
+	if len(s) == 0 {
+		return false
+	}
+	for _, part := range c.parts {
+		if slices.ContainsFunc(part, s.has) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.cells, func(cell int32) bool { return slices.Contains(s, cell) })
+}
