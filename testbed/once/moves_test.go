@@ -196,6 +196,9 @@ func (w *world) checkMoves(ctx context.Context, subs []*Submission) {
 				bad = "has started at " + w.sites[0]
 			}
 			for _, r := range there[from][a.SiteJobID] {
+				if r.name != s.Token {
+					continue
+				}
 				if r.started() {
 					bad = "has started at " + w.sites[0] + " by sacct"
 				}
@@ -216,7 +219,7 @@ func (w *world) checkMoves(ctx context.Context, subs []*Submission) {
 			}
 			counted[a.SiteJobID] = true
 			for _, r := range there[to][a.SiteJobID] {
-				if r.started() {
+				if r.name == s.Token && r.started() {
 					starts++
 				}
 			}
@@ -240,23 +243,24 @@ func (w *world) checkMoves(ctx context.Context, subs []*Submission) {
 	}
 }
 
-// record is a job as slurmdbd has it; there are more of one that was requeued.
-type record struct{ state, nodes string }
+// record is a job as slurmdbd has it; there are more of one that was requeued. A controller that was killed may give a number again that it gave a job which
+// it has forgotten: so the name tells whose it is.
+type record struct{ name, state, nodes string }
 
 func (r record) started() bool { return r.nodes != "" && r.nodes != "None assigned" }
 
 // records are those of some jobs at a site. What was held before it could start is shown to those only who ask for it by its number.
 func (w *world) records(site string, ids []string) map[uint32][]record {
 	out := map[uint32][]record{}
-	for line := range strings.Lines(w.at(site, "sacct", "-D", "-X", "-n", "-P", "-j", strings.Join(ids, ","), "-o", "JobIDRaw,State,NodeList")) {
+	for line := range strings.Lines(w.at(site, "sacct", "-D", "-X", "-n", "-P", "-j", strings.Join(ids, ","), "-o", "JobIDRaw,JobName,State,NodeList")) {
 		f := strings.Split(strings.TrimSpace(line), "|")
 		var id uint32
-		if _, err := fmt.Sscan(f[0], &id); err != nil || len(f) != 3 {
+		if _, err := fmt.Sscan(f[0], &id); err != nil || len(f) != 4 {
 			w.t.Errorf("sacct of %s: %q", site, line)
 			continue
 		}
-		state, _, _ := strings.Cut(f[1], " ") // CANCELLED by 0
-		out[id] = append(out[id], record{state, f[2]})
+		state, _, _ := strings.Cut(f[2], " ") // CANCELLED by 0
+		out[id] = append(out[id], record{f[1], state, f[3]})
 	}
 	return out
 }
