@@ -17,18 +17,32 @@ import (
 
 	"fsub/cloud/container"
 	"fsub/cloud/container/containertest"
+	"fsub/testbed/program"
 )
 
-// TestMain: the test's own binary, which is static, is the holder, the batch script's first program, and what a task would be.
+// holder names the program that is the holder, the batch script's first program, and what a task would be: the agent as it is shipped, since it has to run in
+// any image, and a test's own program that was built with the race detector is linked to the machine's libraries.
+const holder = "HOLD_TEST_AGENT"
+
 func TestMain(m *testing.M) {
-	switch args := os.Args; {
-	case len(args) == 3 && args[1] == Word:
-		os.Exit(Main(args[2]))
-	case len(args) > 3 && args[1] == BatchWord:
-		os.Exit(Batch(args[2], args[3:]))
-	}
 	containertest.LeaveHybrid()
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	if os.Getenv(holder) != "" { // TestAsUser's
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "hold-test-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = errors.Join(os.Chmod(dir, 0o755), program.PutAs(dir+"/fed-agent", "fed-agent"), os.Setenv(holder, dir+"/fed-agent"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
 }
 
 // world is a machine with an image for everybody.
@@ -58,10 +72,7 @@ func (w *world) spec(t *testing.T, id string, words ...string) *Spec {
 			t.Fatal(err)
 		}
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := os.Getenv(holder)
 	s := &Spec{Env: []string{"COLOR=job", "SHOP=here", "LANG=de_DE.UTF-8", "SLURM_PROCID=0", "PATH=/usr/bin:/bin", "HOME=" + w.dir}, Dir: w.dir, Say: func(line string) { w.lines = append(w.lines, line) }}
 	s.Want = container.Want{Options: o, Engine: container.Podman, Dirs: container.Dirs{Run: filepath.Join(w.dir, "run"), Images: filepath.Join(w.dir, "images")}, ID: id, User: "tester",
 		Home: w.dir, Self: []string{self}, Binds: []container.Bind{{Path: self, ReadOnly: true}}}
@@ -302,9 +313,9 @@ func TestAsUser(t *testing.T) {
 	for d := dir; d != "/tmp" && d != "/"; d = filepath.Dir(d) {
 		os.Chmod(d, 0o755)
 	}
-	program, err := os.ReadFile("/proc/self/exe")
+	own, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
-		err = errors.Join(os.WriteFile(dir+"/test", program, 0o755), os.Chmod(dir+"/test", 0o755))
+		err = errors.Join(os.WriteFile(dir+"/test", own, 0o755), os.Chmod(dir+"/test", 0o755))
 	}
 	if err == nil {
 		err = os.Mkdir(dir+"/own", 0o755)
