@@ -10,7 +10,7 @@ import (
 func (o *Observation) Same(p *Observation) bool {
 	return o.Cluster == p.Cluster && o.Version == p.Version && o.Mode == p.Mode && o.OnlyUser == p.OnlyUser && o.SlurmUser == p.SlurmUser && o.NoSlurm == p.NoSlurm && o.Accounting == p.Accounting && o.Credential == p.Credential &&
 		o.PendingJobs == p.PendingJobs && o.MaxJobSeen == p.MaxJobSeen && slices.Equal(o.Lacks, p.Lacks) && slices.Equal(o.Warnings, p.Warnings) &&
-		slices.Equal(o.Licenses, p.Licenses) && by(o.Running, p.Running, sameRunning) && by(o.Waiting, p.Waiting, sameWaiting) && by(o.Nodes, p.Nodes, sameNode) &&
+		slices.Equal(o.Licenses, p.Licenses) && slices.Equal(o.StrictQOS, p.StrictQOS) && by(o.Running, p.Running, sameRunning) && by(o.Waiting, p.Waiting, sameWaiting) && by(o.Nodes, p.Nodes, sameNode) &&
 		by(o.Partitions, p.Partitions, samePartition) && by(o.Reservations, p.Reservations, sameReservation) && o.Tree.Same(p.Tree) &&
 		by(o.Accounts, p.Accounts, sameAccount) && (o.Associations == nil) == (p.Associations == nil) &&
 		maps.EqualFunc(o.Associations, p.Associations, func(a, b []Association) bool { return by(a, b, sameAssociation) })
@@ -70,7 +70,7 @@ func sameInfo(a, b *NodeInfo) bool {
 
 func samePartition(a, b *Partition) bool {
 	return a.Name == b.Name && a.Default == b.Default && a.Up == b.Up && a.State == b.State && a.MaxTime == b.MaxTime && a.DefaultTime == b.DefaultTime &&
-		a.MinNodes == b.MinNodes && a.MaxNodes == b.MaxNodes && a.RootOnly == b.RootOnly && a.DefMemPerCPU == b.DefMemPerCPU && a.DefMemPerNode == b.DefMemPerNode &&
+		a.MinNodes == b.MinNodes && a.MaxNodes == b.MaxNodes && a.RootOnly == b.RootOnly && a.QOS == b.QOS && a.DefMemPerCPU == b.DefMemPerCPU && a.DefMemPerNode == b.DefMemPerNode &&
 		a.PriorityTier == b.PriorityTier && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.AllowAccounts, b.AllowAccounts) && slices.Equal(a.DenyAccounts, b.DenyAccounts) &&
 		slices.Equal(a.AllowQOS, b.AllowQOS) && samePointed(a.MaxStarts, b.MaxStarts) && slices.Equal(a.Allowances, b.Allowances) && samePointed(a.Info, b.Info)
 }

@@ -55,6 +55,9 @@ type Observation struct {
 	Associations Associations
 	Accounts     []Account // in the order of the site's accounting; nil where Associations is
 
+	// StrictQOS are the QOS that have the site refuse a job which asks for more than they allow; with others it waits.
+	StrictQOS []StrictQOS
+
 	// OnlyUser is the one user (by the site's name) for whom the site's token acts; "": it acts for all.
 	OnlyUser string
 
@@ -75,6 +78,12 @@ type Observation struct {
 	Warnings   []string // what the operator should know: an API field ignored, a range too near
 }
 
+// StrictQOS is a QOS with the flag DenyOnLimit.
+type StrictQOS struct {
+	Name    string
+	MaxWall time.Duration // of one job
+}
+
 // Partition is a Slurm partition. A zero limit means none.
 type Partition struct {
 	Name                        string
@@ -88,6 +97,7 @@ type Partition struct {
 	Nodes                       []string // names
 	AllowAccounts, DenyAccounts []string
 	AllowQOS                    []string
+	QOS                         string // whose limits come before those of a job's own; "": none
 	DefMemPerCPU, DefMemPerNode sbatch.MemMiB
 	PriorityTier                int
 	RootOnly                    bool // for root and SlurmUser only

@@ -63,6 +63,7 @@ const (
 	ReasonRootOnly        Reason = "FedRootOnly" // the partition is for root and SlurmUser
 	ReasonAccount         Reason = "InvalidAccount"
 	ReasonQOS             Reason = "InvalidQOS"
+	ReasonQOSTime         Reason = "QOSMaxWallDurationPerJobLimit" // of a site's QOS
 	ReasonReservation     Reason = "Reservation"
 	ReasonNodeDown        Reason = "NodeDown"
 	ReasonLaunchFailure   Reason = "JobLaunchFailure"

@@ -52,6 +52,7 @@ const (
 	WhyReservationUsers Code = "reservation_of_others"
 	WhyNoReservation    Code = "no_reservation"
 	WhyTooLong          Code = "longer_than_partition"
+	WhyQOSTooLong       Code = "longer_than_qos"
 	WhyTooManyNodes     Code = "more_nodes_than_partition"
 	WhyTooFewNodes      Code = "fewer_nodes_than_partition"
 	WhyNodesAsked       Code = "more_nodes_than_asked"
@@ -136,6 +137,7 @@ var sentences = map[Code]string{
 	WhyReservationUsers: "%s may not use reservation %s",
 	WhyNoReservation:    "no reservation %s",
 	WhyTooLong:          "asks for %s, partition allows %s",
+	WhyQOSTooLong:       "asks for %s, QOS %s allows %s",
 	WhyTooManyNodes:     "asks for %s nodes, partition allows %s",
 	WhyTooFewNodes:      "asks for %s nodes, partition wants %s",
 	WhyNodesAsked:       "takes %s, asked for at most %s",

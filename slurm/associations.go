@@ -16,6 +16,7 @@ import (
 type associations struct {
 	list     federation.Associations
 	accounts []federation.Account
+	strict   []federation.StrictQOS
 	read     time.Time
 	down     string // why slurmdbd does not answer; "": it does
 }
@@ -92,7 +93,7 @@ func (m *members) readAssociations(ctx context.Context) (associations, error) {
 	if cluster == "" { // Slurm older than 23.11 does not say which it is
 		cluster = m.queue.clusterName(ctx)
 	}
-	out := associations{list: federation.Associations{}}
+	out := associations{list: federation.Associations{}, strict: m.strictQOS(ctx)}
 	for _, x := range a.Associations {
 		if x.Flags.Has("DELETED") || (x.Cluster != cluster && cluster != "") {
 			continue
@@ -111,4 +112,18 @@ func (m *members) readAssociations(ctx context.Context) (associations, error) {
 		}
 	}
 	return out, nil
+}
+
+// strictQOS are the site's QOS with DenyOnLimit and a limit of time. None where slurmrestd does not tell of them, as that of 22.05: slurmctld refuses their jobs then.
+func (m *members) strictQOS(ctx context.Context) (out []federation.StrictQOS) {
+	var a wire.QOSResponse
+	if err := m.c.do(ctx, request{op: "qos", method: http.MethodGet, db: true, path: wire.PathDBQOS}, &a); err != nil {
+		return nil
+	}
+	for _, q := range a.QOS {
+		if longest := q.Limits.Max.WallClock.Per.Job; q.Flags.Has(restWords["DenyOnLimit"]) && longest.Set && !longest.Infinite {
+			out = append(out, federation.StrictQOS{Name: q.Name, MaxWall: time.Duration(longest.Value()) * time.Minute})
+		}
+	}
+	return out
 }

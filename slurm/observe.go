@@ -68,7 +68,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 		o.Cluster = d.queue.clusterName(ctx)
 	}
 	o.Running, o.Waiting, o.Associations, o.Accounts = l.running, l.waiting, l.assocs.list, l.assocs.accounts
-	o.Licenses, o.Accounting = l.licenses, l.assocs.down
+	o.Licenses, o.Accounting, o.StrictQOS = l.licenses, l.assocs.down, l.assocs.strict
 	if !st.mapped { // else its numbers are its own business
 		o.MaxJobSeen = d.maxJob(l.jobs.rows)
 	}
@@ -196,7 +196,7 @@ func (d *Driver) partition(p *wire.Partition) (federation.Partition, error) {
 		Name: p.Name, Default: p.Flags.Has("DEFAULT"), Up: state == "UP", State: state,
 		MaxTime: minutes(p.Maximums.Time), DefaultTime: minutes(p.Defaults.Time),
 		MinNodes: int(p.Minimums.Nodes), MaxNodes: int(p.Maximums.Nodes.Value()), Nodes: nodes,
-		AllowAccounts: commas(p.Accounts.Allowed), DenyAccounts: commas(p.Accounts.Deny), AllowQOS: commas(p.QOS.Allowed),
+		AllowAccounts: commas(p.Accounts.Allowed), DenyAccounts: commas(p.Accounts.Deny), AllowQOS: commas(p.QOS.Allowed), QOS: p.QOS.Assigned,
 		DefMemPerCPU:  sbatch.MemMiB(p.Defaults.PartitionMemoryPerCPU.Value()),
 		DefMemPerNode: sbatch.MemMiB(p.Defaults.PartitionMemoryPerNode.Value()),
 		PriorityTier:  int(p.Priority.Tier),

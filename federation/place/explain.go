@@ -12,7 +12,7 @@ import (
 var reasons = []federation.Reason{
 	federation.ReasonNotAsked, federation.ReasonUnsupported, federation.ReasonFileSystem, federation.ReasonPartition,
 	federation.ReasonUnknownUser, federation.ReasonRootOnly, federation.ReasonAccount, federation.ReasonQOS, federation.ReasonReservation,
-	federation.ReasonPartitionTime, federation.ReasonPartitionNodes, federation.ReasonGRES, federation.ReasonBadConstraints,
+	federation.ReasonQOSTime, federation.ReasonPartitionTime, federation.ReasonPartitionNodes, federation.ReasonGRES, federation.ReasonBadConstraints,
 	federation.ReasonReqNodeNotAvail, federation.ReasonMaxCost, federation.ReasonRefused, federation.ReasonSiteDrain,
 	federation.ReasonSiteUnavailable, federation.ReasonPartitionDown,
 }

@@ -149,6 +149,13 @@ func accountRefusal(site *federation.Site, part *federation.Partition, job *fede
 		return forGood(federation.ReasonQOS, federation.WhyQOSOfUser, user, job.Spec.QOS)
 	case len(part.AllowQOS) > 0 && !slices.Contains(part.AllowQOS, job.Spec.QOS):
 		return forGood(federation.ReasonQOS, federation.WhyQOSOfPartition, job.Spec.QOS)
+	case part.QOS != "":
+		return nil
+	}
+	for _, q := range site.Seen.StrictQOS {
+		if limit := job.Needs().TimeLimit; q.Name == job.Spec.QOS && limit > q.MaxWall { // without a limit of its own the job gets the QOS's
+			return forGood(federation.ReasonQOSTime, federation.WhyQOSTooLong, shortTime(limit), q.Name, shortTime(q.MaxWall))
+		}
 	}
 	return nil
 }

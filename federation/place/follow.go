@@ -59,7 +59,7 @@ func samePartition(a, b federation.Partition) bool {
 	return starts && a.Name == b.Name && a.Default == b.Default && a.Up == b.Up && a.State == b.State && a.MaxTime == b.MaxTime && a.DefaultTime == b.DefaultTime &&
 		a.MinNodes == b.MinNodes && a.MaxNodes == b.MaxNodes && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.AllowAccounts, b.AllowAccounts) &&
 		slices.Equal(a.DenyAccounts, b.DenyAccounts) && slices.Equal(a.AllowQOS, b.AllowQOS) && a.DefMemPerCPU == b.DefMemPerCPU &&
-		a.DefMemPerNode == b.DefMemPerNode && slices.Equal(a.Allowances, b.Allowances) && a.RootOnly == b.RootOnly
+		a.DefMemPerNode == b.DefMemPerNode && slices.Equal(a.Allowances, b.Allowances) && a.RootOnly == b.RootOnly && a.QOS == b.QOS
 }
 
 func sameLicense(a, b federation.License) bool { return a.Name == b.Name && a.Total == b.Total }
@@ -73,7 +73,7 @@ func sameReservation(a, b federation.Reservation) bool {
 func sameRightsSeen(a, b *federation.Observation) bool {
 	limited := func(p federation.Partition) bool { return len(p.AllowAccounts)+len(p.DenyAccounts) > 0 }
 	rootOnly := func(p federation.Partition) bool { return p.RootOnly }
-	return a.OnlyUser == b.OnlyUser && a.SlurmUser == b.SlurmUser &&
+	return a.OnlyUser == b.OnlyUser && a.SlurmUser == b.SlurmUser && slices.Equal(a.StrictQOS, b.StrictQOS) &&
 		slices.ContainsFunc(a.Partitions, limited) == slices.ContainsFunc(b.Partitions, limited) &&
 		slices.ContainsFunc(a.Partitions, rootOnly) == slices.ContainsFunc(b.Partitions, rootOnly) &&
 		(a.Associations == nil) == (b.Associations == nil) &&

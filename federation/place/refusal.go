@@ -68,7 +68,7 @@ func slurmSays(near *federation.Rejection, all []federation.Rejection) (int, str
 		if agreed(federation.WhyNoLicenses) || agreed(federation.WhyNoLicense) || agreed(federation.WhyFewLicenses) {
 			return 2048, "Invalid license specification"
 		}
-	case federation.ReasonMaxCost:
+	case federation.ReasonMaxCost, federation.ReasonQOSTime:
 		return 2050, "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 	case federation.ReasonGRES:
 		if agreed(federation.WhyNoSuchGRES) {

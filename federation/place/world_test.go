@@ -159,6 +159,8 @@ func (w *world) line(t testing.TB, ws words) {
 			as := federation.Association{Account: a, QOS: ws.list("qos"), Default: i == 0}
 			site.Seen.Associations[ws2.plain[0]] = append(site.Seen.Associations[ws2.plain[0]], as)
 		}
+	case "strict":
+		site.Seen.StrictQOS = append(site.Seen.StrictQOS, federation.StrictQOS{Name: ws2.plain[0], MaxWall: span(t, ws.value["wall"])})
 	case "alias":
 		for k, v := range ws.value {
 			site.Users[k] = federation.SiteUser{Name: v}
@@ -216,7 +218,7 @@ func newPartition(t testing.TB, ws words) federation.Partition {
 		Name: ws.plain[0], Default: ws.has("default"), Up: !ws.has("down"), State: "UP",
 		MaxTime: span(t, ws.value["max"]), DefaultTime: span(t, ws.value["time"]),
 		Nodes: hosts(t, ws.value["nodes"]), AllowAccounts: ws.list("accounts"), DenyAccounts: ws.list("deny"), AllowQOS: ws.list("qos"),
-		RootOnly: ws.has("root"),
+		RootOnly: ws.has("root"), QOS: ws.value["own"],
 	}
 	if !p.Up {
 		p.State = "DOWN"

@@ -243,6 +243,27 @@ type DBRecordsResponse struct {
 	Reply
 }
 
+// QOS is one, with what a single job of it may have.
+type QOS struct {
+	Name   string  `json:"name"`
+	Flags  Strings `json:"flags"`
+	Limits struct {
+		Max struct {
+			WallClock struct {
+				Per struct {
+					Job Number `json:"job"` // minutes
+				} `json:"per"`
+			} `json:"wall_clock"`
+		} `json:"max"`
+	} `json:"limits"`
+}
+
+// QOSResponse answers GET /slurmdb/<version>/qos/.
+type QOSResponse struct {
+	QOS List[QOS] `json:"qos"`
+	Reply
+}
+
 // WCKeysResponse answers GET /slurmdb/<version>/wckeys/. There are none where they are not tracked.
 type WCKeysResponse struct {
 	WCKeys List[WCKey] `json:"wckeys"`
