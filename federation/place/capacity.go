@@ -51,9 +51,10 @@ type capacity struct {
 	moved   []int32 // by leaf: the last move that took something of its nodes; nil: no gang has been looked for
 	moves   int32
 
-	gresAt []int32 // room for freeAt, readyPlain and earliest to work in
-	times  []int64
-	ready  []nodeTime
+	gresAt  []int32 // room for freeAt, readyPlain, search and scans to work in
+	times   []int64
+	ready   []nodeTime
+	awaited waitlist
 }
 
 // placed is a job of this plan on one node.

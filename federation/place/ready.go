@@ -71,6 +71,9 @@ func (m *model) compare(cells []int32, a, b nodeTime) int {
 	if a.at != b.at {
 		return cmp.Compare(a.at, b.at)
 	}
+	if len(cells) == 1 {
+		return cmp.Compare(a.n, b.n)
+	}
 	if x, y := m.cellOf[a.n], m.cellOf[b.n]; x != y {
 		return slices.Index(cells, x) - slices.Index(cells, y)
 	}
@@ -134,16 +137,16 @@ func merge(a, b []nodeTime, compare func(a, b nodeTime) int) []nodeTime {
 
 // readyScan goes through the nodes on which a need will fit, first ready first.
 type readyScan struct {
-	c       *capacity
-	f       *fit
-	cells   []int32
-	limit   time.Duration
-	order   []nodeTime // to come
-	pending []nodeTime // ready later than in order, or taken back, first ready first
+	c     *capacity
+	f     *fit
+	cells []int32
+	limit time.Duration
+	order []nodeTime // to come, beside those in c.awaited: they are ready later than in order, or were taken back
 }
 
 func (c *capacity) scan(cur *cursor, f *fit, limit time.Duration) *readyScan {
 	s := &readyScan{c: c, f: f, cells: cur.cells, limit: limit, order: c.readiness(cur, f).order}
+	c.awaited = c.awaited[:0]
 	if c.from > c.now {
 		i, _ := slices.BinarySearchFunc(s.order, c.from+1, func(t nodeTime, at int64) int { return cmp.Compare(t.at, at) })
 		s.order = slices.Clone(s.order)
@@ -165,8 +168,7 @@ func (s *readyScan) compare(a, b nodeTime) int { return s.c.m.compare(s.cells, a
 // add has a node come at a time.
 func (s *readyScan) add(t nodeTime) {
 	if t.at != never {
-		i, _ := slices.BinarySearchFunc(s.pending, t, s.compare)
-		s.pending = slices.Insert(s.pending, i, t)
+		s.c.awaited.push(s, awaited{t, true})
 	}
 }
 
@@ -174,35 +176,42 @@ func (s *readyScan) add(t nodeTime) {
 func (s *readyScan) next() (nodeTime, bool) {
 	c := s.c
 	for {
-		if len(s.order) == 0 || s.order[0].at == never {
-			if len(s.pending) == 0 {
-				return nodeTime{}, false
+		if len(s.order) > 0 && s.order[0].at != never {
+			t := s.order[0]
+			t.at = max(t.at, c.from)
+			if len(c.awaited) == 0 || s.compare(c.awaited[0].nodeTime, t) >= 0 {
+				s.order = s.order[1:]
+				switch {
+				case c.sooner(t.n):
+				case !c.plain(t.n) || s.f.reservation != "":
+					c.awaited.push(s, awaited{nodeTime{t.n, max(t.at, c.notBefore(t.n, s.f))}, false})
+				case (s.f.exclude == nil || !s.f.exclude[t.n]) && (c.starts == nil || c.mayStart(t.n)):
+					return t, true
+				}
+				continue
 			}
-			t := s.pending[0]
-			s.pending = s.pending[1:]
-			return t, true
 		}
-		t := s.order[0]
-		t.at = max(t.at, c.from)
-		if len(s.pending) > 0 && s.compare(s.pending[0], t) < 0 {
-			t, s.pending = s.pending[0], s.pending[1:]
-			return t, true
+		if len(c.awaited) == 0 {
+			return nodeTime{}, false
 		}
-		s.order = s.order[1:]
-		switch {
-		case c.sooner(t.n):
-		case c.plain(t.n) && s.f.reservation == "":
-			if (s.f.exclude == nil || !s.f.exclude[t.n]) && (c.starts == nil || c.mayStart(t.n)) {
-				return t, true
-			}
-		default:
-			at := c.readyAt(t.n, s.f, c.from, s.limit)
-			if at == t.at {
-				return t, true
-			}
-			s.add(nodeTime{t.n, at})
+		t := c.awaited.pop(s)
+		if t.known {
+			return t.nodeTime, true
 		}
+		at := c.readyAt(t.n, s.f, c.from, s.limit)
+		if at == t.at {
+			return t.nodeTime, true
+		}
+		s.add(nodeTime{t.n, at})
 	}
+}
+
+// notBefore is a time before which f does not fit on node n. It costs little: that of most nodes is late enough for nobody to ask when it does.
+func (c *capacity) notBefore(n int32, f *fit) int64 {
+	if c.marked[n] || f.reservation != "" || c.first[n] <= c.now || c.fitsNow(n, f, never) {
+		return c.from
+	}
+	return c.first[n]
 }
 
 // plain reports whether the model says all of a node: the plan has taken nothing of it, it is not claimed, and no job has outlasted its limit there.
