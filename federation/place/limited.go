@@ -35,9 +35,18 @@ func (w *World) relimit() {
 	if w.limited = nil; len(changes) == 0 {
 		return
 	}
-	for _, sh := range w.shapes { // components have accounts of their own
+	apart := func(sh *shape) { // components have accounts of their own
 		if len(sh.like.Spec.Het) > 0 && slices.ContainsFunc(changes, func(l limitChange) bool { return l.User == sh.like.User }) {
 			sh.judged, sh.version, w.stale = nil, 0, true
+		}
+	}
+	for _, sh := range w.shapes {
+		apart(sh)
+	}
+	w.index()
+	for id := range w.refused { // they have shapes of their own
+		if q := w.byID[id]; q != nil && q.shape != nil {
+			apart(q.shape)
 		}
 	}
 	moved := map[*person]bool{}
@@ -85,8 +94,7 @@ func (w *World) relimit() {
 			delete(w.shapes, key)
 		}
 	}
-	w.index()
-	for id := range w.refused { // they have kins of their own
+	for id := range w.refused {
 		if q := w.byID[id]; q != nil {
 			q.kin = stranger
 		}
