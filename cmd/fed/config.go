@@ -93,7 +93,8 @@ type Policy struct {
 	WaitGPUHour float64 `yaml:"wait_gpu_hour"`
 	// How many times as much an hour of waiting costs for jobs of a QOS: {urgent: 3, standby: 0.2}. 1 for the others.
 	WaitQOS map[string]float64 `yaml:"wait_qos,omitempty"`
-	// Jobs that may wait at one site beyond what it can start now. Where jobs end within seconds, as many as end in four seconds may.
+	// Jobs that may wait at one site beyond what it can start now. Where jobs end within seconds, as many as end in four seconds may; where jobs of others wait
+	// too, eight for each of those, and 500 at most.
 	Backlog int `yaml:"backlog"`
 	// A job is bound to a site that can start it within this time; otherwise it waits in the
 	// federation's queue. Where jobs of others wait too, it is bound at once and waits in the site's own queue.
@@ -136,7 +137,7 @@ type SiteConfig struct {
 	Prices accounting.Prices `yaml:"prices,omitempty"`
 	// Relative speed by GPU type, 1 if not set: a job runs half as long on GPUs with 2.
 	Speed map[string]float64 `yaml:"speed,omitempty"`
-	// Jobs that may wait at the site beyond what it can start now, however short they are. That of policy if not set.
+	// Jobs that may wait at the site beyond what it can start now, however short they are and however many others wait there. That of policy if not set.
 	Backlog int `yaml:"backlog,omitempty"`
 	// How many of those may be of an account, by its name at the site: {physics: 20, guests: 0}. It does not raise backlog.
 	AccountBacklog map[string]int `yaml:"account_backlog,omitempty"`

@@ -67,7 +67,7 @@ func (w *World) take(c *candidate, at *moment, job *federation.Job) {
 	}
 	w.reserve(c)
 	if c.shared() {
-		c.site.queueUp(job)
+		c.queueUp(job)
 	}
 }
 

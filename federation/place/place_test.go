@@ -182,3 +182,17 @@ func TestAnyGRES(t *testing.T) {
 		t.Errorf("free then: %v, want 0 and 2", free.gres)
 	}
 }
+
+// How many of ours may wait at a site grows with how many others do, within bounds, unless the site says.
+func TestDepth(t *testing.T) {
+	for _, c := range []struct{ policy, site, others, want int }{
+		{8, 0, 0, 8}, {8, 0, 1, 8}, {8, 0, 5, 40}, {8, 0, 1000, mostAmong}, {800, 0, 1000, 800}, {-1, 0, 5, 0}, {8, 3, 5, 3}, {-1, 3, 5, 3},
+	} {
+		w := NewWorld(Policy{Backlog: c.policy}, 1)
+		w.SetSite(&federation.Site{Name: "a", Backlog: c.site})
+		w.sites[0].crowd = waiters{all: c.others + 2, ours: 2}
+		if got := w.depth(w.sites[0]); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}

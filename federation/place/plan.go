@@ -48,7 +48,8 @@ func (w *World) begin() {
 	w.run++
 	w.changes = 0
 	for _, st := range w.sites {
-		st.backlog, st.spent, st.waiting, st.returns = 0, nil, st.waiting[:0], st.returns[:0]
+		st.backlog, st.among, st.spent, st.waiting, st.returns = 0, 0, nil, st.waiting[:0], st.returns[:0]
+		st.deep = w.depth(st)
 		clear(st.holders)
 		st.now, st.run = w.now, w.run
 		if st.books != nil {
@@ -95,7 +96,7 @@ func (w *World) holdBound(st *siteState) {
 		if st.backlog < maxHeld {
 			w.reserve(best)
 		}
-		st.queueUp(b.Job)
+		best.queueUp(b.Job)
 		if best.wide() {
 			st.waiting.add(best)
 		}
@@ -147,7 +148,7 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	}
 	start := w.reserve(best)
 	if near := busy || w.soon(start); early && (near || shared) {
-		best.site.queueUp(q.job)
+		best.queueUp(q.job)
 		kind := binds
 		if !near {
 			kind = queues
@@ -168,7 +169,7 @@ func (w *World) rest(sh *shape, reason federation.Reason, offers *offers) *fate 
 
 // idle is what becomes of any job of the shape now; nil if that is to be worked out.
 func (sh *shape) idle(w *World) *fate {
-	if sh.run != w.run || sh.changes != w.changes || sh.early != nil && sh.early.site.backlog < sh.early.site.limit {
+	if sh.run != w.run || sh.changes != w.changes || sh.early != nil && sh.early.left() > 0 {
 		return nil
 	}
 	return sh.rests
@@ -197,14 +198,14 @@ func (w *World) soon(start int64) bool {
 // keepsBusy reports whether a small job should wait at the site because enough of what runs there is about to end: limits say
 // when at the latest, most jobs end long before, and how many do the site has shown. It must not run in front of a job that holds such nodes in time.
 func (w *World) keepsBusy(c *candidate) bool {
-	if c.site.backlog >= c.site.limit || c.wide() || c.site.waiting.has(c) || c.site.returns.has(c) {
+	if c.left() <= 0 || c.wide() || c.site.waiting.has(c) || c.site.returns.has(c) {
 		return false
 	}
-	if c.site.backlog < c.site.site.Ahead {
+	if c.site.alone() < c.site.site.Ahead {
 		return true
 	}
 	ahead := int64(w.policy.BindAhead / time.Second)
-	return float64(c.site.backlog+1) <= c.site.capacity().turnover(&c.curs[0], &c.fits[0], ahead)
+	return float64(c.site.alone()+1) <= c.site.capacity().turnover(&c.curs[0], &c.fits[0], ahead)
 }
 
 // best finds the cheapest candidate. They are sorted by what running costs, and waiting costs nothing or more: so the search

@@ -29,7 +29,7 @@ type Policy struct {
 	// LostWork is how much work a job loses at most when a rented node is taken from it: the time between two checkpoints.
 	LostWork time.Duration
 
-	// Backlog is how many jobs of ours may wait at a site beyond what it can start now, where the site sets none.
+	// Backlog is how many jobs of ours may wait at a site beyond what it can start now, where the site sets none. Where many of others wait, more may.
 	// A negative value means none at all.
 	Backlog int
 	// BindAhead is how soon a pool must be able to start a job for that job to wait there and not in the federation's queue:

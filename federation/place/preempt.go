@@ -118,7 +118,7 @@ func (w *World) seize(q *queued, qos string, p *takeover) *fate {
 	p.c.pay(w.clock)
 	w.changes++
 	w.seen.sh = nil
-	st.queueUp(q.job)
+	p.c.queueUp(q.job)
 	if p.c.wide() {
 		st.waiting.add(p.c)
 	}

@@ -71,6 +71,42 @@ func holdersOf(st *siteState, job *federation.Job) []holder {
 	return who
 }
 
+const (
+	// amongFactor is how many jobs of ours may wait at a site for each one of others that does.
+	amongFactor = 8
+	// mostAmong bounds that: slurmctld's backfill looks at no more of its queue by default (bf_max_job_test), and holds 10,000 jobs in all (MaxJobCount).
+	mostAmong = 500
+)
+
+// depth is how many jobs of ours may wait at the site among those of others, where no backlog is set for it. Each one that waits with us instead is overtaken by all that
+// users submit at the site later. Where hardly anybody else waits, that costs little, and late binding is worth more.
+func (w *World) depth(st *siteState) int {
+	if st.site.Backlog > 0 || w.policy.Backlog == 0 {
+		return st.limit
+	}
+	return max(st.limit, min(amongFactor*(st.crowd.all-st.crowd.ours), mostAmong))
+}
+
+// left is how many more jobs of ours may wait for the candidate's nodes. At the same site those for whose nodes others wait and those for nodes that are ours alone are
+// counted apart.
+func (c *candidate) left() int {
+	if c.shared() {
+		return c.site.deep - c.site.backlog
+	}
+	return c.site.limit - c.site.alone()
+}
+
+// alone is how many of our jobs wait at the site for nodes that nobody else waits for.
+func (st *siteState) alone() int { return st.backlog - st.among }
+
+// queueUp notes that a job of ours waits for the candidate's nodes.
+func (c *candidate) queueUp(job *federation.Job) {
+	if c.shared() {
+		c.site.among++
+	}
+	c.site.queueUp(job)
+}
+
 // queueUp notes that a job of ours waits at the site.
 func (st *siteState) queueUp(job *federation.Job) {
 	st.backlog++
@@ -88,7 +124,7 @@ func (st *siteState) queueUp(job *federation.Job) {
 // mayQueueUp reports whether a job may wait at a candidate's site.
 func (c *candidate) mayQueueUp(job *federation.Job) bool {
 	st := c.site
-	left, shared := st.limit-st.backlog, c.shared()
+	left, shared := c.left(), c.shared()
 	if left <= 0 || !shared && len(st.site.AccountBacklog) == 0 {
 		return left > 0
 	}
@@ -212,7 +248,7 @@ func waitersOf(m *model) (n waiters) {
 // for the start of one of them before.
 func (st *siteState) behind(wait time.Duration) time.Duration {
 	more := float64(max(st.backlog-st.crowd.ours, 0)) / float64(st.crowd.all+1)
-	if st.backlog >= st.limit {
+	if st.backlog >= st.deep {
 		more++
 	}
 	return time.Duration(min(float64(wait)*(1+more), float64(365*24*time.Hour)))

@@ -32,8 +32,10 @@ type siteState struct {
 	// What follows is about one plan.
 	run     int
 	now     int64
-	limit   int                                          // jobs of ours that may wait there
+	limit   int                                          // jobs of ours that may wait there for nodes that nobody else waits for
+	deep    int                                          // ... and those that may where others wait, see depth
 	backlog int                                          // jobs of ours that do
+	among   int                                          // those of them that do where others wait
 	holders holders                                      // whose those are, where others wait too
 	waiting cellSet                                      // where jobs of our queue hold nodes in time
 	returns cellSet                                      // where jobs may run that are about to come back to the queue, or here, and come before its others

@@ -312,7 +312,9 @@ func (w *World) readSite(st *siteState) {
 	if !maps.EqualFunc(first, st.first, slices.Equal) {
 		st.first, w.stale = first, true
 	}
-	st.crowd = waitersOf(next)
+	crowd := waitersOf(next)
+	w.stale = w.stale || st.shared != nil && crowd.all-crowd.ours != st.crowd.all-st.crowd.ours // see depth
+	st.crowd = crowd
 	if f.judged || next == nil {
 		w.version++
 		st.version, st.ties, st.timely, w.stale = w.version, nil, next.timely(), true

@@ -32,38 +32,51 @@ func localStreams() (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	b.WriteString("| GPUs | the other half | wait of local jobs: mean, p50 / p90 / p99, s | wait of the other half: mean, p50 / p90 / p99, s | other / local, mean |\n|---|---|---|---|---|\n")
-	fleets := []int{600, 720}
-	cases := []struct {
-		words   string
-		backlog int // -1: without us
-	}{{"at sites too: without us", -1}, {"**through us**, 8 of ours wait at a site at most", 8}, {"**through us**, 500 at most", 500}}
-	rows := make([]string, len(fleets)*len(cases))
-	var g errgroup.Group
-	g.SetLimit(atOnce)
-	for k, gpus := range fleets {
-		for i, c := range cases {
-			g.Go(func() error {
-				s, err := streamsOf(file, gpus)
-				if err != nil {
-					return err
-				}
-				local, ours, err := s.play(c.backlog)
-				if err != nil {
-					return err
-				}
-				row := fmt.Sprintf("| %d | %s | %s | %s | %.2f |\n", gpus, c.words, waitsText(local), waitsText(ours), meanWait(ours)/meanWait(local))
-				rows[k*len(cases)+i] = row
-				fmt.Fprintf(os.Stderr, "local, %s", row)
-				return nil
-			})
+	b.WriteString("| GPUs | draw | the other half | wait of local jobs: mean, p50 / p90 / p99, s | wait of the other half: mean, p50 / p90 / p99, s | other / local, mean |\n|---|---|---|---|---|---|\n")
+	const without, fixed, byDefault = "at sites too: without us", "through us, 8 of ours wait at a site at most", "**through us**"
+	type row struct {
+		gpus  int
+		draw  int64
+		words string
+	}
+	var rows []row
+	for _, gpus := range []int{600, 720} {
+		for draw := range int64(3) {
+			rows = append(rows, row{gpus, draw + 1, without})
+			if draw == 0 {
+				rows = append(rows, row{gpus, draw + 1, fixed})
+			}
+			rows = append(rows, row{gpus, draw + 1, byDefault})
 		}
 	}
+	texts := make([]string, len(rows))
+	var g errgroup.Group
+	g.SetLimit(atOnce)
+	for i, r := range rows {
+		g.Go(func() error {
+			s, err := streamsOf(file, r.gpus, r.draw+2)
+			if err != nil {
+				return err
+			}
+			if r.words == fixed {
+				for _, site := range s.sites {
+					site.Backlog = 8
+				}
+			}
+			local, ours, err := s.play(r.words == without)
+			if err != nil {
+				return err
+			}
+			texts[i] = fmt.Sprintf("| %d | %d | %s | %s | %s | %.2f |\n", r.gpus, r.draw, r.words, waitsText(local), waitsText(ours), meanWait(ours)/meanWait(local))
+			fmt.Fprintf(os.Stderr, "local, %s", texts[i])
+			return nil
+		})
+	}
 	err = g.Wait()
-	return b.String() + strings.Join(rows, ""), err
+	return b.String() + strings.Join(texts, ""), err
 }
 
-func streamsOf(file string, gpus int) (s streams, err error) {
+func streamsOf(file string, gpus int, seed int64) (s streams, err error) {
 	jobs, _, err := trace.Read(file, trace.Shape{})
 	if err != nil {
 		return s, err
@@ -72,18 +85,18 @@ func streamsOf(file string, gpus int) (s streams, err error) {
 	if s.sites, err = phillySites(gpus); err != nil {
 		return s, err
 	}
-	s.ours, s.local, s.without = replay.AtSites(jobs, s.sites, .5, 3)
+	s.ours, s.local, s.without = replay.AtSites(jobs, s.sites, .5, seed)
 	return s, nil
 }
 
 // play returns the waits of both halves.
-func (s *streams) play(backlog int) (local, ours []time.Duration, err error) {
+func (s *streams) play(without bool) (local, ours []time.Duration, err error) {
 	cfg := replay.Config{Sites: s.sites, Jobs: s.ours, Local: s.local, Policy: place.DefaultPolicy(), Order: replay.FIFO, Gap: 5 * time.Second}
-	cfg.Policy.Reservations, cfg.Policy.Backlog = 1, backlog
-	if backlog < 0 {
+	cfg.Policy.Reservations = 1
+	if without {
 		cfg.Local = append(slices.Clone(s.local), s.without[1:]...) // one has to be left
 		slices.SortStableFunc(cfg.Local, func(a, b replay.LocalJob) int { return cmp.Or(a.Submit.Compare(b.Submit), cmp.Compare(a.ID, b.ID)) })
-		cfg.Jobs, cfg.Policy.Backlog = s.ours[:1], 8
+		cfg.Jobs = s.ours[:1]
 	}
 	r, err := replay.Run(cfg)
 	if err != nil {
