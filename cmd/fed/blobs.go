@@ -85,7 +85,7 @@ func openBlobs(ctx context.Context, c *Config) (*blobs.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return blobs.Open(ctx, blobs.Config{URL: c.Blobs.URL, Public: c.Blobs.Public, Key: key, Max: c.Blobs.MaxMiB << 20})
+	return blobs.Open(ctx, blobs.Config{URL: c.Blobs.URL, Public: c.Blobs.Public, Key: key, Max: c.Blobs.MaxMiB << 20, Free: c.Limits.MinFreeMiB << 20})
 }
 
 // blobKey reads the key that signs addresses, and makes one the first time.

@@ -22,7 +22,7 @@ type Limits struct {
 	QueueMiB int64 `yaml:"queue_mib_per_user"`
 	// Most MiB of what the jobs of all users ask for. Beyond it, and beyond jobs, only who has less than his share, by the number of users, may submit.
 	AllQueueMiB int64 `yaml:"queue_mib"`
-	// No jobs are taken while the file system of state_dir has less free, so that what happens to those there are can be written.
+	// No jobs are taken while the file system of state_dir has less free, so that what happens to those there are can be written. What nodes send to blobs in a directory leaves as much.
 	MinFreeMiB int64 `yaml:"min_free_mib"`
 	// Submissions of one user per second, in the long run. sbatch waits a moment and tries again.
 	SubmissionsPerSecond float64 `yaml:"submissions_per_second"`

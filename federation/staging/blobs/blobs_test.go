@@ -206,16 +206,27 @@ func TestAddressUsedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	once := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // what breaks off a request breaks its connection
+	put := func(body io.Reader) (int, error) {
+		req, err := http.NewRequest("PUT", url, body)
+		if err != nil {
+			return 0, err
+		}
+		resp, err := once.Do(req)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
 	var senders sync.WaitGroup
-	for n := range byte(8) {
+	for n := range rune(8) {
 		senders.Go(func() {
 			for range 20 {
-				if code, body := call(t, "PUT", url, strings.Repeat(string('a'+rune(n)), 100_000)); code != http.StatusCreated {
-					t.Errorf("PUT: %d %q", code, body)
+				if code, err := put(strings.NewReader(strings.Repeat(string('a'+n), 100_000))); code != http.StatusCreated || err != nil {
+					t.Errorf("PUT: %d, %v", code, err)
 				}
-				req, _ := http.NewRequest("PUT", url, io.MultiReader(strings.NewReader("half"), broken{}))
-				if resp, err := http.DefaultClient.Do(req); err == nil {
-					resp.Body.Close()
+				if code, err := put(io.MultiReader(strings.NewReader("half"), broken{})); err == nil && code == http.StatusCreated {
+					t.Error("half of an object was taken")
 				}
 			}
 		})
@@ -238,6 +249,36 @@ func TestAddressUsedAgain(t *testing.T) {
 	})
 	if len(files) != 1 {
 		t.Errorf("files %q, want one", files)
+	}
+}
+
+// What nodes put by address leaves some of the file system free, also where it fills up meanwhile.
+func TestRoomThatStays(t *testing.T) {
+	var s *blobs.Store
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.ServeHTTP(w, r) }))
+	defer server.Close()
+	s = open(t, blobs.Config{URL: "file://" + t.TempDir(), Public: server.URL, Key: key, Free: 1000})
+	url, err := s.Sign(t.Context(), "PUT", "k", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		free []uint64
+		size int
+		code int
+	}{
+		"full": {[]uint64{999}, 1, http.StatusInsufficientStorage}, "just enough": {[]uint64{1000}, 1, http.StatusCreated},
+		"full in the middle": {[]uint64{1 << 40, 1000, 999}, 40 << 20, http.StatusInsufficientStorage},
+	} {
+		looks := 0
+		s.SetFree(func() (uint64, error) { looks++; return c.free[min(looks, len(c.free))-1], nil })
+		if code, body := call(t, "PUT", url, strings.Repeat("x", c.size)); code != c.code {
+			t.Errorf("%s: %d %q", name, code, body)
+		}
+		if _, err := s.Size(t.Context(), "k"); (err == nil) != (c.code == http.StatusCreated) {
+			t.Errorf("%s: it is there: %v", name, err)
+		}
+		_ = s.Delete(t.Context(), "k")
 	}
 }
 

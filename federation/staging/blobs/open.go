@@ -15,6 +15,7 @@ import (
 	"gocloud.dev/blob/fileblob"
 	_ "gocloud.dev/blob/memblob" // mem://, for tests
 	"gocloud.dev/gcerrors"
+	"golang.org/x/sys/unix"
 
 	"fsub/federation"
 )
@@ -28,6 +29,7 @@ type Config struct {
 	Public string
 	Key    []byte // signs addresses. Only for file://
 	Max    int64  // bytes that a PUT by address may have; 0: no bound. Only for file://
+	Free   int64  // bytes of its file system that PUTs leave free. Only for file://
 }
 
 // Store implements staging.Objects.
@@ -35,6 +37,8 @@ type Store struct {
 	bucket *blob.Bucket
 	signer *fileblob.URLSignerHMAC // for file://
 	max    int64
+	least  uint64                 // bytes that stay free
+	free   func() (uint64, error) // bytes that are
 	header []string
 }
 
@@ -46,7 +50,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blobs: url: %w", err)
 	}
-	s := &Store{max: c.Max}
+	s := &Store{max: c.Max, least: uint64(c.Free)}
 	switch u.Scheme {
 	case "file":
 		return s, s.openDirectory(u, c)
@@ -77,6 +81,11 @@ func (s *Store) openDirectory(u *url.URL, c Config) error {
 	dir := filepath.FromSlash(u.Path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("blobs: %w", err)
+	}
+	s.free = func() (uint64, error) {
+		var st unix.Statfs_t
+		err := unix.Statfs(dir, &st)
+		return st.Bavail * uint64(st.Bsize), err
 	}
 	public.Path = blobPath
 	s.signer = fileblob.NewURLSignerHMAC(public, c.Key)

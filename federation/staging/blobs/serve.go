@@ -58,7 +58,7 @@ func (s *Store) servePut(w http.ResponseWriter, r *http.Request, key string) {
 		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 		return
 	}
-	body := io.Reader(idleReader{r.Body, http.NewResponseController(w)})
+	body := io.Reader(&roomyReader{idleReader{r.Body, http.NewResponseController(w)}, s, 0})
 	if s.max > 0 {
 		body = http.MaxBytesReader(w, io.NopCloser(body), s.max)
 	}
@@ -67,6 +67,8 @@ func (s *Store) servePut(w http.ResponseWriter, r *http.Request, key string) {
 	switch {
 	case errors.As(err, &tooLarge):
 		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+	case errors.Is(err, errFull):
+		http.Error(w, err.Error(), http.StatusInsufficientStorage)
 	case err != nil:
 		http.Error(w, "cannot be written", http.StatusInternalServerError)
 	default:
@@ -95,4 +97,28 @@ type idleReader struct {
 func (i idleReader) Read(p []byte) (int, error) {
 	_ = i.rc.SetReadDeadline(time.Now().Add(idleTime))
 	return i.Reader.Read(p)
+}
+
+// often is after how many bytes it is looked again whether there is room.
+const often = 16 << 20
+
+var errFull = errors.New("the file system of the store is nearly full")
+
+// roomyReader reads for as long as the store has room for more.
+type roomyReader struct {
+	io.Reader
+	store *Store
+	until int // bytes to the next look
+}
+
+func (r *roomyReader) Read(p []byte) (int, error) {
+	if r.until <= 0 {
+		if free, err := r.store.free(); err != nil || free < r.store.least {
+			return 0, errors.Join(errFull, err)
+		}
+		r.until = often
+	}
+	n, err := r.Reader.Read(p)
+	r.until -= n
+	return n, err
 }
