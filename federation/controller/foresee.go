@@ -2,8 +2,12 @@ package controller
 
 import "time"
 
-// outlookEvery is how long a forecast of the waits at a site stands: placement plans anew with each.
-const outlookEvery = 10 * time.Second
+const (
+	// outlookEvery is how long a forecast of the waits at a site stands: placement plans anew with each.
+	outlookEvery = 10 * time.Second
+	// youngFor is how long a queue that is new to us is foretold after each look: every start that was seen says more than all time limits.
+	youngFor = 2 * time.Minute
+)
 
 // foresee has the forecasts of waits follow what a site says of its queue.
 func (c *Controller) foresee(s *site) {
@@ -15,7 +19,7 @@ func (c *Controller) foresee(s *site) {
 		c.batch.order.Waits = append(c.batch.order.Waits, c.cfg.Waits.Look(s.Name, s.Seen)...)
 	}
 	q, now := c.cfg.Waits[s.Name], c.now()
-	if q != nil && s.outdated && (s.Outlook == nil || now.Sub(s.foreseen) >= outlookEvery) {
+	if q != nil && s.outdated && (s.Outlook == nil || now.Sub(s.foreseen) >= outlookEvery || q.Young(now, youngFor)) {
 		s.Outlook, s.foreseen, s.outdated = q.Outlook(now), now, false
 	}
 }

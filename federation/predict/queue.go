@@ -191,6 +191,11 @@ func (q *Queue) started(o *open, now int64) federation.PastWait {
 	return w.past(q.site)
 }
 
+// Young reports whether the queue has been looked at for less than a time, and little is known of it.
+func (q *Queue) Young(now time.Time, less time.Duration) bool {
+	return len(q.past) < fewWaits && now.Unix()-q.from < int64(less/time.Second)
+}
+
 func (q *Queue) add(w wait) {
 	q.past = append(q.past, w)
 	if len(q.past) > keptWaits+keptWaits/4 {
