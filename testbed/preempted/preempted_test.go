@@ -3,6 +3,8 @@ package preempted
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,8 +80,7 @@ func (p *place) requeued(low []job, after *job, high job, victim federation.JobI
 		all = append(all, *after)
 	}
 	defer p.clear(all...)
-	ran := began[0].Sub(p.saw(v, "BEGIN")[0])
-	p.lost("low", ran-grace-2*time.Second, ran+5*time.Second)
+	p.lost("low", v, began[0].Sub(p.saw(v, "BEGIN")[0])+5*time.Second)
 	p.await(high, federation.Completed)
 	if !full() {
 		p.Log("NOT TESTED: that the victim runs again, which takes a minute and more; FSUB_FULL=1 waits for it")
@@ -106,15 +107,16 @@ func (p *place) requeued(low []job, after *job, high job, victim federation.JobI
 	}
 }
 
-// lost compares what the ledger says was lost of a QOS at the site, where each job holds one node, with how long the victim had run.
-func (p *place) lost(qos string, least, most time.Duration) {
+// lost compares what the ledger says was lost of a QOS at the site, where each job holds one node, with how long the victim had run: by the site's own accounting,
+// and by what the scripts have seen at most.
+func (p *place) lost(qos string, victim job, most time.Duration) {
 	p.Helper()
 	spec := report.Spec{Kind: "usage", By: []string{"qos", "site"}}
 	_, ask, err := spec.Ask(time.Now())
 	if err != nil {
 		p.Fatal(err)
 	}
-	p.eventually(fmt.Sprintf("%v to %v to be lost in the ledger", least, most), func() string {
+	p.eventually("what was lost to be in the ledger", func() string {
 		sums, err := p.c.BookedSums(p.Context(), ask)
 		if err != nil {
 			return err.Error()
@@ -125,10 +127,13 @@ func (p *place) lost(qos string, least, most time.Duration) {
 				runs, lost = runs+s.Runs, lost+time.Duration(s.NodeSeconds)*time.Second
 			}
 		}
-		if runs == 1 && least <= lost && lost <= most {
+		first, _, _ := strings.Cut(p.at("sacct", "-D", "-X", "-n", "-P", "-j", fmt.Sprint(p.notes(victim)[0].id), "-o", "ElapsedRaw,State,Start,End"), "\n")
+		text, _, _ := strings.Cut(first, "|")
+		seconds, err := strconv.Atoi(text)
+		if there := time.Duration(seconds) * time.Second; err == nil && runs == 1 && lost == there && grace <= lost && lost <= most {
 			return ""
 		}
-		return fmt.Sprintf("%v of %d runs in %d sums", lost, runs, len(sums))
+		return fmt.Sprintf("%v of %d runs in %d sums, at most %v; sacct has %s", lost, runs, len(sums), most, first)
 	})
 }
 
