@@ -98,6 +98,11 @@ func (s *Server) asMachine(h machineHandler) handler {
 
 func (s *Server) poll(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
 	var p agentapi.Poll
+	done, err := s.tellers.take(string(m))
+	if err != nil {
+		return err
+	}
+	defer done()
 	if err := readJSON(w, r, maxPoll, &p); err != nil {
 		return err
 	}
@@ -115,6 +120,11 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request, m cloud.MachineID,
 
 func (s *Server) report(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
 	var report agentapi.Report
+	done, err := s.tellers.take(string(m))
+	if err != nil {
+		return err
+	}
+	defer done()
 	if err := readJSON(w, r, maxBody, &report); err != nil {
 		return err
 	}

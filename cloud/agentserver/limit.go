@@ -17,6 +17,10 @@ const (
 	runAtOnce     = 256
 )
 
+// tellAtOnce is how many polls and reports of one machine are held at a time: they are large, and an agent sends one of each. A broken connection may hold some
+// more for a while.
+const tellAtOnce = 8
+
 // Bounds of a request's header, and of the bodies of hello and poll.
 const (
 	maxHeader = 64 << 10

@@ -214,6 +214,46 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
+// TestReportsAtOnce: a machine that sends many large reports, and none to its end, is told so, and its output comes all the same.
+func TestReportsAtOnce(t *testing.T) {
+	w := newWorld(t)
+	addr := w.served(t)
+	session, other := w.letIn(t, "gang1"), w.letIn(t, "gang2")
+	for range tellAtOnce {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: door\r\nAuthorization: Bearer %s\r\nContent-Length: 60000000\r\n\r\n{", agentapi.PathReport, session)
+	}
+	held := func() int {
+		w.tellers.mu.Lock()
+		defer w.tellers.mu.Unlock()
+		n := 0
+		for _, of := range w.tellers.now {
+			n += of
+		}
+		return n
+	}
+	for deadline := time.Now().Add(time.Minute); held() < tellAtOnce; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d reports are held", held())
+		}
+	}
+	for _, path := range []string{agentapi.PathReport, agentapi.PathPoll} {
+		if code, text := w.ask(t, "POST", path, session, "{}"); code != 503 {
+			t.Errorf("one more to %s: %d %s", path, code, text)
+		}
+		if code, text := w.ask(t, "POST", path, other, "{}"); code != 200 {
+			t.Errorf("another machine's to %s: %d %s", path, code, text)
+		}
+	}
+	if code, text := w.ask(t, "POST", agentapi.PathLog+"run-1/out?offset=0", session, "x"); code != 200 {
+		t.Errorf("output: %d %s", code, text)
+	}
+}
+
 // TestDaemonsClock: a one-time token ends by the daemon's clock, whatever the machine's is, and a session does not end by any clock.
 func TestDaemonsClock(t *testing.T) {
 	w := newWorld(t)

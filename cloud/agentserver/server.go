@@ -50,6 +50,7 @@ type Server struct {
 	binary  *binary
 
 	machines, runs atOnce        // requests
+	tellers        atOnce        // of the machines, those who poll or report
 	silence        time.Duration // see silence
 
 	mu    sync.RWMutex
@@ -81,7 +82,7 @@ func New(c Config) (*Server, error) {
 		c.Now = time.Now
 	}
 	s := &Server{cfg: c, log: c.Logger, mux: http.NewServeMux(), metrics: newMetrics(c.Registerer), binary: &binary{path: c.Agent},
-		sites: map[federation.SiteName]cloud.Agents{}, machines: atOnce{most: machineAtOnce}, runs: atOnce{most: runAtOnce}, silence: silence}
+		sites: map[federation.SiteName]cloud.Agents{}, machines: atOnce{most: machineAtOnce}, runs: atOnce{most: runAtOnce}, tellers: atOnce{most: tellAtOnce}, silence: silence}
 	s.routes()
 	return s, nil
 }
