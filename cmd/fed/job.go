@@ -36,9 +36,11 @@ func newExplainCommand() *cobra.Command {
 			if err != nil {
 				return nil, nil, err
 			}
-			text := place.Explain(&e.Job, e.Decision)
-			if !all {
-				text = place.Summarize(&e.Job, e.Decision, e.Sooner)
+			text := ""
+			if all {
+				text = place.Detail(&e.Job, &e.Explained)
+			} else {
+				text = place.Summarize(&e.Job, &e.Explained)
 			}
 			if len(e.Priority) > 0 {
 				text += "  priority " + federation.PriorityText(e.Priority) + "\n"

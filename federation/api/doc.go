@@ -19,14 +19,12 @@ import (
 type Controller interface {
 	// Judge reports as *federation.SlurmError why no site can ever run j, nil if one may.
 	Judge(j *federation.Job) error
-	// Explain says what placement thinks of a job: when it was bound, or now if it waits.
-	Explain(j *federation.Job) federation.Decision
-	// Sooner tells what would have a waiting job start sooner.
-	Sooner(j *federation.Job) []federation.Sooner
+	// Decision says what placement thinks of a job now, as if it were alone.
+	Decision(j *federation.Job) federation.Decision
+	// Explain says why a job is where it is. It may wait for the controller's round, for a moment.
+	Explain(ctx context.Context, j *federation.Job) federation.Explained
 	// Starts tells when jobs that wait are expected to start, as far as that is known. It may wait for the controller's round, and not change what it returns.
 	Starts(ctx context.Context) (federation.Starts, error)
-	// Points are what a waiting job's priority is made of; nil: its nice alone.
-	Points(j *federation.Job) []federation.PriorityPart
 	// Try says when and where j would start if it were submitted now. It fails with what Judge says of a job that can run nowhere.
 	Try(j *federation.Job) (federation.Trial, error)
 	// Sites are the members of the federation as last seen, by name. The values are shared: do not change them.

@@ -119,18 +119,25 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ identity.C
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
 	}
+	if k := job.Component; k != nil && job.State == federation.Pending && job.Site == "" { // it waits with the others
+		id = k.Leader
+		if job, err = s.cfg.Store.Job(r.Context(), id); err != nil {
+			return refusal.OfStore(err, refusal.NoContact)
+		}
+	}
 	attempts, err := s.cfg.Store.Attempts(r.Context(), id)
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
 	}
-	e := v1.Explanation{Job: v1.JobOf(&job), Decision: s.cfg.Controller.Explain(&job), Sooner: s.cfg.Controller.Sooner(&job), Now: s.cfg.Now().UTC()}
+	why := s.cfg.Controller.Explain(r.Context(), &job)
+	e := v1.Explanation{Job: v1.JobOf(&job), Decision: why.Decision, Components: why.Components, Holdbacks: why.Holdbacks, Sooner: why.Sooner, Now: s.cfg.Now().UTC()}
 	if job.State == federation.Pending {
 		if s, known := s.lister.Foretold(r.Context())[id]; known {
 			e.Start = &s
 		}
 	}
 	if job.State == federation.Pending && job.Site == "" {
-		e.Priority = s.cfg.Controller.Points(&job)
+		e.Priority = why.Priority
 	}
 	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
 		e.Chosen = attempts[n-1].Decision.Offers[0]

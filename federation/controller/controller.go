@@ -289,7 +289,7 @@ func (c *Controller) round(ctx context.Context) {
 		c.calls.make(ctx)
 	}
 	c.publish()
-	c.tellProspects()
+	c.answer()
 	c.tellStarts()
 }
 

@@ -57,14 +57,6 @@ func (q *queue) left(id federation.JobID) {
 	}
 }
 
-// Points are what a waiting job's priority is made of; nil: its nice alone. It may be called from any goroutine.
-func (c *Controller) Points(j *federation.Job) []federation.PriorityPart {
-	if c.cfg.FairShare == nil {
-		return nil
-	}
-	return c.cfg.FairShare.Parts(j, c.expected(j))
-}
-
 // points are a job's priority.
 func (q *queue) points(j *job) int64 {
 	if q.cfg.FairShare != nil {

@@ -127,7 +127,7 @@ func TestJudgeAfterAPanic(t *testing.T) {
 	if err := b.ctl.Judge(bad); err == nil || !strings.Contains(err.Error(), "placement failed over job 5") {
 		t.Errorf("Judge: %v, want that placement failed", err)
 	}
-	if d := b.ctl.Explain(bad); d.Reason != federation.ReasonPriority {
+	if d := b.ctl.Explain(t.Context(), bad).Decision; d.Reason != federation.ReasonPriority {
 		t.Errorf("Explain: %+v", d)
 	}
 	if err := b.ctl.Judge(&federation.Job{ID: 6, Spec: &sbatch.Spec{GPUsPerNode: "1", WorkDir: "/"}}); err != nil {

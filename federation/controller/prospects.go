@@ -10,35 +10,38 @@ import (
 	"fsub/federation/place"
 )
 
-// prospectsAsked is somebody who waits for Prospects.
-type prospectsAsked struct {
-	most int
-	to   chan<- *federation.Prospects
-}
-
 // Prospects returns the federation as it is, with the first jobs of the queue, at most so many. It waits for the round under way.
 func (c *Controller) Prospects(ctx context.Context, most int) (*federation.Prospects, error) {
 	to := make(chan *federation.Prospects, 1)
+	if err := c.afterRound(ctx, func() { to <- c.prospects(most) }); err != nil {
+		return nil, err
+	}
+	return <-to, nil
+}
+
+// afterRound has the controller do something when the round under way is over, and waits for it.
+func (c *Controller) afterRound(ctx context.Context, do func()) error {
+	done := make(chan struct{})
 	c.view.mu.Lock()
-	c.view.asking = append(c.view.asking, prospectsAsked{most, to})
+	c.view.after = append(c.view.after, func() { do(); close(done) })
 	c.view.mu.Unlock()
 	c.Wake()
 	select {
-	case o := <-to:
-		return o, nil
+	case <-done:
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 }
 
-// tellProspects answers those who have asked.
-func (c *Controller) tellProspects() {
+// answer does what was to be done after the round.
+func (c *Controller) answer() {
 	c.view.mu.Lock()
-	asked := c.view.asking
-	c.view.asking = nil
+	after := c.view.after
+	c.view.after = nil
 	c.view.mu.Unlock()
-	for _, a := range asked {
-		a.to <- c.prospects(a.most)
+	for _, do := range after {
+		do()
 	}
 }
 

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,15 +17,10 @@ type relaxation struct {
 	edit   func(*sbatch.Spec)
 }
 
-// Sooner tries what would have a waiting job start sooner: asking for less in one respect, or a dearer site. It is the plan for the job alone, as in Explain: jobs
-// that stand before it in the queue are not counted.
-func (c *Controller) Sooner(j *federation.Job) (out []federation.Sooner) {
-	if j.State != federation.Pending || j.Held != federation.NotHeld {
-		return nil
-	}
-	sites := c.view.sites.Load()
-	now, err := c.planFor(sites, j)
-	if err != nil || len(now.Offers) > 0 && now.Offers[0].Wait == 0 {
+// sooner tries what would have a waiting job start sooner than now: asking for less in one respect, or a dearer site. It is the plan for the job alone, as in Explain:
+// jobs that stand before it in the queue are not counted.
+func (c *Controller) sooner(sites *viewOfSites, j *federation.Job, now federation.Decision) (out []federation.Sooner) {
+	if j.Held != federation.NotHeld || len(now.Offers) > 0 && now.Offers[0].Wait == 0 {
 		return nil
 	}
 	out = place.SoonerOffers(&now)
@@ -52,7 +48,7 @@ func relaxations(s *sbatch.Spec, e *federation.Expected) (all []relaxation) {
 		}
 	}
 	if len(s.Het) > 0 {
-		return nil
+		return ofComponents(s)
 	}
 	if tight := tighter(s.TimeLimit, e); tight > 0 {
 		change := fmt.Sprintf("with --time=%s (nine of ten such jobs end within %s)", clock(tight), e.P90.Round(time.Minute))
@@ -77,6 +73,28 @@ func relaxations(s *sbatch.Spec, e *federation.Expected) (all []relaxation) {
 	without(typed && (anyGPU(s.GPUs) != s.GPUs || anyGPU(s.GPUsPerNode) != s.GPUsPerNode || anyGPU(s.GPUsPerTask) != s.GPUsPerTask), "a type of GPU", func(s *sbatch.Spec) {
 		s.GPUs, s.GPUsPerNode, s.GPUsPerTask = anyGPU(s.GPUs), anyGPU(s.GPUsPerNode), anyGPU(s.GPUsPerTask)
 	})
+	return all
+}
+
+// ofComponents are the relaxations of each component of a heterogeneous job. What it asks of the federation is the whole job's.
+func ofComponents(s *sbatch.Spec) (all []relaxation) {
+	for i := range len(s.Het) + 1 {
+		one := *s
+		if i > 0 {
+			one = s.Het[i-1]
+		}
+		one.Het, one.Fed, one.Clusters = nil, nil, ""
+		for _, r := range relaxations(&one, nil) {
+			all = append(all, relaxation{fmt.Sprintf("%s of component %d", r.change, i), func(s *sbatch.Spec) {
+				if i == 0 {
+					r.edit(s)
+					return
+				}
+				s.Het = slices.Clone(s.Het)
+				r.edit(&s.Het[i-1])
+			}})
+		}
+	}
 	return all
 }
 

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +32,7 @@ type view struct {
 	done   chan struct{} // closed when there are more of them
 	lookAt map[federation.SiteName]bool
 
-	asking []prospectsAsked
+	after  []func() // see afterRound
 	starts startsAsked
 
 	refused refusals
@@ -284,23 +283,4 @@ func keyOf(j *federation.Job, sites []*federation.Site) judgeKey {
 		}
 	}
 	return k
-}
-
-// Explain says what placement thought of a job when it was bound, or thinks now if it waits.
-func (c *Controller) Explain(j *federation.Job) federation.Decision {
-	if j.Attempt > 0 && (j.Site != "" || j.State.Ended()) {
-		if attempts, err := c.store.Attempts(context.Background(), j.ID); err == nil && len(attempts) > 0 {
-			return attempts[len(attempts)-1].Decision
-		}
-	}
-	d, err := c.planFor(c.view.sites.Load(), j)
-	if err != nil {
-		return federation.Decision{Job: j.ID, Reason: cmp.Or(j.Reason, federation.ReasonPriority)}
-	}
-	// A job that placement would bind may be kept back by something else: a limit, a hold.
-	if j.Reason != federation.ReasonNone {
-		d.Reason = j.Reason
-	}
-	d.Bind = false
-	return d
 }

@@ -112,10 +112,13 @@ func Explain(job *federation.Job, d federation.Decision) string {
 	return b.String()
 }
 
-// jobText is how users name a job: of a task of an array "30004711_7".
+// jobText is how users name a job: of a task of an array "30004711_7", of a component "30004711+1".
 func jobText(job *federation.Job) string {
-	if job.Part != nil {
+	switch {
+	case job.Part != nil:
 		return fmt.Sprintf("%s_%d", job.Part.Array, job.Part.Index)
+	case job.Component != nil:
+		return fmt.Sprintf("%s+%d", job.Component.Leader, job.Component.Offset)
 	}
 	return job.ID.String()
 }

@@ -21,7 +21,7 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 	whole := &candidate{site: st, version: st.version, stand: &stand{ask: sh.ask}}
 	var failed []federation.Rejection
 	for i := range len(job.Spec.Het) + 1 {
-		one := componentOf(job, i)
+		one := Component(job, i)
 		sub := &shape{like: one, expected: sh.expected, need: newNeed(&one, drop)}
 		if i == 0 {
 			if no := demandRefusal(st.site, job); no != nil {
@@ -68,9 +68,9 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 	sh.found = append(sh.found, whole)
 }
 
-// componentOf is component i, from 0, as a job of its own. What the job asks of the federation holds for the whole and is judged
+// Component is component i of a heterogeneous job, from 0, as a job of its own. What the job asks of the federation holds for the whole and is judged
 // once, except for the accepted GPU types.
-func componentOf(job *federation.Job, i int) federation.Job {
+func Component(job *federation.Job, i int) federation.Job {
 	one, spec := *job, *job.Spec
 	spec.Plugin = nil
 	if i > 0 {

@@ -10,9 +10,26 @@ import (
 	"fsub/federation"
 )
 
-// Summarize is [Explain] for a terminal: the best two offers, a third one or the others in one line, and rejections grouped by site and reason. What only
-// differs in its figures is one line, with the figures of the first pool.
-func Summarize(job *federation.Job, d federation.Decision, sooner []federation.Sooner) string {
+// Detail is all that there is to say of why a job is where it is: [Explain], of each component by itself too, and what holds it back.
+func Detail(job *federation.Job, why *federation.Explained) string {
+	var b strings.Builder
+	b.WriteString(Explain(job, why.Decision))
+	for i := range why.Components {
+		one := Component(job, i)
+		one.Component = &federation.HetComponent{Leader: job.ID, Offset: i}
+		for line := range strings.Lines(Explain(&one, why.Components[i])) {
+			b.WriteString("  " + line)
+		}
+	}
+	writeHoldbacks(&b, why.Holdbacks, true)
+	writeSooner(&b, why)
+	return b.String()
+}
+
+// Summarize is [Detail] for a terminal: the best two offers, a third one or the others in one line, and rejections grouped by site and reason. What only
+// differs in its figures is one line, with the figures of the first pool. Each component and each thing that holds the job back is one line.
+func Summarize(job *federation.Job, why *federation.Explained) string {
+	d := why.Decision
 	short := d
 	if short.Offers = d.Offers; len(d.Offers) > 3 {
 		short.Offers = d.Offers[:2]
@@ -37,36 +54,117 @@ func Summarize(job *federation.Job, d federation.Decision, sooner []federation.S
 		hidden = hidden || g.pools > 1 || g.differ
 		b.WriteString("    " + g.text() + "\n")
 	}
-	if len(sooner) > 0 {
-		b.WriteString("  sooner:\n")
-	}
-	for i := range sooner {
-		b.WriteString("    " + soonerText(&sooner[i]) + "\n")
-	}
-	if hidden {
+	writeComponents(&b, job, why)
+	writeHoldbacks(&b, why.Holdbacks, false)
+	writeSooner(&b, why)
+	jobs := slices.ContainsFunc(why.Holdbacks, func(h federation.Holdback) bool { return len(h.Details) > 0 })
+	switch {
+	case jobs:
+		b.WriteString("  fed explain --all lists every pool, and who holds what\n")
+	case hidden || len(why.Components) > 0:
 		b.WriteString("  fed explain --all lists every pool\n")
 	}
 	return b.String()
 }
 
+// writeComponents tells of each component where it could start if it were a job of its own: "30004711+1: alpha in 40 min; the others wait for it".
+func writeComponents(b *strings.Builder, job *federation.Job, why *federation.Explained) {
+	if len(why.Components) == 0 {
+		return
+	}
+	b.WriteString("  components, each for itself:\n")
+	last := lastComponent(why)
+	for i := range why.Components {
+		var texts []string
+		seen := map[federation.SiteName]bool{}
+		for _, o := range why.Components[i].Offers {
+			if !seen[o.Site] {
+				seen[o.Site] = true
+				texts = append(texts, string(o.Site)+" "+whenText(o.Wait))
+			}
+		}
+		text := "no site can run it now"
+		if len(texts) > 0 {
+			text = strings.Join(texts, ", ")
+		}
+		if i == last {
+			text += "; the others wait for it"
+		}
+		fmt.Fprintf(b, "    %d+%d: %s\n", job.ID, i, text)
+	}
+}
+
+// lastComponent is the one that can start last where the job is to run; -1: none can start later than all others.
+func lastComponent(why *federation.Explained) int {
+	if len(why.Decision.Offers) == 0 {
+		return -1
+	}
+	site := why.Decision.Offers[0].Site
+	last, longest := -1, time.Duration(0)
+	for i := range why.Components {
+		wait := time.Duration(-1)
+		for _, o := range why.Components[i].Offers {
+			if o.Site == site && (wait < 0 || o.Wait < wait) {
+				wait = o.Wait
+			}
+		}
+		switch {
+		case wait > longest:
+			last, longest = i, wait
+		case wait == longest:
+			last = -1
+		}
+	}
+	return last
+}
+
+// writeHoldbacks tells what of the account tree keeps a job waiting, and of whole who holds what of it.
+func writeHoldbacks(b *strings.Builder, all []federation.Holdback, whole bool) {
+	if len(all) > 0 {
+		b.WriteString("  held back:\n")
+	}
+	for _, h := range all {
+		fmt.Fprintf(b, "    %s: %s\n", h.Kind, h.Text)
+		for _, text := range h.Details {
+			if whole {
+				b.WriteString("      " + text + "\n")
+			}
+		}
+	}
+}
+
+// writeSooner tells what would have a job start sooner.
+func writeSooner(b *strings.Builder, why *federation.Explained) {
+	var lines []string
+	for _, h := range why.Holdbacks {
+		lines = append(lines, h.Free...)
+	}
+	for i := range why.Sooner {
+		lines = append(lines, soonerText(&why.Sooner[i]))
+	}
+	if len(lines) > 0 {
+		b.WriteString("  sooner:\n    " + strings.Join(lines, "\n    ") + "\n")
+	}
+}
+
+// whenText is "now" or "in 12 min".
+func whenText(wait time.Duration) string {
+	if wait > 0 {
+		return "in " + spanText(wait)
+	}
+	return "now"
+}
+
 // othersText is "4 more offers, $50.10 to $88.00; the first to start: tau spot/p5, now".
 func othersText(more []*federation.Offer) string {
 	first := slices.MinFunc(more, func(a, b *federation.Offer) int { return a.Start.Compare(b.Start) })
-	when := "now"
-	if first.Wait > 0 {
-		when = "in " + spanText(first.Wait)
-	}
 	return fmt.Sprintf("%d more offers, $%s to $%s; the first to start: %s %s, %s",
-		len(more), moneyText(float64(more[0].Total)), moneyText(float64(more[len(more)-1].Total)), first.Site, first.Pool, when)
+		len(more), moneyText(float64(more[0].Total)), moneyText(float64(more[len(more)-1].Total)), first.Site, first.Pool, whenText(first.Wait))
 }
 
 // soonerText is "without --switches: alpha main/h100 now, $12.00".
 func soonerText(s *federation.Sooner) string {
-	when := "now"
-	if s.Wait > 0 {
-		when = "in " + spanText(s.Wait)
-	}
-	text := fmt.Sprintf("%s: %s %s %s, $%s", s.Change, s.Site, s.Pool, when, moneyText(float64(s.Total)))
+	text := fmt.Sprintf("%s: %s %s %s, $%s", s.Change, s.Site, s.Pool, whenText(s.Wait), moneyText(float64(s.Total)))
 	if s.More > 0 {
 		text += fmt.Sprintf(", $%s more", moneyText(float64(s.More)))
 	}

@@ -45,6 +45,18 @@ func (w *World) qosOf(j *federation.Job) string {
 	return strings.ToLower(j.Spec.QOS)
 }
 
+// ourJob tells which job of ours has a number; nil: none that the site was given has.
+func (st *siteState) ourJob() func(federation.JobID) *federation.Job {
+	if len(st.site.Ours) == 0 {
+		return func(id federation.JobID) *federation.Job { return st.claims[id].Job }
+	}
+	byID := make(map[federation.JobID]*federation.Job, len(st.site.Ours))
+	for _, j := range st.site.Ours {
+		byID[j.ID] = j
+	}
+	return func(id federation.JobID) *federation.Job { return cmp.Or(st.claims[id].Job, byID[id]) }
+}
+
 // preemptibles returns the jobs at a site that may have to make room.
 func (w *World) preemptibles(st *siteState) *preemptibles {
 	if st.preemptibles != nil && st.preemptibles.run == w.run {
@@ -52,15 +64,7 @@ func (w *World) preemptibles(st *siteState) *preemptibles {
 	}
 	h := &preemptibles{run: w.run}
 	st.preemptibles = h
-	ours := func(id federation.JobID) *federation.Job { return st.claims[id].Job }
-	if len(st.site.Ours) > 0 {
-		byID := make(map[federation.JobID]*federation.Job, len(st.site.Ours))
-		for _, j := range st.site.Ours {
-			byID[j.ID] = j
-		}
-		ours = func(id federation.JobID) *federation.Job { return cmp.Or(st.claims[id].Job, byID[id]) }
-	}
-	free := st.capacity()
+	ours, free := st.ourJob(), st.capacity()
 	m := st.model
 	h.jobs = make([]preemptible, 0, min(len(m.obs.Running), len(st.claims)+len(st.site.Ours)))
 	buf := make([]int32, 0, 2*cap(h.jobs))

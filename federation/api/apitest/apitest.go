@@ -148,13 +148,20 @@ func (c *Controller) Try(j *federation.Job) (t federation.Trial, err error) {
 	}
 	return t, nil
 }
-func (c *Controller) Explain(*federation.Job) (d federation.Decision) {
+func (c *Controller) Decision(*federation.Job) (d federation.Decision) {
 	c.locked(func() { d = c.decision })
 	return d
 }
 
-// Sooner implements api.Controller: nothing would.
-func (c *Controller) Sooner(*federation.Job) []federation.Sooner { return nil }
+// Explain implements api.Controller: with that decision, and a budget that keeps back each job that waits.
+func (c *Controller) Explain(_ context.Context, j *federation.Job) federation.Explained {
+	e := federation.Explained{Decision: c.Decision(j)}
+	if j.State == federation.Pending {
+		e.Priority = []federation.PriorityPart{{Name: "fair-share", Points: 1000}, {Name: "expected work", Points: -12}}
+		e.Holdbacks = []federation.Holdback{{Kind: federation.HeldByBudget, Text: "account proj may spend $5.00 this month", Details: []string{"job 17 of alice holds $4.00"}, Free: []string{"when 17 ends"}}}
+	}
+	return e
+}
 
 // SetStarts sets what Starts returns.
 func (c *Controller) SetStarts(s federation.Starts) { c.locked(func() { c.starts = s }) }
@@ -163,11 +170,6 @@ func (c *Controller) SetStarts(s federation.Starts) { c.locked(func() { c.starts
 func (c *Controller) Starts(context.Context) (s federation.Starts, err error) {
 	c.locked(func() { s = c.starts })
 	return s, nil
-}
-
-// Points implements api.Controller.
-func (c *Controller) Points(*federation.Job) []federation.PriorityPart {
-	return []federation.PriorityPart{{Name: "fair-share", Points: 1000}, {Name: "expected work", Points: -12}}
 }
 
 // Prospects are of one job that a limit keeps back.

@@ -17,13 +17,11 @@ type JobRecord struct {
 
 // Explanation is why a job is where it is.
 type Explanation struct {
-	Job      federation.Job
-	Decision federation.Decision
-	Chosen   *federation.Offer // what the newest attempt was bound for; nil while the job waits
-	Start    *federation.Start // when and where a waiting job is expected to start; nil: not known
-	Sooner   []federation.Sooner
-	Priority []federation.PriorityPart // what a waiting job's place in the queue is made of
-	Now      time.Time
+	Job federation.Job
+	federation.Explained
+	Chosen *federation.Offer // what the newest attempt was bound for; nil while the job waits
+	Start  *federation.Start // when and where a waiting job is expected to start; nil: not known
+	Now    time.Time
 }
 
 // Wire is r as /fed/v1 has it.
@@ -47,9 +45,14 @@ func recordOf(w *v1.JobRecord) *JobRecord {
 
 // Wire is e as /fed/v1 has it.
 func (e *Explanation) Wire() *v1.Explanation {
-	return &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Sooner: e.Sooner, Priority: e.Priority, Now: e.Now}
+	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Holdbacks: e.Holdbacks, Sooner: e.Sooner, Priority: e.Priority, Now: e.Now}
+	for _, d := range e.Components {
+		w.Components = append(w.Components, d.Worded())
+	}
+	return w
 }
 
 func explanationOf(w *v1.Explanation) *Explanation {
-	return &Explanation{Job: w.Job.Domain(), Decision: w.Decision, Chosen: w.Chosen, Start: w.Start, Sooner: w.Sooner, Priority: w.Priority, Now: w.Now}
+	why := federation.Explained{Decision: w.Decision, Components: w.Components, Holdbacks: w.Holdbacks, Sooner: w.Sooner, Priority: w.Priority}
+	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now}
 }

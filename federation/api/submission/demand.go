@@ -135,7 +135,7 @@ func (s *Gate) pin(job *federation.Job) {
 	}
 	at := func(site federation.SiteName) { job.EditSpec(func(spec *sbatch.Spec) { spec.Clusters = string(site) }) }
 	defer func() { job.Demand = demand.Of(job.Spec) }()
-	d := s.Controller.Explain(job)
+	d := s.Controller.Decision(job)
 	if len(d.Offers) > 0 {
 		first := slices.MinFunc(d.Offers, func(a, b *federation.Offer) int { return a.Start.Compare(b.Start) })
 		at(first.Site)

@@ -40,7 +40,7 @@ type Gate struct {
 // Planner is what a gate asks of the controller: see Controller.
 type Planner interface {
 	Judge(j *federation.Job) error
-	Explain(j *federation.Job) federation.Decision
+	Decision(j *federation.Job) federation.Decision
 	Try(j *federation.Job) (federation.Trial, error)
 	Sites() []*federation.Site
 	Wake()

@@ -78,6 +78,10 @@ type Explanation struct {
 	Chosen *federation.Offer `json:"chosen,omitempty"`
 	// Start is when and where a waiting job is expected to start; nil where nothing says when.
 	Start *federation.Start `json:"start,omitempty"`
+	// Components are what placement says of each component of a heterogeneous job that waits, if it were a job of its own. Those start together.
+	Components []federation.Decision `json:"components,omitempty"`
+	// Holdbacks are what of the account tree keeps a waiting job back.
+	Holdbacks []federation.Holdback `json:"holdbacks,omitempty"`
 	// Sooner is what would have a waiting job start sooner.
 	Sooner []federation.Sooner `json:"sooner,omitempty"`
 	// Priority is what a waiting job's place in the queue is made of.

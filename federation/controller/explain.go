@@ -1,0 +1,107 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/place"
+)
+
+// Explain says why a job is where it is: what placement thought of it when it was bound, or thinks now if it waits. It waits for the round under way, for a moment.
+func (c *Controller) Explain(ctx context.Context, j *federation.Job) federation.Explained {
+	if j.Attempt > 0 && (j.Site != "" || j.State.Ended()) {
+		if attempts, err := c.store.Attempts(ctx, j.ID); err == nil && len(attempts) > 0 {
+			return federation.Explained{Decision: attempts[len(attempts)-1].Decision}
+		}
+	}
+	sites, d := c.view.sites.Load(), c.Decision(j)
+	out := federation.Explained{Decision: d, Components: c.explainComponents(sites, j)}
+	if j.State == federation.Pending {
+		out.Sooner = c.sooner(sites, j, d)
+		if c.cfg.FairShare != nil {
+			out.Priority = c.cfg.FairShare.Parts(j, c.expected(j))
+		}
+		out.Holdbacks = c.askHoldbacks(ctx, j.ID, &d)
+	}
+	// A job that placement would bind may be kept back by something else: a limit, a hold.
+	if j.Reason != "" && j.Reason != federation.ReasonNone {
+		out.Decision.Reason = j.Reason
+	}
+	out.Decision.Bind = false
+	return out
+}
+
+// Decision is what placement thinks of a job now, as if it were alone.
+func (c *Controller) Decision(j *federation.Job) federation.Decision {
+	d, err := c.planFor(c.view.sites.Load(), j)
+	if err != nil {
+		return federation.Decision{Job: j.ID, Reason: cmp.Or(j.Reason, federation.ReasonPriority)}
+	}
+	return d
+}
+
+// explainComponents is what placement says of each component of a job, as if it were a job of its own.
+func (c *Controller) explainComponents(sites *viewOfSites, j *federation.Job) (all []federation.Decision) {
+	if len(j.Spec.Het) == 0 {
+		return nil
+	}
+	for i := range len(j.Spec.Het) + 1 {
+		one := place.Component(j, i)
+		d, err := c.planFor(sites, &one)
+		if err != nil {
+			return nil
+		}
+		d.Bind = false
+		all = append(all, d)
+	}
+	return all
+}
+
+// holdbacksIn is how long an explanation waits for the controller's round.
+const holdbacksIn = 3 * time.Second
+
+// askHoldbacks is what of the account tree keeps a job back; nil where the controller is busy for too long.
+func (c *Controller) askHoldbacks(ctx context.Context, id federation.JobID, d *federation.Decision) []federation.Holdback {
+	ctx, cancel := context.WithTimeout(ctx, holdbacksIn)
+	defer cancel()
+	to := make(chan []federation.Holdback, 1)
+	if c.afterRound(ctx, func() { to <- c.holdbacks(id, d) }) != nil {
+		return nil
+	}
+	return <-to
+}
+
+func (c *Controller) holdbacks(id federation.JobID, d *federation.Decision) []federation.Holdback {
+	j := c.jobs[id]
+	if j == nil || !j.queued || j.live() {
+		return nil
+	}
+	if c.cfg.Quota != nil && (isLimit(j.Reason) || j.Reason == federation.ReasonAccountBudget) {
+		var o *federation.Offer
+		if len(d.Offers) > 0 {
+			o = d.Offers[0]
+		}
+		w := c.wants(asTask(&j.Job), o)
+		if h := c.cfg.Quota.Holdback(c.now(), &w, c.endsBy); h != nil {
+			return []federation.Holdback{*h}
+		}
+	}
+	if n := len(j.offers); n > 0 { // of its tasks, the last one that waits
+		id = j.offers[n-1].task.ID
+	}
+	return c.queue.world.Holdbacks(id)
+}
+
+// endsBy is when a job has ended at the latest; zero if nothing says when.
+func (c *Controller) endsBy(id federation.JobID) time.Time {
+	j := c.jobs[id]
+	if j == nil || !j.live() || j.att.State != federation.AttemptStarted || j.att.Started.IsZero() || len(j.att.Decision.Offers) == 0 {
+		return time.Time{}
+	}
+	if w := c.wants(&j.Job, j.att.Decision.Offers[0]); w.Longest > 0 {
+		return j.att.Started.Add(w.Longest)
+	}
+	return time.Time{}
+}
