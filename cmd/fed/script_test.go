@@ -121,12 +121,21 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("no %q within %v; the last answer was\n%s%s", args[0], patience, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 }
 
-// submit NAME GPUS SCRIPT sets $NAME to the ID of a job in $DIR that asks for so many GPUs on one node.
+// submit NAME GPUS SCRIPT [ACCOUNT [GPUS]] sets $NAME to the ID of a job in $DIR that asks for so many GPUs on one node, and perhaps for those of a second component.
 func submit(ts *testscript.TestScript, _ bool, args []string) {
 	c := client.New(ts.Getenv("FSUB_SOCKET"))
 	defer c.Close()
+	spec := sbatch.Spec{Name: args[0], GPUsPerNode: args[1], TimeLimit: time.Hour, WorkDir: ts.Getenv("DIR")}
+	if len(args) > 3 {
+		spec.Account = args[3]
+	}
+	if len(args) > 4 {
+		other := spec
+		other.GPUsPerNode = args[4]
+		spec.Het = []sbatch.Spec{other}
+	}
 	id, err := c.Submit(context.Background(), v1.SubmitRequest{
-		Spec:    sbatch.Spec{Name: args[0], GPUsPerNode: args[1], TimeLimit: time.Hour, WorkDir: ts.Getenv("DIR")},
+		Spec:    spec,
 		Payload: sbatch.Payload{Script: "#!/bin/sh\n" + args[2] + "\n", Environment: []string{"PATH=/bin"}},
 	})
 	ts.Check(err)

@@ -22,7 +22,7 @@
 //   - het.go: the components of a heterogeneous job, which start together.
 //   - adapt.go: what a site is sent where it was offered something else than the job names; try.go: one job, only to tell.
 //   - fault.go: a panic in any of this, with the job that brought it to light.
-//   - explain.go, summary.go, refusal.go: a decision in words, whole, grouped for a terminal, and for sbatch.
+//   - explain.go, summary.go, guaranteetext.go, refusal.go: a decision in words, whole, grouped for a terminal, and for sbatch.
 //
 // It does not hand jobs to sites, and does not choose their nodes: those are the site's. The nodes it counts with are a
 // model of what the site will do.

@@ -92,6 +92,9 @@ func writeComponents(b *strings.Builder, job *federation.Job, why *federation.Ex
 		}
 		fmt.Fprintf(b, "    %d+%d: %s\n", job.ID, i, text)
 	}
+	if offers := why.Decision.Offers; len(offers) > 0 {
+		fmt.Fprintf(b, "    together: %s %s\n", offers[0].Site, whenText(offers[0].Wait))
+	}
 }
 
 // lastComponent is the one that can start last where the job is to run; -1: none can start later than all others.

@@ -63,7 +63,7 @@ func (l *limit) text(n int64) string {
 	case tres:
 		return l.name + "=" + l.number(n)
 	case cost:
-		return "$" + cents(n)
+		return "$" + federation.Money(n).Text(2)
 	}
 	if l.name == wall {
 		return fmt.Sprintf("%d minutes", (n+59)/60)
