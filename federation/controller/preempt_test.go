@@ -40,7 +40,7 @@ func seized(t *testing.T, mode string) (b *bench, tree limits, victim, other fed
 
 // What a victim had done is booked as to be done again, though its site says that it was cancelled.
 func TestVictimsRunIsLost(t *testing.T) {
-	b, _, victim, _ := seized(t, "requeue")
+	b, tree, victim, _ := seized(t, "requeue")
 	b.wait(40 * time.Second)
 	if b.job(victim).Restarts == 0 {
 		b.cheap.end(victim, federation.Cancelled)
@@ -49,6 +49,12 @@ func TestVictimsRunIsLost(t *testing.T) {
 	all := b.charges(victim)
 	if j := b.job(victim); j.Restarts != 1 || j.State.Ended() || len(all) != 1 || all[0].State != federation.Requeued {
 		t.Errorf("it is %s with %d restarts, charged %+v", j.State, j.Restarts, all)
+	}
+	for _, who := range []string{"this", "the next"} { // what it has made room for is to hold back those behind it
+		if no := b.ctl.jobs[victim].refused["cheap"]; !no.Is(federation.WhyMadeRoom) {
+			t.Errorf("to %s daemon it is kept away by %+v", who, no)
+		}
+		b.limited(tree)
 	}
 }
 
