@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cloud"
+	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
@@ -35,4 +37,41 @@ func TestCheck(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 	})
+}
+
+// tells is an agent server whose machines are told an address.
+type tells struct {
+	cloud.AgentServer
+	url string // "": there is none to tell
+}
+
+func (s tells) Boot(federation.SiteName, string, agentapi.Boot) (agentapi.Boot, error) {
+	if s.url == "" {
+		return agentapi.Boot{}, errors.New("set agents: listen")
+	}
+	return agentapi.Boot{URL: s.url}, nil
+}
+
+// TestCheckOfTheWayBack: fed site test says what machines are told, and that one of them which is this machine's own reaches nothing.
+func TestCheckOfTheWayBack(t *testing.T) {
+	for url, want := range map[string]federation.CheckResult{
+		"": federation.CheckFailed, "https://127.0.0.1:6830": federation.CheckWarning, "https://localhost:6830": federation.CheckWarning,
+		"https://0.0.0.0:6830": federation.CheckWarning, "https://[::1]:6830": federation.CheckWarning, "https://10.0.0.1:6830": federation.CheckOK,
+	} {
+		bubble(t, func(w *world) {
+			w.cfg.AgentServer = tells{w.server, url}
+			w.cloud.Offers = nil
+			w.start()
+			found := map[string]federation.SiteCheck{}
+			for _, k := range w.driver.Check(context.Background()) {
+				found[k.Name] = k
+			}
+			if got := found["way back"]; got.Result != want || got.Advice == "" {
+				t.Errorf("%q: %+v", url, got)
+			}
+			if got := found["offerings"]; got.Result != federation.CheckFailed || got.Advice == "" {
+				t.Errorf("nothing to rent: %+v", got)
+			}
+		})
+	}
 }

@@ -162,9 +162,22 @@ func TestCheck(t *testing.T) {
 	if c.Live() != 0 {
 		t.Errorf("%d machines were started", c.Live())
 	}
-	cfg.InstanceProfile = "nobody"
-	if n, text := failed(cfg); n == 0 || !strings.Contains(text, "nobody") {
-		t.Errorf("a profile that is not there:\n%s", text)
+	for name, change := range map[string]func(*Config){
+		"nobody": func(cfg *Config) { cfg.InstanceProfile = "nobody" },
+		"subnet-0123456789abcdef": func(cfg *Config) {
+			cfg.Regions = []Region{{Name: c.Region(), Subnets: []string{"subnet-0123456789abcdef"}}}
+		},
+		"sg-0123456789abcdef0": func(cfg *Config) {
+			cfg.Regions = []Region{{Name: c.Region(), SecurityGroups: []string{"sg-0123456789abcdef0"}}}
+		},
+		"ami-0123456789abcdef0": func(cfg *Config) { cfg.Images = map[string]string{"x86_64": "ami-0123456789abcdef0"} },
+		"nobodys-key":           func(cfg *Config) { cfg.KeyName = "nobodys-key" },
+	} {
+		wrong := cfg
+		change(&wrong)
+		if n, text := failed(wrong); n == 0 || !strings.Contains(text, name) {
+			t.Errorf("%s, which is not there:\n%s", name, text)
+		}
 	}
 	cfg.CredentialsFile = credentials(t, c.AccessKey(), "wrong")
 	if n, text := failed(cfg); n != 1 || !strings.Contains(text, "credentials") {
