@@ -186,7 +186,9 @@ func (w *World) newShape(job *federation.Job, p *person, e *federation.Expected,
 		n = newNeed(job, drop)
 		w.needs[key] = n
 	}
-	return &shape{like: *job, of: p, class: p.class, expected: e, drop: drop, switches: job.Spec.Switches > 0, refused: refused, need: n}
+	sh := &shape{like: *job, of: p, class: p.class, expected: e, drop: drop, switches: job.Spec.Switches > 0, refused: refused, need: n}
+	sh.like.Demand = job.Needs() // while somebody holds it, jobs that ask for the same get the same ID
+	return sh
 }
 
 func newNeed(job *federation.Job, drop bool) *need {
