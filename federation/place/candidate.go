@@ -143,11 +143,13 @@ func (c *candidate) moment(w *World) moment {
 		return at
 	}
 	for i := range c.fits {
-		if c.turnedAway(i) {
+		key := c.key(free, i)
+		if free.full(key) || c.turnedAway(i) {
 			continue
 		}
 		nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(w.now, c.limit))
 		if nodes == nil {
+			free.fill(key)
 			continue
 		}
 		if at.now() {

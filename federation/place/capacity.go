@@ -41,6 +41,7 @@ type capacity struct {
 
 	reserve []int // by pool: how many waiting jobs hold claims
 	old     map[needKey]estimate
+	unmet   []unmet // by number of the need
 	numbers *fitNumbers
 	memory  memory
 	quiet   int64 // nothing that runs ends before
@@ -122,7 +123,7 @@ func (c *capacity) release(now int64, epoch int) {
 		c.memory.forget()
 	}
 	if len(*c.numbers) > maxNumbers {
-		c.numbers = &fitNumbers{}
+		c.numbers, c.unmet = &fitNumbers{}, nil
 		c.memory.forget()
 	}
 	c.now, c.from, c.epoch = now, now, epoch

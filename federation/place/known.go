@@ -35,9 +35,13 @@ type memory struct {
 	root, at *known
 	pending  []step // that lead on from at; at is nil if there were too many
 	states   int
+	forgot   int // how often all was
 }
 
-func (m *memory) forget() { *m = memory{root: new(known), pending: m.pending} }
+func (m *memory) forget() { *m = memory{root: new(known), pending: m.pending, forgot: m.forgot + 1} }
+
+// untaken reports whether the plan has taken nothing at the site so far.
+func (m *memory) untaken() bool { return m.at == m.root && len(m.pending) == 0 }
 
 // begin goes back to where nothing is taken.
 func (m *memory) begin() {
@@ -183,13 +187,64 @@ type estimate struct {
 // estimate is the earliest time at which f could start, as far as is known; never if nothing says when. Within a plan it may be a
 // little old: what was started since is not in it.
 func (c *capacity) estimate(cur *cursor, f *fit, key needKey, limit time.Duration) int64 {
-	if c.changes > 0 || c.m.reserved {
-		key.limit = limit
+	if c.changes == 0 && !c.m.reserved {
+		u := c.unmetOf(key)
+		if u.asked == c.epoch {
+			return u.start
+		}
+		untaken := c.memory.untaken()
+		if !untaken || u.known != c.memory.forgot || u.start < c.now {
+			u.start, _ = c.earliest(cur, f, key, limit)
+			if u.known = 0; untaken {
+				u.known = c.memory.forgot
+			}
+		}
+		u.asked = c.epoch
+		return u.start
 	}
+	key.limit = limit
 	if e, ok := c.old[key]; ok && e.changes == c.changes {
 		return e.start
 	}
 	start, _ := c.earliest(cur, f, key, limit)
 	c.old[key] = estimate{start, c.changes}
 	return start
+}
+
+// unmet is what is known of a need while nobody holds nodes in time at the site, whatever the time limits of those who have it. What was found where the plan had taken
+// nothing holds in later plans too, until the site's memory is forgotten: the numbers count that.
+type unmet struct {
+	start int64 // see estimate
+	asked int   // the plan in which that was worked out, or taken over
+	known int   // 0: it is about what a plan had taken
+	full  int   // the plan in which nothing fits now
+	never int   // nothing fits now where nothing is taken
+}
+
+// unmetOf is for the moment: asking for another need may move it.
+func (c *capacity) unmetOf(key needKey) *unmet {
+	if n := int(key.need) + 1 - len(c.unmet); n > 0 {
+		c.unmet = append(c.unmet, make([]unmet, n)...)
+	}
+	return &c.unmet[key.need]
+}
+
+// full reports whether a need is known to fit nowhere now. A plan only takes, so it will not later in the plan either.
+func (c *capacity) full(key needKey) bool {
+	u := c.unmetOf(key)
+	if u.full != c.epoch && u.never != 0 && u.never == c.memory.forgot && c.memory.untaken() {
+		u.full = c.epoch
+	}
+	return u.full == c.epoch
+}
+
+// fill notes that a need fits nowhere now.
+func (c *capacity) fill(key needKey) {
+	if c.changes > 0 || c.m.reserved { // a shorter time limit may do
+		return
+	}
+	u := c.unmetOf(key)
+	if u.full, u.never = c.epoch, 0; c.memory.untaken() {
+		u.never = c.memory.forgot
+	}
 }
