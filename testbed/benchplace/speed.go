@@ -60,8 +60,8 @@ var (
 )
 
 // speed runs benchmarks of the planner and makes a table of them.
-func speed(pattern string, names []named) (string, error) {
-	out, err := bench("./federation/place", pattern, "3x")
+func speed(pattern, times string, names []named) (string, error) {
+	out, err := bench("./federation/place", pattern, times)
 	if err != nil {
 		return "", err
 	}
@@ -124,17 +124,28 @@ func milliseconds(v float64) string {
 	return fmt.Sprintf("%.3g ms", v)
 }
 
+// changes runs whole plans, and many changes of one World: the CPU time of those is the median.
+func changes() (string, error) {
+	first, err := speed("Wave10000|GPUMix10000", "3x", speedNames)
+	if err != nil {
+		return "", err
+	}
+	second, err := speed("^BenchmarkWorld", "21x", speedNames)
+	_, rows, _ := strings.Cut(second, "|---|---|---|---|---|\n")
+	return first + rows, err
+}
+
 // large runs what wants 8 GB.
 func large() (string, error) {
 	if free := freeMemory(); free < 9<<20 {
 		return "", fmt.Errorf("%w: the largest workloads want 9 GB of free memory, there are %.1f", errSkipped, float64(free)/(1<<20))
 	}
-	first, err := speed("Largest", largeNames)
+	first, err := speed("Largest", "3x", largeNames)
 	if err != nil {
 		return "", err
 	}
 	_, rows, _ := strings.Cut(first, "|---|---|---|---|---|\n")
-	second, err := speed("LargestWorld", largeNames)
+	second, err := speed("LargestWorld", "21x", largeNames)
 	return second + rows, err
 }
 
