@@ -21,7 +21,8 @@ func (c *shared) expected(j *federation.Job) *federation.Expected {
 	return b.Expect(b.Keys(j), limit)
 }
 
-// passRuns tells the forecasts what runs now, when that is due.
+// passRuns tells the forecasts what runs now, when that is due. Where the queue is ordered by what jobs are expected to take, those that wait are foretold anew: others like them
+// have ended since they came, or still run.
 func (c *Controller) passRuns(now time.Time) {
 	b := c.cfg.Runs
 	if b == nil || !b.Due(now) {
@@ -36,6 +37,9 @@ func (c *Controller) passRuns(now time.Time) {
 		}
 	}
 	b.Pass(now, running)
+	if f := c.cfg.FairShare; f != nil && f.ByWork() && c.queue.world.Len() > 0 {
+		c.queue.world.Foretell(c.expected)
+	}
 }
 
 // lasted notes how long a run was. One that was cut short says nothing of how long it would have been.

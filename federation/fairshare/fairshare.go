@@ -52,6 +52,9 @@ func ShortFirst() Policy {
 	return Policy{Period: time.Hour, MaxAge: longest, Age: longest.Seconds(), Work: 4} // a point a second
 }
 
+// ByWork reports whether the order depends on how long jobs are expected to run.
+func (s *Shares) ByWork() bool { return s.policy.Work > 0 }
+
 // Running is a run that has not ended.
 type Running struct {
 	User, Account string

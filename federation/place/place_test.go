@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -193,6 +194,63 @@ func TestDepth(t *testing.T) {
 		w.sites[0].crowd = waiters{all: c.others + 2, ours: 2}
 		if got := w.depth(w.sites[0]); got != c.want {
 			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+// What is expected of jobs that wait is taken in anew: the order follows, and those of which the same was expected are asked for once.
+func TestForetell(t *testing.T) {
+	lines := newWorld()
+	lines.read(t, "site a\npartition main default nodes=a1\nnodes a1 cpus=4 mem=1000")
+	w := NewWorld(Policy{}, 1)
+	w.SetPriority(func(_ *federation.Job, e *federation.Expected) int64 { return -int64(e.P50 / time.Second) })
+	w.SetTime(lines.now)
+	w.SetSite(lines.sites[0])
+	hour, day := &federation.Expected{P50: time.Hour, P90: time.Hour}, &federation.Expected{P50: 24 * time.Hour, P90: 24 * time.Hour}
+	for id := federation.JobID(1); id <= 20; id++ { // the odd ones first
+		e := hour
+		if id%2 == 0 {
+			e = day
+		}
+		w.SetJob(Waiting{Job: &federation.Job{ID: id, User: "alice", Spec: &sbatch.Spec{CPUsPerTask: 4, TimeLimit: 48 * time.Hour}}, Expected: e})
+	}
+	bound := func() (id federation.JobID) {
+		for _, d := range w.Plan().Decisions {
+			if d.Bind && !d.Early {
+				return d.Job
+			}
+		}
+		return 0
+	}
+	if got := bound(); got != 1 {
+		t.Fatalf("%d is bound, not the first of the short ones", got)
+	}
+	asked := 0
+	w.Foretell(func(j *federation.Job) *federation.Expected {
+		if asked++; j.ID%2 == 0 {
+			return &federation.Expected{P50: time.Minute, P90: time.Minute}
+		}
+		return hour
+	})
+	if got := bound(); got != 2 || asked != 2 {
+		t.Errorf("%d is bound after two kinds were asked for %d times", got, asked)
+	}
+	kinds := 0
+	for q := range w.queue.all() { // each of its own kind, more than one call takes up
+		q.expected = &federation.Expected{P50: time.Hour}
+	}
+	for id := federation.JobID(100); id < 100+mostForetold; id++ {
+		w.SetJob(Waiting{Job: &federation.Job{ID: id, User: "alice", Spec: new(sbatch.Spec)}, Expected: &federation.Expected{P50: time.Hour}})
+	}
+	for range 2 {
+		w.Foretell(func(*federation.Job) *federation.Expected { kinds++; return &federation.Expected{P50: 2 * time.Hour} })
+	}
+	if kinds != mostForetold+20 || w.foretold != nil {
+		t.Errorf("two calls asked for %d kinds of %d", kinds, mostForetold+20)
+	}
+	for q := range w.queue.all() {
+		if q.expected.P50 != 2*time.Hour {
+			t.Fatalf("job %d was left out", q.job.ID)
 		}
 	}
 }

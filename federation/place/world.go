@@ -45,13 +45,14 @@ type World struct {
 	kins     map[kinKey]*kin
 	recent   []recentKin
 	persons  map[who]*person
-	named    map[string]int // class by what tells it from the others
-	beside   map[string]int // see classApart
-	known    []*person      // a small table in front of persons
-	others   bool           // jobs may be alike that were not, or the other way round
-	limited  []limitChange  // since the last plan
-	limits   int            // how often what persons may do has changed
-	grouping int            // see group
+	named    map[string]int                // class by what tells it from the others
+	beside   map[string]int                // see classApart
+	known    []*person                     // a small table in front of persons
+	others   bool                          // jobs may be alike that were not, or the other way round
+	limited  []limitChange                 // since the last plan
+	limits   int                           // how often what persons may do has changed
+	grouping int                           // see group
+	foretold map[*federation.Expected]bool // see Foretell
 
 	// The plan.
 	stale   bool      // it must be made anew

@@ -63,10 +63,10 @@ func (f *forecasts) ended(j *Job, o *Outcome) {
 	f.book.Ended(predict.Run{Keys: f.book.Keys(j.Job), Start: o.Start, Seconds: float32(j.Run.Seconds())})
 }
 
-// pass tells the book what runs, when that is due.
-func (f *forecasts) pass(now time.Time) {
+// pass tells the book what runs, when that is due. It reports whether forecasts may have changed.
+func (f *forecasts) pass(now time.Time) bool {
 	if f.oracle || !f.book.Due(now) {
-		return
+		return false
 	}
 	all := make([]predict.Live, 0, len(f.running))
 	for _, id := range slices.Sorted(maps.Keys(f.running)) {
@@ -75,4 +75,5 @@ func (f *forecasts) pass(now time.Time) {
 		all = append(all, l)
 	}
 	f.book.Pass(now, all)
+	return f.given == nil
 }

@@ -298,8 +298,11 @@ func (r *run) submitAll() (changed bool) {
 
 // plan has the planner decide, and starts what it binds.
 func (r *run) plan() {
-	r.know.pass(r.now)
-	if r.order.pass(r.now) {
+	passed := r.know.pass(r.now)
+	switch changed := r.order.pass(r.now); {
+	case passed && r.order.shares != nil && r.order.shares.ByWork():
+		r.world.Foretell(func(j *federation.Job) *federation.Expected { return r.know.expect(&r.cfg.Jobs[r.index[j.ID]]) })
+	case changed:
 		r.world.Reorder()
 	}
 	if len(r.wait) == 0 {
