@@ -38,7 +38,7 @@ type Submission struct {
 // Request is the submission as the API takes it.
 func (s *Submission) Request() v1.SubmitRequest {
 	spec := sbatch.Spec{
-		Name: s.Token, Constraint: s.Feature, NTasks: 1, TimeLimit: 5 * time.Minute, WorkDir: s.Home, Output: "/dev/null",
+		Name: s.Token, Constraint: s.Feature, NTasks: 1, TimeLimit: 5 * time.Minute, WorkDir: s.Home, Output: "/dev/null", Error: s.complaints(), OpenMode: "append",
 	}
 	if s.NoRequeue {
 		no := false
@@ -68,6 +68,9 @@ func (s *Submission) script() string {
 }
 
 func (s *Submission) runFile() string { return filepath.Join(RunDir(s.Home), s.Token) }
+
+// complaints is where the shell says what it could not do: write a line, or start a program.
+func (s *Submission) complaints() string { return s.runFile() + ".err" }
 
 // RunDir is where in a home the scripts write. It must exist.
 func RunDir(home string) string { return filepath.Join(home, "once") }

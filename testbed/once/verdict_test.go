@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -113,6 +114,9 @@ func (w *world) explain(ctx context.Context, s *Submission, rec *client.JobRecor
 	b.Write(record)
 	for _, r := range runs {
 		b.WriteString("\nrun: " + r.String())
+	}
+	if said, err := os.ReadFile(s.complaints()); err == nil && len(said) > 0 {
+		fmt.Fprintf(&b, "\nits script's errors: %s", said)
 	}
 	w.mu.Lock()
 	for _, k := range w.controllerKills {
