@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,21 +19,41 @@ import (
 // rebooter writes down what it is told to reboot.
 type rebooter struct {
 	name string
-	told *[]string
+	told *orders
 	err  error
+}
+
+// orders are what handlers of the daemon were told.
+type orders struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (o *orders) add(line string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lines = append(o.lines, line)
+}
+
+// take returns them, and forgets them.
+func (o *orders) take() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	defer func() { o.lines = nil }()
+	return strings.Join(o.lines, "|")
 }
 
 func (r rebooter) RebootNodes(_ context.Context, o federation.RebootOrder) error {
 	if r.err != nil {
 		return r.err
 	}
-	*r.told = append(*r.told, strings.TrimSpace(fmt.Sprintf("%s%s %v %v %s %s", map[bool]string{true: "not "}[o.Cancel], r.name, o.Nodes, o.ASAP, o.NextState, o.Reason)))
+	r.told.add(strings.TrimSpace(fmt.Sprintf("%s%s %v %v %s %s", map[bool]string{true: "not "}[o.Cancel], r.name, o.Nodes, o.ASAP, o.NextState, o.Reason)))
 	return nil
 }
 
 // TestReboot: what scontrol 24.11 prints of orders to reboot, over three sites. One of them cannot, one does not answer.
 func TestReboot(t *testing.T) {
-	var told []string
+	var told orders
 	d := apitest.Start(t, api.Config{Federation: "fed", Reboots: map[federation.SiteName]federation.Rebooter{
 		"alpha": rebooter{"alpha", &told, nil}, "beta": rebooter{"beta", &told, fmt.Errorf("%w: slurmrestd has no call for it: set node_command", federation.ErrInvalid)},
 		"gamma": rebooter{"gamma", &told, nil},
@@ -72,10 +93,9 @@ func TestReboot(t *testing.T) {
 		{"-M alpha reboot n1", "", "alpha [n1] false", 0},
 		{"-M alpha reboot ALL", "", "alpha [a1 a3 n1] false|alpha [a2] false", 0},
 	} {
-		told = nil
 		var out bytes.Buffer
 		exit := Main(strings.Fields(test.args), os.Environ(), &out, &out, c)
-		if got := out.String(); got != test.want || exit != test.exit || strings.Join(told, "|") != test.told {
+		if got, told := out.String(), told.take(); got != test.want || exit != test.exit || told != test.told {
 			t.Errorf("%s: exit %d, %q, told %q", test.args, exit, got, told)
 		}
 	}
