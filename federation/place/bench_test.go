@@ -343,6 +343,12 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 	changed("limit", func(site *federation.Site, i int) {
 		site.Limited = []federation.Limited{{User: fmt.Sprintf("user%d", i%10)}}
 	})
+	for i := range full { // whoever is limited somewhere has shapes of his own: what follows is of 200 again
+		site := *full[i]
+		site.Limited, full[i] = nil, &site
+		w.SetSite(&site)
+	}
+	w.Decide()
 	down := func(nodes int) func(site *federation.Site, i int) {
 		return func(site *federation.Site, i int) {
 			obs := *site.Seen
