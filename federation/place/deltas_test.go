@@ -98,7 +98,13 @@ func (d *deltas) draw() {
 		}
 	case "order":
 		sign := int64(rapid.SampledFrom([]int{1, -1}).Draw(t, "sign"))
-		d.w.priority = func(j *federation.Job, _ *federation.Expected) int64 { return sign * Priority(j) }
+		last := rapid.SampledFrom([]string{"nobody", "", "bob", "alice"}).Draw(t, "whose jobs go last") // those of others stay in order
+		d.w.priority = func(j *federation.Job, _ *federation.Expected) int64 {
+			if j.User == last {
+				return -10 + Priority(j)
+			}
+			return sign * Priority(j)
+		}
 		d.w.Reorder()
 	case "carry out":
 		for _, dec := range d.w.Decide() {

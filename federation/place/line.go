@@ -136,6 +136,22 @@ func (l *line) since(edge *queued) iter.Seq2[*piece, []*queued] {
 	}
 }
 
+// reorder has change set the turns of all jobs. Those that keep theirs are in order still: only the others are sorted.
+func (l *line) reorder(change func(q *queued)) {
+	kept, moved := make([]*queued, 0, l.n), []*queued(nil)
+	for q := range l.all() {
+		was := q.turn
+		if change(q); q.turn == was {
+			kept = append(kept, q)
+		} else {
+			moved = append(moved, q)
+		}
+	}
+	compare := func(a, b *queued) int { return a.turn.compare(b.turn) }
+	slices.SortFunc(moved, compare)
+	l.fill(merge(kept, moved, compare))
+}
+
 // sort brings those whose turns have changed back into order.
 func (l *line) sort() {
 	jobs := make([]*queued, 0, l.n)

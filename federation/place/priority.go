@@ -21,11 +21,10 @@ func ofJob(j *federation.Job, _ *federation.Expected) int64 { return Priority(j)
 
 // Reorder works out the order of the queue anew, because something that priorities depend on beside the jobs has changed.
 func (w *World) Reorder() {
-	for q := range w.queue.all() {
+	w.queue.reorder(func(q *queued) {
 		q.turn = q.turn.own()
 		q.turn.priority = w.priority(q.job, q.expected)
-	}
-	w.queue.sort()
+	})
 	w.guarantees.reorder()
 	w.stale, w.fresh = true, nil
 }

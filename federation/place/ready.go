@@ -122,7 +122,7 @@ func (o *orders) follow(m *model, changed []int32) {
 }
 
 // merge returns the elements of two sorted slices in order. It uses the room of the first one.
-func merge(a, b []nodeTime, compare func(a, b nodeTime) int) []nodeTime {
+func merge[T any](a, b []T, compare func(a, b T) int) []T {
 	i, k := len(a), len(b)
 	a = append(a, b...)
 	for to := len(a) - 1; k > 0; to-- {
