@@ -26,7 +26,7 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 endif
 
-.PHONY: build setup setup-build demo test test-changed test-full race lint bench bench-place install testbed-up testbed-down testbed-status fuzz clean
+.PHONY: build setup setup-build demo test test-changed test-full race race-bed lint bench bench-place install testbed-up testbed-down testbed-status fuzz clean
 
 build: setup-build ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static), bin/fed, and bin/bed, which is not installed
 	@echo "building bin/fsub, bin/fsub-remote, bin/fed-agent, bin/fed and bin/bed"
@@ -67,8 +67,14 @@ test-full: setup build ## test, and what takes longer: long fault runs, the race
 	@FSUB_FULL=1 testbed/setup/test.sh $(GO) -timeout 80m $(TESTFLAGS)
 	$(MAKE) race
 
-race: setup
-	$(GO) test -race -short -timeout 40m ./...
+race: setup build ## all packages under the race detector, but for what needs real Slurm
+	FSUB_BIN=$(CURDIR)/bin $(GO) test -race -short -timeout 40m ./...
+
+race-bed: setup build ## some tests against real Slurm, with a daemon that has the race detector; what it finds is in bin/race
+	rm -rf bin/race && mkdir -p -m 777 bin/race/found && cp bin/fsub bin/fsub-remote bin/fed-agent bin/bed bin/race
+	CGO_ENABLED=1 $(GO) build -race -trimpath -o bin/race/fed ./cmd/fed
+	FSUB_BIN=$(CURDIR)/bin/race GORACE="log_path=$(CURDIR)/bin/race/found/r" GOFLAGS="$(GOFLAGS) -trimpath" $(GO) test -race -p 1 -timeout 40m ./testbed/spine ./testbed/situations ./testbed/staged
+	@! grep -r . bin/race/found
 
 fuzz: setup ## each fuzz target for FUZZTIME
 	testbed/setup/fuzz.sh $(GO) $(or $(FUZZTIME),30s)
