@@ -1,8 +1,13 @@
 package api_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"runtime"
 	"slices"
@@ -11,6 +16,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/action"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/place"
@@ -163,6 +169,56 @@ func TestShortRequestsAreSmall(t *testing.T) {
 		if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; status != c.status || mib > 200 { // a listing of an array spells it out, once
 			t.Errorf("%s: status %d, want %d; %d MiB", c.name, status, c.status, mib)
 		}
+	}
+}
+
+// A request names so many jobs and no more, whoever sends it.
+func TestManyJobsInOneRequest(t *testing.T) {
+	d := start(t)
+	h := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", d.Socket)
+	}}}
+	defer h.CloseIdleConnections()
+	refs, names := slices.Repeat([]v1.JobRef{{ID: 30000001}}, action.MaxJobs+1), slices.Repeat([]string{"30000001"}, action.MaxJobs+1)
+	for of, body := range map[[2]string]any{
+		{"POST", "/fed/v1/jobs/cancel"}: v1.ActRequest{Jobs: refs}, {"POST", "/fed/v1/jobs/hold"}: v1.ActRequest{Jobs: refs}, {"DELETE", "/slurm/v0.0.42/jobs"}: wire.KillJobs{Jobs: names},
+	} {
+		text, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req, err := http.NewRequest(of[0], "http://fsub"+of[1], bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := h.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != 400 || !strings.Contains(string(said), "at most 100000 are allowed") {
+			t.Errorf("%s of %d jobs: %s %.200s", of, action.MaxJobs+1, resp.Status, said)
+		}
+	}
+}
+
+// Who connects and does not send the header of a request is let go.
+func TestHeadersHaveToCome(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED: -short: it waits for ten seconds")
+	}
+	t.Parallel()
+	d := start(t)
+	c, err := net.Dial("unix", d.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "GET /slurm/v0.0.42/ping HTTP/1.1\r\nHost: ")
+	_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute))
+	if text, err := io.ReadAll(c); err != nil || strings.Contains(string(text), " 200 ") {
+		t.Errorf("%q, %v; want the end of the connection", text, err)
 	}
 }
 
