@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"fsub/topology"
 	"maps"
 	"slices"
 	"time"
@@ -46,6 +47,8 @@ func sameNode(a, b *Node) bool {
 		slices.Equal(a.Features, b.Features) && slices.Equal(a.Partitions, b.Partitions) && sameInfo(a.Info, b.Info) && a.Rented.Same(b.Rented)
 }
 
+func sameTree(a, b *topology.Tree) bool { return a == b || a != nil && b != nil && a.Same(*b) }
+
 func samePointed[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // Same reports whether two nodes are rented alike, or not at all.
@@ -69,7 +72,7 @@ func sameInfo(a, b *NodeInfo) bool {
 }
 
 func samePartition(a, b *Partition) bool {
-	return a.Name == b.Name && a.Default == b.Default && a.Up == b.Up && a.State == b.State && a.MaxTime == b.MaxTime && a.DefaultTime == b.DefaultTime &&
+	return a.Topology == b.Topology && sameTree(a.Tree, b.Tree) && a.Name == b.Name && a.Default == b.Default && a.Up == b.Up && a.State == b.State && a.MaxTime == b.MaxTime && a.DefaultTime == b.DefaultTime &&
 		a.MinNodes == b.MinNodes && a.MaxNodes == b.MaxNodes && a.RootOnly == b.RootOnly && a.QOS == b.QOS && a.DefMemPerCPU == b.DefMemPerCPU && a.DefMemPerNode == b.DefMemPerNode &&
 		a.PriorityTier == b.PriorityTier && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.AllowAccounts, b.AllowAccounts) && slices.Equal(a.DenyAccounts, b.DenyAccounts) &&
 		slices.Equal(a.AllowQOS, b.AllowQOS) && samePointed(a.MaxStarts, b.MaxStarts) && slices.Equal(a.Allowances, b.Allowances) && samePointed(a.Info, b.Info)

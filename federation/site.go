@@ -106,6 +106,8 @@ type Partition struct {
 	MaxStarts *int
 	// Allowances are what a rented pool may spend still: a job that could cost more is not to be started there. nil: no bound.
 	Allowances []Allowance
+	Topology   string         // the one of the site's topologies that it names (25.05 and later); "": the cluster's default
+	Tree       *topology.Tree // how its nodes are wired by that; nil: as the site's
 	Info       *PartitionInfo // nil: not told
 }
 

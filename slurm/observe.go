@@ -80,8 +80,16 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 			o.PendingJobs++
 		}
 	}
-	if o.Tree, err = d.wiring.tree(ctx, d.c.now(), places(o.Nodes)); err != nil {
-		d.remarks.add(err.Error()) // the last good tree stays in use
+	wired, err := d.wiring.of(ctx, d.c.now(), places(o.Nodes))
+	if err != nil {
+		d.remarks.add(err.Error()) // the last good one stays in use
+	}
+	o.Tree = wired.Tree
+	for i := range o.Partitions {
+		p := &o.Partitions[i]
+		if t, ok := wired.Named[p.Topology]; ok && !t.Same(o.Tree) {
+			p.Tree = &t
+		}
 	}
 	o.Credential = d.c.tokens.expires(d.c.now())
 	o.Warnings = append(o.Warnings, d.warnings(o)...)
@@ -201,6 +209,7 @@ func (d *Driver) partition(p *wire.Partition) (federation.Partition, error) {
 		DefMemPerNode: sbatch.MemMiB(p.Defaults.PartitionMemoryPerNode.Value()),
 		PriorityTier:  int(p.Priority.Tier),
 		RootOnly:      p.Flags.Has("ROOT_ONLY"),
+		Topology:      p.Topology,
 		Info:          partitionInfo(p),
 	}, nil
 }

@@ -17,14 +17,14 @@ import (
 )
 
 // wiring finds out how the site's nodes are wired. The first of these that there is counts: a fixed tree; a file, which is read again when it
-// changes; "scontrol show topology" by NodeCommand; what the records of the nodes say of their place, which is only set for nodes that
+// changes; "scontrol show topoconf", or "show topology", by NodeCommand; what the records of the nodes say of their place, which is only set for nodes that
 // are made with it (cloud and dynamic nodes, v0.0.43 and later).
 type wiring struct {
 	path    string
 	command []string
 
 	mu    sync.Mutex
-	last  topology.Tree
+	last  conf.Site
 	stamp string
 	asked time.Time // when the command was last run
 }
@@ -36,7 +36,7 @@ const wiringAge = 10 * time.Minute
 const wiringTime = 15 * time.Second
 
 func openWiring(cfg Config) (*wiring, error) {
-	w := &wiring{path: cfg.TopologyFile, last: cfg.Tree, command: cfg.NodeCommand}
+	w := &wiring{path: cfg.TopologyFile, last: conf.Site{Tree: cfg.Tree}, command: cfg.NodeCommand}
 	if w.path == "" {
 		return w, nil
 	}
@@ -44,8 +44,8 @@ func openWiring(cfg Config) (*wiring, error) {
 	return w, err
 }
 
-// tree returns the tree, on an error the last good one. places is what the nodes' records say.
-func (w *wiring) tree(ctx context.Context, now time.Time, places map[string]string) (topology.Tree, error) {
+// of returns how the site is wired, on an error as it was known last. places is what the nodes' records say.
+func (w *wiring) of(ctx context.Context, now time.Time, places map[string]string) (conf.Site, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var err error
@@ -56,8 +56,8 @@ func (w *wiring) tree(ctx context.Context, now time.Time, places map[string]stri
 		w.asked = now
 		err = w.ask(ctx)
 	case len(w.command) == 0 && len(places) > 0:
-		if t := topology.FromPaths(places); !t.Same(w.last) {
-			w.last = t
+		if t := topology.FromPaths(places); !t.Same(w.last.Tree) {
+			w.last = conf.Site{Tree: t}
 		}
 	}
 	return w.last, err
@@ -76,18 +76,30 @@ func (w *wiring) readFile() error {
 	if err != nil {
 		return fmt.Errorf("topology_file: %w", err)
 	}
-	t, err := conf.Parse(string(text))
+	s, err := conf.Parse(string(text))
 	if err != nil {
 		return fmt.Errorf("topology_file %s: %w", w.path, err)
 	}
-	w.last, w.stamp = t, stamp
+	w.last, w.stamp = s, stamp
 	return nil
 }
 
+// ask asks for all topologies of the site, which 25.05 and later tell, else for the one that there is.
 func (w *wiring) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, wiringTime)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, w.command[0], slices.Concat(w.command[1:], []string{"show", "topology"})...).Output()
+	show := func(what string) ([]byte, error) {
+		return exec.CommandContext(ctx, w.command[0], slices.Concat(w.command[1:], []string{"show", what})...).Output()
+	}
+	if out, err := show("topoconf"); err == nil {
+		if s, err := conf.Parse(string(out)); err == nil && len(s.Named) > 0 {
+			if !s.Same(w.last) {
+				w.last = s
+			}
+			return nil
+		}
+	}
+	out, err := show("topology")
 	if err != nil {
 		var exit *exec.ExitError
 		said := ""
@@ -100,8 +112,8 @@ func (w *wiring) ask(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("node_command show topology: %w", err)
 	}
-	if !t.Same(w.last) {
-		w.last = t
+	if s := (conf.Site{Tree: t}); !s.Same(w.last) {
+		w.last = s
 	}
 	return nil
 }

@@ -28,20 +28,20 @@ func TestWiringByCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Unix(1e9, 0)
-	first, err := w.tree(t.Context(), now, map[string]string{"n1": "elsewhere"})
+	first, err := w.of(t.Context(), now, map[string]string{"n1": "elsewhere"})
 	if err != nil || first.Kind() != "tree" || first.Leaf("n3") != "l2" {
 		t.Fatalf("first: %v, %v", first, err)
 	}
 	write(said, "BlockName=b1 BlockIndex=0 Nodes=n[1-4] BlockSize=4\n", 0o644)
-	if again, err := w.tree(t.Context(), now.Add(time.Minute), nil); err != nil || !again.Same(first) {
+	if again, err := w.of(t.Context(), now.Add(time.Minute), nil); err != nil || !again.Same(first) {
 		t.Errorf("a minute later: %v, %v", again, err)
 	}
-	if later, err := w.tree(t.Context(), now.Add(wiringAge), nil); err != nil || later.Kind() != "block" {
+	if later, err := w.of(t.Context(), now.Add(wiringAge), nil); err != nil || later.Kind() != "block" {
 		t.Errorf("later: %v, %v", later, err)
 	}
 	write(script, "#!/bin/sh\necho 'Connection refused' >&2; exit 255\n", 0o755)
-	kept, err := w.tree(t.Context(), now.Add(3*wiringAge), nil)
-	if err == nil || !strings.Contains(err.Error(), "Connection refused") || kept.Kind() != "block" {
+	kept, err := w.of(t.Context(), now.Add(3*wiringAge), nil)
+	if err == nil || !strings.Contains(err.Error(), "Connection refused") || kept.Tree.Kind() != "block" {
 		t.Errorf("without an answer: %v, %v", kept, err)
 	}
 }
@@ -58,7 +58,7 @@ func TestWiringByFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tree, err := w.tree(t.Context(), time.Unix(1e9, 0), nil); err != nil || tree.Leaf("n2") != "l1" {
+	if tree, err := w.of(t.Context(), time.Unix(1e9, 0), nil); err != nil || tree.Leaf("n2") != "l1" {
 		t.Errorf("%v, %v", tree, err)
 	}
 }
@@ -70,8 +70,40 @@ func TestWiringByNodes(t *testing.T) {
 		}
 	}
 	w, _ := openWiring(Config{})
-	tree, err := w.tree(t.Context(), time.Unix(1e9, 0), map[string]string{"n1": "core:r1", "n2": "core:r2", "n3": "core:r2"})
+	tree, err := w.of(t.Context(), time.Unix(1e9, 0), map[string]string{"n1": "core:r1", "n2": "core:r2", "n3": "core:r2"})
 	if err != nil || tree.Leaf("n3") != "r2" || len(tree.Switches) != 3 {
 		t.Errorf("%v, %v", tree, err)
+	}
+}
+
+// Where a site has several topologies each partition has its own.
+func TestWiringOfPartitions(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "scontrol")
+	if err := os.WriteFile(script, []byte(`#!/bin/sh
+[ "$*" = 'show topoconf' ] || exit 1
+echo '- topology: a
+  cluster_default: true
+  tree:
+    switches:
+    - switch: l1
+      nodes: n[1-4]
+- topology: b
+  block:
+    block_sizes: [2]
+    blocks:
+    - block: b1
+      nodes: n[1-2]
+    - block: b2
+      nodes: n[3-4]'
+`), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w, err := openWiring(Config{NodeCommand: []string{script}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := w.of(t.Context(), time.Unix(1e9, 0), nil)
+	if err != nil || s.Kind() != "tree" || s.Named["b"].Leaf("n3") != "b2" {
+		t.Errorf("%v, %v", s, err)
 	}
 }

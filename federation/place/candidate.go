@@ -221,7 +221,7 @@ func (c *candidate) commit(at *moment, w *World) {
 	for _, n := range at.nodes {
 		free.place(n, f, end)
 	}
-	if f.alone && free.m.tree {
+	if f.alone && free.m.on(f).tree {
 		free.fillLeaves(at.nodes, f, end)
 	}
 	w.started(&spot{c, at.fit, at.nodes})

@@ -47,10 +47,10 @@ type capacity struct {
 	quiet   int64 // nothing that runs ends before
 
 	// See near.go.
-	chooser *topology.Chooser
-	gangs   map[gangKey]*gang
-	moved   []int32 // by leaf: the last move that took something of its nodes; nil: no gang has been looked for
-	moves   int32
+	choosers []*topology.Chooser // by fabric
+	gangs    map[gangKey]*gang
+	moved    [][]int32 // by fabric, and its leaf: the last move that took something of its nodes; nil: no gang has been looked for
+	moves    int32
 
 	gresAt  []int32 // room for freeAt, readyPlain, search and scans to work in
 	times   []int64
@@ -169,7 +169,7 @@ func (c *capacity) restore(n int32) {
 // follow adopts a model in which some nodes have changed: what is free on them and when, and whether they are up. Nothing may be taken.
 func (c *capacity) follow(m *model, changed []int32) {
 	wasUp := c.m.up
-	c.m, c.chooser = m, nil
+	c.m, c.choosers = m, nil
 	c.memory.forget()
 	c.memory.begin()
 	c.orders.follow(m, changed)

@@ -24,6 +24,8 @@ type fit struct {
 	alone      bool // no other job is on its leaves
 	contiguous bool // its nodes follow each other
 
+	on *fabric // the topology of its partition; nil: the site's
+
 	reservation string
 	include     []int32
 	exclude     map[int32]bool
@@ -202,7 +204,7 @@ func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
 		return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnNode, cpus, shape.CPUs)
 	}
 	f := fit{nodes: n, cpu: int32(cpus), whole: a.Whole || shape.Rented != nil && shape.Rented.Whole, leaves: a.switches,
-		segment: a.Segment, alone: a.Alone, contiguous: a.Contiguous}
+		segment: a.Segment, alone: a.Alone, contiguous: a.Contiguous, on: m.fabricOf[pool]}
 	if no := m.addWants(&f, a, shape, tasks); no != nil {
 		return fit{}, no
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/topology"
 )
 
 // followed says in what a model differs from the one before it.
@@ -59,8 +60,10 @@ func samePartition(a, b federation.Partition) bool {
 	return starts && a.Name == b.Name && a.Default == b.Default && a.Up == b.Up && a.State == b.State && a.MaxTime == b.MaxTime && a.DefaultTime == b.DefaultTime &&
 		a.MinNodes == b.MinNodes && a.MaxNodes == b.MaxNodes && slices.Equal(a.Nodes, b.Nodes) && slices.Equal(a.AllowAccounts, b.AllowAccounts) &&
 		slices.Equal(a.DenyAccounts, b.DenyAccounts) && slices.Equal(a.AllowQOS, b.AllowQOS) && a.DefMemPerCPU == b.DefMemPerCPU &&
-		a.DefMemPerNode == b.DefMemPerNode && slices.Equal(a.Allowances, b.Allowances) && a.RootOnly == b.RootOnly && a.QOS == b.QOS
+		a.DefMemPerNode == b.DefMemPerNode && sameTree(a.Tree, b.Tree) && slices.Equal(a.Allowances, b.Allowances) && a.RootOnly == b.RootOnly && a.QOS == b.QOS
 }
+
+func sameTree(a, b *topology.Tree) bool { return a == b || a != nil && b != nil && a.Same(*b) }
 
 func sameLicense(a, b federation.License) bool { return a.Name == b.Name && a.Total == b.Total }
 

@@ -189,7 +189,7 @@ func (m *model) setNodeLists(a *ask, g *group) *refusal {
 func (m *model) sizeRefusal(a *ask, g *group, f *fit) *refusal {
 	size := m.sizes[g.pools[0]]
 	if len(g.pools) > 1 || f.exclude != nil || f.reservation != "" {
-		size = m.sizeOf(m.nodesOf(g), f)
+		size = m.sizeOf(m.nodesOf(g), f, m.on(f))
 	}
 	if size.nodes < f.nodes {
 		no := forGood(federation.ReasonReqNodeNotAvail, federation.WhyPoolTooSmall, nodesText(f.nodes), size.nodes)
@@ -225,11 +225,11 @@ type size struct {
 	leaves, upLeaves []int // nodes under each leaf
 }
 
-// sizeOf counts the nodes that a job would use; f may be nil.
-func (m *model) sizeOf(nodes []int32, f *fit) size {
+// sizeOf counts the nodes that a job would use, and those under each leaf of a topology; f may be nil.
+func (m *model) sizeOf(nodes []int32, f *fit, on *fabric) size {
 	var s size
-	if m.tree {
-		s.leaves, s.upLeaves = make([]int, m.topo.Leaves()), make([]int, m.topo.Leaves())
+	if on.tree {
+		s.leaves, s.upLeaves = make([]int, on.Leaves()), make([]int, on.Leaves())
 	}
 	for _, n := range nodes {
 		if f != nil && (f.exclude[n] || f.reservation != "" && !m.reservedFor(n, f.reservation)) {
@@ -240,8 +240,8 @@ func (m *model) sizeOf(nodes []int32, f *fit) size {
 		if m.up[n] {
 			s.up++
 		}
-		if m.tree {
-			leaf := m.topo.Leaf(n)
+		if on.tree {
+			leaf := on.Leaf(n)
 			s.leaves[leaf]++
 			if m.up[n] {
 				s.upLeaves[leaf]++

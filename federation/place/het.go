@@ -238,7 +238,7 @@ func (c *capacity) copyFrom(from int64) *capacity {
 	k.starts, k.begun = slices.Clone(c.starts), slices.Clone(c.begun)
 	k.memory = memory{}
 	k.gresAt, k.times, k.ready, k.taken = nil, nil, nil, nil
-	k.gangs, k.moved, k.chooser = nil, nil, nil
+	k.gangs, k.moved, k.choosers = nil, nil, nil
 	return &k
 }
 

@@ -172,6 +172,9 @@ func keyOf(pool, pools int, f *fit) fitKey {
 		}
 		k.rest = string(b)
 	}
+	if f.on != nil && f.on.number > 0 {
+		k.rest += "on " + strconv.Itoa(f.on.number)
+	}
 	if f.include != nil || f.exclude != nil {
 		k.rest += fmt.Sprint(f.include, f.exclude)
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/topology"
 )
 
 // model is what one observation of a site means to placement. It is immutable. The model of the next observation shares what is the
@@ -21,8 +20,9 @@ type model struct {
 	cellsOf [][]int32               // of each pool
 	nodeAt  map[string]int32
 	feature map[string]bool // features that some node has
-	topo    *topology.Index
-	tree    bool // the site has a switch tree
+
+	fabrics  []*fabric // the site's own topology first
+	fabricOf []*fabric // of each pool
 
 	slots     []slot // kinds of GRES at the site
 	cpu, mem  []int32
@@ -95,8 +95,7 @@ func newModel(site *federation.Site) *model {
 			m.feature[f] = true
 		}
 	}
-	m.topo = obs.Tree.Index(names)
-	m.tree = len(obs.Tree.Switches) > 0
+	m.readFabrics(names)
 	m.readNodes()
 	m.readReservations()
 	m.readRunning()
@@ -115,7 +114,7 @@ func newModel(site *federation.Site) *model {
 func (m *model) countPools() {
 	m.sizes = make([]size, len(m.pools))
 	for p := range m.pools {
-		m.sizes[p] = m.sizeOf(m.nodesOf(&group{pools: []int{p}}), nil)
+		m.sizes[p] = m.sizeOf(m.nodesOf(&group{pools: []int{p}}), nil, m.fabricOf[p])
 	}
 }
 

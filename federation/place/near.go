@@ -13,14 +13,58 @@ import (
 // [topology.Chooser]. That decides how far apart they are, and what that costs: the term "topology", which is how a job comes to
 // the site where it fits under one switch.
 
+// fabric is how a site's nodes are wired as one of its topologies has it.
+type fabric struct {
+	*topology.Index
+	tree   bool // it has switches or blocks
+	number int  // among those of the site
+}
+
+// readFabrics prepares the site's topologies: its own, and those of partitions that have another one.
+func (m *model) readFabrics(names []string) {
+	trees := []topology.Tree{m.obs.Tree}
+	of := func(p *federation.Partition) int {
+		if p.Tree == nil {
+			return 0
+		}
+		i := slices.IndexFunc(trees, func(t topology.Tree) bool { return t.Same(*p.Tree) })
+		if i < 0 {
+			i, trees = len(trees), append(trees, *p.Tree)
+		}
+		return i
+	}
+	numbers := map[string]int{}
+	for i := range m.obs.Partitions {
+		numbers[m.obs.Partitions[i].Name] = of(&m.obs.Partitions[i])
+	}
+	m.fabrics = make([]*fabric, len(trees))
+	for i, t := range trees {
+		m.fabrics[i] = &fabric{t.Index(names), len(t.Switches) > 0, i}
+	}
+	m.fabricOf = make([]*fabric, len(m.pools))
+	for p := range m.pools {
+		m.fabricOf[p] = m.fabrics[numbers[m.pools[p].Partition]]
+	}
+}
+
+// on is the topology that counts for f: that of its partition.
+func (m *model) on(f *fit) *fabric {
+	if f.on == nil {
+		return m.fabrics[0]
+	}
+	return f.on
+}
+
 // wired reports whether it matters which of the nodes that fit f gets.
 func (m *model) wired(f *fit) bool {
-	return m.tree && (f.nodes > 1 || f.alone) || f.contiguous && !m.tree && f.nodes > 1
+	tree := m.on(f).tree
+	return tree && (f.nodes > 1 || f.alone) || f.contiguous && !tree && f.nodes > 1
 }
 
 // particular reports whether f is content only with nodes that are close in some way.
 func (m *model) particular(f *fit) bool {
-	return m.tree && (f.leaves > 0 || f.segment > 1 || f.alone) || f.contiguous && !m.tree && f.nodes > 1
+	tree := m.on(f).tree
+	return tree && (f.leaves > 0 || f.segment > 1 || f.alone) || f.contiguous && !tree && f.nodes > 1
 }
 
 func (f *fit) wiring() topology.Ask {
@@ -48,12 +92,12 @@ func (c *capacity) nearby(cur *cursor, f *fit, end int64) []int32 {
 	if f.alone {
 		count = make([]int, len(g.count))
 		for l, n := range g.count {
-			if n > 0 && n == c.m.upIn(int32(l)) {
+			if n > 0 && n == c.m.upIn(f, int32(l)) {
 				count[l] = n
 			}
 		}
 	}
-	leaves, span, ok := c.pick().Pick(count, f.wiring())
+	leaves, span, ok := c.pick(f).Pick(count, f.wiring())
 	if !ok {
 		return nil
 	}
@@ -79,7 +123,7 @@ func (c *capacity) gang(cur *cursor, f *fit, end int64) *gang {
 	if g.at == c.moves {
 		return g
 	}
-	for l, moved := range c.moved {
+	for l, moved := range c.moved[c.m.on(f).number] {
 		if moved <= g.seen[l] {
 			continue
 		}
@@ -101,9 +145,13 @@ func (c *capacity) gangOf(cur *cursor, f *fit, end int64, timed bool) *gang {
 	if g := c.gangs[key]; g != nil {
 		return g
 	}
-	leaves := c.m.topo.Leaves()
+	on := c.m.on(f)
+	leaves := on.Leaves()
 	if c.moved == nil {
-		c.moved, c.gangs = make([]int32, leaves), map[gangKey]*gang{}
+		c.gangs = map[gangKey]*gang{}
+		for _, each := range c.m.fabrics {
+			c.moved = append(c.moved, make([]int32, each.Leaves()))
+		}
 	}
 	g := &gang{nodes: make([][]int32, leaves), count: make([]int, leaves), seen: slices.Repeat([]int32{c.moves}, leaves), at: c.moves}
 	for _, cell := range cur.cells {
@@ -111,7 +159,7 @@ func (c *capacity) gangOf(cur *cursor, f *fit, end int64, timed bool) *gang {
 		for b := c.lowest(cell, f); b <= s.top; b++ {
 			for _, n := range s.buckets[b] {
 				if c.bucket[n] == b && c.fitsNow(n, f, end) {
-					l := c.m.topo.Leaf(n)
+					l := on.Leaf(n)
 					g.nodes[l] = append(g.nodes[l], n)
 					g.count[l]++
 				}
@@ -126,55 +174,63 @@ func (c *capacity) gangOf(cur *cursor, f *fit, end int64, timed bool) *gang {
 func (c *capacity) move(n int32) {
 	if c.moved != nil {
 		c.moves++
-		c.moved[c.m.topo.Leaf(n)] = c.moves
+		for i, moved := range c.moved {
+			moved[c.m.fabrics[i].Leaf(n)] = c.moves
+		}
 	}
 }
 
-// pick returns what picks leaves at the site.
-func (c *capacity) pick() *topology.Chooser {
-	if c.chooser == nil {
-		c.chooser = c.m.topo.Chooser()
+// pick returns what picks leaves at the site for f.
+func (c *capacity) pick(f *fit) *topology.Chooser {
+	if c.choosers == nil {
+		c.choosers = make([]*topology.Chooser, len(c.m.fabrics))
 	}
-	return c.chooser
+	on := c.m.on(f)
+	if c.choosers[on.number] == nil {
+		c.choosers[on.number] = on.Chooser()
+	}
+	return c.choosers[on.number]
 }
 
 // choose picks f.nodes of some nodes, as close as f wants them; nil if they are not. The required ones are among them.
 func (c *capacity) choose(nodes []int32, f *fit) ([]int32, topology.Span) {
+	on := c.m.on(f)
 	if f.alone {
-		nodes = c.wholeLeaves(nodes)
+		nodes = c.wholeLeaves(nodes, f)
 	}
 	if len(f.include) > 0 {
 		if f.leaves > 0 {
 			near := nodes[:0:0]
 			for _, n := range nodes {
-				if slices.ContainsFunc(f.include, func(i int32) bool { return c.m.topo.Leaf(i) == c.m.topo.Leaf(n) }) {
+				if slices.ContainsFunc(f.include, func(i int32) bool { return on.Leaf(i) == on.Leaf(n) }) {
 					near = append(near, n)
 				}
 			}
 			nodes = near
 		}
-		if len(nodes) < f.nodes || f.leaves > 0 && c.m.topo.Largest(nodes[:f.nodes], f.leaves) < f.nodes {
+		if len(nodes) < f.nodes || f.leaves > 0 && on.Largest(nodes[:f.nodes], f.leaves) < f.nodes {
 			return nil, topology.Span{}
 		}
-		return nodes[:f.nodes], c.m.topo.Span(nodes[:f.nodes])
+		return nodes[:f.nodes], on.Span(nodes[:f.nodes])
 	}
-	chosen, span, _ := c.pick().Choose(nodes, f.wiring(), nil)
+	chosen, span, _ := c.pick(f).Choose(nodes, f.wiring(), nil)
 	return chosen, span
 }
 
 // wholeLeaves are those of some nodes whose leaves have no others that are up.
-func (c *capacity) wholeLeaves(nodes []int32) []int32 {
-	count := make([]int, c.m.topo.Leaves())
+func (c *capacity) wholeLeaves(nodes []int32, f *fit) []int32 {
+	on := c.m.on(f)
+	count := make([]int, on.Leaves())
 	for _, n := range nodes {
-		count[c.m.topo.Leaf(n)]++
+		count[on.Leaf(n)]++
 	}
-	return slices.DeleteFunc(slices.Clone(nodes), func(n int32) bool { l := c.m.topo.Leaf(n); return count[l] < c.m.upIn(l) })
+	return slices.DeleteFunc(slices.Clone(nodes), func(n int32) bool { l := on.Leaf(n); return count[l] < c.m.upIn(f, l) })
 }
 
-// upIn is how many nodes of a leaf are up.
-func (m *model) upIn(leaf int32) int {
+// upIn is how many nodes of a leaf are up, by the topology that counts for f.
+func (m *model) upIn(f *fit, leaf int32) int {
 	up := 0
-	for _, n := range m.topo.Nodes(leaf) {
+	for _, n := range m.on(f).Nodes(leaf) {
 		if m.up[n] {
 			up++
 		}
@@ -184,12 +240,13 @@ func (m *model) upIn(leaf int32) int {
 
 // fillLeaves takes the rest of the leaves that a job has for itself.
 func (c *capacity) fillLeaves(nodes []int32, f *fit, end int64) {
+	on := c.m.on(f)
 	for i, n := range nodes {
-		l := c.m.topo.Leaf(n)
-		if slices.ContainsFunc(nodes[:i], func(o int32) bool { return c.m.topo.Leaf(o) == l }) {
+		l := on.Leaf(n)
+		if slices.ContainsFunc(nodes[:i], func(o int32) bool { return on.Leaf(o) == l }) {
 			continue
 		}
-		for _, other := range c.m.topo.Nodes(l) {
+		for _, other := range on.Nodes(l) {
 			if c.m.up[other] && c.m.cellOf[other] >= 0 && !slices.Contains(nodes, other) {
 				c.place(other, &fit{nodes: 1, cpu: c.cpu[other], mem: c.mem[other], whole: true}, end)
 			}
@@ -200,14 +257,14 @@ func (c *capacity) fillLeaves(nodes []int32, f *fit, end int64) {
 // ideal is how close to each other the nodes of f would be if its pools ran nothing else.
 func (m *model) ideal(g *group, f *fit) topology.Span {
 	span := topology.Span{Nodes: f.nodes, Leaves: 1}
-	if !m.tree || f.nodes < 2 {
+	if !m.on(f).tree || f.nodes < 2 {
 		return span
 	}
 	count := m.sizes[g.pools[0]].upLeaves
 	if len(g.pools) > 1 || f.exclude != nil || f.reservation != "" {
-		count = m.sizeOf(m.nodesOf(g), f).upLeaves
+		count = m.sizeOf(m.nodesOf(g), f, m.on(f)).upLeaves
 	}
-	if _, best, ok := m.topo.Chooser().Pick(count, f.wiring()); ok {
+	if _, best, ok := m.on(f).Chooser().Pick(count, f.wiring()); ok {
 		return best
 	}
 	return span
@@ -215,7 +272,8 @@ func (m *model) ideal(g *group, f *fit) topology.Span {
 
 // wiringRefusal tells whether the nodes of a group can be as close together as f wants them.
 func (m *model) wiringRefusal(f *fit, s size, nodes func() []int32) *refusal {
-	if f.leaves > 0 && m.tree {
+	tree := m.on(f).tree
+	if f.leaves > 0 && tree {
 		// Not for good: the job may run anywhere once its --switches has waited long enough.
 		if most := most(s.leaves, f.leaves); most < f.nodes {
 			return leafRefusal(f, most, federation.WhyOneSwitch, federation.WhySwitches)
@@ -224,7 +282,7 @@ func (m *model) wiringRefusal(f *fit, s size, nodes func() []int32) *refusal {
 			return leafRefusal(f, most, federation.WhyOneSwitchUp, federation.WhySwitchesUp)
 		}
 	}
-	if f.segment > 1 && m.tree {
+	if f.segment > 1 && tree {
 		if f.nodes%f.segment != 0 {
 			return forGood(federation.ReasonReqNodeNotAvail, federation.WhySegmentOdd, f.nodes, f.segment)
 		}
@@ -235,9 +293,9 @@ func (m *model) wiringRefusal(f *fit, s size, nodes func() []int32) *refusal {
 			return forNow(federation.ReasonReqNodeNotAvail, federation.WhySegmentsUp, f.nodes, f.segment, have)
 		}
 	}
-	if f.contiguous && !m.tree && f.nodes > 1 {
+	if f.contiguous && !tree && f.nodes > 1 {
 		all := nodes()
-		if _, _, ok := m.topo.Chooser().Choose(all, f.wiring(), nil); !ok {
+		if _, _, ok := m.on(f).Chooser().Choose(all, f.wiring(), nil); !ok {
 			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyContiguous, f.nodes)
 		}
 	}
@@ -281,7 +339,7 @@ func (c *candidate) slowDetail(at *moment) string {
 	text := nodesText(f.nodes)
 	if s := at.span; s.Leaves > 1 {
 		what := "switches"
-		if m.topo.Blocks() {
+		if m.on(f).Blocks() {
 			what = "blocks"
 		}
 		text += fmt.Sprintf(" under %d %s, %d hops apart", s.Leaves, what, s.Hops())

@@ -122,7 +122,7 @@ func (c *capacity) startNow(cur *cursor, f *fit, end int64) []int32 {
 	var nodes []int32
 	if f.nodes > 1 || f.alone || len(f.include) > 0 {
 		cur.span = topology.Span{}
-		if c.m.tree && len(f.include) == 0 && c.starts == nil {
+		if c.m.on(f).tree && len(f.include) == 0 && c.starts == nil {
 			nodes = c.nearby(cur, f, end)
 		} else {
 			nodes = c.many(cur, f, end)

@@ -249,12 +249,13 @@ func (c *capacity) enoughAt(ready []nodeTime, f *fit) int64 {
 	if f.leaves == 0 || f.segment > 1 || f.alone {
 		return c.closeAt(ready, f, start)
 	}
-	count := make([]int, c.m.topo.Leaves())
+	on := c.m.on(f)
+	count := make([]int, on.Leaves())
 	for _, r := range ready {
 		if r.at == never {
 			break
 		}
-		count[c.m.topo.Leaf(r.n)]++
+		count[on.Leaf(r.n)]++
 		if most(count, f.leaves) >= f.nodes {
 			return max(start, r.at)
 		}

@@ -139,6 +139,14 @@ func (w *world) line(t testing.TB, ws words) {
 			sw.Level = 1
 		}
 		site.Seen.Tree.Switches = append(site.Seen.Tree.Switches, sw)
+	case "topology": // what stands before it is that of one partition
+		tree := site.Seen.Tree
+		site.Seen.Tree = topology.Tree{}
+		for i := range site.Seen.Partitions {
+			if p := &site.Seen.Partitions[i]; p.Name == ws2.plain[0] {
+				p.Tree = &tree
+			}
+		}
 	case "block":
 		tree := &site.Seen.Tree
 		base := slices.DeleteFunc(slices.Clone(tree.Switches), func(s topology.Switch) bool { return s.Level > 0 })

@@ -4,6 +4,7 @@ package conf
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 
 	"github.com/goccy/go-yaml"
@@ -16,7 +17,6 @@ import (
 type entry struct {
 	Topology string `yaml:"topology"`
 	Default  bool   `yaml:"cluster_default"`
-	Flat     bool   `yaml:"flat"`
 	Tree     *struct {
 		Switches []struct {
 			Switch   string `yaml:"switch"`
@@ -36,30 +36,40 @@ type entry struct {
 // isYAML finds the first key of a topology.yaml.
 var isYAML = regexp.MustCompile(`(?m)^\s*-?\s*topology\s*:`)
 
-// Parse reads any of the formats. Of several topologies of a YAML file it takes the cluster's default, else the first.
-func Parse(text string) (topology.Tree, error) {
+// Site is how a site is wired: by the cluster's default topology, or else the first, and by others that partitions may name (25.05 and later).
+type Site struct {
+	topology.Tree
+	Named map[string]topology.Tree // all of a YAML file; nil: the text has one that has no name
+}
+
+// Same reports whether two sites are wired alike.
+func (s Site) Same(o Site) bool {
+	return s.Tree.Same(o.Tree) && maps.EqualFunc(s.Named, o.Named, topology.Tree.Same)
+}
+
+// Parse reads any of the formats.
+func Parse(text string) (Site, error) {
 	if !isYAML.MatchString(text) {
-		return topology.Parse(text)
+		t, err := topology.Parse(text)
+		return Site{Tree: t}, err
 	}
 	all, err := entries(text)
 	if err != nil {
-		return topology.Tree{}, fmt.Errorf("topology.yaml: %w", err)
+		return Site{}, fmt.Errorf("topology.yaml: %w", err)
 	}
-	if len(all) == 0 {
-		return topology.Tree{}, nil
-	}
-	chosen := &all[0]
+	site := Site{Named: map[string]topology.Tree{}}
+	chosen := false
 	for i := range all {
-		if all[i].Default {
-			chosen = &all[i]
-			break
+		t, err := all[i].tree()
+		if err != nil {
+			return Site{}, fmt.Errorf("topology.yaml: %s: %w", all[i].Topology, err)
+		}
+		site.Named[all[i].Topology] = t
+		if i == 0 || all[i].Default && !chosen {
+			site.Tree, chosen = t, all[i].Default
 		}
 	}
-	t, err := chosen.tree()
-	if err != nil {
-		return topology.Tree{}, fmt.Errorf("topology.yaml: %s: %w", chosen.Topology, err)
-	}
-	return t, nil
+	return site, nil
 }
 
 // entries reads a topology.yaml. The decoder panics over some texts: this is an error like others.
@@ -88,7 +98,7 @@ func (e *entry) tree() (topology.Tree, error) {
 		return nil
 	}
 	switch {
-	case e.Block != nil:
+	case e.Block != nil && len(e.Block.Blocks) > 0: // "scontrol show topoconf" has all kinds, the others empty
 		for _, b := range e.Block.Blocks {
 			if err := add(b.Block, b.Nodes, ""); err != nil {
 				return topology.Tree{}, err
