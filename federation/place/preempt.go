@@ -111,6 +111,9 @@ func (w *World) seize(q *queued, qos string, p *takeover) *fate {
 			made.Guarantee = w.guarantees.of.Accounts[p.back.in].Account
 		}
 		made.Victims = append(made.Victims, federation.Victim{Job: v.job.ID, Restarts: v.job.Restarts, QOS: v.qos, Mode: v.mode, Grace: v.grace, Lost: v.lost})
+		if made.By != federation.PreemptBySite && v.mode != federation.PreemptCancel {
+			st.holdBack(w.shapeOfJob(v.job, nil, nil))
+		}
 		free.vacate(v.job.ID, v.nodes, p.at.start)
 	}
 	slices.SortFunc(made.Victims, func(a, b federation.Victim) int { return cmp.Compare(a.Job, b.Job) })

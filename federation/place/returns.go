@@ -6,7 +6,7 @@ import (
 	"fsub/federation"
 )
 
-// Who has made room for others keeps its place in the queue, and is not in it for a moment: first its run must end, then its site takes no job under its number
+// Who makes room for others keeps its place in the queue, and is not in it for a moment: first its run must end, then its site takes no job under its number
 // until it has forgotten that run. Whoever comes after it is not sent to wait there meanwhile, where it would start before it; but only for nodes that it can
 // run on. One that its user has queued again holds back nobody: else a user who does so again and again would slow down all others.
 

@@ -40,6 +40,11 @@ func TestVictimKeepsItsPlace(t *testing.T) {
 		}
 	}
 	want("before", after.ID, apart.ID)
+	world.SetJob(Waiting{Job: high})
+	if d := world.Plan().Decisions; d[0].Job != high.ID || d[0].Preempt == nil || !slices.Equal(sent(), []federation.JobID{high.ID, apart.ID}) {
+		t.Fatalf("with the decision that it makes room jobs %d are sent there, want %d", sent(), []federation.JobID{high.ID, apart.ID})
+	}
+	world.DropJob(high.ID)
 	world.Claim("s00", federation.Bound{Job: victim, Units: 1, Since: w.now})
 	world.Claim("s00", federation.Bound{Job: high, Units: 1, Since: w.now, Preempt: &federation.Preemption{At: w.now, Victims: []federation.Victim{{Job: 1}}}})
 	want("while the victim runs on", apart.ID)
