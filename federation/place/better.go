@@ -47,7 +47,7 @@ func (w *World) Better(j Waiting, at federation.SiteName, partition string, left
 		default: // by the limits of what runs there
 			p90 += m.wait
 		}
-		saves := stays - (m.total - c.waitCost(m.wait, &w.policy) + c.waitCost(p90, &w.policy))
+		saves := stays - (m.total - m.others - c.waitCost(m.wait, &w.policy) + c.waitCost(p90, &w.policy))
 		if p90 < left.P50 && saves > w.policy.MoveMargin && (best == nil || saves > best.Saves) {
 			best, to, then = &Better{c.site.site.Name, p90, saves}, c, m
 		}

@@ -50,6 +50,7 @@ type candidate struct {
 	saved time.Duration      // how often the job says that it writes a checkpoint; 0: it does not say
 	cut   cut                // see cut.go
 
+	choice  bool    // the nodes are owned, and the job could run on rented ones; see others.go
 	urgency float64 // how many times the usual price its waiting has
 	due     due
 
@@ -124,8 +125,10 @@ type moment struct {
 	span  topology.Span      // of the nodes
 	slow  federation.Dollars // what that costs
 	late  federation.Dollars // see due
-	total federation.Dollars
-	spots []spot // of the components, for a heterogeneous job
+	// others is what jobs behind lose, and nodeHour what they do by an hour of a node; see others.go.
+	others, nodeHour federation.Dollars
+	total            federation.Dollars
+	spots            []spot // of the components, for a heterogeneous job
 }
 
 // now reports whether the job can start at once.

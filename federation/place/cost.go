@@ -84,7 +84,17 @@ func likely(e *federation.Expected) time.Duration {
 
 // steps is a time as steps of a cube root of two: 0 for a second or less.
 func steps(e *federation.Expected) int8 {
-	return int8(min(max(math.Round(3*math.Log2(e.P50.Seconds())), 0), 100))
+	return int8(min(max(math.Round(3*math.Log2(mean(e))), 0), 100))
+}
+
+// mean is how many seconds a job is expected to run on average: prices are by the hour, and the few that run for long cost most. It is Swanson's rule (0.3 of the p10, 0.4 of the p50
+// and 0.3 of the p90; Hurst, Brown, Swanson, AAPG Bulletin 84, 2000), with a p10 as far below the p50 as the p90 is above it, as of logarithms that spread evenly.
+func mean(e *federation.Expected) float64 {
+	p50, p90 := e.P50.Seconds(), max(e.P50, e.P90).Seconds()
+	if p50 <= 0 {
+		return .3 * p90
+	}
+	return .3*p50*p50/p90 + .4*p50 + .3*p90
 }
 
 // runDetail says how the run term came about: "4 x h100 x 0.50 h at $2.10/h".
@@ -169,6 +179,8 @@ func (c *candidate) weigh(at *moment, w *World) {
 		at.slow = c.slow(at.fit, at.span)
 		at.total += at.slow
 	}
+	at.others = c.othersWait(at, w)
+	at.total += at.others
 	if c.due.value > 0 {
 		if at.late = 0; c.ends(at, w).After(c.due.at) {
 			at.late = c.due.value
@@ -178,11 +190,16 @@ func (c *candidate) weigh(at *moment, w *World) {
 }
 
 func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
+	return federation.Dollars(wait.Hours()) * c.waitHour(p)
+}
+
+// waitHour is what an hour of waiting is worth.
+func (c *candidate) waitHour(p *Policy) federation.Dollars {
 	perHour := p.WaitJobHour + p.WaitGPUHour*federation.Dollars(c.gpus)
 	if c.parts == nil {
 		perHour *= federation.Dollars(c.urgency)
 	}
-	return federation.Dollars(wait.Hours()) * perHour
+	return perHour
 }
 
 // offer makes the offer of a candidate at a moment.
@@ -207,7 +224,7 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 		run.Detail = c.runDetail(&c.fits[0])
 	}
 	terms := 1
-	for _, more := range [...]bool{at.slow > 0, at.late > 0, c.cut.loss > 0, c.risk > 0, len(c.data.moves) > 0, c.luck > 0, c.power.KWh > 0, at.boot.nodes > 0, at.wait > 0} {
+	for _, more := range [...]bool{at.slow > 0, at.late > 0, at.others > 0, c.cut.loss > 0, c.risk > 0, len(c.data.moves) > 0, c.luck > 0, c.power.KWh > 0, at.boot.nodes > 0, at.wait > 0} {
 		if more {
 			terms++
 		}
@@ -235,6 +252,9 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 	}
 	if at.late > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "late", Amount: at.late, Detail: c.lateDetail(at, w)})
+	}
+	if at.others > 0 {
+		o.Terms = append(o.Terms, federation.Term{Name: "others", Amount: at.others, Detail: c.othersDetail(at)})
 	}
 	c.setWait(o, at, w)
 	c.offered, c.made = o, key

@@ -16,6 +16,7 @@
 //     enough will be free; ready.go: nodes in the order of that; known.go: what of that is remembered.
 //   - candidate.go: a pool that can run a job; cost.go: what that comes to in dollars.
 //   - cut.go: what a job loses where its time limit is likely to end it.
+//   - others.go: what a job that waits for owned nodes costs those behind it, where there are rented ones too.
 //   - shared.go: sites that others use too, where jobs wait in the site's own queue.
 //   - plan.go: jobs in order of priority; shape.go, class.go: what jobs that ask for the same share; judge.go: where they can run.
 //   - preempt.go: jobs that make room for others.

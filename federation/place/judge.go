@@ -43,6 +43,7 @@ func (w *World) judge(sh *shape) {
 	sh.candidates = slices.Clone(sh.found)
 	sh.version, sh.clock = w.version, w.now
 	sh.cuts(&w.policy)
+	sh.choose()
 	sh.sort()
 }
 

@@ -25,12 +25,13 @@ type brief struct {
 	start             int64
 	wait              time.Duration
 	slow, late, total federation.Dollars
+	others, nodeHour  federation.Dollars
 	free              bool
 	fit, more         int32 // more is one more than the index of all of it; 0: nothing boots, and no gang starts now
 }
 
 func (o *offers) add(c *candidate, at *moment) {
-	b := brief{start: at.start, wait: at.wait, slow: at.slow, late: at.late, total: at.total, fit: int32(at.fit), free: at.free}
+	b := brief{start: at.start, wait: at.wait, slow: at.slow, late: at.late, total: at.total, others: at.others, nodeHour: at.nodeHour, fit: int32(at.fit), free: at.free}
 	if at.boot.nodes > 0 || at.spots != nil || at.free && c.parts == nil && c.fits[at.fit].nodes > 1 {
 		o.more = append(o.more, *at)
 		b.more = int32(len(o.more))
@@ -44,7 +45,7 @@ func (o *offers) moment(i int) moment {
 	if b.more > 0 {
 		return o.more[b.more-1]
 	}
-	at := moment{start: b.start, fit: int(b.fit), wait: b.wait, slow: b.slow, late: b.late, total: b.total, free: b.free}
+	at := moment{start: b.start, fit: int(b.fit), wait: b.wait, slow: b.slow, late: b.late, total: b.total, others: b.others, nodeHour: b.nodeHour, free: b.free}
 	if c.parts == nil && !b.free {
 		at.span = c.ideal[b.fit]
 	}

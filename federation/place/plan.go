@@ -48,7 +48,7 @@ func (w *World) begin() {
 	w.run++
 	w.changes = 0
 	for _, st := range w.sites {
-		st.backlog, st.among, st.spent, st.waiting, st.returns = 0, 0, nil, st.waiting[:0], st.returns[:0]
+		st.backlog, st.among, st.spent, st.waiting, st.returns, st.press = 0, 0, nil, st.waiting[:0], st.returns[:0], nil
 		st.deep = w.depth(st)
 		clear(st.holders)
 		st.now, st.run = w.now, w.run

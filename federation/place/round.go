@@ -118,6 +118,7 @@ func (w *World) planAnew() {
 	w.begin()
 	w.stale, w.looked, w.bound, w.took, w.edge = false, 0, 0, nil, nil
 	w.acts, w.news, w.fresh = nil, nil, nil
+	w.press()
 	w.guarantees.look(w, int32(w.run))
 	w.goOn(false)
 	w.anew = true

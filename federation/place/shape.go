@@ -34,7 +34,9 @@ type shape struct {
 	changes int
 	early   *candidate
 	full    full // see best
-	futile  int  // the plan in which nobody's end would help; see preempt.go
+	pressed int  // the plan in which press was counted: the jobs of the shape in the queue
+	press   int
+	futile  int // the plan in which nobody's end would help; see preempt.go
 
 	grouping, kind int // which of a piece's kinds it was in that grouping; see World.group
 }

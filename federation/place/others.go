@@ -1,0 +1,118 @@
+package place
+
+import (
+	"math"
+
+	"fsub/federation"
+)
+
+// Who runs on owned nodes keeps others waiting. That counts where a job could run on rented nodes instead: of N nodes that a queue waits for, an hour on one delays each job
+// behind by 1/N hours. So it costs what the waiting of all those jobs is worth by the hour, divided by N: the shadow price of a node-hour, which capacity has in a queue that
+// flows. A long queue makes it worth while to rent for short jobs first, and it never pays to rent where nobody else waits but for the job itself.
+
+// mostPressing bounds the jobs that are counted; those behind them do not matter.
+const mostPressing = 5000
+
+// press works out the shadow prices of all owned pools from the queue as it stands. It does nothing where nothing is rented.
+func (w *World) press() {
+	if w.priced = w.rents(); !w.priced {
+		return
+	}
+	var shapes []*shape
+	left := mostPressing
+	for q := range w.queue.all() {
+		if left--; left < 0 {
+			break
+		}
+		w.know(q)
+		sh := q.shape
+		if sh.pressed != w.run {
+			sh.pressed, sh.press = w.run, 0
+			shapes = append(shapes, sh)
+		}
+		sh.press++
+	}
+	for _, st := range w.sites {
+		if st.model != nil {
+			st.press = make([]float64, len(st.model.pools))
+		}
+	}
+	for _, sh := range shapes {
+		nodes := 0
+		for _, c := range sh.candidates {
+			nodes += c.ownedNodes()
+		}
+		if nodes == 0 {
+			continue
+		}
+		for _, c := range sh.candidates {
+			if c.ownedNodes() == 0 {
+				continue
+			}
+			for _, p := range c.pools {
+				c.site.press[p] += float64(sh.press) * float64(c.waitHour(&w.policy)) / float64(nodes)
+			}
+		}
+	}
+}
+
+// rents reports whether some pool has nodes that are paid for by the hour.
+func (w *World) rents() bool {
+	for _, st := range w.sites {
+		if st.model == nil {
+			continue
+		}
+		for p := range st.model.pools {
+			if r := st.model.pools[p].Shape.Rented; r != nil && r.PricePerHour > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ownedNodes is how many nodes a candidate may use, 0 if they are rented.
+func (c *candidate) ownedNodes() (n int) {
+	if c.parts != nil || c.rented() != nil {
+		return 0
+	}
+	for _, cell := range c.cells {
+		n += len(c.site.model.cells[cell].nodes)
+	}
+	return n
+}
+
+// choose notes of a shape's owned candidates whether there are rented ones beside them.
+func (sh *shape) choose() {
+	rented := false
+	for _, c := range sh.candidates {
+		if c.parts == nil {
+			r := c.rented()
+			rented = rented || r != nil && r.PricePerHour > 0
+		}
+	}
+	for _, c := range sh.candidates {
+		c.choice = rented && c.parts == nil && c.rented() == nil
+	}
+}
+
+// othersWait is what the jobs behind lose if a job waits for a candidate's nodes and then runs there; at.node is what a node-hour comes to.
+func (c *candidate) othersWait(at *moment, w *World) federation.Dollars {
+	if at.free || !c.choice || c.site.press == nil {
+		return 0
+	}
+	behind := max(0, 1-float64(w.looked+1)/float64(w.queue.n))
+	at.nodeHour = federation.Dollars(c.site.press[c.pool] * behind)
+	return at.nodeHour * federation.Dollars(c.nodeHours())
+}
+
+// nodeHours is for how long a job is expected to hold how much of its nodes.
+func (c *candidate) nodeHours() float64 {
+	f := &c.fits[0]
+	return float64(f.nodes) * shareOf(&c.site.model.pools[c.pool].Shape, f) * c.run.Hours()
+}
+
+// othersDetail is "jobs behind it would wait longer: 0.31 node-hours at $4.20".
+func (c *candidate) othersDetail(at *moment) string {
+	return "jobs behind it would wait longer: " + amountText(math.Max(c.nodeHours(), 0)) + " node-hours at $" + moneyText(float64(at.nodeHour))
+}
