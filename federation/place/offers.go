@@ -62,7 +62,7 @@ type seen struct {
 // offersOf returns the offers for a job of a shape, the chosen one first. Jobs that are decided alike share them.
 func (w *World) offersOf(sh *shape, best *candidate, at *moment) *offers {
 	made := made{best, at.start, at.free, at.boot}
-	if sh.offers != nil && sh.made == made && best.parts == nil && best.queue == nil {
+	if sh.offers != nil && sh.made == made && best.parts == nil && best.queue == nil && !sh.choice {
 		return sh.offers
 	}
 	n := len(sh.candidates)

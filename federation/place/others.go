@@ -82,9 +82,9 @@ func (c *candidate) ownedNodes() (n int) {
 	return n
 }
 
-// choose notes of a shape's owned candidates whether there are rented ones beside them.
+// choose notes of a shape's owned candidates whether there are rented ones beside them. What they come to then differs from one job of the shape to the next.
 func (sh *shape) choose() {
-	rented := false
+	rented, owned := false, false
 	for _, c := range sh.candidates {
 		if c.parts == nil {
 			r := c.rented()
@@ -93,7 +93,9 @@ func (sh *shape) choose() {
 	}
 	for _, c := range sh.candidates {
 		c.choice = rented && c.parts == nil && c.rented() == nil
+		owned = owned || c.choice
 	}
+	sh.choice = owned
 }
 
 // othersWait is what the jobs behind lose if a job waits for a candidate's nodes and then runs there; at.node is what a node-hour comes to.

@@ -227,7 +227,7 @@ func (w *World) best(sh *shape) (*candidate, moment) {
 		if c.beats(&at, best, &bestAt, w, deadline) {
 			best, bestAt = c, at
 		}
-		if f.n == first+i && !at.now() && c.parts == nil && c.most == nil {
+		if f.n == first+i && !at.now() && c.parts == nil && c.most == nil && !c.choice {
 			f.n, f.best, f.at = f.n+1, best, bestAt
 		}
 	}

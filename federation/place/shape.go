@@ -34,6 +34,7 @@ type shape struct {
 	changes int
 	early   *candidate
 	full    full // see best
+	choice  bool // some candidate is one; see candidate.choice
 	pressed int  // the plan in which press was counted: the jobs of the shape in the queue
 	press   int
 	futile  int // the plan in which nobody's end would help; see preempt.go
