@@ -192,3 +192,21 @@ func TestBorrowedIsGivenBack(t *testing.T) {
 		})
 	}
 }
+
+// A site that counts a restart while the run before it still comes to its end has queued the job again once.
+func TestRestartCountsOnce(t *testing.T) {
+	b := newBench(t)
+	b.rounds(3)
+	id := b.submit(nil)
+	b.wait(2 * time.Second)
+	b.cheap.start(id)
+	b.wait(5 * time.Second)
+	j := b.cheap.jobs[id]
+	j.Restarts, j.State, j.Completing = 1, federation.Completing, true
+	b.wait(5 * time.Second)
+	j.State, j.Completing, j.Start, j.Submit = federation.Pending, false, time.Time{}, b.clock
+	b.wait(5 * time.Second)
+	if got := b.job(id); got.Restarts != 1 || got.State != federation.Pending {
+		t.Errorf("it is %s with %d restarts: %s", got.State, got.Restarts, b.history(id))
+	}
+}

@@ -10,8 +10,12 @@ import (
 // A controller that was killed hard may still have a job and have forgotten that it had started: it shows it as
 // pending and starts it again, without counting that as a requeue. The job may have run to its end meanwhile.
 
-// startLost reports whether a site shows an attempt as pending that it has shown as started.
+// startLost reports whether a site shows an attempt as pending that it has shown as started. At 22.05 a restart counts already while the run before it comes to its
+// end: that start is not lost.
 func (c *reports) startLost(j *job, sj federation.SiteJob) bool {
+	if n := len(j.att.Runs); n > 0 && j.att.Runs[n-1].Started.Equal(j.att.Started) {
+		return false
+	}
 	return j.whole == nil && j.att.State == federation.AttemptStarted && sj.Restarts <= j.att.Restarts &&
 		!sj.FromAccounting && !sj.State.Started() && !sj.State.Ended() && !sj.Completing
 }
