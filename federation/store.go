@@ -29,6 +29,8 @@ type Store interface {
 
 	// Jobs returns the jobs that match q in order of ID. TasksOf returns the task records of several jobs at once.
 	Jobs(ctx context.Context, q JobQuery) ([]Job, error)
+	// ListJobs returns the IDs of the jobs that Jobs would return: whoever wants all of a million jobs can read some of them at a time.
+	ListJobs(ctx context.Context, q JobQuery) ([]ListedJob, error)
 	// LiveJobs calls take with all jobs that have not ended, in order of ID, some thousand at a time, while it reads those that follow.
 	// There may be a million. It ends with the first error of take.
 	LiveJobs(ctx context.Context, take func([]Job) error) error
@@ -83,6 +85,12 @@ type JobQuery struct {
 	Name       string
 	AfterID    JobID // only jobs with a higher ID: with Limit, a listing is read page by page
 	Limit      int   // at most so many, lowest IDs first; 0: no limit
+}
+
+// ListedJob is a job in a list of IDs.
+type ListedJob struct {
+	ID    JobID
+	Array JobID // that it is a task of; 0: none
 }
 
 // RequestKind is what a user may ask of an existing job.

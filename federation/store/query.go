@@ -15,39 +15,55 @@ const maxIDs = 500
 
 // Jobs implements [federation.Store].
 func (s *jobs) Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
-	if len(q.IDs) == 0 {
-		return s.jobs(ctx, q)
+	return selected(ctx, s, q, jobColumns, s.readJob, func(j federation.Job) federation.JobID { return j.ID })
+}
+
+// ListJobs implements [federation.Store].
+func (s *jobs) ListJobs(ctx context.Context, q federation.JobQuery) ([]federation.ListedJob, error) {
+	read := func(r *row) (l federation.ListedJob) {
+		l.ID = federation.JobID(r.int())
+		if of := federation.JobID(r.int()); r.int() == 0 {
+			l.Array = of
+		}
+		return l
 	}
-	var all []federation.Job
+	return selected(ctx, s, q, "id, part_of, component", read, func(l federation.ListedJob) federation.JobID { return l.ID })
+}
+
+// selected reads columns of the jobs that match q, in order of ID.
+func selected[T any](ctx context.Context, s *jobs, q federation.JobQuery, columns string, read func(*row) T, id func(T) federation.JobID) ([]T, error) {
+	some := func() ([]T, error) {
+		text, args := selectJobs(columns, q)
+		list, err := query(ctx, s.readers, read, text, args...)
+		if err != nil {
+			return nil, fmt.Errorf("list jobs: %w", err)
+		}
+		return list, nil
+	}
+	if len(q.IDs) == 0 {
+		return some()
+	}
+	var all []T
 	for ids := range slices.Chunk(sorted(q.IDs), maxIDs) {
 		q.IDs = ids
-		some, err := s.jobs(ctx, q)
+		list, err := some()
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, some...)
+		all = append(all, list...)
 	}
 	// A part and its array may be in different chunks, or both be asked for.
-	slices.SortFunc(all, func(a, b federation.Job) int { return cmp.Compare(a.ID, b.ID) })
-	all = slices.CompactFunc(all, func(a, b federation.Job) bool { return a.ID == b.ID })
+	slices.SortFunc(all, func(a, b T) int { return cmp.Compare(id(a), id(b)) })
+	all = slices.CompactFunc(all, func(a, b T) bool { return id(a) == id(b) })
 	if q.Limit > 0 && len(all) > q.Limit {
 		all = all[:q.Limit]
 	}
 	return all, nil
 }
 
-func (s *jobs) jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
-	text, args := selectJobs(q)
-	jobs, err := query(ctx, s.readers, s.readJob, text, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list jobs: %w", err)
-	}
-	return jobs, nil
-}
-
-// selectJobs is the statement for q. The conditions that cut most, and have an index, are sub-selects of IDs: the planner
+// selectJobs is the statement that reads columns of the jobs that match q. The conditions that cut most, and have an index, are sub-selects of IDs: the planner
 // would otherwise follow the order of IDs through all jobs ever seen to spare a sort.
-func selectJobs(q federation.JobQuery) (string, []any) {
+func selectJobs(columns string, q federation.JobQuery) (string, []any) {
 	var w where
 	if len(q.IDs) > 0 {
 		some := list(1, len(q.IDs))
@@ -87,7 +103,7 @@ func selectJobs(q federation.JobQuery) (string, []any) {
 			w.args = append(w.args, string(state))
 		}
 	}
-	text := "SELECT " + jobColumns + " FROM jobs" + w.text() + " ORDER BY id"
+	text := "SELECT " + columns + " FROM jobs" + w.text() + " ORDER BY id"
 	if q.Limit > 0 {
 		w.args = append(w.args, q.Limit)
 		text += fmt.Sprintf(" LIMIT $%d", len(w.args))

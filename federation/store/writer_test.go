@@ -218,7 +218,7 @@ func TestQueryPlans(t *testing.T) {
 		"sacct":   {EndedAfter: time.Now(), User: "alice"},
 		"ended":   {EndedAfter: time.Now(), States: federation.EndStates},
 	} {
-		text, args := selectJobs(q)
+		text, args := selectJobs(jobColumns, q)
 		checkPlan(t, s, name, text, args...)
 	}
 	checkPlan(t, s, "pages", selectPages, 10)

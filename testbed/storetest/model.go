@@ -309,6 +309,20 @@ func (m *machine) query(t *rapid.T) {
 	}
 	got, err := m.store.Jobs(ctx, q)
 	m.same(t, "jobs", got, m.model.query(q), err)
+	listed, err := m.store.ListJobs(ctx, q)
+	m.same(t, "listed jobs", listed, listedOf(got), err)
+}
+
+// listedOf is what ListJobs tells of jobs.
+func listedOf(jobs []federation.Job) (listed []federation.ListedJob) {
+	for i := range jobs {
+		l := federation.ListedJob{ID: jobs[i].ID}
+		if p := jobs[i].Part; p != nil {
+			l.Array = p.Array
+		}
+		listed = append(listed, l)
+	}
+	return listed
 }
 
 // check compares the lists, and all that there is of one job, with the model.

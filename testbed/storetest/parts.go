@@ -39,6 +39,9 @@ func testParts(e *env) {
 		got, err := s.Jobs(ctx, federation.JobQuery{IDs: c.ask})
 		e.must(err)
 		e.same("jobs", ids(got), c.want)
+		listed, err := s.ListJobs(ctx, federation.JobQuery{IDs: c.ask})
+		e.must(err)
+		e.same("listed jobs", listed, listedOf(got))
 	}
 	_, err = s.Payload(ctx, parts[0].ID)
 	e.wants(err, federation.ErrNotFound)

@@ -130,6 +130,9 @@ func testJobs(e *env) {
 			want = append(want, *jobs[i])
 		}
 		e.same(fmt.Sprintf("jobs of %+v", c.q), got, want)
+		listed, err := s.ListJobs(ctx, c.q)
+		e.must(err)
+		e.same(fmt.Sprintf("listed jobs of %+v", c.q), listed, listedOf(want))
 	}
 }
 

@@ -201,7 +201,14 @@ func (s *Store) Jobs(_ context.Context, q federation.JobQuery) ([]federation.Job
 		return nil, s.fail
 	}
 	var out []federation.Job
-	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
+	among := q.IDs
+	if len(q.IDs) == 0 || !q.Alone {
+		among = slices.Collect(maps.Keys(s.jobs))
+	}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(among))) {
+		if _, known := s.jobs[id]; !known {
+			continue
+		}
 		if j := s.jobs[id]; matches(&j, q) {
 			out = append(out, j)
 		}
@@ -210,6 +217,20 @@ func (s *Store) Jobs(_ context.Context, q federation.JobQuery) ([]federation.Job
 		}
 	}
 	return out, nil
+}
+
+// ListJobs implements federation.Store.
+func (s *Store) ListJobs(ctx context.Context, q federation.JobQuery) ([]federation.ListedJob, error) {
+	jobs, err := s.Jobs(ctx, q)
+	var out []federation.ListedJob
+	for i := range jobs {
+		l := federation.ListedJob{ID: jobs[i].ID}
+		if p := jobs[i].Part; p != nil {
+			l.Array = p.Array
+		}
+		out = append(out, l)
+	}
+	return out, err
 }
 
 func matches(j *federation.Job, q federation.JobQuery) bool {
