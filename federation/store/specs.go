@@ -18,10 +18,14 @@ type readSpec struct {
 type specs struct {
 	mu     sync.RWMutex
 	byText map[string]readSpec
+	bytes  int // of the texts
 }
 
-// maxSpecs bounds what is remembered: some ten megabytes.
-const maxSpecs = 10_000
+// What is remembered is bounded by the number of Specs and the length of their texts: some ten megabytes in all.
+const (
+	maxSpecs     = 10_000
+	maxSpecBytes = 8 << 20
+)
 
 // read is the job's Spec in the next column of r.
 func (s *specs) read(r *row) readSpec {
@@ -43,8 +47,8 @@ func (s *specs) read(r *row) readSpec {
 	if first, ok := s.byText[text]; ok {
 		return first
 	}
-	if s.byText == nil || len(s.byText) >= maxSpecs {
-		s.byText = make(map[string]readSpec)
+	if s.bytes += len(text); s.byText == nil || len(s.byText) >= maxSpecs || s.bytes > maxSpecBytes {
+		s.byText, s.bytes = make(map[string]readSpec), len(text)
 	}
 	s.byText[text] = spec
 	return spec
