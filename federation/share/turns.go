@@ -61,6 +61,7 @@ type Turn struct {
 	all   *Turns
 	user  *worker
 	began time.Time // zero: it was given back
+	held  int       // see [Hold]
 }
 
 // Take waits for a turn of a user's; call Done in the end. It fails when ctx ends.
@@ -169,6 +170,21 @@ type turnKey struct{}
 
 // With is ctx with a turn, for [Idle].
 func With(ctx context.Context, n *Turn) context.Context { return context.WithValue(ctx, turnKey{}, n) }
+
+// Hold says that so many bytes more are held until the end of the turn of ctx, also while it is given back.
+func Hold(ctx context.Context, n int) {
+	if t, _ := ctx.Value(turnKey{}).(*Turn); t != nil {
+		t.held += n
+	}
+}
+
+// Held are the bytes that Hold was told of.
+func Held(ctx context.Context) int {
+	if t, _ := ctx.Value(turnKey{}).(*Turn); t != nil {
+		return t.held
+	}
+	return 0
+}
 
 // Idle gives the turn of ctx back while its owner waits for something else than a processor, and returns how to go on after that. Without a turn it does nothing.
 func Idle(ctx context.Context) (again func()) {

@@ -54,7 +54,15 @@ func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 			err = s.shared(h, w, r, c)
 		}
 		code := http.StatusOK
-		if err != nil {
+		var cut cutError
+		switch {
+		case errors.As(err, &cut):
+			if cut.cause != nil {
+				s.LogFailure(r, http.StatusInternalServerError, cut.cause)
+			}
+			observe(http.StatusInternalServerError, time.Since(began))
+			panic(http.ErrAbortHandler) // the connection breaks
+		case err != nil:
 			code = fail(w, r, c, err)
 		}
 		observe(code, time.Since(began))

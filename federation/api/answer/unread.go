@@ -2,6 +2,7 @@ package answer
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -25,9 +26,13 @@ type unreadOf struct {
 	answers map[*fairWriter]bool
 }
 
-func (u *unread) enter(w *fairWriter, n int) {
+// enter counts an answer. It reports false for one that was cut off.
+func (u *unread) enter(w *fairWriter, n int) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if w.cut {
+		return false
+	}
 	if u.users == nil {
 		u.users = map[uint32]*unreadOf{}
 	}
@@ -40,6 +45,7 @@ func (u *unread) enter(w *fairWriter, n int) {
 	of.bytes, u.bytes = of.bytes+n, u.bytes+n
 	for u.bytes > mostUnread && u.cut() {
 	}
+	return true
 }
 
 func (u *unread) leave(w *fairWriter) {
@@ -89,6 +95,7 @@ func (u *unread) cut() bool {
 	}
 	_ = http.NewResponseController(worst.ResponseWriter).SetWriteDeadline(time.Now().Add(-time.Second)) // one that cannot is a test's
 	u.drop(worst)
+	worst.cut = true // it may be between two writes
 	return true
 }
 
@@ -100,11 +107,14 @@ type fairWriter struct {
 	unread *unread
 	held   int       // of what is being written; guarded by unread
 	since  time.Time // it is so
+	cut    bool      // likewise
 	small  int       // bytes since it last went out
 }
 
 // Unwrap is for [http.ResponseController].
 func (w *fairWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+var errCut = errors.New("the answer was cut off: it was not read")
 
 // buffered is how much package http keeps without sending it.
 const buffered = 2 << 10
@@ -114,10 +124,12 @@ func (w *fairWriter) Write(p []byte) (int, error) {
 		return w.ResponseWriter.Write(p)
 	}
 	w.small = 0
-	w.unread.enter(w, len(p))
+	if !w.unread.enter(w, len(p)+share.Held(w.ctx)) {
+		return 0, errCut
+	}
 	again := share.Idle(w.ctx)
 	n, err := w.ResponseWriter.Write(p)
-	w.unread.leave(w)
 	again()
+	w.unread.leave(w) // what it wrote is held until it is its turn again
 	return n, err
 }

@@ -40,7 +40,7 @@ func TestUnread(t *testing.T) {
 			var u unread
 			var all []*fairWriter
 			for i, a := range c.answers {
-				w := &fairWriter{ResponseWriter: &reader{ResponseRecorder: httptest.NewRecorder()}, uid: a.uid}
+				w := &fairWriter{ResponseWriter: &reader{ResponseRecorder: httptest.NewRecorder()}, ctx: t.Context(), uid: a.uid, unread: &u}
 				all = append(all, w)
 				u.enter(w, a.n)
 				w.since = time.Unix(int64(i), 0)
@@ -49,6 +49,9 @@ func TestUnread(t *testing.T) {
 			for i, w := range all {
 				if w.ResponseWriter.(*reader).cut {
 					cut = append(cut, i)
+					if _, err := w.Write(make([]byte, buffered)); err != errCut {
+						t.Errorf("%d was cut off, and wrote on: %v", i, err)
+					}
 				}
 				u.leave(w)
 			}

@@ -5,11 +5,14 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
+	"iter"
 	"log/slog"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"fsub/federation"
 	"fsub/federation/api/action"
@@ -17,6 +20,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/share"
 )
 
 // Jobs answers for jobs that conditions choose. [Jobs.Run] works off the operations.
@@ -45,15 +49,23 @@ type Controls interface {
 
 // List is GET /fed/v1/jobs.
 func (s *Jobs) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
-	chosen, err := s.choose(r.Context(), r.URL.Query()["where"])
-	if err != nil {
-		return err
+	out := answer.NewList(w, "")
+	for page, err := range s.choose(r.Context(), r.URL.Query()["where"]) {
+		if err != nil {
+			return out.Fail(err)
+		}
+		for i := range page {
+			text, err := json.Marshal(line(&page[i]))
+			if err != nil {
+				return out.Fail(err)
+			}
+			out.Add(text)
+		}
+		if err := out.Send(); err != nil {
+			return err
+		}
 	}
-	out := make([]v1.JobLine, 0, len(chosen))
-	for i := range chosen {
-		out = append(out, line(&chosen[i]))
-	}
-	return answer.JSON(w, out)
+	return out.End(nil)
 }
 
 func line(j *federation.Job) v1.JobLine {
@@ -73,13 +85,45 @@ func line(j *federation.Job) v1.JobLine {
 	return v
 }
 
-// choose returns the jobs that meet all conditions, in order of ID: those that have not ended, unless a state says otherwise. Of an array that is
-// the record of its tasks that wait, and each other task as a job of its own.
-func (s *Jobs) choose(ctx context.Context, texts []string) ([]federation.Job, error) {
-	conditions, err := readConditions(texts)
-	if err != nil {
-		return nil, invalid(err.Error())
+// pageSize is how many jobs are looked at at a time.
+const pageSize = 100
+
+// choose reads the jobs that meet all conditions, in order of ID and page by page: those that have not ended, unless a state says otherwise. Of an array that is
+// the record of its tasks that wait, and each other task as a job of its own. It ends with the first error.
+func (s *Jobs) choose(ctx context.Context, texts []string) iter.Seq2[[]federation.Job, error] {
+	return func(yield func([]federation.Job, error) bool) {
+		conditions, err := readConditions(texts)
+		if err != nil {
+			yield(nil, invalid(err.Error()))
+			return
+		}
+		q := queryOf(conditions)
+		listed, err := s.Store.ListJobs(ctx, q)
+		if err != nil {
+			yield(nil, refusal.OfStore(err, refusal.NoContact))
+			return
+		}
+		share.Hold(ctx, len(listed)*int(unsafe.Sizeof(federation.ListedJob{})))
+		kinds := kindsOf(s.Controller.Sites())
+		for some := range slices.Chunk(listed, pageSize) {
+			q.IDs, q.Alone = nil, true
+			for _, l := range some {
+				q.IDs = append(q.IDs, l.ID)
+			}
+			all, err := s.Store.Jobs(ctx, q)
+			if err != nil {
+				yield(nil, refusal.OfStore(err, refusal.NoContact))
+				return
+			}
+			if page := s.holding(all, conditions, kinds); len(page) > 0 && !yield(page, nil) {
+				return
+			}
+		}
 	}
+}
+
+// queryOf is the part of the conditions that the store can answer.
+func queryOf(conditions []condition) federation.JobQuery {
 	q := federation.JobQuery{Live: true}
 	for i := range conditions {
 		switch c := &conditions[i]; {
@@ -91,11 +135,11 @@ func (s *Jobs) choose(ctx context.Context, texts []string) ([]federation.Job, er
 			q.Site = federation.SiteName(c.values[0])
 		}
 	}
-	all, err := s.Store.Jobs(ctx, q)
-	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
-	}
-	kinds := kindsOf(s.Controller.Sites())
+	return q
+}
+
+// holding are those of all that meet the conditions.
+func (s *Jobs) holding(all []federation.Job, conditions []condition, kinds gpuKinds) []federation.Job {
 	now := s.Now()
 	out := all[:0]
 	for i := range all {
@@ -111,7 +155,7 @@ func (s *Jobs) choose(ctx context.Context, texts []string) ([]federation.Job, er
 			out = append(out, all[i])
 		}
 	}
-	return out, nil
+	return out
 }
 
 // gpuKinds are the kinds of GPUs of nodes, by SITE/NAME.

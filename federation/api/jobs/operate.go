@@ -107,22 +107,12 @@ func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperatio
 			return s.tell(old, nil), nil
 		}
 	}
-	chosen, err := s.choose(ctx, q.Where)
+	chosen, err := s.chooseOf(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	if len(q.Jobs) > 0 {
-		only := map[federation.JobID]bool{}
-		for _, id := range q.Jobs {
-			only[id] = true
-		}
-		chosen = slices.DeleteFunc(chosen, func(j federation.Job) bool { return !only[j.ID] })
-	}
 	if len(chosen) == 0 {
 		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Alone: true, Text: "no job is meant; see: fed job list"}
-	}
-	if len(chosen) > action.MaxJobs {
-		return nil, invalid(fmt.Sprintf("%d jobs are too many for one operation, which takes %d", len(chosen), action.MaxJobs))
 	}
 	items := s.items(ctx, c, &op, chosen)
 	if q.Preview {
@@ -138,6 +128,28 @@ func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperatio
 	}
 	s.poke()
 	return s.tell(&op, nil), nil
+}
+
+// chooseOf returns the jobs that an operation is to be done to.
+func (s *Jobs) chooseOf(ctx context.Context, q *v1.NewOperation) (chosen []federation.Job, err error) {
+	only := map[federation.JobID]bool{}
+	for _, id := range q.Jobs {
+		only[id] = true
+	}
+	for page, err := range s.choose(ctx, q.Where) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			if len(only) == 0 || only[page[i].ID] {
+				chosen = append(chosen, page[i])
+			}
+		}
+		if len(chosen) > action.MaxJobs {
+			return nil, invalid(fmt.Sprintf("more than %d jobs are too many for one operation", action.MaxJobs))
+		}
+	}
+	return chosen, nil
 }
 
 // items are what becomes of chosen jobs: what is refused, or needs nothing, is settled at once.

@@ -14,8 +14,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-// Account reads what the query of an accounting listing selects, in order of the jobs.
-func (s *Lister) Account(ctx context.Context, v *View, q url.Values) ([]Part, []wire.Warning, error) {
+// Account reads what the query of an accounting listing selects, in order of the jobs, tasks in the place of their arrays.
+func (s *Lister) Account(ctx context.Context, v *View, q url.Values) (Pages, []wire.Warning, error) {
 	f, err := ReadFilter(q)
 	if err != nil {
 		return nil, nil, err
@@ -27,26 +27,29 @@ func (s *Lister) Account(ctx context.Context, v *View, q url.Values) ([]Part, []
 	win.states, f.States = f.States, nil // the window has its own meaning of states
 	query := f.Query(s.Users)
 	query.EndedAfter = win.from
-	list, err := s.List(ctx, v, &f, query)
-	if err != nil {
-		return nil, nil, err
-	}
-	if q.Get("duplicates") != "" {
-		if list, err = s.withEarlier(ctx, list); err != nil {
-			return nil, nil, err
+	pages := s.pages(ctx, v, &f, query, func(a, b federation.ListedJob) int {
+		return cmp.Or(cmp.Compare(cmp.Or(a.Array, a.ID), cmp.Or(b.Array, b.ID)), cmp.Compare(a.ID, b.ID))
+	})
+	return func(yield func([]Part, error) bool) {
+		waits := map[federation.JobID]bool{}
+		for list, err := range pages {
+			if err == nil && q.Get("duplicates") != "" {
+				list, err = s.withEarlier(ctx, list)
+			}
+			list = slices.DeleteFunc(list, func(p Part) bool { return !win.has(&p, len(f.Refs) > 0) })
+			slices.SortStableFunc(list, func(a, b Part) int { return cmp.Compare(cmp.Or(a.array, a.Job.ID), cmp.Or(b.array, b.Job.ID)) })
+			numberLast(list, waits, &f)
+			if !yield(list, err) || err != nil {
+				return
+			}
 		}
-	}
-	list = slices.DeleteFunc(list, func(p Part) bool { return !win.has(&p, len(f.Refs) > 0) })
-	slices.SortStableFunc(list, func(a, b Part) int { return cmp.Compare(cmp.Or(a.array, a.Job.ID), cmp.Or(b.array, b.Job.ID)) })
-	numberLast(list, &f)
-	return list, s.UnknownUsers(&f), nil
+	}, s.UnknownUsers(&f), nil
 }
 
 // numberLast gives the last task of an array the array's own raw number, once none waits any more. In Slurm the task that starts last keeps it, and there
 // are programs (snakemake-executor-plugin-slurm 2.8) that look for the array's number among the raw ones until they find it. Who asks for a task by
-// its own number gets that.
-func numberLast(list []Part, f *Filter) {
-	waits := map[federation.JobID]bool{}
+// its own number gets that. waits are the arrays of this page and those before it of which tasks wait; an array is listed before tasks that are jobs of their own.
+func numberLast(list []Part, waits map[federation.JobID]bool, f *Filter) {
 	for i := range list {
 		if p := &list[i]; p.pending != "" && p.State == federation.Pending {
 			waits[p.array] = true

@@ -5,21 +5,60 @@
 package listing
 
 import (
+	"cmp"
 	"context"
+	"iter"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
+	"fsub/federation/share"
 	"fsub/slurm/wire"
 )
 
-// List reads the parts of all jobs that f selects, among those that slurmctld would still hold: live ones, and those that
-// ended within MinJobAge.
-func (s *Lister) List(ctx context.Context, v *View, f *Filter, q federation.JobQuery) (out []Part, err error) {
+// pageSize is how many jobs of a listing are in memory at a time: there may be a million, many listings at once, and callers who do not read them.
+const pageSize = 100
+
+// Pages are what a listing shows, page by page. It ends with the first error.
+type Pages = iter.Seq2[[]Part, error]
+
+// Pages reads the parts of all jobs that f selects among those of q, in order of the jobs. Jobs may change between two pages.
+func (s *Lister) Pages(ctx context.Context, v *View, f *Filter, q federation.JobQuery) Pages {
+	return s.pages(ctx, v, f, q, func(a, b federation.ListedJob) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+func (s *Lister) pages(ctx context.Context, v *View, f *Filter, q federation.JobQuery, order func(a, b federation.ListedJob) int) Pages {
+	return func(yield func([]Part, error) bool) {
+		listed, err := s.Store.ListJobs(ctx, q)
+		if err != nil {
+			yield(nil, refusal.OfStore(err, refusal.NoContact))
+			return
+		}
+		slices.SortFunc(listed, order)
+		share.Hold(ctx, len(listed)*int(unsafe.Sizeof(federation.ListedJob{})))
+		for some := range slices.Chunk(listed, pageSize) {
+			q.IDs, q.Alone = q.IDs[:0:0], true
+			for _, l := range some {
+				q.IDs = append(q.IDs, l.ID)
+			}
+			page, err := s.page(ctx, v, f, q)
+			if len(page) == 0 && err == nil {
+				continue
+			}
+			if !yield(page, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// page is one page: the parts of all jobs of q that f selects.
+func (s *Lister) page(ctx context.Context, v *View, f *Filter, q federation.JobQuery) (out []Part, err error) {
 	jobs, err := s.Store.Jobs(ctx, q)
 	if err != nil {
 		return nil, refusal.OfStore(err, refusal.NoContact)

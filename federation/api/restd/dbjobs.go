@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
 	"fsub/slurm/wire"
 )
 
@@ -15,20 +16,28 @@ func (s *Server) dbJobs(w http.ResponseWriter, r *http.Request, c identity.Calle
 		q.Set("job_id", id)
 	}
 	v := s.Lister.View()
-	list, warnings, err := s.Lister.Account(r.Context(), v, q)
+	pages, warnings, err := s.Lister.Account(r.Context(), v, q)
 	if err != nil {
 		return err
 	}
-	resp := wire.DBJobsResponse{Reply: s.Reply(r, c), Jobs: make(wire.List[wire.DBJob], len(list))}
-	resp.Warnings = append(resp.Warnings, warnings...)
-	for i := range list {
-		resp.Jobs[i] = v.DBRecord(&list[i])
+	records := func(list []listing.Part) ([]any, error) {
+		jobs := make([]wire.DBJob, len(list))
+		out := make([]any, len(list))
+		for i := range list {
+			jobs[i] = v.DBRecord(&list[i])
+			out[i] = &jobs[i]
+		}
+		if err := s.Lister.AddUsage(r.Context(), list, func(i int) *wire.DBJob { return &jobs[i] }); err != nil {
+			return nil, err
+		}
+		for i := range jobs {
+			s.Lister.WhoKilled(jobs[i].Steps)
+		}
+		return out, nil
 	}
-	if err := s.Lister.AddUsage(r.Context(), list, func(i int) *wire.DBJob { return &resp.Jobs[i] }); err != nil {
-		return err
-	}
-	for i := range resp.Jobs {
-		s.Lister.WhoKilled(resp.Jobs[i].Steps)
-	}
-	return write(w, r, resp)
+	return writePages(w, r, pages, records, func(int) any {
+		resp := wire.DBJobsResponse{Reply: s.Reply(r, c)}
+		resp.Warnings = append(resp.Warnings, warnings...)
+		return resp
+	})
 }

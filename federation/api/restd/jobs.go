@@ -61,12 +61,8 @@ func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *listing.Fi
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
 	}
-	list, err := s.Lister.List(r.Context(), v, f, q)
-	if err != nil {
-		return err
-	}
-	if len(list) == 0 && r.PathValue("id") != "" {
-		known, err := s.Store.Jobs(r.Context(), federation.JobQuery{IDs: q.IDs, EndedAfter: q.EndedAfter})
+	if r.PathValue("id") != "" {
+		known, err := s.Store.ListJobs(r.Context(), federation.JobQuery{IDs: q.IDs, EndedAfter: q.EndedAfter})
 		if err != nil {
 			return refusal.OfStore(err, refusal.NoContact)
 		}
@@ -78,20 +74,26 @@ func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *listing.Fi
 		s.marks.add(now.Unix(), log.Mark)
 	}
 	resp.LastUpdate, resp.LastBackfill = wire.Time(now), wire.Time(now)
-	if r.URL.Query().Get("sparse") == "" {
-		if len(list) == 0 {
+	short := r.URL.Query().Get("sparse") != ""
+	records := func(list []listing.Part) ([]any, error) {
+		out := make([]any, len(list))
+		for i := range list {
+			job := v.Record(&list[i])
+			if out[i] = &job; short {
+				out[i] = sparse(&job)
+			}
+		}
+		return out, nil
+	}
+	return writePages(w, r, s.Lister.Pages(r.Context(), v, f, q), records, func(n int) any {
+		if short {
+			return resp.Reply
+		}
+		if n == 0 {
 			resp.Warnings = append(resp.Warnings, wire.Warning{Description: "Zero jobs to dump"})
 		}
-		return streamJobs(w, r, v, list, &resp)
-	}
-	resp.Jobs = make(wire.List[wire.Job], len(list))
-	for i := range list {
-		resp.Jobs[i] = v.Record(&list[i])
-	}
-	return write(w, r, struct {
-		Jobs any `json:"jobs"`
-		wire.Reply
-	}{sparse(resp.Jobs), resp.Reply})
+		return resp
+	})
 }
 
 // jobsState is GET /jobs/state: the cheap poll.
@@ -102,13 +104,12 @@ func (s *Server) jobsState(w http.ResponseWriter, r *http.Request, c identity.Ca
 	}
 	q := f.Query(s.Users)
 	q.EndedAfter = s.Now().Add(-s.Keep)
-	list, err := s.Lister.List(r.Context(), s.Lister.View(), &f, q)
-	if err != nil {
-		return err
+	records := func(list []listing.Part) ([]any, error) {
+		out := make([]any, len(list))
+		for i := range list {
+			out[i] = wire.JobStateRow{JobID: wire.Text(list[i].Name()), State: list[i].States()}
+		}
+		return out, nil
 	}
-	resp := wire.JobsStateResponse{Reply: s.Reply(r, c), Jobs: make(wire.List[wire.JobStateRow], len(list))}
-	for i := range list {
-		resp.Jobs[i] = wire.JobStateRow{JobID: wire.Text(list[i].Name()), State: list[i].States()}
-	}
-	return write(w, r, resp)
+	return writePages(w, r, s.Lister.Pages(r.Context(), s.Lister.View(), &f, q), records, func(int) any { return wire.JobsStateResponse{Reply: s.Reply(r, c)} })
 }

@@ -1,47 +1,50 @@
 package restd
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"maps"
 	"net/http"
 
+	"fsub/federation/api/answer"
 	"fsub/federation/api/listing"
-	"fsub/slurm/wire"
 )
 
-// streamJobs answers with list as slurmrestd does, written job by job: in that shape a hundred thousand jobs are 600 MB.
-func streamJobs(w http.ResponseWriter, r *http.Request, v *listing.View, list []listing.Part, resp *wire.JobsResponse) error {
+// writePages answers with a list of jobs, page by page: in slurmrestd's shape a hundred thousand jobs are 600 MB. records makes the records of a page, and each is written by
+// its own encoder, nil for that of the version; rest is called at the end for the answer with an empty list.
+func writePages(w http.ResponseWriter, r *http.Request, pages listing.Pages, records func([]listing.Part) ([]any, error), rest func(n int) any) error {
 	encode := func(v any) (json.RawMessage, error) { return json.Marshal(v) }
-	rest, err := json.Marshal(resp) // all but the jobs, which stand first
-	if s := shapeOf(r); s != nil && err == nil {
+	whole := encode
+	if s := shapeOf(r); s != nil {
 		encode = s.fields["jobs"].elem.json
 		others := &shape{kind: '{', fields: maps.Clone(s.fields)}
 		delete(others.fields, "jobs")
 		others.order()
-		rest, err = others.reshape(rest)
+		whole = others.json
 	}
-	if err != nil {
-		return err
-	}
-	rest = bytes.TrimPrefix(bytes.TrimPrefix(rest, []byte(`{"jobs":[],`)), []byte("{"))
-	w.Header().Set("Content-Type", "application/json")
-	out := bufio.NewWriterSize(w, 64<<10)
-	out.WriteString(`{"jobs":[`)
-	for i := range list {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		text, err := encode(v.Record(&list[i]))
+	out, n := answer.NewList(w, "jobs"), 0
+	for page, err := range pages {
 		if err != nil {
+			return out.Fail(err)
+		}
+		list, err := records(page)
+		if err != nil {
+			return out.Fail(err)
+		}
+		for _, v := range list {
+			text, err := encode(v)
+			if err != nil {
+				return out.Fail(err)
+			}
+			out.Add(text)
+		}
+		n += len(list)
+		if err := out.Send(); err != nil {
 			return err
 		}
-		out.Write(text)
 	}
-	out.WriteString("],")
-	out.Write(rest)
-	out.WriteByte('\n')
-	out.Flush() // it fails where the client has gone
-	return nil
+	text, err := whole(rest(n))
+	if err != nil {
+		return out.Fail(err)
+	}
+	return out.End(text)
 }

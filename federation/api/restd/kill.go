@@ -65,14 +65,18 @@ func (s *Server) matching(r *http.Request, req *wire.KillJobs) ([]string, error)
 	}
 	q := f.Query(s.Users)
 	q.Live = true
-	list, err := s.Lister.List(r.Context(), s.Lister.View(), &f, q)
 	var refs []string
-	for i := range list {
-		if !list[i].State.Ended() {
-			refs = append(refs, list[i].Name())
+	for page, err := range s.Lister.Pages(r.Context(), s.Lister.View(), &f, q) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			if !page[i].State.Ended() {
+				refs = append(refs, page[i].Name())
+			}
 		}
 	}
-	return refs, err
+	return refs, nil
 }
 
 // kill cancels or signals jobs and answers with the refusals.

@@ -13,12 +13,9 @@ import (
 // own commands, which ask for it with sparse=1, fields that are zero are left out and numbers are plain. It reads
 // back as the same, since wire takes every form of a number.
 
-// sparse is list with a type that is written so.
-func sparse(list []wire.Job) any {
-	if len(list) == 0 {
-		return []struct{}{}
-	}
-	return reflect.SliceAt(sparseJob(), reflect.ValueOf(list).UnsafePointer(), len(list)).Interface()
+// sparse is a job with a type that is written so.
+func sparse(job *wire.Job) any {
+	return reflect.NewAt(sparseJob(), reflect.ValueOf(job).UnsafePointer()).Interface()
 }
 
 // sparseJob is wire.Job with omitzero on every field and plain numbers. It has the same layout in memory: only tags differ,
