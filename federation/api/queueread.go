@@ -11,13 +11,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unique"
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/share"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
@@ -153,16 +153,16 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 			rows = append(rows, row)
 		}
 	}
+	var starts federation.Starts
 	if query.Get("start") != "" {
-		if rows, err = foretell(rows, s.lister.Foretold(r.Context())); err != nil {
-			return err
-		}
+		starts = s.lister.Foretold(r.Context())
 	}
 	if len(order) > 0 {
-		if rows, err = sortRows(rows, order, s.cfg.Now()); err != nil {
+		if rows, err = sortRows(rows, starts, order, s.cfg.Now()); err != nil {
 			return err
 		}
 	}
+	share.Hold(r.Context(), 8*len(rows)+64*len(starts))
 	head := v1.QueueHead{Cluster: s.cfg.Federation}
 	for _, warning := range s.lister.UnknownUsers(&f.Filter) {
 		head.InvalidUsers = append(head.InvalidUsers, strings.TrimPrefix(warning.Description, "Invalid user: "))
@@ -170,35 +170,37 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 	if head.InvalidNodes = s.unknownNodes(query.Get("nodes")); len(head.InvalidNodes) > 0 {
 		rows = nil
 	}
-	return writeRows(w, head, rows)
+	return writeRows(w, head, rows, starts)
 }
 
 // mostUnknown is how many nodes that no site has are told one by one.
 const mostUnknown = 1000
 
-// foretell returns rows with the expected starts of jobs that wait.
-func foretell(rows []*queueRow, starts federation.Starts) ([]*queueRow, error) {
-	for i, r := range rows {
-		s, known := starts[federation.JobID(r.raw())]
-		if !known || r.kind.facts.Value().base != wire.StatePending {
-			continue
-		}
-		var w wire.Job
-		if err := v1.ReadRow(r.bytes(nil), &w); err != nil {
-			return nil, err
-		}
-		if w.StartTime.Value() > 0 {
-			continue
-		}
-		w.StartTime = wire.Time(s.At)
-		shared, own := v1.AppendRow(nil, nil, &w)
-		told := *r
-		kind := *r.kind
-		kind.shared = unique.Make(string(shared))
-		told.kind, told.own = &kind, &rowOwn{raw: r.raw(), place: r.place(), task: r.task(), text: string(own)}
-		rows[i] = &told
+// foretell fills in the expected start of a job that waits. It reports whether there is one.
+func foretell(r *queueRow, w *wire.Job, starts federation.Starts) bool {
+	s, known := starts[federation.JobID(r.raw())]
+	if !known || r.kind.facts.Value().base != wire.StatePending || w.StartTime.Value() > 0 {
+		return false
 	}
-	return rows, nil
+	w.StartTime = wire.Time(s.At)
+	return true
+}
+
+// foretold appends the row as v1 writes it, with the expected start of a job that waits.
+func (r *queueRow) foretold(b []byte, starts federation.Starts) ([]byte, error) {
+	row := r.bytes(b)
+	if _, known := starts[federation.JobID(r.raw())]; !known {
+		return row, nil
+	}
+	var w wire.Job
+	if err := v1.ReadRow(row[len(b):], &w); err != nil {
+		return nil, err
+	}
+	if !foretell(r, &w, starts) {
+		return row, nil
+	}
+	shared, own := v1.AppendRow(nil, nil, &w)
+	return append(append(b, shared...), own...), nil
 }
 
 // unknownNodes are the nodes of a hostlist that no site has.
@@ -238,30 +240,38 @@ func (s *Server) onlyUser(f *listing.Filter) string {
 	return name
 }
 
-// writeRows writes the answer with its length, so that the client knows when it has all of it.
-func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow) error {
+// writeRows writes the answer: with its length, unless jobs have an expected start, which is worked out as their rows go out.
+func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow, starts federation.Starts) error {
 	text, err := json.Marshal(head)
 	if err != nil {
 		return err
 	}
 	text = append(binary.AppendUvarint(nil, uint64(len(text))), text...)
-	size := len(text)
 	var prefix []byte
-	for _, r := range rows {
-		n := r.size()
-		prefix = binary.AppendUvarint(prefix[:0], uint64(n))
-		size += len(prefix) + n
-	}
+	buffer := 64 << 10
 	w.Header().Set("Content-Type", "application/octet-stream")
-	w.Header().Set("Content-Length", strconv.Itoa(size))
-	out := bufio.NewWriterSize(w, min(size, 64<<10))
+	if starts == nil {
+		size := len(text)
+		for _, r := range rows {
+			n := r.size()
+			prefix = binary.AppendUvarint(prefix[:0], uint64(n))
+			size += len(prefix) + n
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(size))
+		buffer = min(size, buffer)
+	}
+	out := bufio.NewWriterSize(w, buffer)
 	out.Write(text)
 	for _, r := range rows {
-		prefix = binary.AppendUvarint(prefix[:0], uint64(r.size()))
+		if text, err = r.foretold(text[:0], starts); err != nil {
+			panic(err) // the row was written by us
+		}
+		prefix = binary.AppendUvarint(prefix[:0], uint64(len(text)))
 		out.Write(prefix)
-		text = r.bytes(text[:0])
-		out.Write(text)
+		if _, err := out.Write(text); err != nil {
+			return nil // the client has gone
+		}
 	}
-	out.Flush() // it fails where the client has gone
+	out.Flush()
 	return nil
 }

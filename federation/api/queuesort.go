@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
@@ -68,7 +69,7 @@ func readOrder(text string) ([]sortField, error) {
 }
 
 // sortRows orders rows; those that are equal stay as they are.
-func sortRows(rows []*queueRow, order []sortField, now time.Time) ([]*queueRow, error) {
+func sortRows(rows []*queueRow, starts federation.Starts, order []sortField, now time.Time) ([]*queueRow, error) {
 	type keyed struct {
 		row  *queueRow
 		keys []sortKey
@@ -82,6 +83,7 @@ func sortRows(rows []*queueRow, order []sortField, now time.Time) ([]*queueRow, 
 		if err := v1.ReadRow(text, &w); err != nil {
 			return nil, err
 		}
+		foretell(r, &w, starts)
 		list[i] = keyed{r, keys[i*len(order) : (i+1)*len(order)]}
 		for n, f := range order {
 			list[i].keys[n] = f.key(&w, now)
