@@ -2,6 +2,7 @@ package federation
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ type DependTerm struct {
 }
 
 // ParseDependency reads an --dependency value: "afterok:100:101,after:102+5", with "?" between terms for any of them, "J"
-// alone for afterany. It fails with ErrInvalid.
+// alone for afterany. What is said twice is there once. It fails with ErrInvalid.
 func ParseDependency(s string) (Dependency, error) {
 	var d Dependency
 	sep := ","
@@ -52,6 +53,12 @@ func ParseDependency(s string) (Dependency, error) {
 		}
 		d.Terms = append(d.Terms, terms...)
 	}
+	seen := make(map[DependTerm]bool, len(d.Terms))
+	d.Terms = slices.DeleteFunc(d.Terms, func(t DependTerm) bool {
+		again := seen[t]
+		seen[t] = true
+		return again
+	})
 	return d, nil
 }
 
@@ -84,25 +91,25 @@ func parseDependItem(item string) ([]DependTerm, error) {
 
 func parseDependJob(kind DependKind, s string) (DependTerm, error) {
 	t := DependTerm{Kind: kind, Task: -1}
-	bad := fmt.Errorf("%w: invalid job ID %q", ErrInvalid, s)
+	bad := func() (DependTerm, error) { return t, fmt.Errorf("%w: invalid job ID %q", ErrInvalid, s) }
 	id, minutes, delayed := strings.Cut(s, "+")
 	if delayed {
 		m, err := strconv.ParseUint(minutes, 10, 31)
 		if err != nil || kind != DependAfter {
-			return t, bad
+			return bad()
 		}
 		t.Delay = time.Duration(m) * time.Minute
 	}
 	id, task, isTask := strings.Cut(id, "_")
 	n, err := strconv.ParseUint(id, 10, 32)
 	if err != nil || n == 0 {
-		return t, bad
+		return bad()
 	}
 	t.Job = JobID(n)
 	if isTask && task != "*" {
 		i, err := strconv.ParseUint(task, 10, 31)
 		if err != nil {
-			return t, bad
+			return bad()
 		}
 		t.Task = int(i)
 	}
