@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,14 @@ import (
 
 // dependency is what a job waits for. The federation resolves it itself, so that it holds across sites; a site never sees it.
 type dependency struct {
-	any   bool // one term is enough
-	terms []waitTerm
+	any    bool // one term is enough
+	terms  []waitTerm
+	met    int   // of terms, those with a delay aside
+	never  int   // of terms: those that will not be met any more
+	delays []int // the terms with a delay
+
+	job   federation.JobID // that waits
+	names *namesakes       // singleton: those before it are waited for
 }
 
 type waitTerm struct {
@@ -27,33 +34,60 @@ type waitTerm struct {
 
 // reason says why the job still waits, "" if it need not.
 func (d *dependency) reason(now time.Time) federation.Reason {
-	if len(d.terms) == 0 {
-		return ""
-	}
-	met, never := 0, 0
-	for i := range d.terms {
-		t := &d.terms[i]
-		switch {
-		case t.byTask != nil:
+	all, met := len(d.terms), d.met
+	if d.names != nil {
+		all++
+		if !d.names.before(d.job) {
 			met++
-		case t.never:
-			never++
-		case t.met && !now.Before(t.from.Add(t.Delay)):
+		}
+	}
+	for _, i := range d.delays {
+		if t := &d.terms[i]; t.met && !now.Before(t.from.Add(t.Delay)) {
 			met++
 		}
 	}
 	switch {
-	case met == len(d.terms), d.any && met > 0:
+	case met == all, d.any && met > 0:
 		return ""
-	case never == len(d.terms), !d.any && never > 0:
+	case d.never == all, !d.any && d.never > 0:
 		return federation.ReasonDependencyNever
 	}
 	return federation.ReasonDependency
 }
 
+// add appends a term, and returns its place.
+func (d *dependency) add(t waitTerm) int {
+	d.terms = append(d.terms, t)
+	i := len(d.terms) - 1
+	if t.Delay > 0 {
+		d.delays = append(d.delays, i)
+	}
+	d.count(i, 1)
+	return i
+}
+
+// settle brings a term in line with the job that it waits for.
+func (d *dependency) settle(i int, on *job) {
+	d.count(i, -1)
+	d.terms[i].settle(on)
+	d.count(i, 1)
+}
+
+// count counts what has become of a term n times.
+func (d *dependency) count(i, n int) {
+	switch t := &d.terms[i]; {
+	case t.byTask != nil:
+		d.met += n
+	case t.never:
+		d.never += n
+	case t.met && t.Delay == 0:
+		d.met += n
+	}
+}
+
 // next is when a delay will have passed; zero: none has begun.
 func (d *dependency) next(now time.Time) (next time.Time) {
-	for i := range d.terms {
+	for _, i := range d.delays {
 		if t := &d.terms[i]; t.met {
 			if at := t.from.Add(t.Delay); now.Before(at) && (next.IsZero() || at.Before(next)) {
 				next = at
@@ -157,15 +191,23 @@ func (j *job) tasksWait() bool {
 type dependencies struct {
 	*shared
 	queue *queue
-	waits map[federation.JobID][]*job // by the job that they depend on
+	names names
+	waits map[federation.JobID][]waiting // by the job that they depend on
+}
+
+// waiting is a term of a job that waits.
+type waiting struct {
+	job  *job
+	term int
 }
 
 func newDependencies(c *shared, q *queue) *dependencies {
-	return &dependencies{shared: c, queue: q, waits: map[federation.JobID][]*job{}}
+	return &dependencies{shared: c, queue: q, names: newNames(), waits: map[federation.JobID][]waiting{}}
 }
 
 // add registers what j waits for, and settles what has happened already. It fails if the store does.
 func (c *dependencies) add(ctx context.Context, j *job) error {
+	c.names.join(j)
 	if j.Spec.Dependency == "" || j.Attempt > 0 && !j.spreads() {
 		return nil
 	}
@@ -174,51 +216,44 @@ func (c *dependencies) add(ctx context.Context, j *job) error {
 		c.log.Error("stored dependency cannot be read", "job", j.ID, "err", err)
 		return nil
 	}
-	j.hinder().depends.any = parsed.Any
+	d := &j.hinder().depends
+	d.any, d.job = parsed.Any, j.ID
+	earlier := map[federation.JobID]*job{}
 	for _, t := range parsed.Terms {
 		if t.Kind == federation.DependSingleton {
-			c.onNamesakes(j)
+			if counts(j) {
+				d.names = c.names.want(j, c.jobs)
+			}
 			continue
 		}
-		if err := c.on(ctx, j, t); err != nil {
-			return err
+		on := cmp.Or(c.jobs[t.Job], c.ended[t.Job], earlier[t.Job])
+		if on == nil {
+			if on, err = c.earlier(ctx, t.Job); err != nil {
+				return fmt.Errorf("read job %d, which it depends on: %w", t.Job, err)
+			}
+			earlier[t.Job] = on
 		}
+		if on.tasks == nil && (t.Task >= 0 || t.Kind == federation.DependAfterCorr) && earlier[t.Job] != nil {
+			on.join().tasks = map[int]*federation.Task{}
+			if err := c.readTasks(ctx, on); err != nil {
+				return fmt.Errorf("read the tasks of job %d, which it depends on: %w", t.Job, err)
+			}
+		}
+		c.waitFor(j, t, on)
 	}
 	return nil
 }
 
-// onNamesakes is --dependency=singleton: j waits for the earlier jobs of its user and name.
-func (c *dependencies) onNamesakes(j *job) {
-	for _, other := range c.jobs {
-		if other.ID < j.ID && other.Part == nil && other.Component == nil && other.User == j.User && other.Spec.Name == j.Spec.Name {
-			c.waitFor(j, federation.DependTerm{Kind: federation.DependAfterAny, Job: other.ID, Task: -1}, other)
-		}
-	}
-}
-
-func (c *dependencies) on(ctx context.Context, j *job, t federation.DependTerm) error {
-	on := c.jobs[t.Job]
-	if on == nil {
-		on = c.ended[t.Job]
-	}
-	if on != nil {
-		c.waitFor(j, t, on)
-		return nil
-	}
-	stored, err := c.store.Job(ctx, t.Job)
+// earlier reads a job that ended some time ago.
+func (c *dependencies) earlier(ctx context.Context, id federation.JobID) (*job, error) {
+	stored, err := c.store.Job(ctx, id)
 	if errors.Is(err, federation.ErrNotFound) { // purged long ago: it counts as having ended well
-		stored, err = federation.Job{ID: t.Job, State: federation.Completed}, nil
-	}
-	on = newJob(stored)
-	on.join().tasks = map[int]*federation.Task{}
-	if err == nil && (t.Task >= 0 || t.Kind == federation.DependAfterCorr) {
-		err = c.readTasks(ctx, on)
+		stored, err = federation.Job{ID: id, State: federation.Completed}, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read job %d, which it depends on: %w", t.Job, err)
+		return nil, err
 	}
-	c.waitFor(j, t, on)
-	return nil
+	return newJob(stored), nil
 }
 
 // readTasks reads the tasks of an array that has ended.
@@ -252,25 +287,24 @@ func (c *dependencies) waitFor(j *job, t federation.DependTerm, on *job) {
 		w.byTask = on
 	}
 	w.settle(on)
-	j.hinder().depends.terms = append(j.depends.terms, w)
+	term := j.hinder().depends.add(w)
 	if !on.State.Ended() {
-		c.waits[on.ID] = append(c.waits[on.ID], j)
+		c.waits[on.ID] = append(c.waits[on.ID], waiting{j, term})
 	}
 }
 
 // changed settles what waits for j, which has started or ended, or of which a task has.
 func (c *dependencies) changed(j *job) {
-	waiting := c.waits[j.ID]
-	if len(waiting) == 0 {
+	if j.State.Ended() {
+		c.lookAt(c.names.leave(j.ID))
+	}
+	all := c.waits[j.ID]
+	if len(all) == 0 {
 		return
 	}
-	for _, w := range waiting {
-		for i := range w.depends.terms {
-			if t := &w.depends.terms[i]; t.Job == j.ID {
-				t.settle(j)
-			}
-		}
-		c.queue.look(w)
+	for _, w := range all {
+		w.job.hinder().depends.settle(w.term, j)
+		c.queue.look(w.job)
 	}
 	if j.State.Ended() {
 		delete(c.waits, j.ID)
@@ -278,10 +312,21 @@ func (c *dependencies) changed(j *job) {
 	c.planDirty = true
 }
 
+// lookAt has a job looked at that comes first among its namesakes now, which it may have waited for.
+func (c *dependencies) lookAt(first federation.JobID) {
+	if j := c.jobs[first]; j != nil && j.depends.names != nil {
+		c.queue.look(j)
+		c.planDirty = true
+	}
+}
+
 // anew forgets what j waits for, and registers what its Spec says now.
 func (c *dependencies) anew(j *job) {
-	for id, waiting := range c.waits {
-		c.waits[id] = slices.DeleteFunc(waiting, func(w *job) bool { return w == j })
+	for i := range j.depends.terms {
+		id := j.depends.terms[i].Job
+		if c.waits[id] = slices.DeleteFunc(c.waits[id], func(w waiting) bool { return w.job == j }); len(c.waits[id]) == 0 {
+			delete(c.waits, id)
+		}
 	}
 	j.hinder().depends = dependency{}
 	if err := c.add(context.Background(), j); err != nil {
@@ -298,12 +343,26 @@ func (c *shared) checkDependency(j *federation.Job) error {
 	if err != nil {
 		return refuse(err.Error())
 	}
+	var ids []federation.JobID
 	for _, t := range parsed.Terms {
-		if t.Kind == federation.DependSingleton {
-			continue
+		if t.Kind != federation.DependSingleton {
+			ids = append(ids, t.Job)
 		}
-		if _, err := c.store.Job(context.Background(), t.Job); err != nil {
-			return refuse(fmt.Sprintf("job %d is not known; look with squeue or sacct", t.Job))
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	listed, err := c.store.ListJobs(context.Background(), federation.JobQuery{IDs: ids, Alone: true})
+	if err != nil {
+		return err
+	}
+	known := map[federation.JobID]bool{}
+	for _, l := range listed {
+		known[l.ID] = true
+	}
+	for _, id := range ids {
+		if !known[id] {
+			return refuse(fmt.Sprintf("job %d is not known; look with squeue or sacct", id))
 		}
 	}
 	return nil

@@ -129,6 +129,7 @@ func (c *requests) changeHere(j *job, spec sbatch.Spec) {
 	if j.Whole != nil {
 		j.taskSpec = nil
 	}
+	c.depends.lookAt(c.depends.names.join(j))
 	c.batch.job(j)
 	c.batch.spec(j)
 	if j.hindered != &notHindered {

@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"slices"
+
+	"fsub/federation"
+)
+
+// name is what the jobs of --dependency=singleton have in common.
+type name struct{ user, name string }
+
+// namesakes are the live jobs of one user and name, once one of them waits for those before it.
+type namesakes struct {
+	name name
+	live []federation.JobID // in order
+}
+
+// names know the namesakes of jobs.
+type names struct {
+	byName map[name]*namesakes
+	of     map[federation.JobID]*namesakes
+}
+
+func newNames() names {
+	return names{byName: map[name]*namesakes{}, of: map[federation.JobID]*namesakes{}}
+}
+
+func nameOf(j *job) name { return name{j.User, j.Spec.Name} }
+
+// counts reports whether others wait for j by its name: tasks and components are counted with the whole.
+func counts(j *job) bool { return j.Part == nil && j.Component == nil }
+
+// join takes up a job that is live from now on, or has another name. It returns the one that comes first now among those that had its name before, 0 if there is none.
+func (n *names) join(j *job) (first federation.JobID) {
+	if len(n.byName) == 0 || !counts(j) {
+		return 0
+	}
+	s := n.byName[nameOf(j)]
+	if n.of[j.ID] == s {
+		return 0
+	}
+	first = n.leave(j.ID)
+	if s != nil {
+		s.add(j.ID)
+		n.of[j.ID] = s
+	}
+	return first
+}
+
+// want returns the namesakes of a job that is to wait for those before it. all are the live jobs.
+func (n *names) want(j *job, all map[federation.JobID]*job) *namesakes {
+	s := n.byName[nameOf(j)]
+	if s == nil {
+		s = &namesakes{name: nameOf(j)}
+		n.byName[s.name] = s
+		for _, other := range all {
+			if other.User == j.User && other.Spec.Name == j.Spec.Name {
+				n.join(other)
+			}
+		}
+	}
+	n.join(j)
+	return s
+}
+
+// leave forgets a job that has ended. It returns the one that comes first now, 0 if there is none.
+func (n *names) leave(id federation.JobID) federation.JobID {
+	s := n.of[id]
+	if s == nil {
+		return 0
+	}
+	delete(n.of, id)
+	if i, found := slices.BinarySearch(s.live, id); found {
+		s.live = slices.Delete(s.live, i, i+1)
+	}
+	if len(s.live) == 0 {
+		delete(n.byName, s.name)
+		return 0
+	}
+	return s.live[0]
+}
+
+func (s *namesakes) add(id federation.JobID) {
+	if i, found := slices.BinarySearch(s.live, id); !found {
+		s.live = slices.Insert(s.live, i, id)
+	}
+}
+
+// before reports whether a namesake of the job that was submitted before it is live.
+func (s *namesakes) before(id federation.JobID) bool { return len(s.live) > 0 && s.live[0] < id }

@@ -1,0 +1,87 @@
+package controller
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"fsub/federation"
+	"fsub/sbatch"
+)
+
+// TestNamesakes compares the namesakes of jobs that come, go and get other names with a look at all of them.
+func TestNamesakes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	n := newNames()
+	live, waits := map[federation.JobID]*job{}, map[federation.JobID]*namesakes{}
+	for id := federation.JobID(1); id < 3000; id++ {
+		j := newJob(federation.Job{ID: id, User: fmt.Sprint("u", r.IntN(2)), Spec: &sbatch.Spec{Name: fmt.Sprint("n", r.IntN(3))}})
+		n.join(j)
+		if r.IntN(3) == 0 {
+			waits[id] = n.want(j, live)
+		}
+		live[id] = j
+		for other := range live {
+			switch r.IntN(20) {
+			case 0:
+				n.leave(other)
+				delete(live, other)
+				delete(waits, other)
+			case 1:
+				if waits[other] == nil {
+					live[other].SetSpec(sbatch.Spec{Name: fmt.Sprint("n", r.IntN(3))})
+					n.join(live[other])
+				}
+			}
+		}
+		for id, s := range waits {
+			want := false
+			for other, o := range live {
+				want = want || other < id && nameOf(o) == nameOf(live[id])
+			}
+			if s.before(id) != want {
+				t.Fatalf("job %d waits for its namesakes: %v, want %v", id, !want, want)
+			}
+		}
+	}
+	for id := range live {
+		n.leave(id)
+	}
+	if len(n.byName)+len(n.of) > 0 {
+		t.Errorf("%d names and %d jobs are left", len(n.byName), len(n.of))
+	}
+}
+
+// TestDependencyCounts: what is counted of the terms of a dependency is what a look at all of them tells.
+func TestDependencyCounts(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	states := []federation.State{federation.Pending, federation.Running, federation.Completed, federation.Failed}
+	kinds := []federation.DependKind{federation.DependAfter, federation.DependAfterAny, federation.DependAfterOK, federation.DependAfterNotOK}
+	var d dependency
+	for range 200 {
+		d.add(waitTerm{DependTerm: federation.DependTerm{Kind: kinds[r.IntN(4)], Task: -1}})
+	}
+	for range 5000 {
+		d.settle(r.IntN(200), newJob(federation.Job{State: states[r.IntN(4)], Spec: new(sbatch.Spec)}))
+		met, never := 0, 0
+		for _, t := range d.terms {
+			if t.never {
+				never++
+			} else if t.met {
+				met++
+			}
+		}
+		if d.met != met || d.never != never {
+			t.Fatalf("%d met and %d never, want %d and %d", d.met, d.never, met, never)
+		}
+	}
+}
+
+// TestDependencySaidTwice: a job that names another ten thousand times waits for it once.
+func TestDependencySaidTwice(t *testing.T) {
+	d, err := federation.ParseDependency("afterany:7" + strings.Repeat(":7", 10_000) + strings.Repeat(",singleton", 1000) + ",afterok:7")
+	if err != nil || len(d.Terms) != 3 {
+		t.Errorf("%d terms, %v", len(d.Terms), err)
+	}
+}
