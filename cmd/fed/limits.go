@@ -46,7 +46,7 @@ type Limits struct {
 
 func defaultLimits() Limits {
 	return Limits{
-		JobsPerUser: 200_000, Jobs: 2_000_000, PayloadMiB: 12, StoredMiB: 16 << 10, QueueMiB: 1 << 10, AllQueueMiB: 4 << 10, MinFreeMiB: 512,
+		JobsPerUser: 200_000, Jobs: 2_000_000, PayloadMiB: 12, StoredMiB: 16 << 10, QueueMiB: 256, AllQueueMiB: 1536, MinFreeMiB: 512,
 		SubmissionsPerSecond: 100, SubmissionBurst: 10_000, RequestsPerSecond: 100, RequestBurst: 200_000, RequestsPerUser: 200_000, RequestsPerJob: 100,
 		LogMiB: 1 << 10, LogUserMiB: 16 << 10, StagesPerUser: 3,
 	}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -103,6 +104,9 @@ func (s *Gate) accept(ctx context.Context, c identity.Caller, job *federation.Jo
 	return named, err
 }
 
+// perDependency is what each job that another waits for takes in memory, beside the text that names it.
+const perDependency = 128
+
 // sizeOf is what a job takes up.
 func sizeOf(sp *sbatch.Spec, p *sbatch.Payload) (limits.Size, error) {
 	n := len(p.Script)
@@ -112,6 +116,9 @@ func sizeOf(sp *sbatch.Spec, p *sbatch.Payload) (limits.Size, error) {
 		}
 	}
 	spec, err := specSize(sp)
+	for c := range components(sp) {
+		spec += perDependency * int64(strings.Count(c.Dependency, ":")+strings.Count(c.Dependency, ",")+strings.Count(c.Dependency, "?"))
+	}
 	out := limits.Size{Jobs: 1 + len(sp.Het), Tasks: 1, Payload: int64(n), Spec: spec}
 	if err == nil && sp.Array != "" {
 		a, _ := federation.ReadArray(sp.Array) // it was checked
