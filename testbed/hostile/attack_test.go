@@ -194,13 +194,15 @@ func noise(r *rand.Rand, n int) string {
 	return string(b)
 }
 
-// largeSpecs are kept in memory.
+// largeSpecs are kept in memory: these are about as large as a job's may be.
 func (a *attacker) largeSpecs(ctx context.Context, r *rand.Rand) string {
 	return a.call(ctx, "POST", "/fed/v1/job", job(r, func(q *v1.SubmitRequest) {
-		q.Spec.Comment, q.Spec.Hold = strings.Repeat(string(rune('a'+r.IntN(26))), 60_000), true
-		q.Spec.Dependency = "afterany:" + strings.TrimSuffix(strings.Repeat(fmt.Sprintf("%d:", a.one(r)), 6_000), ":")
-		for range 5 {
-			q.Spec.Het = append(q.Spec.Het, sbatch.Spec{WorkDir: "/", Comment: q.Spec.Comment})
+		q.Spec.Comment, q.Spec.Hold = noise(r, 1000)[:1000], true
+		if id := a.one(r); id > 1 {
+			q.Spec.Dependency = "afterany:" + strings.TrimSuffix(strings.Repeat(fmt.Sprintf("%d:", id), 9_000), ":")
+		}
+		for range 100 {
+			q.Spec.Het = append(q.Spec.Het, sbatch.Spec{WorkDir: "/" + noise(r, 1000)[:1000], Comment: q.Spec.Comment, Output: noise(r, 1000)[:1000]})
 		}
 	}))
 }
