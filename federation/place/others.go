@@ -13,9 +13,29 @@ import (
 // mostPressing bounds the jobs that are counted; those behind them do not matter.
 const mostPressing = 5000
 
+// In a long queue a job more or less hardly changes the prices: they hold until a twentieth of it has come or gone, or the plan is made anew for another reason.
+const (
+	fewPressing = 250
+	pressAgain  = 20
+)
+
+// pressure is what the shadow prices were worked out of.
+type pressure struct {
+	counts bool // nodes are rented, and so waiting for others has a price
+	jobs   int  // in the queue
+	since  int  // jobs that have come or gone
+}
+
+// shifted counts a job that comes or goes, and reports whether the prices are to be worked out anew.
+func (w *World) shifted() bool {
+	w.pressed.since++
+	return w.pressed.counts && (min(w.queue.n, w.pressed.jobs) <= fewPressing || w.pressed.since*pressAgain > w.pressed.jobs)
+}
+
 // press works out the shadow prices of all owned pools from the queue as it stands. It does nothing where nothing is rented.
 func (w *World) press() {
-	if w.priced = w.rents(); !w.priced {
+	w.pressed = pressure{counts: w.rents(), jobs: w.queue.n}
+	if !w.pressed.counts {
 		return
 	}
 	var shapes []*shape
@@ -103,7 +123,7 @@ func (c *candidate) othersWait(at *moment, w *World) federation.Dollars {
 	if at.free || !c.choice || c.site.press == nil {
 		return 0
 	}
-	behind := max(0, 1-float64(w.looked+1)/float64(w.queue.n))
+	behind := max(0, 1-float64(w.looked+1)/float64(w.pressed.jobs))
 	at.nodeHour = federation.Dollars(c.site.press[c.pool] * behind)
 	return at.nodeHour * federation.Dollars(c.nodeHours())
 }

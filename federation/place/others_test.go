@@ -58,6 +58,34 @@ nodes c[1-40] cpus=4 mem=4000 rent=c7i/a/on-demand@3.00 state=IDLE,CLOUD`)
 	}
 }
 
+// TestPricesHold: in a long queue a job more does not have the plan made anew where nodes are rented, a twentieth of it does.
+func TestPricesHold(t *testing.T) {
+	const n = 2000
+	w := newWorld()
+	w.read(t, `site own tasks
+price node=1
+partition main default nodes=n[1-4]
+nodes n[1-4] cpus=4 mem=4000 state=ALLOCATED
+running n[1-4] cpus=4 mem=4000 end=30m
+site sky tasks
+partition main default nodes=c[1-40]
+nodes c[1-40] cpus=4 mem=4000 rent=c7i/a/on-demand@3.00 state=ALLOCATED`)
+	for i := range n {
+		w.jobs = append(w.jobs, w.job(t, split(fmt.Sprintf("%d -c4 -t1h", i+1))))
+	}
+	s := w.snapshot()
+	plan := newWorldOf(&s, w.policy)
+	plan.Decide()
+	added := 0
+	for ; !plan.stale; added++ {
+		j := w.job(t, split(fmt.Sprintf("%d -c4 -t1h", n+1+added)))
+		plan.SetJob(Waiting{Job: j})
+	}
+	if want := n/pressAgain + 1; added != want {
+		t.Errorf("%d jobs more have the plan made anew, want %d", added, want)
+	}
+}
+
 func TestMeanRun(t *testing.T) {
 	for _, c := range []struct {
 		p50, p90 time.Duration

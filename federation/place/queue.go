@@ -91,7 +91,7 @@ func (w *World) SetJob(j Waiting) {
 	}
 	w.queue.add(q)
 	w.guarantees.add(q)
-	w.stale = w.stale || w.priced || q.claim != 0 // it may go before others, wherever it stands, or they find that it waits for them
+	w.stale = w.shifted() || w.stale || q.claim != 0 // it may go before others, wherever it stands, or they find that it waits for them
 	if !w.stale && w.within(q) {
 		w.fresh = append(w.fresh, q)
 	}
@@ -111,7 +111,7 @@ func (w *World) DropJob(id federation.JobID) {
 	looked := w.lookedAt(q)
 	w.queue.remove(q)
 	w.guarantees.remove(q)
-	w.stale = w.stale || w.priced || looked && q.claim != 0
+	w.stale = w.shifted() || w.stale || looked && q.claim != 0
 	switch {
 	case w.stale:
 	case !looked:

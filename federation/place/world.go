@@ -58,7 +58,7 @@ type World struct {
 	stale   bool      // it must be made anew
 	run     int       // its number
 	changes int       // counts claims at all sites
-	priced  bool      // nodes are rented, and so waiting for others has a price; see others.go
+	pressed pressure  // of those who wait for owned nodes; see others.go
 	looked  int       // jobs of the queue that it is about: the first ones ...
 	edge    *queued   // ... up to this one, which may be gone; nil: none
 	bound   int       // of them, those that are bound
