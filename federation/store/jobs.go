@@ -68,7 +68,7 @@ func (s *jobs) createOnce(ctx context.Context, j *federation.Job, p *sbatch.Payl
 	if err != nil {
 		return false, fmt.Errorf("create job: %w", err)
 	}
-	err = s.writer.submit(ctx, func(t *tx) error {
+	err = s.writer.submitSized(ctx, sizeOf(values)+sizeOf(payload), func(t *tx) error {
 		if again = false; key != "" {
 			known, err := t.ofKey(job.UID, key)
 			if err != nil || known != 0 {
@@ -305,6 +305,19 @@ func payloadValues(p *sbatch.Payload) ([]any, error) {
 		return nil, fmt.Errorf("environment: %w", err)
 	}
 	return []any{nil, append([]byte{}, p.Script...), argv, environment}, nil
+}
+
+// sizeOf is about how many bytes some values have.
+func sizeOf(values []any) (n int) {
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			n += len(v)
+		case []byte:
+			n += len(v)
+		}
+	}
+	return n
 }
 
 func readPayload(r *row) sbatch.Payload {

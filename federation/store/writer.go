@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -16,6 +17,10 @@ const (
 	maxQueue = 4096
 	// maxGroup bounds the writes that share a transaction, and with it how long the first of them waits for the last.
 	maxGroup = 512
+	// large is from how many bytes on a write shares no transaction with others that would wait for it: jobs may bring megabytes.
+	large = 64 << 10
+	// largeGroup is how many bytes of large writes share a transaction, beyond the last of them.
+	largeGroup = 512 << 10
 )
 
 var errClosed = fmt.Errorf("%w: the store is closed", federation.ErrUnavailable)
@@ -23,6 +28,7 @@ var errClosed = fmt.Errorf("%w: the store is closed", federation.ErrUnavailable)
 // write is one caller's change: all of it becomes durable or nothing.
 type write struct {
 	ctx  context.Context
+	size int
 	do   func(*tx) error // may be called twice: what it did the first time is rolled back then
 	err  error           // why it failed alone
 	done chan error      // holds one
@@ -43,11 +49,13 @@ func (p *write) run(t *tx) error {
 //     rolled back. (Savepoints for all from the start would take a fifth of the throughput; such failures are rare.)
 //  4. Store the counters, commit (one fsync), answer all.
 //
-// While it commits, the writes of the next round queue up: the longer an fsync takes, the more of them share the next one. If the
+// While it commits, the writes of the next round queue up: the longer an fsync takes, the more of them share the next one. Large ones have a queue and transactions of their own,
+// at most one between two of the others. If the
 // database itself fails, all of the round are told so and the counters go back to what is stored.
 type writer struct {
 	tx      *tx
 	queue   chan *write
+	large   chan *write
 	closing chan struct{} // closed: take no more
 	stopped chan struct{} // closed: all that was taken is answered
 	once    sync.Once
@@ -63,6 +71,7 @@ func startWriter(ctx context.Context, conn *sql.Conn, c Config) (*writer, error)
 	w := &writer{
 		tx:      t,
 		queue:   make(chan *write, maxQueue),
+		large:   make(chan *write, maxQueue),
 		closing: make(chan struct{}),
 		stopped: make(chan struct{}),
 		metrics: newMetrics(c.Metrics),
@@ -81,17 +90,26 @@ func (w *writer) Close() error {
 // submit has do done in the next transaction and waits until it is durable or refused. Cancelling ctx keeps a write that has
 // not begun from being done, and never leaves its outcome open: an answer is waited for.
 func (w *writer) submit(ctx context.Context, do func(*tx) error) error {
+	return w.submitSized(ctx, 0, do)
+}
+
+// submitSized is submit of about so many bytes.
+func (w *writer) submitSized(ctx context.Context, size int, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p := &write{ctx: ctx, do: do, done: make(chan error, 1)}
+	p := &write{ctx: ctx, size: size, do: do, done: make(chan error, 1)}
+	queue := w.queue
+	if size >= large {
+		queue = w.large
+	}
 	select {
 	case <-w.closing:
 		return errClosed
 	default:
 	}
 	select {
-	case w.queue <- p:
+	case queue <- p:
 	case <-w.closing:
 		return errClosed
 	case <-ctx.Done():
@@ -114,27 +132,38 @@ func (w *writer) run() {
 	defer close(w.stopped)
 	group := make([]*write, 0, maxGroup)
 	for {
-		group = group[:0]
+		closing := false
+		group, heavy := group[:0], []*write(nil)
 		select {
 		case p := <-w.queue:
 			group = append(group, p)
+		case p := <-w.large:
+			heavy = append(heavy, p)
 		case <-w.closing:
+			closing = true
 		}
-		group = w.gather(group)
-		if len(group) == 0 {
+		if group = gather(group, w.queue, maxGroup, math.MaxInt); len(heavy) == 0 {
+			heavy = gather(heavy, w.large, maxGroup, largeGroup)
+		}
+		if closing && len(group) == 0 && len(heavy) == 0 {
 			return
 		}
-		w.round(group)
+		for _, g := range [...][]*write{group, heavy} {
+			if len(g) > 0 {
+				w.round(g)
+			}
+		}
 		clear(group)
 	}
 }
 
-// gather adds what is queued already.
-func (w *writer) gather(group []*write) []*write {
-	for len(group) < maxGroup {
+// gather adds what is queued already: at most n writes, and none after those that have so many bytes.
+func gather(group []*write, queue <-chan *write, n, bytes int) []*write {
+	for len(group) < n && bytes > 0 {
 		select {
-		case p := <-w.queue:
+		case p := <-queue:
 			group = append(group, p)
+			bytes -= p.size
 		default:
 			return group
 		}

@@ -42,7 +42,7 @@ func block(t *testing.T, s *Store) (release func()) {
 
 // waitQueued returns when n writes are queued.
 func waitQueued(s *Store, n int) {
-	for len(s.writer.queue) < n {
+	for len(s.writer.queue)+len(s.writer.large) < n {
 		time.Sleep(time.Millisecond)
 	}
 }
