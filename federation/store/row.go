@@ -64,7 +64,11 @@ func (r *row) word() string {
 }
 
 func (r *row) json(into any) {
-	if err := json.Unmarshal([]byte(r.text()), into); err != nil && r.err == nil {
+	text := r.text()
+	if text == "null" { // most of what is optional; into is zero
+		return
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil && r.err == nil {
 		r.err = fmt.Errorf("%w: the store is damaged: column %d: %w", federation.ErrUnavailable, r.next, err)
 	}
 }
