@@ -20,8 +20,8 @@ const (
 	// eventsGap is the time between two looks at the store's log for one who follows it.
 	eventsGap = 200 * time.Millisecond
 	// eventsPage and mostEvents are how many commits, and how many changes of them, are held at once: there may be many who follow, and some do not read.
-	eventsPage = 100
-	mostEvents = 500
+	eventsPage = 16
+	mostEvents = 128
 )
 
 var errTrimmed = &federation.SlurmError{Kind: federation.ErrTrimmed, Text: "the log of changes no longer goes back so far", Alone: true,
