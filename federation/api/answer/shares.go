@@ -28,14 +28,14 @@ type shares struct {
 	reads, writes *share.Slots
 	bodies        *share.Slots // large ones of a user
 	allBodies     *share.Turns // and of all
-	look, change  *share.Turns // looking is what takes long
+	work          *share.Turns
 	unread        unread
 }
 
 func (s *shares) init() {
 	s.reads, s.writes, s.bodies = share.New(0, readsOfUser), share.New(0, writesOfUser), share.New(0, largeOfUser)
 	n := runtime.GOMAXPROCS(0) // those who listen, store and plan need some, too
-	s.allBodies, s.look, s.change = share.NewTurns(largeBodies, 0), share.NewTurns(max(n/2, 1), max(n/2, 1)), share.NewTurns(n, n)
+	s.allBodies, s.work = share.NewTurns(largeBodies, 0), share.NewTurns(max(n/2, 1), n)
 }
 
 // shared answers a request once its user has a share left and it is his turn. Administrators do not wait.
@@ -51,9 +51,9 @@ func (s *Router) shared(h Handler, w http.ResponseWriter, r *http.Request, c ide
 	in.once.Do(in.init)
 	ctx, cancel := context.WithTimeout(r.Context(), turnWait)
 	defer cancel()
-	slots, turns := in.writes, in.change
+	slots := in.writes
 	if r.Method == http.MethodGet {
-		slots, turns = in.reads, in.look
+		slots = in.reads
 	}
 	if !s.Long[r.Pattern] {
 		free, err := slots.Take(ctx, c.UID)
@@ -74,7 +74,7 @@ func (s *Router) shared(h Handler, w http.ResponseWriter, r *http.Request, c ide
 		}
 		defer seat.Done()
 	}
-	turn, err := turns.Take(ctx, c.UID)
+	turn, err := in.work.Take(ctx, c.UID)
 	if err != nil {
 		return busy(c)
 	}
