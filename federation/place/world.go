@@ -314,9 +314,9 @@ func (w *World) readSite(st *siteState) {
 	if !maps.EqualFunc(first, st.first, slices.Equal) {
 		st.first, w.stale = first, true
 	}
-	crowd := waitersOf(next)
-	w.stale = w.stale || st.shared != nil && crowd.all-crowd.ours != st.crowd.all-st.crowd.ours // see depth
-	st.crowd = crowd
+	deep := w.depth(st)
+	st.crowd = waitersOf(next)
+	w.stale = w.stale || st.shared != nil && w.depth(st) != deep
 	if f.judged || next == nil {
 		w.version++
 		st.version, st.ties, st.timely, w.stale = w.version, nil, next.timely(), true
