@@ -9,7 +9,9 @@ import (
 
 // Go lets garbage grow as large as what is in use. With a million jobs that is a gigabyte which a daemon at rest fills slowly and does not need; so it may be a third
 // of what is in use, or garbageFloor where that is more. Measured with a million jobs: a collection every minute and a half, where there would be one every two.
+// Where the collector still takes more than garbageShare of the processors, as when many ask for long lists, it may be as large as what is in use.
 const (
+	garbageShare = 0.05
 	garbagePart  = 3
 	garbageFloor = 64 << 20
 	garbageEvery = 10 * time.Second // how often that is worked out
@@ -20,14 +22,18 @@ const (
 
 // boundGarbage keeps the bound until ctx is done, but for the first seconds. What they leave behind is given back to the system.
 func boundGarbage(ctx context.Context) error {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/total:cpu-seconds"}}
+	var collected, all float64
 	again := time.NewTicker(garbageEvery)
 	defer again.Stop()
 	for first := true; ; first = false {
 		select {
 		case <-again.C:
-			metrics.Read(live)
-			debug.SetGCPercent(garbagePercent(live[0].Value.Uint64()))
+			metrics.Read(sample)
+			gc, total := sample[1].Value.Float64(), sample[2].Value.Float64()
+			busy := gc-collected > garbageShare*(total-all)
+			collected, all = gc, total
+			debug.SetGCPercent(garbagePercent(sample[0].Value.Uint64(), busy))
 			if first {
 				debug.FreeOSMemory()
 			}
@@ -37,8 +43,11 @@ func boundGarbage(ctx context.Context) error {
 	}
 }
 
-// garbagePercent is the bound for live bytes in use, as the runtime wants it.
-func garbagePercent(live uint64) int {
+// garbagePercent is the bound for live bytes in use, as the runtime wants it. busy: the collector has much to do.
+func garbagePercent(live uint64, busy bool) int {
 	room := max(live/garbagePart, garbageFloor)
+	if busy {
+		room = max(live, garbageFloor)
+	}
 	return int(min(100*room/max(live, 1), 400))
 }
