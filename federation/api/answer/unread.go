@@ -108,7 +108,7 @@ type fairWriter struct {
 	held   int       // of what is being written; guarded by unread
 	since  time.Time // it is so
 	cut    bool      // likewise
-	small  int       // bytes since it last went out
+	sent   int       // bytes of the answer so far
 }
 
 // Unwrap is for [http.ResponseController].
@@ -120,10 +120,9 @@ var errCut = errors.New("the answer was cut off: it was not read")
 const buffered = 2 << 10
 
 func (w *fairWriter) Write(p []byte) (int, error) {
-	if w.small += len(p); w.small < buffered {
+	if w.sent += len(p); w.sent < buffered {
 		return w.ResponseWriter.Write(p)
 	}
-	w.small = 0
 	if !w.unread.enter(w, len(p)+share.Held(w.ctx)) {
 		return 0, errCut
 	}
