@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,7 +49,8 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := http.NewResponseController(w)
-	lines := json.NewEncoder(w)
+	var page bytes.Buffer
+	lines := json.NewEncoder(&page)
 	for begun := false; ; begun = true {
 		log, err := s.store.Changes(r.Context(), mark, eventsPage)
 		if err != nil && !begun { // later there is nobody to tell: the answer ends in the middle, and who reads it asks again
@@ -75,9 +77,15 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 					return nil
 				}
 			}
+			if len(rest) > 0 && !send(w, &page) {
+				return nil
+			}
 		}
 		if told || !begun || !follow {
-			lines.Encode(v1.EventsMark{Mark: log.Mark}) // it fails where the client has gone
+			lines.Encode(v1.EventsMark{Mark: log.Mark}) // a number can be written
+		}
+		if !send(w, &page) {
+			return nil
 		}
 		mark = log.Mark
 		if full {
@@ -90,6 +98,16 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 			return nil
 		}
 	}
+}
+
+// send sends a page and empties it. It reports whether the client is still there.
+func send(w http.ResponseWriter, page *bytes.Buffer) bool {
+	if page.Len() == 0 {
+		return true
+	}
+	_, err := w.Write(page.Bytes())
+	page.Reset()
+	return err == nil
 }
 
 // pause sends what there is and waits until it is time to look again. It reports whether there is anybody to tell.
