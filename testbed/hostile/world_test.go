@@ -280,7 +280,9 @@ func (w *world) honest(t *testing.T, span time.Duration) (s times) {
 			took := time.Since(began)
 			mu.Lock()
 			defer mu.Unlock()
-			s.took = append(s.took, took)
+			if s.took = append(s.took, took); took > time.Second {
+				t.Logf("fsub took %s from %s on", took, began.Format("15:04:05.000"))
+			}
 			var id federation.JobID
 			if _, scanned := fmt.Sscanf(string(out), "Submitted batch job %d", &id); err != nil || scanned != nil {
 				s.failed, s.failure = s.failed+1, fmt.Sprintf("%v: %s", err, out)
