@@ -321,7 +321,7 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 	named := 0
 	for line := range strings.Lines(string(text)) {
-		for _, m := range regexp.MustCompile("`([a-z/]+)` ((?:Test|Fuzz)[A-Za-z]+(?:, (?:Test|Fuzz)[A-Za-z]+)*)").FindAllStringSubmatch(line, -1) {
+		for _, m := range regexp.MustCompile("`([a-z0-9/]+)` ((?:Test|Fuzz)[A-Za-z]+(?:, (?:Test|Fuzz)[A-Za-z]+)*)").FindAllStringSubmatch(line, -1) {
 			files, err := filepath.Glob(filepath.Join(root, m[1], "*_test.go"))
 			if err != nil || files == nil {
 				t.Errorf("%s has no tests", m[1])
