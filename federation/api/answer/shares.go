@@ -34,7 +34,7 @@ type shares struct {
 
 func (s *shares) init() {
 	s.reads, s.writes, s.bodies = share.New(0, readsOfUser), share.New(0, writesOfUser), share.New(0, largeOfUser)
-	n := runtime.GOMAXPROCS(0) // those who listen, store and plan need some, too
+	n := min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) // those who listen, store and plan need some, too
 	s.allBodies, s.work = share.NewTurns(largeBodies, 0), share.NewTurns(max(n/2, 1), n)
 }
 
