@@ -83,6 +83,8 @@ func selectJobs(columns string, q federation.JobQuery) (string, []any) {
 	switch ended := nanos(q.EndedAfter); {
 	case q.Live:
 		w.and("live")
+	case ended != 0 && len(q.IDs) > 0:
+		w.and("(live OR end_time >= %s)", ended)
 	case ended != 0 && len(q.States) > 0 && !slices.ContainsFunc(q.States, func(s federation.State) bool { return !s.Ended() }):
 		w.and("id IN (SELECT id FROM jobs WHERE NOT live AND end_time >= %s)", ended)
 	case ended != 0:
