@@ -12,15 +12,13 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unsafe"
 
 	"fsub/federation"
 	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/listing"
 	v1 "fsub/federation/api/v1"
-	"fsub/federation/share"
 )
 
 // Jobs answers for jobs that conditions choose. [Jobs.Run] works off the operations.
@@ -85,9 +83,6 @@ func line(j *federation.Job) v1.JobLine {
 	return v
 }
 
-// pageSize is how many jobs are looked at at a time.
-const pageSize = 100
-
 // choose reads the jobs that meet all conditions, in order of ID and page by page: those that have not ended, unless a state says otherwise. Of an array that is
 // the record of its tasks that wait, and each other task as a job of its own. It ends with the first error.
 func (s *Jobs) choose(ctx context.Context, texts []string) iter.Seq2[[]federation.Job, error] {
@@ -97,25 +92,9 @@ func (s *Jobs) choose(ctx context.Context, texts []string) iter.Seq2[[]federatio
 			yield(nil, invalid(err.Error()))
 			return
 		}
-		q := queryOf(conditions)
-		listed, err := s.Store.ListJobs(ctx, q)
-		if err != nil {
-			yield(nil, refusal.OfStore(err, refusal.NoContact))
-			return
-		}
-		share.Hold(ctx, len(listed)*int(unsafe.Sizeof(federation.ListedJob{})))
 		kinds := kindsOf(s.Controller.Sites())
-		for some := range slices.Chunk(listed, pageSize) {
-			q.IDs, q.Alone = nil, true
-			for _, l := range some {
-				q.IDs = append(q.IDs, l.ID)
-			}
-			all, err := s.Store.Jobs(ctx, q)
-			if err != nil {
-				yield(nil, refusal.OfStore(err, refusal.NoContact))
-				return
-			}
-			if page := s.holding(all, conditions, kinds); len(page) > 0 && !yield(page, nil) {
+		for all, err := range listing.InPages(ctx, s.Store, queryOf(conditions), listing.ByID) {
+			if !yield(s.holding(all, conditions, kinds), err) || err != nil {
 				return
 			}
 		}

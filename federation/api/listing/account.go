@@ -27,9 +27,10 @@ func (s *Lister) Account(ctx context.Context, v *View, q url.Values) (Pages, []w
 	win.states, f.States = f.States, nil // the window has its own meaning of states
 	query := f.Query(s.Users)
 	query.EndedAfter = win.from
-	pages := s.pages(ctx, v, &f, query, func(a, b federation.ListedJob) int {
-		return cmp.Or(cmp.Compare(cmp.Or(a.Array, a.ID), cmp.Or(b.Array, b.ID)), cmp.Compare(a.ID, b.ID))
-	})
+	byArray := func(a, b federation.ListedJob) int {
+		return cmp.Or(cmp.Compare(cmp.Or(a.Array, a.ID), cmp.Or(b.Array, b.ID)), ByID(a, b))
+	}
+	pages := s.pages(ctx, v, &f, InPages(ctx, s.Store, query, byArray))
 	return func(yield func([]Part, error) bool) {
 		waits := map[federation.JobID]bool{}
 		for list, err := range pages {

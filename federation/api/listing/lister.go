@@ -5,50 +5,33 @@
 package listing
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
-	"unsafe"
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
-	"fsub/federation/share"
 	"fsub/slurm/wire"
 )
-
-// pageSize is how many jobs of a listing are in memory at a time: there may be a million, many listings at once, and callers who do not read them.
-const pageSize = 100
 
 // Pages are what a listing shows, page by page. It ends with the first error.
 type Pages = iter.Seq2[[]Part, error]
 
-// Pages reads the parts of all jobs that f selects among those of q, in order of the jobs. Jobs may change between two pages.
+// Pages reads the parts of all jobs that f selects among those of q, in order of the jobs.
 func (s *Lister) Pages(ctx context.Context, v *View, f *Filter, q federation.JobQuery) Pages {
-	return s.pages(ctx, v, f, q, func(a, b federation.ListedJob) int { return cmp.Compare(a.ID, b.ID) })
+	return s.pages(ctx, v, f, InPages(ctx, s.Store, q, ByID))
 }
 
-func (s *Lister) pages(ctx context.Context, v *View, f *Filter, q federation.JobQuery, order func(a, b federation.ListedJob) int) Pages {
+func (s *Lister) pages(ctx context.Context, v *View, f *Filter, jobs iter.Seq2[[]federation.Job, error]) Pages {
 	return func(yield func([]Part, error) bool) {
-		listed, err := s.Store.ListJobs(ctx, q)
-		if err != nil {
-			yield(nil, refusal.OfStore(err, refusal.NoContact))
-			return
-		}
-		slices.SortFunc(listed, order)
-		share.Hold(ctx, len(listed)*int(unsafe.Sizeof(federation.ListedJob{})))
-		for some := range slices.Chunk(listed, pageSize) {
-			q.IDs, q.Alone = q.IDs[:0:0], true
-			for _, l := range some {
-				q.IDs = append(q.IDs, l.ID)
-			}
-			page, err := s.page(ctx, v, f, q)
-			if len(page) == 0 && err == nil {
-				continue
+		for jobs, err := range jobs {
+			var page []Part
+			if err == nil {
+				page, err = s.parts(ctx, v, f, jobs)
 			}
 			if !yield(page, err) || err != nil {
 				return
@@ -57,12 +40,8 @@ func (s *Lister) pages(ctx context.Context, v *View, f *Filter, q federation.Job
 	}
 }
 
-// page is one page: the parts of all jobs of q that f selects.
-func (s *Lister) page(ctx context.Context, v *View, f *Filter, q federation.JobQuery) (out []Part, err error) {
-	jobs, err := s.Store.Jobs(ctx, q)
-	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
-	}
+// parts are the parts of jobs that f selects.
+func (s *Lister) parts(ctx context.Context, v *View, f *Filter, jobs []federation.Job) (out []Part, err error) {
 	var arrays []federation.JobID
 	selected := jobs[:0]
 	for _, j := range jobs {

@@ -1,0 +1,97 @@
+package listing_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"fsub/federation"
+	"fsub/federation/api/apitest"
+	"fsub/federation/api/listing"
+	"fsub/sbatch"
+)
+
+// atRead is a store in which something happens before a certain read of a listing.
+type atRead struct {
+	federation.Store
+	reads, at int
+	happens   func()
+}
+
+func (s *atRead) read() {
+	if s.reads++; s.reads == s.at {
+		s.happens()
+	}
+}
+
+func (s *atRead) Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
+	s.read()
+	return s.Store.Jobs(ctx, q)
+}
+
+func (s *atRead) ListJobs(ctx context.Context, q federation.JobQuery) ([]federation.ListedJob, error) {
+	s.read()
+	return s.Store.ListJobs(ctx, q)
+}
+
+// TestTasksWhileListed: whenever tasks of an array become jobs of their own while a listing is read, each is listed once.
+func TestTasksWhileListed(t *testing.T) {
+	const before, tasks, early, late = 150, 1000, 120, 250 // jobs that are listed before the array; its tasks, and how many of them become jobs before it is listed, and then
+	for at := 1; ; at++ {
+		inner := apitest.NewStore()
+		put := func(j federation.Job) federation.JobID {
+			if err := inner.CreateJob(t.Context(), &j, &sbatch.Payload{}); err != nil {
+				t.Fatal(err)
+			}
+			return j.ID
+		}
+		for range before {
+			put(federation.Job{State: federation.Running, Spec: &sbatch.Spec{Name: "other"}})
+		}
+		array := federation.Job{State: federation.Running, Spec: &sbatch.Spec{Array: fmt.Sprintf("0-%d", tasks-1)}, Whole: &federation.ArrayWhole{Count: tasks}}
+		array.ID = put(array)
+		split := func(from, to int) {
+			array.Spec = &sbatch.Spec{Array: fmt.Sprintf("%d-%d", to, tasks-1)}
+			if err := inner.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&array}}); err != nil {
+				t.Fatal(err)
+			}
+			for i := from; i < to; i++ {
+				put(federation.Job{State: federation.Running, Spec: &sbatch.Spec{}, Part: &federation.ArrayPart{Array: array.ID, Index: i}})
+			}
+		}
+		split(0, early)
+		s := &atRead{Store: inner, at: at, happens: func() { split(early, early+late) }}
+		seen := map[int]int{}
+		for page, err := range listing.InPages(t.Context(), s, federation.JobQuery{}, listing.ByID) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range page {
+				switch j := &page[i]; {
+				case j.Part != nil:
+					seen[j.Part.Index]++
+				case j.ID == array.ID:
+					waiting, err := federation.ArrayIndices(j.Spec.Array)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, index := range waiting {
+						seen[index]++
+					}
+				}
+			}
+		}
+		for index := range tasks {
+			if seen[index] != 1 {
+				t.Errorf("before read %d: task %d is listed %d times", at, index, seen[index])
+				break
+			}
+		}
+		if s.reads < at { // it is over
+			if at < 5 {
+				t.Errorf("the listing took %d reads", s.reads)
+			}
+			return
+		}
+	}
+}
