@@ -2,8 +2,8 @@ package restd
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
+	"slices"
 
 	"fsub/federation/api/answer"
 	"fsub/federation/api/listing"
@@ -16,9 +16,7 @@ func writePages(w http.ResponseWriter, r *http.Request, pages listing.Pages, rec
 	whole := encode
 	if s := shapeOf(r); s != nil {
 		encode = s.fields["jobs"].elem.json
-		others := &shape{kind: '{', fields: maps.Clone(s.fields)}
-		delete(others.fields, "jobs")
-		others.order()
+		others := &shape{kind: '{', fields: s.fields, names: slices.DeleteFunc(slices.Clone(s.names), func(name string) bool { return name == "jobs" })}
 		whole = others.json
 	}
 	out, n := answer.NewList(w, "jobs"), 0
