@@ -3,6 +3,7 @@ package trace
 import (
 	"bufio"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -32,7 +33,7 @@ var columns = map[string][]string{
 }
 
 // csvLines reads CSV with a header. Times are seconds, or dates as in ISO 8601.
-func csvLines(in *bufio.Reader) (func() (line, error), error) {
+func csvLines(in *bufio.Reader) (lines, error) {
 	r := csv.NewReader(in)
 	head, err := r.Read()
 	if err != nil {
@@ -50,24 +51,33 @@ func csvLines(in *bufio.Reader) (func() (line, error), error) {
 	_, start := at["start"]
 	_, end := at["end"]
 	if _, ok := at["submit"]; !ok || !run && !(start && end) {
-		return nil, fmt.Errorf("columns %s: want submit_time_s and duration_s at least; others are nodes, cpus, gpus, gpu_type, user, account, name, partition, qos, time_limit_s, mem_mib",
+		return nil, fmt.Errorf("its first line is %.200q: want the names of columns, submit_time_s and duration_s at least; others are nodes, cpus, gpus, gpu_type, user, account, name, partition, qos, time_limit_s, mem_mib",
 			strings.Join(head, ","))
 	}
 	return func() (line, error) {
 		row, err := r.Read()
+		if bad := (*csv.ParseError)(nil); errors.As(err, &bad) {
+			if bad.Err == csv.ErrFieldCount {
+				return line{row: bad.Line}, fmt.Errorf("%d columns, want the %d that the first line names", len(row), len(head))
+			}
+			return line{row: bad.Line}, bad.Err
+		}
 		if err != nil {
 			return line{}, err
 		}
-		return csvLine(func(what string) string {
+		l, err := csvLine(func(what string) string {
 			if i, ok := at[what]; ok {
 				return strings.TrimSpace(row[i])
 			}
 			return ""
-		})
+		}, func(what string) string { return strings.TrimSpace(head[at[what]]) })
+		l.row, _ = r.FieldPos(0)
+		return l, err
 	}, nil
 }
 
-func csvLine(get func(string) string) (l line, err error) {
+// csvLine reads a job; get returns what a line has of something, called what its column is called.
+func csvLine(get, called func(string) string) (l line, err error) {
 	whole := func(what string) (n int) {
 		text := get(what)
 		if text == "" || err != nil {
@@ -75,7 +85,7 @@ func csvLine(get func(string) string) (l line, err error) {
 		}
 		x, bad := strconv.ParseFloat(text, 64)
 		if bad != nil || !(x >= 0 && x <= 1e9) { // NaN is neither
-			err = fmt.Errorf("invalid %s %q: want a number", what, text)
+			err = fmt.Errorf("invalid %s %q: want a number, 0 or more", called(what), text)
 		}
 		if n = int(x); float64(n) < x { // a part of a GPU is one
 			n++
@@ -89,7 +99,7 @@ func csvLine(get func(string) string) (l line, err error) {
 		}
 		var bad error
 		if t, bad = readTime(text); bad != nil {
-			err = fmt.Errorf("%s: %w", what, bad)
+			err = fmt.Errorf("invalid %s: %w", called(what), bad)
 		}
 		return t
 	}
@@ -100,7 +110,7 @@ func csvLine(get func(string) string) (l line, err error) {
 		}
 		x, bad := strconv.ParseFloat(text, 64)
 		if bad != nil || x > 1e9 {
-			err = fmt.Errorf("invalid %s %q: want seconds", what, text)
+			err = fmt.Errorf("invalid %s %q: want a number of seconds", called(what), text)
 		}
 		return seconds(max(x, 0))
 	}
@@ -131,5 +141,5 @@ func readTime(text string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("invalid time %q: want seconds, or 2026-01-31T08:00:00", text)
+	return time.Time{}, fmt.Errorf("%q is no time: want seconds, or 2026-01-31T08:00:00", text)
 }

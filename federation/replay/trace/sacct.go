@@ -13,41 +13,52 @@ import (
 	"fsub/sbatch"
 )
 
+// sacctCommand prints what a replay needs.
+const sacctCommand = "sacct -a -X -P -o JobIDRaw,JobName,User,Account,Partition,QOS,Submit,Start,ElapsedRaw,TimelimitRaw,NNodes,NCPUS,AllocTRES,State"
+
 // sacctLines reads what this prints, or more columns in any order:
 //
 //	sacct -a -X -P -S DATE -E DATE -o JobIDRaw,JobName,User,Account,Partition,QOS,Submit,Start,ElapsedRaw,TimelimitRaw,NNodes,NCPUS,ReqTRES,AllocTRES,State
-func sacctLines(in *bufio.Reader) (func() (line, error), error) {
+func sacctLines(in *bufio.Reader) (lines, error) {
 	scan := bufio.NewScanner(in)
 	scan.Buffer(nil, 1<<20)
 	if !scan.Scan() {
 		return nil, io.ErrUnexpectedEOF
 	}
 	at := map[string]int{}
-	for i, name := range strings.Split(scan.Text(), "|") {
+	columns := strings.Split(scan.Text(), "|")
+	for i, name := range columns {
 		at[strings.ToLower(strings.TrimSpace(name))] = i
 	}
 	_, raw := at["elapsedraw"]
 	_, plain := at["elapsed"]
 	if _, ok := at["submit"]; !ok || !raw && !plain {
-		return nil, errors.New("no columns Submit and ElapsedRaw: run sacct -a -X -P -o JobIDRaw,JobName,User,Account,Partition,QOS,Submit,Start,ElapsedRaw,TimelimitRaw,NNodes,NCPUS,AllocTRES,State")
+		return nil, errors.New("no columns Submit and ElapsedRaw: run " + sacctCommand)
 	}
+	rows := 1
 	return func() (line, error) {
 		for scan.Scan() {
+			rows++
 			if strings.TrimSpace(scan.Text()) == "" {
 				continue
 			}
 			row := strings.Split(scan.Text(), "|")
-			return sacctLine(func(names ...string) string {
+			if len(row) != len(columns) {
+				return line{row: rows}, fmt.Errorf("%d columns, want the %d that the first line names", len(row), len(columns))
+			}
+			l, err := sacctLine(func(names ...string) string {
 				for _, name := range names {
-					if i, ok := at[name]; ok && i < len(row) && row[i] != "" {
+					if i, ok := at[name]; ok && row[i] != "" {
 						return row[i]
 					}
 				}
 				return ""
 			})
+			l.row = rows
+			return l, err
 		}
 		if err := scan.Err(); err != nil {
-			return line{}, err
+			return line{row: rows + 1}, err
 		}
 		return line{}, io.EOF
 	}, nil
@@ -58,16 +69,19 @@ func sacctLine(get func(...string) string) (l line, err error) {
 		return l, errSkip
 	}
 	if l.run, err = sacctSpan(get("elapsedraw"), get("elapsed"), time.Second); err != nil {
-		return l, fmt.Errorf("elapsed: %w", err)
+		return l, fmt.Errorf("Elapsed: %w", err)
+	}
+	if raw := get("elapsedraw"); raw != "" && l.run == 0 && strings.Trim(raw, "0") != "" {
+		return l, fmt.Errorf("invalid ElapsedRaw %q: want a number of seconds", raw)
 	}
 	if l.run <= 0 {
 		return l, errSkip
 	}
 	if l.submit, err = readTime(get("submit")); err != nil {
-		return l, fmt.Errorf("submit: %w", err)
+		return l, fmt.Errorf("Submit: %w", err)
 	}
 	if l.limit, err = sacctSpan(get("timelimitraw"), get("timelimit"), time.Minute); err != nil {
-		return l, fmt.Errorf("time limit: %w", err)
+		return l, fmt.Errorf("Timelimit: %w", err)
 	}
 	l.user, l.account, l.name, l.partition, l.qos = get("user"), get("account"), get("jobname"), get("partition"), get("qos")
 	tres, err := accounting.ParseTRES(get("alloctres", "reqtres"))

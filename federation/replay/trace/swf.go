@@ -15,11 +15,12 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // swfLines reads the Standard Workload Format: 18 numbers in a line, -1 for what is not known, comments after ";".
 // https://www.cs.huji.ac.il/labs/parallel/workload/swf.html
-func swfLines(in *bufio.Reader) func() (line, error) {
+func swfLines(in *bufio.Reader) lines {
 	scan := bufio.NewScanner(in)
-	begin := epoch
+	begin, row := epoch, 0
 	return func() (line, error) {
 		for scan.Scan() {
+			row++
 			text := strings.TrimSpace(scan.Text())
 			if comment, is := strings.CutPrefix(text, ";"); is {
 				if value, is := strings.CutPrefix(strings.TrimSpace(comment), "UnixStartTime:"); is {
@@ -32,10 +33,12 @@ func swfLines(in *bufio.Reader) func() (line, error) {
 			if text == "" {
 				continue
 			}
-			return swfLine(text, begin)
+			l, err := swfLine(text, begin)
+			l.row = row
+			return l, err
 		}
 		if err := scan.Err(); err != nil {
-			return line{}, err
+			return line{row: row + 1}, err
 		}
 		return line{}, io.EOF
 	}
@@ -55,7 +58,7 @@ func swfLine(text string, begin time.Time) (l line, err error) {
 	if n[3] <= 0 {
 		return l, errSkip
 	}
-	l = line{id: int64(n[0]), submit: begin.Add(seconds(n[1])), run: seconds(n[3]), cpus: int(max(n[7], n[4], 1))}
+	l = line{submit: begin.Add(seconds(n[1])), run: seconds(n[3]), cpus: int(max(n[7], n[4], 1))}
 	if n[8] > 0 {
 		l.limit = seconds(n[8])
 	}

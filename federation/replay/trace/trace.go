@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ type Shape struct {
 
 // line is one job as a trace tells it. What is zero is not told.
 type line struct {
-	id                  int64
+	row                 int // of the file, the first is 1; set with an error too
 	submit              time.Time
 	run                 time.Duration
 	nodes, cpus, gpus   int
@@ -76,44 +77,87 @@ var errSkip = errors.New("not a run")
 func Read(path string, s Shape) (jobs []replay.Job, left int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, reason(path, err)
 	}
 	defer f.Close()
-	return From(f, path, s)
+	if jobs, left, err = From(f, path, s); err != nil {
+		return nil, left, reason(path, err)
+	}
+	return jobs, left, nil
 }
 
-// From reads a trace; name says whose errors are about.
-func From(r io.Reader, name string, s Shape) (jobs []replay.Job, left int, err error) {
+// reason is err, or, of one of the file system, only what is wrong: not which call has failed.
+func reason(path string, err error) error {
+	if e := (*os.PathError)(nil); errors.As(err, &e) {
+		return fmt.Errorf("%s: %w", path, e.Err)
+	}
+	return err
+}
+
+// lines reads the next job of a trace, or says why it cannot: errSkip, io.EOF, or what is wrong with it.
+type lines func() (line, error)
+
+// open finds out of which form a trace is.
+func open(r io.Reader) (lines, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, 0, fmt.Errorf("%s: %w", name, err)
+			return nil, err
 		}
 		in = bufio.NewReaderSize(z, 1<<16)
 	}
-	head, _ := in.Peek(4096)
-	first, _, _ := strings.Cut(strings.TrimLeft(string(head), "\n"), "\n")
-	next := swfLines(in)
-	switch {
-	case strings.Count(first, "|") >= 3:
-		next, err = sacctLines(in)
-	case strings.Contains(first, ",") && !strings.HasPrefix(first, ";"):
-		next, err = csvLines(in)
+	head, err := in.Peek(4096)
+	if err != nil && err != io.EOF {
+		return nil, err
 	}
+	first, _, _ := strings.Cut(strings.TrimLeft(string(head), "\r\n"), "\n")
+	switch {
+	case len(bytes.TrimSpace(head)) == 0:
+		return nil, fmt.Errorf("%w: it is empty", replay.ErrNoJobs)
+	case bytes.IndexByte(head, 0) >= 0, strings.HasPrefix(first, "{"), strings.HasPrefix(first, "["):
+		return nil, errForm
+	case strings.Count(first, "|") >= 3:
+		return sacctLines(in)
+	case strings.HasPrefix(strings.ToLower(first), "jobid") && !strings.Contains(first, ","):
+		return nil, fmt.Errorf("no | between its columns: run %s", sacctCommand)
+	case strings.Contains(first, ",") && !strings.HasPrefix(first, ";"):
+		return csvLines(in)
+	case startsSWF(first):
+		return swfLines(in), nil
+	}
+	return nil, errForm
+}
+
+// startsSWF reports whether the first line of a trace is a comment, or begins with a number.
+func startsSWF(first string) bool {
+	fields := strings.Fields(first)
+	if len(fields) == 0 || strings.HasPrefix(fields[0], ";") {
+		return true
+	}
+	_, err := strconv.ParseFloat(fields[0], 64)
+	return err == nil
+}
+
+// errForm: nobody knows what this is.
+var errForm = errors.New("not a trace: want the Standard Workload Format (18 numbers in a line), what sacct -P prints, or CSV with the names of its columns in the first line")
+
+// From reads a trace; name says whose errors are about.
+func From(r io.Reader, name string, s Shape) (jobs []replay.Job, left int, err error) {
+	next, err := open(r)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w", name, err)
 	}
-	var lines []line
-	for n := 1; ; n++ {
+	var all []line
+	for {
 		l, err := next()
 		switch {
+		case err == io.EOF && len(all) == 0 && left > 0:
+			return nil, left, fmt.Errorf("%s: %w: of %d none ever ran", name, replay.ErrNoJobs, left)
+		case err == io.EOF && len(all) == 0:
+			return nil, left, fmt.Errorf("%s: %w", name, replay.ErrNoJobs)
 		case err == io.EOF:
-			jobs, err := s.jobs(lines)
-			if err != nil {
-				return nil, left, fmt.Errorf("%s: %w", name, err)
-			}
-			return jobs, left, nil
+			return s.jobs(all), left, nil
 		case err == errSkip:
 			left++
 			continue
@@ -121,26 +165,23 @@ func From(r io.Reader, name string, s Shape) (jobs []replay.Job, left int, err e
 			err = l.check()
 		}
 		if err != nil {
-			return nil, left, fmt.Errorf("%s: job %d: %w", name, n, err)
+			return nil, left, fmt.Errorf("%s: line %d: %w", name, l.row, err)
 		}
-		if lines = append(lines, l); s.Max > 0 && len(lines) >= s.Max {
+		if all = append(all, l); s.Max > 0 && len(all) >= s.Max {
 			next = func() (line, error) { return line{}, io.EOF }
 		}
 	}
 }
 
 // jobs makes jobs of what was read. They get numbers of their own, in order of submission.
-func (s *Shape) jobs(lines []line) ([]replay.Job, error) {
-	if len(lines) == 0 {
-		return nil, replay.ErrNoJobs
-	}
+func (s *Shape) jobs(lines []line) []replay.Job {
 	slices.SortStableFunc(lines, func(a, b line) int { return a.submit.Compare(b.submit) })
 	out := make([]replay.Job, len(lines))
 	for i := range lines {
 		l := &lines[i]
 		out[i] = replay.Job{Job: s.job(l, federation.JobID(i+1)), Run: max(l.run, time.Second)}
 	}
-	return out, nil
+	return out
 }
 
 func (s *Shape) job(l *line, id federation.JobID) *federation.Job {

@@ -48,17 +48,33 @@ func TestFormats(t *testing.T) {
 }
 
 func TestBadTraces(t *testing.T) {
+	const head, sacct = "submit_time_s,duration_s,gpus\n", "JobIDRaw|User|Submit|ElapsedRaw\n"
 	for text, want := range map[string]string{
-		"a,b\n1,2\n":                                  "want submit_time_s and duration_s",
-		"submit_time_s,duration_s\n1,x\n":             `trace: job 1: invalid run "x"`,
-		"1 2 3\n":                                     "3 fields, want the 18",
+		"":                                     "no jobs to replay: it is empty",
+		"\n\n":                                 "no jobs to replay: it is empty",
+		head:                                   "no jobs to replay",
+		head + "1,0,\n":                        "no jobs to replay: of 1 none ever ran",
+		"hello world\n":                        "not a trace: want the Standard Workload Format (18 numbers in a line), what sacct -P prints, or CSV",
+		"[{\"submit\": 1, \"run\": 2}]":        "not a trace",
+		"\x7fELF\x01\x00,\x00":                 "not a trace",
+		"a,b\n1,2\n":                           `its first line is "a,b": want the names of columns, submit_time_s and duration_s at least`,
+		head + "0,1,1\n1,x,\n":                 `trace: line 3: invalid duration_s "x": want a number of seconds`,
+		head + "0,1,1\n0,1,-1\n":               `trace: line 3: invalid gpus "-1": want a number, 0 or more`,
+		head + "0,1\n":                         "trace: line 2: 2 columns, want the 3 that the first line names",
+		head + "yesterday,3,\n":                `line 2: invalid submit_time_s: "yesterday" is no time: want seconds, or 2026-01-31T08:00:00`,
+		"; made by hand, of no use\n\n1 2 3\n": "line 3: 3 fields, want the 18",
+		"1 0 5 1x 4 -1 -1 4 2 -1 1 7 2 3 1 1 -1 -1\n": `line 1: field 4: invalid number "1x"`,
 		"JobID|User|State|Partition\n1|a|b|c\n":       "run sacct -a -X -P -o",
-		"submit_time_s,duration_s\n":                  "no jobs",
-		"submit_time_s,duration_s\nyesterday,3\n":     `invalid time "yesterday"`,
-		"1 0 5 1x 4 -1 -1 4 2 -1 1 7 2 3 1 1 -1 -1\n": `field 4: invalid number "1x"`,
+		"JobID           JobName\n----- ------\n":     "no | between its columns: run sacct -a -X -P -o",
+		sacct + "7|a|2026-01-02T03:04:05|9\n8|a\n":    "line 3: 2 columns, want the 4 that the first line names",
+		sacct + "7|a|2026-01-02T03:04:05|soon\n":      `line 2: invalid ElapsedRaw "soon": want a number of seconds`,
+		sacct + "7|a|Unknown|9\n":                     `line 2: Submit: "Unknown" is no time: want seconds, or`,
 	} {
 		if _, _, err := From(strings.NewReader(text), "trace", Shape{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
+	}
+	if _, _, err := Read(t.TempDir(), Shape{}); err == nil || strings.Contains(err.Error(), "read ") || !strings.Contains(err.Error(), "is a directory") {
+		t.Errorf("a directory: %v", err)
 	}
 }
