@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,8 +81,8 @@ The fleet is that of the daemon as it is, or what --site says: ` + replay.SiteSy
 }
 
 func (s *simulation) run(cmd *cobra.Command, args []string) error {
-	if s.history == (len(args) == 1) {
-		return errors.New("want a TRACE or --history, and not both")
+	if err := s.check(args); err != nil {
+		return err
 	}
 	jobs, left, err := s.read(cmd.Context(), args)
 	if err != nil {
@@ -105,9 +107,6 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 		if err := whatif.SetPolicy(&policy, text); err != nil {
 			return err
 		}
-	}
-	if s.local < 0 || s.local >= 1 {
-		return fmt.Errorf("invalid --local %g: want a share of the jobs, less than 1", s.local)
 	}
 	jobs, local, _ := replay.AtSites(jobs, sites, s.local, int64(s.seed))
 	var all []chart.Replay
@@ -144,6 +143,60 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "drawn: %s\n", strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// check says what is wrong with the options before a replay begins: it may take hours.
+func (s *simulation) check(args []string) error {
+	switch {
+	case s.history == (len(args) == 1):
+		return errors.New("want a TRACE or --history, and not both")
+	case s.since != "" && !s.history:
+		return errors.New("--since is for --history; of a trace all jobs are read, or the first --max")
+	case s.local < 0 || s.local >= 1:
+		return fmt.Errorf("invalid --local %g: want a share of the jobs, less than 1", s.local)
+	case s.gap < 0:
+		return fmt.Errorf("invalid --gap %s: want a duration, as 1s", s.gap)
+	case s.shape.Max < 0:
+		return fmt.Errorf("invalid --max %d: want a number of jobs, or 0 for all", s.shape.Max)
+	case s.shape.GPUsPerNode < 0:
+		return fmt.Errorf("invalid --gpus-per-node %d: want a number, or 0 for 8", s.shape.GPUsPerNode)
+	case len(s.orders) == 0:
+		return fmt.Errorf("no --order: want one or several of %v", replay.Orders)
+	}
+	for _, order := range s.orders {
+		if !slices.Contains(replay.Orders, replay.Order(order)) {
+			return fmt.Errorf("unknown order %q: want one of %v", order, replay.Orders)
+		}
+	}
+	for _, name := range []string{s.everyJob, s.picture} {
+		if err := canWrite(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// canWrite reports why a file cannot be written later, "" if there is to be none.
+func canWrite(name string) error {
+	if name == "" {
+		return nil
+	}
+	dir := filepath.Dir(name)
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".fed-sim-*"); err == nil {
+			f.Close()
+			err = os.Remove(f.Name())
+		}
+	}
+	if e := (*os.PathError)(nil); errors.As(err, &e) {
+		err = e.Err
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", name, err)
 	}
 	return nil
 }
@@ -215,6 +268,9 @@ func (s *simulation) fleet(ctx context.Context) (sites []*federation.Site, err e
 		site, err := replay.ParseSite(text)
 		if err != nil {
 			return nil, err
+		}
+		if slices.ContainsFunc(sites, func(o *federation.Site) bool { return o.Name == site.Name }) {
+			return nil, fmt.Errorf("--site %s is there twice: give each site a name of its own", site.Name)
 		}
 		sites = append(sites, site)
 	}

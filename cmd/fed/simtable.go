@@ -62,8 +62,8 @@ func (s *simulation) print(w io.Writer, all []chart.Replay) error {
 	})
 	row("fairness of slow-downs (Jain)", func(r *chart.Replay) string { return fmt.Sprintf("%.2f", r.Summary.Fairness) })
 	row("utilisation, %", func(r *chart.Replay) string { return fmt.Sprintf("%.1f", 100*r.Summary.Utilisation) })
-	row("GPU-hours", func(r *chart.Replay) string { return fmt.Sprintf("%.0f", r.Summary.GPUHours+r.Summary.RentedHours) })
-	row("  rented", func(r *chart.Replay) string { return fmt.Sprintf("%.0f", r.Summary.RentedHours) })
+	row("GPU-hours", func(r *chart.Replay) string { return hours(r.Summary.GPUHours + r.Summary.RentedHours) })
+	row("  rented", func(r *chart.Replay) string { return hours(r.Summary.RentedHours) })
 	row("cost, $", func(r *chart.Replay) string { return fmt.Sprintf("%.2f", r.Summary.Cost) })
 	row("plans", func(r *chart.Replay) string { return strconv.Itoa(r.Summary.Plans) })
 	row("a plan takes", func(r *chart.Replay) string { return r.Summary.PerPlan.Round(time.Microsecond).String() })
@@ -92,7 +92,7 @@ func (s *simulation) printAccounts(w io.Writer, r *chart.Replay) error {
 	t := newTable(w)
 	t.row("ACCOUNT", "JOBS", "GPU-HOURS", "COST", "MEAN WAIT", "SLOW-DOWN", "P99 SLOW-DOWN")
 	for _, a := range r.Summary.Accounts {
-		t.row(a.Account, strconv.Itoa(a.Jobs), fmt.Sprintf("%.0f", a.GPUHours), fmt.Sprintf("%.2f", a.Cost), a.MeanWait.Round(time.Second).String(), fmt.Sprintf("%.2f", a.SlowDown),
+		t.row(a.Account, strconv.Itoa(a.Jobs), hours(a.GPUHours), fmt.Sprintf("%.2f", a.Cost), a.MeanWait.Round(time.Second).String(), fmt.Sprintf("%.2f", a.SlowDown),
 			fmt.Sprintf("%.1f", a.SlowDownP99))
 	}
 	return t.flush()
@@ -119,6 +119,14 @@ func writeOutcomes(name string, all []chart.Replay) error {
 		return err
 	}
 	return f.Close()
+}
+
+// hours prints hours; those of a few short jobs with a digit more.
+func hours(h float64) string {
+	if h < 99.5 {
+		return strconv.FormatFloat(h, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(h, 'f', 0, 64)
 }
 
 func stamp(t time.Time) string {

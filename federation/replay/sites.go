@@ -23,20 +23,23 @@ const SiteSyntax = "NAME=NODES[xGPUS[:TYPE]][,cpus=N][,mem=GIB][,price=DOLLARS][
 func ParseSite(text string) (*federation.Site, error) {
 	bad := func(what string) error { return fmt.Errorf("invalid site %q: %s: want %s", text, what, SiteSyntax) }
 	name, rest, ok := strings.Cut(text, "=")
-	if !ok || name == "" {
+	switch {
+	case !ok:
+		return nil, bad("no number of nodes")
+	case name == "":
 		return nil, bad("no name")
 	}
 	parts := strings.Split(rest, ",")
 	count, gpus, wired := strings.Cut(parts[0], "x")
 	nodes, err := strconv.Atoi(count)
 	if err != nil || nodes < 1 || nodes > 1_000_000 {
-		return nil, bad("number of nodes")
+		return nil, bad(fmt.Sprintf("%q nodes", count))
 	}
 	perNode, kind := 0, ""
 	if wired {
 		n, k, _ := strings.Cut(gpus, ":")
 		if perNode, err = strconv.Atoi(n); err != nil || perNode < 0 || perNode > 1024 {
-			return nil, bad("GPUs of a node")
+			return nil, bad(fmt.Sprintf("%q GPUs of a node", n))
 		}
 		kind = k
 	}
@@ -68,7 +71,7 @@ func ParseSite(text string) (*federation.Site, error) {
 			return nil, bad("unknown word " + strconv.Quote(key))
 		}
 		if !good {
-			return nil, bad(key)
+			return nil, bad(p)
 		}
 	}
 	if rented && price < 0 {

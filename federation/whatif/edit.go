@@ -218,9 +218,13 @@ var policyKeys = map[string]func(p *place.Policy, value string) error{
 	"wait_job_hour": number(func(p *place.Policy, x float64) { p.WaitJobHour = orNone(x) }),
 	"wait_gpu_hour": number(func(p *place.Policy, x float64) { p.WaitGPUHour = orNone(x) }),
 	"reservations":  number(func(p *place.Policy, x float64) { p.Reservations = int(x) }),
-	"lost_work": func(p *place.Policy, value string) (err error) {
-		p.LostWork, err = time.ParseDuration(value)
-		return err
+	"lost_work": func(p *place.Policy, value string) error {
+		d, err := time.ParseDuration(value)
+		if err != nil || d < 0 {
+			return fmt.Errorf("invalid duration %q: want one as 30m", value)
+		}
+		p.LostWork = max(d, 1) // 0 stands for the default
+		return nil
 	},
 }
 
@@ -236,7 +240,7 @@ func number(set func(*place.Policy, float64)) func(*place.Policy, string) error 
 	return func(p *place.Policy, value string) error {
 		x, err := strconv.ParseFloat(value, 64)
 		if err != nil || !(x >= 0 && x <= 1e9) {
-			return fmt.Errorf("invalid number %q", value)
+			return fmt.Errorf("invalid number %q: want one, 0 or more", value)
 		}
 		set(p, x)
 		return nil
