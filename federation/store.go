@@ -45,8 +45,8 @@ type Store interface {
 	// AddRequest records what a user asked to be done with a job, for the controller to carry out, and returns its number. With it goes what
 	// the audit log is to say of it.
 	AddRequest(ctx context.Context, r Request, audit ...AuditEntry) (int64, error)
-	// Requests returns the requests that are not done yet, oldest first.
-	Requests(ctx context.Context) ([]Request, error)
+	// Requests returns the requests that are not done yet and whose numbers are greater than after, oldest first.
+	Requests(ctx context.Context, after int64) ([]Request, error)
 
 	// Commit writes all of b or nothing.
 	Commit(ctx context.Context, b *Batch) error

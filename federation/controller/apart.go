@@ -104,7 +104,9 @@ func (c *Controller) commitApart(ctx context.Context, b *federation.Batch) error
 		for _, seq := range u.Done { // a request about a job that is gone is done
 			if err := c.store.Commit(ctx, &federation.Batch{Done: []int64{seq}}); err != nil {
 				c.log.Error("end a request", "seq", seq, "err", err)
+				continue
 			}
+			c.inbox.done([]int64{seq})
 		}
 	}
 	return nil

@@ -21,14 +21,17 @@ type hookedStore struct {
 	beforeRequests func()
 	failJob        error // what Job fails with
 	failCommit     error
+	requests       int // read
 }
 
-func (h *hookedStore) Requests(ctx context.Context) ([]federation.Request, error) {
+func (h *hookedStore) Requests(ctx context.Context, after int64) ([]federation.Request, error) {
 	if f := h.beforeRequests; f != nil {
 		h.beforeRequests = nil
 		f()
 	}
-	return h.Store.Requests(ctx)
+	all, err := h.Store.Requests(ctx, after)
+	h.requests += len(all)
+	return all, err
 }
 
 func (h *hookedStore) Job(ctx context.Context, id federation.JobID) (federation.Job, error) {
@@ -86,6 +89,27 @@ func TestEndIsNotTakenForANewJobWhileTheStoreFails(t *testing.T) {
 	if n := len(b.attempts(id)); n != 1 {
 		t.Fatalf("%d attempts, want 1", n)
 	}
+}
+
+// Requests that wait for the site, or for one before them, are not read again in each round.
+func TestRequestsAreReadOnce(t *testing.T) {
+	b := newBench(t)
+	a := b.makeAble()
+	h := b.hook()
+	id := b.submit(nil)
+	b.wait(time.Second)
+	a.err = federation.ErrUnavailable
+	for _, limit := range []string{"7", "8", "9"} {
+		b.request(change(id, "time", limit))
+		b.wait(time.Second)
+	}
+	b.wait(time.Minute)
+	a.err = nil
+	b.wait(time.Minute)
+	if j := b.job(id); j.Spec.TimeLimit != 9*time.Minute || h.requests != 3 {
+		t.Errorf("limit %s, %d requests were read", j.Spec.TimeLimit, h.requests)
+	}
+	b.noRequests()
 }
 
 // Two jobs and a request about the second are written while the controller reads: none is overlooked.

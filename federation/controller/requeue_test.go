@@ -207,7 +207,7 @@ func TestUpdateThatTheSiteRefuses(t *testing.T) {
 // noRequests wants everything that was asked for to be settled.
 func (b *bench) noRequests() {
 	b.t.Helper()
-	left, err := b.store.Requests(b.t.Context())
+	left, err := b.store.Requests(b.t.Context(), 0)
 	if err != nil || len(left) > 0 || len(b.ctl.requests.asks.open) > 0 {
 		b.t.Errorf("left over: %+v, %d asked, %v", left, len(b.ctl.requests.asks.open), err)
 	}

@@ -14,7 +14,9 @@ import (
 type inbox struct {
 	*shared
 	news  storeNews                  // what was read last
-	taken map[int64]federation.JobID // requests that are taken up, and not yet durable as done, and whose they are
+	open  []federation.Request       // those that were read and are not yet durable as done, oldest first
+	read  int64                      // number of the newest that was read
+	taken map[int64]federation.JobID // those of open that are taken up, and whose they are
 }
 
 // readAnyway is how often the store is read if nothing said that there is something new in it.
@@ -30,10 +32,33 @@ func (x *inbox) due() bool {
 	return true
 }
 
-// again has a request read again that cannot be carried out yet.
-func (x *inbox) again(seq int64) {
-	delete(x.taken, seq)
-	x.news.requests = true
+// again has a request come again that cannot be carried out yet.
+func (x *inbox) again(seq int64) { delete(x.taken, seq) }
+
+// readRequests reads those that have come since the last time.
+func (x *inbox) readRequests(ctx context.Context) error {
+	more, err := x.store.Requests(ctx, x.read)
+	if err != nil {
+		return err
+	}
+	if x.open = append(x.open, more...); len(more) > 0 {
+		x.read = more[len(more)-1].Seq
+	}
+	return nil
+}
+
+// done forgets requests that are durable as done. Their numbers are sorted.
+func (x *inbox) done(seqs []int64) {
+	if len(seqs) == 0 {
+		return
+	}
+	x.open = slices.DeleteFunc(x.open, func(r federation.Request) bool {
+		_, done := slices.BinarySearch(seqs, r.Seq)
+		return done
+	})
+	for _, seq := range seqs {
+		delete(x.taken, seq)
+	}
 }
 
 // readStore takes up what was written by others: new jobs, operators' words. The requests are to be carried out.
@@ -49,18 +74,20 @@ func (c *Controller) readStore(ctx context.Context) (open []federation.Request) 
 		return nil
 	}
 	// Requests come before jobs: those that are about a job which comes with a later change are left for then.
-	var requests []federation.Request
 	if n.requests {
-		if requests, err = c.store.Requests(ctx); err != nil {
+		if err := c.inbox.readRequests(ctx); err != nil {
 			c.log.Error("read requests", "err", err)
 			return nil
 		}
+	}
+	if n.anew { // the log does not tell of all
+		n.newest = max(n.newest, c.inbox.read)
 	}
 	if err := c.readJobs(ctx, n); err != nil {
 		c.log.Error("read new jobs", "err", err)
 		return nil
 	}
-	c.arrays.reserveIDs(ctx, requests)
+	c.arrays.reserveIDs(ctx, c.inbox.open)
 	if n.sites {
 		states, err := c.store.SiteState(ctx)
 		if err != nil {
@@ -86,18 +113,12 @@ func (c *Controller) readStore(ctx context.Context) (open []federation.Request) 
 			return nil
 		}
 	}
-	n.requests = false
-	for _, r := range requests {
-		_, taken := c.inbox.taken[r.Seq]
-		switch {
-		case taken:
-		case r.Seq > n.newest && !n.anew:
-			n.requests = true
-		default:
+	for _, r := range c.inbox.open {
+		if _, taken := c.inbox.taken[r.Seq]; !taken && r.Seq <= n.newest {
 			open = append(open, r)
 		}
 	}
-	c.inbox.news = storeNews{mark: n.mark, newest: n.newest, requests: n.requests}
+	c.inbox.news = storeNews{mark: n.mark, newest: n.newest}
 	return open
 }
 
@@ -107,14 +128,10 @@ func (c *inbox) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the store's changes: %w", err)
 	}
-	requests, err := c.store.Requests(ctx)
-	if err != nil {
+	if err := c.readRequests(ctx); err != nil {
 		return fmt.Errorf("read requests: %w", err)
 	}
-	c.news = storeNews{mark: log.Mark, requests: true}
-	for _, r := range requests {
-		c.news.newest = max(c.news.newest, r.Seq)
-	}
+	c.news = storeNews{mark: log.Mark, newest: c.read}
 	return nil
 }
 
@@ -235,9 +252,7 @@ func (c *Controller) commit(ctx context.Context) bool {
 
 // wrote notes what is done now that a batch is durable.
 func (c *Controller) wrote(b *federation.Batch) {
-	for _, seq := range b.Done {
-		delete(c.inbox.taken, seq)
-	}
+	c.inbox.done(slices.Sorted(slices.Values(b.Done)))
 	c.view.settled(b.Done)
 	if len(b.Requests) > 0 {
 		c.Wake()

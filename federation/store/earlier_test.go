@@ -76,7 +76,7 @@ func readBooks(s *store.Store) *books {
 		b.Attempts[j.ID] = sure(s.Attempts(ctx, j.ID))
 		b.Events[j.ID] = sure(s.Events(ctx, j.ID))
 	}
-	b.Requests = sure(s.Requests(ctx))
+	b.Requests = sure(s.Requests(ctx, 0))
 	b.Sites = sure(s.SiteState(ctx))
 	b.Usage = sure(s.UsageOf(ctx, ids))
 	b.PoolPayloads = map[string]string{}

@@ -18,7 +18,7 @@ const (
 	sameRequest = "SELECT seq FROM requests WHERE job_id = $1 AND tasks = $2 AND kind = $3 AND uid = $4 AND operator = $5 AND signal = $6 " +
 		"AND change = $7 AND restarts = $8 AND move = $9 AND (kind = 'cancel' OR seq = (SELECT MAX(seq) FROM requests WHERE job_id = $1))"
 	requestsOfJob = "SELECT COUNT(*) FROM requests WHERE job_id = $1 AND tasks IN ('null', '[]')"
-	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move FROM requests ORDER BY seq"
+	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move FROM requests WHERE seq > $1 ORDER BY seq"
 )
 
 // AddRequest implements [federation.Store]. The store assigns Seq; a zero At becomes now.
@@ -95,8 +95,8 @@ func requestValues(r *federation.Request) ([]any, error) {
 }
 
 // Requests implements [federation.Store].
-func (s *jobs) Requests(ctx context.Context) ([]federation.Request, error) {
-	all, err := query(ctx, s.readers, readRequest, selectRequest)
+func (s *jobs) Requests(ctx context.Context, after int64) ([]federation.Request, error) {
+	all, err := query(ctx, s.readers, readRequest, selectRequest, after)
 	if err != nil {
 		return nil, fmt.Errorf("list requests: %w", err)
 	}

@@ -38,7 +38,7 @@ func (w *world) settled(ctx context.Context) (bool, error) {
 	if w.cfg.Requeue == 0 {
 		return true, nil
 	}
-	left, err := w.store.Requests(ctx)
+	left, err := w.store.Requests(ctx, 0)
 	if err != nil || len(left) > 0 {
 		return false, err
 	}

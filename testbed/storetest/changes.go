@@ -126,7 +126,7 @@ func testChanges(e *env) {
 		}
 	}
 	e.must(s.Commit(ctx, b))
-	requests, err := s.Requests(ctx)
+	requests, err := s.Requests(ctx, 0)
 	e.must(err)
 	got, end := e.after(s, mark, 0)
 	mark = end

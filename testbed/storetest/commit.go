@@ -124,7 +124,7 @@ func testAllOrNothing(e *env) {
 			e.Fatalf("%s: the refused job has a new Rev", name)
 		}
 		checkRecords(e, s, j.ID, &federation.Batch{Attempts: []*federation.Attempt{attempt(j, 1, federation.AttemptSubmitted)}})
-		requests, err := s.Requests(ctx)
+		requests, err := s.Requests(ctx, 0)
 		e.must(err)
 		if len(requests) != 1 {
 			e.Fatalf("%s: requests are %v", name, requests)

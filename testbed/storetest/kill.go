@@ -217,7 +217,7 @@ func (l *ledger) check(e *env, s federation.Store) {
 	if found != len(l.jobs) {
 		e.Fatalf("%d of %d acknowledged jobs are there", found, len(l.jobs))
 	}
-	requests, err := s.Requests(ctx)
+	requests, err := s.Requests(ctx, 0)
 	e.must(err)
 	there := make(map[int64]bool)
 	for _, r := range requests {

@@ -275,7 +275,7 @@ func (m *machine) request(t *rapid.T) {
 
 // newSeqs takes over the numbers that the store has given to the last n requests: any that go up from those before.
 func (m *machine) newSeqs(t *rapid.T, before int64, n int) {
-	got, err := m.store.Requests(ctx)
+	got, err := m.store.Requests(ctx, 0)
 	if err != nil || len(got) < n {
 		t.Fatalf("%d requests, of which %d are new: %v", len(got), n, err)
 	}
@@ -329,7 +329,7 @@ func listedOf(jobs []federation.Job) (listed []federation.ListedJob) {
 func (m *machine) check(t *rapid.T) {
 	all, err := m.store.Jobs(ctx, federation.JobQuery{})
 	m.same(t, "all jobs", all, m.model.query(federation.JobQuery{}), err)
-	requests, err := m.store.Requests(ctx)
+	requests, err := m.store.Requests(ctx, 0)
 	m.same(t, "requests", requests, m.model.requests, err)
 	sites, err := m.store.SiteState(ctx)
 	m.same(t, "sites", sites, m.model.sites, err)

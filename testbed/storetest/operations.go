@@ -85,7 +85,7 @@ func testOperationAsks(e *env) {
 	}
 	refused(federation.ErrConflict, ask(2, b.ID), ask(1, a.ID))
 	refused(federation.ErrNotFound, ask(2, b.ID), ask(3, b.ID+1))
-	requests, err := s.Requests(ctx)
+	requests, err := s.Requests(ctx, 0)
 	e.must(err)
 	items, err := o.OperationItems(ctx, op.ID)
 	e.must(err)

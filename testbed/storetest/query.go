@@ -242,11 +242,14 @@ func testRequests(e *env) {
 	want = append(want, r)
 	check := func() {
 		e.Helper()
-		got, err := s.Requests(ctx)
+		got, err := s.Requests(ctx, 0)
 		e.must(err)
 		e.same("requests", got, want)
 	}
 	check()
+	later, err := s.Requests(ctx, want[1].Seq)
+	e.must(err)
+	e.same("requests after the second", later, want[2:])
 	e.must(s.Commit(ctx, &federation.Batch{Done: []int64{want[2].Seq, want[0].Seq}}))
 	want = append(want[1:2:2], want[3:]...)
 	check()
@@ -261,7 +264,7 @@ func testRequests(e *env) {
 	handed := filled[federation.Request](5)
 	handed.Job = j.ID
 	e.must(s.Commit(ctx, &federation.Batch{Done: []int64{seq}, Requests: []federation.Request{handed}}))
-	got, err := s.Requests(ctx)
+	got, err := s.Requests(ctx, 0)
 	e.must(err)
 	if len(got) != 1 || got[0].Seq <= seq {
 		e.Fatalf("in place of request %d there are %+v", seq, got)

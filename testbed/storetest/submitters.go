@@ -103,7 +103,7 @@ func testSameRequest(e *env) {
 	if _, err := ask(cancel); err != nil {
 		e.Errorf("a job whose requests are many cannot be cancelled: %v", err)
 	}
-	all, err := s.Requests(ctx)
+	all, err := s.Requests(ctx, 0)
 	e.must(err)
 	if len(all) > 101 {
 		e.Errorf("%d requests wait of one job", len(all))

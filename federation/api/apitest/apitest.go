@@ -192,7 +192,7 @@ func (c *Controller) locked(f func()) {
 
 // Settled carries out what waits.
 func (c *Controller) Settled(ctx context.Context, _ []int64, _ time.Duration) {
-	requests, _ := c.store.Requests(ctx)
+	requests, _ := c.store.Requests(ctx, 0)
 	for _, r := range requests {
 		b := &federation.Batch{Done: []int64{r.Seq}}
 		job, err := c.store.Job(ctx, r.Job)

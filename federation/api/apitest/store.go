@@ -290,12 +290,14 @@ func (s *Store) AddRequest(_ context.Context, r federation.Request, audit ...fed
 }
 
 // Requests implements federation.Store.
-func (s *Store) Requests(context.Context) ([]federation.Request, error) {
+func (s *Store) Requests(_ context.Context, after int64) ([]federation.Request, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []federation.Request
 	for _, seq := range slices.Sorted(maps.Keys(s.requests)) {
-		out = append(out, s.requests[seq])
+		if seq > after {
+			out = append(out, s.requests[seq])
+		}
 	}
 	return out, s.fail
 }

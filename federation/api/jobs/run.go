@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -100,13 +101,9 @@ func (w *worker) step(ctx context.Context) error {
 		w.waiting.set(nil)
 		return err
 	}
-	requests, err := w.Store.Requests(ctx)
+	open, err := w.openRequests(ctx)
 	if err != nil {
 		return err
-	}
-	open := make(map[int64]bool, len(requests))
-	for i := range requests {
-		open[requests[i].Seq] = true
 	}
 	busy := map[federation.SiteName]int{} // requests of operations that are open
 	for _, p := range w.inOrder() {
@@ -138,6 +135,25 @@ func (w *worker) step(ctx context.Context) error {
 		w.Controller.Wake()
 	}
 	return nil
+}
+
+// openRequests are the numbers of the requests that are not done yet, from the oldest of an operation on.
+func (w *worker) openRequests(ctx context.Context) (map[int64]bool, error) {
+	oldest := int64(math.MaxInt64)
+	for _, p := range w.open {
+		for _, i := range p.asked {
+			oldest = min(oldest, p.items[i].Seq)
+		}
+	}
+	if oldest == math.MaxInt64 {
+		return nil, nil
+	}
+	requests, err := w.Store.Requests(ctx, oldest-1)
+	open := make(map[int64]bool, len(requests))
+	for i := range requests {
+		open[requests[i].Seq] = true
+	}
+	return open, err
 }
 
 func (w *worker) inOrder() []*progress {
