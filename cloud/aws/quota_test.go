@@ -51,10 +51,10 @@ func TestCheckOfQuotas(t *testing.T) {
 	offers := []provider.Offering{
 		{Type: "c7i.large", Region: c.Region(), CPUs: 2, Market: provider.OnDemand, Quota: quotaOf("c7i.large", provider.OnDemand)},
 		{Type: "g6.xlarge", Region: c.Region(), CPUs: 4, Market: provider.Spot, Quota: quotaOf("g6.xlarge", provider.Spot)},
-		{Type: "c7i.large", Region: "elsewhere", CPUs: 2, Market: provider.OnDemand, Quota: quotaOf("c7i.large", provider.OnDemand)},
+		{Type: "m7i.large", Region: "elsewhere", CPUs: 2, Market: provider.OnDemand, Quota: quotaOf("m7i.large", provider.OnDemand)},
 	}
 	found := p.checkQuotas(t.Context(), c.Region(), offers)
-	if len(found) != 2 || found[0].Result != federation.CheckOK || !strings.Contains(found[0].Detail, "64 vCPUs, which is 32 x c7i.large") ||
+	if len(found) != 2 || found[0].Result != federation.CheckOK || !strings.Contains(found[0].Detail, "64 vCPUs, which is 32 x c7i.large") || strings.Contains(found[0].Detail, "m7i") ||
 		found[1].Result != federation.CheckWarning || !strings.Contains(found[1].Advice, "--quota-code L-3819A6DF") {
 		t.Errorf("%+v", found)
 	}
