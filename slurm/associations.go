@@ -114,7 +114,7 @@ func (m *members) readAssociations(ctx context.Context) (associations, error) {
 	return out, nil
 }
 
-// strictQOS are the site's QOS with DenyOnLimit and a limit of time. None where slurmrestd does not tell of them, as that of 22.05: slurmctld refuses their jobs then.
+// strictQOS are the site's QOS with DenyOnLimit and a limit of time. None where slurmrestd does not tell of them: slurmctld refuses their jobs then.
 func (m *members) strictQOS(ctx context.Context) (out []federation.StrictQOS) {
 	var a wire.QOSResponse
 	if err := m.c.do(ctx, request{op: "qos", method: http.MethodGet, db: true, path: wire.PathDBQOS}, &a); err != nil {

@@ -72,6 +72,8 @@ func decodeV38(body []byte, into any) error {
 		return read38(body, into, &r.Reply, func(a *struct{ Statistics wire.Diag }) { r.Statistics = a.Statistics })
 	case *wire.JobSubmitResponse:
 		return read38(body, into, &r.Reply, func(a *submitted38) { r.JobID, r.StepID, r.Message = a.JobID, string(a.StepID), a.Message })
+	case *wire.QOSResponse:
+		return read38(body, into, &r.Reply, func(a *struct{ QOS wire.List[wire.QOS] }) { r.QOS = a.QOS })
 	case *wire.WCKeysResponse:
 		return read38(body, into, &r.Reply, func(a *struct{ WCKeys wire.List[wire.WCKey] }) { r.WCKeys = a.WCKeys })
 	case *wire.ClustersResponse:

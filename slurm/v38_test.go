@@ -91,6 +91,11 @@ func TestAccountingOfV38(t *testing.T) {
 	if x := as.Associations[2]; x.User != "dave" || x.Account != "physics" || !x.IsDefault || !slices.Equal(x.QOS, wire.Strings{"normal"}) {
 		t.Errorf("%+v", x)
 	}
+	var q wire.QOSResponse
+	read38File(t, "qos", &q)
+	if len(q.QOS) != 2 || q.QOS[1].Name != "capped" || !q.QOS[1].Flags.Has("DENY_LIMIT") || q.QOS[1].Limits.Max.WallClock.Per.Job != wire.Num(5) {
+		t.Errorf("%+v", q.QOS)
+	}
 	var w wire.WCKeysResponse
 	read38File(t, "wckeys", &w)
 	if len(w.WCKeys) != 0 || len(w.Errors) != 1 || w.Errors[0].Number != nothing38 {
