@@ -100,6 +100,9 @@ func (w *World) rights(job *federation.Job) string {
 			if as.Account == access.account && (as.Partition != "" || job.Spec.QOS != "") {
 				fmt.Fprintf(&b, " %s %s %s", job.User, as.Partition, as.QOS)
 			}
+			if as.Account == access.account && job.Spec.QOS == "" && len(st.model.obs.StrictQOS) > 0 {
+				fmt.Fprintf(&b, " default %s %s", as.Partition, defaultQOS(st.site, &as))
+			}
 		}
 	}
 	return b.String()

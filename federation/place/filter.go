@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -133,31 +134,58 @@ func accountRefusal(site *federation.Site, part *federation.Partition, job *fede
 	}
 	user := userAt(site, job.User)
 	associated, qosFound, qosListed := site.Seen.Associations == nil, false, false
-	for _, as := range site.Seen.Associations[user] {
+	var own *federation.Association // that of the partition, if there is one
+	for i := range site.Seen.Associations[user] {
+		as := &site.Seen.Associations[user][i]
 		if as.Account == who.account && (as.Partition == "" || as.Partition == part.Name) {
-			associated = true
+			if associated = true; own == nil || as.Partition != "" {
+				own = as
+			}
 			qosListed = qosListed || len(as.QOS) > 0
 			qosFound = qosFound || slices.Contains(as.QOS, job.Spec.QOS)
 		}
 	}
+	named := job.Spec.QOS != ""
 	switch {
 	case !associated:
 		return forGood(federation.ReasonAccount, federation.WhyNotAssociated, user, who.account)
-	case job.Spec.QOS == "":
-		return nil
-	case qosListed && !qosFound:
+	case named && qosListed && !qosFound:
 		return forGood(federation.ReasonQOS, federation.WhyQOSOfUser, user, job.Spec.QOS)
-	case len(part.AllowQOS) > 0 && !slices.Contains(part.AllowQOS, job.Spec.QOS):
+	case named && len(part.AllowQOS) > 0 && !slices.Contains(part.AllowQOS, job.Spec.QOS):
 		return forGood(federation.ReasonQOS, federation.WhyQOSOfPartition, job.Spec.QOS)
 	case part.QOS != "":
 		return nil
 	}
+	if len(site.Seen.StrictQOS) == 0 {
+		return nil
+	}
+	qos := cmp.Or(job.Spec.QOS, defaultQOS(site, own))
 	for _, q := range site.Seen.StrictQOS {
-		if limit := job.Needs().TimeLimit; q.Name == job.Spec.QOS && limit > q.MaxWall { // without a limit of its own the job gets the QOS's
+		if limit := job.Needs().TimeLimit; q.Name == qos && limit > q.MaxWall { // without a limit of its own the job gets the QOS's
 			return forGood(federation.ReasonQOSTime, federation.WhyQOSTooLong, shortTime(limit), q.Name, shortTime(q.MaxWall))
 		}
 	}
 	return nil
+}
+
+// defaultQOS is the QOS of a job that names none, as slurmctld chooses it: the association's default one, which may be from an account above it, the only one that
+// the association may use, or else that of root.
+func defaultQOS(site *federation.Site, as *federation.Association) string {
+	switch {
+	case as != nil && as.DefaultQOS != "":
+		return as.DefaultQOS
+	case as != nil && len(as.QOS) == 1:
+		return as.QOS[0]
+	}
+	return rootQOS(site.Seen)
+}
+
+func rootQOS(seen *federation.Observation) string {
+	i := slices.IndexFunc(seen.Accounts, func(a federation.Account) bool { return a.Name == "root" })
+	if i < 0 {
+		return "normal"
+	}
+	return cmp.Or(seen.Accounts[i].DefaultQOS, "normal")
 }
 
 func reservationRefusal(site *federation.Site, job *federation.Job, who access) *refusal {

@@ -76,7 +76,7 @@ func sameReservation(a, b federation.Reservation) bool {
 func sameRightsSeen(a, b *federation.Observation) bool {
 	limited := func(p federation.Partition) bool { return len(p.AllowAccounts)+len(p.DenyAccounts) > 0 }
 	rootOnly := func(p federation.Partition) bool { return p.RootOnly }
-	return a.OnlyUser == b.OnlyUser && a.SlurmUser == b.SlurmUser && slices.Equal(a.StrictQOS, b.StrictQOS) &&
+	return a.OnlyUser == b.OnlyUser && a.SlurmUser == b.SlurmUser && slices.Equal(a.StrictQOS, b.StrictQOS) && rootQOS(a) == rootQOS(b) &&
 		slices.ContainsFunc(a.Partitions, limited) == slices.ContainsFunc(b.Partitions, limited) &&
 		slices.ContainsFunc(a.Partitions, rootOnly) == slices.ContainsFunc(b.Partitions, rootOnly) &&
 		(a.Associations == nil) == (b.Associations == nil) &&
@@ -84,7 +84,7 @@ func sameRightsSeen(a, b *federation.Observation) bool {
 }
 
 func sameAssociation(a, b federation.Association) bool {
-	return a.Account == b.Account && a.Partition == b.Partition && a.Default == b.Default && slices.Equal(a.QOS, b.QOS)
+	return a.Account == b.Account && a.Partition == b.Partition && a.Default == b.Default && a.DefaultQOS == b.DefaultQOS && slices.Equal(a.QOS, b.QOS)
 }
 
 // differ compares two observations of like configuration.

@@ -21,3 +21,20 @@ func TestTokenOfOneUser(t *testing.T) {
 		}
 	}
 }
+
+// Which QOS a job gets that names none is a right like others: where it changes, jobs are judged anew.
+func TestDefaultQOSIsARight(t *testing.T) {
+	seen := func(own, root string) *federation.Observation {
+		return &federation.Observation{StrictQOS: []federation.StrictQOS{{Name: "capped"}}, Accounts: []federation.Account{{Name: "root", DefaultQOS: root}},
+			Associations: federation.Associations{"alice": {{Account: "physics", DefaultQOS: own}}}}
+	}
+	for _, c := range []struct{ own, root, now string }{{"", "", "normal"}, {"", "capped", "capped"}, {"normal", "capped", "normal"}, {"capped", "", "capped"}} {
+		o := seen(c.own, c.root)
+		if got := defaultQOS(&federation.Site{Seen: o}, &o.Associations["alice"][0]); got != c.now {
+			t.Errorf("%+v: %s", c, got)
+		}
+		if same := c.own == "" && c.root == ""; sameRightsSeen(seen("", ""), o) != same {
+			t.Errorf("%+v: the same rights: %t", c, !same)
+		}
+	}
+}

@@ -164,7 +164,7 @@ func (w *world) line(t testing.TB, ws words) {
 			site.Seen.Associations = federation.Associations{}
 		}
 		for i, a := range ws.list("accounts") {
-			as := federation.Association{Account: a, QOS: ws.list("qos"), Default: i == 0}
+			as := federation.Association{Account: a, QOS: ws.list("qos"), Default: i == 0, DefaultQOS: ws.value["default"]}
 			site.Seen.Associations[ws2.plain[0]] = append(site.Seen.Associations[ws2.plain[0]], as)
 		}
 	case "strict":

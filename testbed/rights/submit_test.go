@@ -23,7 +23,7 @@ type right struct {
 	args []string
 	// stricter is why we refuse it although a site would not.
 	stricter string
-	// early: what the site refuses at once, so do we, and do not let it wait. But at 22.05, whose slurmrestd does not tell of it.
+	// early: what the site refuses at once, so do we, and do not let it wait.
 	early bool
 	// sites that do not know it, with the reason.
 	not map[string]string
@@ -48,6 +48,10 @@ var submitted = []right{
 	{name: "fewer nodes than the partition's", args: []string{"-p", "wide", "-N1"}},
 	{name: "a QOS that is not his", args: []string{"--qos=special"}},
 	{name: "more time than his QOS allows", args: []string{"--qos=capped", "-t", "30"}, early: true},
+	{name: "more time than the default QOS of his account allows", args: []string{"-A", "strict", "-t", "30"}, early: true},
+	{name: "more time than his own default QOS allows", args: []string{"-A", "own", "-t", "30"}, early: true},
+	{name: "more time than the only QOS of his account allows", args: []string{"-A", "single", "-t", "30"}, early: true},
+	{name: "as much time as his own default QOS allows", args: []string{"-A", "own", "-t", "5"}},
 	{name: "more CPUs than his QOS allows", args: []string{"--qos=capped", "-t", "2", "-n8"}},
 	{name: "more time than a QOS allows that has jobs wait", args: []string{"--qos=slow", "-t", "30"}},
 	{name: "more CPUs than a QOS allows that has jobs wait", args: []string{"--qos=slow", "-t", "2", "-n8"}},
@@ -299,7 +303,7 @@ func judge(t *testing.T, site string, x *trial) {
 		t.Error("a user gets through us what he cannot have at the site: " + text)
 	case x.ours.verdict != runs && x.user.verdict == runs && x.stricter == "":
 		t.Error("a user can have it at the site, and not through us: " + text)
-	case x.early && site != "delta" && (x.user.verdict != refused || x.ours.verdict != refused):
+	case x.early && (x.user.verdict != refused || x.ours.verdict != refused):
 		t.Error("not refused by both: " + text)
 	}
 }

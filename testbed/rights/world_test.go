@@ -75,7 +75,12 @@ func start(ctx context.Context) error {
 			"sacctmgr -i -Q add qos special Priority=1000",
 			"sacctmgr -i -Q add qos capped Flags=DenyOnLimit MaxWall=5 MaxTRESPerJob=cpu=4",
 			"sacctmgr -i -Q add qos slow MaxWall=5 MaxTRESPerJob=cpu=4",
-			"sacctmgr -i -Q modify user alice set qos+=capped,slow",
+			"sacctmgr -i -Q modify user alice where account=physics set qos+=capped,slow",
+			"sacctmgr -i -Q add account strict,own,single",
+			"sacctmgr -i -Q modify account strict set qos=normal,capped defaultqos=capped",
+			"sacctmgr -i -Q modify account single set qos=capped",
+			"sacctmgr -i -Q add user alice account=strict,own,single",
+			"sacctmgr -i -Q modify user alice where account=own set qos+=capped defaultqos=capped",
 			"sacctmgr -i -Q modify user bob set qos+=special",
 			"scontrol create reservation ReservationName=bobs Users=bob StartTime=now Duration=1-0 Nodes=" + site + "4",
 		}, partitions...) {
