@@ -230,6 +230,16 @@ func (r *Record) TRES(option string) accounting.TRES {
 	return t
 }
 
+// Flag reports whether a QOS has a flag.
+func (r *Record) Flag(name string) bool {
+	for flag := range strings.SplitSeq(r.Set["Flags"], ",") {
+		if strings.EqualFold(flag, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // UsageFactor is what usage of a QOS counts: 1 if it is not set.
 func (r *Record) UsageFactor() float64 {
 	f, err := strconv.ParseFloat(r.Set["UsageFactor"], 64)

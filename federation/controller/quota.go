@@ -35,6 +35,20 @@ func (c *Controller) overQuota(j *job, of *federation.Job, o *federation.Offer, 
 	return no.Reason
 }
 
+// deniedByQOS refuses what a QOS of the account tree with DenyOnLimit allows no job. It may be called at any time.
+func (c *shared) deniedByQOS(j *federation.Job) error {
+	if c.cfg.Quota == nil {
+		return nil
+	}
+	w := c.wants(j, nil)
+	no := c.cfg.Quota.Denies(&w)
+	if no == nil {
+		return nil
+	}
+	return &federation.SlurmError{Kind: federation.ErrDenied, Number: 2050, Text: "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+		Said: string(no.Reason), Detail: no.Text}
+}
+
 // reserve takes what a live attempt may come to. It follows from the job and from what it was bound for, so that a later daemon takes the same.
 func (c *shared) reserve(j *job) {
 	if c.cfg.Quota == nil || len(j.att.Decision.Offers) == 0 {

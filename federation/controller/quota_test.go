@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ type limits struct{ t *accounts.Tree }
 func (l limits) Tree() *accounts.Tree { return l.t }
 
 // limited is a new daemon over the same store, which knows a tree and what was charged.
-func (b *bench) limited(tree limits) {
+func (b *bench) limited(tree interface{ Tree() *accounts.Tree }) {
 	b.t.Helper()
 	book := quota.New(tree, 0)
 	charges, err := b.store.Charges(b.t.Context(), federation.ChargeQuery{})
@@ -116,5 +117,37 @@ func TestQueueTakesTurns(t *testing.T) {
 	b.wait(5 * time.Second)
 	if got := b.job(j.ID); got.Site == "" {
 		t.Errorf("bob's job, the last of 51, waits for %s while %d of alice's are at sites", got.Reason, b.live())
+	}
+}
+
+// What a QOS with DenyOnLimit allows no job, a submission is refused for, and a change of a job: as sbatch is. Once the limit is another, it may be submitted.
+func TestDenyOnLimit(t *testing.T) {
+	b := newBench(t)
+	empty, _ := accounts.New(nil)
+	tree := &changing{empty}
+	tree.edit(t, accounts.Edit{Op: accounts.Add, Key: accounts.QOSKey("strict"), Set: map[string]string{"MaxWall": "30", "Flags": "DenyOnLimit"}})
+	b.limited(tree)
+	ask := func(change func(*sbatch.Spec)) error {
+		j := federation.Job{User: "alice", Spec: &sbatch.Spec{MinNodes: 1, QOS: "strict", TimeLimit: time.Hour}}
+		change(j.Spec)
+		return b.ctl.Judge(&j)
+	}
+	same := func(*sbatch.Spec) {}
+	var no *federation.SlurmError
+	if err := ask(same); !errors.As(err, &no) || no.Number != 2050 || no.Said != "QOSMaxWallDurationPerJobLimit" || !errors.Is(err, federation.ErrDenied) {
+		t.Errorf("an hour where half of one is allowed: %v", err)
+	}
+	if err := ask(func(s *sbatch.Spec) { s.Array = "0-9" }); err == nil {
+		t.Error("an array of such jobs is taken")
+	}
+	if err := ask(func(s *sbatch.Spec) { s.TimeLimit = 0 }); err != nil {
+		t.Errorf("no time limit: %v", err)
+	}
+	if err := ask(func(s *sbatch.Spec) { s.TimeLimit = 30 * time.Minute }); err != nil {
+		t.Errorf("half an hour: %v", err)
+	}
+	tree.edit(t, accounts.Edit{Op: accounts.Modify, Key: accounts.QOSKey("strict"), Set: map[string]string{"MaxWall": "60"}})
+	if err := ask(same); err != nil {
+		t.Errorf("an hour is allowed now: %v", err)
 	}
 }

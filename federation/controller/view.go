@@ -179,7 +179,7 @@ type judgeKey struct {
 	dir           string // that some site does not see
 }
 
-// Judge reports as *federation.SlurmError why no site can ever run j. It asks no site: a site that does not answer may be
+// Judge reports as *federation.SlurmError why no site can ever run j, or why its QOS allows no such job. It asks no site: a site that does not answer may be
 // able to, unless its last observation says that it is not.
 func (c *Controller) Judge(j *federation.Job) error {
 	if j.Spec.Dependency != "" {
@@ -197,6 +197,9 @@ func (c *Controller) Judge(j *federation.Job) error {
 		}
 	}
 	j = asTask(j)
+	if err := c.deniedByQOS(j); err != nil {
+		return err
+	}
 	v := c.view.sites.Load()
 	key := keyOf(j, v.sites)
 	if verdict, ok := v.judged.byKey.Load(key); ok {

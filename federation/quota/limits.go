@@ -3,6 +3,7 @@ package quota
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -26,34 +27,92 @@ type check struct {
 	qos  *accounts.Record // nil: none that the tree has
 }
 
-// Check says why a job must not be bound now; nil if it may. What is not known of the job yet, such as its cost before there is an offer, is not held
-// against it.
-func (b *Book) Check(now time.Time, w *Want) *Refusal {
-	b.decay(now)
-	c := check{Book: b, now: now, want: w, tree: b.books.Tree()}
+func (b *Book) check(now time.Time, w *Want) *check {
+	c := &check{Book: b, now: now, want: w, tree: b.books.Tree()}
 	c.keys = keysOf(c.tree, w.User, w.Account, w.QOS)
 	for _, k := range c.keys {
 		if k.Kind == accounts.QOS && k.Account == "" {
 			c.qos = c.tree.Get(k)
 		}
 	}
+	return c
+}
+
+// Denies says why a job must not even be submitted: its QOS has the flag DenyOnLimit, and by itself the job passes how long one may run, or what one, a user, an
+// account or a group may hold at once. Nil: it may be submitted. As in slurmctld, neither what was used counts nor how many jobs there are; these have it wait. Unlike
+// most methods it may be called at any time.
+func (b *Book) Denies(w *Want) *Refusal {
+	c := (&Book{books: b.books}).check(time.Time{}, w)
+	if c.qos == nil || !c.qos.Flag("DenyOnLimit") {
+		return nil
+	}
+	if no := c.perJob(); no != nil {
+		return no
+	}
+	for r := range c.groups() {
+		if no := c.groupTRES(r); no != nil {
+			return no
+		}
+	}
+	for k, per := range c.shares() {
+		if no := c.shareTRES(k, per); no != nil {
+			return no
+		}
+	}
+	return nil
+}
+
+// Check says why a job must not be bound now; nil if it may. What is not known of the job yet, such as its cost before there is an offer, is not held
+// against it.
+func (b *Book) Check(now time.Time, w *Want) *Refusal {
+	b.decay(now)
+	c := b.check(now, w)
 	if no := c.perJob(); no != nil { // which no time will change
 		return no
 	}
-	for _, k := range c.keys {
-		if k.Kind == accounts.QOS && k.Account != "" {
-			continue
-		}
-		if r := c.tree.Get(k); r != nil && len(r.Set) > 0 {
-			if no := c.group(r); no != nil {
-				return no
-			}
+	for r := range c.groups() {
+		if no := c.group(r); no != nil {
+			return no
 		}
 	}
 	if no := c.within(); no != nil {
 		return no
 	}
 	return c.maxJobs()
+}
+
+// groups are the records whose limits hold for all that they stand for.
+func (c *check) groups() iter.Seq[*accounts.Record] {
+	return func(yield func(*accounts.Record) bool) {
+		for _, k := range c.keys {
+			if k.Kind == accounts.QOS && k.Account != "" {
+				continue
+			}
+			if r := c.tree.Get(k); r != nil && len(r.Set) > 0 && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+const perUser, perAccount = "PerUser", "PerAccount"
+
+// shares are what the job's user, and its account, have of its QOS.
+func (c *check) shares() iter.Seq2[accounts.Key, string] {
+	return func(yield func(accounts.Key, string) bool) {
+		for _, k := range c.keys {
+			if c.qos == nil || k.Kind != accounts.QOS || k.Account == "" {
+				continue
+			}
+			per := perUser
+			if strings.HasPrefix(k.Account, inAccount) {
+				per = perAccount
+			}
+			if !yield(k, per) {
+				return
+			}
+		}
+	}
 }
 
 // set reports whether the job's QOS sets a limit itself, so that an association's does not count. name is a TRES, "" if the limit is a number.
@@ -93,11 +152,8 @@ func (c *check) group(r *accounts.Record) *Refusal {
 	if n, ok := r.Count("GrpJobs"); ok && !c.set(r, "GrpJobs", "") && s.jobs+1 > n {
 		return refuse(prefix+"GrpJobsLimit", "%s may run %d jobs", r.Key, n).passes(limit{key: r.Key, option: "GrpJobs", most: n, held: s.jobs, wants: 1})
 	}
-	for name, n := range c.tres(r, "GrpTRES") {
-		if s.tres[name]+w.TRES[name] > n {
-			return refuse(prefix+"Grp"+resource(name, ""), "%s may hold %s=%d, and holds %d", r.Key, name, n, s.tres[name]).
-				passes(limit{key: r.Key, option: "GrpTRES", of: tres, name: name, most: n, held: s.tres[name], wants: w.TRES[name]})
-		}
+	if no := c.groupTRES(r); no != nil {
+		return no
 	}
 	for name, n := range c.tres(r, "GrpTRESMins") {
 		if no := c.minutes(r, name, n, int64(c.slow[r.Key][name]), ""); no != nil {
@@ -118,6 +174,17 @@ func (c *check) group(r *accounts.Record) *Refusal {
 		}
 	}
 	return c.budgets(r, s)
+}
+
+func (c *check) groupTRES(r *accounts.Record) *Refusal {
+	s, w := c.heldBy(r.Key), c.want
+	for name, n := range c.tres(r, "GrpTRES") {
+		if s.tres[name]+w.TRES[name] > n {
+			return refuse(prefixOf(r)+"Grp"+resource(name, ""), "%s may hold %s=%d, and holds %d", r.Key, name, n, s.tres[name]).
+				passes(limit{key: r.Key, option: "GrpTRES", of: tres, name: name, most: n, held: s.tres[name], wants: w.TRES[name]})
+		}
+	}
+	return nil
 }
 
 func (c *check) budgets(r *accounts.Record, s *held) *Refusal {
@@ -174,32 +241,33 @@ func (c *check) noLimit() string {
 
 // within compares with what one user, and one account, may have in the job's QOS.
 func (c *check) within() *Refusal {
-	r := c.qos
-	if r == nil {
-		return nil
+	for k, per := range c.shares() {
+		r, held := c.qos, c.heldBy(k).jobs
+		if n, ok := r.Count("MaxJobs" + per); ok && held+1 > n {
+			word := map[string]string{perUser: "QOSMaxJobsPerUserLimit", perAccount: "MaxJobsPerAccount"}[per]
+			return refuse(word, "%s may run %d jobs of %s", whose[per], n, r.Key).passes(limit{key: k, set: r.Key.String(), option: "MaxJobs" + per, most: n, held: held, wants: 1})
+		}
+		if no := c.shareTRES(k, per); no != nil {
+			return no
+		}
 	}
-	for _, k := range c.keys {
-		if k.Kind != accounts.QOS || k.Account == "" {
+	return nil
+}
+
+var whose = map[string]string{perUser: "a user", perAccount: "an account"}
+
+func (c *check) shareTRES(k accounts.Key, per string) *Refusal {
+	r, s := c.qos, c.heldBy(k)
+	for name, n := range c.tres(r, "MaxTRES"+per) {
+		if s.tres[name]+c.want.TRES[name] <= n {
 			continue
 		}
-		s, who, per, word := c.heldBy(k), "a user", "PerUser", "QOSMaxJobsPerUserLimit"
-		if strings.HasPrefix(k.Account, inAccount) {
-			who, per, word = "an account", "PerAccount", "MaxJobsPerAccount"
+		word := "QOSMax" + resource(name, perUser)
+		if per == perAccount {
+			word = "Max" + strings.TrimSuffix(resource(name, perAccount), "Limit")
 		}
-		if n, ok := r.Count("MaxJobs" + per); ok && s.jobs+1 > n {
-			return refuse(word, "%s may run %d jobs of %s", who, n, r.Key).passes(limit{key: k, set: r.Key.String(), option: "MaxJobs" + per, most: n, held: s.jobs, wants: 1})
-		}
-		for name, n := range c.tres(r, "MaxTRES"+per) {
-			if s.tres[name]+c.want.TRES[name] <= n {
-				continue
-			}
-			word = "QOSMax" + resource(name, "PerUser")
-			if per == "PerAccount" {
-				word = "Max" + strings.TrimSuffix(resource(name, "PerAccount"), "Limit")
-			}
-			return refuse(word, "%s may hold %s=%d in %s, and holds %d", who, name, n, r.Key, s.tres[name]).
-				passes(limit{key: k, set: r.Key.String(), option: "MaxTRES" + per, of: tres, name: name, most: n, held: s.tres[name], wants: c.want.TRES[name]})
-		}
+		return refuse(word, "%s may hold %s=%d in %s, and holds %d", whose[per], name, n, r.Key, s.tres[name]).
+			passes(limit{key: k, set: r.Key.String(), option: "MaxTRES" + per, of: tres, name: name, most: n, held: s.tres[name], wants: c.want.TRES[name]})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -180,4 +181,40 @@ func allowed(tree *accounts.Tree, live map[federation.JobID]Want, w *Want) bool 
 	}
 	mine := func(l *Want) bool { return l.User == w.User && l.Account == w.Account }
 	return (wallOf < 0 || w.Longest-time.Minute <= time.Duration(wallOf)*time.Minute) && (jobs < 0 || within(mine, jobs, nil, nil))
+}
+
+// A QOS with DenyOnLimit has a job refused that passes a limit by itself. What is used up, and how many jobs there are, is for others to wait for.
+func TestDenials(t *testing.T) {
+	b := tree(t, add(accounts.QOSKey("strict"), "Flags", "NoDecay,DenyOnLimit", "MaxTRESPerUser", "gres/gpu=2", "MaxTRESPerAccount", "gres/gpu=3,mem=64G", "MaxJobsPerUser", "0", "GrpTRESMins", "cpu=0"),
+		add(accounts.QOSKey("capped"), "Flags", "denyonlimit", "MaxWall", "60"), add(accounts.QOSKey("lenient"), "Flags", "NoDecay", "MaxWall", "60", "MaxTRESPerUser", "gres/gpu=2"),
+		add(accounts.AccountKey("physics"), "GrpTRES", "cpu=64", "MaxTRES", "node=4", "MaxJobs", "0", "Budget", "0/month", "GrpWall", "1", "GrpTRESRunMins", "cpu=0"), add(accounts.UserKey("physics", "alice")),
+		add(accounts.AccountKey("vision"), "DefaultQOS", "capped"), add(accounts.UserKey("vision", "alice")))
+	book := New(b, 0)
+	book.Take(1, Want{User: "alice", Account: "physics", QOS: "strict", TRES: accounting.TRES{"cpu": 64, "gres/gpu": 2}})
+	for _, c := range []struct {
+		Want
+		reason federation.Reason
+	}{
+		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 64, "gres/gpu": 2, "node": 4}, Longest: 9 * time.Hour}, ""},
+		{Want{QOS: "strict", TRES: accounting.TRES{"gres/gpu": 3}, Longest: time.Hour}, "QOSMaxGRESPerUser"},
+		{Want{QOS: "strict", TRES: accounting.TRES{"mem": 65 << 10}, Longest: time.Hour}, "MaxMemoryPerAccount"},
+		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 65}, Longest: time.Hour}, "AssocGrpCpuLimit"},
+		{Want{QOS: "STRICT", TRES: accounting.TRES{"node": 5}, Longest: time.Hour}, "AssocMaxNodePerJobLimit"},
+		{Want{QOS: "capped", Longest: time.Hour + killTime}, ""},
+		{Want{QOS: "capped", Longest: time.Hour + 2*killTime}, "QOSMaxWallDurationPerJobLimit"},
+		{Want{QOS: "capped", Longest: killTime}, ""}, // without a limit of its own it gets the QOS's
+		{Want{QOS: "capped"}, "QOSMaxWallDurationPerJobLimit"},
+		{Want{Account: "vision", Longest: 2 * time.Hour}, "QOSMaxWallDurationPerJobLimit"}, // by default
+		{Want{QOS: "lenient", TRES: accounting.TRES{"gres/gpu": 3, "cpu": 65, "node": 5}, Longest: 2 * time.Hour}, ""},
+		{Want{TRES: accounting.TRES{"cpu": 65, "node": 5}}, ""},
+	} {
+		c.User, c.Account = "alice", cmp.Or(c.Account, "physics")
+		var got federation.Reason
+		if no := book.Denies(&c.Want); no != nil {
+			got = no.Reason
+		}
+		if got != c.reason {
+			t.Errorf("%+v: %q, want %q", c.Want, got, c.reason)
+		}
+	}
 }
