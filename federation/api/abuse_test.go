@@ -12,10 +12,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api"
 	"fsub/federation/api/action"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
@@ -317,5 +319,64 @@ func TestRequestsInHandOfOneUser(t *testing.T) {
 		if code := as(t, uid, d.Socket, "GET", "/slurm/v0.0.42/jobs", nil, nil); code != 200 {
 			t.Errorf("%s: status %d", testUsers[uid], code)
 		}
+	}
+}
+
+// stalled is a site, and a store of logs, that do not answer until they are let.
+type stalled struct {
+	asked chan bool
+	let   chan bool
+}
+
+func (s *stalled) SignalStep(context.Context, federation.JobID, string, federation.StepSignal) error {
+	s.asked <- true
+	<-s.let
+	return nil
+}
+
+func (s *stalled) ReadLog(context.Context, *federation.Job, *federation.Attempt, int, bool, int64, int) (federation.LogPart, error) {
+	s.asked <- true
+	<-s.let
+	return federation.LogPart{Done: true}, nil
+}
+
+// Who has the daemon wait for machines, or for a store that is far away, holds up nobody's work meanwhile.
+func TestWaitsForOthersTakeNoTurn(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root: it sends requests as another user")
+	}
+	s := &stalled{make(chan bool, 100), make(chan bool)}
+	d := startWith(t, api.Config{StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": s}, Logs: s})
+	j := job(1, alice, federation.Running)
+	j.Site, j.Attempt = "sky", 1
+	d.Put(t, j)
+	d.Controller.SetSites(&federation.Site{Name: "sky", FileSystems: []string{"/scratch"}})
+	if err := d.Store.Commit(t.Context(), &federation.Batch{Attempts: []*federation.Attempt{{Job: 1, Number: 1, Key: "k", Site: "sky"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, ask := range [][3]string{{"POST", "/fed/v1/steps/signal", `{"job": 1, "step": "0"}`}, {"GET", "/fed/v1/job/1/log/text", ""}} {
+		var all sync.WaitGroup
+		n := min(2*runtime.NumCPU(), 8) // more than may work at a time
+		for range n {
+			all.Go(func() {
+				if text, err := tryAs(alice, d.Socket, ask[0], ask[1], ask[2]); err != nil || !strings.HasPrefix(text, "200") {
+					t.Errorf("%s: %v %s", ask, err, text)
+				}
+			})
+		}
+		for i := range n {
+			select {
+			case <-s.asked:
+			case <-time.After(10 * time.Second):
+				t.Errorf("%s: %d of %d requests have come so far as to wait", ask, i, n)
+				close(s.let)
+				all.Wait()
+				return
+			}
+		}
+		for range n {
+			s.let <- true
+		}
+		all.Wait()
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/share"
 	"fsub/slurm/wire"
 )
 
@@ -68,7 +69,9 @@ func (s *logs) getLogText(w http.ResponseWriter, r *http.Request, c identity.Cal
 	if l.task != nil {
 		task = l.task.Index
 	}
+	again := share.Idle(r.Context())
 	p, err := s.reader.ReadLog(r.Context(), &l.job, l.attempt, task, l.stderr, offset, logPart)
+	again()
 	switch {
 	case errors.Is(err, federation.ErrNotFound):
 		w.Header().Set(v1.LogHeader, "none")

@@ -15,6 +15,7 @@ import (
 	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/share"
 )
 
 // stepWait is how long the machines of a job may take to answer for one of its steps.
@@ -67,7 +68,9 @@ func (s *steps) sendToStep(ctx context.Context, c identity.Caller, job *federati
 	}
 	ctx, cancel := context.WithTimeout(ctx, stepWait)
 	defer cancel()
+	again := share.Idle(ctx)
 	err := site.SignalStep(ctx, id, req.Step, federation.StepSignal{Name: req.Signal, By: c.UID})
+	again()
 	switch {
 	case errors.Is(err, federation.ErrNotFound):
 		return refusal.InvalidJobID

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/share"
 )
 
 // Prospects returns the federation as it is, with the first jobs of the queue, at most so many. It waits for the round under way.
@@ -26,6 +27,7 @@ func (c *Controller) afterRound(ctx context.Context, do func()) error {
 	c.view.after = append(c.view.after, func() { do(); close(done) })
 	c.view.mu.Unlock()
 	c.Wake()
+	defer share.Idle(ctx)()
 	select {
 	case <-done:
 		return nil

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/share"
 )
 
 const (
@@ -34,6 +35,7 @@ func (c *Controller) Starts(ctx context.Context) (federation.Starts, error) {
 	a.to = append(a.to, to)
 	c.view.mu.Unlock()
 	c.Wake()
+	defer share.Idle(ctx)()
 	select {
 	case s := <-to:
 		return s, nil

@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/share"
 )
 
 // What is told of the start of a job that waits at a site is what the site says, else what is foretold of its queue. Held jobs have none, nor those that run.
@@ -66,5 +68,35 @@ func TestStartsOfTheQueue(t *testing.T) {
 		default:
 			b.rounds(1)
 		}
+	}
+}
+
+// Whoever waits for the round under way leaves his turn to others meanwhile.
+func TestWaitForTheRoundTakesNoTurn(t *testing.T) {
+	b := newBench(t)
+	turns := share.NewTurns(1, 0)
+	for what, ask := range map[string]func(context.Context) error{
+		"starts":    func(ctx context.Context) error { _, err := b.ctl.Starts(ctx); return err },
+		"prospects": func(ctx context.Context) error { _, err := b.ctl.Prospects(ctx, 1); return err },
+	} {
+		turn, err := turns.Take(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(share.With(t.Context(), turn), time.Minute)
+		done := make(chan error)
+		go func() { done <- ask(ctx) }()
+		short, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if other, err := turns.Take(short, 2); err != nil {
+			t.Errorf("%s: another has no turn: %v", what, err)
+		} else {
+			other.Done()
+		}
+		cancel()
+		stop()
+		if err := <-done; err == nil {
+			t.Errorf("%s: there was no round", what)
+		}
+		turn.Done()
 	}
 }
