@@ -120,6 +120,9 @@ func (h *holder) by() string {
 	return ", ends by " + h.ends.UTC().Format("2006-01-02T15:04:05Z")
 }
 
+// mostDetails is how many of those who hold something are told one by one: there may be a hundred thousand, and the controller does nothing else meanwhile.
+const mostDetails = 100
+
 // Holdback says what keeps a job from being bound now, who holds it, and what would free it; nil if no limit does. ends is when a job has ended at the latest, zero
 // if nothing says when.
 func (b *Book) Holdback(now time.Time, w *Want, ends func(federation.JobID) time.Time) *federation.Holdback {
@@ -140,6 +143,10 @@ func (b *Book) Holdback(now time.Time, w *Want, ends func(federation.JobID) time
 	holders := b.holders(l, ends)
 	for i := range holders {
 		h := &holders[i]
+		if i == mostDetails {
+			out.Details = append(out.Details, fmt.Sprintf("and %d more", len(holders)-i))
+			break
+		}
 		holds := "runs"
 		if l.of != jobs {
 			holds = "holds " + l.text(h.takes)

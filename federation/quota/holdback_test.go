@@ -69,3 +69,17 @@ func TestHoldback(t *testing.T) {
 		}
 	}
 }
+
+// Of many jobs that hold something the first to end are told, and how many more there are.
+func TestManyHolders(t *testing.T) {
+	const many = 100_000
+	b := New(tree(t, add(accounts.AccountKey("physics"), "GrpJobs", "100000"), add(accounts.UserKey("physics", "alice"))), 0)
+	w := Want{User: "alice", Account: "physics"}
+	for id := range federation.JobID(many) {
+		b.Take(id+1, w)
+	}
+	got := b.Holdback(start, &w, func(id federation.JobID) time.Time { return start.Add(time.Duration(many-id) * time.Second) })
+	if got == nil || len(got.Details) != mostDetails+1 || got.Details[0] != "job 100000 of alice runs, ends by 2026-11-29T22:00:00Z" || got.Details[mostDetails] != "and 99900 more" {
+		t.Errorf("%.500q", got)
+	}
+}
