@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +72,41 @@ func TestMetrics(t *testing.T) {
 	defer resp.Body.Close()
 	if b, _ := io.ReadAll(resp.Body); !strings.Contains(string(b), `fsub_api_request_seconds_bucket{route="GET /fed/v1/job/{id}",le="0.0005"}`) {
 		t.Errorf("metrics: %.300s", b)
+	}
+}
+
+// TestWhoGoesInTheMiddle: a caller that has gone before he had all of a long list is no failure of ours.
+func TestWhoGoesInTheMiddle(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	d := startWith(t, api.Config{Registerer: reg})
+	d.Put(t, slices.Repeat([]federation.Job{job(0, alice, federation.Running)}, 2000)...)
+	c, err := net.Dial("unix", d.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(c, "GET /slurm/v0.0.42/jobs HTTP/1.1\r\nHost: x\r\n\r\n")
+	if _, err := io.ReadFull(c, make([]byte, 200<<10)); err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.Metric {
+				if f.GetName() == "fsub_api_requests_total" && m.Counter.GetValue() > 0 {
+					if class := m.Label[1].GetValue(); class != "gone" {
+						t.Errorf("it counts as %s", class)
+					}
+					return
+				}
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("it is not counted")
+		}
 	}
 }
 

@@ -57,10 +57,12 @@ func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 		var cut cutError
 		switch {
 		case errors.As(err, &cut):
-			if cut.cause != nil {
-				s.LogFailure(r, http.StatusInternalServerError, cut.cause)
+			code = 0
+			if cut.cause != nil && r.Context().Err() == nil { // else the caller has gone
+				code = http.StatusInternalServerError
+				s.LogFailure(r, code, cut.cause)
 			}
-			observe(http.StatusInternalServerError, time.Since(began))
+			observe(code, time.Since(began))
 			panic(http.ErrAbortHandler) // the connection breaks
 		case err != nil:
 			code = fail(w, r, c, err)
