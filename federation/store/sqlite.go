@@ -148,8 +148,8 @@ func sqliteReaders(path string) *sql.DB {
 }
 
 // sqliteWriterSetup is what the connection string has no word for: savepoints keep their undo log in memory, where the default would
-// make a temporary file for a large batch; and a WAL that grew under a long listing shrinks again when it has been copied back.
-const sqliteWriterSetup = "PRAGMA temp_store = memory; PRAGMA journal_size_limit = 67108864"
+// make a temporary file for a large batch; and a WAL that grew under a long listing shrinks again when it has been copied back. The [checkpointer] copies before the writer does.
+var sqliteWriterSetup = fmt.Sprintf("PRAGMA temp_store = memory; PRAGMA journal_size_limit = 67108864; PRAGMA wal_autocheckpoint = %d", tooLongWAL)
 
 func mustOpen(path string, q url.Values) *sql.DB {
 	db, err := sql.Open("sqlite3", sqliteURL(path, q))

@@ -175,7 +175,7 @@ func (s *Store) open(ctx context.Context, c Config) error {
 		return openError(c.Path, err)
 	}
 	s.have(database{readers: sqliteReaders(c.Path), writer: w}, c)
-	s.closers = append([]io.Closer{w, s.readers}, s.closers...)
+	s.closers = append([]io.Closer{w, w.wal, s.readers}, s.closers...)
 	return s.noteCopy(ctx, c.Logger)
 }
 

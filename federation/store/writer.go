@@ -60,6 +60,7 @@ type writer struct {
 	stopped chan struct{} // closed: all that was taken is answered
 	once    sync.Once
 	metrics *metrics
+	wal     *checkpointer
 }
 
 func startWriter(ctx context.Context, conn *sql.Conn, c Config) (*writer, error) {
@@ -75,6 +76,7 @@ func startWriter(ctx context.Context, conn *sql.Conn, c Config) (*writer, error)
 		closing: make(chan struct{}),
 		stopped: make(chan struct{}),
 		metrics: newMetrics(c.Metrics),
+		wal:     startCheckpointer(c.Path, c.Volatile, c.Logger),
 	}
 	go w.run()
 	return w, nil
@@ -189,4 +191,5 @@ func (w *writer) round(group []*write) {
 		}
 		p.done <- p.err
 	}
+	w.wal.committed()
 }

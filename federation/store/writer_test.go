@@ -17,7 +17,7 @@ import (
 
 var ctx = context.Background()
 
-func openTest(t *testing.T, r prometheus.Registerer) *Store {
+func openTest(t testing.TB, r prometheus.Registerer) *Store {
 	t.Helper()
 	s, err := Open(ctx, Config{Path: filepath.Join(t.TempDir(), "fed.db"), Metrics: r})
 	if err != nil {
