@@ -247,7 +247,7 @@ func (c *Controller) Run(ctx context.Context) error {
 //  5. compare sites, and their nodes, with what is wanted of them, and with what the rules of health say
 //  6. have sites order our jobs as we do, tell of budgets, end what runs on one that is used up, and have jobs make room for others
 //  7. repair: attempts whose fate is unknown are looked up, what failed is repeated; after a restore, so are jobs that may have run since the copy
-//  8. plan: bind jobs of the queue to sites, and have those that wait at a site leave it for a better one
+//  8. plan: find the jobs that new singletons wait for, bind jobs of the queue to sites, and have those that wait at a site leave it for a better one
 //  9. write what is left of the arrays that tasks were taken from
 //  10. commit all of this
 //  11. make the calls that were decided
@@ -282,6 +282,7 @@ func (c *Controller) round(ctx context.Context) {
 	c.preempts.reconcile()
 	c.repair()
 	c.comparing.reconcile(ctx)
+	c.depends.findNamesakes()
 	c.planJobs()
 	c.moveSooner()
 	c.arrays.writeShrunk()

@@ -222,7 +222,7 @@ func (c *dependencies) add(ctx context.Context, j *job) error {
 	for _, t := range parsed.Terms {
 		if t.Kind == federation.DependSingleton {
 			if counts(j) {
-				d.names = c.names.want(j, c.jobs)
+				d.names = c.names.want(j)
 			}
 			continue
 		}
@@ -317,6 +317,13 @@ func (c *dependencies) lookAt(first federation.JobID) {
 	if j := c.jobs[first]; j != nil && j.depends.names != nil {
 		c.queue.look(j)
 		c.planDirty = true
+	}
+}
+
+// findNamesakes looks for the jobs that new singletons wait for.
+func (c *dependencies) findNamesakes() {
+	for _, id := range c.names.find(c.jobs) {
+		c.lookAt(id)
 	}
 }
 

@@ -11,14 +11,16 @@ type name struct{ user, name string }
 
 // namesakes are the live jobs of one user and name, once one of them waits for those before it.
 type namesakes struct {
-	name name
-	live []federation.JobID // in order
+	name  name
+	live  []federation.JobID // in order
+	fresh bool               // there may be more
 }
 
 // names know the namesakes of jobs.
 type names struct {
 	byName map[name]*namesakes
 	of     map[federation.JobID]*namesakes
+	fresh  []*namesakes
 }
 
 func newNames() names {
@@ -47,20 +49,36 @@ func (n *names) join(j *job) (first federation.JobID) {
 	return first
 }
 
-// want returns the namesakes of a job that is to wait for those before it. all are the live jobs.
-func (n *names) want(j *job, all map[federation.JobID]*job) *namesakes {
+// want returns the namesakes of a job that is to wait for those before it.
+func (n *names) want(j *job) *namesakes {
 	s := n.byName[nameOf(j)]
 	if s == nil {
-		s = &namesakes{name: nameOf(j)}
+		s = &namesakes{name: nameOf(j), fresh: true}
 		n.byName[s.name] = s
-		for _, other := range all {
-			if other.User == j.User && other.Spec.Name == j.Spec.Name {
-				n.join(other)
-			}
-		}
+		n.fresh = append(n.fresh, s)
 	}
 	n.join(j)
 	return s
+}
+
+// find finds the namesakes that new names have among all live jobs, with one look at those: there may be a million, and many new names at once. It returns the jobs that
+// come first by these names.
+func (n *names) find(all map[federation.JobID]*job) (first []federation.JobID) {
+	if len(n.fresh) == 0 {
+		return nil
+	}
+	for _, j := range all {
+		if s := n.byName[nameOf(j)]; s != nil && s.fresh {
+			n.join(j)
+		}
+	}
+	for _, s := range n.fresh {
+		if s.fresh = false; len(s.live) > 0 {
+			first = append(first, s.live[0])
+		}
+	}
+	n.fresh = nil
+	return first
 }
 
 // leave forgets a job that has ended. It returns the one that comes first now, 0 if there is none.
@@ -86,5 +104,7 @@ func (s *namesakes) add(id federation.JobID) {
 	}
 }
 
-// before reports whether a namesake of the job that was submitted before it is live.
-func (s *namesakes) before(id federation.JobID) bool { return len(s.live) > 0 && s.live[0] < id }
+// before reports whether a namesake of the job that was submitted before it is live, or may be.
+func (s *namesakes) before(id federation.JobID) bool {
+	return s.fresh || len(s.live) > 0 && s.live[0] < id
+}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"fsub/federation"
 	"fsub/sbatch"
@@ -19,9 +20,10 @@ func TestNamesakes(t *testing.T) {
 		j := newJob(federation.Job{ID: id, User: fmt.Sprint("u", r.IntN(2)), Spec: &sbatch.Spec{Name: fmt.Sprint("n", r.IntN(3))}})
 		n.join(j)
 		if r.IntN(3) == 0 {
-			waits[id] = n.want(j, live)
+			waits[id] = n.want(j)
 		}
 		live[id] = j
+		n.find(live)
 		for other := range live {
 			switch r.IntN(20) {
 			case 0:
@@ -83,5 +85,44 @@ func TestDependencySaidTwice(t *testing.T) {
 	d, err := federation.ParseDependency("afterany:7" + strings.Repeat(":7", 10_000) + strings.Repeat(",singleton", 1000) + ",afterok:7")
 	if err != nil || len(d.Terms) != 3 {
 		t.Errorf("%d terms, %v", len(d.Terms), err)
+	}
+}
+
+// Singletons with names of their own go at once, those of one name one after the other; the next daemon knows of them, too.
+func TestSingletons(t *testing.T) {
+	b := newBench(t)
+	b.rounds(3)
+	var first, second []federation.JobID
+	submit := func(name string) federation.JobID {
+		return b.submit(func(s *sbatch.Spec) { s.Name, s.GPUsPerNode, s.Dependency = name, "", "singleton" })
+	}
+	for i := range 5 {
+		first = append(first, submit(fmt.Sprint("n", i)))
+	}
+	for i := range 5 {
+		second = append(second, submit(fmt.Sprint("n", i)))
+	}
+	for range 2 {
+		b.wait(10 * time.Second)
+		for i := range first {
+			if one, other := b.job(first[i]), b.job(second[i]); one.Site == "" || other.Site != "" || other.Reason != federation.ReasonDependency {
+				t.Errorf("name %d: the first is at %q, the second at %q: %s", i, one.Site, other.Site, other.Reason)
+			}
+		}
+		b.restart()
+	}
+	for _, id := range first {
+		site := map[federation.SiteName]*fakeSite{"cheap": b.cheap, "dear": b.dear}[b.job(id).Site]
+		if site == nil {
+			t.Fatalf("job %d is at no site", id)
+		}
+		site.start(id)
+		site.end(id, federation.Completed)
+	}
+	b.wait(10 * time.Second)
+	for _, id := range second {
+		if j := b.job(id); j.Site == "" {
+			t.Errorf("job %d waits: %s", id, j.Reason)
+		}
 	}
 }
