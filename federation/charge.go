@@ -76,8 +76,9 @@ type ChargeQuery struct {
 type ChargeSum struct {
 	User, Account, QOS, TRES string
 	End                      time.Time     // the middle of the time that is summed up
-	Elapsed                  time.Duration // to the millisecond
+	Elapsed                  time.Duration // of all together, to the millisecond
 	Amount                   Money
+	Runs                     int // how many
 }
 
 // ChargeSummer is a store that sums up charges, of runs whose end was seen. Times are summed up in steps.

@@ -99,6 +99,16 @@ func DecayFactor(halfLife, after time.Duration) float64 {
 	return math.Pow(1-0.693/halfLife.Seconds(), after.Seconds())
 }
 
+// LeftOfRun is the part of what a run has used that counts once it has lasted so long, from 1 for a short one towards 0. slurmctld adds what runs use to usage every
+// PriorityCalcPeriod, and all of it decays: so the first day of a run that has lasted a week counts as an old day does, and a run that never ends counts for no more than 1.44 half-lives of it.
+func LeftOfRun(halfLife, lasted time.Duration) float64 {
+	if halfLife <= 0 || lasted <= 0 {
+		return 1
+	}
+	decay := -math.Log1p(-0.693/halfLife.Seconds()) * lasted.Seconds()
+	return -math.Expm1(-decay) / decay
+}
+
 // Rank works out all ranks anew.
 func (t *Tree) Rank() {
 	for i := range t.all {

@@ -242,6 +242,30 @@ func TestDecay(t *testing.T) {
 	}
 }
 
+// A run counts as if each minute of it had been added when it had passed, and had decayed since.
+func TestLeftOfRun(t *testing.T) {
+	const halfLife = 24 * time.Hour
+	added := 0.0
+	for minute := 1; minute <= 20*24*60; minute++ {
+		added = added*DecayFactor(halfLife, time.Minute) + 60
+		lasted := time.Duration(minute) * time.Minute
+		if got := lasted.Seconds() * LeftOfRun(halfLife, lasted); math.Abs(got-added) > 60 {
+			t.Fatalf("after %v: %v, want %v", lasted, got, added)
+		}
+	}
+	if added > 1.45*halfLife.Seconds() {
+		t.Error("of twenty half-lives counts:", added)
+	}
+	for _, c := range []struct{ halfLife, lasted time.Duration }{{0, time.Hour}, {halfLife, 0}, {halfLife, -time.Second}} {
+		if got := LeftOfRun(c.halfLife, c.lasted); got != 1 {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	if got := LeftOfRun(365*24*time.Hour, time.Nanosecond); math.Abs(got-1) > 1e-9 {
+		t.Error("of a nanosecond counts:", got)
+	}
+}
+
 // large is a tree of n associations: accounts three levels deep, 50 users each.
 func large(n int) (*Tree, []ID) {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -88,8 +88,8 @@ func openShares(ctx context.Context, p *Priority, books *accounts.Books, st fede
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range sums {
-		s.Add(k.User, federation.Held{Account: k.Account, QOS: k.QOS, TRES: k.TRES}, k.Elapsed, k.Amount, k.End)
+	for i := range sums {
+		s.AddSum(&sums[i])
 	}
 	s.Pass(time.Now(), nil)
 	return s, nil

@@ -95,8 +95,7 @@ func (s *Shares) Direct(all []federation.ChargeSum, now time.Time) {
 	t := s.books.Tree()
 	for i := range all {
 		k := &all[i]
-		held := federation.Held{Account: k.Account, QOS: k.QOS, TRES: k.TRES}
-		d.used[Key(t, k.User, k.Account)] += s.amount(t, &held, k.Elapsed, k.Amount) * fairtree.DecayFactor(s.policy.HalfLife, now.Sub(k.End))
+		d.used[Key(t, k.User, k.Account)] += s.sum(t, k) * fairtree.DecayFactor(s.policy.HalfLife, now.Sub(k.End))
 	}
 	s.direct.Store(d)
 }
@@ -152,16 +151,22 @@ func Key(t *accounts.Tree, user, account string) accounts.Key {
 	return accounts.UserKey(account, user)
 }
 
-// amount is what a run counts.
-func (s *Shares) amount(t *accounts.Tree, h *federation.Held, d time.Duration, cost federation.Money) float64 {
+// amount is what runs count when they end that lasted for d in all.
+func (s *Shares) amount(t *accounts.Tree, h *federation.Held, d time.Duration, cost federation.Money, runs int) float64 {
 	n := cost.Dollars()
 	if !s.policy.Dollars {
 		n = s.billing(h.TRES) * max(d.Seconds(), 0)
 	}
+	n *= fairtree.LeftOfRun(s.policy.HalfLife, d/time.Duration(max(runs, 1)))
 	if q := t.Get(accounts.QOSKey(h.QOS)); q != nil {
 		n *= q.UsageFactor()
 	}
 	return n
+}
+
+// sum is what those runs count. They ended at about the same time and held the same: as if each had lasted as long as they did on average.
+func (s *Shares) sum(t *accounts.Tree, k *federation.ChargeSum) float64 {
+	return s.amount(t, &federation.Held{Account: k.Account, QOS: k.QOS, TRES: k.TRES}, k.Elapsed, k.Amount, k.Runs)
 }
 
 // billing is what a run's TRES count each second.
@@ -186,14 +191,24 @@ func (s *Shares) Charge(k *federation.Charge) {
 	s.Add(k.User, k.Held, k.End.Sub(k.Start), k.Amount, k.End)
 }
 
-// Add adds runs that have ended at some time.
+// Add adds a run that has ended at some time.
 func (s *Shares) Add(user string, h federation.Held, d time.Duration, cost federation.Money, end time.Time) {
 	t := s.books.Tree()
+	s.add(Key(t, user, h.Account), s.amount(t, &h, d, cost, 1), end)
+}
+
+// AddSum adds runs that have ended at about the same time.
+func (s *Shares) AddSum(k *federation.ChargeSum) {
+	t := s.books.Tree()
+	s.add(Key(t, k.User, k.Account), s.sum(t, k), k.End)
+}
+
+func (s *Shares) add(k accounts.Key, amount float64, end time.Time) {
 	if s.at.IsZero() {
 		s.at = end
 	}
 	// Usage of all is as of s.at: what ended before has decayed since then, what ended after will not have by as much.
-	s.used[Key(t, user, h.Account)] += s.amount(t, &h, d, cost) * fairtree.DecayFactor(s.policy.HalfLife, s.at.Sub(end))
+	s.used[k] += amount * fairtree.DecayFactor(s.policy.HalfLife, s.at.Sub(end))
 }
 
 // Due is when the next pass is.
@@ -214,7 +229,7 @@ func (s *Shares) Pass(now time.Time, running []Running) (changed bool) {
 	for i := range running {
 		r := &running[i]
 		d := now.Sub(r.Start)
-		used[Key(t, r.User, r.Account)] += s.amount(t, &r.Held, d, r.Price.For(d))
+		used[Key(t, r.User, r.Account)] += s.amount(t, &r.Held, d, r.Price.For(d), 1)
 	}
 	if d := s.direct.Load(); d != nil {
 		factor := fairtree.DecayFactor(s.policy.HalfLife, now.Sub(d.at))

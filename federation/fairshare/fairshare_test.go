@@ -130,7 +130,7 @@ func TestUsage(t *testing.T) {
 		{"the site's billing, twice for the QOS", none, alice, time.Hour, 2 * 10 * 3600},
 		{"weights", weights, alice, time.Hour, 2 * 10 * 3600},
 		{"dollars", dollars, alice, time.Hour, 14},
-		{"a half-life later", decays, alice, 2 * time.Hour, 10 * 3600},
+		{"a half-life later, of a run of one", decays, alice, 2 * time.Hour, 10 * 3600 * .5 / math.Ln2},
 		{"what runs", none, accounts.UserKey("vision", "bob"), time.Hour, 3600},
 		{"dollars of what runs", dollars, accounts.UserKey("vision", "bob"), 2 * time.Hour, 2},
 		{"the account", none, accounts.AccountKey("physics"), time.Hour, 2 * 10 * 3600},
@@ -237,11 +237,53 @@ func TestDirectSubmissionsCount(t *testing.T) {
 	for _, r := range s.Standing() {
 		used[r.Name] = math.Round(r.Usage)
 	}
-	if used["alice"] != 900 || used["bob"] != 3602 && used["bob"] != 3601 && used["bob"] != 3600 {
+	left := .5 / .693 // of an hour with a half-life of one
+	if math.Abs(used["alice"]-900*left) > 1 || math.Abs(used["bob"]-3600*left) > 2 {
 		t.Errorf("used: %v", used)
 	}
 	if s.Points(job(1, "alice", "physics"), nil) <= s.Points(job(2, "bob", "physics"), nil) {
 		t.Error("bob comes first")
+	}
+}
+
+// What a long run used first has decayed while it runs. It counts the same in its last moment, when it has just ended, and when it is read as one of several after a restart.
+func TestLongRunsDecay(t *testing.T) {
+	b := tree(t, accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("physics")}, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")})
+	held := federation.Held{Account: "physics", TRES: "cpu=1"}
+	const lasted = 10 * 24 * time.Hour
+	end := start.Add(lasted)
+	for _, dollars := range []bool{false, true} {
+		p := Policy{HalfLife: 24 * time.Hour, Period: time.Minute, Share: 1000, Dollars: dollars}
+		price := federation.Money(3_600_000_000) // $3,600 an hour
+		used := func(s *Shares, running ...Running) float64 {
+			s.Pass(end, running)
+			for _, r := range s.Standing() {
+				if r.Name == "alice" {
+					return r.Usage
+				}
+			}
+			return 0
+		}
+		want := 0.0
+		for d := time.Minute; d <= lasted; d += time.Minute {
+			want = want*math.Exp2(-1./24/60) + 60
+		}
+		if dollars {
+			want *= price.For(time.Second).Dollars()
+		}
+		ended, summed, direct := New(p, b), New(p, b), New(p, b)
+		ended.Add("alice", held, lasted, price.For(lasted), end)
+		sum := federation.ChargeSum{User: "alice", Account: "physics", TRES: "cpu=1", Elapsed: 2 * lasted, Amount: 2 * price.For(lasted), Runs: 2, End: end}
+		summed.AddSum(&sum)
+		direct.Direct([]federation.ChargeSum{sum}, end)
+		for name, got := range map[string]float64{
+			"running": used(New(p, b), Running{User: "alice", Account: "physics", Held: held, Start: start, Price: price}),
+			"ended":   used(ended), "two ended": used(summed) / 2, "two submitted at a site": used(direct) / 2,
+		} {
+			if math.Abs(got/want-1) > 1e-3 {
+				t.Errorf("%s, dollars %v: counts %.0f, want %.0f", name, dollars, got, want)
+			}
+		}
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"fsub/federation"
 )
 
-const selectChargeSums = "SELECT user_name, account, qos, tres, end_time / $1, SUM((end_time - start_time) / 1000000), SUM(amount) FROM charges " +
+const selectChargeSums = "SELECT user_name, account, qos, tres, end_time / $1, SUM((end_time - start_time) / 1000000), SUM(amount), COUNT(*) FROM charges " +
 	"WHERE end_time >= $2 AND price_from <> '' GROUP BY user_name, account, qos, tres, end_time / $1"
 
 // ChargeSums implements [federation.ChargeSummer].
@@ -17,7 +17,7 @@ func (s *books) ChargeSums(ctx context.Context, since time.Time, step time.Durat
 	all, err := query(ctx, s.readers, func(r *row) (k federation.ChargeSum) {
 		k.User, k.Account, k.QOS, k.TRES = r.word(), r.word(), r.word(), r.word()
 		k.End = time.Unix(0, r.int()*int64(step)+int64(step)/2).UTC()
-		k.Elapsed, k.Amount = time.Duration(r.int())*time.Millisecond, federation.Money(r.int())
+		k.Elapsed, k.Amount, k.Runs = time.Duration(r.int())*time.Millisecond, federation.Money(r.int()), int(r.int())
 		return k
 	}, selectChargeSums, int64(step), nanos(since))
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *books) ChargeSums(ctx context.Context, since time.Time, step time.Durat
 	return all, nil
 }
 
-const selectDirectSums = "SELECT g.user_name, g.account, g.qos, t.word, l.end_time / $1, SUM(l.end_time - l.start_time - l.suspended), SUM(l.amount) FROM ledger l " +
+const selectDirectSums = "SELECT g.user_name, g.account, g.qos, t.word, l.end_time / $1, SUM(l.end_time - l.start_time - l.suspended), SUM(l.amount), COUNT(*) FROM ledger l " +
 	"JOIN ledger_words t ON t.id = l.tres JOIN ledger_groups g ON g.id = l.grp " +
 	"WHERE l.site = (SELECT id FROM ledger_words WHERE word = $2) AND l.end_time >= $3 AND l.end_time < $4 AND l.kind = $5 GROUP BY g.user_name, g.account, g.qos, t.word, l.end_time / $1"
 
@@ -36,7 +36,7 @@ func (s *books) DirectSums(ctx context.Context, site federation.SiteName, from, 
 	all, err := query(ctx, s.readers, func(r *row) (k federation.ChargeSum) {
 		k.User, k.Account, k.QOS, k.TRES = r.word(), r.word(), r.word(), r.word()
 		k.End = time.Unix(r.int()*seconds+seconds/2, 0).UTC()
-		k.Elapsed, k.Amount = time.Duration(r.int())*time.Second, federation.Money(r.int())
+		k.Elapsed, k.Amount, k.Runs = time.Duration(r.int())*time.Second, federation.Money(r.int()), int(r.int())
 		return k
 	}, selectDirectSums, seconds, string(site), from.Unix(), until.Unix(), int64(ledger.SiteJob))
 	if err != nil {

@@ -139,14 +139,15 @@ func testChargeSums(e *env) {
 		e.must(err)
 		var got time.Duration
 		var amount federation.Money
+		runs := 0
 		for _, k := range all {
 			if k.User != "alice" || k.Account != "physics" || k.TRES != "cpu=2" || k.End.Before(at) || k.End.After(at.Add(4*time.Hour)) {
 				e.Errorf("sum %+v", k)
 			}
-			got, amount = got+k.Elapsed, amount+k.Amount
+			got, amount, runs = got+k.Elapsed, amount+k.Amount, runs+k.Runs
 		}
-		if got != want || amount != money || step == time.Hour && len(all) > 4 {
-			e.Errorf("in steps of %v: %v and %v in %d sums, want %v and %v", step, got, amount, len(all), want, money)
+		if got != want || amount != money || time.Duration(runs)*time.Minute != want || step == time.Hour && len(all) > 4 {
+			e.Errorf("in steps of %v: %v and %v of %d runs in %d sums, want %v and %v of a minute each", step, got, amount, runs, len(all), want, money)
 		}
 	}
 }
@@ -162,23 +163,26 @@ func testDirectSums(e *env) {
 	_, err := b.Book(ctx, all, nil)
 	e.must(err)
 	from, until := time.Unix(1.7e9+20*secondsOfDay, 0), time.Unix(1.7e9+60*secondsOfDay, 0)
-	want := map[string]time.Duration{}
+	want, runs := map[string]time.Duration{}, 0
 	e.must(b.BookedRuns(ctx, "elbe", 0, math.MaxInt64, func(x *book.Entry) error {
 		if x.Kind == book.SiteJob && x.End >= from.Unix() && x.End < until.Unix() {
 			want[x.Group.User+" "+x.Group.Account+" "+x.Group.QOS+" "+x.TRES] += time.Duration(x.Elapsed()-x.Suspended) * time.Second
+			runs++
 		}
 		return nil
 	}))
 	for _, step := range []time.Duration{time.Minute, 24 * time.Hour} {
 		found, err := sums.DirectSums(ctx, "elbe", from, until, step)
 		e.must(err)
-		got := map[string]time.Duration{}
+		got, n := map[string]time.Duration{}, 0
 		for _, k := range found {
 			got[k.User+" "+k.Account+" "+k.QOS+" "+k.TRES] += k.Elapsed
+			n += k.Runs
 			if k.End.Before(from.Add(-step)) || k.End.After(until.Add(step)) {
 				e.Errorf("sum %+v", k)
 			}
 		}
 		e.same(fmt.Sprintf("in steps of %v", step), got, want)
+		e.same(fmt.Sprintf("runs in steps of %v", step), n, runs)
 	}
 }
