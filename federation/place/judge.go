@@ -40,6 +40,7 @@ func (w *World) judge(sh *shape) {
 		from, fromNo = to, toNo
 		*j = judged{st.version, int32(len(sh.found)), int32(len(sh.rejections))}
 	}
+	sh.own()
 	sh.candidates = slices.Clone(sh.found)
 	sh.version, sh.clock = w.version, w.now
 	sh.cuts(&w.policy)

@@ -109,10 +109,27 @@ func (sh *shape) but(p *person, w *World, changes []limitChange) *shape {
 		return one
 	}
 	one.judged, one.found, one.rejections = slices.Clone(sh.judged), sh.found, sh.rejections
+	one.lent, sh.lent = true, true
 	for i, st := range w.sites {
 		if slices.ContainsFunc(changes, func(l limitChange) bool { return l.st == st }) {
 			one.judged[i].version = 0
 		}
 	}
 	return one
+}
+
+// own has a shape whose candidates are another one's too have some of its own, where they depend on which others there are: see cut.go and others.go.
+func (sh *shape) own() {
+	if !sh.lent || sh.expected == nil && !slices.ContainsFunc(sh.found, func(c *candidate) bool { return c.choice || c.rented() != nil }) {
+		return
+	}
+	sh.lent = false
+	for i, c := range sh.found {
+		one := *c
+		one.curs = make([]cursor, len(c.curs))
+		for k := range one.curs {
+			one.curs[k].cells = c.cells
+		}
+		sh.found[i] = &one
+	}
 }

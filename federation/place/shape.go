@@ -16,6 +16,7 @@ type shape struct {
 
 	judged     []judged     // by site
 	found      []*candidate // in the order of the sites
+	lent       bool         // they are another shape's too; see own
 	version    int          // of the World's sites then
 	clock      int64        // and its time
 	candidates []*candidate // of all sites, cheapest to run first
