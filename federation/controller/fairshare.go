@@ -23,7 +23,11 @@ func (q *queue) share(now time.Time) {
 		}
 	}
 	f.Partitions(q.jobFactors())
-	if f.Pass(now, running) && q.world.Len() > 0 {
+	switch changed := f.Pass(now, running); {
+	case changed == fairshare.Same:
+	case changed == fairshare.Ranks || q.world.Len() == 0:
+		q.world.Regroup()
+	default:
 		q.world.Reorder()
 	}
 }

@@ -24,7 +24,7 @@ type queue struct {
 func newQueue(c *shared) *queue {
 	q := &queue{shared: c, world: place.NewWorld(c.cfg.Policy, 0), times: times{next: map[*job]time.Time{}}}
 	if c.cfg.FairShare != nil {
-		q.world.SetPriority(c.cfg.FairShare.Order)
+		q.world.SetOrder(c.cfg.FairShare)
 	}
 	return q
 }

@@ -103,7 +103,7 @@ func (s *Shares) Direct(all []federation.ChargeSum, now time.Time) {
 // standing is what a pass has found. It is not changed.
 type standing struct {
 	at         time.Time
-	ordered    time.Time // when the queue's order was made by what holds now
+	ordered    time.Time // when jobs' ages were taken last
 	tree       *accounts.Tree
 	factors    map[accounts.Key]float64
 	late       map[accounts.Key]bool
@@ -120,7 +120,7 @@ type rank struct {
 	late   bool
 }
 
-// orderAgain is when the order is made anew though nothing has changed: jobs come to their highest age.
+// orderAgain is how old the ages may be that jobs are ordered by: they grow for all alike, but for those that have come to the highest one.
 const orderAgain = time.Hour
 
 // Row is how an association stands, as sshare shows it.
@@ -214,9 +214,18 @@ func (s *Shares) add(k accounts.Key, amount float64, end time.Time) {
 // Due is when the next pass is.
 func (s *Shares) Due() time.Time { return s.now.Load().at.Add(s.policy.Period) }
 
-// Pass works out how all stand now. It reports whether [Shares.Order] is another one for jobs that it has been asked of: Fair Tree's ranks
+// Change is what a pass has found to be other than before.
+type Change int
+
+const (
+	Same  Change = iota
+	Ranks        // what associations count: see Group
+	All          // what jobs count, too: see Of
+)
+
+// Pass works out how all stand now. It reports what has changed for jobs that it has been asked of: Fair Tree's ranks
 // stay the same most of the time.
-func (s *Shares) Pass(now time.Time, running []Running) (changed bool) {
+func (s *Shares) Pass(now time.Time, running []Running) Change {
 	t := s.books.Tree()
 	if !s.at.IsZero() && now.After(s.at) {
 		factor := fairtree.DecayFactor(s.policy.HalfLife, now.Sub(s.at))
@@ -243,18 +252,25 @@ func (s *Shares) Pass(now time.Time, running []Running) (changed bool) {
 	for k, i := range s.places.who {
 		st.ranks[i] = st.rank(k)
 	}
-	changed = last.tree != t || !maps.Equal(last.qos, st.qos) || !maps.Equal(last.partitions, st.partitions) || now.Sub(last.ordered) >= orderAgain || len(last.ranks) > len(st.ranks) || !slices.Equal(last.ranks, st.ranks[:len(last.ranks)])
+	ranks := len(last.ranks) > len(st.ranks) || !slices.Equal(last.ranks, st.ranks[:len(last.ranks)])
 	for k, i := range s.places.who { // new since then
-		changed = changed || int(i) >= len(last.ranks) && last.rank(k) != st.ranks[i]
+		ranks = ranks || int(i) >= len(last.ranks) && last.rank(k) != st.ranks[i]
 	}
+	all := last.tree != t || !maps.Equal(last.qos, st.qos) || !maps.Equal(last.partitions, st.partitions) || now.Sub(last.ordered) >= orderAgain
 	late := func(who int32) bool { return st.ranks[who].late }
-	changed = s.hungry.look(now, s.policy.StarveAfter, &s.places, late) || changed
+	all = s.hungry.look(now, s.policy.StarveAfter, &s.places, late) || all
 	st.first = s.hungry.points
-	if st.ordered = last.ordered; changed {
+	if st.ordered = last.ordered; all {
 		st.ordered = now
 	}
 	s.now.Store(st)
-	return changed
+	switch {
+	case all:
+		return All
+	case ranks:
+		return Ranks
+	}
+	return Same
 }
 
 // rank is what the jobs of an association stand by.

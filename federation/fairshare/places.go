@@ -14,7 +14,8 @@ type places struct {
 	last  map[accounts.Key]uint32
 	now   uint32 // of the job bound last
 
-	who  map[accounts.Key]int32 // numbers of associations
+	who  map[accounts.Key]int32 // numbers of associations ...
+	keys []accounts.Key         // ... and whose they are
 	tree *accounts.Tree         // in which the seats were looked up
 }
 
@@ -59,7 +60,7 @@ func (p *places) of(t *accounts.Tree, j *federation.Job) seat {
 	}
 	if s.who, ok = p.who[k]; !ok {
 		s.who = int32(len(p.who))
-		p.who[k] = s.who
+		p.who[k], p.keys = s.who, append(p.keys, k)
 	}
 	p.byJob[j.ID] = s
 	return s

@@ -56,15 +56,20 @@ func (s *Shares) Parts(j *federation.Job, e *federation.Expected) (all []federat
 type parts struct{ share, late, age, work, qos, partition, size float64 }
 
 func (p *parts) sum(j *federation.Job) int64 {
-	return int64(p.share+p.late+p.age+p.work+p.qos+p.partition+p.size) + int64(j.Top) - int64(j.Spec.Nice)
+	return p.association() + p.own(j)
+}
+
+// association are those of all jobs of an association.
+func (p *parts) association() int64 { return int64(p.share + p.late) }
+
+// own are those of a job itself.
+func (p *parts) own(j *federation.Job) int64 {
+	return int64(p.age+p.work+p.qos+p.partition+p.size) + int64(j.Top) - int64(j.Spec.Nice)
 }
 
 // parts are those of a job that is of an age.
 func (s *Shares) parts(j *federation.Job, e *federation.Expected, st *standing, r rank, age time.Duration) (p parts) {
-	p.share = s.policy.Share * r.factor
-	if r.late {
-		p.late = -1 << 32 // behind all others, whatever else counts
-	}
+	p.rank(s, r)
 	if s.policy.MaxAge > 0 {
 		p.age = s.aged(age)
 		if s.policy.Work > 0 {
@@ -84,6 +89,14 @@ func (s *Shares) parts(j *federation.Job, e *federation.Expected, st *standing, 
 		p.size = s.policy.Size * math.Min(1, float64(max(j.Needs().MinNodes, 1))/1000)
 	}
 	return p
+}
+
+// rank sets what an association's standing counts.
+func (p *parts) rank(s *Shares, r rank) {
+	p.share = s.policy.Share * r.factor
+	if r.late {
+		p.late = -1 << 32 // behind all others, whatever else counts
+	}
 }
 
 // aged is what an age counts.
@@ -134,23 +147,47 @@ func between(a, b time.Duration) time.Duration {
 
 // Order is where a job stands in the queue: a higher one comes first. Of jobs with as many points those come first of which fewer of the same association
 // stand before them, so that nobody's ten thousand jobs stand before everybody else's. A job's age is that at the time of the last pass that has changed
-// something, less than nothing if it came later: so what was said of others holds beside it.
+// all, less than nothing if it came later: so what was said of others holds beside it.
 func (s *Shares) Order(j *federation.Job, e *federation.Expected) int64 {
-	const most = 1 << 34
+	group, n := s.Of(j, e)
+	return s.Group(group) + n
+}
+
+// mostPoints bounds either part of a job's points.
+const mostPoints = 1 << 33
+
+// inOrder is what points count in the queue's order: each more than any place.
+func inOrder(points int64) int64 { return min(max(points, -mostPoints), mostPoints) << 28 }
+
+// Of is a job's group: its association, or 0 if it stands where it stands whoever has it. n is what it counts itself.
+func (s *Shares) Of(j *federation.Job, e *federation.Expected) (group int, n int64) {
 	st := s.now.Load()
 	seat := s.places.of(st.tree, j)
-	points := int64(j.Priority) + int64(j.Top)
-	if first := st.first[j.ID]; j.Priority == 0 && first != 0 {
+	var points int64
+	switch first := st.first[j.ID]; {
+	case j.Priority != 0:
+		points = int64(j.Priority) + int64(j.Top)
+	case first != 0:
 		points = first
-	} else if j.Priority == 0 {
-		var r rank
-		if int(seat.who) < len(st.ranks) {
-			r = st.ranks[seat.who]
-		} else {
-			r = st.rank(Key(st.tree, j.User, j.Spec.Account))
-		}
-		p := s.parts(j, e, st, r, st.ordered.Sub(j.Submit))
-		points = p.sum(j)
+	default:
+		p := s.parts(j, e, st, rank{}, st.ordered.Sub(j.Submit))
+		group, points = int(seat.who)+1, p.own(j)
 	}
-	return min(max(points, -most), most)<<28 - int64(seat.place)
+	return group, inOrder(points) - int64(seat.place)
+}
+
+// Group is what all jobs of a group count beside that.
+func (s *Shares) Group(group int) int64 {
+	if group == 0 {
+		return 0
+	}
+	st, r := s.now.Load(), rank{}
+	if who := group - 1; who < len(st.ranks) {
+		r = st.ranks[who]
+	} else {
+		r = st.rank(s.places.keys[who])
+	}
+	var p parts
+	p.rank(s, r)
+	return inOrder(p.association())
 }

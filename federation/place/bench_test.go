@@ -283,13 +283,8 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 	for _, s := range full {
 		w.SetSite(s)
 	}
-	turn := -1
-	w.SetPriority(func(j *federation.Job, _ *federation.Expected) int64 { // a user comes last, another one at each turn
-		if turn >= 0 && j.User == all[turn%10].User {
-			return -1
-		}
-		return 0
-	})
+	order := &lastUser{turn: -1}
+	w.SetOrder(order)
 	for i, j := range all {
 		j.ID, j.Demand = federation.JobID(2*i+2), demand.Of(j.Spec)
 		w.SetJob(Waiting{Job: j})
@@ -362,7 +357,11 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 	changed("down", down(1))
 	changed("100down", down(100))
 	again("order", func(i int) func() {
-		turn = i
+		order.turn = i
+		return w.Regroup
+	})
+	again("reorder", func(i int) func() {
+		order.turn = i
 		return w.Reorder
 	})
 	busy := func(site *federation.Site, i int) { site.Seen = busier(site.Seen, i) }
@@ -377,6 +376,20 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 			w.stale = false
 		}
 	})
+}
+
+// lastUser has the jobs of one user come last, of another one at each turn.
+type lastUser struct{ turn int }
+
+func (*lastUser) Of(j *federation.Job, _ *federation.Expected) (int, int64) {
+	return int(j.User[len("user")] - '0'), 0
+}
+
+func (o *lastUser) Group(i int) int64 {
+	if o.turn >= 0 && i == o.turn%10 {
+		return -1
+	}
+	return 0
 }
 
 // fill has eight jobs run on each node.

@@ -25,7 +25,8 @@ func TestWorldPlansAsANewOne(t *testing.T) {
 			policy.MaxLook, policy.MaxBind = rapid.IntRange(1, 12).Draw(t, "max look"), rapid.IntRange(1, 8).Draw(t, "max bind")
 			policy.Reservations = rapid.IntRange(1, 3).Draw(t, "reservations")
 		}
-		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}}
+		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, order: &userOrder{sign: 1}}
+		d.w.SetOrder(d.order)
 		d.w.queue.long = rapid.SampledFrom([]int{0, 2, 4}).Draw(t, "jobs in a piece")
 		d.w.SetTime(lines.now)
 		for _, site := range lines.sites {
@@ -34,6 +35,36 @@ func TestWorldPlansAsANewOne(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			for range rapid.IntRange(1, 4).Draw(t, "deltas") {
 				d.draw()
+			}
+			d.check()
+		}
+	})
+}
+
+// The same where next to nothing is free and jobs of two groups stand among each other: most of them are decided about by the piece, and some are to be looked at again because a job
+// among them holds nodes, or is the last one that the plan may be about.
+func TestGroupsPlanAsANewWorld(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lines := newWorld()
+		lines.read(&failer{T: t}, `
+			site s0
+			partition main default nodes=n[1-3]
+			partition short nodes=n[2-3],m[1-3]
+			nodes n[1-3] cpus=16 mem=64000
+			nodes m[1-3] cpus=16 mem=64000
+			running n[1-3] cpus=14 mem=400 end=40m
+			running m[1-3] cpus=14 mem=400 end=90m`)
+		lines.snapshot()
+		policy := Policy{Backlog: -1, Reservations: rapid.IntRange(1, 2).Draw(t, "reservations"), MaxLook: rapid.SampledFrom([]int{0, 0, 9, 25}).Draw(t, "max look")}
+		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, order: &userOrder{sign: 1, apart: true}, few: true}
+		d.w.SetOrder(d.order)
+		d.w.queue.long = rapid.IntRange(2, 4).Draw(t, "jobs in a piece")
+		d.w.SetTime(lines.now)
+		d.w.SetSite(lines.sites[0])
+		d.add()
+		for range rapid.IntRange(1, 12).Draw(t, "steps") {
+			for range rapid.IntRange(1, 3).Draw(t, "deltas") {
+				d.do(rapid.SampledFrom([]string{"job", "jobs", "drop", "change", "time", "use", "carry out", "order", "groups", "groups", "limits"}).Draw(t, "delta"))
 			}
 			d.check()
 		}
@@ -52,15 +83,46 @@ type deltas struct {
 	at     []federation.SiteName // of each of bound
 	last   int
 	said   map[federation.JobID]federation.Decision
+	order  *userOrder
+	few    bool // kinds of jobs
+}
+
+// userOrder has the users of a test be groups, or one of them.
+type userOrder struct {
+	sign   int64
+	apart  bool
+	counts [len(testUsers)]int64
+}
+
+// testUsers are drawJob's.
+var testUsers = [...]string{"alice", "bob"}
+
+func (o *userOrder) Of(j *federation.Job, _ *federation.Expected) (int, int64) {
+	if !o.apart {
+		return 0, o.sign * Priority(j)
+	}
+	return max(slices.Index(testUsers[:], j.User), 0), o.sign * Priority(j)
+}
+
+func (o *userOrder) Group(i int) int64 { return o.counts[i] }
+
+func (o *userOrder) regroup(t *rapid.T) {
+	for i := range o.counts {
+		o.counts[i] = int64(rapid.SampledFrom([]int{0, 1, 2, -10}).Draw(t, "what a group counts"))
+	}
 }
 
 func (d *deltas) draw() {
+	d.do(rapid.SampledFrom([]string{"job", "job", "job", "jobs", "drop", "change", "time", "look", "use", "use", "state", "price", "claim", "release", "carry out", "order", "groups", "groups", "fault", "limits"}).Draw(d.t, "delta"))
+}
+
+func (d *deltas) do(what string) {
 	t := d.t
-	switch what := rapid.SampledFrom([]string{"job", "job", "job", "jobs", "drop", "change", "time", "look", "use", "use", "state", "price", "claim", "release", "carry out", "order", "fault", "limits"}).Draw(t, "delta"); what {
+	switch what {
 	case "job":
 		d.add()
 	case "jobs":
-		for range rapid.IntRange(1, 12).Draw(t, "jobs like others") {
+		for range rapid.SampledFrom([]int{1, 4, 12, 40}).Draw(t, "jobs like others") {
 			d.again()
 		}
 	case "drop":
@@ -97,15 +159,13 @@ func (d *deltas) draw() {
 			d.bound, d.at = slices.Delete(d.bound, i, i+1), slices.Delete(d.at, i, i+1)
 		}
 	case "order":
-		sign := int64(rapid.SampledFrom([]int{1, -1}).Draw(t, "sign"))
-		last := rapid.SampledFrom([]string{"nobody", "", "bob", "alice"}).Draw(t, "whose jobs go last") // those of others stay in order
-		d.w.priority = func(j *federation.Job, _ *federation.Expected) int64 {
-			if j.User == last {
-				return -10 + Priority(j)
-			}
-			return sign * Priority(j)
-		}
+		d.order.sign = int64(rapid.SampledFrom([]int{1, -1}).Draw(t, "sign"))
+		d.order.apart = rapid.Bool().Draw(t, "users are groups")
+		d.order.regroup(t)
 		d.w.Reorder()
+	case "groups":
+		d.order.regroup(t)
+		d.w.Regroup()
 	case "carry out":
 		for _, dec := range d.w.Decide() {
 			if i := slices.IndexFunc(d.jobs, func(j *federation.Job) bool { return j.ID == dec.Job }); i >= 0 && dec.Bind {
@@ -143,13 +203,24 @@ func (d *deltas) add() {
 	if rapid.IntRange(0, 3).Draw(d.t, "of a middle number") == 0 {
 		id = 1000 - d.last
 	}
-	j := drawJob(d.t, d.lines, id)
+	j := d.job(id)
 	j.Priority = uint32(rapid.IntRange(0, 2).Draw(d.t, "priority"))
 	if rapid.IntRange(0, 3).Draw(d.t, "task") == 0 {
 		j.Part = &federation.ArrayPart{Array: federation.JobID(rapid.IntRange(1, 3).Draw(d.t, "array")), Index: d.last}
 	}
 	d.jobs = append(d.jobs, j)
 	d.tell(j)
+}
+
+// job is any job, or one of few kinds.
+func (d *deltas) job(id int) *federation.Job {
+	if !d.few {
+		return drawJob(d.t, d.lines, id)
+	}
+	line := fmt.Sprintf("%d %s -p%s -N%d -c%d -t%dm", id, rapid.SampledFrom(testUsers[:]).Draw(d.t, "user"), rapid.SampledFrom([]string{"main", "main", "main", "main,short", "short"}).Draw(d.t, "partition"),
+		rapid.IntRange(1, 2).Draw(d.t, "nodes"), rapid.SampledFrom([]int{1, 4, 16}).Draw(d.t, "cpus"), rapid.SampledFrom([]int{5, 120}).Draw(d.t, "limit"))
+	d.t.Log("job " + line)
+	return d.lines.job(&failer{T: d.t}, split(line))
 }
 
 // again adds a job like one that is there.
@@ -159,7 +230,7 @@ func (d *deltas) again() {
 	}
 	j := *d.jobs[rapid.IntRange(0, len(d.jobs)-1).Draw(d.t, "like")]
 	d.last++
-	j.ID, j.Part = federation.JobID(d.last), nil
+	j.ID, j.Part, j.User = federation.JobID(d.last), nil, rapid.SampledFrom(testUsers[:]).Draw(d.t, "of")
 	d.jobs = append(d.jobs, &j)
 	d.w.SetJob(Waiting{Job: &j})
 }
@@ -284,6 +355,7 @@ func (d *deltas) used(was *federation.Observation) *federation.Observation {
 
 func (d *deltas) check() {
 	s := d.w.Snapshot()
+	d.inOrder(s.Jobs)
 	anew := newWorldOf(&s, d.policy)
 	want, got := anew.Plan(), d.w.Plan()
 	if len(got.Decisions) != len(want.Decisions) {
@@ -304,6 +376,21 @@ func (d *deltas) check() {
 		}
 	}
 	d.t.Log("step: the same")
+}
+
+// inOrder checks that a queue is in order.
+func (d *deltas) inOrder(jobs []*federation.Job) {
+	of := func(j *federation.Job) turn {
+		group, n := d.order.Of(j, nil)
+		at := turn{priority: n + d.order.Group(group), place: j.ID}
+		if j.Part != nil {
+			at.place, at.index = j.Part.Array, int32(j.Part.Index)
+		}
+		return at
+	}
+	if len(jobs) != len(d.jobs) || !slices.IsSortedFunc(jobs, func(a, b *federation.Job) int { return of(a).compare(of(b)) }) {
+		d.t.Fatalf("%d jobs of %d are in the order %v", len(jobs), len(d.jobs), jobs)
+	}
 }
 
 // starts are what Next says.

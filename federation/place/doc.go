@@ -4,7 +4,7 @@
 //
 // How a plan comes about, and where to read:
 //
-//   - world.go, site.go, queue.go, line.go: the World: sites, queue and claims, and what it is told of them; round.go: what it plans anew then.
+//   - world.go, site.go, queue.go, line.go, join.go: the World: sites, queue and claims, and what it is told of them; round.go: what it plans anew then.
 //   - model.go: what one [federation.Observation] means: pools, cells of like nodes, what falls free when. Never changes.
 //   - follow.go: what the next observation means, where little has changed.
 //   - ask.go, constraint.go: what a job's demand comes to for any pool; fit.go: what that comes to in one.

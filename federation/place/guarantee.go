@@ -47,7 +47,7 @@ func (g *guarantees) set(of *federation.Guarantees) {
 	}
 	g.takeBack()
 	var all []*queued
-	for q := range g.queue.all() {
+	for q := range g.queue.some() {
 		if q.claim = g.claimOf(q.job); q.claim != 0 {
 			all = append(all, q)
 		}

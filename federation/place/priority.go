@@ -12,21 +12,74 @@ func Priority(j *federation.Job) int64 {
 	return int64(j.Top) - int64(j.Spec.Nice)
 }
 
-// SetPriority has jobs ordered by another function than [Priority]: of the job, and of how long it is expected to run, nil if that is not known. It gives a job the same
-// number until Reorder or Foretell is called. It is set before there are jobs.
-func (w *World) SetPriority(f func(*federation.Job, *federation.Expected) int64) { w.priority = f }
+// Order is where jobs stand in the queue. A job counts what it counts by itself and what all jobs of its group do: the one that counts most comes first, of equal ones as by
+// [Priority]. What a group counts may change for all its jobs at little cost, however many they are.
+type Order interface {
+	// Of is the group of a job of which so long a run is expected, nil if that is not known, and what it counts by itself. Groups count from 0. It
+	// is the same until [World.Reorder] or [World.Foretell] is called.
+	Of(*federation.Job, *federation.Expected) (group int, counts int64)
+	// Group is what each job of a group counts beside that. It is the same until [World.Regroup] or one of those is called.
+	Group(group int) int64
+}
+
+// priorities is an Order without groups.
+type priorities func(*federation.Job, *federation.Expected) int64
+
+func (f priorities) Of(j *federation.Job, e *federation.Expected) (int, int64) { return 0, f(j, e) }
+func (priorities) Group(int) int64                                             { return 0 }
 
 // ofJob is Priority whatever is expected of the job.
 func ofJob(j *federation.Job, _ *federation.Expected) int64 { return Priority(j) }
 
+// groups are those of a queue's jobs, and what they count.
+type groups struct {
+	order  Order
+	counts []int64
+}
+
+// of is a job's group, and what it counts by itself.
+func (g *groups) of(j *federation.Job, e *federation.Expected) (int32, int64) {
+	group, n := g.order.Of(j, e)
+	for i := len(g.counts); i <= group; i++ {
+		g.counts = append(g.counts, g.order.Group(i))
+	}
+	return int32(group), n
+}
+
+// again takes in what the groups count now, and reports whether that is something else.
+func (g *groups) again() (changed bool) {
+	for i, was := range g.counts {
+		g.counts[i] = g.order.Group(i)
+		changed = changed || g.counts[i] != was
+	}
+	return changed
+}
+
+// SetPriority has jobs ordered by another function than [Priority]: of the job, and of how long it is expected to run, nil if that is not known. It gives a job the same
+// number until Reorder or Foretell is called. It is set before there are jobs.
+func (w *World) SetPriority(f func(*federation.Job, *federation.Expected) int64) {
+	w.SetOrder(priorities(f))
+}
+
+// SetOrder has jobs ordered by more than a number. It is set before there are jobs.
+func (w *World) SetOrder(o Order) { w.groups.order = o }
+
 // Reorder works out the order of the queue anew, because something that priorities depend on beside the jobs has changed.
 func (w *World) Reorder() {
+	w.groups.again()
 	w.queue.reorder(func(q *queued) {
 		q.turn = q.turn.own()
-		q.turn.priority = w.priority(q.job, q.expected)
+		q.group, q.turn.priority = w.groups.of(q.job, q.expected)
 	})
 	w.guarantees.reorder()
 	w.stale, w.fresh = true, nil
+}
+
+// Regroup takes in that groups of jobs count something else, and nothing else has changed of their order.
+func (w *World) Regroup() {
+	if w.groups.again() {
+		w.stale, w.fresh = true, nil
+	}
 }
 
 // mostForetold is how many forecasts one call of Foretell asks for.
@@ -36,7 +89,7 @@ const mostForetold = 500
 // together. Where there are many kinds of jobs, each call takes up some of them, until all have had their turn.
 func (w *World) Foretell(expected func(*federation.Job) *federation.Expected) {
 	told := map[*federation.Expected]*federation.Expected{}
-	for q := range w.queue.all() {
+	for q := range w.queue.some() {
 		old := q.expected
 		if w.foretold[old] {
 			continue // in this turn of all

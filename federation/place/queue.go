@@ -19,6 +19,7 @@ type queued struct {
 	refused  bool  // see World.refused
 	spent    bool  // see Waiting.Spent
 	claim    int16 // see guarantees.claimOf
+	group    int32 // see Order
 	expected *federation.Expected
 }
 
@@ -35,7 +36,7 @@ func (w *World) number(s string) word {
 	return n
 }
 
-// turn is a job's place in the queue.
+// turn is a job's place in the queue: as line.turn tells it among all, else among those of its group.
 type turn struct {
 	priority int64
 	place    federation.JobID
@@ -71,10 +72,11 @@ type Waiting struct {
 // SetJob tells of a job in the queue that is new or has changed.
 func (w *World) SetJob(j Waiting) {
 	w.index()
-	q := &queued{job: j.Job, kin: stranger, run: -1, turn: w.rankOf(&j), refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected, claim: w.guarantees.claimOf(j.Job)}
+	q := &queued{job: j.Job, kin: stranger, run: -1, refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected, claim: w.guarantees.claimOf(j.Job)}
+	q.group, q.turn = w.rankOf(&j)
 	old := w.byID[j.Job.ID]
 	w.at.job = j.Job
-	if old != nil && !w.others && old.turn.own() == q.turn && old.claim == q.claim && !old.refused && !q.refused && old.spent == q.spent && old.kin != stranger && (old.job.Part == nil) == (j.Job.Part == nil) &&
+	if old != nil && !w.others && old.turn.own() == q.turn && old.group == q.group && old.claim == q.claim && !old.refused && !q.refused && old.spent == q.spent && old.kin != stranger && (old.job.Part == nil) == (j.Job.Part == nil) &&
 		w.kinOf(j.Job, j.Expected, nil) == old.kin {
 		old.job, old.told, old.expected = j.Job, 0, j.Expected // nothing that the plan depends on
 		w.news = append(w.news, old)
@@ -116,7 +118,7 @@ func (w *World) DropJob(id federation.JobID) {
 	case w.stale:
 	case !looked:
 		w.fresh = slices.DeleteFunc(w.fresh, func(f *queued) bool { return f == q })
-	case w.took != nil && q.turn.compare(w.took.turn) <= 0:
+	case w.took != nil && w.queue.compare(q, w.took) <= 0:
 		w.stale = true // those behind it may find something else
 	default:
 		w.looked--
@@ -129,12 +131,12 @@ func (w *World) lookedAt(q *queued) bool {
 	if q.run < 0 || q.run == int32(w.run) {
 		return q.run > 0
 	}
-	p := w.queue.pieceOf(q)
-	return p != nil && p.run == w.run
+	p, i := w.queue.place(q)
+	return p != nil && p.run == w.run && i < p.upto
 }
 
 // within reports whether a job stands before another one that the plan is about.
-func (w *World) within(q *queued) bool { return w.edge != nil && q.turn.compare(w.edge.turn) < 0 }
+func (w *World) within(q *queued) bool { return w.edge != nil && w.queue.compare(q, w.edge) < 0 }
 
 // more reports whether the plan is to be about more jobs than it is.
 func (w *World) more() bool { return !w.full() && w.looked+len(w.fresh) < w.queue.n }
@@ -148,15 +150,16 @@ func (w *World) index() {
 		return
 	}
 	w.byID = make(map[federation.JobID]*queued, w.queue.n)
-	for q := range w.queue.all() {
+	for q := range w.queue.some() {
 		w.byID[q.job.ID] = q
 	}
 }
 
-func (w *World) rankOf(j *Waiting) turn {
-	r := turn{priority: w.priority(j.Job, j.Expected), place: cmp.Or(j.Place, j.Job.ID)}
+func (w *World) rankOf(j *Waiting) (group int32, r turn) {
+	r.place = cmp.Or(j.Place, j.Job.ID)
+	group, r.priority = w.groups.of(j.Job, j.Expected)
 	if j.Place != 0 && j.Job.Part != nil {
 		r.index = int32(j.Job.Part.Index)
 	}
-	return r
+	return group, r
 }

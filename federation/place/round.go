@@ -24,7 +24,7 @@ func (w *World) Plan() federation.Plan {
 func (w *World) planned() iter.Seq2[*piece, []*queued] {
 	return func(yield func(*piece, []*queued) bool) {
 		left := w.looked
-		for p, jobs := range w.queue.since(nil) {
+		for p, jobs := range w.queue.runs() {
 			n := min(left, len(jobs))
 			if n == 0 || !yield(p, jobs[:n]) {
 				return
@@ -41,22 +41,13 @@ func (w *World) Decide() []federation.Decision {
 	all := append(w.news, w.acts...)
 	if w.anew {
 		all = nil
-		for p, jobs := range w.planned() {
-			if p.run == w.run { // all of them have been told
-				continue
-			}
-			for _, q := range jobs {
-				if q.tells() {
-					all = append(all, q)
-				}
-			}
-			w.hush(p)
+		for i := range w.queue.lanes {
+			all = w.tellOf(&w.queue.lanes[i], all)
 		}
 	}
 	all = slices.DeleteFunc(all, func(q *queued) bool { return !w.lookedAt(q) || !w.decided(q).tells() })
-	compare := func(a, b *queued) int { return a.turn.compare(b.turn) }
-	if !slices.IsSortedFunc(all, compare) {
-		slices.SortFunc(all, compare)
+	if !slices.IsSortedFunc(all, w.queue.compare) {
+		slices.SortFunc(all, w.queue.compare)
 	}
 	all = slices.Compact(all)
 	w.news, w.acts, w.anew = nil, nil, false
@@ -68,6 +59,26 @@ func (w *World) Decide() []federation.Decision {
 		}
 	}
 	return out
+}
+
+// tellOf adds the jobs of a lane of which Decide has something to say.
+func (w *World) tellOf(l *lane, all []*queued) []*queued {
+	for _, p := range l.pieces {
+		if p.run == w.run && p.upto == len(p.jobs) { // all of them have been told
+			continue
+		}
+		w.spread(p)
+		for _, q := range p.jobs {
+			if q.run != int32(w.run) {
+				return all // the plan is about none behind it
+			}
+			if q.tells() {
+				all = append(all, q)
+			}
+		}
+		w.hush(p)
+	}
+	return all
 }
 
 // refusedBy are the sites that have refused a job, nil if none has.
@@ -102,9 +113,9 @@ func (w *World) settle() {
 // one may.
 func (w *World) insert() bool {
 	fresh := w.fresh
-	slices.SortFunc(fresh, func(a, b *queued) int { return a.turn.compare(b.turn) })
+	slices.SortFunc(fresh, w.queue.compare)
 	for _, q := range fresh {
-		if w.full() || w.took != nil && q.turn.compare(w.took.turn) < 0 || w.lookAt(q) {
+		if w.full() || w.took != nil && w.queue.compare(q, w.took) < 0 || w.lookAt(q) {
 			return false
 		}
 	}
@@ -129,23 +140,108 @@ func (w *World) goOn(tell bool) {
 	if !w.more() {
 		return
 	}
-	for p, jobs := range w.queue.since(w.edge) {
-		if !tell && len(jobs) == len(p.jobs) && w.skip(p) {
+	m := w.queue.join(w.edge)
+	past := ahead{join: m, w: w}
+	strict := tell || w.pressed.counts // what a job finds there depends on how many were looked at before it
+	for m.more() {
+		if w.full() {
+			if at := m.heads[0].turn; !past.undo(at) {
+				break
+			}
+			strict = true
 			continue
 		}
-		for _, q := range jobs {
-			if w.full() {
-				return
+		p, i := m.next()
+		if !tell {
+			n := len(p.jobs) - i
+			if strict {
+				n = m.follow(p, i)
 			}
-			if q == w.edge {
+			whole := n == len(p.jobs) && w.skip(p)
+			if !whole {
+				n = w.idle(p.jobs[i : i+n])
+			}
+			if n > 0 {
+				past.add(spotted{p, m.heads[0].lane, m.at[m.heads[0].lane].piece, i, i + n, whole})
+				m.pass(n)
 				continue
 			}
-			w.lookNext(q)
-			if tell {
-				w.news = append(w.news, q)
-			}
+		}
+		q, changes := p.jobs[i], w.changes
+		w.lookNext(q)
+		if tell {
+			w.news = append(w.news, q)
+		}
+		if m.pass(1); w.changes != changes {
+			past.undo(m.turn(q))
 		}
 	}
+	w.edge = m.passed()
+}
+
+// idle decides about the first of some jobs, as long as each would find what the last one of its shape has found. It returns how many those are.
+func (w *World) idle(jobs []*queued) int {
+	if w.watch != nil {
+		return 0
+	}
+	for n, q := range jobs {
+		sh := q.shape
+		if sh == nil || q.refused || sh.switches || w.full() {
+			return n
+		}
+		f := sh.idle(w)
+		if f == nil {
+			return n
+		}
+		q.fate, q.run = f, int32(w.run)
+		w.looked++
+	}
+	return len(jobs)
+}
+
+// ahead is the jobs of a lane that a plan has decided about though some of other lanes stand among them. That will do until one of those takes nodes, or is the last one.
+type ahead struct {
+	*join
+	w     *World
+	there []spotted
+}
+
+// spotted is jobs of a piece, from one to before another.
+type spotted struct {
+	*piece
+	lane     int32
+	at       int // of the piece
+	from, to int
+	whole    bool // they were decided about by the piece
+}
+
+func (a *ahead) add(s spotted) { a.there = append(a.there, s) }
+
+// undo has the plan be about none of them that stand behind a turn: they are to be looked at yet. It reports whether there were any.
+func (a *ahead) undo(t turn) (any bool) {
+	for _, s := range a.there {
+		if a.turn(s.jobs[s.to-1]).compare(t) < 0 {
+			continue
+		}
+		any = true
+		i := max(s.find(a.within(t, int(s.lane))), s.from)
+		a.w.looked -= s.to - i
+		if to := (position{s.at, i}); to.before(a.join.at[s.lane]) {
+			a.join.at[s.lane] = to
+		}
+		if !s.whole {
+			for _, q := range s.jobs[i:s.to] {
+				q.run = 0
+			}
+		} else if s.upto = i; i == 0 {
+			s.run = 0
+		}
+	}
+	a.there = a.there[:0]
+	if any {
+		a.heap()
+	}
+	return any
 }
 
 // skip decides about a quiet piece as a whole, where each of its jobs would find what the last one of its shape has found.
@@ -163,7 +259,7 @@ func (w *World) skip(p *piece) bool {
 			return false
 		}
 	}
-	p.run, w.edge = w.run, p.jobs[len(p.jobs)-1]
+	p.run, p.upto = w.run, len(p.jobs)
 	w.looked += len(p.jobs)
 	return true
 }
@@ -212,7 +308,7 @@ func (w *World) spread(p *piece) {
 	for i := range p.kinds {
 		p.kinds[i].shape.kind = i
 	}
-	for _, q := range p.jobs {
+	for _, q := range p.jobs[:p.upto] {
 		if q.run >= 0 && q.run != int32(w.run) {
 			q.fate, q.run = p.kinds[q.shape.kind].fate, int32(w.run)
 		}

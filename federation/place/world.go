@@ -15,14 +15,14 @@ import (
 // What it remembers between plans: of each site the model of its newest observation and what is free there; which sites can run jobs of
 // each kind (a [shape]), and why the others cannot; the queue, in order.
 type World struct {
-	policy   Policy
-	seed     uint64
-	priority func(*federation.Job, *federation.Expected) int64 // see Priority
-	clock    time.Time
-	now      int64 // clock in Unix seconds
-	at       looking
-	watch    func(*federation.Job)
-	onStart  func(*federation.Job, federation.SiteName, federation.RunningJob)
+	policy  Policy
+	seed    uint64
+	groups  groups // of the jobs
+	clock   time.Time
+	now     int64 // clock in Unix seconds
+	at      looking
+	watch   func(*federation.Job)
+	onStart func(*federation.Job, federation.SiteName, federation.RunningJob)
 
 	preempting *federation.Preempting // nil: nobody is preempted
 	guarantees guarantees
@@ -70,15 +70,15 @@ type World struct {
 
 // NewWorld returns a World without sites and jobs.
 func NewWorld(p Policy, seed uint64) *World {
-	w := &World{policy: p.withDefaults(), seed: seed, priority: ofJob, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
-	w.guarantees.queue = &w.queue
+	w := &World{policy: p.withDefaults(), seed: seed, groups: groups{order: priorities(ofJob)}, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
+	w.guarantees.queue, w.queue.groups, w.guarantees.waiting.groups = &w.queue, &w.groups, &w.groups
 	w.forget(512)
 	return w
 }
 
 func newWorldOf(s *federation.Snapshot, p Policy) *World {
-	w := &World{policy: p.withDefaults(), seed: s.Seed, priority: ofJob, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
-	w.guarantees.queue = &w.queue
+	w := &World{policy: p.withDefaults(), seed: s.Seed, groups: groups{order: priorities(ofJob), counts: make([]int64, 1)}, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
+	w.guarantees.queue, w.queue.groups, w.guarantees.waiting.groups = &w.queue, &w.groups, &w.groups
 	w.forget(min(len(s.Jobs)+1, 512))
 	w.SetTime(s.Now)
 	w.preempting = s.Preempting
@@ -89,16 +89,13 @@ func newWorldOf(s *federation.Snapshot, p Policy) *World {
 	queue := make([]*queued, len(s.Jobs))
 	for i, job := range s.Jobs {
 		queue[i] = &all[i]
-		all[i].job, all[i].kin, all[i].turn = job, stranger, turn{place: job.ID}
+		all[i].job, all[i].kin, all[i].turn = job, stranger, turn{priority: -int64(i), place: job.ID} // the order is theirs
 		if r := s.Refused[job.ID]; len(r) > 0 {
 			all[i].refused, w.refused[job.ID] = true, r
 		}
 	}
 	w.queue.fill(queue)
 	if s.Guarantees != nil {
-		for i := range all { // they are put before others and back: the order is to be that of their turns
-			all[i].turn.priority = -int64(i)
-		}
 		w.SetGuarantees(s.Guarantees)
 	}
 	return w
@@ -262,9 +259,9 @@ func (w *World) forget(table int) {
 	w.named, w.beside = map[string]int{}, map[string]int{}
 	w.recent, w.known = make([]recentKin, table), make([]*person, table)
 	w.others, w.limited = false, nil
-	for p, jobs := range w.queue.since(nil) {
+	for p := range w.queue.pieces() {
 		p.quiet, p.run = false, 0
-		for _, q := range jobs {
+		for _, q := range p.jobs {
 			q.kin = stranger
 		}
 	}

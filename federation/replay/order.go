@@ -106,5 +106,5 @@ func (o *ordering) pass(now time.Time) bool {
 	for _, id := range slices.Sorted(maps.Keys(o.running)) { // sums of floating-point numbers depend on their order
 		all = append(all, o.running[id])
 	}
-	return o.shares.Pass(now, all)
+	return o.shares.Pass(now, all) != fairshare.Same
 }

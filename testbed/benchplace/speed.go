@@ -27,6 +27,7 @@ var (
 		{"World/down", "a node goes down", "10 ms"},
 		{"World/100down", "100 nodes go down", "10 ms"},
 		{"World/order", "a tenth of all jobs goes last, and another tenth comes back", "10 ms"},
+		{"World/reorder", "the same, and all other jobs are put in order anew too", ""},
 		{"World/100nodes-read", "of that, reading what was seen", ""},
 		{"World/100nodes", "other jobs run on 100 nodes", "10 ms"},
 	}
@@ -41,6 +42,7 @@ var (
 		{"LargestWorld/down", "after a node went down", "10 ms"},
 		{"LargestWorld/100down", "after 100 nodes went down", "10 ms"},
 		{"LargestWorld/order", "after a tenth of all jobs goes last, and another tenth comes back", "10 ms"},
+		{"LargestWorld/reorder", "the same, and all other jobs are put in order anew too", ""},
 		{"LargestWorld/100nodes-read", "of that, reading what was seen", ""},
 		{"LargestWorld/100nodes", "after other jobs run on 100 nodes", "10 ms"},
 	}
