@@ -48,7 +48,7 @@ type Controls interface {
 // List is GET /fed/v1/jobs.
 func (s *Jobs) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	out := answer.NewList(w, "")
-	for page, err := range s.choose(r.Context(), r.URL.Query()["where"]) {
+	for page, err := range s.choose(r.Context(), r.URL.Query()["where"], nil) {
 		if err != nil {
 			return out.Fail(err)
 		}
@@ -83,17 +83,19 @@ func line(j *federation.Job) v1.JobLine {
 	return v
 }
 
-// choose reads the jobs that meet all conditions, in order of ID and page by page: those that have not ended, unless a state says otherwise. Of an array that is
+// choose reads the jobs that meet all conditions, of only if there are any, in order of ID and page by page: those that have not ended, unless a state says otherwise. Of an array that is
 // the record of its tasks that wait, and each other task as a job of its own. It ends with the first error.
-func (s *Jobs) choose(ctx context.Context, texts []string) iter.Seq2[[]federation.Job, error] {
+func (s *Jobs) choose(ctx context.Context, texts []string, only []federation.JobID) iter.Seq2[[]federation.Job, error] {
 	return func(yield func([]federation.Job, error) bool) {
 		conditions, err := readConditions(texts)
 		if err != nil {
 			yield(nil, invalid(err.Error()))
 			return
 		}
+		q := queryOf(conditions)
+		q.IDs, q.Alone = only, len(only) > 0
 		kinds := kindsOf(s.Controller.Sites())
-		for all, err := range listing.InPages(ctx, s.Store, queryOf(conditions), listing.ByID) {
+		for all, err := range listing.InPages(ctx, s.Store, q, listing.ByID) {
 			if !yield(s.holding(all, conditions, kinds), err) || err != nil {
 				return
 			}

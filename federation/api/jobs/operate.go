@@ -132,19 +132,11 @@ func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperatio
 
 // chooseOf returns the jobs that an operation is to be done to.
 func (s *Jobs) chooseOf(ctx context.Context, q *v1.NewOperation) (chosen []federation.Job, err error) {
-	only := map[federation.JobID]bool{}
-	for _, id := range q.Jobs {
-		only[id] = true
-	}
-	for page, err := range s.choose(ctx, q.Where) {
+	for page, err := range s.choose(ctx, q.Where, q.Jobs) {
 		if err != nil {
 			return nil, err
 		}
-		for i := range page {
-			if len(only) == 0 || only[page[i].ID] {
-				chosen = append(chosen, page[i])
-			}
-		}
+		chosen = append(chosen, page...)
 		if len(chosen) > action.MaxJobs {
 			return nil, invalid(fmt.Sprintf("more than %d jobs are too many for one operation", action.MaxJobs))
 		}

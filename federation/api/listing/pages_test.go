@@ -95,3 +95,28 @@ func TestTasksWhileListed(t *testing.T) {
 		}
 	}
 }
+
+// TestAlone: jobs that are named alone are read without the tasks of their arrays.
+func TestAlone(t *testing.T) {
+	s := apitest.NewStore()
+	array := federation.Job{State: federation.Running, Spec: &sbatch.Spec{Array: "1-9"}, Whole: &federation.ArrayWhole{Count: 10}}
+	if err := s.CreateJob(t.Context(), &array, &sbatch.Payload{}); err != nil {
+		t.Fatal(err)
+	}
+	task := federation.Job{State: federation.Running, Spec: &sbatch.Spec{}, Part: &federation.ArrayPart{Array: array.ID}}
+	if err := s.CreateJob(t.Context(), &task, &sbatch.Payload{}); err != nil {
+		t.Fatal(err)
+	}
+	for alone, want := range map[bool]int{true: 1, false: 2} {
+		n := 0
+		for page, err := range listing.InPages(t.Context(), s, federation.JobQuery{IDs: []federation.JobID{array.ID}, Alone: alone}, listing.ByID) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += len(page)
+		}
+		if n != want {
+			t.Errorf("alone %v: %d jobs, want %d", alone, n, want)
+		}
+	}
+}
