@@ -32,7 +32,7 @@ func TestDRF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := drf(jobs, []int{1, 2}), []time.Duration{0, 0, 0, 20 * time.Minute, 0}; !slices.Equal(got, want) {
+	if got, want := drf(jobs, []int{1, 2}, 0), []time.Duration{0, 0, 0, 20 * time.Minute, 0}; !slices.Equal(got, want) {
 		t.Errorf("jobs wait %v, want %v", got, want)
 	}
 }
