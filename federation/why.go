@@ -82,6 +82,12 @@ const (
 	WhySegmentOdd       Code = "segment_odd"
 	WhySegments         Code = "segments"
 	WhySegmentsUp       Code = "segments_up"
+	WhySegmentLarge     Code = "segment_large"
+	WhyBlocks           Code = "blocks"
+	WhyBlocksUp         Code = "blocks_up"
+	WhyNoSwitch         Code = "no_switch"
+	WhyNoSwitchUp       Code = "no_switch_up"
+	WhyUnheeded         Code = "unheeded"
 	WhyContiguous       Code = "contiguous"
 	WhyNodesUp          Code = "nodes_up"
 	WhyNodeState        Code = "node_state"
@@ -165,6 +171,12 @@ var sentences = map[Code]string{
 	WhyOneSwitchUp:      "%s nodes under one switch, largest leaf has %s up",
 	WhySwitchesUp:       "%s nodes under %s switches, the largest have %s up",
 	WhySegmentOdd:       "%s nodes are not a multiple of --segment=%s",
+	WhySegmentLarge:     "--segment=%s is larger than a base block of %s nodes, which Slurm allows since 26.05",
+	WhyBlocks:           "%s nodes in as few blocks as topology/block wants, they have room for %s",
+	WhyBlocksUp:         "%s nodes in as few blocks as topology/block wants, they have %s up",
+	WhyNoSwitch:         "%s nodes under switches that are connected, they have %s",
+	WhyNoSwitchUp:       "%s nodes under switches that are connected, they have %s up",
+	WhyUnheeded:         "its topology plugin ignores %s, another one does not",
 	WhySegments:         "%s nodes in segments of %s, its switches or blocks have room for %s segments",
 	WhySegmentsUp:       "%s nodes in segments of %s, its switches or blocks have nodes up for %s segments",
 	WhyContiguous:       "%s nodes that follow each other, it has no such row",

@@ -5,9 +5,16 @@ import "slices"
 // Ask is what a gang wants of the wiring.
 type Ask struct {
 	Nodes      int
-	Leaves     int  // at most so many leaves; 0: any number
-	Segment    int  // that many nodes at a time must share a leaf; 0: one. Nodes is a multiple of it
-	Contiguous bool // nodes that follow each other by name. Only where there is no tree, as in Slurm
+	Leaves     int  // at most so many leaves; 0: any number. Blocks do not heed it
+	Segment    int  // that many nodes at a time must share a leaf, or a block that is large enough for them; 0: one. Nodes is a multiple of it
+	Contiguous bool // nodes that follow each other by name, however switches join them. Blocks do not heed it
+	Joined     bool // a switch is above all of them, as topology/tree has it
+}
+
+// Part is what a gang gets of one leaf.
+type Part struct {
+	Leaf  int32
+	Nodes int
 }
 
 // Chooser picks nodes for gangs. It works in room of its own: use one for each goroutine.
@@ -21,6 +28,8 @@ type Chooser struct {
 	byRank  []int32
 	effort  int
 	optimum int // of the leaves in best: nodes that they have beyond what is needed
+	parts   []Part
+	left    []int // by leaf, of blocks: what is free still
 }
 
 // Chooser returns a Chooser.
@@ -30,43 +39,99 @@ func (x *Index) Chooser() *Chooser {
 
 // Choose picks nodes of those that are free and appends them to into, which is returned unchanged if they do not fit. Which, and in which
 // order of wishes: under one leaf; under the lowest switch; on few leaves; so that what stays free of those leaves is least, which leaves the
-// largest holes elsewhere. Nodes are taken from each leaf in the order given.
+// largest holes elsewhere. Nodes are taken from each leaf in the order given. For blocks see [Chooser.Pick].
 //
 // That is what Slurm's topology/tree and topology/block do, but for ties and for the last wish, where they are greedy.
 func (c *Chooser) Choose(free []int32, a Ask, into []int32) ([]int32, Span, bool) {
 	if a.Nodes <= 0 || len(free) < a.Nodes {
 		return into, Span{}, false
 	}
-	if a.Contiguous && len(c.x.upper) == 0 && c.x.leaves == 1 {
+	if a.Contiguous && !c.x.Blocks() {
 		return c.run(free, a.Nodes, into)
 	}
 	clear(c.count)
 	for _, f := range free {
 		c.count[c.x.leafOf[f]]++
 	}
-	leaves, span, ok := c.Pick(c.count, a)
+	parts, span, ok := c.Pick(c.count, a)
 	if !ok {
 		return into, span, false
 	}
-	left := a.Nodes
-	for _, l := range leaves {
-		most := left // of this leaf
-		if a.Segment > 1 {
-			most = min(left, c.count[l]/a.Segment*a.Segment)
-		}
+	for _, p := range parts {
 		for _, f := range free {
-			if most > 0 && c.x.leafOf[f] == l {
+			if p.Nodes > 0 && c.x.leafOf[f] == p.Leaf {
 				into = append(into, f)
-				most, left = most-1, left-1
+				p.Nodes--
 			}
 		}
 	}
 	return into, span, true
 }
 
-// Pick is Choose where only the number of free nodes under each leaf is known. It returns the leaves to take them from, in order: all that is
-// free of each but the last. They are valid until the next call.
-func (c *Chooser) Pick(count []int, a Ask) (leaves []int32, s Span, ok bool) {
+// Pick is Choose where only the number of free nodes under each leaf is known, and nodes need not follow each other. What it returns is valid until the
+// next call.
+//
+// Of blocks a gang, or a segment of one, gets nodes of one of the smallest blocks that are large enough for it, the one with the fewest free nodes; and of
+// the next smaller blocks in there no more than its size needs. So topology/block refuses a gang of two the last free nodes of two base blocks.
+func (c *Chooser) Pick(count []int, a Ask) ([]Part, Span, bool) {
+	if c.x.Blocks() {
+		return c.pickBlocks(count, a)
+	}
+	return c.pick(count, a)
+}
+
+func (c *Chooser) pick(count []int, a Ask) ([]Part, Span, bool) {
+	if a.Joined && c.x.scattered {
+		if count = c.joined(count, a.Nodes); count == nil {
+			return nil, Span{}, false
+		}
+	}
+	leaves, s, ok := c.pickLeaves(count, a)
+	c.parts = c.parts[:0]
+	left := a.Nodes
+	for _, l := range leaves {
+		n := min(left, count[l])
+		if a.Segment > 1 {
+			n = min(left, count[l]/a.Segment*a.Segment)
+		}
+		c.parts = append(c.parts, Part{l, n})
+		left -= n
+	}
+	return c.parts, s, ok
+}
+
+// joined is count without the leaves below other switches than the highest that has n free nodes below it, which is what topology/tree does to nodes
+// that no switch joins; nil if there is no such switch.
+func (c *Chooser) joined(count []int, n int) []int {
+	var best []int32
+	level := 0
+	consider := func(leaves []int32, at int) {
+		free := 0
+		for _, l := range leaves {
+			free += count[l]
+		}
+		if free >= n && (best == nil || at >= level) {
+			best, level = leaves, at
+		}
+	}
+	for l := range int32(c.x.leaves - 1) {
+		consider([]int32{l}, 0)
+	}
+	for i := range c.x.upper {
+		consider(c.x.upper[i].leaves, c.x.upper[i].level)
+	}
+	if best == nil {
+		return nil
+	}
+	c.left = append(c.left[:0], make([]int, len(count))...)
+	for _, l := range best {
+		c.left[l] = count[l]
+	}
+	return c.left
+}
+
+// pickLeaves returns the leaves to take nodes from, in order: all that is free of each but the last.
+func (c *Chooser) pickLeaves(count []int, a Ask) (leaves []int32, s Span, ok bool) {
 	segment := max(a.Segment, 1)
 	n := (a.Nodes + segment - 1) / segment
 	room := func(l int32) int { return count[l] / segment }
@@ -192,5 +257,7 @@ func (c *Chooser) run(free []int32, n int, into []int32) ([]int32, Span, bool) {
 	if best < 0 {
 		return into, Span{}, false
 	}
-	return append(into, c.byRank[best:best+n]...), Span{Nodes: n, Leaves: 1, Left: long - n}, true
+	s := c.x.Span(c.byRank[best : best+n])
+	s.Left = long - n
+	return append(into, c.byRank[best:best+n]...), s, true
 }

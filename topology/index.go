@@ -14,7 +14,15 @@ type Index struct {
 	upper  []upper   // switches that have children, lowest first
 	top    int       // level of what joins leaves that no switch joins
 	rank   []int32   // by node: where it stands in the order of names
-	blocks bool
+	// scattered: there are switches, and none is above all nodes.
+	scattered bool
+	tiers     []tier // of topology/block: base blocks first, then the aggregated ones; nil: switches
+}
+
+// tier is all blocks of one of the BlockSizes, each as its leaves.
+type tier struct {
+	size   int // nodes of one
+	groups [][]int32
 }
 
 // upper is a switch above leaves.
@@ -27,7 +35,7 @@ type upper struct {
 // Index numbers the nodes as they stand in names. A node that no leaf names is only near its like, unless the tree is
 // empty: then all nodes are under one leaf.
 func (t Tree) Index(names []string) *Index {
-	x := &Index{leafOf: make([]int32, len(names)), rank: ranks(names), blocks: t.Blocks()}
+	x := &Index{leafOf: make([]int32, len(names)), rank: ranks(names)}
 	number := make(map[string]int32, len(names))
 	leaf := make(map[string]int32)
 	leaves := int32(0)
@@ -53,7 +61,25 @@ func (t Tree) Index(names []string) *Index {
 		x.nodes[l] = append(x.nodes[l], int32(i))
 	}
 	x.upper = t.upper(leaf)
+	x.scattered = leaves > 0 && (len(x.nodes[leaves]) > 0 || leaves > 1 && !slices.ContainsFunc(x.upper, func(u upper) bool { return len(u.leaves) == int(leaves) }))
+	if t.Blocks() {
+		x.readTiers(t.BlockSizes)
+	}
 	return x
+}
+
+func (x *Index) readTiers(sizes []int) {
+	x.tiers = []tier{{size: sizes[0]}}
+	for l := range int32(x.leaves - 1) {
+		x.tiers[0].groups = append(x.tiers[0].groups, []int32{l})
+	}
+	for i, last := 0, 0; i < len(x.upper); i++ {
+		if u := x.upper[i]; u.level != last {
+			x.tiers, last = append(x.tiers, tier{size: sizes[u.level]}), u.level
+		}
+		at := &x.tiers[len(x.tiers)-1]
+		at.groups = append(at.groups, x.upper[i].leaves)
+	}
 }
 
 // upper returns the leaves below every upper switch, lower levels first.
@@ -98,7 +124,18 @@ func (x *Index) Leaves() int { return x.leaves }
 func (x *Index) Nodes(leaf int32) []int32 { return x.nodes[leaf] }
 
 // Blocks says whether the leaves are blocks.
-func (x *Index) Blocks() bool { return x.blocks }
+func (x *Index) Blocks() bool { return x.tiers != nil }
+
+// Scattered says whether there are switches or blocks, and none is above all nodes.
+func (x *Index) Scattered() bool { return x.scattered }
+
+// BaseBlock is how many nodes a base block has; 0: there are no blocks.
+func (x *Index) BaseBlock() int {
+	if x.tiers == nil {
+		return 0
+	}
+	return x.tiers[0].size
+}
 
 // ranks orders the nodes by name as people count: node9 before node10.
 func ranks(names []string) []int32 {

@@ -50,18 +50,23 @@ func (x *Index) Span(nodes []int32) Span {
 			leaves = append(leaves, l)
 		}
 	}
+	s.over(x, leaves)
+	return s
+}
+
+// over sets how far apart some leaves are.
+func (s *Span) over(x *Index, leaves []int32) {
 	s.Leaves = len(leaves)
 	if len(leaves) < 2 {
-		return s
+		return
 	}
 	for _, u := range x.upper {
 		if !slices.ContainsFunc(leaves, func(l int32) bool { _, ok := slices.BinarySearch(u.leaves, l); return !ok }) {
 			s.Level = u.level
-			return s
+			return
 		}
 	}
 	s.Level, s.Apart = x.top, true
-	return s
 }
 
 // Largest returns how many of the nodes are on the k leaves that have most of them.

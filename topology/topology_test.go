@@ -277,6 +277,144 @@ func TestBruteForce(t *testing.T) {
 	})
 }
 
+// Where no switch is above all nodes, topology/tree takes those below the highest switch that has enough.
+func TestJoined(t *testing.T) {
+	tree := parse(t, "SwitchName=l1 Nodes=n[0-1]\nSwitchName=l2 Nodes=n[2-3]\nSwitchName=l3 Nodes=n[4-7]\nSwitchName=top Switches=l[1-2]\n")
+	x := tree.Index([]string{"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"})
+	all := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8}
+	for _, c := range []struct {
+		free []int32
+		ask  Ask
+		want []int32
+	}{
+		{all, Ask{Nodes: 2}, []int32{0, 1}},
+		{all, Ask{Nodes: 4}, []int32{0, 1, 2, 3}},
+		{all, Ask{Nodes: 4, Leaves: 1}, nil},
+		{all[1:], Ask{Nodes: 4, Leaves: 1}, []int32{4, 5, 6, 7}},
+		{all, Ask{Nodes: 5}, nil},
+	} {
+		c.ask.Joined = true
+		got, _, _ := x.Chooser().Choose(c.free, c.ask, nil)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%+v of %v: (-want +got)\n%s", c.ask, c.free, diff)
+		}
+	}
+	if !x.Scattered() || tree.Index([]string{"n0", "n5"}).Scattered() == false || threeLeaves().Scattered() == false {
+		t.Error("no switch is above all")
+	}
+	if parse(t, text2411).Index([]string{"plc1", "plc2", "plc3"}).Scattered() || (Tree{}).Index([]string{"n1"}).Scattered() {
+		t.Error("one switch is above all")
+	}
+}
+
+// blocksOf are so many base blocks of two nodes, with aggregated ones of some sizes.
+func blocksOf(blocks int, sizes ...int) *Index {
+	var base []Switch
+	var names []string
+	for b := range blocks {
+		base = append(base, Switch{Name: fmt.Sprintf("b%d", b), Nodes: []string{fmt.Sprintf("n%d", 2*b), fmt.Sprintf("n%d", 2*b+1)}})
+		names = append(names, base[b].Nodes...)
+	}
+	return OfBlocks(base, append([]int{2}, sizes...)).Index(append(names, "apart"))
+}
+
+func TestChooseBlocks(t *testing.T) {
+	four, eight := blocksOf(4, 4), blocksOf(4, 8)
+	all := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8}
+	for _, c := range []struct {
+		name string
+		x    *Index
+		free []int32
+		ask  Ask
+		want []int32
+	}{
+		{"the last of equal blocks", four, all, Ask{Nodes: 2}, []int32{6, 7}},
+		{"two in a block", four, []int32{0, 2, 3}, Ask{Nodes: 2}, []int32{2, 3}},
+		{"not in two blocks", four, []int32{0, 2, 4}, Ask{Nodes: 2}, nil},
+		{"three in an aggregated block", four, []int32{0, 1, 5, 6, 7}, Ask{Nodes: 3}, []int32{5, 6, 7}},
+		{"not in two", four, []int32{0, 1, 4, 6}, Ask{Nodes: 4}, nil},
+		{"the fuller aggregated block", four, []int32{0, 1, 2, 3, 4, 6, 7}, Ask{Nodes: 3}, []int32{4, 6, 7}},
+		{"more than any block has, in two of four", four, all, Ask{Nodes: 5}, []int32{2, 4, 5, 6, 7}},
+		{"not in three of two", blocksOf(6, 4), []int32{0, 1, 2, 6, 10}, Ask{Nodes: 5}, nil},
+		{"three in two of four base blocks", eight, []int32{0, 2, 4, 5}, Ask{Nodes: 3}, []int32{2, 4, 5}},
+		{"not in three of four", eight, []int32{0, 2, 4, 6}, Ask{Nodes: 3}, nil},
+		{"the number of leaves is not heeded", four, all, Ask{Nodes: 4, Leaves: 1}, []int32{4, 5, 6, 7}},
+		{"nor that they follow each other", four, []int32{0, 1, 3}, Ask{Nodes: 3, Contiguous: true}, []int32{0, 1, 3}},
+		{"segments of a block", four, []int32{0, 1, 2, 6, 7}, Ask{Nodes: 4, Segment: 2}, []int32{0, 1, 6, 7}},
+		{"segments of an aggregated block", four, all, Ask{Nodes: 8, Segment: 4}, []int32{0, 1, 2, 3, 4, 5, 6, 7}},
+		{"which is not whole", four, []int32{0, 1, 2, 4, 5, 6, 7}, Ask{Nodes: 8, Segment: 4}, nil},
+		{"no multiple", four, all, Ask{Nodes: 6, Segment: 4}, nil},
+		{"one segment that is larger", four, all, Ask{Nodes: 2, Segment: 4}, []int32{6, 7}},
+		{"nodes of no block", four, []int32{8}, Ask{Nodes: 1}, nil},
+	} {
+		got, span, ok := c.x.Chooser().Choose(c.free, c.ask, nil)
+		slices.Sort(got)
+		if diff := cmp.Diff(c.want, got); diff != "" || ok != (got != nil) {
+			t.Errorf("%s: %v (-want +got)\n%s", c.name, ok, diff)
+		}
+		if measured := c.x.Span(got); ok && (measured.Leaves != span.Leaves || measured.Level != span.Level || measured.Apart != span.Apart) {
+			t.Errorf("%s: said %+v, measured %+v", c.name, span, measured)
+		}
+	}
+}
+
+// TestBruteForceBlocks tries every set of nodes: there is a choice only where one of them is as topology/block wants it, and it is one of these.
+func TestBruteForceBlocks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sizes := rapid.SampledFrom([][]int{nil, {4}, {8}, {4, 8}}).Draw(t, "sizes")
+		x := blocksOf(rapid.IntRange(1, 6).Draw(t, "blocks"), sizes...)
+		var free []int32
+		for n := range int32(len(x.leafOf)) {
+			if rapid.IntRange(0, 3).Draw(t, "free") > 0 {
+				free = append(free, n)
+			}
+		}
+		n := rapid.IntRange(1, len(x.leafOf)).Draw(t, "n")
+		sizes = append([]int{2}, sizes...)
+		// right says whether nodes are in one block of the least size that will do, and in no more of the next smaller ones than it takes.
+		right := func(on []int32) bool {
+			in := func(size int) int {
+				seen := map[int32]bool{}
+				for _, m := range on {
+					seen[m/int32(size)] = true
+				}
+				return len(seen)
+			}
+			if slices.Contains(on, int32(len(x.leafOf)-1)) {
+				return false
+			}
+			lower := 0
+			for _, s := range sizes {
+				if s >= n {
+					return in(s) == 1 && (lower == 0 || in(lower) <= (n+lower-1)/lower)
+				}
+				lower = s
+			}
+			return in(lower) <= (n+lower-1)/lower
+		}
+		some := false
+		for set := uint32(0); set < 1<<len(free) && !some; set++ {
+			if bits.OnesCount32(set) != n {
+				continue
+			}
+			var on []int32
+			for i, m := range free {
+				if set>>i&1 == 1 {
+					on = append(on, m)
+				}
+			}
+			some = right(on)
+		}
+		got, _, ok := x.Chooser().Choose(free, Ask{Nodes: n}, nil)
+		if ok != some {
+			t.Fatalf("%d of %v in %v: found %v; is there one: %v", n, free, sizes, got, some)
+		}
+		if ok && (len(got) != n || !right(got)) {
+			t.Fatalf("%d of %v in %v: found %v", n, free, sizes, got)
+		}
+	})
+}
+
 func TestTraffic(t *testing.T) {
 	near, two, apart := Span{Nodes: 4, Leaves: 1}, Span{Nodes: 4, Leaves: 2, Level: 1}, Span{Nodes: 4, Leaves: 2, Level: 2, Apart: true}
 	for i, word := range Traffics {
@@ -348,7 +486,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		x := tree.Index([]string{"b1", "b2", "plc1"})
-		if got, _, _ := x.Chooser().Choose([]int32{0, 1, 2}, Ask{Nodes: 2}, nil); len(got) != 2 {
+		if got, _, _ := x.Chooser().Choose([]int32{0, 1, 2}, Ask{Nodes: 2}, nil); len(got) != 2 && !x.Blocks() {
 			t.Fatalf("two of three free nodes: %v", got)
 		}
 	})

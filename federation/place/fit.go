@@ -24,6 +24,9 @@ type fit struct {
 	alone      bool // no other job is on its leaves
 	contiguous bool // its nodes follow each other
 
+	joined   bool   // a switch is above all of its nodes
+	unheeded string // an option about the wiring that the site takes, and does not act upon; "": none
+
 	on *fabric // the topology of its partition; nil: the site's
 
 	reservation string
@@ -205,6 +208,7 @@ func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
 	}
 	f := fit{nodes: n, cpu: int32(cpus), whole: a.Whole || shape.Rented != nil && shape.Rented.Whole, leaves: a.switches,
 		segment: a.Segment, alone: a.Alone, contiguous: a.Contiguous, on: m.fabricOf[pool]}
+	m.heed(&f)
 	if no := m.addWants(&f, a, shape, tasks); no != nil {
 		return fit{}, no
 	}

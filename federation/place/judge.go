@@ -42,6 +42,7 @@ func (w *World) judge(sh *shape) {
 	}
 	sh.own()
 	sh.candidates = slices.Clone(sh.found)
+	sh.heed()
 	sh.version, sh.clock = w.version, w.now
 	sh.cuts(&w.policy)
 	sh.choose()

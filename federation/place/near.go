@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"fsub/federation"
+	"fsub/sbatch"
 	"fsub/topology"
 )
 
@@ -57,18 +58,66 @@ func (m *model) on(f *fit) *fabric {
 
 // wired reports whether it matters which of the nodes that fit f gets.
 func (m *model) wired(f *fit) bool {
-	tree := m.on(f).tree
-	return tree && (f.nodes > 1 || f.alone) || f.contiguous && !tree && f.nodes > 1
+	return m.on(f).tree && (f.nodes > 1 || f.alone) || f.row(m)
 }
 
 // particular reports whether f is content only with nodes that are close in some way.
 func (m *model) particular(f *fit) bool {
-	tree := m.on(f).tree
-	return tree && (f.leaves > 0 || f.segment > 1 || f.alone) || f.contiguous && !tree && f.nodes > 1
+	on := m.on(f)
+	return on.tree && (f.leaves > 0 || f.segment > 1 || f.alone) || f.nodes > 1 && (on.Blocks() || f.joined && on.Scattered()) || f.row(m)
+}
+
+// row reports whether f gets nodes that follow each other, and no others.
+func (f *fit) row(m *model) bool { return f.contiguous && f.nodes > 1 && !m.on(f).Blocks() }
+
+// heed drops what the topology plugin of the site does not act upon: topology/tree knows neither segments nor nodes that share a leaf with nobody, and looks
+// at no switches for nodes that follow each other; topology/block knows neither switches nor such rows. Machines that we rent we choose ourselves.
+func (m *model) heed(f *fit) {
+	on := m.on(f)
+	switch {
+	case !on.tree:
+	case m.obs.NoSlurm:
+		f.contiguous = false
+	case on.Blocks():
+		if f.leaves > 0 && f.nodes > on.BaseBlock() {
+			f.unheeded = "--switches"
+		}
+		f.leaves, f.contiguous = 0, false
+	default:
+		if f.segment > 1 && f.nodes > 1 {
+			f.unheeded = "--segment"
+		}
+		if f.alone {
+			f.unheeded = "--exclusive=topo"
+		}
+		f.segment, f.alone = 0, false
+		if f.row(m) {
+			f.leaves = 0
+		} else {
+			f.joined = true
+		}
+	}
+}
+
+// heed drops the candidates where an option about the wiring would have no effect, if there are others.
+func (sh *shape) heed() {
+	ignores := func(c *candidate) bool { return len(c.fits) > 0 && c.fits[0].unheeded != "" }
+	heeds := func(c *candidate) bool { return !ignores(c) }
+	if !slices.ContainsFunc(sh.candidates, heeds) {
+		return
+	}
+	sh.candidates = slices.DeleteFunc(sh.candidates, func(c *candidate) bool {
+		if heeds(c) {
+			return false
+		}
+		pool := &c.site.model.pools[c.pool]
+		sh.reject(c.site.site.Name, pool.Partition, pool.Name, forNow(federation.ReasonReqNodeNotAvail, federation.WhyUnheeded, c.fits[0].unheeded))
+		return true
+	})
 }
 
 func (f *fit) wiring() topology.Ask {
-	return topology.Ask{Nodes: f.nodes, Leaves: f.leaves, Segment: f.segment, Contiguous: f.contiguous}
+	return topology.Ask{Nodes: f.nodes, Leaves: f.leaves, Segment: f.segment, Contiguous: f.contiguous, Joined: f.joined}
 }
 
 // gang is the nodes on which one need fits now, by leaf. A plan only takes: so of a leaf nothing changes but where something was taken.
@@ -89,6 +138,11 @@ type gangKey struct {
 func (c *capacity) nearby(cur *cursor, f *fit, end int64) []int32 {
 	g := c.gang(cur, f, end)
 	count := g.count
+	if f.row(c.m) {
+		nodes, span := c.choose(slices.Concat(g.nodes...), f)
+		cur.span = span
+		return nodes
+	}
 	if f.alone {
 		count = make([]int, len(g.count))
 		for l, n := range g.count {
@@ -97,17 +151,13 @@ func (c *capacity) nearby(cur *cursor, f *fit, end int64) []int32 {
 			}
 		}
 	}
-	leaves, span, ok := c.pick(f).Pick(count, f.wiring())
+	parts, span, ok := c.pick(f).Pick(count, f.wiring())
 	if !ok {
 		return nil
 	}
 	nodes := make([]int32, 0, f.nodes)
-	for _, l := range leaves {
-		left := min(f.nodes-len(nodes), count[l])
-		if f.segment > 1 {
-			left = min(left, count[l]/f.segment*f.segment)
-		}
-		nodes = append(nodes, g.nodes[l][:left]...)
+	for _, p := range parts {
+		nodes = append(nodes, g.nodes[p.Leaf][:p.Nodes]...)
 	}
 	cur.span = span
 	return nodes
@@ -282,18 +332,22 @@ func (m *model) wiringRefusal(f *fit, s size, nodes func() []int32) *refusal {
 			return leafRefusal(f, most, federation.WhyOneSwitchUp, federation.WhySwitchesUp)
 		}
 	}
-	if f.segment > 1 && tree {
-		if f.nodes%f.segment != 0 {
-			return forGood(federation.ReasonReqNodeNotAvail, federation.WhySegmentOdd, f.nodes, f.segment)
+	if on := m.on(f); f.joined && f.nodes > 1 && on.Scattered() {
+		free := *f
+		free.leaves = 0
+		if have := m.largest(&free, s.leaves, 1); have < f.nodes {
+			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyNoSwitch, f.nodes, have)
 		}
-		if have := segments(s.leaves, f.segment); have < f.nodes/f.segment {
-			return forGood(federation.ReasonReqNodeNotAvail, federation.WhySegments, f.nodes, f.segment, have)
-		}
-		if have := segments(s.upLeaves, f.segment); have < f.nodes/f.segment {
-			return forNow(federation.ReasonReqNodeNotAvail, federation.WhySegmentsUp, f.nodes, f.segment, have)
+		if have := m.largest(&free, s.upLeaves, 1); have < f.nodes {
+			return forNow(federation.ReasonReqNodeNotAvail, federation.WhyNoSwitchUp, f.nodes, have)
 		}
 	}
-	if f.contiguous && !tree && f.nodes > 1 {
+	if on := m.on(f); on.Blocks() && f.nodes > 1 {
+		if no := m.blockRefusal(f, s); no != nil {
+			return no
+		}
+	}
+	if f.row(m) {
 		all := nodes()
 		if _, _, ok := m.on(f).Chooser().Choose(all, f.wiring(), nil); !ok {
 			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyContiguous, f.nodes)
@@ -302,11 +356,44 @@ func (m *model) wiringRefusal(f *fit, s size, nodes func() []int32) *refusal {
 	return nil
 }
 
-func segments(count []int, size int) (n int) {
-	for _, c := range count {
-		n += c / size
+// blockRefusal tells whether the nodes of a group can be in blocks as topology/block would have them for f.
+func (m *model) blockRefusal(f *fit, s size) *refusal {
+	since := sbatch.Release(m.obs.Version) >= sbatch.Slurm2605 // when it became more generous
+	if f.segment > 1 && f.nodes%f.segment != 0 && !(since && f.segment > f.nodes) {
+		return forGood(federation.ReasonReqNodeNotAvail, federation.WhySegmentOdd, f.nodes, f.segment)
 	}
-	return n
+	if base := m.on(f).BaseBlock(); f.segment > base && !since {
+		return forGood(federation.ReasonReqNodeNotAvail, federation.WhySegmentLarge, f.segment, base)
+	}
+	unit, configured, up := 1, federation.WhyBlocks, federation.WhyBlocksUp
+	if f.segment > 1 && f.segment <= f.nodes {
+		unit, configured, up = f.segment, federation.WhySegments, federation.WhySegmentsUp
+	}
+	if have := m.largest(f, s.leaves, unit); have < f.nodes/unit {
+		return blocksRefusal(forGood, configured, f, have)
+	}
+	if have := m.largest(f, s.upLeaves, unit); have < f.nodes/unit {
+		return blocksRefusal(forNow, up, f, have)
+	}
+	return nil
+}
+
+func blocksRefusal(refuse func(federation.Reason, federation.Code, ...any) *refusal, code federation.Code, f *fit, have int) *refusal {
+	if code == federation.WhyBlocks || code == federation.WhyBlocksUp {
+		return refuse(federation.ReasonReqNodeNotAvail, code, f.nodes, have)
+	}
+	return refuse(federation.ReasonReqNodeNotAvail, code, f.nodes, f.segment, have)
+}
+
+// largest is how many nodes, a unit at a time, find room under leaves that have so many, up to as many as f wants.
+func (m *model) largest(f *fit, count []int, unit int) int {
+	a := f.wiring()
+	for ; a.Nodes > 0; a.Nodes -= unit {
+		if _, _, ok := m.on(f).Chooser().Pick(count, a); ok {
+			break
+		}
+	}
+	return a.Nodes / unit
 }
 
 // slow is what the distance between a candidate's nodes costs: the share of the run by which they make it longer.

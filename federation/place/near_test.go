@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fsub/federation"
+	"fsub/sbatch"
 	"fsub/topology"
 )
 
@@ -30,7 +31,11 @@ func racks(leaves, nodes int) *federation.Site {
 // What a plan remembers of the nodes that fit a gang is what a look at all nodes finds, whatever was started and claimed in between.
 func TestNearbyIsFresh(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		site := racks(rapid.IntRange(1, 4).Draw(t, "leaves"), rapid.IntRange(1, 4).Draw(t, "nodes"))
+		leaves, nodes := rapid.IntRange(1, 4).Draw(t, "leaves"), rapid.IntRange(1, 4).Draw(t, "nodes")
+		site := racks(leaves, nodes)
+		if tree := &site.Seen.Tree; rapid.Bool().Draw(t, "blocks") {
+			*tree = topology.OfBlocks(tree.Switches[:leaves], []int{nodes, 2 * nodes})
+		}
 		w := newWorldOf(&federation.Snapshot{Now: time.Unix(1e9, 0), Sites: []*federation.Site{site}}, Policy{})
 		w.begin()
 		st := w.sites[0]
@@ -42,6 +47,7 @@ func TestNearbyIsFresh(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "alone") == 0 {
 				job.Spec.Exclusive = "topo"
 			}
+			job.Spec.More = &sbatch.More{Contiguous: rapid.IntRange(0, 3).Draw(t, "contiguous") == 0, Segment: rapid.IntRange(0, 2).Draw(t, "segment")}
 			candidates = append(candidates, w.shapeOfJob(job, nil, nil).candidates...)
 		}
 		if len(candidates) == 0 {

@@ -246,10 +246,10 @@ func (c *capacity) enoughAt(ready []nodeTime, f *fit) int64 {
 	if !c.m.particular(f) {
 		return max(start, ready[f.nodes-1].at)
 	}
-	if f.leaves == 0 || f.segment > 1 || f.alone {
+	on := c.m.on(f)
+	if f.leaves == 0 || f.segment > 1 || f.alone || f.row(c.m) || f.joined && on.Scattered() {
 		return c.closeAt(ready, f, start)
 	}
-	on := c.m.on(f)
 	count := make([]int, on.Leaves())
 	for _, r := range ready {
 		if r.at == never {

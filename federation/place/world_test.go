@@ -111,6 +111,8 @@ func (w *world) line(t testing.TB, ws words) {
 		for k, v := range ws.value {
 			site.Speed[k] = number64(t, v)
 		}
+	case "version":
+		site.Seen.Version = ws2.plain[0]
 	case "partition":
 		site.Seen.Partitions = append(site.Seen.Partitions, newPartition(t, ws2))
 	case "nodes":
