@@ -3,21 +3,17 @@ package wiring
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"fsub/federation"
-	"fsub/slurm/hostlist"
 	"fsub/testbed/bed"
 	"fsub/testbed/suite"
-	"fsub/topology"
 )
 
 var world suite.Suite
@@ -154,119 +150,4 @@ func fsub(t *testing.T, args ...string) federation.JobID {
 		t.Fatalf("%v: %v: %s", args, err, out.String())
 	}
 	return federation.JobID(id)
-}
-
-// TestAsSlurmctldChooses takes some nodes away, and compares where slurmctld would start gangs on the rest with where we say.
-func TestAsSlurmctldChooses(t *testing.T) {
-	world.Need(t)
-	tree := func(n string) string {
-		return fmt.Sprintf("SwitchName=l1 Nodes=%[1]s[1-3]\nSwitchName=l2 Nodes=%[1]s[4-5]\nSwitchName=l3 Nodes=%[1]s[6-8]\nSwitchName=mid Switches=l[1-2]\nSwitchName=top Switches=mid,l3\n", n)
-	}
-	block := func(n string) string {
-		return fmt.Sprintf("BlockName=b1 Nodes=%[1]s[1-2]\nBlockName=b2 Nodes=%[1]s[3-4]\nBlockName=b3 Nodes=%[1]s[5-6]\nBlockName=b4 Nodes=%[1]s[7-8]\nBlockSizes=2,4\n", n)
-	}
-	rounds := 2
-	if os.Getenv("FSUB_FULL") != "" {
-		rounds = 25
-	}
-	for _, site := range []string{"alpha", "gamma", "delta"} {
-		t.Run(site, func(t *testing.T) {
-			t.Parallel()
-			for _, c := range []struct{ plugin, conf string }{{"tree", tree(site)}, {"block", block(site)}} {
-				if site == "delta" && c.plugin == "block" {
-					continue // 22.05 has no topology/block
-				}
-				if err := wire(t.Context(), site, c.plugin, c.conf); err != nil {
-					t.Fatal(err)
-				}
-				compare(t, site, c.plugin, rounds)
-			}
-		})
-	}
-}
-
-func compare(t *testing.T, site, plugin string, rounds int) {
-	text, err := world.Bed.Output(t.Context(), site, "", "scontrol", "show", "topology")
-	if err != nil {
-		t.Fatal(err)
-	}
-	wired, err := topology.Parse(text)
-	if err != nil || wired.Kind() != plugin {
-		t.Fatalf("%s: %v, %v\n%s", wired.Kind(), wired, err, text)
-	}
-	names := make([]string, nodes)
-	for i := range names {
-		names[i] = fmt.Sprintf("%s%d", site, i+1)
-	}
-	x := wired.Index(names)
-	random := rand.New(rand.NewPCG(7, uint64(len(site))))
-	same, closer := 0, 0
-	for range rounds {
-		var free []int32
-		var gone []string
-		for n := range int32(nodes) {
-			if random.IntN(4) > 0 {
-				free = append(free, n)
-			} else {
-				gone = append(gone, names[n])
-			}
-		}
-		drain := func(state string) {
-			if len(gone) == 0 {
-				return
-			}
-			if _, err := world.Bed.Output(t.Context(), site, "", "scontrol", "update", "NodeName="+strings.Join(gone, ","), "State="+state, "Reason=wiring"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		drain("DRAIN")
-		for n := 2; n <= len(free); n++ {
-			theirs := wouldGet(t, site, names, n)
-			if theirs == nil { // blocks that are torn too much
-				continue
-			}
-			_, ours, ok := x.Chooser().Choose(free, topology.Ask{Nodes: n}, nil)
-			if !ok {
-				t.Errorf("%s %s: %d of %v: we find none, slurmctld %v", site, plugin, n, free, theirs)
-				continue
-			}
-			switch worse := ours.Worse(x.Span(theirs)); {
-			case worse == 0:
-				same++
-			case worse < 0: // topology/tree now and then takes a switch more than it needs
-				t.Logf("%s %s: %d of %v: slurmctld takes %v, %+v; we say %+v", site, plugin, n, free, theirs, x.Span(theirs), ours)
-				closer++
-			default:
-				t.Errorf("%s %s: %d of %v: slurmctld takes %v, %+v; we say %+v", site, plugin, n, free, theirs, x.Span(theirs), ours)
-			}
-		}
-		drain("RESUME")
-	}
-	t.Logf("%s, topology/%s: of %d gangs we say of %d what slurmctld does, of %d something closer", site, plugin, same+closer, same, closer)
-	if same == 0 || closer > same/2 {
-		t.Errorf("%s %s: too often slurmctld does something else", site, plugin)
-	}
-}
-
-var onNodes = regexp.MustCompile(`on nodes (\S+) in partition`)
-
-// wouldGet are the nodes on which slurmctld would start a gang at once; nil if it would not.
-func wouldGet(t *testing.T, site string, names []string, n int) []int32 {
-	t.Helper()
-	var out strings.Builder
-	err := world.Bed.Exec(t.Context(), bed.Cmd{Site: site, User: "alice", Args: []string{"sbatch", "--test-only", "--exclusive", fmt.Sprintf("-N%d", n), "-t5", "--wrap", "true"}, Stdout: &out, Stderr: &out})
-	found := onNodes.FindStringSubmatch(out.String())
-	if found == nil {
-		t.Logf("%s: %d nodes: %v %s", site, n, err, strings.TrimSpace(out.String()))
-		return nil
-	}
-	list, err := hostlist.Expand(found[1])
-	if err != nil || len(list) != n {
-		t.Fatalf("%s: %d nodes: %s", site, n, out.String())
-	}
-	var on []int32
-	for _, name := range list {
-		on = append(on, int32(slices.Index(names, name)))
-	}
-	return on
 }
