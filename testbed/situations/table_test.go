@@ -71,12 +71,12 @@ var situations = []situation{
 	},
 	{
 		title: "Four nodes under one switch are only at beta",
-		why:   "Alpha is cheaper, but its racks have two nodes, as gamma's switches have.",
+		why:   "Alpha is cheaper, but its topology/block ignores the option, and its racks have two nodes, as gamma's switches have.",
 		script: `#SBATCH --nodes=4 --gpus-per-node=1 --time=2:00:00
 #SBATCH --switches=1@1:00:00
 `,
 		site: "beta",
-		says: []string{"4 nodes under one switch, largest leaf has 2"},
+		says: []string{"its topology plugin ignores --switches"},
 	},
 	{
 		title: "Distance has a price",
