@@ -126,3 +126,46 @@ func TestSingletons(t *testing.T) {
 		}
 	}
 }
+
+// A singleton that gets another name waits for the jobs of that one, and is not forgotten by those of the one before.
+func TestSingletonIsRenamed(t *testing.T) {
+	b := newBench(t)
+	b.rounds(3)
+	named := func(name, dependency string) federation.JobID {
+		return b.submit(func(s *sbatch.Spec) { s.Name, s.Dependency = name, dependency })
+	}
+	rename := func(id federation.JobID, name string) {
+		b.request(federation.Request{Job: id, Kind: federation.RequestUpdate, UID: 7001, Change: []sbatch.Change{{Option: "job-name", Key: "JobName", Value: name}}})
+		b.wait(10 * time.Second)
+	}
+	first := named("a", "")
+	second := named("a", "singleton")
+	other := named("b", "")
+	third := named("b", "singleton")
+	b.wait(10 * time.Second)
+	for _, id := range []federation.JobID{second, third} {
+		if j := b.job(id); j.Site != "" || j.Reason != federation.ReasonDependency {
+			t.Fatalf("job %d: %s at %q", id, j.Reason, j.Site)
+		}
+	}
+	rename(second, "free")
+	rename(third, "a")
+	if j := b.job(second); j.Site == "" {
+		t.Errorf("nobody else has its name, and it waits: %s", j.Reason)
+	}
+	if j := b.job(third); j.Site != "" {
+		t.Error("it does not wait for those of its new name")
+	}
+	b.cheap.start(other)
+	b.cheap.end(other, federation.Completed)
+	b.wait(10 * time.Second)
+	if j := b.job(third); j.Site != "" {
+		t.Error("it went when a job of its old name ended")
+	}
+	b.cheap.start(first)
+	b.cheap.end(first, federation.Completed)
+	b.wait(10 * time.Second)
+	if j := b.job(third); j.Site == "" {
+		t.Errorf("it still waits: %s", j.Reason)
+	}
+}

@@ -25,7 +25,7 @@ func (c *requests) update(j *job, r federation.Request) {
 	}
 	c.event(j, "changed by uid %d: %s", r.UID, changesText(r.Change))
 	c.changePriority(j, r)
-	depends := spec.Dependency != j.Spec.Dependency
+	depends := spec.Dependency != j.Spec.Dependency || spec.Name != j.Spec.Name && j.depends.names != nil
 	switch {
 	case depends && j.Attempt > 0: // after a crash a job that was handed over once waits for no other any more
 		c.asks.refuse(j, a, fmt.Errorf("%w: its dependency was met", federation.ErrConflict))
@@ -120,7 +120,7 @@ func (c *requests) updated(j *job, a *asked, err error) {
 
 // changeHere makes spec what the job asks for.
 func (c *requests) changeHere(j *job, spec sbatch.Spec) {
-	depends := spec.Dependency != j.Spec.Dependency
+	depends := spec.Dependency != j.Spec.Dependency || spec.Name != j.Spec.Name && j.depends.names != nil
 	if j.Whole != nil && spec.Array != "" {
 		j.Whole.Limit = federation.ArrayLimit(spec.Array)
 		c.arrays.lookAll(j)
