@@ -24,7 +24,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	code := 0
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
-		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + spareProcs)
+		if n := runtime.GOMAXPROCS(0); n == runtime.NumCPU() { // what an operator or a container allows stays
+			runtime.GOMAXPROCS(n + spareProcs)
+		}
 		code = run(ctx, os.Args[1:]) // the daemon's log is to have the stack of a panic
 	} else {
 		code = crash.Guard("fed", os.Stderr, func() int { return run(ctx, os.Args[1:]) })

@@ -10,6 +10,9 @@ import (
 	"fsub/federation"
 )
 
+// mostDetails is how many of the jobs that have borrowed are told of one by one.
+const mostDetails = 100
+
 // Holdbacks tell how guarantees bear on a job that waits by the plan: what its own account is guaranteed and holds, and which jobs stand before it because they are
 // within guarantees of others. There are none where guarantees do not matter to it.
 func (w *World) Holdbacks(id federation.JobID) []federation.Holdback {
@@ -146,6 +149,9 @@ func (w *World) keeps(r *right, h *federation.Holdback) {
 		}
 	}
 	slices.Sort(h.Details)
+	if more := len(h.Details) - mostDetails; more > 0 {
+		h.Details = append(h.Details[:mostDetails:mostDetails], fmt.Sprintf("and %d more", more))
+	}
 	if borrowed == 0 {
 		h.Text += fmt.Sprintf("; nobody at %s has borrowed from it", st.site.Name)
 		return
