@@ -95,7 +95,7 @@ func (c *Controller) commitApart(ctx context.Context, b *federation.Batch) error
 		return err
 	}
 	for _, u := range bad {
-		if c.jobs[u.job] != nil || c.ended[u.job] != nil {
+		if c.jobs.Of(u.job) != nil || c.ended[u.job] != nil {
 			c.putJobAside(u.job, fmt.Errorf("its records cannot be written: %w", u.why))
 			continue
 		}

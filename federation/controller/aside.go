@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/jobmap"
 )
 
 // A panic in a round, and a record that the store can never take, are defects that one job or one site has brought to light. The daemon says so,
@@ -90,7 +91,7 @@ func since(times []time.Time, first time.Time) (kept []time.Time) {
 
 // rootOf is the job that one is written with: its array, or the first of its components.
 func (c *shared) rootOf(id federation.JobID) federation.JobID {
-	j := c.jobs[id]
+	j := c.jobs.Of(id)
 	if j == nil {
 		j = c.ended[id]
 	}
@@ -150,7 +151,7 @@ func (c *Controller) reload(ctx context.Context) error {
 	c.calls.abandon()
 	s := c.shared
 	s.sites, s.byName = nil, map[federation.SiteName]*site{}
-	s.jobs, s.ended = map[federation.JobID]*job{}, map[federation.JobID]*job{}
+	s.jobs, s.ended = jobmap.Map[*job]{}, map[federation.JobID]*job{}
 	s.batch, s.planDirty, s.lastRead, s.upkeep, s.seizing = newPendingBatch(), true, time.Time{}, upkeep{}, newSeizing()
 	c.queue = newQueue(s)
 	c.clock, c.nextPlan = time.Time{}, time.Time{}

@@ -70,7 +70,7 @@ func TestPoisonedRecordsAreDropped(t *testing.T) {
 			other := b.submit(nil) // has the ID that the creation wants
 			if name == "creation" {
 				b.rounds(5)
-				delete(b.ctl.jobs, other)
+				b.ctl.jobs.Delete(other)
 			}
 			var p federation.Batch
 			poison(gone, &p)

@@ -99,7 +99,7 @@ func (c *asks) takesBack(j *job, sj *federation.SiteJob) bool {
 
 // ask takes up a request to requeue, to suspend, to resume or to change a job.
 func (c *requests) ask(r federation.Request) {
-	j := c.jobs[r.Job]
+	j := c.jobs.Of(r.Job)
 	switch {
 	case j == nil && r.Kind != federation.RequestUpdate && r.Kind != federation.RequestMove && !suspends(r):
 		c.takeUpAgain(r)
@@ -169,7 +169,7 @@ func (c *requests) askOne(j *job, r federation.Request) {
 // takeAnswered takes in what a site said.
 func (c *requests) takeAnswered(s *site, r answered) {
 	a := c.asks.open[r.job]
-	j := c.jobs[r.job]
+	j := c.jobs.Of(r.job)
 	if a == nil || a.Seq != r.seq || j == nil {
 		return
 	}
@@ -194,7 +194,7 @@ func (c *requests) takeAnswered(s *site, r answered) {
 func (c *requests) repairAsked() {
 	now := c.now()
 	for _, id := range slices.Sorted(maps.Keys(c.asks.open)) {
-		a, j := c.asks.open[id], c.jobs[id]
+		a, j := c.asks.open[id], c.jobs.Of(id)
 		switch {
 		case j == nil || j.Cancel:
 			c.asks.answer(a)

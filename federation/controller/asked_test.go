@@ -32,7 +32,7 @@ func TestSuspendAfterAnEnd(t *testing.T) {
 	}
 	// In one round its nodes are seen to fail, and the array's request is read.
 	b.cheap.jobs[part.ID].State, b.cheap.jobs[part.ID].End = federation.NodeFail, b.now()
-	for n := 0; b.ctl.jobs[part.ID].live(); n++ {
+	for n := 0; b.ctl.jobs.Of(part.ID).live(); n++ {
 		if n == 100 {
 			t.Fatal("its end is not seen")
 		}

@@ -97,7 +97,7 @@ func (c *attempts) submit(j *job) {
 // takeSubmitted takes in what a site answered to a submission. What it acknowledged is not yet safe there: polls
 // watch over it.
 func (c *attempts) takeSubmitted(s *site, r submitted) {
-	j := c.jobs[r.job]
+	j := c.jobs.Of(r.job)
 	if j == nil || j.att == nil || j.att.Number != r.attempt {
 		return
 	}

@@ -172,7 +172,7 @@ func (t *benchTable) submit(i int) federation.JobID {
 }
 
 func (t *benchTable) known(id federation.JobID, want bool) {
-	if (t.ctl.jobs[id] != nil) != want {
+	if (t.ctl.jobs.Of(id) != nil) != want {
 		t.Fatalf("job %d is known: %t", id, !want)
 	}
 }
@@ -194,7 +194,7 @@ func (t *benchTable) wait(j federation.Job) *job {
 }
 
 func (t *benchTable) add(j *job) {
-	t.ctl.jobs[j.ID] = j
+	t.ctl.jobs.Set(j.ID, j)
 	t.ctl.queue.add(j)
 }
 
@@ -204,7 +204,7 @@ func (t *benchTable) run(i int) federation.JobID {
 	kind := t.newJob(i)
 	kind.ID = t.submit(i)
 	t.plan()
-	j := t.ctl.jobs[kind.ID]
+	j := t.ctl.jobs.Of(kind.ID)
 	t.ctl.queue.drop(j)
 	j.State, j.Attempt, j.Site = federation.Running, 1, s.Name
 	j.try().att = &federation.Attempt{Job: j.ID, Number: 1, Key: fmt.Sprint("k", j.ID), Site: s.Name, State: federation.AttemptStarted, Created: t.clock, Acked: t.clock}

@@ -53,7 +53,7 @@ func (c *budgets) reconcile(ctx context.Context) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(over)) {
-		c.end(c.jobs[id], over[id], now)
+		c.end(c.jobs.Of(id), over[id], now)
 	}
 }
 

@@ -110,7 +110,8 @@ func TestStagedOutIsRetried(t *testing.T) {
 	j := newJob(federation.Job{ID: 1, Spec: new(sbatch.Spec)})
 	j.try().att = &federation.Attempt{Job: 1, Number: 1, Key: "k", State: federation.AttemptStarted}
 	j.Spec.WorkDir = "/work"
-	c.jobs[1], s.jobs[1] = j, j
+	c.jobs.Set(1, j)
+	s.jobs[1] = j
 	if !x.begin(s, j, federation.SiteJob{ID: 1, State: federation.Completed, Start: now, End: now}) {
 		t.Fatal("its results are not on the way")
 	}

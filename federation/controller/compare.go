@@ -52,8 +52,8 @@ func (c *comparing) begin(hold func(*job)) {
 	if c.cfg.Restored.IsZero() {
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
-		switch j := c.jobs[id]; {
+	for _, id := range slices.Sorted(c.jobs.IDs()) {
+		switch j := c.jobs.Of(id); {
 		case j.Component != nil:
 		case j.spreads():
 			if j.rest.Len() > 0 && j.Held != federation.HeldAdmin {
@@ -78,7 +78,7 @@ func (c *comparing) reconcile(ctx context.Context) {
 	}
 	now := c.now()
 	for _, id := range slices.Sorted(maps.Keys(c.open)) {
-		j, k := c.jobs[id], c.open[id]
+		j, k := c.jobs.Of(id), c.open[id]
 		if j == nil { // it has ended
 			delete(c.open, id)
 			continue
@@ -133,7 +133,7 @@ func (c *comparing) ask(j *job, k *compared, s *site) {
 // take takes in what a site knows. What it has of the job becomes its attempt, of unknown fate.
 func (c *comparing) take(s *site, r found, attach func(*federation.Attempt)) {
 	c.asked--
-	j, k := c.jobs[r.job], c.open[r.job]
+	j, k := c.jobs.Of(r.job), c.open[r.job]
 	if j == nil || k == nil {
 		return
 	}

@@ -226,7 +226,7 @@ func (c *dependencies) add(ctx context.Context, j *job) error {
 			}
 			continue
 		}
-		on := cmp.Or(c.jobs[t.Job], c.ended[t.Job], earlier[t.Job])
+		on := cmp.Or(c.jobs.Of(t.Job), c.ended[t.Job], earlier[t.Job])
 		if on == nil {
 			if on, err = c.earlier(ctx, t.Job); err != nil {
 				return fmt.Errorf("read job %d, which it depends on: %w", t.Job, err)
@@ -314,7 +314,7 @@ func (c *dependencies) changed(j *job) {
 
 // lookAt has a job looked at that comes first among its namesakes now, which it may have waited for.
 func (c *dependencies) lookAt(first federation.JobID) {
-	if j := c.jobs[first]; j != nil && j.depends.names != nil {
+	if j := c.jobs.Of(first); j != nil && j.depends.names != nil {
 		c.queue.look(j)
 		c.planDirty = true
 	}
@@ -322,7 +322,7 @@ func (c *dependencies) lookAt(first federation.JobID) {
 
 // findNamesakes looks for the jobs that new singletons wait for.
 func (c *dependencies) findNamesakes() {
-	for _, id := range c.names.find(c.jobs) {
+	for _, id := range c.names.find(&c.jobs) {
 		c.lookAt(id)
 	}
 }

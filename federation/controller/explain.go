@@ -74,7 +74,7 @@ func (c *Controller) askHoldbacks(ctx context.Context, id federation.JobID, d *f
 }
 
 func (c *Controller) holdbacks(id federation.JobID, d *federation.Decision) []federation.Holdback {
-	j := c.jobs[id]
+	j := c.jobs.Of(id)
 	if j == nil || !j.queued || j.live() {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (c *Controller) holdbacks(id federation.JobID, d *federation.Decision) []fe
 
 // endsBy is when a job has ended at the latest; zero if nothing says when.
 func (c *Controller) endsBy(id federation.JobID) time.Time {
-	j := c.jobs[id]
+	j := c.jobs.Of(id)
 	if j == nil || !j.live() || j.att.State != federation.AttemptStarted || j.att.Started.IsZero() || len(j.att.Decision.Offers) == 0 {
 		return time.Time{}
 	}

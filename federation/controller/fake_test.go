@@ -222,7 +222,7 @@ func (b *bench) rounds(n int) {
 // wait lets a time pass.
 func (b *bench) wait(d time.Duration) {
 	b.rounds(int(d / (200 * time.Millisecond)))
-	for id, j := range b.ctl.jobs { // whatever has been changed of it
+	for id, j := range b.ctl.jobs.All() { // whatever has been changed of it
 		if j.Demand != demand.Of(j.Spec) {
 			b.t.Errorf("the demand of job %d is not that of its Spec: %+v", id, j.Demand)
 		}

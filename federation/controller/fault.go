@@ -47,7 +47,7 @@ func (c *Controller) tellFault(f *place.Fault) {
 // putAside keeps what a plan failed over out of the next ones: a job for a while, unless it is changed; what a site says of itself until it says
 // something new. If nothing is known to be the cause the next plan comes when it would have come anyway.
 func (c *Controller) putAside(f *place.Fault) {
-	j := c.jobs[f.Job]
+	j := c.jobs.Of(f.Job)
 	if o := c.arrays.offered[f.Job]; o != nil {
 		j = o.array
 	}

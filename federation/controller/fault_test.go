@@ -104,14 +104,14 @@ func TestPanicOverATaskPutsTheArrayAside(t *testing.T) {
 	if n := len(b.partsOf(array)); n == 0 {
 		t.Fatal("the array is not spread")
 	}
-	waiting := b.ctl.jobs[array].rest.Len()
+	waiting := b.ctl.jobs.Of(array).rest.Len()
 	b.breakOver("tasks")
 	good := b.submit(func(s *sbatch.Spec) { s.GPUsPerNode = "" })
 	b.wait(time.Minute)
 	if len(b.attempts(good)) != 1 {
 		t.Error("the job after it is not bound")
 	}
-	if n := b.ctl.jobs[array].rest.Len(); n != waiting {
+	if n := b.ctl.jobs.Of(array).rest.Len(); n != waiting {
 		t.Errorf("%d tasks wait, %d did before", n, waiting)
 	}
 	if r := b.job(array).Reason; r != federation.ReasonFault {

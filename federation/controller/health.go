@@ -276,7 +276,7 @@ func (c *healthRules) reconcile() {
 	if now := c.now(); !now.Before(c.nextForget) {
 		c.nextForget = now.Add(forgetEvery)
 		for id := range c.engine.Jobs() {
-			if c.jobs[id] == nil && c.ended[id] == nil {
+			if c.jobs.Of(id) == nil && c.ended[id] == nil {
 				c.engine.Gone(id)
 			}
 		}

@@ -56,7 +56,7 @@ func TestClassOfAttempt(t *testing.T) {
 	if a[1].Site == "dear" {
 		site = b.dear
 	}
-	if spec := b.ctl.jobs[id].Spec; spec.Exclude != "" {
+	if spec := b.ctl.jobs.Of(id).Spec; spec.Exclude != "" {
 		t.Errorf("the job itself now asks for --exclude=%s", spec.Exclude)
 	}
 	site.start(id)

@@ -25,10 +25,10 @@ type jobEnder interface {
 // link joins a component with its leader. A leader that is not live has been ended without it, which the store
 // does not allow.
 func (c *components) link(j *job) {
-	leader := c.jobs[j.Component.Leader]
+	leader := c.jobs.Of(j.Component.Leader)
 	if leader == nil {
 		c.log.Error("component of a job that is not there", "job", j.ID, "leader", j.Component.Leader)
-		delete(c.jobs, j.ID)
+		c.jobs.Delete(j.ID)
 		return
 	}
 	j.join().leader = leader

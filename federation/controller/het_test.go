@@ -54,7 +54,7 @@ func TestComponents(t *testing.T) {
 	if j.State != federation.Completed || j.End.IsZero() || j.Cost == 0 {
 		t.Errorf("component: %s, end %v, cost %v", j.State, j.End, j.Cost)
 	}
-	if n := len(b.ctl.jobs); n != 0 {
+	if n := b.ctl.jobs.Len(); n != 0 {
 		t.Errorf("%d jobs are left", n)
 	}
 }

@@ -155,7 +155,7 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 			}
 		}
 	}
-	for _, j := range c.jobs {
+	for _, j := range c.jobs.All() {
 		if j.spreads() {
 			c.arrays.endIfDone(j, c.now()) // the last task has ended in a batch that the array's end was not in
 		}
@@ -216,7 +216,7 @@ func (c *Controller) loadTasks(ctx context.Context, arrays []federation.JobID) e
 		return fmt.Errorf("read the tasks of live arrays: %w", err)
 	}
 	for id, ts := range tasks {
-		j := c.jobs[id]
+		j := c.jobs.Of(id)
 		for i := range ts {
 			j.tasks[ts[i].Index] = &ts[i]
 		}
@@ -228,7 +228,7 @@ func (c *Controller) loadTasks(ctx context.Context, arrays []federation.JobID) e
 // loadTaskJobs joins the arrays that are spread with the jobs of their tasks, those that have ended too.
 func (c *Controller) loadTaskJobs(ctx context.Context) error {
 	var arrays []federation.JobID
-	for _, j := range c.jobs {
+	for _, j := range c.jobs.All() {
 		if j.spreads() {
 			arrays = append(arrays, j.ID)
 		}
@@ -245,22 +245,22 @@ func (c *Controller) loadTaskJobs(ctx context.Context) error {
 		if task.Part == nil {
 			continue
 		}
-		if p := c.jobs[task.ID]; p != nil {
+		if p := c.jobs.Of(task.ID); p != nil {
 			c.arrays.link(p)
 		} else {
 			t := task.Task()
-			c.jobs[t.Job].tasks[t.Index] = &t
+			c.jobs.Of(t.Job).tasks[t.Index] = &t
 		}
 	}
 	for _, id := range arrays {
-		c.depends.changed(c.jobs[id])
+		c.depends.changed(c.jobs.Of(id))
 	}
 	return nil
 }
 
 // attach gives a job its live attempt back after a restart.
 func (c *Controller) attach(a *federation.Attempt) {
-	j := c.jobs[a.Job]
+	j := c.jobs.Of(a.Job)
 	if c.asides.has(a.Job) {
 		return
 	}

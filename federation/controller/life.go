@@ -31,7 +31,7 @@ func (c *life) addJob(ctx context.Context, stored federation.Job) (*job, error) 
 	if err := c.depends.add(ctx, j); err != nil {
 		return nil, fmt.Errorf("job %d: %w", j.ID, err)
 	}
-	c.jobs[j.ID] = j
+	c.jobs.Set(j.ID, j)
 	if j.Component != nil {
 		c.components.link(j)
 	}
@@ -46,7 +46,7 @@ func (c *life) end(j *job, state federation.State, reason federation.Reason, at 
 		j.End = c.now().UTC()
 	}
 	c.batch.job(j)
-	delete(c.jobs, j.ID)
+	c.jobs.Delete(j.ID)
 	c.ended[j.ID] = j
 	c.queue.drop(j)
 	c.arrays.withdraw(j)

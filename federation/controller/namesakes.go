@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/jobmap"
 )
 
 // name is what the jobs of --dependency=singleton have in common.
@@ -63,11 +64,11 @@ func (n *names) want(j *job) *namesakes {
 
 // find finds the namesakes that new names have among all live jobs, with one look at those: there may be a million, and many new names at once. It returns the jobs that
 // come first by these names.
-func (n *names) find(all map[federation.JobID]*job) (first []federation.JobID) {
+func (n *names) find(all *jobmap.Map[*job]) (first []federation.JobID) {
 	if len(n.fresh) == 0 {
 		return nil
 	}
-	for _, j := range all {
+	for _, j := range all.All() {
 		if s := n.byName[nameOf(j)]; s != nil && s.fresh {
 			n.join(j)
 		}

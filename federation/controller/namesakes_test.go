@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/jobmap"
 	"fsub/sbatch"
 )
 
@@ -15,39 +16,40 @@ import (
 func TestNamesakes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	n := newNames()
-	live, waits := map[federation.JobID]*job{}, map[federation.JobID]*namesakes{}
+	var live jobmap.Map[*job]
+	waits := map[federation.JobID]*namesakes{}
 	for id := federation.JobID(1); id < 3000; id++ {
 		j := newJob(federation.Job{ID: id, User: fmt.Sprint("u", r.IntN(2)), Spec: &sbatch.Spec{Name: fmt.Sprint("n", r.IntN(3))}})
 		n.join(j)
 		if r.IntN(3) == 0 {
 			waits[id] = n.want(j)
 		}
-		live[id] = j
-		n.find(live)
-		for other := range live {
+		live.Set(id, j)
+		n.find(&live)
+		for other := range live.IDs() {
 			switch r.IntN(20) {
 			case 0:
 				n.leave(other)
-				delete(live, other)
+				live.Delete(other)
 				delete(waits, other)
 			case 1:
 				if waits[other] == nil {
-					live[other].SetSpec(sbatch.Spec{Name: fmt.Sprint("n", r.IntN(3))})
-					n.join(live[other])
+					live.Of(other).SetSpec(sbatch.Spec{Name: fmt.Sprint("n", r.IntN(3))})
+					n.join(live.Of(other))
 				}
 			}
 		}
 		for id, s := range waits {
 			want := false
-			for other, o := range live {
-				want = want || other < id && nameOf(o) == nameOf(live[id])
+			for other, o := range live.All() {
+				want = want || other < id && nameOf(o) == nameOf(live.Of(id))
 			}
 			if s.before(id) != want {
 				t.Fatalf("job %d waits for its namesakes: %v, want %v", id, !want, want)
 			}
 		}
 	}
-	for id := range live {
+	for id := range live.IDs() {
 		n.leave(id)
 	}
 	if len(n.byName)+len(n.of) > 0 {

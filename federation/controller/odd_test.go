@@ -334,7 +334,7 @@ func TestErrorAfterThePollHasSeenIt(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(nil)
 	b.rounds(4)
-	j, s := b.ctl.jobs[id], b.ctl.byName["cheap"]
+	j, s := b.ctl.jobs.Of(id), b.ctl.byName["cheap"]
 	b.cheap.start(id)
 	b.rounds(5)
 	b.ctl.takeSubmitted(s, submitted{job: id, attempt: 1, err: federation.ErrDenied})

@@ -165,7 +165,7 @@ func (c *Controller) decide(d *federation.Decision) {
 		c.decideTask(o, d)
 		return
 	}
-	j := c.jobs[d.Job]
+	j := c.jobs.Of(d.Job)
 	if j == nil || j.live() {
 		return
 	}

@@ -57,7 +57,7 @@ func (c *shared) notePreemption(j *job) {
 
 // stands reports whether the attempt of a seizure goes on.
 func (z *seizure) stands(c *shared) bool {
-	return z.job != nil && c.jobs[z.job.ID] == z.job && z.job.live() && z.job.att.Key == z.key
+	return z.job != nil && c.jobs.Of(z.job.ID) == z.job && z.job.live() && z.job.att.Key == z.key
 }
 
 // of is what a seizure wants of the run of a job that is under way; nil: nothing.
@@ -142,7 +142,7 @@ func (c *preempts) reconcile() {
 		}
 	}
 	for id, until := range c.seizing.told {
-		if now.After(until) && c.jobs[id] == nil {
+		if now.After(until) && c.jobs.Of(id) == nil {
 			delete(c.seizing.told, id)
 		}
 	}
@@ -153,7 +153,7 @@ func (c *preempts) reconcile() {
 func (c *preempts) spare(z *seizure) (done bool) {
 	done = true
 	for i := range z.Victims {
-		j := c.jobs[z.Victims[i].Job]
+		j := c.jobs.Of(z.Victims[i].Job)
 		if j == nil || !j.live() || !j.isVictim() || z.of(j) == nil || c.wanted(j) {
 			continue
 		}
@@ -213,7 +213,7 @@ func (c *preempts) due(sooner func(time.Time)) {
 
 // makeRoom takes one victim a step further.
 func (c *preempts) makeRoom(j *job, p *federation.Preemption, v *federation.Victim, now time.Time) {
-	victim := c.jobs[v.Job]
+	victim := c.jobs.Of(v.Job)
 	if victim == nil || !victim.live() || victim.att.Site != j.att.Site || victim.Restarts != v.Restarts || victim.att.State != federation.AttemptStarted || victim.Cancel ||
 		victim.State == federation.Pending {
 		return // it has made room

@@ -51,7 +51,7 @@ func TestVictimsRunIsLost(t *testing.T) {
 		t.Errorf("it is %s with %d restarts, charged %+v", j.State, j.Restarts, all)
 	}
 	for _, who := range []string{"this", "the next"} { // what it has made room for is to hold back those behind it
-		if no := b.ctl.jobs[victim].refused["cheap"]; !no.Is(federation.WhyMadeRoom) {
+		if no := b.ctl.jobs.Of(victim).refused["cheap"]; !no.Is(federation.WhyMadeRoom) {
 			t.Errorf("to %s daemon it is kept away by %+v", who, no)
 		}
 		b.limited(tree)

@@ -71,7 +71,7 @@ func (c *Controller) prospects(most int) *federation.Prospects {
 	}
 	o.More = max(0, c.queue.world.Len()-len(o.Waiting))
 	var limited []federation.Prospect
-	for _, j := range c.jobs {
+	for _, j := range c.jobs.All() {
 		if j.queued && !j.live() && isLimit(j.Reason) && len(limited) < most {
 			job := j.Job
 			limited = append(limited, federation.Prospect{Job: &job, Expected: c.expected(&job), Limited: true, Reason: j.Reason})

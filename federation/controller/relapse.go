@@ -27,7 +27,7 @@ func (c *reports) queuedAgain(j *job, sj federation.SiteJob) bool {
 
 // begun notes that a job has started of which a site tells no more yet: if its controller forgets that, it counts.
 func (c *reports) begun(s *site, id federation.JobID) {
-	j := c.jobs[id]
+	j := c.jobs.Of(id)
 	if j != nil && j.live() && j.att.Site == s.Name && j.att.State == federation.AttemptSubmitted && !j.att.Acked.IsZero() && !j.busy {
 		c.move(j, federation.AttemptStarted)
 	}

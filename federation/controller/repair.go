@@ -80,7 +80,7 @@ func (c *attempts) lookup(j *job, s *site) {
 
 // takeLookedUp decides over an attempt whose fate was unknown, from all that the site knows of its ID.
 func (c *attempts) takeLookedUp(s *site, r lookedUp) {
-	j := c.jobs[r.job]
+	j := c.jobs.Of(r.job)
 	if j == nil || j.att == nil || j.att.Number != r.attempt || j.att.State.Final() {
 		return
 	}

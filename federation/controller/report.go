@@ -20,7 +20,7 @@ type reports struct {
 
 func (c *reports) takeReport(s *site, sj federation.SiteJob) {
 	c.over = over{job: sj.ID, site: s.Name}
-	j := c.jobs[sj.ID]
+	j := c.jobs.Of(sj.ID)
 	if j == nil || !j.live() || j.att.Site != s.Name || !c.same(j, sj) {
 		c.strays.check(s, sj)
 		return
@@ -60,7 +60,7 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 		return
 	}
 	for _, component := range sj.Components { // before their leader, with which they end
-		if k := c.jobs[component.ID]; k != nil && k.leader == j {
+		if k := c.jobs.Of(component.ID); k != nil && k.leader == j {
 			c.components.report(s, k, component)
 		}
 	}

@@ -68,7 +68,7 @@ func (c *requests) carryOut(r federation.Request) {
 		return
 	}
 	c.batch.done(r.Seq)
-	j := c.jobs[r.Job]
+	j := c.jobs.Of(r.Job)
 	if j == nil {
 		return
 	}
@@ -195,7 +195,7 @@ func (c *requests) takeActed(s *site, r acted) {
 		c.strays.failed = append(c.strays.failed, strayCopy{s, *r.copy, c.now().Add(c.t.CancelEach)})
 	}
 	c.log.Warn(r.what+" at site failed", "job", r.job, "site", s.Name, "err", r.err)
-	j := c.jobs[r.job]
+	j := c.jobs.Of(r.job)
 	switch {
 	case j == nil:
 	case !errors.Is(r.err, federation.ErrUnavailable):

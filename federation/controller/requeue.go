@@ -112,7 +112,7 @@ func (c *requests) takeUpAgain(r federation.Request) {
 // takeUpArray takes up an array that has ended, because one of its tasks is to run again. Those that were cancelled before they
 // started are not.
 func (c *requests) takeUpArray(ctx context.Context, id federation.JobID) error {
-	if c.jobs[id] != nil {
+	if c.jobs.Of(id) != nil {
 		return nil
 	}
 	all, err := c.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{id}})
@@ -151,7 +151,7 @@ func (c *requests) takeUpArray(ctx context.Context, id federation.JobID) error {
 func (c *requests) top(j *job) {
 	is := c.queue.points(j)
 	most := is
-	for _, other := range c.jobs {
+	for _, other := range c.jobs.All() {
 		if other.User == j.User && other != j {
 			most = max(most, c.queue.points(other)+1)
 		}

@@ -290,7 +290,7 @@ func TestTop(t *testing.T) {
 	b.request(federation.Request{Job: ids[2], Kind: federation.RequestTop, Operator: true})
 	b.wait(time.Second)
 	for _, id := range ids[:2] {
-		if !before(b.ctl.jobs[ids[2]], b.ctl.jobs[id]) || b.job(ids[2]).Top != 1 || b.job(id).Top != 0 {
+		if !before(b.ctl.jobs.Of(ids[2]), b.ctl.jobs.Of(id)) || b.job(ids[2]).Top != 1 || b.job(id).Top != 0 {
 			t.Errorf("job %d is before job %d", id, ids[2])
 		}
 	}
@@ -304,7 +304,7 @@ func TestPriorityOfArrays(t *testing.T) {
 	b.wait(time.Second)
 	b.request(federation.Request{Job: id, Kind: federation.RequestTop, Operator: true})
 	b.wait(time.Second)
-	if !before(b.ctl.jobs[id], b.ctl.jobs[other]) {
+	if !before(b.ctl.jobs.Of(id), b.ctl.jobs.Of(other)) {
 		t.Errorf("the array does not stand before job %d", other)
 	}
 	b.request(change(id, "priority", "0"))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/jobmap"
 	"fsub/sbatch"
 )
 
@@ -22,7 +23,7 @@ type shared struct {
 
 	sites  []*site // by name
 	byName map[federation.SiteName]*site
-	jobs   map[federation.JobID]*job // every job that has not ended
+	jobs   jobmap.Map[*job]          // every job that has not ended
 	ended  map[federation.JobID]*job // those of which the store does not know it yet
 
 	seizing seizing // see preempts
@@ -39,7 +40,7 @@ type shared struct {
 
 func newShared(cfg Config) *shared {
 	s := &shared{cfg: cfg, t: cfg.Timing.withDefaults(), log: cfg.Logger, now: cfg.Now, store: cfg.Store, metrics: newMetrics(cfg.Registerer),
-		byName: map[federation.SiteName]*site{}, jobs: map[federation.JobID]*job{}, ended: map[federation.JobID]*job{}, batch: newPendingBatch(), asides: newAside(), planDirty: true, seizing: newSeizing()}
+		byName: map[federation.SiteName]*site{}, ended: map[federation.JobID]*job{}, batch: newPendingBatch(), asides: newAside(), planDirty: true, seizing: newSeizing()}
 	s.calls = newCalls(cfg.Inline, s.t.Call, s.log, s.metrics)
 	return s
 }

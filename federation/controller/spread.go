@@ -126,7 +126,7 @@ func (j *job) limit() int {
 func (c *arrays) wantIDs(requests []federation.Request) int {
 	n := 0
 	for _, r := range requests {
-		if j := c.jobs[r.Job]; j != nil && j.spreads() {
+		if j := c.jobs.Of(r.Job); j != nil && j.spreads() {
 			n += len(r.Tasks)
 		}
 	}

@@ -200,7 +200,7 @@ func TestCancelledWhileItsFilesAreOnTheWay(t *testing.T) {
 		if err := b.store.Commit(b.t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}}); err != nil {
 			t.Fatal(err)
 		}
-		b.ctl.jobs[id].Cancel = true
+		b.ctl.jobs.Of(id).Cancel = true
 	}
 	b.wait(2 * time.Second)
 	b.want(id, federation.Cancelled, "", "cheap")

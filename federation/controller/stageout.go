@@ -97,7 +97,7 @@ func (c *stageOut) again() {
 
 // take ends the job whose results are there, or tries again.
 func (c *stageOut) take(s *site, r collected) {
-	j := c.shared.jobs[r.job]
+	j := c.shared.jobs.Of(r.job)
 	if j == nil || j.att == nil || j.att.Number != r.attempt || c.byKey[j.att.Key] == nil {
 		return
 	}

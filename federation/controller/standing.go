@@ -91,7 +91,7 @@ func (c *Controller) takeIn() {
 		s := c.watch.newSite(&joining[i])
 		c.watch.listenTo(s)
 		c.standings.enter(s)
-		for _, j := range c.jobs {
+		for _, j := range c.jobs.All() {
 			if j.live() && j.att.Site == s.Name {
 				s.jobs[j.ID] = j
 				c.queue.claim(j)
@@ -172,7 +172,7 @@ func (c *standings) giveUp(s *site) {
 // moveAway asks for jobs that wait at a site to be moved, once for each attempt.
 func (c *standings) moveAway(s *site, why string, which func(*job) bool) {
 	maps.DeleteFunc(c.asked, func(k jobAt, _ bool) bool {
-		j := c.jobs[k.job]
+		j := c.jobs.Of(k.job)
 		return j == nil || !j.live() || j.att.Number != k.attempt
 	})
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {

@@ -193,7 +193,7 @@ func (n *storeNews) take(change *federation.Change) {
 // readJobs takes up the jobs that are new. One that has ended in a round which is not committed yet still looks
 // pending in the store: it is not new.
 func (c *Controller) readJobs(ctx context.Context, n storeNews) error {
-	known := func(id federation.JobID) bool { return c.jobs[id] != nil || c.ended[id] != nil || c.asides.has(id) }
+	known := func(id federation.JobID) bool { return c.jobs.Of(id) != nil || c.ended[id] != nil || c.asides.has(id) }
 	q := federation.JobQuery{IDs: slices.DeleteFunc(n.jobs, known), Alone: true, States: []federation.State{federation.Pending}}
 	if len(q.IDs) == 0 && !n.anew {
 		return nil

@@ -39,7 +39,7 @@ func (c *arrays) addPart(array *job, part *federation.Job) *job {
 	p.join().array = array
 	c.accept(array, p.Part.Index)
 	c.queue.look(array)
-	c.jobs[p.ID] = p
+	c.jobs.Set(p.ID, p)
 	array.taskJobs[p.Part.Index] = p
 	array.rest.Remove(p.Part.Index)
 	c.shrunk[array] = true
@@ -70,7 +70,7 @@ func (c *arrays) splitOff(array *job, index int) *job {
 
 // link joins the job of a task that the store has with its array.
 func (c *arrays) link(p *job) {
-	array := c.jobs[p.Part.Array]
+	array := c.jobs.Of(p.Part.Array)
 	if array == nil || !array.spreads() {
 		c.log.Error("task of an array that is not there", "job", p.ID, "array", p.Part.Array)
 		return

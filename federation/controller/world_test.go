@@ -181,7 +181,7 @@ func (h *history) ask() {
 		federation.RequestHold, federation.RequestRelease, federation.RequestRelease, federation.RequestCancel, federation.RequestRequeue,
 		federation.RequestReqHold, federation.RequestTop, federation.RequestUpdate, federation.RequestUpdate,
 	}[h.rng.IntN(9)]
-	if j := h.ctl.jobs[r.Job]; j != nil && j.Whole != nil && h.rng.IntN(2) == 0 && r.Kind != federation.RequestTop {
+	if j := h.ctl.jobs.Of(r.Job); j != nil && j.Whole != nil && h.rng.IntN(2) == 0 && r.Kind != federation.RequestTop {
 		if indices, err := federation.ArrayIndices(j.Spec.Array); err == nil && len(indices) > 0 {
 			r.Tasks = []int{indices[h.rng.IntN(len(indices))]}
 		}
@@ -217,7 +217,7 @@ func (h *history) compare() {
 			if o.task != j || j.Spec != o.array.specOfTasks() {
 				h.t.Fatalf("task %s is offered as it was once", name)
 			}
-		} else if &c.jobs[j.ID].Job != j {
+		} else if &c.jobs.Of(j.ID).Job != j {
 			h.t.Fatalf("job %d is another one", j.ID)
 		}
 		got = append(got, fmt.Sprintf("job %s of priority %d, refused by %v", name, place.Priority(j), slices.Sorted(maps.Keys(known.Refused[j.ID]))))
@@ -242,7 +242,7 @@ func (h *history) compare() {
 // waiting are all jobs without a live attempt.
 func (c *Controller) waiting() func(func(*job) bool) {
 	return func(yield func(*job) bool) {
-		for _, j := range c.jobs {
+		for _, j := range c.jobs.All() {
 			if !j.live() && j.leader == nil && (!j.spreads() || j.rest.Len() > 0) && !yield(j) {
 				return
 			}

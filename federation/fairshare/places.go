@@ -5,12 +5,13 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/jobmap"
 )
 
 // places number the jobs of each association by start-time fair queueing: a job comes one place behind the last of its association, but not before the
 // place that the queue has come to. A job keeps its place while it waits. One that was bound before and comes back has had its turn, and stands before those that came later.
 type places struct {
-	byJob map[federation.JobID]seat
+	byJob jobmap.Map[seat]
 	last  map[accounts.Key]uint32
 	now   uint32 // of the job bound last
 
@@ -32,18 +33,18 @@ func (s seat) came() time.Time { return time.Unix(int64(s.since), 0) }
 const lastPlace = 1<<28 - 1
 
 func newPlaces() places {
-	return places{byJob: map[federation.JobID]seat{}, last: map[accounts.Key]uint32{}, who: map[accounts.Key]int32{}}
+	return places{last: map[accounts.Key]uint32{}, who: map[accounts.Key]int32{}}
 }
 
 // of is a job's seat in a tree.
 func (p *places) of(t *accounts.Tree, j *federation.Job) seat {
 	if p.tree != t { // other accounts may be charged
 		p.tree = t
-		for id, s := range p.byJob {
-			p.byJob[id] = seat{s.place, -1, s.since}
+		for id, s := range p.byJob.All() {
+			p.byJob.Set(id, seat{s.place, -1, s.since})
 		}
 	}
-	s, ok := p.byJob[j.ID]
+	s, ok := p.byJob.Get(j.ID)
 	if ok && s.who >= 0 {
 		return s
 	}
@@ -62,13 +63,13 @@ func (p *places) of(t *accounts.Tree, j *federation.Job) seat {
 		s.who = int32(len(p.who))
 		p.who[k], p.keys = s.who, append(p.keys, k)
 	}
-	p.byJob[j.ID] = s
+	p.byJob.Set(j.ID, s)
 	return s
 }
 
 func (p *places) bound(id federation.JobID) {
-	p.now = max(p.now, p.byJob[id].place)
-	delete(p.byJob, id)
+	p.now = max(p.now, p.byJob.Of(id).place)
+	p.byJob.Delete(id)
 }
 
-func (p *places) left(id federation.JobID) { delete(p.byJob, id) }
+func (p *places) left(id federation.JobID) { p.byJob.Delete(id) }

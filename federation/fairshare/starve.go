@@ -36,7 +36,7 @@ func (v *starving) look(now time.Time, after time.Duration, p *places, late func
 	v.looked = now
 	points := maps.Clone(v.points)
 	for id, since := range v.since {
-		if _, waits := p.byJob[id]; !waits && now.Sub(since) > after { // it has started, or is at a site, where its place counts still
+		if _, waits := p.byJob.Get(id); !waits && now.Sub(since) > after { // it has started, or is at a site, where its place counts still
 			delete(points, id)
 			delete(v.since, id)
 		}
@@ -46,7 +46,7 @@ func (v *starving) look(now time.Time, after time.Duration, p *places, late func
 		seat
 	}
 	first := map[int32]oldest{}
-	for id, s := range p.byJob {
+	for id, s := range p.byJob.All() {
 		if now.Sub(s.came()) < after || !v.since[id].IsZero() {
 			continue
 		}

@@ -17,7 +17,7 @@ const mostDetails = 100
 // within guarantees of others. There are none where guarantees do not matter to it.
 func (w *World) Holdbacks(id federation.JobID) []federation.Holdback {
 	w.index()
-	q, g := w.byID[id], &w.guarantees
+	q, g := w.byID.Of(id), &w.guarantees
 	if q == nil || g.of == nil || len(g.taken) != len(g.of.Accounts) || q.shape == nil || w.decided(q).fate == nil || q.fate.kind.bound() {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (w *World) relimit() {
 	}
 	w.index()
 	for id := range w.refused { // they have shapes of their own
-		if q := w.byID[id]; q != nil && q.shape != nil {
+		if q := w.byID.Of(id); q != nil && q.shape != nil {
 			apart(q.shape)
 		}
 	}
@@ -95,7 +95,7 @@ func (w *World) relimit() {
 		}
 	}
 	for id := range w.refused {
-		if q := w.byID[id]; q != nil {
+		if q := w.byID.Of(id); q != nil {
 			q.kin = stranger
 		}
 	}

@@ -74,7 +74,7 @@ func (w *World) SetJob(j Waiting) {
 	w.index()
 	q := &queued{job: j.Job, kin: stranger, run: -1, refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected, claim: w.guarantees.claimOf(j.Job)}
 	q.group, q.turn = w.rankOf(&j)
-	old := w.byID[j.Job.ID]
+	old := w.byID.Of(j.Job.ID)
 	w.at.job = j.Job
 	if old != nil && !w.others && old.turn.own() == q.turn && old.group == q.group && old.claim == q.claim && !old.refused && !q.refused && old.spent == q.spent && old.kin != stranger && (old.job.Part == nil) == (j.Job.Part == nil) &&
 		w.kinOf(j.Job, j.Expected, nil) == old.kin {
@@ -87,7 +87,7 @@ func (w *World) SetJob(j Waiting) {
 		return
 	}
 	w.DropJob(j.Job.ID)
-	w.byID[j.Job.ID] = q
+	w.byID.Set(j.Job.ID, q)
 	if q.refused {
 		w.refused[j.Job.ID] = j.Refused
 	}
@@ -102,11 +102,11 @@ func (w *World) SetJob(j Waiting) {
 // DropJob tells that a job is not in the queue any more, whether it was bound, cancelled or held.
 func (w *World) DropJob(id federation.JobID) {
 	w.index()
-	q := w.byID[id]
+	q := w.byID.Of(id)
 	if q == nil {
 		return
 	}
-	delete(w.byID, id)
+	w.byID.Delete(id)
 	if q.refused {
 		delete(w.refused, id)
 	}
@@ -146,12 +146,11 @@ func (w *World) full() bool { return w.looked == w.policy.MaxLook || w.bound == 
 
 // index makes byID.
 func (w *World) index() {
-	if w.byID != nil {
+	if w.byID.Len() > 0 {
 		return
 	}
-	w.byID = make(map[federation.JobID]*queued, w.queue.n)
 	for q := range w.queue.some() {
-		w.byID[q.job.ID] = q
+		w.byID.Set(q.job.ID, q)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/jobmap"
 )
 
 // World is [Plan] with a memory. It is told what has changed (the Set methods, Drop, Claim, Release) and plans only what that touches; whatever
@@ -34,7 +35,7 @@ type World struct {
 	apart   bool         // some site does not share the submit hosts' file systems
 
 	queue   line                                                              // in the order in which jobs are looked at
-	byID    map[federation.JobID]*queued                                      // nil until it is asked for
+	byID    jobmap.Map[*queued]                                               // empty until it is asked for
 	refused map[federation.JobID]map[federation.SiteName]federation.Rejection // of jobs in the queue
 	words   map[string]word
 	fresh   []*queued // of these, those that are new since the last plan, and stand before others that it is about
