@@ -63,9 +63,12 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 	c.log.Info("job bound", "job", j.ID, "site", o.Site, "pool", o.Pool, "attempt", number, "dollars", float64(o.Total))
 }
 
+// keptOffers is how many offers are kept of a decision, the chosen one among them.
+const keptOffers = 8
+
 // cut bounds what is kept of a decision: the best offers and as many rejections as a person would read.
 func cut(d federation.Decision) federation.Decision {
-	d.Offers = append([]*federation.Offer(nil), d.Offers[:min(len(d.Offers), 8)]...)
+	d.Offers = append([]*federation.Offer(nil), d.Offers[:min(len(d.Offers), keptOffers)]...)
 	d.Rejections = append([]federation.Rejection(nil), d.Rejections[:min(len(d.Rejections), 32)]...)
 	return d
 }

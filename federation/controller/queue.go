@@ -22,7 +22,9 @@ type queue struct {
 }
 
 func newQueue(c *shared) *queue {
-	q := &queue{shared: c, world: place.NewWorld(c.cfg.Policy, 0), times: times{next: map[*job]time.Time{}}}
+	policy := c.cfg.Policy
+	policy.MaxOffers = keptOffers // who asks for all has one job planned: see planFor
+	q := &queue{shared: c, world: place.NewWorld(policy, 0), times: times{next: map[*job]time.Time{}}}
 	if c.cfg.FairShare != nil {
 		q.world.SetOrder(c.cfg.FairShare)
 	}

@@ -98,6 +98,7 @@ func benchPlan(b *testing.B, sites []*federation.Site, jobs []*federation.Job) {
 	s := federation.Snapshot{Now: time.Unix(1e9, 0), Sites: sites, Jobs: jobs}
 	p := DefaultPolicy()
 	p.MaxLook, p.MaxBind = len(jobs), len(jobs)
+	p.MaxOffers = 8          // as many as the controller keeps
 	for _, j := range jobs { // as they were submitted
 		j.Demand = demand.Of(j.Spec)
 	}
@@ -277,7 +278,7 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 	}
 	all := varied(jobs)
 	p := DefaultPolicy()
-	p.MaxLook, p.MaxBind, p.Backlog = 10*jobs, 10*jobs, -1
+	p.MaxLook, p.MaxBind, p.Backlog, p.MaxOffers = 10*jobs, 10*jobs, -1, 8
 	w := NewWorld(p, 1)
 	w.SetTime(time.Unix(1e9, 0))
 	for _, s := range full {

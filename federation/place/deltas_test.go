@@ -25,6 +25,7 @@ func TestWorldPlansAsANewOne(t *testing.T) {
 			policy.MaxLook, policy.MaxBind = rapid.IntRange(1, 12).Draw(t, "max look"), rapid.IntRange(1, 8).Draw(t, "max bind")
 			policy.Reservations = rapid.IntRange(1, 3).Draw(t, "reservations")
 		}
+		policy.MaxOffers = rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "offers told")
 		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, order: &userOrder{sign: 1}}
 		d.w.SetOrder(d.order)
 		d.w.queue.long = rapid.SampledFrom([]int{0, 2, 4}).Draw(t, "jobs in a piece")
@@ -358,6 +359,7 @@ func (d *deltas) check() {
 	d.inOrder(s.Jobs)
 	anew := newWorldOf(&s, d.policy)
 	want, got := anew.Plan(), d.w.Plan()
+	d.tellsTheFirst(&s, want.Decisions)
 	if len(got.Decisions) != len(want.Decisions) {
 		d.t.Fatalf("%d decisions, a new World makes %d", len(got.Decisions), len(want.Decisions))
 	}
@@ -376,6 +378,29 @@ func (d *deltas) check() {
 		}
 	}
 	d.t.Log("step: the same")
+}
+
+// tellsTheFirst checks that decisions that tell not all offers are those that tell all, but for the dearest. When something could start is known within a plan as of when it
+// was asked first: so behind a job that is bound they may differ.
+func (d *deltas) tellsTheFirst(s *federation.Snapshot, told []federation.Decision) {
+	policy := d.policy
+	if policy.MaxOffers == 0 {
+		return
+	}
+	policy.MaxOffers = 0
+	all := newWorldOf(s, policy).Plan().Decisions
+	if len(all) != len(told) {
+		d.t.Fatalf("%d decisions, %d where all offers are told", len(told), len(all))
+	}
+	for i := range all {
+		a := &all[i]
+		if a.Offers = a.Offers[:min(len(a.Offers), d.policy.MaxOffers)]; !reflect.DeepEqual(*a, told[i]) {
+			d.t.Fatalf("decision %d tells\n%s, all are\n%s", i, tellAll(told[i]), tellAll(*a))
+		}
+		if a.Bind {
+			return
+		}
+	}
 }
 
 // inOrder checks that a queue is in order.

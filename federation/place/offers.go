@@ -1,8 +1,6 @@
 package place
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"fsub/federation"
@@ -14,7 +12,7 @@ type offers struct {
 	clock      time.Time
 	now        int64
 	deadline   time.Time
-	candidates []*candidate // the chosen one first
+	candidates []*candidate // the chosen one first, then the cheapest
 	at         []brief      // of each
 	more       []moment     // of some
 	made       []*federation.Offer
@@ -38,6 +36,31 @@ func (o *offers) add(c *candidate, at *moment) {
 		o.more[b.more-1].nodes = nil
 	}
 	o.candidates, o.at = append(o.candidates, c), append(o.at, b)
+}
+
+// keep adds what a candidate came to if it is one of the cheapest so many, the chosen one among them. They are in order then.
+func (o *offers) keep(c *candidate, at *moment, most int) {
+	i := len(o.at)
+	for i > 1 && o.at[i-1].total > at.total {
+		i--
+	}
+	if i == most {
+		return
+	}
+	if n := most - 1; len(o.at) > n {
+		o.candidates, o.at = o.candidates[:n], o.at[:n]
+	}
+	o.add(c, at)
+	last := len(o.at) - 1
+	b := o.at[last]
+	copy(o.candidates[i+1:], o.candidates[i:])
+	copy(o.at[i+1:], o.at[i:])
+	o.candidates[i], o.at[i] = c, b
+}
+
+// closed reports whether no candidate that costs as much to run, before anything else is counted, is one of the cheapest so many.
+func (o *offers) closed(fixed federation.Dollars, most int) bool {
+	return len(o.at) == most && (most == 1 || fixed >= o.at[most-1].total)
 }
 
 func (o *offers) moment(i int) moment {
@@ -66,24 +89,30 @@ func (w *World) offersOf(sh *shape, best *candidate, at *moment) *offers {
 		return sh.offers
 	}
 	n := len(sh.candidates)
+	if w.policy.MaxOffers > 0 {
+		n = min(n, w.policy.MaxOffers)
+	}
 	o := &offers{clock: w.clock, now: w.now, deadline: sh.deadline(), candidates: make([]*candidate, 0, n), at: make([]brief, 0, n)}
 	o.add(best, at)
 	for i, c := range sh.candidates {
 		if c == best {
 			continue
 		}
+		if o.closed(c.fixed, n) {
+			break
+		}
 		if k := i - w.seen.from; w.seen.sh == sh && k >= 0 && k < len(w.seen.at) {
-			o.add(c, &w.seen.at[k])
+			o.keep(c, &w.seen.at[k], n)
 		} else {
 			at := c.moment(w)
-			o.add(c, &at)
+			o.keep(c, &at, n)
 		}
 	}
 	sh.offers, sh.made = o, made
 	return o
 }
 
-// all puts the offers into words, the chosen one first, then the cheapest.
+// all puts the offers into words.
 func (o *offers) all(w *World) []*federation.Offer {
 	if o == nil {
 		return nil
@@ -95,7 +124,6 @@ func (o *offers) all(w *World) []*federation.Offer {
 	for i := range made {
 		made[i] = o.offer(w, i)
 	}
-	slices.SortStableFunc(made[1:], func(a, b *federation.Offer) int { return cmp.Compare(a.Total, b.Total) })
 	o.made, o.candidates, o.at, o.more = made, nil, nil, nil
 	return made
 }

@@ -41,6 +41,8 @@ type Policy struct {
 
 	// MaxLook and MaxBind bound the jobs that one plan looks at and binds.
 	MaxLook, MaxBind int
+	// MaxOffers is how many offers a decision tells: the chosen one and the cheapest others. 0: all.
+	MaxOffers int
 	// Reservations is how many waiting jobs may hold nodes in time, in each pool.
 	Reservations int
 }
