@@ -222,13 +222,15 @@ func (w *World) best(sh *shape) (*candidate, moment) {
 		if best != nil && (c.fixed > bestAt.total || c.fixed == bestAt.total && bestAt.span.Left == 0 && best.inUse() == 0) && best.inTime(&bestAt, w, deadline) {
 			break
 		}
-		at := c.moment(w)
-		w.seen.at = append(w.seen.at, at)
-		if c.beats(&at, best, &bestAt, w, deadline) {
-			best, bestAt = c, at
+		w.seen.at = append(w.seen.at, c.moment(w))
+		at := &w.seen.at[i]
+		if c.beats(at, best, &bestAt, w, deadline) {
+			best, bestAt = c, *at
 		}
 		if f.n == first+i && !at.now() && c.parts == nil && c.most == nil && !c.choice {
-			f.n, f.best, f.at = f.n+1, best, bestAt
+			if f.n++; f.best != best { // a moment is large, and there are many candidates
+				f.best, f.at = best, bestAt
+			}
 		}
 	}
 	return best, bestAt
