@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"time"
+	"unique"
 
 	"fsub/federation"
 	"fsub/sbatch"
@@ -23,6 +24,7 @@ type job struct {
 
 // newJob is a job of which nothing else is known.
 func newJob(j federation.Job) *job {
+	j.User = unique.Make(j.User).Value() // a store reads the name anew for each of a user's jobs
 	k := &job{Job: j, tried: &neverTried, family: &noFamily, hindered: &notHindered}
 	k.nowStored()
 	return k

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -29,5 +30,13 @@ func TestWaitingJobIsSmall(t *testing.T) {
 	if j := newJob(federation.Job{State: federation.Pending, Reason: federation.ReasonPriority, Priority: 3}); j.tried != &neverTried || j.family != &noFamily ||
 		j.hindered != &notHindered {
 		t.Error("a job that waits has more of its own than that")
+	}
+}
+
+// TestJobsShareUserNames: a million jobs of few users hold each name once.
+func TestJobsShareUserNames(t *testing.T) {
+	one, other := newJob(federation.Job{User: strings.Clone("alice")}), newJob(federation.Job{User: strings.Clone("alice")})
+	if unsafe.StringData(one.User) != unsafe.StringData(other.User) {
+		t.Error("two jobs of a user hold his name twice")
 	}
 }
