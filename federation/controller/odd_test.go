@@ -22,6 +22,7 @@ type hookedStore struct {
 	failJob        error // what Job fails with
 	failCommit     error
 	requests       int // read
+	done, most     int // requests that are done, in all and in one commit
 }
 
 func (h *hookedStore) Requests(ctx context.Context, after int64) ([]federation.Request, error) {
@@ -45,6 +46,7 @@ func (h *hookedStore) Commit(ctx context.Context, b *federation.Batch) error {
 	if h.failCommit != nil {
 		return h.failCommit
 	}
+	h.done, h.most = h.done+len(b.Done), max(h.most, len(b.Done))
 	return h.Store.Commit(ctx, b)
 }
 
@@ -108,6 +110,35 @@ func TestRequestsAreReadOnce(t *testing.T) {
 	b.wait(time.Minute)
 	if j := b.job(id); j.Spec.TimeLimit != 9*time.Minute || h.requests != 3 {
 		t.Errorf("limit %s, %d requests were read", j.Spec.TimeLimit, h.requests)
+	}
+	b.noRequests()
+}
+
+// However many requests there are, no commit is large, and those for one job keep their order.
+func TestRequestsOfARoundAreBounded(t *testing.T) {
+	b := newBench(t)
+	h := b.hook()
+	ids := make([]federation.JobID, 20)
+	for i := range ids {
+		ids[i] = b.submit(func(s *sbatch.Spec) { s.Hold = true })
+	}
+	b.rounds(2)
+	const each = 51
+	for i := range each {
+		for _, id := range ids {
+			b.request(federation.Request{Job: id, Kind: []federation.RequestKind{federation.RequestHold, federation.RequestRelease}[i%2], UID: 7001})
+		}
+	}
+	b.rounds(1)
+	if h.most > mostRequests || h.most == 0 {
+		t.Errorf("%d requests were done in one commit", h.most)
+	}
+	b.rounds(5)
+	if h.done != each*len(ids) {
+		t.Errorf("%d of %d requests are done", h.done, each*len(ids))
+	}
+	if j := b.job(ids[0]); j.Held != federation.HeldUser {
+		t.Errorf("held %q, though that was asked for last", j.Held)
 	}
 	b.noRequests()
 }

@@ -16,14 +16,15 @@ type inbox struct {
 	news  storeNews                  // what was read last
 	open  []federation.Request       // those that were read and are not yet durable as done, oldest first
 	read  int64                      // number of the newest that was read
+	given int64                      // number of the newest that was to be carried out
 	taken map[int64]federation.JobID // those of open that are taken up, and whose they are
 }
 
 // readAnyway is how often the store is read if nothing said that there is something new in it.
 const readAnyway = 500 * time.Millisecond
 
-// due reports whether the store is to be read now, and counts on that being done.
-func (x *inbox) due() bool {
+// readNow reports whether the store is to be read now, and counts on that being done.
+func (x *inbox) readNow() bool {
 	now := x.now()
 	if !x.cfg.Inline && now.Sub(x.lastRead) < readAnyway {
 		return false
@@ -65,7 +66,7 @@ func (x *inbox) done(seqs []int64) {
 // The store's log is the only door: whatever wakes the controller, it looks there, so nothing is lost if a wake-up
 // is.
 func (c *Controller) readStore(ctx context.Context) (open []federation.Request) {
-	if !c.inbox.due() {
+	if !c.inbox.readNow() {
 		return nil
 	}
 	n, err := c.inbox.readLog(ctx)
@@ -113,13 +114,36 @@ func (c *Controller) readStore(ctx context.Context) (open []federation.Request) 
 			return nil
 		}
 	}
-	for _, r := range c.inbox.open {
-		if _, taken := c.inbox.taken[r.Seq]; !taken && r.Seq <= n.newest {
-			open = append(open, r)
-		}
-	}
 	c.inbox.news = storeNews{mark: n.mark, newest: n.newest}
+	open, more := c.inbox.due()
+	if more {
+		c.lastRead = time.Time{}
+		c.Wake()
+	}
 	return open
+}
+
+// mostRequests are carried out for the first time in a round: what they change is written in one commit, for which other writers wait.
+const mostRequests = 256
+
+// due are the requests to be carried out now, and whether there are more. Those that had to wait come first, so that the requests for a job keep
+// their order.
+func (x *inbox) due() (open []federation.Request, more bool) {
+	first := 0
+	for _, r := range x.open {
+		if _, taken := x.taken[r.Seq]; taken || r.Seq > x.news.newest {
+			continue
+		}
+		if r.Seq > x.given {
+			if first == mostRequests {
+				return open, true
+			}
+			first++
+			x.given = r.Seq
+		}
+		open = append(open, r)
+	}
+	return open, false
 }
 
 // begin begins to follow the store's log. The jobs are to be read after it.
