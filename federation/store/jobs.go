@@ -68,7 +68,7 @@ func (s *jobs) createOnce(ctx context.Context, j *federation.Job, p *sbatch.Payl
 	if err != nil {
 		return false, fmt.Errorf("create job: %w", err)
 	}
-	err = s.writer.submitSized(ctx, sizeOf(values)+sizeOf(payload), func(t *tx) error {
+	err = s.writer.submitOf(ctx, int64(j.UID), sizeOf(values)+sizeOf(payload), func(t *tx) error {
 		if again = false; key != "" {
 			known, err := t.ofKey(job.UID, key)
 			if err != nil || known != 0 {

@@ -29,7 +29,7 @@ func (s *jobs) AddRequest(ctx context.Context, r federation.Request, audit ...fe
 		return 0, fmt.Errorf("add request: %w", err)
 	}
 	var seq int64
-	err = s.writer.submit(ctx, func(t *tx) (err error) {
+	err = s.writer.submitOf(ctx, int64(r.UID), 0, func(t *tx) (err error) {
 		if seq, err = t.waiting(&r, args, s.requestsPerJob); err != nil || seq != 0 {
 			return err
 		}

@@ -53,18 +53,6 @@ func newTx(ctx context.Context, conn *sql.Conn, first, last federation.JobID) (*
 	return t, nil
 }
 
-// together does all of the group in one transaction, or nothing.
-func (t *tx) together(group []*write) error {
-	return t.transaction(func() error {
-		for _, p := range group {
-			if err := p.run(t); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // apart does those of the group that can be done in one transaction and leaves in the others why they cannot.
 func (t *tx) apart(group []*write) error {
 	return t.transaction(func() error {

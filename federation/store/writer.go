@@ -17,6 +17,8 @@ const (
 	maxQueue = 4096
 	// maxGroup bounds the writes that share a transaction, and with it how long the first of them waits for the last.
 	maxGroup = 512
+	// groupTime is after how long a transaction takes no more of them, so that a user's one write is not behind a hundred of another's.
+	groupTime = 5 * time.Millisecond
 	// large is from how many bytes on a write shares no transaction with others that would wait for it: jobs may bring megabytes.
 	large = 64 << 10
 	// largeGroup is how many bytes of large writes share a transaction, beyond the last of them.
@@ -25,9 +27,13 @@ const (
 
 var errClosed = fmt.Errorf("%w: the store is closed", federation.ErrUnavailable)
 
+// ours is the user whose writes are the daemon's own.
+const ours = -1
+
 // write is one caller's change: all of it becomes durable or nothing.
 type write struct {
 	ctx  context.Context
+	user int64 // whose it is; ours: the daemon's own
 	size int
 	do   func(*tx) error // may be called twice: what it did the first time is rolled back then
 	err  error           // why it failed alone
@@ -43,8 +49,8 @@ func (p *write) run(t *tx) error {
 
 // writer owns the connection that writes. One round of it:
 //
-//  1. Wait for a write, and take those that have queued up behind it: nobody waits for more to come.
-//  2. Begin a transaction and do all of them.
+//  1. Wait for a write.
+//  2. Begin a transaction and do it, and those that have queued up by then, one of each user and then the next: nobody waits for more to come.
 //  3. If one has failed by its own fault, roll back and do them again, now each inside a savepoint to which a failure is
 //     rolled back. (Savepoints for all from the start would take a fifth of the throughput; such failures are rare.)
 //  4. Store the counters, commit (one fsync), answer all.
@@ -54,13 +60,15 @@ func (p *write) run(t *tx) error {
 // database itself fails, all of the round are told so and the counters go back to what is stored.
 type writer struct {
 	tx      *tx
-	queue   chan *write
+	queue   *line
 	large   chan *write
 	closing chan struct{} // closed: take no more
 	stopped chan struct{} // closed: all that was taken is answered
 	once    sync.Once
 	metrics *metrics
 	wal     *checkpointer
+
+	groupTime time.Duration
 }
 
 func startWriter(ctx context.Context, conn *sql.Conn, c Config) (*writer, error) {
@@ -71,12 +79,14 @@ func startWriter(ctx context.Context, conn *sql.Conn, c Config) (*writer, error)
 	t.keepChanges, t.keepFor = c.KeepChanges, c.KeepFor
 	w := &writer{
 		tx:      t,
-		queue:   make(chan *write, maxQueue),
+		queue:   newLine(maxQueue),
 		large:   make(chan *write, maxQueue),
 		closing: make(chan struct{}),
 		stopped: make(chan struct{}),
 		metrics: newMetrics(c.Metrics),
 		wal:     startCheckpointer(c.Path, c.Volatile, c.Logger),
+
+		groupTime: groupTime,
 	}
 	go w.run()
 	return w, nil
@@ -92,30 +102,32 @@ func (w *writer) Close() error {
 // submit has do done in the next transaction and waits until it is durable or refused. Cancelling ctx keeps a write that has
 // not begun from being done, and never leaves its outcome open: an answer is waited for.
 func (w *writer) submit(ctx context.Context, do func(*tx) error) error {
-	return w.submitSized(ctx, 0, do)
+	return w.submitOf(ctx, ours, 0, do)
 }
 
-// submitSized is submit of about so many bytes.
-func (w *writer) submitSized(ctx context.Context, size int, do func(*tx) error) error {
+// submitOf is submit for a user, of about so many bytes.
+func (w *writer) submitOf(ctx context.Context, user int64, size int, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p := &write{ctx: ctx, size: size, do: do, done: make(chan error, 1)}
-	queue := w.queue
-	if size >= large {
-		queue = w.large
-	}
+	p := &write{ctx: ctx, user: user, size: size, do: do, done: make(chan error, 1)}
 	select {
 	case <-w.closing:
 		return errClosed
 	default:
 	}
-	select {
-	case queue <- p:
-	case <-w.closing:
-		return errClosed
-	case <-ctx.Done():
-		return ctx.Err()
+	if size < large {
+		if err := w.queue.add(ctx, w.closing, p); err != nil {
+			return err
+		}
+	} else {
+		select {
+		case w.large <- p:
+		case <-w.closing:
+			return errClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	select {
 	case err := <-p.done:
@@ -132,51 +144,53 @@ func (w *writer) submitSized(ctx context.Context, size int, do func(*tx) error) 
 
 func (w *writer) run() {
 	defer close(w.stopped)
-	group := make([]*write, 0, maxGroup)
-	for {
-		closing := false
-		group, heavy := group[:0], []*write(nil)
+	for closing := false; !closing || w.queue.waiting()+len(w.large) > 0; {
+		var heavy *write
 		select {
-		case p := <-w.queue:
-			group = append(group, p)
-		case p := <-w.large:
-			heavy = append(heavy, p)
+		case <-w.queue.came:
+		case heavy = <-w.large:
 		case <-w.closing:
 			closing = true
 		}
-		if group = gather(group, w.queue, maxGroup, math.MaxInt); len(heavy) == 0 {
-			heavy = gather(heavy, w.large, maxGroup, largeGroup)
-		}
-		if closing && len(group) == 0 && len(heavy) == 0 {
-			return
-		}
-		for _, g := range [...][]*write{group, heavy} {
-			if len(g) > 0 {
-				w.round(g)
+		w.round(w.queue.next, min(w.queue.waiting(), maxGroup), math.MaxInt, w.groupTime)
+		w.round(func() *write {
+			if p := heavy; p != nil {
+				heavy = nil
+				return p
+			}
+			select {
+			case p := <-w.large:
+				return p
+			default:
+				return nil
+			}
+		}, maxGroup, largeGroup, math.MaxInt64)
+	}
+}
+
+// round does what next gives in one transaction and answers each write once: at most so many, and none after so many bytes or so long.
+func (w *writer) round(next func() *write, most, bytes int, long time.Duration) {
+	p := next()
+	if p == nil {
+		return
+	}
+	began := time.Now()
+	var group []*write
+	err := w.tx.transaction(func() error {
+		for ; p != nil; p = next() {
+			group = append(group, p)
+			if err := p.run(w.tx); err != nil {
+				return err
+			}
+			if bytes -= p.size; bytes <= 0 || len(group) >= most || time.Since(began) >= long {
+				return nil
 			}
 		}
-		clear(group)
+		return nil
+	})
+	if len(group) == 0 { // the transaction could not begin
+		group = append(group, p)
 	}
-}
-
-// gather adds what is queued already: at most n writes, and none after those that have so many bytes.
-func gather(group []*write, queue <-chan *write, n, bytes int) []*write {
-	for len(group) < n && bytes > 0 {
-		select {
-		case p := <-queue:
-			group = append(group, p)
-			bytes -= p.size
-		default:
-			return group
-		}
-	}
-	return group
-}
-
-// round writes the group in one transaction and answers each of it once.
-func (w *writer) round(group []*write) {
-	began := time.Now()
-	err := w.tx.together(group)
 	if err != nil && !errors.Is(err, federation.ErrUnavailable) {
 		err = w.tx.apart(group)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -42,7 +43,7 @@ func block(t *testing.T, s *Store) (release func()) {
 
 // waitQueued returns when n writes are queued.
 func waitQueued(s *Store, n int) {
-	for len(s.writer.queue)+len(s.writer.large) < n {
+	for s.writer.queue.waiting()+len(s.writer.large) < n {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -66,6 +67,7 @@ func histogram(t *testing.T, r *prometheus.Registry, name string) (count uint64,
 func TestQueuedWritesShareOneCommit(t *testing.T) {
 	r := prometheus.NewRegistry()
 	s := openTest(t, r)
+	s.writer.groupTime = time.Hour
 	release := block(t, s)
 	var all sync.WaitGroup
 	for range 100 {
@@ -89,6 +91,41 @@ func TestQueuedWritesShareOneCommit(t *testing.T) {
 		t.Fatalf("second store with the same metrics: %v", err)
 	}
 	again.Close()
+}
+
+// Many writes of one user do not delay another's.
+func TestUsersTakeTurnsToWrite(t *testing.T) {
+	s := openTest(t, nil)
+	release := block(t, s)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var order []int64
+	write := func(user int64) {
+		all.Go(func() {
+			err := s.writer.submitOf(ctx, user, 0, func(*tx) error {
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, user)
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for i := range 100 {
+		write(1)
+		waitQueued(s, i+1)
+	}
+	write(2)
+	waitQueued(s, 101)
+	write(3)
+	waitQueued(s, 102)
+	release()
+	all.Wait()
+	if !slices.Equal(order[:5], []int64{1, 2, 3, 1, 1}) || len(order) != 102 {
+		t.Errorf("%d writes, of users %v ...", len(order), order[:min(len(order), 5)])
+	}
 }
 
 // TestFailuresInOneCommit puts writes of every fate into one group.
