@@ -221,6 +221,7 @@ func testChangesRefused(e *env) {
 // given before, none after it was acknowledged, and what is read after a mark is as new as it.
 func testChangesSafe(e *env) {
 	s := e.open()
+	e.create(s, "alice", "") // the first mark of a new store is as old as the log may be, and trimmed after 64 commits
 	mark := e.newest(s)
 	const writers, each = 16, 40
 	var all sync.WaitGroup
@@ -283,7 +284,7 @@ func testChangesSafe(e *env) {
 	}
 	jobs, err := s.Jobs(ctx, federation.JobQuery{})
 	e.must(err)
-	if len(told) != len(jobs) || len(jobs) != writers*3/4*each {
+	if len(told) != len(jobs)-1 || len(told) != writers*3/4*each {
 		e.Fatalf("%d jobs were told, %d are there", len(told), len(jobs))
 	}
 }
