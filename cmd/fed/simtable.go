@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation/replay/chart"
+	"fsub/sbatch"
 )
 
 // print prints the figures of replays beside each other.
@@ -76,12 +77,27 @@ func (s *simulation) print(w io.Writer, all []chart.Replay) error {
 		}
 		for k := range all[i].Result.Jobs {
 			if o := &all[i].Result.Jobs[k]; o.End.IsZero() {
-				fmt.Fprintf(os.Stderr, "%s: job %d of the trace never started: %s\n", all[i].Name, k+1, o.Reason)
+				fmt.Fprintf(os.Stderr, "%s: job %d of the trace never started: %s%s\n", all[i].Name, o.Job.ID, o.Reason, asksFor(o.Job.Spec))
 				break
 			}
 		}
 	}
 	return nil
+}
+
+// asksFor says what of a job a named fleet may lack.
+func asksFor(s *sbatch.Spec) string {
+	where := "on a node"
+	if s.MinNodes > 1 {
+		where = fmt.Sprintf("on each of %d nodes", s.MinNodes)
+	}
+	switch {
+	case s.GPUsPerNode != "":
+		return fmt.Sprintf("; it asks for gpu:%s %s", s.GPUsPerNode, where)
+	case s.MinNodes > 0:
+		return fmt.Sprintf("; CPUs asked for %s: %d", where, s.CPUsPerTask)
+	}
+	return fmt.Sprintf("; it asks for %d CPUs", s.NTasks)
 }
 
 func (s *simulation) printAccounts(w io.Writer, r *chart.Replay) error {

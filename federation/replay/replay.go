@@ -88,6 +88,7 @@ type Sample struct {
 	GPUsUsed, CPUsUsed int // of the fleet that is owned
 	GPUsRented         int
 	GPUsWaiting        int
+	CPUsWaiting        int
 }
 
 // ErrNoJobs: there is nothing to replay.
@@ -109,7 +110,8 @@ type run struct {
 	starts map[federation.JobID][]start // that the plan under way has made
 	res    Result
 	ended  int
-	gpus   int // that wait
+	gpus   int // that jobs wait for
+	cpus   int
 	sample time.Time
 	live   int
 }
@@ -289,11 +291,17 @@ func (r *run) submitAll() (changed bool) {
 		j := &r.cfg.Jobs[r.next]
 		r.next++
 		r.wait[j.ID] = true
-		r.gpus += GPUs(j.Job)
+		r.waits(j.Job, 1)
 		r.world.SetJob(place.Waiting{Job: j.Job, Expected: r.know.expect(j), Refused: r.cfg.Refused[j.ID]})
 		changed = true
 	}
 	return changed
+}
+
+// waits counts what a job waits for, or does not any more.
+func (r *run) waits(j *federation.Job, sign int) {
+	r.gpus += sign * GPUs(j)
+	r.cpus += sign * cpus(j)
 }
 
 // plan has the planner decide, and starts what it binds.
@@ -341,7 +349,7 @@ func (r *run) bind(d *federation.Decision) {
 	i := r.index[d.Job]
 	j, o := &r.cfg.Jobs[i], &r.res.Jobs[i]
 	delete(r.wait, d.Job)
-	r.gpus -= GPUs(j.Job)
+	r.waits(j.Job, -1)
 	r.world.DropJob(d.Job)
 	o.Site, o.Pool, o.Reason = d.Offers[0].Site, d.Offers[0].Pool, ""
 	r.world.Claim(o.Site, federation.Bound{Job: j.Job, Units: 1, Since: r.now})
@@ -361,7 +369,7 @@ func (r *run) begin(d *federation.Decision, held []start) {
 	j, o := &r.cfg.Jobs[i], &r.res.Jobs[i]
 	offer := d.Offers[0]
 	delete(r.wait, d.Job)
-	r.gpus -= GPUs(j.Job)
+	r.waits(j.Job, -1)
 	r.world.DropJob(d.Job)
 	o.Site, o.Pool, o.Reason = offer.Site, offer.Pool, ""
 	boot := r.fleet.boot(held)
@@ -399,7 +407,7 @@ func (r *run) takeSample() {
 		return
 	}
 	r.sample = r.now
-	s := Sample{At: r.now, Waiting: len(r.wait), Running: r.live, GPUsWaiting: r.gpus, GPUsUsed: r.fleet.used.gpus, CPUsUsed: r.fleet.used.cpus, GPUsRented: r.fleet.used.rented}
+	s := Sample{At: r.now, Waiting: len(r.wait), Running: r.live, GPUsWaiting: r.gpus, CPUsWaiting: r.cpus, GPUsUsed: r.fleet.used.gpus, CPUsUsed: r.fleet.used.cpus, GPUsRented: r.fleet.used.rented}
 	r.res.Samples = append(r.res.Samples, s)
 }
 
@@ -443,4 +451,11 @@ func GPUs(j *federation.Job) (n int) {
 		}
 	}
 	return n
+}
+
+// cpus is how many CPUs a job asks for at least.
+func cpus(j *federation.Job) int {
+	d := j.Needs()
+	nodes := max(d.MinNodes, 1)
+	return max(d.Tasks, d.TasksPerNode*nodes, nodes) * max(d.CPUsPerTask, 1)
 }

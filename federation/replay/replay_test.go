@@ -12,6 +12,7 @@ import (
 	"fsub/federation/place"
 	"fsub/federation/replay"
 	"fsub/federation/replay/trace"
+	"fsub/sbatch"
 )
 
 func sites(t *testing.T, texts ...string) (all []*federation.Site) {
@@ -217,5 +218,31 @@ func TestParseSite(t *testing.T) {
 		if _, err := replay.ParseSite(text); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// What is waited for is sampled in CPUs too: a fleet without GPUs would seem to have no queue.
+func TestCPUsThatAreWaitedFor(t *testing.T) {
+	site, err := replay.ParseSite("rhein=1x0,cpus=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	var jobs []replay.Job
+	for i := range 3 {
+		j := &federation.Job{ID: federation.JobID(i + 1), User: "a", State: federation.Pending, Submit: begin.Add(time.Duration(i) * time.Hour)}
+		j.SetSpec(sbatch.Spec{NTasks: 2, CPUsPerTask: 4, MinNodes: 1, MaxNodes: 1, MemPerNode: 1})
+		jobs = append(jobs, replay.Job{Job: j, Run: 5 * time.Hour})
+	}
+	r, err := replay.Run(replay.Config{Sites: []*federation.Site{site}, Jobs: jobs, Policy: place.DefaultPolicy(), Order: replay.FIFO})
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := 0
+	for _, s := range r.Samples {
+		most = max(most, s.CPUsWaiting)
+	}
+	if most != 16 || r.Samples[len(r.Samples)-1].CPUsWaiting != 0 {
+		t.Errorf("up to %d CPUs are waited for, at the end %d: want 16 and none", most, r.Samples[len(r.Samples)-1].CPUsWaiting)
 	}
 }

@@ -23,7 +23,7 @@ type Summary struct {
 	Fairness      float64            `json:"fairness"`     // Jain's index of the accounts' mean slow-downs: 1 is alike for all
 	GPUHours      float64            `json:"gpu_hours"`    // of the owned fleet
 	RentedHours   float64            `json:"rented_hours"` // GPU-hours that were rented
-	Utilisation   float64            `json:"utilisation"`  // of the owned GPUs, or CPUs where there are none, while jobs came
+	Utilisation   float64            `json:"utilisation"`  // of the owned GPUs, or CPUs where no job asks for GPUs, while jobs came
 	Cost          federation.Dollars `json:"cost_usd"`
 	Span          time.Duration      `json:"span_ns"`     // from the first submission to the last end
 	PerPlan       time.Duration      `json:"per_plan_ns"` // of this machine's time
@@ -146,12 +146,17 @@ func (s *Summary) WorstP99(jobs int) (worst float64, account string) {
 	return worst, account
 }
 
-// utilisation is that of the owned GPUs, or of the CPUs where there are none.
+// OfGPUs reports whether it is GPUs that utilisation is about: some are owned, and jobs ask for some. Else it is CPUs.
+func (r *Result) OfGPUs() bool {
+	return r.GPUs > 0 && slices.ContainsFunc(r.Jobs, func(o Outcome) bool { return GPUs(o.Job) > 0 })
+}
+
+// utilisation is that of the owned GPUs, or of the CPUs where there are none or no job asks for any.
 func (r *Result) utilisation() float64 {
 	switch {
 	case r.Hours == 0:
 		return 0
-	case r.GPUs > 0:
+	case r.OfGPUs():
 		return r.GPUHours / r.Hours / float64(r.GPUs)
 	}
 	return r.CPUHours / r.Hours / float64(r.CPUs)

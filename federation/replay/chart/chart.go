@@ -2,7 +2,6 @@
 package chart
 
 import (
-	"cmp"
 	"fmt"
 	"image/color"
 	"io"
@@ -119,6 +118,7 @@ func shares(all []Replay, title, label string, of func(*replay.Outcome) time.Dur
 	p.Y.Min, p.Y.Max = 0, 100
 	p.X.Min, p.X.Max = 1.0/60, 1
 	p.Legend.Left, p.Legend.Top = true, true
+	p.Legend.XOffs, p.Legend.YOffs = vg.Points(6), -vg.Points(6)
 	p.Add(plotter.NewGrid())
 	for i := range all {
 		var hours []float64
@@ -161,7 +161,7 @@ func addLine(p *plot.Plot, name string, i int, xy plotter.XYs) error {
 func waits(all []Replay) (*plot.Plot, error) {
 	p, err := shares(all, "Wait", "from submission to start (log)", func(o *replay.Outcome) time.Duration { return o.Start.Sub(o.Submit) })
 	if err == nil {
-		p.Legend.Left, p.Legend.Top = false, false
+		p.Legend = plot.NewLegend() // that of the panel beside it counts for both
 	}
 	return p, err
 }
@@ -189,7 +189,7 @@ func (spans) Ticks(low, high float64) (out []plot.Tick) {
 func bars(all []Replay, title, label string, of func(*Replay) float64) (*plot.Plot, error) {
 	p := plot.New()
 	p.Title.Text, p.Y.Label.Text = title, label
-	p.Y.Min = 0
+	p.Y.Min, p.Y.Tick.Marker = 0, amounts{}
 	var names []string
 	for i := range all {
 		b, err := plotter.NewBarChart(plotter.Values{of(&all[i])}, vg.Points(min(46, 200/float64(len(all)))))
@@ -223,13 +223,26 @@ func bars(all []Replay, title, label string, of func(*Replay) float64) (*plot.Pl
 	return p, nil
 }
 
+// amounts marks an axis of amounts, in as few digits as they need.
+type amounts struct{}
+
+func (amounts) Ticks(low, high float64) []plot.Tick {
+	out := plot.DefaultTicks{}.Ticks(low, high)
+	for i := range out {
+		if out[i].Label != "" {
+			out[i].Label = number(out[i].Value)
+		}
+	}
+	return out
+}
+
 func number(v float64) string {
 	switch {
 	case v >= 1e6:
 		return fmt.Sprintf("%.3g M", v/1e6)
 	case v >= 1e4:
 		return fmt.Sprintf("%.3g k", v/1e3)
-	case v == math.Trunc(v):
+	case v >= 1e3 || v == math.Trunc(v):
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.3g", v)
@@ -257,11 +270,12 @@ func utilisation(all []Replay) (*plot.Plot, error) {
 		for _, s := range r.Samples {
 			day := s.At.Sub(r.Begin).Hours() / 24
 			m := &means[min(int(day/math.Max(span, 1e-9)*slicesOfTime), slicesOfTime)]
-			if r.GPUs > 0 {
+			if r.OfGPUs() {
 				m.used += 100 * float64(s.GPUsUsed) / float64(r.GPUs)
 				m.waits += 100 * float64(s.GPUsWaiting) / float64(r.GPUs)
 			} else {
 				m.used += 100 * float64(s.CPUsUsed) / float64(r.CPUs)
+				m.waits += 100 * float64(s.CPUsWaiting) / float64(r.CPUs)
 			}
 			m.n++
 		}
@@ -304,28 +318,29 @@ func fairness(all []Replay) (*plot.Plot, error) {
 		var xy plotter.XYs
 		for _, a := range all[i].Summary.Accounts {
 			if k := slices.Index(names, a.Account); k >= 0 {
-				xy = append(xy, plotter.XY{X: float64(k), Y: math.Max(a.SlowDownP99, 1)})
+				xy = append(xy, plotter.XY{X: float64(k) + beside(i, len(all)), Y: math.Max(a.SlowDownP99, 1)})
 				p.Y.Max = math.Max(p.Y.Max, 1.3*a.SlowDownP99)
 			}
 		}
 		if len(xy) == 0 {
 			continue
 		}
-		slices.SortFunc(xy, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
-		line, points, err := plotter.NewLinePoints(xy)
+		points, err := plotter.NewScatter(xy)
 		if err != nil {
 			return nil, err
 		}
-		line.Color, points.Color, points.Shape, points.Radius = colourOf(i), colourOf(i), draw.CircleGlyph{}, vg.Points(3)
-		line.Width = vg.Points(0.8)
-		p.Add(line, points)
+		points.Color, points.Shape, points.Radius = colourOf(i), draw.CircleGlyph{}, vg.Points(3)
+		p.Add(points)
 	}
 	for i, n := range names {
-		names[i] = strings.TrimSpace(n[:min(len(n), 8)])
+		names[i] = strings.TrimSpace(n[:min(len(n), 12)])
 	}
 	nominal(p, names)
 	return p, nil
 }
+
+// beside is where the i-th of n points of one account stands: equal ones are not to hide each other.
+func beside(i, n int) float64 { return 0.16 * (float64(i) - float64(n-1)/2) }
 
 // nominal names what stands along the axis, aslant: names may be long.
 func nominal(p *plot.Plot, names []string) {

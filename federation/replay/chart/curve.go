@@ -24,7 +24,7 @@ func Curves(base, title, x, y string, all []Curve) ([]string, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
 	p.Title.TextStyle.Font.Size, p.BackgroundColor = vg.Points(13), color.White
-	p.Legend.Top = true
+	p.Legend.Top, p.Legend.XOffs, p.Legend.YOffs = true, -vg.Points(6), -vg.Points(6)
 	p.Add(plotter.NewGrid())
 	for _, c := range all {
 		var xy plotter.XYs
@@ -49,9 +49,10 @@ func Curves(base, title, x, y string, all []Curve) ([]string, error) {
 	p.X.Min, p.Y.Min = min(p.X.Min, 0), min(p.Y.Min, 0)
 	const wide, high = 24 * vg.Centimeter, 16 * vg.Centimeter
 	svg := vgsvg.New(wide, high)
-	p.Draw(draw.New(svg))
+	const pad = 4 * vg.Millimeter
+	p.Draw(draw.Crop(draw.New(svg), pad, -pad, pad, -pad))
 	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(wide, high), vgimg.UseDPI(96))}
-	p.Draw(draw.New(png))
+	p.Draw(draw.Crop(draw.New(png), pad, -pad, pad, -pad))
 	if err := save(base+".svg", svg); err != nil {
 		return nil, err
 	}
