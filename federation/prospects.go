@@ -11,6 +11,8 @@ type Prospects struct {
 	More    int // so many more wait behind these
 	// Ends are when runs of ours are expected to end, by the number that their site has for them.
 	Ends map[SiteName]map[JobID]time.Time
+	// Accounts are those of the account tree.
+	Accounts []string
 }
 
 // Prospect is a job that waits.
@@ -21,5 +23,6 @@ type Prospect struct {
 	// Limited: a limit of the account tree keeps it back, the one that Reason names.
 	Limited bool
 	Reason  Reason
+	Under   []string // where Limited: the accounts whose limits hold for it, its own and those above
 	Refused map[SiteName]Rejection
 }

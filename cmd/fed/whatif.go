@@ -21,7 +21,8 @@ func newWhatIfCommand() *cobra.Command {
 		Use:   "what-if",
 		Short: "Tell what would become of the jobs that wait if a site were drained, nodes added, a price or a policy changed",
 		Long: `Plays the queue forward in virtual time twice, as things are and with the difference, by the daemon's own planner, and prints which jobs would start sooner, later or
-elsewhere, and what that costs. Nothing is changed. Jobs are reckoned to run as long as half of those like them; jobs that are submitted later are not known.`,
+elsewhere, and what that costs. Nothing is changed. Jobs are reckoned to run as long as half of those like them; jobs that are submitted later are not known.
+What a limit or a budget of an account keeps back now stays back, and what starts passes none, unless --lift names the account.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(q.Drain)+len(q.Resume)+len(q.Add)+len(q.Site)+len(q.Price)+len(q.Policy)+len(q.Lift) == 0 {
@@ -45,7 +46,7 @@ elsewhere, and what that costs. Nothing is changed. Jobs are reckoned to run as 
 	f.StringArrayVar(&q.Site, "site", nil, "a site more: "+replay.SiteSyntax)
 	f.StringArrayVar(&q.Price, "price", nil, "SITE:TRES=DOLLARS by the hour, as rhein:gres/gpu:h100=1.80")
 	f.StringArrayVar(&q.Policy, "policy", nil, "KEY=VALUE of the configuration's section policy, as wait_gpu_hour=3")
-	f.StringArrayVar(&q.Lift, "lift", nil, "an account whose limits would not count")
+	f.StringArrayVar(&q.Lift, "lift", nil, "an account whose limits and budget would not count, for jobs in it and below it")
 	f.IntVar(&q.Jobs, "jobs", 0, "look at the first so many jobs of the queue; 0: 2000")
 	f.IntVar(&q.Hours, "hours", 0, "look so far ahead; 0: 720")
 	f.IntVarP(&lines, "lines", "n", 30, "print so many jobs; 0: all")
@@ -64,7 +65,11 @@ func showWhatIf(w io.Writer, a *v1.WhatIfAnswer, lines int) error {
 			elsewhere++
 		}
 	}
-	fmt.Fprintf(w, "%d jobs that wait: %d would start sooner, %d later, %d at the same time elsewhere, %d as they do now\n", a.Jobs, sooner, later, elsewhere, a.Jobs-len(a.Changes))
+	wait := "jobs that wait"
+	if a.Jobs == 1 {
+		wait = "job that waits"
+	}
+	fmt.Fprintf(w, "%d %s: %d would start sooner, %d later, %d at the same time elsewhere, %d as they do now, to the minute\n", a.Jobs, wait, sooner, later, elsewhere, a.Jobs-len(a.Changes))
 	if a.More > 0 {
 		fmt.Fprintf(w, "%d more wait behind these; see --jobs\n", a.More)
 	}
@@ -111,7 +116,10 @@ func moved(c *v1.WhatIfChange, until time.Time) time.Duration {
 }
 
 func startsIn(f *v1.WhatIfFate, now time.Time) string {
-	if f.Start == nil {
+	switch {
+	case f.Start == nil && f.Limited:
+		return "kept back (" + string(f.Reason) + ")"
+	case f.Start == nil:
 		return "never (" + string(f.Reason) + ")"
 	}
 	return f.Start.Sub(now).Round(time.Second).String()

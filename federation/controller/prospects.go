@@ -72,9 +72,9 @@ func (c *Controller) prospects(most int) *federation.Prospects {
 	o.More = max(0, c.queue.world.Len()-len(o.Waiting))
 	var limited []federation.Prospect
 	for _, j := range c.jobs.All() {
-		if j.queued && !j.live() && isLimit(j.Reason) && len(limited) < most {
+		if j.queued && !j.live() && (isLimit(j.Reason) || j.Reason == federation.ReasonAccountBudget) && len(limited) < most {
 			job := j.Job
-			limited = append(limited, federation.Prospect{Job: &job, Expected: c.expected(&job), Limited: true, Reason: j.Reason})
+			limited = append(limited, federation.Prospect{Job: &job, Expected: c.expected(&job), Limited: true, Reason: j.Reason, Under: c.cfg.Quota.Under(job.User, job.Spec.Account)})
 		}
 	}
 	slices.SortFunc(limited, func(a, b federation.Prospect) int {
@@ -84,6 +84,9 @@ func (c *Controller) prospects(most int) *federation.Prospects {
 		return int(a.Job.ID) - int(b.Job.ID)
 	})
 	o.Waiting = append(o.Waiting, limited...)
+	if c.cfg.Quota != nil {
+		o.Accounts = c.cfg.Quota.Accounts()
+	}
 	return o
 }
 

@@ -107,6 +107,23 @@ func keysOf(t *accounts.Tree, user, account, qos string) []accounts.Key {
 	return keys
 }
 
+// Under are the accounts whose limits hold for the jobs of a user in an account: that one, and those above it.
+func (b *Book) Under(user, account string) (names []string) {
+	t := b.books.Tree()
+	for a := range t.Above(fairshare.Key(t, user, account).Account) {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// Accounts are the accounts of the tree.
+func (b *Book) Accounts() (names []string) {
+	for a := range b.books.Tree().Accounts() {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
 // ofUser and ofAccount stand for what one user, or one account, has in a QOS. No name of an account has a slash.
 func ofUser(qos, user string) accounts.Key {
 	return accounts.Key{Kind: accounts.QOS, Account: user, Name: strings.ToLower(qos)}

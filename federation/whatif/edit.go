@@ -30,12 +30,9 @@ func (e *Edit) Empty() bool {
 	return len(e.Drain)+len(e.Resume)+len(e.Add)+len(e.Site)+len(e.Price)+len(e.Policy)+len(e.Lift) == 0
 }
 
-func (e *Edit) lifted() map[string]bool {
-	m := map[string]bool{}
-	for _, name := range e.Lift {
-		m[name] = true
-	}
-	return m
+// lifts reports whether an edit lifts what keeps a job back. Limits of a QOS are not those of an account.
+func (e *Edit) lifts(w *federation.Prospect) bool {
+	return !strings.HasPrefix(string(w.Reason), "QOS") && slices.ContainsFunc(w.Under, func(name string) bool { return slices.Contains(e.Lift, name) })
 }
 
 // apply returns edited copies of what there is, and of a policy.
@@ -45,6 +42,11 @@ func (e *Edit) apply(o *federation.Prospects, p place.Policy) (*federation.Prosp
 	for i, s := range o.Sites {
 		site := *s
 		next.Sites[i] = &site
+	}
+	for _, name := range e.Lift {
+		if !slices.Contains(o.Accounts, name) {
+			return nil, p, fmt.Errorf("no account %q in the federation; see: fed account list", name)
+		}
 	}
 	for _, text := range e.Drain {
 		if err := setState(next.Sites, text, true); err != nil {
@@ -159,7 +161,14 @@ func addNodes(sites []*federation.Site, text string) error {
 	}
 	i := slices.IndexFunc(s.Seen.Partitions, func(p federation.Partition) bool { return p.Name == partition || !named && p.Default })
 	if i < 0 {
-		return fmt.Errorf("site %s has no such partition; name one as SITE/PARTITION=N", name)
+		names := make([]string, len(s.Seen.Partitions))
+		for i := range names {
+			names[i] = s.Seen.Partitions[i].Name
+		}
+		if !named {
+			return fmt.Errorf("no partition of site %s is its default; name one as SITE/PARTITION=N: %s", name, strings.Join(names, ", "))
+		}
+		return fmt.Errorf("site %s has no partition %q: want one of %s", name, partition, strings.Join(names, ", "))
 	}
 	obs := *s.Seen
 	part := obs.Partitions[i]
@@ -197,11 +206,14 @@ func setPrice(sites []*federation.Site, text string) error {
 	name, tres, named := strings.Cut(where, ":")
 	x, err := strconv.ParseFloat(amount, 64)
 	if !ok || !named || tres == "" || err != nil || !(x >= 0 && x <= 1e6) {
-		return fmt.Errorf("invalid price %q: want SITE:TRES=DOLLARS, as rhein:gres/gpu:h100=1.80", text)
+		return fmt.Errorf("invalid price %q: want SITE:TRES=DOLLARS by the hour, 0 or more, as rhein:gres/gpu:h100=1.80", text)
 	}
 	s, err := known(sites, name)
 	if err != nil {
 		return err
+	}
+	if err := priced(s, tres); err != nil {
+		return fmt.Errorf("price %q: %w", text, err)
 	}
 	prices := maps.Clone(s.Prices)
 	if prices == nil {
@@ -209,6 +221,25 @@ func setPrice(sites []*federation.Site, text string) error {
 	}
 	prices[tres] = x
 	s.Prices = prices
+	return nil
+}
+
+// priced reports why a price of a TRES would mean nothing at a site.
+func priced(s *federation.Site, tres string) error {
+	if !slices.ContainsFunc(s.Seen.Nodes, func(n federation.Node) bool { return n.Rented == nil }) {
+		return fmt.Errorf("%s rents its machines, whose price is that of their offer; see: fed offers", s.Name)
+	}
+	has := map[string]bool{"cpu": true, "mem": true, "node": true}
+	for _, n := range s.Seen.Nodes {
+		for _, g := range n.GRES {
+			if has["gres/"+g.Name] = true; g.Type != "" {
+				has["gres/"+g.Name+":"+g.Type] = true
+			}
+		}
+	}
+	if !has[tres] {
+		return fmt.Errorf("no %s at %s: want one of %s", tres, s.Name, strings.Join(slices.Sorted(maps.Keys(has)), ", "))
+	}
 	return nil
 }
 

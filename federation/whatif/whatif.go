@@ -27,6 +27,8 @@ type Fate struct {
 	End    time.Time
 	Cost   federation.Dollars
 	Reason federation.Reason // why it does not
+	// Limited: the reason is a limit or a budget of the account tree, which is taken to keep it back throughout.
+	Limited bool
 }
 
 // Answer is what an edit means.
@@ -52,11 +54,11 @@ func Compare(o *federation.Prospects, e Edit, policy place.Policy, horizon time.
 		return nil, err
 	}
 	a := &Answer{Now: o.Now, Until: o.Now.Add(horizon), More: o.More}
-	before, err := play(o, policy, nil, horizon, done)
+	before, err := play(o, policy, func(*federation.Prospect) bool { return false }, horizon, done)
 	if err != nil {
 		return nil, err
 	}
-	after, err := play(edited, changed, e.lifted(), horizon, done)
+	after, err := play(edited, changed, e.lifts, horizon, done)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +71,7 @@ func Compare(o *federation.Prospects, e Edit, policy place.Policy, horizon time.
 }
 
 // play plays them forward.
-func play(o *federation.Prospects, p place.Policy, lifted map[string]bool, horizon time.Duration, done <-chan struct{}) (map[federation.JobID]Fate, error) {
+func play(o *federation.Prospects, p place.Policy, lifted func(*federation.Prospect) bool, horizon time.Duration, done <-chan struct{}) (map[federation.JobID]Fate, error) {
 	cfg := replay.Config{
 		Sites: o.Sites, Policy: p, Order: replay.Given, At: o.Now, Until: o.Now.Add(horizon), Ends: o.Ends, Done: done,
 		Expected: map[federation.JobID]*federation.Expected{}, Refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{},
@@ -78,8 +80,8 @@ func play(o *federation.Prospects, p place.Policy, lifted map[string]bool, horiz
 	fates := map[federation.JobID]Fate{}
 	for i := range o.Waiting {
 		w := &o.Waiting[i]
-		if w.Limited && !lifted[w.Job.Spec.Account] {
-			fates[w.Job.ID] = Fate{Reason: w.Reason}
+		if w.Limited && !lifted(w) {
+			fates[w.Job.ID] = Fate{Reason: w.Reason, Limited: true}
 			continue
 		}
 		job := *w.Job

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,13 +24,13 @@ func standing(t *testing.T) *federation.Prospects {
 	n := &site.Seen.Nodes[0]
 	n.CPUsUsed, n.State, n.GRES[0].Used = 96, []string{"ALLOCATED"}, 8
 	site.Seen.Running = []federation.RunningJob{{Job: 7, End: now.Add(time.Hour), Nodes: []string{n.Name}, CPUs: 96, GRES: []federation.GRES{{Name: "gpu", Type: "h100", Used: 8}}}}
-	o := &federation.Prospects{Now: now, Sites: []*federation.Site{site}, Ends: map[federation.SiteName]map[federation.JobID]time.Time{"rhein": {7: now.Add(10 * time.Minute)}}}
+	o := &federation.Prospects{Accounts: []string{"a", "above", "b"}, Now: now, Sites: []*federation.Site{site}, Ends: map[federation.SiteName]map[federation.JobID]time.Time{"rhein": {7: now.Add(10 * time.Minute)}}}
 	for i := range 4 {
 		j := &federation.Job{ID: federation.JobID(100 - i), State: federation.Pending, Submit: now.Add(-time.Hour)}
 		j.SetSpec(sbatch.Spec{GPUsPerNode: "8", MinNodes: 1, MaxNodes: 1, CPUsPerTask: 8, MemPerNode: 1, TimeLimit: 2 * time.Hour, Account: "a"})
 		p := federation.Prospect{Job: j, Expected: &federation.Expected{P50: time.Hour, P90: 2 * time.Hour, Runs: 9}}
 		if i == 3 {
-			p.Limited, p.Reason = true, "AssocGrpGRES"
+			p.Limited, p.Reason, p.Under = true, "AssocGrpGRES", []string{"a", "above"}
 		}
 		o.Waiting = append(o.Waiting, p)
 	}
@@ -63,11 +64,40 @@ func TestCompare(t *testing.T) {
 	if a := ask(t, Edit{Drain: []string{"rhein"}}); a.StartAfter != 0 || len(a.Changes) != 3 || a.Changes[0].After.Reason != federation.ReasonSiteDrain {
 		t.Errorf("%d start at a site that takes none", a.StartAfter)
 	}
-	if a := ask(t, Edit{Lift: []string{"a"}}); a.StartBefore != 3 || a.StartAfter != 4 || len(a.Changes) != 1 || a.Changes[0].Before.Reason != "AssocGrpGRES" {
-		t.Errorf("without a limit %d start, %d before", a.StartAfter, a.StartBefore)
+	for lift, after := range map[string]int{"a": 4, "above": 4, "b": 3} {
+		if a := ask(t, Edit{Lift: []string{lift}}); a.StartBefore != 3 || a.StartAfter != after || len(a.Changes) != after-3 || after > 3 && a.Changes[0].Before.Reason != "AssocGrpGRES" {
+			t.Errorf("without the limits of %s %d start, %d before", lift, a.StartAfter, a.StartBefore)
+		}
 	}
 	if a := ask(t, Edit{Price: []string{"rhein:gres/gpu=4"}}); a.CostAfter < 1.9*a.CostBefore || len(a.Changes) != 0 {
 		t.Errorf("at twice the price they cost $%.2f after $%.2f", a.CostAfter, a.CostBefore)
+	}
+}
+
+// What names nothing that there is, or would mean nothing, is refused with what there is.
+func TestInvalid(t *testing.T) {
+	rented, err := replay.ParseSite("cloud=2x8:h100,price=3,rented=1m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := standing(t)
+	o.Sites = append(o.Sites, rented)
+	for want, e := range map[string]Edit{
+		`no account "nobody" in the federation; see: fed account list`:                              {Lift: []string{"nobody"}},
+		`price "rhein:gpu=1": no gpu at rhein: want one of cpu, gres/gpu, gres/gpu:h100, mem, node`: {Price: []string{"rhein:gpu=1"}},
+		`no gres/gpu:a100 at rhein`: {Price: []string{"rhein:gres/gpu:a100=1"}},
+		`invalid price "rhein:gres/gpu=-1": want SITE:TRES=DOLLARS by the hour, 0 or more`: {Price: []string{"rhein:gres/gpu=-1"}},
+		`cloud rents its machines, whose price is that of their offer; see: fed offers`:    {Price: []string{"cloud:gres/gpu=1"}},
+		`no site "elbe" in the federation; see: fed site list`:                             {Price: []string{"elbe:gres/gpu=1"}},
+		`site rhein has no partition "gpu": want one of main`:                              {Add: []string{"rhein/gpu=1"}},
+	} {
+		if _, err := Compare(o, e, place.DefaultPolicy(), time.Hour, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: want %s", err, want)
+		}
+	}
+	o.Waiting[3].Reason = "QOSGrpGRES"
+	if a, err := Compare(o, Edit{Lift: []string{"a"}}, place.DefaultPolicy(), time.Hour, nil); err != nil || len(a.Changes) != 0 {
+		t.Errorf("an account's limits are not those of a QOS: %v", err)
 	}
 }
 

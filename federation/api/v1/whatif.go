@@ -52,4 +52,6 @@ type WhatIfFate struct {
 	Start  *time.Time          `json:"start,omitempty"`
 	Cost   federation.Dollars  `json:"cost_usd,omitempty"`
 	Reason federation.Reason   `json:"reason,omitempty"`
+	// Limited: what keeps it back is a limit or a budget of the account tree.
+	Limited bool `json:"limited,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -46,9 +47,9 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	}
 	switch {
 	case q.Jobs < 0 || q.Jobs > mostJobs:
-		return refusal.BadBody("jobs: want 1 to 20000")
+		return invalid("invalid jobs %d: want 1 to %d, or 0 for %d", q.Jobs, mostJobs, usualJobs)
 	case q.Hours < 0 || q.Hours > mostHours:
-		return refusal.BadBody("hours: want 1 to 8760")
+		return invalid("invalid hours %d: want 1 to %d, or 0 for %d", q.Hours, mostHours, usualHours)
 	}
 	if q.Jobs == 0 {
 		q.Jobs = usualJobs
@@ -58,7 +59,7 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	}
 	e := whatif.Edit{Drain: q.Drain, Resume: q.Resume, Add: q.Add, Site: q.Site, Price: q.Price, Policy: q.Policy, Lift: q.Lift}
 	if e.Empty() {
-		return refusal.BadBody("nothing would be different: name something to drain, resume, add, price, lift, or of the policy")
+		return invalid("nothing would be different: name something to drain, resume, add, price, lift, or of the policy")
 	}
 	if !a.busy.TryLock() {
 		return &federation.SlurmError{Kind: federation.ErrUnavailable, Text: "another question of this kind is being worked out; try again in a minute"}
@@ -78,9 +79,14 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	case errors.Is(err, whatif.ErrTooMuch):
 		return &federation.SlurmError{Kind: federation.ErrUnavailable, Text: err.Error()}
 	case err != nil:
-		return refusal.BadBody(err.Error())
+		return invalid("%w", err)
 	}
 	return answer.JSON(w, wire(got))
+}
+
+// invalid is a question that can be read, and not be answered. Slurm has no sentence for it.
+func invalid(format string, args ...any) error {
+	return &federation.SlurmError{Kind: federation.ErrInvalid, Text: fmt.Errorf(format, args...).Error()}
 }
 
 func wire(a *whatif.Answer) v1.WhatIfAnswer {
@@ -94,7 +100,7 @@ func wire(a *whatif.Answer) v1.WhatIfAnswer {
 }
 
 func fate(f whatif.Fate) v1.WhatIfFate {
-	w := v1.WhatIfFate{Site: f.Site, Pool: f.Pool, Cost: f.Cost, Reason: f.Reason}
+	w := v1.WhatIfFate{Site: f.Site, Pool: f.Pool, Cost: f.Cost, Reason: f.Reason, Limited: f.Limited}
 	if !f.Start.IsZero() {
 		start := f.Start.UTC()
 		w.Start = &start
