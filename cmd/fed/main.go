@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -39,13 +40,16 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	cmd := newCommand()
 	cmd.SetArgs(args)
-	err := cmd.ExecuteContext(ctx)
+	asked, err := cmd.ExecuteContextC(ctx)
 	var exit exitError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &exit):
 		return int(exit)
+	}
+	if strings.Contains(err.Error(), " arg(s)") { // cobra says how many and not of what
+		err = fmt.Errorf("%w; usage: %s", err, asked.UseLine())
 	}
 	fmt.Fprintf(os.Stderr, "fed: error: %v\n", err)
 	return 1

@@ -51,7 +51,7 @@ func relaxations(s *sbatch.Spec, e *federation.Expected) (all []relaxation) {
 		return ofComponents(s)
 	}
 	if tight := tighter(s.TimeLimit, e); tight > 0 {
-		change := fmt.Sprintf("with --time=%s (nine of ten such jobs end within %s)", clock(tight), e.P90.Round(time.Minute))
+		change := fmt.Sprintf("with --time=%s (nine of ten such jobs end within %s)", clock(tight), max(e.P90.Round(time.Minute), time.Minute))
 		all = append(all, relaxation{change, func(s *sbatch.Spec) { s.TimeLimit = tight }})
 	}
 	without(s.Clusters != "" && s.Clusters != "all", "-M "+s.Clusters, func(s *sbatch.Spec) { s.Clusters = "" })
@@ -60,10 +60,11 @@ func relaxations(s *sbatch.Spec, e *federation.Expected) (all []relaxation) {
 			return func(s *sbatch.Spec) { fed := *s.Fed; f(&fed); s.Fed = &fed }
 		}
 		without(len(f.Sites) > 0, "--fed-sites", edit(func(f *sbatch.Fed) { f.Sites = nil }))
-		without(len(f.NotSites) > 0, "--fed-not-sites", edit(func(f *sbatch.Fed) { f.NotSites = nil }))
+		without(len(f.NotSites) > 0, "--fed-exclude-sites", edit(func(f *sbatch.Fed) { f.NotSites = nil }))
 		without(f.MaxCost > 0, "--fed-max-cost", edit(func(f *sbatch.Fed) { f.MaxCost = 0 }))
 	}
 	without(s.Partition != "", "--partition="+s.Partition, func(s *sbatch.Spec) { s.Partition = "" })
+	without(s.MaxNodes > 0 && s.GPUs != "", "--nodes", func(s *sbatch.Spec) { s.MinNodes, s.MaxNodes = 0, 0 }) // its GPUs may be on more nodes
 	without(s.Switches > 0, "--switches", func(s *sbatch.Spec) { s.Switches = 0 })
 	without(s.Constraint != "", "--constraint="+s.Constraint, func(s *sbatch.Spec) { s.Constraint = "" })
 	without(s.NodeList != "", "--nodelist", func(s *sbatch.Spec) { s.NodeList = "" })

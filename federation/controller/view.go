@@ -250,7 +250,7 @@ func (c *Controller) Try(j *federation.Job) (t federation.Trial, err error) {
 	if err := c.Judge(j); err != nil {
 		return federation.Trial{}, err
 	}
-	err = c.ask(c.view.sites.Load(), func(w *place.World) { t = w.Try(asTask(j)) })
+	err = c.ask(c.view.sites.Load(), func(w *place.World) { t = w.Try(asTask(j), c.expected(j)) })
 	return t, err
 }
 

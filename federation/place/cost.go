@@ -352,6 +352,8 @@ func amountText(d float64) string {
 // hoursText is how long nodes are held, as prices are: "2.10 h", and what is less than six minutes as "2.5 min" or "40 s".
 func hoursText(d time.Duration) string {
 	switch {
+	case d > 0 && d < time.Second:
+		return "under 1 s"
 	case d < time.Minute:
 		return strconv.FormatFloat(d.Seconds(), 'f', 0, 64) + " s"
 	case d < 6*time.Minute:
@@ -363,6 +365,8 @@ func hoursText(d time.Duration) string {
 // spanText prints a span of time for people: "40 s", "12 min", "2.5 h", "3.0 d".
 func spanText(d time.Duration) string {
 	switch {
+	case d > 0 && d < time.Second:
+		return "under 1 s"
 	case d < time.Minute:
 		return strconv.FormatFloat(d.Seconds(), 'f', 0, 64) + " s"
 	case d < time.Hour:

@@ -16,7 +16,7 @@ func TestGuardNamesTheJob(t *testing.T) {
 	ask := map[string]func(*World){
 		"plan":  func(w *World) { w.Plan() },
 		"judge": func(w *World) { w.Judge(s.Jobs[0]) },
-		"try":   func(w *World) { w.Try(s.Jobs[0]) },
+		"try":   func(w *World) { w.Try(s.Jobs[0], nil) },
 	}
 	for name, do := range ask {
 		t.Run(name, func(t *testing.T) {

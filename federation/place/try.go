@@ -6,13 +6,13 @@ import (
 	"fsub/federation"
 )
 
-// Try tells when and where a job would start if it were submitted now and alone in the queue.
-func (w *World) Try(job *federation.Job) federation.Trial {
+// Try tells when and where a job would start if it were submitted now and alone in the queue. e is how long it is expected to run; nil: nothing is known of that.
+func (w *World) Try(job *federation.Job, e *federation.Expected) federation.Trial {
 	w.begin()
 	w.stale = true // the next plan begins anew
 	w.look(job)
-	sh := w.shapeOfJob(job, nil, nil)
-	t := federation.Trial{Decision: federation.Decision{Job: job.ID, Rejections: sh.rejections}}
+	sh := w.shapeOfJob(job, e, nil)
+	t := federation.Trial{Decision: federation.Decision{Job: job.ID, Rejections: sh.rejections, Expected: e}}
 	best, at := w.best(sh)
 	if best == nil {
 		t.Decision.Reason = waitReason(sh.rejections)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/federation"
 	"fsub/slurm/hostlist"
 )
 
@@ -28,7 +29,7 @@ running a4 cpus=16 mem=100 gpu=h100:4 end=20m`)
 		{"1 -c32", " 0 on "},
 	} {
 		job := w.job(t, split(c.job))
-		tr := w.made().Try(job)
+		tr := w.made().Try(job, nil)
 		at := ""
 		if tr.Site != "" {
 			at = "+" + tr.Start.Sub(w.now).String()
@@ -39,7 +40,12 @@ running a4 cpus=16 mem=100 gpu=h100:4 end=20m`)
 	}
 	job := w.job(t, split("1"))
 	job.Spec.Begin = w.now.Add(time.Hour)
-	if tr := w.made().Try(job); !tr.Start.Equal(job.Spec.Begin) {
+	if tr := w.made().Try(job, nil); !tr.Start.Equal(job.Spec.Begin) {
 		t.Errorf("begins %v, starts %v", job.Spec.Begin, tr.Start)
+	}
+	// It counts with what is known of such jobs, as the plan of the job itself does.
+	e := &federation.Expected{P50: 10 * time.Minute, P90: 20 * time.Minute, Runs: 9}
+	if tr := w.made().Try(w.job(t, split("1 -t600m")), e); tr.Decision.Offers[0].Run > 30*time.Minute || tr.Decision.Expected != e {
+		t.Errorf("it is reckoned to run %v", tr.Decision.Offers[0].Run)
 	}
 }

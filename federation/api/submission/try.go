@@ -58,21 +58,30 @@ func trialText(id federation.JobID, t *federation.Trial, het bool) string {
 	return text + fmt.Sprintf("nodes %s in partition %s", nodes, t.Partition)
 }
 
-// trialMore is what sbatch does not tell: the site, what the job would come to there, and where others wait too, how long it would wait.
+// trialMore is what sbatch does not tell: the site, what the job would come to there, how long it would wait, and how long it is expected to run.
 func trialMore(t *federation.Trial) string {
 	if len(t.Decision.Offers) == 0 {
 		return ""
 	}
 	o := t.Decision.Offers[0]
 	text := fmt.Sprintf("%s %s, $%.2f in all", o.Site, o.Pool, float64(o.Total))
-	if f := o.Foreseen; f != nil {
-		text += fmt.Sprintf("; starts in %s, and in nine of ten cases within %s", f.P50.Round(time.Second), f.P90.Round(time.Second))
+	switch f := o.Foreseen; {
+	case f != nil:
+		text += fmt.Sprintf("; starts in %s, and in nine of ten cases within %s", whole(f.P50), whole(f.P90))
 		if f.Unsure != "" {
 			text += " (unsure: " + f.Unsure + ")"
 		}
+	case o.Wait >= time.Second:
+		text += fmt.Sprintf("; starts in %s unless jobs that wait already come first", whole(o.Wait))
+	}
+	if e := t.Decision.Expected; e != nil && e.Runs > 0 {
+		text += fmt.Sprintf("; expected to run %s, and in nine of ten cases no longer than %s", whole(e.P50), whole(e.P90))
 	}
 	return text
 }
+
+// whole is a span in whole seconds, one at least.
+func whole(d time.Duration) time.Duration { return max(d.Round(time.Second), time.Second) }
 
 // nowhereNow is the refusal of a job that may run one day, while nothing says when. Where the sites that are seen can never run it that is
 // what it says, although one that is not seen might.
