@@ -220,7 +220,7 @@ func TestTreeByEveryWay(t *testing.T) {
 	for _, s := range got.Shares.Shares {
 		seen[s.Name] = fmt.Sprint(s.Usage, s.FairShare.Factor.Number, s.FairShare.Level.Infinite)
 	}
-	if seen["alice"] != "14400 0.5 false" || seen["olga"] != "0 1 true" {
+	if seen["alice"] != "14370 0.5 false" || seen["olga"] != "0 1 true" {
 		t.Errorf("shares: %v", seen)
 	}
 }
