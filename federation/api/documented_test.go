@@ -162,7 +162,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/site/{name}/state": v1.SetSiteState{State: federation.FedActive},
 		"/fed/v1/site/{name}/retry": nil,
 		"/fed/v1/offers/refresh":    nil,
-		"/fed/v1/what-if":           v1.WhatIf{Lift: []string{"proj"}, Jobs: 10},
+		"/fed/v1/what-if":           v1.WhatIf{Drain: []string{"alpha"}, Jobs: 10},
 		"/fed/v1/accounts": v1.EditAccounts{Edits: []v1.AccountEdit{{Op: accounts.Modify, Kind: accounts.User, Account: "physics", Name: "alice",
 			Set: map[string]string{"Fairshare": "5"}}}, Why: "x"},
 		"/fed/v1/accounts/import":     v1.ImportAccounts{Site: "alpha", Replace: true},
