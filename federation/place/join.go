@@ -121,12 +121,6 @@ func (m *join) other() (turn, bool) {
 	return m.heads[2].turn, true
 }
 
-// alone reports whether no job of another lane stands among those of the next one's piece.
-func (m *join) alone(p *piece) bool {
-	other, ok := m.other()
-	return !ok || m.turn(p.last()).compare(other) < 0
-}
-
 // follow is how many jobs of the piece come before the next one of another lane.
 func (m *join) follow(p *piece, i int) int {
 	other, ok := m.other()
