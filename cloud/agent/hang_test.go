@@ -154,9 +154,9 @@ func TestEndingAsksSeldom(t *testing.T) {
 	a := startAgent(t, d, nil)
 	dir := d.launch("r1", "trap '' TERM; touch began; while :; do sleep 0.01; done", func(l *agentapi.Launch) { l.KillWait = time.Second })
 	awaitFile(t, filepath.Join(dir, "began"))
-	before := 0
-	d.set(func() { before, d.eager = d.polls, true })
 	a.endMachine("the test", agentapi.WhyNode)
+	before := 0
+	d.set(func() { before, d.eager = d.polls, true }) // not sooner: until its end it asks again at once
 	<-a.done
 	if n := d.polls - before; n > 100 {
 		t.Errorf("it asked %d times", n)
