@@ -168,13 +168,11 @@ func (c *candidate) weigh(at *moment, w *World) {
 		at.wait = 0
 	case c.foreseen() != nil:
 		at.wait = c.site.behind(c.queue.said.Likely())
-	case at.start == never:
-		at.wait = w.policy.FarWait
 	default:
-		at.wait = time.Duration(at.start-w.now) * time.Second
+		at.wait = w.waitUntil(at.start)
 	}
 	at.boot.cost = c.bootCost(at, &w.policy)
-	at.total = c.fixed + c.luck + c.cut.loss + c.waitCost(at.wait, &w.policy) + at.boot.cost
+	at.total = c.priced() + c.waitCost(at.wait, &w.policy) + at.boot.cost
 	if c.parts == nil && c.fits[at.fit].nodes > 1 {
 		at.slow = c.slow(at.fit, at.span)
 		at.total += at.slow
@@ -189,8 +187,24 @@ func (c *candidate) weigh(at *moment, w *World) {
 	}
 }
 
+// priced is what a candidate costs whatever it waits for.
+func (c *candidate) priced() federation.Dollars { return c.fixed + c.luck + c.cut.loss }
+
+// waitUntil is how long a job waits that starts then.
+func (w *World) waitUntil(start int64) time.Duration {
+	if start == never {
+		return w.policy.FarWait
+	}
+	return time.Duration(start-w.now) * time.Second
+}
+
 func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
-	return federation.Dollars(wait.Hours()) * c.waitHour(p)
+	return waitCost(wait, c.waitHour(p))
+}
+
+// waitCost is what a wait comes to at a price by the hour. It is rounded by itself, so that whoever adds it to the same amounts finds the same sum.
+func waitCost(wait time.Duration, hour federation.Dollars) federation.Dollars {
+	return federation.Dollars(federation.Dollars(wait.Hours()) * hour)
 }
 
 // waitHour is what an hour of waiting is worth.

@@ -40,29 +40,46 @@ func chanceOfCut(e *federation.Expected, speed float64, limit time.Duration) flo
 	return math.Erfc(math.Log(limit.Seconds()*speed/e.P50.Seconds())/spread/math.Sqrt2) / 2
 }
 
+// mayCut reports whether it matters how likely the time limit ends the jobs of a shape.
+func (sh *shape) mayCut() bool {
+	return sh.expected != nil && len(sh.like.Spec.Het) == 0 && sh.like.Spec.TimeMin <= 0
+}
+
 // cuts fills in what the time limit does at all candidates.
 func (sh *shape) cuts(p *Policy) {
-	if sh.expected == nil || len(sh.like.Spec.Het) > 0 || sh.like.Spec.TimeMin > 0 {
+	if !sh.mayCut() {
 		return
 	}
-	best := 1.0
+	sh.least, sh.bests = 1, 0
 	for _, c := range sh.candidates {
-		c.cut = cut{chance: chanceOfCut(sh.expected, c.site.site.Speed[c.gpu], c.limit)}
-		best = min(best, c.cut.chance)
+		c.chanceOfCut(sh)
+		sh.least = min(sh.least, c.cut.chance)
 	}
 	for _, c := range sh.candidates {
-		more := c.cut.chance - best
-		if c.cut.best = best; more < leastCut || c.run <= 0 {
-			continue
+		if c.loseByCut(sh, p); c.cut.chance == sh.least {
+			sh.bests++
 		}
-		lost := c.limit
-		if saved := checkpointOf(&sh.like); saved > 0 && saved/2 < lost {
-			lost = saved / 2
-		} else {
-			c.cut.vain = c.cut.chance >= 0.5 && best < 0.5
-		}
-		c.cut.loss = federation.Dollars(more) * (c.cost*federation.Dollars(lost.Hours()/c.run.Hours()) + c.waitCost(lost, p))
 	}
+}
+
+// chanceOfCut fills in how likely the time limit ends a job there.
+func (c *candidate) chanceOfCut(sh *shape) {
+	c.cut = cut{chance: chanceOfCut(sh.expected, c.site.site.Speed[c.gpu], c.limit)}
+}
+
+// loseByCut fills in what that comes to, beside the best place.
+func (c *candidate) loseByCut(sh *shape, p *Policy) {
+	more := c.cut.chance - sh.least
+	if c.cut.best = sh.least; more < leastCut || c.run <= 0 {
+		return
+	}
+	lost := c.limit
+	if saved := checkpointOf(&sh.like); saved > 0 && saved/2 < lost {
+		lost = saved / 2
+	} else {
+		c.cut.vain = c.cut.chance >= 0.5 && sh.least < 0.5
+	}
+	c.cut.loss = federation.Dollars(more) * (c.cost*federation.Dollars(lost.Hours()/c.run.Hours()) + c.waitCost(lost, p))
 }
 
 // checkpointOf is how often a job says that it writes a checkpoint; 0: it does not say.

@@ -97,3 +97,27 @@ func TestRiskByCheckpoint(t *testing.T) {
 		t.Errorf("risk %v, with a checkpoint each half hour %v, each four hours %v", plain, half, long)
 	}
 }
+
+// What a limit does to a job is compared with the best place, which may become better or worse, or another one.
+func TestCutWhereSpeedsChange(t *testing.T) {
+	w := newWorld()
+	for _, name := range []string{"a", "b", "c"} {
+		w.read(t, "site "+name+"\nprice gres/gpu:h100=1\npartition main default nodes="+name+"1\nnodes "+name+"1 cpus=16 mem=64000 gpu=h100:4\n")
+	}
+	waiting := Waiting{Job: w.job(t, split("1 --gres=gpu:1 -t2h")), Expected: &federation.Expected{P50: 100 * time.Minute, P90: 3 * time.Hour}}
+	s := w.snapshot()
+	world := newWorldOf(&s, Policy{})
+	world.SetJob(waiting)
+	for i, speed := range []float64{0.5, 0.5, 0.5, 2, 4, 1, 4, 0.5, 8} {
+		site := *w.sites[i%3]
+		site.Speed = map[string]float64{"h100": speed}
+		w.sites[i%3] = &site
+		world.SetSite(&site)
+		s := w.snapshot()
+		anew := newWorldOf(&s, Policy{})
+		anew.SetJob(waiting)
+		if got, want := Explain(waiting.Job, world.Plan().Decisions[0]), Explain(waiting.Job, anew.Plan().Decisions[0]); got != want {
+			t.Fatalf("step %d: the plan is\n%s\na new World says\n%s", i, got, want)
+		}
+	}
+}

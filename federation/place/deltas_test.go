@@ -26,7 +26,7 @@ func TestWorldPlansAsANewOne(t *testing.T) {
 			policy.Reservations = rapid.IntRange(1, 3).Draw(t, "reservations")
 		}
 		policy.MaxOffers = rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "offers told")
-		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, order: &userOrder{sign: 1}}
+		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, expected: map[federation.JobID]*federation.Expected{}, order: &userOrder{sign: 1}}
 		d.w.SetOrder(d.order)
 		d.w.queue.long = rapid.SampledFrom([]int{0, 2, 4}).Draw(t, "jobs in a piece")
 		d.w.SetTime(lines.now)
@@ -57,7 +57,8 @@ func TestGroupsPlanAsANewWorld(t *testing.T) {
 			running m[1-3] cpus=14 mem=400 end=90m`)
 		lines.snapshot()
 		policy := Policy{Backlog: -1, Reservations: rapid.IntRange(1, 2).Draw(t, "reservations"), MaxLook: rapid.SampledFrom([]int{0, 0, 9, 25}).Draw(t, "max look")}
-		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, order: &userOrder{sign: 1, apart: true}, few: true}
+		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, expected: map[federation.JobID]*federation.Expected{},
+			order: &userOrder{sign: 1, apart: true}, few: true}
 		d.w.SetOrder(d.order)
 		d.w.queue.long = rapid.IntRange(2, 4).Draw(t, "jobs in a piece")
 		d.w.SetTime(lines.now)
@@ -85,7 +86,9 @@ type deltas struct {
 	last   int
 	said   map[federation.JobID]federation.Decision
 	order  *userOrder
-	few    bool // kinds of jobs
+	// expected is how long jobs run, of those of which it was said.
+	expected map[federation.JobID]*federation.Expected
+	few      bool // kinds of jobs
 }
 
 // userOrder has the users of a test be groups, or one of them.
@@ -114,7 +117,7 @@ func (o *userOrder) regroup(t *rapid.T) {
 }
 
 func (d *deltas) draw() {
-	d.do(rapid.SampledFrom([]string{"job", "job", "job", "jobs", "drop", "change", "time", "look", "use", "use", "state", "price", "claim", "release", "carry out", "order", "groups", "groups", "fault", "limits"}).Draw(d.t, "delta"))
+	d.do(rapid.SampledFrom([]string{"job", "job", "job", "jobs", "drop", "change", "time", "look", "use", "use", "state", "price", "speed", "speed", "claim", "release", "carry out", "order", "groups", "groups", "fault", "limits"}).Draw(d.t, "delta"))
 }
 
 func (d *deltas) do(what string) {
@@ -144,6 +147,8 @@ func (d *deltas) do(what string) {
 	case "time":
 		d.lines.now = d.lines.now.Add(time.Duration(rapid.SampledFrom([]int{1, 30, 400, 3000}).Draw(t, "seconds")) * time.Second)
 		d.w.SetTime(d.lines.now)
+	case "speed":
+		d.changeSite(what)
 	case "limits":
 		for range rapid.IntRange(1, 3).Draw(t, "sites") {
 			d.changeSite("limit")
@@ -245,6 +250,11 @@ func (d *deltas) tell(j *federation.Job) {
 		name := d.sites[0].Name
 		q.Refused = map[federation.SiteName]federation.Rejection{name: {Reason: federation.ReasonRefused, Detail: "no"}}
 	}
+	if delete(d.expected, j.ID); rapid.IntRange(0, 2).Draw(d.t, "expected") == 0 {
+		p50 := time.Duration(rapid.SampledFrom([]int{2, 4, 60, 150}).Draw(d.t, "p50")) * time.Minute
+		q.Expected = &federation.Expected{P50: p50, P90: p50 * time.Duration(rapid.IntRange(1, 3).Draw(d.t, "p90"))}
+		d.expected[j.ID] = q.Expected
+	}
 	d.w.SetJob(q)
 	delete(d.said, j.ID)
 }
@@ -264,7 +274,7 @@ func (d *deltas) claim(i int, site federation.SiteName) {
 }
 
 func (d *deltas) drawSite() {
-	d.changeSite(rapid.SampledFrom([]string{"look", "use", "use", "use", "state", "price", "answer", "limit", "outlook"}).Draw(d.t, "what"))
+	d.changeSite(rapid.SampledFrom([]string{"look", "use", "use", "use", "state", "price", "speed", "answer", "limit", "outlook"}).Draw(d.t, "what"))
 }
 
 func (d *deltas) changeSite(what string) {
@@ -296,6 +306,9 @@ func (d *deltas) changeSite(what string) {
 		}
 	case "answer":
 		site.Answering = rapid.Bool().Draw(t, "answers")
+	case "speed":
+		speed := rapid.SampledFrom([]float64{0, 0.5, 3}).Draw(t, "speed")
+		site.Speed = map[string]float64{"": speed, "h100": speed}
 	case "price":
 		site.Prices = maps.Clone(site.Prices)
 		if site.Prices == nil {
@@ -357,7 +370,7 @@ func (d *deltas) used(was *federation.Observation) *federation.Observation {
 func (d *deltas) check() {
 	s := d.w.Snapshot()
 	d.inOrder(s.Jobs)
-	anew := newWorldOf(&s, d.policy)
+	anew := d.anew(&s, d.policy)
 	want, got := anew.Plan(), d.w.Plan()
 	d.tellsTheFirst(&s, want.Decisions)
 	if len(got.Decisions) != len(want.Decisions) {
@@ -380,6 +393,15 @@ func (d *deltas) check() {
 	d.t.Log("step: the same")
 }
 
+// anew is a new World of the same content.
+func (d *deltas) anew(s *federation.Snapshot, policy Policy) *World {
+	w := newWorldOf(s, policy)
+	for q := range w.queue.some() {
+		q.expected = d.expected[q.job.ID]
+	}
+	return w
+}
+
 // tellsTheFirst checks that decisions that tell not all offers are those that tell all, but for the dearest. When something could start is known within a plan as of when it
 // was asked first: so behind a job that is bound they may differ.
 func (d *deltas) tellsTheFirst(s *federation.Snapshot, told []federation.Decision) {
@@ -388,7 +410,7 @@ func (d *deltas) tellsTheFirst(s *federation.Snapshot, told []federation.Decisio
 		return
 	}
 	policy.MaxOffers = 0
-	all := newWorldOf(s, policy).Plan().Decisions
+	all := d.anew(s, policy).Plan().Decisions
 	if len(all) != len(told) {
 		d.t.Fatalf("%d decisions, %d where all offers are told", len(told), len(all))
 	}

@@ -14,7 +14,7 @@
 //   - ladder.go: what of that is passed over: machines that are seldom to be had, that were taken from the job, or that are too late for it.
 //   - capacity.go: what is free, while a plan is being made and between plans; search.go: which nodes a job could have now; timeline.go: when
 //     enough will be free; ready.go: nodes in the order of that; known.go: what of that is remembered.
-//   - candidate.go: a pool that can run a job; cost.go: what that comes to in dollars.
+//   - candidate.go: a pool that can run a job; cost.go: what that comes to in dollars; quote.go: that of one that is full, in a row.
 //   - cut.go: what a job loses where its time limit is likely to end it.
 //   - others.go: what a job that waits for owned nodes costs those behind it, where there are rented ones too.
 //   - shared.go: sites that others use too, where jobs wait in the site's own queue.

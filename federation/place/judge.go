@@ -28,25 +28,85 @@ func (w *World) judge(sh *shape) {
 	}
 	was, wasNo := sh.found, sh.rejections
 	sh.found, sh.rejections = make([]*candidate, 0, max(len(was), len(w.sites))), nil
+	var changed []*siteState
+	var news []*candidate
 	from, fromNo := int32(0), int32(0)
 	for i, st := range w.sites {
 		j := &sh.judged[i]
 		to, toNo := j.candidates, j.rejections
 		if again || j.version != st.version {
+			n := len(sh.found)
 			w.judgeAt(sh, st)
+			changed, news = append(changed, st), append(news, sh.found[n:]...)
 		} else {
 			sh.found, sh.rejections = append(sh.found, was[from:to]...), append(sh.rejections, wasNo[fromNo:toNo]...)
 		}
 		from, fromNo = to, toNo
 		*j = judged{st.version, int32(len(sh.found)), int32(len(sh.rejections))}
 	}
-	sh.own()
-	sh.candidates = slices.Clone(sh.found)
-	sh.heed()
 	sh.version, sh.clock = w.version, w.now
+	if owned := sh.own(); !again && !owned && sh.exchange(changed, news, &w.policy) {
+		return
+	}
+	sh.candidates = slices.Clone(sh.found)
+	sh.single = !slices.ContainsFunc(sh.found, func(c *candidate) bool { return !c.single() })
+	sh.heed()
 	sh.cuts(&w.policy)
 	sh.choose()
 	sh.sort()
+	sh.quotes(&w.policy)
+}
+
+// single reports whether nothing that is said of a candidate depends on which others there are, but for [cut]; see heed and choose.
+func (c *candidate) single() bool {
+	return c.parts == nil && c.fits[0].unheeded == "" && c.rented() == nil
+}
+
+// mostExchanged is how many sites' candidates are put in their places one by one: with more it is no faster.
+const mostExchanged = 4
+
+// exchange puts news in the place of the candidates of some sites. The others stay as they are: false if they may not, or that would be no faster, and all are to be looked at.
+func (sh *shape) exchange(sites []*siteState, news []*candidate, p *Policy) bool {
+	if !sh.single || len(sites) > mostExchanged {
+		return false
+	}
+	cuts := sh.mayCut()
+	for _, c := range news {
+		if !c.single() {
+			return false
+		}
+		if cuts {
+			if c.chanceOfCut(sh); c.cut.chance < sh.least {
+				return false
+			}
+			if c.loseByCut(sh, p); c.cut.chance == sh.least {
+				sh.bests++
+			}
+		}
+	}
+	n := 0
+	for i, q := range sh.quoted {
+		c := sh.candidates[i]
+		if !slices.Contains(sites, q.site) {
+			sh.quoted[n], sh.candidates[n] = q, c
+			n++
+		} else if cuts && c.cut.chance == sh.least {
+			sh.bests--
+		}
+	}
+	if cuts && sh.bests == 0 {
+		return false
+	}
+	clear(sh.candidates[n:])
+	sh.quoted, sh.candidates = sh.quoted[:n], sh.candidates[:n]
+	for _, c := range news {
+		i, same := slices.BinarySearchFunc(sh.candidates, c, (*candidate).compare)
+		if same {
+			return false
+		}
+		sh.candidates, sh.quoted = slices.Insert(sh.candidates, i, c), slices.Insert(sh.quoted, i, sh.quoteOf(c, p))
+	}
+	return true
 }
 
 func (w *World) judgeAt(sh *shape, st *siteState) {
@@ -64,16 +124,19 @@ func (w *World) judgeAt(sh *shape, st *siteState) {
 
 // sort puts the candidates into their order: cheapest to run first.
 func (sh *shape) sort() {
-	slices.SortStableFunc(sh.candidates, func(a, b *candidate) int {
-		waste := 0
-		if a.wasteful != b.wasteful {
-			waste = 1
-			if b.wasteful {
-				waste = -1
-			}
+	slices.SortStableFunc(sh.candidates, (*candidate).compare)
+}
+
+// compare is negative if a candidate comes before another one.
+func (c *candidate) compare(other *candidate) int {
+	waste := 0
+	if c.wasteful != other.wasteful {
+		waste = 1
+		if other.wasteful {
+			waste = -1
 		}
-		return cmp.Or(cmp.Compare(a.fixed, b.fixed), waste, cmp.Compare(a.tie, b.tie))
-	})
+	}
+	return cmp.Or(cmp.Compare(c.fixed, other.fixed), waste, cmp.Compare(c.tie, other.tie))
 }
 
 // judgeSite adds to a shape the candidates and rejections of one site. A site that takes no jobs now is judged too: nobody need wait

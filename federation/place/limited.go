@@ -109,6 +109,7 @@ func (sh *shape) but(p *person, w *World, changes []limitChange) *shape {
 		return one
 	}
 	one.judged, one.found, one.rejections = slices.Clone(sh.judged), sh.found, sh.rejections
+	one.candidates, one.quoted, one.single, one.least, one.bests = slices.Clone(sh.candidates), slices.Clone(sh.quoted), sh.single, sh.least, sh.bests
 	one.lent, sh.lent = true, true
 	for i, st := range w.sites {
 		if slices.ContainsFunc(changes, func(l limitChange) bool { return l.st == st }) {
@@ -118,10 +119,11 @@ func (sh *shape) but(p *person, w *World, changes []limitChange) *shape {
 	return one
 }
 
-// own has a shape whose candidates are another one's too have some of its own, where they depend on which others there are: see cut.go and others.go.
-func (sh *shape) own() {
+// own has a shape whose candidates are another one's too have some of its own, where they depend on which others there are: see cut.go and others.go. It reports whether
+// it has others now.
+func (sh *shape) own() bool {
 	if !sh.lent || sh.expected == nil && !slices.ContainsFunc(sh.found, func(c *candidate) bool { return c.choice || c.rented() != nil }) {
-		return
+		return false
 	}
 	sh.lent = false
 	for i, c := range sh.found {
@@ -132,4 +134,5 @@ func (sh *shape) own() {
 		}
 		sh.found[i] = &one
 	}
+	return true
 }

@@ -401,7 +401,7 @@ func (c *candidate) slow(fit int, span topology.Span) federation.Dollars {
 	if c.fits[fit].nodes < 2 {
 		return 0
 	}
-	return c.cost * federation.Dollars(c.slower(fit, span)-1)
+	return federation.Dollars(c.cost * federation.Dollars(c.slower(fit, span)-1)) // rounded by itself, as waitCost is
 }
 
 func (c *candidate) slower(fit int, span topology.Span) float64 {

@@ -58,9 +58,14 @@ func (o *offers) keep(c *candidate, at *moment, most int) {
 	o.candidates[i], o.at[i] = c, b
 }
 
+// full reports whether a candidate that comes to a total is none of the cheapest so many.
+func (o *offers) full(total federation.Dollars, most int) bool {
+	return len(o.at) == most && (most == 1 || total >= o.at[most-1].total)
+}
+
 // closed reports whether no candidate that costs as much to run, before anything else is counted, is one of the cheapest so many.
 func (o *offers) closed(fixed federation.Dollars, most int) bool {
-	return len(o.at) == most && (most == 1 || fixed >= o.at[most-1].total)
+	return o.full(fixed, most)
 }
 
 func (o *offers) moment(i int) moment {
@@ -75,11 +80,41 @@ func (o *offers) moment(i int) moment {
 	return at
 }
 
-// seen are the moments of a shape's candidates that were worked out last, from one on. They hold until the plan takes something.
+// seen is what a shape's candidates came to that were looked at last, from one on. It holds until the plan takes something.
 type seen struct {
-	sh   *shape
-	from int
-	at   []moment
+	sh    *shape
+	from  int
+	total []federation.Dollars
+	at    []moment // of those for which it was worked out
+	where []int32  // by candidate: one more than its place in at; 0: nowhere
+}
+
+// begin is about a shape's candidates, from one on.
+func (s *seen) begin(sh *shape, from int) {
+	s.sh, s.from, s.total, s.at, s.where = sh, from, s.total[:0], s.at[:0], s.where[:0]
+}
+
+// add notes the next candidate. The moment is valid until the next one is added.
+func (s *seen) add(at moment) *moment {
+	s.at = append(s.at, at)
+	s.total, s.where = append(s.total, at.total), append(s.where, int32(len(s.at)))
+	return &s.at[len(s.at)-1]
+}
+
+// quote notes the next candidate, of which no more is known.
+func (s *seen) quote(total federation.Dollars) {
+	s.total, s.where = append(s.total, total), append(s.where, 0)
+}
+
+// of is what a candidate came to: the moment is nil if only that is known. It is false for one that was not looked at.
+func (s *seen) of(sh *shape, i int) (federation.Dollars, *moment, bool) {
+	if i -= s.from; s.sh != sh || i < 0 || i >= len(s.total) {
+		return 0, nil, false
+	}
+	if s.where[i] == 0 {
+		return s.total[i], nil, true
+	}
+	return s.total[i], &s.at[s.where[i]-1], true
 }
 
 // offersOf returns the offers for a job of a shape, the chosen one first. Jobs that are decided alike share them.
@@ -101,12 +136,15 @@ func (w *World) offersOf(sh *shape, best *candidate, at *moment) *offers {
 		if o.closed(c.fixed, n) {
 			break
 		}
-		if k := i - w.seen.from; w.seen.sh == sh && k >= 0 && k < len(w.seen.at) {
-			o.keep(c, &w.seen.at[k], n)
-		} else {
-			at := c.moment(w)
-			o.keep(c, &at, n)
+		total, at, known := w.seen.of(sh, i)
+		if known && o.full(total, n) {
+			continue
 		}
+		if at == nil {
+			one := w.momentOf(sh, i)
+			at = &one
+		}
+		o.keep(c, at, n)
 	}
 	sh.offers, sh.made = o, made
 	return o

@@ -216,18 +216,24 @@ func (w *World) best(sh *shape) (*candidate, moment) {
 		*f = full{run: w.run, changes: w.changes}
 	}
 	best, bestAt, first := f.best, f.at, f.n
-	w.seen.sh, w.seen.from, w.seen.at = sh, first, w.seen.at[:0]
+	w.seen.begin(sh, first)
 	deadline := sh.deadline()
-	for i, c := range sh.candidates[first:] {
-		if best != nil && (c.fixed > bestAt.total || c.fixed == bestAt.total && bestAt.span.Left == 0 && best.inUse() == 0) && best.inTime(&bestAt, w, deadline) {
+	for i := first; i < len(sh.candidates); i++ {
+		q, c := &sh.quoted[i], sh.candidates[i]
+		if best != nil && (q.fixed > bestAt.total || q.fixed == bestAt.total && bestAt.span.Left == 0 && best.inUse() == 0) && best.inTime(&bestAt, w, deadline) {
 			break
 		}
-		w.seen.at = append(w.seen.at, c.moment(w))
-		at := &w.seen.at[i]
-		if c.beats(at, best, &bestAt, w, deadline) {
-			best, bestAt = c, *at
+		total, _, waits := q.total(c, w)
+		if waits && best != nil && (q.vain == best.cut.vain && total >= bestAt.total || q.vain && !best.cut.vain) {
+			w.seen.quote(total)
+		} else {
+			at := w.seen.add(w.momentOf(sh, i))
+			if c.beats(at, best, &bestAt, w, deadline) {
+				best, bestAt = c, *at
+			}
+			waits = !at.now() && c.parts == nil && c.most == nil && !c.choice
 		}
-		if f.n == first+i && !at.now() && c.parts == nil && c.most == nil && !c.choice {
+		if f.n == i && waits {
 			if f.n++; f.best != best { // a moment is large, and there are many candidates
 				f.best, f.at = best, bestAt
 			}

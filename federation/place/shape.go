@@ -20,6 +20,10 @@ type shape struct {
 	version    int          // of the World's sites then
 	clock      int64        // and its time
 	candidates []*candidate // of all sites, cheapest to run first
+	quoted     []quote      // of each of them
+	single     bool         // each of them is; see candidate.single
+	least      float64      // the chance that the time limit ends a job at the best of them, see cut.go ...
+	bests      int          // ... and how many are as good
 	rejections []federation.Rejection
 
 	// What follows is about one plan.

@@ -1,0 +1,90 @@
+package place
+
+import (
+	"slices"
+
+	"fsub/federation"
+)
+
+// quote is what a candidate comes to while it is full: all that [World.best] has to know of most candidates of most jobs. A plan looks at each candidate of each shape, which
+// at a hundred sites and some thousand shapes is more than a processor's caches hold. So what that takes is small, and stands in a row.
+type quote struct {
+	site       *siteState
+	numbers    *fitNumbers // in which the need has that number
+	need       int32
+	plain      bool               // it can be told here what the candidate comes to
+	vain       bool               // see cut
+	fixed      federation.Dollars // the candidate's
+	whole      federation.Dollars // what it costs but for the waiting and slow
+	hour, slow federation.Dollars
+}
+
+// quotes lines up what the candidates come to.
+func (sh *shape) quotes(p *Policy) {
+	sh.quoted = slices.Grow(sh.quoted[:0], len(sh.candidates))
+	for _, c := range sh.candidates {
+		sh.quoted = append(sh.quoted, sh.quoteOf(c, p))
+	}
+}
+
+func (sh *shape) quoteOf(c *candidate, p *Policy) quote {
+	q := quote{site: c.site, fixed: c.fixed, vain: c.cut.vain}
+	if q.plain = c.parts == nil && len(c.fits) == 1 && c.most == nil && c.queue == nil && c.due.value == 0 && !c.choice && sh.deadline().IsZero(); q.plain {
+		q.whole, q.hour, q.slow = c.priced(), c.waitHour(p), c.slow(0, c.ideal[0])
+		q.number(c)
+	}
+	return q
+}
+
+// number notes which need the candidate has at its site.
+func (q *quote) number(c *candidate) {
+	if q.plain {
+		q.numbers, q.need = c.numbers[0].in, c.numbers[0].need
+	}
+}
+
+// total is what a job comes to at the candidate, and when it starts there, where that is known to be full and when it will not be: false if the candidate must say so itself.
+func (q *quote) total(c *candidate, w *World) (total federation.Dollars, start int64, ok bool) {
+	free := q.site.books
+	if !q.plain || free == nil || free.numbers != q.numbers || int(q.need) >= len(free.unmet) {
+		return 0, 0, false
+	}
+	u := &free.unmet[q.need]
+	holds := free.memory.untaken()
+	if u.full != free.epoch {
+		if u.never == 0 || u.never != free.memory.forgot || !holds {
+			return 0, 0, false
+		}
+		u.full = free.epoch
+	}
+	start = u.start
+	switch {
+	case free.changes > 0 || free.m.reserved:
+		if c.asked != free.epoch || c.changes != free.changes {
+			return 0, 0, false
+		}
+		start = c.start
+	case u.asked == free.epoch:
+	case holds && u.known == free.memory.forgot && u.start >= free.now:
+		u.asked = free.epoch
+	default:
+		return 0, 0, false
+	}
+	return q.whole + waitCost(w.waitUntil(start), q.hour) + q.slow, start, true
+}
+
+// moment is [candidate.moment] of a candidate with that total and start.
+func (q *quote) moment(c *candidate, total federation.Dollars, start int64, w *World) moment {
+	return moment{start: start, wait: w.waitUntil(start), span: c.ideal[0], slow: q.slow, total: total}
+}
+
+// momentOf is when the i-th candidate of a shape could run a job.
+func (w *World) momentOf(sh *shape, i int) moment {
+	q, c := &sh.quoted[i], sh.candidates[i]
+	if total, start, ok := q.total(c, w); ok {
+		return q.moment(c, total, start, w)
+	}
+	at := c.moment(w)
+	q.number(c)
+	return at
+}
