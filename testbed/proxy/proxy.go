@@ -36,6 +36,7 @@ type Proxy struct {
 
 	mu          sync.Mutex
 	once        []Fault // for the next requests that change something
+	submits     []Fault // for the next submissions
 	rate        map[Fault]float64
 	reads       bool // may fail too
 	rand        *rand.Rand
@@ -75,6 +76,13 @@ func (p *Proxy) Next(faults ...Fault) {
 	p.once = append(p.once, faults...)
 }
 
+// NextSubmission makes the next submissions of jobs fail in this way, one after the other. What [Proxy.Next] has said of them comes first.
+func (p *Proxy) NextSubmission(faults ...Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.submits = append(p.submits, faults...)
+}
+
 // Rate makes these shares of the requests that change something fail from now on, or with reads of all requests. Other faults end.
 func (p *Proxy) Rate(share map[Fault]float64, reads bool) {
 	p.mu.Lock()
@@ -95,8 +103,11 @@ func (p *Proxy) choose(r *http.Request) Fault {
 	defer p.mu.Unlock()
 	f := Pass
 	changes := r.Method != http.MethodGet
+	submits := changes && strings.HasSuffix(r.URL.Path, "/job/submit")
 	if changes && len(p.once) > 0 {
 		f, p.once = p.once[0], p.once[1:]
+	} else if submits && len(p.submits) > 0 {
+		f, p.submits = p.submits[0], p.submits[1:]
 	} else if changes || p.reads {
 		x := p.rand.Float64()
 		for k := LoseReply; k < faults; k++ {
@@ -106,7 +117,7 @@ func (p *Proxy) choose(r *http.Request) Fault {
 		}
 	}
 	p.count[f]++
-	if changes && strings.HasSuffix(r.URL.Path, "/job/submit") {
+	if submits {
 		p.submissions[f]++
 	}
 	return f

@@ -68,6 +68,33 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// Of all requests only submissions meet what was said of them, and only so many.
+func TestNextSubmission(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer site.Close()
+	p, err := New(site.URL, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.NextSubmission(LoseReply)
+	for _, c := range []struct {
+		path string
+		lost bool
+	}{{"/job/7", false}, {"/job/submit", true}, {"/job/7", false}, {"/job/submit", false}} {
+		r, err := http.Post(p.URL()+c.path, "", nil)
+		if (err != nil) != c.lost {
+			t.Errorf("%s: %v, want it lost: %v", c.path, err, c.lost)
+		}
+		if err == nil {
+			r.Body.Close()
+		}
+	}
+	if n, submissions := p.Count(LoseReply); n != 1 || submissions != 1 {
+		t.Errorf("%d replies were lost, %d of them receipts", n, submissions)
+	}
+}
+
 func TestRateFollowsTheSeed(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer site.Close()
