@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"fsub/testbed/bed"
-	"fsub/testbed/proxy"
 )
 
 // TestExactlyOnce submits jobs to the real daemon over real Slurm while it kills the daemon and the sites' controllers and
@@ -67,14 +66,15 @@ func exactlyOnce(t *testing.T, set setting, few, many int) {
 	working, rest := context.WithCancel(ctx)
 	var operator sync.WaitGroup
 	operator.Go(func() { w.resumeNodes(working) })
-	w.lose(map[proxy.Fault]float64{proxy.LoseRequest: 0.04, proxy.LoseReply: 0.08, proxy.CutReply: 0.02, proxy.Swallow: 0.004})
+	w.lose()
 	begun := time.Now()
 	subs := w.submit(ctx, jobs)
 	t.Logf("submitted within %v", time.Since(begun).Round(time.Second))
 	sleep(ctx, 3*time.Second)
+	w.struck(ctx)
 	stop()
 	torment.Wait()
-	w.lose(nil)
+	w.loseNothing()
 	w.registerNodes(ctx)
 
 	w.awaitEnds(ctx, subs)

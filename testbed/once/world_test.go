@@ -40,7 +40,7 @@ type world struct {
 	clients []*http.Client // by user
 	seed    uint64
 	pace    time.Duration               // between submissions
-	lives   time.Duration               // of daemon and controllers, at most; 0: 7 and 12 seconds
+	lives   time.Duration               // of daemon and controllers, at most, after the first; 0: 7 and 12 seconds
 	model   func(*rand.Rand) Submission // what is submitted
 
 	daemonKills     atomic.Int64
@@ -152,20 +152,43 @@ func (w *world) addUser(name string) {
 	}})
 }
 
-// lose has the lines to the sites lose these shares of all requests from now on.
-func (w *world) lose(share map[proxy.Fault]float64) {
+// lose has the lines to the sites lose some of all requests and replies from now on, and the receipt of each site's next submission: of few jobs, chance may spare all.
+func (w *world) lose() {
 	for _, p := range w.proxies {
-		p.Rate(share, true)
+		p.NextSubmission(proxy.LoseReply)
+		p.Rate(map[proxy.Fault]float64{proxy.LoseRequest: 0.04, proxy.LoseReply: 0.08, proxy.CutReply: 0.02, proxy.Swallow: 0.004}, true)
+	}
+}
+
+// loseNothing ends that.
+func (w *world) loseNothing() {
+	for _, p := range w.proxies {
+		p.Rate(nil, false)
 	}
 }
 
 // rng gives each part of the test its own numbers, so that one part's use does not change another's.
 func (w *world) rng(part uint64) *rand.Rand { return rand.New(rand.NewPCG(w.seed, part)) }
 
+// struck waits until the daemon and each controller have been killed: with few jobs, all may be over sooner.
+func (w *world) struck(ctx context.Context) {
+	for {
+		w.mu.Lock()
+		killed := map[federation.SiteName]bool{}
+		for _, k := range w.controllerKills {
+			killed[k.Site] = true
+		}
+		w.mu.Unlock()
+		if w.daemonKills.Load() > 0 && len(killed) == len(w.sites) || !sleep(ctx, 200*time.Millisecond) {
+			return
+		}
+	}
+}
+
 // killDaemon kills the daemon again and again, and starts it again at once or a little later.
 func (w *world) killDaemon(ctx context.Context) {
 	rng := w.rng(100)
-	for sleep(ctx, between(rng, 200*time.Millisecond, cmp.Or(w.lives, 7*time.Second))) {
+	for life := 7 * time.Second; sleep(ctx, between(rng, 200*time.Millisecond, life)); life = cmp.Or(w.lives, life) {
 		w.daemon.Kill()
 		w.daemonKills.Add(1)
 		sleep(ctx, between(rng, 0, time.Second))
@@ -179,7 +202,7 @@ func (w *world) killDaemon(ctx context.Context) {
 // killController kills a site's slurmctld within its save window, again and again.
 func (w *world) killController(ctx context.Context, site string) {
 	rng := w.rng(uint64(200 + len(site)*31 + int(site[0])))
-	for sleep(ctx, between(rng, 2*time.Second, cmp.Or(w.lives, 12*time.Second))) {
+	for life := 12 * time.Second; sleep(ctx, between(rng, 2*time.Second, life)); life = cmp.Or(w.lives, life) {
 		k := Kill{Site: federation.SiteName(site), From: time.Now()}
 		if err := w.bed.KillService(site, "slurmctld"); err != nil {
 			w.t.Errorf("kill slurmctld: %v", err)
