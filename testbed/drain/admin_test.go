@@ -38,12 +38,12 @@ func TestWords(t *testing.T) {
 	s := &story{T: t, site: "alpha", client: world.Daemon.Client()}
 	defer s.client.Close()
 	theirs, ours, busy := s.node(nodes-1), s.node(nodes), s.node(nodes-2) // the first ones are for TestCells
-	out, err := world.Bed.Output(t.Context(), s.site, "alice", "sbatch", "--parsable", "-w", busy, "-J", "words", "-t", "5", "-o", "/dev/null", "-D", "/", "--wrap", "sleep 200")
+	out, err := world.Bed.Output(t.Context(), s.site, "alice", "sbatch", "--parsable", "-w", busy, "-J", "words", "-t", "5", "-o", "/dev/null", "-D", "/", "--wrap", "sleep 290")
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	theirJob := strings.TrimSpace(out)
-	ourJob := s.submit("sleep 200", "-w", busy)
+	ourJob := s.submit("sleep 290", "-w", busy)
 	s.until(ourJob, federation.Running)
 	t.Cleanup(func() {
 		world.Bed.Output(context.Background(), s.site, "", "scancel", "-n", "words")
@@ -113,7 +113,7 @@ func TestCancelReboot(t *testing.T) {
 	s := &story{T: t, site: "delta", client: world.Daemon.Client()}
 	defer s.client.Close()
 	node := s.node(nodes)
-	job := s.submit("sleep 100", "-w", node)
+	job := s.submit("sleep 290", "-w", node)
 	s.until(job, federation.Running)
 	t.Cleanup(func() { command("alice", "scancel", job.String()) })
 	for _, order := range []struct {

@@ -28,9 +28,11 @@ func TestRestore(t *testing.T) {
 	script := func(more string) string {
 		return fmt.Sprintf("echo start >>%s/$SLURM_JOB_ID; %s", dir, more)
 	}
-	done := submit(t, "--begin=now+15", "--wrap", script("true"))
-	runs := submit(t, "--begin=now+15", "--wrap", script("sleep 100"))
-	waits := submit(t, "--begin=now+300", "--wrap", script("true"))
+	// None begins before the copy is made, the second ends when it may, and the third begins after the test, on a slow machine too.
+	end := filepath.Join(dir, "end")
+	done := submit(t, "--begin=now+30", "--wrap", script("true"))
+	runs := submit(t, "--begin=now+30", "--wrap", script("until [ -e "+end+" ]; do sleep 1; done"))
+	waits := submit(t, "--begin=now+3600", "--wrap", script("true"))
 	db, copied := filepath.Join(world.Daemon.StateDir(), "fed.db"), filepath.Join(t.TempDir(), "copy.db")
 	if err := store.Backup(ctx, db, copied); err != nil {
 		t.Fatal(err)
@@ -62,6 +64,9 @@ func TestRestore(t *testing.T) {
 	is(runs, federation.Running)
 	if next := submit(t, "--wrap", "true"); next <= last {
 		t.Errorf("ID %d is given again, after %d", next, last)
+	}
+	if err := os.WriteFile(end, nil, 0o644); err != nil {
+		t.Fatal(err)
 	}
 	is(runs, federation.Completed)
 	for _, id := range []federation.JobID{done, runs} {
