@@ -2,11 +2,13 @@ package wiring
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -143,6 +145,9 @@ func compare(t *testing.T, site string, l layout, random *rand.Rand, sum *tally)
 		}
 		spec := parse(t, args)
 		ours, why := planned(t, site, wired, s, spec)
+		for try := 0; try < 2 && ours && theirs == nil; try++ { // its nodes may not have been ready yet
+			theirs, said = starts(t, site, s, args)
+		}
 		what := fmt.Sprintf("%s %s: %v on %v of which are free %v", versions[site], l.name, args, s.names, s.free())
 		sum.asked++
 		if ours != (theirs != nil) {
@@ -272,7 +277,8 @@ func await(t *testing.T, site string, s *state) {
 	t.Fatalf("%s: want %v, nodes are\n%s", site, want, seen)
 }
 
-// starts are the nodes on which slurmctld starts a gang at once; nil if it does not.
+// starts are the nodes on which slurmctld starts a gang at once; nil if it does not. Of 26.05.5's salloc one in a thousand never comes back: what it may hold is taken from it, and
+// another one asks.
 func starts(t *testing.T, site string, s *state, ask []string) (on []int32, said string) {
 	t.Helper()
 	args := []string{"timeout", "--signal=KILL", "10", "salloc", "--immediate=1", "-t5", "-Q"}
@@ -281,9 +287,23 @@ func starts(t *testing.T, site string, s *state, ask []string) (on []int32, said
 	}
 	args = append(append(args, ask...), "printenv", "SLURM_JOB_NODELIST")
 	var out, errs strings.Builder
-	err := world.Bed.Exec(t.Context(), bed.Cmd{Site: site, User: "alice", Args: args, Stdout: &out, Stderr: &errs})
-	if out.Len() == 0 { // one of 26.05 in some hundreds never comes back when its command has ended
-		return nil, fmt.Sprint(strings.TrimSpace(errs.String()), err)
+	for hung := 0; ; hung++ {
+		out.Reset()
+		errs.Reset()
+		err := world.Bed.Exec(t.Context(), bed.Cmd{Site: site, User: "alice", Args: args, Stdout: &out, Stderr: &errs})
+		var exit interface{ ExitCode() int }
+		if killed := errors.As(err, &exit) && exit.ExitCode() == 128+int(syscall.SIGKILL); killed {
+			t.Logf("%s: salloc %v was killed; it had printed %q", site, ask, out.String())
+			root(t, site, "scancel", "-u", "alice")
+			await(t, site, s)
+			if out.Len() == 0 && hung < 3 {
+				continue
+			}
+		}
+		if out.Len() == 0 {
+			return nil, fmt.Sprint(strings.TrimSpace(errs.String()), err)
+		}
+		break
 	}
 	list, err := hostlist.Expand(strings.TrimSpace(out.String()))
 	if err != nil {
