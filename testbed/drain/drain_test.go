@@ -359,7 +359,7 @@ func TestRequeue(t *testing.T) {
 func TestUntil(t *testing.T) {
 	eachSite(t, func(s *story) {
 		for lasts := 15 * time.Second; ; lasts *= 3 {
-			until := time.Now().Add(lasts)
+			until := time.Now().Add(lasts).Truncate(time.Second)
 			s.set(v1.SetNodes{Nodes: s.names(4), State: federation.WishDrain, Reason: "short", Until: until})
 			shown := false
 			for !shown && time.Now().Before(until) {
