@@ -61,6 +61,7 @@ func (p *place) requeued(low []job, after *job, high job, victim federation.JobI
 		p.Fatalf("%v have made room, want %d alone", gone, victim)
 	}
 	v := gone[0]
+	defer p.explain(v, high)
 	p.eventually("the victim to wait", func() string {
 		if r := p.record(v); r.Job.Restarts != 1 {
 			return fmt.Sprintf("%s, %d restarts", r.Job.State, r.Job.Restarts)

@@ -2,6 +2,7 @@ package preempted
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,6 +25,9 @@ var world suite.Suite
 func full() bool { return os.Getenv("FSUB_FULL") != "" }
 
 func sites() []string {
+	if v := os.Getenv("DBGSITES"); v != "" {
+		return strings.Split(v, ",")
+	}
 	if full() {
 		return []string{"alpha", "gamma", "delta"} // 24.11, 26.05, 22.05
 	}
@@ -203,9 +207,23 @@ func (p *place) eventually(what string, done func() string) {
 	p.Fatalf("%s: %s did not come true in %v: %s", p.site, what, patience, last)
 }
 
+// explain shows, if the test has failed, what is known of some jobs.
+func (p *place) explain(all ...job) {
+	if !p.Failed() {
+		return
+	}
+	for _, j := range all {
+		r, err := p.c.Job(context.WithoutCancel(p.Context()), j.JobID)
+		text, _ := json.MarshalIndent(r, "", " ")
+		p.Logf("job %d: %s, %v", j.JobID, text, err)
+	}
+	p.Logf("%s\n%s", p.at("squeue", "-o", "%i %j %u %T %r %N %S %q"), p.at("sh", "-c", "sacct -D -X -P -a -S now-10minutes -o jobid,jobname,state,submit,start,end,nodelist,qos | tail -20"))
+}
+
 // await waits until a job is in a state.
 func (p *place) await(j job, state federation.State) (r *client.JobRecord) {
 	p.Helper()
+	defer p.explain(j)
 	p.eventually(fmt.Sprintf("job %d to be %s", j.JobID, state), func() string {
 		if r = p.record(j); r.Job.State == state {
 			return ""

@@ -27,6 +27,8 @@ done
 echo "ends at $n" >> log-$SLURM_JOB_ID
 `
 
+const spotMachines = 12
+
 // TestSpot runs many jobs that write checkpoints on machines that are taken back at random: all finish, each goes on where its checkpoint was, and none runs twice at one time.
 func TestSpot(t *testing.T) {
 	t.Parallel()
@@ -34,7 +36,7 @@ func TestSpot(t *testing.T) {
 	if testing.Short() {
 		jobs = 20
 	}
-	w := newWorld(t, config{pool: "max: 12, idle: 2s, markets: [spot]", cloud: ec2.Config{Lead: 1500 * time.Millisecond}})
+	w := newWorld(t, config{pool: fmt.Sprintf("max: %d, idle: 2s, markets: [spot]", spotMachines), cloud: ec2.Config{Lead: 1500 * time.Millisecond}})
 	w.start()
 	var ids []federation.JobID
 	for range jobs {
@@ -69,7 +71,8 @@ func TestSpot(t *testing.T) {
 	w.noMachines(time.Minute)
 }
 
-// takeBack announces the end of a random machine now and then until stop, and returns how often.
+// takeBack announces the end of a random machine now and then until stop, and returns how often. Where fewer machines run it does so less often, so that each lives as long: the last
+// jobs come to their end, too.
 func (w *world) takeBack(r *rand.Rand, stop chan struct{}) (n int) {
 	for {
 		select {
@@ -83,7 +86,7 @@ func (w *world) takeBack(r *rand.Rand, stop chan struct{}) (n int) {
 				running = append(running, in.ID)
 			}
 		}
-		if len(running) == 0 {
+		if r.IntN(spotMachines) >= len(running) {
 			continue
 		}
 		if w.cloud.SpotNotice(running[r.IntN(len(running))], 0) == nil {
