@@ -210,3 +210,36 @@ func TestRestartCountsOnce(t *testing.T) {
 		t.Errorf("it is %s with %d restarts: %s", got.State, got.Restarts, b.history(id))
 	}
 }
+
+// While the run that was requeued comes to its end, 22.05 shows when it expects the next one to start, and that the job is completing, not that it is pending.
+func TestRestartCountsOnceWithExpectedStart(t *testing.T) {
+	for _, first := range []bool{false, true} { // whether the restart is told with that
+		b := newBench(t)
+		b.rounds(3)
+		id := b.submit(nil)
+		b.wait(2 * time.Second)
+		b.cheap.start(id)
+		b.wait(5 * time.Second)
+		began := b.job(id).Start
+		j := b.cheap.jobs[id]
+		j.Restarts, j.State = 1, federation.Completing
+		if !first {
+			b.wait(5 * time.Second)
+		}
+		j.Start = b.clock.Add(time.Minute)
+		b.wait(5 * time.Second)
+		if got := b.job(id); !got.Start.Equal(began) {
+			t.Errorf("%v: it started at %s, want %s", first, got.Start, began)
+		}
+		j.State, j.Start, j.Submit = federation.Pending, time.Time{}, b.clock
+		b.wait(5 * time.Second)
+		if got := b.job(id); got.Restarts != 1 || got.State != federation.Pending {
+			t.Errorf("%v: it is %s with %d restarts: %s", first, got.State, got.Restarts, b.history(id))
+		}
+		j.State, j.Start = federation.Running, b.clock
+		b.wait(5 * time.Second)
+		if got := b.job(id); got.Restarts != 1 || got.State != federation.Running || !got.Start.Equal(j.Start) {
+			t.Errorf("%v: it is %s since %s with %d restarts: %s", first, got.State, got.Start, got.Restarts, b.history(id))
+		}
+	}
+}

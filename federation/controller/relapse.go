@@ -13,11 +13,14 @@ import (
 // startLost reports whether a site shows an attempt as pending that it has shown as started. At 22.05 a restart counts already while the run before it comes to its
 // end: that start is not lost.
 func (c *reports) startLost(j *job, sj federation.SiteJob) bool {
-	if n := len(j.att.Runs); n > 0 && j.att.Runs[n-1].Started.Equal(j.att.Started) {
-		return false
-	}
-	return j.whole == nil && j.att.State == federation.AttemptStarted && sj.Restarts <= j.att.Restarts &&
+	return j.whole == nil && !requeueCounted(j.att) && j.att.State == federation.AttemptStarted && sj.Restarts <= j.att.Restarts &&
 		!sj.FromAccounting && !sj.State.Started() && !sj.State.Ended() && !sj.Completing
+}
+
+// requeueCounted reports whether the run of an attempt that was seen last is one that its site has ended to queue the job again, and has counted as that.
+func requeueCounted(a *federation.Attempt) bool {
+	n := len(a.Runs)
+	return n > 0 && a.Runs[n-1].Started.Equal(a.Started)
 }
 
 // queuedAgain reports whether a site has queued a job again that it has not counted a restart of yet.
@@ -56,7 +59,7 @@ func (c *reports) loseStart(s *site, j *job, sj federation.SiteJob) {
 // nothing.
 func startedAgain(j *job, sj federation.SiteJob) bool {
 	a := j.att
-	return j.whole == nil && a.State == federation.AttemptStarted && !a.Started.IsZero() && sj.Start.After(a.Started) &&
+	return j.whole == nil && a.State == federation.AttemptStarted && !a.Started.IsZero() && sj.Start.After(a.Started) && !requeueCounted(a) &&
 		j.State.Started() && j.State != federation.Configuring && sj.Restarts <= a.Restarts && !sj.FromAccounting
 }
 

@@ -90,6 +90,9 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 		a.SiteJobID = sj.SiteJobID
 	}
 	c.takeRestarts(s, j, &sj)
+	if sj.State == federation.Completing && j.whole == nil && requeueCounted(a) {
+		sj.Start = a.Started // 22.05 shows here when it expects the next run to start
+	}
 	a.Nodes = sj.Nodes
 	if !sj.Start.IsZero() {
 		a.Held = sj.Held()
