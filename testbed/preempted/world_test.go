@@ -25,9 +25,6 @@ var world suite.Suite
 func full() bool { return os.Getenv("FSUB_FULL") != "" }
 
 func sites() []string {
-	if v := os.Getenv("DBGSITES"); v != "" {
-		return strings.Split(v, ",")
-	}
 	if full() {
 		return []string{"alpha", "gamma", "delta"} // 24.11, 26.05, 22.05
 	}
