@@ -38,6 +38,9 @@ const maxBody = 32 << 20
 // mostUntold bounds a body whose length is not told before it comes.
 const mostUntold = 1 << 20
 
+// roomAtFirst bounds the memory for a body of which nothing has come yet, whatever length is told: more is taken as it comes.
+const roomAtFirst = 1 << 20
+
 // ReadBody reads all of the body of a request into a buffer from the pool; put it back when nothing refers to it any more.
 func ReadBody(r *http.Request) (*bytes.Buffer, error) {
 	most := int64(maxBody)
@@ -50,7 +53,7 @@ func ReadBody(r *http.Request) (*bytes.Buffer, error) {
 	b := buffers.Get().(*bytes.Buffer)
 	b.Reset()
 	if r.ContentLength > 0 {
-		b.Grow(int(r.ContentLength) + bytes.MinRead) // what does not come is not touched
+		b.Grow(int(min(r.ContentLength, roomAtFirst)) + bytes.MinRead)
 	}
 	n, err := b.ReadFrom(io.LimitReader(r.Body, most+1))
 	switch {
