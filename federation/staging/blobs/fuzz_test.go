@@ -36,11 +36,13 @@ func FuzzAddresses(f *testing.F) {
 			f.Add(other, "/blob", strings.Replace(query, "expiry=", "expiry=9", 1), "")
 		}
 	}
+	f.Add("", "/blob", "", "")
 	f.Fuzz(func(t *testing.T, method, path, query, body string) {
 		r, err := http.NewRequest(method, "http://door", strings.NewReader(body))
 		if err != nil {
 			return // no client of HTTP sends it
 		}
+		method = r.Method // no method is GET
 		r.URL.Path, r.URL.RawQuery = path, query
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
