@@ -125,9 +125,9 @@ func TestHostileRequests(t *testing.T) {
 			w := httptest.NewRecorder()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			began := time.Now()
+			began, worked := time.Now(), cpuTime()
 			d.Server.ServeHTTP(w, r)
-			took := time.Since(began)
+			took, worked := time.Since(began), cpuTime()-worked
 			runtime.ReadMemStats(&after)
 			mib := float64(after.TotalAlloc-before.TotalAlloc-uint64(2*w.Body.Len())) / (1 << 20)
 			t.Logf("%d bytes in: status %d, %.1f MiB, %v: %.120s", len(c.path)+len(text), w.Code, mib, took.Round(time.Millisecond), w.Body)
@@ -135,8 +135,8 @@ func TestHostileRequests(t *testing.T) {
 			if most := 64 + 20*float64(len(c.path)+len(text))/(1<<20); mib > most {
 				t.Errorf("it took %.0f MiB, more than %.0f", mib, most)
 			}
-			if took > 5*time.Second {
-				t.Errorf("it took %v", took)
+			if worked > 5*time.Second || took > time.Minute { // a busy machine lets it wait
+				t.Errorf("it took %v, %v of them CPU time", took, worked)
 			}
 			if w.Code >= 500 && !strings.HasPrefix(c.path, "/slurm") { // where 24.11 says 500 of what it refuses
 				t.Errorf("status %d", w.Code)

@@ -191,7 +191,7 @@ func (pr *pair) compareAccounting(when string, options []string) {
 func (pr *pair) same(what string, of func() [2][]string) {
 	pr.t.Helper()
 	var saids [2][]string
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
 		if saids = of(); slices.Equal(saids[0], saids[1]) {
 			return
 		}

@@ -193,7 +193,7 @@ func TestStuckHelperIsEnded(t *testing.T) {
 		t.Errorf("%v after %s", err, time.Since(began))
 	}
 	// One that is slow and moves is left alone.
-	slow := home.Spawner{Command: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8; do echo 1; sleep 0.1; done"}, Stuck: 400 * time.Millisecond}
+	slow := home.Spawner{Command: []string{"/bin/sh", "-c", "for i in 1 2 3 4 5 6; do echo 1; sleep 0.4; done"}, Stuck: 2 * time.Second}
 	if _, err := slow.Unpack(t.Context(), u, "/", staging.Item{}, 1, strings.NewReader("x")); err != nil {
 		t.Errorf("slow: %v", err)
 	}
