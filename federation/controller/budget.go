@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -43,6 +44,7 @@ func (c *budgets) reconcile(ctx context.Context) {
 			}
 		}
 	}
+	c.cfg.Quota.Ran(c.lasted(now))
 	reached, over := c.cfg.Quota.Levels(now, started)
 	for i := range reached {
 		c.tell(&reached[i], now)
@@ -54,6 +56,22 @@ func (c *budgets) reconcile(ctx context.Context) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(over)) {
 		c.end(c.jobs.Of(id), over[id], now)
+	}
+}
+
+// lasted are the jobs that run, and for how long. Of an array that was handed over whole nothing is known but its tasks together.
+func (c *budgets) lasted(now time.Time) iter.Seq2[federation.JobID, time.Duration] {
+	return func(yield func(federation.JobID, time.Duration) bool) {
+		for _, s := range c.sites {
+			for id, j := range s.jobs {
+				if j.att.State != federation.AttemptStarted || j.att.Started.IsZero() || j.whole != nil {
+					continue
+				}
+				if !yield(id, j.Suspension.Elapsed(j.att.Started, now, j.State == federation.Suspended)) {
+					return
+				}
+			}
+		}
 	}
 }
 

@@ -98,6 +98,44 @@ func TestHardLimit(t *testing.T) {
 	}
 }
 
+// What a job has run is free again for GrpTRESRunMins, over a restart too.
+func TestRunMinutesAreFreedAsJobsRun(t *testing.T) {
+	b := newBench(t)
+	b.makeAble()
+	empty, _ := accounts.New(nil)
+	tree, _, err := empty.Apply([]accounts.Edit{{Op: accounts.Add, Key: accounts.AccountKey("physics"), Set: map[string]string{"GrpTRESRunMins": "gres/gpu=200"}},
+		{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")}}, accounts.Editor{Operator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.limited(limits{tree})
+	b.rounds(3)
+	waits := func(id federation.JobID, what string) {
+		t.Helper()
+		b.wait(40 * time.Second)
+		b.want(id, federation.Pending, "AssocGrpGRESRunMinutes", "")
+	}
+	b.running() // two GPUs for 61 minutes
+	second := b.submit(nil)
+	waits(second, "at once")
+	b.clock = b.clock.Add(18 * time.Minute)
+	waits(second, "44 minutes are too many")
+	b.clock = b.clock.Add(5 * time.Minute)
+	b.wait(40 * time.Second)
+	if j := b.job(second); j.Site == "" {
+		t.Fatalf("it waits for %s when the first one has 37 minutes left", j.Reason)
+	}
+	third := b.submit(func(s *sbatch.Spec) { s.TimeLimit = 11 * time.Minute })
+	waits(third, "")
+	b.limited(limits{tree})
+	waits(third, "after a restart")
+	b.clock = b.clock.Add(10 * time.Minute)
+	b.wait(40 * time.Second)
+	if j := b.job(third); j.Site == "" {
+		t.Errorf("it waits for %s when the first one has run for 35 minutes, which began before a restart", j.Reason)
+	}
+}
+
 // With fair-share, one user's many jobs do not stand before another's.
 func TestQueueTakesTurns(t *testing.T) {
 	b := newBench(t)

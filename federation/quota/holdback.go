@@ -40,6 +40,11 @@ func (l limit) per(b *accounts.Budget, now time.Time) limit {
 	return l
 }
 
+// lessens reports whether a job holds less of it the longer it has run.
+func (l *limit) lessens() bool {
+	return l.option == "GrpTRESMins" || l.option == "GrpTRESRunMins" || l.option == "GrpWall"
+}
+
 // takes is what a job that is bound holds of it.
 func (l *limit) takes(w *Want) int64 {
 	switch {
@@ -163,7 +168,11 @@ func (b *Book) holders(l *limit, ends func(federation.JobID) time.Time) (all []h
 		return nil
 	}
 	for id, h := range b.holds {
-		if n := l.takes(&h.want); n > 0 && slices.Contains(h.keys, l.key) {
+		n := l.takes(&h.want)
+		if l.lessens() {
+			n -= l.takes(&Want{TRES: h.want.TRES, Longest: h.ran})
+		}
+		if n > 0 && slices.Contains(h.keys, l.key) {
 			all = append(all, holder{id, h.want.User, n, ends(id)})
 		}
 	}

@@ -39,7 +39,7 @@ func (b *Book) check(now time.Time, w *Want) *check {
 }
 
 // Denies says why a job must not even be submitted: its QOS has the flag DenyOnLimit, and by itself the job passes how long one may run, or what one, a user, an
-// account or a group may hold at once. Nil: it may be submitted. As in slurmctld, neither what was used counts nor how many jobs there are; these have it wait. Unlike
+// account or a group may hold at once or use in all. Nil: it may be submitted. As in slurmctld, neither what was used counts nor how many jobs there are; these have it wait. Unlike
 // most methods it may be called at any time.
 func (b *Book) Denies(w *Want) *Refusal {
 	c := (&Book{books: b.books}).check(time.Time{}, w)
@@ -53,11 +53,33 @@ func (b *Book) Denies(w *Want) *Refusal {
 		if no := c.groupTRES(r); no != nil {
 			return no
 		}
+		if no := c.alone(r); no != nil {
+			return no
+		}
 	}
 	for k, per := range c.shares() {
 		if no := c.shareTRES(k, per); no != nil {
 			return no
 		}
+	}
+	return nil
+}
+
+// alone compares what a job may use until its time limit with what its whole group may.
+func (c *check) alone(r *accounts.Record) *Refusal {
+	w := c.want
+	passes := func(held, minutes int64) bool {
+		return held > 0 && (w.Longest == 0 || held*int64((w.Longest-killTime)/time.Second) > minutes*60)
+	}
+	for _, l := range [][2]string{{"GrpTRESMins", "Minutes"}, {"GrpTRESRunMins", "RunMinutes"}} {
+		for name, n := range c.tres(r, l[0]) {
+			if passes(w.TRES[name], n) {
+				return refuse(prefixOf(r)+"Grp"+resource(name, l[1]), "all jobs of %s together may use %d minutes of %s%s", r.Key, n, name, c.noLimit())
+			}
+		}
+	}
+	if n, ok := r.Count("GrpWall"); ok && !c.set(r, "GrpWall", "") && passes(1, n) {
+		return refuse(prefixOf(r)+"GrpWallLimit", "all jobs of %s together may run for %d minutes%s", r.Key, n, c.noLimit())
 	}
 	return nil
 }
@@ -156,7 +178,8 @@ func (c *check) group(r *accounts.Record) *Refusal {
 		return no
 	}
 	for name, n := range c.tres(r, "GrpTRESMins") {
-		if no := c.minutes(r, name, n, int64(c.slow[r.Key][name]), ""); no != nil {
+		used, ran := c.usage(r.Key, name)
+		if no := c.minutes(r, name, n, used, ran, ""); no != nil {
 			no.limit.option = "GrpTRESMins"
 			return no
 		}
@@ -167,10 +190,11 @@ func (c *check) group(r *accounts.Record) *Refusal {
 		}
 	}
 	if n, ok := r.Count("GrpWall"); ok && !c.set(r, "GrpWall", "") {
-		used := int64(c.slow[r.Key][wall])
-		if w.Longest == 0 || used+s.seconds[wall]+int64(w.Longest/time.Second) > n*60 {
-			return refuse(prefix+"GrpWallLimit", "%s may run for %d minutes: %d are used, and %d reserved%s", r.Key, n, used/60, s.seconds[wall]/60, c.noLimit()).
-				passes(limit{key: r.Key, option: "GrpWall", of: tresSeconds, name: wall, most: n * 60, used: used, held: s.seconds[wall], wants: int64(w.Longest / time.Second)})
+		used, ran := c.usage(r.Key, wall)
+		reserved := s.seconds[wall] - ran
+		if w.Longest == 0 || used+reserved+int64(w.Longest/time.Second) > n*60 {
+			return refuse(prefix+"GrpWallLimit", "%s may run for %d minutes: %d are used, and %d reserved%s", r.Key, n, used/60, reserved/60, c.noLimit()).
+				passes(limit{key: r.Key, option: "GrpWall", of: tresSeconds, name: wall, most: n * 60, used: used, held: reserved, wants: int64(w.Longest / time.Second)})
 		}
 	}
 	return c.budgets(r, s)
@@ -192,7 +216,7 @@ func (c *check) budgets(r *accounts.Record, s *held) *Refusal {
 	for _, budget := range r.Budgets() {
 		u := c.since(r.Key, dayOf(budget.Start(c.now)))
 		for name, n := range budget.TRESMins {
-			if no := c.minutes(r, name, n, u.seconds[name], " this "+budget.Period); no != nil {
+			if no := c.minutes(r, name, n, u.seconds[name], 0, " this "+budget.Period); no != nil {
 				no.limit.option = "BudgetTRESMins"
 				return no.passes(no.limit.per(&budget, c.now))
 			}
@@ -206,13 +230,13 @@ func (c *check) budgets(r *accounts.Record, s *held) *Refusal {
 	return nil
 }
 
-// minutes compares the TRES-minutes that a job may come to with a limit.
-func (c *check) minutes(r *accounts.Record, name string, most, seconds int64, when string) *Refusal {
+// minutes compares the TRES-minutes that a job may come to with a limit. seconds are used, and jobs have ran for so many of those that are reserved.
+func (c *check) minutes(r *accounts.Record, name string, most, seconds, ran int64, when string) *Refusal {
 	wants := c.want.TRES[name]
 	if wants == 0 {
 		return nil
 	}
-	reserved := c.heldBy(r.Key).seconds[name]
+	reserved := c.heldBy(r.Key).seconds[name] - ran
 	left := most*60 - seconds - reserved
 	if c.want.Longest > 0 && wants*int64(c.want.Longest/time.Second) <= left {
 		return nil
@@ -221,9 +245,10 @@ func (c *check) minutes(r *accounts.Record, name string, most, seconds int64, wh
 		c.noLimit()).passes(limit{key: r.Key, of: tresSeconds, name: name, most: most * 60, used: seconds, held: reserved, wants: wants * int64(c.want.Longest/time.Second)})
 }
 
-// runMinutes compares what the jobs that run may come to until their time limits. slurmctld takes away what they have run already; here it counts until they end.
+// runMinutes compares what the jobs that run may come to yet until their time limits.
 func (c *check) runMinutes(r *accounts.Record, name string, most int64) *Refusal {
-	reserved := c.heldBy(r.Key).seconds[name]
+	_, ran := c.usage(r.Key, name)
+	reserved := c.heldBy(r.Key).seconds[name] - ran
 	wants := c.want.TRES[name] * int64(c.want.Longest/time.Second)
 	if c.want.Longest > 0 && reserved+wants <= most*60 {
 		return nil

@@ -185,17 +185,23 @@ func allowed(tree *accounts.Tree, live map[federation.JobID]Want, w *Want) bool 
 
 // A QOS with DenyOnLimit has a job refused that passes a limit by itself. What is used up, and how many jobs there are, is for others to wait for.
 func TestDenials(t *testing.T) {
-	b := tree(t, add(accounts.QOSKey("strict"), "Flags", "NoDecay,DenyOnLimit", "MaxTRESPerUser", "gres/gpu=2", "MaxTRESPerAccount", "gres/gpu=3,mem=64G", "MaxJobsPerUser", "0", "GrpTRESMins", "cpu=0"),
+	b := tree(t, add(accounts.QOSKey("strict"), "Flags", "NoDecay,DenyOnLimit", "MaxTRESPerUser", "gres/gpu=2", "MaxTRESPerAccount", "gres/gpu=3,mem=64G", "MaxJobsPerUser", "0", "GrpTRESMins", "cpu=34560"),
 		add(accounts.QOSKey("capped"), "Flags", "denyonlimit", "MaxWall", "60"), add(accounts.QOSKey("lenient"), "Flags", "NoDecay", "MaxWall", "60", "MaxTRESPerUser", "gres/gpu=2"),
-		add(accounts.AccountKey("physics"), "GrpTRES", "cpu=64", "MaxTRES", "node=4", "MaxJobs", "0", "Budget", "0/month", "GrpWall", "1", "GrpTRESRunMins", "cpu=0"), add(accounts.UserKey("physics", "alice")),
+		add(accounts.AccountKey("physics"), "GrpTRES", "cpu=64", "MaxTRES", "node=4", "MaxJobs", "0", "Budget", "0/month", "GrpWall", "600", "GrpTRESRunMins", "node=2160"), add(accounts.UserKey("physics", "alice")),
 		add(accounts.AccountKey("vision"), "DefaultQOS", "capped"), add(accounts.UserKey("vision", "alice")))
 	book := New(b, 0)
 	book.Take(1, Want{User: "alice", Account: "physics", QOS: "strict", TRES: accounting.TRES{"cpu": 64, "gres/gpu": 2}})
+	book.Add("alice", federation.Held{Account: "physics", QOS: "strict", TRES: "cpu=64"}, 600*time.Hour, 0, start)
 	for _, c := range []struct {
 		Want
 		reason federation.Reason
 	}{
-		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 64, "gres/gpu": 2, "node": 4}, Longest: 9 * time.Hour}, ""},
+		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 64, "gres/gpu": 2, "node": 4}, Longest: 9*time.Hour + killTime}, ""}, // though the group has used all its minutes
+		{Want{QOS: "strict", TRES: accounting.TRES{"node": 4}, Longest: 9*time.Hour + 2*killTime}, "AssocGrpNodeRunMinutes"},
+		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 64}, Longest: 9*time.Hour + 2*killTime}, "QOSGrpCPUMinutesLimit"},
+		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 1}}, "AssocGrpWallLimit"}, // --time=UNLIMITED
+		{Want{QOS: "strict", Longest: 10*time.Hour + killTime}, ""},
+		{Want{QOS: "strict", Longest: 10*time.Hour + 2*killTime}, "AssocGrpWallLimit"},
 		{Want{QOS: "strict", TRES: accounting.TRES{"gres/gpu": 3}, Longest: time.Hour}, "QOSMaxGRESPerUser"},
 		{Want{QOS: "strict", TRES: accounting.TRES{"mem": 65 << 10}, Longest: time.Hour}, "MaxMemoryPerAccount"},
 		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 65}, Longest: time.Hour}, "AssocGrpCpuLimit"},

@@ -43,7 +43,8 @@ type Book struct {
 	held  map[accounts.Key]*held
 	days  map[accounts.Key]map[int64]*used // by day since 1970, UTC: that in which runs have ended
 	slow  map[accounts.Key]map[string]float64
-	at    time.Time // of slow: TRES-seconds that decay
+	at    time.Time                        // of slow: TRES-seconds that decay
+	ran   map[accounts.Key]map[string]*ran // see Ran
 
 	rules   *federation.Preempting // see Preempting
 	rulesOf *accounts.Tree
@@ -56,6 +57,7 @@ type Book struct {
 type hold struct {
 	keys []accounts.Key
 	want Want
+	ran  time.Duration // see Book.Ran
 }
 
 // held is what jobs hold now, and what they may come to.
@@ -86,7 +88,7 @@ func Open(ctx context.Context, books interface{ Tree() *accounts.Tree }, halfLif
 	}
 	b := New(books, halfLife)
 	for _, k := range sums {
-		b.Add(k.User, federation.Held{Account: k.Account, QOS: k.QOS, TRES: k.TRES}, k.Elapsed, k.Amount, k.End)
+		b.addRuns(k.User, federation.Held{Account: k.Account, QOS: k.QOS, TRES: k.TRES}, k.Elapsed, k.Runs, k.Amount, k.End)
 	}
 	return b, nil
 }
@@ -155,7 +157,7 @@ func (b *Book) Take(id federation.JobID, w Want) {
 	if _, ok := b.holds[id]; ok {
 		return
 	}
-	h := hold{keysOf(b.books.Tree(), w.User, w.Account, w.QOS), w}
+	h := hold{keys: keysOf(b.books.Tree(), w.User, w.Account, w.QOS), want: w}
 	b.holds[id] = h
 	b.add(&h, 1)
 	b.guaranteed.note(id, &h, true)
@@ -165,6 +167,7 @@ func (b *Book) Take(id federation.JobID, w Want) {
 func (b *Book) Release(id federation.JobID) {
 	if h, ok := b.holds[id]; ok {
 		b.add(&h, -1)
+		b.count(&h, -1)
 		delete(b.holds, id)
 		b.guaranteed.note(id, &h, false)
 	}
@@ -197,15 +200,20 @@ func (b *Book) Charge(k *federation.Charge) {
 	}
 }
 
-// Add adds runs that have ended at some time. They count for the day, month and year of their end.
+// Add adds a run that has ended at some time. It counts for the day, month and year of its end.
 func (b *Book) Add(user string, h federation.Held, d time.Duration, cost federation.Money, end time.Time) {
+	b.addRuns(user, h, d, 1, cost, end)
+}
+
+// addRuns adds runs that have ended at about the same time, and lasted for about as long each.
+func (b *Book) addRuns(user string, h federation.Held, d time.Duration, runs int, cost federation.Money, end time.Time) {
 	tres, err := accounting.ParseTRES(h.TRES)
 	if err != nil {
 		tres = nil
 	}
 	seconds := int64(math.Ceil(max(d, 0).Seconds()))
 	b.decay(end)
-	factor := fairtree.DecayFactor(b.halfLife, b.at.Sub(end))
+	factor := fairtree.DecayFactor(b.halfLife, b.at.Sub(end)) * fairtree.LeftOfRun(b.halfLife, d/time.Duration(max(runs, 1)))
 	day := dayOf(end)
 	for _, k := range keysOf(b.books.Tree(), user, h.Account, h.QOS) {
 		if b.days[k] == nil {
