@@ -72,7 +72,7 @@ type ChargeQuery struct {
 	Limit        int   // at most so many, the first to end first; 0: no limit
 }
 
-// ChargeSum is what runs came to that held the same on the same account and ended at about the same time.
+// ChargeSum is what runs came to that held the same on the same account, ended at about the same time and lasted for about as long.
 type ChargeSum struct {
 	User, Account, QOS, TRES string
 	End                      time.Time     // the middle of the time that is summed up

@@ -164,7 +164,7 @@ func (s *Shares) amount(t *accounts.Tree, h *federation.Held, d time.Duration, c
 	return n
 }
 
-// sum is what those runs count. They ended at about the same time and held the same: as if each had lasted as long as they did on average.
+// sum is what those runs count. They are alike: as if each had lasted as long as they did on average.
 func (s *Shares) sum(t *accounts.Tree, k *federation.ChargeSum) float64 {
 	return s.amount(t, &federation.Held{Account: k.Account, QOS: k.QOS, TRES: k.TRES}, k.Elapsed, k.Amount, k.Runs)
 }

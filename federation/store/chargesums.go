@@ -10,7 +10,7 @@ import (
 )
 
 const selectChargeSums = "SELECT user_name, account, qos, tres, end_time / $1, SUM((end_time - start_time) / 1000000), SUM(amount), COUNT(*) FROM charges " +
-	"WHERE end_time >= $2 AND price_from <> '' GROUP BY user_name, account, qos, tres, end_time / $1"
+	"WHERE end_time >= $2 AND price_from <> '' GROUP BY user_name, account, qos, tres, end_time / $1, (end_time - start_time) / $1"
 
 // ChargeSums implements [federation.ChargeSummer].
 func (s *books) ChargeSums(ctx context.Context, since time.Time, step time.Duration) ([]federation.ChargeSum, error) {
@@ -28,7 +28,7 @@ func (s *books) ChargeSums(ctx context.Context, since time.Time, step time.Durat
 
 const selectDirectSums = "SELECT g.user_name, g.account, g.qos, t.word, l.end_time / $1, SUM(l.end_time - l.start_time - l.suspended), SUM(l.amount), COUNT(*) FROM ledger l " +
 	"JOIN ledger_words t ON t.id = l.tres JOIN ledger_groups g ON g.id = l.grp " +
-	"WHERE l.site = (SELECT id FROM ledger_words WHERE word = $2) AND l.end_time >= $3 AND l.end_time < $4 AND l.kind = $5 GROUP BY g.user_name, g.account, g.qos, t.word, l.end_time / $1"
+	"WHERE l.site = (SELECT id FROM ledger_words WHERE word = $2) AND l.end_time >= $3 AND l.end_time < $4 AND l.kind = $5 GROUP BY g.user_name, g.account, g.qos, t.word, l.end_time / $1, (l.end_time - l.start_time - l.suspended) / $1"
 
 // DirectSums implements [federation.DirectSummer].
 func (s *books) DirectSums(ctx context.Context, site federation.SiteName, from, until time.Time, step time.Duration) ([]federation.ChargeSum, error) {
