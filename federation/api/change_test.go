@@ -199,6 +199,51 @@ func TestUpdateIsCheckedAsASubmission(t *testing.T) {
 	}
 }
 
+// What has become impossible since a job was submitted keeps nobody from changing what else there is of it.
+func TestUpdateOfWhatIsRefused(t *testing.T) {
+	d := start(t)
+	wait := job(0, alice, federation.Pending)
+	wait.Spec.TimeLimit, wait.Spec.Partition = time.Hour, "gone"
+	id := d.Put(t, wait)[0]
+	limit := &federation.SlurmError{Kind: federation.ErrDenied, Number: 2050, Text: "Job violates accounting/QOS policy", Detail: "qos short: 30 minutes"}
+	gone := &federation.SlurmError{Kind: federation.ErrCapacity, Number: 2000, Text: "Invalid partition name specified"}
+	refuse := func(all *federation.SlurmError) func(*federation.Job) error {
+		return func(j *federation.Job) error {
+			if j.Spec.Account == "other" {
+				return &federation.SlurmError{Kind: federation.ErrDenied, Number: 2050, Text: limit.Text, Detail: "qos other"}
+			}
+			return all
+		}
+	}
+	for _, test := range []struct {
+		refusal       *federation.SlurmError
+		option, value string
+		text          string
+	}{
+		{limit, "comment", "x", ""},
+		{limit, "time", "50", ""}, // it is too long still
+		{limit, "account", "other", limit.Text},
+		{gone, "comment", "y", ""},
+		{gone, "partition", "nosuch", gone.Text},
+		{gone, "account", "other", limit.Text},
+	} {
+		d.Controller.SetJudge(refuse(test.refusal))
+		var out v1.ActResponse
+		status := as(t, alice, d.Socket, "POST", "/fed/v1/jobs/update", v1.ActRequest{Jobs: []v1.JobRef{{ID: id}},
+			Change: []sbatch.Change{{Key: "Key", Option: test.option, Value: test.value}}}, &out)
+		if len(out.Results) != 1 {
+			t.Fatalf("%+v: status %d, %+v", test, status, out)
+		}
+		text := ""
+		if e := out.Results[0].Error; e != nil {
+			text = e.Text
+		}
+		if text != test.text {
+			t.Errorf("%s=%s of a job that is refused with %d: %q, want %q", test.option, test.value, test.refusal.Number, text, test.text)
+		}
+	}
+}
+
 // TestUpdateKeepsComponentsChecked: a change is judged with all components.
 func TestUpdateKeepsComponentsChecked(t *testing.T) {
 	d := start(t)

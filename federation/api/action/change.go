@@ -17,6 +17,7 @@ import (
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
+	"fsub/slurm/wire"
 )
 
 var (
@@ -117,7 +118,7 @@ func (s *Actions) permitUpdate(ctx context.Context, c identity.Caller, job *fede
 	if err := submission.CheckSpec(c, &changed); err != nil || job.State != federation.Pending {
 		return err
 	}
-	if err = s.Gate.Allow(&changed); err == nil {
+	if err = s.Gate.Allow(&changed); err == nil || s.refusedBefore(job, &changed, err) {
 		err = s.Gate.AllowChange(ctx, job, &changed)
 	}
 	var refusal *federation.SlurmError
@@ -127,6 +128,18 @@ func (s *Actions) permitUpdate(ctx context.Context, c identity.Caller, job *fede
 		return &plain
 	}
 	return err
+}
+
+// refusedBefore reports whether a changed job is refused for what the change has not brought about: sites, or limits, are others since the job was submitted. Then it may be changed as
+// slurmctld allows (_update_job: acct_limit_already_exceeded), and waits as it did.
+func (s *Actions) refusedBefore(before, after *federation.Job, err error) bool {
+	var now, was *federation.SlurmError
+	unchanged := *before
+	unchanged.SetSpec(*before.Spec)
+	if !errors.As(err, &now) || !errors.As(s.Gate.Allow(&unchanged), &was) || *now != *was {
+		return false
+	}
+	return now.Number == wire.ErrAccountingPolicy || unchanged.Demand == after.Demand
 }
 
 func permitChange(change *sbatch.Change, before, after *federation.Job, operator bool) error {

@@ -99,7 +99,7 @@ type Controller struct {
 
 	mu       sync.Mutex
 	sites    []*federation.Site
-	refuse   error
+	judge    func(*federation.Job) error
 	decision federation.Decision
 	starts   federation.Starts
 	done     []federation.Request
@@ -112,13 +112,20 @@ func NewController(s federation.Store) *Controller {
 	return &Controller{store: s}
 }
 
-// SetSites sets what Sites returns, SetRefusal what Judge returns, SetDecision what Explain returns.
-func (c *Controller) SetSites(s ...*federation.Site)    { c.locked(func() { c.sites = s }) }
-func (c *Controller) SetRefusal(err error)              { c.locked(func() { c.refuse = err }) }
+// SetSites sets what Sites returns, SetRefusal what Judge returns, of whatever job or as SetJudge says, SetDecision what Explain returns.
+func (c *Controller) SetSites(s ...*federation.Site) { c.locked(func() { c.sites = s }) }
+func (c *Controller) SetRefusal(err error)           { c.SetJudge(func(*federation.Job) error { return err }) }
+func (c *Controller) SetJudge(f func(*federation.Job) error) {
+	c.locked(func() { c.judge = f })
+}
 func (c *Controller) SetDecision(d federation.Decision) { c.locked(func() { c.decision = d }) }
 func (c *Controller) Sites() (s []*federation.Site)     { c.locked(func() { s = c.sites }); return s }
-func (c *Controller) Judge(*federation.Job) (err error) {
-	c.locked(func() { err = c.refuse })
+func (c *Controller) Judge(j *federation.Job) (err error) {
+	c.locked(func() {
+		if c.judge != nil {
+			err = c.judge(j)
+		}
+	})
 	return err
 }
 func (c *Controller) Wake() {}
@@ -137,8 +144,8 @@ func (c *Controller) LookAt(site federation.SiteName) {
 
 // Try implements api.Controller: the first offer of the decision, on nodes n1 and up.
 func (c *Controller) Try(j *federation.Job) (t federation.Trial, err error) {
-	c.locked(func() { t.Decision, err = c.decision, c.refuse })
-	if err != nil || len(t.Decision.Offers) == 0 {
+	c.locked(func() { t.Decision = c.decision })
+	if err = c.Judge(j); err != nil || len(t.Decision.Offers) == 0 {
 		return t, err
 	}
 	o := t.Decision.Offers[0]
