@@ -1,6 +1,9 @@
 package place
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // join goes through the jobs of all lanes of a line in order. The line does not change meanwhile.
 type join struct {
@@ -23,8 +26,12 @@ type head struct {
 }
 
 // join begins behind a job, which may be gone; nil: at the first of all.
-func (l *line) join(edge *queued) *join {
-	m := &join{line: l, at: make([]position, len(l.lanes))}
+func (l *line) join(edge *queued) *join { return new(join).begin(l, edge) }
+
+// begin begins to go through a line behind a job. It uses the room of what m went through before.
+func (m *join) begin(l *line, edge *queued) *join {
+	m.line, m.at = l, slices.Grow(m.at[:0], len(l.lanes))[:len(l.lanes)]
+	clear(m.at)
 	if edge != nil {
 		after := l.turn(edge)
 		for i := range l.lanes {

@@ -140,8 +140,12 @@ func (w *World) goOn(tell bool) {
 	if !w.more() {
 		return
 	}
-	m := w.queue.join(w.edge)
-	past := ahead{join: m, w: w}
+	m := w.walk.begin(&w.queue, w.edge)
+	past := ahead{join: m, w: w, there: w.spotted[:0]}
+	defer func() {
+		w.spotted = past.there[:0]
+		clear(w.spotted[:cap(w.spotted)]) // the pieces may go
+	}()
 	strict := tell || w.pressed.counts // what a job finds there depends on how many were looked at before it
 	for m.more() {
 		if w.full() {

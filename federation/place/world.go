@@ -67,6 +67,8 @@ type World struct {
 	anew    bool      // Decide has not been asked since it was made
 	acts    []*queued // those to be bound or spread, of which Decide has told
 	news    []*queued // those that may have another fate than Decide has told
+	walk    join      // room for goOn to work in
+	spotted []spotted // and for ahead
 }
 
 // NewWorld returns a World without sites and jobs.
