@@ -62,13 +62,14 @@ func (c *Controller) tellSites() {
 		s.expire(c.now())
 		s.Ahead = s.pace.ahead(c.now())
 		c.foresee(s)
-		site := s.Site
-		if s.unread != nil && s.unread == s.Seen {
-			site.Seen = nil
+		seen := s.Seen
+		if s.unread != nil && s.unread == seen {
+			seen = nil
 		}
-		if t := s.told; t == nil || t.Seen != site.Seen || t.State != site.State || t.Answering != site.Answering || t.Denied != site.Denied || t.Error != site.Error || t.Ahead != site.Ahead || t.Power != site.Power || t.Outlook != site.Outlook ||
-			!slices.Equal(t.Limited, site.Limited) {
-			s.told = &site
+		if t := s.told; t == nil || t.Seen != seen || t.State != s.State || t.Answering != s.Answering || t.Denied != s.Denied || t.Error != s.Error || t.Ahead != s.Ahead || t.Power != s.Power || t.Outlook != s.Outlook ||
+			!slices.Equal(t.Limited, s.Limited) {
+			site := s.Site
+			site.Seen, s.told = seen, &site
 			c.queue.world.SetSite(&site)
 		}
 	}
