@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +22,9 @@ import (
 func TestMain(m *testing.M) {
 	if socket := os.Getenv("API_TEST_SOCKET"); socket != "" && os.Args[1] == "hoard" {
 		hoardConns(socket)
+		return
+	} else if socket != "" && os.Args[1] == "stall" {
+		stallBodies(socket)
 		return
 	} else if socket != "" {
 		if err := request(socket, os.Args[1], os.Args[2], strings.Join(os.Args[3:], " ")); err != nil {
@@ -75,10 +79,26 @@ func hoardConns(socket string) {
 	io.Copy(io.Discard, os.Stdin)
 }
 
-// hoard has uid hold as many connections as it gets, until release, which returns when they are closed.
-func hoard(t *testing.T, uid uint32, socket string) (held int, release func()) {
+// stallBodies sends the first byte of twenty large bodies, says how many, and keeps their connections until its input ends.
+func stallBodies(socket string) {
+	var conns []net.Conn
+	for range 20 {
+		c, err := net.Dial("unix", socket)
+		if err != nil {
+			break
+		}
+		conns = append(conns, c)
+		fmt.Fprintf(c, "POST /fed/v1/job HTTP/1.1\r\nHost: x\r\nContent-Length: 33000000\r\n\r\n{") // for which the daemon waits 17 s
+	}
+	fmt.Println(len(conns))
+	io.Copy(io.Discard, os.Stdin)
+	runtime.KeepAlive(conns)
+}
+
+// hoard has uid hold connections until release, which returns when they are closed: "hoard" as many as it gets, "stall" some with large bodies.
+func hoard(t *testing.T, what string, uid uint32, socket string) (held int, release func()) {
 	t.Helper()
-	cmd := exec.Command("/proc/self/exe", "hoard")
+	cmd := exec.Command("/proc/self/exe", what)
 	cmd.Env = []string{"API_TEST_SOCKET=" + socket, "GORACE=atexit_sleep_ms=0"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	in, err1 := cmd.StdinPipe()
