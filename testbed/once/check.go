@@ -24,9 +24,9 @@ const (
 	Rerun                    // ran again, and the record says that a controller had lost it or requeued it
 	NodeFailed               // started, lost by its controller, and not to be requeued
 	RerunBlindly             // not to be requeued, and yet submitted again: nothing that survived said that it had started
-	NumberTaken              // not to be requeued, and its last attempt never ran: its node refused it for a forgotten job of the same number at a mapped site
+	NumberTaken              // its last attempt never ran: its node refused it for a forgotten job of the same number at a mapped site, and it was not to be requeued, or 22.05 says that it failed
 	RerunUnseen              // its controller forgot the start, and started it again before anybody could ask: the record says nothing, or that it was too late
-	EndUnheard               // it came to its end, and its controller, which was killed about then, has not heard of that: it takes it for one that ran into its limit
+	EndUnheard               // it came to its end, and its controller, which was killed about then, has not heard of that: it takes it for one that ran into its limit, or started it again, and its node has refused that
 	Broken                   // anything else
 )
 
@@ -56,7 +56,9 @@ func Check(s *Submission, rec *client.JobRecord, runs []Run, kills []Kill) Verdi
 		return Verdict{NodeFailed, ""}
 	case state == federation.Cancelled && s.NoRequeue && len(runs) <= excuses && !rec.Job.Cancel && numberTaken(rec, kills):
 		return Verdict{NumberTaken, ""}
-	case state == federation.Timeout && endUnheard(runs, kills):
+	case state == federation.Failed && launchRefused(rec) && len(runs) <= excuses && numberTaken(rec, kills):
+		return Verdict{NumberTaken, ""}
+	case state == federation.Timeout && endUnheard(runs, kills), state == federation.Failed && launchRefused(rec) && endUnheard(runs, kills):
 		return Verdict{EndUnheard, ""}
 	case state != federation.Completed:
 		return Verdict{Broken, fmt.Sprintf("ended as %s (%s)", state, rec.Job.Reason)}
@@ -84,6 +86,16 @@ func numberTaken(rec *client.JobRecord, kills []Kill) bool {
 	a := rec.Attempts[len(rec.Attempts)-1]
 	return a.SiteJobID != uint32(a.Job) && (a.Started.IsZero() || a.Ended.Sub(a.Started) <= time.Second) &&
 		slices.ContainsFunc(kills, func(k Kill) bool { return k.Site == a.Site && k.From.Before(a.Acked) })
+}
+
+// launchRefused reports whether the last attempt looks as 22.05 shows a job that its node refused to start, "Job credential revoked": it failed at once, with the exit status 1.
+// The scripts of these jobs exit with no other status than 0.
+func launchRefused(rec *client.JobRecord) bool {
+	if len(rec.Attempts) == 0 {
+		return false
+	}
+	a := rec.Attempts[len(rec.Attempts)-1]
+	return a.SiteJobID != uint32(a.Job) && a.Final == federation.Failed && a.ExitStatus == 1<<8 && a.Ended.Sub(a.Started) <= time.Second
 }
 
 // endUnheard reports whether the last run came to its end when its controller was dead, or could not save what it had heard.

@@ -28,6 +28,9 @@ func TestCheck(t *testing.T) {
 	ended, forgotten := federation.AttemptEnded, federation.AttemptForgotten
 	again := []federation.Event{{Text: "the controller of alpha lost the start at 10:00:00: it has started the job again"}}
 	twice := []Run{run("alpha", 0, 2), run("alpha", 5, 7)}
+	refused := []federation.Attempt{{Job: 30000000, Site: "alpha", SiteJobID: 17, State: ended, Tries: 1, Acked: at(5), Started: at(6), Ended: at(6), Final: federation.Failed, ExitStatus: 1 << 8}}
+	pinned, late := refused[0], refused[0]
+	pinned.SiteJobID, late.Ended = 30000000, at(9)
 	for name, c := range map[string]struct {
 		noRequeue bool
 		state     federation.State
@@ -84,6 +87,12 @@ func TestCheck(t *testing.T) {
 			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice[:1], kills: []Kill{{"alpha", at(30), at(31)}}},
 		"too long, and killed for that": {state: federation.Timeout, want: Broken,
 			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: []Run{run("alpha", 0, 0)}, kills: []Kill{{"alpha", at(3), at(4)}}},
+		"its number was another's, and it counts as failed":              {state: federation.Failed, want: NumberTaken, attempts: refused, kills: []Kill{{"alpha", at(3), at(4)}}},
+		"started again after its end, and refused":                       {state: federation.Failed, want: EndUnheard, attempts: refused, runs: []Run{run("alpha", 3, 5)}, kills: []Kill{{"alpha", at(4), at(6)}}},
+		"failed, and no controller was killed":                           {state: federation.Failed, want: Broken, attempts: refused},
+		"failed after its end, and no controller was killed":             {state: federation.Failed, want: Broken, attempts: refused, runs: twice[:1]},
+		"failed at a site that has no numbers of its own":                {state: federation.Failed, want: Broken, attempts: []federation.Attempt{pinned}, runs: []Run{run("alpha", 3, 5)}, kills: []Kill{{"alpha", at(4), at(6)}}},
+		"failed after three seconds, as none that its node refuses does": {state: federation.Failed, want: Broken, attempts: []federation.Attempt{late}, runs: []Run{run("alpha", 3, 5)}, kills: []Kill{{"alpha", at(4), at(6)}}},
 		"another site killed between the runs": {state: federation.Completed, want: Broken,
 			attempts: []federation.Attempt{attempt("alpha", ended, true)}, runs: twice, kills: []Kill{{"beta", at(3), at(4)}}},
 	} {
