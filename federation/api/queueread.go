@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -186,21 +187,26 @@ func foretell(r *queueRow, w *wire.Job, starts federation.Starts) bool {
 	return true
 }
 
-// foretold appends the row as v1 writes it, with the expected start of a job that waits.
+// foretold appends the row as v1 writes it, with the expected start of a job that waits and what is known of that.
 func (r *queueRow) foretold(b []byte, starts federation.Starts) ([]byte, error) {
 	row := r.bytes(b)
-	if _, known := starts[federation.JobID(r.raw())]; !known {
+	s, known := starts[federation.JobID(r.raw())]
+	if !known || r.kind.facts.Value().base != wire.StatePending {
 		return row, nil
 	}
 	var w wire.Job
 	if err := v1.ReadRow(row[len(b):], &w); err != nil {
 		return nil, err
 	}
-	if !foretell(r, &w, starts) {
-		return row, nil
+	if foretell(r, &w, starts) {
+		shared, own := v1.AppendRow(nil, nil, &w)
+		row = append(append(b, shared...), own...)
 	}
-	shared, own := v1.AppendRow(nil, nil, &w)
-	return append(append(b, shared...), own...), nil
+	f := v1.Foretold{Site: string(s.Site), Cents: int64(math.Round(100 * float64(s.Total)))}
+	if s.Within.Unix() >= w.StartTime.Value() { // else the row's start is another's word
+		f.Within = s.Within.Unix()
+	}
+	return v1.AppendForetold(row, &f), nil
 }
 
 // unknownNodes are the nodes of a hostlist that no site has.

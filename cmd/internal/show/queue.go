@@ -66,6 +66,9 @@ func (q *Queue) Next(j *wire.Job) bool {
 	return q.err == nil
 }
 
+// Foretold is what the job that Next has read says of its expected start, where the query asked for that.
+func (q *Queue) Foretold() v1.Foretold { return v1.ReadForetold(q.row) }
+
 // frame reads the next part into row.
 func (q *Queue) frame() bool {
 	size, err := binary.ReadUvarint(q.in)

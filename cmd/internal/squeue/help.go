@@ -34,7 +34,7 @@ Lists the jobs of the federation that have not ended.
   -r, --array               one row for each task of an array
   -S, --sort=FIELDS         order of the rows: letters of --format, - for descending
   -s, --steps[=LIST]        the steps of running jobs
-      --start               when pending jobs are expected to start
+      --start               when pending jobs are expected to start, at which site and for how much
   -t, --states=LIST         only jobs in these states, or all; see --helpstate
   -u, --user=LIST           only jobs of these users
   -w, --nodelist=LIST       only jobs on these nodes

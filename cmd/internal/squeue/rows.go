@@ -16,6 +16,7 @@ type row struct {
 	*wire.Job
 	task int      // a task that was taken from ArrayTaskString; -1: none
 	step *v1.Step // of --steps; nil: the batch script
+	next v1.Foretold
 }
 
 // selection makes the choices that the daemon does not make.
@@ -113,12 +114,12 @@ func (s *selection) rows(j *wire.Job) []row {
 	var rows []row
 	if !s.command.steps {
 		for _, task := range s.tasks(j) {
-			rows = append(rows, row{j, task, nil})
+			rows = append(rows, row{Job: j, task: task})
 		}
 		return rows
 	}
 	for _, step := range append(s.steps[j.JobID], nil) {
-		r := row{j, -1, step}
+		r := row{Job: j, task: -1, step: step}
 		if len(s.stepIDs) > 0 && !slices.Contains(s.stepIDs, stepID(&r)) && !slices.Contains(s.stepIDs, jobID(&r)) ||
 			s.nodes != nil && !onNodes(stepNodes(&r), s.nodes) {
 			continue

@@ -15,6 +15,7 @@ import (
 
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/show"
+	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
 
@@ -23,7 +24,8 @@ func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
 	return run(args, env, stdout, stderr, c, time.Now)
 }
 
-// The formats of squeue. %Y of --start is left-justified, as in Slurm.
+// The formats of squeue. %Y of --start is left-justified, as in Slurm. There, unless a format was asked for, it has the site before the nodes, and %R the price and
+// the p90 after the reason: see starts.go.
 const (
 	shortFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 	longFormat  = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
@@ -142,10 +144,17 @@ func (c *command) query(cluster string) string {
 		q.Add("live", "1")
 	}
 	q.Add("sort", c.order())
-	if c.document == "" && (c.start || strings.Contains(c.format+c.sort, "S") || strings.Contains(strings.ToLower(c.format2), "starttime")) {
+	if c.tellsStarts() {
 		q.Add("start", "1")
 	}
 	return q.String()
+}
+
+// tellsStarts reports whether the rows show when jobs are expected to start, or what is known of that.
+func (c *command) tellsStarts() bool {
+	names := strings.ToLower(c.format2)
+	return c.document == "" && (c.start || strings.Contains(c.format+c.sort, "S") || strings.Contains(names, "starttime") || strings.Contains(names, "schedsite") ||
+		strings.Contains(names, "schedcost"))
 }
 
 // order is what the rows are sorted by, "" for squeue's own order: partition, state, priority.
@@ -170,14 +179,19 @@ func (c *command) print(q *show.Queue) error {
 	if q == nil {
 		return nil
 	}
-	selected := c.selection()
+	selected, foretold := c.selection(), c.tellsStarts()
 	var j wire.Job
 	var line []byte
 	for q.Next(&j) {
 		if !selected.wants(&j) {
 			continue
 		}
+		var next v1.Foretold
+		if foretold {
+			next = q.Foretold()
+		}
 		for _, r := range selected.rows(&j) {
+			r.next = next
 			line = append(layout.AppendRow(line[:0], &r), '\n')
 			if _, err := c.stdout.Write(line); err != nil {
 				return fmt.Errorf("squeue: error: %w", err)
@@ -201,6 +215,9 @@ func (c *command) layout() show.Layout[row] {
 	if c.format2 != "" {
 		layout, unknown = show.LongFormat(c.format2, fields.names)
 	} else {
+		if c.start && c.format == "" && !c.steps {
+			fields.letters['Y'], fields.letters['R'] = &show.Field[row]{Header: "SCHEDNODES", Value: schedPlace}, &show.Field[row]{Header: "NODELIST(REASON)", Value: c.reasonAndStart}
+		}
 		layout, unknown = show.Format(c.oneFormat(), fields.letters)
 	}
 	for _, u := range unknown {

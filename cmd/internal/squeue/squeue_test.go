@@ -15,7 +15,9 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/apitest"
+	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
+	"fsub/slurm/wire"
 )
 
 type people struct{}
@@ -132,6 +134,45 @@ func TestRows(t *testing.T) {
 		exit, stdout, stderr := call(t, d, nil, strings.Fields(test.args)...)
 		if got := strings.Join(strings.Fields(stdout), " "); exit != 0 || got != test.want || stderr != "" {
 			t.Errorf("%s: exit %d %s\n got %s\nwant %s", test.args, exit, stderr, got, test.want)
+		}
+	}
+}
+
+// --start has the site, the price and the p90 of the start in its own columns, and only in the format that nobody has chosen: programs that ask for columns get what
+// Slurm has in them.
+func TestStart(t *testing.T) {
+	d := start(t)
+	at := time.Unix(2_000_000_000, 0)
+	d.Controller.SetStarts(federation.Starts{20: {Site: "alpha", At: at, Within: at.Add(time.Hour), Total: 13.145}, 6: {Site: "beta", At: at.Add(time.Minute), Total: 0.004}, 1: {Site: "beta", At: at}})
+	env := []string{"SLURM_TIME_FORMAT=%s"}
+	for _, test := range []struct{ args, want string }{
+		{"--start --me", "             JOBID PARTITION     NAME     USER ST          START_TIME  NODES SCHEDNODES           NODELIST(REASON)\n" +
+			"        20_[2-5%2]      main   spread    alice PD          2000000000      1 alpha                (Priority) $13.15, p90 2000003600\n" +
+			"         6_[2-5%2]      main    sweep    alice PD          2000000060      1 beta                 (JobArrayTaskLimit) $0.00\n" +
+			"                 3      main     held    alice PD                 N/A      1 (null)               (JobHeldUser)\n"},
+		{"-h -t PD -j 6,20 -O JobID:5,SchedSite:7,SchedCost:7,StartTimeP90:12", "6    beta   0.00   N/A         \n20   alpha  13.15  2000003600  \n"},
+		{"-h -j 3 -O SchedSite:7,SchedCost:7,StartTimeP90:4", "(null) N/A    N/A \n"},
+		{"-h -t R -n train -O SchedSite:7,SchedCost:7,StartTimeP90:4", "(null) N/A    N/A \n"},
+		{"-h --start -j 20 -o %i|%S|%Y|%R", "20_[2-5%2]|2000000000|(null)|(Priority)\n"},
+		{"-h --start -j 20 -O StartTime:11,SchedNodes:7,ReasonList:11", "2000000000 (null) (Priority) \n"},
+	} {
+		exit, stdout, stderr := call(t, d, env, strings.Fields(test.args)...)
+		if exit != 0 || stdout != test.want || stderr != "" {
+			t.Errorf("%s: exit %d, stderr %q\n%s\nwant\n%s", test.args, exit, stderr, stdout, test.want)
+		}
+	}
+}
+
+// A site that says on which nodes a job is to run has them beside its name.
+func TestSchedPlace(t *testing.T) {
+	for want, r := range map[string]row{
+		"(null)":       {Job: &wire.Job{}},
+		"a[1-2]":       {Job: &wire.Job{ScheduledNodes: "a[1-2]"}},
+		"alpha":        {Job: &wire.Job{}, next: v1.Foretold{Site: "alpha"}},
+		"alpha/a[1-2]": {Job: &wire.Job{ScheduledNodes: "a[1-2]"}, next: v1.Foretold{Site: "alpha"}},
+	} {
+		if got := schedPlace(&r); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func stepID(r *row) string {
 	return jobID(r) + "." + id
 }
 
-// listedLetters and listedNames are in the order of real squeue's --helpformat and --helpFormat.
+// listedLetters and listedNames are in the order of real squeue's --helpformat and --helpFormat. The last three names are ours.
 const listedLetters = "aFKBokOIXEexfGgiAWcmdjyNCDhPpQqrRnvYzHSTtVJLlMUuwZ"
 
 var listedNames = []string{
@@ -130,6 +130,7 @@ var listedNames = []string{
 	"SiblingsActiveRaw", "SiblingsViable", "SiblingsViableRaw", "Sockets", "SPerBoard", "StartTime", "State", "StateCompact", "StdErr", "StdIn",
 	"StdOut", "SubmitTime", "system_comment", "Threads", "TimeLeft", "TimeLimit", "TimeUsed", "tres-alloc", "tres-bind", "tres-freq",
 	"tres-per-job", "tres-per-socket", "tres-per-task", "UserId", "UserName", "Wait4Switch", "WCKey", "WorkDir",
+	"SchedSite", "SchedCost", "StartTimeP90",
 }
 
 // printFields lists the fields for --helpformat (letters) and --helpFormat (names).

@@ -99,3 +99,26 @@ func BenchmarkReadRow(b *testing.B) {
 		}
 	}
 }
+
+// What is foretold stands behind a row, which an older client reads without it; a row without it foretells nothing.
+func TestForetoldReadsBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var want, got wire.Job
+		fill(t, &want)
+		f := Foretold{Site: rapid.StringMatching(`[a-z]{0,5}`).Draw(t, "site"), Within: rapid.Int64().Draw(t, "within"), Cents: rapid.Int64().Draw(t, "cents")}
+		row := whole(nil, &want)
+		if none := ReadForetold(row); none != (Foretold{}) {
+			t.Fatalf("a row without it foretells %+v", none)
+		}
+		row = AppendForetold(row, &f)
+		if err := ReadRow(row, &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v\n got %+v\nwant %+v", err, got, want)
+		}
+		if read := ReadForetold(row); read != f {
+			t.Fatalf("got %+v, want %+v", read, f)
+		}
+		for i := range row {
+			ReadForetold(row[:i]) // cut short: no panic
+		}
+	})
+}
