@@ -71,13 +71,23 @@ func (m *model) particular(f *fit) bool {
 func (f *fit) row(m *model) bool { return f.contiguous && f.nodes > 1 && !m.on(f).Blocks() }
 
 // heed drops what the topology plugin of the site does not act upon: topology/tree knows neither segments nor nodes that share a leaf with nobody, and looks
-// at no switches for nodes that follow each other; topology/block knows neither switches nor such rows. Machines that we rent we choose ourselves.
+// at no switches for nodes that follow each other; topology/block knows neither switches nor such rows; a site that tells of no topology has topology/flat, which knows
+// none of these. Machines that we rent we choose ourselves.
 func (m *model) heed(f *fit) {
 	on := m.on(f)
 	switch {
-	case !on.tree:
 	case m.obs.NoSlurm:
-		f.contiguous = false
+		f.contiguous = f.contiguous && !on.tree
+	case !on.tree:
+		switch {
+		case f.alone:
+			f.unheeded = "--exclusive=topo"
+		case f.nodes < 2:
+		case f.segment > 1:
+			f.unheeded = "--segment"
+		case f.leaves > 0:
+			f.unheeded = "--switches"
+		}
 	case on.Blocks():
 		if f.leaves > 0 && f.nodes > on.BaseBlock() {
 			f.unheeded = "--switches"
