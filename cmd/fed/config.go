@@ -85,7 +85,7 @@ type IDRange struct {
 
 // Policy is how placement weighs money against time.
 type Policy struct {
-	// Share of its time limit that a job is expected to run where few jobs like it have run yet: users ask for about twice what they need.
+	// Share of its time limit, more than 0, that a job is expected to run where few jobs like it have run yet: users ask for about twice what they need.
 	RunFraction float64 `yaml:"run_fraction"`
 	// Dollars that an hour of waiting costs, per job.
 	WaitJobHour float64 `yaml:"wait_job_hour"`

@@ -239,6 +239,9 @@ func (p *Policy) check() error {
 			return fmt.Errorf("policy: %s is %v: it must be a number and not negative", name, f)
 		}
 	}
+	if p.RunFraction == 0 {
+		return errors.New("policy: run_fraction is 0: jobs that run for no time cost nothing anywhere; it must be more than 0")
+	}
 	for qos, f := range p.WaitQOS {
 		if !number(f) {
 			return fmt.Errorf("policy: wait_qos: %s is %v: it must be a number and not negative", qos, f)

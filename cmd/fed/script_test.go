@@ -240,7 +240,7 @@ func TestNumbersOfTheConfiguration(t *testing.T) {
 	for _, text := range []string{
 		fmt.Sprintf(site, "prices: {cpu: .nan}"), fmt.Sprintf(site, "prices: {cpu: .inf}"), fmt.Sprintf(site, "prices: {cpu: -1}"),
 		fmt.Sprintf(site, "speed: {h100: .nan}"), fmt.Sprintf(site, "speed: {h100: 0}"), fmt.Sprintf(site, "timeout: -1s"),
-		fmt.Sprintf(site, "calls_per_second: .nan"), "policy: {wait_gpu_hour: .nan}", "policy: {run_fraction: -1}", "max_requeue: -1", "min_job_age: -1s",
+		fmt.Sprintf(site, "calls_per_second: .nan"), "policy: {wait_gpu_hour: .nan}", "policy: {run_fraction: -1}", "policy: {run_fraction: 0}", "max_requeue: -1", "min_job_age: -1s",
 	} {
 		if _, err := parseConfig([]byte(text)); err == nil {
 			t.Errorf("accepted: %s", text)

@@ -245,10 +245,10 @@ func priced(s *federation.Site, tres string) error {
 
 // policyKeys are those of the configuration's section policy that matter to a plan of jobs that wait.
 var policyKeys = map[string]func(p *place.Policy, value string) error{
-	"run_fraction":  number(func(p *place.Policy, x float64) { p.RunFraction = x }),
+	"run_fraction":  atLeast(0.001, number(func(p *place.Policy, x float64) { p.RunFraction = x })),
 	"wait_job_hour": number(func(p *place.Policy, x float64) { p.WaitJobHour = orNone(x) }),
 	"wait_gpu_hour": number(func(p *place.Policy, x float64) { p.WaitGPUHour = orNone(x) }),
-	"reservations":  number(func(p *place.Policy, x float64) { p.Reservations = int(x) }),
+	"reservations":  atLeast(1, number(func(p *place.Policy, x float64) { p.Reservations = int(x) })),
 	"lost_work": func(p *place.Policy, value string) error {
 		d, err := time.ParseDuration(value)
 		if err != nil || d < 0 {
@@ -265,6 +265,16 @@ func orNone(x float64) federation.Dollars {
 		return -1
 	}
 	return federation.Dollars(x)
+}
+
+// atLeast refuses an amount below least where 0 has no meaning of its own: in a [place.Policy] it stands for the default.
+func atLeast(least float64, set func(*place.Policy, string) error) func(*place.Policy, string) error {
+	return func(p *place.Policy, value string) error {
+		if x, err := strconv.ParseFloat(value, 64); err == nil && x < least {
+			return fmt.Errorf("invalid number %q: want %v or more", value, least)
+		}
+		return set(p, value)
+	}
 }
 
 func number(set func(*place.Policy, float64)) func(*place.Policy, string) error {
