@@ -250,3 +250,18 @@ func testSites() []*federation.Site {
 	gamma := &federation.Site{Name: "gamma", State: federation.FedActive, Error: "token refused", ErrorSince: at}
 	return []*federation.Site{alpha, beta, gamma}
 }
+
+// What is spent of a budget is told to those whose job it keeps back, and to operators; to nobody else.
+func TestExplainOfOthers(t *testing.T) {
+	d := apitest.Start(t, api.Config{Users: testUsers})
+	id := d.Put(t, job(0, alice, federation.Pending))[0]
+	for uid, want := range map[uint32]string{alice: "account proj may spend $5.00 this month", 0: "account proj may spend $5.00 this month", bob: "told to the job's user, coordinators of its account and operators"} {
+		var e v1.Explanation
+		if code := as(t, uid, d.Socket, "GET", fmt.Sprintf("/fed/v1/job/%d/explain", id), nil, &e); code != 200 || len(e.Holdbacks) != 1 {
+			t.Fatalf("uid %d: status %d, %+v", uid, code, e.Holdbacks)
+		}
+		if h := e.Holdbacks[0]; h.Text != want || h.Kind != federation.HeldByBudget || (len(h.Details)+len(h.Free) > 0) == (uid == bob) {
+			t.Errorf("uid %d is told %+v", uid, h)
+		}
+	}
+}

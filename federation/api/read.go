@@ -110,7 +110,7 @@ func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ identity.Call
 }
 
 // explainJob is GET /fed/v1/job/{id}/explain.
-func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	id, err := jobID(r)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ identity.C
 		return refusal.OfStore(err, refusal.NoContact)
 	}
 	why := s.cfg.Controller.Explain(r.Context(), &job)
-	e := v1.Explanation{Job: v1.JobOf(&job), Decision: why.Decision, Components: why.Components, Holdbacks: why.Holdbacks, Sooner: why.Sooner, Now: s.cfg.Now().UTC()}
+	e := v1.Explanation{Job: v1.JobOf(&job), Decision: why.Decision, Components: why.Components, Holdbacks: shownTo(c, &job, why.Holdbacks), Sooner: why.Sooner, Now: s.cfg.Now().UTC()}
 	if job.State == federation.Pending {
 		if s, known := s.lister.Foretold(r.Context())[id]; known {
 			e.Start = &s
@@ -143,6 +143,18 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ identity.C
 		e.Chosen = attempts[n-1].Decision.Offers[0]
 	}
 	return answer.JSON(w, e)
+}
+
+// shownTo is what a caller may know of what keeps a job back. Limits and guarantees are everybody's to know, as the tree is and who runs what; what is spent and reserved
+// of a budget is told to those alone whose jobs it keeps back, to coordinators and operators.
+func shownTo(c identity.Caller, j *federation.Job, all []federation.Holdback) (out []federation.Holdback) {
+	for _, h := range all {
+		if h.Kind == federation.HeldByBudget && !c.MayActFor(j.UID, j.User, j.Spec.Account) {
+			h = federation.Holdback{Kind: h.Kind, Text: "told to the job's user, coordinators of its account and operators"}
+		}
+		out = append(out, h)
+	}
+	return out
 }
 
 // getPayload is GET /fed/v1/job/{id}/payload: script and environment are the owner's and the operators' only.
