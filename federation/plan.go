@@ -92,6 +92,17 @@ type Term struct {
 	Detail string  `json:"detail,omitempty"` // how it came about: "8 x h100, 2.1 h p50"
 }
 
+// Price is what the job is expected to pay for: the total without what its waiting and its being late are worth, and what it keeps others waiting.
+func (o *Offer) Price() Dollars {
+	sum := o.Total
+	for _, t := range o.Terms {
+		if t.Name == "wait" || t.Name == "late" || t.Name == "others" {
+			sum -= t.Amount
+		}
+	}
+	return sum
+}
+
 // Worded returns d with words for all of its rejections, for readers who know no codes.
 func (d Decision) Worded() Decision {
 	d.Rejections = slices.Clone(d.Rejections)

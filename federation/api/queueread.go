@@ -202,7 +202,7 @@ func (r *queueRow) foretold(b []byte, starts federation.Starts) ([]byte, error) 
 		shared, own := v1.AppendRow(nil, nil, &w)
 		row = append(append(b, shared...), own...)
 	}
-	f := v1.Foretold{Site: string(s.Site), Cents: int64(math.Round(100 * float64(s.Total)))}
+	f := v1.Foretold{Site: string(s.Site), Cents: int64(math.Round(100 * float64(s.Price)))}
 	if s.Within.Unix() >= w.StartTime.Value() { // else the row's start is another's word
 		f.Within = s.Within.Unix()
 	}

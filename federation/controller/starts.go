@@ -62,13 +62,13 @@ func (c *Controller) tellStarts() {
 func (c *Controller) starts() federation.Starts {
 	all, now := federation.Starts{}, c.now().UTC()
 	for job, o := range c.queue.world.Next() {
-		s := federation.Start{Site: o.Site, At: o.Start, Of: "from when jobs that run are to end", Total: o.Total}
+		s := federation.Start{Site: o.Site, At: o.Start, Of: "from when jobs that run are to end", Total: o.Total, Price: o.Price()}
 		if f := o.Foreseen; f != nil {
 			behind := 1.0 // others of ours that are to go there first
 			if likely := f.Likely(); likely > 0 {
 				behind = o.Wait.Seconds() / likely.Seconds()
 			}
-			s = foretold(o.Site, f, behind, o.Start.Add(-o.Wait), o.Total)
+			s = foretold(o.Site, f, behind, o.Start.Add(-o.Wait), o)
 		}
 		id := c.jobOfOffer(job.ID)
 		if old, known := all[id]; !known || s.At.Before(old.At) {
@@ -98,26 +98,26 @@ func (c *Controller) startsAt(s *site, all federation.Starts, now time.Time) {
 		}
 		o := j.att.Decision.Offers[0]
 		if at, ok := said[id]; ok {
-			all[id] = federation.Start{Site: s.Name, At: at, Of: "from when the site expects to start it", Total: o.Total}
+			all[id] = federation.Start{Site: s.Name, At: at, Of: "from when the site expects to start it", Total: o.Total, Price: o.Price()}
 			continue
 		}
 		if s.Outlook != nil && looks > 0 {
 			looks--
 			if f := s.Outlook.Left(id, c.asksAt(s, j)); f != nil {
-				all[id] = foretold(s.Name, f, 1, now, o.Total)
+				all[id] = foretold(s.Name, f, 1, now, o)
 				continue
 			}
 		}
 		if o.Start.After(now) {
-			all[id] = federation.Start{Site: s.Name, At: o.Start, Of: "from what was expected when it was sent", Total: o.Total}
+			all[id] = federation.Start{Site: s.Name, At: o.Start, Of: "from what was expected when it was sent", Total: o.Total, Price: o.Price()}
 		}
 	}
 }
 
 // foretold is the start that a forecast of a wait says, times what is to be waited for others of ours.
-func foretold(site federation.SiteName, f *federation.Foreseen, times float64, now time.Time, total federation.Dollars) federation.Start {
+func foretold(site federation.SiteName, f *federation.Foreseen, times float64, now time.Time, o *federation.Offer) federation.Start {
 	after := func(d time.Duration) time.Time {
 		return now.Add(time.Duration(float64(d) * times)).Truncate(time.Second)
 	}
-	return federation.Start{Site: site, At: after(f.P50), Within: after(f.P90), Of: f.Of, Unsure: f.Unsure, Total: total}
+	return federation.Start{Site: site, At: after(f.P50), Within: after(f.P90), Of: f.Of, Unsure: f.Unsure, Total: o.Total, Price: o.Price()}
 }

@@ -143,7 +143,7 @@ func TestRows(t *testing.T) {
 func TestStart(t *testing.T) {
 	d := start(t)
 	at := time.Unix(2_000_000_000, 0)
-	d.Controller.SetStarts(federation.Starts{20: {Site: "alpha", At: at, Within: at.Add(time.Hour), Total: 13.145}, 6: {Site: "beta", At: at.Add(time.Minute), Total: 0.004}, 1: {Site: "beta", At: at}})
+	d.Controller.SetStarts(federation.Starts{20: {Site: "alpha", At: at, Within: at.Add(time.Hour), Total: 99, Price: 13.145}, 6: {Site: "beta", At: at.Add(time.Minute), Total: 99, Price: 0.004}, 1: {Site: "beta", At: at}})
 	env := []string{"SLURM_TIME_FORMAT=%s"}
 	for _, test := range []struct{ args, want string }{
 		{"--start --me", "             JOBID PARTITION     NAME     USER ST          START_TIME  NODES SCHEDNODES           NODELIST(REASON)\n" +

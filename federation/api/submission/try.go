@@ -64,7 +64,10 @@ func trialMore(t *federation.Trial) string {
 		return ""
 	}
 	o := t.Decision.Offers[0]
-	text := fmt.Sprintf("%s %s, $%.2f in all", o.Site, o.Pool, float64(o.Total))
+	text := fmt.Sprintf("%s %s, $%.2f", o.Site, o.Pool, float64(o.Price()))
+	if o.Total-o.Price() >= 0.005 {
+		text += fmt.Sprintf(" ($%.2f with what waiting is worth)", float64(o.Total))
+	}
 	switch f := o.Foreseen; {
 	case f != nil:
 		text += fmt.Sprintf("; starts in %s, and in nine of ten cases within %s", whole(f.P50), whole(f.P90))

@@ -7,7 +7,7 @@ import "encoding/binary"
 type Foretold struct {
 	Site   string // the site; "": no start is expected
 	Within int64  // p90 of the start, in seconds since 1970; 0: not known
-	Cents  int64  // what the job would come to, in hundredths of a dollar. Of an array it is the first task that waits
+	Cents  int64  // what the job is expected to pay for, in hundredths of a dollar. Of an array it is the first task that waits
 }
 
 // The numbers of its fields stand far behind those of rowFields, which grow. They never change.
