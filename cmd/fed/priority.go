@@ -15,7 +15,7 @@ import (
 
 // Priority is how the queue is ordered: Slurm's multifactor priority, over all sites.
 type Priority struct {
-	// Time in which usage decays to a half, like PriorityDecayHalfLife. 0: it does not decay.
+	// Time in which usage decays to a half, like PriorityDecayHalfLife. 0: it does not decay; else a minute at least.
 	HalfLife time.Duration `yaml:"half_life"`
 	// How often shares and priorities are worked out anew, like PriorityCalcPeriod.
 	Period time.Duration `yaml:"period"`
@@ -56,6 +56,9 @@ func (p *Priority) check() error {
 	}
 	if p.HalfLife < 0 || p.MaxAge < 0 || p.Period < time.Second {
 		return errors.New("priority: half_life and max_age are not negative, and period is a second at least")
+	}
+	if p.HalfLife > 0 && p.HalfLife < time.Minute {
+		return fmt.Errorf("priority: half_life is %v: usage that decays so fast counts for nothing; give a minute at least, or 0 where usage does not decay", p.HalfLife)
 	}
 	if p.StarveAfter != 0 && p.StarveAfter < time.Minute {
 		return fmt.Errorf("priority: starve_after %v: want 0 or a minute at least", p.StarveAfter)
