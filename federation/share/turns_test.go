@@ -41,6 +41,7 @@ func TestWhoSeldomComesIsNext(t *testing.T) {
 			n.Done()
 			time.Sleep(time.Second)
 		}
+		synctest.Wait()
 		for uid, n := range done[1:] {
 			if n < 20 || n > 45 { // two of them work at a time, for 50 s: 1000 turns, and few of the spare ones
 				t.Errorf("user %d had %d turns", uid, n)
@@ -48,6 +49,7 @@ func TestWhoSeldomComesIsNext(t *testing.T) {
 		}
 		cancel()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if turns.works != 0 {
 			t.Errorf("%d work after the end", turns.works)
 		}
