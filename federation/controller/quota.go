@@ -1,21 +1,14 @@
 package controller
 
 import (
-	"cmp"
 	"time"
 
-	"fsub/accounting"
 	"fsub/federation"
-	"fsub/federation/demand"
 	"fsub/federation/quota"
-	"fsub/sbatch"
 )
 
 // quotaAgain is when a job that a limit keeps back is looked at again.
 const quotaAgain = 15 * time.Second
-
-// killTime is allowed for a job to end after its limit.
-const killTime = time.Minute
 
 // overQuota says why the limits of the account tree keep a job from being bound, "" if they do not, and has it considered again. j is what waits: the job, or
 // its array. Without an offer only that counts which is known of the job anywhere.
@@ -65,76 +58,13 @@ func (c *shared) unreserve(j *job) {
 	}
 }
 
-// wants is what a job may hold at most, as far as it is known. CPUs and memory are what it asks for: a site may give it more.
+// wants is what a job may hold at most, as far as it is known.
 func (c *shared) wants(j *federation.Job, o *federation.Offer) quota.Want {
-	w := quota.Want{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS, TRES: accounting.TRES{}}
-	limit := j.Needs().TimeLimit
-	add := func(d *demand.Demand, o *federation.Offer) {
-		nodes, gpus, kind := max(d.MinNodes, 1), 0, ""
-		if o != nil {
-			nodes, gpus, kind = max(o.Nodes, o.MaxNodes, nodes), o.GPUs, o.GPUType
-		} else {
-			gpus = d.Count("gpu", demand.PerJob) + d.Count("gpu", demand.PerNode)*nodes + d.Count("gpu", demand.PerTask)*max(d.Tasks, 1)
-		}
-		tasks := max(d.Tasks, d.TasksPerNode*nodes, nodes)
-		w.TRES["node"] += int64(nodes)
-		if mem := d.Size(nodes).Mem; mem > 0 {
-			w.TRES["mem"] += int64(mem)
-		}
-		w.TRES["cpu"] += int64(max(tasks*max(d.CPUsPerTask, 1), nodes*d.MinCPUs, gpus*d.CPUsPerGPU))
-		if gpus > 0 {
-			w.TRES["gres/gpu"] += int64(gpus)
-			if kind != "" {
-				w.TRES["gres/gpu:"+kind] += int64(gpus)
-			}
-		}
-	}
-	needs := j.Needs()
-	switch {
-	case o != nil && len(o.Parts) > 0:
-		for i := range o.Parts {
-			d := needs
-			if i > 0 && i <= len(needs.Components) {
-				d = needs.Components[i-1]
-			}
-			add(d, &o.Parts[i])
-		}
-	default:
-		add(needs, o)
-		for _, d := range needs.Components {
-			add(d, nil)
-		}
-	}
-	if o != nil && limit == 0 { // the partition's; the time that it is expected to run is a part of it
-		limit = time.Duration(float64(o.Run) / cmp.Or(c.cfg.Policy.RunFraction, 1))
-	}
-	switch {
-	case limit == sbatch.Unlimited:
-		w.Longest = 0
-	case limit > 0:
-		w.Longest = limit + killTime
-	case o == nil:
-		w.Longest = killTime // nothing is known yet
-	}
+	var prices map[string]float64
 	if o != nil {
-		w.Cost = c.mostCost(o, &w)
+		if s := c.byName[o.Site]; s != nil {
+			prices = s.Prices
+		}
 	}
-	return w
-}
-
-// mostCost is what a job may cost at most. Without a time limit, an hour at least is reckoned with.
-func (c *shared) mostCost(o *federation.Offer, w *quota.Want) (sum federation.Money) {
-	longest := w.Longest
-	if longest == 0 {
-		longest = max(o.Run, federation.OpenEnd)
-	}
-	s := c.byName[o.Site]
-	perHour := o.PerHour
-	for i := range o.Parts {
-		perHour += o.Parts[i].PerHour
-	}
-	if perHour == 0 && s != nil {
-		perHour = accounting.MoneyOf(accounting.PerHour(s.Prices, w.TRES))
-	}
-	return perHour.For(longest)
+	return quota.WantOf(j, o, prices, c.cfg.Policy.RunFraction)
 }
