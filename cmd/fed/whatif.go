@@ -19,14 +19,15 @@ func newWhatIfCommand() *cobra.Command {
 	var lines int
 	cmd := &cobra.Command{
 		Use:   "what-if",
-		Short: "Tell what would become of the jobs that wait if a site were drained, nodes added, a price or a policy changed",
+		Short: "Tell what would become of the jobs that wait if a site were drained, nodes added, a price, a limit or a policy changed",
 		Long: `Plays the queue forward in virtual time twice, as things are and with the difference, by the daemon's own planner, and prints which jobs would start sooner, later or
 elsewhere, and what that costs. Nothing is changed. Jobs are reckoned to run as long as half of those like them; jobs that are submitted later are not known.
-What a limit or a budget of an account keeps back now stays back, and what starts passes none, unless --lift names the account.`,
+What a limit or a budget of an account keeps back now stays back, and what starts passes none, unless --lift names the account. With --limit or --qos-limit all are
+played within their limits, as things are and with the other value: a job that one keeps back starts when others have ended.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(q.Drain)+len(q.Resume)+len(q.Add)+len(q.Site)+len(q.Price)+len(q.Policy)+len(q.Lift) == 0 {
-				return errors.New("say what would be different: --drain, --resume, --add, --site, --price, --policy or --lift")
+			if len(q.Drain)+len(q.Resume)+len(q.Add)+len(q.Site)+len(q.Price)+len(q.Policy)+len(q.Lift)+len(q.Limit)+len(q.QOSLimit) == 0 {
+				return errors.New("say what would be different: --drain, --resume, --add, --site, --price, --policy, --limit, --qos-limit or --lift")
 			}
 			a, err := c.client().WhatIf(cmd.Context(), q)
 			if err != nil {
@@ -47,6 +48,8 @@ What a limit or a budget of an account keeps back now stays back, and what start
 	f.StringArrayVar(&q.Price, "price", nil, "SITE:TRES=DOLLARS by the hour, as rhein:gres/gpu:h100=1.80")
 	f.StringArrayVar(&q.Policy, "policy", nil, "KEY=VALUE of the configuration's section policy, as wait_gpu_hour=3")
 	f.StringArrayVar(&q.Lift, "lift", nil, "an account whose limits and budget would not count, for jobs in it and below it")
+	f.StringArrayVar(&q.Limit, "limit", nil, "ACCOUNT:OPTION=VALUE, or ACCOUNT/USER:OPTION=VALUE: another limit or budget, in the words of fed account modify, as physics:GrpTRES=gres/gpu=64; -1: none")
+	f.StringArrayVar(&q.QOSLimit, "qos-limit", nil, "QOS:OPTION=VALUE: another limit of a QOS, as high:MaxJobsPerUser=4")
 	f.IntVar(&q.Jobs, "jobs", 0, "look at the first so many jobs of the queue; 0: 2000")
 	f.IntVar(&q.Hours, "hours", 0, "look so far ahead; 0: 720")
 	f.IntVarP(&lines, "lines", "n", 30, "print so many jobs; 0: all")

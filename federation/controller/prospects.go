@@ -49,7 +49,7 @@ func (c *Controller) answer() {
 
 func (c *Controller) prospects(most int) *federation.Prospects {
 	now := c.now()
-	o := &federation.Prospects{Now: now, Ends: map[federation.SiteName]map[federation.JobID]time.Time{}}
+	o := &federation.Prospects{Now: now, Ends: map[federation.SiteName]map[federation.JobID]time.Time{}, Numbers: map[federation.SiteName]map[federation.JobID]federation.JobID{}}
 	for _, s := range c.sites {
 		site := s.Site
 		site.Bound = nil
@@ -62,7 +62,14 @@ func (c *Controller) prospects(most int) *federation.Prospects {
 		}
 		for _, j := range s.jobs {
 			if a := j.att; a != nil && a.State == federation.AttemptStarted && !a.Started.IsZero() {
-				o.Ends[s.Name][numberAt(j)] = c.likelyEnd(j, now)
+				number := numberAt(j)
+				o.Ends[s.Name][number] = c.likelyEnd(j, now)
+				if number != j.ID {
+					if o.Numbers[s.Name] == nil {
+						o.Numbers[s.Name] = map[federation.JobID]federation.JobID{}
+					}
+					o.Numbers[s.Name][number] = j.ID
+				}
 			}
 		}
 	}
@@ -74,7 +81,7 @@ func (c *Controller) prospects(most int) *federation.Prospects {
 	for _, j := range c.jobs.All() {
 		if j.queued && !j.live() && (isLimit(j.Reason) || j.Reason == federation.ReasonAccountBudget) && len(limited) < most {
 			job := j.Job
-			limited = append(limited, federation.Prospect{Job: &job, Expected: c.expected(&job), Limited: true, Reason: j.Reason, Under: c.cfg.Quota.Under(job.User, job.Spec.Account)})
+			limited = append(limited, federation.Prospect{Job: &job, Expected: c.expected(&job), Limited: true, Reason: j.Reason})
 		}
 	}
 	slices.SortFunc(limited, func(a, b federation.Prospect) int {
@@ -85,7 +92,15 @@ func (c *Controller) prospects(most int) *federation.Prospects {
 	})
 	o.Waiting = append(o.Waiting, limited...)
 	if c.cfg.Quota != nil {
-		o.Accounts = c.cfg.Quota.Accounts()
+		prices := map[federation.SiteName]map[string]float64{}
+		for _, site := range o.Sites {
+			prices[site.Name] = site.Prices
+		}
+		for i := range o.Waiting {
+			w := &o.Waiting[i]
+			w.Under = c.cfg.Quota.Under(w.Job.User, w.Job.Spec.Account)
+		}
+		o.Accounts, o.Limits = c.cfg.Quota.Accounts(), c.cfg.Quota.Trial(now, o.Waiting, c.cfg.Policy.RunFraction, prices)
 	}
 	return o
 }

@@ -211,11 +211,15 @@ func (b *Book) addRuns(user string, h federation.Held, d time.Duration, runs int
 	if err != nil {
 		tres = nil
 	}
+	b.charge(keysOf(b.books.Tree(), user, h.Account, h.QOS), tres, d, runs, cost, end)
+}
+
+func (b *Book) charge(keys []accounts.Key, tres accounting.TRES, d time.Duration, runs int, cost federation.Money, end time.Time) {
 	seconds := int64(math.Ceil(max(d, 0).Seconds()))
 	b.decay(end)
 	factor := fairtree.DecayFactor(b.halfLife, b.at.Sub(end)) * fairtree.LeftOfRun(b.halfLife, d/time.Duration(max(runs, 1)))
 	day := dayOf(end)
-	for _, k := range keysOf(b.books.Tree(), user, h.Account, h.QOS) {
+	for _, k := range keys {
 		if b.days[k] == nil {
 			b.days[k], b.slow[k] = map[int64]*used{}, map[string]float64{}
 		}

@@ -47,6 +47,9 @@ type Config struct {
 	Expected map[federation.JobID]*federation.Expected
 	// Refused are sites that have refused a job.
 	Refused map[federation.JobID]map[federation.SiteName]federation.Rejection
+	// Limits, if set, keep jobs back. Numbers are the jobs that run at the beginning under another number than ours.
+	Limits  Limits
+	Numbers map[federation.SiteName]map[federation.JobID]federation.JobID
 	// Done, when closed, ends the replay as Until does.
 	Done <-chan struct{}
 	// Progress, if set, is called now and then with the number of jobs that have ended.
@@ -64,6 +67,7 @@ type Outcome struct {
 	Rented     bool
 	Cost       federation.Dollars // of what ran
 	Reason     federation.Reason  // why it waits still
+	Limited    bool               // the reason is one of Config.Limits
 }
 
 // Result is a replay's.
@@ -114,6 +118,8 @@ type run struct {
 	cpus   int
 	sample time.Time
 	live   int
+	kept   []int // the jobs that Limits keep back
+	day    time.Time
 }
 
 // start is what a job holds at a site.
@@ -205,6 +211,7 @@ func (r *run) goOn() {
 			changed = r.local.submit() || changed
 			r.local.schedule()
 		}
+		changed = r.reconsider(changed) || changed
 		changed = r.submitAll() || changed
 		r.takeSample()
 		if changed {
@@ -245,6 +252,9 @@ func (r *run) nextTime() (at time.Time, ok bool) {
 	if over, is := r.fleet.overdue(); is && len(r.wait) > 0 && ok && over.Before(at) {
 		at = over
 	}
+	if day := dayOf(r.now).Add(24 * time.Hour); len(r.kept) > 0 && !r.cfg.Until.IsZero() && (!ok || day.Before(at)) {
+		at, ok = day, true // budgets begin anew
+	}
 	if ok && at.Before(r.now) {
 		at = r.now
 	}
@@ -263,6 +273,7 @@ func (r *run) endAll() (changed bool) {
 		}
 		changed = true
 		if e.job == atTheBeginning {
+			r.endedBefore(&e)
 			continue
 		}
 		r.live--
@@ -271,6 +282,9 @@ func (r *run) endAll() (changed bool) {
 		}
 		r.ended++
 		o := &r.res.Jobs[e.job]
+		if r.cfg.Limits != nil {
+			r.cfg.Limits.End(e.at, o.Job.ID)
+		}
 		r.released(o)
 		r.know.ended(&r.cfg.Jobs[e.job], o)
 		r.order.ended(o)
@@ -292,8 +306,7 @@ func (r *run) submitAll() (changed bool) {
 		r.next++
 		r.wait[j.ID] = true
 		r.waits(j.Job, 1)
-		r.world.SetJob(place.Waiting{Job: j.Job, Expected: r.know.expect(j), Refused: r.cfg.Refused[j.ID]})
-		changed = true
+		changed = r.offer(r.next-1) || changed
 	}
 	return changed
 }
@@ -325,6 +338,7 @@ func (r *run) plan() {
 	}
 	r.world.SetTime(r.now)
 	clear(r.starts)
+	kept := len(r.kept)
 	decisions := r.world.Decide()
 	r.res.Planner += time.Since(began)
 	r.res.Plans++
@@ -332,12 +346,17 @@ func (r *run) plan() {
 		d := &decisions[i]
 		switch held := r.starts[d.Job]; {
 		case !d.Bind:
-			r.res.Jobs[r.index[d.Job]].Reason = d.Reason
+			o := &r.res.Jobs[r.index[d.Job]]
+			o.Reason, o.Limited = d.Reason, false
 		case r.local != nil:
 			r.bind(d)
-		case len(held) > 0:
+		case len(held) > 0 && r.allows(d):
 			r.begin(d, held)
 		}
+	}
+	if len(r.kept) > kept && r.keepOthers() { // what these were to get is for others
+		r.plan()
+		return
 	}
 	if r.local != nil {
 		r.local.schedule()
@@ -371,7 +390,10 @@ func (r *run) begin(d *federation.Decision, held []start) {
 	delete(r.wait, d.Job)
 	r.waits(j.Job, -1)
 	r.world.DropJob(d.Job)
-	o.Site, o.Pool, o.Reason = offer.Site, offer.Pool, ""
+	o.Site, o.Pool, o.Reason, o.Limited = offer.Site, offer.Pool, "", false
+	if r.cfg.Limits != nil {
+		r.cfg.Limits.Start(r.now, j.Job, offer)
+	}
 	boot := r.fleet.boot(held)
 	o.Start = r.now.Add(boot)
 	lasts := r.fleet.lasts(offer, j.Run)

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,16 +24,31 @@ type Edit struct {
 	Price  []string // SITE:TRES=DOLLARS, by the hour
 	Policy []string // KEY=VALUE, as in the configuration's section policy
 	Lift   []string // accounts whose limits do not count
+	Limit  []string // ACCOUNT:OPTION=VALUE or ACCOUNT/USER:OPTION=VALUE: another limit or budget
+	QOS    []string // QOS:OPTION=VALUE
 }
 
 // Empty reports whether nothing would be different.
 func (e *Edit) Empty() bool {
-	return len(e.Drain)+len(e.Resume)+len(e.Add)+len(e.Site)+len(e.Price)+len(e.Policy)+len(e.Lift) == 0
+	return len(e.Drain)+len(e.Resume)+len(e.Add)+len(e.Site)+len(e.Price)+len(e.Policy)+len(e.Lift)+len(e.Limit)+len(e.QOS) == 0
 }
 
 // lifts reports whether an edit lifts what keeps a job back. Limits of a QOS are not those of an account.
 func (e *Edit) lifts(w *federation.Prospect) bool {
 	return !strings.HasPrefix(string(w.Reason), "QOS") && slices.ContainsFunc(w.Under, func(name string) bool { return slices.Contains(e.Lift, name) })
+}
+
+// exempt are limits without those of some accounts.
+type exempt struct {
+	federation.Limits
+	jobs map[federation.JobID]bool // that stand under one of these
+}
+
+func (l exempt) Check(now time.Time, j *federation.Job, o *federation.Offer) federation.Reason {
+	if why := l.Limits.Check(now, j, o); !l.jobs[j.ID] || strings.HasPrefix(string(why), "QOS") {
+		return why
+	}
+	return ""
 }
 
 // apply returns edited copies of what there is, and of a policy.
@@ -46,6 +62,15 @@ func (e *Edit) apply(o *federation.Prospects, p place.Policy) (*federation.Prosp
 	for _, name := range e.Lift {
 		if !slices.Contains(o.Accounts, name) {
 			return nil, p, fmt.Errorf("no account %q in the federation; see: fed account list", name)
+		}
+	}
+	if len(e.Limit)+len(e.QOS) > 0 {
+		if o.Limits == nil {
+			return nil, p, errors.New("the federation has no account tree, and so no limits")
+		}
+		var err error
+		if next.Limits, err = o.Limits.With(e.Limit, e.QOS); err != nil {
+			return nil, p, err
 		}
 	}
 	for _, text := range e.Drain {

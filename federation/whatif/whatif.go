@@ -27,7 +27,7 @@ type Fate struct {
 	End    time.Time
 	Cost   federation.Dollars
 	Reason federation.Reason // why it does not
-	// Limited: the reason is a limit or a budget of the account tree, which is taken to keep it back throughout.
+	// Limited: the reason is a limit or a budget of the account tree. Unless another value of one is asked about, it is taken to keep the job back throughout.
 	Limited bool
 }
 
@@ -54,7 +54,13 @@ func Compare(o *federation.Prospects, e Edit, policy place.Policy, horizon time.
 		return nil, err
 	}
 	a := &Answer{Now: o.Now, Until: o.Now.Add(horizon), More: o.More}
-	before, err := play(o, policy, func(*federation.Prospect) bool { return false }, horizon, done)
+	asItIs := *o
+	if asItIs.Limits = nil; len(e.Limit)+len(e.QOS) == 0 {
+		edited.Limits = nil // what a limit keeps back stays so
+	} else if asItIs.Limits, err = o.Limits.With(nil, nil); err != nil {
+		return nil, err
+	}
+	before, err := play(&asItIs, policy, func(*federation.Prospect) bool { return false }, horizon, done)
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +83,19 @@ func play(o *federation.Prospects, p place.Policy, lifted func(*federation.Prosp
 		Expected: map[federation.JobID]*federation.Expected{}, Refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{},
 	}
 	cfg.Sites = slices.DeleteFunc(slices.Clone(cfg.Sites), func(s *federation.Site) bool { return s.Seen == nil }) // nothing is known of what is there
+	if o.Limits != nil {
+		free := exempt{o.Limits, map[federation.JobID]bool{}}
+		for i := range o.Waiting {
+			if w := &o.Waiting[i]; lifted(w) {
+				free.jobs[w.Job.ID] = true
+			}
+		}
+		cfg.Limits, cfg.Numbers = free, o.Numbers
+	}
 	fates := map[federation.JobID]Fate{}
 	for i := range o.Waiting {
 		w := &o.Waiting[i]
-		if w.Limited && !lifted(w) {
+		if w.Limited && o.Limits == nil && !lifted(w) {
 			fates[w.Job.ID] = Fate{Reason: w.Reason, Limited: true}
 			continue
 		}
@@ -103,7 +118,7 @@ func play(o *federation.Prospects, p place.Policy, lifted func(*federation.Prosp
 	}
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
-		fates[j.Job.ID] = Fate{Site: j.Site, Pool: j.Pool, Start: j.Start, End: j.End, Cost: j.Cost, Reason: j.Reason}
+		fates[j.Job.ID] = Fate{Site: j.Site, Pool: j.Pool, Start: j.Start, End: j.End, Cost: j.Cost, Reason: j.Reason, Limited: j.Limited}
 	}
 	return fates, nil
 }

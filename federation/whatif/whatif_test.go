@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/place"
+	"fsub/federation/quota"
 	"fsub/federation/replay"
 	"fsub/sbatch"
 )
@@ -71,6 +74,90 @@ func TestCompare(t *testing.T) {
 	}
 	if a := ask(t, Edit{Price: []string{"rhein:gres/gpu=4"}}); a.CostAfter < 1.9*a.CostBefore || len(a.Changes) != 0 {
 		t.Errorf("at twice the price they cost $%.2f after $%.2f", a.CostAfter, a.CostBefore)
+	}
+}
+
+// limited is a site of nine free nodes and four jobs of an account that may hold one, for which another job has it for ten minutes more.
+func limited(t *testing.T) *federation.Prospects {
+	t.Helper()
+	o := standing(t)
+	site, err := replay.ParseSite("elbe=9x8:h100,price=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Sites = append(o.Sites, site)
+	empty, err := accounts.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	account := accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("a"), Set: map[string]string{"GrpTRES": "gres/gpu=8"}}
+	tree, _, err := empty.Apply([]accounts.Edit{account, {Op: accounts.Add, Key: accounts.UserKey("a", "alice")}}, accounts.Editor{Operator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range o.Waiting {
+		w := &o.Waiting[i]
+		w.Job.User, w.Under, w.Limited, w.Reason = "alice", []string{"a", "root"}, true, "AssocGrpGRES"
+	}
+	book := quota.New(books{tree}, 0)
+	book.Take(70, quota.Want{User: "alice", Account: "a", TRES: accounting.TRES{"gres/gpu": 8}, Longest: time.Hour, Since: now.Add(-time.Hour)})
+	o.Limits = book.Trial(now, o.Waiting, .5, map[federation.SiteName]map[string]float64{"elbe": site.Prices, "rhein": o.Sites[0].Prices})
+	o.Numbers = map[federation.SiteName]map[federation.JobID]federation.JobID{"rhein": {7: 70}}
+	return o
+}
+
+type books struct{ tree *accounts.Tree }
+
+func (b books) Tree() *accounts.Tree { return b.tree }
+
+// With another limit jobs are played within it, as they are within the one that there is: they start as others of the account end.
+func TestLimit(t *testing.T) {
+	ten := 10 * time.Minute
+	for _, test := range []struct {
+		e             Edit
+		before, after int
+		mean          time.Duration // after; before, each waits for the one before it, of an hour
+	}{
+		{Edit{Limit: []string{"a:GrpTRES=gres/gpu=8"}}, 4, 4, (4*ten + 6*time.Hour) / 4},
+		{Edit{Limit: []string{"a:GrpTRES=gres/gpu=16"}}, 4, 4, (ten + time.Hour + ten + time.Hour) / 4}, // now, in ten minutes, then each an hour later
+		{Edit{Limit: []string{"a:GrpTRES=gres/gpu=-1"}}, 4, 4, 0},
+		{Edit{Limit: []string{"a/alice:MaxJobs=1"}}, 4, 4, (4*ten + 6*time.Hour) / 4},
+		{Edit{Limit: []string{"a:GrpTRES=gres/gpu=4"}}, 4, 0, 0},
+		{Edit{Limit: []string{"a:GrpTRES=gres/gpu=16"}, Lift: []string{"a"}}, 4, 4, 0},
+		{Edit{Limit: []string{"a:Budget=40/month"}}, 4, 2, 0}, // $33 are reserved for each, of which it uses 16: the other one starts in the next month
+		{Edit{Limit: []string{"a:Budget=50/month"}}, 4, 4, 0},
+	} {
+		o := limited(t)
+		a, err := Compare(o, test.e, place.DefaultPolicy(), 40*24*time.Hour, nil)
+		if err != nil {
+			t.Errorf("%v: %v", test.e, err)
+			continue
+		}
+		if a.StartBefore != test.before || a.StartAfter != test.after {
+			t.Errorf("%v: %d start, then %d, want %d and %d", test.e, a.StartBefore, a.StartAfter, test.before, test.after)
+		}
+		if strings.Contains(test.e.Limit[0], "Budget") {
+			continue
+		}
+		if test.after > 0 && (a.MeanWaitAfter-test.mean).Abs() > 10*time.Second {
+			t.Errorf("%v: they wait %v, want %v", test.e, a.MeanWaitAfter, test.mean)
+		}
+		for _, c := range a.Changes {
+			if c.After.Start.IsZero() && (c.After.Reason != "AssocGrpGRES" || !c.After.Limited) {
+				t.Errorf("%v: job %d is kept back by %s", test.e, c.Job.ID, c.After.Reason)
+			}
+		}
+		if again, err := Compare(o, test.e, place.DefaultPolicy(), 40*24*time.Hour, nil); err != nil || again.MeanWaitBefore != a.MeanWaitBefore || again.MeanWaitAfter != a.MeanWaitAfter {
+			t.Errorf("%v: asked again it says something else: %v", test.e, err)
+		}
+	}
+	o := limited(t)
+	if _, err := Compare(o, Edit{Limit: []string{"z:GrpJobs=1"}}, place.DefaultPolicy(), time.Hour, nil); err == nil || !strings.Contains(err.Error(), "no account z in the federation") {
+		t.Errorf("no such account: %v", err)
+	}
+	o.Limits = nil
+	if _, err := Compare(o, Edit{QOS: []string{"high:GrpJobs=1"}}, place.DefaultPolicy(), time.Hour, nil); err == nil || !strings.Contains(err.Error(), "no account tree") {
+		t.Errorf("no limits: %v", err)
 	}
 }
 

@@ -8,15 +8,17 @@ import (
 
 // WhatIf asks what would become of the jobs that wait if something were different.
 type WhatIf struct {
-	Drain  []string `json:"drain,omitempty"`  // SITE or SITE/HOSTLIST
-	Resume []string `json:"resume,omitempty"` // the same
-	Add    []string `json:"add,omitempty"`    // SITE=N or SITE/PARTITION=N: nodes more, like the first there
-	Site   []string `json:"site,omitempty"`   // a site more: NAME=NODES[xGPUS[:TYPE]][,price=DOLLARS]...
-	Price  []string `json:"price,omitempty"`  // SITE:TRES=DOLLARS by the hour
-	Policy []string `json:"policy,omitempty"` // KEY=VALUE of the configuration's section policy
-	Lift   []string `json:"lift,omitempty"`   // accounts whose limits do not count
-	Jobs   int      `json:"jobs,omitempty"`   // of the queue, so many; 2000 if not given
-	Hours  int      `json:"hours,omitempty"`  // how far to look; 720 if not given
+	Drain    []string `json:"drain,omitempty"`     // SITE or SITE/HOSTLIST
+	Resume   []string `json:"resume,omitempty"`    // the same
+	Add      []string `json:"add,omitempty"`       // SITE=N or SITE/PARTITION=N: nodes more, like the first there
+	Site     []string `json:"site,omitempty"`      // a site more: NAME=NODES[xGPUS[:TYPE]][,price=DOLLARS]...
+	Price    []string `json:"price,omitempty"`     // SITE:TRES=DOLLARS by the hour
+	Policy   []string `json:"policy,omitempty"`    // KEY=VALUE of the configuration's section policy
+	Lift     []string `json:"lift,omitempty"`      // accounts whose limits do not count
+	Limit    []string `json:"limit,omitempty"`     // ACCOUNT:OPTION=VALUE or ACCOUNT/USER:OPTION=VALUE: another limit or budget
+	QOSLimit []string `json:"qos_limit,omitempty"` // QOS:OPTION=VALUE: another limit of a QOS
+	Jobs     int      `json:"jobs,omitempty"`      // of the queue, so many; 2000 if not given
+	Hours    int      `json:"hours,omitempty"`     // how far to look; 720 if not given
 }
 
 // WhatIfAnswer is what would change. Starts and costs are forecasts: jobs are reckoned to run as long as half of those like them.

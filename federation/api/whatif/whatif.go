@@ -57,9 +57,9 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	if q.Hours == 0 {
 		q.Hours = usualHours
 	}
-	e := whatif.Edit{Drain: q.Drain, Resume: q.Resume, Add: q.Add, Site: q.Site, Price: q.Price, Policy: q.Policy, Lift: q.Lift}
+	e := whatif.Edit{Drain: q.Drain, Resume: q.Resume, Add: q.Add, Site: q.Site, Price: q.Price, Policy: q.Policy, Lift: q.Lift, Limit: q.Limit, QOS: q.QOSLimit}
 	if e.Empty() {
-		return invalid("nothing would be different: name something to drain, resume, add, price, lift, or of the policy")
+		return invalid("nothing would be different: name something to drain, resume, add, price, lift, limit, or of the policy")
 	}
 	if !a.busy.TryLock() {
 		return &federation.SlurmError{Kind: federation.ErrUnavailable, Text: "another question of this kind is being worked out; try again in a minute"}
