@@ -84,7 +84,7 @@ func (w *wiring) readFile() error {
 	return nil
 }
 
-// ask asks for all topologies of the site, which 25.05 and later tell, else for the one that there is.
+// ask asks for all topologies of the site, which 25.05 and later tell where there is a topology.yaml, else for the one that there is.
 func (w *wiring) ask(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, wiringTime)
 	defer cancel()
@@ -92,7 +92,8 @@ func (w *wiring) ask(ctx context.Context) error {
 		return exec.CommandContext(ctx, w.command[0], slices.Concat(w.command[1:], []string{"show", what})...).Output()
 	}
 	if out, err := show("topoconf"); err == nil {
-		if s, err := conf.Parse(string(out)); err == nil && len(s.Named) > 0 {
+		// Where there is a topology.conf, 26.05.5 names one topology, "default", and tells nothing of it.
+		if s, err := conf.Parse(string(out)); err == nil && s.Wired() {
 			if !s.Same(w.last) {
 				w.last = s
 			}

@@ -107,3 +107,31 @@ echo '- topology: a
 		t.Errorf("%v, %v", s, err)
 	}
 }
+
+// Where there is a topology.conf and no topology.yaml, 26.05.5 answers "show topoconf" so.
+func TestWiringOfTopologyConf(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "scontrol")
+	if err := os.WriteFile(script, []byte(`#!/bin/sh
+[ "$*" = 'show topology' ] && echo 'SwitchName=l1 Level=0 LinkSpeed=1 Nodes=n[1-4]' && exit
+echo '%YAML 1.1
+---
+- topology: default
+  cluster_default: false
+  block: {}
+  flat: {}
+  ring: {}
+  torus3d: {}
+  tree: {}
+...'
+`), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w, err := openWiring(Config{NodeCommand: []string{script}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := w.of(t.Context(), time.Unix(1e9, 0), nil)
+	if err != nil || s.Kind() != "tree" || s.Leaf("n3") != "l1" || len(s.Named) != 0 {
+		t.Errorf("%v, %v", s, err)
+	}
+}

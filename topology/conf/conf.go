@@ -47,6 +47,16 @@ func (s Site) Same(o Site) bool {
 	return s.Tree.Same(o.Tree) && maps.EqualFunc(s.Named, o.Named, topology.Tree.Same)
 }
 
+// Wired reports whether any of the named topologies has switches or blocks.
+func (s Site) Wired() bool {
+	for _, t := range s.Named {
+		if len(t.Switches) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Parse reads any of the formats.
 func Parse(text string) (Site, error) {
 	if !isYAML.MatchString(text) {
