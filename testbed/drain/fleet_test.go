@@ -69,7 +69,8 @@ func TestTenOperators(t *testing.T) {
 			if last == nil {
 				last = r
 			}
-			if *r != *last {
+			// Of two orders to resume the second finds nothing to do where the site has not yet obeyed the drain before.
+			if *r != *last && (r.Wish != last.Wish || r.Wish == federation.WishDrain) {
 				t.Errorf("%s: %+v is wanted, and of the others %+v", n.Name, r, last)
 			}
 			drains := 0
