@@ -57,7 +57,7 @@ func (w *World) relimit() {
 		bare := federation.Job{Spec: new(sbatch.Spec)}
 		p.put(&bare)
 		if class := w.classOf(&bare); class != p.class {
-			p.class, moved[p] = class, true
+			p.class, p.moved, moved[p] = class, w.limits+1, true
 		}
 	}
 	if len(moved) == 0 {

@@ -24,12 +24,13 @@ type lane struct {
 // piece is some jobs of a lane that follow each other. A plan decides about a quiet one as a whole where nothing has become free for any of its shapes.
 type piece struct {
 	jobs   []*queued
-	quiet  bool     // its jobs wait for what kins say, each has been told so, and none differs from the others of its shape
-	kins   []waited // of a quiet one: the kins of all its jobs, and perhaps more
-	kinds  []kind   // their shapes, at one state of what persons may do
-	limits int
-	run    int // the plan that has decided about it as a whole ...
-	upto   int // ... or about so many of its jobs, and then about others by themselves
+	quiet  bool      // its jobs wait for what kins say, each has been told so, and none differs from the others of its shape
+	kins   []waited  // of a quiet one: the kins of all its jobs, and perhaps more
+	kinds  []kind    // their shapes ...
+	of     []*person // ... whose jobs they are ...
+	limits int       // ... and the state of what those may do
+	run    int       // the plan that has decided about it as a whole ...
+	upto   int       // ... or about so many of its jobs, and then about others by themselves
 }
 
 // waited is the jobs of a kin in a piece, and the reason that Decide has said of them.
@@ -138,7 +139,7 @@ func (l *line) add(q *queued) {
 	default:
 		half, p := most/2, in.pieces[at]
 		rest := *p
-		rest.jobs, rest.kins, rest.kinds, rest.upto = slices.Clone(p.jobs[half:]), slices.Clone(p.kins), slices.Clone(p.kinds), max(p.upto-half, 0)
+		rest.jobs, rest.kins, rest.kinds, rest.of, rest.upto = slices.Clone(p.jobs[half:]), slices.Clone(p.kins), slices.Clone(p.kinds), slices.Clone(p.of), max(p.upto-half, 0)
 		in.pieces = slices.Insert(in.pieces, at+1, &rest)
 		p.upto = min(p.upto, half)
 		if p.jobs = slices.Delete(p.jobs, half, most); i > half {

@@ -253,10 +253,11 @@ func (w *World) skip(p *piece) bool {
 	if !p.quiet || w.watch != nil || w.looked+len(p.jobs) > w.policy.MaxLook || w.full() {
 		return false
 	}
-	if p.limits != w.limits && !w.group(p) {
+	if slices.ContainsFunc(p.of, func(o *person) bool { return o.moved > p.limits }) && !w.group(p) {
 		p.quiet = false
 		return false
 	}
+	p.limits = w.limits
 	for i := range p.kinds {
 		k := &p.kinds[i]
 		if k.fate = k.shape.idle(w); k.fate == nil || k.fate.word != k.told {
@@ -285,11 +286,15 @@ func (w *World) hush(p *piece) {
 	p.quiet = w.group(p)
 }
 
-// group works out the kinds of a piece's kins. It is false if something else has been said of some jobs of a shape than of others.
+// group works out the kinds of a piece's kins, and whose those are: it is done again only when one
+// of them may do something else. It is false if something else has been said of some jobs of a shape than of others.
 func (w *World) group(p *piece) bool {
 	w.grouping++
-	p.kinds, p.limits = p.kinds[:0], w.limits
+	p.kinds, p.of, p.limits = p.kinds[:0], p.of[:0], w.limits
 	for _, k := range p.kins {
+		if of := k.kin.of; of.grouping != w.grouping {
+			of.grouping, p.of = w.grouping, append(p.of, of)
+		}
 		if sh := k.kin.shape; sh.grouping != w.grouping {
 			sh.grouping, sh.kind = w.grouping, len(p.kinds)
 			p.kinds = append(p.kinds, kind{shape: sh, told: k.told})
