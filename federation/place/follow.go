@@ -108,10 +108,10 @@ func (d *differ) nodes() bool {
 		if !sameNode(a, b) {
 			return false
 		}
-		if a.CPUsUsed != b.CPUsUsed || a.MemUsed != b.MemUsed || !slices.Equal(a.GRES, b.GRES) {
+		if a.CPUsUsed != b.CPUsUsed || a.MemUsed != b.MemUsed || !sameSlice(a.GRES, b.GRES) && !slices.Equal(a.GRES, b.GRES) {
 			d.changed[i] = true
 		}
-		if !slices.Equal(a.State, b.State) || a.Suspect != b.Suspect {
+		if !sameSlice(a.State, b.State) && !slices.Equal(a.State, b.State) || a.Suspect != b.Suspect {
 			d.state(int32(i), a, b)
 			if b.Rented != nil && d.next.up[i] != d.old.up[i] { // whether it must start first has been read with that
 				return false
@@ -125,7 +125,8 @@ func (d *differ) nodes() bool {
 func sameNode(a, b *federation.Node) bool {
 	gres := func(a, b federation.GRES) bool { return a.Name == b.Name && a.Type == b.Type && a.Total == b.Total }
 	return a.Name == b.Name && a.CPUs == b.CPUs && a.Mem == b.Mem && a.Sockets == b.Sockets && a.Cores == b.Cores && a.Threads == b.Threads &&
-		slices.EqualFunc(a.GRES, b.GRES, gres) && slices.Equal(a.Features, b.Features) && slices.Equal(a.Partitions, b.Partitions) &&
+		(sameSlice(a.GRES, b.GRES) || slices.EqualFunc(a.GRES, b.GRES, gres)) && (sameSlice(a.Features, b.Features) || slices.Equal(a.Features, b.Features)) &&
+		(sameSlice(a.Partitions, b.Partitions) || slices.Equal(a.Partitions, b.Partitions)) &&
 		a.Rented.Same(b.Rented) && (a.Rented == nil || a.Reason == b.Reason)
 }
 
