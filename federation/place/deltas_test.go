@@ -1,10 +1,12 @@
 package place
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +75,38 @@ func TestGroupsPlanAsANewWorld(t *testing.T) {
 	})
 }
 
+// The same where many persons share the shapes of their jobs: their limits and rights change again and again, and sites leave and join.
+func TestPersonsPlanAsANewWorld(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lines := newWorld()
+		for _, name := range []string{"s0", "s1", "s2"} {
+			lines.read(&failer{T: t}, strings.ReplaceAll(`
+				site SITE
+				partition main default nodes=SITE[1-3]
+				partition short nodes=SITE[3-4]
+				nodes SITE[1-4] cpus=16 mem=64000
+				running SITE[1-4] cpus=14 mem=400 end=40m`, "SITE", name))
+		}
+		lines.snapshot()
+		policy := Policy{Backlog: -1, Reservations: rapid.IntRange(1, 2).Draw(t, "reservations"), MaxLook: rapid.SampledFrom([]int{0, 0, 9, 25}).Draw(t, "max look")}
+		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, expected: map[federation.JobID]*federation.Expected{},
+			order: &userOrder{sign: 1, apart: true}, few: true, persons: testPersons}
+		d.w.SetOrder(d.order)
+		d.w.queue.long = rapid.IntRange(2, 8).Draw(t, "jobs in a piece")
+		d.w.SetTime(lines.now)
+		for _, site := range lines.sites {
+			d.w.SetSite(site)
+		}
+		d.add()
+		for range rapid.IntRange(1, 25).Draw(t, "steps") {
+			for range rapid.IntRange(1, 3).Draw(t, "deltas") {
+				d.do(rapid.SampledFrom([]string{"job", "jobs", "jobs", "drop", "change", "time", "use", "carry out", "claim", "groups", "limits", "limits", "limits", "rights", "leave", "join"}).Draw(t, "delta"))
+			}
+			d.check()
+		}
+	})
+}
+
 // deltas tells a World what comes.
 type deltas struct {
 	t      *rapid.T
@@ -89,6 +123,8 @@ type deltas struct {
 	// expected is how long jobs run, of those of which it was said.
 	expected map[federation.JobID]*federation.Expected
 	few      bool // kinds of jobs
+	persons  []who
+	left     []*federation.Site // the federation
 }
 
 // userOrder has the users of a test be groups, or one of them.
@@ -100,6 +136,10 @@ type userOrder struct {
 
 // testUsers are drawJob's.
 var testUsers = [...]string{"alice", "bob"}
+
+// testPersons are whose jobs those of [TestPersonsPlanAsANewWorld] are.
+var testPersons = []who{{user: "alice"}, {user: "alice", account: "ml"}, {user: "alice", account: "ml", qos: "high"}, {user: "bob"}, {user: "bob", account: "ml"}, {user: "carol", account: "ml"},
+	{user: "carol", account: "bio", qos: "high"}, {user: "dave", account: "bio"}}
 
 func (o *userOrder) Of(j *federation.Job, _ *federation.Expected) (int, int64) {
 	if !o.apart {
@@ -152,6 +192,16 @@ func (d *deltas) do(what string) {
 	case "limits":
 		for range rapid.IntRange(1, 3).Draw(t, "sites") {
 			d.changeSite("limit")
+		}
+	case "rights":
+		d.changeSite(what)
+	case "leave":
+		d.leave()
+	case "join":
+		if len(d.left) > 0 {
+			site := d.left[0]
+			d.left, d.sites = d.left[1:], append(d.sites, site)
+			d.w.SetSite(site)
 		}
 	case "claim":
 		if len(d.jobs) > 0 {
@@ -223,10 +273,47 @@ func (d *deltas) job(id int) *federation.Job {
 	if !d.few {
 		return drawJob(d.t, d.lines, id)
 	}
-	line := fmt.Sprintf("%d %s -p%s -N%d -c%d -t%dm", id, rapid.SampledFrom(testUsers[:]).Draw(d.t, "user"), rapid.SampledFrom([]string{"main", "main", "main", "main,short", "short"}).Draw(d.t, "partition"),
+	p := d.person()
+	line := fmt.Sprintf("%d %s -p%s -N%d -c%d -t%dm", id, p.user, rapid.SampledFrom([]string{"main", "main", "main", "main,short", "short"}).Draw(d.t, "partition"),
 		rapid.IntRange(1, 2).Draw(d.t, "nodes"), rapid.SampledFrom([]int{1, 4, 16}).Draw(d.t, "cpus"), rapid.SampledFrom([]int{5, 120}).Draw(d.t, "limit"))
-	d.t.Log("job " + line)
-	return d.lines.job(&failer{T: d.t}, split(line))
+	d.t.Log("job "+line, p)
+	j := d.lines.job(&failer{T: d.t}, split(line))
+	d.give(j, p)
+	return j
+}
+
+// person is whose a job is to be.
+func (d *deltas) person() who {
+	if d.persons != nil {
+		return rapid.SampledFrom(d.persons).Draw(d.t, "person")
+	}
+	return who{user: rapid.SampledFrom(testUsers[:]).Draw(d.t, "user")}
+}
+
+// give has a job be that person's, where persons are drawn.
+func (d *deltas) give(j *federation.Job, p who) {
+	j.User = p.user
+	if d.persons != nil {
+		spec := *j.Spec
+		spec.Account, spec.QOS = p.account, p.qos
+		j.SetSpec(spec)
+	}
+}
+
+// leave has a site leave the federation, with all that it holds.
+func (d *deltas) leave() {
+	if len(d.sites) < 2 {
+		return
+	}
+	i := rapid.IntRange(0, len(d.sites)-1).Draw(d.t, "which site")
+	gone := d.sites[i]
+	d.left, d.sites = append(d.left, gone), slices.Delete(slices.Clone(d.sites), i, i+1)
+	d.w.KeepSites(func(name federation.SiteName) bool { return name != gone.Name })
+	for i := len(d.at) - 1; i >= 0; i-- {
+		if d.at[i] == gone.Name {
+			d.bound, d.at = slices.Delete(d.bound, i, i+1), slices.Delete(d.at, i, i+1)
+		}
+	}
 }
 
 // again adds a job like one that is there.
@@ -236,7 +323,8 @@ func (d *deltas) again() {
 	}
 	j := *d.jobs[rapid.IntRange(0, len(d.jobs)-1).Draw(d.t, "like")]
 	d.last++
-	j.ID, j.Part, j.User = federation.JobID(d.last), nil, rapid.SampledFrom(testUsers[:]).Draw(d.t, "of")
+	j.ID, j.Part = federation.JobID(d.last), nil
+	d.give(&j, d.person())
 	d.jobs = append(d.jobs, &j)
 	d.w.SetJob(Waiting{Job: &j})
 }
@@ -297,7 +385,26 @@ func (d *deltas) changeSite(what string) {
 	case "limit":
 		site.Limited = nil
 		for range rapid.IntRange(0, 2).Draw(t, "reached") {
+			if d.persons != nil {
+				p := rapid.SampledFrom(d.persons).Draw(t, "whose")
+				site.Limited = append(site.Limited, federation.Limited{User: p.user, Account: p.account, QOS: p.qos})
+				continue
+			}
 			site.Limited = append(site.Limited, federation.Limited{User: rapid.SampledFrom([]string{"alice", "bob"}).Draw(t, "of"), Account: rapid.SampledFrom([]string{"", "ml"}).Draw(t, "account")})
+		}
+	case "rights":
+		if site.Seen != nil {
+			obs := *site.Seen
+			obs.Associations = nil
+			if rapid.Bool().Draw(t, "associations") {
+				obs.Associations = map[string][]federation.Association{}
+				for _, p := range d.persons {
+					if rapid.IntRange(0, 2).Draw(t, "known there") > 0 {
+						obs.Associations[p.user] = append(obs.Associations[p.user], federation.Association{Account: cmp.Or(p.account, "default"), Default: p.account == "", QOS: rapid.SampledFrom([][]string{{"normal"}, {"normal", "high"}}).Draw(t, "qos")})
+					}
+				}
+			}
+			site.Seen = &obs
 		}
 	case "outlook":
 		site.Outlook = nil
