@@ -60,14 +60,15 @@ func (c *budgets) reconcile(ctx context.Context) {
 }
 
 // lasted are the jobs that run, and for how long. Of an array that was handed over whole nothing is known but its tasks together.
-func (c *budgets) lasted(now time.Time) iter.Seq2[federation.JobID, time.Duration] {
-	return func(yield func(federation.JobID, time.Duration) bool) {
+func (c *budgets) lasted(now time.Time) iter.Seq2[federation.JobID, quota.Lasted] {
+	return func(yield func(federation.JobID, quota.Lasted) bool) {
 		for _, s := range c.sites {
 			for id, j := range s.jobs {
 				if j.att.State != federation.AttemptStarted || j.att.Started.IsZero() || j.whole != nil {
 					continue
 				}
-				if !yield(id, j.Suspension.Elapsed(j.att.Started, now, j.State == federation.Suspended)) {
+				ran := j.Suspension.Elapsed(j.att.Started, now, j.State == federation.Suspended)
+				if !yield(id, quota.Lasted{Since: j.att.Started, Held: elapsed(j.att.Started, now), Ran: ran}) {
 					return
 				}
 			}

@@ -170,7 +170,7 @@ func (b *Book) holders(l *limit, ends func(federation.JobID) time.Time) (all []h
 	for id, h := range b.holds {
 		n := l.takes(&h.want)
 		if l.lessens() {
-			n -= l.takes(&Want{TRES: h.want.TRES, Longest: h.ran})
+			n = int64(float64(n-l.takes(&Want{TRES: h.want.TRES, Longest: min(h.lasted.Ran, h.want.Longest)})) * h.factor)
 		}
 		if n > 0 && slices.Contains(h.keys, l.key) {
 			all = append(all, holder{id, h.want.User, n, ends(id)})

@@ -178,8 +178,8 @@ func (c *check) group(r *accounts.Record) *Refusal {
 		return no
 	}
 	for name, n := range c.tres(r, "GrpTRESMins") {
-		used, ran := c.usage(r.Key, name)
-		if no := c.minutes(r, name, n, used, ran, ""); no != nil {
+		used, reserved, longest := c.usage(r.Key, name)
+		if no := c.minutes(r, name, n, used, reserved, longest, ""); no != nil {
 			no.limit.option = "GrpTRESMins"
 			return no
 		}
@@ -190,11 +190,10 @@ func (c *check) group(r *accounts.Record) *Refusal {
 		}
 	}
 	if n, ok := r.Count("GrpWall"); ok && !c.set(r, "GrpWall", "") {
-		used, ran := c.usage(r.Key, wall)
-		reserved := s.seconds[wall] - ran
-		if w.Longest == 0 || used+reserved+int64(w.Longest/time.Second) > n*60 {
+		used, reserved, longest := c.usage(r.Key, wall)
+		if w.Longest == 0 || used+reserved+longest > n*60 {
 			return refuse(prefix+"GrpWallLimit", "%s may run for %d minutes: %d are used, and %d reserved%s", r.Key, n, used/60, reserved/60, c.noLimit()).
-				passes(limit{key: r.Key, option: "GrpWall", of: tresSeconds, name: wall, most: n * 60, used: used, held: reserved, wants: int64(w.Longest / time.Second)})
+				passes(limit{key: r.Key, option: "GrpWall", of: tresSeconds, name: wall, most: n * 60, used: used, held: reserved, wants: longest})
 		}
 	}
 	return c.budgets(r, s)
@@ -216,7 +215,7 @@ func (c *check) budgets(r *accounts.Record, s *held) *Refusal {
 	for _, budget := range r.Budgets() {
 		u := c.since(r.Key, dayOf(budget.Start(c.now)))
 		for name, n := range budget.TRESMins {
-			if no := c.minutes(r, name, n, u.seconds[name], 0, " this "+budget.Period); no != nil {
+			if no := c.minutes(r, name, n, u.seconds[name], s.seconds[name], int64(w.Longest/time.Second), " this "+budget.Period); no != nil {
 				no.limit.option = "BudgetTRESMins"
 				return no.passes(no.limit.per(&budget, c.now))
 			}
@@ -230,26 +229,23 @@ func (c *check) budgets(r *accounts.Record, s *held) *Refusal {
 	return nil
 }
 
-// minutes compares the TRES-minutes that a job may come to with a limit. seconds are used, and jobs have ran for so many of those that are reserved.
-func (c *check) minutes(r *accounts.Record, name string, most, seconds, ran int64, when string) *Refusal {
+// minutes compares the TRES-minutes that a job may come to, in so many seconds at most, with a limit. So many seconds are used, and reserved beside.
+func (c *check) minutes(r *accounts.Record, name string, most, used, reserved, longest int64, when string) *Refusal {
 	wants := c.want.TRES[name]
 	if wants == 0 {
 		return nil
 	}
-	reserved := c.heldBy(r.Key).seconds[name] - ran
-	left := most*60 - seconds - reserved
-	if c.want.Longest > 0 && wants*int64(c.want.Longest/time.Second) <= left {
+	if c.want.Longest > 0 && wants*longest <= most*60-used-reserved {
 		return nil
 	}
-	return refuse(prefixOf(r)+"Grp"+resource(name, "Minutes"), "%s may use %d minutes of %s%s: %d are used, and %d reserved%s", r.Key, most, name, when, seconds/60, reserved/60,
-		c.noLimit()).passes(limit{key: r.Key, of: tresSeconds, name: name, most: most * 60, used: seconds, held: reserved, wants: wants * int64(c.want.Longest/time.Second)})
+	return refuse(prefixOf(r)+"Grp"+resource(name, "Minutes"), "%s may use %d minutes of %s%s: %d are used, and %d reserved%s", r.Key, most, name, when, used/60, reserved/60,
+		c.noLimit()).passes(limit{key: r.Key, of: tresSeconds, name: name, most: most * 60, used: used, held: reserved, wants: wants * longest})
 }
 
 // runMinutes compares what the jobs that run may come to yet until their time limits.
 func (c *check) runMinutes(r *accounts.Record, name string, most int64) *Refusal {
-	_, ran := c.usage(r.Key, name)
-	reserved := c.heldBy(r.Key).seconds[name] - ran
-	wants := c.want.TRES[name] * int64(c.want.Longest/time.Second)
+	_, reserved, longest := c.usage(r.Key, name)
+	wants := c.want.TRES[name] * longest
 	if c.want.Longest > 0 && reserved+wants <= most*60 {
 		return nil
 	}

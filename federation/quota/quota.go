@@ -7,6 +7,7 @@ package quota
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -43,7 +44,7 @@ type Book struct {
 	held  map[accounts.Key]*held
 	days  map[accounts.Key]map[int64]*used // by day since 1970, UTC: that in which runs have ended
 	slow  map[accounts.Key]map[string]float64
-	at    time.Time                        // of slow: TRES-seconds that decay
+	at    time.Time                        // of slow: TRES-seconds that count as used, times the UsageFactor of their QOS, and decay
 	ran   map[accounts.Key]map[string]*ran // see Ran
 
 	rules   *federation.Preempting // see Preempting
@@ -55,9 +56,10 @@ type Book struct {
 }
 
 type hold struct {
-	keys []accounts.Key
-	want Want
-	ran  time.Duration // see Book.Ran
+	keys   []accounts.Key
+	want   Want
+	factor float64 // the UsageFactor of its QOS when it was bound
+	lasted Lasted
 }
 
 // held is what jobs hold now, and what they may come to.
@@ -65,6 +67,7 @@ type held struct {
 	jobs    int64
 	tres    accounting.TRES
 	seconds accounting.TRES
+	less    accounting.TRES // of seconds, what does not count by the UsageFactor of a QOS; less than 0: what counts beside them. Nil: nothing
 	cost    federation.Money
 }
 
@@ -79,18 +82,47 @@ func New(books interface{ Tree() *accounts.Tree }, halfLife time.Duration) *Book
 		slow: map[accounts.Key]map[string]float64{}}
 }
 
-// Open returns a Book with what counts against limits still: the charges of a year and a bit.
+// Open returns a Book with what counts against limits still: what budgets of a year may ask about, and usage that has not decayed.
 func Open(ctx context.Context, books interface{ Tree() *accounts.Tree }, halfLife time.Duration, st federation.ChargeSummer, now time.Time) (*Book, error) {
-	const day = 24 * time.Hour
-	sums, err := st.ChargeSums(ctx, now.Add(-400*day).Truncate(day), day)
+	b := New(books, halfLife)
+	year := now.Add(-400 * day).Truncate(day)
+	since := year
+	if halfLife <= 0 || slices.ContainsFunc(b.books.Tree().Records(), noDecay) {
+		since = time.Unix(0, 0)
+	}
+	sums, err := st.ChargeSums(ctx, since, day)
 	if err != nil {
 		return nil, err
 	}
-	b := New(books, halfLife)
-	for _, k := range sums {
-		b.addRuns(k.User, federation.Held{Account: k.Account, QOS: k.QOS, TRES: k.TRES}, k.Elapsed, k.Runs, k.Amount, k.End)
+	for i := range sums {
+		k := &sums[i]
+		b.addSum(k, now, !k.End.Before(year), func(decays bool) bool { return !decays })
+	}
+	if halfLife <= 0 {
+		return b, nil
+	}
+	// What decays is read by the part of a half-life, and no further back than it matters.
+	if sums, err = st.ChargeSums(ctx, now.Add(-12*halfLife), max(halfLife/168, time.Minute)); err != nil {
+		return nil, err
+	}
+	for i := range sums {
+		b.addSum(&sums[i], now, false, func(decays bool) bool { return decays })
 	}
 	return b, nil
+}
+
+// addSum adds runs that have ended at about the same time, and lasted for about as long each.
+func (b *Book) addSum(k *federation.ChargeSum, now time.Time, days bool, counts func(decays bool) bool) {
+	end := k.End
+	if end.After(now) { // the middle of a time that has just begun
+		end = now
+	}
+	t := b.books.Tree()
+	keys, tres := keysOf(t, k.User, k.Account, k.QOS), heldTRES(k.TRES)
+	if days {
+		b.spend(keys, tres, k.Elapsed, k.Amount, k.End)
+	}
+	b.use(t, keys, tres, k.Elapsed, k.Runs, end, counts)
 }
 
 // keysOf are the records whose limits hold for a job: its association, the accounts above it, its QOS, and the QOS for this user alone.
@@ -152,12 +184,32 @@ func defaultQOS(t *accounts.Tree, k accounts.Key) string {
 	return ""
 }
 
+func holdOf(t *accounts.Tree, w *Want) hold {
+	keys := keysOf(t, w.User, w.Account, w.QOS)
+	return hold{keys: keys, want: *w, factor: factorOf(t, keys)}
+}
+
+// factorOf is the UsageFactor of the QOS among some keys.
+func factorOf(t *accounts.Tree, keys []accounts.Key) float64 {
+	for _, k := range keys {
+		if k.Kind == accounts.QOS && k.Account == "" {
+			if r := t.Get(k); r != nil {
+				return r.UsageFactor()
+			}
+		}
+	}
+	return 1
+}
+
+// noDecay reports whether usage of a record does not decay.
+func noDecay(r *accounts.Record) bool { return r != nil && r.Kind == accounts.QOS && r.Flag("NoDecay") }
+
 // Take reserves what a job that is bound may come to. To take it again changes nothing.
 func (b *Book) Take(id federation.JobID, w Want) {
 	if _, ok := b.holds[id]; ok {
 		return
 	}
-	h := hold{keys: keysOf(b.books.Tree(), w.User, w.Account, w.QOS), want: w}
+	h := holdOf(b.books.Tree(), &w)
 	b.holds[id] = h
 	b.add(&h, 1)
 	b.guaranteed.note(id, &h, true)
@@ -167,7 +219,7 @@ func (b *Book) Take(id federation.JobID, w Want) {
 func (b *Book) Release(id federation.JobID) {
 	if h, ok := b.holds[id]; ok {
 		b.add(&h, -1)
-		b.count(&h, -1)
+		b.count(b.books.Tree(), &h, -1)
 		delete(b.holds, id)
 		b.guaranteed.note(id, &h, false)
 	}
@@ -182,19 +234,34 @@ func (b *Book) add(h *hold, sign int64) {
 		}
 		s.jobs += sign
 		s.cost += federation.Money(sign) * h.want.Cost
+		reserve := func(name string, n int64) {
+			n *= int64(h.want.Longest / time.Second)
+			s.seconds[name] += sign * n
+			if h.factor != 1 {
+				if s.less == nil {
+					s.less = accounting.TRES{}
+				}
+				s.less[name] += sign * (n - int64(float64(n)*h.factor))
+			}
+		}
 		for name, n := range h.want.TRES {
 			s.tres[name] += sign * n
-			s.seconds[name] += sign * n * int64(h.want.Longest/time.Second)
+			reserve(name, n)
 		}
-		s.seconds[wall] += sign * int64(h.want.Longest/time.Second)
+		reserve(wall, 1)
 		if s.jobs == 0 {
 			delete(b.held, k)
 		}
 	}
 }
 
-// Charge adds a run that has ended. One whose end was not seen counts for nothing.
+// Charge adds a run that has ended. One whose end was not seen counts for nothing. Nothing has run any more of a job that is queued again.
 func (b *Book) Charge(k *federation.Charge) {
+	if h, ok := b.holds[k.Job]; ok && h.lasted != (Lasted{}) {
+		b.count(b.books.Tree(), &h, -1)
+		h.lasted = Lasted{}
+		b.holds[k.Job] = h
+	}
 	if k.From != federation.PriceNone {
 		b.Add(k.User, k.Held, k.End.Sub(k.Start), k.Amount, k.End)
 	}
@@ -202,26 +269,30 @@ func (b *Book) Charge(k *federation.Charge) {
 
 // Add adds a run that has ended at some time. It counts for the day, month and year of its end.
 func (b *Book) Add(user string, h federation.Held, d time.Duration, cost federation.Money, end time.Time) {
-	b.addRuns(user, h, d, 1, cost, end)
+	b.charge(keysOf(b.books.Tree(), user, h.Account, h.QOS), heldTRES(h.TRES), d, cost, end)
 }
 
-// addRuns adds runs that have ended at about the same time, and lasted for about as long each.
-func (b *Book) addRuns(user string, h federation.Held, d time.Duration, runs int, cost federation.Money, end time.Time) {
-	tres, err := accounting.ParseTRES(h.TRES)
+func heldTRES(text string) accounting.TRES {
+	tres, err := accounting.ParseTRES(text)
 	if err != nil {
-		tres = nil
+		return nil
 	}
-	b.charge(keysOf(b.books.Tree(), user, h.Account, h.QOS), tres, d, runs, cost, end)
+	return tres
 }
 
-func (b *Book) charge(keys []accounts.Key, tres accounting.TRES, d time.Duration, runs int, cost federation.Money, end time.Time) {
-	seconds := int64(math.Ceil(max(d, 0).Seconds()))
-	b.decay(end)
-	factor := fairtree.DecayFactor(b.halfLife, b.at.Sub(end)) * fairtree.LeftOfRun(b.halfLife, d/time.Duration(max(runs, 1)))
-	day := dayOf(end)
+func (b *Book) charge(keys []accounts.Key, tres accounting.TRES, d time.Duration, cost federation.Money, end time.Time) {
+	b.spend(keys, tres, d, cost, end)
+	b.use(b.books.Tree(), keys, tres, d, 1, end, func(bool) bool { return true })
+}
+
+func secondsOf(d time.Duration) int64 { return int64(math.Ceil(max(d, 0).Seconds())) }
+
+// spend adds what runs have come to on the day of their end.
+func (b *Book) spend(keys []accounts.Key, tres accounting.TRES, d time.Duration, cost federation.Money, end time.Time) {
+	seconds, day := secondsOf(d), dayOf(end)
 	for _, k := range keys {
 		if b.days[k] == nil {
-			b.days[k], b.slow[k] = map[int64]*used{}, map[string]float64{}
+			b.days[k] = map[int64]*used{}
 		}
 		u := b.days[k][day]
 		if u == nil {
@@ -229,10 +300,33 @@ func (b *Book) charge(keys []accounts.Key, tres accounting.TRES, d time.Duration
 			b.days[k][day] = u
 		}
 		u.cost += cost
-		b.slow[k][wall] += float64(seconds) * factor
 		for name, n := range tres {
 			u.seconds[name] += n * seconds
-			b.slow[k][name] += float64(n*seconds) * factor
+		}
+	}
+}
+
+// use adds what runs have used to those usages that counts picks.
+func (b *Book) use(t *accounts.Tree, keys []accounts.Key, tres accounting.TRES, d time.Duration, runs int, end time.Time, counts func(decays bool) bool) {
+	b.decay(end)
+	all := float64(secondsOf(d)) * factorOf(t, keys)
+	decayed := all * fairtree.DecayFactor(b.halfLife, b.at.Sub(end)) * fairtree.LeftOfRun(b.halfLife, d/time.Duration(max(runs, 1)))
+	for _, k := range keys {
+		seconds, decays := decayed, b.halfLife > 0
+		if decays && k.Kind == accounts.QOS && noDecay(t.Get(k)) {
+			seconds, decays = all, false
+		}
+		if !counts(decays) {
+			continue
+		}
+		of := b.slow[k]
+		if of == nil {
+			of = map[string]float64{}
+			b.slow[k] = of
+		}
+		of[wall] += seconds
+		for name, n := range tres {
+			of[name] += float64(n) * seconds
 		}
 	}
 }
@@ -248,7 +342,11 @@ func (b *Book) decay(now time.Time) {
 		return
 	}
 	factor := fairtree.DecayFactor(b.halfLife, now.Sub(b.at))
-	for _, of := range b.slow {
+	t := b.books.Tree()
+	for k, of := range b.slow {
+		if k.Kind == accounts.QOS && noDecay(t.Get(k)) {
+			continue
+		}
 		for name := range of {
 			of[name] *= factor
 		}

@@ -2,7 +2,7 @@ package quota
 
 import (
 	"context"
-	"maps"
+	"iter"
 	"math"
 	"testing"
 	"time"
@@ -26,7 +26,7 @@ func TestRunMinutesLessenAsJobsRun(t *testing.T) {
 			t.Errorf("%s: a job of %d minutes: %+v", what, minutes, no)
 		}
 	}
-	ran := func(all map[federation.JobID]time.Duration) { book.Ran(maps.All(all)) }
+	ran := func(all map[federation.JobID]time.Duration) { book.Ran(lasted(all)) }
 	book.Take(1, *gpu(60))
 	book.Take(2, *gpu(40))
 	may("nothing has run", 21, false)
@@ -72,12 +72,12 @@ func TestUsageDecaysAsJobsRun(t *testing.T) {
 		now = now.Add(step)
 		slurm = slurm*fairtree.DecayFactor(halfLife, step) + 2*step.Seconds()
 	}
-	book.Ran(maps.All(map[federation.JobID]time.Duration{1: lasts}))
+	book.Ran(lasted(map[federation.JobID]time.Duration{1: lasts}))
 	same("while it runs", book, now)
-	if held, ran := book.usageHeld(k); held-ran != int64(2*(longest-lasts)/time.Second) {
-		t.Errorf("%d seconds are reserved still", held-ran)
+	if _, reserved := book.usage(k, "gres/gpu"); reserved != int64(2*(longest-lasts)/time.Second) {
+		t.Errorf("%d seconds are reserved still", reserved)
 	}
-	charge := federation.Charge{User: "alice", Held: federation.Held{Account: "physics", TRES: "gres/gpu=2"}, Start: start, End: now, From: federation.PriceTable}
+	charge := federation.Charge{Job: 1, User: "alice", Held: federation.Held{Account: "physics", TRES: "gres/gpu=2"}, Start: start, End: now, From: federation.PriceTable}
 	book.Charge(&charge)
 	book.Release(1)
 	same("when it has ended", book, now)
@@ -88,9 +88,48 @@ func TestUsageDecaysAsJobsRun(t *testing.T) {
 	same("after a start", anew, now)
 }
 
-func (b *Book) usageHeld(k accounts.Key) (held, ran int64) {
-	_, ran = b.usage(k, "gres/gpu")
-	return b.heldBy(k).seconds["gres/gpu"], ran
+// Jobs of a QOS that counts for nothing start whatever was used; where the factor is half, so is what they come to.
+func TestUsageFactor(t *testing.T) {
+	b := tree(t, add(accounts.AccountKey("physics"), "GrpTRESMins", "gres/gpu=100", "GrpTRESRunMins", "gres/gpu=100"), add(accounts.UserKey("physics", "alice")), add(accounts.QOSKey("free"), "UsageFactor", "0"),
+		add(accounts.QOSKey("half"), "UsageFactor", "0.5"), add(accounts.QOSKey("safe"), "UsageFactor", "0.5", "Flags", "UsageFactorSafe"))
+	book := New(b, 0)
+	gpu := func(qos string, minutes int) *Want {
+		return &Want{User: "alice", Account: "physics", QOS: qos, TRES: accounting.TRES{"gres/gpu": 1}, Longest: time.Duration(minutes) * time.Minute}
+	}
+	may := func(what, qos string, minutes int) {
+		t.Helper()
+		for more, want := range []bool{true, false} {
+			if no := book.Check(start, gpu(qos, minutes+more)); (no == nil) != want {
+				t.Errorf("%s: a job of %d minutes of %q: %+v", what, minutes+more, qos, no)
+			}
+		}
+	}
+	may("nothing runs", "", 100)
+	may("nothing runs", "half", 100)
+	may("nothing runs", "safe", 200)
+	book.Take(1, *gpu("free", 100))
+	may("one that does not count", "", 100)
+	book.Take(2, *gpu("half", 100))
+	may("half of 100 are reserved", "", 50)
+	if h := book.Holdback(start, gpu("", 60), func(federation.JobID) time.Time { return time.Time{} }); h == nil || len(h.Details) != 1 || h.Details[0] != "job 2 of alice holds 50 minutes of gres/gpu" {
+		t.Errorf("who holds it: %+v", h)
+	}
+	book.Charge(&federation.Charge{Job: 2, User: "alice", Held: federation.Held{Account: "physics", QOS: "half", TRES: "gres/gpu=1"}, Start: start, End: start.Add(100 * time.Minute), From: federation.PriceTable})
+	book.Release(2)
+	may("half of 100 are used", "", 50)
+	may("a job of the QOS itself", "half", 50)
+	may("which does not count", "free", 100)
+}
+
+// lasted are runs that were never suspended.
+func lasted(all map[federation.JobID]time.Duration) iter.Seq2[federation.JobID, Lasted] {
+	return func(yield func(federation.JobID, Lasted) bool) {
+		for id, d := range all {
+			if !yield(id, Lasted{Since: start.Add(-d), Held: d, Ran: d}) {
+				return
+			}
+		}
+	}
 }
 
 type sums []federation.ChargeSum

@@ -42,23 +42,19 @@ func (b *Book) clone(t *accounts.Tree, of func(accounts.Key) bool) *Book {
 	c := New(fixed{t}, b.halfLife)
 	c.at, c.holds = b.at, maps.Clone(b.holds)
 	for k, s := range b.held {
-		c.held[k] = &held{s.jobs, maps.Clone(s.tres), maps.Clone(s.seconds), s.cost}
-	}
-	for k, of := range b.ran {
-		if c.ran == nil {
-			c.ran = map[accounts.Key]map[string]*ran{}
-		}
-		c.ran[k] = map[string]*ran{}
-		for name, r := range of {
-			one := *r
-			c.ran[k][name] = &one
-		}
+		c.held[k] = &held{s.jobs, maps.Clone(s.tres), maps.Clone(s.seconds), maps.Clone(s.less), s.cost}
 	}
 	for k, days := range b.days {
 		if of(k) {
-			c.days[k], c.slow[k] = copyDays(days), maps.Clone(b.slow[k])
+			c.days[k] = copyDays(days)
 		}
 	}
+	for k, slow := range b.slow {
+		if of(k) {
+			c.slow[k] = maps.Clone(slow)
+		}
+	}
+	c.countAll() // the limits of t may be about others
 	return c
 }
 
@@ -154,7 +150,8 @@ func (t *Trial) want(j *federation.Job, o *federation.Offer) Want {
 func (t *Trial) Start(now time.Time, j *federation.Job, o *federation.Offer) {
 	h, sent := t.book.holds[j.ID]
 	if !sent {
-		h = hold{keys: keysOf(t.book.books.Tree(), j.User, j.Spec.Account, j.Spec.QOS), want: t.want(j, o)}
+		w := t.want(j, o)
+		h = holdOf(t.book.books.Tree(), &w)
 		t.book.add(&h, 1)
 	}
 	h.want.Since = now
@@ -168,12 +165,16 @@ func (t *Trial) End(now time.Time, id federation.JobID) {
 		return
 	}
 	t.book.add(&h, -1)
-	t.book.count(&h, -1)
+	t.book.count(t.book.books.Tree(), &h, -1)
 	delete(t.book.holds, id)
-	lasted, longest := now.Sub(h.want.Since), h.want.Longest
+	since, longest := h.want.Since, h.want.Longest
+	if !h.lasted.Since.IsZero() { // it did not run as soon as it was bound
+		since = h.lasted.Since
+	}
+	lasted := max(now.Sub(since), 0)
 	if longest == 0 {
 		longest = federation.OpenEnd
 	}
 	cost := federation.Money(float64(h.want.Cost) * lasted.Seconds() / longest.Seconds())
-	t.book.charge(h.keys, h.want.TRES, lasted, 1, cost, now)
+	t.book.charge(h.keys, h.want.TRES, lasted, cost, now)
 }

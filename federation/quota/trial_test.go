@@ -69,6 +69,39 @@ func TestTrial(t *testing.T) {
 	}
 }
 
+// A limit of minutes that is asked about knows how long the jobs have run that run, though there was none to count that for. What they come to begins with their start.
+func TestTrialOfMinutes(t *testing.T) {
+	b := tree(t, add(accounts.AccountKey("physics")), add(accounts.UserKey("physics", "bob")))
+	book := New(b, 0)
+	book.Take(1, Want{User: "bob", TRES: accounting.TRES{"gres/gpu": 4}, Longest: 10 * time.Hour, Cost: 40 * federation.Dollar, Since: start.Add(-20 * time.Hour)})
+	book.Ran(lasted(map[federation.JobID]time.Duration{1: 8 * time.Hour}))
+	o := &federation.Offer{Site: "x", GPUs: 4, Nodes: 1}
+	trial := book.Trial(start, []federation.Prospect{{Job: trialJob(2, "bob")}}, .5, nil)
+	play := func(l federation.Limits, what string, want federation.Reason) {
+		t.Helper()
+		if got := l.Check(start, trialJob(2, "bob"), o); got != want {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	with := func(limit string) federation.Limits {
+		t.Helper()
+		l, err := trial.With([]string{"physics:" + limit}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	play(with("GrpTRESRunMins=gres/gpu=724"), "two of ten hours are left, and the other asks for 61 minutes", "")
+	play(with("GrpTRESRunMins=gres/gpu=723"), "one less", "AssocGrpGRESRunMinutes")
+	l := with("GrpTRESMins=gres/gpu=2644")
+	play(l, "ten hours and 61 minutes", "")
+	play(with("GrpTRESMins=gres/gpu=2643"), "one less", "AssocGrpGRESMinutes")
+	l.End(start, 1) // it has not run for its last two hours
+	if used, reserved := l.(*Trial).book.usage(accounts.AccountKey("physics"), "gres/gpu"); used != 4*8*3600 || reserved != 0 {
+		t.Errorf("%d seconds are used by one that ran for 8 hours after 12 in the queue, and %d reserved", used, reserved)
+	}
+}
+
 // What names nothing, or no limit, is refused with what there is.
 func TestTrialRefuses(t *testing.T) {
 	trial := New(tree(t, add(accounts.AccountKey("physics")), add(accounts.QOSKey("high"))), 0).Trial(start, nil, .5, nil)
