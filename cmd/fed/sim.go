@@ -138,13 +138,25 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 		}
 	}
 	if s.picture != "" {
-		names, err := chart.Write(strings.TrimSuffix(strings.TrimSuffix(s.picture, ".svg"), ".png"), all)
+		names, err := chart.Write(strings.TrimSuffix(strings.TrimSuffix(s.picture, ".svg"), ".png"), s.title(args), all)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "drawn: %s\n", strings.Join(names, ", "))
 	}
 	return nil
+}
+
+// title says what was replayed, and where.
+func (s *simulation) title(args []string) string {
+	what, where := "the daemon's jobs", "the daemon's sites"
+	if !s.history {
+		what = filepath.Base(args[0])
+	}
+	if len(s.sites) > 0 {
+		where = strings.Join(s.sites, "  ")
+	}
+	return what + " on " + where
 }
 
 // check says what is wrong with the options before a replay begins: it may take hours.

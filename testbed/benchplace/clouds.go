@@ -62,8 +62,8 @@ func clouds(pictures string) (string, error) {
 	for k, gpus := range fleets {
 		r, like := &all[k], rented[gpus]
 		mean := r.MeanTime.Seconds()
-		fmt.Fprintf(&b, "| %d | %.0f | %.0f | **%.2f** (%.1f) | %.0f | **%.1f %%** (6 %%) | %.0f / %.0f / %.0f | %.0f | %.2f |\n", gpus, r.RentedHours, like.hours, r.RentedHours/like.hours, like.goal, mean,
-			100*r.longer(), r.WaitP50.Seconds(), r.WaitP90.Seconds(), r.WaitP99.Seconds(), r.least, r.RentedHours/math.Max(r.least, 1))
+		fmt.Fprintf(&b, "| %d | %.0f | %.0f | **%.2f** (%.1f) | %.0f | **%.1f %%** (6 %%) | %.0f / %.0f / %.0f | %.0f | %s |\n", gpus, r.RentedHours, like.hours, r.RentedHours/like.hours, like.goal, mean,
+			100*r.longer(), r.WaitP50.Seconds(), r.WaitP90.Seconds(), r.WaitP99.Seconds(), r.least, r.ofLeast())
 	}
 	b.WriteString("\n| eighth week, GPUs owned | an hour's wait of a job is worth | cloud GPU-hours | of those where nobody waits | mean completion, s | longer than without any wait | wait p99, s | at least, max-flow | of that |\n|---|---|---|---|---|---|---|---|---|\n")
 	var curves []chart.Curve
@@ -71,13 +71,16 @@ func clouds(pictures string) (string, error) {
 		curve := chart.Curve{Name: fmt.Sprintf("%d GPUs owned", gpus), Colour: k}
 		for i, r := range weeks[k] {
 			share := r.RentedHours / weeks[k][0].RentedHours
-			curve.Points = append(curve.Points, [2]float64{100 * r.longer(), share})
+			if i > 0 { // where nobody waits all curves begin
+				curve.Points = append(curve.Points, [2]float64{100 * r.longer(), share})
+			}
 			value := fmt.Sprintf("$%.2f", float64(waitValues[i]))
 			if i == 0 {
 				value = "nobody waits"
+			} else {
+				curve.Labels = append(curve.Labels, fmt.Sprintf("$%.0f", float64(waitValues[i])))
 			}
-			fmt.Fprintf(&b, "| %d | %s | %.0f | %.2f | %.0f | %.1f %% | %.0f | %.0f | %.2f |\n", gpus, value, r.RentedHours, share, r.MeanTime.Seconds(), 100*r.longer(), r.WaitP99.Seconds(), r.least,
-				r.RentedHours/math.Max(r.least, 1))
+			fmt.Fprintf(&b, "| %d | %s | %.0f | %.2f | %.0f | %.1f %% | %.0f | %.0f | %s |\n", gpus, value, r.RentedHours, share, r.MeanTime.Seconds(), 100*r.longer(), r.WaitP99.Seconds(), math.Abs(r.least), r.ofLeast())
 		}
 		curves = append(curves, curve, chart.Curve{Name: fmt.Sprintf("goal with %d on the whole trace", gpus), Points: [][2]float64{{6, rented[gpus].goal}}, Lone: true, Colour: k})
 	}
@@ -90,6 +93,14 @@ func clouds(pictures string) (string, error) {
 type cloudRun struct {
 	replay.Summary
 	least float64
+}
+
+// ofLeast is how many times as much was rented as had to be; "" where that is nothing.
+func (r *cloudRun) ofLeast() string {
+	if r.least < 1 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", r.RentedHours/r.least)
 }
 
 // longer is how much longer jobs took than they ran, as a share.

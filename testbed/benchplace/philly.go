@@ -58,7 +58,7 @@ func philly(pictures string) (string, error) {
 			fmt.Fprintf(&b, "| %d | **this planner: %s** | %.0f | %.2f | %.2f | %.2f | %.0f / %.0f / %.0f | %.0f | %s |\n", gpus, drawn[i].Name, mean, mean/ref[0].mean, mean/ref[1].mean, mean/ref[2].mean,
 				s.WaitP50.Seconds(), s.WaitP90.Seconds(), s.WaitP99.Seconds(), worst, s.PerPlan.Round(time.Microsecond))
 		}
-		if _, err := chart.Write(filepath.Join(pictures, fmt.Sprintf("philly-%d", gpus)), drawn); err != nil {
+		if _, err := chart.Write(filepath.Join(pictures, fmt.Sprintf("philly-%d", gpus)), fmt.Sprintf("Philly, 109 days of 2017, on four sites of %d GPUs in all", gpus), drawn); err != nil {
 			return "", err
 		}
 	}
