@@ -131,6 +131,34 @@ func (t *Tree) QOS() []*Record {
 // AccountOf is a user's default account; "": he has none.
 func (t *Tree) AccountOf(user string) string { return t.defaults[user] }
 
+// Misused is what a user's job must not name: an account of the tree that he is not in, or a QOS that neither his association nor, if that lists none, the nearest
+// account above it lists. Accounts that the tree does not have, and QOS where none are listed, are for the sites to judge.
+func (t *Tree) Misused(user, account, qos string) (kind Kind, is bool) {
+	user, account, qos = strings.ToLower(user), strings.ToLower(account), strings.ToLower(qos)
+	if account == "" || t.all[AccountKey(account)] == nil {
+		account = t.defaults[user]
+	} else if t.all[UserKey(account, user)] == nil {
+		return Account, true
+	}
+	may := func(r *Record) (listed, is bool) {
+		list := r.Set["QOS"]
+		return list != "", r.Set["DefaultQOS"] == qos || slices.Contains(strings.Split(list, ","), qos)
+	}
+	own := t.all[UserKey(account, user)]
+	if qos == "" || own == nil {
+		return "", false
+	}
+	if listed, is := may(own); listed || is {
+		return QOS, !is
+	}
+	for a := range t.Above(account) {
+		if listed, is := may(a); listed || is {
+			return QOS, !is
+		}
+	}
+	return "", false
+}
+
 // Above goes from an account up to root.
 func (t *Tree) Above(account string) func(yield func(*Record) bool) {
 	return func(yield func(*Record) bool) {

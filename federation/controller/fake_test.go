@@ -25,24 +25,25 @@ type fakeSite struct {
 	jobs  map[federation.JobID]*federation.SiteJob // in the controller's memory
 	books map[federation.JobID]*federation.SiteJob // accounting
 
-	shows     bool            // what runs, as holding all GPUs of n1
-	down      map[string]bool // nodes
-	fail      error           // what every call fails with
-	refuses   error           // what Submit fails with
-	failAfter error           // what Submit fails with after it has acted
-	submits   int
-	lookups   int
-	cancelled []federation.JobID
-	held      []federation.JobID
-	released  []federation.JobID
-	signals   []federation.Signal
+	shows        bool            // what runs, as holding all GPUs of n1
+	down         map[string]bool // nodes
+	fail         error           // what every call fails with
+	refuses      error           // what Submit fails with
+	failAfter    error           // what Submit fails with after it has acted
+	submits      int
+	lookups      int
+	cancelled    []federation.JobID
+	held         []federation.JobID
+	released     []federation.JobID
+	signals      []federation.Signal
+	associations federation.Associations // nil: it keeps no accounts
 }
 
 func (f *fakeSite) Observe(context.Context) (*federation.Observation, error) {
 	if f.fail != nil {
 		return nil, f.fail
 	}
-	o := &federation.Observation{At: f.now(), Cluster: "fake", Version: "24.11.5", Mode: federation.Pinned}
+	o := &federation.Observation{At: f.now(), Cluster: "fake", Version: "24.11.5", Mode: federation.Pinned, Associations: f.associations}
 	p := federation.Partition{Name: "main", Default: true, Up: true, State: "UP", MaxTime: sbatch.Unlimited}
 	for i := range f.nodes {
 		name := fmt.Sprintf("n%d", i+1)

@@ -1,10 +1,15 @@
 package controller
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/quota"
+	"fsub/sbatch"
 )
 
 // quotaAgain is when a job that a limit keeps back is looked at again.
@@ -26,6 +31,53 @@ func (c *Controller) overQuota(j *job, of *federation.Job, o *federation.Offer, 
 		c.event(j, "waits: %s", no.Text)
 	}
 	return no.Reason
+}
+
+// misuses refuses a job that names an account or a QOS which the account tree does not give its user, and no site that keeps accounts of its own does either.
+// Such sites judge for themselves; all others would let anybody charge any account. It may be called at any time.
+func (c *Controller) misuses(j *federation.Job) error {
+	if c.cfg.Quota == nil {
+		return nil
+	}
+	sites := c.view.sites.Load().sites
+	for i := range 1 + len(j.Spec.Het) {
+		sp := j.Spec
+		if i > 0 {
+			sp = &j.Spec.Het[i-1]
+		}
+		kind, is := c.cfg.Quota.Misused(j.User, sp.Account, sp.QOS)
+		switch {
+		case !is || slices.ContainsFunc(sites, func(s *federation.Site) bool { return allows(s, j.User, sp, kind) }):
+		case kind == accounts.Account:
+			return &federation.SlurmError{Kind: federation.ErrDenied, Number: 2045, Text: "Invalid account or account/partition combination specified",
+				Detail: fmt.Sprintf("user %s has no account %s", j.User, sp.Account)}
+		default:
+			return &federation.SlurmError{Kind: federation.ErrDenied, Number: 2066, Text: "Invalid qos specification",
+				Detail: fmt.Sprintf("user %s may not use QOS %s", j.User, sp.QOS)}
+		}
+	}
+	return nil
+}
+
+// allows reports whether a site that keeps accounts gives a user the account that a job names, or its QOS.
+func allows(s *federation.Site, user string, sp *sbatch.Spec, kind accounts.Kind) bool {
+	if s.Seen == nil {
+		return false
+	}
+	if u, ok := s.Users[user]; ok && u.Name != "" {
+		user = u.Name
+	}
+	return slices.ContainsFunc(s.Seen.Associations[user], func(a federation.Association) bool {
+		return (sp.Account == "" || strings.EqualFold(a.Account, sp.Account)) && (kind == accounts.Account || slices.Contains(a.QOS, sp.QOS))
+	})
+}
+
+// charged is the account that a run of j is charged to: the site's word, if it keeps accounts, else that of the account tree.
+func (c *shared) charged(s *site, j *job, told string) string {
+	if c.cfg.Quota == nil || told != "" && (s.Seen == nil || s.Seen.Associations != nil) {
+		return told
+	}
+	return c.cfg.Quota.Account(j.User, told)
 }
 
 // deniedByQOS refuses what a QOS of the account tree with DenyOnLimit allows no job. It may be called at any time.

@@ -189,3 +189,85 @@ func TestDenyOnLimit(t *testing.T) {
 		t.Errorf("an hour is allowed now: %v", err)
 	}
 }
+
+// Who has no account or QOS by the tree may not name it where no site says otherwise: at rented machines anybody could spend another's budget.
+func TestOthersAccountIsRefused(t *testing.T) {
+	b := newBench(t)
+	empty, _ := accounts.New(nil)
+	tree := &changing{empty}
+	add := func(k accounts.Key, set map[string]string) {
+		tree.edit(t, accounts.Edit{Op: accounts.Add, Key: k, Set: set})
+	}
+	add(accounts.QOSKey("normal"), nil)
+	add(accounts.QOSKey("urgent"), nil)
+	add(accounts.AccountKey("physics"), map[string]string{"QOS": "normal"})
+	add(accounts.AccountKey("vision"), nil)
+	add(accounts.UserKey("physics", "alice"), nil)
+	add(accounts.UserKey("vision", "bob"), nil)
+	b.limited(tree)
+	b.rounds(2)
+	for _, c := range []struct {
+		user, account, qos string
+		number             int // of the refusal
+	}{
+		{user: "alice"},
+		{user: "alice", account: "physics", qos: "normal"},
+		{user: "alice", account: "PHYSICS"},
+		{user: "alice", account: "of-a-site"}, // which the tree does not know
+		{user: "alice", account: "vision", number: 2045},
+		{user: "alice", qos: "urgent", number: 2066},
+		{user: "bob", qos: "urgent"}, // nobody says which QOS vision has
+		{user: "carol"},
+		{user: "carol", account: "physics", number: 2045},
+	} {
+		ask := func() (number int) {
+			for _, sp := range []*sbatch.Spec{{Account: c.account, QOS: c.qos}, {Het: []sbatch.Spec{{Account: c.account, QOS: c.qos}}}} {
+				err := b.ctl.Judge(&federation.Job{User: c.user, Spec: sp})
+				var no *federation.SlurmError
+				if errors.As(err, &no); no != nil && no.Number != number && number != 0 {
+					t.Errorf("%+v: %v", c, err)
+				} else if no != nil {
+					number = no.Number
+				} else if number != 0 {
+					t.Errorf("%+v: a component is taken", c)
+				}
+			}
+			return number
+		}
+		if got := ask(); got != c.number {
+			t.Errorf("%+v: refused with %d", c, got)
+		}
+		b.cheap.associations = federation.Associations{c.user: {{Account: "vision", QOS: []string{"urgent"}}, {Account: c.account, QOS: []string{"normal", "urgent"}}}}
+		b.wait(time.Minute)
+		if got := ask(); got != 0 {
+			t.Errorf("%+v: refused with %d, though a site has it so", c, got)
+		}
+		b.cheap.associations = nil
+		b.wait(time.Minute)
+	}
+}
+
+// Where a site keeps no accounts, a run is charged to the account of the tree that the job's limits are those of.
+func TestChargeIsOnTheTreesAccount(t *testing.T) {
+	b := newBench(t)
+	empty, _ := accounts.New(nil)
+	tree := &changing{empty}
+	tree.edit(t, accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("physics")}, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")})
+	b.limited(tree)
+	b.rounds(2)
+	for named, want := range map[string]string{"": "physics", "physics": "physics", "nobodys": "physics"} {
+		id := b.submit(func(s *sbatch.Spec) { s.Account = named })
+		b.rounds(4)
+		b.cheap.start(id)
+		b.cheap.jobs[id].Account = named
+		b.wait(time.Minute)
+		if j := b.job(id); j.Account != want {
+			t.Errorf("--account=%q: it runs on %q", named, j.Account)
+		}
+		b.cheap.end(id, federation.Completed)
+		b.wait(time.Minute)
+		if all := b.charges(id); len(all) != 1 || all[0].Account != want {
+			t.Errorf("--account=%q: charged %+v", named, all)
+		}
+	}
+}

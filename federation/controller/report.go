@@ -55,6 +55,7 @@ func (c *reports) same(j *job, sj federation.SiteJob) bool {
 func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	j.unsure, j.missing, j.fails, j.lastKnown = false, time.Time{}, 0, c.now()
+	sj.Account = c.charged(s, j, sj.Account)
 	if sj.Returned {
 		c.returned(s, j, sj)
 		return

@@ -196,6 +196,9 @@ func (c *Controller) Judge(j *federation.Job) error {
 			return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2081, Text: "Invalid job array specification", Detail: err.Error()}
 		}
 	}
+	if err := c.misuses(j); err != nil {
+		return err
+	}
 	j = asTask(j)
 	if err := c.deniedByQOS(j); err != nil {
 		return err

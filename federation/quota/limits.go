@@ -38,6 +38,11 @@ func (b *Book) check(now time.Time, w *Want) *check {
 	return c
 }
 
+// Misused is what a user's job must not name, by the account tree: see [accounts.Tree.Misused]. Unlike most methods it may be called at any time.
+func (b *Book) Misused(user, account, qos string) (kind accounts.Kind, is bool) {
+	return b.books.Tree().Misused(user, account, qos)
+}
+
 // Denies says why a job must not even be submitted: its QOS has the flag DenyOnLimit, and by itself the job passes how long one may run, or what one, a user, an
 // account or a group may hold at once or use in all. Nil: it may be submitted. As in slurmctld, neither what was used counts nor how many jobs there are; these have it wait. Unlike
 // most methods it may be called at any time.

@@ -5,6 +5,7 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -139,6 +140,15 @@ func keysOf(t *accounts.Tree, user, account, qos string) []accounts.Key {
 		keys = append(keys, accounts.QOSKey(strings.ToLower(qos)), ofUser(qos, k.Name), ofAccount(qos, k.Account))
 	}
 	return keys
+}
+
+// Account is the one that a user's job is charged to: the one that it names, if the tree has it, else the user's default one; what it names if the tree
+// knows of none.
+func (b *Book) Account(user, account string) string {
+	if t := b.books.Tree(); !t.Empty() {
+		return cmp.Or(fairshare.Key(t, user, account).Account, account)
+	}
+	return account
 }
 
 // Under are the accounts whose limits hold for the jobs of a user in an account: that one, and those above it.
