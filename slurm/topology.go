@@ -60,7 +60,7 @@ func (w *wiring) of(ctx context.Context, now time.Time, places map[string]string
 			w.last = conf.Site{Tree: t}
 		}
 	}
-	return w.last, err
+	return w.last, errors.Join(append([]error{err}, w.last.Bad...)...)
 }
 
 func (w *wiring) readFile() error {
@@ -94,7 +94,9 @@ func (w *wiring) ask(ctx context.Context) error {
 	if out, err := show("topoconf"); err == nil {
 		// Where there is a topology.conf, 26.05.5 names one topology, "default", and tells nothing of it.
 		if s, err := conf.Parse(string(out)); err == nil && s.Wired() {
-			if !s.Same(w.last) {
+			if s.Same(w.last) { // which is known by its place
+				w.last.Bad = s.Bad
+			} else {
 				w.last = s
 			}
 			return nil

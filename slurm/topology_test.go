@@ -46,6 +46,44 @@ func TestWiringByCommand(t *testing.T) {
 	}
 }
 
+// Of several topologies the bad one is named at each look, and the others stay in use.
+func TestWiringWithABadOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "topology.yaml")
+	good := "- topology: good\n  cluster_default: true\n  tree:\n    switches:\n    - switch: l1\n      nodes: n[1-2]\n"
+	bad := "- topology: bad\n  block:\n    block_sizes: [0]\n    blocks:\n    - block: b1\n      nodes: n[3-4]\n"
+	if err := os.WriteFile(path, []byte(good+bad), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(t.TempDir(), "scontrol")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n[ \"$2\" = topoconf ] && cat "+path+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, cfg := range []Config{{TopologyFile: path}, {NodeCommand: []string{script}}} {
+		w, err := openWiring(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			s, err := w.of(t.Context(), time.Unix(1e9, 0), nil)
+			if err == nil || !strings.Contains(err.Error(), `topology "bad" is not used: invalid block_sizes [0]`) || s.Leaf("n2") != "l1" {
+				t.Errorf("%v: %v", s, err)
+			}
+			if of, ok := s.Named["bad"]; !ok || len(of.Switches) > 0 {
+				t.Errorf("partitions that name the bad one have %v, %v", of, ok)
+			}
+		}
+		if err := os.WriteFile(path, []byte(good), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.of(t.Context(), time.Unix(1e9, 0).Add(wiringAge), nil); err != nil {
+			t.Errorf("the file is good now: %v", err)
+		}
+		if err := os.WriteFile(path, []byte(good+bad), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestWiringByFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "topology.yaml")
 	if _, err := openWiring(Config{TopologyFile: path}); err == nil {

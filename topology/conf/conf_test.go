@@ -123,3 +123,36 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// One that cannot be used leaves the others as they are; those who would have it count as without.
+func TestBadAmongGood(t *testing.T) {
+	good := "- topology: good\n  tree:\n    switches:\n    - switch: l1\n      nodes: n[1-2]\n"
+	for what, bad := range map[string]string{
+		"a loop":            "- topology: bad\n  tree:\n    switches:\n    - switch: a\n      children: b\n    - switch: b\n      children: a\n",
+		"a hostlist":        "- topology: bad\n  tree:\n    switches:\n    - switch: a\n      nodes: n[1-\n",
+		"a number":          "- topology: bad\n  tree: 3\n",
+		"a block of none":   "- topology: bad\n  block:\n    block_sizes: [0, 4]\n    blocks:\n    - block: b1\n      nodes: n[1-2]\n",
+		"one of less":       "- topology: bad\n  block:\n    block_sizes: [2, -4]\n    blocks:\n    - block: b1\n      nodes: n[1-2]\n",
+		"no number of node": "- topology: bad\n  block:\n    block_sizes: many\n",
+	} {
+		for _, text := range []string{good + bad, bad + good, good + bad + "  cluster_default: true\n"} {
+			site, err := Parse(text)
+			if err != nil || len(site.Bad) != 1 || !strings.HasPrefix(site.Bad[0].Error(), `topology.yaml: topology "bad" is not used: `) {
+				t.Errorf("%s: %v, %v", what, site.Bad, err)
+				continue
+			}
+			if got := site.Named["good"].Leaf("n1"); got != "l1" {
+				t.Errorf("%s: n1 is on %q", what, got)
+			}
+			if none, ok := site.Named["bad"]; !ok || len(none.Switches) > 0 {
+				t.Errorf("%s: the bad one is %v", what, none)
+			}
+			if first := strings.HasPrefix(text, good) && !strings.Contains(text, "cluster_default"); (len(site.Tree.Switches) > 0) != first {
+				t.Errorf("%s: the default is %v of\n%s", what, site.Tree, text)
+			}
+		}
+		if _, err := Parse(bad); err == nil {
+			t.Errorf("%s is not refused alone", what)
+		}
+	}
+}
