@@ -48,7 +48,7 @@ func (w *World) begin() {
 	w.run++
 	w.changes = 0
 	for _, st := range w.sites {
-		st.backlog, st.among, st.spent, st.waiting, st.returns, st.press = 0, 0, nil, st.waiting[:0], st.returns[:0], nil
+		st.backlog, st.among, st.claimed, st.spent, st.waiting, st.returns, st.press = 0, 0, 0, nil, st.waiting[:0], st.returns[:0], nil
 		st.deep = w.depth(st)
 		clear(st.holders)
 		st.now, st.run = w.now, w.run
@@ -112,8 +112,8 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	if sh.run != w.run {
 		sh.run, sh.rests, sh.offers, sh.made, sh.last = w.run, nil, nil, made{}, nil
 	}
-	if sh.rests != nil && sh.changes == w.changes && !(sh.early != nil && sh.early.mayQueueUp(q.job)) {
-		// Less is free than when the job before it was looked at, and nothing else has changed.
+	if sh.rests != nil && sh.lasts(w) && !(sh.early != nil && sh.early.mayQueueUp(q.job)) {
+		// Less is free than when the job before it was looked at, and nothing else has changed where it would start first.
 		return sh.rests, false
 	}
 	if q.refused {
@@ -121,7 +121,7 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	}
 	best, at := w.best(sh)
 	if best == nil {
-		return w.rest(sh, waitReason(sh.rejections), nil), false
+		return w.rest(sh, nil, waitReason(sh.rejections), nil), false
 	}
 	w.chosen = best
 	offers := w.offersOf(sh, best, &at)
@@ -140,7 +140,7 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 		if full {
 			reason = federation.ReasonPriority
 		}
-		f := w.rest(sh, reason, offers)
+		f := w.rest(sh, best, reason, offers)
 		if shared || len(best.site.site.AccountBacklog) > 0 { // another account may
 			sh.early = best
 		}
@@ -160,16 +160,32 @@ func (w *World) decide(q *queued) (f *fate, took bool) {
 	return w.fate(sh, waits, federation.ReasonResources, offers), true
 }
 
-// rest is what becomes of a job that gets nothing, and of those of its shape behind it until more is claimed.
-func (w *World) rest(sh *shape, reason federation.Reason, offers *offers) *fate {
-	sh.changes, sh.early = w.changes, nil
+// rest is what becomes of a job that gets nothing, and of those of its shape behind it. If it waits for a candidate alone, as most do, that holds until somebody claims nodes of
+// the candidate's site: claims elsewhere make all else only dearer. Otherwise it holds until anybody claims anything.
+func (w *World) rest(sh *shape, best *candidate, reason federation.Reason, offers *offers) *fate {
+	sh.changes, sh.early, sh.restsAt = w.changes, nil, nil
+	if best != nil && best.parts == nil && best.queue == nil && !sh.choice && w.preempting == nil {
+		sh.restsAt = best.site
+	}
 	sh.rests = w.fate(sh, waits, reason, offers)
 	return sh.rests
 }
 
+// lasts reports whether rests holds still.
+func (sh *shape) lasts(w *World) bool {
+	if sh.changes == w.changes {
+		return true
+	}
+	if sh.restsAt == nil || sh.restsAt.claimed > sh.changes {
+		return false
+	}
+	sh.changes = w.changes
+	return true
+}
+
 // idle is what becomes of any job of the shape now; nil if that is to be worked out.
 func (sh *shape) idle(w *World) *fate {
-	if sh.run != w.run || sh.changes != w.changes || sh.early != nil && sh.early.left() > 0 {
+	if sh.run != w.run || !sh.lasts(w) || sh.early != nil && sh.early.left() > 0 {
 		return nil
 	}
 	return sh.rests
@@ -259,6 +275,7 @@ type full struct {
 func (w *World) reserve(c *candidate) int64 {
 	free := c.site.capacity()
 	w.changes++
+	c.site.claimed = w.changes
 	if c.parts != nil {
 		return c.reserveParts()
 	}

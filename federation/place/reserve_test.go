@@ -27,3 +27,20 @@ func TestWhoHasNoStartTakesNoReservation(t *testing.T) {
 		}
 	}
 }
+
+// What a job that gets nothing is told holds for those like it until somebody claims nodes of the site where it would start first.
+func TestClaimAtTheSameSiteIsSeen(t *testing.T) {
+	w := newWorld()
+	w.read(t, "site s0\nprice cpu=1\npartition a default nodes=n1\npartition b nodes=n1\nnodes n1 cpus=16 mem=64000\nrunning n1 cpus=16 mem=400 end=40m\n"+
+		"site s1\nprice cpu=1\npartition c default nodes=m1\nnodes m1 cpus=16 mem=64000\nrunning m1 cpus=16 mem=400 end=40m")
+	for id, part := range []string{"a", "a", "c", "a", "b", "a"} {
+		w.jobs = append(w.jobs, w.job(t, split(fmt.Sprintf("%d -p%s -c16 -t60m", id+1, part))))
+	}
+	s := w.snapshot()
+	d := newWorldOf(&s, Policy{Backlog: -1, Reservations: 1}).Plan().Decisions
+	for i, minutes := range []int{40, 100, 40, 100, 100, 160} {
+		if start := d[i].Offers[0].Start.Sub(w.now); start != time.Duration(minutes)*time.Minute {
+			t.Errorf("job %d starts in %v, not in %d minutes", i+1, start, minutes)
+		}
+	}
+}

@@ -37,6 +37,7 @@ type siteState struct {
 	deep    int                                          // ... and those that may where others wait, see depth
 	backlog int                                          // jobs of ours that do
 	among   int                                          // those of them that do where others wait
+	claimed int                                          // how many claims there were at all sites when nodes were claimed here last
 	holders holders                                      // whose those are, where others wait too
 	waiting cellSet                                      // where jobs of our queue hold nodes in time
 	returns cellSet                                      // where jobs may run that are about to come back to the queue, or here, and come before its others
