@@ -332,17 +332,9 @@ func (m *model) ideal(g *group, f *fit) topology.Span {
 
 // wiringRefusal tells whether the nodes of a group can be as close together as f wants them.
 func (m *model) wiringRefusal(f *fit, s size, nodes func() []int32) *refusal {
-	tree := m.on(f).tree
-	if f.leaves > 0 && tree {
-		// Not for good: the job may run anywhere once its --switches has waited long enough.
-		if most := most(s.leaves, f.leaves); most < f.nodes {
-			return leafRefusal(f, most, federation.WhyOneSwitch, federation.WhySwitches)
-		}
-		if most := most(s.upLeaves, f.leaves); most < f.nodes {
-			return leafRefusal(f, most, federation.WhyOneSwitchUp, federation.WhySwitchesUp)
-		}
-	}
-	if on := m.on(f); f.joined && f.nodes > 1 && on.Scattered() {
+	on := m.on(f)
+	apart := f.joined && f.nodes > 1 && on.Scattered()
+	if apart {
 		free := *f
 		free.leaves = 0
 		if have := m.largest(&free, s.leaves, 1); have < f.nodes {
@@ -352,7 +344,22 @@ func (m *model) wiringRefusal(f *fit, s size, nodes func() []int32) *refusal {
 			return forNow(federation.ReasonReqNodeNotAvail, federation.WhyNoSwitchUp, f.nodes, have)
 		}
 	}
-	if on := m.on(f); on.Blocks() && f.nodes > 1 {
+	if f.leaves > 0 && on.tree {
+		near := func(count []int) int {
+			if apart { // nodes that no switch names are under none
+				return m.largest(f, count, 1)
+			}
+			return most(count, f.leaves)
+		}
+		// Not for good: the job may run anywhere once its --switches has waited long enough.
+		if have := near(s.leaves); have < f.nodes {
+			return leafRefusal(f, have, federation.WhyOneSwitch, federation.WhySwitches)
+		}
+		if have := near(s.upLeaves); have < f.nodes {
+			return leafRefusal(f, have, federation.WhyOneSwitchUp, federation.WhySwitchesUp)
+		}
+	}
+	if on.Blocks() && f.nodes > 1 {
 		if no := m.blockRefusal(f, s); no != nil {
 			return no
 		}
