@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/health"
 	"fsub/federation/quota"
 )
@@ -17,6 +18,7 @@ import (
 type budgets struct {
 	*shared
 	next time.Time
+	of   *accounts.Tree                 // that the budgets were of when they were looked at last
 	told map[string]bool                // by earlier daemons too; nil: to be read
 	ends map[federation.JobID]time.Time // jobs that have got their signal, and when they are cancelled
 }
@@ -25,14 +27,24 @@ func newBudgets(c *shared) *budgets {
 	return &budgets{shared: c, ends: map[federation.JobID]time.Time{}}
 }
 
+// editedWithin is how soon budgets are looked at when the account tree has changed.
+const editedWithin = time.Second
+
 const verbBudget = "budget" // in the audit log
 
 func (c *budgets) reconcile(ctx context.Context) {
 	now := c.now()
-	if c.cfg.Quota == nil || now.Before(c.next) {
+	if c.cfg.Quota == nil {
 		return
 	}
-	c.next = now.Add(quotaAgain)
+	due, tree := c.next, c.cfg.Quota.Tree()
+	if c.of != tree { // an edit is to be seen soon
+		due = due.Add(editedWithin - quotaAgain)
+	}
+	if now.Before(due) {
+		return
+	}
+	c.next, c.of = now.Add(quotaAgain), tree
 	if c.told == nil && !c.load(ctx) {
 		return
 	}

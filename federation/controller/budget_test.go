@@ -84,3 +84,21 @@ func TestBudgetIsToldAndEnds(t *testing.T) {
 		t.Errorf("it is %s after its grace", j.State)
 	}
 }
+
+// What is changed in the account tree shows within seconds: in the budgets, and in the shares.
+func TestEditsOfTheTreeShowSoon(t *testing.T) {
+	b := newBench(t)
+	empty, _ := accounts.New(nil)
+	tree := &changing{empty}
+	b.limited(tree)
+	b.wait(20 * time.Second)
+	tree.edit(t, accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("physics"), Set: map[string]string{"Budget": "4/month"}},
+		accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")})
+	b.wait(3 * time.Second)
+	if all := b.ctl.cfg.Quota.Standings(); len(all) != 1 || all[0].Limit != 4 {
+		t.Errorf("budgets: %+v", all)
+	}
+	if n := len(b.ctl.cfg.FairShare.Standing()); n != 3 { // root, the account and its user
+		t.Errorf("the shares of %d are known", n)
+	}
+}

@@ -211,8 +211,17 @@ func (s *Shares) add(k accounts.Key, amount float64, end time.Time) {
 	s.used[k] += amount * fairtree.DecayFactor(s.policy.HalfLife, s.at.Sub(end))
 }
 
+// editedWithin is how soon a pass follows when the tree has changed: an edit is to be seen, but not each of a thousand edits by a pass of its own.
+const editedWithin = 2 * time.Second
+
 // Due is when the next pass is.
-func (s *Shares) Due() time.Time { return s.now.Load().at.Add(s.policy.Period) }
+func (s *Shares) Due() time.Time {
+	last, period := s.now.Load(), s.policy.Period
+	if last.tree != s.books.Tree() {
+		period = min(period, editedWithin)
+	}
+	return last.at.Add(period)
+}
 
 // Change is what a pass has found to be other than before.
 type Change int

@@ -151,6 +151,9 @@ func (b *Book) Account(user, account string) string {
 	return account
 }
 
+// Tree is the account tree as it is now.
+func (b *Book) Tree() *accounts.Tree { return b.books.Tree() }
+
 // Under are the accounts whose limits hold for the jobs of a user in an account: that one, and those above it.
 func (b *Book) Under(user, account string) (names []string) {
 	t := b.books.Tree()
