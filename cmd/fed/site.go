@@ -73,8 +73,8 @@ func healthOf(s *v1.Site) string {
 		return ""
 	case len(s.Conditions) == 0 && s.Answering:
 		return "ok"
-	case len(s.Conditions) == 0:
-		return "NO ANSWER"
+	case len(s.Conditions) == 0: // the daemon has made no round yet
+		return "NOT SEEN"
 	}
 	var names []string
 	for _, c := range s.Conditions {

@@ -115,12 +115,7 @@ func (d *topData) head(now time.Time) string {
 func (d *topData) siteLines(now time.Time) []string {
 	out := []string{row("SITE", 11, "STATE", 9, "HEALTH", 9, "AGE", 5, "NODES", -5, "IDLE", -5, "GPUS", -5, "FREE", -5, "RUN", -5, "WAIT", -5, "CALLS", -5)}
 	for _, s := range d.sites {
-		health, age, calls := "ok", "-", "-"
-		if !s.Answering {
-			health = "NO ANSWER"
-		} else if len(s.Conditions) > 0 {
-			health = string(s.Conditions[0].Name)
-		}
+		health, age, calls := healthOf(&s), "-", "-"
 		if !s.Seen.IsZero() {
 			age = ageText(now.Sub(s.Seen))
 		}
