@@ -265,3 +265,43 @@ func TestExplainOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// A pool of four machines has four nodes and as many GPUs as four of them have, however many offerings it may choose from.
+func TestNodesOfARentedPool(t *testing.T) {
+	node := func(name string, gpus, used int, state ...string) federation.Node {
+		return federation.Node{Name: name, State: state, Rented: &federation.Rented{}, Partitions: []string{"main"}, GRES: []federation.GRES{{Name: "gpu", Type: "l4", Total: gpus, Used: used}}}
+	}
+	pool := func(starts int, nodes ...federation.Node) []federation.Partition {
+		p := federation.Partition{Name: "main", MaxStarts: &starts}
+		for _, n := range nodes {
+			p.Nodes = append(p.Nodes, n.Name)
+		}
+		return []federation.Partition{p}
+	}
+	for name, c := range map[string]struct {
+		starts int // of four
+		nodes  []federation.Node
+		want   [4]int // nodes, idle ones, GPUs, free ones
+	}{
+		"nothing is rented": {4, []federation.Node{node("a1", 1, 0, "IDLE", "CLOUD", "POWERED_DOWN"), node("a2", 1, 0, "IDLE", "CLOUD", "POWERED_DOWN"),
+			node("a3", 1, 0, "IDLE", "CLOUD", "POWERED_DOWN"), node("b1", 8, 0, "IDLE", "CLOUD", "POWERED_DOWN"), node("b2", 8, 0, "IDLE", "CLOUD", "POWERED_DOWN")}, [4]int{4, 4, 18, 18}},
+		"one runs, one is drained": {2, []federation.Node{node("a1", 1, 1, "ALLOCATED", "CLOUD"), node("a2", 1, 0, "IDLE", "CLOUD", "DRAIN"), node("a3", 1, 0, "IDLE", "CLOUD"),
+			node("a4", 1, 0, "IDLE", "CLOUD", "POWERED_DOWN"), node("b1", 1, 0, "IDLE", "CLOUD", "POWERED_DOWN")}, [4]int{4, 2, 4, 2}},
+		"all are in use": {0, []federation.Node{node("a1", 1, 1, "ALLOCATED", "CLOUD"), node("a2", 1, 1, "ALLOCATED", "CLOUD"), node("a3", 1, 1, "ALLOCATED", "CLOUD"),
+			node("a4", 1, 1, "ALLOCATED", "CLOUD"), node("b1", 8, 0, "DOWN", "CLOUD", "POWERED_DOWN")}, [4]int{4, 0, 4, 0}},
+		"one offering is out of stock": {4, []federation.Node{node("b1", 8, 0, "DOWN", "CLOUD", "POWERED_DOWN"), node("a1", 1, 0, "IDLE", "CLOUD", "POWERED_DOWN"),
+			node("a2", 1, 0, "IDLE", "CLOUD", "POWERED_DOWN"), node("a3", 1, 0, "IDLE", "CLOUD", "POWERED_DOWN"), node("a4", 1, 0, "IDLE", "CLOUD", "POWERED_DOWN")}, [4]int{4, 4, 4, 4}},
+	} {
+		d := start(t)
+		d.Controller.SetSites(&federation.Site{Name: "aws", State: federation.FedActive, Answering: true,
+			Seen: &federation.Observation{Partitions: pool(c.starts, c.nodes...), Nodes: c.nodes}})
+		sites, err := client.New(d.Socket).Sites(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := sites[0]
+		if got := [4]int{s.Nodes, s.NodesIdle, s.GPUs, s.GPUsFree}; got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package sites
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -91,9 +92,13 @@ func describe(site *federation.Site) v1.Site {
 		return v
 	}
 	v.Seen, v.Cluster, v.Version, v.Mode, v.Warnings = later(site.SeenAt, o.At), o.Cluster, o.Version, o.Mode, o.Warnings
-	v.Nodes = len(o.Nodes)
+	spare := spareNodes(o)
+	v.Nodes = len(o.Nodes) - len(spare)
 	for i := range o.Nodes {
 		n := &o.Nodes[i]
+		if spare[n.Name] {
+			continue
+		}
 		usable := n.Usable()
 		if usable && slices.Contains(n.State, "IDLE") {
 			v.NodesIdle++
@@ -109,6 +114,44 @@ func describe(site *federation.Site) v1.Site {
 		}
 	}
 	return v
+}
+
+// spareNodes are the nodes that cannot be had beside all others: each offering of a rented pool has as many as the pool may have in all.
+func spareNodes(o *federation.Observation) map[string]bool {
+	spare := map[string]bool{}
+	for i := range o.Partitions {
+		p := &o.Partitions[i]
+		if p.MaxStarts == nil {
+			continue
+		}
+		var free []*federation.Node
+		for k := range o.Nodes {
+			n := &o.Nodes[k]
+			is := func(state string) bool { return slices.Contains(n.State, state) }
+			if slices.Contains(n.Partitions, p.Name) && (is("IDLE") || is("POWERED_DOWN")) && !is("DRAIN") {
+				free = append(free, n)
+			}
+		}
+		slices.SortStableFunc(free, func(a, b *federation.Node) int { // those first that can be had
+			if a.Usable() != b.Usable() {
+				return map[bool]int{true: -1, false: 1}[a.Usable()]
+			}
+			return cmp.Compare(gpusOf(b), gpusOf(a))
+		})
+		for _, n := range free[min(max(*p.MaxStarts, 0), len(free)):] {
+			spare[n.Name] = true
+		}
+	}
+	return spare
+}
+
+func gpusOf(n *federation.Node) (total int) {
+	for _, g := range n.GRES {
+		if g.Name == "gpu" {
+			total += g.Total
+		}
+	}
+	return total
 }
 
 func later(a, b time.Time) time.Time {

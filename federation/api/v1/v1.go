@@ -137,7 +137,7 @@ type Site struct {
 	Cluster    string              `json:"cluster,omitempty"`
 	Version    string              `json:"version,omitempty"`
 	Mode       federation.Mode     `json:"mode,omitempty"`
-	Nodes      int                 `json:"nodes"`
+	Nodes      int                 `json:"nodes"` // of a rented pool as many as it may have, whatever there is to choose from
 	NodesIdle  int                 `json:"nodes_idle"`
 	GPUs       int                 `json:"gpus"`
 	GPUsFree   int                 `json:"gpus_free"`
