@@ -471,7 +471,7 @@ func fairness(all []Replay) (*plot.Plot, error) {
 		p.Add(points)
 	}
 	for i, n := range names {
-		names[i] = strings.TrimSpace(n[:min(len(n), 12)])
+		names[i] = cmp.Or(strings.TrimSpace(n[:min(len(n), 12)]), "(none)")
 	}
 	nominal(p, names)
 	p.X.Min, p.X.Max = -0.5, float64(max(len(names), 1))-0.5
