@@ -33,12 +33,17 @@ var columns = map[string][]string{
 }
 
 // csvLines reads CSV with a header. Times are seconds, or dates as in ISO 8601.
-func csvLines(in *bufio.Reader) (lines, error) {
+func csvLines(in *bufio.Reader, comma rune) (lines, error) {
 	r := csv.NewReader(in)
+	r.Comma = comma
 	head, err := r.Read()
+	if bad := (*csv.ParseError)(nil); errors.As(err, &bad) {
+		return nil, fmt.Errorf("line %d: %w", bad.Line, bad.Err)
+	}
 	if err != nil {
 		return nil, err
 	}
+	last := 1
 	at := map[string]int{}
 	for what, names := range columns {
 		for _, name := range slices.Backward(names) {
@@ -63,7 +68,7 @@ func csvLines(in *bufio.Reader) (lines, error) {
 			return line{row: bad.Line}, bad.Err
 		}
 		if err != nil {
-			return line{}, err
+			return line{row: last + 1}, err
 		}
 		l, err := csvLine(func(what string) string {
 			if i, ok := at[what]; ok {
@@ -72,6 +77,7 @@ func csvLines(in *bufio.Reader) (lines, error) {
 			return ""
 		}, func(what string) string { return strings.TrimSpace(head[at[what]]) })
 		l.row, _ = r.FieldPos(0)
+		last = l.row
 		return l, err
 	}, nil
 }

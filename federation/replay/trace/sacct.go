@@ -2,7 +2,6 @@ package trace
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -33,7 +32,7 @@ func sacctLines(in *bufio.Reader) (lines, error) {
 	_, raw := at["elapsedraw"]
 	_, plain := at["elapsed"]
 	if _, ok := at["submit"]; !ok || !raw && !plain {
-		return nil, errors.New("no columns Submit and ElapsedRaw: run " + sacctCommand)
+		return nil, fmt.Errorf("its first line is %.200q, and names no columns Submit and ElapsedRaw: run %s", scan.Text(), sacctCommand)
 	}
 	rows := 1
 	return func() (line, error) {
@@ -66,7 +65,7 @@ func sacctLines(in *bufio.Reader) (lines, error) {
 
 func sacctLine(get func(...string) string) (l line, err error) {
 	if strings.Contains(get("jobidraw", "jobid"), ".") { // a step
-		return l, errSkip
+		return l, errStep
 	}
 	if l.run, err = sacctSpan(get("elapsedraw"), get("elapsed"), time.Second); err != nil {
 		return l, fmt.Errorf("Elapsed: %w", err)

@@ -70,8 +70,8 @@ func (l *line) check() error {
 	return nil
 }
 
-// errSkip: a line is about something that has not run.
-var errSkip = errors.New("not a run")
+// errSkip: a line is about a job that has not run. errStep: it is about a part of one.
+var errSkip, errStep = errors.New("not a run"), errors.New("not a job")
 
 // Read reads the trace in a file, in order of submission. left is how many jobs were left out because they never ran.
 func Read(path string, s Shape) (jobs []replay.Job, left int, err error) {
@@ -103,15 +103,18 @@ func open(r io.Reader) (lines, error) {
 	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("not gzip, though it begins like that: %w", err)
 		}
 		in = bufio.NewReaderSize(z, 1<<16)
 	}
+	if mark, _ := in.Peek(3); string(mark) == "\ufeff" { // spreadsheets put it before UTF-8
+		in.Discard(3)
+	}
 	head, err := in.Peek(4096)
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) { // who reads the lines comes to it again
 		return nil, err
 	}
-	first, _, _ := strings.Cut(strings.TrimLeft(string(head), "\r\n"), "\n")
+	first, rest, _ := strings.Cut(strings.TrimLeft(string(head), "\r\n"), "\n")
 	switch {
 	case len(bytes.TrimSpace(head)) == 0:
 		return nil, fmt.Errorf("%w: it is empty", replay.ErrNoJobs)
@@ -119,12 +122,18 @@ func open(r io.Reader) (lines, error) {
 		return nil, errForm
 	case strings.Count(first, "|") >= 3:
 		return sacctLines(in)
-	case strings.HasPrefix(strings.ToLower(first), "jobid") && !strings.Contains(first, ","):
+	case strings.HasPrefix(strings.TrimSpace(rest), "-----"):
 		return nil, fmt.Errorf("no | between its columns: run %s", sacctCommand)
-	case strings.Contains(first, ",") && !strings.HasPrefix(first, ";"):
-		return csvLines(in)
+	case strings.HasPrefix(first, ";"):
+		return swfLines(in), nil
+	case strings.Contains(first, ","):
+		return csvLines(in, ',')
 	case startsSWF(first):
 		return swfLines(in), nil
+	case strings.Contains(first, ";"):
+		return csvLines(in, ';')
+	case strings.Contains(first, "\t"):
+		return csvLines(in, '\t')
 	}
 	return nil, errForm
 }
@@ -158,11 +167,16 @@ func From(r io.Reader, name string, s Shape) (jobs []replay.Job, left int, err e
 			return nil, left, fmt.Errorf("%s: %w", name, replay.ErrNoJobs)
 		case err == io.EOF:
 			return s.jobs(all), left, nil
+		case err == errStep:
+			continue
 		case err == errSkip:
 			left++
 			continue
 		case err == nil:
 			err = l.check()
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("the file ends in the middle of it: %w", err)
 		}
 		if err != nil {
 			return nil, left, fmt.Errorf("%s: line %d: %w", name, l.row, err)

@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"bytes"
+	"compress/gzip"
 	"strings"
 	"testing"
 	"time"
@@ -24,8 +26,10 @@ func TestFormats(t *testing.T) {
 		submit          int64
 	}{
 		{"swf", swf, 1, 1, "user7", "", "", 0, 100 * time.Second, 200 * time.Second, 1000000000},
-		{"sacct", sacct, 1, 2, "alice", "h100:4", "", 2, time.Hour, 2 * time.Hour, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Unix()},
+		{"sacct", sacct, 1, 1, "alice", "h100:4", "", 2, time.Hour, 2 * time.Hour, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Unix()},
 		{"csv", csv, 2, 0, "y", "t4:1", "", 1, 30 * time.Second, 0, epoch.Unix()},
+		{"csv of a spreadsheet", "\ufeff" + strings.ReplaceAll(strings.ReplaceAll(csv, ",", ";"), "\n", "\r\n"), 2, 0, "y", "t4:1", "", 1, 30 * time.Second, 0, epoch.Unix()},
+		{"tabs", strings.ReplaceAll(csv, ",", "\t"), 2, 0, "y", "t4:1", "", 1, 30 * time.Second, 0, epoch.Unix()},
 	} {
 		jobs, left, err := From(strings.NewReader(c.text), c.name, Shape{})
 		if err != nil {
@@ -47,8 +51,21 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// compressed is text as gzip has it.
+func compressed(t *testing.T, text string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	z.Close()
+	return b.String()
+}
+
 func TestBadTraces(t *testing.T) {
 	const head, sacct = "submit_time_s,duration_s,gpus\n", "JobIDRaw|User|Submit|ElapsedRaw\n"
+	cut := compressed(t, head+"0,1,1\n0,1,1\n")
+	cut = cut[:len(cut)-9] // of its end there is the checksum, and a byte of the text
 	for text, want := range map[string]string{
 		"":                                     "no jobs to replay: it is empty",
 		"\n\n":                                 "no jobs to replay: it is empty",
@@ -63,12 +80,17 @@ func TestBadTraces(t *testing.T) {
 		head + "0,1\n":                         "trace: line 2: 2 columns, want the 3 that the first line names",
 		head + "yesterday,3,\n":                `line 2: invalid submit_time_s: "yesterday" is no time: want seconds, or 2026-01-31T08:00:00`,
 		"; made by hand, of no use\n\n1 2 3\n": "line 3: 3 fields, want the 18",
-		"1 0 5 1x 4 -1 -1 4 2 -1 1 7 2 3 1 1 -1 -1\n": `line 1: field 4: invalid number "1x"`,
-		"JobID|User|State|Partition\n1|a|b|c\n":       "run sacct -a -X -P -o",
-		"JobID           JobName\n----- ------\n":     "no | between its columns: run sacct -a -X -P -o",
-		sacct + "7|a|2026-01-02T03:04:05|9\n8|a\n":    "line 3: 2 columns, want the 4 that the first line names",
-		sacct + "7|a|2026-01-02T03:04:05|soon\n":      `line 2: invalid ElapsedRaw "soon": want a number of seconds`,
-		sacct + "7|a|Unknown|9\n":                     `line 2: Submit: "Unknown" is no time: want seconds, or`,
+		"1 -1 5 10 4 -1 -1 4 2 -1 1 7 2 3 1 1 -1 -1\n": `line 1: field 2: invalid time of submission "-1": want a number of seconds`,
+		"1 0 5 1x 4 -1 -1 4 2 -1 1 7 2 3 1 1 -1 -1\n":  `line 1: field 4: invalid number "1x"`,
+		"1|a|2026-01-02T03:04:05|9\n":                  `its first line is "1|a|2026-01-02T03:04:05|9", and names no columns Submit and ElapsedRaw: run sacct -a -X -P -o`,
+		"JobID           JobName\n----- ------\n":      "no | between its columns: run sacct -a -X -P -o",
+		"     User        JobID\n----- ------\n":       "no | between its columns: run sacct -a -X -P -o",
+		"\x1f\x8bxx":                                   "not gzip, though it begins like that",
+		cut:                                            "line 4: the file ends in the middle of it: unexpected EOF",
+		"submit_time_s,\"duration\nx,y":                `line 2: extraneous or missing " in quoted-field`,
+		sacct + "7|a|2026-01-02T03:04:05|9\n8|a\n":     "line 3: 2 columns, want the 4 that the first line names",
+		sacct + "7|a|2026-01-02T03:04:05|soon\n":       `line 2: invalid ElapsedRaw "soon": want a number of seconds`,
+		sacct + "7|a|Unknown|9\n":                      `line 2: Submit: "Unknown" is no time: want seconds, or`,
 	} {
 		if _, _, err := From(strings.NewReader(text), "trace", Shape{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
