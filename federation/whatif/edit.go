@@ -273,7 +273,14 @@ var policyKeys = map[string]func(p *place.Policy, value string) error{
 	"run_fraction":  atLeast(0.001, number(func(p *place.Policy, x float64) { p.RunFraction = x })),
 	"wait_job_hour": number(func(p *place.Policy, x float64) { p.WaitJobHour = orNone(x) }),
 	"wait_gpu_hour": number(func(p *place.Policy, x float64) { p.WaitGPUHour = orNone(x) }),
-	"reservations":  atLeast(1, number(func(p *place.Policy, x float64) { p.Reservations = int(x) })),
+	"reservations": func(p *place.Policy, value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 { // 0 stands for the default
+			return fmt.Errorf("invalid number %q: want a whole one, 1 or more", value)
+		}
+		p.Reservations = n
+		return nil
+	},
 	"lost_work": func(p *place.Policy, value string) error {
 		d, err := time.ParseDuration(value)
 		if err != nil || d < 0 {

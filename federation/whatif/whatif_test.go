@@ -178,7 +178,8 @@ func TestInvalid(t *testing.T) {
 		`no site "elbe" in the federation; see: fed site list`:                             {Price: []string{"elbe:gres/gpu=1"}},
 		`site rhein has no partition "gpu": want one of main`:                              {Add: []string{"rhein/gpu=1"}},
 		`policy run_fraction: invalid number "0": want 0.001 or more`:                      {Policy: []string{"run_fraction=0"}},
-		`policy reservations: invalid number "0": want 1 or more`:                          {Policy: []string{"reservations=0"}},
+		`policy reservations: invalid number "0": want a whole one, 1 or more`:             {Policy: []string{"reservations=0"}},
+		`policy reservations: invalid number "1.5": want a whole one, 1 or more`:           {Policy: []string{"reservations=1.5"}},
 	} {
 		if _, err := Compare(o, e, place.DefaultPolicy(), time.Hour, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: want %s", err, want)
