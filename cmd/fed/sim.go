@@ -51,7 +51,7 @@ func newSimCommand() *cobra.Command {
 		Use:   "sim TRACE | --history",
 		Short: "Replay a trace, or the daemon's own history, through the planner in virtual time",
 		Long: `Replays jobs through the daemon's planner in virtual time and prints what became of them: waits, completion, cost, utilisation, fairness.
-TRACE is a file in the Standard Workload Format, what "sacct -a -X -P" prints, or CSV with a header; it may be compressed with gzip.
+TRACE is a file in the Standard Workload Format, what "sacct -a -X -P" prints, or CSV with a header; it may be compressed with gzip, and is - for standard input.
 The planner does not know how long jobs run: it learns from those that have ended, as in the daemon.
 
 The fleet is that of the daemon as it is, or what --site says: ` + replay.SiteSyntax,
@@ -84,12 +84,12 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 	if err := s.check(args); err != nil {
 		return err
 	}
-	jobs, left, err := s.read(cmd.Context(), args)
+	jobs, left, err := s.read(cmd, args)
 	if err != nil {
 		return err
 	}
 	if left > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%d jobs that never ran are left out\n", left)
+		fmt.Fprintf(cmd.ErrOrStderr(), "jobs left out that never ran: %d\n", left)
 	}
 	sites, err := s.fleet(cmd.Context())
 	if err != nil {
@@ -147,10 +147,16 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+const standardInput = "standard input"
+
 // title says what was replayed, and where.
 func (s *simulation) title(args []string) string {
 	what, where := "the daemon's jobs", "the daemon's sites"
-	if !s.history {
+	switch {
+	case s.history:
+	case args[0] == "-":
+		what = standardInput
+	default:
 		what = filepath.Base(args[0])
 	}
 	if len(s.sites) > 0 {
@@ -222,8 +228,12 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && fi.Mode()&os.ModeCharDevice != 0
 }
 
-func (s *simulation) read(ctx context.Context, args []string) ([]replay.Job, int, error) {
-	if !s.history {
+func (s *simulation) read(cmd *cobra.Command, args []string) ([]replay.Job, int, error) {
+	switch {
+	case s.history:
+	case args[0] == "-":
+		return trace.From(cmd.InOrStdin(), standardInput, s.shape)
+	default:
 		return trace.Read(args[0], s.shape)
 	}
 	since := time.Now().UTC().AddDate(0, 0, -30)
@@ -235,7 +245,7 @@ func (s *simulation) read(ctx context.Context, args []string) ([]replay.Job, int
 	}
 	var out v1.AccountingResponse
 	q := url.Values{"start_time": {strconv.FormatInt(since.Unix(), 10)}, "skip_steps": {"true"}}
-	if err := s.c.client().Do(ctx, "GET", "/fed/v1/accounting?"+q.Encode(), nil, &out); err != nil {
+	if err := s.c.client().Do(cmd.Context(), "GET", "/fed/v1/accounting?"+q.Encode(), nil, &out); err != nil {
 		return nil, 0, err
 	}
 	jobs, left, err := trace.From(strings.NewReader(asSacct(out.Jobs)), "the daemon's history", s.shape)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -59,6 +60,9 @@ func (s *simulation) print(w io.Writer, all []chart.Replay) error {
 	row("mean slow-down", func(r *chart.Replay) string { return fmt.Sprintf("%.2f", r.Summary.SlowDown) })
 	row("worst p99 slow-down of an account", func(r *chart.Replay) string {
 		worst, who := r.Summary.WorstP99(1)
+		if who == "" {
+			return fmt.Sprintf("%.1f", worst)
+		}
 		return fmt.Sprintf("%.1f (%s)", worst, who)
 	})
 	row("fairness of slow-downs (Jain)", func(r *chart.Replay) string { return fmt.Sprintf("%.2f", r.Summary.Fairness) })
@@ -108,7 +112,7 @@ func (s *simulation) printAccounts(w io.Writer, r *chart.Replay) error {
 	t := newTable(w)
 	t.row("ACCOUNT", "JOBS", "GPU-HOURS", "COST", "MEAN WAIT", "SLOW-DOWN", "P99 SLOW-DOWN")
 	for _, a := range r.Summary.Accounts {
-		t.row(a.Account, strconv.Itoa(a.Jobs), hours(a.GPUHours), fmt.Sprintf("%.2f", a.Cost), a.MeanWait.Round(time.Second).String(), fmt.Sprintf("%.2f", a.SlowDown),
+		t.row(cmp.Or(a.Account, "(none)"), strconv.Itoa(a.Jobs), hours(a.GPUHours), fmt.Sprintf("%.2f", a.Cost), a.MeanWait.Round(time.Second).String(), fmt.Sprintf("%.2f", a.SlowDown),
 			fmt.Sprintf("%.1f", a.SlowDownP99))
 	}
 	return t.flush()
