@@ -337,15 +337,19 @@ func pale(c color.RGBA) color.RGBA {
 	return color.RGBA{mix(c.R), mix(c.G), mix(c.B), 255}
 }
 
-// amounts marks an axis of amounts, in as few digits as they need.
+// amounts marks an axis of amounts in steps of 1, 2 or 5.
 type amounts struct{}
 
-func (amounts) Ticks(low, high float64) []plot.Tick {
-	out := plot.DefaultTicks{}.Ticks(low, high)
-	for i := range out {
-		if out[i].Label != "" {
-			out[i].Label = number(out[i].Value)
+func (amounts) Ticks(low, high float64) (out []plot.Tick) {
+	step := math.Pow(10, math.Floor(math.Log10(high-low)))
+	for _, part := range []float64{.1, .2, .5} {
+		if (high-low)/(part*step) <= 9 {
+			step *= part
+			break
 		}
+	}
+	for n := math.Ceil(low/step-1e-9) + 0; n*step <= high+1e-9*step; n++ { // + 0: it may be a negative zero
+		out = append(out, plot.Tick{Value: n * step, Label: number(math.Round(n*step*1e9) / 1e9)})
 	}
 	return out
 }

@@ -116,6 +116,21 @@ func TestWriteLittle(t *testing.T) {
 	}
 }
 
+func TestAmounts(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		want      string
+	}{{0, 32000, "0 5000 10 k 15 k 20 k 25 k 30 k"}, {0, .8, "0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8"}, {0, 27.1, "0 5 10 15 20 25"}, {0, 1, "0 0.2 0.4 0.6 0.8 1"}, {0, 1e6, "0 200 k 400 k 600 k 800 k 1 M"}} {
+		var got []string
+		for _, tick := range (amounts{}).Ticks(c.low, c.high) {
+			got = append(got, tick.Label)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%v to %v: %s, want %s", c.low, c.high, strings.Join(got, " "), c.want)
+		}
+	}
+}
+
 func TestCurves(t *testing.T) {
 	files, err := Curves(filepath.Join(t.TempDir(), "curves"), "Waiting saves", "longer, %", "hours", []Curve{
 		{Name: "480", Points: [][2]float64{{1, .8}, {27, .2}}, Labels: []string{"$20"}}, {Name: "goal", Points: [][2]float64{{6, .5}}, Lone: true}})

@@ -56,6 +56,7 @@ func Curves(base, title, x, y string, all []Curve) ([]string, error) {
 		p.Legend.Add(c.Name, line, marks)
 	}
 	p.X.Min, p.Y.Min = min(p.X.Min, 0), min(p.Y.Min, 0)
+	p.X.Max, p.Y.Max = 1.03*p.X.Max, 1.03*p.Y.Max
 	p.Legend.XOffs, p.Legend.YOffs = wide-longest-4*vg.Centimeter, -vg.Points(6) // to the right, and yet with the words behind the marks: fonts may be wider
 	return save(base, wide, high, func(c draw.Canvas) {
 		const pad = 4 * vg.Millimeter
