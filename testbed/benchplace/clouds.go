@@ -25,7 +25,7 @@ var rented = map[int]struct{ hours, goal float64 }{480: {263_734, .8}, 600: {157
 const wholeValue = 20
 
 // waitValues are others. With the first one nobody waits.
-var waitValues = []federation.Dollars{10_000, 60, wholeValue, 8, 2}
+var waitValues = []federation.Dollars{10_000, 60, wholeValue, 8, 4, 2}
 
 // clouds replays the trace on owned sites and a cloud that has GPUs enough, for three times the price. Run times are not known and there are no time limits. The whole
 // trace is replayed with one value of waiting, its eighth week with others too.
@@ -84,7 +84,7 @@ func clouds(pictures string) (string, error) {
 		}
 		curves = append(curves, curve, chart.Curve{Name: fmt.Sprintf("goal with %d on the whole trace", gpus), Points: [][2]float64{{6, rented[gpus].goal}}, Lone: true, Colour: k})
 	}
-	_, err = chart.Curves(filepath.Join(pictures, "philly-clouds"), "What waiting saves: cloud GPU-hours by how much longer jobs take (eighth week)", "mean completion longer than without any wait, %",
+	_, err = chart.Curves(filepath.Join(pictures, "philly-clouds"), "What waiting saves (eighth week; at the points, what an hour's wait of a job is worth)", "mean completion longer than without any wait, %",
 		"cloud GPU-hours of those where nobody waits", curves)
 	return b.String(), err
 }
