@@ -303,5 +303,8 @@ func (s *simulation) fleet(ctx context.Context) (sites []*federation.Site, err e
 	if err != nil {
 		return nil, fmt.Errorf("the daemon's sites: %w; name some by --site %s", err, replay.SiteSyntax)
 	}
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("the daemon has no site with nodes: name some by --site %s", replay.SiteSyntax)
+	}
 	return replay.SitesOf(nodes), nil
 }

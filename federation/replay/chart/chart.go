@@ -222,7 +222,7 @@ func shares(all []Replay, title, label string, of func(*replay.Outcome) time.Dur
 		slices.Sort(hours)
 		p.X.Max = math.Max(p.X.Max, hours[len(hours)-1])
 		const points = 400
-		var xy plotter.XYs
+		xy := plotter.XYs{{X: hours[0]}}
 		for k := range points + 1 {
 			n := min(k*len(hours)/points, len(hours)-1)
 			xy = append(xy, plotter.XY{X: hours[n], Y: 100 * float64(n+1) / float64(len(hours))})
@@ -370,6 +370,7 @@ func number(v float64) string {
 func utilisation(all []Replay) (*plot.Plot, error) {
 	p := newPlot("Owned nodes: in use, and (dotted) waited for", "days", "% of the fleet's GPUs")
 	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, 150, upTo150{}
+	p.X.Min = 0
 	p.Add(plotter.NewGrid())
 	const slicesOfTime = 150
 	unit := 24.0
