@@ -94,13 +94,18 @@ type Term struct {
 
 // Price is what the job is expected to pay for: the total without what its waiting and its being late are worth, and what it keeps others waiting.
 func (o *Offer) Price() Dollars {
-	sum := o.Total
+	sum, waits := Dollars(0), false
 	for _, t := range o.Terms {
 		if t.Name == "wait" || t.Name == "late" || t.Name == "others" {
-			sum -= t.Amount
+			waits = true
+		} else {
+			sum += t.Amount
 		}
 	}
-	return sum
+	if !waits {
+		return o.Total
+	}
+	return sum // a difference would be the total's rounding where nothing is paid
 }
 
 // Worded returns d with words for all of its rejections, for readers who know no codes.

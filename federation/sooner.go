@@ -9,6 +9,7 @@ type Sooner struct {
 	Pool   string        `json:"pool"`
 	Start  time.Time     `json:"start"`
 	Wait   time.Duration `json:"wait"`
-	Total  Dollars       `json:"total"`
-	More   Dollars       `json:"more,omitempty"` // that the run costs more than where it would run now; 0: not worked out
+	Total  Dollars       `json:"total"`          // what it would come to, with what its waiting is worth
+	Price  Dollars       `json:"price"`          // of that, what is paid: see [Offer.Price]
+	More   Dollars       `json:"more,omitempty"` // that is paid more than where it would run now; 0: not worked out
 }

@@ -60,7 +60,7 @@ func startText(s *federation.Start) string {
 	if !s.Within.IsZero() {
 		text += fmt.Sprintf(", by %s (p90)", when(s.Within))
 	}
-	text += fmt.Sprintf(" at %s for $%.2f, %s", s.Site, float64(s.Total), s.Of)
+	text += fmt.Sprintf(" at %s for $%.2f, %s", s.Site, float64(s.Price), s.Of)
 	if s.Unsure != "" {
 		text += "; unsure: " + s.Unsure
 	}

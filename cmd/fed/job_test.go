@@ -2,7 +2,9 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"fsub/federation"
 	"fsub/federation/api"
@@ -37,5 +39,13 @@ func TestFindJobs(t *testing.T) {
 		if got, err := findJobs(t.Context(), client.New(d.Socket), bad); err == nil {
 			t.Errorf("%s: %v", bad, got)
 		}
+	}
+}
+
+// What a job would be billed is told, not what offers are compared by.
+func TestStartTextTellsThePrice(t *testing.T) {
+	s := &federation.Start{Site: "alpha", At: time.Unix(1e9, 0), Of: "from when jobs that run are to end", Total: 7.5, Price: 2}
+	if got := startText(s); !strings.Contains(got, " at alpha for $2.00, from when") {
+		t.Error(got)
 	}
 }

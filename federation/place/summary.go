@@ -161,13 +161,16 @@ func whenText(wait time.Duration) string {
 // othersText is "4 more offers, $50.10 to $88.00; the first to start: tau spot/p5, now".
 func othersText(more []*federation.Offer) string {
 	first := slices.MinFunc(more, func(a, b *federation.Offer) int { return a.Start.Compare(b.Start) })
-	return fmt.Sprintf("%d more offers, $%s to $%s; the first to start: %s %s, %s",
-		len(more), moneyText(float64(more[0].Total)), moneyText(float64(more[len(more)-1].Total)), first.Site, first.Pool, whenText(first.Wait))
+	least, most := more[0].Price(), more[0].Price()
+	for _, o := range more {
+		least, most = min(least, o.Price()), max(most, o.Price())
+	}
+	return fmt.Sprintf("%d more offers, $%s to $%s; the first to start: %s %s, %s", len(more), moneyText(float64(least)), moneyText(float64(most)), first.Site, first.Pool, whenText(first.Wait))
 }
 
 // soonerText is "without --switches: alpha main/h100 now, $12.00".
 func soonerText(s *federation.Sooner) string {
-	text := fmt.Sprintf("%s: %s %s %s, $%s", s.Change, s.Site, s.Pool, whenText(s.Wait), moneyText(float64(s.Total)))
+	text := fmt.Sprintf("%s: %s %s %s, $%s", s.Change, s.Site, s.Pool, whenText(s.Wait), moneyText(float64(s.Price)))
 	if s.More > 0 {
 		text += fmt.Sprintf(", $%s more", moneyText(float64(s.More)))
 	}
@@ -275,24 +278,13 @@ func SoonerOffers(d *federation.Decision) (out []federation.Sooner) {
 			continue
 		}
 		s := SoonerBy("with -M "+string(o.Site), o)
-		s.More = runsFor(o) - runsFor(best)
+		s.More = o.Price() - best.Price()
 		out = append(out, s)
 	}
 	return out
 }
 
-// runsFor is what an offer costs but for the value of waiting.
-func runsFor(o *federation.Offer) federation.Dollars {
-	sum := o.Total
-	for _, t := range o.Terms {
-		if t.Name == "wait" {
-			sum -= t.Amount
-		}
-	}
-	return sum
-}
-
 // SoonerBy is what a change of what a job asks for brings, by the offer that it would then have.
 func SoonerBy(change string, o *federation.Offer) federation.Sooner {
-	return federation.Sooner{Change: change, Site: o.Site, Pool: o.Pool, Start: o.Start, Wait: o.Wait, Total: o.Total}
+	return federation.Sooner{Change: change, Site: o.Site, Pool: o.Pool, Start: o.Start, Wait: o.Wait, Total: o.Total, Price: o.Price()}
 }
