@@ -36,7 +36,7 @@ func (w *World) Better(j Waiting, at federation.SiteName, partition string, left
 		if c.site == here.site {
 			continue
 		}
-		m := c.moment(w)
+		m := c.moment(&w.plan)
 		p90 := relocation + m.boot.span()
 		switch f := c.foreseen(); {
 		case m.free:
@@ -62,7 +62,7 @@ func (w *World) Better(j Waiting, at federation.SiteName, partition string, left
 func (w *World) take(c *candidate, at *moment, job *federation.Job) {
 	w.stale = true
 	if at.free {
-		c.commit(at, w)
+		c.commit(at, &w.plan)
 		return
 	}
 	w.reserve(c)

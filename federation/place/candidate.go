@@ -78,7 +78,7 @@ type offerKey struct {
 	total             federation.Dollars
 }
 
-func (w *World) newStand(v variant, st *siteState, g group) *stand {
+func (ms *members) newStand(v variant, st *siteState, g group) *stand {
 	s := &stand{ask: v.ask, as: v.as, group: g, pool: g.pools[0], numbers: make([]numbered, len(g.fits))}
 	for i, p := range g.pools {
 		s.cells = append(s.cells, st.model.cellsOf[p]...)
@@ -89,7 +89,7 @@ func (w *World) newStand(v variant, st *siteState, g group) *stand {
 		}
 		s.name += name
 	}
-	s.tie = st.tie(s.pool, w.seed)
+	s.tie = st.tie(s.pool, ms.seed)
 	s.count(st)
 	s.traffic = s.ask.traffic(s.gpus)
 	s.ideal = make([]topology.Span, len(g.fits))
@@ -100,17 +100,17 @@ func (w *World) newStand(v variant, st *siteState, g group) *stand {
 	return s
 }
 
-func (w *World) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
-	c := &candidate{stand: s, site: st, version: st.version, curs: make([]cursor, len(s.fits)), urgency: w.policy.urgency(sh.like.Needs().QOS), due: dueOf(&sh.like)}
+func (ms *members) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
+	c := &candidate{stand: s, site: st, version: st.version, curs: make([]cursor, len(s.fits)), urgency: ms.policy.urgency(sh.like.Needs().QOS), due: dueOf(&sh.like)}
 	for i := range s.fits {
 		c.curs[i].cells = s.cells
 	}
-	c.price(sh, &w.policy)
+	c.price(sh, &ms.policy)
 	c.queue, c.saved = c.queueThere(&sh.like), checkpointOf(&sh.like)
-	c.priceRisk(&w.policy)
-	c.pricePower(w.clock)
-	c.priceData(w, sh)
-	c.priceLuck(&w.policy)
+	c.priceRisk(&ms.policy)
+	c.pricePower(ms.clock)
+	c.priceData(ms, sh)
+	c.priceLuck(&ms.policy)
 	return c
 }
 
@@ -135,14 +135,14 @@ type moment struct {
 func (at *moment) now() bool { return at.free }
 
 // moment works out when a candidate could run a job, and what that costs.
-func (c *candidate) moment(w *World) moment {
+func (c *candidate) moment(pl *plan) moment {
 	if c.parts != nil {
-		return c.together(w)
+		return c.together(pl)
 	}
 	free := c.site.capacity()
 	at := moment{start: never}
 	if !c.borne() {
-		c.weigh(&at, w)
+		c.weigh(&at, pl)
 		return at
 	}
 	for i := range c.fits {
@@ -150,18 +150,18 @@ func (c *candidate) moment(w *World) moment {
 		if free.full(key) || c.turnedAway(i) {
 			continue
 		}
-		nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(w.now, c.limit))
+		nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(pl.now, c.limit))
 		if nodes == nil {
 			free.fill(key)
 			continue
 		}
 		if at.now() {
-			if other := c.startsAt(w, i, nodes); other.total < at.total {
+			if other := c.startsAt(pl, i, nodes); other.total < at.total {
 				at = other
 			}
 			continue
 		}
-		at = c.startsAt(w, i, nodes)
+		at = c.startsAt(pl, i, nodes)
 		if at.slow == 0 {
 			break
 		}
@@ -169,18 +169,18 @@ func (c *candidate) moment(w *World) moment {
 	if !at.now() {
 		at.start, at.fit = c.later(free)
 		at.span = c.ideal[at.fit]
-		c.weigh(&at, w)
+		c.weigh(&at, pl)
 	}
 	return at
 }
 
 // startsAt is a moment that is now, on some nodes.
-func (c *candidate) startsAt(w *World, fit int, nodes []int32) (at moment) {
-	at.start, at.fit, at.nodes, at.free, at.boot = w.now, fit, nodes, true, c.bootOn(nodes)
+func (c *candidate) startsAt(pl *plan, fit int, nodes []int32) (at moment) {
+	at.start, at.fit, at.nodes, at.free, at.boot = pl.now, fit, nodes, true, c.bootOn(nodes)
 	if c.fits[fit].nodes > 1 {
 		at.span = c.curs[fit].span
 	}
-	c.weigh(&at, w)
+	c.weigh(&at, pl)
 	return at
 }
 
@@ -215,18 +215,18 @@ func (c *candidate) later(free *capacity) (start int64, fit int) {
 }
 
 // commit starts a job at a candidate.
-func (c *candidate) commit(at *moment, w *World) {
+func (c *candidate) commit(at *moment, pl *plan) {
 	if c.parts != nil {
-		c.commitParts(at, w)
+		c.commitParts(at, pl)
 		return
 	}
-	free, f, end := c.site.capacity(), &c.fits[at.fit], endAt(w.now, c.limit)
+	free, f, end := c.site.capacity(), &c.fits[at.fit], endAt(pl.now, c.limit)
 	for _, n := range at.nodes {
 		free.place(n, f, end)
 	}
 	if f.alone && free.m.on(f).tree {
 		free.fillLeaves(at.nodes, f, end)
 	}
-	w.started(&spot{c, at.fit, at.nodes})
-	c.pay(w.clock)
+	pl.started(&spot{c, at.fit, at.nodes})
+	c.pay(pl.clock)
 }

@@ -20,28 +20,28 @@ type person struct {
 }
 
 // personOf is whose a job is.
-func (w *World) personOf(job *federation.Job) *person {
+func (l *likeness) personOf(job *federation.Job) *person {
 	is := who{job.User, job.Spec.Account, job.Spec.QOS, job.Spec.Reservation}
-	near := &w.known[is.hint()%uint(len(w.known))]
+	near := &l.known[is.hint()%uint(len(l.known))]
 	if p := *near; p != nil && p.who == is {
 		return p
 	}
-	p := w.persons[is]
+	p := l.persons[is]
 	if p == nil {
-		p = &person{who: is, number: len(w.persons), class: w.classOf(job)}
-		w.persons[is] = p
+		p = &person{who: is, number: len(l.persons), class: l.classOf(job)}
+		l.persons[is] = p
 	}
 	*near = p
 	return p
 }
 
 // classOf is the class of those who have the rights of a job's user.
-func (w *World) classOf(job *federation.Job) int {
-	name := w.rights(job)
-	class, ok := w.named[name]
+func (l *likeness) classOf(job *federation.Job) int {
+	name := l.in.rights(job)
+	class, ok := l.named[name]
 	if !ok {
-		class = len(w.named) + 1
-		w.named[name] = class
+		class = len(l.named) + 1
+		l.named[name] = class
 	}
 	return class
 }
@@ -62,12 +62,12 @@ func (w *who) hint() uint {
 }
 
 // rights spells out what a job's user may do at each site. Where a site's answer names the user, so does this.
-func (w *World) rights(job *federation.Job) string {
+func (ms *members) rights(job *federation.Job) string {
 	var b strings.Builder
 	if job.Spec.Reservation != "" {
 		b.WriteString(job.User)
 	}
-	for i, st := range w.sites {
+	for i, st := range ms.sites {
 		if st.model == nil {
 			continue
 		}

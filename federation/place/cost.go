@@ -162,25 +162,25 @@ func sizeText(c *candidate, tres accounting.TRES) string {
 }
 
 // weigh puts a price on the waiting: what a job-hour and the GPU-hours are worth.
-func (c *candidate) weigh(at *moment, w *World) {
+func (c *candidate) weigh(at *moment, pl *plan) {
 	switch {
 	case at.free:
 		at.wait = 0
 	case c.foreseen() != nil:
 		at.wait = c.site.behind(c.queue.said.Likely())
 	default:
-		at.wait = w.waitUntil(at.start)
+		at.wait = pl.waitUntil(at.start)
 	}
-	at.boot.cost = c.bootCost(at, &w.policy)
-	at.total = c.priced() + c.waitCost(at.wait, &w.policy) + at.boot.cost
+	at.boot.cost = c.bootCost(at, &pl.policy)
+	at.total = c.priced() + c.waitCost(at.wait, &pl.policy) + at.boot.cost
 	if c.parts == nil && c.fits[at.fit].nodes > 1 {
 		at.slow = c.slow(at.fit, at.span)
 		at.total += at.slow
 	}
-	at.others = c.othersWait(at, w)
+	at.others = c.othersWait(at, pl)
 	at.total += at.others
 	if c.due.value > 0 {
-		if at.late = 0; c.ends(at, w).After(c.due.at) {
+		if at.late = 0; c.ends(at, pl).After(c.due.at) {
 			at.late = c.due.value
 		}
 		at.total += at.late
@@ -191,11 +191,11 @@ func (c *candidate) weigh(at *moment, w *World) {
 func (c *candidate) priced() federation.Dollars { return c.fixed + c.luck + c.cut.loss }
 
 // waitUntil is how long a job waits that starts then.
-func (w *World) waitUntil(start int64) time.Duration {
+func (ms *members) waitUntil(start int64) time.Duration {
 	if start == never {
-		return w.policy.FarWait
+		return ms.policy.FarWait
 	}
-	return time.Duration(start-w.now) * time.Second
+	return time.Duration(start-ms.now) * time.Second
 }
 
 func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
@@ -217,18 +217,18 @@ func (c *candidate) waitHour(p *Policy) federation.Dollars {
 }
 
 // offer makes the offer of a candidate at a moment.
-func (c *candidate) offer(at *moment, w *World) *federation.Offer {
+func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
 	if c.parts != nil {
-		return c.offerParts(at, w)
+		return c.offerParts(at, pl)
 	}
 	m := c.site.model
-	key := offerKey{int32(w.run), int32(at.fit), int32(at.boot.nodes), at.free, at.start, at.boot.longest, at.span, at.total}
+	key := offerKey{int32(pl.run), int32(at.fit), int32(at.boot.nodes), at.free, at.start, at.boot.longest, at.span, at.total}
 	if c.offered != nil && c.made == key {
 		return c.offered
 	}
 	o := &federation.Offer{
 		Site: c.site.site.Name, Partition: m.pools[c.pool].Partition, Pool: c.name,
-		Start: w.clock, Wait: at.wait, Run: c.run,
+		Start: pl.clock, Wait: at.wait, Run: c.run,
 		Nodes: c.fits[at.fit].nodes, GPUs: c.gpus, GPUType: c.gpu, As: c.as, Total: at.total,
 	}
 	run := federation.Term{Name: "run", Amount: c.cost}
@@ -246,13 +246,13 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 	o.Terms = append(make([]federation.Term, 0, terms), run)
 	if r := c.rented(); r != nil {
 		o.Market, o.Zone = r.Market, r.Zone
-		o.Offering, o.MaxNodes, o.PerHour, o.Until = r.Offering, c.mostNodes(), c.perHour(1), c.until(w.clock)
+		o.Offering, o.MaxNodes, o.PerHour, o.Until = r.Offering, c.mostNodes(), c.perHour(1), c.until(pl.clock)
 	}
 	if at.slow > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "topology", Amount: at.slow, Detail: c.slowDetail(at)})
 	}
 	if c.risk > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "risk", Amount: c.risk, Detail: c.riskDetail(&w.policy)})
+		o.Terms = append(o.Terms, federation.Term{Name: "risk", Amount: c.risk, Detail: c.riskDetail(&pl.policy)})
 	}
 	if t := c.powerTerm(); t != nil {
 		o.Terms = append(o.Terms, *t)
@@ -265,33 +265,33 @@ func (c *candidate) offer(at *moment, w *World) *federation.Offer {
 		o.Terms = append(o.Terms, federation.Term{Name: "timeout", Amount: c.cut.loss, Detail: c.cutDetail()})
 	}
 	if at.late > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "late", Amount: at.late, Detail: c.lateDetail(at, w)})
+		o.Terms = append(o.Terms, federation.Term{Name: "late", Amount: at.late, Detail: c.lateDetail(at, pl)})
 	}
 	if at.others > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "others", Amount: at.others, Detail: c.othersDetail(at)})
 	}
-	c.setWait(o, at, w)
+	c.setWait(o, at, pl)
 	c.offered, c.made = o, key
 	return o
 }
 
 // setWait fills in when an offer's job would start, and what the waiting comes to.
-func (c *candidate) setWait(o *federation.Offer, at *moment, w *World) {
+func (c *candidate) setWait(o *federation.Offer, at *moment, pl *plan) {
 	if !at.now() {
-		first := w.policy.FarWait
+		first := pl.policy.FarWait
 		if f := c.foreseen(); f != nil {
 			first, o.Foreseen = at.wait, f
 		} else if at.start != never {
-			first = time.Duration(at.start-w.now) * time.Second
+			first = time.Duration(at.start-pl.now) * time.Second
 		}
-		o.Start = w.clock.Add(first)
+		o.Start = pl.clock.Add(first)
 	}
 	if b := &at.boot; b.nodes > 0 {
 		o.Start, o.Wait = o.Start.Add(b.span()), o.Wait+b.span()
 		o.Terms = append(o.Terms, federation.Term{Name: "boot", Amount: b.cost, Detail: b.text()})
 	}
 	if at.wait > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &w.policy), Detail: c.waitDetail(at) + c.urgencyDetail() + c.maintenance(at, w)})
+		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &pl.policy), Detail: c.waitDetail(at) + c.urgencyDetail() + c.maintenance(at, pl)})
 	}
 }
 
@@ -322,15 +322,15 @@ func (c *candidate) waitDetail(at *moment) string {
 }
 
 // maintenance names what is planned on nodes of the pool, and what a job that started now would run into.
-func (c *candidate) maintenance(at *moment, w *World) (text string) {
+func (c *candidate) maintenance(at *moment, pl *plan) (text string) {
 	m := c.site.model
 	if c.parts != nil || !m.reserved {
 		return ""
 	}
-	end := endAt(w.now, c.limit)
+	end := endAt(pl.now, c.limit)
 	for i := range m.obs.Reservations {
 		r := &m.obs.Reservations[i]
-		if !r.Maint || unix(r.Start) >= end || !r.End.IsZero() && unix(r.End) <= w.now || r.Name == c.fits[0].reservation {
+		if !r.Maint || unix(r.Start) >= end || !r.End.IsZero() && unix(r.End) <= pl.now || r.Name == c.fits[0].reservation {
 			continue
 		}
 		if !slices.ContainsFunc(m.pools[c.pool].Nodes, func(n int) bool { return m.reservedFor(int32(n), r.Name) }) {

@@ -23,7 +23,7 @@ type data struct {
 }
 
 // priceData fills that in.
-func (c *candidate) priceData(w *World, sh *shape) {
+func (c *candidate) priceData(ms *members, sh *shape) {
 	f := sh.like.Spec.Fed
 	if f == nil {
 		return
@@ -32,7 +32,7 @@ func (c *candidate) priceData(w *World, sh *shape) {
 	for _, in := range f.Inputs {
 		var best *egress.Move
 		for _, at := range in.At {
-			m, far := egress.Between(w.placeOf(at), here, in.Bytes)
+			m, far := egress.Between(ms.placeOf(at), here, in.Bytes)
 			if !far {
 				best = nil
 				break
@@ -54,7 +54,7 @@ func (c *candidate) priceData(w *World, sh *shape) {
 	if len(d.moves) == 0 {
 		return
 	}
-	waiting := c.waitCost(d.took, &w.policy)
+	waiting := c.waitCost(d.took, &ms.policy)
 	d.copying, d.unbilled = waiting, d.unbilled+waiting
 	if c.run > 0 {
 		d.copying += c.cost * federation.Dollars(d.took.Hours()/c.run.Hours())
@@ -75,8 +75,8 @@ func (c *candidate) place() egress.Site {
 }
 
 // placeOf is where an input lies: at a site of that name, or in a region of a cloud.
-func (w *World) placeOf(name string) egress.Site {
-	for _, st := range w.sites {
+func (ms *members) placeOf(name string) egress.Site {
+	for _, st := range ms.sites {
 		if string(st.site.Name) == name {
 			s := st.site.Data
 			s.Name = name

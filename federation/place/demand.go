@@ -44,9 +44,9 @@ func lacked(obs *federation.Observation, spec *sbatch.Spec) string {
 
 // classApart numbers what placement considers beside a job's demand and its rights: what it has cost so far, its deadline, which sites cannot see its
 // directory, and the owner of a heterogeneous job. 0: nothing.
-func (w *World) classApart(job *federation.Job) int {
+func (l *likeness) classApart(job *federation.Job) int {
 	s, bounded := job.Spec, job.Needs().MaxCost > 0
-	if !bounded && len(s.Het) == 0 && !w.apart && s.Deadline.IsZero() {
+	if !bounded && len(s.Het) == 0 && !l.in.apart && s.Deadline.IsZero() {
 		return 0
 	}
 	b := make([]byte, 0, 128)
@@ -57,8 +57,8 @@ func (w *World) classApart(job *federation.Job) int {
 		b = strconv.AppendInt(b, int64(job.Cost), 10)
 		b = strconv.AppendInt(append(b, ' '), int64(taskCount(job)), 10)
 	}
-	for i, st := range w.sites {
-		if w.apart && !st.site.Reaches(s) {
+	for i, st := range l.in.sites {
+		if l.in.apart && !st.site.Reaches(s) {
 			// The refusal names the directory.
 			b = append(strconv.AppendInt(append(b, '!'), int64(i), 10), s.WorkDir...)
 		}
@@ -69,10 +69,10 @@ func (w *World) classApart(job *federation.Job) int {
 	if len(b) == 0 {
 		return 0
 	}
-	class, ok := w.beside[string(b)]
+	class, ok := l.beside[string(b)]
 	if !ok {
-		class = len(w.beside) + 1
-		w.beside[string(b)] = class
+		class = len(l.beside) + 1
+		l.beside[string(b)] = class
 	}
 	return class
 }

@@ -21,7 +21,7 @@ func (w *World) Holdbacks(id federation.JobID) []federation.Holdback {
 	if q == nil || g.of == nil || len(g.taken) != len(g.of.Accounts) || q.shape == nil || w.decided(q).fate == nil || q.fate.kind.bound() {
 		return nil
 	}
-	c := q.waitsFor(w)
+	c := q.waitsFor(&w.plan)
 	if c == nil {
 		return nil
 	}
@@ -37,8 +37,8 @@ func (w *World) Holdbacks(id federation.JobID) []federation.Holdback {
 }
 
 // waitsFor is the candidate that a job waits for, nil if it waits for none, or has components.
-func (q *queued) waitsFor(w *World) *candidate {
-	o := q.fate.offers.first(w)
+func (q *queued) waitsFor(pl *plan) *candidate {
+	o := q.fate.offers.first(pl)
 	if o == nil {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 // on a copy of what is free, in which the components claim nodes one after the other.
 
 // judgeHet adds to a shape the candidate, or the rejections, of one site for a heterogeneous job.
-func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop bool) {
+func (ms *members) judgeHet(sh *shape, st *siteState, job *federation.Job, drop bool) {
 	whole := &candidate{site: st, version: st.version, stand: &stand{ask: sh.ask}}
 	var failed []federation.Rejection
 	for i := range len(job.Spec.Het) + 1 {
@@ -33,7 +33,7 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 				return
 			}
 		}
-		w.judgeSite(sub, st, &one)
+		ms.judgeSite(sub, st, &one)
 		sub.candidates = sub.found
 		if len(sub.candidates) == 0 {
 			for k := range sub.rejections {
@@ -53,13 +53,13 @@ func (w *World) judgeHet(sh *shape, st *siteState, job *federation.Job, drop boo
 		sh.rejections = append(sh.rejections, failed...)
 		return
 	}
-	w.joinParts(whole, job)
+	ms.joinParts(whole, job)
 	no := costRefusal(job, whole.bill())
-	if _, spots := whole.gather(newEmptyCapacity(st.model, w.now)); no == nil && spots == nil {
+	if _, spots := whole.gather(newEmptyCapacity(st.model, ms.now)); no == nil && spots == nil {
 		no = forNow(federation.ReasonReqNodeNotAvail, federation.WhyPartsApart)
 	}
 	if no == nil {
-		no = whole.partsRefusal(w.clock)
+		no = whole.partsRefusal(ms.clock)
 	}
 	if no != nil {
 		sh.reject(st.site.Name, "", "", no)
@@ -94,9 +94,9 @@ func forEver(rejections []federation.Rejection) bool {
 }
 
 // joinParts sums up what the components cost at least. If the job's cost is bounded each of them has only its cheapest pool.
-func (w *World) joinParts(c *candidate, job *federation.Job) {
+func (ms *members) joinParts(c *candidate, job *federation.Job) {
 	c.pool = c.parts[0][0].pool
-	c.tie = c.site.tie(c.pool, w.seed)
+	c.tie = c.site.tie(c.pool, ms.seed)
 	var names []string
 	for i := range c.parts {
 		if job.Needs().MaxCost > 0 {
@@ -251,7 +251,7 @@ func newEmptyCapacity(m *model, now int64) *capacity {
 }
 
 // together is the moment of a heterogeneous job: all components, or none.
-func (c *candidate) together(w *World) moment {
+func (c *candidate) together(pl *plan) moment {
 	at := moment{}
 	free := c.site.capacity()
 	if c.asked == free.epoch && c.changes == free.changes { // it had to wait then, and less is free now
@@ -259,13 +259,13 @@ func (c *candidate) together(w *World) moment {
 	} else {
 		at.start, at.spots = c.gather(free)
 		c.asked, c.changes, c.start, c.spots = 0, free.changes, at.start, at.spots
-		if at.start > w.now {
+		if at.start > pl.now {
 			c.asked = free.epoch
 		}
 	}
 	switch {
-	case at.spots == nil || at.start != w.now:
-	case !c.borneTogether(at.spots, w.clock):
+	case at.spots == nil || at.start != pl.now:
+	case !c.borneTogether(at.spots, pl.clock):
 		at.start = never
 	default:
 		at.free = true
@@ -273,7 +273,7 @@ func (c *candidate) together(w *World) moment {
 			at.boot.add(s.c.bootOn(s.nodes))
 		}
 	}
-	c.weigh(&at, w)
+	c.weigh(&at, pl)
 	at.total += c.amount(&at) - c.fixed
 	return at
 }
@@ -290,15 +290,15 @@ func (c *candidate) amount(at *moment) federation.Dollars {
 	return sum
 }
 
-func (c *candidate) commitParts(at *moment, w *World) {
+func (c *candidate) commitParts(at *moment, pl *plan) {
 	free := c.site.capacity()
 	for _, s := range at.spots {
 		for _, n := range s.nodes {
-			free.place(n, &s.c.fits[s.fit], endAt(w.now, s.c.limit))
+			free.place(n, &s.c.fits[s.fit], endAt(pl.now, s.c.limit))
 		}
-		w.started(&s)
+		pl.started(&s)
 	}
-	for part, costs := range spotsCost(at.spots, w.clock) {
+	for part, costs := range spotsCost(at.spots, pl.clock) {
 		c.site.bind(part, costs)
 	}
 }
@@ -317,8 +317,8 @@ func (c *candidate) reserveParts() int64 {
 func (c *candidate) wide() bool { return c.parts != nil || c.fits[0].nodes > 1 }
 
 // offerParts puts a heterogeneous job into words: the whole, and each of its components.
-func (c *candidate) offerParts(at *moment, w *World) *federation.Offer {
-	o := &federation.Offer{Site: c.site.site.Name, Start: w.clock, Wait: at.wait, Total: at.total, GPUs: c.gpus, GPUType: c.gpu}
+func (c *candidate) offerParts(at *moment, pl *plan) *federation.Offer {
+	o := &federation.Offer{Site: c.site.site.Name, Start: pl.clock, Wait: at.wait, Total: at.total, GPUs: c.gpus, GPUType: c.gpu}
 	var names, details []string
 	run, risk, power := federation.Term{Name: "run"}, federation.Term{Name: "risk"}, federation.Term{Name: "power"}
 	for i, options := range c.parts {
@@ -326,7 +326,7 @@ func (c *candidate) offerParts(at *moment, w *World) *federation.Offer {
 		if at.spots != nil {
 			one, fit = at.spots[i].c, at.spots[i].fit
 		}
-		part := *one.offer(&moment{start: w.now, fit: fit, free: true, total: one.fixed}, w)
+		part := *one.offer(&moment{start: pl.now, fit: fit, free: true, total: one.fixed}, pl)
 		o.Parts = append(o.Parts, part)
 		o.Nodes += part.Nodes
 		o.Run = max(o.Run, part.Run)
@@ -349,7 +349,7 @@ func (c *candidate) offerParts(at *moment, w *World) *federation.Offer {
 		o.Terms = append(o.Terms, power)
 	}
 	o.Terms = append(o.Terms, c.dataTerms()...)
-	c.setWait(o, at, w)
+	c.setWait(o, at, pl)
 	for i := range o.Parts {
 		o.Parts[i].Start, o.Parts[i].Wait = o.Start, o.Wait
 	}

@@ -17,26 +17,26 @@ type judged struct {
 }
 
 // judge updates the verdicts of the sites that have changed since they last judged a shape.
-func (w *World) judge(sh *shape) {
+func (ms *members) judge(sh *shape) {
 	het := len(sh.like.Spec.Het) > 0 // whose judgement depends on the time
-	if sh.version == w.version && (!het || sh.clock == w.now) {
+	if sh.version == ms.version && (!het || sh.clock == ms.now) {
 		return
 	}
-	again := sh.judged == nil || het && sh.clock != w.now
+	again := sh.judged == nil || het && sh.clock != ms.now
 	if sh.judged == nil {
-		sh.judged = make([]judged, len(w.sites))
+		sh.judged = make([]judged, len(ms.sites))
 	}
 	was, wasNo := sh.found, sh.rejections
-	sh.found, sh.rejections = make([]*candidate, 0, max(len(was), len(w.sites))), nil
+	sh.found, sh.rejections = make([]*candidate, 0, max(len(was), len(ms.sites))), nil
 	var changed []*siteState
 	var news []*candidate
 	from, fromNo := int32(0), int32(0)
-	for i, st := range w.sites {
+	for i, st := range ms.sites {
 		j := &sh.judged[i]
 		to, toNo := j.candidates, j.rejections
 		if again || j.version != st.version {
 			n := len(sh.found)
-			w.judgeAt(sh, st)
+			ms.judgeAt(sh, st)
 			changed, news = append(changed, st), append(news, sh.found[n:]...)
 		} else {
 			sh.found, sh.rejections = append(sh.found, was[from:to]...), append(sh.rejections, wasNo[fromNo:toNo]...)
@@ -44,17 +44,17 @@ func (w *World) judge(sh *shape) {
 		from, fromNo = to, toNo
 		*j = judged{st.version, int32(len(sh.found)), int32(len(sh.rejections))}
 	}
-	sh.version, sh.clock = w.version, w.now
-	if owned := sh.own(); !again && !owned && sh.exchange(changed, news, &w.policy) {
+	sh.version, sh.clock = ms.version, ms.now
+	if owned := sh.own(); !again && !owned && sh.exchange(changed, news, &ms.policy) {
 		return
 	}
 	sh.candidates = slices.Clone(sh.found)
 	sh.single = !slices.ContainsFunc(sh.found, func(c *candidate) bool { return !c.single() })
 	sh.heed()
-	sh.cuts(&w.policy)
+	sh.cuts(&ms.policy)
 	sh.choose()
 	sh.sort()
-	sh.quotes(&w.policy)
+	sh.quotes(&ms.policy)
 }
 
 // single reports whether nothing that is said of a candidate depends on which others there are, but for [cut]; see heed and choose.
@@ -109,16 +109,16 @@ func (sh *shape) exchange(sites []*siteState, news []*candidate, p *Policy) bool
 	return true
 }
 
-func (w *World) judgeAt(sh *shape, st *siteState) {
+func (ms *members) judgeAt(sh *shape, st *siteState) {
 	if r, ok := sh.refused[st.site.Name]; ok && len(r.Parts) == 0 {
 		r.Site, r.Partition, r.Pool = st.site.Name, "", ""
 		sh.rejections = append(sh.rejections, r)
 		return
 	}
 	if len(sh.like.Spec.Het) > 0 {
-		w.judgeHet(sh, st, &sh.like, sh.drop)
+		ms.judgeHet(sh, st, &sh.like, sh.drop)
 	} else {
-		w.judgeSite(sh, st, &sh.like)
+		ms.judgeSite(sh, st, &sh.like)
 	}
 }
 
@@ -141,7 +141,7 @@ func (c *candidate) compare(other *candidate) int {
 
 // judgeSite adds to a shape the candidates and rejections of one site. A site that takes no jobs now is judged too: nobody need wait
 // for one that could never run the job.
-func (w *World) judgeSite(sh *shape, st *siteState, job *federation.Job) {
+func (ms *members) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 	whole := func(no *refusal) { sh.reject(st.site.Name, "", "", no) }
 	m := st.model
 	if no := demandRefusal(st.site, job); no != nil {
@@ -186,7 +186,7 @@ func (w *World) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 	}
 	no := siteRefusal(st.site)
 	for i := range m.obs.Partitions {
-		w.judgePartition(sh, st, job, who, &m.obs.Partitions[i], no)
+		ms.judgePartition(sh, st, job, who, &m.obs.Partitions[i], no)
 	}
 }
 
@@ -221,7 +221,7 @@ func licenseRefusal(have []federation.License, asked string) *refusal {
 	return nil
 }
 
-func (w *World) judgePartition(sh *shape, st *siteState, job *federation.Job, who access, part *federation.Partition, siteNo *refusal) {
+func (ms *members) judgePartition(sh *shape, st *siteState, job *federation.Job, who access, part *federation.Partition, siteNo *refusal) {
 	m := st.model
 	no := partRefusal(st.site, part, job, sh.ask, who)
 	if no != nil && siteNo != nil && !no.never {
@@ -236,7 +236,7 @@ func (w *World) judgePartition(sh *shape, st *siteState, job *federation.Job, wh
 		if m.pools[p].Partition != part.Name {
 			continue
 		}
-		c, no := w.poolCandidate(sh, st, job, p)
+		c, no := ms.poolCandidate(sh, st, job, p)
 		short = short || no != nil && no.short > 0
 		if siteNo != nil && (no == nil || !no.never) {
 			no = siteNo
@@ -248,17 +248,17 @@ func (w *World) judgePartition(sh *shape, st *siteState, job *federation.Job, wh
 		sh.found = append(sh.found, c)
 	}
 	if short && len(sh.found) == before {
-		w.judgeJoined(sh, st, job, part.Name, siteNo)
+		ms.judgeJoined(sh, st, job, part.Name, siteNo)
 	}
 }
 
 // judgeJoined tries the pools of a partition together where none could run the job alone. Their rejections stay, but
 // are no longer final.
-func (w *World) judgeJoined(sh *shape, st *siteState, job *federation.Job, part string, siteNo *refusal) {
+func (ms *members) judgeJoined(sh *shape, st *siteState, job *federation.Job, part string, siteNo *refusal) {
 	var best *candidate
 	for _, v := range sh.variants {
 		if g, ok := st.model.joined(v.ask, part, job.Spec.Reservation); ok {
-			c := w.newCandidate(w.newStand(v, st, g), st, sh)
+			c := ms.newCandidate(ms.newStand(v, st, g), st, sh)
 			if costRefusal(job, c.bill()) == nil && (best == nil || c.fixed < best.fixed) {
 				best = c
 			}
@@ -280,18 +280,18 @@ func (w *World) judgeJoined(sh *shape, st *siteState, job *federation.Job, part 
 }
 
 // poolCandidate is a pool with the job's cheapest variant there, or why none can run.
-func (w *World) poolCandidate(sh *shape, st *siteState, job *federation.Job, pool int) (*candidate, *refusal) {
+func (ms *members) poolCandidate(sh *shape, st *siteState, job *federation.Job, pool int) (*candidate, *refusal) {
 	if no := sh.leftOut(st, pool); no != nil {
 		return nil, no
 	}
 	var best *candidate
 	var nearest *refusal
 	for i, v := range sh.variants {
-		stand, no := w.standIn(sh, i, st, pool)
+		stand, no := ms.standIn(sh, i, st, pool)
 		if no == nil {
-			c := w.newCandidate(stand, st, sh)
+			c := ms.newCandidate(stand, st, sh)
 			if no = costRefusal(job, c.bill()); no == nil {
-				no = c.rentRefusal(w.clock)
+				no = c.rentRefusal(ms.clock)
 			}
 			if no == nil {
 				if best == nil || c.fixed < best.fixed {

@@ -49,7 +49,7 @@ func (sh *shape) leftOut(st *siteState, pool int) *refusal {
 }
 
 // ends is when a job is expected to end on a rung: with what it waits for, and the work that it loses to machines that are taken back.
-func (c *candidate) ends(at *moment, w *World) time.Time {
+func (c *candidate) ends(at *moment, pl *plan) time.Time {
 	wait := at.wait + at.boot.span() + c.data.took
 	if c.cost > 0 {
 		wait += time.Duration(float64(c.risk/c.cost) * float64(c.run))
@@ -57,37 +57,37 @@ func (c *candidate) ends(at *moment, w *World) time.Time {
 	if c.cost > 0 {
 		wait += time.Duration(float64(at.slow/c.cost) * float64(c.run))
 	}
-	return w.clock.Add(wait + c.run)
+	return pl.clock.Add(wait + c.run)
 }
 
 // inTime reports whether a job would end before its deadline, if it has one, and before its limit ends it.
-func (c *candidate) inTime(at *moment, w *World, deadline time.Time) bool {
-	return !c.cut.vain && c.meets(at, w, deadline)
+func (c *candidate) inTime(at *moment, pl *plan, deadline time.Time) bool {
+	return !c.cut.vain && c.meets(at, pl, deadline)
 }
 
 // meets reports whether a job would end before its deadline, if it has one.
-func (c *candidate) meets(at *moment, w *World, deadline time.Time) bool {
-	return deadline.IsZero() || !c.ends(at, w).After(deadline)
+func (c *candidate) meets(at *moment, pl *plan, deadline time.Time) bool {
+	return deadline.IsZero() || !c.ends(at, pl).After(deadline)
 }
 
 // beats reports whether a candidate is to be taken rather than the best so far.
-func (c *candidate) beats(at *moment, best *candidate, bestAt *moment, w *World, deadline time.Time) bool {
+func (c *candidate) beats(at *moment, best *candidate, bestAt *moment, pl *plan, deadline time.Time) bool {
 	if best == nil {
 		return true
 	}
-	if a, b := c.inTime(at, w, deadline), best.inTime(bestAt, w, deadline); a != b {
+	if a, b := c.inTime(at, pl, deadline), best.inTime(bestAt, pl, deadline); a != b {
 		return a
 	}
 	return at.total < bestAt.total || at.total == bestAt.total && (at.tidier(bestAt) || c.roomier(at, best, bestAt))
 }
 
 // late adds to the terms of an offer that it comes too late.
-func (c *candidate) late(o *federation.Offer, at *moment, w *World, deadline time.Time) *federation.Offer {
-	if c.meets(at, w, deadline) {
+func (c *candidate) late(o *federation.Offer, at *moment, pl *plan, deadline time.Time) *federation.Offer {
+	if c.meets(at, pl, deadline) {
 		return o
 	}
 	one := *o // others share it
 	one.Terms = append(one.Terms[:len(one.Terms):len(one.Terms)], federation.Term{Name: "late", Detail: "would end at " +
-		c.ends(at, w).UTC().Format("2006-01-02T15:04Z") + ", after the deadline"})
+		c.ends(at, pl).UTC().Format("2006-01-02T15:04Z") + ", after the deadline"})
 	return &one
 }

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"iter"
 	"slices"
 
 	"fsub/federation"
@@ -14,14 +15,14 @@ type limitChange struct {
 }
 
 // noteLimits notes in what two states of a site's limits differ.
-func (w *World) noteLimits(st *siteState, a, b []federation.Limited) {
+func (l *likeness) noteLimits(st *siteState, a, b []federation.Limited) {
 	if slices.Equal(a, b) {
 		return
 	}
 	note := func(a, b []federation.Limited) {
-		for _, l := range a {
-			if !slices.Contains(b, l) {
-				w.limited = append(w.limited, limitChange{st, l})
+		for _, one := range a {
+			if !slices.Contains(b, one) {
+				l.limited = append(l.limited, limitChange{st, one})
 			}
 		}
 	}
@@ -29,80 +30,78 @@ func (w *World) noteLimits(st *siteState, a, b []federation.Limited) {
 	note(b, a)
 }
 
-// relimit has the jobs of those be of another shape whom sites do not take now, or take again. Others' stay what they are.
-func (w *World) relimit() {
-	changes := w.limited
-	if w.limited = nil; len(changes) == 0 {
-		return
+// relimit has the jobs of those be of another shape whom sites do not take now, or take again. Others' stay what they are. alone are jobs that have shapes of their own. It reports
+// whether anything has changed.
+func (l *likeness) relimit(alone iter.Seq[*queued]) (changed bool) {
+	changes := l.limited
+	if l.limited = nil; len(changes) == 0 {
+		return false
 	}
 	apart := func(sh *shape) { // components have accounts of their own
 		if len(sh.like.Spec.Het) > 0 && slices.ContainsFunc(changes, func(l limitChange) bool { return l.User == sh.like.User }) {
-			sh.judged, sh.version, w.stale = nil, 0, true
+			sh.judged, sh.version, changed = nil, 0, true
 		}
 	}
-	for _, sh := range w.shapes {
+	for _, sh := range l.shapes {
 		apart(sh)
 	}
-	w.index()
-	for id := range w.refused { // they have shapes of their own
-		if q := w.byID.Of(id); q != nil && q.shape != nil {
+	for q := range alone {
+		if q.shape != nil {
 			apart(q.shape)
 		}
 	}
 	moved := map[*person]bool{}
-	for _, p := range w.persons {
+	for _, p := range l.persons {
 		if !slices.ContainsFunc(changes, func(l limitChange) bool { return l.User == p.user && l.Account == p.account && l.QOS == p.qos }) {
 			continue
 		}
 		bare := federation.Job{Spec: new(sbatch.Spec)}
 		p.put(&bare)
-		if class := w.classOf(&bare); class != p.class {
-			p.class, p.moved, moved[p] = class, w.limits+1, true
+		if class := l.classOf(&bare); class != p.class {
+			p.class, p.moved, moved[p] = class, l.limits+1, true
 		}
 	}
 	if len(moved) == 0 {
 		return
 	}
-	w.limits++
-	w.stale = true
-	clear(w.recent)
+	l.limits++
+	clear(l.recent)
 	var again []kinKey
-	for key := range w.kins {
+	for key := range l.kins {
 		if moved[key.of] {
 			again = append(again, key)
 		}
 	}
 	for _, key := range again {
-		k := w.kins[key]
-		delete(w.kins, key)
+		k := l.kins[key]
+		delete(l.kins, key)
 		key.class = key.of.class
-		sh := w.shapes[key.shapeKey]
+		sh := l.shapes[key.shapeKey]
 		if sh == nil {
-			sh = k.shape.but(key.of, w, changes)
-			w.shapes[key.shapeKey] = sh
+			sh = k.shape.but(key.of, l.in, changes)
+			l.shapes[key.shapeKey] = sh
 		}
-		k.shape, w.kins[key] = sh, k
+		k.shape, l.kins[key] = sh, k
 	}
-	for _, k := range w.kins { // a shape stands for others than those who have left it
+	for _, k := range l.kins { // a shape stands for others than those who have left it
 		if sh := k.shape; sh.of.class != sh.class {
 			sh.of = k.of
 			k.of.put(&sh.like)
 		}
 	}
-	for key, sh := range w.shapes {
+	for key, sh := range l.shapes {
 		if sh.of.class != sh.class {
-			delete(w.shapes, key)
+			delete(l.shapes, key)
 		}
 	}
-	for id := range w.refused {
-		if q := w.byID.Of(id); q != nil {
-			q.kin = stranger
-		}
+	for q := range alone {
+		q.kin = stranger
 	}
+	return true
 }
 
 // but is a shape for somebody who may do something else at some sites. What the others said of the shape holds.
-func (sh *shape) but(p *person, w *World, changes []limitChange) *shape {
+func (sh *shape) but(p *person, ms *members, changes []limitChange) *shape {
 	one := &shape{like: sh.like, of: p, class: p.class, expected: sh.expected, drop: sh.drop, switches: sh.switches, need: sh.need}
 	p.put(&one.like)
 	if sh.judged == nil || len(sh.like.Spec.Het) > 0 {
@@ -111,7 +110,7 @@ func (sh *shape) but(p *person, w *World, changes []limitChange) *shape {
 	one.judged, one.found, one.rejections = slices.Clone(sh.judged), sh.found, sh.rejections
 	one.candidates, one.quoted, one.single, one.least, one.bests = slices.Clone(sh.candidates), slices.Clone(sh.quoted), sh.single, sh.least, sh.bests
 	one.lent, sh.lent = true, true
-	for i, st := range w.sites {
+	for i, st := range ms.sites {
 		if slices.ContainsFunc(changes, func(l limitChange) bool { return l.st == st }) {
 			one.judged[i].version = 0
 		}

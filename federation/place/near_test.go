@@ -77,8 +77,8 @@ func TestNearbyIsFresh(t *testing.T) {
 			if len(got) != len(want) || got != nil && span != fresh {
 				t.Fatalf("%d nodes: got %v, %+v; want %v, %+v", f.nodes, got, span, want, fresh)
 			}
-			if at := c.moment(w); at.now() {
-				c.commit(&at, w)
+			if at := c.moment(&w.plan); at.now() {
+				c.commit(&at, &w.plan)
 			}
 		}
 	})

@@ -16,7 +16,7 @@ func (w *World) Next() iter.Seq2[*federation.Job, *federation.Offer] {
 				if q.fate == nil || !w.lookedAt(q) || q.fate.kind != waits {
 					continue
 				}
-				o := q.fate.offers.first(w)
+				o := q.fate.offers.first(&w.plan)
 				if o != nil && (q.fate.reason == federation.ReasonResources || o.Foreseen != nil) && o.Wait < w.policy.FarWait && !yield(q.job, o) {
 					return
 				}

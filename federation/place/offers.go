@@ -118,16 +118,16 @@ func (s *seen) of(sh *shape, i int) (federation.Dollars, *moment, bool) {
 }
 
 // offersOf returns the offers for a job of a shape, the chosen one first. Jobs that are decided alike share them.
-func (w *World) offersOf(sh *shape, best *candidate, at *moment) *offers {
+func (pl *plan) offersOf(sh *shape, best *candidate, at *moment) *offers {
 	made := made{best, at.start, at.free, at.boot}
 	if sh.offers != nil && sh.made == made && best.parts == nil && best.queue == nil && !sh.choice {
 		return sh.offers
 	}
 	n := len(sh.candidates)
-	if w.policy.MaxOffers > 0 {
-		n = min(n, w.policy.MaxOffers)
+	if pl.policy.MaxOffers > 0 {
+		n = min(n, pl.policy.MaxOffers)
 	}
-	o := &offers{clock: w.clock, now: w.now, deadline: sh.deadline(), candidates: make([]*candidate, 0, n), at: make([]brief, 0, n)}
+	o := &offers{clock: pl.clock, now: pl.now, deadline: sh.deadline(), candidates: make([]*candidate, 0, n), at: make([]brief, 0, n)}
 	o.add(best, at)
 	for i, c := range sh.candidates {
 		if c == best {
@@ -136,12 +136,12 @@ func (w *World) offersOf(sh *shape, best *candidate, at *moment) *offers {
 		if o.closed(c.fixed, n) {
 			break
 		}
-		total, at, known := w.seen.of(sh, i)
+		total, at, known := pl.seen.of(sh, i)
 		if known && o.full(total, n) {
 			continue
 		}
 		if at == nil {
-			one := w.momentOf(sh, i)
+			one := pl.momentOf(sh, i)
 			at = &one
 		}
 		o.keep(c, at, n)
@@ -151,7 +151,7 @@ func (w *World) offersOf(sh *shape, best *candidate, at *moment) *offers {
 }
 
 // all puts the offers into words.
-func (o *offers) all(w *World) []*federation.Offer {
+func (o *offers) all(pl *plan) []*federation.Offer {
 	if o == nil {
 		return nil
 	}
@@ -160,14 +160,14 @@ func (o *offers) all(w *World) []*federation.Offer {
 	}
 	made := make([]*federation.Offer, len(o.candidates))
 	for i := range made {
-		made[i] = o.offer(w, i)
+		made[i] = o.offer(pl, i)
 	}
 	o.made, o.candidates, o.at, o.more = made, nil, nil, nil
 	return made
 }
 
 // first is the chosen one; nil if its site has changed since.
-func (o *offers) first(w *World) *federation.Offer {
+func (o *offers) first(pl *plan) *federation.Offer {
 	switch {
 	case o == nil:
 		return nil
@@ -176,15 +176,15 @@ func (o *offers) first(w *World) *federation.Offer {
 	case o.candidates[0].version != o.candidates[0].site.version:
 		return nil
 	}
-	return o.offer(w, 0)
+	return o.offer(pl, 0)
 }
 
 // offer puts one of them into words, as of the time of the plan.
-func (o *offers) offer(w *World, i int) *federation.Offer {
-	clock, now := w.clock, w.now
-	w.clock, w.now = o.clock, o.now
-	defer func() { w.clock, w.now = clock, now }()
+func (o *offers) offer(pl *plan, i int) *federation.Offer {
+	clock, now := pl.clock, pl.now
+	pl.clock, pl.now = o.clock, o.now
+	defer func() { pl.clock, pl.now = clock, now }()
 	c := o.candidates[i]
 	at := o.moment(i)
-	return c.late(c.offer(&at, w), &at, w, o.deadline)
+	return c.late(c.offer(&at, pl), &at, pl, o.deadline)
 }

@@ -12,13 +12,13 @@ func (w *World) OnStart(f func(*federation.Job, federation.SiteName, federation.
 }
 
 // started tells of the job that is looked at.
-func (w *World) started(s *spot) {
-	if w.onStart == nil {
+func (pl *plan) started(s *spot) {
+	if pl.onStart == nil {
 		return
 	}
 	f, m := &s.c.fits[s.fit], s.c.site.model
 	first := s.nodes[0]
-	r := federation.RunningJob{Job: w.at.job.ID, CPUs: int(s.c.site.capacity().cpus(first, f)), Mem: sbatch.MemMiB(f.mem), Stake: federation.Stake{Partition: m.pools[s.c.pool].Partition}}
+	r := federation.RunningJob{Job: pl.at.job.ID, CPUs: int(s.c.site.capacity().cpus(first, f)), Mem: sbatch.MemMiB(f.mem), Stake: federation.Stake{Partition: m.pools[s.c.pool].Partition}}
 	for _, n := range s.nodes {
 		r.Nodes = append(r.Nodes, m.obs.Nodes[n].Name)
 	}
@@ -33,5 +33,5 @@ func (w *World) started(s *spot) {
 			}
 		}
 	}
-	w.onStart(w.at.job, s.c.site.site.Name, r)
+	pl.onStart(pl.at.job, s.c.site.site.Name, r)
 }

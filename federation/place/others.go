@@ -26,33 +26,33 @@ type pressure struct {
 	since  int  // jobs that have come or gone
 }
 
-// shifted counts a job that comes or goes, and reports whether the prices are to be worked out anew.
-func (w *World) shifted() bool {
-	w.pressed.since++
-	return w.pressed.counts && (min(w.queue.n, w.pressed.jobs) <= fewPressing || w.pressed.since*pressAgain > w.pressed.jobs)
+// shifted counts a job that comes or goes, so that there are so many in the queue, and reports whether the prices are to be worked out anew.
+func (p *pressure) shifted(jobs int) bool {
+	p.since++
+	return p.counts && (min(jobs, p.jobs) <= fewPressing || p.since*pressAgain > p.jobs)
 }
 
-// press works out the shadow prices of all owned pools from the queue as it stands. It does nothing where nothing is rented.
-func (w *World) press() {
-	w.pressed = pressure{counts: w.rents(), jobs: w.queue.n}
-	if !w.pressed.counts {
+// press works out the shadow prices of all owned pools from a queue as it stands. It does nothing where nothing is rented.
+func (pl *plan) press(queue *line) {
+	pl.pressed = pressure{counts: pl.rents(), jobs: queue.n}
+	if !pl.pressed.counts {
 		return
 	}
 	var shapes []*shape
 	left := mostPressing
-	for q := range w.queue.all() {
+	for q := range queue.all() {
 		if left--; left < 0 {
 			break
 		}
-		w.know(q)
+		pl.know(q)
 		sh := q.shape
-		if sh.pressed != w.run {
-			sh.pressed, sh.press = w.run, 0
+		if sh.pressed != pl.run {
+			sh.pressed, sh.press = pl.run, 0
 			shapes = append(shapes, sh)
 		}
 		sh.press++
 	}
-	for _, st := range w.sites {
+	for _, st := range pl.sites {
 		if st.model != nil {
 			st.press = make([]float64, len(st.model.pools))
 		}
@@ -70,15 +70,15 @@ func (w *World) press() {
 				continue
 			}
 			for _, p := range c.pools {
-				c.site.press[p] += float64(sh.press) * float64(c.waitHour(&w.policy)) / float64(nodes)
+				c.site.press[p] += float64(sh.press) * float64(c.waitHour(&pl.policy)) / float64(nodes)
 			}
 		}
 	}
 }
 
 // rents reports whether some pool has nodes that are paid for by the hour.
-func (w *World) rents() bool {
-	for _, st := range w.sites {
+func (ms *members) rents() bool {
+	for _, st := range ms.sites {
 		if st.model == nil {
 			continue
 		}
@@ -119,11 +119,11 @@ func (sh *shape) choose() {
 }
 
 // othersWait is what the jobs behind lose if a job waits for a candidate's nodes and then runs there; at.node is what a node-hour comes to.
-func (c *candidate) othersWait(at *moment, w *World) federation.Dollars {
+func (c *candidate) othersWait(at *moment, pl *plan) federation.Dollars {
 	if at.free || !c.choice || c.site.press == nil {
 		return 0
 	}
-	behind := max(0, 1-float64(w.looked+1)/float64(w.pressed.jobs))
+	behind := max(0, 1-float64(pl.looked+1)/float64(pl.pressed.jobs))
 	at.nodeHour = federation.Dollars(c.site.press[c.pool] * behind)
 	return at.nodeHour * federation.Dollars(c.nodeHours())
 }

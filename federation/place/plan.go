@@ -34,53 +34,58 @@ const (
 func (k fateKind) bound() bool { return k == binds || k == queues }
 
 // decision puts a job's fate into words.
-func (w *World) decision(q *queued) federation.Decision {
+func (pl *plan) decision(q *queued) federation.Decision {
 	f := q.fate
-	w.at.job = q.job
-	d := federation.Decision{Job: q.job.ID, Bind: f.kind.bound(), Early: f.kind == queues, Reason: f.reason, Offers: f.offers.all(w), Rejections: f.rejections, Expected: q.expected, Preempt: f.preempt}
-	w.at.job = nil
+	pl.at.job = q.job
+	d := federation.Decision{Job: q.job.ID, Bind: f.kind.bound(), Early: f.kind == queues, Reason: f.reason, Offers: f.offers.all(pl), Rejections: f.rejections, Expected: q.expected, Preempt: f.preempt}
+	pl.at.job = nil
 	return d
 }
 
-// begin starts a new plan: it gives back all that the last one took, then lets the jobs that the sites already have hold nodes.
+// begin starts a new plan of what the sites say by now.
 func (w *World) begin() {
 	w.read()
-	w.run++
-	w.changes = 0
-	for _, st := range w.sites {
+	w.plan.begin()
+}
+
+// begin starts a new plan: it gives back all that the last one took, then lets the jobs that the sites already have hold nodes.
+func (pl *plan) begin() {
+	pl.run++
+	pl.changes = 0
+	for _, st := range pl.sites {
 		st.backlog, st.among, st.claimed, st.spent, st.waiting, st.returns, st.press = 0, 0, 0, nil, st.waiting[:0], st.returns[:0], nil
-		st.deep = w.depth(st)
+		st.deep = pl.depth(st)
 		clear(st.holders)
-		st.now, st.run = w.now, w.run
+		st.now, st.run = pl.now, pl.run
 		if st.books != nil {
-			st.books.release(w.now, w.run)
+			st.books.release(pl.now, pl.run)
 		}
 	}
-	for _, st := range w.sites {
-		w.holdBound(st)
+	for _, st := range pl.sites {
+		pl.holdBound(st)
 	}
-	w.at = looking{}
+	pl.at = looking{}
 }
 
 // holdBound gives nodes to the jobs that were bound to a site and have not been seen to run. They come first.
-func (w *World) holdBound(st *siteState) {
+func (pl *plan) holdBound(st *siteState) {
 	if st.model == nil {
 		return
 	}
 	for _, b := range st.held() {
-		w.look(b.Job)
+		pl.look(b.Job)
 		if b.Preempt != nil {
 			st.vacateFor(b.Preempt)
-			w.awaits(st, b.Preempt)
+			pl.awaits(st, b.Preempt)
 		}
-		sh := w.shapeOfJob(b.Job, nil, nil)
+		sh := pl.shapeOfJob(b.Job, nil, nil)
 		var best *candidate
 		var at moment
 		for _, c := range sh.candidates {
 			if c.site != st || b.Partition != "" && c.parts == nil && st.model.pools[c.pool].Partition != b.Partition {
 				continue
 			}
-			m := c.moment(w)
+			m := c.moment(pl)
 			if best == nil || m.now() && !at.now() || m.now() == at.now() && m.start < at.start {
 				best, at = c, m
 			}
@@ -90,11 +95,11 @@ func (w *World) holdBound(st *siteState) {
 			continue
 		}
 		if at.now() {
-			best.commit(&at, w)
+			best.commit(&at, pl)
 			continue
 		}
 		if st.backlog < maxHeld {
-			w.reserve(best)
+			pl.reserve(best)
 		}
 		best.queueUp(b.Job)
 		if best.wide() {
@@ -107,95 +112,95 @@ func (w *World) holdBound(st *siteState) {
 const maxHeld = 64
 
 // decide decides about a job and takes what it gets. It reports whether anything was taken.
-func (w *World) decide(q *queued) (f *fate, took bool) {
+func (pl *plan) decide(q *queued) (f *fate, took bool) {
 	sh := q.shape
-	if sh.run != w.run {
-		sh.run, sh.rests, sh.offers, sh.made, sh.last = w.run, nil, nil, made{}, nil
+	if sh.run != pl.run {
+		sh.run, sh.rests, sh.offers, sh.made, sh.last = pl.run, nil, nil, made{}, nil
 	}
-	if sh.rests != nil && sh.lasts(w) && !(sh.early != nil && sh.early.mayQueueUp(q.job)) {
+	if sh.rests != nil && sh.lasts(pl) && !(sh.early != nil && sh.early.mayQueueUp(q.job)) {
 		// Less is free than when the job before it was looked at, and nothing else has changed where it would start first.
 		return sh.rests, false
 	}
 	if q.refused {
-		w.comesBack(q)
+		pl.comesBack(q)
 	}
-	best, at := w.best(sh)
+	best, at := pl.best(sh)
 	if best == nil {
-		return w.rest(sh, nil, waitReason(sh.rejections), nil), false
+		return pl.rest(sh, nil, waitReason(sh.rejections), nil), false
 	}
-	w.chosen = best
-	offers := w.offersOf(sh, best, &at)
+	pl.chosen = best
+	offers := pl.offersOf(sh, best, &at)
 	if at.now() {
-		best.commit(&at, w)
-		return w.fate(sh, binds, "", offers), true
+		best.commit(&at, pl)
+		return pl.fate(sh, binds, "", offers), true
 	}
-	if f := w.preempt(q, best, &at); f != nil {
+	if f := pl.preempt(q, best, &at); f != nil {
 		return f, true
 	}
 	free, shared := best.site.capacity(), best.shared()
-	busy := !shared && w.keepsBusy(best)
-	early := (shared || busy || w.soon(at.start) && !best.site.returns.has(best)) && best.mayQueueUp(q.job)
-	if full := free.reserve[best.pool] >= w.policy.Reservations; !early && (full || at.start == never) { // who is not known to start holds no nodes
+	busy := !shared && pl.keepsBusy(best)
+	early := (shared || busy || pl.soon(at.start) && !best.site.returns.has(best)) && best.mayQueueUp(q.job)
+	if full := free.reserve[best.pool] >= pl.policy.Reservations; !early && (full || at.start == never) { // who is not known to start holds no nodes
 		reason := federation.ReasonResources
 		if full {
 			reason = federation.ReasonPriority
 		}
-		f := w.rest(sh, best, reason, offers)
+		f := pl.rest(sh, best, reason, offers)
 		if shared || len(best.site.site.AccountBacklog) > 0 { // another account may
 			sh.early = best
 		}
 		return f, false
 	}
-	start := w.reserve(best)
-	if near := busy || w.soon(start); early && (near || shared) {
+	start := pl.reserve(best)
+	if near := busy || pl.soon(start); early && (near || shared) {
 		best.queueUp(q.job)
 		kind := binds
 		if !near {
 			kind = queues
 		}
-		return w.fate(sh, kind, "", offers), true
+		return pl.fate(sh, kind, "", offers), true
 	}
 	free.reserve[best.pool]++
 	best.site.waiting.add(best)
-	return w.fate(sh, waits, federation.ReasonResources, offers), true
+	return pl.fate(sh, waits, federation.ReasonResources, offers), true
 }
 
 // rest is what becomes of a job that gets nothing, and of those of its shape behind it. If it waits for a candidate alone, as most do, that holds until somebody claims nodes of
 // the candidate's site: claims elsewhere make all else only dearer. Otherwise it holds until anybody claims anything.
-func (w *World) rest(sh *shape, best *candidate, reason federation.Reason, offers *offers) *fate {
-	sh.changes, sh.early, sh.restsAt = w.changes, nil, nil
-	if best != nil && best.parts == nil && best.queue == nil && !sh.choice && w.preempting == nil {
+func (pl *plan) rest(sh *shape, best *candidate, reason federation.Reason, offers *offers) *fate {
+	sh.changes, sh.early, sh.restsAt = pl.changes, nil, nil
+	if best != nil && best.parts == nil && best.queue == nil && !sh.choice && pl.preempting == nil {
 		sh.restsAt = best.site
 	}
-	sh.rests = w.fate(sh, waits, reason, offers)
+	sh.rests = pl.fate(sh, waits, reason, offers)
 	return sh.rests
 }
 
 // lasts reports whether rests holds still.
-func (sh *shape) lasts(w *World) bool {
-	if sh.changes == w.changes {
+func (sh *shape) lasts(pl *plan) bool {
+	if sh.changes == pl.changes {
 		return true
 	}
 	if sh.restsAt == nil || sh.restsAt.claimed > sh.changes {
 		return false
 	}
-	sh.changes = w.changes
+	sh.changes = pl.changes
 	return true
 }
 
 // idle is what becomes of any job of the shape now; nil if that is to be worked out.
-func (sh *shape) idle(w *World) *fate {
-	if sh.run != w.run || !sh.lasts(w) || sh.early != nil && sh.early.left() > 0 {
+func (sh *shape) idle(pl *plan) *fate {
+	if sh.run != pl.run || !sh.lasts(pl) || sh.early != nil && sh.early.left() > 0 {
 		return nil
 	}
 	return sh.rests
 }
 
 // fate is what becomes of one of the shape's jobs: the last one's if it is the same.
-func (w *World) fate(sh *shape, kind fateKind, reason federation.Reason, offers *offers) *fate {
+func (pl *plan) fate(sh *shape, kind fateKind, reason federation.Reason, offers *offers) *fate {
 	l := sh.last
 	if l == nil || l.kind != kind || l.reason != reason || l.offers != offers {
-		l = &fate{kind: kind, reason: reason, word: w.number(string(reason)), offers: offers, rejections: sh.rejections}
+		l = &fate{kind: kind, reason: reason, word: pl.number(string(reason)), offers: offers, rejections: sh.rejections}
 		sh.last = l
 	}
 	return l
@@ -207,44 +212,44 @@ func sameSlice[T any](a, b []T) bool {
 }
 
 // soon reports whether a job with that start may wait at the site. Late binding keeps no more there than is needed to keep it busy.
-func (w *World) soon(start int64) bool {
-	return start != never && time.Duration(start-w.now)*time.Second <= w.policy.BindAhead
+func (ms *members) soon(start int64) bool {
+	return start != never && time.Duration(start-ms.now)*time.Second <= ms.policy.BindAhead
 }
 
 // keepsBusy reports whether a small job should wait at the site because enough of what runs there is about to end: limits say
 // when at the latest, most jobs end long before, and how many do the site has shown. It must not run in front of a job that holds such nodes in time.
-func (w *World) keepsBusy(c *candidate) bool {
+func (pl *plan) keepsBusy(c *candidate) bool {
 	if c.left() <= 0 || c.wide() || c.site.waiting.has(c) || c.site.returns.has(c) {
 		return false
 	}
 	if c.site.alone() < c.site.site.Ahead {
 		return true
 	}
-	ahead := int64(w.policy.BindAhead / time.Second)
+	ahead := int64(pl.policy.BindAhead / time.Second)
 	return float64(c.site.alone()+1) <= c.site.capacity().turnover(&c.curs[0], &c.fits[0], ahead)
 }
 
 // best finds the cheapest candidate. They are sorted by what running costs, and waiting costs nothing or more: so the search
 // ends at the first one that costs more to run than the best so far does in all. It begins behind the candidates that are known to be full.
-func (w *World) best(sh *shape) (*candidate, moment) {
+func (pl *plan) best(sh *shape) (*candidate, moment) {
 	f := &sh.full
-	if f.run != w.run || f.changes != w.changes {
-		*f = full{run: w.run, changes: w.changes}
+	if f.run != pl.run || f.changes != pl.changes {
+		*f = full{run: pl.run, changes: pl.changes}
 	}
 	best, bestAt, first := f.best, f.at, f.n
-	w.seen.begin(sh, first)
+	pl.seen.begin(sh, first)
 	deadline := sh.deadline()
 	for i := first; i < len(sh.candidates); i++ {
 		q, c := &sh.quoted[i], sh.candidates[i]
-		if best != nil && (q.fixed > bestAt.total || q.fixed == bestAt.total && bestAt.span.Left == 0 && best.inUse() == 0) && best.inTime(&bestAt, w, deadline) {
+		if best != nil && (q.fixed > bestAt.total || q.fixed == bestAt.total && bestAt.span.Left == 0 && best.inUse() == 0) && best.inTime(&bestAt, pl, deadline) {
 			break
 		}
-		total, _, waits := q.total(c, w)
+		total, _, waits := q.total(c, pl)
 		if waits && best != nil && (q.vain == best.cut.vain && total >= bestAt.total || q.vain && !best.cut.vain) {
-			w.seen.quote(total)
+			pl.seen.quote(total)
 		} else {
-			at := w.seen.add(w.momentOf(sh, i))
-			if c.beats(at, best, &bestAt, w, deadline) {
+			at := pl.seen.add(pl.momentOf(sh, i))
+			if c.beats(at, best, &bestAt, pl, deadline) {
 				best, bestAt = c, *at
 			}
 			waits = !at.now() && c.parts == nil && c.most == nil && !c.choice
@@ -272,10 +277,10 @@ type full struct {
 }
 
 // reserve claims the nodes on which a waiting job will start and returns when that is; never, and no claim, if nothing says when.
-func (w *World) reserve(c *candidate) int64 {
+func (pl *plan) reserve(c *candidate) int64 {
 	free := c.site.capacity()
-	w.changes++
-	c.site.claimed = w.changes
+	pl.changes++
+	c.site.claimed = pl.changes
 	if c.parts != nil {
 		return c.reserveParts()
 	}
@@ -308,8 +313,8 @@ func (w *World) Judge(job *federation.Job) federation.Decision {
 	d := federation.Decision{Job: job.ID, Reason: federation.ReasonNone, Rejections: sh.rejections}
 	for _, c := range sh.candidates {
 		at := moment{start: w.now, free: true}
-		c.weigh(&at, w)
-		d.Offers = append(d.Offers, c.offer(&at, w))
+		c.weigh(&at, &w.plan)
+		d.Offers = append(d.Offers, c.offer(&at, &w.plan))
 	}
 	if len(d.Offers) == 0 {
 		d.Reason = waitReason(sh.rejections)

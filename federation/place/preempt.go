@@ -34,14 +34,14 @@ type takeover struct {
 
 // preempt lets others make room for a job that has to wait, where that is worth it: it reports what becomes of the job then, nil if it waits. at is how it waits
 // at the best candidate.
-func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
-	if w.preempting == nil || q.spent || w.soon(at.start) && !best.shared() {
+func (pl *plan) preempt(q *queued, best *candidate, at *moment) *fate {
+	if pl.preempting == nil || q.spent || pl.soon(at.start) && !best.shared() {
 		return nil
 	}
-	qos := w.qosOf(q.job)
-	over := w.preempting.QOS[qos].Over
+	qos := pl.qosOf(q.job)
+	over := pl.preempting.QOS[qos].Over
 	vain := claimant{q.shape, q.claim, 0}
-	if len(over) == 0 && q.claim == 0 || q.shape.futile == w.run && q.claim == 0 || w.guarantees.vain[vain] {
+	if len(over) == 0 && q.claim == 0 || q.shape.futile == pl.run && q.claim == 0 || pl.guarantees.vain[vain] {
 		return nil
 	}
 	var win *takeover
@@ -52,12 +52,12 @@ func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
 		}
 		var back *right
 		if q.claim != 0 && by != federation.PreemptBySite { // which knows of no guarantees
-			back = w.guarantees.rightTo(q, c)
+			back = pl.guarantees.rightTo(q, c)
 		}
 		if len(over) == 0 && back == nil {
 			continue
 		}
-		there := w.preemptibles(c.site)
+		there := pl.preemptibles(c.site)
 		if len(there.jobs) == 0 {
 			continue
 		}
@@ -71,8 +71,8 @@ func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
 				continue
 			}
 			p := &takeover{c: c, fit: i, there: there, victims: victims, nodes: nodes, loss: loss, back: back}
-			p.at = moment{start: p.ends(w), fit: i, span: c.ideal[i]}
-			c.weigh(&p.at, w)
+			p.at = moment{start: p.ends(pl), fit: i, span: c.ideal[i]}
+			c.weigh(&p.at, pl)
 			if p.at.total > at.total || p.at.start >= at.start || win != nil && cmp.Or(cmp.Compare(p.loss, win.loss), cmp.Compare(p.at.total, win.at.total)) >= 0 {
 				continue
 			}
@@ -81,46 +81,46 @@ func (w *World) preempt(q *queued, best *candidate, at *moment) *fate {
 	}
 	if win == nil {
 		if q.claim == 0 {
-			q.shape.futile = w.run
+			q.shape.futile = pl.run
 		} else {
-			w.guarantees.vain[vain] = true
+			pl.guarantees.vain[vain] = true
 		}
 		return nil
 	}
-	return w.seize(q, qos, win)
+	return pl.seize(q, qos, win)
 }
 
 // ends is when the victims of a takeover are gone.
-func (p *takeover) ends(w *World) int64 {
-	end := w.now
+func (p *takeover) ends(pl *plan) int64 {
+	end := pl.now
 	for _, v := range p.victims {
-		end = max(end, w.now+int64(p.there.jobs[v].grace/time.Second))
+		end = max(end, pl.now+int64(p.there.jobs[v].grace/time.Second))
 	}
 	return end + overdue
 }
 
 // seize has the victims make room, and holds the nodes for the job.
-func (w *World) seize(q *queued, qos string, p *takeover) *fate {
+func (pl *plan) seize(q *queued, qos string, p *takeover) *fate {
 	st, free := p.c.site, p.c.site.capacity()
-	made := &federation.Preemption{At: w.clock.UTC(), By: st.site.Preempt, QOS: qos}
-	w.chosen = p.c
+	made := &federation.Preemption{At: pl.clock.UTC(), By: st.site.Preempt, QOS: qos}
+	pl.chosen = p.c
 	for _, at := range p.victims {
 		v := &p.there.jobs[at]
 		v.taken = true
-		if p.back != nil && !w.preempting.QOS[qos].Over[v.qos] {
-			made.Guarantee = w.guarantees.of.Accounts[p.back.in].Account
+		if p.back != nil && !pl.preempting.QOS[qos].Over[v.qos] {
+			made.Guarantee = pl.guarantees.of.Accounts[p.back.in].Account
 		}
 		made.Victims = append(made.Victims, federation.Victim{Job: v.job.ID, Restarts: v.job.Restarts, QOS: v.qos, Mode: v.mode, Grace: v.grace, Lost: v.lost})
 		if made.By != federation.PreemptBySite && v.mode != federation.PreemptCancel {
-			st.holdBack(w.shapeOfJob(v.job, nil, nil))
+			st.holdBack(pl.shapeOfJob(v.job, nil, nil))
 		}
 		free.vacate(v.job.ID, v.nodes, p.at.start)
 	}
 	slices.SortFunc(made.Victims, func(a, b federation.Victim) int { return cmp.Compare(a.Job, b.Job) })
 	free.claim(p.nodes, &p.c.fits[p.fit], p.at.start, endAt(p.at.start, p.c.limit))
-	p.c.pay(w.clock)
-	w.changes++
-	w.seen.sh = nil
+	p.c.pay(pl.clock)
+	pl.changes++
+	pl.seen.sh = nil
 	p.c.queueUp(q.job)
 	if p.c.wide() {
 		st.waiting.add(p.c)
@@ -129,7 +129,7 @@ func (w *World) seize(q *queued, qos string, p *takeover) *fate {
 	if st.site.Preempt == federation.PreemptBySite {
 		kind = queues
 	}
-	return &fate{kind: kind, offers: w.offersOf(q.shape, p.c, &p.at), rejections: q.shape.rejections, preempt: made}
+	return &fate{kind: kind, offers: pl.offersOf(q.shape, p.c, &p.at), rejections: q.shape.rejections, preempt: made}
 }
 
 // vacate counts with the end of a running job at a time, if that is sooner than its limit.

@@ -27,11 +27,11 @@ type queued struct {
 type word uint16
 
 // number returns the number of a word; 0 if the World has seen too many.
-func (w *World) number(s string) word {
-	n, ok := w.words[s]
-	if !ok && len(w.words) < math.MaxUint16 {
-		n = word(len(w.words) + 1)
-		w.words[s] = n
+func (pl *plan) number(s string) word {
+	n, ok := pl.words[s]
+	if !ok && len(pl.words) < math.MaxUint16 {
+		n = word(len(pl.words) + 1)
+		pl.words[s] = n
 	}
 	return n
 }
@@ -93,7 +93,7 @@ func (w *World) SetJob(j Waiting) {
 	}
 	w.queue.add(q)
 	w.guarantees.add(q)
-	w.stale = w.shifted() || w.stale || q.claim != 0 // it may go before others, wherever it stands, or they find that it waits for them
+	w.stale = w.pressed.shifted(w.queue.n) || w.stale || q.claim != 0 // it may go before others, wherever it stands, or they find that it waits for them
 	if !w.stale && w.within(q) {
 		w.fresh = append(w.fresh, q)
 	}
@@ -113,7 +113,7 @@ func (w *World) DropJob(id federation.JobID) {
 	looked := w.lookedAt(q)
 	w.queue.remove(q)
 	w.guarantees.remove(q)
-	w.stale = w.shifted() || w.stale || looked && q.claim != 0
+	w.stale = w.pressed.shifted(w.queue.n) || w.stale || looked && q.claim != 0
 	switch {
 	case w.stale:
 	case !looked:
@@ -142,7 +142,7 @@ func (w *World) within(q *queued) bool { return w.edge != nil && w.queue.compare
 func (w *World) more() bool { return !w.full() && w.looked+len(w.fresh) < w.queue.n }
 
 // full reports whether the plan is about as many jobs as it may be.
-func (w *World) full() bool { return w.looked == w.policy.MaxLook || w.bound == w.policy.MaxBind }
+func (pl *plan) full() bool { return pl.looked == pl.policy.MaxLook || pl.bound == pl.policy.MaxBind }
 
 // index makes byID.
 func (w *World) index() {

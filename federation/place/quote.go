@@ -44,7 +44,7 @@ func (q *quote) number(c *candidate) {
 }
 
 // total is what a job comes to at the candidate, and when it starts there, where that is known to be full and when it will not be: false if the candidate must say so itself.
-func (q *quote) total(c *candidate, w *World) (total federation.Dollars, start int64, ok bool) {
+func (q *quote) total(c *candidate, pl *plan) (total federation.Dollars, start int64, ok bool) {
 	free := q.site.books
 	if !q.plain || free == nil || free.numbers != q.numbers || int(q.need) >= len(free.unmet) {
 		return 0, 0, false
@@ -70,21 +70,21 @@ func (q *quote) total(c *candidate, w *World) (total federation.Dollars, start i
 	default:
 		return 0, 0, false
 	}
-	return q.whole + waitCost(w.waitUntil(start), q.hour) + q.slow, start, true
+	return q.whole + waitCost(pl.waitUntil(start), q.hour) + q.slow, start, true
 }
 
 // moment is [candidate.moment] of a candidate with that total and start.
-func (q *quote) moment(c *candidate, total federation.Dollars, start int64, w *World) moment {
-	return moment{start: start, wait: w.waitUntil(start), span: c.ideal[0], slow: q.slow, total: total}
+func (q *quote) moment(c *candidate, total federation.Dollars, start int64, pl *plan) moment {
+	return moment{start: start, wait: pl.waitUntil(start), span: c.ideal[0], slow: q.slow, total: total}
 }
 
 // momentOf is when the i-th candidate of a shape could run a job.
-func (w *World) momentOf(sh *shape, i int) moment {
+func (pl *plan) momentOf(sh *shape, i int) moment {
 	q, c := &sh.quoted[i], sh.candidates[i]
-	if total, start, ok := q.total(c, w); ok {
-		return q.moment(c, total, start, w)
+	if total, start, ok := q.total(c, pl); ok {
+		return q.moment(c, total, start, pl)
 	}
-	at := c.moment(w)
+	at := c.moment(pl)
 	q.number(c)
 	return at
 }

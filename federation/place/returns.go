@@ -11,27 +11,27 @@ import (
 // run on. One that its user has queued again holds back nobody: else a user who does so again and again would slow down all others.
 
 // awaits notes who makes room for a job that was bound, and has not come back to the queue.
-func (w *World) awaits(st *siteState, p *federation.Preemption) {
+func (pl *plan) awaits(st *siteState, p *federation.Preemption) {
 	if p.By == federation.PreemptBySite {
 		return
 	}
 	for i := range p.Victims {
 		v := &p.Victims[i]
 		if j := st.claims[v.Job].Job; j != nil && j.Restarts <= v.Restarts && v.Mode != federation.PreemptCancel {
-			st.holdBack(w.shapeOfJob(j, nil, nil))
+			st.holdBack(pl.shapeOfJob(j, nil, nil))
 		}
 	}
 }
 
 // comesBack notes that a job is back in the queue and cannot go yet to where it has made room.
-func (w *World) comesBack(q *queued) {
-	for name, no := range w.refusedBy(q) {
+func (pl *plan) comesBack(q *queued) {
+	for name, no := range pl.refusedBy(q) {
 		if !no.Is(federation.WhyMadeRoom) {
 			continue
 		}
-		for _, st := range w.sites {
+		for _, st := range pl.sites {
 			if st.site.Name == name {
-				st.holdBack(w.shapeOfJob(q.job, q.expected, nil))
+				st.holdBack(pl.shapeOfJob(q.job, q.expected, nil))
 			}
 		}
 	}

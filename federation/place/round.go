@@ -82,11 +82,11 @@ func (w *World) tellOf(l *lane, all []*queued) []*queued {
 }
 
 // refusedBy are the sites that have refused a job, nil if none has.
-func (w *World) refusedBy(q *queued) map[federation.SiteName]federation.Rejection {
+func (pl *plan) refusedBy(q *queued) map[federation.SiteName]federation.Rejection {
 	if !q.refused {
 		return nil
 	}
-	return w.refused[q.job.ID]
+	return pl.refused[q.job.ID]
 }
 
 // tells reports whether Decide has something to say of a job that the plan is about.
@@ -129,7 +129,7 @@ func (w *World) planAnew() {
 	w.begin()
 	w.stale, w.looked, w.bound, w.took, w.edge = false, 0, 0, nil, nil
 	w.acts, w.news, w.fresh = nil, nil, nil
-	w.press()
+	w.press(&w.queue)
 	w.guarantees.look(w, int32(w.run))
 	w.goOn(false)
 	w.anew = true
@@ -184,21 +184,21 @@ func (w *World) goOn(tell bool) {
 }
 
 // idle decides about the first of some jobs, as long as each would find what the last one of its shape has found. It returns how many those are.
-func (w *World) idle(jobs []*queued) int {
-	if w.watch != nil {
+func (pl *plan) idle(jobs []*queued) int {
+	if pl.watch != nil {
 		return 0
 	}
 	for n, q := range jobs {
 		sh := q.shape
-		if sh == nil || q.refused || sh.switches || w.full() {
+		if sh == nil || q.refused || sh.switches || pl.full() {
 			return n
 		}
-		f := sh.idle(w)
+		f := sh.idle(pl)
 		if f == nil {
 			return n
 		}
-		q.fate, q.run = f, int32(w.run)
-		w.looked++
+		q.fate, q.run = f, int32(pl.run)
+		pl.looked++
 	}
 	return len(jobs)
 }
@@ -249,54 +249,54 @@ func (a *ahead) undo(t turn) (any bool) {
 }
 
 // skip decides about a quiet piece as a whole, where each of its jobs would find what the last one of its shape has found.
-func (w *World) skip(p *piece) bool {
-	if !p.quiet || w.watch != nil || w.looked+len(p.jobs) > w.policy.MaxLook || w.full() {
+func (pl *plan) skip(p *piece) bool {
+	if !p.quiet || pl.watch != nil || pl.looked+len(p.jobs) > pl.policy.MaxLook || pl.full() {
 		return false
 	}
-	if slices.ContainsFunc(p.of, func(o *person) bool { return o.moved > p.limits }) && !w.group(p) {
+	if slices.ContainsFunc(p.of, func(o *person) bool { return o.moved > p.limits }) && !pl.group(p) {
 		p.quiet = false
 		return false
 	}
-	p.limits = w.limits
+	p.limits = pl.limits
 	for i := range p.kinds {
 		k := &p.kinds[i]
-		if k.fate = k.shape.idle(w); k.fate == nil || k.fate.word != k.told {
+		if k.fate = k.shape.idle(pl); k.fate == nil || k.fate.word != k.told {
 			return false
 		}
 	}
-	p.run, p.upto = w.run, len(p.jobs)
-	w.looked += len(p.jobs)
+	p.run, p.upto = pl.run, len(p.jobs)
+	pl.looked += len(p.jobs)
 	return true
 }
 
 // hush notes whether a piece is quiet, once Decide has told of all its jobs.
-func (w *World) hush(p *piece) {
+func (pl *plan) hush(p *piece) {
 	p.quiet, p.kins = false, p.kins[:0]
 	for _, q := range p.jobs {
-		if q.run != int32(w.run) || q.acts() || q.refused || q.shape.switches {
+		if q.run != int32(pl.run) || q.acts() || q.refused || q.shape.switches {
 			return
 		}
-		if k := q.kin; k.piece != p || k.run != w.run {
-			k.piece, k.run, k.at = p, w.run, len(p.kins)
+		if k := q.kin; k.piece != p || k.run != pl.run {
+			k.piece, k.run, k.at = p, pl.run, len(p.kins)
 			p.kins = append(p.kins, waited{k, q.fate.word})
 		} else if p.kins[k.at].told != q.fate.word {
 			return
 		}
 	}
-	p.quiet = w.group(p)
+	p.quiet = pl.group(p)
 }
 
 // group works out the kinds of a piece's kins, and whose those are: it is done again only when one
 // of them may do something else. It is false if something else has been said of some jobs of a shape than of others.
-func (w *World) group(p *piece) bool {
-	w.grouping++
-	p.kinds, p.of, p.limits = p.kinds[:0], p.of[:0], w.limits
+func (l *likeness) group(p *piece) bool {
+	l.grouping++
+	p.kinds, p.of, p.limits = p.kinds[:0], p.of[:0], l.limits
 	for _, k := range p.kins {
-		if of := k.kin.of; of.grouping != w.grouping {
-			of.grouping, p.of = w.grouping, append(p.of, of)
+		if of := k.kin.of; of.grouping != l.grouping {
+			of.grouping, p.of = l.grouping, append(p.of, of)
 		}
-		if sh := k.kin.shape; sh.grouping != w.grouping {
-			sh.grouping, sh.kind = w.grouping, len(p.kinds)
+		if sh := k.kin.shape; sh.grouping != l.grouping {
+			sh.grouping, sh.kind = l.grouping, len(p.kinds)
 			p.kinds = append(p.kinds, kind{shape: sh, told: k.told})
 		} else if p.kinds[sh.kind].told != k.told {
 			return false
@@ -306,20 +306,20 @@ func (w *World) group(p *piece) bool {
 }
 
 // spread gives each job of a piece its fate, if the plan has decided about the piece as a whole.
-func (w *World) spread(p *piece) {
-	if p == nil || p.run != w.run {
+func (pl *plan) spread(p *piece) {
+	if p == nil || p.run != pl.run {
 		return
 	}
 	p.run = 0
-	if p.limits != w.limits { // the plan is void
+	if p.limits != pl.limits { // the plan is void
 		return
 	}
 	for i := range p.kinds {
 		p.kinds[i].shape.kind = i
 	}
 	for _, q := range p.jobs[:p.upto] {
-		if q.run >= 0 && q.run != int32(w.run) {
-			q.fate, q.run = p.kinds[q.shape.kind].fate, int32(w.run)
+		if q.run >= 0 && q.run != int32(pl.run) {
+			q.fate, q.run = p.kinds[q.shape.kind].fate, int32(pl.run)
 		}
 	}
 }
@@ -341,26 +341,26 @@ func (w *World) lookNext(q *queued) {
 }
 
 // lookAt decides about a job and reports whether it took anything.
-func (w *World) lookAt(q *queued) (took bool) {
-	w.know(q)
-	w.chosen = nil
-	q.fate, took = w.decide(q)
-	q.run = int32(w.run)
-	w.looked++
+func (pl *plan) lookAt(q *queued) (took bool) {
+	pl.know(q)
+	pl.chosen = nil
+	q.fate, took = pl.decide(q)
+	q.run = int32(pl.run)
+	pl.looked++
 	if q.fate.kind.bound() {
-		w.bound++
-		w.guarantees.hold(q, w.chosen)
+		pl.bound++
+		pl.guarantees.hold(q, pl.chosen)
 	}
 	return took
 }
 
 // know finds out where a job can run at all.
-func (w *World) know(q *queued) {
-	w.look(q.job)
-	if q.shape == nil || q.shape.switches && q.shape.drop != w.dropsSwitches(q.job) {
-		q.kin = w.kinOf(q.job, q.expected, w.refusedBy(q))
+func (pl *plan) know(q *queued) {
+	pl.look(q.job)
+	if q.shape == nil || q.shape.switches && q.shape.drop != pl.dropsSwitches(q.job) {
+		q.kin = pl.kinOf(q.job, q.expected, pl.refusedBy(q))
 	}
-	if q.shape.version != w.version || q.shape.clock != w.now {
-		w.judge(q.shape)
+	if q.shape.version != pl.version || q.shape.clock != pl.now {
+		pl.judge(q.shape)
 	}
 }

@@ -68,7 +68,7 @@ type stood struct {
 }
 
 // standIn is what a variant of a shape takes in a pool, or why it cannot run there.
-func (w *World) standIn(sh *shape, variant int, st *siteState, pool int) (*stand, *refusal) {
+func (ms *members) standIn(sh *shape, variant int, st *siteState, pool int) (*stand, *refusal) {
 	at := sh.at[st]
 	if at == nil || at.version != st.version {
 		at = &standing{st.version, make([]stood, len(st.model.pools)*len(sh.variants))}
@@ -79,7 +79,7 @@ func (w *World) standIn(sh *shape, variant int, st *siteState, pool int) (*stand
 		v := sh.variants[variant]
 		g, no := st.model.poolFits(v.ask, pool, v.ask.Reservation)
 		if s.done, s.no = true, no; no == nil {
-			s.stand = w.newStand(v, st, g)
+			s.stand = ms.newStand(v, st, g)
 		}
 	}
 	return s.stand, s.no
@@ -121,8 +121,8 @@ type kinKey struct {
 	shapeKey
 }
 
-func (w *World) keyOf(job *federation.Job, e *federation.Expected, dropSwitches bool) kinKey {
-	k := kinKey{w.personOf(job), shapeKey{demand: job.Needs().ID(), apart: w.classApart(job), drop: dropSwitches, likely: -1}}
+func (l *likeness) keyOf(job *federation.Job, e *federation.Expected, dropSwitches bool) kinKey {
+	k := kinKey{l.personOf(job), shapeKey{demand: job.Needs().ID(), apart: l.classApart(job), drop: dropSwitches, likely: -1}}
 	if k.class = k.of.class; e != nil {
 		k.likely = steps(e)
 	}
@@ -130,46 +130,46 @@ func (w *World) keyOf(job *federation.Job, e *federation.Expected, dropSwitches 
 }
 
 // shapeOfJob returns the shape of a job, judged by the sites as they are. A job that some site has refused has one of its own.
-func (w *World) shapeOfJob(job *federation.Job, e *federation.Expected, refused map[federation.SiteName]federation.Rejection) *shape {
-	sh := w.kinOf(job, e, refused).shape
-	w.judge(sh)
+func (l *likeness) shapeOfJob(job *federation.Job, e *federation.Expected, refused map[federation.SiteName]federation.Rejection) *shape {
+	sh := l.kinOf(job, e, refused).shape
+	l.in.judge(sh)
 	return sh
 }
 
-func (w *World) kinOf(job *federation.Job, e *federation.Expected, refused map[federation.SiteName]federation.Rejection) *kin {
-	drop := w.dropsSwitches(job)
+func (l *likeness) kinOf(job *federation.Job, e *federation.Expected, refused map[federation.SiteName]federation.Rejection) *kin {
+	drop := l.in.dropsSwitches(job)
 	if len(refused) > 0 {
-		p := w.personOf(job)
-		return &kin{of: p, shape: w.newShape(job, p, e, drop, refused)}
+		p := l.personOf(job)
+		return &kin{of: p, shape: l.newShape(job, p, e, drop, refused)}
 	}
-	key := w.keyOf(job, e, drop)
-	near := &w.recent[key.hint()%uint(len(w.recent))]
+	key := l.keyOf(job, e, drop)
+	near := &l.recent[key.hint()%uint(len(l.recent))]
 	if near.kin != nil && near.key == key {
 		return near.kin
 	}
-	k, ok := w.kins[key]
+	k, ok := l.kins[key]
 	if !ok {
-		k = &kin{of: key.of, shape: w.shapes[key.shapeKey]}
+		k = &kin{of: key.of, shape: l.shapes[key.shapeKey]}
 		if k.shape == nil {
-			k.shape = w.newShape(job, key.of, e, drop, nil)
-			w.shapes[key.shapeKey] = k.shape
+			k.shape = l.newShape(job, key.of, e, drop, nil)
+			l.shapes[key.shapeKey] = k.shape
 		}
-		w.kins[key] = k
+		l.kins[key] = k
 	}
 	near.key, near.kin = key, k
 	return k
 }
 
 // dropsSwitches reports whether a job has waited long enough for its --switches.
-func (w *World) dropsSwitches(job *federation.Job) bool {
+func (ms *members) dropsSwitches(job *federation.Job) bool {
 	if job.Spec.Switches == 0 || job.Submit.IsZero() {
 		return false
 	}
 	patience := job.Spec.SwitchesWait
 	if patience <= 0 {
-		patience = w.policy.SwitchesWait
+		patience = ms.policy.SwitchesWait
 	}
-	return w.clock.Sub(job.Submit) >= patience
+	return ms.clock.Sub(job.Submit) >= patience
 }
 
 // recentKin is one entry of a small table in front of the map of kins.
@@ -183,17 +183,17 @@ func (k *kinKey) hint() uint {
 	return uint(k.demand)*2654435761>>7 + uint(k.of.number)*29 + uint(k.apart)*53 + uint(k.likely)*101
 }
 
-func (w *World) newShape(job *federation.Job, p *person, e *federation.Expected, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
+func (l *likeness) newShape(job *federation.Job, p *person, e *federation.Expected, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
 	unlimited := *job.Spec
 	unlimited.TimeLimit, unlimited.TimeMin = 0, 0
 	if drop {
 		unlimited.Switches = 0
 	}
 	key := string(unlimited.Likeness(make([]byte, 0, 256)))
-	n := w.needs[key]
+	n := l.needs[key]
 	if n == nil {
 		n = newNeed(job, drop)
-		w.needs[key] = n
+		l.needs[key] = n
 	}
 	sh := &shape{like: *job, of: p, class: p.class, expected: e, drop: drop, switches: job.Spec.Switches > 0, refused: refused, need: n}
 	sh.like.Demand = job.Needs() // while somebody holds it, jobs that ask for the same get the same ID

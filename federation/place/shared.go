@@ -80,8 +80,8 @@ const (
 
 // depth is how many jobs of ours may wait at the site among those of others, where no backlog is set for it. Each one that waits with us instead is overtaken by all that
 // users submit at the site later. Where hardly anybody else waits, that costs little, and late binding is worth more.
-func (w *World) depth(st *siteState) int {
-	if st.site.Backlog > 0 || w.policy.Backlog == 0 {
+func (ms *members) depth(st *siteState) int {
+	if st.site.Backlog > 0 || ms.policy.Backlog == 0 {
 		return st.limit
 	}
 	return max(st.limit, min(amongFactor*(st.crowd.all-st.crowd.ours), mostAmong))

@@ -18,7 +18,7 @@ func (w *World) Try(job *federation.Job, e *federation.Expected) federation.Tria
 		t.Decision.Reason = waitReason(sh.rejections)
 		return t
 	}
-	t.Decision.Offers = w.offersOf(sh, best, &at).all(w)
+	t.Decision.Offers = w.offersOf(sh, best, &at).all(&w.plan)
 	o := t.Decision.Offers[0]
 	t.Site, t.Partition, t.Start = o.Site, o.Partition, o.Start
 	if t.Start.Before(job.Spec.Begin) {

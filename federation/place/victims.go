@@ -38,9 +38,9 @@ type preemptibles struct {
 type heldNode struct{ job, next int32 }
 
 // qosOf is the QOS of a job as the rules name it.
-func (w *World) qosOf(j *federation.Job) string {
-	if w.preempting.Of != nil {
-		return w.preempting.Of(j)
+func (pl *plan) qosOf(j *federation.Job) string {
+	if pl.preempting.Of != nil {
+		return pl.preempting.Of(j)
 	}
 	return strings.ToLower(j.Spec.QOS)
 }
@@ -58,11 +58,11 @@ func (st *siteState) ourJob() func(federation.JobID) *federation.Job {
 }
 
 // preemptibles returns the jobs at a site that may have to make room.
-func (w *World) preemptibles(st *siteState) *preemptibles {
-	if st.preemptibles != nil && st.preemptibles.run == w.run {
+func (pl *plan) preemptibles(st *siteState) *preemptibles {
+	if st.preemptibles != nil && st.preemptibles.run == pl.run {
 		return st.preemptibles
 	}
-	h := &preemptibles{run: w.run}
+	h := &preemptibles{run: pl.run}
 	st.preemptibles = h
 	ours, free := st.ourJob(), st.capacity()
 	m := st.model
@@ -74,12 +74,12 @@ func (w *World) preemptibles(st *siteState) *preemptibles {
 		if j == nil || j.State != federation.Running || j.Cancel || j.Start.IsZero() || j.Component != nil || j.Spec == nil || len(j.Spec.Het) > 0 || free.vacated[r.Job] != 0 {
 			continue
 		}
-		qos := w.qosOf(j)
-		rules, ran := w.preempting.QOS[qos], w.clock.Sub(j.Start)
+		qos := pl.qosOf(j)
+		rules, ran := pl.preempting.QOS[qos], pl.clock.Sub(j.Start)
 		if rules.Mode == federation.PreemptOff || ran < rules.Exempt {
 			continue
 		}
-		p := preemptible{job: j, qos: qos, mode: rules.Mode, grace: rules.Grace, lost: lostWork(j, ran), returns: rules.Returns, account: w.guarantees.accountOf(j)}
+		p := preemptible{job: j, qos: qos, mode: rules.Mode, grace: rules.Grace, lost: lostWork(j, ran), returns: rules.Returns, account: pl.guarantees.accountOf(j)}
 		gpus := 0
 		for _, g := range r.GRES {
 			if g.Name == "gpu" {

@@ -2,6 +2,7 @@ package place
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -13,56 +14,20 @@ import (
 // World is [Plan] with a memory. It is told what has changed (the Set methods, Drop, Claim, Release) and plans only what that touches; whatever
 // the order in which it was told, its plan is that of a new World of the same content. It must not be used by two goroutines at a time.
 //
-// What it remembers between plans: of each site the model of its newest observation and what is free there; which sites can run jobs of
-// each kind (a [shape]), and why the others cannot; the queue, in order.
+// By itself it keeps the queue, in order, and how far down it the plan has come. All else is kept by what it is made of: the sites ([members]), which jobs are alike
+// ([likeness]), and what the plan has decided ([plan]).
 type World struct {
-	policy  Policy
-	seed    uint64
-	groups  groups // of the jobs
-	clock   time.Time
-	now     int64 // clock in Unix seconds
-	at      looking
-	watch   func(*federation.Job)
-	onStart func(*federation.Job, federation.SiteName, federation.RunningJob)
+	plan
 
-	preempting *federation.Preempting // nil: nobody is preempted
-	guarantees guarantees
-	seen       seen
-	chosen     *candidate // where the job that was decided about last starts, or waits
-
-	sites   []*siteState // by name
-	version int          // counts changes of sites that matter to who can run where
-	apart   bool         // some site does not share the submit hosts' file systems
-
-	queue   line                                                              // in the order in which jobs are looked at
-	byID    jobmap.Map[*queued]                                               // empty until it is asked for
-	refused map[federation.JobID]map[federation.SiteName]federation.Rejection // of jobs in the queue
-	words   map[string]word
-	fresh   []*queued // of these, those that are new since the last plan, and stand before others that it is about
-
-	// Jobs that are alike; see shape.go and class.go.
-	shapes   map[shapeKey]*shape
-	needs    map[string]*need // by a likeness without time limits
-	kins     map[kinKey]*kin
-	recent   []recentKin
-	persons  map[who]*person
-	named    map[string]int                // class by what tells it from the others
-	beside   map[string]int                // see classApart
-	known    []*person                     // a small table in front of persons
-	others   bool                          // jobs may be alike that were not, or the other way round
-	limited  []limitChange                 // since the last plan
-	limits   int                           // how often what persons may do has changed
-	grouping int                           // see group
+	queue    line                          // in the order in which jobs are looked at
+	groups   groups                        // of the jobs
+	byID     jobmap.Map[*queued]           // empty until it is asked for
+	fresh    []*queued                     // those that are new since the last plan, and stand before others that it is about
 	foretold map[*federation.Expected]bool // see Foretell
 
-	// The plan.
+	// How far the plan has come. It is about the first jobs of the queue, as many as plan.looked says.
 	stale   bool      // it must be made anew
-	run     int       // its number
-	changes int       // counts claims at all sites
-	pressed pressure  // of those who wait for owned nodes; see others.go
-	looked  int       // jobs of the queue that it is about: the first ones ...
-	edge    *queued   // ... up to this one, which may be gone; nil: none
-	bound   int       // of them, those that are bound
+	edge    *queued   // the last job that it is about, which may be gone; nil: none
 	took    *queued   // the last of them that took anything; those behind it change nothing
 	anew    bool      // Decide has not been asked since it was made
 	acts    []*queued // those to be bound or spread, of which Decide has told
@@ -71,18 +36,80 @@ type World struct {
 	spotted []spotted // and for ahead
 }
 
+// members are the sites, as they are known, and the terms by which they judge who can run where. Whatever changes a verdict of a site gives it, and all of them, a new version: a shape
+// that was judged at the same version need not be judged again. It knows of no queue and no plan.
+type members struct {
+	policy Policy
+	seed   uint64
+	clock  time.Time
+	now    int64 // clock in Unix seconds
+
+	sites   []*siteState // by name
+	version int          // counts changes of sites that matter to who can run where
+	apart   bool         // some site does not share the submit hosts' file systems
+}
+
+// likeness tells which jobs are alike: jobs of one shape ask for the same and have the same rights, so that what the sites judge of one holds for all. Persons with the same rights everywhere are
+// of one class, and a kin is the jobs of a person that are of one shape. It holds that of two jobs of a kin, or of two kins of a shape, no site could tell one from the other; what
+// persons may do changes by relimit, which moves whole kins, and everything else that could part what was alike has all of it forgotten (others). See shape.go and class.go.
+type likeness struct {
+	in *members
+
+	shapes   map[shapeKey]*shape
+	needs    map[string]*need // by a likeness without time limits
+	kins     map[kinKey]*kin
+	recent   []recentKin
+	persons  map[who]*person
+	named    map[string]int // class by what tells it from the others
+	beside   map[string]int // see classApart
+	known    []*person      // a small table in front of persons
+	others   bool           // jobs may be alike that were not, or the other way round
+	limited  []limitChange  // since the last plan
+	limits   int            // how often what persons may do has changed
+	grouping int            // see group
+}
+
+// plan decides about one job after another, and keeps what those have taken. Its number is run, and whatever bears another number is void: begin starts a new one, which gives back all that
+// the last one took. It holds that no node is given twice, and that less is free after each decision; only preemption frees something, and counts as a change.
+type plan struct {
+	members
+	likeness
+
+	at      looking
+	watch   func(*federation.Job)
+	onStart func(*federation.Job, federation.SiteName, federation.RunningJob)
+
+	preempting *federation.Preempting // nil: nobody is preempted
+	guarantees guarantees
+	refused    map[federation.JobID]map[federation.SiteName]federation.Rejection // of jobs in the queue
+	words      map[string]word
+
+	run     int        // its number
+	changes int        // counts claims at all sites
+	pressed pressure   // of those who wait for owned nodes; see others.go
+	looked  int        // jobs that it has decided about
+	bound   int        // of them, those that are bound
+	seen    seen       // what best has found
+	chosen  *candidate // where the job that was decided about last starts, or waits
+}
+
 // NewWorld returns a World without sites and jobs.
-func NewWorld(p Policy, seed uint64) *World {
-	w := &World{policy: p.withDefaults(), seed: seed, groups: groups{order: priorities(ofJob)}, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
+func NewWorld(p Policy, seed uint64) *World { return newEmptyWorld(p, seed, 512) }
+
+// newEmptyWorld is NewWorld with tables for so many kinds of jobs.
+func newEmptyWorld(p Policy, seed uint64, table int) *World {
+	w := &World{groups: groups{order: priorities(ofJob)}, stale: true}
+	w.policy, w.seed, w.version = p.withDefaults(), seed, 1
+	w.words, w.refused = map[string]word{}, map[federation.JobID]map[federation.SiteName]federation.Rejection{}
+	w.in = &w.members
 	w.guarantees.queue, w.queue.groups, w.guarantees.waiting.groups = &w.queue, &w.groups, &w.groups
-	w.forget(512)
+	w.likeness.forget(table)
 	return w
 }
 
 func newWorldOf(s *federation.Snapshot, p Policy) *World {
-	w := &World{policy: p.withDefaults(), seed: s.Seed, groups: groups{order: priorities(ofJob), counts: make([]int64, 1)}, stale: true, version: 1, words: map[string]word{}, refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
-	w.guarantees.queue, w.queue.groups, w.guarantees.waiting.groups = &w.queue, &w.groups, &w.groups
-	w.forget(min(len(s.Jobs)+1, 512))
+	w := newEmptyWorld(p, s.Seed, min(len(s.Jobs)+1, 512))
+	w.groups.counts = make([]int64, 1)
 	w.SetTime(s.Now)
 	w.preempting = s.Preempting
 	for _, site := range s.Sites {
@@ -197,12 +224,12 @@ func (w *World) rebound(st *siteState, id federation.JobID, units int) {
 	}
 }
 
-func (w *World) site(name federation.SiteName) *siteState {
-	i, ok := slices.BinarySearchFunc(w.sites, name, func(st *siteState, name federation.SiteName) int { return cmp.Compare(st.site.Name, name) })
+func (ms *members) site(name federation.SiteName) *siteState {
+	i, ok := slices.BinarySearchFunc(ms.sites, name, func(st *siteState, name federation.SiteName) int { return cmp.Compare(st.site.Name, name) })
 	if !ok {
 		return nil
 	}
-	return w.sites[i]
+	return ms.sites[i]
 }
 
 // Bound are the jobs that a site has and that its newest observation does not show as running, in the order in which they were given. The
@@ -247,21 +274,16 @@ func (w *World) Whole() bool {
 func (w *World) Watch(f func(*federation.Job)) { w.watch = f }
 
 // look begins to look at a job.
-func (w *World) look(job *federation.Job) {
-	w.at.job = job
-	if w.watch != nil {
-		w.watch(job)
+func (pl *plan) look(job *federation.Job) {
+	pl.at.job = job
+	if pl.watch != nil {
+		pl.watch(job)
 	}
 }
 
 // forgetLikeness has every job looked at as if it were the first.
-func (w *World) forgetLikeness() { w.forget(len(w.recent)) }
-
-func (w *World) forget(table int) {
-	w.shapes, w.needs, w.kins, w.persons = map[shapeKey]*shape{}, map[string]*need{}, map[kinKey]*kin{}, map[who]*person{}
-	w.named, w.beside = map[string]int{}, map[string]int{}
-	w.recent, w.known = make([]recentKin, table), make([]*person, table)
-	w.others, w.limited = false, nil
+func (w *World) forgetLikeness() {
+	w.likeness.forget(len(w.recent))
 	for p := range w.queue.pieces() {
 		p.quiet, p.run = false, 0
 		for _, q := range p.jobs {
@@ -269,6 +291,14 @@ func (w *World) forget(table int) {
 		}
 	}
 	w.stale = true
+}
+
+// forget begins anew, with small tables of that size.
+func (l *likeness) forget(table int) {
+	l.shapes, l.needs, l.kins, l.persons = map[shapeKey]*shape{}, map[string]*need{}, map[kinKey]*kin{}, map[who]*person{}
+	l.named, l.beside = map[string]int{}, map[string]int{}
+	l.recent, l.known = make([]recentKin, table), make([]*person, table)
+	l.others, l.limited = false, nil
 }
 
 // read takes up what the sites say of themselves.
@@ -280,8 +310,20 @@ func (w *World) read() {
 	if n := len(w.kins); w.others || n > 4096 && n > 2*w.queue.n {
 		w.forgetLikeness()
 	}
-	w.relimit()
+	w.stale = w.relimit(w.withRefusals()) || w.stale
 	w.at = looking{}
+}
+
+// withRefusals are the jobs of the queue that some site has refused.
+func (w *World) withRefusals() iter.Seq[*queued] {
+	return func(yield func(*queued) bool) {
+		w.index()
+		for id := range w.refused {
+			if q := w.byID.Of(id); q != nil && !yield(q) {
+				return
+			}
+		}
+	}
 }
 
 func (w *World) readSite(st *siteState) {
