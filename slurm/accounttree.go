@@ -205,8 +205,8 @@ func (d *Driver) Sacctmgr(ctx context.Context, words []string) error {
 
 // sacctmgr runs the command and returns what it has said on stdout.
 func (d *Driver) sacctmgr(ctx context.Context, words []string) (string, error) {
-	if err := d.c.budget.Wait(ctx); err != nil {
-		return "", fmt.Errorf("%w: waiting for the RPC budget: %v", federation.ErrUnavailable, err)
+	if err := d.c.budget.wait(ctx); err != nil {
+		return "", err
 	}
 	var stdout, stderr strings.Builder
 	cmd := exec.CommandContext(ctx, d.cfg.AccountCommand[0], append(slices.Clone(d.cfg.AccountCommand[1:]), words...)...)

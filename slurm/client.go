@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-resty/resty/v2"
-	"golang.org/x/time/rate"
 
 	"fsub/federation"
 	"fsub/slurm/wire"
@@ -27,7 +26,7 @@ type client struct {
 	cfg    Config
 	http   *resty.Client
 	tokens *tokens
-	budget *rate.Limiter
+	budget *budget
 	api    atomic.Pointer[translation] // nil until negotiated
 	// release is that of the slurmrestd that answered last: "22.05.8".
 	release atomic.Value
@@ -59,7 +58,7 @@ func newClient(cfg Config) (*client, error) {
 	c := &client{
 		cfg:    cfg,
 		tokens: &tokens{user: cfg.User, key: cfg.KeyFile, file: cfg.TokenFile, command: cfg.TokenCommand},
-		budget: rate.NewLimiter(rate.Limit(cfg.RPS), cfg.Burst),
+		budget: newBudget(cfg.RPS, cfg.Burst),
 		now:    time.Now,
 	}
 	if c.tokens.user == "" && cfg.KeyFile != "" {
@@ -164,15 +163,10 @@ func (c *client) do(ctx context.Context, r request, into answer) error {
 	return nil
 }
 
-// used is the budget of calls, and how much of what may be called at once is used: 0 to 1.
-func (c *client) used() (perSecond, used float64) {
-	return c.cfg.RPS, min(max(1-c.budget.Tokens()/float64(c.cfg.Burst), 0), 1)
-}
-
 // send makes one HTTP exchange within the RPC budget.
 func (c *client) send(ctx context.Context, r request, path string) (status int, text []byte, err error) {
-	if err := c.budget.Wait(ctx); err != nil {
-		return 0, nil, fmt.Errorf("%w: waiting for the RPC budget of %g calls/s: %v", federation.ErrUnavailable, c.cfg.RPS, err)
+	if err := c.budget.wait(ctx); err != nil {
+		return 0, nil, err
 	}
 	user, token, err := c.tokens.get(c.now())
 	if err != nil {

@@ -307,10 +307,12 @@ func TestNotFoundNeedsBoth(t *testing.T) {
 	}
 }
 
+// TestBudget: what others ask leaves room for a look at the site's jobs.
 func TestBudget(t *testing.T) {
 	f := newFake(t, "v0.0.45")
 	f.on("GET /slurm/diag/", 200, wire.DiagResponse{})
-	d := f.driver(t, func(c *Config) { c.RPS, c.Burst = 0.001, 3 })
+	f.on("GET /slurm/jobs/state/", 200, wire.JobsStateResponse{})
+	d := f.driver(t, func(c *Config) { c.RPS, c.Burst = 0.001, 4 })
 	for range 2 {
 		if err := d.Ping(t.Context()); err != nil {
 			t.Fatal(err)
@@ -318,8 +320,14 @@ func TestBudget(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := d.Ping(ctx); !errors.Is(err, federation.ErrUnavailable) || !strings.Contains(err.Error(), "budget") {
+	if err := d.Ping(ctx); !errors.Is(err, federation.ErrThrottled) || !strings.Contains(err.Error(), "budget") {
 		t.Errorf("beyond the budget: %v", err)
+	}
+	if _, err := d.Jobs(ctx, nil); err != nil {
+		t.Errorf("a look beyond what others may ask: %v", err)
+	}
+	if _, err := d.Jobs(ctx, nil); !errors.Is(err, federation.ErrThrottled) {
+		t.Errorf("looks beyond all that may be asked: %v", err)
 	}
 }
 

@@ -41,7 +41,7 @@ var _ federation.Driver = (*Driver)(nil)
 
 // Abilities is asked by [federation.AbilitiesOf].
 func (d *Driver) Abilities() federation.Abilities {
-	return federation.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d.books, Nodes: d.nodes, Check: d, AccountTree: d, Reboot: d.nodes, Accounts: d.books, Limits: d.Limits, Calls: d.c.used}
+	return federation.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d.books, Nodes: d.nodes, Check: d, AccountTree: d, Reboot: d.nodes, Accounts: d.books, Limits: d.Limits, Calls: d.c.budget.used}
 }
 
 // Open makes a Driver. It reads the secret files, so that a bad one is reported at once, but does

@@ -132,8 +132,8 @@ func nodeRefusal(e wire.Error) error {
 
 // nodeCommand runs the configured command with more words. What it says becomes the error.
 func (ns *nodes) nodeCommand(ctx context.Context, words ...string) error {
-	if err := ns.c.budget.Wait(ctx); err != nil {
-		return fmt.Errorf("%w: waiting for the RPC budget: %v", federation.ErrUnavailable, err)
+	if err := ns.c.budget.wait(ctx); err != nil {
+		return err
 	}
 	out, err := exec.CommandContext(ctx, ns.cfg.NodeCommand[0], slices.Concat(ns.cfg.NodeCommand[1:], words)...).CombinedOutput()
 	if err == nil {
