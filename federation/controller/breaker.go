@@ -18,12 +18,13 @@ type breaker struct {
 // breakAfter is how many calls in a row fail before no more are made.
 const breakAfter = 3
 
-// note takes in how a call ended. It reports whether the breaker has opened or closed by that.
+// note takes in how a call ended. One that our own calls left no room for says nothing of the site. It reports whether the breaker has opened or closed by that.
 func (b *breaker) note(err error, poll bool) (changed bool) {
 	was := b.open
 	switch {
 	case poll && err == nil:
 		b.fails, b.open = 0, false
+	case errors.Is(err, federation.ErrThrottled) && !poll:
 	case errors.Is(err, federation.ErrUnavailable), poll && err != nil:
 		b.fails++
 		b.open = b.open || b.fails >= breakAfter

@@ -21,6 +21,7 @@ type call struct {
 	before func(ctx context.Context) error // what it needs, if anything: it holds up no other call, and may take long
 	run    func(ctx context.Context) any
 	limit  time.Duration // of run; 0: Timing.Call
+	user   uint32        // whose job it is about, if any
 }
 
 // ready does what comes before the call; failed is the result if that fails.
@@ -88,6 +89,7 @@ type calls struct {
 	limit   time.Duration
 	log     *slog.Logger
 	metrics *metrics
+	owner   func(federation.JobID) uint32
 	decided []call
 	results chan result
 	back    []result // for the next round
@@ -97,12 +99,16 @@ type calls struct {
 	under sync.WaitGroup
 }
 
-func newCalls(inline bool, limit time.Duration, log *slog.Logger, m *metrics) *calls {
-	return &calls{inline: inline, limit: limit, log: log, metrics: m, results: make(chan result, 1024)}
+func newCalls(inline bool, limit time.Duration, log *slog.Logger, m *metrics, owner func(federation.JobID) uint32) *calls {
+	return &calls{inline: inline, limit: limit, log: log, metrics: m, owner: owner, results: make(chan result, 1024)}
 }
 
 func (c *calls) add(s *site, kind any, run func(ctx context.Context) any) {
-	c.decided = append(c.decided, call{site: s, kind: kind, run: run})
+	k := call{site: s, kind: kind, run: run}
+	if id := jobOf(kind); id != 0 {
+		k.user = c.owner(id)
+	}
+	c.decided = append(c.decided, k)
 }
 
 // make makes the calls that the round has decided, now that their intents are durable.
@@ -144,7 +150,7 @@ func (c *calls) abandon() {
 }
 
 // run makes one call, within the time that a call may take. Submissions share a few slots of their site, so that a
-// burst does not fall on its controller all at once; everything else goes first.
+// burst does not fall on its controller all at once; looks go first. What else is asked about jobs has slots that users share.
 func (c *calls) run(ctx context.Context, k call) (value any) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -155,13 +161,20 @@ func (c *calls) run(ctx context.Context, k call) (value any) {
 	if failed := k.ready(ctx); failed != nil {
 		return failed
 	}
-	if _, ok := k.kind.(submitted); ok {
+	switch k.kind.(type) {
+	case submitted:
 		select {
 		case k.site.slots <- struct{}{}:
 			defer func() { <-k.site.slots }()
 		case <-ctx.Done():
 			return withError(k.kind, fmt.Errorf("%w: the daemon stops", federation.ErrNotSent))
 		}
+	case acted, answered, lookedUp:
+		free, err := k.site.acts.Take(ctx, k.user)
+		if err != nil {
+			return withError(k.kind, fmt.Errorf("%w: %v", federation.ErrThrottled, err))
+		}
+		defer free()
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(k.limit, c.limit))
 	defer cancel()

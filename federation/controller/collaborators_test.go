@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/share"
 	"fsub/sbatch"
 )
 
@@ -64,8 +65,8 @@ func TestJobIDs(t *testing.T) {
 // TestCalls: each call has a result, also one whose driver panics or that was never made, and all come back for the next round.
 func TestCalls(t *testing.T) {
 	for _, inline := range []bool{true, false} {
-		c := newCalls(inline, time.Second, slog.New(slog.DiscardHandler), newMetrics(nil))
-		s := &site{slots: make(chan struct{}, submitSlots)}
+		c := newCalls(inline, time.Second, slog.New(slog.DiscardHandler), newMetrics(nil), ownedBy(0))
+		s := &site{slots: make(chan struct{}, submitSlots), acts: share.New(actSlots, actsOfUser)}
 		c.add(s, acted{job: 1}, func(context.Context) any { return acted{job: 1} })
 		c.decided = append(c.decided, call{site: s, kind: submitted{job: 2}, before: func(context.Context) error { return errors.New("no script") },
 			run: func(context.Context) any { panic("it was sent all the same") }})
@@ -96,6 +97,50 @@ func TestCalls(t *testing.T) {
 			t.Error("something is there twice")
 		}
 	}
+}
+
+// ownedBy is who owns every job.
+func ownedBy(uid uint32) func(federation.JobID) uint32 {
+	return func(federation.JobID) uint32 { return uid }
+}
+
+// TestCallsOfOneUser: however many of one user's jobs a site is asked about, it is asked about another's. Those beyond what may wait fail at once, and not by
+// the site's fault.
+func TestCallsOfOneUser(t *testing.T) {
+	c := newCalls(false, time.Minute, slog.New(slog.DiscardHandler), newMetrics(nil), func(id federation.JobID) uint32 { return uint32(id / 100_000) })
+	s := &site{slots: make(chan struct{}, submitSlots), acts: share.New(actSlots, actsOfUser).Bound(actsWait)}
+	stuck := make(chan struct{})
+	defer close(stuck)
+	const many = 100
+	for i := range federation.JobID(actsOfUser + actsWait + many) {
+		c.add(s, acted{job: i}, func(ctx context.Context) any {
+			select {
+			case <-stuck:
+			case <-ctx.Done():
+			}
+			return acted{job: i}
+		})
+	}
+	c.make(t.Context())
+	failed := 0
+	for range many {
+		r := (<-c.results).value.(acted)
+		if !errors.Is(r.err, federation.ErrThrottled) {
+			t.Fatalf("%+v", r)
+		}
+		failed++
+		if (&breaker{fails: breakAfter}).note(r.err, false) {
+			t.Fatal("it counts against the site")
+		}
+	}
+	for _, kind := range []any{acted{job: 100_000}, answered{job: 100_000}, lookedUp{job: 100_000}} {
+		c.add(s, kind, func(context.Context) any { return kind })
+		c.make(t.Context())
+		if r := <-c.results; jobOf(r.value) != 100_000 {
+			t.Errorf("the other's call: %+v", r.value)
+		}
+	}
+	c.abandon()
 }
 
 // TestStagedOutIsRetried: results that fail to come are asked for again after a while, and given up in the end; only then does the job end.

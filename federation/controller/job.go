@@ -40,6 +40,7 @@ type tried struct {
 	lostStart bool        // the site shows it as pending again without a requeue; to be confirmed by a look-up
 	heldThere bool        // the site holds it, and nobody here has asked for that
 	leftHeld  bool        // and it stays so
+	ending    bool        // the site is being asked for its cancellation
 	tellHold  bool        // the site did not answer when it was told to hold or release the job: tell it again ...
 	retry     time.Time   // no submission or look-up of the attempt before this
 	fails     int         // failed calls about the attempt in a row

@@ -27,8 +27,9 @@ func (c *attempts) repair() {
 		switch {
 		case j.unsure || j.lostStart || !j.missing.IsZero():
 			c.lookup(j, s)
+		case j.Cancel && j.ending: // a thousand of them take a while
 		case j.Cancel && !now.Before(j.cancelAt):
-			j.cancelAt = now.Add(c.t.CancelEach)
+			j.cancelAt, j.ending = now.Add(c.t.CancelEach), true
 			c.actAtSite(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
 				return d.Cancel(ctx, ref, nil)
 			})

@@ -187,6 +187,10 @@ func (c *requests) signal(j *job, r federation.Request) {
 // takeActed notes what a site said to an action. Cancellations are repeated by repair until the end is seen; a
 // hold or a release until the site has answered; a signal is not.
 func (c *requests) takeActed(s *site, r acted) {
+	j := c.jobs.Of(r.job)
+	if j != nil && r.what == "cancel" {
+		j.try().ending = false
+	}
 	if r.err == nil {
 		c.strays.note(s, r)
 		return
@@ -195,7 +199,6 @@ func (c *requests) takeActed(s *site, r acted) {
 		c.strays.failed = append(c.strays.failed, strayCopy{s, *r.copy, c.now().Add(c.t.CancelEach)})
 	}
 	c.log.Warn(r.what+" at site failed", "job", r.job, "site", s.Name, "err", r.err)
-	j := c.jobs.Of(r.job)
 	switch {
 	case j == nil:
 	case !errors.Is(r.err, federation.ErrUnavailable):

@@ -41,7 +41,12 @@ type shared struct {
 func newShared(cfg Config) *shared {
 	s := &shared{cfg: cfg, t: cfg.Timing.withDefaults(), log: cfg.Logger, now: cfg.Now, store: cfg.Store, metrics: newMetrics(cfg.Registerer),
 		byName: map[federation.SiteName]*site{}, ended: map[federation.JobID]*job{}, batch: newPendingBatch(), asides: newAside(), planDirty: true, seizing: newSeizing()}
-	s.calls = newCalls(cfg.Inline, s.t.Call, s.log, s.metrics)
+	s.calls = newCalls(cfg.Inline, s.t.Call, s.log, s.metrics, func(id federation.JobID) (uid uint32) {
+		if j := s.jobs.Of(id); j != nil {
+			uid = j.UID
+		}
+		return uid
+	})
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"fsub/accounting/power"
 	"fsub/federation"
 	"fsub/federation/health"
+	"fsub/federation/share"
 )
 
 // site is one member of the federation with what the controller alone knows of it.
@@ -18,6 +19,7 @@ type site struct {
 	lifts  []health.Lift
 	power  func(now time.Time) *power.Rates
 	slots  chan struct{} // bounds the submissions that are under way at once
+	acts   *share.Slots  // and what else is asked about jobs
 
 	observing, polling      bool
 	nextObserve, nextPoll   time.Time
@@ -93,7 +95,13 @@ func (s *site) waiting() int {
 	return n
 }
 
-const submitSlots = 4
+const (
+	submitSlots = 4
+	// Of other calls about jobs so many are under way at once, and of one user's jobs; so many of one user's wait, and more fail at once.
+	actSlots   = 32
+	actsOfUser = 8
+	actsWait   = 2000
+)
 
 // news is what a site's driver has said that there is to be seen, and the controller has not looked at yet.
 type news struct{ jobs, nodes atomic.Bool }

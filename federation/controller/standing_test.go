@@ -238,3 +238,27 @@ func TestMaintenance(t *testing.T) {
 		t.Errorf("a short job may not have n1: %q", j.Spec.Exclude)
 	}
 }
+
+// TestCancelIsAskedOnce: while a site is asked for the end of a job, it is not asked again.
+func TestCancelIsAskedOnce(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(nil)
+	b.wait(time.Second)
+	j := b.ctl.jobs.Of(id)
+	j.Cancel = true
+	asked := func() int {
+		b.clock = b.clock.Add(time.Minute)
+		b.ctl.repair()
+		return len(b.ctl.calls.decided)
+	}
+	if n := asked(); n != 1 {
+		t.Fatalf("asked %d times", n)
+	}
+	if n := asked(); n != 1 {
+		t.Errorf("asked %d times at once", n)
+	}
+	b.ctl.requests.takeActed(b.ctl.byName[j.att.Site], acted{job: id, what: "cancel", err: federation.ErrThrottled})
+	if n := asked(); n != 2 {
+		t.Errorf("asked %d times after a failure", n)
+	}
+}

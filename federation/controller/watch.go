@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/share"
 )
 
 // watch looks at the sites: at their nodes, and at our jobs there. A driver that knows by itself when there is
@@ -75,7 +76,7 @@ func (c *watch) addSites() {
 }
 
 func (c *watch) newSite(sc *Site) *site {
-	s := &site{driver: sc.Driver, power: sc.Power, can: federation.AbilitiesOf(sc.Driver), lifts: sc.Lifts, slots: make(chan struct{}, submitSlots), jobs: map[federation.JobID]*job{}}
+	s := &site{driver: sc.Driver, power: sc.Power, can: federation.AbilitiesOf(sc.Driver), lifts: sc.Lifts, slots: make(chan struct{}, submitSlots), acts: share.New(actSlots, actsOfUser).Bound(actsWait), jobs: map[federation.JobID]*job{}}
 	s.Site = federation.Site{
 		Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed, Data: sc.Data,
 		Backlog: sc.Backlog, AccountBacklog: sc.AccountBacklog, Preempt: sc.Preempt, Users: sc.Users, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),

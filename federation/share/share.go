@@ -3,13 +3,15 @@ package share
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
 // Slots bound what is done at one time, of each user and in all. A user who has his share waits among his own.
 type Slots struct {
-	all chan struct{} // nil: only each user's are bounded
-	own int
+	all   chan struct{} // nil: only each user's are bounded
+	own   int
+	waits int // of one user's; 0: any number
 
 	mu   sync.Mutex
 	user map[uint32]*userSlots
@@ -29,9 +31,21 @@ func New(all, own int) *Slots {
 	return s
 }
 
+// Bound lets so many of one user's wait, and has more of them fail at once with [ErrMany].
+func (s *Slots) Bound(waits int) *Slots {
+	s.waits = waits
+	return s
+}
+
+// ErrMany: too many of the user's wait.
+var ErrMany = errors.New("too many of the same user wait")
+
 // Take waits for a slot of the user's; call free when done. It fails when ctx ends.
 func (s *Slots) Take(ctx context.Context, uid uint32) (free func(), err error) {
 	u := s.enter(uid)
+	if u == nil {
+		return nil, ErrMany
+	}
 	if err := send(ctx, u.taken); err != nil {
 		s.leave(uid)
 		return nil, err
@@ -61,6 +75,7 @@ func send(ctx context.Context, to chan<- struct{}) error {
 	}
 }
 
+// enter returns nil where nobody more may wait.
 func (s *Slots) enter(uid uint32) *userSlots {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,6 +83,9 @@ func (s *Slots) enter(uid uint32) *userSlots {
 	if u == nil {
 		u = &userSlots{taken: make(chan struct{}, s.own)}
 		s.user[uid] = u
+	}
+	if s.waits > 0 && u.here >= s.own+s.waits {
+		return nil
 	}
 	u.here++
 	return u
