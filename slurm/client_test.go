@@ -307,13 +307,13 @@ func TestNotFoundNeedsBoth(t *testing.T) {
 	}
 }
 
-// TestBudget: what others ask leaves room for a look at the site's jobs.
+// TestBudget: what else is asked leaves room for submissions, and both leave room for a look at the site's jobs.
 func TestBudget(t *testing.T) {
 	f := newFake(t, "v0.0.45")
 	f.on("GET /slurm/diag/", 200, wire.DiagResponse{})
 	f.on("GET /slurm/jobs/state/", 200, wire.JobsStateResponse{})
-	d := f.driver(t, func(c *Config) { c.RPS, c.Burst = 0.001, 4 })
-	for range 2 {
+	d := f.driver(t, func(c *Config) { c.RPS, c.Burst = 0.001, 8 })
+	for range 3 { // and one call to find the version
 		if err := d.Ping(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -323,8 +323,19 @@ func TestBudget(t *testing.T) {
 	if err := d.Ping(ctx); !errors.Is(err, federation.ErrThrottled) || !strings.Contains(err.Error(), "budget") {
 		t.Errorf("beyond the budget: %v", err)
 	}
-	if _, err := d.Jobs(ctx, nil); err != nil {
-		t.Errorf("a look beyond what others may ask: %v", err)
+	f.on("POST /slurm/job/submit", 200, wire.JobSubmitResponse{JobID: 30_000_007})
+	for range 2 {
+		if _, err := d.Submit(ctx, submission()); err != nil {
+			t.Errorf("a submission beyond what else may be asked: %v", err)
+		}
+	}
+	if _, err := d.Submit(ctx, submission()); !errors.Is(err, federation.ErrThrottled) {
+		t.Errorf("beyond the budget: %v", err)
+	}
+	for range 2 {
+		if _, err := d.Jobs(ctx, nil); err != nil {
+			t.Errorf("a look beyond what others may ask: %v", err)
+		}
 	}
 	if _, err := d.Jobs(ctx, nil); !errors.Is(err, federation.ErrThrottled) {
 		t.Errorf("looks beyond all that may be asked: %v", err)

@@ -37,7 +37,7 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	if old == nil {
 		old = &mark{}
 	}
-	ctx = looking(ctx)
+	ctx = calling(ctx, forLooks)
 	report := federation.JobsReport{At: d.c.now()}
 	st, err := d.rights.standing(ctx)
 	if err != nil {

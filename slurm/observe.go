@@ -33,7 +33,7 @@ type look struct {
 // Observe reads nodes, partitions, reservations and the jobs that run; slurmdbd's associations once a minute. Four calls,
 // and one for each running job that is new to us.
 func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
-	ctx = looking(ctx)
+	ctx = calling(ctx, forLooks)
 	o := &federation.Observation{At: d.c.now(), Mode: federation.Pinned}
 	st, err := d.rights.standing(ctx)
 	if err == nil && !st.known {

@@ -16,6 +16,7 @@ import (
 // restarts, requeues and the splitting of arrays, slurmdbd records it when the job ends, and comment and extra stay the user's. At a mapped
 // site it is searched for first, unless this is its first time.
 func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federation.Receipt, error) {
+	ctx = calling(ctx, forSubmissions)
 	fail := func(err error) (federation.Receipt, error) {
 		return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)
 	}
@@ -125,6 +126,7 @@ func (d *Driver) submitted(st standing, s federation.Submission, a *wire.JobSubm
 
 // adopt looks at the job that has the ID already. It is ours if it has our key.
 func (d *Driver) adopt(ctx context.Context, st standing, s federation.Submission) (federation.Receipt, error) {
+	ctx = calling(ctx, forSubmissions)
 	fail := func(err error) (federation.Receipt, error) {
 		return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)
 	}
