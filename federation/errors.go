@@ -29,7 +29,8 @@ var ErrTrimmed = errors.New("no longer in the log of changes")
 // happened (connection refused, no route, the site's API could not reach its controller).
 var ErrNotSent = fmt.Errorf("%w: not sent", ErrUnavailable)
 
-// ErrThrottled is the kind of ErrUnavailable that says nothing against the site: the call has waited for its turn among the daemon's own calls there until its time was over.
+// ErrThrottled is the kind of ErrUnavailable that is nobody's failure: a call has waited for its turn among the daemon's own calls to a site, or a request
+// among its user's, until its time was over. It was not begun, unless it consists of several.
 var ErrThrottled = fmt.Errorf("%w: too many calls", ErrUnavailable)
 
 // ErrLimit is the kind of ErrCapacity that may pass by itself: a limit of the user, account or QOS at the site is reached. Slurm has one number for

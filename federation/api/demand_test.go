@@ -150,7 +150,7 @@ func TestTestOnly(t *testing.T) {
 	}
 
 	d.Controller.SetDecision(federation.Decision{Reason: federation.ReasonSiteUnavailable, Rejections: []federation.Rejection{{Site: "alpha", Reason: federation.ReasonSiteUnavailable}}})
-	if status, got = try(func(*sbatch.Spec) {}); status != 500 || got.Error.Text != "Unable to contact slurm controller (connect failure)" {
+	if status, got = try(func(*sbatch.Spec) {}); status != 503 || got.Error.Text != "Unable to contact slurm controller (connect failure)" {
 		t.Errorf("%d %+v", status, got.Error)
 	}
 	d.Controller.SetDecision(federation.Decision{Reason: federation.ReasonSiteUnavailable, Rejections: []federation.Rejection{

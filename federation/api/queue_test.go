@@ -225,7 +225,7 @@ func TestQueueSelects(t *testing.T) {
 		}
 	}
 	d.Store.SetFail(errors.New("disk full"))
-	if status, _, _, err := readQueue(d.Socket, ""); err != nil || status != 500 {
+	if status, _, _, err := readQueue(d.Socket, ""); err != nil || status != 503 {
 		t.Errorf("the store fails: status %d, %v", status, err)
 	}
 }

@@ -72,7 +72,7 @@ func (s *sender) sendOnce() (status int, reply []byte, err error) {
 // post is one try. A machine's agent, which passes requests on to the daemon, says with status 503 that it does not know what became of one.
 func (s *sender) post() (status int, reply []byte, err error) {
 	status, reply, err = s.conn.DoKeyed("POST", "/fed/v1/job", s.key, s.body)
-	if err == nil && status == 503 {
+	if err == nil && status == 503 && !bytes.HasPrefix(reply, []byte("{")) { // the daemon's own refusal is JSON
 		err = &conn.Error{Err: conn.ErrLost, Detail: string(reply[:min(len(reply), 300)]) + "; it may have been carried out: look before you repeat it (squeue --me)"}
 	}
 	return status, reply, err

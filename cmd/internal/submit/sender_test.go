@@ -82,6 +82,23 @@ func TestBusyDaemonIsAskedAgain(t *testing.T) {
 	}
 }
 
+// TestUnavailable: what the daemon refuses with status 503 was not carried out; what its agent says so of may have been, and is sent again.
+func TestUnavailable(t *testing.T) {
+	defer func(p []time.Duration) { again = p }(again)
+	again = []time.Duration{time.Millisecond}
+	for answer, want := range map[string]int{`{"error":{"number":1800,"text":"Unable to contact slurm controller (connect failure)"}}`: 1, "the daemon is not there: cut": 2} {
+		requests := 0
+		socket := answering(t, func(w http.ResponseWriter, _ *http.Request) {
+			requests++
+			w.WriteHeader(http.StatusServiceUnavailable)
+			io.WriteString(w, answer)
+		})
+		if _, said, code := submitTo(t, socket); code != 1 || requests != want || strings.Contains(said, "Unable to contact") != (want == 1) || strings.Contains(said, "may have been carried out") != (want == 2) {
+			t.Errorf("%s: exit %d after %d requests, %q", answer, code, requests, said)
+		}
+	}
+}
+
 // TestKeysOfTheCommandLine: others are refused before anything is sent.
 func TestKeysOfTheCommandLine(t *testing.T) {
 	if _, said, code := submitTo(t, "/nowhere", "--fed-key=a key"); code == 0 || !strings.Contains(said, "Invalid --fed-key specification") {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	"fsub/httpmetrics"
@@ -65,10 +66,24 @@ func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 			observe(code, time.Since(began))
 			panic(http.ErrAbortHandler) // the connection breaks
 		case err != nil:
-			code = fail(w, r, c, err)
+			if code = fail(w, r, c, timedOut(r, err)); r.Context().Err() != nil {
+				code = 0
+			}
 		}
 		observe(code, time.Since(began))
 	})
+}
+
+// timedOut words the end of a request's time, or of its caller, that a handler has returned as it is.
+func timedOut(r *http.Request, err error) error {
+	switch ended := r.Context().Err() != nil; {
+	case errors.As(err, new(*federation.SlurmError)):
+	case errors.Is(err, context.Canceled) && ended:
+		return refusal.Outage(refusal.Detailed(refusal.TimedOut, "the caller has closed its connection"), err)
+	case errors.Is(err, context.DeadlineExceeded) && !ended:
+		return refusal.Outage(refusal.Detailed(refusal.TimedOut, "it has taken too long; try again"), err)
+	}
+	return err
 }
 
 // panicError is a panic of a handler.
@@ -97,20 +112,23 @@ func (s *Router) guarded(h Handler, w http.ResponseWriter, r *http.Request, c id
 
 // fail answers a /fed/v1 request with err and returns the status.
 func (s *Router) fail(w http.ResponseWriter, r *http.Request, _ identity.Caller, err error) int {
-	code := status(err)
+	code := Status(err)
 	s.LogFailure(r, code, err)
 	Refusal(w, code, err)
 	return code
 }
 
-// LogFailure logs what is our failure rather than the caller's.
+// LogFailure logs what is our failure rather than the caller's. A refusal in Slurm's words has none: that a site does not answer, or that a user asks too much, is not to fill the log.
 func (s *Router) LogFailure(r *http.Request, code int, err error) {
 	if code < 500 || errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return
 	}
 	var se refusal.OutageError
-	if errors.As(err, &se) {
+	switch {
+	case errors.As(err, &se):
 		err = se.Cause
+	case errors.As(err, new(*federation.SlurmError)):
+		return
 	}
 	if p, ok := err.(panicError); ok {
 		s.Log.Error("panic in a handler", "method", r.Method, "path", r.URL.Path, "err", p.value, "stack", string(p.stack))

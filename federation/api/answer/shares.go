@@ -88,7 +88,7 @@ func (s *Router) shared(h Handler, w http.ResponseWriter, r *http.Request, c ide
 }
 
 func busy(c identity.Caller) error {
-	return &federation.SlurmError{Kind: federation.ErrConflict, Number: 5004, Text: "Socket timed out on send/recv operation",
+	return &federation.SlurmError{Kind: federation.ErrThrottled, Number: 5004, Text: "Socket timed out on send/recv operation",
 		Detail: fmt.Sprintf("too many requests of %s are being answered; try again", c.Name)}
 }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/share"
 )
@@ -54,7 +53,7 @@ func TestSharesOfUsers(t *testing.T) {
 	go func() { done <- ask(ctx, 7, "GET /x") }()
 	select {
 	case err := <-done:
-		if !errors.Is(err, federation.ErrConflict) {
+		if Status(err) != http.StatusServiceUnavailable {
 			t.Errorf("one more: %v", err)
 		}
 	case <-answering:
@@ -100,7 +99,7 @@ func TestLargeBodiesOfUsers(t *testing.T) {
 			}
 		}
 		for _, length := range []int64{largeBody + 1, -1} { // -1: it is not said
-			if err := ask(user, length, 50*time.Millisecond); !errors.Is(err, federation.ErrConflict) {
+			if err := ask(user, length, 50*time.Millisecond); Status(err) != http.StatusServiceUnavailable {
 				t.Errorf("user %d sends one more, of length %d: %v", user, length, err)
 			}
 		}
@@ -108,7 +107,7 @@ func TestLargeBodiesOfUsers(t *testing.T) {
 			t.Errorf("user %d sends a small one: %v", user, err)
 		}
 	}
-	if err := ask(1000, largeBody+1, 50*time.Millisecond); !errors.Is(err, federation.ErrConflict) {
+	if err := ask(1000, largeBody+1, 50*time.Millisecond); Status(err) != http.StatusServiceUnavailable {
 		t.Errorf("one more large body than all may send: %v", err)
 	}
 	if err := ask(1000, largeBody, long); err != nil {

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -11,8 +12,8 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-// status is the HTTP status of an error on /fed/v1.
-func status(err error) int {
+// Status is the HTTP status of an error on /fed/v1. 500 is a fault of the daemon's own: what it cannot do just now, or a site cannot, is 503.
+func Status(err error) int {
 	var no identity.NoCallerError
 	var noRoute refusal.NoRouteError
 	switch {
@@ -28,12 +29,27 @@ func status(err error) int {
 		return http.StatusConflict
 	case errors.Is(err, federation.ErrTrimmed):
 		return http.StatusGone
+	case errors.Is(err, federation.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
 }
 
+// Refusal answers with err.
 func Refusal(w http.ResponseWriter, code int, err error) {
+	TryAgain(w, code, err)
 	JSONStatus(w, code, v1.ErrorResponse{Error: refusal.OnWire(err)})
+}
+
+// TryAgain says in the header of an answer when the request is worth another try, where it is.
+func TryAgain(w http.ResponseWriter, code int, err error) {
+	switch {
+	case code != http.StatusServiceUnavailable:
+	case errors.Is(err, federation.ErrThrottled):
+		w.Header().Set("Retry-After", "1")
+	default:
+		w.Header().Set("Retry-After", "10")
+	}
 }
 
 func JSON(w http.ResponseWriter, v any) error {

@@ -137,10 +137,13 @@ func (s *Server) Reply(r *http.Request, c identity.Caller) wire.Reply {
 	return rep
 }
 
-// failSlurm answers with err as slurmrestd 24.11 does: 500 for all that slurmctld refuses, 404 for an unknown job.
+// failSlurm answers with err as slurmrestd 24.11 does: 500 for all that slurmctld refuses, 404 for an unknown job. 503 is our own: too much is asked at once.
 func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, c identity.Caller, err error) int {
 	code := http.StatusInternalServerError
 	switch {
+	case errors.Is(err, federation.ErrThrottled):
+		code = http.StatusServiceUnavailable
+		answer.TryAgain(w, code, err)
 	case errors.As(err, new(identity.NoCallerError)):
 		http.Error(w, "Authentication failure", http.StatusUnauthorized)
 		return http.StatusUnauthorized
@@ -153,9 +156,7 @@ func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, c identity.Ca
 	case isNumber(err, wire.ErrConvert):
 		code = http.StatusBadRequest
 	}
-	if !errors.As(err, new(*federation.SlurmError)) || errors.Is(err, federation.ErrUnavailable) {
-		s.Router.LogFailure(r, code, err)
-	}
+	s.Router.LogFailure(r, answer.Status(err), err)
 	rep := s.Reply(r, c)
 	rep.Errors = append(rep.Errors, slurmrestdError(r, err))
 	var out any = rep
