@@ -131,8 +131,15 @@ func (a *attacker) call(ctx context.Context, method, path string, body any) stri
 			a.keep(out.JobID)
 		}
 	}
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+	begins, err := io.ReadAll(io.LimitReader(resp.Body, 300))
+	if err == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+	}
+	switch {
+	case err != nil:
 		return "broken"
+	case resp.StatusCode >= 500:
+		return fmt.Sprintf("%d %s", resp.StatusCode, begins)
 	}
 	return strconv.Itoa(resp.StatusCode)
 }
