@@ -125,6 +125,9 @@ func TestForms(t *testing.T) {
 			if len(lines) > 0 && !strings.Contains(page, "<svg") || strings.Contains(page, "<script") || strings.Contains(page, "https://") {
 				t.Errorf("%s: the page has no chart, or needs something from elsewhere", kind)
 			}
+			if want := `<p class="caption">% of hours</p>`; len(lines) > 0 && strings.Contains(page, want) != (kind == "goodput") {
+				t.Errorf("%s: the chart says %q: %v", kind, want, kind != "goodput")
+			}
 			if kind == "goodput" && len(lines) > 0 && (!strings.Contains(page, ">100<") || !strings.Contains(page, ">0<")) {
 				t.Error("the axis of shares is not from 0 to 100")
 			}
@@ -134,6 +137,14 @@ func TestForms(t *testing.T) {
 				}
 			}
 		}
+	}
+	r, err := report.Make(report.Query{Kind: "cost", By: []string{"account"}, Every: "day", From: day("2026-11-01"), Until: day("2026-12-01")}, team)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var html bytes.Buffer
+	if err := page.Write(&html, r); err != nil || !strings.Contains(html.String(), `<p class="caption">cost, $</p>`) {
+		t.Errorf("nobody says what is drawn by day for each account: %v", err)
 	}
 	if _, err := report.Make(report.Query{Kind: "x"}, nil); err == nil || !strings.Contains(err.Error(), "want usage") {
 		t.Errorf("%v", err)

@@ -21,6 +21,7 @@ type chart struct {
 	timed         bool        // labels are periods, from left to right
 	stacked       bool
 	colors        []string // of the series; nil: the library's
+	caption       string   // what is drawn, where the names of the series do not say
 	most          float64  // of the axis; 0: as needed
 }
 
@@ -35,10 +36,10 @@ const (
 	mostPeriods = 12  // that have a label
 )
 
-// draw is the chart of a report: "" if there is nothing to be drawn.
-func draw(t *report.Table) (string, error) {
+// draw is the chart of a report, and what it shows where its names do not say; "" if there is nothing to be drawn.
+func draw(t *report.Table) (svg, caption string, err error) {
 	if len(t.Rows) == 0 || len(t.Keys) == 0 {
-		return "", nil
+		return "", "", nil
 	}
 	var c *chart
 	switch timed := slices.Contains([]string{"day", "week", "month"}, t.Keys[0]); {
@@ -52,10 +53,14 @@ func draw(t *report.Table) (string, error) {
 	default:
 		c = ofRows(t, drawn(t))
 	}
-	if c == nil || len(c.data) == 0 {
-		return "", nil
+	if c != nil && t.Stacked {
+		c.caption = "% of " + titleOf(t.Columns[0])
 	}
-	return c.svg()
+	if c == nil || len(c.data) == 0 {
+		return "", "", nil
+	}
+	svg, err = c.svg()
+	return svg, c.caption, err
 }
 
 // drawn are the columns that are drawn: those that the report says, or the first that says anything.
@@ -161,6 +166,9 @@ func overTime(t *report.Table, column int) *chart {
 		return nil
 	}
 	c := &chart{timed: true, stacked: !alone}
+	if !alone {
+		c.caption = titleOf(t.Columns[column])
+	}
 	var places map[string]int
 	c.labels, places = periods(t)
 	sums := map[string]float64{}
@@ -295,7 +303,7 @@ func (c *chart) svg() (string, error) {
 			slices.Reverse(c.data[i])
 		}
 		slices.Reverse(c.labels)
-		for i, l := range c.labels { // fonts of readers may be wider than the one that the library reckons with
+		for i, l := range c.labels { // fonts of readers may be wider than the one that the library reckons with; so for the names below
 			c.labels[i] = l + strings.Repeat("\u00a0", 2+len(l)/3)
 		}
 	}
@@ -303,6 +311,9 @@ func (c *chart) svg() (string, error) {
 		for i := range c.labels { // of one year: its number would not leave room for the days
 			c.labels[i] = c.labels[i][5:]
 		}
+	}
+	for i, name := range c.names {
+		c.names[i] = name + strings.Repeat("\u00a0", len(name)/6)
 	}
 	c.inHundredths()
 	if each := (len(c.labels) + mostPeriods - 1) / mostPeriods; c.timed && each > 1 { // the library labels the last period too, over the one before
@@ -327,6 +338,7 @@ func (c *chart) svg() (string, error) {
 	}
 	if c.timed {
 		opt.CategoryAxis.LabelCount = len(c.labels)
+		opt.CategoryAxis.BoundaryGap = charts.Ptr(true) // else the labels of many periods drift away from their bars
 	}
 	opt.CategoryAxis.Labels, opt.Legend.SeriesNames, opt.StackSeries = c.labels, c.names, &c.stacked
 	p := charts.NewPainter(charts.PainterOptions{OutputFormat: charts.ChartOutputSVG, Width: 960, Height: height})

@@ -3,8 +3,10 @@ package page
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // words are the texts of an SVG, in its order.
@@ -34,6 +36,43 @@ func TestAxes(t *testing.T) {
 		svg, err := c.chart.svg()
 		if got := strings.Join(strings.Fields(strings.Join(words(svg), " ")), " "); err != nil || got != c.want {
 			t.Errorf("%v\ngot  %s\nwant %s", err, got, c.want)
+		}
+	}
+}
+
+// A period's label stands below the middle of its bar, however many periods there are.
+func TestLabelsBelowBars(t *testing.T) {
+	for _, days := range []int{5, 31, 61, 365} {
+		c := &chart{timed: true, stacked: true, names: []string{"cost"}, data: [][]float64{make([]float64, days)}}
+		for i := range days {
+			c.labels = append(c.labels, time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC).Format(time.DateOnly))
+		}
+		each := (days + mostPeriods - 1) / mostPeriods
+		at := (days - 1) / each * each // the last that has a label
+		c.data[0][at] = 50
+		want := c.labels[at][5:]
+		svg, err := c.svg()
+		if err != nil {
+			t.Fatal(err)
+		}
+		label := regexp.MustCompile(`<text x="(\d+)"[^>]*>` + want + `</text>`).FindStringSubmatch(svg)
+		var left, right, height int
+		for _, m := range regexp.MustCompile(`<path d="M (\d+) (\d+)\s+L (\d+) \d+\s+L \d+ (\d+)[^"]*" style="stroke:none;fill:rgb\(`).FindAllStringSubmatch(svg, -1) {
+			top, _ := strconv.Atoi(m[2])
+			bottom, _ := strconv.Atoi(m[4])
+			if bottom-top > height {
+				height = bottom - top
+				left, _ = strconv.Atoi(m[1])
+				right, _ = strconv.Atoi(m[3])
+			}
+		}
+		if label == nil || height < 100 {
+			t.Fatalf("%d days: label %q, a bar %d high", days, label, height)
+		}
+		x, _ := strconv.Atoi(label[1])
+		const half = 21 // of a label's width
+		if off := x + half - (left+right)/2; off < -4 || off > 4 {
+			t.Errorf("%d days: the label %s is %d pixels beside its bar", days, want, off)
 		}
 	}
 }

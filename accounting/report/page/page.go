@@ -18,22 +18,25 @@ var head string // up to the body, with the word TITLE in it
 
 // Write writes the page.
 func Write(w io.Writer, t *report.Table) error {
-	chart, err := draw(t)
+	chart, caption, err := draw(t)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, body(t.Shown(), chart))
+	_, err = io.WriteString(w, body(t.Shown(), chart, caption))
 	return err
 }
 
 // body is the whole page. It is put together by hand: a template would keep the linker from leaving out what no one calls, which more than doubles fed.
-func body(t *report.Table, chart string) string {
+func body(t *report.Table, chart, caption string) string {
 	var b strings.Builder
 	esc := html.EscapeString
 	b.WriteString(strings.Replace(head, "TITLE", esc(t.Title+", "+t.Span), 1))
 	fmt.Fprintf(&b, "<h1>%s</h1>\n<p class=\"span\">%s</p>\n", esc(t.Title), esc(t.Span))
 	if chart != "" {
-		fmt.Fprintf(&b, "<div class=\"chart\">%s</div>\n", chart)
+		if caption != "" {
+			caption = "<p class=\"caption\">" + esc(caption) + "</p>"
+		}
+		fmt.Fprintf(&b, "<div class=\"chart\">%s%s</div>\n", caption, chart)
 	}
 	if len(t.Keys)+len(t.Columns) > 8 {
 		b.WriteString("<style>@page { size: landscape }</style>\n")
