@@ -60,6 +60,9 @@ func TestHostileUsers(t *testing.T) {
 	answers := attackers()
 	for _, kind := range slices.Sorted(maps.Keys(answers)) {
 		t.Logf("%-12s %s", kind, answers[kind])
+		if strings.Contains(answers[kind], "500 {") {
+			t.Errorf("%s: a status that stands for a defect", kind)
+		}
 	}
 	t.Logf("fsub, nobody else there: %s", calm)
 	t.Logf("fsub among %d hostile users, %s: %s", hostileUsers, took.Round(time.Second), under)
