@@ -16,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"fsub/accounting/report"
+	"fsub/federation/share"
 )
 
 // Message is a mail with one report.
@@ -52,9 +53,11 @@ type Config struct {
 // Runner makes reports when they are due.
 type Runner struct {
 	Config
-	mu   sync.Mutex               // one delivery at a time
-	done map[delivery]State       // delivered, and not written down: the store did not take it
-	mail map[string]*rate.Limiter // of mails out of turn, by owner
+	mu   sync.Mutex         // one delivery at a time
+	done map[delivery]State // delivered, and not written down: the store did not take it
+
+	mails sync.Mutex
+	mail  map[string]*rate.Limiter // of mails out of turn, by owner
 }
 
 // What a user may have delivered out of turn: mails, each to one address, at once and in an hour; and files, while there are no more than that of his.
@@ -165,8 +168,8 @@ func (r *Runner) bounded(d *Definition, now time.Time) error {
 		}
 		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.mails.Lock()
+	defer r.mails.Unlock()
 	l := r.mail[d.Owner]
 	if l == nil {
 		l = rate.NewLimiter(rate.Every(time.Hour/mostMails), mostMails)
@@ -190,8 +193,10 @@ func (r *Runner) Able(d *Definition) error {
 }
 
 func (r *Runner) deliver(ctx context.Context, d *Definition, moment time.Time, again string) (string, error) {
+	turn := share.Idle(ctx) // the one before may wait for the mail server
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	turn()
 	if err := r.Able(d); err != nil {
 		return "", err
 	}
@@ -213,5 +218,6 @@ func (r *Runner) deliver(ctx context.Context, d *Definition, moment time.Time, a
 	}
 	fmt.Fprintf(&text, "\n-- \nReport %s of %s. To end it: fed report remove %s\n", d.Name, d.Owner, d.Name)
 	m := &Message{ID: fmt.Sprintf("%s.%s.%d%s@%s", d.Name, d.Owner, moment.Unix(), again, r.Host), To: d.To, Subject: t.Title + ", " + t.Span, Text: text.String(), File: file, Content: content.Bytes()}
+	defer share.Idle(ctx)()
 	return strings.Join(d.To, ", "), r.Mail.Send(ctx, m)
 }

@@ -17,6 +17,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/share"
 )
 
 // Accounts answers for the account tree.
@@ -120,11 +121,17 @@ func (s *Accounts) site(ctx context.Context, name string) (federation.AccountKee
 	if keeper == nil {
 		return nil, nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q with an accounting of its own is known; see: fed site list", name), Alone: true}
 	}
-	at, err := keeper.ReadAccounts(ctx)
+	at, err := readAt(ctx, keeper)
 	if err != nil {
 		return nil, nil, &federation.SlurmError{Kind: kindOf(err), Text: err.Error(), Alone: true}
 	}
 	return keeper, at, nil
+}
+
+// readAt reads a site's accounting. Others have their turns meanwhile.
+func readAt(ctx context.Context, keeper federation.AccountKeeper) (*accounts.Import, error) {
+	defer share.Idle(ctx)()
+	return keeper.ReadAccounts(ctx)
 }
 
 func kindOf(err error) error {
@@ -203,7 +210,9 @@ func (s *Accounts) mend(ctx context.Context, keeper federation.AccountKeeper, si
 		}
 	}
 	for _, command := range d.Commands {
-		if err := keeper.Sacctmgr(ctx, command); err != nil {
+		again := share.Idle(ctx)
+		err := keeper.Sacctmgr(ctx, command)
+		if again(); err != nil {
 			return err
 		}
 	}
@@ -215,7 +224,7 @@ func (s *Accounts) mend(ctx context.Context, keeper federation.AccountKeeper, si
 
 // readBack looks at what has become of the differences: an accounting may answer well and do nothing.
 func (s *Accounts) readBack(ctx context.Context, keeper federation.AccountKeeper, drop func(accounts.Key) bool, found []accounts.Difference, out []v1.AccountDifference) error {
-	at, err := keeper.ReadAccounts(ctx)
+	at, err := readAt(ctx, keeper)
 	if err != nil {
 		return err
 	}

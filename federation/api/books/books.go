@@ -21,6 +21,7 @@ import (
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/quota"
+	"fsub/federation/share"
 )
 
 // Checker compares the ledger with the accounting of sites, for UTC days since 1970 from the first until before the last.
@@ -241,7 +242,9 @@ func (b *Books) Compare(w http.ResponseWriter, r *http.Request, _ identity.Calle
 	}
 	out := []v1.BooksCheck{}
 	for _, name := range names {
+		again := share.Idle(r.Context())
 		one, err := b.Check.Check(r.Context(), federation.SiteName(name), from, until)
+		again()
 		if err != nil {
 			if one = (&v1.BooksCheck{Site: federation.SiteName(name), Error: err.Error()}); all && errors.Is(err, federation.ErrInvalid) {
 				one.Error, one.Skipped = "", err.Error()

@@ -17,6 +17,7 @@ import (
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
+	"fsub/federation/share"
 )
 
 // rebootWait is how long a site may take to accept the reboot of its nodes.
@@ -134,6 +135,7 @@ func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 }
 
 func (s *Nodes) tellReboot(ctx context.Context, site federation.SiteName, o federation.RebootOrder) error {
+	defer share.Idle(ctx)()
 	ctx, cancel := context.WithTimeout(ctx, rebootWait)
 	defer cancel()
 	return s.Reboots[site].RebootNodes(ctx, o)

@@ -10,6 +10,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/share"
 )
 
 // Prices knows what machines cost.
@@ -51,7 +52,9 @@ func (o *Offers) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 func (o *Offers) Refresh(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	out := []v1.PriceList{}
 	if o.Prices != nil {
+		again := share.Idle(r.Context())
 		out = append(out, o.Prices.Refresh(r.Context())...)
+		again()
 	}
 	return answer.JSON(w, out)
 }

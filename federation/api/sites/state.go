@@ -15,6 +15,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/share"
 )
 
 // history bounds the lines that are told of one site.
@@ -153,7 +154,9 @@ func (s *Sites) Test(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	if s.Check == nil {
 		return invalid("sites cannot be tried here")
 	}
+	again := share.Idle(r.Context())
 	checks, err := s.Check(r.Context(), name)
+	again()
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
 	}
@@ -174,7 +177,9 @@ func (s *Sites) Join(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 		return invalid("sites cannot be added here")
 	}
 	entry := federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: "add", Kind: federation.AuditSite, After: string(federation.FedActive)}
+	again := share.Idle(r.Context()) // it is looked at
 	name, err := s.Add(r.Context(), req.Config, entry)
+	again()
 	if err != nil {
 		return invalid("%v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/place"
+	"fsub/federation/share"
 	"fsub/federation/whatif"
 )
 
@@ -74,7 +75,9 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	if err != nil {
 		return refusal.TimedOut
 	}
+	again := share.Idle(ctx) // for up to a minute, and one at a time
 	got, err := whatif.Compare(o, e, a.Policy, time.Duration(q.Hours)*time.Hour, ctx.Done())
+	again()
 	switch {
 	case errors.Is(err, whatif.ErrTooMuch):
 		return &federation.SlurmError{Kind: federation.ErrUnavailable, Text: err.Error()}
