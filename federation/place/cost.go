@@ -190,14 +190,6 @@ func (c *candidate) weigh(at *moment, pl *plan) {
 // priced is what a candidate costs whatever it waits for.
 func (c *candidate) priced() federation.Dollars { return c.fixed + c.luck + c.cut.loss }
 
-// waitUntil is how long a job waits that starts then.
-func (ms *members) waitUntil(start int64) time.Duration {
-	if start == never {
-		return ms.policy.FarWait
-	}
-	return time.Duration(start-ms.now) * time.Second
-}
-
 func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
 	return waitCost(wait, c.waitHour(p))
 }

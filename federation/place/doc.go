@@ -4,7 +4,10 @@
 //
 // How a plan comes about, and where to read:
 //
-//   - world.go, site.go, queue.go, line.go, join.go: the World: sites, queue and claims, and what it is told of them; round.go: what it plans anew then.
+//   - world.go, queue.go, line.go, join.go: the World: its queue, and what it is told; round.go: what it plans anew then.
+//   - members.go, site.go: the sites as they are known, and whom they can run (judge.go).
+//   - likeness.go, shape.go, class.go, limited.go: which jobs are alike.
+//   - plan.go: what a plan decides about one job after another, in order of priority.
 //   - model.go: what one [federation.Observation] means: pools, cells of like nodes, what falls free when. Never changes.
 //   - follow.go: what the next observation means, where little has changed.
 //   - ask.go, constraint.go: what a job's demand comes to for any pool; fit.go: what that comes to in one.
@@ -18,7 +21,6 @@
 //   - cut.go: what a job loses where its time limit is likely to end it.
 //   - others.go: what a job that waits for owned nodes costs those behind it, where there are rented ones too.
 //   - shared.go: sites that others use too, where jobs wait in the site's own queue.
-//   - plan.go: jobs in order of priority; shape.go, class.go: what jobs that ask for the same share; judge.go: where they can run.
 //   - preempt.go: jobs that make room for others.
 //   - het.go: the components of a heterogeneous job, which start together.
 //   - adapt.go: what a site is sent where it was offered something else than the job names; try.go: one job, only to tell.

@@ -13,6 +13,30 @@ func Plan(s federation.Snapshot, p Policy) federation.Plan {
 	return newWorldOf(&s, p).Plan()
 }
 
+// plan decides about one job after another, and keeps what those have taken. Its number is run, and whatever bears another number is void: begin starts a new one, which gives back all that
+// the last one took. It holds that no node is given twice, and that less is free after each decision; only preemption frees something, and counts as a change.
+type plan struct {
+	members
+	likeness
+
+	at      looking
+	watch   func(*federation.Job)
+	onStart func(*federation.Job, federation.SiteName, federation.RunningJob)
+
+	preempting *federation.Preempting // nil: nobody is preempted
+	guarantees guarantees
+	refused    map[federation.JobID]map[federation.SiteName]federation.Rejection // of jobs in the queue
+	words      map[string]word
+
+	run     int        // its number
+	changes int        // counts claims at all sites
+	pressed pressure   // of those who wait for owned nodes; see others.go
+	looked  int        // jobs that it has decided about
+	bound   int        // of them, those that are bound
+	seen    seen       // what best has found
+	chosen  *candidate // where the job that was decided about last starts, or waits
+}
+
 // fate is a plan's decision about a job. Jobs that are decided alike share one.
 type fate struct {
 	kind       fateKind
@@ -42,10 +66,12 @@ func (pl *plan) decision(q *queued) federation.Decision {
 	return d
 }
 
-// begin starts a new plan of what the sites say by now.
-func (w *World) begin() {
-	w.read()
-	w.plan.begin()
+// look begins to look at a job.
+func (pl *plan) look(job *federation.Job) {
+	pl.at.job = job
+	if pl.watch != nil {
+		pl.watch(job)
+	}
 }
 
 // begin starts a new plan: it gives back all that the last one took, then lets the jobs that the sites already have hold nodes.
@@ -211,11 +237,6 @@ func sameSlice[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// soon reports whether a job with that start may wait at the site. Late binding keeps no more there than is needed to keep it busy.
-func (ms *members) soon(start int64) bool {
-	return start != never && time.Duration(start-ms.now)*time.Second <= ms.policy.BindAhead
-}
-
 // keepsBusy reports whether a small job should wait at the site because enough of what runs there is about to end: limits say
 // when at the latest, most jobs end long before, and how many do the site has shown. It must not run in front of a job that holds such nodes in time.
 func (pl *plan) keepsBusy(c *candidate) bool {
@@ -302,22 +323,4 @@ func endAt(start int64, limit time.Duration) int64 {
 		return never
 	}
 	return start + int64(limit/time.Second)
-}
-
-// Judge tells which pools could ever run a job, and why the others cannot, as [Refusal] needs it. It is cheap, because it ignores what is
-// free. Its offers have no start times and no cost of waiting.
-func (w *World) Judge(job *federation.Job) federation.Decision {
-	w.read()
-	w.look(job)
-	sh := w.shapeOfJob(job, nil, nil)
-	d := federation.Decision{Job: job.ID, Reason: federation.ReasonNone, Rejections: sh.rejections}
-	for _, c := range sh.candidates {
-		at := moment{start: w.now, free: true}
-		c.weigh(&at, &w.plan)
-		d.Offers = append(d.Offers, c.offer(&at, &w.plan))
-	}
-	if len(d.Offers) == 0 {
-		d.Reason = waitReason(sh.rejections)
-	}
-	return d
 }

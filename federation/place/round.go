@@ -135,6 +135,12 @@ func (w *World) planAnew() {
 	w.anew = true
 }
 
+// begin starts a new plan of what the sites say by now.
+func (w *World) begin() {
+	w.read()
+	w.plan.begin()
+}
+
 // goOn looks at the jobs behind those that the plan is about, as far as it may. tell has Decide tell of them.
 func (w *World) goOn(tell bool) {
 	if !w.more() {

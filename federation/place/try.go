@@ -34,6 +34,24 @@ func (w *World) Try(job *federation.Job, e *federation.Expected) federation.Tria
 	return t
 }
 
+// Judge tells which pools could ever run a job, and why the others cannot, as [Refusal] needs it. It is cheap, because it ignores what is
+// free. Its offers have no start times and no cost of waiting.
+func (w *World) Judge(job *federation.Job) federation.Decision {
+	w.read()
+	w.look(job)
+	sh := w.shapeOfJob(job, nil, nil)
+	d := federation.Decision{Job: job.ID, Reason: federation.ReasonNone, Rejections: sh.rejections}
+	for _, c := range sh.candidates {
+		at := moment{start: w.now, free: true}
+		c.weigh(&at, &w.plan)
+		d.Offers = append(d.Offers, c.offer(&at, &w.plan))
+	}
+	if len(d.Offers) == 0 {
+		d.Reason = waitReason(sh.rejections)
+	}
+	return d
+}
+
 // spotsAt is where a candidate would start at a moment: nodes that are free then, or any where nothing says when.
 func (c *candidate) spotsAt(at *moment) []spot {
 	parts, fit, nodes := c.parts, at.fit, at.nodes

@@ -36,63 +36,6 @@ type World struct {
 	spotted []spotted // and for ahead
 }
 
-// members are the sites, as they are known, and the terms by which they judge who can run where. Whatever changes a verdict of a site gives it, and all of them, a new version: a shape
-// that was judged at the same version need not be judged again. It knows of no queue and no plan.
-type members struct {
-	policy Policy
-	seed   uint64
-	clock  time.Time
-	now    int64 // clock in Unix seconds
-
-	sites   []*siteState // by name
-	version int          // counts changes of sites that matter to who can run where
-	apart   bool         // some site does not share the submit hosts' file systems
-}
-
-// likeness tells which jobs are alike: jobs of one shape ask for the same and have the same rights, so that what the sites judge of one holds for all. Persons with the same rights everywhere are
-// of one class, and a kin is the jobs of a person that are of one shape. It holds that of two jobs of a kin, or of two kins of a shape, no site could tell one from the other; what
-// persons may do changes by relimit, which moves whole kins, and everything else that could part what was alike has all of it forgotten (others). See shape.go and class.go.
-type likeness struct {
-	in *members
-
-	shapes   map[shapeKey]*shape
-	needs    map[string]*need // by a likeness without time limits
-	kins     map[kinKey]*kin
-	recent   []recentKin
-	persons  map[who]*person
-	named    map[string]int // class by what tells it from the others
-	beside   map[string]int // see classApart
-	known    []*person      // a small table in front of persons
-	others   bool           // jobs may be alike that were not, or the other way round
-	limited  []limitChange  // since the last plan
-	limits   int            // how often what persons may do has changed
-	grouping int            // see group
-}
-
-// plan decides about one job after another, and keeps what those have taken. Its number is run, and whatever bears another number is void: begin starts a new one, which gives back all that
-// the last one took. It holds that no node is given twice, and that less is free after each decision; only preemption frees something, and counts as a change.
-type plan struct {
-	members
-	likeness
-
-	at      looking
-	watch   func(*federation.Job)
-	onStart func(*federation.Job, federation.SiteName, federation.RunningJob)
-
-	preempting *federation.Preempting // nil: nobody is preempted
-	guarantees guarantees
-	refused    map[federation.JobID]map[federation.SiteName]federation.Rejection // of jobs in the queue
-	words      map[string]word
-
-	run     int        // its number
-	changes int        // counts claims at all sites
-	pressed pressure   // of those who wait for owned nodes; see others.go
-	looked  int        // jobs that it has decided about
-	bound   int        // of them, those that are bound
-	seen    seen       // what best has found
-	chosen  *candidate // where the job that was decided about last starts, or waits
-}
-
 // NewWorld returns a World without sites and jobs.
 func NewWorld(p Policy, seed uint64) *World { return newEmptyWorld(p, seed, 512) }
 
@@ -224,14 +167,6 @@ func (w *World) rebound(st *siteState, id federation.JobID, units int) {
 	}
 }
 
-func (ms *members) site(name federation.SiteName) *siteState {
-	i, ok := slices.BinarySearchFunc(ms.sites, name, func(st *siteState, name federation.SiteName) int { return cmp.Compare(st.site.Name, name) })
-	if !ok {
-		return nil
-	}
-	return ms.sites[i]
-}
-
 // Bound are the jobs that a site has and that its newest observation does not show as running, in the order in which they were given. The
 // slice is not to be changed.
 func (w *World) Bound(site federation.SiteName) []federation.Bound {
@@ -273,14 +208,6 @@ func (w *World) Whole() bool {
 // Watch has f called with each job before it is looked at. Tests have it panic: whatever is half done then, the next plan is right.
 func (w *World) Watch(f func(*federation.Job)) { w.watch = f }
 
-// look begins to look at a job.
-func (pl *plan) look(job *federation.Job) {
-	pl.at.job = job
-	if pl.watch != nil {
-		pl.watch(job)
-	}
-}
-
 // forgetLikeness has every job looked at as if it were the first.
 func (w *World) forgetLikeness() {
 	w.likeness.forget(len(w.recent))
@@ -291,14 +218,6 @@ func (w *World) forgetLikeness() {
 		}
 	}
 	w.stale = true
-}
-
-// forget begins anew, with small tables of that size.
-func (l *likeness) forget(table int) {
-	l.shapes, l.needs, l.kins, l.persons = map[shapeKey]*shape{}, map[string]*need{}, map[kinKey]*kin{}, map[who]*person{}
-	l.named, l.beside = map[string]int{}, map[string]int{}
-	l.recent, l.known = make([]recentKin, table), make([]*person, table)
-	l.others, l.limited = false, nil
 }
 
 // read takes up what the sites say of themselves.
