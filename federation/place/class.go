@@ -15,8 +15,8 @@ type who struct{ user, account, qos, reservation string }
 type person struct {
 	who
 	number, class int
-	moved         int // the state of what persons may do in which the class changed last; see World.limits
-	grouping      int // see World.group
+	moved         int // the state of what persons may do in which the class changed last; see likeness.limits
+	grouping      int // see likeness.group
 }
 
 // personOf is whose a job is.

@@ -41,10 +41,7 @@ func (w *World) Guard(do func()) (fault *Fault) {
 			if w.at.job != nil {
 				fault.Job = w.at.job.ID
 			}
-			w.version++
-			for _, st := range w.sites {
-				st.model, st.read, st.books, st.version = nil, nil, nil, w.version
-			}
+			w.unlearn()
 			w.forgetLikeness()
 		}
 		w.at = looking{}

@@ -4,7 +4,7 @@ import "fsub/federation"
 
 // likeness tells which jobs are alike: jobs of one shape ask for the same and have the same rights, so that what the sites judge of one holds for all. Persons with the same rights everywhere are
 // of one class, and a kin is the jobs of a person that are of one shape. It holds that of two jobs of a kin, or of two kins of a shape, no site could tell one from the other; what
-// persons may do changes by relimit, which moves whole kins, and everything else that could part what was alike has all of it forgotten (others). See shape.go and class.go.
+// persons may do changes by relimit, which moves whole kins, and after any other change of rights, all of it is outdated and is forgotten. See shape.go and class.go.
 type likeness struct {
 	in *members
 
@@ -16,18 +16,21 @@ type likeness struct {
 	named    map[string]int // class by what tells it from the others
 	beside   map[string]int // see classApart
 	known    []*person      // a small table in front of persons
-	others   bool           // jobs may be alike that were not, or the other way round
+	grants   int            // of members, when all was forgotten last
 	limited  []limitChange  // since the last plan
 	limits   int            // how often what persons may do has changed
 	grouping int            // see group
 }
+
+// outdated reports whether jobs may be alike that were not, or the other way round.
+func (l *likeness) outdated() bool { return l.grants != l.in.grants }
 
 // forget begins anew, with small tables of that size.
 func (l *likeness) forget(table int) {
 	l.shapes, l.needs, l.kins, l.persons = map[shapeKey]*shape{}, map[string]*need{}, map[kinKey]*kin{}, map[who]*person{}
 	l.named, l.beside = map[string]int{}, map[string]int{}
 	l.recent, l.known = make([]recentKin, table), make([]*person, table)
-	l.others, l.limited = false, nil
+	l.grants, l.limited = l.in.grants, nil
 }
 
 // shapeKey is equal for jobs of one shape.

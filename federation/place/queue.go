@@ -16,7 +16,7 @@ type queued struct {
 	fate     *fate // by the plan run, or one that has decided about its piece as a whole: see World.decided
 	run      int32 // -1: none was about it yet, or it has left the queue
 	told     word  // the reason that Decide has said; 0: none
-	refused  bool  // see World.refused
+	refused  bool  // see plan.refused
 	spent    bool  // see Waiting.Spent
 	claim    int16 // see guarantees.claimOf
 	group    int32 // see Order
@@ -76,7 +76,7 @@ func (w *World) SetJob(j Waiting) {
 	q.group, q.turn = w.rankOf(&j)
 	old := w.byID.Of(j.Job.ID)
 	w.at.job = j.Job
-	if old != nil && !w.others && old.turn.own() == q.turn && old.group == q.group && old.claim == q.claim && !old.refused && !q.refused && old.spent == q.spent && old.kin != stranger && (old.job.Part == nil) == (j.Job.Part == nil) &&
+	if old != nil && !w.outdated() && old.turn.own() == q.turn && old.group == q.group && old.claim == q.claim && !old.refused && !q.refused && old.spent == q.spent && old.kin != stranger && (old.job.Part == nil) == (j.Job.Part == nil) &&
 		w.kinOf(j.Job, j.Expected, nil) == old.kin {
 		old.job, old.told, old.expected = j.Job, 0, j.Expected // nothing that the plan depends on
 		w.news = append(w.news, old)

@@ -6,7 +6,7 @@ import (
 	"fsub/federation"
 )
 
-// quote is what a candidate comes to while it is full: all that [World.best] has to know of most candidates of most jobs. A plan looks at each candidate of each shape, which
+// quote is what a candidate comes to while it is full: all that [plan.best] has to know of most candidates of most jobs. A plan looks at each candidate of each shape, which
 // at a hundred sites and some thousand shapes is more than a processor's caches hold. So what that takes is small, and stands in a row.
 type quote struct {
 	site       *siteState

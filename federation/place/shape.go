@@ -45,7 +45,7 @@ type shape struct {
 	press   int
 	futile  int // the plan in which nobody's end would help; see preempt.go
 
-	grouping, kind int // which of a piece's kinds it was in that grouping; see World.group
+	grouping, kind int // which of a piece's kinds it was in that grouping; see likeness.group
 }
 
 // need is shared by all shapes that differ only in time limits and rights.

@@ -25,7 +25,7 @@ type siteState struct {
 	shown        []federation.Bound       // see World.Bound; nil: to be made
 	books        *capacity                // see capacity
 	press        []float64                // by pool: what a node-hour costs those who wait, in dollars; see others.go
-	preemptibles *preemptibles            // see World.preemptibles
+	preemptibles *preemptibles            // see plan.preemptibles
 	shared       []bool                   // by pool: others wait for its nodes; nil: for none
 	crowd        waiters                  // see behind
 	first        map[string][]turned      // see turnedAway

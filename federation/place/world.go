@@ -1,7 +1,6 @@
 package place
 
 import (
-	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -76,61 +75,27 @@ func newWorldOf(s *federation.Snapshot, p Policy) *World {
 
 // SetTime tells the time.
 func (w *World) SetTime(now time.Time) {
-	if w.clock.Equal(now) {
-		return
-	}
-	w.clock, w.now, w.stale = now, now.Unix(), true
-	for _, st := range w.sites {
-		if st.timely {
-			w.version++
-			st.version = w.version
-		}
-	}
+	w.stale = w.setTime(now) || w.stale
 }
 
 // SetSite tells of a site that is new or has changed: what it says of itself, whether it answers, its prices. Jobs in its Bound are held there beside those
 // that were claimed. The value is not changed afterwards.
 func (w *World) SetSite(s *federation.Site) {
-	i, ok := slices.BinarySearchFunc(w.sites, s.Name, func(st *siteState, name federation.SiteName) int { return cmp.Compare(st.site.Name, name) })
-	if !ok {
-		w.version++
-		w.sites = slices.Insert(w.sites, i, &siteState{version: w.version})
-		w.others = true
-	}
-	st := w.sites[i]
-	old := st.site
-	st.site, st.shown = s, nil
-	st.limit = cmp.Or(max(s.Backlog, 0), max(w.policy.Backlog, s.Ahead))
-	w.apart = w.apart || s.FileSystems != nil
-	if old == nil {
+	st, was, alike := w.put(s)
+	if was == nil {
 		w.stale = true
 		return
 	}
-	alike := judgedAlike(old, s)
-	if !alike {
-		w.version++
-		st.version = w.version
-	}
-	if !sameRights(old, s) {
-		w.apart = slices.ContainsFunc(w.sites, func(st *siteState) bool { return st.site.FileSystems != nil })
-		w.others = true
-	}
-	w.noteLimits(st, old.Limited, s.Limited)
-	w.stale = w.stale || old.Outlook != s.Outlook
-	if !alike || old.Backlog != s.Backlog || !maps.Equal(old.AccountBacklog, s.AccountBacklog) || old.Ahead != s.Ahead || !slices.Equal(old.Bound, s.Bound) {
+	w.noteLimits(st, was.Limited, s.Limited)
+	w.stale = w.stale || was.Outlook != s.Outlook
+	if !alike || was.Backlog != s.Backlog || !maps.Equal(was.AccountBacklog, s.AccountBacklog) || was.Ahead != s.Ahead || !slices.Equal(was.Bound, s.Bound) {
 		w.stale, st.bound = true, nil
 	}
 }
 
 // KeepSites tells which sites are members still: all others are dropped, and what they hold.
 func (w *World) KeepSites(keep func(federation.SiteName) bool) {
-	n := len(w.sites)
-	w.sites = slices.DeleteFunc(w.sites, func(st *siteState) bool { return !keep(st.site.Name) })
-	if len(w.sites) < n {
-		w.version++
-		w.apart = slices.ContainsFunc(w.sites, func(st *siteState) bool { return st.site.FileSystems != nil })
-		w.stale, w.others = true, true
-	}
+	w.stale = w.keep(keep) || w.stale
 }
 
 // Claim tells that a job was given to a site, or that of an array another number of tasks may run there still: whatever of it the site's observation does not show as
@@ -226,7 +191,7 @@ func (w *World) read() {
 		w.readSite(st)
 	}
 	// Kinds of jobs are forgotten too when many more are known than there are jobs to be of them.
-	if n := len(w.kins); w.others || n > 4096 && n > 2*w.queue.n {
+	if n := len(w.kins); w.outdated() || n > 4096 && n > 2*w.queue.n {
 		w.forgetLikeness()
 	}
 	w.stale = w.relimit(w.withRefusals()) || w.stale
@@ -246,44 +211,10 @@ func (w *World) withRefusals() iter.Seq[*queued] {
 }
 
 func (w *World) readSite(st *siteState) {
-	seen := st.site.Seen
-	if seen == st.read {
+	if st.site.Seen == st.read {
 		return
 	}
 	w.at = looking{site: st.site.Name}
-	old, held := st.read, st.bound
-	next, f := st.model.follow(seen)
-	if next == nil && seen != nil {
-		next, f, st.books = newModel(st.site), followed{judged: true}, nil
-	}
-	switch {
-	case st.books == nil || next == nil:
-		st.books = nil
-	case len(f.nodes) == 0: // the plan goes on
-		st.books.m = next
-	default:
-		st.books.release(w.now, w.run)
-		st.books.follow(next, f.nodes)
-	}
-	if shared := sharedPools(next); !slices.Equal(shared, st.shared) {
-		st.shared, w.stale = shared, true
-	}
-	var first map[string][]turned
-	if st.shared != nil {
-		first = turnedOf(next)
-	}
-	if !maps.EqualFunc(first, st.first, slices.Equal) {
-		st.first, w.stale = first, true
-	}
-	deep := w.depth(st)
-	st.crowd = waitersOf(next)
-	w.stale = w.stale || st.shared != nil && w.depth(st) != deep
-	if f.judged || next == nil {
-		w.version++
-		st.version, st.ties, st.timely, w.stale = w.version, nil, next.timely(), true
-	}
-	w.others = w.others || old == nil || seen == nil || !sameRightsSeen(old, seen)
-	st.model, st.read, st.bound, st.inUse = next, seen, nil, nil
-	w.stale = w.stale || len(f.nodes) > 0 || !slices.Equal(held, st.held())
+	w.stale = w.takeUp(st, w.run) || w.stale
 	w.at = looking{}
 }
