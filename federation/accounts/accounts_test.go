@@ -86,6 +86,7 @@ func TestApply(t *testing.T) {
 		{Edit{Op: Remove, Key: AccountKey("root")}, "cannot be removed"},
 		{Edit{Op: Add, Key: AccountKey("a b")}, "invalid name"},
 		{Edit{Op: Modify, Key: AccountKey("physics"), Set: map[string]string{"GrpTRES": "GPU=3"}}, "want TRES as in"},
+		{Edit{Op: Modify, Key: AccountKey("physics"), Set: map[string]string{"GrpTRESMins": "gres/gpu=3000P"}}, "the number is too large"},
 		{Edit{Op: Modify, Key: AccountKey("physics"), Set: map[string]string{"QOS": "nosuch"}}, "there is no QOS \"nosuch\""},
 	} {
 		_, _, err := tree.Apply([]Edit{c.edit}, operator)

@@ -180,7 +180,11 @@ func mergeTRES(option, old, value string) (string, error) {
 			t[name] = n
 		}
 	}
-	return t.String(), nil
+	text := t.String()
+	if _, err := accounting.ParseTRES(text); err != nil { // with a suffix more can be given than is read again
+		return "", fmt.Errorf("invalid value %q of %s: the number is too large; -1 for no limit", value, option)
+	}
+	return text, nil
 }
 
 func mergeNames(old, value string) string {

@@ -409,7 +409,7 @@ func (b *Book) Late(now time.Time, association accounts.Key) bool {
 				return true
 			}
 			for name, n := range budget.TRESMins {
-				if (u.seconds[name]+s.seconds[name])*100 >= n*60*soft {
+				if float64(u.seconds[name]+s.seconds[name])*100 >= float64(n)*60*float64(soft) {
 					return true
 				}
 			}

@@ -121,6 +121,16 @@ func TestUsageFactor(t *testing.T) {
 	may("which does not count", "free", 100)
 }
 
+// A budget may be as large as a number can be given.
+func TestLateOfALargeBudget(t *testing.T) {
+	b := tree(t, add(accounts.AccountKey("physics"), "BudgetTRESMins", "gres/gpu=9007199254740992/month", "BudgetSoft", "90"), add(accounts.UserKey("physics", "alice")))
+	book := New(b, 0)
+	book.Take(1, Want{User: "alice", Account: "physics", TRES: accounting.TRES{"gres/gpu": 8}, Longest: 24 * time.Hour})
+	if book.Late(start, accounts.UserKey("physics", "alice")) {
+		t.Error("a job of a day has come to nine tenths of it")
+	}
+}
+
 // lasted are runs that were never suspended.
 func lasted(all map[federation.JobID]time.Duration) iter.Seq2[federation.JobID, Lasted] {
 	return func(yield func(federation.JobID, Lasted) bool) {

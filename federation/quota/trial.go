@@ -112,7 +112,7 @@ func limitEdit(text, want string, key func(string) accounts.Key) (e accounts.Edi
 	if !ok || !also || name == "" || option == "" {
 		return e, fmt.Errorf("invalid limit %q: want %s", text, want)
 	}
-	k := key(name)
+	k := key(strings.ToLower(name)) // see accounts.Name
 	o, err := accounts.OptionOf(k.Kind, option)
 	if err == nil && !slices.Contains(limitOptions, o.Name) || err != nil && !strings.Contains(err.Error(), "short for") {
 		may := slices.DeleteFunc(slices.Clone(limitOptions), func(name string) bool {

@@ -39,7 +39,7 @@ func TestTrial(t *testing.T) {
 	play(trial, "both run", 2, "") // which is sent
 	trial.End(start.Add(time.Hour), 1)
 	play(trial, "the first has ended", 3, "")
-	more, err := trial.With([]string{"physics:GrpTRES=gres/gpu=4"}, nil)
+	more, err := trial.With([]string{"Physics:GrpTRES=gres/gpu=4"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
