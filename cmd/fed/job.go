@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +14,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	"fsub/federation/place"
+	"fsub/slurm/hostlist"
 )
 
 func newJobCommand() *cobra.Command {
@@ -45,7 +49,15 @@ func newExplainCommand() *cobra.Command {
 			if len(e.Priority) > 0 {
 				text += "  priority " + federation.PriorityText(e.Priority) + "\n"
 			}
-			return e.Wire(), func(w io.Writer) { io.WriteString(w, text+startText(e.Start)) }, nil
+			text += startText(e.Start)
+			if e.Job.Whole != nil {
+				r, err := c.Job(ctx, id)
+				if err != nil {
+					return nil, nil, err
+				}
+				text += tasksText(r)
+			}
+			return e.Wire(), func(w io.Writer) { io.WriteString(w, text) }, nil
 		})
 	cmd.Flags().BoolVar(&all, "all", false, "every pool by itself, not grouped by site and reason")
 	return cmd
@@ -65,6 +77,39 @@ func startText(s *federation.Start) string {
 		text += "; unsure: " + s.Unsure
 	}
 	return text + "\n"
+}
+
+// tasksText says what has become of the tasks of an array, and which of them have ended otherwise than they should.
+func tasksText(r *client.JobRecord) string {
+	count, bad := map[federation.State]int{}, map[federation.State][]int{}
+	var cost federation.Money
+	for _, t := range r.Tasks {
+		count[t.State]++
+		if t.State.Ended() && t.State != federation.Completed {
+			bad[t.State] = append(bad[t.State], t.Index)
+		}
+		cost += t.Cost
+	}
+	all := max(r.Job.Whole.Count, len(r.Tasks))
+	if left := all - len(r.Tasks); left > 0 && r.Job.State.Ended() {
+		count[federation.Cancelled] += left // before they were sent
+	} else if left > 0 {
+		count[federation.Pending] += left
+	}
+	var texts []string
+	for _, state := range slices.Sorted(maps.Keys(count)) {
+		text := fmt.Sprintf("%d %s", count[state], state)
+		slices.Sort(bad[state])
+		if which := hostlist.Ranges(bad[state]); which != "" {
+			const shown = 40
+			if len(which) > shown {
+				which = which[:strings.LastIndexByte(which[:shown], ',')+1] + "..."
+			}
+			text += " (" + which + ")"
+		}
+		texts = append(texts, text)
+	}
+	return fmt.Sprintf("  %d tasks: %s; $%s paid\n  about one of them: fed explain %d_INDEX\n", all, strings.Join(texts, ", "), cost.Text(2), r.Job.ID)
 }
 
 // newAboutCommand makes a command about the jobs that its argument names. ask reads what it prints of

@@ -49,3 +49,21 @@ func TestStartTextTellsThePrice(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestTasksText(t *testing.T) {
+	task := func(i int, s federation.State) federation.Task {
+		return federation.Task{Index: i, State: s, Cost: federation.Dollar / 4}
+	}
+	r := &client.JobRecord{Job: federation.Job{ID: 20, State: federation.Running, Whole: &federation.ArrayWhole{Count: 100}}, Tasks: []federation.Task{task(7, federation.Failed), task(3, federation.Failed),
+		task(0, federation.Completed), task(1, federation.Running), task(4, federation.Failed)}}
+	if got, want := tasksText(r), "  100 tasks: 1 COMPLETED, 3 FAILED (3-4,7), 95 PENDING, 1 RUNNING; $1.25 paid\n  about one of them: fed explain 20_INDEX\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r.Job.State, r.Tasks = federation.Cancelled, r.Tasks[:0]
+	for i := range 40 {
+		r.Tasks = append(r.Tasks, task(2*i, federation.Timeout))
+	}
+	if got, want := tasksText(r), "  100 tasks: 60 CANCELLED, 40 TIMEOUT (0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,...); $10.00 paid\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

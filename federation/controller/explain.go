@@ -16,6 +16,9 @@ func (c *Controller) Explain(ctx context.Context, j *federation.Job) federation.
 			return federation.Explained{Decision: attempts[len(attempts)-1].Decision}
 		}
 	}
+	if j.Whole != nil && j.Whole.Spread && (j.State.Ended() || j.Spec.Array == "") { // its tasks were placed by themselves, and no others are to be
+		return federation.Explained{Decision: federation.Decision{Job: j.ID}}
+	}
 	sites, d := c.view.sites.Load(), c.Decision(j)
 	out := federation.Explained{Decision: d, Components: c.explainComponents(sites, j)}
 	if j.State == federation.Pending {

@@ -71,6 +71,8 @@ func Explain(job *federation.Job, d federation.Decision) string {
 		b.WriteString("has ended; now it would go to " + offerText(d.Offers[0], "", " = "))
 	case job.State.Ended():
 		b.WriteString("has ended")
+	case job.Whole != nil && job.Whole.Spread && job.Spec.Array == "":
+		b.WriteString("has no task that waits to be sent to a site")
 	case len(d.Offers) > 0 && (d.Reason == "" || d.Reason == federation.ReasonNone):
 		b.WriteString("goes to " + offerText(d.Offers[0], "", " = "))
 	case len(d.Offers) > 0:
@@ -112,9 +114,16 @@ func Explain(job *federation.Job, d federation.Decision) string {
 	return b.String()
 }
 
-// jobText is how users name a job: of a task of an array "30004711_7", of a component "30004711+1".
+// jobText is how users name a job: of a task of an array "30004711_7", of those of an array that wait "30004711_[3-9]", of a component "30004711+1".
 func jobText(job *federation.Job) string {
 	switch {
+	case job.Whole != nil && job.Whole.Spread && job.Spec.Array != "" && !job.State.Ended():
+		left := job.Spec.Array
+		const shown = 40
+		if len(left) > shown {
+			left = left[:strings.LastIndexByte(left[:shown], ',')+1] + "..."
+		}
+		return fmt.Sprintf("%s_[%s]", job.ID, left)
 	case job.Part != nil:
 		return fmt.Sprintf("%s_%d", job.Part.Array, job.Part.Index)
 	case job.Component != nil:
