@@ -61,6 +61,9 @@ func swfLine(text string, begin time.Time) (l line, err error) {
 	if n[1] < 0 {
 		return l, fmt.Errorf("field 2: invalid time of submission %q: want a number of seconds", fields[1])
 	}
+	if !(max(n[7], n[4]) <= most) { // NaN is not
+		return l, fmt.Errorf("invalid number of processors: fields 5 and 8 are %q and %q", fields[4], fields[7])
+	}
 	l = line{submit: begin.Add(seconds(n[1])), run: seconds(n[3]), cpus: int(max(n[7], n[4], 1))}
 	if n[8] > 0 {
 		l.limit = seconds(n[8])
