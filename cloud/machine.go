@@ -60,7 +60,8 @@ func newMachine(g *gang, index int) *machine {
 	m := &machine{gang: g, pool: g.pool, group: g.group, id: machineID(g, index), runs: map[string]*run{}, over: map[string]bool{}, stops: map[string]time.Time{}, changed: make(chan struct{}),
 		gpus: make([]bool, g.Offering.GPUs)}
 	m.machineRecord = machineRecord{Gang: g.Token, Index: index, Pool: g.Pool, Name: g.Names[index], Offering: g.Offering.ID, Market: g.Offering.Market,
-		Price: accounting.MoneyOf(float64(g.Offering.Price)), Least: g.Offering.Least, State: machineAsked}
+		Price: accounting.MoneyOf(float64(g.Offering.Price)), Least: g.Offering.Least, State: machineAsked,
+		CPUs: g.Offering.CPUs, GPUs: g.Offering.GPUs, GPUType: g.Offering.GPUType}
 	return m
 }
 

@@ -148,6 +148,9 @@ type machineRecord struct {
 	Market   provider.Market     `json:"market,omitempty"`
 	Price    federation.Money    `json:"price"`           // per hour
 	Least    time.Duration       `json:"least,omitempty"` // Offering.Least
+	CPUs     int                 `json:"cpus,omitempty"`  // of the offering; 0 of a stray, and in records of older versions
+	GPUs     int                 `json:"gpus,omitempty"`
+	GPUType  string              `json:"gpu_type,omitempty"`
 	State    machineState        `json:"state"`
 	User     string              `json:"user,omitempty"` // the only one whose jobs it may run
 	Held     string              `json:"held,omitempty"` // why operators let it have no new jobs

@@ -82,7 +82,7 @@ func (m *machineRecord) told(r federation.PoolRecord, now time.Time) federation.
 	out := federation.Machine{
 		Site: r.Site, Pool: m.Pool, ID: r.ID, Name: m.Name, Instance: string(m.Instance), Offering: m.Offering, Market: string(m.Market), PricePerHour: m.Price,
 		Job: r.Job, Created: m.Created, Ready: m.Ready, Ended: m.Ended, Cost: m.Cost, IdleCost: m.IdleCost, Why: m.Why,
-		State: string(m.State), GPUs: len(m.Devices), Stray: m.Stray, GangWait: m.Meter.GangWait, Drained: m.Meter.Drained,
+		State: string(m.State), CPUs: m.CPUs, GPUs: max(m.GPUs, len(m.Devices)), GPUType: m.GPUType, Stray: m.Stray, GangWait: m.Meter.GangWait, Drained: m.Meter.Drained,
 	}
 	if m.State == machineBooting || m.State == machineAsked {
 		out.State = "starting"

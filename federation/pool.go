@@ -122,7 +122,9 @@ type Machine struct {
 	Instance     string // the provider's name of it; "": not known yet
 	Offering     string
 	Market       string
-	GPUs         int    // 0: none, or it never registered
+	CPUs         int // 0: not known
+	GPUs         int
+	GPUType      string // "": not known
 	Stray        bool   // nobody had asked for it any more: it was ended when it was found
 	State        string // starting, idle, busy, ending, ended
 	PricePerHour Money

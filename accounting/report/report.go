@@ -102,15 +102,19 @@ func mean(a, b float64) Value {
 
 func words(text string) []string { return strings.Fields(text) }
 
+const withoutJobs = "Rented machines count without a job too, on the account of the job that they had last, or waited for: goodput tells how much that is."
+
 var kinds = map[string]*kind{
 	"usage": {needs: words("gpu cpu node mem runs"), title: "Usage", columns: []Column{{"gpu_hours", Hours}, {"cpu_hours", Hours}, {"node_hours", Hours}, {"mem_gib_hours", Hours}, {"runs", Count}},
 		numbers: func(s, _ *sums) []Value {
 			return []Value{hours(s.GPU), hours(s.CPU), hours(s.Node), hours(s.Mem) / 1024, float64(s.Runs)}
-		}},
+		},
+		notes: []string{withoutJobs}},
 	"cost": {needs: words("amount gpu runs"), title: "Cost", columns: []Column{{"cost", Money}, {"share", Percent}, {"gpu_hours", Hours}, {"per_gpu_hour", Money}, {"runs", Count}},
 		numbers: func(s, all *sums) []Value {
 			return []Value{s.Amount.Dollars(), part(s.Amount.Dollars(), all.Amount.Dollars()), hours(s.GPU), mean(s.Amount.Dollars(), hours(s.GPU)), float64(s.Runs)}
-		}},
+		},
+		notes: []string{withoutJobs}},
 	"efficiency": {needs: words("gpu_used gpu_of cpu_used cpu_of limit_by limit_of cpu gpu"), title: "Efficiency", columns: []Column{{"gpu_used", Percent}, {"cpu_used", Percent}, {"time_limit_used", Percent}, {"cpu_measured", Percent}, {"gpu_measured", Percent}, {"gpu_hours", Hours}, {"cpu_hours", Hours}},
 		numbers: func(s, _ *sums) []Value {
 			return []Value{part(float64(s.GPUUsed), float64(s.GPUOf)), part(float64(s.CPUUsed), float64(s.CPUOf)), part(float64(s.LimitBy), float64(s.LimitOf)),

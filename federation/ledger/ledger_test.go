@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -204,7 +205,7 @@ func TestMachinesWithoutJobs(t *testing.T) {
 	c := *f.books
 	const hourly = 36 * accounting.Dollar // a cent a second
 	c.Rented = rented{
-		{Site: "aws", ID: "m1", GPUs: 8, PricePerHour: hourly, Created: now.Add(-2 * time.Hour), Ready: now.Add(-110 * time.Minute), Ended: now, Cost: 72 * accounting.Dollar, IdleCost: 18 * accounting.Dollar,
+		{Site: "aws", ID: "m1", CPUs: 100, GPUs: 8, GPUType: "h100", PricePerHour: hourly, Created: now.Add(-2 * time.Hour), Ready: now.Add(-110 * time.Minute), Ended: now, Cost: 72 * accounting.Dollar, IdleCost: 18 * accounting.Dollar,
 			GangWait: 3 * accounting.Dollar, Drained: 2 * accounting.Dollar},
 		{Site: "aws", ID: "m2", PricePerHour: hourly, Created: now.Add(-time.Hour), Ended: now, IdleCost: 36 * accounting.Dollar, Stray: true},
 		{Site: "aws", ID: "m3", PricePerHour: hourly, Created: now.Add(-time.Hour)},                                                       // still there
@@ -223,6 +224,13 @@ func TestMachinesWithoutJobs(t *testing.T) {
 	got := map[book.Fate][3]int64{} // cents, GPU seconds, seconds
 	for _, r := range rows {
 		got[r.Fate] = [3]int64{int64(r.Amount) * 100 / accounting.Dollar, r.GPU, r.Node}
+		if r.CPU*8 != r.GPU*100 {
+			t.Errorf("%v: %d seconds of CPUs for %d of GPUs", r.Fate, r.CPU, r.GPU)
+		}
+	}
+	if byGPU, err := f.store.BookedSums(t.Context(), federation.SumQuery{Until: 1 << 20, By: []federation.Dimension{federation.ByGPU}}); err != nil ||
+		!slices.ContainsFunc(byGPU, func(r federation.SumRow) bool { return r.GPU > 0 && slices.Equal(r.Values, []string{"h100"}) }) {
+		t.Errorf("by GPU: %+v, %v", byGPU, err)
 	}
 	want := map[book.Fate][3]int64{book.Provisioning: {600 + 3600, 8 * 600, 600 + 3600}, book.GangWait: {300, 8 * 300, 300}, book.Drained: {200, 8 * 200, 200}, book.Unused: {700, 8 * 700, 700}, book.Leaked: {3600, 0, 3600}}
 	if !maps.Equal(got, want) {

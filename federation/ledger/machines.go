@@ -79,8 +79,14 @@ func (c *Collector) overhead(ctx context.Context, m *federation.Machine) ([]ledg
 		}
 	}
 	tres := accounting.TRES{"node": 1}
+	if m.CPUs > 0 {
+		tres["cpu"] = int64(m.CPUs)
+	}
 	if m.GPUs > 0 {
 		tres["gres/gpu"] = int64(m.GPUs)
+		if m.GPUType != "" {
+			tres["gres/gpu:"+m.GPUType] = int64(m.GPUs)
+		}
 		g.GPU = ledger.GPUType(tres)
 	}
 	h := fnv.New64a()

@@ -181,8 +181,9 @@ func (f *fleet) checkFates() {
 	if err != nil {
 		f.Fatal(err)
 	}
-	got, runs, sum := map[book.Fate]federation.Money{}, int64(0), federation.Money(0)
+	got, cpu, runs, sum := map[book.Fate]federation.Money{}, map[book.Fate]int64{}, int64(0), federation.Money(0)
 	for _, r := range rows {
+		cpu[r.Fate] += r.CPU
 		got[r.Fate] += r.Amount
 		sum += r.Amount
 		runs += r.Runs
@@ -195,6 +196,8 @@ func (f *fleet) checkFates() {
 	for _, fate := range []book.Fate{book.Productive, book.Provisioning, book.GangWait, book.Drained, book.Unused} {
 		if got[fate] <= 0 {
 			f.Errorf("nothing was %s", fate)
+		} else if cpu[fate] == 0 {
+			f.Errorf("no CPUs were %s", fate)
 		}
 	}
 }

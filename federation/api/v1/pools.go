@@ -57,9 +57,11 @@ type Machine struct {
 	Instance     string              `json:"instance,omitempty"`
 	Offering     string              `json:"offering"`
 	Market       string              `json:"market,omitempty"`
-	GPUs         int                 `json:"gpus,omitempty"`  // 0: none, or it never registered
-	Stray        bool                `json:"stray,omitempty"` // nobody had asked for it any more: it was ended when it was found
-	State        string              `json:"state"`           // starting, idle, busy, ending, ended
+	CPUs         int                 `json:"cpus,omitempty"` // 0: not known
+	GPUs         int                 `json:"gpus,omitempty"`
+	GPUType      string              `json:"gpu_type,omitempty"` // "": not known
+	Stray        bool                `json:"stray,omitempty"`    // nobody had asked for it any more: it was ended when it was found
+	State        string              `json:"state"`              // starting, idle, busy, ending, ended
 	PricePerHour federation.Money    `json:"price_per_hour"`
 	Job          federation.JobID    `json:"job,omitempty"` // that it runs or has run last
 	Created      time.Time           `json:"created"`
