@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -53,8 +54,33 @@ func (m *mark) putOff(id number, old *mark, rows []row, now time.Time) (begun bo
 	return is.Started() && old.late[id] == 0
 }
 
+// lateFirst sorts jobs so that those which were left to a later look come first.
+func (m *mark) lateFirst(ids []number) {
+	slices.SortStableFunc(ids, func(a, b number) int { return cmp.Compare(m.late[b], m.late[a]) })
+}
+
+// leave notes that there was no time for the details of a job: it is still to be told. It reports whether the job is seen to have begun for the first time.
+func (m *mark) leave(id number, old *mark, rows []row) (begun bool) {
+	m.late[id] = old.late[id] + 1
+	m.unsee(id)
+	return len(rows) == 1 && old.late[id] == 0 && state(rows[0].state).Started()
+}
+
 // begun are records that hold nodes and have not been read yet, and since when they have been seen so.
 type begun map[int64]time.Time
+
+// with are b and ids, for which there was no time.
+func (b begun) with(ids []int64, now time.Time) begun {
+	if len(ids) == 0 {
+		return b
+	}
+	all := begun{}
+	maps.Copy(all, b)
+	for _, id := range ids {
+		all[id] = now
+	}
+	return all
+}
 
 // unreadFor is how long a job of a crowd holds nodes before its details are read.
 const unreadFor = 3 * time.Second

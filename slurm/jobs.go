@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -54,11 +55,13 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	if m != nil { // with no mark all is told
 		read, postponed = old.postpone(changed, mine, v)
 	}
+	old.lateFirst(read)
 	read = append(read, again...)
-	records, err := d.details(ctx, read, v)
+	records, unread, err := d.details(ctx, read, v)
 	if err != nil {
 		return report, err
 	}
+	read = read[:len(read)-len(unread)]
 	d.holders.noteRunning(st, read, records)
 	next := old.clone()
 	next.learn(read, records)
@@ -94,6 +97,11 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 	}
 	for _, id := range postponed {
 		if next.putOff(id, old, mine[id], report.At) {
+			report.Begun = append(report.Begun, next.jobOf(st, id))
+		}
+	}
+	for _, id := range unread {
+		if !slices.Contains(again, id) && next.leave(id, old, mine[id]) {
 			report.Begun = append(report.Begun, next.jobOf(st, id))
 		}
 	}
@@ -187,14 +195,15 @@ func pendingTasks(id number, rows []row) []int {
 	return out
 }
 
-// details asks for the records of jobs: one by one, or all at once where that is less work for the controller.
-func (d *Driver) details(ctx context.Context, ids []number, v *view) (map[number][]wire.Job, error) {
+// details asks for the records of jobs: one by one, or all at once where that is less work for the controller. Those at the end that half of ctx's time does not
+// suffice for are left unread.
+func (d *Driver) details(ctx context.Context, ids []number, v *view) (records map[number][]wire.Job, unread []number, err error) {
 	out := map[number][]wire.Job{}
 	if all := v.records; all != nil || readAll(len(ids), len(v.rows)) {
 		if all == nil {
 			var err error
 			if all, err = d.queue.allJobs(ctx); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		wanted := map[int64]bool{}
@@ -210,12 +219,17 @@ func (d *Driver) details(ctx context.Context, ids []number, v *view) (map[number
 				out[number(id)] = append(out[number(id)], j)
 			}
 		}
-		return out, nil
+		return out, nil, nil
 	}
 	var mu sync.Mutex
+	until := half(ctx)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(4)
-	for _, id := range ids {
+	for i, id := range ids {
+		if i >= notEndedMost && time.Now().After(until) {
+			unread = ids[i:]
+			break
+		}
 		g.Go(func() error {
 			records, err := d.queue.job(ctx, int64(id))
 			if errors.Is(err, federation.ErrNotFound) {
@@ -227,7 +241,20 @@ func (d *Driver) details(ctx context.Context, ids []number, v *view) (map[number
 			return err
 		})
 	}
-	return out, g.Wait()
+	return out, unread, g.Wait()
+}
+
+// never is later than any time.
+var never = time.Unix(1<<40, 0)
+
+// half is when half of the time that ctx has left will be over.
+func half(ctx context.Context) time.Time {
+	now := time.Now()
+	end, ok := ctx.Deadline()
+	if !ok {
+		return never
+	}
+	return now.Add(end.Sub(now) / 2)
 }
 
 // completeArray fetches, for an array that is new to the mark, the tasks that left the controller's memory before we looked. It

@@ -116,7 +116,7 @@ func (d *Driver) lookAtJobs(ctx context.Context, st standing, old *mark) (*view,
 	}
 	records := v.records
 	if records == nil && len(ask) > 0 {
-		if records, err = d.queue.runningRecords(ctx, unique(ask), len(v.rows)); err != nil {
+		if records, _, err = d.queue.runningRecords(ctx, unique(ask), len(v.rows), never); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -93,28 +94,31 @@ func (q *queue) job(ctx context.Context, id int64) ([]wire.Job, error) {
 	return a.Jobs, nil
 }
 
-// runningRecords asks for the records of running jobs one by one, or for all there are if that is less work.
-func (q *queue) runningRecords(ctx context.Context, ids []int64, total int) ([]wire.Job, error) {
+// runningRecords asks for the records of running jobs one by one, or for all there are if that is less work. What there is no time for until then is left unread.
+func (q *queue) runningRecords(ctx context.Context, ids []int64, total int, until time.Time) (records []wire.Job, unread []int64, err error) {
 	if readAll(len(ids), total) {
 		all, err := q.allJobs(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		wanted := map[int64]bool{}
 		for _, id := range ids {
 			wanted[id] = true
 		}
-		return slices.DeleteFunc(all, func(j wire.Job) bool { return !wanted[j.JobID] }), nil
+		return slices.DeleteFunc(all, func(j wire.Job) bool { return !wanted[j.JobID] }), nil, nil
 	}
-	return q.oneByOne(ctx, ids)
+	return q.oneByOne(ctx, ids, until)
 }
 
-func (q *queue) oneByOne(ctx context.Context, ids []int64) ([]wire.Job, error) {
+func (q *queue) oneByOne(ctx context.Context, ids []int64, until time.Time) (out []wire.Job, unread []int64, err error) {
 	var mu sync.Mutex
-	var out []wire.Job
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(4)
-	for _, id := range ids {
+	for i, id := range ids {
+		if i >= notEndedMost && time.Now().After(until) {
+			unread = ids[i:]
+			break
+		}
 		g.Go(func() error {
 			records, err := q.job(ctx, id)
 			if errors.Is(err, federation.ErrNotFound) {
@@ -130,5 +134,5 @@ func (q *queue) oneByOne(ctx context.Context, ids []int64) ([]wire.Job, error) {
 			return err
 		})
 	}
-	return out, g.Wait()
+	return out, unread, g.Wait()
 }

@@ -78,13 +78,12 @@ func (h *holders) look(ctx context.Context, st standing, v *view) ([]federation.
 		}
 	}
 	ask, begun := h.begun.ripe(ask, len(rows), now)
-	h.begun = begun
 	h.mu.Unlock()
-	records, err := h.queue.runningRecords(ctx, ask, len(rows))
+	records, unread, err := h.queue.runningRecords(ctx, ask, len(rows), half(ctx))
 	if err != nil {
 		return nil, nil, err
 	}
-	more, err := h.queue.oneByOne(ctx, who)
+	more, _, err := h.queue.oneByOne(ctx, who, never)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,6 +102,7 @@ func (h *holders) look(ctx context.Context, st standing, v *view) ([]federation.
 	for _, j := range next {
 		out = append(out, j.RunningJob)
 	}
+	begun = begun.with(unread, now)
 	for id := range begun {
 		if _, read := next[id]; !read && !st.mapped && h.cfg.ours(id) {
 			out = append(out, federation.RunningJob{Job: federation.JobID(id)})
@@ -118,7 +118,7 @@ func (h *holders) look(ctx context.Context, st standing, v *view) ([]federation.
 			next[id] = j
 		}
 	}
-	h.running, h.waiting = next, waits
+	h.running, h.waiting, h.begun = next, waits, begun
 	h.mu.Unlock()
 	inOrder(out, waiting)
 	return out, waiting, nil
