@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -15,6 +16,43 @@ type Limits interface {
 	End(now time.Time, id federation.JobID)
 }
 
+// limited is what a replay keeps of the jobs that limits keep back.
+type limited struct {
+	kept  []int          // the jobs
+	kins  []int          // by job, from 1: those of a number are alike and of one association; 0: not asked for yet
+	named map[string]int // kins by what their jobs are
+	here  map[int]int    // how many of a kin the planner knows
+	shut  map[int]bool   // kins of which one was kept back at this time: it keeps the others back too
+	tries map[int]int    // in how many plans of this time one of a kin was kept back for what it was to get
+}
+
+// mostTries is in how many plans of one time jobs that are alike may be kept back for what each was to get. Then what the last one was to get counts for all: there may be
+// thousands.
+const mostTries = 8
+
+// mostAlike is how many jobs that were kept back the planner is told of that are alike: when they have begun, it is told of more.
+const mostAlike = 64
+
+// kin is the number of those that limits and the planner treat as they do job i.
+func (r *run) kin(i int) int {
+	l := &r.limited
+	if l.kins == nil {
+		l.kins, l.named, l.here, l.shut, l.tries = make([]int, len(r.cfg.Jobs)), map[string]int{}, map[int]int{}, map[int]bool{}, map[int]int{}
+	}
+	if l.kins[i] == 0 {
+		j := r.cfg.Jobs[i].Job
+		name := fmt.Sprintf("%s %s %s %s %v %s", j.User, j.Spec.Account, j.Spec.QOS, j.Spec.Reservation, r.cfg.Expected[j.ID], j.Spec.Likeness(nil))
+		if len(r.cfg.Refused[j.ID]) > 0 {
+			name = j.ID.String()
+		}
+		if l.named[name] == 0 {
+			l.named[name] = len(l.named) + 1
+		}
+		l.kins[i] = l.named[name]
+	}
+	return l.kins[i]
+}
+
 // offer tells the planner of job i, unless a limit keeps it back. It reports whether the planner was told.
 func (r *run) offer(i int) bool {
 	j := &r.cfg.Jobs[i]
@@ -22,6 +60,9 @@ func (r *run) offer(i int) bool {
 		return false
 	}
 	r.world.SetJob(place.Waiting{Job: j.Job, Expected: r.know.expect(j), Refused: r.cfg.Refused[j.ID]})
+	if r.cfg.Limits != nil {
+		r.limited.here[r.kin(i)]++
+	}
 	return true
 }
 
@@ -34,35 +75,48 @@ func (r *run) keep(i int, o *federation.Offer) bool {
 	if why == "" {
 		return false
 	}
-	r.kept = append(r.kept, i)
+	r.limited.kept = append(r.limited.kept, i)
+	r.limited.shut[r.kin(i)] = true
 	r.res.Jobs[i].Reason, r.res.Jobs[i].Limited = why, true
 	return true
 }
 
-// allows reports whether no limit keeps a job from what the plan has for it. Else the planner forgets it until something has ended.
+// forget has the planner forget job i, until something has ended.
+func (r *run) forget(i int) {
+	r.world.DropJob(r.cfg.Jobs[i].ID)
+	r.limited.here[r.kin(i)]--
+}
+
+// allows reports whether no limit keeps a job from what the plan has for it. Else the planner forgets it.
 func (r *run) allows(d *federation.Decision) bool {
-	if !r.keep(r.index[d.Job], d.Offers[0]) {
+	i := r.index[d.Job]
+	if !r.keep(i, d.Offers[0]) {
 		return true
 	}
-	r.world.DropJob(d.Job)
+	r.forget(i)
 	return false
 }
 
-// keepOthers has the planner forget those that wait and are kept back for what is known of them anywhere, so that it need not find out one by one. It reports whether
-// there is time for another plan.
-func (r *run) keepOthers() bool {
+// keepOthers has the planner forget those that wait and are kept back for what is known of them anywhere, or in the end for what those like them were to get, so that it need not find
+// out one by one. refused is what was to be got. It reports whether there is time for another plan.
+func (r *run) keepOthers(refused map[int]*federation.Offer) bool {
 	select {
 	case <-r.cfg.Done:
 		return false
 	default:
 	}
-	kept := make(map[int]bool, len(r.kept))
-	for _, i := range r.kept {
+	kept := make(map[int]bool, len(r.limited.kept))
+	for _, i := range r.limited.kept {
 		kept[i] = true
 	}
+	for k := range refused {
+		if r.limited.tries[k]++; r.limited.tries[k] < mostTries {
+			delete(refused, k)
+		}
+	}
 	for i := range r.next {
-		if id := r.cfg.Jobs[i].ID; r.wait[id] && !kept[i] && r.keep(i, nil) {
-			r.world.DropJob(id)
+		if r.wait[r.cfg.Jobs[i].ID] && !kept[i] && r.keep(i, refused[r.kin(i)]) {
+			r.forget(i)
 		}
 	}
 	return true
@@ -71,15 +125,28 @@ func (r *run) keepOthers() bool {
 // reconsider offers what limits have kept back, when something has ended or a day has begun. It reports whether there is any.
 func (r *run) reconsider(ended bool) (changed bool) {
 	day := dayOf(r.now)
-	if len(r.kept) == 0 || !ended && day.Equal(r.day) {
+	if len(r.limited.kept) == 0 || !ended && day.Equal(r.day) {
 		r.day = day
 		return false
 	}
-	kept := r.kept
+	r.day = day
+	clear(r.limited.shut)
+	clear(r.limited.tries)
+	return r.refill()
+}
+
+// refill offers what limits have kept back, some of each kin. It reports whether there is any.
+func (r *run) refill() (changed bool) {
+	l := &r.limited
+	kept := l.kept
 	slices.Sort(kept)
-	r.kept, r.day = nil, day
+	l.kept = nil
 	for _, i := range kept {
-		changed = r.offer(i) || changed
+		if k := r.kin(i); l.shut[k] || l.here[k] >= mostAlike {
+			l.kept = append(l.kept, i)
+		} else {
+			changed = r.offer(i) || changed
+		}
 	}
 	return changed
 }

@@ -118,8 +118,9 @@ type run struct {
 	cpus   int
 	sample time.Time
 	live   int
-	kept   []int // the jobs that Limits keep back
 	day    time.Time
+
+	limited limited
 }
 
 // start is what a job holds at a site.
@@ -252,7 +253,7 @@ func (r *run) nextTime() (at time.Time, ok bool) {
 	if over, is := r.fleet.overdue(); is && len(r.wait) > 0 && ok && over.Before(at) {
 		at = over
 	}
-	if day := dayOf(r.now).Add(24 * time.Hour); len(r.kept) > 0 && !r.cfg.Until.IsZero() && (!ok || day.Before(at)) {
+	if day := dayOf(r.now).Add(24 * time.Hour); len(r.limited.kept) > 0 && !r.cfg.Until.IsZero() && (!ok || day.Before(at)) {
 		at, ok = day, true // budgets begin anew
 	}
 	if ok && at.Before(r.now) {
@@ -338,7 +339,8 @@ func (r *run) plan() {
 	}
 	r.world.SetTime(r.now)
 	clear(r.starts)
-	kept := len(r.kept)
+	kept, some := len(r.limited.kept), false // have begun
+	refused := map[int]*federation.Offer{}   // to the jobs of a kin
 	decisions := r.world.Decide()
 	r.res.Planner += time.Since(began)
 	r.res.Plans++
@@ -350,11 +352,14 @@ func (r *run) plan() {
 			o.Reason, o.Limited = d.Reason, false
 		case r.local != nil:
 			r.bind(d)
-		case len(held) > 0 && r.allows(d):
+		case len(held) > 0 && !r.allows(d):
+			refused[r.kin(r.index[d.Job])] = d.Offers[0]
+		case len(held) > 0:
 			r.begin(d, held)
+			some = true
 		}
 	}
-	if len(r.kept) > kept && r.keepOthers() { // what these were to get is for others
+	if more := len(r.limited.kept) > kept && r.keepOthers(refused); more || some && r.refill() { // what some were to get is for others
 		r.plan()
 		return
 	}
@@ -392,6 +397,7 @@ func (r *run) begin(d *federation.Decision, held []start) {
 	r.world.DropJob(d.Job)
 	o.Site, o.Pool, o.Reason, o.Limited = offer.Site, offer.Pool, "", false
 	if r.cfg.Limits != nil {
+		r.limited.here[r.kin(i)]--
 		r.cfg.Limits.Start(r.now, j.Job, offer)
 	}
 	boot := r.fleet.boot(held)
