@@ -149,10 +149,10 @@ func partsCost(parts []*candidate, now time.Time) map[*federation.Partition][]fe
 	return costs
 }
 
-// partsRefusal is why the components of a heterogeneous job cannot be paid for together, each where it is cheapest; nil if they can.
-func (c *candidate) partsRefusal(now time.Time) *refusal {
-	parts := make([]*candidate, len(c.parts))
-	for i, options := range c.parts {
+// refusal is why the components of a heterogeneous job cannot be paid for together, each where it is cheapest; nil if they can.
+func (cs components) refusal(now time.Time) *refusal {
+	parts := make([]*candidate, len(cs))
+	for i, options := range cs {
 		parts[i] = options[0]
 	}
 	costs := partsCost(parts, now)
@@ -178,10 +178,10 @@ func spotsCost(spots []spot, now time.Time) map[*federation.Partition][]federati
 	return partsCost(parts, now)
 }
 
-// borneTogether is borne for components where they would start.
-func (c *candidate) borneTogether(spots []spot, now time.Time) bool {
+// bearsTogether is bears for components where they would start.
+func (st *siteState) bearsTogether(spots []spot, now time.Time) bool {
 	for part, costs := range spotsCost(spots, now) {
-		if !c.site.bears(part, costs) {
+		if !st.bears(part, costs) {
 			return false
 		}
 	}

@@ -35,8 +35,8 @@ type candidate struct {
 	*stand
 	site    *siteState
 	version int // of the site when it judged
-	// For a heterogeneous job: the pools that can run each of its components, cheapest first. fits is empty then; see het.go.
-	parts [][]*candidate
+	// Of a heterogeneous job; fits is empty then, see het.go.
+	parts components
 	curs  []cursor // one for each of fits
 
 	limit time.Duration      // sbatch.Unlimited or what the job may run here

@@ -98,16 +98,16 @@ func mean(e *federation.Expected) float64 {
 }
 
 // runDetail says how the run term came about: "4 x h100 x 0.50 h at $2.10/h".
-func (c *candidate) runDetail(f *fit) string {
+func (w wording) runDetail(f *fit) string {
 	text := make([]byte, 0, 96)
-	if r := c.rented(); r != nil && (r.PricePerHour > 0 || r.Paid != "") {
-		return string(append(text, c.rentDetail(r, f)...))
+	if r := w.rented(); r != nil && (r.PricePerHour > 0 || r.Paid != "") {
+		return string(append(text, w.rentDetail(r, f)...))
 	}
-	prices, tres, before := c.site.site.Prices, c.tres, len(text)
-	bare := c.rate.Assumed && !slices.ContainsFunc([]string{"cpu", "mem", "node", "gres/gpu"}, prices.Priced)
+	prices, tres, before := w.site.site.Prices, w.tres, len(text)
+	bare := w.rate.Assumed && !slices.ContainsFunc([]string{"cpu", "mem", "node", "gres/gpu"}, prices.Priced)
 	priced := func(name string, n int64, what string) {
 		price := prices.Of(name)
-		if c.rate.Assumed && !prices.Priced(name) && (bare || strings.HasPrefix(name, "gres/")) {
+		if w.rate.Assumed && !prices.Priced(name) && (bare || strings.HasPrefix(name, "gres/")) {
 			price, _ = accounting.Assumed(name)
 		}
 		if price <= 0 || n <= 0 {
@@ -124,10 +124,10 @@ func (c *candidate) runDetail(f *fit) string {
 		default:
 			text = append(strconv.AppendInt(text, n, 10), what...)
 		}
-		text = append(append(append(text, " x "...), hoursText(c.run)...), " at $"...)
+		text = append(append(append(text, " x "...), hoursText(w.run)...), " at $"...)
 		text = append(append(text, moneyText(price)...), "/h"...)
 	}
-	m := c.site.model
+	m := w.site.model
 	for _, w := range f.gres {
 		kind := m.slots[w.slots[0]]
 		name, label := "gres/"+kind.name, kind.name
@@ -140,12 +140,12 @@ func (c *candidate) runDetail(f *fit) string {
 	priced("cpu", tres["cpu"], " cpu")
 	priced("mem", tres["mem"], "")
 	switch {
-	case c.rate.Unknown:
+	case w.rate.Unknown:
 		text = append(text, ", assumed "+accounting.AssumedAsOf+": no price set, and the kind is not known"...)
-	case c.rate.Assumed:
+	case w.rate.Assumed:
 		text = append(text, ", assumed "+accounting.AssumedAsOf+": no price set"...)
 	case len(text) == before:
-		text = append(text, sizeText(c, tres)+" x "+hoursText(c.run)+" at no price"...)
+		text = append(text, sizeText(w.candidate, tres)+" x "+hoursText(w.run)+" at no price"...)
 	}
 	return string(text)
 }
@@ -208,10 +208,18 @@ func (c *candidate) waitHour(p *Policy) federation.Dollars {
 	return perHour
 }
 
-// offer makes the offer of a candidate at a moment.
+// wording puts into words what a candidate comes to at a moment of a plan. It changes nothing.
+type wording struct {
+	*candidate
+	at *moment
+	pl *plan
+}
+
+// offer makes the offer of a candidate at a moment. It keeps the last one.
 func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
+	w := wording{c, at, pl}
 	if c.parts != nil {
-		return c.offerParts(at, pl)
+		return w.offerParts()
 	}
 	m := c.site.model
 	key := offerKey{int32(pl.run), int32(at.fit), int32(at.boot.nodes), at.free, at.start, at.boot.longest, at.span, at.total}
@@ -227,7 +235,7 @@ func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
 	if c.offered != nil {
 		run.Detail = c.offered.Terms[0].Detail
 	} else {
-		run.Detail = c.runDetail(&c.fits[0])
+		run.Detail = w.runDetail(&c.fits[0])
 	}
 	terms := 1
 	for _, more := range [...]bool{at.slow > 0, at.late > 0, at.others > 0, c.cut.loss > 0, c.risk > 0, len(c.data.moves) > 0, c.luck > 0, c.power.KWh > 0, at.boot.nodes > 0, at.wait > 0} {
@@ -241,91 +249,91 @@ func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
 		o.Offering, o.MaxNodes, o.PerHour, o.Until = r.Offering, c.mostNodes(), c.perHour(1), c.until(pl.clock)
 	}
 	if at.slow > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "topology", Amount: at.slow, Detail: c.slowDetail(at)})
+		o.Terms = append(o.Terms, federation.Term{Name: "topology", Amount: at.slow, Detail: w.slowDetail()})
 	}
 	if c.risk > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "risk", Amount: c.risk, Detail: c.riskDetail(&pl.policy)})
+		o.Terms = append(o.Terms, federation.Term{Name: "risk", Amount: c.risk, Detail: w.riskDetail()})
 	}
-	if t := c.powerTerm(); t != nil {
+	if t := w.powerTerm(); t != nil {
 		o.Terms = append(o.Terms, *t)
 	}
-	o.Terms = append(o.Terms, c.dataTerms()...)
+	o.Terms = append(o.Terms, w.dataTerms()...)
 	if c.luck > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "tries", Amount: c.luck, Detail: c.luckDetail()})
+		o.Terms = append(o.Terms, federation.Term{Name: "tries", Amount: c.luck, Detail: w.luckDetail()})
 	}
 	if c.cut.loss > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "timeout", Amount: c.cut.loss, Detail: c.cutDetail()})
+		o.Terms = append(o.Terms, federation.Term{Name: "timeout", Amount: c.cut.loss, Detail: w.cutDetail()})
 	}
 	if at.late > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "late", Amount: at.late, Detail: c.lateDetail(at, pl)})
+		o.Terms = append(o.Terms, federation.Term{Name: "late", Amount: at.late, Detail: w.lateDetail()})
 	}
 	if at.others > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "others", Amount: at.others, Detail: c.othersDetail(at)})
+		o.Terms = append(o.Terms, federation.Term{Name: "others", Amount: at.others, Detail: w.othersDetail()})
 	}
-	c.setWait(o, at, pl)
+	w.setWait(o)
 	c.offered, c.made = o, key
 	return o
 }
 
 // setWait fills in when an offer's job would start, and what the waiting comes to.
-func (c *candidate) setWait(o *federation.Offer, at *moment, pl *plan) {
-	if !at.now() {
-		first := pl.policy.FarWait
-		if f := c.foreseen(); f != nil {
-			first, o.Foreseen = at.wait, f
-		} else if at.start != never {
-			first = time.Duration(at.start-pl.now) * time.Second
+func (w wording) setWait(o *federation.Offer) {
+	if !w.at.now() {
+		first := w.pl.policy.FarWait
+		if f := w.foreseen(); f != nil {
+			first, o.Foreseen = w.at.wait, f
+		} else if w.at.start != never {
+			first = time.Duration(w.at.start-w.pl.now) * time.Second
 		}
-		o.Start = pl.clock.Add(first)
+		o.Start = w.pl.clock.Add(first)
 	}
-	if b := &at.boot; b.nodes > 0 {
+	if b := &w.at.boot; b.nodes > 0 {
 		o.Start, o.Wait = o.Start.Add(b.span()), o.Wait+b.span()
 		o.Terms = append(o.Terms, federation.Term{Name: "boot", Amount: b.cost, Detail: b.text()})
 	}
-	if at.wait > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: c.waitCost(at.wait, &pl.policy), Detail: c.waitDetail(at) + c.urgencyDetail() + c.maintenance(at, pl)})
+	if w.at.wait > 0 {
+		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: w.waitCost(w.at.wait, &w.pl.policy), Detail: w.waitDetail() + w.urgencyDetail() + w.maintenance()})
 	}
 }
 
 // urgencyDetail is "; QOS urgent: 3 x", where waiting does not have the usual price.
-func (c *candidate) urgencyDetail() string {
-	if c.parts != nil || c.urgency == 1 {
+func (w wording) urgencyDetail() string {
+	if w.parts != nil || w.urgency == 1 {
 		return ""
 	}
-	return "; QOS " + c.ask.QOS + ": " + strconv.FormatFloat(c.urgency, 'g', 3, 64) + " x"
+	return "; QOS " + w.ask.QOS + ": " + strconv.FormatFloat(w.urgency, 'g', 3, 64) + " x"
 }
 
-func (c *candidate) waitDetail(at *moment) string {
-	text := spanText(at.wait)
-	if f := c.foreseen(); f != nil && !at.free {
+func (w wording) waitDetail() string {
+	text := spanText(w.at.wait)
+	if f := w.foreseen(); f != nil && !w.at.free {
 		text = spanText(f.P50) + ".." + spanText(f.P90) + " " + f.Of
 		if f.Unsure != "" {
 			text += "; unsure: " + f.Unsure
 		}
-		if at.wait > f.Likely() {
-			text += "; behind others of ours " + spanText(at.wait)
+		if w.at.wait > f.Likely() {
+			text += "; behind others of ours " + spanText(w.at.wait)
 		}
 		return text
 	}
-	if at.start == never {
+	if w.at.start == never {
 		text += ", no end in sight of what runs there"
 	}
 	return text
 }
 
 // maintenance names what is planned on nodes of the pool, and what a job that started now would run into.
-func (c *candidate) maintenance(at *moment, pl *plan) (text string) {
-	m := c.site.model
-	if c.parts != nil || !m.reserved {
+func (w wording) maintenance() (text string) {
+	m := w.site.model
+	if w.parts != nil || !m.reserved {
 		return ""
 	}
-	end := endAt(pl.now, c.limit)
+	end := endAt(w.pl.now, w.limit)
 	for i := range m.obs.Reservations {
 		r := &m.obs.Reservations[i]
-		if !r.Maint || unix(r.Start) >= end || !r.End.IsZero() && unix(r.End) <= pl.now || r.Name == c.fits[0].reservation {
+		if !r.Maint || unix(r.Start) >= end || !r.End.IsZero() && unix(r.End) <= w.pl.now || r.Name == w.fits[0].reservation {
 			continue
 		}
-		if !slices.ContainsFunc(m.pools[c.pool].Nodes, func(n int) bool { return m.reservedFor(int32(n), r.Name) }) {
+		if !slices.ContainsFunc(m.pools[w.pool].Nodes, func(n int) bool { return m.reservedFor(int32(n), r.Name) }) {
 			continue
 		}
 		text += "; " + r.Name

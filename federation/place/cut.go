@@ -91,6 +91,6 @@ func checkpointOf(j *federation.Job) time.Duration {
 }
 
 // cutDetail is "its limit of 2.0 h ends it 97 % of the time, 3 % at best".
-func (c *candidate) cutDetail() string {
-	return fmt.Sprintf("its limit of %s ends it %.0f %% of the time, %.0f %% at best", spanText(c.limit), 100*c.cut.chance, 100*c.cut.best)
+func (w wording) cutDetail() string {
+	return fmt.Sprintf("its limit of %s ends it %.0f %% of the time, %.0f %% at best", spanText(w.limit), 100*w.cut.chance, 100*w.cut.best)
 }

@@ -87,8 +87,8 @@ func (ms *members) placeOf(name string) egress.Site {
 }
 
 // dataTerms are the terms of an offer for what must be brought.
-func (c *candidate) dataTerms() []federation.Term {
-	d := &c.data
+func (w wording) dataTerms() []federation.Term {
+	d := &w.data
 	if len(d.moves) == 0 {
 		return nil
 	}

@@ -55,11 +55,11 @@ func (ms *members) judgeHet(sh *shape, st *siteState, job *federation.Job, drop 
 	}
 	ms.joinParts(whole, job)
 	no := costRefusal(job, whole.bill())
-	if _, spots := whole.gather(newEmptyCapacity(st.model, ms.now)); no == nil && spots == nil {
+	if _, spots := whole.parts.gather(newEmptyCapacity(st.model, ms.now)); no == nil && spots == nil {
 		no = forNow(federation.ReasonReqNodeNotAvail, federation.WhyPartsApart)
 	}
 	if no == nil {
-		no = whole.partsRefusal(ms.clock)
+		no = whole.parts.refusal(ms.clock)
 	}
 	if no != nil {
 		sh.reject(st.site.Name, "", "", no)
@@ -116,6 +116,9 @@ func (ms *members) joinParts(c *candidate, job *federation.Job) {
 	c.name = strings.Join(names, " + ")
 }
 
+// components are those of a heterogeneous job at a site, with the pools that can run each of them, cheapest first.
+type components [][]*candidate
+
 // spot is where one component starts.
 type spot struct {
 	c     *candidate
@@ -127,14 +130,14 @@ type spot struct {
 const maxGather = 64
 
 // gather finds the earliest time at which all components can start, and where; never and nil if there is none. It takes nothing.
-func (c *candidate) gather(books *capacity) (start int64, spots []spot) {
+func (cs components) gather(books *capacity) (start int64, spots []spot) {
 	from := books.now
 	for range maxGather {
 		free, last := books.copyFrom(from), from
-		spots = make([]spot, len(c.parts))
-		for _, i := range c.hardestFirst() {
+		spots = make([]spot, len(cs))
+		for _, i := range cs.hardestFirst() {
 			at := never
-			at, spots[i] = earliestOf(free, c.parts[i])
+			at, spots[i] = earliestOf(free, cs[i])
 			if at == never {
 				return never, nil
 			}
@@ -152,14 +155,14 @@ func (c *candidate) gather(books *capacity) (start int64, spots []spot) {
 
 // hardestFirst is the order in which components choose their nodes: those with the fewest pools before the others, then those that
 // take most of a node.
-func (c *candidate) hardestFirst() []int {
-	order := make([]int, len(c.parts))
+func (cs components) hardestFirst() []int {
+	order := make([]int, len(cs))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := &c.parts[a][0].fits[0], &c.parts[b][0].fits[0]
-		return cmp.Or(cmp.Compare(len(c.parts[a]), len(c.parts[b])), cmp.Compare(y.gresCount(), x.gresCount()),
+		x, y := &cs[a][0].fits[0], &cs[b][0].fits[0]
+		return cmp.Or(cmp.Compare(len(cs[a]), len(cs[b])), cmp.Compare(y.gresCount(), x.gresCount()),
 			cmp.Compare(y.cpu, x.cpu), cmp.Compare(y.mem, x.mem), cmp.Compare(y.nodes, x.nodes))
 	})
 	return order
@@ -257,7 +260,7 @@ func (c *candidate) together(pl *plan) moment {
 	if c.asked == free.epoch && c.changes == free.changes { // it had to wait then, and less is free now
 		at.start, at.spots = c.start, c.spots
 	} else {
-		at.start, at.spots = c.gather(free)
+		at.start, at.spots = c.parts.gather(free)
 		c.asked, c.changes, c.start, c.spots = 0, free.changes, at.start, at.spots
 		if at.start > pl.now {
 			c.asked = free.epoch
@@ -265,7 +268,7 @@ func (c *candidate) together(pl *plan) moment {
 	}
 	switch {
 	case at.spots == nil || at.start != pl.now:
-	case !c.borneTogether(at.spots, pl.clock):
+	case !c.site.bearsTogether(at.spots, pl.clock):
 		at.start = never
 	default:
 		at.free = true
@@ -306,7 +309,7 @@ func (c *candidate) commitParts(at *moment, pl *plan) {
 // reserveParts is reserve for a heterogeneous job.
 func (c *candidate) reserveParts() int64 {
 	free := c.site.capacity()
-	start, spots := c.gather(free)
+	start, spots := c.parts.gather(free)
 	for _, s := range spots {
 		free.claim(s.nodes, &s.c.fits[s.fit], start, endAt(start, s.c.limit))
 	}
@@ -317,16 +320,16 @@ func (c *candidate) reserveParts() int64 {
 func (c *candidate) wide() bool { return c.parts != nil || c.fits[0].nodes > 1 }
 
 // offerParts puts a heterogeneous job into words: the whole, and each of its components.
-func (c *candidate) offerParts(at *moment, pl *plan) *federation.Offer {
-	o := &federation.Offer{Site: c.site.site.Name, Start: pl.clock, Wait: at.wait, Total: at.total, GPUs: c.gpus, GPUType: c.gpu}
+func (w wording) offerParts() *federation.Offer {
+	o := &federation.Offer{Site: w.site.site.Name, Start: w.pl.clock, Wait: w.at.wait, Total: w.at.total, GPUs: w.gpus, GPUType: w.gpu}
 	var names, details []string
 	run, risk, power := federation.Term{Name: "run"}, federation.Term{Name: "risk"}, federation.Term{Name: "power"}
-	for i, options := range c.parts {
+	for i, options := range w.parts {
 		one, fit := options[0], 0
-		if at.spots != nil {
-			one, fit = at.spots[i].c, at.spots[i].fit
+		if w.at.spots != nil {
+			one, fit = w.at.spots[i].c, w.at.spots[i].fit
 		}
-		part := *one.offer(&moment{start: pl.now, fit: fit, free: true, total: one.fixed}, pl)
+		part := *one.offer(&moment{start: w.pl.now, fit: fit, free: true, total: one.fixed}, w.pl)
 		o.Parts = append(o.Parts, part)
 		o.Nodes += part.Nodes
 		o.Run = max(o.Run, part.Run)
@@ -348,8 +351,8 @@ func (c *candidate) offerParts(at *moment, pl *plan) *federation.Offer {
 	if power.Amount != 0 {
 		o.Terms = append(o.Terms, power)
 	}
-	o.Terms = append(o.Terms, c.dataTerms()...)
-	c.setWait(o, at, pl)
+	o.Terms = append(o.Terms, w.dataTerms()...)
+	w.setWait(o)
 	for i := range o.Parts {
 		o.Parts[i].Start, o.Parts[i].Wait = o.Start, o.Wait
 	}

@@ -438,10 +438,10 @@ func (a *ask) traffic(gpus int) topology.Traffic {
 }
 
 // slowDetail is "4 nodes under 2 switches, 4 hops apart: 1.10 x as long".
-func (c *candidate) slowDetail(at *moment) string {
-	f, m := &c.fits[at.fit], c.site.model
+func (w wording) slowDetail() string {
+	f, m := &w.fits[w.at.fit], w.site.model
 	text := nodesText(f.nodes)
-	if s := at.span; s.Leaves > 1 {
+	if s := w.at.span; s.Leaves > 1 {
 		what := "switches"
 		if m.on(f).Blocks() {
 			what = "blocks"
@@ -451,8 +451,8 @@ func (c *candidate) slowDetail(at *moment) string {
 			text += " at least"
 		}
 	}
-	if least := c.fits[0].nodes; f.nodes > least {
+	if least := w.fits[0].nodes; f.nodes > least {
 		text += fmt.Sprintf(" instead of %d", least)
 	}
-	return fmt.Sprintf("%s: %.2f x as long (%s, assumed)", text, c.slower(at.fit, at.span), c.traffic)
+	return fmt.Sprintf("%s: %.2f x as long (%s, assumed)", text, w.slower(w.at.fit, w.at.span), w.traffic)
 }

@@ -135,6 +135,6 @@ func (c *candidate) nodeHours() float64 {
 }
 
 // othersDetail is "jobs behind it would wait longer: 0.31 node-hours at $4.20".
-func (c *candidate) othersDetail(at *moment) string {
-	return "jobs behind it would wait longer: " + amountText(math.Max(c.nodeHours(), 0)) + " node-hours at $" + moneyText(float64(at.nodeHour))
+func (w wording) othersDetail() string {
+	return "jobs behind it would wait longer: " + amountText(math.Max(w.nodeHours(), 0)) + " node-hours at $" + moneyText(float64(w.at.nodeHour))
 }

@@ -20,18 +20,18 @@ func (c *candidate) pricePower(now time.Time) {
 func (c *candidate) powerCost() federation.Dollars { return federation.Dollars(c.power.Dollars) }
 
 // powerTerm is the term of an offer, nil if nothing is known of the site's electricity.
-func (c *candidate) powerTerm() *federation.Term {
-	p := c.site.site.Power
-	if p == nil || c.power.KWh == 0 {
+func (w wording) powerTerm() *federation.Term {
+	p := w.site.site.Power
+	if p == nil || w.power.KWh == 0 {
 		return nil
 	}
 	short := func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
-	text := short(c.power.KWh) + " kWh"
-	if c.power.Kg > 0 {
-		text += ", " + short(c.power.Kg) + " kg CO2"
+	text := short(w.power.KWh) + " kWh"
+	if w.power.Kg > 0 {
+		text += ", " + short(w.power.Kg) + " kg CO2"
 		if p.Tonne > 0 {
 			text += fmt.Sprintf(" at $%s/t", moneyText(p.Tonne))
 		}
 	}
-	return &federation.Term{Name: "power", Amount: c.powerCost(), Detail: text + ", " + p.Source}
+	return &federation.Term{Name: "power", Amount: w.powerCost(), Detail: text + ", " + p.Source}
 }

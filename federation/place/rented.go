@@ -47,19 +47,19 @@ func shareOf(shape *federation.Node, f *fit) float64 {
 }
 
 // rentDetail is "2 x g6.xlarge x 1.00 h at $0.80/h", of shared nodes "0.25 of g6.xlarge x 1.00 h at $0.80/h".
-func (c *candidate) rentDetail(r *federation.Rented, f *fit) string {
+func (w wording) rentDetail(r *federation.Rented, f *fit) string {
 	kind, _, _ := strings.Cut(r.Offering, "/")
 	if kind == "" {
 		kind = "node"
 	}
 	what := strconv.Itoa(f.nodes) + " x " + kind
-	if share := shareOf(&c.site.model.pools[c.pool].Shape, f); share < 1 {
+	if share := shareOf(&w.site.model.pools[w.pool].Shape, f); share < 1 {
 		what = strconv.FormatFloat(share, 'g', 3, 64) + " of " + kind
 		if f.nodes > 1 {
 			what = strconv.Itoa(f.nodes) + " x " + what
 		}
 	}
-	text := fmt.Sprintf("%s x %s", what, hoursText(c.run))
+	text := fmt.Sprintf("%s x %s", what, hoursText(w.run))
 	if r.PricePerHour > 0 || r.Paid == "" {
 		text += " at $" + moneyText(float64(r.PricePerHour)) + "/h"
 	}
@@ -90,9 +90,9 @@ func (c *candidate) lost(p *Policy) time.Duration {
 	return min(c.run/2, p.LostWork)
 }
 
-func (c *candidate) riskDetail(p *Policy) string {
-	return fmt.Sprintf("taken back %s/h x %s x %s, %s lost each time", strconv.FormatFloat(c.rented().Interrupts, 'g', 3, 64), nodesText(c.fits[0].nodes),
-		hoursText(c.run), spanText(c.lost(p)))
+func (w wording) riskDetail() string {
+	return fmt.Sprintf("taken back %s/h x %s x %s, %s lost each time", strconv.FormatFloat(w.rented().Interrupts, 'g', 3, 64), nodesText(w.fits[0].nodes),
+		hoursText(w.run), spanText(w.lost(&w.pl.policy)))
 }
 
 // bootOf is how many seconds node n takes to start.

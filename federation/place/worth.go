@@ -41,9 +41,9 @@ func (sh *shape) deadline() time.Time {
 }
 
 // lateDetail is "expected to end 20 min after the deadline".
-func (c *candidate) lateDetail(at *moment, pl *plan) string {
-	if at.start == never {
+func (w wording) lateDetail() string {
+	if w.at.start == never {
 		return "nothing says that it ends by the deadline"
 	}
-	return "expected to end " + spanText(c.ends(at, pl).Sub(c.due.at)) + " after the deadline"
+	return "expected to end " + spanText(w.ends(w.at, w.pl).Sub(w.due.at)) + " after the deadline"
 }
