@@ -49,16 +49,16 @@ func (c *candidate) rentRefusal(now time.Time) *refusal {
 	return nil
 }
 
-// mostNodes is how many nodes the candidate may get: of a range, a driver gives as many as it has.
-func (c *candidate) mostNodes() int {
-	nodes, d := c.fits[0].nodes, c.ask.Demand
+// mostNodes is how many nodes a job may get there: of a range, a driver gives as many as it has.
+func (s *stand) mostNodes() int {
+	nodes, d := s.fits[0].nodes, s.ask.Demand
 	byGPUs := d.Count("gpu", demand.PerJob)+d.Count("gpu", demand.PerTask) > 0
 	if byGPUs || d.MaxNodes+d.Tasks == 0 || !d.Spread && (d.UseMinNodes || d.MaxNodes <= nodes) {
 		return nodes
 	}
-	m := c.site.model
-	most := m.sizes[c.pool].nodes
-	for _, bound := range [...]int{d.MaxNodes, d.Tasks, m.parts[c.pool].MaxNodes} {
+	m := s.site.model
+	most := m.sizes[s.pool].nodes
+	for _, bound := range [...]int{d.MaxNodes, d.Tasks, m.parts[s.pool].MaxNodes} {
 		if bound > 0 {
 			most = min(most, bound)
 		}
@@ -67,8 +67,8 @@ func (c *candidate) mostNodes() int {
 }
 
 // perHour is what a part of the candidate's nodes costs.
-func (c *candidate) perHour(part float64) federation.Money {
-	return accounting.MoneyOf(float64(c.rented().PricePerHour) * float64(c.mostNodes()) * part)
+func (s *stand) perHour(part float64) federation.Money {
+	return accounting.MoneyOf(float64(s.rented().PricePerHour) * float64(s.mostNodes()) * part)
 }
 
 // shares are what a part of the candidate's nodes may cost of each allowance; nil if there are none.

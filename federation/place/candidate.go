@@ -13,8 +13,9 @@ import (
 // stand is what a job takes in a pool and costs there by the hour: all that does not depend on its time limit. Candidates of several
 // shapes share it.
 type stand struct {
-	ask *ask
-	as  string // see variant
+	site *siteState
+	ask  *ask
+	as   string // see variant
 	group
 	pool     int        // the first of the group: for what all of them share
 	name     string     // "main/h100", "main/h100+a100"
@@ -30,10 +31,10 @@ type stand struct {
 	wasteful bool            // nodes with GPUs for a job without: last among equals
 }
 
-// candidate is a pool that can run the jobs of a shape, with the part of its price that does not depend on when.
+// candidate is a pool that can run the jobs of a shape, with the part of its price that does not depend on when. It is right for one version of its site, and is made anew with the next. What
+// depends on the shape's other candidates (cut, choice) is filled in when all are known; what a plan finds out (curs, and what later says) holds for that plan.
 type candidate struct {
 	*stand
-	site    *siteState
 	version int // of the site when it judged
 	// Of a heterogeneous job; fits is empty then, see het.go.
 	parts components
@@ -79,7 +80,7 @@ type offerKey struct {
 }
 
 func (ms *members) newStand(v variant, st *siteState, g group) *stand {
-	s := &stand{ask: v.ask, as: v.as, group: g, pool: g.pools[0], numbers: make([]numbered, len(g.fits))}
+	s := &stand{site: st, ask: v.ask, as: v.as, group: g, pool: g.pools[0], numbers: make([]numbered, len(g.fits))}
 	for i, p := range g.pools {
 		s.cells = append(s.cells, st.model.cellsOf[p]...)
 		name := st.model.pools[p].Name
@@ -101,7 +102,7 @@ func (ms *members) newStand(v variant, st *siteState, g group) *stand {
 }
 
 func (ms *members) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
-	c := &candidate{stand: s, site: st, version: st.version, curs: make([]cursor, len(s.fits)), urgency: ms.policy.urgency(sh.like.Needs().QOS), due: dueOf(&sh.like)}
+	c := &candidate{stand: s, version: st.version, curs: make([]cursor, len(s.fits)), urgency: ms.policy.urgency(sh.like.Needs().QOS), due: dueOf(&sh.like)}
 	for i := range s.fits {
 		c.curs[i].cells = s.cells
 	}
@@ -191,10 +192,10 @@ type numbered struct {
 }
 
 // key tells one of the candidate's fits apart from other needs at its site.
-func (c *candidate) key(free *capacity, i int) needKey {
-	n := &c.numbers[i]
+func (s *stand) key(free *capacity, i int) needKey {
+	n := &s.numbers[i]
 	if n.in != free.numbers {
-		n.in, n.need = free.numbers, free.numbers.of(keyOf(c.pool, len(c.pools), &c.fits[i]))
+		n.in, n.need = free.numbers, free.numbers.of(keyOf(s.pool, len(s.pools), &s.fits[i]))
 	}
 	return needKey{need: n.need}
 }

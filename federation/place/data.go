@@ -62,16 +62,16 @@ func (c *candidate) priceData(ms *members, sh *shape) {
 	c.fixed += d.dollars + d.copying
 }
 
-// place says where the candidate's nodes are.
-func (c *candidate) place() egress.Site {
-	s := c.site.site.Data
-	s.Name = string(c.site.site.Name)
-	if r := c.rented(); r != nil && strings.HasSuffix(s.Place, ":") {
+// place says where the nodes are.
+func (s *stand) place() egress.Site {
+	at := s.site.site.Data
+	at.Name = string(s.site.site.Name)
+	if r := s.rented(); r != nil && strings.HasSuffix(at.Place, ":") {
 		if i := strings.LastIndexByte(r.Zone, '-'); i > 0 {
-			s.Place += r.Zone[:i]
+			at.Place += r.Zone[:i]
 		}
 	}
-	return s
+	return at
 }
 
 // placeOf is where an input lies: at a site of that name, or in a region of a cloud.

@@ -164,12 +164,12 @@ func (g *guarantees) within(q *queued, account int) bool {
 	return slices.ContainsFunc(q.shape.candidates, func(c *candidate) bool { return c.parts == nil && g.covers(account, c) })
 }
 
-// takes is how much of a TRES a candidate takes.
-func (c *candidate) takes(name string) int64 {
+// takes is how much of a TRES a job takes there.
+func (s *stand) takes(name string) int64 {
 	if name == "gres/gpu" {
-		return int64(c.gpus)
+		return int64(s.gpus)
 	}
-	return c.tres[name]
+	return s.tres[name]
 }
 
 // covers reports whether an account is guaranteed what it has and the candidate together. What the account is not guaranteed at all does not count.

@@ -421,9 +421,9 @@ func (c *candidate) slow(fit int, span topology.Span) federation.Dollars {
 	return federation.Dollars(c.cost * federation.Dollars(c.slower(fit, span)-1)) // rounded by itself, as waitCost is
 }
 
-func (c *candidate) slower(fit int, span topology.Span) float64 {
-	span.Nodes = c.fits[fit].nodes
-	return c.traffic.Slower(span, c.fits[0].nodes)
+func (s *stand) slower(fit int, span topology.Span) float64 {
+	span.Nodes = s.fits[fit].nodes
+	return s.traffic.Slower(span, s.fits[0].nodes)
 }
 
 // traffic is how the nodes of a job talk to each other. Where it does not say so, those of a gang with GPUs are assumed to train together.

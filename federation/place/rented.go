@@ -21,8 +21,8 @@ import (
 //
 // A fourth is in ladder.go. Run, risk and the nodes' price in boot are expected to be billed: --max-cost bounds them.
 
-// rented is what a candidate's nodes are beyond Slurm nodes, nil if they are not rented.
-func (c *candidate) rented() *federation.Rented { return c.site.model.pools[c.pool].Shape.Rented }
+// rented is what the nodes are beyond Slurm nodes, nil if they are not rented.
+func (s *stand) rented() *federation.Rented { return s.site.model.pools[s.pool].Shape.Rented }
 
 // runCost is what one unit's expected run costs.
 func (c *candidate) runCost(shape *federation.Node) federation.Dollars {
@@ -137,16 +137,16 @@ func (b *boot) add(o boot) {
 }
 
 // bootOn is what must be started for a job to run on some nodes.
-func (c *candidate) bootOn(nodes []int32) (b boot) {
-	m := c.site.model
+func (s *stand) bootOn(nodes []int32) (b boot) {
+	m := s.site.model
 	if m.boot == nil {
 		return b
 	}
 	for _, n := range nodes {
-		if s := m.boot[n]; s > 0 {
+		if t := m.boot[n]; t > 0 {
 			b.nodes++
-			b.longest = max(b.longest, s)
-			b.price += c.bootPrice(s)
+			b.longest = max(b.longest, t)
+			b.price += s.bootPrice(t)
 		}
 	}
 	return b
@@ -164,8 +164,8 @@ func (c *candidate) bootCost(at *moment, p *Policy) federation.Dollars {
 }
 
 // bootPrice is what nodes cost for some seconds in which they start.
-func (c *candidate) bootPrice(seconds int64) federation.Dollars {
-	r := c.rented()
+func (s *stand) bootPrice(seconds int64) federation.Dollars {
+	r := s.rented()
 	if r == nil {
 		return 0
 	}
