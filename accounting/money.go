@@ -89,6 +89,17 @@ func (m Money) Text(decimals int) string {
 	return fmt.Sprintf("%s%d.%0*d", sign, n/per, decimals, n%per)
 }
 
+// Short is m in dollars as people read it: with cents, and less than one with its hundredths: "12.75", "0.0013".
+func (m Money) Short() string {
+	switch n := m.abs(); {
+	case n == 0 || n >= Dollar/100:
+		return m.Text(2)
+	case n >= Dollar/10_000:
+		return m.Text(4)
+	}
+	return m.Text(6)
+}
+
 // ParseMoney reads a decimal number of dollars: "12", "-0.5", "1e-3". More than six decimals are rounded.
 func ParseMoney(s string) (Money, error) {
 	whole, fraction, _ := strings.Cut(strings.TrimPrefix(s, "-"), ".")

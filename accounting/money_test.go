@@ -84,3 +84,12 @@ func TestMoneyRoundTrip(t *testing.T) {
 		}
 	})
 }
+
+// What is less than a cent is not nothing.
+func TestMoneyShort(t *testing.T) {
+	for text, want := range map[string]string{"0": "0.00", "12.756": "12.76", "0.01": "0.01", "0.00996": "0.0100", "0.0013": "0.0013", "0.000018": "0.000018", "-0.004": "-0.0040"} {
+		if m, err := ParseMoney(text); err != nil || m.Short() != want {
+			t.Errorf("%s: %s, want %s; %v", text, m.Short(), want, err)
+		}
+	}
+}

@@ -40,26 +40,18 @@ func printPools(w io.Writer, pools []v1.Pool) error {
 		p := &pools[i]
 		n := func(i int) string { return fmt.Sprint(i) }
 		t.row(string(p.Site), p.Name, n(p.Starting), n(p.Idle), n(p.Busy), n(p.Ending), n(p.Max), n(p.Waiting),
-			dollars(p.PricePerHour), dollars(p.Today), dollars(p.Month), budgetText(p), poolNote(p))
+			p.PricePerHour.Short(), p.Today.Short(), p.Month.Short(), budgetText(p), poolNote(p))
 	}
 	return t.flush()
-}
-
-// dollars prints cents, and hundredths of a cent for amounts below one.
-func dollars(m federation.Money) string {
-	if m > 0 && m < 0.01*federation.Dollar {
-		return m.Text(4)
-	}
-	return m.Text(2)
 }
 
 func budgetText(p *v1.Pool) string {
 	var texts []string
 	if p.Daily > 0 {
-		texts = append(texts, dollars(p.Daily)+"/day")
+		texts = append(texts, p.Daily.Short()+"/day")
 	}
 	if p.Monthly > 0 {
-		texts = append(texts, dollars(p.Monthly)+"/month")
+		texts = append(texts, p.Monthly.Short()+"/month")
 	}
 	return strings.Join(texts, ",")
 }
@@ -71,10 +63,10 @@ func poolNote(p *v1.Pool) string {
 		notes = append(notes, p.Stopped)
 	}
 	if p.BoundToday > 0 {
-		notes = append(notes, dollars(p.BoundToday)+" of today's budget bound by what runs")
+		notes = append(notes, p.BoundToday.Short()+" of today's budget bound by what runs")
 	}
 	if p.BoundMonth > 0 {
-		notes = append(notes, dollars(p.BoundMonth)+" of this month's bound by what runs")
+		notes = append(notes, p.BoundMonth.Short()+" of this month's bound by what runs")
 	}
 	for _, c := range p.Cooling {
 		notes = append(notes, fmt.Sprintf("%s: %s until %s", c.What, c.Reason, c.Until.Local().Format("15:04:05")))
@@ -122,7 +114,7 @@ func printMachines(w io.Writer, machines []v1.Machine) error {
 			job = m.Job.String()
 		}
 		t.row(string(m.Site), m.Pool, m.ID, m.Name, m.Instance, m.Offering, m.State, timeText(m.Created), timeText(m.Ended), job,
-			dollars(m.PricePerHour), dollars(m.Cost), dollars(m.IdleCost), strings.ReplaceAll(m.Why, "\n", " "))
+			m.PricePerHour.Short(), m.Cost.Short(), m.IdleCost.Short(), strings.ReplaceAll(m.Why, "\n", " "))
 	}
 	return t.flush()
 }

@@ -141,6 +141,11 @@ func TestTestOnly(t *testing.T) {
 	if _, got = try(func(*sbatch.Spec) {}); got.Place != "alpha main/h100, $2.50 ($4.50 with what waiting is worth); starts in 1h30m0s unless jobs that wait already come first; expected to run 1s, and in nine of ten cases no longer than 1h0m0s" {
 		t.Errorf("the place is told as %q", got.Place)
 	}
+	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Nodes: 3, Total: 0.0018,
+		Terms: []federation.Term{{Name: "run", Amount: 0.0018}}}}})
+	if _, got = try(func(*sbatch.Spec) {}); got.Place != "alpha main/h100, $0.0018" {
+		t.Errorf("less than a cent is told as %q", got.Place)
+	}
 	_, got = try(func(s *sbatch.Spec) { s.Het = []sbatch.Spec{{}} })
 	if want := " using 6 processors on n[1-3]"; !strings.HasSuffix(got.Message, want) {
 		t.Errorf("%+v, want %s", got, want)

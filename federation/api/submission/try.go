@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
@@ -64,9 +65,9 @@ func trialMore(t *federation.Trial) string {
 		return ""
 	}
 	o := t.Decision.Offers[0]
-	text := fmt.Sprintf("%s %s, $%.2f", o.Site, o.Pool, float64(o.Price()))
+	text := fmt.Sprintf("%s %s, $%s", o.Site, o.Pool, accounting.MoneyOf(float64(o.Price())).Short())
 	if o.Total-o.Price() >= 0.005 {
-		text += fmt.Sprintf(" ($%.2f with what waiting is worth)", float64(o.Total))
+		text += fmt.Sprintf(" ($%s with what waiting is worth)", accounting.MoneyOf(float64(o.Total)).Short())
 	}
 	switch f := o.Foreseen; {
 	case f != nil:
