@@ -28,7 +28,7 @@ func (c *Controller) overQuota(j *job, of *federation.Job, o *federation.Offer, 
 	}
 	c.queue.times.add(j, now.Add(quotaAgain))
 	if j.Reason != no.Reason {
-		c.event(j, "waits: %s", no.Text)
+		c.event(j, "waits: %s", no.Public()) // whoever sees the job sees this
 	}
 	return no.Reason
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,6 +96,26 @@ func TestHardLimit(t *testing.T) {
 				t.Errorf("the array is %s", j.State)
 			}
 		})
+	}
+}
+
+// What is spent of a budget does not stand in the history of a job, which others see too.
+func TestHistoryTellsNoBudget(t *testing.T) {
+	b := newBench(t)
+	b.makeAble()
+	empty, _ := accounts.New(nil)
+	tree, _, err := empty.Apply([]accounts.Edit{{Op: accounts.Add, Key: accounts.AccountKey("physics"), Set: map[string]string{"Budget": "1/month", "GrpJobs": "5"}},
+		{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")}}, accounts.Editor{Operator: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.limited(limits{tree})
+	b.rounds(3)
+	id := b.submit(nil)
+	b.wait(20 * time.Second)
+	b.want(id, federation.Pending, federation.ReasonAccountBudget, "")
+	if got := b.history(id); strings.Contains(got, "$") || !strings.Contains(got, "waits: Budget of account physics does not suffice this month: see fed explain") {
+		t.Errorf("its history: %s", got)
 	}
 }
 

@@ -7,6 +7,7 @@ package quota
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -34,6 +35,14 @@ type Refusal struct {
 	Reason federation.Reason // in Slurm's words
 	Text   string
 	limit  limit
+}
+
+// Public is what everybody may know of it, who sees the job: Text without what is spent of a budget.
+func (r *Refusal) Public() string {
+	if r.limit.period == "" {
+		return r.Text
+	}
+	return fmt.Sprintf("%s of %s does not suffice this %s: see fed explain", r.limit.option, r.limit.set, r.limit.period)
 }
 
 // Book is what is used, and what is reserved. It is for one goroutine, but for [Book.Standings].
