@@ -262,6 +262,9 @@ const (
 	noNameLife = 2 * time.Second
 )
 
+// mostNames are remembered, and then all are forgotten: whoever asks for the jobs of some uid has it looked up, whether there is such a user or not.
+const mostNames = 1 << 16
+
 func newNames(u Users, now func() time.Time) *Names {
 	return &Names{Users: u, now: now, names: map[uint32]cachedName{}, groups: map[uint32]cachedName{}}
 }
@@ -290,6 +293,9 @@ func (c *Names) cached(in map[uint32]cachedName, id uint32, ask func(uint32) (st
 		life = noNameLife
 	}
 	c.mu.Lock()
+	if len(in) >= mostNames {
+		clear(in)
+	}
 	in[id] = cachedName{name, err, now.Add(life)}
 	c.mu.Unlock()
 	return name, err
