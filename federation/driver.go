@@ -16,7 +16,7 @@ type Driver interface {
 
 	// Submit hands an attempt over and returns once the site has acknowledged it. It is idempotent by (job ID, key): if
 	// the site already has this attempt the receipt says Adopted and nothing new is started. If the ID is taken by
-	// something with another key it returns ErrConflict; at a mapped site no ID of ours can be taken, and the key alone tells. After ErrUnavailable call Lookup before Submit again: the job may have
+	// something with another key it returns ErrConflict, and ErrRemembered if that is an ended attempt of the same job; at a mapped site no ID of ours can be taken, and the key alone tells. After ErrUnavailable call Lookup before Submit again: the job may have
 	// run and left the site's memory; after ErrNotSent that is not needed. ErrInvalid, ErrDenied and ErrCapacity mean that the site has not taken the job.
 	Submit(ctx context.Context, s Submission) (Receipt, error)
 

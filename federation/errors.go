@@ -33,6 +33,10 @@ var ErrNotSent = fmt.Errorf("%w: not sent", ErrUnavailable)
 // among its user's, until its time was over. It was not begun, unless it consists of several.
 var ErrThrottled = fmt.Errorf("%w: too many calls", ErrUnavailable)
 
+// ErrRemembered is the kind of ErrConflict that passes by itself: an earlier attempt of the same job has ended, and the site's controller still remembers it
+// under the job's ID, until MinJobAge of its slurm.conf has passed. Nothing was taken.
+var ErrRemembered = fmt.Errorf("%w: an earlier attempt is remembered", ErrConflict)
+
 // ErrLimit is the kind of ErrCapacity that may pass by itself: a limit of the user, account or QOS at the site is reached. Slurm has one number for
 // limits of submitted jobs, which pass when some of them have ended, and for limits of a job's size, which do not.
 var ErrLimit = fmt.Errorf("%w: a limit is reached", ErrCapacity)

@@ -141,8 +141,7 @@ func (d *Driver) adopt(ctx context.Context, st standing, s federation.Submission
 	case there.Key == s.Key:
 		return federation.Receipt{SiteJobID: uint32(s.Job.ID), Adopted: true}, nil
 	case there.State.Ended() && earlier(there.Key, s.Key):
-		return fail(fmt.Errorf("%w: an earlier attempt of the job (%s, %s) is still in the controller's memory, until MinJobAge has passed",
-			federation.ErrUnavailable, there.Key, there.State))
+		return fail(fmt.Errorf("%w: %s, %s, until MinJobAge has passed", federation.ErrRemembered, there.Key, there.State))
 	}
 	what := "another job"
 	if there.Key != "" {

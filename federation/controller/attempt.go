@@ -36,7 +36,9 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 	if j.att != nil && j.att.Site != o.Site {
 		j.older = nil
 	}
-	j.try().att = &federation.Attempt{
+	madeRoom := j.att != nil && j.att.Site == o.Site && (j.att.Class == federation.ClassPreempt || j.madeRoom && j.att.State == federation.AttemptRefused)
+	j.try().madeRoom = madeRoom
+	j.tried.att = &federation.Attempt{
 		Job: j.ID, Number: number, Key: federation.AttemptKey(c.cfg.Federation, &j.Job, number), Site: o.Site, Partition: o.Partition,
 		State: federation.AttemptIntended, Created: now, Decision: cut(d),
 	}
@@ -149,6 +151,8 @@ func (c *attempts) submitFailed(s *site, j *job, err error) {
 		c.event(j, "never reached %s: %v", s.Name, err)
 		c.watch.unreached(s, err)
 		c.backToQueue(j, federation.ReasonSiteUnavailable)
+	case errors.Is(err, federation.ErrRemembered):
+		c.remembered(s, j, err)
 	case errors.Is(err, federation.ErrInvalid):
 		c.refuse(s, j, err, federation.ReasonBadConstraints)
 	case errors.Is(err, federation.ErrDenied):
@@ -176,6 +180,24 @@ func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) 
 		c.arrays.offerAnew(j.array)
 	}
 	c.backToQueue(j, reason)
+}
+
+// rememberedFor is how long a site that still remembers the run before of a job is left alone with it. Nothing tells how long it will: MinJobAge of a site's
+// slurm.conf is 5 minutes by default.
+const rememberedFor = time.Minute
+
+// remembered notes that the site cannot take the job yet. Meanwhile it may run elsewhere.
+func (c *attempts) remembered(s *site, j *job, err error) {
+	until := c.now().Add(rememberedFor)
+	c.finishAttempt(j, federation.AttemptRefused, err.Error())
+	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
+	c.event(j, "%s remembers the run before under the same number: not sent there again before %s", s.Name, until.UTC().Format(time.TimeOnly))
+	why := federation.WhyRunBefore
+	if j.madeRoom {
+		why = federation.WhyMadeRoom
+	}
+	j.leaveOut(federation.Rejection{Site: s.Name, Reason: federation.ReasonBeginTime, Why: federation.Because(why, until.UTC().Format(time.TimeOnly))}, until)
+	c.backToQueue(j, federation.ReasonBeginTime)
 }
 
 // limitedFor is how long a site is sent no jobs like one that it has refused because of a limit. That one waits for twice as long: if

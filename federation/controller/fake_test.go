@@ -71,6 +71,9 @@ func (f *fakeSite) Submit(_ context.Context, s federation.Submission) (federatio
 	}
 	if old := f.jobs[s.Job.ID]; old != nil {
 		if old.Key != s.Key {
+			if old.State.Ended() {
+				return federation.Receipt{}, federation.ErrRemembered
+			}
 			return federation.Receipt{}, federation.ErrConflict
 		}
 		return federation.Receipt{SiteJobID: uint32(s.Job.ID), Adopted: true}, nil

@@ -47,6 +47,7 @@ type tried struct {
 	lastKnown time.Time   // when the site's controller last had it
 	stuck     time.Time   // since when its site cannot run it; zero: it can
 	missing   time.Time   // since when it has not; zero: it has it
+	madeRoom  bool        // the run before, at the same site, was preempted
 	older     []time.Time // when earlier attempts were submitted at the same site, by its clock
 
 	tellHoldAt time.Time // ... at this time

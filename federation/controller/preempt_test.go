@@ -78,6 +78,28 @@ func TestVictimComesBackFirst(t *testing.T) {
 	}
 }
 
+// A site remembers a victim for longer than we wait: it holds back those behind it for as long.
+func TestRememberedVictimHasMadeRoom(t *testing.T) {
+	b, _, victim, other := seized(t, "requeue")
+	b.wait(40 * time.Second)
+	if b.job(victim).Restarts == 0 {
+		b.cheap.end(victim, federation.Cancelled)
+		b.wait(2 * time.Second)
+	}
+	b.cheap.start(other)
+	b.wait(2 * time.Second)
+	b.cheap.end(other, federation.Completed)
+	for asked := 2; asked <= 3; asked++ {
+		b.wait(time.Minute + 2*time.Second)
+		if n := len(b.attempts(victim)); n != asked {
+			t.Fatalf("%d attempts; want %d", n, asked)
+		}
+		if no := b.ctl.jobs.Of(victim).refused["cheap"]; !no.Is(federation.WhyMadeRoom) {
+			t.Errorf("after attempt %d it is kept away by %+v", asked, no)
+		}
+	}
+}
+
 // Who runs on because nobody needs its room any more fails as any other job does, with the next daemon too.
 func TestSparedVictimIsNoVictim(t *testing.T) {
 	for _, restart := range []string{"never", "before", "after"} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,6 +124,48 @@ func TestRequeueOfAnEndedJob(t *testing.T) {
 		t.Errorf("restarts %d, end %v", j.Restarts, j.End)
 	}
 	b.noRequests()
+}
+
+// Slurm's default is to remember an ended job for five minutes, longer than we wait before we send it there again. Each time the job goes back to the queue, and
+// may run elsewhere.
+func TestSiteRemembersTheRunBefore(t *testing.T) {
+	b := newBench(t)
+	id := b.running()
+	b.dear.state = "DOWN"
+	b.cheap.end(id, federation.Failed)
+	b.wait(time.Second)
+	b.request(requeue(id))
+	b.wait(150 * time.Second)
+	b.want(id, federation.Pending, federation.ReasonBeginTime, "")
+	if h := b.history(id); strings.Count(h, "cheap remembers the run before") != 2 || strings.Contains(h, "unknown") {
+		t.Errorf("the history after the site was asked twice: %s", h)
+	}
+	if n := len(b.attempts(id)); n != 3 || b.cheap.submits != 3 {
+		t.Errorf("%d attempts, %d submissions in 150 s", n, b.cheap.submits)
+	}
+	delete(b.cheap.jobs, id)
+	b.wait(time.Minute)
+	b.want(id, federation.Pending, "", "cheap")
+	if b.cheap.jobs[id] == nil {
+		t.Error("it is not at the site that has forgotten the run before")
+	}
+	b.noRequests()
+}
+
+func TestRememberedJobRunsElsewhere(t *testing.T) {
+	b := newBench(t)
+	id := b.running()
+	b.dear.state = "DOWN"
+	b.cheap.end(id, federation.Failed)
+	b.wait(time.Second)
+	b.request(requeue(id))
+	b.wait(70 * time.Second) // it was refused there once
+	b.dear.state = ""
+	b.wait(10 * time.Second)
+	b.want(id, federation.Pending, "", "dear")
+	if b.dear.jobs[id] == nil {
+		t.Error("it does not wait at the site that is free")
+	}
 }
 
 // The daemon dies after every step of a requeue: the job is requeued once.

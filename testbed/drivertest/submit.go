@@ -116,7 +116,7 @@ func testOlderAttempt(s *suite) {
 	if err == nil && !r.Adopted {
 		return // the site can run an ID again at once
 	}
-	s.wants("Submit of attempt 2 while attempt 1 has ended and is in memory", err, federation.ErrUnavailable)
+	s.wants("Submit of attempt 2 while attempt 1 has ended and is in memory", err, federation.ErrRemembered)
 	if !strings.Contains(err.Error(), "attempt") {
 		s.Errorf("error does not say why: %v", err)
 	}
