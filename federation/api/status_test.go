@@ -85,7 +85,7 @@ func (u waitingUsage) UsageOf(ctx context.Context, _ []federation.JobID) (map[fe
 	return nil, ctx.Err()
 }
 
-// TestCallerGoesAway: a caller who does not wait for his answer is no failure of ours.
+// A caller that hangs up before it is answered does not count as a failure of the daemon.
 func TestCallerGoesAway(t *testing.T) {
 	var log lockedLog
 	usage := waitingUsage{read: make(chan struct{}), gone: make(chan struct{})}
