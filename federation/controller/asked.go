@@ -248,11 +248,16 @@ func (c *requests) avoid(j *job, a *federation.Attempt, until time.Time) {
 	if !c.now().Before(until) {
 		return
 	}
+	j.waitForSite(a.Site, a.Class == federation.ClassPreempt, until)
+}
+
+// waitForSite leaves out until then a site that remembers the run before of j under the same number. madeRoom: that run was preempted.
+func (j *job) waitForSite(site federation.SiteName, madeRoom bool, until time.Time) {
 	why := federation.WhyRunBefore
-	if a.Class == federation.ClassPreempt {
+	if madeRoom {
 		why = federation.WhyMadeRoom
 	}
-	j.leaveOut(federation.Rejection{Site: a.Site, Reason: federation.ReasonBeginTime, Why: federation.Because(why, until.UTC().Format(time.TimeOnly))}, until)
+	j.leaveOut(federation.Rejection{Site: site, Reason: federation.ReasonBeginTime, Why: federation.Because(why, until.UTC().Format(time.TimeOnly))}, until)
 }
 
 // holds reports whether r is to requeue a job and to hold it then.

@@ -192,11 +192,7 @@ func (c *attempts) remembered(s *site, j *job, err error) {
 	c.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	c.event(j, "%s remembers the run before under the same number: not sent there again before %s", s.Name, until.UTC().Format(time.TimeOnly))
-	why := federation.WhyRunBefore
-	if j.madeRoom {
-		why = federation.WhyMadeRoom
-	}
-	j.leaveOut(federation.Rejection{Site: s.Name, Reason: federation.ReasonBeginTime, Why: federation.Because(why, until.UTC().Format(time.TimeOnly))}, until)
+	j.waitForSite(s.Name, j.madeRoom, until)
 	c.backToQueue(j, federation.ReasonBeginTime)
 }
 

@@ -38,14 +38,20 @@ func seized(t *testing.T, mode string) (b *bench, tree limits, victim, other fed
 	return b, tree, victim, other
 }
 
-// What a victim had done is booked as to be done again, though its site says that it was cancelled.
-func TestVictimsRunIsLost(t *testing.T) {
-	b, tree, victim, _ := seized(t, "requeue")
+// vacate lets the grace of a job that makes room pass, and has its run end.
+func (b *bench) vacate(victim federation.JobID) {
+	b.t.Helper()
 	b.wait(40 * time.Second)
 	if b.job(victim).Restarts == 0 {
 		b.cheap.end(victim, federation.Cancelled)
 		b.wait(2 * time.Second)
 	}
+}
+
+// What a victim had done is booked as to be done again, though its site says that it was cancelled.
+func TestVictimsRunIsLost(t *testing.T) {
+	b, tree, victim, _ := seized(t, "requeue")
+	b.vacate(victim)
 	all := b.charges(victim)
 	if j := b.job(victim); j.Restarts != 1 || j.State.Ended() || len(all) != 1 || all[0].State != federation.Requeued {
 		t.Errorf("it is %s with %d restarts, charged %+v", j.State, j.Restarts, all)
@@ -62,11 +68,7 @@ func TestVictimsRunIsLost(t *testing.T) {
 func TestVictimComesBackFirst(t *testing.T) {
 	b, _, victim, other := seized(t, "requeue")
 	after := b.submit(func(s *sbatch.Spec) { s.GPUsPerNode, s.QOS = "4", "low" })
-	b.wait(40 * time.Second)
-	if b.job(victim).Restarts == 0 {
-		b.cheap.end(victim, federation.Cancelled)
-		b.wait(2 * time.Second)
-	}
+	b.vacate(victim)
 	b.cheap.start(other)
 	b.wait(90 * time.Second)
 	delete(b.cheap.jobs, victim) // whose number it does not remember any more
@@ -81,11 +83,7 @@ func TestVictimComesBackFirst(t *testing.T) {
 // A site remembers a victim for longer than we wait: it holds back those behind it for as long.
 func TestRememberedVictimHasMadeRoom(t *testing.T) {
 	b, _, victim, other := seized(t, "requeue")
-	b.wait(40 * time.Second)
-	if b.job(victim).Restarts == 0 {
-		b.cheap.end(victim, federation.Cancelled)
-		b.wait(2 * time.Second)
-	}
+	b.vacate(victim)
 	b.cheap.start(other)
 	b.wait(2 * time.Second)
 	b.cheap.end(other, federation.Completed)

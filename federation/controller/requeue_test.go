@@ -126,15 +126,22 @@ func TestRequeueOfAnEndedJob(t *testing.T) {
 	b.noRequests()
 }
 
-// Slurm's default is to remember an ended job for five minutes, longer than we wait before we send it there again. Each time the job goes back to the queue, and
-// may run elsewhere.
-func TestSiteRemembersTheRunBefore(t *testing.T) {
-	b := newBench(t)
-	id := b.running()
+// remembered is a bench with a job that is queued again after it has ended at a site that remembers it. The other site is down.
+func remembered(t *testing.T) (b *bench, id federation.JobID) {
+	t.Helper()
+	b = newBench(t)
+	id = b.running()
 	b.dear.state = "DOWN"
 	b.cheap.end(id, federation.Failed)
 	b.wait(time.Second)
 	b.request(requeue(id))
+	return b, id
+}
+
+// Slurm's default is to remember an ended job for five minutes, longer than we wait before we send it there again. Each time the job goes back to the queue, and
+// may run elsewhere.
+func TestSiteRemembersTheRunBefore(t *testing.T) {
+	b, id := remembered(t)
 	b.wait(150 * time.Second)
 	b.want(id, federation.Pending, federation.ReasonBeginTime, "")
 	if h := b.history(id); strings.Count(h, "cheap remembers the run before") != 2 || strings.Contains(h, "unknown") {
@@ -153,12 +160,7 @@ func TestSiteRemembersTheRunBefore(t *testing.T) {
 }
 
 func TestRememberedJobRunsElsewhere(t *testing.T) {
-	b := newBench(t)
-	id := b.running()
-	b.dear.state = "DOWN"
-	b.cheap.end(id, federation.Failed)
-	b.wait(time.Second)
-	b.request(requeue(id))
+	b, id := remembered(t)
 	b.wait(70 * time.Second) // it was refused there once
 	b.dear.state = ""
 	b.wait(10 * time.Second)
