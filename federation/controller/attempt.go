@@ -36,8 +36,12 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 	if j.att != nil && j.att.Site != o.Site {
 		j.older = nil
 	}
-	madeRoom := j.att != nil && j.att.Site == o.Site && (j.att.Class == federation.ClassPreempt || j.madeRoom && j.att.State == federation.AttemptRefused)
-	j.try().madeRoom = madeRoom
+	here := j.att != nil && j.att.Site == o.Site
+	again := here && j.att.State == federation.AttemptRefused
+	madeRoom := here && j.att.Class == federation.ClassPreempt || again && j.madeRoom
+	if j.try().madeRoom = madeRoom; !again {
+		j.tried.remembered = time.Time{}
+	}
 	j.tried.att = &federation.Attempt{
 		Job: j.ID, Number: number, Key: federation.AttemptKey(c.cfg.Federation, &j.Job, number), Site: o.Site, Partition: o.Partition,
 		State: federation.AttemptIntended, Created: now, Decision: cut(d),
@@ -182,13 +186,17 @@ func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) 
 	c.backToQueue(j, reason)
 }
 
-// rememberedFor is how long a site that still remembers the run before of a job is left alone with it. Nothing tells how long it will: MinJobAge of a site's
-// slurm.conf is 5 minutes by default.
+// rememberedFor is how long a site that still remembers the run before of a job is left alone with it, or for a quarter of the time for which it has refused it so
+// far. Nothing tells how long it will: MinJobAge of a site's slurm.conf is 5 minutes by default, and may be days.
 const rememberedFor = time.Minute
 
 // remembered notes that the site cannot take the job yet. Meanwhile it may run elsewhere.
 func (c *attempts) remembered(s *site, j *job, err error) {
-	until := c.now().Add(rememberedFor)
+	now := c.now()
+	if j.remembered.IsZero() {
+		j.try().remembered = now
+	}
+	until := now.Add(max(rememberedFor, now.Sub(j.remembered)/4))
 	c.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	c.event(j, "%s remembers the run before under the same number: not sent there again before %s", s.Name, until.UTC().Format(time.TimeOnly))

@@ -35,20 +35,21 @@ type tried struct {
 	stored federation.JobStage // how far the store knows the job to have come
 	att    *federation.Attempt // the newest; nil before the first
 
-	busy      bool        // a submission or look-up of the attempt is under way
-	unsure    bool        // the attempt may have reached its site or not: look it up before anything else
-	lostStart bool        // the site shows it as pending again without a requeue; to be confirmed by a look-up
-	heldThere bool        // the site holds it, and nobody here has asked for that
-	leftHeld  bool        // and it stays so
-	ending    bool        // the site is being asked for its cancellation
-	tellHold  bool        // the site did not answer when it was told to hold or release the job: tell it again ...
-	retry     time.Time   // no submission or look-up of the attempt before this
-	fails     int         // failed calls about the attempt in a row
-	lastKnown time.Time   // when the site's controller last had it
-	stuck     time.Time   // since when its site cannot run it; zero: it can
-	missing   time.Time   // since when it has not; zero: it has it
-	madeRoom  bool        // the run before, at the same site, was preempted
-	older     []time.Time // when earlier attempts were submitted at the same site, by its clock
+	busy       bool        // a submission or look-up of the attempt is under way
+	unsure     bool        // the attempt may have reached its site or not: look it up before anything else
+	lostStart  bool        // the site shows it as pending again without a requeue; to be confirmed by a look-up
+	heldThere  bool        // the site holds it, and nobody here has asked for that
+	leftHeld   bool        // and it stays so
+	ending     bool        // the site is being asked for its cancellation
+	tellHold   bool        // the site did not answer when it was told to hold or release the job: tell it again ...
+	retry      time.Time   // no submission or look-up of the attempt before this
+	fails      int         // failed calls about the attempt in a row
+	lastKnown  time.Time   // when the site's controller last had it
+	stuck      time.Time   // since when its site cannot run it; zero: it can
+	missing    time.Time   // since when it has not; zero: it has it
+	madeRoom   bool        // the run before, at the same site, was preempted
+	remembered time.Time   // since when that site has refused the job for the run before
+	older      []time.Time // when earlier attempts were submitted at the same site, by its clock
 
 	tellHoldAt time.Time // ... at this time
 	cancelAt   time.Time // when to ask the site for its cancellation again

@@ -159,6 +159,15 @@ func TestSiteRemembersTheRunBefore(t *testing.T) {
 	b.noRequests()
 }
 
+// MinJobAge may be days: the attempts of a job are not to be thousands.
+func TestLongMemory(t *testing.T) {
+	b, id := remembered(t)
+	b.wait(time.Hour)
+	if n := len(b.attempts(id)); n < 10 || n > 20 {
+		t.Errorf("%d attempts in an hour", n)
+	}
+}
+
 func TestRememberedJobRunsElsewhere(t *testing.T) {
 	b, id := remembered(t)
 	b.wait(70 * time.Second) // it was refused there once
