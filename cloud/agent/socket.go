@@ -50,7 +50,7 @@ func (r *run) listen() (*socket, error) {
 		l.Close()
 		return nil, err
 	}
-	s.server = &http.Server{Handler: r.a.passOn(r.l.Run), ReadHeaderTimeout: 30 * time.Second, IdleTimeout: time.Minute, ErrorLog: log.New(quiet{}, "", 0)}
+	s.server = &http.Server{Handler: r.a.passOn(r.l.Run), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: log.New(quiet{}, "", 0)}
 	go s.server.Serve(newOwned(l, r.l.User.UID))
 	return s, nil
 }

@@ -231,7 +231,8 @@ func (s *Server) makeDocument() ([]byte, error) {
 	return openapi.Document(openapi.Config{
 		Title: "fsub", Version: "1",
 		Doc: "What a daemon of fsub tells and does beside slurmrestd's API, which it answers too, under /slurm and /slurmdb. Times are UTC; names of " +
-			"states, reasons and options are Slurm's. Fields may be added; none is renamed or changes its meaning under /fed/v1.",
+			"states, reasons and options are Slurm's. Fields may be added; none is renamed or changes its meaning under /fed/v1. A query that is too long for " +
+			"a header of 64 KiB may be the body of the GET, of type application/x-www-form-urlencoded.",
 		Error: v1.ErrorResponse{},
 		Shapes: map[reflect.Type]openapi.Shape{
 			reflect.TypeFor[federation.Money](): {Type: "number", Doc: "US dollars, to the millionth"},

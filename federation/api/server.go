@@ -33,6 +33,7 @@ import (
 	"fsub/federation/api/rules"
 	"fsub/federation/api/sites"
 	"fsub/federation/api/submission"
+	v1 "fsub/federation/api/v1"
 	"fsub/federation/api/whatif"
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
@@ -249,6 +250,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler:           s,
 		ConnContext:       s.who.ConnContext,
 		ReadHeaderTimeout: 10 * time.Second,
+		MaxHeaderBytes:    v1.MaxHeader,
 		IdleTimeout:       5 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
 		// Not ctx itself: a submission in hand is not to be cut off half-way through its commit.

@@ -61,7 +61,7 @@ func (h *Host) Start(addr string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s := &http.Server{Handler: h.Handler, ReadHeaderTimeout: 10 * time.Second}
+	s := &http.Server{Handler: h.Handler, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
 	h.Mu.Lock()
 	defer h.Mu.Unlock()
 	h.servers = append(h.servers, s)

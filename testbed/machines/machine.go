@@ -130,7 +130,7 @@ func (m *Machine) furnish() error {
 	if err != nil {
 		return fmt.Errorf("serve the instance's metadata: %w", err)
 	}
-	m.server = &http.Server{Handler: m.spec.Metadata, Addr: l.Addr().String(), ReadHeaderTimeout: 10 * time.Second}
+	m.server = &http.Server{Handler: m.spec.Metadata, Addr: l.Addr().String(), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
 	go m.server.Serve(l)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // Handler serves the site's slurmrestd. A fault that breaks the connection closes it without an answer; a connection
@@ -87,7 +88,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // Serve answers on a listener (TCP or a unix socket) until ctx is done, then closes it and all connections.
 func (s *Site) Serve(ctx context.Context, l net.Listener) error {
-	srv := &http.Server{Handler: s.Handler(), BaseContext: func(net.Listener) context.Context { return ctx }}
+	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 20, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {

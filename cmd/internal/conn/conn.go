@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	v1 "fsub/federation/api/v1"
 )
 
 // DefaultSocket is where the daemon of a machine listens, OwnSocket, below a user's home directory,
@@ -196,6 +198,11 @@ func (c *Conn) refused(err error) error {
 }
 
 func (c *Conn) send(method, path, key string, body []byte) error {
+	kind := "application/json"
+	if method == "GET" && body == nil {
+		path, body = v1.ShortPath(path)
+		kind = v1.QueryType
+	}
 	head := method + " " + path + " HTTP/1.1\r\nHost: fsub\r\n"
 	if key != "" {
 		head += "Idempotency-Key: " + key + "\r\n"
@@ -207,7 +214,7 @@ func (c *Conn) send(method, path, key string, body []byte) error {
 		head += "X-SLURM-USER-TOKEN: " + c.token + "\r\n"
 	}
 	if body != nil {
-		head += "Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n"
+		head += "Content-Type: " + kind + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n"
 	}
 	head += "\r\n"
 	if len(body) > 64<<10 { // not copied once more

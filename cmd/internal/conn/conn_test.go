@@ -51,6 +51,22 @@ func raw(t *testing.T, answer string) *Conn {
 	return New(path, time.Minute)
 }
 
+// TestLongQuery: a query that a header has no room for is the body of the GET.
+func TestLongQuery(t *testing.T) {
+	c := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s?%s|%s|%d", r.URL.Path, r.URL.RawQuery, r.Header.Get("Content-Type"), len(body))
+	}))
+	for query, want := range map[string]string{
+		"job_id=1":                           "/jobs?job_id=1||0",
+		"job_id=" + strings.Repeat("1", 1e5): "/jobs?|application/x-www-form-urlencoded|100007",
+	} {
+		if status, reply, err := c.Do("GET", "/jobs?"+query, nil); status != 200 || string(reply) != want || err != nil {
+			t.Errorf("%d %.100s %v, want %s", status, reply, err, want)
+		}
+	}
+}
+
 func TestRealServer(t *testing.T) {
 	c := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

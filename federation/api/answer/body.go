@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
+	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
+	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -63,6 +66,25 @@ func ReadBody(r *http.Request) (*bytes.Buffer, error) {
 		return nil, bodyTooLong()
 	}
 	return b, nil
+}
+
+// withLongQuery is h with the query that came as the body of a GET added to that of the URL.
+func withLongQuery(h Handler) Handler {
+	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+		if r.Method != http.MethodGet || r.ContentLength == 0 || r.Header.Get("Content-Type") != v1.QueryType {
+			return h(w, r, c)
+		}
+		if r.ContentLength > mostUntold {
+			return bodyTooLong()
+		}
+		b, err := ReadBody(r)
+		if err != nil {
+			return err
+		}
+		r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&"+b.String(), "&")
+		PutBody(b)
+		return h(w, r, c)
+	}
 }
 
 func bodyTooLong() error {

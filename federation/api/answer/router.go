@@ -45,6 +45,7 @@ type Failure func(w http.ResponseWriter, r *http.Request, c identity.Caller, err
 // HandleAs is Handle with its own way to say that something failed.
 func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 	observe := s.Metrics.Route(strings.TrimSuffix(pattern, "/{$}"))
+	h = withLongQuery(h)
 	s.Mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		c, err := s.Who.Caller(r)

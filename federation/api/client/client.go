@@ -107,10 +107,16 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 		}
 		body = bytes.NewReader(b)
 	}
+	kind := "application/json"
+	if in == nil && method == http.MethodGet {
+		short, query := v1.ShortPath(path)
+		path, body, kind = short, bytes.NewReader(query), v1.QueryType
+	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://fsub"+path, body)
 	if err != nil {
 		return err
 	}
+	req.Header.Set("Content-Type", kind)
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return c.noAnswer(ctx, err)

@@ -74,7 +74,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: c, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: c, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
 	go server.Serve(l)
 	fmt.Printf("endpoint: http://%s\nregion: %s\ncredentials: %s\n", l.Addr(), c.Region(), credentials)
 	<-stop
