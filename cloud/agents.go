@@ -29,6 +29,9 @@ type Agents interface {
 	Log(ctx context.Context, m MachineID, run, stream string, offset int64, body io.Reader) (size int64, err error)
 	// Owner is the user of the federation whose commands run inside the run on this machine. ErrDenied: the run is not one of this machine's, or is over.
 	Owner(m MachineID, run string) (user string, err error)
+	// Asking tells that a command inside the run asks for something to be changed, until answered is called. A cancellation or requeue of the run
+	// that comes meanwhile reaches its machines after the answer, so that "scontrol requeue $SLURM_JOB_ID" is not killed before it has succeeded.
+	Asking(run string) (answered func())
 }
 
 // Let is a machine that was let in.

@@ -20,6 +20,7 @@ type base struct {
 	metrics *metrics
 	rec     *records.Log
 	news    *news
+	asks    asks
 	mu      sync.Mutex
 
 	ctx    context.Context // of Run

@@ -139,6 +139,7 @@ func (a lifeAgents) Log(ctx context.Context, m cloud.MachineID, run, stream stri
 	return a.a.Log(ctx, m, run, stream, offset, body)
 }
 func (a lifeAgents) Owner(m cloud.MachineID, run string) (string, error) { return a.a.Owner(m, run) }
+func (a lifeAgents) Asking(run string) func()                            { return a.a.Asking(run) }
 
 // born starts a driver in a life of its own.
 func (w *world) born(dieAt int, after bool) *life {

@@ -183,4 +183,7 @@ func (a *agents) Owner(id MachineID, run string) (string, error) {
 	return "", fmt.Errorf("run %s is over on machine %s: %w", run, id, federation.ErrDenied)
 }
 
+// Asking implements Agents.
+func (a *agents) Asking(run string) (answered func()) { return a.asks.begin(run) }
+
 var _ Agents = (*agents)(nil)

@@ -28,7 +28,7 @@ func (rs *runs) stop(r *run, why agentapi.Why, o outcome) {
 	}
 	r.job.unsuspend(rs.now())
 	r.job.State = federation.Completing
-	rs.bumpAfter(r)
+	rs.tellStop(r)
 }
 
 // goOn resumes a run if it is suspended.

@@ -77,6 +77,8 @@ func (o *oneMachine) Owner(cloud.MachineID, string) (string, error) {
 	return "", federation.ErrDenied
 }
 
+func (o *oneMachine) Asking(string) func() { return func() {} }
+
 // startRealServer is a real server on a unix socket, or TLS, with one machine, and an agent of it.
 func startRealServer(b *testing.B, tls bool) *oneMachine {
 	b.Helper()

@@ -177,6 +177,9 @@ func (s *Server) within(w http.ResponseWriter, r *http.Request, m cloud.MachineI
 		return err
 	}
 	defer done()
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		defer a.Asking(r.PathValue("run"))()
+	}
 	in := r.Clone(r.Context())
 	if err := stripRun(in.URL); err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,7 @@ type driver struct {
 	log    bytes.Buffer
 	block  bool          // Poll waits for its context
 	ends   chan struct{} // closed by Report, which then waits for its context
+	asking []string      // calls of Asking, and of what they return
 }
 
 var runs = map[cloud.MachineID]string{"aws:1": "run-1", "aws:2": "run-2"}
@@ -89,6 +91,11 @@ func (d *driver) Owner(m cloud.MachineID, run string) (string, error) {
 		return "", fmt.Errorf("%w: not its run", federation.ErrDenied)
 	}
 	return "user-of-" + run, nil
+}
+
+func (d *driver) Asking(run string) func() {
+	d.asking = append(d.asking, run)
+	return func() { d.asking = append(d.asking, run+" answered") }
 }
 
 // world is a server with a site, and its clock.
@@ -353,6 +360,10 @@ func TestCommandsActAsTheOwner(t *testing.T) {
 	}
 	if got.TLS == nil {
 		t.Error("the API would ask the kernel who calls, and hear that it is the agent")
+	}
+	w.ask(t, "GET", agentapi.PathJob+"run-1/slurm/v0.0.42/jobs", session, "")
+	if want := []string{"run-1", "run-1 answered"}; !slices.Equal(w.site.asking, want) {
+		t.Errorf("of a change and a question the driver is told %q, want %q", w.site.asking, want)
 	}
 }
 
