@@ -1,12 +1,14 @@
-// Package refusal is srun and salloc: within a job they are the site's own, which stands further on
-// in PATH; elsewhere there is nothing that they could do, and one sentence says what to do instead.
+// Package refusal is srun and salloc: within a job they are the site's own; elsewhere there is nothing that they could do, and one sentence says
+// what to do instead.
 package refusal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"fsub/cmd/internal/show"
@@ -15,14 +17,18 @@ import (
 // Main is the command name, srun or salloc. Within a job it does not return: the process becomes
 // the site's command.
 func Main(name string, args, env []string, stdout, stderr io.Writer) int {
+	inside := show.Env(env, "SLURM_JOB_ID") != ""
 	next := After(name, env)
+	if inside {
+		next = Own(name, env)
+	}
 	switch {
-	case show.Env(env, "SLURM_JOB_ID") != "" && next != "":
-		err := syscall.Exec(next, append([]string{name}, args...), env)
+	case inside && next != "":
+		err := syscall.Exec(next, append([]string{name}, args...), append(env[:len(env):len(env)], gaveWay+"="+strconv.Itoa(os.Getpid())))
 		fmt.Fprintf(stderr, "%s: error: %s: %s\n", name, next, err)
 		return 1
-	case show.Env(env, "SLURM_JOB_ID") != "":
-		fmt.Fprintf(stderr, "%s: error: this job's site has no %s in PATH behind the federation's\n", name, name)
+	case inside:
+		fmt.Fprintf(stderr, "%s: error: this job's site has no %s in PATH beside the federation's\n", name, name)
 		return 1
 	case len(args) == 1 && (args[0] == "--version" || args[0] == "-V"):
 		fmt.Fprintln(stdout, show.Version)
@@ -37,6 +43,23 @@ func Main(name string, args, env []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
+// gaveWay is a variable with the number of the process that has become another command of the same name. If that is a second copy of this program, they must
+// not become each other forever.
+const gaveWay = "FSUB_GAVE_WAY"
+
+// commands names the folder of a rented machine's own commands (fsub/cloud/steps).
+const commands = "FSUB_COMMANDS"
+
+// Own is the command of that name of the site that a job runs at, wherever this program stands: jobs may call it by the path that it has where they were
+// submitted. On a rented machine it is that machine's, else the next one in PATH after this program, or at last the first one before it. "": there is none.
+func Own(name string, env []string) string {
+	path := show.Env(env, "PATH")
+	if show.Env(env, gaveWay) == strconv.Itoa(os.Getpid()) {
+		return Next(name, path, ownFile)
+	}
+	return cmp.Or(first(name, show.Env(env, commands), ownFile), Next(name, path, ownFile), first(name, path, ownFile))
+}
+
 // After is the site's own command of that name: the next one in PATH, or "" if there is none.
 func After(name string, env []string) string { return Next(name, show.Env(env, "PATH"), ownFile) }
 
@@ -49,10 +72,9 @@ func Next(name, path string, own func() (os.FileInfo, error)) string {
 	self, err := own()
 	found := ""
 	for _, dir := range filepath.SplitList(path) {
-		file := filepath.Join(dir, name)
-		info, statErr := os.Stat(file)
+		file, info := program(dir, name)
 		switch {
-		case statErr != nil || info.IsDir() || info.Mode()&0o111 == 0:
+		case info == nil:
 		case err == nil && os.SameFile(info, self):
 			found = "" // what stood before it is not further on
 		case found == "":
@@ -60,4 +82,25 @@ func Next(name, path string, own func() (os.FileInfo, error)) string {
 		}
 	}
 	return found
+}
+
+// first returns the first executable file called name in path that is not this program, or "" if there is none.
+func first(name, path string, own func() (os.FileInfo, error)) string {
+	self, err := own()
+	for _, dir := range filepath.SplitList(path) {
+		if file, info := program(dir, name); info != nil && (err != nil || !os.SameFile(info, self)) {
+			return file
+		}
+	}
+	return ""
+}
+
+// program is the executable file called name in dir; nil: there is none.
+func program(dir, name string) (string, os.FileInfo) {
+	file := filepath.Join(dir, name)
+	info, err := os.Stat(file)
+	if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		return "", nil
+	}
+	return file, info
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -54,5 +55,44 @@ func TestLoginNode(t *testing.T) {
 	stderr.Reset()
 	if rc := Main("srun", nil, []string{"SLURM_JOB_ID=7", "PATH=/nosuch"}, &stdout, &stderr); rc != 1 || !strings.Contains(stderr.String(), "no srun in PATH") {
 		t.Errorf("exit %d, %q", rc, &stderr)
+	}
+}
+
+// TestOwn: a job finds its site's command also by the path that ours has where it was submitted, which may stand behind the site's in PATH or nowhere in it.
+func TestOwn(t *testing.T) {
+	dir := t.TempDir()
+	file := func(d string) string {
+		os.MkdirAll(filepath.Join(dir, d), 0o755)
+		name := filepath.Join(dir, d, "srun")
+		if err := os.WriteFile(name, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	site, machine := file("site"), file("machine")
+	self, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Mkdir(filepath.Join(dir, "ours"), 0o755)
+	if err := os.Symlink(self, filepath.Join(dir, "ours/srun")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, commands, want string }{
+		{"ours:site", "", site}, {"site:ours", "", site}, {"site", "", site}, {"ours", "", ""},
+		{"machine:ours", "machine", machine}, {"ours:machine", "machine", machine}, {"ours", "machine", machine}, {"machine:site:ours", "machine", machine}, {"ours:site", "machine", machine},
+	} {
+		path := "PATH=" + dir + "/" + strings.ReplaceAll(c.path, ":", ":"+dir+"/")
+		env := []string{path}
+		if c.commands != "" {
+			env = append(env, "FSUB_COMMANDS="+filepath.Join(dir, c.commands))
+		}
+		if got := Own("srun", env); got != c.want {
+			t.Errorf("PATH %s, the machine's commands in %q: %q, want %q", c.path, c.commands, got, c.want)
+		}
+	}
+	again := []string{"PATH=" + dir + "/site:" + dir + "/ours", gaveWay + "=" + strconv.Itoa(os.Getpid())}
+	if got := Own("srun", again); got != "" {
+		t.Errorf("a copy of ours that has become this one is gone back to: %q", got)
 	}
 }
