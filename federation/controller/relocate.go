@@ -31,6 +31,7 @@ func (c *Controller) moveSooner() {
 			continue
 		}
 		c.nextMoves = now.Add(outlookEvery)
+		var free map[federation.JobID]time.Time
 		for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 			j := s.jobs[id]
 			if looks == 0 {
@@ -40,7 +41,10 @@ func (c *Controller) moveSooner() {
 				continue
 			}
 			looks--
-			left := s.Outlook.Left(j.ID, c.asksAt(s, j))
+			if free == nil {
+				free = c.freeAt(s.Name)
+			}
+			left := c.left(s, j, free[j.ID])
 			if left == nil || left.P50 < c.t.MoveAfter/10 {
 				continue
 			}

@@ -16,6 +16,8 @@ func (b busy) Left(federation.JobID, federation.QueueAsk) *federation.Foreseen {
 	return &federation.Foreseen{P50: b.left, P90: 2 * b.left, Of: "from what the test says"}
 }
 
+func (busy) Bounds(byLimits time.Duration) (p50, p90 time.Duration) { return byLimits, byLimits }
+
 // A job that waits at a site leaves it for one that starts it sooner, if that saves enough, once: by the same path as when an operator moves it.
 func TestMovesToWhereItStartsSooner(t *testing.T) {
 	for _, c := range []struct {

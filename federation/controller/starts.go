@@ -61,6 +61,9 @@ func (c *Controller) tellStarts() {
 
 func (c *Controller) starts() federation.Starts {
 	all, now := federation.Starts{}, c.now().UTC()
+	if c.queue.world.Len() == 0 { // no plan was made lately
+		c.queue.world.SetTime(now)
+	}
 	for job, o := range c.queue.world.Next() {
 		s := federation.Start{Site: o.Site, At: o.Start, Of: "from when jobs that run are to end", Total: o.Total, Price: o.Price()}
 		if f := o.Foreseen; f != nil {
@@ -91,6 +94,7 @@ func (c *Controller) startsAt(s *site, all federation.Starts, now time.Time) {
 			}
 		}
 	}
+	free := c.freeAt(s.Name)
 	looks := mostForetold
 	for id, j := range s.jobs {
 		if j.State != federation.Pending || j.Held != federation.NotHeld || j.att == nil || j.att.State != federation.AttemptSubmitted || len(j.att.Decision.Offers) == 0 {
@@ -103,15 +107,42 @@ func (c *Controller) startsAt(s *site, all federation.Starts, now time.Time) {
 		}
 		if s.Outlook != nil && looks > 0 {
 			looks--
-			if f := s.Outlook.Left(id, c.asksAt(s, j)); f != nil {
+			if f := c.left(s, j, free[id]); f != nil {
 				all[id] = foretold(s.Name, f, 1, now, o)
 				continue
 			}
 		}
-		if o.Start.After(now) {
+		switch at := free[id]; {
+		case o.Start.After(now) && !o.Start.Before(at):
 			all[id] = federation.Start{Site: s.Name, At: o.Start, Of: "from what was expected when it was sent", Total: o.Total, Price: o.Price()}
+		case at.After(now):
+			all[id] = federation.Start{Site: s.Name, At: at, Of: "from when what runs there is to end", Total: o.Total, Price: o.Price()}
 		}
 	}
+}
+
+// freeAt is when the nodes of jobs that wait at a site can be free at the soonest, by the time limits of what holds them.
+func (c *Controller) freeAt(site federation.SiteName) map[federation.JobID]time.Time {
+	free := map[federation.JobID]time.Time{}
+	if f := c.queue.world.Guard(func() {
+		for id, at := range c.queue.world.Held(site) {
+			if was, twice := free[id]; !twice || at.Before(was) {
+				free[id] = at
+			}
+		}
+	}); f != nil {
+		c.log.Error("placement failed", "site", site, "err", f)
+	}
+	return free
+}
+
+// left is how much longer a job waits at a site, which says no more than that it does; nil: nothing is known. Its nodes are free at some time, or at once.
+func (c *Controller) left(s *site, j *job, free time.Time) *federation.Foreseen {
+	f := s.Outlook.Left(j.ID, c.asksAt(s, j))
+	if wait := free.Sub(c.now()); f != nil && wait > 0 {
+		f = f.NotBefore(s.Outlook.Bounds(wait))
+	}
+	return f
 }
 
 // foretold is the start that a forecast of a wait says, times what is to be waited for others of ours.

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/share"
+	"fsub/sbatch"
 )
 
 // What is told of the start of a job that waits at a site is what the site says, else what is foretold of its queue. Held jobs have none, nor those that run.
@@ -98,5 +99,31 @@ func TestWaitForTheRoundTakesNoTurn(t *testing.T) {
 			t.Errorf("%s: there was no round", what)
 		}
 		turn.Done()
+	}
+}
+
+// A job that waits at a site is not foretold to start before its nodes can be free, however short past waits were.
+func TestNoStartBeforeNodesAreFree(t *testing.T) {
+	b := newBench(t)
+	b.cheap.nodes, b.dear.nodes, b.cheap.shows = 2, 0, true
+	b.restart()
+	whole := func(s *sbatch.Spec) { s.GPUsPerNode = "4" }
+	first, id := b.submit(whole), b.submit(whole)
+	b.wait(2 * time.Second)
+	b.want(first, federation.Pending, "", "cheap")
+	b.want(id, federation.Pending, "", "cheap")
+	b.cheap.nodes = 1
+	b.cheap.start(first)
+	ends := b.clock.Add(time.Hour)
+	b.wait(10 * time.Second)
+	site := b.ctl.byName["cheap"]
+	site.Outlook = busy{time.Second}
+	s, known := b.ctl.starts()[id]
+	if !known || s.At.Before(ends.Add(-time.Second)) || s.Within.Before(s.At) || s.At.After(ends.Add(time.Minute)) {
+		t.Errorf("its node is held until %s, and it is foretold %+v", ends, s)
+	}
+	site.Outlook = nil
+	if s := b.ctl.starts()[id]; s.At.Before(ends.Add(-time.Second)) {
+		t.Errorf("without past waits it is foretold %+v", s)
 	}
 }

@@ -41,7 +41,7 @@ func (w *World) Better(j Waiting, at federation.SiteName, partition string, left
 		switch f := c.foreseen(); {
 		case m.free:
 		case f != nil:
-			p90 += c.site.behind(f.P90)
+			p90 += max(c.site.behind(f.P90), c.foreseenAt(&m, w.now).P90)
 		case m.start == never:
 			continue
 		default: // by the limits of what runs there

@@ -167,7 +167,7 @@ func (c *candidate) weigh(at *moment, pl *plan) {
 	case at.free:
 		at.wait = 0
 	case c.foreseen() != nil:
-		at.wait = c.site.behind(c.queue.said.Likely())
+		at.wait = c.foreseenWait(at, pl.now)
 	default:
 		at.wait = pl.waitUntil(at.start)
 	}
@@ -279,7 +279,7 @@ func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
 func (w wording) setWait(o *federation.Offer) {
 	if !w.at.now() {
 		first := w.pl.policy.FarWait
-		if f := w.foreseen(); f != nil {
+		if f := w.foreseenAt(w.at, w.pl.now); f != nil {
 			first, o.Foreseen = w.at.wait, f
 		} else if w.at.start != never {
 			first = time.Duration(w.at.start-w.pl.now) * time.Second
@@ -305,7 +305,7 @@ func (w wording) urgencyDetail() string {
 
 func (w wording) waitDetail() string {
 	text := spanText(w.at.wait)
-	if f := w.foreseen(); f != nil && !w.at.free {
+	if f := w.foreseenAt(w.at, w.pl.now); f != nil && !w.at.free {
 		text = spanText(f.P50) + ".." + spanText(f.P90) + " " + f.Of
 		if f.Unsure != "" {
 			text += "; unsure: " + f.Unsure

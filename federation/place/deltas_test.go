@@ -409,7 +409,7 @@ func (d *deltas) changeSite(what string) {
 	case "outlook":
 		site.Outlook = nil
 		if rapid.Bool().Draw(t, "foreseen") {
-			site.Outlook = &told{P50: time.Duration(rapid.IntRange(0, 90).Draw(t, "wait")) * time.Minute, P90: 2 * time.Hour}
+			site.Outlook = &told{Foreseen: federation.Foreseen{P50: time.Duration(rapid.IntRange(0, 90).Draw(t, "wait")) * time.Minute, P90: 2 * time.Hour}, share: float64(rapid.IntRange(0, 4).Draw(t, "share")) / 4}
 		}
 	case "answer":
 		site.Answering = rapid.Bool().Draw(t, "answers")

@@ -100,8 +100,9 @@ func (ms *members) takeUp(st *siteState, run int) (changed bool) {
 		st.shared, changed = shared, true
 	}
 	var first map[string][]turned
+	st.expected = nil
 	if st.shared != nil {
-		first = turnedOf(next)
+		first, st.expected = turnedOf(next), expectedOf(next)
 	}
 	if !maps.EqualFunc(first, st.first, slices.Equal) {
 		st.first, changed = first, true

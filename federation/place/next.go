@@ -2,6 +2,7 @@ package place
 
 import (
 	"iter"
+	"time"
 
 	"fsub/federation"
 )
@@ -18,6 +19,27 @@ func (w *World) Next() iter.Seq2[*federation.Job, *federation.Offer] {
 				}
 				o := q.fate.offers.first(&w.plan)
 				if o != nil && (q.fate.reason == federation.ReasonResources || o.Foreseen != nil) && o.Wait < w.policy.FarWait && !yield(q.job, o) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// heldStart is when a job that waits at a site can start.
+type heldStart struct {
+	job federation.JobID
+	at  int64
+}
+
+// Held goes through the jobs that wait at a site, and the times before which their nodes are not free, by the time limits of what holds them. A job of which nothing
+// says when is not among them, nor one whose nodes seem to be free.
+func (w *World) Held(site federation.SiteName) iter.Seq2[federation.JobID, time.Time] {
+	return func(yield func(federation.JobID, time.Time) bool) {
+		w.settle()
+		if st := w.site(site); st != nil {
+			for _, s := range st.starts {
+				if !yield(s.job, time.Unix(s.at, 0).UTC()) {
 					return
 				}
 			}

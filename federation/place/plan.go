@@ -79,7 +79,7 @@ func (pl *plan) begin() {
 	pl.run++
 	pl.changes = 0
 	for _, st := range pl.sites {
-		st.backlog, st.among, st.claimed, st.spent, st.waiting, st.returns, st.press = 0, 0, 0, nil, st.waiting[:0], st.returns[:0], nil
+		st.backlog, st.among, st.claimed, st.spent, st.waiting, st.returns, st.starts, st.press = 0, 0, 0, nil, st.waiting[:0], st.returns[:0], st.starts[:0], nil
 		st.deep = pl.depth(st)
 		clear(st.holders)
 		st.now, st.run = pl.now, pl.run
@@ -123,6 +123,9 @@ func (pl *plan) holdBound(st *siteState) {
 		if at.now() {
 			best.commit(&at, pl)
 			continue
+		}
+		if at.start != never {
+			st.starts = append(st.starts, heldStart{b.Job.ID, at.start})
 		}
 		if st.backlog < maxHeld {
 			pl.reserve(best)

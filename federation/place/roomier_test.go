@@ -17,7 +17,7 @@ func TestStartsWhereMostIsFree(t *testing.T) {
 			for i, s := range w.sites {
 				s.Prices = accounting.Prices{"gres/gpu:h100": 2}
 				if shared {
-					s.Outlook = &told{P50: time.Hour, P90: 2 * time.Hour}
+					s.Outlook = &told{Foreseen: federation.Foreseen{P50: time.Hour, P90: 2 * time.Hour}}
 				}
 				w.run(i, federation.JobID(i+1), "", []int{6, 2, 4}[i], time.Hour, 0)
 			}

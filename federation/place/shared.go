@@ -226,6 +226,40 @@ func (c *candidate) foreseen() *federation.Foreseen {
 	return q.said
 }
 
+// bounds are how long a job waits at the candidate at least, where foreseen says how long: until its nodes can be free by the time limits of what holds them and of what
+// the plan gives them to, and until the site expects to start the first of those that wait there for no more. Past waits do not know who holds nodes now.
+func (c *candidate) bounds(at *moment, now int64) (p50, p90 time.Duration) {
+	start := at.start
+	if start == never { // nothing but past waits says when
+		start = now
+	}
+	if said := c.saidFirst(at.fit); said > start {
+		start = said
+	}
+	if start <= now {
+		return 0, 0
+	}
+	return c.site.site.Outlook.Bounds(time.Duration(start-now) * time.Second)
+}
+
+// foreseenAt is foreseen within bounds.
+func (c *candidate) foreseenAt(at *moment, now int64) *federation.Foreseen {
+	f := c.foreseen()
+	if f == nil {
+		return nil
+	}
+	return f.NotBefore(c.bounds(at, now))
+}
+
+// foreseenWait is how long a job is reckoned to wait where foreseen says something.
+func (c *candidate) foreseenWait(at *moment, now int64) time.Duration {
+	f := *c.foreseen()
+	wait := c.site.behind(f.Likely())
+	p50, p90 := c.bounds(at, now)
+	f.P50, f.P90 = max(f.P50, p50), max(f.P90, p90)
+	return max(wait, f.Likely())
+}
+
 // waiters are how many jobs an observation shows to wait for nodes.
 type waiters struct{ all, ours int }
 
@@ -266,6 +300,52 @@ func (t *turned) covers(u *turned) bool {
 	return t.nodes <= u.nodes && t.cpus <= u.cpus && t.gpus <= u.gpus && t.limit <= u.limit && (u.whole || !t.whole)
 }
 
+// expected is a job that waits at a site, and when the site expects to start it.
+type expected struct {
+	turned
+	start int64
+}
+
+// expectedOf are jobs that wait, by partition, of which the site says when they are to start.
+func expectedOf(m *model) map[string][]expected {
+	out := map[string][]expected{}
+	for i := range m.obs.Waiting {
+		w := &m.obs.Waiting[i]
+		if w.Ours || w.Idle || w.Nodes == 0 || w.Start.IsZero() {
+			continue
+		}
+		e := expected{turnedBy(w), w.Start.Unix()}
+		for _, part := range strings.Split(w.Partition, ",") {
+			all := out[part]
+			if slices.ContainsFunc(all, func(o expected) bool { return o.covers(&e.turned) && o.start <= e.start }) {
+				continue
+			}
+			all = slices.DeleteFunc(all, func(o expected) bool { return e.covers(&o.turned) && e.start <= o.start })
+			if len(all) < mostTurned {
+				all = append(all, e)
+			}
+			out[part] = all
+		}
+	}
+	return out
+}
+
+// saidFirst is when the site expects to start the first of those that wait there and ask for no more than a job does; 0: it does not say. None of ours starts before all of them.
+func (c *candidate) saidFirst(fit int) (first int64) {
+	if len(c.site.expected) == 0 || c.parts != nil {
+		return 0
+	}
+	mine := c.turnedAs(fit)
+	for _, part := range []string{c.site.model.pools[c.pool].Partition, ""} {
+		for i := range c.site.expected[part] {
+			if e := &c.site.expected[part][i]; e.covers(&mine) && (first == 0 || e.start < first) {
+				first = e.start
+			}
+		}
+	}
+	return first
+}
+
 // mostTurned bounds what is kept of each partition.
 const mostTurned = 16
 
@@ -277,15 +357,7 @@ func turnedOf(m *model) map[string][]turned {
 		if w.Ours || w.Idle || w.Nodes == 0 {
 			continue
 		}
-		t := turned{nodes: w.Nodes, cpus: w.CPUs, limit: w.Limit, whole: w.Whole}
-		if t.limit <= 0 || t.limit == sbatch.Unlimited {
-			t.limit = math.MaxInt64
-		}
-		for _, g := range w.GRES {
-			if g.Name == "gpu" {
-				t.gpus += g.Total
-			}
-		}
+		t := turnedBy(w)
 		for _, part := range strings.Split(w.Partition, ",") {
 			all := out[part]
 			if slices.ContainsFunc(all, func(o turned) bool { return o.covers(&t) }) {
@@ -301,17 +373,37 @@ func turnedOf(m *model) map[string][]turned {
 	return out
 }
 
+// turnedBy is what a job that waits asks for.
+func turnedBy(w *federation.WaitingJob) turned {
+	t := turned{nodes: w.Nodes, cpus: w.CPUs, limit: w.Limit, whole: w.Whole}
+	if t.limit <= 0 || t.limit == sbatch.Unlimited {
+		t.limit = math.MaxInt64
+	}
+	for _, g := range w.GRES {
+		if g.Name == "gpu" {
+			t.gpus += g.Total
+		}
+	}
+	return t
+}
+
+// turnedAs is what a job of the candidate asks for.
+func (c *candidate) turnedAs(fit int) turned {
+	f := &c.fits[fit]
+	mine := turned{nodes: f.nodes, cpus: int(c.tres["cpu"]), gpus: c.gpus, limit: c.limit, whole: f.whole}
+	if mine.limit == sbatch.Unlimited {
+		mine.limit = math.MaxInt64
+	}
+	return mine
+}
+
 // turnedAway reports whether a job of others waits for the candidate's nodes that asks for no more: what seems to be free is about to be that job's, or is
 // kept for one that stands before it. Where nothing is known of how long jobs wait there, free is free.
 func (c *candidate) turnedAway(fit int) bool {
 	if c.queue == nil || c.foreseen() == nil {
 		return false
 	}
-	f := &c.fits[fit]
-	mine := turned{nodes: f.nodes, cpus: int(c.tres["cpu"]), gpus: c.gpus, limit: c.limit, whole: f.whole}
-	if mine.limit == sbatch.Unlimited {
-		mine.limit = math.MaxInt64
-	}
+	mine := c.turnedAs(fit)
 	for _, part := range []string{c.site.model.pools[c.pool].Partition, ""} {
 		if slices.ContainsFunc(c.site.first[part], func(t turned) bool { return t.covers(&mine) }) {
 			return true

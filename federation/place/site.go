@@ -29,6 +29,7 @@ type siteState struct {
 	shared       []bool                   // by pool: others wait for its nodes; nil: for none
 	crowd        waiters                  // see behind
 	first        map[string][]turned      // see turnedAway
+	expected     map[string][]expected    // see saidFirst
 
 	// What follows is about one plan.
 	run     int
@@ -41,6 +42,7 @@ type siteState struct {
 	holders holders                                      // whose those are, where others wait too
 	waiting cellSet                                      // where jobs of our queue hold nodes in time
 	returns cellSet                                      // where jobs may run that are about to come back to the queue, or here, and come before its others
+	starts  []heldStart                                  // of the jobs that wait there, those that are known
 	spent   map[*federation.Partition][]federation.Money // of their allowances, by jobs of this plan
 }
 

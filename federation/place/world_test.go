@@ -126,9 +126,16 @@ func (w *world) line(t testing.TB, ws words) {
 		if limit := ws.value["limit"]; limit != "" {
 			j.Limit = span(t, limit)
 		}
+		if start := ws.value["start"]; start != "" {
+			j.Start = w.now.Add(span(t, start))
+		}
 		site.Seen.Waiting = append(site.Seen.Waiting, j)
 	case "foreseen":
-		site.Outlook = &told{P50: span(t, ws.value["p50"]), P90: span(t, ws.value["p90"]), Of: "as the test says", Unsure: ws.value["unsure"]}
+		share := 0.0
+		if ws.value["share"] != "" {
+			share, _ = strconv.ParseFloat(ws.value["share"], 64)
+		}
+		site.Outlook = &told{federation.Foreseen{P50: span(t, ws.value["p50"]), P90: span(t, ws.value["p90"]), Of: "as the test says", Unsure: ws.value["unsure"]}, share}
 	case "reservation":
 		r := federation.Reservation{
 			Name: ws2.plain[0], Nodes: hosts(t, ws.value["nodes"]), Users: ws.list("users"), Accounts: ws.list("accounts"),
@@ -516,12 +523,22 @@ func explainAll(w *world, plan federation.Plan) string {
 	return b.String()
 }
 
-// told is a forecast that is the same for all jobs.
-type told federation.Foreseen
+// told is a forecast that is the same for all jobs, of a site where jobs take a share of their limits; 0: its limits bound nothing.
+type told struct {
+	federation.Foreseen
+	share float64
+}
 
 func (f *told) Wait(federation.QueueAsk) *federation.Foreseen {
-	said := federation.Foreseen(*f)
+	said := f.Foreseen
 	return &said
+}
+
+func (f *told) Bounds(byLimits time.Duration) (p50, p90 time.Duration) {
+	if f.share == 0 {
+		return 0, 0
+	}
+	return time.Duration(float64(byLimits) * f.share), byLimits
 }
 
 func (f *told) Left(federation.JobID, federation.QueueAsk) *federation.Foreseen { return nil }

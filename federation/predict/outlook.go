@@ -41,6 +41,7 @@ type outlook struct {
 	open  []open
 	ours  map[federation.JobID]open
 	words []float32 // sorted
+	ends  float64   // the share of their limits that those jobs take which hold nodes half of the time
 
 	mu     sync.Mutex
 	cache  map[trait]*federation.Foreseen
@@ -55,7 +56,7 @@ type sizeIn struct {
 
 // Outlook is the queue as it is now.
 func (q *Queue) Outlook(now time.Time) federation.Outlook {
-	o := &outlook{now: now.Unix(), from: q.from, past: q.past[max(0, len(q.past)-keptWaits):], scene: q.scene(now.Unix()), words: slices.Sorted(slices.Values(q.words[max(0, len(q.words)-keptWords):])),
+	o := &outlook{now: now.Unix(), from: q.from, past: q.past[max(0, len(q.past)-keptWaits):], scene: q.scene(now.Unix()), words: slices.Sorted(slices.Values(q.words[max(0, len(q.words)-keptWords):])), ends: shareTaken(q.ends[max(0, len(q.ends)-keptEnds):]),
 		ours: map[federation.JobID]open{}, cache: map[trait]*federation.Foreseen{}, bounds: map[sizeIn]float64{}}
 	for id, p := range q.open {
 		o.ours[id] = *p
@@ -67,6 +68,35 @@ func (q *Queue) Outlook(now time.Time) federation.Outlook {
 		return cmp.Or(cmp.Compare(b.since, a.since), cmp.Compare(a.user, b.user), cmp.Compare(a.cpus, b.cpus), cmp.Compare(a.limit, b.limit))
 	})
 	return o
+}
+
+// shareTaken is the share of their limits that jobs take: by the time that nodes were held, half of it was by jobs that took no more. 1 where few have ended.
+func shareTaken(ends []ending) float64 {
+	if len(ends) < fewWords {
+		return 1
+	}
+	ends = slices.Clone(ends)
+	slices.SortFunc(ends, func(a, b ending) int { return cmp.Compare(a.share, b.share) })
+	all, sum := float32(0), float32(0)
+	for _, e := range ends {
+		all += e.seconds
+	}
+	for _, e := range ends {
+		if sum += e.seconds; sum >= all/2 {
+			return float64(e.share)
+		}
+	}
+	return 1
+}
+
+// Bounds implements [federation.Outlook]. The site reckons with time limits, too: how its own expectations held says most. Where there are few, the share of their limits that
+// jobs there take does.
+func (o *outlook) Bounds(byLimits time.Duration) (p50, p90 time.Duration) {
+	share := o.ends
+	if n := len(o.words); n >= fewWords {
+		share = min(1, float64(o.words[n/2]))
+	}
+	return time.Duration(float64(byLimits) * share), byLimits
 }
 
 // Wait implements [federation.Outlook].

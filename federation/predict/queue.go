@@ -15,6 +15,8 @@ const (
 	keptWaits = 10_000
 	// keptWords is how many of the site's own expectations are compared with what became of them.
 	keptWords = 200
+	// keptEnds is how many ends of jobs are compared with their time limits.
+	keptEnds = 200
 	// longestLimit stands for no time limit.
 	longestLimit = 30 * 24 * time.Hour
 )
@@ -24,10 +26,28 @@ type Queue struct {
 	site    federation.SiteName
 	past    []wait // oldest first; only ever added to, or replaced
 	open    map[federation.JobID]*open
-	running map[federation.JobID]float64 // CPUs
-	begun   bool                         // it has been looked at
-	from    int64                        // when first
-	words   []float32                    // actual / said, of what the site expected
+	running map[federation.JobID]held
+	begun   bool      // it has been looked at
+	from    int64     // when first
+	words   []float32 // actual / said, of what the site expected
+	ends    []ending  // of jobs with a time limit
+}
+
+// ending is how long a job held its nodes, and what share of its time limit that was.
+type ending struct{ seconds, share float32 }
+
+// held is what a running job holds, and for how long it may.
+type held struct {
+	cpus        float64
+	until, most int64 // its end at the latest, and its limit in seconds; 0: it has none
+}
+
+func heldBy(r *federation.RunningJob) held {
+	h := held{cpus: float64(r.CPUs * max(len(r.Nodes), 1))}
+	if limit := int64(r.Limit / time.Second); !r.End.IsZero() && limit > 0 && r.Limit != sbatch.Unlimited {
+		h.until, h.most = r.End.Unix(), limit
+	}
+	return h
 }
 
 // trait is what is known of a job in a queue.
@@ -106,18 +126,18 @@ func logOf(x float64) float32 { return float32(math.Log2(1 + max(x, 0))) }
 
 // NewQueue returns a Queue of a site of which nothing is known yet.
 func NewQueue(site federation.SiteName) *Queue {
-	return &Queue{site: site, open: map[federation.JobID]*open{}, running: map[federation.JobID]float64{}}
+	return &Queue{site: site, open: map[federation.JobID]*open{}, running: map[federation.JobID]held{}}
 }
 
 // Look takes in what the site says of its jobs. It returns the waits that have ended since the last look.
 func (q *Queue) Look(obs *federation.Observation) (ended []federation.PastWait) {
 	now := obs.At.Unix()
 	s := q.scene(now)
-	running := make(map[federation.JobID]float64, len(obs.Running))
+	running := make(map[federation.JobID]held, len(obs.Running))
 	for i := range obs.Running {
 		r := &obs.Running[i]
 		_, known := q.running[r.Job]
-		running[r.Job] = float64(r.CPUs * max(len(r.Nodes), 1))
+		running[r.Job] = heldBy(r)
 		if known {
 			continue
 		}
@@ -132,6 +152,7 @@ func (q *Queue) Look(obs *federation.Observation) (ended []federation.PastWait) 
 			ended = append(ended, q.started(o, now))
 		}
 	}
+	q.ended(running, now)
 	q.running = running
 	for i := range obs.Waiting {
 		q.stands(&obs.Waiting[i], s, now)
@@ -146,6 +167,20 @@ func (q *Queue) Look(obs *federation.Observation) (ended []federation.PastWait) 
 		q.begun, q.from = true, now
 	}
 	return ended
+}
+
+// ended notes of the jobs that run no longer how much of their time limits they took.
+func (q *Queue) ended(running map[federation.JobID]held, now int64) {
+	for id, h := range q.running {
+		if _, still := running[id]; still || h.most == 0 {
+			continue
+		}
+		lasted := min(max(h.most-(h.until-now), 0), h.most)
+		q.ends = append(q.ends, ending{float32(lasted), float32(lasted) / float32(h.most)})
+	}
+	if len(q.ends) > 2*keptEnds {
+		q.ends = slices.Clone(q.ends[len(q.ends)-keptEnds:])
+	}
 }
 
 // stands takes in a job that waits.
@@ -259,8 +294,8 @@ func (q *Queue) scene(now int64) *scene {
 		}
 		s.own[o.user]++
 	}
-	for _, c := range q.running {
-		s.cpus += c
+	for _, h := range q.running {
+		s.cpus += h.cpus
 	}
 	for i := len(q.past) - 1; i >= max(0, len(q.past)-50*flowStarts) && q.past[i].ended() >= q.from; i-- {
 		s.part(q.past[i].part).flow.add(&q.past[i])

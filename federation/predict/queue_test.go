@@ -163,3 +163,33 @@ func TestQueueMoves(t *testing.T) {
 		t.Errorf("ten wait: %+v; of five it was %+v", f, long)
 	}
 }
+
+// A wait that follows from time limits is half as long where what runs takes half of its limit, by the time that it holds nodes: jobs that fail at once hold none.
+func TestBounds(t *testing.T) {
+	q, at := NewQueue("busy"), time.Unix(1e9, 0)
+	look := func(running ...federation.RunningJob) { q.Look(&federation.Observation{At: at, Running: running}) }
+	bounds := func() (p50, p90 time.Duration) { return q.Outlook(at).Bounds(2 * time.Hour) }
+	run := func(id int, lasts time.Duration) {
+		look(federation.RunningJob{Job: federation.JobID(id), End: at.Add(2 * time.Hour), Nodes: []string{"n1"}, CPUs: 8, Stake: federation.Stake{Limit: 2 * time.Hour}})
+		at = at.Add(lasts)
+		look()
+	}
+	look()
+	for i := range 2 * fewWords {
+		if p50, p90 := bounds(); 2*i < fewWords && (p50 != 2*time.Hour || p90 != 2*time.Hour) {
+			t.Errorf("after %d ends: %s, %s", 2*i, p50, p90)
+		}
+		run(i, time.Second)
+		run(100+i, time.Hour)
+	}
+	if p50, p90 := bounds(); p50 != time.Hour || p90 != 2*time.Hour {
+		t.Errorf("where half of each limit is taken: %s, %s", p50, p90)
+	}
+	for range fewWords { // the site says an hour, and starts them after half of one
+		q.words = append(q.words, .5)
+	}
+	q.words = append(q.words, .25, .25, .25)
+	if p50, _ := bounds(); p50 != time.Hour {
+		t.Errorf("by the site's own expectations: %s", p50)
+	}
+}

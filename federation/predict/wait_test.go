@@ -39,7 +39,7 @@ func replayWaits(jobs []job) (out score) {
 			}
 			b.started(b.open[id], int64(e.at))
 			delete(b.open, id)
-			b.running[id] = float64(jobs[e.job].ask.CPUs)
+			b.running[id] = held{cpus: float64(jobs[e.job].ask.CPUs)}
 			site = append(site, jobs[e.job].wait)
 			heap.Push(&q, event{e.at + jobs[e.job].run, e.job, true})
 		}
