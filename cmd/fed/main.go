@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -40,16 +39,16 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	cmd := newCommand()
 	cmd.SetArgs(args)
-	asked, err := cmd.ExecuteContextC(ctx)
+	err := checkVerb(cmd, args)
+	if err == nil {
+		err = cmd.ExecuteContext(ctx)
+	}
 	var exit exitError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &exit):
 		return int(exit)
-	}
-	if strings.Contains(err.Error(), " arg(s)") { // cobra says how many and not of what
-		err = fmt.Errorf("%w; usage: %s", err, asked.UseLine())
 	}
 	fmt.Fprintf(os.Stderr, "fed: error: %v\n", err)
 	return 1
@@ -73,5 +72,6 @@ federation: the daemon, the sites, and why a job went where it went.`,
 	}
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newMaintenanceCommand(), newNodeCommand(), newHealthCommand(), newHealthCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), newJobCommand(), newExplainCommand(), newSimCommand(), newWhatIfCommand(), newEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), newLogsCommand(), newAsUserCommand(), newStoreCommand(), newDebugCommand())
+	explainArguments(cmd)
 	return cmd
 }
