@@ -1,11 +1,51 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
 )
+
+// yamlError says in words of the configuration what the YAML parser found, with the line and the place.
+func yamlError(err error) error {
+	message := strings.TrimRight(yaml.FormatError(err, false, true), "\n")
+	var wrong *yaml.TypeError
+	var large *yaml.OverflowError
+	switch {
+	case errors.As(err, &wrong):
+		message = strings.Replace(message, wrong.GetMessage(), "invalid value: want "+valueOf(wrong.DstType), 1)
+	case errors.As(err, &large):
+		message = strings.Replace(message, large.GetMessage(), fmt.Sprintf("%s is out of range", large.SrcNum), 1)
+	}
+	return errors.New(message + alikeKeys(message))
+}
+
+// valueOf says in words what a key of the configuration takes.
+func valueOf(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return "a time with its unit, such as 10s, 5m or 4h"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.String:
+		return "text"
+	case t.Kind() == reflect.Float64 || t.Kind() == reflect.Float32:
+		return "a number"
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64:
+		return "a whole number"
+	case t.Kind() == reflect.Slice:
+		return "a list"
+	case t.Kind() == reflect.Pointer:
+		return valueOf(t.Elem())
+	}
+	return "keys and values below it"
+}
 
 var unknownKey = regexp.MustCompile(`unknown field "([^"]+)"`)
 

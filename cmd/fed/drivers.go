@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -72,8 +71,8 @@ func openSite(c Config, s SiteConfig, log *slog.Logger) (federation.Driver, erro
 		RPS: s.CallsPerSecond, Burst: int(max(s.CallsPerSecond, 1)), DefaultPartition: s.Partition, Federation: c.Federation, FirstID: c.JobIDs.First, LastID: c.JobIDs.Last,
 		TopologyFile: s.Topology, NodeCommand: s.NodeCommand, AccountCommand: s.AccountCommand, NoAssociations: s.NoAssociations, Logger: log,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("site %s: %w", s.Name, err)
+	if err != nil { // it names the site
+		return nil, err
 	}
 	return d, nil
 }

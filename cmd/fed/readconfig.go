@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -61,8 +60,7 @@ func readConfig(path string) (Config, error) {
 func parseConfig(text []byte) (Config, error) {
 	c := defaults()
 	if err := yaml.UnmarshalWithOptions(text, &c, yaml.DisallowUnknownField()); err != nil && !errors.Is(err, io.EOF) {
-		message := strings.TrimRight(yaml.FormatError(err, false, true), "\n")
-		return c, errors.New(message + alikeKeys(message))
+		return c, yamlError(err)
 	}
 	for i := range c.Sites {
 		s := &c.Sites[i]

@@ -63,7 +63,11 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	log.Info("fed stops", "err", err)
+	if err == nil {
+		log.Info("fed stops")
+	} else {
+		log.Error("fed stops", "err", err)
+	}
 	return err
 }
 

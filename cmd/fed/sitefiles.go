@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/goccy/go-yaml"
 )
@@ -18,8 +17,7 @@ func (c *Config) siteDir() string { return filepath.Join(c.StateDir, "sites") }
 // parseSite reads the description of one Slurm site.
 func parseSite(text string) (s SiteConfig, err error) {
 	if err := yaml.UnmarshalWithOptions([]byte(text), &s, yaml.DisallowUnknownField()); err != nil && !errors.Is(err, io.EOF) {
-		message := strings.TrimRight(yaml.FormatError(err, false, true), "\n")
-		return s, errors.New(message + alikeKeys(message))
+		return s, yamlError(err)
 	}
 	if s.Kind == kindSlurm {
 		s.Kind = ""

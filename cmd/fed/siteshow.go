@@ -172,7 +172,7 @@ reads it at each start after the configuration. Sites of rented machines are add
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := os.ReadFile(args[0])
-			if os.IsNotExist(err) && siteName.MatchString(args[0]) { // one that was there before
+			if os.IsNotExist(err) && siteName.MatchString(args[0]) && !isFileName(args[0]) { // one that was there before
 				err := c.client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), v1.SetSiteState{State: federation.FedActive, Reason: "added"})
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "Site %s is a member of the federation\n", args[0])
@@ -196,6 +196,12 @@ reads it at each start after the configuration. Sites of rented machines are add
 	}
 	c.flags(cmd)
 	return cmd
+}
+
+// isFileName reports whether a word that could name a site is more likely the name of a file.
+func isFileName(word string) bool {
+	ext := filepath.Ext(word)
+	return ext == ".yaml" || ext == ".yml"
 }
 
 // siteFromFile checks a site's description and makes the names of its files absolute.

@@ -153,11 +153,11 @@ func TestBrokenStoreLooksLikeABrokenController(t *testing.T) {
 	defer c.Close()
 	d.Store.SetFail(errors.New("disk full"))
 	_, err := c.Submit(t.Context(), hello("x"))
-	wantError(t, err, federation.ErrUnavailable, 5004, "Socket timed out on send/recv operation")
+	wantError(t, err, federation.ErrUnavailable, 5004, "disk full") // for Slurm's commands it is: Socket timed out on send/recv operation
 	_, err = c.Job(t.Context(), 30000000)
-	wantError(t, err, federation.ErrUnavailable, 1800, "Unable to contact slurm controller (connect failure)")
+	wantError(t, err, federation.ErrUnavailable, 1800, "disk full")
 	_, err = c.Act(t.Context(), federation.RequestCancel, v1.ActRequest{Jobs: []v1.JobRef{{ID: 30000000}}})
-	wantError(t, err, federation.ErrUnavailable, 1800, "Unable to contact slurm controller (connect failure)")
+	wantError(t, err, federation.ErrUnavailable, 1800, "disk full")
 }
 
 func TestNoDaemon(t *testing.T) {
@@ -165,6 +165,9 @@ func TestNoDaemon(t *testing.T) {
 	_, err := c.Submit(t.Context(), hello("x"))
 	if !errors.Is(err, federation.ErrNotSent) || !strings.Contains(err.Error(), "fed serve") {
 		t.Errorf("got %v", err)
+	}
+	if text := err.Error(); strings.Contains(text, "unavailable") || strings.Contains(text, "Get ") || !strings.Contains(text, "no such file or directory") {
+		t.Errorf("got %q", text)
 	}
 }
 

@@ -3,6 +3,7 @@ package submit
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fsub/cmd/internal/conn"
+	v1 "fsub/federation/api/v1"
 )
 
 // sender sends one submission until it is known whether there is a job: the daemon makes no second one under the same key.
@@ -38,6 +40,9 @@ func (s *sender) send() (status int, reply []byte, err error) {
 		}
 		if busy == 1 {
 			s.say("sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying")
+			if why := detailOf(reply); why != "" {
+				s.say("sbatch: error: " + why)
+			}
 		}
 		time.Sleep(time.Duration(busy) * time.Second)
 	}
@@ -82,6 +87,15 @@ func (s *sender) post() (status int, reply []byte, err error) {
 func tryLater(reply []byte) bool {
 	const eagain = 11
 	return bytes.HasPrefix(reply, []byte(`{"error":{"number":`+strconv.Itoa(eagain)+`,`))
+}
+
+// detailOf is the reason of a refusal, for people.
+func detailOf(reply []byte) string {
+	var e v1.ErrorResponse
+	if json.Unmarshal(reply, &e) != nil {
+		return ""
+	}
+	return e.Error.Detail
 }
 
 // randomKey is one that nobody has used; "" if the kernel has no chance to offer.

@@ -71,13 +71,13 @@ func TestBusyDaemonIsAskedAgain(t *testing.T) {
 	socket := answering(t, func(w http.ResponseWriter, _ *http.Request) {
 		if requests++; requests == 1 {
 			w.WriteHeader(http.StatusConflict)
-			io.WriteString(w, `{"error":{"number":11,"text":"Resource temporarily unavailable"}}`)
+			io.WriteString(w, `{"error":{"number":11,"text":"Resource temporarily unavailable","detail":"62 MiB are free"}}`)
 			return
 		}
 		io.WriteString(w, `{"job_id":7}`)
 	})
 	out, said, code := submitTo(t, socket)
-	if code != 0 || out != "Submitted batch job 7\n" || said != "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n" {
+	if code != 0 || out != "Submitted batch job 7\n" || said != "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\nsbatch: error: 62 MiB are free\n" {
 		t.Errorf("exit %d, %q, %q", code, out, said)
 	}
 }

@@ -11,10 +11,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"syscall"
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
+	"fsub/slurm/wire"
 )
 
 // Client speaks to a daemon. It is what "fed" and tests use; the small commands have their own. It is safe for
@@ -43,6 +46,8 @@ func New(socket string) *Client {
 }
 
 type notSent struct{ error }
+
+func (e notSent) Unwrap() error { return e.error }
 
 // Close ends idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
@@ -146,7 +151,26 @@ func (c *Client) noAnswer(ctx context.Context, err error) error {
 	if errors.As(err, new(notSent)) {
 		kind = federation.ErrNotSent
 	}
-	return fmt.Errorf("no answer from the daemon at %s, is it running (fed serve)? %w: %w", c.socket, kind, err)
+	return noAnswerError{kind: kind, err: fmt.Errorf("no answer from the daemon at %s, is it running (fed serve)? %w", c.socket, cause(err))}
+}
+
+// noAnswerError is a failure of the connection, which tells people its cause and programs its kind.
+type noAnswerError struct{ kind, err error }
+
+func (e noAnswerError) Error() string   { return e.err.Error() }
+func (e noAnswerError) Unwrap() []error { return []error{e.kind, e.err} }
+
+// cause is err without what net and http put before it.
+func cause(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
 }
 
 // refusal is the error that a status of 400 or more stands for.
@@ -168,5 +192,15 @@ func refusal(method, path string, status int, body []byte) error {
 	if err := json.Unmarshal(body, &e); err != nil || e.Error.Text == "" {
 		return fmt.Errorf("%s %s: status %d: %w", method, path, status, kind)
 	}
-	return &federation.SlurmError{Kind: kind, Number: e.Error.Number, Text: e.Error.Text, Detail: e.Error.Detail}
+	text, detail := e.Error.Text, e.Error.Detail
+	switch e.Error.Number {
+	case wire.ErrConvert, wire.ErrUnreachable, errTimedOut: // the reason says more to people than Slurm's sentence, which is for its own commands
+		if detail != "" {
+			text, detail = detail, ""
+		}
+	}
+	return &federation.SlurmError{Kind: kind, Number: e.Error.Number, Text: text, Detail: detail}
 }
+
+// errTimedOut is Slurm's number of a lost connection to its controller.
+const errTimedOut = 5004

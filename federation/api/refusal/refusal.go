@@ -82,6 +82,10 @@ func (e OutageError) Unwrap() []error { return []error{e.SlurmError, e.Cause} }
 func OnWire(err error) v1.Error {
 	var e *federation.SlurmError
 	if errors.As(err, &e) {
+		var outage OutageError
+		if errors.As(err, &outage) && e.Detail == "" && outage.Cause != nil {
+			return v1.Error{Number: e.Number, Said: e.Said, Text: e.Text, Detail: outage.Cause.Error(), Alone: e.Alone}
+		}
 		return v1.Error{Number: e.Number, Said: e.Said, Text: e.Text, Detail: e.Detail, Alone: e.Alone}
 	}
 	return v1.Error{Text: err.Error()}
