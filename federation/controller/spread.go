@@ -126,7 +126,7 @@ func (j *job) limit() int {
 func (c *arrays) wantIDs(requests []federation.Request) int {
 	n := 0
 	for _, r := range requests {
-		if j := c.jobs.Of(r.Job); j != nil && j.spreads() {
+		if j := c.jobs.Of(r.Job); j != nil && j.spreads() && splits(r.Kind) {
 			n += len(r.Tasks)
 		}
 	}
@@ -138,6 +138,15 @@ func (c *arrays) wantIDs(requests []federation.Request) int {
 		n += max(c.ahead(j)-len(j.offers), 0)
 	}
 	return n
+}
+
+// splits reports whether waiting tasks become jobs of their own if kind is done to some of an array's.
+func splits(kind federation.RequestKind) bool {
+	switch kind {
+	case federation.RequestHold, federation.RequestRelease, federation.RequestTop, federation.RequestUpdate:
+		return true
+	}
+	return false
 }
 
 // reserveIDs makes sure that there are numbers for the tasks that may become jobs soon.

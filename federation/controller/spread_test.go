@@ -373,3 +373,19 @@ func TestLargeArrayIsBoundAtOnce(t *testing.T) {
 		t.Errorf("%d of %d tasks are bound after two seconds", n, 3*tasksAhead)
 	}
 }
+
+// TestCancelTakesNoIDs: tasks that are cancelled before they start take no numbers that jobs could have.
+func TestCancelTakesNoIDs(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-9999"; s.Begin = b.now().Add(time.Hour) })
+	b.rounds(2)
+	tasks, _ := federation.ArrayIndices("0-9998")
+	b.request(federation.Request{Job: id, Tasks: tasks, Kind: federation.RequestCancel, UID: 1000})
+	b.rounds(2)
+	if array := b.job(id).Spec.Array; array != "9999" {
+		t.Fatalf("%s still waits", array)
+	}
+	if next := b.submit(func(*sbatch.Spec) {}); next > id+1000 {
+		t.Errorf("the job after %d is %d", id, next)
+	}
+}

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -129,20 +128,22 @@ func (t *tx) createJob(values, payload []any) (federation.JobID, int64, error) {
 }
 
 // ReserveIDs implements [federation.Store].
-func (s *jobs) ReserveIDs(ctx context.Context, n int) ([]federation.JobID, error) {
-	ids := make([]federation.JobID, 0, n)
-	err := s.writer.submit(ctx, func(t *tx) error {
-		ids = ids[:0]
-		for range n {
-			id, err := t.freeID()
+func (s *jobs) ReserveIDs(ctx context.Context, n int) (ids []federation.JobID, err error) {
+	err = s.writer.submit(ctx, func(t *tx) error {
+		ids = make([]federation.JobID, 0, n)
+		for len(ids) < n {
+			more, err := t.freeRun(n - len(ids))
 			if err != nil {
 				return err
 			}
-			if slices.Contains(ids, id) { // once through all that is free
-				return fmt.Errorf("%w: only %d job IDs are free", federation.ErrConflict, len(ids))
+			for _, id := range more {
+				if len(ids) > 0 && id == ids[0] { // once through all that is free
+					return fmt.Errorf("%w: only %d job IDs are free", federation.ErrConflict, len(ids))
+				}
+				ids = append(ids, id)
 			}
-			ids = append(ids, id)
-			if t.nextJob = id + 1; id == t.last {
+			last := ids[len(ids)-1]
+			if t.nextJob = last + 1; last == t.last {
 				t.nextJob = t.first
 			}
 		}

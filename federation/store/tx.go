@@ -221,6 +221,27 @@ func (t *tx) freeID() (id federation.JobID, err error) {
 	return id, err
 }
 
+// freeRun returns free job IDs that follow each other, at most n: the next one and those after it.
+func (t *tx) freeRun(n int) ([]federation.JobID, error) {
+	id, err := t.freeID()
+	if err != nil {
+		return nil, err
+	}
+	end := min(t.last, id+federation.JobID(n)-1)
+	taken, found, err := t.number("SELECT id FROM jobs WHERE id > $1 AND id <= $2 ORDER BY id LIMIT 1", int64(id), int64(end))
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		end = federation.JobID(taken) - 1
+	}
+	run := make([]federation.JobID, 0, end-id+1)
+	for ; id <= end; id++ {
+		run = append(run, id)
+	}
+	return run, nil
+}
+
 // roomFor moves on to where n IDs in a row are free.
 func (t *tx) roomFor(n int) error {
 	wrapped := false

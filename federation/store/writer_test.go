@@ -342,3 +342,37 @@ func TestUsedUpIsForgottenWithItsTransaction(t *testing.T) {
 		t.Errorf("one ID was free, and two callers got %v and %v", errs[0], errs[1])
 	}
 }
+
+// TestReserveMany: the only writer is not held up by somebody who wants a million IDs, also where some are taken.
+func TestReserveMany(t *testing.T) {
+	s, err := Open(ctx, Config{Path: filepath.Join(t.TempDir(), "fed.db"), FirstID: 1, LastID: 2_000_000, Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var taken federation.Batch
+	for id := federation.JobID(10); id < 1_000_000; id += 10_000 {
+		taken.Create = append(taken.Create, &federation.Job{ID: id, State: federation.Pending, Part: &federation.ArrayPart{Array: 1}})
+	}
+	if err := s.Commit(ctx, &taken); err != nil {
+		t.Fatal(err)
+	}
+	const n = 1_000_000
+	type result struct {
+		ids []federation.JobID
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		ids, err := s.ReserveIDs(ctx, n)
+		done <- result{ids, err}
+	}()
+	select {
+	case r := <-done:
+		if r.err != nil || len(r.ids) != n || !slices.IsSorted(r.ids) || slices.Contains(r.ids, 20_010) || r.ids[n-1] != n+federation.JobID(len(taken.Create)) {
+			t.Errorf("%d IDs, %v", len(r.ids), r.err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it takes longer than half a minute")
+	}
+}
