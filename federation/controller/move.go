@@ -129,6 +129,9 @@ func (c *requests) aside(j *job, m *federation.Relocation, from federation.SiteN
 		}
 		j.leaveOut(no, until)
 	}
+	if len(m.To) > 0 {
+		c.moved[j.ID] = &destination{to: m.To, from: from, until: until}
+	}
 	c.queue.look(j)
 	c.planDirty = true
 }

@@ -229,3 +229,38 @@ func TestMoveThatTheSiteRefuses(t *testing.T) {
 type keeps struct{ *fakeSite }
 
 func (*keeps) Cancel(context.Context, federation.JobRef, []int) error { return federation.ErrDenied }
+
+// No named site can take it in the end: it is free to go anywhere at once, but for the site that still remembers its ID.
+func TestMoveToWhereItCannotRun(t *testing.T) {
+	b := newBench(t)
+	id := b.running()
+	b.dear.refuses = fmt.Errorf("%w: it takes no jobs", federation.ErrCapacity)
+	b.request(move(id, federation.Relocation{To: []federation.SiteName{"dear"}, Running: true}))
+	b.wait(3 * time.Second)
+	b.want(id, federation.Pending, "", "")
+	delete(b.cheap.jobs, id)
+	b.wait(5*time.Minute + 30*time.Second) // MinJobAge, not the ten minutes of a move
+	b.want(id, federation.Pending, "", "cheap")
+	b.noRequests()
+}
+
+// WhyNone asks nobody: it judges as a submission is judged, for the sites that are named.
+func TestWhyNone(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(nil)
+	b.wait(time.Second)
+	j := b.job(id)
+	ask := b.ctl.WhyNone()
+	if why := ask(&j, []federation.SiteName{"dear", "nowhere"}); why != nil {
+		t.Errorf("one of them can: %+v", why)
+	}
+	if why := ask(&j, []federation.SiteName{"nowhere"}); len(why) != 1 || why[0].Site != "nowhere" {
+		t.Errorf("got %+v", why)
+	}
+	odd := federation.Job{ID: 5, User: "alice"}
+	odd.SetSpec(sbatch.Spec{Partition: "nosuch"})
+	why := ask(&odd, []federation.SiteName{"dear", "cheap"})
+	if len(why) != 2 || why[0].Site != "dear" || why[0].Reason != federation.ReasonPartition || why[0].Text() == "" {
+		t.Errorf("got %+v", why)
+	}
+}

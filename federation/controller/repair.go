@@ -16,6 +16,7 @@ func (c *attempts) repair() {
 	c.strays.cancelAgain()
 	c.requests.repairAsked()
 	c.requests.moveStuck()
+	c.requests.freeMoved()
 	c.stageOut.again()
 	now := c.now()
 	for _, j := range c.attention() {

@@ -16,6 +16,7 @@ type requests struct {
 	life jobLife
 
 	nextStuck time.Time // when to look for jobs that their sites cannot run
+	moved     map[federation.JobID]*destination
 
 	others // what a request may reach beyond its job
 }
@@ -41,7 +42,7 @@ type others struct {
 }
 
 func newRequests(c *shared, life jobLife, o others) *requests {
-	return &requests{shared: c, asks: &asks{shared: c, open: map[federation.JobID]*asked{}, view: o.view}, life: life, others: o}
+	return &requests{shared: c, moved: map[federation.JobID]*destination{}, asks: &asks{shared: c, open: map[federation.JobID]*asked{}, view: o.view}, life: life, others: o}
 }
 
 // carryOutAll carries out what users asked for.

@@ -1,0 +1,28 @@
+package place
+
+import (
+	"slices"
+
+	"fsub/federation"
+)
+
+// NoneRuns says for each of the sites why it cannot run a job that was judged, the nearest reason of each. It is nil if one of them can.
+func NoneRuns(d *federation.Decision, sites []federation.SiteName) (why []federation.Rejection) {
+	if slices.ContainsFunc(d.Offers, func(o *federation.Offer) bool { return slices.Contains(sites, o.Site) }) {
+		return nil
+	}
+	for _, name := range sites {
+		var there []federation.Rejection
+		for _, r := range d.Rejections {
+			if r.Site == name {
+				there = append(there, r)
+			}
+		}
+		if near := nearest(there); near != nil {
+			why = append(why, *near)
+		} else {
+			why = append(why, federation.Rejection{Site: name, Reason: federation.ReasonSiteUnavailable})
+		}
+	}
+	return why
+}
