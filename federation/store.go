@@ -111,6 +111,25 @@ const (
 	RequestMove    RequestKind = "move" // to another site, as Request.Move says
 )
 
+// Done is the word for a job to which k was done.
+func (k RequestKind) Done() string {
+	switch k {
+	case RequestHold:
+		return "held"
+	case RequestCancel:
+		return "cancelled"
+	case RequestReqHold, RequestSpecial:
+		return "requeued"
+	case RequestSignal:
+		return "signalled"
+	case RequestTop:
+		return "moved to the top"
+	case RequestSuspend:
+		return "suspended"
+	}
+	return string(k) + "d" // released, requeued, updated, resumed, moved
+}
+
 // Request is a durable wish of a user, already checked against that user's rights.
 type Request struct {
 	Seq      int64

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -27,37 +29,38 @@ type many struct {
 	connection
 	ask    v1.NewOperation
 	yes    bool
+	dry    bool
 	hold   bool
 	detach bool
 	resume int64
 	to     []string
+	notes  map[string]int // how many jobs each note was printed of
 
 	cmd    *cobra.Command
 	client *client.Client
-	done   string // what is said of a job to which it was done
 }
 
 // newJobVerbCommands are the commands that do something to jobs.
 func newJobVerbCommands() []*cobra.Command {
 	var all []*cobra.Command
 	for _, v := range []struct {
-		verb       federation.RequestKind
-		short, say string
+		verb  federation.RequestKind
+		short string
 	}{
-		{federation.RequestHold, "Keep jobs that wait from starting", "held"},
-		{federation.RequestRelease, "Let held jobs go", "released"},
-		{federation.RequestRequeue, "Stop jobs that run and queue them again, under their IDs", "requeued"},
-		{federation.RequestCancel, "Cancel jobs", "cancelled"},
-		{federation.RequestUpdate, "Change what jobs ask for: KEY=VALUE as of scontrol update", "updated"},
-		{federation.RequestMove, "Take jobs to another site, under their IDs", "moved"},
+		{federation.RequestHold, "Keep jobs that wait from starting"},
+		{federation.RequestRelease, "Let held jobs go"},
+		{federation.RequestRequeue, "Stop jobs that run and queue them again, under their IDs"},
+		{federation.RequestCancel, "Cancel jobs"},
+		{federation.RequestUpdate, "Change what jobs ask for: KEY=VALUE as of scontrol update"},
+		{federation.RequestMove, "Take jobs to another site, under their IDs"},
 	} {
-		all = append(all, newJobVerbCommand(v.verb, v.short, v.say))
+		all = append(all, newJobVerbCommand(v.verb, v.short))
 	}
 	return all
 }
 
-func newJobVerbCommand(verb federation.RequestKind, short, say string) *cobra.Command {
-	m := &many{ask: v1.NewOperation{Verb: verb}, done: say}
+func newJobVerbCommand(verb federation.RequestKind, short string) *cobra.Command {
+	m := &many{ask: v1.NewOperation{Verb: verb}}
 	use := string(verb) + " [JOB...]"
 	if verb == federation.RequestUpdate {
 		use += " KEY=VALUE..."
@@ -79,6 +82,7 @@ The same command once more, or --resume ID, shows the rest. Each job has a line 
 	f := cmd.Flags()
 	jobWhereFlag(cmd, &m.ask.Where)
 	f.BoolVarP(&m.yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&m.dry, "dry-run", "n", false, "print what would be done to which jobs, and do nothing")
 	f.BoolVar(&m.detach, "detach", false, "return at once: the daemon does the rest; see fed job operations")
 	f.Int64Var(&m.resume, "resume", 0, "go on with the operation of this ID")
 	f.StringVar(&m.ask.Why, "reason", "", "why, for the audit log and the jobs' history")
@@ -89,6 +93,7 @@ The same command once more, or --resume ID, shows the rest. Each job has a line 
 	case federation.RequestMove:
 		f.StringSliceVar(&m.to, "to", nil, "to one of these sites; else to any but the one where the job is")
 		f.BoolVar(&m.ask.Queued, "queued", false, "only jobs that have not started")
+		f.BoolVar(&m.ask.Force, "force", false, "even if no such site can run the job now")
 	}
 	return cmd
 }
@@ -109,6 +114,9 @@ func (m *many) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if m.dry {
+		return m.preview(op)
+	}
 	if op.ID == 0 {
 		if err := m.confirm(op); err != nil {
 			return err
@@ -124,6 +132,17 @@ func (m *many) run(ctx context.Context, args []string) error {
 		fmt.Fprintf(m.cmd.ErrOrStderr(), "operation %d of %s goes on: %d of %d jobs are settled\n", op.ID, when(op.Time), op.Settled, op.Jobs)
 	}
 	return m.follow(ctx, op)
+}
+
+// preview prints what would become of each job.
+func (m *many) preview(op *v1.Operation) error {
+	if op.ID != 0 {
+		return fmt.Errorf("operation %d of %s, which asks for the same, goes on or was not read to its end; run: fed job %s --resume %[1]d", op.ID, when(op.Time), m.cmd.Name())
+	}
+	if err := m.print(m.cmd.OutOrStdout(), op.Items, op.Verb, "would be "); err != nil {
+		return err
+	}
+	return m.failed(op)
 }
 
 // read takes jobs and changes from the command line.
@@ -234,7 +253,7 @@ func (m *many) follow(ctx context.Context, op *v1.Operation) error {
 			return err
 		}
 		op = next
-		if err := m.print(m.cmd.OutOrStdout(), op.Items); err != nil {
+		if err := m.print(m.cmd.OutOrStdout(), op.Items, op.Verb, ""); err != nil {
 			return err
 		}
 		for _, v := range op.Items {
@@ -252,11 +271,29 @@ func (m *many) follow(ctx context.Context, op *v1.Operation) error {
 	if err := m.client.OperationTold(ctx, id); err != nil {
 		return err
 	}
-	if op.Failed > 0 {
-		fmt.Fprintf(m.cmd.ErrOrStderr(), "%d of %d jobs: not done\n", op.Failed, op.Jobs)
-		return exitError(1)
+	m.sum()
+	return m.failed(op)
+}
+
+// failed makes the exit code of an operation that was not done to all of its jobs.
+func (m *many) failed(op *v1.Operation) error {
+	if op.Failed == 0 {
+		return nil
 	}
-	return nil
+	fmt.Fprintf(m.cmd.ErrOrStderr(), "%d of %d jobs: not done\n", op.Failed, op.Jobs)
+	return exitError(1)
+}
+
+// sum says of many jobs that were released who had held them.
+func (m *many) sum() {
+	if m.ask.Verb != federation.RequestRelease || len(m.notes) < 2 {
+		return
+	}
+	var parts []string
+	for _, note := range slices.Sorted(maps.Keys(m.notes)) {
+		parts = append(parts, fmt.Sprintf("%d %s", m.notes[note], note))
+	}
+	fmt.Fprintln(m.cmd.ErrOrStderr(), strings.Join(parts, ", "))
 }
 
 // say tells once what is waited for.
@@ -267,21 +304,25 @@ func (m *many) say(before, now string) string {
 	return now
 }
 
-func (m *many) print(w io.Writer, items []v1.OperationItem) error {
+// print prints a line for each item: its note, or else what was done, after before.
+func (m *many) print(w io.Writer, items []v1.OperationItem, verb federation.RequestKind, before string) error {
 	out := bufio.NewWriter(w)
 	for _, v := range items {
+		if !v.Failed && v.Note != "" {
+			if m.notes == nil {
+				m.notes = map[string]int{}
+			}
+			m.notes[v.Note]++
+		}
 		if m.json {
 			if err := json.NewEncoder(out).Encode(v); err != nil {
 				return err
 			}
 			continue
 		}
-		text := m.done
-		switch {
-		case v.Failed:
-			text = "error: " + v.Note
-		case v.Note != "":
-			text = v.Note
+		text := cmp.Or(v.Note, verb.Done())
+		if strings.HasPrefix(text, verb.Done()) {
+			text = before + text
 		}
 		fmt.Fprintf(out, "%s: %s\n", v.Job, text)
 	}

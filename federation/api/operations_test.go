@@ -184,3 +184,56 @@ func TestConditionsOfJobs(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is asked of a job for a move to where it cannot run; --force asks it all the same. Named jobs that cannot be chosen are told, too.
+func TestMoveAsksFirst(t *testing.T) {
+	st, err := store.Open(t.Context(), store.Config{Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	d := startWith(t, api.Config{Store: st})
+	d.Controller.SetSites(append(testSites(), &federation.Site{Name: "local"})...)
+	live, ended := job(0, alice, federation.Pending), job(0, alice, federation.Pending)
+	for _, j := range []*federation.Job{&live, &ended} {
+		if err := st.CreateJob(t.Context(), j, &sbatch.Payload{Script: "#!/bin/sh\n"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	live.State, live.Site, ended.State, ended.End = federation.Running, "alpha", federation.Completed, time.Now()
+	if err := st.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&live, &ended}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		force bool
+		note  string
+	}{{false, `not moved: local cannot run it (no GRES gpu at the site)`}, {true, ""}} {
+		ask := v1.NewOperation{Verb: federation.RequestMove, To: []federation.SiteName{"local"}, Where: []string{"id=" + live.ID.String()}, Force: c.force}
+		var op v1.Operation
+		if code := as(t, alice, d.Socket, "POST", "/fed/v1/operations", ask, &op); code != 200 {
+			t.Fatalf("status %d", code)
+		}
+		items, err := st.OperationItems(t.Context(), op.ID)
+		if err != nil || len(items) != 1 || items[0].Note != c.note || items[0].Failed != (c.note != "") {
+			t.Errorf("force %t: %+v, %v", c.force, items, err)
+		}
+	}
+
+	ask := v1.NewOperation{Verb: federation.RequestCancel, Where: []string{"id=" + live.ID.String() + "," + ended.ID.String() + ",99999999,99999999_3"}, Preview: true}
+	var op v1.Operation
+	as(t, alice, d.Socket, "POST", "/fed/v1/operations", ask, &op)
+	var got []string
+	for _, v := range op.Items {
+		got = append(got, v.Job+": "+v.Note)
+	}
+	want := []string{live.ID.String() + ": ", ended.ID.String() + ": has ended (COMPLETED)", "99999999: Invalid job id specified", "99999999_3: Invalid job id specified"}
+	if !slices.Equal(got, want) || op.Failed != 3 || op.Jobs != 4 {
+		t.Errorf("%q, %d failed of %d", got, op.Failed, op.Jobs)
+	}
+	ask.Where = append(ask.Where, "state=running") // what has ended is not meant then
+	op = v1.Operation{}
+	as(t, alice, d.Socket, "POST", "/fed/v1/operations", ask, &op)
+	if op.Jobs != 3 {
+		t.Errorf("%d jobs: %+v", op.Jobs, op.Items)
+	}
+}

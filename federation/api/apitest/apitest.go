@@ -130,6 +130,16 @@ func (c *Controller) Judge(j *federation.Job) (err error) {
 }
 func (c *Controller) Wake() {}
 
+// WhyNone returns a function that knows of one site only, local, that it cannot run a job.
+func (c *Controller) WhyNone() func(*federation.Job, []federation.SiteName) []federation.Rejection {
+	return func(_ *federation.Job, sites []federation.SiteName) []federation.Rejection {
+		if len(sites) != 1 || sites[0] != "local" {
+			return nil
+		}
+		return []federation.Rejection{{Site: "local", Reason: federation.ReasonGRES, Why: federation.Because(federation.WhyNoSuchGRES, "gpu")}}
+	}
+}
+
 // LookAt starts the pending jobs of a site: it had started them already, and nobody has looked.
 func (c *Controller) LookAt(site federation.SiteName) {
 	jobs, err := c.store.Jobs(context.Background(), federation.JobQuery{Site: site, States: []federation.State{federation.Pending}})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -57,7 +56,7 @@ func (s *Jobs) check(q *v1.NewOperation) error {
 		return invalid("no job is named: give jobs, or a condition")
 	case (q.Verb == federation.RequestUpdate) != (len(q.Change) > 0):
 		return invalid("changes are for update, which needs some")
-	case q.Verb != federation.RequestMove && (len(q.To) > 0 || q.Queued):
+	case q.Verb != federation.RequestMove && (len(q.To) > 0 || q.Queued || q.Force):
 		return invalid("sites are for move")
 	}
 	sites := s.Controller.Sites()
@@ -80,6 +79,9 @@ func command(q *v1.NewOperation) string {
 	}
 	if q.Queued {
 		words = append(words, "--queued")
+	}
+	if q.Force {
+		words = append(words, "--force")
 	}
 	for _, where := range q.Where {
 		words = append(words, "--where "+where)
@@ -111,16 +113,21 @@ func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperatio
 	if err != nil {
 		return nil, err
 	}
-	if len(chosen) == 0 {
+	items := s.items(ctx, c, &op, q, chosen)
+	more, err := s.notChosen(ctx, q, chosen)
+	if err != nil {
+		return nil, err
+	}
+	items = numbered(items, more)
+	if len(items) == 0 {
 		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Alone: true, Text: "no job is meant; see: fed job list"}
 	}
-	items := s.items(ctx, c, &op, chosen)
 	if q.Preview {
 		return s.preview(&op, items, chosen), nil
 	}
 	var entry []federation.AuditEntry
 	if slices.ContainsFunc(chosen, func(j federation.Job) bool { return j.UID != c.UID }) {
-		entry = []federation.AuditEntry{{At: now, Who: op.By, Verb: string(op.Verb), Kind: federation.AuditOperation, After: fmt.Sprintf("%d jobs", len(items)),
+		entry = []federation.AuditEntry{{At: now, Who: op.By, Verb: string(op.Verb), Kind: federation.AuditOperation, After: fmt.Sprintf("%d jobs", len(chosen)),
 			Why: strings.TrimSpace(op.Why + " (" + op.Command + ")"), Ticket: op.Ticket}}
 	}
 	if err := s.Operations.AddOperation(ctx, &op, items, entry...); err != nil {
@@ -144,53 +151,6 @@ func (s *Jobs) chooseOf(ctx context.Context, q *v1.NewOperation) (chosen []feder
 	return chosen, nil
 }
 
-// items are what becomes of chosen jobs: what is refused, or needs nothing, is settled at once.
-func (s *Jobs) items(ctx context.Context, c identity.Caller, op *federation.Operation, chosen []federation.Job) []federation.OperationItem {
-	items := make([]federation.OperationItem, 0, len(chosen))
-	settled := 0
-	for i := range chosen {
-		j := &chosen[i]
-		v := federation.OperationItem{N: i + 1, Job: j.ID, Site: j.Site, Restarts: j.Restarts}
-		if j.Whole != nil && j.Whole.Spread {
-			v.Tasks, _ = federation.ArrayIndices(j.Spec.Array) // checked when it was submitted
-		}
-		if note, err := s.fit(ctx, c, op, j); err != nil || note != "" {
-			settled++
-			v.Settled, v.Failed, v.Note = settled, err != nil, note
-			if err != nil {
-				v.Note = textOf(err)
-			}
-		}
-		items = append(items, v)
-	}
-	return items
-}
-
-// fit says why an operation's verb cannot be done to a job, or, with a note and no error, that it need not be.
-func (s *Jobs) fit(ctx context.Context, c identity.Caller, op *federation.Operation, j *federation.Job) (note string, err error) {
-	verb := op.Verb
-	requeues := verb == federation.RequestRequeue || verb == federation.RequestReqHold
-	moves := verb == federation.RequestMove
-	err = s.Actions.Permit(ctx, c, verb, j, op.Change)
-	switch {
-	case errors.Is(err, federation.ErrDenied):
-		return "", err
-	case verb == federation.RequestRequeue && j.State == federation.Pending && !j.Cancel:
-		return "it waits already", nil
-	case verb == federation.RequestCancel && (j.Cancel || j.State.Ended()):
-		return "it was cancelled or has ended before", nil
-	case verb == federation.RequestReqHold && j.State == federation.Pending:
-		return "", s.Actions.Permit(ctx, c, federation.RequestHold, j, nil)
-	case moves && slices.Contains(op.Move.To, j.Site):
-		return "it is there already", nil
-	case moves && j.State.Started() && !op.Move.Running:
-		return "", invalid("it has started at " + string(j.Site))
-	case (moves || requeues) && j.State.Started() && j.Spec.Requeue != nil && !*j.Spec.Requeue:
-		return "", invalid("it was submitted with --no-requeue")
-	}
-	return "", err
-}
-
 func textOf(err error) string {
 	e := refusal.OnWire(err)
 	return strings.TrimSpace(strings.TrimSuffix(e.Text+": "+e.Detail, ": "))
@@ -200,9 +160,12 @@ func (s *Jobs) preview(op *federation.Operation, items []federation.OperationIte
 	out := s.tell(op, nil)
 	out.Jobs = len(items)
 	for i := range items {
-		j := &chosen[i]
-		v := itemOf(&items[i], j)
-		v.User, v.Name, v.State, v.Nodes = j.User, j.Spec.Name, j.State, j.Nodes
+		v := itemOf(&items[i], nil)
+		if i < len(chosen) {
+			j := &chosen[i]
+			v = itemOf(&items[i], j)
+			v.User, v.Name, v.State, v.Nodes = j.User, j.Spec.Name, j.State, j.Nodes
+		}
 		out.Items = append(out.Items, v)
 		if v.Settled > 0 {
 			out.Settled++
@@ -216,8 +179,11 @@ func (s *Jobs) preview(op *federation.Operation, items []federation.OperationIte
 
 func itemOf(v *federation.OperationItem, j *federation.Job) v1.OperationItem {
 	name := v.Job.String()
-	if j != nil {
+	switch {
+	case j != nil && (j.Part != nil || len(v.Tasks) != 1):
 		name = action.NameOf(j, v.Tasks)
+	case len(v.Tasks) == 1:
+		name = fmt.Sprintf("%d_%d", v.Job, v.Tasks[0])
 	}
 	return v1.OperationItem{N: v.N, Settled: v.Settled, Job: name, ID: v.Job, Site: v.Site, Failed: v.Failed, Note: v.Note}
 }

@@ -205,7 +205,7 @@ func (w *worker) settle(ctx context.Context, p *progress, open map[int64]bool) e
 			continue
 		}
 		if why := w.refused(ctx, &p.op, &v); why != "" {
-			v.Failed, v.Note = true, why
+			v.Failed, v.Note = true, notDone(p.op.Verb, why)
 		}
 		p.settled++
 		v.Settled = p.settled
@@ -276,6 +276,9 @@ func (w *worker) ask(ctx context.Context, p *progress, busy map[federation.SiteN
 		job := jobs[v.Job]
 		if note, failed := unneeded(&p.op, v, job); note != "" {
 			p.settled++
+			if failed {
+				note = notDone(p.op.Verb, note)
+			}
 			v.Settled, v.Failed, v.Note = p.settled, failed, note
 			settled = append(settled, *v)
 			continue

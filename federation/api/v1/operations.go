@@ -37,6 +37,7 @@ type NewOperation struct {
 	Change []sbatch.Change       `json:"change,omitempty"` // of update
 	To     []federation.SiteName `json:"to,omitempty"`     // of move: to one of these sites; none: away from where it is
 	Queued bool                  `json:"queued,omitempty"` // of move: jobs that have started stay where they are
+	Force  bool                  `json:"force,omitempty"`  // of move: though none of the sites can run the job
 	Why    string                `json:"why,omitempty"`
 	Ticket string                `json:"ticket,omitempty"`
 	// Preview: nothing is done; the answer tells of which jobs it would be. An operation of the caller that asks for the same, and whose end he
