@@ -80,6 +80,9 @@ type benchTable struct {
 }
 
 func benchRound(b *testing.B, jobs, groups int) {
+	if testing.Short() { // to see that it runs
+		jobs /= 50
+	}
 	t := &benchTable{B: b, clock: time.Unix(1e9, 0), users: max(20, 10*groups)}
 	st, err := store.Open(b.Context(), store.Config{Path: filepath.Join(b.TempDir(), "x.db"), Volatile: true})
 	if err != nil {

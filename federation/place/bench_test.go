@@ -87,6 +87,14 @@ func varied(n int) []*federation.Job {
 	return jobs
 }
 
+// scaled is a size of a benchmark: with -short much less, to see that it runs.
+func scaled(n int) int {
+	if testing.Short() {
+		return min(n, max(n/50, 100))
+	}
+	return n
+}
+
 // cpuTime is what this process has used of its processors: on a machine that others use too it says more than the time that passed.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
@@ -131,29 +139,29 @@ func benchPlan(b *testing.B, sites []*federation.Site, jobs []*federation.Job) {
 
 // WAVE-N: N nodes of 8 GPUs, 8 N jobs of one GPU, all at once. Bare arrays do 8 to 10 million a second; Armada 18,000.
 func BenchmarkWave10000(b *testing.B) {
-	jobs := make([]*federation.Job, 80_000)
+	jobs := make([]*federation.Job, scaled(80_000))
 	for i := range jobs {
 		jobs[i] = gpuJob(i+1, i%10, 1, 1, time.Hour)
 	}
-	b.Run("1x10000", func(b *testing.B) { benchPlan(b, fleet(1, 10_000), jobs) })
-	b.Run("10x1000", func(b *testing.B) { benchPlan(b, fleet(10, 1000), jobs) })
+	b.Run("1x10000", func(b *testing.B) { benchPlan(b, fleet(1, scaled(10_000)), jobs) })
+	b.Run("10x1000", func(b *testing.B) { benchPlan(b, fleet(10, scaled(1000)), jobs) })
 }
 
 func BenchmarkGPUMix10000(b *testing.B) {
-	b.Run("10x1000-100k", func(b *testing.B) { benchPlan(b, fleet(10, 1000), mixed(100_000)) })
-	b.Run("10x1000-1M", func(b *testing.B) { benchPlan(b, fleet(10, 1000), mixed(1_000_000)) })
+	b.Run("10x1000-100k", func(b *testing.B) { benchPlan(b, fleet(10, scaled(1000)), mixed(scaled(100_000))) })
+	b.Run("10x1000-1M", func(b *testing.B) { benchPlan(b, fleet(10, scaled(1000)), mixed(scaled(1_000_000))) })
 }
 
 // What jobs ask of the federation itself must not cost much more than what they ask of nodes.
 func BenchmarkDemands(b *testing.B) {
-	jobs := mixed(100_000)
+	jobs := mixed(scaled(100_000))
 	for i, j := range jobs {
 		j.Spec.Fed = &sbatch.Fed{MaxCost: float64(100 + i%5), NotSites: []string{"s09"}}
 		if i%3 == 0 {
 			j.Spec.Clusters = fmt.Sprintf("s%02d", i%9)
 		}
 	}
-	benchPlan(b, fleet(10, 1000), jobs)
+	benchPlan(b, fleet(10, scaled(1000)), jobs)
 }
 
 // BenchmarkComponents has a thousand heterogeneous jobs, no two alike, on sites where they must wait.
@@ -170,7 +178,7 @@ func BenchmarkComponents(b *testing.B) {
 
 // A round when next to nothing is free: what the controller does most of the time.
 func BenchmarkFull(b *testing.B) {
-	sites := fleet(10, 1000)
+	sites := fleet(10, scaled(1000))
 	for _, s := range sites {
 		for i := range s.Seen.Nodes {
 			n := &s.Seen.Nodes[i]
@@ -184,16 +192,16 @@ func BenchmarkFull(b *testing.B) {
 			}
 		}
 	}
-	benchPlan(b, sites, mixed(100_000))
+	benchPlan(b, sites, mixed(scaled(100_000)))
 }
 
 // One job alone, as "fed explain" and every new kind of job that is submitted ask.
 func BenchmarkOneJob(b *testing.B) {
 	jobs := mixed(1)
 	b.Run("2x6", func(b *testing.B) { benchPlan(b, fleet(2, 6), jobs) })
-	b.Run("10x1000", func(b *testing.B) { benchPlan(b, fleet(10, 1000), jobs) })
+	b.Run("10x1000", func(b *testing.B) { benchPlan(b, fleet(10, scaled(1000)), jobs) })
 	b.Run("judge-10x1000", func(b *testing.B) {
-		s := federation.Snapshot{Now: time.Unix(1e9, 0), Sites: fleet(10, 1000)}
+		s := federation.Snapshot{Now: time.Unix(1e9, 0), Sites: fleet(10, scaled(1000))}
 		w := newWorldOf(&s, Policy{})
 		w.Judge(jobs[0])
 		for b.Loop() {
@@ -204,7 +212,7 @@ func BenchmarkOneJob(b *testing.B) {
 }
 
 func BenchmarkModel(b *testing.B) {
-	sites := fleet(1, 10_000)
+	sites := fleet(1, scaled(10_000))
 	for b.Loop() {
 		newModel(sites[0])
 	}
@@ -220,7 +228,7 @@ func BenchmarkManyShapes(b *testing.B) {
 }
 
 func BenchmarkPools(b *testing.B) {
-	sites := fleet(1, 10_000)
+	sites := fleet(1, scaled(10_000))
 	for b.Loop() {
 		Pools("s", sites[0].Seen)
 	}
@@ -232,7 +240,7 @@ func BenchmarkLargest(b *testing.B) {
 	if f := flag.Lookup("test.bench"); f == nil || f.Value.String() != "Largest" {
 		b.Skip("not asked for by name")
 	}
-	sites, jobs := fleet(100, 10_000), varied(1_000_000)
+	sites, jobs := fleet(100, scaled(10_000)), varied(scaled(1_000_000))
 	b.Run("idle", func(b *testing.B) { benchPlan(b, sites, jobs) })
 }
 
@@ -263,12 +271,12 @@ func BenchmarkRented(b *testing.B) {
 
 // What a World of sites that are full does when one thing changes: the jobs all wait. The sizes are a tenth of the largest each way, but for
 // -bench LargestWorld: 100 sites of 10,000 nodes, a million jobs, which wants 8 GB.
-func BenchmarkWorld(b *testing.B) { benchWorld(b, 10, 1000, 100_000) }
+func BenchmarkWorld(b *testing.B) { benchWorld(b, 10, scaled(1000), scaled(100_000)) }
 func BenchmarkLargestWorld(b *testing.B) {
 	if f := flag.Lookup("test.bench"); f == nil || !strings.HasPrefix(f.Value.String(), "LargestWorld") {
 		b.Skip("not asked for by name")
 	}
-	benchWorld(b, 100, 10_000, 1_000_000)
+	benchWorld(b, 100, scaled(10_000), scaled(1_000_000))
 }
 
 func benchWorld(b *testing.B, sites, nodes, jobs int) {

@@ -15,7 +15,7 @@ func BenchmarkGrowth(b *testing.B) {
 			if n == 1_000_000 && !named {
 				b.Skip("not asked for by name")
 			}
-			benchPlan(b, fleet(10, 1000), mixed(n))
+			benchPlan(b, fleet(10, scaled(1000)), mixed(scaled(n)))
 		})
 	}
 	for _, n := range []int{1, 10, 100, 1000} {
@@ -23,7 +23,7 @@ func BenchmarkGrowth(b *testing.B) {
 			if n == 1000 && !named {
 				b.Skip("not asked for by name")
 			}
-			benchPlan(b, fleet(n, 1000), mixed(100_000))
+			benchPlan(b, fleet(n, scaled(1000)), mixed(scaled(100_000)))
 		})
 	}
 }

@@ -105,7 +105,7 @@ func BenchmarkRacks(b *testing.B) {
 		site.Pools = Pools(site.Name, site.Seen)
 		sites = append(sites, site)
 	}
-	jobs := mixed(100_000)
+	jobs := mixed(scaled(100_000))
 	b.Run("mix-10x1000-100k", func(b *testing.B) {
 		benchPlan(b, sites, jobs)
 		b.ReportMetric(100*consolidated(sites, jobs), "%consolidated")

@@ -10,7 +10,6 @@ import (
 
 	"fsub/federation/place"
 	"fsub/federation/replay"
-	"fsub/federation/replay/trace"
 )
 
 // accountFigures compares the accounts' p99 slow-downs in the trace's eighth week on 600 GPUs.
@@ -29,7 +28,7 @@ func accountFigures() (string, error) {
 	g.SetLimit(atOnce)
 	for i, o := range orders {
 		g.Go(func() error {
-			jobs, _, err := trace.Read(file, trace.Shape{})
+			jobs, err := readTrace(file)
 			if err != nil {
 				return err
 			}
@@ -90,7 +89,7 @@ func accountFigures() (string, error) {
 
 // armadaP99 are the accounts' p99 slow-downs by Armada's rule, and the mean completion.
 func armadaP99(file string, phase time.Duration) (p99 map[string]float64, mean float64, err error) {
-	jobs, _, err := trace.Read(file, trace.Shape{})
+	jobs, err := readTrace(file)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -14,7 +14,6 @@ import (
 	"fsub/federation/place"
 	"fsub/federation/replay"
 	"fsub/federation/replay/chart"
-	"fsub/federation/replay/trace"
 )
 
 // rented are figures of others on the whole trace with a cloud, by GPUs owned: of a policy that starts each job at once, on an owned node that is free or else in the cloud,
@@ -36,6 +35,9 @@ func clouds(pictures string) (string, error) {
 	}
 	week, _ := tracesFile("philly_w8.csv.gz")
 	fleets := []int{480, 600, 720}
+	if small { // on more GPUs few jobs rent nothing
+		fleets = fleets[:1]
+	}
 	all, weeks := make([]cloudRun, len(fleets)), make([][]cloudRun, len(fleets))
 	var g errgroup.Group
 	g.SetLimit(atOnce)
@@ -109,7 +111,7 @@ func (r *cloudRun) longer() float64 {
 }
 
 func cloudRunOf(file string, gpus int, value federation.Dollars) (cloudRun, error) {
-	jobs, _, err := trace.Read(file, trace.Shape{})
+	jobs, err := readTrace(file)
 	if err != nil {
 		return cloudRun{}, err
 	}

@@ -4,19 +4,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
-
-// tracesFile is where a public trace is.
-func tracesFile(name string) (string, error) {
-	dir := os.Getenv("FSUB_ORACLE")
-	if dir == "" {
-		return "", fmt.Errorf("%w: FSUB_ORACLE does not say where the traces are", errSkipped)
-	}
-	return filepath.Join(dir, "traces", name), nil
-}
 
 var (
 	runLine  = regexp.MustCompile(`(\S+)\.csv\.gz: p50 off by (\S+), p90 holds for (\S+), its loss (\S+), (\d+) jobs`)
@@ -35,7 +25,10 @@ func forecasts() (string, error) {
 		return "", err
 	}
 	cmd := exec.Command("go", "test", "-vet=off", "-count=1", "-timeout", "2h", "-v", "-run", "^Test(Wait)?Traces$", "./federation/predict")
-	cmd.Env = append(os.Environ(), "FSUB_FULL=1")
+	cmd.Env = os.Environ()
+	if !small {
+		cmd.Env = append(cmd.Env, "FSUB_FULL=1")
+	}
 	out, failed := cmd.CombinedOutput()
 	var b strings.Builder
 	b.WriteString("| run times | jobs | typical p50 is off by | p90 covers | its loss | goal: covers, loss at most |\n|---|---|---|---|---|---|\n")

@@ -13,7 +13,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/place"
 	"fsub/federation/replay"
-	"fsub/federation/replay/trace"
 )
 
 // streams are the jobs of the trace's eighth week, half of them submitted at the sites.
@@ -77,7 +76,7 @@ func localStreams() (string, error) {
 }
 
 func streamsOf(file string, gpus int, seed int64) (s streams, err error) {
-	jobs, _, err := trace.Read(file, trace.Shape{})
+	jobs, err := readTrace(file)
 	if err != nil {
 		return s, err
 	}

@@ -24,28 +24,33 @@ type section struct {
 // errSkipped: a section stays as it is.
 var errSkipped = errors.New("left as it was")
 
-// atOnce is how many replays are made at once.
-var atOnce int
+var (
+	atOnce int  // replays that are made at the same time
+	small  bool // shows only that every section can be made: short traces, benchmarks with -short
+)
+
+var pictures string // folder
+
+var sections = []section{
+	{"speed", changes},
+	{"large", large},
+	{"rounds", rounds},
+	{"growth", func() (string, error) { return speed("Growth", "3x", growthNames) }},
+	{"topology", func() (string, error) { return speed("Racks|Preempt", "3x", topologyNames) }},
+	{"philly", func() (string, error) { return philly(pictures) }},
+	{"accounts", accountFigures},
+	{"clouds", func() (string, error) { return clouds(pictures) }},
+	{"local", localStreams},
+	{"preemption", preemption},
+	{"forecasts", forecasts},
+}
 
 func main() {
 	page := flag.String("page", "docs/planner.md", "the page")
 	only := flag.String("only", "", "these sections, with commas: speed, large, rounds, growth, topology, philly, accounts, clouds, local, preemption, forecasts. Not set: all")
-	pictures := flag.String("pictures", "docs/pictures", "folder of the pictures")
+	flag.StringVar(&pictures, "pictures", "docs/pictures", "folder of the pictures")
 	flag.IntVar(&atOnce, "at-once", runtime.NumCPU(), "so many replays at once")
 	flag.Parse()
-	sections := []section{
-		{"speed", changes},
-		{"large", large},
-		{"rounds", rounds},
-		{"growth", func() (string, error) { return speed("Growth", "3x", growthNames) }},
-		{"topology", func() (string, error) { return speed("Racks|Preempt", "3x", topologyNames) }},
-		{"philly", func() (string, error) { return philly(*pictures) }},
-		{"accounts", accountFigures},
-		{"clouds", func() (string, error) { return clouds(*pictures) }},
-		{"local", localStreams},
-		{"preemption", preemption},
-		{"forecasts", forecasts},
-	}
 	runtime.GOMAXPROCS(max(atOnce, runtime.NumCPU()))
 	wanted := strings.Split(*only, ",")
 	of := commit() // the page may be committed, and others' work too, while the last tables are made

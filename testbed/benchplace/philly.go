@@ -14,7 +14,6 @@ import (
 	"fsub/federation/place"
 	"fsub/federation/replay"
 	"fsub/federation/replay/chart"
-	"fsub/federation/replay/trace"
 )
 
 // Mean completion in seconds of others on the same trace and fleets, by GPUs. They were measured apart: Armada by its own simulator, the others by one of policies.
@@ -35,6 +34,9 @@ func philly(pictures string) (string, error) {
 	var b strings.Builder
 	b.WriteString("| GPUs | policy | mean completion, s | of federation-like | of Armada | of short first, perfect | wait p50 / p90 / p99, s | worst account's p99 slow-down | a plan takes |\n|---|---|---|---|---|---|---|---|---|\n")
 	fleets := []int{600, 480}
+	if small {
+		fleets = fleets[:1]
+	}
 	runs := make([][]chart.Replay, len(fleets))
 	var g errgroup.Group
 	for k, gpus := range fleets {
@@ -90,7 +92,7 @@ func phillyRuns(file string, gpus int) ([]chart.Replay, error) {
 }
 
 func phillyRun(file string, gpus int, order replay.Order, limits bool) (*replay.Result, error) {
-	jobs, _, err := trace.Read(file, trace.Shape{})
+	jobs, err := readTrace(file)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"fsub/federation/demand"
 	"fsub/federation/place"
 	"fsub/federation/replay"
-	"fsub/federation/replay/trace"
 	"fsub/sbatch"
 )
 
@@ -34,7 +33,7 @@ func preemption() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	jobs, _, err := trace.Read(file, trace.Shape{})
+	jobs, err := readTrace(file)
 	if err != nil {
 		return "", err
 	}
@@ -47,7 +46,10 @@ func preemption() (string, error) {
 		words string
 	}{{8, false, time.Hour, "8 GPUs anywhere"}, {8, false, 0, "8 GPUs anywhere"}, {64, false, time.Hour, "64 GPUs anywhere"}, {64, false, 0, "64 GPUs anywhere"},
 		{8, true, time.Hour, "a node of 8 GPUs"}, {8, true, 0, "a node of 8 GPUs"}} {
-		const instants = 150
+		instants := 150
+		if small {
+			instants = 2
+		}
 		rng := rand.New(rand.NewSource(7))
 		var oldest, random, youngest, least, ours float64
 		for range instants {
@@ -73,12 +75,12 @@ func preemption() (string, error) {
 		if c.every > 0 {
 			words = "hourly"
 		}
-		others := fmt.Sprintf("%s | %s | %s", hoursLost(oldest/instants), hoursLost(random/instants), hoursLost(youngest/instants))
+		others := fmt.Sprintf("%s | %s | %s", hoursLost(oldest/float64(instants)), hoursLost(random/float64(instants)), hoursLost(youngest/float64(instants)))
 		if c.whole {
 			others = " | | "
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | **%s** | %.2f |\n", c.words, words, others, hoursLost(least/instants), hoursLost(ours/instants), ours/least)
-		fmt.Fprintf(os.Stderr, "preemption: %s, checkpoints %s: %s\n", c.words, words, hoursLost(ours/instants))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | **%s** | %.2f |\n", c.words, words, others, hoursLost(least/float64(instants)), hoursLost(ours/float64(instants)), ours/least)
+		fmt.Fprintf(os.Stderr, "preemption: %s, checkpoints %s: %s\n", c.words, words, hoursLost(ours/float64(instants)))
 	}
 	return b.String(), nil
 }
