@@ -1,10 +1,10 @@
 // Command verdict runs `go test -json` and shows what it says for people: a line per package as it ends, below one that failed
 // the last words of its tests, and at the end what was skipped and why, what failed with its own words, the slowest packages,
-// and one line that says whether all is well. With -again, a test that failed is run again alone, twice: one that then passes both
-// times is shown as FLAKY and does not fail the run, unless there are more than three of them. Exit code 1 means that something failed,
+// and one line that says whether all is well. A test that failed is run again alone, twice: one that then passes both times is
+// shown as FLAKY and does not fail the run, unless there are more than three of them. Exit code 1 means that something failed,
 // or that nothing was tested.
 //
-//	verdict [-log FILE] [-again] -packages PACKAGES GO test -json [ARG...]
+//	verdict [-log FILE] -packages PACKAGES GO test -json [ARG...]
 package main
 
 import (
@@ -17,7 +17,6 @@ import (
 
 func main() {
 	logFile := flag.String("log", "", "write everything that the tests say to this file")
-	again := flag.Bool("again", false, "run failed tests again, alone and twice, to tell flaky ones")
 	packages := flag.String("packages", "./...", "the packages to test, separated by spaces")
 	flag.Parse()
 	if flag.NArg() == 0 {
@@ -37,9 +36,7 @@ func main() {
 	goTest := command(flag.Args())
 	r := newReport(os.Stdout, log)
 	r.exit = goTest.run(strings.Fields(*packages), r.read)
-	if *again {
-		r.runAgain(goTest.alone(log))
-	}
+	r.runAgain(goTest.alone(log))
 	ok := r.finish()
 	if *logFile != "" {
 		fmt.Printf("All that the tests said: %s\n", *logFile)
