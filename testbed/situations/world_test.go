@@ -91,10 +91,7 @@ func rewrite(ctx context.Context, site, topology string, replace ...string) erro
 			return err
 		}
 	}
-	if err := world.Bed.StopService(site, "slurmctld"); err != nil {
-		return err
-	}
-	if err := world.Bed.StartService(ctx, site, "slurmctld"); err != nil {
+	if err := world.Bed.Restart(ctx, site); err != nil {
 		return err
 	}
 	return awaitIdle(ctx, site)

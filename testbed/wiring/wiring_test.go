@@ -63,7 +63,7 @@ func start(ctx context.Context) error {
 	return world.Daemon.AwaitSites(ctx)
 }
 
-// wire gives a site a topology and starts its slurmctld anew.
+// wire gives a site a topology, and returns when its nodes are idle again.
 func wire(ctx context.Context, site, plugin, conf string) error {
 	etc := filepath.Join(world.Bed.Dir(), "sites", site, "etc")
 	text, err := os.ReadFile(filepath.Join(etc, "slurm.conf"))
@@ -77,10 +77,7 @@ func wire(ctx context.Context, site, plugin, conf string) error {
 	if err := os.WriteFile(filepath.Join(etc, "topology.conf"), []byte(conf), 0o644); err != nil {
 		return err
 	}
-	if err := world.Bed.StopService(site, "slurmctld"); err != nil {
-		return err
-	}
-	if err := world.Bed.StartService(ctx, site, "slurmctld"); err != nil {
+	if err := world.Bed.Restart(ctx, site); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
