@@ -13,13 +13,6 @@ import (
 	"time"
 )
 
-// The pool of this part: 64 nodes, processes on this machine.
-const (
-	localNodes = 64
-	localTasks = 1024
-	localJobs  = 1000
-)
-
 // local measures the pool of this machine: how soon a job begins after fsub has returned, how well many short jobs fill it, how soon a large step runs on all
 // of its nodes, and what a node takes of memory. The jobs are root's own.
 func (r *bench) local(ctx context.Context) error {
@@ -28,7 +21,7 @@ func (r *bench) local(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	p := &localPool{dir: dir, fed: r.fed, fsub: r.fsub}
+	p := &localPool{dir: dir, fed: r.fed, fsub: r.fsub, nodes: r.localNodes}
 	if err := p.start(ctx); err != nil {
 		return err
 	}
@@ -44,6 +37,7 @@ func (r *bench) local(ctx context.Context) error {
 // localPool is a daemon with a local pool.
 type localPool struct {
 	dir, fed, fsub string
+	nodes          int // processes on this machine
 	cmd            *exec.Cmd
 }
 
@@ -51,7 +45,7 @@ func (p *localPool) file(name string) string { return filepath.Join(p.dir, name)
 
 func (p *localPool) start(ctx context.Context) error {
 	config := fmt.Sprintf("federation: bench-local\nsocket: %s\nstate_dir: %s\nsites:\n- {name: local, kind: local, local: {nodes: %d, cpus: 16, mem_mib: 64000}, pools: [{name: main, min: %d, max: %d}]}\n",
-		p.file("s"), p.file("state"), localNodes, localNodes, localNodes)
+		p.file("s"), p.file("state"), p.nodes, p.nodes, p.nodes)
 	if err := os.WriteFile(p.file("fed.yaml"), []byte(config), 0o600); err != nil {
 		return err
 	}
@@ -66,7 +60,7 @@ func (p *localPool) start(ctx context.Context) error {
 	}
 	log.Close()
 	// All nodes are up when a job that needs them has run.
-	if _, err := p.run(ctx, "#!/bin/bash\n#SBATCH -N "+strconv.Itoa(localNodes)+" -o /dev/null\nsrun true\necho > "+p.file("up")+"\n", p.file("up"), 3*time.Minute); err != nil {
+	if _, err := p.run(ctx, "#!/bin/bash\n#SBATCH -N "+strconv.Itoa(p.nodes)+" -o /dev/null\nsrun true\necho > "+p.file("up")+"\n", p.file("up"), 3*time.Minute); err != nil {
 		p.stop()
 		return fmt.Errorf("the pool does not start: %w; its daemon's log ends: %s", err, tail(p.file("fed.log")))
 	}
@@ -151,11 +145,11 @@ func epoch(text string) (time.Time, error) {
 	return time.Unix(s, n), err
 }
 
-// manyJobs is how long a thousand jobs of one second take on as many slots as there are nodes, against the ideal.
+// manyJobs is how long many jobs of one second take on as many slots as there are nodes, against the ideal.
 func (r *bench) manyJobs(ctx context.Context, p *localPool) error {
 	begun := time.Now()
 	script := "#!/bin/bash\nsleep 1\necho $EPOCHREALTIME > " + p.file("done.") + "$SLURM_JOB_ID\n"
-	for range localJobs {
+	for range r.localJobs {
 		if _, err := p.submit(ctx, script, "--exclusive", "-o", "/dev/null"); err != nil {
 			return err
 		}
@@ -167,19 +161,19 @@ func (r *bench) manyJobs(ctx context.Context, p *localPool) error {
 		if err != nil {
 			return err
 		}
-		if len(files) >= localJobs {
+		if len(files) >= r.localJobs {
 			last = time.Now()
 			break
 		}
 		if time.Since(begun) > 5*time.Minute {
-			return fmt.Errorf("%d of %d jobs have ended after five minutes", len(files), localJobs)
+			return fmt.Errorf("%d of %d jobs have ended after five minutes", len(files), r.localJobs)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	ideal := time.Duration((localJobs+localNodes-1)/localNodes) * time.Second
+	ideal := time.Duration((r.localJobs+r.localNodes-1)/r.localNodes) * time.Second
 	ratio := last.Sub(begun).Seconds() / ideal.Seconds()
-	r.note("%d jobs of one second on %d nodes: %.2f s from the first fsub on (submitting took %.2f s)", localJobs, localNodes, last.Sub(begun).Seconds(), submitted.Seconds())
-	r.add(row{what: fmt.Sprintf("local: %d one-second jobs on %d slots, against the ideal", localJobs, localNodes), ours: fmt.Sprintf("%.2f s", last.Sub(begun).Seconds()),
+	r.note("%d jobs of one second on %d nodes: %.2f s from the first fsub on (submitting took %.2f s)", r.localJobs, r.localNodes, last.Sub(begun).Seconds(), submitted.Seconds())
+	r.add(row{what: fmt.Sprintf("local: %d one-second jobs on %d slots, against the ideal", r.localJobs, r.localNodes), ours: fmt.Sprintf("%.2f s", last.Sub(begun).Seconds()),
 		theirs: fmt.Sprintf("%.2f s", ideal.Seconds()), ratio: fmt.Sprintf("%.2fx", ratio), goal: "<= 1.15x", met: ratio <= 1.15})
 	return nil
 }
@@ -190,14 +184,14 @@ func (r *bench) largeStep(ctx context.Context, p *localPool) error {
 	for i := range 3 {
 		file := p.file(fmt.Sprintf("step%d", i))
 		script := fmt.Sprintf("#!/bin/bash\n#SBATCH -N %d -n %d -o /dev/null\nt0=$EPOCHREALTIME\nsrun date +%%s.%%N > %s.all\n(echo $t0; sort %s.all | tail -1; wc -l < %s.all) > %s.new; mv %s.new %s\n",
-			localNodes, localTasks, file, file, file, file, file, file)
+			r.localNodes, r.localTasks, file, file, file, file, file, file)
 		text, err := p.run(ctx, script, file, 3*time.Minute)
 		if err != nil {
 			return err
 		}
 		lines := strings.Fields(text)
-		if len(lines) != 3 || lines[2] != strconv.Itoa(localTasks) {
-			return fmt.Errorf("the step of %d tasks wrote %q", localTasks, text)
+		if len(lines) != 3 || lines[2] != strconv.Itoa(r.localTasks) {
+			return fmt.Errorf("the step of %d tasks wrote %q", r.localTasks, text)
 		}
 		first, err := epoch(lines[0])
 		if err != nil {
@@ -210,7 +204,7 @@ func (r *bench) largeStep(ctx context.Context, p *localPool) error {
 		times = append(times, last.Sub(first))
 	}
 	s := newSample(times)
-	r.add(row{what: fmt.Sprintf("local: srun of %d tasks on %d nodes, until the last starts, p50 of %d", localTasks, localNodes, len(s)), ours: ms(s.median()), theirs: "-", ratio: "-",
+	r.add(row{what: fmt.Sprintf("local: srun of %d tasks on %d nodes, until the last starts, p50 of %d", r.localTasks, r.localNodes, len(s)), ours: ms(s.median()), theirs: "-", ratio: "-",
 		goal: "<= 2 s", met: s.median() <= 2*time.Second})
 	return nil
 }
@@ -240,8 +234,8 @@ func (r *bench) nodeMemory(_ context.Context, p *localPool) error {
 			}
 		}
 	}
-	if len(sizes) < localNodes {
-		return fmt.Errorf("%d agents are seen, there should be %d", len(sizes), localNodes)
+	if len(sizes) < r.localNodes {
+		return fmt.Errorf("%d agents are seen, there should be %d", len(sizes), r.localNodes)
 	}
 	slices.Sort(sizes)
 	most := sizes[len(sizes)-1]

@@ -19,6 +19,9 @@ import (
 	"fsub/testbed/daemon"
 )
 
+// allParts are measured unless others are named, in this order.
+const allParts = "processes,accept,handover,hung,tasks,queue,local,rest"
+
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == takeTurnsArg {
 		exit(takeTurns(os.Stdin, os.Stdout))
@@ -28,16 +31,17 @@ func main() {
 	flag.StringVar(&o.fsub, "fsub", "bin/fsub", "the fsub binary")
 	flag.StringVar(&o.fed, "fed", "bin/fed", "the fed binary")
 	flag.StringVar(&o.bed, "bed", "/var/lib/fsub-bed-bench", "directory for the sites; it is removed at the end")
-	flag.StringVar(&parts, "parts", "processes,accept,handover,hung,tasks,queue,local,rest", "what to measure")
-	flag.IntVar(&o.count, "count", 200, "runs of each command")
-	flag.IntVar(&o.jobs, "jobs", 6000, "submissions to the daemon in each of the rounds of accept")
-	flag.IntVar(&o.restJobs, "rest-jobs", 1000, "submissions to slurmrestd in each of the rounds of accept")
-	flag.IntVar(&o.rounds, "rounds", 3, "rounds of accept")
-	flag.IntVar(&o.handovers, "handovers", 50, "jobs of handover")
-	flag.IntVar(&o.taskCount, "tasks", 300, "tasks and jobs of tasks")
-	flag.IntVar(&o.queueJobs, "queue-jobs", 100_000, "jobs of queue")
-	flag.IntVar(&o.queueRuns, "queue-runs", 10, "runs of each command of queue")
-	flag.IntVar(&o.restJobsQueued, "rest-queued", 1_000_000, "waiting jobs of rest")
+	flag.StringVar(&parts, "parts", allParts, "what to measure")
+	o.sizes = whole
+	flag.IntVar(&o.count, "count", o.count, "runs of each command")
+	flag.IntVar(&o.jobs, "jobs", o.jobs, "submissions to the daemon in each of the rounds of accept")
+	flag.IntVar(&o.restJobs, "rest-jobs", o.restJobs, "submissions to slurmrestd in each of the rounds of accept")
+	flag.IntVar(&o.rounds, "rounds", o.rounds, "rounds of accept")
+	flag.IntVar(&o.handovers, "handovers", o.handovers, "jobs of handover")
+	flag.IntVar(&o.taskCount, "tasks", o.taskCount, "tasks and jobs of tasks")
+	flag.IntVar(&o.queueJobs, "queue-jobs", o.queueJobs, "jobs of queue")
+	flag.IntVar(&o.queueRuns, "queue-runs", o.queueRuns, "runs of each command of queue")
+	flag.IntVar(&o.restJobsQueued, "rest-queued", o.restJobsQueued, "waiting jobs of rest")
 	flag.StringVar(&o.restDir, "rest-dir", "", "directory for rest, whose store is kept and used again; made and removed if not set")
 	flag.StringVar(&o.json, "json", "", "also write the ratios to this file")
 	flag.BoolVar(&o.keep, "keep", false, "leave the sites up")
@@ -57,15 +61,11 @@ func exit(err error) {
 }
 
 type options struct {
-	fsub, fed, bed        string
-	count, jobs, restJobs int
-	rounds, handovers     int
-	taskCount             int
-	queueJobs, queueRuns  int
-	restJobsQueued        int
-	restDir               string
-	json                  string
-	keep                  bool
+	fsub, fed, bed string
+	sizes
+	restDir string
+	json    string
+	keep    bool
 }
 
 // bench is one run: its sites and what it has found.
@@ -84,13 +84,13 @@ type row struct {
 }
 
 func run(ctx context.Context, o options, parts []string, out io.Writer) (err error) {
-	do := map[string]func(context.Context) error{}
 	r := &bench{options: o, out: out}
-	do["processes"], do["accept"], do["handover"], do["hung"], do["queue"] = r.processes, r.accept, r.handover, r.hung, r.queue
-	do["tasks"], do["local"], do["rest"] = r.tasks, r.local, r.rest
+	do := map[string]func(context.Context) error{
+		"processes": r.processes, "accept": r.accept, "handover": r.handover, "hung": r.hung, "tasks": r.tasks, "queue": r.queue, "local": r.local, "rest": r.rest,
+	}
 	for _, p := range parts {
 		if do[p] == nil {
-			return fmt.Errorf("no part %q: choose from processes, accept, handover, hung, tasks, queue, local, rest", p)
+			return fmt.Errorf("no part %q: choose from %s", p, allParts)
 		}
 	}
 	for _, p := range []*string{&r.fsub, &r.fed} {
@@ -106,7 +106,7 @@ func run(ctx context.Context, o options, parts []string, out io.Writer) (err err
 		r.print()
 		return nil
 	}
-	if r.b, err = bed.Open(o.bed); err != nil {
+	if r.b, err = bed.New(bed.Options{Dir: o.bed, Temporary: !o.keep}); err != nil {
 		return err
 	}
 	if r.user, err = bed.FindUser("alice"); err != nil {
@@ -142,12 +142,17 @@ func run(ctx context.Context, o options, parts []string, out io.Writer) (err err
 // dir is a directory that host and sites see under the same path.
 func (r *bench) dir(part string) string { return filepath.Join(r.b.Home("bench"), part) }
 
+// noRates lifts the limits on how fast one user may submit: all submissions of the benchmark are one user's.
+func noRates(config map[string]any) {
+	config["limits"] = map[string]any{"submissions_per_second": 0, "requests_per_second": 0}
+}
+
 // startDaemon starts a daemon with a new state over the sites, all if none is named, and returns once it sees them.
 func (r *bench) startDaemon(ctx context.Context, part string, sites ...string) (*daemon.Daemon, error) {
 	if err := os.RemoveAll(r.dir(part)); err != nil {
 		return nil, err
 	}
-	d, err := daemon.New(ctx, daemon.Options{Bed: r.b, Sites: sites, Fed: r.fed, Dir: r.dir(part), Federation: "bench-" + part})
+	d, err := daemon.New(ctx, daemon.Options{Bed: r.b, Sites: sites, Fed: r.fed, Dir: r.dir(part), Federation: "bench-" + part, Edit: noRates})
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (r *bench) queue(ctx context.Context) error {
 	if err := os.RemoveAll(r.dir("queue")); err != nil {
 		return err
 	}
-	d, err := daemon.New(ctx, daemon.Options{Bed: r.b, Fed: r.fed, Dir: r.dir("queue"), Federation: "bench-queue", Edit: onlySite("beta")})
+	d, err := daemon.New(ctx, daemon.Options{Bed: r.b, Fed: r.fed, Dir: r.dir("queue"), Federation: "bench-queue", Edit: func(c map[string]any) { noRates(c); onlySite("beta")(c) }})
 	if err != nil {
 		return err
 	}

@@ -26,12 +26,9 @@ import (
 
 // The federation of this part: many sites, all of them full, and far more jobs than could ever start.
 const (
-	restSites  = 100
 	restNodes  = 100 // of each site
 	restShapes = 50
 	restUsers  = 20
-	restSettle = 30 * time.Second
-	restWatch  = 30 * time.Second
 )
 
 // rest measures a daemon at rest over simulated sites: how soon after its start squeue shows all jobs, what it holds in memory, and
@@ -50,7 +47,7 @@ func (r *bench) rest(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := serveRestSites(ctx, dir); err != nil {
+	if err := r.serveRestSites(ctx, dir); err != nil {
 		return err
 	}
 	log, err := os.Create(filepath.Join(dir, "fed.log"))
@@ -81,15 +78,15 @@ func (r *bench) rest(ctx context.Context) error {
 	r.note("squeue of a start: %d jobs after %s; until then %s of processor time, peak memory %.0f MiB", r.restJobsQueued, ms(shown),
 		ms(cpuTime(fed.Process.Pid)), mib(high))
 	r.note("first answer of squeue, whole or not, after %s", ms(first.Sub(begun)))
-	time.Sleep(restSettle)
+	time.Sleep(r.restPause)
 	used := cpuTime(fed.Process.Pid)
-	time.Sleep(restWatch)
-	share := 100 * (cpuTime(fed.Process.Pid) - used).Seconds() / restWatch.Seconds()
+	time.Sleep(r.restPause)
+	share := 100 * (cpuTime(fed.Process.Pid) - used).Seconds() / r.restPause.Seconds()
 	held := resident(fed.Process.Pid)
 	if held == 0 {
 		return fmt.Errorf("the daemon has ended; its log ends: %s", tail(log.Name()))
 	}
-	what := fmt.Sprintf("rest: %d jobs, %d sites of %d nodes: ", r.restJobsQueued, restSites, restNodes)
+	what := fmt.Sprintf("rest: %d jobs, %d sites of %d nodes: ", r.restJobsQueued, r.restSites, restNodes)
 	r.add(row{what: what + "all in squeue after", ours: ms(shown), goal: "<= 6 s", met: shown <= 6*time.Second})
 	r.add(row{what: what + "memory held", ours: fmt.Sprintf("%.0f MiB", mib(held)), goal: "<= 1 GB", met: held <= 1e9})
 	r.add(row{what: what + "of one processor", ours: fmt.Sprintf("%.1f %%", share), goal: "< 5 %", met: share < 5})
@@ -141,14 +138,14 @@ func restJob(i int) federation.Job {
 
 // serveRestSites starts the sites, fills each with one job that runs for longer than the benchmark, and writes a configuration that
 // names them.
-func serveRestSites(ctx context.Context, dir string) error {
+func (r *bench) serveRestSites(ctx context.Context, dir string) error {
 	key := []byte(rand.Text())
 	if err := os.WriteFile(filepath.Join(dir, "key"), key, 0o600); err != nil {
 		return err
 	}
 	var config bytes.Buffer
 	fmt.Fprintf(&config, "federation: bench-rest\nsocket: %s\nstate_dir: %s\nsites:\n", filepath.Join(dir, "s"), filepath.Join(dir, "state"))
-	for i := range restSites {
+	for i := range r.restSites {
 		name := fmt.Sprintf("site%03d", i)
 		site, err := simsite.New(simsite.Config{
 			Name: name, Clock: simsite.RealClock{}, JWTKey: key,
