@@ -11,12 +11,25 @@ export FSUB_BED=$bed FSUB_SOCKET=$bed/fed/fsub.sock
 [ "$bed" = /var/lib/fsub-bed ] && dir= make= || { dir=" --dir $bed" make=" BED=$bed"; } # for commands to type
 bin=$bed/bin home=$bed/home/alice
 failures=()
+patience=120 # seconds, with a job
 
 bold= plain=
 if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
 say() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
 fed() { "$bin/fed" "$@"; }
-show() { printf '\n$ %s\n' "$*"; "$@" || fail "$*"; }
+show() { printf '\n$ %s\n' "$*"; "$@" | align || fail "$*"; }
+# Programs get tables with tabs, and people aligned ones: also those who send all of this to a file.
+align() {
+	awk -F '\t' '
+		{ fields[NR] = NF; for (i = 1; i <= NF; i++) { cell[NR, i] = $i; if (NF > 1 && length($i) > width[i]) width[i] = length($i) } }
+		END {
+			for (r = 1; r <= NR; r++) {
+				line = ""
+				for (i = 1; i < fields[r]; i++) line = line sprintf("%-" width[i] + 2 "s", cell[r, i])
+				print line cell[r, fields[r]]
+			}
+		}'
+}
 alice() { "$programs/bed" exec login --user alice -- "$@"; }
 fail() { failures+=("$*"); echo "demo: failed: $*" >&2; }
 
@@ -31,14 +44,30 @@ verdict() {
 }
 trap verdict EXIT
 
-# Waits for the end of a job and prints its states: one, or those of its tasks.
+# Waits for the end of a job and prints its states: one, or those of its tasks. What a job still waits for after ten seconds is told.
 await_job() {
-	local state
-	for _ in $(seq 600); do
-		state=$(alice squeue -h -t all -j "$1" -o %T | sort -u | tr '\n' ' ') || return 1
-		case $state in *PENDING*|*RUNNING*|*COMPLETING*|*CONFIGURING*) sleep 0.2 ;; *) break ;; esac
+	local state begun=$SECONDS told=$SECONDS
+	while state=$(alice squeue -h -t all -j "$1" -o %T | sort -u | tr '\n' ' ') || return 1; do
+		case $state in *PENDING*|*RUNNING*|*COMPLETING*|*CONFIGURING*) ;; *) break ;; esac
+		if ((SECONDS - told >= 10)); then
+			told=$SECONDS
+			echo "demo: job $1 after $((SECONDS - begun)) s: $(alice squeue -h -j "$1" -o '%T (%r)' | sort | uniq -c | sed 's/^ *1 //; s/^ *//' | paste -sd,)" >&2
+		fi
+		((SECONDS - begun < patience)) || break
+		sleep 0.2
 	done
 	echo "${state% }"
+}
+
+# Says what the sites do already: the jobs of the demo have to wait for it.
+show_others() {
+	local site n
+	for site in alpha beta; do
+		n=$("$programs/bed" exec "$site" -- squeue -h -r -o %i | wc -l)
+		((n == 0)) && continue
+		printf '\n%s\n' "The queue of $site is not empty (jobs: $n). The demo's jobs may have to wait for it; each has $patience s."
+		echo "To see it: bin/bed exec$dir $site -- squeue. To start with empty clusters: make testbed-down$make && make demo$make"
+	done
 }
 
 # Shows what the site itself has in its books, which must be the same as in fsub's. A site's slurmdbd may lag behind its slurmctld a little.
@@ -75,6 +104,7 @@ echo "local: 4 nodes that are processes of this machine; aws: nothing yet: machi
 "$programs/bed" up
 testbed/demo/daemon.sh restart
 show fed site list
+show_others
 for s in testbed/demo/*.sbatch; do
 	install -m 644 "$s" "$home/${s##*/}"
 done
@@ -98,10 +128,18 @@ for site in alpha beta; do
 	"$programs/bed" exec "$site" --user alice -- squeue || fail "squeue at $site"
 done
 
+shown= # a job that has ended well
 for id in "${ids[@]}"; do
 	say "Job $id: where it went, and why"
 	state=$(await_job "$id") || { fail "squeue -j $id"; continue; }
-	[ "$state" = COMPLETED ] || fail "job $id ended as ${state:-nothing that squeue knows}"
+	case $state in
+	COMPLETED) shown=${shown:-$id} ;;
+	*PENDING*|*RUNNING*|*CONFIGURING*|*COMPLETING*)
+		fail "job $id has not ended after $patience s: it is $state; what it waits for:"
+		show fed explain "$id"
+		continue ;;
+	*) fail "job $id ended as ${state:-nothing that squeue knows}" ;;
+	esac
 	show fed explain "$id"
 	show fed job show "$id"
 	site=$(fed job show "$id" --json | sed -n 's/.*"site": *"\([a-z]*\)".*/\1/p' | head -n 1)
@@ -141,7 +179,7 @@ As alice, in her home, with sbatch, squeue, scancel, sinfo and sacct that mean t
 As the operator:
     export FSUB_SOCKET=$FSUB_SOCKET
     bin/fed site list
-    bin/fed explain ${ids[0]:-JOB}
+    bin/fed explain ${shown:-JOB}
     bin/fed site drain beta --reason cooling
     tail -f $bed/fed/fed.log
 Stop everything:

@@ -4,6 +4,7 @@ package demo
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,6 +53,32 @@ func TestDemo(t *testing.T) {
 		if got := len(regexp.MustCompile(what).FindAll(out, -1)); got < want {
 			t.Errorf("the demo shows %d times %q, want %d", got, what, want)
 		}
+	}
+	if t.Failed() {
+		t.Logf("it printed:\n%s", bytes.TrimSpace(out))
+	}
+}
+
+// TestUsedBed: a second demo on the same clusters says that their queues are not empty, and its jobs run once there is room.
+func TestUsedBed(t *testing.T) {
+	world.Need(t)
+	if _, err := world.Bed.Output(t.Context(), "alpha", "carol", "sbatch", "--nodes=4", "--exclusive", "--output=/dev/null", "--wrap", "sleep 25"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := script("demo.sh")
+	var told bytes.Buffer
+	cmd.Stderr = io.MultiWriter(os.Stderr, &told)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("the demo failed: %v", err)
+	}
+	for _, want := range []string{"The queue of alpha is not empty (jobs: 1).", "DEMO OK: 5 jobs"} {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("it does not say %q", want)
+		}
+	}
+	if want := regexp.MustCompile(`demo: job \d+ after \d+ s: PENDING \(\w+\)`); !want.Match(told.Bytes()) {
+		t.Errorf("it does not say what it waits for: %s", told.Bytes())
 	}
 	if t.Failed() {
 		t.Logf("it printed:\n%s", bytes.TrimSpace(out))
