@@ -63,6 +63,10 @@ type Job struct {
 	Nodes     string // hostlist
 	Account   string // the account it runs under at its site, once known
 
+	// TreeAccount is the account of the federation's tree that the job was submitted under, or changed to by somebody who may act on it: see
+	// accounts.Tree.JobAccount. "" without a tree. Coordinators' rights over the job follow from it alone, so that no edit of the tree gives them any.
+	TreeAccount string
+
 	Restarts int // how often it was requeued, over all sites
 	Cost     Money
 

@@ -57,6 +57,10 @@ func TestRights(t *testing.T) {
 		{"an account that moves out", "carol", Edit{Op: Modify, Key: AccountKey("physics"), Parent: "vision"}, false},
 		{"an account that moves in", "carol", Edit{Op: Modify, Key: AccountKey("vision"), Parent: "science"}, false},
 		{"coordinator of his own account", "carol", Edit{Op: Modify, Key: AccountKey("science"), AddCoordinators: []string{"mallory"}}, false},
+		{"a user more, whose default account is another's", "carol", Edit{Op: Add, Key: UserKey("physics", "bob"), Default: true}, false},
+		{"a user more, by default", "carol", Edit{Op: Add, Key: UserKey("physics", "dave"), Default: true}, true},
+		{"a user of another's account more", "carol", Edit{Op: Add, Key: UserKey("physics", "bob")}, true},
+		{"another default account of his", "carol", Edit{Op: Add, Key: UserKey("science", "alice"), Default: true}, true},
 		{"anything by others", "bob", set(UserKey("vision", "bob"), "Fairshare", "99"), false},
 	} {
 		_, _, err := tree.Apply([]Edit{c.edit}, Editor{Name: c.who})

@@ -47,9 +47,6 @@ func (b *Books) Tree() *Tree { return b.tree.Load() }
 // Coordinates reports whether a user is a coordinator of an account or of one above it.
 func (b *Books) Coordinates(user, account string) bool { return b.Tree().Coordinates(user, account) }
 
-// AccountOf is a user's default account; "": he has none.
-func (b *Books) AccountOf(user string) string { return b.Tree().AccountOf(user) }
-
 // Edit makes edits, all or none, and writes each change down with who made it and why. dry: it only tells what they would change.
 func (b *Books) Edit(ctx context.Context, who Editor, edits []Edit, why string, dry bool) ([]Change, error) {
 	b.mu.Lock()

@@ -70,7 +70,7 @@ func (t *Tree) Apply(edits []Edit, who Editor) (*Tree, []Change, error) {
 			e.Parent, err = Name(Account, e.Parent)
 		}
 		if err == nil {
-			err = t.permit(all, &e, who)
+			err = (&Tree{all: all}).permit(&e, who)
 		}
 		if err == nil {
 			err = apply(all, &e)
@@ -100,6 +100,8 @@ func apply(all map[Key]*Record, e *Edit) error {
 		return fmt.Errorf("unknown operation %q: use add, modify or remove", e.Op)
 	case e.Kind != Account && (len(e.AddCoordinators)+len(e.RemoveCoordinators) > 0 || e.Parent != ""):
 		return fmt.Errorf("%s: only accounts have coordinators and a parent", e.Key)
+	case e.Kind != User && e.Default:
+		return fmt.Errorf("%s: only a user has a default account", e.Key)
 	case e.Name == Root && e.Kind == Account && e.Parent != "":
 		return fmt.Errorf("account root has no parent")
 	}

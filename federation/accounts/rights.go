@@ -1,6 +1,9 @@
 package accounts
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Editor is who edits. One who is no operator may change what stands below an account that he coordinates: shares, users, accounts; no limits, and
 // nothing of his own.
@@ -17,41 +20,67 @@ type DeniedError struct{ Text string }
 
 func (e *DeniedError) Error() string { return e.Text }
 
-// permit says why somebody may not make an edit.
-func (t *Tree) permit(all map[Key]*Record, e *Edit, who Editor) error {
+func denied(format string, args ...any) error { return &DeniedError{fmt.Sprintf(format, args...)} }
+
+// permit says why an editor may not make an edit.
+func (t *Tree) permit(e *Edit, who Editor) (err error) {
 	if who.Operator {
 		return nil
 	}
-	no := func(format string, args ...any) error { return &DeniedError{fmt.Sprintf(format, args...)} }
-	rights := &Tree{all: all}
 	switch e.Kind {
 	case User:
-		if !rights.Coordinates(who.Name, e.Account) {
-			return no("%s: only operators and coordinators of account %s may %s it", e.Key, e.Account, e.Op)
-		}
-		if e.Name == who.Name {
-			return no("%s: coordinators cannot change what is their own; ask an operator", e.Key)
-		}
+		err = t.permitUser(e, who)
 	case Account:
-		up := e.Parent
-		if a := all[e.Key]; a != nil && e.Op != Add {
-			if up == "" {
-				up = a.Parent
-			}
-			if !rights.Coordinates(who.Name, a.Parent) {
-				return no("%s: only operators and coordinators of an account above it may %s it", e.Key, e.Op)
-			}
-		}
-		if !rights.Coordinates(who.Name, up) {
-			return no("%s: only operators and coordinators of account %q may put it there", e.Key, up)
-		}
+		err = t.permitAccount(e, who)
 	default:
-		return no("%s: only operators may %s it", e.Key, e.Op)
+		err = denied("%s: only operators may %s it", e.Key, e.Op)
+	}
+	if err != nil {
+		return err
 	}
 	for name := range e.Set {
 		if o, err := OptionOf(e.Kind, name); err == nil && !o.Own {
-			return no("%s: only operators may set %s", e.Key, o.Name)
+			return denied("%s: only operators may set %s", e.Key, o.Name)
 		}
 	}
 	return nil
+}
+
+func (t *Tree) permitUser(e *Edit, who Editor) error {
+	switch {
+	case !t.Coordinates(who.Name, e.Account):
+		return denied("%s: only operators and coordinators of account %s may %s it", e.Key, e.Account, e.Op)
+	case strings.EqualFold(e.Name, who.Name):
+		return denied("%s: coordinators cannot change what is their own; ask an operator", e.Key)
+	}
+	if old := t.defaultOf(e); old != "" && !t.Coordinates(who.Name, old) {
+		return denied("%s: only operators, and coordinators of account %s as well, may make it the default account in place of %[2]s", e.Key, old)
+	}
+	return nil
+}
+
+func (t *Tree) permitAccount(e *Edit, who Editor) error {
+	up := e.Parent
+	if a := t.all[e.Key]; a != nil && e.Op != Add {
+		if up == "" {
+			up = a.Parent
+		}
+		if !t.Coordinates(who.Name, a.Parent) {
+			return denied("%s: only operators and coordinators of an account above it may %s it", e.Key, e.Op)
+		}
+	}
+	if !t.Coordinates(who.Name, up) {
+		return denied("%s: only operators and coordinators of account %q may put it there", e.Key, up)
+	}
+	return nil
+}
+
+// defaultOf is the account that an edit replaces as the default one of its user; "": none.
+func (t *Tree) defaultOf(e *Edit) string {
+	for k, r := range t.all {
+		if e.Default && k.Kind == User && k.Name == e.Name && r.Default {
+			return k.Account
+		}
+	}
+	return ""
 }

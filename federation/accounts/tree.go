@@ -131,6 +131,14 @@ func (t *Tree) QOS() []*Record {
 // AccountOf is a user's default account; "": he has none.
 func (t *Tree) AccountOf(user string) string { return t.defaults[user] }
 
+// JobAccount is the account that a user's job belongs to: the one that it names, if the tree has it, else the user's default one, else root.
+func (t *Tree) JobAccount(user, account string) string {
+	if account = strings.ToLower(account); account != "" && t.all[AccountKey(account)] != nil {
+		return account
+	}
+	return cmp.Or(t.defaults[strings.ToLower(user)], Root)
+}
+
 // Misused is what a user's job must not name: an account of the tree that he is not in, or a QOS that neither his association nor, if that lists none, the nearest
 // account above it lists. Accounts that the tree does not have, and QOS where none are listed, are for the sites to judge.
 func (t *Tree) Misused(user, account, qos string) (kind Kind, is bool) {

@@ -224,3 +224,53 @@ func TestTreeByEveryWay(t *testing.T) {
 		t.Errorf("shares: %v", seen)
 	}
 }
+
+// A coordinator who makes his account the default one of others has no rights over their jobs by it, and may not do so.
+func TestDefaultAccountGivesNoJobs(t *testing.T) {
+	books, err := accounts.Open(t.Context(), &treeStore{made: map[accounts.Key]bool{}}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := accounts.Editor{Name: "root", Operator: true}
+	if _, err := books.Edit(t.Context(), root, []accounts.Edit{
+		{Op: accounts.Add, Key: accounts.AccountKey("physics")}, {Op: accounts.Add, Key: accounts.UserKey("physics", "alice")},
+		{Op: accounts.Add, Key: accounts.AccountKey("vision"), AddCoordinators: []string{"bob"}},
+	}, "", false); err != nil {
+		t.Fatal(err)
+	}
+	d := startWith(t, api.Config{Operators: []string{"olga"}, Coordinators: books, Accounts: accountapi.Accounts{Books: books}})
+	submit := func(uid uint32) federation.JobID {
+		var out v1.SubmitResponse
+		if code := as(t, uid, d.Socket, "POST", "/fed/v1/job", hello("x"), &out); code != 200 {
+			t.Fatalf("submit: status %d", code)
+		}
+		return out.JobID
+	}
+	add := func(uid uint32, user string, isDefault bool) int {
+		return as(t, uid, d.Socket, "POST", "/fed/v1/accounts", v1.EditAccounts{Edits: []v1.AccountEdit{
+			{Op: accounts.Add, Kind: accounts.User, Account: "vision", Name: user, Default: isDefault}}}, nil)
+	}
+	cancels := func(id federation.JobID) bool {
+		var out v1.ActResponse
+		as(t, bob, d.Socket, "POST", "/fed/v1/jobs/cancel", v1.ActRequest{Jobs: []v1.JobRef{{ID: id}}}, &out)
+		return len(out.Results) == 1 && out.Results[0].Error == nil
+	}
+	alices, olgas := submit(alice), submit(olga)
+	if code := add(bob, "alice", true); code != 403 {
+		t.Errorf("bob makes vision alice's default account: status %d", code)
+	}
+	if code := add(bob, "olga", false); code != 200 {
+		t.Errorf("bob adds olga, who is in no account: status %d", code)
+	}
+	if code := add(0, "alice", true); code != 200 {
+		t.Errorf("root makes vision alice's default account: status %d", code)
+	}
+	for user, id := range map[string]federation.JobID{"alice": alices, "olga": olgas} {
+		if cancels(id) {
+			t.Errorf("bob cancels %s's job that was submitted before she was in his account", user)
+		}
+	}
+	if later := submit(alice); !cancels(later) {
+		t.Error("bob cannot cancel a job that was submitted under his account")
+	}
+}

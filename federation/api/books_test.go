@@ -51,9 +51,6 @@ type leads map[string]string
 
 func (l leads) Coordinates(user, account string) bool { return l[user] == account }
 
-// AccountOf implements identity.Coordinators: nobody has a default account.
-func (leads) AccountOf(string) string { return "" }
-
 type unequal struct{}
 
 func (unequal) Bills(context.Context) ([]v1.Bill, error) { return []v1.Bill{{Site: "sky"}}, nil }

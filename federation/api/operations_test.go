@@ -21,7 +21,6 @@ type coordinates struct{}
 func (coordinates) Coordinates(user, account string) bool {
 	return user == "bob" && account == "physics"
 }
-func (coordinates) AccountOf(string) string { return "" }
 
 // A user may act on his own jobs only, a coordinator on his account's, an operator on all. What is refused says why, and nothing is done to it.
 func TestOperationsKnowWhoMay(t *testing.T) {
@@ -35,6 +34,7 @@ func TestOperationsKnowWhoMay(t *testing.T) {
 	put := func(uid uint32, account string) federation.JobID {
 		j := job(0, uid, federation.Pending)
 		j.EditSpec(func(s *sbatch.Spec) { s.Account = account })
+		j.TreeAccount = account
 		if err := st.CreateJob(t.Context(), &j, &sbatch.Payload{Script: "#!/bin/sh\n"}); err != nil {
 			t.Fatal(err)
 		}

@@ -149,7 +149,7 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, c identity.C
 // of a budget is told to those alone whose jobs it keeps back, to coordinators and operators.
 func shownTo(c identity.Caller, j *federation.Job, all []federation.Holdback) (out []federation.Holdback) {
 	for _, h := range all {
-		if h.Kind == federation.HeldByBudget && !c.MayActFor(j.UID, j.User, j.Spec.Account) {
+		if h.Kind == federation.HeldByBudget && !c.MayActFor(j.UID, j.TreeAccount) {
 			h = federation.Holdback{Kind: h.Kind, Text: "told to the job's user, coordinators of its account and operators"}
 		}
 		out = append(out, h)

@@ -192,7 +192,7 @@ func NewServer(c Config) *Server {
 	s.queue = queue{store: c.Store, view: s.lister.View, now: c.Now, keep: c.MinJobAge}
 	if c.Accounts.Books != nil {
 		s.queue.submits = newSubmits(&s.queue, quota.NewSubmits(c.Accounts.Books))
-		s.gate.Submits = &s.queue
+		s.gate.Submits, s.gate.Tree = &s.queue, c.Accounts.Books
 	}
 	s.routes()
 	return s

@@ -13,7 +13,7 @@ import (
 func (j *job) makeTaskJob(id federation.JobID, index int) federation.Job {
 	p := federation.Job{
 		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.specOfTasks(), Demand: j.Demand, State: federation.Pending, Reason: federation.ReasonPriority,
-		Priority: j.Priority, Top: j.Top, Submit: j.Submit, SubmitHost: j.SubmitHost,
+		Priority: j.Priority, Top: j.Top, Submit: j.Submit, SubmitHost: j.SubmitHost, TreeAccount: j.TreeAccount,
 	}
 	if t := j.tasks[index]; t != nil { // of an array that an earlier version had handed over: it may have run there
 		p.Restarts = t.Restarts

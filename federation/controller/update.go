@@ -125,6 +125,9 @@ func (c *requests) changeHere(j *job, spec sbatch.Spec) {
 		j.Whole.Limit = federation.ArrayLimit(spec.Array)
 		c.arrays.lookAll(j)
 	}
+	if c.cfg.Quota != nil && spec.Account != j.Spec.Account {
+		j.TreeAccount = c.cfg.Quota.Tree().JobAccount(j.User, spec.Account)
+	}
 	j.SetSpec(spec)
 	if j.Whole != nil {
 		j.taskSpec = nil

@@ -13,12 +13,12 @@ import (
 // jobColumns are in the order in which jobValues gives and readJob takes them.
 const jobColumns = "id, rev, user_name, uid, gid, name, submit_host, spec, part_of, component, array_part, " + // these never change, but for rev
 	"array_spec, array_whole, state, live, reason, priority, top, held, cancel, cancel_by, submit_time, start_time, end_time, " +
-	"attempt, site, part, nodes, account, exit_status, restarts, cost, suspension"
+	"attempt, site, part, nodes, account, tree_account, exit_status, restarts, cost, suspension"
 
 var (
-	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 33) + " ON CONFLICT (id) DO NOTHING"
+	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 34) + " ON CONFLICT (id) DO NOTHING"
 	updateJob = "UPDATE jobs SET (rev, array_spec, array_whole, state, live, reason, priority, top, held, cancel, cancel_by, submit_time, start_time, " +
-		"end_time, attempt, site, part, nodes, account, exit_status, restarts, cost, suspension) = " + list(1, 23) + " WHERE id = $24"
+		"end_time, attempt, site, part, nodes, account, tree_account, exit_status, restarts, cost, suspension) = " + list(1, 24) + " WHERE id = $25"
 )
 
 // updateSpec leaves alone what has a column of its own, but for the name.
@@ -208,7 +208,7 @@ func changingValues(j *federation.Job) []any {
 	return []any{
 		specOf(j).Array, optional(j.Whole), string(j.State), !j.State.Ended(), string(j.Reason), int64(j.Priority), int64(j.Top), string(j.Held), j.Cancel, int64(j.CancelBy),
 		nanos(j.Submit), nanos(j.Start), nanos(j.End),
-		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, int64(j.ExitStatus), int64(j.Restarts), int64(j.Cost), suspensionText(j.Suspension),
+		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, j.TreeAccount, int64(j.ExitStatus), int64(j.Restarts), int64(j.Cost), suspensionText(j.Suspension),
 	}
 }
 
@@ -263,7 +263,7 @@ func (s *jobs) readJob(r *row) (j federation.Job) {
 	j.Site = federation.SiteName(r.word())
 	j.Partition = r.word()
 	j.Nodes = r.text()
-	j.Account = r.word()
+	j.Account, j.TreeAccount = r.word(), r.word()
 	j.ExitStatus = int32(r.int())
 	j.Restarts = int(r.int())
 	j.Cost = federation.Money(r.int())

@@ -14,9 +14,9 @@ import (
 	"fsub/sbatch"
 )
 
-// mayAct reports whether c may act on job: it is his own, he coordinates its account, or he is an operator.
+// mayAct reports whether c may act on job: as its user, as a coordinator of the account that it was submitted under, or as an operator.
 func mayAct(c identity.Caller, job *federation.Job) bool {
-	return c.MayActFor(job.UID, job.User, AccountOf(job)) && c.Reaches(uint32(job.ID), uint32(job.Group()))
+	return c.MayActFor(job.UID, job.TreeAccount) && c.Reaches(uint32(job.ID), uint32(job.Group()))
 }
 
 // AccountOf is the account that a job runs under, or asks for; "": its user's default one.
@@ -25,7 +25,7 @@ func AccountOf(job *federation.Job) string { return cmp.Or(job.Account, job.Spec
 // Permit says why c may not do kind to job, nil if he may. What is refused for whose job it is names that; the rest is in Slurm's words.
 func (s *Actions) Permit(ctx context.Context, c identity.Caller, kind federation.RequestKind, job *federation.Job, change []sbatch.Change) error {
 	if !mayAct(c, job) {
-		account := cmp.Or(AccountOf(job), "its user's default account")
+		account := cmp.Or(job.TreeAccount, "its account")
 		return &federation.SlurmError{Kind: federation.ErrDenied, Alone: true, Text: fmt.Sprintf("it is %s's: only %[1]s, coordinators of %s and operators may %s it", job.User, account, kind)}
 	}
 	if kind == federation.RequestMove {

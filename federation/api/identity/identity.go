@@ -88,8 +88,6 @@ func (c Caller) Reaches(job, whole uint32) bool {
 type Coordinators interface {
 	// Coordinates reports whether a user is a coordinator of an account or of one above it.
 	Coordinates(user, account string) bool
-	// AccountOf is the account that a user's jobs are charged to if they name none; "": not known.
-	AccountOf(user string) string
 }
 
 // Coordinates reports whether c is a coordinator of an account, or of one above it. Whoever comes with a token is none.
@@ -97,16 +95,10 @@ func (c Caller) Coordinates(account string) bool {
 	return c.coords != nil && account != "" && c.coords.Coordinates(c.Name, account)
 }
 
-// MayActFor reports whether c may act on the jobs of a user that are charged to an account: they are his own, he coordinates the account, or he is an
-// operator. A job that names no account ("") is charged to its user's default one.
-func (c Caller) MayActFor(uid uint32, user, account string) bool {
-	if c.Owns(uid) {
-		return true
-	}
-	if account == "" && c.coords != nil {
-		account = c.coords.AccountOf(user)
-	}
-	return c.Coordinates(account)
+// MayActFor reports whether c may act on the jobs of uid that were submitted under an account of the tree ([federation.Job.TreeAccount]): they are
+// the caller's own, or the caller coordinates the account or is an operator.
+func (c Caller) MayActFor(uid uint32, treeAccount string) bool {
+	return c.Owns(uid) || c.Coordinates(treeAccount)
 }
 
 // Users finds users of this machine.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/limits"
 	"fsub/federation/api/refusal"
@@ -36,6 +37,8 @@ type Gate struct {
 	Limits     *limits.Users
 	Keys       federation.Submitters // nil: submissions have no keys
 	Submits    Admission             // nil: the account tree sets no limits
+	// Tree has the account that a job is submitted under; nil: there is no tree.
+	Tree interface{ Tree() *accounts.Tree }
 }
 
 // Planner is what a gate asks of the controller: see Controller.
@@ -95,6 +98,9 @@ func (s *Gate) accept(ctx context.Context, c identity.Caller, job *federation.Jo
 	stored := federation.JobID(0)
 	defer func() { settled(stored) }() // after a panic too: others may wait for it
 	s.pin(job)
+	if s.Tree != nil {
+		job.TreeAccount = s.Tree.Tree().JobAccount(job.User, job.Spec.Account)
+	}
 	named.Answer = cmp.Or(named.Answer, job.Spec.Clusters)
 	share.Idle(ctx) // little is left to do after it, and others who wait for settled may hold all turns
 	again, err := s.create(ctx, job, p, key)

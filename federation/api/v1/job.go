@@ -37,6 +37,8 @@ type Job struct {
 	Partition string              `json:"partition,omitempty"`
 	Nodes     string              `json:"nodes,omitempty"`   // hostlist
 	Account   string              `json:"account,omitempty"` // at its site
+	// The account of the federation's tree that it was submitted under, whose coordinators may act on it.
+	TreeAccount string `json:"tree_account,omitempty"`
 
 	ExitStatus int32            `json:"exit_status"` // as wait(2) gives it: exit code << 8 | signal
 	Restarts   int              `json:"restarts,omitempty"`
@@ -132,7 +134,7 @@ func JobOf(j *federation.Job) Job {
 	w := Job{
 		ID: j.ID, User: j.User, UID: j.UID, GID: j.GID, Spec: *j.Spec, State: j.State, Reason: j.Reason, Priority: j.Priority, Top: j.Top, Held: j.Held,
 		Cancel: j.Cancel, CancelBy: j.CancelBy, Submit: j.Submit, Start: j.Start, End: j.End, Suspension: j.Suspension,
-		Attempt: j.Attempt, Site: j.Site, Partition: j.Partition, Nodes: j.Nodes, Account: j.Account,
+		Attempt: j.Attempt, Site: j.Site, Partition: j.Partition, Nodes: j.Nodes, Account: j.Account, TreeAccount: j.TreeAccount,
 		ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost, SubmitHost: j.SubmitHost,
 	}
 	if j.Part != nil {
@@ -152,7 +154,7 @@ func (w *Job) Domain() federation.Job {
 	j := federation.Job{
 		ID: w.ID, User: w.User, UID: w.UID, GID: w.GID, Spec: &w.Spec, State: w.State, Reason: w.Reason, Priority: w.Priority, Top: w.Top, Held: w.Held,
 		Cancel: w.Cancel, CancelBy: w.CancelBy, Submit: w.Submit, Start: w.Start, End: w.End, Suspension: w.Suspension,
-		Attempt: w.Attempt, Site: w.Site, Partition: w.Partition, Nodes: w.Nodes, Account: w.Account,
+		Attempt: w.Attempt, Site: w.Site, Partition: w.Partition, Nodes: w.Nodes, Account: w.Account, TreeAccount: w.TreeAccount,
 		ExitStatus: w.ExitStatus, Restarts: w.Restarts, Cost: w.Cost, SubmitHost: w.SubmitHost,
 	}
 	if w.Part != nil {
