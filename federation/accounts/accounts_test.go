@@ -70,6 +70,40 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// What operators have set a coordinator neither removes nor takes an account from below, in one edit or in several.
+func TestLimitsOutlastCoordinators(t *testing.T) {
+	tree, _, err := example(t).Apply([]Edit{
+		{Op: Modify, Key: UserKey("physics", "alice"), Set: map[string]string{"Budget": "5/day", "Fairshare": "3"}},
+		{Op: Add, Key: AccountKey("optics"), Parent: "physics"},
+		{Op: Add, Key: UserKey("optics", "zoe")},
+		{Op: Add, Key: AccountKey("free"), Parent: "science", Set: map[string]string{"Description": "without limits"}},
+		{Op: Add, Key: AccountKey("sub"), Parent: "free"},
+	}, operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name  string
+		edits []Edit
+		want  string
+	}{
+		{"a user with a budget", []Edit{{Op: Remove, Key: UserKey("physics", "alice")}, {Op: Add, Key: UserKey("physics", "alice")}},
+			"user alice of account physics: only operators may remove it, for they alone may set Budget"},
+		{"an account with limits", []Edit{{Op: Remove, Key: UserKey("physics", "alice")}}, "only operators may remove it"},
+		{"an account from below limits", []Edit{{Op: Modify, Key: AccountKey("optics"), Parent: "science"}},
+			"account optics: only operators may take it from below account physics, for they alone may set GrpTRESMins"},
+		{"an account that needs nothing more", []Edit{{Op: Remove, Key: UserKey("optics", "zoe")}, {Op: Remove, Key: AccountKey("optics")}, {Op: Remove, Key: AccountKey("physics")}},
+			"account physics: only operators may remove it, for they alone may set GrpTRESMins"},
+		{"a user without limits", []Edit{{Op: Remove, Key: UserKey("optics", "zoe")}, {Op: Add, Key: UserKey("optics", "zoe")}}, ""},
+		{"an account without limits", []Edit{{Op: Modify, Key: AccountKey("sub"), Parent: "physics"}, {Op: Remove, Key: AccountKey("free")}}, ""},
+		{"an account named like a user", []Edit{{Op: Add, Key: AccountKey("bob"), Parent: "science", Default: true}}, "only a user has a default account"},
+	} {
+		if _, _, err := tree.Apply(c.edits, Editor{Name: "carol"}); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
 func TestApply(t *testing.T) {
 	tree := example(t)
 	if tree.AccountOf("alice") != "physics" {

@@ -2,6 +2,8 @@ package accounts
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -22,7 +24,8 @@ func (e *DeniedError) Error() string { return e.Text }
 
 func denied(format string, args ...any) error { return &DeniedError{fmt.Sprintf(format, args...)} }
 
-// permit says why an editor may not make an edit.
+// permit says why an editor may not make an edit. What coordinators may not do in one edit they may not do in several: to remove a record and add it
+// again would lift its limits, so only operators remove what has any.
 func (t *Tree) permit(e *Edit, who Editor) (err error) {
 	if who.Operator {
 		return nil
@@ -41,6 +44,11 @@ func (t *Tree) permit(e *Edit, who Editor) (err error) {
 	for name := range e.Set {
 		if o, err := OptionOf(e.Kind, name); err == nil && !o.Own {
 			return denied("%s: only operators may set %s", e.Key, o.Name)
+		}
+	}
+	if e.Op == Remove {
+		if set := t.all[e.Key].operators(); len(set) > 0 {
+			return denied("%s: only operators may remove it, for they alone may set %s", e.Key, strings.Join(set, ", "))
 		}
 	}
 	return nil
@@ -68,11 +76,39 @@ func (t *Tree) permitAccount(e *Edit, who Editor) error {
 		if !t.Coordinates(who.Name, a.Parent) {
 			return denied("%s: only operators and coordinators of an account above it may %s it", e.Key, e.Op)
 		}
+		if of, lost := t.lost(a.Parent, up); len(lost) > 0 {
+			return denied("%s: only operators may take it from below %s, for they alone may set %s", e.Key, of, strings.Join(lost, ", "))
+		}
 	}
 	if !t.Coordinates(who.Name, up) {
 		return denied("%s: only operators and coordinators of account %q may put it there", e.Key, up)
 	}
 	return nil
+}
+
+// lost are the settings of operators that hold below an account and do not below another, of the first record that has any.
+func (t *Tree) lost(from, to string) (of Key, set []string) {
+	stays := map[string]bool{}
+	for a := range t.Above(to) {
+		stays[a.Name] = true
+	}
+	for a := range t.Above(from) {
+		if set := a.operators(); !stays[a.Name] && len(set) > 0 {
+			return a.Key, set
+		}
+	}
+	return Key{}, nil
+}
+
+// operators are the options that only operators may set and that are set, by name.
+func (r *Record) operators() []string {
+	if r == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.Set)), func(name string) bool {
+		o, err := OptionOf(r.Kind, name)
+		return err == nil && o.Own
+	})
 }
 
 // defaultOf is the account that an edit replaces as the default one of its user; "": none.
