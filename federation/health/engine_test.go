@@ -377,3 +377,65 @@ func TestOverrides(t *testing.T) {
 		}
 	}
 }
+
+// TestOneUserDrainsNothing: a user chooses how his jobs end, and where. He has no node drained by that and opens no breaker, whatever he does; the nodes are
+// avoided for a while, a tenth of them at most.
+func TestOneUserDrainsNothing(t *testing.T) {
+	e := NewEngine(Rules(), pool(20))
+	now, suspected := testTime, 0
+	for on := range 5 {
+		for job := range 6 {
+			x := died(now, 100+10*on+job, "bob", fmt.Sprint("bob", job), nth(on))
+			x.Exit = 7 // SIGBUS, which he sends himself
+			_, found := e.Ended(x)
+			now = now.Add(2 * time.Minute)
+			_, more := e.Ended(lived(now, 100+10*on+job, "bob", fmt.Sprint("bob", job), nth(10+on)))
+			for _, f := range append(found, more...) {
+				if f.Act == ActDrain || f.Trips {
+					t.Fatalf("%+v", f)
+				}
+			}
+			suspected = max(suspected, len(e.Suspects(now)))
+		}
+	}
+	if suspected == 0 || suspected > 2 {
+		t.Errorf("%d nodes were suspected at once, want 1 or 2", suspected)
+	}
+	// A broken node is drained as ever: the rule is not switched off.
+	bad, drained := nth(19), false
+	for i, user := range []string{"alice", "carol", "bob"} {
+		e.Ended(died(now, 500+i, user, user, bad))
+		now = now.Add(2 * time.Minute)
+		_, found := e.Ended(lived(now, 500+i, user, user, nth(15)))
+		drained = drained || slices.ContainsFunc(found, func(f Finding) bool { return f.Act == ActDrain && f.Denied == "" && f.Node == bad })
+	}
+	if !drained {
+		t.Errorf("%s is not drained: %+v", bad, e.Node(bad))
+	}
+}
+
+// TestFailingScripts: scripts that fail at once are daily life. Only where whatever starts fails, of several users, is a node suspected for it.
+func TestFailingScripts(t *testing.T) {
+	e := NewEngine(Rules(), pool(20))
+	on, now := nth(1), testTime
+	fails := func(job int, user string) []Finding {
+		now = now.Add(10 * time.Second)
+		x := died(now, job, user, fmt.Sprint(user, " job", job), on)
+		x.Again = false
+		_, found := e.Ended(x)
+		return found
+	}
+	for job, user := range []string{"alice", "bob", "alice", "alice"} {
+		if found := fails(1+job, user); len(found) > 0 {
+			t.Fatalf("after %d jobs: %+v", job+1, found)
+		}
+	}
+	found := fails(5, "alice")
+	if len(found) != 1 || found[0].Rule != "black-hole" || found[0].Act != ActSuspect || found[0].Node != on {
+		t.Errorf("after 5 jobs: %+v", found)
+	}
+	e.Ended(lived(now, 6, "carol", "carol", on))
+	if e.Suspected(on, now) {
+		t.Error("it is suspected although a job has lived there")
+	}
+}

@@ -51,7 +51,8 @@ const (
 // Early is how soon a job has ended that may have died of its node.
 const Early = time.Minute
 
-// Rules are the built-in rules, in the order in which they are tried. A drain wants proof; a doubt is worth no more than a suspicion, which passes. The numbers are choices: nobody has published better ones.
+// Rules are the built-in rules, in the order in which they are tried. A drain wants proof; a doubt is worth no more than a suspicion, which passes.
+// A user chooses how and where his jobs end, so that the ends of one user's jobs prove nothing. The numbers are choices: nobody has published better ones.
 func Rules() []Rule {
 	return []Rule{
 		{Name: "gpu-broken", What: "the node's health check finds a GPU that is lost or wants a reset", Codes: []Code{"check-gpu*"},
@@ -60,8 +61,6 @@ func Rules() []Rule {
 			Jobs: 1, Within: time.Hour, Act: ActDrain, Limit: 2},
 		{Name: "kills-jobs", What: "jobs of several users die here at once, and live elsewhere afterwards", Codes: early,
 			Jobs: 2, Users: 2, Innocent: true, Alone: true, Within: day, Act: ActDrain, Limit: 2},
-		{Name: "kills-jobs-of-one", What: "jobs of one user die here at once, and live elsewhere afterwards", Codes: early,
-			Jobs: 4, Innocent: true, Alone: true, Within: day, Act: ActDrain, Limit: 1},
 		{Name: "lemon", What: "it went down under three jobs within a week", Codes: []Code{CodeNodeFail},
 			Jobs: 3, Within: week, Act: ActDrain, Limit: 1},
 
@@ -73,8 +72,12 @@ func Rules() []Rule {
 			Jobs: 1, Within: time.Hour, Act: ActSuspect, For: time.Hour},
 		{Name: "link-errors", What: "jobs say that a network link fails; the node that says so is often not the one", Codes: []Code{CodeLink, CodePeer, "check-link"},
 			Jobs: 2, Within: time.Hour, Act: ActSuspect, For: 30 * time.Minute},
-		{Name: "early-deaths", What: "unlike jobs died here within a minute, and none has lived here since", Codes: early,
-			Jobs: 2, Likes: 2, Alone: true, Within: time.Hour, Act: ActSuspect, For: 30 * time.Minute},
+		{Name: "kills-jobs-of-one", What: "jobs of one user die here at once, and live elsewhere afterwards", Codes: early,
+			Jobs: 4, Innocent: true, Alone: true, Within: day, Act: ActSuspect, For: 30 * time.Minute},
+		{Name: "early-deaths", What: "jobs of several users died here within a minute, by no exit of their own, and none has lived here since",
+			Codes: []Code{CodeEarly, CodeLaunch, CodeBus}, Jobs: 2, Users: 2, Alone: true, Within: time.Hour, Act: ActSuspect, For: 30 * time.Minute},
+		{Name: "black-hole", What: "whatever starts here dies within a minute", Codes: early,
+			Jobs: 5, Users: 2, Likes: 3, Alone: true, Within: time.Hour, Act: ActSuspect, For: 30 * time.Minute},
 		{Name: "slow", What: "like jobs run faster elsewhere", Codes: []Code{CodeSlow},
 			Jobs: 5, Likes: 2, Within: day, Act: ActSuspect, For: 4 * time.Hour},
 		{Name: "clock-wrong", What: "the node's health check finds a wrong clock", Codes: []Code{"check-clock"},

@@ -41,14 +41,18 @@ func (s *Rules) Get(w http.ResponseWriter, _ *http.Request, _ identity.Caller) e
 	}
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
-		v := v1.HealthNode{Site: n.Node.Site, Name: n.Node.Name, Failures: len(n.Fails), Why: n.Why, Drained: n.Drain, Denied: n.Denied}
+		v := v1.HealthNode{Site: n.Node.Site, Name: n.Node.Name, Why: n.Why, Drained: n.Drain, Denied: n.Denied}
 		if now.Before(n.Until) {
 			v.Suspected, v.Rule = &n.Until, n.Rule
 		}
-		for _, f := range n.Fails {
-			v.Last = &f.At
+		for i := range n.Fails { // a job's own failures are remembered too, and are none of the node's
+			if f := &n.Fails[i]; f.Code == health.CodeSlow || health.ClassOf(f.Code) == federation.ClassNode {
+				v.Failures, v.Last = v.Failures+1, &f.At
+			}
 		}
-		out.Nodes = append(out.Nodes, v)
+		if v.Failures > 0 || v.Suspected != nil || v.Drained != "" || v.Denied != "" {
+			out.Nodes = append(out.Nodes, v)
+		}
 	}
 	for i := range r.Breakers {
 		b := &r.Breakers[i]

@@ -27,7 +27,7 @@ type HealthRule struct {
 type HealthNode struct {
 	Site      federation.SiteName `json:"site"`
 	Name      string              `json:"name"`
-	Failures  int                 `json:"failures"`                  // that are remembered
+	Failures  int                 `json:"failures"`                  // that were its own, of those that are remembered
 	Last      *time.Time          `json:"last_time,omitempty"`       // of them
 	Suspected *time.Time          `json:"suspected_until,omitempty"` // it is avoided until then
 	Rule      string              `json:"rule,omitempty"`            // by which it is suspected

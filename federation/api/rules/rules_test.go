@@ -1,0 +1,41 @@
+package rules
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/identity"
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/health"
+)
+
+// What a job has failed by itself is none of its node's failures.
+func TestFailuresAreTheNodes(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	fails := func(codes ...health.Code) (out []health.Fail) {
+		for i, c := range codes {
+			out = append(out, health.Fail{At: at.Add(time.Duration(i) * time.Minute), Job: federation.JobID(i + 1), Code: c})
+		}
+		return out
+	}
+	known := health.Report{Nodes: []health.NodeState{
+		{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Fails: fails(health.CodeNodeFail, health.CodeBus, health.CodeExit)},
+		{Node: federation.NodeID{Site: "alpha", Name: "n2"}, Fails: fails(health.CodeExit, health.CodeSignal)},
+		{Node: federation.NodeID{Site: "alpha", Name: "n3"}, Fails: fails(health.CodeExit), Until: at.Add(time.Hour), Rule: "black-hole"},
+	}}
+	rules := &Rules{Report: func() *health.Report { return &known }, Now: func() time.Time { return at }}
+	w := httptest.NewRecorder()
+	if err := rules.Get(w, nil, identity.Caller{}); err != nil {
+		t.Fatal(err)
+	}
+	var got v1.Health
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Nodes) != 2 || got.Nodes[0].Failures != 2 || !got.Nodes[0].Last.Equal(at.Add(time.Minute)) || got.Nodes[1].Name != "n3" || got.Nodes[1].Failures != 0 {
+		t.Errorf("%s", w.Body)
+	}
+}
