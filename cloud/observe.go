@@ -147,7 +147,7 @@ func (ng *nodeGroup) node() federation.Node {
 
 // rented says what a machine of the node group costs. It is equal for all of them but for the time to boot.
 func (ng *nodeGroup) rented(boot time.Duration) *federation.Rented {
-	return &federation.Rented{Offering: ng.offering.ID, PricePerHour: ng.offering.Price, Whole: !ng.pool.Shared, Boot: boot, Interrupts: ng.offering.Interrupts,
+	return &federation.Rented{Offering: ng.offering.ID, PricePerHour: ng.offering.Price, Whole: !ng.pool.Shared, Boot: boot, Interrupts: ng.offering.Interrupts, Hosts: ng.offering.Hosts,
 		Market: string(ng.offering.Market), Zone: ng.offering.Zone, Chance: ng.pool.fleet.cool.chance(&ng.offering), Paid: paid(&ng.offering), Until: ng.offering.Until}
 }
 

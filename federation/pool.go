@@ -13,8 +13,10 @@ type Rented struct {
 	Whole bool
 	// Boot is how long a job would wait for the node to start; 0: it is there. It is not a part of a pool's shape.
 	Boot time.Duration
-	// Interrupts is how often per hour such a node is expected to be taken back.
+	// Interrupts is how often per hour such a node is expected to be taken back, or the slice of Hosts nodes that it is one of.
 	Interrupts float64
+	// Hosts is how many nodes make one slice, which come and go together; 0: one.
+	Hosts int
 	// Refused is why such a node cannot be had now, by the cloud's word or the pool's budget; nil: nobody has refused it. It is not a part of a pool's shape.
 	Refused *Refusal
 	// Market is how the node is paid for: "on-demand", "spot", "flex", "reserved", "block". "": not told.

@@ -15,7 +15,7 @@ import (
 //	run  = price of a node x nodes x expected run. Where nodes are shared, price is the job's share of one: the largest of its
 //	       shares of the node's CPUs, memory and GPUs.
 //	risk = nodes x interrupts x expected run x lost work x the price by the hour of all that the job holds. Interrupts are by node
-//	       and hour: one node that is taken back ends the whole gang. Lost work is half the expected run, at most Policy.LostWork
+//	       and hour, or by slice and hour where nodes come and go in slices: one that is taken back ends the whole gang. Lost work is half the expected run, at most Policy.LostWork
 //	       or, if the job says how often it writes a checkpoint (#FSUB --checkpoint), half of that time.
 //	boot = what waiting is worth for as long as the slowest node takes to start, and the price of each that must for its own start.
 //
@@ -76,10 +76,16 @@ func (c *candidate) priceRisk(p *Policy) {
 	if r == nil || r.Interrupts <= 0 || c.cost <= 0 || c.run <= 0 {
 		return
 	}
-	often, lost := r.Interrupts*float64(c.fits[0].nodes)*c.run.Hours(), c.lost(p)
+	often, lost := r.Interrupts*float64(slicesOf(r, &c.fits[0]))*c.run.Hours(), c.lost(p)
 	// What the run costs, for the share of it that is lost each time.
 	c.risk = federation.Dollars(often*lost.Hours()/c.run.Hours()) * c.cost
 	c.fixed += c.risk
+}
+
+// slicesOf is how many of what a provider takes back as one a job holds: slices, or nodes that are rented one by one.
+func slicesOf(r *federation.Rented, f *fit) int {
+	hosts := max(r.Hosts, 1)
+	return (f.nodes + hosts - 1) / hosts
 }
 
 // lost is how much work is lost when a node is taken back.
@@ -91,8 +97,14 @@ func (c *candidate) lost(p *Policy) time.Duration {
 }
 
 func (w wording) riskDetail() string {
-	return fmt.Sprintf("taken back %s/h x %s x %s, %s lost each time", strconv.FormatFloat(w.rented().Interrupts, 'g', 3, 64), nodesText(w.fits[0].nodes),
-		hoursText(w.run), spanText(w.lost(&w.pl.policy)))
+	r, f := w.rented(), &w.fits[0]
+	what := nodesText(f.nodes)
+	if n := slicesOf(r, f); r.Hosts > 1 && n == 1 {
+		what = "1 slice"
+	} else if r.Hosts > 1 {
+		what = strconv.Itoa(n) + " slices"
+	}
+	return fmt.Sprintf("taken back %s/h x %s x %s, %s lost each time", strconv.FormatFloat(r.Interrupts, 'g', 3, 64), what, hoursText(w.run), spanText(w.lost(&w.pl.policy)))
 }
 
 // bootOf is how many seconds node n takes to start.

@@ -73,16 +73,21 @@ func TestSpotAgainstOnDemand(t *testing.T) {
 		demand, spot := rapid.Float64Range(0.1, 40).Draw(t, "on demand"), rapid.Float64Range(0.1, 40).Draw(t, "spot")
 		interrupts := rapid.Float64Range(0, 2).Draw(t, "interrupts")
 		nodes, limit := rapid.IntRange(1, 8).Draw(t, "nodes"), time.Duration(rapid.IntRange(2, 600).Draw(t, "limit"))*time.Minute
+		hosts := rapid.SampledFrom([]int{0, 1, 2, 4, 8}).Draw(t, "hosts of a slice")
 		lostMost := time.Duration(rapid.IntRange(1, 90).Draw(t, "checkpoint")) * time.Minute
 		w := newWorld()
 		w.read(&failer{T: t}, fmt.Sprintf("site aws tasks\npartition main default nodes=o[1-8],s[1-8]\n"+
 			"nodes o[1-8] cpus=4 mem=4000 state=IDLE,CLOUD rent=x/a/on-demand@%v\nnodes s[1-8] cpus=4 mem=4000 state=IDLE,CLOUD rent=x/a/spot@%v interrupts=%v\n"+
 			"job 1 -N%d -t%v", demand, spot, interrupts, nodes, limit))
+		for i := range w.sites[0].Seen.Nodes {
+			w.sites[0].Seen.Nodes[i].Rented.Hosts = hosts
+		}
 		d := Plan(w.snapshot(), Policy{LostWork: lostMost}).Decisions[0]
 		run := limit.Hours() / 2
 		lost := min(run/2, lostMost.Hours())
 		onDemand := demand * float64(nodes) * run
-		onSpot := spot*float64(nodes)*run + float64(nodes)*interrupts*run*lost*spot*float64(nodes)
+		takenBack := math.Ceil(float64(nodes) / float64(max(hosts, 1))) // a slice goes as one
+		onSpot := spot*float64(nodes)*run + takenBack*interrupts*run*lost*spot*float64(nodes)
 		want := "x/a/on-demand"
 		if onSpot < onDemand {
 			want = "x/a/spot"
