@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"fsub/cloud/agentapi"
@@ -84,6 +85,9 @@ var errNotIn = errors.New("the daemon did not let this machine in")
 // Run runs the agent until the machine should end. It returns nil if the machine was told to end or
 // lost its daemon; no process of a run lives then.
 func (a *Agent) Run(ctx context.Context) error {
+	if a.cfg.Alone {
+		raiseLimits(syscall.Setrlimit, a.log)
+	}
 	if err := a.prepare(); err != nil {
 		return err
 	}

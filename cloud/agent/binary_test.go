@@ -45,6 +45,12 @@ func TestMain(m *testing.M) {
 // startBinary starts fed-agent as a process of its own, in a directory of its own.
 func startBinary(t testing.TB, d *fakeServer, more func(*agentapi.Boot)) (cmd *exec.Cmd, dir string) {
 	t.Helper()
+	return startBinaryAfter(t, d, "umask 077", more) // as a boot script may
+}
+
+// startBinaryAfter does so out of a shell that runs the command before.
+func startBinaryAfter(t testing.TB, d *fakeServer, before string, more func(*agentapi.Boot)) (cmd *exec.Cmd, dir string) {
+	t.Helper()
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +64,7 @@ func startBinary(t testing.TB, d *fakeServer, more func(*agentapi.Boot)) (cmd *e
 	if err := os.WriteFile(filepath.Join(dir, "boot"), b.Lines(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd = exec.Command("/bin/sh", "-c", `umask 077; exec "$0" -boot boot`, path) // as a boot script may
+	cmd = exec.Command("/bin/sh", "-c", before+`; exec "$0" -boot boot`, path)
 	cmd.Dir = dir
 	log := &bytes.Buffer{}
 	cmd.Stderr = log

@@ -196,7 +196,8 @@ func setenv(env []string, entry string) []string {
 }
 
 // limits are those that sbatch sends in variables of the user's environment:
-// "SLURM_RLIMIT_NOFILE=1024", or "U1024" for one that the user asked for.
+// "SLURM_RLIMIT_NOFILE=1024", or "U1024" for one that the user asked for. That of locked memory counts only if it was asked for: a login node's is far too
+// small for a machine with a fast network. (Sites set PropagateResourceLimitsExcept=MEMLOCK for this.)
 func limits(env []string) (list []keeper.Limit) {
 	for _, e := range env {
 		name, value, ok := strings.Cut(e, "=")
@@ -205,6 +206,9 @@ func limits(env []string) (list []keeper.Limit) {
 			continue
 		}
 		number, asked := strings.CutPrefix(value, "U")
+		if name == "MEMLOCK" && !asked {
+			continue
+		}
 		if n, err := strconv.ParseUint(number, 10, 64); err == nil {
 			list = append(list, keeper.Limit{Name: name, Value: n, Asked: asked})
 		}

@@ -31,6 +31,7 @@ func TestContainers(t *testing.T) {
 		{"MPI", "#SBATCH -M boxes -N2 -n2\nsrun --mpi=pmi2 --container-image=IMAGE sh -c '" + askPMI + "' | sort\n" +
 			"srun --mpi=pmix --container-image=IMAGE sh -c 'set -- $(env | grep PMIX_SERVER_TMP); touch ${1#*=}/file && echo $PMIX_RANK' | sort",
 			"0: cmd=get_result rc=0 value=of1\n1: cmd=get_result rc=0 value=of0\n0\n1\n", 0},
+		{"locked memory", "#SBATCH --container-image=IMAGE\nulimit -S -l; ulimit -H -l; srun sh -c 'ulimit -S -l'\n", strings.Repeat(lockable(t), 3), 0},
 		{"no container", "echo $COLOR\n", "job\n", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

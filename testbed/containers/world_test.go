@@ -11,12 +11,19 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"fsub/cloud/container/containertest"
 	"fsub/testbed/program"
 )
 
 func TestMain(m *testing.M) {
 	containertest.LeaveHybrid()
+	var lock syscall.Rlimit // what daemons and users have is too small for fast networks
+	if err := syscall.Getrlimit(unix.RLIMIT_MEMLOCK, &lock); err == nil {
+		lock.Cur = 64 << 10
+		_ = syscall.Setrlimit(unix.RLIMIT_MEMLOCK, &lock)
+	}
 	os.Exit(m.Run())
 }
 
@@ -118,6 +125,16 @@ func (w *world) submit(t *testing.T, script string, options ...string) (out, wor
 	}
 	text, _ := os.ReadFile(dir + "/out")
 	return string(text), strings.TrimSpace(string(said)), cmd.ProcessState.ExitCode()
+}
+
+// lockable is how much memory a job may lock, in KiB: all of it, or as much as this process's hard limit allows where that cannot be raised.
+func lockable(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("/bin/sh", "-c", "ulimit -H -l unlimited 2>/dev/null; ulimit -H -l").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
 }
 
 // living counts processes by their whole command line, a pattern.
