@@ -44,6 +44,9 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.I
 	return made, nil
 }
 
+// mostMachines is how many machines one call makes.
+const mostMachines = 1000
+
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
 // prepare checks a request.
@@ -52,6 +55,8 @@ func (p *Provider) prepare(r *provider.Request) (*launch, error) {
 	switch {
 	case !tokenForm.MatchString(r.Token) || r.Count < 1 || len(r.Names) != r.Count || slices.Contains(r.Names, ""):
 		return nil, provider.Invalid("a gang of %d with %d names and token %q", r.Count, len(r.Names), r.Token)
+	case r.Count > mostMachines:
+		return nil, provider.Invalid("a gang of %d: Google makes at most %d machines at a time", r.Count, mostMachines)
 	case r.Near && o.MaxGang == 0:
 		return nil, provider.Invalid("%s has no compact placement", o.Type)
 	case o.Region != p.cfg.Region:
@@ -161,7 +166,7 @@ func (p *Provider) properties(l *launch) *computepb.InstanceProperties {
 		props.ReservationAffinity = &computepb.ReservationAffinity{ConsumeReservationType: proto.String("NO_RESERVATION")}
 	}
 	if l.policy != "" && !l.flex() { // an instance group has it itself
-		props.ResourcePolicies = []string{p.policyPath(l.policy)}
+		props.ResourcePolicies = []string{l.policy} // by its name: only here Google takes no URL
 	}
 	return props
 }

@@ -24,8 +24,8 @@ import (
 // catalogTTL is how long machine types and zones are taken to stay as they are.
 const catalogTTL = 6 * time.Hour
 
-// compactMost is how many machines one compact placement policy takes.
-const compactMost = 1500
+// compactMost is how many machines can be near to each other: a policy takes 1500, and a call makes fewer.
+const compactMost = mostMachines
 
 // memory holds the machine types. Its mutex is held while they are fetched: others wait for the one answer.
 type memory struct {
