@@ -86,7 +86,7 @@ func (f *fleet) remove(m *machine) {
 func (f *fleet) newGang(number int64, ng *nodeGroup, names []string, near bool) *gang {
 	now := f.now()
 	g := &gang{pool: ng.pool, group: ng}
-	g.gangRecord = gangRecord{Number: number, Pool: ng.pool.Name, Offering: ng.offering, Names: names, Near: near, Asked: now, State: gangAsked,
+	g.gangRecord = gangRecord{Number: number, Pool: ng.pool.Name, Offering: ng.offering, Names: names, Near: near, Run: ng.offering.Run, Asked: now, State: gangAsked,
 		Expires: now.Add(ng.offering.Queue + f.t.bootWithin(&ng.offering)).Truncate(time.Second)}
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails

@@ -87,7 +87,7 @@ func (ng *nodeGroup) freeFor(j *job, r *run) (nodes []layout.Node, machines []*m
 	var booting []*machine
 	for _, m := range ng.machines {
 		switch {
-		case len(m.runs) > 0 && !ng.pool.Shared || !m.usable(j.User.Name) || m.cpus >= m.gang.Offering.CPUs || slices.Contains(r.machines, m), !m.whole(j.User.Name):
+		case len(m.runs) > 0 && !ng.pool.Shared || !m.usable(j.User.Name) || m.cpus >= m.gang.Offering.CPUs || slices.Contains(r.machines, m), !m.whole(j.User.Name), !m.lasts(j):
 		case m.State == machineUp:
 			machines = append(machines, m)
 		default:

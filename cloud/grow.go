@@ -83,6 +83,7 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 		return waits, false
 	}
 	g := q.fleet.newGang(number, ng, chosen, near)
+	g.Run = g.runFor(j)
 	r.gangs = append(r.gangs, g)
 	q.take(r, i, needs, shares, append(machines, g.machines...))
 	return refusal{}, true

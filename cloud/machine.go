@@ -220,7 +220,7 @@ func (m *machine) taken(why string) bool {
 		return true
 	case m.State == machineEnding:
 		return false
-	case m.Market == provider.Block && m.group.ends(m.pool.fleet.now(), 0):
+	case m.Market == provider.Block && m.group.ends(m.pool.fleet.now(), 0), !m.until().IsZero() && !m.pool.fleet.now().Before(m.until()):
 		return true
 	}
 	return strings.Contains(strings.ToLower(why), "spot") || m.Market == provider.Spot && (why == endedUnsaid || why == endedUnseen)

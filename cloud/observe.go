@@ -190,6 +190,9 @@ func (m *machine) node(n federation.Node, now time.Time) federation.Node {
 		}
 	}
 	n.Rented = m.group.rented(boot)
+	if until := m.until(); !until.IsZero() {
+		n.Rented.Until = until
+	}
 	if m.State == machineUp || m.State == machineEnding {
 		n.Info = m.info(now)
 	}

@@ -114,6 +114,7 @@ type gangRecord struct {
 	Expires  time.Time         `json:"expires"` // its machines must have said hello
 	State    gangState         `json:"state"`
 	Why      string            `json:"why,omitempty"`
+	Run      time.Duration     `json:"run,omitempty"`    // for how long its machines were asked for; 0: they stay
 	Warm     bool              `json:"warm,omitempty"`   // it is of the pool's minimum: no job need wait for it
 	Lives    int               `json:"lives,omitempty"`  // daemons that have taken it up while it was asked for
 	Resume   string            `json:"resume,omitempty"` // how the provider goes on with a request that the cloud has queued

@@ -106,7 +106,7 @@ func (rt *renter) request(g *gang) (provider.Request, error) {
 			return provider.Request{}, err
 		}
 	}
-	return provider.Request{Token: g.Token, Site: rt.cfg.Site, Offering: g.Offering, Count: len(g.Names), Names: g.Names, Near: g.Near, Boot: boot, Resume: g.Resume}, nil
+	return provider.Request{Token: g.Token, Site: rt.cfg.Site, Offering: g.Offering, Count: len(g.Names), Names: g.Names, Near: g.Near, Run: g.Run, Boot: boot, Resume: g.Resume}, nil
 }
 
 // callCreate makes the call. Half a gang is no answer.

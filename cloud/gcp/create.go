@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"cloud.google.com/go/compute/apiv1/computepb"
 	"google.golang.org/protobuf/proto"
@@ -153,7 +154,7 @@ func (p *Provider) properties(l *launch) *computepb.InstanceProperties {
 			{Key: proto.String("startup-script"), Value: proto.String(l.r.Boot.Script())},
 			{Key: proto.String("block-project-ssh-keys"), Value: proto.String("true")},
 		}},
-		NetworkInterfaces: p.networks(l), Scheduling: p.scheduling(o),
+		NetworkInterfaces: p.networks(l), Scheduling: p.scheduling(l.r),
 	}
 	if p.cfg.ServiceAccount != "" {
 		props.ServiceAccounts = []*computepb.ServiceAccount{{Email: proto.String(p.cfg.ServiceAccount), Scopes: []string{"https://www.googleapis.com/auth/cloud-platform"}}}
@@ -172,17 +173,26 @@ func (p *Provider) properties(l *launch) *computepb.InstanceProperties {
 }
 
 // scheduling says how the machines are paid for. A machine that fails or whose host does is not started again: its job has gone on elsewhere by then.
-func (p *Provider) scheduling(o *provider.Offering) *computepb.Scheduling {
+func (p *Provider) scheduling(r *provider.Request) *computepb.Scheduling {
 	s := &computepb.Scheduling{AutomaticRestart: proto.Bool(false), OnHostMaintenance: proto.String("TERMINATE")}
-	switch o.Market {
+	switch r.Offering.Market {
 	case provider.Spot:
 		s.ProvisioningModel, s.InstanceTerminationAction = proto.String("SPOT"), proto.String("DELETE")
 	case provider.Flex:
 		s.ProvisioningModel, s.InstanceTerminationAction = proto.String("FLEX_START"), proto.String("DELETE")
+		s.MaxRunDuration = &computepb.Duration{Seconds: proto.Int64(int64(p.flexRun(r).Seconds()))}
 	case provider.Block:
 		s.ProvisioningModel, s.InstanceTerminationAction = proto.String("RESERVATION_BOUND"), proto.String("DELETE")
 	}
 	return s
+}
+
+// flexRun is for how long flex-start machines are asked for. The shorter it is, the sooner Google has them.
+func (p *Provider) flexRun(r *provider.Request) time.Duration {
+	if r.Run == 0 {
+		return p.cfg.FlexRun
+	}
+	return min(max(r.Run, flexLeast), p.cfg.FlexRun)
 }
 
 // hyper are the families that take no persistent disks.

@@ -96,7 +96,7 @@ func (p *Provider) makeQueue(ctx context.Context, l *launch) error {
 		return err
 	}
 	request := &computepb.InstanceGroupManagerResizeRequest{
-		Name: proto.String(l.name), Description: proto.String(l.note), RequestedRunDuration: &computepb.Duration{Seconds: proto.Int64(int64(p.cfg.FlexRun.Seconds()))},
+		Name: proto.String(l.name), Description: proto.String(l.note), RequestedRunDuration: &computepb.Duration{Seconds: proto.Int64(int64(p.flexRun(l.r).Seconds()))},
 	}
 	for i := range l.r.Count {
 		request.Instances = append(request.Instances, &computepb.PerInstanceConfig{Name: proto.String(instanceName(l.name, i))})

@@ -1,6 +1,7 @@
 package gcp
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +53,33 @@ func TestFlexWaits(t *testing.T) {
 	c.ClearFaults()
 	if list := made(t, p, r); len(list) != 2 || list[0].Name != "g-1-a" || list[1].Name != "g-1-b" {
 		t.Errorf("made %+v", list)
+	}
+}
+
+// TestFlexRun: machines are asked for as long as they are wanted, within what Google and the configuration allow: in the template as in the request.
+func TestFlexRun(t *testing.T) {
+	c, p, o := flex(t, gce.Config{})
+	if o.Run != 7*24*time.Hour {
+		t.Errorf("they are had for %s", o.Run)
+	}
+	p.cfg.FlexRun = 48 * time.Hour
+	for wanted, want := range map[time.Duration]string{0: "172800", 90 * time.Minute: "5400", 2 * time.Minute: "600", 72 * time.Hour: "172800"} {
+		c.ResetCalls()
+		r := gang(o, "g-"+want+wanted.String(), 1)
+		r.Run = wanted
+		made(t, p, r)
+		found := 0
+		for _, call := range c.Calls() {
+			body := strings.ReplaceAll(call.Form.Get("Body"), `": `, `":`)
+			for _, field := range []string{"maxRunDuration", "requestedRunDuration"} {
+				if strings.Contains(body, `"`+field+`":{"seconds":"`+want+`"}`) {
+					found++
+				}
+			}
+		}
+		if found != 2 {
+			t.Errorf("%s: %d of template and request ask for %s s", wanted, found, want)
+		}
 	}
 }
 

@@ -172,7 +172,7 @@ func (p *Provider) offering(t *computepb.MachineType, market provider.Market, q 
 		o.Interrupts = p.cfg.SpotInterrupts
 		o.Features = append(o.Features, "spot")
 	case provider.Flex:
-		o.Queue = p.cfg.FlexQueue
+		o.Queue, o.Run = p.cfg.FlexQueue, p.cfg.FlexRun
 		o.Features = append(o.Features, "flex")
 	}
 	if compact(t.GetName()) {

@@ -105,6 +105,8 @@ type Offering struct {
 	// Queue is for how long the cloud may queue a request (KindPending) before it is given up; 0: it answers at once.
 	Queue time.Duration
 	Max   int // machines at one time, 0: no bound is known
+	// Run is the longest time for which the cloud rents such machines, and takes them back after: 0: they stay until they are deleted. See [Request].Run.
+	Run time.Duration
 	// Quota names the account's quota that the machines count to with their CPUs, of those of the region and market: "G and VT". "": one of its type alone.
 	Quota string
 	// MaxGang is the most machines that Create can put near to each other; 0: no such placement.
@@ -120,6 +122,7 @@ type Request struct {
 	Count    int
 	Names    []string      // host names, one for each machine
 	Near     bool          // put them near to each other (placement group)
+	Run      time.Duration // of an offering with a Run: for how long they are wanted, whole minutes, at most that; 0: as long as that. No part of what makes requests equal
 	Boot     agentapi.Boot // what they are started with
 	Resume   string        // Error.Resume of the last answer, by whichever daemon it was kept; no part of what makes requests equal
 }

@@ -69,8 +69,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("tpu: no zones: TPUs are in few of them (gcloud compute tpus locations list)")
 	case len(c.Slices) == 0:
 		return fmt.Errorf("tpu: no slices: give accelerator types, such as v5litepod-16")
-	case c.FlexRun < 0 || c.FlexRun > 7*24*time.Hour || c.Queue < 0 || c.FlexQueue < 0:
-		return fmt.Errorf("tpu: flex-start slices run for 7 days at most, not %s", c.FlexRun)
+	case c.FlexRun != 0 && (c.FlexRun < flexLeast || c.FlexRun > 7*24*time.Hour) || c.Queue < 0 || c.FlexQueue < 0:
+		return fmt.Errorf("tpu: flex-start slices run from 10 minutes to 7 days, not %s", c.FlexRun)
 	}
 	for _, z := range c.Zones {
 		if !zoneForm.MatchString(z) {

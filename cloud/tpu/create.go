@@ -183,13 +183,24 @@ func (p *Provider) queuedResource(l *launch) *tpuapi.QueuedResource {
 	case provider.Spot:
 		q.Spot = &tpuapi.Spot{}
 	case provider.Flex:
-		q.ProvisioningModel, q.RunDuration = "FLEX_START", &tpuapi.RunDuration{MaxRunDuration: seconds(p.cfg.FlexRun)}
+		q.ProvisioningModel, q.RunDuration = "FLEX_START", &tpuapi.RunDuration{MaxRunDuration: seconds(p.flexRun(l.r))}
 	case provider.Reserved:
 		q.Guaranteed, q.ReservationName = &tpuapi.Guaranteed{Reserved: true}, o.Reservation
 	default:
 		q.Guaranteed = &tpuapi.Guaranteed{}
 	}
 	return q
+}
+
+// flexLeast is the least time for which Google rents slices of the market flex.
+const flexLeast = 10 * time.Minute
+
+// flexRun is for how long a slice of the market flex is asked for. The shorter it is, the sooner Google has it.
+func (p *Provider) flexRun(r *provider.Request) time.Duration {
+	if r.Run == 0 {
+		return p.cfg.FlexRun
+	}
+	return min(max(r.Run, flexLeast), p.cfg.FlexRun)
 }
 
 // runtime is the version that hosts of a generation boot.

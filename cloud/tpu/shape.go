@@ -191,7 +191,7 @@ func (p *Provider) offering(s slice, zone string, market provider.Market, reserv
 		o.Interrupts = p.cfg.SpotInterrupts
 		o.Features = append(o.Features, "spot")
 	case provider.Flex:
-		o.Queue = p.cfg.FlexQueue
+		o.Queue, o.Run = p.cfg.FlexQueue, p.cfg.FlexRun
 		o.Features = append(o.Features, "flex")
 	case provider.Reserved:
 		o.ID += "/" + reservation[strings.LastIndexByte(reservation, '/')+1:]

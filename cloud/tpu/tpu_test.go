@@ -175,6 +175,22 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// TestFlexRun: slices of the market flex are asked for as long as they are wanted, within what Google and the configuration allow.
+func TestFlexRun(t *testing.T) {
+	c, cfg := world(t, gce.Config{})
+	p := open(t, cfg)
+	o := providertest.Offer(t, p, "v5litepod-4/us-central1-a/flex")
+	for wanted, want := range map[time.Duration]string{0: "86400s", 90 * time.Minute: "5400s", time.Minute: "600s", 72 * time.Hour: "86400s"} {
+		c.ResetCalls()
+		r := gang(o, "g-"+want+wanted.String(), 1)
+		r.Run = wanted
+		made(t, p, r)
+		if body := c.Calls()[1].Form.Get("Body"); o.Run != 24*time.Hour || !strings.Contains(body, `"maxRunDuration":"`+want+`"`) {
+			t.Errorf("%s of %s: asked for %s", wanted, o.Run, body)
+		}
+	}
+}
+
 // TestStockOut: a request waits in the queue, each look is one call, and when its time is over it has failed for want of stock, and leaves nothing.
 func TestStockOut(t *testing.T) {
 	c, cfg := world(t, gce.Config{})

@@ -66,7 +66,8 @@ type GCPConfig struct {
 	Boot time.Duration `yaml:"boot,omitempty"`
 	// How long a request of the market flex may be queued. 2h if not set.
 	FlexQueue time.Duration `yaml:"flex_queue,omitempty"`
-	// How long its machines are had, from 10m to 168h. 168h if not set.
+	// How long its machines are had at most, from 10m to 168h. 168h if not set. Google is asked for the
+	// job's time limit and what its machines take to start.
 	FlexRun time.Duration `yaml:"flex_run,omitempty"`
 	// File with a service account's key. Not set: where Google's own tools look.
 	CredentialsFile string `yaml:"credentials_file,omitempty"`

@@ -55,7 +55,8 @@ type TPUConfig struct {
 	Queue time.Duration `yaml:"queue,omitempty"`
 	// The same for the market flex. 2h if not set.
 	FlexQueue time.Duration `yaml:"flex_queue,omitempty"`
-	// How long a slice of the market flex is had, at most 168h. 24h if not set.
+	// How long a slice of the market flex is had at most, from 10m to 168h. 24h if not set. Google is
+	// asked for the job's time limit and what the slice takes to start.
 	FlexRun time.Duration `yaml:"flex_run,omitempty"`
 	// File with a service account's key. Not set: where Google's own tools look.
 	CredentialsFile string `yaml:"credentials_file,omitempty"`
