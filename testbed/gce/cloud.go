@@ -208,6 +208,9 @@ func (c *Cloud) answer(service *api, r *request, name string, body []byte, fault
 	if err := r.method.checkQuery(trimmed(r.query)); err != nil {
 		return nil, &refusal{http.StatusBadRequest, "invalidParameter", err.Error()}
 	}
+	if err := checkID(r.query.Get("requestId")); err != nil {
+		return nil, err
+	}
 	if r.method.Request != nil {
 		if err := json.Unmarshal(body, &r.body); err != nil {
 			return nil, &refusal{http.StatusBadRequest, "parseError", "Invalid JSON payload received: " + err.Error()}

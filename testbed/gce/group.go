@@ -28,10 +28,21 @@ func (c *Cloud) keep(into map[string]doc, kind string, r *request, where ...stri
 	if into[name] != nil {
 		return nil, exists(kind, name)
 	}
+	if err := checkNamed(r.body); err != nil {
+		return nil, err
+	}
 	d := r.body
 	d["kind"], d["id"], d["creationTimestamp"], d["selfLink"] = "compute#"+kind, "88", time.Now().Format(time.RFC3339), c.url(append(where, name)...)
 	into[name] = d
 	return c.begin("insert", c.url(append(where, name)...), r, nil), nil
+}
+
+// checkNamed checks the name and the description of a resource.
+func checkNamed(d doc) error {
+	if err := checkName("resource.name", str(d, "name")); err != nil {
+		return err
+	}
+	return checkDescription("resource.description", str(d, "description"))
 }
 
 func (c *Cloud) insertPolicy(r *request) (doc, error) {
@@ -119,6 +130,12 @@ func (c *Cloud) insertGroup(r *request) (doc, error) {
 	if c.groups[zone+"/"+name] != nil {
 		return nil, exists("instanceGroupManagers", name)
 	}
+	if err := checkNamed(r.body); err != nil {
+		return nil, err
+	}
+	if policy := str(r.body, "resourcePolicies", "workloadPolicy"); policy != "" && (base(policy) == policy || c.policies[base(policy)] == nil) {
+		return nil, invalid("resource.resourcePolicies.workloadPolicy", policy, "Must be the URL of a resource policy.")
+	}
 	if c.templates[base(str(r.body, "instanceTemplate"))] == nil {
 		return nil, missing("instanceTemplates", base(str(r.body, "instanceTemplate")))
 	}
@@ -199,10 +216,16 @@ func (c *Cloud) insertResize(r *request) (doc, error) {
 	if g.requests[name] != nil {
 		return nil, exists("resizeRequests", name)
 	}
+	if err := checkNamed(r.body); err != nil {
+		return nil, err
+	}
 	q := &resize{doc: r.body, state: "CREATING"}
 	instances, _ := r.body["instances"].([]any)
 	for _, i := range instances {
 		q.names = append(q.names, str(i.(doc), "name"))
+		if err := checkName("resource.instances", str(i.(doc), "name")); err != nil {
+			return nil, err
+		}
 	}
 	if n, _ := r.body["resizeBy"].(float64); n > 0 && len(q.names) == 0 {
 		for i := range int(n) {
@@ -211,6 +234,10 @@ func (c *Cloud) insertResize(r *request) (doc, error) {
 	}
 	if seconds, _ := strconv.Atoi(str(r.body, "requestedRunDuration", "seconds")); len(q.names) == 0 || seconds < 600 || seconds > 7*24*3600 {
 		return nil, &refusal{http.StatusBadRequest, "invalid", "Invalid value for field 'resource.requestedRunDuration': must be from 10 minutes to 7 days, of one machine at least"}
+	}
+	props, _ := c.templates[base(str(g.doc, "instanceTemplate"))]["properties"].(map[string]any)
+	if run := str(props, "scheduling", "maxRunDuration", "seconds"); run != "" && run != str(r.body, "requestedRunDuration", "seconds") {
+		return nil, invalid("resource.requestedRunDuration", str(r.body, "requestedRunDuration", "seconds"), "The template has a maxRunDuration of "+run+"s.")
 	}
 	g.requests[name] = q
 	return c.begin("insert", c.url("zones", g.zone, "instanceGroupManagers", g.name, "resizeRequests", name), r, func() []opError {

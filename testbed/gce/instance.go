@@ -95,8 +95,13 @@ func (c *Cloud) bulkInsert(r *request) (doc, error) {
 			names = append(names, strings.TrimRight(pattern, "#")+strconv.Itoa(i+1))
 		}
 	}
-	if count < 1 || len(names) != count {
-		return nil, &refusal{http.StatusBadRequest, "invalid", "Invalid value for field 'resource.count': '" + strconv.Itoa(count) + "'"}
+	if count < 1 || count > mostMachines || len(names) != count {
+		return nil, invalid("resource.count", strconv.Itoa(count), "Must be from 1 to "+strconv.Itoa(mostMachines)+", with as many names.")
+	}
+	for _, name := range names {
+		if err := checkName("resource.perInstanceProperties", name); err != nil {
+			return nil, err
+		}
 	}
 	if least == 0 {
 		least = count
@@ -119,41 +124,40 @@ func boolInt(b bool) int {
 
 // checkProperties checks what instances are asked to be.
 func (c *Cloud) checkProperties(props doc, zone string) (*Type, string, error) {
-	bad := func(field, value string) error {
-		return &refusal{http.StatusBadRequest, "invalid", fmt.Sprintf("Invalid value for field 'resource.instanceProperties.%s': '%s'.", field, value)}
-	}
+	const at = "resource.instanceProperties."
 	typ, err := c.typeOf(str(props, "machineType"), zone)
 	if err != nil {
 		return nil, "", err
 	}
 	market := map[string]string{"": "on-demand", "STANDARD": "on-demand", "SPOT": "spot", "FLEX_START": "flex", "RESERVATION_BOUND": "reserved"}[str(props, "scheduling", "provisioningModel")]
-	reservation := str(props, "reservationAffinity", "consumeReservationType")
+	reservation, key := str(props, "reservationAffinity", "consumeReservationType"), str(props, "reservationAffinity", "key")
 	disks, _ := props["disks"].([]any)
 	nets, _ := props["networkInterfaces"].([]any)
 	switch {
 	case typ.GPUs > 0 && str(props, "scheduling", "onHostMaintenance") != "TERMINATE":
-		return nil, "", bad("scheduling.onHostMaintenance", "MIGRATE")
+		return nil, "", invalid(at+"scheduling.onHostMaintenance", "MIGRATE", "")
 	case len(disks) == 0:
-		return nil, "", bad("disks", "")
+		return nil, "", invalid(at+"disks", "", "")
 	case len(nets) == 0:
-		return nil, "", bad("networkInterfaces", "")
-	case reservation == "SPECIFIC_RESERVATION" && str(props, "reservationAffinity", "key") != "compute.googleapis.com/reservation-name":
-		return nil, "", bad("reservationAffinity.key", str(props, "reservationAffinity", "key"))
-	case market == "spot" && str(props, "scheduling", "instanceTerminationAction") == "":
-		return nil, "", bad("scheduling.instanceTerminationAction", "")
+		return nil, "", invalid(at+"networkInterfaces", "", "")
+	case reservation == "SPECIFIC_RESERVATION" && key != "compute.googleapis.com/reservation-name":
+		return nil, "", invalid(at+"reservationAffinity.key", key, "")
+	}
+	for _, check := range []func() error{
+		func() error { return checkDescription(at+"description", str(props, "description")) },
+		func() error { return checkLabels(at+"labels", props["labels"]) },
+		func() error { return checkMetadata(at+"metadata", props["metadata"]) },
+		func() error { return checkScheduling(at+"scheduling", props) },
+		func() error { return c.checkNetworks(at+"networkInterfaces", nets) },
+		func() error { return c.checkImages(at+"disks", disks) },
+		func() error { return c.checkPolicies(at+"resourcePolicies", list(props["resourcePolicies"])) },
+	} {
+		if err := check(); err != nil {
+			return nil, "", err
+		}
 	}
 	if reservation == "SPECIFIC_RESERVATION" {
 		market = "reserved"
-	}
-	for key, v := range map[string]string{"network": str(nets[0].(doc), "network"), "subnetwork": str(nets[0].(doc), "subnetwork")} {
-		if v != "" && base(v) != "default" {
-			return nil, "", &refusal{http.StatusNotFound, "notFound", "The resource '" + v + "' was not found (" + key + ")"}
-		}
-	}
-	for _, p := range list(props["resourcePolicies"]) {
-		if c.policies[base(p)] == nil {
-			return nil, "", &refusal{http.StatusNotFound, "notFound", "The resource '" + p + "' was not found"}
-		}
 	}
 	return typ, market, nil
 }

@@ -1,13 +1,14 @@
 package gce
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// The runtime versions of the TPU generations that the driver's documentation names.
-var runtimes = []string{"tpu-ubuntu2204-base", "v2-alpha-tpuv5-lite", "v2-alpha-tpuv5", "v2-alpha-tpuv6e"}
+// generations are the TPU generations that a runtime version is for, of those versions that Google's documentation names.
+var generations = map[string][]string{"tpu-ubuntu2204-base": {"v2", "v3", "v4"}, "v2-alpha-tpuv5-lite": {"v5e"}, "v2-alpha-tpuv5": {"v5p"}, "v2-alpha-tpuv6e": {"v6e"}}
 
 // house is what the project has that is only looked at: a network with its usual rules, and images.
 func (c *Cloud) house() map[string]doc {
@@ -51,10 +52,10 @@ func look(call, last string) action {
 	}
 }
 
-// getImage shows any image of the projects that have some, by its name or family.
+// getImage shows an image by its name or family.
 func (c *Cloud) getImage(r *request) (doc, error) {
 	name := r.vars["image"] + r.vars["family"]
-	if !slices.Contains([]string{"debian-cloud", "ubuntu-os-accelerator-images"}, r.vars["project"]) || strings.HasSuffix(name, "-gone") {
+	if !c.hasImage(r.vars["project"], name) {
 		return nil, missing("images", name)
 	}
 	return doc{"kind": "compute#image", "name": name, "status": "READY"}, nil
@@ -72,7 +73,7 @@ func (c *Cloud) testPermissions(r *request) (doc, error) {
 
 func (c *Cloud) listRuntimes(r *request) (doc, error) {
 	var all []any
-	for _, v := range runtimes {
+	for _, v := range slices.Sorted(maps.Keys(generations)) {
 		all = append(all, doc{"name": c.full(r.vars["locationsId"], "runtimeVersions", v), "version": v})
 	}
 	return doc{"runtimeVersions": all}, nil

@@ -129,17 +129,17 @@ func (c *Cloud) readQueued(body doc, zone, name string) (*queuedTPU, error) {
 	}
 	q.kind = g.AcceleratorType(shape)
 	q.perNode, _ = g.Hosts(shape)
-	if !slices.Contains(tpuTypes(), q.kind) || str(wants, "runtimeVersion") == "" {
-		return nil, &refusal{http.StatusNotFound, "notFound", "Accelerator type " + q.kind + " or its runtime version was not found in zone " + zone}
+	if !slices.Contains(tpuTypes(), q.kind) {
+		return nil, &refusal{http.StatusNotFound, "notFound", "Accelerator type " + q.kind + " was not found in zone " + zone}
+	}
+	if err := c.checkSlice(body, name, g.Name, wants); err != nil {
+		return nil, err
 	}
 	switch {
 	case body["spot"] != nil:
 		q.market = "spot"
 	case str(body, "provisioningModel") == "FLEX_START":
 		q.market = "flex"
-		if str(body, "runDuration", "maxRunDuration") == "" {
-			return nil, bad("FLEX_START wants a run duration")
-		}
 	case str(body, "reservationName") != "":
 		q.market = "reserved"
 	}
@@ -147,6 +147,45 @@ func (c *Cloud) readQueued(body doc, zone, name string) (*queuedTPU, error) {
 		q.until = time.Now().Add(d)
 	}
 	return q, nil
+}
+
+// checkSlice refuses what the schema lets through and Google does not take.
+func (c *Cloud) checkSlice(body doc, name, generation string, wants doc) error {
+	if err := checkName("queuedResourceId", name); err != nil {
+		return err
+	}
+	if err := checkLabels("node.labels", wants["labels"]); err != nil {
+		return err
+	}
+	if err := checkDescription("node.description", str(wants, "description")); err != nil {
+		return err
+	}
+	version, of := str(wants, "runtimeVersion"), generations[str(wants, "runtimeVersion")]
+	policy, _ := body["queueingPolicy"].(map[string]any)
+	guaranteed, _ := body["guaranteed"].(map[string]any)
+	reserved, _ := guaranteed["reserved"].(bool)
+	run, flex := str(body, "runDuration", "maxRunDuration"), str(body, "provisioningModel") == "FLEX_START"
+	lasts, err := time.ParseDuration(run)
+	switch {
+	case of == nil:
+		return &refusal{http.StatusNotFound, "notFound", "Runtime version " + version + " was not found"}
+	case !slices.Contains(of, generation):
+		return invalid("node.runtimeVersion", version, "It is not supported by "+generation+".")
+	case str(wants, "acceleratorType") != "" && wants["acceleratorConfig"] != nil:
+		return invalid("node.acceleratorConfig", str(wants, "acceleratorType"), "acceleratorType and acceleratorConfig exclude each other.")
+	case body["spot"] != nil && guaranteed != nil, flex && (body["spot"] != nil || guaranteed != nil):
+		return invalid("queuedResource", "", "spot, guaranteed and a provisioning model exclude each other.")
+	case len(policy) > 1:
+		return invalid("queueingPolicy", "", "At most one of its fields can be set.")
+	case reserved && str(body, "reservationName") == "":
+		return invalid("reservationName", "", "A reserved resource wants the name of the reservation.")
+	case flex && run == "", run != "" && (err != nil || lasts < 10*time.Minute || lasts > 7*24*time.Hour):
+		return invalid("runDuration.maxRunDuration", run, "Must be from 10 minutes to 7 days.")
+	}
+	if network := base(str(wants, "networkConfig", "network")); network != "" && c.fixed["networks.get/"+network] == nil {
+		return &refusal{http.StatusNotFound, "notFound", "Network " + network + " was not found"}
+	}
+	return nil
 }
 
 // provision makes the nodes of a queued resource when there are chips for all. The lock is held.
