@@ -9,14 +9,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"fsub/cmd/internal/scontrol"
 	"fsub/federation"
@@ -213,20 +211,7 @@ func (m *many) confirm(op *v1.Operation) error {
 	slices.Sort(by)
 	fmt.Fprintf(out, "%s %d jobs (%s); %d of them need nothing, %d are refused\n", op.Verb, n, strings.Join(by, ", "), op.Settled-op.Failed, op.Failed)
 	out.Flush()
-	in, ok := m.cmd.InOrStdin().(*os.File)
-	if ok {
-		_, err := unix.IoctlGetTermios(int(in.Fd()), unix.TCGETS)
-		ok = err == nil
-	}
-	if !ok { // nobody can be asked
-		return fmt.Errorf("these are more than %d jobs: add --yes", op.AskAbove)
-	}
-	fmt.Fprint(m.cmd.ErrOrStderr(), "Go on? [y/N] ")
-	answer, _ := bufio.NewReader(in).ReadString('\n')
-	if !slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))) {
-		return errors.New("nothing was done")
-	}
-	return nil
+	return confirm(m.cmd, fmt.Sprintf("these are more than %d jobs", op.AskAbove))
 }
 
 // followPause is the time between two looks at an operation.

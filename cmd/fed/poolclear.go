@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"time"
@@ -11,17 +12,19 @@ import (
 
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/store"
 )
 
 // newPoolClearCommand is for when the daemon is gone for good: it asks the clouds themselves, and
 // needs no daemon.
 func newPoolClearCommand() *cobra.Command {
 	var file configFlag
+	var yes, dry bool
 	cmd := &cobra.Command{
 		Use:   "clear [SITE...]",
 		Short: "End every machine of this federation that the sites' clouds show, without the daemon",
 		Long: `clear ends every machine that carries this federation's tags, whatever runs on it. It asks the clouds themselves and needs
-no daemon; stop the daemon first, or it will rent others. Machines also end by themselves when they do not hear the daemon for as long as agents: lease.`,
+no daemon: while one runs it refuses. It shows the machines and asks first (--yes: not asked). Machines also end by themselves when they do not hear the daemon for as long as agents: lease.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			c, err := file.read()
 			if err != nil {
@@ -32,26 +35,85 @@ no daemon; stop the daemon first, or it will rent others. Machines also end by t
 					return fmt.Errorf("no site %q whose machines are rented is configured; see: fed config check", n)
 				}
 			}
-			for i := range c.Sites {
-				s := &c.Sites[i]
-				if !s.rented() || len(names) > 0 && !slices.Contains(names, string(s.Name)) {
-					continue
+			if !dry {
+				if err := store.InUse(c.storePath()); err != nil {
+					return fmt.Errorf("%w: a daemon that runs would rent other machines, and take its jobs for running", err)
 				}
-				p, _, err := openProvider(cmd.Context(), &c, s, nil, slog.New(slog.DiscardHandler))
-				if err != nil {
+			}
+			sites, err := clearable(cmd.Context(), &c, names)
+			if err != nil {
+				return err
+			}
+			n := 0
+			for _, s := range sites {
+				n += len(s.machines)
+			}
+			out := cmd.OutOrStdout()
+			if dry || !yes && n > 0 {
+				if dry {
+					printClearable(out, sites)
+					return nil
+				}
+				printClearable(cmd.ErrOrStderr(), sites)
+				if err := confirm(cmd, fmt.Sprintf("%d machines would be ended, whatever runs on them", n)); err != nil {
 					return err
 				}
-				n, err := clearSite(cmd.Context(), p)
+			}
+			for _, s := range sites {
+				n, err := clearSite(cmd.Context(), s.provider)
 				if err != nil {
-					return fmt.Errorf("site %s: %w", s.Name, err)
+					return fmt.Errorf("site %s: %w", s.name, err)
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: %d machines ended\n", s.Name, n)
+				fmt.Fprintf(out, "%s: %d machines ended\n", s.name, n)
 			}
 			return nil
 		},
 	}
 	file.add(cmd)
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "list the machines that would be ended, and end none; also while the daemon runs")
 	return cmd
+}
+
+// rentedSite is a site with the machines that its cloud shows.
+type rentedSite struct {
+	name     federation.SiteName
+	provider provider.Provider
+	machines []provider.Instance
+}
+
+// clearable are the sites of these names, or all, whose machines can be ended.
+func clearable(ctx context.Context, c *Config, names []string) (sites []rentedSite, err error) {
+	for i := range c.Sites {
+		s := &c.Sites[i]
+		if !s.rented() || len(names) > 0 && !slices.Contains(names, string(s.Name)) {
+			continue
+		}
+		p, _, err := openProvider(ctx, c, s, nil, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return nil, err
+		}
+		all, err := p.List(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("site %s: %w", s.Name, err)
+		}
+		all = slices.DeleteFunc(all, func(m provider.Instance) bool {
+			return m.State == provider.InstanceEnded || m.State == provider.InstanceEnding
+		})
+		sites = append(sites, rentedSite{name: s.Name, provider: p, machines: all})
+	}
+	return sites, nil
+}
+
+func printClearable(out io.Writer, sites []rentedSite) {
+	t := newTable(out)
+	t.row("SITE", "INSTANCE", "STATE", "LAUNCHED")
+	for _, s := range sites {
+		for _, m := range s.machines {
+			t.row(string(s.name), string(m.ID), string(m.State), when(m.Launched))
+		}
+	}
+	t.flush()
 }
 
 // clearPatience is how long the clouds may take to end what they were asked to.

@@ -46,6 +46,18 @@ func prepareFile(path string) (io.Closer, error) {
 	return lock, nil
 }
 
+// InUse reports as an error that a daemon uses the store of this path.
+func InUse(path string) error {
+	if _, err := os.Stat(path + ".lock"); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	lock, err := lockFile(path + ".lock")
+	if err != nil {
+		return fmt.Errorf("store %s: %w", path, err)
+	}
+	return lock.Close()
+}
+
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {

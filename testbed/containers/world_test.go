@@ -69,7 +69,7 @@ func (w *world) serve(t *testing.T) {
 	t.Cleanup(func() {
 		daemon.Process.Signal(syscall.SIGTERM)
 		daemon.Wait()
-		if out, err := w.command("fed", "pool", "clear", "--config", w.dir+"/fed.yaml").CombinedOutput(); err != nil {
+		if out, err := w.command("fed", "pool", "clear", "--yes", "--config", w.dir+"/fed.yaml").CombinedOutput(); err != nil {
 			t.Errorf("fed pool clear: %v: %s", err, out)
 		}
 		if t.Failed() {

@@ -10,7 +10,7 @@ failures=()
 cleanup() {
 	code=$?
 	if [ -n "$daemon" ]; then kill -TERM "$daemon" 2>/dev/null && wait "$daemon" || true; fi
-	bin/fed pool clear --config "$dir/fed.yaml" >/dev/null 2>&1 || true
+	bin/fed pool clear --yes --config "$dir/fed.yaml" >/dev/null 2>&1 || true
 	if [ "$code" != 0 ] || [ ${#failures[@]} != 0 ]; then
 		printf '\nDEMO FAILED\n' >&2
 		printf '  %s\n' "${failures[@]}" "the daemon's log: $dir/fed.log" >&2

@@ -184,7 +184,7 @@ func (w *world) open() {
 	w.t.Cleanup(func() {
 		daemon.Process.Signal(os.Interrupt)
 		daemon.Wait()
-		if out, err := w.command(context.Background(), "fed pool clear --config fed.yaml").CombinedOutput(); err != nil {
+		if out, err := w.command(context.Background(), "fed pool clear --yes --config fed.yaml").CombinedOutput(); err != nil {
 			w.t.Errorf("fed pool clear: %v: %s", err, out)
 		}
 		if w.t.Failed() {

@@ -153,7 +153,7 @@ func (w *world) close(failed bool) error {
 	var err error
 	if w.daemon != nil && w.daemon.Process != nil {
 		err = errors.Join(w.daemon.Process.Signal(syscall.SIGTERM), w.daemon.Wait())
-		if out, e := w.command("fed", "pool", "clear", "--config", w.config()).CombinedOutput(); e != nil {
+		if out, e := w.command("fed", "pool", "clear", "--yes", "--config", w.config()).CombinedOutput(); e != nil {
 			err = errors.Join(err, fmt.Errorf("fed pool clear: %w: %s", e, out))
 		}
 	}

@@ -27,7 +27,7 @@ func TestTaskRequeuesItself(t *testing.T) {
 	p := newHome(t, config{pool: "max: 3, idle: 20s", daemon: []string{"- {name: local, kind: local, local: {nodes: 2, cpus: 4, mem_mib: 2000}}"}})
 	t.Cleanup(func() {
 		p.stop()
-		if out, err := exec.Command(filepath.Join(scratch, "fed"), "pool", "clear", "--config", filepath.Join(p.dir, "fed.yaml")).CombinedOutput(); err != nil {
+		if out, err := exec.Command(filepath.Join(scratch, "fed"), "pool", "clear", "--yes", "--config", filepath.Join(p.dir, "fed.yaml")).CombinedOutput(); err != nil {
 			t.Errorf("fed pool clear: %v\n%s", err, out)
 		}
 	})

@@ -67,7 +67,7 @@ func endMachines() error {
 	}
 	var out bytes.Buffer
 	config := filepath.Join(filepath.Dir(world.Daemon.LogFile()), "fed.yaml")
-	err := world.Bed.Exec(context.Background(), bed.Cmd{Site: bed.Login, Args: []string{filepath.Join(world.Bin, "fed"), "pool", "clear", "--config", config}, Stdout: &out, Stderr: &out})
+	err := world.Bed.Exec(context.Background(), bed.Cmd{Site: bed.Login, Args: []string{filepath.Join(world.Bin, "fed"), "pool", "clear", "--yes", "--config", config}, Stdout: &out, Stderr: &out})
 	if err != nil {
 		return fmt.Errorf("fed pool clear: %w: %s", err, out.String())
 	}
