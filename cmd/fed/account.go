@@ -306,7 +306,10 @@ could not be done.`,
 			if err != nil {
 				return err
 			}
-			return printDrift(cmd, &c, resp, q.DryRun)
+			if q.DryRun {
+				return printDrift(cmd, &c, resp, true)
+			}
+			return printSynced(cmd, &c, resp)
 		},
 	}
 	c.flags(cmd)
@@ -322,13 +325,17 @@ func newAccountDriftCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drift [SITE...]",
 		Short: "Show what the sites' accounting has otherwise than the tree",
-		Long:  "Show what the sites' accounting has otherwise than the tree. The exit code is 1 if a site could not be asked.",
+		Long:  "Show what the sites' accounting has otherwise than the tree. The exit code is 1 if that is anything, or if a site could not be asked.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			resp, err := c.client().AccountDrift(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
-			return printDrift(cmd, &c, resp, false)
+			err = printDrift(cmd, &c, resp, false)
+			if err == nil && len(resp.Differences) > 0 {
+				err = exitError(1)
+			}
+			return err
 		},
 	}
 	c.flags(cmd)
@@ -364,6 +371,35 @@ func printDrift(cmd *cobra.Command, c *connection, d v1.AccountDrift, commands b
 		return exitError(1)
 	}
 	return nil
+}
+
+// printSynced tells what was changed at a site, and what was not.
+func printSynced(cmd *cobra.Command, c *connection, d v1.AccountDrift) error {
+	made := 0
+	for i := range d.Differences {
+		if x := &d.Differences[i]; x.Error == "" && len(x.Commands) > 0 {
+			made++
+			if !c.json {
+				x.What = madeWord(x.What)
+			}
+		}
+	}
+	err := printDrift(cmd, c, d, false)
+	if !c.json {
+		fmt.Fprintf(cmd.OutOrStdout(), "%d changes made\n", made)
+	}
+	return err
+}
+
+// madeWord is what a difference was that is none any more.
+func madeWord(w accounts.What) accounts.What {
+	switch w {
+	case accounts.Missing:
+		return "added"
+	case accounts.Extra:
+		return "removed"
+	}
+	return "changed"
 }
 
 func printDifferences(out io.Writer, all []v1.AccountDifference) error {
