@@ -96,7 +96,7 @@ func newNodeDrainCommand() *cobra.Command {
 		Short: "Let no new job start on nodes; what runs there goes on",
 		Long: `Let no new job start on nodes. What runs there ends by itself (--finish, which is the default), or is requeued with --requeue:
 the federation's own jobs, under their IDs, but for those of sbatch --no-requeue. Nothing is placed there from now on; the site is told
-until it shows the drain. A node that others have drained keeps their reason, and yours follows when that is gone.
+until it shows the drain. A node that is drained already keeps the --until and --ticket that it has, unless others are given. One that others have drained keeps their reason, and yours follows when that is gone.
 
 --wait returns when the sites show the drain. With --finish or --requeue it returns when the nodes are DRAINED: nothing runs there any more.
 
@@ -105,6 +105,9 @@ until it shows the drain. A node that others have drained keeps their reason, an
 			q.Nodes, q.State = args, federation.WishDrain
 			if finish && q.Requeue {
 				return errors.New("--finish and --requeue exclude each other")
+			}
+			if q.NoEnd = until == "none"; q.NoEnd {
+				until = ""
 			}
 			if q.Until, err = readUntil(until, time.Now()); err != nil {
 				return err
@@ -117,7 +120,7 @@ until it shows the drain. A node that others have drained keeps their reason, an
 	whereFlag(cmd, &q.Where)
 	f.StringVar(&q.Reason, "reason", "", "why, for the others; the site's admin reads it too")
 	f.StringVar(&q.Ticket, "ticket", "", "number of a ticket; the site's admin reads it too")
-	f.StringVar(&until, "until", "", `resume by itself then: "4h", "18:00", "2026-12-01T08:00"`)
+	f.StringVar(&until, "until", "", `resume by itself then: "4h", "18:00", "2026-12-01T08:00"; none: no earlier drain's end counts any more`)
 	f.BoolVar(&finish, "finish", false, "let what runs there end by itself (default)")
 	f.BoolVar(&q.Requeue, "requeue", false, "requeue the jobs that run there")
 	f.BoolVar(&wait, "wait", false, "return when the sites show it; with --finish or --requeue, when nothing runs there any more")

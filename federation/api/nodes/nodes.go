@@ -187,7 +187,7 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 	out := make([]v1.NodeSet, 0, len(chosen))
 	for i := range chosen {
 		m := &chosen[i]
-		said := v1.NodeSet{Site: m.site.Name, Name: m.node.Name, Note: m.site.NodeNotes[m.node.Name]}
+		said := v1.NodeSet{Site: m.site.Name, Name: m.node.Name, State: q.State, Was: m.node.State, Note: m.site.NodeNotes[m.node.Name]}
 		text := ""
 		if m.record != nil {
 			text = m.record.Text(s.Mark)
@@ -205,6 +205,9 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 		case !m.site.Answering:
 			said.Note = "the site does not answer: it is told when it does"
 		}
+		q, kept := keeping(q, m.record, now)
+		said.Until, said.Ticket = q.Until, q.Ticket
+		said.Note = strings.TrimPrefix(said.Note+kept, "; ")
 		out = append(out, said)
 		act := federation.AuditEntry{At: now, Who: audit.By(c), Verb: strings.ToLower(string(q.State)), Kind: federation.AuditNode, Object: m.id().String(),
 			Before: strings.Join(m.node.State, "+"), After: string(q.State), Why: terms(q), Ticket: q.Ticket, Result: said.Note}
@@ -227,6 +230,23 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 	}
 	s.Wake()
 	return out, nil
+}
+
+// keeping is an order to drain a node with what an earlier drain has beyond it, which others may count on, and words for that.
+func keeping(q *v1.SetNodes, r *federation.NodeRecord, now time.Time) (*v1.SetNodes, string) {
+	if q.State != federation.WishDrain || r.Wants(now) != federation.WishDrain {
+		return q, ""
+	}
+	with, words := *q, ""
+	if q.Ticket == "" && r.Ticket != "" {
+		with.Ticket = r.Ticket
+		words += fmt.Sprintf("; %s's ticket %s stays", r.Owner, r.Ticket)
+	}
+	if q.Until.IsZero() && !q.NoEnd && !r.Until.IsZero() {
+		with.Until = r.Until
+		words += fmt.Sprintf("; %s's drain was to end at %s, and still ends then", r.Owner, r.Until.UTC().Format(time.RFC3339))
+	}
+	return &with, words
 }
 
 func invalid(err error) error {
@@ -283,7 +303,7 @@ func (s *Nodes) check(q *v1.SetNodes) error {
 		return fmt.Errorf("invalid reason: want one line of at most %d bytes", maxReason)
 	case len(q.Ticket) > maxTicket || !ticketForm.MatchString(q.Ticket):
 		return fmt.Errorf("invalid ticket %q: want at most %d letters, digits, '.', '_', '#', '/' and '-'", q.Ticket, maxTicket)
-	case q.State == federation.WishResume && (q.Requeue || !q.Until.IsZero()):
+	case q.State == federation.WishResume && (q.Requeue || q.NoEnd || !q.Until.IsZero()):
 		return fmt.Errorf("until and requeue are for a drain")
 	case !q.Until.IsZero() && !q.Until.After(s.Now()):
 		return fmt.Errorf("until %s: this time has passed", q.Until.UTC().Format(time.RFC3339))

@@ -63,7 +63,8 @@ type SetNodes struct {
 	State   federation.NodeWish `json:"state"`            // DRAIN or RESUME
 	Reason  string              `json:"reason,omitempty"` // a drain needs one
 	Ticket  string              `json:"ticket,omitempty"`
-	Until   time.Time           `json:"until,omitzero"`    // a drain ends then by itself
+	Until   time.Time           `json:"until,omitzero"`    // a drain ends then by itself. Not set: an earlier drain's end stays
+	NoEnd   bool                `json:"no_end,omitempty"`  // an earlier drain's end does not stay
 	Requeue bool                `json:"requeue,omitempty"` // requeue the jobs that run there
 }
 
@@ -76,6 +77,11 @@ type SetNodesResponse struct {
 type NodeSet struct {
 	Site federation.SiteName `json:"site"`
 	Name string              `json:"name"`
+	// State is what is wanted of the node from now on, Was what its site shows.
+	State  federation.NodeWish `json:"state,omitempty"`
+	Was    []string            `json:"was,omitempty"`
+	Ticket string              `json:"ticket,omitempty"`
+	Until  time.Time           `json:"until,omitzero"`
 	// Left: the node stays as it is, because of somebody else's word. A drain is accepted all the same, and follows when that is gone.
 	Left bool   `json:"left,omitempty"`
 	Note string `json:"note,omitempty"` // whose word that is; or what stands in the way for now
