@@ -48,7 +48,7 @@ func (n ConditionName) Advice() string {
 	case CondTokenRefused:
 		return "it gets no jobs, and what it runs goes on unseen; renew the token or the key: fed site test SITE"
 	case CondNoAnswer:
-		return "it gets no jobs, and those that it has are waited for; if it will not come back, run: fed site lost SITE"
+		return "it gets no jobs, and those that it has are waited for; if it will not come back, run: fed site lost SITE --reason TEXT"
 	case CondRestored:
 		return "old copies of jobs are ended and forgotten jobs are sent again; when the site is as it should be, run: fed site resume SITE"
 	case CondNodesSilent:

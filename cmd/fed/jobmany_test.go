@@ -99,7 +99,7 @@ func TestRequeueOfManyIsKilled(t *testing.T) {
 		return err == nil && len(s) == 2 && s[0].Answering && s[1].Answering
 	})
 	set := func(state federation.FedState) {
-		if err := c.SetSiteState(context.Background(), "beta", v1.SetSiteState{State: state}); err != nil {
+		if _, err := c.SetSiteState(context.Background(), "beta", v1.SetSiteState{State: state}); err != nil {
 			t.Fatal(err)
 		}
 	}

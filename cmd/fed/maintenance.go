@@ -103,7 +103,19 @@ func newMaintenanceRemoveCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("invalid number %q of a maintenance; see: fed maintenance list", args[0])
 			}
-			return c.client().RemoveMaintenance(cmd.Context(), id)
+			m, err := c.client().RemoveMaintenance(cmd.Context(), id)
+			if err != nil {
+				return err
+			}
+			if c.json {
+				return printJSON(cmd.OutOrStdout(), m)
+			}
+			done := "taken back"
+			if !m.From.IsZero() && m.From.Before(time.Now()) {
+				done = "ended"
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Maintenance %d of %s (%s) from %s to %s: %s\n", m.ID, m.Site, allIfNone(m.Nodes), when(m.From), when(m.To), done)
+			return err
 		},
 	}
 	c.flags(cmd)

@@ -20,16 +20,10 @@ ACTIVE        it gets jobs
 INACTIVE      it gets none, and those of the federation that wait there go elsewhere; what runs there goes on
 DRAIN         it gets none, and keeps those that it has
 DRAIN+REMOVE  the same, and when the last has ended it leaves the federation`
-	lost := newSiteStateCommand("lost SITE", "Say that a site is gone and nothing runs there any more: its jobs go elsewhere", v1.SetSiteState{Lost: true})
-	lost.Long = `Say that a site is gone and that nothing runs there any more: power, building or machines are lost. Your word proves the end of its jobs.
-Those that waited there go elsewhere; those that ran do by their requeue rules, and those of sbatch --no-requeue end as NODE_FAIL.
-
-If the site's nodes run on and only the link is cut, jobs run twice from now on. A site that answers cannot be lost. When it is back, what it still
-has of these jobs is ended at the first poll; it gets new ones after: fed site resume SITE`
 	cmd.AddCommand(newSiteListCommand(), newSiteShowCommand(),
 		newSiteStateCommand("drain SITE", "Give a site no new jobs; it keeps those that it has", v1.SetSiteState{State: federation.FedDrain}),
 		newSiteStateCommand("resume SITE", "Give a site jobs again", v1.SetSiteState{State: federation.FedActive}),
-		set, lost, newSiteTestCommand(), newSiteAddCommand(),
+		set, newSiteLostCommand(), newSiteTestCommand(), newSiteAddCommand(),
 		newSiteStateCommand("remove SITE", "Drain a site, and have it leave the federation with its last job", v1.SetSiteState{State: federation.FedDrainRemove}))
 	return cmd
 }
@@ -117,10 +111,14 @@ func newSiteStateCommand(use, short string, r v1.SetSiteState) *cobra.Command {
 			if n == 2 {
 				r.State = federation.FedState(strings.ToUpper(args[1]))
 			}
-			return c.client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), r)
+			set, err := c.client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), r)
+			if err != nil {
+				return err
+			}
+			return c.printSiteSet(cmd.OutOrStdout(), &set)
 		},
 	}
 	c.flags(cmd)
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "why; shown by fed site list")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why; shown by fed site show")
 	return cmd
 }

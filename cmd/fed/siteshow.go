@@ -173,7 +173,7 @@ reads it at each start after the configuration. Sites of rented machines are add
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := os.ReadFile(args[0])
 			if os.IsNotExist(err) && siteName.MatchString(args[0]) && !isFileName(args[0]) { // one that was there before
-				err := c.client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), v1.SetSiteState{State: federation.FedActive, Reason: "added"})
+				_, err := c.client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), v1.SetSiteState{State: federation.FedActive, Reason: "added"})
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "Site %s is a member of the federation\n", args[0])
 				}

@@ -129,7 +129,7 @@ func (s *Server) siteRoutes(t *table) {
 	t.add("POST", "/fed/v1/site/{name}/test", forOperators, nil, []v1.SiteCheck{}, "Try everything that is needed of a site", nil, s.sites.Test)
 	t.get("/fed/v1/maintenance", forAnybody, []v1.Maintenance{}, "What is planned at sites and is not over", nil, s.sites.Maintenance)
 	t.add("POST", "/fed/v1/maintenance", forOperators, v1.Maintenance{}, v1.Maintenance{}, "Plan a maintenance of a site, or of some of its nodes", nil, s.sites.Plan)
-	t.add("DELETE", "/fed/v1/maintenance/{number}", forOperators, nil, nil, "Take a planned maintenance back", nil, s.sites.TakeBack)
+	t.add("DELETE", "/fed/v1/maintenance/{number}", forOperators, nil, v1.Maintenance{}, "Take a planned maintenance back; the answer is what it was", nil, s.sites.TakeBack)
 	choice := query{{"nodes", "SITE/HOSTLIST, SITE/*, or a HOSTLIST whose names are of one site alone; may be repeated"}, {"where", "KEY=VALUE[,VALUE...]: see v1.SetNodes; may be repeated"}}
 	t.get("/fed/v1/nodes", forAnybody, []v1.Node{}, "The nodes of all sites, with what operators want of them", choice, s.nodes.List)
 	t.get("/fed/v1/node/{site}/{name}", forAnybody, v1.Node{}, "One node, with its history", nil, s.nodes.Show)
@@ -197,7 +197,7 @@ func (s *Server) poolRoutes(t *table) {
 	}, s.offers.Get)
 	t.add("POST", "/fed/v1/what-if", forOperators, v1.WhatIf{}, v1.WhatIfAnswer{}, "What would become of the jobs that wait if something were different. Nothing is changed", nil, s.whatIf.Ask)
 	t.add("POST", "/fed/v1/offers/refresh", forOperators, nil, []v1.PriceList{}, "Ask the clouds' price lists now", nil, s.offers.Refresh)
-	t.add("POST", "/fed/v1/site/{name}/state", forOperators, v1.SetSiteState{}, nil, "Drain a site, take it back, have it leave the federation, or say that it is lost", nil, s.sites.SetState)
+	t.add("POST", "/fed/v1/site/{name}/state", forOperators, v1.SetSiteState{}, v1.SiteSet{}, "Drain a site, take it back, have it leave the federation, or say that it is lost", nil, s.sites.SetState)
 	t.add("POST", "/fed/v1/site/{name}/retry", forOperators, nil, []v1.Cooling{}, "Have a cloud asked again for what it has refused; the answer is what that was", nil, s.pools.retry)
 	t.get("/fed/v1/openapi.json", forAnybody, nil, "This document", nil, s.getDocument).Content = "application/json"
 }

@@ -117,7 +117,10 @@ func wants(t *testing.T, c *client.Client, name federation.SiteName, want string
 
 func set(t *testing.T, c *client.Client, name federation.SiteName, r v1.SetSiteState) {
 	t.Helper()
-	if err := c.SetSiteState(context.Background(), name, r); err != nil {
+	if r.Lost {
+		r.Reason = "a fire"
+	}
+	if _, err := c.SetSiteState(context.Background(), name, r); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -185,7 +188,7 @@ func TestLost(t *testing.T) {
 		return fmt.Sprintf("%d of %d jobs are there, %d run", at, n, run)
 	})
 	time.Sleep(6 * time.Second) // slurmctld saves what it has
-	if err := c.SetSiteState(ctx, lost, v1.SetSiteState{Lost: true}); err == nil {
+	if _, err := c.SetSiteState(ctx, lost, v1.SetSiteState{Lost: true, Reason: "a fire"}); err == nil {
 		t.Error("a site that answers could be lost")
 	}
 	if err := world.Bed.Down(ctx, []string{lost}, false, os.Stderr); err != nil {

@@ -29,8 +29,9 @@ func (c *Client) Site(ctx context.Context, site federation.SiteName) (*v1.SiteDe
 }
 
 // SetSiteState changes a site's standing; operators only.
-func (c *Client) SetSiteState(ctx context.Context, site federation.SiteName, r v1.SetSiteState) error {
-	return c.Do(ctx, "POST", sitePath(site)+"/state", r, nil)
+func (c *Client) SetSiteState(ctx context.Context, site federation.SiteName, r v1.SetSiteState) (out v1.SiteSet, err error) {
+	err = c.Do(ctx, "POST", sitePath(site)+"/state", r, &out)
+	return out, err
 }
 
 // TestSite has the daemon try a site; operators only.
@@ -58,6 +59,7 @@ func (c *Client) AddMaintenance(ctx context.Context, m v1.Maintenance) (out v1.M
 }
 
 // RemoveMaintenance takes one back; operators only.
-func (c *Client) RemoveMaintenance(ctx context.Context, id int64) error {
-	return c.Do(ctx, "DELETE", fmt.Sprintf("/fed/v1/maintenance/%d", id), nil, nil)
+func (c *Client) RemoveMaintenance(ctx context.Context, id int64) (out v1.Maintenance, err error) {
+	err = c.Do(ctx, "DELETE", fmt.Sprintf("/fed/v1/maintenance/%d", id), nil, &out)
+	return out, err
 }

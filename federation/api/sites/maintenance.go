@@ -112,6 +112,10 @@ func (s *Sites) TakeBack(w http.ResponseWriter, r *http.Request, c identity.Call
 		return invalid("invalid number %q of a maintenance; see: fed maintenance list", r.PathValue("number"))
 	}
 	now := s.Now().UTC()
+	planned, err := s.Planned.Maintenance(r.Context(), now)
+	if err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
 	err = s.Planned.RemoveMaintenance(r.Context(), id, c.Name, now, federation.AuditEntry{At: now, Who: audit.By(c), Verb: "remove", Kind: federation.AuditMaintenance,
 		Object: strconv.FormatInt(id, 10)})
 	if errors.Is(err, federation.ErrNotFound) {
@@ -121,6 +125,9 @@ func (s *Sites) TakeBack(w http.ResponseWriter, r *http.Request, c identity.Call
 		return refusal.OfStore(err, refusal.TimedOut)
 	}
 	s.Wake()
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	out := v1.Maintenance{ID: id}
+	if i := slices.IndexFunc(planned, func(m federation.Maintenance) bool { return m.ID == id }); i >= 0 {
+		out = v1.MaintenanceOf(&planned[i])
+	}
+	return answer.JSON(w, out)
 }

@@ -110,6 +110,8 @@ func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 	now := s.Now().UTC()
 	next := federation.SiteRecord{Name: name, State: req.State, Reason: req.Reason, By: c.Name, At: now, Lost: was.Lost}
 	switch {
+	case req.Lost && strings.TrimSpace(req.Reason) == "":
+		return invalid("a site that is lost needs a reason: its jobs run again elsewhere, and others have to know why")
 	case req.Lost && site.Answering:
 		return invalid("site %s answers, so its jobs may run there: they would run twice. To empty it run: fed site set %s INACTIVE, or fed job move --where site=%s", name, name, name)
 	case req.Lost:
@@ -126,8 +128,16 @@ func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 		return refusal.OfStore(err, refusal.TimedOut)
 	}
 	s.Wake()
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	out := v1.SiteSet{Name: name, State: next.Word(), Was: was.Word(), Reason: next.Reason, By: next.By}
+	if site != nil {
+		running, err := s.running(r.Context())
+		if err != nil {
+			return err
+		}
+		out.Running = running[name]
+		out.Bound = max(len(site.Bound)-out.Running, 0)
+	}
+	return answer.JSON(w, out)
 }
 
 // verbOf is the word of fed that gives a site a state.

@@ -11,7 +11,18 @@ type SetSiteState struct {
 	State federation.FedState `json:"state"` // ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE. A site that is lost keeps DRAIN+REMOVE, and is DRAIN otherwise
 	// Lost says that the site is gone and that nothing runs there any more: its jobs go elsewhere.
 	Lost   bool   `json:"lost,omitempty"`
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason,omitempty"` // a site that is lost needs one
+}
+
+// SiteSet is what was made of a site's standing. It is durable.
+type SiteSet struct {
+	Name    federation.SiteName `json:"name"`
+	State   string              `json:"state"` // a FedState, or LOST
+	Was     string              `json:"was"`
+	Reason  string              `json:"reason,omitempty"`
+	By      string              `json:"state_by"`
+	Running int                 `json:"jobs_running"` // jobs of the federation that hold nodes there
+	Bound   int                 `json:"jobs_bound"`   // those that wait there
 }
 
 // Condition is something that is wrong with a site.
