@@ -83,7 +83,7 @@ type earlierJob struct {
 func storedOf(j *federation.Job) storedJob {
 	s := storedJob{
 		ID: j.ID, User: j.User, UID: j.UID, GID: j.GID, Spec: *j.Spec, State: j.State, Reason: j.Reason, Priority: int64(j.Priority), Top: j.Top, Held: j.Held,
-		Cancel: j.Cancel, CancelBy: j.CancelBy, Submit: j.Submit, Start: j.Start, End: j.End, Suspension: j.Suspension,
+		Cancel: j.Cancel, CancelBy: j.CancelBy, Submit: j.Submit, Start: j.Start, End: j.End, Suspension: j.Suspension(),
 		Attempt: j.Attempt, Site: j.Site, Partition: j.Partition, Nodes: j.Nodes, Account: j.Account,
 		ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost, SubmitHost: j.SubmitHost,
 	}
@@ -102,10 +102,11 @@ func storedOf(j *federation.Job) storedJob {
 func (s *storedJob) job() federation.Job {
 	j := federation.Job{
 		ID: s.ID, User: s.User, UID: s.UID, GID: s.GID, Spec: &s.Spec, State: s.State, Reason: s.Reason, Priority: uint32(max(s.Priority, 0)), Top: s.Top, Held: s.Held,
-		Cancel: s.Cancel, CancelBy: s.CancelBy, Submit: s.Submit, Start: s.Start, End: s.End, Suspension: s.Suspension,
+		Cancel: s.Cancel, CancelBy: s.CancelBy, Submit: s.Submit, Start: s.Start, End: s.End,
 		Attempt: s.Attempt, Site: s.Site, Partition: s.Partition, Nodes: s.Nodes, Account: s.Account,
 		ExitStatus: s.ExitStatus, Restarts: s.Restarts, Cost: s.Cost, SubmitHost: s.SubmitHost,
 	}
+	j.SetSuspension(s.Suspension)
 	j.Demand = demand.Of(j.Spec)
 	if s.Part != nil {
 		j.Part = new(federation.ArrayPart(*s.Part))

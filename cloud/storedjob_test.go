@@ -18,7 +18,7 @@ func TestStoredJob(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 	want := jobRecord{Key: "k", Partition: "main", State: federation.Running, Restarts: 2, Job: federation.Job{
 		ID: 30000001, User: "alice", UID: 7, GID: 8, Spec: &sbatch.Spec{Name: "train"}, State: federation.Pending, Reason: "Priority", Priority: 9,
-		Held: federation.HeldAdmin, Cancel: true, CancelBy: 10, Submit: at, Start: at, End: at, Suspension: federation.Suspension{At: at, Ran: 11},
+		Held: federation.HeldAdmin, Cancel: true, CancelBy: 10, Submit: at, Start: at, End: at, Pause: &federation.Suspension{At: at, Ran: 11},
 		Attempt: 12, Site: "sky", Partition: "p", Nodes: "n", Account: "ml", ExitStatus: 13, Restarts: 14, Cost: 15, SubmitHost: "login",
 		Part: &federation.ArrayPart{Array: 1, Index: 2, Count: 3, Min: 4, Max: 5, Step: 6, Limit: 7}, Component: &federation.HetComponent{Leader: 8, Offset: 9},
 		Whole: &federation.ArrayWhole{Count: 1, Min: 2, Max: 3, Step: 4, Limit: 5, Spread: true},

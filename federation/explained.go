@@ -6,6 +6,8 @@ type Explained struct {
 	Decision Decision
 	// Components are what placement says of each component of a heterogeneous job that waits, if it were a job of its own. Those start together.
 	Components []Decision
+	// Waits are what keeps it from being sent to a site, whatever is free: the most important first. A job that has any does not wait for nodes.
+	Waits []Wait
 	// Holdbacks are what of the account tree keeps it waiting.
 	Holdbacks []Holdback
 	// Sooner is what would have a waiting job start sooner.

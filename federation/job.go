@@ -44,6 +44,7 @@ type Job struct {
 	Priority uint32
 	Top      uint32 // what scontrol top has added to it
 	Held     Hold
+	Holder   *Holder // of a job that is held; nil: not known
 
 	// Cancel is set once a cancellation was accepted; the job ends as CANCELLED when no attempt of it is left alive.
 	Cancel bool
@@ -53,8 +54,8 @@ type Job struct {
 	Submit time.Time
 	Start  time.Time // of the newest attempt
 	End    time.Time
-	// Suspension is of the newest attempt's last run.
-	Suspension Suspension
+	// Pause is the suspension of the newest attempt's last run; nil: there was none, as for nearly all jobs. It is not changed in place: see SetSuspension.
+	Pause *Suspension `json:"Suspension"`
 
 	// Where the newest attempt is or was. Empty while the job waits in the federation's queue.
 	Attempt   int // number of the newest attempt, from 1; 0: none yet
@@ -85,6 +86,21 @@ type Job struct {
 
 // SetSpec makes spec what the job asks for.
 func (j *Job) SetSpec(spec sbatch.Spec) { j.Spec, j.Demand = &spec, demand.Of(&spec) }
+
+// Suspension is that of the newest attempt's last run.
+func (j *Job) Suspension() Suspension {
+	if j.Pause == nil {
+		return Suspension{}
+	}
+	return *j.Pause
+}
+
+// SetSuspension notes that of the newest attempt's last run.
+func (j *Job) SetSuspension(s Suspension) {
+	if j.Pause = nil; s != (Suspension{}) {
+		j.Pause = &s
+	}
+}
 
 // EditSpec changes a copy of the job's Spec and makes that the job's. Of what its Demand says f changes nothing.
 func (j *Job) EditSpec(f func(*sbatch.Spec)) {
@@ -173,6 +189,13 @@ const (
 	// HeldSpecial is HeldUser of a job that was requeued to wait in state SPECIAL_EXIT.
 	HeldSpecial Hold = "special"
 )
+
+// Holder says who holds a job.
+type Holder struct {
+	By  string    `json:"by,omitempty"` // a user's name; "": the daemon
+	At  time.Time `json:"at"`
+	Why *Why      `json:"why,omitempty"` // why the daemon does
+}
 
 // Task is one task of a job array that has started or ended, or that was cancelled before it started. Tasks that
 // merely wait have no record of their own: they are what Spec.Array names and no Task does.

@@ -58,6 +58,7 @@ const (
 	ReasonPartitionDown   Reason = "PartitionDown"
 	ReasonPartitionTime   Reason = "PartitionTimeLimit"
 	ReasonPartitionNodes  Reason = "PartitionNodeLimit"
+	ReasonMaintenance     Reason = "FedMaintenance" // Slurm: ReqNodeNotAvail, Reserved for maintenance
 	ReasonReqNodeNotAvail Reason = "ReqNodeNotAvail"
 	ReasonBadConstraints  Reason = "BadConstraints"
 	ReasonRootOnly        Reason = "FedRootOnly" // the partition is for root and SlurmUser

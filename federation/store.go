@@ -2,6 +2,7 @@ package federation
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"fsub/sbatch"
@@ -137,12 +138,24 @@ type Request struct {
 	Tasks    []int // empty: the whole job
 	Kind     RequestKind
 	UID      uint32
+	User     string          // the name of UID when it asked; "": the daemon asks
 	Operator bool            // the caller acted as operator: a hold is JobHeldAdmin
 	Signal   Signal          // for RequestSignal
 	Change   []sbatch.Change // for RequestUpdate
 	Move     *Relocation     // for RequestMove
 	Restarts int             // what Job.Restarts was: once it is more, a request to requeue, suspend or resume is done
 	At       time.Time
+}
+
+// Who is who asks, by name.
+func (r *Request) Who() string {
+	switch {
+	case r.User != "":
+		return r.User
+	case r.UID == 0 && r.Operator:
+		return "the daemon"
+	}
+	return fmt.Sprintf("uid %d", r.UID) // it was asked of an earlier version
 }
 
 // Relocation says where a job is to go, under the ID that it has. One that waits in the federation's queue is placed accordingly. One that waits at

@@ -105,7 +105,38 @@ const (
 	WhyMovedTo          Code = "moved_to"
 	WhyGhost            Code = "forgotten_run"
 
+	// What keeps a job waiting before placement looks at it: see [Wait].
+	WaitStart         Code = "wait_start"
+	WaitEnd           Code = "wait_end"
+	WaitSuccess       Code = "wait_success"
+	WaitFailure       Code = "wait_failure"
+	WaitDelay         Code = "wait_delay"
+	WaitNeverSuccess  Code = "wait_never_success"
+	WaitNeverFailure  Code = "wait_never_failure"
+	WaitNamesake      Code = "wait_namesake"
+	WaitNamesakes     Code = "wait_namesakes"
+	WaitBegin         Code = "wait_begin"
+	WaitHeld          Code = "wait_held"
+	WaitHeldBy        Code = "wait_held_by"
+	WaitRestoredArray Code = "wait_restored_array"
+	WaitRule          Code = "wait_rule"
+	WaitFailures      Code = "wait_failures"
+	WaitTasks         Code = "wait_array_limit"
+	WaitRestored      Code = "wait_restored"
+	WaitFault         Code = "wait_fault"
+	WaitCloudQueue    Code = "wait_cloud_queue"
+
+	// What ends that.
+	AdviseCancel     Code = "advise_cancel"
+	AdviseDependency Code = "advise_dependency"
+	AdviseRelease    Code = "advise_release"
+	AdviseOperator   Code = "advise_operator"
+	AdviseLook       Code = "advise_look"
+	AdviseBegin      Code = "advise_begin"
+	AdviseTasks      Code = "advise_array_limit"
+
 	NoteAs          Code = "as"
+	NoteUntil       Code = "until"
 	NoteComponent   Code = "component"
 	NoteOnUpTo      Code = "on_up_to"
 	NoteNoTimeLimit Code = "no_time_limit"
@@ -196,7 +227,36 @@ var sentences = map[Code]string{
 	WhyMovedTo:          "the job was moved to %s",
 	WhyGhost:            "its controller has forgotten a run of the job, which may still live on a node",
 
+	WaitStart:         "waits for %s to start: it is %s",
+	WaitEnd:           "waits for %s to end: it is %s",
+	WaitSuccess:       "waits for %s to end with exit code 0: it is %s",
+	WaitFailure:       "waits for %s to fail: it is %s",
+	WaitDelay:         "waits for %s after the start of %s",
+	WaitNeverSuccess:  "can never start: %s had to end with exit code 0, and is %s",
+	WaitNeverFailure:  "can never start: %s had to fail, and is %s",
+	WaitNamesake:      "waits for %s to end, an earlier job of the same name: it is %s (--dependency=singleton)",
+	WaitNamesakes:     "waits for the earlier jobs of the same name to end (--dependency=singleton)",
+	WaitBegin:         "does not start before its begin time",
+	WaitHeld:          "held",
+	WaitHeldBy:        "held by %s",
+	WaitRestoredArray: "held because the store was restored from a copy of %s: tasks may have run since",
+	WaitRule:          "held by rule %s: %s",
+	WaitFailures:      "held because nodes have failed it %s times",
+	WaitTasks:         "its array runs at most %s at once (%%s), and %s run",
+	WaitRestored:      "the store was restored from a copy, and not all sites have said yet whether the job has run since",
+	WaitFault:         "placement failed over it, which is a fault of the daemon: its log says more",
+	WaitCloudQueue:    "%s has queued the request for its machines",
+
+	AdviseCancel:     "give it up: scancel %s",
+	AdviseDependency: "let it start without: scontrol update jobid=%s dependency=",
+	AdviseRelease:    "let it go: scontrol release %s",
+	AdviseOperator:   "only an operator can let it go: scontrol release %s",
+	AdviseLook:       "look at the sites which of its tasks have run: sacct -M all -j %s",
+	AdviseBegin:      "start it now: scontrol update jobid=%s starttime=now",
+	AdviseTasks:      "run more at once: scontrol update jobid=%s arraytaskthrottle=N",
+
 	NoteAs:          "as %s",
+	NoteUntil:       "until %s",
 	NoteComponent:   "component %s",
 	NoteOnUpTo:      "on up to %s",
 	NoteNoTimeLimit: "it has no time limit: %s are reckoned with",

@@ -25,7 +25,13 @@ func newJobCommand() *cobra.Command {
 			if err != nil {
 				return nil, nil, err
 			}
-			return r.Wire(), func(w io.Writer) { showJob(w, r) }, nil
+			e := new(client.Explanation)
+			if r.Job.State == federation.Pending {
+				if e, err = c.Explain(ctx, id); err != nil {
+					return nil, nil, err
+				}
+			}
+			return r.Wire(), func(w io.Writer) { showJob(w, r, e.Waits) }, nil
 		}))
 	cmd.AddCommand(newJobListCommand(), newOperationsCommand())
 	cmd.AddCommand(newJobVerbCommands()...)
@@ -42,9 +48,9 @@ func newExplainCommand() *cobra.Command {
 			}
 			text := ""
 			if all {
-				text = place.Detail(&e.Job, &e.Explained)
+				text = place.Detail(&e.Job, &e.Explained, time.Local)
 			} else {
-				text = place.Summarize(&e.Job, &e.Explained)
+				text = place.Summarize(&e.Job, &e.Explained, time.Local)
 			}
 			if len(e.Priority) > 0 {
 				text += "  priority " + federation.PriorityText(e.Priority) + "\n"
@@ -146,10 +152,13 @@ func newAboutCommand(verb, short string, ask func(context.Context, *client.Clien
 	return cmd
 }
 
-func showJob(w io.Writer, r *client.JobRecord) {
+func showJob(w io.Writer, r *client.JobRecord, waits []federation.Wait) {
 	j := &r.Job
 	fmt.Fprintf(w, "Job %d  %s  user %s\n", j.ID, j.Spec.Name, j.User)
 	fmt.Fprintf(w, "  state     %s%s\n", j.State, reasonText(j))
+	for _, line := range federation.Lines(waits, time.Local) {
+		fmt.Fprintf(w, "            %s\n", line)
+	}
 	if j.Site != "" {
 		fmt.Fprintf(w, "  site      %s, partition %s, nodes %s\n", j.Site, orDash(j.Partition), orDash(j.Nodes))
 	}

@@ -130,7 +130,10 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, c identity.C
 		return refusal.OfStore(err, refusal.NoContact)
 	}
 	why := s.cfg.Controller.Explain(r.Context(), &job)
-	e := v1.Explanation{Job: v1.JobOf(&job), Decision: why.Decision, Components: why.Components, Holdbacks: shownTo(c, &job, why.Holdbacks), Sooner: why.Sooner, Now: s.cfg.Now().UTC()}
+	e := v1.Explanation{Job: v1.JobOf(&job), Decision: why.Decision, Components: why.Components, Waits: why.Waits, Holdbacks: shownTo(c, &job, why.Holdbacks), Sooner: why.Sooner, Now: s.cfg.Now().UTC()}
+	for i, w := range e.Waits {
+		e.Waits[i] = w.Worded(time.UTC)
+	}
 	if job.State == federation.Pending {
 		if s, known := s.lister.Foretold(r.Context())[id]; known {
 			e.Start = &s

@@ -136,9 +136,9 @@ func TestSuspendedShows(t *testing.T) {
 		j.Site, j.Nodes, j.Spec.TimeLimit, j.Start = "sky", "n1", time.Hour, now.Add(-time.Hour)
 		j.Submit = j.Start // the accounting does not list what is submitted after now
 	}
-	is.Suspension = federation.Suspension{At: now.Add(-50 * time.Minute), Ran: 10 * time.Minute}
-	was.Suspension = federation.Suspension{At: now.Add(-20 * time.Minute), Ran: 10 * time.Minute}
-	over.End, over.Suspension = now.Add(-5*time.Minute), was.Suspension
+	is.SetSuspension(federation.Suspension{At: now.Add(-50 * time.Minute), Ran: 10 * time.Minute})
+	was.SetSuspension(federation.Suspension{At: now.Add(-20 * time.Minute), Ran: 10 * time.Minute})
+	over.End, over.Pause = now.Add(-5*time.Minute), was.Pause
 	d.Put(t, is, was, over)
 	for _, c := range []struct {
 		id             federation.JobID

@@ -210,7 +210,7 @@ func (c *requests) repairAsked() {
 		case a.hold:
 			if j.State == federation.Pending {
 				c.asks.answer(a)
-				c.hold(j, a.Request)
+				c.hold(j, a.Request, nil)
 			}
 		case a.Kind != federation.RequestUpdate && a.Kind != federation.RequestMove && j.Restarts > a.Restarts:
 			c.asks.answer(a)
@@ -232,10 +232,10 @@ func (c *requests) putBack(j *job) {
 		c.changeHere(j, *a.spec)
 	} else {
 		j.Restarts++
-		c.event(j, "requeued by uid %d", a.UID)
+		c.event(j, "requeued by %s", a.Who())
 	}
 	if holds(a.Request) {
-		j.Held = holdOf(a.Request)
+		j.holdFor(a.Request, nil, c.now())
 	}
 	j.ExitStatus = 0
 	c.avoid(j, j.att, c.now().Add(c.t.MinJobAge))
@@ -251,13 +251,16 @@ func (c *requests) avoid(j *job, a *federation.Attempt, until time.Time) {
 	j.waitForSite(a.Site, a.Class == federation.ClassPreempt, until)
 }
 
+// timeOfDay is a time of a day in UTC, which it says.
+const timeOfDay = "15:04:05Z"
+
 // waitForSite leaves out until then a site that remembers the run before of j under the same number. madeRoom: that run was preempted.
 func (j *job) waitForSite(site federation.SiteName, madeRoom bool, until time.Time) {
 	why := federation.WhyRunBefore
 	if madeRoom {
 		why = federation.WhyMadeRoom
 	}
-	j.leaveOut(federation.Rejection{Site: site, Reason: federation.ReasonBeginTime, Why: federation.Because(why, until.UTC().Format(time.TimeOnly))}, until)
+	j.leaveOut(federation.Rejection{Site: site, Reason: federation.ReasonBeginTime, Why: federation.Because(why, until.UTC().Format(timeOfDay))}, until)
 }
 
 // holds reports whether r is to requeue a job and to hold it then.

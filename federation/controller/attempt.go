@@ -199,7 +199,7 @@ func (c *attempts) remembered(s *site, j *job, err error) {
 	until := now.Add(max(rememberedFor, now.Sub(j.remembered)/4))
 	c.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
-	c.event(j, "%s remembers the run before under the same number: not sent there again before %s", s.Name, until.UTC().Format(time.TimeOnly))
+	c.event(j, "%s remembers the run before under the same number: not sent there again before %s", s.Name, until.UTC().Format(timeOfDay))
 	j.waitForSite(s.Name, j.madeRoom, until)
 	c.backToQueue(j, federation.ReasonBeginTime)
 }

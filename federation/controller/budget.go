@@ -79,7 +79,7 @@ func (c *budgets) lasted(now time.Time) iter.Seq2[federation.JobID, quota.Lasted
 				if j.att.State != federation.AttemptStarted || j.att.Started.IsZero() || j.whole != nil {
 					continue
 				}
-				ran := j.Suspension.Elapsed(j.att.Started, now, j.State == federation.Suspended)
+				ran := j.Suspension().Elapsed(j.att.Started, now, j.State == federation.Suspended)
 				if !yield(id, quota.Lasted{Since: j.att.Started, Held: elapsed(j.att.Started, now), Ran: ran}) {
 					return
 				}

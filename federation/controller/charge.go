@@ -109,7 +109,7 @@ func (c charges) component(s *site, j *job, run int, state federation.State, end
 		return
 	}
 	c.run(s, j, j.leader.att, federation.Charge{Run: run, Held: j.held, Nodes: j.Nodes, State: state, Start: j.Start, End: end,
-		Suspended: j.Suspension.Suspended(j.Start, end, false), From: from})
+		Suspended: j.Suspension().Suspended(j.Start, end, false), From: from})
 }
 
 // requeued charges for those runs of an attempt that were not among before, which are charged. All are new to an

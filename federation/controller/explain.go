@@ -13,7 +13,12 @@ import (
 func (c *Controller) Explain(ctx context.Context, j *federation.Job) federation.Explained {
 	if j.Attempt > 0 && (j.Site != "" || j.State.Ended()) {
 		if attempts, err := c.store.Attempts(ctx, j.ID); err == nil && len(attempts) > 0 {
-			return federation.Explained{Decision: attempts[len(attempts)-1].Decision}
+			out := federation.Explained{Decision: attempts[len(attempts)-1].Decision}
+			if j.State == federation.Pending {
+				_, waits := c.askWaits(ctx, j.ID, &out.Decision)
+				out.Waits = c.waits(ctx, j, waits)
+			}
+			return out
 		}
 	}
 	if j.Whole != nil && j.Whole.Spread && (j.State.Ended() || j.Spec.Array == "") { // its tasks were placed by themselves, and no others are to be
@@ -21,16 +26,20 @@ func (c *Controller) Explain(ctx context.Context, j *federation.Job) federation.
 	}
 	sites, d := c.view.sites.Load(), c.Decision(j)
 	out := federation.Explained{Decision: d, Components: c.explainComponents(sites, j)}
-	if j.State == federation.Pending {
+	if j.State == federation.Pending || j.Whole != nil && j.Whole.Spread && !j.State.Ended() { // or some of its tasks do
 		out.Sooner = c.sooner(sites, j, d)
 		if c.cfg.FairShare != nil {
 			out.Priority = c.cfg.FairShare.Parts(j, c.expected(j))
 		}
-		out.Holdbacks = c.askHoldbacks(ctx, j.ID, &d)
+		var waits waitsNow
+		out.Holdbacks, waits = c.askWaits(ctx, j.ID, &d)
+		out.Waits = c.waits(ctx, j, waits)
 	}
 	// A job that placement would bind may be kept back by something else: a limit, a hold.
 	if j.Reason != "" && j.Reason != federation.ReasonNone {
 		out.Decision.Reason = j.Reason
+	} else if len(out.Waits) > 0 {
+		out.Decision.Reason = out.Waits[0].Reason
 	}
 	out.Decision.Bind = false
 	return out
@@ -62,18 +71,23 @@ func (c *Controller) explainComponents(sites *viewOfSites, j *federation.Job) (a
 	return all
 }
 
-// holdbacksIn is how long an explanation waits for the controller's round.
-const holdbacksIn = 3 * time.Second
+// waitsIn is how long an explanation waits for the controller's round.
+const waitsIn = 3 * time.Second
 
-// askHoldbacks is what of the account tree keeps a job back; nil where the controller is busy for too long.
-func (c *Controller) askHoldbacks(ctx context.Context, id federation.JobID, d *federation.Decision) []federation.Holdback {
-	ctx, cancel := context.WithTimeout(ctx, holdbacksIn)
+// askWaits asks the controller what of the account tree keeps a job back, and what else does; nothing where it is busy for too long.
+func (c *Controller) askWaits(ctx context.Context, id federation.JobID, d *federation.Decision) ([]federation.Holdback, waitsNow) {
+	ctx, cancel := context.WithTimeout(ctx, waitsIn)
 	defer cancel()
-	to := make(chan []federation.Holdback, 1)
-	if c.afterRound(ctx, func() { to <- c.holdbacks(id, d) }) != nil {
-		return nil
+	type answer struct {
+		holdbacks []federation.Holdback
+		waits     waitsNow
 	}
-	return <-to
+	to := make(chan answer, 1)
+	if c.afterRound(ctx, func() { to <- answer{c.holdbacks(id, d), c.waitsNow(id)} }) != nil {
+		return nil, waitsNow{}
+	}
+	a := <-to
+	return a.holdbacks, a.waits
 }
 
 func (c *Controller) holdbacks(id federation.JobID, d *federation.Decision) []federation.Holdback {

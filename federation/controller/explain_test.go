@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"fsub/federation/place"
 	"fsub/sbatch"
 )
 
@@ -16,15 +15,13 @@ func TestExplainArray(t *testing.T) {
 	b.rounds(4)
 	says := func(what, want string, offers bool) {
 		t.Helper()
-		j := b.job(id)
-		e := b.ctl.Explain(t.Context(), &j)
-		if got := place.Summarize(&j, &e); !strings.HasPrefix(got, want) || strings.Contains(got, "$") != offers {
+		if got := b.explains(id); !strings.HasPrefix(got, want) || strings.Contains(got, "$") != offers {
 			t.Errorf("%s: it says\n%s, want %s", what, got, want)
 		}
 	}
-	says("some are bound", "job 30000000_[3-9%3] goes to cheap main/h100  $1.00 = ", true)
+	says("some are bound", "job 30000000_[3-9%3] waits (JobArrayTaskLimit)\n  its array runs at most 3 tasks at once (%3), and 3 run\n", true)
 	b.turn(wellDone)
-	says("some run", "job 30000000_[3-9%3] waits (JobArrayTaskLimit) for cheap ", true)
+	says("some run", "job 30000000_[3-9%3] waits (JobArrayTaskLimit)\n  its array runs at most 3 tasks at once (%3), and 3 run\n", true)
 	for b.job(id).Spec.Array != "" {
 		b.turn(wellDone)
 	}

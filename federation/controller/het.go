@@ -46,7 +46,8 @@ func (c *components) report(s *site, j *job, sj federation.SiteJob) {
 		j.held = sj.Held()
 	}
 	j.Site, j.Partition, j.Account, j.Nodes = s.Name, sj.Partition, sj.Account, sj.Nodes
-	j.State, j.Reason, j.Start, j.Suspension, j.Restarts = sj.State, sj.Reason, sj.Start, sj.Suspension, sj.Restarts
+	j.State, j.Reason, j.Start, j.Restarts = sj.State, sj.Reason, sj.Start, sj.Restarts
+	j.SetSuspension(sj.Suspension)
 	if sj.State.Ended() {
 		j.ExitStatus = sj.ExitStatus
 		c.charges.component(s, j, run, sj.State, sj.End, federation.PriceTable)
@@ -65,7 +66,7 @@ func (c *components) endWith(l *job, at time.Time) {
 		j.ExitStatus = l.ExitStatus
 		if s := c.byName[j.Site]; s != nil && !j.Start.IsZero() {
 			if j.State == federation.Suspended { // it was let go on to be ended
-				j.Suspension = j.Suspension.Resume(at)
+				j.SetSuspension(j.Suspension().Resume(at))
 			}
 			c.charges.component(s, j, l.att.Charged, l.State, at, federation.PriceTable)
 		}
@@ -79,14 +80,14 @@ func (c *components) follow(l *job) {
 		if j.State.Ended() {
 			continue
 		}
-		j.Held, j.Cancel, j.CancelBy = l.Held, l.Cancel, l.CancelBy
+		j.Held, j.Holder, j.Cancel, j.CancelBy = l.Held, l.Holder, l.Cancel, l.CancelBy
 		if l.State == federation.Pending {
 			if s := c.byName[j.Site]; s != nil && l.att != nil && l.att.State == federation.AttemptEnded { // its own end was not seen
 				c.charges.component(s, j, l.att.Charged, l.att.Final, l.att.Ended, federation.PriceTable)
 			} else if l.att != nil && l.att.State.Final() {
 				c.charges.component(s, j, l.att.Charged, federation.NodeFail, c.now().UTC(), federation.PriceNone)
 			}
-			j.State, j.Reason, j.Site, j.Partition, j.Nodes, j.Start, j.Suspension = federation.Pending, l.Reason, l.Site, "", "", time.Time{}, federation.Suspension{}
+			j.State, j.Reason, j.Site, j.Partition, j.Nodes, j.Start, j.Pause = federation.Pending, l.Reason, l.Site, "", "", time.Time{}, nil
 		}
 		c.batch.job(j)
 	}

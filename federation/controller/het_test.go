@@ -76,7 +76,7 @@ func TestSuspendedComponentCosts(t *testing.T) {
 	b.cheap.jobs[id].Components = nil
 	b.rounds(4)
 	j := b.job(id + 1)
-	if over := j.Suspension.Suspended(j.Start, j.End, false); j.Cost != federation.Dollar || over != 90*time.Minute {
+	if over := j.Suspension().Suspended(j.Start, j.End, false); j.Cost != federation.Dollar || over != 90*time.Minute {
 		t.Errorf("it cost $%s for two GPUs at $1 over half an hour; suspended for %s", j.Cost, over)
 	}
 }

@@ -55,6 +55,7 @@ type tried struct {
 	cancelAt   time.Time // when to ask the site for its cancellation again
 	releaseAt  time.Time // when to ask the site for its release again
 
+	said string           // what its site last said of why it waits there
 	rent federation.Money // what the site last said that it costs by the hour
 }
 
@@ -177,7 +178,8 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 	}
 	c.standings.take(states)
 	c.comparing.begin(func(j *job) {
-		c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true})
+		why := federation.Because(federation.WaitRestoredArray, c.cfg.Restored.UTC().Format(time.RFC3339))
+		c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true}, why)
 	})
 	if err := c.standings.recall(ctx); err != nil {
 		return fmt.Errorf("read the history of the sites: %w", err)

@@ -40,7 +40,7 @@ func (c *life) addJob(ctx context.Context, stored federation.Job) (*job, error) 
 
 // end makes a job's state final.
 func (c *life) end(j *job, state federation.State, reason federation.Reason, at time.Time) {
-	j.State, j.Reason, j.Held = state, reason, federation.NotHeld
+	j.State, j.Reason, j.Held, j.Holder = state, reason, federation.NotHeld, nil
 	j.End = at.UTC()
 	if j.End.IsZero() {
 		j.End = c.now().UTC()
@@ -65,7 +65,7 @@ func (c *life) end(j *job, state federation.State, reason federation.Reason, at 
 // requeue puts a job back into the federation's queue after an attempt that did not run it to an end of its own.
 func (c *life) requeue(j *job, reason federation.Reason) {
 	j.State, j.Reason = federation.Pending, reason
-	j.Start, j.End, j.Suspension, j.Nodes = time.Time{}, time.Time{}, federation.Suspension{}, ""
+	j.Start, j.End, j.Pause, j.Nodes = time.Time{}, time.Time{}, nil, ""
 	j.Site, j.Partition = "", ""
 	if j.att != nil {
 		j.unsure, j.busy, j.missing, j.fails = false, false, time.Time{}, 0

@@ -45,7 +45,7 @@ func whyMoved(r *federation.Request) string {
 	if r.Move.Why != "" {
 		return r.Move.Why
 	}
-	return fmt.Sprintf("asked for by uid %d", r.UID)
+	return "asked for by " + r.Who()
 }
 
 // takeAway cancels an attempt at its site. What must not have started is held first: then it cannot start any more, and can be taken back
@@ -107,7 +107,7 @@ func (c *requests) recall(j *job, a *federation.Attempt) {
 	case c.byName[a.Site] == nil || a.State != federation.AttemptEnded:
 	case a.Code == health.CodeMoved:
 		if until := a.Ended.Add(max(movedFor, c.t.MinJobAge)); c.now().Before(until) {
-			j.leaveOut(federation.Rejection{Site: a.Site, Reason: federation.ReasonMoved, Why: federation.Because(federation.WhyMovedFrom)}, until)
+			j.leaveOut(federation.Rejection{Site: a.Site, Reason: federation.ReasonMoved, Why: federation.Because(federation.WhyMovedFrom).With(federation.NoteUntil, until.UTC().Format(time.RFC3339))}, until)
 		}
 	default:
 		c.avoid(j, a, a.Ended.Add(c.t.MinJobAge))
@@ -127,6 +127,7 @@ func (c *requests) aside(j *job, m *federation.Relocation, from federation.SiteN
 		default:
 			continue
 		}
+		no.Why = no.Why.With(federation.NoteUntil, until.UTC().Format(time.RFC3339))
 		j.leaveOut(no, until)
 	}
 	if len(m.To) > 0 {

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"fsub/federation"
@@ -72,7 +73,7 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 		return
 	}
 	if startedAgain(j, sj) {
-		c.event(j, "the controller of %s lost the start at %s: it has started the job again", s.Name, a.Started.Format(time.TimeOnly))
+		c.event(j, "the controller of %s lost the start at %s: it has started the job again", s.Name, a.Started.UTC().Format(timeOfDay))
 		j.Restarts++
 		if !sj.State.Ended() && !c.mayRunAgain(j) {
 			c.loseStart(s, j, sj)
@@ -125,10 +126,11 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 		if j.State.Started() && j.Held != federation.NotHeld { // held while it ran
 			c.actAtSite(j, "hold", federation.Driver.Hold)
 		}
-		j.State, j.Reason, j.Start, j.Suspension = federation.Pending, sj.Reason, time.Time{}, federation.Suspension{}
+		j.State, j.Reason, j.Start, j.Pause = federation.Pending, sj.Reason, time.Time{}, nil
 		if j.Held != federation.NotHeld { // the site says who holds it there, which is the federation
 			j.Reason = j.heldReason()
 		}
+		j.said = sj.Detail
 		c.move(j, federation.AttemptSubmitted)
 	}
 	c.noteHeld(s, j, sj)
@@ -156,7 +158,8 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 		}
 	}
 	c.charges.ended(s, j, booked)
-	j.Start, j.ExitStatus, j.Suspension = sj.Start, sj.ExitStatus, sj.Suspension
+	j.Start, j.ExitStatus = sj.Start, sj.ExitStatus
+	j.SetSuspension(sj.Suspension)
 	if !back {
 		s.pace.ended(c.now(), a.Ended.Sub(a.Started))
 	}
@@ -212,7 +215,7 @@ func (c *reports) holdBy(j *job, said *health.Finding) {
 		return
 	}
 	c.event(j, "held by rule %s: %s", said.Rule, said.Why)
-	c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: said.Rule != "poison"})
+	c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: said.Rule != "poison"}, federation.Because(federation.WaitRule, said.Rule, said.Why))
 }
 
 func failureClass(s federation.State) federation.FailureClass {
@@ -277,7 +280,7 @@ func (c *reports) failedThere(s *site, j *job, sj *federation.SiteJob) {
 	c.holdBy(j, said)
 	if j.Held == federation.NotHeld && j.Restarts > c.cfg.MaxRequeue {
 		c.event(j, "held: nodes have failed it %d times", j.Restarts)
-		c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true})
+		c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true}, federation.Because(federation.WaitFailures, strconv.Itoa(j.Restarts)))
 	}
 }
 

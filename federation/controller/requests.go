@@ -96,7 +96,7 @@ func (c *requests) carryOutOne(j *job, r federation.Request) {
 		}
 		c.cancel(j, r)
 	case federation.RequestHold:
-		c.hold(j, r)
+		c.hold(j, r, nil)
 	case federation.RequestRelease:
 		c.release(j, r)
 	case federation.RequestSignal:
@@ -114,7 +114,7 @@ func (c *requests) cancel(j *job, r federation.Request) {
 		return
 	}
 	j.Cancel, j.CancelBy = true, r.UID
-	c.event(j, "cancelled by uid %d", r.UID)
+	c.event(j, "cancelled by %s", r.Who())
 	if orphan && r.Operator {
 		c.life.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("given up: %s is not in the configuration; what runs there was not stopped", j.att.Site))
 		c.event(j, "%s", j.att.Note)
@@ -127,19 +127,31 @@ func (c *requests) cancel(j *job, r federation.Request) {
 	j.cancelAt = c.now()
 }
 
-func (c *requests) hold(j *job, r federation.Request) {
+// hold holds a job. why says why the daemon does.
+func (c *requests) hold(j *job, r federation.Request, why *federation.Why) {
 	if c.refuseTasks(j, r) {
 		return
 	}
 	if j.State.Ended() || j.Held == federation.HeldAdmin && !r.Operator {
 		return
 	}
-	j.Held = holdOf(r)
+	if why == nil {
+		c.event(j, "held by %s", r.Who())
+	}
+	j.holdFor(r, why, c.now())
 	j.Reason = j.heldReason()
 	c.queue.look(j)
 	c.batch.job(j)
 	if j.State == federation.Pending { // of one that runs the site hears when it waits again
 		c.actAtSite(j, "hold", federation.Driver.Hold)
+	}
+}
+
+// holdFor notes that a job is held as a request says.
+func (j *job) holdFor(r federation.Request, why *federation.Why, now time.Time) {
+	j.Held, j.Holder = holdOf(r), &federation.Holder{At: now.UTC(), Why: why}
+	if why == nil {
+		j.Holder.By = r.Who()
 	}
 }
 
@@ -162,7 +174,10 @@ func (c *requests) release(j *job, r federation.Request) {
 	if j.Held == federation.HeldAdmin && !r.Operator {
 		return
 	}
-	j.Held = federation.NotHeld
+	if j.Held != federation.NotHeld {
+		c.event(j, "released by %s", r.Who())
+	}
+	j.Held, j.Holder = federation.NotHeld, nil
 	j.Reason = federation.ReasonNone
 	if j.State == federation.Pending {
 		j.Reason = federation.ReasonPriority

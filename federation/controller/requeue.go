@@ -18,12 +18,12 @@ func (c *requests) requeueAsked(j *job, r federation.Request) {
 	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {
 		c.asks.answer(a)
 		if holds(r) {
-			c.hold(j, r)
+			c.hold(j, r, nil)
 		}
 		return
 	}
 	c.asks.open[j.ID] = a
-	c.event(j, "%s asked for by uid %d", r.Kind, r.UID)
+	c.event(j, "%s asked for by %s", r.Kind, r.Who())
 	c.repairAsked()
 }
 
@@ -96,12 +96,12 @@ func (c *requests) takeUpAgain(r federation.Request) {
 		}
 		c.avoid(j, j.att, stored.End.Add(c.t.MinJobAge))
 	}
-	j.Cancel, j.CancelBy, j.ExitStatus, j.Held = false, 0, 0, federation.NotHeld
+	j.Cancel, j.CancelBy, j.ExitStatus, j.Held, j.Holder = false, 0, 0, federation.NotHeld, nil
 	j.Restarts++
 	if holds(r) {
-		j.Held = holdOf(r)
+		j.holdFor(r, nil, c.now())
 	}
-	c.event(j, "requeued by uid %d after it had ended", r.UID)
+	c.event(j, "requeued by %s after it had ended", r.Who())
 	c.batch.done(r.Seq)
 	if j.Part != nil {
 		c.arrays.again(j)

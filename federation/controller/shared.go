@@ -95,7 +95,8 @@ func (c *shared) actAtSite(j *job, what string, do func(federation.Driver, conte
 
 // takeSuspension takes in whether a job that has started is suspended, and says what that costs.
 func (c *shared) takeSuspension(s *site, j *job, sj *federation.SiteJob) {
-	j.Suspension, j.rent = sj.Suspension, sj.PricePerHour
+	j.SetSuspension(sj.Suspension)
+	j.rent = sj.PricePerHour
 	is, was := sj.State == federation.Suspended, j.State == federation.Suspended
 	switch {
 	case is && !was && sj.PricePerHour > 0:

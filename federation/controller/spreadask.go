@@ -52,7 +52,7 @@ func (c *arrays) carryOutRest(j *job, r federation.Request) {
 	switch r.Kind {
 	case federation.RequestCancel:
 		j.CancelBy, j.Reason = r.UID, federation.ReasonNone
-		c.event(j, "cancelled by uid %d", r.UID)
+		c.event(j, "cancelled by %s", r.Who())
 		c.dropRest(j)
 		c.endIfDone(j, c.now())
 	case federation.RequestHold, federation.RequestRelease, federation.RequestTop:

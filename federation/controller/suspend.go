@@ -23,7 +23,7 @@ func (c *requests) suspendAsked(j *job, r federation.Request) {
 		return
 	}
 	c.asks.open[j.ID] = a
-	c.event(j, "%s asked for by uid %d", r.Kind, r.UID)
+	c.event(j, "%s asked for by %s", r.Kind, r.Who())
 	c.repairAsked()
 }
 
@@ -66,16 +66,17 @@ func (c *requests) follow(s *site, j *job, a *asked) {
 		is := federation.SiteJob{PricePerHour: k.rent}
 		switch {
 		case a.Kind == federation.RequestSuspend && k.State == federation.Running:
-			is.State, is.Suspension = federation.Suspended, k.Suspension.Suspend(k.Start, now)
+			is.State, is.Suspension = federation.Suspended, k.Suspension().Suspend(k.Start, now)
 		case a.Kind == federation.RequestResume && k.State == federation.Suspended:
-			is.State, is.Suspension = federation.Running, k.Suspension.Resume(now)
+			is.State, is.Suspension = federation.Running, k.Suspension().Resume(now)
 		default: // it has been told already, or is ending
 			continue
 		}
 		if k == j {
 			c.takeSuspension(s, k, &is)
 		}
-		k.State, k.Suspension = is.State, is.Suspension
+		k.State = is.State
+		k.SetSuspension(is.Suspension)
 		c.batch.job(k)
 	}
 }

@@ -72,7 +72,7 @@ func TestSuspendAndResume(t *testing.T) {
 	b.want(id, federation.Suspended, "", "cheap")
 	b.wait(time.Hour)
 	j := b.job(id)
-	if ran := j.Suspension.Elapsed(j.Start, b.now(), true); ran < 10*time.Second || ran > 15*time.Second {
+	if ran := j.Suspension().Elapsed(j.Start, b.now(), true); ran < 10*time.Second || ran > 15*time.Second {
 		t.Errorf("it has run %s: %+v", ran, j)
 	}
 	b.pauses(id, federation.RequestResume)
@@ -81,8 +81,8 @@ func TestSuspendAndResume(t *testing.T) {
 	b.cheap.end(id, federation.Completed)
 	b.wait(time.Second)
 	b.want(id, federation.Completed, "", "cheap")
-	if j := b.job(id); j.Cost < 2*federation.Dollar || j.Suspension.Suspended(j.Start, j.End, false) < 59*time.Minute {
-		t.Errorf("it cost $%s, was suspended for %s", j.Cost, j.Suspension.Suspended(j.Start, j.End, false))
+	if j := b.job(id); j.Cost < 2*federation.Dollar || j.Suspension().Suspended(j.Start, j.End, false) < 59*time.Minute {
+		t.Errorf("it cost $%s, was suspended for %s", j.Cost, j.Suspension().Suspended(j.Start, j.End, false))
 	}
 	if h := b.history(id); !strings.Contains(h, "suspended at cheap; its nodes stay its own, and go on costing $2.00 an hour") || !strings.Contains(h, "resumed at cheap") {
 		t.Errorf("its history:\n%s", h)
@@ -168,8 +168,8 @@ func TestSuspendedAtOnce(t *testing.T) {
 		b.rounds(3)
 		b.want(id, c.want, "", "cheap")
 		b.want(id+1, c.want, "", "cheap")
-		if j := b.job(id); j.Suspension.At.IsZero() || j.Suspension.Ran < 8*time.Second || b.job(id+1).Suspension != j.Suspension {
-			t.Errorf("after %s: %+v, its component %+v", c.kind, j.Suspension, b.job(id+1).Suspension)
+		if j, second := b.job(id), b.job(id+1); j.Suspension().At.IsZero() || j.Suspension().Ran < 8*time.Second || second.Suspension() != j.Suspension() {
+			t.Errorf("after %s: %+v, its component %+v", c.kind, j.Suspension(), second.Suspension())
 		}
 	}
 	if h := b.history(id); strings.Count(h, "suspended at cheap; its nodes stay its own, and go on costing $2.00 an hour") != 2 || strings.Count(h, "resumed at cheap") != 1 {

@@ -23,7 +23,7 @@ func (c *requests) update(j *job, r federation.Request) {
 		c.asks.refuse(j, a, err)
 		return
 	}
-	c.event(j, "changed by uid %d: %s", r.UID, changesText(r.Change))
+	c.event(j, "changed by %s: %s", r.Who(), changesText(r.Change))
 	c.changePriority(j, r)
 	depends := spec.Dependency != j.Spec.Dependency || spec.Name != j.Spec.Name && j.depends.names != nil
 	switch {
@@ -56,7 +56,7 @@ func (c *requests) changePriority(j *job, r federation.Request) {
 		n, hold := federation.PriorityOf(ch.Value)
 		switch {
 		case hold != federation.NotHeld:
-			c.hold(j, r)
+			c.hold(j, r, nil)
 		case n > 0 && r.Operator:
 			c.setPriority(j, uint32(min(n, math.MaxUint32)), 0)
 		default:

@@ -62,8 +62,14 @@ func waitReason(rejections []federation.Rejection) federation.Reason {
 //	  second: weser  $47.75   starts now: run 47.75 (8 x a100 x 3.40 h at $1.76/h)
 //	  not viable: elbe (ReqNodeNotAvail: 4 nodes under one switch, largest leaf has 3), oder (FedSiteDrain: FedState is DRAIN)
 func Explain(job *federation.Job, d federation.Decision) string {
+	return explain(job, d, false, nil)
+}
+
+// explain is Explain of a job that waits for something else than nodes, if apart is set: lines tell for what, and where it would start now is not said.
+func explain(job *federation.Job, d federation.Decision, apart bool, lines []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s ", jobText(job))
+	bound := job.Site != "" // the choice has been made
 	switch {
 	case d.Bind:
 		b.WriteString("-> " + offerText(d.Offers[0], "", " = "))
@@ -73,6 +79,8 @@ func Explain(job *federation.Job, d federation.Decision) string {
 		b.WriteString("has ended")
 	case job.Whole != nil && job.Whole.Spread && job.Spec.Array == "":
 		b.WriteString("has no task that waits to be sent to a site")
+	case apart:
+		fmt.Fprintf(&b, "waits (%s)", d.Reason)
 	case len(d.Offers) > 0 && (d.Reason == "" || d.Reason == federation.ReasonNone):
 		b.WriteString("goes to " + offerText(d.Offers[0], "", " = "))
 	case len(d.Offers) > 0:
@@ -83,6 +91,15 @@ func Explain(job *federation.Job, d federation.Decision) string {
 		fmt.Fprintf(&b, "waits (%s)", d.Reason)
 	}
 	b.WriteByte('\n')
+	for _, line := range lines {
+		b.WriteString("  " + line + "\n")
+	}
+	if apart && !d.Bind {
+		if len(d.Offers) > 0 {
+			b.WriteString("  as things are it would go to " + offerText(d.Offers[0], "", " = ") + "\n")
+		}
+		d.Offers = d.Offers[:min(len(d.Offers), 1)]
+	}
 	if d.Preempt != nil {
 		fmt.Fprintf(&b, "  %s\n", d.Preempt.Text())
 	}
@@ -103,7 +120,7 @@ func Explain(job *federation.Job, d federation.Decision) string {
 		}
 		o := d.Offers[i]
 		when := ""
-		if o.Wait == 0 {
+		if o.Wait == 0 && !bound {
 			when = "starts now: "
 		}
 		b.WriteString(label + offerText(o, when, "   ") + "\n")

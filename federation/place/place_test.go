@@ -49,7 +49,7 @@ func TestTranscripts(t *testing.T) {
 func summarizeAll(w *world, p federation.Plan) string {
 	var b strings.Builder
 	for i, d := range p.Decisions {
-		b.WriteString(Summarize(w.jobs[i], &federation.Explained{Decision: d, Sooner: SoonerOffers(&d)}))
+		b.WriteString(Summarize(w.jobs[i], &federation.Explained{Decision: d, Sooner: SoonerOffers(&d)}, time.UTC))
 	}
 	return b.String()
 }

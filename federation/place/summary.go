@@ -10,10 +10,10 @@ import (
 	"fsub/federation"
 )
 
-// Detail is all that there is to say of why a job is where it is: [Explain], of each component by itself too, and what holds it back.
-func Detail(job *federation.Job, why *federation.Explained) string {
+// Detail is all that there is to say of why a job is where it is, with times in zone: [Explain], of each component by itself too, and what holds it back.
+func Detail(job *federation.Job, why *federation.Explained, zone *time.Location) string {
 	var b strings.Builder
-	b.WriteString(Explain(job, why.Decision))
+	b.WriteString(explain(job, why.Decision, apart(why), federation.Lines(why.Waits, zone)))
 	for i := range why.Components {
 		one := Component(job, i)
 		one.Component = &federation.HetComponent{Leader: job.ID, Offset: i}
@@ -28,7 +28,7 @@ func Detail(job *federation.Job, why *federation.Explained) string {
 
 // Summarize is [Detail] for a terminal: the best two offers, a third one or the others in one line, and rejections grouped by site and reason. What only
 // differs in its figures is one line, with the figures of the first pool. Each component and each thing that holds the job back is one line.
-func Summarize(job *federation.Job, why *federation.Explained) string {
+func Summarize(job *federation.Job, why *federation.Explained, zone *time.Location) string {
 	d := why.Decision
 	short := d
 	if short.Offers = d.Offers; len(d.Offers) > 3 {
@@ -38,13 +38,17 @@ func Summarize(job *federation.Job, why *federation.Explained) string {
 	if !d.Bind && len(d.Offers) == 0 && d.Impossible() {
 		short.Rejections = d.Rejections
 	}
-	text, _, _ := strings.Cut(Explain(job, short), "  not viable: ")
+	apart := apart(why)
+	text, _, _ := strings.Cut(explain(job, short, apart, federation.Lines(why.Waits, zone)), "  not viable: ")
 	var b strings.Builder
 	b.WriteString(text)
 	hidden := false
-	if more := d.Offers[len(short.Offers):]; len(more) > 0 {
+	switch more := d.Offers[len(short.Offers):]; {
+	case apart:
+		hidden = len(d.Offers) > 1
+	case len(more) > 0:
 		hidden = true
-		b.WriteString("  " + othersText(more) + "\n")
+		b.WriteString("  " + othersText(more, job.Site != "") + "\n")
 	}
 	groups := grouped(d.Rejections)
 	if len(groups) > 0 {
@@ -158,14 +162,23 @@ func whenText(wait time.Duration) string {
 	return "now"
 }
 
-// othersText is "4 more offers, $50.10 to $88.00; the first to start: tau spot/p5, now".
-func othersText(more []*federation.Offer) string {
+// apart reports whether a job waits for something else than nodes.
+func apart(why *federation.Explained) bool {
+	return len(why.Waits) > 0 || slices.ContainsFunc(why.Holdbacks, func(h federation.Holdback) bool { return h.Kind == federation.HeldByLimit || h.Kind == federation.HeldByBudget })
+}
+
+// othersText is "4 more offers, $50.10 to $88.00; the first to start: tau spot/p5, now". Of a job that is bound it is not said who would start it.
+func othersText(more []*federation.Offer, bound bool) string {
 	first := slices.MinFunc(more, func(a, b *federation.Offer) int { return a.Start.Compare(b.Start) })
 	least, most := more[0].Price(), more[0].Price()
 	for _, o := range more {
 		least, most = min(least, o.Price()), max(most, o.Price())
 	}
-	return fmt.Sprintf("%d more offers, $%s to $%s; the first to start: %s %s, %s", len(more), moneyText(float64(least)), moneyText(float64(most)), first.Site, first.Pool, whenText(first.Wait))
+	text := fmt.Sprintf("%d more offers, $%s to $%s", len(more), moneyText(float64(least)), moneyText(float64(most)))
+	if !bound {
+		text += fmt.Sprintf("; the first to start: %s %s, %s", first.Site, first.Pool, whenText(first.Wait))
+	}
+	return text
 }
 
 // soonerText is "without --switches: alpha main/h100 now, $12.00".

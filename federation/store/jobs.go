@@ -13,12 +13,12 @@ import (
 // jobColumns are in the order in which jobValues gives and readJob takes them.
 const jobColumns = "id, rev, user_name, uid, gid, name, submit_host, spec, part_of, component, array_part, " + // these never change, but for rev
 	"array_spec, array_whole, state, live, reason, priority, top, held, cancel, cancel_by, submit_time, start_time, end_time, " +
-	"attempt, site, part, nodes, account, tree_account, exit_status, restarts, cost, suspension"
+	"attempt, site, part, nodes, account, tree_account, exit_status, restarts, cost, suspension, holder"
 
 var (
-	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 34) + " ON CONFLICT (id) DO NOTHING"
+	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 35) + " ON CONFLICT (id) DO NOTHING"
 	updateJob = "UPDATE jobs SET (rev, array_spec, array_whole, state, live, reason, priority, top, held, cancel, cancel_by, submit_time, start_time, " +
-		"end_time, attempt, site, part, nodes, account, tree_account, exit_status, restarts, cost, suspension) = " + list(1, 24) + " WHERE id = $25"
+		"end_time, attempt, site, part, nodes, account, tree_account, exit_status, restarts, cost, suspension, holder) = " + list(1, 25) + " WHERE id = $26"
 )
 
 // updateSpec leaves alone what has a column of its own, but for the name.
@@ -208,12 +208,12 @@ func changingValues(j *federation.Job) []any {
 	return []any{
 		specOf(j).Array, optional(j.Whole), string(j.State), !j.State.Ended(), string(j.Reason), int64(j.Priority), int64(j.Top), string(j.Held), j.Cancel, int64(j.CancelBy),
 		nanos(j.Submit), nanos(j.Start), nanos(j.End),
-		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, j.TreeAccount, int64(j.ExitStatus), int64(j.Restarts), int64(j.Cost), suspensionText(j.Suspension),
+		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, j.TreeAccount, int64(j.ExitStatus), int64(j.Restarts), int64(j.Cost), optional(j.Pause), optional(j.Holder),
 	}
 }
 
 // optional is *v as JSON, "" for nil. T has nothing that JSON cannot hold.
-func optional[T federation.ArrayPart | federation.ArrayWhole | federation.Suspension](v *T) string {
+func optional[T federation.ArrayPart | federation.ArrayWhole | federation.Suspension | federation.Holder](v *T) string {
 	if v == nil {
 		return ""
 	}
@@ -222,14 +222,6 @@ func optional[T federation.ArrayPart | federation.ArrayWhole | federation.Suspen
 		panic(err)
 	}
 	return text
-}
-
-// suspensionText is "" for a job that was never suspended: nearly all.
-func suspensionText(s federation.Suspension) string {
-	if s == (federation.Suspension{}) {
-		return ""
-	}
-	return optional(&s)
 }
 
 func (s *jobs) readJob(r *row) (j federation.Job) {
@@ -267,9 +259,8 @@ func (s *jobs) readJob(r *row) (j federation.Job) {
 	j.ExitStatus = int32(r.int())
 	j.Restarts = int(r.int())
 	j.Cost = federation.Money(r.int())
-	if s := readOptional[federation.Suspension](r); s != nil {
-		j.Suspension = *s
-	}
+	j.Pause = readOptional[federation.Suspension](r)
+	j.Holder = readOptional[federation.Holder](r)
 	return j
 }
 

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	insertRequest = "INSERT INTO requests (seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move) " +
-		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
+	insertRequest = "INSERT INTO requests (seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move, user_name) " +
+		"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
 	deleteRequest = "DELETE FROM requests WHERE seq = $1"
 	// A request like the newest that waits of its job is that one, and a second cancel is the first, whatever came between. A job that is
 	// asked twice for the same does it once.
 	sameRequest = "SELECT seq FROM requests WHERE job_id = $1 AND tasks = $2 AND kind = $3 AND uid = $4 AND operator = $5 AND signal = $6 " +
 		"AND change = $7 AND restarts = $8 AND move = $9 AND (kind = 'cancel' OR seq = (SELECT MAX(seq) FROM requests WHERE job_id = $1))"
 	requestsOfJob = "SELECT COUNT(*) FROM requests WHERE job_id = $1 AND tasks IN ('null', '[]')"
-	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move FROM requests WHERE seq > $1 ORDER BY seq"
+	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move, user_name FROM requests WHERE seq > $1 ORDER BY seq"
 )
 
 // AddRequest implements [federation.Store]. The store assigns Seq; a zero At becomes now.
@@ -91,7 +91,7 @@ func requestValues(r *federation.Request) ([]any, error) {
 	if at.IsZero() {
 		at = time.Now()
 	}
-	return []any{nil, int64(r.Job), tasks, string(r.Kind), int64(r.UID), r.Operator, signal, nanos(at), change, int64(r.Restarts), move}, nil
+	return []any{nil, int64(r.Job), tasks, string(r.Kind), int64(r.UID), r.Operator, signal, nanos(at), change, int64(r.Restarts), move, r.User}, nil
 }
 
 // Requests implements [federation.Store].
@@ -115,5 +115,6 @@ func readRequest(r *row) (q federation.Request) {
 	r.json(&q.Change)
 	q.Restarts = int(r.int())
 	r.json(&q.Move)
+	q.User = r.text()
 	return q
 }

@@ -29,7 +29,7 @@ func TestSuspend(t *testing.T) {
 		return j
 	}
 	suspended := job(4, federation.Suspended)
-	suspended.Suspension = federation.Suspension{At: start.Add(10 * time.Minute), Ran: 10 * time.Minute}
+	suspended.SetSuspension(federation.Suspension{At: start.Add(10 * time.Minute), Ran: 10 * time.Minute})
 	array := job(20, federation.Running)
 	array.Site, array.Nodes, array.Spec.Array, array.Whole = "", "", "2", &federation.ArrayWhole{Count: 3, Max: 2, Step: 1, Spread: true}
 	jobs := []federation.Job{job(1, federation.Running), job(2, federation.Pending), job(3, federation.Completed), suspended, array}

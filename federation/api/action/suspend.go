@@ -105,7 +105,7 @@ func denied(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) []error 
 // requestFor is what to ask of the controller. The components of a job are suspended with their leader, whose runs are what counts: a component is
 // requeued under the numbers of its site.
 func requestFor(kind federation.RequestKind, c identity.Caller, job *federation.Job, jobs map[federation.JobID]federation.Job) federation.Request {
-	r := federation.Request{Job: job.ID, Kind: kind, UID: c.UID, Operator: true, Restarts: job.Restarts}
+	r := federation.Request{Job: job.ID, Kind: kind, UID: c.UID, User: c.Name, Operator: true, Restarts: job.Restarts}
 	if job.Component != nil {
 		r.Job = job.Component.Leader
 		if leader, ok := jobs[r.Job]; ok {

@@ -323,7 +323,7 @@ func unneeded(op *federation.Operation, v *federation.OperationItem, job *federa
 
 // request is what an item is to get.
 func (w *worker) request(op *federation.Operation, v *federation.OperationItem, job *federation.Job) federation.Request {
-	r := federation.Request{Job: v.Job, Tasks: v.Tasks, Kind: op.Verb, UID: op.By.UID, Restarts: v.Restarts, At: w.Now().UTC(), Change: op.Change,
+	r := federation.Request{Job: v.Job, Tasks: v.Tasks, Kind: op.Verb, UID: op.By.UID, User: op.By.User, Restarts: v.Restarts, At: w.Now().UTC(), Change: op.Change,
 		// An operator's hold of a job of their own is a user's hold.
 		Operator: op.Operator && (op.Verb != federation.RequestHold || op.By.UID != job.UID)}
 	if op.Move != nil {

@@ -177,6 +177,7 @@ func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payloa
 	switch { // until the controller has looked at it
 	case job.Spec.Hold:
 		job.Held, job.Reason = federation.HeldUser, federation.ReasonHeldUser
+		job.Holder = &federation.Holder{By: job.User, At: job.Submit}
 	case job.Spec.Begin.After(job.Submit):
 		job.Reason = federation.ReasonBeginTime
 	case job.Spec.Dependency != "":

@@ -24,6 +24,7 @@ type Job struct {
 	Priority uint32            `json:"priority"`         // set by an operator; 0: none was, and minus the spec's nice counts
 	Top      uint32            `json:"top,omitempty"`    // what scontrol top has added to that. Higher ones come first; ties go to the lower ID
 	Held     federation.Hold   `json:"held,omitempty"`   // by whom: user, admin or special
+	Holder   *Holder           `json:"holder,omitempty"` // of a job that is held, if that is known
 	Cancel   bool              `json:"cancel,omitempty"` // a cancellation was accepted
 	CancelBy uint32            `json:"cancel_user_id,omitempty"`
 
@@ -69,6 +70,13 @@ type ArrayWhole struct {
 	Step   int  `json:"step"`
 	Limit  int  `json:"limit,omitempty"`  // tasks that may run at once, over all sites together
 	Spread bool `json:"spread,omitempty"` // its tasks are bound to sites one by one
+}
+
+// Holder says who holds a job.
+type Holder struct {
+	By  string          `json:"by,omitempty"` // a user's name; missing: the daemon
+	At  time.Time       `json:"time"`
+	Why *federation.Why `json:"why,omitempty"` // why the daemon does
 }
 
 // HetComponent says which component of which heterogeneous job a job is.
@@ -133,7 +141,7 @@ type HistoryEntry struct {
 func JobOf(j *federation.Job) Job {
 	w := Job{
 		ID: j.ID, User: j.User, UID: j.UID, GID: j.GID, Spec: *j.Spec, State: j.State, Reason: j.Reason, Priority: j.Priority, Top: j.Top, Held: j.Held,
-		Cancel: j.Cancel, CancelBy: j.CancelBy, Submit: j.Submit, Start: j.Start, End: j.End, Suspension: j.Suspension,
+		Cancel: j.Cancel, CancelBy: j.CancelBy, Submit: j.Submit, Start: j.Start, End: j.End, Suspension: j.Suspension(),
 		Attempt: j.Attempt, Site: j.Site, Partition: j.Partition, Nodes: j.Nodes, Account: j.Account, TreeAccount: j.TreeAccount,
 		ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost, SubmitHost: j.SubmitHost,
 	}
@@ -142,6 +150,9 @@ func JobOf(j *federation.Job) Job {
 	}
 	if j.Component != nil {
 		w.Component = new(HetComponent(*j.Component))
+	}
+	if j.Holder != nil {
+		w.Holder = new(Holder(*j.Holder))
 	}
 	if j.Whole != nil {
 		w.Whole = new(ArrayWhole(*j.Whole))
@@ -153,15 +164,19 @@ func JobOf(j *federation.Job) Job {
 func (w *Job) Domain() federation.Job {
 	j := federation.Job{
 		ID: w.ID, User: w.User, UID: w.UID, GID: w.GID, Spec: &w.Spec, State: w.State, Reason: w.Reason, Priority: w.Priority, Top: w.Top, Held: w.Held,
-		Cancel: w.Cancel, CancelBy: w.CancelBy, Submit: w.Submit, Start: w.Start, End: w.End, Suspension: w.Suspension,
+		Cancel: w.Cancel, CancelBy: w.CancelBy, Submit: w.Submit, Start: w.Start, End: w.End,
 		Attempt: w.Attempt, Site: w.Site, Partition: w.Partition, Nodes: w.Nodes, Account: w.Account, TreeAccount: w.TreeAccount,
 		ExitStatus: w.ExitStatus, Restarts: w.Restarts, Cost: w.Cost, SubmitHost: w.SubmitHost,
 	}
+	j.SetSuspension(w.Suspension)
 	if w.Part != nil {
 		j.Part = new(federation.ArrayPart(*w.Part))
 	}
 	if w.Component != nil {
 		j.Component = new(federation.HetComponent(*w.Component))
+	}
+	if w.Holder != nil {
+		j.Holder = new(federation.Holder(*w.Holder))
 	}
 	if w.Whole != nil {
 		j.Whole = new(federation.ArrayWhole(*w.Whole))

@@ -80,6 +80,8 @@ type Explanation struct {
 	Start *federation.Start `json:"start,omitempty"`
 	// Components are what placement says of each component of a heterogeneous job that waits, if it were a job of its own. Those start together.
 	Components []federation.Decision `json:"components,omitempty"`
+	// Waits are what keeps a job from being sent to a site, whatever is free: the most important first. A job that has any does not wait for nodes.
+	Waits []federation.Wait `json:"waits,omitempty"`
 	// Holdbacks are what of the account tree keeps a waiting job back.
 	Holdbacks []federation.Holdback `json:"holdbacks,omitempty"`
 	// Sooner is what would have a waiting job start sooner.

@@ -1,0 +1,244 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"fsub/federation"
+)
+
+// waitsNow is what the controller alone knows of what keeps a job waiting. The rest of it is in the store: see waits.
+type waitsNow struct {
+	known    bool // the controller has the job
+	restored bool
+	aside    time.Time // zero: it is not
+	terms    []termNow
+	before   federation.JobID // singleton: the namesake that comes first; 0: none is known
+	names    bool             // singleton: some namesake comes first
+	limit    int              // of its array; 0: it has not been reached
+	running  int              // tasks of it
+	said     string           // what its site says of Reason
+}
+
+// termNow is a term of a dependency that is not met.
+type termNow struct {
+	federation.DependTerm
+	never bool
+	until time.Time // of a delay that has begun
+}
+
+func (c *Controller) waitsNow(id federation.JobID) (w waitsNow) {
+	j := c.jobs.Of(id)
+	if j == nil {
+		return w
+	}
+	w.known, w.said = true, j.said
+	if j.live() {
+		return w
+	}
+	now := c.now()
+	w.restored = c.comparing.holds(j)
+	if now.Before(j.asideUntil) {
+		w.aside = j.asideUntil
+	}
+	if d := &j.depends; d.reason(now) != "" || j.spreads() {
+		w.terms = d.unmet(&j.rest, now)
+		if d.names != nil && d.names.before(j.ID) {
+			if w.names = true; len(d.names.live) > 0 && d.names.live[0] < j.ID {
+				w.before = d.names.live[0]
+			}
+		}
+	}
+	switch {
+	case j.spreads() && j.Whole.Limit > 0 && j.running() >= j.Whole.Limit:
+		w.limit, w.running = j.Whole.Limit, j.running()
+	case j.limit() > 0 && j.array.running() >= j.limit():
+		w.limit, w.running = j.limit(), j.array.running()
+	}
+	return w
+}
+
+// unmet are the terms that keep a job waiting. Of an array they are for the first task of rest that is kept.
+func (d *dependency) unmet(rest *federation.TaskSet, now time.Time) (all []termNow) {
+	for i := range d.terms {
+		t := &d.terms[i]
+		switch {
+		case t.byTask != nil:
+			for index := range rest.All() {
+				if r := d.taskReason(index, now); r != "" {
+					term := federation.DependTerm{Kind: federation.DependAfterOK, Job: t.Job, Task: index}
+					all = append(all, termNow{DependTerm: term, never: r == federation.ReasonDependencyNever})
+					break
+				}
+			}
+		case t.met && t.Delay > 0 && now.Before(t.from.Add(t.Delay)):
+			all = append(all, termNow{DependTerm: t.DependTerm, until: t.from.Add(t.Delay)})
+		case d.any && t.never && d.reason(now) != federation.ReasonDependencyNever: // another one may be met
+		case !t.met:
+			all = append(all, termNow{DependTerm: t.DependTerm, never: t.never})
+		}
+	}
+	return all
+}
+
+// waits is what keeps a job that waits from being sent to a site, the most important first. What is in the store is read there: a dependency's other job may have ended long ago.
+func (c *Controller) waits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
+	id := j.ID.String()
+	if j.Held != federation.NotHeld {
+		all = append(all, heldWait(j))
+	}
+	if begin := j.Spec.Begin; c.now().Before(begin) {
+		all = append(all, federation.Wait{Reason: federation.ReasonBeginTime, Why: federation.Because(federation.WaitBegin), Until: begin.UTC(),
+			Advice: []*federation.Why{federation.Because(federation.AdviseBegin, id)}})
+	}
+	if now.restored {
+		all = append(all, federation.Wait{Reason: federation.ReasonRestored, Why: federation.Because(federation.WaitRestored)})
+	}
+	if !now.aside.IsZero() {
+		all = append(all, federation.Wait{Reason: federation.ReasonFault, Why: federation.Because(federation.WaitFault), Until: now.aside.UTC()})
+	}
+	all = append(all, c.dependWaits(ctx, j, now)...)
+	if now.limit > 0 {
+		array := j.ID
+		if j.Part != nil {
+			array = j.Part.Array
+		}
+		all = append(all, federation.Wait{Reason: reasonTaskLimit, Why: federation.Because(federation.WaitTasks, tasksText(now.limit), strconv.Itoa(now.limit), strconv.Itoa(now.running)),
+			Advice: []*federation.Why{federation.Because(federation.AdviseTasks, array.String())}})
+	}
+	if j.Reason == federation.ReasonCloudQueue && j.Site != "" {
+		why := federation.Because(federation.WaitCloudQueue, string(j.Site))
+		if now.said != "" {
+			why.Args = append(why.Args, now.said)
+		}
+		all = append(all, federation.Wait{Reason: j.Reason, Why: why})
+	}
+	return all
+}
+
+// heldWait says who holds a job.
+func heldWait(j *federation.Job) federation.Wait {
+	id := j.ID.String()
+	w := federation.Wait{Reason: federation.ReasonHeldUser, Why: federation.Because(federation.WaitHeld), Advice: []*federation.Why{federation.Because(federation.AdviseRelease, id)}}
+	if j.Held == federation.HeldAdmin {
+		w.Reason, w.Advice[0] = federation.ReasonHeldAdmin, federation.Because(federation.AdviseOperator, id)
+	}
+	h := j.Holder
+	if h == nil {
+		return w
+	}
+	w.Since = h.At
+	switch {
+	case h.Why != nil:
+		if w.Why = h.Why; h.Why.Code == federation.WaitRestoredArray {
+			w.Advice = append([]*federation.Why{federation.Because(federation.AdviseLook, id)}, w.Advice...)
+		}
+	case h.By != "":
+		w.Why = federation.Because(federation.WaitHeldBy, h.By)
+	}
+	return w
+}
+
+// dependWaits are the terms of a job's dependency that are not met.
+func (c *Controller) dependWaits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
+	id := j.ID.String()
+	without := federation.Because(federation.AdviseDependency, id)
+	for _, t := range now.terms {
+		w := federation.Wait{Reason: federation.ReasonDependency, Until: t.until.UTC()}
+		if t.until.IsZero() {
+			w.Until = time.Time{}
+		}
+		name, state := c.dependedOn(ctx, t)
+		if w.Advice = []*federation.Why{without}; t.never {
+			w.Reason, w.Advice = federation.ReasonDependencyNever, []*federation.Why{federation.Because(federation.AdviseCancel, id), without}
+		}
+		switch {
+		case !t.until.IsZero():
+			w.Why = federation.Because(federation.WaitDelay, t.Delay.String(), name)
+		case t.never && t.Kind == federation.DependAfterNotOK:
+			w.Why = federation.Because(federation.WaitNeverFailure, name, state)
+		case t.never:
+			w.Why = federation.Because(federation.WaitNeverSuccess, name, state)
+		case t.Kind == federation.DependAfter:
+			w.Why = federation.Because(federation.WaitStart, name, state)
+		case t.Kind == federation.DependAfterAny:
+			w.Why = federation.Because(federation.WaitEnd, name, state)
+		case t.Kind == federation.DependAfterNotOK:
+			w.Why = federation.Because(federation.WaitFailure, name, state)
+		default:
+			w.Why = federation.Because(federation.WaitSuccess, name, state)
+		}
+		all = append(all, w)
+	}
+	if now.names {
+		w := federation.Wait{Reason: federation.ReasonDependency, Why: federation.Because(federation.WaitNamesakes), Advice: []*federation.Why{without}}
+		if now.before != 0 {
+			name, state := c.dependedOn(ctx, termNow{DependTerm: federation.DependTerm{Job: now.before, Task: -1}})
+			w.Why = federation.Because(federation.WaitNamesake, name, state)
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// dependedOn names the job, or the task of an array, that a term is about, and says what has become of it. Of an array that can never fulfil the term it is a task
+// that has failed.
+func (c *Controller) dependedOn(ctx context.Context, t termNow) (name, state string) {
+	name, state = t.Job.String(), "not known any more"
+	jobs, err := c.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{t.Job}})
+	if err != nil {
+		return name, state
+	}
+	tasks, err := c.store.Tasks(ctx, t.Job)
+	if err != nil {
+		tasks = nil
+	}
+	for i := range jobs {
+		if j := &jobs[i]; j.Part != nil {
+			tasks = append(tasks, j.Task())
+		} else if j.ID == t.Job {
+			state = stateText(j.State, j.ExitStatus)
+		}
+	}
+	if t.Task >= 0 {
+		name, state = fmt.Sprintf("%d_%d", t.Job, t.Task), string(federation.Pending)
+	}
+	bad := 0
+	for i := range tasks {
+		k := &tasks[i]
+		switch {
+		case k.Index == t.Task:
+			return name, stateText(k.State, k.ExitStatus)
+		case t.Task < 0 && t.never && t.Kind != federation.DependAfterNotOK && k.State.Ended() && k.State != federation.Completed:
+			if bad++; bad == 1 {
+				name, state = fmt.Sprintf("%d_%d", t.Job, k.Index), stateText(k.State, k.ExitStatus)
+			}
+		}
+	}
+	if bad > 1 {
+		state += fmt.Sprintf(" (and %d more of its tasks)", bad-1)
+	}
+	return name, state
+}
+
+// tasksText is "3 tasks".
+func tasksText(n int) string {
+	if n == 1 {
+		return "1 task"
+	}
+	return strconv.Itoa(n) + " tasks"
+}
+
+// stateText is "FAILED, exit code 3".
+func stateText(s federation.State, exit int32) string {
+	switch code, signal := exit>>8, exit&0x7f; {
+	case !s.Ended():
+	case signal != 0:
+		return fmt.Sprintf("%s, signal %d", s, signal)
+	case code != 0:
+		return fmt.Sprintf("%s, exit code %d", s, code)
+	}
+	return string(s)
+}
