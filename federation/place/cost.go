@@ -333,7 +333,7 @@ func (w wording) maintenance() (text string) {
 		if !r.Maint || unix(r.Start) >= end || !r.End.IsZero() && unix(r.End) <= w.pl.now || r.Name == w.fits[0].reservation {
 			continue
 		}
-		if !slices.ContainsFunc(m.pools[w.pool].Nodes, func(n int) bool { return m.reservedFor(int32(n), r.Name) }) {
+		if !m.touches(w.pool, r.Name) {
 			continue
 		}
 		text += "; " + r.Name
@@ -345,6 +345,11 @@ func (w wording) maintenance() (text string) {
 		}
 	}
 	return text
+}
+
+// touches reports whether a reservation has nodes of a pool.
+func (m *model) touches(pool int, reservation string) bool {
+	return slices.ContainsFunc(m.pools[pool].Nodes, func(n int) bool { return m.reservedFor(int32(n), reservation) })
 }
 
 // moneyText prints dollars with at least two places, and more only where they matter: 2.10, 0.0125.

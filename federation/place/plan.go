@@ -170,7 +170,7 @@ func (pl *plan) decide(q *queued) (f *fate, took bool) {
 	busy := !shared && pl.keepsBusy(best)
 	early := (shared || busy || pl.soon(at.start) && !best.site.returns.has(best)) && best.mayQueueUp(q.job)
 	if full := free.reserve[best.pool] >= pl.policy.Reservations; !early && (full || at.start == never) { // who is not known to start holds no nodes
-		reason := federation.ReasonResources
+		reason := pl.waitsFor(best, at.start)
 		if full {
 			reason = federation.ReasonPriority
 		}
@@ -191,7 +191,24 @@ func (pl *plan) decide(q *queued) (f *fate, took bool) {
 	}
 	free.reserve[best.pool]++
 	best.site.waiting.add(best)
-	return pl.fate(sh, waits, federation.ReasonResources, offers), true
+	return pl.fate(sh, waits, pl.waitsFor(best, start), offers), true
+}
+
+// waitsFor says what a job waits for that is to start on a candidate's nodes then: a maintenance that it would run into now, or nodes.
+func (pl *plan) waitsFor(c *candidate, start int64) federation.Reason {
+	m := c.site.model
+	if c.parts != nil || !m.reserved {
+		return federation.ReasonResources
+	}
+	end := endAt(pl.now, c.limit)
+	for i := range m.obs.Reservations {
+		r := &m.obs.Reservations[i]
+		over := !r.End.IsZero() && unix(r.End) <= start // it starts when this is over
+		if r.Maint && unix(r.Start) < end && unix(r.End) > pl.now && over && r.Name != c.fits[0].reservation && m.touches(c.pool, r.Name) {
+			return federation.ReasonMaintenance
+		}
+	}
+	return federation.ReasonResources
 }
 
 // rest is what becomes of a job that gets nothing, and of those of its shape behind it. If it waits for a candidate alone, as most do, that holds until somebody claims nodes of

@@ -139,7 +139,7 @@ func (w *world) line(t testing.TB, ws words) {
 	case "reservation":
 		r := federation.Reservation{
 			Name: ws2.plain[0], Nodes: hosts(t, ws.value["nodes"]), Users: ws.list("users"), Accounts: ws.list("accounts"),
-			Start: w.now.Add(span(t, ws.value["from"])), End: w.now.Add(span(t, ws.value["to"])),
+			Start: w.now.Add(span(t, ws.value["from"])), End: w.now.Add(span(t, ws.value["to"])), Maint: slices.Contains(ws2.plain, "maint"),
 		}
 		site.Seen.Reservations = append(site.Seen.Reservations, r)
 	case "switch":

@@ -141,7 +141,7 @@ func (c *command) jobHead(r *record, j *wire.Job) {
 	}
 	r.line("UserId=%s(%d) GroupId=%s(%d) MCS_label=%s", j.UserName, j.UserID, j.GroupName, j.GroupID, cmp.Or(j.MCSLabel, "N/A"))
 	r.line("Priority=%d Nice=%d Account=%s QOS=%s", j.Priority.Value(), j.Nice, show.OrNull(j.Account), show.OrNull(j.QOS))
-	r.line("JobState=%s Reason=%s Dependency=%s", show.State(j.State), cmp.Or(j.StateReason, "None"), show.OrNull(j.Dependency))
+	r.line("JobState=%s Reason=%s Dependency=%s", show.State(j.State), strings.ReplaceAll(cmp.Or(j.StateReason, "None"), " ", "_"), show.OrNull(j.Dependency))
 	r.line("Requeue=%s Restarts=%d BatchFlag=%s Reboot=%s ExitCode=%s", flag(j.Requeue), j.RestartCnt, flag(j.BatchFlag), flag(j.Reboot), exitText(j.ExitCode))
 	if c.details {
 		r.line("DerivedExitCode=%s", exitText(j.DerivedExitCode))

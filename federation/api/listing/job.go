@@ -229,6 +229,10 @@ func shownReason(r federation.Reason) string {
 		return string(r)
 	case r == federation.ReasonUnknownUser:
 		return string(federation.ReasonAccount)
+	case r == federation.ReasonAccountBudget:
+		return "AssocGrpBillingMinutes" // what the account has spent is what counts there, too
+	case r == federation.ReasonMaintenance:
+		return "ReqNodeNotAvail, Reserved for maintenance"
 	case r == federation.ReasonMaxCost:
 		return "AssociationJobLimit"
 	case r == federation.ReasonNotAsked, r == federation.ReasonFileSystem, r == federation.ReasonUnsupported, r == federation.ReasonGRES:
