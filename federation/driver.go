@@ -118,17 +118,18 @@ type SiteJob struct {
 	// Ended then means that the controller has lost the job: PENDING before it had started, RUNNING after.
 	FromAccounting bool
 
-	User      string
-	Account   string
-	Partition string
-	QOS       string
-	Reason    Reason
-	Nodes     string // hostlist
-	NumNodes  int
-	CPUs      int
-	GPUs      int
-	GPUType   string
-	TRES      string // allocated: "cpu=4,mem=4000M,node=1,billing=4,gres/gpu=4"
+	User        string
+	Account     string // that it runs under; the controller puts the one there that pays for it
+	SiteAccount string // the controller's: that it runs under, if another one pays for it
+	Partition   string
+	QOS         string
+	Reason      Reason
+	Nodes       string // hostlist
+	NumNodes    int
+	CPUs        int
+	GPUs        int
+	GPUType     string
+	TRES        string // allocated: "cpu=4,mem=4000M,node=1,billing=4,gres/gpu=4"
 	// PricePerHour is what all that the job holds costs by the hour, where the site knows it better than its prices tell; 0: they tell it.
 	PricePerHour Money
 	// Returned: the site gives the job back. It has not started there and will not, for a reason that is not the job's: Reason and Detail

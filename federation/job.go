@@ -62,7 +62,7 @@ type Job struct {
 	Site      SiteName
 	Partition string
 	Nodes     string // hostlist
-	Account   string // the account it runs under at its site, once known
+	Account   string // that pays for it, once it was bound: see [Held]
 
 	// TreeAccount is the account of the federation's tree that the job was submitted under, or changed to by somebody who may act on it: see
 	// accounts.Tree.JobAccount. "" without a tree. Coordinators' rights over the job follow from it alone, so that no edit of the tree gives them any.

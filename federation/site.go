@@ -244,6 +244,10 @@ type Site struct {
 	// jobs more than the default Backlog. A Backlog that is set counts alone.
 	Ahead int
 	Users map[string]SiteUser // where names differ at the site
+	// Payers tells which account pays for a job; nil: the site's accounting decides. It is replaced, not changed.
+	Payers Payers
+	// Accounts are those of the federation that have other names at the site.
+	Accounts map[string]string
 	// FileSystems are the directories of the submit host that the site's nodes have too, with all that is below them. nil: all of
 	// them; empty: none.
 	FileSystems []string
@@ -275,6 +279,12 @@ type Site struct {
 	Ours []*Job
 	// Preempt is who ends jobs there for others.
 	Preempt PreemptBy
+}
+
+// Payers tells which account of the federation pays for a job, where the federation has accounts. Values that are equal tell the same.
+type Payers interface {
+	// Account is the one that a user's job is charged to, which may name one; "": there is none for the user.
+	Account(user, named string) string
 }
 
 // Limited are the jobs that a site does not take for now because a limit is reached: those of a user that ask for this account and QOS.

@@ -171,6 +171,10 @@ type SiteConfig struct {
 	Timeout time.Duration `yaml:"timeout,omitempty"`
 	// Users who are somebody else at the site, by their names here.
 	Users map[string]SiteUser `yaml:"users,omitempty"`
+	// Accounts of the federation that have another name at the site. A job runs there under the account that pays for it,
+	// if its user has it there, else under what stands here, else under the user's default account there. The account that
+	// pays is the same everywhere: docs/accounts.md.
+	Accounts map[string]string `yaml:"accounts,omitempty"`
 	// Directories of the submit hosts that the site's nodes have too. Not set: all of them. none,
 	// or an empty list: none.
 	FileSystems Directories `yaml:"filesystems,omitempty"`

@@ -59,7 +59,7 @@ func (s *SiteConfig) member(d federation.Driver) controller.Site {
 	for name, u := range s.Users {
 		users[name] = federation.SiteUser{Name: u.Name, UID: u.UID, GID: u.GID}
 	}
-	return controller.Site{Name: s.Name, Driver: d, Prices: s.Prices, Speed: s.Speed, Backlog: s.Backlog, AccountBacklog: s.AccountBacklog, Preempt: s.Preempt, Users: users,
+	return controller.Site{Name: s.Name, Driver: d, Prices: s.Prices, Speed: s.Speed, Backlog: s.Backlog, AccountBacklog: s.AccountBacklog, Preempt: s.Preempt, Users: users, Accounts: s.Accounts,
 		Lifts: s.lifts(), FileSystems: s.FileSystems, Options: s.options(), Data: s.dataPlace()}
 }
 

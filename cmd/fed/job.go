@@ -162,6 +162,9 @@ func showJob(w io.Writer, r *client.JobRecord, waits []federation.Wait) {
 	if j.Site != "" {
 		fmt.Fprintf(w, "  site      %s, partition %s, nodes %s\n", j.Site, orDash(j.Partition), orDash(j.Nodes))
 	}
+	if j.Account != "" {
+		fmt.Fprintf(w, "  account   %s\n", j.Account)
+	}
 	fmt.Fprintf(w, "  submitted %s\n", when(j.Submit))
 	if !j.Start.IsZero() {
 		fmt.Fprintf(w, "  started   %s (%s after it was submitted)\n", when(j.Start), max(j.Start.Sub(j.Submit), 0).Round(time.Second))
@@ -207,6 +210,9 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 	fmt.Fprintf(w, ", $%s\n", a.Cost.Text(4))
 	for _, r := range a.Runs {
 		fmt.Fprintf(w, "  %s: %s %s to %s, $%s\n", r.State, orDash(r.Nodes), clock(r.Started), clock(r.Ended), r.Cost.Text(4))
+	}
+	if at := a.Held.SiteAccount; at != "" {
+		fmt.Fprintf(w, "  account %s pays; at %s it is under %s\n", orDash(a.Held.Account), a.Site, at)
 	}
 	if a.Note != "" {
 		fmt.Fprintf(w, "  %s\n", a.Note)

@@ -84,8 +84,8 @@ func compareKeys(a, b Key) int {
 // Get is a record; nil if there is none. It is not changed.
 func (t *Tree) Get(k Key) *Record { return t.all[k] }
 
-// Empty reports whether there are no accounts and users but root.
-func (t *Tree) Empty() bool { return len(t.all) == 1 }
+// Empty reports whether there are no accounts and users but root. There may be QOS.
+func (t *Tree) Empty() bool { return len(t.below) == 0 && len(t.users) == 0 }
 
 // Accounts goes through the accounts, each before those below it, with how deep it stands.
 func (t *Tree) Accounts() func(yield func(*Record, int) bool) {
@@ -131,12 +131,18 @@ func (t *Tree) QOS() []*Record {
 // AccountOf is a user's default account; "": he has none.
 func (t *Tree) AccountOf(user string) string { return t.defaults[user] }
 
-// JobAccount is the account that a user's job belongs to: the one that it names, if the tree has it, else the user's default one, else root.
-func (t *Tree) JobAccount(user, account string) string {
-	if account = strings.ToLower(account); account != "" && t.all[AccountKey(account)] != nil {
-		return account
+// Account is the account that a user's job is charged to: the one that it names, if the user is in it, else the user's default one. "": the tree has none for him.
+func (t *Tree) Account(user, named string) string {
+	user, named = strings.ToLower(user), strings.ToLower(named)
+	if named != "" && t.all[UserKey(named, user)] != nil {
+		return named
 	}
-	return cmp.Or(t.defaults[strings.ToLower(user)], Root)
+	return t.defaults[user]
+}
+
+// JobAccount is the account that a user's job belongs to: the one that it is charged to, or else root.
+func (t *Tree) JobAccount(user, named string) string {
+	return cmp.Or(t.Account(user, named), Root)
 }
 
 // Misused is what a user's job must not name: an account of the tree that he is not in, or a QOS that neither his association nor, if that lists none, the nearest

@@ -66,7 +66,7 @@ func (c *asks) site(j *job, a *asked) {
 		if a.Operator {
 			as = ""
 		}
-		do = updateAt(s.can.Update, ref, as, j, a.spec)
+		do = updateAt(s, ref, as, j, a.spec)
 	case suspends(a.Request):
 		do = suspendAt(s.can.Suspend, ref, a.Kind)
 	case j.Restarts > j.att.Restarts && j.whole == nil:

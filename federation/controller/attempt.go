@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/health"
+	"fsub/federation/place"
 )
 
 // refusedFor is how long a site that refused a job is left alone with it. Accounts, limits and nodes change.
@@ -44,7 +45,7 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 	}
 	j.tried.att = &federation.Attempt{
 		Job: j.ID, Number: number, Key: federation.AttemptKey(c.cfg.Federation, &j.Job, number), Site: o.Site, Partition: o.Partition,
-		State: federation.AttemptIntended, Created: now, Decision: cut(d),
+		State: federation.AttemptIntended, Created: now, Decision: cut(d), Held: federation.Held{Account: c.payer(&j.Job)},
 	}
 	j.Attempt, j.Site, j.Partition = number, o.Site, o.Partition
 	j.Reason = federation.ReasonResources
@@ -87,6 +88,7 @@ func (c *attempts) submit(j *job) {
 	j.att.Tries++
 	c.batch.attempt(j.att)
 	copied, payload := j.Job, j.PayloadOf()
+	place.AtSite(&s.Site, &copied)
 	c.upkeep.spare(s.Name, &copied, limitAt(s, &copied, j.att.Partition), c.now())
 	kind := submitted{job: j.ID, attempt: j.att.Number}
 	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job), First: j.att.Tries == 1}

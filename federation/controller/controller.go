@@ -76,6 +76,7 @@ type Site struct {
 	AccountBacklog map[string]int
 	Preempt        federation.PreemptBy // who ends jobs there for others
 	Users          map[string]federation.SiteUser
+	Accounts       map[string]string // as in federation.Site
 	// Lifts are the kinds of slurmctld's drains that are ended here once their cause is gone.
 	Lifts []health.Lift
 	// FileSystems and Options are as in federation.Site.

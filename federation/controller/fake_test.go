@@ -78,12 +78,22 @@ func (f *fakeSite) Submit(_ context.Context, s federation.Submission) (federatio
 		}
 		return federation.Receipt{SiteJobID: uint32(s.Job.ID), Adopted: true}, nil
 	}
-	f.jobs[s.Job.ID] = &federation.SiteJob{ID: s.Job.ID, Key: s.Key, State: federation.Pending, Partition: "main", Submit: f.now()}
+	f.jobs[s.Job.ID] = &federation.SiteJob{ID: s.Job.ID, Key: s.Key, State: federation.Pending, Partition: "main", Submit: f.now(), Account: f.accountOf(s.Job)}
 	if err := f.failAfter; err != nil {
 		f.failAfter = nil
 		return federation.Receipt{}, err
 	}
 	return federation.Receipt{SiteJobID: uint32(s.Job.ID)}, nil
+}
+
+// accountOf is what slurmctld takes for a job's account: the one that it names, else its user's default one.
+func (f *fakeSite) accountOf(j *federation.Job) string {
+	for _, a := range f.associations[j.User] {
+		if j.Spec.Account == "" && a.Default {
+			return a.Account
+		}
+	}
+	return j.Spec.Account
 }
 
 func (f *fakeSite) Jobs(context.Context, federation.Mark) (federation.JobsReport, error) {

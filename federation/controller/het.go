@@ -38,7 +38,7 @@ func (c *components) link(j *job) {
 // report takes in what the site says of a component of its leader's live attempt.
 func (c *components) report(s *site, j *job, sj federation.SiteJob) {
 	run := j.leader.att.Charged + 1
-	sj.Account = c.charged(s, j, sj.Account)
+	c.charged("", j, &sj)
 	if sj.Restarts > j.Restarts {
 		c.charges.component(s, j, run, federation.Requeued, requeuedAt(&sj, j.Start, c.now()), federation.PriceTable)
 	}

@@ -62,11 +62,12 @@ func (c *Controller) tellSites() {
 		s.expire(c.now())
 		s.Ahead = s.pace.ahead(c.now())
 		c.foresee(s)
+		s.Payers = c.payers()
 		seen := s.Seen
 		if s.unread != nil && s.unread == seen {
 			seen = nil
 		}
-		if t := s.told; t == nil || t.Seen != seen || t.State != s.State || t.Answering != s.Answering || t.Denied != s.Denied || t.Error != s.Error || t.Ahead != s.Ahead || t.Power != s.Power || t.Outlook != s.Outlook ||
+		if t := s.told; t == nil || t.Seen != seen || t.State != s.State || t.Answering != s.Answering || t.Denied != s.Denied || t.Error != s.Error || t.Ahead != s.Ahead || t.Power != s.Power || t.Outlook != s.Outlook || t.Payers != s.Payers ||
 			!slices.Equal(t.Limited, s.Limited) {
 			site := s.Site
 			site.Seen, s.told = seen, &site

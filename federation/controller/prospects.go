@@ -98,7 +98,7 @@ func (c *Controller) prospects(most int) *federation.Prospects {
 		}
 		for i := range o.Waiting {
 			w := &o.Waiting[i]
-			w.Under = c.cfg.Quota.Under(w.Job.User, w.Job.Spec.Account)
+			w.Under = c.cfg.Quota.Under(w.Job)
 		}
 		o.Accounts, o.Limits = c.cfg.Quota.Accounts(), c.cfg.Quota.Trial(now, o.Waiting, c.cfg.Policy.RunFraction, prices)
 	}

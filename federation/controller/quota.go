@@ -33,8 +33,8 @@ func (c *Controller) overQuota(j *job, of *federation.Job, o *federation.Offer, 
 	return no.Reason
 }
 
-// misuses refuses a job that names an account or a QOS which the account tree does not give its user, and no site that keeps accounts of its own does either.
-// Such sites judge for themselves; all others would let anybody charge any account. It may be called at any time.
+// misuses refuses a job that names an account of the tree which its user is not in, or a QOS which neither the tree nor a site that keeps accounts of its own gives him. It
+// may be called at any time.
 func (c *Controller) misuses(j *federation.Job) error {
 	if c.cfg.Quota == nil {
 		return nil
@@ -47,7 +47,7 @@ func (c *Controller) misuses(j *federation.Job) error {
 		}
 		kind, is := c.cfg.Quota.Misused(j.User, sp.Account, sp.QOS)
 		switch {
-		case !is || slices.ContainsFunc(sites, func(s *federation.Site) bool { return allows(s, j.User, sp, kind) }):
+		case !is || kind == accounts.QOS && slices.ContainsFunc(sites, func(s *federation.Site) bool { return allows(s, j.User, sp) }):
 		case kind == accounts.Account:
 			return &federation.SlurmError{Kind: federation.ErrDenied, Number: 2045, Text: "Invalid account or account/partition combination specified",
 				Detail: fmt.Sprintf("user %s has no account %s", j.User, sp.Account)}
@@ -59,8 +59,8 @@ func (c *Controller) misuses(j *federation.Job) error {
 	return nil
 }
 
-// allows reports whether a site that keeps accounts gives a user the account that a job names, or its QOS.
-func allows(s *federation.Site, user string, sp *sbatch.Spec, kind accounts.Kind) bool {
+// allows reports whether a site that keeps accounts gives a user the QOS that a job names.
+func allows(s *federation.Site, user string, sp *sbatch.Spec) bool {
 	if s.Seen == nil {
 		return false
 	}
@@ -68,16 +68,54 @@ func allows(s *federation.Site, user string, sp *sbatch.Spec, kind accounts.Kind
 		user = u.Name
 	}
 	return slices.ContainsFunc(s.Seen.Associations[user], func(a federation.Association) bool {
-		return (sp.Account == "" || strings.EqualFold(a.Account, sp.Account)) && (kind == accounts.Account || slices.Contains(a.QOS, sp.QOS))
+		return (sp.Account == "" || strings.EqualFold(a.Account, sp.Account)) && slices.Contains(a.QOS, sp.QOS)
 	})
 }
 
-// charged is the account that a run of j is charged to: the site's word, if it keeps accounts, else that of the account tree.
-func (c *shared) charged(s *site, j *job, told string) string {
-	if c.cfg.Quota == nil || told != "" && (s.Seen == nil || s.Seen.Associations != nil) {
-		return told
+// charged sets the account that a run of j is charged to: settled, which it was bound with, or else the account tree's. What the site runs it under is kept
+// beside. Where nobody has accounts but the site, its word counts; an account of the tree pays only for those who are in it.
+func (c *shared) charged(settled string, j *job, sj *federation.SiteJob) {
+	told := sj.Account
+	if settled == "" {
+		settled = c.payer(&j.Job)
 	}
-	return c.cfg.Quota.Account(j.User, told)
+	if settled == "" && !c.hasAccount(told) {
+		settled = told
+	}
+	if sj.Account = settled; told != settled {
+		sj.SiteAccount = told
+	}
+}
+
+// payer is the account of the tree that pays for a job; "": there is none.
+func (c *shared) payer(j *federation.Job) string {
+	if p := c.payers(); p != nil {
+		return p.Account(j.User, j.Spec.Account)
+	}
+	return ""
+}
+
+// paysAnew has the account pay that a changed job names, if it has not started.
+func (c *shared) paysAnew(j *job) {
+	a := j.att
+	if payer := c.payer(&j.Job); a.Started.IsZero() && payer != a.Held.Account {
+		c.unreserve(j)
+		a.Held.Account = payer
+		c.reserve(j)
+		c.batch.attempt(a)
+	}
+}
+
+func (c *shared) payers() federation.Payers {
+	if c.cfg.Quota == nil {
+		return nil
+	}
+	return c.cfg.Quota.Payers()
+}
+
+// hasAccount reports whether the tree has an account.
+func (c *shared) hasAccount(name string) bool {
+	return c.payers() != nil && c.cfg.Quota.Tree().Get(accounts.AccountKey(strings.ToLower(name))) != nil
 }
 
 // deniedByQOS refuses what a QOS of the account tree with DenyOnLimit allows no job. It may be called at any time.
@@ -100,7 +138,7 @@ func (c *shared) reserve(j *job) {
 		return
 	}
 	w := c.wants(&j.Job, j.att.Decision.Offers[0])
-	w.Since = j.att.Created
+	w.Since, w.Payer = j.att.Created, j.att.Held.Account
 	c.cfg.Quota.Take(j.ID, w)
 }
 

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"testing"
@@ -211,7 +212,8 @@ func TestDenyOnLimit(t *testing.T) {
 	}
 }
 
-// Who has no account or QOS by the tree may not name it where no site says otherwise: at rented machines anybody could spend another's budget.
+// An account of the tree may be named only by those who are in it, whatever a site's accounting says: who administers that would hand out the federation's budgets. A QOS
+// that the tree does not give may be one that a site gives.
 func TestOthersAccountIsRefused(t *testing.T) {
 	b := newBench(t)
 	empty, _ := accounts.New(nil)
@@ -234,7 +236,7 @@ func TestOthersAccountIsRefused(t *testing.T) {
 		{user: "alice"},
 		{user: "alice", account: "physics", qos: "normal"},
 		{user: "alice", account: "PHYSICS"},
-		{user: "alice", account: "of-a-site"}, // which the tree does not know
+		{user: "alice", account: "of-a-site", number: 2045}, // which the tree does not know
 		{user: "alice", account: "vision", number: 2045},
 		{user: "alice", qos: "urgent", number: 2066},
 		{user: "bob", qos: "urgent"}, // nobody says which QOS vision has
@@ -260,8 +262,12 @@ func TestOthersAccountIsRefused(t *testing.T) {
 		}
 		b.cheap.associations = federation.Associations{c.user: {{Account: "vision", QOS: []string{"urgent"}}, {Account: c.account, QOS: []string{"normal", "urgent"}}}}
 		b.wait(time.Minute)
-		if got := ask(); got != 0 {
-			t.Errorf("%+v: refused with %d, though a site has it so", c, got)
+		want := 0
+		if c.account == "vision" || c.user == "carol" && c.account == "physics" {
+			want = 2045
+		}
+		if got := ask(); got != want {
+			t.Errorf("%+v: refused with %d, want %d where a site has it so", c, got, want)
 		}
 		b.cheap.associations = nil
 		b.wait(time.Minute)
@@ -276,7 +282,7 @@ func TestChargeIsOnTheTreesAccount(t *testing.T) {
 	tree.edit(t, accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("physics")}, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("physics", "alice")})
 	b.limited(tree)
 	b.rounds(2)
-	for named, want := range map[string]string{"": "physics", "physics": "physics", "nobodys": "physics"} {
+	for named, want := range map[string]string{"": "physics", "physics": "physics"} {
 		id := b.submit(func(s *sbatch.Spec) { s.Account = named })
 		b.rounds(4)
 		b.cheap.start(id)
@@ -289,6 +295,61 @@ func TestChargeIsOnTheTreesAccount(t *testing.T) {
 		b.wait(time.Minute)
 		if all := b.charges(id); len(all) != 1 || all[0].Account != want {
 			t.Errorf("--account=%q: charged %+v", named, all)
+		}
+	}
+}
+
+// What pays for a job is the tree's account, and the site runs it under that one if its user has it there, under what the site's own map says, or else under his
+// default one there. So limits, budgets, fair-share and the books have one figure.
+func TestSitesAccountDoesNotPay(t *testing.T) {
+	b := newBench(t)
+	empty, _ := accounts.New(nil)
+	tree := &changing{empty}
+	tree.edit(t, accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("vision")}, accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("nlp"), Set: map[string]string{"Budget": "20/month"}},
+		accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("nlp", "alice")}, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("vision", "bob")})
+	for _, c := range []struct {
+		name, asked   string
+		there         []federation.Association
+		mapped, under string // that the site runs it under
+	}{
+		{name: "another default", there: []federation.Association{{Account: "vision", Default: true}}, under: "vision"},
+		{name: "another default, named", asked: "nlp", there: []federation.Association{{Account: "vision", Default: true}}, under: "vision"},
+		{name: "not the default", there: []federation.Association{{Account: "vision", Default: true}, {Account: "nlp"}}, under: "nlp"},
+		{name: "mapped", there: []federation.Association{{Account: "vision", Default: true}, {Account: "hpc-nlp"}}, mapped: "hpc-nlp", under: "hpc-nlp"},
+		{name: "of the site alone", asked: "guests", there: []federation.Association{{Account: "vision", Default: true}, {Account: "guests"}}, under: "guests"},
+		{name: "no accounting", under: "nlp"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b.cheap.associations = nil
+			if c.there != nil {
+				b.cheap.associations = federation.Associations{"alice": c.there}
+			}
+			b.limited(tree)
+			if c.mapped != "" {
+				b.ctl.byName["cheap"].Accounts = map[string]string{"nlp": c.mapped}
+			}
+			b.rounds(3)
+			id := b.submit(func(s *sbatch.Spec) { s.Account = c.asked })
+			b.rounds(4)
+			b.want(id, federation.Pending, "", "cheap")
+			if got := b.cheap.jobs[id].Account; got != c.under {
+				t.Errorf("the site runs it under %q, want %q", got, c.under)
+			}
+			b.cheap.start(id)
+			b.wait(time.Minute)
+			if a := b.attempts(id)[0]; b.job(id).Account != "nlp" || a.Held.Account != "nlp" || cmp.Or(a.Held.SiteAccount, a.Held.Account) != c.under {
+				t.Errorf("while it runs: job on %q, attempt %+v", b.job(id).Account, a.Held)
+			}
+			b.cheap.end(id, federation.Completed)
+			b.wait(time.Minute)
+			if all := b.charges(id); len(all) != 1 || all[0].Account != "nlp" || cmp.Or(all[0].SiteAccount, all[0].Account) != c.under {
+				t.Errorf("charged %+v", all)
+			}
+		})
+	}
+	for _, s := range b.ctl.cfg.Quota.Standings() {
+		if s.Key == accounts.AccountKey("nlp") && s.Used <= 0 {
+			t.Error("the budget of nlp has paid nothing")
 		}
 	}
 }

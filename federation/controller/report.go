@@ -56,7 +56,7 @@ func (c *reports) same(j *job, sj federation.SiteJob) bool {
 func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	j.unsure, j.missing, j.fails, j.lastKnown = false, time.Time{}, 0, c.now()
-	sj.Account = c.charged(s, j, sj.Account)
+	c.charged(a.Held.Account, j, &sj)
 	if sj.Returned {
 		c.returned(s, j, sj)
 		return
@@ -252,7 +252,7 @@ func (c *reports) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
 	before := a.Runs
 	takeRuns(a, sj, c.now())
 	held := a.Held
-	if held == (federation.Held{}) {
+	if held.TRES == "" {
 		held = sj.Held()
 	}
 	c.charges.requeued(s, j, before, held)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/place"
 	"fsub/sbatch"
 )
 
@@ -88,13 +89,15 @@ func (c *requests) changeLimit(j *job, changes []sbatch.Change) (rest []sbatch.C
 }
 
 // updateAt tells the site, in the name of as. before and after are copies: the controller goes on meanwhile.
-func updateAt(u federation.Updater, ref federation.JobRef, as string, j *job, spec *sbatch.Spec) func(context.Context) error {
-	before, after := j.Job, j.Job
+func updateAt(s *site, ref federation.JobRef, as string, j *job, spec *sbatch.Spec) func(context.Context) error {
+	u, before, after := s.can.Update, j.Job, j.Job
 	before.Partition, after.Partition = j.att.Partition, j.att.Partition
 	after.SetSpec(*spec)
 	if spec.Partition != j.Spec.Partition && !slices.Contains(strings.Split(spec.Partition, ","), after.Partition) {
 		after.Partition, _, _ = strings.Cut(spec.Partition, ",")
 	}
+	place.AtSite(&s.Site, &before)
+	place.AtSite(&s.Site, &after)
 	return func(ctx context.Context) error {
 		if u == nil {
 			return fmt.Errorf("%w: its driver cannot change jobs", federation.ErrInvalid)
@@ -141,6 +144,7 @@ func (c *requests) changeHere(j *job, spec sbatch.Spec) {
 	}
 	if j.live() {
 		c.queue.world.Release(j.att.Site, j.ID) // what it holds there may be something else
+		c.paysAnew(j)
 	}
 	c.arrays.offerAnew(j)
 	c.planDirty = true

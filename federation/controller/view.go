@@ -94,7 +94,7 @@ func (c *Controller) publish() {
 			copied.Bound = append(copied.Bound, b)
 		}
 		next.sites = append(next.sites, &copied)
-		same = same && old[i].Name == copied.Name && old[i].Seen == copied.Seen && old[i].Answering == copied.Answering && old[i].State == copied.State
+		same = same && old[i].Name == copied.Name && old[i].Seen == copied.Seen && old[i].Answering == copied.Answering && old[i].State == copied.State && old[i].Payers == copied.Payers
 	}
 	if same && !last.judged.full() { // judgements do not depend on what is bound
 		next.judged = last.judged

@@ -79,7 +79,7 @@ func (c *watch) newSite(sc *Site) *site {
 	s := &site{driver: sc.Driver, power: sc.Power, can: federation.AbilitiesOf(sc.Driver), lifts: sc.Lifts, slots: make(chan struct{}, submitSlots), acts: share.New(actSlots, actsOfUser).Bound(actsWait), jobs: map[federation.JobID]*job{}}
 	s.Site = federation.Site{
 		Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed, Data: sc.Data,
-		Backlog: sc.Backlog, AccountBacklog: sc.AccountBacklog, Preempt: sc.Preempt, Users: sc.Users, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),
+		Backlog: sc.Backlog, AccountBacklog: sc.AccountBacklog, Preempt: sc.Preempt, Users: sc.Users, Accounts: sc.Accounts, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),
 	}
 	if err := c.asides.sites[sc.Name]; err != nil {
 		s.observeError, s.pollError, s.nextObserve, s.nextPoll, s.Error = err, err, c.asides.until, c.asides.until, err.Error()

@@ -138,8 +138,13 @@ func New(p Policy, books interface{ Tree() *accounts.Tree }) *Shares {
 	return s
 }
 
-// Key is the association that a user's job is charged to: the account that it names, if the tree has it, else the user's default one. In an empty tree
-// all users stand below root.
+// KeyOf is the association that a job is charged to: see [accounts.Tree.Account].
+func KeyOf(t *accounts.Tree, j *federation.Job) accounts.Key {
+	return Key(t, j.User, t.Account(j.User, j.Spec.Account))
+}
+
+// Key is the association that what was charged to an account counts for: that account's, if the tree has it, whether the user is in it still or not, else that of
+// the user's default one. In an empty tree all users stand below root.
 func Key(t *accounts.Tree, user, account string) accounts.Key {
 	user, account = strings.ToLower(user), strings.ToLower(account)
 	switch {

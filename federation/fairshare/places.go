@@ -48,7 +48,7 @@ func (p *places) of(t *accounts.Tree, j *federation.Job) seat {
 	if ok && s.who >= 0 {
 		return s
 	}
-	k := Key(t, j.User, j.Spec.Account)
+	k := KeyOf(t, j)
 	switch {
 	case ok:
 	case j.Attempt > 0: // place 0: all that were bound since, too, may have come later

@@ -18,7 +18,7 @@ func (s *Shares) Points(j *federation.Job, e *federation.Expected) int64 {
 	if n := st.first[j.ID]; n != 0 {
 		return n
 	}
-	p := s.parts(j, e, st, st.rank(Key(st.tree, j.User, j.Spec.Account)), max(st.at.Sub(j.Submit), 0))
+	p := s.parts(j, e, st, st.rank(KeyOf(st.tree, j)), max(st.at.Sub(j.Submit), 0))
 	return p.sum(j)
 }
 
@@ -39,7 +39,7 @@ func (s *Shares) Parts(j *federation.Job, e *federation.Expected) (all []federat
 		add("first, after waiting for longer than starve_after", float64(n))
 		return all
 	}
-	p := s.parts(j, e, st, st.rank(Key(st.tree, j.User, j.Spec.Account)), max(st.at.Sub(j.Submit), 0))
+	p := s.parts(j, e, st, st.rank(KeyOf(st.tree, j)), max(st.at.Sub(j.Submit), 0))
 	add("fair-share", p.share)
 	add("age", p.age)
 	add("expected work", p.work)

@@ -86,15 +86,15 @@ func (ms *members) rights(job *federation.Job) string {
 		if rooted && accessOf(st.site, job).root {
 			fmt.Fprintf(&b, "|%d root", i)
 		}
-		if st.model.obs.Associations == nil {
-			if limited || job.Spec.Reservation != "" {
-				fmt.Fprintf(&b, "|%d %s", i, job.Spec.Account)
-			}
-			continue
-		}
 		access := accessOf(st.site, job)
 		if access.refusal != nil {
 			fmt.Fprintf(&b, "|%d %s", i, access.refusal.why.Text())
+			continue
+		}
+		if st.model.obs.Associations == nil {
+			if limited || job.Spec.Reservation != "" {
+				fmt.Fprintf(&b, "|%d %s", i, access.account)
+			}
 			continue
 		}
 		fmt.Fprintf(&b, "|%d %s", i, access.account)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -19,34 +20,73 @@ type access struct {
 
 // accessOf tells whether the job's user may run at the site at all, and under which account.
 func accessOf(site *federation.Site, job *federation.Job) access {
-	account := job.Spec.Account
 	user := userAt(site, job.User)
 	if only := site.Seen.OnlyUser; only != "" && only != user {
 		return access{refusal: forGood(federation.ReasonUnknownUser, federation.WhyTokenOfOther, only)}
 	}
 	root := user == "root" || user != "" && user == site.Seen.SlurmUser
-	if site.Seen.Associations == nil {
+	account, ok := accountAt(site, user, job.User, job.Spec.Account)
+	switch {
+	case ok:
 		return access{account: account, root: root}
-	}
-	all := site.Seen.Associations[user]
-	if len(all) == 0 {
+	case site.Seen.Associations != nil && len(site.Seen.Associations[user]) == 0:
 		return access{refusal: forGood(federation.ReasonUnknownUser, federation.WhyNoUser, user)}
 	}
-	if account == "" {
-		account = all[0].Account
-		for _, as := range all {
-			if as.Default {
-				account = as.Account
-				break
-			}
-		}
-	}
-	for _, as := range all {
-		if as.Account == account {
-			return access{account: account, root: root}
-		}
-	}
 	return access{refusal: forGood(federation.ReasonAccount, federation.WhyNoAccount, user, account)}
+}
+
+// accountAt is the account that a site runs a job of somebody under, who is user there: the one that the job names, or the one that pays for it, if the user has it there,
+// else what that one is called at the site, or else the user's default one there. It is false if the user has no such account. A site without accounts of its own has those
+// of the federation.
+func accountAt(site *federation.Site, user, here, named string) (account string, ok bool) {
+	payer := ""
+	if site.Payers != nil {
+		payer = site.Payers.Account(here, named)
+	}
+	foreign := named != "" && !strings.EqualFold(named, payer) // it is not the one that pays
+	if site.Seen.Associations == nil {
+		if foreign && site.Payers != nil {
+			return named, false
+		}
+		return cmp.Or(payer, named), true
+	}
+	all := site.Seen.Associations[user]
+	for _, name := range []string{named, payer, site.Accounts[cmp.Or(payer, named)]} {
+		if i := slices.IndexFunc(all, func(as federation.Association) bool { return strings.EqualFold(as.Account, name) }); name != "" && i >= 0 {
+			return all[i].Account, true
+		}
+	}
+	if foreign || len(all) == 0 {
+		return named, false
+	}
+	return all[max(0, slices.IndexFunc(all, func(as federation.Association) bool { return as.Default }))].Account, true
+}
+
+// AccountAt is the account that a site which was seen runs a user's job under that names one: see [AtSite]. It is false if the user has none such there.
+func AccountAt(site *federation.Site, user, named string) (account string, ok bool) {
+	return accountAt(site, userAt(site, user), user, named)
+}
+
+// AtSite makes of a job what its site is asked for: it names the account that it runs under there. job is a copy.
+func AtSite(site *federation.Site, job *federation.Job) {
+	if site.Seen == nil || site.Payers == nil && len(site.Accounts) == 0 {
+		return
+	}
+	under := func(sp *sbatch.Spec) {
+		if site.Payers == nil && sp.Account == "" {
+			return
+		}
+		if name, ok := AccountAt(site, job.User, sp.Account); ok {
+			sp.Account = name
+		}
+	}
+	job.EditSpec(func(sp *sbatch.Spec) {
+		under(sp)
+		sp.Het = slices.Clone(sp.Het)
+		for i := range sp.Het {
+			under(&sp.Het[i])
+		}
+	})
 }
 
 // limitRefusal is why the site does not take the job until others of its user have ended, nil if it does.

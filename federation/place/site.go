@@ -121,7 +121,7 @@ func judgedAlike(a, b *federation.Site) bool {
 
 // sameRights reports whether two states of a site make the same of users and of the options that jobs ask for.
 func sameRights(a, b *federation.Site) bool {
-	return maps.Equal(a.Users, b.Users) && slices.Equal(a.FileSystems, b.FileSystems) && (a.FileSystems == nil) == (b.FileSystems == nil) &&
+	return maps.Equal(a.Users, b.Users) && a.Payers == b.Payers && maps.Equal(a.Accounts, b.Accounts) && slices.Equal(a.FileSystems, b.FileSystems) && (a.FileSystems == nil) == (b.FileSystems == nil) &&
 		slices.Equal(a.Options, b.Options) && (a.Outlook == nil) == (b.Outlook == nil)
 }
 

@@ -109,6 +109,6 @@ func guaranteesOf(t *accounts.Tree) *federation.GuaranteeRules {
 	if len(r.Accounts) == 0 {
 		return nil
 	}
-	r.Of = func(j *federation.Job) int { return nearest(fairshare.Key(t, j.User, j.Spec.Account).Account) }
+	r.Of = func(j *federation.Job) int { return nearest(fairshare.KeyOf(t, j).Account) }
 	return r
 }

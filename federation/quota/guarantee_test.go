@@ -20,8 +20,9 @@ func TestGuaranteesAreThoseOfLiveJobs(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			e := add(accounts.AccountKey(name), "Guarantee", fmt.Sprintf("gres/gpu=%d,cpu=40", rapid.IntRange(0, 10).Draw(t, name)))
 			e.Parent = "p"
-			edits = append(edits, e)
+			edits = append(edits, e, add(accounts.UserKey(name, "u")))
 		}
+		edits = append(edits, add(accounts.UserKey("d", "u")))
 		book := New(tree(t, edits...), 0)
 		live := map[federation.JobID]Want{}
 		for id := range federation.JobID(rapid.IntRange(1, 40).Draw(t, "steps")) {

@@ -29,7 +29,7 @@ type check struct {
 
 func (b *Book) check(now time.Time, w *Want) *check {
 	c := &check{Book: b, now: now, want: w, tree: b.books.Tree()}
-	c.keys = keysOf(c.tree, w.User, w.Account, w.QOS)
+	c.keys = w.keysIn(c.tree)
 	for _, k := range c.keys {
 		if k.Kind == accounts.QOS && k.Account == "" {
 			c.qos = c.tree.Get(k)

@@ -28,7 +28,7 @@ func preemptingOf(t *accounts.Tree) *federation.Preempting {
 		if j.Spec.QOS != "" {
 			return strings.ToLower(j.Spec.QOS)
 		}
-		return cmp.Or(strings.ToLower(defaultQOS(t, fairshare.Key(t, j.User, j.Spec.Account))), normalQOS)
+		return cmp.Or(strings.ToLower(defaultQOS(t, fairshare.KeyOf(t, j))), normalQOS)
 	}}
 	any := guaranteesOf(t) != nil
 	for _, r := range t.QOS() {

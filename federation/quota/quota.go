@@ -23,11 +23,13 @@ import (
 
 // Want is what a job would hold, at most.
 type Want struct {
-	User, Account, QOS string
-	TRES               accounting.TRES
-	Longest            time.Duration // with what it takes to be killed; 0: nothing says when it ends
-	Cost               federation.Money
-	Since              time.Time // when it was bound
+	User, Account, QOS string // as the job names them
+	// Payer is the account that it was bound to be charged to; "": the one that the tree says.
+	Payer   string
+	TRES    accounting.TRES
+	Longest time.Duration // with what it takes to be killed; 0: nothing says when it ends
+	Cost    federation.Money
+	Since   time.Time // when it was bound
 }
 
 // Refusal is why a job has to wait.
@@ -151,22 +153,21 @@ func keysOf(t *accounts.Tree, user, account, qos string) []accounts.Key {
 	return keys
 }
 
-// Account is the one that a user's job is charged to: the one that it names, if the tree has it, else the user's default one; what it names if the tree
-// knows of none.
-func (b *Book) Account(user, account string) string {
+// Payers tells which account pays for a job; nil: there are no accounts.
+func (b *Book) Payers() federation.Payers {
 	if t := b.books.Tree(); !t.Empty() {
-		return cmp.Or(fairshare.Key(t, user, account).Account, account)
+		return t
 	}
-	return account
+	return nil
 }
 
 // Tree is the account tree as it is now.
 func (b *Book) Tree() *accounts.Tree { return b.books.Tree() }
 
-// Under are the accounts whose limits hold for the jobs of a user in an account: that one, and those above it.
-func (b *Book) Under(user, account string) (names []string) {
+// Under are the accounts whose limits hold for a job: the one that it is charged to, and those above it.
+func (b *Book) Under(j *federation.Job) (names []string) {
 	t := b.books.Tree()
-	for a := range t.Above(fairshare.Key(t, user, account).Account) {
+	for a := range t.Above(fairshare.KeyOf(t, j).Account) {
 		names = append(names, a.Name)
 	}
 	return names
@@ -206,8 +207,12 @@ func defaultQOS(t *accounts.Tree, k accounts.Key) string {
 	return ""
 }
 
+func (w *Want) keysIn(t *accounts.Tree) []accounts.Key {
+	return keysOf(t, w.User, cmp.Or(w.Payer, t.Account(w.User, w.Account)), w.QOS)
+}
+
 func holdOf(t *accounts.Tree, w *Want) hold {
-	keys := keysOf(t, w.User, w.Account, w.QOS)
+	keys := w.keysIn(t)
 	return hold{keys: keys, want: *w, factor: factorOf(t, keys)}
 }
 

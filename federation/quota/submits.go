@@ -22,6 +22,10 @@ type Submits struct {
 // Submitter is on whose behalf a job is submitted, as the job names it.
 type Submitter struct{ User, Account, QOS string }
 
+func (s *Submitter) keys(t *accounts.Tree) []accounts.Key {
+	return keysOf(t, s.User, t.Account(s.User, s.Account), s.QOS)
+}
+
 // Submitted is what counts of one submitter.
 type Submitted struct {
 	Submitter
@@ -48,7 +52,7 @@ func (s *Submits) Of(who Submitter) *Submitted {
 		x = &Submitted{Submitter: who}
 		s.all[who] = x
 		if s.tree != nil {
-			x.keys = keysOf(s.tree, who.User, who.Account, who.QOS)
+			x.keys = who.keys(s.tree)
 		}
 	}
 	return x
@@ -91,7 +95,7 @@ func (s *Submits) Limited() (is, changed bool) {
 			delete(s.all, who)
 			continue
 		}
-		x.keys = keysOf(t, who.User, who.Account, who.QOS)
+		x.keys = who.keys(t)
 		for _, k := range x.keys {
 			s.counts[k] += x.n
 		}

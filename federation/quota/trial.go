@@ -30,7 +30,7 @@ func (b *Book) Trial(now time.Time, jobs []federation.Prospect, share float64, p
 	keys := map[accounts.Key]bool{}
 	for i := range jobs {
 		j := jobs[i].Job
-		for _, k := range keysOf(t, j.User, j.Spec.Account, j.Spec.QOS) {
+		for _, k := range keysOf(t, j.User, t.Account(j.User, j.Spec.Account), j.Spec.QOS) {
 			keys[k] = true
 		}
 	}

@@ -9,16 +9,16 @@ import (
 )
 
 const chargeColumns = "attempt_key, job_id, run, task_index, attempt, array_id, site, cluster, user_name, account, qos, part, tres, per_hour, nodes, " +
-	"state, start_time, end_time, suspended, price_from, amount"
+	"state, start_time, end_time, suspended, price_from, amount, site_account"
 
 // insertCharge changes nothing of what is there: a run is charged once.
-var insertCharge = "INSERT INTO charges (" + chargeColumns + ") VALUES " + list(1, 21) + " ON CONFLICT (attempt_key, job_id, run, task_index) DO NOTHING"
+var insertCharge = "INSERT INTO charges (" + chargeColumns + ") VALUES " + list(1, 22) + " ON CONFLICT (attempt_key, job_id, run, task_index) DO NOTHING"
 
 func chargeValues(k *federation.Charge) []any {
 	return []any{
 		k.Key, int64(k.Job), int64(k.Run), int64(k.Task), int64(k.Attempt), int64(k.Array), string(k.Site), k.Cluster, k.User,
 		k.Account, k.QOS, k.Partition, k.TRES, int64(k.PricePerHour), k.Nodes,
-		string(k.State), nanos(k.Start), nanos(k.End), int64(k.Suspended), string(k.From), int64(k.Amount),
+		string(k.State), nanos(k.Start), nanos(k.End), int64(k.Suspended), string(k.From), int64(k.Amount), k.SiteAccount,
 	}
 }
 
@@ -37,6 +37,7 @@ func readCharge(r *row) (k federation.Charge) {
 	k.Suspended = time.Duration(r.int())
 	k.From = federation.PriceSource(r.word())
 	k.Amount = federation.Money(r.int())
+	k.SiteAccount = r.word()
 	return k
 }
 

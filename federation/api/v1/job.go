@@ -104,29 +104,31 @@ type Task struct {
 
 // Attempt is one submission of a job to one site.
 type Attempt struct {
-	Job        federation.JobID        `json:"job_id"`
-	Number     int                     `json:"number"` // from 1
-	Key        string                  `json:"key"`    // what names it at the site
-	Site       federation.SiteName     `json:"site"`
-	Partition  string                  `json:"partition"`
-	State      federation.AttemptState `json:"state"`
-	Created    time.Time               `json:"created_time"`               // the intent was written
-	Acked      time.Time               `json:"acknowledged_time,omitzero"` // the site's acknowledgement reached the daemon
-	Started    time.Time               `json:"start_time,omitzero"`        // by the site's clock, as all below
-	Ended      time.Time               `json:"end_time,omitzero"`
-	SiteJobID  uint32                  `json:"site_job_id,omitempty"`
-	SiteSubmit time.Time               `json:"site_submit_time,omitzero"`
-	Tries      int                     `json:"tries"`              // how often it was sent to the site
-	Restarts   int                     `json:"restarts,omitempty"` // requeues by the site itself
-	Nodes      string                  `json:"nodes,omitempty"`
-	Final      federation.State        `json:"final_state,omitempty"` // how the job ended at the site
-	ExitStatus int32                   `json:"exit_status"`
-	Class      federation.FailureClass `json:"failure_class,omitempty"` // user, node, site, capacity or preemption
-	Code       federation.FailureCode  `json:"failure_code,omitempty"`  // what of that class: see docs/health.md
-	Note       string                  `json:"note,omitempty"`          // why it was refused, withdrawn or forgotten
-	Decision   federation.Decision     `json:"decision"`                // why it went there
-	Cost       federation.Money        `json:"cost_usd"`                // of all its runs
-	Runs       []federation.AttemptRun `json:"runs,omitempty"`          // those before the last one, which the site has ended to queue the job again
+	Job         federation.JobID        `json:"job_id"`
+	Number      int                     `json:"number"` // from 1
+	Key         string                  `json:"key"`    // what names it at the site
+	Site        federation.SiteName     `json:"site"`
+	Partition   string                  `json:"partition"`
+	State       federation.AttemptState `json:"state"`
+	Created     time.Time               `json:"created_time"`               // the intent was written
+	Acked       time.Time               `json:"acknowledged_time,omitzero"` // the site's acknowledgement reached the daemon
+	Started     time.Time               `json:"start_time,omitzero"`        // by the site's clock, as all below
+	Ended       time.Time               `json:"end_time,omitzero"`
+	SiteJobID   uint32                  `json:"site_job_id,omitempty"`
+	SiteSubmit  time.Time               `json:"site_submit_time,omitzero"`
+	Tries       int                     `json:"tries"`              // how often it was sent to the site
+	Restarts    int                     `json:"restarts,omitempty"` // requeues by the site itself
+	Nodes       string                  `json:"nodes,omitempty"`
+	Account     string                  `json:"account,omitempty"`      // that pays for it
+	SiteAccount string                  `json:"site_account,omitempty"` // that the site runs it under, if that is another one
+	Final       federation.State        `json:"final_state,omitempty"`  // how the job ended at the site
+	ExitStatus  int32                   `json:"exit_status"`
+	Class       federation.FailureClass `json:"failure_class,omitempty"` // user, node, site, capacity or preemption
+	Code        federation.FailureCode  `json:"failure_code,omitempty"`  // what of that class: see docs/health.md
+	Note        string                  `json:"note,omitempty"`          // why it was refused, withdrawn or forgotten
+	Decision    federation.Decision     `json:"decision"`                // why it went there
+	Cost        federation.Money        `json:"cost_usd"`                // of all its runs
+	Runs        []federation.AttemptRun `json:"runs,omitempty"`          // those before the last one, which the site has ended to queue the job again
 }
 
 // HistoryEntry is one line of a job's history.
@@ -189,7 +191,7 @@ func AttemptOf(a *federation.Attempt) Attempt {
 	return Attempt{
 		Job: a.Job, Number: a.Number, Key: a.Key, Site: a.Site, Partition: a.Partition, State: a.State, Created: a.Created, Acked: a.Acked,
 		Started: a.Started, Ended: a.Ended, SiteJobID: a.SiteJobID, SiteSubmit: a.SiteSubmit, Tries: a.Tries, Restarts: a.Restarts,
-		Nodes: a.Nodes, Final: a.Final, ExitStatus: a.ExitStatus, Class: a.Class, Code: a.Code, Note: a.Note, Decision: a.Decision.Worded(), Cost: a.Cost, Runs: a.Runs,
+		Nodes: a.Nodes, Account: a.Held.Account, SiteAccount: a.Held.SiteAccount, Final: a.Final, ExitStatus: a.ExitStatus, Class: a.Class, Code: a.Code, Note: a.Note, Decision: a.Decision.Worded(), Cost: a.Cost, Runs: a.Runs,
 	}
 }
 
@@ -199,6 +201,7 @@ func (w *Attempt) Domain() federation.Attempt {
 		Job: w.Job, Number: w.Number, Key: w.Key, Site: w.Site, Partition: w.Partition, State: w.State, Created: w.Created, Acked: w.Acked,
 		Started: w.Started, Ended: w.Ended, SiteJobID: w.SiteJobID, SiteSubmit: w.SiteSubmit, Tries: w.Tries, Restarts: w.Restarts,
 		Nodes: w.Nodes, Final: w.Final, ExitStatus: w.ExitStatus, Class: w.Class, Code: w.Code, Note: w.Note, Decision: w.Decision, Cost: w.Cost, Runs: w.Runs,
+		Held: federation.Held{Account: w.Account, SiteAccount: w.SiteAccount},
 	}
 }
 
