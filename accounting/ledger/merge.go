@@ -63,7 +63,7 @@ func (e *Entry) measured(a, b *Entry) {
 // with is what a site's accounting and a charge of the same run say together.
 func (e Entry) with(own *Entry) Entry {
 	e.Source |= own.Source & (FromRun | Priced | Redone)
-	e.Group.User = own.Group.User
+	e.Group.User, e.Group.Account = own.Group.User, own.Group.Account // who pays; the site may have it under another one
 	e.DearestPerHour, e.ListPerHour, e.FirstPerHour = own.DearestPerHour, own.ListPerHour, own.FirstPerHour
 	if own.Source&Priced != 0 {
 		e.PerHour, e.Rented = own.PerHour, own.Rented

@@ -104,6 +104,9 @@ func printChecks(w io.Writer, all []v1.BooksCheck) error {
 		if c.Live > 0 {
 			fmt.Fprintf(w, "; %d runs have not ended and are booked when they do", c.Live)
 		}
+		if c.OtherAccount > 0 {
+			fmt.Fprintf(w, "; %d runs are under another account at the site than the one that pays", c.OtherAccount)
+		}
 		if len(c.Differences) == 0 {
 			fmt.Fprintln(w, ": no difference")
 			continue

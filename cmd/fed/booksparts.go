@@ -30,8 +30,9 @@ func newLedger(c *Config, sites []controller.Site, st *store.Store, log *slog.Lo
 	}
 	for _, s := range sites {
 		site := ledger.Site{Name: s.Name, Prices: s.Prices, Users: s.Users, Report: report[s.Name]}
-		if c.Books.Sites {
-			site.Accounts = federation.AbilitiesOf(s.Driver).Accounts
+		site.Accounts = federation.AbilitiesOf(s.Driver).Accounts
+		if site.Unread = site.Accounts != nil && !c.Books.Sites; site.Unread {
+			site.Accounts = nil
 		}
 		all = append(all, site)
 	}
@@ -46,7 +47,7 @@ func (c checker) Check(ctx context.Context, site federation.SiteName, from, unti
 	if err != nil {
 		return nil, err
 	}
-	out := &v1.BooksCheck{Site: site, Runs: found.Runs, Live: found.Live, Figures: found.Compared, ReportFigures: found.ReportCompared, Report: found.Report, Differences: []v1.BooksDifference{}}
+	out := &v1.BooksCheck{Site: site, Runs: found.Runs, Live: found.Live, OtherAccount: found.OtherAccount, Figures: found.Compared, ReportFigures: found.ReportCompared, Report: found.Report, Differences: []v1.BooksDifference{}}
 	for _, d := range found.Differences {
 		out.Differences = append(out.Differences, v1.BooksDifference(d))
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -25,7 +26,9 @@ type Check struct {
 	Runs        int // that the site's accounting has, and that have ended
 	Live        int // that have not, where sreport is compared: they are booked when they end
 	Compared    int // associations x TRES, with the site's accounting
-	Differences []Difference
+	// OtherAccount is how many of the runs the site has under another account than the one that pays for them. They are compared on that one.
+	OtherAccount int
+	Differences  []Difference
 	// Report says how the site's sreport was compared: "" if no command is configured. ReportCompared is how many figures.
 	Report         string
 	ReportCompared int
@@ -49,6 +52,9 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 	r := c.sites[name]
 	if r == nil {
 		return nil, fmt.Errorf("%w: there is no site %s", federation.ErrNotFound, name)
+	}
+	if r.Unread {
+		return nil, &federation.SlurmError{Kind: federation.ErrConflict, Text: fmt.Sprintf("the accounting of site %s is not read: set books: {sites: true} in the daemon's configuration", name), Alone: true}
 	}
 	if r.Accounts == nil {
 		return nil, fmt.Errorf("%w: site %s keeps no accounts: what ran there is booked from the federation's own charges", federation.ErrInvalid, name)
@@ -87,6 +93,11 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 	if err != nil {
 		return nil, err
 	}
+	moved, err := c.moved(ctx, out, byID, from, until)
+	if err != nil {
+		return nil, err
+	}
+	add(theirs, moved)
 	out.Compared = len(theirs)
 	out.Differences = differ("sacct", ours, theirs, nil)
 	if len(out.Differences) > 0 || unfit {
@@ -95,7 +106,7 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 		}
 	}
 	if len(r.Report) > 0 {
-		if err := c.checkReport(ctx, r, out, ours, live); err != nil {
+		if err := c.checkReport(ctx, r, out, ours, live, moved); err != nil {
 			out.Report = err.Error()
 		}
 	}
@@ -159,6 +170,38 @@ func addRun(into map[figure]int64, e *ledger.Entry, from, until int64) error {
 	return nil
 }
 
+// moved is by how much a site's figures are other ones where runs count for the accounts that pay for them, and not for those that the site has them under.
+func (c *Collector) moved(ctx context.Context, out *Check, theirs map[ledger.ID]ledger.Entry, from, until int64) (map[figure]int64, error) {
+	moved := map[figure]int64{}
+	err := c.Books.BookedRuns(ctx, out.Site, from*day, until*day, func(e *ledger.Entry) error {
+		t, ok := theirs[e.ID]
+		if !ok || e.Source&ledger.FromRun == 0 || t.Group.Account == e.Group.Account || t.Unfit() != "" {
+			return nil
+		}
+		out.OtherAccount++
+		one := map[figure]int64{}
+		if err := addRun(one, &t, from, until); err != nil {
+			return err
+		}
+		for f, n := range one {
+			moved[f] -= n
+			f.account = e.Group.Account
+			moved[f] += n
+		}
+		return nil
+	})
+	return moved, err
+}
+
+// add adds figures to others. What comes to nothing is none.
+func add(to, figures map[figure]int64) {
+	for f, n := range figures {
+		if to[f] += n; to[f] == 0 {
+			delete(to, f)
+		}
+	}
+}
+
 // figures are the books' own.
 func (c *Collector) figures(ctx context.Context, name federation.SiteName, from, until int64) (map[figure]int64, error) {
 	rows, err := c.Books.BookedSums(ctx, federation.SumQuery{From: from, Until: until, By: []federation.Dimension{federation.ByAccount, federation.ByUser, federation.ByGPU},
@@ -214,7 +257,7 @@ func (c *Collector) explain(ctx context.Context, out *Check, runs []federation.S
 			name(e, e.Elapsed(), 0, "the site's accounting does not have it any more")
 		case t.Start != e.Start || t.End != e.End || t.Suspended != e.Suspended:
 			name(e, e.Elapsed(), t.Elapsed(), "the site has corrected its times")
-		case t.TRES != e.TRES || t.Group.Account != e.Group.Account:
+		case t.TRES != e.TRES || t.Group.Account != e.Group.Account && e.Source&ledger.FromRun == 0:
 			name(e, e.Elapsed(), t.Elapsed(), fmt.Sprintf("booked with %s on %s, the site says %s on %s", e.TRES, e.Group.Account, t.TRES, t.Group.Account))
 		}
 		return nil
@@ -237,7 +280,7 @@ func (c *Collector) explain(ctx context.Context, out *Check, runs []federation.S
 }
 
 // checkReport compares the books with what the site's sreport prints.
-func (c *Collector) checkReport(ctx context.Context, r *reader, out *Check, ours, live map[figure]int64) error {
+func (c *Collector) checkReport(ctx context.Context, r *reader, out *Check, ours, live, moved map[figure]int64) error {
 	args := append(slices.Clone(r.Report[1:]), "-n", "-P", "-t", "Seconds", "-T", "all", "cluster", "AccountUtilizationByUser",
 		"start=uts"+strconv.FormatInt(out.From.Unix(), 10), "end=uts"+strconv.FormatInt(out.Until.Unix(), 10), "format=Account%100,Login%100,TresName%100,Used")
 	cmd := exec.CommandContext(ctx, r.Report[0], args...)
@@ -251,6 +294,9 @@ func (c *Collector) checkReport(ctx context.Context, r *reader, out *Check, ours
 	if err != nil {
 		return err
 	}
+	moved = maps.Clone(moved)
+	maps.DeleteFunc(moved, func(f figure, _ int64) bool { return strings.HasPrefix(f.tres, "gres/") && !tracked(theirs, f.tres) })
+	add(theirs, moved)
 	for f := range ours {
 		if _, ok := theirs[f]; !ok && strings.HasPrefix(f.tres, "gres/") && !tracked(theirs, f.tres) {
 			delete(ours, f) // AccountingStorageTRES does not name it

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,60 @@ func run(number int64, ended time.Time) federation.SiteRun {
 	end := ended.Unix()
 	return federation.SiteRun{Entry: book.Entry{ID: book.ID{Site: "rhein", Job: number, At: end - 4000}, Source: book.FromSite, ReadAt: now.UnixMilli(), TRES: "cpu=2", State: "COMPLETED",
 		Start: end - 3600, End: end, CPUUsed: -1, GPUUsed: -1, Group: book.Group{Site: "rhein", Account: "bio", User: "al"}}}
+}
+
+// A site whose accounting is not read cannot be compared, and the answer says which key is off. One that has none is passed over.
+func TestCheckOfWhatIsNotRead(t *testing.T) {
+	f := newFixture(t)
+	books := ledger.New(ledger.Config{Store: f.store, Books: f.store, Sites: []ledger.Site{{Name: "rhein", Unread: true}, {Name: "local"}}})
+	if _, err := books.Check(t.Context(), "rhein", 0, 1); errors.Is(err, federation.ErrInvalid) || err == nil || !strings.Contains(err.Error(), "books: {sites: true}") {
+		t.Errorf("not read: %v", err)
+	}
+	if _, err := books.Check(t.Context(), "local", 0, 1); !errors.Is(err, federation.ErrInvalid) {
+		t.Errorf("no accounting: %v", err)
+	}
+}
+
+// A run is booked on the account that pays for it, whichever the site has it under, and that is no difference from what the site's accounting says.
+func TestPayerCounts(t *testing.T) {
+	for _, siteFirst := range []bool{false, true} {
+		f := newFixture(t)
+		j := &federation.Job{Spec: &sbatch.Spec{Name: "train"}, User: "alice", UID: 1, Submit: now.Add(-2 * time.Hour)}
+		if err := f.store.CreateJob(t.Context(), j, &sbatch.Payload{}); err != nil {
+			t.Fatal(err)
+		}
+		k := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "rhein", User: "alice", State: federation.Completed, Start: now.Add(-time.Hour), End: now, From: federation.PriceTable}
+		k.Account, k.SiteAccount, k.TRES, k.PricePerHour, k.Amount = "nlp", "bio", "cpu=2", 2*accounting.Dollar, 2*accounting.Dollar
+		r := run(int64(j.ID), now)
+		r.ID = book.ID{Site: "rhein", Kind: book.OwnJob, Job: int64(j.ID), At: now.Unix() - 3600}
+		f.site.runs = []federation.SiteRun{r, run(7, now)}
+		if siteFirst {
+			f.read()
+		}
+		if err := f.store.Commit(t.Context(), &federation.Batch{Charges: []federation.Charge{k}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.books.Charges(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		f.read()
+		rows, err := f.store.BookedSums(t.Context(), federation.SumQuery{Until: 1 << 20, By: []federation.Dimension{federation.ByAccount}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]accounting.Money{}
+		for i := range rows {
+			got[rows[i].Values[0]] = rows[i].Amount
+		}
+		if want := map[string]accounting.Money{"nlp": 2 * accounting.Dollar, "bio": 2 * accounting.Dollar}; !maps.Equal(got, want) {
+			t.Errorf("site first %v: booked %v, want %v", siteFirst, got, want)
+		}
+		today := book.DayOf(now.Unix())
+		c, err := f.books.Check(t.Context(), "rhein", today-1, today+1)
+		if err != nil || len(c.Differences) > 0 || c.Runs != 2 || c.OtherAccount != 1 {
+			t.Errorf("site first %v: check %+v, %v", siteFirst, c, err)
+		}
+	}
 }
 
 // A run of ours is charged here and recorded there, and counts once, whichever comes first.

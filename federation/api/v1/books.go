@@ -103,6 +103,8 @@ type BooksCheck struct {
 	Skipped string `json:"skipped,omitempty"`
 	Runs    int    `json:"runs"` // that have ended, by the site's accounting
 	Live    int    `json:"live"` // that have not: they are booked when they end
+	// OtherAccount is how many of the runs the site has under another account than the one that pays for them. They are compared on that one.
+	OtherAccount int `json:"other_account,omitempty"`
 	// Figures are associations by TRES that were compared with the site's accounting, ReportFigures those with its sreport.
 	Figures       int    `json:"figures"`
 	ReportFigures int    `json:"report_figures"`
