@@ -225,7 +225,13 @@ func editAccount(cmd *cobra.Command, c *connection, q v1.EditAccounts, e v1.Acco
 	if c.json {
 		return printJSON(cmd.OutOrStdout(), resp)
 	}
-	return printChanges(cmd.OutOrStdout(), resp.Changes)
+	if err := printChanges(cmd.OutOrStdout(), resp.Changes); err != nil {
+		return err
+	}
+	for _, n := range resp.Notices {
+		fmt.Fprintln(cmd.ErrOrStderr(), "note: "+n)
+	}
+	return nil
 }
 
 func printChanges(out io.Writer, all []v1.AccountChange) error {
@@ -355,6 +361,9 @@ func printDrift(cmd *cobra.Command, c *connection, d v1.AccountDrift, commands b
 	} else {
 		if err := printDifferences(out, d.Differences); err != nil {
 			return err
+		}
+		for _, n := range d.Notices {
+			fmt.Fprintln(out, "note: "+n)
 		}
 		for _, x := range d.Differences {
 			for _, words := range x.Commands {

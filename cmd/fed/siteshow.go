@@ -69,6 +69,9 @@ func showSite(out io.Writer, s *v1.SiteDetail) error {
 	for _, w := range s.Warnings {
 		line("warning", "%s", w)
 	}
+	for _, a := range s.Accounts {
+		line("accounts", "%s", a)
+	}
 	for i := range s.Maintenance {
 		m := &s.Maintenance[i]
 		line("maintenance", "%d: %s from %s to %s: %s", m.ID, allIfNone(m.Nodes), when(m.From), when(m.To), m.Reason)

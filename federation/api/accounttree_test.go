@@ -15,6 +15,7 @@ import (
 	"fsub/federation/api"
 	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/api/apitest"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/fairshare"
 )
@@ -272,5 +273,42 @@ func TestDefaultAccountGivesNoJobs(t *testing.T) {
 	}
 	if later := submit(alice); !cancels(later) {
 		t.Error("bob cannot cancel a job that was submitted under his account")
+	}
+}
+
+// Jobs that a site runs under another account than the one that pays are told of, to those who may see their users; a site that calls the account something else is none.
+func TestElsewhere(t *testing.T) {
+	a, _ := treeOfTwo(t)
+	alpha := &federation.Site{Name: "alpha", Seen: &federation.Observation{Associations: federation.Associations{"alice": {{Account: "vision", Default: true}}, "olga": {{Account: "vision"}}}}}
+	a.Members, a.Users = func() []*federation.Site { return []*federation.Site{alpha} }, testUsers
+	root, stranger := identity.Caller{Name: "root", Role: identity.RoleAdministrator}, identity.Caller{Name: "dave"}
+	want := "alpha does not know physics: jobs of alice run there as vision, and physics pays; run: fed account sync alpha"
+	if got := a.Elsewhere(root, alpha, true); !slices.Equal(got, []string{want}) {
+		t.Errorf("an operator is told %q", got)
+	}
+	if got := a.Elsewhere(stranger, alpha, true); got != nil {
+		t.Errorf("a stranger is told %q", got)
+	}
+	alpha.Seen.Accounts = []federation.Account{{Name: "physics"}}
+	if got := a.Elsewhere(root, alpha, true); len(got) != 1 || !strings.HasPrefix(got[0], "alpha does not know alice in physics: jobs of alice run there as vision") {
+		t.Errorf("where the site has the account without her: %q", got)
+	}
+	alpha.Accounts = map[string]string{"physics": "vision"}
+	if got := a.Elsewhere(root, alpha, true); got != nil {
+		t.Errorf("where vision is what the site calls it: %q", got)
+	}
+	alpha.Accounts = nil
+	d := apitest.Start(t, api.Config{Users: testUsers, Operators: []string{"olga"}, Coordinators: a.Books, Accounts: a})
+	d.Controller.SetSites(alpha)
+	var resp v1.EditAccountsResponse
+	add := func(user string) v1.EditAccounts {
+		return v1.EditAccounts{DryRun: true, Edits: []v1.AccountEdit{{Op: accounts.Add, Kind: accounts.User, Account: "vision", Name: user}}}
+	}
+	if code := as(t, olga, d.Socket, "POST", "/fed/v1/accounts", add("eve"), &resp); code != 200 || len(resp.Notices) != 1 || !strings.Contains(resp.Notices[0], "no user eve is known") {
+		t.Errorf("a user whom nobody knows: status %d, %q", code, resp.Notices)
+	}
+	resp = v1.EditAccountsResponse{}
+	if code := as(t, olga, d.Socket, "POST", "/fed/v1/accounts", add("bob"), &resp); code != 200 || len(resp.Notices) != 0 {
+		t.Errorf("a user of this machine: status %d, %q", code, resp.Notices)
 	}
 }

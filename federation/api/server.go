@@ -189,6 +189,8 @@ func NewServer(c Config) *Server {
 	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals}
 	s.events = eventStream{store: c.Store, users: who.Users, stopping: s.stopping}
 	s.document = sync.OnceValues(s.makeDocument)
+	s.accounts.Members, s.accounts.Users = all, who.Users
+	s.sites.Elsewhere = func(c identity.Caller, site *federation.Site) []string { return s.accounts.Elsewhere(c, site, true) }
 	s.queue = queue{store: c.Store, view: s.lister.View, now: c.Now, keep: c.MinJobAge}
 	if c.Accounts.Books != nil {
 		s.queue.submits = newSubmits(&s.queue, quota.NewSubmits(c.Accounts.Books))

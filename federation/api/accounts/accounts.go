@@ -25,6 +25,9 @@ type Accounts struct {
 	Books *accounts.Books // nil: there is no tree
 	// Sites are those whose accounting can be read.
 	Sites map[federation.SiteName]federation.AccountKeeper
+	// Members are the sites as they were seen last; nil: nobody is told what they have otherwise.
+	Members func() []*federation.Site
+	Users   identity.Users // of this machine; nil: not known
 }
 
 // Sees reports whether a caller may know of a user's association, in the tree or at a site: it is his own or of an account that he coordinates, or he is
@@ -87,7 +90,7 @@ func (s *Accounts) Edit(w http.ResponseWriter, r *http.Request, c identity.Calle
 	if err != nil {
 		return err
 	}
-	return answer.JSON(w, v1.EditAccountsResponse{Changes: changes})
+	return answer.JSON(w, v1.EditAccountsResponse{Changes: changes, Notices: s.notices(c, changes)})
 }
 
 func (s *Accounts) edit(ctx context.Context, c identity.Caller, edits []accounts.Edit, why string, dry bool) ([]v1.AccountChange, error) {
@@ -239,7 +242,7 @@ func (s *Accounts) readBack(ctx context.Context, keeper federation.AccountKeeper
 }
 
 // Drift is GET /fed/v1/accounts/drift: the differences of the sites that the query names, of all if it names none.
-func (s *Accounts) Drift(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *Accounts) Drift(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	sites := r.URL.Query()["site"]
 	if len(sites) == 0 {
 		for _, name := range slices.Sorted(maps.Keys(s.Sites)) {
@@ -256,6 +259,13 @@ func (s *Accounts) Drift(w http.ResponseWriter, r *http.Request, _ identity.Call
 		found := s.Books.Tree().Compare(at, func(accounts.Key) bool { return false })
 		for i := range found {
 			out.Differences = append(out.Differences, v1.AccountDifferenceOf(name, &found[i]))
+		}
+	}
+	if s.Members != nil {
+		for _, site := range s.Members() {
+			if slices.Contains(sites, string(site.Name)) {
+				out.Notices = append(out.Notices, s.Elsewhere(c, site, true)...)
+			}
 		}
 	}
 	return answer.JSON(w, out)

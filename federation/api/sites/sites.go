@@ -27,6 +27,8 @@ type Sites struct {
 	Planned federation.SiteStore // nil: nothing is planned, and there is no history
 	// Calls are the budgets of calls of sites that have one: see federation.Abilities.
 	Calls map[federation.SiteName]func() (perSecond, used float64)
+	// Elsewhere tells a caller which jobs run at a site under another account than the one that pays for them; nil: nobody knows.
+	Elsewhere func(c identity.Caller, site *federation.Site) []string
 	// Check tries a site; nil: sites cannot be tried here.
 	Check func(ctx context.Context, site federation.SiteName) ([]federation.SiteCheck, error)
 	// Add takes a site into the federation, and returns its name; nil: that cannot be done here.

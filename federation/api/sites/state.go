@@ -22,7 +22,7 @@ import (
 const history = 200
 
 // Show is GET /fed/v1/site/{name}. A site that has left the federation has its history still.
-func (s *Sites) Show(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *Sites) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	ctx, name := r.Context(), federation.SiteName(r.PathValue("name"))
 	said, err := s.Store.SiteState(ctx)
 	if err != nil {
@@ -41,6 +41,9 @@ func (s *Sites) Show(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 		}
 		v.Site = describe(site)
 		v.Running = running[name]
+		if s.Elsewhere != nil {
+			v.Accounts = s.Elsewhere(c, site)
+		}
 	}
 	v.StateWhy, v.By, v.At = record.Reason, record.By, record.At
 	if s.Planned != nil {

@@ -66,6 +66,8 @@ type EditAccountsResponse struct {
 	Left []AccountDifference `json:"left,omitempty"`
 	// Skipped is what the tree has no place for, such as associations of single partitions.
 	Skipped []string `json:"skipped,omitempty"`
+	// Notices are what the one who has made the changes should know: a user whom nobody knows, a site that runs the jobs under another account.
+	Notices []string `json:"notices,omitempty"`
 }
 
 // AccountDifference is one thing that a site's accounting has otherwise than the federation.
@@ -110,4 +112,6 @@ type SyncAccounts struct {
 type AccountDrift struct {
 	Differences []AccountDifference `json:"differences"`
 	Errors      []string            `json:"errors,omitempty"`
+	// Notices tell which jobs run at a site under another account than the one that pays for them.
+	Notices []string `json:"notices,omitempty"`
 }

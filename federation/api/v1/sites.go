@@ -40,6 +40,8 @@ type SiteDetail struct {
 	At          time.Time     `json:"state_since,omitzero"`
 	Maintenance []Maintenance `json:"maintenance"`
 	History     []SiteWas     `json:"history"` // oldest first
+	// Accounts tell which jobs run there under another account than the one that pays for them, of those that the caller may see.
+	Accounts []string `json:"accounts,omitempty"`
 }
 
 // SiteWas is a line of a site's history.
