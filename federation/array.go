@@ -12,6 +12,9 @@ import (
 // MaxArrayIndex is the highest task index that is read; Slurm's own bound (MaxArraySize) is at most 4,000,001.
 const MaxArrayIndex = 4_000_000
 
+// MaxNamed bounds the jobs, and the tasks one by one, that a request names.
+const MaxNamed = 100_000
+
 // Array is what an --array value names, as ranges: a few bytes may name millions of tasks, and are not spelled out before it is known how many.
 type Array struct {
 	ranges []arrayRange

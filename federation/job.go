@@ -170,6 +170,18 @@ type ArrayWhole struct {
 	Spread bool
 }
 
+// Waiting are the tasks of an array that are no jobs of their own yet and may still become such; none of what is no array.
+func (j *Job) Waiting() TaskSet {
+	if j.Spec == nil || j.Spec.Array == "" || j.Cancel || j.State.Ended() {
+		return TaskSet{}
+	}
+	array, err := ReadArray(j.Spec.Array)
+	if err != nil { // checked when it was submitted
+		return TaskSet{}
+	}
+	return array.Set()
+}
+
 // Dollars is what placement expects something to come to, in US dollars. What is recorded, billed or budgeted is [Money].
 type Dollars float64
 

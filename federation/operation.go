@@ -36,7 +36,7 @@ type Operation struct {
 type OperationItem struct {
 	N        int // its place in the operation, from 1
 	Job      JobID
-	Tasks    []int    // of an array: those that waited when the job was chosen
+	Tasks    TaskSet  // of an array: those that waited when the job was chosen
 	Site     SiteName // where it was then
 	Restarts int      // what Job.Restarts was then: one that was started anew meanwhile is not requeued again
 	Seq      int64    // of the request that it got; 0: none yet

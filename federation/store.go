@@ -135,7 +135,7 @@ func (k RequestKind) Done() string {
 type Request struct {
 	Seq      int64
 	Job      JobID
-	Tasks    []int // empty: the whole job
+	Tasks    TaskSet // empty: the whole job
 	Kind     RequestKind
 	UID      uint32
 	User     string          // the name of UID when it asked; "": the daemon asks

@@ -2,6 +2,7 @@ package federation
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"sort"
 	"strconv"
@@ -20,17 +21,58 @@ func (a Array) Set() TaskSet {
 	for i, r := range a.ranges {
 		spans[i] = spanOf(r.lo, r.lo+(r.len()-1)*r.step, r.step)
 	}
+	return setOfAny(spans)
+}
+
+// setOfAny is the set of spans in any order, which may overlap. It changes spans.
+func setOfAny(spans []arrayRange) TaskSet {
 	slices.SortFunc(spans, func(a, b arrayRange) int { return a.lo - b.lo })
+	apart := true
 	for i := 1; i < len(spans); i++ {
-		if spans[i].lo <= spans[i-1].hi { // they overlap: what a person has written has few of these
-			return TaskSetOf(a.Indices())
-		}
+		apart = apart && spans[i].lo > spans[i-1].hi
 	}
+	if !apart {
+		return joined(spans)
+	}
+	return setOf(spans)
+}
+
+// setOf is the set of spans that are apart from each other and rise.
+func setOf(spans []arrayRange) TaskSet {
 	s := TaskSet{spans: spans}
 	for _, r := range spans {
 		s.n += r.len()
 	}
 	return s
+}
+
+// joined is the set of spans in order of lo that overlap. Those with steps are spelled out.
+func joined(spans []arrayRange) TaskSet {
+	var whole []arrayRange
+	var steps []int
+	for _, r := range spans {
+		switch n := len(whole); {
+		case r.step > 1:
+			for i := r.lo; i <= r.hi; i += r.step {
+				steps = append(steps, i)
+			}
+		case n > 0 && r.lo <= whole[n-1].hi+1:
+			whole[n-1].hi = max(whole[n-1].hi, r.hi)
+		default:
+			whole = append(whole, r)
+		}
+	}
+	s := TaskSet{spans: whole}
+	slices.Sort(steps)
+	b := taskSetBuilder{rising: true}
+	for _, i := range slices.Compact(steps) {
+		if !s.Has(i) {
+			b.add(i)
+		}
+	}
+	all := append(whole, b.s.spans...)
+	slices.SortFunc(all, func(a, b arrayRange) int { return a.lo - b.lo })
+	return setOf(all)
 }
 
 func spanOf(lo, hi, step int) arrayRange {
@@ -57,8 +99,17 @@ func TaskSetOf(indices []int) TaskSet {
 	return s
 }
 
+// Tasks is the set of some indices in any order.
+func Tasks(indices ...int) TaskSet {
+	slices.Sort(indices)
+	return TaskSetOf(slices.Compact(indices))
+}
+
 // Len is how many tasks s has.
 func (s *TaskSet) Len() int { return s.n }
+
+// IsZero reports whether s is empty.
+func (s TaskSet) IsZero() bool { return s.n == 0 }
 
 // find returns the span that has task i, or where it would be.
 func (s *TaskSet) find(i int) (at int, has bool) {
@@ -70,6 +121,70 @@ func (s *TaskSet) find(i int) (at int, has bool) {
 func (s *TaskSet) Has(i int) bool {
 	_, has := s.find(i)
 	return has
+}
+
+// Covers reports whether s has all tasks of t.
+func (s *TaskSet) Covers(t *TaskSet) bool {
+	for range t.Without(s) {
+		return false
+	}
+	return true
+}
+
+// Without are the tasks of t that s does not have, in rising order.
+func (t *TaskSet) Without(s *TaskSet) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for _, r := range t.spans {
+			for i := r.lo; i <= r.hi; i += r.step {
+				at, has := s.find(i)
+				if !has {
+					if !yield(i) {
+						return
+					}
+					continue
+				}
+				if q := s.spans[at]; r.step%q.step == 0 { // it has the next ones, too
+					i += (min(r.hi, q.hi) - i) / r.step * r.step
+				}
+			}
+		}
+	}
+}
+
+// Both is the set of the tasks that s and t have.
+func (s *TaskSet) Both(t *TaskSet) TaskSet {
+	var both TaskSet
+	for _, r := range t.spans {
+		for i := r.lo; i <= r.hi; i += r.step {
+			at, has := s.find(i)
+			switch {
+			case has && r.step%s.spans[at].step == 0:
+				last := i + (min(r.hi, s.spans[at].hi)-i)/r.step*r.step
+				both.spans = append(both.spans, spanOf(i, last, r.step))
+				both.n += (last-i)/r.step + 1
+				i = last
+			case has:
+				both.spans = append(both.spans, spanOf(i, i, 1))
+				both.n++
+			case at == len(s.spans):
+				return both
+			case s.spans[at].lo > i: // there is nothing before it
+				i += (s.spans[at].lo - i - 1) / r.step * r.step
+			}
+		}
+	}
+	return both
+}
+
+// Or is the set of the tasks that s or t has. Where they stand between each other, steps are spelled out.
+func (s *TaskSet) Or(t *TaskSet) TaskSet {
+	switch {
+	case s.n == 0:
+		return *t
+	case t.n == 0:
+		return *s
+	}
+	return setOfAny(slices.Concat(s.spans, t.spans))
 }
 
 // Remove takes task i out of s, and reports whether it was there.
@@ -96,11 +211,19 @@ func (s *TaskSet) Remove(i int) bool {
 }
 
 // All are the tasks in rising order.
-func (s *TaskSet) All() iter.Seq[int] {
+func (s *TaskSet) All() iter.Seq[int] { return s.From(math.MinInt) }
+
+// From are the tasks from i on, in rising order.
+func (s *TaskSet) From(i int) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for _, r := range s.spans {
-			for i := r.lo; i <= r.hi; i += r.step {
-				if !yield(i) {
+		at, _ := s.find(i)
+		for _, r := range s.spans[at:] {
+			k := r.lo
+			if k < i {
+				k += (i - k + r.step - 1) / r.step * r.step
+			}
+			for ; k <= r.hi; k += r.step {
+				if !yield(k) {
 					return
 				}
 			}

@@ -130,8 +130,8 @@ func TestManyTasksInOneRequest(t *testing.T) {
 	if code := as(t, alice, d.Socket, "DELETE", "/slurm/v0.0.42/jobs", req, nil); code != 400 {
 		t.Errorf("DELETE /jobs: status %d, want 400", code)
 	}
-	if code := as(t, bob, d.Socket, "GET", "/slurm/v0.0.42/jobs?job_id="+strings.Join(req.Jobs, ","), nil, nil); code != 400 {
-		t.Errorf("GET /jobs: status %d, want 400", code)
+	if code := as(t, bob, d.Socket, "GET", "/slurm/v0.0.42/jobs?job_id="+strings.Join(req.Jobs, ","), nil, nil); code != 200 { // all of them are one
+		t.Errorf("GET /jobs: status %d, want 200", code)
 	}
 	// One task a thousand times is cheap: the array is spelled out once.
 	for i := range req.Jobs {
@@ -162,7 +162,7 @@ func TestShortRequestsAreSmall(t *testing.T) {
 		{"steps listed", "GET", fmt.Sprintf("/fed/v1/steps?job_id=%d_[%s]", id, twice), nil, 404},
 		{"a job", "GET", fmt.Sprintf("/slurm/v0.0.42/job/%d_[%s]", id, twice), nil, 404},
 		{"cancelled", "DELETE", "/slurm/v0.0.42/jobs", wire.KillJobs{Jobs: []string{fmt.Sprintf("%d_[%s]", id, twice)}}, 200},
-		{"one task cancelled", "POST", "/fed/v1/jobs/cancel", v1.ActRequest{Jobs: []v1.JobRef{{ID: id, Tasks: []int{7}}}}, 200},
+		{"one task cancelled", "POST", "/fed/v1/jobs/cancel", v1.ActRequest{Jobs: []v1.JobRef{{ID: id, Tasks: federation.Tasks(7)}}}, 200},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

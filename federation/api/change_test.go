@@ -304,7 +304,7 @@ func TestRequeueEndedArray(t *testing.T) {
 		}
 		return j.State
 	}
-	if text := requeue(v1.JobRef{ID: id, Tasks: []int{2}}); text != "" || state(2) != federation.Pending || state(0) != federation.Completed {
+	if text := requeue(v1.JobRef{ID: id, Tasks: federation.Tasks(2)}); text != "" || state(2) != federation.Pending || state(0) != federation.Completed {
 		t.Fatalf("task 2: %q, %s; task 0 %s", text, state(2), state(0))
 	}
 	if text := requeue(v1.JobRef{ID: id}); text != "" || state(0) != federation.Pending || state(1) != federation.Completed {

@@ -70,10 +70,10 @@ func (r *queueRow) name() string {
 // named are the rows of the jobs that the filter names, known or not. A task that has started must be named itself; tasks
 // that wait are in one row, of which the client shows those that were asked for.
 func (q *queue) named(f *queueFilter) (rows []*queueRow, known bool) {
-	add := func(k *queuedJob, tasks listing.TaskSet) {
+	add := func(k *queuedJob, tasks federation.TaskSet) {
 		known = true
 		for r := range k.rows {
-			if r.task() == waitingTasks || tasks.Has(int(r.task())) {
+			if r.task() == waitingTasks || listing.Meant(tasks, int(r.task())) {
 				rows = append(rows, r)
 			}
 		}

@@ -132,11 +132,11 @@ func TestActStates(t *testing.T) {
 		{"hold of a running job", "hold", v1.JobRef{ID: ids[1]}, 0, ""}, // slurmctld takes it without a word
 		{"requeue of a pending job", "requeue", v1.JobRef{ID: ids[2]}, 2024, "Job is pending execution"},
 		{"requeue of an unknown job", "requeue", v1.JobRef{ID: 999999}, 2017, "Invalid job id specified"},
-		{"task that is not in the array", "cancel", v1.JobRef{ID: ids[3], Tasks: []int{77}}, 2017, "Invalid job id specified"},
-		{"task that has ended", "cancel", v1.JobRef{ID: ids[3], Tasks: []int{0}}, 2021, "Job/step already completing or completed"},
-		{"task that runs", "cancel", v1.JobRef{ID: ids[3], Tasks: []int{0, 1}}, 0, ""},
-		{"task that waits", "cancel", v1.JobRef{ID: ids[3], Tasks: []int{3}}, 0, ""},
-		{"task of no array", "cancel", v1.JobRef{ID: ids[1], Tasks: []int{1}}, 2017, "Invalid job id specified"},
+		{"task that is not in the array", "cancel", v1.JobRef{ID: ids[3], Tasks: federation.Tasks(77)}, 2017, "Invalid job id specified"},
+		{"task that has ended", "cancel", v1.JobRef{ID: ids[3], Tasks: federation.Tasks(0)}, 2021, "Job/step already completing or completed"},
+		{"task that runs", "cancel", v1.JobRef{ID: ids[3], Tasks: federation.Tasks(0, 1)}, 0, ""},
+		{"task that waits", "cancel", v1.JobRef{ID: ids[3], Tasks: federation.Tasks(3)}, 0, ""},
+		{"task of no array", "cancel", v1.JobRef{ID: ids[1], Tasks: federation.Tasks(1)}, 2017, "Invalid job id specified"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			out, err := c.Act(t.Context(), test.kind, v1.ActRequest{Jobs: []v1.JobRef{test.ref}, Signal: federation.Signal{Name: "USR1"}})

@@ -235,7 +235,8 @@ func (s *Server) makeDocument() ([]byte, error) {
 			"a header of 64 KiB may be the body of the GET, of type application/x-www-form-urlencoded.",
 		Error: v1.ErrorResponse{},
 		Shapes: map[reflect.Type]openapi.Shape{
-			reflect.TypeFor[federation.Money](): {Type: "number", Doc: "US dollars, to the millionth"},
+			reflect.TypeFor[federation.TaskSet](): {Type: "string", Doc: "indices of an array's tasks as --array names them, \"0-99,200\"; or a list of numbers"},
+			reflect.TypeFor[federation.Money]():   {Type: "number", Doc: "US dollars, to the millionth"},
 		},
 		Docs: docs,
 	}, routes)

@@ -121,7 +121,7 @@ func TestSlurmKill(t *testing.T) {
 		}
 	}
 	done := d.Controller.Done()
-	if len(done) != 3 || done[0].Signal.Name != "USR1" || len(done[1].Tasks) != 1 || done[2].Kind != federation.RequestCancel {
+	if len(done) != 3 || done[0].Signal.Name != "USR1" || done[1].Tasks.Len() != 1 || done[2].Kind != federation.RequestCancel {
 		t.Errorf("carried out %+v", done)
 	}
 	if out := kill(alice, "/jobs/", wire.KillJobs{UserName: "bob", JobState: wire.Strings{"PENDING"}}); len(out.Status) != 1 || out.Status[0].Error.Code != 2002 {

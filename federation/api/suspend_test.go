@@ -63,11 +63,11 @@ func TestSuspend(t *testing.T) {
 		{olga, "suspend", v1.JobRef{ID: 8}, "", "7"},
 		{olga, "suspend", v1.JobRef{ID: 41}, "", "40"},
 		{alice, "suspend", v1.JobRef{ID: 20}, "Access/permission denied", ""},
-		{olga, "suspend", v1.JobRef{ID: 20, Tasks: []int{0, 1}}, "", "30 31"},
-		{olga, "suspend", v1.JobRef{ID: 20, Tasks: []int{1, 2}}, "1: ; 2: Job is pending execution", "31"},
+		{olga, "suspend", v1.JobRef{ID: 20, Tasks: federation.Tasks(0, 1)}, "", "30 31"},
+		{olga, "suspend", v1.JobRef{ID: 20, Tasks: federation.Tasks(1, 2)}, "1: ; 2: Job is pending execution", "31"},
 		{olga, "suspend", v1.JobRef{ID: 20}, "0-1,5: ; 2-3: Job is pending execution; 4: Job/step already completing or completed", "30 31 35"},
-		{olga, "resume", v1.JobRef{ID: 20, Tasks: []int{0, 5}}, "0: Job is not suspended; 5: ", "35"},
-		{olga, "suspend", v1.JobRef{ID: 20, Tasks: []int{9}}, "9: Invalid job id specified", ""},
+		{olga, "resume", v1.JobRef{ID: 20, Tasks: federation.Tasks(0, 5)}, "0: Job is not suspended; 5: ", "35"},
+		{olga, "suspend", v1.JobRef{ID: 20, Tasks: federation.Tasks(9)}, "9: Invalid job id specified", ""},
 	} {
 		var out v1.ActResponse
 		as(t, c.uid, d.Socket, "POST", "/fed/v1/jobs/"+c.verb, v1.ActRequest{Jobs: []v1.JobRef{c.ref}}, &out)
@@ -111,7 +111,7 @@ func TestSuspendSpellsOutLittle(t *testing.T) {
 	runs.Site = "sky"
 	d.Put(t, large, runs)
 	var out v1.ActResponse
-	as(t, alice, d.Socket, "POST", "/fed/v1/jobs/suspend", v1.ActRequest{Jobs: []v1.JobRef{{ID: 1}, {ID: 1}, {ID: 1, Tasks: []int{1}}, {ID: 99}}}, &out)
+	as(t, alice, d.Socket, "POST", "/fed/v1/jobs/suspend", v1.ActRequest{Jobs: []v1.JobRef{{ID: 1}, {ID: 1}, {ID: 1, Tasks: federation.Tasks(1)}, {ID: 99}}}, &out)
 	for i, want := range []string{"Access/permission denied", "Access/permission denied", "Access/permission denied", "Invalid job id specified"} {
 		if r := out.Results[i]; r.Error == nil || r.Error.Text != want || r.Tasks != nil {
 			t.Errorf("reference %d: %+v, want %q", i, r, want)

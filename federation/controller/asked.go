@@ -119,38 +119,33 @@ func (c *requests) ask(r federation.Request) {
 // askSpread passes a request about an array whose tasks are bound one by one on to those tasks. What sites have a
 // word in becomes a request of its own, written as the array's is done.
 func (c *requests) askSpread(j *job, r federation.Request) {
-	c.batch.done(r.Seq)
-	if r.Kind == federation.RequestUpdate && len(r.Tasks) == 0 {
-		if spec, err := federation.ChangedSpec(&j.Job, r.Change, r.At); err == nil {
-			c.changeHere(j, spec)
-		}
-		j.asWaiting(func() { c.changePriority(j, r) })
-	}
+	whole := r
 	if r.Kind == federation.RequestUpdate {
-		if r.Change = c.changeLimit(j, r.Change); len(r.Change) == 0 {
+		if r.Change = c.changeLimit(j, r.Change); len(r.Change) == 0 && r.Tasks.Len() > 0 {
+			c.batch.done(r.Seq)
 			return
 		}
 	}
-	indices := r.Tasks
-	if len(indices) == 0 {
-		indices = slices.Sorted(maps.Keys(j.taskJobs))
+	rest := func() {
+		if r.Kind != federation.RequestUpdate {
+			return
+		}
+		if spec, err := federation.ChangedSpec(&j.Job, whole.Change, r.At); err == nil {
+			c.changeHere(j, spec)
+		}
+		j.asWaiting(func() { c.changePriority(j, whole) })
 	}
-	for _, index := range indices {
-		p := j.taskJobs[index]
-		if p == nil && r.Kind == federation.RequestUpdate {
-			p = c.arrays.splitOff(j, index)
-		}
-		if p == nil {
-			continue
-		}
+	c.doneIf(c.arrays.each(j, &r, rest, func(p *job) {
 		one := r
-		one.Job, one.Tasks, one.Seq, one.Restarts = p.ID, nil, 0, p.Restarts
-		if p.live() || c.asks.open[p.ID] != nil { // of an attempt that has just ended, one before this is still to be done
+		one.Job, one.Tasks, one.Seq, one.Restarts = p.ID, federation.TaskSet{}, 0, p.Restarts
+		switch {
+		case len(one.Change) == 0 && r.Kind == federation.RequestUpdate:
+		case p.live() || c.asks.open[p.ID] != nil: // of an attempt that has just ended, one before this is still to be done
 			c.batch.request(one)
-		} else {
+		default:
 			c.askOne(p, one)
 		}
-	}
+	}), r.Seq)
 }
 
 func (c *requests) askOne(j *job, r federation.Request) {

@@ -42,7 +42,7 @@ func TestSuspendAfterAnEnd(t *testing.T) {
 		b.ctl.repair()
 		b.ctl.takeResults()
 	}
-	b.request(federation.Request{Job: id, Tasks: []int{part.Part.Index}, Kind: federation.RequestSuspend, Operator: true})
+	b.request(federation.Request{Job: id, Tasks: federation.Tasks(part.Part.Index), Kind: federation.RequestSuspend, Operator: true})
 	b.ctl.requests.carryOutAll(b.ctl.readStore(t.Context()))
 	p.err = nil
 	b.wait(10 * time.Second)

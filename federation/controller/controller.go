@@ -321,6 +321,10 @@ func (c *Controller) nextRound() time.Time {
 	if !c.batch.empty() {
 		sooner(now.Add(c.t.Retry))
 	}
+	if c.arrays.unfinished.more {
+		c.lastRead = time.Time{}
+		return now
+	}
 	if len(c.calls.back) > 0 {
 		return now
 	}

@@ -384,7 +384,7 @@ func TestArrayTasks(t *testing.T) {
 	b.wait(5 * time.Second)
 	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-4%2" })
 	b.rounds(2)
-	b.request(federation.Request{Job: id, Tasks: []int{1, 4}, Kind: federation.RequestCancel, UID: 7001})
+	b.request(federation.Request{Job: id, Tasks: federation.Tasks(1, 4), Kind: federation.RequestCancel, UID: 7001})
 	b.rounds(1)
 	if j := b.job(id); j.Spec.Array != "0,2-3%2" || j.State != federation.Pending {
 		t.Errorf("array is %q %s after tasks 1 and 4 were cancelled", j.Spec.Array, j.State)

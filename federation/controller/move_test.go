@@ -178,7 +178,7 @@ func TestMoveOfTasks(t *testing.T) {
 	id := b.submit(func(s *sbatch.Spec) { s.Array, s.GPUsPerNode = "0-1", "1" })
 	b.wait(time.Second)
 	r := move(id, federation.Relocation{})
-	r.Tasks = []int{1}
+	r.Tasks = federation.Tasks(1)
 	from := b.part(id, 1).Site
 	b.request(r)
 	b.wait(3 * time.Second)

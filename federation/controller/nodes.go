@@ -369,7 +369,7 @@ func (c *nodes) requeue(s *site, n *siteNodes, drained map[string]*federation.No
 		}
 		return nil
 	}
-	ask := func(j *job, r *federation.NodeRecord, k jobTask, restarts int, tasks []int) {
+	ask := func(j *job, r *federation.NodeRecord, k jobTask, restarts int, tasks federation.TaskSet) {
 		if last, ok := n.requeued[k]; ok && last >= restarts {
 			return
 		}
@@ -384,14 +384,14 @@ func (c *nodes) requeue(s *site, n *siteNodes, drained map[string]*federation.No
 		}
 		if j.whole == nil {
 			if r := on(j.Nodes); r != nil && j.State.Started() {
-				ask(j, r, jobTask{id, -1}, j.Restarts, nil)
+				ask(j, r, jobTask{id, -1}, j.Restarts, federation.TaskSet{})
 			}
 			continue
 		}
 		for _, index := range slices.Sorted(maps.Keys(j.tasks)) {
 			t := j.tasks[index]
 			if r := on(t.Nodes); r != nil && t.State.Started() {
-				ask(j, r, jobTask{id, index}, t.Restarts, []int{index})
+				ask(j, r, jobTask{id, index}, t.Restarts, federation.Tasks(index))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"fsub/federation"
@@ -47,6 +48,7 @@ func newRequests(c *shared, life jobLife, o others) *requests {
 
 // carryOutAll carries out what users asked for.
 func (c *requests) carryOutAll(requests []federation.Request) {
+	c.arrays.unfinished.begin()
 	for _, r := range requests {
 		c.inbox.taken[r.Seq] = r.Job
 		if c.asides.has(r.Job) {
@@ -62,19 +64,25 @@ func (c *requests) carryOutAll(requests []federation.Request) {
 // carryOut does what a user asked for, as far as that needs no site; the rest becomes a call. Rights were checked
 // when the request was accepted. A request about a job that has ended meanwhile is done.
 func (c *requests) carryOut(r federation.Request) {
+	j := c.jobs.Of(r.Job)
+	spreads := j != nil && j.spreads()
+	if spreads && !c.arrays.unfinished.mayGoOn(&r) {
+		c.inbox.again(r.Seq)
+		return
+	}
 	switch r.Kind {
 	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate,
 		federation.RequestSuspend, federation.RequestResume, federation.RequestMove:
 		c.ask(r)
 		return
 	}
-	c.batch.done(r.Seq)
-	j := c.jobs.Of(r.Job)
-	if j == nil {
+	if spreads {
+		c.doneIf(c.arrays.carryOut(j, r), r.Seq)
 		return
 	}
-	if j.spreads() {
-		c.arrays.carryOut(j, r)
+	c.batch.done(r.Seq)
+	if j == nil {
+		delete(c.arrays.unfinished.of, r.Job)
 		return
 	}
 	if j.leader != nil { // what is done to one is done to all
@@ -84,13 +92,22 @@ func (c *requests) carryOut(r federation.Request) {
 	c.components.follow(j)
 }
 
+// doneIf makes a request done, or leaves it to the next round.
+func (c *requests) doneIf(done bool, seq int64) {
+	if done {
+		c.batch.done(seq)
+	} else {
+		c.inbox.again(seq)
+	}
+}
+
 // carryOutOne is carryOut for what is one job at one site.
 func (c *requests) carryOutOne(j *job, r federation.Request) {
 	switch r.Kind {
 	case federation.RequestCancel:
-		if len(r.Tasks) > 0 {
+		if r.Tasks.Len() > 0 {
 			c.actAtSite(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
-				return d.Cancel(ctx, ref, r.Tasks)
+				return d.Cancel(ctx, ref, slices.Collect(r.Tasks.All()))
 			})
 			return
 		}
@@ -196,7 +213,7 @@ func (c *requests) signal(j *job, r federation.Request) {
 		return
 	}
 	c.actAtSite(j, "signal", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
-		return d.Signal(ctx, ref, r.Tasks, r.Signal)
+		return d.Signal(ctx, ref, slices.Collect(r.Tasks.All()), r.Signal)
 	})
 }
 

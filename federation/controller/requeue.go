@@ -27,12 +27,12 @@ func (c *requests) requeueAsked(j *job, r federation.Request) {
 	c.repairAsked()
 }
 
-func requeueAt(q federation.Requeuer, ref federation.JobRef, tasks []int) func(context.Context) error {
+func requeueAt(q federation.Requeuer, ref federation.JobRef, tasks federation.TaskSet) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if q == nil {
 			return fmt.Errorf("%w: its driver cannot requeue", federation.ErrInvalid)
 		}
-		return q.Requeue(ctx, ref, tasks)
+		return q.Requeue(ctx, ref, slices.Collect(tasks.All()))
 	}
 }
 

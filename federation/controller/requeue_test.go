@@ -275,7 +275,7 @@ func TestHoldOfTasks(t *testing.T) {
 	there := b.submit(func(s *sbatch.Spec) { s.Array, s.GPUsPerNode = "0-1", "1" })
 	whole := b.handedOver("0-1")
 	hold := func(id federation.JobID) {
-		b.request(federation.Request{Job: id, Tasks: []int{1}, Kind: federation.RequestHold, UID: 7001})
+		b.request(federation.Request{Job: id, Tasks: federation.Tasks(1), Kind: federation.RequestHold, UID: 7001})
 	}
 	hold(here)
 	hold(there)
@@ -309,7 +309,7 @@ func TestUpdateOfTasks(t *testing.T) {
 	id := b.submit(func(s *sbatch.Spec) { s.Array, s.Begin = "0-2", b.clock.Add(time.Hour) })
 	b.wait(time.Second)
 	r := change(id, "time", "7")
-	r.Tasks = []int{1}
+	r.Tasks = federation.Tasks(1)
 	b.request(r)
 	b.request(change(id, "comment", "all"))
 	b.wait(2 * time.Second)

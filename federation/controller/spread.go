@@ -35,11 +35,13 @@ type arrays struct {
 	owner   jobEnder
 	tasks   taskActor
 
-	live    map[federation.JobID]*job     // those that have not ended
-	shrunk  map[*job]bool                 // those that tasks were taken from in this round
-	offered map[federation.JobID]*offered // the tasks that placement knows of, by the numbers that they would have
-	short   map[*job]bool                 // those of which not all could be offered for want of numbers
-	decided []*job                        // those of which a task waits for another reason, by the plan that is being carried out
+	live       map[federation.JobID]*job     // those that have not ended
+	shrunk     map[*job]bool                 // those that tasks were taken from in this round
+	offered    map[federation.JobID]*offered // the tasks that placement knows of, by the numbers that they would have
+	short      map[*job]bool                 // those of which not all could be offered for want of numbers
+	unfinished unfinished                    // requests about many tasks
+
+	decided []*job // those of which a task waits for another reason, by the plan that is being carried out
 }
 
 // taskActor does what a user asked for with one task, or with those of an array that wait.
@@ -49,7 +51,7 @@ type taskActor interface {
 
 func newArrays(c *shared, q *queue, d *dependencies, owner jobEnder) *arrays {
 	return &arrays{shared: c, ids: jobIDs{shared: c}, queue: q, depends: d, owner: owner,
-		live: map[federation.JobID]*job{}, shrunk: map[*job]bool{}, offered: map[federation.JobID]*offered{}, short: map[*job]bool{}}
+		live: map[federation.JobID]*job{}, shrunk: map[*job]bool{}, offered: map[federation.JobID]*offered{}, short: map[*job]bool{}, unfinished: unfinished{of: map[federation.JobID]*progress{}}}
 }
 
 // add takes up an array. One that an earlier version has handed over to a site as a whole stays there as it is, and is followed to its end.
@@ -125,9 +127,10 @@ func (j *job) limit() int {
 // single tasks.
 func (c *arrays) wantIDs(requests []federation.Request) int {
 	n := 0
-	for _, r := range requests {
-		if j := c.jobs.Of(r.Job); j != nil && j.spreads() && splits(r.Kind) {
-			n += len(r.Tasks)
+	for i := range requests {
+		r := &requests[i]
+		if j := c.jobs.Of(r.Job); n < tasksARound && j != nil && j.spreads() && splits(r.Kind) && !j.meansRest(r) {
+			n += min(r.Tasks.Len(), tasksAtOnce)
 		}
 	}
 	now := c.now()

@@ -96,7 +96,8 @@ func TestLimitOfSplitArray(t *testing.T) {
 		b.rounds(6)
 	}
 	for _, kind := range []federation.RequestKind{federation.RequestHold, federation.RequestRelease} { // which splits them off
-		b.request(federation.Request{Job: id, Tasks: []int{1, 2, 3}, Kind: kind, UID: 7001})
+		b.request(federation.Request{Job: id, Tasks: federation.Tasks(1, 2), Kind: kind, UID: 7001})
+		b.request(federation.Request{Job: id, Tasks: federation.Tasks(3), Kind: kind, UID: 7001})
 		b.rounds(4)
 	}
 	if j := b.job(id); j.Spec.Array != "" || b.live() != 1 {
@@ -123,8 +124,8 @@ func TestSpreadRequests(t *testing.T) {
 		t.Fatalf("%d tasks are bound, want some", len(bound))
 	}
 	running, waiting := bound[0].Part.Index, 19
-	b.request(federation.Request{Job: id, Tasks: []int{running, waiting}, Kind: federation.RequestCancel, UID: 7001})
-	b.request(federation.Request{Job: id, Tasks: []int{18}, Kind: federation.RequestHold, UID: 7001})
+	b.request(federation.Request{Job: id, Tasks: federation.Tasks(running, waiting), Kind: federation.RequestCancel, UID: 7001})
+	b.request(federation.Request{Job: id, Tasks: federation.Tasks(18), Kind: federation.RequestHold, UID: 7001})
 	b.rounds(6)
 	if p := b.part(id, running); p.State != federation.Cancelled {
 		t.Errorf("task %d that ran is %s", running, p.State)
@@ -379,13 +380,99 @@ func TestCancelTakesNoIDs(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-9999"; s.Begin = b.now().Add(time.Hour) })
 	b.rounds(2)
-	tasks, _ := federation.ArrayIndices("0-9998")
-	b.request(federation.Request{Job: id, Tasks: tasks, Kind: federation.RequestCancel, UID: 1000})
-	b.rounds(2)
+	tasks, _ := federation.ReadArray("0-9998")
+	b.request(federation.Request{Job: id, Tasks: tasks.Set(), Kind: federation.RequestCancel, UID: 1000})
+	b.rounds(50)
 	if array := b.job(id).Spec.Array; array != "9999" {
 		t.Fatalf("%s still waits", array)
 	}
 	if next := b.submit(func(*sbatch.Spec) {}); next > id+1000 {
 		t.Errorf("the job after %d is %d", id, next)
+	}
+}
+
+// TestAllThatWait: what is done to all tasks of an array that wait, by name, is done to their record: they become no jobs.
+func TestAllThatWait(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-9999" })
+	b.rounds(4)
+	begun := len(b.partsOf(id))
+	j := b.job(id)
+	waiting := j.Waiting()
+	if begun == 0 || waiting.Len() != 10_000-begun {
+		t.Fatalf("%d tasks have begun, %d wait: this shows nothing", begun, waiting.Len())
+	}
+	ask := func(kind federation.RequestKind, change ...sbatch.Change) {
+		b.request(federation.Request{Job: id, Tasks: waiting, Kind: kind, UID: 7001, Change: change, At: b.now()})
+		b.rounds(2)
+	}
+	ask(federation.RequestHold)
+	if j := b.job(id); j.Held != federation.HeldUser {
+		t.Errorf("held %q", j.Held)
+	}
+	ask(federation.RequestUpdate, sbatch.Change{Key: "Comment", Option: "comment", Value: "x"})
+	if j := b.job(id); j.Spec.Comment != "x" {
+		t.Errorf("comment %q", j.Spec.Comment)
+	}
+	ask(federation.RequestRelease)
+	if j := b.job(id); j.Held != federation.NotHeld {
+		t.Errorf("held %q after the release", j.Held)
+	}
+	ask(federation.RequestHold)
+	if n := len(b.partsOf(id)); n != begun {
+		t.Errorf("%d tasks are jobs, want %d as before", n, begun)
+	}
+	ask(federation.RequestCancel)
+	for _, p := range b.partsOf(id) {
+		if p.Cancel {
+			t.Errorf("task %d is cancelled, and was not meant", p.Part.Index)
+		}
+	}
+	for n := 0; !b.job(id).State.Ended() && n < 100; n++ {
+		b.turn(wellDone)
+	}
+	if j := b.job(id); j.State != federation.Cancelled || len(b.partsOf(id)) != begun {
+		t.Errorf("then it is %s, with %d tasks that are jobs", j.State, len(b.partsOf(id)))
+	}
+}
+
+// TestManyTasksByName: what is done to very many single tasks takes several rounds, also over a restart, and what was asked for after it comes after it.
+func TestManyTasksByName(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-9999"; s.Begin = b.now().Add(time.Hour) })
+	b.rounds(2)
+	array, _ := federation.ReadArray("1000-2999")
+	other := b.submit(func(s *sbatch.Spec) { s.Array = "0-9"; s.Begin = b.now().Add(time.Hour) })
+	b.rounds(1)
+	b.request(federation.Request{Job: id, Tasks: array.Set(), Kind: federation.RequestHold, UID: 7001})
+	b.request(federation.Request{Job: id, Tasks: federation.Tasks(2999), Kind: federation.RequestRelease, UID: 7001})
+	b.request(federation.Request{Job: other, Tasks: federation.Tasks(3), Kind: federation.RequestHold, UID: 7001})
+	b.rounds(1)
+	if n := len(b.partsOf(id)); n == 0 || n > tasksARound {
+		t.Fatalf("%d tasks in a round", n)
+	}
+	if n := len(b.partsOf(other)); n != 1 {
+		t.Errorf("another array waits for it: %d tasks", n)
+	}
+	b.rounds(2)
+	b.restart()
+	b.rounds(40)
+	held := 0
+	for _, p := range b.partsOf(id) {
+		if p.Held == federation.HeldUser {
+			held++
+		}
+	}
+	if n := len(b.partsOf(id)); n != 2000 || held != 1999 || b.part(id, 2999).Held != federation.NotHeld {
+		t.Errorf("%d tasks are jobs, %d of them held, the last one %q", n, held, b.part(id, 2999).Held)
+	}
+	array, _ = federation.ReadArray("3000-4999")
+	b.request(federation.Request{Job: id, Tasks: array.Set(), Kind: federation.RequestCancel, UID: 7001})
+	b.rounds(40)
+	if j := b.job(id); j.Spec.Array != "0-999,5000-9999" {
+		t.Errorf("%s still waits", j.Spec.Array)
+	}
+	if left, err := b.store.Requests(t.Context(), 0); err != nil || len(left) > 0 {
+		t.Errorf("requests %+v are not done, %v", left, err)
 	}
 }

@@ -1,40 +1,12 @@
 package controller
 
-import (
-	"maps"
-	"slices"
+import "fsub/federation"
 
-	"fsub/federation"
-)
-
-// carryOut does what a user asked for with each of the tasks that are meant: all, if none is named.
-func (c *arrays) carryOut(j *job, r federation.Request) {
-	if len(r.Tasks) == 0 {
-		c.carryOutRest(j, r)
-		for _, index := range slices.Sorted(maps.Keys(j.taskJobs)) {
-			c.tasks.carryOutOne(j.taskJobs[index], r)
-		}
-		return
-	}
+// carryOut does what a user asked for with each of the tasks that are meant: all, if none is named. It reports whether all is done.
+func (c *arrays) carryOut(j *job, r federation.Request) (done bool) {
 	one := r
-	one.Tasks = nil
-	var cancel []int
-	for _, index := range r.Tasks {
-		p := j.taskJobs[index]
-		if p == nil && r.Kind == federation.RequestCancel {
-			cancel = append(cancel, index)
-			continue
-		}
-		if p == nil && r.Kind != federation.RequestSignal {
-			p = c.splitOff(j, index)
-		}
-		if p != nil {
-			c.tasks.carryOutOne(p, one)
-		}
-	}
-	if len(cancel) > 0 {
-		c.cancelRest(j, cancel, &r.UID)
-	}
+	one.Tasks = federation.TaskSet{}
+	return c.each(j, &r, func() { c.carryOutRest(j, one) }, func(p *job) { c.tasks.carryOutOne(p, one) })
 }
 
 // asWaiting does something with an array as far as those of its tasks go that wait, if there are any.

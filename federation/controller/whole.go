@@ -73,7 +73,7 @@ func (c charges) tasks(s *site, j *job, held federation.Held) {
 // apart there before they start, for slurmrestd takes no task in the path of an update. It reports false if that
 // is not what r asks for.
 func (c *requests) refuseTasks(j *job, r federation.Request) bool {
-	if len(r.Tasks) == 0 || j.whole == nil || !j.live() {
+	if r.Tasks.Len() == 0 || j.whole == nil || !j.live() {
 		return false
 	}
 	err := &federation.SlurmError{Kind: federation.ErrConflict, Number: -1, Text: "Requested operation not supported on this system",

@@ -183,7 +183,7 @@ func (h *history) ask() {
 	}[h.rng.IntN(9)]
 	if j := h.ctl.jobs.Of(r.Job); j != nil && j.Whole != nil && h.rng.IntN(2) == 0 && r.Kind != federation.RequestTop {
 		if indices, err := federation.ArrayIndices(j.Spec.Array); err == nil && len(indices) > 0 {
-			r.Tasks = []int{indices[h.rng.IntN(len(indices))]}
+			r.Tasks = federation.Tasks(indices[h.rng.IntN(len(indices))])
 		}
 	}
 	if r.Kind == federation.RequestUpdate {

@@ -50,7 +50,7 @@ func (t *tx) waiting(r *federation.Request, args []any, most int64) (int64, erro
 	if err != nil || len(same) > 0 {
 		return slices.Max(append(same, 0)), err
 	}
-	if len(r.Tasks) > 0 || r.Kind == federation.RequestCancel { // which always finds room: there is one of each caller
+	if r.Tasks.Len() > 0 || r.Kind == federation.RequestCancel { // which always finds room: there is one of each caller
 		return 0, nil
 	}
 	n, err := t.numbers(requestsOfJob, args[1])

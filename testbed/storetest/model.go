@@ -248,7 +248,7 @@ func (m *machine) commit(t *rapid.T) {
 }
 
 func (m *machine) request(t *rapid.T) {
-	r := federation.Request{Job: m.job(t), Kind: federation.RequestCancel, Tasks: rapid.SliceOfN(anyNumber, 0, 2).Draw(t, "tasks"), At: longAgo}
+	r := federation.Request{Job: m.job(t), Kind: federation.RequestCancel, Tasks: federation.Tasks(rapid.SliceOfN(anyNumber, 0, 2).Draw(t, "tasks")...), At: longAgo}
 	seq, err := m.store.AddRequest(ctx, r)
 	if m.model.jobs[r.Job] == nil {
 		if !errors.Is(err, federation.ErrNotFound) {

@@ -98,16 +98,14 @@ func (r *ref) names(j *wire.Job) bool {
 	switch {
 	case masterOf(j) != int64(r.id) && j.JobID != int64(r.id) && !(j.HetJobID.Value() == int64(r.id)):
 		return false
-	case len(r.tasks) == 0:
+	case r.tasks.Len() == 0:
 		return true
 	case j.ArrayTaskID.Set:
-		return slices.Contains(r.tasks, int(j.ArrayTaskID.Number))
+		return r.tasks.Has(int(j.ArrayTaskID.Number))
 	}
-	return len(common(r.tasks, show.Ranges(j.ArrayTaskString))) > 0
-}
-
-func common(a, b []int) []int {
-	return slices.DeleteFunc(slices.Clone(a), func(n int) bool { return !slices.Contains(b, n) })
+	waiting := show.Tasks(j.ArrayTaskString)
+	common := r.tasks.Both(&waiting)
+	return common.Len() > 0
 }
 
 // picked names the live jobs of a listing that match, of those that r names if it is not nil: by r
@@ -128,8 +126,8 @@ func (c *command) picked(jobs []wire.Job, r *ref) []ref {
 			continue // it goes with its leader
 		}
 		x := refOf(j)
-		if r != nil && len(r.tasks) > 0 && !j.ArrayTaskID.Set {
-			x.tasks = common(r.tasks, x.tasks)
+		if r != nil && r.tasks.Len() > 0 && !j.ArrayTaskID.Set {
+			x.tasks = r.tasks.Both(&x.tasks)
 			x.text = r.text
 		}
 		if !slices.ContainsFunc(refs, func(y ref) bool { return x.text == y.text }) {

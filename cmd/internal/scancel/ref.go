@@ -14,8 +14,8 @@ type ref struct {
 	text  string
 	given string // as it was written: in a job with its site's number, text has the federation's
 	id    federation.JobID
-	tasks []int  // empty: the whole job
-	step  string // "": none
+	tasks federation.TaskSet // empty: the whole job
+	step  string             // "": none
 }
 
 // parseRef reads one job or step. Steps have numbers: scancel has no name for the batch script's.
@@ -40,13 +40,13 @@ func parseRef(text string) (ref, bool) {
 	r := ref{text: text, given: text, id: federation.JobID(n), step: step}
 	switch {
 	case hasTask && taskText == "":
-		r.tasks = []int{-1} // no task that is: scancel says so of "17_"
+		r.tasks = federation.Tasks(-1) // no task that is: scancel says so of "17_"
 	case hasTask:
-		if r.tasks = show.Ranges(taskText); len(r.tasks) == 0 {
+		if r.tasks = show.Tasks(taskText); r.tasks.Len() == 0 {
 			return ref{}, false
 		}
 	}
-	if hasStep && (len(r.tasks) > 1 || strings.Contains(base, "[")) {
+	if hasStep && (r.tasks.Len() > 1 || strings.Contains(base, "[")) {
 		return ref{}, false
 	}
 	return r, true
@@ -65,10 +65,10 @@ func refOf(j *wire.Job) ref {
 	r := ref{text: strconv.FormatInt(id, 10), id: federation.JobID(id)}
 	switch {
 	case j.ArrayTaskID.Set:
-		r.tasks = []int{int(j.ArrayTaskID.Number)}
+		r.tasks = federation.Tasks(int(j.ArrayTaskID.Number))
 		r.text += "_" + strconv.FormatInt(j.ArrayTaskID.Number, 10)
 	case j.ArrayTaskString != "":
-		r.tasks = show.Ranges(j.ArrayTaskString)
+		r.tasks = show.Tasks(j.ArrayTaskString)
 		list, _, _ := strings.Cut(j.ArrayTaskString, "%")
 		r.text += "_[" + list + "]"
 	case j.HetJobID.Value() != 0:

@@ -192,13 +192,13 @@ func TestScancel(t *testing.T) {
 // requests writes what the daemon was asked to do, in order of the jobs and tasks: requests of one call are written side by side.
 func requests(list []federation.Request) string {
 	slices.SortFunc(list, func(a, b federation.Request) int {
-		return cmp.Or(cmp.Compare(a.Job, b.Job), slices.Compare(a.Tasks, b.Tasks))
+		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Tasks.Format(0), b.Tasks.Format(0)))
 	})
 	var out []string
 	for _, r := range list {
 		s := string(r.Kind) + " " + r.Job.String()
-		if len(r.Tasks) > 0 {
-			s += " " + fmt.Sprint(r.Tasks)
+		if r.Tasks.Len() > 0 {
+			s += " " + fmt.Sprint(slices.Collect(r.Tasks.All()))
 		}
 		if r.Signal.Name != "" {
 			s += " " + r.Signal.Name

@@ -28,7 +28,7 @@ func (c *command) cancelStep(r ref) int {
 	}
 	j := r.jobOf(jobs)
 	switch {
-	case len(jobs) == 0 || j == nil && len(r.tasks) > 0 || j != nil && show.Ended(j.State):
+	case len(jobs) == 0 || j == nil && r.tasks.Len() > 0 || j != nil && show.Ended(j.State):
 		c.complainStep(r.text, wire.Strerror(wire.ErrJobID))
 		return 1
 	case j == nil: // an array all of whose tasks have numbers of their own
@@ -54,7 +54,7 @@ func (c *command) cancelStep(r ref) int {
 // array's number.
 func (r *ref) jobOf(jobs []wire.Job) *wire.Job {
 	for i := range jobs {
-		if j := &jobs[i]; r.names(j) && (len(r.tasks) > 0 || j.JobID == int64(r.id)) {
+		if j := &jobs[i]; r.names(j) && (r.tasks.Len() > 0 || j.JobID == int64(r.id)) {
 			return j
 		}
 	}

@@ -42,9 +42,9 @@ func parseRef(text string) (r v1.JobRef, ok bool) {
 		r.ID = r.ID*10 + federation.JobID(d-'0')
 	}
 	if hasTasks {
-		r.Tasks = show.Ranges(tasks)
+		r.Tasks = show.Tasks(tasks)
 	}
-	return r, r.ID != 0 && (!hasTasks || len(r.Tasks) > 0)
+	return r, r.ID != 0 && (!hasTasks || r.Tasks.Len() > 0)
 }
 
 // results asks for something to be done with jobs, all in one request. There is one result for each.
@@ -85,7 +85,7 @@ func (c *command) results(verb string, refs []ref, change []sbatch.Change) []v1.
 // only refusals are asked for. A task that was named by its own number is spoken of like a job.
 func (c *command) complain(r ref, result *v1.ActResult, onlyRefusals bool) {
 	id, _, byIndex := strings.Cut(r.text, "_")
-	if result.Tasks == nil || !byIndex && r.Tasks != nil {
+	if result.Tasks == nil || !byIndex && r.Tasks.Len() > 0 {
 		c.fail("%s for job %s", result.Error.Text, r.text)
 		return
 	}

@@ -57,7 +57,7 @@ func (c *command) unended(refs []ref) ([]ref, error) {
 			out = append(out, r)
 		case len(running) > 0:
 			if running[0] >= 0 {
-				r.Tasks, r.text = running, r.ID.String()+"_["+federation.FormatArray(running, 0)+"]"
+				r.Tasks, r.text = federation.TaskSetOf(running), r.ID.String()+"_["+federation.FormatArray(running, 0)+"]"
 			}
 			out = append(out, r)
 		}
@@ -82,7 +82,7 @@ func partsOf(r ref, jobs []wire.Job) (known bool, running []int) {
 			}
 			task = int(j.ArrayTaskID.Number)
 		}
-		if show.Ended(j.State) || r.Tasks != nil && !slices.Contains(r.Tasks, task) {
+		if show.Ended(j.State) || r.Tasks.Len() > 0 && !r.Tasks.Has(task) {
 			continue
 		}
 		running = append(running, task)

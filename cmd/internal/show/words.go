@@ -1,6 +1,7 @@
 package show
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,13 +48,19 @@ func Ended(list wire.Strings) bool {
 	return !list.Has(wire.FlagCompleting)
 }
 
-// Ranges are the tasks of "2-5,7,10-20:5%3" or "[2-5]", in rising order; none of what cannot be read.
-func Ranges(text string) []int {
+// Tasks are the tasks of "2-5,7,10-20:5%3" or "[2-5]"; none of what cannot be read.
+func Tasks(text string) federation.TaskSet {
 	a, err := federation.ReadArray(strings.Trim(text, "[]"))
 	if err != nil || a.Len() > federation.MaxArrayIndex+1 {
-		return nil
+		return federation.TaskSet{}
 	}
-	return a.Indices()
+	return a.Set()
+}
+
+// Ranges are the same one by one, in rising order.
+func Ranges(text string) []int {
+	s := Tasks(text)
+	return slices.Collect(s.All())
 }
 
 // List splits at commas and leaves out what is empty.

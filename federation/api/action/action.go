@@ -26,7 +26,7 @@ import (
 const settleTime = 2 * time.Second
 
 // MaxJobs bounds the jobs of one request.
-const MaxJobs = 100_000
+const MaxJobs = federation.MaxNamed
 
 // Actions ask the controller to do something to jobs.
 type Actions struct {
@@ -51,12 +51,6 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 	if kind == federation.RequestSignal && !submission.ValidSignal(req.Signal.Name) {
 		return nil, refusal.BadBody(fmt.Sprintf("no signal %q: use a name such as USR1, or a number", req.Signal.Name))
 	}
-	var total listing.TaskCount
-	for _, ref := range req.Jobs {
-		if err := total.Add(len(ref.Tasks)); err != nil {
-			return nil, err
-		}
-	}
 	if err := s.Limits.Ask(ctx, c, len(req.Jobs)); err != nil {
 		return nil, err
 	}
@@ -74,6 +68,9 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 	if err != nil {
 		return nil, err
 	}
+	if err := countTasks(req.Jobs, jobs); err != nil {
+		return nil, err
+	}
 	parts := partsOf(jobs)
 	errs := make([]error, len(req.Jobs))
 	fates := make([]*tasksError, len(req.Jobs)) // of references to tasks, each of which is permitted by itself
@@ -88,14 +85,14 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 			errs[i] = refusal.InvalidJobID
 			continue
 		}
-		if len(ref.Tasks) > 0 && (array == nil || array.job.ID != ref.ID) {
+		if ref.Tasks.Len() > 0 && (array == nil || array.job.ID != ref.ID) {
 			array = newArrayTasks(&job, tasks[ref.ID], parts[ref.ID])
 		}
 		var ask []*request
-		if len(ref.Tasks) > 0 && kind != federation.RequestCancel && kind != federation.RequestSignal {
+		if ref.Tasks.Len() > 0 && kind != federation.RequestCancel && kind != federation.RequestSignal {
 			ask, fates[i] = s.permitTasks(ctx, c, kind, array, ref.Tasks, &req)
 		} else {
-			ask, errs[i] = s.permitJob(ctx, c, kind, &job, ref.Tasks, array, parts[ref.ID], &req)
+			ask, errs[i] = s.permitJob(ctx, c, kind, ofLiveTasks(&job, parts[ref.ID]), ref.Tasks, array, parts[ref.ID], &req)
 		}
 		for _, a := range ask {
 			a.ref = i
@@ -128,13 +125,13 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 
 // permitJob asks whether kind may be done to a job, or to tasks of an array together. What is to be asked of the controller is nothing, one request, or one for each
 // job that a requeued array has become.
-func (s *Actions) permitJob(ctx context.Context, c identity.Caller, kind federation.RequestKind, job *federation.Job, tasks []int, array *arrayTasks, parts map[int]*federation.Job, req *v1.ActRequest) ([]*request, error) {
+func (s *Actions) permitJob(ctx context.Context, c identity.Caller, kind federation.RequestKind, job *federation.Job, tasks federation.TaskSet, array *arrayTasks, parts map[int]*federation.Job, req *v1.ActRequest) ([]*request, error) {
 	err := s.permitAct(ctx, c, kind, job, req)
 	if err == refusal.JobFinished && job.Whole != nil {
 		return nil, nil // scontrol looks for the tasks that wait, and there are none
 	}
-	if err == nil && len(tasks) > 0 {
-		err = array.permit(tasks)
+	if err == nil && tasks.Len() > 0 {
+		err = array.permit(&tasks)
 	}
 	switch {
 	case err != nil:
@@ -157,15 +154,15 @@ func storeError(err error) error {
 type request struct {
 	ref   int
 	job   *federation.Job
-	tasks []int // of job, an array; none for all of it
+	tasks federation.TaskSet // of job, an array; none for all of it
 	seq   int64
 	err   error
 }
 
-// indices are the tasks of the reference that r is for.
-func (r *request) indices() []int {
+// meant are the tasks of the reference that r is for.
+func (r *request) meant() federation.TaskSet {
 	if r.job.Part != nil {
-		return []int{r.job.Part.Index}
+		return federation.Tasks(r.job.Part.Index)
 	}
 	return r.tasks
 }
@@ -186,9 +183,7 @@ func (s *Actions) answer(ctx context.Context, asked []*request, errs []error, fa
 			errs[a.ref] = a.err
 			continue
 		}
-		for _, t := range a.indices() {
-			fates[a.ref].add(t, a.err)
-		}
+		fates[a.ref].add(a.meant(), a.err)
 	}
 	for i, e := range fates {
 		if e != nil {
@@ -202,7 +197,7 @@ func (s *Actions) jobsOf(ctx context.Context, refs []v1.JobRef) (map[federation.
 	var ids, arrays []federation.JobID
 	for _, ref := range refs {
 		ids = append(ids, ref.ID)
-		if len(ref.Tasks) > 0 {
+		if ref.Tasks.Len() > 0 {
 			arrays = append(arrays, ref.ID)
 		}
 	}

@@ -32,12 +32,12 @@ func Audited(who federation.Actor, job *federation.Job, r *federation.Request) [
 }
 
 // NameOf names a job, or tasks of an array, as squeue does.
-func NameOf(job *federation.Job, tasks []int) string {
+func NameOf(job *federation.Job, tasks federation.TaskSet) string {
 	if p := job.Part; p != nil {
 		return fmt.Sprintf("%d_%d", p.Array, p.Index)
 	}
-	if len(tasks) == 0 {
+	if tasks.Len() == 0 {
 		return job.ID.String()
 	}
-	return fmt.Sprintf("%d_[%s]", job.ID, federation.FormatArray(tasks, 0))
+	return fmt.Sprintf("%d_[%s]", job.ID, tasks.Format(0))
 }

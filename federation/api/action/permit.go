@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
@@ -63,24 +63,67 @@ func permit(c identity.Caller, kind federation.RequestKind, job *federation.Job)
 	return nil
 }
 
+// ofLiveTasks is a job as far as what lives of it goes: that an array's waiting tasks were cancelled says nothing of those that run.
+func ofLiveTasks(job *federation.Job, parts map[int]*federation.Job) *federation.Job {
+	if !job.Cancel || job.State.Ended() || job.Whole == nil || !job.Whole.Spread {
+		return job
+	}
+	for _, p := range parts {
+		if !p.State.Ended() && !p.Cancel {
+			live := *job
+			live.Cancel = false
+			return &live
+		}
+	}
+	return job
+}
+
 // arrayTasks are the tasks of one array.
 type arrayTasks struct {
-	job   *federation.Job
-	parts map[int]*federation.Job // those that are jobs
-	array federation.Array        // what still waits
-	ended map[int]bool            // by index, of those that have a record: also of one that was taken out of the array when it ended
+	job           *federation.Job
+	parts         map[int]*federation.Job // those that are jobs
+	waiting, gone federation.TaskSet      // what still waits, or was cancelled while it did
+	ended         map[int]bool            // by index, of those that have a record: also of one that was taken out of the array when it ended
 }
 
 // newArrayTasks reads the tasks of job, of which known have a record and parts are jobs. A job that is no array has none.
 func newArrayTasks(job *federation.Job, known []federation.Task, parts map[int]*federation.Job) *arrayTasks {
-	a := &arrayTasks{job: job, parts: parts, ended: make(map[int]bool, len(known))}
-	if job.Spec.Array != "" {
-		a.array, _ = federation.ReadArray(job.Spec.Array) // checked when it was submitted
+	a := &arrayTasks{job: job, parts: parts, waiting: job.Waiting(), ended: make(map[int]bool, len(known))}
+	if a.waiting.Len() == 0 && job.Spec.Array != "" {
+		array, _ := federation.ReadArray(job.Spec.Array) // checked when it was submitted
+		a.gone = array.Set()
 	}
+	var over []int
 	for _, t := range known {
 		a.ended[t.Index] = t.State.Ended()
+		if t.State.Ended() && a.waiting.Has(t.Index) { // an earlier version has left it in the array
+			over = append(over, t.Index)
+		}
+	}
+	if len(over) > 0 {
+		ended := federation.Tasks(over...)
+		a.waiting = federation.TaskSetOf(slices.Collect(a.waiting.Without(&ended)))
 	}
 	return a
+}
+
+// countTasks refuses references that name too many tasks. All that wait of an array are one: nothing is done to each of them.
+func countTasks(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) error {
+	var total listing.TaskCount
+	counted := map[federation.JobID]bool{}
+	for _, ref := range refs {
+		n := ref.Tasks.Len()
+		if job, ok := jobs[ref.ID]; ok && n > 1 && !counted[ref.ID] {
+			counted[ref.ID] = true
+			if waiting := job.Waiting(); waiting.Len() > 0 && ref.Tasks.Covers(&waiting) {
+				n -= waiting.Len() - 1
+			}
+		}
+		if err := total.Add(n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // spelledOut bounds the tasks that an answer names beside those that were asked for: Slurm's own MaxArraySize is as large.
@@ -88,59 +131,49 @@ const spelledOut = 1001
 
 // permitTasks asks for each task whether kind may be done to it. What is to be asked of the controller speaks of tasks that are jobs by their own
 // numbers, as its answer waits for these; the rest is refused.
-func (s *Actions) permitTasks(ctx context.Context, c identity.Caller, kind federation.RequestKind, a *arrayTasks, tasks []int, req *v1.ActRequest) (ask []*request, refused *tasksError) {
+func (s *Actions) permitTasks(ctx context.Context, c identity.Caller, kind federation.RequestKind, a *arrayTasks, tasks federation.TaskSet, req *v1.ActRequest) (ask []*request, refused *tasksError) {
 	waiting, gone := *a.job, *a.job // what all tasks are like that wait, or have ended without having been a job
-	waiting.State = federation.Pending
+	waiting.State, waiting.Cancel = federation.Pending, false
 	gone.State, gone.End, gone.Part = federation.Cancelled, s.Now(), &federation.ArrayPart{}
-	permitWaiting := sync.OnceValue(func() error { return s.permitAct(ctx, c, kind, &waiting, req) })
 	refused = &tasksError{}
-	rest := &request{job: a.job}
 	var still error // why nothing can be done to those that wait
-	for _, t := range tasks {
-		var err error
-		_, known := a.ended[t]
-		switch {
-		case a.parts[t] != nil:
-			err = s.permitAct(ctx, c, kind, a.parts[t], req)
-		case a.array.Has(t):
-			err = permitWaiting()
-			still = err
-		case known:
-			err = s.permitAct(ctx, c, kind, &gone, req)
-		default:
-			err = refusal.InvalidJobID
-		}
-		switch {
-		case err != nil:
-			refused.add(t, err)
-		case a.parts[t] != nil:
-			ask = append(ask, &request{job: a.parts[t]})
-		default:
-			rest.tasks = append(rest.tasks, t)
+	rest := &request{job: a.job, tasks: a.waiting.Both(&tasks)}
+	if rest.tasks.Len() > 0 {
+		if still = s.permitAct(ctx, c, kind, &waiting, req); still != nil {
+			refused.add(rest.tasks, still)
+		} else {
+			ask = append(ask, rest)
 		}
 	}
-	if len(rest.tasks) > 0 {
-		ask = append(ask, rest)
-	}
-	if still != nil && requeues(kind) && a.array.Len() <= spelledOut { // Slurm refuses their record, and names all that it stands for
-		for _, t := range a.array.Indices() {
-			if !slices.Contains(tasks, t) {
-				refused.add(t, still)
-			}
+	for t := range tasks.Without(&a.waiting) {
+		p, err := a.parts[t], error(refusal.InvalidJobID)
+		if _, known := a.ended[t]; p != nil {
+			err = s.permitAct(ctx, c, kind, p, req)
+		} else if known || a.gone.Has(t) {
+			err = cmp.Or(s.permitAct(ctx, c, kind, &gone, req), err)
 		}
+		if err != nil {
+			refused.add(federation.Tasks(t), err)
+		} else {
+			ask = append(ask, &request{job: p})
+		}
+	}
+	if still != nil && requeues(kind) && a.waiting.Len() <= spelledOut { // Slurm refuses their record, and names all that it stands for
+		refused.add(federation.Tasks(slices.Collect(a.waiting.Without(&tasks))...), still)
 	}
 	return ask, refused
 }
 
 // permit refuses tasks that the array does not have, and a list of tasks that have all ended.
-func (a *arrayTasks) permit(tasks []int) error {
-	live := false
-	for _, t := range tasks {
+func (a *arrayTasks) permit(tasks *federation.TaskSet) error {
+	some := a.waiting.Both(tasks)
+	live := some.Len() > 0
+	for t := range tasks.Without(&a.waiting) {
 		ended, known := a.ended[t]
-		if !known && !a.array.Has(t) {
+		if !known && !a.gone.Has(t) {
 			return refusal.InvalidJobID
 		}
-		live = live || !ended
+		live = live || known && !ended
 	}
 	if !live {
 		return refusal.AlreadyDone

@@ -47,13 +47,13 @@ func unitsOf(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) ([][]un
 			array = spell(&job, parts[ref.ID])
 		}
 		tasks := ref.Tasks
-		if len(tasks) == 0 {
+		if tasks.Len() == 0 {
 			tasks = array.all
 		}
-		if err := total.Add(len(tasks)); err != nil {
+		if err := total.Add(tasks.Len()); err != nil {
 			return nil, err
 		}
-		units[i] = array.units(tasks)
+		units[i] = array.units(&tasks)
 	}
 	return units, nil
 }
@@ -77,24 +77,25 @@ func partsOf(jobs map[federation.JobID]federation.Job) map[federation.JobID]map[
 type spelled struct {
 	job          *federation.Job
 	parts        map[int]*federation.Job
-	all, waiting []int // in rising order
+	all, waiting federation.TaskSet
 }
 
 func spell(job *federation.Job, parts map[int]*federation.Job) *spelled {
 	a := &spelled{job: job, parts: parts}
-	a.waiting, _ = federation.ArrayIndices(job.Spec.Array) // checked when it was submitted
-	a.all = slices.AppendSeq(slices.Clone(a.waiting), maps.Keys(parts))
-	slices.Sort(a.all)
-	a.all = slices.Compact(a.all)
+	if array, err := federation.ReadArray(job.Spec.Array); err == nil { // checked when it was submitted
+		a.waiting = array.Set()
+	}
+	of := federation.Tasks(slices.Collect(maps.Keys(parts))...)
+	a.all = a.waiting.Or(&of)
 	return a
 }
 
-func (a *spelled) units(tasks []int) []unit {
-	list := make([]unit, 0, len(tasks))
-	for _, i := range tasks {
+func (a *spelled) units(tasks *federation.TaskSet) []unit {
+	list := make([]unit, 0, tasks.Len())
+	for i := range tasks.All() {
 		u := unit{task: i, job: a.parts[i]}
 		if u.job == nil {
-			if _, waits := slices.BinarySearch(a.waiting, i); waits {
+			if a.waiting.Has(i) {
 				u.job = a.job // as a whole: it waits, or is at a site that takes arrays whole
 			} else {
 				u.err = refusal.InvalidJobID
@@ -120,7 +121,7 @@ func (s *Actions) outcome(units []unit) error {
 		if u.task < 0 {
 			return u.err
 		}
-		e.add(u.task, u.err)
+		e.add(federation.Tasks(u.task), u.err)
 	}
 	return e.orNil()
 }
@@ -130,12 +131,16 @@ type tasksError struct{ groups []taskGroup }
 
 // taskGroup are tasks of one fate.
 type taskGroup struct {
-	tasks []int
+	sets  []federation.TaskSet
+	tasks []int // all of them, in order, once they are told
 	err   error
 }
 
-// add notes what became of a task; nil is that it was done.
-func (e *tasksError) add(task int, err error) {
+// add notes what became of tasks; nil is that it was done.
+func (e *tasksError) add(tasks federation.TaskSet, err error) {
+	if tasks.Len() == 0 {
+		return
+	}
 	text := func(err error) string {
 		if err == nil {
 			return ""
@@ -144,22 +149,28 @@ func (e *tasksError) add(task int, err error) {
 	}
 	for i := range e.groups {
 		if g := &e.groups[i]; errors.Is(err, g.err) || text(g.err) == text(err) {
-			g.tasks = append(g.tasks, task)
+			g.sets = append(g.sets, tasks)
 			return
 		}
 	}
-	e.groups = append(e.groups, taskGroup{[]int{task}, err})
+	e.groups = append(e.groups, taskGroup{sets: []federation.TaskSet{tasks}, err: err})
 }
 
 // orNil is e with its tasks in order; nil if no task is refused.
 func (e *tasksError) orNil() error {
 	failed := false
 	for i := range e.groups {
-		slices.Sort(e.groups[i].tasks)
 		failed = failed || e.groups[i].err != nil
 	}
 	if !failed {
 		return nil
+	}
+	for i := range e.groups {
+		g := &e.groups[i]
+		for k := range g.sets {
+			g.tasks = slices.AppendSeq(g.tasks, g.sets[k].All())
+		}
+		slices.Sort(g.tasks)
 	}
 	slices.SortFunc(e.groups, func(a, b taskGroup) int { return a.tasks[0] - b.tasks[0] })
 	return e

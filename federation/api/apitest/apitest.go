@@ -213,7 +213,7 @@ func (c *Controller) Settled(ctx context.Context, _ []int64, _ time.Duration) {
 	for _, r := range requests {
 		b := &federation.Batch{Done: []int64{r.Seq}}
 		job, err := c.store.Job(ctx, r.Job)
-		if err == nil && len(r.Tasks) == 0 {
+		if err == nil && r.Tasks.Len() == 0 {
 			b.Jobs = append(b.Jobs, &job)
 			apply(&job, r)
 		}

@@ -23,7 +23,7 @@ func (s *Jobs) items(ctx context.Context, c identity.Caller, op *federation.Oper
 		j := &chosen[i]
 		v := federation.OperationItem{N: i + 1, Job: j.ID, Site: j.Site, Restarts: j.Restarts}
 		if j.Whole != nil && j.Whole.Spread {
-			v.Tasks, _ = federation.ArrayIndices(j.Spec.Array) // checked when it was submitted
+			v.Tasks = j.Waiting()
 		}
 		needless, err := s.fit(ctx, c, op, j)
 		if err == nil && needless == "" && cannot != nil {
@@ -164,7 +164,7 @@ func (s *Jobs) notChosen(ctx context.Context, q *v1.NewOperation, chosen []feder
 		if note == "" || len(conditions) > 1 && note != noSuchJob { // it is for the other conditions to say
 			continue
 		}
-		out = append(out, federation.OperationItem{Job: n.id, Tasks: n.task, Failed: true, Note: note})
+		out = append(out, federation.OperationItem{Job: n.id, Tasks: federation.Tasks(n.task...), Failed: true, Note: note})
 	}
 	return out, nil
 }

@@ -125,7 +125,7 @@ func (s *Jobs) holding(all []federation.Job, conditions []condition, kinds gpuKi
 	out := all[:0]
 	for i := range all {
 		j := candidate{job: &all[i], now: now}
-		if j.job.Component != nil || j.job.Whole != nil && j.job.Whole.Spread && j.job.Spec.Array == "" { // told by the leader, by the tasks
+		if j.job.Component != nil || j.job.Whole != nil && j.job.Whole.Spread && (j.job.Spec.Array == "" || j.job.Cancel) { // told by the leader, by the tasks
 			continue
 		}
 		if j.job.Whole != nil && j.job.Whole.Spread {

@@ -180,10 +180,10 @@ func (s *Jobs) preview(op *federation.Operation, items []federation.OperationIte
 func itemOf(v *federation.OperationItem, j *federation.Job) v1.OperationItem {
 	name := v.Job.String()
 	switch {
-	case j != nil && (j.Part != nil || len(v.Tasks) != 1):
+	case j != nil && (j.Part != nil || v.Tasks.Len() != 1):
 		name = action.NameOf(j, v.Tasks)
-	case len(v.Tasks) == 1:
-		name = fmt.Sprintf("%d_%d", v.Job, v.Tasks[0])
+	case v.Tasks.Len() == 1:
+		name = fmt.Sprintf("%d_%s", v.Job, v.Tasks.Format(0))
 	}
 	return v1.OperationItem{N: v.N, Settled: v.Settled, Job: name, ID: v.Job, Site: v.Site, Failed: v.Failed, Note: v.Note}
 }

@@ -14,12 +14,12 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-// TaskCount bounds the array tasks that one request may name: "17_[0-4000000]" is short, and may be said a million times.
+// TaskCount bounds what one request may name of jobs, and of array tasks one by one: "17_[0-4000000]" is short, and may be said a million times.
 type TaskCount int
 
 func (n *TaskCount) Add(tasks int) error {
-	if *n += TaskCount(tasks); *n > federation.MaxArrayIndex+1 {
-		return refusal.BadBody(fmt.Sprintf("more than %d array tasks in one request", federation.MaxArrayIndex+1))
+	if *n += TaskCount(tasks); *n > federation.MaxNamed {
+		return refusal.BadBody(fmt.Sprintf("more than %d jobs and tasks of arrays are named in one request; name arrays as a whole, or some of them", federation.MaxNamed))
 	}
 	return nil
 }
@@ -27,9 +27,9 @@ func (n *TaskCount) Add(tasks int) error {
 // Filter selects jobs of a listing. Beside slurmrestd's own update_time the commands pass, so that asking for
 // one job does not cost a listing of all: job_id, users, states, name, partition, account, qos (lists with commas).
 type Filter struct {
-	Refs       map[federation.JobID]TaskSet
-	Users      []string // names or uids
-	States     []string // Slurm's long names
+	Refs       map[federation.JobID]federation.TaskSet // an empty set: all of the job
+	Users      []string                                // names or uids
+	States     []string                                // Slurm's long names
 	Names      []string
 	Partitions []string
 	Accounts   []string
@@ -58,40 +58,31 @@ func ReadFilter(q url.Values) (Filter, error) {
 		if err != nil {
 			return f, err
 		}
-		if err := total.Add(tasks.Len()); err != nil {
+		if err := total.Add(max(tasks.Scattered(), 1)); err != nil { // ranges take no more than themselves
 			return f, err
 		}
 		f.Add(id, tasks)
 	}
-	for _, tasks := range f.Refs {
-		slices.Sort(tasks)
-	}
 	return f, nil
 }
 
-// Add selects tasks of a job, all of it if there are none. The lists are to be sorted when the last was added.
+// Add selects tasks of a job, all of it if there are none.
 func (f *Filter) Add(id federation.JobID, tasks federation.Array) {
 	if f.Refs == nil {
-		f.Refs = map[federation.JobID]TaskSet{}
+		f.Refs = map[federation.JobID]federation.TaskSet{}
 	}
 	have, known := f.Refs[id]
-	if tasks.Len() == 0 || known && have == nil {
-		f.Refs[id] = nil
-		return
+	switch {
+	case tasks.Len() == 0 || known && have.Len() == 0:
+		f.Refs[id] = federation.TaskSet{}
+	default:
+		more := tasks.Set()
+		f.Refs[id] = have.Or(&more)
 	}
-	f.Refs[id] = append(have, tasks.Indices()...)
 }
 
-// TaskSet are the indices of an array's tasks, in rising order; nil is all of them.
-type TaskSet []int
-
-func (s TaskSet) Has(i int) bool {
-	if s == nil {
-		return true
-	}
-	_, has := slices.BinarySearch(s, i)
-	return has
-}
+// Meant reports whether a reference to an array, or to some of its tasks, means task i.
+func Meant(tasks federation.TaskSet, i int) bool { return tasks.Len() == 0 || tasks.Has(i) }
 
 // Query is the part of f that the store can answer.
 func (f *Filter) Query(users identity.Users) federation.JobQuery {
@@ -130,7 +121,7 @@ func (f *Filter) part(p *Part) bool {
 	if _, asked := f.Refs[p.Job.ID]; asked && p.Job.Part != nil {
 		return true // by its own number
 	}
-	return p.array == 0 || p.task == nil || f.Refs[p.array].Has(p.task.Index)
+	return p.array == 0 || p.task == nil || Meant(f.Refs[p.array], p.task.Index)
 }
 
 func OneOf(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }
@@ -175,7 +166,7 @@ func ParseRef(text string) (federation.JobID, federation.Array, error) {
 		return federation.JobID(n), none, nil
 	}
 	array, err := federation.ReadArray(taskText)
-	if err != nil || array.Len() > federation.MaxArrayIndex+1 {
+	if err != nil || array.Len() > federation.MaxArrayIndex+1 || array.Scattered() > federation.MaxNamed {
 		return 0, none, refusal.Detailed(refusal.InvalidJobID, fmt.Sprintf("no job %q", text))
 	}
 	return federation.JobID(n), array, nil

@@ -90,17 +90,13 @@ func (s *Server) kill(w http.ResponseWriter, r *http.Request, c identity.Caller,
 		kind = federation.RequestCancel
 	}
 	var names []string
-	var total listing.TaskCount
 	for _, text := range refs {
 		id, tasks, err := listing.ParseRef(text)
 		if err != nil {
 			resp.Status = append(resp.Status, killStatus(text, 0, err))
 			continue
 		}
-		if err := total.Add(tasks.Len()); err != nil {
-			return err
-		}
-		req.Jobs = append(req.Jobs, v1.JobRef{ID: id, Tasks: tasks.Indices()})
+		req.Jobs = append(req.Jobs, v1.JobRef{ID: id, Tasks: tasks.Set()})
 		names = append(names, text)
 	}
 	errs, err := s.Actions.Do(r.Context(), c, kind, req)

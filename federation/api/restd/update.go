@@ -40,7 +40,7 @@ func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c identity.Ca
 	if err != nil {
 		return err
 	}
-	errs, err := s.Actions.Do(r.Context(), c, kind, v1.ActRequest{Jobs: []v1.JobRef{{ID: id, Tasks: tasks.Indices()}}, Change: changes})
+	errs, err := s.Actions.Do(r.Context(), c, kind, v1.ActRequest{Jobs: []v1.JobRef{{ID: id, Tasks: tasks.Set()}}, Change: changes})
 	if err == nil {
 		err = errs[0]
 	}

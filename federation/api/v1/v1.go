@@ -101,8 +101,9 @@ type ActRequest struct {
 
 // JobRef names a job, or some tasks of an array.
 type JobRef struct {
-	ID    federation.JobID `json:"id"`
-	Tasks []int            `json:"tasks,omitempty"`
+	ID federation.JobID `json:"id"`
+	// Tasks are indices of the array's tasks: a list of numbers, or a text such as "0-99,200".
+	Tasks federation.TaskSet `json:"tasks,omitzero"`
 }
 
 // ActResponse has one result for each reference of the request, in its order. The actions are durable when it arrives.
