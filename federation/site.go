@@ -73,9 +73,10 @@ type Observation struct {
 	// Lacks are the options of sbatch, by name, that the site's interface has no word for: it cannot run a job that needs one.
 	Lacks []string
 
-	MaxJobSeen uint32   // highest job number of the site's own counter in sight: it must stay below the federated range
-	Credential string   // when what the site knows us by will expire, if that is soon and nothing renews it; "": it will not
-	Warnings   []string // what the operator should know: an API field ignored, a range too near
+	MaxJobSeen     uint32    // highest job number of the site's own counter in sight: it must stay below the federated range
+	CredentialEnds time.Time // when the token that the site knows us by expires; zero: it is renewed here, or does not
+	Credential     string    // when what the site knows us by will expire, if that is soon and nothing renews it; "": it will not
+	Warnings       []string  // what the operator should know: an API field ignored, a range too near
 }
 
 // StrictQOS is a QOS with the flag DenyOnLimit.

@@ -92,7 +92,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 			p.Tree = &t
 		}
 	}
-	o.Credential = d.c.tokens.expires(d.c.now())
+	o.Credential, o.CredentialEnds = d.c.tokens.expires(d.c.now()), d.c.tokens.ends()
 	o.Warnings = append(o.Warnings, d.warnings(o)...)
 	return o, nil
 }

@@ -174,6 +174,16 @@ func (t *tokens) expires(now time.Time) string {
 	return ""
 }
 
+// ends is when a token expires that is not made here; zero: none does.
+func (t *tokens) ends() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.key != "" {
+		return time.Time{}
+	}
+	return t.until.UTC()
+}
+
 // take keeps a token, which may be as "scontrol token" prints it, and learns from it whose it is and when it expires.
 func (t *tokens) take(content string, now time.Time) error {
 	token := strings.TrimPrefix(strings.TrimSpace(content), "SLURM_JWT=")

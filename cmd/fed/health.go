@@ -20,7 +20,7 @@ func newHealthCommand() *cobra.Command {
 		Long: `The daemon looks at how jobs end and at what health checks find. By its rules it avoids nodes for a while, drains them, and holds jobs that fail
 wherever they run. Limits bound what a rule drains; beyond them its breaker opens, and nothing is drained by it until an operator resets it.
 
-Without a verb: the breakers that are open, and the nodes of which something is remembered.`,
+Without a verb: what is wrong with the daemon and its sites, the breakers that are open, and the nodes of which something is remembered.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := c.client().Health(cmd.Context())
@@ -38,7 +38,12 @@ Without a verb: the breakers that are open, and the nodes of which something is 
 	return cmd
 }
 
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }
+
 func showHealth(out io.Writer, h *v1.Health, now time.Time) error {
+	for _, f := range h.Faults {
+		fmt.Fprintf(out, "FAULT since %s: %s\n", when(f.Since), oneLine(f.Text))
+	}
 	open := 0
 	for _, b := range h.Breakers {
 		if b.Open {

@@ -20,6 +20,7 @@ import (
 	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/controller"
 	"fsub/federation/fairshare"
+	"fsub/federation/faults"
 	"fsub/federation/ledger"
 	"fsub/federation/predict"
 	"fsub/federation/quota"
@@ -53,6 +54,7 @@ type parts struct {
 	ctl     *controller.Controller
 	ledger  *ledger.Collector
 	reports *reports.Runner
+	faults  *faults.Watch
 	api     *api.Server
 }
 
@@ -109,6 +111,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if p.reports, err = newReports(c, p.store, p.log); err != nil {
 		return err
 	}
+	p.faults = p.newFaults()
 	if p.api, err = p.newAPI(); err != nil {
 		return err
 	}
@@ -159,7 +162,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 	return api.NewServer(api.Config{
 		Limits:   c.Limits.api(c),
 		Accounts: p.accounts(), FairShare: p.shares,
-		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, Reports: p.reports, Audit: p.store, Health: p.ctl.Health, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
+		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, Reports: p.reports, Audit: p.store, Health: p.ctl.Health, Faults: p.faults.Faults, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
 		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Policy: c.policy(), Reboots: rebooters(p.sites), MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: callBudgets(p.sites), OperationRate: c.operationRate, Logger: p.log, Registerer: p.reg,
 	}), nil
 }
@@ -181,6 +184,7 @@ func (p *parts) run(ctx context.Context, l net.Listener) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return boundGarbage(ctx) })
 	g.Go(func() error { return p.ctl.Run(ctx) })
+	g.Go(func() error { return p.faults.Run(ctx) })
 	g.Go(func() error { return p.api.Serve(ctx, l) })
 	g.Go(func() error { return p.api.Work(ctx) })
 	p.rented.serve(ctx, g, p.api)

@@ -62,6 +62,11 @@ func readTop(ctx context.Context, c *client.Client) topData {
 	if d.pools, err = c.Pools(ctx); err != nil && !errors.Is(err, federation.ErrDenied) {
 		return topData{err: err}
 	}
+	h, err := c.Health(ctx)
+	if err != nil {
+		return topData{err: err}
+	}
+	d.wrong = h.Faults
 	all, err := c.Nodes(ctx, nil, nil)
 	if err != nil {
 		return topData{err: err}

@@ -18,6 +18,7 @@ type topData struct {
 	pools []v1.Pool // operators only
 	nodes []v1.Node // that take no jobs
 	jobs  []v1.JobLine
+	wrong []v1.Fault
 	err   error // why it could not be read: what is shown is old
 }
 
@@ -46,6 +47,9 @@ var topSorts = []struct {
 // frame draws what fits into the view. Each section has some lines at least, and the jobs what is left. Nothing is wider than the view.
 func (d *topData) frame(v *topView, now time.Time) string {
 	lines := []string{d.head(now)}
+	for _, f := range d.wrong {
+		lines = append(lines, fmt.Sprintf("! %s  (for %s)", oneLine(f.Text), ageText(now.Sub(f.Since))))
+	}
 	sites, pools, nodes, jobs := d.siteLines(now), d.poolLines(), d.nodeLines(v.filter), d.jobLines(v, now)
 	for _, section := range []struct {
 		lines []string

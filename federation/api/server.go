@@ -36,6 +36,7 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/api/whatif"
 	"fsub/federation/fairshare"
+	"fsub/federation/faults"
 	"fsub/federation/health"
 	"fsub/federation/place"
 	"fsub/federation/quota"
@@ -49,6 +50,7 @@ type Config struct {
 	Usage      federation.UsageStore // what sites measured of ended jobs; nil: nothing
 	Audit      federation.AuditLog   // who did what; nil: it cannot be read
 	Health     func() *health.Report // what the rules of health know; nil: there are none
+	Faults     func() []faults.Fault // what is wrong with the daemon and its sites; nil: nobody looks
 
 	// Operators are user names or decimal uids that act as operators. Root and the daemon's own uid are administrators.
 	Operators []string
@@ -166,7 +168,7 @@ func NewServer(c Config) *Server {
 		accounts: &c.Accounts,
 		nodes:    nodes.Nodes{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots},
 		sites:    sites.Sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Planned: c.Places, Check: c.CheckSite, Add: c.AddSite, Calls: c.Calls},
-		rules:    rules.Rules{Store: c.Store, Report: c.Health, Sites: all, Wake: c.Controller.Wake, Now: c.Now},
+		rules:    rules.Rules{Store: c.Store, Report: c.Health, Faults: c.Faults, Sites: all, Wake: c.Controller.Wake, Now: c.Now},
 
 		stopping: make(chan struct{}),
 	}

@@ -24,6 +24,8 @@ type metrics struct {
 	faults      prometheus.Counter
 	panics      prometheus.Counter
 	asides      prometheus.Counter
+	aside       prometheus.Gauge
+	expires     *prometheus.GaugeVec
 	dropped     prometheus.Counter
 	handedOver_ prometheus.Histogram
 	found_      *prometheus.CounterVec
@@ -45,13 +47,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		faults:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_placement_faults_total", Help: "Panics of placement; the log has their stacks."}),
 		panics:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_controller_panics_total", Help: "Panics of rounds; the log has their stacks."}),
 		asides:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_jobs_put_aside_total", Help: "Jobs that the daemon could not go on with, and left alone for a while."}),
+		aside:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "fsub_jobs_aside", Help: "Jobs that the daemon cannot go on with, and leaves alone for now."}),
+		expires:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_token_expiry_timestamp_seconds", Help: "When the token for a site expires, of sites whose token is not made here."}, []string{"site"}),
 		dropped:     prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_records_dropped_total", Help: "Records that the store can never take; the log has them."}),
 		handedOver_: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_handover_seconds", Help: "From acceptance of a job to the acknowledgement of its site.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}),
 		found_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_health_findings_total", Help: "What rules of health have said, by rule and action, and whether it was denied."}, []string{"rule", "action", "denied"}),
 		breaker_:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_health_breaker_open", Help: "1 if a breaker is open: nothing is drained automatically by its rule, or at its site."}, []string{"breaker"}),
 	}
 	if r != nil {
-		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.plans, m.decisions, m.faults, m.panics, m.asides, m.dropped, m.handedOver_, m.found_, m.breaker_)
+		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.found_, m.breaker_)
 	}
 	return m
 }
@@ -74,6 +78,15 @@ func (m *metrics) breakerOpen(s federation.SiteName, open bool) {
 }
 func (m *metrics) condition(s federation.SiteName, n federation.ConditionName, is bool) {
 	set(m.conditions.WithLabelValues(string(s), string(n)), is)
+}
+
+// tokenExpires notes when the token for a site does; zero: it is renewed here.
+func (m *metrics) tokenExpires(s federation.SiteName, at time.Time) {
+	if at.IsZero() {
+		m.expires.DeleteLabelValues(string(s))
+		return
+	}
+	m.expires.WithLabelValues(string(s)).Set(float64(at.Unix()))
 }
 
 func set(g prometheus.Gauge, is bool) {

@@ -32,6 +32,7 @@ type site struct {
 	polled                  time.Time // when the last good poll began
 	anew                    bool      // a poll that is under way does not count: all is to be told once more
 	returned                time.Time // since when a lost site answers again
+	silent                  time.Time // since when its nodes do not respond; zero: they do
 	restored                restored
 	numbers                 counter // of a mapped site
 	breaker                 breaker

@@ -201,7 +201,10 @@ func (c *standings) remove(ctx context.Context, s *site) {
 
 // note compares what is wrong with a site with what was wrong before, and writes the difference to its history.
 func (c *watch) note(s *site) {
-	is := health.SiteConditions(&s.Site, s.returned, s.restored.condition(c.now()), c.now())
+	is := health.SiteConditions(&s.Site, s.returned, s.restored.condition(c.now()), c.silentFor(s), c.now())
+	if s.Seen != nil {
+		c.metrics.tokenExpires(s.Name, s.Seen.CredentialEnds)
+	}
 	if slices.Equal(is, s.Conditions) {
 		return
 	}

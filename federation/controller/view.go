@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +39,7 @@ type view struct {
 
 	refused refusals
 	told    atomic.Pointer[health.Report] // what the rules of health know
+	aside   atomic.Pointer[[]federation.JobID]
 }
 
 // viewOfSites are the sites at one time, with what has been judged by them.
@@ -77,6 +80,9 @@ const publishEvery = 200 * time.Millisecond
 
 // publish makes the sites as they are now visible.
 func (c *Controller) publish() {
+	aside := slices.Sorted(maps.Keys(c.asides.jobs))
+	c.view.aside.Store(&aside)
+	c.metrics.aside.Set(float64(len(aside)))
 	last := c.view.sites.Load()
 	old := last.sites
 	c.view.behind = len(old) == len(c.sites) && c.now().Sub(c.view.published) < publishEvery
@@ -148,6 +154,14 @@ func (v *view) wanted() map[federation.SiteName]bool {
 
 // Sites returns the members of the federation as last published. The values are shared: they are not changed.
 func (c *Controller) Sites() []*federation.Site { return c.view.sites.Load().sites }
+
+// Aside returns the jobs that the controller leaves alone for a while, because it cannot go on with them.
+func (c *Controller) Aside() []federation.JobID {
+	if ids := c.view.aside.Load(); ids != nil {
+		return *ids
+	}
+	return nil
+}
 
 // Settled waits until each of the requests seqs has been carried out as far as no site is needed, or for at most d. They were written just now: of one that was done long
 // ago, or by a daemon before this one, nothing is known.

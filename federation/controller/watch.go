@@ -36,6 +36,7 @@ type siteReports interface {
 // nodesWanted adds to a look what operators want of the site's nodes.
 type nodesWanted interface {
 	looked(s *site, o *federation.Observation) *federation.Observation
+	resumed(site federation.SiteName, node string) time.Time // when a node was resumed; zero: it is drained, or was never
 }
 
 func newWatch(c *shared, reports siteReports, nodes nodesWanted, wanted func() map[federation.SiteName]bool) *watch {

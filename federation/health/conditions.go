@@ -9,8 +9,8 @@ import (
 )
 
 // SiteConditions are what is wrong with a site, the worst first, as far as it shows: nil if nothing is. returned is since when a lost site answers again;
-// restored tells of a controller that was put back. Each has the time at which it began: that of s.Conditions, or now.
-func SiteConditions(s *federation.Site, returned time.Time, restored *federation.Condition, now time.Time) (out []federation.Condition) {
+// restored tells of a controller that was put back; silent is what Silent has found. Each has the time at which it began: that of s.Conditions, or now.
+func SiteConditions(s *federation.Site, returned time.Time, restored *federation.Condition, silent string, now time.Time) (out []federation.Condition) {
 	add := func(name federation.ConditionName, since time.Time, detail string) {
 		if i := slices.IndexFunc(s.Conditions, func(c federation.Condition) bool { return c.Name == name }); i >= 0 {
 			since = s.Conditions[i].Since
@@ -38,8 +38,8 @@ func SiteConditions(s *federation.Site, returned time.Time, restored *federation
 		add(restored.Name, restored.Since, restored.Detail)
 	}
 	if o := s.Seen; o != nil && s.Answering {
-		if silent, all := silentNodes(o); silent > 1 && 2*silent >= all {
-			add(federation.CondNodesSilent, time.Time{}, fmt.Sprintf("%d of %d nodes do not respond", silent, all))
+		if silent != "" {
+			add(federation.CondNodesSilent, time.Time{}, silent)
 		}
 		if o.Credential != "" {
 			add(federation.CondTokenExpires, time.Time{}, o.Credential)
@@ -51,12 +51,14 @@ func SiteConditions(s *federation.Site, returned time.Time, restored *federation
 	return out
 }
 
-// silentNodes counts the nodes that do not respond, of those that should.
-func silentNodes(o *federation.Observation) (silent, all int) {
+// Silent says that at least half of a site's nodes do not respond, of those that should; "" if fewer are silent. Those that spare names do not count.
+func Silent(o *federation.Observation, spare func(node string) bool) string {
+	silent, all := 0, 0
 	for i := range o.Nodes {
 		n := &o.Nodes[i]
 		has := func(s string) bool { return slices.Contains(n.State, s) }
 		switch {
+		case has("NOT_RESPONDING") && spare(n.Name):
 		case n.Rented != nil, has("POWERED_DOWN"), has("POWERING_DOWN"), has("POWERING_UP"), has("FUTURE"), has("CLOUD") && has("DOWN"):
 		case has("NOT_RESPONDING"):
 			silent, all = silent+1, all+1
@@ -64,5 +66,8 @@ func silentNodes(o *federation.Observation) (silent, all int) {
 			all++
 		}
 	}
-	return silent, all
+	if silent <= 1 || 2*silent < all {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d nodes do not respond", silent, all)
 }

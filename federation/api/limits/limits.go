@@ -181,17 +181,30 @@ func policy(detail string) error {
 
 // room refuses everything once the disk is nearly full, while the daemon can still write what happens to the jobs that it has.
 func (l *Users) room() error {
-	if l.cfg.Dir == "" || l.cfg.Free <= 0 {
-		return nil
-	}
-	var st unix.Statfs_t
-	if err := unix.Statfs(l.cfg.Dir, &st); err != nil {
-		return nil // the store will say what is wrong
-	}
-	if free := int64(st.Bavail) * st.Bsize; free < l.cfg.Free {
-		return tryAgain(strconv.FormatInt(free>>20, 10) + " MiB are free where the daemon keeps its database, too few for new jobs (limits: min_free_mib)")
+	if why := l.cfg.Short(); why != "" {
+		return tryAgain(why)
 	}
 	return nil
+}
+
+// Short says that new jobs are refused since the disk is nearly full; "" if they are not.
+func (c *Config) Short() string {
+	if c.Dir == "" || c.Free <= 0 {
+		return ""
+	}
+	if free, ok := FreeBytes(c.Dir); ok && free < c.Free { // else the store will say what is wrong
+		return strconv.FormatInt(free>>20, 10) + " MiB are free where the daemon keeps its database, too few for new jobs (limits: min_free_mib)"
+	}
+	return ""
+}
+
+// FreeBytes is how much may be written to the file system of dir. It is false if that cannot be told.
+func FreeBytes(dir string) (int64, bool) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, false
+	}
+	return int64(st.Bavail) * st.Bsize, true
 }
 
 // Ask counts n requests of c's to jobs, before any is stored.

@@ -16,6 +16,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/faults"
 	"fsub/federation/health"
 )
 
@@ -23,6 +24,7 @@ import (
 type Rules struct {
 	Store  federation.Store
 	Report func() *health.Report // nil: there are no rules
+	Faults func() []faults.Fault // nil: nobody looks for them
 	Sites  func() []*federation.Site
 	Wake   func()
 	Now    func() time.Time
@@ -30,7 +32,12 @@ type Rules struct {
 
 // Get is GET /fed/v1/health.
 func (s *Rules) Get(w http.ResponseWriter, _ *http.Request, _ identity.Caller) error {
-	out := v1.Health{Rules: []v1.HealthRule{}, Nodes: []v1.HealthNode{}, Breakers: []v1.HealthBreaker{}}
+	out := v1.Health{Rules: []v1.HealthRule{}, Nodes: []v1.HealthNode{}, Breakers: []v1.HealthBreaker{}, Faults: []v1.Fault{}}
+	if s.Faults != nil {
+		for _, f := range s.Faults() {
+			out.Faults = append(out.Faults, v1.Fault{Name: f.Name, Text: f.Text, Since: f.Since})
+		}
+	}
 	if s.Report == nil {
 		return answer.JSON(w, out)
 	}

@@ -11,6 +11,14 @@ type Health struct {
 	Breakers []HealthBreaker `json:"breakers"`
 	Nodes    []HealthNode    `json:"nodes"`
 	Rules    []HealthRule    `json:"rules"`
+	Faults   []Fault         `json:"faults"`
+}
+
+// Fault is something that keeps the daemon from its work, or will.
+type Fault struct {
+	Name  string    `json:"name"` // disk, site NAME CONDITION, jobs aside
+	Text  string    `json:"text"`
+	Since time.Time `json:"since"`
 }
 
 // HealthRule is a rule in force.

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"fsub/federation"
+	"fsub/federation/api/limits"
+	"fsub/federation/faults"
+	"fsub/federation/health"
+)
+
+// newFaults watches what keeps the daemon from its work: its disk, sites, and jobs that it cannot go on with.
+func (p *parts) newFaults() *faults.Watch {
+	bounds := p.config.Limits.api(p.config)
+	p.reg.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fsub_state_free_bytes", Help: "Free space where the daemon keeps its database."}, func() float64 {
+			free, _ := limits.FreeBytes(filepath.Clean(p.config.StateDir))
+			return float64(free)
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fsub_accepting_jobs", Help: "1 while new jobs are accepted; 0: the disk is nearly full."}, func() float64 {
+			if bounds.Short() != "" {
+				return 0
+			}
+			return 1
+		}))
+	tell := p.config.Health.notifier(p.log)
+	return faults.New(faults.Config{
+		Logger: p.log, Sources: []func() []faults.Fault{
+			func() []faults.Fault { return diskFault(&bounds) },
+			func() []faults.Fault { return siteFaults(p.ctl.Sites()) },
+			func() []faults.Fault { return asideFault(p.ctl.Aside()) },
+		},
+		Tell: func(f faults.Fault, over bool) {
+			if tell == nil {
+				return
+			}
+			why := f.Text
+			if over {
+				why = "over: " + why
+			}
+			tell(health.Finding{At: f.Since, Rule: f.Name, Act: health.ActNotify, Why: why})
+		},
+	})
+}
+
+func diskFault(bounds *limits.Config) []faults.Fault {
+	why := bounds.Short()
+	if why == "" {
+		return nil
+	}
+	return []faults.Fault{{Name: "disk", Text: why + ": free some in " + bounds.Dir}}
+}
+
+// siteFaults are the conditions of sites, which the controller logs.
+func siteFaults(sites []*federation.Site) (out []faults.Fault) {
+	for _, s := range sites {
+		if s.State == federation.FedRemoved {
+			continue
+		}
+		for _, c := range s.Conditions {
+			if c.Name == federation.CondNotSeen {
+				continue
+			}
+			text := fmt.Sprintf("site %s: %s%s; see: fed site show %[1]s", s.Name, strings.ReplaceAll(string(c.Name), "_", " "), colon(c.Detail))
+			out = append(out, faults.Fault{Name: fmt.Sprintf("site %s %s", s.Name, c.Name), Text: text, Since: c.Since, Logged: true})
+		}
+	}
+	return out
+}
+
+// asideFault tells of jobs that were put aside, each of which the controller has logged.
+func asideFault(ids []federation.JobID) []faults.Fault {
+	if len(ids) == 0 {
+		return nil
+	}
+	return []faults.Fault{{Name: "jobs aside", Logged: true,
+		Text: fmt.Sprintf("%d jobs are put aside, a defect of fed that stands in its log; one of them: fed job show %d", len(ids), ids[0])}}
+}
