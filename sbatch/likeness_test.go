@@ -39,7 +39,7 @@ func TestMatters(t *testing.T) {
 var fieldOptions = map[string]string{"NodeSizes": "nodes"}
 
 // unwritten are fields that no option sets by itself.
-var unwritten = []string{"Command", "SubmitLine"}
+var unwritten = []string{"Command", "Digest", "SubmitLine"}
 
 // TestFieldsMatter sets one field after the other: each belongs to an option, and the key of likeness tells of it as that option's word says.
 func TestFieldsMatter(t *testing.T) {

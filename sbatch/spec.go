@@ -73,6 +73,7 @@ type Spec struct {
 	Het      []Spec         `json:"het,omitempty"`      // the further components of a heterogeneous job; they have no Het
 
 	Command    string `json:"command,omitempty"`     // path of the script as sbatch resolved it; "" for stdin and --wrap
+	Digest     string `json:"digest,omitempty"`      // of the script and its arguments: jobs with the same one run the same. The daemon sets it
 	SubmitLine string `json:"submit_line,omitempty"` // the call as it was typed, its first kilobyte; the client sets it, sacct shows it
 }
 

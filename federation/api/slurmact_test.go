@@ -34,7 +34,8 @@ func TestSlurmSubmit(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := sbatch.Spec{Name: "k", Account: "proj1", Partition: "main", WorkDir: "/work", NTasks: 2, MinNodes: 1, MaxNodes: 2, GRES: "gpu:h100:2",
-		MemPerNode: 2000, TimeLimit: 5 * time.Minute, Array: "0-3%2", Hold: true, Switches: 1}
+		MemPerNode: 2000, TimeLimit: 5 * time.Minute, Array: "0-3%2", Hold: true, Switches: 1,
+		Digest: (&sbatch.Payload{Script: body["script"].(string), Argv: []string{"a"}}).Digest()}
 	if diff := cmp.Diff(want, *j.Spec); diff != "" || j.User != "alice" || j.Held != federation.HeldUser {
 		t.Errorf("%+v\n%s", j, diff)
 	}

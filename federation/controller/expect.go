@@ -14,11 +14,15 @@ func (c *shared) expected(j *federation.Job) *federation.Expected {
 	if b == nil {
 		return nil
 	}
-	limit := j.Needs().TimeLimit
-	if limit == sbatch.Unlimited {
-		limit = 0
+	return b.Expect(b.Keys(j), limitOf(j))
+}
+
+// limitOf is the time limit that a job asks for; 0: none.
+func limitOf(j *federation.Job) time.Duration {
+	if limit := j.Needs().TimeLimit; limit != sbatch.Unlimited {
+		return limit
 	}
-	return b.Expect(b.Keys(j), limit)
+	return 0
 }
 
 // passRuns tells the forecasts what runs now, when that is due. Where the queue is ordered by what jobs are expected to take, those that wait are foretold anew: others like them
@@ -42,20 +46,20 @@ func (c *Controller) passRuns(now time.Time) {
 	}
 }
 
-// lasted notes how long a run was. One that was cut short says nothing of how long it would have been.
+// lasted notes how long a run was, if that tells how long others take.
 func (c charges) lasted(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
 	b := c.cfg.Runs
 	if b == nil || s == nil || k.From == federation.PriceNone || j.leader != nil {
 		return
 	}
-	switch k.State {
-	case federation.Completed, federation.Failed, federation.Timeout, federation.OutOfMemory, federation.Cancelled, federation.Deadline:
-	default:
+	took := atSpeed(elapsed(k.Start, k.End)-k.Suspended, s, a)
+	tells, cut := predict.Tells(k.State, took)
+	if !tells {
 		return
 	}
-	r := predict.Run{Keys: b.Keys(&j.Job), Start: k.Start, Seconds: float32(atSpeed(elapsed(k.Start, k.End)-k.Suspended, s, a).Seconds())}
+	r := predict.Run{Keys: b.Keys(&j.Job), Start: k.Start, Seconds: float32(took.Seconds()), Cut: cut}
 	b.Ended(r)
-	c.batch.order.Lengths = append(c.batch.order.Lengths, federation.RunLength{Start: r.Start, Seconds: float64(r.Seconds), Groups: r.Keys[:]})
+	c.batch.order.Lengths = append(c.batch.order.Lengths, r.Length())
 }
 
 // atSpeed is how long a run of an attempt would have been on nodes of speed 1.

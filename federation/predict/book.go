@@ -3,6 +3,7 @@ package predict
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ type Run struct {
 	Keys    Keys
 	Start   time.Time
 	Seconds float32
+	Cut     bool // it was cut short: it would have taken longer than that
 }
 
 // Live is a run that goes on.
@@ -34,21 +36,18 @@ type level int
 
 // Levels of likeness, from narrow to wide.
 const (
-	sameNameAndSize level = iota
-	sameName
+	sameScript level = iota
+	sameNameAndSize
 	sameShape
 	sameSize
-	sameUser
+	sameNodes
 	anyUser
-	anyRun
+	anyNodes
 )
 
 func (l level) String() string {
-	return [...]string{"of that name and size", "of that name", "of that shape", "of that size", "of the user", "of that size by anybody", "by anybody"}[l]
+	return [...]string{"of that script and size", "of that name and size", "of that shape", "of that size", "of the user on such nodes", "of that size by anybody", "on such nodes by anybody"}[l]
 }
-
-// anyKey is of the group that every run is in.
-var anyKey = Kind{}.Keys()[anyRun]
 
 // Book knows what ran. It may be used by several goroutines.
 type Book struct {
@@ -86,20 +85,66 @@ func Open(ctx context.Context, store federation.RunStore, share float64) (*Book,
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range all {
-		run := Run{Start: r.Start, Seconds: float32(r.Seconds)}
-		copy(run.Keys[:], r.Groups)
-		b.Ended(run)
+	for i := range all {
+		if run, ok := runOf(&all[i]); ok {
+			b.Ended(run)
+		}
 	}
 	return b, nil
+}
+
+// failsWithin is how soon a run fails that says nothing of how long one takes that works.
+const failsWithin = time.Minute
+
+// Tells reports whether a run says something of how long others take, and whether as one that was cut short.
+func Tells(state federation.State, lasted time.Duration) (tells, cut bool) {
+	switch state {
+	case federation.Completed, federation.Timeout, federation.Deadline:
+		return true, false
+	case federation.Failed, federation.OutOfMemory:
+		return lasted >= failsWithin, false
+	case federation.Cancelled:
+		return lasted > 0, true
+	}
+	return false, false // it was cut short by what befell its nodes, or was preempted
+}
+
+// Length is a run as the store keeps it.
+func (r *Run) Length() federation.RunLength {
+	l := federation.RunLength{Start: r.Start, Seconds: float64(r.Seconds), Ending: federation.RanToItsEnd, Groups: r.Keys[:]}
+	if r.Cut {
+		l.Ending = federation.RanUntilCut
+	}
+	return l
+}
+
+// runOf reads what Length wrote, or an earlier version: then nobody knows how the run ended, and one of less than a minute may have failed. It is false for what tells nothing.
+func runOf(l *federation.RunLength) (r Run, ok bool) {
+	r = Run{Start: l.Start, Seconds: float32(l.Seconds), Cut: l.Ending == federation.RanUntilCut}
+	switch {
+	case l.Ending != federation.RanSomehow:
+		return r, copy(r.Keys[:], l.Groups) == levels
+	case len(l.Groups) != len(earlierLevels) || l.Seconds < failsWithin.Seconds():
+		return r, false
+	}
+	for i, level := range earlierLevels {
+		if level >= 0 {
+			r.Keys[level] = l.Groups[i]
+		}
+	}
+	return r, true
 }
 
 // Ended adds a run that has come to its end.
 func (b *Book) Ended(r Run) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !(r.Seconds >= 0) {
+	if !(r.Seconds >= 0) || r.Cut && r.Seconds == 0 {
 		return
+	}
+	lasted := r.Seconds
+	if r.Cut {
+		lasted = -lasted
 	}
 	b.ended++
 	for _, key := range r.Keys {
@@ -107,7 +152,7 @@ func (b *Book) Ended(r Run) {
 			continue
 		}
 		g := b.of(key)
-		g.add(past{uint32(r.Start.Unix()), r.Seconds})
+		g.add(past{uint32(r.Start.Unix()), lasted})
 		g.used = b.ended
 	}
 }
@@ -189,14 +234,14 @@ func (b *Book) Expect(keys Keys, limit time.Duration) *federation.Expected {
 	defer b.mu.Unlock()
 	q := asked{keys, limit}
 	var seen uint64
-	for _, key := range keys[:sameUser+1] {
+	for _, key := range keys[:sameNodes+1] {
 		if g := b.groups[key]; g != nil {
 			seen = max(seen, g.used)
 		}
 	}
 	a, known := b.cache[q]
 	if !known || a.seen != seen {
-		a = answer{b.expect(keys, limit), seen}
+		a = answer{b.expect(keys, limit, 0), seen}
 		if len(b.cache) >= maxGroups {
 			clear(b.cache)
 		}
@@ -205,38 +250,58 @@ func (b *Book) Expect(keys Keys, limit time.Duration) *federation.Expected {
 	return a.expected
 }
 
-func (b *Book) expect(keys Keys, limit time.Duration) *federation.Expected {
+// ExpectAfter is Expect for a job that has run for some time: it has passed all runs that were shorter. See [Outlasts] where nothing is known.
+func (b *Book) ExpectAfter(keys Keys, limit, ran time.Duration) *federation.Expected {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.expect(keys, limit, ran.Seconds())
+}
+
+func (b *Book) expect(keys Keys, limit time.Duration, ran float64) *federation.Expected {
 	var median, upper []sample
 	var e federation.Expected
+	says := limit // what the limit says of the run: one of more than a month says nothing
+	if limit > longestLimit {
+		says = 0
+	}
+	ended := 0 // runs that came to their end, of the group with most of them
 	leftMedian, leftUpper := 1.0, 1.0
 	for l, key := range keys {
 		g := b.groups[key]
 		if key == 0 || g == nil {
 			continue
 		}
-		if e.Runs == 0 {
-			e.Runs, e.Of = len(g.ended), level(l).String()
+		n := g.count()
+		if cut := len(g.ended) - n; e.Runs == e.Cut && (n > 0 || e.Runs == 0 && cut > 0) {
+			e.Runs, e.Cut, e.Of = n+cut, cut, level(l).String()
 		}
+		ended = max(ended, n)
 		median, leftMedian = g.gather(median, leftMedian, medianMass, &medianWeights, false)
 		upper, leftUpper = g.gather(upper, leftUpper, highMass, &highWeights, true)
 	}
-	if e.Runs == 0 {
+	if e.Runs == 0 || ended == 0 && says == 0 {
 		return nil
 	}
-	if limit > 0 {
-		median = append(median, sample{b.share * limit.Seconds(), leftMedian, false})
-		if leftMedian > strange {
-			upper = append(upper, sample{limit.Seconds(), leftUpper, false})
+	if says > 0 {
+		// A run is in a group of each level. That does not make it more than one: all of them leave as much as the group with most does.
+		left := medianMass / (float64(ended) + medianMass)
+		median = append(median, sample{b.share * says.Seconds(), medianMass * (1 - leftMedian) / max(float64(ended), .5), false})
+		if left > strange {
+			upper = append(upper, sample{says.Seconds(), leftUpper, false})
 		}
 	}
-	p50, _ := quantile(median, .5)
-	p90, found := quantile(upper, high)
+	p50, _ := quantile(beyond(median, ran), .5)
+	p90, found := quantile(beyond(upper, ran), high)
 	if !found { // the longest are still running
-		longest := b.longest()
-		if limit > 0 {
+		longest := b.longest(keys[anyNodes])
+		if says > 0 {
 			longest = max(longest, p90)
 		}
 		p90 = longest
+	}
+	p90 = widened(p90, p50, says.Seconds(), e.Runs-e.Cut)
+	if p50 <= ran {
+		p50, p90 = outlasts(ran, p90, says.Seconds(), b.share)
 	}
 	e.P50, e.P90 = span(p50), span(max(p50, p90))
 	if limit > 0 {
@@ -245,12 +310,47 @@ func (b *Book) expect(keys Keys, limit time.Duration) *federation.Expected {
 	return &e
 }
 
-// longest is what few of all runs passed lately, in seconds.
-func (b *Book) longest() float64 {
-	g := b.groups[anyKey]
-	if g == nil {
+// beyond are the samples that have lasted for longer than a job has run.
+func beyond(all []sample, ran float64) []sample {
+	if ran <= 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(s sample) bool { return s.seconds <= ran })
+}
+
+// widened is a p90 that stands on few runs of the nearest kind, nearer to the time limit: of one run it is that, of three their p90 by two thirds.
+func widened(p90, p50, limit float64, runs int) float64 {
+	p90 = max(p90, p50)
+	if runs = max(runs, 1); limit > 0 && p90 > 0 && p90 < limit {
+		return p90 * math.Pow(limit/p90, 1/float64(runs))
+	}
+	if limit <= 0 {
+		return max(p90, p50*(1+1/float64(runs)))
+	}
+	return p90
+}
+
+// outlasts is how long a job takes that has run for longer than others did: for a share of what its limit leaves. Without a limit, of what has lasted for some time half lasts
+// as long again, and a tenth nine times (Gott, 1993).
+func outlasts(ran, p90, limit, share float64) (float64, float64) {
+	if limit > ran {
+		return ran + share*(limit-ran), limit
+	}
+	return 2 * ran, max(p90, 10*ran)
+}
+
+// Outlasts is how long a job is expected to run in all that has run for some time, where nothing is known of others; limit is 0 if it has none.
+func (b *Book) Outlasts(limit, ran time.Duration) *federation.Expected {
+	p50, p90 := outlasts(ran.Seconds(), 0, limit.Seconds(), b.share)
+	return &federation.Expected{P50: span(p50), P90: span(p90)}
+}
+
+// longest is what few runs of a group passed lately, in seconds.
+func (b *Book) longest(key uint64) float64 {
+	g := b.groups[key]
+	if g == nil || len(g.ended) == 0 {
 		return 0
 	}
-	all := slices.SortedFunc(slices.Values(g.ended), func(a, b past) int { return cmp.Compare(a.seconds, b.seconds) })
-	return float64(all[int(float64(len(all))*top)].seconds)
+	all := slices.SortedFunc(slices.Values(g.ended), func(a, b past) int { return cmp.Compare(a.lasted(), b.lasted()) })
+	return all[int(float64(len(all))*top)].lasted()
 }

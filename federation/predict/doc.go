@@ -1,12 +1,13 @@
 // Package predict foretells how long jobs run, and how long they wait at sites that others use too, from what jobs like them did before. A forecast is a p50, which half of the jobs do not reach, and a p90,
 // which one in ten passes; it says how much history it stands on.
 //
-// A job belongs to groups, from narrow to wide: the user's jobs of the same script, of the same name, of the same shape, of the same size, all of the
-// user's, all of that size, all. Each group takes n/(n+m) of the weight that narrower ones left, where n counts its latest runs, each weighing half as
-// much as one that is h runs newer; the quantile is of all of them together. The p90 takes running jobs into account, as runs that lasted at least so
-// long (Kaplan and Meier, 1958): else short runs, which are the first to report, would speak for all of their batch. It also remembers one run of every few
-// hours for longer than the latest: else a large batch that fails at once would be all that is known. Its level is fixed: raised and lowered
-// by how often runs have passed it lately, by user or over all, it cost more than it held.
+// A job belongs to groups, from narrow to wide: the user's jobs that run the same script, of the same name, of the same shape, of the same size, all of the
+// user's on such nodes, and anybody's of that size and on such nodes. What ran on other nodes or devices says nothing. Each group takes n/(n+m) of the weight that narrower ones
+// left, where n counts its latest runs, each weighing half as much as one that is h runs newer; the quantile is of all of them together. A share of the time limit is one more, of
+// the weight of m runs, and the p90 of few runs is drawn to the limit. Runs that were cut short, and for the p90 those that go on, count as runs that lasted at least so
+// long (Kaplan and Meier, 1958): else short runs, which are the first to report, would speak for all of their batch. A run that failed at once counts for nothing. The p90 also remembers one
+// run of every few hours for longer than the latest: else a large batch of short runs would be all that is known. Its level is fixed: raised and lowered
+// by how often runs have passed it lately, by user or over all, it cost more than it held. A job that runs is expected to take what those took that lasted longer than it has.
 //
 // The rule was chosen by replaying public traces of five clusters; see predict_test.go for what it comes to on those at hand.
 //

@@ -19,8 +19,8 @@ const (
 	highHalf   = 30
 	// high is the level that the p90 is read at: what runs now is like what ended lately, but not quite.
 	high = 0.925
-	// strange is the share of the p50's weight that must be left over for the time limit to have a say in the p90: few runs are known at all.
-	strange = 0.2
+	// strange is the share of the weight of the p50 that must be left for the time limit, for that to have a say in the p90: up to three runs are known.
+	strange = 0.35
 	// top is the share of all runs within the longest that are reckoned with where nothing else bounds a run.
 	top = 0.95
 )
@@ -36,14 +36,28 @@ type group struct {
 	used  uint64 // when it was last written, in runs
 }
 
-// past is when a run began, in seconds since 1970, and how many it lasted.
+// past is when a run began, in seconds since 1970, and how many it lasted: less than 0 of one that was cut short.
 type past struct {
 	start   uint32
 	seconds float32
 }
 
 // end is when it ended, were it on a node of speed 1.
-func (r past) end() int64 { return int64(r.start) + int64(r.seconds) }
+func (r past) end() int64 { return int64(r.start) + int64(r.lasted()) }
+
+func (r past) lasted() float64 { return math.Abs(float64(r.seconds)) }
+
+func (r past) cut() bool { return r.seconds < 0 }
+
+// count is how many runs that came to their end are known.
+func (g *group) count() (n int) {
+	for _, r := range g.ended {
+		if !r.cut() {
+			n++
+		}
+	}
+	return n
+}
 
 func (g *group) add(r past) {
 	if n := len(g.apart); n == 0 || max(r.end()-g.apart[n-1].end(), g.apart[n-1].end()-r.end()) >= apart {
@@ -82,12 +96,12 @@ func weights(half float64) (w [kept]float64) {
 // those that ended at different times count as well.
 func (g *group) gather(all []sample, left, mass float64, w *[kept]float64, far bool) ([]sample, float64) {
 	from, n := len(all), 0.0
-	add := func(weight float64, seconds float32, longer bool) {
-		all = append(all, sample{float64(seconds), weight, longer})
+	add := func(weight float64, r past, longer bool) {
+		all = append(all, sample{r.lasted(), weight, longer || r.cut()})
 		n += weight
 	}
 	for i := range g.ended {
-		add(w[i], g.ended[(g.next+2*len(g.ended)-1-i)%len(g.ended)].seconds, false)
+		add(w[i], g.ended[(g.next+2*len(g.ended)-1-i)%len(g.ended)], false)
 	}
 	if far {
 		for i, r := range g.live {
@@ -97,10 +111,10 @@ func (g *group) gather(all []sample, left, mass float64, w *[kept]float64, far b
 					newer++
 				}
 			}
-			add(w[min(max(i, newer), kept-1)], r.seconds, true)
+			add(w[min(max(i, newer), kept-1)], r, true)
 		}
 		for i, r := range slices.Backward(g.apart) {
-			add(apartShare*w[len(g.apart)-1-i], r.seconds, false)
+			add(apartShare*w[len(g.apart)-1-i], r, false)
 		}
 	}
 	if n == 0 {

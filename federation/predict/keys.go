@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // levels is how many groups a job is in at most.
@@ -17,18 +18,28 @@ type Keys [levels]uint64
 
 // Kind is what is known of a job before it runs. What is empty is not known.
 type Kind struct {
-	User  string
-	Name  string // of the job
-	Size  string // what it asks for of nodes, CPUs and devices
-	Shape string // Size, and its time limit, partition and features
+	User   string
+	Script string // a digest of what it runs
+	Name   string // of the job, if somebody has given it one
+	Size   string // what it asks for of nodes, CPUs and devices
+	Shape  string // Size, and its time limit, partition and features
+	Nodes  string // of Size, the nodes and devices
 }
 
-// Keys returns the groups of jobs of that kind.
+// Keys returns the groups of jobs of that kind. A group is of jobs with the same nodes and devices at least: what runs on one CPU says nothing of what runs on eight GPUs.
 func (k Kind) Keys() (keys Keys) {
-	for level, parts := range [levels][]string{{k.User, masked(k.Name), k.Size}, {k.User, masked(k.Name)}, {k.User, k.Shape}, {k.User, k.Size}, {k.User}, {k.Size}, nil} {
+	for level, parts := range [levels][]string{
+		sameScript:      {k.User, k.Script, k.Size},
+		sameNameAndSize: {k.User, masked(k.Name), k.Size},
+		sameShape:       {k.User, k.Shape},
+		sameSize:        {k.User, k.Size},
+		sameNodes:       {k.User, k.Nodes},
+		anyUser:         {k.Size},
+		anyNodes:        {k.Nodes},
+	} {
 		h := fnv.New64a()
 		known := true
-		h.Write([]byte{byte(level)})
+		h.Write([]byte{levelTags[level]})
 		for _, p := range parts {
 			known = known && p != ""
 			h.Write([]byte(p))
@@ -40,6 +51,13 @@ func (k Kind) Keys() (keys Keys) {
 	}
 	return keys
 }
+
+// levelTags tell the keys of one level from those of another. They are never used again for another meaning: 1, 4 and 6 were the user's runs of a name, all of the user's,
+// and all, of whatever size.
+var levelTags = [levels]byte{sameScript: 7, sameNameAndSize: 0, sameShape: 2, sameSize: 3, sameNodes: 8, anyUser: 5, anyNodes: 9}
+
+// earlierLevels is where the keys stand that earlier versions have stored; -1: they mean nothing any more.
+var earlierLevels = [...]level{sameNameAndSize, -1, sameShape, sameSize, -1, anyUser, -1}
 
 // masked is a name without its numbers: "fold_12" and "fold_7" are alike.
 func masked(name string) string {
@@ -59,7 +77,7 @@ func masked(name string) string {
 }
 
 // sizes are what a demand says of a job's size and shape.
-type sizes struct{ size, shape string }
+type sizes struct{ size, shape, nodes string }
 
 // Keys returns the groups of a job of the federation.
 func (b *Book) Keys(j *federation.Job) Keys {
@@ -70,10 +88,22 @@ func (b *Book) Keys(j *federation.Job) Keys {
 	if !ok {
 		z.size = fmt.Sprint(d.MinNodes, d.MaxNodes, d.Tasks, d.TasksPerNode, d.CPUsPerTask, d.GRES)
 		z.shape = fmt.Sprint(z.size, d.TimeLimit, d.Partitions, d.Features)
+		z.nodes = fmt.Sprint(d.MinNodes, d.MaxNodes, d.GRES)
 		if len(b.sizes) >= maxGroups {
 			clear(b.sizes)
 		}
 		b.sizes[d] = z
 	}
-	return Kind{User: j.User, Name: j.Spec.Name, Size: z.size, Shape: z.shape}.Keys()
+	return Kind{User: j.User, Script: j.Spec.Digest, Name: givenName(j.Spec), Size: z.size, Shape: z.shape, Nodes: z.nodes}.Keys()
+}
+
+// givenName is a job's name if somebody has given it one, or the path of its script: others are sbatch's own words, which say nothing.
+func givenName(s *sbatch.Spec) string {
+	switch {
+	case s.Command != "" && s.Name == s.Command[strings.LastIndexByte(s.Command, '/')+1:]:
+		return s.Command
+	case s.Command == "" && (s.Name == "wrap" || s.Name == "sbatch"):
+		return ""
+	}
+	return s.Name
 }

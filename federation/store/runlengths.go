@@ -11,8 +11,8 @@ import (
 var _ federation.RunStore = (*Store)(nil)
 
 const (
-	insertRunLength  = "INSERT INTO run_lengths (start, seconds, groups) VALUES ($1, $2, $3)"
-	selectRunLengths = "SELECT start, seconds, groups FROM run_lengths ORDER BY seq"
+	insertRunLength  = "INSERT INTO run_lengths (start, seconds, ending, groups) VALUES ($1, $2, $3, $4)"
+	selectRunLengths = "SELECT start, seconds, ending, groups FROM run_lengths ORDER BY seq"
 	deleteRunLengths = "DELETE FROM run_lengths WHERE seq <= (SELECT max(seq) FROM run_lengths) - $1"
 )
 
@@ -23,7 +23,7 @@ func runLengthSteps(b *federation.Batch, steps []step) []step {
 		for _, g := range r.Groups {
 			groups = binary.LittleEndian.AppendUint64(groups, g)
 		}
-		steps = append(steps, step{insertRunLength, []any{nanos(r.Start), r.Seconds, groups}, "length of a run", 0, federation.Change{}})
+		steps = append(steps, step{insertRunLength, []any{nanos(r.Start), r.Seconds, int64(r.Ending), groups}, "length of a run", 0, federation.Change{}})
 	}
 	return steps
 }
@@ -38,7 +38,7 @@ func (s *past) RunLengths(ctx context.Context, limit int) ([]federation.RunLengt
 		return nil, fmt.Errorf("delete old lengths of runs: %w", err)
 	}
 	all, err := query(ctx, s.readers, func(r *row) federation.RunLength {
-		l := federation.RunLength{Start: r.time(), Seconds: take[float64](r)}
+		l := federation.RunLength{Start: r.time(), Seconds: take[float64](r), Ending: federation.RunEnding(take[int64](r))}
 		for b := r.bytes(); len(b) >= 8; b = b[8:] {
 			l.Groups = append(l.Groups, binary.LittleEndian.Uint64(b))
 		}

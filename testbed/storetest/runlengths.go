@@ -14,7 +14,7 @@ func testRunLengths(e *env) {
 	}
 	var all []federation.RunLength
 	for i := range 5 {
-		all = append(all, federation.RunLength{Start: time.Unix(int64(1000+i), 0).UTC(), Seconds: 0.5 + float64(i), Groups: []uint64{uint64(i), 1 << 63, 7}})
+		all = append(all, federation.RunLength{Start: time.Unix(int64(1000+i), 0).UTC(), Seconds: 0.5 + float64(i), Ending: federation.RunEnding(i % 3), Groups: []uint64{uint64(i), 1 << 63, 7}})
 	}
 	e.must(s.Commit(ctx, &federation.Batch{Lengths: all[:2]}))
 	e.must(s.Commit(ctx, &federation.Batch{Lengths: all[2:]}))

@@ -103,6 +103,7 @@ func (o *object) spec(s *sbatch.Spec) {
 		o.rare("het", s.Het)
 	}
 	o.text("command", s.Command)
+	o.text("digest", s.Digest)
 	o.text("submit_line", s.SubmitLine)
 }
 

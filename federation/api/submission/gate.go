@@ -153,6 +153,7 @@ func (s *Gate) prepare(c identity.Caller, job *federation.Job, p *sbatch.Payload
 	}
 	named, err := s.checkDemand(job.Spec)
 	job.Demand = demand.Of(job.Spec)
+	job.Spec.Digest = p.Digest()
 	return named, err
 }
 

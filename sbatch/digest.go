@@ -1,0 +1,16 @@
+package sbatch
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// Digest tells scripts apart, with their arguments: payloads with the same one run the same. It is 16 hexadecimal digits.
+func (p *Payload) Digest() string {
+	h := sha256.New()
+	for _, text := range append([]string{p.Script}, p.Argv...) {
+		h.Write([]byte(text))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
