@@ -51,7 +51,7 @@ func (j *job) liveSteps(ended bool) (list []federation.LiveStep) {
 	}
 	for i := range steps {
 		if s := &steps[i]; ended || s.State == string(federation.Running) && s.ID != "batch" {
-			list = append(list, federation.LiveStep{Job: j.id(), Step: stepOf(s), Limit: s.Limit, SrunHost: s.SrunHost, SrunPID: s.SrunPID})
+			list = append(list, federation.LiveStep{Job: j.id(), Number: j.Job.Number(), Step: stepOf(s), Limit: s.Limit, SrunHost: s.SrunHost, SrunPID: s.SrunPID})
 		}
 	}
 	return list

@@ -50,7 +50,7 @@ func (d *Driver) ReadLog(ctx context.Context, j *federation.Job, a *federation.A
 	if err := d.isLoaded(ctx); err != nil {
 		return federation.LogPart{}, err
 	}
-	run, done, twoFiles, err := d.jobs.lastRun(ctx, a.Ref())
+	run, done, twoFiles, err := d.jobs.lastRun(ctx, j.Ref(a))
 	if err != nil {
 		return federation.LogPart{}, err
 	}

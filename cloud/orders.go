@@ -63,7 +63,7 @@ func (a *agents) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[strin
 // launchOf is what the machine of the ith member must know to run its share; script and environment come later.
 func (a *agents) launchOf(r *run, i int) *agentapi.Launch {
 	j := r.job
-	l := &agentapi.Launch{Run: r.ID, Job: uint32(j.id()), Restarts: j.Base + j.Restarts, Cluster: string(a.cfg.Site), Account: j.Job.Spec.Account, QOS: j.Job.Spec.QOS,
+	l := &agentapi.Launch{Run: r.ID, Job: uint32(j.Job.Number()), Restarts: j.Base + j.Restarts, Cluster: string(a.cfg.Site), Account: j.Job.Spec.Account, QOS: j.Job.Spec.QOS,
 		User: j.User, SubmitHost: j.Job.SubmitHost, Group: r.Members[i].Group, Node: r.Members[i].Node, Start: j.Start, TimeLimit: j.limit(r.machines[0].pool),
 		KillWait: a.t.KillWait, Key: a.key(r), Stream: a.streams(), MPI: r.machines[0].pool.MPI, Containers: a.cfg.Containers}
 	if part := j.Job.Part; part != nil {

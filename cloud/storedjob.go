@@ -52,6 +52,7 @@ type storedPart struct {
 	Max   int              `json:"max"`
 	Step  int              `json:"step"`
 	Limit int              `json:"limit,omitempty"`
+	Last  bool             `json:"last,omitempty"`
 }
 
 type storedWhole struct {

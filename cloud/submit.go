@@ -25,7 +25,7 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 	if err := d.mayRun(&s); err != nil {
 		return federation.Receipt{}, err
 	}
-	receipt := federation.Receipt{SiteJobID: uint32(s.Job.ID), Adopted: true}
+	receipt := federation.Receipt{SiteJobID: uint32(s.Job.Number()), Adopted: true}
 	if !s.First {
 		if has, err := d.hasAttempt(ctx, &s); has || err != nil {
 			return receipt, err

@@ -121,7 +121,8 @@ type StepSignal struct {
 
 // LiveStep is a step of a job.
 type LiveStep struct {
-	Job JobID
+	Job    JobID
+	Number JobID // the job's, see [Job.Number]
 	Step
 	Limit    time.Duration // its own; 0: none
 	SrunHost string        // where the srun runs that it was started with

@@ -56,11 +56,6 @@ type AttemptRun struct {
 	Suspension Suspension `json:"suspension,omitzero"`
 }
 
-// Ref is what a site's driver is asked about.
-func (a *Attempt) Ref() JobRef {
-	return JobRef{ID: a.Job, Key: a.Key, SiteJobID: a.SiteJobID, SiteSubmit: a.SiteSubmit, Submitted: a.Created}
-}
-
 // AttemptKey is the key of an attempt: federation, job, number, and the job's time of submission, so that a key is never
 // given out again, not even after the store was lost and IDs began anew. It is what the site keeps in the job's record.
 func AttemptKey(federation string, j *Job, number int) string {

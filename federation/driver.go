@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -45,12 +46,16 @@ type Driver interface {
 // JobRef names a job of ours at a site: the federated ID, and what finds it where it runs under a number of the site's own.
 type JobRef struct {
 	ID        JobID
+	Number    JobID  // of the job, by which a pinned site knows it; 0: its ID
 	Key       string // of the attempt; "": any attempt
 	SiteJobID uint32 // the site's number, 0 while it is not known
 	// SiteSubmit is when the site took the job, by the site's clock; zero: not known. With the number it tells the job from later ones.
 	SiteSubmit time.Time
 	Submitted  time.Time // when the attempt was made: accounting is not searched before that. Zero: as far back as it goes
 }
+
+// Pinned is the number of the job where the site lets the federation choose it.
+func (r JobRef) Pinned() JobID { return cmp.Or(r.Number, r.ID) }
 
 // Signal is what scancel --signal, --batch and --full ask for.
 type Signal struct {

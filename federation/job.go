@@ -127,6 +127,8 @@ type ArrayPart struct {
 	// Of the whole array as it was submitted: SLURM_ARRAY_TASK_COUNT, _MIN, _MAX and _STEP.
 	Count, Min, Max, Step int
 	Limit                 int // tasks that may run at once, 0: all
+	// Last: when it became a job, none of the array waited any more. Slurm gives such a task the array's own number: see [Job.Number].
+	Last bool `json:",omitempty"`
 }
 
 // HetComponent says which component of which heterogeneous job a job is. Its ID is the leader's plus Offset.
@@ -135,9 +137,23 @@ type HetComponent struct {
 	Offset int // from 1
 }
 
+// Number is what Slurm's commands, slurmrestd and SLURM_JOB_ID call the job, and what a pinned site runs it under: its ID, but for the last task of an array to
+// be bound. There programs look for the array's own number among the running jobs (Open OnDemand, snakemake).
+func (j *Job) Number() JobID {
+	if j.Part != nil && j.Part.Last {
+		return j.Part.Array
+	}
+	return j.ID
+}
+
+// Ref is what the driver of the attempt's site is asked about.
+func (j *Job) Ref(a *Attempt) JobRef {
+	return JobRef{ID: j.ID, Number: j.Number(), Key: a.Key, SiteJobID: a.SiteJobID, SiteSubmit: a.SiteSubmit, Submitted: a.Created}
+}
+
 // Task is a part as a task of its array.
 func (j *Job) Task() Task {
-	return Task{Job: j.Part.Array, Index: j.Part.Index, SiteJobID: uint32(j.ID), State: j.State, Reason: j.Reason, Nodes: j.Nodes,
+	return Task{Job: j.Part.Array, Index: j.Part.Index, SiteJobID: uint32(j.Number()), State: j.State, Reason: j.Reason, Nodes: j.Nodes,
 		Start: j.Start, End: j.End, ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost, Cancel: j.Cancel, CancelBy: j.CancelBy}
 }
 

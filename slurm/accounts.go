@@ -164,10 +164,10 @@ func (b *books) idOf(r *wire.DBJob) ledger.ID {
 	head := cmp.Or(r.Array.JobID, r.JobID)
 	n, keyed := b.records.nameInRecord(r)
 	switch {
+	case keyed && r.Het.JobID == 0: // components of a heterogeneous job have the key of the first
+		id.Job = int64(n.job)
 	case b.cfg.ours(head):
 		id.Job = head
-	case keyed:
-		id.Job = int64(n.job)
 	default:
 		return ledger.ID{Site: id.Site, Kind: ledger.SiteJob, Job: r.JobID, At: r.Time.Submission}
 	}

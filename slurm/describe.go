@@ -22,7 +22,7 @@ import (
 func describe(s *federation.Submission) (*wire.JobDesc, error) {
 	sp := s.Job.Spec
 	d := &wire.JobDesc{
-		JobID:        int64(s.Job.ID),
+		JobID:        int64(s.Job.Number()),
 		UserID:       numeric(s.User.UID),
 		GroupID:      numeric(s.User.GID),
 		AdminComment: s.Key,

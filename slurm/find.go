@@ -14,7 +14,7 @@ import (
 // find returns the number of a job, and the records that the controller has of it.
 func (q *queue) find(ctx context.Context, st standing, ref federation.JobRef) (number, []wire.Job, error) {
 	if !st.mapped {
-		n := number(ref.ID)
+		n := number(ref.Pinned())
 		records, err := q.job(ctx, int64(n))
 		return n, records, err
 	}
@@ -101,7 +101,7 @@ func (at *site) isOf(records []wire.Job, ref federation.JobRef) bool {
 func (q *queue) numbers(ctx context.Context, ref federation.JobRef) ([]number, error) {
 	st, err := q.rights.standing(ctx)
 	if err != nil || !st.of(ref).mapped {
-		return []number{number(ref.ID)}, err
+		return []number{number(ref.Pinned())}, err
 	}
 	all, err := q.findAll(ctx, ref)
 	if err != nil {

@@ -86,6 +86,9 @@ func (d *Driver) Jobs(ctx context.Context, m federation.Mark) (federation.JobsRe
 				continue
 			}
 		}
+		if !st.mapped && j.ID != federation.JobID(id) {
+			next.last[id] = j.ID
+		}
 		next.remember(&j)
 		news := next.noteWaiting(&j, report.At)
 		if told := next.noteEnd(&j); !told && (news || !slices.Contains(again, id)) {
@@ -127,7 +130,7 @@ func (m *mark) jobOf(st standing, id number) federation.JobID {
 	if st.mapped {
 		return m.named[id].job
 	}
-	return federation.JobID(id)
+	return cmp.Or(m.last[id], federation.JobID(id))
 }
 
 // tellKnown turns numbers into jobs.
@@ -135,7 +138,7 @@ func (m *mark) tellKnown(st standing, known map[number]bool) (jobs map[federatio
 	jobs = map[federation.JobID]bool{}
 	if !st.mapped {
 		for n := range known {
-			jobs[federation.JobID(n)] = true
+			jobs[m.jobOf(st, n)] = true
 		}
 		return jobs, nil
 	}

@@ -50,15 +50,16 @@ func (at *site) ours(m *mark) func(number) bool {
 	return func(n number) bool { _, ok := m.named[n]; return ok }
 }
 
-// nameOf gives the name of the job of some records. Where the site is pinned its number is the ID.
+// nameOf gives the name of the job of some records. Where the site is pinned its number is the ID, but for the last task of an array: that is in the key.
 func (at *site) nameOf(st standing, id number, records []wire.Job) name {
 	if !st.mapped {
+		head := &records[0]
 		for i := range records {
 			if records[i].JobID == int64(id) {
-				return name{federation.JobID(id), keyOf(records[i].AdminComment)}
+				head = &records[i]
 			}
 		}
-		return name{federation.JobID(id), keyOf(records[0].AdminComment)}
+		return at.pinnedName(head, federation.JobID(id))
 	}
 	for i := range records {
 		if n, ok := at.nameIn(&records[i]); ok {
@@ -66,6 +67,15 @@ func (at *site) nameOf(st standing, id number, records []wire.Job) name {
 		}
 	}
 	return name{}
+}
+
+// pinnedName is the name of a record's job at a pinned site, where it has the number.
+func (at *site) pinnedName(r *wire.Job, number federation.JobID) name {
+	key := keyOf(r.AdminComment)
+	if n, ours := at.parseKey(key); ours && r.HetJobID.Value() == 0 { // components of a heterogeneous job have the key of the first
+		return n
+	}
+	return name{number, key}
 }
 
 // nameIn reads the name from a record.

@@ -23,6 +23,9 @@ type mark struct {
 	named   map[number]name
 	strange map[int64]bool
 
+	// last are the jobs of a pinned site whose ID is not their number there, by their details: last tasks of arrays.
+	last map[number]federation.JobID
+
 	seen map[number]uint64 // hash of the job's rows in /jobs/state/
 	// owner tells which array a task of another number belongs to: the rows of /jobs/state/ ("17_3") do not.
 	owner map[int64]number
@@ -43,7 +46,7 @@ type mark struct {
 
 // clone makes the next mark of m, with nothing seen yet.
 func (m *mark) clone() *mark {
-	return &mark{boot: m.boot, named: maps.Clone(m.named), strange: m.strange, seen: map[number]uint64{}, owner: copied(m.owner), ended: copied(m.ended), ends: copied(m.ends), waiting: copied(m.waiting), whole: copied(m.whole), late: map[number]int{}, runs: m.runs.clone()}
+	return &mark{boot: m.boot, named: maps.Clone(m.named), strange: m.strange, last: copied(m.last), seen: map[number]uint64{}, owner: copied(m.owner), ended: copied(m.ended), ends: copied(m.ends), waiting: copied(m.waiting), whole: copied(m.whole), late: map[number]int{}, runs: m.runs.clone()}
 }
 
 // again is m with room for what is learned of the rows of a mapped site. Of strange records only those that are still there are kept.
@@ -181,6 +184,7 @@ func (m *mark) noteEnd(j *federation.SiteJob) (told bool) {
 func (m *mark) forget(known map[number]bool) {
 	maps.DeleteFunc(m.owner, func(_ int64, id number) bool { return !known[id] })
 	maps.DeleteFunc(m.named, func(id number, _ name) bool { return !known[id] })
+	maps.DeleteFunc(m.last, func(id number, _ federation.JobID) bool { return !known[id] })
 	maps.DeleteFunc(m.ends, func(id number, _ uint64) bool { return !known[id] })
 	maps.DeleteFunc(m.waiting, func(id number, _ waiting) bool { return !known[id] })
 	maps.DeleteFunc(m.whole, func(id number, _ bool) bool { return !known[id] })

@@ -26,7 +26,7 @@ func (b *books) Measured(ctx context.Context, refs []federation.JobRef) (map[fed
 	for i := range refs {
 		n := int64(refs[i].SiteJobID)
 		if n == 0 {
-			n = int64(refs[i].ID)
+			n = int64(refs[i].Pinned())
 		}
 		byNumber[n], numbers[i] = &refs[i], strconv.FormatInt(n, 10)
 	}

@@ -27,13 +27,13 @@ func asPart(s federation.Submission, old bool) federation.Submission {
 // withIDs puts the federated ID where the site's own would be: in file names and, for commands within the job, in the environment.
 func withIDs(s federation.Submission) federation.Submission {
 	job := *s.Job
-	id := uint64(job.ID)
+	id := uint64(job.Number())
 	switch {
 	case job.Spec.Array != "": // %j and %J are different for each task: the site's own
 		withEnvironment(&s, "FSUB_JOB_ID="+job.ID.String(), "FSUB_ARRAY_JOB_ID="+job.ID.String())
 		patternNumbers{'A': id}.files(&job, defaultArrayOutput)
 	case job.Part != nil:
-		withEnvironment(&s, "FSUB_JOB_ID="+job.ID.String(), "FSUB_ARRAY_JOB_ID="+job.Part.Array.String())
+		withEnvironment(&s, "FSUB_JOB_ID="+job.Number().String(), "FSUB_ARRAY_JOB_ID="+job.Part.Array.String())
 		patternNumbers{'j': id, 'J': id}.files(&job, defaultOutput)
 	default:
 		withEnvironment(&s, "FSUB_JOB_ID="+job.ID.String())

@@ -21,11 +21,11 @@ type records struct{ *site }
 // recorded returns the job as slurmdbd recorded it.
 func (db *records) recorded(ctx context.Context, st standing, ref federation.JobRef) (federation.SiteJob, error) {
 	if !st.mapped {
-		rows, err := db.recordsOf(ctx, number(ref.ID), ref.Submitted)
+		rows, err := db.recordsOf(ctx, number(ref.Pinned()), ref.Submitted)
 		if err != nil {
 			return federation.SiteJob{}, err
 		}
-		return recordedJob(name{job: ref.ID}, number(ref.ID), rows), nil
+		return recordedJob(name{job: ref.ID}, number(ref.Pinned()), rows), nil
 	}
 	rows, err := db.searchRecords(ctx, st, ref)
 	if err != nil {

@@ -198,7 +198,7 @@ func (at *site) numberHere(st standing, r *wire.Job) (id federation.JobID, ours 
 	}
 	inRange := at.cfg.ours(int64(id))
 	if !st.mapped {
-		return id, inRange
+		return at.pinnedName(r, id).job, inRange
 	}
 	if n, ours := at.nameIn(r); ours {
 		return n.job, true

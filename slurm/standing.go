@@ -55,7 +55,7 @@ func (rt *rights) set(st standing) {
 
 // of is the standing that counts for one job: at a site that has become pinned there may still be jobs under numbers of its own.
 func (st standing) of(ref federation.JobRef) standing {
-	if ref.SiteJobID != 0 && ref.SiteJobID != uint32(ref.ID) {
+	if ref.SiteJobID != 0 && ref.SiteJobID != uint32(ref.Pinned()) {
 		st.mapped = true
 	}
 	return st

@@ -118,7 +118,7 @@ func (d *Driver) submitted(st standing, s federation.Submission, a *wire.JobSubm
 	if a.Message != "" {
 		r.Warnings = append(r.Warnings, strings.TrimSpace(a.Message))
 	}
-	if !st.mapped && a.JobID != int64(s.Job.ID) {
+	if !st.mapped && a.JobID != int64(s.Job.Number()) {
 		return r, fmt.Errorf("submit job %d to %s: %w: the site runs it as %d", s.Job.ID, d.cfg.Name, federation.ErrConflict, a.JobID)
 	}
 	return r, nil
@@ -130,7 +130,7 @@ func (d *Driver) adopt(ctx context.Context, st standing, s federation.Submission
 	fail := func(err error) (federation.Receipt, error) {
 		return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)
 	}
-	there, err := d.queue.held(ctx, st, federation.JobRef{ID: s.Job.ID})
+	there, err := d.queue.held(ctx, st, federation.JobRef{ID: s.Job.ID, Number: s.Job.Number()})
 	switch {
 	case errors.Is(err, federation.ErrNotFound):
 		return fail(fmt.Errorf("%w: the ID was taken and is free again: look the job up", federation.ErrUnavailable))
@@ -139,7 +139,7 @@ func (d *Driver) adopt(ctx context.Context, st standing, s federation.Submission
 	case there.Key == s.Key && wasRefused(&there):
 		return fail(slurmError(federation.ErrCapacity, wire.Error{Number: wire.ErrNodeConfig}, ""))
 	case there.Key == s.Key:
-		return federation.Receipt{SiteJobID: uint32(s.Job.ID), Adopted: true}, nil
+		return federation.Receipt{SiteJobID: uint32(s.Job.Number()), Adopted: true}, nil
 	case there.State.Ended() && earlier(there.Key, s.Key):
 		return fail(fmt.Errorf("%w: %s, %s, until MinJobAge has passed", federation.ErrRemembered, there.Key, there.State))
 	}
@@ -197,7 +197,7 @@ func keyOf(comment string) string {
 // adoptMapped looks for an attempt at a mapped site. A receipt that is not adopted means that the
 // site does not have it.
 func (d *Driver) adoptMapped(ctx context.Context, st standing, s *federation.Submission) (federation.Receipt, error) {
-	there, err := d.queue.held(ctx, st, federation.JobRef{ID: s.Job.ID, Key: s.Key, Submitted: s.Job.Submit})
+	there, err := d.queue.held(ctx, st, federation.JobRef{ID: s.Job.ID, Number: s.Job.Number(), Key: s.Key, Submitted: s.Job.Submit})
 	switch {
 	case errors.Is(err, federation.ErrNotFound):
 		return federation.Receipt{}, nil

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -188,7 +189,7 @@ func TestTasksCancelledBy(t *testing.T) {
 	}
 }
 
-// TestLastTaskHasTheArraysNumber: once no task waits, the last one has the array's own raw number, unless it is asked for by its own.
+// TestLastTaskHasTheArraysNumber: the task that was bound last has the array's own raw number, in every listing and however it is asked for.
 func TestLastTaskHasTheArraysNumber(t *testing.T) {
 	d := start(t)
 	c := client.New(d.Socket)
@@ -201,6 +202,9 @@ func TestLastTaskHasTheArraysNumber(t *testing.T) {
 		p.Start = time.Now()
 	}
 	first.End = time.Now()
+	last.Part.Last = true
+	array.Spec = new(*array.Spec)
+	array.Spec.Array = ""
 	d.Put(t, array, first, last)
 	check := func(query, want string) {
 		t.Helper()
@@ -208,20 +212,23 @@ func TestLastTaskHasTheArraysNumber(t *testing.T) {
 		if err := c.Do(t.Context(), "GET", "/fed/v1/accounting?job_id="+query, nil, &a); err != nil {
 			t.Fatal(err)
 		}
-		var got []int64
+		var q wire.JobsResponse
+		if err := c.Do(t.Context(), "GET", "/slurm/v0.0.42/jobs?job_id="+query, nil, &q); err != nil {
+			t.Fatal(err)
+		}
+		var got, listed []int64
 		for _, j := range a.Jobs {
 			got = append(got, j.JobID)
 		}
-		if fmt.Sprint(got) != want {
-			t.Errorf("%s: raw numbers %v, want %s", query, got, want)
+		for _, j := range q.Jobs {
+			listed = append(listed, j.JobID)
+		}
+		if slices.Sort(listed); fmt.Sprint(got) != want || !slices.Equal(slices.Sorted(slices.Values(got)), listed) {
+			t.Errorf("%s: raw numbers %v in accounting, %v in the queue, want %s", query, got, listed, want)
 		}
 	}
-	check("30", "[30 41 42]") // the first is of those that wait
-	array.Spec = new(*array.Spec)
-	array.Spec.Array = ""
-	d.Store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&array}})
 	check("30", "[41 30]")
 	check("30_8", "[30]")
-	check("42", "[42]")
+	check("42", "[30]")
 	check("41", "[41]")
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -11,6 +13,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
+	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
@@ -36,7 +39,11 @@ func (s *steps) getSteps(w http.ResponseWriter, r *http.Request, _ identity.Call
 			ids = nil
 			break
 		}
-		ids = append(ids, id)
+		job, err := s.numbered(r.Context(), id)
+		if err != nil && !errors.Is(err, federation.ErrNotFound) {
+			return refusal.OfStore(err, refusal.NoContact)
+		}
+		ids = append(ids, job.ID) // 0 has none
 	}
 	out := []v1.Step{}
 	if s.teller != nil {
@@ -47,8 +54,24 @@ func (s *steps) getSteps(w http.ResponseWriter, r *http.Request, _ identity.Call
 	return answer.JSON(w, out)
 }
 
+// numbered is the job that Slurm's commands call by a number: of an array's own, the last of its tasks, if there is one yet.
+func (s *steps) numbered(ctx context.Context, number federation.JobID) (federation.Job, error) {
+	jobs, err := s.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{number}})
+	at := slices.IndexFunc(jobs, func(j federation.Job) bool { return j.ID != number && j.Number() == number })
+	if at < 0 {
+		at = slices.IndexFunc(jobs, func(j federation.Job) bool { return j.ID == number })
+	}
+	switch {
+	case err != nil:
+		return federation.Job{}, err
+	case at < 0:
+		return federation.Job{}, federation.ErrNotFound
+	}
+	return jobs[at], nil
+}
+
 func stepOf(s *federation.LiveStep) v1.Step {
-	out := v1.Step{Job: int64(s.Job), ID: s.ID, Name: s.Name, Nodes: s.Nodes, NumNodes: s.NumNodes, Tasks: s.NumTasks, Start: s.Start.Unix(), Layout: s.Layout,
+	out := v1.Step{Job: int64(s.Number), ID: s.ID, Name: s.Name, Nodes: s.Nodes, NumNodes: s.NumNodes, Tasks: s.NumTasks, Start: s.Start.Unix(), Layout: s.Layout,
 		Limit: int64(s.Limit / time.Second), SrunHost: s.SrunHost, SrunPID: s.SrunPID}
 	var list []string
 	for _, a := range s.Allocated {

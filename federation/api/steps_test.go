@@ -24,7 +24,7 @@ func (r *running) Steps(jobs []federation.JobID, ended bool) []federation.LiveSt
 	}
 	start := time.Now().Add(-2 * time.Minute)
 	step := func(id string, state federation.State, end time.Time) federation.LiveStep {
-		return federation.LiveStep{Job: r.job(), Step: federation.Step{ID: id, Name: "s" + id, State: state, Nodes: "n1", NumNodes: 1, NumTasks: 2, Start: start, End: end,
+		return federation.LiveStep{Job: r.job(), Number: r.job(), Step: federation.Step{ID: id, Name: "s" + id, State: state, Nodes: "n1", NumNodes: 1, NumTasks: 2, Start: start, End: end,
 			Elapsed: end.Sub(start) * 0, Allocated: []federation.Amount{{Type: "cpu", Count: 2}, {Type: "mem", Count: 1536}, {Type: "node", Count: 1}}}}
 	}
 	last := step("1", federation.Running, time.Time{})

@@ -38,7 +38,7 @@ func (s *steps) signalStep(w http.ResponseWriter, r *http.Request, c identity.Ca
 	if req.Signal != "" && !submission.ValidSignal(req.Signal) {
 		return refusal.BadBody(fmt.Sprintf("no signal %.40q: use a name such as USR1, or a number", req.Signal))
 	}
-	job, err := s.store.Job(r.Context(), req.Job)
+	job, err := s.numbered(r.Context(), req.Job)
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
 	}

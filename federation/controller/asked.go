@@ -55,7 +55,7 @@ func (c *asks) refuse(j *job, a *asked, err error) {
 
 // site asks the job's site for what a wants, or for the end of the attempt.
 func (c *asks) site(j *job, a *asked) {
-	s, ref := c.byName[j.att.Site], j.att.Ref()
+	s, ref := c.byName[j.att.Site], j.Ref(j.att)
 	a.calling, a.at = true, c.now().Add(c.t.CancelEach)
 	var do func(context.Context) error
 	switch {

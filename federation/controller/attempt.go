@@ -123,7 +123,7 @@ func (c *attempts) takeSubmitted(s *site, r submitted) {
 	}
 	a.SiteJobID = r.receipt.SiteJobID
 	a.Acked = c.now().UTC()
-	if id := r.receipt.SiteJobID; id != 0 && id != uint32(j.ID) && !r.receipt.Adopted && s.numbers.take(id, c.now()) {
+	if id := r.receipt.SiteJobID; id != 0 && id != uint32(j.Number()) && !r.receipt.Adopted && s.numbers.take(id, c.now()) {
 		c.wentBack(s, "it gave the number %d once more", id)
 	}
 	j.unsure, j.fails, j.missing, j.lastKnown = false, 0, time.Time{}, c.now()

@@ -116,7 +116,7 @@ func (c *comparing) ask(j *job, k *compared, s *site) {
 		r := kind
 		for n := known.Attempt + compareAhead; n > known.Attempt; n-- {
 			key := federation.AttemptKey(c.cfg.Federation, &known, n)
-			at, err := s.driver.Lookup(ctx, federation.JobRef{ID: known.ID, Key: key, Submitted: submitted})
+			at, err := s.driver.Lookup(ctx, federation.JobRef{ID: known.ID, Number: known.Number(), Key: key, Submitted: submitted})
 			switch {
 			case err == nil && at.Key == key:
 				r.number = n

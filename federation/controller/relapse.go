@@ -31,6 +31,9 @@ func (c *reports) queuedAgain(j *job, sj federation.SiteJob) bool {
 // begun notes that a job has started of which a site tells no more yet: if its controller forgets that, it counts.
 func (c *reports) begun(s *site, id federation.JobID) {
 	j := c.jobs.Of(id)
+	if j != nil && j.spreads() { // it has the number of the last of its tasks
+		j = j.lastTask()
+	}
 	if j != nil && j.live() && j.att.Site == s.Name && j.att.State == federation.AttemptSubmitted && !j.att.Acked.IsZero() && !j.busy {
 		c.move(j, federation.AttemptStarted)
 	}

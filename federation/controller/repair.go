@@ -72,7 +72,7 @@ func (c *attempts) attention() []*job {
 
 func (c *attempts) lookup(j *job, s *site) {
 	j.busy = true
-	kind, ref := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}, j.att.Ref()
+	kind, ref := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}, j.Ref(j.att)
 	c.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
 		r.found, r.err = s.driver.Lookup(ctx, ref)

@@ -311,7 +311,7 @@ func requeuedAt(sj *federation.SiteJob, started, now time.Time) time.Time {
 func (c *reports) findMissing(s *site, r federation.JobsReport) {
 	for _, j := range s.jobs {
 		switch {
-		case r.Knows(j.ID, j.att.Key):
+		case r.Knows(j.ID, j.att.Key), r.Knows(j.Number(), j.att.Key): // the second, until its details are read
 			j.lastKnown, j.missing = c.now(), time.Time{}
 		case j.att.State != federation.AttemptIntended && j.missing.IsZero() && r.At.After(j.att.Acked):
 			j.missing = c.now()

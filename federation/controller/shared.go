@@ -87,7 +87,7 @@ func (c *shared) actAtSite(j *job, what string, do func(federation.Driver, conte
 	if !j.live() || c.byName[j.att.Site] == nil {
 		return
 	}
-	id, ref, s := j.ID, j.att.Ref(), c.byName[j.att.Site]
+	id, ref, s := j.ID, j.Ref(j.att), c.byName[j.att.Site]
 	c.calls.add(s, acted{job: id, what: what}, func(ctx context.Context) any {
 		return acted{job: id, what: what, err: do(s.driver, ctx, ref)}
 	})

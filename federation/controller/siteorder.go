@@ -148,7 +148,7 @@ func (c *siteOrder) tell(s *site, r *siteRanks, want map[federation.JobID]int64,
 			delete(want, id)
 			continue
 		}
-		refs[id] = s.jobs[id].att.Ref()
+		refs[id] = s.jobs[id].Ref(s.jobs[id].att)
 	}
 	for id, t := range r.told {
 		if s.jobs[id] == nil || now.Sub(t.at) >= rankAgain {

@@ -63,17 +63,24 @@ func TestSpreadArray(t *testing.T) {
 		if limit > 0 && most != limit || most < 5 {
 			t.Errorf("limit %d: at most %d tasks at once", limit, most)
 		}
-		var indices []int
+		var indices, last []int
 		for _, p := range b.partsOf(id) {
 			indices = append(indices, p.Part.Index)
 			sites[p.Site]++
 			w := *p.Part
 			w.Index = 0
+			if w.Last {
+				last = append(last, p.Part.Index)
+				w.Last = false
+			}
 			if p.State != federation.Completed || p.Attempt != 1 || w != (federation.ArrayPart{Array: id, Count: 15, Min: 1, Max: 29, Step: 2, Limit: limit}) {
 				t.Errorf("task %d: %s after %d attempts, part of %+v", p.Part.Index, p.State, p.Attempt, w)
 			}
 		}
 		slices.Sort(indices)
+		if len(last) != 1 {
+			t.Errorf("limit %d: %d tasks have the array's own number", limit, len(last))
+		}
 		if want, _ := federation.ArrayIndices("1-29:2"); !slices.Equal(indices, want) {
 			t.Errorf("limit %d: tasks %v", limit, indices)
 		}

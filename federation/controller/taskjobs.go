@@ -42,10 +42,21 @@ func (c *arrays) addPart(array *job, part *federation.Job) *job {
 	c.jobs.Set(p.ID, p)
 	array.taskJobs[p.Part.Index] = p
 	array.rest.Remove(p.Part.Index)
+	p.Part.Last = array.rest.Len() == 0 && array.Attempt == 0 // one that an earlier version had handed over has used its number
 	c.shrunk[array] = true
 	c.batch.create(p)
 	array.mirror(p)
 	return p
+}
+
+// lastTask is the job of the array's last task while that has not ended, nil if there is none: see [federation.Job.Number].
+func (j *job) lastTask() *job {
+	for _, p := range j.taskJobs {
+		if p.Part.Last {
+			return p
+		}
+	}
+	return nil
 }
 
 // splitOff makes one waiting task of an array a job, in the queue, so that something can be done with it

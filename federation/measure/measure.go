@@ -130,7 +130,7 @@ func (c *Collector) ref(ctx context.Context, j *federation.Job) (federation.JobR
 	attempts, err := c.Store.Attempts(ctx, j.ID)
 	for i := range attempts {
 		if attempts[i].Number == j.Attempt {
-			return attempts[i].Ref(), nil
+			return j.Ref(&attempts[i]), nil
 		}
 	}
 	return federation.JobRef{ID: j.ID}, err

@@ -32,36 +32,17 @@ func (s *Lister) Account(ctx context.Context, v *View, q url.Values) (Pages, []w
 	}
 	pages := s.pages(ctx, v, &f, InPages(ctx, s.Store, query, byArray))
 	return func(yield func([]Part, error) bool) {
-		waits := map[federation.JobID]bool{}
 		for list, err := range pages {
 			if err == nil && q.Get("duplicates") != "" {
 				list, err = s.withEarlier(ctx, list)
 			}
 			list = slices.DeleteFunc(list, func(p Part) bool { return !win.has(&p, len(f.Refs) > 0) })
 			slices.SortStableFunc(list, func(a, b Part) int { return cmp.Compare(cmp.Or(a.array, a.Job.ID), cmp.Or(b.array, b.Job.ID)) })
-			numberLast(list, waits, &f)
 			if !yield(list, err) || err != nil {
 				return
 			}
 		}
 	}, s.UnknownUsers(&f), nil
-}
-
-// numberLast gives the last task of an array the array's own raw number, once none waits any more. In Slurm the task that starts last keeps it, and there
-// are programs (snakemake-executor-plugin-slurm 2.8) that look for the array's number among the raw ones until they find it. Who asks for a task by
-// its own number gets that. waits are the arrays of this page and those before it of which tasks wait; an array is listed before tasks that are jobs of their own.
-func numberLast(list []Part, waits map[federation.JobID]bool, f *Filter) {
-	for i := range list {
-		if p := &list[i]; p.pending != "" && p.State == federation.Pending {
-			waits[p.array] = true
-		}
-	}
-	for i := range list {
-		p := &list[i]
-		if _, asked := f.Refs[p.Job.ID]; !asked && p.Job.Part != nil && p.Job.Part.Index == p.Job.Part.Max && !waits[p.array] {
-			p.id = uint32(p.array)
-		}
-	}
 }
 
 // window is the time that a listing of the accounting is about. A zero time is no bound.

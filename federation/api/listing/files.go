@@ -31,7 +31,7 @@ func OutputFile(j *federation.Job, t *federation.Task, stderr bool) string {
 	if pattern == "none" {
 		return "/dev/null"
 	}
-	vars := sbatch.FileVars{Job: uint32(j.ID), JobName: j.Spec.Name, User: j.User, Node: firstNode(j.Nodes)}
+	vars := sbatch.FileVars{Job: uint32(j.Number()), JobName: j.Spec.Name, User: j.User, Node: firstNode(j.Nodes)}
 	if j.Part != nil {
 		vars.ArrayJob, vars.Task = uint32(j.Part.Array), j.Part.Index
 	}

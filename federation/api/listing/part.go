@@ -32,7 +32,7 @@ type Part struct {
 
 // Parts splits a job as Slurm lists it: an array has a record for each task that has started, then one for the rest.
 func Parts(j *federation.Job, tasks []federation.Task) []Part {
-	whole := Part{Job: j, id: uint32(j.ID), State: j.State, reason: j.Reason, nodes: j.Nodes,
+	whole := Part{Job: j, id: uint32(j.Number()), State: j.State, reason: j.Reason, nodes: j.Nodes,
 		start: j.Start, End: j.End, suspension: j.Suspension(), exit: j.ExitStatus, restarts: j.Restarts}
 	if j.Part != nil { // a task that is a job of its own
 		whole.array, whole.limit, whole.task = j.Part.Array, j.Part.Limit, &federation.Task{Job: j.Part.Array, Index: j.Part.Index}

@@ -60,6 +60,7 @@ type ArrayPart struct {
 	Max   int              `json:"max"`
 	Step  int              `json:"step"`
 	Limit int              `json:"limit,omitempty"` // tasks that may run at once
+	Last  bool             `json:"last,omitempty"`  // Slurm's commands call it by the array's own number
 }
 
 // ArrayWhole is an array as it was submitted. What is left of it is in the spec.
