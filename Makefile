@@ -9,7 +9,7 @@ endif
 GO      := $(shell testbed/setup/go.sh --path)
 BED     ?= /var/lib/fsub-bed
 PREFIX  ?= /usr/local
-LINKS   := sbatch squeue scancel sinfo sacct scontrol sacctmgr sshare
+LINKS   := sbatch squeue scancel sacct sinfo scontrol sacctmgr sshare sprio sstat seff sreport sdiag srun salloc sbcast sattach strigger scrontab
 TOOLS   := bin/tools
 
 # Without Google's gRPC client of blob stores (we use the HTTP one) and the debug pages of gRPC, whose templates would have the linker keep

@@ -122,7 +122,7 @@ type StepSignal struct {
 // LiveStep is a step of a job.
 type LiveStep struct {
 	Job    JobID
-	Number JobID // the job's, see [Job.Number]
+	Number JobID // the job's, see [Job.Number]; 0: its ID
 	Step
 	Limit    time.Duration // its own; 0: none
 	SrunHost string        // where the srun runs that it was started with

@@ -12,6 +12,21 @@ type PriorityPart struct {
 	Points float64 `json:"points"`
 }
 
+// The names of parts. Those of Slurm's factors mean what they mean there.
+const (
+	PriorityFairShare = "fair-share"
+	PriorityAge       = "age"
+	PriorityWork      = "expected work"
+	PriorityQOS       = "QOS"
+	PriorityPartition = "partition"
+	PrioritySize      = "size"
+	PriorityLate      = "over a soft limit"
+	PriorityTop       = "moved to the top"
+	PriorityNice      = "nice"
+	PrioritySet       = "set by an operator"
+	PriorityFirst     = "first, after waiting for longer than starve_after"
+)
+
 // PriorityText is "100012 = fair-share 100000 + age 36 - expected work 24".
 func PriorityText(parts []PriorityPart) string {
 	var b strings.Builder

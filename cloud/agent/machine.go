@@ -119,7 +119,8 @@ func openWay(dir string) error {
 }
 
 // names are the commands that the agent's binary is.
-var names = []string{"srun", "sbatch", "squeue", "scancel", "sacct", "scontrol", "sinfo", "sacctmgr", "sshare", "sbcast", "salloc", "fsub"}
+var names = []string{"srun", "sbatch", "squeue", "scancel", "sacct", "scontrol", "sinfo", "sacctmgr", "sshare", "sprio", "sstat", "seff", "sreport",
+	"sdiag", "sbcast", "salloc", "sattach", "strigger", "scrontab", "fsub"}
 
 // commands is the folder of the commands; "": there is none.
 func (a *Agent) commands() string {

@@ -37,7 +37,7 @@ func main() {
 	if command == nil && len(os.Args) == 3 && os.Args[1] == "-boot" {
 		os.Exit(serve(os.Args[2], os.Stderr)) // the stack of a panic is to be in the machine's log
 	} else if command == nil {
-		fmt.Fprintf(os.Stderr, "%s: error: usage: fed-agent -boot FILE; by the names of srun, sbcast, sbatch, squeue, scancel, sacct, sinfo, scontrol, sacctmgr and sshare it is those\n", name)
+		fmt.Fprintf(os.Stderr, "%s: error: usage: fed-agent -boot FILE; by the names of Slurm's commands (srun, sbcast, sbatch, squeue ...) it is those\n", name)
 		os.Exit(1)
 	}
 	os.Exit(crash.Guard(name, os.Stderr, func() int { return command.Run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr) }))

@@ -10,13 +10,15 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"fsub/cmd/internal/commands"
+	"fsub/cmd/internal/refusal"
 )
 
-// shimNames are Slurm's commands that fsub is by the name of the file. srun and salloc pass on to
-// the site's own within a job.
+// shimNames are Slurm's commands that fsub is by the name of the file. passNames pass on to the site's own within a job.
 var (
-	shimNames = []string{"sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "sacctmgr", "sshare"}
-	passNames = []string{"srun", "salloc"}
+	shimNames = commands.Names
+	passNames = refusal.Names
 )
 
 func newShimsCommand() *cobra.Command {
@@ -39,12 +41,11 @@ func newShimsInstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install DIR",
 		Short: "Link Slurm's commands in DIR to fsub, and print the line that puts DIR first in PATH",
-		Long: `Link sbatch, squeue, scancel, sacct, sinfo, scontrol, sacctmgr, sshare, srun and salloc in DIR to fsub, and print the line that puts
-DIR first in PATH: eval "$(fed shims install DIR)".
+		Long: `Link Slurm's commands in DIR to fsub, and print the line that puts DIR first in PATH: eval "$(fed shims install DIR)".
 
 Login shells set PATH anew (bash -l, by which AiiDA and Cylc run every command): they need that line in ~/.profile.
 
-Within a job srun and salloc become the site's own, which stand further on in PATH; elsewhere they say what to do instead.
+They are ` + strings.Join(shimNames, ", ") + `, and ` + strings.Join(passNames, ", ") + `: these become the site's own within a job, and say what to do instead elsewhere.
 Links of ours are renewed; anything else of these names in DIR is left alone, and an error.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,7 +54,7 @@ Links of ours are renewed; anything else of these names in DIR is left alone, an
 		},
 	}
 	cmd.Flags().StringVar(&s.fsub, "fsub", "", "the fsub binary (default: beside fed, else the one in PATH)")
-	cmd.Flags().BoolVar(&s.noSrun, "no-srun", false, "do not link srun and salloc")
+	cmd.Flags().BoolVar(&s.noSrun, "no-srun", false, "link only what the federation answers, not srun, salloc and the others that become a site's own")
 	return cmd
 }
 

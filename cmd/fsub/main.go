@@ -1,6 +1,6 @@
 // Command fsub is the small client of the daemon. What it does depends on the name it is called by:
-// fsub and sbatch submit a job, squeue scancel sinfo sacct scontrol sacctmgr sshare do what Slurm's
-// commands of these names do, over the whole federation; srun and salloc give way to the site's own
+// fsub and sbatch submit a job, squeue scancel sinfo sacct scontrol sacctmgr sshare sprio sstat seff sreport sdiag do what Slurm's
+// commands of these names do, over the whole federation; srun, salloc and others give way to the site's own
 // within a job.
 //
 // It starts in well under a millisecond, so that a loop of submissions is not slowed by it: one
@@ -15,6 +15,7 @@ import (
 
 	"fsub/cmd/internal/commands"
 	"fsub/cmd/internal/crash"
+	"fsub/cmd/internal/refusal"
 )
 
 func main() {
@@ -27,7 +28,7 @@ func run(name string, args, env []string, stdout, stderr io.Writer) int {
 	if main := commands.Named(name); main != nil {
 		return main.Run(args, env, stdout, stderr)
 	}
-	io.WriteString(stderr, name+": error: fsub does not know a command of this name; it is fsub, sbatch, squeue, scancel, "+
-		"sinfo, sacct, scontrol, sacctmgr, sshare, srun or salloc by the name of the file\n")
+	io.WriteString(stderr, name+": error: fsub does not know a command of this name; it is fsub, "+strings.Join(commands.Names, ", ")+", "+
+		strings.Join(refusal.Names, ", ")+" by the name of the file\n")
 	return 1
 }

@@ -23,6 +23,7 @@ type Controller interface {
 	Decision(j *federation.Job) federation.Decision
 	// Explain says why a job is where it is. It may wait for the controller's round, for a moment.
 	Explain(ctx context.Context, j *federation.Job) federation.Explained
+	Priority(j *federation.Job) []federation.PriorityPart
 	// Starts tells when jobs that wait are expected to start, as far as that is known. It may wait for the controller's round, and not change what it returns.
 	Starts(ctx context.Context) (federation.Starts, error)
 	// Try says when and where j would start if it were submitted now. It fails with what Judge says of a job that can run nowhere.

@@ -109,6 +109,9 @@ func (s *Server) listRoutes(t *table) {
 	t.get("/fed/v1/topology", forAnybody, []v1.Switch{}, "The switches of the sites", nil, s.topology)
 	t.get("/fed/v1/accounting", forAnybody, v1.AccountingResponse{}, "What sacct shows. The query is that of GET /slurmdb/<version>/jobs", nil, s.accounting)
 	t.get("/fed/v1/associations", forAnybody, v1.Associations{}, "What sacctmgr and sshare show", query{{"cluster", "sites, with commas"}}, s.associations)
+	t.get("/fed/v1/priorities", forAnybody, v1.Priorities{}, "What the priorities of waiting jobs are made of, for sprio", query{
+		{"job_id", "jobs, with commas"}, {"users", "names or uids"}, {"partition", ""}, {"account", ""}, {"cluster", "sites"},
+	}, s.priorities)
 	t.get("/fed/v1/queue", forAnybody, nil, "What squeue shows, in its order, in a binary form of its own: see v1.AppendRow", query{
 		{"job_id", "jobs, with commas"}, {"users", "names or uids"}, {"states", "long names"}, {"name", ""}, {"partition", ""}, {"account", ""},
 		{"qos", ""}, {"cluster", "sites"}, {"nodes", "hostlist: which of them no site has is told"}, {"live", "1: none that has ended"},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -71,7 +72,7 @@ func (s *steps) numbered(ctx context.Context, number federation.JobID) (federati
 }
 
 func stepOf(s *federation.LiveStep) v1.Step {
-	out := v1.Step{Job: int64(s.Number), ID: s.ID, Name: s.Name, Nodes: s.Nodes, NumNodes: s.NumNodes, Tasks: s.NumTasks, Start: s.Start.Unix(), Layout: s.Layout,
+	out := v1.Step{Job: int64(cmp.Or(s.Number, s.Job)), ID: s.ID, Name: s.Name, Nodes: s.Nodes, NumNodes: s.NumNodes, Tasks: s.NumTasks, Start: s.Start.Unix(), Layout: s.Layout,
 		Limit: int64(s.Limit / time.Second), SrunHost: s.SrunHost, SrunPID: s.SrunPID}
 	var list []string
 	for _, a := range s.Allocated {

@@ -28,9 +28,7 @@ func (c *Controller) Explain(ctx context.Context, j *federation.Job) federation.
 	out := federation.Explained{Decision: d, Components: c.explainComponents(sites, j)}
 	if j.State == federation.Pending || j.Whole != nil && j.Whole.Spread && !j.State.Ended() { // or some of its tasks do
 		out.Sooner = c.sooner(sites, j, d)
-		if c.cfg.FairShare != nil {
-			out.Priority = c.cfg.FairShare.Parts(j, c.expected(j))
-		}
+		out.Priority = c.Priority(j)
 		var waits waitsNow
 		out.Holdbacks, waits = c.askWaits(ctx, j.ID, &d)
 		out.Waits = c.waits(ctx, j, waits)
@@ -43,6 +41,14 @@ func (c *Controller) Explain(ctx context.Context, j *federation.Job) federation.
 	}
 	out.Decision.Bind = false
 	return out
+}
+
+// Priority is what the place of a waiting job in the queue is made of; nil: its nice alone.
+func (c *Controller) Priority(j *federation.Job) []federation.PriorityPart {
+	if c.cfg.FairShare == nil {
+		return nil
+	}
+	return c.cfg.FairShare.Parts(j, c.expected(j))
 }
 
 // Decision is what placement thinks of a job now, as if it were alone.

@@ -30,25 +30,25 @@ func (s *Shares) Parts(j *federation.Job, e *federation.Expected) (all []federat
 		}
 	}
 	if j.Priority != 0 {
-		add("set by an operator", float64(j.Priority))
-		add("moved to the top", float64(j.Top))
+		add(federation.PrioritySet, float64(j.Priority))
+		add(federation.PriorityTop, float64(j.Top))
 		return all
 	}
 	st := s.now.Load()
 	if n := st.first[j.ID]; n != 0 {
-		add("first, after waiting for longer than starve_after", float64(n))
+		add(federation.PriorityFirst, float64(n))
 		return all
 	}
 	p := s.parts(j, e, st, st.rank(KeyOf(st.tree, j)), max(st.at.Sub(j.Submit), 0))
-	add("fair-share", p.share)
-	add("age", p.age)
-	add("expected work", p.work)
-	add("QOS", p.qos)
-	add("partition", p.partition)
-	add("size", p.size)
-	add("over a soft limit", p.late)
-	add("moved to the top", float64(j.Top))
-	add("nice", -float64(j.Spec.Nice))
+	add(federation.PriorityFairShare, p.share)
+	add(federation.PriorityAge, p.age)
+	add(federation.PriorityWork, p.work)
+	add(federation.PriorityQOS, p.qos)
+	add(federation.PriorityPartition, p.partition)
+	add(federation.PrioritySize, p.size)
+	add(federation.PriorityLate, p.late)
+	add(federation.PriorityTop, float64(j.Top))
+	add(federation.PriorityNice, -float64(j.Spec.Nice))
 	return all
 }
 

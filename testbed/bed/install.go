@@ -8,7 +8,8 @@ import (
 )
 
 // commandNames are the names under which fsub is Slurm's commands.
-var commandNames = []string{"sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "sacctmgr", "sshare"}
+var commandNames = []string{"sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "sacctmgr", "sshare", "sprio", "sstat", "seff", "sreport", "sdiag",
+	"srun", "salloc", "sbcast", "sattach", "strigger", "scrontab"}
 
 // InstallCommands copies the fsub binary into BinDir, with Slurm's names as links to it: for users in the login, and for jobs at the sites.
 // What runs of an older copy goes on.

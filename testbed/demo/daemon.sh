@@ -81,7 +81,7 @@ start() {
 	mkdir -p "$dir" "$bed/bin"
 	# everybody's commands, where every user and every site can read them
 	install -m 755 "$programs"/fsub "$programs"/fed "$programs"/fed-agent "$bed/bin/"
-	for l in sbatch squeue scancel sinfo sacct scontrol sacctmgr sshare; do ln -sf fsub "$bed/bin/$l"; done
+	for l in $(find "$programs" -lname fsub -printf "%f "); do ln -sf fsub "$bed/bin/$l"; done
 	start_cloud
 	configure >"$dir/fed.yaml.new" && mv "$dir/fed.yaml.new" "$dir/fed.yaml"
 	nohup "$programs/bed" exec login -- "$bed/bin/fed" serve --config "$dir/fed.yaml" >>"$dir/fed.log" 2>&1 </dev/null &

@@ -81,7 +81,8 @@ func copyProgram(to, from string) (err error) {
 }
 
 // commands are the names under which fsub is Slurm's commands.
-var commands = []string{"sbatch", "squeue", "scancel", "sinfo", "sacct", "scontrol", "sacctmgr", "sshare"}
+var commands = []string{"sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "sacctmgr", "sshare", "sprio", "sstat", "seff", "sreport", "sdiag",
+	"srun", "salloc", "sbcast", "sattach", "strigger", "scrontab"}
 
 // Link gives the fsub in dir further names: Slurm's, if none is said.
 func Link(dir string, names ...string) error {

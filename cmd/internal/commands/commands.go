@@ -3,6 +3,7 @@ package commands
 
 import (
 	"io"
+	"slices"
 
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/refusal"
@@ -10,8 +11,12 @@ import (
 	"fsub/cmd/internal/sacctmgr"
 	"fsub/cmd/internal/scancel"
 	"fsub/cmd/internal/scontrol"
+	"fsub/cmd/internal/sdiag"
+	"fsub/cmd/internal/seff"
 	"fsub/cmd/internal/sinfo"
+	"fsub/cmd/internal/sprio"
 	"fsub/cmd/internal/squeue"
+	"fsub/cmd/internal/sreport"
 	"fsub/cmd/internal/sshare"
 	"fsub/cmd/internal/submit"
 )
@@ -26,31 +31,22 @@ func (main Main) Run(args, env []string, stdout, stderr io.Writer) (exit int) {
 	return main(args, env, stdout, stderr, c)
 }
 
-// Named is the command called name; nil if there is none. srun and salloc are those that give way to a site's own.
+// own are the commands that the federation answers.
+var own = map[string]Main{
+	"fsub": submit.Main, "fsub-remote": submit.Main, "sbatch": submit.Sbatch, "squeue": squeue.Main, "scancel": scancel.Main, "sacct": sacct.Main, "sinfo": sinfo.Main,
+	"scontrol": scontrol.Main, "sacctmgr": sacctmgr.Main, "sshare": sshare.Main, "sprio": sprio.Main, "sstat": sacct.Stat, "seff": seff.Main, "sreport": sreport.Main,
+	"sdiag": sdiag.Main,
+}
+
+// Names are Slurm's commands that the federation answers, in the order in which they are linked and listed. [refusal.Names] are those that give way to a site's own.
+var Names = []string{"sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "sacctmgr", "sshare", "sprio", "sstat", "seff", "sreport", "sdiag"}
+
+// Named is the command called name; nil if there is none.
 func Named(name string) Main {
-	switch name {
-	case "fsub", "fsub-remote":
-		return submit.Main
-	case "sbatch":
-		return submit.Sbatch
-	case "squeue":
-		return squeue.Main
-	case "scancel":
-		return scancel.Main
-	case "sacct":
-		return sacct.Main
-	case "sinfo":
-		return sinfo.Main
-	case "scontrol":
-		return scontrol.Main
-	case "sacctmgr":
-		return sacctmgr.Main
-	case "sshare":
-		return sshare.Main
-	case "srun", "salloc":
+	if slices.Contains(refusal.Names, name) {
 		return func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {
 			return refusal.Main(name, args, env, stdout, stderr)
 		}
 	}
-	return nil
+	return own[name]
 }

@@ -1,5 +1,5 @@
-// Package refusal is srun and salloc: within a job they are the site's own; elsewhere there is nothing that they could do, and one sentence says
-// what to do instead.
+// Package refusal is the commands of Slurm that the federation does not have: srun, salloc, sbcast, sattach, strigger and scrontab. Within a job they are the
+// site's own; elsewhere there is nothing that they could do, and one sentence says what to do instead.
 package refusal
 
 import (
@@ -14,7 +14,21 @@ import (
 	"fsub/cmd/internal/show"
 )
 
-// Main is the command name, srun or salloc. Within a job it does not return: the process becomes
+// instead says what to do where the federation does not have the command.
+var instead = map[string]string{
+	"srun":   "the federation runs batch jobs: put the command into a script (srun works there) and submit it with sbatch, or use sbatch --wrap",
+	"salloc": "the federation runs batch jobs: put the command into a script (srun works there) and submit it with sbatch, or use sbatch --wrap",
+	"sbcast": "it copies files to the nodes of the job that it is called in: call it in the script; for files that a job needs see --fed-input of sbatch",
+	"sattach": "the federation does not connect terminals to steps: follow a job's output with fed logs -f JOB, and look at its processes with " +
+		"srun --jobid=JOB --overlap within the job",
+	"strigger": "the federation has no triggers: see what happens with fed events -f, and wait for a job with sbatch --wait or --dependency",
+	"scrontab": "the federation has no tables of jobs to be repeated: let cron call sbatch, or let a job's script end with: sbatch --begin=now+1day \"$0\"",
+}
+
+// Names are the commands that this package is, in order.
+var Names = []string{"srun", "salloc", "sbcast", "sattach", "strigger", "scrontab"}
+
+// Main is the command name, one of Names. Within a job it does not return: the process becomes
 // the site's command.
 func Main(name string, args, env []string, stdout, stderr io.Writer) int {
 	inside := show.Env(env, "SLURM_JOB_ID") != ""
@@ -33,13 +47,15 @@ func Main(name string, args, env []string, stdout, stderr io.Writer) int {
 	case len(args) == 1 && (args[0] == "--version" || args[0] == "-V"):
 		fmt.Fprintln(stdout, show.Version)
 		return 0
+	case len(args) == 1 && (args[0] == "--help" || args[0] == "--usage" || args[0] == "-h" && name != "srun" && name != "salloc"):
+		fmt.Fprintf(stdout, "Usage: %s [OPTIONS]\nWithin a job this is the site's own %s. Elsewhere %s.\n", name, name, instead[name])
+		return 0
 	}
 	own := ""
 	if next != "" {
 		own = "; for this machine's own cluster run " + next
 	}
-	fmt.Fprintf(stderr, "%s: error: the federation runs batch jobs: put the command into a script (%s works there) and submit it with sbatch, "+
-		"or use sbatch --wrap%s\n", name, "srun", own)
+	fmt.Fprintf(stderr, "%s: error: %s%s\n", name, instead[name], own)
 	return 1
 }
 

@@ -52,6 +52,16 @@ func TestLoginNode(t *testing.T) {
 	if rc := Main("srun", []string{"--version"}, nil, &stdout, &stderr); rc != 0 || !strings.HasPrefix(stdout.String(), "slurm ") {
 		t.Errorf("exit %d, %q", rc, &stdout)
 	}
+	for _, name := range Names {
+		stdout.Reset()
+		stderr.Reset()
+		if rc := Main(name, []string{"--help"}, []string{"PATH=/nosuch"}, &stdout, &stderr); rc != 0 || !strings.HasPrefix(stdout.String(), "Usage: "+name+" ") || stderr.Len() > 0 {
+			t.Errorf("%s --help: exit %d, %q, %q", name, rc, &stdout, &stderr)
+		}
+		if rc := Main(name, []string{"17.0"}, []string{"PATH=/nosuch"}, &stdout, &stderr); rc != 1 || strings.Count(stderr.String(), "\n") != 1 || !strings.HasPrefix(stderr.String(), name+": error: ") {
+			t.Errorf("%s: exit %d, %q", name, rc, &stderr)
+		}
+	}
 	stderr.Reset()
 	if rc := Main("srun", nil, []string{"SLURM_JOB_ID=7", "PATH=/nosuch"}, &stdout, &stderr); rc != 1 || !strings.Contains(stderr.String(), "no srun in PATH") {
 		t.Errorf("exit %d, %q", rc, &stderr)

@@ -18,3 +18,18 @@ func UserID(name string) (uid string, ok bool) {
 	}
 	return "", false
 }
+
+// ProperName is the name of the person that /etc/passwd has for a user; "" if it has none.
+func ProperName(user string) string {
+	text, err := os.ReadFile("/etc/passwd")
+	if err != nil || user == "" {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.SplitN(line, ":", 6); len(f) == 6 && f[0] == user {
+			name, _, _ := strings.Cut(f[4], ",")
+			return name
+		}
+	}
+	return ""
+}

@@ -170,11 +170,16 @@ func (c *Controller) Decision(*federation.Job) (d federation.Decision) {
 	return d
 }
 
+// Priority implements api.Controller.
+func (c *Controller) Priority(*federation.Job) []federation.PriorityPart {
+	return []federation.PriorityPart{{Name: federation.PriorityFairShare, Points: 1000}, {Name: federation.PriorityWork, Points: -12}}
+}
+
 // Explain implements api.Controller: with that decision, and a budget that keeps back each job that waits.
 func (c *Controller) Explain(_ context.Context, j *federation.Job) federation.Explained {
 	e := federation.Explained{Decision: c.Decision(j)}
 	if j.State == federation.Pending {
-		e.Priority = []federation.PriorityPart{{Name: "fair-share", Points: 1000}, {Name: "expected work", Points: -12}}
+		e.Priority = c.Priority(j)
 		e.Holdbacks = []federation.Holdback{{Kind: federation.HeldByBudget, Text: "account proj may spend $5.00 this month", Details: []string{"job 17 of alice holds $4.00"}, Free: []string{"when 17 ends"}}}
 	}
 	return e

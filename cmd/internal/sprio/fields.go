@@ -1,0 +1,66 @@
+package sprio
+
+import (
+	"strconv"
+
+	"fsub/cmd/internal/show"
+	"fsub/federation"
+	v1 "fsub/federation/api/v1"
+)
+
+type field = show.Field[v1.Priority]
+
+// fields are sprio's columns by their letters, those that are not between 0 and 1.
+var fields = map[byte]*field{
+	'A': {Header: "AGE", Value: points(federation.PriorityAge)},
+	'B': {Header: "ASSOC", Value: points()},
+	'c': {Header: "CLUSTER", Value: func(p *v1.Priority) string { return p.Cluster }},
+	'F': {Header: "FAIRSHARE", Value: points(federation.PriorityFairShare)},
+	'i': {Header: "JOBID", Value: func(p *v1.Priority) string { return p.Job.String() }},
+	'J': {Header: "JOBSIZE", Value: points(federation.PrioritySize)},
+	'n': {Header: "QOSNAME", Value: func(p *v1.Priority) string { return p.QOS }},
+	'N': {Header: "NICE", Value: nice},
+	'o': {Header: "ACCOUNT", Value: func(p *v1.Priority) string { return p.Account }},
+	'P': {Header: "PARTITION", Value: points(federation.PriorityPartition)},
+	'Q': {Header: "QOS", Value: points(federation.PriorityQOS)},
+	'r': {Header: "PARTITION", Value: func(p *v1.Priority) string { return p.Partition }},
+	'S': {Header: "SITE", Value: points(federation.PriorityWork, federation.PriorityLate, federation.PriorityTop, federation.PrioritySet, federation.PriorityFirst)},
+	'T': {Header: "TRES", Value: func(*v1.Priority) string { return "" }},
+	'u': {Header: "USER", Value: func(p *v1.Priority) string { return p.User }},
+	'Y': {Header: "PRIORITY", Value: func(p *v1.Priority) string { return strconv.FormatInt(p.Priority, 10) }},
+}
+
+// points is what parts of these names come to.
+func points(names ...string) func(*v1.Priority) string {
+	return func(p *v1.Priority) string { return strconv.FormatFloat(p.Points(names...), 'f', 0, 64) }
+}
+
+// nice is the job's, which is taken off.
+func nice(p *v1.Priority) string { return strconv.FormatInt(p.Nice, 10) }
+
+const letters = `  %A    %B    %c    %F    %i    %J    %n    %N    
+%o    %P    %Q    %r    %S    %T    %u    %Y    
+`
+
+const help = `Usage: sprio [OPTIONS]
+  -h, --noheader                  no headers on output
+  -j, --jobs                      comma separated list of jobs
+                                  to view, default is all
+  -l, --long                      long report
+  -M, --cluster=cluster_name      cluster to issue commands to.  Default is
+                                  current cluster.  cluster with no name will
+                                  reset to default.
+  -o, --format=format             format specification
+  -p, --partition=partition_name  comma separated list of partitions
+  -u, --user=user_name            comma separated list of users to view
+  -v, --verbose                   verbosity level
+  -V, --version                   output version information and exit
+
+Help options:
+  --help                          show this help message
+  --helpformat                    print a list of fields that can be specified
+                                  with '--format=' option
+  --usage                         display a brief summary of sprio options
+
+SITE is what the federation weighs beyond Slurm's factors: expected work, soft limits that are passed, an operator's number. fed explain JOB names each.
+`
