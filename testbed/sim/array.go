@@ -74,15 +74,12 @@ func (w *world) checkArray(ctx context.Context, array *federation.Job) error {
 	}
 	parts := map[int]federation.State{}
 	for _, s := range w.sites {
-		for _, r := range s.Runs(uint32(array.ID)) {
-			count(r.Task, r)
-		}
 		for i := range jobs {
 			if jobs[i].Part == nil {
 				continue
 			}
 			parts[jobs[i].Part.Index] = jobs[i].State
-			for _, r := range s.Runs(uint32(jobs[i].ID)) {
+			for _, r := range w.runsOf(s, &jobs[i]) {
 				count(jobs[i].Part.Index, r)
 			}
 		}

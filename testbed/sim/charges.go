@@ -57,7 +57,7 @@ func (w *world) checkChargesOf(ctx context.Context, j *federation.Job, charged m
 	}
 	ran := 0
 	for _, s := range w.sites {
-		ran += len(w.runsOf(s, j.ID))
+		ran += len(w.runsOf(s, j))
 	}
 	if w.report.Kills == 0 && seen != ran {
 		return w.wrong(ctx, j, fmt.Sprintf("ran %d times and is charged for %d", ran, seen))

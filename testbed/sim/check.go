@@ -81,7 +81,7 @@ func (w *world) checkJob(ctx context.Context, j *federation.Job) error {
 	byKey := map[string]int{}
 	runs, finished := 0, 0
 	for _, s := range w.sites {
-		for _, r := range w.runsOf(s, j.ID) {
+		for _, r := range w.runsOf(s, j) {
 			runs++
 			byKey[r.Key]++
 			if r.Outcome == simsite.RunCompleted {
@@ -135,13 +135,16 @@ func (w *world) jobOf(r *simsite.Run) federation.JobID {
 	return federation.JobID(id)
 }
 
-func (w *world) runsOf(s *simsite.Site, id federation.JobID) []simsite.Run {
-	if !w.cfg.Mapped {
-		return s.Runs(uint32(id))
+func (w *world) runsOf(s *simsite.Site, j *federation.Job) []simsite.Run {
+	switch {
+	case j.Whole != nil && j.Whole.Spread:
+		return nil // its number is that of its last task
+	case !w.cfg.Mapped:
+		return s.Runs(uint32(j.Number()))
 	}
 	var out []simsite.Run
 	s.EachRun(func(r simsite.Run) bool {
-		if w.jobOf(&r) == id {
+		if w.jobOf(&r) == j.ID {
 			out = append(out, r)
 		}
 		return true
@@ -185,7 +188,7 @@ func (w *world) wrong(ctx context.Context, j *federation.Job, what string) error
 		fmt.Fprintf(&b, "\n  %s %s", e.At.Format("15:04:05.000"), e.Text)
 	}
 	for _, s := range w.sites {
-		for _, r := range w.runsOf(s, j.ID) {
+		for _, r := range w.runsOf(s, j) {
 			fmt.Fprintf(&b, "\n  run at %s %s: %s to %s %s", s.Name(), r.Key, r.Start.Format("15:04:05.000"), r.End.Format("15:04:05.000"), r.Outcome)
 		}
 	}

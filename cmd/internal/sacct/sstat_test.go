@@ -21,8 +21,8 @@ const running = `{"jobs":[{"job_id":17,"cluster":"local","state":{"current":["RU
 func TestStat(t *testing.T) {
 	const head = "JobID            MaxRSS MaxRSSNode   NTasks \n------------ ---------- ---------- -------- \n"
 	for args, want := range map[string]string{
-		"-j 17 -o jobid,maxrss,maxrssnode,ntasks": head + "17.1              2048K         n2        4 \n",
-		"-anPj 17 -o jobid,maxrss":                "17.batch|1024K\n17.1|2048K\n17.2|1K\n",
+		"-j 17 -o jobid,maxrss,maxrssnode,ntasks": head + "17.1                 2M         n2        4 \n",
+		"-anPj 17 -o jobid,maxrss":                "17.batch|1M\n17.1|2M\n17.2|1K\n",
 		"-nP 17.2 -o JobID,MaxRSS":                "17.2|1K\n",
 		"-nPj 17.batch -o jobid,aved%4,ntasks":    "17.batch||1\n",
 	} {
