@@ -142,6 +142,7 @@ func (m *Maker) sums(row int32) (s sums) {
 func (m *Maker) Table() *Table {
 	q, k := &m.q, m.kind
 	t := &Table{Title: k.title, Keys: m.keys, Columns: k.columns, Notes: slices.Clone(k.notes), Stacked: k.stacked, Drawn: k.drawn}
+	t.From, t.Until = q.From, q.Until
 	t.Span = q.From.Format(time.DateOnly) + " to " + q.Until.AddDate(0, 0, -1).Format(time.DateOnly) + ", UTC days"
 	if len(t.Keys) > 0 {
 		t.Title += " by " + strings.Join(t.Keys, ", ")

@@ -47,13 +47,16 @@ type Row struct {
 
 // Table is a report. Keys are the names of the rows' keys. Total is of all rows.
 type Table struct {
-	Title   string
-	Span    string
-	Keys    []string
-	Columns []Column
-	Rows    []Row
-	Total   Row
-	Notes   []string
+	Title string
+	Span  string
+	// Federation is whose report it is; "": not said. From and Until are the first day and the one after the last; zero: the table is not of days.
+	Federation  string
+	From, Until time.Time
+	Keys        []string
+	Columns     []Column
+	Rows        []Row
+	Total       Row
+	Notes       []string
 	// Stacked: the columns from the second on are parts of a whole, for a chart.
 	Stacked bool
 	// Drawn are the columns of a chart, side by side; none: the first that says anything. Named is how many keys name a row there; 0: all.
@@ -80,6 +83,9 @@ type kind struct {
 	drawn   []int
 	needs   []string // which sums its numbers are made of: see [ledger.SumNames]
 }
+
+// Nothing is what a report of no rows says.
+const Nothing = "No run that ended in this time is in it."
 
 // Kinds are the names of all reports.
 var Kinds = []string{"usage", "cost", "efficiency", "wait", "fairness", "goodput", "forecast", "savings"}
@@ -198,16 +204,24 @@ func Make(q Query, lines []Line) (*Table, error) {
 	return m.Table(), nil
 }
 
-// period is the period of a line: of a week, its Monday.
+// PeriodOf is the period that a day is in: the day, the Monday of its week, or its month.
+func PeriodOf(every string, d time.Time) string {
+	switch every {
+	case "week":
+		d = d.AddDate(0, 0, -(int(d.Weekday())+6)%7)
+	case "month":
+		return d.Format("2006-01")
+	}
+	return d.Format(time.DateOnly)
+}
+
+// period is the period of a line.
 func period(every, text string) string {
-	if every != "week" {
-		return text
-	}
 	d, err := time.Parse(time.DateOnly, text)
-	if err != nil {
+	if every != "week" || err != nil {
 		return text
 	}
-	return d.AddDate(0, 0, -(int(d.Weekday())+6)%7).Format(time.DateOnly)
+	return PeriodOf(every, d)
 }
 
 // forecast is what this month will have come to. The lines are of days.

@@ -41,6 +41,9 @@ func (c Column) Write(v Value) string {
 	return strconv.FormatFloat(v, 'f', 1, 64)
 }
 
+// Empty reports whether it is a report of days in which nothing was.
+func (t *Table) Empty() bool { return len(t.Rows) == 0 && !t.From.IsZero() }
+
 // Shown is the table without those parts of a whole that no row has.
 func (t *Table) Shown() *Table {
 	shown := *t
@@ -104,6 +107,10 @@ func (t *Table) Lines() [][]string {
 // Text writes the table with its columns one below the other, and what is to be known of it.
 func (t *Table) Text(w io.Writer) error {
 	fmt.Fprintf(w, "%s, %s\n", t.Title, t.Span)
+	if t.Empty() {
+		_, err := fmt.Fprintln(w, Nothing)
+		return err
+	}
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, words := range t.Lines() {
 		fmt.Fprintln(tab, strings.Join(words, "\t"))
@@ -117,22 +124,33 @@ func (t *Table) Text(w io.Writer) error {
 	return nil
 }
 
-// CSV writes the table with a head line, and numbers with all that is known of them: hours, dollars, percent, seconds.
+// CSV writes the table with a head line, the first and the last day of what each line is of, and a line "total" where something is told apart. Money has two digits, and other
+// numbers all that is known of them: hours, percent, seconds.
 func (t *Table) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
-	head := append([]string(nil), t.Keys...)
+	var head, days []string
+	if !t.From.IsZero() {
+		head, days = []string{"from", "until"}, []string{t.From.Format(time.DateOnly), t.Until.AddDate(0, 0, -1).Format(time.DateOnly)}
+	}
+	head = append(head, t.Keys...)
 	for _, c := range t.Columns {
 		head = append(head, c.Name)
+	}
+	rows := slices.Clip(t.Rows)
+	if len(t.Keys) > 0 && len(rows) > 0 && t.Total.Numbers != nil {
+		keys := make([]string, len(t.Keys))
+		keys[0] = "total"
+		rows = append(rows, Row{keys, t.Total.Numbers})
 	}
 	if err := out.Write(head); err != nil {
 		return err
 	}
-	for _, r := range t.Rows {
-		line := append([]string(nil), r.Keys...)
-		for _, v := range r.Numbers {
+	for _, r := range rows {
+		line := append(slices.Clone(days), r.Keys...)
+		for i, v := range r.Numbers {
 			text := ""
 			if !math.IsNaN(v) && !math.IsInf(v, 0) {
-				text = strconv.FormatFloat(v, 'f', -1, 64)
+				text = strconv.FormatFloat(v, 'f', map[bool]int{true: 2, false: -1}[t.Columns[i].Form == Money], 64)
 			}
 			line = append(line, text)
 		}

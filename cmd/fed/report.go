@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -153,6 +154,9 @@ func (o *reportOptions) formatOf() (string, error) {
 // write writes a report to the file that was asked for, or else to out.
 func (o *reportOptions) write(out io.Writer, t *report.Table) error {
 	form, err := o.formatOf()
+	if err == nil && form == "html" {
+		t.Federation, _ = o.client().Federation(context.Background()) // a page without it is one
+	}
 	switch {
 	case err != nil:
 		return err
@@ -175,6 +179,10 @@ func (o *reportOptions) write(out io.Writer, t *report.Table) error {
 // printReport prints a table.
 func printReport(w io.Writer, t *report.Table) error {
 	fmt.Fprintf(w, "%s, %s\n", t.Title, t.Span)
+	if t.Empty() {
+		_, err := fmt.Fprintln(w, report.Nothing)
+		return err
+	}
 	tab := newTable(w)
 	for _, words := range t.Lines() {
 		tab.row(words...)

@@ -79,7 +79,7 @@ func (m *Mail) domains() (out []string) {
 // newReports makes what delivers saved reports. It lacks who makes them.
 func newReports(c *Config, st reports.Store, log *slog.Logger) (*reports.Runner, error) {
 	m := &c.Reports.Mail
-	r := reports.Config{Store: st, Write: format.Write, Ending: format.Ending, Files: c.Reports.Directory, Domains: m.domains(), Logger: log}
+	r := reports.Config{Store: st, Write: format.Write, Ending: format.Ending, Letter: format.Letter, Federation: c.Federation, Files: c.Reports.Directory, Domains: m.domains(), Logger: log}
 	if r.Host, _ = os.Hostname(); r.Host == "" {
 		r.Host = c.Federation
 	}

@@ -25,6 +25,9 @@ type Message struct {
 	To      []string
 	Subject string
 	Text    string
+	HTML    string // the same as Text; "": Text alone
+	Picture []byte // that HTML refers to by the Content-ID of its name; nil: none
+	Name    string
 	File    string // name of what is attached
 	Content []byte
 }
@@ -40,14 +43,18 @@ type Config struct {
 	// Make makes a report of what its owner may see now.
 	Make func(ctx context.Context, d *Definition, s report.Spec, at time.Time) (*report.Table, error)
 	// Write writes a report in a format, and Ending is what names of files of it end with.
-	Write   func(w io.Writer, t *report.Table, format string) error
-	Ending  func(format string) string
-	Mail    Mailer   // nil: no mail is sent
-	Domains []string // that users may send mail to
-	Files   string   // directory of reports that are files; "": there are none
-	Host    string   // what IDs of messages end with
-	Logger  *slog.Logger
-	Now     func() time.Time // nil: time.Now
+	Write  func(w io.Writer, t *report.Table, format string) error
+	Ending func(format string) string
+	// Letter is a report as the HTML of a mail, and the picture that it refers to by name; nil: mails are plain text.
+	Letter func(t *report.Table) (html, name string, picture []byte, err error)
+	// Federation is its name: what subjects of mails begin with.
+	Federation string
+	Mail       Mailer   // nil: no mail is sent
+	Domains    []string // that users may send mail to
+	Files      string   // directory of reports that are files; "": there are none
+	Host       string   // what IDs of messages end with
+	Logger     *slog.Logger
+	Now        func() time.Time // nil: time.Now
 }
 
 // Runner makes reports when they are due.
@@ -192,6 +199,18 @@ func (r *Runner) Able(d *Definition) error {
 	return nil
 }
 
+// subject is "hpc: weekly-cost: Cost by user, 2026-11-23 to 2026-11-29, UTC days".
+func (r *Runner) subject(d *Definition, t *report.Table) string {
+	text := d.Name + ": " + t.Title + ", " + t.Span
+	if r.Federation != "" {
+		text = r.Federation + ": " + text
+	}
+	if len(t.Rows) == 0 {
+		text += " (nothing)"
+	}
+	return text
+}
+
 func (r *Runner) deliver(ctx context.Context, d *Definition, moment time.Time, again string) (string, error) {
 	turn := share.Idle(ctx) // the one before may wait for the mail server
 	r.mu.Lock()
@@ -205,6 +224,7 @@ func (r *Runner) deliver(ctx context.Context, d *Definition, moment time.Time, a
 	if err != nil {
 		return "", err
 	}
+	t.Federation = r.Federation
 	var content, text bytes.Buffer
 	if err := r.Write(&content, t, d.Format); err != nil {
 		return "", err
@@ -217,7 +237,12 @@ func (r *Runner) deliver(ctx context.Context, d *Definition, moment time.Time, a
 		return "", err
 	}
 	fmt.Fprintf(&text, "\n-- \nReport %s of %s. To end it: fed report remove %s\n", d.Name, d.Owner, d.Name)
-	m := &Message{ID: fmt.Sprintf("%s.%s.%d%s@%s", d.Name, d.Owner, moment.Unix(), again, r.Host), To: d.To, Subject: t.Title + ", " + t.Span, Text: text.String(), File: file, Content: content.Bytes()}
+	m := &Message{ID: fmt.Sprintf("%s.%s.%d%s@%s", d.Name, d.Owner, moment.Unix(), again, r.Host), To: d.To, Subject: r.subject(d, t), Text: text.String(), File: file, Content: content.Bytes()}
+	if r.Letter != nil {
+		if m.HTML, m.Name, m.Picture, err = r.Letter(t); err != nil {
+			return "", err
+		}
+	}
 	defer share.Idle(ctx)()
 	return strings.Join(d.To, ", "), r.Mail.Send(ctx, m)
 }

@@ -100,7 +100,7 @@ func (w *world) open() {
 
 // runner is that of a daemon which has just started.
 func (w *world) runner() *reports.Runner {
-	return reports.New(reports.Config{Store: w.store, Mail: &w.mail, Files: w.files, Host: "fed", Now: func() time.Time { return w.now }, Write: format.Write, Ending: format.Ending,
+	return reports.New(reports.Config{Store: w.store, Mail: &w.mail, Files: w.files, Host: "fed", Federation: "hpc", Now: func() time.Time { return w.now }, Write: format.Write, Ending: format.Ending,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Make: func(_ context.Context, d *reports.Definition, s report.Spec, at time.Time) (*report.Table, error) {
 			w.asked = append(w.asked, s)
 			q, _, err := s.Ask(at)
@@ -150,8 +150,8 @@ func TestOnceAPeriod(t *testing.T) {
 	for _, m := range w.mail.sent {
 		ids[m.ID] = true
 	}
-	if first := w.mail.sent[0]; len(ids) != 4 || first.Subject != "Cost by user, 2026-11-23 to 2026-11-29, UTC days" || first.File != "cost-2026-11-30.csv" || !strings.HasPrefix(string(first.Content), "user,cost,") ||
-		!strings.Contains(first.Text, "fed report remove cost") {
+	if first := w.mail.sent[0]; len(ids) != 4 || first.Subject != "hpc: cost: Cost by user, 2026-11-23 to 2026-11-29, UTC days (nothing)" || first.File != "cost-2026-11-30.csv" || !strings.HasPrefix(string(first.Content), "from,until,user,cost,") ||
+		!strings.Contains(first.Text, "fed report remove cost") || !strings.Contains(first.Text, report.Nothing) || strings.Contains(first.Text, "0.00") {
 		t.Errorf("%d IDs; %+v", len(ids), first)
 	}
 	w.now = w.now.AddDate(0, 0, 30)

@@ -1,4 +1,4 @@
-// Package format writes reports in any of the forms that there are. It links what each of them needs. [Write] is all there is.
+// Package format writes reports in any of the forms that there are. It links what each of them needs. [Write] and [Letter] are all there is.
 package format
 
 import (
@@ -35,6 +35,12 @@ func Ending(format string) string {
 		return "txt"
 	}
 	return format
+}
+
+// Letter is a report as the HTML of a mail, and the picture that it refers to by name; no picture: nil.
+func Letter(t *report.Table) (html, name string, picture []byte, err error) {
+	html, picture, err = page.Letter(t)
+	return html, page.Chart, picture, err
 }
 
 // Write writes a report in a format.

@@ -2,13 +2,11 @@ package page
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/go-analyze/charts"
 
 	"fsub/accounting/ledger"
 	"fsub/accounting/report"
@@ -20,26 +18,35 @@ type chart struct {
 	data          [][]float64 // by series, by label
 	timed         bool        // labels are periods, from left to right
 	stacked       bool
-	colors        []string // of the series; nil: the library's
-	caption       string   // what is drawn, where the names of the series do not say
-	most          float64  // of the axis; 0: as needed
+	colors        []string // of the series; nil: palette
+	caption       string   // what is drawn
+}
+
+// palette are the colors of series that have none of their own. Each differs from its neighbors in print, too.
+var palette = []string{"#3f6fb5", "#e08a3c", "#4f9d69", "#c4504b", "#8a6fb8", "#8c6d5a", "#d07fb0", "#7f7f7f", "#b5a642", "#3aa6b0"}
+
+func (c *chart) color(series int) string {
+	if c.colors != nil {
+		return c.colors[series%len(c.colors)]
+	}
+	return palette[series%len(palette)]
 }
 
 // fateColors are those of the parts of a whole, in the order of ledger.Fates: what was of use is green.
 var fateColors = []string{"#3b9c5a", "#9fcf8a", "#d98b3a", "#c8453f", "#e6c34a", "#8d7cc3", "#6a9fd4", "#9a9a9a", "#5a3a3a", "#c9c9c9", "#2f4b7c"}
 
 const (
-	mostBars    = 24  // the table has all rows
+	mostBars    = 15  // the table has all rows
 	mostTimes   = 370 // a year of days: the last ones are drawn
 	mostSeries  = 9   // beside all others
 	mostLabel   = 34  // characters
 	mostPeriods = 12  // that have a label
 )
 
-// draw is the chart of a report, and what it shows where its names do not say; "" if there is nothing to be drawn.
-func draw(t *report.Table) (svg, caption string, err error) {
+// chartOf is the chart of a report; nil if there is nothing to be drawn.
+func chartOf(t *report.Table) *chart {
 	if len(t.Rows) == 0 || len(t.Keys) == 0 {
-		return "", "", nil
+		return nil
 	}
 	var c *chart
 	switch timed := slices.Contains([]string{"day", "week", "month"}, t.Keys[0]); {
@@ -49,18 +56,19 @@ func draw(t *report.Table) (svg, caption string, err error) {
 		c = overTime(t, drawn(t)[0])
 	case t.Stacked:
 		c = ofRows(t, parts(t))
-		c.stacked, c.most = true, 100
+		c.stacked = true
 	default:
 		c = ofRows(t, drawn(t))
 	}
-	if c != nil && t.Stacked {
-		c.caption = "% of " + titleOf(t.Columns[0])
-	}
 	if c == nil || len(c.data) == 0 {
-		return "", "", nil
+		return nil
 	}
-	svg, err = c.svg()
-	return svg, c.caption, err
+	if t.Stacked {
+		c.caption = "hours, by what became of them"
+	} else if c.caption == "" && len(c.names) == 1 {
+		c.caption = c.names[0]
+	}
+	return c
 }
 
 // drawn are the columns that are drawn: those that the report says, or the first that says anything.
@@ -106,27 +114,63 @@ func (c *chart) series(t *report.Table, columns []int) {
 	}
 }
 
-// ofRows draws columns of the first rows, side by side.
+// ofRows draws columns of the first rows, side by side, and the sum of all others where there is such a sum. Rows without anything are left out.
 func ofRows(t *report.Table, columns []int) *chart {
 	c := &chart{}
-	rows := t.Rows[:min(len(t.Rows), mostBars)]
-	for _, r := range rows {
+	var rows []report.Row
+	for _, r := range t.Rows {
+		if slices.ContainsFunc(columns, func(i int) bool { return number(r.Numbers[i]) != 0 }) {
+			rows = append(rows, r)
+		}
+	}
+	if len(rows) == 0 || len(columns) == 0 {
+		return c
+	}
+	first := rows
+	if len(rows) > mostBars {
+		first = rows[:mostBars-1]
+	}
+	for _, r := range first {
 		keys := r.Keys
 		if t.Named > 0 {
 			keys = keys[:t.Named]
 		}
 		c.labels = append(c.labels, label(keys))
 	}
+	others := rows[len(first):]
+	sums := len(others) > 0 && (t.Stacked || !slices.ContainsFunc(columns, func(i int) bool { return !adds(t.Columns[i].Form) }))
+	if sums {
+		c.labels = append(c.labels, fmt.Sprintf("%d others", len(others)))
+	} else if len(others) > 0 {
+		c.caption = fmt.Sprintf("%s, the first %d of %d", titleOf(t.Columns[columns[0]]), len(first), len(rows))
+	}
 	c.series(t, columns)
-	for at, r := range rows {
-		for i, column := range columns {
-			c.data[i][at] = number(r.Numbers[column])
+	for i, column := range columns {
+		for at, r := range first {
+			c.data[i][at] = drawnOf(t, r, column)
+		}
+		for _, r := range others {
+			if sums {
+				c.data[i][len(first)] += drawnOf(t, r, column)
+			}
 		}
 	}
-	if len(columns) > 0 && t.Columns[columns[0]].Form == report.Span {
+	if t.Columns[columns[0]].Form == report.Span {
 		c.inHours()
 	}
 	return c
+}
+
+// adds reports whether numbers of a form can be added up.
+func adds(f report.Form) bool { return f == report.Hours || f == report.Money || f == report.Count }
+
+// drawnOf is what is drawn of a row's number: of a part of a whole its hours.
+func drawnOf(t *report.Table, r report.Row, column int) float64 {
+	v := number(r.Numbers[column])
+	if t.Stacked {
+		v *= number(r.Numbers[0]) / 100
+	}
+	return v
 }
 
 // inHours makes hours, or minutes, of seconds.
@@ -143,13 +187,21 @@ func (c *chart) inHours() {
 	}
 }
 
-// periods are the last of those that rows are of, and the place of each.
+// periods are the last of those of a report, without a gap, and the place of each.
 func periods(t *report.Table) ([]string, map[string]int) {
 	var all []string
-	for _, r := range t.Rows {
-		if len(all) == 0 || all[len(all)-1] != r.Keys[0] {
-			all = append(all, r.Keys[0])
+	add := func(p string) {
+		if len(all) == 0 || all[len(all)-1] != p {
+			all = append(all, p)
 		}
+	}
+	if t.From.IsZero() {
+		for _, r := range t.Rows {
+			add(r.Keys[0])
+		}
+	}
+	for d := t.From; d.Before(t.Until); d = d.AddDate(0, 0, 1) {
+		add(report.PeriodOf(t.Keys[0], d))
 	}
 	all = all[max(0, len(all)-mostTimes):]
 	places := map[string]int{}
@@ -162,7 +214,7 @@ func periods(t *report.Table) ([]string, map[string]int) {
 // overTime draws a column by period, and what else is told apart upon each other. It is nil if the column's numbers do not add up.
 func overTime(t *report.Table, column int) *chart {
 	form, alone := t.Columns[column].Form, len(t.Keys) == 1
-	if !alone && form != report.Hours && form != report.Money && form != report.Count {
+	if !alone && !adds(form) {
 		return nil
 	}
 	c := &chart{timed: true, stacked: !alone}
@@ -202,26 +254,17 @@ func overTime(t *report.Table, column int) *chart {
 	return c
 }
 
-// sharesOverTime draws the parts of a whole by period, each row by the weight of its first column.
+// sharesOverTime draws the hours of each part of a whole by period.
 func sharesOverTime(t *report.Table) *chart {
-	c := &chart{timed: true, stacked: true, most: 100}
+	c := &chart{timed: true, stacked: true}
 	var places map[string]int
 	c.labels, places = periods(t)
 	columns := parts(t)
 	c.series(t, columns)
-	weights := make([]float64, len(c.labels))
 	for _, r := range t.Rows {
 		if p, ok := places[r.Keys[0]]; ok {
-			weights[p] += number(r.Numbers[0])
 			for i, column := range columns {
-				c.data[i][p] += number(r.Numbers[0]) * number(r.Numbers[column])
-			}
-		}
-	}
-	for i := range c.data {
-		for p := range c.data[i] {
-			if weights[p] > 0 {
-				c.data[i][p] /= weights[p]
+				c.data[i][p] += drawnOf(t, r, column)
 			}
 		}
 	}
@@ -255,9 +298,6 @@ func (c *chart) ends() (least, most float64, labels int) {
 		}
 		most, least = max(most, up), min(least, down)
 	}
-	if c.most > 0 {
-		return 0, c.most, 6
-	}
 	if most == least {
 		most = 1
 	}
@@ -270,81 +310,4 @@ func (c *chart) ends() (least, most float64, labels int) {
 	}
 	low, high := math.Floor(least/step), math.Ceil(most/step-1e-9)
 	return low * step, high * step, int(high-low) + 1
-}
-
-// inHundredths makes values whole numbers of hundredths: of bars upon each other with a value between 0 and 1 the library moves the axis.
-func (c *chart) inHundredths() {
-	for at := range c.labels {
-		whole := 0.0
-		for i := range c.data {
-			whole += max(0, c.data[i][at])
-		}
-		for i := range c.data {
-			v := &c.data[i][at]
-			if c.most == 0 {
-				*v = math.Round(*v * 100)
-			} else { // rounded shares may be more than the whole, and the axis becomes longer
-				*v = math.Floor(max(0, *v) * 100 * min(1, c.most/max(whole, 1)))
-			}
-		}
-	}
-	c.most *= 100
-}
-
-func (c *chart) svg() (string, error) {
-	height := 340
-	if !c.timed {
-		each := 34
-		if !c.stacked {
-			each = max(each, 14*len(c.data)+12)
-		}
-		height = 90 + each*len(c.labels)
-		for i := range c.data { // the first row is to be on top
-			slices.Reverse(c.data[i])
-		}
-		slices.Reverse(c.labels)
-		for i, l := range c.labels { // fonts of readers may be wider than the one that the library reckons with; so for the names below
-			c.labels[i] = l + strings.Repeat("\u00a0", 2+len(l)/3)
-		}
-	}
-	if first, last := c.labels[0], c.labels[len(c.labels)-1]; c.timed && len(first) == len(time.DateOnly) && len(first) == len(last) && first[:4] == last[:4] {
-		for i := range c.labels { // of one year: its number would not leave room for the days
-			c.labels[i] = c.labels[i][5:]
-		}
-	}
-	for i, name := range c.names {
-		c.names[i] = name + strings.Repeat("\u00a0", len(name)/6)
-	}
-	c.inHundredths()
-	if each := (len(c.labels) + mostPeriods - 1) / mostPeriods; c.timed && each > 1 { // the library labels the last period too, over the one before
-		for i := range c.labels {
-			if i%each != 0 {
-				c.labels[i] = ""
-			}
-		}
-	}
-	opt := charts.NewBarChartOptionWithData(c.data)
-	opt.Horizontal = !c.timed
-	least, most, labels := c.ends()
-	axis := &opt.ValueAxis[0]
-	axis.ValueFormatter = func(v float64) string { return charts.FormatValueHumanizeShort(v/100, 2, false) }
-	axis.Min, axis.Max, axis.LabelCount, axis.RangeValuePaddingScale = &least, &most, labels, charts.Ptr(0.0)
-	if c.colors != nil {
-		var colors []charts.Color
-		for _, text := range c.colors {
-			colors = append(colors, charts.ParseColor(text))
-		}
-		opt.Theme = opt.Theme.WithSeriesColors(colors)
-	}
-	if c.timed {
-		opt.CategoryAxis.LabelCount = len(c.labels)
-		opt.CategoryAxis.BoundaryGap = charts.Ptr(true) // else the labels of many periods drift away from their bars
-	}
-	opt.CategoryAxis.Labels, opt.Legend.SeriesNames, opt.StackSeries = c.labels, c.names, &c.stacked
-	p := charts.NewPainter(charts.PainterOptions{OutputFormat: charts.ChartOutputSVG, Width: 960, Height: height})
-	if err := p.BarChart(opt); err != nil {
-		return "", err
-	}
-	svg, err := p.Bytes()
-	return string(svg), err
 }

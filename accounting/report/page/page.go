@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -18,26 +19,54 @@ var head string // up to the body, with the word TITLE in it
 
 // Write writes the page.
 func Write(w io.Writer, t *report.Table) error {
-	chart, caption, err := draw(t)
-	if err != nil {
-		return err
+	drawing := ""
+	if c := chartOf(t); c != nil {
+		drawing = c.svg()
+		drawing = c.frame(drawing)
 	}
-	_, err = io.WriteString(w, body(t.Shown(), chart, caption))
+	_, err := io.WriteString(w, body(t.Shown(), drawing))
 	return err
 }
 
+// Chart is what [Letter] refers to the picture of a report's chart as.
+const Chart = "chart.png"
+
+// Letter is a report as the HTML of a mail, and the picture of its chart, which the mail has under the Content-ID [Chart]; nil: there is none.
+func Letter(t *report.Table) (text string, picture []byte, err error) {
+	drawing := ""
+	if c := chartOf(t); c != nil {
+		if picture, err = c.png(); err != nil {
+			return "", nil, err
+		}
+		drawing = c.frame(fmt.Sprintf(`<img src="cid:%s" alt="%s" width="960" style="max-width:100%%">`, Chart, html.EscapeString(c.caption)))
+	}
+	return body(t.Shown(), drawing), picture, nil
+}
+
+// frame is a drawing of the chart with its caption and its legend. A picture has the legend in it.
+func (c *chart) frame(drawing string) string {
+	caption := ""
+	if c.caption != "" {
+		caption = `<p class="caption">` + html.EscapeString(c.caption) + "</p>"
+	}
+	if strings.HasPrefix(drawing, "<svg") {
+		caption += c.legend()
+	}
+	return `<div class="chart">` + caption + drawing + "</div>\n"
+}
+
 // body is the whole page. It is put together by hand: a template would keep the linker from leaving out what no one calls, which more than doubles fed.
-func body(t *report.Table, chart, caption string) string {
+func body(t *report.Table, drawing string) string {
 	var b strings.Builder
 	esc := html.EscapeString
-	b.WriteString(strings.Replace(head, "TITLE", esc(t.Title+", "+t.Span), 1))
-	fmt.Fprintf(&b, "<h1>%s</h1>\n<p class=\"span\">%s</p>\n", esc(t.Title), esc(t.Span))
-	if chart != "" {
-		if caption != "" {
-			caption = "<p class=\"caption\">" + esc(caption) + "</p>"
-		}
-		fmt.Fprintf(&b, "<div class=\"chart\">%s%s</div>\n", caption, chart)
+	title := t.Title
+	if t.Federation != "" {
+		title += ", " + t.Federation
 	}
+	b.WriteString(strings.Replace(head, "TITLE", esc(title+", "+t.Span), 1))
+	fmt.Fprintf(&b, "<h1>%s</h1>\n<p class=\"span\">%s</p>\n", esc(t.Title), esc(strings.TrimPrefix(t.Federation+" \u00b7 "+t.Span, " \u00b7 ")))
+	b.WriteString(totals(t))
+	b.WriteString(drawing)
 	if len(t.Keys)+len(t.Columns) > 8 {
 		b.WriteString("<style>@page { size: landscape }</style>\n")
 	}
@@ -63,7 +92,7 @@ func body(t *report.Table, chart, caption string) string {
 		numbers(r.Numbers)
 	}
 	if len(t.Rows) == 0 {
-		fmt.Fprintf(&b, "<tr><td class=\"key\" colspan=\"%d\">There is nothing to tell.</td></tr>\n", len(t.Keys)+len(t.Columns))
+		fmt.Fprintf(&b, "<tr><td class=\"key\" colspan=\"%d\">%s</td></tr>\n", len(t.Keys)+len(t.Columns), report.Nothing)
 	}
 	b.WriteString("</tbody>\n")
 	if len(t.Rows) > 0 && len(t.Keys) > 0 && t.Total.Numbers != nil {
@@ -80,6 +109,30 @@ func body(t *report.Table, chart, caption string) string {
 	}
 	fmt.Fprintf(&b, "<footer>Made %s by fed report.</footer>\n</body>\n</html>\n", time.Now().UTC().Format("2006-01-02 15:04 UTC"))
 	return b.String()
+}
+
+// totals are the first numbers of the whole, large. What is a hundred percent of itself says nothing.
+func totals(t *report.Table) string {
+	const most = 4
+	var b strings.Builder
+	for i, v := range t.Total.Numbers {
+		c := t.Columns[i]
+		if len(t.Rows) == 0 || math.IsNaN(v) || strings.HasSuffix(c.Name, "share") || strings.Count(b.String(), "<div>") == most {
+			continue
+		}
+		text := grouped(c.Write(v))
+		switch c.Form {
+		case report.Money:
+			text = "$" + text
+		case report.Percent:
+			text += " %"
+		}
+		fmt.Fprintf(&b, "<div><strong>%s</strong>%s</div>", html.EscapeString(text), html.EscapeString(titles.Replace(c.Name)))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return `<div class="totals">` + b.String() + "</div>\n"
 }
 
 var (

@@ -204,3 +204,12 @@ func refusal(method, path string, status int, body []byte) error {
 
 // errTimedOut is Slurm's number of a lost connection to its controller.
 const errTimedOut = 5004
+
+// Federation is the name of the federation.
+func (c *Client) Federation(ctx context.Context) (string, error) {
+	ping, err := get[wire.PingResponse](ctx, c, wire.Slurm(wire.Base, wire.PathPing))
+	if err != nil {
+		return "", err
+	}
+	return ping.Meta.Slurm.Cluster, nil
+}

@@ -49,6 +49,14 @@ func (s *Sender) Send(ctx context.Context, m *reports.Message) error {
 	msg.SetMessageIDWithValue(m.ID)
 	msg.SetDate()
 	msg.SetBodyString(mail.TypeTextPlain, m.Text)
+	if m.HTML != "" {
+		msg.AddAlternativeString(mail.TypeTextHTML, m.HTML)
+	}
+	if m.Picture != nil {
+		if err := msg.EmbedReader(m.Name, bytes.NewReader(m.Picture)); err != nil {
+			return err
+		}
+	}
 	if err := msg.AttachReader(m.File, bytes.NewReader(m.Content)); err != nil {
 		return err
 	}

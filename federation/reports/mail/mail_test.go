@@ -116,6 +116,23 @@ func TestSend(t *testing.T) {
 	}
 }
 
+// A mail with HTML has the text as well, and the picture that the HTML shows stands in it, not among what is attached.
+func TestSendHTML(t *testing.T) {
+	s := listen(t, nil, "")
+	sender := mail.Sender{Server: s.Addr().String(), From: "fsub@example.org", TLS: mail.Plain}
+	m := message
+	m.HTML, m.Name, m.Picture = `<h1>Cost</h1><img src="cid:chart.png">`, "chart.png", []byte("not really a picture")
+	if err := sender.Send(t.Context(), &m); err != nil {
+		t.Fatal(err)
+	}
+	text := <-s.told
+	for _, want := range []string{"multipart/mixed", "multipart/related", "multipart/alternative", "text/plain", "text/html", "USER  COST", "Content-Id: <chart.png>", "Content-Disposition: inline", `filename="cost.csv"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the mail lacks %q:\n%s", want, text)
+		}
+	}
+}
+
 // A password goes over TLS only; a wrong one is an error that does not name it.
 func TestLogin(t *testing.T) {
 	certificate, roots := authority(t)
