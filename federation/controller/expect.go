@@ -17,6 +17,14 @@ func (c *shared) expected(j *federation.Job) *federation.Expected {
 	return b.Expect(b.Keys(j), limitOf(j))
 }
 
+// expectedAfter is expected of a job that has run for some time.
+func (c *shared) expectedAfter(j *federation.Job, ran time.Duration) *federation.Expected {
+	if b := c.cfg.Runs; b != nil && ran > 0 {
+		return b.ExpectAfter(b.Keys(j), limitOf(j), ran)
+	}
+	return c.expected(j)
+}
+
 // limitOf is the time limit that a job asks for; 0: none.
 func limitOf(j *federation.Job) time.Duration {
 	if limit := j.Needs().TimeLimit; limit != sbatch.Unlimited {

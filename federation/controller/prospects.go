@@ -120,12 +120,5 @@ func numberAt(j *job) federation.JobID {
 
 // likelyEnd is when a run is expected to have ended: as jobs like it, or, if it runs for longer than half of them, after half as long again.
 func (c *Controller) likelyEnd(j *job, now time.Time) time.Time {
-	ran := now.Sub(j.att.Started)
-	lasts := time.Duration(0)
-	if e := c.expected(&j.Job); e != nil {
-		lasts = e.P50
-	} else if l := j.Needs().TimeLimit; l > 0 {
-		lasts = time.Duration(float64(l) * c.cfg.Policy.Share())
-	}
-	return j.att.Started.Add(max(lasts, ran+ran/2, time.Minute))
+	return j.att.Started.Add(max(c.lasts(j, max(now.Sub(j.att.Started), 0)).P50, time.Minute))
 }

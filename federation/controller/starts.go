@@ -65,6 +65,9 @@ func (c *Controller) starts() federation.Starts {
 		c.queue.world.SetTime(now)
 	}
 	for job, o := range c.queue.world.Next() {
+		if j := c.jobs.Of(c.jobOfOffer(job.ID)); j == nil || c.overBudget(j, o) { // nothing says when its budget suffices
+			continue
+		}
 		s := federation.Start{Site: o.Site, At: o.Start, Of: "from when jobs that run are to end", Total: o.Total, Price: o.Price()}
 		if f := o.Foreseen; f != nil {
 			behind := 1.0 // others of ours that are to go there first
@@ -81,6 +84,7 @@ func (c *Controller) starts() federation.Starts {
 	for _, site := range c.sites {
 		c.startsAt(site, all, now)
 	}
+	c.foretellRest(all, now)
 	return all
 }
 

@@ -18,12 +18,24 @@ func (w *World) Next() iter.Seq2[*federation.Job, *federation.Offer] {
 					continue
 				}
 				o := q.fate.offers.first(&w.plan)
-				if o != nil && (q.fate.reason == federation.ReasonResources || o.Foreseen != nil) && o.Wait < w.policy.FarWait && !yield(q.job, o) {
+				if o != nil && (q.fate.reason != federation.ReasonPriority || o.Foreseen != nil) && o.Wait < w.policy.FarWait && !yield(q.job, o) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// Quote is what a job would be offered that comes to the end of the queue; nil: no pool can run it now.
+func (w *World) Quote(j Waiting) *federation.Offer {
+	w.settle()
+	w.look(j.Job)
+	best, at := w.best(w.shapeOfJob(j.Job, j.Expected, j.Refused))
+	w.at = looking{}
+	if best == nil || at.start == never && best.foreseen() == nil {
+		return nil
+	}
+	return best.offer(&at, &w.plan)
 }
 
 // heldStart is when a job that waits at a site can start.

@@ -250,7 +250,7 @@ func (b *Book) Expect(keys Keys, limit time.Duration) *federation.Expected {
 	return a.expected
 }
 
-// ExpectAfter is Expect for a job that has run for some time: it has passed all runs that were shorter. See [Outlasts] where nothing is known.
+// ExpectAfter is Expect for a job that has run for some time: it has passed all runs that were shorter. Where nothing is known it is nil: see [Outlasts].
 func (b *Book) ExpectAfter(keys Keys, limit, ran time.Duration) *federation.Expected {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -339,9 +339,10 @@ func outlasts(ran, p90, limit, share float64) (float64, float64) {
 	return 2 * ran, max(p90, 10*ran)
 }
 
-// Outlasts is how long a job is expected to run in all that has run for some time, where nothing is known of others; limit is 0 if it has none.
-func (b *Book) Outlasts(limit, ran time.Duration) *federation.Expected {
-	p50, p90 := outlasts(ran.Seconds(), 0, limit.Seconds(), b.share)
+// Outlasts is how long a job is expected to run in all that has run for some time, where nothing is known of others; limit is 0 if it has none, and a share of it is what
+// jobs are expected to take.
+func Outlasts(limit, ran time.Duration, share float64) *federation.Expected {
+	p50, p90 := outlasts(ran.Seconds(), 0, limit.Seconds(), share)
 	return &federation.Expected{P50: span(p50), P90: span(p90)}
 }
 

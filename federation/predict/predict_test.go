@@ -312,7 +312,7 @@ func TestExpectAfter(t *testing.T) {
 	if e := b.ExpectAfter(fourGPU.Keys(), 0, 3*time.Hour); e.P50 <= 3*time.Hour || e.P90 <= e.P50 {
 		t.Errorf("without a limit, beyond all: %+v", e)
 	}
-	if e := b.Outlasts(limit, 30*time.Minute); e.P50 != 75*time.Minute || e.P90 != limit {
+	if e := Outlasts(limit, 30*time.Minute, 0.5); e.P50 != 75*time.Minute || e.P90 != limit {
 		t.Errorf("where nothing is known: %+v", e)
 	}
 }

@@ -120,10 +120,11 @@ func (v *View) setTimes(w *wire.Job, p *Part) {
 			eligible = time.Time{}
 		}
 		start = time.Time{}
-		if j.Spec.Begin.After(v.Now) {
+		if j.Held == federation.NotHeld {
+			start = v.starts[j.ID].At
+		}
+		if j.Spec.Begin.After(v.Now) && j.Spec.Begin.After(start) {
 			start = j.Spec.Begin
-		} else if s := v.starts[j.ID]; j.Held == federation.NotHeld {
-			start = s.At
 		}
 	}
 	if !p.State.Ended() && !start.IsZero() && limit > 0 && limit != sbatch.Unlimited {

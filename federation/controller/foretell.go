@@ -1,0 +1,256 @@
+package controller
+
+import (
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/place"
+	"fsub/federation/predict"
+)
+
+// foretelling works out, in one round, when jobs start that wait for others or for a time, and when those others end. Nothing of it is kept.
+type foretelling struct {
+	*Controller
+	all   federation.Starts
+	now   time.Time
+	ends  map[federation.JobID]span
+	looks int // at placement, that are left
+}
+
+// span is when something happens: half of the time not before p50, nine times in ten not after p90. A zero p90 is not known; a zero p50 neither.
+type span struct{ p50, p90 time.Time }
+
+// after is the later one of two spans of which both must have passed.
+func (s span) after(o span) span {
+	l := span{p50: later(s.p50, o.p50)}
+	if !s.p90.IsZero() && !o.p90.IsZero() {
+		l.p90 = later(later(s.p90, o.p90), l.p50)
+	}
+	return l
+}
+
+// plus is a span so much later.
+func (s span) plus(e *federation.Expected) span {
+	l := span{p50: s.p50.Add(e.P50)}
+	if !s.p90.IsZero() {
+		l.p90 = s.p90.Add(e.P90)
+	}
+	return l
+}
+
+// foretellRest adds the jobs that wait for the end of others which is foretold, and for a begin time.
+func (c *Controller) foretellRest(all federation.Starts, now time.Time) {
+	f := &foretelling{Controller: c, all: all, now: now, ends: map[federation.JobID]span{}, looks: mostForetold}
+	for _, waits := range c.depends.waits {
+		for _, w := range waits {
+			f.start(w.job)
+		}
+	}
+	for j := range c.queue.times.next {
+		if now.Before(j.Spec.Begin) {
+			f.start(j)
+		}
+	}
+}
+
+// start is when a job starts; false: nobody knows. That of one which waits for others or for a time is added to all.
+func (f *foretelling) start(j *job) (span, bool) {
+	if s, known := f.all[j.ID]; known {
+		return spanOf(&s), true
+	}
+	if !j.queued || j.live() || j.Held != federation.NotHeld || j.State != federation.Pending {
+		return span{}, false
+	}
+	free, known := f.free(j)
+	if !known {
+		return span{}, false
+	}
+	if f.looks--; f.looks < 0 {
+		return free, true
+	}
+	o := f.quote(j)
+	if o == nil || f.overBudget(j, o) {
+		return span{}, false
+	}
+	s := federation.Start{Site: o.Site, At: o.Start, Of: "from when what it waits for is to be over", Total: o.Total, Price: o.Price()}
+	nodes := span{o.Start, o.Start}
+	if o.Foreseen != nil {
+		nodes.p90 = f.now.Add(o.Foreseen.P90)
+	}
+	at := free.after(nodes)
+	s.At, s.Within = at.p50.Truncate(time.Second), at.p90.Truncate(time.Second)
+	f.all[j.ID] = s
+	return at, true
+}
+
+func spanOf(s *federation.Start) span {
+	if s.Within.IsZero() { // by time limits, or by the site's word
+		return span{s.At, s.At}
+	}
+	return span{s.At, s.Within}
+}
+
+// free is when neither other jobs nor its begin time keep a job back any more; false: nobody knows.
+func (f *foretelling) free(j *job) (span, bool) {
+	at := span{later(f.now, j.Spec.Begin), later(f.now, j.Spec.Begin)}
+	reason := j.depends.reason(f.now)
+	if reason == "" {
+		return at, !j.depends.byTasks() || f.tasksFree(j, &at)
+	}
+	if reason != federation.ReasonDependency || j.depends.names != nil {
+		return span{}, false
+	}
+	first, any := span{}, false
+	for i := range j.depends.terms {
+		t, known := f.term(&j.depends.terms[i])
+		switch {
+		case !j.depends.any && !known:
+			return span{}, false
+		case !j.depends.any:
+			at = at.after(t)
+		case known && (!any || t.p50.Before(first.p50)):
+			first, any = t, true
+		}
+	}
+	if j.depends.any {
+		return at.after(first), any
+	}
+	return at, true
+}
+
+// term is when a term of a dependency is met; false: nobody knows, or never.
+func (f *foretelling) term(t *waitTerm) (span, bool) {
+	switch {
+	case t.never:
+		return span{}, false
+	case t.byTask != nil:
+		return f.firstTask(t.byTask)
+	case t.met:
+		at := later(f.now, t.from.Add(t.Delay))
+		return span{at, at}, true
+	}
+	on := f.jobs.Of(t.Job)
+	if on == nil {
+		return span{}, false
+	}
+	if t.Task >= 0 && on.taskJobs[t.Task] != nil {
+		on = on.taskJobs[t.Task]
+	}
+	if t.Kind != federation.DependAfter {
+		return f.end(on)
+	}
+	s, known := f.start(on)
+	s.p50 = s.p50.Add(t.Delay)
+	if !s.p90.IsZero() {
+		s.p90 = s.p90.Add(t.Delay)
+	}
+	return s, known
+}
+
+// byTasks reports whether tasks of an array wait for those of another.
+func (d *dependency) byTasks() bool {
+	for i := range d.terms {
+		if d.terms[i].byTask != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// tasksFree moves a time to when the first task of an array may start that waits for one of another array.
+func (f *foretelling) tasksFree(j *job, at *span) bool {
+	for i := range j.depends.terms {
+		if on := j.depends.terms[i].byTask; on != nil {
+			t, known := f.firstTask(on)
+			if !known {
+				return false
+			}
+			*at = at.after(t)
+		}
+	}
+	return true
+}
+
+// firstTask is when the first task of an array ends of those that have not.
+func (f *foretelling) firstTask(array *job) (first span, known bool) {
+	if array.State.Ended() {
+		return span{f.now, f.now}, true
+	}
+	for _, t := range array.taskJobs {
+		if s, ok := f.end(t); ok && (!known || s.p50.Before(first.p50)) {
+			first, known = s, true
+		}
+	}
+	if s, told := f.all[array.ID]; told && !known {
+		return spanOf(&s).plus(f.lasts(array, 0)), true
+	}
+	return first, known
+}
+
+// end is when a job ends; false: nobody knows. Of an array it is the end of all its tasks that are known, and no p90 while others wait.
+func (f *foretelling) end(j *job) (at span, known bool) {
+	if at, known = f.ends[j.ID]; known {
+		return at, !at.p50.IsZero()
+	}
+	f.ends[j.ID] = span{} // jobs that wait for each other in a ring do so for ever
+	switch {
+	case j.State.Ended():
+		at, known = span{f.now, f.now}, true
+	case j.Whole != nil && j.Whole.Spread:
+		for _, t := range j.taskJobs {
+			s, ok := f.end(t)
+			if !ok {
+				return span{}, false
+			}
+			at, known = at.after(s), true
+		}
+		if j.rest.Len() > 0 {
+			s, ok := f.start(j)
+			if !ok {
+				return span{}, false
+			}
+			at, known = span{p50: later(at.p50, s.plus(f.lasts(j, 0)).p50)}, true
+		}
+	case j.live() && j.att.State == federation.AttemptStarted && !j.att.Started.IsZero():
+		at, known = span{j.att.Started, j.att.Started}.plus(f.lasts(j, elapsed(j.att.Started, f.now))), true
+	default:
+		if at, known = f.start(j); known {
+			at = at.plus(f.lasts(j, 0))
+		}
+	}
+	if known {
+		f.ends[j.ID] = at
+	}
+	return at, known
+}
+
+// lasts is how long a job is expected to run in all, where it has run for some time.
+func (c *shared) lasts(j *job, ran time.Duration) *federation.Expected {
+	if e := c.expectedAfter(&j.Job, ran); e != nil {
+		return e
+	}
+	limit := limitOf(&j.Job)
+	if limit == 0 && j.att != nil && len(j.att.Decision.Offers) > 0 {
+		limit = time.Duration(float64(j.att.Decision.Offers[0].Run) / c.cfg.Policy.Share())
+	}
+	return predict.Outlasts(limit, ran, c.cfg.Policy.Share())
+}
+
+// quote is what placement would offer a job now that comes last.
+func (f *foretelling) quote(j *job) (o *federation.Offer) {
+	if fault := f.queue.world.Guard(func() {
+		o = f.queue.world.Quote(place.Waiting{Job: asTask(&j.Job), Refused: j.refused, Expected: f.expected(&j.Job)})
+	}); fault != nil {
+		f.log.Error("placement failed", "job", j.ID, "err", fault)
+	}
+	return o
+}
+
+// overBudget reports whether the limits and budgets of the account tree keep a job from what it is offered.
+func (c *Controller) overBudget(j *job, o *federation.Offer) bool {
+	if c.cfg.Quota == nil {
+		return false
+	}
+	w := c.wants(asTask(&j.Job), o)
+	return c.cfg.Quota.Check(c.now(), &w) != nil
+}

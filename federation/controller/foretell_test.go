@@ -1,0 +1,81 @@
+package controller
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/predict"
+	"fsub/sbatch"
+)
+
+// A job that waits for others is foretold to start when those are to end: the parent by its forecast, a child of a child behind both. Where an end is not known, no start is.
+func TestStartsOfAChain(t *testing.T) {
+	b := newBench(t)
+	b.cheap.nodes, b.dear.nodes, b.cheap.shows = 4, 0, true
+	b.restart()
+	b.ctl.cfg.Runs = predict.New(0.5)
+	hour := func(depends string) func(s *sbatch.Spec) {
+		return func(s *sbatch.Spec) { s.Name, s.TimeLimit, s.Dependency = "step", 2*time.Hour, depends }
+	}
+	parent := b.submit(hour(""))
+	b.wait(2 * time.Second)
+	b.cheap.start(parent)
+	began := b.clock
+	child := b.submit(hour(fmt.Sprintf("afterok:%d", parent)))
+	grandchild := b.submit(hour(fmt.Sprintf("afterany:%d", child)))
+	either := b.submit(hour(fmt.Sprintf("afterany:%d?afterok:%d", grandchild, parent)))
+	delayed := b.submit(hour(fmt.Sprintf("after:%d+30", parent)))
+	held := b.submit(func(s *sbatch.Spec) { s.Hold = true })
+	b.request(federation.Request{Job: held, Kind: federation.RequestHold, UID: 7001})
+	never := b.submit(hour(fmt.Sprintf("afterok:%d", held)))
+	late := b.submit(func(s *sbatch.Spec) { s.Begin = began.Add(5 * time.Hour) })
+	b.wait(10 * time.Minute)
+	all := b.ctl.starts()
+	for _, c := range []struct {
+		what     string
+		id       federation.JobID
+		p50, p90 time.Duration // after the parent began; 0: not told
+	}{
+		// Nothing is known of such jobs: half of what the limit leaves is reckoned with.
+		{"child", child, 65 * time.Minute, 2 * time.Hour},
+		{"grandchild", grandchild, 125 * time.Minute, 4 * time.Hour},
+		{"either", either, 65 * time.Minute, 2 * time.Hour},
+		{"delayed", delayed, 30 * time.Minute, 30 * time.Minute},
+		{"late", late, 5 * time.Hour, 5 * time.Hour},
+		{"held", held, 0, 0},
+		{"behind a held one", never, 0, 0},
+	} {
+		s, told := all[c.id]
+		if told != (c.p50 > 0) || told && ((s.At.Sub(began)-c.p50).Abs() > 10*time.Second || (s.Within.Sub(began)-c.p90).Abs() > 10*time.Second || s.Site != "cheap") {
+			t.Errorf("%s: it is to start after %s, by %s, at %q: want %s, %s", c.what, s.At.Sub(began), s.Within.Sub(began), s.Site, c.p50, c.p90)
+		}
+	}
+}
+
+// The first task of an array that waits for those of another starts when the first of these is to end.
+func TestStartsOfTasks(t *testing.T) {
+	b := newBench(t)
+	b.cheap.nodes, b.dear.nodes, b.cheap.shows = 4, 0, true
+	b.restart()
+	array := func(depends string) federation.JobID {
+		return b.submit(func(s *sbatch.Spec) { s.Array, s.TimeLimit, s.Dependency = "0-1", 2*time.Hour, depends })
+	}
+	first := array("")
+	b.wait(2 * time.Second)
+	for id, j := range b.ctl.byName["cheap"].jobs {
+		if j.Part != nil {
+			b.cheap.start(id)
+		}
+	}
+	began := b.clock
+	corr, whole := array(fmt.Sprintf("aftercorr:%d", first)), b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterok:%d", first) })
+	b.wait(10 * time.Second)
+	all := b.ctl.starts()
+	for what, id := range map[string]federation.JobID{"aftercorr": corr, "afterok": whole} {
+		if s, told := all[id]; !told || (s.At.Sub(began)-time.Hour).Abs() > time.Minute {
+			t.Errorf("%s: %v %+v, the tasks began at %s", what, told, s, began)
+		}
+	}
+}
