@@ -25,6 +25,8 @@ func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
 type query struct {
 	style             assoc.Style
 	withAssoc, asTree bool
+	json, yaml        bool
+	args              []string // of the command
 	format            string
 	// Conditions: what is listed has one of the values; none is any.
 	names, users, accounts, clusters, partitions, qos, types []string
@@ -35,7 +37,7 @@ var optionSet = option.NewSet("sacctmgr", []option.Row[query]{
 	{Name: "help", Short: 'h', Say: help},
 	{Name: "usage", Say: help},
 	{Name: "immediate", Short: 'i'},
-	{Name: "json", Arg: getopt.OptionalArg, Do: func(*query, option.Value) error { return noDocument("json") }},
+	{Name: "json", Arg: getopt.OptionalArg, Do: func(q *query, _ option.Value) error { q.json = true; return nil }},
 	{Name: "noheader", Short: 'n', Flag: func(q *query) *bool { return &q.style.NoHeader }},
 	{Name: "oneliner", Short: 'o'},
 	{Name: "parsable", Short: 'p', Do: func(q *query, _ option.Value) error { q.style.Parsable, q.style.Parsable2 = true, false; return nil }},
@@ -44,15 +46,11 @@ var optionSet = option.NewSet("sacctmgr", []option.Row[query]{
 	{Name: "readonly", Short: 'r'},
 	{Name: "verbose", Short: 'v'},
 	{Name: "version", Short: 'V', Say: show.Version + "\n"},
-	{Name: "yaml", Arg: getopt.OptionalArg, Do: func(*query, option.Value) error { return noDocument("yaml") }},
+	{Name: "yaml", Arg: getopt.OptionalArg, Do: func(q *query, _ option.Value) error { q.yaml = true; return nil }},
 })
 
-func noDocument(kind string) error {
-	return fmt.Errorf("sacctmgr: error: the federation's sacctmgr has no --%s; use --parsable2", kind)
-}
-
 func run(args []string, stdout, stderr io.Writer, c show.Caller) int {
-	var q query
+	q := query{args: args}
 	words, ended, err := optionSet.Parse(&q, args, stdout)
 	if err == nil && !ended {
 		err = q.command(words, stdout, c)
@@ -78,8 +76,10 @@ func (q *query) command(words []string, stdout io.Writer, c show.Caller) error {
 		return err
 	case isVerb(verb, "show", "list"):
 		return q.list(words[1:], stdout, c)
-	case isVerb(verb, "add", "archive", "clear", "create", "delete", "dump", "load", "modify", "ping", "reconfigure", "remove", "shutdown"):
-		return fmt.Errorf("sacctmgr: error: \"%s\" is not possible here: the federation's accounts are those of its sites; run the site's own sacctmgr there", verb)
+	case isVerb(verb, "ping"):
+		return ping(stdout, c)
+	case isVerb(verb, "add", "archive", "clear", "create", "delete", "dump", "load", "modify", "reconfigure", "remove", "shutdown"):
+		return fmt.Errorf("sacctmgr: error: \"%s\" is not possible here: change the federation's own account tree with fed account and fed qos; what a site has of its own, with its sacctmgr there", verb)
 	}
 	return fmt.Errorf("invalid keyword: %s", words[0])
 }
@@ -108,13 +108,23 @@ func (q *query) list(words []string, stdout io.Writer, c show.Caller) error {
 	switch {
 	case entity == "":
 		return errors.New(noEntity)
-	case !listed(entity):
-		return fmt.Errorf("sacctmgr: error: the federation keeps no list of %s; run the site's own sacctmgr there", entity)
+	case refused[entity] != "":
+		return errors.New(refused[entity])
+	case q.json || q.yaml:
+		return q.document(entity, stdout, c)
+	case entity == "configuration":
+		return q.configuration(stdout, c)
+	case empty[entity] != "":
+		_, err := io.WriteString(stdout, emptyTable(q.style, empty[entity]))
+		return err
 	}
 	if err := q.conditions(entity, words[1:]); err != nil {
 		return err
 	}
 	known, err := assoc.Load(c, "")
+	if err == nil {
+		err = q.wholeFederation(entity, known, c)
+	}
 	if err != nil {
 		return fmt.Errorf("sacctmgr: error: %w", err)
 	}
@@ -131,7 +141,7 @@ var entities = []struct {
 	name  string
 	least int
 }{
-	{"accounts", 2}, {"associations", 2}, {"clusters", 2}, {"configuration", 2}, {"events", 1}, {"federation", 1}, {"problems", 1}, {"qos", 1},
+	{"accounts", 2}, {"associations", 2}, {"clusters", 2}, {"configuration", 2}, {"events", 1}, {"federation", 1}, {"instances", 1}, {"problems", 1}, {"qos", 1},
 	{"reservations", 3}, {"resources", 3}, {"runawayjobs", 2}, {"stats", 1}, {"transactions", 2}, {"tres", 4}, {"users", 1}, {"wckeys", 1},
 }
 
@@ -143,14 +153,6 @@ func entityOf(word string) string {
 		}
 	}
 	return ""
-}
-
-func listed(entity string) bool {
-	switch entity {
-	case "accounts", "associations", "clusters", "qos", "tres", "users":
-		return true
-	}
-	return false
 }
 
 // conditions reads what follows the entity: names, NAME=VALUE, and words such as withassoc.

@@ -18,6 +18,12 @@ func (d fakeDaemon) Do(_, path string, _ []byte) (int, []byte, error) {
 	if d.err != nil {
 		return 0, nil, d.err
 	}
+	switch {
+	case strings.HasSuffix(path, "/sites"):
+		return 200, []byte(`[{"name":"alpha"},{"name":"beta"}]`), nil
+	case strings.Contains(path, "/ping"):
+		return 200, []byte(`{"pings":[{"hostname":"ctl"}],"meta":{"slurm":{"cluster":"fed"}}}`), nil
+	}
 	a := func(cluster, account, parent, user string, id int64) v1.Association {
 		return v1.Association{Cluster: cluster, Account: account, ParentAccount: parent, User: user, ID: id, Shares: 1, QOS: []string{"normal"}, Default: true}
 	}
@@ -74,9 +80,25 @@ func TestTables(t *testing.T) {
 			" physics                        \n" +
 			"  physics                 alice \n"},
 		{"list assoc qos=high format=cluster,acc,u,id,defaultqos -n", "      beta    biology      alice      4      high \n"},
-		{"-P list cluster format=cluster,qos,share", "Cluster|QOS|Share\nalpha|normal|1\nbeta|normal|1\n"},
+		{"-P list cluster format=cluster,qos,share", "Cluster|QOS|Share\nalpha|normal|1\nbeta|normal|1\nfed||\n"},
+		{"-nP list assoc where cluster=fed user=bob format=cluster,account", "alpha|vision\n"},
+		{"-nP list assoc where cluster=nosuch", ""},
 		{"-n list cluster nosuch", ""},
 		{"-nP list qos format=name", "high\nnormal\n"},
+		{"-nP show qos normal", "normal|0|00:00:00|||cluster|||1.000000|||||||||||||||||||\n"},
+		{"-p show qos high format=description,grpjobsaccrue,id,limitfactor,maxjobsperaccount,maxjobspa,maxjobsperuser,maxjobsaccrueperaccount,maxjobsaccrueperuser," +
+			"maxsubmitjobsperaccount,maxsubmitjobsperuser,maxsubmitpa,maxsubmitjobs,maxtresminsperjob,maxtresperaccount,maxtresperjob,maxtresperuser," +
+			"maxtresrunminsperaccount,maxtresrunminsperuser,maxwalldurationperjob,minpriothreshold,mintresperjob",
+			"Descr|GrpJobsAccrue|ID|LimitFactor|MaxJobsPA|MaxJobsPA|MaxJobsPU|MaxJobsAccruePA|MaxJobsAccruePU|MaxSubmitPA|MaxSubmitPU|MaxSubmitPA|MaxSubmit|MaxTRESMins|" +
+				"MaxTRESPA|MaxTRES|MaxTRESPU|MaxTRESRunMinsPA|MaxTRESRunMinsPU|MaxWall|MinPrioThres|MinTRES|\n||||||||||||||||||||||\n"},
+		{"-p show user bob format=defaultwckey,maxsubmitjobsperuser,name", "Def WCKey|MaxSubmitPU|Name|\n|||\n"},
+		{"-p show cluster alpha format=clusternodes,flags,nodecount,nodenames,tres,federation,name", "Cluster Nodes|Flags|NodeCount|NodeName|TRES|Federation|Name|\n|||||||\n"},
+		{"show reservation", "" +
+			"   Cluster            Name                           TRES           TimeStart             TimeEnd UnusedWall \n" +
+			"---------- --------------- ------------------------------ ------------------- ------------------- ---------- \n"},
+		{"show federation", "Federation    Cluster ID             Features     FedState \n---------- ---------- -- -------------------- ------------ \n"},
+		{"-nP show transactions", ""},
+		{"ping", "slurmdbd(primary) at ctl is UP\n"},
 		{"list tres", "" +
 			"    Type            Name     ID \n" +
 			"-------- --------------- ------ \n" +
@@ -93,7 +115,7 @@ func TestTables(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	const here = " is not possible here: the federation's accounts are those of its sites; run the site's own sacctmgr there"
+	const here = " is not possible here: change the federation's own account tree with fed account and fed qos; what a site has of its own, with its sacctmgr there"
 	for args, want := range map[string]string{
 		"-i add user x":                 `sacctmgr: error: "add"` + here,
 		"modify user alice set qos=low": `sacctmgr: error: "modify"` + here,
@@ -101,7 +123,8 @@ func TestRefused(t *testing.T) {
 		"list":                          noEntity,
 		"list bogus":                    noEntity,
 		"list coord":                    noEntity,
-		"list events":                   "sacctmgr: error: the federation keeps no list of events; run the site's own sacctmgr there",
+		"list runaway":                  "sacctmgr: error: You must have an AdminLevel>=Operator to fix runaway jobs",
+		"--json list event":             "sacctmgr: error: the federation has no document of events: leave out --json and --yaml",
 		"bogus":                         "invalid keyword: bogus",
 		"li user":                       "invalid keyword: li",
 		"list user format=bogus":        "Unknown field 'bogus'",

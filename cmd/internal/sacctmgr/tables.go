@@ -57,6 +57,9 @@ var associationFields = []field{
 	limit("GrpCPUMins", "GrpCPUMins", 11), limit("MaxNodes", "MaxNodes", 8), limit("MaxCPUs", "MaxCPUs", 8), limit("MaxCPUMins", "MaxCPUMins", 11),
 	{Name: "ID", Header: "ID", Width: 6, Value: ofAssoc(func(a *v1.Association) string { return assoc.ID(a.ID) })},
 	{Name: "ParentName", Header: "ParentName", Width: 10, Value: ofAssoc(func(a *v1.Association) string { return a.ParentAccount })},
+	limit("ParentID", "Par ID", 6), limit("Lineage", "Lineage", -20), limit("GrpJobsAccrue", "GrpJobsAccrue", 13), limit("MaxJobsAccrue", "MaxJobsAccrue", 13),
+	limit("MaxTRESPerJob", "MaxTRES", 13), limit("MaxTRESMinsPerJob", "MaxTRESMins", 13), limit("MaxTRESRunMins", "MaxTRESRunMins", 15), limit("MaxWallDurationPerJob", "MaxWall", 11),
+	limit("MaxSubmitJobsPerUser", "MaxSubmitPU", 11), limit("MinPrioThreshold", "MinPrioThres", 12),
 }
 
 func account(r *row) string {
@@ -72,7 +75,7 @@ var userFields = append([]field{
 	{Name: "User", Header: "User", Width: 10, Value: name},
 	{Name: "DefaultAccount", Header: "Def Acct", Width: 10, Value: func(r *row) string { return r.account }},
 	{Name: "AdminLevel", Header: "Admin", Width: 9, Value: func(r *row) string { return r.admin }},
-	limit("Coordinators", "Coord Accounts", 20),
+	limit("Coordinators", "Coord Accounts", 20), limit("DefaultWCKey", "Def WCKey", 10), limit("Name", "Name", 10),
 }, without(associationFields, "User")...)
 
 var accountFields = append([]field{
@@ -80,22 +83,38 @@ var accountFields = append([]field{
 	// A site's API does not tell them; Slurm's own default is the account's name.
 	{Name: "Description", Header: "Descr", Width: 20, Value: name},
 	{Name: "Organization", Header: "Org", Width: 20, Value: name},
-	limit("Coordinators", "Coord Accounts", 20),
+	limit("Coordinators", "Coord Accounts", 20), limit("Name", "Name", 10),
 }, without(associationFields, "Account")...)
 
 var clusterFields = append([]field{
 	{Name: "Cluster", Header: "Cluster", Width: 10, Value: name},
 	limit("ControlHost", "ControlHost", 15), limit("ControlPort", "ControlPort", 12), limit("RPC", "RPC", 5), limit("Classification", "Classification", 10),
+	limit("ClusterNodes", "Cluster Nodes", 20), limit("Flags", "Flags", 20), limit("NodeCount", "NodeCount", 9), limit("NodeNames", "NodeName", 20), limit("Name", "Name", 10),
+	limit("TRES", "TRES", 20), limit("Federation", "Federation", 10),
 }, without(associationFields, "Cluster")...)
 
+// fixed is a field of which every QOS has what Slurm gives a new one: the federation does not see what sites have set.
+func fixed(name, header string, width int, value string) field {
+	return field{Name: name, Header: header, Width: width, Value: func(*row) string { return value }}
+}
+
+// qosFields are those of a QOS, by all their names.
 var qosFields = []field{
 	{Name: "Name", Header: "Name", Width: 10, Value: name},
-	limit("Priority", "Priority", 10), limit("GraceTime", "GraceTime", 10), limit("Preempt", "Preempt", 10), limit("PreemptExemptTime", "PreemptExemptTime", 19),
-	limit("PreemptMode", "PreemptMode", 11), limit("Flags", "Flags", 20), limit("UsageThreshold", "UsageThres", 10), limit("UsageFactor", "UsageFactor", 11),
+	fixed("Priority", "Priority", 10, "0"), fixed("GraceTime", "GraceTime", 10, "00:00:00"), limit("Preempt", "Preempt", 10), limit("PreemptExemptTime", "PreemptExemptTime", 19),
+	fixed("PreemptMode", "PreemptMode", 11, "cluster"), limit("Flags", "Flags", 20), limit("UsageThreshold", "UsageThres", 10), fixed("UsageFactor", "UsageFactor", 11, "1.000000"),
 	limit("GrpTRES", "GrpTRES", 13), limit("GrpTRESMins", "GrpTRESMins", 13), limit("GrpTRESRunMins", "GrpTRESRunMins", 13), limit("GrpJobs", "GrpJobs", 7),
-	limit("GrpSubmitJobs", "GrpSubmit", 9), limit("GrpWall", "GrpWall", 11), limit("MaxTRES", "MaxTRES", 13), limit("MaxTRESPerNode", "MaxTRESPerNode", 14),
-	limit("MaxTRESMins", "MaxTRESMins", 13), limit("MaxWall", "MaxWall", 11), limit("MaxTRESPU", "MaxTRESPU", 13), limit("MaxJobsPU", "MaxJobsPU", 9),
-	limit("MaxSubmitPU", "MaxSubmitPU", 11), limit("MaxTRESPA", "MaxTRESPA", 13), limit("MinTRES", "MinTRES", 13),
+	limit("GrpSubmitJobs", "GrpSubmit", 9), limit("GrpWall", "GrpWall", 11), limit("MaxTRES", "MaxTRES", 13), limit("MaxTRESPerJob", "MaxTRES", 13),
+	limit("MaxTRESPerNode", "MaxTRESPerNode", 14), limit("MaxTRESMins", "MaxTRESMins", 13), limit("MaxTRESMinsPerJob", "MaxTRESMins", 13),
+	limit("MaxWall", "MaxWall", 11), limit("MaxWallDurationPerJob", "MaxWall", 11), limit("MaxTRESPU", "MaxTRESPU", 13), limit("MaxTRESPerUser", "MaxTRESPU", 13),
+	limit("MaxJobsPU", "MaxJobsPU", 9), limit("MaxJobsPerUser", "MaxJobsPU", 9), limit("MaxSubmitPU", "MaxSubmitPU", 11), limit("MaxSubmitJobsPerUser", "MaxSubmitPU", 11),
+	limit("MaxTRESPA", "MaxTRESPA", 13), limit("MaxTRESPerAccount", "MaxTRESPA", 13), limit("MaxTRESRunMinsPA", "MaxTRESRunMinsPA", 22),
+	limit("MaxTRESRunMinsPerAccount", "MaxTRESRunMinsPA", 22), limit("MaxTRESRunMinsPU", "MaxTRESRunMinsPU", 22), limit("MaxTRESRunMinsPerUser", "MaxTRESRunMinsPU", 22),
+	limit("MaxJobsPA", "MaxJobsPA", 9), limit("MaxJobsPerAccount", "MaxJobsPA", 9), limit("MaxSubmitPA", "MaxSubmitPA", 11), limit("MaxSubmitJobsPerAccount", "MaxSubmitPA", 11),
+	limit("MaxSubmitJobs", "MaxSubmit", 9), limit("MinTRES", "MinTRES", 13), limit("MinTRESPerJob", "MinTRES", 13),
+	limit("Description", "Descr", 20), limit("ID", "ID", 6), limit("LimitFactor", "LimitFactor", 11), limit("GrpJobsAccrue", "GrpJobsAccrue", 13),
+	limit("MaxJobsAccruePA", "MaxJobsAccruePA", 15), limit("MaxJobsAccruePerAccount", "MaxJobsAccruePA", 15), limit("MaxJobsAccruePU", "MaxJobsAccruePU", 15),
+	limit("MaxJobsAccruePerUser", "MaxJobsAccruePU", 15), limit("MinPrioThreshold", "MinPrioThres", 12),
 }
 
 var tresFields = []field{
@@ -126,7 +145,8 @@ func (q *query) table(entity string, known *v1.Associations) (string, error) {
 			clusterFields, q.clusterRows(known))
 	case "qos":
 		return q.write("Name,Priority,GraceTime,Preempt,PreemptExemptTime,PreemptMode,Flags%40,UsageThreshold,UsageFactor,GrpTRES,GrpTRESMins,"+
-			"GrpTRESRunMins,GrpJobs,GrpSubmit,GrpWall,MaxTRES,MaxTRESPerNode,MaxTRESMins,MaxWall,MaxTRESPU,MaxJobsPU,MaxSubmitPU,MaxTRESPA,MinTRES", "",
+			"GrpTRESRunMins,GrpJobs,GrpSubmit,GrpWall,MaxTRES,MaxTRESPerNode,MaxTRESMins,MaxWall,MaxTRESPU,MaxJobsPU,MaxSubmitPU,MaxTRESPA,"+
+			"MaxTRESRunMinsPA,MaxTRESRunMinsPU,MaxJobsPA,MaxSubmitPA,MinTRES", "",
 			qosFields, q.qosRows(known))
 	case "tres":
 		return q.write("Type,Name%15,ID", "", tresFields, q.tresRows(known))
