@@ -52,8 +52,9 @@ func TestOneSite(t *testing.T) {
 	if m := r.Reservations[0]; len(r.Reservations) != 1 || m.NodeList != "b2,n1" || m.NodeCount != 2 || m.EndTime != wire.Num(at.Unix()+3600) || !m.Flags.Has("MAINT") || m.Users != "op" {
 		t.Errorf("%+v", r.Reservations)
 	}
-	if err := c.Do(t.Context(), "GET", "/slurm/v0.0.42/reservation/nosuch", nil, nil); err == nil {
-		t.Error("an unknown reservation is there")
+	r = wire.ReservationsResponse{}
+	if err := c.Do(t.Context(), "GET", "/slurm/v0.0.42/reservation/nosuch", nil, &r); err != nil || len(r.Reservations) > 0 || len(r.Errors) != 1 {
+		t.Errorf("an unknown reservation: %+v, %v", r, err)
 	}
 }
 

@@ -19,10 +19,17 @@ import (
 	"fsub/slurm/wire"
 )
 
-// killJob is DELETE /job/{id}[?signal=USR1&flags=BATCH_JOB]. As with slurmrestd a refusal is in status[], under HTTP 200.
+// killJob is DELETE /job/{id}[?signal=USR1&flags=BATCH_JOB]. As with slurmrestd a refusal is in status[], under HTTP 200, but for that of an unknown job.
 func (s *Server) killJob(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	q := r.URL.Query()
-	return s.kill(w, r, c, []string{r.PathValue("id")}, q.Get("signal"), listing.Upper(listing.CSV(q, "flags")))
+	q, name := r.URL.Query(), r.PathValue("id")
+	resp, err := s.kill(r, c, []string{name}, q.Get("signal"), listing.Upper(listing.CSV(q, "flags")))
+	switch {
+	case err != nil:
+		return err
+	case len(resp.Status) == 1 && resp.Status[0].Error.Code == wire.ErrJobID:
+		return absentJob(name)
+	}
+	return write(w, r, resp)
 }
 
 // killJobs is DELETE /jobs/: the jobs named in the body, or all those of the caller that match it.
@@ -45,7 +52,11 @@ func (s *Server) killJobs(w http.ResponseWriter, r *http.Request, c identity.Cal
 	if len(refs) > action.MaxJobs {
 		return refusal.BadBody(fmt.Sprintf("%d jobs in one request, at most %d are allowed", len(refs), action.MaxJobs))
 	}
-	return s.kill(w, r, c, refs, req.Signal, listing.Upper(slices.Clone(req.Flags)))
+	resp, err := s.kill(r, c, refs, req.Signal, listing.Upper(slices.Clone(req.Flags)))
+	if err != nil {
+		return err
+	}
+	return write(w, r, resp)
 }
 
 // matching names the live jobs that match every field of req that is set; at least one must be.
@@ -80,8 +91,8 @@ func (s *Server) matching(r *http.Request, req *wire.KillJobs) ([]string, error)
 }
 
 // kill cancels or signals jobs and answers with the refusals.
-func (s *Server) kill(w http.ResponseWriter, r *http.Request, c identity.Caller, refs []string, signal string, flags []string) error {
-	resp := wire.KillJobsResponse{Reply: s.Reply(r, c)}
+func (s *Server) kill(r *http.Request, c identity.Caller, refs []string, signal string, flags []string) (resp wire.KillJobsResponse, err error) {
+	resp = wire.KillJobsResponse{Reply: s.Reply(r, c)}
 	req := v1.ActRequest{Signal: federation.Signal{
 		Name: strings.TrimPrefix(strings.ToUpper(signal), "SIG"), Batch: slices.Contains(flags, wire.KillBatch), Full: slices.Contains(flags, wire.KillFull),
 	}}
@@ -101,17 +112,17 @@ func (s *Server) kill(w http.ResponseWriter, r *http.Request, c identity.Caller,
 	}
 	errs, err := s.Actions.Do(r.Context(), c, kind, req)
 	if err != nil {
-		return err
+		return resp, err
 	}
 	for i, err := range errs {
 		if errors.Is(err, federation.ErrUnavailable) {
-			return err
+			return resp, err
 		}
 		if err != nil {
 			resp.Status = append(resp.Status, killStatus(names[i], req.Jobs[i].ID, err))
 		}
 	}
-	return write(w, r, resp)
+	return resp, nil
 }
 
 func killStatus(name string, id federation.JobID, err error) wire.KillStatus {

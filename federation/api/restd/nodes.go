@@ -10,7 +10,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -31,7 +30,7 @@ func (s *Server) nodes(w http.ResponseWriter, r *http.Request, c identity.Caller
 		}
 	}
 	if name != "" && len(resp.Nodes) == 0 {
-		return refusal.New(federation.ErrInvalid, wire.ErrNodeName)
+		return absentNode(name)
 	}
 	return write(w, r, resp)
 }

@@ -10,7 +10,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
@@ -37,7 +36,7 @@ func (s *Server) partitions(w http.ResponseWriter, r *http.Request, c identity.C
 		}
 	}
 	if name != "" && len(resp.Partitions) == 0 {
-		return refusal.New(federation.ErrInvalid, wire.ErrPartition)
+		return absentPartition(name)
 	}
 	return write(w, r, resp)
 }

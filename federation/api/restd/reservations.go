@@ -7,7 +7,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
@@ -32,7 +31,7 @@ func (s *Server) reservations(w http.ResponseWriter, r *http.Request, c identity
 		}
 	}
 	if name != "" && len(resp.Reservations) == 0 {
-		return refusal.New(federation.ErrInvalid, wire.ErrReservation)
+		return absentReservation()
 	}
 	return write(w, r, resp)
 }

@@ -99,11 +99,22 @@ func (s *Server) Routes() {
 		s.Router.HandleAs(pattern, s.versioned(pattern, h), s.failSlurm)
 		s.Router.HandleAs(pattern+"/{$}", s.versioned(pattern, h), s.failSlurm)
 	}
+	s.dbAbsent()
 }
 
 // keyOf is the name of a route's answer among the shapes.
 func keyOf(pattern string) string {
 	return strings.NewReplacer(" /", " ", "/{version}", "", "/{$}", "", "{id}", "{}", "{name}", "{}").Replace(pattern)
+}
+
+// spoken refuses API versions that we do not speak.
+func (s *Server) spoken(h answer.Handler) answer.Handler {
+	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+		if v := r.PathValue("version"); v == "v0.0.38" || versionShapes()[v] == nil {
+			return refusal.NoRoute(r)
+		}
+		return h(w, r, c)
+	}
 }
 
 // versioned refuses API versions that we do not speak, and those that do not have the path.
@@ -140,7 +151,10 @@ func (s *Server) Reply(r *http.Request, c identity.Caller) wire.Reply {
 // failSlurm answers with err as slurmrestd 24.11 does: 500 for all that slurmctld refuses, 404 for an unknown job. 503 is our own: too much is asked at once.
 func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, c identity.Caller, err error) int {
 	code := http.StatusInternalServerError
+	var absent *absentError
 	switch {
+	case errors.As(err, &absent):
+		code = absent.status
 	case errors.Is(err, federation.ErrThrottled):
 		code = http.StatusServiceUnavailable
 		answer.TryAgain(w, code, err)
@@ -158,7 +172,11 @@ func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, c identity.Ca
 	}
 	s.Router.LogFailure(r, answer.Status(err), err)
 	rep := s.Reply(r, c)
-	rep.Errors = append(rep.Errors, slurmrestdError(r, err))
+	if absent != nil {
+		rep.Errors = append(rep.Errors, absent.said)
+	} else {
+		rep.Errors = append(rep.Errors, slurmrestdError(r, err))
+	}
 	var out any = rep
 	if reply := versionShapes()[r.PathValue("version")]["reply"]; reply != nil {
 		out, _ = reply.json(rep)
