@@ -18,6 +18,11 @@ func (c *command) showJob(id string, _ bool) int {
 	if exit != 0 {
 		return exit
 	}
+	all := make([]*wire.Job, len(jobs))
+	for i := range jobs {
+		all[i] = &jobs[i]
+	}
+	show.Dependencies(c.caller, all, c.times.Now())
 	shown := 0
 	for i := range jobs {
 		if c.inCluster(jobs[i].Cluster) {

@@ -180,6 +180,9 @@ func (c *command) print(q *show.Queue) error {
 		return nil
 	}
 	selected, foretold := c.selection(), c.tellsStarts()
+	if c.tellsDependencies() {
+		return c.printDependencies(layout, q, selected)
+	}
 	var j wire.Job
 	var line []byte
 	for q.Next(&j) {
@@ -200,6 +203,39 @@ func (c *command) print(q *show.Queue) error {
 	}
 	if err := q.Err(); err != nil {
 		return fmt.Errorf("slurm_load_jobs error: %w", err)
+	}
+	return nil
+}
+
+// tellsDependencies reports whether the rows show what jobs wait for.
+func (c *command) tellsDependencies() bool {
+	return !c.steps && (c.format2 == "" && strings.Contains(c.format, "E") || strings.Contains(strings.ToLower(c.format2), "dependency"))
+}
+
+// printDependencies writes the rows once it is known what has become of the jobs that those of them wait for.
+func (c *command) printDependencies(layout show.Layout[row], q *show.Queue, selected *selection) error {
+	foretold := c.tellsStarts()
+	var jobs []*wire.Job
+	var next []v1.Foretold
+	for j := new(wire.Job); q.Next(j); j = new(wire.Job) {
+		if selected.wants(j) {
+			jobs, next = append(jobs, j), append(next, v1.Foretold{})
+			if foretold {
+				next[len(next)-1] = q.Foretold()
+			}
+		}
+	}
+	if err := q.Err(); err != nil {
+		return fmt.Errorf("slurm_load_jobs error: %w", err)
+	}
+	show.Dependencies(c.caller, jobs, c.times.Now())
+	for i, j := range jobs {
+		for _, r := range selected.rows(j) {
+			r.next = next[i]
+			if _, err := c.stdout.WriteString(layout.Row(&r) + "\n"); err != nil {
+				return fmt.Errorf("squeue: error: %w", err)
+			}
+		}
 	}
 	return nil
 }
