@@ -39,6 +39,9 @@ type Catalogue struct {
 	asking  sync.Mutex // held while sources are asked
 	known   map[Key]Price
 	sources map[string]*Asked
+	shapes  map[[2]string]Shape // by cloud and type: see Describe
+	anew    map[string]bool     // clouds with types that their source was not asked for yet
+	wake    chan struct{}
 }
 
 // Asked is how a source has answered.
@@ -64,7 +67,7 @@ func New(cfg Config) (*Catalogue, error) {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
-	c := &Catalogue{cfg: cfg, known: map[Key]Price{}, sources: map[string]*Asked{}}
+	c := &Catalogue{cfg: cfg, known: map[Key]Price{}, sources: map[string]*Asked{}, shapes: map[[2]string]Shape{}, anew: map[string]bool{}, wake: make(chan struct{}, 1)}
 	return c, c.load()
 }
 
@@ -83,6 +86,19 @@ func (c *Catalogue) Price(k Key) (Price, bool) {
 		defer c.mu.Unlock()
 	}
 	return c.price(k)
+}
+
+// Contracted is what a machine costs where a contract sets its on-demand price, usd; 0: none does. Other markets but spot have that price. Spot machines are sold at the cloud's own,
+// which the contract's bounds where it is not known.
+func (c *Catalogue) Contracted(k Key, usd federation.Dollars, now time.Time) (Price, bool) {
+	p, ok := c.Price(k)
+	switch {
+	case usd <= 0 || k.Market == provider.Spot && ok && !p.Bound:
+		return p, ok
+	case k.Market == provider.Spot:
+		return Price{Key: k, PerHour: usd, At: now, From: "on-demand price, the most it can be, configuration", Bound: true}, true
+	}
+	return Price{Key: k, PerHour: usd, At: now, From: "configuration"}, true
 }
 
 func (c *Catalogue) price(k Key) (Price, bool) {
@@ -186,7 +202,7 @@ func (c *Catalogue) Refresh(ctx context.Context, now bool) ([]Asked, error) {
 		if lazy, ok := s.(interface{ Lazy() bool }); !now && ok && lazy.Lazy() {
 			continue
 		}
-		if !now && c.cfg.Now().Sub(c.lastTried(s.Name())) < c.cfg.Every {
+		if !now && !c.described(s) && c.cfg.Now().Sub(c.lastTried(s.Name())) < c.cfg.Every {
 			continue
 		}
 		changed = true
@@ -279,6 +295,7 @@ func (c *Catalogue) Follow(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-t.C:
+		case <-c.wake:
 		}
 	}
 }

@@ -159,6 +159,7 @@ func openPrices(c *Config, log *slog.Logger) (*prices.Catalogue, error) {
 		return nil, err
 	}
 	if list != nil {
+		list.Types = func() map[string]prices.Shape { return cat.Shapes(prices.Google) }
 		cat.Add(list)
 	}
 	return cat, nil

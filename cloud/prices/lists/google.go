@@ -20,8 +20,8 @@ import (
 // exactly once for its region, or the machine has no price: public catalogues that took whatever SKU came near have machines at three times their price.
 type Google struct {
 	Regions []string // "us-central1"; none: all
-	// Types are machine types beyond those with accelerators that the table knows.
-	Types map[string]prices.Shape
+	// Types returns machine types beyond those with accelerators that the table knows; nil: there are none.
+	Types func() map[string]prices.Shape
 	// Key is an API key; or HTTP has a client that proves who it is. The catalogue is public, but asks for either.
 	Key      string
 	HTTP     *http.Client
@@ -33,6 +33,9 @@ var _ prices.Source = (*Google)(nil)
 
 // Name implements prices.Source.
 func (g *Google) Name() string { return "Google billing catalog" }
+
+// Cloud is whose types it puts prices together for.
+func (g *Google) Cloud() string { return prices.Google }
 
 // compute is the service with the SKUs of Compute Engine, and of TPUs from v5e on. (E000-3F24-B8AA has the older ones, by the device and the continent.)
 const compute = "services/6F81-5844-456A"
@@ -113,7 +116,11 @@ func (g *Google) Prices(ctx context.Context) ([]prices.Price, error) {
 			parts.add(&got.SKUs[i])
 		}
 		if token = got.NextPageToken; token == "" {
-			return parts.machines(g.Types, now().UTC()), nil
+			var more map[string]prices.Shape
+			if g.Types != nil {
+				more = g.Types()
+			}
+			return parts.machines(more, now().UTC()), nil
 		}
 	}
 }
@@ -147,7 +154,7 @@ var (
 	localSSD    = "SSD backed Local Storage"
 	tpuName     = regexp.MustCompile(`^Tpu-?[vV](\d+[a-z]*)( Pod)?$`)
 	runningIn   = regexp.MustCompile(` (running|hosted) in .*$`)
-	groupsOfUse = []string{"CPU", "RAM", "GPU", "TPU", "LocalSSD"}
+	groupsOfUse = []string{"CPU", "RAM", "GPU", "TPU", "LocalSSD", "N1Standard"}
 )
 
 // add takes in a SKU, if it is a part of machines that anybody can rent by the hour.
@@ -196,7 +203,8 @@ type family struct {
 	ssd            float64 // GiB of local disks that each accelerator brings along
 }
 
-// families are the series with accelerators, by the beginning of their types. The GPU of an A4 is sold with its part of the host.
+// families are series by the beginning of their types. The GPU of an A4 is sold with its part of the host. What shares cores, or has local disks in its type
+// (c3-standard-8-lssd), is sold otherwise, and has no price here.
 var families = map[string]family{
 	"a2-highgpu-":  {[]string{"A2 Instance Core"}, []string{"A2 Instance Ram"}, []string{"Nvidia Tesla A100 GPU"}, 0},
 	"a2-megagpu-":  {[]string{"A2 Instance Core"}, []string{"A2 Instance Ram"}, []string{"Nvidia Tesla A100 GPU"}, 0},
@@ -207,9 +215,22 @@ var families = map[string]family{
 	"a4-highgpu-":  {nil, nil, []string{"A4 Nvidia B200 (1 gpu slice)"}, 0},
 	"g2-standard-": {[]string{"G2 Instance Core"}, []string{"G2 Instance Ram"}, []string{"Nvidia L4 GPU"}, 0},
 	"g4-standard-": {[]string{"G4 Instance Core"}, []string{"G4 Instance Ram"}, []string{"RTX 6000 96GB"}, 0},
+	"n1-":          {[]string{"N1 Predefined Instance Core"}, []string{"N1 Predefined Instance Ram"}, nil, 0},
 	"n2-":          {[]string{"N2 Instance Core"}, []string{"N2 Instance Ram"}, nil, 0},
+	"n2d-":         {[]string{"N2D AMD Instance Core"}, []string{"N2D AMD Instance Ram"}, nil, 0},
+	"n4-":          {[]string{"N4 Instance Core"}, []string{"N4 Instance Ram"}, nil, 0},
 	"e2-":          {[]string{"E2 Instance Core"}, []string{"E2 Instance Ram"}, nil, 0},
+	"c2-":          {[]string{"Compute optimized Core"}, []string{"Compute optimized Ram"}, nil, 0},
+	"c2d-":         {[]string{"C2D AMD Instance Core"}, []string{"C2D AMD Instance Ram"}, nil, 0},
 	"c3-":          {[]string{"C3 Instance Core"}, []string{"C3 Instance Ram"}, nil, 0},
+	"c3d-":         {[]string{"C3D Instance Core"}, []string{"C3D Instance Ram"}, nil, 0},
+	"c4-":          {[]string{"C4 Instance Core"}, []string{"C4 Instance Ram"}, nil, 0},
+	"c4a-":         {[]string{"C4A Arm Instance Core", "C4A Instance Core"}, []string{"C4A Arm Instance Ram", "C4A Instance Ram"}, nil, 0},
+	"c4d-":         {[]string{"C4D Instance Core"}, []string{"C4D Instance Ram"}, nil, 0},
+	"h3-":          {[]string{"H3 Instance Core"}, []string{"H3 Instance Ram"}, nil, 0},
+	"h4d-":         {[]string{"H4D Instance Core"}, []string{"H4D Instance Ram"}, nil, 0},
+	"t2d-":         {[]string{"T2D AMD Instance Core"}, []string{"T2D AMD Instance Ram"}, nil, 0},
+	"t2a-":         {[]string{"T2A Arm Instance Core"}, []string{"T2A Arm Instance Ram"}, nil, 0},
 }
 
 // machines adds up what the machines cost for which each part has one price.
@@ -244,7 +265,7 @@ func (p *parts) machine(typ string, shape prices.Shape, region string, market pr
 			of = &f
 		}
 	}
-	if of == nil || shape.Count > 0 && of.gpu == nil {
+	if of == nil || shape.Count > 0 && of.gpu == nil || strings.HasSuffix(typ, "-lssd") {
 		return 0, false
 	}
 	sum, all := 0.0, true

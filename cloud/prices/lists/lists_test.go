@@ -127,7 +127,9 @@ func TestGoogle(t *testing.T) {
 		}
 		return "google-1.json"
 	})
-	c, asked := refresh(t, &Google{Key: "the-key", Endpoint: url, Now: clock, Types: map[string]prices.Shape{"n2-standard-8": {CPUs: 8, MemGiB: 32}}})
+	c, asked := refresh(t, &Google{Key: "the-key", Endpoint: url, Now: clock, Types: func() map[string]prices.Shape {
+		return map[string]prices.Shape{"n2-standard-8": {CPUs: 8, MemGiB: 32}, "e2-standard-4": {CPUs: 4, MemGiB: 16}, "h3-standard-88": {CPUs: 88, MemGiB: 352}, "e2-standard-4-lssd": {CPUs: 4, MemGiB: 16}}
+	}})
 	key := func(typ, region string, m provider.Market) prices.Key {
 		return prices.Key{Cloud: prices.Google, Type: typ, Region: region, Market: m}
 	}
@@ -138,12 +140,15 @@ func TestGoogle(t *testing.T) {
 		{key("g2-standard-4", "us-central1", provider.OnDemand), 4*0.024988 + 16*0.002927 + 0.56004, "billing catalog"},
 		{key("g2-standard-4", "us-west1", provider.OnDemand), 0.706832, "table of 2026-08-03"},    // two prices of its GPU
 		{key("a2-highgpu-8g", "us-central1", provider.OnDemand), 29.38708, "table of 2026-08-03"}, // its memory is not listed
+		{key("e2-standard-4", "us-central1", provider.OnDemand), 4*0.02181159 + 16*0.00292353, "billing catalog"},
+		{key("e2-standard-4", "us-central1", provider.Spot), 4*0.008724636 + 16*0.001169412, "billing catalog"},
 		{key(prices.TPU("v5p"), "us-east5", provider.OnDemand), 4.2, "billing catalog"},
 		{key(prices.TPU("v5p"), "us-east5", provider.Flex), 2.1, "billing catalog"},
 		{key(prices.TPU("v5p"), "us-east5", provider.Spot), 2.415, "table of 2024-12-23"},
 		{key(prices.TPU("v6e"), "us-east5", provider.OnDemand), 2.7, "table of 2026"},
 	})
-	for _, k := range []prices.Key{key("a3-megagpu-8g", "us-central1", provider.OnDemand), key("n2-standard-8", "us-central1", provider.OnDemand)} {
+	for _, k := range []prices.Key{key("a3-megagpu-8g", "us-central1", provider.OnDemand), key("n2-standard-8", "us-central1", provider.OnDemand),
+		key("h3-standard-88", "us-central1", provider.OnDemand), key("e2-standard-4-lssd", "us-central1", provider.OnDemand)} {
 		if p, ok := c.Price(k); ok {
 			t.Errorf("a price without its parts: %+v", p)
 		}
