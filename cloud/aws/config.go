@@ -34,12 +34,15 @@ type Config struct {
 	// Reservations are IDs of capacity reservations and capacity blocks ("cr-...") to be offered
 	// while they are active.
 	Reservations []string
+	// Contract has on-demand prices per hour of one machine, by type or pattern, where a contract makes them others
+	// than the list's: see [provider.Choose].
+	Contract map[string]federation.Dollars
 	// AnyZone offers each type once more per region and market, in whichever of the zones AWS finds
 	// it (the whole gang in one).
 	AnyZone bool
 
-	// Images are what machines boot, by architecture ("x86_64", "arm64"); "x86_64/gpu" is preferred
-	// for types with GPUs. Each is "ami-...", "resolve:ssm:/PARAMETER", or "OWNER/NAME" where NAME
+	// Images are what machines boot, by type or pattern ("p3.*"), or by architecture ("x86_64", "arm64"), where
+	// "x86_64/gpu" is preferred for types with GPUs. Each is "ami-...", "resolve:ssm:/PARAMETER", or "OWNER/NAME" where NAME
 	// may hold * and the newest that fits is taken ("self/slurm-*"). Default: Amazon Linux 2023,
 	// and AWS's deep learning base image for GPUs.
 	Images     map[string]string
@@ -87,10 +90,7 @@ type Region struct {
 type Type struct {
 	Name    string            // "g6.xlarge", or with * "g6.*"
 	Markets []provider.Market // OnDemand, Spot; none: OnDemand
-	// Price is the on-demand price per hour of one machine, where a contract makes it another than
-	// the list's. 0: the list's.
-	Price federation.Dollars
-	Max   int // machines at one time; 0: no bound
+	Max     int               // machines at one time; 0: no bound
 }
 
 // DefaultInterrupts is the rate of spot interruptions per hour that is assumed where none is
@@ -117,6 +117,12 @@ const (
 // tagKey is what the metadata service can show of a tag: it would refuse the launch for another.
 var tagKey = regexp.MustCompile(`^[A-Za-z0-9+\-=.,_:@]{1,128}$`)
 
+// driverless are the types that the default image for GPUs, with the open driver of NVIDIA, cannot serve: that begins with Turing (T4).
+var driverless = []provider.Driverless{
+	{Types: "p3*.*", Why: "NVIDIA's open driver does not know its V100"}, {Types: "p2.*", Why: "NVIDIA's open driver does not know its K80"},
+	{Types: "g3*.*", Why: "NVIDIA's open driver does not know its M60"}, {Types: "g4ad.*", Why: "its GPUs are AMD's"},
+}
+
 func (c *Config) check() error {
 	switch {
 	case c.Site == "" || c.Federation == "":
@@ -137,6 +143,10 @@ func (c *Config) check() error {
 		if err := t.check(); err != nil {
 			return err
 		}
+		if why := provider.Undriven(driverless, t.Name); why != "" && !slices.ContainsFunc(c.Regions, func(r Region) bool { return c.undriven(&r, t.Name, "x86_64") == "" }) &&
+			c.undriven(&Region{}, t.Name, "x86_64") != "" {
+			return fmt.Errorf("aws: type %s: %s, and the default image has no other: name one with its driver in images, under the type", t.Name, why)
+		}
 	}
 	for _, r := range c.Reservations {
 		if !strings.HasPrefix(r, "cr-") {
@@ -150,8 +160,8 @@ func (t Type) check() error {
 	if !strings.Contains(t.Name, ".") || strings.ContainsAny(t.Name, ", /") {
 		return fmt.Errorf("aws: type %q: give it as EC2 does: g6.xlarge, or g6.*", t.Name)
 	}
-	if t.Price < 0 || t.Max < 0 {
-		return fmt.Errorf("aws: type %s: price and max are not negative", t.Name)
+	if t.Max < 0 {
+		return fmt.Errorf("aws: type %s: max is not negative", t.Name)
 	}
 	for _, m := range t.Markets {
 		if m != provider.OnDemand && m != provider.Spot {
@@ -171,8 +181,8 @@ func (c *Config) checkImages() error {
 	}
 	for _, images := range all {
 		for _, key := range slices.Sorted(maps.Keys(images)) {
-			if _, ok := defaultImages[key]; !ok {
-				return fmt.Errorf("aws: image for %q: architectures are x86_64 and arm64, with /gpu behind for types with GPUs", key)
+			if _, ok := defaultImages[key]; !ok && !strings.Contains(key, ".") {
+				return fmt.Errorf("aws: image for %q: architectures are x86_64 and arm64, with /gpu behind for types with GPUs; or give types: p3.*", key)
 			}
 			if _, err := parseImage(images[key]); err != nil {
 				return err

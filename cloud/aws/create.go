@@ -90,7 +90,7 @@ func (p *Provider) prepare(ctx context.Context, r *provider.Request) (*regional,
 			return nil, nil, err
 		}
 	}
-	if l.image, err = reg.imageFor(ctx, p, o.Arch, o.GPUs > 0); err != nil {
+	if l.image, err = reg.imageFor(ctx, p, o.Type, o.Arch, o.GPUs > 0); err != nil {
 		return nil, nil, err
 	}
 	if l.image.gib > 0 && l.image.root == "" {

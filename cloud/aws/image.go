@@ -10,6 +10,8 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"fsub/cloud/provider"
 )
 
 // image is what machines boot.
@@ -36,8 +38,8 @@ func parseImage(s string) (imageSpec, error) {
 }
 
 // imageFor returns what a type's machines boot.
-func (r *regional) imageFor(ctx context.Context, p *Provider, arch string, gpu bool) (image, error) {
-	text := p.cfg.imageText(&r.Region, arch, gpu)
+func (r *regional) imageFor(ctx context.Context, p *Provider, typ, arch string, gpu bool) (image, error) {
+	text := p.cfg.imageText(&r.Region, typ, arch, gpu)
 	spec, err := parseImage(text)
 	if err != nil {
 		return image{}, err
@@ -71,8 +73,11 @@ func (r *regional) namedImage(ctx context.Context, p *Provider, spec imageSpec, 
 
 // imageText picks the most particular of the images that are configured. A type with GPUs takes the
 // plain one of its architecture before a default.
-func (c *Config) imageText(r *Region, arch string, gpu bool) string {
+func (c *Config) imageText(r *Region, typ, arch string, gpu bool) string {
 	for _, images := range []map[string]string{r.Images, c.Images} {
+		if own, ok := provider.Choose(images, typ); ok {
+			return own
+		}
 		if gpu && images[arch+"/gpu"] != "" {
 			return images[arch+"/gpu"]
 		}
@@ -84,6 +89,14 @@ func (c *Config) imageText(r *Region, arch string, gpu bool) string {
 		return defaultImages[arch+"/gpu"]
 	}
 	return defaultImages[arch]
+}
+
+// undriven says why machines of a type would find no GPU with the image that they boot; "": they find theirs.
+func (c *Config) undriven(r *Region, typ, arch string) string {
+	if c.imageText(r, typ, arch, true) != defaultImages[arch+"/gpu"] {
+		return ""
+	}
+	return provider.Undriven(driverless, typ)
 }
 
 func (r *regional) findImage(ctx context.Context, spec imageSpec, arch string) (image, error) {

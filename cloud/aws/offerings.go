@@ -54,6 +54,10 @@ func (r *regional) offerings(ctx context.Context, p *Provider) ([]provider.Offer
 	var all []provider.Offering
 	for _, name := range names {
 		info, want := c.types[name], wanted[name]
+		if why := p.cfg.undriven(&r.Region, name, arch(&info)); why != "" {
+			p.log.Warn("the default image has no driver for this type: it is not offered (name an image for it in images)", "type", name, "why", why)
+			continue
+		}
 		for _, market := range want.Markets {
 			if !slices.Contains(info.SupportedUsageClasses, types.UsageClassType(market)) {
 				continue
@@ -86,12 +90,12 @@ func (c *Config) wanted(known map[string]types.InstanceTypeInfo) map[string]Type
 
 // inZones offers a type in each zone, and in any.
 func (p *Provider) inZones(r *regional, c *catalog, info *types.InstanceTypeInfo, want Type, market provider.Market, list prices.Price) []provider.Offering {
-	if want.Price > 0 {
-		list = prices.Price{PerHour: want.Price, At: p.now(), From: "configuration"}
+	typ := string(info.InstanceType)
+	if contract, ok := provider.Choose(p.cfg.Contract, typ); ok && contract > 0 {
+		list = prices.Price{PerHour: contract, At: p.now(), From: "configuration"}
 	}
 	var all []provider.Offering
 	var dearest prices.Price
-	typ := string(info.InstanceType)
 	for _, zone := range c.zones[typ] {
 		q, ok := list, list.PerHour > 0
 		if market == provider.Spot {

@@ -19,6 +19,7 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
+	"fsub/federation"
 	"fsub/testbed/ec2"
 )
 
@@ -30,7 +31,8 @@ func TestOfferings(t *testing.T) {
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	block := c.AddBlock("p5.48xlarge", "us-east-2a", 2, 24*time.Hour)
 	both := []provider.Market{provider.OnDemand, provider.Spot}
-	cfg.Types = []Type{{Name: "c7*.large", Markets: both}, {Name: "g6.xlarge", Markets: []provider.Market{provider.Spot}, Max: 5}, {Name: "p5.48xlarge", Price: 31}}
+	cfg.Types = []Type{{Name: "c7*.large", Markets: both}, {Name: "g6.xlarge", Markets: []provider.Market{provider.Spot}, Max: 5}, {Name: "p5.48xlarge"}}
+	cfg.Contract = map[string]federation.Dollars{"p5*": 31}
 	cfg.Reservations, cfg.AnyZone, cfg.SpotInterrupts, cfg.Boot = []string{block, "cr-0of0another0region"}, true, 0.02, time.Minute
 	p := open(t, cfg)
 	all, err := p.Offerings(t.Context())

@@ -35,7 +35,8 @@ func world(t *testing.T, cfg standin.Config) (*standin.Cloud, Config) {
 	return c, Config{
 		Site: "azure", Federation: "test", Subscription: standin.Subscription, ResourceGroup: "fsub", Location: "eastus", Subnet: standin.Subnet,
 		Endpoint: url, Credential: Token(c.Token()), AnyZone: true,
-		Sizes: []Size{{Name: "Standard_*", Markets: []provider.Market{provider.OnDemand, provider.Spot}, Price: 1}},
+		Sizes: []Size{{Name: "Standard_*", Markets: []provider.Market{provider.OnDemand, provider.Spot}}}, Contract: map[string]federation.Dollars{"Standard_*": 1},
+		Images: map[string]string{"Standard_NV*_A10_v5": "me:grid:24:latest"},
 	}
 }
 
@@ -215,7 +216,7 @@ func TestOfferings(t *testing.T) {
 	}
 	_, cfg := world(t, standin.Config{Reservations: map[string][]*armcompute.CapacityReservation{"group": {reserved}}})
 	cfg.Reservations, cfg.AnyZone = []string{"group", "none"}, false
-	cfg.Sizes = []Size{{Name: "Standard_N*", Markets: []provider.Market{provider.OnDemand, provider.Spot}}}
+	cfg.Sizes, cfg.Contract = []Size{{Name: "Standard_N*", Markets: []provider.Market{provider.OnDemand, provider.Spot}}}, nil
 	cfg.Now = func() time.Time { return time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC) }
 	all, err := open(t, cfg).Offerings(t.Context())
 	if err != nil {
@@ -242,6 +243,37 @@ func TestOfferings(t *testing.T) {
 	}
 	if o := got["Standard_ND96isr_H100_v5/eastus-1/block/group"]; o.Market != provider.Block || o.Price != 0 || o.Max != 16 || o.MaxGang != groupMost || !o.Until.Equal(time.Date(2026, 11, 14, 23, 30, 0, 0, time.UTC)) {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestNoDriver: sizes whose GPUs the default image has no driver for are not offered, and refused where they are named, until an image is named for them.
+func TestNoDriver(t *testing.T) {
+	_, cfg := world(t, standin.Config{})
+	const a10 = "Standard_NV12ads_A10_v5"
+	offered := func(images map[string]string, size string) (bool, error) {
+		cfg.Images, cfg.Sizes = images, []Size{{Name: size}}
+		p, err := New(cfg)
+		if err != nil {
+			return false, err
+		}
+		all, err := p.Offerings(t.Context())
+		return slices.ContainsFunc(all, func(o provider.Offering) bool { return o.Type == a10 }), err
+	}
+	if _, err := offered(nil, a10); err == nil || !strings.Contains(err.Error(), "its part of an A10 needs NVIDIA's GRID driver, which the default image lacks: name an image") {
+		t.Errorf("%v", err)
+	}
+	if there, err := offered(nil, "Standard_N*"); there || err != nil {
+		t.Errorf("offered: %t, %v", there, err)
+	}
+	for _, k := range open(t, cfg).Check(t.Context()) {
+		if k.Name == "sizes" && (k.Result == federation.CheckOK || !strings.Contains(k.Detail, a10+" (its part of an A10") || k.Advice == "") {
+			t.Errorf("%+v", k)
+		}
+	}
+	for _, key := range []string{a10, "Standard_NV*", "x86_64/gpu"} {
+		if there, err := offered(map[string]string{key: "me:grid:24:latest"}, a10); !there || err != nil {
+			t.Errorf("with an image for %s: offered: %t, %v", key, there, err)
+		}
 	}
 }
 

@@ -87,18 +87,26 @@ func (p *Provider) checkSubnet(ctx context.Context) federation.SiteCheck {
 
 func (p *Provider) checkSizes(skus map[string]*size) federation.SiteCheck {
 	wanted := p.cfg.wanted(skus)
-	var barred []string
+	var barred, undriven []string
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if skus[name].barred != "" {
 			barred = append(barred, name+" ("+skus[name].barred+")")
+		} else if why := p.cfg.undriven(name, skus[name].arch, skus[name].gpus); why != "" {
+			undriven = append(undriven, name+" ("+why+")")
 		}
 	}
-	k := federation.SiteCheck{Name: "sizes", Result: federation.CheckOK, Detail: fmt.Sprintf("%d of the region's %d", len(wanted)-len(barred), len(skus))}
+	k := federation.SiteCheck{Name: "sizes", Result: federation.CheckOK, Detail: fmt.Sprintf("%d of the region's %d", len(wanted)-len(barred)-len(undriven), len(skus))}
 	switch {
-	case len(wanted) == len(barred) && len(p.cfg.Reservations) == 0:
+	case len(wanted) == len(barred)+len(undriven) && len(p.cfg.Reservations) == 0:
 		k.Result, k.Advice = federation.CheckFailed, "which sizes are there? az vm list-skus -l "+p.cfg.Location+" --resource-type virtualMachines -o table"
 	case len(barred) > 0:
 		k.Result, k.Advice = federation.CheckWarning, "ask Azure's support for access to the sizes in the region"
+	}
+	if len(undriven) > 0 {
+		if k.Detail += "; the default image has no driver for " + strings.Join(undriven, ", "); k.Result == federation.CheckOK {
+			k.Result = federation.CheckWarning
+		}
+		k.Advice = "name an image with their driver in images, under the size or a pattern"
 	}
 	if len(barred) > 0 {
 		k.Detail += "; not for this subscription: " + strings.Join(barred, ", ")

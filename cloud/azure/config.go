@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -34,13 +35,15 @@ type Config struct {
 	PublicIP      bool     // machines get a public address; else the subnet must have its own way out
 
 	Sizes []Size // at least one, or Reservations
+	// Contract has on-demand prices per hour of one machine, by size or pattern, where a contract makes them others than the list's: see [provider.Choose].
+	Contract map[string]federation.Dollars
 	// Reservations are names of capacity reservation groups in the resource group. What is reserved in them is offered while it is there.
 	Reservations []string
 
-	// Images are what machines boot, by architecture ("x86_64", "arm64"); "x86_64/gpu" is preferred for sizes with GPUs. Each is PUBLISHER:OFFER:SKU:VERSION, or
-	// an ID. Default: Ubuntu 24.04, and Microsoft's HPC image of it for GPUs.
+	// Images are what machines boot, by size or pattern ("Standard_NV*ads_A10_v5"), or by architecture ("x86_64", "arm64"), where "x86_64/gpu" is preferred for
+	// sizes with GPUs. Each is PUBLISHER:OFFER:SKU:VERSION, or an ID. Default: Ubuntu 24.04, and Microsoft's HPC image of it for GPUs.
 	Images   map[string]string
-	DiskGiB  int               // of the disk with the system; 0: as the image has it
+	DiskGiB  int               // of the disk with the system; 0: as the image has it, and 128 for the default images, whose own has little room
 	Identity string            // ID of a user-assigned identity: the rights in Azure of the machines, and so of every job on them. "": none
 	SSHKey   string            // a public key that may log in as "fsub"; "": nobody can
 	Tags     map[string]string // beyond ours, on all that is made
@@ -61,9 +64,7 @@ type Config struct {
 type Size struct {
 	Name    string            // "Standard_ND96isr_H100_v5", or with * "Standard_NC*_H100_v5"
 	Markets []provider.Market // OnDemand, Spot; none: OnDemand
-	// Price is the on-demand price per hour of one machine, where a contract makes it another than the list's. 0: the list's.
-	Price federation.Dollars
-	Max   int // machines at one time; 0: no bound
+	Max     int               // machines at one time; 0: no bound
 }
 
 // DefaultInterrupts is the rate of spot interruptions per hour that is assumed where none is configured: a cautious guess.
@@ -77,6 +78,37 @@ var defaultImages = map[string]string{
 	"arm64":      "Canonical:ubuntu-24_04-lts:server-arm64:latest",
 	"x86_64/gpu": "microsoft-dsvm:ubuntu-hpc:2404:latest",
 	"arm64/gpu":  "microsoft-dsvm:ubuntu-hpc:2404-arm:latest",
+}
+
+// defaultDisk is how large disks with default images are, in GiB. Azure bills what is smaller and larger than 64 the same.
+const defaultDisk = 128
+
+// driverless are the sizes that the default image for GPUs, with NVIDIA's CUDA driver, cannot serve: see Microsoft's table of drivers for sizes of the series N.
+var driverless = []provider.Driverless{
+	{Types: "Standard_NV*ads_A10_v5", Why: "its part of an A10 needs NVIDIA's GRID driver"},
+	{Types: "Standard_N*_MI300X_v5", Why: "its GPUs are AMD's, and need ROCm"},
+	{Types: "Standard_N*_V710_v5", Why: "its GPU is AMD's, and needs AMD's driver"},
+	{Types: "Standard_NG*_V620_v1", Why: "its GPU is AMD's, and needs AMD's driver"},
+	{Types: "Standard_NV*as_v4", Why: "its GPU is AMD's, and needs AMD's driver"},
+}
+
+// undriven says why machines of a size would find no GPU with the image that they boot; "": they find theirs.
+func (c *Config) undriven(size, arch string, gpus int) string {
+	if _, own := c.image(size, arch, gpus); own {
+		return ""
+	}
+	return provider.Undriven(driverless, size)
+}
+
+// image is what machines of a size boot; own: the configuration names it.
+func (c *Config) image(size, arch string, gpus int) (image string, own bool) {
+	key := arch
+	if gpus > 0 {
+		key += "/gpu"
+	}
+	named, _ := provider.Choose(c.Images, size)
+	named = cmp.Or(named, c.Images[key], c.Images[arch])
+	return cmp.Or(named, defaultImages[key]), named != ""
 }
 
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
@@ -109,8 +141,8 @@ func (c *Config) check() error {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Images)) {
-		if _, ok := defaultImages[key]; !ok {
-			return fmt.Errorf("azure: image for %q: architectures are x86_64 and arm64, with /gpu behind for sizes with GPUs", key)
+		if _, ok := defaultImages[key]; !ok && !strings.HasPrefix(key, "Standard_") {
+			return fmt.Errorf("azure: image for %q: architectures are x86_64 and arm64, with /gpu behind for sizes with GPUs; or give sizes: Standard_NC*_H100_v5", key)
 		}
 		if image := c.Images[key]; !strings.HasPrefix(image, "/") && strings.Count(image, ":") != 3 {
 			return fmt.Errorf("azure: image %q: want PUBLISHER:OFFER:SKU:VERSION, or an ID", image)
@@ -120,6 +152,9 @@ func (c *Config) check() error {
 		if err := s.check(); err != nil {
 			return err
 		}
+		if why := provider.Undriven(driverless, s.Name); why != "" && c.undriven(s.Name, "x86_64", 1) != "" {
+			return fmt.Errorf("azure: size %s: %s, which the default image lacks: name an image that has it in images, under the size", s.Name, why)
+		}
 	}
 	return nil
 }
@@ -128,8 +163,8 @@ func (s Size) check() error {
 	if _, err := path.Match(s.Name, ""); err != nil || !strings.HasPrefix(s.Name, "Standard_") {
 		return fmt.Errorf("azure: size %q: give it as Azure does: Standard_ND96isr_H100_v5, or with a star", s.Name)
 	}
-	if s.Price < 0 || s.Max < 0 {
-		return fmt.Errorf("azure: size %s: price and max are not negative", s.Name)
+	if s.Max < 0 {
+		return fmt.Errorf("azure: size %s: max is not negative", s.Name)
 	}
 	for _, m := range s.Markets {
 		if m != provider.OnDemand && m != provider.Spot {

@@ -107,6 +107,8 @@ func (p *Provider) profile(r *provider.Request, size *size, customData string) *
 	}
 	if p.cfg.DiskGiB > 0 {
 		v.StorageProfile.OSDisk.DiskSizeGB = ptr(int32(p.cfg.DiskGiB))
+	} else if _, own := p.cfg.image(o.Type, o.Arch, o.GPUs); !own {
+		v.StorageProfile.OSDisk.DiskSizeGB = ptr(int32(defaultDisk))
 	}
 	if !r.Near { // in Uniform sets disks and interfaces are parts of their machine
 		v.StorageProfile.OSDisk.DeleteOption = ptr(armcompute.DiskDeleteOptionTypesDelete)
@@ -150,16 +152,7 @@ func (p *Provider) network(size *size, uniform bool) *armcompute.VirtualMachineS
 
 // image is what the machines of an offering boot.
 func (p *Provider) image(o *provider.Offering) *armcompute.ImageReference {
-	keys := []string{o.Arch}
-	if o.GPUs > 0 {
-		keys = []string{o.Arch + "/gpu", o.Arch}
-	}
-	image := defaultImages[keys[0]]
-	for _, key := range slices.Backward(keys) {
-		if own := p.cfg.Images[key]; own != "" {
-			image = own
-		}
-	}
+	image, _ := p.cfg.image(o.Type, o.Arch, o.GPUs)
 	part := strings.Split(image, ":")
 	switch {
 	case strings.Contains(strings.ToLower(image), "/communitygalleries/"):

@@ -129,6 +129,10 @@ func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 			p.log.Warn("the subscription cannot have this size: it is not offered", "size", name, "why", z.barred)
 			continue
 		}
+		if why := p.cfg.undriven(name, z.arch, z.gpus); why != "" {
+			p.log.Warn("the default image has no driver for this size: it is not offered (name an image for it in images)", "size", name, "why", why)
+			continue
+		}
 		for _, market := range want.Markets {
 			if market == provider.Spot && !z.spot {
 				continue
@@ -136,7 +140,7 @@ func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 			for _, zone := range p.cfg.zonesOf(z) {
 				o := p.offering(z, zone, market)
 				o.Max = want.Max
-				if p.price(&o, want) {
+				if p.price(&o) {
 					all = append(all, o)
 				}
 			}
@@ -228,15 +232,9 @@ func accelerator(z *size) string {
 }
 
 // price sets what an offering costs; false: nobody knows.
-func (p *Provider) price(o *provider.Offering, want Size) bool {
-	if want.Price > 0 && o.Market == provider.OnDemand {
-		o.Price, o.PricedAt, o.PriceFrom = want.Price, p.now(), "configuration"
-		return true
-	}
-	q, ok := p.cfg.Prices.Price(prices.Key{Cloud: prices.Azure, Type: o.Type, Region: o.Region, Market: o.Market})
-	if !ok && want.Price > 0 {
-		q, ok = prices.Price{PerHour: want.Price, At: p.now(), From: "configuration, on-demand"}, true
-	}
+func (p *Provider) price(o *provider.Offering) bool {
+	contract, _ := provider.Choose(p.cfg.Contract, o.Type)
+	q, ok := p.cfg.Prices.Contracted(prices.Key{Cloud: prices.Azure, Type: o.Type, Region: o.Region, Market: o.Market}, contract, p.now())
 	if !ok {
 		p.log.Warn("no price is known: the size is not offered (set its price)", "size", o.Type, "market", o.Market)
 		return false

@@ -10,6 +10,7 @@ import (
 	"cloud.google.com/go/compute/apiv1/computepb"
 
 	"fsub/cloud/google"
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
@@ -67,7 +68,7 @@ func (p *Provider) checkTypes(types []*computepb.MachineType) federation.SiteChe
 	for _, t := range types {
 		want, ok := p.cfg.wanted(t.GetName())
 		for _, m := range want.Markets {
-			if _, known := p.price(t.GetName(), google.Base(t.GetZone()), m, want); ok && !known {
+			if _, known := p.price(t.GetName(), google.Base(t.GetZone()), m); ok && !known {
 				unpriced[t.GetName()+" "+string(m)] = true
 			}
 		}
@@ -91,8 +92,9 @@ func (p *Provider) checkTypes(types []*computepb.MachineType) federation.SiteChe
 func (p *Provider) checkImages(ctx context.Context, c *google.Check, types []*computepb.MachineType) federation.SiteCheck {
 	images := map[string]bool{}
 	for _, t := range types {
-		o := p.offering(t, provider.OnDemand, quote{}, 0)
-		images[p.cfg.image(o.Arch, o.GPUs > 0)] = true
+		o := p.offering(t, provider.OnDemand, prices.Price{}, 0)
+		image, _ := p.cfg.image(&o)
+		images[image] = true
 	}
 	all := slices.Sorted(maps.Keys(images))
 	for _, image := range all {

@@ -28,6 +28,8 @@ type Config struct {
 	Region  string
 	Zones   []string // names ("us-central1-a"); none: all of the region
 	Types   []Type   // at least one, or Reservations
+	// Contract has on-demand prices per hour of one machine, by type or pattern, where a contract makes them others than the list's: see [provider.Choose].
+	Contract map[string]federation.Dollars
 	// Reservations are names of reservations of the project that are offered while they are ready. One with an end, as calendar mode and future reservations
 	// make them, is a block.
 	Reservations []string
@@ -39,10 +41,10 @@ type Config struct {
 	// NoAddress gives machines no public address: they reach the daemon within the network, or by Cloud NAT.
 	NoAddress bool
 
-	// Images are what machines boot, by architecture ("x86_64", "arm64"); "x86_64/gpu" is preferred for types with GPUs. Each is
-	// PROJECT/FAMILY, or a path: projects/P/global/images/NAME.
+	// Images are what machines boot, by type or pattern ("g2-standard-*"), or by architecture ("x86_64", "arm64"), where "x86_64/gpu" is preferred for types with
+	// GPUs. Each is PROJECT/FAMILY, or a path: projects/P/global/images/NAME.
 	Images   map[string]string
-	DiskGiB  int    // of the boot disk; 0: as the image has it
+	DiskGiB  int    // of the boot disk; 0: as the image has it, and 100 for the default images, whose own is 10
 	DiskType string // "": hyperdisk-balanced where the type takes nothing else, or pd-balanced
 	// ServiceAccount is the e-mail address of the machines' rights, and so of every job on them. "": none.
 	ServiceAccount string
@@ -68,9 +70,7 @@ type Config struct {
 type Type struct {
 	Name    string            // "g2-standard-4", or with * "g2-standard-*"
 	Markets []provider.Market // OnDemand, Spot, Flex; none: OnDemand
-	// Price is the on-demand price per hour of one machine, where a contract makes it another than the list's. 0: the list's.
-	Price federation.Dollars
-	Max   int // machines at one time; 0: no bound
+	Max     int               // machines at one time; 0: no bound
 }
 
 // DefaultInterrupts is the rate of spot interruptions per hour that is assumed where none is configured: a cautious guess, since Google publishes none.
@@ -134,8 +134,8 @@ func (c *Config) check() error {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Images)) {
-		if _, ok := defaultImages[key]; !ok {
-			return fmt.Errorf("gcp: image for %q: architectures are x86_64 and arm64, with /gpu behind for types with GPUs", key)
+		if _, ok := defaultImages[key]; !ok && !(typeForm.MatchString(key) && strings.Contains(key, "-")) {
+			return fmt.Errorf("gcp: image for %q: architectures are x86_64 and arm64, with /gpu behind for types with GPUs; or give types: g2-standard-*", key)
 		}
 		if !imageForm.MatchString(c.Images[key]) {
 			return fmt.Errorf("gcp: image %q: give PROJECT/FAMILY, or projects/PROJECT/global/images/NAME", c.Images[key])
@@ -155,8 +155,8 @@ func (t Type) check() error {
 	if !typeForm.MatchString(t.Name) || !strings.Contains(t.Name, "-") {
 		return fmt.Errorf("gcp: type %q: give it as Google does: g2-standard-4, or g2-standard-*", t.Name)
 	}
-	if t.Price < 0 || t.Max < 0 {
-		return fmt.Errorf("gcp: type %s: price and max are not negative", t.Name)
+	if t.Max < 0 {
+		return fmt.Errorf("gcp: type %s: max is not negative", t.Name)
 	}
 	for _, m := range t.Markets {
 		if m != provider.OnDemand && m != provider.Spot && m != provider.Flex {
@@ -179,16 +179,21 @@ func (c *Config) wanted(name string) (Type, bool) {
 	return Type{}, false
 }
 
-// image is the path of what a machine boots.
-func (c *Config) image(arch string, gpus bool) string {
-	key := arch
-	if gpus {
+// defaultDisk is how large disks with default images are: these have too little room for jobs.
+const defaultDisk = 100
+
+// image is the path of what a machine boots; own: the configuration names it.
+func (c *Config) image(o *provider.Offering) (image string, own bool) {
+	key := o.Arch
+	if o.GPUs > 0 {
 		key += "/gpu"
 	}
-	image := cmp.Or(c.Images[key], c.Images[arch], defaultImages[key])
+	named, _ := provider.Choose(c.Images, o.Type)
+	named = cmp.Or(named, c.Images[key], c.Images[o.Arch])
+	image = cmp.Or(named, defaultImages[key])
 	if strings.HasPrefix(image, "projects/") {
-		return image
+		return image, named != ""
 	}
 	project, family, _ := strings.Cut(image, "/")
-	return "projects/" + project + "/global/images/family/" + family
+	return "projects/" + project + "/global/images/family/" + family, named != ""
 }

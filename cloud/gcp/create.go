@@ -206,9 +206,12 @@ func (p *Provider) disk(o *provider.Offering, labels map[string]string) *compute
 			kind = "hyperdisk-balanced"
 		}
 	}
-	d := &computepb.AttachedDiskInitializeParams{SourceImage: proto.String(p.cfg.image(o.Arch, o.GPUs > 0)), DiskType: proto.String(kind), Labels: labels}
-	if p.cfg.DiskGiB > 0 {
-		d.DiskSizeGb = proto.Int64(int64(p.cfg.DiskGiB))
+	image, own := p.cfg.image(o)
+	d := &computepb.AttachedDiskInitializeParams{SourceImage: proto.String(image), DiskType: proto.String(kind), Labels: labels}
+	if size := p.cfg.DiskGiB; size > 0 {
+		d.DiskSizeGb = proto.Int64(int64(size))
+	} else if !own {
+		d.DiskSizeGb = proto.Int64(defaultDisk)
 	}
 	return d
 }

@@ -1,13 +1,16 @@
 package gcp
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"fsub/cloud/google"
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
+	"fsub/federation"
 	"fsub/testbed/gce"
 	"fsub/testbed/machines"
 )
@@ -118,7 +121,8 @@ func TestWhatIsAsked(t *testing.T) {
 	c.Reserve("us-central1-b", "calendar", "g2-standard-4", 2, "2026-12-01T00:00:00Z")
 	cfg := standIn(c, url)
 	cfg.Reservations, cfg.NoAddress, cfg.DiskGiB, cfg.Labels = []string{"calendar"}, true, 200, map[string]string{"team": "ml"}
-	cfg.Types = append(cfg.Types, Type{Name: "a4-*", Price: 120})
+	cfg.Types = append(cfg.Types, Type{Name: "a4-*"})
+	cfg.Contract = map[string]federation.Dollars{"a4-*": 120}
 	p := open(t, cfg)
 	for id, wants := range map[string][]string{
 		"g2-standard-4/us-central1-a/spot":           {`"provisioningModel":"SPOT"`, `"instanceTerminationAction":"DELETE"`, `"diskSizeGb":"200"`, `"team":"ml"`, `"NO_RESERVATION"`, "pd-balanced", "startup-script"},
@@ -148,5 +152,39 @@ func TestWhatIsAsked(t *testing.T) {
 	}
 	if o := providertest.Offer(t, p, "a4-highgpu-8g/us-central1-b/on-demand"); o.GPUType != "b200" || o.GPUs != 8 || o.Price != 120 {
 		t.Errorf("%+v", o)
+	}
+}
+
+// TestNoGPUs: types without accelerators are offered, at the price that the configuration sets for the type or by a pattern; what they hold is told to those who ask Google's list.
+func TestNoGPUs(t *testing.T) {
+	c, url := world(t, gce.Config{})
+	cfg := standIn(c, url)
+	var err error
+	if cfg.Prices, err = prices.New(prices.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Types = []Type{{Name: "e2-standard-*", Markets: []provider.Market{provider.OnDemand, provider.Spot}}}
+	for _, entry := range []string{"e2-standard-2", "e2-*"} {
+		cfg.Contract = map[string]federation.Dollars{entry: 0.07}
+		p := open(t, cfg)
+		for i, market := range []string{"on-demand", "spot"} {
+			o := providertest.Offer(t, p, "e2-standard-2/us-central1-a/"+market)
+			if o.Price != 0.07 || o.CPUs != 2 || o.GPUs != 0 {
+				t.Errorf("%s: %+v", entry, o)
+			}
+			made(t, p, gang(o, fmt.Sprintf("g-%d-%d", len(entry), i), 1))
+		}
+	}
+	if s := cfg.Prices.Shapes(prices.Google)["e2-standard-2"]; s.CPUs != 2 || s.MemGiB != 8 {
+		t.Errorf("Google's list is asked for %+v", s)
+	}
+	asked := 0
+	for _, call := range c.Calls() {
+		if call.Action == "instances.bulkInsert" && strings.Contains(call.Form.Get("Body"), "debian-12") && strings.Contains(strings.ReplaceAll(call.Form.Get("Body"), `": `, `":`), `"diskSizeGb":"100"`) {
+			asked++
+		}
+	}
+	if asked != 4 {
+		t.Errorf("%d of 4 gangs got a disk of 100 GiB with the default image", asked)
 	}
 }

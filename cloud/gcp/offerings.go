@@ -17,7 +17,6 @@ import (
 	"fsub/cloud/google"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
-	"fsub/federation"
 	"fsub/sbatch"
 )
 
@@ -51,7 +50,7 @@ func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 			continue // of a reservation alone
 		}
 		for _, market := range want.Markets {
-			q, ok := p.price(t.GetName(), google.Base(t.GetZone()), market, want)
+			q, ok := p.price(t.GetName(), google.Base(t.GetZone()), market)
 			if !ok {
 				p.log.Warn("no price is known: the type is not offered (set its price)", "type", t.GetName(), "zone", google.Base(t.GetZone()), "market", market)
 				continue
@@ -64,22 +63,9 @@ func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 	return all, nil
 }
 
-// quote is a price, and where it is from.
-type quote struct {
-	usd  federation.Dollars
-	at   time.Time
-	from string
-}
-
-func (p *Provider) price(typ, zone string, market provider.Market, want Type) (quote, bool) {
-	if want.Price > 0 && market != provider.Spot {
-		return quote{want.Price, p.now(), "configuration"}, true
-	}
-	q, ok := p.cfg.Prices.Price(prices.Key{Cloud: prices.Google, Type: typ, Region: p.cfg.Region, Zone: zone, Market: market})
-	if !ok && want.Price > 0 {
-		return quote{want.Price, p.now(), "on-demand price, the most it can be, configuration"}, true
-	}
-	return quote{q.PerHour, q.At, q.From}, ok
+func (p *Provider) price(typ, zone string, market provider.Market) (prices.Price, bool) {
+	contract, _ := provider.Choose(p.cfg.Contract, typ)
+	return p.cfg.Prices.Contracted(prices.Key{Cloud: prices.Google, Type: typ, Region: p.cfg.Region, Zone: zone, Market: market}, contract, p.now())
 }
 
 // machineTypes returns the types of our zones that are wanted or reserved: at most catalogTTL old, or the last ones if no newer ones can be had.
@@ -99,7 +85,19 @@ func (p *Provider) machineTypes(ctx context.Context, reserved []*computepb.Reser
 		return m.last, nil
 	}
 	m.last, m.at = found, p.now()
+	p.describe(found)
 	return found, nil
+}
+
+// describe says what the types hold, so that Google's price list can be asked for them. It has no price of what shares its cores.
+func (p *Provider) describe(types []*computepb.MachineType) {
+	shapes := map[string]prices.Shape{}
+	for _, t := range types {
+		if len(t.Accelerators) == 0 && !t.GetIsSharedCpu() {
+			shapes[t.GetName()] = prices.Shape{CPUs: int(t.GetGuestCpus()), MemGiB: float64(t.GetMemoryMb()) / 1024}
+		}
+	}
+	p.cfg.Prices.Describe(prices.Google, shapes)
 }
 
 func (p *Provider) learn(ctx context.Context, reserved []*computepb.Reservation) ([]*computepb.MachineType, error) {
@@ -150,12 +148,12 @@ func (p *Provider) learn(ctx context.Context, reserved []*computepb.Reservation)
 }
 
 // offering describes one kind of machine.
-func (p *Provider) offering(t *computepb.MachineType, market provider.Market, q quote, most int) provider.Offering {
+func (p *Provider) offering(t *computepb.MachineType, market provider.Market, q prices.Price, most int) provider.Offering {
 	zone := google.Base(t.GetZone())
 	o := provider.Offering{
 		ID: t.GetName() + "/" + zone + "/" + string(market), Type: t.GetName(), Region: p.cfg.Region, Zone: zone, Market: market, Max: most,
 		CPUs: int(t.GetGuestCpus()), Mem: sbatch.MemMiB(int64(t.GetMemoryMb()) * 95 / 100), // the kernel and firmware keep some
-		Arch: "x86_64", Features: []string{t.GetName()}, Price: q.usd, Least: time.Minute, PricedAt: q.at, PriceFrom: q.from, Boot: p.cfg.Boot,
+		Arch: "x86_64", Features: []string{t.GetName()}, Price: q.PerHour, Least: time.Minute, PricedAt: q.At, PriceFrom: q.From, Boot: p.cfg.Boot,
 	}
 	if t.GetArchitecture() == "ARM64" {
 		o.Arch = "arm64"

@@ -9,6 +9,7 @@ import (
 	"cloud.google.com/go/compute/apiv1/computepb"
 
 	"fsub/cloud/google"
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 )
 
@@ -50,7 +51,7 @@ func (p *Provider) reserved(types []*computepb.MachineType, all []*computepb.Res
 		if err == nil {
 			market = provider.Block
 		}
-		o := p.offering(types[i], market, quote{0, p.now(), "paid for with " + r.GetName()}, int(r.GetSpecificReservation().GetCount()))
+		o := p.offering(types[i], market, prices.Price{At: p.now(), From: "paid for with " + r.GetName()}, int(r.GetSpecificReservation().GetCount()))
 		o.ID += "/" + r.GetName()
 		o.Reservation, o.Until = r.GetName(), until.UTC()
 		if market == provider.Reserved {

@@ -28,7 +28,7 @@ type Config struct {
 	Markets []provider.Market // OnDemand, Spot, Flex; none: OnDemand
 	// Reservations are full names, projects/P/locations/ZONE/reservations/NAME: every slice is offered in the reservation's zone out of it too.
 	Reservations []string
-	Prices       map[string]federation.Dollars // per hour of one chip, by generation, where a contract makes it another than the list's
+	Prices       map[string]federation.Dollars // on demand per hour of one chip, by generation, where a contract makes it another than the list's
 
 	Network, Subnetwork string            // names; neither: "default"
 	NoAddress           bool              // hosts have no public address

@@ -165,10 +165,8 @@ func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 
 // price is that of one chip.
 func (p *Provider) price(generation, zone string, market provider.Market) (prices.Price, bool) {
-	if usd := p.cfg.Prices[generation]; usd > 0 {
-		return prices.Price{PerHour: usd, At: p.now(), From: "configuration"}, true
-	}
-	return p.cfg.Catalogue.Price(prices.Key{Cloud: prices.Google, Type: prices.TPU(generation), Region: regionOf(zone), Zone: zone, Market: market})
+	key := prices.Key{Cloud: prices.Google, Type: prices.TPU(generation), Region: regionOf(zone), Zone: zone, Market: market}
+	return p.cfg.Catalogue.Contracted(key, p.cfg.Prices[generation], p.now())
 }
 
 func regionOf(zone string) string { return zone[:strings.LastIndexByte(zone, '-')] }

@@ -152,6 +152,16 @@ func TestSlices(t *testing.T) {
 	providertest.Wait(t, "the slice is gone", func() bool { return c.Live() == 36 })
 }
 
+// TestContract: a contract's price is that on demand; spot slices cost what Google asks.
+func TestContract(t *testing.T) {
+	_, cfg := world(t, gce.Config{})
+	cfg.Prices = map[string]federation.Dollars{"v5e": 1.1, "v5p": 4}
+	p := open(t, cfg)
+	if on, spot := providertest.Offer(t, p, "v5litepod-4/us-central1-a/on-demand"), providertest.Offer(t, p, "v5litepod-4/us-central1-a/spot"); on.Price != 4*1.1 || spot.Price >= on.Price {
+		t.Errorf("on demand $%v, spot $%v from %s", on.Price, spot.Price, spot.PriceFrom)
+	}
+}
+
 // TestShapes: what does not exist is refused with the nearest that does, and another shape than the best of its size is asked for by its topology.
 func TestShapes(t *testing.T) {
 	for text, want := range map[string]string{"v5p:4x4x6": "nearest", "v5litepod-24": "nearest", "v9-8": "no such generation", "tpu7x-8": "Kubernetes", "v5p:4x": "invalid TPU topology"} {

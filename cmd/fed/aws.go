@@ -43,11 +43,12 @@ type AWSConfig struct {
 	AnyZone bool `yaml:"any_zone,omitempty"`
 	// IDs of capacity reservations and capacity blocks (cr-...), offered while they are active.
 	Reservations []string `yaml:"reservations,omitempty"`
-	// Dollars per hour by type, where a contract differs from Amazon's list.
+	// Dollars per hour on demand by type, or by types with a star, where a contract differs from
+	// Amazon's list.
 	Prices map[string]float64 `yaml:"prices,omitempty"`
-	// Images by architecture (x86_64, arm64, x86_64/gpu): ami-..., resolve:ssm:/PARAMETER, or
-	// OWNER/NAME* for the newest that matches. Not set: Amazon Linux 2023, and AWS's deep learning
-	// base image for GPUs.
+	// Images by type (with stars) or architecture (x86_64, arm64, x86_64/gpu): ami-...,
+	// resolve:ssm:/PARAMETER, or OWNER/NAME* for the newest that matches. Not set: Amazon Linux 2023,
+	// and AWS's deep learning base image for GPUs, whose driver knows no GPUs before the T4.
 	Images map[string]string `yaml:"images,omitempty"`
 	// Size of the root volume. Not set: that of the image, and 100 for the default images, whose own is 8.
 	VolumeGiB int `yaml:"volume_gib,omitempty"`
@@ -77,9 +78,12 @@ func (a *AWSConfig) check() error {
 			return fmt.Errorf("aws: invalid market %q: want on-demand, spot, reserved or block", m)
 		}
 	}
-	for t, p := range a.Prices {
-		if !number(p) {
-			return fmt.Errorf("aws: prices: %s costs %v: a price is a number and not negative", t, p)
+	if err := checkPrices("aws", a.Prices, "types", a.Types); err != nil {
+		return err
+	}
+	if len(a.Reservations) == 0 {
+		if err := checkImages("aws", a.Images, "types", a.Types); err != nil {
+			return err
 		}
 	}
 	switch {

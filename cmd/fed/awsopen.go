@@ -70,13 +70,13 @@ func (a *AWSConfig) provider(site federation.SiteName, fed string, log *slog.Log
 	out := aws.Config{
 		Site: site, Federation: fed, Reservations: a.Reservations, AnyZone: a.AnyZone, Images: a.Images, VolumeGiB: a.VolumeGiB,
 		InstanceProfile: a.InstanceProfile, KeyName: a.KeyName, Tags: a.Tags, SpotInterrupts: a.SpotInterrupts, Boot: a.Boot, Profile: a.Profile,
-		CredentialsFile: a.CredentialsFile, Endpoint: a.Endpoint, PricingEndpoint: a.PricingEndpoint, Logger: log,
+		CredentialsFile: a.CredentialsFile, Endpoint: a.Endpoint, PricingEndpoint: a.PricingEndpoint, Logger: log, Contract: contract(a.Prices),
 	}
 	if a.Region != "" {
 		out.Regions = []aws.Region{{Name: a.Region, Zones: a.Zones, VPC: a.VPC, Subnets: a.Subnets, SecurityGroups: a.SecurityGroups}}
 	}
 	for _, t := range a.Types {
-		out.Types = append(out.Types, aws.Type{Name: t, Markets: kinds, Price: federation.Dollars(a.Prices[t])})
+		out.Types = append(out.Types, aws.Type{Name: t, Markets: kinds})
 	}
 	return out
 }

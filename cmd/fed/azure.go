@@ -46,12 +46,14 @@ type AzureConfig struct {
 	Markets []string `yaml:"markets,omitempty"`
 	// Names of capacity reservation groups of the resource group, offered while they hold something.
 	Reservations []string `yaml:"reservations,omitempty"`
-	// Dollars per hour by size, where a contract differs from Azure's list, or the size is not in it.
+	// Dollars per hour on demand by size, or by sizes with a star, where a contract differs from
+	// Azure's list, or the size is not in it.
 	Prices map[string]float64 `yaml:"prices,omitempty"`
-	// Images by architecture (x86_64, arm64, x86_64/gpu): PUBLISHER:OFFER:SKU:VERSION, or an ID. Not
-	// set: Ubuntu 24.04, and Microsoft's HPC image of it for GPUs.
+	// Images by size (with stars) or architecture (x86_64, arm64, x86_64/gpu):
+	// PUBLISHER:OFFER:SKU:VERSION, or an ID. Not set: Ubuntu 24.04, and Microsoft's HPC image of it for
+	// GPUs, which has no driver for parts of an A10 and for AMD's GPUs.
 	Images map[string]string `yaml:"images,omitempty"`
-	// Size of the system's disk. Not set: that of the image.
+	// Size of the system's disk. Not set: that of the image, and 128 for the default images.
 	DiskGiB int `yaml:"disk_gib,omitempty"`
 	// ID of a user-assigned identity. Every job on the machines can use its rights. None if not set.
 	Identity string `yaml:"identity,omitempty"`
@@ -83,9 +85,12 @@ func (a *AzureConfig) check() error {
 			return fmt.Errorf("azure: invalid market %q: want on-demand or spot; reservations are listed by their group", m)
 		}
 	}
-	for t, p := range a.Prices {
-		if !number(p) {
-			return fmt.Errorf("azure: prices: %s costs %v: a price is a number and not negative", t, p)
+	if err := checkPrices("azure", a.Prices, "sizes", a.Sizes); err != nil {
+		return err
+	}
+	if len(a.Reservations) == 0 {
+		if err := checkImages("azure", a.Images, "sizes", a.Sizes); err != nil {
+			return err
 		}
 	}
 	switch {

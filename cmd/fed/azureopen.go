@@ -67,10 +67,10 @@ func (a *AzureConfig) provider(site federation.SiteName, fed string, log *slog.L
 	out := azure.Config{
 		Site: site, Federation: fed, Subscription: a.Subscription, ResourceGroup: a.ResourceGroup, Location: a.Location, Zones: a.Zones, AnyZone: a.AnyZone,
 		Subnet: a.Subnet, SecurityGroup: a.SecurityGroup, PublicIP: a.PublicIP, Reservations: a.Reservations, Images: a.Images, DiskGiB: a.DiskGiB,
-		Identity: a.Identity, SSHKey: a.SSHKey, Tags: a.Tags, SpotInterrupts: a.SpotInterrupts, Boot: a.Boot, Endpoint: a.Endpoint, Logger: log,
+		Identity: a.Identity, SSHKey: a.SSHKey, Tags: a.Tags, SpotInterrupts: a.SpotInterrupts, Boot: a.Boot, Endpoint: a.Endpoint, Logger: log, Contract: contract(a.Prices),
 	}
 	for _, z := range a.Sizes {
-		out.Sizes = append(out.Sizes, azure.Size{Name: z, Markets: kinds, Price: federation.Dollars(a.Prices[z])})
+		out.Sizes = append(out.Sizes, azure.Size{Name: z, Markets: kinds})
 	}
 	return out
 }

@@ -94,6 +94,8 @@ func TestAzureErrors(t *testing.T) {
 		"endpoint needs":            func(a *AzureConfig) { a.Endpoint = "http://x" },
 		"Standard_D4s_v5 costs -1":  func(a *AzureConfig) { a.Prices = map[string]float64{"Standard_D4s_v5": -1} },
 		"boot and spot_interrupts ": func(a *AzureConfig) { a.SpotInterrupts = -1 },
+		"azure: prices: Standard_D8s_v5 is none of sizes (Standard_D4s_v5)": func(a *AzureConfig) { a.Prices = map[string]float64{"Standard_D8s_v5": 1, "Standard_D*_v5": 1} },
+		"azure: images: Standard_D8s_v5 is no architecture":                 func(a *AzureConfig) { a.Images = map[string]string{"Standard_D8s_v5": "a:b:c:d", "x86_64": "a:b:c:d"} },
 	} {
 		a := AzureConfig{Subscription: "s", ResourceGroup: "g", Location: "eastus", Subnet: "n/m", Sizes: []string{"Standard_D4s_v5"}}
 		if err := a.check(); err != nil {
@@ -102,6 +104,24 @@ func TestAzureErrors(t *testing.T) {
 		change(&a)
 		if err := a.check(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}
+
+// TestUselessPrices: a price that would never count is refused, whichever of name and pattern is shorter.
+func TestUselessPrices(t *testing.T) {
+	for prices, says := range map[string]string{
+		"kind: gcp, gcp: {project: p, region: r, types: [e2-standard-*], prices: {e2-standard-2: 0.07}}":                   "",
+		"kind: gcp, gcp: {project: p, region: r, types: [e2-standard-2], prices: {e2-*: 0.07}}":                            "",
+		"kind: gcp, gcp: {project: p, region: r, types: [e2-standard-2], prices: {n2-*: 0.07}}":                            "gcp: prices: n2-* is none of types (e2-standard-2): it would never count",
+		"kind: aws, aws: {region: r, types: [p5.48xlarge], prices: {p5*: 30}}":                                             "",
+		"kind: aws, aws: {region: r, types: [p5.48xlarge], prices: {p5: 30}}":                                              "aws: prices: p5 is none of types (p5.48xlarge)",
+		"kind: tpu, tpu: {project: p, zones: [us-west4-a], slices: ['v5p:4x4x8', v5litepod-16], prices: {v5p: 4, v5e: 1}}": "",
+		"kind: tpu, tpu: {project: p, zones: [us-west4-a], slices: [v5litepod-16], prices: {v5litepod: 1}}":                "tpu: prices: v5litepod is none of the generations of slices (v5e)",
+	} {
+		_, err := parseConfig([]byte(`agents: {listen: "0.0.0.0:6831", address: "10.0.0.1:6831"}` + "\nsites: [{name: x, " + prices + ", pools: [{name: x}]}]"))
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", prices, err, says)
 		}
 	}
 }

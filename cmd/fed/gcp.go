@@ -38,7 +38,8 @@ type GCPConfig struct {
 	Markets []string `yaml:"markets,omitempty"`
 	// Names of reservations of the project, also those of calendar mode, offered while they are ready.
 	Reservations []string `yaml:"reservations,omitempty"`
-	// Dollars per hour by type, where a contract differs from Google's list, or the type is not in it.
+	// Dollars per hour on demand by type, or by types with a star, where a contract differs from
+	// Google's list, or the type is not in it.
 	Prices map[string]float64 `yaml:"prices,omitempty"`
 	// Name of the VPC network. default if not set.
 	Network string `yaml:"network,omitempty"`
@@ -48,11 +49,11 @@ type GCPConfig struct {
 	MoreSubnetworks []string `yaml:"more_subnetworks,omitempty"`
 	// Machines have no public address: they reach the daemon within the network, or by Cloud NAT.
 	NoAddress bool `yaml:"no_address,omitempty"`
-	// Images by architecture (x86_64, arm64, x86_64/gpu): PROJECT/FAMILY, or
+	// Images by type (with stars) or architecture (x86_64, arm64, x86_64/gpu): PROJECT/FAMILY, or
 	// projects/PROJECT/global/images/NAME. Not set: Debian 12, and Google's Ubuntu with NVIDIA's
 	// driver for GPUs.
 	Images map[string]string `yaml:"images,omitempty"`
-	// Size of the boot disk. Not set: that of the image.
+	// Size of the boot disk. Not set: that of the image, and 100 for the default images, whose own is 10.
 	DiskGiB int `yaml:"disk_gib,omitempty"`
 	// Type of the boot disk. Not set: pd-balanced, or hyperdisk-balanced where the type takes nothing else.
 	DiskType string `yaml:"disk_type,omitempty"`
@@ -79,8 +80,16 @@ type GCPConfig struct {
 var googleMarkets = []string{string(provider.OnDemand), string(provider.Spot), string(provider.Flex)}
 
 func (g *GCPConfig) check() error {
-	if err := checkGoogle("gcp", g.Project, g.Markets, g.Prices); err != nil {
+	if err := checkGoogle("gcp", g.Project, g.Markets); err != nil {
 		return err
+	}
+	if err := checkPrices("gcp", g.Prices, "types", g.Types); err != nil {
+		return err
+	}
+	if len(g.Reservations) == 0 {
+		if err := checkImages("gcp", g.Images, "types", g.Types); err != nil {
+			return err
+		}
 	}
 	switch {
 	case g.Region == "":
@@ -94,18 +103,13 @@ func (g *GCPConfig) check() error {
 }
 
 // checkGoogle checks what the sections of Google's clouds have alike.
-func checkGoogle(kind, project string, asked []string, prices map[string]float64) error {
+func checkGoogle(kind, project string, asked []string) error {
 	if project == "" {
 		return fmt.Errorf("%s: project is missing: the ID of the project that pays (gcloud projects list)", kind)
 	}
 	for _, m := range asked {
 		if !slices.Contains(googleMarkets, m) {
 			return fmt.Errorf("%s: invalid market %q: want on-demand, spot or flex; reservations are listed by their names", kind, m)
-		}
-	}
-	for t, p := range prices {
-		if !number(p) {
-			return fmt.Errorf("%s: prices: %s costs %v: a price is a number and not negative", kind, t, p)
 		}
 	}
 	return nil

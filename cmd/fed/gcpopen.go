@@ -33,10 +33,10 @@ func (g *GCPConfig) provider(site federation.SiteName, fed string, log *slog.Log
 		Site: site, Federation: fed, Project: g.Project, Region: g.Region, Zones: g.Zones, Reservations: g.Reservations, Network: g.Network, Subnetwork: g.Subnetwork,
 		MoreSubnetworks: g.MoreSubnetworks, NoAddress: g.NoAddress, Images: g.Images, DiskGiB: g.DiskGiB, DiskType: g.DiskType, ServiceAccount: g.ServiceAccount,
 		Labels: g.Labels, SpotInterrupts: g.SpotInterrupts, Boot: g.Boot, FlexQueue: g.FlexQueue, FlexRun: g.FlexRun, CredentialsFile: g.CredentialsFile,
-		Endpoint: g.Endpoint, Logger: log,
+		Endpoint: g.Endpoint, Logger: log, Contract: contract(g.Prices),
 	}
 	for _, t := range g.Types {
-		out.Types = append(out.Types, gcp.Type{Name: t, Markets: googleKinds(g.Markets), Price: federation.Dollars(g.Prices[t])})
+		out.Types = append(out.Types, gcp.Type{Name: t, Markets: googleKinds(g.Markets)})
 	}
 	return out
 }

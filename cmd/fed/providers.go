@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/user"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +18,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
+	"fsub/federation"
 	"fsub/sbatch"
 )
 
@@ -26,6 +29,41 @@ func openProvider(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Cat
 		return nil, boot, fmt.Errorf("site %s: %w", s.Name, err)
 	}
 	return p, boot, nil
+}
+
+// contract is what a section's prices come to, by type, size or generation.
+func contract(prices map[string]float64) map[string]federation.Dollars {
+	out := make(map[string]federation.Dollars, len(prices))
+	for typ, usd := range prices {
+		out[typ] = federation.Dollars(usd)
+	}
+	return out
+}
+
+// checkPrices refuses prices of a section that are none, or of nothing that it rents: types are what stands under key.
+func checkPrices(kind string, prices map[string]float64, key string, types []string) error {
+	for typ, usd := range prices {
+		if !number(usd) {
+			return fmt.Errorf("%s: prices: %s costs %v: a price is a number and not negative", kind, typ, usd)
+		}
+	}
+	if typ := provider.Unused(prices, types); typ != "" {
+		return fmt.Errorf("%s: prices: %s is none of %s (%s): it would never count", kind, typ, key, strings.Join(types, ", "))
+	}
+	return nil
+}
+
+// checkImages refuses images for types that a section does not rent.
+func checkImages(kind string, images map[string]string, key string, types []string) error {
+	own := maps.Clone(images)
+	for _, arch := range []string{"x86_64", "arm64"} {
+		delete(own, arch)
+		delete(own, arch+"/gpu")
+	}
+	if typ := provider.Unused(own, types); typ != "" {
+		return fmt.Errorf("%s: images: %s is no architecture (x86_64, arm64, with /gpu behind for GPUs), and none of %s (%s)", kind, typ, key, strings.Join(types, ", "))
+	}
+	return nil
 }
 
 // cloudCalls is how many calls a second a cloud gets unless the site says otherwise. EC2 refuses

@@ -2,7 +2,11 @@ package main
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"time"
+
+	"fsub/topology/torus"
 )
 
 // tpuKind rents slices of Cloud TPU from Google.
@@ -33,7 +37,8 @@ type TPUConfig struct {
 	Markets []string `yaml:"markets,omitempty"`
 	// Full names of reservations, out of which slices are offered in their zone too.
 	Reservations []string `yaml:"reservations,omitempty"`
-	// Dollars per hour of one chip by generation (v5p), where a contract differs from Google's list.
+	// Dollars per hour of one chip on demand by generation (v5p), where a contract differs from Google's
+	// list. Spot slices cost what Google asks, and at most this where that is not known.
 	Prices map[string]float64 `yaml:"prices,omitempty"`
 	// Name of the VPC network. default if not set.
 	Network string `yaml:"network,omitempty"`
@@ -65,7 +70,10 @@ type TPUConfig struct {
 }
 
 func (u *TPUConfig) check() error {
-	if err := checkGoogle("tpu", u.Project, u.Markets, u.Prices); err != nil {
+	if err := checkGoogle("tpu", u.Project, u.Markets); err != nil {
+		return err
+	}
+	if err := checkPrices("tpu", u.Prices, "the generations of slices", u.generations()); err != nil {
 		return err
 	}
 	switch {
@@ -77,6 +85,21 @@ func (u *TPUConfig) check() error {
 		return errors.New("tpu: boot, queue, flex_queue, flex_run and spot_interrupts are not negative")
 	}
 	return nil
+}
+
+// generations are those of the slices. Of what is no slice there is none: it is refused later, with the reason.
+func (u *TPUConfig) generations() (list []string) {
+	for _, s := range u.Slices {
+		name, _, _ := strings.Cut(s, ":")
+		g, ok := torus.Lookup(name)
+		if of, _, err := torus.OfType(s); err == nil {
+			g, ok = of, true
+		}
+		if ok && !slices.Contains(list, g.Name) {
+			list = append(list, g.Name)
+		}
+	}
+	return list
 }
 
 func (u *TPUConfig) paths() []*string { return []*string{&u.CredentialsFile} }

@@ -10,7 +10,6 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/cloud/tpu"
-	"fsub/federation"
 )
 
 func openTPU(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
@@ -19,10 +18,7 @@ func openTPU(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogu
 		Site: s.Name, Federation: c.Federation, Project: u.Project, Zones: u.Zones, Slices: u.Slices, Markets: googleKinds(u.Markets), Reservations: u.Reservations,
 		Network: u.Network, Subnetwork: u.Subnetwork, NoAddress: u.NoAddress, Runtime: u.Runtime, ServiceAccount: u.ServiceAccount, Labels: u.Labels,
 		SpotInterrupts: u.SpotInterrupts, Boot: u.Boot, Queue: u.Queue, FlexQueue: u.FlexQueue, FlexRun: u.FlexRun, CredentialsFile: u.CredentialsFile,
-		Endpoint: u.Endpoint, Catalogue: cat, Logger: log, Prices: map[string]federation.Dollars{},
-	}
-	for generation, usd := range u.Prices {
-		cfg.Prices[generation] = federation.Dollars(usd)
+		Endpoint: u.Endpoint, Catalogue: cat, Logger: log, Prices: contract(u.Prices),
 	}
 	p, err := tpu.New(ctx, cfg)
 	return p, tpu.Boot(), err

@@ -18,7 +18,7 @@ func (w *world) azure(*config) string {
 	w.rents = cloud
 	w.write("credentials", fmt.Sprintf(`{"appId": "fsub", "password": %q, "tenant": "test"}`, cloud.Token()))
 	return "subscription: " + azure.Subscription + ", resource_group: fsub, location: eastus, subnet: " + azure.Subnet +
-		", sizes: [Standard_NV12ads_A10_v5], prices: {Standard_NV12ads_A10_v5: 0.9}"
+		", sizes: [Standard_NV12ads_A10_v5], prices: {Standard_NV12ads_A10_v5: 0.9}, images: {Standard_NV12ads_A10_v5: 'me:grid:24:latest'}"
 }
 
 // actionOf is the action of a call whose body does not name it: of Azure the method and what it is about, without names.

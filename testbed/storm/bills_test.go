@@ -121,7 +121,8 @@ func openTPU(t *testing.T) *stand {
 func openAzure(t *testing.T) *stand {
 	c := azurecloud.New(azurecloud.Config{})
 	p, err := azure.New(azure.Config{Site: "site", Federation: "test", Subscription: azurecloud.Subscription, ResourceGroup: "fsub", Location: "eastus", Subnet: azurecloud.Subnet,
-		Endpoint: "http://azure", Credential: azure.Token(c.Token()), HTTP: c.Client(), Sizes: []azure.Size{{Name: "Standard_NV12ads_A10_v5", Markets: []provider.Market{provider.OnDemand, provider.Spot}}}})
+		Endpoint: "http://azure", Credential: azure.Token(c.Token()), HTTP: c.Client(), Sizes: []azure.Size{{Name: "Standard_NV12ads_A10_v5", Markets: []provider.Market{provider.OnDemand, provider.Spot}}},
+		Images: map[string]string{"x86_64/gpu": "me:grid:24:latest"}})
 	if err != nil {
 		t.Fatal(err)
 	}
