@@ -164,6 +164,9 @@ func (c *Cloud) accept(s *set) *armError {
 	if i < 0 {
 		return bad("InvalidParameter", "The value %s provided for the VM size is not valid.", *m.SKU.Name)
 	}
+	if why := c.strict(m); why != nil {
+		return why
+	}
 	s.size = c.cfg.Sizes[i]
 	s.pool = machines.Pool{Type: s.size.Name, Market: "on-demand"}
 	v := p.VirtualMachineProfile
@@ -191,13 +194,16 @@ func (c *Cloud) accept(s *set) *armError {
 		return bad("InvalidParameter", "A single placement group has at most 100 machines.")
 	case !uniform && (p.Overprovision != nil || p.UpgradePolicy != nil):
 		return bad("InvalidParameter", "Overprovision and upgradePolicy are not supported for scale sets with Flexible orchestration.")
-	case !uniform && (network == nil || network.NetworkAPIVersion == nil):
+	case !uniform && network.NetworkAPIVersion == nil:
 		return bad("InvalidParameter", "Required parameter 'networkProfile.networkApiVersion' is missing (null).")
 	case v.OSProfile == nil || v.OSProfile.LinuxConfiguration == nil || v.OSProfile.LinuxConfiguration.SSH == nil:
 		return bad("InvalidParameter", "Authentication using either SSH or by user name and password must be enabled in Linux profile.")
 	}
-	subnet := network.NetworkInterfaceConfigurations[0].Properties.IPConfigurations[0].Properties.Subnet
-	if subnet == nil || *subnet.ID != c.id("Microsoft.Network/virtualNetworks", "net")+"/subnets/machines" {
+	subnet := subnetOf(network.NetworkInterfaceConfigurations[0])
+	if subnet == nil || subnet.ID == nil {
+		return bad("InvalidParameter", "Required parameter 'subnet' is missing (null).")
+	}
+	if *subnet.ID != c.id("Microsoft.Network/virtualNetworks", "net")+"/subnets/machines" {
 		return bad("InvalidResourceReference", "Resource %s referenced by resource %s was not found. Please make sure that the referenced resource exists, and that both resources are in the same region.", *subnet.ID, *m.ID)
 	}
 	quota := s.size.Family
@@ -262,7 +268,9 @@ func (c *Cloud) make(s *set, boot machines.Boot, dies bool) {
 		v.member = machines.RandomHex(8)
 	}
 	v.name = *s.model.Name + "_" + v.member
-	v.data, _ = base64.StdEncoding.DecodeString(*s.model.Properties.VirtualMachineProfile.OSProfile.CustomData) // checked when it was taken
+	if data := s.model.Properties.VirtualMachineProfile.OSProfile.CustomData; data != nil {
+		v.data, _ = base64.StdEncoding.DecodeString(*data) // checked when it was taken
+	}
 	c.all, s.vms = append(c.all, v), append(s.vms, v)
 	c.Later(boot.Delay, func() {
 		switch {

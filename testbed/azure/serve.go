@@ -40,6 +40,7 @@ func refusal(e *armError) answer { return answer{err: e} }
 // call is a request, taken apart.
 type call struct {
 	method string
+	url    string   // its path
 	path   []string // after the provider's name: "virtualMachineScaleSets", "fsub-1", "virtualMachines", "0"
 	query  url.Values
 	header http.Header
@@ -71,7 +72,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/subscriptions/"+Subscription), "/providers/")
 	parts := strings.Split(rest, "/")
-	k := &call{method: r.Method, path: parts[1:], query: r.URL.Query(), header: r.Header, host: r.Host, body: body}
+	k := &call{method: r.Method, url: r.URL.Path, path: parts[1:], query: r.URL.Query(), header: r.Header, host: r.Host, body: body}
 	fault := c.Begin(r, k.action(), url.Values{"Path": {r.URL.Path}, "Body": {string(body)}})
 	fault.Cut(r, c.Done())
 	a := c.answer(k, fault)
@@ -148,8 +149,9 @@ func (c *Cloud) answer(k *call, fault *machines.Fault) answer {
 			status = http.StatusInternalServerError
 		}
 		return refusal(&armError{status, fault.Code, fault.Text})
-	case k.query.Get("api-version") == "":
-		return refusal(bad("MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required for all requests."))
+	}
+	if why := c.place(k.url, k.query.Get("api-version")); why != nil {
+		return refusal(why)
 	}
 	act := actions[action]
 	if act == nil {

@@ -73,6 +73,9 @@ func TestRunIsChecked(t *testing.T) {
 		{"price", "SpotMaxPriceTooLow", "0.01", func(in *sdk.RunInstancesInput) {
 			in.InstanceMarketOptions = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot, SpotOptions: &types.SpotMarketOptions{MaxPrice: aws.String("0.01")}}
 		}},
+		{"volume", "InvalidBlockDeviceMapping", "expect size >= 8GB", func(in *sdk.RunInstancesInput) {
+			in.BlockDeviceMappings = []types.BlockDeviceMapping{{DeviceName: aws.String("/dev/xvda"), Ebs: &types.EbsBlockDevice{VolumeSize: aws.Int32(4)}}}
+		}},
 		{"user data", "InvalidParameterValue", "16384", func(in *sdk.RunInstancesInput) {
 			in.UserData = aws.String(base64.StdEncoding.EncodeToString(make([]byte, 16385)))
 		}},
@@ -106,6 +109,8 @@ func TestRunIsChecked(t *testing.T) {
 	if c.Live() != 0 {
 		t.Errorf("%d instances after refusals", c.Live())
 	}
+	_, err = client.DescribeInstances(t.Context(), &sdk.DescribeInstancesInput{Filters: []types.Filter{{Name: aws.String("colour"), Values: []string{"red"}}}})
+	refused(t, "unknown filter", err, "InvalidParameterValue", "colour")
 	in := mustRun(t, client, 1, func(in *sdk.RunInstancesInput) {
 		in.InstanceType, in.NetworkInterfaces = "p5.48xlarge", efa(32)
 		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: aws.String("node")}

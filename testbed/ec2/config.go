@@ -40,7 +40,10 @@ type Config struct {
 }
 
 // Image is a machine image.
-type Image struct{ ID, Name, Arch string }
+type Image struct {
+	ID, Name, Arch string
+	GiB            int // of its snapshot; 0: 8
+}
 
 // Subnet is one of the VPC.
 type Subnet struct {

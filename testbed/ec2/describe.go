@@ -36,6 +36,10 @@ func (c *Cloud) describeInstances(args model.Doc) (model.Doc, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Filters are held to what there is also where there are no instances.
+	if _, err := (row{field: c.instanceFields(&instance{launch: &launch{typ: &Type{}}}, "")}).pass(args.Docs("Filters")); err != nil {
+		return nil, err
+	}
 	var reservations []model.Doc
 	var last *launch
 	var n int

@@ -17,15 +17,17 @@ type row struct {
 	tags  map[string]string
 }
 
-// pass reports whether a row fits all filters of a request.
+// pass reports whether a row fits all filters of a request. One that is not known is refused, whatever the others let through.
 func (r row) pass(filters []model.Doc) (bool, error) {
+	all := true
 	for _, f := range filters {
 		ok, err := r.fits(f.Str("Name"), f.Strs("Values"))
-		if !ok || err != nil {
+		if err != nil {
 			return false, err
 		}
+		all = all && ok
 	}
-	return true, nil
+	return all, nil
 }
 
 func (r row) fits(name string, values []string) (bool, error) {

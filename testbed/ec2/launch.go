@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"cmp"
 	"encoding/base64"
 	"math"
 	"slices"
@@ -87,6 +88,17 @@ func (c *Cloud) planImage(l *launch) error {
 	case c.cfg.Images[i].Arch != l.typ.Arch:
 		return refuse("InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. "+
 			"Specify an instance type and an AMI that have matching architectures, and try again.", l.typ.Arch, c.cfg.Images[i].Arch)
+	}
+	return c.cfg.Images[i].fits(l.args.Docs("BlockDeviceMappings"))
+}
+
+// fits wants volumes to have room for the image.
+func (i *Image) fits(volumes []model.Doc) error {
+	least := cmp.Or(i.GiB, 8)
+	for _, v := range volumes {
+		if disk := v.Sub("Ebs"); disk.Has("VolumeSize") && disk.Int("VolumeSize") < least {
+			return refuse("InvalidBlockDeviceMapping", "Volume of size %dGB is smaller than snapshot 'snap-%s', expect size >= %dGB", disk.Int("VolumeSize"), strings.TrimPrefix(i.ID, "ami-"), least)
+		}
 	}
 	return nil
 }
