@@ -30,8 +30,8 @@ type Config struct {
 	Types   []Type   // at least one, or Reservations
 	// Contract has on-demand prices per hour of one machine, by type or pattern, where a contract makes them others than the list's: see [provider.Choose].
 	Contract map[string]federation.Dollars
-	// Reservations are names of reservations of the project that are offered while they are ready. One with an end, as calendar mode and future reservations
-	// make them, is a block.
+	// Reservations are names of reservations of the project, or paths of those of another that shares them (projects/P/reservations/N), with one of their blocks perhaps
+	// (/reservationBlocks/B). They are offered while they are ready. One with an end, as calendar mode and future reservations make them, is a block.
 	Reservations []string
 
 	// Network is the name or path of the VPC network, Subnetwork that of the subnetwork in the region; neither: "default". MoreSubnetworks are those of
@@ -131,6 +131,11 @@ func (c *Config) check() error {
 	for _, t := range c.Types {
 		if err := t.check(); err != nil {
 			return err
+		}
+	}
+	for _, r := range c.Reservations {
+		if !nameForm.MatchString(r) && !sharedForm.MatchString(r) {
+			return fmt.Errorf("gcp: reservation %q: give its name, or of another project projects/P/reservations/NAME", r)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Images)) {

@@ -20,14 +20,21 @@ type launch struct {
 	r      *provider.Request
 	name   string // of the gang, and of what is made for it
 	note   string
-	policy string // placement or workload policy; "": none
+	policy string       // placement or workload policy that is made for it; "": none
+	of     *reservation // that its machines take of; nil: none
 }
 
 // Create starts a gang by bulkInsert, or by a resize request for machines that are queued. The machines' order is that of Request.Names.
 func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.Instance, error) {
 	l, err := p.prepare(&r)
+	if err == nil {
+		l.of, err = p.reservationOf(ctx, &r.Offering)
+	}
 	if err != nil {
 		return nil, err
+	}
+	if l.of != nil && (len(l.of.GetResourcePolicies()) > 0 || !l.of.dense()) {
+		l.policy = "" // it takes no other than its own
 	}
 	p.left.Begin(l.name, r.Near || l.flex())
 	defer p.left.End(l.name)
@@ -154,34 +161,38 @@ func (p *Provider) properties(l *launch) *computepb.InstanceProperties {
 			{Key: proto.String("startup-script"), Value: proto.String(l.r.Boot.Script())},
 			{Key: proto.String("block-project-ssh-keys"), Value: proto.String("true")},
 		}},
-		NetworkInterfaces: p.networks(l), Scheduling: p.scheduling(l.r),
+		NetworkInterfaces: p.networks(l), Scheduling: p.scheduling(l),
 	}
 	if p.cfg.ServiceAccount != "" {
 		props.ServiceAccounts = []*computepb.ServiceAccount{{Email: proto.String(p.cfg.ServiceAccount), Scopes: []string{"https://www.googleapis.com/auth/cloud-platform"}}}
 	}
-	if o.Reservation != "" {
+	if l.of != nil {
 		props.ReservationAffinity = &computepb.ReservationAffinity{
 			ConsumeReservationType: proto.String("SPECIFIC_RESERVATION"), Key: proto.String("compute.googleapis.com/reservation-name"), Values: []string{o.Reservation},
 		}
 	} else {
 		props.ReservationAffinity = &computepb.ReservationAffinity{ConsumeReservationType: proto.String("NO_RESERVATION")}
 	}
-	if l.policy != "" && !l.flex() { // an instance group has it itself
-		props.ResourcePolicies = []string{l.policy} // by its name: only here Google takes no URL
+	switch { // by their names: only here Google takes no URLs
+	case l.of != nil && len(l.of.GetResourcePolicies()) > 0:
+		props.ResourcePolicies = l.of.policies()
+	case l.policy != "" && !l.flex(): // an instance group has it itself
+		props.ResourcePolicies = []string{l.policy}
 	}
 	return props
 }
 
 // scheduling says how the machines are paid for. A machine that fails or whose host does is not started again: its job has gone on elsewhere by then.
-func (p *Provider) scheduling(r *provider.Request) *computepb.Scheduling {
+func (p *Provider) scheduling(l *launch) *computepb.Scheduling {
 	s := &computepb.Scheduling{AutomaticRestart: proto.Bool(false), OnHostMaintenance: proto.String("TERMINATE")}
-	switch r.Offering.Market {
-	case provider.Spot:
+	bound := l.of != nil && (l.of.dense() || l.r.Offering.Market == provider.Block)
+	switch {
+	case l.r.Offering.Market == provider.Spot:
 		s.ProvisioningModel, s.InstanceTerminationAction = proto.String("SPOT"), proto.String("DELETE")
-	case provider.Flex:
+	case l.flex():
 		s.ProvisioningModel, s.InstanceTerminationAction = proto.String("FLEX_START"), proto.String("DELETE")
-		s.MaxRunDuration = &computepb.Duration{Seconds: proto.Int64(int64(p.flexRun(r).Seconds()))}
-	case provider.Block:
+		s.MaxRunDuration = &computepb.Duration{Seconds: proto.Int64(int64(p.flexRun(l.r).Seconds()))}
+	case bound:
 		s.ProvisioningModel, s.InstanceTerminationAction = proto.String("RESERVATION_BOUND"), proto.String("DELETE")
 	}
 	return s

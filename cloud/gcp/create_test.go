@@ -188,3 +188,43 @@ func TestNoGPUs(t *testing.T) {
 		t.Errorf("%d of 4 gangs got a disk of 100 GiB with the default image", asked)
 	}
 }
+
+// TestReservations: machines of a reservation have its policies, and one of ours only if it is dense; dense ones are bound to it; one of another project goes by its path.
+func TestReservations(t *testing.T) {
+	c, url := world(t, gce.Config{})
+	for name, as := range map[string][3]string{"plain": {}, "dense": {"DENSE"}, "with-policy": {"", "their-policy"}, "dense-with-policy": {"DENSE", "their-policy"}, "shared": {"", "", "owner-1"}} {
+		c.Reserve("us-central1-a", name, "g2-standard-4", 10, "")
+		c.ReserveAs("us-central1-a", name, as[0], as[1], as[2])
+	}
+	cfg := standIn(c, url)
+	cfg.Reservations = []string{"plain", "dense", "with-policy", "dense-with-policy", "projects/owner-1/reservations/shared/reservationBlocks/block-1"}
+	for id, want := range map[string]struct {
+		near  bool
+		parts []string
+		no    string
+	}{
+		"plain":             {false, []string{`"values":["plain"]`}, "RESERVATION_BOUND"},
+		"dense":             {true, []string{`"RESERVATION_BOUND"`, `"resourcePolicies":["fsub-`}, "their-policy"},
+		"with-policy":       {true, []string{`"resourcePolicies":["their-policy"]`}, "RESERVATION_BOUND"},
+		"dense-with-policy": {true, []string{`"RESERVATION_BOUND"`, `"resourcePolicies":["their-policy"]`}, `["fsub-`},
+		"block-1":           {false, []string{`"values":["projects/owner-1/reservations/shared/reservationBlocks/block-1"]`}, "RESERVATION_BOUND"},
+	} {
+		p := open(t, cfg)
+		o := providertest.Offer(t, p, "g2-standard-4/us-central1-a/reserved/"+id)
+		if (o.MaxGang > 0) != want.near {
+			t.Errorf("%s: near to each other: %d", id, o.MaxGang)
+		}
+		r := gang(o, "g-"+id, 2)
+		r.Near = want.near
+		c.ResetCalls()
+		made(t, open(t, cfg), r) // another daemon, which has not listed them yet
+		for _, call := range c.Calls() {
+			body := strings.NewReplacer(`": `, `":`, `, "`, `,"`).Replace(call.Form.Get("Body"))
+			for _, part := range want.parts {
+				if call.Action == "instances.bulkInsert" && (!strings.Contains(body, part) || strings.Contains(body, want.no)) {
+					t.Errorf("%s: want %s and no %s in %s", id, part, want.no, body)
+				}
+			}
+		}
+	}
+}

@@ -69,7 +69,7 @@ func (p *Provider) price(typ, zone string, market provider.Market) (prices.Price
 }
 
 // machineTypes returns the types of our zones that are wanted or reserved: at most catalogTTL old, or the last ones if no newer ones can be had.
-func (p *Provider) machineTypes(ctx context.Context, reserved []*computepb.Reservation) ([]*computepb.MachineType, error) {
+func (p *Provider) machineTypes(ctx context.Context, reserved []*reservation) ([]*computepb.MachineType, error) {
 	m := &p.kept
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +100,7 @@ func (p *Provider) describe(types []*computepb.MachineType) {
 	p.cfg.Prices.Describe(prices.Google, shapes)
 }
 
-func (p *Provider) learn(ctx context.Context, reserved []*computepb.Reservation) ([]*computepb.MachineType, error) {
+func (p *Provider) learn(ctx context.Context, reserved []*reservation) ([]*computepb.MachineType, error) {
 	zones := p.cfg.Zones
 	if len(zones) == 0 {
 		region, err := p.api.regions.Get(ctx, &computepb.GetRegionRequest{Project: p.cfg.Project, Region: p.cfg.Region}, once)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	compute "cloud.google.com/go/compute/apiv1"
@@ -26,6 +27,9 @@ type Provider struct {
 	api  clients
 	kept memory
 	left leftovers.Tracker
+
+	mu    sync.Mutex
+	ready []*reservation // as they were listed last
 }
 
 var (

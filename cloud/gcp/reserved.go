@@ -2,7 +2,9 @@ package gcp
 
 import (
 	"context"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	compute "cloud.google.com/go/compute/apiv1"
@@ -13,29 +15,99 @@ import (
 	"fsub/cloud/provider"
 )
 
+// reservation is one that is configured and ready.
+type reservation struct {
+	*computepb.Reservation
+	path string // as it is configured, and as machines ask for it: a name, or one of another project that shares it, with a block perhaps
+}
+
+// dense reports whether its machines are near to each other, as Google makes it for calendar mode, future reservations and whole blocks.
+func (r *reservation) dense() bool { return r.GetDeploymentType() == "DENSE" }
+
+// policies are the names of the resource policies that it was made with. Its machines must have these, and no others.
+func (r *reservation) policies() (names []string) {
+	for _, p := range r.GetResourcePolicies() {
+		names = append(names, google.Base(p))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// near reports whether machines of it can be near to each other: by its own policies, or by one of ours, which only dense ones take.
+func (r *reservation) near() bool { return r.dense() || len(r.GetResourcePolicies()) > 0 }
+
+// sharedForm is a reservation of a project, with a block perhaps: projects/P/reservations/N/reservationBlocks/B.
+var sharedForm = regexp.MustCompile(`^projects/([^/ ]+)/reservations/([a-z][-a-z0-9]*)(/reservationBlocks/[a-z][-a-z0-9]*)?$`)
+
+// owner is the project and the name of a configured reservation.
+func (c *Config) owner(path string) (project, name string) {
+	if m := sharedForm.FindStringSubmatch(path); m != nil {
+		return m[1], m[2]
+	}
+	return c.Project, path
+}
+
 // reservations are the configured ones that are ready.
-func (p *Provider) reservations(ctx context.Context) ([]*computepb.Reservation, error) {
-	if len(p.cfg.Reservations) == 0 {
+func (p *Provider) reservations(ctx context.Context) ([]*reservation, error) {
+	var found []*reservation
+	wanted := map[string][]string{} // by project
+	for _, path := range p.cfg.Reservations {
+		project, _ := p.cfg.owner(path)
+		wanted[project] = append(wanted[project], path)
+	}
+	for project, paths := range wanted {
+		it := p.api.reservations.AggregatedList(ctx, &computepb.AggregatedListReservationsRequest{Project: project}, once)
+		err := each(it.Next, func(zone compute.ReservationsScopedListPair) error {
+			if err := unread(zone.Key, zone.Value.GetWarning()); err != nil {
+				return err
+			}
+			for _, r := range zone.Value.GetReservations() {
+				for _, path := range paths {
+					if _, name := p.cfg.owner(path); name == r.GetName() && r.GetStatus() == "READY" && r.GetSpecificReservation().GetInstanceProperties() != nil {
+						found = append(found, &reservation{r, path})
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(found, func(a, b *reservation) int { return strings.Compare(a.path+a.GetZone(), b.path+b.GetZone()) })
+	p.mu.Lock()
+	p.ready = found
+	p.mu.Unlock()
+	return found, nil
+}
+
+// reservationOf is the reservation that an offering's machines take of; nil: none.
+func (p *Provider) reservationOf(ctx context.Context, o *provider.Offering) (*reservation, error) {
+	if o.Reservation == "" {
 		return nil, nil
 	}
-	var found []*computepb.Reservation
-	it := p.api.reservations.AggregatedList(ctx, &computepb.AggregatedListReservationsRequest{Project: p.cfg.Project}, once)
-	err := each(it.Next, func(zone compute.ReservationsScopedListPair) error {
-		if err := unread(zone.Key, zone.Value.GetWarning()); err != nil {
-			return err
+	find := func(all []*reservation) *reservation {
+		i := slices.IndexFunc(all, func(r *reservation) bool { return r.path == o.Reservation && google.Base(r.GetZone()) == o.Zone })
+		if i < 0 {
+			return nil
 		}
-		for _, r := range zone.Value.GetReservations() {
-			if slices.Contains(p.cfg.Reservations, r.GetName()) && r.GetStatus() == "READY" && r.GetSpecificReservation().GetInstanceProperties() != nil {
-				found = append(found, r)
-			}
-		}
-		return nil
-	})
-	return found, err
+		return all[i]
+	}
+	p.mu.Lock()
+	r := find(p.ready)
+	p.mu.Unlock()
+	if r != nil {
+		return r, nil
+	}
+	all, err := p.reservations(ctx)
+	if r = find(all); err == nil && r == nil {
+		err = &provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering, Text: "the reservation " + o.Reservation + " is not there or not ready in " + o.Zone}
+	}
+	return r, err
 }
 
 // reserved offers what is reserved and ready. It is paid for whether it is used or not, so that one machine more costs nothing.
-func (p *Provider) reserved(types []*computepb.MachineType, all []*computepb.Reservation) []provider.Offering {
+func (p *Provider) reserved(types []*computepb.MachineType, all []*reservation) []provider.Offering {
 	var offers []provider.Offering
 	for _, r := range all {
 		name := google.Base(r.GetSpecificReservation().GetInstanceProperties().GetMachineType())
@@ -43,7 +115,7 @@ func (p *Provider) reserved(types []*computepb.MachineType, all []*computepb.Res
 			return t.GetName() == name && google.Base(t.GetZone()) == google.Base(r.GetZone())
 		})
 		if i < 0 {
-			p.log.Warn("the reservation is in none of our zones, or its type is not known: it is not offered", "reservation", r.GetName(), "zone", google.Base(r.GetZone()), "type", name)
+			p.log.Warn("the reservation is in none of our zones, or its type is not known: it is not offered", "reservation", r.path, "zone", google.Base(r.GetZone()), "type", name)
 			continue
 		}
 		market := provider.Reserved
@@ -52,10 +124,13 @@ func (p *Provider) reserved(types []*computepb.MachineType, all []*computepb.Res
 			market = provider.Block
 		}
 		o := p.offering(types[i], market, prices.Price{At: p.now(), From: "paid for with " + r.GetName()}, int(r.GetSpecificReservation().GetCount()))
-		o.ID += "/" + r.GetName()
-		o.Reservation, o.Until = r.GetName(), until.UTC()
+		o.ID += "/" + google.Base(r.path)
+		o.Reservation, o.Until = r.path, until.UTC()
 		if market == provider.Reserved {
 			o.Until = time.Time{}
+		}
+		if !r.near() {
+			o.MaxGang = 0
 		}
 		offers = append(offers, o)
 	}

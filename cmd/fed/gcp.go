@@ -36,7 +36,9 @@ type GCPConfig struct {
 	// Markets to rent in: on-demand, spot, flex. on-demand and spot if not set. In flex, Google
 	// queues the request until it has all machines, and has them back after flex_run.
 	Markets []string `yaml:"markets,omitempty"`
-	// Names of reservations of the project, also those of calendar mode, offered while they are ready.
+	// Names of reservations of the project, also those of calendar mode, or
+	// projects/P/reservations/NAME of another project that shares them; /reservationBlocks/BLOCK behind
+	// takes of one block. Offered while they are ready.
 	Reservations []string `yaml:"reservations,omitempty"`
 	// Dollars per hour on demand by type, or by types with a star, where a contract differs from
 	// Google's list, or the type is not in it.

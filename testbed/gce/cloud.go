@@ -219,7 +219,7 @@ func (c *Cloud) answer(service *api, r *request, name string, body []byte, fault
 			return nil, &refusal{http.StatusBadRequest, "invalid", "Invalid JSON payload received. " + err.Error()}
 		}
 	}
-	if p := r.vars["project"]; p != "" && p != c.cfg.Project && !strings.HasPrefix(name, "images.") {
+	if p := r.vars["project"]; p != "" && p != c.cfg.Project && !strings.HasPrefix(name, "images.") && !(name == "reservations.aggregatedList" && c.shares(p)) {
 		return nil, &refusal{http.StatusNotFound, "notFound", "The resource 'projects/" + p + "' was not found"}
 	}
 	if z := r.vars["locationsId"]; z != "" && (!slices.Contains(c.cfg.Zones, z) || r.vars["projectsId"] != c.cfg.Project) {

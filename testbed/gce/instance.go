@@ -157,6 +157,9 @@ func (c *Cloud) checkProperties(props doc, zone string) (*Type, string, error) {
 		}
 	}
 	if reservation == "SPECIFIC_RESERVATION" {
+		if err := c.checkReserved(at, zone, props); err != nil {
+			return nil, "", err
+		}
 		market = "reserved"
 	}
 	return typ, market, nil
@@ -180,7 +183,7 @@ func (c *Cloud) create(zone string, names []string, least int, typ *Type, market
 	}
 	reserved := ""
 	if market == "reserved" {
-		reserved = list(props["reservationAffinity"].(doc)["values"])[0]
+		reserved = reservationOf(props)
 		if short := c.lacks(zone, reserved, typ.Name, len(names)); short != "" {
 			return []opError{{"RESERVATION_CAPACITY_EXCEEDED", short}}
 		}

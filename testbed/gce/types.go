@@ -94,8 +94,78 @@ func (c *Cloud) Reserve(zone, name, typ string, n int, until string) {
 	c.reserved[zone+"/"+name] = d
 }
 
+// ReserveAs changes a reservation: its deploymentType, its resourcePolicies (which are made), or the project that it is of, which shares it with this one.
+func (c *Cloud) ReserveAs(zone, name, deployment, policy, project string) {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	d := c.reserved[zone+"/"+name]
+	if d["deploymentType"] = deployment; deployment == "" {
+		delete(d, "deploymentType")
+	}
+	if policy != "" {
+		d["resourcePolicies"] = doc{"own": c.url("regions", c.cfg.Region, "resourcePolicies", policy)}
+		c.policies[policy] = doc{"name": policy}
+	}
+	if project != "" {
+		d["selfLink"] = strings.Replace(str(d, "selfLink"), "/"+c.cfg.Project+"/", "/"+project+"/", 1)
+	}
+}
+
+// shares reports whether a project has reservations.
+func (c *Cloud) shares(project string) bool {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return len(c.reservedBy(project)) > 0
+}
+
+func (c *Cloud) reservedBy(project string) map[string]doc {
+	found := map[string]doc{}
+	for key, d := range c.reserved {
+		if strings.Contains(str(d, "selfLink"), "/projects/"+project+"/") {
+			found[key] = d
+		}
+	}
+	return found
+}
+
 func (c *Cloud) aggregatedReservations(r *request) (doc, error) {
-	return c.scoped(r, "compute#reservationAggregatedList", "reservations", sorted(c.reserved, func(d doc) doc { return d }))
+	return c.scoped(r, "compute#reservationAggregatedList", "reservations", sorted(c.reservedBy(r.vars["project"]), func(d doc) doc { return d }))
+}
+
+// reservationOf is the name of a reservation that instances ask for by that, or by its path.
+func reservationOf(props doc) string {
+	affinity, _ := props["reservationAffinity"].(map[string]any)
+	values := list(affinity["values"])
+	if len(values) == 0 {
+		return ""
+	}
+	_, name, shared := strings.Cut(values[0], "/reservations/")
+	if !shared {
+		return values[0]
+	}
+	name, _, _ = strings.Cut(name, "/")
+	return name
+}
+
+// checkReserved holds instances to the policies and the model of what they take of.
+func (c *Cloud) checkReserved(at, zone string, props doc) error {
+	d := c.reserved[zone+"/"+reservationOf(props)]
+	if d == nil {
+		return nil // lacks says so
+	}
+	var own []string
+	policies, _ := d["resourcePolicies"].(map[string]any)
+	for _, p := range policies {
+		own = append(own, base(p.(string)))
+	}
+	have, dense := list(props["resourcePolicies"]), str(d, "deploymentType") == "DENSE"
+	switch {
+	case len(own) > 0 && !slices.Equal(own, have), len(own) == 0 && len(have) > 0 && !dense:
+		return invalid(at+"resourcePolicies", strings.Join(have, ","), "The reservation has other resource policies.")
+	case dense && str(props, "scheduling", "provisioningModel") != "RESERVATION_BOUND":
+		return invalid(at+"scheduling.provisioningModel", str(props, "scheduling", "provisioningModel"), "A dense reservation wants RESERVATION_BOUND.")
+	}
+	return nil
 }
 
 // sorted are the resources of a map, by their keys.
