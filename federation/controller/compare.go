@@ -111,12 +111,12 @@ func (c *comparing) reconcile(ctx context.Context) {
 func (c *comparing) ask(j *job, k *compared, s *site) {
 	k.waits[s.Name] = true
 	c.asked++
-	kind, known, submitted := found{job: j.ID}, j.Job, j.Submit
+	kind, known, submitted, d := found{job: j.ID}, j.Job, j.Submit, s.driver
 	c.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
 		for n := known.Attempt + compareAhead; n > known.Attempt; n-- {
 			key := federation.AttemptKey(c.cfg.Federation, &known, n)
-			at, err := s.driver.Lookup(ctx, federation.JobRef{ID: known.ID, Number: known.Number(), Key: key, Submitted: submitted})
+			at, err := d.Lookup(ctx, federation.JobRef{ID: known.ID, Number: known.Number(), Key: key, Submitted: submitted})
 			switch {
 			case err == nil && at.Key == key:
 				r.number = n

@@ -72,10 +72,10 @@ func (c *attempts) attention() []*job {
 
 func (c *attempts) lookup(j *job, s *site) {
 	j.busy = true
-	kind, ref := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}, j.Ref(j.att)
+	kind, ref, d := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}, j.Ref(j.att), s.driver
 	c.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
-		r.found, r.err = s.driver.Lookup(ctx, ref)
+		r.found, r.err = d.Lookup(ctx, ref)
 		return r
 	})
 }

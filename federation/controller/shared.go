@@ -88,8 +88,9 @@ func (c *shared) actAtSite(j *job, what string, do func(federation.Driver, conte
 		return
 	}
 	id, ref, s := j.ID, j.Ref(j.att), c.byName[j.att.Site]
+	d := s.driver
 	c.calls.add(s, acted{job: id, what: what}, func(ctx context.Context) any {
-		return acted{job: id, what: what, err: do(s.driver, ctx, ref)}
+		return acted{job: id, what: what, err: do(d, ctx, ref)}
 	})
 }
 

@@ -44,6 +44,13 @@ type site struct {
 	foreseen                time.Time               // when Outlook was made
 }
 
+// configure makes the site what is configured of it, at the start or later.
+func (s *site) configure(sc *Site) {
+	s.driver, s.can, s.power, s.lifts = sc.Driver, federation.AbilitiesOf(sc.Driver), sc.Power, sc.Lifts
+	s.Prices, s.Speed, s.Data, s.Backlog, s.AccountBacklog = sc.Prices, sc.Speed, sc.Data, sc.Backlog, sc.AccountBacklog
+	s.Preempt, s.Users, s.Accounts, s.FileSystems, s.Options = sc.Preempt, sc.Users, sc.Accounts, sc.FileSystems, sc.Options
+}
+
 // limit has no more jobs like some sent to the site until a time.
 func (s *site) limit(l federation.Limited, until time.Time) {
 	if i := slices.Index(s.Limited, l); i >= 0 {

@@ -159,10 +159,11 @@ func (c *siteOrder) tell(s *site, r *siteRanks, want map[federation.JobID]int64,
 		return
 	}
 	r.busy = true
+	ranker := s.can.Ranker
 	c.calls.add(s, ranked{}, func(ctx context.Context) any {
 		out := ranked{nice: want}
 		for _, id := range slices.Sorted(maps.Keys(want)) {
-			if err := s.can.Ranker.SetNice(ctx, refs[id], want[id]); err != nil && !errors.Is(err, federation.ErrConflict) && !errors.Is(err, federation.ErrNotFound) {
+			if err := ranker.SetNice(ctx, refs[id], want[id]); err != nil && !errors.Is(err, federation.ErrConflict) && !errors.Is(err, federation.ErrNotFound) {
 				out.err = err
 				break
 			}

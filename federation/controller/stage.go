@@ -24,22 +24,22 @@ func (e stageError) Error() string { return e.err.Error() }
 func (e stageError) Unwrap() error { return e.err }
 
 // ready reads the payload of a submission and has its files brought to the site.
-func (c *attempts) ready(ctx context.Context, s *site, sub *federation.Submission, payloadOf federation.JobID) error {
+func (c *attempts) ready(ctx context.Context, s federation.SiteName, options []federation.PluginOption, staged bool, sub *federation.Submission, payloadOf federation.JobID) error {
 	payload, err := c.store.Payload(ctx, payloadOf)
 	if err != nil {
 		return fmt.Errorf("%w: read the script: %w", federation.ErrNotSent, err)
 	}
 	sub.Payload = payload
-	place.Adapt(sub, s.Options)
+	place.Adapt(sub, options)
 	if c.cfg.Environment != nil {
-		sub.Payload.Environment = c.cfg.Environment(s.Name, sub.Job, sub.Payload.Environment)
+		sub.Payload.Environment = c.cfg.Environment(s, sub.Job, sub.Payload.Environment)
 	}
-	if !c.staged(s, sub.Job) {
+	if !staged {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, stageTime)
 	defer cancel()
-	prepared, err := c.cfg.Stager.Prepare(ctx, s.Name, *sub)
+	prepared, err := c.cfg.Stager.Prepare(ctx, s, *sub)
 	if err != nil {
 		return stageError{err}
 	}

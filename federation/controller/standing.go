@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -69,7 +70,8 @@ func (c *standings) take(records map[federation.SiteName]federation.SiteRecord) 
 	}
 }
 
-// Join has a site taken into the federation, in the next round. Its name is new.
+// Join has a site taken into the federation, in the next round. One that is known by its name is what it is now configured as from then on; whether it is a
+// member stays as it is.
 func (c *Controller) Join(s Site) {
 	c.view.joinMu.Lock()
 	c.view.joining = append(c.view.joining, s)
@@ -84,7 +86,8 @@ func (c *Controller) takeIn() {
 	c.view.joining = nil
 	c.view.joinMu.Unlock()
 	for i := range joining {
-		if c.byName[joining[i].Name] != nil {
+		if s := cmp.Or(c.byName[joining[i].Name], c.standings.away[joining[i].Name]); s != nil {
+			c.reconfigure(s, &joining[i])
 			continue
 		}
 		c.cfg.Sites = append(c.cfg.Sites, joining[i])
@@ -98,6 +101,23 @@ func (c *Controller) takeIn() {
 			}
 		}
 	}
+}
+
+// reconfigure makes a site that is known what it is now configured as. A new driver is told all of its jobs.
+func (c *Controller) reconfigure(s *site, sc *Site) {
+	c.cfg.Sites = slices.Clone(c.cfg.Sites)
+	if i := slices.IndexFunc(c.cfg.Sites, func(other Site) bool { return other.Name == sc.Name }); i >= 0 {
+		c.cfg.Sites[i] = *sc
+	}
+	other := s.driver != sc.Driver
+	s.configure(sc)
+	c.planDirty, s.told = true, nil
+	if other {
+		s.mark, s.anew = nil, true
+		s.nextPoll, s.nextObserve = time.Time{}, time.Time{}
+		c.watch.listenTo(s)
+	}
+	c.log.Info("site is configured anew", "site", s.Name)
 }
 
 // leave takes a site out of the federation.

@@ -58,7 +58,7 @@ func (c *strays) check(s *site, sj federation.SiteJob) {
 		}
 		return
 	}
-	id, key := sj.ID, sj.Key
+	id, key, d := sj.ID, sj.Key, s.driver
 	kind := acted{job: id, what: "cancel stray", copy: &sj}
 	c.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
@@ -72,7 +72,7 @@ func (c *strays) check(s *site, sj federation.SiteJob) {
 				if a.State == federation.AttemptEnded {
 					r.over = a.Ended
 				}
-				r.stray, r.err = a.Number, s.driver.Cancel(ctx, federation.JobRef{ID: id, Number: federation.JobID(sj.SiteJobID), Key: key, SiteJobID: sj.SiteJobID, Submitted: a.Created}, nil)
+				r.stray, r.err = a.Number, d.Cancel(ctx, federation.JobRef{ID: id, Number: federation.JobID(sj.SiteJobID), Key: key, SiteJobID: sj.SiteJobID, Submitted: a.Created}, nil)
 			}
 		}
 		return r

@@ -30,9 +30,9 @@ type view struct {
 	joining []Site // that are to be taken in
 
 	mu     sync.Mutex
-	seqs   doneSeqs      // the requests that have been carried out
-	done   chan struct{} // closed when there are more of them
-	lookAt map[federation.SiteName]bool
+	seqs   doneSeqs                     // the requests that have been carried out
+	done   chan struct{}                // closed when there are more of them
+	lookAt map[federation.SiteName]bool // true: though it does not answer
 
 	after  []func() // see afterRound
 	starts startsAsked
@@ -136,6 +136,17 @@ func (c *Controller) LookAt(site federation.SiteName) {
 	if c.view.lookAt == nil {
 		c.view.lookAt = map[federation.SiteName]bool{}
 	}
+	c.view.lookAt[site] = c.view.lookAt[site]
+	c.view.mu.Unlock()
+	c.Wake()
+}
+
+// LookAgain has a site looked at now, though it has not answered: somebody has seen that it does.
+func (c *Controller) LookAgain(site federation.SiteName) {
+	c.view.mu.Lock()
+	if c.view.lookAt == nil {
+		c.view.lookAt = map[federation.SiteName]bool{}
+	}
 	c.view.lookAt[site] = true
 	c.view.mu.Unlock()
 	c.Wake()
@@ -143,7 +154,7 @@ func (c *Controller) LookAt(site federation.SiteName) {
 
 const lookGap = 100 * time.Millisecond
 
-// wanted returns the sites that LookAt was called for.
+// wanted returns the sites that LookAt was called for, with true those of LookAgain.
 func (v *view) wanted() map[federation.SiteName]bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -77,11 +77,9 @@ func (c *watch) addSites() {
 }
 
 func (c *watch) newSite(sc *Site) *site {
-	s := &site{driver: sc.Driver, power: sc.Power, can: federation.AbilitiesOf(sc.Driver), lifts: sc.Lifts, slots: make(chan struct{}, submitSlots), acts: share.New(actSlots, actsOfUser).Bound(actsWait), jobs: map[federation.JobID]*job{}}
-	s.Site = federation.Site{
-		Name: sc.Name, State: federation.FedActive, Prices: sc.Prices, Speed: sc.Speed, Data: sc.Data,
-		Backlog: sc.Backlog, AccountBacklog: sc.AccountBacklog, Preempt: sc.Preempt, Users: sc.Users, Accounts: sc.Accounts, FileSystems: sc.FileSystems, Options: sc.Options, Error: "not seen yet", ErrorSince: c.now().UTC(),
-	}
+	s := &site{slots: make(chan struct{}, submitSlots), acts: share.New(actSlots, actsOfUser).Bound(actsWait), jobs: map[federation.JobID]*job{}}
+	s.Site = federation.Site{Name: sc.Name, State: federation.FedActive, Error: "not seen yet", ErrorSince: c.now().UTC()}
+	s.configure(sc)
 	if err := c.asides.sites[sc.Name]; err != nil {
 		s.observeError, s.pollError, s.nextObserve, s.nextPoll, s.Error = err, err, c.asides.until, c.asides.until, err.Error()
 	}
@@ -91,8 +89,12 @@ func (c *watch) newSite(sc *Site) *site {
 // look asks for the observations and polls that are due.
 func (c *watch) look() {
 	now := c.now()
-	for name := range c.wanted() {
-		if s := c.byName[name]; s != nil && s.pollError == nil && s.nextPoll.After(now) {
+	for name, again := range c.wanted() {
+		s := c.byName[name]
+		if s != nil && again {
+			s.nextPoll, s.nextObserve = now, now
+		}
+		if s != nil && s.pollError == nil && s.nextPoll.After(now) {
 			if s.nextPoll = s.polled.Add(lookGap); s.nextPoll.Before(now) {
 				s.nextPoll = now
 			}
@@ -103,16 +105,17 @@ func (c *watch) look() {
 		c.takeNews(s)
 		if !s.observing && !now.Before(s.nextObserve) {
 			s.observing = true
+			d := s.driver
 			c.calls.add(s, observed{}, func(ctx context.Context) any {
-				o, err := s.driver.Observe(ctx)
+				o, err := d.Observe(ctx)
 				return observed{obs: o, err: err}
 			})
 		}
 		if !s.polling && !now.Before(s.nextPoll) {
 			s.polling = true
-			mark := s.mark
+			mark, d := s.mark, s.driver
 			c.calls.add(s, polled{}, func(ctx context.Context) any {
-				r, err := s.driver.Jobs(ctx, mark)
+				r, err := d.Jobs(ctx, mark)
 				return polled{report: r, err: err}
 			})
 		}
