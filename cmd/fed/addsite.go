@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"fsub/federation"
+	v1 "fsub/federation/api/v1"
 	"fsub/federation/controller"
 )
 
@@ -27,9 +29,14 @@ func (m *members) site(name federation.SiteName) *controller.Site {
 	return nil
 }
 
-func (m *members) add(s controller.Site) {
+// put keeps a site, in the place of one of its name.
+func (m *members) put(s controller.Site) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if i := slices.IndexFunc(m.all, func(other controller.Site) bool { return other.Name == s.Name }); i >= 0 {
+		m.all[i] = s
+		return
+	}
 	m.all = append(m.all, s)
 }
 
@@ -41,21 +48,27 @@ func (m *members) measurer(name federation.SiteName) federation.Measurer {
 	return nil
 }
 
-// addSite takes a site into the federation that a description in YAML tells of. The description is on the disk before the site gets a job.
-func (p *parts) addSite(ctx context.Context, yaml string, by federation.AuditEntry) (federation.SiteName, error) {
-	s, err := parseSite(yaml)
+// addSite takes a site into the federation that a description in YAML tells of: a new one, or one that has left. The description is on the disk before the site
+// gets a job.
+func (p *parts) addSite(ctx context.Context, req v1.AddSite, by federation.AuditEntry) (federation.SiteName, error) {
+	s, err := parseSite(req.Config)
 	if err != nil {
 		return "", err
 	}
 	p.adding.Lock()
 	defer p.adding.Unlock()
 	if p.members.site(s.Name) != nil {
-		return "", fmt.Errorf("site %s is known already; if it has left the federation, run: fed site add %s", s.Name, s.Name)
+		said, err := p.store.SiteState(ctx)
+		switch {
+		case err != nil:
+			return "", err
+		case said[s.Name].State != federation.FedRemoved:
+			return "", fmt.Errorf("site %s is a member already; to change how it is described, run: fed site update FILE", s.Name)
+		case p.config.configures(s.Name):
+			return "", errConfigured(s.Name)
+		}
 	}
-	if s.FileSystems != nil && p.objects == nil {
-		return "", fmt.Errorf("site %s: filesystems: files are carried there through a store: set blobs in the configuration", s.Name)
-	}
-	d, err := openSite(*p.config, s, p.log)
+	d, err := p.tryOut(ctx, &s, req.Force)
 	if err != nil {
 		return "", err
 	}
@@ -67,11 +80,106 @@ func (p *parts) addSite(ctx context.Context, yaml string, by federation.AuditEnt
 	if err != nil {
 		return "", err
 	}
+	p.join(&s, d)
+	return s.Name, nil
+}
+
+// updateSite changes how a site is described that was added while the daemon ran.
+func (p *parts) updateSite(ctx context.Context, name federation.SiteName, req v1.UpdateSite, by federation.AuditEntry) error {
+	p.adding.Lock()
+	defer p.adding.Unlock()
+	switch {
+	case p.members.site(name) == nil:
+		return fmt.Errorf("no site %q in the federation; see: fed site list", name)
+	case p.config.configures(name):
+		return errConfigured(name)
+	}
+	was, err := p.config.readSiteFile(name)
+	if err != nil {
+		return err
+	}
+	text := req.Config
+	if text == "" {
+		if text, err = changedSite(was, req.Set); err != nil {
+			return err
+		}
+	}
+	s, err := parseSite(text)
+	if err != nil {
+		return err
+	}
+	if s.Name != name {
+		return fmt.Errorf("the description is of site %s: a site keeps its name", s.Name)
+	}
+	d, err := p.tryOut(ctx, &s, req.Force)
+	if err != nil {
+		return err
+	}
+	if err := p.config.writeSiteFile(&s); err != nil {
+		return fmt.Errorf("keep the description of site %s: %w", name, err)
+	}
+	by.Before, by.After = was.URL, s.URL
+	event := federation.SiteEvent{Site: name, At: by.At, Who: by.Who.User, To: "UPDATED", Why: strings.Join(req.Set, " ")}
+	if err := p.store.Commit(ctx, &federation.Batch{SiteEvents: []federation.SiteEvent{event}, Audit: []federation.AuditEntry{by}}); err != nil {
+		return err
+	}
+	p.join(&s, d)
+	return nil
+}
+
+func errConfigured(name federation.SiteName) error {
+	return fmt.Errorf("site %s stands in the daemon's configuration: change it there, and restart the daemon", name)
+}
+
+// join has the controller and the other parts know a site as it is described now.
+func (p *parts) join(s *SiteConfig, d federation.Driver) {
 	member := s.member(d)
 	p.power.joins(&member)
-	p.members.add(member)
+	p.members.put(member)
 	p.ctl.Join(member)
-	return s.Name, nil
+}
+
+// tryOut opens a site and has it pass the checks of fed site test, unless forced: a mistake in a description is told before anything depends on it.
+func (p *parts) tryOut(ctx context.Context, s *SiteConfig, force bool) (federation.Driver, error) {
+	if s.FileSystems != nil && p.objects == nil {
+		return nil, fmt.Errorf("site %s: filesystems: files are carried there through a store: set blobs in the configuration", s.Name)
+	}
+	d, err := openSite(*p.config, *s, p.log)
+	if err != nil || force {
+		return d, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	var failed []string
+	if can := federation.AbilitiesOf(d); can.Check != nil {
+		for _, k := range can.Check.Check(ctx) {
+			if k.Result == federation.CheckFailed {
+				failed = append(failed, strings.TrimSuffix(fmt.Sprintf("%s: %s; %s", k.Name, k.Detail, k.Advice), "; "))
+			}
+		}
+	}
+	const goOn = "; --force goes on all the same"
+	if len(failed) > 0 {
+		return nil, fmt.Errorf("site %s does not pass the checks%s\n%s", s.Name, goOn, strings.Join(failed, "\n"))
+	}
+	seen, err := d.Observe(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w%s", err, goOn)
+	}
+	for _, other := range p.ctl.Sites() {
+		if other.Name != s.Name && sameCluster(seen, other.Seen) {
+			return nil, fmt.Errorf("%s is the cluster %q that site %s is already%s", s.Name, seen.Cluster, other.Name, goOn)
+		}
+	}
+	return d, nil
+}
+
+// sameCluster reports whether two looks were at one cluster: its name and its nodes are the same.
+func sameCluster(a, b *federation.Observation) bool {
+	if a == nil || b == nil || a.Cluster == "" || a.Cluster != b.Cluster {
+		return false
+	}
+	return slices.EqualFunc(a.Nodes, b.Nodes, func(x, y federation.Node) bool { return x.Name == y.Name })
 }
 
 // checkLimit is how long a site is tried for.
@@ -95,7 +203,11 @@ func (p *parts) checkSite(ctx context.Context, name federation.SiteName) ([]fede
 		}
 		out = append(out, k)
 	}
-	return append(out, p.checkFiles(s)), nil
+	out = append(out, p.checkFiles(s))
+	if !slices.ContainsFunc(out, func(k federation.SiteCheck) bool { return k.Result == federation.CheckFailed }) {
+		p.ctl.LookAgain(name)
+	}
+	return out, nil
 }
 
 // checkFiles tells how the users' files get to a site. Whether its nodes see a directory only a job can tell.

@@ -191,6 +191,9 @@ type SiteConfig struct {
 	// Options that the site's plugins add to sbatch.
 	PluginOptions []PluginOption `yaml:"plugin_options,omitempty"`
 
+	// Added: it was added while a daemon ran, and does not stand in the configuration.
+	Added bool `yaml:"-"`
+
 	// Where the site is, for data that jobs read (#FSUB --input).
 	Data DataConfig `yaml:"data,omitempty"`
 

@@ -69,6 +69,14 @@ func siteFaults(sites []*federation.Site) (out []faults.Fault) {
 			out = append(out, faults.Fault{Name: fmt.Sprintf("site %s %s", s.Name, c.Name), Text: text, Since: c.Since, Logged: true})
 		}
 	}
+	for i, s := range sites {
+		for _, other := range sites[:i] {
+			if sameCluster(s.Seen, other.Seen) {
+				out = append(out, faults.Fault{Name: fmt.Sprintf("sites %s and %s", other.Name, s.Name),
+					Text: fmt.Sprintf("sites %s and %s are one cluster, %q: its nodes, limits and jobs count twice; run: fed site remove one of them", other.Name, s.Name, s.Seen.Cluster)})
+			}
+		}
+	}
 	return out
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -148,6 +149,7 @@ func (c *Config) check() error {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}
+	urls := map[string]federation.SiteName{}
 	for i, s := range c.Sites {
 		if !siteName.MatchString(string(s.Name)) {
 			return fmt.Errorf("sites[%d]: invalid name %q: want at most 40 letters, digits, '.', '_' and '-'", i, s.Name)
@@ -156,6 +158,12 @@ func (c *Config) check() error {
 			return fmt.Errorf("sites[%d]: there are two sites named %s", i, s.Name)
 		}
 		seen[s.Name] = true
+		if url := strings.ToLower(strings.TrimRight(s.URL, "/")); url != "" && !s.rented() {
+			if other := urls[url]; other != "" {
+				return fmt.Errorf("sites %s and %s have the same url %s: a cluster is one site", other, s.Name, s.URL)
+			}
+			urls[url] = s.Name
+		}
 		check := s.check
 		if s.rented() {
 			check = func() error { return s.checkRented(&c.Agents) }

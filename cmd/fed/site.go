@@ -12,7 +12,7 @@ import (
 )
 
 func newSiteCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "site", Short: "The sites of the federation: list, show, drain, resume, lost, add, remove, test"}
+	cmd := &cobra.Command{Use: "site", Short: "The sites of the federation: list, show, drain, resume, lost, add, update, remove, test"}
 	set := newSiteStateCommand("set SITE STATE", "Set a site's FedState: ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE", v1.SetSiteState{})
 	set.Long = `Set a site's FedState, in the words of Slurm's federations.
 
@@ -23,7 +23,7 @@ DRAIN+REMOVE  the same, and when the last has ended it leaves the federation`
 	cmd.AddCommand(newSiteListCommand(), newSiteShowCommand(),
 		newSiteStateCommand("drain SITE", "Give a site no new jobs; it keeps those that it has", v1.SetSiteState{State: federation.FedDrain}),
 		newSiteStateCommand("resume SITE", "Give a site jobs again", v1.SetSiteState{State: federation.FedActive}),
-		set, newSiteLostCommand(), newSiteTestCommand(), newSiteAddCommand(),
+		set, newSiteLostCommand(), newSiteTestCommand(), newSiteAddCommand(), newSiteUpdateCommand(),
 		newSiteStateCommand("remove SITE", "Drain a site, and have it leave the federation with its last job", v1.SetSiteState{State: federation.FedDrainRemove}))
 	return cmd
 }

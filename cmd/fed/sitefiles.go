@@ -6,8 +6,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"fsub/federation"
 )
 
 // Sites that were added while the daemon ran are files in its state directory, one for each, with what stands in the configuration below its dash.
@@ -51,6 +55,7 @@ func (c *Config) readSiteFiles() error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		if !c.hasSite(s) {
+			s.Added = true
 			c.Sites = append(c.Sites, s)
 		}
 	}
@@ -66,6 +71,39 @@ func (c *Config) hasSite(s SiteConfig) bool {
 	return false
 }
 
+// configures reports whether a site stands in the configuration itself.
+func (c *Config) configures(name federation.SiteName) bool {
+	return slices.ContainsFunc(c.Sites, func(s SiteConfig) bool { return s.Name == name && !s.Added })
+}
+
+func (c *Config) siteFile(name federation.SiteName) string {
+	return filepath.Join(c.siteDir(), string(name)+".yaml")
+}
+
+// readSiteFile reads the description of a site that was added.
+func (c *Config) readSiteFile(name federation.SiteName) (s SiteConfig, err error) {
+	text, err := os.ReadFile(c.siteFile(name))
+	if err != nil {
+		return s, fmt.Errorf("read the description of site %s: %w", name, err)
+	}
+	return parseSite(string(text))
+}
+
+// changedSite is the description of a site with other values of some keys, each KEY=VALUE.
+func changedSite(s SiteConfig, set []string) (string, error) {
+	for _, word := range set {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok || key == "" {
+			return "", fmt.Errorf("invalid change %q: want KEY=VALUE, with a key of sites in the configuration", word)
+		}
+		if err := yaml.UnmarshalWithOptions([]byte(key+": "+value), &s, yaml.DisallowUnknownField()); err != nil && !errors.Is(err, io.EOF) {
+			return "", fmt.Errorf("invalid change %q: %w", word, yamlError(err))
+		}
+	}
+	text, err := yaml.Marshal(s)
+	return string(text), err
+}
+
 // writeSiteFile keeps the description of a site, so that it is there whole or not at all.
 func (c *Config) writeSiteFile(s *SiteConfig) error {
 	text, err := yaml.Marshal(s)
@@ -75,7 +113,7 @@ func (c *Config) writeSiteFile(s *SiteConfig) error {
 	if err := os.MkdirAll(c.siteDir(), 0o700); err != nil {
 		return err
 	}
-	path := filepath.Join(c.siteDir(), string(s.Name)+".yaml")
+	path := c.siteFile(s.Name)
 	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

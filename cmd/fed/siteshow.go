@@ -3,12 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"fsub/federation"
@@ -156,71 +153,4 @@ file systems. Nothing is changed at the site. The exit code is 1 if something fa
 	}
 	c.flags(cmd)
 	return cmd
-}
-
-func newSiteAddCommand() *cobra.Command {
-	var c connection
-	cmd := &cobra.Command{
-		Use:   "add FILE|SITE",
-		Short: "Take a site into the federation: one that FILE describes, or one that has left it",
-		Long: `Take a site into the federation while the daemon runs. FILE has what stands for a site in the daemon's configuration, below its dash:
-
-	name: gamma
-	url: https://gamma-ctl:6820
-	user: slurm
-	key_file: gamma.key
-
-Names of files are relative to FILE, and must be readable by the daemon on its machine. The daemon keeps the description in its state_dir (sites/NAME.yaml) and
-reads it at each start after the configuration. Sites of rented machines are added in the configuration.`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := os.ReadFile(args[0])
-			if os.IsNotExist(err) && siteName.MatchString(args[0]) && !isFileName(args[0]) { // one that was there before
-				_, err := c.client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), v1.SetSiteState{State: federation.FedActive, Reason: "added"})
-				if err == nil {
-					fmt.Fprintf(cmd.OutOrStdout(), "Site %s is a member of the federation\n", args[0])
-				}
-				return err
-			}
-			if err != nil {
-				return fmt.Errorf("read the description of the site: %w", err)
-			}
-			one, err := siteFromFile(string(text), filepath.Dir(args[0]))
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			s, err := c.client().AddSite(cmd.Context(), one)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Site %s is a member of the federation. Try it: fed site test %s\n", s.Name, s.Name)
-			return nil
-		},
-	}
-	c.flags(cmd)
-	return cmd
-}
-
-// isFileName reports whether a word that could name a site is more likely the name of a file.
-func isFileName(word string) bool {
-	ext := filepath.Ext(word)
-	return ext == ".yaml" || ext == ".yml"
-}
-
-// siteFromFile checks a site's description and makes the names of its files absolute.
-func siteFromFile(text, dir string) (string, error) {
-	s, err := parseSite(text)
-	if err != nil {
-		return "", err
-	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return "", err
-	}
-	for _, p := range []*string{&s.KeyFile, &s.TokenFile, &s.CAFile, &s.ClientCert, &s.ClientKey, &s.Topology} {
-		if *p != "" && !filepath.IsAbs(*p) {
-			*p = filepath.Join(dir, *p)
-		}
-	}
-	out, err := yaml.Marshal(s)
-	return string(out), err
 }

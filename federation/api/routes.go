@@ -129,6 +129,7 @@ func (s *Server) siteRoutes(t *table) {
 	t.get("/fed/v1/sites", forAnybody, []v1.Site{}, "The members of the federation", query{{"removed", "1: those too that have left it"}}, s.sites.List)
 	t.get("/fed/v1/site/{name}", forAnybody, v1.SiteDetail{}, "One site, with its history and what is planned there", nil, s.sites.Show)
 	t.add("POST", "/fed/v1/sites", forOperators, v1.AddSite{}, v1.Site{}, "Take a site into the federation", nil, s.sites.Join)
+	t.add("POST", "/fed/v1/site/{name}/update", forOperators, v1.UpdateSite{}, v1.Site{}, "Change how a site is described that was added while the daemon ran", nil, s.sites.Update)
 	t.add("POST", "/fed/v1/site/{name}/test", forOperators, nil, []v1.SiteCheck{}, "Try everything that is needed of a site", nil, s.sites.Test)
 	t.get("/fed/v1/maintenance", forAnybody, []v1.Maintenance{}, "What is planned at sites and is not over", nil, s.sites.Maintenance)
 	t.add("POST", "/fed/v1/maintenance", forOperators, v1.Maintenance{}, v1.Maintenance{}, "Plan a maintenance of a site, or of some of its nodes", nil, s.sites.Plan)

@@ -103,7 +103,9 @@ type Config struct {
 	Places  federation.SiteStore // plans and history of sites; nil: there are none
 	// CheckSite tries a site, and AddSite takes one into the federation; nil: that cannot be done.
 	CheckSite func(ctx context.Context, site federation.SiteName) ([]federation.SiteCheck, error)
-	AddSite   func(ctx context.Context, yaml string, by federation.AuditEntry) (federation.SiteName, error)
+	AddSite   func(ctx context.Context, req v1.AddSite, by federation.AuditEntry) (federation.SiteName, error)
+	// UpdateSite changes the description of one that was added; nil: that cannot be done.
+	UpdateSite func(ctx context.Context, site federation.SiteName, req v1.UpdateSite, by federation.AuditEntry) error
 	// StepSignals are the sites that take orders to single steps.
 	StepSignals map[federation.SiteName]federation.StepSignaller
 	// Suspends are the sites that can suspend jobs.
@@ -167,7 +169,7 @@ func NewServer(c Config) *Server {
 		audit:    audit.Log{Store: c.Audit},
 		accounts: &c.Accounts,
 		nodes:    nodes.Nodes{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots},
-		sites:    sites.Sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Planned: c.Places, Check: c.CheckSite, Add: c.AddSite, Calls: c.Calls},
+		sites:    sites.Sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Planned: c.Places, Check: c.CheckSite, Add: c.AddSite, Change: c.UpdateSite, Calls: c.Calls},
 		rules:    rules.Rules{Store: c.Store, Report: c.Health, Faults: c.Faults, Sites: all, Wake: c.Controller.Wake, Now: c.Now},
 
 		stopping: make(chan struct{}),

@@ -81,7 +81,7 @@ func TestSlowPlacesHoldNobodyUp(t *testing.T) {
 			p.wait()
 			return nil, nil
 		},
-		AddSite: func(context.Context, string, federation.AuditEntry) (federation.SiteName, error) {
+		AddSite: func(context.Context, v1.AddSite, federation.AuditEntry) (federation.SiteName, error) {
 			p.wait()
 			return "beta", nil
 		},

@@ -41,8 +41,14 @@ func (c *Client) TestSite(ctx context.Context, site federation.SiteName) (out []
 }
 
 // AddSite takes a site into the federation; operators only.
-func (c *Client) AddSite(ctx context.Context, yaml string) (out v1.Site, err error) {
-	err = c.Do(ctx, "POST", "/fed/v1/sites", v1.AddSite{Config: yaml}, &out)
+func (c *Client) AddSite(ctx context.Context, r v1.AddSite) (out v1.Site, err error) {
+	err = c.Do(ctx, "POST", "/fed/v1/sites", r, &out)
+	return out, err
+}
+
+// UpdateSite changes how a site is described; operators only.
+func (c *Client) UpdateSite(ctx context.Context, site federation.SiteName, r v1.UpdateSite) (out v1.Site, err error) {
+	err = c.Do(ctx, "POST", sitePath(site)+"/update", r, &out)
 	return out, err
 }
 

@@ -32,7 +32,9 @@ type Sites struct {
 	// Check tries a site; nil: sites cannot be tried here.
 	Check func(ctx context.Context, site federation.SiteName) ([]federation.SiteCheck, error)
 	// Add takes a site into the federation, and returns its name; nil: that cannot be done here.
-	Add func(ctx context.Context, yaml string, by federation.AuditEntry) (federation.SiteName, error)
+	Add func(ctx context.Context, req v1.AddSite, by federation.AuditEntry) (federation.SiteName, error)
+	// Change changes how a site is described; nil: that cannot be done here.
+	Change func(ctx context.Context, site federation.SiteName, req v1.UpdateSite, by federation.AuditEntry) error
 }
 
 // List is GET /fed/v1/sites.

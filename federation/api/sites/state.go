@@ -191,11 +191,35 @@ func (s *Sites) Join(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	}
 	entry := federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: "add", Kind: federation.AuditSite, After: string(federation.FedActive)}
 	again := share.Idle(r.Context()) // it is looked at
-	name, err := s.Add(r.Context(), req.Config, entry)
+	name, err := s.Add(r.Context(), req, entry)
 	again()
 	if err != nil {
 		return invalid("%v", err)
 	}
 	s.Wake()
 	return answer.JSON(w, v1.Site{Name: name, State: federation.FedActive, Conditions: []v1.Condition{}})
+}
+
+// Update is POST /fed/v1/site/{name}/update.
+func (s *Sites) Update(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	var req v1.UpdateSite
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 256<<10)).Decode(&req); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	name := federation.SiteName(r.PathValue("name"))
+	switch {
+	case s.Change == nil:
+		return invalid("sites cannot be changed here")
+	case (req.Config == "") == (len(req.Set) == 0):
+		return invalid("give the whole description, or keys of it with their values")
+	}
+	entry := federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: "update", Kind: federation.AuditSite, Object: string(name)}
+	again := share.Idle(r.Context()) // it is looked at
+	err := s.Change(r.Context(), name, req, entry)
+	again()
+	if err != nil {
+		return invalid("%v", err)
+	}
+	s.Wake()
+	return answer.JSON(w, v1.Site{Name: name, Conditions: []v1.Condition{}})
 }

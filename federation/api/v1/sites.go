@@ -79,5 +79,13 @@ type SiteCheck struct {
 
 // AddSite is a site that is to be a member of the federation from now on.
 type AddSite struct {
-	Config string `json:"config"` // YAML: one entry of sites in the daemon's configuration
+	Config string `json:"config"`          // YAML: one entry of sites in the daemon's configuration
+	Force  bool   `json:"force,omitempty"` // though it does not pass the checks of /fed/v1/site/{name}/test
+}
+
+// UpdateSite changes how a site is described that was added while the daemon ran.
+type UpdateSite struct {
+	Config string   `json:"config,omitempty"` // YAML: the whole entry; or
+	Set    []string `json:"set,omitempty"`    // some of its keys: KEY=VALUE, the value as in YAML
+	Force  bool     `json:"force,omitempty"`  // though it does not pass the checks
 }
