@@ -126,7 +126,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
 			return []federation.SiteCheck{{Name: "clock", Result: federation.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
-		AddSite: func(context.Context, v1.AddSite, federation.AuditEntry) (federation.SiteName, error) { return "new", nil }})
+		AddSite: func(context.Context, v1.AddSite, federation.AuditEntry) (federation.SiteName, error) {
+			return "new", nil
+		}})
 	saved.Make = d.Server.Report
 	now := time.Now()
 	d.Store.AddMaintenance(t.Context(), &federation.Maintenance{Site: "sky", Nodes: "n1", From: now, To: now.Add(time.Hour), Reason: "x", By: "ann"})
