@@ -25,6 +25,7 @@ type logs struct {
 	name        string // the job as it was asked for
 	follow      bool
 	out, errOut io.Writer
+	tail        *tail // what out is, if only the last lines of what is there are wanted
 
 	offset  int64
 	attempt int
@@ -69,6 +70,9 @@ func (l *logs) look(ctx context.Context) (done bool, err error) {
 	if err == nil && !there && (!info.Staged || info.Ended) {
 		there, err = l.copyFile(info.File)
 	}
+	if err == nil && l.tail != nil {
+		err = l.tail.flush()
+	}
 	switch {
 	case err != nil:
 		return false, err
@@ -88,10 +92,15 @@ func (l *logs) nothing(info *v1.Log) error {
 		reason = " (" + string(info.Reason) + ")"
 	}
 	if info.Ended {
-		return fmt.Errorf("job %s ended as %s%s and left no output: there is no %s", l.name, info.State, reason, info.File)
+		return noOutput(fmt.Sprintf("job %s ended as %s%s and left no output: there is no %s", l.name, info.State, reason, info.File))
 	}
-	return fmt.Errorf("job %s has no output yet: it is %s%s", l.name, info.State, reason)
+	return noOutput(fmt.Sprintf("job %s has no output yet: it is %s%s", l.name, info.State, reason))
 }
+
+// noOutput is why there is none.
+type noOutput string
+
+func (e noOutput) Error() string { return string(e) }
 
 // copyStaged copies what the daemon has; there: it has something, be it empty.
 func (l *logs) copyStaged(ctx context.Context) (there bool, err error) {
