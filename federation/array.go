@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fsub/sbatch/bounded"
 	"fsub/slurm/hostlist"
 )
 
@@ -13,7 +14,7 @@ import (
 const MaxArrayIndex = 4_000_000
 
 // MaxNamed bounds the jobs, and the tasks one by one, that a request names.
-const MaxNamed = 100_000
+const MaxNamed = bounded.MaxNamed
 
 // Array is what an --array value names, as ranges: a few bytes may name millions of tasks, and are not spelled out before it is known how many.
 type Array struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // fewTasks are written as a list of numbers: programs that know no other form name single tasks.
@@ -30,11 +31,15 @@ func (s *TaskSet) UnmarshalJSON(text []byte) error {
 		if err := json.Unmarshal(text, &spec); err != nil || spec == "" {
 			return err
 		}
-		a, err := ReadArray(spec)
-		if err != nil {
-			return err
+		many := strings.Count(spec, ",") >= MaxNamed
+		var a Array
+		if !many {
+			var err error
+			if a, err = ReadArray(spec); err != nil {
+				return err
+			}
 		}
-		if a.Scattered() > MaxNamed {
+		if many || a.Scattered() > MaxNamed {
 			return fmt.Errorf("%w: tasks %.20q...: more than %d are named one by one", ErrInvalid, spec, MaxNamed)
 		}
 		*s = a.Set()

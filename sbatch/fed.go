@@ -30,8 +30,8 @@ var fedOptions = [...]struct {
 	{"deadline-value", placement, setDeadlineValue},
 	{"checkpoint", placement, setCheckpoint},
 	{"input", placement, addInput},
-	{"stage-in", access, func(f *Fed, v string) string { return addStage(&f.StageIn, v) }},
-	{"stage-out", access, func(f *Fed, v string) string { return addStage(&f.StageOut, v) }},
+	{"stage-in", access, func(f *Fed, v string) string { return addStage((*[]Stage)(&f.StageIn), v) }},
+	{"stage-out", access, func(f *Fed, v string) string { return addStage((*[]Stage)(&f.StageOut), v) }},
 }
 
 // IDs of options that are not of the table: fedID + index in fedOptions, pluginID + index in Input.Plugins.

@@ -105,10 +105,10 @@ func each(t *testing.T, do func(field string, set func(*Spec))) {
 					v.Set(reflect.ValueOf(new(bool)))
 				case f.Type == reflect.TypeFor[*Signal]():
 					v.Set(reflect.ValueOf(&Signal{Name: "USR1"}))
-				case f.Type == reflect.TypeFor[[]Stage]():
-					v.Set(reflect.ValueOf([]Stage{{From: "a"}}))
-				case f.Type == reflect.TypeFor[[]Dataset]():
-					v.Set(reflect.ValueOf([]Dataset{{Bytes: 1, At: []string{"x"}}}))
+				case f.Type == reflect.TypeOf(Fed{}.StageIn):
+					v.Set(reflect.ValueOf([]Stage{{From: "a"}}).Convert(f.Type))
+				case f.Type == reflect.TypeOf(Fed{}.Inputs):
+					v.Set(reflect.ValueOf([]Dataset{{Bytes: 1, At: []string{"x"}}}).Convert(f.Type))
 				case f.Type == reflect.TypeFor[[]string]():
 					v.Set(reflect.ValueOf([]string{"x"}))
 				case f.Type == reflect.TypeFor[YesNo]():

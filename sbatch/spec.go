@@ -1,6 +1,10 @@
 package sbatch
 
-import "time"
+import (
+	"time"
+
+	"fsub/sbatch/bounded"
+)
 
 // Spec is what one job asks for: the merged result of directives, environment and command line, after the
 // checks that sbatch itself makes. The zero value of a field means "not asked for". Text fields hold what the
@@ -67,10 +71,10 @@ type Spec struct {
 
 	More *More `json:"more,omitempty"` // nil: nothing beyond the above was asked for
 
-	Clusters string         `json:"clusters,omitempty"` // names of sites with commas, or "all"; "" is all of them too
-	Fed      *Fed           `json:"fed,omitempty"`      // nil: nothing was asked of the federation itself
-	Plugin   []PluginOption `json:"plugin,omitempty"`   // options that only some sites know, in the order of their names
-	Het      []Spec         `json:"het,omitempty"`      // the further components of a heterogeneous job; they have no Het
+	Clusters string                                     `json:"clusters,omitempty"` // names of sites with commas, or "all"; "" is all of them too
+	Fed      *Fed                                       `json:"fed,omitempty"`      // nil: nothing was asked of the federation itself
+	Plugin   bounded.Slice[PluginOption, bounded.Named] `json:"plugin,omitempty"`   // options that only some sites know, in the order of their names
+	Het      Components                                 `json:"het,omitempty"`      // the further components of a heterogeneous job; they have no Het
 
 	Command    string `json:"command,omitempty"`     // path of the script as sbatch resolved it; "" for stdin and --wrap
 	Digest     string `json:"digest,omitempty"`      // of the script and its arguments: jobs with the same one run the same. The daemon sets it
@@ -100,10 +104,10 @@ type Fed struct {
 	// DeadlineValue is what the result is worth, in US dollars, if the job ends before its --deadline; 0: not said.
 	DeadlineValue float64 `json:"deadline_value,omitempty"`
 	// Checkpoint is how often the job writes a checkpoint, from its start; 0: not said.
-	Checkpoint time.Duration `json:"checkpoint,omitempty"`
-	Inputs     []Dataset     `json:"inputs,omitempty"` // what it reads, and by itself brings to where it runs
-	StageIn    []Stage       `json:"stage_in,omitempty"`
-	StageOut   []Stage       `json:"stage_out,omitempty"`
+	Checkpoint time.Duration                         `json:"checkpoint,omitempty"`
+	Inputs     bounded.Slice[Dataset, bounded.Named] `json:"inputs,omitempty"` // what it reads, and by itself brings to where it runs
+	StageIn    bounded.Slice[Stage, bounded.Named]   `json:"stage_in,omitempty"`
+	StageOut   bounded.Slice[Stage, bounded.Named]   `json:"stage_out,omitempty"`
 }
 
 // Dataset is data that a job reads.

@@ -44,6 +44,9 @@ func Open(ctx context.Context, s Store, now func() time.Time) (*Books, error) {
 // Tree is the newest tree.
 func (b *Books) Tree() *Tree { return b.tree.Load() }
 
+// CoordinatesAny reports whether a user is a coordinator of any account.
+func (b *Books) CoordinatesAny(user string) bool { return b.Tree().CoordinatesAny(user) }
+
 // Coordinates reports whether a user is a coordinator of an account or of one above it.
 func (b *Books) Coordinates(user, account string) bool { return b.Tree().Coordinates(user, account) }
 

@@ -194,6 +194,16 @@ func (t *Tree) Coordinates(user, account string) bool {
 	return false
 }
 
+// CoordinatesAny reports whether a user is a coordinator of any account.
+func (t *Tree) CoordinatesAny(user string) bool {
+	for a := range t.Accounts() {
+		if slices.Contains(a.Coordinators, user) {
+			return true
+		}
+	}
+	return false
+}
+
 // FairTree is the tree without usage, and the numbers of its accounts and users there. Users of an account come before the accounts below it, each by
 // name, as in slurmdbd since 23.11.
 func (t *Tree) FairTree() (*fairtree.Tree, map[Key]fairtree.ID) {

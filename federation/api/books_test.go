@@ -49,6 +49,7 @@ func (s sumsOf) EachSum(ctx context.Context, q federation.SumQuery, take func(*f
 // leads are coordinators, each of one account.
 type leads map[string]string
 
+func (l leads) CoordinatesAny(user string) bool       { return l[user] != "" }
 func (l leads) Coordinates(user, account string) bool { return l[user] == account }
 
 type unequal struct{}

@@ -28,6 +28,8 @@ type Pools interface {
 
 var errAdminsOnly = refusal.Detailed(refusal.Denied, "only an administrator may, as in Slurm: root, and the user that the daemon runs as")
 
+var errCoordinatorsOnly = refusal.Detailed(refusal.Denied, "only coordinators of an account, and operators, may change accounts; see: fed account list")
+
 var errOperatorsOnly = refusal.Detailed(refusal.Denied, "only an operator may; the daemon's configuration lists them (operators)")
 
 // rented answers for the pools of rented machines. all is nil where there are none.

@@ -31,18 +31,30 @@ const (
 
 // restricted is what answers the route, for those who may call it.
 func (r *route) restricted() answer.Handler {
-	if r.Who != forOperators && r.Who != forAdmins {
-		return r.handle
-	}
 	return func(w http.ResponseWriter, req *http.Request, c identity.Caller) error {
-		switch {
-		case r.Who == forAdmins && c.Role < identity.RoleAdministrator:
-			return errAdminsOnly
-		case c.Role < identity.RoleOperator:
-			return errOperatorsOnly
+		if err := r.refuse(c); err != nil {
+			return err
 		}
 		return r.handle(w, req, c)
 	}
+}
+
+func (r *route) refuse(c identity.Caller) error {
+	switch r.Who {
+	case forAdmins:
+		if c.Role < identity.RoleAdministrator {
+			return errAdminsOnly
+		}
+	case forOperators:
+		if c.Role < identity.RoleOperator {
+			return errOperatorsOnly
+		}
+	case forCoordinators:
+		if c.Role < identity.RoleOperator && !c.CoordinatesAny() {
+			return errCoordinatorsOnly
+		}
+	}
+	return nil
 }
 
 // fedRoutes are all routes of /fed/v1.

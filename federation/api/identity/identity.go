@@ -88,7 +88,12 @@ func (c Caller) Reaches(job, whole uint32) bool {
 type Coordinators interface {
 	// Coordinates reports whether a user is a coordinator of an account or of one above it.
 	Coordinates(user, account string) bool
+	// CoordinatesAny reports whether a user is a coordinator of any account.
+	CoordinatesAny(user string) bool
 }
+
+// CoordinatesAny reports whether c is a coordinator of any account. Whoever comes with a token is none.
+func (c Caller) CoordinatesAny() bool { return c.coords != nil && c.coords.CoordinatesAny(c.Name) }
 
 // Coordinates reports whether c is a coordinator of an account, or of one above it. Whoever comes with a token is none.
 func (c Caller) Coordinates(account string) bool {

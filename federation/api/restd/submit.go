@@ -32,8 +32,8 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 	}
 	defer answer.PutBody(body)
 	var req struct {
-		Script string            `json:"script"`
-		Jobs   []json.RawMessage `json:"jobs"`
+		Script string          `json:"script"`
+		Jobs   json.RawMessage `json:"jobs"`
 		Job    *struct {
 			wire.JobDesc
 			Nodes wire.Text `json:"nodes"` // a number in v0.0.38
@@ -43,7 +43,7 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 		return refusal.BadBody(err.Error())
 	}
 	switch {
-	case len(req.Jobs) > 0:
+	case len(req.Jobs) > len("null"): // not an empty list either
 		return notSupported("jobs: heterogeneous jobs are not supported yet")
 	case req.Job == nil:
 		return refusal.BadBody("job is missing")

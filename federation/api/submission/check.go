@@ -77,8 +77,8 @@ func CheckSpec(c identity.Caller, j *federation.Job) error {
 	if n, err := specSize(j.Spec); err != nil || n > maxSpec {
 		return cmp.Or(err, refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("what the job asks for takes %d bytes, at most %d are allowed", n, maxSpec)))
 	}
-	if len(j.Spec.Het) >= maxComponents {
-		return refusal.BadBody(fmt.Sprintf("%d components, at most %d are allowed", len(j.Spec.Het)+1, maxComponents))
+	if len(j.Spec.Het) >= sbatch.MaxComponents {
+		return refusal.BadBody(fmt.Sprintf("%d components, at most %d are allowed", len(j.Spec.Het)+1, sbatch.MaxComponents))
 	}
 	for sp := range components(j.Spec) {
 		leader := sp == j.Spec
@@ -111,9 +111,6 @@ func specSize(sp *sbatch.Spec) (int64, error) {
 	}
 	return int64(len(text)), nil
 }
-
-// maxComponents is how many components a heterogeneous job may have, as in slurmctld 24.11.
-const maxComponents = 128
 
 // checkTexts bounds what a user may write into listings and logs. Control characters would forge lines there; only a
 // comment may have them, as it may in Slurm.

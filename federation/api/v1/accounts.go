@@ -1,6 +1,9 @@
 package v1
 
-import "fsub/federation/accounts"
+import (
+	"fsub/federation/accounts"
+	"fsub/sbatch/bounded"
+)
 
 // Account is an account of the federation's tree, a user's association with one, or a QOS.
 type Account struct {
@@ -22,8 +25,8 @@ func AccountOf(r *accounts.Record, depth int) Account {
 
 // EditAccounts asks for changes of the account tree: all of them are made or none. Coordinators may change what stands below them.
 type EditAccounts struct {
-	Edits []AccountEdit `json:"edits"`
-	Why   string        `json:"why,omitempty"`
+	Edits bounded.Slice[AccountEdit, bounded.Named] `json:"edits"`
+	Why   string                                    `json:"why,omitempty"`
 	// DryRun: only tell what would change.
 	DryRun bool `json:"dry_run,omitempty"`
 }

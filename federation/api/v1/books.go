@@ -7,6 +7,7 @@ import (
 	"fsub/accounting/report"
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/sbatch/bounded"
 )
 
 // BookedSum is one line of the ledger's sums: what the runs of one value of each chosen dimension came to in one period. Numbers that are
@@ -126,15 +127,15 @@ type BooksDifference struct {
 
 // ImportBill is what a provider bills for a site in one billing period.
 type ImportBill struct {
-	Site   federation.SiteName `json:"site"`
-	From   string              `json:"from"`  // the period's first UTC day
-	Until  string              `json:"until"` // the day after its last
-	Told   int64               `json:"told"`  // seconds since 1970: until when it tells of usage
-	Closed bool                `json:"closed,omitempty"`
-	Reopen bool                `json:"reopen,omitempty"` // the period may be closed already
-	Format string              `json:"format"`
-	Rows   int                 `json:"rows"`
-	Lines  []BillLine          `json:"lines"`
+	Site   federation.SiteName                    `json:"site"`
+	From   string                                 `json:"from"`  // the period's first UTC day
+	Until  string                                 `json:"until"` // the day after its last
+	Told   int64                                  `json:"told"`  // seconds since 1970: until when it tells of usage
+	Closed bool                                   `json:"closed,omitempty"`
+	Reopen bool                                   `json:"reopen,omitempty"` // the period may be closed already
+	Format string                                 `json:"format"`
+	Rows   int                                    `json:"rows"`
+	Lines  bounded.Slice[BillLine, bounded.Named] `json:"lines"`
 }
 
 // BillLine is what is billed for a day.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch/bounded"
 )
 
 // Health is what the rules of health know: the rules in force, the nodes of which something is remembered, and the breakers that have counted anything.
@@ -76,8 +77,8 @@ type ResetHealthResponse struct {
 
 // HealthCheck is what a node's health check has found.
 type HealthCheck struct {
-	Node     string          `json:"node"` // SITE/NAME
-	Findings []HealthProblem `json:"findings"`
+	Node     string                                      `json:"node"` // SITE/NAME
+	Findings bounded.Slice[HealthProblem, bounded.Named] `json:"findings"`
 }
 
 // HealthProblem is one thing that a health check has found.

@@ -5,6 +5,7 @@ import (
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/sbatch/bounded"
 )
 
 // JobLine is a job as lists show it. Of an array one line tells of the tasks that wait, and each other task has a line of its own.
@@ -33,13 +34,13 @@ type NewOperation struct {
 	// Where chooses the jobs, as of GET /fed/v1/jobs; all conditions must be met.
 	Where []string `json:"where,omitempty"`
 	// Jobs: only these of them, as a preview has shown them. None: all that Where chooses when the operation is written down.
-	Jobs   []federation.JobID    `json:"jobs,omitempty"`
-	Change []sbatch.Change       `json:"change,omitempty"` // of update
-	To     []federation.SiteName `json:"to,omitempty"`     // of move: to one of these sites; none: away from where it is
-	Queued bool                  `json:"queued,omitempty"` // of move: jobs that have started stay where they are
-	Force  bool                  `json:"force,omitempty"`  // of move: though none of the sites can run the job
-	Why    string                `json:"why,omitempty"`
-	Ticket string                `json:"ticket,omitempty"`
+	Jobs   []federation.JobID                          `json:"jobs,omitempty"`
+	Change bounded.Slice[sbatch.Change, bounded.Named] `json:"change,omitempty"` // of update
+	To     []federation.SiteName                       `json:"to,omitempty"`     // of move: to one of these sites; none: away from where it is
+	Queued bool                                        `json:"queued,omitempty"` // of move: jobs that have started stay where they are
+	Force  bool                                        `json:"force,omitempty"`  // of move: though none of the sites can run the job
+	Why    string                                      `json:"why,omitempty"`
+	Ticket string                                      `json:"ticket,omitempty"`
 	// Preview: nothing is done; the answer tells of which jobs it would be. An operation of the caller that asks for the same, and whose end he
 	// has not read yet, is the answer instead: it goes on, or went on without him.
 	Preview bool `json:"preview,omitempty"`

@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/sbatch/bounded"
 )
 
 // SubmitRequest is a new job as fsub sends it.
@@ -93,10 +94,10 @@ type Explanation struct {
 
 // ActRequest asks that something be done with jobs. For operators Force skips nothing: rights come from the caller alone.
 type ActRequest struct {
-	Jobs   []JobRef          `json:"jobs"`
-	Signal federation.Signal `json:"signal,omitzero"`   // for /jobs/signal
-	Change []sbatch.Change   `json:"change,omitempty"`  // for /jobs/update
-	AsUser bool              `json:"as_user,omitempty"` // for /jobs/hold: an operator's hold that the job's owner may release
+	Jobs   bounded.Slice[JobRef, bounded.Named]        `json:"jobs"`
+	Signal federation.Signal                           `json:"signal,omitzero"`   // for /jobs/signal
+	Change bounded.Slice[sbatch.Change, bounded.Named] `json:"change,omitempty"`  // for /jobs/update
+	AsUser bool                                        `json:"as_user,omitempty"` // for /jobs/hold: an operator's hold that the job's owner may release
 }
 
 // JobRef names a job, or some tasks of an array.
