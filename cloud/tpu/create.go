@@ -82,7 +82,8 @@ func (l *launch) queued() string { return l.parent + "/queuedResources/" + l.nam
 func (p *Provider) ask(ctx context.Context, l *launch) ([]provider.Instance, error) {
 	q, err := p.api.QueuedResources.Get(l.queued()).Context(ctx).Do()
 	if isKind(err, provider.KindNotFound) {
-		_, err = p.api.QueuedResources.Create(l.parent, p.queuedResource(l)).QueuedResourceId(l.name).RequestId(google.RequestID(p.cfg.Federation, p.cfg.Site, l.r.Token)).Context(ctx).Do()
+		var op *tpuapi.Operation
+		op, err = p.api.QueuedResources.Create(l.parent, p.queuedResource(l)).QueuedResourceId(l.name).RequestId(google.RequestID(p.cfg.Federation, p.cfg.Site, l.r.Token)).Context(ctx).Do()
 		if isKind(err, provider.KindNotFound) { // the zone, the network or the runtime is not there
 			e := *provider.AsError(refused(err))
 			e.Kind = provider.KindInvalid
@@ -92,8 +93,14 @@ func (p *Provider) ask(ctx context.Context, l *launch) ([]provider.Instance, err
 			return nil, err
 		}
 		q, err = p.api.QueuedResources.Get(l.queued()).Context(ctx).Do()
-		if isKind(err, provider.KindNotFound) { // the operation is that of the first time, and what it made is gone
+		switch {
+		case !isKind(err, provider.KindNotFound):
+		case op == nil || op.Done && op.Error == nil: // the operation is that of the first time, and what it made is gone
 			return nil, &provider.Error{Kind: provider.KindConflict, Scope: provider.ScopeOffering, Text: "the slices of this token have ended"}
+		case op.Done:
+			return nil, failed(op.Error)
+		default: // it is not shown yet
+			return nil, &provider.Error{Kind: provider.KindPending, Scope: provider.ScopeOffering, Code: "CREATING", Text: "the slice is queued: Google does not show it yet"}
 		}
 	}
 	if err != nil {

@@ -201,6 +201,19 @@ func TestFlexRun(t *testing.T) {
 	}
 }
 
+// TestSeenLate: a queued resource that Google shows only some time after it has accepted it is pending, and made once.
+func TestSeenLate(t *testing.T) {
+	c, cfg := world(t, gce.Config{Lag: 300 * time.Millisecond})
+	p := open(t, cfg)
+	r := gang(providertest.Offer(t, p, "v5litepod-4/us-central1-a/spot"), "g-1", 2)
+	if _, err := p.Create(t.Context(), r); providertest.KindOf(err) != provider.KindPending {
+		t.Errorf("not shown yet: %v", err)
+	}
+	if list := made(t, open(t, cfg), r); len(list) != 2 || c.Live() != 2 || c.Left() != 1 {
+		t.Errorf("%d machines, %d live, %d left", len(list), c.Live(), c.Left())
+	}
+}
+
 // TestStockOut: a request waits in the queue, each look is one call, and when its time is over it has failed for want of stock, and leaves nothing.
 func TestStockOut(t *testing.T) {
 	c, cfg := world(t, gce.Config{})

@@ -31,6 +31,7 @@ type Config struct {
 
 	Pending time.Duration // from the call to the end of its operation, and from there to running; 20 ms
 	Queue   time.Duration // how long a queued request waits; 50 ms
+	Lag     time.Duration // for how long a queued resource of TPUs is not shown after it was asked for; 0
 	Grace   time.Duration // from SIGTERM to SIGKILL of a machine that is ended; 2 s
 	Lead    time.Duration // from a preemption's notice to the end; 2 s (30 s at Google)
 	Latency time.Duration // the least time that an answer takes; 1 ms

@@ -34,6 +34,7 @@ type queuedTPU struct {
 	count      int    // nodes
 	market     string
 	until      time.Time
+	made       time.Time
 	nodes      []*node
 }
 
@@ -41,10 +42,12 @@ func (c *Cloud) full(zone, kind, name string) string {
 	return "projects/" + c.cfg.Project + "/locations/" + zone + "/" + kind + "/" + name
 }
 
-// tpuDone is an operation that is over: what it has begun shows its own state.
-func (c *Cloud) tpuDone(zone string) doc {
-	return doc{"name": c.full(zone, "operations", "operation-"+machines.RandomHex(16)), "done": false}
+// tpuOperation is an operation. What it has begun shows its own state.
+func (c *Cloud) tpuOperation(zone string, done bool) doc {
+	return doc{"name": c.full(zone, "operations", "operation-"+machines.RandomHex(16)), "done": done}
 }
+
+func (c *Cloud) tpuDone(zone string) doc { return c.tpuOperation(zone, false) }
 
 // tpuTypes are the accelerator types of every zone: the slices of the generations that the API has, up to 256 chips.
 func tpuTypes() (all []string) {
@@ -69,10 +72,9 @@ func (c *Cloud) listAcceleratorTypes(r *request) (doc, error) {
 
 func (c *Cloud) createQueued(r *request) (doc, error) {
 	zone, name := r.vars["locationsId"], r.query.Get("queuedResourceId")
-	if id := r.query.Get("requestId"); id != "" {
-		if c.requests["tpu "+id] != nil {
-			return c.tpuDone(zone), nil
-		}
+	id := r.query.Get("requestId")
+	if first := c.requests["tpu "+id]; first != nil && id != "" {
+		return c.tpuOperation(zone, time.Since(first.inserted) > max(c.cfg.Pending, c.cfg.Lag)), nil
 	}
 	if c.queued[zone+"/"+name] != nil {
 		return nil, &refusal{http.StatusConflict, "alreadyExists", "Resource '" + c.full(zone, "queuedResources", name) + "' already exists"}
@@ -81,9 +83,9 @@ func (c *Cloud) createQueued(r *request) (doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.requests["tpu "+r.query.Get("requestId")] = &operation{}
+	c.requests["tpu "+id] = &operation{inserted: time.Now()}
 	c.queued[zone+"/"+name] = q
-	q.state = "CREATING"
+	q.state, q.made = "CREATING", time.Now()
 	c.Later(c.cfg.Pending, func() {
 		if q.state == "CREATING" {
 			q.state = "ACCEPTED"
@@ -259,7 +261,7 @@ func (c *Cloud) showQueued(q *queuedTPU) doc {
 
 func (c *Cloud) getQueued(r *request) (doc, error) {
 	q := c.queued[r.vars["locationsId"]+"/"+r.vars["queuedResourcesId"]]
-	if q == nil {
+	if q == nil || time.Since(q.made) < c.cfg.Lag {
 		return nil, missing("queuedResources", r.vars["queuedResourcesId"])
 	}
 	return c.showQueued(q), nil
