@@ -78,6 +78,22 @@ func (w *terms) Note() string {
 	return ""
 }
 
+// Check implements [provider.Checker], for a Provider that does.
+func (w *terms) Check(ctx context.Context) []federation.SiteCheck {
+	if c, ok := w.Provider.(provider.Checker); ok {
+		return c.Check(ctx)
+	}
+	return nil
+}
+
+// Console implements [provider.Consoler], for a Provider that does.
+func (w *terms) Console(ctx context.Context, id provider.InstanceID) (string, error) {
+	if c, ok := w.Provider.(provider.Consoler); ok {
+		return c.Console(ctx, id)
+	}
+	return "", nil
+}
+
 func (w *terms) Offerings(ctx context.Context) ([]provider.Offering, error) {
 	list, err := w.Provider.Offerings(ctx)
 	if err != nil {

@@ -32,6 +32,29 @@ func (r *renter) Create(_ context.Context, q provider.Request) (made []provider.
 	return made, nil
 }
 
+// looker is a renter that can be looked at.
+type looker struct{ *renter }
+
+func (looker) Check(context.Context) []federation.SiteCheck {
+	return []federation.SiteCheck{{Name: "rights"}}
+}
+func (looker) Console(context.Context, provider.InstanceID) (string, error) {
+	return "login:", nil
+}
+
+// TestTermsPass: what a provider can do beyond renting is not lost by a contract.
+func TestTermsPass(t *testing.T) {
+	w := Terms{Disk: 0.02}.Wrap(looker{&renter{}}, time.Now)
+	if c, ok := w.(provider.Checker); !ok || len(c.Check(t.Context())) != 1 {
+		t.Error("it is not checked any more")
+	}
+	if c, ok := w.(provider.Consoler); !ok {
+		t.Error("its console is gone")
+	} else if text, err := c.Console(t.Context(), "m"); text != "login:" || err != nil {
+		t.Errorf("its console shows %q, %v", text, err)
+	}
+}
+
 // TestTerms: a contract changes prices; a machine costs nothing only if it is paid for and idle.
 func TestTerms(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
