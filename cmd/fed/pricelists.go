@@ -61,7 +61,8 @@ type TermsConfig struct {
 	Discounts []DiscountConfig `yaml:"discounts,omitempty"`
 	// Machines that are paid for whether they run or not. While one of them is idle, it costs nothing.
 	Paid []PaidConfig `yaml:"paid,omitempty"`
-	// Size of each machine's disk, and what a GiB of it costs in dollars a month.
+	// Size of each machine's disk, and what a GiB of it costs in dollars a month. Not set: the size that
+	// the cloud's section sets or the default images get, at the list price of the cloud's usual disk.
 	DiskGiB int `yaml:"disk_gib,omitempty"`
 	// Dollars per GiB and month.
 	DiskGiBMonth float64 `yaml:"disk_gib_month,omitempty"`
@@ -126,9 +127,10 @@ func (t *TermsConfig) check() error {
 	return nil
 }
 
+const hoursOfMonth = 730
+
 // terms are those of the contract.
 func (t *TermsConfig) terms() (out prices.Terms) {
-	const hoursOfMonth = 730
 	out.Disk = federation.Dollars(float64(t.DiskGiB) * t.DiskGiBMonth / hoursOfMonth)
 	for _, d := range t.Discounts {
 		one := prices.Discount{Types: d.Types, Off: d.Off}

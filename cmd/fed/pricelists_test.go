@@ -2,6 +2,7 @@ package main
 
 import (
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,22 @@ import (
 )
 
 // TestAzureList: Azure's list is asked where somebody names it, and for what sites rent there.
+// TestDiskPrice: a machine's disk is paid for too, at list prices where the contract sets none, and as far as its size is known.
+func TestDiskPrice(t *testing.T) {
+	for _, c := range []struct {
+		site SiteConfig
+		want float64 // a month
+	}{
+		{SiteConfig{AWS: &AWSConfig{}}, 8}, {SiteConfig{AWS: &AWSConfig{VolumeGiB: 200}}, 16}, {SiteConfig{GCP: &GCPConfig{}}, 10}, {SiteConfig{Azure: &AzureConfig{}}, 19.712},
+		{SiteConfig{AWS: &AWSConfig{Images: map[string]string{"x86_64": "ami-1"}}}, 0}, {SiteConfig{GCP: &GCPConfig{Endpoint: "http://x"}}, 0}, {SiteConfig{TPU: &TPUConfig{}}, 0},
+		{SiteConfig{AWS: &AWSConfig{}, Terms: &TermsConfig{DiskGiB: 50, DiskGiBMonth: 0.2}}, 10},
+	} {
+		if got := float64(c.site.terms().Disk) * 730; math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%+v: $%v a month, want %v", c.site, got, c.want)
+		}
+	}
+}
+
 func TestAzureList(t *testing.T) {
 	site := SiteConfig{Azure: &AzureConfig{Location: "westus2", Sizes: []string{"Standard_D4s_v5", "Standard_NC*"}}}
 	for _, c := range []struct {

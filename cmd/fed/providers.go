@@ -75,11 +75,51 @@ func wrapProvider(p provider.Provider, s *SiteConfig, log *slog.Logger, reg prom
 	if s.here() { // no calls leave this machine
 		return p
 	}
-	if s.Terms != nil {
-		p = s.Terms.terms().Wrap(p, time.Now)
-	}
+	p = s.terms().Wrap(p, time.Now)
 	return provider.Wrap(p, provider.WrapConfig{Site: s.Name, RPS: cmp.Or(s.CallsPerSecond, cloudCalls), Burst: 2 * cloudCalls, Retries: 1, Timeout: cmp.Or(s.Timeout, 90*time.Second),
 		Registerer: reg, Logger: log})
+}
+
+// terms are those of the site's contract. Its machines' disks cost what the cloud's list has unless the contract sets that.
+func (s *SiteConfig) terms() (t prices.Terms) {
+	if s.Terms != nil {
+		t = s.Terms.terms()
+	}
+	if t.Disk == 0 {
+		t.Disk = s.diskPrice()
+	}
+	return t
+}
+
+// What a GiB of a machine's disk costs in dollars a month by the clouds' lists of 2026-06: gp3 in us-east-1, pd-balanced in us-central1, and Premium SSD P10 in eastus, which has 128 for $19.71.
+const (
+	diskOfAmazon    = 0.08
+	diskOfGoogle    = 0.10
+	diskOfAzure     = 0.154
+	defaultDisk     = 100 // GiB of the disks with default images
+	defaultOfAzures = 128
+)
+
+// diskPrice is what a machine's disk costs per hour; 0: it is not known how large it is, or what stands in for the cloud has no prices. The disk of a TPU host is part of its price.
+func (s *SiteConfig) diskPrice() federation.Dollars {
+	gib, month := 0, 0.0
+	size := func(configured, fallback int, images map[string]string, stands string, usd float64) {
+		if gib = configured; gib == 0 && len(images) == 0 {
+			gib = fallback
+		}
+		if month = usd; stands != "" {
+			gib = 0
+		}
+	}
+	switch {
+	case s.AWS != nil:
+		size(s.AWS.VolumeGiB, defaultDisk, s.AWS.Images, s.AWS.Endpoint, diskOfAmazon)
+	case s.GCP != nil:
+		size(s.GCP.DiskGiB, defaultDisk, s.GCP.Images, s.GCP.Endpoint, diskOfGoogle)
+	case s.Azure != nil:
+		size(s.Azure.DiskGiB, defaultOfAzures, s.Azure.Images, s.Azure.Endpoint, diskOfAzure)
+	}
+	return federation.Dollars(float64(gib) * month / hoursOfMonth)
 }
 
 // pools are the site's partitions as its driver has them.
