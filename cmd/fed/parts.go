@@ -178,13 +178,14 @@ func (p *parts) accounts() accountapi.Accounts {
 	return a
 }
 
-// run lets the parts work until ctx is done or one of them fails. l is the socket.
-func (p *parts) run(ctx context.Context, l net.Listener) error {
+// run lets the parts work, and what else is given, until ctx is done or one of them fails. l is the socket.
+func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Context) error) error {
 	c := p.config
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return boundGarbage(ctx) })
 	g.Go(func() error { return p.ctl.Run(ctx) })
 	g.Go(func() error { return p.faults.Run(ctx) })
+	g.Go(func() error { return also(ctx) })
 	g.Go(func() error { return p.api.Serve(ctx, l) })
 	g.Go(func() error { return p.api.Work(ctx) })
 	p.rented.serve(ctx, g, p.api)

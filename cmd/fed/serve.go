@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,7 +25,7 @@ func newServeCommand() *cobra.Command {
 	var level string
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run the daemon until SIGTERM",
+		Short: "Run the daemon until SIGTERM; SIGHUP has it read its configuration again",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var l slog.Level
@@ -36,7 +39,7 @@ func newServeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), c, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: l})))
+			return serve(cmd.Context(), c, file.read, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: l})))
 		},
 	}
 	file.add(cmd)
@@ -47,7 +50,10 @@ func newServeCommand() *cobra.Command {
 // serve runs the daemon: the store, one driver per site, the controller, and the API on the socket.
 // It returns nil after a stop that was asked for. The order matters: nothing is accepted before the
 // store is open and the live jobs are read.
-func serve(ctx context.Context, c Config, log *slog.Logger) error {
+func serve(ctx context.Context, c Config, again func() (Config, error), log *slog.Logger) error {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP) // before all else: it never ends the daemon
+	defer signal.Stop(hup)
 	p := &parts{config: &c, log: log, reg: prometheus.NewRegistry()}
 	p.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	defer p.close()
@@ -59,7 +65,8 @@ func serve(ctx context.Context, c Config, log *slog.Logger) error {
 		return err
 	}
 	log.Info("fed serves", "socket", c.Socket, "state", c.StateDir, "sites", len(p.sites))
-	err = p.run(ctx, l)
+	reload := &reloader{parts: p, read: again, hup: hup, now: c}
+	err = p.run(ctx, l, reload.run)
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}

@@ -117,6 +117,7 @@ type Config struct {
 type Server struct {
 	cfg     Config
 	who     *identity.Identity
+	bounds  *limits.Users
 	users   *identity.Names // of who
 	started time.Time
 	host    string // this machine's name
@@ -149,6 +150,12 @@ type Server struct {
 	stopOnce sync.Once
 }
 
+// Tune changes who the operators are and what users may take up, from the next request on.
+func (s *Server) Tune(operators []string, bounds limits.Config) {
+	s.who.SetOperators(operators)
+	s.bounds.Set(bounds)
+}
+
 // NewServer returns a server that is ready to serve. It registers its metrics on c.Registerer.
 func NewServer(c Config) *Server {
 	setDefaults(&c)
@@ -159,7 +166,7 @@ func NewServer(c Config) *Server {
 	submitters, _ := c.Store.(federation.Submitters)
 	bounds := limits.New(c.Limits, submitters, c.Now)
 	s := &Server{
-		cfg: c, who: who, users: who.Users, started: c.Now(),
+		cfg: c, who: who, bounds: bounds, users: who.Users, started: c.Now(),
 		lister:   &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation, Starts: c.Controller.Starts},
 		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds, Keys: submitters},
 		logs:     logs{store: c.Store, reader: c.Logs, sites: all},

@@ -154,6 +154,8 @@ type Controller struct {
 	failed error // why it does nothing any more; nil: it works
 }
 
+const defaultMaxRequeue = 5
+
 // New returns a controller that has read the live jobs from the store. It makes no call to any site.
 func New(ctx context.Context, cfg Config) (*Controller, error) {
 	c := Open(cfg)
@@ -169,7 +171,7 @@ func Open(cfg Config) *Controller {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.MaxRequeue == 0 {
-		cfg.MaxRequeue = 5
+		cfg.MaxRequeue = defaultMaxRequeue
 	}
 	if cfg.MaxArray == 0 {
 		cfg.MaxArray = federation.MaxArrayIndex + 1

@@ -82,9 +82,12 @@ func (c *Controller) Join(s Site) {
 // takeIn takes in the sites that are to join. An attempt at one that was there before a restart is its again.
 func (c *Controller) takeIn() {
 	c.view.joinMu.Lock()
-	joining := c.view.joining
-	c.view.joining = nil
+	joining, tuning := c.view.joining, c.view.tuning
+	c.view.joining, c.view.tuning = nil, nil
 	c.view.joinMu.Unlock()
+	if tuning != nil {
+		c.tune(tuning)
+	}
 	for i := range joining {
 		if s := cmp.Or(c.byName[joining[i].Name], c.standings.away[joining[i].Name]); s != nil {
 			c.reconfigure(s, &joining[i])

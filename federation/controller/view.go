@@ -28,6 +28,7 @@ type view struct {
 
 	joinMu  sync.Mutex
 	joining []Site // that are to be taken in
+	tuning  *Tuning
 
 	mu     sync.Mutex
 	seqs   doneSeqs                     // the requests that have been carried out

@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +20,7 @@ import (
 // Identity tells who calls: by the kernel's word on a unix socket, by a token over TLS.
 type Identity struct {
 	Users  *Names
-	roles  roles
+	roles  *roles
 	coords Coordinators // may be nil
 	tokens *Tokens
 	log    *slog.Logger
@@ -217,22 +218,32 @@ func (i *Identity) User(uid uint32) (Caller, error) {
 // roles tells who is more than a user.
 type roles struct {
 	self      uint32
-	operators map[string]bool // names and decimal uids
+	operators atomic.Pointer[map[string]bool] // names and decimal uids
 }
 
-func newRoles(operators []string, self uint32) roles {
-	r := roles{self: self, operators: map[string]bool{}}
-	for _, o := range operators {
-		r.operators[o] = true
-	}
+func newRoles(operators []string, self uint32) *roles {
+	r := &roles{self: self}
+	r.set(operators)
 	return r
 }
 
-func (r roles) of(c Caller) Role {
+func (r *roles) set(names []string) {
+	operators := map[string]bool{}
+	for _, o := range names {
+		operators[o] = true
+	}
+	r.operators.Store(&operators)
+}
+
+// SetOperators names the operators anew, from the next request on.
+func (i *Identity) SetOperators(names []string) { i.roles.set(names) }
+
+func (r *roles) of(c Caller) Role {
+	operators := *r.operators.Load()
 	switch {
 	case c.UID == 0 || c.UID == r.self:
 		return RoleAdministrator
-	case r.operators[c.Name] || len(r.operators) > 0 && r.operators[strconv.FormatUint(uint64(c.UID), 10)]:
+	case operators[c.Name] || len(operators) > 0 && operators[strconv.FormatUint(uint64(c.UID), 10)]:
 		return RoleOperator
 	}
 	return RoleNone

@@ -86,7 +86,7 @@ func (o *crowd[K]) drop(k K, c io.Closer) {
 type fairListener struct {
 	net.Listener
 	users *crowd[uint32] // by uid
-	roles roles
+	roles *roles
 	log   *slog.Logger
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -39,9 +40,9 @@ type Config struct {
 
 // Users knows what each user takes up.
 type Users struct {
-	cfg   Config
-	store federation.Submitters
-	now   func() time.Time
+	bounds atomic.Pointer[Config]
+	store  federation.Submitters
+	now    func() time.Time
 
 	mu    sync.Mutex
 	byID  map[uint32]*user
@@ -63,25 +64,48 @@ const readAgain = time.Second
 
 // New returns Users; with store nil only rates and sizes are bounded.
 func New(cfg Config, store federation.Submitters, now func() time.Time) *Users {
-	return &Users{cfg: cfg, store: store, now: now, byID: map[uint32]*user{}}
+	l := &Users{store: store, now: now, byID: map[uint32]*user{}}
+	l.bounds.Store(&cfg)
+	return l
 }
+
+// Set bounds everybody anew. What users have is not taken from them.
+func (l *Users) Set(cfg Config) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bounds.Store(&cfg)
+	for _, u := range l.byID {
+		set(u.submissions, cfg.PerSecond, cfg.Burst)
+		set(u.actions, cfg.Actions, cfg.ActionBurst)
+	}
+}
+
+func (l *Users) cfg() *Config { return l.bounds.Load() }
 
 func (l *Users) user(uid uint32) *user {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := l.byID[uid]
 	if u == nil {
-		u = &user{submissions: limiter(l.cfg.PerSecond, l.cfg.Burst), actions: limiter(l.cfg.Actions, l.cfg.ActionBurst)}
+		u = &user{submissions: limiter(l.cfg().PerSecond, l.cfg().Burst), actions: limiter(l.cfg().Actions, l.cfg().ActionBurst)}
 		l.byID[uid] = u
 	}
 	return u
 }
 
 func limiter(perSecond float64, burst int) *rate.Limiter {
+	r := rate.NewLimiter(rate.Inf, 0)
+	set(r, perSecond, burst)
+	return r
+}
+
+func set(r *rate.Limiter, perSecond float64, burst int) {
 	if perSecond <= 0 {
-		return rate.NewLimiter(rate.Inf, 0)
+		r.SetLimit(rate.Inf)
+		return
 	}
-	return rate.NewLimiter(rate.Limit(perSecond), max(burst, 1))
+	r.SetBurst(max(burst, 1))
+	r.SetLimit(rate.Limit(perSecond))
 }
 
 // Begin counts a submission of c's, or the question when a job would start, before anything is done for it. What is too much is refused with the
@@ -90,7 +114,7 @@ func (l *Users) Begin(c identity.Caller) error {
 	if c.Role >= identity.RoleAdministrator || l.user(c.UID).submissions.AllowN(l.now(), 1) {
 		return nil
 	}
-	return tryAgain(fmt.Sprintf("%s submits more than %g jobs a second (limits: submissions_per_second); try again in a moment", c.Name, l.cfg.PerSecond))
+	return tryAgain(fmt.Sprintf("%s submits more than %g jobs a second (limits: submissions_per_second); try again in a moment", c.Name, l.cfg().PerSecond))
 }
 
 // tryAgain is what sbatch answers by waiting and trying again.
@@ -111,11 +135,11 @@ func (l *Users) Submit(ctx context.Context, c identity.Caller, uid uint32, size 
 	if err := l.room(); err != nil {
 		return err
 	}
-	if most := l.cfg.Payload; most > 0 && size.Payload > most {
+	if most := l.cfg().Payload; most > 0 && size.Payload > most {
 		return refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("the job's script, arguments and environment have %d bytes, at most %d are allowed (limits: payload_mib); "+
 			"submit with --export=NAME,... or read large data from a file", size.Payload, most))
 	}
-	if l.store == nil || l.cfg.Jobs <= 0 && l.cfg.AllJobs <= 0 && l.cfg.Stored <= 0 && l.cfg.Queue <= 0 && l.cfg.AllQueue <= 0 {
+	if l.store == nil || l.cfg().Jobs <= 0 && l.cfg().AllJobs <= 0 && l.cfg().Stored <= 0 && l.cfg().Queue <= 0 && l.cfg().AllQueue <= 0 {
 		return nil
 	}
 	u := l.user(uid)
@@ -151,24 +175,24 @@ func (l *Users) refused(c identity.Caller, u *user, size Size) error {
 	specs, users := l.holds(0)
 	own := c.Role < identity.RoleAdministrator // he has a share of what all may have
 	switch {
-	case l.cfg.AllJobs > 0 && u.held.All+size.Jobs > l.cfg.AllJobs && !(own && u.held.Jobs+size.Jobs <= l.cfg.AllJobs/users):
-		return tryAgain(fmt.Sprintf("%d jobs are in the queue, at most %d are allowed (limits: jobs)", u.held.All, l.cfg.AllJobs))
-	case l.cfg.AllQueue > 0 && specs+size.Spec > l.cfg.AllQueue && !(own && u.held.Specs+size.Spec <= l.cfg.AllQueue/int64(users)):
-		return tryAgain(fmt.Sprintf("what the jobs in the queue ask for takes %d MiB of memory, at most %d are allowed (limits: queue_mib)", specs>>20, l.cfg.AllQueue>>20))
+	case l.cfg().AllJobs > 0 && u.held.All+size.Jobs > l.cfg().AllJobs && !(own && u.held.Jobs+size.Jobs <= l.cfg().AllJobs/users):
+		return tryAgain(fmt.Sprintf("%d jobs are in the queue, at most %d are allowed (limits: jobs)", u.held.All, l.cfg().AllJobs))
+	case l.cfg().AllQueue > 0 && specs+size.Spec > l.cfg().AllQueue && !(own && u.held.Specs+size.Spec <= l.cfg().AllQueue/int64(users)):
+		return tryAgain(fmt.Sprintf("what the jobs in the queue ask for takes %d MiB of memory, at most %d are allowed (limits: queue_mib)", specs>>20, l.cfg().AllQueue>>20))
 	case !own:
 		return nil
-	case l.cfg.Jobs > 0 && u.held.Jobs+size.Jobs > l.cfg.Jobs:
+	case l.cfg().Jobs > 0 && u.held.Jobs+size.Jobs > l.cfg().Jobs:
 		return policy(fmt.Sprintf("you have %d jobs that have not ended, at most %d are allowed (limits: jobs_per_user); an array of many tasks is one until they start",
-			u.held.Jobs, l.cfg.Jobs))
-	case l.cfg.Stored > 0 && u.held.Bytes+size.Payload > l.cfg.Stored:
+			u.held.Jobs, l.cfg().Jobs))
+	case l.cfg().Stored > 0 && u.held.Bytes+size.Payload > l.cfg().Stored:
 		return policy(fmt.Sprintf("the scripts and environments of your jobs take %d MiB here, at most %d are allowed (limits: stored_mib_per_user); "+
-			"they are deleted some time after the jobs' end (keep_ended)", u.held.Bytes>>20, l.cfg.Stored>>20))
-	case l.cfg.Stored > 0 && int64(size.Tasks)*size.Spec > l.cfg.Stored: // no overflow: both are bounded
+			"they are deleted some time after the jobs' end (keep_ended)", u.held.Bytes>>20, l.cfg().Stored>>20))
+	case l.cfg().Stored > 0 && int64(size.Tasks)*size.Spec > l.cfg().Stored: // no overflow: both are bounded
 		return policy(fmt.Sprintf("each of the %d tasks keeps a copy of what the array asks for, %d bytes: that is more than %d MiB (limits: stored_mib_per_user); "+
-			"shorten its dependency, its lists of nodes or its comment", size.Tasks, size.Spec, l.cfg.Stored>>20))
-	case l.cfg.Queue > 0 && u.held.Specs+size.Spec > l.cfg.Queue:
+			"shorten its dependency, its lists of nodes or its comment", size.Tasks, size.Spec, l.cfg().Stored>>20))
+	case l.cfg().Queue > 0 && u.held.Specs+size.Spec > l.cfg().Queue:
 		return policy(fmt.Sprintf("what your jobs that have not ended ask for takes %d MiB of memory, at most %d are allowed (limits: queue_mib_per_user); "+
-			"shorten their dependencies, lists of nodes and comments", u.held.Specs>>20, l.cfg.Queue>>20))
+			"shorten their dependencies, lists of nodes and comments", u.held.Specs>>20, l.cfg().Queue>>20))
 	}
 	return nil
 }
@@ -181,7 +205,7 @@ func policy(detail string) error {
 
 // room refuses everything once the disk is nearly full, while the daemon can still write what happens to the jobs that it has.
 func (l *Users) room() error {
-	if why := l.cfg.Short(); why != "" {
+	if why := l.cfg().Short(); why != "" {
 		return tryAgain(why)
 	}
 	return nil
@@ -213,18 +237,18 @@ func (l *Users) Ask(ctx context.Context, c identity.Caller, n int) error {
 		return nil
 	}
 	if !l.user(c.UID).actions.AllowN(l.now(), n) {
-		return refusal.Detailed(refusal.TryLater, fmt.Sprintf("%s changes jobs more than %g times a second (limits: requests_per_second)", c.Name, l.cfg.Actions))
+		return refusal.Detailed(refusal.TryLater, fmt.Sprintf("%s changes jobs more than %g times a second (limits: requests_per_second)", c.Name, l.cfg().Actions))
 	}
-	if l.store == nil || l.cfg.Requests <= 0 {
+	if l.store == nil || l.cfg().Requests <= 0 {
 		return nil
 	}
 	open, err := l.store.OpenRequests(ctx, c.UID)
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
 	}
-	if open+n > l.cfg.Requests {
+	if open+n > l.cfg().Requests {
 		return refusal.Detailed(refusal.TryLater, fmt.Sprintf("%d requests of %s wait to be carried out, at most %d are allowed (limits: requests_per_user)",
-			open, c.Name, l.cfg.Requests))
+			open, c.Name, l.cfg().Requests))
 	}
 	return nil
 }
