@@ -14,7 +14,7 @@ import (
 )
 
 // version is what a rented pool says it runs.
-const version = "fsub"
+const version = federation.OwnVersion
 
 // maxVirtual bounds the nodes that are shown of an offering and do not exist: no plan binds as many at one time.
 const maxVirtual = 1024

@@ -39,7 +39,7 @@ const (
 type Observation struct {
 	At      time.Time // when the look began
 	Cluster string    // Slurm's ClusterName
-	Version string    // "24.11.5"
+	Version string    // "24.11.5"; [OwnVersion] of machines that the federation runs jobs on itself
 	Mode    Mode
 
 	Partitions   []Partition
@@ -157,6 +157,9 @@ type GRES struct {
 	Total int
 	Used  int
 }
+
+// OwnVersion is the Version of a site that is no Slurm cluster: machines that are rented, or this one.
+const OwnVersion = "fsub"
 
 // RunningJob is one job that holds nodes at a site, as far as placement needs it: what falls free, and when at the latest.
 type RunningJob struct {

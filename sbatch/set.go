@@ -1,6 +1,7 @@
 package sbatch
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -23,6 +24,11 @@ func text(field *string, v string) error {
 
 // setText takes over a text of the Spec as it is.
 func setText(p *parser, o *option, v string) error { return text(p.req.Spec.text(o.name), v) }
+
+// setPartition: an empty name is not the default partition, and slurmctld refuses it by this one.
+func setPartition(p *parser, _ *option, v string) error {
+	return text(&p.req.Spec.Partition, cmp.Or(v, "(null)"))
+}
 
 func setClusters(p *parser, _ *option, v string) error   { return text(&p.req.Spec.Clusters, v) }
 func setBBF(p *parser, _ *option, v string) error        { return text(&p.bbFile, v) }

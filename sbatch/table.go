@@ -99,7 +99,7 @@ var options = [...]option{
 	{"overcommit", 'O', no, "SBATCH_OVERCOMMIT", carried, placement, "", "", moreFlag},
 	{"oversubscribe", 's', no, "", carried, placement, "", "", setOversubscribe},
 	{"parsable", 0, no, "", carried, display, "", "", setParsable},
-	{"partition", 'p', req, "SBATCH_PARTITION", carried, placement, "", "", setText},
+	{"partition", 'p', req, "SBATCH_PARTITION", carried, placement, "", "", setPartition},
 	{"power", 0, req, "SBATCH_POWER", refused, display, "", "24.05", setPower},
 	{"prefer", 0, req, "", carried, placement, "22.05", "", moreText},
 	{"priority", 0, req, "", carried, display, "", "", setPriority},

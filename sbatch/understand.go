@@ -1,5 +1,7 @@
 package sbatch
 
+import "strings"
+
 // Understood is how a call of sbatch is read, without a verdict that needs a controller.
 type Understood struct {
 	// Components are the options of each component of the job that were given, by long name, in
@@ -7,6 +9,7 @@ type Understood struct {
 	// (-v, -Q, --test-only) is left out.
 	Components []map[string]string
 	Notices    []string // lines for stderr that fail nothing, those of -v included
+	Late       []int    // lines of the script, from 1, that would be directives if they stood before its first command: sbatch takes no notice of them
 }
 
 // Understand reads one call as the sbatch of in.Slurm does, options that fsub does not carry
@@ -20,5 +23,20 @@ func Understand(in Input) (*Understood, error) {
 			delete(given, name)
 		}
 	}
-	return &Understood{p.understood, p.req.Warnings}, err
+	return &Understood{p.understood, p.req.Warnings, lateDirectives(p.req.Payload.Script)}, err
+}
+
+// lateDirectives are the lines of a script that look like directives and stand after its first command. Those of here-documents count, too.
+func lateDirectives(script string) (lines []int) {
+	n, command := 0, false
+	for line := range strings.Lines(script) {
+		n++
+		switch text := strings.TrimSpace(line); {
+		case command && strings.HasPrefix(line, "#SBATCH"):
+			lines = append(lines, n)
+		case text != "" && text[0] != '#':
+			command = true
+		}
+	}
+	return lines
 }

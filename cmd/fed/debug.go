@@ -7,10 +7,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/internal/conn"
+	sbatchcmd "fsub/cmd/internal/submit"
 	"fsub/sbatch"
 )
 
@@ -79,7 +82,7 @@ func debugInput(args []string) (sbatch.Input, error) {
 	host, _ := os.Hostname()
 	return sbatch.Input{
 		Args: args, Env: os.Environ(), Dir: dir, Host: host, Now: time.Now(), Files: osFiles{}, // as for any user: scripts are written by those
-		Stdin: func() ([]byte, error) { return io.ReadAll(io.LimitReader(os.Stdin, sbatch.MaxScript+1)) },
+		Stdin: sync.OnceValues(func() ([]byte, error) { return io.ReadAll(io.LimitReader(os.Stdin, sbatch.MaxScript+1)) }), // it is read again with the options of plugins
 	}, nil
 }
 
@@ -87,12 +90,25 @@ func debugInput(args []string) (sbatch.Input, error) {
 func debugParse(stdout, stderr io.Writer, in sbatch.Input) error {
 	got, err := sbatch.Understand(in)
 	var exit *sbatch.Exit
+	if errors.As(err, &exit) && exit.Unknown { // an option of some site's plugins, as --container-image
+		if c := conn.FromEnv(in.Env); c != nil {
+			in.Plugins = sbatchcmd.Plugins(c)
+			c.Close()
+		}
+		if len(in.Plugins) > 0 {
+			exit = nil
+			got, err = sbatch.Understand(in)
+		}
+	}
 	lines := got.Notices
 	if errors.As(err, &exit) {
 		lines = exit.Stderr
 	}
 	for _, l := range lines {
 		fmt.Fprintln(stderr, l)
+	}
+	if len(got.Late) > 0 {
+		fmt.Fprintf(stderr, "fed: line %s: #SBATCH after the first command is a comment to sbatch: move it up\n", strings.Trim(fmt.Sprint(got.Late), "[]"))
 	}
 	if exit != nil && exit.Stdout != "" { // --help and the like, or a list of values with a refusal
 		if exit.Code == 0 {

@@ -74,8 +74,9 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Calle
 	if err != nil {
 		return err
 	}
-	if named.Answer != "" || len(named.Warnings) > 0 {
-		return answer.JSON(w, v1.SubmitResponse{JobID: job.ID, Cluster: named.Answer, Warnings: named.Warnings})
+	note := s.gate.MailNote(job)
+	if named.Answer != "" || len(named.Warnings) > 0 || note != "" {
+		return answer.JSON(w, v1.SubmitResponse{JobID: job.ID, Cluster: named.Answer, Warnings: named.Warnings, Note: note})
 	}
 	writeJobID(w, job.ID)
 	return nil

@@ -20,7 +20,7 @@ func parse(in sbatch.Input, c *conn.Conn) (*sbatch.Request, error) {
 	if !errors.As(err, &exit) || !exit.Unknown {
 		return req, err
 	}
-	if in.Plugins = plugins(c); len(in.Plugins) == 0 {
+	if in.Plugins = Plugins(c); len(in.Plugins) == 0 {
 		return nil, err
 	}
 	return sbatch.Parse(in)
@@ -40,8 +40,8 @@ func once(read func() ([]byte, error)) func() ([]byte, error) {
 	}
 }
 
-// plugins asks the daemon. Without an answer there are none, and sbatch's own refusal stands.
-func plugins(c *conn.Conn) []sbatch.Plugin {
+// Plugins asks the daemon for the options that plugins of its sites add. Without an answer there are none, and sbatch's own refusal stands.
+func Plugins(c *conn.Conn) []sbatch.Plugin {
 	status, reply, err := c.Do("GET", "/fed/v1/options", nil)
 	var known []v1.PluginOption
 	if err != nil || status != 200 || json.Unmarshal(reply, &known) != nil {

@@ -158,6 +158,9 @@ func send(host string, req *sbatch.Request, c *conn.Conn, more bool, say func(li
 		}
 		return "", "", lines, true
 	case err == nil && resp.JobID != 0 && !req.TestOnly:
+		if resp.Note != "" && !req.Quiet {
+			lines = append(lines, "sbatch: "+resp.Note)
+		}
 		return resp.JobID.String(), resp.Cluster, lines, true
 	case err == nil && resp.Error != nil && resp.Error.Text != "":
 		return "", "", append(lines, refusal(resp.Error, req.TestOnly)...), false

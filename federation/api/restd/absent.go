@@ -12,7 +12,7 @@ import (
 // absentError is slurmrestd's answer for something that is not there, which differs from path to path: clients tell "not found" from a fault by it.
 type absentError struct {
 	status int
-	said wire.Error
+	said   wire.Error
 }
 
 func (e *absentError) Error() string { return e.said.Description }

@@ -42,6 +42,8 @@ type SubmitResponse struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Warnings are sentences that the command prints as errors, although it goes on: clusters that nobody knows.
 	Warnings []string `json:"warnings,omitempty"`
+	// Note is one sentence for people about a job that was accepted: that no mail will come of it.
+	Note string `json:"note,omitempty"`
 	// Message is the answer to TestOnly, and JobID is 0 then: "Job N to start at ..." with the time in the daemon's zone.
 	Message string `json:"message,omitempty"`
 	// Place is what Message does not tell: the site, what the job would come to there, and how long it would wait.
