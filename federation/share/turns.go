@@ -171,6 +171,12 @@ type turnKey struct{}
 // With is ctx with a turn, for [Idle].
 func With(ctx context.Context, n *Turn) context.Context { return context.WithValue(ctx, turnKey{}, n) }
 
+// Asked reports whether ctx is that of somebody's request, with a turn or, where With was given nil, without one.
+func Asked(ctx context.Context) bool {
+	_, ok := ctx.Value(turnKey{}).(*Turn)
+	return ok
+}
+
 // Hold says that so many bytes more are held until the end of the turn of ctx, also while it is given back.
 func Hold(ctx context.Context, n int) {
 	if t, _ := ctx.Value(turnKey{}).(*Turn); t != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // line is where writes wait: users take turns, so that many writes of some do not delay the one of another. The writes of one user go in their order.
@@ -20,13 +21,15 @@ func newLine(most int) *line {
 }
 
 // add waits for room, and has p wait.
-func (l *line) add(ctx context.Context, closing <-chan struct{}, p *write) error {
+func (l *line) add(ctx context.Context, closing <-chan struct{}, late <-chan time.Time, p *write) error {
 	select {
 	case l.room <- struct{}{}:
 	case <-closing:
 		return errClosed
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-late:
+		return errSlow
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/share"
 )
 
 const (
@@ -38,14 +40,33 @@ type write struct {
 	do   func(*tx) error // may be called twice: what it did the first time is rolled back then
 	err  error           // why it failed alone
 	done chan error      // holds one
+
+	fate atomic.Int32 // begun or withdrawn; 0: it waits
 }
+
+const (
+	begun = 1 + iota
+	withdrawn
+)
 
 func (p *write) run(t *tx) error {
 	if err := p.ctx.Err(); err != nil {
 		return err
 	}
+	if !p.fate.CompareAndSwap(0, begun) && p.fate.Load() == withdrawn {
+		return context.Canceled // nobody waits for it
+	}
 	return p.do(t)
 }
+
+// Bounds of how long somebody's request waits for the store: after the first it gives its turn back, for others to work meanwhile; after the second
+// it is refused.
+const (
+	keepsTurn = 50 * time.Millisecond
+	storeWait = 20 * time.Second
+)
+
+var errSlow = fmt.Errorf("%w: the store is busy; nothing was done: %w", federation.ErrUnavailable, context.DeadlineExceeded)
 
 // writer owns the connection that writes. One round of it:
 //
@@ -68,7 +89,7 @@ type writer struct {
 	metrics *metrics
 	wal     *checkpointer
 
-	groupTime time.Duration
+	groupTime, storeWait time.Duration
 }
 
 func startWriter(ctx context.Context, conn *sql.Conn, c Config) (*writer, error) {
@@ -86,7 +107,7 @@ func startWriter(ctx context.Context, conn *sql.Conn, c Config) (*writer, error)
 		metrics: newMetrics(c.Metrics),
 		wal:     startCheckpointer(c.Path, c.Volatile, c.Logger),
 
-		groupTime: groupTime,
+		groupTime: groupTime, storeWait: storeWait,
 	}
 	go w.run()
 	return w, nil
@@ -100,7 +121,8 @@ func (w *writer) Close() error {
 }
 
 // submit has do done in the next transaction and waits until it is durable or refused. Cancelling ctx keeps a write that has
-// not begun from being done, and never leaves its outcome open: an answer is waited for.
+// not begun from being done, and never leaves its outcome open: of one that has begun an answer is waited for. A request of somebody's waits
+// for storeWait at most until it begins.
 func (w *writer) submit(ctx context.Context, do func(*tx) error) error {
 	return w.submitOf(ctx, ours, 0, do)
 }
@@ -110,35 +132,60 @@ func (w *writer) submitOf(ctx context.Context, user int64, size int, do func(*tx
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	var slow, late <-chan time.Time
+	if share.Asked(ctx) {
+		slow, late = time.After(keepsTurn), time.After(w.storeWait)
+	}
 	p := &write{ctx: ctx, user: user, size: size, do: do, done: make(chan error, 1)}
 	select {
 	case <-w.closing:
 		return errClosed
 	default:
 	}
-	if size < large {
-		if err := w.queue.add(ctx, w.closing, p); err != nil {
-			return err
-		}
-	} else {
+	if err := w.add(ctx, p, late); err != nil {
+		return err
+	}
+	gone := ctx.Done()
+	for {
 		select {
-		case w.large <- p:
-		case <-w.closing:
-			return errClosed
-		case <-ctx.Done():
-			return ctx.Err()
+		case err := <-p.done:
+			return err
+		case <-w.stopped:
+			select {
+			case err := <-p.done:
+				return err
+			default: // queued after the last round
+				return errClosed
+			}
+		case <-slow:
+			share.Idle(ctx) // not taken again: another may hold it and wait for a lock that ctx's request has
+		case <-gone:
+			if p.fate.CompareAndSwap(0, withdrawn) {
+				return ctx.Err()
+			}
+			gone = nil
+		case <-late:
+			if p.fate.CompareAndSwap(0, withdrawn) {
+				return errSlow
+			}
 		}
 	}
-	select {
-	case err := <-p.done:
-		return err
-	case <-w.stopped:
+}
+
+// add has p wait for the writer.
+func (w *writer) add(ctx context.Context, p *write, late <-chan time.Time) error {
+	if p.size < large {
+		return w.queue.add(ctx, w.closing, late, p)
 	}
 	select {
-	case err := <-p.done:
-		return err
-	default: // queued after the last round
+	case w.large <- p:
+		return nil
+	case <-w.closing:
 		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-late:
+		return errSlow
 	}
 }
 

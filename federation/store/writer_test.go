@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/federation"
+	"fsub/federation/share"
 	"fsub/sbatch"
 )
 
@@ -374,5 +375,49 @@ func TestReserveMany(t *testing.T) {
 		}
 	case <-time.After(30 * time.Second):
 		t.Fatal("it takes longer than half a minute")
+	}
+}
+
+// TestWaitingEnds: somebody's request does not wait for the store without end, and gives its turn back meanwhile. What was given up is not done later.
+func TestWaitingEnds(t *testing.T) {
+	s, err := Open(ctx, Config{Path: filepath.Join(t.TempDir(), "fed.db"), Volatile: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.writer.storeWait = 200 * time.Millisecond
+	release := block(t, s)
+	turns := share.NewTurns(1, 0)
+	turn, err := turns.Take(t.Context(), 7001)
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := func(ctx context.Context, name string) error {
+		return s.CreateJob(ctx, &federation.Job{Spec: &sbatch.Spec{Name: name}}, &sbatch.Payload{})
+	}
+	errs := make(chan error, 2)
+	go func() { errs <- create(share.With(t.Context(), turn), "asked") }()
+	gone, cancel := context.WithCancel(t.Context())
+	go func() { errs <- create(gone, "gone") }()
+	waitQueued(s, 2)
+	other, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	if _, err := turns.Take(other, 7002); err != nil {
+		t.Errorf("the turn is not given back: %v", err)
+	}
+	if err := <-errs; !errors.Is(err, federation.ErrUnavailable) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("waiting ends with %v", err)
+	}
+	cancel()
+	if err := <-errs; !errors.Is(err, context.Canceled) {
+		t.Errorf("one whose caller has gone ends with %v", err)
+	}
+	release()
+	if err := create(t.Context(), "later"); err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := s.Jobs(t.Context(), federation.JobQuery{})
+	if err != nil || len(jobs) != 1 || jobs[0].Spec.Name != "later" {
+		t.Errorf("%d jobs, %v", len(jobs), err)
 	}
 }

@@ -76,6 +76,7 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 	fates := make([]*tasksError, len(req.Jobs)) // of references to tasks, each of which is permitted by itself
 	var asked []*request
 	var wg sync.WaitGroup
+	alone := share.With(ctx, nil)   // the turn is this goroutine's
 	room := make(chan struct{}, 64) // requests that are written side by side, to share commits
 	var array *arrayTasks           // of the job before
 	for _, i := range inOrderOfJob(req.Jobs) {
@@ -111,7 +112,7 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 					// An operator's hold of a job of their own is a user's hold.
 					Operator: c.Role >= identity.RoleOperator && (kind != federation.RequestHold || c.UID != a.job.UID && !req.AsUser),
 				}
-				a.seq, a.err = s.Store.AddRequest(ctx, r, Audited(audit.By(c), a.job, &r)...)
+				a.seq, a.err = s.Store.AddRequest(alone, r, Audited(audit.By(c), a.job, &r)...)
 				a.err = storeError(a.err)
 			})
 		}

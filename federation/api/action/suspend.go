@@ -11,6 +11,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/share"
 )
 
 // suspend is POST /fed/v1/jobs/suspend and resume: for operators, as in Slurm, and for jobs at sites that can do it. Each task of an array is a job of its own there, and gets a
@@ -29,6 +30,7 @@ func (s *Actions) suspend(ctx context.Context, c identity.Caller, kind federatio
 	}
 	writes := map[federation.JobID]*written{} // what is named twice is asked for once
 	var wg sync.WaitGroup
+	alone := share.With(ctx, nil)   // the turn is this goroutine's
 	room := make(chan struct{}, 64) // requests that are written side by side, to share commits
 	for i := range units {
 		for k := range units[i] {
@@ -49,12 +51,14 @@ func (s *Actions) suspend(ctx context.Context, c identity.Caller, kind federatio
 			room <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-room }()
-				w.seq, w.err = s.Store.AddRequest(ctx, r, Audited(audit.By(c), u.job, &r)...)
+				w.seq, w.err = s.Store.AddRequest(alone, r, Audited(audit.By(c), u.job, &r)...)
 				w.err = storeError(w.err)
 			})
 		}
 	}
+	next := share.Idle(ctx)
 	wg.Wait()
+	next()
 	var seqs []int64
 	for _, w := range writes {
 		seqs = append(seqs, w.seq)

@@ -44,6 +44,7 @@ func (s *Router) shared(h Handler, w http.ResponseWriter, r *http.Request, c ide
 		r.Body = &timedBody{ReadCloser: r.Body, ctx: r.Context(), rc: http.NewResponseController(w), limit: bodyTime(r)}
 	}
 	if c.Role >= identity.RoleAdministrator {
+		r = r.WithContext(share.With(r.Context(), nil))
 		s.Within.wait(r, c)
 		return s.guarded(h, w, r, c)
 	}
