@@ -297,21 +297,17 @@ func (s *Server) routes() {
 	}
 	s.restd.Routes()
 	if s.cfg.Gatherer != nil {
-		s.router.Mux.Handle("GET /metrics", onSocket(answer.MetricsHandler(s.cfg.Gatherer)))
+		metrics := answer.MetricsHandler(s.cfg.Gatherer)
+		s.router.Handle("GET /metrics", func(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+			if r.TLS != nil { // whoever reaches the socket is a user of this machine
+				return refusal.NoRoute(r)
+			}
+			metrics.ServeHTTP(w, r)
+			return nil
+		})
 	}
 	s.router.Mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		answer.Refusal(w, http.StatusNotFound, refusal.NoRoute(r))
-	})
-}
-
-// onSocket answers on the unix socket only: whoever reaches it is a user of this machine.
-func onSocket(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS != nil {
-			answer.Refusal(w, http.StatusNotFound, refusal.NoRoute(r))
-			return
-		}
-		h.ServeHTTP(w, r)
 	})
 }
 

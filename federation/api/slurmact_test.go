@@ -203,3 +203,31 @@ func TestAccounting(t *testing.T) {
 		}
 	}
 }
+
+// TestTimesThatDoNotFit: a number of minutes that a time cannot hold is refused, and does not become another limit.
+func TestTimesThatDoNotFit(t *testing.T) {
+	d := start(t)
+	id := d.Put(t, job(0, alice, federation.Pending))[0]
+	ask := func(path string, desc map[string]any) string {
+		body := any(desc)
+		if strings.HasSuffix(path, "submit") {
+			desc["current_working_directory"], desc["environment"] = "/", []string{"A=1"}
+			body = map[string]any{"script": "#!/bin/sh\n", "job": desc}
+		}
+		var resp struct{ Errors []wire.Error }
+		if code := as(t, alice, d.Socket, "POST", path, body, &resp); code == 200 || len(resp.Errors) == 0 {
+			return "accepted"
+		}
+		return resp.Errors[0].Description
+	}
+	for _, path := range []string{"/slurm/v0.0.41/job/submit", fmt.Sprintf("/slurm/v0.0.41/job/%d", id)} {
+		for _, field := range []string{"time_limit", "time_minimum"} {
+			for _, n := range []int64{-1, 153722868, 1 << 32, 1<<32 - 1, 307445734562, 1<<63 - 1} {
+				want := fmt.Sprintf("%s %d: want 0 to 153722867 minutes", field, n)
+				if got := ask(path, map[string]any{field: map[string]any{"set": true, "number": n}}); !strings.Contains(got, want) {
+					t.Errorf("%s: %q, want %q", path, got, want)
+				}
+			}
+		}
+	}
+}

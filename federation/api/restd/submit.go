@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"reflect"
 	"slices"
@@ -119,6 +120,9 @@ func specOf(d *wire.JobDesc) (sbatch.Spec, error) {
 	if names := notCarried(d); len(names) > 0 {
 		return sbatch.Spec{}, notSupported("a federated job cannot carry " + strings.Join(names, ", ") + " yet")
 	}
+	if err := checkTimes(d); err != nil {
+		return sbatch.Spec{}, err
+	}
 	sp := sbatch.Spec{
 		Name: d.Name, Account: d.Account, Partition: d.Partition, QOS: d.QOS, Reservation: d.Reservation, Comment: d.Comment,
 		Constraint: d.Constraints, Array: d.Array, Dependency: d.Dependency, Clusters: d.Clusters,
@@ -159,6 +163,28 @@ func notCarried(d *wire.JobDesc) []string {
 	}
 	maps.DeleteFunc(set, func(_ string, on bool) bool { return !on })
 	return slices.Sorted(maps.Keys(set))
+}
+
+// mostMinutes is the longest time that a limit can say, some hundred years; above it, Slurm's NO_VAL and INFINITE stand for no number.
+const mostMinutes = int64(math.MaxInt64 / time.Minute)
+
+// checkTimes refuses numbers that a time cannot hold, before they become another time.
+func checkTimes(d *wire.JobDesc) error {
+	for _, t := range []struct {
+		field string
+		n     wire.Number
+		most  int64
+		unit  string
+	}{
+		{"time_limit", d.TimeLimit, mostMinutes, "minutes"},
+		{"time_minimum", d.TimeMinimum, mostMinutes, "minutes"},
+		{"wait_for_switch", wire.Num(int64(d.WaitForSwitch)), mostMinutes * 60, "seconds"},
+	} {
+		if t.n.Set && !t.n.Infinite && (t.n.Number < 0 || t.n.Number > t.most) {
+			return refusal.BadBody(fmt.Sprintf("%s %d: want 0 to %d %s", t.field, t.n.Number, t.most, t.unit))
+		}
+	}
+	return nil
 }
 
 func limit(n wire.Number) time.Duration {

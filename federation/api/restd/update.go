@@ -32,6 +32,9 @@ func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c identity.Ca
 	if err := errors.Join(json.Unmarshal(body.Bytes(), &fields), json.Unmarshal(body.Bytes(), &desc)); err != nil {
 		return refusal.BadBody(err.Error())
 	}
+	if err := checkTimes(&desc); err != nil {
+		return err
+	}
 	kind, changes, err := restUpdate(fields, &desc)
 	if err != nil {
 		return err
