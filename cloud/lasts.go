@@ -30,6 +30,16 @@ func (m *machine) until() time.Time {
 	return m.Created.Add(m.gang.Run)
 }
 
+// until is when the cloud takes the first of a run's machines back; zero: that is not known of any.
+func (r *run) until() (first time.Time) {
+	for _, m := range r.machines {
+		if at := m.until(); !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
+}
+
 // lasts reports whether a machine is there for as long as a job may run on it.
 func (m *machine) lasts(j *job) bool {
 	if m.gang.Run == 0 {

@@ -1,6 +1,7 @@
 package cloud_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +53,15 @@ func TestRunTime(t *testing.T) {
 				t.Errorf("a job of %s has its machines for %s", limit, asked)
 			}
 		}
+		longer := w.submit("sleep 600", limited(2*time.Hour))
+		w.wants(longer, federation.Running, time.Minute)
+		if err := w.update(longer, 2*time.Hour, 2*time.Hour+5*time.Minute); err != nil {
+			t.Errorf("a limit within what its machine was asked for: %v", err)
+		}
+		if err := w.update(longer, 2*time.Hour+5*time.Minute, 200*time.Hour); err == nil || !strings.Contains(err.Error(), "takes its machines back at") {
+			t.Errorf("a limit that its machine does not last for: %v", err)
+		}
+		w.wants(longer, federation.Completed, 15*time.Minute)
 		id := w.submit("sleep 4000000", limited(sbatch.Unlimited))
 		w.wants(id, federation.Running, time.Minute)
 		on := w.cloud.Machines()[len(w.cloud.Machines())-1]

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"fsub/federation"
 	"fsub/federation/demand"
@@ -64,6 +65,10 @@ func (d *Driver) mayChange(j *job, fields []string, before, after *federation.Jo
 		return fmt.Errorf("job %d has started, and %s cannot be changed any more: %w", j.id(), strings.Join(other, ", "), federation.ErrConflict)
 	case p != nil && p.MaxTime > 0 && slices.Contains(fields, timed) && after.Spec.TimeLimit > p.MaxTime:
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2051, Text: "Requested time limit is invalid (missing or exceeds some limit)"}
+	case slices.Contains(fields, timed) && after.Spec.TimeLimit > before.Spec.TimeLimit && j.run != nil:
+		if until := j.run.until(); !until.IsZero() && d.now().Add(after.Spec.TimeLimit-j.elapsed(d.now())).After(until) {
+			return fmt.Errorf("job %d: the cloud takes its machines back at %s, before the new time limit would end: %w", j.id(), until.UTC().Format(time.RFC3339), federation.ErrConflict)
+		}
 	}
 	return nil
 }
