@@ -1,6 +1,8 @@
 package federation
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"fsub/accounting"
@@ -77,6 +79,15 @@ type Observation struct {
 	CredentialEnds time.Time // when the token that the site knows us by expires; zero: it is renewed here, or does not
 	Credential     string    // when what the site knows us by will expire, if that is soon and nothing renews it; "": it will not
 	Warnings       []string  // what the operator should know: an API field ignored, a range too near
+}
+
+// Node is the node of that name; nil: there is none.
+func (o *Observation) Node(name string) *Node {
+	i, ok := slices.BinarySearchFunc(o.Nodes, name, func(n Node, name string) int { return strings.Compare(n.Name, name) })
+	if !ok {
+		return nil
+	}
+	return &o.Nodes[i]
 }
 
 // StrictQOS is a QOS with the flag DenyOnLimit.
@@ -283,6 +294,14 @@ type Site struct {
 	Ours []*Job
 	// Preempt is who ends jobs there for others.
 	Preempt PreemptBy
+}
+
+// UserName is the name of a user of this machine at the site.
+func (s *Site) UserName(user string) string {
+	if u, ok := s.Users[user]; ok && u.Name != "" {
+		return u.Name
+	}
+	return user
 }
 
 // Payers tells which account of the federation pays for a job, where the federation has accounts. Values that are equal tell the same.

@@ -37,13 +37,15 @@ type fakeSite struct {
 	released     []federation.JobID
 	signals      []federation.Signal
 	associations federation.Associations // nil: it keeps no accounts
+	pool         bool                    // it has no slurmctld
+	asked        map[federation.JobID]*sbatch.Spec
 }
 
 func (f *fakeSite) Observe(context.Context) (*federation.Observation, error) {
 	if f.fail != nil {
 		return nil, f.fail
 	}
-	o := &federation.Observation{At: f.now(), Cluster: "fake", Version: "24.11.5", Mode: federation.Pinned, Associations: f.associations}
+	o := &federation.Observation{At: f.now(), Cluster: "fake", Version: "24.11.5", Mode: federation.Pinned, Associations: f.associations, NoSlurm: f.pool}
 	p := federation.Partition{Name: "main", Default: true, Up: true, State: "UP", MaxTime: sbatch.Unlimited}
 	for i := range f.nodes {
 		name := fmt.Sprintf("n%d", i+1)
@@ -66,6 +68,10 @@ func (f *fakeSite) Observe(context.Context) (*federation.Observation, error) {
 
 func (f *fakeSite) Submit(_ context.Context, s federation.Submission) (federation.Receipt, error) {
 	f.submits++
+	if f.asked == nil {
+		f.asked = map[federation.JobID]*sbatch.Spec{}
+	}
+	f.asked[s.Job.ID] = s.Job.Spec
 	if err := cmp.Or(f.fail, f.refuses); err != nil {
 		return federation.Receipt{}, err
 	}

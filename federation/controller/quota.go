@@ -64,10 +64,7 @@ func allows(s *federation.Site, user string, sp *sbatch.Spec) bool {
 	if s.Seen == nil {
 		return false
 	}
-	if u, ok := s.Users[user]; ok && u.Name != "" {
-		user = u.Name
-	}
-	return slices.ContainsFunc(s.Seen.Associations[user], func(a federation.Association) bool {
+	return slices.ContainsFunc(s.Seen.Associations[s.UserName(user)], func(a federation.Association) bool {
 		return (sp.Account == "" || strings.EqualFold(a.Account, sp.Account)) && slices.Contains(a.QOS, sp.QOS)
 	})
 }

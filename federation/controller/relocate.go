@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -85,7 +86,7 @@ func (c *Controller) mayMove(j *job, now time.Time) bool {
 
 // asksAt is what the queue of the site where a job waits sees of it.
 func (c *Controller) asksAt(s *site, j *job) federation.QueueAsk {
-	q := federation.QueueAsk{User: s.user(&j.Job).Name, Account: j.Account, Partition: j.att.Partition, Limit: j.Needs().TimeLimit}
+	q := federation.QueueAsk{User: s.user(&j.Job).Name, Account: cmp.Or(j.att.Held.SiteAccount, j.Account), Partition: j.att.Partition, Limit: j.Needs().TimeLimit}
 	if len(j.att.Decision.Offers) > 0 {
 		o := j.att.Decision.Offers[0]
 		q.Nodes, q.GPUs = o.Nodes, o.GPUs

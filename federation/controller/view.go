@@ -222,8 +222,10 @@ func (c *Controller) Judge(j *federation.Job) error {
 			return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2081, Text: "Invalid job array specification", Detail: err.Error()}
 		}
 	}
-	if err := c.misuses(j); err != nil {
-		return err
+	for _, refuse := range [...]func(*federation.Job) error{c.misuses, c.unknown} {
+		if err := refuse(j); err != nil {
+			return err
+		}
 	}
 	j = asTask(j)
 	if err := c.deniedByQOS(j); err != nil {

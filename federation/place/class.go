@@ -98,7 +98,7 @@ func (ms *members) rights(job *federation.Job) string {
 			continue
 		}
 		fmt.Fprintf(&b, "|%d %s", i, access.account)
-		for _, as := range st.model.obs.Associations[userAt(st.site, job.User)] {
+		for _, as := range st.model.obs.Associations[st.site.UserName(job.User)] {
 			if as.Account == access.account && (as.Partition != "" || job.Spec.QOS != "") {
 				fmt.Fprintf(&b, " %s %s %s", job.User, as.Partition, as.QOS)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/sbatch"
+	"fsub/slurm/hostlist"
 )
 
 // access is what a user may do at a site.
@@ -20,7 +21,7 @@ type access struct {
 
 // accessOf tells whether the job's user may run at the site at all, and under which account.
 func accessOf(site *federation.Site, job *federation.Job) access {
-	user := userAt(site, job.User)
+	user := site.UserName(job.User)
 	if only := site.Seen.OnlyUser; only != "" && only != user {
 		return access{refusal: forGood(federation.ReasonUnknownUser, federation.WhyTokenOfOther, only)}
 	}
@@ -64,16 +65,18 @@ func accountAt(site *federation.Site, user, here, named string) (account string,
 
 // AccountAt is the account that a site which was seen runs a user's job under that names one: see [AtSite]. It is false if the user has none such there.
 func AccountAt(site *federation.Site, user, named string) (account string, ok bool) {
-	return accountAt(site, userAt(site, user), user, named)
+	return accountAt(site, site.UserName(user), user, named)
 }
 
-// AtSite makes of a job what its site is asked for: it names the account that it runs under there. job is a copy.
+// AtSite makes of a job what its site is asked for: it names the account that it runs under there, and excludes no nodes that other sites have. job is a copy.
 func AtSite(site *federation.Site, job *federation.Job) {
-	if site.Seen == nil || site.Payers == nil && len(site.Accounts) == 0 {
+	if site.Seen == nil {
 		return
 	}
-	under := func(sp *sbatch.Spec) {
-		if site.Payers == nil && sp.Account == "" {
+	accounts := site.Payers != nil || len(site.Accounts) > 0
+	ask := func(sp *sbatch.Spec) {
+		sp.Exclude = excludedAt(site.Seen, sp.Exclude)
+		if !accounts || site.Payers == nil && sp.Account == "" {
 			return
 		}
 		if name, ok := AccountAt(site, job.User, sp.Account); ok {
@@ -81,12 +84,25 @@ func AtSite(site *federation.Site, job *federation.Job) {
 		}
 	}
 	job.EditSpec(func(sp *sbatch.Spec) {
-		under(sp)
+		ask(sp)
 		sp.Het = slices.Clone(sp.Het)
 		for i := range sp.Het {
-			under(&sp.Het[i])
+			ask(&sp.Het[i])
 		}
 	})
+}
+
+// excludedAt is what a site has of a list of nodes. A list that cannot be read is for the site to judge.
+func excludedAt(seen *federation.Observation, list string) string {
+	names, err := hostlist.ExpandLoosely(list)
+	if err != nil {
+		return list
+	}
+	known := slices.DeleteFunc(names, func(name string) bool { return seen.Node(name) == nil })
+	if len(known) == len(names) {
+		return list
+	}
+	return hostlist.Compress(known)
 }
 
 // limitRefusal is why the site does not take the job until others of its user have ended, nil if it does.
@@ -97,14 +113,6 @@ func limitRefusal(site *federation.Site, job *federation.Job) *refusal {
 		}
 	}
 	return nil
-}
-
-// userAt is the name of a user at a site.
-func userAt(site *federation.Site, user string) string {
-	if u, ok := site.Users[user]; ok && u.Name != "" {
-		return u.Name
-	}
-	return user
 }
 
 // siteRefusal is why a site takes no jobs at all, nil if it does.
@@ -172,7 +180,7 @@ func accountRefusal(site *federation.Site, part *federation.Partition, job *fede
 			return forGood(federation.ReasonAccount, federation.WhyAccountBarred, who.account)
 		}
 	}
-	user := userAt(site, job.User)
+	user := site.UserName(job.User)
 	associated, qosFound, qosListed := site.Seen.Associations == nil, false, false
 	var own *federation.Association // that of the partition, if there is one
 	for i := range site.Seen.Associations[user] {
@@ -233,7 +241,7 @@ func reservationRefusal(site *federation.Site, job *federation.Job, who access) 
 	if name == "" {
 		return nil
 	}
-	user := userAt(site, job.User)
+	user := site.UserName(job.User)
 	for i := range site.Seen.Reservations {
 		r := &site.Seen.Reservations[i]
 		if r.Name != name {

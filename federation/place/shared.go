@@ -207,7 +207,7 @@ func (c *candidate) queueThere(job *federation.Job) *queueThere {
 	if st.site.Outlook == nil || len(c.fits) == 0 {
 		return nil
 	}
-	return &queueThere{ask: federation.QueueAsk{User: userAt(st.site, job.User), Account: accessOf(st.site, job).account, Partition: st.model.pools[c.pool].Partition,
+	return &queueThere{ask: federation.QueueAsk{User: st.site.UserName(job.User), Account: accessOf(st.site, job).account, Partition: st.model.pools[c.pool].Partition,
 		Nodes: c.fits[0].nodes, CPUs: int(c.tres["cpu"]), GPUs: c.gpus, Limit: c.limit}}
 }
 

@@ -53,6 +53,8 @@ func TestWords(t *testing.T) {
 		{"--qos=nosuch", "good.sh"},
 		{"--reservation=nosuch", "good.sh"},
 		{"--nodelist=nosuch1", "good.sh"},
+		{"--exclude=nosuch1", "good.sh"},
+		{"--gpus=h1000:1", "good.sh"},
 		{"--array=3-1", "good.sh"},
 		{"--dependency=afterok:29000000", "good.sh"},
 		{"--dependency=sometime:1", "good.sh"},
