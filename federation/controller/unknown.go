@@ -13,11 +13,19 @@ import (
 )
 
 // unknown refuses a job with a name that means nothing anywhere: an account, a QOS, a node or an accepted kind of GPU. As slurmctld does, it says so when the job is
-// submitted: a slip would have it run where nobody checks names, on rented machines. Nothing is unknown while some site has not been seen yet. It may be called at
-// any time.
+// submitted: a slip would have it run where nobody checks names, on rented machines. Nothing is unknown while some site has not been seen yet, but one that refuses
+// our token: it runs nothing. It may be called at any time.
 func (c *Controller) unknown(j *federation.Job) error {
-	sites := c.view.sites.Load().sites
-	if len(sites) == 0 || slices.ContainsFunc(sites, func(s *federation.Site) bool { return s.Seen == nil }) {
+	var sites []*federation.Site
+	for _, s := range c.view.sites.Load().sites {
+		switch {
+		case s.Seen != nil:
+			sites = append(sites, s)
+		case !s.Denied:
+			return nil
+		}
+	}
+	if len(sites) == 0 {
 		return nil
 	}
 	n := known{sites: sites}

@@ -70,6 +70,18 @@ func TestUnknownNames(t *testing.T) {
 	}
 }
 
+// A site that has refused our token since the start knows no names: it runs nothing.
+func TestUnknownBesideDeniedSite(t *testing.T) {
+	b := newBench(t)
+	b.dear.fail = federation.ErrDenied
+	b.restart()
+	b.rounds(3)
+	var no *federation.SlurmError
+	if err := b.ctl.Judge(&federation.Job{User: "alice", Spec: &sbatch.Spec{Exclude: "bogus7"}}); !errors.As(err, &no) || no.Number != 2018 {
+		t.Errorf("an unknown node: %v", err)
+	}
+}
+
 // Excluded nodes of one site are not asked of another, which would refuse the job.
 func TestExcludedNodesOfAnotherSite(t *testing.T) {
 	b := newBench(t)
