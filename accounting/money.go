@@ -89,6 +89,31 @@ func (m Money) Text(decimals int) string {
 	return fmt.Sprintf("%s%d.%0*d", sign, n/per, decimals, n%per)
 }
 
+// USD is what something costs, as people read it: "$12.75", and "<$0.01" below a cent. A price by the hour is a [Money.Rate].
+func (m Money) USD() string {
+	switch n := m.abs(); {
+	case n > 0 && n < Dollar/100 && m > 0:
+		return "<$0.01"
+	case m < 0:
+		return "-$" + Money(n).Text(2)
+	}
+	return "$" + m.Text(2)
+}
+
+// Rate is a price by the unit in dollars: "$2.27", and below ten cents with three digits that count: "$0.0175". It never has an exponent.
+func (m Money) Rate() string {
+	n := m.abs()
+	if n == 0 || n >= Dollar/10 {
+		return "$" + m.Text(2)
+	}
+	decimals := 4
+	for least := uint64(Dollar / 100); n < least && decimals < 6; least /= 10 {
+		decimals++
+	}
+	text := strings.TrimRight(m.Text(decimals), "0")
+	return "$" + text + strings.Repeat("0", max(0, len("0.00")-len(text)))
+}
+
 // Short is m in dollars as people read it: with cents, and less than one with its hundredths: "12.75", "0.0013".
 func (m Money) Short() string {
 	switch n := m.abs(); {

@@ -93,3 +93,18 @@ func TestMoneyShort(t *testing.T) {
 		}
 	}
 }
+
+// What people read has two digits, a price by the hour those that count, and neither has an exponent.
+func TestMoneyForPeople(t *testing.T) {
+	for m, want := range map[Money][2]string{
+		0: {"$0.00", "$0.00"}, 1: {"<$0.01", "$0.000001"}, 690: {"<$0.01", "$0.00069"}, 9_999: {"<$0.01", "$0.01"}, 10_000: {"$0.01", "$0.01"}, 17_500: {"$0.02", "$0.0175"},
+		50_000: {"$0.05", "$0.05"}, 90_000: {"$0.09", "$0.09"}, 2_270_000: {"$2.27", "$2.27"}, 47_540_000: {"$47.54", "$47.54"}, 12 * Dollar: {"$12.00", "$12.00"}, -500_000: {"-$0.50", "$-0.50"},
+	} {
+		if got := m.USD(); got != want[0] {
+			t.Errorf("%d costs %q, want %q", m, got, want[0])
+		}
+		if got := m.Rate(); got != want[1] && m >= 0 {
+			t.Errorf("%d an hour is %q, want %q", m, got, want[1])
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	"fsub/federation/place"
@@ -56,6 +57,9 @@ func newExplainCommand() *cobra.Command {
 				text += "  priority " + federation.PriorityText(e.Priority) + "\n"
 			}
 			text += startText(e.Start)
+			if e.Spending != nil {
+				text += "  it has come to " + e.Spending.Text() + "\n"
+			}
 			if e.Job.Whole != nil {
 				r, err := c.Job(ctx, id)
 				if err != nil {
@@ -78,7 +82,7 @@ func startText(s *federation.Start) string {
 	if !s.Within.IsZero() {
 		text += fmt.Sprintf(", by %s (p90)", when(s.Within))
 	}
-	text += fmt.Sprintf(" at %s for $%.2f, %s", s.Site, float64(s.Price), s.Of)
+	text += fmt.Sprintf(" at %s for %s, %s", s.Site, accounting.MoneyOf(float64(s.Price)).USD(), s.Of)
 	if s.Unsure != "" {
 		text += "; unsure: " + s.Unsure
 	}
@@ -115,7 +119,7 @@ func tasksText(r *client.JobRecord) string {
 		}
 		texts = append(texts, text)
 	}
-	return fmt.Sprintf("  %d tasks: %s; $%s paid\n  about one of them: fed explain %d_INDEX\n", all, strings.Join(texts, ", "), cost.Text(2), r.Job.ID)
+	return fmt.Sprintf("  %d tasks: %s; %s paid\n  about one of them: fed explain %d_INDEX\n", all, strings.Join(texts, ", "), cost.USD(), r.Job.ID)
 }
 
 // newAboutCommand makes a command about the jobs that its argument names. ask reads what it prints of
@@ -175,12 +179,16 @@ func showJob(w io.Writer, r *client.JobRecord, waits []federation.Wait) {
 	if j.Restarts > 0 {
 		fmt.Fprintf(w, "  restarts  %d\n", j.Restarts)
 	}
-	fmt.Fprintf(w, "  cost      $%s\n", j.Cost.Text(4))
+	cost := j.Cost.USD()
+	if r.Spending != nil {
+		cost = fmt.Sprintf("%s (%s an hour)", r.Spending.Text(), r.Spending.PerHour.Rate())
+	}
+	fmt.Fprintf(w, "  cost      %s\n", cost)
 	if j.Part != nil {
 		fmt.Fprintf(w, "  task      %d of array %d\n", j.Part.Index, j.Part.Array)
 	}
 	for _, t := range r.Tasks {
-		fmt.Fprintf(w, "  task %-4d %-10s %s %s to %s, exit code %d:%d, $%s\n", t.Index, t.State, orDash(t.Nodes), clock(t.Start), clock(t.End), t.ExitStatus>>8, t.ExitStatus&0x7f, t.Cost.Text(4))
+		fmt.Fprintf(w, "  task %-4d %-10s %s %s to %s, exit code %d:%d, %s\n", t.Index, t.State, orDash(t.Nodes), clock(t.Start), clock(t.End), t.ExitStatus>>8, t.ExitStatus&0x7f, t.Cost.USD())
 	}
 	for _, a := range r.Attempts {
 		showAttempt(w, a)
@@ -207,9 +215,9 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 	if a.Tries > 1 {
 		fmt.Fprintf(w, ", sent %d times", a.Tries)
 	}
-	fmt.Fprintf(w, ", $%s\n", a.Cost.Text(4))
+	fmt.Fprintf(w, ", %s\n", a.Cost.USD())
 	for _, r := range a.Runs {
-		fmt.Fprintf(w, "  %s: %s %s to %s, $%s\n", r.State, orDash(r.Nodes), clock(r.Started), clock(r.Ended), r.Cost.Text(4))
+		fmt.Fprintf(w, "  %s: %s %s to %s, %s\n", r.State, orDash(r.Nodes), clock(r.Started), clock(r.Ended), r.Cost.USD())
 	}
 	if at := a.Held.SiteAccount; at != "" {
 		fmt.Fprintf(w, "  account %s pays; at %s it is under %s\n", orDash(a.Held.Account), a.Site, at)

@@ -1,8 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -54,7 +56,25 @@ func (s *Server) record(ctx context.Context, id federation.JobID) (*v1.JobRecord
 	if err != nil {
 		return nil, refusal.OfStore(err, refusal.NoContact)
 	}
-	return v1.RecordOf(&job, tasks, attempts, events), nil
+	rec := v1.RecordOf(&job, tasks, attempts, events)
+	rec.Spending = s.spending(&job, attempts)
+	return rec, nil
+}
+
+// spending is what a job that runs has come to, and may come to.
+func (s *Server) spending(job *federation.Job, attempts []federation.Attempt) *federation.Spending {
+	sites := s.cfg.Controller.Sites()
+	i := slices.IndexFunc(sites, func(site *federation.Site) bool { return site.Name == job.Site })
+	if i < 0 || len(attempts) == 0 {
+		return nil
+	}
+	var limit time.Duration
+	if seen := sites[i].Seen; seen != nil {
+		if k := slices.IndexFunc(seen.Partitions, func(p federation.Partition) bool { return p.Name == job.Partition }); k >= 0 {
+			limit = cmp.Or(seen.Partitions[k].DefaultTime, seen.Partitions[k].MaxTime)
+		}
+	}
+	return federation.SpendingOf(job, &attempts[len(attempts)-1], sites[i].Prices, limit, s.cfg.Now())
 }
 
 // spreadTasks are the tasks of an array that is spread: those with a record of their own that ended in it, and its parts.
@@ -145,6 +165,7 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, c identity.C
 	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
 		e.Chosen = attempts[n-1].Decision.Offers[0]
 	}
+	e.Spending = s.spending(&job, attempts)
 	return answer.JSON(w, e)
 }
 

@@ -13,6 +13,7 @@ type JobRecord struct {
 	Tasks    []federation.Task
 	Attempts []federation.Attempt
 	Events   []federation.Event
+	Spending *federation.Spending // nil: it does not run
 }
 
 // Explanation is why a job is where it is.
@@ -22,15 +23,19 @@ type Explanation struct {
 	Chosen *federation.Offer // what the newest attempt was bound for; nil while the job waits
 	Start  *federation.Start // when and where a waiting job is expected to start; nil: not known
 	Now    time.Time
+
+	Spending *federation.Spending // nil: it does not run
 }
 
 // Wire is r as /fed/v1 has it.
 func (r *JobRecord) Wire() *v1.JobRecord {
-	return v1.RecordOf(&r.Job, r.Tasks, r.Attempts, r.Events)
+	w := v1.RecordOf(&r.Job, r.Tasks, r.Attempts, r.Events)
+	w.Spending = r.Spending
+	return w
 }
 
 func recordOf(w *v1.JobRecord) *JobRecord {
-	r := &JobRecord{Job: w.Job.Domain()}
+	r := &JobRecord{Job: w.Job.Domain(), Spending: w.Spending}
 	for _, t := range w.Tasks {
 		r.Tasks = append(r.Tasks, federation.Task(t))
 	}
@@ -45,7 +50,7 @@ func recordOf(w *v1.JobRecord) *JobRecord {
 
 // Wire is e as /fed/v1 has it.
 func (e *Explanation) Wire() *v1.Explanation {
-	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Waits: e.Waits, Holdbacks: e.Holdbacks, Sooner: e.Sooner, Priority: e.Priority, Now: e.Now}
+	w := &v1.Explanation{Job: v1.JobOf(&e.Job), Decision: e.Decision.Worded(), Chosen: e.Chosen, Start: e.Start, Waits: e.Waits, Holdbacks: e.Holdbacks, Sooner: e.Sooner, Priority: e.Priority, Now: e.Now, Spending: e.Spending}
 	for _, d := range e.Components {
 		w.Components = append(w.Components, d.Worded())
 	}
@@ -54,5 +59,5 @@ func (e *Explanation) Wire() *v1.Explanation {
 
 func explanationOf(w *v1.Explanation) *Explanation {
 	why := federation.Explained{Decision: w.Decision, Components: w.Components, Waits: w.Waits, Holdbacks: w.Holdbacks, Sooner: w.Sooner, Priority: w.Priority}
-	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now}
+	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now, Spending: w.Spending}
 }

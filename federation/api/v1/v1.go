@@ -71,6 +71,8 @@ type JobRecord struct {
 	Tasks    []Task         `json:"tasks,omitempty"`    // of an array, in order of their index
 	Attempts []Attempt      `json:"attempts,omitempty"` // in order
 	Events   []HistoryEntry `json:"events,omitempty"`   // in order
+	// Spending is what a job that runs has come to, and may come to; cost_usd is of runs that have ended.
+	Spending *federation.Spending `json:"spending,omitempty"`
 }
 
 // Explanation is why a job is where it is: what placement said when it was bound, or says now if it waits.
@@ -91,7 +93,9 @@ type Explanation struct {
 	Sooner []federation.Sooner `json:"sooner,omitempty"`
 	// Priority is what a waiting job's place in the queue is made of.
 	Priority []federation.PriorityPart `json:"priority,omitempty"`
-	Now      time.Time                 `json:"now"`
+	// Spending is what a job that runs has come to, and may come to.
+	Spending *federation.Spending `json:"spending,omitempty"`
+	Now      time.Time            `json:"now"`
 }
 
 // ActRequest asks that something be done with jobs. For operators Force skips nothing: rights come from the caller alone.
