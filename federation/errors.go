@@ -3,6 +3,7 @@ package federation
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // The errors that callers act on. Each has one policy in the controller; all others are treated as ErrUnavailable.
@@ -48,7 +49,7 @@ type SlurmError struct {
 	Number int    // Slurm's error number, 0 if it gave none (2014, 2045, ...)
 	Said   string // what slurmctld says to the user before its sentence, if anything: "invalid partition specified: x"
 	Text   string // Slurm's sentence: "Requested node configuration is not available"
-	Detail string // what was asked and of whom; may be empty
+	Detail string // what was asked and of whom; may be empty, or have several lines
 	// Alone: Text is all that a command says. Else sbatch puts "Batch job submission failed: " before it.
 	Alone bool
 }
@@ -57,7 +58,7 @@ func (e *SlurmError) Error() string {
 	if e.Detail == "" {
 		return e.Text
 	}
-	return e.Text + ": " + e.Detail
+	return e.Text + ": " + strings.ReplaceAll(e.Detail, "\n", "; ")
 }
 
 func (e *SlurmError) Unwrap() error { return e.Kind }

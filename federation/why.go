@@ -184,7 +184,7 @@ var sentences = map[Code]string{
 	WhyTasksOfNode:      "%s tasks of %s CPUs on each node, nodes have room for %s",
 	WhyCPUsOnEach:       "%s CPUs on each of %s nodes, they have %s",
 	WhyCPUsOnNode:       "%s CPUs on a node, nodes have %s",
-	WhyMemoryOnNode:     "%s MiB of memory on a node, nodes have %s",
+	WhyMemoryOnNode:     "%s of memory on a node, nodes have %s",
 	WhyGRESOnEach:       "%s %s on each of %s nodes, they have %s",
 	WhyOtherType:        "no %s of type %s, nodes have %s",
 	WhyNodesWithout:     "nodes have no %s",

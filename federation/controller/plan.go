@@ -182,8 +182,8 @@ func (c *Controller) decide(d *federation.Decision) {
 	}
 	if len(j.refused) > 0 && d.Impossible() {
 		// It was accepted because some site looked right, and every such site has refused it.
-		for _, r := range d.Rejections {
-			c.event(j, "no site can run it: %s: %s %s", r.Site, r.Reason, r.Text())
+		for _, why := range place.WhyNowhere(d.Rejections) {
+			c.event(j, "no site can run it: %s", why)
 		}
 		c.end(j, federation.Failed, federation.ReasonBadConstraints, c.now())
 		return
@@ -210,8 +210,8 @@ func (c *Controller) decideTask(o *offered, d *federation.Decision) {
 	j := o.array
 	if !d.Bind {
 		if len(j.refused) > 0 && d.Impossible() {
-			for _, r := range d.Rejections {
-				c.event(j, "no site can run its tasks: %s: %s %s", r.Site, r.Reason, r.Text())
+			for _, why := range place.WhyNowhere(d.Rejections) {
+				c.event(j, "no site can run its tasks: %s", why)
 			}
 			c.arrays.endRest(j, federation.Failed, federation.ReasonBadConstraints, c.now())
 		} else {

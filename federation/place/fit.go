@@ -3,6 +3,7 @@ package place
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"fsub/federation"
 	"fsub/federation/demand"
@@ -214,7 +215,11 @@ func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
 	}
 	mem := memOnNode(a, shape, part, cpus, ceilDiv(f.gpus, n))
 	if mem > shape.Mem {
-		return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyMemoryOnNode, mem, shape.Mem)
+		asked, there := memoryText(mem), memoryText(shape.Mem)
+		if asked == there {
+			asked, there = fmt.Sprintf("%d MiB", mem), fmt.Sprintf("%d MiB", shape.Mem)
+		}
+		return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyMemoryOnNode, asked, there)
 	}
 	f.mem = clamp(int64(mem))
 	return f, nil
@@ -326,3 +331,14 @@ func memOnNode(a *ask, shape *federation.Node, part *federation.Partition, cpus,
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// memoryText is "512 MiB", "62.5 GiB" or "4 TiB".
+func memoryText(m sbatch.MemMiB) string {
+	unit, n := "MiB", float64(m)
+	for _, larger := range [...]string{"GiB", "TiB"} {
+		if n >= 1024 {
+			unit, n = larger, n/1024
+		}
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(n, 'f', 1, 64), ".0") + " " + unit
+}

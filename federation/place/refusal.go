@@ -1,13 +1,16 @@
 package place
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 
 	"fsub/federation"
 )
 
 // Refusal tells what sbatch says of a job that no site can ever run: Slurm's number and sentence for it (measured on
-// 24.11), with the pool that came nearest as Detail. It is nil for a job that some site can run, or may be able to: that one
+// 24.11), with a line of Detail for each reason why not: what came nearest first. It is nil for a job that some site can run, or may be able to: that one
 // waits.
 func Refusal(d federation.Decision) *federation.SlurmError {
 	if !d.Impossible() || len(d.Rejections) == 0 {
@@ -19,11 +22,38 @@ func Refusal(d federation.Decision) *federation.SlurmError {
 	if number == 2002 || number == 2045 || number == 2052 || number == 2066 {
 		kind = federation.ErrDenied
 	}
-	detail := near.Text()
-	if where := whereText(near); where != "" {
-		detail = where + ": " + detail
+	return &federation.SlurmError{Kind: kind, Number: number, Said: slurmSaysBefore(near), Text: text, Detail: strings.Join(WhyNowhere(d.Rejections), "\n")}
+}
+
+// WhyNowhere says of all places why a job cannot run there, a line for each reason, grouped as [Summarize] does; what is beyond some lines is counted. First come those where the user has no rights: they may have what the job asks for.
+func WhyNowhere(all []federation.Rejection) (lines []string) {
+	groups, near := grouped(all), nearest(all)
+	if len(groups) == 0 && near != nil { // only of what nobody asked for
+		groups = []*alike{{sites: []federation.SiteName{near.Site}, first: near, pools: 1, whole: near.Pool == "" && near.Partition == ""}}
 	}
-	return &federation.SlurmError{Kind: kind, Number: number, Said: slurmSaysBefore(near), Text: text, Detail: detail}
+	order := func(g *alike) int {
+		switch g.first.Reason {
+		case federation.ReasonUnknownUser, federation.ReasonAccount, federation.ReasonQOS:
+			return len(reasons) + 1
+		}
+		return rank(g.first)
+	}
+	slices.SortStableFunc(groups, func(a, b *alike) int { return cmp.Compare(order(b), order(a)) })
+	const most = 7
+	for _, g := range groups[:min(len(groups), most)] {
+		text := g.first.Text()
+		if where := g.where(); where != "" {
+			text = where + ": " + text
+		}
+		if g.differ {
+			text += ", or the like"
+		}
+		lines = append(lines, text)
+	}
+	if more := len(groups) - most; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d reasons more", more))
+	}
+	return lines
 }
 
 // slurmSaysBefore is what slurmctld 24.11 tells the user before its sentence.

@@ -164,7 +164,9 @@ func whenText(wait time.Duration) string {
 
 // apart reports whether a job waits for something else than nodes.
 func apart(why *federation.Explained) bool {
-	return len(why.Waits) > 0 || slices.ContainsFunc(why.Holdbacks, func(h federation.Holdback) bool { return h.Kind == federation.HeldByLimit || h.Kind == federation.HeldByBudget })
+	return len(why.Waits) > 0 || slices.ContainsFunc(why.Holdbacks, func(h federation.Holdback) bool {
+		return h.Kind == federation.HeldByLimit || h.Kind == federation.HeldByBudget
+	})
 }
 
 // othersText is "4 more offers, $50.10 to $88.00; the first to start: tau spot/p5, now". Of a job that is bound it is not said who would start it.
@@ -244,6 +246,15 @@ func grouped(rejections []federation.Rejection) []*alike {
 
 // text is "oder, elbe: 6 pools: ReqNodeNotAvail: 4 nodes under one switch, largest leaf has 3, or the like".
 func (g *alike) text() string {
+	text := fmt.Sprintf("%s: %s: %s", g.where(), g.first.Reason, g.first.Text())
+	if g.differ {
+		text += ", or the like"
+	}
+	return text
+}
+
+// where is "oder, elbe (6 pools)".
+func (g *alike) where() string {
 	names := make([]string, len(g.sites))
 	for i, s := range g.sites {
 		names[i] = string(s)
@@ -260,11 +271,7 @@ func (g *alike) text() string {
 	default:
 		where += fmt.Sprintf(" (%d pools)", g.pools)
 	}
-	text := fmt.Sprintf("%s: %s: %s", where, g.first.Reason, g.first.Text())
-	if g.differ {
-		text += ", or the like"
-	}
-	return text
+	return where
 }
 
 // SoonerOffers are the offers of a decision that start a job well before the one that was chosen, and cost more: the job has only to ask for that site. There are two at most,

@@ -186,8 +186,8 @@ func refusal(e *v1.Error, testOnly bool) []string {
 	default:
 		lines = append(lines, failed+e.Text)
 	}
-	if e.Detail != "" {
-		lines = append(lines, "sbatch: error: "+e.Detail)
+	for why := range strings.Lines(e.Detail) {
+		lines = append(lines, "sbatch: error: "+strings.TrimSuffix(why, "\n"))
 	}
 	return lines
 }

@@ -195,7 +195,7 @@ func slurmrestdError(r *http.Request, err error) wire.Error {
 	e := refusal.OnWire(err)
 	description := e.Text
 	if e.Detail != "" {
-		description = e.Detail
+		description = strings.ReplaceAll(e.Detail, "\n", "; ")
 	}
 	return wire.Error{Description: description, Number: e.Number, Text: e.Text, Source: r.Method + " " + r.URL.Path}
 }

@@ -1,0 +1,29 @@
+package place
+
+import (
+	"testing"
+
+	"fsub/federation"
+)
+
+// A refusal names every place with what keeps the job from it: equal reasons together, and first the places where only the user's rights are in the way.
+func TestRefusalNamesEveryPlace(t *testing.T) {
+	no := func(site federation.SiteName, pool string, reason federation.Reason, code federation.Code, args ...string) federation.Rejection {
+		return federation.Rejection{Site: site, Partition: "main", Pool: pool, Reason: reason, Why: federation.Because(code, args...), Never: true}
+	}
+	user := no("beta", "", federation.ReasonUnknownUser, federation.WhyNoUser, "dave")
+	user.Partition = ""
+	d := federation.Decision{Rejections: []federation.Rejection{
+		no("alpha", "main/h100", federation.ReasonGRES, federation.WhyNoSuchGRES, "gpu"), user,
+		no("aws", "main/g6/a", federation.ReasonGRES, federation.WhyNoSuchGRES, "gpu"), no("aws", "main/g6/b", federation.ReasonGRES, federation.WhyNoSuchGRES, "gpu"),
+		no("local", "main/node", federation.ReasonReqNodeNotAvail, federation.WhyNoSuchNode, "n1"),
+	}}
+	e := Refusal(d)
+	if e == nil {
+		t.Fatal("it is not refused")
+	}
+	const want = "beta: no user dave in its accounting\nlocal main/node: no node n1\nalpha, aws (3 pools): no GRES gpu at the site"
+	if e.Detail != want {
+		t.Errorf("refused with\n%s\nwant\n%s", e.Detail, want)
+	}
+}
