@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
+	"fsub/federation/share"
 	"fsub/slurm/wire"
 )
 
@@ -29,44 +31,66 @@ func (s *Lister) Pages(ctx context.Context, v *View, f *Filter, q federation.Job
 func (s *Lister) pages(ctx context.Context, v *View, f *Filter, jobs iter.Seq2[[]federation.Job, error]) Pages {
 	return func(yield func([]Part, error) bool) {
 		for jobs, err := range jobs {
-			var page []Part
-			if err == nil {
-				page, err = s.parts(ctx, v, f, jobs)
-			}
-			if !yield(page, err) || err != nil {
+			if err != nil {
+				yield(nil, err)
 				return
+			}
+			for page, err := range s.parts(ctx, v, f, jobs) {
+				if !yield(page, err) || err != nil {
+					return
+				}
 			}
 		}
 	}
 }
 
-// parts are the parts of jobs that f selects.
-func (s *Lister) parts(ctx context.Context, v *View, f *Filter, jobs []federation.Job) (out []Part, err error) {
-	var arrays []federation.JobID
-	selected := jobs[:0]
-	for _, j := range jobs {
-		if !f.job(v, &j) {
-			continue
-		}
-		selected = append(selected, j)
-		if j.Spec.Array != "" || j.Whole != nil {
-			arrays = append(arrays, j.ID)
-		}
-	}
-	var tasks map[federation.JobID][]federation.Task
-	if len(arrays) > 0 {
-		if tasks, err = s.Store.TasksOf(ctx, arrays); err != nil {
-			return nil, refusal.OfStore(err, refusal.NoContact)
-		}
-	}
-	for i := range selected {
-		for _, p := range Parts(&selected[i], tasks[selected[i].ID]) {
-			if f.part(&p) {
-				out = append(out, p)
+// mostParts is how many parts a page has at most: one array may have a million, and a record of each takes some KB.
+const mostParts = 1000
+
+// parts are the parts of jobs that f selects, in pages.
+func (s *Lister) parts(ctx context.Context, v *View, f *Filter, jobs []federation.Job) Pages {
+	return func(yield func([]Part, error) bool) {
+		var arrays []federation.JobID
+		selected := jobs[:0]
+		for _, j := range jobs {
+			if !f.job(v, &j) {
+				continue
+			}
+			selected = append(selected, j)
+			if j.Spec.Array != "" || j.Whole != nil {
+				arrays = append(arrays, j.ID)
 			}
 		}
+		var tasks map[federation.JobID][]federation.Task
+		if len(arrays) > 0 {
+			var err error
+			if tasks, err = s.Store.TasksOf(ctx, arrays); err != nil {
+				yield(nil, refusal.OfStore(err, refusal.NoContact))
+				return
+			}
+		}
+		var page []Part
+		for i := range selected {
+			of := tasks[selected[i].ID]
+			held := len(of) * int(unsafe.Sizeof(federation.Task{}))
+			share.Hold(ctx, held)
+			for p := range eachPart(&selected[i], of) {
+				if !f.part(&p) {
+					continue
+				}
+				if page = append(page, p); len(page) < mostParts {
+					continue
+				}
+				if !yield(page, nil) {
+					return
+				}
+				page = nil
+			}
+			delete(tasks, selected[i].ID)
+			share.Hold(ctx, -held)
+		}
+		yield(page, nil)
 	}
-	return out, nil
 }
 
 // UnknownUsers warns of users in a filter that this machine does not have: the small commands cannot ask the user

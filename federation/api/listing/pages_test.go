@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"fsub/federation"
 	"fsub/federation/api/apitest"
@@ -118,5 +119,42 @@ func TestAlone(t *testing.T) {
 		if n != want {
 			t.Errorf("alone %v: %d jobs, want %d", alone, n, want)
 		}
+	}
+}
+
+// TestTasksInPages: the tasks of one array are listed in pages, in their order and each once, as jobs are.
+func TestTasksInPages(t *testing.T) {
+	const tasks = 5000
+	store := apitest.NewStore()
+	array := federation.Job{State: federation.Running, Spec: &sbatch.Spec{Array: fmt.Sprintf("%d-%d", tasks, tasks+9)}, Whole: &federation.ArrayWhole{Count: tasks + 10, Spread: true}}
+	if err := store.CreateJob(t.Context(), &array, &sbatch.Payload{}); err != nil {
+		t.Fatal(err)
+	}
+	var b federation.Batch
+	for i := range tasks {
+		b.Tasks = append(b.Tasks, &federation.Task{Job: array.ID, Index: i, State: federation.Cancelled})
+	}
+	if err := store.Commit(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	l := listing.Lister{Store: store, All: func() []*federation.Site { return nil }, Now: time.Now}
+	n := 0
+	for page, err := range l.Pages(t.Context(), l.View(), &listing.Filter{}, federation.JobQuery{}) {
+		if err != nil || len(page) > 1000 {
+			t.Fatalf("%d in one page, %v", len(page), err)
+		}
+		for i := range page {
+			want := fmt.Sprintf("%d_%d", array.ID, n)
+			if n == tasks {
+				want = fmt.Sprintf("%d_[%d-%d]", array.ID, tasks, tasks+9)
+			}
+			if got := page[i].Name(); got != want {
+				t.Fatalf("%s, want %s", got, want)
+			}
+			n++
+		}
+	}
+	if n != tasks+1 {
+		t.Errorf("%d were listed", n)
 	}
 }

@@ -2,6 +2,7 @@ package listing
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,27 +33,38 @@ type Part struct {
 
 // Parts splits a job as Slurm lists it: an array has a record for each task that has started, then one for the rest.
 func Parts(j *federation.Job, tasks []federation.Task) []Part {
+	return slices.Collect(eachPart(j, tasks))
+}
+
+// eachPart is Parts, one after the other.
+func eachPart(j *federation.Job, tasks []federation.Task) iter.Seq[Part] {
+	return func(yield func(Part) bool) { splitParts(j, tasks, yield) }
+}
+
+func splitParts(j *federation.Job, tasks []federation.Task, yield func(Part) bool) {
 	whole := Part{Job: j, id: uint32(j.Number()), State: j.State, reason: j.Reason, nodes: j.Nodes,
 		start: j.Start, End: j.End, suspension: j.Suspension(), exit: j.ExitStatus, restarts: j.Restarts}
 	if j.Part != nil { // a task that is a job of its own
 		whole.array, whole.limit, whole.task = j.Part.Array, j.Part.Limit, &federation.Task{Job: j.Part.Array, Index: j.Part.Index}
-		return []Part{whole}
+		yield(whole)
+		return
 	}
 	spread := j.Whole != nil && j.Whole.Spread
 	if j.Spec.Array == "" && !spread {
-		return []Part{whole}
+		yield(whole)
+		return
 	}
 	whole.array = j.ID
 	var rest federation.TaskSet
 	if j.Spec.Array != "" {
 		array, err := federation.ReadArray(j.Spec.Array)
 		if err != nil {
-			return []Part{whole}
+			yield(whole)
+			return
 		}
 		rest = array.Set()
 	}
 	limit := federation.ArrayLimit(j.Spec.Array)
-	var out []Part
 	for i := range tasks {
 		t := &tasks[i]
 		if spread && !t.State.Ended() {
@@ -63,11 +75,13 @@ func Parts(j *federation.Job, tasks []federation.Task) []Part {
 		if id == 0 {
 			id = uint32(j.ID)
 		}
-		out = append(out, Part{Job: j, array: j.ID, task: t, id: id, limit: limit, State: t.State, reason: t.Reason, nodes: t.Nodes,
-			start: t.Start, End: t.End, exit: t.ExitStatus, restarts: t.Restarts})
+		if !yield(Part{Job: j, array: j.ID, task: t, id: id, limit: limit, State: t.State, reason: t.Reason, nodes: t.Nodes,
+			start: t.Start, End: t.End, exit: t.ExitStatus, restarts: t.Restarts}) {
+			return
+		}
 	}
 	if rest.Len() == 0 {
-		return out
+		return
 	}
 	whole.pending, whole.limit = rest.Format(limit), limit
 	if spread {
@@ -77,7 +91,8 @@ func Parts(j *federation.Job, tasks []federation.Task) []Part {
 		} else {
 			whole.End = time.Time{}
 		}
-		return append(out, whole)
+		yield(whole)
+		return
 	}
 	if whole.State.Started() || whole.State.Ended() && len(tasks) > 0 {
 		// The job as a whole runs or has ended; these tasks of it have not started.
@@ -90,7 +105,7 @@ func Parts(j *federation.Job, tasks []federation.Task) []Part {
 			whole.reason, whole.End = federation.ReasonResources, time.Time{}
 		}
 	}
-	return append(out, whole)
+	yield(whole)
 }
 
 // Tasks is how many tasks of an array p stands for; 1 if it is no array.
