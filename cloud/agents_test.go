@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,47 @@ func TestHello(t *testing.T) {
 			t.Errorf("poll of a machine that is none: %v", err)
 		}
 	})
+}
+
+// TestTokenIsSpent: a job can read its machine's user data. It does not start before the token in it is good for nothing, though its own machine is up: a gang's
+// other machines may have lost the job that they were rented for, and boot still.
+func TestTokenIsSpent(t *testing.T) {
+	for name, lost := range map[string]bool{"all register": false, "one is lost": true} {
+		t.Run(name, func(t *testing.T) {
+			byHand(t, func(w *world) {
+				ctx := context.Background()
+				first := w.submit("sleep 1", nodes(2))
+				w.until("the machines are made", time.Minute, func() bool { return len(w.cloud.Living()) == 2 })
+				time.Sleep(time.Second)
+				one, two := w.cloud.Machines()[0], w.cloud.Machines()[1]
+				let, err := w.driver.Agents().Hello(ctx, gangOf(one), hello(one, "a"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := w.driver.Cancel(ctx, federation.JobRef{ID: first}, nil); err != nil {
+					t.Fatal(err)
+				}
+				second := w.submit("sleep 1", nil)
+				time.Sleep(10 * time.Second)
+				starts := func() bool {
+					return slices.ContainsFunc(w.poll(let.Machine, agentapi.Poll{}).Runs, func(o agentapi.Order) bool { return !o.Ended && strings.HasPrefix(o.Run, second.String()+"-") })
+				}
+				if starts() {
+					t.Errorf("a job starts while the token may register %s", two.ID)
+				}
+				if lost {
+					w.cloud.Kill(two.ID, "Server.SpotInstanceTermination")
+				} else if _, err := w.driver.Agents().Hello(ctx, gangOf(two), hello(two, "b")); err != nil {
+					t.Fatal(err)
+				}
+				w.until("the job starts", 5*time.Minute, starts)
+				forged := hello(two, "c")
+				if _, err := w.driver.Agents().Hello(ctx, gangOf(two), forged); !errors.Is(err, federation.ErrDenied) {
+					t.Errorf("the token registers %s: %v", two.ID, err)
+				}
+			})
+		})
+	}
 }
 
 // TestNotRecordedYet: a machine that is faster than the cloud's answer is told to ask again.

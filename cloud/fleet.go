@@ -32,9 +32,10 @@ type fleet struct {
 	held     map[string]string // why operators have drained a node, by its name
 }
 
-// failer ends what a machine had on which nothing lives any more.
+// failer ends what a machine had on which nothing lives any more, and goes on with what waited for it to register.
 type failer interface {
 	failMachine(m *machine, why string, preempted bool)
+	registered(g *gang)
 }
 
 func newFleet(b *base) *fleet {

@@ -32,6 +32,11 @@ func (g *gang) Record() (federation.PoolRecord, any) {
 	return r, &g.gangRecord
 }
 
+// registers reports whether a machine of the gang has still to register, and so may do so with its token.
+func (g *gang) registers() bool {
+	return g.State != gangOver && slices.ContainsFunc(g.machines, func(m *machine) bool { return m.State == machineAsked || m.State == machineBooting })
+}
+
 // tellJobs says why the jobs that wait for a gang do.
 func (g *gang) tellJobs(reason federation.Reason, detail string) {
 	for _, m := range g.machines {

@@ -92,9 +92,7 @@ func (a *agents) hello(token string, h agentapi.Hello) (*machine, error) {
 	a.put(m)
 	a.cool.cameUp(&g.Offering)
 	a.metrics.booted(m.Ready.Sub(g.Asked))
-	for _, r := range m.runs {
-		a.runs.advance(r) // its state goes into the same batch
-	}
+	a.runs.registered(g) // the state of its runs goes into the same batch
 	if len(m.runs) == 0 {
 		m.idle = a.now()
 		a.queue.capacity(m.pool)

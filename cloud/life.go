@@ -32,6 +32,7 @@ func (f *fleet) endOne(m *machine, why string) {
 	f.log.Info("machine to be ended", "machine", m.id, "pool", m.Pool, "why", why)
 	m.State, m.Why, m.drain = machineEnding, why, why
 	f.put(m)
+	f.runs.registered(m.gang)
 	f.after(func() {
 		m.deleteAt = f.now()
 		m.bump()
@@ -80,6 +81,7 @@ func (f *fleet) goneAt(m *machine, why string, at time.Time) {
 			one.drain = cmp.Or(one.drain, m.Why)
 		}
 	}
+	f.runs.registered(m.gang)
 	f.closeGang(m.gang)
 	f.queue.capacity(m.pool)
 	f.news.nodes()

@@ -39,10 +39,11 @@ func (r *run) memberOf(m *machine) *member {
 	return nil
 }
 
-// up reports whether all machines of a run have said hello.
+// up reports whether all machines of a run have registered, and none is left of their gangs that may do so: jobs can read the gang's token in the machine's
+// user data, so that it must be good for nothing by then.
 func (r *run) up() bool {
 	for _, m := range r.machines {
-		if m.State != machineUp {
+		if m.State != machineUp || m.gang.registers() {
 			return false
 		}
 	}

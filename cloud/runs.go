@@ -47,6 +47,18 @@ func (rs *runs) advance(r *run) {
 	}
 }
 
+// registered starts what waited for a gang's last machine to register, or to be given up.
+func (rs *runs) registered(g *gang) {
+	if g.registers() {
+		return
+	}
+	for _, m := range g.machines {
+		for _, r := range values(m.runs) {
+			rs.advance(r)
+		}
+	}
+}
+
 // fail decides how a run ends, unless that is decided.
 func (rs *runs) fail(r *run, o outcome) {
 	if r.End == nil {

@@ -10,7 +10,8 @@ import (
 
 // Boot is the data that a machine is started with: enough to fetch its agent and to register, and
 // no credential. The one-time token works once for each machine of its gang, for a limited time,
-// and for [Hello] only.
+// and for [Hello] only. Jobs can read it on the machine, so none starts there before all machines of the
+// gang have registered or were given up: it is good for nothing by then.
 //
 // It depends on the gang's record and the daemon's key alone, so that a repeated request for a gang
 // has the same content.
