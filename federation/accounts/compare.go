@@ -242,7 +242,7 @@ func coordinators(r, o *Record) []Difference {
 	}
 	d := Difference{Key: r.Key, What: Differs, Option: "Coordinators", Ours: strings.Join(r.Coordinators, ","), Theirs: strings.Join(theirs, ",")}
 	for _, user := range r.Coordinators {
-		if !slices.Contains(theirs, user) {
+		if !slices.Contains(theirs, user) && wellFormed(user) { // an earlier version took any words for a name
 			d.Commands = append(d.Commands, []string{"add", "coordinator", "Account=" + r.Name, "Names=" + user})
 		}
 	}

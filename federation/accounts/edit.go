@@ -145,7 +145,13 @@ func apply(all map[Key]*Record, e *Edit) error {
 		}
 		r.Coordinators = slices.DeleteFunc(r.Coordinators, func(c string) bool { return c == user })
 	}
-	r.Coordinators = append(r.Coordinators, e.AddCoordinators...)
+	for _, user := range e.AddCoordinators {
+		name, err := Name(User, user)
+		if err != nil {
+			return fmt.Errorf("%s: coordinator: %w", e.Key, err)
+		}
+		r.Coordinators = append(r.Coordinators, name)
+	}
 	slices.Sort(r.Coordinators)
 	r.Coordinators = slices.Compact(r.Coordinators)
 	all[e.Key] = r

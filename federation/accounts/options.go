@@ -10,6 +10,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/accounting/fairtree"
+	"fsub/federation/plain"
 	"fsub/sbatch"
 )
 
@@ -155,11 +156,14 @@ func (o *Option) Value(old, value string) (string, error) {
 	case names:
 		return mergeNames(old, value), nil
 	}
-	if strings.ContainsAny(value, "\n|") {
-		return bad("one line without |")
+	if strings.Contains(value, "|") {
+		return bad("a text without |")
 	}
-	return value, nil
+	return value, plain.Check(o.Name, value, mostText)
 }
+
+// mostText is what slurmdbd has room for in a description.
+const mostText = 255
 
 func mergeTRES(option, old, value string) (string, error) {
 	t, err := accounting.ParseTRES(old)

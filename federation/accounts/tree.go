@@ -186,6 +186,7 @@ func (t *Tree) Above(account string) func(yield func(*Record) bool) {
 
 // Coordinates reports whether a user is a coordinator of an account or of one above it.
 func (t *Tree) Coordinates(user, account string) bool {
+	user = strings.ToLower(user)
 	for a := range t.Above(account) {
 		if slices.Contains(a.Coordinators, user) {
 			return true

@@ -17,6 +17,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/plain"
 	"fsub/federation/share"
 )
 
@@ -81,6 +82,9 @@ func (s *Accounts) Edit(w http.ResponseWriter, r *http.Request, c identity.Calle
 	var q v1.EditAccounts
 	if err := read(w, r, &q); err != nil {
 		return err
+	}
+	if err := plain.Check("reason", q.Why, plain.MaxReason); err != nil {
+		return refusal.BadBody(err.Error())
 	}
 	edits := make([]accounts.Edit, len(q.Edits))
 	for i := range q.Edits {

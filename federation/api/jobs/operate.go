@@ -18,6 +18,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/plain"
 )
 
 // verbs are what can be done to many jobs at once.
@@ -26,6 +27,9 @@ var verbs = []federation.RequestKind{federation.RequestHold, federation.RequestR
 
 // untold is how long an operation whose end its caller has not read is the answer to the same command.
 const untold = time.Hour
+
+// maxTicket bounds a ticket.
+const maxTicket = 64
 
 // listed is how many operations are looked at.
 const listed = 200
@@ -58,6 +62,9 @@ func (s *Jobs) check(q *v1.NewOperation) error {
 		return invalid("changes are for update, which needs some")
 	case q.Verb != federation.RequestMove && (len(q.To) > 0 || q.Queued || q.Force):
 		return invalid("sites are for move")
+	}
+	if err := cmp.Or(plain.Check("reason", q.Why, plain.MaxReason), plain.Check("ticket", q.Ticket, maxTicket)); err != nil {
+		return invalid(err.Error())
 	}
 	sites := s.Controller.Sites()
 	for _, to := range q.To {

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
@@ -23,6 +22,7 @@ import (
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
+	"fsub/federation/plain"
 	"fsub/slurm/wire"
 )
 
@@ -285,8 +285,8 @@ func terms(q *v1.SetNodes) string {
 	return strings.TrimSpace(text)
 }
 
-// Bounds of what reaches a site in a node's reason, where Slurm has room for a thousand bytes.
-const maxReason, maxTicket = 500, 64
+// maxTicket bounds a ticket. With the reason it reaches a site in a node's reason, where Slurm has room for a thousand bytes.
+const maxTicket = 64
 
 var ticketForm = regexp.MustCompile(`^[A-Za-z0-9._#/-]*$`)
 
@@ -299,8 +299,6 @@ func (s *Nodes) check(q *v1.SetNodes) error {
 		return fmt.Errorf("no node is named: write SITE/HOSTLIST, or a condition")
 	case q.State == federation.WishDrain && q.Reason == "":
 		return fmt.Errorf("a drain needs a reason: others have to know when it may end")
-	case len(q.Reason) > maxReason || strings.ContainsFunc(q.Reason, unicode.IsControl):
-		return fmt.Errorf("invalid reason: want one line of at most %d bytes", maxReason)
 	case len(q.Ticket) > maxTicket || !ticketForm.MatchString(q.Ticket):
 		return fmt.Errorf("invalid ticket %q: want at most %d letters, digits, '.', '_', '#', '/' and '-'", q.Ticket, maxTicket)
 	case q.State == federation.WishResume && (q.Requeue || q.NoEnd || !q.Until.IsZero()):
@@ -308,5 +306,5 @@ func (s *Nodes) check(q *v1.SetNodes) error {
 	case !q.Until.IsZero() && !q.Until.After(s.Now()):
 		return fmt.Errorf("until %s: this time has passed", q.Until.UTC().Format(time.RFC3339))
 	}
-	return nil
+	return plain.Check("reason", q.Reason, plain.MaxReason)
 }

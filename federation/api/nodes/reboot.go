@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode"
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
@@ -17,6 +16,7 @@ import (
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
+	"fsub/federation/plain"
 	"fsub/federation/share"
 )
 
@@ -30,11 +30,12 @@ func (s *Nodes) Reboot(w http.ResponseWriter, r *http.Request, c identity.Caller
 		return refusal.BadBody(err.Error())
 	}
 	q.NextState, q.Reason = strings.ToUpper(q.NextState), strings.TrimSpace(q.Reason)
+	if err := plain.Check("reason", q.Reason, plain.MaxReason); err != nil {
+		return invalid(err)
+	}
 	switch {
 	case q.NextState != "" && q.NextState != "RESUME" && q.NextState != "DOWN":
 		return invalid(fmt.Errorf("unknown next state %q: use RESUME or DOWN", q.NextState))
-	case len(q.Reason) > maxReason || strings.ContainsFunc(q.Reason, unicode.IsControl):
-		return invalid(fmt.Errorf("invalid reason: want one line of at most %d bytes", maxReason))
 	case q.Cancel && (q.ASAP || q.NextState != "" || q.Reason != ""):
 		return invalid(fmt.Errorf("to cancel a reboot takes nodes and nothing else"))
 	case len(q.Nodes) == 0 && len(q.Where) == 0:

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
@@ -17,6 +16,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/plain"
 	"fsub/slurm/hostlist"
 )
 
@@ -65,19 +65,17 @@ func object(m *federation.Maintenance) string {
 	return string(m.Site) + "/" + m.Nodes
 }
 
-// maxReason bounds what is said of a maintenance.
-const maxReason = 500
-
 func (s *Sites) check(req *v1.Maintenance) error {
 	req.Reason = strings.TrimSpace(req.Reason)
 	site := s.member(req.Site)
+	if err := plain.Check("reason", req.Reason, plain.MaxReason); err != nil {
+		return invalid("%v", err)
+	}
 	switch {
 	case site == nil:
 		return unknown(req.Site)
 	case req.Reason == "":
 		return invalid("a maintenance needs a reason: users read it in fed explain")
-	case len(req.Reason) > maxReason || strings.ContainsFunc(req.Reason, unicode.IsControl):
-		return invalid("invalid reason: want one line of at most %d bytes", maxReason)
 	case !req.To.After(req.From):
 		return invalid("the maintenance ends (%s) before it begins (%s)", req.To.UTC().Format(time.RFC3339), req.From.UTC().Format(time.RFC3339))
 	case !req.To.After(s.Now()):

@@ -15,6 +15,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/plain"
 	"fsub/federation/share"
 )
 
@@ -98,6 +99,9 @@ func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 		fallthrough
 	default:
 		return refusal.BadBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE", req.State))
+	}
+	if err := plain.Check("reason", req.Reason, plain.MaxReason); err != nil {
+		return invalid("%v", err)
 	}
 	name := federation.SiteName(r.PathValue("name"))
 	said, err := s.Store.SiteState(r.Context())
