@@ -11,6 +11,7 @@ import (
 
 	"fsub/federation/accounts"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/plain"
 )
 
 func newAccountCommand() *cobra.Command {
@@ -145,7 +146,7 @@ func showAccount(cmd *cobra.Command, c *connection, k accounts.Key) error {
 	fmt.Fprintln(out, k)
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(out, "  %s=%s\n", name, value)
+			fmt.Fprintf(out, "  %s=%s\n", name, plain.Line(value))
 		}
 	}
 	line("Parent", a.Parent)
@@ -254,7 +255,7 @@ func orNothing(text string) string {
 	if text == "" {
 		return "(nothing set)"
 	}
-	return text
+	return plain.Line(text)
 }
 
 func newAccountImportCommand() *cobra.Command {

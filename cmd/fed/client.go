@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 	"fsub/cmd/internal/show"
 	"fsub/federation"
 	"fsub/federation/api/client"
+	"fsub/federation/plain"
 	"fsub/slurm/hostlist"
 )
 
@@ -115,19 +117,16 @@ type table struct {
 }
 
 func newTable(w io.Writer) *table {
-	if f, ok := w.(*os.File); ok {
-		if fi, err := f.Stat(); err == nil && fi.Mode()&os.ModeCharDevice != 0 {
-			return &table{t: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
-		}
+	if plain.Terminal(w) {
+		return &table{t: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
 	}
 	return &table{w: w}
 }
 
+// row prints a row, each cell on one line whatever is in it.
 func (t *table) row(cells ...string) {
 	for i, c := range cells {
-		if c == "" {
-			cells[i] = "-"
-		}
+		cells[i] = cmp.Or(plain.Line(c), "-")
 	}
 	line := strings.Join(cells, "\t")
 	if t.t != nil {

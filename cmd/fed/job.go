@@ -15,6 +15,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	"fsub/federation/place"
+	"fsub/federation/plain"
 	"fsub/slurm/hostlist"
 )
 
@@ -197,7 +198,7 @@ func showJob(w io.Writer, r *client.JobRecord, waits []federation.Wait) {
 		fmt.Fprintln(w, "History")
 	}
 	for _, e := range r.Events {
-		fmt.Fprintf(w, "  %s  %s\n", when(e.At), e.Text)
+		fmt.Fprintf(w, "  %s  %s\n", when(e.At), plain.Line(e.Text))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/federation/api/client"
+	"fsub/federation/plain"
 )
 
 func newLogsCommand() *cobra.Command {
@@ -29,7 +30,7 @@ Of an array it prints what each task has written, with the task before each line
 			daemon := c.client()
 			defer daemon.Close()
 			l := logs{client: daemon, ref: client.LogRef{Job: id, Task: task, Stderr: o.stderr}, name: args[0], follow: o.follow,
-				out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr()}
+				out: plain.Raw(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr()}
 			if task == "" {
 				tasks, err := tasksOf(cmd.Context(), daemon, id)
 				switch {

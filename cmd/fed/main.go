@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/cmd/internal/crash"
+	"fsub/federation/plain"
 )
 
 // spareProcs are how many threads more than there are processors the daemon's goroutines may run on. With all of them at work the runtime looks at connections every ten
@@ -39,6 +40,7 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	cmd := newCommand()
 	cmd.SetArgs(args)
+	cmd.SetOut(&plain.Writer{To: os.Stdout})
 	err := checkVerb(cmd, args)
 	if err == nil {
 		err = cmd.ExecuteContext(ctx)
@@ -50,7 +52,7 @@ func run(ctx context.Context, args []string) int {
 	case errors.As(err, &exit):
 		return int(exit)
 	}
-	fmt.Fprintf(os.Stderr, "fed: error: %v\n", err)
+	fmt.Fprintf(&plain.Writer{To: os.Stderr}, "fed: error: %v\n", err)
 	return 1
 }
 

@@ -12,6 +12,7 @@ import (
 	"fsub/accounting/report"
 	"fsub/accounting/report/format"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/plain"
 )
 
 // reportOptions are what fed report was told.
@@ -163,7 +164,7 @@ func (o *reportOptions) write(out io.Writer, t *report.Table) error {
 	case o.output == "" && form == "table":
 		return printReport(out, t)
 	case o.output == "":
-		return format.Write(out, t, form)
+		return format.Write(plain.Raw(out), t, form)
 	}
 	f, err := os.Create(o.output)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"fsub/accounting/report"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/plain"
 )
 
 // newSavedReportCommands adds the verbs for reports that the daemon makes again and again.
@@ -136,7 +137,7 @@ func printSaved(w io.Writer, all []v1.SavedReport) error {
 func showSaved(w io.Writer, s *v1.SavedReport) {
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "%-7s %s\n", name, value)
+			fmt.Fprintf(w, "%-7s %s\n", name, plain.Line(value))
 		}
 	}
 	line("name", s.Name)

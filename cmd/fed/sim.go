@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/fairshare"
 	"fsub/federation/place"
+	"fsub/federation/plain"
 	"fsub/federation/replay"
 	"fsub/federation/replay/chart"
 	"fsub/federation/replay/trace"
@@ -115,7 +115,7 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}
-		if isTerminal(cmd.ErrOrStderr()) {
+		if plain.Terminal(cmd.ErrOrStderr()) {
 			cfg.Progress = func(now time.Time, ended int) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "\r%s: %s, %d of %d jobs have ended ", order, now.Format(time.DateOnly), ended, len(jobs))
 			}
@@ -217,15 +217,6 @@ func canWrite(name string) error {
 		return fmt.Errorf("cannot write %s: %w", name, err)
 	}
 	return nil
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	fi, err := f.Stat()
-	return err == nil && fi.Mode()&os.ModeCharDevice != 0
 }
 
 func (s *simulation) read(cmd *cobra.Command, args []string) ([]replay.Job, int, error) {

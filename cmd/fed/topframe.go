@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/plain"
 )
 
 // topData is what fed top shows, as the daemon told it last.
@@ -211,7 +212,7 @@ func (v *topView) keys(d *topData) string {
 func row(cells ...any) string {
 	var b strings.Builder
 	for i := 0; i < len(cells); i += 2 {
-		text, width := strings.Map(printable, cells[i].(string)), cells[i+1].(int)
+		text, width := plain.Line(cells[i].(string)), cells[i+1].(int)
 		if text == "" {
 			text = "-"
 		}
@@ -225,12 +226,4 @@ func row(cells ...any) string {
 		fmt.Fprintf(&b, "%-*s ", width, text)
 	}
 	return b.String()
-}
-
-// printable keeps what others have written from steering the terminal.
-func printable(r rune) rune {
-	if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-		return ' '
-	}
-	return r
 }
