@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
 	"fsub/accounting/report"
@@ -60,18 +61,22 @@ type Config struct {
 // Runner makes reports when they are due.
 type Runner struct {
 	Config
-	mu   sync.Mutex         // one delivery at a time
-	done map[delivery]State // delivered, and not written down: the store did not take it
+	making sync.Mutex // one report at a time; mails go out beside it
 
-	mails sync.Mutex
-	mail  map[string]*rate.Limiter // of mails out of turn, by owner
+	mu   sync.Mutex
+	done map[delivery]State       // delivered, and not written down: the store did not take it
+	mail map[string]*rate.Limiter // of mails, by owner
 }
 
-// What a user may have delivered out of turn: mails, each to one address, at once and in an hour; and files, while there are no more than that of his.
+// What a user may have delivered: mails, each to one address, at once and in an hour, whether by schedule or out of turn; and files out of turn, while there
+// are no more than that of his.
 const (
-	mostMails = 100
+	MostMails = 100
 	mostFiles = 1000
 )
+
+// sending is how many reports are delivered at a time: a slow mail server holds up no more.
+const sending = 8
 
 // delivery is a moment of a report's schedule.
 type delivery struct {
@@ -117,34 +122,51 @@ func (r *Runner) Once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var g errgroup.Group
+	g.SetLimit(sending)
 	for i := range all {
 		s := &all[i]
 		due, now := s.Due(r.Now()), r.Now()
 		if !due.After(s.For) || s.Tries > 0 && now.Sub(s.Tried) < min(mostWait, time.Minute<<min(s.Tries, 10)) {
 			continue
 		}
-		key := delivery{s.Owner, s.Name, s.Made.UnixNano(), due.Unix()}
-		next, delivered := r.done[key]
-		if !delivered {
-			where, err := r.deliver(ctx, &s.Definition, due, "")
-			if ctx.Err() != nil {
-				return nil
-			}
-			next = State{For: due, Sent: now, Where: where}
-			if err != nil {
-				r.Logger.Warn("saved report not delivered", "report", s.Name, "user", s.Owner, "err", err)
-				next = s.State
-				next.Tried, next.Error = now, err.Error()
-				next.Tries++
-			} else {
-				r.done[key] = next // a store that takes nothing for an hour is no reason for a mail every look
-			}
-		}
-		if err := r.Store.SetReportState(ctx, &s.Definition, next); err != nil {
-			return err
-		}
-		delete(r.done, key)
+		g.Go(func() error { return r.scheduled(ctx, s, due, now) })
 	}
+	return g.Wait()
+}
+
+// scheduled delivers a report that is due, and writes down what became of it.
+func (r *Runner) scheduled(ctx context.Context, s *Saved, due, now time.Time) error {
+	key := delivery{s.Owner, s.Name, s.Made.UnixNano(), due.Unix()}
+	r.mu.Lock()
+	next, delivered := r.done[key]
+	r.mu.Unlock()
+	if !delivered {
+		where, err := "", r.fewMails(&s.Definition, now)
+		if err == nil {
+			where, err = r.deliver(ctx, &s.Definition, due, "")
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		next = State{For: due, Sent: now, Where: where}
+		if err != nil {
+			r.Logger.Warn("saved report not delivered", "report", s.Name, "user", s.Owner, "err", err)
+			next = s.State
+			next.Tried, next.Error = now, err.Error()
+			next.Tries++
+		} else { // a store that takes nothing for an hour is no reason for a mail every look
+			r.mu.Lock()
+			r.done[key] = next
+			r.mu.Unlock()
+		}
+	}
+	if err := r.Store.SetReportState(ctx, &s.Definition, next); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	delete(r.done, key)
+	r.mu.Unlock()
 	return nil
 }
 
@@ -167,23 +189,28 @@ func (r *Runner) Deliver(ctx context.Context, s *Saved) (string, error) {
 	return where, r.Store.SetReportState(ctx, &s.Definition, next)
 }
 
-// bounded refuses what would be too many mails or files of one user. What the schedule sends is bounded by how many reports he may have.
+// bounded refuses what would be too many mails or files of one user, out of turn.
 func (r *Runner) bounded(d *Definition, now time.Time) error {
-	if len(d.To) == 0 {
-		if files, err := os.ReadDir(filepath.Join(r.Files, d.Owner)); err == nil && len(files) >= mostFiles {
-			return fmt.Errorf("%s has %d files of reports, at most %d are made out of turn; ask an administrator to remove old ones from %s", d.Owner, len(files), mostFiles, r.Files)
-		}
-		return nil
+	if len(d.To) > 0 {
+		return r.fewMails(d, now)
 	}
-	r.mails.Lock()
-	defer r.mails.Unlock()
+	if files, err := os.ReadDir(filepath.Join(r.Files, d.Owner)); err == nil && len(files) >= mostFiles {
+		return fmt.Errorf("%s has %d files of reports, at most %d are made out of turn; ask an administrator to remove old ones from %s", d.Owner, len(files), mostFiles, r.Files)
+	}
+	return nil
+}
+
+// fewMails counts the mails that a report is sent as, and refuses those that are too many of one user: a report that is saved anew again and again is due again each time.
+func (r *Runner) fewMails(d *Definition, now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	l := r.mail[d.Owner]
 	if l == nil {
-		l = rate.NewLimiter(rate.Every(time.Hour/mostMails), mostMails)
+		l = rate.NewLimiter(rate.Every(time.Hour/MostMails), MostMails)
 		r.mail[d.Owner] = l
 	}
 	if !l.AllowN(now, len(d.To)) {
-		return fmt.Errorf("%s has had more than %d mails sent out of turn within an hour; try again later", d.Owner, mostMails)
+		return fmt.Errorf("%s has had more than %d mails sent within an hour; try again later", d.Owner, MostMails)
 	}
 	return nil
 }
@@ -212,37 +239,47 @@ func (r *Runner) subject(d *Definition, t *report.Table) string {
 }
 
 func (r *Runner) deliver(ctx context.Context, d *Definition, moment time.Time, again string) (string, error) {
-	turn := share.Idle(ctx) // the one before may wait for the mail server
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	m, file, err := r.make(ctx, d, moment, again)
+	if err != nil || m == nil {
+		return file, err
+	}
+	defer share.Idle(ctx)()
+	return strings.Join(d.To, ", "), r.Mail.Send(ctx, m)
+}
+
+// make makes a report: a message, or else a file.
+func (r *Runner) make(ctx context.Context, d *Definition, moment time.Time, again string) (m *Message, written string, err error) {
+	turn := share.Idle(ctx) // another may be made just now
+	r.making.Lock()
+	defer r.making.Unlock()
 	turn()
 	if err := r.Able(d); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	spec, at := d.Question(moment)
 	t, err := r.Make(ctx, d, spec, at)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	t.Federation = r.Federation
 	var content, text bytes.Buffer
 	if err := r.Write(&content, t, d.Format); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	file := d.Name + "-" + moment.UTC().Format(time.DateOnly) + "." + r.Ending(d.Format)
 	if len(d.To) == 0 {
-		return writeFile(r.Files, d.Owner, d.UID, file, content.Bytes())
+		written, err = writeFile(r.Files, d.Owner, d.UID, file, content.Bytes())
+		return nil, written, err
 	}
 	if err := t.Text(&text); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	fmt.Fprintf(&text, "\n-- \nReport %s of %s. To end it: fed report remove %s\n", d.Name, d.Owner, d.Name)
-	m := &Message{ID: fmt.Sprintf("%s.%s.%d%s@%s", d.Name, d.Owner, moment.Unix(), again, r.Host), To: d.To, Subject: r.subject(d, t), Text: text.String(), File: file, Content: content.Bytes()}
+	m = &Message{ID: fmt.Sprintf("%s.%s.%d%s@%s", d.Name, d.Owner, moment.Unix(), again, r.Host), To: d.To, Subject: r.subject(d, t), Text: text.String(), File: file, Content: content.Bytes()}
 	if r.Letter != nil {
 		if m.HTML, m.Name, m.Picture, err = r.Letter(t); err != nil {
-			return "", err
+			return nil, "", err
 		}
 	}
-	defer share.Idle(ctx)()
-	return strings.Join(d.To, ", "), r.Mail.Send(ctx, m)
+	return m, "", nil
 }

@@ -257,16 +257,19 @@ func TestFile(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for word, change := range map[string]func(d *reports.Definition){
-		"invalid name":    func(d *reports.Definition) { d.Name = "../x" },
-		"unknown report":  func(d *reports.Definition) { d.Kind = "colour" },
-		"unknown format":  func(d *reports.Definition) { d.Format = "pdf" },
-		"invalid --send":  func(d *reports.Definition) { d.Send = "hour" },
-		"invalid --at":    func(d *reports.Definition) { d.At = "25:00" },
-		"invalid --by":    func(d *reports.Definition) { d.By = []string{"colour"} },
-		"invalid --last":  func(d *reports.Definition) { d.Last = "x" },
-		"invalid address": func(d *reports.Definition) { d.To = []string{"Ann <ann@example.org>"} },
-		"for operators":   func(d *reports.Definition) { d.To = []string{"ann@elsewhere.com"} },
-		"no --since":      func(d *reports.Definition) { d.Since = "2026-01" },
+		"invalid name":         func(d *reports.Definition) { d.Name = "../x" },
+		"unknown report":       func(d *reports.Definition) { d.Kind = "colour" },
+		"unknown format":       func(d *reports.Definition) { d.Format = "pdf" },
+		"invalid --send":       func(d *reports.Definition) { d.Send = "hour" },
+		"invalid --at":         func(d *reports.Definition) { d.At = "25:00" },
+		"invalid --by":         func(d *reports.Definition) { d.By = []string{"colour"} },
+		"invalid --last":       func(d *reports.Definition) { d.Last = "x" },
+		"invalid address":      func(d *reports.Definition) { d.To = []string{"Ann <ann@example.org>"} },
+		"invalid address \"a%": func(d *reports.Definition) { d.To = []string{"a%evil.com@example.org"} },
+		"invalid address \"|":  func(d *reports.Definition) { d.To = []string{"|sh@example.org"} },
+		"for operators":        func(d *reports.Definition) { d.To = []string{"ann@elsewhere.com"} },
+		"invalid --where":      func(d *reports.Definition) { d.Where = []string{"user=\x1b[2J"} },
+		"no --since":           func(d *reports.Definition) { d.Since = "2026-01" },
 	} {
 		d := weekly
 		change(&d)
@@ -278,6 +281,63 @@ func TestCheck(t *testing.T) {
 	d.To = []string{"ann@elsewhere.com"}
 	if err := d.Check(time.Now(), nil, true); err != nil {
 		t.Errorf("an operator's: %v", err)
+	}
+}
+
+// TestSavedAnewIsBounded: a report that is saved again with a later moment of the day each time is due again, and sends no more mails than any other.
+func TestSavedAnewIsBounded(t *testing.T) {
+	w := start(t)
+	r := w.runner()
+	d := weekly
+	d.Send, d.To = "day", []string{"a@example.org", "b@example.org", "c@example.org", "d@example.org", "e@example.org"}
+	for range 120 {
+		d.At = w.now.Add(time.Minute).Format("15:04")
+		w.save(d)
+		w.now = w.now.Add(time.Minute)
+		w.once(r)
+	}
+	if n := len(w.mail.sent); n < 20 || n > 60 { // in two hours, 100 at once and 100 an hour
+		t.Errorf("%d mails to five", n)
+	}
+}
+
+// slow is a mail server that takes nothing before it is told to, but for some addresses.
+type slow struct {
+	wait chan struct{}
+	sent chan string
+}
+
+func (s *slow) Send(_ context.Context, m *reports.Message) error {
+	if m.To[0] == "slow@example.org" {
+		<-s.wait
+	}
+	s.sent <- m.To[0]
+	return nil
+}
+
+// TestSlowMailServer: a mail that its server does not take delays no report of others.
+func TestSlowMailServer(t *testing.T) {
+	w := start(t)
+	for i, to := range []string{"slow@example.org", "ann@example.org", "bob@example.org"} {
+		d := weekly
+		d.Name, d.To = fmt.Sprint("r", i), []string{to}
+		w.save(d)
+	}
+	w.now = at("2026-11-30 06:00")
+	r, server := w.runner(), &slow{make(chan struct{}), make(chan string, 3)}
+	r.Mail = server
+	done := make(chan error, 1)
+	go func() { done <- r.Once(t.Context()) }()
+	for range 2 {
+		select {
+		case <-server.sent:
+		case <-time.After(20 * time.Second):
+			t.Fatal("a report waits for the mail of another")
+		}
+	}
+	close(server.wait)
+	if err := <-done; err != nil || <-server.sent != "slow@example.org" {
+		t.Error(err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"fsub/accounting/report"
 	"fsub/federation"
+	"fsub/federation/plain"
 )
 
 // Definition is what is asked for.
@@ -61,6 +62,9 @@ func Kinds() []string { return append(slices.Clone(report.Kinds), "budget") }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
+// validAddress has nothing that a mail server may take for an address at another one, such as a%elsewhere.com@example.org, or for a command.
+var validAddress = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+=~'&-]*@[A-Za-z0-9.-]+$`)
+
 const (
 	mostTo    = 20
 	defaultAt = "06:00"
@@ -88,6 +92,11 @@ func (d *Definition) Check(now time.Time, domains []string, operator bool) error
 	if _, _, err := d.Ask(now); err != nil && d.Kind != "budget" {
 		return err
 	}
+	for _, where := range d.Where {
+		if err := plain.Check("--where", where, plain.MaxReason); err != nil {
+			return err
+		}
+	}
 	if d.Send != "" && !slices.Contains([]string{"day", "week", "month"}, d.Send) {
 		return fmt.Errorf("invalid --send %q: want day, week or month", d.Send)
 	}
@@ -102,7 +111,7 @@ func (d *Definition) Check(now time.Time, domains []string, operator bool) error
 	}
 	for _, to := range d.To {
 		a, err := mail.ParseAddress(to)
-		if err != nil || a.Address != to {
+		if err != nil || a.Address != to || !validAddress.MatchString(to) {
 			return fmt.Errorf("invalid address %q: want NAME@DOMAIN", to)
 		}
 		if domain := strings.ToLower(to[strings.LastIndexByte(to, '@')+1:]); !operator && !slices.Contains(domains, domain) {

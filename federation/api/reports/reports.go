@@ -85,14 +85,18 @@ func (s *Reports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
 	}
-	others := 0
+	others, mails := 0, len(q.Mail)
 	for i := range all {
 		if all[i].Owner == c.Name && all[i].Name != q.Name {
 			others++
+			mails += len(all[i].To)
 		}
 	}
 	if others >= mostSaved {
 		return refuse(federation.ErrInvalid, "%d reports are saved already: a user may have %d; to remove one: fed report remove NAME", others, mostSaved)
+	}
+	if len(q.Mail) > 0 && mails > reports.MostMails {
+		return refuse(federation.ErrInvalid, "%d addresses in the reports of %s: a user may have %d in all; use an address of a list", mails, c.Name, reports.MostMails)
 	}
 	one.For = one.Due(now)
 	if err := s.Runner.Store.SaveReport(r.Context(), &one, s.entry(c, "save", c.Name, &q)); err != nil {
