@@ -99,6 +99,27 @@ func strip(lines []report.Line) []report.Line {
 	return out
 }
 
+// A job's name is no formula of whoever opens the report; numbers stay numbers.
+func TestCSVHasNoFormulas(t *testing.T) {
+	table := report.Table{Keys: []string{"job"}, Columns: []report.Column{{Name: "cost"}}}
+	for _, name := range []string{`=HYPERLINK("http://x","y")`, "+1", "-1+1", "@SUM(A1)", "\tx", "\rx", "train", "a=b", ""} {
+		table.Rows = append(table.Rows, report.Row{Keys: []string{name}, Numbers: []report.Value{-1.5}})
+	}
+	var out bytes.Buffer
+	if err := table.CSV(&out); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{`'=HYPERLINK("http://x","y")`, "'+1", "'-1+1", "'@SUM(A1)", "'\tx", "'\rx", "train", "a=b", ""} {
+		if r := rows[1+i]; r[0] != want || r[1] != "-1.5" {
+			t.Errorf("%q, want %q and -1.5", r, want)
+		}
+	}
+}
+
 // Every kind is written in every form, with nothing in it too.
 func TestForms(t *testing.T) {
 	for _, kind := range report.Kinds {

@@ -124,7 +124,15 @@ func (t *Table) Text(w io.Writer) error {
 	return nil
 }
 
-// CSV writes the table with a head line, the first and the last day of what each line is of, and a line "total" where something is told apart. Money has two digits, and other
+// CSVText is a text as a cell of a CSV file. One that a spreadsheet would take for a formula, as users may name their jobs, gets a quote before it, which shows it as text.
+func CSVText(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return "'" + s
+	}
+	return s
+}
+
+// CSV writes the table with a head line, the first and the last day of what each line is of, and a line "total" where something is told apart. Texts are by [CSVText]. Money has two digits, and other
 // numbers all that is known of them: hours, percent, seconds.
 func (t *Table) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
@@ -146,7 +154,10 @@ func (t *Table) CSV(w io.Writer) error {
 		return err
 	}
 	for _, r := range rows {
-		line := append(slices.Clone(days), r.Keys...)
+		line := slices.Clone(days)
+		for _, k := range r.Keys {
+			line = append(line, CSVText(k))
+		}
 		for i, v := range r.Numbers {
 			text := ""
 			if !math.IsNaN(v) && !math.IsInf(v, 0) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"fsub/accounting/report"
 	"fsub/federation/replay/chart"
 	"fsub/sbatch"
 )
@@ -129,7 +130,7 @@ func writeOutcomes(name string, all []chart.Replay) error {
 	for i := range all {
 		for k := range all[i].Result.Jobs {
 			o := &all[i].Result.Jobs[k]
-			w.Write([]string{all[i].Name, o.Job.ID.String(), o.Job.User, o.Job.Spec.Account, string(o.Site), o.Pool, strconv.Itoa(o.GPUs), stamp(o.Submit), stamp(o.Start), stamp(o.End),
+			w.Write([]string{all[i].Name, o.Job.ID.String(), report.CSVText(o.Job.User), report.CSVText(o.Job.Spec.Account), string(o.Site), o.Pool, strconv.Itoa(o.GPUs), stamp(o.Submit), stamp(o.Start), stamp(o.End),
 				fmt.Sprintf("%.4f", o.Cost), string(o.Reason)})
 		}
 	}
