@@ -24,6 +24,7 @@ fail() { failures+=("$*"); echo "demo: failed: $*" >&2; }
 echo "NO SLURM HERE: $1."
 echo "What follows runs on this machine alone: no cluster, no cloud, no configuration."
 mkdir -p "$dir/.fsub"
+(umask 077; : >"$dir/fed.yaml"; : >"$dir/fed.log")
 printf 'socket: %s\nstate_dir: %s\nsites: [{name: local, kind: local, local: {nodes: 2, cpus: 4, mem_mib: 2000}}]\n' "$FSUB_SOCKET" "$dir/.fsub/state" >"$dir/fed.yaml"
 bin/fed serve --config "$dir/fed.yaml" >"$dir/fed.log" 2>&1 &
 daemon=$!

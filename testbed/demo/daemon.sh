@@ -83,7 +83,8 @@ start() {
 	install -m 755 "$programs"/fsub "$programs"/fed "$programs"/fed-agent "$bed/bin/"
 	for l in $(find "$programs" -lname fsub -printf "%f "); do ln -sf fsub "$bed/bin/$l"; done
 	start_cloud
-	configure >"$dir/fed.yaml.new" && mv "$dir/fed.yaml.new" "$dir/fed.yaml"
+	(umask 077; configure >"$dir/fed.yaml.new"; : >>"$dir/fed.log") && mv "$dir/fed.yaml.new" "$dir/fed.yaml"
+	chmod 600 "$dir/fed.log"
 	nohup "$programs/bed" exec login -- "$bed/bin/fed" serve --config "$dir/fed.yaml" >>"$dir/fed.log" 2>&1 </dev/null &
 	echo $! >"$pidfile"
 	for _ in $(seq 150); do
