@@ -81,7 +81,7 @@ func (f *fake) count(s string) (n int) {
 
 func (f *fake) driver(t *testing.T, change func(*Config)) *Driver {
 	t.Helper()
-	c := Config{Name: "alpha", Federation: "f", URL: f.URL, KeyFile: secret(t, "key"), RPS: 1e6, Burst: 1e6, Timeout: time.Minute, Mode: federation.Pinned}
+	c := Config{Name: "alpha", Federation: "f", URL: f.URL, KeyFile: keyFile(t, "key"), RPS: 1e6, Burst: 1e6, Timeout: time.Minute, Mode: federation.Pinned}
 	if change != nil {
 		change(&c)
 	}

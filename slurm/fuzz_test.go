@@ -70,7 +70,7 @@ func FuzzAnswers(f *testing.F) {
 		f.Fatal("there are no answers of real sites")
 	}
 	f.Add(uint8(1), uint8(9), uint16(500), []byte(`{"meta":{},"jobs":[{"job_id":"30000007","state":["RUNNING"]}],"errors":[{"error_number":2017}]}`))
-	key := secret(f, "key")
+	key := keyFile(f, "key")
 	f.Fuzz(func(t *testing.T, w, which uint8, status uint16, text []byte) {
 		p := worlds[int(w)%len(worlds)]
 		p.call, p.text, p.status = calls[int(which)%len(calls)], text, 200

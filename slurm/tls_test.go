@@ -127,7 +127,7 @@ func TestCertificatesThatCannotBeUsed(t *testing.T) {
 		"client_cert: tls: failed":  {URL: "https://x", CertFile: empty, CertKeyFile: empty},
 		"are for https; the url is": {URL: "unix:/run/x", CAFile: empty},
 	} {
-		c.Name, c.KeyFile = "alpha", secret(t, "key")
+		c.Name, c.KeyFile = "alpha", keyFile(t, "key")
 		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
 		}

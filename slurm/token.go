@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/secret"
 )
 
 // tokenLife is how long our tokens are valid. A token is used only while at least half of it is
@@ -42,6 +43,7 @@ type tokens struct {
 	since  time.Time // when it was made, or first seen
 	again  time.Time // no run of the command before this
 	failed error     // why the command's last run made none
+	bad    error     // why what the file has now is no token
 	stamp  string    // of the file that token comes from
 	secret []byte
 }
@@ -78,12 +80,16 @@ func (t *tokens) get(now time.Time) (user, token string, err error) {
 		}
 		return t.user, t.token, nil
 	}
-	if changed {
-		if err := t.take(string(content), now); err != nil {
-			if t.stamp = ""; t.token == "" { // else, as above
-				return "", "", err
-			}
+	if changed { // what is no token may be one that is being written: the one before counts as long as it is valid
+		if t.bad = t.take(string(content), now); t.bad != nil {
+			t.stamp = ""
 		}
+	}
+	switch {
+	case t.bad != nil && t.token == "":
+		return "", "", t.bad
+	case t.bad != nil && !t.until.IsZero() && !now.Before(t.until):
+		return "", "", fmt.Errorf("%w; the one read before expired at %s", t.bad, t.until.UTC().Format(time.RFC3339))
 	}
 	return t.user, t.token, nil
 }
@@ -91,12 +97,12 @@ func (t *tokens) get(now time.Time) (user, token string, err error) {
 // read returns the secret file's content if it has changed since the last time.
 func (t *tokens) read() (content []byte, changed bool, err error) {
 	path := t.key + t.file
+	if err := secret.Check(path); err != nil {
+		return nil, false, fmt.Errorf("%w: %w", federation.ErrDenied, err)
+	}
 	st, err := os.Stat(path)
 	if err != nil {
-		return nil, false, fmt.Errorf("%w: %v", federation.ErrDenied, err)
-	}
-	if st.Mode().Perm()&0o077 != 0 {
-		return nil, false, fmt.Errorf("%w: %s may be read by others (mode %04o); run: chmod 600 %s", federation.ErrDenied, path, st.Mode().Perm(), path)
+		return nil, false, fmt.Errorf("%w: %w", federation.ErrDenied, err)
 	}
 	stamp := fmt.Sprint(st.ModTime().UnixNano(), st.Size())
 	if stamp == t.stamp {
@@ -106,7 +112,7 @@ func (t *tokens) read() (content []byte, changed bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: %v", federation.ErrDenied, err)
 	}
-	if len(content) == 0 {
+	if len(content) == 0 && t.key != "" {
 		if t.token != "" { // it is being written: what was there counts until it has been
 			return nil, false, nil
 		}
@@ -168,6 +174,8 @@ func (t *tokens) expires(now time.Time) string {
 	switch left := t.until.Sub(now); {
 	case len(t.command) > 0 && t.failed != nil:
 		return fmt.Sprintf("the token expires at %s, and no new one can be made: %v", at, t.failed)
+	case t.file != "" && t.bad != nil:
+		return fmt.Sprintf("%v; the one read before expires at %s", t.bad, at)
 	case t.file != "" && left < min(t.until.Sub(t.since)/4, 7*24*time.Hour):
 		return fmt.Sprintf("the token in %s expires at %s", t.file, at)
 	}
@@ -192,7 +200,7 @@ func (t *tokens) take(content string, now time.Time) error {
 		return errors.New("it printed no token; want what scontrol token prints")
 	}
 	if len(parts) != 3 {
-		return fmt.Errorf("%w: %s holds no token; run: scontrol token username=slurm lifespan=... >%s", federation.ErrDenied, t.file, t.file)
+		return fmt.Errorf("%w: %s does not hold a token (want SLURM_JWT=..., as scontrol token username=slurm lifespan=... prints)", federation.ErrDenied, t.file)
 	}
 	var claims struct {
 		Sun      string `json:"sun"`

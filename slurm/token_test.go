@@ -16,7 +16,7 @@ import (
 )
 
 // secret writes a file that only we may read.
-func secret(t testing.TB, content string) string {
+func keyFile(t testing.TB, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -27,7 +27,7 @@ func secret(t testing.TB, content string) string {
 
 func TestTokenFromKey(t *testing.T) {
 	key := "raw \x00 bytes\n"
-	src := &tokens{user: "slurm", key: secret(t, key)}
+	src := &tokens{user: "slurm", key: keyFile(t, key)}
 	now := time.Unix(1_800_000_000, 0)
 	user, token, err := src.get(now)
 	if err != nil || user != "slurm" {
@@ -59,7 +59,7 @@ func TestTokenFromKey(t *testing.T) {
 }
 
 func TestKeyIsReadAgain(t *testing.T) {
-	path := secret(t, "one")
+	path := keyFile(t, "one")
 	src := &tokens{user: "slurm", key: path}
 	now := time.Unix(1_800_000_000, 0)
 	_, before, _ := src.get(now)
@@ -72,31 +72,39 @@ func TestKeyIsReadAgain(t *testing.T) {
 }
 
 func TestTokenFile(t *testing.T) {
-	token := sign([]byte("k"), "carol", time.Unix(1, 0), time.Unix(2, 0))
-	path := secret(t, "SLURM_JWT="+token+"\n")
+	now := time.Unix(1_800_000_000, 0)
+	token := sign([]byte("k"), "carol", now, now.Add(time.Hour))
+	path := keyFile(t, "SLURM_JWT="+token+"\n")
 	src := &tokens{file: path}
-	if user, got, err := src.get(time.Now()); err != nil || got != token || user != "carol" {
+	if user, got, err := src.get(now); err != nil || got != token || user != "carol" {
 		t.Errorf("%s %q, %v", user, got, err)
 	}
-	next := sign([]byte("longer key"), "carol", time.Unix(3, 0), time.Unix(40000, 0))
+	next := sign([]byte("longer key"), "carol", now, now.Add(2*time.Hour))
 	for _, half := range []string{"", next[:20]} {
 		if err := os.WriteFile(path, []byte(half), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, got, err := src.get(time.Now()); err != nil || got != token {
+		if _, got, err := src.get(now); err != nil || got != token {
 			t.Errorf("while %q is being written: %q, %v", half, got, err)
 		}
+	}
+	if text := src.expires(now); !strings.Contains(text, path+" does not hold a token (want SLURM_JWT=...") || !strings.Contains(text, "expires at 2027-01-15T09:00:00Z") {
+		t.Errorf("told: %q", text)
+	}
+	if _, got, err := src.get(now.Add(2 * time.Hour)); err == nil || !strings.Contains(err.Error(), path+" does not hold a token (want SLURM_JWT=...") ||
+		!strings.HasSuffix(err.Error(), "; the one read before expired at 2027-01-15T09:00:00Z") {
+		t.Errorf("later: %q, %v", got, err)
 	}
 	if err := os.WriteFile(path, []byte(next), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, got, err := src.get(time.Now()); err != nil || got != next {
+	if _, got, err := src.get(now); err != nil || got != next {
 		t.Errorf("the file has changed and the old token is used: %v", err)
 	}
 }
 
 func TestSecretsAreRefused(t *testing.T) {
-	open := secret(t, "key")
+	open := keyFile(t, "key")
 	if err := os.Chmod(open, 0o640); err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +114,8 @@ func TestSecretsAreRefused(t *testing.T) {
 	}{
 		"readable": {Config{KeyFile: open}, "chmod 600 " + open},
 		"missing":  {Config{KeyFile: "/does/not/exist"}, "/does/not/exist"},
-		"empty":    {Config{KeyFile: secret(t, "")}, "is empty"},
-		"no token": {Config{TokenFile: secret(t, "hello")}, "scontrol token"},
+		"empty":    {Config{KeyFile: keyFile(t, "")}, "is empty"},
+		"no token": {Config{TokenFile: keyFile(t, "hello")}, "does not hold a token"},
 	} {
 		c.cfg.Name, c.cfg.URL = "alpha", "http://127.0.0.1:1"
 		_, err := Open(c.cfg)
@@ -180,7 +188,7 @@ func TestTokenCommand(t *testing.T) {
 // The end of a token in a file is told before it comes, in the same words until then.
 func TestExpiryIsForeseen(t *testing.T) {
 	now := time.Now()
-	src := &tokens{file: secret(t, sign([]byte("k"), "slurm", now, now.Add(30*24*time.Hour)))}
+	src := &tokens{file: keyFile(t, sign([]byte("k"), "slurm", now, now.Add(30*24*time.Hour)))}
 	src.get(now)
 	if said := src.expires(now.Add(20 * 24 * time.Hour)); said != "" {
 		t.Errorf("ten days before: %q", said)

@@ -194,6 +194,11 @@ func (p *parts) checkSite(ctx context.Context, name federation.SiteName) ([]fede
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
 	var out []federation.SiteCheck
+	if i := slices.IndexFunc(p.config.Sites, func(c SiteConfig) bool { return c.Name == name }); i >= 0 {
+		if err := p.config.Sites[i].checkSecrets(); err != nil {
+			return []federation.SiteCheck{{Name: "credentials", Result: federation.CheckFailed, Detail: err.Error(), Advice: "put the file there, for the daemon's user alone"}}, nil
+		}
+	}
 	if can := federation.AbilitiesOf(s.Driver); can.Check != nil {
 		out = can.Check.Check(ctx)
 	} else {

@@ -21,6 +21,7 @@ import (
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/federation/api/identity"
+	"fsub/federation/secret"
 )
 
 // clouds are the sites of rented machines, and the server for the agents on them.
@@ -62,7 +63,7 @@ func openClouds(c *Config, cat *prices.Catalogue, log *slog.Logger, reg promethe
 	}()
 	keyFile := filepath.Join(c.StateDir, "agents.key")
 	if cl.key, err = secretFile(keyFile); err == nil {
-		err = private(keyFile)
+		err = secret.Check(keyFile)
 	}
 	if err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (cl *clouds) listenTLS(c *Config) (url, pin string, err error) {
 	certFile, keyFile := filepath.Join(c.StateDir, "agents.crt"), filepath.Join(c.StateDir, "agents-tls.key")
 	cert, err := agentserver.Certificate(certFile, keyFile)
 	if err == nil {
-		err = private(keyFile)
+		err = secret.Check(keyFile)
 	}
 	if err != nil {
 		return "", "", err
@@ -206,14 +207,14 @@ func findAgent(c *Config) (string, error) {
 // openTokens makes the tokens of the commands inside jobs, with the key of the remote listener.
 func openTokens(c *Config) (*identity.Tokens, error) {
 	path := filepath.Join(c.StateDir, "token.key")
-	secret, err := secretFile(path)
+	key, err := secretFile(path)
 	if err == nil {
-		err = private(path)
+		err = secret.Check(path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return identity.NewTokens(secret), nil
+	return identity.NewTokens(key), nil
 }
 
 // listenPrivate opens a socket for this user alone.

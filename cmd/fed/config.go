@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -29,7 +30,7 @@ type Config struct {
 	StateDir string `yaml:"state_dir"`
 	// HOST:PORT that serves /metrics over TCP. Not set: they are served on the socket only.
 	Metrics string `yaml:"metrics,omitempty"`
-	// Users who may do what root may: drain sites, act on the jobs of others.
+	// Users who may do what root may: drain sites, act on the jobs of others. %NAME is all users of a group.
 	Operators []string `yaml:"operators,omitempty"`
 	// Range of the federated job IDs. Sites keep their own counters below it (MaxJobId in slurm.conf).
 	JobIDs IDRange `yaml:"job_ids"`
@@ -221,14 +222,30 @@ type SiteConfig struct {
 func newConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "The configuration file"}
 	var file configFlag
+	var as string
 	check := &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration and print what was understood, with all defaults",
-		Args:  cobra.NoArgs,
+		Long: `Check the configuration, the files with secrets, programs and directories that it names, and print what was understood, with all defaults.
+
+root checks as the user who serves: the one of --user, else the owner of state_dir if it is there.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if as != "" && os.Geteuid() == 0 && as != "root" {
+				return again(as)
+			}
 			c, err := file.read()
 			if err != nil {
 				return err
+			}
+			if name := c.server(); as == "" && name != "" {
+				return again(name)
+			}
+			if err := c.checkHere(); err != nil {
+				return err
+			}
+			for _, doubt := range c.doubts() {
+				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", doubt)
 			}
 			for _, s := range c.Sites {
 				if s.rented() {
@@ -245,6 +262,7 @@ func newConfigCommand() *cobra.Command {
 		},
 	}
 	file.add(check)
+	check.Flags().StringVar(&as, "user", "", "check as this user, who is to serve; for root")
 	cmd.AddCommand(check)
 	return cmd
 }

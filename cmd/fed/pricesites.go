@@ -10,6 +10,7 @@ import (
 
 	"fsub/cloud/prices"
 	"fsub/cloud/prices/lists"
+	"fsub/federation/secret"
 )
 
 // regions are those whose prices a list is asked for; all: every one that it has.
@@ -79,9 +80,10 @@ func (l *PriceLists) google(sites []SiteConfig, log *slog.Logger) (*lists.Google
 	}
 	list.Regions = regions.names
 	if l.GoogleKeyFile != "" {
-		key, err := os.ReadFile(l.GoogleKeyFile)
+		err := secret.Check(l.GoogleKeyFile)
+		var key []byte
 		if err == nil {
-			err = private(l.GoogleKeyFile)
+			key, err = os.ReadFile(l.GoogleKeyFile)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("price_lists: google_key_file: %w", err)

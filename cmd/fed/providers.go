@@ -24,7 +24,12 @@ import (
 
 // openProvider makes what rents the machines of a site, and says what they need to be started.
 func openProvider(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
-	p, boot, err := s.kind().open(ctx, c, s, cat, log)
+	var p provider.Provider
+	var boot agentapi.Boot
+	err := s.checkSecrets() // without them an SDK would look for credentials elsewhere, and may find others
+	if err == nil {
+		p, boot, err = s.kind().open(ctx, c, s, cat, log)
+	}
 	if err != nil {
 		return nil, boot, fmt.Errorf("site %s: %w", s.Name, err)
 	}

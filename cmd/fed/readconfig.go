@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -141,6 +142,9 @@ func (c *Config) check() error {
 	}
 	if c.KeepAudit < 0 || c.KeepEvents < 0 || c.KeepHistory < 0 || c.AskAbove < 1 {
 		return errors.New("keep_audit, keep_events and keep_history are not negative; ask_above is at least 1")
+	}
+	if _, _, err := net.SplitHostPort(c.Metrics); c.Metrics != "" && err != nil {
+		return fmt.Errorf("metrics: invalid address %q: want HOST:PORT, such as 127.0.0.1:9999", c.Metrics)
 	}
 	if err := c.Priority.check(); err != nil {
 		return err

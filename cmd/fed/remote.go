@@ -13,6 +13,7 @@ import (
 
 	"fsub/cloud/agentserver"
 	"fsub/federation/api/identity"
+	"fsub/federation/secret"
 )
 
 // Remote is the listener for callers on other machines, such as the commands inside jobs: TLS, with
@@ -73,7 +74,7 @@ func openRemote(c *Config) (*remoteListener, error) {
 	}
 	cert, err := load(certFile, keyFile)
 	if err == nil {
-		err = private(keyFile)
+		err = secret.Check(keyFile)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("remote: %w", err)
@@ -105,18 +106,6 @@ func (d *remoteListener) callers() *identity.Tokens {
 		return nil
 	}
 	return d.tokens
-}
-
-// private refuses a secret that others may read: with it one can impersonate any user, or the daemon.
-func private(path string) error {
-	st, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if st.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("%s may be read by others (mode %04o); run: chmod 600 %s", path, st.Mode().Perm(), path)
-	}
-	return nil
 }
 
 // secretFile reads a secret, which it makes the first time.

@@ -16,7 +16,7 @@ import (
 func TestRemoteIsKept(t *testing.T) {
 	c := defaults()
 	c.StateDir = filepath.Join(t.TempDir(), "state")
-	c.Remote = Remote{Listen: "127.0.0.1:0", Address: "fed.example.org:6819"}
+	c.Remote = Remote{Listen: "127.0.0.1:0", Address: "fed.example.org:6829"}
 	var addresses, tokens []string
 	for range 2 {
 		d, err := openRemote(&c)
@@ -30,7 +30,7 @@ func TestRemoteIsKept(t *testing.T) {
 			t.Errorf("a token of before: %q %v", user, err)
 		}
 	}
-	if addresses[0] != addresses[1] || !strings.HasPrefix(addresses[0], "tls://fed.example.org:6819#") || len(addresses[0]) != len("tls://fed.example.org:6819#")+64 {
+	if addresses[0] != addresses[1] || !strings.HasPrefix(addresses[0], "tls://fed.example.org:6829#") || len(addresses[0]) != len("tls://fed.example.org:6829#")+64 {
 		t.Errorf("addresses %q", addresses)
 	}
 	for _, name := range []string{"token.key", "remote.key"} {

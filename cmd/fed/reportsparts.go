@@ -13,6 +13,7 @@ import (
 	"fsub/accounting/report/format"
 	"fsub/federation/reports"
 	"fsub/federation/reports/mail"
+	"fsub/federation/secret"
 )
 
 // Reports says where reports go that are saved with a schedule.
@@ -85,7 +86,7 @@ func newReports(c *Config, st reports.Store, log *slog.Logger) (*reports.Runner,
 	}
 	if m.Server != "" {
 		if m.PasswordFile != "" {
-			if err := private(m.PasswordFile); err != nil {
+			if err := secret.Check(m.PasswordFile); err != nil {
 				return nil, fmt.Errorf("reports: mail: password_file: %w", err)
 			}
 		}

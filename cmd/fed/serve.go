@@ -34,6 +34,9 @@ func newServeCommand() *cobra.Command {
 			}
 			c, err := file.read()
 			if err == nil {
+				err = c.checkSecrets()
+			}
+			if err == nil {
 				err = c.readSiteFiles()
 			}
 			if err != nil {

@@ -126,7 +126,11 @@ file systems. Nothing is changed at the site. The exit code is 1 if something fa
 				}
 			}
 			all, failed := map[federation.SiteName][]v1.SiteCheck{}, false
-			t := newTable(cmd.OutOrStdout())
+			out := cmd.OutOrStdout()
+			if c.json {
+				out = io.Discard
+			}
+			t := newTable(out)
 			t.row("SITE", "CHECK", "RESULT", "FOUND", "DO")
 			for _, name := range names {
 				checks, err := c.client().TestSite(cmd.Context(), name)

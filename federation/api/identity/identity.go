@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"net"
 	"os/user"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,7 +31,7 @@ type Identity struct {
 // Config is what an Identity is made of.
 type Config struct {
 	Users        Users
-	Operators    []string     // user names or decimal uids
+	Operators    []string     // user names, decimal uids, or groups: "%wheel"
 	Self         uint32       // the daemon's own: an administrator, as root is
 	Coordinators Coordinators // nil: no account has any
 	Tokens       *Tokens      // nil: nobody calls over TLS
@@ -39,7 +41,8 @@ type Config struct {
 
 // New returns an Identity.
 func New(c Config) *Identity {
-	return &Identity{Users: newNames(c.Users, c.Now), roles: newRoles(c.Operators, c.Self), coords: c.Coordinators, tokens: c.Tokens, log: c.Logger}
+	names := newNames(c.Users, c.Now)
+	return &Identity{Users: names, roles: newRoles(c.Operators, c.Self, names.inGroup), coords: c.Coordinators, tokens: c.Tokens, log: c.Logger}
 }
 
 // Caller is who stands at the other end of a connection, by the word of the kernel.
@@ -117,8 +120,28 @@ type Users interface {
 	GroupName(gid uint32) (string, error)
 }
 
+// Grouper is what Users may also be: it tells the names of all groups of a user. Without it no user is in any.
+type Grouper interface {
+	Groups(user string) ([]string, error)
+}
+
 // SystemUsers is the system's own user database.
 type SystemUsers struct{}
+
+// Groups implements Grouper.
+func (SystemUsers) Groups(name string) (names []string, err error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := u.GroupIds()
+	for _, id := range ids {
+		if g, err := user.LookupGroupId(id); err == nil {
+			names = append(names, g.Name)
+		}
+	}
+	return names, err
+}
 
 // UserName implements Users.
 func (SystemUsers) UserName(uid uint32) (string, error) {
@@ -218,32 +241,45 @@ func (i *Identity) User(uid uint32) (Caller, error) {
 // roles tells who is more than a user.
 type roles struct {
 	self      uint32
-	operators atomic.Pointer[map[string]bool] // names and decimal uids
+	operators atomic.Pointer[operators]
+	inGroup   func(user, group string) bool
 }
 
-func newRoles(operators []string, self uint32) *roles {
-	r := &roles{self: self}
-	r.set(operators)
+// operators are those that the configuration names.
+type operators struct {
+	users  map[string]bool // names and decimal uids
+	groups []string
+}
+
+func newRoles(names []string, self uint32, inGroup func(user, group string) bool) *roles {
+	r := &roles{self: self, inGroup: inGroup}
+	r.set(names)
 	return r
 }
 
 func (r *roles) set(names []string) {
-	operators := map[string]bool{}
-	for _, o := range names {
-		operators[o] = true
+	o := &operators{users: map[string]bool{}}
+	for _, name := range names {
+		if group, is := strings.CutPrefix(name, "%"); is {
+			o.groups = append(o.groups, group)
+		} else {
+			o.users[name] = true
+		}
 	}
-	r.operators.Store(&operators)
+	r.operators.Store(o)
 }
 
 // SetOperators names the operators anew, from the next request on.
 func (i *Identity) SetOperators(names []string) { i.roles.set(names) }
 
 func (r *roles) of(c Caller) Role {
-	operators := *r.operators.Load()
+	o := r.operators.Load()
 	switch {
 	case c.UID == 0 || c.UID == r.self:
 		return RoleAdministrator
-	case operators[c.Name] || len(operators) > 0 && operators[strconv.FormatUint(uint64(c.UID), 10)]:
+	case o.users[c.Name] || len(o.users) > 0 && o.users[strconv.FormatUint(uint64(c.UID), 10)]:
+		return RoleOperator
+	case slices.ContainsFunc(o.groups, func(g string) bool { return r.inGroup(c.Name, g) }):
 		return RoleOperator
 	}
 	return RoleNone
@@ -256,6 +292,13 @@ type Names struct {
 	mu     sync.RWMutex
 	names  map[uint32]cachedName
 	groups map[uint32]cachedName
+	member map[string]membership // by user
+}
+
+// membership is which groups a user is in.
+type membership struct {
+	groups []string
+	until  time.Time
 }
 
 type cachedName struct {
@@ -274,7 +317,7 @@ const (
 const mostNames = 1 << 16
 
 func newNames(u Users, now func() time.Time) *Names {
-	return &Names{Users: u, now: now, names: map[uint32]cachedName{}, groups: map[uint32]cachedName{}}
+	return &Names{Users: u, now: now, names: map[uint32]cachedName{}, groups: map[uint32]cachedName{}, member: map[string]membership{}}
 }
 
 // UserName is Users.UserName from memory where possible.
@@ -307,4 +350,28 @@ func (c *Names) cached(in map[uint32]cachedName, id uint32, ask func(uint32) (st
 	in[id] = cachedName{name, err, now.Add(life)}
 	c.mu.Unlock()
 	return name, err
+}
+
+// inGroup reports whether a user is in a group, from memory where possible.
+func (c *Names) inGroup(user, group string) bool {
+	now := c.now()
+	c.mu.RLock()
+	m, known := c.member[user]
+	c.mu.RUnlock()
+	if !known || !now.Before(m.until) {
+		m = membership{until: now.Add(nameLife)}
+		if g, can := c.Users.(Grouper); can {
+			var err error
+			if m.groups, err = g.Groups(user); err != nil {
+				m.until = now.Add(noNameLife)
+			}
+		}
+		c.mu.Lock()
+		if len(c.member) >= mostNames {
+			clear(c.member)
+		}
+		c.member[user] = m
+		c.mu.Unlock()
+	}
+	return slices.Contains(m.groups, group)
 }
