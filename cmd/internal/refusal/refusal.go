@@ -4,11 +4,12 @@ package refusal
 
 import (
 	"cmp"
+	"debug/buildinfo"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
+	"runtime/debug"
 	"syscall"
 
 	"fsub/cmd/internal/show"
@@ -38,7 +39,7 @@ func Main(name string, args, env []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case inside && next != "":
-		err := syscall.Exec(next, append([]string{name}, args...), append(env[:len(env):len(env)], gaveWay+"="+strconv.Itoa(os.Getpid())))
+		err := syscall.Exec(next, append([]string{name}, args...), env)
 		fmt.Fprintf(stderr, "%s: error: %s: %s\n", name, next, err)
 		return 1
 	case inside:
@@ -59,10 +60,6 @@ func Main(name string, args, env []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// gaveWay is a variable with the number of the process that has become another command of the same name. If that is a second copy of this program, they must
-// not become each other forever.
-const gaveWay = "FSUB_GAVE_WAY"
-
 // commands names the folder of a rented machine's own commands (fsub/cloud/steps).
 const commands = "FSUB_COMMANDS"
 
@@ -70,9 +67,6 @@ const commands = "FSUB_COMMANDS"
 // submitted. On a rented machine it is that machine's, else the next one in PATH after this program, or at last the first one before it. "": there is none.
 func Own(name string, env []string) string {
 	path := show.Env(env, "PATH")
-	if show.Env(env, gaveWay) == strconv.Itoa(os.Getpid()) {
-		return Next(name, path, ownFile)
-	}
 	return cmp.Or(first(name, show.Env(env, commands), ownFile), Next(name, path, ownFile), first(name, path, ownFile))
 }
 
@@ -100,15 +94,23 @@ func Next(name, path string, own func() (os.FileInfo, error)) string {
 	return found
 }
 
-// first returns the first executable file called name in path that is not this program, or "" if there is none.
+// first returns the first executable file called name in path that is not this program, or "" if there is none. Copies of this program do not count
+// either, of whatever version: each would become the other forever.
 func first(name, path string, own func() (os.FileInfo, error)) string {
 	self, err := own()
 	for _, dir := range filepath.SplitList(path) {
-		if file, info := program(dir, name); info != nil && (err != nil || !os.SameFile(info, self)) {
+		if file, info := program(dir, name); info != nil && (err != nil || !os.SameFile(info, self)) && !isCopy(file) {
 			return file
 		}
 	}
 	return ""
+}
+
+// isCopy reports whether a file is a build of the program that runs now.
+func isCopy(file string) bool {
+	self, ok := debug.ReadBuildInfo()
+	info, err := buildinfo.ReadFile(file)
+	return ok && err == nil && info.Path == self.Path
 }
 
 // program is the executable file called name in dir; nil: there is none.
