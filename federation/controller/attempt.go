@@ -67,7 +67,7 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 	c.sayPreempting(j)
 	c.submit(j)
 	c.metrics.bound(s.Name)
-	c.log.Info("job bound", "job", j.ID, "site", o.Site, "pool", o.Pool, "attempt", number, "dollars", float64(o.Total))
+	c.log.Debug("job bound", "job", j.ID, "site", o.Site, "pool", o.Pool, "attempt", number, "dollars", float64(o.Total))
 }
 
 // keptOffers is how many offers are kept of a decision, the chosen one among them.
@@ -131,7 +131,7 @@ func (c *attempts) takeSubmitted(s *site, r submitted) {
 	if a.State == federation.AttemptIntended { // a poll may have been faster and seen it run
 		c.move(j, federation.AttemptSubmitted)
 	}
-	c.metrics.handedOver(a.Acked.Sub(j.Submit))
+	c.metrics.handedOver(a.Acked.Sub(a.Created))
 	if r.receipt.Adopted {
 		c.event(j, "%s had it already: adopted", s.Name)
 	}

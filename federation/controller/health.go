@@ -45,6 +45,14 @@ func newHealthRules(c *shared, n *nodes) *healthRules {
 		rules = health.Rules()
 	}
 	h.engine = health.NewEngine(rules, h.standing)
+	for i := range rules {
+		if rules[i].Act == health.ActDrain {
+			c.metrics.breaker(rules[i].Name, false)
+		}
+	}
+	for i := range c.cfg.Sites {
+		c.metrics.breaker("site:"+string(c.cfg.Sites[i].Name), false)
+	}
 	return h
 }
 

@@ -50,7 +50,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		aside:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "fsub_jobs_aside", Help: "Jobs that the daemon cannot go on with, and leaves alone for now."}),
 		expires:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_token_expiry_timestamp_seconds", Help: "When the token for a site expires, of sites whose token is not made here."}, []string{"site"}),
 		dropped:     prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_records_dropped_total", Help: "Records that the store can never take; the log has them."}),
-		handedOver_: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_handover_seconds", Help: "From acceptance of a job to the acknowledgement of its site.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}),
+		handedOver_: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_handover_seconds", Help: "From the decision to send a job to a site until the site has acknowledged it.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}),
 		found_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_health_findings_total", Help: "What rules of health have said, by rule and action, and whether it was denied."}, []string{"rule", "action", "denied"}),
 		breaker_:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_health_breaker_open", Help: "1 if a breaker is open: nothing is drained automatically by its rule, or at its site."}, []string{"breaker"}),
 	}

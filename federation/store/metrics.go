@@ -16,15 +16,15 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		group: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "fed_store_commit_writes", Help: "Writes that shared a transaction.",
+			Name: "fsub_store_commit_writes", Help: "Writes that shared a transaction.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 11),
 		}),
 		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "fed_store_commit_seconds", Help: "Time of a transaction from begin to durable.",
+			Name: "fsub_store_commit_seconds", Help: "Time of a transaction from begin to durable.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 16),
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "fed_store_commit_failures_total", Help: "Transactions that the database could not make durable.",
+			Name: "fsub_store_commit_failures_total", Help: "Transactions that the database could not make durable.",
 		}),
 	}
 	if r != nil {

@@ -36,6 +36,7 @@ func migrate(ctx context.Context, conn *sql.Conn, c Config) error {
 		}
 		log.Info("store copied before its schema is changed", "copy", copyName(path, version))
 	}
+	from := version
 	for ; version < len(files); version++ {
 		text, err := fs.ReadFile(migrations, files[version])
 		if err != nil {
@@ -44,7 +45,9 @@ func migrate(ctx context.Context, conn *sql.Conn, c Config) error {
 		if err := migrateTo(ctx, conn, version+1, string(text)); err != nil {
 			return openError(path, fmt.Errorf("%s: %w", files[version], err))
 		}
-		log.Info("store schema migrated", "version", version+1)
+	}
+	if version > from {
+		log.Info("store schema migrated", "from", from, "version", version)
 	}
 	return nil
 }

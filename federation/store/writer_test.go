@@ -81,10 +81,10 @@ func TestQueuedWritesShareOneCommit(t *testing.T) {
 	waitQueued(s, 100)
 	release()
 	all.Wait()
-	if commits, writes := histogram(t, r, "fed_store_commit_writes"); commits != 2 || writes != 101 {
+	if commits, writes := histogram(t, r, "fsub_store_commit_writes"); commits != 2 || writes != 101 {
 		t.Errorf("%v writes took %d commits, want 101 in 2", writes, commits)
 	}
-	if commits, _ := histogram(t, r, "fed_store_commit_seconds"); commits != 2 {
+	if commits, _ := histogram(t, r, "fsub_store_commit_seconds"); commits != 2 {
 		t.Errorf("%d commits were timed, want 2", commits)
 	}
 	again, err := Open(ctx, Config{Volatile: true, Metrics: r})
