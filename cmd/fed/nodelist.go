@@ -27,7 +27,8 @@ func nodeState(n *v1.Node) string {
 		word = n.State[0]
 	}
 	busy := nodeBusy(n)
-	switch drained := hasState(n, "DRAIN"); {
+	never := n.Unconfirmed && n.Stale // the drain is wanted, and the site was never told
+	switch drained := hasState(n, "DRAIN") && !never; {
 	case drained && hasState(n, "DOWN"):
 		word = "DOWN+DRAIN"
 	case drained && busy:
@@ -47,6 +48,18 @@ func nodeState(n *v1.Node) string {
 		word += "*"
 	}
 	return word
+}
+
+// nodeReason is why a node takes no new jobs: its site's word, or that it is suspected.
+func nodeReason(n *v1.Node) string {
+	if n.Suspected == nil {
+		return n.Reason
+	}
+	text := "suspected: " + n.Suspected.Rule + " until " + n.Suspected.Until.Local().Format("15:04")
+	if n.Reason != "" {
+		text += "; " + n.Reason
+	}
+	return text
 }
 
 // nodeWanted says what is wanted of a node, where that differs from what is shown or explains it.
@@ -85,7 +98,7 @@ func nodeAge(n *v1.Node) string { return max(time.Since(n.Seen), 0).Round(time.S
 
 // cells are a node's columns but for its name.
 func nodeCells(n *v1.Node) [6]string {
-	return [6]string{nodeState(n), nodeGPUs(n), strings.Join(n.Partitions, ","), strings.ReplaceAll(n.Reason, "\t", " "), n.ReasonBy, nodeWanted(n)}
+	return [6]string{nodeState(n), nodeGPUs(n), strings.Join(n.Partitions, ","), strings.ReplaceAll(nodeReason(n), "\t", " "), n.ReasonBy, nodeWanted(n)}
 }
 
 // listNodes prints nodes, those that are alike together unless each is to have a line of its own.
@@ -210,6 +223,9 @@ func showNode(out io.Writer, n *v1.Node) error {
 	line("node", string(n.Site)+"/"+n.Name)
 	line("state", strings.Join(n.State, "+"))
 	line("reason", n.Reason)
+	if s := n.Suspected; s != nil {
+		line("suspected", fmt.Sprintf("by rule %s until %s: %s", s.Rule, when(s.Until), s.Why))
+	}
 	if n.ReasonAt != nil {
 		line("reason by", n.ReasonBy+" at "+when(*n.ReasonAt))
 	}

@@ -83,16 +83,20 @@ func siteRow(s v1.Site) []string {
 	if !s.Seen.IsZero() {
 		age = max(time.Since(s.Seen), 0).Round(time.Second).String()
 	}
-	reasons := s.Warnings
+	var reasons []string
+	if s.StateWhy != "" && s.StateWhy != "added" {
+		reasons = append(reasons, s.StateWhy)
+	}
+	if s.Error != "" {
+		reasons = append(reasons, s.Error)
+	}
 	for i := range s.Conditions {
-		if c := &s.Conditions[len(s.Conditions)-1-i]; c.Detail != "" && c.Detail != s.Error {
-			reasons = append([]string{c.Detail}, reasons...)
+		if c := &s.Conditions[i]; c.Detail != "" && c.Detail != s.Error {
+			reasons = append(reasons, c.Detail)
 		}
 	}
-	for _, r := range []string{s.Error, s.StateWhy} {
-		if r != "" {
-			reasons = append([]string{r}, reasons...)
-		}
+	if len(s.Warnings) > 0 { // fed site show has them
+		reasons = append(reasons, "warning")
 	}
 	n := func(i int) string { return fmt.Sprint(i) }
 	return []string{string(s.Name), string(s.State), health, age, s.Version, string(s.Mode), n(s.Nodes), n(s.NodesIdle), n(s.GPUs), n(s.GPUsFree),

@@ -149,7 +149,7 @@ func (d *topData) nodeLines(filter string) []string {
 	names := map[key][]string{}
 	for i := range d.nodes {
 		n := &d.nodes[i]
-		k := key{nodeState(n), n.Reason}
+		k := key{nodeState(n), nodeReason(n)}
 		if names[k] == nil {
 			order = append(order, k)
 		}

@@ -35,6 +35,7 @@ type Nodes struct {
 	Mark  string // the federation's name, with which reasons of ours begin
 	// Reboots are the sites that can reboot nodes.
 	Reboots map[federation.SiteName]federation.Rebooter
+	Rules   func() *health.Report // what the rules of health know; nil: there are none
 
 	orders sync.Mutex // one order is read, judged and written at a time: each knows the one before it
 }
@@ -90,8 +91,11 @@ func (s *Nodes) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 		return invalid(err)
 	}
 	out := make([]v1.Node, 0, len(chosen))
+	suspected := s.suspicions()
 	for i := range chosen {
-		out = append(out, s.describe(&chosen[i]))
+		v := s.describe(&chosen[i])
+		v.Suspected = suspected[chosen[i].id()]
+		out = append(out, v)
 	}
 	return answer.JSON(w, out)
 }
@@ -115,10 +119,26 @@ func (s *Nodes) Show(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 		return refusal.OfStore(err, refusal.NoContact)
 	}
 	n := s.describe(&all[i])
+	n.Suspected = s.suspicions()[id]
 	for _, e := range events {
 		n.History = append(n.History, v1.NodeWas{Time: e.At, Who: e.Who, From: e.From, To: e.To, Wanted: e.Wanted, Why: e.Why})
 	}
 	return answer.JSON(w, n)
+}
+
+// suspicions are why nodes are avoided for a while.
+func (s *Nodes) suspicions() map[federation.NodeID]*v1.Suspicion {
+	if s.Rules == nil {
+		return nil
+	}
+	out := map[federation.NodeID]*v1.Suspicion{}
+	report := s.Rules()
+	for i := range report.Nodes {
+		if n := &report.Nodes[i]; s.Now().Before(n.Until) {
+			out[n.Node] = &v1.Suspicion{Rule: n.Rule, Until: n.Until, Why: n.Why}
+		}
+	}
+	return out
 }
 
 func (s *Nodes) describe(m *member) v1.Node {

@@ -26,12 +26,21 @@ type Node struct {
 	GPUType    string     `json:"gpu_type,omitempty"`
 	// Unconfirmed: a drain is wanted that the site does not show yet. Nothing is placed there already.
 	Unconfirmed bool      `json:"unconfirmed,omitempty"`
-	Seen        time.Time `json:"seen"`              // when the site was looked at
-	Stale       bool      `json:"stale,omitempty"`   // since then it has not answered
-	Wanted      *Wanted   `json:"wanted,omitempty"`  // the last word of operators; none was ever said otherwise
-	Note        string    `json:"note,omitempty"`    // why it is not as wanted
-	Usable      bool      `json:"usable"`            // new jobs can start there
-	History     []NodeWas `json:"history,omitempty"` // of a single node, the oldest line first
+	Seen        time.Time `json:"seen"`             // when the site was looked at
+	Stale       bool      `json:"stale,omitempty"`  // since then it has not answered
+	Wanted      *Wanted   `json:"wanted,omitempty"` // the last word of operators; none was ever said otherwise
+	Note        string    `json:"note,omitempty"`   // why it is not as wanted
+	// Suspected: a rule of health has new jobs avoid the node for a while.
+	Suspected *Suspicion `json:"suspected,omitempty"`
+	Usable    bool       `json:"usable"`            // new jobs can start there
+	History   []NodeWas  `json:"history,omitempty"` // of a single node, the oldest line first
+}
+
+// Suspicion says why a node is avoided, and until when.
+type Suspicion struct {
+	Rule  string    `json:"rule"`
+	Until time.Time `json:"until"`
+	Why   string    `json:"why,omitempty"`
 }
 
 // Wanted is the last word of the federation's operators about a node.
