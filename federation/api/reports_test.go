@@ -3,6 +3,7 @@ package api_test
 import (
 	"io"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,6 +37,11 @@ func TestSavedReports(t *testing.T) {
 		if code := as(t, uid, d.Socket, "POST", "/fed/v1/reports", ours, nil); code != 200 {
 			t.Fatalf("uid %d saves: status %d", uid, code)
 		}
+	}
+	mailed, no := ours, v1.ErrorResponse{}
+	mailed.Name, mailed.Mail = "mailed", []string{"lead@elsewhere.net"}
+	if code := as(t, alice, d.Socket, "POST", "/fed/v1/reports", mailed, &no); code == 200 || !strings.Contains(no.Error.Text, "sends no mail") {
+		t.Errorf("a report by mail where there is none: status %d, %q", code, no.Error.Text)
 	}
 	var all []v1.SavedReport
 	if as(t, alice, d.Socket, "GET", "/fed/v1/reports", nil, &all); len(all) != 1 || all[0].User != "alice" || all[0].At != "06:00" {

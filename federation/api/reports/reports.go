@@ -75,10 +75,10 @@ func (s *Reports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller
 	}
 	now := s.Now()
 	one := reports.Saved{Definition: reports.Definition{Owner: c.Name, UID: c.UID, Name: q.Name, Spec: q.Spec(), Format: q.Format, Send: q.Send, At: q.At, To: q.Mail, Made: now.UTC()}}
-	if err := one.Check(now, s.Runner.Domains, c.Role >= identity.RoleOperator); err != nil {
+	if err := s.Runner.Able(&one.Definition); err != nil {
 		return refuse(federation.ErrInvalid, "%v", err)
 	}
-	if err := s.Runner.Able(&one.Definition); err != nil {
+	if err := one.Check(now, s.Runner.Domains, c.Role >= identity.RoleOperator); err != nil {
 		return refuse(federation.ErrInvalid, "%v", err)
 	}
 	all, err := s.Runner.Store.SavedReports(r.Context())
