@@ -42,10 +42,31 @@ func checkVerb(root *cobra.Command, args []string) error {
 func unknownCommand(cmd *cobra.Command, word string) error {
 	text := fmt.Sprintf("unknown command %q of %s", word, cmd.CommandPath())
 	cmd.SuggestionsMinimumDistance = 2
-	if alike := cmd.SuggestionsFor(word); len(alike) > 0 {
+	alike := meant(cmd, word)
+	if len(alike) == 0 {
+		alike = cmd.SuggestionsFor(word)
+	}
+	if len(alike) > 0 {
 		return fmt.Errorf("%s; did you mean: %s", text, strings.Join(alike, ", "))
 	}
 	return fmt.Errorf("%s; see: %s --help", text, cmd.CommandPath())
+}
+
+// meant are the commands of that very name, or of its singular, in cmd and in its groups: "job" for jobs, "report cost" for cost.
+func meant(cmd *cobra.Command, word string) (all []string) {
+	word = strings.ToLower(word)
+	for _, c := range cmd.Commands() {
+		if c.Name()+"s" == word || c.Name() == word {
+			return []string{c.Name()}
+		}
+		for _, verb := range c.Commands() {
+			if verb.Name() == word && !verb.Hidden {
+				all = append(all, c.Name()+" "+verb.Name())
+			}
+		}
+	}
+	const most = 6
+	return all[:min(len(all), most)]
 }
 
 // wrongArguments names the argument that is missing or too much, by the line of the command's usage.

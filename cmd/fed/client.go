@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +18,6 @@ import (
 	"fsub/cmd/internal/show"
 	"fsub/federation"
 	"fsub/federation/api/client"
-	"fsub/federation/plain"
 	"fsub/slurm/hostlist"
 )
 
@@ -108,37 +105,4 @@ func printJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
-}
-
-// table prints aligned columns to a terminal and tab-separated ones to anything else.
-type table struct {
-	w io.Writer
-	t *tabwriter.Writer
-}
-
-func newTable(w io.Writer) *table {
-	if plain.Terminal(w) {
-		return &table{t: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
-	}
-	return &table{w: w}
-}
-
-// row prints a row, each cell on one line whatever is in it.
-func (t *table) row(cells ...string) {
-	for i, c := range cells {
-		cells[i] = cmp.Or(plain.Line(c), "-")
-	}
-	line := strings.Join(cells, "\t")
-	if t.t != nil {
-		fmt.Fprintln(t.t, line)
-		return
-	}
-	fmt.Fprintln(t.w, line)
-}
-
-func (t *table) flush() error {
-	if t.t != nil {
-		return t.t.Flush()
-	}
-	return nil
 }

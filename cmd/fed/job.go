@@ -242,8 +242,6 @@ func orDash(s string) string {
 	return s
 }
 
-func when(t time.Time) string { return t.Local().Format("2006-01-02T15:04:05") }
-
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return "-"

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -22,7 +27,9 @@ func jobWhereFlag(cmd *cobra.Command, where *[]string) {
 
 func newJobListCommand() *cobra.Command {
 	var c connection
-	var where []string
+	var where, columns []string
+	var by, order string
+	var limit int
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the jobs of all sites that conditions choose",
@@ -36,29 +43,173 @@ func newJobListCommand() *cobra.Command {
 			if c.json {
 				return printJSON(cmd.OutOrStdout(), jobs)
 			}
-			t, flush := newWideTable(cmd.OutOrStdout())
-			t.row("JOBID", "USER", "ACCOUNT", "NAME", "STATE", "REASON", "SITE", "PARTITION", "NODES", "AGE", "RESTARTS")
-			for i := range jobs {
-				t.row(jobRow(&jobs[i])...)
+			if by != "" {
+				return countJobs(cmd.OutOrStdout(), jobs, by)
 			}
-			return flush()
+			return listJobs(cmd.OutOrStdout(), jobs, columns, order, limit)
 		},
 	}
 	c.flags(cmd)
 	jobWhereFlag(cmd, &where)
+	f := cmd.Flags()
+	f.StringVar(&by, "by", "", "count jobs, each task of an array as one: by user, account, state, site or partition")
+	f.StringSliceVar(&columns, "columns", nil, "print these: "+strings.Join(jobColumnNames(), ","))
+	f.StringVar(&order, "sort", "", "by one of the columns; -COLUMN: the other way round")
+	f.IntVar(&limit, "limit", 0, "print so many; 0: all")
 	return cmd
 }
 
-func jobRow(j *v1.JobLine) []string {
-	id := j.ID.String()
+// jobColumn is one of fed job list.
+type jobColumn struct {
+	name string
+	cell func(*v1.JobLine) string
+}
+
+var jobColumns = []jobColumn{
+	{"jobid", jobName},
+	{"user", func(j *v1.JobLine) string { return j.User }},
+	{"account", func(j *v1.JobLine) string { return j.Account }},
+	{"name", func(j *v1.JobLine) string { return strings.ReplaceAll(j.Name, "\t", " ") }},
+	{"state", func(j *v1.JobLine) string { return string(j.State) }},
+	{"reason", func(j *v1.JobLine) string { return strings.TrimPrefix(string(j.Reason), "None") }},
+	{"site", func(j *v1.JobLine) string { return string(j.Site) }},
+	{"partition", func(j *v1.JobLine) string { return j.Partition }},
+	{"nodes", func(j *v1.JobLine) string { return j.Nodes }},
+	{"age", func(j *v1.JobLine) string { return ageText(time.Since(j.Submit)) }},
+	{"restarts", func(j *v1.JobLine) string { return fmt.Sprint(j.Restarts) }},
+}
+
+func jobColumnNames() (all []string) {
+	for _, c := range jobColumns {
+		all = append(all, c.name)
+	}
+	return all
+}
+
+func jobColumnOf(name string) (jobColumn, error) {
+	i := slices.IndexFunc(jobColumns, func(c jobColumn) bool { return c.name == strings.ToLower(name) })
+	if i < 0 {
+		return jobColumn{}, fmt.Errorf("unknown column %q: want %s", name, strings.Join(jobColumnNames(), ", "))
+	}
+	return jobColumns[i], nil
+}
+
+func jobName(j *v1.JobLine) string {
 	switch {
 	case j.Array == j.ID:
-		id = fmt.Sprintf("%d_[%s]", j.ID, j.Tasks)
+		return fmt.Sprintf("%d_[%s]", j.ID, j.Tasks)
 	case j.Array != 0:
-		id = fmt.Sprintf("%d_%s", j.Array, j.Tasks)
+		return fmt.Sprintf("%d_%s", j.Array, j.Tasks)
 	}
-	reason := strings.TrimPrefix(string(j.Reason), "None")
-	return []string{id, j.User, j.Account, strings.ReplaceAll(j.Name, "\t", " "), string(j.State), reason, string(j.Site), j.Partition, j.Nodes, ageText(time.Since(j.Submit)), fmt.Sprint(j.Restarts)}
+	return j.ID.String()
+}
+
+// jobRow is all columns of a job.
+func jobRow(j *v1.JobLine) (cells []string) {
+	for _, c := range jobColumns {
+		cells = append(cells, c.cell(j))
+	}
+	return cells
+}
+
+// listJobs prints jobs, in the order of a column if one is named.
+func listJobs(out io.Writer, jobs []v1.JobLine, columns []string, order string, limit int) error {
+	shown := jobColumns
+	if len(columns) > 0 {
+		shown = nil
+		for _, name := range columns {
+			c, err := jobColumnOf(name)
+			if err != nil {
+				return err
+			}
+			shown = append(shown, c)
+		}
+	}
+	if order != "" {
+		c, err := jobColumnOf(strings.TrimPrefix(order, "-"))
+		if err != nil {
+			return err
+		}
+		sortJobs(jobs, c)
+		if strings.HasPrefix(order, "-") {
+			slices.Reverse(jobs)
+		}
+	}
+	left := 0
+	if limit > 0 && len(jobs) > limit {
+		left, jobs = len(jobs)-limit, jobs[:limit]
+	}
+	t, flush := newWideTable(out)
+	row := make([]string, len(shown))
+	for i, c := range shown {
+		row[i] = strings.ToUpper(c.name)
+	}
+	t.row(row...)
+	for i := range jobs {
+		for k, c := range shown {
+			row[k] = c.cell(&jobs[i])
+		}
+		t.row(row...)
+	}
+	if err := flush(); err != nil || left == 0 || !t.aligned() {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "and %d more\n", left)
+	return err
+}
+
+// sortJobs sorts by what a column shows, ages and counts by their size.
+func sortJobs(jobs []v1.JobLine, c jobColumn) {
+	slices.SortStableFunc(jobs, func(a, b v1.JobLine) int {
+		switch c.name {
+		case "age":
+			return b.Submit.Compare(a.Submit)
+		case "restarts":
+			return cmp.Compare(a.Restarts, b.Restarts)
+		case "jobid":
+			return cmp.Compare(a.ID, b.ID)
+		}
+		return cmp.Compare(c.cell(&a), c.cell(&b))
+	})
+}
+
+// countJobs prints how many jobs there are of each value of a column, the most first: who floods the queue.
+func countJobs(out io.Writer, jobs []v1.JobLine, by string) error {
+	if !slices.Contains([]string{"user", "account", "state", "site", "partition"}, by) {
+		return fmt.Errorf("invalid --by %q: want user, account, state, site or partition", by)
+	}
+	column, _ := jobColumnOf(by)
+	type count struct{ pending, running, other int }
+	counts := map[string]*count{}
+	for i := range jobs {
+		j, n := &jobs[i], 1
+		if j.Array == j.ID && j.Tasks != "" {
+			if a, err := federation.ReadArray(j.Tasks); err == nil {
+				n = a.Len()
+			}
+		}
+		k := counts[column.cell(j)]
+		if k == nil {
+			k = new(count)
+			counts[column.cell(j)] = k
+		}
+		switch {
+		case j.State == federation.Pending || j.Array == j.ID && j.Tasks != "":
+			k.pending += n
+		case j.State.Ended():
+			k.other += n
+		default:
+			k.running += n
+		}
+	}
+	total := func(v string) int { return counts[v].pending + counts[v].running + counts[v].other }
+	t, flush := newWideTable(out)
+	t.row(strings.ToUpper(by), "JOBS", "PENDING", "RUNNING", "ENDED")
+	for _, v := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(total(b), total(a)), cmp.Compare(a, b)) }) {
+		k := counts[v]
+		t.row(v, fmt.Sprint(total(v)), fmt.Sprint(k.pending), fmt.Sprint(k.running), fmt.Sprint(k.other))
+	}
+	return flush()
 }
 
 // ageText writes a time as people say it: 45s, 12m, 3h10m, 2d4h.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,16 +65,41 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e))
 func newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fed",
-		Short: "One sbatch for every cluster you own: the federation's daemon and its operators' tool",
-		Long: `fed runs a federation of Slurm clusters and shows what it does.
-
-Researchers submit with fsub (or sbatch, squeue, scancel, sinfo, sacct by those names). fed is for those who run the
-federation: the daemon, the sites, and why a job went where it went.`,
+		Short: "One sbatch for every cluster you own: what became of your jobs, what they cost, and the federation itself",
+		Long: `Submit with fsub, or with sbatch, squeue, scancel, sinfo and sacct by those names. fed says the rest: why a job waits or went where it went,
+what it has written and what it cost; what a team may use and has used; and it runs the federation. What is your own you may do, what is others'
+needs a coordinator or an operator.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.CompletionOptions.HiddenDefaultCmd = true
 	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newMaintenanceCommand(), newNodeCommand(), newHealthCommand(), newHealthCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), newJobCommand(), newExplainCommand(), newSimCommand(), newWhatIfCommand(), newEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), newLogsCommand(), newAsUserCommand(), newStoreCommand(), newDebugCommand())
+	group(cmd)
+	addCompletion(cmd)
 	explainArguments(cmd)
 	return cmd
+}
+
+// groups are the headings of fed --help, in their order, each with its commands. All others are the operators'.
+var groups = []struct {
+	title    string
+	commands []string
+}{
+	{"Your jobs:", []string{"job", "explain", "logs", "top", "events", "what-if", "offers", "completion", "help"}},
+	{"Your team:", []string{"account", "qos", "report", "books"}},
+	{"The operators':", nil},
+}
+
+func group(cmd *cobra.Command) {
+	of := map[string]string{}
+	for _, g := range groups {
+		cmd.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, name := range g.commands {
+			of[name] = g.title
+		}
+	}
+	for _, c := range cmd.Commands() {
+		c.GroupID = cmp.Or(of[c.Name()], groups[len(groups)-1].title)
+	}
+	cmd.SetHelpCommandGroupID(of["help"])
+	cmd.SetCompletionCommandGroupID(of["completion"])
 }

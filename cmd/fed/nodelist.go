@@ -70,7 +70,7 @@ func nodeWanted(n *v1.Node) string {
 	}
 	text := strings.TrimSpace(string(w.State) + " by " + w.Owner + " " + w.Ticket)
 	if w.Until != nil {
-		text += " until " + w.Until.Local().Format("2006-01-02T15:04")
+		text += " until " + when(*w.Until)
 	}
 	if w.Requeue {
 		text += ", requeue"
@@ -137,7 +137,7 @@ func listNodes(out io.Writer, nodes []v1.Node, each bool) error {
 
 // newWideTable is a table of many lines.
 func newWideTable(out io.Writer) (t *table, flush func() error) {
-	if t = newTable(out); t.t != nil {
+	if t = newTable(out); t.aligned() {
 		return t, t.flush
 	}
 	b := bufio.NewWriterSize(out, 64<<10)
@@ -159,7 +159,7 @@ func listReasons(out io.Writer, nodes []v1.Node) error {
 		}
 		k := key{n.Reason, n.ReasonBy, "", nodeState(n)}
 		if n.ReasonAt != nil {
-			k.since = n.ReasonAt.Local().Format("2006-01-02T15:04:05")
+			k.since = when(*n.ReasonAt)
 		}
 		if names[k] == nil {
 			order = append(order, k)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -11,6 +12,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/client"
+	"fsub/federation/plain"
 )
 
 func newTopCommand() *cobra.Command {
@@ -33,6 +35,9 @@ that take no jobs by reason, and the jobs. Keys: q quits, s sorts the jobs by an
 				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), m.data.frame(&m.view, time.Now()))
 				return err
+			}
+			if !plain.Terminal(os.Stdin) || !plain.Terminal(cmd.OutOrStdout()) {
+				return errors.New("fed top needs a terminal; without one: fed top --once")
 			}
 			_, err := tea.NewProgram(m, tea.WithContext(m.ctx)).Run()
 			if errors.Is(err, tea.ErrInterrupted) || errors.Is(err, tea.ErrProgramKilled) {

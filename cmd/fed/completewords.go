@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"fsub/federation/accounts"
+	"fsub/federation/api/client"
+	v1 "fsub/federation/api/v1"
+)
+
+// jobWords are the jobs that have not ended, with what tells them apart.
+func jobWords(ctx context.Context, c *client.Client) ([]string, error) {
+	jobs, err := c.Jobs(ctx, nil)
+	return each(jobs, err, func(j *v1.JobLine) []string {
+		id := j.ID
+		if j.Array != 0 {
+			id = j.Array
+		}
+		return []string{fmt.Sprintf("%d\t%s of %s, %s", id, j.Name, j.User, j.State)}
+	})
+}
+
+func siteWords(ctx context.Context, c *client.Client) ([]string, error) {
+	sites, err := c.AllSites(ctx)
+	return each(sites, err, func(s *v1.Site) []string { return []string{string(s.Name)} })
+}
+
+func nodeWords(ctx context.Context, c *client.Client) ([]string, error) {
+	nodes, err := c.Nodes(ctx, nil, nil)
+	return each(nodes, err, func(n *v1.Node) []string { return []string{string(n.Site), string(n.Site) + "/" + n.Name} })
+}
+
+func partitionWords(ctx context.Context, c *client.Client) ([]string, error) {
+	nodes, err := c.Nodes(ctx, nil, nil)
+	return each(nodes, err, func(n *v1.Node) []string { return n.Partitions })
+}
+
+func treeAccountWords(ctx context.Context, c *client.Client) ([]string, error) {
+	all, err := c.Accounts(ctx)
+	return each(all, err, func(a *v1.Account) []string {
+		if a.Kind != accounts.Account {
+			return nil
+		}
+		return []string{a.Name}
+	})
+}
+
+// userWords are the users of the account tree, and those who have jobs.
+func userWords(ctx context.Context, c *client.Client) ([]string, error) {
+	jobs, err := c.Jobs(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	all, err := c.Accounts(ctx)
+	if err != nil {
+		all = nil
+	}
+	for _, a := range all {
+		if a.Kind == accounts.User {
+			jobs = append(jobs, v1.JobLine{User: a.Name})
+		}
+	}
+	return each(jobs, nil, func(j *v1.JobLine) []string { return []string{j.User} })
+}

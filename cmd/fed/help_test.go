@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "fsub/federation/api/v1"
+)
+
+// TestHelpIsGrouped: users find theirs first, and nothing says that fed is not for them.
+func TestHelpIsGrouped(t *testing.T) {
+	cmd := newCommand()
+	var out bytes.Buffer
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"--help"})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	at := -1
+	for _, want := range []string{"Your jobs:", "\n  completion ", "\n  explain ", "Your team:", "\n  report ", "The operators':", "\n  serve ", "\n  site "} {
+		i := strings.Index(text, want)
+		if i <= at {
+			t.Errorf("%q is not there, or not in its place:\n%s", want, text)
+		}
+		at = i
+	}
+	if strings.Contains(text, "Additional Commands") || strings.Contains(text, "for those who run") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestDidYouMean(t *testing.T) {
+	for word, want := range map[string]string{"jobs": "did you mean: job", "cost": "did you mean: report cost", "show": "job show", "machines": "did you mean: pool machines", "explian": "did you mean: explain"} {
+		if err := unknownCommand(newCommand(), word); !strings.HasSuffix(err.Error(), want) && !strings.Contains(err.Error(), want+",") {
+			t.Errorf("%s: %v, want %q", word, err, want)
+		}
+	}
+}
+
+func TestJobListOrders(t *testing.T) {
+	now := time.Now()
+	jobs := []v1.JobLine{
+		{ID: 1, User: "bob", State: "RUNNING", Submit: now.Add(-time.Hour), Site: "alpha"},
+		{ID: 2, Array: 2, Tasks: "3-12", User: "alice", State: "RUNNING", Submit: now.Add(-3 * time.Hour)},
+		{ID: 9, Array: 2, Tasks: "1", User: "alice", State: "RUNNING", Submit: now.Add(-2 * time.Hour), Site: "alpha"},
+	}
+	for _, c := range []struct {
+		list func(*bytes.Buffer) error
+		want string
+	}{
+		{func(b *bytes.Buffer) error { return countJobs(b, jobs, "user") }, "USER\tJOBS\tPENDING\tRUNNING\tENDED\nalice\t11\t10\t1\t0\nbob\t1\t0\t1\t0\n"},
+		{func(b *bytes.Buffer) error { return listJobs(b, jobs, []string{"jobid", "user"}, "-age", 2) }, "JOBID\tUSER\n2_[3-12]\talice\n2_1\talice\n"},
+		{func(b *bytes.Buffer) error { return listJobs(b, jobs, []string{"user"}, "user", 0) }, "USER\nalice\nalice\nbob\n"},
+	} {
+		var b bytes.Buffer
+		if err := c.list(&b); err != nil || b.String() != c.want {
+			t.Errorf("%v: %q, want %q", err, b.String(), c.want)
+		}
+	}
+	if err := countJobs(&bytes.Buffer{}, jobs, "moon"); err == nil {
+		t.Error("by moon")
+	}
+	if err := listJobs(&bytes.Buffer{}, jobs, []string{"moon"}, "", 0); err == nil {
+		t.Error("column moon")
+	}
+}

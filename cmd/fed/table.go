@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"fsub/federation/plain"
+	"fsub/slurm/hostlist"
+)
+
+// table prints aligned columns to a terminal, numbers at the right and long lists of nodes cut, and tab-separated ones to anything else, with all that there is.
+type table struct {
+	w    io.Writer
+	rows [][]string // for a terminal; nil: there is none
+}
+
+func newTable(w io.Writer) *table {
+	if plain.Terminal(w) {
+		return newAligned(w)
+	}
+	return &table{w: w}
+}
+
+func newAligned(w io.Writer) *table { return &table{w: w, rows: [][]string{}} }
+
+// aligned reports whether the table is for a terminal.
+func (t *table) aligned() bool { return t.rows != nil }
+
+// row prints a row, each cell on one line whatever is in it.
+func (t *table) row(cells ...string) {
+	for i, c := range cells {
+		cells[i] = cmp.Or(plain.Line(c), "-")
+	}
+	if t.aligned() {
+		t.rows = append(t.rows, slices.Clone(cells))
+		return
+	}
+	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
+}
+
+// mostNodes is how wide a list of nodes may be on a terminal.
+const mostNodes = 40
+
+// flush prints what a terminal has not been shown yet. The next row begins a table anew.
+func (t *table) flush() error {
+	if !t.aligned() || len(t.rows) == 0 {
+		return nil
+	}
+	head := t.rows[0]
+	for i, name := range head {
+		if name == "NODELIST" || name == "NODES" || name == "LIST" {
+			for _, r := range t.rows[1:] {
+				if i < len(r) {
+					r[i] = cutNodes(r[i])
+				}
+			}
+		}
+	}
+	widths, numeric := make([]int, len(head)), make([]bool, len(head))
+	for i := range head {
+		numeric[i] = len(t.rows) > 1
+		for at, r := range t.rows {
+			if i < len(r) {
+				widths[i] = max(widths[i], utf8.RuneCountInString(r[i]))
+				numeric[i] = numeric[i] && (at == 0 || isNumber(r[i]))
+			}
+		}
+	}
+	var b strings.Builder
+	for _, r := range t.rows {
+		var line strings.Builder
+		for i, c := range r {
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			pad := 0
+			if i < len(widths) {
+				pad = widths[i] - utf8.RuneCountInString(c)
+			}
+			if i < len(numeric) && numeric[i] {
+				line.WriteString(strings.Repeat(" ", pad) + c)
+			} else {
+				line.WriteString(c + strings.Repeat(" ", pad))
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	t.rows = t.rows[:0]
+	_, err := io.WriteString(t.w, b.String())
+	return err
+}
+
+// isNumber reports whether a cell is a number, an amount of money, a time such as 3m, or none of these ("-").
+func isNumber(c string) bool {
+	if c == "-" {
+		return true
+	}
+	c = strings.TrimSuffix(strings.TrimPrefix(c, "$"), "%")
+	if _, err := strconv.ParseFloat(c, 64); err == nil {
+		return true
+	}
+	_, err := time.ParseDuration(strings.Replace(c, "d", "h", 1))
+	return err == nil
+}
+
+// cutNodes is a list of nodes as a terminal has room for it: "alpha[1-4],beta[1-2],...+11".
+func cutNodes(list string) string {
+	if utf8.RuneCountInString(list) <= mostNodes {
+		return list
+	}
+	names, err := hostlist.Expand(list)
+	if err != nil {
+		return list
+	}
+	shown := len(names)
+	for shown > 1 {
+		shown -= max(1, shown/8)
+		if cut := fmt.Sprintf("%s,...+%d", hostlist.Compress(names[:shown]), len(names)-shown); len(cut) <= mostNodes {
+			return cut
+		}
+	}
+	return fmt.Sprintf("%s,...+%d", names[0], len(names)-1)
+}
+
+// when is a time as people read it: in their own zone, which it says.
+func when(t time.Time) string { return t.Local().Format(time.RFC3339) }
