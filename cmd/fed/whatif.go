@@ -21,7 +21,7 @@ func newWhatIfCommand() *cobra.Command {
 		Use:   "what-if",
 		Short: "Tell what would become of the jobs that wait if a site were drained, nodes added, a price, a limit or a policy changed",
 		Long: `Plays the queue forward in virtual time twice, as things are and with the difference, by the daemon's own planner, and prints which jobs would start sooner, later or
-elsewhere, and what that costs. Nothing is changed. Jobs are reckoned to run as long as half of those like them; jobs that are submitted later are not known.
+elsewhere, and what that costs. You are told of your own jobs, operators of all. Nothing is changed. Jobs are reckoned to run as long as half of those like them; jobs that are submitted later are not known.
 What a limit or a budget of an account keeps back now stays back, and what starts passes none, unless --lift names the account. With --limit or --qos-limit all are
 played within their limits, as things are and with the other value: a job that one keeps back starts when others have ended.`,
 		Args: cobra.NoArgs,

@@ -24,6 +24,8 @@ func boundsOf(r route) string {
 		return "operation"
 	case strings.HasPrefix(r.Path, "/fed/v1/report"):
 		return "report"
+	case r.Path == "/fed/v1/what-if":
+		return "what-if"
 	case r.Path == "/fed/v1/accounts":
 		return "coordinators"
 	}
@@ -60,7 +62,7 @@ func TestEveryRouteHasItsBounds(t *testing.T) {
 	if old != table.String() {
 		t.Errorf("%s is not up to date; run: go test ./federation/api -run TestEveryRouteHasItsBounds -api.update", file)
 	}
-	for _, class := range []string{"long poll", "operators", "read", "submission", "change", "operation", "coordinators", "report"} {
+	for _, class := range []string{"long poll", "operators", "read", "submission", "change", "operation", "coordinators", "report", "what-if"} {
 		if !strings.Contains(before, "| **"+class+"** |") {
 			t.Errorf("%s does not say what bounds %q", file, class)
 		}

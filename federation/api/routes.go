@@ -211,7 +211,7 @@ func (s *Server) poolRoutes(t *table) {
 		{"gpu", "h100, or h100:8 for so many in all"}, {"tpu", "v5p, or v5p:128 for so many chips"}, {"cloud", "aws, gcp or azure"}, {"region", "may have *; or a zone"},
 		{"market", "on-demand, spot or flex"}, {"limit", "how many at most"},
 	}, s.offers.Get)
-	t.add("POST", "/fed/v1/what-if", forOperators, v1.WhatIf{}, v1.WhatIfAnswer{}, "What would become of the jobs that wait if something were different. Nothing is changed", nil, s.whatIf.Ask)
+	t.add("POST", "/fed/v1/what-if", forAnybody, v1.WhatIf{}, v1.WhatIfAnswer{}, "What would become of the jobs that wait if something were different: of the caller's own, for operators of all. Nothing is changed", nil, s.whatIf.Ask)
 	t.add("POST", "/fed/v1/offers/refresh", forOperators, nil, []v1.PriceList{}, "Ask the clouds' price lists now", nil, s.offers.Refresh)
 	t.add("POST", "/fed/v1/site/{name}/state", forOperators, v1.SetSiteState{}, v1.SiteSet{}, "Drain a site, take it back, have it leave the federation, or say that it is lost", nil, s.sites.SetState)
 	t.add("POST", "/fed/v1/site/{name}/retry", forOperators, nil, []v1.Cooling{}, "Have a cloud asked again for what it has refused; the answer is what that was", nil, s.pools.retry)

@@ -47,8 +47,8 @@ type Answer struct {
 // ErrTooMuch: there was no time to play it to its end.
 var ErrTooMuch = errors.New("too much to work out in the time there is: ask about fewer jobs (--jobs), or a nearer horizon")
 
-// Compare plays them forward with and without an edit, for a horizon at most. done ends it before with ErrTooMuch.
-func Compare(o *federation.Prospects, e Edit, policy place.Policy, horizon time.Duration, done <-chan struct{}) (*Answer, error) {
+// Compare plays them forward with and without an edit, for a horizon at most, and answers for the jobs that told says; nil: for all. done ends it before with ErrTooMuch.
+func Compare(o *federation.Prospects, e Edit, policy place.Policy, horizon time.Duration, told func(*federation.Job) bool, done <-chan struct{}) (*Answer, error) {
 	edited, changed, err := e.apply(o, policy)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,12 @@ func Compare(o *federation.Prospects, e Edit, policy place.Policy, horizon time.
 	}
 	jobs := map[federation.JobID]*federation.Job{}
 	for i := range o.Waiting {
-		jobs[o.Waiting[i].Job.ID] = o.Waiting[i].Job
+		if j := o.Waiting[i].Job; told == nil || told(j) {
+			jobs[j.ID] = j
+		}
+	}
+	if told != nil {
+		a.More = 0 // of whom they are is not known
 	}
 	a.compare(jobs, before, after)
 	return a, nil
@@ -141,6 +146,9 @@ func (a *Answer) compare(jobs map[federation.JobID]*federation.Job, before, afte
 	var waitBefore, waitAfter time.Duration
 	both := 0
 	for id, b := range before {
+		if jobs[id] == nil {
+			continue
+		}
 		f := after[id]
 		a.Jobs++
 		if !b.Start.IsZero() {

@@ -15,6 +15,22 @@ import (
 	"fsub/sbatch"
 )
 
+// Who is told of some jobs alone learns nothing of others, though they are played too.
+func TestCompareTellsOfSomeJobs(t *testing.T) {
+	e := Edit{Drain: []string{"rhein"}}
+	all, err := Compare(standing(t), e, place.DefaultPolicy(), 30*24*time.Hour, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine, err := Compare(standing(t), e, place.DefaultPolicy(), 30*24*time.Hour, func(j *federation.Job) bool { return j.ID == 99 }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Changes) < 2 || mine.Jobs != 1 || len(mine.Changes) != 1 || mine.Changes[0].Job.ID != 99 || mine.More != 0 || mine.StartBefore > 1 {
+		t.Errorf("of all: %+v; of one: %+v", all, mine)
+	}
+}
+
 var now = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
 // standing is a site whose one node is held until an hour from now by a run that is expected to end after ten minutes, and four jobs that want it.
@@ -42,7 +58,7 @@ func standing(t *testing.T) *federation.Prospects {
 
 func ask(t *testing.T, e Edit) *Answer {
 	t.Helper()
-	a, err := Compare(standing(t), e, place.DefaultPolicy(), 30*24*time.Hour, nil)
+	a, err := Compare(standing(t), e, place.DefaultPolicy(), 30*24*time.Hour, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +144,7 @@ func TestLimit(t *testing.T) {
 		{Edit{Limit: []string{"a:Budget=50/month"}}, 4, 4, 0},
 	} {
 		o := limited(t)
-		a, err := Compare(o, test.e, place.DefaultPolicy(), 40*24*time.Hour, nil)
+		a, err := Compare(o, test.e, place.DefaultPolicy(), 40*24*time.Hour, nil, nil)
 		if err != nil {
 			t.Errorf("%v: %v", test.e, err)
 			continue
@@ -147,16 +163,16 @@ func TestLimit(t *testing.T) {
 				t.Errorf("%v: job %d is kept back by %s", test.e, c.Job.ID, c.After.Reason)
 			}
 		}
-		if again, err := Compare(o, test.e, place.DefaultPolicy(), 40*24*time.Hour, nil); err != nil || again.MeanWaitBefore != a.MeanWaitBefore || again.MeanWaitAfter != a.MeanWaitAfter {
+		if again, err := Compare(o, test.e, place.DefaultPolicy(), 40*24*time.Hour, nil, nil); err != nil || again.MeanWaitBefore != a.MeanWaitBefore || again.MeanWaitAfter != a.MeanWaitAfter {
 			t.Errorf("%v: asked again it says something else: %v", test.e, err)
 		}
 	}
 	o := limited(t)
-	if _, err := Compare(o, Edit{Limit: []string{"z:GrpJobs=1"}}, place.DefaultPolicy(), time.Hour, nil); err == nil || !strings.Contains(err.Error(), "no account z in the federation") {
+	if _, err := Compare(o, Edit{Limit: []string{"z:GrpJobs=1"}}, place.DefaultPolicy(), time.Hour, nil, nil); err == nil || !strings.Contains(err.Error(), "no account z in the federation") {
 		t.Errorf("no such account: %v", err)
 	}
 	o.Limits = nil
-	if _, err := Compare(o, Edit{QOS: []string{"high:GrpJobs=1"}}, place.DefaultPolicy(), time.Hour, nil); err == nil || !strings.Contains(err.Error(), "no account tree") {
+	if _, err := Compare(o, Edit{QOS: []string{"high:GrpJobs=1"}}, place.DefaultPolicy(), time.Hour, nil, nil); err == nil || !strings.Contains(err.Error(), "no account tree") {
 		t.Errorf("no limits: %v", err)
 	}
 }
@@ -181,12 +197,12 @@ func TestInvalid(t *testing.T) {
 		`policy reservations: invalid number "0": want a whole one, 1 or more`:             {Policy: []string{"reservations=0"}},
 		`policy reservations: invalid number "1.5": want a whole one, 1 or more`:           {Policy: []string{"reservations=1.5"}},
 	} {
-		if _, err := Compare(o, e, place.DefaultPolicy(), time.Hour, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Compare(o, e, place.DefaultPolicy(), time.Hour, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: want %s", err, want)
 		}
 	}
 	o.Waiting[3].Reason = "QOSGrpGRES"
-	if a, err := Compare(o, Edit{Lift: []string{"a"}}, place.DefaultPolicy(), time.Hour, nil); err != nil || len(a.Changes) != 0 {
+	if a, err := Compare(o, Edit{Lift: []string{"a"}}, place.DefaultPolicy(), time.Hour, nil, nil); err != nil || len(a.Changes) != 0 {
 		t.Errorf("an account's limits are not those of a QOS: %v", err)
 	}
 }
@@ -195,7 +211,7 @@ func TestInvalid(t *testing.T) {
 func TestNothingIsChanged(t *testing.T) {
 	o := standing(t)
 	e := Edit{Drain: []string{"rhein/rhein00001"}, Add: []string{"rhein=2"}, Price: []string{"rhein:gres/gpu=9"}, Policy: []string{"run_fraction=0.1"}}
-	if _, err := Compare(o, e, place.DefaultPolicy(), time.Hour, nil); err != nil {
+	if _, err := Compare(o, e, place.DefaultPolicy(), time.Hour, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if s := o.Sites[0]; len(s.Seen.Nodes) != 1 || s.Seen.Nodes[0].State[0] != "ALLOCATED" || len(s.Seen.Nodes[0].State) != 1 || s.Prices["gres/gpu"] != 2 || s.Seen.Nodes[0].GRES[0].Used != 8 {
@@ -206,7 +222,7 @@ func TestNothingIsChanged(t *testing.T) {
 func TestDone(t *testing.T) {
 	done := make(chan struct{})
 	close(done)
-	if _, err := Compare(standing(t), Edit{Drain: []string{"rhein"}}, place.DefaultPolicy(), time.Hour, done); !errors.Is(err, ErrTooMuch) {
+	if _, err := Compare(standing(t), Edit{Drain: []string{"rhein"}}, place.DefaultPolicy(), time.Hour, nil, done); !errors.Is(err, ErrTooMuch) {
 		t.Errorf("no time is left, and it says %v", err)
 	}
 }

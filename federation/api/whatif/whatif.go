@@ -25,23 +25,31 @@ type Foreseer interface {
 	Prospects(ctx context.Context, most int) (*federation.Prospects, error)
 }
 
-// WhatIf answers for a Foreseer. One question is worked out at a time.
+// WhatIf answers for a Foreseer. One question is worked out at a time. Operators are told of all jobs, others of their own alone, and they may not ask about
+// limits and budgets, whose answers would tell how those of others stand.
 type WhatIf struct {
 	Foreseer Foreseer // nil: there is none
 	Policy   place.Policy
 
 	busy sync.Mutex
+
+	mu    sync.Mutex
+	asked map[uint32]time.Time // when users who are no operators asked last
 }
 
 const (
 	usualJobs, mostJobs   = 2000, 20_000
 	usualHours, mostHours = 30 * 24, 365 * 24
-	// patience is how long one question may take.
-	patience = time.Minute
+	// patience is how long one question may take; of a user who is no operator, so that others get their turn, and he may ask one in userEvery.
+	patience, userPatience = time.Minute, 10 * time.Second
+	userEvery              = 15 * time.Second
 )
 
 // Ask is POST /fed/v1/what-if.
-func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	if c.Claim != nil {
+		return refusal.Denied // jobs have no such questions
+	}
 	var q v1.WhatIf
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
 		return refusal.BadBody("the body is no WhatIf: " + err.Error())
@@ -49,6 +57,10 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	switch {
 	case q.Jobs < 0 || q.Jobs > mostJobs:
 		return invalid("invalid jobs %d: want 1 to %d, or 0 for %d", q.Jobs, mostJobs, usualJobs)
+	case c.Role < identity.RoleOperator && len(q.Lift)+len(q.Limit)+len(q.QOSLimit) > 0:
+		return &federation.SlurmError{Kind: federation.ErrDenied, Text: "only operators may ask what other limits and budgets would bring: their answers tell how those of others stand"}
+	case c.Role < identity.RoleOperator && (q.Jobs > usualJobs || q.Hours > usualHours):
+		return invalid("at most %d jobs and %d hours for users who are no operators", usualJobs, usualHours)
 	case q.Hours < 0 || q.Hours > mostHours:
 		return invalid("invalid hours %d: want 1 to %d, or 0 for %d", q.Hours, mostHours, usualHours)
 	}
@@ -62,11 +74,19 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	if e.Empty() {
 		return invalid("nothing would be different: name something to drain, resume, add, price, lift, limit, or of the policy")
 	}
+	within := patience
+	var told func(*federation.Job) bool
+	if c.Role < identity.RoleOperator {
+		within, told = userPatience, func(j *federation.Job) bool { return j.UID == c.UID }
+		if wait := a.tooSoon(c.UID, time.Now()); wait > 0 {
+			return &federation.SlurmError{Kind: federation.ErrUnavailable, Text: fmt.Sprintf("one question in %s: ask again in %s", userEvery, wait.Round(time.Second))}
+		}
+	}
 	if !a.busy.TryLock() {
 		return &federation.SlurmError{Kind: federation.ErrUnavailable, Text: "another question of this kind is being worked out; try again in a minute"}
 	}
 	defer a.busy.Unlock()
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.Context(), within)
 	defer cancel()
 	if a.Foreseer == nil {
 		return &federation.SlurmError{Kind: federation.ErrUnavailable, Text: "this daemon cannot forecast"}
@@ -76,7 +96,7 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 		return refusal.TimedOut
 	}
 	again := share.Idle(ctx) // for up to a minute, and one at a time
-	got, err := whatif.Compare(o, e, a.Policy, time.Duration(q.Hours)*time.Hour, ctx.Done())
+	got, err := whatif.Compare(o, e, a.Policy, time.Duration(q.Hours)*time.Hour, told, ctx.Done())
 	again()
 	switch {
 	case errors.Is(err, whatif.ErrTooMuch):
@@ -85,6 +105,25 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 		return invalid("%w", err)
 	}
 	return answer.JSON(w, wire(got))
+}
+
+// tooSoon notes that a user asks, or says how long he has to wait until he may again.
+func (a *WhatIf) tooSoon(uid uint32, now time.Time) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for u, at := range a.asked {
+		if now.Sub(at) >= userEvery {
+			delete(a.asked, u)
+		}
+	}
+	if at, is := a.asked[uid]; is {
+		return userEvery - now.Sub(at)
+	}
+	if a.asked == nil {
+		a.asked = map[uint32]time.Time{}
+	}
+	a.asked[uid] = now
+	return 0
 }
 
 // invalid is a question that can be read, and not be answered. Slurm has no sentence for it.
