@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -55,16 +56,34 @@ func (c *Config) doubts() (out []string) {
 	return out
 }
 
-// checkSecrets checks all files with secrets that the configuration names.
-func (c *Config) checkSecrets() error {
-	var all []error
-	for key, path := range map[string]string{"reports: mail: password_file": c.Reports.Mail.PasswordFile, "remote: key_file": c.Remote.Key, "price_lists: google_key_file": c.PriceLists.GoogleKeyFile} {
-		if path != "" {
-			if err := secret.Check(path); err != nil {
-				all = append(all, fmt.Errorf("%s: %w", key, err))
+// named is a file with a secret that the configuration names.
+type named struct{ key, path string }
+
+// secrets are the files with secrets that the configuration names, beside those of sites.
+func (c *Config) secrets() []named {
+	return present([]named{{"reports: mail: password_file", c.Reports.Mail.PasswordFile}, {"remote: key_file", c.Remote.Key}, {"price_lists: google_key_file", c.PriceLists.GoogleKeyFile}})
+}
+
+// secrets are those of a site.
+func (s *SiteConfig) secrets() []named {
+	all := []named{{"key_file", s.KeyFile}, {"token_file", s.TokenFile}, {"client_key", s.ClientKey}}
+	if k := s.kind(); k != nil {
+		if own := k.section(s); own != nil {
+			for _, p := range own.paths() {
+				all = append(all, named{"credentials_file", *p})
 			}
 		}
 	}
+	return present(all)
+}
+
+func present(all []named) []named {
+	return slices.DeleteFunc(all, func(n named) bool { return n.path == "" })
+}
+
+// checkSecrets checks all files with secrets that the configuration names.
+func (c *Config) checkSecrets() error {
+	all := []error{checkFiles(c.secrets())}
 	for i := range c.Sites {
 		if err := c.Sites[i].checkSecrets(); err != nil {
 			all = append(all, fmt.Errorf("site %s: %w", c.Sites[i].Name, err))
@@ -73,25 +92,30 @@ func (c *Config) checkSecrets() error {
 	return errors.Join(all...)
 }
 
-// checkSecrets checks the files with secrets of a site.
-func (s *SiteConfig) checkSecrets() error {
-	files := map[string]string{"key_file": s.KeyFile, "token_file": s.TokenFile, "client_key": s.ClientKey}
-	if k := s.kind(); k != nil {
-		if own := k.section(s); own != nil {
-			for _, p := range own.paths() {
-				files["credentials_file"] = *p
-			}
+// checkSecrets checks those of a site.
+func (s *SiteConfig) checkSecrets() error { return checkFiles(s.secrets()) }
+
+func checkFiles(files []named) error {
+	var all []error
+	for _, f := range files {
+		if err := secret.Check(f.path); err != nil {
+			all = append(all, fmt.Errorf("%s: %w", f.key, err))
 		}
 	}
-	for key, path := range files {
-		if path == "" {
-			continue
-		}
-		if err := secret.Check(path); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
-		}
+	return errors.Join(all...)
+}
+
+// namedSecrets are the paths of all of them.
+func (c *Config) namedSecrets() (paths []string) {
+	all := c.secrets()
+	for i := range c.Sites {
+		all = append(all, c.Sites[i].secrets()...)
 	}
-	return nil
+	for _, f := range all {
+		paths = append(paths, f.path)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }
 
 // startable says why a program cannot be started.

@@ -30,6 +30,17 @@ func (f *configFlag) read() (Config, error) {
 	return readConfig(defaultConfig)
 }
 
+// found is the file that read reads; "": there is none.
+func (f *configFlag) found() string {
+	if f.path != "" {
+		return f.path
+	}
+	if _, err := os.Stat(defaultConfig); err != nil {
+		return ""
+	}
+	return defaultConfig
+}
+
 // embedded is the configuration of a daemon without a file: one pool of this machine. root serves
 // everybody from the usual places; anybody else serves themselves from below their home directory,
 // where their commands look too.

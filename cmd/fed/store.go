@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,16 +23,24 @@ func (c *Config) storePath() string { return filepath.Join(c.StateDir, "fed.db")
 
 func newStoreBackupCommand() *cobra.Command {
 	var file configFlag
+	var all, logs bool
 	cmd := &cobra.Command{
-		Use:   "backup FILE",
-		Short: "Copy the database to a new file, while the daemon runs or not",
+		Use:   "backup FILE | --all DIR",
+		Short: "Copy the database to a new file, or all that a new host needs to a directory",
 		Long: `Copy the database to a new file, as of now. The daemon may be running. The copy holds the scripts and environments of all users: it is readable
-by its owner only, and is to stay so. Keep the daemon's configuration and keys beside it: they are not in it.`,
+by its owner only, and is to stay so.
+
+With --all, or where DIR is a directory, all that a new host needs is copied: the database, the daemon's keys and certificates, the sites that were added while it ran, and
+the configuration. The directory is there as a whole or not at all, and takes the place of an earlier backup of that name. Files with secrets that the configuration names stay where they are,
+and are listed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := file.read()
 			if err != nil {
 				return err
+			}
+			if info, err := os.Stat(args[0]); all || logs || strings.HasSuffix(args[0], "/") || err == nil && info.IsDir() {
+				return backUpAll(cmd, &c, &file, args[0], logs)
 			}
 			if err := store.Backup(cmd.Context(), c.storePath(), args[0]); err != nil {
 				return err
@@ -42,7 +53,26 @@ by its owner only, and is to stay so. Keep the daemon's configuration and keys b
 		},
 	}
 	file.add(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "all that a new host needs, into a directory")
+	cmd.Flags().BoolVar(&logs, "logs", false, "with it the output of jobs on rented machines")
 	return cmd
+}
+
+func backUpAll(cmd *cobra.Command, c *Config, file *configFlag, dir string, logs bool) error {
+	m, err := c.backUp(cmd.Context(), file.found(), dir, logs)
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "%s: %d files\n", dir, len(m.Files))
+	if apart := c.namedSecrets(); len(apart) > 0 {
+		fmt.Fprintf(out, "not in it, keep them apart: %s\n", strings.Join(apart, " "))
+	}
+	r, err := store.Check(cmd.Context(), filepath.Join(dir, backupStore))
+	if err != nil {
+		return err
+	}
+	return printStore(cmd, filepath.Join(dir, backupStore), r)
 }
 
 func newStoreCheckCommand() *cobra.Command {
@@ -74,15 +104,20 @@ func newStoreCheckCommand() *cobra.Command {
 func newStoreRestoreCommand() *cobra.Command {
 	var file configFlag
 	cmd := &cobra.Command{
-		Use:   "restore FILE",
+		Use:   "restore FILE | DIR",
 		Short: "Put a copy in the place of the database; the daemon must not run",
 		Long: `Put a copy in the place of the database; the daemon must not run. What was there is kept beside it.
 
 The daemon that is started then gives no job ID that may have been given since the copy was made. Jobs that were waiting then are looked for at all
 sites by their keys, and adopted where they ran meanwhile; they start only when every site has answered. What was waiting of an array is held: what became of its
-tasks only people can say. Jobs that were submitted since the copy are not known any more: those that run at Slurm sites run on, those on rented machines end.`,
+tasks only people can say. Jobs that were submitted since the copy are not known any more: those that run at Slurm sites run on, those on rented machines end.
+
+Of a directory of backup --all the keys, certificates and added sites are put back too, and the configuration where there is none.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
+				return restoreAll(cmd, &file, args[0])
+			}
 			c, err := file.read()
 			if err != nil {
 				return err
@@ -99,6 +134,36 @@ tasks only people can say. Jobs that were submitted since the copy are not known
 	return cmd
 }
 
+func restoreAll(cmd *cobra.Command, file *configFlag, dir string) error {
+	m, err := readBackup(dir)
+	if err != nil {
+		return err
+	}
+	config, out := cmp.Or(file.path, defaultConfig), cmd.OutOrStdout()
+	put, err := putConfig(m, dir, config)
+	if err != nil {
+		return err
+	}
+	if put {
+		fmt.Fprintf(out, "restored %s\n", config)
+	}
+	c, err := file.read()
+	if err != nil {
+		return err
+	}
+	done, err := c.restoreFrom(cmd.Context(), m, dir)
+	for _, path := range done {
+		fmt.Fprintf(out, "restored %s\n", path)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.checkSecrets(); err != nil {
+		return fmt.Errorf("restored; before the daemon starts, put back what is no part of a backup: %w", err)
+	}
+	return nil
+}
+
 // printStore prints what was found of a database, and fails if it is damaged.
 func printStore(cmd *cobra.Command, path string, r *store.Report) error {
 	out := cmd.OutOrStdout()
@@ -107,6 +172,9 @@ func printStore(cmd *cobra.Command, path string, r *store.Report) error {
 	}
 	if len(r.Faults) > 0 {
 		return fmt.Errorf("%s is damaged: stop the daemon, and put the last good copy back with: fed store restore FILE", path)
+	}
+	if r.Schema > r.Newest {
+		return fmt.Errorf("%s: its schema has version %d and this fed knows up to %d: run the newer fed that wrote it", path, r.Schema, r.Newest)
 	}
 	what := "ok"
 	if !r.Copied.IsZero() {
