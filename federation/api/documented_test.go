@@ -126,6 +126,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
 			return []federation.SiteCheck{{Name: "clock", Result: federation.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
+		UpdateSite: func(context.Context, federation.SiteName, v1.UpdateSite, federation.AuditEntry) error { return nil },
 		AddSite: func(context.Context, v1.AddSite, federation.AuditEntry) (federation.SiteName, error) {
 			return "new", nil
 		}})
@@ -171,6 +172,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/accounts/sync":       v1.SyncAccounts{Site: "alpha", DryRun: true},
 		"/fed/v1/nodes/reboot":        v1.RebootNodes{Nodes: []string{"alpha/*"}, ASAP: true},
 		"/fed/v1/site/{name}/test":    nil,
+		"/fed/v1/site/{name}/update":  v1.UpdateSite{Set: []string{"timeout=20s"}},
 		"/fed/v1/books/check":         nil,
 		"/fed/v1/books/bills":         v1.ImportBill{Site: "sky", From: "2026-11-01", Until: "2026-12-01", Format: "FOCUS", Lines: []v1.BillLine{{Day: "2026-11-02", Amount: 5}}},
 		"/fed/v1/reports":             v1.SavedReport{Name: "new", Report: "cost", Format: "csv", Mail: nil},
