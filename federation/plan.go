@@ -67,8 +67,10 @@ type Offer struct {
 	MaxNodes int       `json:"max_nodes,omitempty"`
 	PerHour  Money     `json:"per_hour,omitempty"`
 	Until    time.Time `json:"until,omitzero"`
-	Terms    []Term    `json:"terms"`
-	Total    Dollars   `json:"total"` // sum of Terms
+	// Most is what the run can cost at most: its time limit at the same price; 0: it has no limit, or no price.
+	Most  Dollars `json:"most,omitempty"`
+	Terms []Term  `json:"terms"`
+	Total Dollars `json:"total"` // sum of Terms
 	// Parts are the components of a heterogeneous job, in their order, each with its own pool and price. They start together.
 	Parts []Offer `json:"parts,omitempty"`
 }
@@ -83,6 +85,10 @@ type Trial struct {
 	Start      time.Time
 	Nodes      []string // that placement counts with; the site may choose others
 	Processors int      // CPUs of all nodes together
+	// Unknown: nothing says when what the job waits for is over. Start is zero then.
+	Unknown bool
+	// Waits is what of the account tree would keep the job back, however much is free; nil: nothing. Start is zero then.
+	Waits *Holdback
 }
 
 // Term is one named amount of an offer.

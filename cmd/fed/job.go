@@ -60,6 +60,8 @@ func newExplainCommand() *cobra.Command {
 			text += startText(e.Start)
 			if e.Spending != nil {
 				text += "  it has come to " + e.Spending.Text() + "\n"
+			} else {
+				text += mostText(&e.Job, &e.Decision)
 			}
 			if e.Job.Whole != nil {
 				r, err := c.Job(ctx, id)
@@ -72,6 +74,14 @@ func newExplainCommand() *cobra.Command {
 		})
 	cmd.Flags().BoolVar(&all, "all", false, "every pool by itself, not grouped by site and reason")
 	return cmd
+}
+
+// mostText says what a job that has not ended can cost at most where it runs or is to run; "" where nothing bounds that.
+func mostText(j *federation.Job, d *federation.Decision) string {
+	if len(d.Offers) == 0 || j.State.Ended() || d.Offers[0].Most <= d.Offers[0].Price() {
+		return ""
+	}
+	return fmt.Sprintf("  costs %s at most: as long as its time limit\n", accounting.MoneyOf(float64(d.Offers[0].Most)).USD())
 }
 
 // startText says when and where a job that waits is expected to start; "" where nothing says when.

@@ -27,7 +27,7 @@ type Controller interface {
 	// Starts tells when jobs that wait are expected to start, as far as that is known. It may wait for the controller's round, and not change what it returns.
 	Starts(ctx context.Context) (federation.Starts, error)
 	// Try says when and where j would start if it were submitted now. It fails with what Judge says of a job that can run nowhere.
-	Try(j *federation.Job) (federation.Trial, error)
+	Try(ctx context.Context, j *federation.Job) (federation.Trial, error)
 	// Sites are the members of the federation as last seen, by name. The values are shared: do not change them.
 	Sites() []*federation.Site
 	// Wake tells that something was written to the store: a job or a request.

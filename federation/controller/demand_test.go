@@ -65,11 +65,18 @@ func TestJudgedByWorkDir(t *testing.T) {
 
 func TestTry(t *testing.T) {
 	b := newBench(t)
-	got, err := b.ctl.Try(&federation.Job{User: "alice", Spec: &sbatch.Spec{GPUsPerNode: "2", WorkDir: "/"}})
+	got, err := b.ctl.Try(ended(t), &federation.Job{User: "alice", Spec: &sbatch.Spec{GPUsPerNode: "2", WorkDir: "/"}})
 	if err != nil || got.Site != "cheap" || got.Partition != "main" || len(got.Nodes) != 1 || got.Processors != 1 {
 		t.Errorf("%+v %v", got, err)
 	}
-	if _, err = b.ctl.Try(&federation.Job{User: "alice", Spec: &sbatch.Spec{GPUsPerNode: "200", WorkDir: "/"}}); err == nil {
+	if _, err = b.ctl.Try(ended(t), &federation.Job{User: "alice", Spec: &sbatch.Spec{GPUsPerNode: "200", WorkDir: "/"}}); err == nil {
 		t.Error("a job that can run nowhere would start somewhere")
 	}
+}
+
+// ended is a context that is over: what asks the controller is not to wait for a round.
+func ended(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }

@@ -277,6 +277,14 @@ func (c *dependencies) readTasks(ctx context.Context, on *job) error {
 
 // waitFor adds a term to what j waits for and brings it in line with the job that it names.
 func (c *dependencies) waitFor(j *job, t federation.DependTerm, on *job) {
+	term := j.hinder().depends.add(termOf(j, t, on))
+	if !on.State.Ended() {
+		c.waits[on.ID] = append(c.waits[on.ID], waiting{j, term})
+	}
+}
+
+// termOf is a term of what j waits for, in line with the job that it names.
+func termOf(j *job, t federation.DependTerm, on *job) waitTerm {
 	w := waitTerm{DependTerm: t}
 	switch {
 	case t.Kind == federation.DependAfterBB:
@@ -287,10 +295,7 @@ func (c *dependencies) waitFor(j *job, t federation.DependTerm, on *job) {
 		w.byTask = on
 	}
 	w.settle(on)
-	term := j.hinder().depends.add(w)
-	if !on.State.Ended() {
-		c.waits[on.ID] = append(c.waits[on.ID], waiting{j, term})
-	}
+	return w
 }
 
 // changed settles what waits for j, which has started or ended, or of which a task has.

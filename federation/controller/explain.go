@@ -18,6 +18,9 @@ func (c *Controller) Explain(ctx context.Context, j *federation.Job) federation.
 				_, waits := c.askWaits(ctx, j.ID, &out.Decision)
 				out.Waits = c.waits(ctx, j, waits)
 			}
+			if !j.Start.IsZero() && !j.State.Ended() && out.Decision.Expected != nil { // it has passed those that were shorter
+				out.Decision.Expected = c.expectedAfter(j, c.now().Sub(j.Start))
+			}
 			return out
 		}
 	}

@@ -13,25 +13,25 @@ type foretelling struct {
 	*Controller
 	all   federation.Starts
 	now   time.Time
-	ends  map[federation.JobID]span
+	ends  map[federation.JobID]happens
 	looks int // at placement, that are left
 }
 
-// span is when something happens: half of the time not before p50, nine times in ten not after p90. A zero p90 is not known; a zero p50 neither.
-type span struct{ p50, p90 time.Time }
+// happens is when something does: half of the time not before p50, nine times in ten not after p90. A zero p90 is not known; a zero p50 neither.
+type happens struct{ p50, p90 time.Time }
 
 // after is the later one of two spans of which both must have passed.
-func (s span) after(o span) span {
-	l := span{p50: later(s.p50, o.p50)}
+func (s happens) after(o happens) happens {
+	l := happens{p50: later(s.p50, o.p50)}
 	if !s.p90.IsZero() && !o.p90.IsZero() {
 		l.p90 = later(later(s.p90, o.p90), l.p50)
 	}
 	return l
 }
 
-// plus is a span so much later.
-func (s span) plus(e *federation.Expected) span {
-	l := span{p50: s.p50.Add(e.P50)}
+// plus is a time so much later.
+func (s happens) plus(e *federation.Expected) happens {
+	l := happens{p50: s.p50.Add(e.P50)}
 	if !s.p90.IsZero() {
 		l.p90 = s.p90.Add(e.P90)
 	}
@@ -40,7 +40,7 @@ func (s span) plus(e *federation.Expected) span {
 
 // foretellRest adds the jobs that wait for the end of others which is foretold, and for a begin time.
 func (c *Controller) foretellRest(all federation.Starts, now time.Time) {
-	f := &foretelling{Controller: c, all: all, now: now, ends: map[federation.JobID]span{}, looks: mostForetold}
+	f := &foretelling{Controller: c, all: all, now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
 	for _, waits := range c.depends.waits {
 		for _, w := range waits {
 			f.start(w.job)
@@ -54,26 +54,26 @@ func (c *Controller) foretellRest(all federation.Starts, now time.Time) {
 }
 
 // start is when a job starts; false: nobody knows. That of one which waits for others or for a time is added to all.
-func (f *foretelling) start(j *job) (span, bool) {
+func (f *foretelling) start(j *job) (happens, bool) {
 	if s, known := f.all[j.ID]; known {
 		return spanOf(&s), true
 	}
 	if !j.queued || j.live() || j.Held != federation.NotHeld || j.State != federation.Pending {
-		return span{}, false
+		return happens{}, false
 	}
 	free, known := f.free(j)
 	if !known {
-		return span{}, false
+		return happens{}, false
 	}
 	if f.looks--; f.looks < 0 {
 		return free, true
 	}
 	o := f.quote(j)
 	if o == nil || f.overBudget(j, o) {
-		return span{}, false
+		return happens{}, false
 	}
 	s := federation.Start{Site: o.Site, At: o.Start, Of: "from when what it waits for is to be over", Total: o.Total, Price: o.Price()}
-	nodes := span{o.Start, o.Start}
+	nodes := happens{o.Start, o.Start}
 	if o.Foreseen != nil {
 		nodes.p90 = f.now.Add(o.Foreseen.P90)
 	}
@@ -83,29 +83,29 @@ func (f *foretelling) start(j *job) (span, bool) {
 	return at, true
 }
 
-func spanOf(s *federation.Start) span {
+func spanOf(s *federation.Start) happens {
 	if s.Within.IsZero() { // by time limits, or by the site's word
-		return span{s.At, s.At}
+		return happens{s.At, s.At}
 	}
-	return span{s.At, s.Within}
+	return happens{s.At, s.Within}
 }
 
 // free is when neither other jobs nor its begin time keep a job back any more; false: nobody knows.
-func (f *foretelling) free(j *job) (span, bool) {
-	at := span{later(f.now, j.Spec.Begin), later(f.now, j.Spec.Begin)}
+func (f *foretelling) free(j *job) (happens, bool) {
+	at := happens{later(f.now, j.Spec.Begin), later(f.now, j.Spec.Begin)}
 	reason := j.depends.reason(f.now)
 	if reason == "" {
 		return at, !j.depends.byTasks() || f.tasksFree(j, &at)
 	}
 	if reason != federation.ReasonDependency || j.depends.names != nil {
-		return span{}, false
+		return happens{}, false
 	}
-	first, any := span{}, false
+	first, any := happens{}, false
 	for i := range j.depends.terms {
 		t, known := f.term(&j.depends.terms[i])
 		switch {
 		case !j.depends.any && !known:
-			return span{}, false
+			return happens{}, false
 		case !j.depends.any:
 			at = at.after(t)
 		case known && (!any || t.p50.Before(first.p50)):
@@ -119,19 +119,19 @@ func (f *foretelling) free(j *job) (span, bool) {
 }
 
 // term is when a term of a dependency is met; false: nobody knows, or never.
-func (f *foretelling) term(t *waitTerm) (span, bool) {
+func (f *foretelling) term(t *waitTerm) (happens, bool) {
 	switch {
 	case t.never:
-		return span{}, false
+		return happens{}, false
 	case t.byTask != nil:
 		return f.firstTask(t.byTask)
 	case t.met:
 		at := later(f.now, t.from.Add(t.Delay))
-		return span{at, at}, true
+		return happens{at, at}, true
 	}
 	on := f.jobs.Of(t.Job)
 	if on == nil {
-		return span{}, false
+		return happens{}, false
 	}
 	if t.Task >= 0 && on.taskJobs[t.Task] != nil {
 		on = on.taskJobs[t.Task]
@@ -158,7 +158,7 @@ func (d *dependency) byTasks() bool {
 }
 
 // tasksFree moves a time to when the first task of an array may start that waits for one of another array.
-func (f *foretelling) tasksFree(j *job, at *span) bool {
+func (f *foretelling) tasksFree(j *job, at *happens) bool {
 	for i := range j.depends.terms {
 		if on := j.depends.terms[i].byTask; on != nil {
 			t, known := f.firstTask(on)
@@ -172,9 +172,9 @@ func (f *foretelling) tasksFree(j *job, at *span) bool {
 }
 
 // firstTask is when the first task of an array ends of those that have not.
-func (f *foretelling) firstTask(array *job) (first span, known bool) {
+func (f *foretelling) firstTask(array *job) (first happens, known bool) {
 	if array.State.Ended() {
-		return span{f.now, f.now}, true
+		return happens{f.now, f.now}, true
 	}
 	for _, t := range array.taskJobs {
 		if s, ok := f.end(t); ok && (!known || s.p50.Before(first.p50)) {
@@ -188,31 +188,31 @@ func (f *foretelling) firstTask(array *job) (first span, known bool) {
 }
 
 // end is when a job ends; false: nobody knows. Of an array it is the end of all its tasks that are known, and no p90 while others wait.
-func (f *foretelling) end(j *job) (at span, known bool) {
+func (f *foretelling) end(j *job) (at happens, known bool) {
 	if at, known = f.ends[j.ID]; known {
 		return at, !at.p50.IsZero()
 	}
-	f.ends[j.ID] = span{} // jobs that wait for each other in a ring do so for ever
+	f.ends[j.ID] = happens{} // jobs that wait for each other in a ring do so for ever
 	switch {
 	case j.State.Ended():
-		at, known = span{f.now, f.now}, true
+		at, known = happens{f.now, f.now}, true
 	case j.Whole != nil && j.Whole.Spread:
 		for _, t := range j.taskJobs {
 			s, ok := f.end(t)
 			if !ok {
-				return span{}, false
+				return happens{}, false
 			}
 			at, known = at.after(s), true
 		}
 		if j.rest.Len() > 0 {
 			s, ok := f.start(j)
 			if !ok {
-				return span{}, false
+				return happens{}, false
 			}
-			at, known = span{p50: later(at.p50, s.plus(f.lasts(j, 0)).p50)}, true
+			at, known = happens{p50: later(at.p50, s.plus(f.lasts(j, 0)).p50)}, true
 		}
 	case j.live() && j.att.State == federation.AttemptStarted && !j.att.Started.IsZero():
-		at, known = span{j.att.Started, j.att.Started}.plus(f.lasts(j, elapsed(j.att.Started, f.now))), true
+		at, known = happens{j.att.Started, j.att.Started}.plus(f.lasts(j, elapsed(j.att.Started, f.now))), true
 	default:
 		if at, known = f.start(j); known {
 			at = at.plus(f.lasts(j, 0))

@@ -64,6 +64,18 @@ func (c *Controller) starts() federation.Starts {
 	if c.queue.world.Len() == 0 { // no plan was made lately
 		c.queue.world.SetTime(now)
 	}
+	if f := c.queue.world.Guard(func() { c.startsPlanned(all) }); f != nil {
+		c.tellFault(f)
+	}
+	for _, site := range c.sites {
+		c.startsAt(site, all, now)
+	}
+	c.foretellRest(all, now)
+	return all
+}
+
+// startsPlanned adds the jobs of which the plan knows when they start.
+func (c *Controller) startsPlanned(all federation.Starts) {
 	for job, o := range c.queue.world.Next() {
 		if j := c.jobs.Of(c.jobOfOffer(job.ID)); j == nil || c.overBudget(j, o) { // nothing says when its budget suffices
 			continue
@@ -81,11 +93,6 @@ func (c *Controller) starts() federation.Starts {
 			all[id] = s
 		}
 	}
-	for _, site := range c.sites {
-		c.startsAt(site, all, now)
-	}
-	c.foretellRest(all, now)
-	return all
 }
 
 // startsAt adds the jobs that wait at a site.

@@ -276,15 +276,6 @@ func (c *Controller) judge(v *viewOfSites, j *federation.Job) error {
 	return nil
 }
 
-// Try tells when and where j would start if it were submitted now, by the sites as published. It fails as Judge does.
-func (c *Controller) Try(j *federation.Job) (t federation.Trial, err error) {
-	if err := c.Judge(j); err != nil {
-		return federation.Trial{}, err
-	}
-	err = c.ask(c.view.sites.Load(), func(w *place.World) { t = w.Try(asTask(j), c.expected(j)) })
-	return t, err
-}
-
 var errNoDecision = errors.New("placement did not look at the job")
 
 // planFor asks placement about one job alone, on the sites as published.

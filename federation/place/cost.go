@@ -229,7 +229,7 @@ func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
 	o := &federation.Offer{
 		Site: c.site.site.Name, Partition: m.pools[c.pool].Partition, Pool: c.name,
 		Start: pl.clock, Wait: at.wait, Run: c.run,
-		Nodes: c.fits[at.fit].nodes, GPUs: c.gpus, GPUType: c.gpu, As: c.as, Total: at.total,
+		Nodes: c.fits[at.fit].nodes, GPUs: c.gpus, GPUType: c.gpu, As: c.as, Most: c.mostCost(), Total: at.total,
 	}
 	run := federation.Term{Name: "run", Amount: c.cost}
 	if c.offered != nil {

@@ -111,7 +111,7 @@ func explain(job *federation.Job, d federation.Decision, apart bool, lines []str
 		if e.Runs == 1 {
 			runs = "run"
 		}
-		fmt.Fprintf(&b, "  expected to run %s, and in nine of ten cases no longer than %s: from %d %s %s\n", spanText(e.P50), spanText(e.P90), e.Runs, runs, e.Of)
+		fmt.Fprintf(&b, "  expected to run %s, %s on average, and in nine of ten cases no longer than %s: from %d %s %s%s\n", spanText(e.P50), spanText(likely(e)), spanText(e.P90), e.Runs, runs, e.Of, cutText(e))
 	}
 	for i := 1; i < len(d.Offers); i++ {
 		label := "  then:   "
@@ -129,6 +129,17 @@ func explain(job *federation.Job, d federation.Decision, apart bool, lines []str
 		b.WriteString("  not viable: " + text + "\n")
 	}
 	return b.String()
+}
+
+// cutText tells how many of the runs that an expectation stands on were cut short.
+func cutText(e *federation.Expected) string {
+	switch {
+	case e.Cut == 0:
+		return ""
+	case e.Cut == e.Runs:
+		return ", cut short"
+	}
+	return fmt.Sprintf(", %d of them cut short", e.Cut)
 }
 
 // jobText is how users name a job: of a task of an array "30004711_7", of those of an array that wait "30004711_[3-9]", of a component "30004711+1".

@@ -333,6 +333,7 @@ func (w wording) offerParts() *federation.Offer {
 		o.Parts = append(o.Parts, part)
 		o.Nodes += part.Nodes
 		o.Run = max(o.Run, part.Run)
+		o.Most += part.Most
 		run.Amount += one.cost
 		risk.Amount += one.risk
 		power.Amount += one.powerCost()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
 
@@ -25,12 +26,23 @@ import (
 func (s *stand) rented() *federation.Rented { return s.site.model.pools[s.pool].Shape.Rented }
 
 // runCost is what one unit's expected run costs.
-func (c *candidate) runCost(shape *federation.Node) federation.Dollars {
+func (c *candidate) runCost(shape *federation.Node) federation.Dollars { return c.costOf(shape, c.run) }
+
+// costOf is what a run of some time costs.
+func (c *candidate) costOf(shape *federation.Node, run time.Duration) federation.Dollars {
 	if r := shape.Rented; r != nil && r.PricePerHour > 0 {
 		share := shareOf(shape, &c.fits[0])
-		return r.PricePerHour * federation.Dollars(share*float64(c.fits[0].nodes)*c.run.Hours())
+		return r.PricePerHour * federation.Dollars(share*float64(c.fits[0].nodes)*run.Hours())
 	}
-	return federation.Dollars(c.rate.PerHour * c.run.Hours())
+	return federation.Dollars(c.rate.PerHour * run.Hours())
+}
+
+// mostCost is what a run costs that takes all of its limit; 0: it has none.
+func (c *candidate) mostCost() federation.Dollars {
+	if c.limit == sbatch.Unlimited {
+		return 0
+	}
+	return c.costOf(&c.site.model.pools[c.pool].Shape, c.limit)
 }
 
 // shareOf is the part of a node that f takes: the largest of its shares of CPUs, memory and GPUs.

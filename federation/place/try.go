@@ -10,28 +10,72 @@ import (
 func (w *World) Try(job *federation.Job, e *federation.Expected) federation.Trial {
 	w.begin()
 	w.stale = true // the next plan begins anew
+	t, _ := w.tryLast(job, e)
+	return t
+}
+
+// TryQueued is Try of a job that takes its turn among those of the queue: its start is what the plan gives it. The job has a number that no other has.
+func (w *World) TryQueued(j Waiting) federation.Trial {
+	w.settle()
+	t, sh := w.tryLast(j.Job, j.Expected)
+	w.SetJob(j)
+	defer w.DropJob(j.Job.ID)
+	w.settle()
+	q := w.byID.Of(j.Job.ID)
+	if q == nil || !w.lookedAt(q) {
+		return t
+	}
+	d := w.decision(w.decided(q))
+	if len(d.Offers) == 0 {
+		return t
+	}
+	o := d.Offers[0]
+	if t.Site != o.Site || len(t.Decision.Offers) == 0 || t.Decision.Offers[0].Pool != o.Pool {
+		for _, c := range sh.candidates {
+			if c.parts == nil && c.site.site.Name == o.Site && c.name == o.Pool {
+				take(&t, c.spotsAt(&moment{start: never}))
+			}
+		}
+	}
+	t.Decision = d
+	setStart(&t, o, j.Job)
+	return t
+}
+
+// tryLast is Try of a job behind all that the plan is about.
+func (w *World) tryLast(job *federation.Job, e *federation.Expected) (federation.Trial, *shape) {
 	w.look(job)
 	sh := w.shapeOfJob(job, e, nil)
 	t := federation.Trial{Decision: federation.Decision{Job: job.ID, Rejections: sh.rejections, Expected: e}}
 	best, at := w.best(sh)
 	if best == nil {
 		t.Decision.Reason = waitReason(sh.rejections)
-		return t
+		return t, sh
 	}
 	t.Decision.Offers = w.offersOf(sh, best, &at).all(&w.plan)
-	o := t.Decision.Offers[0]
+	setStart(&t, t.Decision.Offers[0], job)
+	take(&t, best.spotsAt(&at))
+	return t, sh
+}
+
+// setStart has a trial start as an offer says, and not before the job may.
+func setStart(t *federation.Trial, o *federation.Offer, job *federation.Job) {
 	t.Site, t.Partition, t.Start = o.Site, o.Partition, o.Start
 	if t.Start.Before(job.Spec.Begin) {
 		t.Start = job.Spec.Begin
 	}
 	t.Start = t.Start.Truncate(time.Second)
-	for _, sp := range best.spotsAt(&at) {
+}
+
+// take has a trial take nodes.
+func take(t *federation.Trial, spots []spot) {
+	t.Nodes, t.Processors = nil, 0
+	for _, sp := range spots {
 		t.Processors += sp.processors()
 		for _, n := range sp.nodes {
-			t.Nodes = append(t.Nodes, best.site.model.obs.Nodes[n].Name)
+			t.Nodes = append(t.Nodes, sp.c.site.model.obs.Nodes[n].Name)
 		}
 	}
-	return t
 }
 
 // Judge tells which pools could ever run a job, and why the others cannot, as [Refusal] needs it. It is cheap, because it ignores what is

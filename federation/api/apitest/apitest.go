@@ -153,7 +153,7 @@ func (c *Controller) LookAt(site federation.SiteName) {
 }
 
 // Try implements api.Controller: the first offer of the decision, on nodes n1 and up.
-func (c *Controller) Try(j *federation.Job) (t federation.Trial, err error) {
+func (c *Controller) Try(_ context.Context, j *federation.Job) (t federation.Trial, err error) {
 	c.locked(func() { t.Decision = c.decision })
 	if err = c.Judge(j); err != nil || len(t.Decision.Offers) == 0 {
 		return t, err

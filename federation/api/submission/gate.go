@@ -45,7 +45,7 @@ type Gate struct {
 type Planner interface {
 	Judge(j *federation.Job) error
 	Decision(j *federation.Job) federation.Decision
-	Try(j *federation.Job) (federation.Trial, error)
+	Try(ctx context.Context, j *federation.Job) (federation.Trial, error)
 	Sites() []*federation.Site
 	Wake()
 }

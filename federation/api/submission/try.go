@@ -28,7 +28,7 @@ func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, 
 	}
 	var t federation.Trial
 	err = s.judge(job, func() (err error) {
-		t, err = s.Controller.Try(job)
+		t, err = s.Controller.Try(ctx, job)
 		return err
 	})
 	if err != nil {
@@ -51,7 +51,11 @@ func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, 
 
 // trialText is what sbatch 24.11 prints after "sbatch: ". Of a heterogeneous job it leaves the partition out.
 func trialText(id federation.JobID, t *federation.Trial, het bool) string {
-	text := fmt.Sprintf("Job %d to start at %s using %d processors on ", id, t.Start.Local().Format("2006-01-02T15:04:05"), t.Processors)
+	start := "Unknown" // as Slurm prints a time that is not known
+	if !t.Start.IsZero() {
+		start = t.Start.Local().Format("2006-01-02T15:04:05")
+	}
+	text := fmt.Sprintf("Job %d to start at %s using %d processors on ", id, start, t.Processors)
 	nodes := hostlist.Compress(t.Nodes)
 	if het {
 		return text + nodes
@@ -65,23 +69,45 @@ func trialMore(t *federation.Trial) string {
 		return ""
 	}
 	o := t.Decision.Offers[0]
-	text := fmt.Sprintf("%s %s, $%s", o.Site, o.Pool, accounting.MoneyOf(float64(o.Price())).Short())
+	text := fmt.Sprintf("%s %s, %s", o.Site, o.Pool, accounting.MoneyOf(float64(o.Price())).USD())
+	if o.Most > o.Price() {
+		text += fmt.Sprintf(", %s at most", accounting.MoneyOf(float64(o.Most)).USD())
+	}
 	if o.Total-o.Price() >= 0.005 {
-		text += fmt.Sprintf(" ($%s with what waiting is worth)", accounting.MoneyOf(float64(o.Total)).Short())
+		text += fmt.Sprintf(" (%s with what waiting is worth)", accounting.MoneyOf(float64(o.Total)).USD())
 	}
-	switch f := o.Foreseen; {
-	case f != nil:
-		text += fmt.Sprintf("; starts in %s, and in nine of ten cases within %s", whole(f.P50), whole(f.P90))
-		if f.Unsure != "" {
-			text += " (unsure: " + f.Unsure + ")"
-		}
-	case o.Wait >= time.Second:
-		text += fmt.Sprintf("; starts in %s unless jobs that wait already come first", whole(o.Wait))
-	}
+	text += trialWait(t, o)
 	if e := t.Decision.Expected; e != nil && e.Runs > 0 {
 		text += fmt.Sprintf("; expected to run %s, and in nine of ten cases no longer than %s", whole(e.P50), whole(e.P90))
 	}
 	return text
+}
+
+// trialWait is how long a job would wait, and for what.
+func trialWait(t *federation.Trial, o *federation.Offer) string {
+	switch f := o.Foreseen; {
+	case t.Waits != nil:
+		text := fmt.Sprintf("; would wait: %s: %s", t.Waits.Kind, t.Waits.Text)
+		if len(t.Waits.Free) > 0 {
+			text += "; sooner " + t.Waits.Free[0]
+		}
+		return text
+	case t.Unknown:
+		return "; would wait for other jobs, whose end is not known"
+	case t.Start.Sub(o.Start) >= time.Second: // for others, or a begin time
+		return "; starts when what it waits for is to be over"
+	case f != nil:
+		text := fmt.Sprintf("; starts in %s, and in nine of ten cases within %s", whole(f.P50), whole(f.P90))
+		if f.Unsure != "" {
+			text += " (unsure: " + f.Unsure + ")"
+		}
+		return text
+	case o.Wait >= time.Second && t.Decision.Reason == federation.ReasonPriority:
+		return fmt.Sprintf("; starts in %s unless jobs that wait already come first", whole(o.Wait))
+	case o.Wait >= time.Second:
+		return fmt.Sprintf("; starts in %s", whole(o.Wait))
+	}
+	return ""
 }
 
 // whole is a span in whole seconds, one at least.

@@ -1,0 +1,89 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/place"
+)
+
+// triedID is the number of a job that is only tried: no other has it.
+const triedID = federation.LastJobID + 1
+
+// Try tells when and where j would start if it were submitted now: in its turn among the jobs of the queue, within the limits and budgets of the account tree, and not before what it
+// depends on is over. It fails as Judge does. Where the controller is busy for too long it is told of j alone, by the sites as published.
+func (c *Controller) Try(ctx context.Context, j *federation.Job) (t federation.Trial, err error) {
+	if err := c.Judge(j); err != nil {
+		return federation.Trial{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, waitsIn)
+	defer cancel()
+	to := make(chan *federation.Trial, 1)
+	if c.afterRound(ctx, func() { to <- c.tried(j) }) == nil {
+		if t := <-to; t != nil {
+			return *t, nil
+		}
+	}
+	err = c.ask(c.view.sites.Load(), func(w *place.World) { t = w.Try(asTask(j), c.expected(j)) })
+	return t, err
+}
+
+// tried is Try by what the controller knows now; nil if placement fails.
+func (c *Controller) tried(j *federation.Job) *federation.Trial {
+	now := c.now().UTC()
+	task := *asTask(j)
+	task.ID = triedID
+	if task.Submit.IsZero() {
+		task.Submit = now
+	}
+	var t federation.Trial
+	if fault := c.queue.world.Guard(func() {
+		if c.queue.world.Len() == 0 { // no plan was made lately
+			c.queue.world.SetTime(now)
+		}
+		t = c.queue.world.TryQueued(place.Waiting{Job: &task, Expected: c.expected(&task)})
+	}); fault != nil {
+		c.tellFault(fault)
+		return nil
+	}
+	c.queue.left(triedID)
+	if len(t.Decision.Offers) == 0 {
+		return &t
+	}
+	if c.cfg.Quota != nil {
+		w := c.wants(&task, t.Decision.Offers[0])
+		t.Waits = c.cfg.Quota.Holdback(now, &w, c.endsBy)
+	}
+	if t.Waits == nil && j.Spec.Dependency != "" {
+		c.tryDependency(&task, &t, now)
+	}
+	if t.Waits != nil || t.Unknown {
+		t.Start = time.Time{}
+	}
+	return &t
+}
+
+// tryDependency has a trial start when what the job depends on is over.
+func (c *Controller) tryDependency(task *federation.Job, t *federation.Trial, now time.Time) {
+	parsed, err := federation.ParseDependency(task.Spec.Dependency)
+	if err != nil { // Judge has read it
+		return
+	}
+	j := newJob(*task)
+	d := &j.hinder().depends
+	d.any, d.job = parsed.Any, j.ID
+	for _, term := range parsed.Terms {
+		if on := c.jobs.Of(term.Job); on != nil {
+			d.add(termOf(j, term, on))
+		} else if term.Kind == federation.DependSingleton {
+			t.Unknown = true // it waits for its namesakes
+			return
+		}
+	}
+	f := &foretelling{Controller: c, all: c.starts(), now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
+	at, known := f.free(j)
+	if t.Unknown = !known; known && at.p50.After(t.Start) {
+		t.Start = at.p50.Truncate(time.Second)
+	}
+}
