@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"fsub/sbatch/bounded"
 )
@@ -14,15 +15,11 @@ const MaxComponents = 128
 // Components are those of a heterogeneous job after the first. They have no components themselves.
 type Components []Spec
 
-type mostComponents struct{}
-
-func (mostComponents) Max() (int, string) { return MaxComponents - 1, "components beside the first" }
-
 // UnmarshalJSON implements [json.Unmarshaler]. It counts before it reads, and reads no components of components.
 func (c *Components) UnmarshalJSON(text []byte) error {
-	n, err := bounded.Check(text, mostComponents{})
-	if err != nil {
-		return err
+	n := bounded.Count(text)
+	if n >= MaxComponents {
+		return fmt.Errorf("%d components, at most %d are allowed", n+1, MaxComponents)
 	}
 	*c = nil
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -38,7 +35,7 @@ func (c *Components) UnmarshalJSON(text []byte) error {
 		switch err := d.Decode(&one); {
 		case err != nil:
 			return err
-		case len(one.Het) > len("null"):
+		case bounded.Count(one.Het) > 0:
 			return errors.New("a component has components")
 		}
 	}

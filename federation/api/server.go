@@ -298,12 +298,22 @@ func (s *Server) routes() {
 	s.restd.Routes()
 	if s.cfg.Gatherer != nil {
 		metrics := answer.MetricsHandler(s.cfg.Gatherer)
-		s.router.Handle("GET /metrics", func(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
-			if r.TLS != nil { // whoever reaches the socket is a user of this machine
+		onSocket := func(r *http.Request, err error) error { // whoever reaches it is a user of this machine
+			if r.TLS != nil {
 				return refusal.NoRoute(r)
 			}
-			metrics.ServeHTTP(w, r)
-			return nil
+			return err
+		}
+		s.router.HandleAs("GET /metrics", func(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+			err := onSocket(r, nil)
+			if err == nil {
+				metrics.ServeHTTP(w, r)
+			}
+			return err
+		}, func(w http.ResponseWriter, r *http.Request, _ identity.Caller, err error) int {
+			err = onSocket(r, err)
+			answer.Refusal(w, answer.Status(err), err)
+			return answer.Status(err)
 		})
 	}
 	s.router.Mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

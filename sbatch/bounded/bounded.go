@@ -18,25 +18,16 @@ type Slice[T any, M Max] []T
 // UnmarshalJSON implements [json.Unmarshaler].
 func (s *Slice[T, M]) UnmarshalJSON(text []byte) error {
 	var m M
-	n, err := Check(text, m)
-	if err != nil {
-		return err
+	n := Count(text)
+	if most, elements := m.Max(); n > most {
+		return fmt.Errorf("%d %s, at most %d are allowed", n, elements, most)
 	}
 	*s = make([]T, 0, n)
 	return json.Unmarshal(text, (*[]T)(s))
 }
 
-// Check counts the elements of a list, which must be valid JSON; more than m says are an error.
-func Check(text []byte, m Max) (n int, err error) {
-	n = count(text)
-	if most, elements := m.Max(); n > most {
-		return n, fmt.Errorf("%d %s, at most %d are allowed", n, elements, most)
-	}
-	return n, nil
-}
-
-// count is how many elements the list in text has: one more than it has commas of its own. It is 0 for what is no list.
-func count(text []byte) int {
+// Count is how many elements the list in text has: one more than it has commas of its own. It is 0 for what is no list.
+func Count(text []byte) int {
 	n, depth := 0, 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {

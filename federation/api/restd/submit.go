@@ -20,6 +20,7 @@ import (
 	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
 	"fsub/sbatch"
+	"fsub/sbatch/bounded"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
@@ -44,7 +45,7 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 		return refusal.BadBody(err.Error())
 	}
 	switch {
-	case len(req.Jobs) > len("null"): // not an empty list either
+	case bounded.Count(req.Jobs) > 0:
 		return notSupported("jobs: heterogeneous jobs are not supported yet")
 	case req.Job == nil:
 		return refusal.BadBody("job is missing")
