@@ -125,7 +125,7 @@ func (w wording) runDetail(f *fit) string {
 			text = append(strconv.AppendInt(text, n, 10), what...)
 		}
 		text = append(append(append(text, " x "...), hoursText(w.run)...), " at $"...)
-		text = append(append(text, moneyText(price)...), "/h"...)
+		text = append(append(text, rateText(price)...), "/h"...)
 	}
 	m := w.site.model
 	for _, w := range f.gres {
@@ -352,21 +352,11 @@ func (m *model) touches(pool int, reservation string) bool {
 	return slices.ContainsFunc(m.pools[pool].Nodes, func(n int) bool { return m.reservedFor(int32(n), reservation) })
 }
 
-// moneyText prints dollars with at least two places, and more only where they matter: 2.10, 0.0125.
-func moneyText(d float64) string {
-	if d != 0 && math.Abs(d) < 0.1 {
-		return strconv.FormatFloat(d, 'g', 3, 64)
-	}
-	return strconv.FormatFloat(d, 'f', 2, 64)
-}
+// rateText is a price by the unit, or a figure that is compared with another: "2.27", "0.0175". It never has an exponent.
+func rateText(d float64) string { return strings.TrimPrefix(accounting.MoneyOf(d).Rate(), "$") }
 
-// amountText prints what something comes to: to the cent, and less than ten cents to two digits: 2.10, 0.053, 0.0081.
-func amountText(d float64) string {
-	if d != 0 && math.Abs(d) < 0.0995 {
-		return strconv.FormatFloat(d, 'g', 2, 64)
-	}
-	return strconv.FormatFloat(d, 'f', 2, 64)
-}
+// dollarsText is an amount: "$2.10", and "<$0.01" for less than a cent.
+func dollarsText(d federation.Dollars) string { return accounting.MoneyOf(float64(d)).USD() }
 
 // hoursText is how long nodes are held, as prices are: "2.10 h", and what is less than six minutes as "2.5 min" or "40 s".
 func hoursText(d time.Duration) string {

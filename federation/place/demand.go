@@ -90,9 +90,9 @@ func costRefusal(job *federation.Job, amount federation.Dollars) *refusal {
 		return nil
 	case job.Cost > 0:
 		return forGood(federation.ReasonMaxCost, federation.WhyCostAgain,
-			moneyText(whole.Dollars()), moneyText(job.Cost.Dollars()), moneyText(most.Dollars()))
+			rateText(whole.Dollars()), rateText(job.Cost.Dollars()), rateText(most.Dollars()))
 	}
-	return forGood(federation.ReasonMaxCost, federation.WhyCost, moneyText(whole.Dollars()), moneyText(most.Dollars()))
+	return forGood(federation.ReasonMaxCost, federation.WhyCost, rateText(whole.Dollars()), rateText(most.Dollars()))
 }
 
 // taskCount is how many tasks the job's array has, 1 outside an array.

@@ -165,7 +165,7 @@ func offerText(o *federation.Offer, when, sep string) string {
 	terms := make([]string, len(o.Terms))
 	for i, t := range o.Terms {
 		if terms[i] = t.Name; t.Amount != 0 || t.Name != "late" {
-			terms[i] += " " + amountText(float64(t.Amount))
+			terms[i] += " " + strings.Replace(dollarsText(t.Amount), "$", "", 1)
 		}
 		if t.Detail != "" {
 			terms[i] += " (" + t.Detail + ")"
@@ -175,11 +175,11 @@ func offerText(o *federation.Offer, when, sep string) string {
 	if o.As != "" {
 		pool += " as " + o.As
 	}
-	price := amountText(float64(o.Price()))
-	if total := amountText(float64(o.Total)); total != price {
-		price += " ($" + total + " with what waiting is worth)"
+	price := dollarsText(o.Price())
+	if total := dollarsText(o.Total); total != price {
+		price += " (" + total + " with what waiting is worth)"
 	}
-	return fmt.Sprintf("%s %s  $%s%s%s%s", o.Site, pool, price, sep, when, strings.Join(terms, " + "))
+	return fmt.Sprintf("%s %s  %s%s%s%s", o.Site, pool, price, sep, when, strings.Join(terms, " + "))
 }
 
 // rejectionsText lists the rejections, except of partitions that nobody asked for.

@@ -2,6 +2,7 @@ package place
 
 import (
 	"math"
+	"strconv"
 
 	"fsub/federation"
 )
@@ -136,5 +137,5 @@ func (c *candidate) nodeHours() float64 {
 
 // othersDetail is "jobs behind it would wait longer: 0.31 node-hours at $4.20".
 func (w wording) othersDetail() string {
-	return "jobs behind it would wait longer: " + amountText(math.Max(w.nodeHours(), 0)) + " node-hours at $" + moneyText(float64(w.at.nodeHour))
+	return "jobs behind it would wait longer: " + strconv.FormatFloat(math.Max(w.nodeHours(), 0), 'f', 2, 64) + " node-hours at $" + rateText(float64(w.at.nodeHour))
 }

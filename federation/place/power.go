@@ -30,7 +30,7 @@ func (w wording) powerTerm() *federation.Term {
 	if w.power.Kg > 0 {
 		text += ", " + short(w.power.Kg) + " kg CO2"
 		if p.Tonne > 0 {
-			text += fmt.Sprintf(" at $%s/t", moneyText(p.Tonne))
+			text += fmt.Sprintf(" at $%s/t", rateText(p.Tonne))
 		}
 	}
 	return &federation.Term{Name: "power", Amount: w.powerCost(), Detail: text + ", " + p.Source}

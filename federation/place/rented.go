@@ -73,7 +73,7 @@ func (w wording) rentDetail(r *federation.Rented, f *fit) string {
 	}
 	text := fmt.Sprintf("%s x %s", what, hoursText(w.run))
 	if r.PricePerHour > 0 || r.Paid == "" {
-		text += " at $" + moneyText(float64(r.PricePerHour)) + "/h"
+		text += " at $" + rateText(float64(r.PricePerHour)) + "/h"
 	}
 	if r.Paid != "" {
 		text += ", " + r.Paid

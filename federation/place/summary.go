@@ -176,7 +176,7 @@ func othersText(more []*federation.Offer, bound bool) string {
 	for _, o := range more {
 		least, most = min(least, o.Price()), max(most, o.Price())
 	}
-	text := fmt.Sprintf("%d more offers, $%s to $%s", len(more), moneyText(float64(least)), moneyText(float64(most)))
+	text := fmt.Sprintf("%d more offers, %s to %s", len(more), dollarsText(least), dollarsText(most))
 	if !bound {
 		text += fmt.Sprintf("; the first to start: %s %s, %s", first.Site, first.Pool, whenText(first.Wait))
 	}
@@ -185,9 +185,9 @@ func othersText(more []*federation.Offer, bound bool) string {
 
 // soonerText is "without --switches: alpha main/h100 now, $12.00".
 func soonerText(s *federation.Sooner) string {
-	text := fmt.Sprintf("%s: %s %s %s, $%s", s.Change, s.Site, s.Pool, whenText(s.Wait), moneyText(float64(s.Price)))
+	text := fmt.Sprintf("%s: %s %s %s, %s", s.Change, s.Site, s.Pool, whenText(s.Wait), dollarsText(s.Price))
 	if s.More > 0 {
-		text += fmt.Sprintf(", $%s more", moneyText(float64(s.More)))
+		text += fmt.Sprintf(", %s more", dollarsText(s.More))
 	}
 	return text
 }
