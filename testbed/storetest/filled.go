@@ -32,6 +32,10 @@ func fill(v reflect.Value, n *int, within []reflect.Type) {
 	if v.Type() == reflect.TypeFor[[]federation.LeftOut]() {
 		return // it is not stored
 	}
+	if v.Type() == reflect.TypeFor[federation.TaskSet]() {
+		v.Set(reflect.ValueOf(federation.Tasks(*n, *n+1, *n+5)))
+		return
+	}
 	switch v.Kind() {
 	case reflect.Bool:
 		v.SetBool(true)

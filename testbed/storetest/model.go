@@ -259,7 +259,7 @@ func (m *machine) request(t *rapid.T) {
 	for _, old := range m.model.requests { // the same, and not done yet
 		same := r
 		same.Seq = old.Seq
-		if cmp.Equal(same, old, cmpopts.EquateEmpty()) {
+		if cmp.Equal(same, old, cmpopts.EquateEmpty(), sets) {
 			if err != nil || seq != old.Seq {
 				t.Fatalf("request %d, the same as %d: %v", seq, old.Seq, err)
 			}
@@ -371,7 +371,7 @@ func (m *machine) same(t *rapid.T, what string, got, want any, err error) {
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), derived); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), derived, sets); d != "" {
 		t.Fatalf("%s (- model, + store):\n%s", what, d)
 	}
 }

@@ -158,10 +158,13 @@ func (e *env) wants(err, want error) {
 // derived is what of a job is not stored but follows from its Spec; see testDemand.
 var derived = cmpopts.IgnoreFields(federation.Job{}, "Demand")
 
+// sets are the same if they have the same tasks.
+var sets = cmp.Comparer(func(a, b federation.TaskSet) bool { return a.Len() == b.Len() && a.Covers(&b) })
+
 // same compares what is stored. Lists that are empty and lists that are nil are the same.
 func (e *env) same(what string, got, want any) {
 	e.Helper()
-	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), derived); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty(), derived, sets); d != "" {
 		e.Fatalf("%s (- want, + got):\n%s", what, d)
 	}
 }
