@@ -36,9 +36,10 @@ var fedOptions = [...]struct {
 
 // IDs of options that are not of the table: fedID + index in fedOptions, pluginID + index in Input.Plugins.
 const (
-	fedID    = 1000
-	keyID    = 1999
-	pluginID = 2000
+	fedID     = 1000
+	explainID = 1998
+	keyID     = 1999
+	pluginID  = 2000
 )
 
 // MaxKey bounds the key of a submission.
@@ -61,13 +62,23 @@ func (p *parser) giveKey(v string, from source) error {
 	return nil
 }
 
+// giveExplain asks for an explanation, and for nothing else. Like a key it is of one call.
+func (p *parser) giveExplain(from source) error {
+	if from != fromArgs {
+		return p.errorLine(exitBadOption, "--fed-explain submits nothing: give it on the command line")
+	}
+	p.req.Explain, p.req.TestOnly = true, true
+	return nil
+}
+
 // fedRows are the fed options as the command line has them.
 func fedRows() []getopt.Option {
-	rows := make([]getopt.Option, len(fedOptions), len(fedOptions)+1)
+	rows := make([]getopt.Option, len(fedOptions), len(fedOptions)+3)
 	for i, o := range fedOptions {
 		rows[i] = getopt.Option{Name: "fed-" + o.name, Arg: getopt.RequiredArg, ID: fedID + i}
 	}
-	return append(rows, getopt.Option{Name: "fed-key", Arg: getopt.RequiredArg, ID: keyID})
+	return append(rows, getopt.Option{Name: "fed-key", Arg: getopt.RequiredArg, ID: keyID},
+		getopt.Option{Name: "fed-explain", ID: explainID}, getopt.Option{Name: "explain", ID: explainID})
 }
 
 // fedLineSet is for #FSUB lines.
@@ -83,8 +94,11 @@ var fedLineSet = sync.OnceValue(func() *getopt.Set {
 func (p *parser) fedLines(words []string) error {
 	found, rest, err := fedLineSet().Parse(words, getopt.StopAtFirst)
 	for _, f := range found {
-		if f.ID == keyID {
+		switch f.ID {
+		case keyID:
 			return p.giveKey(f.Value, fromScript)
+		case explainID:
+			return p.giveExplain(fromScript)
 		}
 		if err := p.giveFed(f.ID-fedID, f.Value); err != nil {
 			return err

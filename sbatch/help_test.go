@@ -53,7 +53,7 @@ func TestHelpListsAll(t *testing.T) {
 			}
 		}
 	}
-	want["fed-key"] = true // which the command line alone has
+	want["fed-key"], want["fed-explain"] = true, true // which the command line alone has
 	for _, o := range fedOptions {
 		want["fed-"+o.name] = true
 		if !strings.Contains(help, "FSUB_"+strings.ReplaceAll(strings.ToUpper(o.name), "-", "_")) {

@@ -108,6 +108,11 @@ func (p *parser) apply(found []getopt.Found, from source) error {
 				return err
 			}
 			continue
+		case f.ID == explainID:
+			if err := p.giveExplain(from); err != nil {
+				return err
+			}
+			continue
 		case f.ID >= fedID:
 			if err := p.giveFed(f.ID-fedID, f.Value); err != nil {
 				return err

@@ -56,6 +56,7 @@ type Request struct {
 	Quiet    bool // print nothing
 	Wait     bool // until the job has ended
 	TestOnly bool // only ask where and when it would start
+	Explain  bool // with TestOnly: and why, and why not elsewhere
 	Verbose  int
 	Key      string // repeated under the same key, a submission makes no second job; "": none was given
 

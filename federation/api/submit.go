@@ -64,7 +64,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Calle
 		SubmitHost: req.SubmitHost,
 	}
 	if req.TestOnly {
-		resp, err := s.gate.Try(r.Context(), c, job, &req.Payload)
+		resp, err := s.gate.Try(r.Context(), c, job, &req.Payload, req.Explain)
 		if err != nil {
 			return err
 		}

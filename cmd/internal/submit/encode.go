@@ -22,6 +22,7 @@ func appendSubmit(b []byte, host string, req *sbatch.Request) []byte {
 	o.b, o.first = append(o.b, '}'), false
 	o.text("submit_host", host)
 	o.flag("test_only", req.TestOnly)
+	o.flag("explain", req.Explain)
 	return append(o.b, '}')
 }
 

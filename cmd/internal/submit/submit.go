@@ -156,6 +156,9 @@ func send(host string, req *sbatch.Request, c *conn.Conn, more bool, say func(li
 				lines = append(lines, "fsub: "+resp.Place)
 			}
 		}
+		for line := range strings.Lines(resp.Explanation) {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
+		}
 		return "", "", lines, true
 	case err == nil && resp.JobID != 0 && !req.TestOnly:
 		if resp.Note != "" && !req.Quiet {

@@ -2,6 +2,7 @@ package submission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,8 +18,8 @@ import (
 )
 
 // Try is a submission with TestOnly: the sentence of sbatch --test-only, or the refusal that a submission would get. As slurmctld does
-// it uses up a job number.
-func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload) (resp v1.SubmitResponse, err error) {
+// it uses up a job number. With explain it says too what fed explain would say of the job.
+func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload, explain bool) (resp v1.SubmitResponse, err error) {
 	if err := s.Limits.Begin(c); err != nil {
 		return resp, err
 	}
@@ -40,13 +41,22 @@ func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, 
 	}
 	settled(0)
 	if t.Site == "" {
-		return resp, nowhereNow(&t.Decision)
+		no := nowhereNow(&t.Decision)
+		if slurm := (*federation.SlurmError)(nil); explain && errors.As(no, &slurm) {
+			slurm.Detail = place.Explain(job, t.Decision)
+		}
+		return resp, no
 	}
 	ids, err := s.Store.ReserveIDs(ctx, 1)
 	if err != nil {
 		return resp, refusal.OfStore(err, refusal.TimedOut)
 	}
-	return v1.SubmitResponse{Message: trialText(ids[0], &t, len(job.Spec.Het) > 0), Place: trialMore(&t), Warnings: named.Warnings}, nil
+	resp = v1.SubmitResponse{Message: trialText(ids[0], &t, len(job.Spec.Het) > 0), Place: trialMore(&t), Warnings: named.Warnings}
+	if explain {
+		job.ID = ids[0]
+		resp.Explanation = place.Explain(job, t.Decision)
+	}
+	return resp, nil
 }
 
 // trialText is what sbatch 24.11 prints after "sbatch: ". Of a heterogeneous job it leaves the partition out.

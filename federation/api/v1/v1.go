@@ -18,6 +18,7 @@ type SubmitRequest struct {
 	Payload    sbatch.Payload `json:"payload"`
 	SubmitHost string         `json:"submit_host,omitempty"`
 	TestOnly   bool           `json:"test_only,omitempty"` // tell when it would start, and store nothing
+	Explain    bool           `json:"explain,omitempty"`   // with test_only: tell also why, and why not elsewhere
 }
 
 // PayloadResponse is a job's payload. JSON strings cannot hold bytes that are no UTF-8: a script with such bytes is in Bytes too, as it is.
@@ -48,6 +49,8 @@ type SubmitResponse struct {
 	Message string `json:"message,omitempty"`
 	// Place is what Message does not tell: the site, what the job would come to there, and how long it would wait.
 	Place string `json:"place,omitempty"`
+	// Explanation is the answer to Explain, what fed explain would say of the job: lines for people.
+	Explanation string `json:"explanation,omitempty"`
 }
 
 // Error is why something was refused. Text is Slurm's sentence where Slurm has one: what follows
