@@ -93,7 +93,7 @@ start() {
 	mkdir -p "$dir" "$bed/bin"
 	# everybody's commands, where every user and every site can read them
 	install -m 755 "$programs"/fsub "$programs"/fed "$programs"/fed-agent "$bed/bin/"
-	for l in $(find "$programs" -lname fsub -printf "%f "); do ln -sf fsub "$bed/bin/$l"; done
+	"$bed/bin/fed" shims install "$bed/bin" >/dev/null
 	start_cloud
 	(umask 077; configure >"$dir/fed.yaml.new"; : >>"$dir/fed.log") && mv "$dir/fed.yaml.new" "$dir/fed.yaml"
 	chmod 600 "$dir/fed.log"
