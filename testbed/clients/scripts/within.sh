@@ -7,7 +7,9 @@ cat >task.sh <<'T'
 #SBATCH -p main --mem 100M -t 5 --array 0-2 -o task-%a.out --requeue --open-mode append
 say() { echo "$SLURM_ARRAY_TASK_ID.${SLURM_RESTART_COUNT:-0} $*"; }
 index=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
-for name in "$SLURM_JOB_ID" "$index"; do
+names="$SLURM_JOB_ID $index"
+if [ "$SLURM_JOB_ID" = "$SLURM_ARRAY_JOB_ID" ]; then names=$index; fi
+for name in $names; do
 	say show $(scontrol -o show job "$name" | grep -Eo 'ArrayTaskId=[0-9]+|JobState=[A-Z]+')
 	say squeue $(squeue -h -j "$name" -o '%K %t')
 	say sacct $(sacct -X -n -P -j "$name" -o state)
