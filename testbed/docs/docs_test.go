@@ -300,8 +300,12 @@ func (w *world) config(text string) {
 	dir := w.t.TempDir()
 	for file, content := range map[string]string{
 		"alpha.key": strings.Repeat("k", 32), "beta.token": "SLURM_JWT=a.b.c", "alpha.topology": "SwitchName=s0 Nodes=a[1-2]\n",
-		"aws.credentials": "[default]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = example\n",
-		"fed.yaml":        strings.ReplaceAll(text, "/etc/fsub/", dir+"/"),
+		"aws.credentials":   "[default]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = example\n",
+		"google.json":       `{"type": "service_account"}`,
+		"google.key":        "example",
+		"smtp.password":     "example",
+		"azure.credentials": "AZURE_TENANT_ID=t\nAZURE_CLIENT_ID=c\nAZURE_CLIENT_SECRET=s\n",
+		"fed.yaml":          strings.NewReplacer("/etc/fsub/", dir+"/", "/usr/local/sbin/tell-oncall", "/bin/true").Replace(text),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
 			w.t.Fatal(err)
