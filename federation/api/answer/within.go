@@ -76,10 +76,14 @@ func (s *Within) wait(r *http.Request, c identity.Caller) {
 		return
 	}
 	began, waits := time.Now(), false
+	id, ok := s.find(r, ref)
+	if !ok {
+		return
+	}
 	var look time.Time
 	for ; r.Context().Err() == nil; rest(r.Context()) {
-		job, ok := s.job(r, ref)
-		if !ok || !c.Owns(job.UID) || !s.mayStart(&job) || time.Since(began) >= patience(&job) {
+		job, err := s.Store.Job(r.Context(), id)
+		if err != nil || !c.Owns(job.UID) || !s.mayStart(&job) || time.Since(began) >= patience(&job) {
 			return
 		}
 		if !waits {
@@ -120,16 +124,28 @@ func (s *Within) answers(name federation.SiteName) bool {
 	return i >= 0 && sites[i].Answering
 }
 
-// job finds the job of a HeaderJob: by its own number, else by its array's.
-func (s *Within) job(r *http.Request, ref string) (job federation.Job, ok bool) {
+// find returns the ID of the job of a HeaderJob: by its own number, else by its array's. An array's number is its last task's as well
+// ([federation.Job.Number]), and only a task runs.
+func (s *Within) find(r *http.Request, ref string) (federation.JobID, bool) {
 	for _, text := range strings.SplitN(ref, ",", 3)[:min(2, 1+strings.Count(ref, ","))] {
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
 			continue
 		}
-		if job, err = s.Store.Job(r.Context(), federation.JobID(n)); err == nil {
-			return job, true
+		number := federation.JobID(n)
+		job, err := s.Store.Job(r.Context(), number)
+		if err != nil {
+			continue
 		}
+		if job.Whole != nil {
+			tasks, _ := s.Store.Jobs(r.Context(), federation.JobQuery{IDs: []federation.JobID{number}, Live: true})
+			for i := range tasks {
+				if t := &tasks[i]; t.ID != number && t.Number() == number {
+					return t.ID, true
+				}
+			}
+		}
+		return number, true
 	}
-	return job, false
+	return 0, false
 }

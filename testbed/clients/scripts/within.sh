@@ -8,7 +8,10 @@ cat >task.sh <<'T'
 say() { echo "$SLURM_ARRAY_TASK_ID.${SLURM_RESTART_COUNT:-0} $*"; }
 index=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
 names="$SLURM_JOB_ID $index"
-if [ "$SLURM_JOB_ID" = "$SLURM_ARRAY_JOB_ID" ]; then names=$index; fi
+if [ "$SLURM_JOB_ID" = "$SLURM_ARRAY_JOB_ID" ]; then
+	scontrol show job "$SLURM_JOB_ID" >/dev/null # whoever asks of his own job is seen to run
+	names=$index
+fi
 for name in $names; do
 	say show $(scontrol -o show job "$name" | grep -Eo 'ArrayTaskId=[0-9]+|JobState=[A-Z]+')
 	say squeue $(squeue -h -j "$name" -o '%K %t')
