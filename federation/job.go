@@ -153,7 +153,7 @@ func (j *Job) Ref(a *Attempt) JobRef {
 
 // Task is a part as a task of its array.
 func (j *Job) Task() Task {
-	return Task{Job: j.Part.Array, Index: j.Part.Index, SiteJobID: uint32(j.Number()), State: j.State, Reason: j.Reason, Nodes: j.Nodes,
+	return Task{Job: j.Part.Array, Index: j.Part.Index, ID: j.ID, SiteJobID: uint32(j.Number()), State: j.State, Reason: j.Reason, Nodes: j.Nodes,
 		Start: j.Start, End: j.End, ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost, Cancel: j.Cancel, CancelBy: j.CancelBy}
 }
 
@@ -230,6 +230,7 @@ type Holder struct {
 type Task struct {
 	Job        JobID
 	Index      int
+	ID         JobID  // of the job that it has become, which is not stored with it; 0: none
 	SiteJobID  uint32 // the site's own number of this task, not unique over sites
 	State      State
 	Reason     Reason

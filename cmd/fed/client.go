@@ -90,11 +90,11 @@ func findJobs(ctx context.Context, c *client.Client, word string) ([]federation.
 			continue
 		}
 		for _, index := range indices {
-			i := slices.IndexFunc(r.Tasks, func(t federation.Task) bool { return t.Index == index && t.SiteJobID != 0 })
+			i := slices.IndexFunc(r.Tasks, func(t federation.Task) bool { return t.Index == index && t.ID != 0 })
 			if i < 0 {
 				add(id)
 			} else {
-				add(federation.JobID(r.Tasks[i].SiteJobID))
+				add(r.Tasks[i].ID)
 			}
 		}
 	}

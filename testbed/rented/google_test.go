@@ -24,7 +24,7 @@ func TestGoogle(t *testing.T) {
 	t.Parallel()
 	w, cloud := newGoogle(t)
 	w.start()
-	for site, warned := range map[federation.SiteName][]string{"google": {"way back", "prices"}, "tpus": {"way back"}} { // they are told 127.0.0.1, and prices of a table
+	for site, warned := range map[federation.SiteName][]string{"google": {"way back", "prices"}, "tpus": {"way back", "prices"}} { // they are told 127.0.0.1, and prices of a table: of tpus those of spot
 		checks, err := w.client().TestSite(t.Context(), site)
 		if err != nil || len(checks) < 10 {
 			t.Errorf("test %s: %d checks, %v", site, len(checks), err)

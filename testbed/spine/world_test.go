@@ -74,7 +74,12 @@ func addBrokenSite(dir string) func(map[string]any) {
 			panic(err)
 		}
 		sites := config["sites"].([]any)
-		url := sites[0].(map[string]any)["url"]
+		// The same address in other words: two sites of one URL are refused.
+		host, port, err := net.SplitHostPort(strings.TrimPrefix(sites[0].(map[string]any)["url"].(string), "http://"))
+		if err != nil {
+			panic(err)
+		}
+		url := "http://" + net.JoinHostPort("::ffff:"+host, port)
 		config["sites"] = append(sites, map[string]any{"name": "broken", "url": url, "key_file": key})
 	}
 }

@@ -155,8 +155,8 @@ func (e *env) wants(err, want error) {
 	}
 }
 
-// derived is what of a job is not stored but follows from its Spec; see testDemand.
-var derived = cmpopts.IgnoreFields(federation.Job{}, "Demand")
+// derived is what is not stored: of a job what follows from its Spec (see testDemand), of a task the job that it has become.
+var derived = cmp.Options{cmpopts.IgnoreFields(federation.Job{}, "Demand"), cmpopts.IgnoreFields(federation.Task{}, "ID")}
 
 // sets are the same if they have the same tasks.
 var sets = cmp.Comparer(func(a, b federation.TaskSet) bool { return a.Len() == b.Len() && a.Covers(&b) })

@@ -90,6 +90,7 @@ type HetComponent struct {
 type Task struct {
 	Job        federation.JobID  `json:"job_id"` // the array's
 	Index      int               `json:"array_task_id"`
+	ID         federation.JobID  `json:"task_job_id,omitempty"` // of the job that it has become
 	SiteJobID  uint32            `json:"site_job_id,omitempty"` // the site's own number of it
 	State      federation.State  `json:"state"`
 	Reason     federation.Reason `json:"reason,omitempty"`
