@@ -395,7 +395,11 @@ func printSynced(cmd *cobra.Command, c *connection, d v1.AccountDrift) error {
 		}
 	}
 	err := printDrift(cmd, c, d, false)
-	if !c.json {
+	switch {
+	case c.json || len(d.Differences) == 0: // which is said
+	case made == 1:
+		fmt.Fprintln(cmd.OutOrStdout(), "1 change made")
+	default:
 		fmt.Fprintf(cmd.OutOrStdout(), "%d changes made\n", made)
 	}
 	return err

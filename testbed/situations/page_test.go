@@ -145,7 +145,7 @@ func sectionOf(text, title string) string {
 }
 
 var (
-	passing = regexp.MustCompile(`\b3\d{7}(_\d+)?\b|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z?)?|\b\d+s lost`) // job IDs, times, and work that others lose
+	passing = regexp.MustCompile(`\b3\d{7}(_\d+)?\b|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z?)?|\b\d+s lost|<?\$[\d.]+ so far`) // job IDs, times, work that others lose, and what a run has cost
 	figure  = regexp.MustCompile(`\d+(\.\d+)?`)
 )
 
