@@ -137,7 +137,9 @@ func (c *Controller) LookAt(site federation.SiteName) {
 	if c.view.lookAt == nil {
 		c.view.lookAt = map[federation.SiteName]bool{}
 	}
-	c.view.lookAt[site] = c.view.lookAt[site]
+	if _, asked := c.view.lookAt[site]; !asked {
+		c.view.lookAt[site] = false
+	}
 	c.view.mu.Unlock()
 	c.Wake()
 }
