@@ -145,13 +145,18 @@ func sectionOf(text, title string) string {
 }
 
 var (
-	passing = regexp.MustCompile(`\b3\d{7}(_\d+)?\b|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z?)?|\b\d+s lost|<?\$[\d.]+ so far`) // job IDs, times, work that others lose, and what a run has cost
+	passing = regexp.MustCompile(`\b3\d{7}(_\d+)?\b|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z?)?|\b\d+s lost`) // job IDs, times, and work that others lose
+	cost    = regexp.MustCompile(`(?m)^ *(it has come to|costs) .* at most.*\n?`)                        // the first once the site says that the job runs
 	figure  = regexp.MustCompile(`\d+(\.\d+)?`)
 )
 
-// alike reports whether two sections say the same but for what no two runs have in common: job IDs, times, and the last tenth of figures, since waits pass by.
+// alike reports whether two sections say the same but for what no two runs have in common: job IDs, times, what a run has cost so far,
+// and the last tenth of figures, since waits pass by.
 func alike(a, b string) bool {
-	a, b = strings.TrimSpace(passing.ReplaceAllString(a, "-")), strings.TrimSpace(passing.ReplaceAllString(b, "-"))
+	plain := func(s string) string {
+		return strings.TrimSpace(passing.ReplaceAllString(cost.ReplaceAllString(s, ""), "-"))
+	}
+	a, b = plain(a), plain(b)
 	if figure.ReplaceAllString(a, "N") != figure.ReplaceAllString(b, "N") {
 		return false
 	}
