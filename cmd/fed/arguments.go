@@ -31,6 +31,9 @@ func explainArguments(cmd *cobra.Command) {
 
 // checkVerb refuses an unknown verb of a group, for which cobra prints the group's help and succeeds.
 func checkVerb(root *cobra.Command, args []string) error {
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		return nil // the shell's question, a command that cobra adds later
+	}
 	cmd, rest, _ := root.Find(args)
 	verb := slices.IndexFunc(rest, func(word string) bool { return !strings.HasPrefix(word, "-") })
 	if cmd.Runnable() || !cmd.HasSubCommands() || verb < 0 || rest[verb] == "help" {

@@ -69,10 +69,12 @@ func newCommand() *cobra.Command {
 		Long: `Submit with fsub, or with sbatch, squeue, scancel, sinfo and sacct by those names. fed says the rest: why a job waits or went where it went,
 what it has written and what it cost; what a team may use and has used; and it runs the federation. What is your own you may do, what is others'
 needs a coordinator or an operator.`,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newMaintenanceCommand(), newNodeCommand(), newHealthCommand(), newHealthCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), newJobCommand(), newExplainCommand(), newSimCommand(), newWhatIfCommand(), newEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), newLogsCommand(), newAsUserCommand(), newStoreCommand(), newDebugCommand())
+	cmd.SetVersionTemplate("fed {{.Version}}\n")
+	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newMaintenanceCommand(), newNodeCommand(), newHealthCommand(), newHealthCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), newJobCommand(), newExplainCommand(), newSimCommand(), newWhatIfCommand(), newEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), newLogsCommand(), newAsUserCommand(), newStoreCommand(), newDebugCommand(), newVersionCommand())
 	group(cmd)
 	addCompletion(cmd)
 	explainArguments(cmd)
@@ -84,7 +86,7 @@ var groups = []struct {
 	title    string
 	commands []string
 }{
-	{"Your jobs:", []string{"job", "explain", "logs", "top", "events", "what-if", "offers", "completion", "help"}},
+	{"Your jobs:", []string{"job", "explain", "logs", "top", "events", "what-if", "offers", "completion", "version", "help"}},
 	{"Your team:", []string{"account", "qos", "report", "books"}},
 	{"The operators':", nil},
 }

@@ -189,7 +189,7 @@ func Check(ctx context.Context, path string) (*Report, error) {
 	if app != applicationID {
 		return nil, fmt.Errorf("store %s: the database belongs to another program", path)
 	}
-	r.Bytes, r.Free, r.Copied, r.Newest = pages*size, free*size, copiedAt(version), newestSchema()
+	r.Bytes, r.Free, r.Copied, r.Newest = pages*size, free*size, copiedAt(version), NewestSchema()
 	faults := func(query string, say func(*sql.Rows) (string, error)) error {
 		rows, err := db.QueryContext(ctx, query)
 		if err != nil {

@@ -52,7 +52,8 @@ func migrate(ctx context.Context, conn *sql.Conn, c Config) error {
 	return nil
 }
 
-func newestSchema() int {
+// NewestSchema is the version of the schema that this program writes. It opens no store of a newer one.
+func NewestSchema() int {
 	files, _ := fs.Glob(migrations, "migrations/sqlite/*.sql")
 	return len(files)
 }
