@@ -56,7 +56,11 @@ how long they are kept, keep_audit says in the configuration. What users do with
 
 func auditRow(e *v1.AuditEntry) []string {
 	plain := strings.NewReplacer("\t", " ", "\n", " ").Replace
-	return []string{when(e.Time), e.User, e.Role, e.From, e.Verb, string(e.Kind) + " " + e.Object, e.Before, e.After, e.Ticket, plain(e.Why), plain(e.Result)}
+	role := e.Role
+	if role == "None" { // Slurm's word for a user without rights over others
+		role = "User"
+	}
+	return []string{when(e.Time), e.User, role, e.From, e.Verb, string(e.Kind) + " " + e.Object, e.Before, e.After, e.Ticket, plain(e.Why), plain(e.Result)}
 }
 
 // pastTime is a flag for a point in time before now: how long ago, or when.

@@ -57,7 +57,7 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 		return nil, &federation.SlurmError{Kind: federation.ErrConflict, Text: fmt.Sprintf("the accounting of site %s is not read: set books: {sites: true} in the daemon's configuration", name), Alone: true}
 	}
 	if r.Accounts == nil {
-		return nil, fmt.Errorf("%w: site %s keeps no accounts: what ran there is booked from the federation's own charges", federation.ErrInvalid, name)
+		return nil, &federation.SlurmError{Kind: federation.ErrInvalid, Text: fmt.Sprintf("site %s keeps no accounts: what ran there is booked from the federation's own charges", name), Alone: true}
 	}
 	out := &Check{Site: name, From: time.Unix(from*day, 0).UTC(), Until: time.Unix(until*day, 0).UTC()}
 	runs, err := c.runsOf(ctx, r, out.From, out.Until)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"fsub/federation"
 )
@@ -111,7 +112,7 @@ func explain(job *federation.Job, d federation.Decision, apart bool, lines []str
 		if e.Runs == 1 {
 			runs = "run"
 		}
-		fmt.Fprintf(&b, "  expected to run %s, %s on average, and in nine of ten cases no longer than %s: from %d %s %s%s\n", spanText(e.P50), spanText(likely(e)), spanText(e.P90), e.Runs, runs, e.Of, cutText(e))
+		fmt.Fprintf(&b, "  expected to run %s, %s on average, and in nine of ten cases no longer than %s: from %d %s %s%s\n", spanText(e.P50), spanText(likely(e)), spanText(max(e.P90, time.Second)), e.Runs, runs, e.Of, cutText(e))
 	}
 	for i := 1; i < len(d.Offers); i++ {
 		label := "  then:   "
