@@ -52,9 +52,16 @@ func (s *Rules) Get(w http.ResponseWriter, _ *http.Request, _ identity.Caller) e
 		if now.Before(n.Until) {
 			v.Suspected, v.Rule = &n.Until, n.Rule
 		}
+		var last *health.Fail
 		for i := range n.Fails { // a job's own failures are remembered too, and are none of the node's
 			if f := &n.Fails[i]; f.Code == health.CodeSlow || health.ClassOf(f.Code) == federation.ClassNode {
-				v.Failures, v.Last = v.Failures+1, &f.At
+				v.Failures, v.Last, last = v.Failures+1, &f.At, f
+			}
+		}
+		if v.Why == "" && last != nil {
+			v.Why = string(last.Code)
+			if last.Text != "" {
+				v.Why += ": " + last.Text
 			}
 		}
 		if v.Failures > 0 || v.Suspected != nil || v.Drained != "" || v.Denied != "" {

@@ -26,6 +26,7 @@ func TestFailuresAreTheNodes(t *testing.T) {
 		{Node: federation.NodeID{Site: "alpha", Name: "n2"}, Fails: fails(health.CodeExit, health.CodeSignal)},
 		{Node: federation.NodeID{Site: "alpha", Name: "n3"}, Fails: fails(health.CodeExit), Until: at.Add(time.Hour), Rule: "black-hole"},
 	}}
+	known.Nodes[0].Fails[1].Text = "it is told"
 	rules := &Rules{Report: func() *health.Report { return &known }, Now: func() time.Time { return at }}
 	w := httptest.NewRecorder()
 	if err := rules.Get(w, nil, identity.Caller{}); err != nil {
@@ -35,7 +36,7 @@ func TestFailuresAreTheNodes(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Nodes) != 2 || got.Nodes[0].Failures != 2 || !got.Nodes[0].Last.Equal(at.Add(time.Minute)) || got.Nodes[1].Name != "n3" || got.Nodes[1].Failures != 0 {
+	if len(got.Nodes) != 2 || got.Nodes[0].Failures != 2 || got.Nodes[0].Why != "bus-error: it is told" || !got.Nodes[0].Last.Equal(at.Add(time.Minute)) || got.Nodes[1].Name != "n3" || got.Nodes[1].Failures != 0 {
 		t.Errorf("%s", w.Body)
 	}
 }

@@ -40,9 +40,9 @@ type HealthNode struct {
 	Last      *time.Time          `json:"last_time,omitempty"`       // of them
 	Suspected *time.Time          `json:"suspected_until,omitempty"` // it is avoided until then
 	Rule      string              `json:"rule,omitempty"`            // by which it is suspected
-	Why       string              `json:"why,omitempty"`
-	Drained   string              `json:"drained_by,omitempty"` // the rule that has drained it
-	Denied    string              `json:"denied,omitempty"`     // a rule that may not do with it as it says
+	Why       string              `json:"why,omitempty"`             // it is so, or its last failure
+	Drained   string              `json:"drained_by,omitempty"`      // the rule that has drained it
+	Denied    string              `json:"denied,omitempty"`          // a rule that may not do with it as it says
 }
 
 // HealthBreaker counts what a rule drains, or all rules at a site ("site:NAME"). While it is open nothing is drained by it.
