@@ -276,7 +276,7 @@ func TestDefaultAccountGivesNoJobs(t *testing.T) {
 	}
 }
 
-// Jobs that a site runs under another account than the one that pays are told of, to those who may see their users; a site that calls the account something else is none.
+// Jobs that a site runs under another account than the one that pays, and users whom it does not know, are told of, to those who may see their users; a site that calls the account something else is none.
 func TestElsewhere(t *testing.T) {
 	a, _ := treeOfTwo(t)
 	alpha := &federation.Site{Name: "alpha", Seen: &federation.Observation{Associations: federation.Associations{"alice": {{Account: "vision", Default: true}}, "olga": {{Account: "vision"}}}}}
@@ -297,7 +297,11 @@ func TestElsewhere(t *testing.T) {
 	if got := a.Elsewhere(root, alpha, true); got != nil {
 		t.Errorf("where vision is what the site calls it: %q", got)
 	}
-	alpha.Accounts = nil
+	alpha.Accounts, alpha.Seen.Associations = nil, federation.Associations{"olga": {{Account: "vision"}}}
+	if got := a.Elsewhere(root, alpha, true); !slices.Equal(got, []string{"alpha does not know alice: it runs no job of theirs; run: fed account sync alpha"}) {
+		t.Errorf("where the site does not know her: %q", got)
+	}
+	alpha.Seen.Associations["alice"] = []federation.Association{{Account: "vision", Default: true}}
 	d := apitest.Start(t, api.Config{Users: testUsers, Operators: []string{"olga"}, Coordinators: a.Books, Accounts: a})
 	d.Controller.SetSites(alpha)
 	var resp v1.EditAccountsResponse

@@ -13,8 +13,8 @@ import (
 	"fsub/federation/place"
 )
 
-// Elsewhere tells of a site which jobs run there under another account than the one of the tree that pays for them, as far as a caller may see their users. all: of everybody;
-// else of those associations only.
+// Elsewhere tells of a site which jobs run there under another account than the one of the tree that pays for them, and which users it has no account for, as far as a caller
+// may see them. all: of everybody; else of those associations only.
 func (s *Accounts) Elsewhere(c identity.Caller, site *federation.Site, all bool, of ...accounts.Key) (lines []string) {
 	if s.Books == nil || site.Seen == nil || site.Seen.Associations == nil {
 		return nil
@@ -24,11 +24,15 @@ func (s *Accounts) Elsewhere(c identity.Caller, site *federation.Site, all bool,
 	type group struct{ pays, under string }
 	users := map[group][]string{}
 	var order []group
+	var unknown []string
 	for _, r := range tree.Records() {
 		if r.Kind != accounts.User || !all && !slices.Contains(of, r.Key) || !s.Sees(c, r.Account, r.Name) {
 			continue
 		}
 		under, ok := place.AccountAt(&at, r.Name, r.Account)
+		if !ok && len(site.Seen.Associations[site.UserName(r.Name)]) == 0 && !slices.Contains(unknown, r.Name) {
+			unknown = append(unknown, r.Name)
+		}
 		if !ok || strings.EqualFold(under, cmp.Or(site.Accounts[r.Account], r.Account)) {
 			continue
 		}
@@ -45,6 +49,10 @@ func (s *Accounts) Elsewhere(c identity.Caller, site *federation.Site, all bool,
 			lacks = who + " in " + g.pays
 		}
 		lines = append(lines, fmt.Sprintf("%s does not know %s: jobs of %s run there as %s, and %s pays; run: fed account sync %s", site.Name, lacks, who, g.under, g.pays, site.Name))
+	}
+	if len(unknown) > 0 {
+		who := someNames(unknown)
+		lines = append(lines, fmt.Sprintf("%s does not know %s: it runs no job of theirs; run: fed account sync %s", site.Name, who, site.Name))
 	}
 	return lines
 }
