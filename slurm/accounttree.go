@@ -191,8 +191,9 @@ func (d *Driver) show(ctx context.Context, fields int, take func([]string), word
 	return nil
 }
 
-// Sacctmgr implements [federation.AccountKeeper] by the configured command, else by slurmrestd of 24.11 and later.
+// Sacctmgr implements [federation.AccountKeeper] by the configured command, else by slurmrestd of 24.11 and later. The next look at the site reads who may run there again.
 func (d *Driver) Sacctmgr(ctx context.Context, words []string) error {
+	defer d.members.changed()
 	if len(d.cfg.AccountCommand) == 0 {
 		return d.changeByREST(ctx, words)
 	}

@@ -18,6 +18,7 @@ type associations struct {
 	accounts []federation.Account
 	strict   []federation.StrictQOS
 	read     time.Time
+	after    int    // how many changes of the federation's own it was read after
 	down     string // why slurmdbd does not answer; "": it does
 }
 
@@ -30,6 +31,7 @@ type members struct {
 
 	mu       sync.Mutex
 	assocs   associations
+	changes  int // of the accounts there, made by the federation
 	licenses licenses
 }
 
@@ -41,9 +43,9 @@ func (m *members) associationsNow(ctx context.Context) (associations, error) {
 	}
 	now := m.c.now()
 	m.mu.Lock()
-	have := m.assocs
+	have, changes := m.assocs, m.changes
 	m.mu.Unlock()
-	if !have.read.IsZero() && now.Sub(have.read) < associationsAge && have.down == "" && !m.c.noAccounting.Load() {
+	if !have.read.IsZero() && now.Sub(have.read) < associationsAge && have.after == changes && have.down == "" && !m.c.noAccounting.Load() {
 		return have, nil
 	}
 	fresh, err := m.readAssociations(ctx)
@@ -64,11 +66,18 @@ func (m *members) associationsNow(ctx context.Context) (associations, error) {
 		m.mu.Unlock()
 		return have, nil
 	}
-	fresh.read = now
+	fresh.read, fresh.after = now, changes
 	m.mu.Lock()
 	m.assocs = fresh
 	m.mu.Unlock()
 	return fresh, nil
+}
+
+// changed has the next look read the associations again.
+func (m *members) changed() {
+	m.mu.Lock()
+	m.changes++
+	m.mu.Unlock()
 }
 
 // accountingAnswers asks slurmdbd for proof that it answers. The next look reads the associations anew if it does not.
