@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
+	"fsub/slurm/wire"
 )
 
 func TestUpdateIsJudged(t *testing.T) {
@@ -41,6 +44,10 @@ func TestUpdateIsJudged(t *testing.T) {
 		{"hold by priority", alice, ids[0], "priority", "0", ""},
 		{"negative nice", alice, ids[0], "nice", "-7", "Access/permission denied"},
 		{"nice", alice, ids[0], "nice", "7", ""},
+		{"shared", alice, ids[0], "oversubscribe", "1", "Access/permission denied"},
+		{"shared, by an operator", 0, ids[0], "oversubscribe", "1", ""},
+		{"contiguous", alice, ids[0], "contiguous", "1", "Access/permission denied"},
+		{"deadline", alice, ids[0], "deadline", "2099-01-01T00:00:00", "Access/permission denied"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out v1.ActResponse
@@ -276,6 +283,124 @@ func TestHoldEndedArray(t *testing.T) {
 	}
 }
 
+// TestUpdateOfAnArraysNumber: it means each task that slurmctld would still know, and the answer names those that are refused, as that of Slurm 24.11.5 does.
+func TestUpdateOfAnArraysNumber(t *testing.T) {
+	for _, c := range []struct {
+		name, array string // array: what waits
+		states      map[int]federation.State
+		verb        string
+		change      sbatch.Change
+		want        string   // what scontrol names
+		asked       []string // of the controller, by task; "waits" are the others
+	}{
+		{"all wait", "0-3", nil, "update", sbatch.Change{Option: "time", Value: "90"}, "", []string{"waits"}},
+		{"all wait, refused", "0-3", nil, "update", sbatch.Change{Option: "-AdminComment", Value: "x"}, "0-3: Access/permission denied", nil},
+		{"two run", "2-3%2", map[int]federation.State{0: federation.Running, 1: federation.Running}, "update", sbatch.Change{Option: "comment", Value: "x"}, "", []string{"0", "1", "waits"}},
+		{"two run, longer", "2-3%2", map[int]federation.State{0: federation.Running, 1: federation.Running}, "update", sbatch.Change{Option: "time", Value: "90"},
+			"0-1: Access/permission denied", []string{"waits"}},
+		{"two run, shorter", "2-3%2", map[int]federation.State{0: federation.Running, 1: federation.Running}, "update", sbatch.Change{Option: "time", Value: "30"}, "", []string{"0", "1", "waits"}},
+		{"one has ended", "2-3%1", map[int]federation.State{0: federation.Completed, 1: federation.Running}, "update", sbatch.Change{Option: "constraint", Value: "x"},
+			"0: Job has already finished; 1: Job is no longer pending execution", []string{"waits"}},
+		{"one has ended, held", "2-3%1", map[int]federation.State{0: federation.Completed, 1: federation.Running}, "hold", sbatch.Change{}, "0: Job has already finished", []string{"1", "waits"}},
+		{"all have ended", "", map[int]federation.State{0: federation.Completed, 1: federation.Failed}, "release", sbatch.Change{}, "0-1: Job has already finished", nil},
+		{"one has ended, requeued", "2-3%1", map[int]federation.State{0: federation.Completed, 1: federation.Running}, "requeue", sbatch.Change{}, "2-3: Job is pending execution", []string{"0", "1"}},
+		{"all wait, requeued", "2-3", nil, "requeue", sbatch.Change{}, "2-3: Job is pending execution", nil},
+		{"the limit is of all", "2-3%1", map[int]federation.State{0: federation.Completed, 1: federation.Running}, "update", sbatch.Change{Option: "array-limit", Value: "2"}, "", []string{"waits"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := start(t)
+			array := job(0, alice, federation.Running)
+			array.Spec.Array, array.Spec.TimeLimit, array.Whole = c.array, time.Hour, &federation.ArrayWhole{Count: 4, Max: 3, Step: 1, Spread: true}
+			if c.array == "" {
+				array.State, array.End = federation.Failed, time.Now()
+			}
+			if c.states == nil { // the controller has not seen it yet
+				array.State, array.Whole = federation.Pending, nil
+			}
+			id := d.Put(t, array)[0]
+			tasks := map[federation.JobID]string{id: "waits"}
+			for index, state := range c.states {
+				p := job(0, alice, state)
+				p.Spec.TimeLimit, p.Part = time.Hour, &federation.ArrayPart{Array: id, Index: index, Count: 4, Max: 3, Step: 1}
+				if state.Ended() {
+					p.End = time.Now()
+				}
+				tasks[d.Put(t, p)[0]] = strconv.Itoa(index)
+			}
+			var out v1.ActResponse
+			req := v1.ActRequest{Jobs: []v1.JobRef{{ID: id}}}
+			if c.verb == "update" {
+				req.Change = []sbatch.Change{c.change}
+			}
+			as(t, alice, d.Socket, "POST", "/fed/v1/jobs/"+c.verb, req, &out)
+			var refused, asked []string
+			for _, r := range out.Results[0].Tasks {
+				if r.Error != nil {
+					refused = append(refused, r.Tasks+": "+r.Error.Text)
+				}
+			}
+			for _, r := range d.Controller.Done() {
+				asked = append(asked, tasks[r.Job])
+			}
+			slices.Sort(asked)
+			if got := strings.Join(refused, "; "); got != c.want || (out.Results[0].Error != nil) != (got != "") || !slices.Equal(asked, c.asked) {
+				t.Errorf("refused %q, want %q; the controller is asked for %q, want %q", got, c.want, asked, c.asked)
+			}
+		})
+	}
+}
+
+// TestUpdateOfManyTasks: much that runs is one request, and what is refused is left out of it.
+func TestUpdateOfManyTasks(t *testing.T) {
+	d := start(t)
+	array := job(0, alice, federation.Running)
+	array.Spec.Array, array.Spec.TimeLimit, array.Whole = "200-299", time.Hour, &federation.ArrayWhole{Count: 300, Max: 299, Step: 1, Spread: true}
+	id := d.Put(t, array)[0]
+	var parts []federation.Job
+	for i := range 200 {
+		p := job(0, alice, federation.Running)
+		p.Spec.TimeLimit, p.Part = time.Hour, &federation.ArrayPart{Array: id, Index: i, Count: 300, Max: 299, Step: 1}
+		if i < 100 {
+			p.Spec.TimeLimit = 2 * time.Hour // set by an operator
+		}
+		parts = append(parts, p)
+	}
+	d.Put(t, parts...)
+	for _, c := range []struct{ option, value, refused, asked string }{{"comment", "x", "", ""}, {"time", "90", "100-199", "0-99,200-299"}} {
+		var out v1.ActResponse
+		as(t, alice, d.Socket, "POST", "/fed/v1/jobs/update", v1.ActRequest{Jobs: []v1.JobRef{{ID: id}}, Change: []sbatch.Change{{Option: c.option, Value: c.value}}}, &out)
+		refused := ""
+		for _, r := range out.Results[0].Tasks {
+			if r.Error != nil {
+				refused += r.Tasks
+			}
+		}
+		done := d.Controller.Done()
+		last := done[len(done)-1]
+		if refused != c.refused || last.Job != id || last.Tasks.Format(0) != c.asked {
+			t.Errorf("%s: refused %q, want %q; asked of tasks %q of %d, want %q of %d", c.option, refused, c.refused, last.Tasks.Format(0), last.Job, c.asked, id)
+		}
+	}
+	if n := len(d.Controller.Done()); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+	for body, want := range map[string]string{
+		`{"comment":"x"}`:                                      "200",
+		`{"time_limit":{"set":true,"number":90}}`:              "200 0-99,200-299: 0; 100-199: 2002",
+		`{"comment":"x","admin_comment":"x"}`:                  "500",
+		`{"account":"x","time_limit":{"set":true,"number":9}}`: "200 0-199: 2073; 200-299: 0",
+	} {
+		var out wire.JobUpdateResponse
+		got := strconv.Itoa(as(t, alice, d.Socket, "POST", fmt.Sprintf("/slurm/v0.0.42/job/%d", id), rawJSON(body), &out))
+		for i, r := range out.Results {
+			got += []string{" ", "; "}[min(i, 1)] + strings.TrimPrefix(r.StepID, fmt.Sprintf("%d_", id)) + ": " + strconv.Itoa(r.Code)
+		}
+		if got != want {
+			t.Errorf("slurmrestd's %s: %s, want %s", body, got, want)
+		}
+	}
+}
+
 // An array that has ended is requeued as those of its tasks whose records are still there; a task by its own number, or by its index.
 func TestRequeueEndedArray(t *testing.T) {
 	d := start(t)
@@ -307,7 +432,7 @@ func TestRequeueEndedArray(t *testing.T) {
 	if text := requeue(v1.JobRef{ID: id, Tasks: federation.Tasks(2)}); text != "" || state(2) != federation.Pending || state(0) != federation.Completed {
 		t.Fatalf("task 2: %q, %s; task 0 %s", text, state(2), state(0))
 	}
-	if text := requeue(v1.JobRef{ID: id}); text != "" || state(0) != federation.Pending || state(1) != federation.Completed {
+	if text := requeue(v1.JobRef{ID: id}); text != "Job is pending execution" || state(0) != federation.Pending || state(1) != federation.Completed {
 		t.Errorf("array: %q; task 0 %s, task 1 %s", text, state(0), state(1))
 	}
 	if text := requeue(v1.JobRef{ID: ids[1]}); text != "Invalid job id specified" {

@@ -82,12 +82,12 @@ func (c *command) results(verb string, refs []ref, change []sbatch.Change) []v1.
 }
 
 // complain prints the refusal of a job, or of tasks of an array: each of them with its fate, unless
-// only refusals are asked for. A task that was named by its own number is spoken of like a job.
-func (c *command) complain(r ref, result *v1.ActResult, onlyRefusals bool) {
+// only refusals are asked for. A task that was named by its own number is spoken of like a job. It reports whether tasks were named.
+func (c *command) complain(r ref, result *v1.ActResult, onlyRefusals bool) (byTask bool) {
 	id, _, byIndex := strings.Cut(r.text, "_")
 	if result.Tasks == nil || !byIndex && r.Tasks.Len() > 0 {
 		c.fail("%s for job %s", result.Error.Text, r.text)
-		return
+		return false
 	}
 	for _, t := range result.Tasks {
 		text := "No error"
@@ -98,6 +98,7 @@ func (c *command) complain(r ref, result *v1.ActResult, onlyRefusals bool) {
 		}
 		c.fail("%s_%s: %s", id, t.Tasks, text)
 	}
+	return true
 }
 
 // actOn is suspend, resume and top.
@@ -133,7 +134,7 @@ func (c *command) holdJobs(verb string, words []string) int {
 }
 
 // holdWord does one word. Slurm ends with a summary line where all that was asked for is one job,
-// or jobs of one name.
+// or jobs of one name, but where tasks are named.
 func (c *command) holdWord(verb, word string) int {
 	key, name, named := strings.Cut(word, "=")
 	var refs []ref
@@ -156,8 +157,7 @@ func (c *command) holdWord(verb, word string) int {
 			continue
 		}
 		exit = 1
-		c.complain(refs[i], r, false)
-		if !strings.Contains(refs[i].text, "_") {
+		if byTask := c.complain(refs[i], r, false); !byTask && !strings.Contains(refs[i].text, "_") {
 			c.fail("slurm_suspend error: %s", r.Error.Text)
 		}
 	}

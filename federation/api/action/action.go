@@ -90,10 +90,13 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 			array = newArrayTasks(&job, tasks[ref.ID], parts[ref.ID])
 		}
 		var ask []*request
-		if ref.Tasks.Len() > 0 && kind != federation.RequestCancel && kind != federation.RequestSignal {
+		switch all := s.wholeOf(kind, &job, ref.Tasks, tasks[ref.ID], parts[ref.ID], &req); {
+		case all != nil:
+			ask, fates[i] = s.permitWhole(ctx, c, kind, all, &req)
+		case ref.Tasks.Len() > 0 && kind != federation.RequestCancel && kind != federation.RequestSignal:
 			ask, fates[i] = s.permitTasks(ctx, c, kind, array, ref.Tasks, &req)
-		} else {
-			ask, errs[i] = s.permitJob(ctx, c, kind, ofLiveTasks(&job, parts[ref.ID]), ref.Tasks, array, parts[ref.ID], &req)
+		default:
+			ask, errs[i] = s.permitJob(ctx, c, kind, ofLiveTasks(&job, parts[ref.ID]), ref.Tasks, array, &req)
 		}
 		for _, a := range ask {
 			a.ref = i
@@ -124,9 +127,8 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 	return errs, nil
 }
 
-// permitJob asks whether kind may be done to a job, or to tasks of an array together. What is to be asked of the controller is nothing, one request, or one for each
-// job that a requeued array has become.
-func (s *Actions) permitJob(ctx context.Context, c identity.Caller, kind federation.RequestKind, job *federation.Job, tasks federation.TaskSet, array *arrayTasks, parts map[int]*federation.Job, req *v1.ActRequest) ([]*request, error) {
+// permitJob asks whether kind may be done to a job, or to tasks of an array together. What is to be asked of the controller is nothing or one request.
+func (s *Actions) permitJob(ctx context.Context, c identity.Caller, kind federation.RequestKind, job *federation.Job, tasks federation.TaskSet, array *arrayTasks, req *v1.ActRequest) ([]*request, error) {
 	err := s.permitAct(ctx, c, kind, job, req)
 	if err == refusal.JobFinished && job.Whole != nil {
 		return nil, nil // scontrol looks for the tasks that wait, and there are none
@@ -137,8 +139,8 @@ func (s *Actions) permitJob(ctx context.Context, c identity.Caller, kind federat
 	switch {
 	case err != nil:
 		return nil, err
-	case requeues(kind) && job.Whole != nil:
-		return s.wholeArray(ctx, c, job, parts)
+	case requeues(kind) && job.Whole != nil && job.State.Ended(): // none of its tasks is known any more
+		return nil, refusal.InvalidJobID
 	}
 	return []*request{{job: job, tasks: tasks}}, nil
 }
@@ -156,14 +158,18 @@ type request struct {
 	ref   int
 	job   *federation.Job
 	tasks federation.TaskSet // of job, an array; none for all of it
+	means federation.TaskSet // what an answer names where tasks is none; none: the job
 	seq   int64
 	err   error
 }
 
 // meant are the tasks of the reference that r is for.
 func (r *request) meant() federation.TaskSet {
-	if r.job.Part != nil {
+	switch {
+	case r.job.Part != nil:
 		return federation.Tasks(r.job.Part.Index)
+	case r.tasks.Len() == 0:
+		return r.means
 	}
 	return r.tasks
 }

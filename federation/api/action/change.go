@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,22 +49,6 @@ func (s *Actions) permitAct(ctx context.Context, c identity.Caller, kind federat
 // requeues reports whether kind is one of the ways to requeue a job.
 func requeues(kind federation.RequestKind) bool {
 	return kind == federation.RequestRequeue || kind == federation.RequestReqHold || kind == federation.RequestSpecial
-}
-
-// wholeArray asks for all of an array to be requeued: as in Slurm, tasks that have ended run again, too, as long as their records are there.
-func (s *Actions) wholeArray(ctx context.Context, c identity.Caller, job *federation.Job, parts map[int]*federation.Job) (ask []*request, err error) {
-	if !job.State.Ended() {
-		ask = append(ask, &request{job: job})
-	}
-	for _, index := range slices.Sorted(maps.Keys(parts)) {
-		if p := parts[index]; p.State.Ended() && s.permitAct(ctx, c, federation.RequestRequeue, p, nil) == nil {
-			ask = append(ask, &request{job: p})
-		}
-	}
-	if len(ask) == 0 {
-		err = refusal.InvalidJobID
-	}
-	return ask, err
 }
 
 func permitRequeue(c identity.Caller, job *federation.Job) error {
@@ -155,6 +137,8 @@ func permitChange(change *sbatch.Change, before, after *federation.Job, operator
 		return refusal.Denied
 	case started && !running[change.Option]:
 		return refusal.NotPending
+	case !started && !operator && (change.Option == "oversubscribe" || change.Option == "deadline" || after.Spec.Uses("contiguous") && !before.Spec.Uses("contiguous")):
+		return refusal.Denied
 	case started && change.Option == "time" && !operator && longer(after.Spec.TimeLimit, before.Spec.TimeLimit):
 		return refusal.Denied
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
@@ -44,13 +45,26 @@ func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c identity.Ca
 		return err
 	}
 	errs, err := s.Actions.Do(r.Context(), c, kind, v1.ActRequest{Jobs: []v1.JobRef{{ID: id, Tasks: tasks.Set()}}, Change: changes})
-	if err == nil {
-		err = errs[0]
-	}
 	if err != nil {
 		return err
 	}
-	return write(w, r, wire.JobUpdateResponse{Reply: s.Reply(r, c)})
+	results, some := updateResults(id, errs[0])
+	if errs[0] != nil && !some {
+		return errs[0]
+	}
+	return write(w, r, wire.JobUpdateResponse{Results: results, Reply: s.Reply(r, c)})
+}
+
+// updateResults are what became of the tasks of an array where it was not the same for all. some: not all were refused, which slurmrestd does not call an error.
+func updateResults(id federation.JobID, err error) (list []wire.JobUpdateResult, some bool) {
+	for _, t := range action.ResultsOf(err) {
+		r := wire.JobUpdateResult{JobID: int64(id), StepID: fmt.Sprintf("%d_%s", id, t.Tasks)}
+		if some = some || t.Error == nil; t.Error != nil {
+			r.Error, r.Code = t.Error.Text, t.Error.Number
+		}
+		list = append(list, r)
+	}
+	return list, some
 }
 
 // updateKind reads what an update asks for: hold true or false, or priority 0 and INFINITE, which mean the same.
