@@ -1,6 +1,8 @@
 package federation
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"fsub/accounting"
@@ -14,31 +16,46 @@ type Spending struct {
 	PerHour Money `json:"per_hour_usd"`
 }
 
-// SpendingOf tells that of a job whose newest attempt is a, at a site with such prices; nil of one that does not run. limit is the time limit of its partition, where the
-// job has none of its own.
-func SpendingOf(j *Job, a *Attempt, prices accounting.Prices, limit time.Duration, now time.Time) *Spending {
+// Spending tells that of a job whose newest attempt, at this site, is a; nil of one that does not run.
+func (s *Site) Spending(j *Job, a *Attempt, now time.Time) *Spending {
 	if a == nil || a.Started.IsZero() || a.State.Final() || !j.State.Started() || j.State.Ended() {
 		return nil
 	}
-	s := &Spending{PerHour: a.Held.PricePerHour}
+	is := &Spending{PerHour: a.Held.PricePerHour}
 	held := max(now.Sub(a.Started), 0)
-	if s.PerHour == 0 { // suspended time is not billed at a site's own prices
+	if is.PerHour == 0 { // suspended time is not billed at a site's own prices
 		tres, err := accounting.ParseTRES(a.Held.TRES)
 		if err != nil {
 			return nil
 		}
-		s.PerHour = accounting.MoneyOf(accounting.PerHour(prices, tres))
+		is.PerHour = accounting.MoneyOf(accounting.PerHour(s.Prices, tres))
 		held -= j.Suspension().Suspended(a.Started, now, j.State == Suspended)
 	}
-	s.SoFar = j.Cost + s.PerHour.For(held)
-	if own := j.Needs().TimeLimit; own != 0 {
-		limit = own
+	is.SoFar = j.Cost + is.PerHour.For(held)
+	limit := j.Needs().TimeLimit
+	if limit == 0 {
+		limit = s.usualLimit(j.Partition)
 	}
 	if limit > 0 && limit != sbatch.Unlimited {
-		s.AtMost = max(j.Cost+s.PerHour.For(limit), s.SoFar)
+		is.AtMost = max(j.Cost+is.PerHour.For(limit), is.SoFar)
 	}
-	return s
+	return is
 }
+
+// usualLimit is the time limit of jobs in a partition that have none of their own; 0: there is none, or it is not known.
+func (s *Site) usualLimit(partition string) time.Duration {
+	if s.Seen == nil {
+		return 0
+	}
+	i := slices.IndexFunc(s.Seen.Partitions, func(p Partition) bool { return p.Name == partition })
+	if i < 0 {
+		return 0
+	}
+	return cmp.Or(s.Seen.Partitions[i].DefaultTime, s.Seen.Partitions[i].MaxTime)
+}
+
+// Spendings are what jobs that run have come to.
+type Spendings map[JobID]*Spending
 
 // Text is "$0.28 so far, $47.54 at most".
 func (s *Spending) Text() string {

@@ -11,7 +11,8 @@ import (
 // What a job that runs costs is what it holds since it started, with what its runs before came to; at most what its limit allows.
 func TestSpending(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	now, prices := start.Add(30*time.Minute), accounting.Prices{"gres/gpu": 2}
+	now := start.Add(30 * time.Minute)
+	site := &Site{Prices: accounting.Prices{"gres/gpu": 2}, Seen: &Observation{Partitions: []Partition{{Name: "main", DefaultTime: time.Hour}}}}
 	for _, c := range []struct {
 		name   string
 		change func(*Job, *Attempt)
@@ -25,12 +26,12 @@ func TestSpending(t *testing.T) {
 		{"it waits", func(j *Job, a *Attempt) { j.State, a.Started = Pending, time.Time{} }, ""},
 		{"it has ended", func(j *Job, a *Attempt) { j.State, a.State = Completed, AttemptEnded }, ""},
 	} {
-		j := &Job{State: Running, Start: start}
+		j := &Job{State: Running, Start: start, Partition: "main"}
 		j.SetSpec(sbatch.Spec{TimeLimit: 2 * time.Hour})
 		a := &Attempt{State: AttemptStarted, Started: start, Held: Held{TRES: "cpu=8,gres/gpu=2"}}
 		c.change(j, a)
 		got := ""
-		if s := SpendingOf(j, a, prices, time.Hour, now); s != nil {
+		if s := site.Spending(j, a, now); s != nil {
 			got = s.Text()
 		}
 		if got != c.want {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
@@ -19,9 +20,19 @@ func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c identity.C
 		return err
 	}
 	out := answer.NewList(w, "jobs")
+	costs := r.URL.Query().Get("cost") != ""
+	var spent federation.Spendings
+	if costs {
+		spent = s.lister.Spent(r.Context())
+	}
 	for list, err := range pages {
 		if err == nil {
-			err = s.addAccounting(r, out, v, list)
+			err = s.addAccounting(r, out, v, list, func(i int) *federation.Money {
+				if !costs {
+					return nil
+				}
+				return new(list[i].Cost(spent))
+			})
 		}
 		if err != nil {
 			return out.Fail(err)
@@ -39,12 +50,12 @@ func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c identity.C
 	return out.End(rest)
 }
 
-// addAccounting adds a page of the listing.
-func (s *Server) addAccounting(r *http.Request, out *answer.List, v *listing.View, list []listing.Part) error {
+// addAccounting adds a page of the listing. cost is what the ith of it has come to; nil: nobody has asked.
+func (s *Server) addAccounting(r *http.Request, out *answer.List, v *listing.View, list []listing.Part, cost func(i int) *federation.Money) error {
 	jobs := make([]v1.AccountingJob, len(list))
 	for i := range list {
 		j := list[i].Job
-		jobs[i] = v1.AccountingJob{DBJob: v.DBRecord(&list[i]), UserID: j.UID, GroupID: j.GID, CancelledBy: list[i].CancelledBy()}
+		jobs[i] = v1.AccountingJob{DBJob: v.DBRecord(&list[i]), UserID: j.UID, GroupID: j.GID, CancelledBy: list[i].CancelledBy(), Cost: cost(i)}
 	}
 	if err := s.lister.AddUsage(r.Context(), list, func(i int) *wire.DBJob { return &jobs[i].DBJob }); err != nil {
 		return err

@@ -136,6 +136,44 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// sacct's cost is that of each record: of what runs with what it has come to so far, of an earlier run its own, of tasks that wait nothing.
+func TestAccountingCosts(t *testing.T) {
+	d := start(t)
+	c := client.New(d.Socket)
+	defer c.Close()
+	array, twice := job(30, alice, federation.Running), job(40, alice, federation.Running)
+	array.Spec.Array, array.Cost = "0-3", 7*federation.Dollar
+	array.Whole = &federation.ArrayWhole{Count: 4, Max: 3, Step: 1, Spread: true}
+	part := job(31, alice, federation.Running)
+	part.Part, part.Start = &federation.ArrayPart{Array: 30, Index: 0, Count: 4, Max: 3, Step: 1}, time.Now()
+	twice.Cost, twice.Restarts, twice.Start = 5*federation.Dollar, 1, time.Now()
+	d.Put(t, array, part, twice)
+	ago := time.Now().Add(-time.Hour)
+	a := &federation.Attempt{Job: 40, Number: 1, Key: "k", Site: "alpha", State: federation.AttemptStarted, Created: ago, Started: time.Now(), Cost: 5 * federation.Dollar,
+		Runs: []federation.AttemptRun{{State: federation.NodeFail, Started: ago, Ended: time.Now(), Nodes: "a1", Cost: 5 * federation.Dollar}}}
+	if err := d.Store.Commit(t.Context(), &federation.Batch{Attempts: []*federation.Attempt{a}}); err != nil {
+		t.Fatal(err)
+	}
+	d.Controller.SetSpendings(federation.Spendings{31: {SoFar: 2 * federation.Dollar}, 40: {SoFar: 6 * federation.Dollar}})
+	for query, want := range map[string]string{"30&cost=1": "[0 2]", "40&cost=1": "[6]", "40&duplicates=1&cost=1": "[5 1]", "40": "[-]"} {
+		var a v1.AccountingResponse
+		if err := c.Do(t.Context(), "GET", "/fed/v1/accounting?job_id="+query, nil, &a); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, j := range a.Jobs {
+			if j.Cost == nil {
+				got = append(got, "-")
+			} else {
+				got = append(got, j.Cost.String())
+			}
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%s: %v, want %s", query, got, want)
+		}
+	}
+}
+
 // TestWindowByID: a job asked for by its number belongs to every window that its submission is not after.
 func TestWindowByID(t *testing.T) {
 	d := start(t)

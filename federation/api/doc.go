@@ -26,6 +26,8 @@ type Controller interface {
 	Priority(j *federation.Job) []federation.PriorityPart
 	// Starts tells when jobs that wait are expected to start, as far as that is known. It may wait for the controller's round, and not change what it returns.
 	Starts(ctx context.Context) (federation.Starts, error)
+	// Spendings tells what the jobs that run have come to. It may wait for the controller's round, and not change what it returns.
+	Spendings(ctx context.Context) (federation.Spendings, error)
 	// Try says when and where j would start if it were submitted now. It fails with what Judge says of a job that can run nowhere.
 	Try(ctx context.Context, j *federation.Job) (federation.Trial, error)
 	// Sites are the members of the federation as last seen, by name. The values are shared: do not change them.

@@ -141,7 +141,15 @@ func TestConditionsOfJobs(t *testing.T) {
 	b.Reason, b.Submit = federation.ReasonPriority, b.Submit.Add(-48*time.Hour)
 	b.SetSpec(sbatch.Spec{Name: "sweep-7", GPUsPerNode: "a100:2", Partition: "short"})
 	c := job(0, bob, federation.Completed)
+	a.Cost, c.Cost = 2*federation.Dollar, 3*federation.Dollar
 	ids := d.Put(t, a, b, c)
+	spent := federation.Spending{SoFar: 5 * federation.Dollar, AtMost: 9 * federation.Dollar, PerHour: federation.Dollar}
+	d.Controller.SetSpendings(federation.Spendings{ids[0]: &spent, ids[1]: &spent, ids[2]: &spent})
+	var lines []v1.JobLine
+	as(t, alice, d.Socket, "GET", "/fed/v1/jobs?where=state%3Drunning,pending,completed", nil, &lines)
+	if len(lines) != 3 || lines[0].Spending == nil || *lines[0].Spending != spent || lines[1].Spending != nil || lines[2].Spending != nil || lines[2].Cost != c.Cost {
+		t.Errorf("lines %+v", lines)
+	}
 	for where, want := range map[string][]federation.JobID{
 		"":                          ids[:2],
 		"node=n2":                   ids[:1],

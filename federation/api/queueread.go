@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
@@ -125,8 +125,8 @@ func (s *Server) selected(f *queueFilter, user string) (rows []*queueRow, err er
 	return rows, nil
 }
 
-// getQueue is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of listing.Filter and cluster, live, sort, and start:
-// then jobs that wait have the start that is expected of them.
+// getQueue is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of listing.Filter and cluster, live, sort, start:
+// then jobs that wait have the start that is expected of them; and cost: then jobs that run have what they have come to.
 func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	query := r.URL.Query()
 	f, err := readQueueFilter(query)
@@ -163,7 +163,11 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 			return err
 		}
 	}
-	share.Hold(r.Context(), 8*len(rows)+64*len(starts))
+	var spent federation.Spendings
+	if query.Get("cost") != "" {
+		spent = s.lister.Spent(r.Context())
+	}
+	share.Hold(r.Context(), 8*len(rows)+64*(len(starts)+len(spent)))
 	head := v1.QueueHead{Cluster: s.cfg.Federation}
 	for _, warning := range s.lister.UnknownUsers(&f.Filter) {
 		head.InvalidUsers = append(head.InvalidUsers, strings.TrimPrefix(warning.Description, "Invalid user: "))
@@ -171,7 +175,7 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 	if head.InvalidNodes = s.unknownNodes(query.Get("nodes")); len(head.InvalidNodes) > 0 {
 		rows = nil
 	}
-	return writeRows(w, head, rows, starts)
+	return writeRows(w, head, rows, starts, spent)
 }
 
 // mostUnknown is how many nodes that no site has are told one by one.
@@ -187,9 +191,12 @@ func foretell(r *queueRow, w *wire.Job, starts federation.Starts) bool {
 	return true
 }
 
-// foretold appends the row as v1 writes it, with the expected start of a job that waits and what is known of that.
-func (r *queueRow) foretold(b []byte, starts federation.Starts) ([]byte, error) {
+// foretold appends the row as v1 writes it, with the expected start of a job that waits and what is known of that, or what a job that runs has come to.
+func (r *queueRow) foretold(b []byte, starts federation.Starts, spent federation.Spendings) ([]byte, error) {
 	row := r.bytes(b)
+	if is := spent[federation.JobID(r.raw())]; is != nil && !r.ended && r.kind.facts.Value().base != wire.StatePending {
+		return v1.AppendForetold(row, &v1.Foretold{Runs: true, Spent: is.SoFar}), nil
+	}
 	s, known := starts[federation.JobID(r.raw())]
 	if !known || r.kind.facts.Value().base != wire.StatePending {
 		return row, nil
@@ -202,7 +209,7 @@ func (r *queueRow) foretold(b []byte, starts federation.Starts) ([]byte, error) 
 		shared, own := v1.AppendRow(nil, nil, &w)
 		row = append(append(b, shared...), own...)
 	}
-	f := v1.Foretold{Site: string(s.Site), Cents: int64(math.Round(100 * float64(s.Price)))}
+	f := v1.Foretold{Site: string(s.Site), Price: accounting.MoneyOf(float64(s.Price))}
 	if s.Within.Unix() >= w.StartTime.Value() { // else the row's start is another's word
 		f.Within = s.Within.Unix()
 	}
@@ -246,8 +253,8 @@ func (s *Server) onlyUser(f *listing.Filter) string {
 	return name
 }
 
-// writeRows writes the answer: with its length, unless jobs have an expected start, which is worked out as their rows go out.
-func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow, starts federation.Starts) error {
+// writeRows writes the answer: with its length, unless jobs have an expected start or a cost, which is worked out as their rows go out.
+func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow, starts federation.Starts, spent federation.Spendings) error {
 	text, err := json.Marshal(head)
 	if err != nil {
 		return err
@@ -256,7 +263,7 @@ func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow, start
 	var prefix []byte
 	buffer := 64 << 10
 	w.Header().Set("Content-Type", "application/octet-stream")
-	if starts == nil {
+	if starts == nil && spent == nil {
 		size := len(text)
 		for _, r := range rows {
 			n := r.size()
@@ -269,7 +276,7 @@ func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow, start
 	out := bufio.NewWriterSize(w, buffer)
 	out.Write(text)
 	for _, r := range rows {
-		if text, err = r.foretold(text[:0], starts); err != nil {
+		if text, err = r.foretold(text[:0], starts, spent); err != nil {
 			panic(err) // the row was written by us
 		}
 		prefix = binary.AppendUvarint(prefix[:0], uint64(len(text)))

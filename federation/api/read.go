@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -68,13 +67,7 @@ func (s *Server) spending(job *federation.Job, attempts []federation.Attempt) *f
 	if i < 0 || len(attempts) == 0 {
 		return nil
 	}
-	var limit time.Duration
-	if seen := sites[i].Seen; seen != nil {
-		if k := slices.IndexFunc(seen.Partitions, func(p federation.Partition) bool { return p.Name == job.Partition }); k >= 0 {
-			limit = cmp.Or(seen.Partitions[k].DefaultTime, seen.Partitions[k].MaxTime)
-		}
-	}
-	return federation.SpendingOf(job, &attempts[len(attempts)-1], sites[i].Prices, limit, s.cfg.Now())
+	return sites[i].Spending(job, &attempts[len(attempts)-1], s.cfg.Now())
 }
 
 // spreadTasks are the tasks of an array that is spread: those with a record of their own that ended in it, and its parts.

@@ -119,7 +119,7 @@ func (s *Server) jobRoutes(t *table) {
 func (s *Server) listRoutes(t *table) {
 	t.get("/fed/v1/config", forAnybody, []v1.ConfigValue{}, "What scontrol show config shows, in its order", nil, s.config)
 	t.get("/fed/v1/topology", forAnybody, []v1.Switch{}, "The switches of the sites", nil, s.topology)
-	t.get("/fed/v1/accounting", forAnybody, v1.AccountingResponse{}, "What sacct shows. The query is that of GET /slurmdb/<version>/jobs", nil, s.accounting)
+	t.get("/fed/v1/accounting", forAnybody, v1.AccountingResponse{}, "What sacct shows. The query is that of GET /slurmdb/<version>/jobs, and cost: 1: with what jobs have come to", nil, s.accounting)
 	t.get("/fed/v1/associations", forAnybody, v1.Associations{}, "What sacctmgr and sshare show", query{{"cluster", "sites, with commas"}}, s.associations)
 	t.get("/fed/v1/priorities", forAnybody, v1.Priorities{}, "What the priorities of waiting jobs are made of, for sprio", query{
 		{"job_id", "jobs, with commas"}, {"users", "names or uids"}, {"partition", ""}, {"account", ""}, {"cluster", "sites"},
@@ -128,7 +128,7 @@ func (s *Server) listRoutes(t *table) {
 		{"job_id", "jobs, with commas"}, {"users", "names or uids"}, {"states", "long names"}, {"name", ""}, {"partition", ""}, {"account", ""},
 		{"qos", ""}, {"cluster", "sites"}, {"nodes", "hostlist: which of them no site has is told"}, {"live", "1: none that has ended"},
 		{"sort", "letters of squeue's --format with commas, each with + or - before it"},
-		{"start", "1: with the expected start of jobs that wait"},
+		{"start", "1: with the expected start of jobs that wait"}, {"cost", "1: with what jobs that run have come to"},
 	}, s.getQueue).Content = "application/octet-stream"
 	t.get("/fed/v1/events", forAnybody, v1.Event{}, "What happens, one event in a line", query{
 		{"after", "the mark to go on from"}, {"since", "seconds since 1970: without a mark, begin there"}, {"follow", "1: the answer does not end"},

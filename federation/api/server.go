@@ -167,7 +167,7 @@ func NewServer(c Config) *Server {
 	bounds := limits.New(c.Limits, submitters, c.Now)
 	s := &Server{
 		cfg: c, who: who, bounds: bounds, users: who.Users, started: c.Now(),
-		lister:   &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation, Starts: c.Controller.Starts},
+		lister:   &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation, Starts: c.Controller.Starts, Spendings: c.Controller.Spendings},
 		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds, Keys: submitters},
 		logs:     logs{store: c.Store, reader: c.Logs, sites: all},
 		pools:    rented{all: c.Pools, sites: all, now: c.Now},
@@ -192,7 +192,7 @@ func NewServer(c Config) *Server {
 	}
 	s.actions = &action.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends, Limits: bounds}
 	operations, _ := c.Store.(federation.OperationStore)
-	s.jobs = &jobs.Jobs{Store: c.Store, Operations: operations, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
+	s.jobs = &jobs.Jobs{Spent: s.lister.Spent, Store: c.Store, Operations: operations, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
 	s.restd = &restd.Server{
 		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, Nodes: &s.nodes, Router: s.router, Users: who.Users, Now: c.Now,
 		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Host: s.host, Tree: s.treeAssociations, Accounts: s.accounts,

@@ -5,58 +5,15 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/share"
 )
 
-const (
-	// startsFor is how long an answer of Starts may stand.
-	startsFor = 5 * time.Second
-	// mostForetold bounds the jobs at one site of which a start is foretold that the site does not tell: each costs a look at its past waits.
-	mostForetold = 500
-)
-
-// startsAsked are those who wait for Starts, and what was answered last.
-type startsAsked struct {
-	to   []chan<- federation.Starts
-	last federation.Starts
-	made time.Time
-}
+// mostForetold bounds the jobs at one site of which a start is foretold that the site does not tell: each costs a look at its past waits.
+const mostForetold = 500
 
 // Starts returns when jobs that wait are expected to start: by the plan, by what the site says where they wait, or by what is foretold of its queue. It may be
 // some seconds old; else it waits for the round under way.
 func (c *Controller) Starts(ctx context.Context) (federation.Starts, error) {
-	to := make(chan federation.Starts, 1)
-	c.view.mu.Lock()
-	a := &c.view.starts
-	if a.last != nil && c.now().Sub(a.made) < startsFor {
-		defer c.view.mu.Unlock()
-		return a.last, nil
-	}
-	a.to = append(a.to, to)
-	c.view.mu.Unlock()
-	c.Wake()
-	defer share.Idle(ctx)()
-	select {
-	case s := <-to:
-		return s, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// tellStarts answers those who have asked.
-func (c *Controller) tellStarts() {
-	c.view.mu.Lock()
-	defer c.view.mu.Unlock()
-	a := &c.view.starts
-	if len(a.to) == 0 {
-		return
-	}
-	a.last, a.made = c.starts(), c.now()
-	for _, to := range a.to {
-		to <- a.last
-	}
-	a.to = nil
+	return c.view.starts.ask(ctx, c)
 }
 
 func (c *Controller) starts() federation.Starts {

@@ -78,6 +78,7 @@ func TestWaitForTheRoundTakesNoTurn(t *testing.T) {
 	turns := share.NewTurns(1, 0)
 	for what, ask := range map[string]func(context.Context) error{
 		"starts":    func(ctx context.Context) error { _, err := b.ctl.Starts(ctx); return err },
+		"spendings": func(ctx context.Context) error { _, err := b.ctl.Spendings(ctx); return err },
 		"prospects": func(ctx context.Context) error { _, err := b.ctl.Prospects(ctx, 1); return err },
 	} {
 		turn, err := turns.Take(t.Context(), 1)

@@ -35,8 +35,10 @@ type view struct {
 	done   chan struct{}                // closed when there are more of them
 	lookAt map[federation.SiteName]bool // true: though it does not answer
 
-	after  []func() // see afterRound
-	starts startsAsked
+	after []func() // see afterRound
+
+	starts    question[federation.Starts]
+	spendings question[federation.Spendings]
 
 	refused refusals
 	told    atomic.Pointer[health.Report] // what the rules of health know

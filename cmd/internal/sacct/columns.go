@@ -92,6 +92,9 @@ func findField(name string) (*field, error) {
 			return &fields[i], nil
 		}
 	}
+	if lower == "cost" {
+		return &costField, nil
+	}
 	return nil, fmt.Errorf("sacct: error: Invalid field requested: \"%s\"", name)
 }
 

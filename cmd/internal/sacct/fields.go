@@ -145,3 +145,12 @@ var fields = []field{
 	{name: "WCKeyID", width: 8, value: ofJob(func(*record) string { return "0" })},
 	{name: "WorkDir", width: 20, value: ofJob(func(r *record) string { return r.WorkDir })},
 }
+
+// costField is what a job has come to, in dollars, so far if it runs. Slurm does not have it: no beginning of its name that is one of Slurm's names stands for it, and "all" is
+// without it.
+var costField = field{name: "Cost", width: 10, value: ofJob(func(r *record) string {
+	if r.Cost == nil {
+		return ""
+	}
+	return r.Cost.Text(2)
+})}

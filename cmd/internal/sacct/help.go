@@ -31,7 +31,8 @@ Shows what became of jobs of the federation.
       --name=LIST           only jobs of these names
       --noconvert           memory as it was counted
   -n, --noheader            no lines above the rows
-  -o, --format=LIST         fields, with %WIDTH: jobid,state%20; "all" is every field
+  -o, --format=LIST         fields, with %WIDTH: jobid,state%20; "all" is every field of Slurm's;
+                            cost is ours: dollars, of what runs so far
   -P, --parsable2           fields with | between them
   -p, --parsable            fields with | after them
   -q, --qos=LIST            only jobs of these QOS

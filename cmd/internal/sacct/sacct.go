@@ -115,6 +115,9 @@ func (c *command) query() string {
 	if c.duplicates {
 		q.Add("duplicates", "1")
 	}
+	if strings.Contains(strings.ToLower(c.format), "cost") {
+		q.Add("cost", "1")
+	}
 	q.Add("job_name", strings.Join(c.names, ","))
 	q.Add("partition", strings.Join(c.partitions, ","))
 	q.Add("account", strings.Join(c.accounts, ","))

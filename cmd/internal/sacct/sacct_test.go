@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fsub/cmd/internal/conn"
+	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
@@ -323,6 +324,24 @@ func TestAllFields(t *testing.T) {
 	run(strings.Fields("-P -X -j 999999 -o all"), nil, &stdout, &stderr, &fakeDaemon{}, time.Now())
 	if got := strings.TrimSpace(stdout.String()); got != strings.Join(want, "|") || len(want) != 118 {
 		t.Errorf("%d fields\n got %s\nwant %s", len(want), got, strings.Join(want, "|"))
+	}
+}
+
+// What a job costs is a field of ours, which no name of Slurm's stands for.
+func TestCost(t *testing.T) {
+	cost := federation.Money(12_345_678)
+	for args, want := range map[string]string{"-j 4 -P -n -o jobid,cost": "4|12.35\n4.batch|\n4.0|\n", "-j 4 -X -P -n -o jobid,co": "4|\n"} {
+		d := &fakeDaemon{jobs: goldenJobs()}
+		for i := range d.jobs {
+			d.jobs[i].Cost = &cost
+		}
+		var stdout, stderr bytes.Buffer
+		if rc := run(strings.Fields(args), nil, &stdout, &stderr, d, time.Now()); rc != 0 || stdout.String() != want {
+			t.Errorf("%s: exit %d, %q, want %q; %s", args, rc, &stdout, want, &stderr)
+		}
+		if asks := strings.Contains(d.paths[0], "cost=1"); asks != strings.Contains(args, "cost") {
+			t.Errorf("%s: %s", args, d.paths[0])
+		}
 	}
 }
 

@@ -147,6 +147,9 @@ func (c *command) query(cluster string) string {
 	if c.tellsStarts() {
 		q.Add("start", "1")
 	}
+	if c.tellsCost() {
+		q.Add("cost", "1")
+	}
 	return q.String()
 }
 
@@ -154,7 +157,12 @@ func (c *command) query(cluster string) string {
 func (c *command) tellsStarts() bool {
 	names := strings.ToLower(c.format2)
 	return c.document == "" && (c.start || strings.Contains(c.format+c.sort, "S") || strings.Contains(names, "starttime") || strings.Contains(names, "schedsite") ||
-		strings.Contains(names, "schedcost"))
+		c.tellsCost())
+}
+
+// tellsCost reports whether the rows show what jobs come to.
+func (c *command) tellsCost() bool {
+	return c.document == "" && strings.Contains(strings.ToLower(c.format2), "schedcost")
 }
 
 // order is what the rows are sorted by, "" for squeue's own order: partition, state, priority.

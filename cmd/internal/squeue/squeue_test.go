@@ -144,15 +144,17 @@ func TestStart(t *testing.T) {
 	d := start(t)
 	at := time.Unix(2_000_000_000, 0)
 	d.Controller.SetStarts(federation.Starts{20: {Site: "alpha", At: at, Within: at.Add(time.Hour), Total: 99, Price: 13.145}, 6: {Site: "beta", At: at.Add(time.Minute), Total: 99, Price: 0.004}, 1: {Site: "beta", At: at}})
+	d.Controller.SetSpendings(federation.Spendings{1: {SoFar: 12_345_000, AtMost: 100 * federation.Dollar}, 21: {SoFar: 1_000}, 2: {SoFar: 7 * federation.Dollar}})
 	env := []string{"SLURM_TIME_FORMAT=%s"}
 	for _, test := range []struct{ args, want string }{
 		{"--start --me", "             JOBID PARTITION     NAME     USER ST          START_TIME  NODES SCHEDNODES           NODELIST(REASON)\n" +
 			"        20_[2-5%2]      main   spread    alice PD          2000000000      1 alpha                (Priority) $13.15, p90 2000003600\n" +
-			"         6_[2-5%2]      main    sweep    alice PD          2000000060      1 beta                 (JobArrayTaskLimit) $0.00\n" +
+			"         6_[2-5%2]      main    sweep    alice PD          2000000060      1 beta                 (JobArrayTaskLimit) <$0.01\n" +
 			"                 3      main     held    alice PD                 N/A      1 (null)               (JobHeldUser)\n"},
 		{"-h -t PD -j 6,20 -O JobID:5,SchedSite:7,SchedCost:7,StartTimeP90:12", "6    beta   0.00   N/A         \n20   alpha  13.15  2000003600  \n"},
 		{"-h -j 3 -O SchedSite:7,SchedCost:7,StartTimeP90:4", "(null) N/A    N/A \n"},
-		{"-h -t R -n train -O SchedSite:7,SchedCost:7,StartTimeP90:4", "(null) N/A    N/A \n"},
+		{"-h -t R -n train -O SchedSite:7,SchedCost:7,StartTimeP90:4", "(null) 12.35  N/A \n"},
+		{"-h -j 2,20 -O JobID:5,SchedCost:7", "20   13.15  \n21   0.00   \n22   N/A    \n2    N/A    \n"},
 		{"-h --start -j 20 -o %i|%S|%Y|%R", "20_[2-5%2]|2000000000|(null)|(Priority)\n"},
 		{"-h --start -j 20 -O StartTime:11,SchedNodes:7,ReasonList:11", "2000000000 (null) (Priority) \n"},
 	} {

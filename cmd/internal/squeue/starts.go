@@ -1,10 +1,6 @@
 package squeue
 
-import (
-	"fmt"
-
-	"fsub/slurm/wire"
-)
+import "fsub/slurm/wire"
 
 // startEntries are fields that Slurm does not have: what is known of the expected start of a job that waits. Where nothing is known they show what Slurm shows then.
 func (c *command) startEntries() []entry {
@@ -15,12 +11,15 @@ func (c *command) startEntries() []entry {
 	}
 }
 
-// schedCost is what a job would come to in dollars, "" if that is not known.
+// schedCost is what a job that waits would come to in dollars, or what one that runs has come to; "" if that is not known. It is a number: programs add it up.
 func schedCost(r *row) string {
-	if r.next.Site == "" {
-		return ""
+	switch {
+	case r.next.Runs:
+		return r.next.Spent.Text(2)
+	case r.next.Site != "":
+		return r.next.Price.Text(2)
 	}
-	return fmt.Sprintf("%d.%02d", r.next.Cents/100, r.next.Cents%100)
+	return ""
 }
 
 // schedPlace is where a job is expected to run: SITE, or SITE/NODES where the site has said which.
@@ -37,7 +36,7 @@ func (c *command) reasonAndStart(r *row) string {
 	if r.next.Site == "" {
 		return text
 	}
-	text += " $" + schedCost(r)
+	text += " " + r.next.Price.USD()
 	if r.next.Within > 0 {
 		text += ", p90 " + c.times.Unix(r.next.Within)
 	}

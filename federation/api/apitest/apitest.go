@@ -97,12 +97,13 @@ func (d *Daemon) Put(t testing.TB, jobs ...federation.Job) []federation.JobID {
 type Controller struct {
 	store federation.Store
 
-	mu       sync.Mutex
-	sites    []*federation.Site
-	judge    func(*federation.Job) error
-	decision federation.Decision
-	starts   federation.Starts
-	done     []federation.Request
+	mu        sync.Mutex
+	sites     []*federation.Site
+	judge     func(*federation.Job) error
+	decision  federation.Decision
+	starts    federation.Starts
+	spendings federation.Spendings
+	done      []federation.Request
 }
 
 var _ api.Controller = (*Controller)(nil)
@@ -191,6 +192,15 @@ func (c *Controller) SetStarts(s federation.Starts) { c.locked(func() { c.starts
 // Starts implements api.Controller.
 func (c *Controller) Starts(context.Context) (s federation.Starts, err error) {
 	c.locked(func() { s = c.starts })
+	return s, nil
+}
+
+// SetSpendings sets what Spendings returns.
+func (c *Controller) SetSpendings(s federation.Spendings) { c.locked(func() { c.spendings = s }) }
+
+// Spendings implements api.Controller.
+func (c *Controller) Spendings(context.Context) (s federation.Spendings, err error) {
+	c.locked(func() { s = c.spendings })
 	return s, nil
 }
 

@@ -27,9 +27,11 @@ type Jobs struct {
 	Operations federation.OperationStore // nil: there are none
 	Actions    *action.Actions
 	Controller Controls
-	Now        func() time.Time
-	Log        *slog.Logger
-	AskAbove   int // operations on more jobs are to be confirmed by people
+	// Spent tells what jobs that run have come to, as far as that is known; nil: it is not told.
+	Spent    func(context.Context) federation.Spendings
+	Now      func() time.Time
+	Log      *slog.Logger
+	AskAbove int // operations on more jobs are to be confirmed by people
 	// Rate is how many requests a second a site gets of operations at the most; nil: 100.
 	Rate func(federation.SiteName) float64
 
@@ -48,12 +50,20 @@ type Controls interface {
 // List is GET /fed/v1/jobs.
 func (s *Jobs) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	out := answer.NewList(w, "")
+	var spent federation.Spendings
+	if s.Spent != nil {
+		spent = s.Spent(r.Context())
+	}
 	for page, err := range s.choose(r.Context(), r.URL.Query()["where"], nil) {
 		if err != nil {
 			return out.Fail(err)
 		}
 		for i := range page {
-			text, err := json.Marshal(line(&page[i]))
+			one := line(&page[i])
+			if one.State != federation.Pending && !one.State.Ended() {
+				one.Spending = spent[one.ID]
+			}
+			text, err := json.Marshal(one)
 			if err != nil {
 				return out.Fail(err)
 			}
@@ -68,7 +78,7 @@ func (s *Jobs) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) e
 
 func line(j *federation.Job) v1.JobLine {
 	v := v1.JobLine{ID: j.ID, User: j.User, Account: action.AccountOf(j), Name: j.Spec.Name, State: j.State, Reason: j.Reason, Site: j.Site, Partition: j.Partition,
-		Nodes: j.Nodes, Submit: j.Submit, Restarts: j.Restarts}
+		Nodes: j.Nodes, Submit: j.Submit, Restarts: j.Restarts, Cost: j.Cost}
 	if !j.Start.IsZero() && j.State != federation.Pending {
 		v.Start = &j.Start
 	}

@@ -20,6 +20,7 @@ func (s *Lister) withEarlier(ctx context.Context, list []Part) ([]Part, error) {
 			}
 			for n, run := range runsOf(attempts, p.State.Ended()) {
 				out = append(out, earlier(p, &run, n))
+				p.cost -= run.Cost
 			}
 		}
 		out = append(out, *p)
@@ -61,5 +62,6 @@ func earlier(p *Part, r *siteRun, n int) Part {
 	run.Job, run.earlier, run.pending = &j, true, ""
 	run.State, run.reason, run.nodes, run.start, run.End = r.State, federation.ReasonNone, r.Nodes, r.Started, r.Ended
 	run.exit, run.restarts, run.suspension = r.ExitStatus, n, r.Suspension
+	run.cost = r.Cost
 	return run
 }

@@ -138,7 +138,8 @@ type Lister struct {
 	Keep    time.Duration // how long an ended job is listed
 	Cluster string        // the federation's name
 
-	Starts func(context.Context) (federation.Starts, error) // when jobs that wait are expected to start; nil: not told
+	Starts    func(context.Context) (federation.Starts, error)    // when jobs that wait are expected to start; nil: not told
+	Spendings func(context.Context) (federation.Spendings, error) // what jobs that run have come to; nil: not told
 }
 
 func (s *Lister) View() *View { return s.ViewOf(s.All()) }
@@ -150,18 +151,24 @@ func (s *Lister) Foretelling(ctx context.Context) *View {
 	return v
 }
 
-// startsWithin bounds the wait for the controller, which may be at work on something long.
-const startsWithin = time.Second
+// answersWithin bounds the wait for the controller, which may be at work on something long.
+const answersWithin = time.Second
 
 // Foretold are the starts that the controller can tell now.
-func (s *Lister) Foretold(ctx context.Context) federation.Starts {
-	if s.Starts == nil {
-		return nil
+func (s *Lister) Foretold(ctx context.Context) federation.Starts { return asked(ctx, s.Starts) }
+
+// Spent is what jobs that run have come to, as far as the controller can tell now.
+func (s *Lister) Spent(ctx context.Context) federation.Spendings { return asked(ctx, s.Spendings) }
+
+// asked is what the controller answers in time; nothing if it does not.
+func asked[T any](ctx context.Context, ask func(context.Context) (T, error)) (none T) {
+	if ask == nil {
+		return none
 	}
-	ctx, cancel := context.WithTimeout(ctx, startsWithin)
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
-	starts, _ := s.Starts(ctx) // it fails only where there is no time
-	return starts
+	answer, _ := ask(ctx) // it fails only where there is no time
+	return answer
 }
 
 // ViewOf is the view of some sites only.

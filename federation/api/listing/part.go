@@ -29,6 +29,7 @@ type Part struct {
 	suspension federation.Suspension
 	exit       int32
 	restarts   int
+	cost       federation.Money // of its runs that have ended
 }
 
 // Parts splits a job as Slurm lists it: an array has a record for each task that has started, then one for the rest.
@@ -43,7 +44,7 @@ func eachPart(j *federation.Job, tasks []federation.Task) iter.Seq[Part] {
 
 func splitParts(j *federation.Job, tasks []federation.Task, yield func(Part) bool) {
 	whole := Part{Job: j, id: uint32(j.Number()), State: j.State, reason: j.Reason, nodes: j.Nodes,
-		start: j.Start, End: j.End, suspension: j.Suspension(), exit: j.ExitStatus, restarts: j.Restarts}
+		start: j.Start, End: j.End, suspension: j.Suspension(), exit: j.ExitStatus, restarts: j.Restarts, cost: j.Cost}
 	if j.Part != nil { // a task that is a job of its own
 		whole.array, whole.limit, whole.task = j.Part.Array, j.Part.Limit, &federation.Task{Job: j.Part.Array, Index: j.Part.Index}
 		yield(whole)
@@ -76,14 +77,14 @@ func splitParts(j *federation.Job, tasks []federation.Task, yield func(Part) boo
 			id = uint32(j.ID)
 		}
 		if !yield(Part{Job: j, array: j.ID, task: t, id: id, limit: limit, State: t.State, reason: t.Reason, nodes: t.Nodes,
-			start: t.Start, End: t.End, exit: t.ExitStatus, restarts: t.Restarts}) {
+			start: t.Start, End: t.End, exit: t.ExitStatus, restarts: t.Restarts, cost: t.Cost}) {
 			return
 		}
 	}
 	if rest.Len() == 0 {
 		return
 	}
-	whole.pending, whole.limit = rest.Format(limit), limit
+	whole.pending, whole.limit, whole.cost = rest.Format(limit), limit, 0
 	if spread {
 		whole.State, whole.nodes, whole.start, whole.exit = federation.Pending, "", time.Time{}, 0
 		if j.Cancel || j.State.Ended() {
@@ -106,6 +107,15 @@ func splitParts(j *federation.Job, tasks []federation.Task, yield func(Part) boo
 		}
 	}
 	yield(whole)
+}
+
+// Cost is what p has come to, with what its job has come to so far while it runs.
+func (p *Part) Cost(spent federation.Spendings) federation.Money {
+	is := spent[p.Job.ID]
+	if is == nil || p.earlier || p.pending != "" || p.task != nil && p.Job.Part == nil || !p.State.Started() || p.State.Ended() {
+		return p.cost
+	}
+	return p.cost + is.SoFar - p.Job.Cost
 }
 
 // Tasks is how many tasks of an array p stands for; 1 if it is no array.

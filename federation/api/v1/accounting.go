@@ -1,6 +1,9 @@
 package v1
 
-import "fsub/slurm/wire"
+import (
+	"fsub/federation"
+	"fsub/slurm/wire"
+)
 
 // AccountingJob is a job in the accounting with the numbers that sacct shows and slurmrestd's shape has no place for.
 type AccountingJob struct {
@@ -8,6 +11,8 @@ type AccountingJob struct {
 	UserID      uint32  `json:"user_id"`
 	GroupID     uint32  `json:"group_id"`
 	CancelledBy *uint32 `json:"cancelled_by,omitempty"` // uid of who cancelled it
+	// Cost in dollars: what it has come to, so far if it runs. Only with the query cost=1.
+	Cost *federation.Money `json:"cost_usd,omitempty"`
 	// StepsCancelledBy are the uids of who cancelled single steps ("17.0").
 	StepsCancelledBy map[string]uint32 `json:"steps_cancelled_by,omitempty"`
 }

@@ -25,6 +25,9 @@ type JobLine struct {
 	Start     *time.Time          `json:"start,omitempty"`
 	End       *time.Time          `json:"end,omitempty"`
 	Restarts  int                 `json:"restarts,omitempty"`
+
+	Cost     federation.Money     `json:"cost_usd"`           // of its runs that have ended
+	Spending *federation.Spending `json:"spending,omitempty"` // what it has come to, and may come to, while it runs
 }
 
 // NewOperation asks that one thing be done to many jobs. Which they are is written down at once; each gets it once, whatever crashes.

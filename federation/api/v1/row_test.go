@@ -8,6 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"fsub/federation"
+
 	"fsub/slurm/wire"
 )
 
@@ -105,7 +107,10 @@ func TestForetoldReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want, got wire.Job
 		fill(t, &want)
-		f := Foretold{Site: rapid.StringMatching(`[a-z]{0,5}`).Draw(t, "site"), Within: rapid.Int64().Draw(t, "within"), Cents: rapid.Int64().Draw(t, "cents")}
+		f := Foretold{Site: rapid.StringMatching(`[a-z]{0,5}`).Draw(t, "site"), Within: rapid.Int64().Draw(t, "within"), Price: federation.Money(rapid.Int64().Draw(t, "price")), Runs: rapid.Bool().Draw(t, "runs")}
+		if f.Runs {
+			f.Spent = federation.Money(rapid.Int64().Draw(t, "spent"))
+		}
 		row := whole(nil, &want)
 		if none := ReadForetold(row); none != (Foretold{}) {
 			t.Fatalf("a row without it foretells %+v", none)

@@ -1,30 +1,43 @@
 package v1
 
-import "encoding/binary"
+import (
+	"encoding/binary"
 
-// Foretold is what a row says beyond a wire.Job: where a job that waits is expected to start, and what is known of that. It is there where the start was asked
-// for and is known. The zero value is that of a row without it.
+	"fsub/federation"
+)
+
+// Foretold is what a row says beyond a wire.Job: where a job that waits is expected to start, and what is known of that; and what a job that runs has come to. It is
+// there where that was asked for and is known. The zero value is that of a row without it.
 type Foretold struct {
-	Site   string // the site; "": no start is expected
-	Within int64  // p90 of the start, in seconds since 1970; 0: not known
-	Cents  int64  // what the job is expected to pay for, in hundredths of a dollar. Of an array it is the first task that waits
+	Site   string           // the site; "": no start is expected
+	Within int64            // p90 of the start, in seconds since 1970; 0: not known
+	Price  federation.Money // what the job is expected to pay for. Of an array it is the first task that waits
+	Runs   bool             // the job runs, and it is known what it has come to:
+	Spent  federation.Money
 }
 
 // The numbers of its fields stand far behind those of rowFields, which grow. They never change.
 const (
 	foretoldSite = 1024 + iota
 	foretoldWithin
-	foretoldCents
+	_ // the price in cents
+	foretoldPrice
+	foretoldSpent
 )
 
 // AppendForetold writes f after a row.
 func AppendForetold(row []byte, f *Foretold) []byte {
-	row = appendText(row, foretoldSite<<2, f.Site)
+	if f.Site != "" {
+		row = appendText(row, foretoldSite<<2, f.Site)
+	}
 	if f.Within != 0 {
 		row = appendNumber(row, foretoldWithin<<2, f.Within)
 	}
-	if f.Cents != 0 {
-		row = appendNumber(row, foretoldCents<<2, f.Cents)
+	if f.Price != 0 {
+		row = appendNumber(row, foretoldPrice<<2, int64(f.Price))
+	}
+	if f.Runs {
+		row = appendNumber(row, foretoldSpent<<2, int64(f.Spent))
 	}
 	return row
 }
@@ -46,8 +59,10 @@ func ReadForetold(row []byte) (f Foretold) {
 			switch row = row[n:]; tag >> 2 {
 			case foretoldWithin:
 				f.Within = v
-			case foretoldCents:
-				f.Cents = v
+			case foretoldPrice:
+				f.Price = federation.Money(v)
+			case foretoldSpent:
+				f.Runs, f.Spent = true, federation.Money(v)
 			}
 		case rowText:
 			size, n := binary.Uvarint(row)
