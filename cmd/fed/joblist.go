@@ -61,22 +61,56 @@ func newJobListCommand() *cobra.Command {
 
 // jobColumn is one of fed job list.
 type jobColumn struct {
-	name string
-	cell func(*v1.JobLine) string
+	name  string
+	cell  func(*v1.JobLine) string
+	asked bool // only where it is asked for
 }
 
 var jobColumns = []jobColumn{
-	{"jobid", jobName},
-	{"user", func(j *v1.JobLine) string { return j.User }},
-	{"account", func(j *v1.JobLine) string { return j.Account }},
-	{"name", func(j *v1.JobLine) string { return strings.ReplaceAll(j.Name, "\t", " ") }},
-	{"state", func(j *v1.JobLine) string { return string(j.State) }},
-	{"reason", func(j *v1.JobLine) string { return strings.TrimPrefix(string(j.Reason), "None") }},
-	{"site", func(j *v1.JobLine) string { return string(j.Site) }},
-	{"partition", func(j *v1.JobLine) string { return j.Partition }},
-	{"nodes", func(j *v1.JobLine) string { return j.Nodes }},
-	{"age", func(j *v1.JobLine) string { return ageText(time.Since(j.Submit)) }},
-	{"restarts", func(j *v1.JobLine) string { return fmt.Sprint(j.Restarts) }},
+	{name: "jobid", cell: jobName},
+	{name: "user", cell: func(j *v1.JobLine) string { return j.User }},
+	{name: "account", cell: func(j *v1.JobLine) string { return j.Account }},
+	{name: "name", cell: func(j *v1.JobLine) string { return strings.ReplaceAll(j.Name, "\t", " ") }},
+	{name: "state", cell: func(j *v1.JobLine) string { return string(j.State) }},
+	{name: "reason", cell: func(j *v1.JobLine) string { return strings.TrimPrefix(string(j.Reason), "None") }},
+	{name: "site", cell: func(j *v1.JobLine) string { return string(j.Site) }},
+	{name: "partition", cell: func(j *v1.JobLine) string { return j.Partition }},
+	{name: "nodes", cell: func(j *v1.JobLine) string { return j.Nodes }},
+	{name: "age", cell: func(j *v1.JobLine) string { return ageText(time.Since(j.Submit)) }},
+	{name: "restarts", cell: func(j *v1.JobLine) string { return fmt.Sprint(j.Restarts) }},
+	{name: "cost", cell: costCell},
+	{name: "most", cell: mostCell, asked: true},
+}
+
+// costOf is what a job has come to so far.
+func costOf(j *v1.JobLine) federation.Money {
+	if j.Spending != nil {
+		return j.Spending.SoFar
+	}
+	return j.Cost
+}
+
+// costCell is that; nothing of a job that has not run yet.
+func costCell(j *v1.JobLine) string {
+	if j.Cost == 0 && j.Spending == nil && !j.State.Ended() {
+		return ""
+	}
+	return costOf(j).USD()
+}
+
+// mostOf is what a job may come to by its time limit; 0: nothing bounds it, or it does not run.
+func mostOf(j *v1.JobLine) federation.Money {
+	if j.Spending != nil {
+		return j.Spending.AtMost
+	}
+	return 0
+}
+
+func mostCell(j *v1.JobLine) string {
+	if m := mostOf(j); m != 0 {
+		return m.USD()
+	}
+	return ""
 }
 
 func jobColumnNames() (all []string) {
@@ -114,7 +148,7 @@ func jobRow(j *v1.JobLine) (cells []string) {
 
 // listJobs prints jobs, in the order of a column if one is named.
 func listJobs(out io.Writer, jobs []v1.JobLine, columns []string, order string, limit int) error {
-	shown := jobColumns
+	shown := slices.DeleteFunc(slices.Clone(jobColumns), func(c jobColumn) bool { return c.asked })
 	if len(columns) > 0 {
 		shown = nil
 		for _, name := range columns {
@@ -166,6 +200,10 @@ func sortJobs(jobs []v1.JobLine, c jobColumn) {
 			return b.Submit.Compare(a.Submit)
 		case "restarts":
 			return cmp.Compare(a.Restarts, b.Restarts)
+		case "cost":
+			return cmp.Compare(costOf(&a), costOf(&b))
+		case "most":
+			return cmp.Compare(mostOf(&a), mostOf(&b))
 		case "jobid":
 			return cmp.Compare(a.ID, b.ID)
 		}
