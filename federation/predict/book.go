@@ -34,7 +34,7 @@ type Live struct {
 
 type level int
 
-// Levels of likeness, from narrow to wide.
+// Levels of likeness, from narrow to wide; the last two are of runs on whatever nodes.
 const (
 	sameScript level = iota
 	sameNameAndSize
@@ -43,10 +43,20 @@ const (
 	sameNodes
 	anyUser
 	anyNodes
+	allOfUser
+	anyRun
+)
+
+// The levels that count for the p50 and for the p90, in the order in which they take their share of the weight. Only what ran on such nodes tells how long a job runs; how far
+// the runs of a user spread is alike on all nodes.
+var (
+	medianLevels = [...]level{sameScript, sameNameAndSize, sameShape, sameSize, sameNodes, anyUser, anyNodes}
+	highLevels   = [...]level{sameScript, sameNameAndSize, sameShape, sameSize, allOfUser, anyUser, anyNodes, anyRun}
 )
 
 func (l level) String() string {
-	return [...]string{"of that script and size", "of that name and size", "of that shape", "of that size", "of the user on such nodes", "of that size by anybody", "on such nodes by anybody"}[l]
+	return [...]string{"of that script and size", "of that name and size", "of that shape", "of that size", "of the user on such nodes", "of that size by anybody", "on such nodes by anybody",
+		"of the user", "by anybody"}[l]
 }
 
 // Book knows what ran. It may be used by several goroutines.
@@ -118,12 +128,13 @@ func (r *Run) Length() federation.RunLength {
 	return l
 }
 
-// runOf reads what Length wrote, or an earlier version: then nobody knows how the run ended, and one of less than a minute may have failed. It is false for what tells nothing.
+// runOf reads what Length wrote, or an earlier version: that had fewer levels, or did not note how runs ended, and then one of less than a minute may have failed. It is false for
+// what tells nothing.
 func runOf(l *federation.RunLength) (r Run, ok bool) {
 	r = Run{Start: l.Start, Seconds: float32(l.Seconds), Cut: l.Ending == federation.RanUntilCut}
 	switch {
 	case l.Ending != federation.RanSomehow:
-		return r, copy(r.Keys[:], l.Groups) == levels
+		return r, copy(r.Keys[:], l.Groups) > int(anyNodes)
 	case len(l.Groups) != len(earlierLevels) || l.Seconds < failsWithin.Seconds():
 		return r, false
 	}
@@ -228,7 +239,7 @@ func (b *Book) Pass(now time.Time, running []Live) {
 }
 
 // Expect returns how long a job is expected to run; limit is its time limit on nodes of speed 1, 0 if it has none. It is nil where nothing is known.
-// It takes in the user's own runs at once, and those of others when Pass was called.
+// It takes in the user's own runs on such nodes at once, and the others when Pass was called.
 func (b *Book) Expect(keys Keys, limit time.Duration) *federation.Expected {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -266,21 +277,25 @@ func (b *Book) expect(keys Keys, limit time.Duration, ran float64) *federation.E
 	}
 	ended := 0 // runs that came to their end, of the group with most of them
 	leftMedian, leftUpper := 1.0, 1.0
-	for l, key := range keys {
-		g := b.groups[key]
-		if key == 0 || g == nil {
+	for _, l := range medianLevels {
+		g := b.groups[keys[l]]
+		if g == nil {
 			continue
 		}
 		n := g.count()
 		if cut := len(g.ended) - n; e.Runs == e.Cut && (n > 0 || e.Runs == 0 && cut > 0) {
-			e.Runs, e.Cut, e.Of = n+cut, cut, level(l).String()
+			e.Runs, e.Cut, e.Of = n+cut, cut, l.String()
 		}
 		ended = max(ended, n)
 		median, leftMedian = g.gather(median, leftMedian, medianMass, &medianWeights, false)
-		upper, leftUpper = g.gather(upper, leftUpper, highMass, &highWeights, true)
 	}
 	if e.Runs == 0 || ended == 0 && says == 0 {
 		return nil
+	}
+	for _, l := range highLevels {
+		if g := b.groups[keys[l]]; g != nil {
+			upper, leftUpper = g.gather(upper, leftUpper, highMass, &highWeights, true)
+		}
 	}
 	if says > 0 {
 		// A run is in a group of each level. That does not make it more than one: all of them leave as much as the group with most does.

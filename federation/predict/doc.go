@@ -2,7 +2,8 @@
 // which one in ten passes; it says how much history it stands on.
 //
 // A job belongs to groups, from narrow to wide: the user's jobs that run the same script, of the same name, of the same shape, of the same size, all of the
-// user's on such nodes, and anybody's of that size and on such nodes. What ran on other nodes or devices says nothing. Each group takes n/(n+m) of the weight that narrower ones
+// user's on such nodes, and anybody's of that size and on such nodes. What ran on other nodes or devices says nothing of the p50, and nothing at all of a job if nothing has run on such
+// nodes; else the p90 counts it too, for it tells how far runs spread. Each group takes n/(n+m) of the weight that narrower ones
 // left, where n counts its latest runs, each weighing half as much as one that is h runs newer; the quantile is of all of them together. A share of the time limit is one more, of
 // the weight of m runs, and the p90 of few runs is drawn to the limit. Runs that were cut short, and for the p90 those that go on, count as runs that lasted at least so
 // long (Kaplan and Meier, 1958): else short runs, which are the first to report, would speak for all of their batch. A run that failed at once counts for nothing. The p90 also remembers one

@@ -10,7 +10,7 @@ import (
 )
 
 // levels is how many groups a job is in at most.
-const levels = 7
+const levels = 9
 
 // Keys are the groups that a job belongs to, from narrow to wide; 0: it is in none at that level. They are the same in every process, for the store
 // keeps them.
@@ -26,7 +26,8 @@ type Kind struct {
 	Nodes  string // of Size, the nodes and devices
 }
 
-// Keys returns the groups of jobs of that kind. A group is of jobs with the same nodes and devices at least: what runs on one CPU says nothing of what runs on eight GPUs.
+// Keys returns the groups of jobs of that kind. All but the last two are of jobs with the same nodes and devices at least: what runs on one CPU says nothing of how long something
+// runs on eight GPUs.
 func (k Kind) Keys() (keys Keys) {
 	for level, parts := range [levels][]string{
 		sameScript:      {k.User, k.Script, k.Size},
@@ -36,6 +37,8 @@ func (k Kind) Keys() (keys Keys) {
 		sameNodes:       {k.User, k.Nodes},
 		anyUser:         {k.Size},
 		anyNodes:        {k.Nodes},
+		allOfUser:       {k.User},
+		anyRun:          nil,
 	} {
 		h := fnv.New64a()
 		known := true
@@ -52,12 +55,11 @@ func (k Kind) Keys() (keys Keys) {
 	return keys
 }
 
-// levelTags tell the keys of one level from those of another. They are never used again for another meaning: 1, 4 and 6 were the user's runs of a name, all of the user's,
-// and all, of whatever size.
-var levelTags = [levels]byte{sameScript: 7, sameNameAndSize: 0, sameShape: 2, sameSize: 3, sameNodes: 8, anyUser: 5, anyNodes: 9}
+// levelTags tell the keys of one level from those of another. They are never used again for another meaning: 1 was the user's runs of a name, of whatever size.
+var levelTags = [levels]byte{sameScript: 7, sameNameAndSize: 0, sameShape: 2, sameSize: 3, sameNodes: 8, anyUser: 5, anyNodes: 9, allOfUser: 4, anyRun: 6}
 
 // earlierLevels is where the keys stand that earlier versions have stored; -1: they mean nothing any more.
-var earlierLevels = [...]level{sameNameAndSize, -1, sameShape, sameSize, -1, anyUser, -1}
+var earlierLevels = [...]level{sameNameAndSize, -1, sameShape, sameSize, allOfUser, anyUser, anyRun}
 
 // masked is a name without its numbers: "fold_12" and "fold_7" are alike.
 func masked(name string) string {
