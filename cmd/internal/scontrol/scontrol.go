@@ -28,6 +28,7 @@ type command struct {
 	times          show.Times
 	stdout, stderr io.Writer
 	caller         show.Caller
+	root           bool     // root calls, whom Slurm would let do it
 	sites          []string // those that --clusters names, once they are known ...
 	some           bool     // ... and that they are not all
 }
@@ -38,7 +39,7 @@ func run(args, env []string, stdin io.Reader, stdout, stderr io.Writer, caller s
 		return exit
 	}
 	out := bufio.NewWriter(stdout)
-	cmd := &command{options: opts, env: env, times: show.NewTimes(env, now), stdout: out, stderr: stderr, caller: caller}
+	cmd := &command{options: opts, env: env, times: show.NewTimes(env, now), stdout: out, stderr: stderr, caller: caller, root: os.Geteuid() == 0}
 	if cmd.quiet {
 		cmd.stderr = io.Discard
 	}
@@ -142,7 +143,7 @@ func (c *command) do(words []string) int {
 		}
 		return v.run(c, rest)
 	}
-	if said, ok := refusedVerb(word); ok {
+	if said, ok := c.refusedVerb(word); ok {
 		return c.fail("%s", said)
 	}
 	return c.fail("invalid keyword: %s", word)
@@ -157,38 +158,6 @@ func (c *command) wrongNumber(word string, v verb, few bool) int {
 		return c.fail("too %s arguments for %s keyword", how, word)
 	}
 	return c.fail("too %s arguments for keyword:%s", how, word)
-}
-
-// refusedVerb prints what Slurm says to a user who is not an administrator. Nobody administers
-// sites through the federation.
-func refusedVerb(word string) (string, bool) {
-	for _, v := range []struct {
-		name  string
-		short int
-		said  string
-	}{
-		{"abort", 5, "slurm_shutdown error: Invalid user id"},
-		{"create", 2, "slurm_create error: Invalid user id"},
-		{"delete", 2, "slurm_delete error: Invalid user id"},
-		{"fsdampeningfactor", 3, "slurm_set_fs_dampeningfactor error: Permission denied"},
-		{"notify", 1, "job notify failure: Requested operation not supported on this system"},
-		{"power", 2, "scontrol_power_nodes error: Invalid user id"},
-		{"reconfigure", 3, "slurm_reconfigure error: Invalid user id"},
-		{"schedloglevel", 3, "slurm_set_schedlog_level error: Permission denied"},
-		{"setdebug", 2, "slurm_set_debug_level error: Permission denied"},
-		{"setdebugflags", 9, "slurm_set_debug_flags error: Permission denied"},
-		{"shutdown", 8, "slurm_shutdown error: Invalid user id"},
-		{"takeover", 8, "slurm_takeover error: Invalid user id"},
-		{"token", 3, "scontrol: error: calls on the daemon's socket need no token, and one that a client insists on may be any: the kernel says who calls"},
-		{"pidinfo", 3, "scontrol: error: the federation does not know the processes of jobs: run scontrol pidinfo on the job's node, at its site"},
-		{"getent", 4, "scontrol: error: the federation has no users of its own to list: run scontrol getent on the job's node, at its site"},
-		{"gethost", 4, "scontrol: error: the federation has no addresses of nodes to list: run scontrol gethost at the node's site"},
-	} {
-		if is(word, v.name, v.short) {
-			return v.said, true
-		}
-	}
-	return "", false
 }
 
 // fail prints a line on stderr and returns exit code 1.

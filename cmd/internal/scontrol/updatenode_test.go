@@ -46,7 +46,6 @@ func TestUpdateNode(t *testing.T) {
 		{"update nodename=a1 state=undrain", "", 0},
 		{"update nodename=a1 state=undrain", "", 0},
 		{"update nodename=a1 state=resume", "slurm_update error: Invalid node state specified\n", 1},
-		{"update partitionname=main state=drain", "slurm_update error: Invalid user id\n", 1},
 	} {
 		var out bytes.Buffer
 		exit := Main(strings.Fields(test.args), os.Environ(), &out, &out, c)
