@@ -37,7 +37,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		taken_:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_jobs_taken_total", Help: "Jobs taken into the queue."}),
 		ended_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_jobs_ended_total", Help: "Jobs that ended, by state."}, []string{"state"}),
 		bound_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_jobs_bound_total", Help: "Attempts, by site."}, []string{"site"}),
-		queued_:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "fsub_jobs_queued", Help: "Jobs that wait in the federation's queue."}),
+		queued_:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "fsub_jobs_queued", Help: "Jobs that wait in the federation's queue; each task of an array counts."}),
 		answering_:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_answering", Help: "1 if the site's last look and poll were good."}, []string{"site"}),
 		breakers:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_breaker_open", Help: "1 while no calls but looks are made to a site, because it does not answer."}, []string{"site"}),
 		conditions:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_condition", Help: "1 while a site is in a condition: see fed site show."}, []string{"site", "condition"}),

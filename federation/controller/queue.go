@@ -16,6 +16,8 @@ type queue struct {
 	*shared
 	world  *place.World
 	n      int
+	tasks  int          // that wait, where a job that is no array counts as one
+	arrays map[*job]int // those in the queue, with what they count for in tasks
 	marked []*job
 	times  times
 	faults []*place.Fault // of placement, since the last plan was begun
@@ -24,7 +26,7 @@ type queue struct {
 func newQueue(c *shared) *queue {
 	policy := c.cfg.Policy
 	policy.MaxOffers = keptOffers // who asks for all has one job planned: see planFor
-	q := &queue{shared: c, world: place.NewWorld(policy, 0), times: times{next: map[*job]time.Time{}}}
+	q := &queue{shared: c, world: place.NewWorld(policy, 0), arrays: map[*job]int{}, times: times{next: map[*job]time.Time{}}}
 	if c.cfg.FairShare != nil {
 		q.world.SetOrder(c.cfg.FairShare)
 	}
@@ -36,8 +38,20 @@ func (q *queue) add(j *job) {
 	if !j.queued {
 		j.queued = true
 		q.n++
+		if !j.spreads() {
+			q.tasks++
+		}
 	}
+	q.count(j)
 	q.look(j)
+}
+
+// count brings the number of waiting tasks in line with what is left of an array in the queue.
+func (q *queue) count(j *job) {
+	if j.queued && j.spreads() {
+		q.tasks += j.rest.Len() - q.arrays[j]
+		q.arrays[j] = j.rest.Len()
+	}
 }
 
 // drop takes a job out of the queue.
@@ -45,6 +59,12 @@ func (q *queue) drop(j *job) {
 	if j.queued {
 		j.queued = false
 		q.n--
+		if j.spreads() {
+			q.tasks -= q.arrays[j]
+			delete(q.arrays, j)
+		} else {
+			q.tasks--
+		}
 	}
 	delete(q.times.next, j)
 	q.world.DropJob(j.ID)

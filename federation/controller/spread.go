@@ -174,6 +174,7 @@ func (c *arrays) writeShrunk() {
 			j.Reason = federation.ReasonNone // nothing of it waits; the jobs of its tasks have reasons of their own
 		}
 		c.writeRest(j)
+		c.queue.count(j)
 		if j.rest.Len() == 0 {
 			c.queue.drop(j)
 			c.withdraw(j)

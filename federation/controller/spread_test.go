@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -482,4 +484,32 @@ func TestManyTasksByName(t *testing.T) {
 	if left, err := b.store.Requests(t.Context(), 0); err != nil || len(left) > 0 {
 		t.Errorf("requests %+v are not done, %v", left, err)
 	}
+}
+
+// TestQueuedCountsTasks: the metric of waiting jobs counts each task of an array, whether or not it has a record of its own.
+func TestQueuedCountsTasks(t *testing.T) {
+	b := newBench(t)
+	later := func(s *sbatch.Spec) { s.Begin = b.now().Add(time.Hour) }
+	wants := func(n float64, when string) {
+		t.Helper()
+		b.wait(publishEvery)
+		b.rounds(10)
+		if got := testutil.ToFloat64(b.ctl.metrics.queued_); got != n {
+			t.Errorf("%s: %v are counted, want %v", when, got, n)
+		}
+	}
+	single := b.submit(later)
+	id := b.submit(func(s *sbatch.Spec) { later(s); s.Array = "0-999" })
+	wants(1001, "a job and an array of 1000")
+	some, _ := federation.ReadArray("0-4")
+	rest, _ := federation.ReadArray("5-998")
+	b.request(federation.Request{Job: id, Tasks: some.Set(), Kind: federation.RequestHold, UID: 1000})
+	wants(1001, "five tasks are held by themselves")
+	b.request(federation.Request{Job: id, Tasks: rest.Set(), Kind: federation.RequestCancel, UID: 1000})
+	wants(7, "all but six tasks are cancelled")
+	b.restart()
+	wants(7, "after a restart")
+	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 1000})
+	b.request(federation.Request{Job: single, Kind: federation.RequestCancel, UID: 1000})
+	wants(0, "all are cancelled")
 }

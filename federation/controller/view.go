@@ -109,7 +109,7 @@ func (c *Controller) publish() {
 		next.judged = last.judged
 	}
 	c.view.sites.Store(next)
-	c.metrics.queued(c.queue.len())
+	c.metrics.queued(c.queue.tasks)
 }
 
 func (v *view) settled(done []int64) {

@@ -237,6 +237,17 @@ func (h *history) compare() {
 	if n := len(slices.Collect(c.waiting())); n != c.queue.len() {
 		h.t.Fatalf("%d jobs are in the queue, a walk finds %d", c.queue.len(), n)
 	}
+	tasks := 0
+	for j := range c.waiting() {
+		if j.spreads() {
+			tasks += j.rest.Len()
+		} else {
+			tasks++
+		}
+	}
+	if tasks != c.queue.tasks {
+		h.t.Fatalf("%d tasks are counted in the queue, a walk finds %d", c.queue.tasks, tasks)
+	}
 }
 
 // waiting are all jobs without a live attempt.
