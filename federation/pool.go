@@ -131,6 +131,8 @@ type Machine struct {
 	State        string // starting, idle, busy, ending, ended
 	PricePerHour Money
 	Job          JobID // that it runs or has run last; 0: none, or not told
+	Array        JobID // that Job is a task of; 0: none, or not told
+	Task         *int  // its index in that
 	Created      time.Time
 	Ready        time.Time // zero: it never was
 	Ended        time.Time // zero: it has not

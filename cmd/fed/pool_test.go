@@ -26,11 +26,11 @@ func TestPoolTables(t *testing.T) {
 	}
 	out.Reset()
 	err = printMachines(&out, []v1.Machine{
-		{Site: "aws", Pool: "gpu", ID: "aws:17.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6.xlarge/us-east-2a/spot", State: "busy", PricePerHour: 0.4 * federation.Dollar, Job: 30000001, Created: at, Cost: 0.2 * federation.Dollar},
+		{Site: "aws", Pool: "gpu", ID: "aws:17.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6.xlarge/us-east-2a/spot", State: "busy", PricePerHour: 0.4 * federation.Dollar, Job: 30000001, Array: 30000000, Task: new(0), Created: at, Cost: 0.2 * federation.Dollar},
 		{Site: "local", Pool: "main", ID: "local:1.0", Name: "local-main-1", Offering: "small", State: "ended", Created: at, Ended: at.Add(time.Hour), IdleCost: 0.25 * federation.Dollar, Cost: 1 * federation.Dollar, Why: "idle\nfor 5m"},
 	})
 	want = "SITE\tPOOL\tMACHINE\tNODE\tINSTANCE\tOFFERING\tSTATE\tSINCE\tENDED\tJOB\t$/H\tCOST\tIDLE\tWHY\n" +
-		"aws\tgpu\taws:17.0\taws-gpu-1\ti-1\tg6.xlarge/us-east-2a/spot\tbusy\t" + at.Format(time.RFC3339) + "\t-\t30000001\t0.40\t0.20\t0.00\t-\n" +
+		"aws\tgpu\taws:17.0\taws-gpu-1\ti-1\tg6.xlarge/us-east-2a/spot\tbusy\t" + at.Format(time.RFC3339) + "\t-\t30000000_0\t0.40\t0.20\t0.00\t-\n" +
 		"local\tmain\tlocal:1.0\tlocal-main-1\t-\tsmall\tended\t" + at.Format(time.RFC3339) + "\t" + at.Add(time.Hour).Format(time.RFC3339) + "\t-\t0.00\t1.00\t0.25\tidle for 5m\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%v\n got %s\nwant %s", err, out.String(), want)

@@ -109,11 +109,7 @@ func printMachines(w io.Writer, machines []v1.Machine) error {
 	t.row("SITE", "POOL", "MACHINE", "NODE", "INSTANCE", "OFFERING", "STATE", "SINCE", "ENDED", "JOB", "$/H", "COST", "IDLE", "WHY")
 	for i := range machines {
 		m := &machines[i]
-		job := ""
-		if m.Job != 0 {
-			job = m.Job.String()
-		}
-		t.row(string(m.Site), m.Pool, m.ID, m.Name, m.Instance, m.Offering, m.State, timeText(m.Created), timeText(m.Ended), job,
+		t.row(string(m.Site), m.Pool, m.ID, m.Name, m.Instance, m.Offering, m.State, timeText(m.Created), timeText(m.Ended), taskText(m.Job, m.Array, m.Task),
 			m.PricePerHour.Short(), m.Cost.Short(), m.IdleCost.Short(), strings.ReplaceAll(m.Why, "\n", " "))
 	}
 	return t.flush()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -32,9 +33,15 @@ var errCoordinatorsOnly = refusal.Detailed(refusal.Denied, "only coordinators of
 
 var errOperatorsOnly = refusal.Detailed(refusal.Denied, "only an operator may; the daemon's configuration lists them (operators)")
 
+// jobReader reads jobs of the store.
+type jobReader interface {
+	Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error)
+}
+
 // rented answers for the pools of rented machines. all is nil where there are none.
 type rented struct {
 	all   Pools
+	store jobReader
 	sites func() []*federation.Site
 	now   func() time.Time
 }
@@ -79,10 +86,39 @@ func (s *rented) getMachines(w http.ResponseWriter, r *http.Request, c identity.
 	if len(all) == 0 && site != "" && !slices.ContainsFunc(s.sites(), func(o *federation.Site) bool { return o.Name == site }) {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", site)}
 	}
+	if err := s.nameTasks(r.Context(), all); err != nil {
+		return refusal.OfStore(err, refusal.NoContact)
+	}
 	for _, m := range all {
 		out = append(out, v1.Machine(m))
 	}
 	return answer.JSON(w, out)
+}
+
+// nameTasks says of which array the jobs of machines are tasks. A job that has been deleted since keeps its ID alone.
+func (s *rented) nameTasks(ctx context.Context, machines []federation.Machine) error {
+	of := map[federation.JobID]*federation.ArrayPart{}
+	for i := range machines {
+		if id := machines[i].Job; id != 0 {
+			of[id] = nil
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	jobs, err := s.store.Jobs(ctx, federation.JobQuery{IDs: slices.Collect(maps.Keys(of)), Alone: true})
+	if err != nil {
+		return err
+	}
+	for i := range jobs {
+		of[jobs[i].ID] = jobs[i].Part
+	}
+	for i := range machines {
+		if p := of[machines[i].Job]; p != nil {
+			machines[i].Array, machines[i].Task = p.Array, &p.Index
+		}
+	}
+	return nil
 }
 
 // retry is POST /fed/v1/site/{name}/retry.

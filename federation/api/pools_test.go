@@ -15,6 +15,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
 )
 
 // books are pools that remember what they were asked.
@@ -50,7 +51,7 @@ func (b *books) Machines(_ context.Context, site federation.SiteName, since time
 	if since.After(time.Now()) {
 		b.asked = fmt.Sprint(site, " now ", limit)
 	}
-	return b.machines, b.err
+	return slices.Clone(b.machines), b.err
 }
 
 func (b *books) Retry(_ context.Context, site federation.SiteName) ([]federation.Cooling, error) {
@@ -126,6 +127,31 @@ func TestPoolsAreForOperators(t *testing.T) {
 	b.locked(func() { b.err = nil })
 	if code := as(t, olga, d.Socket, "GET", "/fed/v1/machines?site=nowhere", nil, nil); code != 404 {
 		t.Errorf("a site that is not there: status %d", code)
+	}
+}
+
+// TestMachineOfATask: the job of a machine is told as users know it, as a task of its array.
+func TestMachineOfATask(t *testing.T) {
+	b := &books{}
+	d := startWith(t, api.Config{Pools: b})
+	task := federation.Job{User: "alice", Spec: new(sbatch.Spec), Part: &federation.ArrayPart{Array: 30000000, Index: 0, Count: 2, Max: 1, Step: 1}}
+	if err := d.Store.CreateJob(t.Context(), &task, &sbatch.Payload{}); err != nil {
+		t.Fatal(err)
+	}
+	b.locked(func() {
+		b.machines = []federation.Machine{{ID: "aws:1.0", Job: task.ID}, {ID: "aws:1.1", Job: 39999999}, {ID: "aws:1.2"}}
+	})
+	var machines []v1.Machine
+	if code := as(t, olga, d.Socket, "GET", "/fed/v1/machines", nil, &machines); code != 200 || len(machines) != 3 {
+		t.Fatalf("status %d, %+v", code, machines)
+	}
+	if m := machines[0]; m.Array != 30000000 || m.Task == nil || *m.Task != 0 || m.Job != task.ID {
+		t.Errorf("%+v", m)
+	}
+	for _, m := range machines[1:] {
+		if m.Array != 0 || m.Task != nil {
+			t.Errorf("%+v", m)
+		}
 	}
 }
 

@@ -170,7 +170,7 @@ func NewServer(c Config) *Server {
 		lister:   &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation, Starts: c.Controller.Starts, Spendings: c.Controller.Spendings},
 		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds, Keys: submitters},
 		logs:     logs{store: c.Store, reader: c.Logs, sites: all},
-		pools:    rented{all: c.Pools, sites: all, now: c.Now},
+		pools:    rented{all: c.Pools, store: c.Store, sites: all, now: c.Now},
 		offers:   offers.Offers{Prices: c.Prices},
 		watch:    watch{store: c.Store},
 		audit:    audit.Log{Store: c.Audit},

@@ -63,7 +63,9 @@ type Machine struct {
 	Stray        bool                `json:"stray,omitempty"`    // nobody had asked for it any more: it was ended when it was found
 	State        string              `json:"state"`              // starting, idle, busy, ending, ended
 	PricePerHour federation.Money    `json:"price_per_hour"`
-	Job          federation.JobID    `json:"job,omitempty"` // that it runs or has run last
+	Job          federation.JobID    `json:"job,omitempty"`           // that it runs or has run last
+	Array        federation.JobID    `json:"array_job_id,omitempty"`  // of a job that is a task of an array
+	Task         *int                `json:"array_task_id,omitempty"` // its index in that
 	Created      time.Time           `json:"created"`
 	Ready        time.Time           `json:"ready,omitzero"`
 	Ended        time.Time           `json:"ended,omitzero"`
