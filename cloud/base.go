@@ -21,6 +21,7 @@ type base struct {
 	rec     *records.Log
 	news    *news
 	asks    asks
+	access  *access
 	mu      sync.Mutex
 
 	ctx    context.Context // of Run
@@ -31,7 +32,7 @@ type base struct {
 var errNotLoaded = fmt.Errorf("the pool's records are not read yet: %w", federation.ErrNotSent)
 
 func newBase(cfg Config) *base {
-	return &base{cfg: cfg, t: cfg.Timing, log: cfg.Logger, metrics: newMetrics(cfg.Registerer, cfg.Site), news: newNews(), loaded: make(chan struct{})}
+	return &base{cfg: cfg, t: cfg.Timing, log: cfg.Logger, metrics: newMetrics(cfg.Registerer, cfg.Site), news: newNews(), access: newAccess(), loaded: make(chan struct{})}
 }
 
 func (b *base) now() time.Time { return b.cfg.Now().UTC() }

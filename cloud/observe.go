@@ -32,6 +32,9 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.access.err(); err != nil {
+		return nil, err
+	}
 	if !d.offers.known {
 		return nil, fmt.Errorf("what can be rented is not known: %w", d.offers.unknown())
 	}

@@ -32,6 +32,7 @@ func (of *offers) follow(ctx context.Context) {
 		return
 	}
 	answered := sync.OnceFunc(func() { close(of.asked) })
+	logged := attempt{what: askOffers}
 	for wait := time.Second; ; {
 		call, cancel := context.WithTimeout(ctx, callTime)
 		list, err := of.cfg.Provider.Offerings(call)
@@ -39,10 +40,11 @@ func (of *offers) follow(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		logged.note(of.log, err)
 		next := of.t.Offers
 		of.mu.Lock()
+		of.access.note(askOffers, err)
 		if err != nil {
-			of.log.Error("ask what can be rented", "err", err)
 			of.err = err
 			next = max(wait, provider.AsError(err).After)
 			wait = min(2*wait, of.t.Offers)
@@ -57,8 +59,15 @@ func (of *offers) follow(ctx context.Context) {
 		of.news.nodes()
 		of.mu.Unlock()
 		answered()
-		if !sleep(ctx, next) {
+		t := time.NewTimer(next)
+		select {
+		case <-ctx.Done():
+			t.Stop()
 			return
+		case <-of.access.again:
+			t.Stop()
+			wait = time.Second
+		case <-t.C:
 		}
 	}
 }

@@ -37,6 +37,7 @@ func (sw *sweeper) list(ctx context.Context) {
 	if !sw.starts.rested(ctx) {
 		return
 	}
+	logged := attempt{what: askList}
 	for wait := sw.t.ListSoon; ; {
 		began := sw.now()
 		call, cancel := context.WithTimeout(ctx, callTime)
@@ -46,9 +47,10 @@ func (sw *sweeper) list(ctx context.Context) {
 			return
 		}
 		sw.metrics.listed(err)
+		logged.note(sw.log, err)
+		sw.noteAccess(err)
 		soon := false
 		if err != nil {
-			sw.log.Error("list machines", "err", err)
 			wait = min(2*max(wait, provider.AsError(err).After), max(sw.t.List, provider.AsError(err).After))
 		} else {
 			wait = sw.t.ListSoon
@@ -72,6 +74,19 @@ func (sw *sweeper) list(ctx context.Context) {
 		case <-t.C:
 		case <-sw.look:
 		}
+	}
+}
+
+// noteAccess takes in whether the cloud accepts the credentials.
+func (sw *sweeper) noteAccess(err error) {
+	sw.mu.Lock()
+	defer sw.mu.Unlock()
+	was := sw.access.err() != nil
+	if sw.access.note(askList, err) {
+		poke(sw.access.again)
+	}
+	if is := sw.access.err() != nil; is != was {
+		sw.news.nodes()
 	}
 }
 
@@ -139,6 +154,7 @@ func (sw *sweeper) end(ctx context.Context) {
 	if !sw.starts.rested(ctx) {
 		return
 	}
+	logged := attempt{what: askDelete}
 	for wait := sw.t.ListSoon; ; {
 		sw.mu.Lock()
 		now := sw.now()
@@ -161,8 +177,8 @@ func (sw *sweeper) end(ctx context.Context) {
 			err := sw.cfg.Provider.Delete(call, ids)
 			cancel()
 			next := again
+			logged.note(sw.log, err)
 			if err != nil {
-				sw.log.Error("end machines", "count", len(ids), "err", err)
 				wait = min(2*max(wait, time.Second, provider.AsError(err).After), max(sw.t.List, provider.AsError(err).After))
 				next = wait
 			} else {
