@@ -48,6 +48,40 @@ func (m *members) measurer(name federation.SiteName) federation.Measurer {
 	return nil
 }
 
+// rebooter is what reboots a site's nodes; nil: nothing does.
+func (m *members) rebooter(name federation.SiteName) federation.Rebooter {
+	if s := m.site(name); s != nil {
+		return federation.AbilitiesOf(s.Driver).Reboot
+	}
+	return nil
+}
+
+// calls is the budget of calls of a site; nil: it has none.
+func (m *members) calls(name federation.SiteName) func() (perSecond, used float64) {
+	if s := m.site(name); s != nil {
+		return federation.AbilitiesOf(s.Driver).Calls
+	}
+	return nil
+}
+
+// keepers are the sites whose accounts can be read and changed.
+func (m *members) keepers() map[federation.SiteName]federation.AccountKeeper {
+	all := map[federation.SiteName]federation.AccountKeeper{}
+	for _, s := range m.list() {
+		if k := federation.AbilitiesOf(s.Driver).AccountTree; k != nil {
+			all[s.Name] = k
+		}
+	}
+	return all
+}
+
+// list are all sites as they are now.
+func (m *members) list() []controller.Site {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.all)
+}
+
 // addSite takes a site into the federation that a description in YAML tells of: a new one, or one that has left. The description is on the disk before the site
 // gets a job.
 func (p *parts) addSite(ctx context.Context, req v1.AddSite, by federation.AuditEntry) (federation.SiteName, error) {
@@ -136,6 +170,7 @@ func (p *parts) join(s *SiteConfig, d federation.Driver) {
 	member := s.member(d)
 	p.power.joins(&member)
 	p.members.put(member)
+	p.ledger.Join(p.config.ledgerSite(&member, s.ReportCommand))
 	p.ctl.Join(member)
 }
 

@@ -28,15 +28,19 @@ func newLedger(c *Config, sites []controller.Site, st *store.Store, log *slog.Lo
 	for i := range c.Sites {
 		report[c.Sites[i].Name] = c.Sites[i].ReportCommand
 	}
-	for _, s := range sites {
-		site := ledger.Site{Name: s.Name, Prices: s.Prices, Users: s.Users, Report: report[s.Name]}
-		site.Accounts = federation.AbilitiesOf(s.Driver).Accounts
-		if site.Unread = site.Accounts != nil && !c.Books.Sites; site.Unread {
-			site.Accounts = nil
-		}
-		all = append(all, site)
+	for i := range sites {
+		all = append(all, c.ledgerSite(&sites[i], report[sites[i].Name]))
 	}
 	return ledger.New(ledger.Config{Store: st, Books: st, Sites: all, Rented: newPoolBooks(sites, st, log), BillStore: st, Logger: log, History: c.Books.History})
+}
+
+// ledgerSite is a site as the ledger is told of it. report is its command in the place of sreport, if it has one.
+func (c *Config) ledgerSite(s *controller.Site, report []string) ledger.Site {
+	site := ledger.Site{Name: s.Name, Prices: s.Prices, Users: s.Users, Report: report, Accounts: federation.AbilitiesOf(s.Driver).Accounts}
+	if site.Unread = site.Accounts != nil && !c.Books.Sites; site.Unread {
+		site.Accounts = nil
+	}
+	return site
 }
 
 // checker tells the API what a check has found.

@@ -31,28 +31,6 @@ func openSites(ctx context.Context, c Config, rented *clouds, st federation.Pool
 	return out, nil
 }
 
-// rebooters are the sites that can reboot nodes.
-func rebooters(sites []controller.Site) map[federation.SiteName]federation.Rebooter {
-	can := map[federation.SiteName]federation.Rebooter{}
-	for _, s := range sites {
-		if r := federation.AbilitiesOf(s.Driver).Reboot; r != nil {
-			can[s.Name] = r
-		}
-	}
-	return can
-}
-
-// callBudgets are the budgets of calls of the sites that have one.
-func callBudgets(sites []controller.Site) map[federation.SiteName]func() (perSecond, used float64) {
-	out := map[federation.SiteName]func() (perSecond, used float64){}
-	for _, s := range sites {
-		if calls := federation.AbilitiesOf(s.Driver).Calls; calls != nil {
-			out[s.Name] = calls
-		}
-	}
-	return out
-}
-
 // member is the site as the controller is told of it.
 func (s *SiteConfig) member(d federation.Driver) controller.Site {
 	users := map[string]federation.SiteUser{}

@@ -163,19 +163,13 @@ func (p *parts) newAPI() (*api.Server, error) {
 		Limits:   c.Limits.api(c),
 		Accounts: p.accounts(), FairShare: p.shares,
 		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, Reports: p.reports, Audit: p.store, Health: p.ctl.Health, Faults: p.faults.Faults, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
-		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Policy: c.policy(), Reboots: rebooters(p.sites), MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: callBudgets(p.sites), OperationRate: c.operationRate, Logger: p.log, Registerer: p.reg,
+		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Policy: c.policy(), Reboots: p.members.rebooter, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: p.members.calls, OperationRate: c.operationRate, Logger: p.log, Registerer: p.reg,
 	}), nil
 }
 
 // accounts is what the API makes of the account tree.
 func (p *parts) accounts() accountapi.Accounts {
-	a := accountapi.Accounts{Books: p.books, Sites: map[federation.SiteName]federation.AccountKeeper{}}
-	for _, s := range p.sites {
-		if k := federation.AbilitiesOf(s.Driver).AccountTree; k != nil {
-			a.Sites[s.Name] = k
-		}
-	}
-	return a
+	return accountapi.Accounts{Books: p.books, Sites: p.members.keepers}
 }
 
 // run lets the parts work, and what else is given, until ctx is done or one of them fails. l is the socket.
@@ -196,7 +190,7 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 	g.Go(func() error { return p.ledger.Run(ctx) })
 	g.Go(func() error { return p.reports.Run(ctx) })
 	if c.Books.Sites {
-		g.Go(func() error { return directUse(ctx, &c.Priority, p.sites, p.store, p.shares, p.log) })
+		g.Go(func() error { return directUse(ctx, &c.Priority, p.members.list, p.store, p.shares, p.log) })
 	}
 	g.Go(func() error { return p.prices.Follow(ctx) })
 	g.Go(func() error { return newCollector(&p.members, p.store, p.log).Run(ctx) })

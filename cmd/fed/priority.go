@@ -100,14 +100,14 @@ func openShares(ctx context.Context, p *Priority, books *accounts.Books, st fede
 
 // directUse tells fair-share what jobs have used that were submitted at the sites themselves, as far as the ledger knows of them. What is older than a day is
 // read anew seldom.
-func directUse(ctx context.Context, p *Priority, sites []controller.Site, st federation.DirectSummer, shares *fairshare.Shares, log *slog.Logger) error {
+func directUse(ctx context.Context, p *Priority, sites func() []controller.Site, st federation.DirectSummer, shares *fairshare.Shares, log *slog.Logger) error {
 	const recent = 24 * time.Hour
 	since, step := time.Unix(0, 0), 24*time.Hour
 	var old []federation.ChargeSum
 	var cut, next time.Time
 	read := func(from, until time.Time) (all []federation.ChargeSum, err error) {
-		for i := range sites {
-			some, err := st.DirectSums(ctx, sites[i].Name, from, until, step)
+		for _, s := range sites() {
+			some, err := st.DirectSums(ctx, s.Name, from, until, step)
 			if err != nil {
 				return nil, err
 			}

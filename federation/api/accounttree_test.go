@@ -87,7 +87,9 @@ func treeOfTwo(t *testing.T) (accountapi.Accounts, *keeper) {
 		t.Fatal(err)
 	}
 	site := &keeper{tree: books.Tree, at: accounts.Import{Cluster: "alpha", Limits: true}}
-	return accountapi.Accounts{Books: books, Sites: map[federation.SiteName]federation.AccountKeeper{"alpha": site}}, site
+	return accountapi.Accounts{Books: books, Sites: func() map[federation.SiteName]federation.AccountKeeper {
+		return map[federation.SiteName]federation.AccountKeeper{"alpha": site}
+	}}, site
 }
 
 func startWithTree(t *testing.T) (*apitest.Daemon, *accounts.Books, *keeper) {

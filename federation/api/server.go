@@ -75,8 +75,8 @@ type Config struct {
 	// OperationRate is how many requests a second a site gets of operations on many jobs; nil: 100.
 	OperationRate func(federation.SiteName) float64
 
-	// Calls are the budgets of calls of the sites that have one.
-	Calls map[federation.SiteName]func() (perSecond, used float64)
+	// Calls is the budget of calls of a site, nil if it has none; nil: no site has.
+	Calls func(federation.SiteName) func() (perSecond, used float64)
 
 	// Limits bound what one user may take up; zero: nothing does.
 	Limits limits.Config
@@ -98,8 +98,8 @@ type Config struct {
 	Pools      Pools                   // of rented machines; nil: there are none
 	Prices     offers.Prices           // what clouds ask; nil: it is not known
 	Steps      federation.StepTeller   // nil: no site tells of steps while they run
-	// Reboots are the sites that can reboot nodes.
-	Reboots map[federation.SiteName]federation.Rebooter
+	// Reboots is what reboots the nodes of a site, nil if nothing can; nil: no site can.
+	Reboots func(federation.SiteName) federation.Rebooter
 	Places  federation.SiteStore // plans and history of sites; nil: there are none
 	// CheckSite tries a site, and AddSite takes one into the federation; nil: that cannot be done.
 	CheckSite func(ctx context.Context, site federation.SiteName) ([]federation.SiteCheck, error)

@@ -76,7 +76,9 @@ func TestSlowPlacesHoldNobodyUp(t *testing.T) {
 				}
 				return report.Make(q, nil)
 			}}),
-		Accounts: accountapi.Accounts{Books: books, Sites: map[federation.SiteName]federation.AccountKeeper{"alpha": p}},
+		Accounts: accountapi.Accounts{Books: books, Sites: func() map[federation.SiteName]federation.AccountKeeper {
+			return map[federation.SiteName]federation.AccountKeeper{"alpha": p}
+		}},
 		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
 			p.wait()
 			return nil, nil

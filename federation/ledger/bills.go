@@ -27,7 +27,7 @@ const settleEvery = time.Hour // since charges of a day that is billed may still
 
 // ImportBill keeps a bill in place of that of the same period, and books it. A period that is closed is changed only if reopen is set: ErrConflict.
 func (c *Collector) ImportBill(ctx context.Context, b *federation.Bill, reopen bool, audit ...federation.AuditEntry) (*Settlement, error) {
-	if c.sites[b.Site] == nil {
+	if c.reader(b.Site) == nil {
 		return nil, fmt.Errorf("%w: there is no site %s", federation.ErrNotFound, b.Site)
 	}
 	if b.From >= b.Until || b.Until-b.From > 366 {
@@ -72,14 +72,6 @@ func (c *Collector) Settlements(ctx context.Context) (out []Settlement, err erro
 		}
 	}
 	return out, nil
-}
-
-func (c *Collector) siteNames() (all []federation.SiteName) {
-	for name := range c.sites {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
 }
 
 // Settle books the bills of all sites anew: what the books estimated of their days may have changed.

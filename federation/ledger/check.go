@@ -49,7 +49,7 @@ type figure struct{ account, user, tres string }
 // Check compares the books with what the site's accounting says now, for the UTC days from the first until before the last, and with its sreport if there is a
 // command for that.
 func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, until int64) (*Check, error) {
-	r := c.sites[name]
+	r := c.reader(name)
 	if r == nil {
 		return nil, fmt.Errorf("%w: there is no site %s", federation.ErrNotFound, name)
 	}

@@ -22,7 +22,7 @@ import (
 type Config struct {
 	Store  federation.Store
 	Books  federation.Books
-	Sites  []Site
+	Sites  []Site // those of the beginning; see Join
 	Logger *slog.Logger
 	Rented MachineTeller // nil: no machines are rented
 	// BillStore keeps what providers bill; nil: no bills are taken.
@@ -48,7 +48,7 @@ type Site struct {
 // Collector keeps the ledger up to date.
 type Collector struct {
 	Config
-	sites map[federation.SiteName]*reader
+	sites *sites
 	bills *settling
 	ended map[string]bool // machines that were booked lately
 	mark  int64           // how far the log of changes was read: what is stored of it may lag where nothing was charged
@@ -62,9 +62,9 @@ func New(c Config) *Collector {
 	if c.Rest == nil {
 		c.Rest = rest
 	}
-	all := &Collector{Config: c, sites: map[federation.SiteName]*reader{}, ended: map[string]bool{}, bills: &settling{}}
+	all := &Collector{Config: c, sites: &sites{by: map[federation.SiteName]*reader{}}, ended: map[string]bool{}, bills: &settling{}}
 	for _, s := range c.Sites {
-		all.sites[s.Name] = newReader(s)
+		all.Join(s)
 	}
 	return all
 }
@@ -101,26 +101,7 @@ func (c *Collector) Run(ctx context.Context) error {
 			})
 		})
 	}
-	for name, r := range c.sites {
-		if r.Accounts == nil {
-			continue
-		}
-		g.Go(func() error {
-			failing := false
-			return every(ctx, sitesEvery, func() {
-				err := c.Site(ctx, name)
-				switch {
-				case ctx.Err() != nil, errors.Is(err, errResting):
-					return
-				case err != nil && !failing && !errors.Is(err, federation.ErrInvalid):
-					c.Logger.Warn("accounting of a site not read", "site", name, "err", err)
-				case err == nil && failing:
-					c.Logger.Info("accounting of a site is read again", "site", name)
-				}
-				failing = err != nil
-			})
-		})
-	}
+	g.Go(func() error { return c.readSites(ctx, g) })
 	return g.Wait()
 }
 

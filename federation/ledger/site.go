@@ -73,7 +73,7 @@ func siteMark(name federation.SiteName) string { return "site/" + string(name) }
 
 // Site books what a site's accounting has of runs that ended since the last time.
 func (c *Collector) Site(ctx context.Context, name federation.SiteName) error {
-	r := c.sites[name]
+	r := c.reader(name)
 	if r == nil || r.Accounts == nil {
 		return fmt.Errorf("%w: site %s has no accounting that can be read", federation.ErrInvalid, name)
 	}
@@ -181,7 +181,7 @@ func (h *hour) due(end, now time.Time) bool {
 
 // Again books what a site's accounting has of a span of time, whether it was read before or not.
 func (c *Collector) Again(ctx context.Context, name federation.SiteName, from, until time.Time) error {
-	r := c.sites[name]
+	r := c.reader(name)
 	if r == nil || r.Accounts == nil {
 		return fmt.Errorf("%w: site %s has no accounting that can be read", federation.ErrInvalid, name)
 	}

@@ -24,8 +24,8 @@ import (
 // Accounts answers for the account tree.
 type Accounts struct {
 	Books *accounts.Books // nil: there is no tree
-	// Sites are those whose accounting can be read.
-	Sites map[federation.SiteName]federation.AccountKeeper
+	// Sites are those whose accounting can be read, as they are now; nil: there are none.
+	Sites func() map[federation.SiteName]federation.AccountKeeper
 	// Members are the sites as they were seen last; nil: nobody is told what they have otherwise.
 	Members func() []*federation.Site
 	Users   identity.Users // of this machine; nil: not known
@@ -119,12 +119,19 @@ func (s *Accounts) edit(ctx context.Context, c identity.Caller, edits []accounts
 	return out, nil
 }
 
+func (s *Accounts) keepers() map[federation.SiteName]federation.AccountKeeper {
+	if s.Sites == nil {
+		return nil
+	}
+	return s.Sites()
+}
+
 // site is the accounting of a site, as it is now.
 func (s *Accounts) site(ctx context.Context, name string) (federation.AccountKeeper, *accounts.Import, error) {
 	if s.Books == nil {
 		return nil, nil, errNoBooks
 	}
-	keeper := s.Sites[federation.SiteName(name)]
+	keeper := s.keepers()[federation.SiteName(name)]
 	if keeper == nil {
 		return nil, nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q with an accounting of its own is known; see: fed site list", name), Alone: true}
 	}
@@ -249,7 +256,7 @@ func (s *Accounts) readBack(ctx context.Context, keeper federation.AccountKeeper
 func (s *Accounts) Drift(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	sites := r.URL.Query()["site"]
 	if len(sites) == 0 {
-		for _, name := range slices.Sorted(maps.Keys(s.Sites)) {
+		for _, name := range slices.Sorted(maps.Keys(s.keepers())) {
 			sites = append(sites, string(name))
 		}
 	}

@@ -33,8 +33,8 @@ type Nodes struct {
 	Wake  func() // the store has something for the controller
 	Now   func() time.Time
 	Mark  string // the federation's name, with which reasons of ours begin
-	// Reboots are the sites that can reboot nodes.
-	Reboots map[federation.SiteName]federation.Rebooter
+	// Reboots is what reboots the nodes of a site, nil if nothing can.
+	Reboots func(federation.SiteName) federation.Rebooter
 	Rules   func() *health.Report // what the rules of health know; nil: there are none
 
 	orders sync.Mutex // one order is read, judged and written at a time: each knows the one before it

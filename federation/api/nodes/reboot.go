@@ -79,7 +79,7 @@ func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 		out[i] = v1.NodeSet{Site: m.site.Name, Name: m.node.Name}
 		others := s.keptByOthers(m)
 		switch {
-		case s.Reboots[m.site.Name] == nil:
+		case s.rebooter(m.site.Name) == nil:
 			out[i].Left, out[i].Note = true, "its site cannot reboot nodes: drain it, and the machine is replaced"
 		case !m.site.Answering:
 			out[i].Left, out[i].Note = true, "the site does not answer: nothing was done"
@@ -139,7 +139,14 @@ func (s *Nodes) tellReboot(ctx context.Context, site federation.SiteName, o fede
 	defer share.Idle(ctx)()
 	ctx, cancel := context.WithTimeout(ctx, rebootWait)
 	defer cancel()
-	return s.Reboots[site].RebootNodes(ctx, o)
+	return s.rebooter(site).RebootNodes(ctx, o)
+}
+
+func (s *Nodes) rebooter(site federation.SiteName) federation.Rebooter {
+	if s.Reboots == nil {
+		return nil
+	}
+	return s.Reboots(site)
 }
 
 // keptByOthers says who else has drained a node or taken it DOWN, "" if nobody has.

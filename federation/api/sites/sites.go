@@ -25,8 +25,8 @@ type Sites struct {
 	Now   func() time.Time
 
 	Planned federation.SiteStore // nil: nothing is planned, and there is no history
-	// Calls are the budgets of calls of sites that have one: see federation.Abilities.
-	Calls map[federation.SiteName]func() (perSecond, used float64)
+	// Calls is the budget of calls of a site, nil if it has none: see federation.Abilities; nil: no site has.
+	Calls func(federation.SiteName) func() (perSecond, used float64)
 	// Elsewhere tells a caller which jobs run at a site under another account than the one that pays for them; nil: nobody knows.
 	Elsewhere func(c identity.Caller, site *federation.Site) []string
 	// Check tries a site; nil: sites cannot be tried here.
@@ -52,8 +52,10 @@ func (s *Sites) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 		v := describe(site)
 		v.StateWhy = said[site.Name].Reason
 		v.Running = running[site.Name]
-		if calls := s.Calls[site.Name]; calls != nil {
-			v.CallsPerSecond, v.CallsUsed = calls()
+		if s.Calls != nil {
+			if calls := s.Calls(site.Name); calls != nil {
+				v.CallsPerSecond, v.CallsUsed = calls()
+			}
 		}
 		out = append(out, v)
 	}
