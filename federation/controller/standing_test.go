@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -260,5 +262,28 @@ func TestCancelIsAskedOnce(t *testing.T) {
 	b.ctl.requests.takeActed(b.ctl.byName[j.att.Site], acted{job: id, what: "cancel", err: federation.ErrThrottled})
 	if n := asked(); n != 2 {
 		t.Errorf("asked %d times after a failure", n)
+	}
+}
+
+// TestConditionIsLoggedOnce: a site that stops answering is one line in the log when that begins and one when it is over, whatever it says meanwhile.
+func TestConditionIsLoggedOnce(t *testing.T) {
+	for _, kind := range []error{federation.ErrUnavailable, federation.ErrDenied} {
+		b := newBench(t)
+		b.wait(2 * time.Second)
+		log := b.log()
+		lines := func() int { return strings.Count(log.String(), "site=cheap") - strings.Count(log.String(), "calls ") } // the breaker tells of itself
+		for _, said := range []string{"no route to host", "connection refused", "no route to host"} {
+			b.cheap.fail = fmt.Errorf("%w: %s", kind, said)
+			b.wait(time.Minute)
+		}
+		if n := lines(); n != 1 || !strings.Contains(log.String(), "no route to host") {
+			t.Errorf("%v: logged %d times:\n%s", kind, n, log)
+		}
+		log.Reset()
+		b.cheap.fail = nil
+		b.wait(2 * time.Minute)
+		if n := lines(); n != 1 || !strings.Contains(log.String(), "is over") {
+			t.Errorf("%v: its end is logged %d times:\n%s", kind, n, log)
+		}
 	}
 }

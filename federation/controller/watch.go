@@ -168,10 +168,8 @@ func (c *watch) health(s *site) {
 		c.planDirty = true
 	}
 	if text != s.Error {
-		if answering {
-			c.log.Info("site answers", "site", s.Name)
-		} else {
-			c.log.Warn("site does not answer", "site", s.Name, "err", text)
+		if answering && slices.ContainsFunc(s.Conditions, func(k federation.Condition) bool { return k.Name == federation.CondNotSeen }) {
+			c.log.Info("site answers", "site", s.Name) // note logs the other changes
 		}
 		s.ErrorSince = c.now().UTC()
 		if text == "" {
