@@ -86,17 +86,28 @@ func (r *run) follow() {
 	}
 	steps := time.NewTicker(time.Second)
 	defer steps.Stop()
+	var late held
 	for {
+		stops, signals := r.asked, r.sends
+		if late.until != nil {
+			stops, signals = nil, nil
+		}
 		select {
+		case <-late.until:
+			late.release()
 		case <-r.p.Exited:
 			r.goOn() // somebody has killed it: what it has left is to end, and its sruns are to say so
 			return
-		case s := <-r.asked:
-			e.stop(r, s)
+		case s := <-stops:
+			if byUser(s) {
+				late.hold(&r.sock.asking, func() { e.stop(r, s) })
+			} else {
+				e.stop(r, s)
+			}
 		case at := <-r.notes:
 			e.preempt(r, at)
-		case s := <-r.sends:
-			r.send(s)
+		case s := <-signals:
+			late.hold(&r.sock.asking, func() { r.send(s) })
 		case l = <-r.limits:
 			reckon()
 		case <-r.pauses:

@@ -50,6 +50,7 @@ type fakeServer struct {
 	single   bool          // reports of several runs are too large
 	gap      bool          // the next piece of output is refused with the size 0
 	inJob    []string
+	answer   func() // before what commands in jobs ask for is answered
 	lease    time.Duration
 	metadata string
 }
@@ -236,6 +237,9 @@ func (d *fakeServer) log(w http.ResponseWriter, r *http.Request) {
 
 func (d *fakeServer) job(w http.ResponseWriter, r *http.Request) {
 	d.set(func() { d.inJob = append(d.inJob, r.Method+" "+r.RequestURI) })
+	if d.answer != nil {
+		d.answer()
+	}
 	io.WriteString(w, "answer to "+r.URL.Path)
 }
 

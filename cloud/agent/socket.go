@@ -24,6 +24,7 @@ type socket struct {
 	path   string
 	dir    string // made for it alone; "": none
 	server *http.Server
+	asking asking
 }
 
 // maxSocketPath is how long the name of a unix socket may be.
@@ -51,6 +52,7 @@ func (r *run) listen() (*socket, error) {
 		return nil, err
 	}
 	s.server = &http.Server{Handler: r.a.passOn(r.l.Run), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: log.New(quiet{}, "", 0)}
+	s.asking.watch(s.server)
 	go s.server.Serve(newOwned(l, r.l.User.UID))
 	return s, nil
 }
