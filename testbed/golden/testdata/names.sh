@@ -87,3 +87,39 @@ try scancel -v "${array}_0"
 try scontrol update "jobid=${array}_0" comment=late
 try scontrol hold "${array}_0"
 try scancel "$array"
+
+echo "# the array's own number"
+one=no-number zero=no-number
+# own ARRAY-OPTION N: an array of which N tasks run
+own() {
+	array=$(sbatch --parsable -J own --mem 100M -t 10 --array "$1" -o /dev/null --requeue --wrap 'sleep 600')
+	until_true running "$2"
+}
+fields() { scontrol -o show job "$1" | grep -Eo '(ArrayTaskId|JobState|TimeLimit|Partition|Comment|Nice)=[^ ]*' | tr '\n' ' ' | sed 's/ArrayTaskId/\n&/g' | sort; }
+own 0-3%2 2
+try scontrol update "jobid=$array" comment=all
+try scontrol update "jobid=$array" timelimit=9 nice=3
+try scontrol update "jobid=$array" partition=short
+try scontrol update "jobid=$array" features=nosuch
+try scontrol update "jobid=$array" admincomment=x
+try fields "$array"
+try scontrol hold "$array"
+try scontrol release "$array"
+try scontrol requeue "$array"
+scancel "$array"
+own 0-1 2
+try sorted squeue -h -o '%F %K %t' -j "$array"
+try fields "$array"
+same() { squeue -h -j "$array" -o '%A %K' | grep -c "^$array "; } # the last task has it
+try same
+scancel "${array}_0"
+until_true running 1
+try scontrol update "jobid=$array" comment=one
+try scontrol hold "$array"
+try scontrol release "$array"
+try scontrol update "jobid=$array" partition=short
+scancel "$array"
+running_none() { running 0; }
+until_true running_none
+try scontrol update "jobid=$array" comment=none
+try scontrol hold "$array"
