@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,6 +30,16 @@ func (f *configFlag) read() (Config, error) {
 		return embedded()
 	}
 	return readConfig(defaultConfig)
+}
+
+// readOwn is read, for what is done to the files of a daemon. A configuration that nobody has named is not taken for that of another daemon, which FSUB_SOCKET names.
+func (f *configFlag) readOwn() (Config, error) {
+	c, err := f.read()
+	if s := os.Getenv("FSUB_SOCKET"); err == nil && f.path == "" && s != "" && s != c.Socket {
+		return c, fmt.Errorf("FSUB_SOCKET names the daemon at %s, and %s is of one at %s: name the daemon's configuration with --config",
+			s, cmp.Or(f.found(), "what is used without "+defaultConfig), c.Socket)
+	}
+	return c, err
 }
 
 // found is the file that read reads; "": there is none.

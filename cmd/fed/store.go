@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +37,10 @@ the configuration. The directory is there as a whole or not at all, and takes th
 and are listed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := file.read()
+			c, err := file.readOwn()
+			if err == nil {
+				err = c.hasStore(&file)
+			}
 			if err != nil {
 				return err
 			}
@@ -82,13 +87,16 @@ func newStoreCheckCommand() *cobra.Command {
 		Short: "Read the whole database, or a copy of it, and say whether it is sound",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := file.read()
-			if err != nil {
-				return err
-			}
-			path := c.storePath()
-			if len(args) > 0 {
-				path = args[0]
+			path := strings.Join(args, "")
+			if path == "" {
+				c, err := file.readOwn()
+				if err == nil {
+					err = c.hasStore(&file)
+				}
+				if err != nil {
+					return err
+				}
+				path = c.storePath()
 			}
 			r, err := store.Check(cmd.Context(), path)
 			if err != nil {
@@ -118,7 +126,7 @@ Of a directory of backup --all the keys, certificates and added sites are put ba
 			if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 				return restoreAll(cmd, &file, args[0])
 			}
-			c, err := file.read()
+			c, err := file.readOwn()
 			if err != nil {
 				return err
 			}
@@ -147,7 +155,7 @@ func restoreAll(cmd *cobra.Command, file *configFlag, dir string) error {
 	if put {
 		fmt.Fprintf(out, "restored %s\n", config)
 	}
-	c, err := file.read()
+	c, err := file.readOwn()
 	if err != nil {
 		return err
 	}
@@ -162,6 +170,18 @@ func restoreAll(cmd *cobra.Command, file *configFlag, dir string) error {
 		return fmt.Errorf("restored; before the daemon starts, put back what is no part of a backup: %w", err)
 	}
 	return nil
+}
+
+// hasStore refuses to go on where the configuration has no database.
+func (c *Config) hasStore(file *configFlag) error {
+	path := c.storePath()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil // others say what else is wrong with it
+	}
+	if config := file.found(); config != "" {
+		return fmt.Errorf("there is no database %s, where %s has it (state_dir)", path, config)
+	}
+	return fmt.Errorf("there is no database %s: without %s it is looked for there; name the daemon's configuration with --config", path, defaultConfig)
 }
 
 // printStore prints what was found of a database, and fails if it is damaged.
