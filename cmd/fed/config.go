@@ -30,6 +30,8 @@ type Config struct {
 	StateDir string `yaml:"state_dir"`
 	// HOST:PORT that serves /metrics over TCP. Not set: they are served on the socket only.
 	Metrics string `yaml:"metrics,omitempty"`
+	// Least level that is logged: debug, info (the default), warn or error. --log of fed serve takes its place.
+	LogLevel string `yaml:"log_level,omitempty"`
 	// Users who may do what root may: drain sites, act on the jobs of others. %NAME is all users of a group.
 	Operators []string `yaml:"operators,omitempty"`
 	// Range of the federated job IDs. Sites keep their own counters below it (MaxJobId in slurm.conf).

@@ -16,33 +16,30 @@ import (
 // newFaults watches what keeps the daemon from its work: its disk, sites, and jobs that it cannot go on with.
 func (p *parts) newFaults() *faults.Watch {
 	bounds := p.config.Limits.api(p.config)
+	p.bounds.Store(&bounds)
 	p.reg.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fsub_state_free_bytes", Help: "Free space where the daemon keeps its database."}, func() float64 {
 			free, _ := limits.FreeBytes(filepath.Clean(p.config.StateDir))
 			return float64(free)
 		}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fsub_accepting_jobs", Help: "1 while new jobs are accepted; 0: the disk is nearly full."}, func() float64 {
-			if bounds.Short() != "" {
+			if p.bounds.Load().Short() != "" {
 				return 0
 			}
 			return 1
 		}))
-	tell := p.config.Health.notifier(p.log)
 	return faults.New(faults.Config{
 		Logger: p.log, Sources: []func() []faults.Fault{
-			func() []faults.Fault { return diskFault(&bounds) },
+			func() []faults.Fault { return diskFault(p.bounds.Load()) },
 			func() []faults.Fault { return siteFaults(p.ctl.Sites()) },
 			func() []faults.Fault { return asideFault(p.ctl.Aside()) },
 		},
 		Tell: func(f faults.Fault, over bool) {
-			if tell == nil {
-				return
-			}
 			why := f.Text
 			if over {
 				why = "over: " + why
 			}
-			tell(health.Finding{At: f.Since, Rule: f.Name, Act: health.ActNotify, Why: why})
+			p.notices.tell(health.Finding{At: f.Since, Rule: f.Name, Act: health.ActNotify, Why: why})
 		},
 	})
 }

@@ -1,14 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"net/url"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -78,64 +72,4 @@ func (c *HealthConfig) read() ([]health.Rule, error) {
 func (c *HealthConfig) rules() []health.Rule {
 	rules, _ := c.read()
 	return rules
-}
-
-// notifyTime bounds one notification.
-const notifyTime = 30 * time.Second
-
-// notifier returns what passes findings on, nil if nobody is to be told. It returns at once; where findings come faster than they are taken, some are left
-// out and that is logged: the history has them all.
-func (c *HealthConfig) notifier(log *slog.Logger) func(health.Finding) {
-	if len(c.Notify) == 0 && c.Webhook == "" {
-		return nil
-	}
-	queue := make(chan health.Finding, 100)
-	go func() {
-		for f := range queue {
-			text, err := json.Marshal(f)
-			if err == nil {
-				err = c.tell(text)
-			}
-			if err != nil {
-				log.Error("notify of a finding", "rule", f.Rule, "err", err)
-			}
-		}
-	}()
-	return func(f health.Finding) {
-		select {
-		case queue <- f:
-		default:
-			log.Error("notify of a finding: too many at once", "rule", f.Rule)
-		}
-	}
-}
-
-func (c *HealthConfig) tell(text []byte) error {
-	ctx, cancel := context.WithTimeout(context.Background(), notifyTime)
-	defer cancel()
-	if len(c.Notify) > 0 {
-		cmd := exec.CommandContext(ctx, c.Notify[0], c.Notify[1:]...)
-		cmd.Stdin = bytes.NewReader(text)
-		cmd.WaitDelay = time.Second
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w: %s", c.Notify[0], err, bytes.TrimSpace(out[:min(len(out), 500)]))
-		}
-	}
-	if c.Webhook == "" {
-		return nil
-	}
-	req, err := http.NewRequestWithContext(ctx, "POST", c.Webhook, bytes.NewReader(text))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	resp.Body.Close()
-	if resp.StatusCode >= 300 {
-		return fmt.Errorf("%s answers %s", c.Webhook, resp.Status)
-	}
-	return nil
 }

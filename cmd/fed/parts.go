@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,6 +19,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/api"
 	accountapi "fsub/federation/api/accounts"
+	"fsub/federation/api/limits"
 	"fsub/federation/controller"
 	"fsub/federation/fairshare"
 	"fsub/federation/faults"
@@ -54,6 +56,8 @@ type parts struct {
 	ctl     *controller.Controller
 	ledger  *ledger.Collector
 	reports *reports.Runner
+	notices *notifier
+	bounds  atomic.Pointer[limits.Config] // in force now
 	faults  *faults.Watch
 	api     *api.Server
 }
@@ -106,6 +110,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 		p.power.joins(&p.sites[i])
 	}
 	p.members.all = slices.Clone(p.sites)
+	p.notices = newNotifier(&c.Health, p.log)
 	p.ctl = p.newController()
 	p.ledger = newLedger(c, p.sites, p.store, p.log)
 	if p.reports, err = newReports(c, p.store, p.log); err != nil {
@@ -136,7 +141,7 @@ func (p *parts) newController() *controller.Controller {
 		stager = p.carrier
 	}
 	return controller.Open(controller.Config{
-		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), Runs: p.runs, Waits: p.waits, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.rules(), RerunEarly: c.Health.RerunEarly, Notify: c.Health.notifier(p.log),
+		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), Runs: p.runs, Waits: p.waits, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.rules(), RerunEarly: c.Health.RerunEarly, Notify: p.notices.tell,
 		MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray, Timing: controller.Timing{MoveAfter: c.Policy.MoveAfter}, Restored: p.store.Copied(), Compared: p.store.Compared,
 		Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
 	})

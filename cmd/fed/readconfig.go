@@ -131,6 +131,9 @@ func (c *Config) check() error {
 	if c.JobIDs.First < 1 || c.JobIDs.First > c.JobIDs.Last || c.JobIDs.Last > federation.LastJobID {
 		return fmt.Errorf("job_ids: invalid range %d to %d: want one within 1 to %d (Slurm's REST API refuses higher IDs)", c.JobIDs.First, c.JobIDs.Last, federation.LastJobID)
 	}
+	if _, err := parseLevel("log_level", c.LogLevel); err != nil {
+		return err
+	}
 	if c.MinJobAge < 0 || c.MaxRequeue < 0 {
 		return errors.New("min_job_age and max_requeue are not negative")
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"reflect"
 	"slices"
@@ -16,6 +17,8 @@ type reloader struct {
 	read func() (Config, error)
 	hup  <-chan os.Signal
 	now  Config // what is in force
+
+	level *slog.LevelVar // nil: --log says what is logged
 }
 
 // run waits for signals until ctx is done.
@@ -52,23 +55,27 @@ func (r *reloader) reload() {
 	sites, needing := r.reloadSites(next.Sites)
 	done, restart = append(done, sites...), append(restart, needing...)
 	r.now.Operators, r.now.Limits, r.now.Policy, r.now.MaxRequeue = next.Operators, next.Limits, next.Policy, next.MaxRequeue
-	notify, webhook := r.now.Health.Notify, r.now.Health.Webhook
-	r.now.Health = next.Health
-	if !slices.Equal(notify, next.Health.Notify) || webhook != next.Health.Webhook {
-		r.now.Health.Notify, r.now.Health.Webhook = notify, webhook
-		restart = append(restart, "health.notify, health.webhook")
+	r.now.Health, r.now.LogLevel = next.Health, next.LogLevel
+	r.notices.use(&r.now.Health)
+	if i := slices.Index(done, "log_level"); i >= 0 && r.level == nil {
+		done, restart = slices.Delete(done, i, i+1), append(restart, "log_level (--log is given)")
 	}
 	if slices.ContainsFunc(done, func(key string) bool { return key == "operators" || key == "limits" }) {
-		r.api.Tune(r.now.Operators, r.now.Limits.api(&r.now))
+		bounds := r.now.Limits.api(&r.now)
+		r.bounds.Store(&bounds)
+		r.api.Tune(r.now.Operators, bounds)
 	}
 	if slices.ContainsFunc(done, func(key string) bool { return key == "policy" || key == "health" || key == "max_requeue" }) {
 		r.ctl.Tune(controller.Tuning{Policy: r.now.policy(), Rules: r.now.Health.rules(), RerunEarly: r.now.Health.RerunEarly, MaxRequeue: r.now.maxRequeue()})
 	}
 	r.log.Info("the configuration was read again", "changed", namesOrNothing(done), "needs a restart", namesOrNothing(restart))
+	if r.level != nil {
+		r.level.Set(next.logLevel()) // after the line that says so
+	}
 }
 
 // reloaded are the keys of the configuration that can change while the daemon runs. Keys, tokens and certificates of sites are read again without a signal.
-var reloaded = []string{"operators", "limits", "policy", "health", "max_requeue"}
+var reloaded = []string{"operators", "limits", "policy", "health", "max_requeue", "log_level"}
 
 // reloadSites takes up what can change of the sites. It returns the keys that have changed, and those that take a restart.
 func (r *reloader) reloadSites(next []SiteConfig) (done, restart []string) {

@@ -28,9 +28,9 @@ func newServeCommand() *cobra.Command {
 		Short: "Run the daemon until SIGTERM; SIGHUP has it read its configuration again",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var l slog.Level
-			if err := l.UnmarshalText([]byte(level)); err != nil {
-				return fmt.Errorf("invalid --log %q: want debug, info, warn or error", level)
+			given, err := parseLevel("--log", level)
+			if err != nil {
+				return err
 			}
 			c, err := file.read()
 			if err == nil {
@@ -42,18 +42,39 @@ func newServeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), c, file.read, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: l})))
+			l := new(slog.LevelVar)
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: l}))
+			reload := &reloader{read: file.read, now: c}
+			if l.Set(given); level == "" {
+				l.Set(c.logLevel())
+				reload.level = l
+			}
+			return serve(cmd.Context(), c, reload, log)
 		},
 	}
 	file.add(cmd)
-	cmd.Flags().StringVar(&level, "log", "info", "least level that is logged: debug, info, warn, error")
+	cmd.Flags().StringVar(&level, "log", "", "least level that is logged: debug, info, warn, error (default: log_level of the configuration, else info)")
 	return cmd
+}
+
+// parseLevel reads the least level that is logged, which a key or flag has; "" is info.
+func parseLevel(where, text string) (l slog.Level, err error) {
+	if text != "" && l.UnmarshalText([]byte(text)) != nil {
+		err = fmt.Errorf("invalid %s %q: want debug, info, warn or error", where, text)
+	}
+	return l, err
+}
+
+// logLevel is the level that the configuration, which was checked, has.
+func (c *Config) logLevel() slog.Level {
+	l, _ := parseLevel("log_level", c.LogLevel)
+	return l
 }
 
 // serve runs the daemon: the store, one driver per site, the controller, and the API on the socket.
 // It returns nil after a stop that was asked for. The order matters: nothing is accepted before the
 // store is open and the live jobs are read.
-func serve(ctx context.Context, c Config, again func() (Config, error), log *slog.Logger) error {
+func serve(ctx context.Context, c Config, reload *reloader, log *slog.Logger) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP) // before all else: it never ends the daemon
 	defer signal.Stop(hup)
@@ -68,7 +89,7 @@ func serve(ctx context.Context, c Config, again func() (Config, error), log *slo
 		return err
 	}
 	log.Info("fed serves", "socket", c.Socket, "state", c.StateDir, "sites", len(p.sites))
-	reload := &reloader{parts: p, read: again, hup: hup, now: c}
+	reload.parts, reload.hup = p, hup
 	err = p.run(ctx, l, reload.run)
 	if errors.Is(err, context.Canceled) {
 		err = nil

@@ -33,7 +33,7 @@ var insteads = map[string]string{
 	"create":      "fed maintenance add plans a maintenance here",
 	"delete":      "fed maintenance remove ends a maintenance here",
 	"reconfigure": "fed serve reads its own configuration again on SIGHUP",
-	"setdebug":    "fed serve --log sets the level of our daemon",
+	"setdebug":    "log_level in the configuration is the level of our daemon",
 	"update":      "fed maintenance plans maintenances, fed site drain closes a site here",
 }
 
