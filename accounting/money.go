@@ -114,16 +114,8 @@ func (m Money) Rate() string {
 	return "$" + text + strings.Repeat("0", max(0, len("0.00")-len(text)))
 }
 
-// Short is m in dollars as people read it: with cents, and less than one with its hundredths: "12.75", "0.0013".
-func (m Money) Short() string {
-	switch n := m.abs(); {
-	case n == 0 || n >= Dollar/100:
-		return m.Text(2)
-	case n >= Dollar/10_000:
-		return m.Text(4)
-	}
-	return m.Text(6)
-}
+// Bare is an amount as [Money.USD] or [Money.Rate] write it without the sign of its currency, for columns whose heading has it: "12.75", "<0.01".
+func Bare(text string) string { return strings.Replace(text, "$", "", 1) }
 
 // ParseMoney reads a decimal number of dollars: "12", "-0.5", "1e-3". More than six decimals are rounded.
 func ParseMoney(s string) (Money, error) {

@@ -85,15 +85,6 @@ func TestMoneyRoundTrip(t *testing.T) {
 	})
 }
 
-// What is less than a cent is not nothing.
-func TestMoneyShort(t *testing.T) {
-	for text, want := range map[string]string{"0": "0.00", "12.756": "12.76", "0.01": "0.01", "0.00996": "0.0100", "0.0013": "0.0013", "0.000018": "0.000018", "-0.004": "-0.0040"} {
-		if m, err := ParseMoney(text); err != nil || m.Short() != want {
-			t.Errorf("%s: %s, want %s; %v", text, m.Short(), want, err)
-		}
-	}
-}
-
 // What people read has two digits, a price by the hour those that count, and neither has an exponent.
 func TestMoneyForPeople(t *testing.T) {
 	for m, want := range map[Money][2]string{
@@ -105,6 +96,14 @@ func TestMoneyForPeople(t *testing.T) {
 		}
 		if got := m.Rate(); got != want[1] && m >= 0 {
 			t.Errorf("%d an hour is %q, want %q", m, got, want[1])
+		}
+	}
+}
+
+func TestMoneyInAColumn(t *testing.T) {
+	for text, want := range map[string]string{"$12.75": "12.75", "<$0.01": "<0.01", "-$0.50": "-0.50", "$0.0175": "0.0175"} {
+		if got := Bare(text); got != want {
+			t.Errorf("%s is %q, want %q", text, got, want)
 		}
 	}
 }

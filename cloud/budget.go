@@ -245,9 +245,9 @@ func (p *pool) overBudget(now time.Time) string {
 		if a.From.After(now) || a.Left() > 0 {
 			continue
 		}
-		why := fmt.Sprintf("pool %s has spent $%s of its $%s for %s", p.Name, a.Spent.Text(2), a.Budget.Text(2), a.Name)
+		why := fmt.Sprintf("pool %s has spent %s of its %s for %s", p.Name, a.Spent.USD(), a.Budget.USD(), a.Name)
 		if a.Bound >= 0.005*federation.Dollar {
-			why += fmt.Sprintf(", and what runs may cost $%s more", a.Bound.Text(2))
+			why += fmt.Sprintf(", and what runs may cost %s more", a.Bound.USD())
 		}
 		return why
 	}

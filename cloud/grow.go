@@ -24,7 +24,7 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 		return refusal{reason: federation.ReasonBadConstraints, detail: err.Error(), back: true}, false
 	}
 	if w := &j.Wants[i]; w.PerHour > 0 && accounting.MoneyOf(float64(ng.offering.Price)*float64(w.Nodes)) > w.PerHour {
-		return refusal{reason: federation.ReasonPrice, back: true, detail: fmt.Sprintf("%s costs $%.2f an hour by now", ng.offering.ID, ng.offering.Price)}, false
+		return refusal{reason: federation.ReasonPrice, back: true, detail: fmt.Sprintf("%s costs %s an hour by now", ng.offering.ID, accounting.MoneyOf(float64(ng.offering.Price)).Rate())}, false
 	}
 	if v, ok := q.fleet.mayGrow(ng); !ok {
 		if v.waits = forCloud; v.back && ng.usable(j) >= need {

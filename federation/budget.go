@@ -3,6 +3,7 @@ package federation
 import (
 	"time"
 
+	"fsub/accounting"
 	"fsub/sbatch"
 )
 
@@ -53,5 +54,5 @@ func HeldUntil(start, now time.Time, limit, expected, kill time.Duration) time.T
 
 // Refuses is why a job that may cost so much is not started.
 func (a *Allowance) Refuses(cost Money) *Why {
-	return Because(WhyBudget, cost.Text(2), a.Name, max(a.Left(), 0).Text(2), a.Budget.Text(2), a.Spent.Text(2), a.Bound.Text(2))
+	return Because(WhyBudget, accounting.Bare(cost.Rate()), a.Name, max(a.Left(), 0).Text(2), a.Budget.Text(2), a.Spent.Text(2), a.Bound.Text(2))
 }

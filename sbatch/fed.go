@@ -265,12 +265,12 @@ func (f *Fed) options(w *words) {
 	w.texts("fed-exclude-sites", f.NotSites)
 	w.texts("fed-accelerators", f.Accelerators)
 	if f.MaxCost != 0 {
-		w.add("fed-max-cost", strconv.FormatFloat(f.MaxCost, 'g', -1, 64))
+		w.add("fed-max-cost", strconv.FormatFloat(f.MaxCost, 'f', -1, 64))
 	}
 	w.text("fed-traffic", f.Traffic)
 	w.text("fed-tpu-topology", f.TPUTopology)
 	if f.DeadlineValue != 0 {
-		w.add("fed-deadline-value", strconv.FormatFloat(f.DeadlineValue, 'g', -1, 64))
+		w.add("fed-deadline-value", strconv.FormatFloat(f.DeadlineValue, 'f', -1, 64))
 	}
 	w.limit("fed-checkpoint", f.Checkpoint)
 	for _, in := range f.Inputs {

@@ -120,6 +120,24 @@ func TestCSVHasNoFormulas(t *testing.T) {
 	}
 }
 
+// A table for people has numbers at the right, their units in the heading, and nothing of less than a cent as nothing.
+func TestText(t *testing.T) {
+	table := report.Table{Title: "Cost", Span: "today", Keys: []string{"user"}, Columns: []report.Column{{Name: "cost", Form: report.Money}, {Name: "used_percent", Form: report.Percent}, {Name: "runs", Form: report.Count}},
+		Rows: []report.Row{{Keys: []string{"träger"}, Numbers: []report.Value{1234.5, 99.5, 1}}, {Keys: []string{"bo"}, Numbers: []report.Value{0.004, 0.5, 10}}, {Keys: []string{""}, Numbers: []report.Value{0, math.NaN(), 0}}}}
+	var out strings.Builder
+	if err := table.Text(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := "Cost, today\n" +
+		"USER    COST($)  USED(%)  RUNS\n" +
+		"träger  1234.50     99.5     1\n" +
+		"bo        <0.01      0.5    10\n" +
+		"-          0.00        -     0\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
 // Every kind is written in every form, with nothing in it too.
 func TestForms(t *testing.T) {
 	for _, kind := range report.Kinds {

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
+
+	"fsub/accounting"
 )
 
 // Write is a number as people read it.
@@ -24,7 +26,9 @@ func (c Column) Write(v Value) string {
 	switch c.Form {
 	case Count:
 		return strconv.FormatFloat(v, 'f', 0, 64)
-	case Money, Amount:
+	case Money:
+		return accounting.Bare(accounting.MoneyOf(v).USD())
+	case Amount:
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	case Percent:
 		return strconv.FormatFloat(v, 'f', 1, 64)
@@ -39,6 +43,18 @@ func (c Column) Write(v Value) string {
 		return text
 	}
 	return strconv.FormatFloat(v, 'f', 1, 64)
+}
+
+// heading is the column's name with the unit of its numbers, where neither the name nor the numbers say it.
+func (c Column) heading() string {
+	name := strings.ToUpper(c.Name)
+	switch c.Form {
+	case Money:
+		return name + "($)"
+	case Percent:
+		return strings.TrimSuffix(name, "_PERCENT") + "(%)"
+	}
+	return name
 }
 
 // Empty reports whether it is a report of days in which nothing was.
@@ -90,7 +106,7 @@ func (t *Table) Lines() [][]string {
 		head = append(head, strings.ToUpper(k))
 	}
 	for _, c := range t.Columns {
-		head = append(head, strings.ToUpper(c.Name))
+		head = append(head, c.heading())
 	}
 	out := [][]string{head}
 	for _, r := range t.Rows {
@@ -111,12 +127,26 @@ func (t *Table) Text(w io.Writer) error {
 		_, err := fmt.Fprintln(w, Nothing)
 		return err
 	}
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, words := range t.Lines() {
-		fmt.Fprintln(tab, strings.Join(words, "\t"))
+	lines := t.Lines()
+	widths := make([]int, len(lines[0]))
+	for _, words := range lines {
+		for i, word := range words {
+			widths[i] = max(widths[i], utf8.RuneCountInString(word))
+		}
 	}
-	if err := tab.Flush(); err != nil {
-		return err
+	for _, words := range lines {
+		var b strings.Builder
+		for i, word := range words {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(word))
+			if i < len(t.Keys) {
+				b.WriteString(word + pad + "  ")
+			} else {
+				b.WriteString(pad + word + "  ")
+			}
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(b.String(), " ")); err != nil {
+			return err
+		}
 	}
 	for _, n := range t.Notes {
 		fmt.Fprintf(w, "\n%s\n", n)

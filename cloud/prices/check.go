@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"fsub/accounting"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
@@ -23,15 +24,23 @@ func Check(p *Price, onDemand, before federation.Dollars) string {
 	usd := float64(p.PerHour)
 	switch {
 	case math.IsNaN(usd) || math.IsInf(usd, 0) || usd < least:
-		return fmt.Sprintf("$%g is no price", usd)
+		return rate(p.PerHour) + " is no price"
 	case usd == unknown:
 		return "$700 stands for a price that is not known"
 	case p.Market == provider.Spot && onDemand > 0 && p.PerHour > onDemand:
-		return fmt.Sprintf("spot costs $%g where on-demand costs $%g", usd, onDemand)
+		return fmt.Sprintf("spot costs %s where on-demand costs %s", rate(p.PerHour), rate(onDemand))
 	case p.Market == provider.Spot && onDemand > 0 && p.PerHour < onDemand*spotLeast:
-		return fmt.Sprintf("spot costs $%g, less than %.0f %% of the on-demand price of $%g", usd, spotLeast*100, onDemand)
+		return fmt.Sprintf("spot costs %s, less than %.0f %% of the on-demand price of %s", rate(p.PerHour), spotLeast*100, rate(onDemand))
 	case before > 0 && (p.PerHour > before*outlier || p.PerHour < before/outlier):
-		return fmt.Sprintf("$%g is more than tenfold off what is known, $%g", usd, before)
+		return fmt.Sprintf("%s is more than tenfold off what is known, %s", rate(p.PerHour), rate(before))
 	}
 	return ""
+}
+
+// rate is a price by the hour as people read it.
+func rate(d federation.Dollars) string {
+	if math.IsNaN(float64(d)) || math.IsInf(float64(d), 0) {
+		return fmt.Sprint(float64(d))
+	}
+	return accounting.MoneyOf(float64(d)).Rate()
 }

@@ -132,7 +132,7 @@ func (t *Terms) apply(o provider.Offering) provider.Offering {
 	}
 	if t.Disk > 0 {
 		o.Price += t.Disk
-		o.PriceFrom += fmt.Sprintf(", with a disk for $%.4f", t.Disk)
+		o.PriceFrom += fmt.Sprintf(", with a disk for %s an hour", rate(t.Disk))
 	}
 	return o
 }

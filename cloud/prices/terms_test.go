@@ -77,7 +77,7 @@ func TestTerms(t *testing.T) {
 		return nil
 	}
 	const a, b = "a3-highgpu-8g/us-central1-a/on-demand", "a3-highgpu-8g/us-central1-b/on-demand"
-	if o := find(a); o.Price != 75.02 || o.PriceFrom != "billing catalog, less 25 %, with a disk for $0.0200" {
+	if o := find(a); o.Price != 75.02 || o.PriceFrom != "billing catalog, less 25 %, with a disk for $0.02 an hour" {
 		t.Errorf("%+v", o)
 	}
 	if o := find("a3-highgpu-8g/us-west1-a/spot"); o.Price != 40.02 {

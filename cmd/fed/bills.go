@@ -183,8 +183,7 @@ func printBills(w io.Writer, all []v1.Bill) error {
 		if b.SettledUntil > b.From {
 			settled = "until " + b.SettledUntil
 		}
-		money := func(m federation.Money) string { return fmt.Sprintf("%.2f", m.Dollars()) }
-		t.row(string(b.Site), b.From+" to "+b.Until, b.Format, state, fmt.Sprint(b.Rows), money(b.Machines), money(b.Others), settled, money(b.Billed), money(b.Estimated), money(b.Billed-b.Estimated))
+		t.row(string(b.Site), b.From+" to "+b.Until, b.Format, state, fmt.Sprint(b.Rows), b.Machines.USD(), b.Others.USD(), settled, b.Billed.USD(), b.Estimated.USD(), (b.Billed - b.Estimated).USD())
 	}
 	return t.flush()
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	"fsub/federation/place"
@@ -81,7 +80,7 @@ func mostText(j *federation.Job, d *federation.Decision) string {
 	if len(d.Offers) == 0 || j.State.Ended() || d.Offers[0].Most <= d.Offers[0].Price() {
 		return ""
 	}
-	return fmt.Sprintf("  costs %s at most: as long as its time limit\n", accounting.MoneyOf(float64(d.Offers[0].Most)).USD())
+	return fmt.Sprintf("  costs %s at most: as long as its time limit\n", usd(d.Offers[0].Most))
 }
 
 // startText says when and where a job that waits is expected to start; "" where nothing says when.
@@ -93,7 +92,7 @@ func startText(s *federation.Start) string {
 	if !s.Within.IsZero() {
 		text += fmt.Sprintf(", by %s (p90)", when(s.Within))
 	}
-	text += fmt.Sprintf(" at %s for %s, %s", s.Site, accounting.MoneyOf(float64(s.Price)).USD(), s.Of)
+	text += fmt.Sprintf(" at %s for %s, %s", s.Site, usd(s.Price), s.Of)
 	if s.Unsure != "" {
 		text += "; unsure: " + s.Unsure
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/accounting"
 	"fsub/cloud/provider"
 	v1 "fsub/federation/api/v1"
 )
@@ -67,7 +68,7 @@ func offerRow(o *v1.Offer) []string {
 	if o.Stale {
 		age += " old?"
 	}
-	usd := func(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) }
+	usd := func(f float64) string { return accounting.Bare(accounting.MoneyOf(f).Rate()) }
 	return []string{o.Cloud, o.Type, o.Region, o.Zone, o.Market, fmt.Sprintf("%s:%.3g", o.Accelerator, o.Count), strconv.Itoa(o.Machines), usd(o.USD), usd(o.Total), age, o.From}
 }
 

@@ -19,8 +19,8 @@ func TestPoolTables(t *testing.T) {
 			BoundToday: 1.5 * federation.Dollar, BoundMonth: 30 * federation.Dollar, Stopped: "has spent\n$50.00", Note: "more", Cooling: []v1.Cooling{{What: "zone g6 us-east-2a", Reason: federation.ReasonStockOut, Until: at}}},
 	})
 	want := "SITE\tPOOL\tSTARTING\tIDLE\tBUSY\tENDING\tMAX\tWAITING\t$/H\tTODAY\tMONTH\tBUDGET\tNOTE\n" +
-		"local\tmain\t0\t0\t0\t0\t4\t0\t0.00\t0.00\t0.00\t-\t-\n" +
-		"aws\tgpu\t1\t2\t3\t4\t16\t5\t2.50\t0.0040\t123.46\t50.00/day,500.00/month\thas spent $50.00; 1.50 of today's budget bound by what runs; 30.00 of this month's bound by what runs; zone g6 us-east-2a: FedStockOut until 12:05:00; more\n"
+		"local\tmain\t0\t0\t0\t0\t4\t0\t0.00\t$0.00\t$0.00\t-\t-\n" +
+		"aws\tgpu\t1\t2\t3\t4\t16\t5\t2.50\t<$0.01\t$123.46\t$50.00/day,$500.00/month\thas spent $50.00; $1.50 of today's budget bound by what runs; $30.00 of this month's bound by what runs; zone g6 us-east-2a: FedStockOut until 12:05:00; more\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%v\n got %s\nwant %s", err, out.String(), want)
 	}
@@ -30,8 +30,8 @@ func TestPoolTables(t *testing.T) {
 		{Site: "local", Pool: "main", ID: "local:1.0", Name: "local-main-1", Offering: "small", State: "ended", Created: at, Ended: at.Add(time.Hour), IdleCost: 0.25 * federation.Dollar, Cost: 1 * federation.Dollar, Why: "idle\nfor 5m"},
 	})
 	want = "SITE\tPOOL\tMACHINE\tNODE\tINSTANCE\tOFFERING\tSTATE\tSINCE\tENDED\tJOB\t$/H\tCOST\tIDLE\tWHY\n" +
-		"aws\tgpu\taws:17.0\taws-gpu-1\ti-1\tg6.xlarge/us-east-2a/spot\tbusy\t" + at.Format(time.RFC3339) + "\t-\t30000000_0\t0.40\t0.20\t0.00\t-\n" +
-		"local\tmain\tlocal:1.0\tlocal-main-1\t-\tsmall\tended\t" + at.Format(time.RFC3339) + "\t" + at.Add(time.Hour).Format(time.RFC3339) + "\t-\t0.00\t1.00\t0.25\tidle for 5m\n"
+		"aws\tgpu\taws:17.0\taws-gpu-1\ti-1\tg6.xlarge/us-east-2a/spot\tbusy\t" + at.Format(time.RFC3339) + "\t-\t30000000_0\t0.40\t$0.20\t$0.00\t-\n" +
+		"local\tmain\tlocal:1.0\tlocal-main-1\t-\tsmall\tended\t" + at.Format(time.RFC3339) + "\t" + at.Add(time.Hour).Format(time.RFC3339) + "\t-\t0.00\t$1.00\t$0.25\tidle for 5m\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%v\n got %s\nwant %s", err, out.String(), want)
 	}

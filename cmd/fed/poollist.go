@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/accounting"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 )
@@ -40,7 +41,7 @@ func printPools(w io.Writer, pools []v1.Pool) error {
 		p := &pools[i]
 		n := func(i int) string { return fmt.Sprint(i) }
 		t.row(string(p.Site), p.Name, n(p.Starting), n(p.Idle), n(p.Busy), n(p.Ending), n(p.Max), n(p.Waiting),
-			p.PricePerHour.Short(), p.Today.Short(), p.Month.Short(), budgetText(p), poolNote(p))
+			accounting.Bare(p.PricePerHour.Rate()), p.Today.USD(), p.Month.USD(), budgetText(p), poolNote(p))
 	}
 	return t.flush()
 }
@@ -48,10 +49,10 @@ func printPools(w io.Writer, pools []v1.Pool) error {
 func budgetText(p *v1.Pool) string {
 	var texts []string
 	if p.Daily > 0 {
-		texts = append(texts, p.Daily.Short()+"/day")
+		texts = append(texts, p.Daily.USD()+"/day")
 	}
 	if p.Monthly > 0 {
-		texts = append(texts, p.Monthly.Short()+"/month")
+		texts = append(texts, p.Monthly.USD()+"/month")
 	}
 	return strings.Join(texts, ",")
 }
@@ -63,10 +64,10 @@ func poolNote(p *v1.Pool) string {
 		notes = append(notes, p.Stopped)
 	}
 	if p.BoundToday > 0 {
-		notes = append(notes, p.BoundToday.Short()+" of today's budget bound by what runs")
+		notes = append(notes, p.BoundToday.USD()+" of today's budget bound by what runs")
 	}
 	if p.BoundMonth > 0 {
-		notes = append(notes, p.BoundMonth.Short()+" of this month's bound by what runs")
+		notes = append(notes, p.BoundMonth.USD()+" of this month's bound by what runs")
 	}
 	for _, c := range p.Cooling {
 		notes = append(notes, fmt.Sprintf("%s: %s until %s", c.What, c.Reason, c.Until.Local().Format("15:04:05")))
@@ -110,7 +111,7 @@ func printMachines(w io.Writer, machines []v1.Machine) error {
 	for i := range machines {
 		m := &machines[i]
 		t.row(string(m.Site), m.Pool, m.ID, m.Name, m.Instance, m.Offering, m.State, timeText(m.Created), timeText(m.Ended), taskText(m.Job, m.Array, m.Task),
-			m.PricePerHour.Short(), m.Cost.Short(), m.IdleCost.Short(), strings.ReplaceAll(m.Why, "\n", " "))
+			accounting.Bare(m.PricePerHour.Rate()), m.Cost.USD(), m.IdleCost.USD(), strings.ReplaceAll(m.Why, "\n", " "))
 	}
 	return t.flush()
 }

@@ -70,7 +70,7 @@ func (s *simulation) print(w io.Writer, all []chart.Replay) error {
 	row("utilisation, %", func(r *chart.Replay) string { return fmt.Sprintf("%.1f", 100*r.Summary.Utilisation) })
 	row("GPU-hours", func(r *chart.Replay) string { return hours(r.Summary.GPUHours + r.Summary.RentedHours) })
 	row("  rented", func(r *chart.Replay) string { return hours(r.Summary.RentedHours) })
-	row("cost, $", func(r *chart.Replay) string { return fmt.Sprintf("%.2f", r.Summary.Cost) })
+	row("cost", func(r *chart.Replay) string { return usd(r.Summary.Cost) })
 	row("plans", func(r *chart.Replay) string { return strconv.Itoa(r.Summary.Plans) })
 	row("a plan takes", func(r *chart.Replay) string { return r.Summary.PerPlan.Round(time.Microsecond).String() })
 	if err := t.flush(); err != nil {
@@ -113,7 +113,7 @@ func (s *simulation) printAccounts(w io.Writer, r *chart.Replay) error {
 	t := newTable(w)
 	t.row("ACCOUNT", "JOBS", "GPU-HOURS", "COST", "MEAN WAIT", "SLOW-DOWN", "P99 SLOW-DOWN")
 	for _, a := range r.Summary.Accounts {
-		t.row(cmp.Or(a.Account, "(none)"), strconv.Itoa(a.Jobs), hours(a.GPUHours), fmt.Sprintf("%.2f", a.Cost), a.MeanWait.Round(time.Second).String(), fmt.Sprintf("%.2f", a.SlowDown),
+		t.row(cmp.Or(a.Account, "(none)"), strconv.Itoa(a.Jobs), hours(a.GPUHours), usd(a.Cost), a.MeanWait.Round(time.Second).String(), fmt.Sprintf("%.2f", a.SlowDown),
 			fmt.Sprintf("%.1f", a.SlowDownP99))
 	}
 	return t.flush()

@@ -101,7 +101,7 @@ func isNumber(c string) bool {
 	if c == "-" {
 		return true
 	}
-	c = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(c, "<"), "$"), "%")
+	c = strings.TrimSuffix(strings.TrimLeft(c, "<-$"), "%")
 	if _, err := strconv.ParseFloat(c, 64); err == nil {
 		return true
 	}

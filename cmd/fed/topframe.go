@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"fsub/accounting"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
@@ -137,7 +138,7 @@ func (d *topData) poolLines() []string {
 	out := []string{row("POOL", 22, "START", -5, "IDLE", -5, "BUSY", -5, "END", -5, "MAX", -5, "WAIT", -5, "$/H", -8, "TODAY", -8)}
 	for _, p := range d.pools {
 		n := func(i int) string { return fmt.Sprint(i) }
-		out = append(out, row(string(p.Site)+"/"+p.Name, 22, n(p.Starting), -5, n(p.Idle), -5, n(p.Busy), -5, n(p.Ending), -5, n(p.Max), -5, n(p.Waiting), -5, p.PricePerHour.Text(2), -8, p.Today.Text(2), -8))
+		out = append(out, row(string(p.Site)+"/"+p.Name, 22, n(p.Starting), -5, n(p.Idle), -5, n(p.Busy), -5, n(p.Ending), -5, n(p.Max), -5, n(p.Waiting), -5, accounting.Bare(p.PricePerHour.Rate()), -8, p.Today.USD(), -8))
 	}
 	return out
 }

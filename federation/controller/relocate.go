@@ -57,8 +57,8 @@ func (c *Controller) moveSooner() {
 				return
 			}
 			if b != nil {
-				c.requests.moveAway(j, fmt.Sprintf("%s would start it within %s (p90), %s in %s (p50, %s); that saves $%s", b.Site, b.P90.Round(time.Second), s.Name, left.P50.Round(time.Second), left.Of,
-					accounting.MoneyOf(float64(b.Saves)).Text(2)))
+				c.requests.moveAway(j, fmt.Sprintf("%s would start it within %s (p90), %s in %s (p50, %s); that saves %s", b.Site, b.P90.Round(time.Second), s.Name, left.P50.Round(time.Second), left.Of,
+					accounting.MoneyOf(float64(b.Saves)).USD()))
 			}
 		}
 	}

@@ -101,7 +101,7 @@ func (c *shared) takeSuspension(s *site, j *job, sj *federation.SiteJob) {
 	is, was := sj.State == federation.Suspended, j.State == federation.Suspended
 	switch {
 	case is && !was && sj.PricePerHour > 0:
-		c.event(j, "suspended at %s; its nodes stay its own, and go on costing $%s an hour", s.Name, sj.PricePerHour.Text(2))
+		c.event(j, "suspended at %s; its nodes stay its own, and go on costing %s an hour", s.Name, sj.PricePerHour.Rate())
 	case is && !was:
 		c.event(j, "suspended at %s", s.Name)
 	case was && sj.State == federation.Running:

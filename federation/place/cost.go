@@ -353,7 +353,7 @@ func (m *model) touches(pool int, reservation string) bool {
 }
 
 // rateText is a price by the unit, or a figure that is compared with another: "2.27", "0.0175". It never has an exponent.
-func rateText(d float64) string { return strings.TrimPrefix(accounting.MoneyOf(d).Rate(), "$") }
+func rateText(d float64) string { return accounting.Bare(accounting.MoneyOf(d).Rate()) }
 
 // dollarsText is an amount: "$2.10", and "<$0.01" for less than a cent.
 func dollarsText(d federation.Dollars) string { return accounting.MoneyOf(float64(d)).USD() }

@@ -68,7 +68,7 @@ func (l *limit) text(n int64) string {
 	case tres:
 		return l.name + "=" + l.number(n)
 	case cost:
-		return "$" + federation.Money(n).Short()
+		return federation.Money(n).USD()
 	}
 	if l.name == wall {
 		return fmt.Sprintf("%d minutes", (n+59)/60)

@@ -103,7 +103,7 @@ func (b *Book) usedOf(r *accounts.Record, budget *accounts.Budget, running *used
 	}
 	if budget.Money >= 0 {
 		percent = of(u.cost.Dollars(), budget.Money.Dollars())
-		text = fmt.Sprintf("%s has spent $%s of $%s this %s", r.Key, u.cost.Short(), budget.Money.Short(), budget.Period)
+		text = fmt.Sprintf("%s has spent %s of %s this %s", r.Key, u.cost.USD(), budget.Money.USD(), budget.Period)
 	}
 	for name, limit := range budget.TRESMins {
 		if p := of(float64(u.seconds[name]), float64(limit*60)); p >= percent || text == "" {

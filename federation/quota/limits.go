@@ -226,8 +226,8 @@ func (c *check) budgets(r *accounts.Record, s *held) *Refusal {
 			}
 		}
 		if budget.Money == 0 || budget.Money > 0 && w.Cost > 0 && u.cost+s.cost+w.Cost > budget.Money {
-			return refuse(string(federation.ReasonAccountBudget), "%s may spend $%s this %s: $%s is spent, and $%s reserved", r.Key, budget.Money.Short(), budget.Period,
-				u.cost.Short(), s.cost.Short()).
+			return refuse(string(federation.ReasonAccountBudget), "%s may spend %s this %s: %s is spent, and %s reserved", r.Key, budget.Money.USD(), budget.Period,
+				u.cost.USD(), s.cost.USD()).
 				passes(limit{key: r.Key, option: "Budget", of: cost, most: int64(budget.Money), used: int64(u.cost), held: int64(s.cost), wants: int64(w.Cost)}.per(&budget, c.now))
 		}
 	}

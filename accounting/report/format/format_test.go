@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"html"
 	"io"
 	"math"
 	"regexp"
@@ -99,6 +100,7 @@ func sumsOf(t *rapid.T, form string, text []byte, table *report.Table) (sums []f
 		if text == "" || text == "-" || text == "more" {
 			return
 		}
+		text = strings.TrimPrefix(html.UnescapeString(text), "<") // less than a cent: within what is rounded
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			t.Fatalf("%s: %v", form, err)

@@ -123,7 +123,9 @@ func totals(t *report.Table) string {
 		text := grouped(c.Write(v))
 		switch c.Form {
 		case report.Money:
-			text = "$" + text
+			if text = "$" + text; strings.HasPrefix(text, "$<") {
+				text = "<$" + text[2:]
+			}
 		case report.Percent:
 			text += " %"
 		}
