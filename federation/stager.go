@@ -11,6 +11,10 @@ type Stager interface {
 	// output file as far as that can be written. Any other error may pass.
 	Prepare(ctx context.Context, site SiteName, s Submission) (Submission, error)
 
+	// Link puts what a job asks to be staged in under another name, or from elsewhere, where its script looks for it, for a site that sees its working
+	// directory: as links in that directory, or as copies of what the site does not see. What is there already stays. Errors are as of Prepare.
+	Link(ctx context.Context, s Submission, sees func(name string) bool) error
+
 	// Collect writes what the attempt has sent back to where it would be had the job run in its working directory: its
 	// output, and what it asked to be staged out. Notes are for the job's history. Nothing sent back is not an error but a
 	// note; ErrInvalid and ErrDenied will not pass by trying again.

@@ -136,9 +136,9 @@ func (p *parts) close() {
 
 func (p *parts) newController() *controller.Controller {
 	c := p.config
-	var stager federation.Stager = staging.None{}
-	if p.objects != nil {
-		stager = p.carrier
+	var stager federation.Stager = p.carrier
+	if p.objects == nil {
+		stager = staging.None{Stager: p.carrier}
 	}
 	return controller.Open(controller.Config{
 		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), Runs: p.runs, Waits: p.waits, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.rules(), RerunEarly: c.Health.RerunEarly, Notify: p.notices.tell,

@@ -96,9 +96,9 @@ func (c *attempts) submit(j *job) {
 		sub.Offer, sub.Claims = *offers[0], j.att.Decision.Claims()
 	}
 	c.rules.avoid(s, &sub)
-	d, options, staged := s.driver, s.Options, c.staged(s, sub.Job)
+	d, site, staged := s.driver, federation.Site{Name: s.Name, Options: s.Options, FileSystems: s.FileSystems}, c.staged(s, sub.Job)
 	c.calls.decided = append(c.calls.decided, call{site: s, kind: kind,
-		before: func(ctx context.Context) error { return c.ready(ctx, s.Name, options, staged, &sub, payload) },
+		before: func(ctx context.Context) error { return c.ready(ctx, &site, staged, &sub, payload) },
 		run: func(ctx context.Context) any {
 			r := kind
 			r.receipt, r.err = d.Submit(ctx, sub)

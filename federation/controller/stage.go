@@ -23,23 +23,29 @@ type stageError struct{ err error }
 func (e stageError) Error() string { return e.err.Error() }
 func (e stageError) Unwrap() error { return e.err }
 
-// ready reads the payload of a submission and has its files brought to the site.
-func (c *attempts) ready(ctx context.Context, s federation.SiteName, options []federation.PluginOption, staged bool, sub *federation.Submission, payloadOf federation.JobID) error {
+// ready reads the payload of a submission and has its files brought to the site, or put in their places where the site sees them.
+func (c *attempts) ready(ctx context.Context, site *federation.Site, staged bool, sub *federation.Submission, payloadOf federation.JobID) error {
 	payload, err := c.store.Payload(ctx, payloadOf)
 	if err != nil {
 		return fmt.Errorf("%w: read the script: %w", federation.ErrNotSent, err)
 	}
 	sub.Payload = payload
-	place.Adapt(sub, options)
+	place.Adapt(sub, site.Options)
 	if c.cfg.Environment != nil {
-		sub.Payload.Environment = c.cfg.Environment(s, sub.Job, sub.Payload.Environment)
-	}
-	if !staged {
-		return nil
+		sub.Payload.Environment = c.cfg.Environment(site.Name, sub.Job, sub.Payload.Environment)
 	}
 	ctx, cancel := context.WithTimeout(ctx, stageTime)
 	defer cancel()
-	prepared, err := c.cfg.Stager.Prepare(ctx, s, *sub)
+	if !staged {
+		if f := sub.Job.Spec.Fed; c.cfg.Stager == nil || f == nil || len(f.StageIn) == 0 {
+			return nil
+		}
+		if err := c.cfg.Stager.Link(ctx, *sub, site.Sees); err != nil {
+			return stageError{err}
+		}
+		return nil
+	}
+	prepared, err := c.cfg.Stager.Prepare(ctx, site.Name, *sub)
 	if err != nil {
 		return stageError{err}
 	}

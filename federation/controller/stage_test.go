@@ -18,6 +18,8 @@ var stageDirectives = &sbatch.Fed{StageOut: []sbatch.Stage{{From: "results"}}}
 type fakeStager struct {
 	prepareErr, collectErr error
 	prepared, collected    int
+	linked                 int
+	linkErr                error
 	tasks                  []int  // of the last Collect
 	meanwhile              func() // what happens while files are brought to the site
 }
@@ -32,6 +34,11 @@ func (f *fakeStager) Prepare(_ context.Context, site federation.SiteName, s fede
 	}
 	s.Payload.Script = "#!/bin/sh\n# wrapped\n"
 	return s, f.prepareErr
+}
+
+func (f *fakeStager) Link(_ context.Context, s federation.Submission, sees func(string) bool) error {
+	f.linked++
+	return f.linkErr
 }
 
 func (f *fakeStager) Collect(_ context.Context, _ *federation.Job, _ *federation.Attempt, ended federation.SiteJob) ([]string, error) {
@@ -70,6 +77,25 @@ func (b *bench) staged() federation.JobID {
 	b.rounds(4)
 	b.want(id, federation.Pending, "", "cheap")
 	return id
+}
+
+// TestLinksWhereTheSiteSees: what is staged in is put in its place at a site that sees the directory, too. A job whose links cannot be made does not run.
+func TestLinksWhereTheSiteSees(t *testing.T) {
+	b, f := newBench(t), &fakeStager{}
+	b.ctl.cfg.Stager = f
+	in := func(s *sbatch.Spec) { s.Fed = &sbatch.Fed{StageIn: []sbatch.Stage{{From: "data/*", To: "in/"}}} }
+	id := b.submit(in)
+	b.rounds(4)
+	b.want(id, federation.Pending, "", "cheap")
+	b.submit(nil)
+	b.rounds(4)
+	f.linkErr = &federation.SlurmError{Kind: federation.ErrInvalid, Text: "stage-in: nothing matches data/*"}
+	bad := b.submit(in)
+	b.rounds(4)
+	b.want(bad, federation.Failed, federation.ReasonLaunchFailure, "cheap")
+	if h := b.history(bad); f.linked != 2 || f.prepared != 0 || !strings.Contains(h, "nothing matches data/*") {
+		t.Errorf("%d links, %d prepared; history: %s", f.linked, f.prepared, h)
+	}
 }
 
 func TestTheEndWaitsForTheResults(t *testing.T) {

@@ -38,12 +38,14 @@ type Files interface {
 	Pack(ctx context.Context, u User, dir string, items []Item, max int64, w io.Writer) error
 	// Unpack puts the files of an archive, which item's From named, where its To says, taken from dir. It returns their number.
 	Unpack(ctx context.Context, u User, dir string, item Item, max int64, r io.Reader) (files int, err error)
+	// Link makes symbolic links in dir, where items' To say, to what their From name. What is there already stays.
+	Link(ctx context.Context, u User, dir string, items []Item) error
 	// Write replaces a file, or appends to it. Missing directories are not made: sbatch does not either.
 	Write(ctx context.Context, u User, name string, appendTo bool, r io.Reader) error
 }
 
-// None is the Stager of a federation that has no store.
-type None struct{}
+// None is the Stager of a federation that has no store: it makes links.
+type None struct{ *Stager }
 
 // Prepare implements federation.Stager.
 func (None) Prepare(_ context.Context, site federation.SiteName, s federation.Submission) (federation.Submission, error) {

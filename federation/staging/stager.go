@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"fsub/federation"
@@ -39,6 +40,9 @@ type Config struct {
 type Stager struct {
 	cfg   Config
 	slots *share.Slots
+
+	mu     sync.Mutex
+	linked map[federation.JobID]time.Time // by array
 }
 
 // copies is how many jobs are served at one time; copiesOf is how many of one user's, unless the configuration says otherwise.

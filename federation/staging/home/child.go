@@ -62,6 +62,8 @@ func serve(in *bufio.Reader, out io.Writer) error {
 		n, err := unpack(req, in)
 		fmt.Fprintln(out, n)
 		return err
+	case "link":
+		return link(req)
 	case "write":
 		return write(req, in)
 	}

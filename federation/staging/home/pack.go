@@ -35,20 +35,11 @@ func pack(req request, out io.Writer) error {
 
 // item adds everything that an item names. The current directory is the job's.
 func (p *packer) item(it staging.Item) error {
-	names := []string{it.From}
-	if strings.ContainsAny(it.From, "*?[") {
-		var err error
-		if names, err = filepath.Glob(it.From); err != nil {
-			return userErrorf("stage-in: %s: %v", it.From, err)
-		}
-		if len(names) == 0 {
-			return userErrorf("stage-in: nothing matches %s", it.From)
-		}
+	names, err := named(it)
+	if err != nil {
+		return err
 	}
 	for _, name := range names {
-		if _, err := os.Stat(name); err != nil {
-			return fmt.Errorf("stage-in: %w", err)
-		}
 		err := filepath.WalkDir(name, func(file string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return fmt.Errorf("stage-in: %w", err)
@@ -60,6 +51,25 @@ func (p *packer) item(it staging.Item) error {
 		}
 	}
 	return nil
+}
+
+// named are the files and directories that an item names.
+func named(it staging.Item) (names []string, err error) {
+	names = []string{it.From}
+	if strings.ContainsAny(it.From, "*?[") {
+		if names, err = filepath.Glob(it.From); err != nil {
+			return nil, userErrorf("stage-in: %s: %v", it.From, err)
+		}
+		if len(names) == 0 {
+			return nil, userErrorf("stage-in: nothing matches %s", it.From)
+		}
+	}
+	for _, name := range names {
+		if _, err := os.Stat(name); err != nil {
+			return nil, fmt.Errorf("stage-in: %w", err)
+		}
+	}
+	return names, nil
 }
 
 // file adds one file, directory or link. A link that the user named is followed; one inside a directory is kept as it is.

@@ -29,7 +29,7 @@ type Spawner struct {
 
 // request is the first line that a child reads.
 type request struct {
-	Do     string         `json:"do"` // "pack", "unpack", "write"
+	Do     string         `json:"do"` // "pack", "unpack", "link", "write"
 	Dir    string         `json:"dir,omitempty"`
 	Items  []staging.Item `json:"items,omitempty"`
 	Max    int64          `json:"max,omitempty"`
@@ -62,6 +62,11 @@ func (s Spawner) Unpack(ctx context.Context, u staging.User, dir string, item st
 	err := s.run(ctx, u, request{Do: "unpack", Dir: dir, Items: []staging.Item{item}, Max: max}, r, &out)
 	n, _ := strconv.Atoi(strings.TrimSpace(out.String()))
 	return n, err
+}
+
+// Link implements staging.Files.
+func (s Spawner) Link(ctx context.Context, u staging.User, dir string, items []staging.Item) error {
+	return s.run(ctx, u, request{Do: "link", Dir: dir, Items: items}, nil, io.Discard)
 }
 
 // Write implements staging.Files.
