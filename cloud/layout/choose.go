@@ -3,8 +3,6 @@ package layout
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"fsub/federation/demand"
 	"fsub/slurm/hostlist"
@@ -63,7 +61,7 @@ func (n *need) sized(k int) int {
 		return k
 	}
 	for ; k <= n.maxNodes; k++ {
-		if n.mayHave(k) {
+		if n.sizes.Has(k) {
 			return k
 		}
 	}
@@ -72,25 +70,7 @@ func (n *need) sized(k int) int {
 
 // sizedDown is the next number of nodes that the job may have, from k downwards; 0: there is none.
 func (n *need) sizedDown(k int) int {
-	for ; k > 0 && n.sizes != "" && !n.mayHave(k); k-- {
+	for ; k > 0 && !n.sizes.Has(k); k-- {
 	}
 	return k
-}
-
-// mayHave reports whether k is one of the sizes: "1,2,4", "1-9:2".
-func (n *need) mayHave(k int) bool {
-	for item := range strings.SplitSeq(n.sizes, ",") {
-		span, step, _ := strings.Cut(item, ":")
-		from, to, ranged := strings.Cut(span, "-")
-		if !ranged {
-			to = from
-		}
-		a, _ := strconv.Atoi(from)
-		b, _ := strconv.Atoi(to)
-		by, _ := strconv.Atoi(step)
-		if k >= a && k <= b && (k-a)%max(1, by) == 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -12,15 +12,15 @@ import (
 
 // need is what a job asks of nodes.
 type need struct {
-	minNodes, maxNodes int    // maxNodes 0: as many as it takes
-	sizes              string // numbers of nodes with gaps between, as [sbatch.More.NodeSizes]
-	tasks              int    // at least one for each node
-	counted            bool   // the number of tasks is known: SLURM_NTASKS is there
-	asked              bool   // by --ntasks
-	exact              bool   // each node has perNode tasks, however many nodes there are
-	perNode            int    // tasks of a node at most; 0: any number
-	mostHere           int    // tasks of a node at most, as it follows from the GPUs; 0: any number
-	bundle             int    // tasks that share a GPU: a node takes whole bundles where it can
+	minNodes, maxNodes int // maxNodes 0: as many as it takes
+	sizes              demand.Sizes
+	tasks              int  // at least one for each node
+	counted            bool // the number of tasks is known: SLURM_NTASKS is there
+	asked              bool // by --ntasks
+	exact              bool // each node has perNode tasks, however many nodes there are
+	perNode            int  // tasks of a node at most; 0: any number
+	mostHere           int  // tasks of a node at most, as it follows from the GPUs; 0: any number
+	bundle             int  // tasks that share a GPU: a node takes whole bundles where it can
 	cpusTask           int
 	minCPUs            int // of a node
 	cpusGPU            int
@@ -93,7 +93,7 @@ func (n *need) readGPUs(d *demand.Demand) error {
 	}
 	n.gpusNode, n.gpusTask, n.gpusJob = d.Count("gpu", demand.PerNode), d.Count("gpu", demand.PerTask), d.Count("gpu", demand.PerJob)
 	if n.gpusNode == 0 {
-		n.gpusNode = d.Count("gpu", demand.PerSocket)
+		n.gpusNode = d.Count("gpu", demand.PerSocket) * max(d.Sockets, 1)
 	}
 	return nil
 }

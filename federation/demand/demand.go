@@ -10,8 +10,8 @@ import (
 
 // Demand is what a job needs. It is made by [Of], shared, and never changed. Zero numbers and empty texts say that nothing was asked for.
 type Demand struct {
-	MinNodes, MaxNodes int    // MaxNodes 0: as many as it takes
-	NodeSizes          string // numbers of nodes with gaps between, as [sbatch.More.NodeSizes]
+	MinNodes, MaxNodes int // MaxNodes 0: as many as it takes
+	NodeSizes          Sizes
 	Tasks              int
 	TasksPerNode       int
 	TasksPerGPU        int
@@ -154,7 +154,7 @@ func (d *Demand) readMore(m *sbatch.More) {
 	if m == nil {
 		return
 	}
-	d.NodeSizes, d.TasksPerGPU, d.CPUsPerGPU, d.MinCPUs, d.TmpDisk = m.NodeSizes, max(m.NTasksPerGPU, m.NTasksPerTRES), m.CPUsPerGPU, m.MinCPUs, m.TmpDisk
+	d.NodeSizes, d.TasksPerGPU, d.CPUsPerGPU, d.MinCPUs, d.TmpDisk = Sizes(m.NodeSizes), max(m.NTasksPerGPU, m.NTasksPerTRES), m.CPUsPerGPU, m.MinCPUs, m.TmpDisk
 	d.Sockets, d.Cores, d.Threads, _ = m.Layout()
 	d.Overcommit, d.Spread, d.UseMinNodes = m.Overcommit, m.SpreadJob, m.UseMinNodes
 	d.Segment, d.Contiguous, d.Licenses = m.Segment, m.Contiguous, m.Licenses

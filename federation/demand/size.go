@@ -1,6 +1,9 @@
 package demand
 
 import (
+	"strconv"
+	"strings"
+
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -61,6 +64,30 @@ func (d *Demand) leastNodes() int {
 		nodes = max(nodes, ceil(d.Count("gpu", PerJob), each))
 	}
 	return nodes
+}
+
+// Sizes are the numbers of nodes that a job may have, with gaps between: "1,2,4", "1-9:2", as [sbatch.More.NodeSizes]. "": all between its bounds.
+type Sizes string
+
+// Has reports whether a number of nodes is one of them.
+func (s Sizes) Has(nodes int) bool {
+	if s == "" {
+		return true
+	}
+	for item := range strings.SplitSeq(string(s), ",") {
+		span, step, _ := strings.Cut(item, ":")
+		from, to, ranged := strings.Cut(span, "-")
+		if !ranged {
+			to = from
+		}
+		a, _ := strconv.Atoi(from)
+		b, _ := strconv.Atoi(to)
+		by, _ := strconv.Atoi(step)
+		if nodes >= a && nodes <= b && (nodes-a)%max(1, by) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // counted reports whether the number of tasks is known.
