@@ -74,8 +74,9 @@ type PoolConfig struct {
 	MaxTime      time.Duration
 	DefaultTime  time.Duration
 	DefMemPerCPU sbatch.MemMiB
-	Features     []string // beyond those of the offerings
-	MPI          string   // how srun starts MPI programs unless told: "pmi2", "pmix"; "", "none": not at all
+	Disk         sbatch.MemMiB // of a machine, for jobs that ask for temporary disk; 0: not known
+	Features     []string      // beyond those of the offerings
+	MPI          string        // how srun starts MPI programs unless told: "pmi2", "pmix"; "", "none": not at all
 }
 
 // DefaultMax is how many machines a pool has at one time unless told otherwise.

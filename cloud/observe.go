@@ -138,7 +138,7 @@ func (ng *nodeGroup) virtual() int {
 // node is the configured side of a group's machines. They share its slices.
 func (ng *nodeGroup) node() federation.Node {
 	f := &ng.offering
-	n := federation.Node{CPUs: f.CPUs, Mem: f.Mem, Features: ng.features(), Partitions: []string{ng.pool.Name}, Sockets: 1, Cores: f.CPUs, Threads: 1}
+	n := federation.Node{CPUs: f.CPUs, Mem: f.Mem, TmpDisk: ng.pool.Disk, Features: ng.features(), Partitions: []string{ng.pool.Name}, Sockets: 1, Cores: f.CPUs, Threads: 1}
 	if f.GPUs > 0 {
 		n.GRES = []federation.GRES{{Name: "gpu", Type: f.GPUType, Total: f.GPUs}}
 	}

@@ -42,7 +42,7 @@ func sameWaiting(a, b *WaitingJob) bool {
 }
 
 func sameNode(a, b *Node) bool {
-	return a.Name == b.Name && a.Reason == b.Reason && a.Unconfirmed == b.Unconfirmed && a.Suspect == b.Suspect && a.CPUs == b.CPUs && a.Mem == b.Mem && a.CPUsUsed == b.CPUsUsed && a.MemUsed == b.MemUsed &&
+	return a.Name == b.Name && a.Reason == b.Reason && a.Unconfirmed == b.Unconfirmed && a.Suspect == b.Suspect && a.CPUs == b.CPUs && a.Mem == b.Mem && a.TmpDisk == b.TmpDisk && a.CPUsUsed == b.CPUsUsed && a.MemUsed == b.MemUsed &&
 		a.Sockets == b.Sockets && a.Cores == b.Cores && a.Threads == b.Threads && slices.Equal(a.State, b.State) && slices.Equal(a.GRES, b.GRES) &&
 		slices.Equal(a.Features, b.Features) && slices.Equal(a.Partitions, b.Partitions) && sameInfo(a.Info, b.Info) && a.Rented.Same(b.Rented)
 }
@@ -66,7 +66,7 @@ func sameInfo(a, b *NodeInfo) bool {
 		return a == b
 	}
 	return a.Hostname == b.Hostname && a.Place == b.Place && a.Address == b.Address && a.Port == b.Port && a.Version == b.Version && a.Architecture == b.Architecture && a.System == b.System &&
-		a.CPULoad == b.CPULoad && a.FreeMem == b.FreeMem && a.TmpDisk == b.TmpDisk && a.Weight == b.Weight && slices.Equal(a.Features, b.Features) &&
+		a.CPULoad == b.CPULoad && a.FreeMem == b.FreeMem && a.Weight == b.Weight && slices.Equal(a.Features, b.Features) &&
 		a.GRES == b.GRES && a.GRESUsed == b.GRESUsed && a.Comment == b.Comment && a.Extra == b.Extra && a.Reservation == b.Reservation &&
 		a.ReasonUser == b.ReasonUser && a.ReasonAt.Equal(b.ReasonAt) && a.Booted.Equal(b.Booted) && a.Started.Equal(b.Started) && a.LastBusy.Equal(b.LastBusy)
 }

@@ -15,7 +15,6 @@ type NodeInfo struct {
 	Architecture, System      string // "x86_64", "Linux 6.1.0 ..."
 	CPULoad                   int    // times 100
 	FreeMem                   sbatch.MemMiB
-	TmpDisk                   int      // MiB
 	Weight                    int      // Slurm's default is 1
 	Features                  []string // all that it can have; Node.Features are the active ones
 	GRES, GRESUsed            string   // as the site writes them: "gpu:h100:4(S:0)", "gpu:h100:1(IDX:0)"

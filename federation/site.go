@@ -132,6 +132,7 @@ type Node struct {
 	Suspect                 bool // it has failed jobs, and is avoided for a while
 	CPUs                    int
 	Mem                     sbatch.MemMiB // configured
+	TmpDisk                 sbatch.MemMiB // configured: of the file system with temporary files. 0: none, or of a rented node not known
 	CPUsUsed                int
 	MemUsed                 sbatch.MemMiB // allocated to jobs
 	GRES                    []GRES

@@ -178,7 +178,7 @@ func node(n *wire.Node) federation.Node {
 	return federation.Node{
 		Name: n.Name, State: n.State, Reason: n.Reason,
 		CPUs: int(cpus), CPUsUsed: int(n.AllocCPUs),
-		Mem: sbatch.MemMiB(n.RealMemory - n.SpecializedMemory), MemUsed: sbatch.MemMiB(n.AllocMemory),
+		Mem: sbatch.MemMiB(n.RealMemory - n.SpecializedMemory), MemUsed: sbatch.MemMiB(n.AllocMemory), TmpDisk: sbatch.MemMiB(n.TemporaryDisk),
 		GRES: nodeGRES(n.GRES, n.GRESUsed), Features: n.ActiveFeatures, Partitions: n.Partitions,
 		Sockets: int(n.Sockets), Cores: int(n.Cores), Threads: int(n.Threads), Info: nodeInfo(n),
 	}

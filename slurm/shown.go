@@ -14,7 +14,7 @@ func nodeInfo(n *wire.Node) *federation.NodeInfo {
 	return &federation.NodeInfo{
 		Place:    place(n),
 		Hostname: n.Hostname, Address: n.Address, Port: int(n.Port), Version: n.Version, Architecture: n.Architecture, System: n.OperatingSystem,
-		CPULoad: int(n.CPULoad), FreeMem: sbatch.MemMiB(n.FreeMem.Value()), TmpDisk: int(n.TemporaryDisk), Weight: int(n.Weight), Features: n.Features,
+		CPULoad: int(n.CPULoad), FreeMem: sbatch.MemMiB(n.FreeMem.Value()), Weight: int(n.Weight), Features: n.Features,
 		GRES: n.GRES, GRESUsed: n.GRESUsed, Comment: n.Comment, Extra: n.Extra, Reservation: n.Reservation,
 		ReasonUser: n.ReasonSetByUser, ReasonAt: unix(n.ReasonChangedAt.Value()),
 		Booted: unix(n.BootTime.Value()), Started: unix(n.SlurmdStartTime.Value()), LastBusy: unix(n.LastBusy.Value()),

@@ -105,36 +105,44 @@ const (
 	defaultOfAzures = 128
 )
 
-// diskPrice is what a machine's disk costs per hour; 0: it is not known how large it is, or what stands in for the cloud has no prices. The disk of a TPU host is part of its price.
-func (s *SiteConfig) diskPrice() federation.Dollars {
-	gib, month := 0, 0.0
-	size := func(configured, fallback int, images map[string]string, stands string, usd float64) {
-		if gib = configured; gib == 0 && len(images) == 0 {
-			gib = fallback
+// disk is how large a machine's disk is in GiB, and what a GiB of it costs in dollars a month by the cloud's list; 0: it is not known, as with images of one's own. The disk of
+// a TPU host is part of its price.
+func (s *SiteConfig) disk() (gib int, month float64) {
+	size := func(configured, fallback int, images map[string]string) int {
+		if configured > 0 || len(images) > 0 {
+			return configured
 		}
-		if month = usd; stands != "" {
-			gib = 0
-		}
+		return fallback
 	}
 	switch {
 	case s.AWS != nil:
-		size(s.AWS.VolumeGiB, defaultDisk, s.AWS.Images, s.AWS.Endpoint, diskOfAmazon)
+		return size(s.AWS.VolumeGiB, defaultDisk, s.AWS.Images), diskOfAmazon
 	case s.GCP != nil:
-		size(s.GCP.DiskGiB, defaultDisk, s.GCP.Images, s.GCP.Endpoint, diskOfGoogle)
+		return size(s.GCP.DiskGiB, defaultDisk, s.GCP.Images), diskOfGoogle
 	case s.Azure != nil:
-		size(s.Azure.DiskGiB, defaultOfAzures, s.Azure.Images, s.Azure.Endpoint, diskOfAzure)
+		return size(s.Azure.DiskGiB, defaultOfAzures, s.Azure.Images), diskOfAzure
 	}
+	return 0, 0
+}
+
+// diskPrice is what a machine's disk costs per hour; 0: it is not known how large it is, or what stands in for the cloud has no prices.
+func (s *SiteConfig) diskPrice() federation.Dollars {
+	if s.AWS != nil && s.AWS.Endpoint != "" || s.GCP != nil && s.GCP.Endpoint != "" || s.Azure != nil && s.Azure.Endpoint != "" {
+		return 0
+	}
+	gib, month := s.disk()
 	return federation.Dollars(float64(gib) * month / hoursOfMonth)
 }
 
 // pools are the site's partitions as its driver has them.
 func (s *SiteConfig) pools() []cloud.PoolConfig {
 	var out []cloud.PoolConfig
+	disk, _ := s.disk()
 	for _, p := range s.Pools {
 		k := cloud.PoolConfig{
 			Name: p.Name, Default: p.Default, Select: cloud.Selector{Types: p.Types, Zones: p.Zones}, Min: p.Min, Max: p.Max, Idle: p.Idle,
 			Daily: accounting.MoneyOf(p.BudgetDay), Monthly: accounting.MoneyOf(p.BudgetMonth), Near: p.Near, MaxTime: p.MaxTime, DefaultTime: p.DefaultTime,
-			DefMemPerCPU: p.DefMemPerCPU, Shared: s.here(), MPI: p.MPI,
+			DefMemPerCPU: p.DefMemPerCPU, Shared: s.here(), MPI: p.MPI, Disk: sbatch.MemMiB(disk) << 10,
 		}
 		for _, m := range p.Markets {
 			k.Select.Markets = append(k.Select.Markets, provider.Market(m))
@@ -148,7 +156,7 @@ func (s *SiteConfig) pools() []cloud.PoolConfig {
 		out = append(out, k)
 	}
 	if len(out) == 0 {
-		out = []cloud.PoolConfig{{Name: "main", Default: true, Shared: s.here(), MaxTime: sbatch.Unlimited}}
+		out = []cloud.PoolConfig{{Name: "main", Default: true, Shared: s.here(), Disk: sbatch.MemMiB(disk) << 10, MaxTime: sbatch.Unlimited}}
 	}
 	if s.here() { // its machines cost nothing while they are idle
 		for i := range out {

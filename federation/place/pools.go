@@ -68,7 +68,7 @@ func partitionNodes(obs *federation.Observation, part *federation.Partition, ind
 
 // shapeOf is the configured side of a node.
 func shapeOf(n *federation.Node) federation.Node {
-	shape := federation.Node{CPUs: n.CPUs, Mem: n.Mem, Features: n.Features, Sockets: n.Sockets, Cores: n.Cores, Threads: n.Threads}
+	shape := federation.Node{CPUs: n.CPUs, Mem: n.Mem, TmpDisk: n.TmpDisk, Features: n.Features, Sockets: n.Sockets, Cores: n.Cores, Threads: n.Threads}
 	for _, g := range n.GRES {
 		shape.GRES = append(shape.GRES, federation.GRES{Name: g.Name, Type: g.Type, Total: g.Total})
 	}
@@ -83,7 +83,7 @@ func shapeOf(n *federation.Node) federation.Node {
 // shapeText is equal for nodes of one shape.
 func shapeText(n *federation.Node) string {
 	var b strings.Builder
-	fmt.Fprint(&b, n.CPUs, " ", n.Mem, " ", n.Sockets, " ", n.Cores, " ", n.Threads)
+	fmt.Fprint(&b, n.CPUs, " ", n.Mem, " ", n.TmpDisk, " ", n.Sockets, " ", n.Cores, " ", n.Threads)
 	for _, g := range n.GRES {
 		fmt.Fprint(&b, " ", g.Name, ":", g.Type, ":", g.Total)
 	}

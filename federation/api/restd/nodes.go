@@ -67,6 +67,7 @@ func nodeRecord(site *federation.Site, n *federation.Node) wire.Node {
 	if slices.Contains(n.State, "CLOUD") && (n.Info == nil || n.Info.Version == "") {
 		w.Version = "" // no slurmd has said it yet
 	}
+	w.TemporaryDisk = int64(n.TmpDisk)
 	w.TRES = nodeTRES(n.CPUs, n.Mem, n.CPUs, n.GRES, func(g federation.GRES) int { return g.Total })
 	if n.CPUsUsed > 0 || n.MemUsed > 0 {
 		w.TRESUsed = nodeTRES(n.CPUsUsed, n.MemUsed, 0, n.GRES, func(g federation.GRES) int { return g.Used })
@@ -78,7 +79,7 @@ func nodeRecord(site *federation.Site, n *federation.Node) wire.Node {
 func addInfo(w *wire.Node, n *federation.NodeInfo) {
 	w.Hostname, w.Address, w.Port = cmp.Or(n.Hostname, w.Hostname), cmp.Or(n.Address, w.Address), int64(n.Port)
 	w.Version, w.Architecture, w.OperatingSystem = cmp.Or(n.Version, w.Version), n.Architecture, n.System
-	w.CPULoad, w.TemporaryDisk, w.Weight = wire.Int(n.CPULoad), int64(n.TmpDisk), int64(max(n.Weight, 1))
+	w.CPULoad, w.Weight = wire.Int(n.CPULoad), int64(max(n.Weight, 1))
 	if n.FreeMem > 0 {
 		w.FreeMem = wire.Num(int64(n.FreeMem))
 	}
