@@ -63,6 +63,9 @@ const (
 	WhyCPUsOnEach       Code = "cpus_on_each_node"
 	WhyCPUsOnNode       Code = "cpus_on_node"
 	WhyMemoryOnNode     Code = "memory_on_node"
+	WhyTmpDisk          Code = "disk_on_node"
+	WhyLayout           Code = "layout_of_node"
+	WhyNodeSizes        Code = "node_sizes"
 	WhyGRESOnEach       Code = "gres_on_each_node"
 	WhyOtherType        Code = "gres_of_other_type"
 	WhyNodesWithout     Code = "nodes_without_gres"
@@ -185,6 +188,9 @@ var sentences = map[Code]string{
 	WhyCPUsOnEach:       "%s CPUs on each of %s nodes, they have %s",
 	WhyCPUsOnNode:       "%s CPUs on a node, nodes have %s",
 	WhyMemoryOnNode:     "%s of memory on a node, nodes have %s",
+	WhyTmpDisk:          "%s of temporary disk on a node, nodes have %s",
+	WhyLayout:           "%s %s, nodes have %s",
+	WhyNodeSizes:        "takes %s, asked for %s",
 	WhyGRESOnEach:       "%s %s on each of %s nodes, they have %s",
 	WhyOtherType:        "no %s of type %s, nodes have %s",
 	WhyNodesWithout:     "nodes have no %s",

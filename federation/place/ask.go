@@ -1,8 +1,10 @@
 package place
 
 import (
+	"cmp"
 	"math"
 
+	"fsub/federation"
 	"fsub/federation/demand"
 	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
@@ -45,8 +47,9 @@ func newAsk(d *demand.Demand, dropSwitches bool) *ask {
 		a.minNodes = a.tasks // as sbatch does, with a warning
 	}
 	a.sortGRES()
+	a.tasksOfGPUs()
 	if d.Overcommit && len(a.taskGRES) == 0 {
-		a.tasks, a.tasksPerNode, a.cpusPerTask = 0, 0, 1 // all tasks of a node share one CPU
+		a.tasks, a.tasksPerNode = 0, 0 // all tasks of a node share the CPUs of one
 	}
 	a.include, _ = hostlist.ExpandLoosely(d.NodeList)
 	if a.maxNodes > 0 && len(a.include) > a.maxNodes {
@@ -63,6 +66,9 @@ func (a *ask) sortGRES() {
 		switch g.Per {
 		case demand.PerNode:
 			a.nodeGRES = append(a.nodeGRES, r)
+		case demand.PerSocket:
+			r.Count *= max(a.Sockets, 1)
+			a.nodeGRES = addGRES(a.nodeGRES, r)
 		case demand.PerJob:
 			a.jobGRES = append(a.jobGRES, r)
 		case demand.PerTask:
@@ -78,8 +84,46 @@ func (a *ask) sortGRES() {
 	}
 }
 
+// tasksOfGPUs has tasks follow from the GPUs, or GPUs from the tasks, where the job says how many tasks share one.
+func (a *ask) tasksOfGPUs() {
+	each, node, job := a.TasksPerGPU, a.gpusOnNode(), countGPUs(a.jobGRES)
+	switch {
+	case each == 0 || countGPUs(a.taskGRES) > 0:
+	case node > 0:
+		a.tasksPerNode = cmp.Or(a.tasksPerNode, node*each)
+		if a.tasks > 0 && a.minNodes > 0 { // slurmctld makes them as many
+			a.tasks = a.minNodes * node * each
+		}
+	case job > 0:
+		a.tasks = job * each
+	case a.tasks > 0:
+		a.jobGRES = append(a.jobGRES, gres.Resource{Name: "gpu", Count: ceilDiv(a.tasks, each)})
+	default:
+		a.nodeGRES = append(a.nodeGRES, gres.Resource{Name: "gpu", Count: 1})
+		a.tasksPerNode = cmp.Or(a.tasksPerNode, each)
+	}
+}
+
 // gpusOnNode is how many GPUs the job asks for on each node, 0 if it does not say so.
-func (a *ask) gpusOnNode() int { return a.Count("gpu", demand.PerNode) }
+func (a *ask) gpusOnNode() int { return countGPUs(a.nodeGRES) }
+
+// cpusOfTask is how many CPUs of a node a task takes: with one thread of each core, those of whole cores.
+func (a *ask) cpusOfTask(shape *federation.Node) int {
+	if a.Threads == 1 && shape.Threads > 1 {
+		return a.cpusPerTask * shape.Threads
+	}
+	return a.cpusPerTask
+}
+
+func countGPUs(asks []gres.Resource) int {
+	n := 0
+	for _, g := range asks {
+		if g.Name == "gpu" {
+			n += g.Count
+		}
+	}
+	return n
+}
 
 func countGRES(asks []gres.Resource) int {
 	n := 0

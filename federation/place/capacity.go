@@ -310,7 +310,7 @@ func (c *capacity) cpus(n int32, f *fit) int32 {
 	if f.whole {
 		return c.m.totalCPU[n]
 	}
-	return f.cpu
+	return f.takes()
 }
 
 // takeGRES takes (sign -1) or gives back (sign 1) an amount of GRES on node n. Where several kinds will do it goes through

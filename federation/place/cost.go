@@ -19,7 +19,7 @@ func (s *stand) count(st *siteState) {
 	m, f := st.model, &s.fits[0]
 	shape := &m.pools[s.pool].Shape
 	s.gpus = f.gpus
-	cpus := int64(f.cpu)
+	cpus := int64(f.takes())
 	if f.whole {
 		cpus = int64(shape.CPUs)
 	}

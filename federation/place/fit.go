@@ -1,7 +1,9 @@
 package place
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,7 +17,8 @@ import (
 // in several ways, on few nodes or on many.
 type fit struct {
 	nodes    int
-	cpu, mem int32 // at least; of whole nodes it takes all CPUs
+	cpu, mem int32 // that must be free; of whole nodes it takes all CPUs
+	part     int32 // CPUs that it takes, where these are fewer (--mincpus); 0: cpu
 	gres     []want
 	gpus     int  // of the whole job
 	whole    bool // the nodes must be idle, and run nothing else then
@@ -34,6 +37,9 @@ type fit struct {
 	include     []int32
 	exclude     map[int32]bool
 }
+
+// takes is how many CPUs of a node that runs other jobs beside it f takes.
+func (f *fit) takes() int32 { return cmp.Or(f.part, f.cpu) }
 
 // want is an amount of GRES on each node, of one kind (slot) or, where the job does not care, of several.
 type want struct {
@@ -104,7 +110,11 @@ func (m *model) fits(a *ask, pool int) ([]fit, *refusal) {
 	}
 	var fits []fit
 	var first *refusal
-	for _, n := range spread(least, most) {
+	tries := a.sized(spread(least, most), most)
+	if len(tries) == 0 {
+		return nil, forGood(federation.ReasonReqNodeNotAvail, federation.WhyNodeSizes, nodesText(least), a.NodeSizes)
+	}
+	for _, n := range tries {
 		f, no := m.fitOn(a, pool, n)
 		if no == nil {
 			fits = append(fits, f)
@@ -128,6 +138,8 @@ func (a *ask) nodeBounds(shape *federation.Node, perNode int) (least, most int) 
 		each := shapeGRES(shape, g)
 		if n := a.gpusOnNode(); n > 0 {
 			each = n
+		} else if g.Name == "gpu" && a.CPUsPerGPU > 0 {
+			each = min(each, shape.CPUs/a.CPUsPerGPU)
 		}
 		least = max(least, ceilDiv(g.Count, max(each, 1)))
 	}
@@ -150,6 +162,42 @@ func spread(least, most int) []int {
 	return tries
 }
 
+// sized is which numbers of nodes, up to a bound, are the next ones to those that the job may have by its list of them.
+func (a *ask) sized(tries []int, most int) []int {
+	if a.NodeSizes == "" || a.gpusOnNode() > 0 && len(a.jobGRES) > 0 { // the GPUs say how many
+		return tries
+	}
+	var may []int
+	for _, n := range tries {
+		for n <= most && !a.NodeSizes.Has(n) {
+			n++
+		}
+		if n <= most && !slices.Contains(may, n) {
+			may = append(may, n)
+		}
+	}
+	return may
+}
+
+// lacks refuses a shape that has less of something than the job wants on every node, whatever its tasks.
+func (a *ask) lacks(shape *federation.Node) *refusal {
+	for _, x := range [...]struct {
+		want, have int
+		what       string
+	}{{a.Sockets, shape.Sockets, "sockets"}, {a.Cores, shape.Cores, "cores a socket"}, {a.Threads, shape.Threads, "threads a core"}} {
+		if x.have > 0 && x.want > x.have {
+			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyLayout, x.want, x.what, x.have)
+		}
+	}
+	if least := max(a.MinCPUs, a.CPUsPerGPU*a.gpusOnNode()); least > shape.CPUs {
+		return forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnNode, least, shape.CPUs)
+	}
+	if has := shape.TmpDisk; a.TmpDisk > has && (has > 0 || shape.Rented == nil) { // of what is rented it may not be known
+		return forGood(federation.ReasonReqNodeNotAvail, federation.WhyTmpDisk, memoryText(a.TmpDisk), memoryText(has))
+	}
+	return nil
+}
+
 // tasksThatFit is how many tasks of a job one node of a shape takes when it is empty, at least one.
 func (m *model) tasksThatFit(a *ask, shape *federation.Node, part *federation.Partition) (int, *refusal) {
 	for _, asks := range [][]gres.Resource{a.nodeGRES, a.jobGRES, a.taskGRES} {
@@ -159,10 +207,17 @@ func (m *model) tasksThatFit(a *ask, shape *federation.Node, part *federation.Pa
 			}
 		}
 	}
-	if a.cpusPerTask > shape.CPUs {
-		return 0, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOfTask, a.cpusPerTask, shape.CPUs)
+	if no := a.lacks(shape); no != nil {
+		return 0, no
 	}
-	perNode := shape.CPUs / a.cpusPerTask
+	each := max(a.cpusOfTask(shape), a.CPUsPerGPU*countGPUs(a.taskGRES))
+	if each > shape.CPUs {
+		return 0, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOfTask, each, shape.CPUs)
+	}
+	if gpus := countGPUs(a.jobGRES); gpus > 0 && a.CPUsPerGPU > shape.CPUs {
+		return 0, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnNode, a.CPUsPerGPU, shape.CPUs)
+	}
+	perNode := min(shape.CPUs, a.cpusOfGPUs(shape)) / each
 	for _, g := range a.nodeGRES {
 		if have := shapeGRES(shape, g); g.Count > have {
 			return 0, forGood(federation.ReasonGRES, federation.WhyGRESOfNode, g.Count, g, have)
@@ -190,6 +245,18 @@ func (m *model) tasksThatFit(a *ask, shape *federation.Node, part *federation.Pa
 	return max(perNode, 1), nil
 }
 
+// cpusOfGPUs is how many CPUs of a node go with the GPUs that it gives, where the job says how many belong to one.
+func (a *ask) cpusOfGPUs(shape *federation.Node) int {
+	gpus := a.gpusOnNode()
+	if gpus == 0 && len(a.jobGRES) > 0 {
+		gpus = min(countGPUs(a.jobGRES), shapeGRES(shape, gres.Resource{Name: "gpu"}))
+	}
+	if gpus == 0 || a.CPUsPerGPU == 0 {
+		return shape.CPUs
+	}
+	return max(gpus*a.CPUsPerGPU, a.tasksPerNode*a.cpusPerTask)
+}
+
 // fitOn is what a job takes on each of n nodes of a pool.
 func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
 	shape, part := &m.pools[pool].Shape, m.parts[pool]
@@ -197,10 +264,7 @@ func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
 	if a.tasks > 0 {
 		tasks = ceilDiv(a.tasks, n)
 	}
-	cpus := tasks * a.cpusPerTask
-	if t := shape.Threads; t > 1 {
-		cpus = ceilDiv(cpus, t) * t // whole cores
-	}
+	cpus := wholeCores(tasks*a.cpusOfTask(shape), shape)
 	if cpus > shape.CPUs {
 		if a.tasks > 0 && a.minNodes > 0 {
 			return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnEach, cpus, n, shape.CPUs)
@@ -212,6 +276,19 @@ func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
 	m.heed(&f)
 	if no := m.addWants(&f, a, shape, tasks); no != nil {
 		return fit{}, no
+	}
+	if least := wholeCores(a.CPUsPerGPU*ceilDiv(f.gpus, n), shape); least > cpus {
+		if least > shape.CPUs {
+			return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnNode, least, shape.CPUs)
+		}
+		cpus, f.cpu = least, int32(least)
+	}
+	if least := wholeCores(a.MinCPUs, shape); least > cpus {
+		if f.cpu = int32(least); a.Tasks > 0 { // it only wants nodes that have so many
+			f.part = int32(cpus)
+		} else {
+			cpus = least
+		}
 	}
 	mem := memOnNode(a, shape, part, cpus, ceilDiv(f.gpus, n))
 	if mem > shape.Mem {
@@ -261,7 +338,7 @@ func (m *model) addWants(f *fit, a *ask, shape *federation.Node, tasks int) *ref
 		}
 	}
 	if n := countGRES(a.jobGRES); n > 0 && len(all) == 1 {
-		f.gpus = n // not the rounded number
+		f.gpus = max(n, f.nodes) // not the rounded number, but one of each node at least
 	}
 	return nil
 }
@@ -328,6 +405,12 @@ func memOnNode(a *ask, shape *federation.Node, part *federation.Partition, cpus,
 		return min(part.DefMemPerNode, shape.Mem)
 	}
 	return min(1, shape.Mem)
+}
+
+// wholeCores rounds a number of CPUs up to those of whole cores.
+func wholeCores(cpus int, shape *federation.Node) int {
+	t := max(shape.Threads, 1)
+	return ceilDiv(cpus, t) * t
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }

@@ -50,7 +50,7 @@ func shareOf(shape *federation.Node, f *fit) float64 {
 	if f.whole {
 		return 1
 	}
-	share := float64(f.cpu) / float64(max(shape.CPUs, 1))
+	share := float64(f.takes()) / float64(max(shape.CPUs, 1))
 	share = max(share, float64(f.mem)/float64(max(shape.Mem, 1)))
 	if have := shapeGRES(shape, gres.Resource{Name: "gpu"}); have > 0 {
 		share = max(share, float64(f.gpus)/float64(f.nodes*have))

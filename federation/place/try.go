@@ -127,7 +127,7 @@ func (s *spot) processors() int {
 		if f.whole {
 			sum += int(m.totalCPU[n])
 		} else {
-			sum += int(f.cpu)
+			sum += int(f.takes())
 		}
 	}
 	a := s.c.ask
