@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -128,6 +129,28 @@ func TestTrialRefuses(t *testing.T) {
 	} {
 		if _, err := trial.With(nil, []string{text}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Where GPUs are asked for on several bases, these say the same of them. The sums are those of ReqTRES.
+func TestWantCountsGPUsOnce(t *testing.T) {
+	for call, want := range map[string]accounting.TRES{
+		"--gpus=8 --gpus-per-node=4":        {"node": 2, "cpu": 1, "gres/gpu": 8},
+		"--gpus=4 --ntasks-per-gpu=2":       {"node": 1, "cpu": 8, "gres/gpu": 4},
+		"-n4 --gpus-per-task=1":             {"node": 1, "cpu": 4, "gres/gpu": 4},
+		"-N2 --gres=gpu:2 --cpus-per-gpu=3": {"node": 2, "cpu": 12, "gres/gpu": 4},
+		"-n8 -O":                            {"node": 1, "cpu": 1},
+	} {
+		r, err := sbatch.Parse(sbatch.Input{Args: append(strings.Fields(call), "--wrap", "true"), Dir: "/tmp", Now: time.Unix(1e9, 0), Slurm: sbatch.Slurm2411})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := federation.Job{User: "alice"}
+		j.SetSpec(r.Spec)
+		w := WantOf(&j, nil, nil, 1)
+		if !maps.Equal(w.TRES, want) {
+			t.Errorf("%s: %v, want %v", call, w.TRES, want)
 		}
 	}
 }

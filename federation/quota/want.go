@@ -16,18 +16,24 @@ func WantOf(j *federation.Job, o *federation.Offer, prices map[string]float64, s
 	w := Want{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS, TRES: accounting.TRES{}}
 	limit := j.Needs().TimeLimit
 	add := func(d *demand.Demand, o *federation.Offer) {
-		nodes, gpus, kind := max(d.MinNodes, 1), 0, ""
+		nodes := 0 // as few as it may have
 		if o != nil {
-			nodes, gpus, kind = max(o.Nodes, o.MaxNodes, nodes), o.GPUs, o.GPUType
-		} else {
-			gpus = d.Count("gpu", demand.PerJob) + d.Count("gpu", demand.PerNode)*nodes + d.Count("gpu", demand.PerTask)*max(d.Tasks, 1)
+			nodes = max(o.Nodes, o.MaxNodes, d.MinNodes, 1)
 		}
-		tasks := max(d.Tasks, d.TasksPerNode*nodes, nodes)
-		w.TRES["node"] += int64(nodes)
-		if mem := d.Size(nodes).Mem; mem > 0 {
-			w.TRES["mem"] += int64(mem)
+		z, gpus, kind := d.Size(nodes), 0, ""
+		for _, g := range z.GRES {
+			if g.Name == "gpu" {
+				gpus, kind = gpus+g.Count, g.Type
+			}
 		}
-		w.TRES["cpu"] += int64(max(tasks*max(d.CPUsPerTask, 1), nodes*d.MinCPUs, gpus*d.CPUsPerGPU))
+		if o != nil {
+			gpus, kind = o.GPUs, o.GPUType
+		}
+		w.TRES["node"] += int64(z.Nodes)
+		if z.Mem > 0 {
+			w.TRES["mem"] += int64(z.Mem)
+		}
+		w.TRES["cpu"] += int64(max(z.CPUs, gpus*d.CPUsPerGPU))
 		if gpus > 0 {
 			w.TRES["gres/gpu"] += int64(gpus)
 			if kind != "" {
