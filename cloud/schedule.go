@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/sbatch"
 )
 
 // schedule fulfils claims for as long as there are machines, in their order.
@@ -105,23 +104,20 @@ func (l *line) meets(other *line) bool {
 	})
 }
 
-// startBehind gives machines that are there to jobs behind a line's first, which cannot use them. Of jobs of one size only the first that does not fit is tried.
+// startBehind gives machines that are there to jobs behind a line's first, which cannot use them. Of alike jobs of a user only the first that does not fit is tried.
 func (q *queue) startBehind(l *line) {
-	type size struct {
-		user, gres               string
-		nodes, tasks, cpus       int
-		memPerNode, memPerCPU    sbatch.MemMiB
-		gpus, perNode, nodesName string
+	type like struct {
+		user  string
+		needs uint64
 	}
-	failed := map[size]bool{}
+	failed := map[like]bool{}
 	later := slices.Clone(l.jobs[1:])
 	slices.SortFunc(later, func(a, b *job) int { return cmp.Or(cmp.Compare(a.Claim, b.Claim), cmp.Compare(a.id(), b.id())) })
 	for _, j := range later {
 		if slices.ContainsFunc(l.pools, (*pool).full) {
 			return
 		}
-		s := j.Job.Spec
-		of := size{j.User.Name, s.GRES, s.MinNodes, s.NTasks, s.CPUsPerTask, s.MemPerNode, s.MemPerCPU, s.GPUs, s.GPUsPerNode, s.Exclude}
+		of := like{j.User.Name, j.Job.Needs().ID()}
 		if failed[of] {
 			continue
 		}

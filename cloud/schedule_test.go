@@ -100,6 +100,21 @@ func TestClaimsInOrder(t *testing.T) {
 	}
 }
 
+// TestBehind: of the jobs behind one that waits, those which ask for less than one that does not fit either are tried, whatever it is that they ask for.
+func TestBehind(t *testing.T) {
+	d := idleDriver(t, PoolConfig{Name: "main", Max: 1, Shared: true}, provider.Offering{ID: "a", Type: "a", CPUs: 4, Mem: 16000, Price: 2})
+	d.number(10)
+	main := want{Partition: "main"}
+	first := d.add(1, sbatch.Spec{CPUsPerTask: 2}, main)
+	d.queue.schedule()
+	first.run.machines[0].State = machineUp
+	large, wide, small := d.add(2, sbatch.Spec{CPUsPerTask: 4}, main), d.add(3, sbatch.Spec{More: &sbatch.More{MinCPUs: 3}}, main), d.add(4, sbatch.Spec{}, main)
+	d.queue.schedule()
+	if first.run == nil || large.run != nil || wide.run != nil || small.run == nil {
+		t.Errorf("first %v, large %v, wide %v, small %v", first.run, large.run, wide.run, small.run)
+	}
+}
+
 // TestNames: whatever machines come and go, new ones get the lowest numbers that none has.
 func TestNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
