@@ -58,7 +58,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	}
 	o.Tree = d.fleet.tree()
 	if d.offers.err != nil {
-		o.Warnings = append(o.Warnings, "what can be rented could not be read anew: "+d.offers.err.Error())
+		o.Warnings = append(o.Warnings, "what can be rented could not be read again: "+d.offers.err.Error())
 	}
 	if n := len(d.strays.seen); n > 0 {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("%d machines of this site belong to no recorded gang and will be ended", n))

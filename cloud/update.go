@@ -60,7 +60,7 @@ func (d *Driver) mayChange(j *job, fields []string, before, after *federation.Jo
 	}
 	switch p := d.fleet.pool(j.Partition); {
 	case len(other) > 0 && j.State == federation.Pending:
-		return fmt.Errorf("job %d: %s: it has to be submitted anew for that: %w", j.id(), strings.Join(other, ", "), federation.ErrInvalid)
+		return fmt.Errorf("job %d: %s: it has to be submitted again for that: %w", j.id(), strings.Join(other, ", "), federation.ErrInvalid)
 	case len(other) > 0:
 		return fmt.Errorf("job %d has started, and %s cannot be changed any more: %w", j.id(), strings.Join(other, ", "), federation.ErrConflict)
 	case p != nil && p.MaxTime > 0 && slices.Contains(fields, timed) && after.Spec.TimeLimit > p.MaxTime:

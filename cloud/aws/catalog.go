@@ -52,7 +52,7 @@ func (r *regional) known(ctx context.Context, p *Provider, reserved ...types.Cap
 		return nil, err
 	}
 	if err != nil {
-		p.log.Warn("machine types are not known anew: the old ones are kept", "region", r.Name, "err", err)
+		p.log.Warn("machine types could not be read again: the old ones are kept", "region", r.Name, "err", err)
 		return m.last, nil
 	}
 	m.last, m.images, m.efa = c, map[string]image{}, false

@@ -81,7 +81,7 @@ func (p *Provider) machineTypes(ctx context.Context, reserved []*reservation) ([
 		return nil, err
 	}
 	if err != nil {
-		p.log.Warn("machine types are not known anew: the old ones are kept", "err", err)
+		p.log.Warn("machine types could not be read again: the old ones are kept", "err", err)
 		return m.last, nil
 	}
 	m.last, m.at = found, p.now()

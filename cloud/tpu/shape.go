@@ -115,7 +115,7 @@ func (p *Provider) known(ctx context.Context) (map[string]map[string]bool, error
 			err = nil // the zone has no TPUs
 		}
 		if err != nil && m.zones != nil {
-			p.log.Warn("accelerator types are not known anew: the old ones are kept", "zone", z, "err", err)
+			p.log.Warn("accelerator types could not be read again: the old ones are kept", "zone", z, "err", err)
 			return m.zones, nil
 		}
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 type Priority struct {
 	// Time in which usage decays to a half, like PriorityDecayHalfLife. 0: it does not decay; else a minute at least.
 	HalfLife time.Duration `yaml:"half_life"`
-	// How often shares and priorities are worked out anew, like PriorityCalcPeriod.
+	// How often shares and priorities are worked out again, like PriorityCalcPeriod.
 	Period time.Duration `yaml:"period"`
 	// A job that has waited so long gets all of weight_age.
 	MaxAge time.Duration `yaml:"max_age"`

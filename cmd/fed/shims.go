@@ -43,7 +43,7 @@ func newShimsInstallCommand() *cobra.Command {
 		Short: "Link Slurm's commands in DIR to fsub, and print the line that puts DIR first in PATH",
 		Long: `Link Slurm's commands in DIR to fsub, and print the line that puts DIR first in PATH: eval "$(fed shims install DIR)".
 
-Login shells set PATH anew (bash -l, by which AiiDA and Cylc run every command): they need that line in ~/.profile.
+Login shells set PATH again (bash -l, by which AiiDA and Cylc run every command): they need that line in ~/.profile.
 
 They are ` + strings.Join(shimNames, ", ") + `, and ` + strings.Join(passNames, ", ") + `: these become the site's own within a job, and say what to do instead elsewhere.
 Links of ours are renewed; anything else of these names in DIR is left alone, and an error.`,
@@ -87,7 +87,7 @@ func (s *shimInstaller) run(stdout, stderr io.Writer) error {
 	if len(todo) > 0 {
 		fmt.Fprintf(stderr, "linked in %s to %s: %s\n", dir, target, strings.Join(todo, " "))
 		if file := profile(os.Getenv("HOME")); !mentions(file, dir) {
-			fmt.Fprintf(stderr, "login shells (bash -l, by which AiiDA and Cylc run every command) set PATH anew; for them: echo %s >>%s\n", quoted(line), quoted(file))
+			fmt.Fprintf(stderr, "login shells (bash -l, by which AiiDA and Cylc run every command) set PATH again; for them: echo %s >>%s\n", quoted(line), quoted(file))
 		}
 	}
 	_, err = fmt.Fprintln(stdout, line)

@@ -108,7 +108,7 @@ configuration is changed there.`,
 			if c.json {
 				return printJSON(cmd.OutOrStdout(), s)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Site %s is configured anew\n", s.Name)
+			fmt.Fprintf(cmd.OutOrStdout(), "Site %s is configured again\n", s.Name)
 			return nil
 		},
 	}

@@ -26,7 +26,7 @@ const (
 )
 
 var errTrimmed = &federation.SlurmError{Kind: federation.ErrTrimmed, Text: "the log of changes no longer goes back so far", Alone: true,
-	Detail: "begin anew, without a mark"}
+	Detail: "begin again, without a mark"}
 
 // eventStream tells what happens, as the store's log has it.
 type eventStream struct {

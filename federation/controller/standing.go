@@ -120,7 +120,7 @@ func (c *Controller) reconfigure(s *site, sc *Site) {
 		s.nextPoll, s.nextObserve = time.Time{}, time.Time{}
 		c.watch.listenTo(s)
 	}
-	c.log.Info("site is configured anew", "site", s.Name)
+	c.log.Info("site is configured again", "site", s.Name)
 }
 
 // leave takes a site out of the federation.

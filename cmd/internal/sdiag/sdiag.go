@@ -62,7 +62,7 @@ func run(args, env []string, stdout, stderr io.Writer, c show.Caller) int {
 // print asks the daemon. Its error is a whole line for stderr.
 func (o *options) print(c show.Caller, args []string, stdout io.Writer) error {
 	if o.reset {
-		return errors.New("sdiag: error: the daemon's counters begin anew at midnight UTC and cannot be reset: leave out --reset")
+		return errors.New("sdiag: error: the daemon's counters start at zero at midnight UTC and cannot be reset: leave out --reset")
 	}
 	clusters, complaint, err := show.Clusters(c, "sdiag", o.clusters)
 	switch {
