@@ -204,6 +204,20 @@ func TestDirectoriesThatADeadProviderLeft(t *testing.T) {
 	checkNothingLeft(t, open(t, p.cfg.Dir, nil))
 }
 
+// TestEndedByAnother: a machine that another program has ended, as fed pool clear does, is gone at the next look of the provider that made it.
+func TestEndedByAnother(t *testing.T) {
+	p := world(t, nil)
+	create(t, p, request("G1", 2))
+	eventually(t, "both run", func() bool { return states(list(t, p)) == "G1.0 running, G1.1 running" })
+	if err := open(t, p.cfg.Dir, nil).Delete(context.Background(), []provider.InstanceID{"G1.0"}); err != nil {
+		t.Fatal(err)
+	}
+	all := list(t, p)
+	if s := states(all); s != "G1.0 ended, G1.1 running" || all[0].Reason != "its directory is gone: another program has ended it" {
+		t.Errorf("%s: %q", s, all[0].Reason)
+	}
+}
+
 // TestDirectoryLikeAPattern: its name means itself.
 func TestDirectoryLikeAPattern(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[b]*?")

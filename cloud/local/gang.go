@@ -36,6 +36,8 @@ type machine struct {
 	GPUs   []int               `json:"gpus,omitempty"` // which of the host's
 	Ended  time.Time           `json:"ended,omitzero"` // when that was seen. Its directory is gone then
 	Reason string              `json:"reason,omitempty"`
+
+	begun bool // its process was seen
 }
 
 // keepEnded is how long a gang without machines stays known, so that a late repetition of its

@@ -65,14 +65,14 @@ func (p *Provider) show(g *gang) ([]provider.Instance, error) {
 			switch {
 			case err != nil:
 				return nil, err
-			case !begun:
+			case !begun && !m.begun:
 				i.State = provider.InstancePending
-			case !proc.Alive() && g.life.TryRLock(): // else it is looked at next time
-				m, err = p.settle(g, &m, p.lastWords(&m))
-				g.life.RUnlock()
-				if err != nil {
-					p.log.Warn("clear away a local machine", "machine", m.ID, "err", err)
-				}
+			case !begun:
+				m = p.gone(g, &m, "its directory is gone: another program has ended it")
+			case !proc.Alive():
+				m = p.gone(g, &m, p.lastWords(&m))
+			case !m.begun:
+				p.noteBegun(g, &m)
 			}
 		}
 		if !m.Ended.IsZero() {
@@ -81,6 +81,26 @@ func (p *Provider) show(g *gang) ([]provider.Instance, error) {
 		out = append(out, i)
 	}
 	return out, nil
+}
+
+// gone settles a machine that ended by itself, unless its gang is just being started: then it is looked at next time.
+func (p *Provider) gone(g *gang, m *machine, reason string) machine {
+	if !g.life.TryRLock() {
+		return *m
+	}
+	defer g.life.RUnlock()
+	now, err := p.settle(g, m, reason)
+	if err != nil {
+		p.log.Warn("clear away a local machine", "machine", m.ID, "err", err)
+	}
+	return now
+}
+
+func (p *Provider) noteBegun(g *gang, m *machine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(g.Machines, func(mine machine) bool { return mine.ID == m.ID })
+	g.Machines[i].begun = true
 }
 
 // settle enters the end of a machine whose processes are gone, and then removes its directory. It
