@@ -225,7 +225,10 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 	if a.Tries > 1 {
 		fmt.Fprintf(w, ", sent %d times", a.Tries)
 	}
-	fmt.Fprintf(w, ", %s\n", a.Cost.USD())
+	if a.Cost != 0 || a.State.Final() { // else nothing of it is booked yet, and the job's cost so far stands above
+		fmt.Fprintf(w, ", %s", a.Cost.USD())
+	}
+	fmt.Fprintln(w)
 	for _, r := range a.Runs {
 		fmt.Fprintf(w, "  %s: %s %s to %s, %s\n", r.State, orDash(r.Nodes), clock(r.Started), clock(r.Ended), r.Cost.USD())
 	}

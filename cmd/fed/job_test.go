@@ -67,3 +67,17 @@ func TestTasksText(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestAttemptThatRuns: what is not booked yet is not shown as free.
+func TestAttemptThatRuns(t *testing.T) {
+	for want, a := range map[string]federation.Attempt{
+		"Attempt 1 at alpha: STARTED\n":                {Number: 1, Site: "alpha", State: federation.AttemptStarted},
+		"Attempt 1 at alpha: STARTED, $0.50\n":         {Number: 1, Site: "alpha", State: federation.AttemptStarted, Cost: federation.Dollar / 2},
+		"Attempt 1 at alpha: ENDED COMPLETED, $0.00\n": {Number: 1, Site: "alpha", State: federation.AttemptEnded, Final: federation.Completed},
+	} {
+		var out strings.Builder
+		if showAttempt(&out, a); out.String() != want {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+	}
+}

@@ -26,7 +26,7 @@ func newPoolClearCommand() *cobra.Command {
 		Long: `clear ends every machine that carries this federation's tags, whatever runs on it. It asks the clouds themselves and needs
 no daemon: while one runs it refuses. It shows the machines and asks first (--yes: not asked). Machines also end by themselves when they do not hear the daemon for as long as agents: lease.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			c, err := file.read()
+			c, err := file.readOwn()
 			if err != nil {
 				return err
 			}
