@@ -30,6 +30,7 @@ type fleet struct {
 	machines map[MachineID]*machine
 	names    map[string]*machine
 	held     map[string]string // why operators have drained a node, by its name
+	met      bool              // a machine has reached the daemon, as far as the records of this month tell
 }
 
 // failer ends what a machine had on which nothing lives any more, and goes on with what waited for it to register.
@@ -190,6 +191,7 @@ func (f *fleet) loadSpent(records []federation.PoolRecord, now time.Time) {
 		if r.Closed.IsZero() || json.Unmarshal(r.Data, &m) != nil {
 			continue
 		}
+		f.met = f.met || !m.Ready.IsZero()
 		if p := f.pool(m.Pool); p != nil {
 			p.spent.add(&m)
 		}

@@ -87,6 +87,7 @@ func (a *agents) hello(token string, h agentapi.Hello) (*machine, error) {
 	if host, _, err := net.SplitHostPort(h.Steps); err == nil {
 		m.Addr = host
 	}
+	a.fleet.met = true
 	m.countDrained(m.Ready)
 	a.fleet.heard(m)
 	a.put(m)

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"fsub/cloud/provider"
@@ -103,7 +104,7 @@ func (f *fleet) lateMachine(m *machine, now time.Time) {
 		if now.After(m.gang.Expires) || m.gang.Offering.Queue > 0 && now.Sub(m.Created) > f.t.bootWithin(&m.gang.Offering) {
 			f.lastWords(m, func() {
 				if m.State == machineBooting {
-					f.neverUp(m, "it did not say hello in time"+m.said)
+					f.neverUp(m, "it did not say hello in time"+f.unmet()+m.said)
 				}
 			})
 		}
@@ -112,6 +113,14 @@ func (f *fleet) lateMachine(m *machine, now time.Time) {
 			f.failed(m, "its agent was not heard for "+f.t.Lease.String())
 		}
 	}
+}
+
+// unmet is what is likely where no machine of the site has ever come up: a wall before the agent server.
+func (f *fleet) unmet() string {
+	if f.met || !strings.HasPrefix(f.cfg.Boot.URL, "https://") {
+		return ""
+	}
+	return "; no machine of this site has reached the daemon yet: is " + f.cfg.Boot.URL + " open to them?"
 }
 
 // neverUp ends a machine that did not come up.

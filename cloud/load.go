@@ -61,6 +61,7 @@ func (d *Driver) loadRecord(r federation.PoolRecord) error {
 		if err := json.Unmarshal(r.Data, &m); err != nil || !r.Closed.IsZero() {
 			return err
 		}
+		d.fleet.met = d.fleet.met || !m.Ready.IsZero()
 		d.fleet.loadMachine(m, r.ID)
 	case federation.PoolJob:
 		j := &job{written: true}

@@ -124,3 +124,29 @@ func TestRefusedAsItBoots(t *testing.T) {
 		}
 	})
 }
+
+// TestNobodyEverCameUp: where no machine of a site has ever reached the daemon, a machine that does not come up is told to be one that could not, with the
+// address; after the first one has, also under a later daemon, that is not what is guessed.
+func TestNobodyEverCameUp(t *testing.T) {
+	const guess = "no machine of this site has reached the daemon yet: is https://login1.example.org:6831 open to them?"
+	bubble(t, func(w *world) {
+		w.cfg.Boot.URL = "https://login1.example.org:6831"
+		silent := true
+		w.cloud.NoBoot = func(*provider.Request, string) bool { return silent }
+		w.ready()
+		id := w.submit("sleep 5", nil)
+		if j := w.wants(id, federation.BootFail, 2*time.Hour); !strings.Contains(j.Detail, guess) {
+			t.Errorf("the first job failed for %q", j.Detail)
+		}
+		silent = false
+		w.wants(w.submit("sleep 5", nil), federation.Completed, 4*time.Hour)
+		w.until("nothing is left", time.Hour, func() bool { return len(w.cloud.Living()) == 0 })
+		w.stop()
+		time.Sleep(time.Hour)
+		silent = true
+		w.ready()
+		if j := w.wants(w.submit("sleep 5", nil), federation.BootFail, 4*time.Hour); j.Detail == "" || strings.Contains(j.Detail, guess) {
+			t.Errorf("a later job failed for %q", j.Detail)
+		}
+	})
+}
