@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -207,6 +208,23 @@ func (c *Config) load(ctx context.Context) (sdk.Config, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, opts...)
 	if err != nil {
 		return cfg, fmt.Errorf("aws: read the SDK's configuration: %s", scrub(err.Error()))
+	}
+	if c.CredentialsFile != "" {
+		info, err := os.Stat(c.CredentialsFile)
+		if err == nil {
+			err = c.fileHasProfile(ctx)
+		}
+		if err != nil {
+			return cfg, fmt.Errorf("aws: credentials_file: %w", err)
+		}
+		cfg.Credentials = &fileCredentials{path: c.CredentialsFile, at: info.ModTime(), size: info.Size(), read: cfg.Credentials,
+			load: func(ctx context.Context) (sdk.CredentialsProvider, error) {
+				if err := c.fileHasProfile(ctx); err != nil {
+					return nil, err
+				}
+				again, err := config.LoadDefaultConfig(ctx, opts...)
+				return again.Credentials, err
+			}}
 	}
 	return cfg, nil
 }

@@ -64,7 +64,7 @@ type AWSConfig struct {
 	Boot time.Duration `yaml:"boot,omitempty"`
 	// Profile in Amazon's shared configuration files.
 	Profile string `yaml:"profile,omitempty"`
-	// File with credentials, as Amazon's own tools write it. Not set: where these look.
+	// File with credentials, as Amazon's own tools write it. It is read again when it changes. Not set: where these look.
 	CredentialsFile string `yaml:"credentials_file,omitempty"`
 	// URL that stands in for EC2, for tests.
 	Endpoint string `yaml:"endpoint,omitempty"`
