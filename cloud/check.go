@@ -25,7 +25,7 @@ func (d *Driver) Check(ctx context.Context) (out []federation.SiteCheck) {
 	k := federation.SiteCheck{Name: "offerings", Result: federation.CheckOK, Detail: fmt.Sprintf("%d can be rented", len(offers))}
 	switch {
 	case err != nil:
-		k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), "see: fed pool list"
+		k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), checkAdvice(err, "what it said stands beside this; it is asked again by itself")
 	case len(offers) == 0:
 		k.Result, k.Advice = federation.CheckFailed, "the daemon's log says what was left out, and why"
 	}
@@ -34,9 +34,17 @@ func (d *Driver) Check(ctx context.Context) (out []federation.SiteCheck) {
 	machines, err := d.cfg.Provider.List(ctx)
 	k = federation.SiteCheck{Name: "machines", Result: federation.CheckOK, Detail: fmt.Sprintf("%d are there", len(machines))}
 	if err != nil {
-		k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), "no machine is started that could not be listed: mend this first"
+		k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), checkAdvice(err, "no machine is started that could not be listed: mend this first")
 	}
 	return append(append(out, k), d.checkWayBack()...)
+}
+
+// checkAdvice is what to do about a call that failed.
+func checkAdvice(err error, otherwise string) string {
+	if refusesAll(err) {
+		return "renew the credentials, or give them the right that is missing"
+	}
+	return otherwise
 }
 
 // checkPrices says from where prices are, and whether they are so old that placement goes by what is no longer true.

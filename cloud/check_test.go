@@ -3,6 +3,7 @@ package cloud_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,14 @@ func TestCheck(t *testing.T) {
 		}
 		if got := results()["machines"]; got.Result != federation.CheckFailed || got.Advice == "" {
 			t.Errorf("%+v", got)
+		}
+		w.cloud.Before = func(string, *provider.Request) error {
+			return &provider.Error{Kind: provider.KindDenied, Scope: provider.ScopeCloud, Code: "ExpiredToken", Text: "expired"}
+		}
+		for _, name := range []string{"offerings", "machines"} {
+			if got := results()[name]; got.Result != federation.CheckFailed || !strings.HasPrefix(got.Advice, "renew the credentials, or give them the right") {
+				t.Errorf("%+v", got)
+			}
 		}
 		time.Sleep(time.Second)
 	})

@@ -19,7 +19,7 @@ const (
 	CondReturned ConditionName = "RETURNED"
 	// CondNotSeen: the daemon has just started and has not had an answer yet.
 	CondNotSeen ConditionName = "NOT_SEEN"
-	// CondTokenRefused: it answers, and refuses the token.
+	// CondTokenRefused: it answers, and refuses the token; a cloud refuses the credentials.
 	CondTokenRefused ConditionName = "TOKEN_REFUSED"
 	// CondNoAnswer: its controller does not answer.
 	CondNoAnswer ConditionName = "NO_ANSWER"
@@ -46,7 +46,7 @@ func (n ConditionName) Advice() string {
 	case CondNotSeen:
 		return "wait, or run: fed site test SITE"
 	case CondTokenRefused:
-		return "it gets no jobs, and what it runs goes on unseen; renew the token or the key: fed site test SITE"
+		return "it gets no jobs, and what it runs goes on unseen; renew the token, the key or the cloud's credentials: fed site test SITE"
 	case CondNoAnswer:
 		return "it gets no jobs, and those that it has are waited for; if it will not come back, run: fed site lost SITE --reason TEXT"
 	case CondRestored:
