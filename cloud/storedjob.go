@@ -92,7 +92,8 @@ func storedOf(j *federation.Job) storedJob {
 		s.Part = new(storedPart(*j.Part))
 	}
 	if j.Whole != nil {
-		s.Whole = new(storedWhole(*j.Whole))
+		w := j.Whole
+		s.Whole = &storedWhole{Count: w.Count, Min: w.Min, Max: w.Max, Step: w.Step, Limit: w.Limit, Spread: w.Spread}
 	}
 	if j.Component != nil {
 		s.Component = new(storedComponent(*j.Component))
@@ -113,7 +114,8 @@ func (s *storedJob) job() federation.Job {
 		j.Part = new(federation.ArrayPart(*s.Part))
 	}
 	if s.Whole != nil {
-		j.Whole = new(federation.ArrayWhole(*s.Whole))
+		w := s.Whole
+		j.Whole = &federation.ArrayWhole{Count: w.Count, Min: w.Min, Max: w.Max, Step: w.Step, Limit: w.Limit, Spread: w.Spread}
 	}
 	if s.Component != nil {
 		j.Component = new(federation.HetComponent(*s.Component))

@@ -78,7 +78,8 @@ const (
 // Move is one step of a job's life, or of the life of one task of an array that is not spread.
 type Move struct {
 	Job    JobID
-	Task   int // index; -1: the job itself
+	Task   int     // index; -1: the job itself, or Tasks
+	Tasks  TaskSet // more than one task, of each of which the same is true
 	What   MoveKind
 	State  State // that it has now
 	From   State // that it had

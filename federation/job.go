@@ -184,6 +184,9 @@ type ArrayWhole struct {
 	// names those that still wait, and is empty when there are none. Unset: an earlier version has handed the array over to a site as a
 	// whole, or nobody has taken it up yet.
 	Spread bool
+	// Cancelled are the tasks that were cancelled by name while they waited, those that were cancelled first before others. Spec.Array does not name
+	// them, and they have no [Task]. What waits when all of an array is cancelled is not among them: it stays in Spec.Array.
+	Cancelled []CancelledTasks `json:",omitempty"`
 }
 
 // Waiting are the tasks of an array that are no jobs of their own yet and may still become such; none of what is no array.
@@ -225,8 +228,8 @@ type Holder struct {
 	Why *Why      `json:"why,omitempty"` // why the daemon does
 }
 
-// Task is one task of a job array that has started or ended, or that was cancelled before it started. Tasks that
-// merely wait have no record of their own: they are what Spec.Array names and no Task does.
+// Task is one task of a job array that has started or ended. Tasks that merely wait have no record of their own: they are what Spec.Array names and no
+// Task does; nor have those that were cancelled meanwhile: see [CancelledTasks].
 type Task struct {
 	Job        JobID
 	Index      int

@@ -187,6 +187,48 @@ func (s *TaskSet) Or(t *TaskSet) TaskSet {
 	return setOfAny(slices.Concat(s.spans, t.spans))
 }
 
+// Minus is the set of the tasks of s that t does not have. Where their steps differ, tasks are looked at one by one.
+func (s *TaskSet) Minus(t *TaskSet) TaskSet {
+	var left []arrayRange
+	for _, r := range s.spans {
+		for i := r.lo; i <= r.hi; {
+			at := sort.Search(len(t.spans), func(k int) bool { return t.spans[k].hi >= i })
+			if at == len(t.spans) || t.spans[at].lo > r.hi { // nothing of t is left in r
+				left = append(left, spanOf(i, r.hi, r.step))
+				break
+			}
+			q := t.spans[at]
+			if q.lo > i { // what is before q stays
+				last := i + (q.lo-1-i)/r.step*r.step
+				left = append(left, spanOf(i, last, r.step))
+				i = last + r.step
+				continue
+			}
+			end := i + (min(r.hi, q.hi)-i)/r.step*r.step // the last of r within q
+			if r.step%q.step == 0 {
+				if (i-q.lo)%q.step != 0 { // they pass each other
+					left = append(left, spanOf(i, end, r.step))
+				}
+			} else {
+				left = append(left, apart(i, end, r.step, q)...)
+			}
+			i = end + r.step
+		}
+	}
+	return setOf(left)
+}
+
+// apart are the tasks from lo to hi, a step apart, that q does not have.
+func apart(lo, hi, step int, q arrayRange) []arrayRange {
+	var left []int
+	for i := lo; i <= hi; i += step {
+		if (i-q.lo)%q.step != 0 {
+			left = append(left, i)
+		}
+	}
+	return TaskSetOf(left).spans
+}
+
 // Remove takes task i out of s, and reports whether it was there.
 func (s *TaskSet) Remove(i int) bool {
 	at, has := s.find(i)

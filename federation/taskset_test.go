@@ -67,6 +67,11 @@ func TestTaskSetsTogether(t *testing.T) {
 		if got := slices.Collect(c.All()); !slices.Equal(got, both) || c.Len() != len(both) {
 			t.Fatalf("both %v (%d), want %v", got, c.Len(), both)
 		}
+		minus := slices.DeleteFunc(slices.Clone(as), func(i int) bool { return slices.Contains(bs, i) })
+		d := a.Minus(&b)
+		if got := slices.Collect(d.All()); !slices.Equal(got, minus) || d.Len() != len(minus) {
+			t.Fatalf("%v minus %v: %v (%d), want %v", as, bs, got, d.Len(), minus)
+		}
 		if covers := len(both) == len(bs); a.Covers(&b) != covers {
 			t.Fatalf("%v covers %v: want %v", as, bs, covers)
 		}

@@ -15,7 +15,6 @@ import (
 	"fsub/federation/api/client"
 	"fsub/federation/place"
 	"fsub/federation/plain"
-	"fsub/slurm/hostlist"
 )
 
 func newJobCommand() *cobra.Command {
@@ -101,17 +100,32 @@ func startText(s *federation.Start) string {
 
 // tasksText says what has become of the tasks of an array, and which of them have ended otherwise than they should.
 func tasksText(r *client.JobRecord) string {
-	count, bad := map[federation.State]int{}, map[federation.State][]int{}
+	count, bad := map[federation.State]int{}, map[federation.State]*federation.TaskSet{}
 	var cost federation.Money
-	for _, t := range r.Tasks {
-		count[t.State]++
-		if t.State.Ended() && t.State != federation.Completed {
-			bad[t.State] = append(bad[t.State], t.Index)
+	known := 0
+	add := func(state federation.State, tasks federation.TaskSet) {
+		count[state] += tasks.Len()
+		known += tasks.Len()
+		if state.Ended() && state != federation.Completed {
+			if bad[state] == nil {
+				bad[state] = new(federation.TaskSet)
+			}
+			*bad[state] = bad[state].Or(&tasks)
 		}
+	}
+	indices := map[federation.State][]int{}
+	for _, t := range r.Tasks {
+		indices[t.State] = append(indices[t.State], t.Index)
 		cost += t.Cost
 	}
-	all := max(r.Job.Whole.Count, len(r.Tasks))
-	if left := all - len(r.Tasks); left > 0 && r.Job.State.Ended() {
+	for state, list := range indices {
+		add(state, federation.Tasks(list...))
+	}
+	for _, c := range r.Job.Whole.Cancelled {
+		add(federation.Cancelled, c.Tasks)
+	}
+	all := max(r.Job.Whole.Count, known)
+	if left := all - known; left > 0 && r.Job.State.Ended() {
 		count[federation.Cancelled] += left // before they were sent
 	} else if left > 0 {
 		count[federation.Pending] += left
@@ -119,9 +133,9 @@ func tasksText(r *client.JobRecord) string {
 	var texts []string
 	for _, state := range slices.Sorted(maps.Keys(count)) {
 		text := fmt.Sprintf("%d %s", count[state], state)
-		slices.Sort(bad[state])
-		if which := hostlist.Ranges(bad[state]); which != "" {
+		if bad[state] != nil {
 			const shown = 40
+			which := bad[state].Format(0)
 			if len(which) > shown {
 				which = which[:strings.LastIndexByte(which[:shown], ',')+1] + "..."
 			}
@@ -199,6 +213,11 @@ func showJob(w io.Writer, r *client.JobRecord, waits []federation.Wait) {
 	}
 	for _, t := range r.Tasks {
 		fmt.Fprintf(w, "  task %-4d %-10s %s %s to %s, exit code %d:%d, %s\n", t.Index, t.State, orDash(t.Nodes), clock(t.Start), clock(t.End), t.ExitStatus>>8, t.ExitStatus&0x7f, t.Cost.USD())
+	}
+	if j.Whole != nil {
+		for _, c := range j.Whole.Cancelled {
+			fmt.Fprintf(w, "  tasks     %s CANCELLED before they started, at %s\n", c.Tasks.Format(0), clock(c.End))
+		}
 	}
 	for _, a := range r.Attempts {
 		showAttempt(w, a)

@@ -59,11 +59,17 @@ func TestTasksText(t *testing.T) {
 	if got, want := tasksText(r), "  100 tasks: 1 COMPLETED, 3 FAILED (3-4,7), 95 PENDING, 1 RUNNING; $1.25 paid\n  about one of them: fed explain 20_INDEX\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	array, _ := federation.ReadArray("10-89")
+	r.Job.Whole.Cancelled = []federation.CancelledTasks{{Tasks: array.Set()}}
+	if got, want := tasksText(r), "  100 tasks: 80 CANCELLED (10-89), 1 COMPLETED, 3 FAILED (3-4,7), 15 PENDING, 1 RUNNING; $1.25 paid\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r.Job.Whole.Cancelled = nil
 	r.Job.State, r.Tasks = federation.Cancelled, r.Tasks[:0]
 	for i := range 40 {
-		r.Tasks = append(r.Tasks, task(2*i, federation.Timeout))
+		r.Tasks = append(r.Tasks, task(i*i, federation.Timeout))
 	}
-	if got, want := tasksText(r), "  100 tasks: 60 CANCELLED, 40 TIMEOUT (0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,...); $10.00 paid\n"; !strings.HasPrefix(got, want) {
+	if got, want := tasksText(r), "  100 tasks: 60 CANCELLED, 40 TIMEOUT (0-1,4,9,16,25,36,49,64,81,100,121,144,...); $10.00 paid\n"; !strings.HasPrefix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -229,8 +229,11 @@ func eventOf(commit *federation.Commit, c *federation.Change) (e v1.Event, ok bo
 		if m.What == federation.MoveEnd {
 			e.Exit = &m.Exit
 		}
-		if m.Task >= 0 {
+		switch {
+		case m.Task >= 0:
 			e.Array, e.Task = c.Job, &m.Task
+		case m.Tasks.Len() > 0:
+			e.Array, e.Tasks = c.Job, m.Tasks.Format(0)
 		}
 	default:
 		return e, false

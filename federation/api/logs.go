@@ -145,6 +145,10 @@ func (s *logs) findTask(ctx context.Context, l *logOf, index int) error {
 			return nil
 		}
 	}
+	if t, cancelled := l.job.CancelledTask(index); cancelled {
+		l.task = &t
+		return nil
+	}
 	if array, err := federation.ReadArray(l.job.Spec.Array); err == nil && array.Has(index) {
 		l.task = &federation.Task{Job: l.job.ID, Index: index}
 		return nil

@@ -69,6 +69,21 @@ func (b *pendingBatch) taskMoved(was, t *federation.Task) {
 	}
 }
 
+// tasksCancelled tells of tasks of an array that have been cancelled while they waited.
+func (b *pendingBatch) tasksCancelled(array federation.JobID, tasks federation.TaskSet) {
+	m := federation.Move{Job: array, Task: -1, What: federation.MoveEnd, State: federation.Cancelled}
+	if tasks.Len() > 1 {
+		m.Tasks = tasks
+	}
+	for i := range tasks.All() {
+		if tasks.Len() == 1 {
+			m.Task = i
+		}
+		break
+	}
+	b.taskMoves = append(b.taskMoves, m)
+}
+
 // moves are what has become of jobs and tasks since the last commit.
 func (b *pendingBatch) moves() []federation.Move {
 	moves := slices.Clone(b.taskMoves)

@@ -389,8 +389,8 @@ func TestArrayTasks(t *testing.T) {
 	if j := b.job(id); j.Spec.Array != "0,2-3%2" || j.State != federation.Pending {
 		t.Errorf("array is %q %s after tasks 1 and 4 were cancelled", j.Spec.Array, j.State)
 	}
-	tasks, _ := b.store.Tasks(t.Context(), id)
-	if len(tasks) != 2 || tasks[0].State != federation.Cancelled {
-		t.Errorf("tasks %+v", tasks)
+	j := b.job(id)
+	if gone := j.CancelledSet(); gone.Format(0) != "1,4" {
+		t.Errorf("cancelled %+v", j.Whole.Cancelled)
 	}
 }

@@ -106,7 +106,7 @@ func (d *dependency) taskReason(index int, now time.Time) federation.Reason {
 			continue
 		}
 		state := federation.Pending
-		on := t.byTask.tasks[index]
+		on := t.byTask.task(index)
 		if on != nil {
 			state = on.State
 		}
@@ -132,6 +132,17 @@ func (d *dependency) taskReason(index int, now time.Time) federation.Reason {
 	return reason
 }
 
+// task is what is known of task i of an array; nil: it waits, or there is none.
+func (j *job) task(i int) *federation.Task {
+	if t := j.tasks[i]; t != nil {
+		return t
+	}
+	if t, ok := j.CancelledTask(i); ok {
+		return &t
+	}
+	return nil
+}
+
 // ranAs is COMPLETED if all tasks of an array that have started did so, and what waited of it was not cancelled at the end.
 func (j *job) ranAs() federation.State {
 	if j.Cancel {
@@ -150,7 +161,7 @@ func (t *waitTerm) settle(on *job) {
 	if t.byTask != nil {
 		return
 	}
-	task := on.tasks[t.Task]
+	task := on.task(t.Task)
 	state, start := on.State, on.Start
 	if task != nil {
 		state, start = task.State, task.Start

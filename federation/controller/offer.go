@@ -48,7 +48,8 @@ func (c *arrays) offer(j *job, now time.Time) federation.Reason {
 	}
 	if len(never) > 0 && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
 		c.event(j, "tasks %s can never start, for the tasks that they wait for have failed: cancelled", federation.FormatArray(never, 0))
-		c.cancelRest(j, never, nil)
+		tasks := federation.TaskSetOf(never)
+		c.cancelRest(j, &tasks, nil)
 	}
 	if len(j.offers) > 0 {
 		return j.offersReason()

@@ -139,9 +139,10 @@ func TestSpreadRequests(t *testing.T) {
 	if p := b.part(id, running); p.State != federation.Cancelled {
 		t.Errorf("task %d that ran is %s", running, p.State)
 	}
-	tasks, err := b.store.Tasks(t.Context(), id)
-	if err != nil || len(tasks) != 1 || tasks[0].Index != waiting || tasks[0].State != federation.Cancelled || !tasks[0].Cancel || tasks[0].CancelBy != 7001 {
-		t.Errorf("tasks that were cancelled while they waited: %v %v", tasks, err)
+	j := b.job(id)
+	task, cancelled := j.CancelledTask(waiting)
+	if !cancelled || task.State != federation.Cancelled || !task.Cancel || task.CancelBy != 7001 || task.End.IsZero() || len(j.Whole.Cancelled) != 1 {
+		t.Errorf("tasks that were cancelled while they waited: %+v", j.Whole.Cancelled)
 	}
 	if p := b.part(id, 18); p.Held != federation.HeldUser || p.State != federation.Pending {
 		t.Errorf("task 18: held %q, %s", p.Held, p.State)
@@ -172,7 +173,7 @@ func TestSpreadRequests(t *testing.T) {
 	}
 	b.cheap.fail, b.dear.fail = nil, nil
 	b.wait(5 * time.Second)
-	j := b.job(id)
+	j = b.job(id)
 	if j.State != federation.Cancelled || j.Spec.Array == "" {
 		t.Errorf("cancelled as a whole: %s, %q never began", j.State, j.Spec.Array)
 	}
@@ -291,12 +292,9 @@ func TestAfterCorrKills(t *testing.T) {
 	for range 8 {
 		b.turn(wellDone)
 	}
-	tasks, err := b.store.Tasks(t.Context(), second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if j := b.job(second); !j.State.Ended() || len(b.partsOf(second)) != 2 || len(tasks) != 1 || tasks[0].Index != 1 || tasks[0].State != federation.Cancelled {
-		t.Errorf("the array is %s, %d of its tasks have run, the others are %+v", j.State, len(b.partsOf(second)), tasks)
+	j := b.job(second)
+	if task, cancelled := j.CancelledTask(1); !j.State.Ended() || len(b.partsOf(second)) != 2 || !cancelled || task.Cancel || len(j.Whole.Cancelled) != 1 {
+		t.Errorf("the array is %s, %d of its tasks have run, the others are %+v", j.State, len(b.partsOf(second)), j.Whole.Cancelled)
 	}
 }
 

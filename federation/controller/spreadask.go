@@ -32,22 +32,22 @@ func (c *arrays) carryOutRest(j *job, r federation.Request) {
 	}
 }
 
-// cancelRest cancels single tasks that have not been bound. by is the user who asked for it, nil if nobody has.
-func (c *arrays) cancelRest(j *job, tasks []int, by *uint32) {
-	now := c.now().UTC()
-	for _, index := range tasks {
-		if !j.rest.Remove(index) {
-			continue
-		}
-		c.shrunk[j] = true
-		c.queue.look(j)
-		t := &federation.Task{Job: j.ID, Index: index, State: federation.Cancelled, End: now, Cancel: by != nil}
-		if by != nil {
-			t.CancelBy = *by
-		}
-		j.tasks[index] = t
-		c.batch.task(t)
-		c.batch.taskMoved(&federation.Task{}, t)
+// cancelRest cancels tasks that have not been bound, as one: those of them that wait. by is the user who asked for it, nil if nobody has.
+func (c *arrays) cancelRest(j *job, tasks *federation.TaskSet, by *uint32) {
+	gone := j.rest.Both(tasks)
+	if gone.Len() == 0 {
+		return
 	}
+	now := c.now().UTC()
+	j.rest = j.rest.Minus(&gone)
+	cancelled := federation.CancelledTasks{Tasks: gone, End: now, Cancel: by != nil}
+	if by != nil {
+		cancelled.CancelBy = *by
+	}
+	j.Whole = j.Whole.WithCancelled(cancelled)
+	c.shrunk[j] = true
+	c.queue.look(j)
+	c.batch.tasksCancelled(j.ID, gone)
+	c.depends.changed(j)
 	c.endIfDone(j, now)
 }

@@ -58,17 +58,20 @@ func (j *job) meansRest(r *federation.Request) bool {
 	return r.Tasks.Len() == 0 || j.rest.Len() > 1 && r.Tasks.Covers(&j.rest)
 }
 
-// each does something with the tasks of an array that r means: rest with those that wait, if all of them are meant, and one with the job of each other one. Single
-// tasks that wait are cancelled, or become jobs for it. It reports whether all is done.
+// each does something with the tasks of an array that r means: rest with those that wait, if all of them are meant, and one with the job of each other one. Some
+// of the tasks that wait are cancelled as one; for anything else each becomes a job. It reports whether all is done.
 func (c *arrays) each(j *job, r *federation.Request, rest func(), one func(*job)) (done bool) {
 	p := c.unfinished.of[j.ID]
 	if p == nil {
 		p = &progress{seq: r.Seq, rest: j.meansRest(r)}
-		if p.rest {
+		switch {
+		case p.rest:
 			rest()
+		case r.Kind == federation.RequestCancel:
+			c.cancelRest(j, &r.Tasks, &r.UID)
+			p.rest = true
 		}
 	}
-	var cancel []int
 	n := 0
 	done = true
 	for index := range c.meant(j, r, p) {
@@ -81,8 +84,6 @@ func (c *arrays) each(j *job, r *federation.Request, rest func(), one func(*job)
 		case part != nil:
 		case !j.rest.Has(index):
 			continue
-		case r.Kind == federation.RequestCancel:
-			cancel = append(cancel, index)
 		case splits(r.Kind):
 			if part = c.splitOff(j, index); part == nil { // there is no ID for it
 				c.ids.lack()
@@ -102,9 +103,6 @@ func (c *arrays) each(j *job, r *federation.Request, rest func(), one func(*job)
 	c.unfinished.room -= n
 	if delete(c.unfinished.of, j.ID); !done {
 		c.unfinished.of[j.ID] = p
-	}
-	if len(cancel) > 0 {
-		c.cancelRest(j, cancel, &r.UID)
 	}
 	return done
 }

@@ -153,6 +153,9 @@ func (j *job) endReason(state federation.State) federation.Reason {
 // summary is the state and exit status of an array whose tasks have all ended: COMPLETED if each did so.
 func (j *job) summary() (federation.State, int32) {
 	state, status := federation.Completed, int32(0)
+	if len(j.Whole.Cancelled) > 0 {
+		state = federation.Cancelled
+	}
 	rank := map[federation.State]int{federation.Completed: 0, federation.Cancelled: 1, federation.Failed: 3}
 	for _, t := range j.tasks {
 		status = max(status, t.ExitStatus)

@@ -196,10 +196,14 @@ func (c *Controller) dependedOn(ctx context.Context, t termNow) (name, state str
 		tasks = nil
 	}
 	for i := range jobs {
-		if j := &jobs[i]; j.Part != nil {
+		switch j := &jobs[i]; {
+		case j.Part != nil:
 			tasks = append(tasks, j.Task())
-		} else if j.ID == t.Job {
+		case j.ID == t.Job:
 			state = stateText(j.State, j.ExitStatus)
+			if k, cancelled := j.CancelledTask(t.Task); cancelled {
+				tasks = append(tasks, k)
+			}
 		}
 	}
 	if t.Task >= 0 {

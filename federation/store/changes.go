@@ -57,6 +57,7 @@ type changeRecord struct {
 type moveRecord struct {
 	What   federation.MoveKind `json:"what"`
 	Task   int                 `json:"task"`
+	Tasks  *federation.TaskSet `json:"tasks,omitempty"`
 	From   federation.State    `json:"from,omitempty"`
 	Reason federation.Reason   `json:"reason,omitempty"`
 	Exit   int32               `json:"exit,omitempty"`
@@ -66,7 +67,10 @@ type moveRecord struct {
 func (t *tx) note(c federation.Change) {
 	r := changeRecord{c.Kind, c.How, c.Job, c.Number, c.Site, c.State, c.Who, c.Why, nil, c.Node, c.Finding, c.Of}
 	if m := c.Move; m != nil {
-		r.Job, r.Site, r.State, r.Move = m.Job, m.Site, string(m.State), &moveRecord{m.What, m.Task, m.From, m.Reason, m.Exit}
+		r.Job, r.Site, r.State, r.Move = m.Job, m.Site, string(m.State), &moveRecord{m.What, m.Task, nil, m.From, m.Reason, m.Exit}
+		if m.Tasks.Len() > 0 {
+			r.Move.Tasks = &m.Tasks
+		}
 	}
 	t.log = append(t.log, r)
 }
@@ -76,6 +80,9 @@ func (r *changeRecord) change() federation.Change {
 	if m := r.Move; m != nil {
 		c.Move = &federation.Move{
 			Job: r.Job, Task: m.Task, What: m.What, State: federation.State(r.State), From: m.From, Reason: m.Reason, Site: r.Site, Exit: m.Exit,
+		}
+		if m.Tasks != nil {
+			c.Move.Tasks = *m.Tasks
 		}
 		c.Site, c.State = "", ""
 	}

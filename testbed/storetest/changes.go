@@ -95,7 +95,7 @@ func testChanges(e *env) {
 	}
 
 	j.State, j.Site, j.Attempt = federation.Running, "alpha", 1
-	move := federation.Move{Job: j.ID, Task: -1, What: federation.MoveStart, State: federation.Running, From: federation.Pending, Reason: "None", Site: "alpha", Exit: 3}
+	move := federation.Move{Job: j.ID, Task: -1, What: federation.MoveStart, State: federation.Running, From: federation.Pending, Reason: "None", Site: "alpha", Exit: 3, Tasks: federation.Tasks(3, 4)}
 	event, finding := filled[federation.NodeEvent](1), filled[federation.HealthFinding](1)
 	condition := filled[federation.SiteEvent](1)
 	charge := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "alpha", State: federation.Requeued}

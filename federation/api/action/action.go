@@ -68,7 +68,7 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 	if err != nil {
 		return nil, err
 	}
-	if err := countTasks(req.Jobs, jobs); err != nil {
+	if err := countTasks(kind, req.Jobs, jobs); err != nil {
 		return nil, err
 	}
 	parts := partsOf(jobs)

@@ -89,9 +89,11 @@ type arrayTasks struct {
 // newArrayTasks reads the tasks of job, of which known have a record and parts are jobs. A job that is no array has none.
 func newArrayTasks(job *federation.Job, known []federation.Task, parts map[int]*federation.Job) *arrayTasks {
 	a := &arrayTasks{job: job, parts: parts, waiting: job.Waiting(), ended: make(map[int]bool, len(known))}
+	a.gone = job.CancelledSet()
 	if a.waiting.Len() == 0 && job.Spec.Array != "" {
 		array, _ := federation.ReadArray(job.Spec.Array) // checked when it was submitted
-		a.gone = array.Set()
+		left := array.Set()
+		a.gone = a.gone.Or(&left)
 	}
 	var over []int
 	for _, t := range known {
@@ -102,21 +104,28 @@ func newArrayTasks(job *federation.Job, known []federation.Task, parts map[int]*
 	}
 	if len(over) > 0 {
 		ended := federation.Tasks(over...)
-		a.waiting = federation.TaskSetOf(slices.Collect(a.waiting.Without(&ended)))
+		a.waiting = a.waiting.Minus(&ended)
 	}
 	return a
 }
 
-// countTasks refuses references that name too many tasks. All that wait of an array are one: nothing is done to each of them.
-func countTasks(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) error {
+// countTasks refuses references that name too many tasks. All that wait of an array are one, and for a cancel any of those that wait, or were cancelled so
+// before: nothing is done to each of them.
+func countTasks(kind federation.RequestKind, refs []v1.JobRef, jobs map[federation.JobID]federation.Job) error {
 	var total listing.TaskCount
 	counted := map[federation.JobID]bool{}
 	for _, ref := range refs {
 		n := ref.Tasks.Len()
 		if job, ok := jobs[ref.ID]; ok && n > 1 && !counted[ref.ID] {
 			counted[ref.ID] = true
-			if waiting := job.Waiting(); waiting.Len() > 0 && ref.Tasks.Covers(&waiting) {
-				n -= waiting.Len() - 1
+			one := job.Waiting()
+			if kind == federation.RequestCancel {
+				gone := job.CancelledSet()
+				one = one.Or(&gone)
+				one = one.Both(&ref.Tasks)
+			}
+			if one.Len() > 0 && ref.Tasks.Covers(&one) {
+				n -= one.Len() - 1
 			}
 		}
 		if err := total.Add(n); err != nil {
@@ -145,11 +154,15 @@ func (s *Actions) permitTasks(ctx context.Context, c identity.Caller, kind feder
 			ask = append(ask, rest)
 		}
 	}
-	for t := range tasks.Without(&a.waiting) {
+	if cancelled := a.gone.Both(&tasks); cancelled.Len() > 0 {
+		refused.add(cancelled, cmp.Or(s.permitAct(ctx, c, kind, &gone, req), error(refusal.InvalidJobID)))
+	}
+	others := tasks.Minus(&a.gone)
+	for t := range others.Without(&a.waiting) {
 		p, err := a.parts[t], error(refusal.InvalidJobID)
 		if _, known := a.ended[t]; p != nil {
 			err = s.permitAct(ctx, c, kind, p, req)
-		} else if known || a.gone.Has(t) {
+		} else if known {
 			err = cmp.Or(s.permitAct(ctx, c, kind, &gone, req), err)
 		}
 		if err != nil {
@@ -168,9 +181,10 @@ func (s *Actions) permitTasks(ctx context.Context, c identity.Caller, kind feder
 func (a *arrayTasks) permit(tasks *federation.TaskSet) error {
 	some := a.waiting.Both(tasks)
 	live := some.Len() > 0
-	for t := range tasks.Without(&a.waiting) {
+	others := tasks.Minus(&a.gone)
+	for t := range others.Without(&a.waiting) {
 		ended, known := a.ended[t]
-		if !known && !a.gone.Has(t) {
+		if !known {
 			return refusal.InvalidJobID
 		}
 		live = live || known && !ended

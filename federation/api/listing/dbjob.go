@@ -83,6 +83,10 @@ func (v *View) DBRecord(p *Part) wire.DBJob {
 func (p *Part) CancelledBy() *uint32 {
 	switch {
 	case p.State != federation.Cancelled:
+	case p.cancelled != nil && !p.cancelled.Cancel:
+		return nil
+	case p.cancelled != nil:
+		return &p.cancelled.CancelBy
 	case p.task != nil && p.task.Cancel: // before its array, perhaps
 		return &p.task.CancelBy
 	case p.Job.Cancel:

@@ -21,6 +21,8 @@ type Part struct {
 	earlier bool             // a run before the last
 	limit   int              // of tasks at once
 
+	cancelled *federation.CancelledTasks // that p shows, or has its task of; nil: none
+
 	id         uint32 // Slurm's raw number
 	State      federation.State
 	reason     federation.Reason
@@ -81,7 +83,7 @@ func splitParts(j *federation.Job, tasks []federation.Task, yield func(Part) boo
 			return
 		}
 	}
-	if rest.Len() == 0 {
+	if !cancelledParts(j, limit, yield) || rest.Len() == 0 {
 		return
 	}
 	whole.pending, whole.limit, whole.cost = rest.Format(limit), limit, 0
@@ -116,6 +118,31 @@ func (p *Part) Cost(spent federation.Spendings) federation.Money {
 		return p.cost
 	}
 	return p.cost + is.SoFar - p.Job.Cost
+}
+
+// cancelledParts are the tasks that were cancelled by name while they waited: few of them one by one, and many as what waits is listed. It reports whether more is wanted.
+func cancelledParts(j *federation.Job, limit int, yield func(Part) bool) bool {
+	if j.Whole == nil {
+		return true
+	}
+	for i := range j.Whole.Cancelled {
+		c := &j.Whole.Cancelled[i]
+		p := Part{Job: j, array: j.ID, id: uint32(j.ID), limit: limit, State: federation.Cancelled, End: c.End, cancelled: c}
+		few := c.Few(j.ID)
+		for k := range few {
+			p.task = &few[k]
+			if !yield(p) {
+				return false
+			}
+		}
+		if len(few) > 0 {
+			continue
+		}
+		if p.pending = c.Tasks.Format(limit); !yield(p) {
+			return false
+		}
+	}
+	return true
 }
 
 // Tasks is how many tasks of an array p stands for; 1 if it is no array.

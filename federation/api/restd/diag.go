@@ -123,7 +123,8 @@ func (n *counters) add(c *federation.Change, j *federation.Job) {
 		}
 		return
 	}
-	if j.Whole != nil && c.Move.Task < 0 {
+	tasks := max(int64(c.Move.Tasks.Len()), 1)
+	if j.Whole != nil && c.Move.Task < 0 && c.Move.Tasks.Len() == 0 {
 		return // its tasks count
 	}
 	switch {
@@ -133,7 +134,7 @@ func (n *counters) add(c *federation.Change, j *federation.Job) {
 	case c.Move.State == federation.Completed:
 		n.day.completed++
 	case c.Move.State == federation.Cancelled:
-		n.day.cancelled++
+		n.day.cancelled += tasks
 	default:
 		n.day.failed++
 	}

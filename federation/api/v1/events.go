@@ -20,6 +20,7 @@ type Event struct {
 	Job     federation.JobID    `json:"job_id,omitempty"`
 	Array   federation.JobID    `json:"array_job_id,omitempty"`  // of a job or task that is of an array
 	Task    *int                `json:"array_task_id,omitempty"` // its index in that
+	Tasks   string              `json:"array_tasks,omitempty"`   // or of several of its tasks: "3-9,12"
 	User    string              `json:"user,omitempty"`          // the job's owner; "" where the job has been deleted since. Of a node: who did it
 	Name    string              `json:"name,omitempty"`          // of the job
 	Site    federation.SiteName `json:"site,omitempty"`          // where the job is or was; the site itself

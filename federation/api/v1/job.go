@@ -71,6 +71,32 @@ type ArrayWhole struct {
 	Step   int  `json:"step"`
 	Limit  int  `json:"limit,omitempty"`  // tasks that may run at once, over all sites together
 	Spread bool `json:"spread,omitempty"` // its tasks are bound to sites one by one
+	// Cancelled are tasks that were cancelled by name while they waited. They have no record among the job's tasks.
+	Cancelled []CancelledTasks `json:"cancelled,omitempty"`
+}
+
+// CancelledTasks are tasks of an array that were cancelled while they waited, by the same user.
+type CancelledTasks struct {
+	Tasks    federation.TaskSet `json:"tasks"`
+	End      time.Time          `json:"end"`                 // of the last of them
+	Cancel   bool               `json:"cancel,omitempty"`    // somebody asked for it; else they could never have started
+	CancelBy uint32             `json:"cancel_by,omitempty"` // who
+}
+
+func wholeOf(a *federation.ArrayWhole) *ArrayWhole {
+	w := &ArrayWhole{Count: a.Count, Min: a.Min, Max: a.Max, Step: a.Step, Limit: a.Limit, Spread: a.Spread}
+	for _, c := range a.Cancelled {
+		w.Cancelled = append(w.Cancelled, CancelledTasks(c))
+	}
+	return w
+}
+
+func (w *ArrayWhole) domain() *federation.ArrayWhole {
+	a := &federation.ArrayWhole{Count: w.Count, Min: w.Min, Max: w.Max, Step: w.Step, Limit: w.Limit, Spread: w.Spread}
+	for _, c := range w.Cancelled {
+		a.Cancelled = append(a.Cancelled, federation.CancelledTasks(c))
+	}
+	return a
 }
 
 // Holder says who holds a job.
@@ -159,7 +185,7 @@ func JobOf(j *federation.Job) Job {
 		w.Holder = new(Holder(*j.Holder))
 	}
 	if j.Whole != nil {
-		w.Whole = new(ArrayWhole(*j.Whole))
+		w.Whole = wholeOf(j.Whole)
 	}
 	return w
 }
@@ -183,7 +209,7 @@ func (w *Job) Domain() federation.Job {
 		j.Holder = new(federation.Holder(*w.Holder))
 	}
 	if w.Whole != nil {
-		j.Whole = new(federation.ArrayWhole(*w.Whole))
+		j.Whole = w.Whole.domain()
 	}
 	return j
 }
