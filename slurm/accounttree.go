@@ -137,8 +137,8 @@ func settings(at *accounts.Import, k accounts.Key, options, columns []string) ac
 	out := accounts.Settings{}
 	for i, name := range options {
 		value := columns[i]
-		if name == "GraceTime" {
-			if d, ok := sbatch.TimeLimit(value); ok && strings.Contains(value, ":") && d != sbatch.Unlimited {
+		if name == "GraceTime" && strings.Contains(value, ":") {
+			if _, ok := sbatch.TimeLimit(value); ok {
 				value = strconv.Itoa(int(graceSeconds(value) / time.Second))
 			}
 		}
