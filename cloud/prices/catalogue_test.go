@@ -59,6 +59,9 @@ func TestTables(t *testing.T) {
 		}
 	}
 	var none *Catalogue
+	if kinds := none.Accelerators(); !kinds["h100"] || !kinds["tpu-v5p"] || kinds["h1000"] || kinds[""] {
+		t.Errorf("accelerators: %v", kinds)
+	}
 	for _, c := range []struct {
 		key  Key
 		want federation.Dollars

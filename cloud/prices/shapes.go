@@ -1,6 +1,9 @@
 package prices
 
-import "maps"
+import (
+	"maps"
+	"strings"
+)
 
 // Describe says what a cloud's machine types hold that the table does not have. A source that puts prices together from parts (see [Catalogue.Shapes]) is asked anew for those that were
 // not known. On a nil catalogue it does nothing.
@@ -49,4 +52,22 @@ func (c *Catalogue) described(s Source) bool {
 	anew := c.anew[of.Cloud()]
 	delete(c.anew, of.Cloud())
 	return anew
+}
+
+// Accelerators are the kinds that some type of a cloud has, by what is known of its machines, in lower case.
+func (c *Catalogue) Accelerators() map[string]bool {
+	kinds, described := map[string]bool{}, map[[2]string]Shape(nil)
+	if c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		described = c.shapes
+	}
+	for _, all := range []map[[2]string]Shape{shapes(), described} {
+		for _, s := range all {
+			if s.Accelerator != "" {
+				kinds[strings.ToLower(s.Accelerator)] = true
+			}
+		}
+	}
+	return kinds
 }

@@ -58,6 +58,8 @@ type Config struct {
 	// Compared is called when all were.
 	Restored time.Time
 	Compared func(context.Context) error
+	// Priced are the kinds of accelerators that price lists know, in lower case, which are no slips though no site has them; nil: none are. It may be called at any time.
+	Priced func() map[string]bool
 	// Inline runs every call to a site at once, inside the round that decided it, one after another. Simulations use it:
 	// equal seeds give equal histories.
 	Inline bool

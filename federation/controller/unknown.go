@@ -28,7 +28,7 @@ func (c *Controller) unknown(j *federation.Job) error {
 	if len(sites) == 0 {
 		return nil
 	}
-	n := known{sites: sites}
+	n := known{sites: sites, priced: c.cfg.Priced}
 	if c.cfg.Quota != nil {
 		n.tree = c.cfg.Quota.Tree()
 	}
@@ -47,6 +47,8 @@ func (c *Controller) unknown(j *federation.Job) error {
 type known struct {
 	sites []*federation.Site
 	tree  *accounts.Tree // nil: there is none
+
+	priced func() map[string]bool // see Config
 }
 
 func (n *known) check(user string, sp *sbatch.Spec) error {
@@ -71,10 +73,11 @@ func (n *known) check(user string, sp *sbatch.Spec) error {
 	}
 	for _, as := range sp.Fed.Accelerators {
 		kind, _, _ := strings.Cut(as, ":")
-		if types := n.gpuTypes(); !types[strings.ToLower(kind)] {
+		kind = strings.ToLower(kind)
+		if types := n.gpuTypes(); !types[kind] && (n.priced == nil || !n.priced()[kind]) {
 			there := strings.Join(slices.Sorted(maps.Keys(types)), ", ")
 			return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2072, Text: "Invalid generic resource (gres) specification",
-				Detail: fmt.Sprintf("--fed-accelerators=%s: no site has GPUs of type %s; there are %s", as, kind, there)}
+				Detail: fmt.Sprintf("--fed-accelerators=%s: neither a site nor a price list has accelerators of type %s; sites have %s", as, kind, there)}
 		}
 	}
 	return nil
