@@ -129,3 +129,22 @@ func TestBookedSums(t *testing.T) {
 		t.Errorf("two months at once: %v", err)
 	}
 }
+
+// What a bill names its services by is kept: it is one line, and not a long one.
+func TestBillsAreBounded(t *testing.T) {
+	d := startWith(t, api.Config{Books: sumsOf{}, Bills: unequal{}})
+	for what, change := range map[string]func(*v1.ImportBill){
+		"format":  func(b *v1.ImportBill) { b.Format = strings.Repeat("x", 501) },
+		"service": func(b *v1.ImportBill) { b.Lines[0].Service = "Disks\x1b[2J" },
+		"":        func(*v1.ImportBill) {},
+	} {
+		bill := v1.ImportBill{Site: "sky", From: "2026-10-01", Until: "2026-11-01", Format: "FOCUS", Lines: []v1.BillLine{{Day: "2026-10-02", Service: "Disks", Amount: 1}}}
+		want := 400
+		if change(&bill); what == "" {
+			want = 200
+		}
+		if code := as(t, 0, d.Socket, "POST", "/fed/v1/books/bills", bill, nil); code != want && (want == 200 || code/100 != 4) {
+			t.Errorf("%s: status %d", what, code)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/plain"
 )
 
 // Biller takes the bills of providers into the ledger.
@@ -43,7 +44,13 @@ func (b *Books) Import(w http.ResponseWriter, r *http.Request, c identity.Caller
 		return invalid("the request cannot be read: %v", err)
 	}
 	bill := &federation.Bill{Site: in.Site, Told: in.Told, Closed: in.Closed, Format: in.Format, Rows: in.Rows, By: c.Name, At: b.Now().Unix()}
-	var err error
+	err := plain.Check("format", in.Format, plain.MaxReason)
+	for i := 0; err == nil && i < len(in.Lines); i++ {
+		err = plain.Check("service", in.Lines[i].Service, plain.MaxReason)
+	}
+	if err != nil {
+		return invalid("%v", err)
+	}
 	if bill.From, err = dayOf(in.From); err != nil {
 		return err
 	}

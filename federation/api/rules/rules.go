@@ -18,6 +18,7 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/faults"
 	"fsub/federation/health"
+	"fsub/federation/plain"
 )
 
 // Rules answers for the rules of health.
@@ -106,6 +107,9 @@ func (s *Rules) History(w http.ResponseWriter, r *http.Request, _ identity.Calle
 func (s *Rules) Reset(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.ResetHealth
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&q); err != nil {
+		return refusal.BadBody(err.Error())
+	}
+	if err := plain.Check("breaker", q.Breaker, plain.MaxReason); err != nil {
 		return refusal.BadBody(err.Error())
 	}
 	closed := []string{}
