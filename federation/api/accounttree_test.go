@@ -318,3 +318,38 @@ func TestElsewhere(t *testing.T) {
 		t.Errorf("a user of this machine: status %d, %q", code, resp.Notices)
 	}
 }
+
+// booksOf is a ledger with runs of one account.
+type booksOf struct {
+	federation.Books
+	account string
+}
+
+func (b booksOf) BookedSums(_ context.Context, q federation.SumQuery) (rows []federation.SumRow, _ error) {
+	if slices.Contains(q.Where[federation.ByAccount], b.account) {
+		rows = append(rows, federation.SumRow{Values: []string{b.account}})
+	}
+	return rows, nil
+}
+
+// A coordinator does not get to see what was used under a name before there was such an account: one that the ledger or a site knows is an operator's to add.
+func TestCoordinatorsAddNewAccountsOnly(t *testing.T) {
+	a, _ := treeOfTwo(t)
+	d := apitest.Start(t, api.Config{Users: testUsers, Operators: []string{"olga"}, Coordinators: a.Books, Accounts: a, Books: booksOf{account: "legacy"}})
+	d.Controller.SetSites(&federation.Site{Name: "alpha", Seen: &federation.Observation{Accounts: []federation.Account{{Name: "chemistry"}}}})
+	for _, c := range []struct {
+		uid  uint32
+		name string
+		want int
+	}{{bob, "Legacy", 403}, {bob, "chemistry", 403}, {bob, "fresh", 200}, {olga, "legacy", 200}, {olga, "chemistry", 200}} {
+		var refused struct {
+			Error struct {
+				Text string `json:"text"`
+			} `json:"error"`
+		}
+		q := v1.EditAccounts{Edits: []v1.AccountEdit{{Op: accounts.Add, Kind: accounts.Account, Name: c.name, Parent: "physics"}}}
+		if code := as(t, c.uid, d.Socket, "POST", "/fed/v1/accounts", q, &refused); code != c.want {
+			t.Errorf("%s adds %s: status %d, want %d; %+v", testUsers[c.uid], c.name, code, c.want, refused)
+		}
+	}
+}

@@ -200,7 +200,7 @@ func NewServer(c Config) *Server {
 	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals}
 	s.events = eventStream{store: c.Store, users: who.Users, stopping: s.stopping}
 	s.document = sync.OnceValues(s.makeDocument)
-	s.accounts.Members, s.accounts.Users = all, who.Users
+	s.accounts.Members, s.accounts.Users, s.accounts.Ledger = all, who.Users, c.Books
 	s.sites.Elsewhere = func(c identity.Caller, site *federation.Site) []string { return s.accounts.Elsewhere(c, site, true) }
 	s.queue = queue{store: c.Store, view: s.lister.View, now: c.Now, keep: c.MinJobAge}
 	if c.Accounts.Books != nil {

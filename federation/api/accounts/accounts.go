@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"fsub/federation"
 	"fsub/federation/accounts"
@@ -28,7 +29,8 @@ type Accounts struct {
 	Sites func() map[federation.SiteName]federation.AccountKeeper
 	// Members are the sites as they were seen last; nil: nobody is told what they have otherwise.
 	Members func() []*federation.Site
-	Users   identity.Users // of this machine; nil: not known
+	Users   identity.Users   // of this machine; nil: not known
+	Ledger  federation.Books // nil: there is none
 }
 
 // Sees reports whether a caller may know of a user's association, in the tree or at a site: it is his own or of an account that he coordinates, or he is
@@ -101,6 +103,9 @@ func (s *Accounts) edit(ctx context.Context, c identity.Caller, edits []accounts
 	if s.Books == nil {
 		return nil, errNoBooks
 	}
+	if err := s.mayAdd(ctx, c, edits); err != nil {
+		return nil, err
+	}
 	changes, err := s.Books.Edit(ctx, editor(c), edits, why, dry)
 	var denied *accounts.DeniedError
 	switch {
@@ -117,6 +122,51 @@ func (s *Accounts) edit(ctx context.Context, c identity.Caller, edits []accounts
 		out[i] = v1.AccountChange{Kind: k.Kind, Account: k.Account, Name: k.Name, Verb: k.Verb(), Before: k.Before.Text(), After: k.After.Text()}
 	}
 	return out, nil
+}
+
+// everyDay is after all days of the ledger.
+const everyDay = 1 << 20
+
+// mayAdd refuses that somebody who is no operator adds an account of which the ledger or a site knows already: its coordinators would see what has been used and spent under that
+// name before, by whomever.
+func (s *Accounts) mayAdd(ctx context.Context, c identity.Caller, edits []accounts.Edit) error {
+	if c.Role >= identity.RoleOperator {
+		return nil
+	}
+	for i := range edits {
+		e := &edits[i]
+		if e.Op != accounts.Add || e.Kind != accounts.Account {
+			continue
+		}
+		name := strings.ToLower(e.Name)
+		where := s.known(name)
+		if where == "" && s.Ledger != nil {
+			rows, err := s.Ledger.BookedSums(ctx, federation.SumQuery{Until: everyDay, By: []federation.Dimension{federation.ByAccount}, Where: map[federation.Dimension][]string{federation.ByAccount: {name}}})
+			if err != nil {
+				return refusal.OfStore(err, refusal.NoContact)
+			}
+			if len(rows) > 0 {
+				where = "the ledger"
+			}
+		}
+		if where != "" {
+			return &federation.SlurmError{Kind: federation.ErrDenied, Alone: true, Text: fmt.Sprintf("account %s: %s has runs or users under that name already: only operators may add it", name, where)}
+		}
+	}
+	return nil
+}
+
+// known is a site whose accounting has an account; "": none has.
+func (s *Accounts) known(account string) string {
+	if s.Members == nil {
+		return ""
+	}
+	for _, site := range s.Members() {
+		if site.Seen != nil && slices.ContainsFunc(site.Seen.Accounts, func(a federation.Account) bool { return strings.EqualFold(a.Name, account) }) {
+			return "site " + string(site.Name)
+		}
+	}
+	return ""
 }
 
 func (s *Accounts) keepers() map[federation.SiteName]federation.AccountKeeper {
