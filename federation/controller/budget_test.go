@@ -102,3 +102,27 @@ func TestEditsOfTheTreeShowSoon(t *testing.T) {
 		t.Errorf("the shares of %d are known", n)
 	}
 }
+
+// A job pays from the account that it was submitted under, though its user has another default account, or has left that one, when it is bound.
+func TestPayerIsSettledAtSubmission(t *testing.T) {
+	b := newBench(t)
+	empty, _ := accounts.New(nil)
+	tree := &changing{empty}
+	tree.edit(t, accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("vision")}, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("vision", "alice")},
+		accounts.Edit{Op: accounts.Add, Key: accounts.AccountKey("nlp")})
+	b.limited(tree)
+	id := b.submit(nil)
+	j, err := b.store.Job(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.TreeAccount = tree.Tree().JobAccount(j.User, j.Spec.Account)
+	if err := b.store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}}); err != nil {
+		t.Fatal(err)
+	}
+	tree.edit(t, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("nlp", "alice"), Default: true}, accounts.Edit{Op: accounts.Remove, Key: accounts.UserKey("vision", "alice")})
+	b.wait(2 * time.Second)
+	if all, err := b.store.Attempts(t.Context(), id); err != nil || len(all) != 1 || all[0].Held.Account != "vision" {
+		t.Errorf("attempts %+v, %v: want one that vision pays", all, err)
+	}
+}

@@ -84,9 +84,12 @@ func (c *shared) charged(settled string, j *job, sj *federation.SiteJob) {
 	}
 }
 
-// payer is the account of the tree that pays for a job; "": there is none.
+// payer is the account of the tree that pays for a job: the one that it was submitted under, as long as the tree has it; "": there is none.
 func (c *shared) payer(j *federation.Job) string {
 	if p := c.payers(); p != nil {
+		if j.TreeAccount != accounts.Root && c.hasAccount(j.TreeAccount) {
+			return j.TreeAccount
+		}
 		return p.Account(j.User, j.Spec.Account)
 	}
 	return ""
@@ -153,5 +156,7 @@ func (c *shared) wants(j *federation.Job, o *federation.Offer) quota.Want {
 			prices = s.Prices
 		}
 	}
-	return quota.WantOf(j, o, prices, c.cfg.Policy.RunFraction)
+	w := quota.WantOf(j, o, prices, c.cfg.Policy.RunFraction)
+	w.Payer = c.payer(j)
+	return w
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,9 +99,7 @@ func (s *Gate) accept(ctx context.Context, c identity.Caller, job *federation.Jo
 	stored := federation.JobID(0)
 	defer func() { settled(stored) }() // after a panic too: others may wait for it
 	s.pin(job)
-	if s.Tree != nil {
-		job.TreeAccount = s.Tree.Tree().JobAccount(job.User, job.Spec.Account)
-	}
+	s.settleAccount(job)
 	named.Answer = cmp.Or(named.Answer, job.Spec.Clusters)
 	share.Idle(ctx) // little is left to do after it, and others who wait for settled may hold all turns
 	again, err := s.create(ctx, job, p, key)
@@ -108,6 +107,22 @@ func (s *Gate) accept(ctx context.Context, c identity.Caller, job *federation.Jo
 		stored = job.ID
 	}
 	return named, err
+}
+
+// settleAccount settles the account of the tree that a job belongs to, and that pays for it, once and for all: a default account that changes later is not the job's.
+func (s *Gate) settleAccount(job *federation.Job) {
+	if s.Tree == nil {
+		return
+	}
+	t := s.Tree.Tree()
+	job.TreeAccount = t.JobAccount(job.User, job.Spec.Account)
+	job.EditSpec(func(sp *sbatch.Spec) {
+		sp.Account = cmp.Or(sp.Account, t.Account(job.User, ""))
+		sp.Het = slices.Clone(sp.Het)
+		for i := range sp.Het {
+			sp.Het[i].Account = cmp.Or(sp.Het[i].Account, t.Account(job.User, ""))
+		}
+	})
 }
 
 // perDependency is what each job that another waits for takes in memory, beside the text that names it.
