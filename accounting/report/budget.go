@@ -17,7 +17,7 @@ type Budget struct {
 var budgetColumns = []Column{{"used_percent", Percent}, {"used", Amount}, {"running", Amount}, {"reserved", Amount}, {"left", Amount}, {"limit", Amount}, {"at_end", Amount}, {"lasts_days", Amount}}
 
 // NoBudgets is what is to be known of a report without any.
-const NoBudgets = "No budget is set, or none that you may see. To set one: fed account modify NAME Budget=1000/month"
+const NoBudgets = "No budget is set, or none that you may see. Operators set one with: fed account modify NAME Budget=1000/month"
 
 // Budgets is a report of budgets, in their order.
 func Budgets(now time.Time, all []Budget) *Table {

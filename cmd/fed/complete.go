@@ -25,12 +25,12 @@ type words func(ctx context.Context, c *client.Client) ([]string, error)
 // Words for arguments, by what usage lines call them.
 var argumentWords = map[string]words{
 	"JOB": jobWords, "JOB[_TASK]": jobWords, "JOB[_TASKS][,...]": jobWords, "SITE": siteWords, "FILE|SITE": siteWords, "SITE/HOSTLIST": nodeWords, "SITE/NODE": nodeWords,
-	"SITE[/HOSTLIST]": nodeWords, "ACCOUNT": treeAccountWords, "REPORT": fixed(report.Kinds...),
+	"SITE[/HOSTLIST]": nodeWords, "ACCOUNT": treeAccountWords, "QOS": qosWords, "REPORT": fixed(report.Kinds...),
 }
 
 // Words for the values of flags, by their names. Where a command means something else by one it has no words for it.
 var flagWords = map[string]words{
-	"site": siteWords, "user": userWords, "account": treeAccountWords, "format": fixed(report.Formats...), "every": fixed("day", "week", "month"), "drain": nodeWords, "resume": nodeWords, "lift": treeAccountWords,
+	"site": siteWords, "user": userWords, "account": treeAccountWords, "qos": qosWords, "format": fixed(report.Formats...), "every": fixed("day", "week", "month"), "drain": nodeWords, "resume": nodeWords, "lift": treeAccountWords,
 }
 
 // Keys of --where, by the command that they are for.
@@ -43,7 +43,7 @@ var whereKeys = map[string][]string{
 
 // Words for the values of such keys.
 var whereWords = map[string]words{
-	"site": siteWords, "user": userWords, "who": userWords, "account": treeAccountWords, "partition": partitionWords, "node": nodeWords, "id": jobWords, "job": jobWords,
+	"site": siteWords, "user": userWords, "who": userWords, "account": treeAccountWords, "qos": qosWords, "partition": partitionWords, "node": nodeWords, "id": jobWords, "job": jobWords,
 	"state": fixed("pending", "running", "suspended", "completed", "failed", "cancelled", "timeout", "ended"),
 }
 

@@ -37,9 +37,18 @@ func partitionWords(ctx context.Context, c *client.Client) ([]string, error) {
 }
 
 func treeAccountWords(ctx context.Context, c *client.Client) ([]string, error) {
+	return namesOf(ctx, c, accounts.Account)
+}
+
+func qosWords(ctx context.Context, c *client.Client) ([]string, error) {
+	return namesOf(ctx, c, accounts.QOS)
+}
+
+// namesOf are the names of the account tree's records of a kind.
+func namesOf(ctx context.Context, c *client.Client, kind accounts.Kind) ([]string, error) {
 	all, err := c.Accounts(ctx)
 	return each(all, err, func(a *v1.Account) []string {
-		if a.Kind != accounts.Account {
+		if a.Kind != kind {
 			return nil
 		}
 		return []string{a.Name}

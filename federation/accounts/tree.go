@@ -140,6 +140,21 @@ func (t *Tree) Account(user, named string) string {
 	return t.defaults[user]
 }
 
+// Below reports whether a user is in an account or in one below it.
+func (t *Tree) Below(account, user string) bool {
+	for k := range t.all {
+		if k.Kind != User || k.Name != strings.ToLower(user) {
+			continue
+		}
+		for a := range t.Above(k.Account) {
+			if a.Name == account {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // JobAccount is the account that a user's job belongs to: the one that it is charged to, or else root.
 func (t *Tree) JobAccount(user, named string) string {
 	return cmp.Or(t.Account(user, named), Root)

@@ -353,3 +353,21 @@ func TestCoordinatorsAddNewAccountsOnly(t *testing.T) {
 		}
 	}
 }
+
+// The account that a job belongs to is settled when it is submitted: its user's default one then, for each component that names none.
+func TestAccountIsSettledAtSubmission(t *testing.T) {
+	d, books, _ := startWithTree(t)
+	var out v1.SubmitResponse
+	as(t, alice, d.Socket, "POST", "/fed/v1/job", raw(func(r *v1.SubmitRequest) { r.Spec.Name = "default" }), &out)
+	if out.JobID == 0 {
+		t.Fatalf("refused: %+v", out.Error)
+	}
+	_, err := books.Edit(t.Context(), accounts.Editor{Name: "root", Operator: true}, []accounts.Edit{{Op: accounts.Add, Key: accounts.UserKey("vision", "alice"), Default: true}}, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := d.Store.Job(t.Context(), federation.JobID(out.JobID))
+	if err != nil || job.TreeAccount != "physics" || job.Spec.Account != "physics" {
+		t.Errorf("submitted under %q, names %q, %v; want physics", job.TreeAccount, job.Spec.Account, err)
+	}
+}

@@ -148,3 +148,18 @@ func TestBillsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// Who is in an account sees how its budgets stand, for they bind his jobs; and budgets that were set just now are waited for.
+func TestBudgetsOfMembers(t *testing.T) {
+	a, _ := treeOfTwo(t)
+	var asked atomic.Int64
+	d := startWith(t, api.Config{Accounts: a, Coordinators: a.Books, Books: sumsOf{}, Budgets: standings, BudgetsStand: func() bool { return asked.Add(1) > 3 }})
+	var all []v1.Budget
+	as(t, alice, d.Socket, "GET", "/fed/v1/books/budgets", nil, &all)
+	if len(all) != 2 || all[0].Name != "physics" || all[1].Name != "alice" {
+		t.Errorf("alice of physics sees %+v", all)
+	}
+	if asked.Load() < 4 {
+		t.Errorf("asked %d times whether the budgets are those of the tree", asked.Load())
+	}
+}

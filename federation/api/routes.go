@@ -187,7 +187,7 @@ func (s *Server) bookRoutes(t *table) {
 	t.get("/fed/v1/books/sums", forAnybody, []v1.BookedSum{}, "Sums of the ledger. A user sees what is his own and what is of accounts that he coordinates, operators see all", append(days, query{
 		{"by", "site, account, user, qos, partition, gpu, name: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"}, {"sums", "which numbers are wanted, with commas: cpu, gpu, amount ...; the others are 0. Not set: all"},
 		{"site", "only these; may be repeated. So for all that by takes"}, {"account", ""}, {"user", ""}, {"qos", ""}, {"partition", ""}, {"gpu", ""}, {"name", ""}}...), s.books.Sums)
-	t.get("/fed/v1/books/budgets", forAnybody, []v1.Budget{}, "How the budgets of the account tree stand. Users see their own, coordinators those of their accounts", nil, s.books.BudgetList)
+	t.get("/fed/v1/books/budgets", forAnybody, []v1.Budget{}, "How the budgets of the account tree stand. Users see their own and those of their accounts, coordinators those of theirs", nil, s.books.BudgetList)
 	t.get("/fed/v1/reports", forAnybody, []v1.SavedReport{}, "Reports that are made again and again; a user's own, an operator all", nil, s.reports.List)
 	t.add("POST", "/fed/v1/reports", forAnybody, v1.SavedReport{}, v1.SavedReport{}, "Save a report, in place of one of the same name", nil, s.reports.Save)
 	whose := query{{"user", "whose it is, for operators; not set: the caller's"}}

@@ -94,10 +94,12 @@ type Config struct {
 	CheckBooks books.Checker           // nil: nobody compares it with what sites say
 	Bills      books.Biller            // nil: it takes no bills
 	Budgets    func() []quota.Standing // nil: there are none
-	Reports    *reports.Runner         // makes those that are saved; nil: nothing is saved
-	Pools      Pools                   // of rented machines; nil: there are none
-	Prices     offers.Prices           // what clouds ask; nil: it is not known
-	Steps      federation.StepTeller   // nil: no site tells of steps while they run
+	// BudgetsStand reports whether those are of the account tree as it is now; nil: they are.
+	BudgetsStand func() bool
+	Reports      *reports.Runner       // makes those that are saved; nil: nothing is saved
+	Pools        Pools                 // of rented machines; nil: there are none
+	Prices       offers.Prices         // what clouds ask; nil: it is not known
+	Steps        federation.StepTeller // nil: no site tells of steps while they run
 	// Reboots is what reboots the nodes of a site, nil if nothing can; nil: no site can.
 	Reboots func(federation.SiteName) federation.Rebooter
 	Places  federation.SiteStore // plans and history of sites; nil: there are none
@@ -181,7 +183,7 @@ func NewServer(c Config) *Server {
 
 		stopping: make(chan struct{}),
 	}
-	s.books = books.Books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Budgets: c.Budgets, Sites: all, Now: c.Now}
+	s.books = books.Books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Budgets: c.Budgets, Stand: c.BudgetsStand, Wake: c.Controller.Wake, Sites: all, Now: c.Now}
 	s.reports = reportapi.Reports{Runner: c.Reports, Now: c.Now}
 	s.whatIf.Foreseer, _ = c.Controller.(whatif.Foreseer)
 	s.whatIf.Policy = c.Policy
@@ -206,6 +208,7 @@ func NewServer(c Config) *Server {
 	if c.Accounts.Books != nil {
 		s.queue.submits = newSubmits(&s.queue, quota.NewSubmits(c.Accounts.Books))
 		s.gate.Submits, s.gate.Tree = &s.queue, c.Accounts.Books
+		s.books.Tree = c.Accounts.Books.Tree
 	}
 	s.routes()
 	return s

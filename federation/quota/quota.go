@@ -64,7 +64,7 @@ type Book struct {
 
 	guaranteed guaranteed
 
-	standings atomic.Pointer[[]Standing]
+	standings atomic.Pointer[stood]
 }
 
 type hold struct {

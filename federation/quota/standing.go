@@ -24,10 +24,22 @@ type Standing struct {
 
 // Standings are those of all budgets, as they were when [Book.Levels] was asked last. It may be called while the book is in use.
 func (b *Book) Standings() []Standing {
-	if all := b.standings.Load(); all != nil {
-		return *all
+	if s := b.standings.Load(); s != nil {
+		return s.all
 	}
 	return nil
+}
+
+// Stands reports whether [Book.Standings] are of the account tree as it is now. It may be called while the book is in use.
+func (b *Book) Stands() bool {
+	s := b.standings.Load()
+	return s != nil && s.of == b.books.Tree()
+}
+
+// stood are standings, and the tree that they are of.
+type stood struct {
+	of  *accounts.Tree
+	all []Standing
 }
 
 const (
@@ -37,13 +49,13 @@ const (
 
 // stand looks how all budgets stand. running is what jobs that run have come to so far.
 func (b *Book) stand(now time.Time, running map[accounts.Key]*used) {
-	all := []Standing{}
-	for _, r := range b.books.Tree().Records() {
+	tree, all := b.books.Tree(), []Standing{}
+	for _, r := range tree.Records() {
 		for _, budget := range r.Budgets() {
 			all = append(all, b.standing(now, r, &budget, running[r.Key])...)
 		}
 	}
-	b.standings.Store(&all)
+	b.standings.Store(&stood{tree, all})
 }
 
 func (b *Book) standing(now time.Time, r *accounts.Record, budget *accounts.Budget, running *used) (all []Standing) {

@@ -21,6 +21,9 @@ func TestStandings(t *testing.T) {
 		t.Error("nobody has looked yet")
 	}
 	b.Levels(start, map[federation.JobID]time.Time{7: start.Add(-30 * time.Minute)})
+	if !b.Stands() {
+		t.Error("they are not of the tree as it is")
+	}
 	all := b.Standings()
 	if len(all) != 2 {
 		t.Fatalf("%+v", all)

@@ -16,6 +16,7 @@ import (
 	"fsub/accounting/ledger"
 	"fsub/accounting/report"
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
@@ -36,8 +37,12 @@ type Books struct {
 	Biller Biller           // nil: bills are not taken
 	// Budgets tells how the budgets of the account tree stand; nil: there are none.
 	Budgets func() []quota.Standing
-	Sites   func() []*federation.Site
-	Now     func() time.Time
+	// Stand reports whether those are of the tree as it is now; nil: they are. Wake has them looked at.
+	Stand func() bool
+	Wake  func()
+	Tree  func() *accounts.Tree // nil: there is none
+	Sites func() []*federation.Site
+	Now   func() time.Time
 }
 
 func invalid(format string, args ...any) error {
@@ -104,7 +109,7 @@ func (b *Books) Sums(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 func (b *Books) Report(ctx context.Context, c identity.Caller, spec report.Spec, at time.Time) (*report.Table, error) {
 	if spec.Kind == "budget" {
 		var all []report.Budget
-		for _, s := range b.budgets(c) {
+		for _, s := range b.budgets(ctx, c) {
 			all = append(all, s.Report())
 		}
 		return report.Budgets(at, all), nil
@@ -171,6 +176,9 @@ func (b *Books) question(q url.Values) (*federation.SumQuery, error) {
 			continue
 		}
 		d := federation.Dimension(name)
+		if name == "job" {
+			return nil, invalid(`invalid --by "job": reports add up many jobs; what each has cost: sacct -X -S DATE -o JobID,JobName,Cost, or fed job list --columns jobid,name,cost`)
+		}
 		if !slices.Contains(federation.Dimensions, d) || slices.Contains(s.By, d) {
 			return nil, invalid("invalid --by %q: want %s, each once", name, strings.Join(report.Dimensions, ", "))
 		}

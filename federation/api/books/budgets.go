@@ -1,27 +1,46 @@
 package books
 
 import (
+	"context"
 	"net/http"
+	"time"
 
 	"fsub/federation/accounts"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/quota"
+	"fsub/federation/share"
 )
 
-// BudgetList is GET /fed/v1/books/budgets. A user sees his own, a coordinator those of his accounts and of those below them, operators all.
-func (b *Books) BudgetList(w http.ResponseWriter, _ *http.Request, c identity.Caller) error {
-	return answer.JSON(w, b.budgets(c))
+// BudgetList is GET /fed/v1/books/budgets. A user sees his own and those of the accounts that he is in, a coordinator those of his accounts, both with those that bound
+// them, operators all. Who is kept back by a budget is told how it stands anyway.
+func (b *Books) BudgetList(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	return answer.JSON(w, b.budgets(r.Context(), c))
 }
 
-func (b *Books) budgets(c identity.Caller) []v1.Budget {
+// standWithin bounds the wait for budgets that were set just now.
+const standWithin = 2 * time.Second
+
+// wait waits until the controller has looked at the budgets as they are in the tree now.
+func (b *Books) wait(ctx context.Context) {
+	if b.Stand == nil || b.Stand() {
+		return
+	}
+	defer share.Idle(ctx)()
+	for end := time.Now().Add(standWithin); !b.Stand() && time.Now().Before(end) && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
+		b.Wake()
+	}
+}
+
+func (b *Books) budgets(ctx context.Context, c identity.Caller) []v1.Budget {
 	out := []v1.Budget{}
 	if b.Budgets == nil {
 		return out
 	}
+	b.wait(ctx)
 	for _, s := range b.Budgets() {
-		if seesBudget(c, &s) {
+		if b.seesBudget(c, &s) {
 			out = append(out, v1.Budget{Kind: s.Kind, Account: s.Account, Name: s.Name, TRES: s.Of, Period: s.Period, Since: s.Since, Until: s.Until,
 				Limit: s.Limit, Used: s.Used, Running: s.Running, Reserved: s.Reserved, Daily: s.Daily})
 		}
@@ -29,12 +48,12 @@ func (b *Books) budgets(c identity.Caller) []v1.Budget {
 	return out
 }
 
-func seesBudget(c identity.Caller, s *quota.Standing) bool {
+func (b *Books) seesBudget(c identity.Caller, s *quota.Standing) bool {
 	switch {
 	case c.Role >= identity.RoleOperator:
 		return true
 	case s.Kind == accounts.User:
 		return s.Name == c.Name || c.Coordinates(s.Account)
 	}
-	return s.Kind == accounts.Account && c.Coordinates(s.Name)
+	return s.Kind == accounts.Account && (c.Coordinates(s.Name) || b.Tree != nil && b.Tree().Below(s.Name, c.Name))
 }
