@@ -15,3 +15,35 @@ type Start struct {
 
 // Starts are those that are known. Of an array it is that of the first task which waits.
 type Starts map[JobID]Start
+
+// Begins is when and where a job starts that takes an offer: as it was when the offer was made, which is o.Wait before o.Start.
+func (o *Offer) Begins() Start {
+	f := o.Foreseen
+	if f == nil {
+		return Start{Site: o.Site, At: o.Start, Of: "from when jobs that run are to end", Total: o.Total, Price: o.Price()}
+	}
+	behind := 1.0 // others of ours that are to go there first
+	if likely := f.Likely(); likely > 0 {
+		behind = o.Wait.Seconds() / likely.Seconds()
+	}
+	return f.Start(o, behind, o.Start.Add(-o.Wait))
+}
+
+// Start is when a job starts at an offer's site by a forecast of now, times what is to be waited for others of ours.
+func (f *Foreseen) Start(o *Offer, times float64, now time.Time) Start {
+	after := func(d time.Duration) time.Time {
+		return now.Add(time.Duration(float64(d) * times)).Truncate(time.Second)
+	}
+	return Start{Site: o.Site, At: after(f.P50), Within: after(f.P90), Of: f.Of, Unsure: f.Unsure, Total: o.Total, Price: o.Price()}
+}
+
+// NotBefore returns s, or what it comes to where nodes cannot be free before a time.
+func (s Start) NotBefore(at time.Time, of string) Start {
+	if s.At.Before(at) {
+		s.At, s.Of = at, of
+	}
+	if !s.Within.IsZero() && s.Within.Before(s.At) {
+		s.Within = s.At
+	}
+	return s
+}

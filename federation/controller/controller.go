@@ -296,8 +296,8 @@ func (c *Controller) round(ctx context.Context) {
 	}
 	c.publish()
 	c.answer()
-	c.view.starts.answer(c.now(), c.starts)
-	c.view.spendings.answer(c.now(), c.spendings)
+	c.view.starts.answer(c.now, c.starts)
+	c.view.spendings.answer(c.now, c.spendings)
 }
 
 // nextRound returns the earliest time at which something is due without any event from outside.

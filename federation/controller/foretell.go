@@ -72,12 +72,9 @@ func (f *foretelling) start(j *job) (happens, bool) {
 	if o == nil || f.overBudget(j, o) {
 		return happens{}, false
 	}
-	s := federation.Start{Site: o.Site, At: o.Start, Of: "from when what it waits for is to be over", Total: o.Total, Price: o.Price()}
-	nodes := happens{o.Start, o.Start}
-	if o.Foreseen != nil {
-		nodes.p90 = f.now.Add(o.Foreseen.P90)
-	}
-	at := free.after(nodes)
+	s := o.Begins()
+	at := free.after(spanOf(&s))
+	s.Of = "from when what it waits for is to be over"
 	s.At, s.Within = at.p50.Truncate(time.Second), at.p90.Truncate(time.Second)
 	f.all[j.ID] = s
 	return at, true

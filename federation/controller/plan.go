@@ -46,6 +46,7 @@ func (c *Controller) planJobs() {
 		gap = took
 	}
 	c.nextPlan = now.Add(gap)
+	c.view.starts.outdate()
 }
 
 func later(a, b time.Time) time.Time {

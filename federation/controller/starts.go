@@ -37,14 +37,7 @@ func (c *Controller) startsPlanned(all federation.Starts) {
 		if j := c.jobs.Of(c.jobOfOffer(job.ID)); j == nil || c.overBudget(j, o) { // nothing says when its budget suffices
 			continue
 		}
-		s := federation.Start{Site: o.Site, At: o.Start, Of: "from when jobs that run are to end", Total: o.Total, Price: o.Price()}
-		if f := o.Foreseen; f != nil {
-			behind := 1.0 // others of ours that are to go there first
-			if likely := f.Likely(); likely > 0 {
-				behind = o.Wait.Seconds() / likely.Seconds()
-			}
-			s = foretold(o.Site, f, behind, o.Start.Add(-o.Wait), o)
-		}
+		s := o.Begins()
 		id := c.jobOfOffer(job.ID)
 		if old, known := all[id]; !known || s.At.Before(old.At) {
 			all[id] = s
@@ -65,7 +58,8 @@ func (c *Controller) startsAt(s *site, all federation.Starts, now time.Time) {
 	free := c.freeAt(s.Name)
 	looks := mostForetold
 	for id, j := range s.jobs {
-		if j.State != federation.Pending || j.Held != federation.NotHeld || j.att == nil || j.att.State != federation.AttemptSubmitted || len(j.att.Decision.Offers) == 0 {
+		if j.State != federation.Pending || j.Held != federation.NotHeld || j.att == nil || len(j.att.Decision.Offers) == 0 ||
+			j.att.State != federation.AttemptIntended && j.att.State != federation.AttemptSubmitted {
 			continue
 		}
 		o := j.att.Decision.Offers[0]
@@ -76,15 +70,15 @@ func (c *Controller) startsAt(s *site, all federation.Starts, now time.Time) {
 		if s.Outlook != nil && looks > 0 {
 			looks--
 			if f := c.left(s, j, free[id]); f != nil {
-				all[id] = foretold(s.Name, f, 1, now, o)
+				all[id] = f.Start(o, 1, now)
 				continue
 			}
 		}
-		switch at := free[id]; {
-		case o.Start.After(now) && !o.Start.Before(at):
-			all[id] = federation.Start{Site: s.Name, At: o.Start, Of: "from what was expected when it was sent", Total: o.Total, Price: o.Price()}
-		case at.After(now):
-			all[id] = federation.Start{Site: s.Name, At: at, Of: "from when what runs there is to end", Total: o.Total, Price: o.Price()}
+		if sent := o.Begins().NotBefore(free[id], "from when what runs there is to end"); sent.At.After(now) {
+			if sent.At.Equal(o.Begins().At) {
+				sent.Of = "from what was expected when it was sent"
+			}
+			all[id] = sent
 		}
 	}
 }
@@ -111,12 +105,4 @@ func (c *Controller) left(s *site, j *job, free time.Time) *federation.Foreseen 
 		f = f.NotBefore(s.Outlook.Bounds(wait))
 	}
 	return f
-}
-
-// foretold is the start that a forecast of a wait says, times what is to be waited for others of ours.
-func foretold(site federation.SiteName, f *federation.Foreseen, times float64, now time.Time, o *federation.Offer) federation.Start {
-	after := func(d time.Duration) time.Time {
-		return now.Add(time.Duration(float64(d) * times)).Truncate(time.Second)
-	}
-	return federation.Start{Site: site, At: after(f.P50), Within: after(f.P90), Of: f.Of, Unsure: f.Unsure, Total: o.Total, Price: o.Price()}
 }

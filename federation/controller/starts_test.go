@@ -51,24 +51,48 @@ func TestStartsOfTheQueue(t *testing.T) {
 	if s, known := b.ctl.starts()[id]; known {
 		t.Errorf("nothing says when, and it is told %+v", s)
 	}
-	told := make(chan federation.Starts)
+	if b.asked() == nil {
+		t.Error("nothing is told")
+	}
+}
+
+// asked is what Starts answers, while rounds go on.
+func (b *bench) asked() federation.Starts {
+	told := make(chan federation.Starts, 1)
 	go func() {
-		s, err := b.ctl.Starts(t.Context())
+		s, err := b.ctl.Starts(b.t.Context())
 		if err != nil {
-			t.Error(err)
+			b.t.Error(err)
 		}
 		told <- s
 	}()
 	for {
 		select {
 		case s := <-told:
-			if s == nil {
-				t.Error("nothing is told")
-			}
-			return
+			return s
 		default:
 			b.rounds(1)
 		}
+	}
+}
+
+// Who asks when a job starts that has just been submitted is told, though others have asked a moment ago.
+func TestStartsOfWhatHasJustCome(t *testing.T) {
+	b := newBench(t)
+	b.cheap.nodes, b.dear.nodes, b.cheap.shows = 1, 0, true
+	b.restart()
+	whole := func(s *sbatch.Spec) { s.GPUsPerNode = "4" }
+	first := b.submit(whole)
+	b.wait(2 * time.Second)
+	b.cheap.start(first)
+	b.wait(2 * time.Second)
+	if s := b.asked(); s[first] != (federation.Start{}) {
+		t.Errorf("what runs is to start: %+v", s)
+	}
+	id := b.submit(whole)
+	b.wait(300 * time.Millisecond)
+	if s, known := b.asked()[id]; !known || !s.At.After(b.clock) {
+		t.Errorf("a job that has just come is foretold %+v", s)
 	}
 }
 

@@ -60,7 +60,7 @@ func (w *World) tryLast(job *federation.Job, e *federation.Expected) (federation
 
 // setStart has a trial start as an offer says, and not before the job may.
 func setStart(t *federation.Trial, o *federation.Offer, job *federation.Job) {
-	t.Site, t.Partition, t.Start = o.Site, o.Partition, o.Start
+	t.Site, t.Partition, t.Start = o.Site, o.Partition, o.Begins().At
 	if t.Start.Before(job.Spec.Begin) {
 		t.Start = job.Spec.Begin
 	}

@@ -95,6 +95,7 @@ func trialMore(t *federation.Trial) string {
 
 // trialWait is how long a job would wait, and for what.
 func trialWait(t *federation.Trial, o *federation.Offer) string {
+	begins := o.Begins()
 	switch f := o.Foreseen; {
 	case t.Waits != nil:
 		text := fmt.Sprintf("; would wait: %s: %s", t.Waits.Kind, t.Waits.Text)
@@ -104,10 +105,11 @@ func trialWait(t *federation.Trial, o *federation.Offer) string {
 		return text
 	case t.Unknown:
 		return "; would wait for other jobs, whose end is not known"
-	case t.Start.Sub(o.Start) >= time.Second: // for others, or a begin time
+	case t.Start.Sub(begins.At) >= time.Second: // for others, or a begin time
 		return "; starts when what it waits for is to be over"
 	case f != nil:
-		text := fmt.Sprintf("; starts in %s, and in nine of ten cases within %s", whole(f.P50), whole(f.P90))
+		made := o.Start.Add(-o.Wait)
+		text := fmt.Sprintf("; starts in %s, and in nine of ten cases within %s", whole(begins.At.Sub(made)), whole(begins.Within.Sub(made)))
 		if f.Unsure != "" {
 			text += " (unsure: " + f.Unsure + ")"
 		}
