@@ -23,7 +23,7 @@ func (o *Offer) Begins() Start {
 		return Start{Site: o.Site, At: o.Start, Of: "from when jobs that run are to end", Total: o.Total, Price: o.Price()}
 	}
 	behind := 1.0 // others of ours that are to go there first
-	if likely := f.Likely(); likely > 0 {
+	if likely := f.Likely(); likely > 0 && o.Wait > 0 {
 		behind = o.Wait.Seconds() / likely.Seconds()
 	}
 	return f.Start(o, behind, o.Start.Add(-o.Wait))
@@ -37,13 +37,20 @@ func (f *Foreseen) Start(o *Offer, times float64, now time.Time) Start {
 	return Start{Site: o.Site, At: after(f.P50), Within: after(f.P90), Of: f.Of, Unsure: f.Unsure, Total: o.Total, Price: o.Price()}
 }
 
-// NotBefore returns s, or what it comes to where nodes cannot be free before a time.
-func (s Start) NotBefore(at time.Time, of string) Start {
-	if s.At.Before(at) {
-		s.At, s.Of = at, of
+// NotBefore returns s, or what it comes to where nodes cannot be free before p50 and p90: see [Outlook.Bounds].
+func (s Start) NotBefore(p50, p90 time.Time, of string) Start {
+	high := s.Within
+	if high.IsZero() {
+		high = s.At
 	}
-	if !s.Within.IsZero() && s.Within.Before(s.At) {
-		s.Within = s.At
+	if s.At.Before(p50) {
+		s.At, s.Of = p50.Truncate(time.Second), of
+	}
+	if high.Before(p90) {
+		high = p90.Truncate(time.Second)
+	}
+	if high.After(s.At) {
+		s.Within = high
 	}
 	return s
 }

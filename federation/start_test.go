@@ -26,12 +26,16 @@ func TestBegins(t *testing.T) {
 			t.Errorf("%+v, foreseen %+v: %+v", o, c.f, s)
 		}
 	}
-	free := made.Add(30 * time.Minute)
-	s := Start{At: made, Within: made.Add(time.Minute), Of: "waits"}
-	if l := s.NotBefore(free, "nodes"); !l.At.Equal(free) || !l.Within.Equal(free) || l.Of != "nodes" {
-		t.Errorf("not before %s: %+v", free, l)
-	}
-	if l := s.NotBefore(made.Add(-time.Hour), "nodes"); l != s {
-		t.Errorf("nodes were free before, and it starts %+v in place of %+v", l, s)
+	half, free := made.Add(15*time.Minute), made.Add(30*time.Minute)
+	for _, c := range []struct{ s, want Start }{
+		{Start{At: made, Within: made.Add(time.Minute), Of: "waits"}, Start{At: half, Within: free, Of: "nodes"}},
+		{Start{At: made, Of: "limits"}, Start{At: half, Within: free, Of: "nodes"}},
+		{Start{At: half.Add(time.Minute), Of: "limits"}, Start{At: half.Add(time.Minute), Within: free, Of: "limits"}},
+		{Start{At: free.Add(time.Minute), Of: "limits"}, Start{At: free.Add(time.Minute), Of: "limits"}},
+		{Start{At: free.Add(time.Minute), Within: free.Add(time.Hour), Of: "waits"}, Start{At: free.Add(time.Minute), Within: free.Add(time.Hour), Of: "waits"}},
+	} {
+		if got := c.s.NotBefore(half, free, "nodes"); got != c.want {
+			t.Errorf("%+v, not before %s and %s: %+v, want %+v", c.s, half, free, got, c.want)
+		}
 	}
 }

@@ -74,13 +74,26 @@ func (c *Controller) startsAt(s *site, all federation.Starts, now time.Time) {
 				continue
 			}
 		}
-		if sent := o.Begins().NotBefore(free[id], "from when what runs there is to end"); sent.At.After(now) {
-			if sent.At.Equal(o.Begins().At) {
-				sent.Of = "from what was expected when it was sent"
-			}
+		sent := o.Begins()
+		sent.Of = "from what was expected when it was sent"
+		if sent = c.notBefore(s, sent, free[id]); sent.At.After(now) {
 			all[id] = sent
 		}
 	}
+}
+
+// notBefore is a start at a site, or what it comes to where nodes are not free before a time by the limits of what holds them.
+func (c *Controller) notBefore(s *site, start federation.Start, free time.Time) federation.Start {
+	now := c.now().UTC()
+	wait := free.Sub(now)
+	if wait <= 0 {
+		return start
+	}
+	p50, p90 := wait, wait
+	if s.Outlook != nil {
+		p50, p90 = s.Outlook.Bounds(wait)
+	}
+	return start.NotBefore(now.Add(p50), now.Add(p90), "from when what runs there is to end")
 }
 
 // freeAt is when the nodes of jobs that wait at a site can be free at the soonest, by the time limits of what holds them.
