@@ -49,7 +49,7 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 	}
 	j.Attempt, j.Site, j.Partition = number, o.Site, o.Partition
 	j.Reason = federation.ReasonResources
-	j.unsure, j.missing, j.fails, j.lastKnown, j.retry, j.tellHold = false, time.Time{}, 0, time.Time{}, time.Time{}, false
+	j.unsure, j.missing, j.fails, j.lastKnown, j.retry, j.free, j.tellHold = ranHere(s, j), time.Time{}, 0, time.Time{}, time.Time{}, time.Time{}, false
 	s.jobs[j.ID] = j
 	c.reserve(j)
 	if c.cfg.FairShare != nil {
@@ -65,7 +65,9 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 	c.batch.attempt(j.att)
 	c.notePreemption(j)
 	c.sayPreempting(j)
-	c.submit(j)
+	if !j.unsure {
+		c.submit(j)
+	}
 	c.metrics.bound(s.Name)
 	c.log.Debug("job bound", "job", j.ID, "site", o.Site, "pool", o.Pool, "attempt", number, "dollars", float64(o.Total))
 }
@@ -187,6 +189,31 @@ func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) 
 		c.arrays.offerAnew(j.array)
 	}
 	c.backToQueue(j, reason)
+}
+
+// freeFor is how long an ID is left alone that a slurmctld has just purged: it removes the files of the run before some time later, under the same name. A 24.11 whose new job has lost its
+// script by that ends itself ("fatal: Unable to load job batch script").
+const freeFor = 10 * time.Second
+
+// ranHere reports whether the site of j's attempt has run j before under the same ID: that must be free before it is submitted there.
+func ranHere(s *site, j *job) bool {
+	return len(j.older) > 0 && s.Seen != nil && s.Seen.Mode == federation.Pinned && !s.Seen.NoSlurm
+}
+
+// settled reports whether an ID that the site does not hold now has been free for long enough. If not, it is looked for again.
+func (c *attempts) settled(s *site, j *job) bool {
+	if !ranHere(s, j) {
+		return true
+	}
+	now := c.now()
+	if j.free.IsZero() {
+		j.free = now
+	}
+	if left := freeFor - now.Sub(j.free); left > 0 {
+		j.retry = now.Add(left)
+		return false
+	}
+	return true
 }
 
 // rememberedFor is how long a site that still remembers the run before of a job is left alone with it, or for a quarter of the time for which it has refused it so

@@ -50,6 +50,7 @@ type tried struct {
 	madeRoom   bool        // the run before, at the same site, was preempted
 	remembered time.Time   // since when that site has refused the job for the run before
 	older      []time.Time // when earlier attempts were submitted at the same site, by its clock
+	free       time.Time   // since when that site has been seen not to hold the job's ID any more; zero: it was not looked for
 
 	tellHoldAt time.Time // ... at this time
 	cancelAt   time.Time // when to ask the site for its cancellation again

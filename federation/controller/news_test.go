@@ -76,7 +76,7 @@ func TestPreemptionsAreNoFailures(t *testing.T) {
 	id := b.submit(func(s *sbatch.Spec) { s.TimeLimit = time.Hour })
 	fail := func(state federation.State) {
 		t.Helper()
-		b.wait(2 * time.Second)
+		b.wait(freeFor + 2*time.Second)
 		site := b.cheap
 		if b.job(id).Site == "dear" {
 			site = b.dear

@@ -96,6 +96,9 @@ func (c *attempts) takeLookedUp(s *site, r lookedUp) {
 	case known && (!r.found.FromAccounting || r.found.State.Ended()):
 		j.fails = 0
 		c.reports.report(s, j, r.found)
+	case j.unsure && !known && r.err == nil && !r.found.FromAccounting && r.found.State.Ended() && ranHere(s, j) && !j.Cancel:
+		c.remembered(s, j, fmt.Errorf("%w: %s, %s, until MinJobAge has passed", federation.ErrRemembered, r.found.Key, r.found.State))
+	case j.unsure && !known && !j.Cancel && !c.settled(s, j):
 	case j.unsure && !known:
 		// Neither controller nor accounting has it: it never arrived, or was lost before it was saved. Should it
 		// still arrive, the second of the two is refused by its ID.
@@ -123,7 +126,9 @@ func (c *attempts) again(j *job, s *site) {
 		c.backToQueue(j, federation.ReasonRestored)
 		return
 	}
-	c.event(j, "%s does not know it: submitted again", s.Name)
+	if j.att.Tries > 0 {
+		c.event(j, "%s does not know it: submitted again", s.Name)
+	}
 	c.submit(j)
 }
 

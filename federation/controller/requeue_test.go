@@ -147,16 +147,49 @@ func TestSiteRemembersTheRunBefore(t *testing.T) {
 	if h := b.history(id); strings.Count(h, "cheap remembers the run before") != 2 || strings.Contains(h, "unknown") {
 		t.Errorf("the history after the site was asked twice: %s", h)
 	}
-	if n := len(b.attempts(id)); n != 3 || b.cheap.submits != 3 {
+	if n := len(b.attempts(id)); n != 3 || b.cheap.submits != 1 { // the ID is looked for, not tried
 		t.Errorf("%d attempts, %d submissions in 150 s", n, b.cheap.submits)
 	}
 	delete(b.cheap.jobs, id)
-	b.wait(time.Minute)
+	b.wait(time.Minute + freeFor)
 	b.want(id, federation.Pending, "", "cheap")
 	if b.cheap.jobs[id] == nil {
 		t.Error("it is not at the site that has forgotten the run before")
 	}
 	b.noRequests()
+}
+
+// A slurmctld that has just purged a job removes its files some time later, under the ID: what is submitted in that moment loses its script, and 24.11 ends itself over that.
+func TestIDIsLeftAloneAfterAPurge(t *testing.T) {
+	b, id := remembered(t)
+	b.wait(58 * time.Second) // until shortly before it goes there again
+	delete(b.cheap.jobs, id)
+	purged, lookups := b.clock, b.cheap.lookups
+	for b.cheap.submits == 1 && b.clock.Sub(purged) < 2*time.Minute {
+		b.rounds(1)
+	}
+	if after := b.clock.Sub(purged); b.cheap.submits != 2 || after < freeFor || after > freeFor+5*time.Second || b.cheap.lookups-lookups < 2 {
+		t.Errorf("%d submissions, the second one %s after the purge and %d looks", b.cheap.submits, after, b.cheap.lookups-lookups)
+	}
+	b.wait(time.Second)
+	b.want(id, federation.Pending, "", "cheap")
+	if h := b.history(id); strings.Contains(h, "unknown") || strings.Contains(h, "submitted again") {
+		t.Errorf("its history: %s", h)
+	}
+}
+
+// A job that is cancelled while its ID is left alone ends at once.
+func TestCancelWhileIDIsLeftAlone(t *testing.T) {
+	b, id := remembered(t)
+	delete(b.cheap.jobs, id)
+	b.wait(62 * time.Second)
+	b.want(id, federation.Pending, "", "cheap")
+	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 7001})
+	b.wait(freeFor + time.Second)
+	b.want(id, federation.Cancelled, "", "cheap")
+	if b.cheap.submits != 1 {
+		t.Errorf("it was submitted")
+	}
 }
 
 // MinJobAge may be days: the attempts of a job are not to be thousands.

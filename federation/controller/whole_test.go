@@ -74,7 +74,7 @@ func TestRequeueGoesOnCounting(t *testing.T) {
 	b.cheap.start(id)
 	b.wait(time.Second)
 	delete(b.cheap.jobs, id) // forgotten, and submitted again
-	b.wait(30 * time.Second)
+	b.wait(30*time.Second + freeFor)
 	b.cheap.start(id)
 	b.wait(time.Second)
 	r := requeue(id)
