@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"fsub/cmd/internal/conn"
@@ -137,9 +138,16 @@ func (c *command) print(cells []cell) {
 func (c *command) layout(cells []cell) show.Layout[group] {
 	letters, names := c.fields()
 	if c.format2 != "" {
-		layout, unknown := show.LongFormat(c.format2, names)
-		for _, u := range unknown {
-			fmt.Fprintf(c.stderr, "sinfo: error: Invalid job format specification: %s\n", u) // a node format; sinfo says so
+		var layout show.Layout[group]
+		for item := range strings.SplitSeq(c.format2, ",") {
+			columns, unknown := show.LongFormat(item, names)
+			for _, u := range unknown {
+				fmt.Fprintf(c.stderr, "sinfo: error: Invalid job format specification: %s\n", u) // a node format; sinfo says so
+				if strings.EqualFold(u, "all") {                                                 // which it complains of, and knows all the same
+					columns, _ = show.Format(allFormat, letters)
+				}
+			}
+			layout = append(layout, columns...)
 		}
 		return layout
 	}

@@ -235,6 +235,27 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestAllFields: sinfo 24.11 complains of "All" among the names of -O, and prints all columns for it, as for "-o %all".
+func TestAllFields(t *testing.T) {
+	said := func(args ...string) (out, complaint string) {
+		var stdout, stderr bytes.Buffer
+		if rc := run(args, nil, &stdout, &stderr, &fakeDaemon{}, time.Now()); rc != 0 {
+			t.Errorf("%s: exit %d", args, rc)
+		}
+		return stdout.String(), stderr.String()
+	}
+	all, _ := said("-o", "%all")
+	for _, word := range []string{"All", "all:10"} {
+		name, _, _ := strings.Cut(word, ":")
+		if got, complaint := said("-O", word); got != all || complaint != "sinfo: error: Invalid job format specification: "+name+"\n" {
+			t.Errorf("-O %s says %q and prints\n%s\nwant\n%s", word, complaint, got, all)
+		}
+	}
+	if got, _ := said("-h", "-O", "NodeHost:8,All,StateLong:6"); !strings.HasPrefix(got, "chk1    up|") || !strings.HasSuffix(strings.SplitN(got, "\n", 2)[0], "|mixed ") {
+		t.Errorf("between others:\n%s", got)
+	}
+}
+
 // TestOneUnknownCluster: it is complained about, and the others are shown.
 func TestOneUnknownCluster(t *testing.T) {
 	var stdout, stderr bytes.Buffer

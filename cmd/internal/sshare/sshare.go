@@ -15,6 +15,7 @@ import (
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
+	"fsub/sbatch/getopt"
 )
 
 // Main is the command sshare.
@@ -27,6 +28,7 @@ type options struct {
 	accounts, users            []string
 	clusters, format           string
 	all, long, onlyUsers, part bool
+	json, yaml                 bool
 	style                      assoc.Style
 }
 
@@ -34,6 +36,7 @@ var optionSet = option.NewSet("sshare", []option.Row[options]{
 	{Name: "accounts", Short: 'A', List: func(o *options) *[]string { return &o.accounts }},
 	{Name: "all", Short: 'a', Flag: func(o *options) *bool { return &o.all }},
 	{Name: "helpformat", Short: 'e', Print: func(_ *options, _ option.Value, w io.Writer) bool { printFields(w); return true }},
+	{Name: "json", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.json = true; return nil }},
 	{Name: "long", Short: 'l', Flag: func(o *options) *bool { return &o.long }},
 	{Name: "partition", Short: 'm', Flag: func(o *options) *bool { return &o.part }},
 	{Name: "cluster", As: "clusters"},
@@ -45,6 +48,7 @@ var optionSet = option.NewSet("sshare", []option.Row[options]{
 	{Name: "users", Short: 'u', List: func(o *options) *[]string { return &o.users }},
 	{Name: "Users", Short: 'U', Flag: func(o *options) *bool { return &o.onlyUsers }},
 	{Name: "verbose", Short: 'v'},
+	{Name: "yaml", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.yaml = true; return nil }},
 	{Name: "version", Short: 'V', Say: show.Version + "\n"},
 	{Name: "help", Short: 'h', Say: help},
 	{Name: "usage", Say: help},
@@ -57,7 +61,11 @@ func run(args, env []string, stdout, stderr io.Writer, c show.Caller, uid uint32
 	if err == nil {
 		_, ended, err = optionSet.Parse(&o, args, stdout) // words beside the options are nothing to sshare
 	}
-	if err == nil && !ended {
+	switch {
+	case err != nil || ended:
+	case o.json || o.yaml:
+		err = o.document(c, stdout, stderr, args)
+	default:
 		err = o.list(c, stdout, stderr, uid)
 	}
 	if err != nil {
@@ -156,6 +164,7 @@ Shows the accounts and users of the federation, their shares and what they have 
   -A, --accounts=LIST       only these accounts
   -a, --all                 all users
   -e, --helpformat          the names of all fields
+      --json, --yaml        all that is known of them, for programs
   -l, --long                more fields
   -M, --clusters=LIST       only these sites
   -m, --partition           the partition of each right

@@ -22,6 +22,15 @@ func (fakeDaemon) Do(_, path string, _ []byte) (int, []byte, error) {
 		r.Meta.Slurm.Cluster = "fed"
 		b, err := json.Marshal(r)
 		return 200, b, err
+	case strings.Contains(path, "/shares"):
+		entry := func(cluster, name, parent, kind string) string {
+			return `{"cluster":"` + cluster + `","name":"` + name + `","parent":"` + parent + `","type":["` + kind + `"],"usage":7}`
+		}
+		list := []string{entry("alpha", "root", "", "ASSOCIATION"), entry("alpha", "physics", "root", "ASSOCIATION"), entry("alpha", "alice", "physics", "USER"), entry("alpha", "carol", "physics", "USER")}
+		if !strings.Contains(path, "=alpha") {
+			list = append(list, entry("beta", "erin", "loose", "USER"))
+		}
+		return 200, []byte(`{"shares":{"shares":[` + strings.Join(list, ",") + `]},"meta":{"client":{"user":"alice"}},"errors":[],"warnings":[]}`), nil
 	}
 	uids := map[string]uint32{"root": 0, "alice": 7001, "bob": 7002, "carol": 7003, "dave": 7004}
 	a := func(cluster, account, parent, user string) v1.Association {
@@ -96,5 +105,40 @@ func TestHelpFormat(t *testing.T) {
 		"NormShares        NormUsage         Partition         RawShares        \nRawUsage          TRESRunMins       User             \n"
 	if stdout.String() != want {
 		t.Errorf("%q", &stdout)
+	}
+}
+
+// TestDocument: --json and --yaml have slurmrestd's entries of the accounts and users that are asked for, and the call.
+func TestDocument(t *testing.T) {
+	for args, want := range map[string]string{
+		"--json": "root physics alice", "--json -a": "root physics alice carol erin", "--json -A physics": "physics alice", "--json -u carol,erin": "root physics carol erin",
+		"--json -a -M alpha": "root physics alice carol", "--json -U": "root physics alice", "--json -A nosuch": "",
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(strings.Fields(args), nil, &stdout, &stderr, fakeDaemon{}, 7001)
+		var doc struct {
+			Shares struct {
+				Shares []struct {
+					Name  string
+					Usage int
+				}
+			}
+			Meta struct{ Command []string }
+		}
+		if err := json.Unmarshal(stdout.Bytes(), &doc); err != nil || code != 0 || doc.Meta.Command[0] != "sshare" || doc.Shares.Shares == nil {
+			t.Errorf("%s: %v, exit %d\n%s%s", args, err, code, &stdout, &stderr)
+			continue
+		}
+		var names []string
+		for _, e := range doc.Shares.Shares {
+			names = append(names, e.Name)
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: %s, want %s", args, got, want)
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	if code := run([]string{"--yaml"}, nil, &stdout, &stderr, fakeDaemon{}, 7001); code != 0 || !strings.Contains(stdout.String(), "name: !!str physics") {
+		t.Errorf("--yaml: exit %d\n%s%s", code, &stdout, &stderr)
 	}
 }
