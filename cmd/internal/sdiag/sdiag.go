@@ -109,7 +109,7 @@ func text(d *wire.Diag) string {
 	}
 	return fmt.Sprintf(layout, when(d.ReqTime), when(d.ReqTimeStart), d.ServerThreadCount, d.AgentQueueSize, d.AgentCount, d.AgentThreadCount, d.DBDAgentQueueSize,
 		d.JobsSubmitted, d.JobsStarted, d.JobsCompleted, d.JobsCanceled, d.JobsFailed, when(d.JobStatesTS), d.JobsPending, d.JobsRunning,
-		d.ScheduleCycleLast, d.ScheduleCycleMax, d.ScheduleCycleMean, d.ScheduleQueueLen)
+		d.ScheduleCycleLast, d.ScheduleCycleMax, d.ScheduleCycleMean, d.ScheduleQueueLen, when(d.ReqTimeStart))
 }
 
 const layout = `*******************************************************
@@ -155,7 +155,7 @@ Backfilling stats
 	Total backfilled jobs (since last stats cycle start): 0
 	Total backfilled heterogeneous job components: 0
 	Total cycles: 0
-	Last cycle when: N/A
+	Last cycle when: %s
 	Last cycle: 0
 	Max cycle:  0
 	Last depth cycle: 0

@@ -2,6 +2,7 @@ package seff
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 )
 
@@ -43,6 +44,20 @@ Job Wall-clock time: 00:00:10
 Memory Utilized: 0.00 MB
 Memory Efficiency: 0.00% of 100.00 MB (100.00 MB/core)
 `},
+		"that runs": {head + `"state":{"current":["RUNNING"]},"time":{"elapsed":30,"total":{"seconds":15}},"tres":{"allocated":[{"type":"cpu","count":2},{"type":"mem","count":200},{"type":"node","count":1}]}}]}`,
+			`Job ID: 100004
+Cluster: alpha
+User/Group: alice/users
+State: RUNNING
+Nodes: 1
+Cores per node: 2
+CPU Utilized: 00:00:15
+CPU Efficiency: 25.00% of 00:01:00 core-walltime
+Job Wall-clock time: 00:00:30
+Memory Utilized: 0.00 MB
+Memory Efficiency: 0.00% of 200.00 MB (200.00 MB/node)
+WARNING: Efficiency statistics can only be obtained after the job has ended as seff tool is based on the accounting database data.
+`},
 		"that waits": {head + `"state":{"current":["PENDING"]}}]}`, `Job ID: 100004
 Cluster: alpha
 User/Group: alice/users
@@ -61,3 +76,34 @@ Efficiency not available for jobs in the PENDING state.
 		t.Errorf("unknown job: exit %d, %q", rc, &stderr)
 	}
 }
+
+// TestCalls: what is asked of the daemon, and what of the words on the command line is no job.
+func TestCalls(t *testing.T) {
+	const job = `{"jobs":[{"job_id":7,"cluster":"alpha","user":"alice","group":"users","state":{"current":["PENDING"]}}]}`
+	for _, c := range []struct {
+		args, path     string
+		code           int
+		stdout, stderr string
+	}{
+		{"7", "/fed/v1/accounting?job_id=7", 0, "Job ID: 7\n", ""},
+		{"-d 100001_3", "/fed/v1/accounting?job_id=100001_3", 0, "Job ID: 7\n", ""},
+		{"-M alpha 7", "/fed/v1/accounting?job_id=7", 0, "Job ID: 7\n", ""},
+		{"-M beta 7", "/fed/v1/accounting?job_id=7", 2, "", "Job not found.\n"},
+		{"", "", 1, "Usage: seff [Options] <Jobid>\n", ""},
+		{"-h", "", 0, "Usage: seff [Options] <Jobid>\n", ""},
+		{"-v", "", 0, "seff Version 2.1\n", ""},
+		{"--bogus", "", 1, "", "seff: unrecognized option '--bogus'\n"},
+	} {
+		var stdout, stderr bytes.Buffer
+		asked := ""
+		code := run(strings.Fields(c.args), nil, &stdout, &stderr, caller(func(path string) string { asked = path; return job }))
+		if code != c.code || asked != c.path || !strings.HasPrefix(stdout.String(), c.stdout) || c.stdout == "" && stdout.Len() > 0 || !strings.HasPrefix(stderr.String(), c.stderr) || c.stderr == "" && stderr.Len() > 0 {
+			t.Errorf("seff %s: exit %d, asks %q, prints %q and %q; want %+v", c.args, code, asked, &stdout, &stderr, c)
+		}
+	}
+}
+
+// caller answers by the path.
+type caller func(path string) string
+
+func (c caller) Do(_, path string, _ []byte) (int, []byte, error) { return 200, []byte(c(path)), nil }
