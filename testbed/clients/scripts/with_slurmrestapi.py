@@ -1,36 +1,13 @@
 # slurmrestapi: a client of slurmrestd that was made from its OpenAPI document, with types for all that it reads.
 import getpass
 import os
-import socket
-import threading
 from importlib.metadata import version as number
 
 import slurmrestapi as rest
 
-from show import command, shown, until, version
+from show import command, forwarder, shown, until, version
 
 version("slurmrestapi", number("slurmrestapi"))
-
-
-def forwarder(path):
-    """A port of this machine's that is a unix socket: the client knows no sockets."""
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def copy(source, sink):
-        while data := source.recv(65536):
-            sink.sendall(data)
-        sink.shutdown(socket.SHUT_WR)
-
-    def serve():
-        while True:
-            here, _ = listener.accept()
-            there = socket.socket(socket.AF_UNIX)
-            there.connect(path)
-            threading.Thread(target=copy, args=(here, there), daemon=True).start()
-            threading.Thread(target=copy, args=(there, here), daemon=True).start()
-
-    threading.Thread(target=serve, daemon=True).start()
-    return "http://127.0.0.1:%d" % listener.getsockname()[1]
 
 
 if "FSUB_SOCKET" in os.environ:
