@@ -1,6 +1,7 @@
 package demand
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -172,4 +173,9 @@ func names(list string) []string {
 		}
 	}
 	return out
+}
+
+// Asks reports whether the job asks for a site, or names none.
+func (d *Demand) Asks(site string) bool {
+	return (len(d.Clusters) == 0 || slices.Contains(d.Clusters, site)) && (len(d.Sites) == 0 || slices.Contains(d.Sites, site)) && !slices.Contains(d.NotSites, site)
 }

@@ -19,7 +19,7 @@ func (v *View) Record(p *Part) wire.Job {
 	j, sp := p.Job, p.Job.Spec
 	z := v.sizeOf(j, p.nodes)
 	w := wire.Job{
-		Account: cmp.Or(j.Account, sp.Account), AllocatingNode: j.SubmitHost, BatchFlag: true,
+		Account: v.accountOf(j), AllocatingNode: j.SubmitHost, BatchFlag: true,
 		AccrueTime: wire.Time(j.Submit), ArrayJobID: wire.Num(0), ArrayMaxTasks: wire.Num(0),
 		Cluster: cmp.Or(string(j.Site), v.cluster), Command: sp.Command, Comment: sp.Comment, Dependency: sp.Dependency,
 		BillableTRES: wire.Float{Set: true, Number: float64(z.CPUs)}, CPUsPerTask: wire.Num(int64(max(sp.CPUsPerTask, 1))),

@@ -70,18 +70,21 @@ func (v *View) partitionOf(j *federation.Job) string {
 	return v.Default
 }
 
-// partitionAt is the partition of j as its site has it, or as any site does while j has none; nil if none does.
+// partitionAt is the partition of j as its site has it, or while j has none as the first site does that it asks for, or any; nil if none does.
 func (v *View) partitionAt(j *federation.Job) *federation.Partition {
 	name, _, _ := strings.Cut(v.partitionOf(j), ",")
 	if p := v.partitions[j.Site][name]; p != nil {
 		return p
 	}
+	var first *federation.Partition
 	for _, site := range v.Sites {
-		if p := v.partitions[site.Name][name]; p != nil {
+		p := v.partitions[site.Name][name]
+		if p != nil && j.Needs().Asks(string(site.Name)) {
 			return p
 		}
+		first = cmp.Or(first, p)
 	}
-	return nil
+	return first
 }
 
 // sizeOf is how much j asks for on some nodes, with the memory that its partition gives where it asks for none.

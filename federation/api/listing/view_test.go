@@ -2,6 +2,7 @@ package listing
 
 import (
 	"testing"
+	"time"
 
 	"fsub/federation"
 	"fsub/sbatch"
@@ -32,6 +33,28 @@ func TestAccountOfAWaitingJob(t *testing.T) {
 			if got := v.accountOf(&c.job); got != c.want {
 				t.Errorf("%+v: %q, want %q", c.job, got, c.want)
 			}
+		}
+	}
+}
+
+// What a waiting job has from its partition is told by a site that it asks for.
+func TestLimitOfAWaitingJob(t *testing.T) {
+	v := &View{Sites: []*federation.Site{{Name: "a"}, {Name: "b"}}, partitions: map[federation.SiteName]map[string]*federation.Partition{
+		"a": {"main": {DefaultTime: time.Hour}}, "b": {"main": {}}}}
+	for _, c := range []struct {
+		spec sbatch.Spec
+		want time.Duration
+	}{
+		{sbatch.Spec{}, time.Hour},
+		{sbatch.Spec{Clusters: "b"}, sbatch.Unlimited},
+		{sbatch.Spec{Fed: &sbatch.Fed{Sites: []string{"b"}}}, sbatch.Unlimited},
+		{sbatch.Spec{Fed: &sbatch.Fed{NotSites: []string{"a"}}}, sbatch.Unlimited},
+		{sbatch.Spec{Clusters: "nosuch"}, time.Hour},
+		{sbatch.Spec{Clusters: "b", TimeLimit: time.Minute}, time.Minute},
+	} {
+		c.spec.Partition = "main"
+		if got := v.limitOf(&federation.Job{Spec: &c.spec}); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.spec, got, c.want)
 		}
 	}
 }
