@@ -149,7 +149,11 @@ func (m *Maker) Table() *Table {
 	}
 	numbers := k.numbers
 	if q.Kind == "forecast" {
-		numbers = func(s, _ *sums) []Value { return forecast(s, q.Now) }
+		known := daysKnown(m.all.days, q.Now)
+		numbers = func(s, _ *sums) []Value { return forecast(s, known, q.Now) }
+		if known < lookBack {
+			t.Notes = append(t.Notes, fmt.Sprintf("Whole days before today that are in the books: %d.", known))
+		}
 	}
 	t.Rows = make([]Row, 0, len(m.rows))
 	for key, row := range m.rows {

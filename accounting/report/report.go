@@ -129,9 +129,11 @@ var kinds = map[string]*kind{
 		notes: []string{"Used is of the runs of which it was measured; measured says how much of the allocated time those are."}},
 	"wait": {needs: words("waited runs wait0 wait1 wait2 wait3 wait4 wait5 wait6"), title: "Waiting", columns: []Column{{"mean_wait", Span}, {"half_within", Span}, {"nine_tenths_within", Span}, {"runs", Count}},
 		numbers: func(s, _ *sums) []Value {
-			return []Value{mean(float64(s.Waited), float64(s.Runs)), within(&s.Sums, 0.5), within(&s.Sums, 0.9), float64(s.Runs)}
+			m := mean(float64(s.Waited), float64(s.Runs))
+			return []Value{m, within(&s.Sums, m, 0.5), within(&s.Sums, m, 0.9), float64(s.Runs)}
 		},
-		notes: []string{"Waiting is from when a job could have started until it did. Within is the upper bound of a class: 1 and 10 minutes, 1, 6 and 24 hours, 7 days."}},
+		notes: []string{"Waiting is from when a job could have started until it did. Within is an upper bound: that of a class (1 and 10 minutes, 1, 6 and 24 hours, 7 days), or less where the mean says so: " +
+			"half of all waits are no longer than twice the mean, nine tenths no longer than ten times."}},
 	"fairness": {needs: words("gpu cpu amount runs waited"), title: "Fairness", columns: []Column{{"gpu_share", Percent}, {"cpu_share", Percent}, {"cost_share", Percent}, {"run_share", Percent}, {"mean_wait", Span}},
 		numbers: func(s, all *sums) []Value {
 			return []Value{part(float64(s.GPU), float64(all.GPU)), part(float64(s.CPU), float64(all.CPU)), part(float64(s.Amount), float64(all.Amount)), part(float64(s.Runs), float64(all.Runs)),
@@ -156,7 +158,7 @@ var kinds = map[string]*kind{
 			"Lost work is to be done again from the last checkpoint on; all of the run counts as lost here.",
 			"Where nobody held GPUs the hours are those of CPUs."}},
 	"forecast": {needs: words("amount"), title: "Forecast", drawn: []int{0, 2}, columns: []Column{{"so_far", Money}, {"a_day", Money}, {"at_end_of_month", Money}, {"at_least", Money}, {"at_most", Money}},
-		notes: []string{"What each day of the last four weeks came to, on average, is added for each day that is left of the month. At least and at most leave room for twice the standard deviation of days."}},
+		notes: []string{"What each whole day of the last four weeks came to, on average, is added for each day that is left of the month. At least and at most leave room for twice the standard deviation of days."}},
 	"savings": {needs: words("amount dearest list first"), title: "Savings", drawn: []int{0, 1, 2, 3}, columns: []Column{{"as_run", Money}, {"dearest_pool", Money}, {"list_price", Money}, {"first_fit", Money}, {"saved_to_dearest", Money}, {"saved_to_first_fit", Money}},
 		numbers: func(s, _ *sums) []Value {
 			a, d, l, f := s.Amount.Dollars(), s.Dearest.Dollars(), s.List.Dollars(), s.First.Dollars()
@@ -175,8 +177,8 @@ func goodputColumns() []Column {
 	return out
 }
 
-// within is the bound within which a part of the runs had started; infinite for the last class.
-func within(s *ledger.Sums, of float64) Value {
+// within is a time within which a part of the runs had started: the bound of a class, which is infinite for the last one, or what their mean bounds (Markov's inequality), whichever is less.
+func within(s *ledger.Sums, mean, of float64) Value {
 	sum, runs := int64(0), int64(0)
 	for _, n := range s.Waits {
 		runs += n
@@ -186,10 +188,10 @@ func within(s *ledger.Sums, of float64) Value {
 	}
 	for i, n := range s.Waits[:ledger.Buckets-1] {
 		if sum += n; float64(sum) >= of*float64(runs) {
-			return float64(ledger.WaitBounds[i])
+			return min(float64(ledger.WaitBounds[i]), mean/(1-of))
 		}
 	}
-	return math.Inf(1)
+	return mean / (1 - of)
 }
 
 // Make makes a report of lines.
@@ -224,14 +226,29 @@ func period(every, text string) string {
 	return PeriodOf(every, d)
 }
 
-// forecast is what this month will have come to. The lines are of days.
-func forecast(s *sums, now time.Time) []Value {
+// lookBack is how many days a forecast stands on at most.
+const lookBack = 28
+
+// daysKnown is how many whole days before now there are books of, up to lookBack.
+func daysKnown(days map[string]float64, now time.Time) int {
+	for d := lookBack; d > 0; d-- {
+		until := now.UTC().AddDate(0, 0, -d).Format(time.DateOnly)
+		for day := range days {
+			if day <= until {
+				return d
+			}
+		}
+	}
+	return 0
+}
+
+// forecast is what this month will have come to, where so many days before it are known. The lines are of days. What nothing is known of is NaN: of no day the average, of one how far
+// days differ.
+func forecast(s *sums, known int, now time.Time) []Value {
 	now = now.UTC()
 	first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
-	last := first.AddDate(0, 1, 0)
 	soFar, sum, squares := 0.0, 0.0, 0.0
-	const look = 28
-	for d := range look { // whole days
+	for d := range known { // whole days
 		v := s.days[now.AddDate(0, 0, -1-d).Format(time.DateOnly)]
 		sum, squares = sum+v, squares+v*v
 	}
@@ -240,10 +257,17 @@ func forecast(s *sums, now time.Time) []Value {
 			soFar += v
 		}
 	}
-	daily := sum / look
-	deviation := math.Sqrt(max(0, squares/look-daily*daily))
-	left := last.Sub(now).Hours() / 24
-	at, spread := soFar+daily*left, 2*deviation*math.Sqrt(left)
+	if known == 0 {
+		return []Value{soFar, math.NaN(), math.NaN(), soFar, math.NaN()}
+	}
+	n := float64(known)
+	daily := sum / n
+	left := first.AddDate(0, 1, 0).Sub(now).Hours() / 24
+	at := soFar + daily*left
+	if known == 1 {
+		return []Value{soFar, daily, at, soFar, math.NaN()}
+	}
+	spread := 2 * math.Sqrt(max(0, squares/n-daily*daily)) * math.Sqrt(left)
 	return []Value{soFar, daily, at, max(soFar, at-spread), at + spread}
 }
 

@@ -62,6 +62,48 @@ func TestForecast(t *testing.T) {
 	}
 }
 
+// On the first day nothing says what a day comes to, on the second nothing how far days differ. A team that has only just begun is not reckoned with as if it had spent nothing for weeks.
+func TestForecastOfTheFirstDays(t *testing.T) {
+	none := math.NaN()
+	for _, c := range []struct {
+		days int // that are over
+		want []float64
+	}{
+		{0, []float64{10, none, none, 10, none}},
+		{1, []float64{20, 10, 130, 20, none}},
+		{2, []float64{30, 10, 140, 140, 140}},
+	} {
+		var lines []report.Line
+		for d := range c.days + 1 {
+			l := line("ml", "h100", "productive", 5)
+			l.Period = day("2026-11-19").AddDate(0, 0, -d).Format(time.DateOnly)
+			lines = append(lines, l)
+		}
+		r, err := report.Make(report.Query{Kind: "forecast", By: []string{"account"}, From: day("2026-11-01"), Until: day("2026-11-20"), Now: day("2026-11-20").Add(-time.Nanosecond)}, lines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range r.Rows[0].Numbers {
+			if math.IsNaN(v) != math.IsNaN(c.want[i]) || math.Abs(v-c.want[i]) > 1e-6 {
+				t.Errorf("after %d days: %v, want %v", c.days, r.Rows[0].Numbers, c.want)
+			}
+		}
+	}
+}
+
+// Where all have waited for seconds, half of them are not said to have waited for a minute.
+func TestWaitOfSeconds(t *testing.T) {
+	l := line("ml", "h100", "productive", 5)
+	l.Runs, l.Waited, l.Waits = 100, 200, [ledger.Buckets]int64{100}
+	r, err := report.Make(report.Query{Kind: "wait", By: []string{"account"}, From: day("2026-11-01"), Until: day("2026-11-20")}, []report.Line{l})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Rows[0].Numbers; got[0] != 2 || got[1] != 4 || math.Abs(got[2]-20) > 1e-6 {
+		t.Errorf("mean, half within, nine tenths within: %v", got)
+	}
+}
+
 // Whatever is told apart, the total is the same, and rows of amounts add up to it.
 func TestTotals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
