@@ -15,7 +15,7 @@ const (
 	deleteRequest = "DELETE FROM requests WHERE seq = $1"
 	// A request like the newest that waits of its job is that one, and a second cancel is the first, whatever came between. A job that is
 	// asked twice for the same does it once.
-	sameRequest = "SELECT seq FROM requests WHERE job_id = $1 AND tasks = $2 AND kind = $3 AND uid = $4 AND operator = $5 AND signal = $6 " +
+	sameRequest = "SELECT seq FROM requests WHERE job_id = $1 AND substr(tasks, 1, 32) = substr($2, 1, 32) AND tasks = $2 AND kind = $3 AND uid = $4 AND operator = $5 AND signal = $6 " +
 		"AND change = $7 AND restarts = $8 AND move = $9 AND (kind = 'cancel' OR seq = (SELECT MAX(seq) FROM requests WHERE job_id = $1))"
 	requestsOfJob = "SELECT COUNT(*) FROM requests WHERE job_id = $1 AND tasks IN ('null', '[]')"
 	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move, user_name FROM requests WHERE seq > $1 ORDER BY seq"
