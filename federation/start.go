@@ -20,7 +20,7 @@ type Starts map[JobID]Start
 func (o *Offer) Begins() Start {
 	f := o.Foreseen
 	if f == nil {
-		return Start{Site: o.Site, At: o.Start, Of: "from when jobs that run are to end", Total: o.Total, Price: o.Price()}
+		return Start{Site: o.Site, At: o.Start, Of: "from when its nodes are to be free", Total: o.Total, Price: o.Price()}
 	}
 	behind := 1.0 // others of ours that are to go there first
 	if likely := f.Likely(); likely > 0 && o.Wait > 0 {

@@ -360,8 +360,10 @@ func printDrift(cmd *cobra.Command, c *connection, d v1.AccountDrift, commands b
 			return err
 		}
 	} else {
-		if err := printDifferences(out, d.Differences); err != nil {
-			return err
+		if !failed || len(d.Differences) > 0 { // of a site that cannot be asked nobody knows
+			if err := printDifferences(out, d.Differences); err != nil {
+				return err
+			}
 		}
 		for _, n := range d.Notices {
 			fmt.Fprintln(out, "note: "+n)

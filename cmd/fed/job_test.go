@@ -44,7 +44,7 @@ func TestFindJobs(t *testing.T) {
 
 // What a job would be billed is told, not what offers are compared by.
 func TestStartTextTellsThePrice(t *testing.T) {
-	s := &federation.Start{Site: "alpha", At: time.Unix(1e9, 0), Of: "from when jobs that run are to end", Total: 7.5, Price: 2}
+	s := &federation.Start{Site: "alpha", At: time.Unix(1e9, 0), Of: "from when its nodes are to be free", Total: 7.5, Price: 2}
 	if got := startText(s); !strings.Contains(got, " at alpha for $2.00, from when") {
 		t.Error(got)
 	}
