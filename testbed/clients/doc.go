@@ -13,5 +13,6 @@
 //
 // which runs each client with a site's own commands, too: what fails there is not ours.
 //
-// TestWithin has the tasks of an array use the names that they have within their jobs.
+// TestWithin has the tasks of an array use the names that they have within their jobs, TestArraysNumber compares what the array's own one means there and
+// outside with what real commands say.
 package clients

@@ -66,3 +66,20 @@ func transcript(t *testing.T, where, user, script string, args ...string) string
 	}
 	return out.String()
 }
+
+// TestArraysNumber: what an array's own number means to commands, in its tasks and outside, is what a real site's own make of it. Of running tasks the one that has
+// started last has that number, also as SLURM_JOB_ID and in sacct.
+func TestArraysNumber(t *testing.T) {
+	world.Need(t)
+	var real, ours string
+	t.Run("transcripts", func(t *testing.T) { // side by side
+		t.Run("real", func(t *testing.T) { t.Parallel(); real = transcript(t, "alpha", "dave", "number.sh", "") })
+		t.Run("ours", func(t *testing.T) { t.Parallel(); ours = transcript(t, bed.Login, "dave", "number.sh", "alpha") })
+	})
+	if !strings.Contains(real, "\nnumber: the-array\n") || !strings.Contains(real, "sacct: A_0|its-own|RUNNING A_1|its-own|RUNNING A_2|A|RUNNING\n") {
+		t.Errorf("the site's own commands say\n%s", real)
+	}
+	if ours != real {
+		t.Errorf("(-real +ours)\n%s", cmp.Diff(strings.Split(real, "\n"), strings.Split(ours, "\n")))
+	}
+}
