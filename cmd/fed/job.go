@@ -237,7 +237,7 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 	}
 	if a.Class != "" {
 		fmt.Fprintf(w, ", failure of %s", a.Class)
-		if a.Code != "" {
+		if a.Code != "" && string(a.Code) != string(a.Class) {
 			fmt.Fprintf(w, " (%s)", a.Code)
 		}
 	}
