@@ -24,6 +24,15 @@ func (a Array) Set() TaskSet {
 	return setOfAny(spans)
 }
 
+// ReadTasks reads what [TaskSet.Format] has written, of any length: what a request names is bounded where it is read from JSON. "" is no task.
+func ReadTasks(text string) (TaskSet, error) {
+	if text == "" {
+		return TaskSet{}, nil
+	}
+	a, err := ReadArray(text)
+	return a.Set(), err
+}
+
 // setOfAny is the set of spans in any order, which may overlap. It changes spans.
 func setOfAny(spans []arrayRange) TaskSet {
 	slices.SortFunc(spans, func(a, b arrayRange) int { return a.lo - b.lo })

@@ -141,3 +141,32 @@ func TestTasksThatCanNeverStart(t *testing.T) {
 		t.Errorf("that took %d records", cost.records)
 	}
 }
+
+// TestTakenApart: an array of which more tasks were cancelled apart from each other than one request may name is read again.
+func TestTakenApart(t *testing.T) {
+	b := newBench(t)
+	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-999999"; s.Begin = b.now().Add(time.Hour) })
+	b.rounds(2)
+	// What is left has steps beside each other, and the first hole is one of many.
+	for _, tasks := range []string{"7", "0-399998:2", "400001-700000:3", "700001-999999:2"} {
+		a, err := federation.ReadArray(tasks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.request(federation.Request{Job: id, Tasks: a.Set(), Kind: federation.RequestCancel, UID: 7001, At: b.now()})
+		b.rounds(2)
+	}
+	j := b.job(id)
+	waiting, gone := j.Waiting(), j.CancelledSet()
+	if gone.Len() != 1+200_000+100_000+150_000 || waiting.Len() != 1_000_000-gone.Len() || waiting.Has(7) || waiting.Has(400_001) || !waiting.Has(400_002) {
+		t.Errorf("%d are cancelled, %d wait", gone.Len(), waiting.Len())
+	}
+	if log, err := b.store.Changes(t.Context(), federation.OldestMark, 0); err != nil || len(log.Commits) == 0 {
+		t.Errorf("the log of changes: %d commits, %v", len(log.Commits), err)
+	}
+	b.restart()
+	b.rounds(2)
+	if again := b.job(id); again.Whole.Cancelled == nil || b.ctl.jobs.Of(id).rest.Len() != waiting.Len() {
+		t.Errorf("after a restart %d wait, want %d", b.ctl.jobs.Of(id).rest.Len(), waiting.Len())
+	}
+}

@@ -57,7 +57,7 @@ type changeRecord struct {
 type moveRecord struct {
 	What   federation.MoveKind `json:"what"`
 	Task   int                 `json:"task"`
-	Tasks  *federation.TaskSet `json:"tasks,omitempty"`
+	Tasks  string              `json:"tasks,omitempty"`
 	From   federation.State    `json:"from,omitempty"`
 	Reason federation.Reason   `json:"reason,omitempty"`
 	Exit   int32               `json:"exit,omitempty"`
@@ -67,10 +67,7 @@ type moveRecord struct {
 func (t *tx) note(c federation.Change) {
 	r := changeRecord{c.Kind, c.How, c.Job, c.Number, c.Site, c.State, c.Who, c.Why, nil, c.Node, c.Finding, c.Of}
 	if m := c.Move; m != nil {
-		r.Job, r.Site, r.State, r.Move = m.Job, m.Site, string(m.State), &moveRecord{m.What, m.Task, nil, m.From, m.Reason, m.Exit}
-		if m.Tasks.Len() > 0 {
-			r.Move.Tasks = &m.Tasks
-		}
+		r.Job, r.Site, r.State, r.Move = m.Job, m.Site, string(m.State), &moveRecord{m.What, m.Task, m.Tasks.Format(0), m.From, m.Reason, m.Exit}
 	}
 	t.log = append(t.log, r)
 }
@@ -81,9 +78,7 @@ func (r *changeRecord) change() federation.Change {
 		c.Move = &federation.Move{
 			Job: r.Job, Task: m.Task, What: m.What, State: federation.State(r.State), From: m.From, Reason: m.Reason, Site: r.Site, Exit: m.Exit,
 		}
-		if m.Tasks != nil {
-			c.Move.Tasks = *m.Tasks
-		}
+		c.Move.Tasks, _ = federation.ReadTasks(m.Tasks) // it was written by us
 		c.Site, c.State = "", ""
 	}
 	return c

@@ -77,16 +77,16 @@ type ArrayWhole struct {
 
 // CancelledTasks are tasks of an array that were cancelled while they waited, by the same user.
 type CancelledTasks struct {
-	Tasks    federation.TaskSet `json:"tasks"`
-	End      time.Time          `json:"end"`                 // of the last of them
-	Cancel   bool               `json:"cancel,omitempty"`    // somebody asked for it; else they could never have started
-	CancelBy uint32             `json:"cancel_by,omitempty"` // who
+	Tasks    string    `json:"tasks"`               // as an array is written: "0-99,200"
+	End      time.Time `json:"end"`                 // of the last of them
+	Cancel   bool      `json:"cancel,omitempty"`    // somebody asked for it; else they could never have started
+	CancelBy uint32    `json:"cancel_by,omitempty"` // who
 }
 
 func wholeOf(a *federation.ArrayWhole) *ArrayWhole {
 	w := &ArrayWhole{Count: a.Count, Min: a.Min, Max: a.Max, Step: a.Step, Limit: a.Limit, Spread: a.Spread}
 	for _, c := range a.Cancelled {
-		w.Cancelled = append(w.Cancelled, CancelledTasks(c))
+		w.Cancelled = append(w.Cancelled, CancelledTasks{c.Tasks.Format(0), c.End, c.Cancel, c.CancelBy})
 	}
 	return w
 }
@@ -94,7 +94,8 @@ func wholeOf(a *federation.ArrayWhole) *ArrayWhole {
 func (w *ArrayWhole) domain() *federation.ArrayWhole {
 	a := &federation.ArrayWhole{Count: w.Count, Min: w.Min, Max: w.Max, Step: w.Step, Limit: w.Limit, Spread: w.Spread}
 	for _, c := range w.Cancelled {
-		a.Cancelled = append(a.Cancelled, federation.CancelledTasks(c))
+		tasks, _ := federation.ReadTasks(c.Tasks) // it was written by the daemon
+		a.Cancelled = append(a.Cancelled, federation.CancelledTasks{Tasks: tasks, End: c.End, Cancel: c.Cancel, CancelBy: c.CancelBy})
 	}
 	return a
 }
