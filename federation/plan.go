@@ -82,9 +82,10 @@ type Trial struct {
 	// components together.
 	Site       SiteName
 	Partition  string
-	Start      time.Time
-	Nodes      []string // that placement counts with; the site may choose others
-	Processors int      // CPUs of all nodes together
+	Start      time.Time // half of the time it starts before
+	Within     time.Time // nine times in ten it starts before; zero: that is not known, or Start is by time limits
+	Nodes      []string  // that placement counts with; the site may choose others
+	Processors int       // CPUs of all nodes together
 	// Unknown: nothing says when what the job waits for is over. Start is zero then.
 	Unknown bool
 	// Waits is what of the account tree would keep the job back, however much is free; nil: nothing. Start is zero then.

@@ -233,9 +233,10 @@ func TestQueueSelects(t *testing.T) {
 // Whoever asks for starts gets those that the controller expects of jobs which wait, and can order by them; so does slurmrestd's listing.
 func TestQueueTellsStarts(t *testing.T) {
 	d := apitest.Start(t, api.Config{Users: queueUsers{}})
-	for _, name := range []string{"a", "b", "c"} {
+	for _, name := range []string{"a", "b"} {
 		d.Put(t, federation.Job{User: "alice", State: federation.Pending, Spec: &sbatch.Spec{Name: name}})
 	}
+	d.Put(t, federation.Job{User: "alice", State: federation.Pending, Spec: &sbatch.Spec{Name: "c", Begin: time.Unix(2_000_000_000, 0)}}) // its nodes are not free then
 	d.Put(t, federation.Job{User: "alice", State: federation.Running, Start: time.Unix(1_500_000_000, 0), Spec: &sbatch.Spec{Name: "d"}})
 	at := func(hour int64) federation.Start {
 		return federation.Start{Site: "x", At: time.Unix(2_000_000_000+3600*hour, 0)}
@@ -243,7 +244,7 @@ func TestQueueTellsStarts(t *testing.T) {
 	first := federation.FirstJobID
 	d.Controller.SetStarts(federation.Starts{first: at(2), first + 2: at(1), first + 3: at(0)})
 	for query, want := range map[string]string{
-		"?sort=S": "d1500000000 a0 b0 c0", "?start=1&sort=S": "d1500000000 c2000003600 a2000007200 b0", "?start=1&sort=j&states=PENDING": "a2000007200 b0 c2000003600",
+		"?sort=S": "d1500000000 c2000000000 a0 b0", "?start=1&sort=S": "d1500000000 c2000003600 a2000007200 b0", "?start=1&sort=j&states=PENDING": "a2000007200 b0 c2000003600",
 	} {
 		_, _, jobs, err := readQueue(d.Socket, query)
 		var got []string

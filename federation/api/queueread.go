@@ -181,10 +181,10 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 // mostUnknown is how many nodes that no site has are told one by one.
 const mostUnknown = 1000
 
-// foretell fills in the expected start of a job that waits. It reports whether there is one.
+// foretell fills in the expected start of a job that waits, if that is later than its begin time. It reports whether it is.
 func foretell(r *queueRow, w *wire.Job, starts federation.Starts) bool {
 	s, known := starts[federation.JobID(r.raw())]
-	if !known || r.kind.facts.Value().base != wire.StatePending || w.StartTime.Value() > 0 {
+	if !known || r.kind.facts.Value().base != wire.StatePending || w.StartTime.Value() >= s.At.Unix() {
 		return false
 	}
 	w.StartTime = wire.Time(s.At)

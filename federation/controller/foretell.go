@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -243,10 +244,14 @@ func (f *foretelling) quote(j *job) (o *federation.Offer) {
 	return o
 }
 
-// overBudget reports whether the limits and budgets of the account tree keep a job from what it is offered.
+// overBudget reports whether the limits and budgets of the account tree keep a job from what it is offered, or have done so in the last plan: what has fallen free since may be
+// for others that wait for it.
 func (c *Controller) overBudget(j *job, o *federation.Offer) bool {
 	if c.cfg.Quota == nil {
 		return false
+	}
+	if r := string(j.Reason); j.Reason == federation.ReasonAccountBudget || strings.HasPrefix(r, "Assoc") || strings.HasPrefix(r, "QOS") {
+		return true
 	}
 	w := c.wants(asTask(&j.Job), o)
 	return c.cfg.Quota.Check(c.now(), &w) != nil

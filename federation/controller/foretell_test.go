@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/federation/predict"
+	"fsub/federation/quota"
 	"fsub/sbatch"
 )
 
@@ -77,5 +79,30 @@ func TestStartsOfTasks(t *testing.T) {
 		if s, told := all[id]; !told || (s.At.Sub(began)-time.Hour).Abs() > time.Minute {
 			t.Errorf("%s: %v %+v, the tasks began at %s", what, told, s, began)
 		}
+	}
+}
+
+// What has fallen free of a limit since the last plan may be for another job that waits for it: of neither is a start told.
+func TestNoStartBehindALimit(t *testing.T) {
+	b := newBench(t)
+	tree := func(set map[string]string) limits {
+		empty, _ := accounts.New(nil)
+		tree, _, err := empty.Apply([]accounts.Edit{{Op: accounts.Add, Key: accounts.AccountKey("physics"), Set: set}, {Op: accounts.Add, Key: accounts.UserKey("physics", "alice")}}, accounts.Editor{Operator: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return limits{tree}
+	}
+	b.limited(tree(map[string]string{"GrpJobs": "1"}))
+	b.wait(2 * time.Second)
+	b.submit(nil)
+	b.wait(2 * time.Second)
+	second := b.submit(nil)
+	b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterany:%d", second) })
+	b.wait(2 * time.Second)
+	b.want(second, federation.Pending, "AssocGrpJobsLimit", "")
+	b.ctl.cfg.Quota = quota.New(tree(map[string]string{"GrpJobs": "2"}), 0)
+	if s := b.ctl.starts(); s[second] != (federation.Start{}) || len(s) > 1 {
+		t.Errorf("they are to start: %+v", s)
 	}
 }

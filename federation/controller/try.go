@@ -59,7 +59,7 @@ func (c *Controller) tried(j *federation.Job) *federation.Trial {
 		c.tryDependency(&task, &t, now)
 	}
 	if t.Waits != nil || t.Unknown {
-		t.Start = time.Time{}
+		t.Start, t.Within = time.Time{}, time.Time{}
 	}
 	return &t
 }
@@ -83,7 +83,8 @@ func (c *Controller) tryDependency(task *federation.Job, t *federation.Trial, no
 	}
 	f := &foretelling{Controller: c, all: c.starts(), now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
 	at, known := f.free(j)
-	if t.Unknown = !known; known && at.p50.After(t.Start) {
-		t.Start = at.p50.Truncate(time.Second)
+	if t.Unknown = !known; known {
+		at = at.after(spanOf(&federation.Start{At: t.Start, Within: t.Within}))
+		t.Start, t.Within = at.p50.Truncate(time.Second), at.p90.Truncate(time.Second)
 	}
 }

@@ -60,9 +60,13 @@ func (w *World) tryLast(job *federation.Job, e *federation.Expected) (federation
 
 // setStart has a trial start as an offer says, and not before the job may.
 func setStart(t *federation.Trial, o *federation.Offer, job *federation.Job) {
-	t.Site, t.Partition, t.Start = o.Site, o.Partition, o.Begins().At
+	s := o.Begins()
+	t.Site, t.Partition, t.Start, t.Within = o.Site, o.Partition, s.At, s.Within
 	if t.Start.Before(job.Spec.Begin) {
 		t.Start = job.Spec.Begin
+	}
+	if !t.Within.IsZero() && t.Within.Before(t.Start) {
+		t.Within = t.Start
 	}
 	t.Start = t.Start.Truncate(time.Second)
 }

@@ -43,7 +43,7 @@ func (s said) near(o said, within time.Duration) bool {
 
 var (
 	trialStart  = regexp.MustCompile(`to start at (\S+) using`)
-	trialWithin = regexp.MustCompile(`; starts in (\S+?),? and in nine of ten cases within ([0-9hms.]+)`)
+	trialWithin = regexp.MustCompile(`and in nine of ten cases within ([0-9hms.]+)`)
 )
 
 // trial asks fsub --test-only.
@@ -56,7 +56,7 @@ func trial(args []string) (said, string, error) {
 	}
 	s := said{p50: stamp(m[1])}
 	if w := trialWithin.FindStringSubmatch(out); w != nil && !s.p50.IsZero() {
-		within, err := time.ParseDuration(w[2])
+		within, err := time.ParseDuration(w[1])
 		if err != nil {
 			return s, out, err
 		}

@@ -106,7 +106,11 @@ func trialWait(t *federation.Trial, o *federation.Offer) string {
 	case t.Unknown:
 		return "; would wait for other jobs, whose end is not known"
 	case t.Start.Sub(begins.At) >= time.Second: // for others, or a begin time
-		return "; starts when what it waits for is to be over"
+		text := "; starts when what it waits for is to be over"
+		if t.Within.After(t.Start) {
+			text += fmt.Sprintf(", and in nine of ten cases within %s", whole(t.Within.Sub(o.Start.Add(-o.Wait))))
+		}
+		return text
 	case f != nil:
 		made := o.Start.Add(-o.Wait)
 		text := fmt.Sprintf("; starts in %s, and in nine of ten cases within %s", whole(begins.At.Sub(made)), whole(begins.Within.Sub(made)))
