@@ -96,10 +96,10 @@ func (d *deeds) run(what string, args ...string) string {
 	return strings.TrimSpace(out)
 }
 
-// submit submits an array of n tasks, each of which takes all nodes.
+// submit submits an array of n tasks, each of which takes all nodes for an hour.
 func (d *deeds) submit(n int) string {
 	d.t.Helper()
-	return d.run("submit", "sbatch", "--parsable", "-N64", "--exclusive", "--array=0-"+strconv.Itoa(n-1), "--wrap=:")
+	return d.run("submit", "sbatch", "--parsable", "-N64", "--exclusive", "--array=0-"+strconv.Itoa(n-1), "--wrap=#SIM run=1h")
 }
 
 // look has everything listed, and one array shown and explained.
