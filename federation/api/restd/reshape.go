@@ -36,6 +36,8 @@ func (s *shape) json(v any) (json.RawMessage, error) {
 // most of it.
 func (s *shape) reshape(text json.RawMessage) (json.RawMessage, error) {
 	switch {
+	case text == nil && s.nothing != nil:
+		return s.nothing, nil
 	case s.same && text != nil:
 		return text, nil
 	case s.kind == '{' && len(text) > 0 && text[0] == '{':
@@ -75,11 +77,12 @@ func (s *shape) reshapeFields(text json.RawMessage) (json.RawMessage, error) {
 		value, err := json.RawMessage(nil), error(nil)
 		if f.from == nil {
 			value, err = f.reshape(object[name])
+		} else if raw, ok := object[f.from[0]]; !ok && f.from[0] != "" && f.nothing != nil || ok && string(raw) == "null" && f.nothing != nil {
+			value = f.nothing
 		} else {
-			var whole any
-			if whole, err = read(text); err == nil {
-				object, _ := whole.(map[string]any)
-				value, err = json.Marshal(f.of(f.find(object, name)))
+			var has map[string]any
+			if has, err = f.read(text, object); err == nil {
+				value, err = json.Marshal(f.of(f.find(has, name)))
 			}
 		}
 		if err != nil {
@@ -88,6 +91,21 @@ func (s *shape) reshapeFields(text json.RawMessage) (json.RawMessage, error) {
 		out = append(out, value...)
 	}
 	return append(out, '}'), nil
+}
+
+// read is what [shape.find] looks at of an object: all of it, or the one field that it begins with.
+func (s *shape) read(text json.RawMessage, fields map[string]json.RawMessage) (map[string]any, error) {
+	if s.from[0] == "" {
+		v, err := read(text)
+		object, _ := v.(map[string]any)
+		return object, err
+	}
+	raw, ok := fields[s.from[0]]
+	if !ok {
+		return nil, nil
+	}
+	v, err := read(raw)
+	return map[string]any{s.from[0]: v}, err
 }
 
 // read is what JSON says, with numbers as written; nil if there is none.

@@ -3,6 +3,7 @@ package restd
 import (
 	"bufio"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -46,6 +47,8 @@ type shape struct {
 	fields map[string]*shape
 	names  []string // of fields, in order
 	same   bool     // wire writes it so
+
+	nothing json.RawMessage // what is written where wire has nothing
 }
 
 // answers are the shapes of one version's answers, by "GET slurm/job/{}".
@@ -108,6 +111,7 @@ func (s *shape) compare(base *shape) bool {
 }
 
 func (s *shape) order() {
+	s.nothing, _ = json.Marshal(s.of(nil))
 	s.names = slices.Sorted(maps.Keys(s.fields))
 	for _, f := range s.fields {
 		f.order()
