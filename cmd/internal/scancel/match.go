@@ -112,7 +112,7 @@ func (r *ref) names(j *wire.Job) bool {
 // itself where all that it names do.
 func (c *command) picked(jobs []wire.Job, r *ref) []ref {
 	var refs []ref
-	all := true
+	all, texts, ids := true, map[string]bool{}, map[int64]bool{}
 	for i := range jobs {
 		j := &jobs[i]
 		if show.Ended(j.State) || r != nil && !r.names(j) {
@@ -122,7 +122,7 @@ func (c *command) picked(jobs []wire.Job, r *ref) []ref {
 			all = false
 			continue
 		}
-		if j.HetJobOffset.Value() > 0 && slices.ContainsFunc(refs, func(y ref) bool { return int64(y.id) == j.HetJobID.Value() }) {
+		if j.HetJobOffset.Value() > 0 && ids[j.HetJobID.Value()] {
 			continue // it goes with its leader
 		}
 		x := refOf(j)
@@ -130,8 +130,8 @@ func (c *command) picked(jobs []wire.Job, r *ref) []ref {
 			x.tasks = r.tasks.Both(&x.tasks)
 			x.text = r.text
 		}
-		if !slices.ContainsFunc(refs, func(y ref) bool { return x.text == y.text }) {
-			refs = append(refs, x)
+		if !texts[x.text] {
+			refs, texts[x.text], ids[int64(x.id)] = append(refs, x), true, true
 		}
 	}
 	if r != nil && all && len(refs) > 0 && !c.interactive {
