@@ -156,3 +156,22 @@ func (r *Row[T]) set(o *T, v Value) error {
 	}
 	return nil
 }
+
+// Run is the whole of a command that takes no notice of operands: it reads the options of the environment and of args, and does what they say. The error of do is a whole line
+// for stderr, as those of the options are. It returns the exit code.
+func (s *Set[T]) Run(args, env []string, stdout, stderr io.Writer, do func(o *T) error) int {
+	var o T
+	err := s.Environment(&o, env)
+	ended := false
+	if err == nil {
+		_, ended, err = s.Parse(&o, args, stdout)
+	}
+	if err == nil && !ended {
+		err = do(&o)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}

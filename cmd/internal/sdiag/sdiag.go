@@ -43,20 +43,7 @@ var optionSet = option.NewSet("sdiag", []option.Row[options]{
 })
 
 func run(args, env []string, stdout, stderr io.Writer, c show.Caller) int {
-	var o options
-	err := optionSet.Environment(&o, env)
-	ended := false
-	if err == nil {
-		_, ended, err = optionSet.Parse(&o, args, stdout)
-	}
-	if err == nil && !ended {
-		err = o.print(c, args, stdout)
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return 1
-	}
-	return 0
+	return optionSet.Run(args, env, stdout, stderr, func(o *options) error { return o.print(c, args, stdout) })
 }
 
 // print asks the daemon. Its error is a whole line for stderr.

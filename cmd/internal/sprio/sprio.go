@@ -49,20 +49,7 @@ var optionSet = option.NewSet("sprio", []option.Row[options]{
 })
 
 func run(args, env []string, stdout, stderr io.Writer, c show.Caller) int {
-	var o options
-	err := optionSet.Environment(&o, env)
-	ended := false
-	if err == nil {
-		_, ended, err = optionSet.Parse(&o, args, stdout)
-	}
-	if err == nil && !ended {
-		err = o.list(c, env, stdout, stderr)
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return 1
-	}
-	return 0
+	return optionSet.Run(args, env, stdout, stderr, func(o *options) error { return o.list(c, env, stdout, stderr) })
 }
 
 // list prints the waiting jobs. Its error is a whole line for stderr.

@@ -55,24 +55,12 @@ var optionSet = option.NewSet("sshare", []option.Row[options]{
 })
 
 func run(args, env []string, stdout, stderr io.Writer, c show.Caller, uid uint32) int {
-	var o options
-	err := optionSet.Environment(&o, env)
-	ended := false
-	if err == nil {
-		_, ended, err = optionSet.Parse(&o, args, stdout) // words beside the options are nothing to sshare
-	}
-	switch {
-	case err != nil || ended:
-	case o.json || o.yaml:
-		err = o.document(c, stdout, stderr, args)
-	default:
-		err = o.list(c, stdout, stderr, uid)
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return 1
-	}
-	return 0
+	return optionSet.Run(args, env, stdout, stderr, func(o *options) error { // words beside the options are nothing to sshare
+		if o.json || o.yaml {
+			return o.document(c, stdout, stderr, args)
+		}
+		return o.list(c, stdout, stderr, uid)
+	})
 }
 
 // list prints the tree, with --clusters that of each. Its error is a whole line for stderr.
