@@ -34,7 +34,7 @@ func (d *Driver) Check(ctx context.Context) (out []federation.SiteCheck) {
 	machines, err := d.cfg.Provider.List(ctx)
 	k = federation.SiteCheck{Name: "machines", Result: federation.CheckOK, Detail: fmt.Sprintf("%d are there", len(machines))}
 	if err != nil {
-		k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), checkAdvice(err, "no machine is started that could not be listed: mend this first")
+		k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), checkAdvice(err, "no machine is started that could not be listed: fix this first")
 	}
 	return append(append(out, k), d.checkWayBack()...)
 }

@@ -62,7 +62,7 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// On the first day nothing says what a day comes to, on the second nothing how far days differ. A team that has only just begun is not reckoned with as if it had spent nothing for weeks.
+// On the first day nothing says what a day comes to, on the second nothing how far days differ. The weeks before a team has begun do not count as weeks without spending.
 func TestForecastOfTheFirstDays(t *testing.T) {
 	none := math.NaN()
 	for _, c := range []struct {
@@ -141,7 +141,7 @@ func strip(lines []report.Line) []report.Line {
 	return out
 }
 
-// A job's name is no formula of whoever opens the report; numbers stay numbers.
+// A job's name does not become a formula in the spreadsheet that opens the report; numbers stay numbers.
 func TestCSVHasNoFormulas(t *testing.T) {
 	table := report.Table{Keys: []string{"job"}, Columns: []report.Column{{Name: "cost"}}}
 	for _, name := range []string{`=HYPERLINK("http://x","y")`, "+1", "-1+1", "@SUM(A1)", "\tx", "\rx", "train", "a=b", ""} {

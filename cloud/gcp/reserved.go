@@ -33,7 +33,7 @@ func (r *reservation) policies() (names []string) {
 	return names
 }
 
-// near reports whether machines of it can be near to each other: by its own policies, or by one of ours, which only dense ones take.
+// near reports whether machines of it can be near to each other: by its own policies, or by one that the daemon makes, which only dense ones take.
 func (r *reservation) near() bool { return r.dense() || len(r.GetResourcePolicies()) > 0 }
 
 // sharedForm is a reservation of a project, with a block perhaps: projects/P/reservations/N/reservationBlocks/B.

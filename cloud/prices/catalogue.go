@@ -40,7 +40,7 @@ type Catalogue struct {
 	known   map[Key]Price
 	sources map[string]*Asked
 	shapes  map[[2]string]Shape // by cloud and type: see Describe
-	anew    map[string]bool     // clouds with types that their source was not asked for yet
+	unasked map[string]bool     // clouds with types that their source was not asked for yet
 	wake    chan struct{}
 }
 
@@ -67,7 +67,7 @@ func New(cfg Config) (*Catalogue, error) {
 		cfg.Now = time.Now
 	}
 	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
-	c := &Catalogue{cfg: cfg, known: map[Key]Price{}, sources: map[string]*Asked{}, shapes: map[[2]string]Shape{}, anew: map[string]bool{}, wake: make(chan struct{}, 1)}
+	c := &Catalogue{cfg: cfg, known: map[Key]Price{}, sources: map[string]*Asked{}, shapes: map[[2]string]Shape{}, unasked: map[string]bool{}, wake: make(chan struct{}, 1)}
 	return c, c.load()
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Describe says what a cloud's machine types hold that the table does not have. A source that puts prices together from parts (see [Catalogue.Shapes]) is asked anew for those that were
+// Describe says what a cloud's machine types hold that the table does not have. A source that puts prices together from parts (see [Catalogue.Shapes]) is asked again for those that were
 // not known. On a nil catalogue it does nothing.
 func (c *Catalogue) Describe(cloud string, types map[string]Shape) {
 	if c == nil {
@@ -18,9 +18,9 @@ func (c *Catalogue) Describe(cloud string, types map[string]Shape) {
 		if _, listed := ShapeOf(cloud, typ); listed || c.shapes[key] == s {
 			continue
 		}
-		c.shapes[key], c.anew[cloud] = s, true
+		c.shapes[key], c.unasked[cloud] = s, true
 	}
-	if c.anew[cloud] {
+	if c.unasked[cloud] {
 		select {
 		case c.wake <- struct{}{}:
 		default:
@@ -49,9 +49,9 @@ func (c *Catalogue) described(s Source) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	anew := c.anew[of.Cloud()]
-	delete(c.anew, of.Cloud())
-	return anew
+	unasked := c.unasked[of.Cloud()]
+	delete(c.unasked, of.Cloud())
+	return unasked
 }
 
 // Accelerators are the kinds that some type of a cloud has, by what is known of its machines, in lower case.

@@ -77,7 +77,7 @@ func TestCompletionIsSilentAndSoon(t *testing.T) {
 func TestSlurmCompletion(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("no bash here")
+		t.Skip("SKIPPED: there is no bash to complete in")
 	}
 	cmd := exec.Command(bash, "-c", slurmCompletion+`
 squeue() { echo 30000017; echo 30000018; }
