@@ -63,6 +63,8 @@ func slurmSaysBefore(near *federation.Rejection) string {
 		return "invalid partition specified: " + strings.Join(near.Why.Args, "")
 	case near.Is(federation.WhyMemoryOnNode):
 		return "Memory specification can not be satisfied"
+	case near.Is(federation.WhyTmpDisk):
+		return "Temporary disk specification can not be satisfied"
 	}
 	return ""
 }

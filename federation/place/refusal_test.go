@@ -27,3 +27,11 @@ func TestRefusalNamesEveryPlace(t *testing.T) {
 		t.Errorf("refused with\n%s\nwant\n%s", e.Detail, want)
 	}
 }
+
+// Real slurmctlds 22.05, 24.11 and 26.05 say this of nodes without TmpDisk.
+func TestTmpDiskInSlurmsWords(t *testing.T) {
+	near := federation.Rejection{Reason: federation.ReasonReqNodeNotAvail, Why: federation.Because(federation.WhyTmpDisk, "1 GiB", "0 MiB")}
+	if got := slurmSaysBefore(&near); got != "Temporary disk specification can not be satisfied" {
+		t.Errorf("%q", got)
+	}
+}
