@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"fsub/cloud/layout"
 	"fsub/cloud/provider"
 	"fsub/federation/demand"
 )
@@ -22,9 +21,9 @@ type nodeGroup struct {
 }
 
 // shape is a new machine of the node group.
-func (ng *nodeGroup) shape() layout.Node {
+func (ng *nodeGroup) shape() demand.Node {
 	o := &ng.offering
-	return layout.Node{CPUs: o.CPUs, Mem: o.Mem, GPUs: o.GPUs, GPUType: o.GPUType, GRES: o.GRES}
+	return demand.Node{CPUs: o.CPUs, Mem: o.Mem, GPUs: o.GPUs, GPUType: o.GPUType, GRES: o.GRES}
 }
 
 // features are what --constraint can ask for: those of the offering and the pool, and of a cloud's machines the market, the region and the zone.
@@ -83,7 +82,7 @@ func (ng *nodeGroup) given(name string) {
 
 // freeFor are the machines of a node group that a job may use now: those that are up first. The components of a heterogeneous job are on machines of their own, as
 // slurmctld does it.
-func (ng *nodeGroup) freeFor(j *job, r *run) (nodes []layout.Node, machines []*machine) {
+func (ng *nodeGroup) freeFor(j *job, r *run) (nodes []demand.Node, machines []*machine) {
 	var booting []*machine
 	for _, m := range ng.machines {
 		switch {
@@ -112,13 +111,13 @@ func (ng *nodeGroup) usable(j *job) (n int) {
 }
 
 // fitsOneDay reports whether a component would fit if nothing else ran in the group: on the machines that are there, and the new ones that there could be.
-func (ng *nodeGroup) fitsOneDay(needs *demand.Demand, more []layout.Node) bool {
+func (ng *nodeGroup) fitsOneDay(needs *demand.Demand, more []demand.Node) bool {
 	nodes := slices.Clone(more)
 	for _, m := range ng.machines {
 		node := ng.shape()
 		node.Name = m.Name
 		nodes = append(nodes, node)
 	}
-	_, err := layout.Fit(needs, nodes, ng.pool.options())
+	_, err := demand.Fit(needs, nodes, ng.pool.options())
 	return err == nil
 }

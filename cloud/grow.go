@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"fsub/accounting"
-	"fsub/cloud/layout"
 	"fsub/federation"
+	"fsub/federation/demand"
 )
 
 // grow adds new machines of a node group to those that are there, so that a component fits.
@@ -15,10 +15,10 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 	p, needs, o := ng.pool, j.needs(i), ng.pool.options()
 	free, idle := ng.freeFor(j, r)
 	o.Most = max(1, min(p.Max, ng.room()+len(free))) // of 1 to 8 nodes as many as there can be now
-	need, _, err := layout.Need(needs, ng.shape(), o)
+	need, _, err := demand.Need(needs, ng.shape(), o)
 	if err != nil {
 		o = p.options()
-		need, _, err = layout.Need(needs, ng.shape(), o)
+		need, _, err = demand.Need(needs, ng.shape(), o)
 	}
 	if err != nil {
 		return refusal{reason: federation.ReasonBadConstraints, detail: err.Error(), back: true}, false
@@ -33,7 +33,7 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 		return v, false
 	}
 	near := p.Near && ng.offering.MaxGang >= need && need > 1
-	var nodes []layout.Node
+	var nodes []demand.Node
 	var machines []*machine
 	if !near {
 		nodes, machines = free, idle
@@ -48,12 +48,12 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 		node.Name = name
 		nodes = append(nodes, node)
 	}
-	shares, err := layout.Fit(needs, nodes, o)
+	shares, err := demand.Fit(needs, nodes, o)
 	if err != nil {
 		if needs.NodeList != "" && ng.fitsOneDay(needs, nodes[there:]) {
 			return refusal{reason: federation.ReasonResources, waits: forNodes}, false // one that it names has another job, or ends
 		}
-		return refusal{reason: federation.ReasonBadConstraints, detail: err.Error(), back: errors.Is(err, layout.ErrNoFit), waits: forCloud}, false
+		return refusal{reason: federation.ReasonBadConstraints, detail: err.Error(), back: errors.Is(err, demand.ErrNoFit), waits: forCloud}, false
 	}
 	var chosen []string
 	kept := map[*machine]bool{}

@@ -8,9 +8,9 @@ import (
 
 	"fsub/accounting"
 	"fsub/cloud/agentapi"
-	"fsub/cloud/layout"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -90,9 +90,9 @@ func (m *machine) usable(user string) bool {
 }
 
 // free is what the machine can still give.
-func (m *machine) free() layout.Node {
+func (m *machine) free() demand.Node {
 	o := &m.gang.Offering
-	n := layout.Node{Name: m.Name, CPUs: o.CPUs - m.cpus, Mem: o.Mem - m.mem, GPUs: o.GPUs, GPUType: o.GPUType, Busy: len(m.runs) > 0}
+	n := demand.Node{Name: m.Name, CPUs: o.CPUs - m.cpus, Mem: o.Mem - m.mem, GPUs: o.GPUs, GPUType: o.GPUType, Busy: len(m.runs) > 0}
 	for _, used := range m.gpus {
 		if used {
 			n.GPUs--
@@ -120,7 +120,7 @@ func (m *machine) used(of gres.Resource) (n int) {
 }
 
 // take gives a run a part of the machine, and returns which GPUs.
-func (m *machine) take(r *run, s layout.Share, now time.Time) (gpus []int) {
+func (m *machine) take(r *run, s demand.Share, now time.Time) (gpus []int) {
 	m.cpus += s.CPUs
 	m.mem += s.Mem
 	for i := range m.gpus {

@@ -3,7 +3,6 @@ package cloud
 import (
 	"testing"
 
-	"fsub/cloud/layout"
 	"fsub/cloud/provider"
 	"fsub/federation/demand"
 	"fsub/sbatch"
@@ -21,11 +20,11 @@ func TestNodesAreInOrder(t *testing.T) {
 		machines = append(machines, m)
 	}
 	needs := demand.Of(&sbatch.Spec{MinNodes: 3, MaxNodes: 3, NTasks: 5})
-	var nodes []layout.Node
+	var nodes []demand.Node
 	for _, m := range machines {
 		nodes = append(nodes, m.free())
 	}
-	shares, err := layout.Fit(needs, nodes, p.options())
+	shares, err := demand.Fit(needs, nodes, p.options())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"fsub/cloud/layout"
 	"fsub/federation"
 	"fsub/federation/demand"
 	"fsub/sbatch"
@@ -68,7 +67,7 @@ func (q *queue) placeComponent(j *job, r *run, i int, grow bool) (refusal, bool)
 			continue
 		}
 		if nodes, machines := ng.freeFor(j, r); len(nodes) > 0 {
-			if shares, err := layout.Fit(needs, nodes, p.options()); err == nil {
+			if shares, err := demand.Fit(needs, nodes, p.options()); err == nil {
 				q.take(r, i, needs, shares, machines)
 				return refusal{}, true
 			}
@@ -95,8 +94,8 @@ func (q *queue) placeComponent(j *job, r *run, i int, grow bool) (refusal, bool)
 
 // inOrder brings the nodes of a component into the order of their names, which is that of SLURM_JOB_NODELIST, and shares the job out anew if they were not: the first node is
 // where its script runs, and gets what does not come out even.
-func inOrder(needs *demand.Demand, shares []layout.Share, machines []*machine) []layout.Share {
-	byName := func(a, b layout.Share) int {
+func inOrder(needs *demand.Demand, shares []demand.Share, machines []*machine) []demand.Share {
+	byName := func(a, b demand.Share) int {
 		x, y := machines[a.Node].Name, machines[b.Node].Name // of one group: they differ in the number at their end
 		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))
 	}
@@ -104,11 +103,11 @@ func inOrder(needs *demand.Demand, shares []layout.Share, machines []*machine) [
 		return shares
 	}
 	shares = slices.SortedFunc(slices.Values(shares), byName)
-	nodes := make([]layout.Node, len(shares))
+	nodes := make([]demand.Node, len(shares))
 	for i, s := range shares {
 		nodes[i] = machines[s.Node].free()
 	}
-	anew, err := layout.Fit(needs, nodes, machines[0].pool.options())
+	anew, err := demand.Fit(needs, nodes, machines[0].pool.options())
 	if err != nil || len(anew) != len(shares) { // they were found to do: as they are, then
 		return shares
 	}
@@ -119,7 +118,7 @@ func inOrder(needs *demand.Demand, shares []layout.Share, machines []*machine) [
 }
 
 // take gives a component of a run its part of machines.
-func (q *queue) take(r *run, group int, needs *demand.Demand, shares []layout.Share, machines []*machine) {
+func (q *queue) take(r *run, group int, needs *demand.Demand, shares []demand.Share, machines []*machine) {
 	now := q.now()
 	for n, s := range inOrder(needs, shares, machines) {
 		m := machines[s.Node]

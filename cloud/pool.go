@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"fsub/cloud/layout"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/demand"
 )
 
 // pool is a partition of the site: like a PoolConfig, with what there is of it.
@@ -87,8 +87,8 @@ func plain(s string) string {
 }
 
 // options are how the pool gives out its machines.
-func (p *pool) options() layout.Options {
-	return layout.Options{Whole: !p.Shared, DefMemPerCPU: p.DefMemPerCPU, Most: p.Max}
+func (p *pool) options() demand.Options {
+	return demand.Options{Whole: !p.Shared, DefMemPerCPU: p.DefMemPerCPU, Most: p.Max}
 }
 
 // groupsFor are the groups that a component may run in: the one that placement chose, or all.

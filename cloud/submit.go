@@ -12,6 +12,7 @@ import (
 	"fsub/cloud/layout"
 	"fsub/cloud/records"
 	"fsub/federation"
+	"fsub/federation/demand"
 )
 
 // maxPayloads is how many bytes of scripts and environments stay in memory until they are needed.
@@ -126,7 +127,7 @@ func (d *Driver) canEverRun(j *job) error {
 			if w.Offering != "" && ng.offering.ID != w.Offering {
 				return false
 			}
-			need, _, err := layout.Need(j.needs(i), ng.shape(), p.options())
+			need, _, err := demand.Need(j.needs(i), ng.shape(), p.options())
 			if err == nil && need > p.Max {
 				err = fmt.Errorf("it needs %d machines, and the pool may have %d", need, p.Max)
 			}
@@ -135,7 +136,7 @@ func (d *Driver) canEverRun(j *job) error {
 			}
 			return err == nil
 		})
-		if refused, ok := errors.AsType[*layout.Refused](why); ok && !can { // nor would a Slurm cluster take it
+		if refused, ok := errors.AsType[*demand.Refused](why); ok && !can { // nor would a Slurm cluster take it
 			said, _, _ := strings.Cut(refused.Text, "\n")
 			return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2072, Text: layout.NoGPUs.String(), Detail: said}
 		}

@@ -1,5 +1,3 @@
-// Package layout is the arithmetic of a job's size, as slurmctld and srun do it: which of the free nodes a job gets and how much of each, how
-// many tasks each of them runs, and which task of a step runs where. It is pure.
-//
-// [Fit] is for the driver of a rented pool, [Place] for srun on its nodes.
+// Package layout is the arithmetic of a step, as slurmctld and srun do it: which of its job's nodes it gets and how much of each, and which task runs where.
+// It is pure. What a job gets of a site's nodes is package demand's.
 package layout

@@ -53,6 +53,9 @@ type Part struct {
 	Ranks []int // of its tasks, in the order of SLURM_LOCALID
 }
 
+// errNoFit: the nodes that were looked at do not do; others may.
+var errNoFit = errors.New("the step does not fit on these nodes")
+
 // ErrBusy: the step would fit if other steps of the job were over.
 var ErrBusy = errors.New("Requested nodes are busy")
 
@@ -223,7 +226,7 @@ func fill(s Step, nodes []Free, parts []Part) error {
 		}
 		if s.CPUsPerGPU > 0 {
 			if p.GPUs == 0 {
-				return ErrNoFit
+				return errNoFit
 			}
 			if p.CPUs = max(s.CPUsPerGPU*p.GPUs, each); s.Overcommit {
 				p.CPUs = min(p.CPUs, n.CPUs)
@@ -233,7 +236,7 @@ func fill(s Step, nodes []Free, parts []Part) error {
 			p.Mem = min(p.Mem, n.Mem)
 		}
 		if !fits(s, n, p) {
-			return ErrNoFit
+			return errNoFit
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func fillGPUs(s Step, nodes []Free, parts []Part) error {
 	}
 	for i := range parts {
 		if nodes[parts[i].Node].GPUs < s.GPUsPerNode {
-			return ErrNoFit
+			return errNoFit
 		}
 	}
 	if sharesGPUs(s) {
@@ -38,7 +38,7 @@ func fillGPUs(s Step, nodes []Free, parts []Part) error {
 	}
 	for i := range parts {
 		if len(parts[i].Ranks)*s.GPUsPerTask > parts[i].GPUs && !s.Overcommit {
-			return ErrNoFit
+			return errNoFit
 		}
 	}
 	return nil
@@ -76,7 +76,7 @@ func shareGPUs(s Step, nodes []Free, parts []Part) error {
 		}
 	}
 	if left > 0 && (busy || s.GPUsPerNode == 0) {
-		return ErrNoFit
+		return errNoFit
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func take(s Step, nodes []Free, order []int) ([]int, error) {
 		}
 	}
 	if len(chosen) < least || s.Tasks > 0 && !s.Overcommit && room < s.Tasks {
-		return nil, ErrNoFit
+		return nil, errNoFit
 	}
 	return chosen, nil
 }

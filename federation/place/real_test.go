@@ -39,7 +39,7 @@ func (s share) near(plan share, ofTask int) bool {
 
 // TestRecordedFits compares what the planner says that a job takes of empty nodes with what real Slurm gave it.
 func TestRecordedFits(t *testing.T) {
-	text, err := os.ReadFile("../../cloud/layout/testdata/fit.tsv")
+	text, err := os.ReadFile("../demand/testdata/fit.tsv")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,9 @@
-package layout
+package demand
 
 import (
 	"fmt"
 	"strings"
 
-	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
@@ -13,7 +12,7 @@ import (
 // need is what a job asks of nodes.
 type need struct {
 	minNodes, maxNodes int // maxNodes 0: as many as it takes
-	sizes              demand.Sizes
+	sizes              Sizes
 	tasks              int  // at least one for each node
 	counted            bool // the number of tasks is known: SLURM_NTASKS is there
 	asked              bool // by --ntasks
@@ -44,9 +43,9 @@ type need struct {
 }
 
 // read takes in what a job asks for.
-func (n *need) read(d *demand.Demand, o Options) error {
+func (n *need) read(d *Demand, o Options) error {
 	if said := d.RefusedGPUs(); said != "" {
-		return &Refused{Text: said + "\n" + NoGPUs.String()}
+		return &Refused{Text: said + "\nInvalid generic resource (gres) specification"}
 	}
 	*n = need{minNodes: max(1, d.MinNodes), maxNodes: d.MaxNodes, sizes: d.NodeSizes, tasks: d.Tasks, asked: d.Tasks > 0, perNode: d.TasksPerNode,
 		cpusTask: max(1, d.CPUsPerTask), minCPUs: d.MinCPUs, cpusGPU: d.CPUsPerGPU, tasksGPU: d.TasksPerGPU, threads: d.Threads, single: d.Threads == 1,
@@ -56,11 +55,11 @@ func (n *need) read(d *demand.Demand, o Options) error {
 		n.memAll = true
 	case m.Amount == 0:
 		n.memCPU, n.defMem = o.DefMemPerCPU, o.DefMemPerCPU > 0
-	case m.Per == demand.PerNode:
+	case m.Per == PerNode:
 		n.memNode = m.Amount
-	case m.Per == demand.PerCPU:
+	case m.Per == PerCPU:
 		n.memCPU = m.Amount
-	case m.Per == demand.PerGPU:
+	case m.Per == PerGPU:
 		n.memGPU = m.Amount
 	}
 	if o.Most > 0 && n.maxNodes > o.Most {
@@ -77,7 +76,7 @@ func (n *need) read(d *demand.Demand, o Options) error {
 }
 
 // readGPUs sums the GPUs. They are all of one type: no node has two.
-func (n *need) readGPUs(d *demand.Demand) error {
+func (n *need) readGPUs(d *Demand) error {
 	if err := d.Refused(); err != nil {
 		return err
 	}
@@ -91,9 +90,9 @@ func (n *need) readGPUs(d *demand.Demand) error {
 			return fmt.Errorf("%s: no machine has GPUs of two types, %s and %s", g, n.gpuType, g.Type)
 		}
 	}
-	n.gpusNode, n.gpusTask, n.gpusJob = d.Count("gpu", demand.PerNode), d.Count("gpu", demand.PerTask), d.Count("gpu", demand.PerJob)
+	n.gpusNode, n.gpusTask, n.gpusJob = d.Count("gpu", PerNode), d.Count("gpu", PerTask), d.Count("gpu", PerJob)
 	if n.gpusNode == 0 {
-		n.gpusNode = d.Count("gpu", demand.PerSocket) * max(d.Sockets, 1)
+		n.gpusNode = d.Count("gpu", PerSocket) * max(d.Sockets, 1)
 	}
 	return nil
 }
@@ -165,7 +164,7 @@ func (n *need) countGPUs() {
 }
 
 // named makes room for the nodes that the job names.
-func (n *need) named(d *demand.Demand) error {
+func (n *need) named(d *Demand) error {
 	if d.NodeList == "" {
 		return nil
 	}

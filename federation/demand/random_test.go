@@ -1,4 +1,4 @@
-package layout_test
+package demand_test
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"fsub/cloud/layout"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/testbed/realjob"
@@ -295,13 +294,13 @@ func planned(taken string, args []string) string {
 		}
 		return err.Error()
 	}
-	o := layout.Options{DefMemPerCPU: 1000}
-	_, err = layout.Fit(demand.Of(&r.Spec), whole, o)
-	if refused, ok := errors.AsType[*layout.Refused](err); ok {
+	o := demand.Options{DefMemPerCPU: 1000}
+	_, err = demand.Fit(demand.Of(&r.Spec), whole, o)
+	if refused, ok := errors.AsType[*demand.Refused](err); ok {
 		return "refused: sbatch: error: " + strings.ReplaceAll(refused.Text, "\n", "|sbatch: error: ")
 	}
 	if err != nil {
-		said, _ := strings.CutPrefix(err.Error(), layout.ErrNoFit.Error())
+		said, _ := strings.CutPrefix(err.Error(), demand.ErrNoFit.Error())
 		if said, _ = strings.CutPrefix(said, ": "); said != "" && !strings.HasPrefix(said, "not all of ") {
 			said = "sbatch: error: " + said + "|"
 		} else {
@@ -309,14 +308,14 @@ func planned(taken string, args []string) string {
 		}
 		return "refused: " + said + "sbatch: error: Batch job submission failed: Requested node configuration is not available"
 	}
-	shares, err := layout.Fit(demand.Of(&r.Spec), free, o)
+	shares, err := demand.Fit(demand.Of(&r.Spec), free, o)
 	if err != nil {
 		return "waits: Resources"
 	}
 	return shown(&r.Spec, shares)
 }
 
-func shown(s *sbatch.Spec, shares []layout.Share) string {
+func shown(s *sbatch.Spec, shares []demand.Share) string {
 	var b strings.Builder
 	var tasks, cpus []int
 	total := 0

@@ -1,10 +1,9 @@
-package layout
+package demand
 
 import (
 	"fmt"
 	"slices"
 
-	"fsub/federation/demand"
 	"fsub/slurm/hostlist"
 )
 
@@ -21,7 +20,7 @@ type candidate struct {
 }
 
 // candidates are the nodes that can hold at least one task, those that the job names among them.
-func (n *need) candidates(d *demand.Demand, free []Node) ([]candidate, error) {
+func (n *need) candidates(d *Demand, free []Node) ([]candidate, error) {
 	required, err := hostlist.Expand(d.NodeList)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package layout_test
+package demand_test
 
 import (
 	"errors"
@@ -9,16 +9,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"fsub/cloud/layout"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
 // anyNodes are nodes that are free in part.
-func anyNodes(t *rapid.T) []layout.Node {
-	nodes := make([]layout.Node, rapid.IntRange(0, 12).Draw(t, "nodes"))
+func anyNodes(t *rapid.T) []demand.Node {
+	nodes := make([]demand.Node, rapid.IntRange(0, 12).Draw(t, "nodes"))
 	for i := range nodes {
-		nodes[i] = layout.Node{Name: fmt.Sprintf("n%d", i), CPUs: rapid.IntRange(0, 32).Draw(t, "cpus"), Mem: sbatch.MemMiB(rapid.IntRange(0, 64000).Draw(t, "mem")),
+		nodes[i] = demand.Node{Name: fmt.Sprintf("n%d", i), CPUs: rapid.IntRange(0, 32).Draw(t, "cpus"), Mem: sbatch.MemMiB(rapid.IntRange(0, 64000).Draw(t, "mem")),
 			GPUs: rapid.IntRange(0, 8).Draw(t, "gpus"), GPUType: rapid.SampledFrom([]string{"h100", "a100", ""}).Draw(t, "type"), Busy: rapid.Bool().Draw(t, "busy"),
 			Threads: rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "threads")}
 		nodes[i].CPUs -= nodes[i].CPUs % max(1, nodes[i].Threads)
@@ -78,8 +77,8 @@ func anySpec(t *rapid.T) *sbatch.Spec {
 func TestFitNever(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, nodes := anySpec(t), anyNodes(t)
-		o := layout.Options{Whole: rapid.IntRange(0, 3).Draw(t, "whole") == 0, DefMemPerCPU: sbatch.MemMiB(rapid.SampledFrom([]int{0, 500}).Draw(t, "default"))}
-		shares, err := layout.Fit(demand.Of(s), nodes, o)
+		o := demand.Options{Whole: rapid.IntRange(0, 3).Draw(t, "whole") == 0, DefMemPerCPU: sbatch.MemMiB(rapid.SampledFrom([]int{0, 500}).Draw(t, "default"))}
+		shares, err := demand.Fit(demand.Of(s), nodes, o)
 		if err != nil {
 			if shares != nil {
 				t.Fatalf("an error and shares: %v", err)
@@ -145,19 +144,19 @@ func TestFitFewest(t *testing.T) {
 		if s.More != nil {
 			s.More.NTasksPerGPU = 0
 		}
-		shares, err := layout.Fit(demand.Of(s), nodes, layout.Options{})
+		shares, err := demand.Fit(demand.Of(s), nodes, demand.Options{})
 		if err != nil {
 			return
 		}
 		fewer := *s
 		if fewer.MaxNodes = len(shares) - 1; fewer.MaxNodes > 0 {
 			fewer.MinNodes = 1
-			if got, err := layout.Fit(demand.Of(&fewer), nodes, layout.Options{}); err == nil && len(got) < len(shares) {
+			if got, err := demand.Fit(demand.Of(&fewer), nodes, demand.Options{}); err == nil && len(got) < len(shares) {
 				t.Fatalf("%d nodes do: %+v, but it got %+v", len(got), got, shares)
 			}
 		}
-		more := append(nodes, layout.Node{Name: "more", CPUs: 4, Mem: 100})
-		if got, err := layout.Fit(demand.Of(s), more, layout.Options{}); err != nil || len(got) > len(shares) {
+		more := append(nodes, demand.Node{Name: "more", CPUs: 4, Mem: 100})
+		if got, err := demand.Fit(demand.Of(s), more, demand.Options{}); err != nil || len(got) > len(shares) {
 			t.Fatalf("with one node more: %+v %v, without: %+v", got, err, shares)
 		}
 	})
@@ -167,15 +166,15 @@ func TestFitFewest(t *testing.T) {
 func TestNeedIsFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anySpec(t)
-		o := layout.Options{Whole: rapid.Bool().Draw(t, "whole")}
-		shape := layout.Node{CPUs: 16, Mem: 64000, GPUs: 4, GPUType: "h100"}
-		n, each, err := layout.Need(demand.Of(s), shape, o)
+		o := demand.Options{Whole: rapid.Bool().Draw(t, "whole")}
+		shape := demand.Node{CPUs: 16, Mem: 64000, GPUs: 4, GPUType: "h100"}
+		n, each, err := demand.Need(demand.Of(s), shape, o)
 		const enough = 64
-		fresh := make([]layout.Node, enough)
+		fresh := make([]demand.Node, enough)
 		for i := range fresh {
 			fresh[i] = shape
 		}
-		shares, fitErr := layout.Fit(demand.Of(s), fresh, o)
+		shares, fitErr := demand.Fit(demand.Of(s), fresh, o)
 		if (err == nil) != (fitErr == nil) {
 			t.Fatalf("Need: %d %v, Fit: %d %v", n, err, len(shares), fitErr)
 		}
@@ -183,7 +182,7 @@ func TestNeedIsFit(t *testing.T) {
 			t.Fatalf("Need: %d of %+v, Fit: %+v", n, each, shares)
 		}
 		if err == nil {
-			if _, err := layout.Fit(demand.Of(s), fresh[:n], o); err != nil {
+			if _, err := demand.Fit(demand.Of(s), fresh[:n], o); err != nil {
 				t.Fatalf("%d do not do: %v", n, err)
 			}
 		}
@@ -191,7 +190,7 @@ func TestNeedIsFit(t *testing.T) {
 }
 
 func TestFitRefuses(t *testing.T) {
-	node := []layout.Node{{Name: "n0", CPUs: 4, Mem: 1000, GPUs: 2, GPUType: "h100"}}
+	node := []demand.Node{{Name: "n0", CPUs: 4, Mem: 1000, GPUs: 2, GPUType: "h100"}}
 	for name, c := range map[string]struct {
 		spec  sbatch.Spec
 		noFit bool
@@ -207,8 +206,8 @@ func TestFitRefuses(t *testing.T) {
 		"excluded":        {sbatch.Spec{Exclude: "n0"}, true},
 		"too large":       {sbatch.Spec{CPUsPerTask: 5}, true},
 	} {
-		_, err := layout.Fit(demand.Of(&c.spec), node, layout.Options{})
-		if err == nil || errors.Is(err, layout.ErrNoFit) != c.noFit {
+		_, err := demand.Fit(demand.Of(&c.spec), node, demand.Options{})
+		if err == nil || errors.Is(err, demand.ErrNoFit) != c.noFit {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -216,15 +215,15 @@ func TestFitRefuses(t *testing.T) {
 
 // A dispatch asks for every pending job and every offering: with hundreds of candidates it must take microseconds.
 func BenchmarkFit(b *testing.B) {
-	nodes := make([]layout.Node, 500)
+	nodes := make([]demand.Node, 500)
 	for i := range nodes {
-		nodes[i] = layout.Node{Name: fmt.Sprintf("aws-main-%d", i), CPUs: 4 + i%13, Mem: 64000, GPUs: i % 5, GPUType: "h100"}
+		nodes[i] = demand.Node{Name: fmt.Sprintf("aws-main-%d", i), CPUs: 4 + i%13, Mem: 64000, GPUs: i % 5, GPUType: "h100"}
 	}
 	for name, s := range map[string]*sbatch.Spec{"one": {NTasks: 1}, "gang": {MinNodes: 8, MaxNodes: 8, NTasksPerNode: 4, GPUsPerNode: "h100:4"}, "spread": {NTasks: 2000}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := layout.Fit(demand.Of(s), nodes, layout.Options{DefMemPerCPU: 1000}); err != nil {
+				if _, err := demand.Fit(demand.Of(s), nodes, demand.Options{DefMemPerCPU: 1000}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,22 +1,21 @@
-package layout
+package demand
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
-	"fsub/federation/demand"
 	"fsub/sbatch/gres"
 )
 
 // Resources other than GPUs are given by the node: so many of each node that the job gets.
 
 // readOthers takes in what of them a job asks for.
-func (n *need) readOthers(d *demand.Demand) error {
+func (n *need) readOthers(d *Demand) error {
 	for _, g := range d.GRES {
 		switch {
 		case g.Name == "gpu":
-		case g.Per != demand.PerNode:
+		case g.Per != PerNode:
 			return fmt.Errorf("rented machines give %q by the node only", g.Name)
 		default:
 			n.others = append(n.others, g.Resource)

@@ -1,4 +1,4 @@
-package layout_test
+package demand_test
 
 import (
 	"fmt"
@@ -6,17 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"fsub/cloud/layout"
+	"fsub/federation/demand"
 	"fsub/testbed/realjob"
 )
 
 func TestMain(m *testing.M) { realjob.MainFlat(m) }
 
 // real are the nodes of realjob's site.
-func real() []layout.Node {
-	nodes := make([]layout.Node, 4)
+func real() []demand.Node {
+	nodes := make([]demand.Node, 4)
 	for i := range nodes {
-		nodes[i] = layout.Node{Name: fmt.Sprintf("%s%d", realjob.Name, i+1), CPUs: 16, Mem: 64000, GPUs: 4, GPUType: "h100", Threads: 1}
+		nodes[i] = demand.Node{Name: fmt.Sprintf("%s%d", realjob.Name, i+1), CPUs: 16, Mem: 64000, GPUs: 4, GPUType: "h100", Threads: 1}
 	}
 	return nodes
 }

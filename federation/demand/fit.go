@@ -1,10 +1,9 @@
-package layout
+package demand
 
 import (
 	"errors"
 	"fmt"
 
-	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -34,6 +33,11 @@ type Share struct {
 
 // ErrNoFit: the nodes that were given do not do; with more, or others, it may.
 var ErrNoFit = errors.New("the job does not fit on these nodes")
+
+// Refused is a demand that slurmctld refuses at submission. Text is sbatch's, without "sbatch: error: "; there may be several lines.
+type Refused struct{ Text string }
+
+func (r *Refused) Error() string { return r.Text }
 
 var (
 	errThreads = fmt.Errorf("%w: Socket, core and/or thread specification can not be satisfied", ErrNoFit)
@@ -75,7 +79,7 @@ type Options struct {
 //
 // Nodes that follow each other in free are neighbours: slurmctld, where it knows of no switches, takes runs of them, and for a job that one node can hold the
 // one with the fewest CPUs.
-func Fit(d *demand.Demand, free []Node, o Options) ([]Share, error) {
+func Fit(d *Demand, free []Node, o Options) ([]Share, error) {
 	var nd need
 	if err := nd.read(d, o); err != nil {
 		return nil, err
@@ -92,7 +96,7 @@ func Fit(d *demand.Demand, free []Node, o Options) ([]Share, error) {
 
 // Need says how many new nodes of one shape a job takes, and what it gets of the first, which is the one of which it gets most. [ErrNoFit]: no number of them
 // will do. Names that the job asks for count as a number of nodes only.
-func Need(d *demand.Demand, shape Node, o Options) (nodes int, each Share, err error) {
+func Need(d *Demand, shape Node, o Options) (nodes int, each Share, err error) {
 	var nd need
 	if err := nd.read(d, o); err != nil {
 		return 0, Share{}, err
@@ -133,5 +137,3 @@ func Need(d *demand.Demand, shape Node, o Options) (nodes int, each Share, err e
 	}
 	return len(c), nd.shares(fresh, c)[0], nil
 }
-
-func ceil(a, b int) int { return (a + b - 1) / b }
