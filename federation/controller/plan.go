@@ -68,8 +68,7 @@ func (c *Controller) tellSites() {
 		if s.unread != nil && s.unread == seen {
 			seen = nil
 		}
-		if t := s.told; t == nil || t.Seen != seen || t.State != s.State || t.Answering != s.Answering || t.Denied != s.Denied || t.Error != s.Error || t.Ahead != s.Ahead || t.Power != s.Power || t.Outlook != s.Outlook || t.Payers != s.Payers ||
-			!slices.Equal(t.Limited, s.Limited) {
+		if t := s.told; t == nil || t.Seen != seen || !placedAlike(t, &s.Site) {
 			site := s.Site
 			site.Seen, s.told = seen, &site
 			c.queue.world.SetSite(&site)

@@ -51,6 +51,13 @@ func (s *site) configure(sc *Site) {
 	s.Preempt, s.Users, s.Accounts, s.FileSystems, s.Options = sc.Preempt, sc.Users, sc.Accounts, sc.FileSystems, sc.Options
 }
 
+// placedAlike reports whether placement would see no difference between two states of one site. What is configured of a site does not count: reconfigure forgets
+// what placement was told. Nor does Seen, which may be kept from placement.
+func placedAlike(a, b *federation.Site) bool {
+	return a.State == b.State && a.StateWhy == b.StateWhy && a.Lost.Equal(b.Lost) && a.Answering == b.Answering && a.Denied == b.Denied &&
+		a.Error == b.Error && a.Ahead == b.Ahead && a.Power == b.Power && a.Outlook == b.Outlook && a.Payers == b.Payers && slices.Equal(a.Limited, b.Limited)
+}
+
 // limit has no more jobs like some sent to the site until a time.
 func (s *site) limit(l federation.Limited, until time.Time) {
 	if i := slices.Index(s.Limited, l); i >= 0 {
