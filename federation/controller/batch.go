@@ -6,7 +6,7 @@ import (
 	"fsub/federation"
 )
 
-// pendingBatch gathers what a round writes. A job that is written twice in a round is written once, as it is at the end.
+// pendingBatch gathers what a round writes. A job that is written twice in a round is written once, as it is at the end. Nothing is added but by its methods.
 type pendingBatch struct {
 	jobs     map[*job]bool
 	attempts map[*federation.Attempt]bool
@@ -59,8 +59,6 @@ func (b *pendingBatch) task(t *federation.Task) {
 	}
 }
 
-func (b *pendingBatch) charge(k federation.Charge) { b.order.Charges = append(b.order.Charges, k) }
-
 // taskMoved tells of a task that was something else before.
 func (b *pendingBatch) taskMoved(was, t *federation.Task) {
 	before := federation.JobStage{State: was.State, Restarts: was.Restarts, Ran: !was.Start.IsZero()}
@@ -84,6 +82,12 @@ func (b *pendingBatch) tasksCancelled(array federation.JobID, tasks federation.T
 	b.taskMoves = append(b.taskMoves, m)
 }
 
+// records are what is written.
+func (b *pendingBatch) records() *federation.Batch {
+	b.order.Moves = b.moves()
+	return &b.order
+}
+
 // moves are what has become of jobs and tasks since the last commit.
 func (b *pendingBatch) moves() []federation.Move {
 	moves := slices.Clone(b.taskMoves)
@@ -95,9 +99,23 @@ func (b *pendingBatch) moves() []federation.Move {
 	return moves
 }
 
-func (b *pendingBatch) event(e federation.Event) { b.order.Events = append(b.order.Events, e) }
-func (b *pendingBatch) request(r federation.Request) {
-	b.order.Requests = append(b.order.Requests, r)
+func (b *pendingBatch) empty() bool { return b.order.Empty() }
+
+// What is appended as it is.
+
+func (b *pendingBatch) event(e federation.Event)         { add(&b.order.Events, e) }
+func (b *pendingBatch) charge(k federation.Charge)       { add(&b.order.Charges, k) }
+func (b *pendingBatch) request(r federation.Request)     { add(&b.order.Requests, r) }
+func (b *pendingBatch) done(seq int64)                   { add(&b.order.Done, seq) }
+func (b *pendingBatch) node(r federation.NodeRecord)     { add(&b.order.Nodes, r) }
+func (b *pendingBatch) nodeEvent(e federation.NodeEvent) { add(&b.order.NodeEvents, e) }
+func (b *pendingBatch) siteEvent(e federation.SiteEvent) { add(&b.order.SiteEvents, e) }
+func (b *pendingBatch) audit(e federation.AuditEntry)    { add(&b.order.Audit, e) }
+func (b *pendingBatch) health(r federation.HealthRecord) { add(&b.order.Health, r) }
+func (b *pendingBatch) finding(f federation.HealthFinding) {
+	add(&b.order.Findings, f)
 }
-func (b *pendingBatch) done(seq int64) { b.order.Done = append(b.order.Done, seq) }
-func (b *pendingBatch) empty() bool    { return b.order.Empty() }
+func (b *pendingBatch) length(l federation.RunLength)   { add(&b.order.Lengths, l) }
+func (b *pendingBatch) waits(all []federation.PastWait) { add(&b.order.Waits, all...) }
+
+func add[T any](to *[]T, more ...T) { *to = append(*to, more...) }

@@ -119,7 +119,7 @@ func (c *budgets) tell(r *quota.Reached, now time.Time) {
 	} else {
 		c.told[name] = true
 	}
-	c.batch.order.Audit = append(c.batch.order.Audit, federation.AuditEntry{At: now.UTC(), Who: federation.DaemonActor, Verb: verbBudget, Kind: federation.AuditObject(r.Kind),
+	c.batch.audit(federation.AuditEntry{At: now.UTC(), Who: federation.DaemonActor, Verb: verbBudget, Kind: federation.AuditObject(r.Kind),
 		Object: object, After: level, Why: r.Text})
 	c.log.Warn("budget", "level", r.Option, "of", r.Key.String(), "why", r.Text)
 	if c.cfg.Notify != nil {

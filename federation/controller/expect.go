@@ -67,7 +67,7 @@ func (c charges) lasted(s *site, j *job, a *federation.Attempt, k *federation.Ch
 	}
 	r := predict.Run{Keys: b.Keys(&j.Job), Start: k.Start, Seconds: float32(took.Seconds()), Cut: cut}
 	b.Ended(r)
-	c.batch.order.Lengths = append(c.batch.order.Lengths, r.Length())
+	c.batch.length(r.Length())
 }
 
 // atSpeed is how long a run of an attempt would have been on nodes of speed 1.

@@ -16,7 +16,7 @@ func (c *Controller) foresee(s *site) {
 	}
 	if s.Seen != s.followed {
 		s.followed, s.outdated = s.Seen, true
-		c.batch.order.Waits = append(c.batch.order.Waits, c.cfg.Waits.Look(s.Name, s.Seen)...)
+		c.batch.waits(c.cfg.Waits.Look(s.Name, s.Seen))
 	}
 	q, now := c.cfg.Waits[s.Name], c.now()
 	if q != nil && s.outdated && (s.Outlook == nil || now.Sub(s.foreseen) >= outlookEvery || q.Young(now, youngFor)) {

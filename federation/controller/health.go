@@ -199,7 +199,7 @@ const healthOwner = "health"
 
 func (c *healthRules) carryOut(f health.Finding) {
 	c.changed = true
-	c.batch.order.Findings = append(c.batch.order.Findings, federation.HealthFinding{At: f.At, Rule: f.Rule, Act: string(f.Act), Node: f.Node, Job: f.Job, Why: f.Why, Denied: f.Denied})
+	c.batch.finding(federation.HealthFinding{At: f.At, Rule: f.Rule, Act: string(f.Act), Node: f.Node, Job: f.Job, Why: f.Why, Denied: f.Denied})
 	c.metrics.found(f.Rule, string(f.Act), f.Denied != "")
 	level := c.log.Info
 	if f.Trips || f.Act == health.ActDrain {
@@ -210,7 +210,7 @@ func (c *healthRules) carryOut(f health.Finding) {
 		c.cfg.Notify(f)
 	}
 	if entry, ok := auditOf(&f); ok {
-		c.batch.order.Audit = append(c.batch.order.Audit, entry)
+		c.batch.audit(entry)
 	}
 	if f.Denied != "" {
 		return
@@ -253,8 +253,8 @@ func (c *healthRules) drain(f health.Finding) {
 	if was == federation.WishDrain {
 		return
 	}
-	c.batch.order.Nodes = append(c.batch.order.Nodes, r)
-	c.batch.order.NodeEvents = append(c.batch.order.NodeEvents, federation.NodeEvent{Node: f.Node, At: now, Who: healthOwner, From: string(was), To: string(federation.WishDrain),
+	c.batch.node(r)
+	c.batch.nodeEvent(federation.NodeEvent{Node: f.Node, At: now, Who: healthOwner, From: string(was), To: string(federation.WishDrain),
 		Wanted: true, Why: f.Rule + " " + f.Why})
 	c.nodes.take([]federation.NodeRecord{r})
 	for _, id := range f.Victims {

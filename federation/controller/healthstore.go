@@ -87,7 +87,7 @@ func (c *healthRules) takeTold(records []federation.HealthRecord) error {
 		default:
 			continue
 		}
-		c.batch.order.Health = append(c.batch.order.Health, federation.HealthRecord{Kind: r.Kind, Name: r.Name})
+		c.batch.health(federation.HealthRecord{Kind: r.Kind, Name: r.Name})
 	}
 	c.write()
 	return nil
@@ -108,7 +108,7 @@ func (c *healthRules) write() {
 		if !gone {
 			r.Data, _ = json.Marshal(v)
 		}
-		c.batch.order.Health = append(c.batch.order.Health, r)
+		c.batch.health(r)
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(changed.Nodes), func(a, b federation.NodeID) int { return strings.Compare(a.String(), b.String()) }) {
 		n := c.engine.Node(id)

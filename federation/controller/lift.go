@@ -113,8 +113,8 @@ func (c *nodes) lift(s *site, n *siteNodes, found map[string]lift) {
 		n.lifting.shown[name] = true
 		id := federation.NodeID{Site: s.Name, Name: name}
 		why := fmt.Sprintf("%s: %s", reason, f.proof)
-		c.batch.order.NodeEvents = append(c.batch.order.NodeEvents, federation.NodeEvent{Node: id, At: now.UTC(), Who: federation.DaemonActor.User, To: "LIFT", Wanted: true, Why: why})
-		c.batch.order.Audit = append(c.batch.order.Audit, federation.AuditEntry{At: now.UTC(), Who: federation.DaemonActor, Verb: "lift", Kind: federation.AuditNode, Object: id.String(),
+		c.batch.nodeEvent(federation.NodeEvent{Node: id, At: now.UTC(), Who: federation.DaemonActor.User, To: "LIFT", Wanted: true, Why: why})
+		c.batch.audit(federation.AuditEntry{At: now.UTC(), Who: federation.DaemonActor, Verb: "lift", Kind: federation.AuditNode, Object: id.String(),
 			Before: n.last[name].word, After: string(federation.WishResume), Why: why})
 	}
 	if len(o.Nodes) > 0 {
@@ -134,7 +134,7 @@ func (c *nodes) notLifted(s *site, n *siteNodes, r nodesSet) {
 			continue
 		}
 		delete(n.lifting.shown, name)
-		c.batch.order.Audit = append(c.batch.order.Audit, federation.AuditEntry{At: c.now().UTC(), Who: federation.DaemonActor, Verb: "lift", Kind: federation.AuditNode,
+		c.batch.audit(federation.AuditEntry{At: c.now().UTC(), Who: federation.DaemonActor, Verb: "lift", Kind: federation.AuditNode,
 			Object: federation.NodeID{Site: s.Name, Name: name}.String(), Why: r.order.Text, Result: err.Error()})
 	}
 }

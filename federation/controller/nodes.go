@@ -208,7 +208,7 @@ func (c *nodes) history(s *site, o *federation.Observation) {
 		case node.Info != nil && is.reason != "":
 			e.Who = node.Info.ReasonUser
 		}
-		c.batch.order.NodeEvents = append(c.batch.order.NodeEvents, e)
+		c.batch.nodeEvent(e)
 	}
 }
 

@@ -250,8 +250,7 @@ func (c *Controller) commit(ctx context.Context) bool {
 	if c.batch.empty() {
 		return true
 	}
-	b := &c.batch.order
-	b.Moves = c.batch.moves()
+	b := c.batch.records()
 	err := c.store.Commit(ctx, b)
 	switch {
 	case err == nil:
