@@ -20,10 +20,38 @@ const (
 	maxPanicsOver = 2 // without a job or site that they happened over
 )
 
-// over is what a round is at work on, for the case that it panics.
-type over struct {
+// subject is the job or site that a part of a round is about.
+type subject struct {
 	job  federation.JobID
 	site federation.SiteName
+}
+
+// panicOver is a panic that happened over a subject.
+type panicOver struct {
+	subject
+	value any
+	stack []byte
+}
+
+func (p *panicOver) Error() string {
+	return fmt.Sprintf("%v, over job %v, site %q\n%s", p.value, p.job, p.site, p.stack)
+}
+
+// do does something about the subject. If it panics, the panic says so; of subjects within each other the innermost counts.
+func (s subject) do(work func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			panic(s.blame(p))
+		}
+	}()
+	work()
+}
+
+func (s subject) blame(p any) *panicOver {
+	if inner, ok := p.(*panicOver); ok {
+		return inner
+	}
+	return &panicOver{s, p, debug.Stack()}
 }
 
 // aside is what is left out for a while.
@@ -68,10 +96,10 @@ func (a *aside) passed(now time.Time) bool {
 }
 
 // panicked counts a panic. Its error says that there were too many.
-func (a *aside) panicked(now time.Time, at over) error {
+func (a *aside) panicked(now time.Time, at subject) error {
 	a.panics = append(since(a.panics, now.Add(-asideFor)), now)
 	a.vague = since(a.vague, now.Add(-asideFor))
-	if at == (over{}) {
+	if at == (subject{}) {
 		a.vague = append(a.vague, now)
 	}
 	if len(a.panics) > maxPanics || len(a.vague) >= maxPanicsOver {
@@ -125,10 +153,11 @@ func (c *Controller) guarded(do func()) (err error) {
 		if p == nil {
 			return
 		}
-		at, text := c.over, fmt.Errorf("panic: %v", p)
-		c.log.Error("the controller panicked", "job", at.job, "site", at.site, "err", p, "stack", string(debug.Stack()))
+		at := subject{}.blame(p)
+		text := fmt.Errorf("panic: %v", at.value)
+		c.log.Error("the controller panicked", "job", at.job, "site", at.site, "err", at.value, "stack", string(at.stack))
 		c.metrics.panics.Inc()
-		if err = c.asides.panicked(c.now(), at); err != nil {
+		if err = c.asides.panicked(c.now(), at.subject); err != nil {
 			err = fmt.Errorf("controller: %w: %w", text, err)
 			return
 		}
@@ -141,7 +170,6 @@ func (c *Controller) guarded(do func()) (err error) {
 		}
 		c.asides.stale = true
 	}()
-	c.over = over{}
 	do()
 	return nil
 }

@@ -237,32 +237,34 @@ func (c *calls) take() []result {
 // takeResults takes in everything that has come back since the last round.
 func (c *Controller) takeResults() {
 	for _, r := range c.calls.take() {
-		c.over = over{job: jobOf(r.value), site: r.site.Name}
-		c.watch.noteCall(r.site, r.value)
-		switch v := r.value.(type) {
-		case observed:
-			c.watch.takeObserved(r.site, v)
-		case polled:
-			c.watch.takePolled(r.site, v)
-		case submitted:
-			c.takeSubmitted(r.site, v)
-		case lookedUp:
-			c.takeLookedUp(r.site, v)
-		case collected:
-			c.stageOut.take(r.site, v)
-		case acted:
-			c.requests.takeActed(r.site, v)
-		case answered:
-			c.requests.takeAnswered(r.site, v)
-		case nodesSet:
-			c.nodes.takeSet(r.site, v)
-		case ranked:
-			c.order.take(r.site, v)
-		case found:
-			c.comparing.take(r.site, v, c.attach)
-		}
+		subject{jobOf(r.value), r.site.Name}.do(func() { c.takeResult(r) })
 	}
-	c.over = over{}
+}
+
+func (c *Controller) takeResult(r result) {
+	c.watch.noteCall(r.site, r.value)
+	switch v := r.value.(type) {
+	case observed:
+		c.watch.takeObserved(r.site, v)
+	case polled:
+		c.watch.takePolled(r.site, v)
+	case submitted:
+		c.takeSubmitted(r.site, v)
+	case lookedUp:
+		c.takeLookedUp(r.site, v)
+	case collected:
+		c.stageOut.take(r.site, v)
+	case acted:
+		c.requests.takeActed(r.site, v)
+	case answered:
+		c.requests.takeAnswered(r.site, v)
+	case nodesSet:
+		c.nodes.takeSet(r.site, v)
+	case ranked:
+		c.order.take(r.site, v)
+	case found:
+		c.comparing.take(r.site, v, c.attach)
+	}
 }
 
 // jobOf is the job that a call is about; 0: none.

@@ -137,7 +137,6 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 	if err != nil {
 		return err
 	}
-	c.over = over{}
 	attempts, err := c.store.LiveAttempts(ctx)
 	if err != nil {
 		return fmt.Errorf("read the live attempts: %w", err)
@@ -200,9 +199,9 @@ func (c *Controller) loadJobs(ctx context.Context, also func([]federation.Job) e
 			if c.asides.leavesOut(&jobs[i]) {
 				continue
 			}
-			c.over.job = jobs[i].ID
-			j, err := c.addJob(ctx, jobs[i])
-			if err != nil {
+			var j *job
+			var err error
+			if (subject{job: jobs[i].ID}).do(func() { j, err = c.addJob(ctx, jobs[i]) }); err != nil {
 				return err
 			}
 			loaded = append(loaded, j)

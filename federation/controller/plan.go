@@ -27,18 +27,14 @@ func (c *Controller) planJobs() {
 	}
 	c.passRuns(now)
 	for _, j := range c.queue.take(now) {
-		c.over.job = j.ID
-		c.consider(j, now)
+		subject{job: j.ID}.do(func() { c.consider(j, now) })
 	}
-	c.over = over{}
 	if n := c.queue.world.Len(); n > 0 {
 		decisions := c.makePlan(now)
 		c.metrics.planned(time.Since(began), n)
 		for i := range decisions {
-			c.over.job = c.jobOfOffer(decisions[i].Job)
-			c.decide(&decisions[i])
+			subject{job: c.jobOfOffer(decisions[i].Job)}.do(func() { c.decide(&decisions[i]) })
 		}
-		c.over = over{}
 		c.arrays.planned(c.setReason)
 	}
 	gap := c.t.PlanGap

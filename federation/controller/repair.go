@@ -20,28 +20,29 @@ func (c *attempts) repair() {
 	c.stageOut.again()
 	now := c.now()
 	for _, j := range c.attention() {
-		c.over = over{job: j.ID, site: j.att.Site}
-		s := c.byName[j.att.Site]
-		if s == nil || s.breaker.open || j.busy || now.Before(j.retry) {
-			continue
-		}
-		switch {
-		case j.unsure || j.lostStart || !j.missing.IsZero():
-			c.lookup(j, s)
-		case j.Cancel && j.ending: // a thousand of them take a while
-		case j.Cancel && !now.Before(j.cancelAt):
-			j.cancelAt, j.ending = now.Add(c.t.CancelEach), true
-			c.actAtSite(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
-				return d.Cancel(ctx, ref, nil)
-			})
-		case j.heldThere && j.Held == federation.NotHeld && !now.Before(j.releaseAt):
-			j.releaseAt = now.Add(c.t.CancelEach)
-			c.actAtSite(j, "release", federation.Driver.Release)
-		case j.tellHold && !now.Before(j.tellHoldAt):
-			c.tellHold(j)
+		if s := c.byName[j.att.Site]; s != nil && !s.breaker.open && !j.busy && !now.Before(j.retry) {
+			subject{j.ID, s.Name}.do(func() { c.repairOne(j, s, now) })
 		}
 	}
-	c.over = over{}
+}
+
+// repairOne goes on with one attempt.
+func (c *attempts) repairOne(j *job, s *site, now time.Time) {
+	switch {
+	case j.unsure || j.lostStart || !j.missing.IsZero():
+		c.lookup(j, s)
+	case j.Cancel && j.ending: // a thousand of them take a while
+	case j.Cancel && !now.Before(j.cancelAt):
+		j.cancelAt, j.ending = now.Add(c.t.CancelEach), true
+		c.actAtSite(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
+			return d.Cancel(ctx, ref, nil)
+		})
+	case j.heldThere && j.Held == federation.NotHeld && !now.Before(j.releaseAt):
+		j.releaseAt = now.Add(c.t.CancelEach)
+		c.actAtSite(j, "release", federation.Driver.Release)
+	case j.tellHold && !now.Before(j.tellHoldAt):
+		c.tellHold(j)
+	}
 }
 
 // tellHold tells the site again whether the job is held: it did not answer when that changed.

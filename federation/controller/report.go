@@ -20,7 +20,6 @@ type reports struct {
 }
 
 func (c *reports) takeReport(s *site, sj federation.SiteJob) {
-	c.over = over{job: sj.ID, site: s.Name}
 	j := c.jobs.Of(sj.ID)
 	if j == nil || !j.live() || j.att.Site != s.Name || !c.same(j, sj) {
 		c.strays.check(s, sj)

@@ -55,10 +55,8 @@ func (c *requests) carryOutAll(requests []federation.Request) {
 			c.inbox.again(r.Seq) // when the job is taken up again
 			continue
 		}
-		c.over.job = r.Job
-		c.carryOut(r)
+		subject{job: r.Job}.do(func() { c.carryOut(r) })
 	}
-	c.over = over{}
 }
 
 // carryOut does what a user asked for, as far as that needs no site; the rest becomes a call. Rights were checked

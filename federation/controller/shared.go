@@ -28,7 +28,6 @@ type shared struct {
 
 	seizing seizing // see preempts
 
-	over   over // what the round is at work on
 	asides *aside
 
 	upkeep    upkeep

@@ -151,21 +151,23 @@ func (c *standings) enter(s *site) {
 // no more jobs is.
 func (c *standings) reconcile(ctx context.Context) {
 	for _, s := range slices.Clone(c.sites) {
-		c.over = over{site: s.Name}
-		if !s.Lost.IsZero() {
-			c.giveUp(s)
-		}
-		if s.State == federation.FedInactive {
-			c.moveAway(s, fmt.Sprintf("FedState of %s is %s", s.Name, s.State), func(*job) bool { return true })
-		}
-		if len(c.upkeep.planned[s.Name]) > 0 {
-			c.leaveBefore(s)
-		}
-		if s.State == federation.FedDrainRemove && len(s.jobs) == 0 {
-			c.remove(ctx, s)
-		}
+		subject{site: s.Name}.do(func() { c.actOn(ctx, s) })
 	}
-	c.over = over{}
+}
+
+func (c *standings) actOn(ctx context.Context, s *site) {
+	if !s.Lost.IsZero() {
+		c.giveUp(s)
+	}
+	if s.State == federation.FedInactive {
+		c.moveAway(s, fmt.Sprintf("FedState of %s is %s", s.Name, s.State), func(*job) bool { return true })
+	}
+	if len(c.upkeep.planned[s.Name]) > 0 {
+		c.leaveBefore(s)
+	}
+	if s.State == federation.FedDrainRemove && len(s.jobs) == 0 {
+		c.remove(ctx, s)
+	}
 }
 
 // giveUp takes the jobs of a lost site away from it, as their requeue rules say. A job whose results are on the way here has ended.
@@ -237,7 +239,7 @@ func (c *watch) note(s *site) {
 		return slices.ContainsFunc(list, func(k federation.Condition) bool { return k.Name == n })
 	}
 	event := func(from, to, why string) {
-		c.batch.order.SiteEvents = append(c.batch.order.SiteEvents, federation.SiteEvent{Site: s.Name, At: c.now().UTC(), From: from, To: to, Why: why})
+		c.batch.siteEvent(federation.SiteEvent{Site: s.Name, At: c.now().UTC(), From: from, To: to, Why: why})
 	}
 	for _, k := range is {
 		if !has(was, k.Name) && k.Name != federation.CondNotSeen && k.Name != federation.CondLost {

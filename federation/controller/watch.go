@@ -101,24 +101,28 @@ func (c *watch) look() {
 		}
 	}
 	for _, s := range c.sites {
-		c.over = over{site: s.Name}
-		c.takeNews(s)
-		if !s.observing && !now.Before(s.nextObserve) {
-			s.observing = true
-			d := s.driver
-			c.calls.add(s, observed{}, func(ctx context.Context) any {
-				o, err := d.Observe(ctx)
-				return observed{obs: o, err: err}
-			})
-		}
-		if !s.polling && !now.Before(s.nextPoll) {
-			s.polling = true
-			mark, d := s.mark, s.driver
-			c.calls.add(s, polled{}, func(ctx context.Context) any {
-				r, err := d.Jobs(ctx, mark)
-				return polled{report: r, err: err}
-			})
-		}
+		subject{site: s.Name}.do(func() { c.lookAt(s, now) })
+	}
+}
+
+// lookAt asks for what is due of one site.
+func (c *watch) lookAt(s *site, now time.Time) {
+	c.takeNews(s)
+	if !s.observing && !now.Before(s.nextObserve) {
+		s.observing = true
+		d := s.driver
+		c.calls.add(s, observed{}, func(ctx context.Context) any {
+			o, err := d.Observe(ctx)
+			return observed{obs: o, err: err}
+		})
+	}
+	if !s.polling && !now.Before(s.nextPoll) {
+		s.polling = true
+		mark, d := s.mark, s.driver
+		c.calls.add(s, polled{}, func(ctx context.Context) any {
+			r, err := d.Jobs(ctx, mark)
+			return polled{report: r, err: err}
+		})
 	}
 }
 
@@ -250,9 +254,8 @@ func (c *watch) takePolled(s *site, r polled) {
 	s.nextPoll = c.now().Add(c.pollEvery(s))
 	c.health(s)
 	for _, sj := range r.report.Changed {
-		c.reports.takeReport(s, sj)
+		subject{sj.ID, s.Name}.do(func() { c.reports.takeReport(s, sj) })
 	}
-	c.over = over{site: s.Name}
 	for _, id := range r.report.Begun {
 		c.reports.begun(s, id)
 	}
