@@ -7,7 +7,7 @@ import (
 )
 
 // completions lists the options that fit what a shell has so far.
-func (p *parser) completions(query string) string {
+func completions(release Release, query string) string {
 	var b strings.Builder
 	add := func(form string) {
 		if strings.Contains(form, query) {
@@ -16,7 +16,7 @@ func (p *parser) completions(query string) string {
 	}
 	for i := range options {
 		o := &options[i]
-		if !o.in(p.release) || query == "" || o.name == "autocomplete" {
+		if !o.in(release) || query == "" || o.name == "autocomplete" {
 			continue
 		}
 		if o.short != 0 {

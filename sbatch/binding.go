@@ -8,14 +8,14 @@ import (
 
 // checkGPUBind looks at [verbose,]TYPE[:LIST]. What follows single: and per_task: is looked at by
 // nobody before the job runs.
-func (p *parser) checkGPUBind(v string) error {
+func checkGPUBind(release Release, v string) error {
 	kind := v
 	if first, rest, ok := strings.Cut(v, ","); ok && strings.EqualFold(first, "verbose") {
 		kind = rest
 	}
 	word, list, listed := strings.Cut(strings.ToLower(kind), ":")
 	said, letters := v, 7
-	if p.release < Slurm2411 {
+	if release < Slurm2411 {
 		said, letters = "gpu:"+v, 1
 	}
 	invalid := "sbatch: error: Invalid --gpu-bind argument: " + said
@@ -26,14 +26,14 @@ func (p *parser) checkGPUBind(v string) error {
 		if n, _, _ := number(list); n >= 0 {
 			return nil
 		}
-	case listed && (word == "map_gpu" || word == "mask_gpu" || p.release >= Slurm2411 && (word == "map" || word == "mask")):
+	case listed && (word == "map_gpu" || word == "mask_gpu" || release >= Slurm2411 && (word == "map" || word == "mask")):
 		bad, c := badNumber(list, strings.HasPrefix(word, "mask"))
 		if c == "" {
 			return nil
 		}
-		return p.exit(exitBadOption, "sbatch: error: Failed to validate "+bad+", offending character is "+c, invalid)
+		return exit(exitBadOption, "sbatch: error: Failed to validate "+bad+", offending character is "+c, invalid)
 	}
-	return p.exit(exitBadOption, invalid)
+	return exit(exitBadOption, invalid)
 }
 
 // badNumber returns the first item of a list that is not a number (or mask of hexadecimal digits),
@@ -63,11 +63,11 @@ func setGPUFreq(p *parser, o *option, v string) error {
 		case item == "verbose" || digits(value):
 		case value == "low" || value == "medium" || value == "high" || value == "highm1":
 		default:
-			return p.errorLine(exitBadOption, "Invalid --gpu-freq argument: gpu:", v)
+			return errorLine(exitBadOption, "Invalid --gpu-freq argument: gpu:", v)
 		}
 	}
 	if v == "" {
-		return p.errorLine(exitBadOption, "Invalid --gpu-freq argument: gpu:", v)
+		return errorLine(exitBadOption, "Invalid --gpu-freq argument: gpu:", v)
 	}
 	return text(&p.more().GPUFreq, v)
 }
@@ -80,9 +80,9 @@ type memBind struct {
 
 // setMemBind takes flags and one type, with commas; the list of a map or mask takes the rest.
 func setMemBind(p *parser, o *option, v string) error {
-	m := &p.memBind
+	m := &p.own.memBind
 	if strings.Trim(v, ",") == "" {
-		return p.errorLine(exitBadOption, `unrecognized --mem-bind argument "`, v, `"`)
+		return errorLine(exitBadOption, `unrecognized --mem-bind argument "`, v, `"`)
 	}
 	for rest := v; rest != ""; {
 		var word string
@@ -111,10 +111,10 @@ func setMemBind(p *parser, o *option, v string) error {
 				list, rest = list+","+rest, ""
 			}
 			if !listed || list == "" {
-				return p.errorLine(exitBadOption, `missing list for "--mem-bind=`, kind, `:<list>"`)
+				return errorLine(exitBadOption, `missing list for "--mem-bind=`, kind, `:<list>"`)
 			}
 			if bad, c := badNumber(list, kind == "mask_mem"); c != "" {
-				return p.errorLine(exitBadOption, "Failed to validate number: ", bad, ", the offending character is ", c)
+				return errorLine(exitBadOption, "Failed to validate number: ", bad, ", the offending character is ", c)
 			}
 			if kind == "mask_mem" {
 				list = strings.ReplaceAll(","+list, ",0x", ",")[1:]
@@ -122,7 +122,7 @@ func setMemBind(p *parser, o *option, v string) error {
 			m.kind, m.list = kind, ":"+list
 		case name == "" && !listed:
 		default:
-			return p.errorLine(exitBadOption, `unrecognized --mem-bind argument "`, word, `"`)
+			return errorLine(exitBadOption, `unrecognized --mem-bind argument "`, word, `"`)
 		}
 	}
 	return text(&p.more().MemBind, m.String())

@@ -14,7 +14,7 @@ const maxComponents = 128
 // last part of the command line counts for all that the script has beyond it. The environment and
 // #PBS lines count for each.
 func (p *parser) components(found [][]getopt.Found, script []byte, file string) error {
-	lines := scanner{script: script, file: file}
+	lines := scanner{script: script, file: file, release: p.release, notices: &p.notices}
 	var all []Spec
 	for n := 0; ; n++ {
 		more, err := p.component(found[min(n, len(found)-1)], &lines)
@@ -26,7 +26,7 @@ func (p *parser) components(found [][]getopt.Found, script []byte, file string) 
 			break
 		}
 		if n == maxComponents-1 {
-			return p.errorLine(exitFatal, "Invalid heterogeneous job: it has more than 128 components")
+			return errorLine(exitFatal, "Invalid heterogeneous job: it has more than 128 components")
 		}
 		p.inherit()
 	}
@@ -61,10 +61,10 @@ func (p *parser) component(found []getopt.Found, lines *scanner) (more bool, err
 	if err := p.verify(); err != nil {
 		return false, err
 	}
-	if p.explain || p.req.Verbose > 0 {
-		given := p.defined()
-		p.understood = append(p.understood, given)
-		p.sayDefined(given)
+	if p.notices.explain || p.notices.verbose > 0 {
+		defined := p.defined()
+		p.understood = append(p.understood, defined)
+		p.notices.sayDefined(defined)
 	}
 	return more, p.verifyLate()
 }
@@ -83,13 +83,11 @@ var ofComponent = [...]string{"bb", "bbf", "consolidate-segments", "constraint",
 func (p *parser) inherit() {
 	for i := range options {
 		if slices.Contains(ofComponent[:], options[i].name) {
-			p.sources[i] = fromNowhere
-			p.unrefuse(&options[i])
+			p.given.drop(i)
 			delete(p.shown, options[i].name)
 		}
 	}
-	p.nodeFile, p.noGRES, p.distribution, p.memBind, p.bbFile = false, "", "", memBind{}, ""
-	p.tresPerTask, p.tresCPUs, p.tresGPUs = "", 0, ""
+	p.own = own{}
 	s := &p.req.Spec
 	old := *s
 	*s = Spec{

@@ -38,7 +38,7 @@ func setCPUFreq(p *parser, _ *option, v string) error {
 	if why != "" {
 		lines = []string{"sbatch: error: " + why, lines[0]}
 	}
-	return p.exit(exitBadOption, lines...)
+	return exit(exitBadOption, lines...)
 }
 
 // cpuFreq is sbatch's form of v, or "" and why there is none, if sbatch gives a reason. An old

@@ -11,7 +11,7 @@ import (
 // defined writes the options that were given, each in sbatch's canonical form, as sbatch -v lists them.
 func (p *parser) defined() map[string]string {
 	out := map[string]string{}
-	for i, from := range p.sources {
+	for i, from := range p.given.sources {
 		if from == fromNowhere {
 			continue
 		}
@@ -45,18 +45,14 @@ func (p *parser) definedValue(name string) (string, bool) {
 	s := &p.req.Spec
 	switch name {
 	case "nodelist", "nodefile":
-		return s.NodeList, p.nodeFile == (name == "nodefile")
+		return s.NodeList, p.own.nodeFile == (name == "nodefile")
 	case "requeue", "no-requeue": // whichever came last, under both names
 		if s.Requeue == nil {
 			return "", false
 		}
 		return map[bool]string{true: "requeue", false: "no-requeue"}[*s.Requeue], true
-	case "bbf":
-		return p.bbFile, true
 	case "clusters", "cluster":
 		return s.Clusters, true
-	case "export-file":
-		return p.exportFile, true
 	case "test-only":
 		return map[bool]string{true: "set", false: "unset"}[p.req.TestOnly], true
 	case "hold", "parsable", "wait", "ignore-pbs":
@@ -64,30 +60,21 @@ func (p *parser) definedValue(name string) (string, bool) {
 	case "quiet":
 		return "1", true
 	case "verbose":
-		return strconv.Itoa(p.req.Verbose), true
-	case "wrap":
-		return *p.wrap, true
+		return strconv.Itoa(p.notices.verbose), true
 	case "help", "usage", "version":
 		return "", false
 	case "mem", "mem-per-cpu", "mem-per-gpu":
 		v := plainValue(s, name)
 		return v, v != "0" // put away by another one
 	case "time":
-		return minutesText(p.timeLimit), true
+		return limitMinutes(s.TimeLimit), true
 	case "time-min":
-		return minutesText(p.timeMin), true
-	case "export":
-		return *p.export, true
-	case "propagate":
-		return *p.propagate, true
+		return limitMinutes(s.TimeMin), true
 	case "mail-type":
 		if s.MailType == "" {
 			return "NONE", true
 		}
 	case "gres":
-		if p.noGRES != "" {
-			return p.noGRES, true
-		}
 		prefix := "gres/"
 		if p.release < Slurm2411 {
 			prefix = "gres:"
@@ -108,23 +95,18 @@ func (p *parser) definedValue(name string) (string, bool) {
 		}
 		return strconv.Itoa(s.Switches) + "@" + clockText(s.SwitchesWait), true
 	}
-	if v, ok := p.moreValue(name); ok {
+	if v, ok := s.More.definedValue(name); ok {
 		return v, true
 	}
 	return plainValue(s, name), true
 }
 
-// moreValue is the value of an option of [More]; false if name is none.
-func (p *parser) moreValue(name string) (string, bool) {
-	m := p.req.Spec.More
+// definedValue is the value of an option of [More]; false if name is not one of them.
+func (m *More) definedValue(name string) (string, bool) {
 	if m == nil {
 		m = &More{}
 	}
 	switch name {
-	case "hint":
-		return *p.hint, true
-	case "tres-per-task":
-		return p.tresPerTask, true
 	case "tmp":
 		if m.TmpDisk == 0 {
 			return memoryText(MemAll), true // sbatch writes it so, though it is not memory
@@ -243,6 +225,14 @@ func limitText(d time.Duration) string {
 	return clockText(d)
 }
 
+// limitMinutes is a limit as sbatch writes it. One that is too long for a Duration was written when it was read.
+func limitMinutes(d time.Duration) string {
+	if d == Unlimited {
+		return minutesText(math.MaxUint32)
+	}
+	return minutesText(uint32(d / time.Minute))
+}
+
 // minutesText is a time limit as sbatch writes it.
 func minutesText(n uint32) string {
 	if n == math.MaxUint32 {
@@ -264,20 +254,20 @@ func clockText(d time.Duration) string {
 	return text
 }
 
-// sayDefined keeps the table of -v for stderr.
-func (p *parser) sayDefined(given map[string]string) {
-	if p.req.Verbose == 0 {
+// sayDefined keeps the table of -v.
+func (n *notices) sayDefined(defined map[string]string) {
+	if n.verbose == 0 {
 		return
 	}
 	rule := strings.Repeat("-", 20)
-	p.inform("sbatch: defined options")
-	p.inform("sbatch: " + rule + " " + rule)
+	n.inform("sbatch: defined options")
+	n.inform("sbatch: " + rule + " " + rule)
 	for i := range options {
 		name := options[i].name
-		if v, ok := given[name]; ok {
-			p.inform(fmt.Sprintf("sbatch: %-20s: %s", name, v))
+		if v, ok := defined[name]; ok {
+			n.inform(fmt.Sprintf("sbatch: %-20s: %s", name, v))
 		}
 	}
-	p.inform("sbatch: " + rule + " " + rule)
-	p.inform("sbatch: end of defined options")
+	n.inform("sbatch: " + rule + " " + rule)
+	n.inform("sbatch: end of defined options")
 }

@@ -10,43 +10,20 @@ import (
 
 // scanner is a script and how far its directives are read.
 type scanner struct {
-	script []byte
-	file   string // the script's name in messages
-	rest   []byte // behind the last line that was read
-	number int    // of that line
-	warned bool
+	script  []byte
+	file    string // the script's name in messages
+	release Release
+	notices *notices
+	rest    []byte // behind the last line that was read
+	number  int    // of that line
+
+	slurmWarned, packjobWarned bool
 }
 
-// directives reads the #SBATCH lines of the next component. They are one command line together, so
-// that a value may stand on the line after its option. more says that another component follows.
-func (p *parser) directives(s *scanner) (more bool, err error) {
-	words, more, err := p.directiveWords(s)
-	if err != nil {
-		return false, err
-	}
-	found, rest, gerr := p.set.Parse(words, getopt.StopAtFirst)
-	if err := p.apply(found, fromScript); err != nil {
-		return false, err
-	}
-	if gerr != nil {
-		return false, p.badOption(gerr)
-	}
-	if len(rest) > 0 {
-		return false, p.errorLine(exitBadOption, "Invalid directive found in batch script: ", rest[0])
-	}
-	if len(p.fedWords) > 0 {
-		if err := p.fedLines(p.fedWords); err != nil {
-			return false, err
-		}
-		p.fedWords = nil
-	}
-	return more, p.foreignDirectives(s.script, s.file)
-}
-
-// directiveWords collects the words of the component's directives: lines that begin with #SBATCH in
+// directives returns the words of the next component: those of its #SBATCH lines, and those of its #FSUB lines. They begin in
 // column one, up to the line that begins another component, or to the first one that is neither
 // blank nor a comment.
-func (p *parser) directiveWords(s *scanner) (words []string, more bool, err error) {
+func (s *scanner) directives() (words, fed []string, more bool, err error) {
 	if s.number == 0 {
 		s.rest = s.script
 	}
@@ -58,45 +35,45 @@ func (p *parser) directiveWords(s *scanner) (words []string, more bool, err erro
 		text, ok := bytes.CutPrefix(line, []byte("#SBATCH"))
 		if !ok {
 			text, ok = bytes.CutPrefix(line, []byte("#SLURM"))
-			if ok && !s.warned {
-				s.warned = true
-				p.warn("sbatch: error: Change from #SLURM to #SBATCH in your script and verify the options are valid in sbatch")
+			if ok && !s.slurmWarned {
+				s.slurmWarned = true
+				s.notices.warn("sbatch: error: Change from #SLURM to #SBATCH in your script and verify the options are valid in sbatch")
 			}
 		}
 		if ok {
 			before := len(words)
 			var het bool
-			if words, het, err = p.directiveLine(words, text, s.file, s.number); err != nil {
-				return nil, false, err
+			if words, het, err = s.words(words, text, s.number); err != nil {
+				return nil, nil, false, err
 			}
 			if het && len(words) == before { // behind other words it only ends the line
-				return words, true, nil
+				return words, fed, true, nil
 			}
 		} else if text, ok := bytes.CutPrefix(line, []byte("#FSUB")); ok {
-			if p.fedWords, _, err = p.directiveLine(p.fedWords, text, s.file, s.number); err != nil {
-				return nil, false, err
+			if fed, _, err = s.words(fed, text, s.number); err != nil {
+				return nil, nil, false, err
 			}
 		} else if t := bytes.TrimLeft(line, " \t\v\f\r"); len(t) > 0 && t[0] != '#' {
 			s.rest = nil
 		}
 	}
-	return words, false, nil
+	return words, fed, false, nil
 }
 
-// directiveLine adds the words of one directive to words. het says that hetjob or packjob ended it.
+// words adds the words of one directive to words. het says that hetjob or packjob ended it.
 // An empty word ("" or a lone backslash) ends the line, as a comment does.
-func (p *parser) directiveLine(words []string, line []byte, file string, number int) (_ []string, het bool, err error) {
+func (s *scanner) words(words []string, line []byte, number int) (_ []string, het bool, err error) {
 	const blanks = " \t\v\f\r"
 	line = bytes.TrimLeft(line, blanks)
 	for {
 		where := func(what string) error {
-			return p.fatal(file + ": line " + strconv.Itoa(number) + ": " + what + " in [" + string(line) + "]")
+			return fatal(s.file + ": line " + strconv.Itoa(number) + ": " + what + " in [" + string(line) + "]")
 		}
 		start := bytes.TrimLeft(line, blanks)
 		if len(start) > 0 && start[0] == ':' {
 			return nil, false, where("Unexpected `:`")
 		}
-		word, rest, open := cutWord(start, p.release < Slurm2411)
+		word, rest, open := cutWord(start, s.release < Slurm2411)
 		if open != 0 {
 			return nil, false, where("Unmatched `" + string(rune(open)) + "`")
 		}
@@ -108,7 +85,7 @@ func (p *parser) directiveLine(words []string, line []byte, file string, number 
 			return words, true, nil
 		}
 		if plain && strings.EqualFold(word, "packjob") {
-			p.warnPackjob()
+			s.warnPackjob()
 			return words, true, nil
 		}
 		words = append(words, word)
@@ -117,15 +94,15 @@ func (p *parser) directiveLine(words []string, line []byte, file string, number 
 }
 
 // warnPackjob says once that the word is the old one.
-func (p *parser) warnPackjob() {
+func (s *scanner) warnPackjob() {
 	switch {
-	case p.packjob:
-	case p.release < Slurm2411:
-		p.warn(`sbatch: Warning: the "packjob" component separator is being deprecated. Please, use "hetjob" instead.`)
+	case s.packjobWarned:
+	case s.release < Slurm2411:
+		s.notices.warn(`sbatch: Warning: the "packjob" component separator is being deprecated. Please, use "hetjob" instead.`)
 	default:
-		p.warn(`sbatch: warning: The "packjob" component separator is deprecated. Please use "hetjob" instead.`)
+		s.notices.warn(`sbatch: warning: The "packjob" component separator is deprecated. Please use "hetjob" instead.`)
 	}
-	p.packjob = true
+	s.packjobWarned = true
 }
 
 // cutWord takes the first word off a line. Quotes of both kinds may stand anywhere in it, a
@@ -167,3 +144,42 @@ scan:
 func special(c byte) bool { return c == '\\' || c == '"' || c == '\'' || c == '#' || isBlank(c) }
 
 func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// directives reads the #SBATCH lines of the next component. They are one command line together, so
+// that a value may stand on the line after its option. more says that another component follows.
+func (p *parser) directives(s *scanner) (more bool, err error) {
+	words, fed, more, err := s.directives()
+	if err != nil {
+		return false, err
+	}
+	found, rest, gerr := p.set.Parse(words, getopt.StopAtFirst)
+	if err := p.apply(found, fromScript); err != nil {
+		return false, err
+	}
+	if gerr != nil {
+		return false, badOption(p.release, gerr)
+	}
+	if len(rest) > 0 {
+		return false, errorLine(exitBadOption, "Invalid directive found in batch script: ", rest[0])
+	}
+	if len(fed) > 0 {
+		if err := p.req.fedLines(fed); err != nil {
+			return false, err
+		}
+	}
+	if p.ignorePBS {
+		return more, nil
+	}
+	f := foreign{lines: s, spec: &p.req.Spec, env: &p.env, give: p.giveNamed}
+	return more, f.directives()
+}
+
+// giveNamed takes over an option by its name, as if the script had it.
+func (p *parser) giveNamed(name, value string) error {
+	for id := range options {
+		if options[id].name == name {
+			return p.give(id, value, fromScript)
+		}
+	}
+	panic("sbatch: no option " + name)
+}

@@ -29,7 +29,7 @@ func (p *parser) environment() error {
 		}
 	}
 	if fed != nil {
-		if err := p.fedEnvironment(fed); err != nil {
+		if err := p.req.Spec.fedEnvironment(fed); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,7 @@ func (p *parser) environment() error {
 		}
 	}
 	if v, ok := lookup(vars, "SBATCH_WAIT4SWITCH"); ok {
-		p.switchesWait(v)
+		p.req.Spec.setSwitchesWait(v)
 	}
 	return nil
 }
@@ -60,8 +60,7 @@ func (p *parser) environment() error {
 func (p *parser) variable(id int, v string) error {
 	o := &options[id]
 	if o.arg == getopt.NoArg && !isYes(v) {
-		p.sources[id] = fromNowhere
-		p.unrefuse(o)
+		p.given.drop(id)
 		switch o.name {
 		case "requeue", "no-requeue":
 			p.req.Spec.Requeue = nil
@@ -78,7 +77,7 @@ func (p *parser) variable(id int, v string) error {
 		v = ""
 	}
 	if o.name == "switches" && strings.Contains(v, "@") { // the wait has a variable of its own
-		_, err := p.count("--switches", v, 1)
+		_, err := p.release.count("--switches", v, 1)
 		return err
 	}
 	return p.give(id, v, fromEnv)
@@ -95,10 +94,10 @@ func (p *parser) earlyEnvironment() {
 	if v, ok := lookup(p.in.Env, "SBATCH_IGNORE_PBS"); ok && isYes(v) {
 		p.ignorePBS = true
 	}
-	if v, ok := lookup(p.in.Env, "SBATCH_DEBUG"); ok && p.req.Verbose == 0 {
+	if v, ok := lookup(p.in.Env, "SBATCH_DEBUG"); ok && p.notices.verbose == 0 {
 		n, _, _ := number(v)
-		p.req.Verbose = int(max(n, 0))
-		p.mark(slices.IndexFunc(options[:], func(o option) bool { return o.name == "verbose" }), fromEnv)
+		p.notices.verbose = int(max(n, 0))
+		p.given.mark(slices.IndexFunc(options[:], func(o option) bool { return o.name == "verbose" }), fromEnv)
 	}
 }
 
@@ -111,5 +110,5 @@ func (p *parser) readExitError() {
 		p.exitError = int(n) & 255
 		return
 	}
-	p.warn("sbatch: error: SLURM_EXIT_ERROR has zero value")
+	p.notices.warn("sbatch: error: SLURM_EXIT_ERROR has zero value")
 }

@@ -54,21 +54,31 @@ func (e *environ) list() []string {
 	return kept
 }
 
-// buildEnvironment makes the job's environment: what --export lets through of the caller's, and
-// what sbatch adds.
-func (p *parser) buildEnvironment() {
-	e := newEnviron(len(p.in.Env) + 48)
-	p.exportEnvironment(e)
-	if len(p.req.Spec.Het) == 0 {
-		addOptions(e, &p.req.Spec)
+// jobEnvironment makes the environment of a job: what --export passes on of the caller's, and what sbatch adds.
+type jobEnvironment struct {
+	in        *Input
+	export    *string  // --export
+	propagate *string  // --propagate
+	login     bool     // load the user's login environment first
+	umask     *int     // of #PBS -W umask=
+	file      string   // --export-file
+	vars      []string // the content of file
+}
+
+// build returns the environment of the job that s describes.
+func (j *jobEnvironment) build(s *Spec) []string {
+	e := newEnviron(len(j.in.Env) + 48)
+	j.exportEnvironment(e)
+	if len(s.Het) == 0 {
+		addOptions(e, s)
 	} else {
-		addLeader(e, &p.req.Spec)
+		addLeader(e, s)
 	}
-	p.restoreFile(e)
-	addComponents(e, &p.req.Spec)
-	p.addLaunchers(e)
-	p.addSubmitter(e)
-	p.req.Payload.Environment = e.list()
+	j.restoreFile(e)
+	addComponents(e, s)
+	j.addLaunchers(e)
+	j.addSubmitter(e)
+	return e.list()
 }
 
 // exportEnvironment follows --export: ALL (or nothing), NONE, NIL, or a list of NAME and NAME=value
@@ -77,33 +87,33 @@ func (p *parser) buildEnvironment() {
 //
 // What --export-file holds takes the place of the caller's environment. A list then lets all of it
 // through, and adds what it sets.
-func (p *parser) exportEnvironment(e *environ) {
+func (j *jobEnvironment) exportEnvironment(e *environ) {
 	words := "ALL"
-	if p.export != nil {
-		words = *p.export
+	if j.export != nil {
+		words = *j.export
 	}
 	everything, none, nothing := strings.EqualFold(words, "ALL"), strings.EqualFold(words, "NONE"), strings.EqualFold(words, "NIL")
 	switch {
 	case none || nothing:
-	case p.exported != nil:
-		addAll(e, p.exported)
+	case j.vars != nil:
+		addAll(e, j.vars)
 		for _, item := range splitQuoted(words) {
 			e.add(item) // entries that are not NAME=value are ignored
 		}
 	case everything:
-		addAll(e, p.in.Env)
+		addAll(e, j.in.Env)
 	default:
-		p.exportList(e, p.in.Env)
+		j.exportList(e, j.in.Env)
 	}
-	if !everything && p.exported == nil {
-		for _, v := range p.in.Env {
+	if !everything && j.vars == nil {
+		for _, v := range j.in.Env {
 			if strings.HasPrefix(v, "SLURM_") {
 				e.add(v)
 			}
 		}
-		e.set("SLURM_EXPORT_ENV", *p.export)
+		e.set("SLURM_EXPORT_ENV", *j.export)
 	}
-	if p.userEnv || !everything && !nothing {
+	if j.login || !everything && !nothing {
 		e.set("SLURM_GET_USER_ENV", "1")
 	}
 }
@@ -119,12 +129,12 @@ func addAll(e *environ, vars []string) {
 var wholeJob = []string{"SLURM_JOB_NAME", "SLURM_OPEN_MODE", "SLURM_HINT", "SLURM_JOB_DEPENDENCY", "SLURM_CONTAINER", "SLURM_CONTAINER_ID"}
 
 // restoreFile puts back what sbatch sets before it reads --export-file, which replaces all that is set by then.
-func (p *parser) restoreFile(e *environ) {
-	if p.exported == nil {
+func (j *jobEnvironment) restoreFile(e *environ) {
+	if j.vars == nil {
 		return
 	}
 	for _, name := range wholeJob {
-		if v, ok := lookup(p.exported, name); ok {
+		if v, ok := lookup(j.vars, name); ok {
 			e.set(name, v)
 		} else {
 			e.drop(name)
@@ -133,8 +143,8 @@ func (p *parser) restoreFile(e *environ) {
 }
 
 // exportList takes the variables of a list, item by item.
-func (p *parser) exportList(e *environ, env []string) {
-	for _, item := range splitQuoted(*p.export) {
+func (j *jobEnvironment) exportList(e *environ, env []string) {
+	for _, item := range splitQuoted(*j.export) {
 		if strings.EqualFold(item, "ALL") {
 			for _, v := range env {
 				e.add(v)
@@ -282,7 +292,7 @@ func addPerTask(e *environ, s *Spec) {
 
 // addLaunchers makes the launchers of MPI libraries start through srun outside of any step, unless
 // the user has chosen another way.
-func (p *parser) addLaunchers(e *environ) {
+func (j *jobEnvironment) addLaunchers(e *environ) {
 	absent := func(name, value string) {
 		if !e.has(name) {
 			e.set(name, value)
@@ -293,7 +303,7 @@ func (p *parser) addLaunchers(e *environ) {
 	absent("PRTE_MCA_plm_slurm_args", args)
 	for _, h := range [...]struct{ bootstrap, args string }{{"HYDRA_BOOTSTRAP", "HYDRA_LAUNCHER_EXTRA_ARGS"},
 		{"I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}} {
-		if v, ok := lookup(p.in.Env, h.bootstrap); !ok || v == "slurm" {
+		if v, ok := lookup(j.in.Env, h.bootstrap); !ok || v == "slurm" {
 			absent(h.bootstrap, "slurm")
 			absent(h.args, args)
 		}
@@ -301,45 +311,45 @@ func (p *parser) addLaunchers(e *environ) {
 }
 
 // addSubmitter adds where, by whom and under which limits the job was submitted.
-func (p *parser) addSubmitter(e *environ) {
-	e.set("SLURM_SUBMIT_DIR", p.in.Dir)
-	e.set("SLURM_SUBMIT_HOST", p.in.Host)
-	e.set("SLURM_PRIO_PROCESS", strconv.Itoa(p.in.Nice))
-	umask := p.in.Umask
-	if p.umask != nil {
-		umask = *p.umask
+func (j *jobEnvironment) addSubmitter(e *environ) {
+	e.set("SLURM_SUBMIT_DIR", j.in.Dir)
+	e.set("SLURM_SUBMIT_HOST", j.in.Host)
+	e.set("SLURM_PRIO_PROCESS", strconv.Itoa(j.in.Nice))
+	umask := j.in.Umask
+	if j.umask != nil {
+		umask = *j.umask
 	}
-	if p.umask != nil || !e.has("SLURM_UMASK") {
+	if j.umask != nil || !e.has("SLURM_UMASK") {
 		e.set("SLURM_UMASK", octal(umask))
 	}
-	if p.in.Limits == nil || p.userEnv || p.exported != nil {
+	if j.in.Limits == nil || j.login || j.vars != nil {
 		return
 	}
-	for _, l := range p.in.Limits() {
+	for _, l := range j.in.Limits() {
 		switch value := strconv.FormatUint(l.Value, 10); {
-		case p.propagate == nil:
+		case j.propagate == nil:
 			e.set("SLURM_RLIMIT_"+l.Name, value)
-		case p.propagates(l.Name): // the user's wish: the node fails the job loudly if it cannot set the limit
+		case j.propagates(l.Name): // as the user asked: the node fails the job loudly if it cannot set the limit
 			e.set("SLURM_RLIMIT_"+l.Name, "U"+value)
 		}
 	}
 }
 
-// saySubmitter keeps what -vv tells of that. It is what sbatch calls a debug message.
-func (p *parser) saySubmitter() {
-	if p.req.Verbose < 2 {
+// saySubmitter keeps what -vv prints of that: debug messages of sbatch.
+func (j *jobEnvironment) saySubmitter(n *notices) {
+	if n.verbose < 2 {
 		return
 	}
-	if p.in.Limits != nil {
-		for _, l := range p.in.Limits() {
-			if p.propagate == nil || p.propagates(l.Name) {
-				p.inform("sbatch: debug:  propagating RLIMIT_" + l.Name + "=" + strconv.FormatUint(l.Value, 10))
+	if j.in.Limits != nil {
+		for _, l := range j.in.Limits() {
+			if j.propagate == nil || j.propagates(l.Name) {
+				n.inform("sbatch: debug:  propagating RLIMIT_" + l.Name + "=" + strconv.FormatUint(l.Value, 10))
 			}
 		}
 	}
-	p.inform("sbatch: debug:  propagating SLURM_PRIO_PROCESS=" + strconv.Itoa(p.in.Nice))
-	if _, has := lookup(p.in.Env, "SLURM_UMASK"); !has {
-		p.inform("sbatch: debug:  propagating UMASK=" + octal(p.in.Umask))
+	n.inform("sbatch: debug:  propagating SLURM_PRIO_PROCESS=" + strconv.Itoa(j.in.Nice))
+	if _, has := lookup(j.in.Env, "SLURM_UMASK"); !has {
+		n.inform("sbatch: debug:  propagating UMASK=" + octal(j.in.Umask))
 	}
 }
 
@@ -350,9 +360,9 @@ func octal(umask int) string {
 }
 
 // propagates reports whether --propagate names a limit.
-func (p *parser) propagates(name string) bool {
-	return p.propagate != nil && (*p.propagate == "ALL" ||
-		slices.ContainsFunc(limitNames(*p.propagate), func(w string) bool { return strings.TrimPrefix(w, "RLIMIT_") == name }))
+func (j *jobEnvironment) propagates(name string) bool {
+	return j.propagate != nil && (*j.propagate == "ALL" ||
+		slices.ContainsFunc(limitNames(*j.propagate), func(w string) bool { return strings.TrimPrefix(w, "RLIMIT_") == name }))
 }
 
 // limitNames are the names in the value of --propagate.
@@ -368,6 +378,19 @@ func knownLimit(name string) bool {
 		return true
 	}
 	return false
+}
+
+// verifyLimits looks at the names of --propagate.
+func (j *jobEnvironment) verifyLimits(code int) error {
+	if j.propagate == nil || *j.propagate == "ALL" || *j.propagate == "NONE" {
+		return nil
+	}
+	for _, name := range limitNames(*j.propagate) {
+		if !knownLimit(name) {
+			return exit(code, "sbatch: error: Bad rlimit name: "+name, "sbatch: error: --propagate="+*j.propagate+" is not valid.")
+		}
+	}
+	return nil
 }
 
 // addLeader adds the options of a heterogeneous job's first component under names without its

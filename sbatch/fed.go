@@ -51,23 +51,23 @@ func ValidKey(key string) bool {
 }
 
 // giveKey takes the key of the submission. It is the command line's alone: a script, or an environment that jobs inherit, is there for many.
-func (p *parser) giveKey(v string, from source) error {
+func (r *Request) giveKey(v string, from source) error {
 	switch {
 	case from != fromArgs:
-		return p.errorLine(exitBadOption, "--fed-key names one submission: give it on the command line")
+		return errorLine(exitBadOption, "--fed-key names one submission: give it on the command line")
 	case !ValidKey(v):
-		return p.errorLine(exitBadOption, "Invalid --fed-key specification: want at most ", strconv.Itoa(MaxKey), " letters, digits and signs without blanks")
+		return errorLine(exitBadOption, "Invalid --fed-key specification: want at most ", strconv.Itoa(MaxKey), " letters, digits and signs without blanks")
 	}
-	p.req.Key = v
+	r.Key = v
 	return nil
 }
 
 // giveExplain asks for an explanation, and for nothing else. Like a key it is of one call.
-func (p *parser) giveExplain(from source) error {
+func (r *Request) giveExplain(from source) error {
 	if from != fromArgs {
-		return p.errorLine(exitBadOption, "--fed-explain submits nothing: give it on the command line")
+		return errorLine(exitBadOption, "--fed-explain submits nothing: give it on the command line")
 	}
-	p.req.Explain, p.req.TestOnly = true, true
+	r.Explain, r.TestOnly = true, true
 	return nil
 }
 
@@ -91,31 +91,31 @@ var fedLineSet = sync.OnceValue(func() *getopt.Set {
 })
 
 // fedLines takes over the words of #FSUB lines.
-func (p *parser) fedLines(words []string) error {
+func (r *Request) fedLines(words []string) error {
 	found, rest, err := fedLineSet().Parse(words, getopt.StopAtFirst)
 	for _, f := range found {
 		switch f.ID {
 		case keyID:
-			return p.giveKey(f.Value, fromScript)
+			return r.giveKey(f.Value, fromScript)
 		case explainID:
-			return p.giveExplain(fromScript)
+			return r.giveExplain(fromScript)
 		}
-		if err := p.giveFed(f.ID-fedID, f.Value); err != nil {
+		if err := r.Spec.giveFed(f.ID-fedID, f.Value); err != nil {
 			return err
 		}
 	}
 	switch {
 	case err != nil:
-		return p.exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
+		return exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
 			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in and --stage-out")
 	case len(rest) > 0:
-		return p.errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
+		return errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
 	return nil
 }
 
 // fedEnvironment applies the FSUB_* variables.
-func (p *parser) fedEnvironment(vars []string) error {
+func (s *Spec) fedEnvironment(vars []string) error {
 	for i, o := range fedOptions {
 		name := "FSUB_" + strings.ReplaceAll(strings.ToUpper(o.name), "-", "_")
 		v, _ := lookup(vars, name)
@@ -123,7 +123,7 @@ func (p *parser) fedEnvironment(vars []string) error {
 			if item = strings.TrimSpace(item); item == "" {
 				continue
 			}
-			if err := p.giveFed(i, item); err != nil {
+			if err := s.giveFed(i, item); err != nil {
 				return err
 			}
 		}
@@ -132,15 +132,15 @@ func (p *parser) fedEnvironment(vars []string) error {
 }
 
 // giveFed takes over one option. The Fed is a copy: what was checked before is not changed.
-func (p *parser) giveFed(i int, v string) error {
+func (s *Spec) giveFed(i int, v string) error {
 	f := Fed{}
-	if old := p.req.Spec.Fed; old != nil {
+	if old := s.Fed; old != nil {
 		f = *old
 	}
 	if why := fedOptions[i].set(&f, v); why != "" {
-		return p.errorLine(exitBadOption, "Invalid --fed-", fedOptions[i].name, " specification: ", why)
+		return errorLine(exitBadOption, "Invalid --fed-", fedOptions[i].name, " specification: ", why)
 	}
-	p.req.Spec.Fed = &f
+	s.Fed = &f
 	return nil
 }
 

@@ -9,25 +9,29 @@ import (
 const maxEnvironmentFile = 16 << 20
 
 // readFiles reads the files that --bbf and --export-file name.
-func (p *parser) readFiles() error {
-	if p.bbFile != "" {
-		body, err := p.in.Files.Read(absolute(p.in.Dir, p.bbFile), maxEnvironmentFile)
-		if err != nil {
-			return p.errorLine(p.exitError, "Invalid --bbf specification")
+func (p *parser) readFiles() (err error) {
+	if name := p.own.burstBuffer; name != "" {
+		if p.bbText, err = p.in.Files.Read(absolute(p.in.Dir, name), maxEnvironmentFile); err != nil {
+			return errorLine(p.exitError, "Invalid --bbf specification")
 		}
-		p.bbText = body
 	}
-	if p.exportFile != "" && p.exported == nil {
-		name := absolute(p.in.Dir, p.exportFile)
-		if digits(p.exportFile) {
-			name = "/dev/fd/" + p.exportFile
-		}
-		body, err := p.in.Files.Read(name, maxEnvironmentFile)
-		if err != nil {
-			return p.errorLine(p.exitError, "Could not open user environment file ", p.exportFile)
-		}
-		p.exported = strings.Split(string(body), "\x00")
+	return p.env.readFile(p.exitError)
+}
+
+// readFile reads the file that --export-file names, once.
+func (j *jobEnvironment) readFile(code int) error {
+	if j.file == "" || j.vars != nil {
+		return nil
 	}
+	name := absolute(j.in.Dir, j.file)
+	if digits(j.file) {
+		name = "/dev/fd/" + j.file
+	}
+	body, err := j.in.Files.Read(name, maxEnvironmentFile)
+	if err != nil {
+		return errorLine(code, "Could not open user environment file ", j.file)
+	}
+	j.vars = strings.Split(string(body), "\x00")
 	return nil
 }
 

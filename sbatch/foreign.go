@@ -31,14 +31,22 @@ var foreignSets = sync.OnceValue(func() map[string]*getopt.Set {
 	}
 })
 
-// foreignDirectives reads the #BSUB lines of a script, or its #PBS lines if it has none of the
+// foreign reads the directives of other batch systems in the script of lines, and gives the sbatch options that they mean.
+type foreign struct {
+	lines *scanner
+	spec  *Spec                          // as it is by now: some directives add to it
+	env   *jobEnvironment                // gets the umask; -v adds to --export
+	give  func(name, value string) error // takes over an option of sbatch as if the script had it
+}
+
+// directives reads the #BSUB lines of a script, or its #PBS lines if it has none of the
 // former. It goes on after the first command, and gives up after a hundred lines that are not comments.
-func (p *parser) foreignDirectives(script []byte, file string) error {
-	if p.ignorePBS || !bytes.Contains(script, []byte("#BSUB")) && !bytes.Contains(script, []byte("#PBS")) {
+func (f *foreign) directives() error {
+	if !bytes.Contains(f.lines.script, []byte("#BSUB")) && !bytes.Contains(f.lines.script, []byte("#PBS")) {
 		return nil
 	}
 	for _, mark := range [...]string{"#BSUB", "#PBS"} {
-		found, err := p.markedLines(script, file, mark)
+		found, err := f.marked(mark)
 		if found || err != nil {
 			return err
 		}
@@ -46,14 +54,15 @@ func (p *parser) foreignDirectives(script []byte, file string) error {
 	return nil
 }
 
-func (p *parser) markedLines(script []byte, file, mark string) (found bool, err error) {
+func (f *foreign) marked(mark string) (found bool, err error) {
 	misses := 0
+	script := f.lines.script
 	for number := 1; len(script) > 0 && misses <= 100; number++ {
 		var line []byte
 		line, script, _ = bytes.Cut(script, []byte{'\n'})
 		if text, ok := bytes.CutPrefix(line, []byte(mark)); ok {
 			found = true
-			if err := p.foreignLine(text, file, mark, number); err != nil {
+			if err := f.line(text, mark, number); err != nil {
 				return true, err
 			}
 		}
@@ -64,17 +73,17 @@ func (p *parser) markedLines(script []byte, file, mark string) (found bool, err 
 	return found, nil
 }
 
-func (p *parser) foreignLine(text []byte, file, mark string, number int) error {
-	words, het, err := p.directiveLine(nil, text, file, number)
+func (f *foreign) line(text []byte, mark string, number int) error {
+	words, het, err := f.lines.words(nil, text, number)
 	if err != nil {
 		return err
 	}
 	if het {
-		return p.errorLine(exitFatal, "Invalid argument: hetjob")
+		return errorLine(exitFatal, "Invalid argument: hetjob")
 	}
-	give := p.givePBS
+	give := f.givePBS
 	if mark == "#BSUB" {
-		give = p.giveBSUB
+		give = f.giveBSUB
 		for i := range words {
 			if words[i] == "-cwd" { // the one name of more than a letter
 				words[i] = "-c"
@@ -89,61 +98,51 @@ func (p *parser) foreignLine(text []byte, file, mark string, number int) error {
 	}
 	switch {
 	case gerr != nil:
-		return p.exit(exitFatal, gerr.Error(), "sbatch: error: Unrecognized command line parameter ?")
+		return exit(exitFatal, gerr.Error(), "sbatch: error: Unrecognized command line parameter ?")
 	case len(rest) > 0:
-		return p.errorLine(exitFatal, "Invalid argument: ", rest[0])
+		return errorLine(exitFatal, "Invalid argument: ", rest[0])
 	}
 	return nil
 }
 
-// giveNamed takes over an option by its name, as if the script had it.
-func (p *parser) giveNamed(name, value string) error {
-	for id := range options {
-		if options[id].name == name {
-			return p.give(id, value, fromScript)
-		}
-	}
-	panic("sbatch: no option " + name)
-}
-
 // giveBSUB takes over one option of a #BSUB line.
-func (p *parser) giveBSUB(letter byte, v string) error {
+func (f *foreign) giveBSUB(letter byte, v string) error {
 	switch letter {
 	case 'm':
-		return p.giveNamed("nodelist", strings.ReplaceAll(v, " ", ","))
+		return f.give("nodelist", strings.ReplaceAll(v, " ", ","))
 	case 'M':
 		if digits(v) { // LSF's unit is the KB
 			v += "K"
 		}
-		return p.giveNamed("mem-per-cpu", v)
+		return f.give("mem-per-cpu", v)
 	case 'n':
 		if _, most, ranged := strings.Cut(v, ","); ranged {
 			if most == "" {
-				return p.errorLine(exitFatal, "#BSUB -n format not correct given: '", v, "'")
+				return errorLine(exitFatal, "#BSUB -n format not correct given: '", v, "'")
 			}
 			v = most
 		}
-		return p.giveNamed("ntasks", v)
+		return f.give("ntasks", v)
 	}
-	return p.giveNamed(map[byte]string{'c': "chdir", 'e': "error", 'J': "job-name", 'o': "output", 'q': "partition", 'W': "time",
+	return f.give(map[byte]string{'c': "chdir", 'e': "error", 'J': "job-name", 'o': "output", 'q': "partition", 'W': "time",
 		'x': "exclusive"}[letter], v)
 }
 
 // givePBS takes over one option of a #PBS line. Those that it does not know by name mean nothing to sbatch.
-func (p *parser) givePBS(letter byte, v string) error {
+func (f *foreign) givePBS(letter byte, v string) error {
 	switch letter {
 	case 'l':
-		return p.pbsResources(v)
+		return f.pbsResources(v)
 	case 'm':
-		return p.giveNamed("mail-type", pbsMail(v))
+		return f.give("mail-type", pbsMail(v))
 	case 'v':
-		if p.export != nil {
-			v = *p.export + "," + v
+		if f.env.export != nil {
+			v = *f.env.export + "," + v
 		}
-		return p.giveNamed("export", v)
+		return f.give("export", v)
 	case 'W':
 		if after, ok := strings.CutPrefix(v, "depend="); ok {
-			return p.giveNamed("dependency", after)
+			return f.give("dependency", after)
 		}
 		if mask, ok := strings.CutPrefix(v, "umask="); ok {
 			end := 0
@@ -151,7 +150,7 @@ func (p *parser) givePBS(letter byte, v string) error {
 				end++
 			}
 			if n, err := strconv.ParseUint(mask[:end], 8, 12); err == nil {
-				p.umask = new(int(n))
+				f.env.umask = new(int(n))
 			}
 		}
 		return nil
@@ -161,7 +160,7 @@ func (p *parser) givePBS(letter byte, v string) error {
 	if name == "" {
 		return nil
 	}
-	return p.giveNamed(name, v)
+	return f.give(name, v)
 }
 
 // pbsMail is the value of --mail-type for the letters of -m.
@@ -194,7 +193,7 @@ var pbsNames = [...]struct {
 }
 
 // pbsResources takes over a -l list.
-func (p *parser) pbsResources(list string) error {
+func (f *foreign) pbsResources(list string) error {
 	selected, cpus, procs := false, 0, 0
 next:
 	for list != "" {
@@ -204,64 +203,64 @@ next:
 				continue
 			}
 			v, list, _ = strings.Cut(v, r.end)
-			if err := p.pbsResource(r.name, r.opt, v); err != nil {
+			if err := f.pbsResource(r.name, r.opt, v); err != nil {
 				return err
 			}
 			switch r.opt {
 			case "select":
 				selected = true
 			case "mincpus":
-				cpus = p.more().MinCPUs
+				cpus = f.spec.more().MinCPUs
 			case "ntasks-per-node":
-				procs = p.req.Spec.NTasksPerNode
+				procs = f.spec.NTasksPerNode
 			case "constraint": // sbatch loses what stands after it
 				_, list, _ = strings.Cut(list, ",")
 			}
 			continue next
 		}
 		if v, ok := strings.CutPrefix(list, "accelerator="); ok && len(v) >= 4 && strings.EqualFold(v[:4], "true") {
-			if err := p.pbsGPUs("1"); err != nil {
+			if err := f.pbsGPUs("1"); err != nil {
 				return err
 			}
 		}
 		list = list[1:]
 	}
 	if selected && procs > 0 && cpus/procs > 0 {
-		return p.giveNamed("cpus-per-task", strconv.Itoa(cpus/procs))
+		return f.give("cpus-per-task", strconv.Itoa(cpus/procs))
 	}
 	return nil
 }
 
 // pbsResource takes over one item of a -l list.
-func (p *parser) pbsResource(name, option, v string) error {
+func (f *foreign) pbsResource(name, option, v string) error {
 	switch option {
 	case "":
 		return nil
 	case "nodes":
-		return p.pbsNodes(v)
+		return f.pbsNodes(v)
 	case "select":
-		return p.giveNamed("nodes", v)
+		return f.give("nodes", v)
 	case "gres":
-		if _, err := p.count(strings.TrimSuffix(name, "="), v, 1); err != nil {
+		if _, err := f.lines.release.count(strings.TrimSuffix(name, "="), v, 1); err != nil {
 			return err
 		}
-		return p.pbsGPUs(v)
+		return f.pbsGPUs(v)
 	}
-	return p.giveNamed(option, v)
+	return f.give(option, v)
 }
 
 // pbsGPUs adds GPUs of each node to what --gres says.
-func (p *parser) pbsGPUs(n string) error {
+func (f *foreign) pbsGPUs(n string) error {
 	gres := "gpu:" + n
-	if had := p.req.Spec.GRES; had != "" {
+	if had := f.spec.GRES; had != "" {
 		gres = had + "," + gres
 	}
-	return p.giveNamed("gres", gres)
+	return f.give("gres", gres)
 }
 
 // pbsNodes reads nodes=2:ppn=4:gpus=1+n7: chunks of nodes, by number or by name, and what each has.
 // The tasks of all chunks together count for each node, as odd as that is.
-func (p *parser) pbsNodes(v string) error {
+func (f *foreign) pbsNodes(v string) error {
 	nodes, tasks, gpus := 0, 0, ""
 	var names []string
 	for _, item := range strings.FieldsFunc(v, func(r rune) bool { return r == '+' || r == ':' }) {
@@ -289,7 +288,7 @@ func (p *parser) pbsNodes(v string) error {
 		if g.value == "" {
 			continue
 		}
-		if err := p.giveNamed(g.option, g.value); err != nil {
+		if err := f.give(g.option, g.value); err != nil {
 			return err
 		}
 	}

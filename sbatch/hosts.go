@@ -1,6 +1,7 @@
 package sbatch
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -14,27 +15,29 @@ func (p *parser) verifyHosts() error {
 	fromEnv := false
 	if name, ok := lookup(p.in.Env, "SLURM_HOSTFILE"); ok && s.NodeList == "" {
 		const failure = "sbatch: error: Failure getting NodeNames from hostfile"
-		if s.NodeList, err = p.hostFile(name, false); err != nil {
-			return p.exit(p.exitError, "sbatch: error: slurm_allocate_resources error opening file "+name+", "+p.openFailure, failure)
+		if s.NodeList, err = p.in.hostFile(name); err != nil {
+			return exit(p.exitError, err.Error(), failure)
 		}
 		if s.NodeList == "" {
-			return p.exit(p.exitError, "sbatch: error: Hostlist is empty!", failure)
+			return exit(p.exitError, "sbatch: error: Hostlist is empty!", failure)
 		}
-		p.distribution, p.more().Distribution, fromEnv = "arbitrary", "arbitrary", true
+		p.own.distribution, p.more().Distribution, fromEnv = "arbitrary", "arbitrary", true
 	}
-	if p.nodeFile || strings.Contains(s.NodeList, "/") {
-		if s.NodeList, err = p.hostFile(s.NodeList, p.nodeFile); err != nil {
-			return err
+	if byOption := p.own.nodeFile; byOption || strings.Contains(s.NodeList, "/") {
+		if s.NodeList, err = p.in.hostFile(s.NodeList); err != nil && byOption {
+			return exit(exitBadOption, err.Error(), "sbatch: error: Invalid --nodefile node file")
+		} else if err != nil {
+			return exit(p.exitError, err.Error())
 		}
 	}
 	if strings.Contains(s.Exclude, "/") {
-		if s.Exclude, err = p.hostFile(s.Exclude, false); err != nil {
-			return err
+		if s.Exclude, err = p.in.hostFile(s.Exclude); err != nil {
+			return exit(p.exitError, err.Error())
 		}
 	}
 	hosts, ok := expandHosts(s.NodeList)
 	if !ok {
-		return p.fatal("Invalid node list specified")
+		return fatal("Invalid node list specified")
 	}
 	if fromEnv && s.NTasks > 0 && s.NTasks < len(hosts) { // one task for each host of the list
 		s.NodeList = strings.Join(hosts[:s.NTasks], ",")
@@ -42,17 +45,13 @@ func (p *parser) verifyHosts() error {
 	return nil
 }
 
-// hostFile reads a list of hosts: any number on a line, with commas or blanks, # begins a comment.
-func (p *parser) hostFile(name string, byOption bool) (string, error) {
+// hostFile reads a list of hosts: any number on a line, with commas or blanks, # begins a comment. An
+// error is the line that sbatch prints.
+func (in *Input) hostFile(name string) (string, error) {
 	const most = 1 << 20
-	body, err := p.in.Files.Read(absolute(p.in.Dir, name), most)
+	body, err := in.Files.Read(absolute(in.Dir, name), most)
 	if err != nil {
-		p.openFailure = reason(err)
-		line := "sbatch: error: slurm_allocate_resources error opening file " + name + ", " + p.openFailure
-		if byOption {
-			return "", p.exit(exitBadOption, line, "sbatch: error: Invalid --nodefile node file")
-		}
-		return "", p.exit(p.exitError, line)
+		return "", errors.New("sbatch: error: slurm_allocate_resources error opening file " + name + ", " + reason(err))
 	}
 	var hosts []string
 	for line := range strings.Lines(string(body)) {

@@ -28,7 +28,7 @@ func setMailType(p *parser, o *option, v string) error {
 		}
 	}
 	if !some && !none {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	if none {
 		return nil

@@ -8,12 +8,14 @@ import (
 
 // The setters of the options in [More]. Plain texts, counts and flags go by the option's name.
 
-func (p *parser) more() *More {
-	if p.req.Spec.More == nil {
-		p.req.Spec.More = new(More)
+func (s *Spec) more() *More {
+	if s.More == nil {
+		s.More = new(More)
 	}
-	return p.req.Spec.More
+	return s.More
 }
+
+func (p *parser) more() *More { return p.req.Spec.more() }
 
 func moreText(p *parser, o *option, v string) error {
 	return text(p.more().field(o.name).(*string), v)
@@ -25,13 +27,13 @@ func moreFlag(p *parser, o *option, _ string) error {
 }
 
 func moreCount(p *parser, o *option, v string) (err error) {
-	*p.more().field(o.name).(*int), err = p.count("--"+o.name, v, 1)
+	*p.more().field(o.name).(*int), err = p.release.count("--"+o.name, v, 1)
 	return err
 }
 
 func moreYesNo(p *parser, o *option, v string) error {
 	if !strings.EqualFold(v, "yes") && !strings.EqualFold(v, "no") {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	*p.more().field(o.name).(*YesNo) = YesNo(strings.ToLower(v))
 	return nil
@@ -39,7 +41,7 @@ func moreYesNo(p *parser, o *option, v string) error {
 
 // setGPUBind and setTRESBind say the same thing: the last one counts.
 func setGPUBind(p *parser, _ *option, v string) error {
-	if err := p.checkGPUBind(v); err != nil {
+	if err := checkGPUBind(p.release, v); err != nil {
 		return err
 	}
 	p.more().GPUBind, p.more().TRESBind = v, ""
@@ -64,7 +66,7 @@ func yesIf(b bool) YesNo {
 // setCoreSpec: asking for 0 cores is not the same as not asking.
 func setCoreSpec(p *parser, o *option, v string) (err error) {
 	m := p.more()
-	m.CoreSpec, err = p.count("--core-spec", v, 0)
+	m.CoreSpec, err = p.release.count("--core-spec", v, 0)
 	m.NoCoreSpec = m.CoreSpec == 0
 	return err
 }
@@ -72,7 +74,7 @@ func setCoreSpec(p *parser, o *option, v string) (err error) {
 func setTmp(p *parser, o *option, v string) error {
 	n, ok := size(v)
 	if !ok {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	p.more().TmpDisk = n
 	return nil
@@ -81,7 +83,7 @@ func setTmp(p *parser, o *option, v string) error {
 func setDelayBoot(p *parser, o *option, v string) error {
 	s, ok := seconds(v)
 	if !ok {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	p.more().DelayBoot = time.Duration(s) * time.Second
 	delete(p.shown, o.name)
@@ -101,15 +103,15 @@ func setNoKill(p *parser, o *option, v string) error {
 	case "off", "no":
 		p.more().NoKill = false
 	default:
-		return p.invalid(o)
+		return o.invalid()
 	}
 	return nil
 }
 
 func setWaitAllNodes(p *parser, o *option, v string) error {
-	n, err := p.count("--wait-all-nodes", v, 0)
+	n, err := p.release.count("--wait-all-nodes", v, 0)
 	if err == nil && n > 1 {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	p.more().WaitAllNodes = yesIf(n == 1)
 	return err
@@ -117,7 +119,7 @@ func setWaitAllNodes(p *parser, o *option, v string) error {
 
 func setOOMKillStep(p *parser, o *option, v string) error {
 	if v != "" && v != "0" && v != "1" {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	p.more().OOMKillStep = yesIf(v != "0")
 	return nil
@@ -193,7 +195,7 @@ func setResvPorts(p *parser, o *option, v string) error {
 	if v == "" {
 		v = "0"
 	}
-	n, err := p.count("--resv-port", v, 0)
+	n, err := p.release.count("--resv-port", v, 0)
 	p.more().ResvPorts = strconv.Itoa(n)
 	return err
 }
@@ -201,6 +203,7 @@ func setResvPorts(p *parser, o *option, v string) error {
 // setHint keeps the word: sbatch looks at it only when all options are known; see verifyHint.
 func setHint(p *parser, _ *option, v string) error {
 	p.hint = &v
+	p.show("hint", v)
 	return text(&p.more().Hint, v)
 }
 
@@ -210,8 +213,8 @@ func (p *parser) verifyHint() error {
 		return nil
 	}
 	for _, other := range [...]string{"ntasks-per-core", "threads-per-core", "extra-node-info"} {
-		if p.wasSet(other) != fromNowhere {
-			p.forget("hint")
+		if p.given.has(other) {
+			p.given.ignore("hint")
 			others, than := "--ntasks-per-core, --threads-per-core,", "than"
 			switch {
 			case p.release < Slurm2411:
@@ -219,7 +222,7 @@ func (p *parser) verifyHint() error {
 			case p.release >= Slurm2605:
 				others = "--ntasks-per-core, --cores-per-socket, --threads-per-core, --sockets-per-node,"
 			}
-			p.informVerbose("Following options are mutually exclusive with --hint: " + others + " -B and --cpu-bind (other " + than +
+			p.notices.informVerbose("Following options are mutually exclusive with --hint: " + others + " -B and --cpu-bind (other " + than +
 				" --cpu-bind=verbose). Ignoring --hint.")
 			p.more().Hint = ""
 			return nil
@@ -231,7 +234,7 @@ func (p *parser) verifyHint() error {
 	case "help":
 		return &Exit{Code: exitFatal, Stdout: hintHelp}
 	}
-	return p.errorLine(exitFatal, `unrecognized --hint argument "`, *p.hint, `", see --hint=help`)
+	return errorLine(exitFatal, `unrecognized --hint argument "`, *p.hint, `", see --hint=help`)
 }
 
 const hintHelp = "Application hint options:\n" +
@@ -279,17 +282,25 @@ func setDistribution(p *parser, o *option, v string) error {
 	return text(&p.more().Distribution, d)
 }
 
+// tresPerTask is what --tres-per-task says of CPUs and GPUs.
+type tresPerTask struct {
+	given bool
+	cpus  int
+	gpus  string
+}
+
 // setTRESPerTask takes cpu=N, gres/NAME[:TYPE][=N] and license/NAME=N; the site judges what it is
 // not. CPUs and GPUs are the same as -c and --gpus-per-task.
 func setTRESPerTask(p *parser, _ *option, v string) error {
-	p.tresPerTask, p.tresCPUs, p.tresGPUs = v, 0, ""
+	p.show("tres-per-task", v)
+	t := tresPerTask{given: v != ""}
 	var rest, gpus []string
 	for _, item := range strings.Split(v, ",") {
 		kind, count, _ := strings.Cut(item, "=")
 		n, tail, ok := number(count)
 		switch {
 		case kind == "cpu" && ok && tail == "" && n > 0:
-			p.tresCPUs = int(n)
+			t.cpus = int(n)
 		case kind == "gres/gpu" && ok && tail == "":
 			gpus = append(gpus, count)
 		case strings.HasPrefix(kind, "gres/gpu:"):
@@ -300,6 +311,7 @@ func setTRESPerTask(p *parser, _ *option, v string) error {
 			rest = append(rest, item)
 		}
 	}
-	p.tresGPUs = strings.Join(gpus, ",")
+	t.gpus = strings.Join(gpus, ",")
+	p.own.tres = t
 	return text(&p.more().TRESPerTask, strings.Join(rest, ","))
 }

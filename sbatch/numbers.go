@@ -30,15 +30,15 @@ func number(s string) (n int64, rest string, ok bool) {
 }
 
 // count reads the value of a counting option: a whole number of at least least.
-func (p *parser) count(name, value string, least int64) (int, error) {
+func (r Release) count(name, value string, least int64) (int, error) {
 	n, rest, ok := number(value)
 	switch {
 	case !ok && value != "" || rest != "" || n < least: // nothing counts as 0
-		return 0, p.errorLine(exitFatal, `Invalid numeric value "`, value, `" for `, name, ".")
-	case n > math.MaxInt32 && p.release < Slurm2411:
+		return 0, errorLine(exitFatal, `Invalid numeric value "`, value, `" for `, name, ".")
+	case n > math.MaxInt32 && r < Slurm2411:
 		return int(int32(n)), nil // 22.05 lets numbers wrap
 	case n > math.MaxInt32:
-		return 0, p.errorLine(exitFatal, "Numeric argument (", strings.TrimLeft(value, " +"), ") too large for ", name, ".")
+		return 0, errorLine(exitFatal, "Numeric argument (", strings.TrimLeft(value, " +"), ") too large for ", name, ".")
 	}
 	return int(n), nil
 }

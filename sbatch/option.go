@@ -1,7 +1,6 @@
 package sbatch
 
 import (
-	"slices"
 	"strings"
 	"sync"
 
@@ -59,62 +58,25 @@ func newOptionSet(r Release, plugins []Plugin) *getopt.Set {
 	return getopt.NewSet("sbatch", append(rows, pluginRows(plugins)...)).Whole(fedRows())
 }
 
-// source is where an option came from.
-type source uint8
-
-const (
-	fromNowhere source = iota
-	fromScript
-	fromEnv
-	fromArgs
-)
-
-// wasSet is where the option called name was last set, fromNowhere if it was not.
-func (p *parser) wasSet(name string) source {
-	for _, id := range p.given {
-		if p.sources[id] != fromNowhere && options[id].name == name {
-			return p.sources[id]
-		}
-	}
-	return fromNowhere
-}
-
-// mark notes where an option came from.
-func (p *parser) mark(id int, from source) {
-	if !slices.Contains(p.given, uint8(id)) {
-		p.given = append(p.given, uint8(id))
-	}
-	p.sources[id] = from
-}
-
-// forget makes an option one that was not given.
-func (p *parser) forget(name string) {
-	for i := range options {
-		if options[i].name == name {
-			p.sources[i] = fromNowhere
-		}
-	}
-}
-
 // apply takes over options that getopt has found, in their order.
 func (p *parser) apply(found []getopt.Found, from source) error {
 	for _, f := range found {
 		switch {
 		case f.ID >= pluginID:
-			p.givePlugin(f.Name, f.Value)
+			p.req.Spec.givePlugin(f.Name, f.Value)
 			continue
 		case f.ID == keyID:
-			if err := p.giveKey(f.Value, from); err != nil {
+			if err := p.req.giveKey(f.Value, from); err != nil {
 				return err
 			}
 			continue
 		case f.ID == explainID:
-			if err := p.giveExplain(from); err != nil {
+			if err := p.req.giveExplain(from); err != nil {
 				return err
 			}
 			continue
 		case f.ID >= fedID:
-			if err := p.giveFed(f.ID-fedID, f.Value); err != nil {
+			if err := p.req.Spec.giveFed(f.ID-fedID, f.Value); err != nil {
 				return err
 			}
 			continue
@@ -123,7 +85,7 @@ func (p *parser) apply(found []getopt.Found, from source) error {
 		if o.class == early {
 			if o.name == "ignore-pbs" {
 				p.ignorePBS = true
-				p.mark(f.ID, from)
+				p.given.mark(f.ID, from)
 			}
 			continue // read from the command line before; nowhere else do the others count
 		}
@@ -136,44 +98,29 @@ func (p *parser) apply(found []getopt.Found, from source) error {
 
 func (p *parser) give(id int, value string, from source) error {
 	o := &options[id]
-	p.mark(id, from)
+	p.given.mark(id, from)
 	if o.class == refused {
-		p.refuse(o)
+		p.given.refuse(o)
 	}
 	return o.set(p, o, value)
 }
 
-// refuse notes that o was asked for; the job is refused once everything else is right.
-func (p *parser) refuse(o *option) {
-	for _, r := range p.refused {
-		if r == o {
-			return
-		}
-	}
-	p.refused = append(p.refused, o)
-}
-
-// unrefuse takes back what refuse noted.
-func (p *parser) unrefuse(o *option) {
-	for i, r := range p.refused {
-		if r == o {
-			p.refused = append(p.refused[:i], p.refused[i+1:]...)
-			return
-		}
-	}
+// invalid is the refusal of most values.
+func (o *option) invalid() error {
+	return errorLine(exitBadOption, "Invalid --", o.name, " specification")
 }
 
 // badOption is the refusal of a command line by getopt.
-func (p *parser) badOption(err error) error {
+func badOption(r Release, err error) error {
 	lines := []string{err.Error(), `Try "sbatch --help" for more information`}
 	if _, word, ok := strings.Cut(err.Error(), "unrecognized option '--"); ok {
 		name, _, _ := strings.Cut(strings.TrimSuffix(word, "'"), "=")
 		for i := range options {
-			if o := &options[i]; o.name == name && o.since > Following && p.release == Following {
+			if o := &options[i]; o.name == name && o.since > Following && r == Following {
 				lines = append(lines, "sbatch: error: --"+name+" came with Slurm "+string(o.since)+
 					"; fsub follows "+string(Following)+" and does not carry it yet")
 			}
 		}
 	}
-	return &Exit{Code: exitBadOption, Stderr: append(p.req.Warnings, lines...), Unknown: !strings.Contains(err.Error(), "argument")}
+	return &Exit{Code: exitBadOption, Stderr: lines, Unknown: !strings.Contains(err.Error(), "argument")}
 }

@@ -1,6 +1,7 @@
 package sbatch
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,74 +93,29 @@ type parser struct {
 	req     Request
 	release Release
 	set     *getopt.Set
-	shown   map[string]string // values of options that the request has no place for, as sbatch lists them
+	given   given
+	notices notices
+	shown   map[string]string // values that the request has no place for, or in another form, as sbatch lists them
+	env     jobEnvironment
+	own     own
+	bbText  []byte // the content of the burst buffer's file
 
-	sources      [160]source // who set each option last, by index
-	given        []uint8     // indexes of those that were ever set
-	refused      []*option
-	exitError    int
-	searchDir    string // where the script is looked for
-	ignorePBS    bool
-	wrap         *string
-	export       *string
-	propagate    *string
-	nodeFile     bool // NodeList is the name of a file
-	userEnv      bool
-	hint         *string
-	distribution string // "arbitrary" or ""
+	exitError int
+	ignorePBS bool
+	wrap      *string
+	hint      *string
 
-	umask *int // of #PBS -W umask=
-
-	fedWords []string // of #FSUB lines
-
-	openFailure string // why a host file cannot be read
-
-	packjob bool   // its warning was given
-	noGRES  string // "none" or "NONE", as --gres had it
-	memBind memBind
-
-	exportFile string
-	exported   []string // what it held
-	bbFile     string
-	bbText     []byte
-
-	timeLimit, timeMin uint32 // minutes; a negative limit is longer than a Duration
-
-	explain    bool // keep what was understood, and give no request
 	parseOnly  bool // without the checks between options; for tests
 	understood []map[string]string
-
-	tresPerTask string // as written, and what it says of CPUs and GPUs
-	tresCPUs    int
-	tresGPUs    string
 }
 
-func (p *parser) exit(code int, lines ...string) error {
-	return &Exit{Code: code, Stderr: append(p.req.Warnings, lines...)}
-}
-
-// errorLine refuses with one line of the form "sbatch: error: ...".
-func (p *parser) errorLine(code int, parts ...string) error {
-	return p.exit(code, "sbatch: error: "+strings.Join(parts, ""))
-}
-
-func (p *parser) fatal(text string) error { return p.exit(exitFatal, "sbatch: fatal: "+text) }
-
-// warn keeps a line for stderr.
-func (p *parser) warn(line string) { p.req.Warnings = append(p.req.Warnings, line) }
-
-// inform keeps a line that -Q keeps away.
-func (p *parser) inform(line string) {
-	if !p.req.Quiet {
-		p.warn(line)
-	}
-}
-
-// informVerbose keeps a line that only -v asks for.
-func (p *parser) informVerbose(line string) {
-	if p.req.Verbose > 0 || p.explain {
-		p.inform("sbatch: " + line)
-	}
+// own is the state of one component of a job that its Spec has no place for.
+type own struct {
+	distribution string // "arbitrary" or ""
+	memBind      memBind
+	burstBuffer  string // the file that --bbf names
+	nodeFile     bool   // NodeList is the name of a file
+	tres         tresPerTask
 }
 
 // Parse reads one call of sbatch. Any error is an *Exit. The Request is whole only without an error.
@@ -179,6 +135,7 @@ func newParser(in *Input) *parser {
 	if p.release != Following || in.Plugins != nil {
 		p.set = newOptionSet(p.release, in.Plugins)
 	}
+	p.env.in = in
 	return p
 }
 
@@ -186,74 +143,85 @@ func (p *parser) run() error {
 	if err := p.read(); err != nil {
 		return err
 	}
-	if p.explain {
+	if p.notices.explain {
 		return nil
 	}
-	if err := p.refuseUncarried(); err != nil {
-		return err
+	if err := p.given.uncarried(); err != nil {
+		return p.notices.before(err)
 	}
-	p.req.ExitError = p.exitError
+	r := &p.req
 	if p.bbText != nil {
-		p.req.Payload.Script = withBurstBuffer(p.req.Payload.Script, p.bbText)
+		r.Payload.Script = withBurstBuffer(r.Payload.Script, p.bbText)
 	}
-	p.saySubmitter()
-	p.buildEnvironment()
+	p.env.saySubmitter(&p.notices)
+	r.Payload.Environment = p.env.build(&r.Spec)
+	r.ExitError, r.Quiet, r.Verbose, r.Warnings = p.exitError, p.notices.quiet, p.notices.verbose, p.notices.lines
 	return nil
 }
 
 // read takes over all options from their three sources, each overruling the one before.
 func (p *parser) read() error {
 	p.readExitError()
-	found, operands, err := p.firstPass()
+	line, err := p.firstPass()
+	if err == nil {
+		err = p.readAll(line)
+	}
+	return p.notices.before(err)
+}
+
+// readAll reads the script, then the job that it, the environment and the command line describe.
+func (p *parser) readAll(line commandLine) error {
+	script, file, err := p.readScript(line)
 	if err != nil {
 		return err
 	}
-	script, file, err := p.readScript(operands)
-	if err != nil {
-		return err
+	p.req.Payload.Script = unsafe.String(unsafe.SliceData(script), len(script)) // it may be 4 MiB, and is not written to any more
+	if len(line.operands) > 1 {
+		p.req.Payload.Argv = line.operands[1:]
 	}
-	p.req.Payload.Script = unsafe.String(unsafe.SliceData(script), len(script)) // it may be 4 MiB, and nobody writes to it any more
-	if len(operands) > 1 {
-		p.req.Payload.Argv = operands[1:]
-	}
-	return p.components(found, script, file)
+	return p.components(line.parts, script, file)
+}
+
+// commandLine is what the first pass over the command line found.
+type commandLine struct {
+	parts    [][]getopt.Found // the options of each component
+	operands []string         // the script and its arguments
+	dir      string           // where the script is looked for
 }
 
 // firstPass reads the command line for what must be known before the script is, and checks all its
 // values: a bad one is reported before anything that may be wrong with the script. The options take
 // effect later, since they overrule script and environment.
-func (p *parser) firstPass() (found [][]getopt.Found, operands []string, err error) {
-	check := *p
-	for args := p.in.Args; ; args = operands[1:] {
+func (p *parser) firstPass() (line commandLine, err error) {
+	check := &parser{in: p.in, exitError: p.exitError, release: p.release, set: p.set}
+	for args := p.in.Args; ; args = line.operands[1:] {
 		part, rest, gerr := p.set.Parse(args, getopt.StopAtFirst)
-		if err := p.checkPart(&check, part); err != nil {
-			return nil, nil, err
+		if err := p.checkPart(check, part); err != nil {
+			return line, err
 		}
 		if gerr != nil {
-			return nil, nil, p.badOption(gerr)
+			return line, badOption(p.release, gerr)
 		}
-		found, operands = append(found, part), rest
+		line.parts, line.operands = append(line.parts, part), rest
 		if len(rest) == 0 || rest[0] != ":" {
 			break
 		}
 		check.inherit()
 	}
-	operands = slices.DeleteFunc(operands, func(w string) bool { return w == ":" }) // behind the script too sbatch drops them
-	if p.searchDir = check.req.Spec.WorkDir; p.searchDir == "" {
-		p.searchDir = p.in.Dir
-	}
+	line.operands = slices.DeleteFunc(line.operands, func(w string) bool { return w == ":" }) // behind the script too sbatch drops them
+	line.dir = cmp.Or(check.req.Spec.WorkDir, p.in.Dir)
 	p.earlyEnvironment()
-	if p.wrap != nil && len(operands) > 0 {
-		return nil, nil, p.errorLine(p.exitError, "Script arguments not permitted with --wrap option")
+	if p.wrap != nil && len(line.operands) > 0 {
+		return line, errorLine(p.exitError, "Script arguments not permitted with --wrap option")
 	}
-	return found, operands, nil
+	return line, nil
 }
 
 // checkPart checks the options of one component of the command line and takes over those that count at once.
 func (p *parser) checkPart(check *parser, part []getopt.Found) error {
 	for i, f := range part {
 		if err := check.apply(part[i:i+1], fromArgs); err != nil {
-			return err
+			return check.notices.before(err)
 		}
 		if f.ID >= len(options) {
 			continue
@@ -264,12 +232,12 @@ func (p *parser) checkPart(check *parser, part []getopt.Found) error {
 		case "usage":
 			return &Exit{Stdout: usageText()}
 		case "autocomplete":
-			return &Exit{Stdout: p.completions(f.Value)}
+			return &Exit{Stdout: completions(p.release, f.Value)}
 		case "version":
 			return &Exit{Stdout: "slurm " + Version + "\n"}
 		default:
 			if o.class == early {
-				p.mark(f.ID, fromArgs)
+				p.given.mark(f.ID, fromArgs)
 				if err := o.set(p, o, f.Value); err != nil {
 					return err
 				}
@@ -277,22 +245,4 @@ func (p *parser) checkPart(check *parser, part []getopt.Found) error {
 		}
 	}
 	return nil
-}
-
-func (p *parser) notYet(what string) error {
-	return p.errorLine(exitFatal, what, " is not carried by fsub yet")
-}
-
-func (p *parser) refuseUncarried() error {
-	if len(p.refused) == 0 {
-		return nil
-	}
-	o := p.refused[0]
-	switch {
-	case o.name == "uid" || o.name == "gid":
-		return p.errorLine(exitFatal, "--", o.name, " is not carried by fsub, which submits for whoever calls it; run: sudo -u USER sbatch ...")
-	case o.since > Following:
-		return p.errorLine(exitFatal, "--", o.name, " came with Slurm ", string(o.since), " and is not carried by fsub yet")
-	}
-	return p.notYet("--" + o.name)
 }

@@ -397,13 +397,13 @@ func BenchmarkDirectives(b *testing.B) {
 
 // TestRoom: a parser has room for every option of the table.
 func TestRoom(t *testing.T) {
-	if room := len((&parser{}).sources); len(options) > room || len(options) > 256 {
+	if room := len((&given{}).sources); len(options) > room || len(options) > 256 {
 		t.Errorf("%d options, room for %d", len(options), room)
 	}
 }
 
 func directivesOf(p *parser, script []byte) error {
-	_, err := p.directives(&scanner{script: script, file: "stdin"})
+	_, err := p.directives(&scanner{script: script, file: "stdin", release: p.release, notices: &p.notices})
 	return err
 }
 

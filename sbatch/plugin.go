@@ -33,12 +33,12 @@ func pluginRows(plugins []Plugin) []getopt.Option {
 
 // givePlugin takes over an option of a plugin; the last value counts. The list is a copy, in the
 // order of names.
-func (p *parser) givePlugin(name, value string) {
-	list := slices.Clone(p.req.Spec.Plugin)
+func (s *Spec) givePlugin(name, value string) {
+	list := slices.Clone(s.Plugin)
 	i, found := slices.BinarySearchFunc(list, name, func(o PluginOption, name string) int { return strings.Compare(o.Name, name) })
 	if !found {
 		list = slices.Insert(list, i, PluginOption{})
 	}
 	list[i] = PluginOption{name, value}
-	p.req.Spec.Plugin = list
+	s.Plugin = list
 }

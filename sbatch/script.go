@@ -8,38 +8,37 @@ import (
 
 // readScript gets the script's text: from --wrap, from the file that the first operand names, or
 // from stdin. file is its name in messages.
-func (p *parser) readScript(operands []string) (script []byte, file string, err error) {
+func (p *parser) readScript(line commandLine) (script []byte, file string, err error) {
 	if p.wrap != nil {
 		return []byte("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + *p.wrap + "\n"), "wrap", nil
 	}
-	if len(operands) == 0 {
+	if len(line.operands) == 0 {
 		file = "stdin"
 		if script, err = p.in.Stdin(); err != nil {
-			return nil, "", p.errorLine(p.exitError, "Unable to read the script from stdin: ", err.Error())
+			return nil, "", errorLine(p.exitError, "Unable to read the script from stdin: ", err.Error())
 		}
-		return script, file, p.checkScript(script)
+		return script, file, checkScript(script, p.exitError)
 	}
-	found := p.findScript(operands[0])
+	found := p.in.findScript(line.operands[0], line.dir)
 	if script, err = p.in.Files.Read(absolute(p.in.Dir, found), MaxScript+1); err != nil {
-		return nil, "", p.errorLine(p.exitError, "Unable to open file ", found)
+		return nil, "", errorLine(p.exitError, "Unable to open file ", found)
 	}
 	p.req.Spec.Command = found
-	return script, operands[0], p.checkScript(script)
+	return script, line.operands[0], checkScript(script, p.exitError)
 }
 
-// findScript looks for a script whose name begins with neither / nor a dot: in --chdir of the
-// command line or else here, then in PATH. Any other name, and one that is found nowhere, stays as
+// findScript looks for a script whose name begins with neither / nor a dot: in dir, then in PATH. Any other name, and one that is found nowhere, stays as
 // it is and is opened from here.
-func (p *parser) findScript(name string) string {
+func (in *Input) findScript(name, dir string) string {
 	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, ".") {
 		return name
 	}
-	if here := absolute(p.searchDir, name); p.in.Files.Exists(here) {
+	if here := absolute(dir, name); in.Files.Exists(here) {
 		return here
 	}
-	path, _ := lookup(p.in.Env, "PATH")
+	path, _ := lookup(in.Env, "PATH")
 	for _, dir := range strings.Split(path, ":") {
-		if dir != "" && p.in.Files.Exists(absolute(dir, name)) {
+		if dir != "" && in.Files.Exists(absolute(dir, name)) {
 			return absolute(dir, name)
 		}
 	}
@@ -47,12 +46,12 @@ func (p *parser) findScript(name string) string {
 }
 
 // checkScript refuses what no controller takes.
-func (p *parser) checkScript(script []byte) error {
+func checkScript(script []byte, code int) error {
 	say := func(lines ...string) error {
 		for i := range lines {
 			lines[i] = "sbatch: error: " + lines[i]
 		}
-		return p.exit(p.exitError, lines...)
+		return exit(code, lines...)
 	}
 	switch {
 	case len(script) == 0:

@@ -12,11 +12,6 @@ import (
 // refuses it in sbatch's words. What only a controller can judge (account, partition, features,
 // array and dependency syntax) passes as written.
 
-// invalid is the refusal of most values.
-func (p *parser) invalid(o *option) error {
-	return p.errorLine(exitBadOption, "Invalid --", o.name, " specification")
-}
-
 func text(field *string, v string) error {
 	*field = v
 	return nil
@@ -30,22 +25,16 @@ func setPartition(p *parser, _ *option, v string) error {
 	return text(&p.req.Spec.Partition, cmp.Or(v, "(null)"))
 }
 
-func setClusters(p *parser, _ *option, v string) error   { return text(&p.req.Spec.Clusters, v) }
-func setBBF(p *parser, _ *option, v string) error        { return text(&p.bbFile, v) }
-func setExportFile(p *parser, _ *option, v string) error { return text(&p.exportFile, v) }
-func setNodeList(p *parser, _ *option, v string) error   { return p.nodes(v, false) }
-func setNodeFile(p *parser, _ *option, v string) error   { return p.nodes(v, true) }
-func setNothing(*parser, *option, string) error          { return nil }
+func setClusters(p *parser, _ *option, v string) error { return text(&p.req.Spec.Clusters, v) }
+func setNothing(*parser, *option, string) error        { return nil }
 
-func setQuiet(p *parser, _ *option, _ string) error     { p.req.Quiet = true; return nil }
-func setVerbose(p *parser, _ *option, _ string) error   { p.req.Verbose++; return nil }
-func setWrap(p *parser, _ *option, v string) error      { p.wrap = &v; return nil }
+func setQuiet(p *parser, _ *option, _ string) error     { p.notices.quiet = true; return nil }
+func setVerbose(p *parser, _ *option, _ string) error   { p.notices.verbose++; return nil }
 func setTestOnly(p *parser, _ *option, _ string) error  { p.req.TestOnly = true; return nil }
 func setParsable(p *parser, _ *option, _ string) error  { p.req.Parsable = true; return nil }
 func setWait(p *parser, _ *option, _ string) error      { p.req.Wait = true; return nil }
 func setHold(p *parser, _ *option, _ string) error      { p.req.Spec.Hold = true; return nil }
 func setIgnorePBS(p *parser, _ *option, _ string) error { p.ignorePBS = true; return nil }
-func setExport(p *parser, _ *option, v string) error    { p.export = &v; return nil }
 func setNoRequeue(p *parser, _ *option, _ string) error { p.req.Spec.Requeue = new(false); return nil }
 
 // setRequeue takes the word expedite since 25.11.
@@ -57,15 +46,42 @@ func setRequeue(p *parser, o *option, v string) error {
 	case "expedite":
 		p.show(o.name, v)
 	default:
-		return p.invalid(o)
+		return o.invalid()
 	}
 	return nil
 }
 
-// nodes takes -w or -F; the last one counts.
-func (p *parser) nodes(v string, file bool) error {
-	p.req.Spec.NodeList, p.nodeFile = v, file
+// setNodeList and setNodeFile take -w and -F; the last one counts.
+func setNodeList(p *parser, _ *option, v string) error {
+	p.own.nodeFile = false
+	return text(&p.req.Spec.NodeList, v)
+}
+
+func setNodeFile(p *parser, _ *option, v string) error {
+	p.own.nodeFile = true
+	return text(&p.req.Spec.NodeList, v)
+}
+
+func setWrap(p *parser, o *option, v string) error {
+	p.wrap = &v
+	p.show(o.name, v)
 	return nil
+}
+
+func setExport(p *parser, o *option, v string) error {
+	p.env.export = &v
+	p.show(o.name, v)
+	return nil
+}
+
+func setExportFile(p *parser, o *option, v string) error {
+	p.show(o.name, v)
+	return text(&p.env.file, v)
+}
+
+func setBBF(p *parser, o *option, v string) error {
+	p.show(o.name, v)
+	return text(&p.own.burstBuffer, v)
 }
 
 // file takes a file name pattern; the word none is /dev/null.
@@ -95,28 +111,32 @@ func absolute(dir, name string) string {
 }
 
 func setNTasks(p *parser, o *option, v string) (err error) {
-	p.req.Spec.NTasks, err = p.count("--ntasks", v, 1)
+	p.req.Spec.NTasks, err = p.release.count("--ntasks", v, 1)
 	return err
 }
 
 func setNTasksPerNode(p *parser, o *option, v string) (err error) {
-	p.req.Spec.NTasksPerNode, err = p.count("--ntasks-per-node", v, 1)
+	p.req.Spec.NTasksPerNode, err = p.release.count("--ntasks-per-node", v, 1)
 	return err
 }
 
 func setCPUsPerTask(p *parser, o *option, v string) (err error) {
-	p.req.Spec.CPUsPerTask, err = p.count("--cpus-per-task", v, 1)
+	p.req.Spec.CPUsPerTask, err = p.release.count("--cpus-per-task", v, 1)
 	return err
 }
 
-func setMem(p *parser, o *option, v string) error       { return p.memory(o, &p.req.Spec.MemPerNode, v) }
-func setMemPerCPU(p *parser, o *option, v string) error { return p.memory(o, &p.req.Spec.MemPerCPU, v) }
-func setMemPerGPU(p *parser, o *option, v string) error { return p.memory(o, &p.req.Spec.MemPerGPU, v) }
+func setMem(p *parser, o *option, v string) error { return setMemory(o, &p.req.Spec.MemPerNode, v) }
+func setMemPerCPU(p *parser, o *option, v string) error {
+	return setMemory(o, &p.req.Spec.MemPerCPU, v)
+}
+func setMemPerGPU(p *parser, o *option, v string) error {
+	return setMemory(o, &p.req.Spec.MemPerGPU, v)
+}
 
-func (p *parser) memory(o *option, field *MemMiB, v string) error {
+func setMemory(o *option, field *MemMiB, v string) error {
 	m, ok := size(v)
 	if !ok {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	if m == 0 {
 		m = MemAll
@@ -126,17 +146,22 @@ func (p *parser) memory(o *option, field *MemMiB, v string) error {
 }
 
 func setTime(p *parser, o *option, v string) error {
-	return p.limit(o, &p.req.Spec.TimeLimit, &p.timeLimit, v)
+	return p.limit(o, &p.req.Spec.TimeLimit, v)
 }
 
 func setTimeMin(p *parser, o *option, v string) error {
-	return p.limit(o, &p.req.Spec.TimeMin, &p.timeMin, v)
+	return p.limit(o, &p.req.Spec.TimeMin, v)
 }
 
-func (p *parser) limit(o *option, field *time.Duration, minutes *uint32, v string) (err error) {
-	var ok bool
-	if *field, *minutes, ok = timeLimit(v); !ok {
-		return p.invalid(o)
+func (p *parser) limit(o *option, field *time.Duration, v string) error {
+	d, minutes, ok := timeLimit(v)
+	if !ok {
+		return o.invalid()
+	}
+	*field = d
+	delete(p.shown, o.name)
+	if d == Unlimited && minutes != math.MaxUint32 { // longer than a Duration
+		p.show(o.name, minutesText(minutes))
 	}
 	return nil
 }
@@ -151,7 +176,7 @@ func (p *parser) when(o *option, field *time.Time, v string) error {
 		if pos != noPosition {
 			lines = append([]string{"Invalid time specification (pos=" + strconv.Itoa(pos) + "): " + v}, lines...)
 		}
-		return p.exit(exitBadOption, lines...)
+		return exit(exitBadOption, lines...)
 	}
 	*field = t
 	return nil
@@ -161,12 +186,13 @@ func (p *parser) when(o *option, field *time.Time, v string) error {
 func setGRES(p *parser, o *option, v string) error {
 	switch {
 	case strings.EqualFold(v, "help") || strings.EqualFold(v, "list"):
-		return p.errorLine(exitFatal, "--gres=", v, " is not carried by fsub yet; run: sinfo -o %G")
+		return errorLine(exitFatal, "--gres=", v, " is not carried by fsub yet; run: sinfo -o %G")
 	case strings.EqualFold(v, "none"):
-		p.req.Spec.GRES, p.noGRES = "", v
+		p.req.Spec.GRES = ""
+		p.show("gres", v)
 		return nil
 	}
-	p.noGRES = ""
+	delete(p.shown, "gres")
 	items := strings.Split(v, ",")
 	for i := range items {
 		if p.release >= Slurm2411 {
@@ -179,7 +205,7 @@ func setGRES(p *parser, o *option, v string) error {
 
 func setExclusive(p *parser, o *option, v string) error {
 	p.req.Spec.Exclusive = ""
-	p.unrefuse(o)
+	p.given.allow(o)
 	switch w := strings.ToLower(v); w {
 	case "":
 		p.req.Spec.Exclusive = "exclusive"
@@ -187,16 +213,16 @@ func setExclusive(p *parser, o *option, v string) error {
 		p.req.Spec.Exclusive = w
 	case "allocation":
 		if p.release < Slurm2605 {
-			return p.invalid(o)
+			return o.invalid()
 		}
 		p.req.Spec.Exclusive = "exclusive"
 	case "topo":
 		if p.release < Slurm2411 {
-			return p.invalid(o)
+			return o.invalid()
 		}
 		p.req.Spec.Exclusive = w
 	default:
-		return p.invalid(o)
+		return o.invalid()
 	}
 	return nil
 }
@@ -209,7 +235,7 @@ func setNice(p *parser, _ *option, v string) error {
 		n, _, _ = number(v)
 	}
 	if n < -most || n > most {
-		return p.errorLine(exitBadOption, "Invalid --nice value, out of range (+/- 2147483645)")
+		return errorLine(exitBadOption, "Invalid --nice value, out of range (+/- 2147483645)")
 	}
 	p.req.Spec.Nice = int(n)
 	return nil
@@ -223,7 +249,7 @@ func setOpenMode(p *parser, o *option, v string) error {
 	case v != "" && v[0]|0x20 == 't':
 		p.req.Spec.OpenMode = "truncate"
 	default:
-		return p.invalid(o)
+		return o.invalid()
 	}
 	return nil
 }
@@ -231,23 +257,23 @@ func setOpenMode(p *parser, o *option, v string) error {
 // setSwitches takes COUNT[@TIME].
 func setSwitches(p *parser, o *option, v string) error {
 	most, wait, timed := strings.Cut(v, "@")
-	n, err := p.count("--switches", most, 1)
+	n, err := p.release.count("--switches", most, 1)
 	if err != nil {
 		return err
 	}
 	p.req.Spec.Switches, p.req.Spec.SwitchesWait = n, 0
 	if timed {
-		p.switchesWait(wait)
+		p.req.Spec.setSwitchesWait(wait)
 	}
 	return nil
 }
 
-// switchesWait takes the time of --switches. Without end, or unreadable, it is what it is when not
+// setSwitchesWait takes the time of --switches. Without end, or unreadable, it is what it is when not
 // given: as long as the site lets jobs wait. No time at all is a second, since 0 means not given.
-func (p *parser) switchesWait(v string) {
-	p.req.Spec.SwitchesWait = 0
-	if s, ok := seconds(v); ok && s != unlimitedSeconds {
-		p.req.Spec.SwitchesWait = time.Duration(max(1, uint32(s))) * time.Second
+func (s *Spec) setSwitchesWait(v string) {
+	s.SwitchesWait = 0
+	if n, ok := seconds(v); ok && n != unlimitedSeconds {
+		s.SwitchesWait = time.Duration(max(1, uint32(n))) * time.Second
 	}
 }
 
@@ -257,9 +283,9 @@ func setGetUserEnv(p *parser, o *option, v string) error {
 	n, rest, _ := number(v)
 	mode := strings.ToUpper(rest[:min(1, len(rest))])
 	if !strings.Contains("SL", mode) {
-		return p.invalid(o)
+		return o.invalid()
 	}
-	p.userEnv = true
+	p.env.login = true
 	if p.release >= Slurm2605 {
 		p.show(o.name, "set")
 	} else {
@@ -272,14 +298,15 @@ func setPropagate(p *parser, _ *option, v string) error {
 	if v == "" {
 		v = "ALL"
 	}
-	p.propagate = &v
+	p.env.propagate = &v
+	p.show("propagate", v)
 	return nil
 }
 
 // setNodes takes MIN[-MAX] with k and m for multiples of 1024, or a list of sizes.
 func setNodes(p *parser, o *option, v string) error {
 	if strings.ContainsAny(v, ",:") && p.release >= Slurm2411 {
-		return p.nodeSizes(o, v)
+		return p.req.Spec.setNodeSizes(v)
 	}
 	least, most, ranged := strings.Cut(v, "-")
 	lo, ok := nodeCount(least)
@@ -287,19 +314,19 @@ func setNodes(p *parser, o *option, v string) error {
 		lo, ok = 1, true // "-3" is 1-3
 	}
 	if !ok {
-		return p.errorLine(exitBadOption, `"`, least, `" is not a valid node count`)
+		return errorLine(exitBadOption, `"`, least, `" is not a valid node count`)
 	}
 	hi := lo
 	if ranged && most == "" {
-		return p.errorLine(exitBadOption, "Maximum node count -1 is less than minimum node count ", strconv.Itoa(lo))
+		return errorLine(exitBadOption, "Maximum node count -1 is less than minimum node count ", strconv.Itoa(lo))
 	}
 	if ranged {
 		if hi, ok = nodeCount(most); !ok {
-			return p.errorLine(exitBadOption, `"`, most, `" is not a valid node count`)
+			return errorLine(exitBadOption, `"`, most, `" is not a valid node count`)
 		}
 	}
 	if hi < lo {
-		return p.errorLine(exitBadOption, "Maximum node count ", strconv.Itoa(hi), " is less than minimum node count ", strconv.Itoa(lo))
+		return errorLine(exitBadOption, "Maximum node count ", strconv.Itoa(hi), " is less than minimum node count ", strconv.Itoa(lo))
 	}
 	if p.req.Spec.More != nil {
 		p.req.Spec.More.NodeSizes = ""
@@ -308,8 +335,8 @@ func setNodes(p *parser, o *option, v string) error {
 	return nil
 }
 
-// nodeSizes takes 1,2,4 and 1-9:2. A gapless one is the plain range; any other is kept as it is written.
-func (p *parser) nodeSizes(o *option, v string) error {
+// setNodeSizes takes 1,2,4 and 1-9:2. A gapless one is the plain range; any other is kept as it is written.
+func (s *Spec) setNodeSizes(v string) error {
 	sizes := map[int]bool{}
 	lo, hi := math.MaxInt, 0
 	for _, item := range strings.Split(v, ",") {
@@ -331,18 +358,18 @@ func (p *parser) nodeSizes(o *option, v string) error {
 			ok = ok && ranged && by > 0
 		}
 		if !ok || b < a || b > 1<<20 {
-			return p.errorLine(exitBadOption, `"`, item, `" is not a valid node count`)
+			return errorLine(exitBadOption, `"`, item, `" is not a valid node count`)
 		}
 		for n := a; n <= b; n += by {
 			sizes[n] = true
 			lo, hi = min(lo, n), max(hi, n)
 		}
 	}
-	p.more().NodeSizes = ""
+	s.more().NodeSizes = ""
 	if len(sizes) != hi-lo+1 {
-		p.more().NodeSizes = v
+		s.more().NodeSizes = v
 	}
-	p.req.Spec.MinNodes, p.req.Spec.MaxNodes = lo, hi
+	s.MinNodes, s.MaxNodes = lo, hi
 	return nil
 }
 

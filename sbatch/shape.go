@@ -12,7 +12,7 @@ import (
 
 func shapeGRESFlags(p *parser, o *option, v string) error {
 	if w := strings.ToLower(v); p.release < Slurm2411 && w != "disable-binding" && w != "enforce-binding" {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	enforce, disable, oneTask := false, false, false
 	for _, w := range strings.Split(v, ",") {
@@ -25,14 +25,14 @@ func shapeGRESFlags(p *parser, o *option, v string) error {
 			oneTask = true
 		case "", "multiple-tasks-per-sharing":
 		default:
-			return p.errorLine(exitBadOption, "Invalid --gres-flags specification: ", w)
+			return errorLine(exitBadOption, "Invalid --gres-flags specification: ", w)
 		}
 	}
 	if enforce && disable {
-		return p.errorLine(exitBadOption, "Invalid --gres-flags combo: disable-binding and enforce-binding are mutually exclusive.")
+		return errorLine(exitBadOption, "Invalid --gres-flags combo: disable-binding and enforce-binding are mutually exclusive.")
 	}
 	if oneTask { // no version of slurmrestd has a word for it, so that no site's slurm.conf matters
-		return p.errorLine(exitBadOption, "In order to use --gres-flags=one-task-per-sharing you must also have "+
+		return errorLine(exitBadOption, "In order to use --gres-flags=one-task-per-sharing you must also have "+
 			"SelectTypeParameters=MULTIPLE_SHARING_GRES_PJ in your slurm.conf")
 	}
 	return nil
@@ -44,9 +44,9 @@ func shapePriority(p *parser, o *option, v string) error {
 	}
 	switch n, _, _ := number(v); {
 	case n < 0:
-		return p.errorLine(exitBadOption, "Priority must be >= 0")
+		return errorLine(exitBadOption, "Priority must be >= 0")
 	case n >= math.MaxUint32-1:
-		return p.errorLine(exitBadOption, "Priority must be < 4294967294")
+		return errorLine(exitBadOption, "Priority must be < 4294967294")
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func shapeProfile(p *parser, o *option, v string) error {
 			return nil
 		}
 	}
-	return p.errorLine(exitBadOption, "invalid --profile=", v, " option")
+	return errorLine(exitBadOption, "invalid --profile=", v, " option")
 }
 
 func shapeAcctgFreq(p *parser, o *option, v string) error {
@@ -75,7 +75,7 @@ func shapeAcctgFreq(p *parser, o *option, v string) error {
 		}
 	}
 	if lines != nil {
-		return p.exit(exitBadOption, lines...)
+		return exit(exitBadOption, lines...)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func shapeAcctgFreq(p *parser, o *option, v string) error {
 func shapeSegment(p *parser, o *option, v string) error {
 	n, rest, ok := number(v)
 	if !ok && v != "" || rest != "" || n < 0 || n > math.MaxUint16 {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	return nil
 }
@@ -92,20 +92,20 @@ func shapeSegment(p *parser, o *option, v string) error {
 // from the kernel.
 func shapeUser(p *parser, o *option, v string) error {
 	if !p.in.Root {
-		return p.errorLine(exitBadOption, "--", o.name, " only permitted by root user")
+		return errorLine(exitBadOption, "--", o.name, " only permitted by root user")
 	}
-	id, ok := p.account(map[string]string{"uid": "/etc/passwd", "gid": "/etc/group"}[o.name], v)
+	id, ok := accountID(p.in.Files, map[string]string{"uid": "/etc/passwd", "gid": "/etc/group"}[o.name], v)
 	if !ok {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	p.show(o.name, id)
 	return nil
 }
 
-// account finds a user or group by name or number in a file of them.
-func (p *parser) account(file, v string) (id string, ok bool) {
+// accountID finds a user or group by name or number in a file of them.
+func accountID(files Files, file, v string) (id string, ok bool) {
 	const most = 4 << 20
-	body, err := p.in.Files.Read(file, most)
+	body, err := files.Read(file, most)
 	if err != nil {
 		return "", false
 	}
@@ -131,7 +131,7 @@ func shapeExtraNodeInfo(p *parser, o *option, v string) error {
 			ok = ok && digits(most)
 		}
 		if !ok || rest != "" || n < 0 {
-			return p.errorLine(exitFatal, `Invalid numeric value "`, part, `" for `, [...]string{"first", "second", "third"}[i],
+			return errorLine(exitFatal, `Invalid numeric value "`, part, `" for `, [...]string{"first", "second", "third"}[i],
 				" arg of -B.")
 		}
 	}
@@ -140,26 +140,26 @@ func shapeExtraNodeInfo(p *parser, o *option, v string) error {
 
 // shapeDistribution is -m: up to three methods, for nodes, sockets and cores, then Pack or NoPack.
 func shapeDistribution(p *parser, o *option, v string) error {
-	p.distribution = ""
+	p.own.distribution = ""
 	methods, pack, packed := strings.Cut(v, ",")
 	if packed && !strings.EqualFold(pack, "Pack") && !strings.EqualFold(pack, "NoPack") {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	for i, m := range strings.Split(methods, ":") {
 		m = strings.ToLower(m)
 		switch {
 		case i > 2:
-			return p.invalid(o)
+			return o.invalid()
 		case m == "*" || m == "block" || m == "cyclic" || m == "fcyclic" && i > 0:
 		case m == "arbitrary" && len(methods) == len(m):
-			p.distribution = m
+			p.own.distribution = m
 		case i == 0 && (m == "plane" || strings.HasPrefix(m, "plane=")):
 			if n, err := strconv.Atoi(strings.TrimPrefix(m, "plane=")); err != nil || n <= 0 {
-				return p.exit(exitBadOption, "sbatch: error: Invalid plane size or size not specified",
+				return exit(exitBadOption, "sbatch: error: Invalid plane size or size not specified",
 					"sbatch: error: Invalid --distribution specification")
 			}
 		default:
-			return p.invalid(o)
+			return o.invalid()
 		}
 	}
 	return nil
@@ -185,12 +185,12 @@ func setShown(p *parser, o *option, v string) error {
 func setMemUpdate(p *parser, o *option, v string) error {
 	margin, delay, ok := strings.Cut(v, "@")
 	if !ok {
-		return p.exit(exitBadOption, "sbatch: error: --mem-update requires MARGIN@DELAY format")
+		return exit(exitBadOption, "sbatch: error: --mem-update requires MARGIN@DELAY format")
 	}
 	m, rest, _ := number(margin)
 	d, rest2, _ := number(delay)
 	if !digits(margin) || rest+rest2 != "" || m < 1 || m > math.MaxUint16 || d < 1 || d > math.MaxUint16 {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	p.show(o.name, v)
 	return nil
@@ -203,7 +203,7 @@ func setPower(p *parser, o *option, v string) error {
 		if strings.EqualFold(w, "level") {
 			shown = "LEVEL"
 		} else if w != "" {
-			p.warn("sbatch: error: Ignoring unrecognized power option (" + w + ")")
+			p.notices.warn("sbatch: error: Ignoring unrecognized power option (" + w + ")")
 		}
 	}
 	p.show(o.name, shown)

@@ -32,7 +32,7 @@ func setSignal(p *parser, o *option, v string) error {
 		case f == 'R' && !s.Reservation:
 			s.Reservation = true
 		default:
-			return p.invalid(o)
+			return o.invalid()
 		}
 	}
 	if earlier := p.req.Spec.Signal; earlier != nil {
@@ -41,7 +41,7 @@ func setSignal(p *parser, o *option, v string) error {
 	}
 	n, ok := signalNumber(sig)
 	if !ok {
-		return p.invalid(o)
+		return o.invalid()
 	}
 	if s.Name = strconv.Itoa(n); n < len(signals) && signals[n] != "" {
 		s.Name = signals[n]
@@ -49,7 +49,7 @@ func setSignal(p *parser, o *option, v string) error {
 	if timed {
 		secs, rest, _ := number(before)
 		if rest != "" || secs < 0 || secs > 65535 {
-			return p.invalid(o)
+			return o.invalid()
 		}
 		s.Before = time.Duration(secs) * time.Second
 	}

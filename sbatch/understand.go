@@ -16,14 +16,14 @@ type Understood struct {
 // included. Any error is an *Exit; what was understood before it is returned too, as sbatch -v lists it.
 func Understand(in Input) (*Understood, error) {
 	p := newParser(&in)
-	p.explain = true
+	p.notices.explain = true
 	err := p.run()
 	for _, given := range p.understood {
 		for _, name := range [...]string{"verbose", "quiet", "test-only"} {
 			delete(given, name)
 		}
 	}
-	return &Understood{p.understood, p.req.Warnings, lateDirectives(p.req.Payload.Script)}, err
+	return &Understood{p.understood, p.notices.lines, lateDirectives(p.req.Payload.Script)}, err
 }
 
 // lateDirectives are the lines of a script that look like directives and stand after its first command. Those of here-documents count, too.
