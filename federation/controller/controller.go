@@ -258,7 +258,7 @@ func (c *Controller) Run(ctx context.Context) error {
 //  11. make the calls that were decided
 //  12. publish the view, and tell those who forecast what the round has left
 //
-// What a round panics over is put aside (aside.go), and the controller has forgotten the round then.
+// What a round panics over is put aside (panic.go), and the controller has forgotten the round then.
 func (c *Controller) Round(ctx context.Context) (next time.Time) {
 	err := c.refresh(ctx)
 	if err == nil && !c.asides.stale {

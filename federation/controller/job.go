@@ -63,7 +63,7 @@ type tried struct {
 // family is how a job belongs to others: an array and the jobs of its tasks, the components of a heterogeneous job.
 type family struct {
 	tasks    map[int]*federation.Task // of an array: those with a record of their own
-	whole    []int                    // of an array that an earlier version has handed over to a site: its tasks there. See whole.go
+	whole    []int                    // of an array that an earlier version has handed over to a site: its tasks there. See wholearray.go
 	array    *job                     // of a job that is a task of an array: the array
 	taskJobs map[int]*job             // of an array: the jobs of its tasks that have not ended
 	rest     federation.TaskSet       // of an array: its tasks that are not jobs yet

@@ -79,7 +79,7 @@ func (c *arrays) spread(j *job) {
 	}
 }
 
-// spreads reports whether j is an array whose tasks are bound one by one: each, but for what whole.go is there for.
+// spreads reports whether j is an array whose tasks are bound one by one: each, but for what wholearray.go is there for.
 func (j *job) spreads() bool { return j.Whole != nil && j.Whole.Spread }
 
 // readRest reads which tasks of an array have not been bound yet. Of one that was cancelled none will be.
