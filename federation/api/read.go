@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 
 	"fsub/federation"
+	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/share"
@@ -76,7 +76,7 @@ func (s *Server) spreadTasks(ctx context.Context, id federation.JobID, own []fed
 	if err != nil {
 		return nil, refusal.OfStore(err, refusal.NoContact)
 	}
-	return listing.WithParts(own, jobs), nil
+	return action.WithParts(own, jobs), nil
 }
 
 // waitJob is GET /fed/v1/job/{id}/wait.

@@ -16,6 +16,7 @@ import (
 
 	"fsub/accounting/report"
 	"fsub/federation"
+	"fsub/federation/accounts"
 	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
@@ -196,8 +197,9 @@ func NewServer(c Config) *Server {
 	operations, _ := c.Store.(federation.OperationStore)
 	s.jobs = &jobs.Jobs{Spent: s.lister.Spent, Store: c.Store, Operations: operations, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
 	s.restd = &restd.Server{
-		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, Nodes: &s.nodes, Router: s.router, Users: who.Users, Now: c.Now,
-		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Host: s.host, Tree: s.treeAssociations, Accounts: s.accounts,
+		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, OrderNodes: s.nodes.Order, Router: s.router, Users: who.Users, Now: c.Now,
+		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Host: s.host, Tree: s.treeAssociations, Sees: s.accounts.Sees,
+		QOS: func() []*accounts.Record { return s.accounts.Books.Tree().QOS() },
 	}
 	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals}
 	s.events = eventStream{store: c.Store, users: who.Users, stopping: s.stopping}

@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/audit"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/limits"
-	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
@@ -115,7 +114,7 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 					// An operator's hold of a job of their own is a user's hold.
 					Operator: c.Role >= identity.RoleOperator && (kind != federation.RequestHold || c.UID != a.job.UID && !req.AsUser),
 				}
-				a.seq, a.err = s.Store.AddRequest(alone, r, Audited(audit.By(c), a.job, &r)...)
+				a.seq, a.err = s.Store.AddRequest(alone, r, Audited(answer.By(c), a.job, &r)...)
 				a.err = storeError(a.err)
 			})
 		}
@@ -229,7 +228,7 @@ func (s *Actions) jobsOf(ctx context.Context, refs []v1.JobRef) (map[federation.
 	tasks, err := s.Store.TasksOf(ctx, arrays)
 	for id := range parts {
 		if tasks != nil {
-			tasks[id] = listing.WithParts(tasks[id], parts[id])
+			tasks[id] = WithParts(tasks[id], parts[id])
 		}
 	}
 	return jobs, tasks, refusal.OfStore(err, refusal.NoContact)

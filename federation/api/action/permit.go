@@ -8,8 +8,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
+	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 )
@@ -112,7 +112,7 @@ func newArrayTasks(job *federation.Job, known []federation.Task, parts map[int]*
 // countTasks refuses references that name too many tasks. All that wait of an array are one, and for a cancel any of those that wait, or were cancelled so
 // before: nothing is done to each of them.
 func countTasks(kind federation.RequestKind, refs []v1.JobRef, jobs map[federation.JobID]federation.Job) error {
-	var total listing.TaskCount
+	var total submission.TaskCount
 	counted := map[federation.JobID]bool{}
 	for _, ref := range refs {
 		n := ref.Tasks.Len()

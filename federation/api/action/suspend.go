@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"fsub/federation"
-	"fsub/federation/api/audit"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -51,7 +51,7 @@ func (s *Actions) suspend(ctx context.Context, c identity.Caller, kind federatio
 			room <- struct{}{}
 			wg.Go(func() {
 				defer func() { <-room }()
-				w.seq, w.err = s.Store.AddRequest(alone, r, Audited(audit.By(c), u.job, &r)...)
+				w.seq, w.err = s.Store.AddRequest(alone, r, Audited(answer.By(c), u.job, &r)...)
 				w.err = storeError(w.err)
 			})
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"fsub/federation"
-	"fsub/federation/api/listing"
 	"fsub/federation/api/refusal"
+	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
 )
@@ -30,7 +30,7 @@ type written struct {
 // unitsOf spells out references. It fails if that makes more tasks than one request may name.
 func unitsOf(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) ([][]unit, error) {
 	parts := partsOf(jobs)
-	var total listing.TaskCount
+	var total submission.TaskCount
 	var array *spelled // of the job before: the same array is spelled out once
 	units := make([][]unit, len(refs))
 	for _, i := range inOrderOfJob(refs) {

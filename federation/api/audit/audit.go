@@ -1,4 +1,4 @@
-// Package audit tells who has done what, and makes the entries that others of the API write with their changes: [By] says who a caller is.
+// Package audit tells who has done what.
 package audit
 
 import (
@@ -13,11 +13,6 @@ import (
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 )
-
-// By is a caller as the audit log names them.
-func By(c identity.Caller) federation.Actor {
-	return federation.Actor{User: c.Name, UID: c.UID, Role: c.Role.String(), From: c.From}
-}
 
 // Log answers for the audit log.
 type Log struct {

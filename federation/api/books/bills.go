@@ -9,7 +9,6 @@ import (
 	"fsub/accounting/ledger"
 	"fsub/federation"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -64,7 +63,7 @@ func (b *Books) Import(w http.ResponseWriter, r *http.Request, c identity.Caller
 		}
 		bill.Lines = append(bill.Lines, federation.BillLine{Day: d, Service: l.Service, Amount: l.Amount})
 	}
-	done, err := b.Biller.ImportBill(r.Context(), bill, in.Reopen, federation.AuditEntry{At: b.Now(), Who: audit.By(c), Verb: "import-bill", Kind: federation.AuditSite, Object: string(in.Site),
+	done, err := b.Biller.ImportBill(r.Context(), bill, in.Reopen, federation.AuditEntry{At: b.Now(), Who: answer.By(c), Verb: "import-bill", Kind: federation.AuditSite, Object: string(in.Site),
 		After: in.Format + " of " + in.From})
 	if err != nil {
 		return invalid("%v", err)

@@ -14,7 +14,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -99,7 +98,7 @@ func command(q *v1.NewOperation) string {
 // operate writes an operation down, unless it is a preview or goes on already.
 func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperation) (*v1.Operation, error) {
 	now := s.Now().UTC()
-	op := federation.Operation{At: now, By: audit.By(c), Operator: c.Role >= identity.RoleOperator, Verb: q.Verb, Command: command(q), Change: q.Change, Why: q.Why, Ticket: q.Ticket}
+	op := federation.Operation{At: now, By: answer.By(c), Operator: c.Role >= identity.RoleOperator, Verb: q.Verb, Command: command(q), Change: q.Change, Why: q.Why, Ticket: q.Ticket}
 	if q.Verb == federation.RequestMove {
 		op.Move = &federation.Relocation{To: q.To, Running: !q.Queued, Why: q.Why}
 	}

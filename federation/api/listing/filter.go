@@ -11,18 +11,9 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
+	"fsub/federation/api/submission"
 	"fsub/slurm/hostlist"
 )
-
-// TaskCount bounds what one request may name of jobs, and of array tasks one by one: "17_[0-4000000]" is short, and may be said a million times.
-type TaskCount int
-
-func (n *TaskCount) Add(tasks int) error {
-	if *n += TaskCount(tasks); *n > federation.MaxNamed {
-		return refusal.BadBody(fmt.Sprintf("more than %d jobs and tasks of arrays are named in one request; name arrays as a whole, or some of them", federation.MaxNamed))
-	}
-	return nil
-}
 
 // Filter selects jobs of a listing. Beside slurmrestd's own update_time the commands pass, so that asking for
 // one job does not cost a listing of all: job_id, users, states, name, partition, account, qos (lists with commas).
@@ -52,7 +43,7 @@ func ReadFilter(q url.Values) (Filter, error) {
 			return f, refusal.BadBody(fmt.Sprintf("%s: %d values, at most %d are allowed", name, len(list), mostListed))
 		}
 	}
-	var total TaskCount
+	var total submission.TaskCount
 	for _, text := range hostlist.Split(strings.Join(append(q["job_id"], q["step"]...), ",")) {
 		id, tasks, err := ParseRef(text)
 		if err != nil {

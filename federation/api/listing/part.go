@@ -181,22 +181,3 @@ func (p *Part) Name() string {
 	}
 	return id
 }
-
-// WithParts adds the parts among jobs to the tasks that an array has itself, in order of their index.
-func WithParts(own []federation.Task, jobs []federation.Job) []federation.Task {
-	parts := map[int]bool{}
-	var all []federation.Task
-	for i := range jobs {
-		if jobs[i].Part != nil {
-			parts[jobs[i].Part.Index] = true
-			all = append(all, jobs[i].Task())
-		}
-	}
-	for _, t := range own {
-		if !parts[t.Index] && t.State.Ended() {
-			all = append(all, t)
-		}
-	}
-	slices.SortFunc(all, func(a, b federation.Task) int { return a.Index - b.Index })
-	return all
-}

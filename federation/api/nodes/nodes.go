@@ -17,7 +17,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -229,7 +228,7 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 		said.Until, said.Ticket = q.Until, q.Ticket
 		said.Note = strings.TrimPrefix(said.Note+kept, "; ")
 		out = append(out, said)
-		act := federation.AuditEntry{At: now, Who: audit.By(c), Verb: strings.ToLower(string(q.State)), Kind: federation.AuditNode, Object: m.id().String(),
+		act := federation.AuditEntry{At: now, Who: answer.By(c), Verb: strings.ToLower(string(q.State)), Kind: federation.AuditNode, Object: m.id().String(),
 			Before: strings.Join(m.node.State, "+"), After: string(q.State), Why: terms(q), Ticket: q.Ticket, Result: said.Note}
 		was := m.record.Wants(now)
 		if q.State == federation.WishResume && was != federation.WishDrain && by != health.Ours && by != health.Earlier {

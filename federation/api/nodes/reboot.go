@@ -11,7 +11,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -86,7 +85,7 @@ func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 		case others != "" && q.NextState == "RESUME":
 			out[i].Left, out[i].Note = true, others+": without nextstate=RESUME it reboots and stays so"
 		}
-		entry := federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: verb, Kind: federation.AuditNode, Object: m.id().String(),
+		entry := federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: verb, Kind: federation.AuditNode, Object: m.id().String(),
 			Before: strings.Join(m.node.State, "+"), After: after, Why: q.Reason, Result: out[i].Note}
 		asked.Audit = append(asked.Audit, entry)
 		if out[i].Left {
@@ -123,7 +122,7 @@ func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 		}
 		for _, i := range orders[k] {
 			out[i].Left, out[i].Note = true, note
-			failed.Audit = append(failed.Audit, federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: verb, Kind: federation.AuditNode,
+			failed.Audit = append(failed.Audit, federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: verb, Kind: federation.AuditNode,
 				Object: chosen[i].id().String(), Why: q.Reason, Result: note})
 		}
 	}

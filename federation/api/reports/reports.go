@@ -10,7 +10,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -106,7 +105,7 @@ func (s *Reports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller
 }
 
 func (s *Reports) entry(c identity.Caller, verb, owner string, q *v1.SavedReport) federation.AuditEntry {
-	return federation.AuditEntry{At: s.Now(), Who: audit.By(c), Verb: verb + "-report", Kind: federation.AuditReport, Object: owner + "/" + q.Name, After: q.Report}
+	return federation.AuditEntry{At: s.Now(), Who: answer.By(c), Verb: verb + "-report", Kind: federation.AuditReport, Object: owner + "/" + q.Name, After: q.Report}
 }
 
 // find is a report of the caller, or of the user that an operator names.

@@ -47,7 +47,7 @@ func (s *Server) associated(r *http.Request, c identity.Caller) []v1.Association
 		}
 	}
 	return slices.DeleteFunc(all, func(a v1.Association) bool {
-		return !s.Accounts.Sees(c, a.Account, a.User) || !listing.OneOf(accounts, a.Account) || !listing.OneOf(users, a.User) || !listing.OneOf(parts, a.Partition)
+		return !s.Sees(c, a.Account, a.User) || !listing.OneOf(accounts, a.Account) || !listing.OneOf(users, a.User) || !listing.OneOf(parts, a.Partition)
 	})
 }
 
@@ -124,7 +124,7 @@ func (s *Server) users(w http.ResponseWriter, r *http.Request, c identity.Caller
 func (s *Server) qos(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	list := []entry{}
 	if _, own := s.tree(r, c); own {
-		for i, q := range s.Accounts.Books.Tree().QOS() {
+		for i, q := range s.QOS() {
 			if only := r.PathValue("name"); only == "" || only == q.Name {
 				list = append(list, qosEntry(1+i, q))
 			}

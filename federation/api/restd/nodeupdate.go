@@ -63,7 +63,7 @@ func (s *Server) updateNodes(w http.ResponseWriter, r *http.Request, c identity.
 	default:
 		return notSupported(fmt.Sprintf("nodes can be set to DRAIN, UNDRAIN and RESUME through the federation, not to %q", state))
 	}
-	said, err := s.Nodes.Order(r.Context(), c, &order)
+	said, err := s.OrderNodes(r.Context(), c, &order)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package restd
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -10,12 +11,11 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/accounts"
+	"fsub/federation/accounts"
 	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/listing"
-	"fsub/federation/api/nodes"
 	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
@@ -31,7 +31,6 @@ type Server struct {
 	Lister  *listing.Lister
 	Gate    *submission.Gate
 	Actions *action.Actions
-	Nodes   *nodes.Nodes
 	Router  *answer.Router
 	Users   *identity.Names
 	Now     func() time.Time
@@ -40,10 +39,15 @@ type Server struct {
 	Cluster string        // the federation's name
 	Host    string        // this machine's name
 	// Tree are the associations of the account tree that a caller may see, as one cluster; nil: there is no tree.
-	Tree     func(identity.Caller) []v1.Association
-	Accounts *accounts.Accounts
-	marks    marks
+	Tree func(identity.Caller) []v1.Association
+	// QOS are those of the account tree. It is called only where Tree has answered.
+	QOS func() []*accounts.Record
+	// Sees reports whether a caller may see a user's association with an account.
+	Sees func(c identity.Caller, account, user string) bool
+	// OrderNodes writes down what a caller, whose rights were checked, wants of nodes.
+	OrderNodes func(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([]v1.NodeSet, error)
 
+	marks    marks
 	openapi  func() []byte // the document, made when it is first asked for
 	counters counters
 	census   census

@@ -12,7 +12,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -131,7 +130,7 @@ func (s *Rules) Reset(w http.ResponseWriter, r *http.Request, c identity.Caller)
 	for _, name := range closed {
 		data, _ := json.Marshal(health.ResetBy{Breaker: name, Who: c.Name})
 		b.Health = append(b.Health, federation.HealthRecord{Kind: federation.HealthReset, Name: name, Data: data})
-		b.Audit = append(b.Audit, federation.AuditEntry{Who: audit.By(c), Verb: "reset", Kind: federation.AuditRule, Object: name, Before: "open", After: "closed"})
+		b.Audit = append(b.Audit, federation.AuditEntry{Who: answer.By(c), Verb: "reset", Kind: federation.AuditRule, Object: name, Before: "open", After: "closed"})
 	}
 	if err := s.Store.Commit(r.Context(), &b); err != nil {
 		return refusal.OfStore(err, refusal.TimedOut)

@@ -12,7 +12,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -49,7 +48,7 @@ func (s *Sites) Plan(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	}
 	now := s.Now().UTC()
 	m := federation.Maintenance{Site: req.Site, Nodes: req.Nodes, From: req.From.UTC(), To: req.To.UTC(), Reason: req.Reason, By: c.Name, At: now}
-	err := s.Planned.AddMaintenance(r.Context(), &m, federation.AuditEntry{At: now, Who: audit.By(c), Verb: "add", Kind: federation.AuditMaintenance,
+	err := s.Planned.AddMaintenance(r.Context(), &m, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "add", Kind: federation.AuditMaintenance,
 		Object: object(&m), After: m.From.Format(time.RFC3339) + " to " + m.To.Format(time.RFC3339), Why: m.Reason})
 	if err != nil {
 		return refusal.OfStore(err, refusal.TimedOut)
@@ -114,7 +113,7 @@ func (s *Sites) TakeBack(w http.ResponseWriter, r *http.Request, c identity.Call
 	if err != nil {
 		return refusal.OfStore(err, refusal.NoContact)
 	}
-	err = s.Planned.RemoveMaintenance(r.Context(), id, c.Name, now, federation.AuditEntry{At: now, Who: audit.By(c), Verb: "remove", Kind: federation.AuditMaintenance,
+	err = s.Planned.RemoveMaintenance(r.Context(), id, c.Name, now, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "remove", Kind: federation.AuditMaintenance,
 		Object: strconv.FormatInt(id, 10)})
 	if errors.Is(err, federation.ErrNotFound) {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no maintenance %d is planned; see: fed maintenance list", id)}

@@ -11,7 +11,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/audit"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
@@ -130,7 +129,7 @@ func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 	case req.State == federation.FedActive:
 		next.Lost = time.Time{}
 	}
-	entry := federation.AuditEntry{At: now, Who: audit.By(c), Verb: verbOf(&req), Kind: federation.AuditSite, Object: string(name), Before: was.Word(), After: next.Word(), Why: req.Reason}
+	entry := federation.AuditEntry{At: now, Who: answer.By(c), Verb: verbOf(&req), Kind: federation.AuditSite, Object: string(name), Before: was.Word(), After: next.Word(), Why: req.Reason}
 	if err := s.Store.SetSiteState(r.Context(), next, entry); err != nil {
 		return refusal.OfStore(err, refusal.TimedOut)
 	}
@@ -193,7 +192,7 @@ func (s *Sites) Join(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	if s.Add == nil {
 		return invalid("sites cannot be added here")
 	}
-	entry := federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: "add", Kind: federation.AuditSite, After: string(federation.FedActive)}
+	entry := federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: "add", Kind: federation.AuditSite, After: string(federation.FedActive)}
 	again := share.Idle(r.Context()) // it is looked at
 	name, err := s.Add(r.Context(), req, entry)
 	again()
@@ -217,7 +216,7 @@ func (s *Sites) Update(w http.ResponseWriter, r *http.Request, c identity.Caller
 	case (req.Config == "") == (len(req.Set) == 0):
 		return invalid("give the whole description, or keys of it with their values")
 	}
-	entry := federation.AuditEntry{At: s.Now().UTC(), Who: audit.By(c), Verb: "update", Kind: federation.AuditSite, Object: string(name)}
+	entry := federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: "update", Kind: federation.AuditSite, Object: string(name)}
 	again := share.Idle(r.Context()) // it is looked at
 	err := s.Change(r.Context(), name, req, entry)
 	again()
