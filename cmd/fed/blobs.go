@@ -17,7 +17,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
+	"fsub/federation/api/restd"
 	"fsub/federation/staging"
 	"fsub/federation/staging/blobs"
 	"fsub/federation/staging/home"
@@ -109,7 +109,7 @@ func newStager(c *Config, objects *blobs.Store, st *store.Store, log *slog.Logge
 	}
 	return staging.New(staging.Config{
 		Federation: c.Federation, Objects: objects, Files: home.Spawner{Command: []string{"/proc/self/exe", asUser}},
-		Scratch: scratch, Payload: st.Payload, Output: listing.OutputFile,
+		Scratch: scratch, Payload: st.Payload, Output: restd.OutputFile,
 		Max: c.Blobs.MaxMiB << 20, Life: c.Blobs.URLLife, PerUser: c.Limits.StagesPerUser, Logger: log,
 	})
 }

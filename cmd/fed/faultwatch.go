@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/federation"
-	"fsub/federation/api/limits"
+	"fsub/federation/api/submission"
 	"fsub/federation/faults"
 	"fsub/federation/health"
 )
@@ -19,7 +19,7 @@ func (p *parts) newFaults() *faults.Watch {
 	p.bounds.Store(&bounds)
 	p.reg.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fsub_state_free_bytes", Help: "Free space where the daemon keeps its database."}, func() float64 {
-			free, _ := limits.FreeBytes(filepath.Clean(p.config.StateDir))
+			free, _ := submission.FreeBytes(filepath.Clean(p.config.StateDir))
 			return float64(free)
 		}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fsub_accepting_jobs", Help: "1 while new jobs are accepted; 0: the disk is nearly full."}, func() float64 {
@@ -44,7 +44,7 @@ func (p *parts) newFaults() *faults.Watch {
 	})
 }
 
-func diskFault(bounds *limits.Config) []faults.Fault {
+func diskFault(bounds *submission.Bounds) []faults.Fault {
 	why := bounds.Short()
 	if why == "" {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"math"
 	"path/filepath"
 
-	"fsub/federation/api/limits"
+	"fsub/federation/api/submission"
 )
 
 // Limits bound what one user may take up of the daemon. Administrators are free of those that are per user. 0: no bound.
@@ -71,8 +71,8 @@ func (l *Limits) check() error {
 }
 
 // api is what the API bounds.
-func (l *Limits) api(c *Config) limits.Config {
-	return limits.Config{
+func (l *Limits) api(c *Config) submission.Bounds {
+	return submission.Bounds{
 		Jobs: l.JobsPerUser, AllJobs: l.Jobs, Payload: l.PayloadMiB << 20, Stored: l.StoredMiB << 20, Queue: l.QueueMiB << 20, AllQueue: l.AllQueueMiB << 20, Free: l.MinFreeMiB << 20, Dir: filepath.Clean(c.StateDir),
 		PerSecond: l.SubmissionsPerSecond, Burst: l.SubmissionBurst, Actions: l.RequestsPerSecond, ActionBurst: l.RequestBurst, Requests: l.RequestsPerUser,
 	}

@@ -19,7 +19,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/api"
 	accountapi "fsub/federation/api/accounts"
-	"fsub/federation/api/limits"
+	"fsub/federation/api/submission"
 	"fsub/federation/controller"
 	"fsub/federation/fairshare"
 	"fsub/federation/faults"
@@ -57,7 +57,7 @@ type parts struct {
 	ledger  *ledger.Collector
 	reports *reports.Runner
 	notices *notifier
-	bounds  atomic.Pointer[limits.Config] // in force now
+	bounds  atomic.Pointer[submission.Bounds] // in force now
 	faults  *faults.Watch
 	api     *api.Server
 }

@@ -18,8 +18,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/action"
 	"fsub/federation/api/client"
+	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/place"
 	"fsub/sbatch"
@@ -181,7 +181,7 @@ func TestManyJobsInOneRequest(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, "unix", d.Socket)
 	}}}
 	defer h.CloseIdleConnections()
-	refs, names := slices.Repeat([]v1.JobRef{{ID: 30000001}}, action.MaxJobs+1), slices.Repeat([]string{"30000001"}, action.MaxJobs+1)
+	refs, names := slices.Repeat([]v1.JobRef{{ID: 30000001}}, submission.MaxJobs+1), slices.Repeat([]string{"30000001"}, submission.MaxJobs+1)
 	for of, body := range map[[2]string]any{
 		{"POST", "/fed/v1/jobs/cancel"}: v1.ActRequest{Jobs: refs}, {"POST", "/fed/v1/jobs/hold"}: v1.ActRequest{Jobs: refs}, {"DELETE", "/slurm/v0.0.42/jobs"}: wire.KillJobs{Jobs: names},
 	} {
@@ -200,7 +200,7 @@ func TestManyJobsInOneRequest(t *testing.T) {
 		said, _ := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if resp.StatusCode != 400 || !strings.Contains(string(said), "at most 100000 are allowed") {
-			t.Errorf("%s of %d jobs: %s %.200s", of, action.MaxJobs+1, resp.Status, said)
+			t.Errorf("%s of %d jobs: %s %.200s", of, submission.MaxJobs+1, resp.Status, said)
 		}
 	}
 }

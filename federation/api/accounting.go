@@ -7,7 +7,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
+	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
@@ -51,7 +51,7 @@ func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c identity.C
 }
 
 // addAccounting adds a page of the listing. cost is what the ith of it has come to; nil: nobody has asked.
-func (s *Server) addAccounting(r *http.Request, out *answer.List, v *listing.View, list []listing.Part, cost func(i int) *federation.Money) error {
+func (s *Server) addAccounting(r *http.Request, out *answer.List, v *restd.View, list []restd.Part, cost func(i int) *federation.Money) error {
 	jobs := make([]v1.AccountingJob, len(list))
 	for i := range list {
 		j := list[i].Job

@@ -8,7 +8,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
+	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -23,7 +23,7 @@ func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity
 				nodes = append(nodes, site.Seen.Nodes...)
 			}
 		}
-		resp.Clusters = append(resp.Clusters, v1.AccountingCluster{Name: s.cfg.Federation, Version: s.cfg.Version, TRES: listing.KindsOf(nodes)})
+		resp.Clusters = append(resp.Clusters, v1.AccountingCluster{Name: s.cfg.Federation, Version: s.cfg.Version, TRES: restd.KindsOf(nodes)})
 		resp.Associations = own
 		return answer.JSON(w, resp)
 	}
@@ -31,7 +31,7 @@ func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity
 		if site.Seen == nil {
 			continue
 		}
-		resp.Clusters = append(resp.Clusters, v1.AccountingCluster{Name: string(site.Name), Version: site.Seen.Version, TRES: listing.KindsOf(site.Seen.Nodes),
+		resp.Clusters = append(resp.Clusters, v1.AccountingCluster{Name: string(site.Name), Version: site.Seen.Version, TRES: restd.KindsOf(site.Seen.Nodes),
 			Enforced: site.Seen.Associations != nil})
 		for _, a := range s.lister.Associations(site) {
 			if s.accounts.Sees(c, a.Account, a.User) {

@@ -12,7 +12,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
+	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
 )
@@ -41,7 +41,7 @@ func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ identity.Calle
 		}
 	}
 	var licenses []string
-	for _, l := range listing.LicensesOf(sites) {
+	for _, l := range restd.LicensesOf(sites) {
 		licenses = append(licenses, l.Name+":"+strconv.FormatInt(l.Total, 10))
 	}
 	value := func(key, text string) v1.ConfigValue { return v1.ConfigValue{Key: key, Value: text} }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/share"
 )
@@ -57,7 +57,7 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 			if errors.Is(err, federation.ErrTrimmed) {
 				return errTrimmed
 			}
-			return refusal.OfStore(err, refusal.NoContact)
+			return answer.OfStore(err, answer.NoContact)
 		}
 		if err != nil {
 			return nil
@@ -129,13 +129,13 @@ func eventsFrom(after, since string) (mark federation.LogMark, from time.Time, e
 	case after != "":
 		n, err := strconv.ParseInt(after, 10, 64)
 		if err != nil || n <= 0 {
-			return 0, from, refusal.BadBody("after: " + after + " is not a mark")
+			return 0, from, answer.BadBody("after: " + after + " is not a mark")
 		}
 		return federation.LogMark(n), from, nil
 	case since != "":
 		n, err := strconv.ParseInt(since, 10, 64)
 		if err != nil {
-			return 0, from, refusal.BadBody("since: " + since + " is not a number of seconds")
+			return 0, from, answer.BadBody("since: " + since + " is not a number of seconds")
 		}
 		return federation.OldestMark, time.Unix(n, 0), nil
 	}

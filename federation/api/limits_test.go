@@ -15,7 +15,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/limits"
+	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
@@ -55,7 +55,7 @@ func (c *clock) pass(d time.Duration) { c.passed.Add(int64(d)) }
 // TestJobsOfOneUserAreBounded: who has too many is told so in Slurm's words; the others submit, and he does again once some have ended.
 func TestJobsOfOneUserAreBounded(t *testing.T) {
 	now := newClock()
-	d := startWith(t, api.Config{Limits: limits.Config{Jobs: 5, AllJobs: 9}, Now: now.Now})
+	d := startWith(t, api.Config{Limits: submission.Bounds{Jobs: 5, AllJobs: 9}, Now: now.Now})
 	taken, refused := submits(t, alice, d.Socket, 7, same)
 	if taken != 5 || refused == nil || refused.Number != wire.ErrAccountingPolicy || refused.Said != "AssocMaxSubmitJobLimit" {
 		t.Fatalf("alice: %d jobs are taken, %+v", taken, refused)
@@ -76,7 +76,7 @@ func TestJobsOfOneUserAreBounded(t *testing.T) {
 
 // TestWhatAllJobsAskForIsBounded: at the bound of all users only those are refused who have more than their share of it.
 func TestWhatAllJobsAskForIsBounded(t *testing.T) {
-	d := startWith(t, api.Config{Limits: limits.Config{AllQueue: 10_000}, Now: newClock().Now}) // nothing is counted again
+	d := startWith(t, api.Config{Limits: submission.Bounds{AllQueue: 10_000}, Now: newClock().Now}) // nothing is counted again
 	comment := func(r *v1.SubmitRequest) { r.Spec.Comment = strings.Repeat("x", 1000) }
 	taken, refused := submits(t, alice, d.Socket, 15, comment)
 	if taken < 7 || taken > 9 || refused == nil || refused.Number != 11 {
@@ -89,7 +89,7 @@ func TestWhatAllJobsAskForIsBounded(t *testing.T) {
 
 // TestWhatJobsKeepIsBounded: large environments are refused one by one, and in sum.
 func TestWhatJobsKeepIsBounded(t *testing.T) {
-	d := startWith(t, api.Config{Limits: limits.Config{Payload: 64 << 10, Stored: 256 << 10}})
+	d := startWith(t, api.Config{Limits: submission.Bounds{Payload: 64 << 10, Stored: 256 << 10}})
 	large := func(n int) func(*v1.SubmitRequest) {
 		return func(r *v1.SubmitRequest) { r.Payload.Environment = []string{"A=" + strings.Repeat("x", n)} }
 	}
@@ -102,7 +102,7 @@ func TestWhatJobsKeepIsBounded(t *testing.T) {
 	if taken, refused := submits(t, bob, d.Socket, 1, large(62<<10)); taken != 1 {
 		t.Errorf("bob: %+v", refused)
 	}
-	full := startWith(t, api.Config{Limits: limits.Config{Free: 1 << 60, Dir: "/"}})
+	full := startWith(t, api.Config{Limits: submission.Bounds{Free: 1 << 60, Dir: "/"}})
 	if taken, refused := submits(t, 0, full.Socket, 1, same); taken != 0 || refused.Number != 11 {
 		t.Errorf("on a full disk: %d, %+v", taken, refused)
 	}
@@ -111,7 +111,7 @@ func TestWhatJobsKeepIsBounded(t *testing.T) {
 // TestSubmissionsPerSecond: beyond the burst one waits; the question when a job would start counts as well. Administrators are free.
 func TestSubmissionsPerSecond(t *testing.T) {
 	now := newClock()
-	d := startWith(t, api.Config{Limits: limits.Config{PerSecond: 2, Burst: 10}, Now: now.Now})
+	d := startWith(t, api.Config{Limits: submission.Bounds{PerSecond: 2, Burst: 10}, Now: now.Now})
 	if taken, refused := submits(t, alice, d.Socket, 15, same); taken != 10 || refused == nil || refused.Number != 11 {
 		t.Fatalf("%d are taken, %+v", taken, refused)
 	}
@@ -132,7 +132,7 @@ func TestSubmissionsPerSecond(t *testing.T) {
 // TestRequestsOfOneUserAreBounded, per second and as they wait.
 func TestRequestsOfOneUserAreBounded(t *testing.T) {
 	now := newClock()
-	d := startWith(t, api.Config{Limits: limits.Config{Actions: 10, ActionBurst: 100, Requests: 20}, Now: now.Now})
+	d := startWith(t, api.Config{Limits: submission.Bounds{Actions: 10, ActionBurst: 100, Requests: 20}, Now: now.Now})
 	id := d.Put(t, job(0, alice, federation.Pending))[0]
 	hold := func(uid uint32, n int) int {
 		return as(t, uid, d.Socket, "POST", "/fed/v1/jobs/hold", v1.ActRequest{Jobs: slices.Repeat([]v1.JobRef{{ID: id}}, n)}, nil)
@@ -150,7 +150,7 @@ func TestRequestsOfOneUserAreBounded(t *testing.T) {
 
 // TestSubmissionKey: a submission that is repeated under its key is the same job, also where a new one would be refused now; keys are their users'.
 func TestSubmissionKey(t *testing.T) {
-	d := startWith(t, api.Config{Limits: limits.Config{Jobs: 2}})
+	d := startWith(t, api.Config{Limits: submission.Bounds{Jobs: 2}})
 	submit := func(socket, path, key string, body any) (id federation.JobID, status int) {
 		t.Helper()
 		var out struct {

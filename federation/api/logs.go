@@ -9,8 +9,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/share"
 	"fsub/slurm/wire"
@@ -39,7 +38,7 @@ func (s *logs) getLog(w http.ResponseWriter, r *http.Request, c identity.Caller)
 		return err
 	}
 	out := v1.Log{State: l.job.State, Reason: l.job.Reason, Site: l.job.Site, Attempt: l.job.Attempt,
-		File: listing.OutputFile(&l.job, l.task, l.stderr), Staged: l.staged}
+		File: restd.OutputFile(&l.job, l.task, l.stderr), Staged: l.staged}
 	if l.task != nil && l.task.State != "" && !out.State.Ended() {
 		out.State, out.Reason = l.task.State, l.task.Reason
 	}
@@ -58,7 +57,7 @@ func (s *logs) getLogText(w http.ResponseWriter, r *http.Request, c identity.Cal
 	}
 	offset, err := strconv.ParseInt("0"+r.FormValue("offset"), 10, 64)
 	if err != nil {
-		return refusal.BadBody("offset: " + err.Error())
+		return answer.BadBody("offset: " + err.Error())
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if !l.staged {
@@ -77,7 +76,7 @@ func (s *logs) getLogText(w http.ResponseWriter, r *http.Request, c identity.Cal
 		w.Header().Set(v1.LogHeader, "none")
 		return nil
 	case err != nil:
-		return refusal.Outage(refusal.NoContact, err)
+		return answer.Outage(answer.NoContact, err)
 	}
 	word := "wait"
 	if p.More {
@@ -98,10 +97,10 @@ func (s *logs) logOf(r *http.Request, c identity.Caller) (*logOf, error) {
 	}
 	l := &logOf{stderr: r.FormValue("stream") == "stderr"}
 	if l.job, err = s.store.Job(r.Context(), id); err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	if !c.Owns(l.job.UID) || !c.Reaches(uint32(l.job.ID), uint32(l.job.Group())) {
-		return nil, refusal.NotYourJob
+		return nil, answer.NotYourJob
 	}
 	if text := r.FormValue("task"); text != "" {
 		index, err := strconv.Atoi(text)
@@ -114,7 +113,7 @@ func (s *logs) logOf(r *http.Request, c identity.Caller) (*logOf, error) {
 	}
 	attempts, err := s.store.Attempts(r.Context(), l.job.ID)
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	if n := len(attempts); n > 0 {
 		l.attempt = &attempts[n-1]
@@ -127,7 +126,7 @@ func (s *logs) logOf(r *http.Request, c identity.Caller) (*logOf, error) {
 func (s *logs) findTask(ctx context.Context, l *logOf, index int) error {
 	jobs, err := s.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{l.job.ID}})
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	for i := range jobs {
 		if p := jobs[i].Part; p != nil && p.Array == l.job.ID && p.Index == index {
@@ -137,7 +136,7 @@ func (s *logs) findTask(ctx context.Context, l *logOf, index int) error {
 	}
 	tasks, err := s.store.Tasks(ctx, l.job.ID)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	for i := range tasks {
 		if tasks[i].Index == index {
@@ -153,7 +152,7 @@ func (s *logs) findTask(ctx context.Context, l *logOf, index int) error {
 		l.task = &federation.Task{Job: l.job.ID, Index: index}
 		return nil
 	}
-	return refusal.Detailed(refusal.New(federation.ErrNotFound, wire.ErrJobID), "the array has no task "+strconv.Itoa(index))
+	return answer.Detailed(answer.NewError(federation.ErrNotFound, wire.ErrJobID), "the array has no task "+strconv.Itoa(index))
 }
 
 // sees reports whether a site has a directory; one that is not configured any more is taken to.

@@ -9,7 +9,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/client"
-	"fsub/federation/api/listing"
+	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 )
@@ -34,10 +34,10 @@ func TestOutputFile(t *testing.T) {
 		{part, nil, "", "%A_%4a.%j", "/home/a b/slurm-40_7.out", "/home/a b/40_0007.42"},
 	} {
 		c.job.EditSpec(func(s *sbatch.Spec) { s.Output, s.Error = c.output, c.errors })
-		if got := listing.OutputFile(&c.job, c.task, false); got != c.out {
+		if got := restd.OutputFile(&c.job, c.task, false); got != c.out {
 			t.Errorf("%q: %s, want %s", c.output, got, c.out)
 		}
-		if got := listing.OutputFile(&c.job, c.task, true); got != c.errOf {
+		if got := restd.OutputFile(&c.job, c.task, true); got != c.errOf {
 			t.Errorf("%q, %q: errors to %s, want %s", c.output, c.errors, got, c.errOf)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -27,11 +26,11 @@ type Pools interface {
 	Retry(ctx context.Context, site federation.SiteName) ([]federation.Cooling, error)
 }
 
-var errAdminsOnly = refusal.Detailed(refusal.Denied, "only an administrator may, as in Slurm: root, and the user that the daemon runs as")
+var errAdminsOnly = answer.Detailed(answer.Denied, "only an administrator may, as in Slurm: root, and the user that the daemon runs as")
 
-var errCoordinatorsOnly = refusal.Detailed(refusal.Denied, "only coordinators of an account, and operators, may change accounts; see: fed account list")
+var errCoordinatorsOnly = answer.Detailed(answer.Denied, "only coordinators of an account, and operators, may change accounts; see: fed account list")
 
-var errOperatorsOnly = refusal.Detailed(refusal.Denied, "only an operator may; the daemon's configuration lists them (operators)")
+var errOperatorsOnly = answer.Detailed(answer.Denied, "only an operator may; the daemon's configuration lists them (operators)")
 
 // jobReader reads jobs of the store.
 type jobReader interface {
@@ -64,14 +63,14 @@ func (s *rented) getMachines(w http.ResponseWriter, r *http.Request, c identity.
 	if text := q.Get("since"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return refusal.BadBody(fmt.Sprintf("since=%s: give seconds since 1970", text))
+			return answer.BadBody(fmt.Sprintf("since=%s: give seconds since 1970", text))
 		}
 		since = time.Unix(n, 0)
 	}
 	if text := q.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return refusal.BadBody(fmt.Sprintf("limit=%s: give a number from 1 to %d", text, v1.MaxMachines))
+			return answer.BadBody(fmt.Sprintf("limit=%s: give a number from 1 to %d", text, v1.MaxMachines))
 		}
 		limit = min(n, v1.MaxMachines)
 	}
@@ -81,13 +80,13 @@ func (s *rented) getMachines(w http.ResponseWriter, r *http.Request, c identity.
 	}
 	all, err := s.all.Machines(r.Context(), site, since, limit)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	if len(all) == 0 && site != "" && !slices.ContainsFunc(s.sites(), func(o *federation.Site) bool { return o.Name == site }) {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", site)}
 	}
 	if err := s.nameTasks(r.Context(), all); err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	for _, m := range all {
 		out = append(out, v1.Machine(m))
@@ -132,7 +131,7 @@ func (s *rented) retry(w http.ResponseWriter, r *http.Request, c identity.Caller
 	case errors.Is(err, federation.ErrNotFound):
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q with rented pools in the federation; see: fed pool list", site)}
 	case err != nil:
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	out := []v1.Cooling{}
 	for _, f := range forgiven {

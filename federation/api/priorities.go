@@ -6,13 +6,13 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
+	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
 )
 
 // priorities is GET /fed/v1/priorities: what the priority of each waiting job is made of, for sprio.
 func (s *Server) priorities(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	f, err := listing.ReadFilter(r.URL.Query())
+	f, err := restd.ReadFilter(r.URL.Query())
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/restd"
 )
 
 // queue is what squeue lists, kept in memory in squeue's order and already written as it is sent: a poll costs the reading of what
@@ -19,7 +19,7 @@ import (
 // have in common is there once.
 type queue struct {
 	store federation.Store
-	view  func() *listing.View
+	view  func() *restd.View
 	now   func() time.Time
 	keep  time.Duration // how long ended jobs are listed
 
@@ -59,7 +59,7 @@ func (q *queue) refresh(ctx context.Context) error {
 		err = q.follow(ctx, v, now)
 	}
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	if q.submits != nil {
 		q.submits.read = now
@@ -72,11 +72,11 @@ func (q *queue) refresh(ctx context.Context) error {
 }
 
 // follow reads all jobs, or those that the log tells of and those whose time has come.
-func (q *queue) follow(ctx context.Context, v *listing.View, now time.Time) error {
+func (q *queue) follow(ctx context.Context, v *restd.View, now time.Time) error {
 	if q.mark == 0 {
 		return q.readAll(ctx, v, now, q.store.LiveJobs)
 	}
-	mark, changed, err := listing.ChangedJobs(ctx, q.store, q.mark)
+	mark, changed, err := restd.ChangedJobs(ctx, q.store, q.mark)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (q *queue) load(ctx context.Context, live func(context.Context, func([]fede
 }
 
 // readAll reads the store anew.
-func (q *queue) readAll(ctx context.Context, v *listing.View, now time.Time, live func(context.Context, func([]federation.Job) error) error) error {
+func (q *queue) readAll(ctx context.Context, v *restd.View, now time.Time, live func(context.Context, func([]federation.Job) error) error) error {
 	log, err := q.store.Changes(ctx, 0, 0)
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (q *queue) readAll(ctx context.Context, v *listing.View, now time.Time, liv
 }
 
 // takeAll takes up jobs as the store has them now, with their tasks.
-func (q *queue) takeAll(ctx context.Context, v *listing.View, jobs []federation.Job) error {
+func (q *queue) takeAll(ctx context.Context, v *restd.View, jobs []federation.Job) error {
 	var arrays []federation.JobID
 	for i := range jobs {
 		if jobs[i].Spec.Array != "" || jobs[i].Whole != nil {
@@ -154,7 +154,7 @@ func (q *queue) takeAll(ctx context.Context, v *listing.View, jobs []federation.
 }
 
 // clear forgets everything.
-func (q *queue) clear(v *listing.View) {
+func (q *queue) clear(v *restd.View) {
 	q.jobs, q.groups, q.kinds = map[federation.JobID]*queuedJob{}, map[federation.JobID][]*queuedJob{}, map[federation.Job]*rowKind{}
 	q.mark, q.sorted, q.fresh, q.dead, q.byUser, q.changes, q.shown = 0, nil, nil, 0, nil, time.Time{}, false
 	q.submits.clear()
@@ -186,11 +186,11 @@ func (q *queue) awaits(at time.Time) {
 }
 
 // take replaces the rows of a job.
-func (q *queue) take(v *listing.View, j *federation.Job, tasks []federation.Task) {
+func (q *queue) take(v *restd.View, j *federation.Job, tasks []federation.Task) {
 	q.drop(j.ID)
 	if kind := q.kindOf(v, j); kind != nil {
 		kind.rows++
-		k := &queuedJob{row: queueRow{id: uint32(j.ID), priority: listing.Priority(j), submit: j.Submit.Unix(), kind: kind}}
+		k := &queuedJob{row: queueRow{id: uint32(j.ID), priority: restd.Priority(j), submit: j.Submit.Unix(), kind: kind}}
 		q.add(j.ID, k)
 		q.submits.takes(j.ID, k)
 		return
@@ -200,7 +200,7 @@ func (q *queue) take(v *listing.View, j *federation.Job, tasks []federation.Task
 	if j.State.Ended() {
 		rest.end = unixNanos(j.End)
 	}
-	for i, p := range listing.Parts(j, tasks) {
+	for i, p := range restd.Parts(j, tasks) {
 		if p.State == federation.Pending && j.Spec.Begin.After(v.Now) {
 			rest.begin = j.Spec.Begin.UnixNano()
 			q.awaits(j.Spec.Begin)
@@ -248,7 +248,7 @@ func (q *queue) add(id federation.JobID, k *queuedJob) {
 const maxKinds = 20_000
 
 // kindOf is what the row of a job has in common with those of others that wait like it; nil: it is written on its own.
-func (q *queue) kindOf(v *listing.View, j *federation.Job) *rowKind {
+func (q *queue) kindOf(v *restd.View, j *federation.Job) *rowKind {
 	like, ok := alike(j)
 	if !ok {
 		return nil

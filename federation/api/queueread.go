@@ -14,9 +14,9 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/share"
 	"fsub/slurm/hostlist"
@@ -25,7 +25,7 @@ import (
 
 // queueFilter is what GET /fed/v1/queue selects by: lists with commas of which one must fit, where a list is given at all.
 type queueFilter struct {
-	listing.Filter
+	restd.Filter
 	one bool // job_id names one job: that it is not known is an error
 }
 
@@ -39,7 +39,7 @@ func readQueueFilter(q url.Values) (f queueFilter, err error) {
 		rest[name] = values
 	}
 	rest["job_id"] = refs
-	f.Filter, err = listing.ReadFilter(rest)
+	f.Filter, err = restd.ReadFilter(rest)
 	f.one = len(refs) == 1
 	return f, err
 }
@@ -54,8 +54,8 @@ func (f *queueFilter) row(r *queueRow, ended time.Time) bool {
 		return false
 	}
 	return (len(f.Users) == 0 || slices.Contains(f.Users, facts.user) || slices.Contains(f.Users, strconv.Itoa(int(facts.uid)))) &&
-		listing.OneOf(f.Partitions, facts.part) && listing.OneOf(f.Accounts, facts.account) && listing.OneOf(f.QOS, facts.qos) && listing.OneOf(f.Clusters, facts.cluster) &&
-		(len(f.Names) == 0 || listing.OneOf(f.Names, r.name()))
+		restd.OneOf(f.Partitions, facts.part) && restd.OneOf(f.Accounts, facts.account) && restd.OneOf(f.QOS, facts.qos) && restd.OneOf(f.Clusters, facts.cluster) &&
+		(len(f.Names) == 0 || restd.OneOf(f.Names, r.name()))
 }
 
 // name is the job's: few ask for it.
@@ -73,7 +73,7 @@ func (q *queue) named(f *queueFilter) (rows []*queueRow, known bool) {
 	add := func(k *queuedJob, tasks federation.TaskSet) {
 		known = true
 		for r := range k.rows {
-			if r.task() == waitingTasks || listing.Meant(tasks, int(r.task())) {
+			if r.task() == waitingTasks || restd.Meant(tasks, int(r.task())) {
 				rows = append(rows, r)
 			}
 		}
@@ -120,12 +120,12 @@ func (s *Server) selected(f *queueFilter, user string) (rows []*queueRow, err er
 		rows = q.rows()
 	}
 	if f.one && !known {
-		return nil, refusal.InvalidJobID
+		return nil, answer.InvalidJobID
 	}
 	return rows, nil
 }
 
-// getQueue is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of listing.Filter and cluster, live, sort, start:
+// getQueue is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of restd.Filter and cluster, live, sort, start:
 // then jobs that wait have the start that is expected of them; and cost: then jobs that run have what they have come to.
 func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	query := r.URL.Query()
@@ -242,7 +242,7 @@ func (s *Server) unknownNodes(list string) []string {
 }
 
 // onlyUser is the name of the only user that f selects, "" if there are more or it is not known.
-func (s *Server) onlyUser(f *listing.Filter) string {
+func (s *Server) onlyUser(f *restd.Filter) string {
 	if len(f.Users) != 1 {
 		return ""
 	}

@@ -7,7 +7,7 @@ import (
 	"unique"
 
 	"fsub/federation"
-	"fsub/federation/api/listing"
+	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/quota"
 	"fsub/slurm/wire"
@@ -146,10 +146,10 @@ func alike(j *federation.Job) (federation.Job, bool) {
 }
 
 // kindOf is what the row of a job that waits has in common with those of others like it. Not ok: its row is not of that form.
-func kindOf(v *listing.View, like *federation.Job) (*rowKind, bool) {
+func kindOf(v *restd.View, like *federation.Job) (*rowKind, bool) {
 	j := *like
 	j.ID, j.Submit, j.Priority = 1, time.Unix(1, 0), 1 // any
-	parts := listing.Parts(&j, nil)
+	parts := restd.Parts(&j, nil)
 	w := v.Record(&parts[0])
 	if own, ok := v1.WaitingOf(&w); len(parts) > 1 || !ok || own != (v1.Waiting{ID: 1, Submit: 1, Priority: 1}) {
 		return nil, false

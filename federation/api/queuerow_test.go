@@ -10,7 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
+	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -25,7 +25,7 @@ func (rowUsers) GroupName(uint32) (string, error) { return "users", nil }
 func TestRowsOfJobsAlike(t *testing.T) {
 	names := identity.New(identity.Config{Users: rowUsers{}, Now: time.Now}).Users
 	site := &federation.Site{Name: "alpha", Seen: &federation.Observation{Partitions: []federation.Partition{{Name: "main", Default: true, MaxTime: time.Hour, DefMemPerCPU: 7}}}}
-	lister := listing.Lister{Users: names, All: func() []*federation.Site { return []*federation.Site{site} }, Now: time.Now, Cluster: "fed"}
+	lister := restd.Lister{Users: names, All: func() []*federation.Site { return []*federation.Site{site} }, Now: time.Now, Cluster: "fed"}
 	v := lister.View()
 	rapid.Check(t, func(t *rapid.T) {
 		q := queue{}
@@ -44,7 +44,7 @@ func TestRowsOfJobsAlike(t *testing.T) {
 			}
 			q.take(v, &j, nil)
 			k := q.jobs[j.ID]
-			parts := listing.Parts(&j, nil)
+			parts := restd.Parts(&j, nil)
 			w := v.Record(&parts[0])
 			shared, own := v1.AppendRow(nil, nil, &w)
 			var got, want wire.Job

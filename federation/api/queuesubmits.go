@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/restd"
 	"fsub/federation/api/submission"
 	"fsub/federation/quota"
 )
@@ -71,7 +71,7 @@ func (q *queue) Admit(ctx context.Context, parts []submission.Part) (func(federa
 			return nil, no, nil
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, nil, refusal.OfStore(err, refusal.TimedOut)
+			return nil, nil, answer.OfStore(err, answer.TimedOut)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (k *queuedJob) counted() (who *quota.Submitted, n int64) {
 }
 
 // liveTasks is how many of a part's tasks have not ended.
-func liveTasks(p *listing.Part) int64 {
+func liveTasks(p *restd.Part) int64 {
 	if p.State.Ended() {
 		return 0
 	}

@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"fsub/federation"
-	"fsub/federation/api/listing"
+	"fsub/federation/api/restd"
 )
 
 // otherWorld reports whether the sites have changed in what rows depend on: partitions' limits and defaults, and the types of GRES.
-func (q *queue) otherWorld(v *listing.View) bool {
+func (q *queue) otherWorld(v *restd.View) bool {
 	seen := make([]*federation.Observation, len(v.Sites))
 	for i, site := range v.Sites {
 		seen[i] = site.Seen
@@ -25,7 +25,7 @@ func (q *queue) otherWorld(v *listing.View) bool {
 	return q.world != before
 }
 
-func worldOf(v *listing.View) string {
+func worldOf(v *restd.View) string {
 	b := []byte(v.Default)
 	number := func(n int64) { b = binary.AppendVarint(b, n) }
 	text := func(s string) { b = append(append(b, s...), 0) }
@@ -56,7 +56,7 @@ func worldOf(v *listing.View) string {
 
 // remake makes the rows anew, because the sites are others in what rows depend on. What jobs that wait alike have in common is written once for all of
 // them, and where it stays the same so do their rows; other jobs are read again.
-func (q *queue) remake(ctx context.Context, v *listing.View) error {
+func (q *queue) remake(ctx context.Context, v *restd.View) error {
 	others := map[*rowKind]*rowKind{}
 	for like, kind := range q.kinds {
 		next, ok := kindOf(v, kind.job)

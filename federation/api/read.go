@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 
 	"fsub/federation"
-	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/share"
 )
@@ -36,11 +35,11 @@ func (s *Server) getJob(w http.ResponseWriter, r *http.Request, _ identity.Calle
 func (s *Server) record(ctx context.Context, id federation.JobID) (*v1.JobRecord, error) {
 	job, err := s.cfg.Store.Job(ctx, id)
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	tasks, err := s.cfg.Store.Tasks(ctx, id)
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	if job.Whole != nil && job.Whole.Spread {
 		if tasks, err = s.spreadTasks(ctx, id, tasks); err != nil {
@@ -49,11 +48,11 @@ func (s *Server) record(ctx context.Context, id federation.JobID) (*v1.JobRecord
 	}
 	attempts, err := s.cfg.Store.Attempts(ctx, id)
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	events, err := s.cfg.Store.Events(ctx, id)
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	rec := v1.RecordOf(&job, tasks, attempts, events)
 	rec.Spending = s.spending(&job, attempts)
@@ -74,9 +73,9 @@ func (s *Server) spending(job *federation.Job, attempts []federation.Attempt) *f
 func (s *Server) spreadTasks(ctx context.Context, id federation.JobID, own []federation.Task) ([]federation.Task, error) {
 	jobs, err := s.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{id}})
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
-	return action.WithParts(own, jobs), nil
+	return submission.WithParts(own, jobs), nil
 }
 
 // waitJob is GET /fed/v1/job/{id}/wait.
@@ -90,13 +89,13 @@ func (s *Server) waitJob(w http.ResponseWriter, r *http.Request, _ identity.Call
 	// From before the job is read, so that an end between the two is not missed.
 	changed, stop, err := s.watch.job(r.Context(), id)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	defer stop()
 	for {
 		job, err := s.cfg.Store.Job(r.Context(), id)
 		if err != nil {
-			return refusal.OfStore(err, refusal.NoContact)
+			return answer.OfStore(err, answer.NoContact)
 		}
 		if job.State.Ended() {
 			break
@@ -130,17 +129,17 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, c identity.C
 	}
 	job, err := s.cfg.Store.Job(r.Context(), id)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	if k := job.Component; k != nil && job.State == federation.Pending && job.Site == "" { // it waits with the others
 		id = k.Leader
 		if job, err = s.cfg.Store.Job(r.Context(), id); err != nil {
-			return refusal.OfStore(err, refusal.NoContact)
+			return answer.OfStore(err, answer.NoContact)
 		}
 	}
 	attempts, err := s.cfg.Store.Attempts(r.Context(), id)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	why := s.cfg.Controller.Explain(r.Context(), &job)
 	e := v1.Explanation{Job: v1.JobOf(&job), Decision: why.Decision, Components: why.Components, Waits: why.Waits, Holdbacks: shownTo(c, &job, why.Holdbacks), Sooner: why.Sooner, Now: s.cfg.Now().UTC()}
@@ -182,14 +181,14 @@ func (s *Server) getPayload(w http.ResponseWriter, r *http.Request, c identity.C
 	}
 	job, err := s.cfg.Store.Job(r.Context(), id)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	if !c.Owns(job.UID) || !c.Reaches(uint32(job.ID), uint32(job.Group())) {
-		return refusal.NotYourJob
+		return answer.NotYourJob
 	}
 	p, err := s.cfg.Store.Payload(r.Context(), job.PayloadOf())
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	resp := v1.PayloadResponse{Payload: p}
 	if !utf8.ValidString(p.Script) {

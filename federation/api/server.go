@@ -18,17 +18,13 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	accountapi "fsub/federation/api/accounts"
-	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/audit"
 	"fsub/federation/api/books"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/jobs"
-	"fsub/federation/api/limits"
-	"fsub/federation/api/listing"
 	"fsub/federation/api/nodes"
 	"fsub/federation/api/offers"
-	"fsub/federation/api/refusal"
 	reportapi "fsub/federation/api/reports"
 	"fsub/federation/api/restd"
 	"fsub/federation/api/rules"
@@ -80,7 +76,7 @@ type Config struct {
 	Calls func(federation.SiteName) func() (perSecond, used float64)
 
 	// Limits bound what one user may take up; zero: nothing does.
-	Limits limits.Config
+	Limits submission.Bounds
 
 	// Tokens say who calls over TLS; nil: nobody may.
 	Tokens *identity.Tokens
@@ -120,15 +116,15 @@ type Config struct {
 type Server struct {
 	cfg     Config
 	who     *identity.Identity
-	bounds  *limits.Users
+	bounds  *submission.Holdings
 	users   *identity.Names // of who
 	started time.Time
 	host    string // this machine's name
 
 	router   *answer.Router
-	lister   *listing.Lister
+	lister   *restd.Lister
 	gate     *submission.Gate
-	actions  *action.Actions
+	actions  *submission.Actions
 	restd    *restd.Server
 	logs     logs
 	steps    steps
@@ -154,7 +150,7 @@ type Server struct {
 }
 
 // Tune changes who the operators are and what users may take up, from the next request on.
-func (s *Server) Tune(operators []string, bounds limits.Config) {
+func (s *Server) Tune(operators []string, bounds submission.Bounds) {
 	s.who.SetOperators(operators)
 	s.bounds.Set(bounds)
 }
@@ -167,10 +163,10 @@ func NewServer(c Config) *Server {
 	})
 	all := c.Controller.Sites
 	submitters, _ := c.Store.(federation.Submitters)
-	bounds := limits.New(c.Limits, submitters, c.Now)
+	bounds := submission.NewHoldings(c.Limits, submitters, c.Now)
 	s := &Server{
 		cfg: c, who: who, bounds: bounds, users: who.Users, started: c.Now(),
-		lister:   &listing.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation, Starts: c.Controller.Starts, Spendings: c.Controller.Spendings},
+		lister:   &restd.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation, Starts: c.Controller.Starts, Spendings: c.Controller.Spendings},
 		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds, Keys: submitters},
 		logs:     logs{store: c.Store, reader: c.Logs, sites: all},
 		pools:    rented{all: c.Pools, store: c.Store, sites: all, now: c.Now},
@@ -193,7 +189,7 @@ func NewServer(c Config) *Server {
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,
 		Long: map[string]bool{"GET /fed/v1/job/{id}/wait": true, "GET /fed/v1/events": true},
 	}
-	s.actions = &action.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends, Limits: bounds}
+	s.actions = &submission.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends, Limits: bounds}
 	operations, _ := c.Store.(federation.OperationStore)
 	s.jobs = &jobs.Jobs{Spent: s.lister.Spent, Store: c.Store, Operations: operations, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
 	s.restd = &restd.Server{
@@ -305,7 +301,7 @@ func (s *Server) routes() {
 		metrics := answer.MetricsHandler(s.cfg.Gatherer)
 		onSocket := func(r *http.Request, err error) error { // whoever reaches it is a user of this machine
 			if r.TLS != nil {
-				return refusal.NoRoute(r)
+				return answer.NoRoute(r)
 			}
 			return err
 		}
@@ -322,7 +318,7 @@ func (s *Server) routes() {
 		})
 	}
 	s.router.Mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		answer.Refusal(w, http.StatusNotFound, refusal.NoRoute(r))
+		answer.Refusal(w, http.StatusNotFound, answer.NoRoute(r))
 	})
 }
 
@@ -330,7 +326,7 @@ func (s *Server) routes() {
 func jobID(r *http.Request) (federation.JobID, error) {
 	n, err := strconv.ParseUint(r.PathValue("id"), 10, 32)
 	if err != nil || n == 0 {
-		return 0, refusal.InvalidJobID
+		return 0, answer.InvalidJobID
 	}
 	return federation.JobID(n), nil
 }

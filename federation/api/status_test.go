@@ -18,7 +18,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/refusal"
 )
 
 // TestStatusOfFailures: 500 is a fault of the daemon's own and is logged. What it cannot do just now is 503, with a time to try again; the log has that
@@ -38,8 +37,8 @@ func TestStatusOfFailures(t *testing.T) {
 	}{
 		"a defect":              {errors.New("planted"), 500, 500, "", "planted", true},
 		"too much":              {busy, 503, 503, "1", "too many", false},
-		"no site":               {refusal.Detailed(refusal.NoContact, "alpha does not answer"), 503, 500, "10", "alpha does not answer", false},
-		"the store":             {refusal.Outage(refusal.TimedOut, errors.New("disk full")), 503, 500, "10", "Socket timed out", true},
+		"no site":               {answer.Detailed(answer.NoContact, "alpha does not answer"), 503, 500, "10", "alpha does not answer", false},
+		"the store":             {answer.Outage(answer.TimedOut, errors.New("disk full")), 503, 500, "10", "Socket timed out", true},
 		"the store, unworded":   {fmt.Errorf("read: %w", federation.ErrUnavailable), 503, 500, "10", "read", true},
 		"out of time":           {fmt.Errorf("look: %w", context.DeadlineExceeded), 503, 500, "10", "it has taken too long", true},
 		"what cannot be":        {&federation.SlurmError{Kind: federation.ErrInvalid, Number: 2014, Text: "never"}, 400, 500, "", "never", false},

@@ -13,8 +13,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
@@ -32,7 +31,7 @@ type steps struct {
 func (s *steps) getSteps(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	var ids []federation.JobID
 	for _, text := range hostlist.Split(strings.Join(r.URL.Query()["job_id"], ",")) {
-		id, tasks, err := listing.ParseRef(text)
+		id, tasks, err := restd.ParseRef(text)
 		if err != nil {
 			return err
 		}
@@ -42,7 +41,7 @@ func (s *steps) getSteps(w http.ResponseWriter, r *http.Request, _ identity.Call
 		}
 		job, err := s.numbered(r.Context(), id)
 		if err != nil && !errors.Is(err, federation.ErrNotFound) {
-			return refusal.OfStore(err, refusal.NoContact)
+			return answer.OfStore(err, answer.NoContact)
 		}
 		ids = append(ids, job.ID) // 0 has none
 	}
@@ -92,7 +91,7 @@ func tresText(a federation.Amount) string {
 		key += "/" + a.Name
 	}
 	if a.Type == "mem" {
-		value = listing.MemText(sbatch.MemMiB(a.Count))
+		value = restd.MemText(sbatch.MemMiB(a.Count))
 	}
 	return key + "=" + value
 }

@@ -12,7 +12,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/share"
@@ -30,17 +29,17 @@ func (s *steps) signalStep(w http.ResponseWriter, r *http.Request, c identity.Ca
 	defer answer.PutBody(body)
 	var req v1.StepSignal
 	if err := json.Unmarshal(body.Bytes(), &req); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	if _, err := strconv.ParseUint(req.Step, 10, 32); err != nil {
-		return refusal.BadBody(fmt.Sprintf("invalid step number %.40q", req.Step))
+		return answer.BadBody(fmt.Sprintf("invalid step number %.40q", req.Step))
 	}
 	if req.Signal != "" && !submission.ValidSignal(req.Signal) {
-		return refusal.BadBody(fmt.Sprintf("no signal %.40q: use a name such as USR1, or a number", req.Signal))
+		return answer.BadBody(fmt.Sprintf("no signal %.40q: use a name such as USR1, or a number", req.Signal))
 	}
 	job, err := s.numbered(r.Context(), req.Job)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	if err := s.sendToStep(r.Context(), c, &job, req); err != nil {
 		return err
@@ -57,11 +56,11 @@ func (s *steps) sendToStep(ctx context.Context, c identity.Caller, job *federati
 	site := s.signals[job.Site]
 	switch {
 	case !c.Owns(job.UID) || !c.Reaches(uint32(job.ID), uint32(job.Group())):
-		return refusal.NotYourJob
+		return answer.NotYourJob
 	case job.State.Ended() || job.Site == "":
-		return refusal.InvalidJobID
+		return answer.InvalidJobID
 	case job.State == federation.Suspended:
-		return refusal.StepNotRunning
+		return answer.StepNotRunning
 	case site == nil:
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: -1, Text: fmt.Sprintf(
 			"%s is a Slurm cluster, whose REST API takes no orders to steps: call scancel within the job, or signal the whole job", job.Site)}
@@ -73,9 +72,9 @@ func (s *steps) sendToStep(ctx context.Context, c identity.Caller, job *federati
 	again()
 	switch {
 	case errors.Is(err, federation.ErrNotFound):
-		return refusal.InvalidJobID
+		return answer.InvalidJobID
 	case err != nil:
-		return refusal.Outage(refusal.TimedOut, err)
+		return answer.Outage(answer.TimedOut, err)
 	}
 	return nil
 }

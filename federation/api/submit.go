@@ -7,10 +7,8 @@ import (
 	"strconv"
 
 	"fsub/federation"
-	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 )
@@ -25,10 +23,10 @@ func (s *Server) act(kind federation.RequestKind) answer.Handler {
 		defer answer.PutBody(body)
 		var req v1.ActRequest
 		if err := json.Unmarshal(body.Bytes(), &req); err != nil {
-			return refusal.BadBody(err.Error())
+			return answer.BadBody(err.Error())
 		}
-		if len(req.Jobs) > action.MaxJobs {
-			return refusal.BadBody(fmt.Sprintf("%d jobs in one request, at most %d are allowed", len(req.Jobs), action.MaxJobs))
+		if len(req.Jobs) > submission.MaxJobs {
+			return answer.BadBody(fmt.Sprintf("%d jobs in one request, at most %d are allowed", len(req.Jobs), submission.MaxJobs))
 		}
 		errs, err := s.actions.Do(r.Context(), c, kind, req)
 		if err != nil {
@@ -38,9 +36,9 @@ func (s *Server) act(kind federation.RequestKind) answer.Handler {
 		for i, ref := range req.Jobs {
 			resp.Results[i].ID = ref.ID
 			if errs[i] != nil {
-				e := refusal.OnWire(errs[i])
+				e := answer.OnWire(errs[i])
 				resp.Results[i].Error = &e
-				resp.Results[i].Tasks = action.ResultsOf(errs[i])
+				resp.Results[i].Tasks = submission.ResultsOf(errs[i])
 			}
 		}
 		return answer.JSON(w, resp)
@@ -56,7 +54,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Calle
 	defer answer.PutBody(body)
 	var req v1.SubmitRequest
 	if err := decodeSubmit(body.Bytes(), &req); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	job := &federation.Job{
 		User: c.Name, UID: c.UID, GID: c.GID,

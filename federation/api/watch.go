@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/listing"
+	"fsub/federation/api/restd"
 )
 
 // watchGap is the time between two looks at the store's log while somebody waits for a job.
@@ -55,7 +55,7 @@ func (w *watch) job(ctx context.Context, id federation.JobID) (changed <-chan st
 func (w *watch) follow(mark federation.LogMark) {
 	for {
 		time.Sleep(watchGap)
-		next, changed, err := listing.ChangedJobs(context.Background(), w.store, mark)
+		next, changed, err := restd.ChangedJobs(context.Background(), w.store, mark)
 		if err != nil {
 			next = 0 // begin anew
 		}

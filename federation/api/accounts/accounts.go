@@ -16,7 +16,6 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
 	"fsub/federation/share"
@@ -66,7 +65,7 @@ func (s *Accounts) List(w http.ResponseWriter, r *http.Request, c identity.Calle
 
 func read(w http.ResponseWriter, r *http.Request, into any) error {
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(into); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	return nil
 }
@@ -86,7 +85,7 @@ func (s *Accounts) Edit(w http.ResponseWriter, r *http.Request, c identity.Calle
 		return err
 	}
 	if err := plain.Check("reason", q.Why, plain.MaxReason); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	edits := make([]accounts.Edit, len(q.Edits))
 	for i := range q.Edits {
@@ -112,7 +111,7 @@ func (s *Accounts) edit(ctx context.Context, c identity.Caller, edits []accounts
 	case errors.As(err, &denied):
 		return nil, &federation.SlurmError{Kind: federation.ErrDenied, Text: denied.Text, Alone: true}
 	case errors.Is(err, federation.ErrUnavailable):
-		return nil, refusal.OfStore(err, refusal.TimedOut)
+		return nil, answer.OfStore(err, answer.TimedOut)
 	case err != nil:
 		return nil, &federation.SlurmError{Kind: federation.ErrInvalid, Text: err.Error(), Alone: true}
 	}
@@ -143,7 +142,7 @@ func (s *Accounts) mayAdd(ctx context.Context, c identity.Caller, edits []accoun
 		if where == "" && s.Ledger != nil {
 			rows, err := s.Ledger.BookedSums(ctx, federation.SumQuery{Until: everyDay, By: []federation.Dimension{federation.ByAccount}, Where: map[federation.Dimension][]string{federation.ByAccount: {name}}})
 			if err != nil {
-				return refusal.OfStore(err, refusal.NoContact)
+				return answer.OfStore(err, answer.NoContact)
 			}
 			if len(rows) > 0 {
 				where = "the ledger"
@@ -242,7 +241,7 @@ func (s *Accounts) Sync(w http.ResponseWriter, r *http.Request, _ identity.Calle
 	}
 	made, err := s.Books.MadeAt(ctx, q.Site)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	drop := func(k accounts.Key) bool { return q.RemoveAll || q.Remove && made[k] }
 	found := s.Books.Tree().Compare(at, drop)

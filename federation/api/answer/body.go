@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -61,7 +60,7 @@ func ReadBody(r *http.Request) (*bytes.Buffer, error) {
 	n, err := b.ReadFrom(io.LimitReader(r.Body, most+1))
 	switch {
 	case err != nil:
-		return nil, refusal.BadBody(err.Error())
+		return nil, BadBody(err.Error())
 	case n > most:
 		return nil, bodyTooLong()
 	}
@@ -88,7 +87,7 @@ func withLongQuery(h Handler) Handler {
 }
 
 func bodyTooLong() error {
-	return refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("a request has at most %d bytes, %d if it does not say how many, a script at most %d", maxBody, mostUntold, sbatch.MaxScript))
+	return Invalid(wire.ErrTooLong, fmt.Sprintf("a request has at most %d bytes, %d if it does not say how many, a script at most %d", maxBody, mostUntold, sbatch.MaxScript))
 }
 
 // PutBody gives a buffer back to the pool, unless it has grown so much that keeping it would be a waste.

@@ -10,7 +10,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 )
 
 // tokenAfter is how long a job's token is good after the job's end: what a script does last is under way when the daemon sees it end.
@@ -42,7 +41,7 @@ func (s *Within) inside(r *http.Request, c identity.Caller) (identity.Caller, er
 	case errors.Is(err, federation.ErrNotFound):
 		return c, identity.NoCaller(fmt.Sprintf("the token is that of job %d, which is not known any more", id))
 	case err != nil:
-		return c, refusal.OfStore(err, refusal.NoContact)
+		return c, OfStore(err, NoContact)
 	case job.UID != c.UID:
 		return c, identity.NoCaller(fmt.Sprintf("the token is that of job %d, which is %s's", id, job.User))
 	case job.State.Ended() && time.Since(job.End) > tokenAfter:
@@ -52,7 +51,7 @@ func (s *Within) inside(r *http.Request, c identity.Caller) (identity.Caller, er
 	}
 	route := strings.TrimSuffix(r.Pattern, "/{$}")
 	if r.Method != http.MethodGet && !forJobs[route] && !strings.HasPrefix(route, ofJobs) {
-		return c, refusal.Detailed(refusal.Denied, "the token of a job submits, looks, and acts on the job and on those submitted from inside it; for more call from outside of it")
+		return c, Detailed(Denied, "the token of a job submits, looks, and acts on the job and on those submitted from inside it; for more call from outside of it")
 	}
 	c.Reach = func(other uint32) bool { return s.reaches(r.Context(), &job, federation.JobID(other)) }
 	return c, nil

@@ -1,5 +1,5 @@
-// Package answer is how the API answers requests: a [Router] of handlers that know their caller, bodies of bounded size, errors as /fed/v1
-// writes them, and calls from inside jobs that wait until the daemon knows of the job.
+// Package answer is how the API answers requests: a [Router] of handlers that know their caller, bodies of bounded size, refusals with Slurm's
+// numbers and sentences, and calls from inside jobs that wait until the daemon knows of the job.
 package answer
 
 import (
@@ -13,7 +13,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	"fsub/httpmetrics"
 )
 
@@ -80,9 +79,9 @@ func timedOut(r *http.Request, err error) error {
 	switch ended := r.Context().Err() != nil; {
 	case errors.As(err, new(*federation.SlurmError)):
 	case errors.Is(err, context.Canceled) && ended:
-		return refusal.Outage(refusal.Detailed(refusal.TimedOut, "the caller has closed its connection"), err)
+		return Outage(Detailed(TimedOut, "the caller has closed its connection"), err)
 	case errors.Is(err, context.DeadlineExceeded) && !ended:
-		return refusal.Outage(refusal.Detailed(refusal.TimedOut, "it has taken too long; try again"), err)
+		return Outage(Detailed(TimedOut, "it has taken too long; try again"), err)
 	}
 	return err
 }
@@ -124,7 +123,7 @@ func (s *Router) LogFailure(r *http.Request, code int, err error) {
 	if code < 500 || errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return
 	}
-	var se refusal.OutageError
+	var se OutageError
 	switch {
 	case errors.As(err, &se):
 		err = se.Cause

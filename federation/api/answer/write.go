@@ -8,14 +8,13 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 )
 
 // Status is the HTTP status of an error on /fed/v1. 500 is a fault of the daemon's own: what it cannot do just now, or a site cannot, is 503.
 func Status(err error) int {
 	var no identity.NoCallerError
-	var noRoute refusal.NoRouteError
+	var noRoute NoRouteError
 	switch {
 	case errors.As(err, &no):
 		return http.StatusUnauthorized
@@ -38,7 +37,7 @@ func Status(err error) int {
 // Refusal answers with err.
 func Refusal(w http.ResponseWriter, code int, err error) {
 	TryAgain(w, code, err)
-	JSONStatus(w, code, v1.ErrorResponse{Error: refusal.OnWire(err)})
+	JSONStatus(w, code, v1.ErrorResponse{Error: OnWire(err)})
 }
 
 // TryAgain says in the header of an answer when the request is worth another try, where it is.

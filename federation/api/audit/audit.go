@@ -10,7 +10,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -32,7 +31,7 @@ func (l *Log) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) er
 	if l.Store != nil {
 		all, err := l.Store.Audit(r.Context(), q)
 		if err != nil {
-			return refusal.OfStore(err, refusal.NoContact)
+			return answer.OfStore(err, answer.NoContact)
 		}
 		for i := range all {
 			out = append(out, v1.AuditEntryOf(&all[i]))
@@ -50,7 +49,7 @@ func queryOf(v url.Values) (q federation.AuditQuery, err error) {
 		}
 		n, bad := strconv.ParseInt(text, 10, 64)
 		if bad != nil || n < 0 {
-			err = refusal.BadBody("invalid " + name + " " + strconv.Quote(text) + ": want a number")
+			err = answer.BadBody("invalid " + name + " " + strconv.Quote(text) + ": want a number")
 			return
 		}
 		take(n)

@@ -10,7 +10,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
 )
@@ -28,7 +27,7 @@ func (b *Books) Bills(w http.ResponseWriter, r *http.Request, _ identity.Caller)
 	}
 	all, err := b.Biller.Bills(r.Context())
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	return answer.JSON(w, append([]v1.Bill{}, all...))
 }

@@ -19,7 +19,6 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/quota"
 	"fsub/federation/share"
@@ -159,7 +158,7 @@ func (b *Books) each(ctx context.Context, q url.Values, c identity.Caller, take 
 		return take(&one)
 	})
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	return nil
 }
@@ -214,7 +213,7 @@ func (b *Books) scope(ctx context.Context, q *federation.SumQuery, c identity.Ca
 	}
 	accounts, err := b.Books.BookedSums(ctx, federation.SumQuery{From: q.From, Until: q.Until, By: []federation.Dimension{federation.ByAccount}})
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	s := &federation.Scope{User: c.Name}
 	for i := range accounts {

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -153,7 +153,7 @@ func (s *Jobs) notChosen(ctx context.Context, q *v1.NewOperation, chosen []feder
 	}
 	known, err := s.Store.Jobs(ctx, query) // with the tasks of arrays
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	var out []federation.OperationItem
 	for _, n := range names {

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
+	"fsub/federation/api/restd"
+	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -25,7 +25,7 @@ import (
 type Jobs struct {
 	Store      federation.Store
 	Operations federation.OperationStore // nil: there are none
-	Actions    *action.Actions
+	Actions    *submission.Actions
 	Controller Controls
 	// Spent tells what jobs that run have come to, as far as that is known; nil: it is not told.
 	Spent    func(context.Context) federation.Spendings
@@ -77,7 +77,7 @@ func (s *Jobs) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) e
 }
 
 func line(j *federation.Job) v1.JobLine {
-	v := v1.JobLine{ID: j.ID, User: j.User, Account: action.AccountOf(j), Name: j.Spec.Name, State: j.State, Reason: j.Reason, Site: j.Site, Partition: j.Partition,
+	v := v1.JobLine{ID: j.ID, User: j.User, Account: submission.AccountOf(j), Name: j.Spec.Name, State: j.State, Reason: j.Reason, Site: j.Site, Partition: j.Partition,
 		Nodes: j.Nodes, Submit: j.Submit, Restarts: j.Restarts, Cost: j.Cost}
 	if !j.Start.IsZero() && j.State != federation.Pending {
 		v.Start = &j.Start
@@ -105,7 +105,7 @@ func (s *Jobs) choose(ctx context.Context, texts []string, only []federation.Job
 		q := queryOf(conditions)
 		q.IDs, q.Alone = only, len(only) > 0
 		kinds := kindsOf(s.Controller.Sites())
-		for all, err := range listing.InPages(ctx, s.Store, q, listing.ByID) {
+		for all, err := range restd.InPages(ctx, s.Store, q, restd.ByID) {
 			if !yield(s.holding(all, conditions, kinds), err) || err != nil {
 				return
 			}

@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
 )
@@ -37,7 +36,7 @@ const listed = 200
 func (s *Jobs) Operate(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.NewOperation
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(&q); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	if err := s.check(&q); err != nil {
 		return err
@@ -52,7 +51,7 @@ func (s *Jobs) Operate(w http.ResponseWriter, r *http.Request, c identity.Caller
 func (s *Jobs) check(q *v1.NewOperation) error {
 	switch {
 	case s.Operations == nil:
-		return refusal.NoContact
+		return answer.NoContact
 	case !slices.Contains(verbs, q.Verb):
 		return invalid(fmt.Sprintf("unknown verb %q: use one of %v", q.Verb, verbs))
 	case len(q.Where) == 0:
@@ -108,7 +107,7 @@ func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperatio
 	}
 	recent, err := s.Operations.Operations(ctx, false, listed)
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	for i := range slices.Backward(recent) {
 		if old := &recent[i]; old.By.UID == op.By.UID && old.Command == op.Command && old.Told.IsZero() && (old.Ended.IsZero() || now.Sub(old.Ended) < untold) {
@@ -137,7 +136,7 @@ func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperatio
 			Why: strings.TrimSpace(op.Why + " (" + op.Command + ")"), Ticket: op.Ticket}}
 	}
 	if err := s.Operations.AddOperation(ctx, &op, items, entry...); err != nil {
-		return nil, refusal.OfStore(err, refusal.TimedOut)
+		return nil, answer.OfStore(err, answer.TimedOut)
 	}
 	s.poke()
 	return s.tell(&op, nil), nil
@@ -150,15 +149,15 @@ func (s *Jobs) chooseOf(ctx context.Context, q *v1.NewOperation) (chosen []feder
 			return nil, err
 		}
 		chosen = append(chosen, page...)
-		if len(chosen) > action.MaxJobs {
-			return nil, invalid(fmt.Sprintf("more than %d jobs are too many for one operation", action.MaxJobs))
+		if len(chosen) > submission.MaxJobs {
+			return nil, invalid(fmt.Sprintf("more than %d jobs are too many for one operation", submission.MaxJobs))
 		}
 	}
 	return chosen, nil
 }
 
 func textOf(err error) string {
-	e := refusal.OnWire(err)
+	e := answer.OnWire(err)
 	return strings.TrimSpace(strings.TrimSuffix(e.Text+": "+e.Detail, ": "))
 }
 
@@ -187,7 +186,7 @@ func itemOf(v *federation.OperationItem, j *federation.Job) v1.OperationItem {
 	name := v.Job.String()
 	switch {
 	case j != nil && (j.Part != nil || v.Tasks.Len() != 1):
-		name = action.NameOf(j, v.Tasks)
+		name = submission.NameOf(j, v.Tasks)
 	case v.Tasks.Len() == 1:
 		name = fmt.Sprintf("%d_%s", v.Job, v.Tasks.Format(0))
 	}
@@ -212,7 +211,7 @@ func (s *Jobs) ListOperations(w http.ResponseWriter, r *http.Request, c identity
 	}
 	all, err := s.Operations.Operations(r.Context(), false, listed)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	for i := range all {
 		if c.Owns(all[i].By.UID) {
@@ -234,7 +233,7 @@ func (s *Jobs) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) e
 	}
 	all, err := s.Operations.OperationItems(r.Context(), op.ID)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	all = slices.DeleteFunc(all, func(v federation.OperationItem) bool { return v.Settled <= after })
 	slices.SortFunc(all, func(a, b federation.OperationItem) int { return cmp.Compare(a.Settled, b.Settled) })
@@ -256,7 +255,7 @@ func (s *Jobs) Told(w http.ResponseWriter, r *http.Request, c identity.Caller) e
 		return err
 	}
 	if err := s.Operations.OperationTold(r.Context(), op.ID, s.Now().UTC()); err != nil {
-		return refusal.OfStore(err, refusal.TimedOut)
+		return answer.OfStore(err, answer.TimedOut)
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
@@ -271,7 +270,7 @@ func (s *Jobs) find(r *http.Request, c identity.Caller) (*federation.Operation, 
 	}
 	all, err := s.Operations.Operations(r.Context(), false, listed)
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	i := slices.IndexFunc(all, func(op federation.Operation) bool { return op.ID == federation.OperationID(n) })
 	if i < 0 || !c.Owns(all[i].By.UID) {
@@ -292,7 +291,7 @@ func (s *Jobs) jobsOf(ctx context.Context, items []federation.OperationItem) (ma
 	}
 	jobs, err := s.Store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true})
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	for i := range jobs {
 		out[jobs[i].ID] = &jobs[i]

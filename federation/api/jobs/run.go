@@ -12,7 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"fsub/federation"
-	"fsub/federation/api/action"
+	"fsub/federation/api/submission"
 )
 
 // How operations are worked off. A site has at most window requests of theirs open at a time, so that its own answers set the pace, and gets new
@@ -335,7 +335,7 @@ func (w *worker) request(op *federation.Operation, v *federation.OperationItem, 
 }
 
 func audited(op *federation.Operation, job *federation.Job, r *federation.Request) []federation.AuditEntry {
-	entries := action.Audited(op.By, job, r)
+	entries := submission.Audited(op.By, job, r)
 	for i := range entries {
 		entries[i].Why, entries[i].Ticket = strings.TrimSpace(fmt.Sprintf("%s (operation %d)", op.Why, op.ID)), op.Ticket
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
+	"fsub/federation/api/submission"
 	"fsub/slurm/hostlist"
 )
 
@@ -212,7 +212,7 @@ func (c *condition) any(j *candidate) bool {
 	case "user":
 		return like(job.User)
 	case "account":
-		return like(action.AccountOf(job))
+		return like(submission.AccountOf(job))
 	case "site":
 		return is(string(job.Site)) || job.Site == "" && is("none")
 	case "partition", "pool":

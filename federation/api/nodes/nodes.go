@@ -18,7 +18,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
 	"fsub/federation/plain"
@@ -54,7 +53,7 @@ func (m *member) id() federation.NodeID {
 func (s *Nodes) all(ctx context.Context) ([]member, error) {
 	records, err := s.Store.Nodes(ctx)
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	wanted := map[federation.SiteName]map[string]*federation.NodeRecord{}
 	for i := range records {
@@ -115,7 +114,7 @@ func (s *Nodes) Show(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	}
 	events, err := s.Store.NodeEvents(r.Context(), id, history)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	n := s.describe(&all[i])
 	n.Suspected = s.suspicions()[id]
@@ -174,7 +173,7 @@ func (s *Nodes) describe(m *member) v1.Node {
 func (s *Nodes) Set(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.SetNodes
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<20)).Decode(&q); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	out, err := s.Order(r.Context(), c, &q)
 	if err != nil {
@@ -245,7 +244,7 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 		return out, nil
 	}
 	if err := s.Store.Commit(ctx, &b); err != nil {
-		return nil, refusal.OfStore(err, refusal.TimedOut)
+		return nil, answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()
 	return out, nil

@@ -12,7 +12,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
 	"fsub/federation/plain"
@@ -26,7 +25,7 @@ const rebootWait = 30 * time.Second
 func (s *Nodes) Reboot(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.RebootNodes
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<20)).Decode(&q); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	q.NextState, q.Reason = strings.ToUpper(q.NextState), strings.TrimSpace(q.Reason)
 	if err := plain.Check("reason", q.Reason, plain.MaxReason); err != nil {
@@ -101,7 +100,7 @@ func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 		orders[k] = append(orders[k], i)
 	}
 	if err := s.Store.Commit(ctx, &asked); err != nil {
-		return nil, refusal.OfStore(err, refusal.TimedOut)
+		return nil, answer.OfStore(err, answer.TimedOut)
 	}
 	var failed federation.Batch
 	for _, k := range order {
@@ -128,7 +127,7 @@ func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 	}
 	if len(failed.Audit) > 0 {
 		if err := s.Store.Commit(ctx, &failed); err != nil {
-			return nil, refusal.OfStore(err, refusal.TimedOut)
+			return nil, answer.OfStore(err, answer.TimedOut)
 		}
 	}
 	return out, nil

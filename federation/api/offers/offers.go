@@ -8,7 +8,6 @@ import (
 
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/share"
 )
@@ -33,7 +32,7 @@ func (o *Offers) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	if text := v.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return refusal.BadBody("invalid limit " + strconv.Quote(text) + ": want a number")
+			return answer.BadBody("invalid limit " + strconv.Quote(text) + ": want a number")
 		}
 		q.Limit = n
 	}
@@ -41,7 +40,7 @@ func (o *Offers) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	if o.Prices != nil {
 		list, err := o.Prices.Offers(q)
 		if err != nil {
-			return refusal.BadBody(err.Error())
+			return answer.BadBody(err.Error())
 		}
 		out = append(out, list...)
 	}

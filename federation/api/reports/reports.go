@@ -11,7 +11,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/reports"
 )
@@ -47,7 +46,7 @@ func (s *Reports) List(w http.ResponseWriter, r *http.Request, c identity.Caller
 	}
 	all, err := s.Runner.Store.SavedReports(r.Context())
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	out := []v1.SavedReport{}
 	for i := range all {
@@ -70,7 +69,7 @@ func (s *Reports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller
 	}
 	var q v1.SavedReport
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&q); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	now := s.Now()
 	one := reports.Saved{Definition: reports.Definition{Owner: c.Name, UID: c.UID, Name: q.Name, Spec: q.Spec(), Format: q.Format, Send: q.Send, At: q.At, To: q.Mail, Made: now.UTC()}}
@@ -82,7 +81,7 @@ func (s *Reports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller
 	}
 	all, err := s.Runner.Store.SavedReports(r.Context())
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	others, mails := 0, len(q.Mail)
 	for i := range all {
@@ -99,7 +98,7 @@ func (s *Reports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller
 	}
 	one.For = one.Due(now)
 	if err := s.Runner.Store.SaveReport(r.Context(), &one, s.entry(c, "save", c.Name, &q)); err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	return answer.JSON(w, s.shown(&one))
 }
@@ -122,7 +121,7 @@ func (s *Reports) find(r *http.Request, c identity.Caller) (*reports.Saved, erro
 	}
 	all, err := s.Runner.Store.SavedReports(r.Context())
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	for i := range all {
 		if all[i].Owner == owner && all[i].Name == name {
@@ -140,7 +139,7 @@ func (s *Reports) Remove(w http.ResponseWriter, r *http.Request, c identity.Call
 	}
 	err = s.Runner.Store.RemoveReport(r.Context(), one.Owner, one.Name, s.entry(c, "remove", one.Owner, &v1.SavedReport{Name: one.Name}))
 	if err != nil && !errors.Is(err, federation.ErrNotFound) {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	return answer.JSON(w, struct{}{})
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	"fsub/slurm/wire"
 )
 
@@ -44,7 +44,7 @@ func (s *Server) dbAbsent() {
 		reply.Warnings = append(reply.Warnings, wire.Warning{Description: "slurmdb_instances_get() found nothing", Source: "_dump_instance_cond"})
 		return write(w, r, reply)
 	}
-	denied := func(http.ResponseWriter, *http.Request, identity.Caller) error { return refusal.Denied }
+	denied := func(http.ResponseWriter, *http.Request, identity.Caller) error { return answer.Denied }
 	for _, path := range []string{"instances", "instance"} {
 		s.Router.HandleAs("GET /slurmdb/{version}/"+path, s.spoken(nothing), s.failSlurm)
 		s.Router.HandleAs("GET /slurmdb/{version}/"+path+"/{$}", s.spoken(nothing), s.failSlurm)

@@ -10,7 +10,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
@@ -39,7 +38,7 @@ func (s *Server) seen(r *http.Request) []*federation.Site {
 // associated are the associations that a query selects. Those of accounts come before their users'.
 func (s *Server) associated(r *http.Request, c identity.Caller) []v1.Association {
 	q := r.URL.Query()
-	accounts, users, parts := listing.CSV(q, "account"), listing.CSV(q, "user"), listing.CSV(q, "partition")
+	accounts, users, parts := CSV(q, "account"), CSV(q, "user"), CSV(q, "partition")
 	all, own := s.tree(r, c)
 	for _, site := range s.seen(r) {
 		if !own {
@@ -47,7 +46,7 @@ func (s *Server) associated(r *http.Request, c identity.Caller) []v1.Association
 		}
 	}
 	return slices.DeleteFunc(all, func(a v1.Association) bool {
-		return !s.Sees(c, a.Account, a.User) || !listing.OneOf(accounts, a.Account) || !listing.OneOf(users, a.User) || !listing.OneOf(parts, a.Partition)
+		return !s.Sees(c, a.Account, a.User) || !OneOf(accounts, a.Account) || !OneOf(users, a.User) || !OneOf(parts, a.Partition)
 	})
 }
 
@@ -185,7 +184,7 @@ func (s *Server) clusters(w http.ResponseWriter, r *http.Request, c identity.Cal
 			nodes = append(nodes, site.Seen.Nodes[i].Name)
 		}
 		list = append(list, entry{
-			"name": name, "nodes": hostlist.Compress(nodes), "tres": listing.AmountsOf(site.Seen.Nodes),
+			"name": name, "nodes": hostlist.Compress(nodes), "tres": AmountsOf(site.Seen.Nodes),
 			"associations": entry{"root": entry{"account": "root", "cluster": name, "id": 1}},
 		})
 	}
@@ -199,7 +198,7 @@ func (s *Server) tres(w http.ResponseWriter, r *http.Request, c identity.Caller)
 		nodes = append(nodes, site.Seen.Nodes...)
 	}
 	list := []entry{}
-	for _, t := range listing.KindsOf(nodes) {
+	for _, t := range KindsOf(nodes) {
 		list = append(list, entry{"type": t.Type, "name": t.Name, "id": t.ID})
 	}
 	return s.listed(w, r, c, "TRES", list)

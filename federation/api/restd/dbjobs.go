@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
 	"fsub/slurm/wire"
 )
 
@@ -20,7 +19,7 @@ func (s *Server) dbJobs(w http.ResponseWriter, r *http.Request, c identity.Calle
 	if err != nil {
 		return err
 	}
-	records := func(list []listing.Part) ([]any, error) {
+	records := func(list []Part) ([]any, error) {
 		jobs := make([]wire.DBJob, len(list))
 		out := make([]any, len(list))
 		for i := range list {

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
 	"fsub/slurm/wire"
 )
 
@@ -24,7 +23,7 @@ func (s *Server) diag(w http.ResponseWriter, r *http.Request, c identity.Caller)
 		err = s.census.fill(r.Context(), s.Store, &d, now)
 	}
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	return write(w, r, wire.DiagResponse{Statistics: d, Reply: s.Reply(r, c)})
 }
@@ -65,7 +64,7 @@ func (n *counters) begin(mark federation.LogMark, since time.Time) {
 
 func (n *counters) follow(ctx context.Context, store federation.Store) error {
 	for {
-		log, err := store.Changes(ctx, n.mark, listing.LogPage)
+		log, err := store.Changes(ctx, n.mark, LogPage)
 		if err != nil {
 			return err
 		}
@@ -75,7 +74,7 @@ func (n *counters) follow(ctx context.Context, store federation.Store) error {
 		if err := n.count(ctx, store, log.Commits); err != nil {
 			return err
 		}
-		if n.mark = log.Mark; len(log.Commits) < listing.LogPage {
+		if n.mark = log.Mark; len(log.Commits) < LogPage {
 			return nil
 		}
 	}

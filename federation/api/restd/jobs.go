@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
 	"fsub/slurm/wire"
 )
 
 // jobs is GET /jobs.
 func (s *Server) jobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	f, err := listing.ReadFilter(r.URL.Query())
+	f, err := ReadFilter(r.URL.Query())
 	if err != nil {
 		return err
 	}
@@ -38,11 +37,11 @@ func (s *Server) jobs(w http.ResponseWriter, r *http.Request, c identity.Caller)
 
 // job is GET /job/{id}.
 func (s *Server) job(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	f, err := listing.ReadFilter(r.URL.Query())
+	f, err := ReadFilter(r.URL.Query())
 	if err != nil {
 		return err
 	}
-	id, tasks, err := listing.ParseRef(r.PathValue("id"))
+	id, tasks, err := ParseRef(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -52,22 +51,22 @@ func (s *Server) job(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 }
 
 // writeJobs answers with the jobs that f selects. Where all that was asked for is one job, that it is not known is an error.
-func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *listing.Filter, resp wire.JobsResponse, now time.Time) error {
+func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *Filter, resp wire.JobsResponse, now time.Time) error {
 	v := s.Lister.Foretelling(r.Context())
 	v.Expand = !newer(r, "v0.0.43")
 	q := f.Query(s.Users)
 	q.EndedAfter = now.Add(-s.Keep)
 	log, err := s.Store.Changes(r.Context(), 0, 0)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	if r.PathValue("id") != "" {
 		known, err := s.Store.ListJobs(r.Context(), federation.JobQuery{IDs: q.IDs, EndedAfter: q.EndedAfter})
 		if err != nil {
-			return refusal.OfStore(err, refusal.NoContact)
+			return answer.OfStore(err, answer.NoContact)
 		}
 		if len(known) == 0 {
-			return refusal.InvalidJobID
+			return answer.InvalidJobID
 		}
 	}
 	if len(q.IDs) == 0 && q.User == "" && q.Name == "" && !q.Live {
@@ -75,7 +74,7 @@ func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *listing.Fi
 	}
 	resp.LastUpdate, resp.LastBackfill = wire.Time(now), wire.Time(now)
 	short := r.URL.Query().Get("sparse") != ""
-	records := func(list []listing.Part) ([]any, error) {
+	records := func(list []Part) ([]any, error) {
 		out := make([]any, len(list))
 		for i := range list {
 			job := v.Record(&list[i])
@@ -98,13 +97,13 @@ func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *listing.Fi
 
 // jobsState is GET /jobs/state: the cheap poll.
 func (s *Server) jobsState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	f, err := listing.ReadFilter(r.URL.Query())
+	f, err := ReadFilter(r.URL.Query())
 	if err != nil {
 		return err
 	}
 	q := f.Query(s.Users)
 	q.EndedAfter = s.Now().Add(-s.Keep)
-	records := func(list []listing.Part) ([]any, error) {
+	records := func(list []Part) ([]any, error) {
 		out := make([]any, len(list))
 		for i := range list {
 			out[i] = wire.JobStateRow{JobID: wire.Text(list[i].Name()), State: list[i].States()}

@@ -6,12 +6,11 @@ import (
 	"slices"
 
 	"fsub/federation/api/answer"
-	"fsub/federation/api/listing"
 )
 
 // writePages answers with a list of jobs, page by page: in slurmrestd's shape a hundred thousand jobs are 600 MB. records makes the records of a page, and each is written by
 // its own encoder, nil for that of the version; rest is called at the end for the answer with an empty list.
-func writePages(w http.ResponseWriter, r *http.Request, pages listing.Pages, records func([]listing.Part) ([]any, error), rest func(n int) any) error {
+func writePages(w http.ResponseWriter, r *http.Request, pages Pages, records func([]Part) ([]any, error), rest func(n int) any) error {
 	encode := func(v any) (json.RawMessage, error) { return json.Marshal(v) }
 	whole := encode
 	if s := shapeOf(r); s != nil {

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"fsub/federation/api/listing"
 	"fsub/slurm/wire"
 )
 
@@ -22,7 +21,7 @@ func TestListingsAtOnce(t *testing.T) {
 				t.Error("there is no shape")
 				return
 			}
-			none := func(func([]listing.Part, error) bool) {}
+			none := func(func([]Part, error) bool) {}
 			err := writePages(w, r, none, nil, func(int) any { return wire.JobsStateResponse{} })
 			if text := w.Body.String(); err != nil || !strings.HasPrefix(text, `{"jobs":[],"`) || strings.Count(text, `"jobs"`) != 1 {
 				t.Errorf("%v %s", err, text)

@@ -10,11 +10,9 @@ import (
 	"strings"
 
 	"fsub/federation"
-	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
@@ -22,7 +20,7 @@ import (
 // killJob is DELETE /job/{id}[?signal=USR1&flags=BATCH_JOB]. As with slurmrestd a refusal is in status[], under HTTP 200, but for that of an unknown job.
 func (s *Server) killJob(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	q, name := r.URL.Query(), r.PathValue("id")
-	resp, err := s.kill(r, c, []string{name}, q.Get("signal"), listing.Upper(listing.CSV(q, "flags")))
+	resp, err := s.kill(r, c, []string{name}, q.Get("signal"), Upper(CSV(q, "flags")))
 	switch {
 	case err != nil:
 		return err
@@ -41,7 +39,7 @@ func (s *Server) killJobs(w http.ResponseWriter, r *http.Request, c identity.Cal
 	defer answer.PutBody(body)
 	var req wire.KillJobs
 	if err := json.Unmarshal(body.Bytes(), &req); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	refs := req.Jobs
 	if len(refs) == 0 {
@@ -49,10 +47,10 @@ func (s *Server) killJobs(w http.ResponseWriter, r *http.Request, c identity.Cal
 			return err
 		}
 	}
-	if len(refs) > action.MaxJobs {
-		return refusal.BadBody(fmt.Sprintf("%d jobs in one request, at most %d are allowed", len(refs), action.MaxJobs))
+	if len(refs) > submission.MaxJobs {
+		return answer.BadBody(fmt.Sprintf("%d jobs in one request, at most %d are allowed", len(refs), submission.MaxJobs))
 	}
-	resp, err := s.kill(r, c, refs, req.Signal, listing.Upper(slices.Clone(req.Flags)))
+	resp, err := s.kill(r, c, refs, req.Signal, Upper(slices.Clone(req.Flags)))
 	if err != nil {
 		return err
 	}
@@ -61,7 +59,7 @@ func (s *Server) killJobs(w http.ResponseWriter, r *http.Request, c identity.Cal
 
 // matching names the live jobs that match every field of req that is set; at least one must be.
 func (s *Server) matching(r *http.Request, req *wire.KillJobs) ([]string, error) {
-	f := listing.Filter{States: listing.Upper(slices.Clone(req.JobState))}
+	f := Filter{States: Upper(slices.Clone(req.JobState))}
 	for _, set := range []struct {
 		list *[]string
 		text string
@@ -72,7 +70,7 @@ func (s *Server) matching(r *http.Request, req *wire.KillJobs) ([]string, error)
 		}
 	}
 	if len(f.States)+len(f.Users)+len(f.Names)+len(f.Partitions)+len(f.Accounts)+len(f.QOS) == 0 {
-		return nil, refusal.BadBody("no job and no filter given")
+		return nil, answer.BadBody("no job and no filter given")
 	}
 	q := f.Query(s.Users)
 	q.Live = true
@@ -102,7 +100,7 @@ func (s *Server) kill(r *http.Request, c identity.Caller, refs []string, signal 
 	}
 	var names []string
 	for _, text := range refs {
-		id, tasks, err := listing.ParseRef(text)
+		id, tasks, err := ParseRef(text)
 		if err != nil {
 			resp.Status = append(resp.Status, killStatus(text, 0, err))
 			continue
@@ -126,6 +124,6 @@ func (s *Server) kill(r *http.Request, c identity.Caller, refs []string, signal 
 }
 
 func killStatus(name string, id federation.JobID, err error) wire.KillStatus {
-	e := refusal.OnWire(err)
+	e := answer.OnWire(err)
 	return wire.KillStatus{StepID: name, JobID: wire.Num(int64(id)), Error: wire.KillError{Text: e.Text, Code: e.Number, Message: e.Text}}
 }

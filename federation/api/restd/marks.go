@@ -8,8 +8,7 @@ import (
 	"sync"
 
 	"fsub/federation"
-	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/answer"
 )
 
 // marks remember how far the store's log was when a listing of all jobs was made, so that update_time can be answered without
@@ -55,15 +54,15 @@ func (s *Server) unchanged(ctx context.Context, since int64) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	_, changed, err := listing.ChangedJobs(ctx, s.Store, m.log)
+	_, changed, err := ChangedJobs(ctx, s.Store, m.log)
 	if errors.Is(err, federation.ErrTrimmed) {
 		return false, nil
 	}
 	if err != nil || len(changed) == 0 {
-		return err == nil, refusal.OfStore(err, refusal.NoContact)
+		return err == nil, answer.OfStore(err, answer.NoContact)
 	}
 	jobs, err := s.Store.Jobs(ctx, federation.JobQuery{
 		IDs: slices.Collect(maps.Keys(changed)), Alone: true, EndedAfter: s.Now().Add(-s.Keep), Limit: 1,
 	})
-	return err == nil && len(jobs) == 0, refusal.OfStore(err, refusal.NoContact)
+	return err == nil && len(jobs) == 0, answer.OfStore(err, answer.NoContact)
 }

@@ -9,7 +9,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -96,7 +95,7 @@ func addInfo(w *wire.Node, n *federation.NodeInfo) {
 func nodeTRES(cpus int, mem sbatch.MemMiB, billing int, gres []federation.GRES, count func(federation.GRES) int) string {
 	out := fmt.Sprintf("cpu=%d", cpus)
 	if mem > 0 { // Slurm leaves out what there is none of
-		out += ",mem=" + listing.MemText(mem)
+		out += ",mem=" + MemText(mem)
 	}
 	if billing > 0 {
 		out += fmt.Sprintf(",billing=%d", billing)

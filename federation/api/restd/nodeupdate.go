@@ -11,7 +11,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
@@ -21,7 +20,7 @@ import (
 // fed node drain. A name may be SITE/NAME; a plain one is good where one site alone has it, or the query's cluster says which.
 func (s *Server) updateNodes(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	if c.Role < identity.RoleAdministrator {
-		return refusal.Detailed(refusal.New(federation.ErrDenied, wire.ErrUserID), "only an administrator may update nodes by Slurm's rules; operators have: fed node drain, fed node resume")
+		return answer.Detailed(answer.NewError(federation.ErrDenied, wire.ErrUserID), "only an administrator may update nodes by Slurm's rules; operators have: fed node drain, fed node resume")
 	}
 	body, err := answer.ReadBody(r)
 	if err != nil {
@@ -36,7 +35,7 @@ func (s *Server) updateNodes(w http.ResponseWriter, r *http.Request, c identity.
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body.Bytes(), &q); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	json.Unmarshal(body.Bytes(), &fields) // as above
 	for name := range fields {

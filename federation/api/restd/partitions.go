@@ -9,7 +9,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
@@ -169,7 +168,7 @@ func (m *mergedPartition) maxNodes() int {
 
 // tres is what the partition has in all: "cpu=64,mem=250G,node=4,billing=64,gres/gpu=16,gres/gpu:h100=16".
 func (m *mergedPartition) tres(cpus int) string {
-	z := listing.Size{Size: demand.Size{CPUs: cpus, Nodes: len(m.nodes)}}
+	z := Size{Size: demand.Size{CPUs: cpus, Nodes: len(m.nodes)}}
 	byKind := map[[2]string]int{}
 	var order [][2]string
 	for _, n := range m.nodes {

@@ -6,14 +6,13 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
 
 // licenses is GET /licenses: those of all sites, or of those that the query's cluster names.
 func (s *Server) licenses(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	return write(w, r, wire.LicensesResponse{Reply: s.Reply(r, c), LastUpdate: wire.Time(s.Now()), Licenses: listing.LicensesOf(s.Lister.SitesOf(r.URL.Query()))})
+	return write(w, r, wire.LicensesResponse{Reply: s.Reply(r, c), LastUpdate: wire.Time(s.Now()), Licenses: LicensesOf(s.Lister.SitesOf(r.URL.Query()))})
 }
 
 // reservations is GET /reservations and GET /reservation/{name}: those of all sites, or of those that the query's cluster names.

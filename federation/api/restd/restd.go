@@ -1,5 +1,10 @@
-// Package restd answers as slurmrestd does, under /slurm and /slurmdb, so that whatever speaks slurmrestd sees the federation as one cluster.
+// Package restd answers as slurmrestd does, under /slurm and /slurmdb, so that clients of slurmrestd see the federation as one cluster.
 // Start with [Server.Routes].
+//
+// It also makes the records of package wire that slurmctld and slurmdbd would list of the jobs in the federation's store: a [Filter] selects
+// jobs, [Parts] splits an array into its started tasks and the rest, and a [View], which is the federation as one cluster at one moment,
+// writes one record of each. A [Lister] reads what they need. Listings take more filters than slurmrestd's, so that a command that asks for
+// one job does not cost a listing of all.
 package restd
 
 import (
@@ -12,11 +17,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
-	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
@@ -28,9 +30,9 @@ func newer(r *http.Request, v string) bool { return r.PathValue("version") >= v 
 // Server answers as slurmrestd does.
 type Server struct {
 	Store   federation.Store
-	Lister  *listing.Lister
+	Lister  *Lister
 	Gate    *submission.Gate
-	Actions *action.Actions
+	Actions *submission.Actions
 	Router  *answer.Router
 	Users   *identity.Names
 	Now     func() time.Time
@@ -115,7 +117,7 @@ func keyOf(pattern string) string {
 func (s *Server) spoken(h answer.Handler) answer.Handler {
 	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 		if v := r.PathValue("version"); v == "v0.0.38" || versionShapes()[v] == nil {
-			return refusal.NoRoute(r)
+			return answer.NoRoute(r)
 		}
 		return h(w, r, c)
 	}
@@ -126,7 +128,7 @@ func (s *Server) versioned(pattern string, h answer.Handler) answer.Handler {
 	key := keyOf(pattern)
 	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 		if versionShapes()[r.PathValue("version")][key] == nil {
-			return refusal.NoRoute(r)
+			return answer.NoRoute(r)
 		}
 		return h(w, r, c)
 	}
@@ -165,7 +167,7 @@ func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, c identity.Ca
 	case errors.As(err, new(identity.NoCallerError)):
 		http.Error(w, "Authentication failure", http.StatusUnauthorized)
 		return http.StatusUnauthorized
-	case errors.As(err, new(refusal.NoRouteError)):
+	case errors.As(err, new(answer.NoRouteError)):
 		http.Error(w, "Unable find requested URL. Please view /openapi/v3 for API reference.", http.StatusNotFound)
 		return http.StatusNotFound
 	case r.PathValue("version") == "v0.0.38": // which has no other
@@ -196,7 +198,7 @@ func isNumber(err error, n int) bool {
 
 // slurmrestdError is err as an entry of errors[].
 func slurmrestdError(r *http.Request, err error) wire.Error {
-	e := refusal.OnWire(err)
+	e := answer.OnWire(err)
 	description := e.Text
 	if e.Detail != "" {
 		description = strings.ReplaceAll(e.Detail, "\n", "; ")

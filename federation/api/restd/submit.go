@@ -17,7 +17,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
 	"fsub/sbatch"
 	"fsub/sbatch/bounded"
@@ -42,13 +41,13 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 		} `json:"job"`
 	}
 	if err := json.Unmarshal(body.Bytes(), &req); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	switch {
 	case bounded.Count(req.Jobs) > 0:
 		return notSupported("jobs: heterogeneous jobs are not supported yet")
 	case req.Job == nil:
-		return refusal.BadBody("job is missing")
+		return answer.BadBody("job is missing")
 	}
 	desc := &req.Job.JobDesc
 	desc.Nodes = string(req.Job.Nodes)
@@ -68,7 +67,7 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 		p.Argv = desc.Argv[1:] // the first stands for the script's name
 	}
 	if len(p.Environment) == 0 {
-		return refusal.New(federation.ErrInvalid, wire.ErrEnvironment)
+		return answer.NewError(federation.ErrInvalid, wire.ErrEnvironment)
 	}
 	spec, err := specOf(desc)
 	if err != nil {
@@ -96,18 +95,18 @@ func (s *Server) onBehalf(job *federation.Job, d *wire.JobDesc, c identity.Calle
 	}
 	uid, gid, err := s.Users.UserIDs(string(d.UserID))
 	if err != nil {
-		return refusal.Detailed(refusal.NotYourJob, fmt.Sprintf("no user %q on this machine", d.UserID))
+		return answer.Detailed(answer.NotYourJob, fmt.Sprintf("no user %q on this machine", d.UserID))
 	}
 	if uid == c.UID {
 		return nil
 	}
 	if c.Role < identity.RoleAdministrator {
-		return refusal.Detailed(refusal.NotYourJob, fmt.Sprintf("%s cannot submit as %s", c.Name, d.UserID))
+		return answer.Detailed(answer.NotYourJob, fmt.Sprintf("%s cannot submit as %s", c.Name, d.UserID))
 	}
 	if d.GroupID != "" {
 		n, err := strconv.ParseUint(string(d.GroupID), 10, 32)
 		if err != nil {
-			return refusal.BadBody("group_id must be a number: " + strconv.Quote(string(d.GroupID)))
+			return answer.BadBody("group_id must be a number: " + strconv.Quote(string(d.GroupID)))
 		}
 		gid = uint32(n)
 	}
@@ -182,7 +181,7 @@ func checkTimes(d *wire.JobDesc) error {
 		{"wait_for_switch", wire.Num(int64(d.WaitForSwitch)), mostMinutes * 60, "seconds"},
 	} {
 		if t.n.Set && !t.n.Infinite && (t.n.Number < 0 || t.n.Number > t.most) {
-			return refusal.BadBody(fmt.Sprintf("%s %d: want 0 to %d %s", t.field, t.n.Number, t.most, t.unit))
+			return answer.BadBody(fmt.Sprintf("%s %d: want 0 to %d %s", t.field, t.n.Number, t.most, t.unit))
 		}
 	}
 	return nil
@@ -231,7 +230,7 @@ func setNodes(sp *sbatch.Spec, text string) error {
 	sp.MinNodes, err1 = strconv.Atoi(least)
 	sp.MaxNodes, err2 = strconv.Atoi(most)
 	if err := errors.Join(err1, err2); err != nil {
-		return refusal.Invalid(wire.ErrNodeCount, "nodes "+strconv.Quote(text))
+		return answer.Invalid(wire.ErrNodeCount, "nodes "+strconv.Quote(text))
 	}
 	return nil
 }
@@ -254,7 +253,7 @@ func setTRES(sp *sbatch.Spec, d *wire.JobDesc) error {
 	if d.MemoryPerTRES != "" {
 		mem, err := strconv.ParseInt(strings.TrimSuffix(d.MemoryPerTRES[strings.LastIndexAny(d.MemoryPerTRES, ":=")+1:], "M"), 10, 64)
 		if err != nil {
-			return refusal.Invalid(wire.ErrTRES, "memory_per_tres "+strconv.Quote(d.MemoryPerTRES))
+			return answer.Invalid(wire.ErrTRES, "memory_per_tres "+strconv.Quote(d.MemoryPerTRES))
 		}
 		sp.MemPerGPU = sbatch.MemMiB(mem)
 	}
@@ -274,7 +273,7 @@ func tresItems(text, prefix string) (string, error) {
 			name, ok = strings.CutPrefix(name, prefix)
 		}
 		if !ok {
-			return "", refusal.Invalid(wire.ErrTRES, fmt.Sprintf("%q in %q", item, text))
+			return "", answer.Invalid(wire.ErrTRES, fmt.Sprintf("%q in %q", item, text))
 		}
 		out = append(out, name)
 	}
@@ -287,7 +286,7 @@ func setSignal(sp *sbatch.Spec, d *wire.JobDesc) error {
 	}
 	name := strings.TrimPrefix(strings.ToUpper(d.KillWarningSignal), "SIG")
 	if !submission.ValidSignal(name) {
-		return refusal.BadBody("kill_warning_signal " + strconv.Quote(d.KillWarningSignal))
+		return answer.BadBody("kill_warning_signal " + strconv.Quote(d.KillWarningSignal))
 	}
 	sp.Signal = &sbatch.Signal{
 		Name: name, Before: time.Duration(d.KillWarningDelay.Or(60)) * time.Second,

@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/listing"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -31,7 +29,7 @@ func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c identity.Ca
 	var fields map[string]json.RawMessage
 	var desc wire.JobDesc
 	if err := errors.Join(json.Unmarshal(body.Bytes(), &fields), json.Unmarshal(body.Bytes(), &desc)); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	if err := checkTimes(&desc); err != nil {
 		return err
@@ -40,7 +38,7 @@ func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c identity.Ca
 	if err != nil {
 		return err
 	}
-	id, tasks, err := listing.ParseRef(r.PathValue("id"))
+	id, tasks, err := ParseRef(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -57,7 +55,7 @@ func (s *Server) updateJob(w http.ResponseWriter, r *http.Request, c identity.Ca
 
 // updateResults are what became of the tasks of an array where it was not the same for all. some: not all were refused, which slurmrestd does not call an error.
 func updateResults(id federation.JobID, err error) (list []wire.JobUpdateResult, some bool) {
-	for _, t := range action.ResultsOf(err) {
+	for _, t := range submission.ResultsOf(err) {
 		r := wire.JobUpdateResult{JobID: int64(id), StepID: fmt.Sprintf("%d_%s", id, t.Tasks)}
 		if some = some || t.Error == nil; t.Error != nil {
 			r.Error, r.Code = t.Error.Text, t.Error.Number

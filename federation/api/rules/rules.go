@@ -13,7 +13,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/faults"
 	"fsub/federation/health"
@@ -85,7 +84,7 @@ func (s *Rules) History(w http.ResponseWriter, r *http.Request, _ identity.Calle
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return refusal.BadBody("invalid limit " + strconv.Quote(text) + ": want a number from 1")
+			return answer.BadBody("invalid limit " + strconv.Quote(text) + ": want a number from 1")
 		}
 		limit = min(n, 100_000)
 	}
@@ -93,7 +92,7 @@ func (s *Rules) History(w http.ResponseWriter, r *http.Request, _ identity.Calle
 	if h, ok := s.Store.(federation.HealthStore); ok {
 		all, err := h.HealthFindings(r.Context(), limit)
 		if err != nil {
-			return refusal.OfStore(err, refusal.NoContact)
+			return answer.OfStore(err, answer.NoContact)
 		}
 		for _, f := range all {
 			out = append(out, v1.HealthFinding{Time: f.At, Rule: f.Rule, Action: f.Act, Site: f.Node.Site, Node: f.Node.Name, Job: f.Job, Why: f.Why, Denied: f.Denied})
@@ -106,10 +105,10 @@ func (s *Rules) History(w http.ResponseWriter, r *http.Request, _ identity.Calle
 func (s *Rules) Reset(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.ResetHealth
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&q); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	if err := plain.Check("breaker", q.Breaker, plain.MaxReason); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	closed := []string{}
 	if s.Report != nil {
@@ -133,7 +132,7 @@ func (s *Rules) Reset(w http.ResponseWriter, r *http.Request, c identity.Caller)
 		b.Audit = append(b.Audit, federation.AuditEntry{Who: answer.By(c), Verb: "reset", Kind: federation.AuditRule, Object: name, Before: "open", After: "closed"})
 	}
 	if err := s.Store.Commit(r.Context(), &b); err != nil {
-		return refusal.OfStore(err, refusal.TimedOut)
+		return answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()
 	return answer.JSON(w, v1.ResetHealthResponse{Breakers: closed})
@@ -143,7 +142,7 @@ func (s *Rules) Reset(w http.ResponseWriter, r *http.Request, c identity.Caller)
 func (s *Rules) Check(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.HealthCheck
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&q); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	site, name, _ := strings.Cut(q.Node, "/")
 	known := slices.ContainsFunc(s.Sites(), func(x *federation.Site) bool {
@@ -155,7 +154,7 @@ func (s *Rules) Check(w http.ResponseWriter, r *http.Request, c identity.Caller)
 	checks := []health.Check{}
 	for _, f := range q.Findings {
 		if !strings.HasPrefix(f.Code, "check-") || len(f.Text) > 500 {
-			return refusal.BadBody(fmt.Sprintf("invalid finding %q: its code begins with check-, its text has at most 500 bytes", f.Code))
+			return answer.BadBody(fmt.Sprintf("invalid finding %q: its code begins with check-, its text has at most 500 bytes", f.Code))
 		}
 		checks = append(checks, health.Check{Code: health.Code(f.Code), Text: f.Text})
 	}
@@ -164,7 +163,7 @@ func (s *Rules) Check(w http.ResponseWriter, r *http.Request, c identity.Caller)
 		return err
 	}
 	if err := s.Store.Commit(r.Context(), &federation.Batch{Health: []federation.HealthRecord{{Kind: federation.HealthCheck, Name: q.Node, Data: data}}}); err != nil {
-		return refusal.OfStore(err, refusal.TimedOut)
+		return answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()
 	return answer.JSON(w, struct{}{})

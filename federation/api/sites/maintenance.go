@@ -13,7 +13,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
 	"fsub/slurm/hostlist"
@@ -25,7 +24,7 @@ func (s *Sites) Maintenance(w http.ResponseWriter, r *http.Request, _ identity.C
 	if s.Planned != nil {
 		all, err := s.Planned.Maintenance(r.Context(), s.Now())
 		if err != nil {
-			return refusal.OfStore(err, refusal.NoContact)
+			return answer.OfStore(err, answer.NoContact)
 		}
 		for i := range all {
 			out = append(out, v1.MaintenanceOf(&all[i]))
@@ -38,7 +37,7 @@ func (s *Sites) Maintenance(w http.ResponseWriter, r *http.Request, _ identity.C
 func (s *Sites) Plan(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var req v1.Maintenance
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&req); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	if s.Planned == nil {
 		return invalid("nothing can be planned here")
@@ -51,7 +50,7 @@ func (s *Sites) Plan(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	err := s.Planned.AddMaintenance(r.Context(), &m, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "add", Kind: federation.AuditMaintenance,
 		Object: object(&m), After: m.From.Format(time.RFC3339) + " to " + m.To.Format(time.RFC3339), Why: m.Reason})
 	if err != nil {
-		return refusal.OfStore(err, refusal.TimedOut)
+		return answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()
 	return answer.JSON(w, v1.MaintenanceOf(&m))
@@ -111,7 +110,7 @@ func (s *Sites) TakeBack(w http.ResponseWriter, r *http.Request, c identity.Call
 	now := s.Now().UTC()
 	planned, err := s.Planned.Maintenance(r.Context(), now)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	err = s.Planned.RemoveMaintenance(r.Context(), id, c.Name, now, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "remove", Kind: federation.AuditMaintenance,
 		Object: strconv.FormatInt(id, 10)})
@@ -119,7 +118,7 @@ func (s *Sites) TakeBack(w http.ResponseWriter, r *http.Request, c identity.Call
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no maintenance %d is planned; see: fed maintenance list", id)}
 	}
 	if err != nil {
-		return refusal.OfStore(err, refusal.TimedOut)
+		return answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()
 	out := v1.Maintenance{ID: id}

@@ -13,7 +13,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -41,7 +40,7 @@ type Sites struct {
 func (s *Sites) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	said, err := s.Store.SiteState(r.Context())
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	running, err := s.running(r.Context())
 	if err != nil {
@@ -75,7 +74,7 @@ func (s *Sites) running(ctx context.Context) (map[federation.SiteName]int, error
 		States: []federation.State{federation.Configuring, federation.Running, federation.Suspended, federation.Completing},
 	})
 	if err != nil {
-		return nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	n := map[federation.SiteName]int{}
 	for _, j := range jobs {

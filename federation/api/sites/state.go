@@ -12,7 +12,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
 	"fsub/federation/share"
@@ -26,7 +25,7 @@ func (s *Sites) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	ctx, name := r.Context(), federation.SiteName(r.PathValue("name"))
 	said, err := s.Store.SiteState(ctx)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	record, known := said[name]
 	site := s.member(name)
@@ -49,14 +48,14 @@ func (s *Sites) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	if s.Planned != nil {
 		events, err := s.Planned.SiteEvents(ctx, name, history)
 		if err != nil {
-			return refusal.OfStore(err, refusal.NoContact)
+			return answer.OfStore(err, answer.NoContact)
 		}
 		for _, e := range events {
 			v.History = append(v.History, v1.SiteWas{Time: e.At, Who: e.Who, From: e.From, To: e.To, Why: e.Why})
 		}
 		planned, err := s.Planned.Maintenance(ctx, s.Now())
 		if err != nil {
-			return refusal.OfStore(err, refusal.NoContact)
+			return answer.OfStore(err, answer.NoContact)
 		}
 		for i := range planned {
 			if planned[i].Site == name {
@@ -87,7 +86,7 @@ func invalid(format string, args ...any) error {
 func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var req v1.SetSiteState
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&req); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	switch req.State {
 	case federation.FedActive, federation.FedInactive, federation.FedDrain, federation.FedDrainRemove:
@@ -97,7 +96,7 @@ func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 		}
 		fallthrough
 	default:
-		return refusal.BadBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE", req.State))
+		return answer.BadBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE", req.State))
 	}
 	if err := plain.Check("reason", req.Reason, plain.MaxReason); err != nil {
 		return invalid("%v", err)
@@ -105,7 +104,7 @@ func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 	name := federation.SiteName(r.PathValue("name"))
 	said, err := s.Store.SiteState(r.Context())
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	was, known := said[name]
 	was.State = cmp.Or(was.State, federation.FedActive)
@@ -131,7 +130,7 @@ func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 	}
 	entry := federation.AuditEntry{At: now, Who: answer.By(c), Verb: verbOf(&req), Kind: federation.AuditSite, Object: string(name), Before: was.Word(), After: next.Word(), Why: req.Reason}
 	if err := s.Store.SetSiteState(r.Context(), next, entry); err != nil {
-		return refusal.OfStore(err, refusal.TimedOut)
+		return answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()
 	out := v1.SiteSet{Name: name, State: next.Word(), Was: was.Word(), Reason: next.Reason, By: next.By}
@@ -174,7 +173,7 @@ func (s *Sites) Test(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	checks, err := s.Check(r.Context(), name)
 	again()
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	out := []v1.SiteCheck{}
 	for _, c := range checks {
@@ -187,7 +186,7 @@ func (s *Sites) Test(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 func (s *Sites) Join(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var req v1.AddSite
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 256<<10)).Decode(&req); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	if s.Add == nil {
 		return invalid("sites cannot be added here")
@@ -207,7 +206,7 @@ func (s *Sites) Join(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 func (s *Sites) Update(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var req v1.UpdateSite
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 256<<10)).Decode(&req); err != nil {
-		return refusal.BadBody(err.Error())
+		return answer.BadBody(err.Error())
 	}
 	name := federation.SiteName(r.PathValue("name"))
 	switch {

@@ -9,8 +9,8 @@ import (
 	"unicode"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -50,7 +50,7 @@ const (
 func checkPayload(p *sbatch.Payload) error {
 	switch {
 	case len(p.Script) > sbatch.MaxScript:
-		return refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("the script has %d bytes, at most %d are allowed", len(p.Script), sbatch.MaxScript))
+		return answer.Invalid(wire.ErrTooLong, fmt.Sprintf("the script has %d bytes, at most %d are allowed", len(p.Script), sbatch.MaxScript))
 	case p.Script == "":
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2009, Text: "Job script not specified"}
 	case !strings.HasPrefix(p.Script, "#!"):
@@ -61,7 +61,7 @@ func checkPayload(p *sbatch.Payload) error {
 	for _, list := range [...][]string{p.Argv, p.Environment} {
 		for _, text := range list {
 			if strings.IndexByte(text, 0) >= 0 {
-				return refusal.BadBody("an argument or a variable of the environment contains a NULL character")
+				return answer.BadBody("an argument or a variable of the environment contains a NULL character")
 			}
 		}
 	}
@@ -75,20 +75,20 @@ const mostScattered = 10_000
 // no site could take, and what c may not ask for.
 func CheckSpec(c identity.Caller, j *federation.Job) error {
 	if n, err := specSize(j.Spec); err != nil || n > maxSpec {
-		return cmp.Or(err, refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("what the job asks for takes %d bytes, at most %d are allowed", n, maxSpec)))
+		return cmp.Or(err, answer.Invalid(wire.ErrTooLong, fmt.Sprintf("what the job asks for takes %d bytes, at most %d are allowed", n, maxSpec)))
 	}
 	if len(j.Spec.Het) >= sbatch.MaxComponents {
-		return refusal.BadBody(fmt.Sprintf("%d components, at most %d are allowed", len(j.Spec.Het)+1, sbatch.MaxComponents))
+		return answer.BadBody(fmt.Sprintf("%d components, at most %d are allowed", len(j.Spec.Het)+1, sbatch.MaxComponents))
 	}
 	for sp := range components(j.Spec) {
 		leader := sp == j.Spec
 		switch {
 		case !leader && len(sp.Het) > 0:
-			return refusal.BadBody("a component has components")
+			return answer.BadBody("a component has components")
 		case len(j.Spec.Het) > 0 && sp.Array != "":
-			return refusal.Invalid(wire.ErrArray, "a heterogeneous job cannot be an array")
+			return answer.Invalid(wire.ErrArray, "a heterogeneous job cannot be an array")
 		case !strings.HasPrefix(sp.WorkDir, "/") && (leader || sp.WorkDir != ""):
-			return refusal.Invalid(wire.ErrNoWorkDir, "work_dir must be an absolute path: "+strconv.Quote(sp.WorkDir))
+			return answer.Invalid(wire.ErrNoWorkDir, "work_dir must be an absolute path: "+strconv.Quote(sp.WorkDir))
 		case sp.More != nil && sp.More.Reboot && c.Role < identity.RoleOperator: // a site would obey SlurmUser's token
 			return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrAccess, Text: wire.Strerror(wire.ErrAccess),
 				Said: "rebooting of nodes is only allowed for admins"}
@@ -107,7 +107,7 @@ const maxSpec = 512 << 10
 func specSize(sp *sbatch.Spec) (int64, error) {
 	text, err := json.Marshal(sp)
 	if err != nil { // a number that is none
-		return 0, refusal.BadBody(err.Error())
+		return 0, answer.BadBody(err.Error())
 	}
 	return int64(len(text)), nil
 }
@@ -129,18 +129,18 @@ func checkTexts(sp *sbatch.Spec, submitHost string) error {
 		{"array", sp.Array, maxArrayText}, {"dependency", sp.Dependency, maxDependency}, {"clusters", sp.Clusters, MaxText},
 	} {
 		if len(t.text) > t.max {
-			return refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("%s has %d bytes, at most %d are allowed", t.name, len(t.text), t.max))
+			return answer.Invalid(wire.ErrTooLong, fmt.Sprintf("%s has %d bytes, at most %d are allowed", t.name, len(t.text), t.max))
 		}
 		bad := strings.IndexFunc(t.text, unicode.IsControl)
 		if t.name == "comment" || t.name == "submit_line" { // which may have a script in it
 			bad = strings.IndexByte(t.text, 0)
 		}
 		if bad >= 0 {
-			return refusal.BadBody(fmt.Sprintf("%s contains a control character at byte %d: %.40q", t.name, bad, t.text))
+			return answer.BadBody(fmt.Sprintf("%s contains a control character at byte %d: %.40q", t.name, bad, t.text))
 		}
 	}
 	if sp.Signal != nil && !ValidSignal(sp.Signal.Name) {
-		return refusal.BadBody(fmt.Sprintf("invalid signal %.40q: want a name such as USR1, or a number", sp.Signal.Name))
+		return answer.BadBody(fmt.Sprintf("invalid signal %.40q: want a name such as USR1, or a number", sp.Signal.Name))
 	}
 	return nil
 }
@@ -156,16 +156,16 @@ func checkNumbers(sp *sbatch.Spec) error {
 	for _, n := range [...]int{sp.MinNodes, sp.MaxNodes, sp.NTasks, sp.NTasksPerNode, sp.CPUsPerTask, sp.Switches} {
 		switch {
 		case n < 0:
-			return refusal.Invalid(wire.ErrNodeCount, fmt.Sprintf("a count of %d", n))
+			return answer.Invalid(wire.ErrNodeCount, fmt.Sprintf("a count of %d", n))
 		case n > most:
-			return refusal.Invalid(wire.ErrTooManyCPUs, fmt.Sprintf("a count of %d", n))
+			return answer.Invalid(wire.ErrTooManyCPUs, fmt.Sprintf("a count of %d", n))
 		}
 	}
 	if sp.MaxNodes != 0 && sp.MaxNodes < sp.MinNodes {
-		return refusal.Invalid(wire.ErrNodeCount, fmt.Sprintf("at least %d and at most %d nodes", sp.MinNodes, sp.MaxNodes))
+		return answer.Invalid(wire.ErrNodeCount, fmt.Sprintf("at least %d and at most %d nodes", sp.MinNodes, sp.MaxNodes))
 	}
 	if sp.TimeLimit < 0 || sp.TimeMin < 0 || sp.SwitchesWait < 0 {
-		return refusal.Invalid(wire.ErrTimeLimit, "a negative time")
+		return answer.Invalid(wire.ErrTimeLimit, "a negative time")
 	}
 	const mostMem = 1 << 40 // MiB
 	for _, m := range [...]sbatch.MemMiB{sp.MemPerNode, sp.MemPerCPU, sp.MemPerGPU} {
@@ -177,10 +177,10 @@ func checkNumbers(sp *sbatch.Spec) error {
 	if sp.Array != "" {
 		a, err := federation.ReadArray(sp.Array)
 		if err != nil {
-			return refusal.Invalid(wire.ErrArray, err.Error())
+			return answer.Invalid(wire.ErrArray, err.Error())
 		}
 		if n := a.Scattered(); n > mostScattered {
-			return refusal.Invalid(wire.ErrArray, fmt.Sprintf("array %.100q names up to %d tasks one by one, at most %d are allowed: use ranges without steps, or several arrays", sp.Array, n, mostScattered))
+			return answer.Invalid(wire.ErrArray, fmt.Sprintf("array %.100q names up to %d tasks one by one, at most %d are allowed: use ranges without steps, or several arrays", sp.Array, n, mostScattered))
 		}
 	}
 	return nil

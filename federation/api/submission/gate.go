@@ -1,5 +1,7 @@
-// Package submission is the gate to the federation: whatever a job asks for, when it is submitted and when it is changed, is checked by a
-// [Gate] before it is stored.
+// Package submission judges what users ask of jobs. A [Gate] checks what a job asks for, when it is submitted and when it is changed, before it
+// is stored. [Actions] cancels, holds, requeues and changes jobs by requests to the controller: [Actions.Do] checks rights and states, makes the
+// requests durable and waits a moment for them to be carried out. [Holdings] bounds what one user may take up of the daemon; each bound is far
+// above what people do. All refuse with Slurm's numbers and sentences.
 package submission
 
 import (
@@ -15,9 +17,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/limits"
-	"fsub/federation/api/refusal"
 	"fsub/federation/demand"
 	"fsub/federation/share"
 	"fsub/sbatch"
@@ -35,7 +36,7 @@ type Gate struct {
 	Controller Planner
 	Now        func() time.Time
 	Federation string // its name
-	Limits     *limits.Users
+	Limits     *Holdings
 	Keys       federation.Submitters // nil: submissions have no keys
 	Submits    Admission             // nil: the account tree sets no limits
 	// Tree has the account that a job is submitted under; nil: there is no tree.
@@ -58,7 +59,7 @@ const HeaderKey = "Idempotency-Key"
 // becomes that one, whatever the gate would say of it today. An empty key is none.
 func (s *Gate) Accept(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload, key string) (Clusters, error) {
 	if key != "" && !sbatch.ValidKey(key) {
-		return Clusters{}, refusal.BadBody(fmt.Sprintf("%s: want at most %d printable characters without blanks", HeaderKey, sbatch.MaxKey))
+		return Clusters{}, answer.BadBody(fmt.Sprintf("%s: want at most %d printable characters without blanks", HeaderKey, sbatch.MaxKey))
 	}
 	if c.Claim != nil {
 		key = federation.KeyInside(federation.JobID(c.Claim.Job)) + cmp.Or(key, rand.Text())
@@ -129,7 +130,7 @@ func (s *Gate) settleAccount(job *federation.Job) {
 const perDependency = 128
 
 // sizeOf is what a job takes up.
-func sizeOf(sp *sbatch.Spec, p *sbatch.Payload) (limits.Size, error) {
+func sizeOf(sp *sbatch.Spec, p *sbatch.Payload) (Size, error) {
 	n := len(p.Script)
 	for _, list := range [...][]string{p.Argv, p.Environment} {
 		for _, text := range list {
@@ -140,7 +141,7 @@ func sizeOf(sp *sbatch.Spec, p *sbatch.Payload) (limits.Size, error) {
 	for c := range components(sp) {
 		spec += perDependency * int64(strings.Count(c.Dependency, ":")+strings.Count(c.Dependency, ",")+strings.Count(c.Dependency, "?"))
 	}
-	out := limits.Size{Jobs: 1 + len(sp.Het), Tasks: 1, Payload: int64(n), Spec: spec}
+	out := Size{Jobs: 1 + len(sp.Het), Tasks: 1, Payload: int64(n), Spec: spec}
 	if err == nil && sp.Array != "" {
 		a, _ := federation.ReadArray(sp.Array) // it was checked
 		out.Tasks = a.Len()
@@ -152,7 +153,7 @@ func sizeOf(sp *sbatch.Spec, p *sbatch.Payload) (limits.Size, error) {
 func (s *Gate) prepare(c identity.Caller, job *federation.Job, p *sbatch.Payload) (Clusters, error) {
 	for sp := range components(job.Spec) {
 		if sp.Nice = min(sp.Nice, maxNice); sp.Nice < 0 && c.Role < identity.RoleOperator { // a user may step back, not push forward
-			return Clusters{}, refusal.New(federation.ErrInvalid, wire.ErrNice)
+			return Clusters{}, answer.NewError(federation.ErrInvalid, wire.ErrNice)
 		}
 	}
 	for sp := range components(job.Spec) {
@@ -210,9 +211,9 @@ func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payloa
 		if errors.Is(err, federation.ErrConflict) {
 			// All IDs are in use: what slurmctld says when it has no number left.
 			full := &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable"}
-			return false, refusal.Outage(full, err)
+			return false, answer.Outage(full, err)
 		}
-		return false, refusal.OfStore(err, refusal.TimedOut)
+		return false, answer.OfStore(err, answer.TimedOut)
 	}
 	s.Controller.Wake()
 	return again, nil

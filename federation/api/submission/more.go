@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/answer"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -24,15 +24,15 @@ func checkMore(m *sbatch.More) error {
 		switch f.Kind() {
 		case reflect.Int, reflect.Int64:
 			if n := f.Int(); v.Type().Field(i).Type == reflect.TypeFor[int]() && (n < 0 || n > most) {
-				return refusal.Invalid(wire.ErrNodeCount, fmt.Sprintf("%s: a count of %d", name, n))
+				return answer.Invalid(wire.ErrNodeCount, fmt.Sprintf("%s: a count of %d", name, n))
 			}
 		case reflect.String:
 			text, lines := f.String(), name == "BurstBuffer" // that has lines of its own
 			if len(text) > MaxText && !lines || len(text) > 64<<10 {
-				return refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("%s has %d bytes", name, len(text)))
+				return answer.Invalid(wire.ErrTooLong, fmt.Sprintf("%s has %d bytes", name, len(text)))
 			}
 			if strings.ContainsFunc(text, unicode.IsControl) && !lines {
-				return refusal.BadBody(fmt.Sprintf("%s contains a control character: %.40q", name, text))
+				return answer.BadBody(fmt.Sprintf("%s contains a control character: %.40q", name, text))
 			}
 		}
 	}

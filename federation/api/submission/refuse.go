@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/answer"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
@@ -84,7 +84,7 @@ func checkHosts(sp *sbatch.Spec, sites []*federation.Site) error {
 			err = fmt.Errorf("hostlist %.80q stands for %d names: the sites have fewer nodes", list, n)
 		}
 		if err != nil {
-			return refusal.Invalid(wire.ErrNodeName, err.Error())
+			return answer.Invalid(wire.ErrNodeName, err.Error())
 		}
 	}
 	return nil
@@ -147,9 +147,9 @@ func checkDeadline(sp *sbatch.Spec, now time.Time) error {
 	}
 	switch {
 	case sp.Deadline.Before(now.Truncate(time.Second)):
-		return refusal.Invalid(wire.ErrTimeLimit, "the deadline is over")
+		return answer.Invalid(wire.ErrTimeLimit, "the deadline is over")
 	case least > sp.Deadline.Sub(start):
-		return refusal.Invalid(number, "the job cannot end before its deadline")
+		return answer.Invalid(number, "the job cannot end before its deadline")
 	}
 	return nil
 }

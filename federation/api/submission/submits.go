@@ -34,7 +34,7 @@ func (s *Gate) admit(ctx context.Context, job *federation.Job) (settled func(fed
 	if s.Submits == nil {
 		return func(federation.JobID) {}, nil
 	}
-	parts, err := partsOf(job)
+	parts, err := componentsOf(job)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +47,11 @@ func (s *Gate) AllowChange(ctx context.Context, before, after *federation.Job) e
 	if s.Submits == nil || before.Spec.Account == after.Spec.Account && before.Spec.QOS == after.Spec.QOS {
 		return nil
 	}
-	from, err := partsOf(before)
+	from, err := componentsOf(before)
 	if err != nil {
 		return err
 	}
-	to, err := partsOf(after)
+	to, err := componentsOf(after)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func refused(no *quota.Refusal, err error) error {
 }
 
 // partsOf are the components of a job, and how many tasks of an array wait.
-func partsOf(job *federation.Job) (parts []Part, err error) {
+func componentsOf(job *federation.Job) (parts []Part, err error) {
 	for sp := range components(job.Spec) {
 		p := Part{SubmitterOf(job.User, sp), 1}
 		if sp.Array != "" {

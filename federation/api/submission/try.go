@@ -9,8 +9,8 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/place"
 	"fsub/sbatch"
@@ -49,7 +49,7 @@ func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, 
 	}
 	ids, err := s.Store.ReserveIDs(ctx, 1)
 	if err != nil {
-		return resp, refusal.OfStore(err, refusal.TimedOut)
+		return resp, answer.OfStore(err, answer.TimedOut)
 	}
 	resp = v1.SubmitResponse{Message: trialText(ids[0], &t, len(job.Spec.Het) > 0), Place: trialMore(&t), Warnings: named.Warnings}
 	if explain {
@@ -145,7 +145,7 @@ func nowhereNow(d *federation.Decision) error {
 			no.Detail += "; another site may: " + why
 			return no
 		}
-		return refusal.Detailed(refusal.NoContact, why)
+		return answer.Detailed(answer.NoContact, why)
 	}
 	return &federation.SlurmError{Kind: federation.ErrCapacity, Number: 2016, Text: "Requested nodes are busy", Detail: why}
 }

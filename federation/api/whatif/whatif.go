@@ -13,7 +13,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/place"
 	"fsub/federation/share"
@@ -48,11 +47,11 @@ const (
 // Ask is POST /fed/v1/what-if.
 func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	if c.Claim != nil {
-		return refusal.Denied // jobs have no such questions
+		return answer.Denied // jobs have no such questions
 	}
 	var q v1.WhatIf
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
-		return refusal.BadBody("the body is no WhatIf: " + err.Error())
+		return answer.BadBody("the body is no WhatIf: " + err.Error())
 	}
 	switch {
 	case q.Jobs < 0 || q.Jobs > mostJobs:
@@ -93,7 +92,7 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	}
 	o, err := a.Foreseer.Prospects(ctx, q.Jobs)
 	if err != nil {
-		return refusal.TimedOut
+		return answer.TimedOut
 	}
 	again := share.Idle(ctx) // for up to a minute, and one at a time
 	got, err := whatif.Compare(o, e, a.Policy, time.Duration(q.Hours)*time.Hour, told, ctx.Done())

@@ -1,4 +1,4 @@
-package listing_test
+package restd_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/apitest"
-	"fsub/federation/api/listing"
+	"fsub/federation/api/restd"
 	"fsub/sbatch"
 )
 
@@ -63,7 +63,7 @@ func TestTasksWhileListed(t *testing.T) {
 		split(0, early)
 		s := &atRead{Store: inner, at: at, happens: func() { split(early, early+late) }}
 		seen := map[int]int{}
-		for page, err := range listing.InPages(t.Context(), s, federation.JobQuery{}, listing.ByID) {
+		for page, err := range restd.InPages(t.Context(), s, federation.JobQuery{}, restd.ByID) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestAlone(t *testing.T) {
 	}
 	for alone, want := range map[bool]int{true: 1, false: 2} {
 		n := 0
-		for page, err := range listing.InPages(t.Context(), s, federation.JobQuery{IDs: []federation.JobID{array.ID}, Alone: alone}, listing.ByID) {
+		for page, err := range restd.InPages(t.Context(), s, federation.JobQuery{IDs: []federation.JobID{array.ID}, Alone: alone}, restd.ByID) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,9 +137,9 @@ func TestTasksInPages(t *testing.T) {
 	if err := store.Commit(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
-	l := listing.Lister{Store: store, All: func() []*federation.Site { return nil }, Now: time.Now}
+	l := restd.Lister{Store: store, All: func() []*federation.Site { return nil }, Now: time.Now}
 	n := 0
-	for page, err := range l.Pages(t.Context(), l.View(), &listing.Filter{}, federation.JobQuery{}) {
+	for page, err := range l.Pages(t.Context(), l.View(), &restd.Filter{}, federation.JobQuery{}) {
 		if err != nil || len(page) > 1000 {
 			t.Fatalf("%d in one page, %v", len(page), err)
 		}

@@ -1,4 +1,4 @@
-package listing
+package restd
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"fsub/federation"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/answer"
 	"fsub/federation/share"
 )
 
@@ -29,12 +29,12 @@ func InPages(ctx context.Context, store federation.Store, q federation.JobQuery,
 			q.IDs = append(q.IDs, l.ID)
 		}
 		jobs, err := store.Jobs(ctx, q)
-		return jobs, refusal.OfStore(err, refusal.NoContact)
+		return jobs, answer.OfStore(err, answer.NoContact)
 	}
 	return func(yield func([]federation.Job, error) bool) {
 		listed, err := store.ListJobs(ctx, q)
 		if err != nil {
-			yield(nil, refusal.OfStore(err, refusal.NoContact))
+			yield(nil, answer.OfStore(err, answer.NoContact))
 			return
 		}
 		slices.SortFunc(listed, order)
@@ -46,7 +46,7 @@ func InPages(ctx context.Context, store federation.Store, q federation.JobQuery,
 			if len(waiting) > 0 && !alone {
 				q.IDs, q.Alone = slices.Collect(maps.Keys(waiting)), false
 				late, err = store.ListJobs(ctx, q)
-				err = refusal.OfStore(err, refusal.NoContact)
+				err = answer.OfStore(err, answer.NoContact)
 			}
 			if !yield(jobs, err) || err != nil {
 				return

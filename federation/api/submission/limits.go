@@ -1,6 +1,4 @@
-// Package limits bounds what one user may take up of the daemon: jobs, what they keep in the store, submissions and changes per second, requests
-// that wait. [Users] is asked before anything is stored. Each bound is far above what people do, and what it refuses is refused in Slurm's words.
-package limits
+package submission
 
 import (
 	"context"
@@ -14,13 +12,13 @@ import (
 	"golang.org/x/time/rate"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	"fsub/slurm/wire"
 )
 
 // Config has the bounds; zero: none. Administrators are bound by what all have together only.
-type Config struct {
+type Bounds struct {
 	Jobs     int   // of one user that have not ended
 	AllJobs  int   // of all users; beyond that only who has less than his share of it, by the number of users, may have more
 	Payload  int64 // bytes of one job's script, arguments and environment
@@ -38,9 +36,9 @@ type Config struct {
 	ActionBurst int
 }
 
-// Users knows what each user takes up.
-type Users struct {
-	bounds atomic.Pointer[Config]
+// Holdings knows what each user takes up.
+type Holdings struct {
+	bounds atomic.Pointer[Bounds]
 	store  federation.Submitters
 	now    func() time.Time
 
@@ -62,15 +60,15 @@ type user struct {
 // readAgain is how often at most the store is asked what a user at a bound holds.
 const readAgain = time.Second
 
-// New returns Users; with store nil only rates and sizes are bounded.
-func New(cfg Config, store federation.Submitters, now func() time.Time) *Users {
-	l := &Users{store: store, now: now, byID: map[uint32]*user{}}
+// NewHoldings returns Holdings; with store nil only rates and sizes are bounded.
+func NewHoldings(cfg Bounds, store federation.Submitters, now func() time.Time) *Holdings {
+	l := &Holdings{store: store, now: now, byID: map[uint32]*user{}}
 	l.bounds.Store(&cfg)
 	return l
 }
 
 // Set bounds everybody anew. What users have is not taken from them.
-func (l *Users) Set(cfg Config) {
+func (l *Holdings) Set(cfg Bounds) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bounds.Store(&cfg)
@@ -80,9 +78,9 @@ func (l *Users) Set(cfg Config) {
 	}
 }
 
-func (l *Users) cfg() *Config { return l.bounds.Load() }
+func (l *Holdings) cfg() *Bounds { return l.bounds.Load() }
 
-func (l *Users) user(uid uint32) *user {
+func (l *Holdings) user(uid uint32) *user {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := l.byID[uid]
@@ -110,7 +108,7 @@ func set(r *rate.Limiter, perSecond float64, burst int) {
 
 // Begin counts a submission of c's, or the question when a job would start, before anything is done for it. What is too much is refused with the
 // number on which sbatch waits a moment and tries again.
-func (l *Users) Begin(c identity.Caller) error {
+func (l *Holdings) Begin(c identity.Caller) error {
 	if c.Role >= identity.RoleAdministrator || l.user(c.UID).submissions.AllowN(l.now(), 1) {
 		return nil
 	}
@@ -131,12 +129,12 @@ type Size struct {
 }
 
 // Submit asks whether a user's new job may be stored. c is who submits it.
-func (l *Users) Submit(ctx context.Context, c identity.Caller, uid uint32, size Size) error {
+func (l *Holdings) Submit(ctx context.Context, c identity.Caller, uid uint32, size Size) error {
 	if err := l.room(); err != nil {
 		return err
 	}
 	if most := l.cfg().Payload; most > 0 && size.Payload > most {
-		return refusal.Invalid(wire.ErrTooLong, fmt.Sprintf("the job's script, arguments and environment have %d bytes, at most %d are allowed (limits: payload_mib); "+
+		return answer.Invalid(wire.ErrTooLong, fmt.Sprintf("the job's script, arguments and environment have %d bytes, at most %d are allowed (limits: payload_mib); "+
 			"submit with --export=NAME,... or read large data from a file", size.Payload, most))
 	}
 	if l.store == nil || l.cfg().Jobs <= 0 && l.cfg().AllJobs <= 0 && l.cfg().Stored <= 0 && l.cfg().Queue <= 0 && l.cfg().AllQueue <= 0 {
@@ -148,7 +146,7 @@ func (l *Users) Submit(ctx context.Context, c identity.Caller, uid uint32, size 
 	if u.read.IsZero() || l.refused(c, u, size) != nil && !l.now().Before(u.fresh) {
 		held, err := l.store.Holding(ctx, uid)
 		if err != nil {
-			return refusal.OfStore(err, refusal.NoContact)
+			return answer.OfStore(err, answer.NoContact)
 		}
 		l.holds(held.Specs - u.held.Specs)
 		u.held, u.read, u.fresh = held, l.now(), l.now().Add(readAgain)
@@ -163,7 +161,7 @@ func (l *Users) Submit(ctx context.Context, c identity.Caller, uid uint32, size 
 }
 
 // holds counts bytes that users' live jobs ask for, and returns how many there are, and how many users.
-func (l *Users) holds(more int64) (specs int64, users int) {
+func (l *Holdings) holds(more int64) (specs int64, users int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.specs += more
@@ -171,7 +169,7 @@ func (l *Users) holds(more int64) (specs int64, users int) {
 }
 
 // refused is why a user may not have more; nil: he may.
-func (l *Users) refused(c identity.Caller, u *user, size Size) error {
+func (l *Holdings) refused(c identity.Caller, u *user, size Size) error {
 	specs, users := l.holds(0)
 	own := c.Role < identity.RoleAdministrator // he has a share of what all may have
 	switch {
@@ -204,7 +202,7 @@ func policy(detail string) error {
 }
 
 // room refuses everything once the disk is nearly full, while the daemon can still write what happens to the jobs that it has.
-func (l *Users) room() error {
+func (l *Holdings) room() error {
 	if why := l.cfg().Short(); why != "" {
 		return tryAgain(why)
 	}
@@ -212,7 +210,7 @@ func (l *Users) room() error {
 }
 
 // Short says that new jobs are refused since the disk is nearly full; "" if they are not.
-func (c *Config) Short() string {
+func (c *Bounds) Short() string {
 	if c.Dir == "" || c.Free <= 0 {
 		return ""
 	}
@@ -232,22 +230,22 @@ func FreeBytes(dir string) (int64, bool) {
 }
 
 // Ask counts n requests of c's to jobs, before any is stored.
-func (l *Users) Ask(ctx context.Context, c identity.Caller, n int) error {
+func (l *Holdings) Ask(ctx context.Context, c identity.Caller, n int) error {
 	if c.Role >= identity.RoleAdministrator || n == 0 {
 		return nil
 	}
 	if !l.user(c.UID).actions.AllowN(l.now(), n) {
-		return refusal.Detailed(refusal.TryLater, fmt.Sprintf("%s changes jobs more than %g times a second (limits: requests_per_second)", c.Name, l.cfg().Actions))
+		return answer.Detailed(answer.TryLater, fmt.Sprintf("%s changes jobs more than %g times a second (limits: requests_per_second)", c.Name, l.cfg().Actions))
 	}
 	if l.store == nil || l.cfg().Requests <= 0 {
 		return nil
 	}
 	open, err := l.store.OpenRequests(ctx, c.UID)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	if open+n > l.cfg().Requests {
-		return refusal.Detailed(refusal.TryLater, fmt.Sprintf("%d requests of %s wait to be carried out, at most %d are allowed (limits: requests_per_user)",
+		return answer.Detailed(answer.TryLater, fmt.Sprintf("%d requests of %s wait to be carried out, at most %d are allowed (limits: requests_per_user)",
 			open, c.Name, l.cfg().Requests))
 	}
 	return nil

@@ -1,10 +1,10 @@
-package listing
+package restd
 
 import (
 	"context"
 
 	"fsub/federation"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/answer"
 )
 
 // withEarlier puts before each job that has run several times its earlier runs, as slurmdbd keeps them: each attempt that had started, and of each attempt the runs
@@ -16,7 +16,7 @@ func (s *Lister) withEarlier(ctx context.Context, list []Part) ([]Part, error) {
 		if p.Job.Restarts > 0 && (p.task == nil || p.Job.Part != nil) && p.Job.Component == nil {
 			attempts, err := s.Store.Attempts(ctx, p.Job.ID)
 			if err != nil {
-				return nil, refusal.OfStore(err, refusal.NoContact)
+				return nil, answer.OfStore(err, answer.NoContact)
 			}
 			for n, run := range runsOf(attempts, p.State.Ended()) {
 				out = append(out, earlier(p, &run, n))

@@ -1,6 +1,4 @@
-// Package action does to jobs what users ask for, by requests to the controller: [Actions.Do] checks rights and states in Slurm's words, makes
-// the requests durable and waits a moment for them to be carried out.
-package action
+package submission
 
 import (
 	"cmp"
@@ -14,9 +12,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/limits"
-	"fsub/federation/api/refusal"
-	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/share"
 )
@@ -31,11 +26,11 @@ const MaxJobs = federation.MaxNamed
 type Actions struct {
 	Store      federation.Store
 	Controller Controls
-	Gate       *submission.Gate
+	Gate       *Gate
 	Now        func() time.Time
 	Keep       time.Duration // how long an ended job can be asked for
 	Suspends   map[federation.SiteName]bool
-	Limits     *limits.Users
+	Limits     *Holdings
 }
 
 // Controls is what actions ask of the controller: see Controller. One that refuses what it cannot do has a method Refusal, too.
@@ -47,8 +42,8 @@ type Controls interface {
 // Do checks each reference of req against c's rights and the job's state, makes the accepted ones durable and waits a
 // moment for them to be carried out. There is one error, or nil, for each reference.
 func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.RequestKind, req v1.ActRequest) ([]error, error) {
-	if kind == federation.RequestSignal && !submission.ValidSignal(req.Signal.Name) {
-		return nil, refusal.BadBody(fmt.Sprintf("no signal %q: use a name such as USR1, or a number", req.Signal.Name))
+	if kind == federation.RequestSignal && !ValidSignal(req.Signal.Name) {
+		return nil, answer.BadBody(fmt.Sprintf("no signal %q: use a name such as USR1, or a number", req.Signal.Name))
 	}
 	if err := s.Limits.Ask(ctx, c, len(req.Jobs)); err != nil {
 		return nil, err
@@ -59,7 +54,7 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 	if kind == federation.RequestTop && c.Role < identity.RoleOperator { // of unknown jobs, too
 		errs := make([]error, len(req.Jobs))
 		for i := range errs {
-			errs[i] = refusal.Denied
+			errs[i] = answer.Denied
 		}
 		return errs, nil
 	}
@@ -82,7 +77,7 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 		ref := req.Jobs[i]
 		job, ok := jobs[ref.ID]
 		if !ok {
-			errs[i] = refusal.InvalidJobID
+			errs[i] = answer.InvalidJobID
 			continue
 		}
 		if ref.Tasks.Len() > 0 && (array == nil || array.job.ID != ref.ID) {
@@ -129,7 +124,7 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 // permitJob asks whether kind may be done to a job, or to tasks of an array together. What is to be asked of the controller is nothing or one request.
 func (s *Actions) permitJob(ctx context.Context, c identity.Caller, kind federation.RequestKind, job *federation.Job, tasks federation.TaskSet, array *arrayTasks, req *v1.ActRequest) ([]*request, error) {
 	err := s.permitAct(ctx, c, kind, job, req)
-	if err == refusal.JobFinished && job.Whole != nil {
+	if err == answer.JobFinished && job.Whole != nil {
 		return nil, nil // scontrol looks for the tasks that wait, and there are none
 	}
 	if err == nil && tasks.Len() > 0 {
@@ -139,7 +134,7 @@ func (s *Actions) permitJob(ctx context.Context, c identity.Caller, kind federat
 	case err != nil:
 		return nil, err
 	case requeues(kind) && job.Whole != nil && job.State.Ended(): // none of its tasks is known any more
-		return nil, refusal.InvalidJobID
+		return nil, answer.InvalidJobID
 	}
 	return []*request{{job: job, tasks: tasks}}, nil
 }
@@ -147,9 +142,9 @@ func (s *Actions) permitJob(ctx context.Context, c identity.Caller, kind federat
 // storeError words why a request could not be stored.
 func storeError(err error) error {
 	if errors.Is(err, federation.ErrConflict) {
-		return refusal.Detailed(refusal.TryLater, err.Error())
+		return answer.Detailed(answer.TryLater, err.Error())
 	}
-	return refusal.OfStore(err, refusal.TimedOut)
+	return answer.OfStore(err, answer.TimedOut)
 }
 
 // request is what was asked of the controller for a reference.
@@ -213,7 +208,7 @@ func (s *Actions) jobsOf(ctx context.Context, refs []v1.JobRef) (map[federation.
 	}
 	list, err := s.Store.Jobs(ctx, federation.JobQuery{IDs: ids})
 	if err != nil {
-		return nil, nil, refusal.OfStore(err, refusal.NoContact)
+		return nil, nil, answer.OfStore(err, answer.NoContact)
 	}
 	parts := map[federation.JobID][]federation.Job{}
 	for _, j := range list {
@@ -231,7 +226,7 @@ func (s *Actions) jobsOf(ctx context.Context, refs []v1.JobRef) (map[federation.
 			tasks[id] = WithParts(tasks[id], parts[id])
 		}
 	}
-	return jobs, tasks, refusal.OfStore(err, refusal.NoContact)
+	return jobs, tasks, answer.OfStore(err, answer.NoContact)
 }
 
 // settle wakes the controller and waits until it has carried out all of seqs, or for settleTime. 0 stands for none.

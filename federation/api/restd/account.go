@@ -1,4 +1,4 @@
-package listing
+package restd
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/answer"
 	"fsub/slurm/wire"
 )
 
@@ -60,7 +60,7 @@ func readWindow(q url.Values, now time.Time) (window, error) {
 		}
 		n, err := strconv.ParseInt(strings.TrimPrefix(text, "uts"), 10, 64)
 		if err != nil {
-			return win, refusal.BadBody(name + " must be a Unix time: " + strconv.Quote(text))
+			return win, answer.BadBody(name + " must be a Unix time: " + strconv.Quote(text))
 		}
 		*into = time.Unix(n, 0)
 	}

@@ -1,4 +1,4 @@
-package listing
+package restd
 
 import (
 	"cmp"
@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	"fsub/federation/api/submission"
 	"fsub/slurm/hostlist"
 )
@@ -40,7 +40,7 @@ func ReadFilter(q url.Values) (Filter, error) {
 	}
 	for name, list := range map[string][]string{"users": f.Users, "states": f.States, "name": f.Names, "partition": f.Partitions, "account": f.Accounts, "qos": f.QOS, "cluster": f.Clusters} {
 		if len(list) > mostListed {
-			return f, refusal.BadBody(fmt.Sprintf("%s: %d values, at most %d are allowed", name, len(list), mostListed))
+			return f, answer.BadBody(fmt.Sprintf("%s: %d values, at most %d are allowed", name, len(list), mostListed))
 		}
 	}
 	var total submission.TaskCount
@@ -151,14 +151,14 @@ func ParseRef(text string) (federation.JobID, federation.Array, error) {
 		n += offset
 	}
 	if err != nil || n == 0 {
-		return 0, none, refusal.Detailed(refusal.InvalidJobID, fmt.Sprintf("no job %q", text))
+		return 0, none, answer.Detailed(answer.InvalidJobID, fmt.Sprintf("no job %q", text))
 	}
 	if !hasTask {
 		return federation.JobID(n), none, nil
 	}
 	array, err := federation.ReadArray(taskText)
 	if err != nil || array.Len() > federation.MaxArrayIndex+1 || array.Scattered() > federation.MaxNamed {
-		return 0, none, refusal.Detailed(refusal.InvalidJobID, fmt.Sprintf("no job %q", text))
+		return 0, none, answer.Detailed(answer.InvalidJobID, fmt.Sprintf("no job %q", text))
 	}
 	return federation.JobID(n), array, nil
 }

@@ -1,4 +1,4 @@
-package action
+package submission
 
 import (
 	"cmp"
@@ -7,9 +7,8 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
-	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 )
@@ -38,26 +37,26 @@ func (s *Actions) Permit(ctx context.Context, c identity.Caller, kind federation
 func permit(c identity.Caller, kind federation.RequestKind, job *federation.Job) error {
 	if !mayAct(c, job) {
 		if kind == federation.RequestHold || kind == federation.RequestRelease {
-			return refusal.NotYourJob
+			return answer.NotYourJob
 		}
-		return refusal.Denied
+		return answer.Denied
 	}
 	// An operator may cancel once more: that ends a job whose site has left the federation.
 	again := kind == federation.RequestSignal || kind == federation.RequestCancel && c.Role >= identity.RoleOperator
 	if job.State.Ended() || job.Cancel && !again {
 		if kind == federation.RequestHold || kind == federation.RequestRelease {
-			return refusal.JobFinished
+			return answer.JobFinished
 		}
-		return refusal.AlreadyDone
+		return answer.AlreadyDone
 	}
 	switch kind {
 	case federation.RequestSignal:
 		if job.State == federation.Pending || job.State == federation.Suspended {
-			return refusal.TryLater
+			return answer.TryLater
 		}
 	case federation.RequestRelease: // of what runs there is nothing to release, and as in Slurm that is no error; nor is a hold
 		if job.Held == federation.HeldAdmin && c.Role < identity.RoleOperator {
-			return refusal.Denied
+			return answer.Denied
 		}
 	}
 	return nil
@@ -112,7 +111,7 @@ func newArrayTasks(job *federation.Job, known []federation.Task, parts map[int]*
 // countTasks refuses references that name too many tasks. All that wait of an array are one, and for a cancel any of those that wait, or were cancelled so
 // before: nothing is done to each of them.
 func countTasks(kind federation.RequestKind, refs []v1.JobRef, jobs map[federation.JobID]federation.Job) error {
-	var total submission.TaskCount
+	var total TaskCount
 	counted := map[federation.JobID]bool{}
 	for _, ref := range refs {
 		n := ref.Tasks.Len()
@@ -155,11 +154,11 @@ func (s *Actions) permitTasks(ctx context.Context, c identity.Caller, kind feder
 		}
 	}
 	if cancelled := a.gone.Both(&tasks); cancelled.Len() > 0 {
-		refused.add(cancelled, cmp.Or(s.permitAct(ctx, c, kind, &gone, req), error(refusal.InvalidJobID)))
+		refused.add(cancelled, cmp.Or(s.permitAct(ctx, c, kind, &gone, req), error(answer.InvalidJobID)))
 	}
 	others := tasks.Minus(&a.gone)
 	for t := range others.Without(&a.waiting) {
-		p, err := a.parts[t], error(refusal.InvalidJobID)
+		p, err := a.parts[t], error(answer.InvalidJobID)
 		if _, known := a.ended[t]; p != nil {
 			err = s.permitAct(ctx, c, kind, p, req)
 		} else if known {
@@ -185,12 +184,12 @@ func (a *arrayTasks) permit(tasks *federation.TaskSet) error {
 	for t := range others.Without(&a.waiting) {
 		ended, known := a.ended[t]
 		if !known {
-			return refusal.InvalidJobID
+			return answer.InvalidJobID
 		}
 		live = live || known && !ended
 	}
 	if !live {
-		return refusal.AlreadyDone
+		return answer.AlreadyDone
 	}
 	return nil
 }

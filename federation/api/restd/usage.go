@@ -1,4 +1,4 @@
-package listing
+package restd
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/refusal"
+	"fsub/federation/api/answer"
 	"fsub/slurm/wire"
 )
 
@@ -53,7 +53,7 @@ func (s *Lister) AddUsage(ctx context.Context, list []Part, records func(i int) 
 	}
 	all, err := s.Usage.UsageOf(ctx, ids)
 	if err != nil {
-		return refusal.OfStore(err, refusal.NoContact)
+		return answer.OfStore(err, answer.NoContact)
 	}
 	for i := range list {
 		p := &list[i]

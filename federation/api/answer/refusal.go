@@ -1,5 +1,4 @@
-// Package refusal has what the API refuses by itself, with Slurm's numbers and sentences.
-package refusal
+package answer
 
 import (
 	"errors"
@@ -12,24 +11,24 @@ import (
 
 // Slurm's numbers and sentences of what this package refuses by itself.
 var (
-	InvalidJobID = New(federation.ErrNotFound, wire.ErrJobID)
-	Denied       = New(federation.ErrDenied, wire.ErrAccess)
-	NotYourJob   = New(federation.ErrDenied, wire.ErrUserID)
-	AlreadyDone  = New(federation.ErrConflict, wire.ErrAlreadyDone)
-	JobFinished  = New(federation.ErrConflict, wire.ErrJobFinished)
-	NotPending   = New(federation.ErrConflict, wire.ErrNotPending)
-	NotSuspended = New(federation.ErrConflict, wire.ErrNotSuspended)
+	InvalidJobID = NewError(federation.ErrNotFound, wire.ErrJobID)
+	Denied       = NewError(federation.ErrDenied, wire.ErrAccess)
+	NotYourJob   = NewError(federation.ErrDenied, wire.ErrUserID)
+	AlreadyDone  = NewError(federation.ErrConflict, wire.ErrAlreadyDone)
+	JobFinished  = NewError(federation.ErrConflict, wire.ErrJobFinished)
+	NotPending   = NewError(federation.ErrConflict, wire.ErrNotPending)
+	NotSuspended = NewError(federation.ErrConflict, wire.ErrNotSuspended)
 	// 24.11 says so of every step of a suspended job.
 	StepNotRunning = &federation.SlurmError{Kind: federation.ErrConflict, Number: 4027, Text: "Job step not running"}
 	TryLater       = &federation.SlurmError{Kind: federation.ErrConflict, Number: 2020, Text: "Job can not be altered now, try again later"}
 	// What a client of a broken slurmctld sees. The first is said where nothing was written, the second where
 	// something may have been: clients retry the first without a thought.
-	NoContact = New(federation.ErrUnavailable, wire.ErrUnreachable)
+	NoContact = NewError(federation.ErrUnavailable, wire.ErrUnreachable)
 	TimedOut  = &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 5004, Text: "Socket timed out on send/recv operation"}
 )
 
 // New is Slurm's error number with its sentence.
-func New(kind error, number int) *federation.SlurmError {
+func NewError(kind error, number int) *federation.SlurmError {
 	return &federation.SlurmError{Kind: kind, Number: number, Text: wire.Strerror(number)}
 }
 
@@ -42,7 +41,7 @@ func Detailed(e *federation.SlurmError, detail string) *federation.SlurmError {
 
 // Invalid is a request that cannot be right, with something for people to look at.
 func Invalid(number int, detail string) error {
-	e := New(federation.ErrInvalid, number)
+	e := NewError(federation.ErrInvalid, number)
 	e.Detail = detail
 	return e
 }

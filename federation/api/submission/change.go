@@ -1,4 +1,4 @@
-package action
+package submission
 
 import (
 	"context"
@@ -10,16 +10,15 @@ import (
 	"unicode"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
-	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
 
 var (
-	errJobPending = refusal.New(federation.ErrConflict, 2024)
+	errJobPending = answer.NewError(federation.ErrConflict, 2024)
 	errNoRequeue  = &federation.SlurmError{Kind: federation.ErrConflict, Number: 2028, Text: "Requested operation is presently disabled"}
 	errPriority   = &federation.SlurmError{Kind: federation.ErrDenied, Number: 2135, Text: "Changes to job priority are not persistent, change nice instead"}
 )
@@ -32,7 +31,7 @@ func (s *Actions) permitAct(ctx context.Context, c identity.Caller, kind federat
 		return permit(c, kind, job)
 	}
 	if job.State.Ended() && job.End.Before(s.Now().Add(-s.Keep)) {
-		return refusal.InvalidJobID // slurmctld would have forgotten it
+		return answer.InvalidJobID // slurmctld would have forgotten it
 	}
 	switch {
 	case requeues(kind):
@@ -41,7 +40,7 @@ func (s *Actions) permitAct(ctx context.Context, c identity.Caller, kind federat
 		return s.permitUpdate(ctx, c, job, req.Change)
 	}
 	if job.State != federation.Pending { // top, by an operator
-		return refusal.NotPending
+		return answer.NotPending
 	}
 	return nil
 }
@@ -54,17 +53,17 @@ func requeues(kind federation.RequestKind) bool {
 func permitRequeue(c identity.Caller, job *federation.Job) error {
 	switch {
 	case !mayAct(c, job):
-		return refusal.Denied
+		return answer.Denied
 	case job.Spec.Requeue != nil && !*job.Spec.Requeue:
 		return errNoRequeue
 	case job.State.Ended() && job.Whole != nil && !job.Whole.Spread: // an earlier version has not kept its tasks apart
 		return errNoRequeue
 	case job.State.Ended() && job.Part != nil && job.Part.Array == 0: // a task that was cancelled before it had a record of its own
-		return refusal.InvalidJobID
+		return answer.InvalidJobID
 	case job.State == federation.Pending:
 		return errJobPending
 	case job.Cancel && !job.State.Ended(), job.State == federation.Completing:
-		return refusal.TryLater
+		return answer.TryLater
 	}
 	return nil
 }
@@ -78,13 +77,13 @@ func (s *Actions) permitUpdate(ctx context.Context, c identity.Caller, job *fede
 	operator := c.Role >= identity.RoleOperator
 	switch {
 	case !mayAct(c, job):
-		return refusal.NotYourJob
+		return answer.NotYourJob
 	case job.State.Ended():
-		return refusal.JobFinished
+		return answer.JobFinished
 	case job.Cancel:
-		return refusal.TryLater
+		return answer.TryLater
 	case len(changes) == 0:
-		return refusal.BadBody("no change requested")
+		return answer.BadBody("no change requested")
 	}
 	changed := *job
 	spec, err := changedSpec(job, changes, s.Now().UTC())
@@ -97,7 +96,7 @@ func (s *Actions) permitUpdate(ctx context.Context, c identity.Caller, job *fede
 			return err
 		}
 	}
-	if err := submission.CheckSpec(c, &changed); err != nil || job.State != federation.Pending {
+	if err := CheckSpec(c, &changed); err != nil || job.State != federation.Pending {
 		return err
 	}
 	if err = s.Gate.Allow(&changed); err == nil || s.refusedBefore(job, &changed, err) {
@@ -128,25 +127,25 @@ func permitChange(change *sbatch.Change, before, after *federation.Job, operator
 	started := before.State != federation.Pending
 	switch {
 	case strings.HasPrefix(change.Option, "-"): // the site's or an administrator's
-		return refusal.Denied
+		return answer.Denied
 	case change.Option == "priority":
 		if _, hold := federation.PriorityOf(change.Value); hold == federation.NotHeld && !operator && !isRelease(change.Value) {
 			return errPriority
 		}
 	case change.Option == "nice" && after.Spec.Nice < 0:
-		return refusal.Denied
+		return answer.Denied
 	case started && !running[change.Option]:
-		return refusal.NotPending
+		return answer.NotPending
 	case !started && !operator && (change.Option == "oversubscribe" || change.Option == "deadline" || after.Spec.Uses("contiguous") && !before.Spec.Uses("contiguous")):
-		return refusal.Denied
+		return answer.Denied
 	case started && change.Option == "time" && !operator && longer(after.Spec.TimeLimit, before.Spec.TimeLimit):
-		return refusal.Denied
+		return answer.Denied
 	}
 	switch {
-	case len(change.Key)+len(change.Value) > submission.MaxText:
-		return refusal.BadBody("a change is too long")
+	case len(change.Key)+len(change.Value) > MaxText:
+		return answer.BadBody("a change is too long")
 	case strings.ContainsFunc(change.Key, unicode.IsControl), change.Option != "comment" && strings.ContainsFunc(change.Value, unicode.IsControl):
-		return refusal.BadBody(fmt.Sprintf("a change contains a control character: %.40q=%.40q", change.Key, change.Value)) // the job's events tell of it
+		return answer.BadBody(fmt.Sprintf("a change contains a control character: %.40q=%.40q", change.Key, change.Value)) // the job's events tell of it
 	}
 	return nil
 }

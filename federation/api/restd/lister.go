@@ -1,8 +1,4 @@
-// Package listing makes what slurmctld and slurmdbd would list of the jobs in the federation's store: records of package wire. A listing is
-// made in three steps: a [Filter] selects jobs, [Parts] splits an array into its started tasks and the rest, and a [View], which is the
-// federation as one cluster at one moment, writes one record of each. A [Lister] reads what they need. Listings take more filters than
-// slurmrestd's, so that a command that asks for one job does not cost a listing of all.
-package listing
+package restd
 
 import (
 	"context"
@@ -14,8 +10,8 @@ import (
 	"unsafe"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	"fsub/federation/share"
 	"fsub/slurm/wire"
 )
@@ -65,7 +61,7 @@ func (s *Lister) parts(ctx context.Context, v *View, f *Filter, jobs []federatio
 		if len(arrays) > 0 {
 			var err error
 			if tasks, err = s.Store.TasksOf(ctx, arrays); err != nil {
-				yield(nil, refusal.OfStore(err, refusal.NoContact))
+				yield(nil, answer.OfStore(err, answer.NoContact))
 				return
 			}
 		}

@@ -1,4 +1,4 @@
-package action
+package submission
 
 import (
 	"errors"
@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"fsub/federation"
-	"fsub/federation/api/refusal"
-	"fsub/federation/api/submission"
+	"fsub/federation/api/answer"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
 )
@@ -30,7 +29,7 @@ type written struct {
 // unitsOf spells out references. It fails if that makes more tasks than one request may name.
 func unitsOf(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) ([][]unit, error) {
 	parts := partsOf(jobs)
-	var total submission.TaskCount
+	var total TaskCount
 	var array *spelled // of the job before: the same array is spelled out once
 	units := make([][]unit, len(refs))
 	for _, i := range inOrderOfJob(refs) {
@@ -38,7 +37,7 @@ func unitsOf(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) ([][]un
 		job, ok := jobs[ref.ID]
 		switch {
 		case !ok:
-			units[i] = []unit{{task: -1, err: refusal.InvalidJobID}}
+			units[i] = []unit{{task: -1, err: answer.InvalidJobID}}
 			continue
 		case job.Whole == nil:
 			units[i] = []unit{{task: -1, job: &job}}
@@ -98,7 +97,7 @@ func (a *spelled) units(tasks *federation.TaskSet) []unit {
 			if a.waiting.Has(i) {
 				u.job = a.job // as a whole: it waits, or is at a site that takes arrays whole
 			} else {
-				u.err = refusal.InvalidJobID
+				u.err = answer.InvalidJobID
 			}
 		}
 		list = append(list, u)
@@ -145,7 +144,7 @@ func (e *tasksError) add(tasks federation.TaskSet, err error) {
 		if err == nil {
 			return ""
 		}
-		return refusal.OnWire(err).Text
+		return answer.OnWire(err).Text
 	}
 	for i := range e.groups {
 		if g := &e.groups[i]; errors.Is(err, g.err) || text(g.err) == text(err) {
@@ -204,7 +203,7 @@ func ResultsOf(err error) (list []v1.TaskResult) {
 	for _, g := range e.groups {
 		r := v1.TaskResult{Tasks: hostlist.Ranges(g.tasks)} // without steps, as Slurm writes them here
 		if g.err != nil {
-			w := refusal.OnWire(g.err)
+			w := answer.OnWire(g.err)
 			r.Error = &w
 		}
 		list = append(list, r)

@@ -1,4 +1,4 @@
-package action
+package submission
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/refusal"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/share"
 )
@@ -98,9 +97,9 @@ func (s *Actions) suspendable(ctx context.Context, refs []v1.JobRef) (map[federa
 func denied(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) []error {
 	errs := make([]error, len(refs))
 	for i, ref := range refs {
-		errs[i] = refusal.InvalidJobID
+		errs[i] = answer.InvalidJobID
 		if _, ok := jobs[ref.ID]; ok {
-			errs[i] = refusal.Denied
+			errs[i] = answer.Denied
 		}
 	}
 	return errs
@@ -123,9 +122,9 @@ func requestFor(kind federation.RequestKind, c identity.Caller, job *federation.
 func (s *Actions) permitSuspend(kind federation.RequestKind, job *federation.Job) error {
 	switch {
 	case job.State.Ended() && job.End.Before(s.Now().Add(-s.Keep)):
-		return refusal.InvalidJobID // slurmctld would have forgotten it
+		return answer.InvalidJobID // slurmctld would have forgotten it
 	case job.State.Ended(), job.State == federation.Completing, job.Cancel:
-		return refusal.AlreadyDone
+		return answer.AlreadyDone
 	case job.State == federation.Pending, job.Whole != nil && job.Whole.Spread: // tasks of it that wait
 		return errJobPending
 	case !s.Suspends[job.Site]:
@@ -133,9 +132,9 @@ func (s *Actions) permitSuspend(kind federation.RequestKind, job *federation.Job
 			"Requested operation not supported on this system: %[1]s is a Slurm cluster, whose REST API can neither suspend nor resume; have an operator of %[1]s run scontrol %[2]s there",
 			job.Site, kind)}
 	case kind == federation.RequestResume && job.State != federation.Suspended:
-		return refusal.NotSuspended
+		return answer.NotSuspended
 	case job.State == federation.Configuring:
-		return refusal.TryLater
+		return answer.TryLater
 	}
 	return nil
 }
