@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/controller"
@@ -85,7 +86,7 @@ func (m *members) list() []controller.Site {
 // addSite takes a site into the federation that a description in YAML tells of: a new one, or one that has left. The description is on the disk before the site
 // gets a job.
 func (p *parts) addSite(ctx context.Context, req v1.AddSite, by federation.AuditEntry) (federation.SiteName, error) {
-	s, err := parseSite(req.Config)
+	s, err := config.ParseSite(req.Config)
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +99,7 @@ func (p *parts) addSite(ctx context.Context, req v1.AddSite, by federation.Audit
 			return "", err
 		case said[s.Name].State != federation.FedRemoved:
 			return "", fmt.Errorf("site %s is a member already; to change how it is described, run: fed site update FILE", s.Name)
-		case p.config.configures(s.Name):
+		case p.config.Configures(s.Name):
 			return "", errConfigured(s.Name)
 		}
 	}
@@ -106,7 +107,7 @@ func (p *parts) addSite(ctx context.Context, req v1.AddSite, by federation.Audit
 	if err != nil {
 		return "", err
 	}
-	if err := p.config.writeSiteFile(&s); err != nil {
+	if err := p.config.WriteSiteFile(&s); err != nil {
 		return "", fmt.Errorf("keep the description of site %s: %w", s.Name, err)
 	}
 	by.Object = string(s.Name)
@@ -125,20 +126,20 @@ func (p *parts) updateSite(ctx context.Context, name federation.SiteName, req v1
 	switch {
 	case p.members.site(name) == nil:
 		return fmt.Errorf("no site %q in the federation; see: fed site list", name)
-	case p.config.configures(name):
+	case p.config.Configures(name):
 		return errConfigured(name)
 	}
-	was, err := p.config.readSiteFile(name)
+	was, err := p.config.ReadSiteFile(name)
 	if err != nil {
 		return err
 	}
 	text := req.Config
 	if text == "" {
-		if text, err = changedSite(was, req.Set); err != nil {
+		if text, err = config.ChangedSite(was, req.Set); err != nil {
 			return err
 		}
 	}
-	s, err := parseSite(text)
+	s, err := config.ParseSite(text)
 	if err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (p *parts) updateSite(ctx context.Context, name federation.SiteName, req v1
 	if err != nil {
 		return err
 	}
-	if err := p.config.writeSiteFile(&s); err != nil {
+	if err := p.config.WriteSiteFile(&s); err != nil {
 		return fmt.Errorf("keep the description of site %s: %w", name, err)
 	}
 	by.Before, by.After = was.URL, s.URL
@@ -166,16 +167,16 @@ func errConfigured(name federation.SiteName) error {
 }
 
 // join has the controller and the other parts know a site as it is described now.
-func (p *parts) join(s *SiteConfig, d federation.Driver) {
-	member := s.member(d)
+func (p *parts) join(s *config.Site, d federation.Driver) {
+	member := memberOf(s, d)
 	p.power.joins(&member)
 	p.members.put(member)
-	p.ledger.Join(p.config.ledgerSite(&member, s.ReportCommand))
+	p.ledger.Join(ledgerSite(p.config, &member, s.ReportCommand))
 	p.ctl.Join(member)
 }
 
 // tryOut opens a site and has it pass the checks of fed site test, unless forced: a mistake in a description is told before anything depends on it.
-func (p *parts) tryOut(ctx context.Context, s *SiteConfig, force bool) (federation.Driver, error) {
+func (p *parts) tryOut(ctx context.Context, s *config.Site, force bool) (federation.Driver, error) {
 	if s.FileSystems != nil && p.objects == nil {
 		return nil, fmt.Errorf("site %s: filesystems: files are carried there through a store: set blobs in the configuration", s.Name)
 	}
@@ -229,8 +230,8 @@ func (p *parts) checkSite(ctx context.Context, name federation.SiteName) ([]fede
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
 	var out []federation.SiteCheck
-	if i := slices.IndexFunc(p.config.Sites, func(c SiteConfig) bool { return c.Name == name }); i >= 0 {
-		if err := p.config.Sites[i].checkSecrets(); err != nil {
+	if i := slices.IndexFunc(p.config.Sites, func(c config.Site) bool { return c.Name == name }); i >= 0 {
+		if err := p.config.Sites[i].CheckSecrets(); err != nil {
 			return []federation.SiteCheck{{Name: "credentials", Result: federation.CheckFailed, Detail: err.Error(), Advice: "put the file there, for the daemon's user alone"}}, nil
 		}
 	}

@@ -15,11 +15,12 @@ import (
 	"fsub/cloud/aws"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 )
 
-func openAWS(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
-	cfg := s.AWS.provider(s.Name, c.Federation, log)
+func openAWS(ctx context.Context, c *config.Config, s *config.Site, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+	cfg := awsConfig(s.AWS, s.Name, c.Federation, log)
 	cfg.Prices = cat
 	key, err := os.ReadFile(filepath.Join(c.StateDir, "agents.key")) // made before
 	if err != nil {
@@ -37,7 +38,7 @@ func openAWS(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogu
 }
 
 // agentArches are the architectures, in Amazon's words, that the agent's program is for.
-func agentArches(c *Config) ([]string, error) {
+func agentArches(c *config.Config) ([]string, error) {
 	path, err := findAgent(c)
 	if err != nil {
 		return nil, err
@@ -56,8 +57,8 @@ func agentArches(c *Config) ([]string, error) {
 	return nil, fmt.Errorf("%s is for %s: machines of EC2 are x86_64 or arm64", path, program.Machine)
 }
 
-// provider is the section as the provider has it.
-func (a *AWSConfig) provider(site federation.SiteName, fed string, log *slog.Logger) aws.Config {
+// awsConfig is the section as the provider has it.
+func awsConfig(a *config.AWS, site federation.SiteName, fed string, log *slog.Logger) aws.Config {
 	kinds := []provider.Market{provider.OnDemand, provider.Spot}
 	if len(a.Markets) > 0 {
 		kinds = nil

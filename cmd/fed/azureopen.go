@@ -14,21 +14,22 @@ import (
 	"fsub/cloud/azure"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 )
 
-func openAzure(_ context.Context, c *Config, s *SiteConfig, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
-	cfg := s.Azure.provider(s.Name, c.Federation, log)
+func openAzure(_ context.Context, c *config.Config, s *config.Site, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+	cfg := azureConfig(s.Azure, s.Name, c.Federation, log)
 	cfg.Prices = cat
-	if err := s.Azure.credential(&cfg); err != nil {
+	if err := azureCredential(s.Azure, &cfg); err != nil {
 		return nil, azure.Boot(), err
 	}
 	p, err := azure.New(cfg)
 	return p, azure.Boot(), err
 }
 
-// credential is that of credentials_file, if there is one.
-func (a *AzureConfig) credential(cfg *azure.Config) error {
+// azureCredential is that of credentials_file, if there is one.
+func azureCredential(a *config.Azure, cfg *azure.Config) error {
 	if a.CredentialsFile == "" {
 		return nil
 	}
@@ -55,8 +56,8 @@ func (a *AzureConfig) credential(cfg *azure.Config) error {
 	return err
 }
 
-// provider is the section as the provider has it.
-func (a *AzureConfig) provider(site federation.SiteName, fed string, log *slog.Logger) azure.Config {
+// azureConfig is the section as the provider has it.
+func azureConfig(a *config.Azure, site federation.SiteName, fed string, log *slog.Logger) azure.Config {
 	kinds := []provider.Market{provider.OnDemand, provider.Spot}
 	if len(a.Markets) > 0 {
 		kinds = nil

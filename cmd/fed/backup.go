@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation/store"
 )
 
@@ -43,7 +44,7 @@ type manifest struct {
 var stateFiles = []string{"*.key", "*.crt", "sites/*.yaml"}
 
 // backUp writes a backup of the daemon to dir: a new directory, an empty one, or an earlier backup, which it replaces.
-func (c *Config) backUp(ctx context.Context, config, dir string, logs bool) (*manifest, error) {
+func backUp(c *config.Config, ctx context.Context, config, dir string, logs bool) (*manifest, error) {
 	dir = filepath.Clean(dir)
 	if err := mayReplace(dir); err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func (c *Config) backUp(ctx context.Context, config, dir string, logs bool) (*ma
 		return nil, err
 	}
 	defer os.RemoveAll(part) // after the exchange: the earlier backup
-	if err := store.Backup(ctx, c.storePath(), filepath.Join(part, backupStore)); err != nil {
+	if err := store.Backup(ctx, c.StorePath(), filepath.Join(part, backupStore)); err != nil {
 		return nil, err
 	}
 	from := map[string]string{} // by name in the backup
@@ -227,20 +228,20 @@ func putConfig(m *manifest, dir, path string) (bool, error) {
 }
 
 // restoreFrom puts what a backup has into the state directory. A file that is there and differs is kept beside the new one.
-func (c *Config) restoreFrom(ctx context.Context, m *manifest, dir string) (put []string, err error) {
+func restoreFrom(c *config.Config, ctx context.Context, m *manifest, dir string) (put []string, err error) {
 	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return nil, err
 	}
-	_, none := os.Stat(c.storePath())
-	kept, err := store.Restore(ctx, filepath.Join(dir, backupStore), c.storePath())
+	_, none := os.Stat(c.StorePath())
+	kept, err := store.Restore(ctx, filepath.Join(dir, backupStore), c.StorePath())
 	switch {
 	case err != nil:
 		return nil, err
 	case none == nil:
-		put = append(put, fmt.Sprintf("%s; what was there is %s", c.storePath(), kept))
+		put = append(put, fmt.Sprintf("%s; what was there is %s", c.StorePath(), kept))
 	default: // it was made to be locked, and is empty
 		os.Remove(kept)
-		put = append(put, c.storePath())
+		put = append(put, c.StorePath())
 	}
 	at := time.Now().UTC().Format("20060102T150405")
 	for _, name := range slices.Sorted(maps.Keys(m.Files)) {
@@ -261,11 +262,11 @@ func (c *Config) restoreFrom(ctx context.Context, m *manifest, dir string) (put 
 		}
 		put = append(put, path)
 	}
-	return put, c.giveBack()
+	return put, giveBack(c)
 }
 
 // giveBack gives all in the state directory to its owner: root restores for the user who serves.
-func (c *Config) giveBack() error {
+func giveBack(c *config.Config) error {
 	info, err := os.Stat(c.StateDir)
 	if err != nil || os.Geteuid() != 0 {
 		return err

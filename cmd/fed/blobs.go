@@ -8,13 +8,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/restd"
@@ -24,60 +24,8 @@ import (
 	"fsub/federation/store"
 )
 
-// Blobs is the store that carries files to sites without the user's file system.
-type Blobs struct {
-	// file:///PATH, s3://..., gs://... or azblob://... Not set: there is no store, and no files are carried.
-	URL string `yaml:"url,omitempty"`
-	// HOST:PORT on which the daemon serves a file:// store.
-	Listen string `yaml:"listen,omitempty"`
-	// http://HOST:PORT as the sites' nodes reach that.
-	Public string `yaml:"public_url,omitempty"`
-	// Most MiB of a job's input files, and of each stage-out directive.
-	MaxMiB int64 `yaml:"max_mib"`
-	// How long the signed addresses of a submission are valid.
-	URLLife time.Duration `yaml:"url_life"`
-	// How long a job's objects are kept after its end.
-	Keep time.Duration `yaml:"keep"`
-}
-
-// IsZero reports whether there is no store.
-func (b Blobs) IsZero() bool { return b.URL == "" }
-
-func defaultBlobs() Blobs {
-	return Blobs{MaxMiB: 4096, URLLife: 7 * 24 * time.Hour, Keep: 24 * time.Hour}
-}
-
-func (b *Blobs) check() error {
-	if b.URL == "" {
-		if b.Listen != "" || b.Public != "" {
-			return errors.New("blobs: url is missing: file:///PATH, s3://, gs:// or azblob://")
-		}
-		return nil
-	}
-	u, err := url.Parse(b.URL)
-	switch {
-	case err != nil:
-		return fmt.Errorf("blobs: url: %w", err)
-	case u.Scheme == "file" && (b.Listen == "" || b.Public == ""):
-		return errors.New("blobs: a file:// store is served by the daemon: set listen (HOST:PORT) and public_url (http://HOST:PORT as the sites' nodes reach it)")
-	case u.Scheme == "file" && (u.Host != "" || !filepath.IsAbs(u.Path)):
-		return fmt.Errorf("blobs: url: %s has no absolute path: write file:///PATH", b.URL)
-	case u.Scheme != "file" && (b.Listen != "" || b.Public != ""):
-		return fmt.Errorf("blobs: listen and public_url are for a file:// store; %s:// has a server of its own", u.Scheme)
-	case u.Scheme != "file" && u.Scheme != "s3" && u.Scheme != "gs" && u.Scheme != "azblob":
-		return fmt.Errorf("blobs: url: unknown scheme %q: want file, s3, gs or azblob", u.Scheme)
-	case b.MaxMiB < 1 || b.URLLife < time.Minute || b.Keep < 0:
-		return errors.New("blobs: max_mib is at least 1, url_life at least 1m, keep not negative")
-	case u.Scheme == "s3" && b.MaxMiB > 5*1024:
-		return errors.New("blobs: max_mib: S3 takes at most 5120 MiB in one piece")
-	case (u.Scheme == "s3" || u.Scheme == "gs") && b.URLLife > 7*24*time.Hour:
-		return errors.New("blobs: url_life: S3 and Google sign addresses for at most 168h")
-	}
-	return nil
-}
-
 // openBlobs opens the store, nil if there is none.
-func openBlobs(ctx context.Context, c *Config) (*blobs.Store, error) {
+func openBlobs(ctx context.Context, c *config.Config) (*blobs.Store, error) {
 	if c.Blobs.IsZero() {
 		return nil, nil
 	}
@@ -102,7 +50,7 @@ func blobKey(path string) ([]byte, error) {
 }
 
 // newStager makes what carries files to the sites that need it.
-func newStager(c *Config, objects *blobs.Store, st *store.Store, log *slog.Logger) *staging.Stager {
+func newStager(c *config.Config, objects *blobs.Store, st *store.Store, log *slog.Logger) *staging.Stager {
 	scratch := map[federation.SiteName]string{}
 	for _, s := range c.Sites {
 		scratch[s.Name] = s.Scratch
@@ -115,7 +63,7 @@ func newStager(c *Config, objects *blobs.Store, st *store.Store, log *slog.Logge
 }
 
 // runBlobs serves a file:// store to the sites' nodes, and takes old objects out of any store.
-func runBlobs(ctx context.Context, g *errgroup.Group, c *Config, objects *blobs.Store, stager *staging.Stager, st *store.Store, log *slog.Logger) error {
+func runBlobs(ctx context.Context, g *errgroup.Group, c *config.Config, objects *blobs.Store, stager *staging.Stager, st *store.Store, log *slog.Logger) error {
 	if c.Blobs.Listen != "" {
 		l, err := net.Listen("tcp", c.Blobs.Listen)
 		if err != nil {

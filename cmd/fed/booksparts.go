@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/controller"
@@ -12,30 +13,21 @@ import (
 	"fsub/federation/store"
 )
 
-// Books is the ledger of what jobs used and cost, at all sites and whoever submitted them.
-type Books struct {
-	// How far back the accounting of a site is read when it is read for the first time.
-	History time.Duration `yaml:"history,omitempty"`
-	// Read the accounting of Slurm sites too, so that jobs count that were submitted there. A site is asked for little at a time, and one thing after the
-	// other; where it is slow or does not answer, it is left alone for a while.
-	Sites bool `yaml:"sites,omitempty"`
-}
-
 // newLedger keeps the ledger from charges and from the accounting of the sites that have one.
-func newLedger(c *Config, sites []controller.Site, st *store.Store, log *slog.Logger) *ledger.Collector {
+func newLedger(c *config.Config, sites []controller.Site, st *store.Store, log *slog.Logger) *ledger.Collector {
 	var all []ledger.Site
 	report := map[federation.SiteName][]string{}
 	for i := range c.Sites {
 		report[c.Sites[i].Name] = c.Sites[i].ReportCommand
 	}
 	for i := range sites {
-		all = append(all, c.ledgerSite(&sites[i], report[sites[i].Name]))
+		all = append(all, ledgerSite(c, &sites[i], report[sites[i].Name]))
 	}
 	return ledger.New(ledger.Config{Store: st, Books: st, Sites: all, Rented: newPoolBooks(sites, st, log), BillStore: st, Logger: log, History: c.Books.History})
 }
 
 // ledgerSite is a site as the ledger is told of it. report is its command in the place of sreport, if it has one.
-func (c *Config) ledgerSite(s *controller.Site, report []string) ledger.Site {
+func ledgerSite(c *config.Config, s *controller.Site, report []string) ledger.Site {
 	site := ledger.Site{Name: s.Name, Prices: s.Prices, Users: s.Users, Report: report, Accounts: federation.AbilitiesOf(s.Driver).Accounts}
 	if site.Unread = site.Accounts != nil && !c.Books.Sites; site.Unread {
 		site.Accounts = nil

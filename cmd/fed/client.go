@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/show"
 	"fsub/federation"
@@ -37,7 +38,7 @@ func socketDefault() string {
 	if s := os.Getenv("FSUB_SOCKET"); s != "" {
 		return s
 	}
-	usual := defaults().Socket
+	usual := config.Default().Socket
 	if home, err := os.UserHomeDir(); err == nil {
 		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
 			if own := home + conn.OwnSocket; fileExists(own) {

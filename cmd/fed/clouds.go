@@ -19,6 +19,7 @@ import (
 	"fsub/cloud/agentserver"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/secret"
@@ -50,8 +51,8 @@ func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // openClouds opens the agent server if a site needs one, and returns nil if none does. Its keys are
 // made once and kept in the state directory.
-func openClouds(c *Config, cat *prices.Catalogue, log *slog.Logger, reg prometheus.Registerer) (_ *clouds, err error) {
-	if !c.rents() {
+func openClouds(c *config.Config, cat *prices.Catalogue, log *slog.Logger, reg prometheus.Registerer) (_ *clouds, err error) {
+	if !rents(c) {
 		return nil, nil
 	}
 	cl := &clouds{prices: cat, logs: map[federation.SiteName]federation.LogReader{}}
@@ -93,7 +94,7 @@ func openClouds(c *Config, cat *prices.Catalogue, log *slog.Logger, reg promethe
 }
 
 // listenTLS makes the agent server listen on the network. It returns its URL and the pin of its certificate.
-func (cl *clouds) listenTLS(c *Config) (url, pin string, err error) {
+func (cl *clouds) listenTLS(c *config.Config) (url, pin string, err error) {
 	certFile, keyFile := filepath.Join(c.StateDir, "agents.crt"), filepath.Join(c.StateDir, "agents-tls.key")
 	cert, err := agentserver.Certificate(certFile, keyFile)
 	if err == nil {
@@ -145,20 +146,20 @@ func (cl *clouds) close() {
 }
 
 // open makes the driver of a rented site.
-func (cl *clouds) open(ctx context.Context, c *Config, s *SiteConfig, st federation.PoolStore, log *slog.Logger, reg prometheus.Registerer) (*cloud.Driver, error) {
+func (cl *clouds) open(ctx context.Context, c *config.Config, s *config.Site, st federation.PoolStore, log *slog.Logger, reg prometheus.Registerer) (*cloud.Driver, error) {
 	p, boot, err := openProvider(ctx, c, s, cl.prices, log)
 	if err != nil {
 		return nil, err
 	}
-	mapped, err := s.mapped()
+	mapped, err := s.MappedUsers()
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", s.Name, err)
 	}
 	d, err := cloud.New(cloud.Config{
-		Note: noteOf(p), Mapped: mapped, Site: s.Name, Provider: wrapProvider(p, s, log, reg), Store: st, AgentServer: cl.server, Pools: s.pools(), Boot: boot, Secret: cl.key,
+		Note: noteOf(p), Mapped: mapped, Site: s.Name, Provider: wrapProvider(p, s, log, reg), Store: st, AgentServer: cl.server, Pools: poolsOf(s), Boot: boot, Secret: cl.key,
 		LogDir: filepath.Join(c.StateDir, "logs", string(s.Name)), SharesFiles: s.FileSystems == nil, OnlyUser: onlyUser(s), Logger: log, Registerer: reg,
 		LogMost: c.Limits.LogMiB << 20, LogUser: c.Limits.LogUserMiB << 20,
-		Timing: s.timing(c.Agents.Lease), Containers: s.containers(),
+		Timing: timingOf(s, c.Agents.Lease), Containers: s.Engine(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", s.Name, err)
@@ -179,9 +180,9 @@ func noteOf(p provider.Provider) string {
 }
 
 // rents reports whether there is a site whose machines are made when they are needed.
-func (c *Config) rents() bool {
+func rents(c *config.Config) bool {
 	for i := range c.Sites {
-		if c.Sites[i].rented() {
+		if c.Sites[i].Rented() {
 			return true
 		}
 	}
@@ -189,12 +190,12 @@ func (c *Config) rents() bool {
 }
 
 // findAgent returns the path of the agent's program, which must be there.
-func findAgent(c *Config) (string, error) {
+func findAgent(c *config.Config) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	path, err := filepath.Abs(c.agentBinary(self))
+	path, err := filepath.Abs(c.AgentBinary(self))
 	if err != nil {
 		return "", err
 	}
@@ -205,7 +206,7 @@ func findAgent(c *Config) (string, error) {
 }
 
 // openTokens makes the tokens of the commands inside jobs, with the key of the remote listener.
-func openTokens(c *Config) (*identity.Tokens, error) {
+func openTokens(c *config.Config) (*identity.Tokens, error) {
 	path := filepath.Join(c.StateDir, "token.key")
 	key, err := secretFile(path)
 	if err == nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	"fsub/federation/controller"
 	"fsub/slurm"
@@ -13,12 +14,12 @@ import (
 
 // openSites makes the driver of every configured site: of Slurm clusters here, of pools that are
 // rented in clouds.go.
-func openSites(ctx context.Context, c Config, rented *clouds, st federation.PoolStore, log *slog.Logger, reg prometheus.Registerer) ([]controller.Site, error) {
+func openSites(ctx context.Context, c config.Config, rented *clouds, st federation.PoolStore, log *slog.Logger, reg prometheus.Registerer) ([]controller.Site, error) {
 	var out []controller.Site
 	for i, s := range c.Sites {
 		var d federation.Driver
 		var err error
-		if s.rented() {
+		if s.Rented() {
 			d, err = rented.open(ctx, &c, &c.Sites[i], st, log, reg)
 		} else {
 			d, err = openSite(c, s, log)
@@ -26,23 +27,23 @@ func openSites(ctx context.Context, c Config, rented *clouds, st federation.Pool
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, s.member(d))
+		out = append(out, memberOf(&s, d))
 	}
 	return out, nil
 }
 
-// member is the site as the controller is told of it.
-func (s *SiteConfig) member(d federation.Driver) controller.Site {
+// memberOf is the site as the controller is told of it.
+func memberOf(s *config.Site, d federation.Driver) controller.Site {
 	users := map[string]federation.SiteUser{}
 	for name, u := range s.Users {
 		users[name] = federation.SiteUser{Name: u.Name, UID: u.UID, GID: u.GID}
 	}
 	return controller.Site{Name: s.Name, Driver: d, Prices: s.Prices, Speed: s.Speed, Backlog: s.Backlog, AccountBacklog: s.AccountBacklog, Preempt: s.Preempt, Users: users, Accounts: s.Accounts,
-		Lifts: s.lifts(), FileSystems: s.FileSystems, Options: s.options(), Data: s.dataPlace()}
+		Lifts: s.Lifts(), FileSystems: s.FileSystems, Options: s.PluginOptionList(), Data: s.DataPlace()}
 }
 
 // openSite reads the site's key and makes its driver. It speaks to nobody.
-func openSite(c Config, s SiteConfig, log *slog.Logger) (federation.Driver, error) {
+func openSite(c config.Config, s config.Site, log *slog.Logger) (federation.Driver, error) {
 	d, err := slurm.Open(slurm.Config{
 		Name: s.Name, URL: s.URL, User: s.User, Mode: s.Mode, KeyFile: s.KeyFile, TokenFile: s.TokenFile, TokenCommand: s.TokenCommand, Timeout: s.Timeout,
 		CAFile: s.CAFile, CertFile: s.ClientCert, CertKeyFile: s.ClientKey,
@@ -56,7 +57,7 @@ func openSite(c Config, s SiteConfig, log *slog.Logger) (federation.Driver, erro
 }
 
 // operationRate is how many requests a second a site gets of operations on many jobs: half of the calls that it may get at all.
-func (c *Config) operationRate(name federation.SiteName) float64 {
+func operationRate(c *config.Config, name federation.SiteName) float64 {
 	for i := range c.Sites {
 		if s := &c.Sites[i]; s.Name == name && s.CallsPerSecond > 0 {
 			return s.CallsPerSecond / 2

@@ -15,7 +15,7 @@ import (
 
 // newFaults watches what keeps the daemon from its work: its disk, sites, and jobs that it cannot go on with.
 func (p *parts) newFaults() *faults.Watch {
-	bounds := p.config.Limits.api(p.config)
+	bounds := p.config.Limits.ForAPI(p.config)
 	p.bounds.Store(&bounds)
 	p.reg.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fsub_state_free_bytes", Help: "Free space where the daemon keeps its database."}, func() float64 {

@@ -12,11 +12,24 @@ import (
 	"fsub/cloud/google"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 )
 
-func openGCP(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
-	cfg := s.GCP.provider(s.Name, c.Federation, log)
+// googleKinds are the markets of a section.
+func googleKinds(asked []string) []provider.Market {
+	kinds := []provider.Market{provider.OnDemand, provider.Spot}
+	if len(asked) > 0 {
+		kinds = nil
+		for _, m := range asked {
+			kinds = append(kinds, provider.Market(m))
+		}
+	}
+	return kinds
+}
+
+func openGCP(ctx context.Context, c *config.Config, s *config.Site, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+	cfg := gcpConfig(s.GCP, s.Name, c.Federation, log)
 	cfg.Prices = cat
 	p, err := gcp.New(ctx, cfg)
 	return p, gcp.Boot(), err
@@ -27,8 +40,8 @@ func googleClient(ctx context.Context, endpoint, credentials string) (*http.Clie
 	return (&google.Account{Endpoint: endpoint, CredentialsFile: credentials}).Client(ctx, "https://www.googleapis.com/auth/cloud-billing.readonly")
 }
 
-// provider is the section as the provider has it.
-func (g *GCPConfig) provider(site federation.SiteName, fed string, log *slog.Logger) gcp.Config {
+// gcpConfig is the section as the provider has it.
+func gcpConfig(g *config.GCP, site federation.SiteName, fed string, log *slog.Logger) gcp.Config {
 	out := gcp.Config{
 		Site: site, Federation: fed, Project: g.Project, Region: g.Region, Zones: g.Zones, Reservations: g.Reservations, Network: g.Network, Subnetwork: g.Subnetwork,
 		MoreSubnetworks: g.MoreSubnetworks, NoAddress: g.NoAddress, Images: g.Images, DiskGiB: g.DiskGiB, DiskType: g.DiskType, ServiceAccount: g.ServiceAccount,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
@@ -33,7 +34,7 @@ type seenLine struct {
 }
 
 func newHealthTestCommand() *cobra.Command {
-	var file configFlag
+	var file config.Flag
 	var nodes int
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -48,11 +49,11 @@ Each line is a JSON object, the end of a job or a finding of a health check:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rules := health.Rules()
 			if cmd.Flags().Changed("config") {
-				c, err := file.read()
+				c, err := file.Read()
 				if err != nil {
 					return err
 				}
-				rules = c.Health.rules()
+				rules = c.Health.Effective()
 			}
 			in := cmd.InOrStdin()
 			if args[0] != "-" {
@@ -73,7 +74,7 @@ Each line is a JSON object, the end of a job or a finding of a health check:
 			return listFindings(cmd.OutOrStdout(), found)
 		},
 	}
-	file.add(cmd)
+	file.Add(cmd)
 	cmd.Flags().IntVar(&nodes, "nodes", 20, "how many nodes the pool has: limits depend on it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/sbatch"
@@ -24,7 +25,7 @@ type inJob struct {
 	now      func() time.Time
 }
 
-func newInJob(c *Config, d *remoteListener) *inJob {
+func newInJob(c *config.Config, d *remoteListener) *inJob {
 	in := &inJob{commands: map[federation.SiteName]string{}, socket: map[federation.SiteName]string{}, remote: d, now: time.Now}
 	for _, s := range c.Sites {
 		if s.Commands == "" {

@@ -11,23 +11,24 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
+	"fsub/cmd/fed/internal/config"
 )
 
 var errNoCloud = errors.New("this fed was built without clouds (-tags nocloud): build it without that tag")
 
-func openAWS(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+func openAWS(context.Context, *config.Config, *config.Site, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	return nil, agentapi.Boot{}, errNoCloud
 }
 
-func openGCP(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+func openGCP(context.Context, *config.Config, *config.Site, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	return nil, agentapi.Boot{}, errNoCloud
 }
 
-func openTPU(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+func openTPU(context.Context, *config.Config, *config.Site, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	return nil, agentapi.Boot{}, errNoCloud
 }
 
-func openAzure(context.Context, *Config, *SiteConfig, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+func openAzure(context.Context, *config.Config, *config.Site, *prices.Catalogue, *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	return nil, agentapi.Boot{}, errNoCloud
 }
 

@@ -11,24 +11,25 @@ import (
 	"sync/atomic"
 	"time"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation/health"
 )
 
 // notifier passes findings on to those whom the configuration names. It is safe for concurrent use.
 type notifier struct {
 	log   *slog.Logger
-	to    atomic.Pointer[HealthConfig] // as it is now
+	to    atomic.Pointer[config.Health] // as it is now
 	queue chan health.Finding
 }
 
-func newNotifier(c *HealthConfig, log *slog.Logger) *notifier {
+func newNotifier(c *config.Health, log *slog.Logger) *notifier {
 	n := &notifier{log: log, queue: make(chan health.Finding, 100)}
 	n.use(c)
 	go func() {
 		for f := range n.queue {
 			text, err := json.Marshal(f)
 			if err == nil {
-				err = n.to.Load().tell(text)
+				err = notify(n.to.Load(), text)
 			}
 			if err != nil {
 				log.Error("notify of a finding", "rule", f.Rule, "err", err)
@@ -39,14 +40,14 @@ func newNotifier(c *HealthConfig, log *slog.Logger) *notifier {
 }
 
 // use has those told from now on whom c names.
-func (n *notifier) use(c *HealthConfig) {
+func (n *notifier) use(c *config.Health) {
 	own := *c
 	n.to.Store(&own)
 }
 
 // tell passes a finding on. It returns at once; where findings come faster than they are taken, some are left out and that is logged: the history has them all.
 func (n *notifier) tell(f health.Finding) {
-	if n.to.Load().tellsNobody() {
+	if silent(n.to.Load()) {
 		return
 	}
 	select {
@@ -56,12 +57,12 @@ func (n *notifier) tell(f health.Finding) {
 	}
 }
 
-func (c *HealthConfig) tellsNobody() bool { return len(c.Notify) == 0 && c.Webhook == "" }
+func silent(c *config.Health) bool { return len(c.Notify) == 0 && c.Webhook == "" }
 
 // notifyTime bounds one notification.
 const notifyTime = 30 * time.Second
 
-func (c *HealthConfig) tell(text []byte) error {
+func notify(c *config.Health, text []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), notifyTime)
 	defer cancel()
 	if len(c.Notify) > 0 {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fsub/cloud/prices"
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
@@ -34,7 +35,7 @@ import (
 
 // parts are what a daemon is made of. What may be missing is nil then.
 type parts struct {
-	config *Config
+	config *config.Config
 	log    *slog.Logger
 	reg    *prometheus.Registry
 
@@ -66,7 +67,7 @@ type parts struct {
 func (p *parts) open(ctx context.Context) (err error) {
 	c := p.config
 	p.store, err = store.Open(ctx, store.Config{
-		Path: c.storePath(), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, KeepFor: c.KeepEvents, RequestsPerJob: c.Limits.RequestsPerJob, Logger: p.log, Metrics: p.reg,
+		Path: c.StorePath(), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, KeepFor: c.KeepEvents, RequestsPerJob: c.Limits.RequestsPerJob, Logger: p.log, Metrics: p.reg,
 	})
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 		return err
 	}
 	p.shares.Late = p.quota.Late
-	if p.runs, err = predict.Open(ctx, p.store, c.policy().Share()); err != nil {
+	if p.runs, err = predict.Open(ctx, p.store, c.PlacementPolicy().Share()); err != nil {
 		return err
 	}
 	if p.waits, err = predict.OpenWaits(ctx, p.store); err != nil {
@@ -141,8 +142,8 @@ func (p *parts) newController() *controller.Controller {
 		stager = staging.None{Stager: p.carrier}
 	}
 	return controller.Open(controller.Config{
-		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.policy(), Runs: p.runs, Waits: p.waits, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.rules(), RerunEarly: c.Health.RerunEarly, Notify: p.notices.tell,
-		MaxRequeue: c.maxRequeue(), MaxArray: c.MaxArray, Timing: controller.Timing{MoveAfter: c.Policy.MoveAfter}, Restored: p.store.Copied(), Compared: p.store.Compared,
+		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.PlacementPolicy(), Runs: p.runs, Waits: p.waits, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.Effective(), RerunEarly: c.Health.RerunEarly, Notify: p.notices.tell,
+		MaxRequeue: c.RequeueLimit(), MaxArray: c.MaxArray, Timing: controller.Timing{MoveAfter: c.Policy.MoveAfter}, Restored: p.store.Copied(), Compared: p.store.Compared,
 		Priced: p.prices.Accelerators, Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
 	})
 }
@@ -165,10 +166,10 @@ func (p *parts) newAPI() (*api.Server, error) {
 	}
 	pools := newPoolBooks(p.sites, p.store, p.log)
 	return api.NewServer(api.Config{
-		Limits:   c.Limits.api(c),
+		Limits:   c.Limits.ForAPI(c),
 		Accounts: p.accounts(), FairShare: p.shares,
 		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Audit: p.store, Health: p.ctl.Health, Faults: p.faults.Faults, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
-		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Policy: c.policy(), Reboots: p.members.rebooter, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: p.members.calls, OperationRate: c.operationRate, Logger: p.log, Registerer: p.reg,
+		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Policy: c.PlacementPolicy(), Reboots: p.members.rebooter, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: p.members.calls, OperationRate: func(name federation.SiteName) float64 { return operationRate(c, name) }, Logger: p.log, Registerer: p.reg,
 	}), nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/cloud/provider"
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	"fsub/federation/store"
 )
@@ -18,7 +19,7 @@ import (
 // newPoolClearCommand is for when the daemon is gone for good: it asks the clouds themselves, and
 // needs no daemon.
 func newPoolClearCommand() *cobra.Command {
-	var file configFlag
+	var file config.Flag
 	var yes, dry bool
 	cmd := &cobra.Command{
 		Use:   "clear [SITE...]",
@@ -26,17 +27,17 @@ func newPoolClearCommand() *cobra.Command {
 		Long: `clear ends every machine that carries this federation's tags, whatever runs on it. It asks the clouds themselves and needs
 no daemon: while one runs it refuses. It shows the machines and asks first (--yes: not asked). Machines also end by themselves when they do not hear the daemon for as long as agents: lease.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			c, err := file.readOwn()
+			c, err := file.ReadOwn()
 			if err != nil {
 				return err
 			}
 			for _, n := range names {
-				if !slices.ContainsFunc(c.Sites, func(s SiteConfig) bool { return string(s.Name) == n && s.rented() }) {
+				if !slices.ContainsFunc(c.Sites, func(s config.Site) bool { return string(s.Name) == n && s.Rented() }) {
 					return fmt.Errorf("no site %q whose machines are rented is configured; see: fed config check", n)
 				}
 			}
 			if !dry {
-				if err := store.InUse(c.storePath()); err != nil {
+				if err := store.InUse(c.StorePath()); err != nil {
 					return fmt.Errorf("%w: a daemon that runs would rent other machines, and take its jobs for running", err)
 				}
 			}
@@ -69,7 +70,7 @@ no daemon: while one runs it refuses. It shows the machines and asks first (--ye
 			return nil
 		},
 	}
-	file.add(cmd)
+	file.Add(cmd)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVarP(&dry, "dry-run", "n", false, "list the machines that would be ended, and end none; also while the daemon runs")
 	return cmd
@@ -83,10 +84,10 @@ type rentedSite struct {
 }
 
 // clearable are the sites of these names, or all, whose machines can be ended.
-func clearable(ctx context.Context, c *Config, names []string) (sites []rentedSite, err error) {
+func clearable(ctx context.Context, c *config.Config, names []string) (sites []rentedSite, err error) {
 	for i := range c.Sites {
 		s := &c.Sites[i]
-		if !s.rented() || len(names) > 0 && !slices.Contains(names, string(s.Name)) {
+		if !s.Rented() || len(names) > 0 && !slices.Contains(names, string(s.Name)) {
 			continue
 		}
 		p, _, err := openProvider(ctx, c, s, nil, slog.New(slog.DiscardHandler))

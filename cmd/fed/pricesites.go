@@ -10,6 +10,7 @@ import (
 
 	"fsub/cloud/prices"
 	"fsub/cloud/prices/lists"
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation/secret"
 )
 
@@ -25,18 +26,18 @@ func (r *regions) add(name string) {
 	}
 }
 
-// wanted are the regions that the configuration names for a cloud's list, and whether it has the list asked at all.
-func (l *PriceLists) wanted(cloud string) (r regions, asked bool) {
+// wantedRegions are the regions that the configuration names for a cloud's list, and whether it has the list asked at all.
+func wantedRegions(l *config.PriceLists, cloud string) (r regions, asked bool) {
 	if !slices.Contains(l.Ask, cloud) {
 		return r, false
 	}
 	return regions{names: slices.Clone(l.Regions), all: len(l.Regions) == 0}, true
 }
 
-// azure is Azure's list for what is asked for and for the sites that rent there; nil: nobody wants it.
-func (l *PriceLists) azure(sites []SiteConfig) *lists.Azure {
+// azureList is Azure's list for what is asked for and for the sites that rent there; nil: nobody wants it.
+func azureList(l *config.PriceLists, sites []config.Site) *lists.Azure {
 	list := &lists.Azure{Endpoint: l.AzureEndpoint, Types: prices.Types(prices.Azure)}
-	regions, asked := l.wanted(prices.Azure)
+	regions, asked := wantedRegions(l, prices.Azure)
 	for i := range sites {
 		a := sites[i].Azure
 		if a == nil || a.Endpoint != "" && l.AzureEndpoint == "" { // what stands in for Azure has no prices
@@ -57,14 +58,14 @@ func (l *PriceLists) azure(sites []SiteConfig) *lists.Azure {
 	return list
 }
 
-// google is Google's list for what is asked for and for the sites that rent there, which is asked with the key or with the credentials of the first of those; nil: nobody
+// googleList is Google's list for what is asked for and for the sites that rent there, which is asked with the key or with the credentials of the first of those; nil: nobody
 // wants it, or nobody has credentials. It calls nobody.
-func (l *PriceLists) google(sites []SiteConfig, log *slog.Logger) (*lists.Google, error) {
+func googleList(l *config.PriceLists, sites []config.Site, log *slog.Logger) (*lists.Google, error) {
 	list := &lists.Google{Endpoint: l.GoogleEndpoint}
-	regions, asked := l.wanted(prices.Google)
+	regions, asked := wantedRegions(l, prices.Google)
 	credentials := ""
 	for i := range sites {
-		here, endpoint, file := sites[i].google()
+		here, endpoint, file := googleOf(&sites[i])
 		if here == nil || endpoint != "" && l.GoogleEndpoint == "" { // what stands in for Google has no prices
 			continue
 		}
@@ -99,8 +100,8 @@ func (l *PriceLists) google(sites []SiteConfig, log *slog.Logger) (*lists.Google
 	return list, nil
 }
 
-// google is where a site rents from Google: regions, what stands in for it, and the file with the credentials. nil: nowhere.
-func (s *SiteConfig) google() (regions []string, endpoint, credentials string) {
+// googleOf is where a site rents from Google: regions, what stands in for it, and the file with the credentials. nil: nowhere.
+func googleOf(s *config.Site) (regions []string, endpoint, credentials string) {
 	switch {
 	case s.GCP != nil:
 		return []string{s.GCP.Region}, s.GCP.Endpoint, s.GCP.CredentialsFile

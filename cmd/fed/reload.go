@@ -8,15 +8,16 @@ import (
 	"slices"
 	"strings"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation/controller"
 )
 
 // reloader reads the configuration again when the daemon gets SIGHUP, and changes what can be changed while it runs.
 type reloader struct {
 	*parts
-	read func() (Config, error)
+	read func() (config.Config, error)
 	hup  <-chan os.Signal
-	now  Config // what is in force
+	now  config.Config // what is in force
 
 	level *slog.LevelVar // nil: --log says what is logged
 }
@@ -61,16 +62,16 @@ func (r *reloader) reload() {
 		done, restart = slices.Delete(done, i, i+1), append(restart, "log_level (--log is given)")
 	}
 	if slices.ContainsFunc(done, func(key string) bool { return key == "operators" || key == "limits" }) {
-		bounds := r.now.Limits.api(&r.now)
+		bounds := r.now.Limits.ForAPI(&r.now)
 		r.bounds.Store(&bounds)
 		r.api.Tune(r.now.Operators, bounds)
 	}
 	if slices.ContainsFunc(done, func(key string) bool { return key == "policy" || key == "health" || key == "max_requeue" }) {
-		r.ctl.Tune(controller.Tuning{Policy: r.now.policy(), Rules: r.now.Health.rules(), RerunEarly: r.now.Health.RerunEarly, MaxRequeue: r.now.maxRequeue()})
+		r.ctl.Tune(controller.Tuning{Policy: r.now.PlacementPolicy(), Rules: r.now.Health.Effective(), RerunEarly: r.now.Health.RerunEarly, MaxRequeue: r.now.RequeueLimit()})
 	}
 	r.log.Info("the configuration was read again", "changed", namesOrNothing(done), "needs a restart", namesOrNothing(restart))
 	if r.level != nil {
-		r.level.Set(next.logLevel()) // after the line that says so
+		r.level.Set(next.Level()) // after the line that says so
 	}
 }
 
@@ -78,10 +79,10 @@ func (r *reloader) reload() {
 var reloaded = []string{"operators", "limits", "policy", "health", "max_requeue", "log_level"}
 
 // reloadSites takes up what can change of the sites. It returns the keys that have changed, and those that take a restart.
-func (r *reloader) reloadSites(next []SiteConfig) (done, restart []string) {
+func (r *reloader) reloadSites(next []config.Site) (done, restart []string) {
 	for i := range next {
 		s := &next[i]
-		k := slices.IndexFunc(r.now.Sites, func(old SiteConfig) bool { return old.Name == s.Name })
+		k := slices.IndexFunc(r.now.Sites, func(old config.Site) bool { return old.Name == s.Name })
 		if k < 0 {
 			restart = append(restart, "site "+string(s.Name)+" is new")
 			continue
@@ -102,7 +103,7 @@ func (r *reloader) reloadSites(next []SiteConfig) (done, restart []string) {
 		}
 	}
 	for _, old := range r.now.Sites {
-		if !old.Added && !slices.ContainsFunc(next, func(s SiteConfig) bool { return s.Name == old.Name }) {
+		if !old.Added && !slices.ContainsFunc(next, func(s config.Site) bool { return s.Name == old.Name }) {
 			restart = append(restart, "site "+string(old.Name)+" is gone")
 		}
 	}
@@ -113,7 +114,7 @@ func (r *reloader) reloadSites(next []SiteConfig) (done, restart []string) {
 var reloadedOfSites = []string{"prices", "speed", "backlog", "account_backlog", "preempt", "users"}
 
 // changedKeys are the keys in which two descriptions of a site differ.
-func changedKeys(a, b *SiteConfig) (keys []string) {
+func changedKeys(a, b *config.Site) (keys []string) {
 	was, is := reflect.ValueOf(*a), reflect.ValueOf(*b)
 	for i := range was.NumField() {
 		key, _, _ := strings.Cut(was.Type().Field(i).Tag.Get("yaml"), ",")

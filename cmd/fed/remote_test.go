@@ -8,15 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	"fsub/sbatch"
 )
 
 // The daemon's certificate and secret stay the same over restarts, and nobody else may read them.
 func TestRemoteIsKept(t *testing.T) {
-	c := defaults()
+	c := config.Default()
 	c.StateDir = filepath.Join(t.TempDir(), "state")
-	c.Remote = Remote{Listen: "127.0.0.1:0", Address: "fed.example.org:6829"}
+	c.Remote = config.Remote{Listen: "127.0.0.1:0", Address: "fed.example.org:6829"}
 	var addresses, tokens []string
 	for range 2 {
 		d, err := openRemote(&c)
@@ -59,8 +60,8 @@ func TestRemoteIsKept(t *testing.T) {
 }
 
 func TestInJobEnvironment(t *testing.T) {
-	c := defaults()
-	c.Sites = []SiteConfig{{Name: "a", Commands: "/opt/fsub/bin"}, {Name: "b"}}
+	c := config.Default()
+	c.Sites = []config.Site{{Name: "a", Commands: "/opt/fsub/bin"}, {Name: "b"}}
 	job := &federation.Job{User: "alice", Spec: &sbatch.Spec{TimeLimit: time.Hour}}
 	env := []string{"A=1", "PATH=/usr/bin", "FSUB_TOKEN=another's", "FSUB_SOCKET=/elsewhere", "Z=2"}
 	before := slices.Clone(env)
@@ -76,7 +77,7 @@ func TestInJobEnvironment(t *testing.T) {
 		t.Errorf("without a PATH: %q", got)
 	}
 
-	c.StateDir, c.Remote = t.TempDir(), Remote{Listen: "127.0.0.1:0"}
+	c.StateDir, c.Remote = t.TempDir(), config.Remote{Listen: "127.0.0.1:0"}
 	d, err := openRemote(&c)
 	if err != nil {
 		t.Fatal(err)

@@ -1,86 +1,21 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	netmail "net/mail"
 	"os"
-	"slices"
-	"strings"
 
 	"fsub/accounting/report/format"
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation/reports"
 	"fsub/federation/reports/mail"
 	"fsub/federation/secret"
 )
 
-// Reports says where reports go that are saved with a schedule.
-type Reports struct {
-	// Directory of those that become files: each in one of its user's name, which only that user may read. Not set: they are mailed only.
-	Directory string `yaml:"directory,omitempty"`
-	// Mail server that takes the others.
-	Mail Mail `yaml:"mail,omitempty"`
-}
-
-// Mail is a mail server.
-type Mail struct {
-	// HOST:PORT that speaks SMTP. Not set: no mail is sent.
-	Server string `yaml:"server,omitempty"`
-	// Address that reports come from.
-	From string `yaml:"from,omitempty"`
-	// User that the mail server knows. Not set: no login.
-	User string `yaml:"user,omitempty"`
-	// File with the password, mode 0600. It is read for each mail.
-	PasswordFile string `yaml:"password_file,omitempty"`
-	// starttls (the default), implicit, or none, which is for a server on this machine and has no login.
-	TLS string `yaml:"tls,omitempty"`
-	// Domains that users may send mail to; operators may send it anywhere. Not set: that of from.
-	Domains []string `yaml:"domains,omitempty"`
-}
-
-func (c *Reports) check() error {
-	m := &c.Mail
-	if m.Server == "" {
-		if m.From != "" || m.User != "" || m.PasswordFile != "" || m.TLS != "" || m.Domains != nil {
-			return errors.New("reports: mail: server is missing: HOST:PORT of a mail server")
-		}
-		return nil
-	}
-	if _, _, err := net.SplitHostPort(m.Server); err != nil {
-		return fmt.Errorf("reports: mail: invalid server %q: want HOST:PORT, such as smtp.example.org:587", m.Server)
-	}
-	if a, err := netmail.ParseAddress(m.From); err != nil || a.Address != m.From {
-		return fmt.Errorf("reports: mail: invalid from %q: want an address, such as fsub@example.org", m.From)
-	}
-	switch {
-	case !slices.Contains([]string{"", mail.STARTTLS, mail.Implicit, mail.Plain}, m.TLS):
-		return fmt.Errorf("reports: mail: invalid tls %q: want starttls, implicit or none", m.TLS)
-	case (m.User == "") != (m.PasswordFile == ""):
-		return errors.New("reports: mail: user and password_file go together")
-	case m.User != "" && m.TLS == mail.Plain:
-		return errors.New("reports: mail: tls is none: the password would be sent in the clear")
-	}
-	return nil
-}
-
-// domains are those that users may send mail to.
-func (m *Mail) domains() (out []string) {
-	all := m.Domains
-	if all == nil && m.From != "" {
-		all = []string{m.From[strings.LastIndexByte(m.From, '@')+1:]}
-	}
-	for _, d := range all {
-		out = append(out, strings.ToLower(d))
-	}
-	return out
-}
-
 // newReports makes what delivers saved reports. It lacks who makes them.
-func newReports(c *Config, st reports.Store, log *slog.Logger) (*reports.Runner, error) {
+func newReports(c *config.Config, st reports.Store, log *slog.Logger) (*reports.Runner, error) {
 	m := &c.Reports.Mail
-	r := reports.Config{Store: st, Write: format.Write, Ending: format.Ending, Letter: format.Letter, Federation: c.Federation, Files: c.Reports.Directory, Domains: m.domains(), Logger: log}
+	r := reports.Config{Store: st, Write: format.Write, Ending: format.Ending, Letter: format.Letter, Federation: c.Federation, Files: c.Reports.Directory, Domains: m.MailDomains(), Logger: log}
 	if r.Host, _ = os.Hostname(); r.Host == "" {
 		r.Host = c.Federation
 	}

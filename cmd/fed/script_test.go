@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/cmd/internal/crash"
 	"fsub/federation"
 	"fsub/federation/api/client"
@@ -242,11 +243,11 @@ func TestNumbersOfTheConfiguration(t *testing.T) {
 		fmt.Sprintf(site, "speed: {h100: .nan}"), fmt.Sprintf(site, "speed: {h100: 0}"), fmt.Sprintf(site, "timeout: -1s"),
 		fmt.Sprintf(site, "calls_per_second: .nan"), "policy: {wait_gpu_hour: .nan}", "policy: {run_fraction: -1}", "policy: {run_fraction: 0}", "max_requeue: -1", "min_job_age: -1s",
 	} {
-		if _, err := parseConfig([]byte(text)); err == nil {
+		if _, err := config.Parse([]byte(text)); err == nil {
 			t.Errorf("accepted: %s", text)
 		}
 	}
-	if c, err := parseConfig([]byte("max_requeue: 0")); err != nil || c.maxRequeue() >= 0 {
-		t.Errorf("max_requeue: 0 means never: %d, %v", c.maxRequeue(), err)
+	if c, err := config.Parse([]byte("max_requeue: 0")); err != nil || c.RequeueLimit() >= 0 {
+		t.Errorf("max_requeue: 0 means never: %d, %v", c.RequeueLimit(), err)
 	}
 }

@@ -16,65 +16,50 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
-	"fsub/federation"
-	"fsub/federation/place"
+	"fsub/cmd/fed/internal/config"
 )
 
 func newServeCommand() *cobra.Command {
-	var file configFlag
+	var file config.Flag
 	var level string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon until SIGTERM; SIGHUP has it read its configuration again",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			given, err := parseLevel("--log", level)
+			given, err := config.ParseLevel("--log", level)
 			if err != nil {
 				return err
 			}
-			c, err := file.read()
+			c, err := file.Read()
 			if err == nil {
-				err = c.checkSecrets()
+				err = c.CheckSecrets()
 			}
 			if err == nil {
-				err = c.readSiteFiles()
+				err = c.ReadSiteFiles()
 			}
 			if err != nil {
 				return err
 			}
 			l := new(slog.LevelVar)
 			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: l}))
-			reload := &reloader{read: file.read, now: c}
+			reload := &reloader{read: file.Read, now: c}
 			if l.Set(given); level == "" {
-				l.Set(c.logLevel())
+				l.Set(c.Level())
 				reload.level = l
 			}
 			return serve(cmd.Context(), c, reload, log)
 		},
 	}
-	file.add(cmd)
+	file.Add(cmd)
 	cmd.Flags().StringVar(&level, "log", "", "least level that is logged: debug, info, warn, error (default: log_level of the configuration, else info)")
 	return cmd
-}
-
-// parseLevel reads the least level that is logged, which a key or flag has; "" is info.
-func parseLevel(where, text string) (l slog.Level, err error) {
-	if text != "" && l.UnmarshalText([]byte(text)) != nil {
-		err = fmt.Errorf("invalid %s %q: want debug, info, warn or error", where, text)
-	}
-	return l, err
-}
-
-// logLevel is the level that the configuration, which was checked, has.
-func (c *Config) logLevel() slog.Level {
-	l, _ := parseLevel("log_level", c.LogLevel)
-	return l
 }
 
 // serve runs the daemon: the store, one driver per site, the controller, and the API on the socket.
 // It returns nil after a stop that was asked for. The order matters: nothing is accepted before the
 // store is open and the live jobs are read.
-func serve(ctx context.Context, c Config, reload *reloader, log *slog.Logger) error {
+func serve(ctx context.Context, c config.Config, reload *reloader, log *slog.Logger) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP) // before all else: it never ends the daemon
 	defer signal.Stop(hup)
@@ -112,33 +97,6 @@ func serveMetrics(ctx context.Context, addr string, reg *prometheus.Registry) er
 		return fmt.Errorf("metrics: %w", err)
 	}
 	return nil
-}
-
-// maxRequeue translates to the controller's field, where 0 stands for the default; in the
-// configuration it means never.
-func (c *Config) maxRequeue() int {
-	return orNone(c.MaxRequeue)
-}
-
-func (c *Config) policy() place.Policy {
-	p := place.DefaultPolicy()
-	// In place.Policy 0 stands for the default. In a configuration, which has the defaults already, it is a 0 that somebody wrote.
-	p.RunFraction, p.Backlog, p.BindAhead, p.LostWork = c.Policy.RunFraction, orNone(c.Policy.Backlog), max(c.Policy.BindAhead, 1), max(c.Policy.LostWork, 1)
-	p.WaitJobHour, p.WaitGPUHour = federation.Dollars(orNone(c.Policy.WaitJobHour)), federation.Dollars(orNone(c.Policy.WaitGPUHour))
-	p.WaitQOS = c.Policy.WaitQOS
-	p.MoveMargin = federation.Dollars(c.Policy.MoveMargin)
-	if c.Policy.MoveMargin == 0 { // any saving will do; in place.Policy it stands for the default
-		p.MoveMargin = 1e-6
-	}
-	return p
-}
-
-// orNone is x, or -1 for 0: where 0 stands for the default, that is none.
-func orNone[T int | float64](x T) T {
-	if x == 0 {
-		return -1
-	}
-	return x
 }
 
 // purge has records deleted that are old, every hour. It returns when ctx is done.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/fairshare"
@@ -97,11 +98,11 @@ func (s *simulation) run(cmd *cobra.Command, args []string) error {
 	}
 	policy, priority := place.DefaultPolicy(), fairshare.Default()
 	if s.config != "" {
-		c, err := readConfig(s.config)
+		c, err := config.Read(s.config)
 		if err != nil {
 			return err
 		}
-		policy, priority = c.policy(), c.Priority.policy()
+		policy, priority = c.PlacementPolicy(), c.Priority.FairShare()
 	}
 	for _, text := range s.policy {
 		if err := whatif.SetPolicy(&policy, text); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 )
@@ -34,7 +35,7 @@ The site is tried first, as by fed site test, and what fails is told; --force ad
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := os.ReadFile(args[0])
-			if os.IsNotExist(err) && siteName.MatchString(args[0]) && !isFileName(args[0]) { // one that was there before
+			if os.IsNotExist(err) && config.NameForm.MatchString(args[0]) && !isFileName(args[0]) { // one that was there before
 				_, err := c.client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), v1.SetSiteState{State: federation.FedActive, Reason: "added"})
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "Site %s is a member of the federation\n", args[0])
@@ -95,7 +96,7 @@ configuration is changed there.`,
 				if req.Config, err = siteFromFile(string(text), filepath.Dir(args[0])); err != nil {
 					return fmt.Errorf("%s: %w", args[0], err)
 				}
-				s, err := parseSite(req.Config)
+				s, err := config.ParseSite(req.Config)
 				if err != nil {
 					return err
 				}
@@ -135,7 +136,7 @@ func isFileName(word string) bool {
 
 // siteFromFile checks a site's description and makes the names of its files absolute.
 func siteFromFile(text, dir string) (string, error) {
-	s, err := parseSite(text)
+	s, err := config.ParseSite(text)
 	if err != nil {
 		return "", err
 	}

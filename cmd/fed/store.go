@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/config"
 	"fsub/federation/store"
 )
 
@@ -21,10 +22,8 @@ func newStoreCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *Config) storePath() string { return filepath.Join(c.StateDir, "fed.db") }
-
 func newStoreBackupCommand() *cobra.Command {
-	var file configFlag
+	var file config.Flag
 	var all, logs bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE | --all DIR",
@@ -37,9 +36,9 @@ the configuration. The directory is there as a whole or not at all, and takes th
 and are listed.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := file.readOwn()
+			c, err := file.ReadOwn()
 			if err == nil {
-				err = c.hasStore(&file)
+				err = hasStore(&c, &file)
 			}
 			if err != nil {
 				return err
@@ -47,7 +46,7 @@ and are listed.`,
 			if info, err := os.Stat(args[0]); all || logs || strings.HasSuffix(args[0], "/") || err == nil && info.IsDir() {
 				return backUpAll(cmd, &c, &file, args[0], logs)
 			}
-			if err := store.Backup(cmd.Context(), c.storePath(), args[0]); err != nil {
+			if err := store.Backup(cmd.Context(), c.StorePath(), args[0]); err != nil {
 				return err
 			}
 			r, err := store.Check(cmd.Context(), args[0])
@@ -57,20 +56,20 @@ and are listed.`,
 			return printStore(cmd, args[0], r)
 		},
 	}
-	file.add(cmd)
+	file.Add(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "all that a new host needs, into a directory")
 	cmd.Flags().BoolVar(&logs, "logs", false, "with it the output of jobs on rented machines")
 	return cmd
 }
 
-func backUpAll(cmd *cobra.Command, c *Config, file *configFlag, dir string, logs bool) error {
-	m, err := c.backUp(cmd.Context(), file.found(), dir, logs)
+func backUpAll(cmd *cobra.Command, c *config.Config, file *config.Flag, dir string, logs bool) error {
+	m, err := backUp(c, cmd.Context(), file.Found(), dir, logs)
 	if err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "%s: %d files\n", dir, len(m.Files))
-	if apart := c.namedSecrets(); len(apart) > 0 {
+	if apart := c.NamedSecrets(); len(apart) > 0 {
 		fmt.Fprintf(out, "not in it, keep them apart: %s\n", strings.Join(apart, " "))
 	}
 	r, err := store.Check(cmd.Context(), filepath.Join(dir, backupStore))
@@ -81,7 +80,7 @@ func backUpAll(cmd *cobra.Command, c *Config, file *configFlag, dir string, logs
 }
 
 func newStoreCheckCommand() *cobra.Command {
-	var file configFlag
+	var file config.Flag
 	cmd := &cobra.Command{
 		Use:   "check [FILE]",
 		Short: "Read the whole database, or a copy of it, and say whether it is sound",
@@ -89,14 +88,14 @@ func newStoreCheckCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := strings.Join(args, "")
 			if path == "" {
-				c, err := file.readOwn()
+				c, err := file.ReadOwn()
 				if err == nil {
-					err = c.hasStore(&file)
+					err = hasStore(&c, &file)
 				}
 				if err != nil {
 					return err
 				}
-				path = c.storePath()
+				path = c.StorePath()
 			}
 			r, err := store.Check(cmd.Context(), path)
 			if err != nil {
@@ -105,12 +104,12 @@ func newStoreCheckCommand() *cobra.Command {
 			return printStore(cmd, path, r)
 		},
 	}
-	file.add(cmd)
+	file.Add(cmd)
 	return cmd
 }
 
 func newStoreRestoreCommand() *cobra.Command {
-	var file configFlag
+	var file config.Flag
 	cmd := &cobra.Command{
 		Use:   "restore FILE | DIR",
 		Short: "Put a copy in the place of the database; the daemon must not run",
@@ -126,11 +125,11 @@ Of a directory of backup --all the keys, certificates and added sites are put ba
 			if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 				return restoreAll(cmd, &file, args[0])
 			}
-			c, err := file.readOwn()
+			c, err := file.ReadOwn()
 			if err != nil {
 				return err
 			}
-			kept, err := store.Restore(cmd.Context(), args[0], c.storePath())
+			kept, err := store.Restore(cmd.Context(), args[0], c.StorePath())
 			if err != nil {
 				return err
 			}
@@ -138,16 +137,16 @@ Of a directory of backup --all the keys, certificates and added sites are put ba
 			return nil
 		},
 	}
-	file.add(cmd)
+	file.Add(cmd)
 	return cmd
 }
 
-func restoreAll(cmd *cobra.Command, file *configFlag, dir string) error {
+func restoreAll(cmd *cobra.Command, file *config.Flag, dir string) error {
 	m, err := readBackup(dir)
 	if err != nil {
 		return err
 	}
-	config, out := cmp.Or(file.path, defaultConfig), cmd.OutOrStdout()
+	config, out := cmp.Or(file.Path, config.DefaultFile), cmd.OutOrStdout()
 	put, err := putConfig(m, dir, config)
 	if err != nil {
 		return err
@@ -155,33 +154,33 @@ func restoreAll(cmd *cobra.Command, file *configFlag, dir string) error {
 	if put {
 		fmt.Fprintf(out, "restored %s\n", config)
 	}
-	c, err := file.readOwn()
+	c, err := file.ReadOwn()
 	if err != nil {
 		return err
 	}
-	done, err := c.restoreFrom(cmd.Context(), m, dir)
+	done, err := restoreFrom(&c, cmd.Context(), m, dir)
 	for _, path := range done {
 		fmt.Fprintf(out, "restored %s\n", path)
 	}
 	if err != nil {
 		return err
 	}
-	if err := c.checkSecrets(); err != nil {
+	if err := c.CheckSecrets(); err != nil {
 		return fmt.Errorf("restored; before the daemon starts, put back what is no part of a backup: %w", err)
 	}
 	return nil
 }
 
 // hasStore refuses to go on where the configuration has no database.
-func (c *Config) hasStore(file *configFlag) error {
-	path := c.storePath()
+func hasStore(c *config.Config, file *config.Flag) error {
+	path := c.StorePath()
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil // others say what else is wrong with it
 	}
-	if config := file.found(); config != "" {
+	if config := file.Found(); config != "" {
 		return fmt.Errorf("there is no database %s, where %s has it (state_dir)", path, config)
 	}
-	return fmt.Errorf("there is no database %s: without %s it is looked for there; name the daemon's configuration with --config", path, defaultConfig)
+	return fmt.Errorf("there is no database %s: without %s it is looked for there; name the daemon's configuration with --config", path, config.DefaultFile)
 }
 
 // printStore prints what was found of a database, and fails if it is damaged.

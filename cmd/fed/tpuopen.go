@@ -10,9 +10,10 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/cloud/tpu"
+	"fsub/cmd/fed/internal/config"
 )
 
-func openTPU(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+func openTPU(ctx context.Context, c *config.Config, s *config.Site, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	u := s.TPU
 	cfg := tpu.Config{
 		Site: s.Name, Federation: c.Federation, Project: u.Project, Zones: u.Zones, Slices: u.Slices, Markets: googleKinds(u.Markets), Reservations: u.Reservations,

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"slices"
@@ -11,8 +11,8 @@ import (
 
 // TestContainersOfSites: the options are those of sites whose machines make containers, and of no others.
 func TestContainersOfSites(t *testing.T) {
-	read := func(site string) (*SiteConfig, error) {
-		c, err := parseConfig([]byte("agents: {listen: \"127.0.0.1:0\", address: \"login1.example.org:6831\"}\nsites: [" + site + "]"))
+	read := func(site string) (*Site, error) {
+		c, err := Parse([]byte("agents: {listen: \"127.0.0.1:0\", address: \"login1.example.org:6831\"}\nsites: [" + site + "]"))
 		if err != nil {
 			return nil, err
 		}
@@ -30,14 +30,14 @@ func TestContainersOfSites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		offers := slices.Contains(s.options(), federation.PluginOption{Name: "container-image", Value: federation.TakesValue, Plugin: "pyxis"}) &&
-			slices.Contains(s.options(), federation.PluginOption{Name: "container-writable", Value: federation.TakesNoValue, Plugin: "pyxis"})
-		if s.containers() != want || offers != (want != "" && want != container.None) {
-			t.Errorf("%s: %q, offers %t", site, s.containers(), offers)
+		offers := slices.Contains(s.PluginOptionList(), federation.PluginOption{Name: "container-image", Value: federation.TakesValue, Plugin: "pyxis"}) &&
+			slices.Contains(s.PluginOptionList(), federation.PluginOption{Name: "container-writable", Value: federation.TakesNoValue, Plugin: "pyxis"})
+		if s.Engine() != want || offers != (want != "" && want != container.None) {
+			t.Errorf("%s: %q, offers %t", site, s.Engine(), offers)
 		}
 	}
 	s, err := read("{name: a, kind: local}")
-	if err != nil || (s.containers() == container.Any) != container.Can(container.Any, installed) {
+	if err != nil || (s.Engine() == container.Any) != container.Can(container.Any, installed) {
 		t.Errorf("%v %v", s, err)
 	}
 	for site, want := range map[string]string{

@@ -1,30 +1,18 @@
-package main
-
-import (
-	"context"
-	"log/slog"
-
-	"fsub/cloud/agentapi"
-	"fsub/cloud/prices"
-	"fsub/cloud/provider"
-)
+package config
 
 // kinds are the clouds: the kinds of site whose machines are rented. A new one is a package with
-// its provider, a value here, and its section in SiteConfig.
+// its provider, a value here, and its section in Site.
 func kinds() []*kind { return []*kind{&localKind, &awsKind, &gcpKind, &tpuKind, &azureKind} }
 
 // kind is a kind of site whose machines are rented.
 type kind struct {
 	name string
 	// section is the kind's own section of a site's configuration; nil: it is not set.
-	section func(s *SiteConfig) section
+	section func(s *Site) section
 	missing string // the error where it is not set; "": it need not be
 	// here: the machines are processes of this one. They see its files, no call leaves it, and
 	// while they are idle they cost nothing.
 	here bool
-	// open makes what rents the machines, and says what they need to be started. The catalogue has
-	// the prices; a cloud with a price list of its own adds it there.
-	open func(ctx context.Context, c *Config, s *SiteConfig, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error)
 }
 
 // section is a kind's own section of a site's configuration.
@@ -36,8 +24,8 @@ type section interface {
 // kindSlurm is the kind of a site that is a Slurm cluster, which need not be written.
 const kindSlurm = "slurm"
 
-// kind is what rents the site's machines; nil: it is a Slurm cluster, or of no kind that there is.
-func (s *SiteConfig) kind() *kind {
+// kindOf is what rents the site's machines; nil: it is a Slurm cluster, or of no kind that there is.
+func (s *Site) kindOf() *kind {
 	for _, k := range kinds() {
 		if k.name == s.Kind {
 			return k
@@ -46,12 +34,12 @@ func (s *SiteConfig) kind() *kind {
 	return nil
 }
 
-// rented reports whether the site's machines are made when they are needed.
-func (s *SiteConfig) rented() bool { return s.kind() != nil }
+// Rented reports whether the site's machines are made when they are needed.
+func (s *Site) Rented() bool { return s.kindOf() != nil }
 
-// here reports whether the site's machines are processes of this one.
-func (s *SiteConfig) here() bool {
-	k := s.kind()
+// Here reports whether the site's machines are processes of this one.
+func (s *Site) Here() bool {
+	k := s.kindOf()
 	return k != nil && k.here
 }
 

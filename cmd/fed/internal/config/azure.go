@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -12,18 +12,17 @@ import (
 var azureKind = kind{
 	name:    "azure",
 	missing: "azure is missing: at least subscription, resource_group, location, subnet and the sizes that may be rented",
-	section: func(s *SiteConfig) section {
+	section: func(s *Site) section {
 		if s.Azure == nil {
 			return nil
 		}
 		return s.Azure
 	},
-	open: openAzure,
 }
 
-// AzureConfig is what is rented from Microsoft Azure, in one region and resource group. Credentials
+// Azure is what is rented from Microsoft Azure, in one region and resource group. Credentials
 // are found as Azure's own tools find them, or in the file named here; none stands in this file.
-type AzureConfig struct {
+type Azure struct {
 	// ID of the subscription that pays.
 	Subscription string `yaml:"subscription"`
 	// Resource group in which machines are made. It exists, and is best for fsub alone.
@@ -72,7 +71,7 @@ type AzureConfig struct {
 	Endpoint string `yaml:"endpoint,omitempty"`
 }
 
-func (a *AzureConfig) check() error {
+func (a *Azure) check() error {
 	for _, k := range []struct{ key, value string }{
 		{"subscription", a.Subscription}, {"resource_group", a.ResourceGroup}, {"location", a.Location}, {"subnet", a.Subnet},
 	} {
@@ -104,4 +103,4 @@ func (a *AzureConfig) check() error {
 	return nil
 }
 
-func (a *AzureConfig) paths() []*string { return []*string{&a.CredentialsFile} }
+func (a *Azure) paths() []*string { return []*string{&a.CredentialsFile} }

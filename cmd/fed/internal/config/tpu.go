@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -13,19 +13,18 @@ import (
 var tpuKind = kind{
 	name:    "tpu",
 	missing: "tpu is missing: at least project, zones and the slices that may be rented",
-	section: func(s *SiteConfig) section {
+	section: func(s *Site) section {
 		if s.TPU == nil {
 			return nil
 		}
 		return s.TPU
 	},
-	open: openTPU,
 }
 
-// TPUConfig is what is rented of Cloud TPU. A slice is as many machines as it has hosts, which come
+// TPU is what is rented of Cloud TPU. A slice is as many machines as it has hosts, which come
 // and go together: a pool's max must have room for them. Credentials are found as Google's own tools
 // find them, or in the file named here; none stands in this file.
-type TPUConfig struct {
+type TPU struct {
 	// ID of the project that pays.
 	Project string `yaml:"project"`
 	// Zones, by name: TPUs are in few of them (gcloud compute tpus locations list).
@@ -69,7 +68,7 @@ type TPUConfig struct {
 	Endpoint string `yaml:"endpoint,omitempty"`
 }
 
-func (u *TPUConfig) check() error {
+func (u *TPU) check() error {
 	if err := checkGoogle("tpu", u.Project, u.Markets); err != nil {
 		return err
 	}
@@ -88,7 +87,7 @@ func (u *TPUConfig) check() error {
 }
 
 // generations are those of the slices. Of what is no slice there is none: it is refused later, with the reason.
-func (u *TPUConfig) generations() (list []string) {
+func (u *TPU) generations() (list []string) {
 	for _, s := range u.Slices {
 		name, _, _ := strings.Cut(s, ":")
 		g, ok := torus.Lookup(name)
@@ -102,4 +101,4 @@ func (u *TPUConfig) generations() (list []string) {
 	return list
 }
 
-func (u *TPUConfig) paths() []*string { return []*string{&u.CredentialsFile} }
+func (u *TPU) paths() []*string { return []*string{&u.CredentialsFile} }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -18,19 +18,19 @@ import (
 
 func (c *Config) siteDir() string { return filepath.Join(c.StateDir, "sites") }
 
-// parseSite reads the description of one Slurm site.
-func parseSite(text string) (s SiteConfig, err error) {
+// ParseSite reads the description of one Slurm site.
+func ParseSite(text string) (s Site, err error) {
 	if err := yaml.UnmarshalWithOptions([]byte(text), &s, yaml.DisallowUnknownField()); err != nil && !errors.Is(err, io.EOF) {
 		return s, yamlError(err)
 	}
 	if s.Kind == kindSlurm {
 		s.Kind = ""
 	}
-	if s.rented() {
+	if s.Rented() {
 		return s, fmt.Errorf("site %s is of kind %s: add it to the configuration and restart the daemon", s.Name, s.Kind)
 	}
 	s.setDefaults()
-	if !siteName.MatchString(string(s.Name)) {
+	if !NameForm.MatchString(string(s.Name)) {
 		return s, fmt.Errorf("invalid name %q: want at most 40 letters, digits, '.', '_' and '-'", s.Name)
 	}
 	if err = s.check(); err == nil {
@@ -39,8 +39,8 @@ func parseSite(text string) (s SiteConfig, err error) {
 	return s, err
 }
 
-// readSiteFiles adds the sites that were added while a daemon ran. One that the configuration has too counts as written there.
-func (c *Config) readSiteFiles() error {
+// ReadSiteFiles adds the sites that were added while a daemon ran. One that the configuration has too counts as written there.
+func (c *Config) ReadSiteFiles() error {
 	files, err := filepath.Glob(filepath.Join(c.siteDir(), "*.yaml"))
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (c *Config) readSiteFiles() error {
 		if err != nil {
 			return fmt.Errorf("read a site that was added: %w", err)
 		}
-		s, err := parseSite(string(text))
+		s, err := ParseSite(string(text))
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -62,7 +62,7 @@ func (c *Config) readSiteFiles() error {
 	return c.check()
 }
 
-func (c *Config) hasSite(s SiteConfig) bool {
+func (c *Config) hasSite(s Site) bool {
 	for i := range c.Sites {
 		if c.Sites[i].Name == s.Name {
 			return true
@@ -71,26 +71,26 @@ func (c *Config) hasSite(s SiteConfig) bool {
 	return false
 }
 
-// configures reports whether a site stands in the configuration itself.
-func (c *Config) configures(name federation.SiteName) bool {
-	return slices.ContainsFunc(c.Sites, func(s SiteConfig) bool { return s.Name == name && !s.Added })
+// Configures reports whether a site stands in the configuration itself.
+func (c *Config) Configures(name federation.SiteName) bool {
+	return slices.ContainsFunc(c.Sites, func(s Site) bool { return s.Name == name && !s.Added })
 }
 
 func (c *Config) siteFile(name federation.SiteName) string {
 	return filepath.Join(c.siteDir(), string(name)+".yaml")
 }
 
-// readSiteFile reads the description of a site that was added.
-func (c *Config) readSiteFile(name federation.SiteName) (s SiteConfig, err error) {
+// ReadSiteFile reads the description of a site that was added.
+func (c *Config) ReadSiteFile(name federation.SiteName) (s Site, err error) {
 	text, err := os.ReadFile(c.siteFile(name))
 	if err != nil {
 		return s, fmt.Errorf("read the description of site %s: %w", name, err)
 	}
-	return parseSite(string(text))
+	return ParseSite(string(text))
 }
 
-// changedSite is the description of a site with other values of some keys, each KEY=VALUE.
-func changedSite(s SiteConfig, set []string) (string, error) {
+// ChangedSite is the description of a site with other values of some keys, each KEY=VALUE.
+func ChangedSite(s Site, set []string) (string, error) {
 	for _, word := range set {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok || key == "" {
@@ -104,8 +104,8 @@ func changedSite(s SiteConfig, set []string) (string, error) {
 	return string(text), err
 }
 
-// writeSiteFile keeps the description of a site, so that it is there whole or not at all.
-func (c *Config) writeSiteFile(s *SiteConfig) error {
+// WriteSiteFile keeps the description of a site, so that it is there whole or not at all.
+func (c *Config) WriteSiteFile(s *Site) error {
 	text, err := yaml.Marshal(s)
 	if err != nil {
 		return err

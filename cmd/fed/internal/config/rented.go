@@ -1,9 +1,10 @@
-package main
+package config
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -58,8 +59,8 @@ func (a *Agents) reachable() error {
 	return nil
 }
 
-// PoolConfig is a partition of a site of rented machines.
-type PoolConfig struct {
+// Pool is a partition of a site of rented machines.
+type Pool struct {
 	// Name of the partition.
 	Name string `yaml:"name"`
 	// Partition of jobs that name none. The first pool if none says so.
@@ -97,7 +98,7 @@ type PoolConfig struct {
 
 var markets = []string{string(provider.OnDemand), string(provider.Spot), string(provider.Reserved), string(provider.Block), string(provider.Flex)}
 
-func (p *PoolConfig) check() error {
+func (p *Pool) check() error {
 	for _, m := range p.Markets {
 		if !slices.Contains(markets, m) {
 			return fmt.Errorf("invalid market %q: want on-demand, spot, reserved, block or flex", m)
@@ -106,7 +107,7 @@ func (p *PoolConfig) check() error {
 	switch {
 	case !slices.Contains([]string{"", "none", "pmi2", "pmix"}, p.MPI):
 		return fmt.Errorf("invalid mpi %q: want none, pmi2 or pmix", p.MPI)
-	case !siteName.MatchString(p.Name):
+	case !NameForm.MatchString(p.Name):
 		return fmt.Errorf("invalid partition name %q: want at most 40 letters, digits, '.', '_' and '-'", p.Name)
 	case p.Min < 0 || p.Max < 0 || p.Max > 0 && p.Min > p.Max:
 		return fmt.Errorf("min %d and max %d: machines are from 0 up, and min is not more than max", p.Min, p.Max)
@@ -118,8 +119,8 @@ func (p *PoolConfig) check() error {
 	return nil
 }
 
-// TimingConfig holds the intervals of a site of rented machines; see cloud.Timing for the defaults.
-type TimingConfig struct {
+// Timing holds the intervals of a site of rented machines; see cloud.Timing for the defaults.
+type Timing struct {
 	// A machine must register within this time.
 	Boot time.Duration `yaml:"boot,omitempty"`
 	// Between two listings of the machines.
@@ -138,7 +139,7 @@ type TimingConfig struct {
 	Margin time.Duration `yaml:"margin,omitempty"`
 }
 
-func (t *TimingConfig) check() error {
+func (t *Timing) check() error {
 	for name, d := range map[string]time.Duration{"boot": t.Boot, "list": t.List, "list_soon": t.ListSoon, "list_lag": t.ListLag, "stray": t.Stray,
 		"stock_out": t.StockOut, "kill_wait": t.KillWait, "margin": t.Margin} {
 		if d < 0 || d > 0 && d < 100*time.Millisecond {
@@ -149,7 +150,7 @@ func (t *TimingConfig) check() error {
 }
 
 // checkRented checks the keys of a site of rented machines.
-func (s *SiteConfig) checkRented(agents *Agents) error {
+func (s *Site) checkRented(agents *Agents) error {
 	for key, set := range map[string]bool{"url": s.URL != "", "mode": s.Mode != "", "key_file": s.KeyFile != "", "token_file": s.TokenFile != "", "token_command": len(s.TokenCommand) > 0,
 		"ca_file": s.CAFile != "", "client_cert": s.ClientCert != "", "client_key": s.ClientKey != "", "default_partition": s.Partition != "",
 		"topology_file": s.Topology != "", "no_associations": s.NoAssociations, "commands": s.Commands != "", "daemon": s.Daemon != "", "plugin_options": len(s.PluginOptions) > 0} {
@@ -178,7 +179,7 @@ func (s *SiteConfig) checkRented(agents *Agents) error {
 			return err
 		}
 	}
-	k := s.kind()
+	k := s.kindOf()
 	for _, other := range kinds() {
 		if other != k && other.section(s) != nil {
 			return fmt.Errorf("%s are for sites of these kinds; this one is %s", kindNames(" and "), s.Kind)
@@ -201,10 +202,36 @@ func (s *SiteConfig) checkRented(agents *Agents) error {
 	return nil
 }
 
-// agentBinary is where the agent's program lies.
-func (c *Config) agentBinary(self string) string {
+// AgentBinary is where the agent's program lies.
+func (c *Config) AgentBinary(self string) string {
 	if c.Agents.Binary != "" {
 		return c.Agents.Binary
 	}
 	return filepath.Join(filepath.Dir(self), "fed-agent")
+}
+
+// checkPrices refuses prices of a section that are none, or of nothing that it rents: types are what stands under key.
+func checkPrices(kind string, prices map[string]float64, key string, types []string) error {
+	for typ, usd := range prices {
+		if !number(usd) {
+			return fmt.Errorf("%s: prices: %s costs %v: a price is a number and not negative", kind, typ, usd)
+		}
+	}
+	if typ := provider.Unused(prices, types); typ != "" {
+		return fmt.Errorf("%s: prices: %s is none of %s (%s): it would never count", kind, typ, key, strings.Join(types, ", "))
+	}
+	return nil
+}
+
+// checkImages refuses images for types that a section does not rent.
+func checkImages(kind string, images map[string]string, key string, types []string) error {
+	own := maps.Clone(images)
+	for _, arch := range []string{"x86_64", "arm64"} {
+		delete(own, arch)
+		delete(own, arch+"/gpu")
+	}
+	if typ := provider.Unused(own, types); typ != "" {
+		return fmt.Errorf("%s: images: %s is no architecture (x86_64, arm64, with /gpu behind for GPUs), and none of %s (%s)", kind, typ, key, strings.Join(types, ", "))
+	}
+	return nil
 }

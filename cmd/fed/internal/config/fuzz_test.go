@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -15,7 +15,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add("!\nsites:")
 	f.Add("sites: &a [*a]\nname: *a\n")
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```")
-	for _, page := range []string{"../../README.md", "../../docs/sites.md", "../../docs/clouds.md"} {
+	for _, page := range []string{"../../../../README.md", "../../../../docs/sites.md", "../../../../docs/clouds.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			f.Fatal(err)
@@ -25,23 +25,23 @@ func FuzzConfig(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := parseConfig([]byte(text))
+		c, err := Parse([]byte(text))
 		if err != nil && strings.TrimSpace(err.Error()) == "" {
 			t.Error("an error without words")
 		}
 		if err == nil {
 			for i := range c.Sites {
-				if !siteName.MatchString(string(c.Sites[i].Name)) {
+				if !NameForm.MatchString(string(c.Sites[i].Name)) {
 					t.Errorf("site %q", c.Sites[i].Name)
 				}
 			}
 			c.resolve("/etc/fed")
 		}
-		s, err := parseSite(text)
+		s, err := ParseSite(text)
 		if err != nil && strings.TrimSpace(err.Error()) == "" {
 			t.Error("an error without words")
 		}
-		if err == nil && !siteName.MatchString(string(s.Name)) {
+		if err == nil && !NameForm.MatchString(string(s.Name)) {
 			t.Errorf("site %q", s.Name)
 		}
 	})

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 	"fsub/federation/place"
 )
 
-func defaults() Config {
+func Default() Config {
 	p := place.DefaultPolicy()
 	return Config{
 		Federation: "fed",
@@ -41,9 +41,9 @@ func defaults() Config {
 	}
 }
 
-// readConfig reads and checks a configuration file. Errors name the file, and the line and column
+// Read reads and checks a configuration file. Errors name the file, and the line and column
 // where there are some.
-func readConfig(path string) (Config, error) {
+func Read(path string) (Config, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return Config{}, fmt.Errorf("no configuration file %s: write one (see docs/configuration.md) or name another with --config", path)
@@ -51,7 +51,7 @@ func readConfig(path string) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("read the configuration: %w", err)
 	}
-	c, err := parseConfig(text)
+	c, err := Parse(text)
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -59,8 +59,8 @@ func readConfig(path string) (Config, error) {
 	return c, nil
 }
 
-func parseConfig(text []byte) (Config, error) {
-	c := defaults()
+func Parse(text []byte) (Config, error) {
+	c := Default()
 	if err := yaml.UnmarshalWithOptions(text, &c, yaml.DisallowUnknownField()); err != nil && !errors.Is(err, io.EOF) {
 		return c, yamlError(err)
 	}
@@ -69,7 +69,7 @@ func parseConfig(text []byte) (Config, error) {
 		if s.Kind == kindSlurm {
 			s.Kind = ""
 		}
-		if s.rented() {
+		if s.Rented() {
 			continue
 		}
 		s.setDefaults()
@@ -78,7 +78,7 @@ func parseConfig(text []byte) (Config, error) {
 }
 
 // setDefaults fills in what the description of a Slurm site leaves out.
-func (s *SiteConfig) setDefaults() {
+func (s *Site) setDefaults() {
 	if s.User == "" {
 		s.User = "slurm"
 	}
@@ -122,16 +122,16 @@ func (c *Config) resolve(dir string) {
 	}
 }
 
-var siteName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
+var NameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$`)
 
 func (c *Config) check() error {
-	if !siteName.MatchString(c.Federation) {
+	if !NameForm.MatchString(c.Federation) {
 		return fmt.Errorf("invalid federation %q: want at most 40 letters, digits, '.', '_' and '-'", c.Federation)
 	}
 	if c.JobIDs.First < 1 || c.JobIDs.First > c.JobIDs.Last || c.JobIDs.Last > federation.LastJobID {
 		return fmt.Errorf("job_ids: invalid range %d to %d: want one within 1 to %d (Slurm's REST API refuses higher IDs)", c.JobIDs.First, c.JobIDs.Last, federation.LastJobID)
 	}
-	if _, err := parseLevel("log_level", c.LogLevel); err != nil {
+	if _, err := ParseLevel("log_level", c.LogLevel); err != nil {
 		return err
 	}
 	if c.MinJobAge < 0 || c.MaxRequeue < 0 {
@@ -158,21 +158,21 @@ func (c *Config) check() error {
 	seen := map[federation.SiteName]bool{}
 	urls := map[string]federation.SiteName{}
 	for i, s := range c.Sites {
-		if !siteName.MatchString(string(s.Name)) {
+		if !NameForm.MatchString(string(s.Name)) {
 			return fmt.Errorf("sites[%d]: invalid name %q: want at most 40 letters, digits, '.', '_' and '-'", i, s.Name)
 		}
 		if seen[s.Name] {
 			return fmt.Errorf("sites[%d]: there are two sites named %s", i, s.Name)
 		}
 		seen[s.Name] = true
-		if url := strings.ToLower(strings.TrimRight(s.URL, "/")); url != "" && !s.rented() {
+		if url := strings.ToLower(strings.TrimRight(s.URL, "/")); url != "" && !s.Rented() {
 			if other := urls[url]; other != "" {
 				return fmt.Errorf("sites %s and %s have the same url %s: a cluster is one site", other, s.Name, s.URL)
 			}
 			urls[url] = s.Name
 		}
 		check := s.check
-		if s.rented() {
+		if s.Rented() {
 			check = func() error { return s.checkRented(&c.Agents) }
 		}
 		err := check()
@@ -189,7 +189,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-func (s *SiteConfig) check() error {
+func (s *Site) check() error {
 	switch {
 	case s.Kind != "":
 		return fmt.Errorf("invalid kind %q: want %s, %s", s.Kind, kindSlurm, kindNames(" or "))
@@ -212,7 +212,7 @@ func (s *SiteConfig) check() error {
 }
 
 // checkCommon checks the keys that sites of all kinds have.
-func (s *SiteConfig) checkCommon() error {
+func (s *Site) checkCommon() error {
 	for tres, p := range s.Prices {
 		if !number(p) {
 			return fmt.Errorf("prices: %s costs %v: a price is a number and not negative", tres, p)

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"flag"
@@ -24,23 +24,23 @@ const referenceHead = `# Configuration
 ` + "the sites has a default, and an unknown key is an error with its line and column. `fed config check` prints what was understood. Durations are" + `
 ` + "written `90s`, `5m`, `48h`; names of files are relative to the configuration's directory." + `
 
-<!-- Made from the types of cmd/fed: go test ./cmd/fed -run TestConfigurationReference -update -->
+<!-- Made from the types of cmd/fed/internal/config: go test ./cmd/fed/internal/config -run TestConfigurationReference -update -->
 `
 
 // TestConfigurationReference holds that docs/configuration.md is what the types and their comments make of it.
 func TestConfigurationReference(t *testing.T) {
-	const file = "../../docs/configuration.md"
+	const file = "../../../../docs/configuration.md"
 	var b strings.Builder
 	b.WriteString(referenceHead)
 	r := reference{out: &b, t: t, comments: map[string]map[string]*ast.TypeSpec{}, seen: map[reflect.Type]bool{}}
-	r.section("Top level", reflect.TypeFor[Config](), reflect.ValueOf(defaults()))
+	r.section("Top level", reflect.TypeFor[Config](), reflect.ValueOf(Default()))
 	if *update {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if is, err := os.ReadFile(file); err != nil || string(is) != b.String() {
-		t.Errorf("docs/configuration.md is stale (%v); run: go test ./cmd/fed -run TestConfigurationReference -update", err)
+		t.Errorf("docs/configuration.md is stale (%v); run: go test ./cmd/fed/internal/config -run TestConfigurationReference -update", err)
 	}
 }
 
@@ -185,7 +185,7 @@ func (r *reference) fieldComment(typ reflect.Type, field string) string {
 
 // spec finds a type of this module in its source.
 func (r *reference) spec(typ reflect.Type) *ast.TypeSpec {
-	dir := filepath.Join("../..", strings.TrimPrefix(typ.PkgPath(), "fsub"))
+	dir := filepath.Join("../../../..", strings.TrimPrefix(typ.PkgPath(), "fsub"))
 	if r.comments[dir] == nil {
 		r.comments[dir] = map[string]*ast.TypeSpec{}
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 	"fsub/cloud/agentapi"
 )
 
-// SiteUser is who a user is at a site: an entry of users, under the user's name here.
+// User is who a user is at a site: an entry of users, under the user's name here.
 //
 // At a Slurm cluster name, uid and gid are those of its own user.
 //
@@ -21,7 +21,7 @@ import (
 // make on the cloud's file systems have the right owner. The agent of each machine adds the user
 // and the groups there. root cannot be mapped, and nobody can be mapped to root. Users without an
 // entry keep their name, IDs and groups.
-type SiteUser struct {
+type User struct {
 	// Name at the site.
 	Name string `yaml:"name"`
 	// User ID at the site.
@@ -39,11 +39,11 @@ type SiteUser struct {
 }
 
 // checkUsers refuses entries that cannot be, and two that would be one on machines.
-func (s *SiteConfig) checkUsers() error {
-	var mapped []SiteUser
+func (s *Site) checkUsers() error {
+	var mapped []User
 	for _, name := range slices.Sorted(maps.Keys(s.Users)) {
 		u := s.Users[name]
-		if err := u.check(s.rented()); err != nil {
+		if err := u.check(s.Rented()); err != nil {
 			return fmt.Errorf("users: %s: %w", name, err)
 		}
 		for _, o := range mapped {
@@ -58,7 +58,7 @@ func (s *SiteConfig) checkUsers() error {
 	return nil
 }
 
-func (u *SiteUser) check(rented bool) error {
+func (u *User) check(rented bool) error {
 	more := len(u.Groups) > 0 || u.Group != "" || u.Home != "" || u.Shell != ""
 	switch {
 	case u.Name == "":
@@ -81,14 +81,14 @@ func (u *SiteUser) check(rented bool) error {
 	return nil
 }
 
-// mapped are the identities of users on rented machines that do not come from this system.
-func (s *SiteConfig) mapped() (map[string]agentapi.User, error) {
+// MappedUsers are the identities of users on rented machines that do not come from this system.
+func (s *Site) MappedUsers() (map[string]agentapi.User, error) {
 	out := map[string]agentapi.User{}
 	for name, u := range s.Users {
 		if u.UID == 0 {
 			continue
 		}
-		if euid := os.Geteuid(); s.here() && euid != 0 && int(u.UID) != euid {
+		if euid := os.Geteuid(); s.Here() && euid != 0 && int(u.UID) != euid {
 			return nil, fmt.Errorf("users: %s: only root's daemon can run jobs of uid %d on this machine", name, u.UID)
 		}
 		out[name] = agentapi.User{Name: u.Name, UID: u.UID, GID: u.GID, Group: u.Group, Groups: u.Groups, Home: cmp.Or(u.Home, "/home/"+u.Name), Shell: cmp.Or(u.Shell, "/bin/bash")}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 )
 
 // checkContainers checks what makes containers on the site's machines.
-func (s *SiteConfig) checkContainers() error {
+func (s *Site) checkContainers() error {
 	switch {
 	case s.Containers == "":
 		return nil
-	case !s.rented():
+	case !s.Rented():
 		return fmt.Errorf("containers: this is for machines that are rented; the options of a Slurm cluster's plugin are named by plugin_options")
 	case !slices.Contains(container.Engines, s.Containers):
 		return fmt.Errorf("invalid containers %q: want enroot, podman, any or none", s.Containers)
@@ -22,11 +22,11 @@ func (s *SiteConfig) checkContainers() error {
 	return nil
 }
 
-// containers returns the container runtime on the machines of a rented site. What the image of a
+// Engine returns the container runtime on the machines of a rented site. What the image of a
 // cloud's machines has is not known before the first is rented, so the configuration names it. This
 // machine can be inspected.
-func (s *SiteConfig) containers() container.Engine {
-	if s.Containers != "" || !s.here() {
+func (s *Site) Engine() container.Engine {
+	if s.Containers != "" || !s.Here() {
 		return s.Containers
 	}
 	if container.Can(container.Any, installed) {
@@ -42,8 +42,8 @@ func installed(program string) bool {
 
 // containerOptions are those of pyxis that jobs may have at a rented site: a job that has one runs
 // only where containers can be made.
-func (s *SiteConfig) containerOptions() (list []federation.PluginOption) {
-	if e := s.containers(); !s.rented() || e == "" || e == container.None {
+func (s *Site) containerOptions() (list []federation.PluginOption) {
+	if e := s.Engine(); !s.Rented() || e == "" || e == container.None {
 		return nil
 	}
 	for _, o := range container.List {

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -70,8 +70,8 @@ func (l *Limits) check() error {
 	return nil
 }
 
-// api is what the API bounds.
-func (l *Limits) api(c *Config) submission.Bounds {
+// ForAPI is what the API bounds.
+func (l *Limits) ForAPI(c *Config) submission.Bounds {
 	return submission.Bounds{
 		Jobs: l.JobsPerUser, AllJobs: l.Jobs, Payload: l.PayloadMiB << 20, Stored: l.StoredMiB << 20, Queue: l.QueueMiB << 20, AllQueue: l.AllQueueMiB << 20, Free: l.MinFreeMiB << 20, Dir: filepath.Clean(c.StateDir),
 		PerSecond: l.SubmissionsPerSecond, Burst: l.SubmissionBurst, Actions: l.RequestsPerSecond, ActionBurst: l.RequestBurst, Requests: l.RequestsPerUser,

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -12,10 +12,10 @@ import (
 )
 
 func TestSiteOffers(t *testing.T) {
-	read := func(keys string) (SiteConfig, error) {
-		c, err := parseConfig([]byte("sites:\n- {name: a, url: http://a:1, key_file: k, " + keys + "}"))
+	read := func(keys string) (Site, error) {
+		c, err := Parse([]byte("sites:\n- {name: a, url: http://a:1, key_file: k, " + keys + "}"))
 		if err != nil {
-			return SiteConfig{}, err
+			return Site{}, err
 		}
 		return c.Sites[0], nil
 	}
@@ -34,7 +34,7 @@ func TestSiteOffers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var again SiteConfig
+		var again Site
 		if err := yaml.Unmarshal(text, &again); err != nil || (again.FileSystems == nil) != (want == nil) || len(again.FileSystems) != len(want) {
 			t.Errorf("%s: printed as %s", keys, text)
 		}
@@ -44,8 +44,8 @@ func TestSiteOffers(t *testing.T) {
 		{Name: "container-image", Value: federation.TakesValue, Plugin: "pyxis"},
 		{Name: "no-home", Short: "H", Value: federation.TakesNoValue, Plugin: "pyxis"},
 	}
-	if err != nil || !reflect.DeepEqual(s.options(), want) {
-		t.Errorf("%+v %v", s.options(), err)
+	if err != nil || !reflect.DeepEqual(s.PluginOptionList(), want) {
+		t.Errorf("%+v %v", s.PluginOptionList(), err)
 	}
 	for keys, says := range map[string]string{
 		"filesystems: all":                                             `"all" is neither`,
@@ -71,14 +71,14 @@ func TestSiteLifts(t *testing.T) {
 		"lift: [none, silence]": `lift: unknown kind "none"`,
 		"lift: [all]":           `lift: unknown kind "all": choose from registration duplicate reboot silence, or write [none]`,
 	} {
-		c, err := parseConfig([]byte("sites:\n- {name: a, url: http://a:1, key_file: k, " + keys + "}"))
+		c, err := Parse([]byte("sites:\n- {name: a, url: http://a:1, key_file: k, " + keys + "}"))
 		if err != nil {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", keys, err)
 			}
 			continue
 		}
-		if got := fmt.Sprint(c.Sites[0].lifts()); got != want {
+		if got := fmt.Sprint(c.Sites[0].Lifts()); got != want {
 			t.Errorf("%s: %s, want %s", keys, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"fsub/accounting/egress"
 )
 
-// DataConfig is where a site is, for data that jobs read.
-type DataConfig struct {
+// Data is where a site is, for data that jobs read.
+type Data struct {
 	// Region of a cloud in which the site's data lies: aws:us-east-1, gcp:us-central1, azure:eastus. Not set: where its machines are rented, else no cloud.
 	Place string `yaml:"place,omitempty"`
 	// Dollars for each GB that leaves the site. Not set: as the table of the place's cloud has it, and for a site in no cloud an assumed price, so that it is never taken for 0.
@@ -17,7 +17,7 @@ type DataConfig struct {
 	Gbit float64 `yaml:"gbit,omitempty"`
 }
 
-func (d *DataConfig) check() error {
+func (d *Data) check() error {
 	switch {
 	case d.Place != "" && !egress.Place(d.Place):
 		return fmt.Errorf("data: invalid place %q: want CLOUD:REGION with a cloud of %s", d.Place, strings.Join(egress.Clouds, ", "))
@@ -29,8 +29,8 @@ func (d *DataConfig) check() error {
 	return nil
 }
 
-// dataPlace is where the site is.
-func (s *SiteConfig) dataPlace() egress.Site {
+// DataPlace is where the site is.
+func (s *Site) DataPlace() egress.Site {
 	d := egress.Site{Name: string(s.Name), Place: s.Data.Place, PerGB: s.Data.EgressGB, Gbit: s.Data.Gbit}
 	switch {
 	case d.Place != "":

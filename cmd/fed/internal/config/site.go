@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -63,7 +63,7 @@ var (
 	pluginName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 )
 
-func (s *SiteConfig) checkOffered() error {
+func (s *Site) checkOffered() error {
 	for _, dir := range s.FileSystems {
 		if !path.IsAbs(dir) || path.Clean(dir) != dir {
 			return fmt.Errorf(`filesystems: invalid path %q: want an absolute path without "..", "." and slashes at its end`, dir)
@@ -101,7 +101,7 @@ func (s *SiteConfig) checkOffered() error {
 	return nil
 }
 
-func (s *SiteConfig) options() []federation.PluginOption {
+func (s *Site) PluginOptionList() []federation.PluginOption {
 	out := s.containerOptions()
 	for _, o := range s.PluginOptions {
 		if o.Value == "" {
@@ -112,13 +112,13 @@ func (s *SiteConfig) options() []federation.PluginOption {
 	return out
 }
 
-// liftNone is for [SiteConfig.Lift]: no drain is lifted.
+// liftNone is for [Site.Lift]: no drain is lifted.
 const liftNone = "none"
 
-// lifts are the kinds of slurmctld's drains that are ended here once their cause is gone.
-func (s *SiteConfig) lifts() []health.Lift {
+// Lifts are the kinds of slurmctld's drains that are ended here once their cause is gone.
+func (s *Site) Lifts() []health.Lift {
 	switch {
-	case s.rented() || slices.Contains(s.Lift, liftNone): // rented machines have no slurmctld
+	case s.Rented() || slices.Contains(s.Lift, liftNone): // rented machines have no slurmctld
 		return nil
 	case s.Lift == nil:
 		return health.SafeLifts

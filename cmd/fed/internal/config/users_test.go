@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -13,7 +13,7 @@ import (
 // TestMapped: an entry with IDs says all of a user, and what it leaves out has a meaning; one
 // without is another user of this system.
 func TestMapped(t *testing.T) {
-	s := SiteConfig{Name: "a", Kind: awsKind.name, Users: map[string]SiteUser{
+	s := Site{Name: "a", Kind: awsKind.name, Users: map[string]User{
 		"al":  {Name: "albert", UID: 5000, GID: 5001, Groups: []uint32{6000}, Group: "lab", Home: "/fsx/albert", Shell: "/bin/zsh"},
 		"bo":  {Name: "bo", UID: 5002, GID: 5001},
 		"bob": {Name: "bo", UID: 5002, GID: 5001}, // two may be one
@@ -22,7 +22,7 @@ func TestMapped(t *testing.T) {
 	if err := s.checkUsers(); err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.mapped()
+	got, err := s.MappedUsers()
 	bo := agentapi.User{Name: "bo", UID: 5002, GID: 5001, Home: "/home/bo", Shell: "/bin/bash"}
 	want := map[string]agentapi.User{
 		"al": {Name: "albert", UID: 5000, GID: 5001, Groups: []uint32{6000}, Group: "lab", Home: "/fsx/albert", Shell: "/bin/zsh"}, "bo": bo, "bob": bo,
@@ -30,8 +30,8 @@ func TestMapped(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Error(err, d)
 	}
-	s.Kind = kindLocal
-	if _, err := s.mapped(); (err == nil) != (os.Geteuid() == 0) || err != nil && !strings.Contains(err.Error(), "only root's daemon") {
+	s.Kind = KindLocal
+	if _, err := s.MappedUsers(); (err == nil) != (os.Geteuid() == 0) || err != nil && !strings.Contains(err.Error(), "only root's daemon") {
 		t.Error(err)
 	}
 }

@@ -1,22 +1,20 @@
-package main
+// Package config is the configuration of the daemon: the types of its one file, how it is read and checked, and the files of sites that
+// are added while the daemon runs. docs/configuration.md is made from the comments of these types. [Config] is the whole file, [Site] one
+// site, [Flag] the --config of a command. Opening what the configuration describes is left to the daemon.
+package config
 
 import (
-	"fmt"
-	"os"
+	"path/filepath"
 	"time"
-
-	"github.com/goccy/go-yaml"
-	"github.com/spf13/cobra"
 
 	"fsub/accounting"
 	"fsub/cloud/container"
 	"fsub/federation"
 	"fsub/federation/health"
-	"fsub/slurm"
 )
 
-// defaultConfig is where the configuration is looked for if no --config says otherwise.
-const defaultConfig = "/etc/fsub/fed.yaml"
+// DefaultFile is where the configuration is looked for if no --config says otherwise.
+const DefaultFile = "/etc/fsub/fed.yaml"
 
 // Config is the one configuration file. Every key has a default that works on one machine; an
 // unknown key is an error. docs/configuration.md is made from the comments of these types.
@@ -55,7 +53,7 @@ type Config struct {
 	// What one user may take up. docs/limits.md has all bounds, those too that cannot be set.
 	Limits Limits `yaml:"limits"`
 	// What the rules of health do by themselves with nodes and jobs: see fed health rules.
-	Health HealthConfig `yaml:"health,omitempty"`
+	Health Health `yaml:"health,omitempty"`
 	// How placement weighs money against time.
 	Policy Policy `yaml:"policy"`
 	// The ledger of what jobs used and cost.
@@ -75,7 +73,7 @@ type Config struct {
 	// Electricity of the sites and its carbon.
 	Power Power `yaml:"power,omitempty"`
 	// Slurm clusters and clouds that jobs may run at.
-	Sites []SiteConfig `yaml:"sites"`
+	Sites []Site `yaml:"sites"`
 }
 
 // IDRange is the range that federated job IDs come from. Sites keep their own counters below it (MaxJobId).
@@ -110,8 +108,8 @@ type Policy struct {
 	LostWork time.Duration `yaml:"lost_work"`
 }
 
-// SiteConfig is one site: a Slurm cluster, or pools of rented machines.
-type SiteConfig struct {
+// Site is one site: a Slurm cluster, or pools of rented machines.
+type Site struct {
 	// Name of the site: letters, digits, ".", "_" and "-".
 	Name federation.SiteName `yaml:"name"`
 	// slurm (the default), local, aws, gcp, tpu or azure.
@@ -173,7 +171,7 @@ type SiteConfig struct {
 	// Time limit of one call of slurmrestd. 10s if not set.
 	Timeout time.Duration `yaml:"timeout,omitempty"`
 	// Users who are somebody else at the site, by their names here.
-	Users map[string]SiteUser `yaml:"users,omitempty"`
+	Users map[string]User `yaml:"users,omitempty"`
 	// Accounts of the federation that have another name at the site. A job runs there under the account that pays for it,
 	// if its user has it there, else under what stands here, else under the user's default account there. The account that
 	// pays is the same everywhere: docs/accounts.md.
@@ -198,73 +196,27 @@ type SiteConfig struct {
 	Added bool `yaml:"-"`
 
 	// Where the site is, for data that jobs read (#FSUB --input).
-	Data DataConfig `yaml:"data,omitempty"`
+	Data Data `yaml:"data,omitempty"`
 
 	// Partitions of a site of rented machines. Not set: one named main, with all that the site offers.
-	Pools []PoolConfig `yaml:"pools,omitempty"`
+	Pools []Pool `yaml:"pools,omitempty"`
 	// For kind local: the nodes on this machine.
-	Local *LocalConfig `yaml:"local,omitempty"`
+	Local *Local `yaml:"local,omitempty"`
 	// For kind aws: what to rent from Amazon.
-	AWS *AWSConfig `yaml:"aws,omitempty"`
+	AWS *AWS `yaml:"aws,omitempty"`
 	// For kind gcp: what to rent from Google Compute Engine.
-	GCP *GCPConfig `yaml:"gcp,omitempty"`
+	GCP *GCP `yaml:"gcp,omitempty"`
 	// For kind tpu: which slices of Cloud TPU to rent from Google.
-	TPU *TPUConfig `yaml:"tpu,omitempty"`
+	TPU *TPU `yaml:"tpu,omitempty"`
 	// For kind azure: what to rent from Microsoft Azure.
-	Azure *AzureConfig `yaml:"azure,omitempty"`
+	Azure *Azure `yaml:"azure,omitempty"`
 	// What a contract makes of the cloud's list prices.
-	Terms *TermsConfig `yaml:"terms,omitempty"`
+	Terms *Terms `yaml:"terms,omitempty"`
 	// Container runtime of its machines, for jobs that ask for one as with pyxis: enroot, podman
 	// (with crun), any, none. Not set: what this machine has for kind local, none for others.
 	Containers container.Engine `yaml:"containers,omitempty"`
 	// Intervals and limits for tests and odd clouds.
-	Timing *TimingConfig `yaml:"timing,omitempty"`
+	Timing *Timing `yaml:"timing,omitempty"`
 }
 
-func newConfigCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "The configuration file"}
-	var file configFlag
-	var as string
-	check := &cobra.Command{
-		Use:   "check",
-		Short: "Check the configuration and print what was understood, with all defaults",
-		Long: `Check the configuration, the files with secrets, programs and directories that it names, and print what was understood, with all defaults.
-
-root checks as the user who serves: the one of --user, else the owner of state_dir if it is there.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if as != "" && os.Geteuid() == 0 && as != "root" {
-				return again(as)
-			}
-			c, err := file.read()
-			if err != nil {
-				return err
-			}
-			if name := c.server(); as == "" && name != "" {
-				return again(name)
-			}
-			if err := c.checkHere(); err != nil {
-				return err
-			}
-			for _, doubt := range c.doubts() {
-				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", doubt)
-			}
-			for _, s := range c.Sites {
-				if s.rented() {
-					continue
-				}
-				if _, err := openSite(c, s, nil); err != nil {
-					return err
-				}
-				if clear := slurm.ClearText(s.URL); clear != "" {
-					fmt.Fprintf(cmd.ErrOrStderr(), "warning: site %s: %s\n", s.Name, clear)
-				}
-			}
-			return yaml.NewEncoder(cmd.OutOrStdout(), yaml.IndentSequence(true)).Encode(c)
-		},
-	}
-	file.add(check)
-	check.Flags().StringVar(&as, "user", "", "check as this user, who is to serve; for root")
-	cmd.AddCommand(check)
-	return cmd
-}
+func (c *Config) StorePath() string { return filepath.Join(c.StateDir, "fed.db") }

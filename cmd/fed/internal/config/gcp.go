@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -13,18 +13,17 @@ import (
 var gcpKind = kind{
 	name:    "gcp",
 	missing: "gcp is missing: at least project, region and the types that may be rented",
-	section: func(s *SiteConfig) section {
+	section: func(s *Site) section {
 		if s.GCP == nil {
 			return nil
 		}
 		return s.GCP
 	},
-	open: openGCP,
 }
 
-// GCPConfig is what is rented from Google Compute Engine, in one region. Credentials are found as
+// GCP is what is rented from Google Compute Engine, in one region. Credentials are found as
 // Google's own tools find them, or in the file named here; none stands in this file.
-type GCPConfig struct {
+type GCP struct {
 	// ID of the project that pays.
 	Project string `yaml:"project"`
 	// Region: us-central1.
@@ -81,7 +80,7 @@ type GCPConfig struct {
 // googleMarkets are what a section of Google's may name. Reservations are named one by one.
 var googleMarkets = []string{string(provider.OnDemand), string(provider.Spot), string(provider.Flex)}
 
-func (g *GCPConfig) check() error {
+func (g *GCP) check() error {
 	if err := checkGoogle("gcp", g.Project, g.Markets); err != nil {
 		return err
 	}
@@ -117,16 +116,4 @@ func checkGoogle(kind, project string, asked []string) error {
 	return nil
 }
 
-// googleKinds are the markets of a section.
-func googleKinds(asked []string) []provider.Market {
-	kinds := []provider.Market{provider.OnDemand, provider.Spot}
-	if len(asked) > 0 {
-		kinds = nil
-		for _, m := range asked {
-			kinds = append(kinds, provider.Market(m))
-		}
-	}
-	return kinds
-}
-
-func (g *GCPConfig) paths() []*string { return []*string{&g.CredentialsFile} }
+func (g *GCP) paths() []*string { return []*string{&g.CredentialsFile} }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -13,18 +13,17 @@ import (
 var awsKind = kind{
 	name:    "aws",
 	missing: "aws is missing: at least the types that may be rented",
-	section: func(s *SiteConfig) section {
+	section: func(s *Site) section {
 		if s.AWS == nil {
 			return nil
 		}
 		return s.AWS
 	},
-	open: openAWS,
 }
 
-// AWSConfig is what is rented from Amazon, in one region. Credentials are found as Amazon's own
+// AWS is what is rented from Amazon, in one region. Credentials are found as Amazon's own
 // tools find them, or in the file named here; none stands in this file.
-type AWSConfig struct {
+type AWS struct {
 	// Region. Not set: that of the environment, or of the machine that runs the daemon.
 	Region string `yaml:"region,omitempty"`
 	// Zones, by name. Not set: all of the region that have a subnet.
@@ -72,7 +71,7 @@ type AWSConfig struct {
 	PricingEndpoint string `yaml:"pricing_endpoint,omitempty"`
 }
 
-func (a *AWSConfig) check() error {
+func (a *AWS) check() error {
 	for _, m := range a.Markets {
 		if !slices.Contains(markets, m) || m == string(provider.Flex) {
 			return fmt.Errorf("aws: invalid market %q: want on-demand, spot, reserved or block", m)
@@ -95,4 +94,4 @@ func (a *AWSConfig) check() error {
 	return nil
 }
 
-func (a *AWSConfig) paths() []*string { return []*string{&a.CredentialsFile} }
+func (a *AWS) paths() []*string { return []*string{&a.CredentialsFile} }

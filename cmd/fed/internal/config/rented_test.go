@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestCloudSites(t *testing.T) {
-	c, err := parseConfig([]byte(`
+	c, err := Parse([]byte(`
 agents: {listen: "0.0.0.0:6831", address: "login1.example.org:6831"}
 sites:
   - name: here
@@ -26,7 +26,7 @@ sites:
 	}
 	c.resolve("/etc/fsub")
 	aws := c.Sites[1]
-	if !c.Sites[0].rented() || c.Sites[0].Timeout != 0 || aws.AWS.CredentialsFile != "/etc/fsub/aws.credentials" || aws.Pools[0].Idle != 5*time.Minute || !*aws.Pools[0].Shared || c.Agents.Lease != 2*time.Minute {
+	if !c.Sites[0].Rented() || c.Sites[0].Timeout != 0 || aws.AWS.CredentialsFile != "/etc/fsub/aws.credentials" || aws.Pools[0].Idle != 5*time.Minute || !*aws.Pools[0].Shared || c.Agents.Lease != 2*time.Minute {
 		t.Errorf("understood as %+v", c)
 	}
 }
@@ -64,40 +64,40 @@ func TestCloudSiteErrors(t *testing.T) {
 		{"{name: a, kind: local, aws: {types: [g6.xlarge]}}", kindNames(" and ") + " are for sites of these kinds"},
 		{"{name: a, url: http://x, key_file: k, pools: [{name: x}]}", "pools, timing, terms, " + kindNames(" and ") + " are for sites of the kinds " + kindNames(" and ")},
 	} {
-		_, err := parseConfig([]byte("sites: [" + k.site + "]"))
+		_, err := Parse([]byte("sites: [" + k.site + "]"))
 		if err == nil || !strings.Contains(err.Error(), k.says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v; want %q in one line", k.site, err, k.says)
 		}
 	}
-	_, err := parseConfig([]byte("agents: {listen: x}\nsites: []"))
+	_, err := Parse([]byte("agents: {listen: x}\nsites: []"))
 	if err == nil || !strings.Contains(err.Error(), `agents: invalid listen "x": want HOST:PORT`) {
 		t.Errorf("agents: %v", err)
 	}
-	_, err = parseConfig([]byte("agents: {listen: \"x:1\", lease: 1s}\nsites: []"))
+	_, err = Parse([]byte("agents: {listen: \"x:1\", lease: 1s}\nsites: []"))
 	if err == nil || !strings.Contains(err.Error(), "lease: 1s is less than 10s") {
 		t.Errorf("agents: %v", err)
 	}
 }
 
 func TestEmbedded(t *testing.T) {
-	c, err := embedded()
-	if err != nil || len(c.Sites) != 1 || c.Sites[0].Kind != kindLocal {
+	c, err := Embedded()
+	if err != nil || len(c.Sites) != 1 || c.Sites[0].Kind != KindLocal {
 		t.Errorf("without a configuration: %+v, %v", c.Sites, err)
 	}
 }
 
 func TestAzureErrors(t *testing.T) {
-	for says, change := range map[string]func(*AzureConfig){
-		"subnet is missing":         func(a *AzureConfig) { a.Subnet = "" },
-		"sizes is missing":          func(a *AzureConfig) { a.Sizes = nil },
-		`invalid market "flex"`:     func(a *AzureConfig) { a.Markets = []string{"flex"} },
-		"endpoint needs":            func(a *AzureConfig) { a.Endpoint = "http://x" },
-		"Standard_D4s_v5 costs -1":  func(a *AzureConfig) { a.Prices = map[string]float64{"Standard_D4s_v5": -1} },
-		"boot and spot_interrupts ": func(a *AzureConfig) { a.SpotInterrupts = -1 },
-		"azure: prices: Standard_D8s_v5 is none of sizes (Standard_D4s_v5)": func(a *AzureConfig) { a.Prices = map[string]float64{"Standard_D8s_v5": 1, "Standard_D*_v5": 1} },
-		"azure: images: Standard_D8s_v5 is no architecture":                 func(a *AzureConfig) { a.Images = map[string]string{"Standard_D8s_v5": "a:b:c:d", "x86_64": "a:b:c:d"} },
+	for says, change := range map[string]func(*Azure){
+		"subnet is missing":         func(a *Azure) { a.Subnet = "" },
+		"sizes is missing":          func(a *Azure) { a.Sizes = nil },
+		`invalid market "flex"`:     func(a *Azure) { a.Markets = []string{"flex"} },
+		"endpoint needs":            func(a *Azure) { a.Endpoint = "http://x" },
+		"Standard_D4s_v5 costs -1":  func(a *Azure) { a.Prices = map[string]float64{"Standard_D4s_v5": -1} },
+		"boot and spot_interrupts ": func(a *Azure) { a.SpotInterrupts = -1 },
+		"azure: prices: Standard_D8s_v5 is none of sizes (Standard_D4s_v5)": func(a *Azure) { a.Prices = map[string]float64{"Standard_D8s_v5": 1, "Standard_D*_v5": 1} },
+		"azure: images: Standard_D8s_v5 is no architecture":                 func(a *Azure) { a.Images = map[string]string{"Standard_D8s_v5": "a:b:c:d", "x86_64": "a:b:c:d"} },
 	} {
-		a := AzureConfig{Subscription: "s", ResourceGroup: "g", Location: "eastus", Subnet: "n/m", Sizes: []string{"Standard_D4s_v5"}}
+		a := Azure{Subscription: "s", ResourceGroup: "g", Location: "eastus", Subnet: "n/m", Sizes: []string{"Standard_D4s_v5"}}
 		if err := a.check(); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestUselessPrices(t *testing.T) {
 		"kind: tpu, tpu: {project: p, zones: [us-west4-a], slices: ['v5p:4x4x8', v5litepod-16], prices: {v5p: 4, v5e: 1}}": "",
 		"kind: tpu, tpu: {project: p, zones: [us-west4-a], slices: [v5litepod-16], prices: {v5litepod: 1}}":                "tpu: prices: v5litepod is none of the generations of slices (v5e)",
 	} {
-		_, err := parseConfig([]byte(`agents: {listen: "0.0.0.0:6831", address: "10.0.0.1:6831"}` + "\nsites: [{name: x, " + prices + ", pools: [{name: x}]}]"))
+		_, err := Parse([]byte(`agents: {listen: "0.0.0.0:6831", address: "10.0.0.1:6831"}` + "\nsites: [{name: x, " + prices + ", pools: [{name: x}]}]"))
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", prices, err, says)
 		}
@@ -129,7 +129,7 @@ func TestUselessPrices(t *testing.T) {
 // What machines of a cloud are told is something that they can resolve and reach.
 func TestAgentsAddressIsReachable(t *testing.T) {
 	for address, ok := range map[string]bool{"login1": false, "localhost": false, "127.0.0.1": false, "0.0.0.0": false, "[::]": false, "10.0.0.1": true, "fed.example.org": true} {
-		_, err := parseConfig([]byte(`
+		_, err := Parse([]byte(`
 agents: {listen: "0.0.0.0:6831", address: "` + address + `:6831"}
 sites: [{name: aws, kind: aws, aws: {region: us-east-2, types: [g6.xlarge]}, pools: [{name: x}]}]
 `))

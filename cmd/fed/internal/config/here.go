@@ -1,17 +1,14 @@
-package main
+package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -20,9 +17,9 @@ import (
 
 // What can be wrong with a configuration on this machine, beyond what it says: files of secrets, programs and directories that it names, as the user who serves.
 
-// checkHere says what would keep the daemon from serving here.
-func (c *Config) checkHere() error {
-	all := []error{c.checkSecrets()}
+// CheckHere says what would keep the daemon from serving here.
+func (c *Config) CheckHere() error {
+	all := []error{c.CheckSecrets()}
 	if len(c.Health.Notify) > 0 {
 		if err := startable(c.Health.Notify[0]); err != nil {
 			all = append(all, fmt.Errorf("health: notify: %w", err))
@@ -34,8 +31,8 @@ func (c *Config) checkHere() error {
 	return errors.Join(all...)
 }
 
-// doubts are what may be meant, and hardly is.
-func (c *Config) doubts() (out []string) {
+// Doubts are what may be meant, and hardly is.
+func (c *Config) Doubts() (out []string) {
 	for _, o := range c.Operators {
 		if group, is := strings.CutPrefix(o, "%"); is {
 			if _, err := user.LookupGroup(group); err != nil {
@@ -65,9 +62,9 @@ func (c *Config) secrets() []named {
 }
 
 // secrets are those of a site.
-func (s *SiteConfig) secrets() []named {
+func (s *Site) secrets() []named {
 	all := []named{{"key_file", s.KeyFile}, {"token_file", s.TokenFile}, {"client_key", s.ClientKey}}
-	if k := s.kind(); k != nil {
+	if k := s.kindOf(); k != nil {
 		if own := k.section(s); own != nil {
 			for _, p := range own.paths() {
 				all = append(all, named{"credentials_file", *p})
@@ -81,19 +78,19 @@ func present(all []named) []named {
 	return slices.DeleteFunc(all, func(n named) bool { return n.path == "" })
 }
 
-// checkSecrets checks all files with secrets that the configuration names.
-func (c *Config) checkSecrets() error {
+// CheckSecrets checks all files with secrets that the configuration names.
+func (c *Config) CheckSecrets() error {
 	all := []error{checkFiles(c.secrets())}
 	for i := range c.Sites {
-		if err := c.Sites[i].checkSecrets(); err != nil {
+		if err := c.Sites[i].CheckSecrets(); err != nil {
 			all = append(all, fmt.Errorf("site %s: %w", c.Sites[i].Name, err))
 		}
 	}
 	return errors.Join(all...)
 }
 
-// checkSecrets checks those of a site.
-func (s *SiteConfig) checkSecrets() error { return checkFiles(s.secrets()) }
+// CheckSecrets checks those of a site.
+func (s *Site) CheckSecrets() error { return checkFiles(s.secrets()) }
 
 func checkFiles(files []named) error {
 	var all []error
@@ -105,8 +102,8 @@ func checkFiles(files []named) error {
 	return errors.Join(all...)
 }
 
-// namedSecrets are the paths of all of them.
-func (c *Config) namedSecrets() (paths []string) {
+// NamedSecrets are the paths of all of them.
+func (c *Config) NamedSecrets() (paths []string) {
 	all := c.secrets()
 	for i := range c.Sites {
 		all = append(all, c.Sites[i].secrets()...)
@@ -150,50 +147,4 @@ func writable(dir string) error {
 		err = e.Err
 	}
 	return fmt.Errorf("cannot write to %s: %w", at, err)
-}
-
-// server is the user who serves a configuration, as far as that can be told: the owner of its state directory. "": nobody but the caller.
-func (c *Config) server() string {
-	info, err := os.Stat(c.StateDir)
-	if err != nil || os.Geteuid() != 0 {
-		return ""
-	}
-	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Uid != 0 {
-		return strconv.FormatUint(uint64(s.Uid), 10)
-	}
-	return ""
-}
-
-// again runs this command as another user, by name or uid.
-func again(name string) error {
-	u, err := user.Lookup(name)
-	if err != nil {
-		if u, err = user.LookupId(name); err != nil {
-			return fmt.Errorf("there is no user %q", name)
-		}
-	}
-	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
-	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
-	names, err3 := u.GroupIds()
-	if err := cmp.Or(err1, err2, err3); err != nil {
-		return err
-	}
-	var groups []uint32
-	for _, g := range names {
-		if n, err := strconv.ParseUint(g, 10, 32); err == nil {
-			groups = append(groups, uint32(n))
-		}
-	}
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), Groups: groups}}
-	err = cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return exitError(exit.ExitCode())
-	}
-	if err != nil {
-		return fmt.Errorf("check as %s: %w", u.Username, err)
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 	"fsub/federation/health"
 )
 
-// HealthConfig is what is different of the rules of health, and who is told.
-type HealthConfig struct {
+// Health is what is different of the rules of health, and who is told.
+type Health struct {
 	// Nothing is suspected, drained or held by itself.
 	Off bool `yaml:"off,omitempty"`
 	// What is different of some rules, by their names: see fed health rules.
-	Rules map[string]HealthRule `yaml:"rules,omitempty"`
+	Rules map[string]Rule `yaml:"rules,omitempty"`
 	// A job that dies within its first minute, by an exit code or signal of its own, runs again on another node if others tell that its node is
 	// to blame. Without this key that holds for jobs of sbatch --requeue only: Slurm never runs such a job again.
 	RerunEarly bool `yaml:"rerun_early,omitempty"`
@@ -25,8 +25,8 @@ type HealthConfig struct {
 	Webhook string `yaml:"webhook,omitempty"`
 }
 
-// HealthRule replaces parts of one rule of health.
-type HealthRule struct {
+// Rule replaces parts of one rule of health.
+type Rule struct {
 	// off, notify, suspect or drain; of rules about jobs off, notify, hold or end.
 	Action health.Act `yaml:"action,omitempty"`
 	// How many different jobs must have failed.
@@ -39,7 +39,7 @@ type HealthRule struct {
 	Within time.Duration `yaml:"within,omitempty"`
 }
 
-func (c *HealthConfig) check() error {
+func (c *Health) check() error {
 	if _, err := c.read(); err != nil {
 		return fmt.Errorf("health: %w", err)
 	}
@@ -54,7 +54,7 @@ func (c *HealthConfig) check() error {
 	return nil
 }
 
-func (c *HealthConfig) read() ([]health.Rule, error) {
+func (c *Health) read() ([]health.Rule, error) {
 	by := map[string]health.Override{}
 	for name, r := range c.Rules {
 		by[name] = health.Override{Act: r.Action, Jobs: r.Jobs, Limit: r.Limit, For: r.For, Within: r.Within}
@@ -68,8 +68,8 @@ func (c *HealthConfig) read() ([]health.Rule, error) {
 	return rules, err
 }
 
-// rules are those in force. The configuration was checked.
-func (c *HealthConfig) rules() []health.Rule {
+// Effective are those in force. The configuration was checked.
+func (c *Health) Effective() []health.Rule {
 	rules, _ := c.read()
 	return rules
 }

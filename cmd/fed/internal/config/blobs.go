@@ -1,0 +1,61 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"time"
+)
+
+// Blobs is the store that carries files to sites without the user's file system.
+type Blobs struct {
+	// file:///PATH, s3://..., gs://... or azblob://... Not set: there is no store, and no files are carried.
+	URL string `yaml:"url,omitempty"`
+	// HOST:PORT on which the daemon serves a file:// store.
+	Listen string `yaml:"listen,omitempty"`
+	// http://HOST:PORT as the sites' nodes reach that.
+	Public string `yaml:"public_url,omitempty"`
+	// Most MiB of a job's input files, and of each stage-out directive.
+	MaxMiB int64 `yaml:"max_mib"`
+	// How long the signed addresses of a submission are valid.
+	URLLife time.Duration `yaml:"url_life"`
+	// How long a job's objects are kept after its end.
+	Keep time.Duration `yaml:"keep"`
+}
+
+// IsZero reports whether there is no store.
+func (b Blobs) IsZero() bool { return b.URL == "" }
+
+func defaultBlobs() Blobs {
+	return Blobs{MaxMiB: 4096, URLLife: 7 * 24 * time.Hour, Keep: 24 * time.Hour}
+}
+
+func (b *Blobs) check() error {
+	if b.URL == "" {
+		if b.Listen != "" || b.Public != "" {
+			return errors.New("blobs: url is missing: file:///PATH, s3://, gs:// or azblob://")
+		}
+		return nil
+	}
+	u, err := url.Parse(b.URL)
+	switch {
+	case err != nil:
+		return fmt.Errorf("blobs: url: %w", err)
+	case u.Scheme == "file" && (b.Listen == "" || b.Public == ""):
+		return errors.New("blobs: a file:// store is served by the daemon: set listen (HOST:PORT) and public_url (http://HOST:PORT as the sites' nodes reach it)")
+	case u.Scheme == "file" && (u.Host != "" || !filepath.IsAbs(u.Path)):
+		return fmt.Errorf("blobs: url: %s has no absolute path: write file:///PATH", b.URL)
+	case u.Scheme != "file" && (b.Listen != "" || b.Public != ""):
+		return fmt.Errorf("blobs: listen and public_url are for a file:// store; %s:// has a server of its own", u.Scheme)
+	case u.Scheme != "file" && u.Scheme != "s3" && u.Scheme != "gs" && u.Scheme != "azblob":
+		return fmt.Errorf("blobs: url: unknown scheme %q: want file, s3, gs or azblob", u.Scheme)
+	case b.MaxMiB < 1 || b.URLLife < time.Minute || b.Keep < 0:
+		return errors.New("blobs: max_mib is at least 1, url_life at least 1m, keep not negative")
+	case u.Scheme == "s3" && b.MaxMiB > 5*1024:
+		return errors.New("blobs: max_mib: S3 takes at most 5120 MiB in one piece")
+	case (u.Scheme == "s3" || u.Scheme == "gs") && b.URLLife > 7*24*time.Hour:
+		return errors.New("blobs: url_life: S3 and Google sign addresses for at most 168h")
+	}
+	return nil
+}
