@@ -10,7 +10,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
-	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/api/apitest"
 	"fsub/federation/store"
 )
@@ -51,7 +50,7 @@ func TestAccountDriftAndSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	site := &siteAccounts{tree: books.Tree}
-	d := apitest.Start(t, api.Config{Accounts: accountapi.Accounts{Books: books, Sites: func() map[federation.SiteName]federation.AccountKeeper {
+	d := apitest.Start(t, api.Config{Accounts: api.Accounts{Books: books, Sites: func() map[federation.SiteName]federation.AccountKeeper {
 		return map[federation.SiteName]federation.AccountKeeper{"alpha": site}
 	}}})
 	t.Setenv("FSUB_SOCKET", d.Socket)

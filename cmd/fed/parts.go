@@ -19,7 +19,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
-	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/api/submission"
 	"fsub/federation/controller"
 	"fsub/federation/fairshare"
@@ -174,8 +173,8 @@ func (p *parts) newAPI() (*api.Server, error) {
 }
 
 // accounts is what the API makes of the account tree.
-func (p *parts) accounts() accountapi.Accounts {
-	return accountapi.Accounts{Books: p.books, Sites: p.members.keepers}
+func (p *parts) accounts() api.Accounts {
+	return api.Accounts{Books: p.books, Sites: p.members.keepers}
 }
 
 // run lets the parts work, and what else is given, until ctx is done or one of them fails. l is the socket.

@@ -13,7 +13,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
-	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/api/apitest"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
@@ -71,7 +70,7 @@ func (k *keeper) Sacctmgr(_ context.Context, words []string) error {
 }
 
 // treeOfTwo has two accounts with a user each; bob coordinates one. alpha keeps an accounting of its own.
-func treeOfTwo(t *testing.T) (accountapi.Accounts, *keeper) {
+func treeOfTwo(t *testing.T) (api.Accounts, *keeper) {
 	t.Helper()
 	books, err := accounts.Open(t.Context(), &treeStore{made: map[accounts.Key]bool{}}, time.Now)
 	if err != nil {
@@ -87,7 +86,7 @@ func treeOfTwo(t *testing.T) (accountapi.Accounts, *keeper) {
 		t.Fatal(err)
 	}
 	site := &keeper{tree: books.Tree, at: accounts.Import{Cluster: "alpha", Limits: true}}
-	return accountapi.Accounts{Books: books, Sites: func() map[federation.SiteName]federation.AccountKeeper {
+	return api.Accounts{Books: books, Sites: func() map[federation.SiteName]federation.AccountKeeper {
 		return map[federation.SiteName]federation.AccountKeeper{"alpha": site}
 	}}, site
 }
@@ -241,7 +240,7 @@ func TestDefaultAccountGivesNoJobs(t *testing.T) {
 	}, "", false); err != nil {
 		t.Fatal(err)
 	}
-	d := startWith(t, api.Config{Operators: []string{"olga"}, Coordinators: books, Accounts: accountapi.Accounts{Books: books}})
+	d := startWith(t, api.Config{Operators: []string{"olga"}, Coordinators: books, Accounts: api.Accounts{Books: books}})
 	submit := func(uid uint32) federation.JobID {
 		var out v1.SubmitResponse
 		if code := as(t, uid, d.Socket, "POST", "/fed/v1/job", hello("x"), &out); code != 200 {

@@ -2,9 +2,9 @@
 // every tool that speaks slurmrestd sees the federation as one cluster, and /fed/v1 (package v1) for what Slurm has no
 // word for. The server knows a caller by what the kernel says of the other end of the unix socket.
 //
-// Start with [Server]; routes.go lists /fed/v1. The parts have folders: restd answers as slurmrestd does, listing makes what is listed of
-// jobs, submission is the gate for what jobs ask for, action does to jobs what users ask for; identity says who calls, answer how, refusal
-// why not. Package client is the Go client. Here are the handlers of /fed/v1, the queue in memory, and those who wait for a job.
+// Start with [Server]; routes.go lists /fed/v1. Package restd answers as slurmrestd does and lists jobs in its shape, submission judges what
+// users ask of jobs, identity says who calls, and answer how requests are answered and refused. Package client is the Go client. The handlers of
+// /fed/v1 are here, a file for each noun.
 // Nothing here waits for a site: what is shown is what the store and the controller's last looks say.
 package api
 

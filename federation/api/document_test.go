@@ -11,8 +11,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"fsub/federation/api/openapi"
 )
 
 var update = flag.Bool("api.update", false, "write comments.json anew")
@@ -40,8 +38,8 @@ func TestComments(t *testing.T) {
 }
 
 // readDocs reads the comments of the packages in some folders.
-func readDocs(dirs ...string) (openapi.Docs, error) {
-	docs := openapi.Docs{}
+func readDocs(dirs ...string) (typeDocs, error) {
+	docs := typeDocs{}
 	for _, dir := range dirs {
 		files, err := fs.Glob(os.DirFS(dir), "*.go")
 		if err != nil {
@@ -61,7 +59,7 @@ func readDocs(dirs ...string) (openapi.Docs, error) {
 	return docs, nil
 }
 
-func addDocs(d openapi.Docs, f *ast.File) {
+func addDocs(d typeDocs, f *ast.File) {
 	put := func(name, text string) {
 		if text != "" {
 			d[name] = text

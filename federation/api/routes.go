@@ -9,13 +9,12 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/openapi"
 	v1 "fsub/federation/api/v1"
 )
 
 // route is one operation of /fed/v1: as the document describes it, and what answers it.
 type route struct {
-	openapi.Route
+	operation
 	handle answer.Handler
 }
 
@@ -73,10 +72,10 @@ func (s *Server) fedRoutes() []route {
 // table takes routes.
 type table struct{ routes []route }
 
-type query = []openapi.Param
+type query = []param
 
 func (t *table) add(method, path, who string, in, out any, doc string, q query, h answer.Handler) *route {
-	t.routes = append(t.routes, route{openapi.Route{Method: method, Path: path, Who: who, In: in, Out: out, Doc: doc, Query: q}, h})
+	t.routes = append(t.routes, route{operation{Method: method, Path: path, Who: who, In: in, Out: out, Doc: doc, Query: q}, h})
 	return &t.routes[len(t.routes)-1]
 }
 
@@ -94,7 +93,7 @@ func (s *Server) jobRoutes(t *table) {
 	output := query{{"stream", "stdout or stderr"}, {"task", "index of an array's task"}}
 	t.get("/fed/v1/job/{id}/log", forOwners, v1.Log{}, "Where a job's output is", output, s.logs.getLog)
 	t.get("/fed/v1/job/{id}/log/text", forOwners, nil, "The output itself, where it comes through the daemon; the header "+v1.LogHeader+" says whether there is more",
-		append(output, openapi.Param{"offset", "bytes that are known already"}), s.logs.getLogText).Content = "application/octet-stream"
+		append(output, param{"offset", "bytes that are known already"}), s.logs.getLogText).Content = "application/octet-stream"
 	for _, a := range []struct {
 		kind federation.RequestKind
 		doc  string
@@ -193,7 +192,7 @@ func (s *Server) bookRoutes(t *table) {
 	whose := query{{"user", "whose it is, for operators; not set: the caller's"}}
 	t.add("DELETE", "/fed/v1/report/{name}", forOwners, nil, struct{}{}, "Remove a saved report", whose, s.reports.Remove)
 	t.add("POST", "/fed/v1/report/{name}/run", forOwners, nil, v1.DeliveredReport{}, "Make and deliver a saved report now", whose, s.reports.Run)
-	t.add("POST", "/fed/v1/books/check", forOperators, nil, []v1.BooksCheck{}, "Compare the ledger with what sites say", append(days, openapi.Param{"site", "these; may be repeated"}), s.books.Compare)
+	t.add("POST", "/fed/v1/books/check", forOperators, nil, []v1.BooksCheck{}, "Compare the ledger with what sites say", append(days, param{"site", "these; may be repeated"}), s.books.Compare)
 	t.get("/fed/v1/books/bills", forOperators, []v1.Bill{}, "The bills of providers that were imported, beside what the ledger had estimated", nil, s.books.Bills)
 	t.add("POST", "/fed/v1/books/bills", forOperators, v1.ImportBill{}, v1.Bill{}, "Take a provider's bill for a site, in place of an earlier one of the same period", nil, s.books.Import)
 }
@@ -236,21 +235,21 @@ func (s *Server) getDocument(w http.ResponseWriter, _ *http.Request, _ identity.
 
 // makeDocument makes the OpenAPI document of fedRoutes and of the types that they name.
 func (s *Server) makeDocument() ([]byte, error) {
-	var docs openapi.Docs
+	var docs typeDocs
 	if err := json.Unmarshal(comments, &docs); err != nil {
 		return nil, err
 	}
-	var routes []openapi.Route
+	var routes []operation
 	for _, r := range s.fedRoutes() {
-		routes = append(routes, r.Route)
+		routes = append(routes, r.operation)
 	}
-	return openapi.Document(openapi.Config{
+	return describeRoutes(documentHead{
 		Title: "fsub", Version: "1",
 		Doc: "What a daemon of fsub tells and does beside slurmrestd's API, which it answers too, under /slurm and /slurmdb. Times are UTC; names of " +
 			"states, reasons and options are Slurm's. Fields may be added; none is renamed or changes its meaning under /fed/v1. A query that is too long for " +
 			"a header of 64 KiB may be the body of the GET, of type application/x-www-form-urlencoded.",
 		Error: v1.ErrorResponse{},
-		Shapes: map[reflect.Type]openapi.Shape{
+		Shapes: map[reflect.Type]shape{
 			reflect.TypeFor[federation.TaskSet](): {Type: "string", Doc: "indices of an array's tasks as --array names them, \"0-99,200\"; or a list of numbers"},
 			reflect.TypeFor[federation.Money]():   {Type: "number", Doc: "US dollars, to the millionth"},
 		},

@@ -17,21 +17,11 @@ import (
 	"fsub/accounting/report"
 	"fsub/federation"
 	"fsub/federation/accounts"
-	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/audit"
-	"fsub/federation/api/books"
 	"fsub/federation/api/identity"
-	"fsub/federation/api/jobs"
-	"fsub/federation/api/nodes"
-	"fsub/federation/api/offers"
-	reportapi "fsub/federation/api/reports"
 	"fsub/federation/api/restd"
-	"fsub/federation/api/rules"
-	"fsub/federation/api/sites"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
-	"fsub/federation/api/whatif"
 	"fsub/federation/fairshare"
 	"fsub/federation/faults"
 	"fsub/federation/health"
@@ -54,7 +44,7 @@ type Config struct {
 	// Coordinators knows who coordinates which account; nil: nobody does.
 	Coordinators identity.Coordinators
 	// Accounts is the account tree, and where sites keep theirs.
-	Accounts accountapi.Accounts
+	Accounts Accounts
 	// FairShare tells how the associations of the tree stand; nil: that is not known.
 	FairShare interface{ Standing() []fairshare.Row }
 
@@ -88,14 +78,14 @@ type Config struct {
 	Users      identity.Users          // nil: the system's user database
 	Logs       federation.LogReader    // of jobs at sites that do not see their directory; nil: there are none
 	Books      federation.Books        // nil: there is no ledger
-	CheckBooks books.Checker           // nil: nobody compares it with what sites say
-	Bills      books.Biller            // nil: it takes no bills
+	CheckBooks BookChecker             // nil: nobody compares it with what sites say
+	Bills      Biller                  // nil: it takes no bills
 	Budgets    func() []quota.Standing // nil: there are none
 	// BudgetsStand reports whether those are of the account tree as it is now; nil: they are.
 	BudgetsStand func() bool
 	Reports      *reports.Runner       // makes those that are saved; nil: nothing is saved
 	Pools        Pools                 // of rented machines; nil: there are none
-	Prices       offers.Prices         // what clouds ask; nil: it is not known
+	Prices       Prices                // what clouds ask; nil: it is not known
 	Steps        federation.StepTeller // nil: no site tells of steps while they run
 	// Reboots is what reboots the nodes of a site, nil if nothing can; nil: no site can.
 	Reboots func(federation.SiteName) federation.Rebooter
@@ -132,16 +122,16 @@ type Server struct {
 	watch    watch
 	events   eventStream
 	pools    rented
-	offers   offers.Offers
-	nodes    nodes.Nodes
-	audit    audit.Log
-	accounts *accountapi.Accounts
-	sites    sites.Sites
-	jobs     *jobs.Jobs
-	rules    rules.Rules
-	books    books.Books
-	reports  reportapi.Reports
-	whatIf   whatif.WhatIf
+	offers   offers
+	nodes    nodes
+	audit    auditLog
+	accounts *Accounts
+	sites    sites
+	jobs     *operations
+	rules    rules
+	books    books
+	reports  savedReports
+	whatIf   whatIf
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -170,19 +160,19 @@ func NewServer(c Config) *Server {
 		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds, Keys: submitters},
 		logs:     logs{store: c.Store, reader: c.Logs, sites: all},
 		pools:    rented{all: c.Pools, store: c.Store, sites: all, now: c.Now},
-		offers:   offers.Offers{Prices: c.Prices},
+		offers:   offers{Prices: c.Prices},
 		watch:    watch{store: c.Store},
-		audit:    audit.Log{Store: c.Audit},
+		audit:    auditLog{Store: c.Audit},
 		accounts: &c.Accounts,
-		nodes:    nodes.Nodes{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots, Rules: c.Health},
-		sites:    sites.Sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Planned: c.Places, Check: c.CheckSite, Add: c.AddSite, Change: c.UpdateSite, Calls: c.Calls},
-		rules:    rules.Rules{Store: c.Store, Report: c.Health, Faults: c.Faults, Sites: all, Wake: c.Controller.Wake, Now: c.Now},
+		nodes:    nodes{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots, Rules: c.Health},
+		sites:    sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Planned: c.Places, Check: c.CheckSite, Add: c.AddSite, Change: c.UpdateSite, Calls: c.Calls},
+		rules:    rules{Store: c.Store, Report: c.Health, Faults: c.Faults, Sites: all, Wake: c.Controller.Wake, Now: c.Now},
 
 		stopping: make(chan struct{}),
 	}
-	s.books = books.Books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Budgets: c.Budgets, Stand: c.BudgetsStand, Wake: c.Controller.Wake, Sites: all, Now: c.Now}
-	s.reports = reportapi.Reports{Runner: c.Reports, Now: c.Now}
-	s.whatIf.Foreseer, _ = c.Controller.(whatif.Foreseer)
+	s.books = books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Budgets: c.Budgets, Stand: c.BudgetsStand, Wake: c.Controller.Wake, Sites: all, Now: c.Now}
+	s.reports = savedReports{Runner: c.Reports, Now: c.Now}
+	s.whatIf.Foreseer, _ = c.Controller.(foreseer)
 	s.whatIf.Policy = c.Policy
 	s.host, _ = os.Hostname()
 	s.router = &answer.Router{
@@ -190,8 +180,8 @@ func NewServer(c Config) *Server {
 		Long: map[string]bool{"GET /fed/v1/job/{id}/wait": true, "GET /fed/v1/events": true},
 	}
 	s.actions = &submission.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends, Limits: bounds}
-	operations, _ := c.Store.(federation.OperationStore)
-	s.jobs = &jobs.Jobs{Spent: s.lister.Spent, Store: c.Store, Operations: operations, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
+	kept, _ := c.Store.(federation.OperationStore)
+	s.jobs = &operations{Spent: s.lister.Spent, Store: c.Store, Operations: kept, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
 	s.restd = &restd.Server{
 		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, OrderNodes: s.nodes.Order, Router: s.router, Users: who.Users, Now: c.Now,
 		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Host: s.host, Tree: s.treeAssociations, Sees: s.accounts.Sees,

@@ -10,7 +10,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
-	accountapi "fsub/federation/api/accounts"
 	"fsub/federation/api/apitest"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
@@ -31,7 +30,7 @@ func limitedDaemon(t *testing.T, account, user, qos map[string]string) *apitest.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startWith(t, api.Config{Coordinators: books, Accounts: accountapi.Accounts{Books: books}})
+	return startWith(t, api.Config{Coordinators: books, Accounts: api.Accounts{Books: books}})
 }
 
 func high(r *v1.SubmitRequest) { r.Spec.QOS = "high" }

@@ -14,7 +14,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
-	accountapi "fsub/federation/api/accounts"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/reports"
 	"fsub/federation/store"
@@ -76,7 +75,7 @@ func TestSlowPlacesHoldNobodyUp(t *testing.T) {
 				}
 				return report.Make(q, nil)
 			}}),
-		Accounts: accountapi.Accounts{Books: books, Sites: func() map[federation.SiteName]federation.AccountKeeper {
+		Accounts: api.Accounts{Books: books, Sites: func() map[federation.SiteName]federation.AccountKeeper {
 			return map[federation.SiteName]federation.AccountKeeper{"alpha": p}
 		}},
 		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {

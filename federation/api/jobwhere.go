@@ -1,4 +1,4 @@
-package jobs
+package api
 
 import (
 	"fmt"
@@ -23,10 +23,10 @@ type condition struct {
 	age     time.Duration
 }
 
-var keys = []string{"id", "state", "user", "account", "site", "partition", "pool", "node", "gpu", "reason", "name", "age"}
+var jobKeys = []string{"id", "state", "user", "account", "site", "partition", "pool", "node", "gpu", "reason", "name", "age"}
 
-// states are short for several states of jobs.
-var states = map[string][]federation.State{
+// jobStates are short for several states of jobs.
+var jobStates = map[string][]federation.State{
 	"PD": {federation.Pending}, "R": {federation.Running}, "S": {federation.Suspended}, "CG": {federation.Completing},
 	"ENDED": federation.EndStates,
 }
@@ -72,8 +72,8 @@ func readConditions(texts []string) ([]condition, error) {
 
 func readCondition(text string) (c condition, err error) {
 	i := strings.IndexAny(text, "=!<>")
-	if i < 0 || !slices.Contains(keys, text[:i]) {
-		return c, fmt.Errorf("invalid condition %q: want KEY=VALUE, KEY!=VALUE, age>TIME or age<TIME, with one of the keys %s", text, strings.Join(keys, ", "))
+	if i < 0 || !slices.Contains(jobKeys, text[:i]) {
+		return c, fmt.Errorf("invalid condition %q: want KEY=VALUE, KEY!=VALUE, age>TIME or age<TIME, with one of the keys %s", text, strings.Join(jobKeys, ", "))
 	}
 	c.key, c.op = text[:i], text[i:i+1]
 	value := text[i+1:]
@@ -164,7 +164,7 @@ func (c *condition) readStates() error {
 	var out []string
 	for _, v := range c.values {
 		v = strings.ToUpper(v)
-		if several, ok := states[v]; ok {
+		if several, ok := jobStates[v]; ok {
 			for _, s := range several {
 				out = append(out, string(s))
 			}

@@ -1,4 +1,4 @@
-package jobs
+package api
 
 import (
 	"context"
@@ -18,40 +18,40 @@ import (
 // How operations are worked off. A site has at most window requests of theirs open at a time, so that its own answers set the pace, and gets new
 // ones at Jobs.Rate: what it has of calls is needed for other things too. At most atOnce are written in one commit.
 const (
-	window      = 32
-	defaultRate = 100
-	atOnce      = 256
-	tick        = 100 * time.Millisecond
-	rest        = 5 * time.Second // while nothing is to be done
+	operationWindow = 32
+	defaultRate     = 100
+	itemsAtOnce     = 256
+	operationTick   = 100 * time.Millisecond
+	operationRest   = 5 * time.Second // while nothing is to be done
 )
 
-// waiting is what operations wait for.
-type waiting struct {
+// waitingItem is what operations wait for.
+type waitingItem struct {
 	mu sync.Mutex
 	on map[federation.OperationID][]string
 }
 
-func (w *waiting) of(id federation.OperationID) []string {
+func (w *waitingItem) of(id federation.OperationID) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.on[id]
 }
 
-func (w *waiting) set(on map[federation.OperationID][]string) {
+func (w *waitingItem) set(on map[federation.OperationID][]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.on = on
 }
 
 // worker works off the operations. What it knows it has read from the store; after an error it reads that again.
-type worker struct {
-	*Jobs
-	open  map[federation.OperationID]*progress
+type operationWorker struct {
+	*operations
+	open  map[federation.OperationID]*operationProgress
 	rates map[federation.SiteName]*rate.Limiter
 }
 
-// progress is how far an operation has come.
-type progress struct {
+// operationProgress is how far an operation has come.
+type operationProgress struct {
 	op      federation.Operation
 	items   []federation.OperationItem
 	settled int
@@ -60,20 +60,20 @@ type progress struct {
 }
 
 // Run works off the operations until ctx is done: those that an earlier daemon has left, too.
-func (s *Jobs) Run(ctx context.Context) error {
+func (s *operations) Run(ctx context.Context) error {
 	if s.Operations == nil {
 		return nil
 	}
 	s.init()
-	w := &worker{Jobs: s, open: map[federation.OperationID]*progress{}, rates: map[federation.SiteName]*rate.Limiter{}}
+	w := &operationWorker{operations: s, open: map[federation.OperationID]*operationProgress{}, rates: map[federation.SiteName]*rate.Limiter{}}
 	for {
-		pause := tick
+		pause := operationTick
 		if err := w.step(ctx); err != nil && ctx.Err() == nil {
 			s.Log.Error("work off operations", "err", err)
 			clear(w.open)
 			pause = time.Second
 		} else if len(w.open) == 0 {
-			pause = rest
+			pause = operationRest
 		}
 		select {
 		case <-ctx.Done():
@@ -84,10 +84,10 @@ func (s *Jobs) Run(ctx context.Context) error {
 	}
 }
 
-func (s *Jobs) init() { s.once.Do(func() { s.wake = make(chan struct{}, 1) }) }
+func (s *operations) init() { s.once.Do(func() { s.wake = make(chan struct{}, 1) }) }
 
 // poke has Run look for new operations.
-func (s *Jobs) poke() {
+func (s *operations) poke() {
 	s.init()
 	select {
 	case s.wake <- struct{}{}:
@@ -96,7 +96,7 @@ func (s *Jobs) poke() {
 }
 
 // step takes every operation as far as it can go now.
-func (w *worker) step(ctx context.Context) error {
+func (w *operationWorker) step(ctx context.Context) error {
 	if err := w.read(ctx); err != nil || len(w.open) == 0 {
 		w.waiting.set(nil)
 		return err
@@ -138,7 +138,7 @@ func (w *worker) step(ctx context.Context) error {
 }
 
 // openRequests are the numbers of the requests that are not done yet, from the oldest of an operation on.
-func (w *worker) openRequests(ctx context.Context) (map[int64]bool, error) {
+func (w *operationWorker) openRequests(ctx context.Context) (map[int64]bool, error) {
 	oldest := int64(math.MaxInt64)
 	for _, p := range w.open {
 		for _, i := range p.asked {
@@ -156,17 +156,17 @@ func (w *worker) openRequests(ctx context.Context) (map[int64]bool, error) {
 	return open, err
 }
 
-func (w *worker) inOrder() []*progress {
-	var all []*progress
+func (w *operationWorker) inOrder() []*operationProgress {
+	var all []*operationProgress
 	for _, p := range w.open {
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b *progress) int { return int(a.op.ID - b.op.ID) })
+	slices.SortFunc(all, func(a, b *operationProgress) int { return int(a.op.ID - b.op.ID) })
 	return all
 }
 
 // read reads the operations that are not known yet.
-func (w *worker) read(ctx context.Context) error {
+func (w *operationWorker) read(ctx context.Context) error {
 	all, err := w.Operations.Operations(ctx, true, 1000)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (w *worker) read(ctx context.Context) error {
 		if w.open[op.ID] != nil {
 			continue
 		}
-		p := &progress{op: op}
+		p := &operationProgress{op: op}
 		if p.items, err = w.Operations.OperationItems(ctx, op.ID); err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (w *worker) read(ctx context.Context) error {
 }
 
 // settle writes down what has become of items whose requests are done.
-func (w *worker) settle(ctx context.Context, p *progress, open map[int64]bool) error {
+func (w *operationWorker) settle(ctx context.Context, p *operationProgress, open map[int64]bool) error {
 	var done []federation.OperationItem
 	var rest []int
 	for _, i := range p.asked {
@@ -220,7 +220,7 @@ func (w *worker) settle(ctx context.Context, p *progress, open map[int64]bool) e
 }
 
 // refused is why the request of an item was not carried out; "": it was. The controller remembers that for a while; the job's history has it for good.
-func (w *worker) refused(ctx context.Context, op *federation.Operation, v *federation.OperationItem) string {
+func (w *operationWorker) refused(ctx context.Context, op *federation.Operation, v *federation.OperationItem) string {
 	if c, ok := w.Controller.(interface{ Refusal(seq int64) error }); ok {
 		if err := c.Refusal(v.Seq); err != nil {
 			return textOf(err)
@@ -242,15 +242,15 @@ func (w *worker) refused(ctx context.Context, op *federation.Operation, v *feder
 }
 
 // ask gives items their requests, as many as their sites may have now.
-func (w *worker) ask(ctx context.Context, p *progress, busy map[federation.SiteName]int) (int, error) {
+func (w *operationWorker) ask(ctx context.Context, p *operationProgress, busy map[federation.SiteName]int) (int, error) {
 	var now, later []int
 	for k, i := range p.held {
-		if len(now) == atOnce {
+		if len(now) == itemsAtOnce {
 			later = append(later, p.held[k:]...)
 			break
 		}
 		site := p.items[i].Site
-		if site != "" && (busy[site] >= window || !w.rate(site).Allow()) {
+		if site != "" && (busy[site] >= operationWindow || !w.rate(site).Allow()) {
 			later = append(later, i)
 			continue
 		}
@@ -284,7 +284,7 @@ func (w *worker) ask(ctx context.Context, p *progress, busy map[federation.SiteN
 			continue
 		}
 		r := w.request(&p.op, v, job)
-		asks = append(asks, federation.ItemRequest{N: v.N, Request: r, Audit: audited(&p.op, job, &r)})
+		asks = append(asks, federation.ItemRequest{N: v.N, Request: r, Audit: auditedItem(&p.op, job, &r)})
 		asked = append(asked, i)
 	}
 	if len(settled) > 0 {
@@ -322,7 +322,7 @@ func unneeded(op *federation.Operation, v *federation.OperationItem, job *federa
 }
 
 // request is what an item is to get.
-func (w *worker) request(op *federation.Operation, v *federation.OperationItem, job *federation.Job) federation.Request {
+func (w *operationWorker) request(op *federation.Operation, v *federation.OperationItem, job *federation.Job) federation.Request {
 	r := federation.Request{Job: v.Job, Tasks: v.Tasks, Kind: op.Verb, UID: op.By.UID, User: op.By.User, Restarts: v.Restarts, At: w.Now().UTC(), Change: op.Change,
 		// An operator's hold of a job of their own is a user's hold.
 		Operator: op.Operator && (op.Verb != federation.RequestHold || op.By.UID != job.UID)}
@@ -334,7 +334,7 @@ func (w *worker) request(op *federation.Operation, v *federation.OperationItem, 
 	return r
 }
 
-func audited(op *federation.Operation, job *federation.Job, r *federation.Request) []federation.AuditEntry {
+func auditedItem(op *federation.Operation, job *federation.Job, r *federation.Request) []federation.AuditEntry {
 	entries := submission.Audited(op.By, job, r)
 	for i := range entries {
 		entries[i].Why, entries[i].Ticket = strings.TrimSpace(fmt.Sprintf("%s (operation %d)", op.Why, op.ID)), op.Ticket
@@ -342,21 +342,21 @@ func audited(op *federation.Operation, job *federation.Job, r *federation.Reques
 	return entries
 }
 
-func (w *worker) rate(site federation.SiteName) *rate.Limiter {
+func (w *operationWorker) rate(site federation.SiteName) *rate.Limiter {
 	l := w.rates[site]
 	if l == nil {
 		r := float64(defaultRate)
 		if w.Rate != nil {
 			r = w.Rate(site)
 		}
-		l = rate.NewLimiter(rate.Limit(r), int(max(1, min(r/2, window))))
+		l = rate.NewLimiter(rate.Limit(r), int(max(1, min(r/2, operationWindow))))
 		w.rates[site] = l
 	}
 	return l
 }
 
 // waitsFor are the sites that do not answer and still have to do something.
-func (w *worker) waitsFor(p *progress) (on []string) {
+func (w *operationWorker) waitsFor(p *operationProgress) (on []string) {
 	needed := map[federation.SiteName]bool{}
 	for _, i := range slices.Concat(p.asked, p.held) {
 		needed[p.items[i].Site] = true

@@ -1,5 +1,4 @@
-// Package audit tells who has done what.
-package audit
+package api
 
 import (
 	"net/http"
@@ -13,17 +12,17 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-// Log answers for the audit log.
-type Log struct {
+// auditLog answers for the audit log.
+type auditLog struct {
 	Store federation.AuditLog
 }
 
-// usual is how many entries are told where the query does not say; most how many at most.
-const usual, most = 1000, 100_000
+// usualAudit is how many entries are listed where the query does not say; mostAudit how many at most.
+const usualAudit, mostAudit = 1000, 100_000
 
 // List is GET /fed/v1/audit.
-func (l *Log) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
-	q, err := queryOf(r.URL.Query())
+func (l *auditLog) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+	q, err := auditQuery(r.URL.Query())
 	if err != nil {
 		return err
 	}
@@ -40,8 +39,8 @@ func (l *Log) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) er
 	return answer.JSON(w, out)
 }
 
-func queryOf(v url.Values) (q federation.AuditQuery, err error) {
-	q = federation.AuditQuery{User: v.Get("user"), Verb: v.Get("verb"), Kind: federation.AuditObject(v.Get("kind")), Object: v.Get("object"), Limit: usual}
+func auditQuery(v url.Values) (q federation.AuditQuery, err error) {
+	q = federation.AuditQuery{User: v.Get("user"), Verb: v.Get("verb"), Kind: federation.AuditObject(v.Get("kind")), Object: v.Get("object"), Limit: usualAudit}
 	number := func(name string, take func(n int64)) {
 		text := v.Get(name)
 		if text == "" || err != nil {
@@ -56,6 +55,6 @@ func queryOf(v url.Values) (q federation.AuditQuery, err error) {
 	}
 	number("since", func(n int64) { q.Since = time.Unix(n, 0) })
 	number("until", func(n int64) { q.Until = time.Unix(n, 0) })
-	number("limit", func(n int64) { q.Limit = int(min(max(n, 1), most)) })
+	number("limit", func(n int64) { q.Limit = int(min(max(n, 1), mostAudit)) })
 	return q, err
 }

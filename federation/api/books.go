@@ -1,5 +1,4 @@
-// Package books answers for the ledger: its sums, to whom may see them, and its comparison with sites. [Books] is all there is.
-package books
+package api
 
 import (
 	"bufio"
@@ -25,14 +24,14 @@ import (
 )
 
 // Checker compares the ledger with the accounting of sites, for UTC days since 1970 from the first until before the last.
-type Checker interface {
+type BookChecker interface {
 	Check(ctx context.Context, site federation.SiteName, from, until int64) (*v1.BooksCheck, error)
 }
 
-// Books answers for the ledger.
-type Books struct {
+// books answers for the ledger: its sums, for those who may see them, and its comparison with sites.
+type books struct {
 	Books  federation.Books // nil: there is no ledger
-	Check  Checker          // nil: sites are not asked
+	Check  BookChecker      // nil: sites are not asked
 	Biller Biller           // nil: bills are not taken
 	// Budgets tells how the budgets of the account tree stand; nil: there are none.
 	Budgets func() []quota.Standing
@@ -49,7 +48,7 @@ func invalid(format string, args ...any) error {
 }
 
 // span reads the days from and until of a query; without them they are those of this month until today.
-func (b *Books) span(q url.Values) (from, until int64, err error) {
+func (b *books) span(q url.Values) (from, until int64, err error) {
 	today := ledger.DayOf(b.Now().Unix())
 	from, until = ledger.FirstDay(ledger.MonthOf(today)), today+1
 	for key, into := range map[string]*int64{"from": &from, "until": &until} {
@@ -73,7 +72,7 @@ func monthText(month int64) string { return fmt.Sprintf("%04d-%02d", month/12, m
 
 // Sums is GET /fed/v1/books/sums. A user sees what is his own, and what is of the accounts that he coordinates; operators see all. The answer is
 // written as it is read: three years by day and user are half a million lines.
-func (b *Books) Sums(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (b *books) Sums(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	begun, next := false, byte('[')
 	err := b.each(r.Context(), r.URL.Query(), c, func(s *v1.BookedSum) error {
@@ -105,7 +104,7 @@ func (b *Books) Sums(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 }
 
 // Report makes a report of what a caller may see, as of a time.
-func (b *Books) Report(ctx context.Context, c identity.Caller, spec report.Spec, at time.Time) (*report.Table, error) {
+func (b *books) Report(ctx context.Context, c identity.Caller, spec report.Spec, at time.Time) (*report.Table, error) {
 	if spec.Kind == "budget" {
 		var all []report.Budget
 		for _, s := range b.budgets(ctx, c) {
@@ -132,7 +131,7 @@ func (b *Books) Report(ctx context.Context, c identity.Caller, spec report.Spec,
 }
 
 // each calls take with what a caller may see of what a query asks for.
-func (b *Books) each(ctx context.Context, q url.Values, c identity.Caller, take func(*v1.BookedSum) error) error {
+func (b *books) each(ctx context.Context, q url.Values, c identity.Caller, take func(*v1.BookedSum) error) error {
 	if b.Books == nil {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
 	}
@@ -164,7 +163,7 @@ func (b *Books) each(ctx context.Context, q url.Values, c identity.Caller, take 
 }
 
 // question reads a query.
-func (b *Books) question(q url.Values) (*federation.SumQuery, error) {
+func (b *books) question(q url.Values) (*federation.SumQuery, error) {
 	s := &federation.SumQuery{Where: map[federation.Dimension][]string{}}
 	var err error
 	if s.From, s.Until, err = b.span(q); err != nil {
@@ -207,7 +206,7 @@ func (b *Books) question(q url.Values) (*federation.SumQuery, error) {
 }
 
 // scope is what c may see of what is asked for.
-func (b *Books) scope(ctx context.Context, q *federation.SumQuery, c identity.Caller) (*federation.Scope, error) {
+func (b *books) scope(ctx context.Context, q *federation.SumQuery, c identity.Caller) (*federation.Scope, error) {
 	if c.Role >= identity.RoleOperator {
 		return nil, nil
 	}
@@ -228,7 +227,7 @@ func (b *Books) scope(ctx context.Context, q *federation.SumQuery, c identity.Ca
 const mostDays = 31
 
 // Compare is POST /fed/v1/books/check. The query chooses the days and the sites; without sites, all that keep accounts.
-func (b *Books) Compare(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (b *books) Compare(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	if b.Check == nil {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
 	}

@@ -1,4 +1,4 @@
-package rules
+package api
 
 import (
 	"encoding/json"
@@ -27,9 +27,9 @@ func TestFailuresAreTheNodes(t *testing.T) {
 		{Node: federation.NodeID{Site: "alpha", Name: "n3"}, Fails: fails(health.CodeExit), Until: at.Add(time.Hour), Rule: "black-hole"},
 	}}
 	known.Nodes[0].Fails[1].Text = "it is told"
-	rules := &Rules{Report: func() *health.Report { return &known }, Now: func() time.Time { return at }}
+	r := &rules{Report: func() *health.Report { return &known }, Now: func() time.Time { return at }}
 	w := httptest.NewRecorder()
-	if err := rules.Get(w, nil, identity.Caller{}); err != nil {
+	if err := r.Get(w, nil, identity.Caller{}); err != nil {
 		t.Fatal(err)
 	}
 	var got v1.Health

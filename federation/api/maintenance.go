@@ -1,4 +1,4 @@
-package sites
+package api
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ import (
 )
 
 // Maintenance is GET /fed/v1/maintenance.
-func (s *Sites) Maintenance(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *sites) Maintenance(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	out := []v1.Maintenance{}
 	if s.Planned != nil {
 		all, err := s.Planned.Maintenance(r.Context(), s.Now())
@@ -34,13 +34,13 @@ func (s *Sites) Maintenance(w http.ResponseWriter, r *http.Request, _ identity.C
 }
 
 // Plan is POST /fed/v1/maintenance.
-func (s *Sites) Plan(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *sites) Plan(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var req v1.Maintenance
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&req); err != nil {
 		return answer.BadBody(err.Error())
 	}
 	if s.Planned == nil {
-		return invalid("nothing can be planned here")
+		return invalidSite("nothing can be planned here")
 	}
 	if err := s.check(&req); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (s *Sites) Plan(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	now := s.Now().UTC()
 	m := federation.Maintenance{Site: req.Site, Nodes: req.Nodes, From: req.From.UTC(), To: req.To.UTC(), Reason: req.Reason, By: c.Name, At: now}
 	err := s.Planned.AddMaintenance(r.Context(), &m, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "add", Kind: federation.AuditMaintenance,
-		Object: object(&m), After: m.From.Format(time.RFC3339) + " to " + m.To.Format(time.RFC3339), Why: m.Reason})
+		Object: maintenanceObject(&m), After: m.From.Format(time.RFC3339) + " to " + m.To.Format(time.RFC3339), Why: m.Reason})
 	if err != nil {
 		return answer.OfStore(err, answer.TimedOut)
 	}
@@ -56,34 +56,34 @@ func (s *Sites) Plan(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	return answer.JSON(w, v1.MaintenanceOf(&m))
 }
 
-func object(m *federation.Maintenance) string {
+func maintenanceObject(m *federation.Maintenance) string {
 	if m.Nodes == "" {
 		return string(m.Site)
 	}
 	return string(m.Site) + "/" + m.Nodes
 }
 
-func (s *Sites) check(req *v1.Maintenance) error {
+func (s *sites) check(req *v1.Maintenance) error {
 	req.Reason = strings.TrimSpace(req.Reason)
 	site := s.member(req.Site)
 	if err := plain.Check("reason", req.Reason, plain.MaxReason); err != nil {
-		return invalid("%v", err)
+		return invalidSite("%v", err)
 	}
 	switch {
 	case site == nil:
-		return unknown(req.Site)
+		return unknownSite(req.Site)
 	case req.Reason == "":
-		return invalid("a maintenance needs a reason: users read it in fed explain")
+		return invalidSite("a maintenance needs a reason: users read it in fed explain")
 	case !req.To.After(req.From):
-		return invalid("the maintenance ends (%s) before it begins (%s)", req.To.UTC().Format(time.RFC3339), req.From.UTC().Format(time.RFC3339))
+		return invalidSite("the maintenance ends (%s) before it begins (%s)", req.To.UTC().Format(time.RFC3339), req.From.UTC().Format(time.RFC3339))
 	case !req.To.After(s.Now()):
-		return invalid("the maintenance is over: it was to end at %s", req.To.UTC().Format(time.RFC3339))
+		return invalidSite("the maintenance is over: it was to end at %s", req.To.UTC().Format(time.RFC3339))
 	case req.Nodes == "":
 		return nil
 	}
 	names, err := hostlist.Expand(req.Nodes)
 	if err != nil {
-		return invalid("invalid hostlist %q: %v", req.Nodes, err)
+		return invalidSite("invalid hostlist %q: %v", req.Nodes, err)
 	}
 	if site.Seen == nil {
 		return nil
@@ -102,10 +102,10 @@ func (s *Sites) check(req *v1.Maintenance) error {
 }
 
 // TakeBack is DELETE /fed/v1/maintenance/{number}.
-func (s *Sites) TakeBack(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *sites) TakeBack(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	id, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
 	if err != nil || s.Planned == nil {
-		return invalid("invalid number %q of a maintenance; see: fed maintenance list", r.PathValue("number"))
+		return invalidSite("invalid number %q of a maintenance; see: fed maintenance list", r.PathValue("number"))
 	}
 	now := s.Now().UTC()
 	planned, err := s.Planned.Maintenance(r.Context(), now)

@@ -1,4 +1,4 @@
-package books
+package api
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // BudgetList is GET /fed/v1/books/budgets. A user sees his own and those of the accounts that he is in, a coordinator those of his accounts, both with those that bound
 // them, operators all. Who is kept back by a budget is told how it stands anyway.
-func (b *Books) BudgetList(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (b *books) BudgetList(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	return answer.JSON(w, b.budgets(r.Context(), c))
 }
 
@@ -23,7 +23,7 @@ func (b *Books) BudgetList(w http.ResponseWriter, r *http.Request, c identity.Ca
 const standWithin = 2 * time.Second
 
 // wait waits until the controller has looked at the budgets as they are in the tree now.
-func (b *Books) wait(ctx context.Context) {
+func (b *books) wait(ctx context.Context) {
 	if b.Stand == nil || b.Stand() {
 		return
 	}
@@ -33,7 +33,7 @@ func (b *Books) wait(ctx context.Context) {
 	}
 }
 
-func (b *Books) budgets(ctx context.Context, c identity.Caller) []v1.Budget {
+func (b *books) budgets(ctx context.Context, c identity.Caller) []v1.Budget {
 	out := []v1.Budget{}
 	if b.Budgets == nil {
 		return out
@@ -48,7 +48,7 @@ func (b *Books) budgets(ctx context.Context, c identity.Caller) []v1.Budget {
 	return out
 }
 
-func (b *Books) seesBudget(c identity.Caller, s *quota.Standing) bool {
+func (b *books) seesBudget(c identity.Caller, s *quota.Standing) bool {
 	switch {
 	case c.Role >= identity.RoleOperator:
 		return true

@@ -1,7 +1,4 @@
-// Package jobs chooses jobs of all sites by conditions, lists them, and does one thing to many of them: an operation. Which jobs are
-// meant is written down before anything is done; a worker then gives each of them one request, at a pace that leaves the sites their
-// breath, and writes down what became of it. So an operation outlives its caller and the daemon. Start with [Jobs].
-package jobs
+package api
 
 import (
 	"context"
@@ -21,12 +18,14 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-// Jobs answers for jobs that conditions choose. [Jobs.Run] works off the operations.
-type Jobs struct {
+// operations answers for jobs of all sites that conditions choose, and does one thing to many of them. The jobs of an operation are written down
+// before anything is done; a worker ([operations.Run]) then gives each of them one request, at a pace that the sites bear, and writes down the
+// result. So an operation outlives its caller and the daemon.
+type operations struct {
 	Store      federation.Store
 	Operations federation.OperationStore // nil: there are none
 	Actions    *submission.Actions
-	Controller Controls
+	Controller operationControls
 	// Spent tells what jobs that run have come to, as far as that is known; nil: it is not told.
 	Spent    func(context.Context) federation.Spendings
 	Now      func() time.Time
@@ -35,20 +34,20 @@ type Jobs struct {
 	// Rate is how many requests a second a site gets of operations at the most; nil: 100.
 	Rate func(federation.SiteName) float64
 
-	waiting waiting
+	waiting waitingItem
 	adding  sync.Mutex // of two that ask for the same at once, the second finds the first one's operation
 	once    sync.Once
 	wake    chan struct{}
 }
 
-// Controls is what operations ask of the controller.
-type Controls interface {
+// operationControls is what operations ask of the controller.
+type operationControls interface {
 	Wake()
 	Sites() []*federation.Site
 }
 
 // List is GET /fed/v1/jobs.
-func (s *Jobs) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *operations) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	out := answer.NewList(w, "")
 	var spent federation.Spendings
 	if s.Spent != nil {
@@ -59,7 +58,7 @@ func (s *Jobs) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) e
 			return out.Fail(err)
 		}
 		for i := range page {
-			one := line(&page[i])
+			one := lineOf(&page[i])
 			if one.State != federation.Pending && !one.State.Ended() {
 				one.Spending = spent[one.ID]
 			}
@@ -76,7 +75,7 @@ func (s *Jobs) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) e
 	return out.End(nil)
 }
 
-func line(j *federation.Job) v1.JobLine {
+func lineOf(j *federation.Job) v1.JobLine {
 	v := v1.JobLine{ID: j.ID, User: j.User, Account: submission.AccountOf(j), Name: j.Spec.Name, State: j.State, Reason: j.Reason, Site: j.Site, Partition: j.Partition,
 		Nodes: j.Nodes, Submit: j.Submit, Restarts: j.Restarts, Cost: j.Cost}
 	if !j.Start.IsZero() && j.State != federation.Pending {
@@ -95,14 +94,14 @@ func line(j *federation.Job) v1.JobLine {
 
 // choose reads the jobs that meet all conditions, of only if there are any, in order of ID and page by page: those that have not ended, unless a state says otherwise. Of an array that is
 // the record of its tasks that wait, and each other task as a job of its own. It ends with the first error.
-func (s *Jobs) choose(ctx context.Context, texts []string, only []federation.JobID) iter.Seq2[[]federation.Job, error] {
+func (s *operations) choose(ctx context.Context, texts []string, only []federation.JobID) iter.Seq2[[]federation.Job, error] {
 	return func(yield func([]federation.Job, error) bool) {
 		conditions, err := readConditions(texts)
 		if err != nil {
-			yield(nil, invalid(err.Error()))
+			yield(nil, invalidOperation(err.Error()))
 			return
 		}
-		q := queryOf(conditions)
+		q := conditionQuery(conditions)
 		q.IDs, q.Alone = only, len(only) > 0
 		kinds := kindsOf(s.Controller.Sites())
 		for all, err := range restd.InPages(ctx, s.Store, q, restd.ByID) {
@@ -113,8 +112,8 @@ func (s *Jobs) choose(ctx context.Context, texts []string, only []federation.Job
 	}
 }
 
-// queryOf is the part of the conditions that the store can answer.
-func queryOf(conditions []condition) federation.JobQuery {
+// conditionQuery is the part of the conditions that the store can answer.
+func conditionQuery(conditions []condition) federation.JobQuery {
 	q := federation.JobQuery{Live: true}
 	for i := range conditions {
 		switch c := &conditions[i]; {
@@ -130,7 +129,7 @@ func queryOf(conditions []condition) federation.JobQuery {
 }
 
 // holding are those of all that meet the conditions.
-func (s *Jobs) holding(all []federation.Job, conditions []condition, kinds gpuKinds) []federation.Job {
+func (s *operations) holding(all []federation.Job, conditions []condition, kinds gpuKinds) []federation.Job {
 	now := s.Now()
 	out := all[:0]
 	for i := range all {
@@ -187,6 +186,6 @@ func (k gpuKinds) of(j *federation.Job) (kinds []string) {
 	return kinds
 }
 
-func invalid(text string) error {
+func invalidOperation(text string) error {
 	return &federation.SlurmError{Kind: federation.ErrInvalid, Text: text, Alone: true}
 }

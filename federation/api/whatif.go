@@ -1,5 +1,4 @@
-// Package whatif answers what would become of the jobs that wait if something were different. [WhatIf] is all there is.
-package whatif
+package api
 
 import (
 	"context"
@@ -19,15 +18,15 @@ import (
 	"fsub/federation/whatif"
 )
 
-// Foreseer knows the federation as it is.
-type Foreseer interface {
+// foreseer knows the federation as it is.
+type foreseer interface {
 	Prospects(ctx context.Context, most int) (*federation.Prospects, error)
 }
 
-// WhatIf answers for a Foreseer. One question is worked out at a time. Operators are told of all jobs, others of their own alone, and they may not ask about
+// whatIf answers for a foreseer. One question is worked out at a time. Operators are told of all jobs, others of their own alone, and they may not ask about
 // limits and budgets, whose answers would tell how those of others stand.
-type WhatIf struct {
-	Foreseer Foreseer // nil: there is none
+type whatIf struct {
+	Foreseer foreseer // nil: there is none
 	Policy   place.Policy
 
 	busy sync.Mutex
@@ -45,7 +44,7 @@ const (
 )
 
 // Ask is POST /fed/v1/what-if.
-func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (a *whatIf) Ask(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	if c.Claim != nil {
 		return answer.Denied // jobs have no such questions
 	}
@@ -55,13 +54,13 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	}
 	switch {
 	case q.Jobs < 0 || q.Jobs > mostJobs:
-		return invalid("invalid jobs %d: want 1 to %d, or 0 for %d", q.Jobs, mostJobs, usualJobs)
+		return invalidWhatIf("invalid jobs %d: want 1 to %d, or 0 for %d", q.Jobs, mostJobs, usualJobs)
 	case c.Role < identity.RoleOperator && len(q.Lift)+len(q.Limit)+len(q.QOSLimit) > 0:
 		return &federation.SlurmError{Kind: federation.ErrDenied, Text: "only operators may ask what other limits and budgets would bring: their answers tell how those of others stand"}
 	case c.Role < identity.RoleOperator && (q.Jobs > usualJobs || q.Hours > usualHours):
-		return invalid("at most %d jobs and %d hours for users who are no operators", usualJobs, usualHours)
+		return invalidWhatIf("at most %d jobs and %d hours for users who are no operators", usualJobs, usualHours)
 	case q.Hours < 0 || q.Hours > mostHours:
-		return invalid("invalid hours %d: want 1 to %d, or 0 for %d", q.Hours, mostHours, usualHours)
+		return invalidWhatIf("invalid hours %d: want 1 to %d, or 0 for %d", q.Hours, mostHours, usualHours)
 	}
 	if q.Jobs == 0 {
 		q.Jobs = usualJobs
@@ -71,7 +70,7 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	}
 	e := whatif.Edit{Drain: q.Drain, Resume: q.Resume, Add: q.Add, Site: q.Site, Price: q.Price, Policy: q.Policy, Lift: q.Lift, Limit: q.Limit, QOS: q.QOSLimit}
 	if e.Empty() {
-		return invalid("nothing would be different: name something to drain, resume, add, price, lift, limit, or of the policy")
+		return invalidWhatIf("nothing would be different: name something to drain, resume, add, price, lift, limit, or of the policy")
 	}
 	within := patience
 	var told func(*federation.Job) bool
@@ -101,13 +100,13 @@ func (a *WhatIf) Ask(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	case errors.Is(err, whatif.ErrTooMuch):
 		return &federation.SlurmError{Kind: federation.ErrUnavailable, Text: err.Error()}
 	case err != nil:
-		return invalid("%w", err)
+		return invalidWhatIf("%w", err)
 	}
-	return answer.JSON(w, wire(got))
+	return answer.JSON(w, whatIfAnswer(got))
 }
 
 // tooSoon notes that a user asks, or says how long he has to wait until he may again.
-func (a *WhatIf) tooSoon(uid uint32, now time.Time) time.Duration {
+func (a *whatIf) tooSoon(uid uint32, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for u, at := range a.asked {
@@ -125,22 +124,22 @@ func (a *WhatIf) tooSoon(uid uint32, now time.Time) time.Duration {
 	return 0
 }
 
-// invalid is a question that can be read, and not be answered. Slurm has no sentence for it.
-func invalid(format string, args ...any) error {
+// invalidWhatIf is a question that can be read, and not be answered. Slurm has no sentence for it.
+func invalidWhatIf(format string, args ...any) error {
 	return &federation.SlurmError{Kind: federation.ErrInvalid, Text: fmt.Errorf(format, args...).Error()}
 }
 
-func wire(a *whatif.Answer) v1.WhatIfAnswer {
+func whatIfAnswer(a *whatif.Answer) v1.WhatIfAnswer {
 	out := v1.WhatIfAnswer{Now: a.Now.UTC(), Until: a.Until.UTC(), Jobs: a.Jobs, More: a.More, StartBefore: a.StartBefore, StartAfter: a.StartAfter,
 		MeanWaitBefore: a.MeanWaitBefore.Seconds(), MeanWaitAfter: a.MeanWaitAfter.Seconds(), CostBefore: a.CostBefore, CostAfter: a.CostAfter, Changes: []v1.WhatIfChange{}}
 	for i := range a.Changes {
 		c := &a.Changes[i]
-		out.Changes = append(out.Changes, v1.WhatIfChange{Job: c.Job.ID, Name: c.Job.Spec.Name, User: c.Job.User, Account: c.Job.Spec.Account, Before: fate(c.Before), After: fate(c.After)})
+		out.Changes = append(out.Changes, v1.WhatIfChange{Job: c.Job.ID, Name: c.Job.Spec.Name, User: c.Job.User, Account: c.Job.Spec.Account, Before: whatIfFate(c.Before), After: whatIfFate(c.After)})
 	}
 	return out
 }
 
-func fate(f whatif.Fate) v1.WhatIfFate {
+func whatIfFate(f whatif.Fate) v1.WhatIfFate {
 	w := v1.WhatIfFate{Site: f.Site, Pool: f.Pool, Cost: f.Cost, Reason: f.Reason, Limited: f.Limited}
 	if !f.Start.IsZero() {
 		start := f.Start.UTC()

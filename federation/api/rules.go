@@ -1,5 +1,4 @@
-// Package rules tells what the rules of health know and have said, and takes operators' words about breakers, and what health checks find. [Rules] is all there is.
-package rules
+package api
 
 import (
 	"encoding/json"
@@ -19,8 +18,8 @@ import (
 	"fsub/federation/plain"
 )
 
-// Rules answers for the rules of health.
-type Rules struct {
+// rules answers for the rules of health, and takes operators' orders about breakers and the findings of health checks.
+type rules struct {
 	Store  federation.Store
 	Report func() *health.Report // nil: there are no rules
 	Faults func() []faults.Fault // nil: nobody looks for them
@@ -30,7 +29,7 @@ type Rules struct {
 }
 
 // Get is GET /fed/v1/health.
-func (s *Rules) Get(w http.ResponseWriter, _ *http.Request, _ identity.Caller) error {
+func (s *rules) Get(w http.ResponseWriter, _ *http.Request, _ identity.Caller) error {
 	out := v1.Health{Rules: []v1.HealthRule{}, Nodes: []v1.HealthNode{}, Breakers: []v1.HealthBreaker{}, Faults: []v1.Fault{}}
 	if s.Faults != nil {
 		for _, f := range s.Faults() {
@@ -79,7 +78,7 @@ func (s *Rules) Get(w http.ResponseWriter, _ *http.Request, _ identity.Caller) e
 }
 
 // History is GET /fed/v1/health/history.
-func (s *Rules) History(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *rules) History(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	limit := 200
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
@@ -102,7 +101,7 @@ func (s *Rules) History(w http.ResponseWriter, r *http.Request, _ identity.Calle
 }
 
 // Reset is POST /fed/v1/health/reset.
-func (s *Rules) Reset(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *rules) Reset(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.ResetHealth
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&q); err != nil {
 		return answer.BadBody(err.Error())
@@ -139,7 +138,7 @@ func (s *Rules) Reset(w http.ResponseWriter, r *http.Request, c identity.Caller)
 }
 
 // Check is POST /fed/v1/health/check.
-func (s *Rules) Check(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *rules) Check(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.HealthCheck
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&q); err != nil {
 		return answer.BadBody(err.Error())

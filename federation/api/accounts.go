@@ -1,6 +1,4 @@
-// Package accounts answers for the federation's account tree: it lists and edits it, and compares it with what the sites' accounting has. [Accounts] is all
-// there is.
-package accounts
+package api
 
 import (
 	"context"
@@ -21,7 +19,7 @@ import (
 	"fsub/federation/share"
 )
 
-// Accounts answers for the account tree.
+// Accounts answers for the account tree: it lists and edits it, and compares it with what the sites' accounting has.
 type Accounts struct {
 	Books *accounts.Books // nil: there is no tree
 	// Sites are those whose accounting can be read, as they are now; nil: there are none.
@@ -63,14 +61,14 @@ func (s *Accounts) List(w http.ResponseWriter, r *http.Request, c identity.Calle
 	return answer.JSON(w, out)
 }
 
-func read(w http.ResponseWriter, r *http.Request, into any) error {
+func readEdits(w http.ResponseWriter, r *http.Request, into any) error {
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(into); err != nil {
 		return answer.BadBody(err.Error())
 	}
 	return nil
 }
 
-func editor(c identity.Caller) accounts.Editor {
+func editorOf(c identity.Caller) accounts.Editor {
 	role := c.Role.String()
 	if c.Role < identity.RoleOperator {
 		role = "Coordinator"
@@ -81,7 +79,7 @@ func editor(c identity.Caller) accounts.Editor {
 // Edit is POST /fed/v1/accounts.
 func (s *Accounts) Edit(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.EditAccounts
-	if err := read(w, r, &q); err != nil {
+	if err := readEdits(w, r, &q); err != nil {
 		return err
 	}
 	if err := plain.Check("reason", q.Why, plain.MaxReason); err != nil {
@@ -105,7 +103,7 @@ func (s *Accounts) edit(ctx context.Context, c identity.Caller, edits []accounts
 	if err := s.mayAdd(ctx, c, edits); err != nil {
 		return nil, err
 	}
-	changes, err := s.Books.Edit(ctx, editor(c), edits, why, dry)
+	changes, err := s.Books.Edit(ctx, editorOf(c), edits, why, dry)
 	var denied *accounts.DeniedError
 	switch {
 	case errors.As(err, &denied):
@@ -186,7 +184,7 @@ func (s *Accounts) site(ctx context.Context, name string) (federation.AccountKee
 	}
 	at, err := readAt(ctx, keeper)
 	if err != nil {
-		return nil, nil, &federation.SlurmError{Kind: kindOf(err), Text: err.Error(), Alone: true}
+		return nil, nil, &federation.SlurmError{Kind: editErrorKind(err), Text: err.Error(), Alone: true}
 	}
 	return keeper, at, nil
 }
@@ -197,7 +195,7 @@ func readAt(ctx context.Context, keeper federation.AccountKeeper) (*accounts.Imp
 	return keeper.ReadAccounts(ctx)
 }
 
-func kindOf(err error) error {
+func editErrorKind(err error) error {
 	for _, kind := range []error{federation.ErrDenied, federation.ErrInvalid, federation.ErrUnavailable, federation.ErrNotFound} {
 		if errors.Is(err, kind) {
 			return kind
@@ -209,7 +207,7 @@ func kindOf(err error) error {
 // Import is POST /fed/v1/accounts/import.
 func (s *Accounts) Import(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.ImportAccounts
-	if err := read(w, r, &q); err != nil {
+	if err := readEdits(w, r, &q); err != nil {
 		return err
 	}
 	_, at, err := s.site(r.Context(), q.Site)
@@ -231,7 +229,7 @@ func (s *Accounts) Import(w http.ResponseWriter, r *http.Request, c identity.Cal
 // Sync is POST /fed/v1/accounts/sync. What it answers are the differences that there were; each that could not be mended has its error.
 func (s *Accounts) Sync(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	var q v1.SyncAccounts
-	if err := read(w, r, &q); err != nil {
+	if err := readEdits(w, r, &q); err != nil {
 		return err
 	}
 	ctx := r.Context()

@@ -1,4 +1,4 @@
-package nodes
+package api
 
 import (
 	"fmt"
@@ -10,25 +10,25 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-// where is one condition: a key, and the values of which one must be met.
-type where struct {
+// nodeCondition is one condition: a key, and the values of which one must be met.
+type nodeCondition struct {
 	key    string
 	values []string
 }
 
-var whereKeys = []string{"site", "gpu", "partition", "pool", "state", "feature", "reason", "owner"}
+var nodeKeys = []string{"site", "gpu", "partition", "pool", "state", "feature", "reason", "owner"}
 
-func readWhere(texts []string) ([]where, error) {
+func readNodeConditions(texts []string) ([]nodeCondition, error) {
 	if err := answer.FewWords("where", texts); err != nil {
 		return nil, err
 	}
-	var out []where
+	var out []nodeCondition
 	for _, text := range texts {
 		key, values, ok := strings.Cut(text, "=")
-		if !ok || !slices.Contains(whereKeys, key) {
-			return nil, fmt.Errorf("invalid condition %q: want KEY=VALUE with one of the keys %s", text, strings.Join(whereKeys, ", "))
+		if !ok || !slices.Contains(nodeKeys, key) {
+			return nil, fmt.Errorf("invalid condition %q: want KEY=VALUE with one of the keys %s", text, strings.Join(nodeKeys, ", "))
 		}
-		w := where{key: key, values: strings.Split(values, ",")}
+		w := nodeCondition{key: key, values: strings.Split(values, ",")}
 		if key == "reason" { // which may have commas
 			w.values = []string{values}
 		}
@@ -37,7 +37,7 @@ func readWhere(texts []string) ([]where, error) {
 	return out, nil
 }
 
-func (w *where) holds(m *member) bool {
+func (w *nodeCondition) holds(m *memberNode) bool {
 	n := m.node
 	has := func(list []string) bool {
 		return slices.ContainsFunc(w.values, func(v string) bool {
@@ -52,7 +52,7 @@ func (w *where) holds(m *member) bool {
 	case "feature":
 		return slices.ContainsFunc(w.values, func(v string) bool { return slices.Contains(n.Features, v) })
 	case "state":
-		return has(append(words(n), n.State...))
+		return has(append(nodeWords(n), n.State...))
 	case "gpu":
 		for _, g := range n.GRES {
 			if g.Name == "gpu" && g.Total > 0 && (slices.Contains(w.values, "any") || has([]string{g.Type})) {
@@ -66,8 +66,8 @@ func (w *where) holds(m *member) bool {
 	return strings.Contains(strings.ToLower(n.Reason), strings.ToLower(w.values[0])) // reason
 }
 
-// words are what sinfo would say of the node's state beside the site's own: DRAINING and DRAINED.
-func words(n *federation.Node) []string {
+// nodeWords are what sinfo would say of the node's state beside the site's own: DRAINING and DRAINED.
+func nodeWords(n *federation.Node) []string {
 	has := func(s string) bool { return slices.Contains(n.State, s) }
 	switch busy := has("ALLOCATED") || has("MIXED") || has("COMPLETING"); {
 	case !has("DRAIN"):
@@ -78,21 +78,21 @@ func words(n *federation.Node) []string {
 	return []string{"DRAINED"}
 }
 
-// choose returns the nodes that names and conditions choose, in order of site and name; all if there are neither.
-func choose(all []member, names, conditions []string) ([]member, error) {
-	conds, err := readWhere(conditions)
+// chooseNodes returns the nodes that names and conditions choose, in order of site and name; all if there are neither.
+func chooseNodes(all []memberNode, names, conditions []string) ([]memberNode, error) {
+	conds, err := readNodeConditions(conditions)
 	if err != nil {
 		return nil, err
 	}
 	chosen := all
 	if len(names) > 0 {
-		if chosen, err = named(all, names); err != nil {
+		if chosen, err = namedNodes(all, names); err != nil {
 			return nil, err
 		}
 	}
-	out := make([]member, 0, len(chosen))
+	out := make([]memberNode, 0, len(chosen))
 	for i := range chosen {
-		if !slices.ContainsFunc(conds, func(w where) bool { return !w.holds(&chosen[i]) }) {
+		if !slices.ContainsFunc(conds, func(w nodeCondition) bool { return !w.holds(&chosen[i]) }) {
 			out = append(out, chosen[i])
 		}
 	}
@@ -103,7 +103,7 @@ func choose(all []member, names, conditions []string) ([]member, error) {
 const mostSites = 1024
 
 // named finds the nodes of some texts: SITE/HOSTLIST, SITE/*, HOSTLIST.
-func named(all []member, texts []string) ([]member, error) {
+func namedNodes(all []memberNode, texts []string) ([]memberNode, error) {
 	byName := make(map[string][]int, len(all))
 	sites := map[string]bool{}
 	for i := range all {
@@ -132,12 +132,12 @@ func named(all []member, texts []string) ([]member, error) {
 			if site != "" && !sites[site] {
 				return nil, fmt.Errorf("no nodes of a site %q are known; see: fed site list", site)
 			}
-			if err := mark(all, byName, site, list, wanted); err != nil {
+			if err := markNodes(all, byName, site, list, wanted); err != nil {
 				return nil, err
 			}
 		}
 	}
-	var out []member
+	var out []memberNode
 	for i := range all {
 		if wanted[i] {
 			out = append(out, all[i])
@@ -151,8 +151,8 @@ type unknownNode string
 
 func (e unknownNode) Error() string { return string(e) }
 
-// mark marks the nodes of a hostlist, of one site or, if site is "", of the only site that has them.
-func mark(all []member, byName map[string][]int, site, list string, wanted []bool) error {
+// markNodes marks the nodes of a hostlist, of one site or, if site is "", of the only site that has them.
+func markNodes(all []memberNode, byName map[string][]int, site, list string, wanted []bool) error {
 	if site != "" && list == "*" {
 		for i := range all {
 			wanted[i] = wanted[i] || string(all[i].site.Name) == site

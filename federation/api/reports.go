@@ -1,5 +1,4 @@
-// Package reports answers for reports that are made again and again: it lists, saves, removes and delivers them. [Reports] is all there is.
-package reports
+package api
 
 import (
 	"encoding/json"
@@ -15,8 +14,8 @@ import (
 	"fsub/federation/reports"
 )
 
-// Reports answers for saved reports.
-type Reports struct {
+// savedReports answers for reports that are made again and again.
+type savedReports struct {
 	Runner *reports.Runner // nil: nothing is saved
 	Now    func() time.Time
 }
@@ -24,23 +23,23 @@ type Reports struct {
 // mostSaved bounds how many reports a user may have.
 const mostSaved = 50
 
-func refuse(kind error, format string, args ...any) error {
+func refuseReport(kind error, format string, args ...any) error {
 	return &federation.SlurmError{Kind: kind, Text: fmt.Sprintf(format, args...), Alone: true}
 }
 
 // able refuses where nothing is saved. Who comes with a token, as from inside a job, may look only: what is saved acts with all rights of its owner.
-func (s *Reports) able(c identity.Caller, change bool) error {
+func (s *savedReports) able(c identity.Caller, change bool) error {
 	switch {
 	case s.Runner == nil:
-		return refuse(federation.ErrNotFound, "this daemon saves no reports")
+		return refuseReport(federation.ErrNotFound, "this daemon saves no reports")
 	case change && c.From != "socket":
-		return refuse(federation.ErrDenied, "reports are saved, run and removed on the daemon's machine only")
+		return refuseReport(federation.ErrDenied, "reports are saved, run and removed on the daemon's machine only")
 	}
 	return nil
 }
 
 // List is GET /fed/v1/reports: a user's own; an operator sees all.
-func (s *Reports) List(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *savedReports) List(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	if err := s.able(c, false); err != nil {
 		return err
 	}
@@ -57,13 +56,13 @@ func (s *Reports) List(w http.ResponseWriter, r *http.Request, c identity.Caller
 	return answer.JSON(w, out)
 }
 
-func (s *Reports) shown(one *reports.Saved) v1.SavedReport {
+func (s *savedReports) shown(one *reports.Saved) v1.SavedReport {
 	return v1.SavedReport{User: one.Owner, Name: one.Name, Report: one.Kind, By: one.By, Every: one.Every, Last: one.Last, Where: one.Spec.Where, Format: one.Format, Send: one.Send, At: one.At, Mail: one.To,
 		Saved: one.Made, Sent: one.Sent, SentTo: one.State.Where, Next: one.Next(s.Now()), Tries: one.Tries, Error: one.Error}
 }
 
 // Save is POST /fed/v1/reports.
-func (s *Reports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *savedReports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	if err := s.able(c, true); err != nil {
 		return err
 	}
@@ -74,10 +73,10 @@ func (s *Reports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller
 	now := s.Now()
 	one := reports.Saved{Definition: reports.Definition{Owner: c.Name, UID: c.UID, Name: q.Name, Spec: q.Spec(), Format: q.Format, Send: q.Send, At: q.At, To: q.Mail, Made: now.UTC()}}
 	if err := s.Runner.Able(&one.Definition); err != nil {
-		return refuse(federation.ErrInvalid, "%v", err)
+		return refuseReport(federation.ErrInvalid, "%v", err)
 	}
 	if err := one.Check(now, s.Runner.Domains, c.Role >= identity.RoleOperator); err != nil {
-		return refuse(federation.ErrInvalid, "%v", err)
+		return refuseReport(federation.ErrInvalid, "%v", err)
 	}
 	all, err := s.Runner.Store.SavedReports(r.Context())
 	if err != nil {
@@ -91,10 +90,10 @@ func (s *Reports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller
 		}
 	}
 	if others >= mostSaved {
-		return refuse(federation.ErrInvalid, "%d reports are saved already: a user may have %d; to remove one: fed report remove NAME", others, mostSaved)
+		return refuseReport(federation.ErrInvalid, "%d reports are saved already: a user may have %d; to remove one: fed report remove NAME", others, mostSaved)
 	}
 	if len(q.Mail) > 0 && mails > reports.MostMails {
-		return refuse(federation.ErrInvalid, "%d addresses in the reports of %s: a user may have %d in all; use an address of a list", mails, c.Name, reports.MostMails)
+		return refuseReport(federation.ErrInvalid, "%d addresses in the reports of %s: a user may have %d in all; use an address of a list", mails, c.Name, reports.MostMails)
 	}
 	one.For = one.Due(now)
 	if err := s.Runner.Store.SaveReport(r.Context(), &one, s.entry(c, "save", c.Name, &q)); err != nil {
@@ -103,12 +102,12 @@ func (s *Reports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller
 	return answer.JSON(w, s.shown(&one))
 }
 
-func (s *Reports) entry(c identity.Caller, verb, owner string, q *v1.SavedReport) federation.AuditEntry {
+func (s *savedReports) entry(c identity.Caller, verb, owner string, q *v1.SavedReport) federation.AuditEntry {
 	return federation.AuditEntry{At: s.Now(), Who: answer.By(c), Verb: verb + "-report", Kind: federation.AuditReport, Object: owner + "/" + q.Name, After: q.Report}
 }
 
 // find is a report of the caller, or of the user that an operator names.
-func (s *Reports) find(r *http.Request, c identity.Caller) (*reports.Saved, error) {
+func (s *savedReports) find(r *http.Request, c identity.Caller) (*reports.Saved, error) {
 	if err := s.able(c, true); err != nil {
 		return nil, err
 	}
@@ -117,7 +116,7 @@ func (s *Reports) find(r *http.Request, c identity.Caller) (*reports.Saved, erro
 		owner = c.Name
 	}
 	if owner != c.Name && c.Role < identity.RoleOperator {
-		return nil, refuse(federation.ErrDenied, "reports of others are for operators")
+		return nil, refuseReport(federation.ErrDenied, "reports of others are for operators")
 	}
 	all, err := s.Runner.Store.SavedReports(r.Context())
 	if err != nil {
@@ -128,11 +127,11 @@ func (s *Reports) find(r *http.Request, c identity.Caller) (*reports.Saved, erro
 			return &all[i], nil
 		}
 	}
-	return nil, refuse(federation.ErrNotFound, "%s has no report %q; see: fed report list", owner, name)
+	return nil, refuseReport(federation.ErrNotFound, "%s has no report %q; see: fed report list", owner, name)
 }
 
 // Remove is DELETE /fed/v1/report/{name}.
-func (s *Reports) Remove(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *savedReports) Remove(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	one, err := s.find(r, c)
 	if err != nil {
 		return err
@@ -145,14 +144,14 @@ func (s *Reports) Remove(w http.ResponseWriter, r *http.Request, c identity.Call
 }
 
 // Run is POST /fed/v1/report/{name}/run: it is delivered at once, beside its schedule.
-func (s *Reports) Run(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *savedReports) Run(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	one, err := s.find(r, c)
 	if err != nil {
 		return err
 	}
 	to, err := s.Runner.Deliver(r.Context(), one)
 	if err != nil {
-		return refuse(federation.ErrInvalid, "report %s is not delivered: %v", one.Name, err)
+		return refuseReport(federation.ErrInvalid, "report %s is not delivered: %v", one.Name, err)
 	}
 	return answer.JSON(w, v1.DeliveredReport{To: to})
 }

@@ -1,4 +1,4 @@
-package sites
+package api
 
 import (
 	"cmp"
@@ -17,11 +17,11 @@ import (
 	"fsub/federation/share"
 )
 
-// history bounds the lines that are told of one site.
-const history = 200
+// siteHistory bounds the lines that are told of one site.
+const siteHistory = 200
 
 // Show is GET /fed/v1/site/{name}. A site that has left the federation has its history still.
-func (s *Sites) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *sites) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	ctx, name := r.Context(), federation.SiteName(r.PathValue("name"))
 	said, err := s.Store.SiteState(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Sites) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	record, known := said[name]
 	site := s.member(name)
 	if site == nil && !known {
-		return unknown(name)
+		return unknownSite(name)
 	}
 	v := v1.SiteDetail{Site: v1.Site{Name: name, State: federation.FedRemoved, Conditions: []v1.Condition{}}, Maintenance: []v1.Maintenance{}, History: []v1.SiteWas{}}
 	if site != nil {
@@ -38,7 +38,7 @@ func (s *Sites) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 		if err != nil {
 			return err
 		}
-		v.Site = describe(site)
+		v.Site = describeSite(site)
 		v.Running = running[name]
 		if s.Elsewhere != nil {
 			v.Accounts = s.Elsewhere(c, site)
@@ -46,7 +46,7 @@ func (s *Sites) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	}
 	v.StateWhy, v.By, v.At = record.Reason, record.By, record.At
 	if s.Planned != nil {
-		events, err := s.Planned.SiteEvents(ctx, name, history)
+		events, err := s.Planned.SiteEvents(ctx, name, siteHistory)
 		if err != nil {
 			return answer.OfStore(err, answer.NoContact)
 		}
@@ -66,7 +66,7 @@ func (s *Sites) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	return answer.JSON(w, v)
 }
 
-func (s *Sites) member(name federation.SiteName) *federation.Site {
+func (s *sites) member(name federation.SiteName) *federation.Site {
 	all := s.Sites()
 	if i := slices.IndexFunc(all, func(site *federation.Site) bool { return site.Name == name }); i >= 0 {
 		return all[i]
@@ -74,16 +74,16 @@ func (s *Sites) member(name federation.SiteName) *federation.Site {
 	return nil
 }
 
-func unknown(name federation.SiteName) error {
+func unknownSite(name federation.SiteName) error {
 	return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", name)}
 }
 
-func invalid(format string, args ...any) error {
+func invalidSite(format string, args ...any) error {
 	return &federation.SlurmError{Kind: federation.ErrInvalid, Text: fmt.Sprintf(format, args...), Alone: true}
 }
 
 // SetState is POST /fed/v1/site/{name}/state.
-func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var req v1.SetSiteState
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&req); err != nil {
 		return answer.BadBody(err.Error())
@@ -99,7 +99,7 @@ func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 		return answer.BadBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE", req.State))
 	}
 	if err := plain.Check("reason", req.Reason, plain.MaxReason); err != nil {
-		return invalid("%v", err)
+		return invalidSite("%v", err)
 	}
 	name := federation.SiteName(r.PathValue("name"))
 	said, err := s.Store.SiteState(r.Context())
@@ -110,15 +110,15 @@ func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 	was.State = cmp.Or(was.State, federation.FedActive)
 	site := s.member(name)
 	if site == nil && !(known && was.State == federation.FedRemoved && req.State == federation.FedActive) {
-		return unknown(name)
+		return unknownSite(name)
 	}
 	now := s.Now().UTC()
 	next := federation.SiteRecord{Name: name, State: req.State, Reason: req.Reason, By: c.Name, At: now, Lost: was.Lost}
 	switch {
 	case req.Lost && strings.TrimSpace(req.Reason) == "":
-		return invalid("a site that is lost needs a reason: its jobs run again elsewhere, and others have to know why")
+		return invalidSite("a site that is lost needs a reason: its jobs run again elsewhere, and others have to know why")
 	case req.Lost && site.Answering:
-		return invalid("site %s answers, so its jobs may run there: they would run twice. To empty it run: fed site set %s INACTIVE, or fed job move --where site=%s", name, name, name)
+		return invalidSite("site %s answers, so its jobs may run there: they would run twice. To empty it run: fed site set %s INACTIVE, or fed job move --where site=%s", name, name, name)
 	case req.Lost:
 		if next.Lost = now; was.State == federation.FedDrainRemove {
 			next.State = was.State
@@ -128,7 +128,7 @@ func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 	case req.State == federation.FedActive:
 		next.Lost = time.Time{}
 	}
-	entry := federation.AuditEntry{At: now, Who: answer.By(c), Verb: verbOf(&req), Kind: federation.AuditSite, Object: string(name), Before: was.Word(), After: next.Word(), Why: req.Reason}
+	entry := federation.AuditEntry{At: now, Who: answer.By(c), Verb: siteVerb(&req), Kind: federation.AuditSite, Object: string(name), Before: was.Word(), After: next.Word(), Why: req.Reason}
 	if err := s.Store.SetSiteState(r.Context(), next, entry); err != nil {
 		return answer.OfStore(err, answer.TimedOut)
 	}
@@ -145,8 +145,8 @@ func (s *Sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 	return answer.JSON(w, out)
 }
 
-// verbOf is the word of fed that gives a site a state.
-func verbOf(req *v1.SetSiteState) string {
+// siteVerb is the word of fed that gives a site a state.
+func siteVerb(req *v1.SetSiteState) string {
 	switch {
 	case req.Lost:
 		return "lost"
@@ -161,13 +161,13 @@ func verbOf(req *v1.SetSiteState) string {
 }
 
 // Test is POST /fed/v1/site/{name}/test.
-func (s *Sites) Test(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *sites) Test(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	name := federation.SiteName(r.PathValue("name"))
 	if s.member(name) == nil {
-		return unknown(name)
+		return unknownSite(name)
 	}
 	if s.Check == nil {
-		return invalid("sites cannot be tried here")
+		return invalidSite("sites cannot be tried here")
 	}
 	again := share.Idle(r.Context())
 	checks, err := s.Check(r.Context(), name)
@@ -183,27 +183,27 @@ func (s *Sites) Test(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 }
 
 // Join is POST /fed/v1/sites.
-func (s *Sites) Join(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *sites) Join(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var req v1.AddSite
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 256<<10)).Decode(&req); err != nil {
 		return answer.BadBody(err.Error())
 	}
 	if s.Add == nil {
-		return invalid("sites cannot be added here")
+		return invalidSite("sites cannot be added here")
 	}
 	entry := federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: "add", Kind: federation.AuditSite, After: string(federation.FedActive)}
 	again := share.Idle(r.Context()) // it is looked at
 	name, err := s.Add(r.Context(), req, entry)
 	again()
 	if err != nil {
-		return invalid("%v", err)
+		return invalidSite("%v", err)
 	}
 	s.Wake()
 	return answer.JSON(w, v1.Site{Name: name, State: federation.FedActive, Conditions: []v1.Condition{}})
 }
 
 // Update is POST /fed/v1/site/{name}/update.
-func (s *Sites) Update(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *sites) Update(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var req v1.UpdateSite
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 256<<10)).Decode(&req); err != nil {
 		return answer.BadBody(err.Error())
@@ -211,16 +211,16 @@ func (s *Sites) Update(w http.ResponseWriter, r *http.Request, c identity.Caller
 	name := federation.SiteName(r.PathValue("name"))
 	switch {
 	case s.Change == nil:
-		return invalid("sites cannot be changed here")
+		return invalidSite("sites cannot be changed here")
 	case (req.Config == "") == (len(req.Set) == 0):
-		return invalid("give the whole description, or keys of it with their values")
+		return invalidSite("give the whole description, or keys of it with their values")
 	}
 	entry := federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: "update", Kind: federation.AuditSite, Object: string(name)}
 	again := share.Idle(r.Context()) // it is looked at
 	err := s.Change(r.Context(), name, req, entry)
 	again()
 	if err != nil {
-		return invalid("%v", err)
+		return invalidSite("%v", err)
 	}
 	s.Wake()
 	return answer.JSON(w, v1.Site{Name: name, Conditions: []v1.Condition{}})

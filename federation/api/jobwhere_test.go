@@ -1,4 +1,4 @@
-package jobs
+package api
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func (nowhere) Sites() []*federation.Site { return nil }
 // An operation is done to so many jobs and no more, however short the condition is that means them.
 func TestOperationOnFewJobs(t *testing.T) {
 	for n, want := range map[int]bool{submission.MaxJobs: true, submission.MaxJobs + 1: false} {
-		s := &Jobs{Store: many{n: n}, Controller: nowhere{}, Now: time.Now}
+		s := &operations{Store: many{n: n}, Controller: nowhere{}, Now: time.Now}
 		chosen, err := s.chooseOf(t.Context(), &v1.NewOperation{Where: []string{"age>0s"}})
 		if (err == nil) != want || want && len(chosen) != n || err != nil && !strings.Contains(err.Error(), "more than 100000 jobs are too many") {
 			t.Errorf("%d jobs: %d chosen, %v", n, len(chosen), err)

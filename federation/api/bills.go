@@ -1,4 +1,4 @@
-package books
+package api
 
 import (
 	"context"
@@ -21,7 +21,7 @@ type Biller interface {
 }
 
 // Bills is GET /fed/v1/books/bills.
-func (b *Books) Bills(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (b *books) Bills(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	if b.Biller == nil {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
 	}
@@ -33,7 +33,7 @@ func (b *Books) Bills(w http.ResponseWriter, r *http.Request, _ identity.Caller)
 }
 
 // Import is POST /fed/v1/books/bills.
-func (b *Books) Import(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (b *books) Import(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	if b.Biller == nil {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
 	}

@@ -1,6 +1,4 @@
-// Package sites lists the members of the federation and takes the words of operators about them. What was said is written to the store; the
-// controller carries it out. [Sites] is all there is.
-package sites
+package api
 
 import (
 	"cmp"
@@ -16,8 +14,8 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-// Sites answers for the members of the federation.
-type Sites struct {
+// sites answers for the members of the federation. What operators order is written to the store; the controller carries it out.
+type sites struct {
 	Store federation.Store
 	Sites func() []*federation.Site
 	Wake  func() // the store has something for the controller
@@ -37,7 +35,7 @@ type Sites struct {
 }
 
 // List is GET /fed/v1/sites.
-func (s *Sites) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *sites) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	said, err := s.Store.SiteState(r.Context())
 	if err != nil {
 		return answer.OfStore(err, answer.NoContact)
@@ -48,7 +46,7 @@ func (s *Sites) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	}
 	out := []v1.Site{}
 	for _, site := range s.Sites() {
-		v := describe(site)
+		v := describeSite(site)
 		v.StateWhy = said[site.Name].Reason
 		v.Running = running[site.Name]
 		if s.Calls != nil {
@@ -69,7 +67,7 @@ func (s *Sites) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 }
 
 // running counts the jobs of ours that hold nodes at each site.
-func (s *Sites) running(ctx context.Context) (map[federation.SiteName]int, error) {
+func (s *sites) running(ctx context.Context) (map[federation.SiteName]int, error) {
 	jobs, err := s.Store.Jobs(ctx, federation.JobQuery{
 		States: []federation.State{federation.Configuring, federation.Running, federation.Suspended, federation.Completing},
 	})
@@ -83,7 +81,7 @@ func (s *Sites) running(ctx context.Context) (map[federation.SiteName]int, error
 	return n, nil
 }
 
-func describe(site *federation.Site) v1.Site {
+func describeSite(site *federation.Site) v1.Site {
 	v := v1.Site{
 		Name: site.Name, State: site.State,
 		Answering: site.Answering, Error: site.Error, ErrorSince: site.ErrorSince,

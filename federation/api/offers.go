@@ -1,5 +1,4 @@
-// Package offers tells what the clouds ask for machines, and has their price lists asked. [Offers] is all there is.
-package offers
+package api
 
 import (
 	"context"
@@ -20,13 +19,13 @@ type Prices interface {
 	Refresh(ctx context.Context) []v1.PriceList
 }
 
-// Offers answers for prices.
-type Offers struct {
+// offers answers for prices.
+type offers struct {
 	Prices Prices // nil: there are none
 }
 
 // Get is GET /fed/v1/offers.
-func (o *Offers) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (o *offers) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	v := r.URL.Query()
 	q := v1.OfferQuery{GPU: v.Get("gpu"), TPU: v.Get("tpu"), Cloud: v.Get("cloud"), Region: v.Get("region"), Market: v.Get("market")}
 	if text := v.Get("limit"); text != "" {
@@ -48,7 +47,7 @@ func (o *Offers) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 }
 
 // Refresh is POST /fed/v1/offers/refresh.
-func (o *Offers) Refresh(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (o *offers) Refresh(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	out := []v1.PriceList{}
 	if o.Prices != nil {
 		again := share.Idle(r.Context())

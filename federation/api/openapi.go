@@ -1,6 +1,4 @@
-// Package openapi makes an OpenAPI 3.1 document of a list of routes and the Go types that they take and give. [Document] is all there is
-// to call.
-package openapi
+package api
 
 import (
 	"encoding/json"
@@ -11,44 +9,44 @@ import (
 	"time"
 )
 
-// Route is one operation. In and Out are values of the types of its bodies, nil where it has none.
-type Route struct {
+// operation is one of the routes that describeRoutes describes. In and Out are values of the types of its bodies, nil where it has none.
+type operation struct {
 	Method, Path string
 	Doc          string
 	Who          string // may call it
-	Query        []Param
+	Query        []param
 	In, Out      any
 	Content      string // of the answer: "" is JSON
 }
 
-// Param is one name of the query, and what it means.
-type Param = [2]string
+// param is one name of the query, and what it means.
+type param = [2]string
 
-// Shape lets a type that writes its own JSON say what that is.
-type Shape struct {
+// shape lets a type that writes its own JSON say what that is.
+type shape struct {
 	Type   string // in the words of JSON schema
 	Format string
 	Doc    string
 }
 
-// Docs are the comments of types and of their fields: of "v1.Job" and "v1.Job.State".
-type Docs map[string]string
+// typeDocs are the comments of types and of their fields: of "v1.Job" and "v1.Job.State".
+type typeDocs map[string]string
 
-// Config is what the document says besides its routes.
-type Config struct {
+// documentHead is what an OpenAPI document says besides its routes.
+type documentHead struct {
 	Title, Version, Doc string
 	Error               any                    // the shape of every answer with a status of 400 and above
-	Shapes              map[reflect.Type]Shape // of types that write their own JSON
-	Docs                Docs
+	Shapes              map[reflect.Type]shape // of types that write their own JSON
+	Docs                typeDocs
 }
 
 type object = map[string]any
 
 var pathParam = regexp.MustCompile(`\{(\w+)\}`)
 
-// Document is the document as indented JSON. It fails on a type that JSON does not write field by field and that has no Shape.
-func Document(c Config, routes []Route) ([]byte, error) {
-	m := &maker{Config: c, schemas: object{}}
+// describeRoutes is the document as indented JSON. It fails on a type that JSON does not write field by field and that has no shape.
+func describeRoutes(c documentHead, routes []operation) ([]byte, error) {
+	m := &documentMaker{documentHead: c, schemas: object{}}
 	paths := object{}
 	for _, r := range routes {
 		if paths[r.Path] == nil {
@@ -68,13 +66,14 @@ func Document(c Config, routes []Route) ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-type maker struct {
-	Config
+// documentMaker makes an OpenAPI 3.1 document of routes and the Go types that they take and give.
+type documentMaker struct {
+	documentHead
 	schemas object
 	err     error
 }
 
-func (m *maker) operation(r *Route) object {
+func (m *documentMaker) operation(r *operation) object {
 	op := object{"summary": r.Doc, "description": "Who may call it: " + r.Who + "."}
 	var params []object
 	for _, name := range pathParam.FindAllStringSubmatch(r.Path, -1) {
@@ -106,12 +105,12 @@ func (m *maker) operation(r *Route) object {
 	return op
 }
 
-func (m *maker) content(mime string, v any) object {
+func (m *documentMaker) content(mime string, v any) object {
 	return object{mime: object{"schema": m.schema(reflect.TypeOf(v))}}
 }
 
 // schema is what a value of type t is in JSON.
-func (m *maker) schema(t reflect.Type) object {
+func (m *documentMaker) schema(t reflect.Type) object {
 	if s, ok := m.Shapes[t]; ok {
 		o := object{"type": s.Type}
 		if s.Format != "" {
@@ -158,21 +157,21 @@ func (m *maker) schema(t reflect.Type) object {
 	return object{}
 }
 
-func (m *maker) fail(format string, args ...any) {
+func (m *documentMaker) fail(format string, args ...any) {
 	if m.err == nil {
 		m.err = fmt.Errorf("openapi: "+format, args...)
 	}
 }
 
 // reference is a reference to the schema of a struct.
-func (m *maker) reference(t reflect.Type) object {
+func (m *documentMaker) reference(t reflect.Type) object {
 	if t.Implements(reflect.TypeFor[json.Marshaler]()) {
 		m.fail("%s writes its own JSON: say what it is", t)
 	}
 	if t.Name() == "" {
 		return m.fill(object{}, t)
 	}
-	name := nameOf(t)
+	name := schemaName(t)
 	if m.schemas[name] == nil {
 		s := object{}
 		m.schemas[name] = s // before its fields: they may be of its own type
@@ -182,7 +181,7 @@ func (m *maker) reference(t reflect.Type) object {
 }
 
 // fill makes s the schema of a struct.
-func (m *maker) fill(s object, t reflect.Type) object {
+func (m *documentMaker) fill(s object, t reflect.Type) object {
 	properties, required := object{}, []string{}
 	m.fields(t, properties, &required)
 	s["type"], s["additionalProperties"], s["properties"] = "object", false, properties
@@ -195,8 +194,8 @@ func (m *maker) fill(s object, t reflect.Type) object {
 	return s
 }
 
-// nameOf is a type's name, of other packages than v1 with that before it.
-func nameOf(t reflect.Type) string {
+// schemaName is a type's name, of other packages than v1 with that before it.
+func schemaName(t reflect.Type) string {
 	pkg, name, _ := strings.Cut(t.String(), ".")
 	if pkg == "v1" {
 		return name
@@ -204,7 +203,7 @@ func nameOf(t reflect.Type) string {
 	return strings.ToUpper(pkg[:1]) + pkg[1:] + name
 }
 
-func (m *maker) fields(t reflect.Type, properties object, required *[]string) {
+func (m *documentMaker) fields(t reflect.Type, properties object, required *[]string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -1,4 +1,4 @@
-package whatif
+package api
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ func (twoUsers) Prospects(context.Context, int) (*federation.Prospects, error) {
 
 // A user is told of his own jobs alone, not of limits, and asks once in a while; operators are told of all.
 func TestUsersAskAboutTheirOwnJobs(t *testing.T) {
-	a := &WhatIf{Foreseer: twoUsers{}, Policy: place.DefaultPolicy()}
+	a := &whatIf{Foreseer: twoUsers{}, Policy: place.DefaultPolicy()}
 	ask := func(c identity.Caller, q v1.WhatIf) (out v1.WhatIfAnswer, err error) {
 		body, _ := json.Marshal(q)
 		w := httptest.NewRecorder()

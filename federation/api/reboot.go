@@ -1,4 +1,4 @@
-package nodes
+package api
 
 import (
 	"context"
@@ -22,30 +22,30 @@ import (
 const rebootWait = 30 * time.Second
 
 // Reboot is POST /fed/v1/nodes/reboot: has nodes reboot, or takes that back. It is carried out at once, or not at all: a reboot is nothing to be repeated later.
-func (s *Nodes) Reboot(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *nodes) Reboot(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.RebootNodes
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<20)).Decode(&q); err != nil {
 		return answer.BadBody(err.Error())
 	}
 	q.NextState, q.Reason = strings.ToUpper(q.NextState), strings.TrimSpace(q.Reason)
 	if err := plain.Check("reason", q.Reason, plain.MaxReason); err != nil {
-		return invalid(err)
+		return invalidNodes(err)
 	}
 	switch {
 	case q.NextState != "" && q.NextState != "RESUME" && q.NextState != "DOWN":
-		return invalid(fmt.Errorf("unknown next state %q: use RESUME or DOWN", q.NextState))
+		return invalidNodes(fmt.Errorf("unknown next state %q: use RESUME or DOWN", q.NextState))
 	case q.Cancel && (q.ASAP || q.NextState != "" || q.Reason != ""):
-		return invalid(fmt.Errorf("to cancel a reboot takes nodes and nothing else"))
+		return invalidNodes(fmt.Errorf("to cancel a reboot takes nodes and nothing else"))
 	case len(q.Nodes) == 0 && len(q.Where) == 0:
-		return invalid(fmt.Errorf("no node is named: write SITE/HOSTLIST, or a condition"))
+		return invalidNodes(fmt.Errorf("no node is named: write SITE/HOSTLIST, or a condition"))
 	}
 	all, err := s.all(r.Context())
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(all, q.Nodes, q.Where)
+	chosen, err := chooseNodes(all, q.Nodes, q.Where)
 	if err != nil {
-		return invalid(err)
+		return invalidNodes(err)
 	}
 	if len(chosen) == 0 {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "no node is meant; see: fed node list"}
@@ -59,7 +59,7 @@ func (s *Nodes) Reboot(w http.ResponseWriter, r *http.Request, c identity.Caller
 
 // reboot orders the reboot of nodes, or takes that back, site by site. What others have said of a node outlives it: their reason stays, and RESUME does not end
 // their drain.
-func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes, chosen []member) ([]v1.NodeSet, error) {
+func (s *nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes, chosen []memberNode) ([]v1.NodeSet, error) {
 	type call struct {
 		site  federation.SiteName
 		plain bool // without a reason of ours
@@ -133,14 +133,14 @@ func (s *Nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 	return out, nil
 }
 
-func (s *Nodes) tellReboot(ctx context.Context, site federation.SiteName, o federation.RebootOrder) error {
+func (s *nodes) tellReboot(ctx context.Context, site federation.SiteName, o federation.RebootOrder) error {
 	defer share.Idle(ctx)()
 	ctx, cancel := context.WithTimeout(ctx, rebootWait)
 	defer cancel()
 	return s.rebooter(site).RebootNodes(ctx, o)
 }
 
-func (s *Nodes) rebooter(site federation.SiteName) federation.Rebooter {
+func (s *nodes) rebooter(site federation.SiteName) federation.Rebooter {
 	if s.Reboots == nil {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (s *Nodes) rebooter(site federation.SiteName) federation.Rebooter {
 }
 
 // keptByOthers says who else has drained a node or taken it DOWN, "" if nobody has.
-func (s *Nodes) keptByOthers(m *member) string {
+func (s *nodes) keptByOthers(m *memberNode) string {
 	text := ""
 	if m.record != nil {
 		text = m.record.Text(s.Mark)
@@ -157,5 +157,5 @@ func (s *Nodes) keptByOthers(m *member) string {
 	if m.node.Unconfirmed || is == health.Up || is == health.Between || by == health.Ours || by == health.Earlier || by == health.Silence {
 		return ""
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s at the site by %s: %s", is, whose(m.node, by), m.node.Reason))
+	return strings.TrimSpace(fmt.Sprintf("%s at the site by %s: %s", is, drainAuthor(m.node, by), m.node.Reason))
 }

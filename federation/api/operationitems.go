@@ -1,4 +1,4 @@
-package jobs
+package api
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // items are what becomes of chosen jobs: what is refused, or needs nothing, is settled at once.
-func (s *Jobs) items(ctx context.Context, c identity.Caller, op *federation.Operation, q *v1.NewOperation, chosen []federation.Job) []federation.OperationItem {
+func (s *operations) items(ctx context.Context, c identity.Caller, op *federation.Operation, q *v1.NewOperation, chosen []federation.Job) []federation.OperationItem {
 	items := make([]federation.OperationItem, 0, len(chosen))
 	cannot := s.cannotMove(q)
 	settled := 0
@@ -67,7 +67,7 @@ func remark(verb federation.RequestKind, j *federation.Job) string {
 }
 
 // fit says why an operation's verb cannot be done to a job, or why that is needless.
-func (s *Jobs) fit(ctx context.Context, c identity.Caller, op *federation.Operation, j *federation.Job) (needless string, err error) {
+func (s *operations) fit(ctx context.Context, c identity.Caller, op *federation.Operation, j *federation.Job) (needless string, err error) {
 	verb := op.Verb
 	requeues := verb == federation.RequestRequeue || verb == federation.RequestReqHold
 	moves := verb == federation.RequestMove
@@ -84,16 +84,16 @@ func (s *Jobs) fit(ctx context.Context, c identity.Caller, op *federation.Operat
 	case moves && slices.Contains(op.Move.To, j.Site):
 		return "it is there already", nil
 	case moves && j.State.Started() && !op.Move.Running:
-		return "", invalid("it has started at " + string(j.Site))
+		return "", invalidOperation("it has started at " + string(j.Site))
 	case (moves || requeues) && j.State.Started() && j.Spec.Requeue != nil && !*j.Spec.Requeue:
-		return "", invalid("it was submitted with --no-requeue")
+		return "", invalidOperation("it was submitted with --no-requeue")
 	}
 	return "", err
 }
 
 // cannotMove returns a function that says why a job cannot run at any site that a move may take it to: nothing is stopped for such a move. It is nil where
 // nobody asks that.
-func (s *Jobs) cannotMove(q *v1.NewOperation) func(*federation.Job) error {
+func (s *operations) cannotMove(q *v1.NewOperation) func(*federation.Job) error {
 	c, ok := s.Controller.(interface {
 		WhyNone() func(*federation.Job, []federation.SiteName) []federation.Rejection
 	})
@@ -110,7 +110,7 @@ func (s *Jobs) cannotMove(q *v1.NewOperation) func(*federation.Job) error {
 				}
 			}
 			if len(to) == 0 {
-				return invalid("there is no other site; --force queues it again")
+				return invalidOperation("there is no other site; --force queues it again")
 			}
 		}
 		var texts []string
@@ -120,7 +120,7 @@ func (s *Jobs) cannotMove(q *v1.NewOperation) func(*federation.Job) error {
 		if texts == nil {
 			return nil
 		}
-		return invalid(strings.Join(texts, "; "))
+		return invalidOperation(strings.Join(texts, "; "))
 	}
 }
 
@@ -132,10 +132,10 @@ func whyText(no *federation.Rejection) string {
 }
 
 // notChosen are the jobs that conditions name by their IDs and that cannot be chosen: there is no such job, or it has ended. They are settled.
-func (s *Jobs) notChosen(ctx context.Context, q *v1.NewOperation, chosen []federation.Job) ([]federation.OperationItem, error) {
+func (s *operations) notChosen(ctx context.Context, q *v1.NewOperation, chosen []federation.Job) ([]federation.OperationItem, error) {
 	conditions, err := readConditions(q.Where)
 	if err != nil {
-		return nil, invalid(err.Error())
+		return nil, invalidOperation(err.Error())
 	}
 	var names []jobName
 	for i := range conditions {

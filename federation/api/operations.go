@@ -1,4 +1,4 @@
-package jobs
+package api
 
 import (
 	"cmp"
@@ -19,21 +19,21 @@ import (
 	"fsub/federation/plain"
 )
 
-// verbs are what can be done to many jobs at once.
-var verbs = []federation.RequestKind{federation.RequestHold, federation.RequestRelease, federation.RequestRequeue, federation.RequestReqHold,
+// operationVerbs are what can be done to many jobs at once.
+var operationVerbs = []federation.RequestKind{federation.RequestHold, federation.RequestRelease, federation.RequestRequeue, federation.RequestReqHold,
 	federation.RequestCancel, federation.RequestUpdate, federation.RequestMove}
 
-// untold is how long an operation whose end its caller has not read is the answer to the same command.
-const untold = time.Hour
+// untoldItems is how long an operation whose end its caller has not read is the answer to the same command.
+const untoldItems = time.Hour
 
 // maxTicket bounds a ticket.
 const maxTicket = 64
 
-// listed is how many operations are looked at.
-const listed = 200
+// listedItems is how many operations are looked at.
+const listedItems = 200
 
 // Operate is POST /fed/v1/operations.
-func (s *Jobs) Operate(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *operations) Operate(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.NewOperation
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(&q); err != nil {
 		return answer.BadBody(err.Error())
@@ -48,33 +48,33 @@ func (s *Jobs) Operate(w http.ResponseWriter, r *http.Request, c identity.Caller
 	return answer.JSON(w, out)
 }
 
-func (s *Jobs) check(q *v1.NewOperation) error {
+func (s *operations) check(q *v1.NewOperation) error {
 	switch {
 	case s.Operations == nil:
 		return answer.NoContact
-	case !slices.Contains(verbs, q.Verb):
-		return invalid(fmt.Sprintf("unknown verb %q: use one of %v", q.Verb, verbs))
+	case !slices.Contains(operationVerbs, q.Verb):
+		return invalidOperation(fmt.Sprintf("unknown verb %q: use one of %v", q.Verb, operationVerbs))
 	case len(q.Where) == 0:
-		return invalid("no job is named: give jobs, or a condition")
+		return invalidOperation("no job is named: give jobs, or a condition")
 	case (q.Verb == federation.RequestUpdate) != (len(q.Change) > 0):
-		return invalid("changes are for update, which needs some")
+		return invalidOperation("changes are for update, which needs some")
 	case q.Verb != federation.RequestMove && (len(q.To) > 0 || q.Queued || q.Force):
-		return invalid("sites are for move")
+		return invalidOperation("sites are for move")
 	}
 	if err := cmp.Or(plain.Check("reason", q.Why, plain.MaxReason), plain.Check("ticket", q.Ticket, maxTicket)); err != nil {
-		return invalid(err.Error())
+		return invalidOperation(err.Error())
 	}
 	sites := s.Controller.Sites()
 	for _, to := range q.To {
 		if !slices.ContainsFunc(sites, func(site *federation.Site) bool { return site.Name == to }) {
-			return invalid(fmt.Sprintf("no site %q in the federation; see: fed site list", to))
+			return invalidOperation(fmt.Sprintf("no site %q in the federation; see: fed site list", to))
 		}
 	}
 	return nil
 }
 
-// command is what q asks for, in a form that is the same for two that ask for the same.
-func command(q *v1.NewOperation) string {
+// commandOf is what q asks for, in a form that is the same for two that ask for the same.
+func commandOf(q *v1.NewOperation) string {
 	words := []string{string(q.Verb)}
 	for _, c := range q.Change {
 		words = append(words, c.Key+"="+c.Value)
@@ -95,9 +95,9 @@ func command(q *v1.NewOperation) string {
 }
 
 // operate writes an operation down, unless it is a preview or goes on already.
-func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperation) (*v1.Operation, error) {
+func (s *operations) operate(ctx context.Context, c identity.Caller, q *v1.NewOperation) (*v1.Operation, error) {
 	now := s.Now().UTC()
-	op := federation.Operation{At: now, By: answer.By(c), Operator: c.Role >= identity.RoleOperator, Verb: q.Verb, Command: command(q), Change: q.Change, Why: q.Why, Ticket: q.Ticket}
+	op := federation.Operation{At: now, By: answer.By(c), Operator: c.Role >= identity.RoleOperator, Verb: q.Verb, Command: commandOf(q), Change: q.Change, Why: q.Why, Ticket: q.Ticket}
 	if q.Verb == federation.RequestMove {
 		op.Move = &federation.Relocation{To: q.To, Running: !q.Queued, Why: q.Why}
 	}
@@ -105,12 +105,12 @@ func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperatio
 		s.adding.Lock()
 		defer s.adding.Unlock()
 	}
-	recent, err := s.Operations.Operations(ctx, false, listed)
+	recent, err := s.Operations.Operations(ctx, false, listedItems)
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	for i := range slices.Backward(recent) {
-		if old := &recent[i]; old.By.UID == op.By.UID && old.Command == op.Command && old.Told.IsZero() && (old.Ended.IsZero() || now.Sub(old.Ended) < untold) {
+		if old := &recent[i]; old.By.UID == op.By.UID && old.Command == op.Command && old.Told.IsZero() && (old.Ended.IsZero() || now.Sub(old.Ended) < untoldItems) {
 			return s.tell(old, nil), nil
 		}
 	}
@@ -143,14 +143,14 @@ func (s *Jobs) operate(ctx context.Context, c identity.Caller, q *v1.NewOperatio
 }
 
 // chooseOf returns the jobs that an operation is to be done to.
-func (s *Jobs) chooseOf(ctx context.Context, q *v1.NewOperation) (chosen []federation.Job, err error) {
+func (s *operations) chooseOf(ctx context.Context, q *v1.NewOperation) (chosen []federation.Job, err error) {
 	for page, err := range s.choose(ctx, q.Where, q.Jobs) {
 		if err != nil {
 			return nil, err
 		}
 		chosen = append(chosen, page...)
 		if len(chosen) > submission.MaxJobs {
-			return nil, invalid(fmt.Sprintf("more than %d jobs are too many for one operation", submission.MaxJobs))
+			return nil, invalidOperation(fmt.Sprintf("more than %d jobs are too many for one operation", submission.MaxJobs))
 		}
 	}
 	return chosen, nil
@@ -161,7 +161,7 @@ func textOf(err error) string {
 	return strings.TrimSpace(strings.TrimSuffix(e.Text+": "+e.Detail, ": "))
 }
 
-func (s *Jobs) preview(op *federation.Operation, items []federation.OperationItem, chosen []federation.Job) *v1.Operation {
+func (s *operations) preview(op *federation.Operation, items []federation.OperationItem, chosen []federation.Job) *v1.Operation {
 	out := s.tell(op, nil)
 	out.Jobs = len(items)
 	for i := range items {
@@ -194,7 +194,7 @@ func itemOf(v *federation.OperationItem, j *federation.Job) v1.OperationItem {
 }
 
 // tell is an operation as the API shows it, with some of its items.
-func (s *Jobs) tell(op *federation.Operation, items []v1.OperationItem) *v1.Operation {
+func (s *operations) tell(op *federation.Operation, items []v1.OperationItem) *v1.Operation {
 	out := &v1.Operation{ID: op.ID, Time: op.At, User: op.By.User, Verb: op.Verb, Command: op.Command, Why: op.Why, Ticket: op.Ticket, Jobs: op.Jobs, Settled: op.Settled,
 		Failed: op.Failed, AskAbove: s.AskAbove, Items: items, Waiting: s.waiting.of(op.ID)}
 	if !op.Ended.IsZero() {
@@ -204,12 +204,12 @@ func (s *Jobs) tell(op *federation.Operation, items []v1.OperationItem) *v1.Oper
 }
 
 // List of operations: GET /fed/v1/operations. A user is told of his own.
-func (s *Jobs) ListOperations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *operations) ListOperations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	out := []v1.Operation{}
 	if s.Operations == nil {
 		return answer.JSON(w, out)
 	}
-	all, err := s.Operations.Operations(r.Context(), false, listed)
+	all, err := s.Operations.Operations(r.Context(), false, listedItems)
 	if err != nil {
 		return answer.OfStore(err, answer.NoContact)
 	}
@@ -222,7 +222,7 @@ func (s *Jobs) ListOperations(w http.ResponseWriter, r *http.Request, c identity
 }
 
 // Show is GET /fed/v1/operation/{id}.
-func (s *Jobs) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *operations) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	op, err := s.find(r, c)
 	if err != nil {
 		return err
@@ -249,7 +249,7 @@ func (s *Jobs) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) e
 }
 
 // Told is POST /fed/v1/operation/{id}/told.
-func (s *Jobs) Told(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *operations) Told(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	op, err := s.find(r, c)
 	if err != nil {
 		return err
@@ -262,13 +262,13 @@ func (s *Jobs) Told(w http.ResponseWriter, r *http.Request, c identity.Caller) e
 }
 
 // find is the operation that a path names. Those of others are for operators.
-func (s *Jobs) find(r *http.Request, c identity.Caller) (*federation.Operation, error) {
+func (s *operations) find(r *http.Request, c identity.Caller) (*federation.Operation, error) {
 	unknown := &federation.SlurmError{Kind: federation.ErrNotFound, Alone: true, Text: fmt.Sprintf("no operation %q; see: fed job operations", r.PathValue("id"))}
 	n, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil || s.Operations == nil {
 		return nil, unknown
 	}
-	all, err := s.Operations.Operations(r.Context(), false, listed)
+	all, err := s.Operations.Operations(r.Context(), false, listedItems)
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
@@ -280,7 +280,7 @@ func (s *Jobs) find(r *http.Request, c identity.Caller) (*federation.Operation, 
 }
 
 // jobsOf reads the jobs of items.
-func (s *Jobs) jobsOf(ctx context.Context, items []federation.OperationItem) (map[federation.JobID]*federation.Job, error) {
+func (s *operations) jobsOf(ctx context.Context, items []federation.OperationItem) (map[federation.JobID]*federation.Job, error) {
 	ids := make([]federation.JobID, len(items))
 	for i := range items {
 		ids[i] = items[i].Job

@@ -1,6 +1,4 @@
-// Package nodes lists the nodes of all sites and takes the words of operators about them: drain, resume. What is wanted is written to the store;
-// the controller carries it out. [Nodes] is all there is.
-package nodes
+package api
 
 import (
 	"cmp"
@@ -24,8 +22,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-// Nodes answers for the nodes of all sites.
-type Nodes struct {
+// nodes answers for the nodes of all sites. What operators want of them is written to the store; the controller carries it out.
+type nodes struct {
 	Store federation.Store
 	Sites func() []*federation.Site
 	Wake  func() // the store has something for the controller
@@ -38,19 +36,19 @@ type Nodes struct {
 	orders sync.Mutex // one order is read, judged and written at a time: each knows the one before it
 }
 
-// member is a node with its site and what is wanted of it.
-type member struct {
+// memberNode is a node with its site and what is wanted of it.
+type memberNode struct {
 	site   *federation.Site
 	node   *federation.Node
 	record *federation.NodeRecord // nil: nothing was ever said
 }
 
-func (m *member) id() federation.NodeID {
+func (m *memberNode) id() federation.NodeID {
 	return federation.NodeID{Site: m.site.Name, Name: m.node.Name}
 }
 
 // all are the nodes of all sites, in order of site and name.
-func (s *Nodes) all(ctx context.Context) ([]member, error) {
+func (s *nodes) all(ctx context.Context) ([]memberNode, error) {
 	records, err := s.Store.Nodes(ctx)
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
@@ -63,7 +61,7 @@ func (s *Nodes) all(ctx context.Context) ([]member, error) {
 		}
 		wanted[r.Node.Site][r.Node.Name] = r
 	}
-	var out []member
+	var out []memberNode
 	for _, site := range s.Sites() {
 		if site.Seen == nil {
 			continue
@@ -71,22 +69,22 @@ func (s *Nodes) all(ctx context.Context) ([]member, error) {
 		of := wanted[site.Name]
 		seen := health.Merge(site.Seen, of, s.Mark, s.Now()) // what is wanted since the controller published it
 		for i := range seen.Nodes {
-			out = append(out, member{site: site, node: &seen.Nodes[i], record: of[seen.Nodes[i].Name]})
+			out = append(out, memberNode{site: site, node: &seen.Nodes[i], record: of[seen.Nodes[i].Name]})
 		}
 	}
 	return out, nil
 }
 
 // List is GET /fed/v1/nodes.
-func (s *Nodes) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *nodes) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	all, err := s.all(r.Context())
 	if err != nil {
 		return err
 	}
 	q := r.URL.Query()
-	chosen, err := choose(all, q["nodes"], q["where"])
+	chosen, err := chooseNodes(all, q["nodes"], q["where"])
 	if err != nil {
-		return invalid(err)
+		return invalidNodes(err)
 	}
 	out := make([]v1.Node, 0, len(chosen))
 	suspected := s.suspicions()
@@ -98,21 +96,21 @@ func (s *Nodes) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 	return answer.JSON(w, out)
 }
 
-// history bounds the lines that are told of one node.
-const history = 200
+// nodeHistory bounds the lines that are told of one node.
+const nodeHistory = 200
 
 // Show is GET /fed/v1/node/{site}/{name}.
-func (s *Nodes) Show(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *nodes) Show(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	all, err := s.all(r.Context())
 	if err != nil {
 		return err
 	}
 	id := federation.NodeID{Site: federation.SiteName(r.PathValue("site")), Name: r.PathValue("name")}
-	i := slices.IndexFunc(all, func(m member) bool { return m.id() == id })
+	i := slices.IndexFunc(all, func(m memberNode) bool { return m.id() == id })
 	if i < 0 {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no node %s is known; see: fed node list", id)}
 	}
-	events, err := s.Store.NodeEvents(r.Context(), id, history)
+	events, err := s.Store.NodeEvents(r.Context(), id, nodeHistory)
 	if err != nil {
 		return answer.OfStore(err, answer.NoContact)
 	}
@@ -125,7 +123,7 @@ func (s *Nodes) Show(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 }
 
 // suspicions are why nodes are avoided for a while.
-func (s *Nodes) suspicions() map[federation.NodeID]*v1.Suspicion {
+func (s *nodes) suspicions() map[federation.NodeID]*v1.Suspicion {
 	if s.Rules == nil {
 		return nil
 	}
@@ -139,7 +137,7 @@ func (s *Nodes) suspicions() map[federation.NodeID]*v1.Suspicion {
 	return out
 }
 
-func (s *Nodes) describe(m *member) v1.Node {
+func (s *nodes) describe(m *memberNode) v1.Node {
 	n := m.node
 	seen := m.site.SeenAt
 	if seen.Before(m.site.Seen.At) {
@@ -170,7 +168,7 @@ func (s *Nodes) describe(m *member) v1.Node {
 }
 
 // Set is POST /fed/v1/nodes/state.
-func (s *Nodes) Set(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *nodes) Set(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	var q v1.SetNodes
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<20)).Decode(&q); err != nil {
 		return answer.BadBody(err.Error())
@@ -183,9 +181,9 @@ func (s *Nodes) Set(w http.ResponseWriter, r *http.Request, c identity.Caller) e
 }
 
 // Order writes down what a caller, whose rights have been looked at, wants of nodes.
-func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([]v1.NodeSet, error) {
+func (s *nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([]v1.NodeSet, error) {
 	if err := s.check(q); err != nil {
-		return nil, invalid(err)
+		return nil, invalidNodes(err)
 	}
 	s.orders.Lock()
 	defer s.orders.Unlock()
@@ -193,9 +191,9 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := choose(all, q.Nodes, q.Where)
+	chosen, err := chooseNodes(all, q.Nodes, q.Where)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, invalidNodes(err)
 	}
 	if len(chosen) == 0 {
 		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: "no node is meant; see: fed node list"}
@@ -215,7 +213,7 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 			is = health.Up
 		}
 		if health.Decide(q.State, is, by) == health.Leave {
-			said.Left, said.Note = true, strings.TrimSpace(fmt.Sprintf("%s at the site by %s: %s", is, whose(m.node, by), m.node.Reason))
+			said.Left, said.Note = true, strings.TrimSpace(fmt.Sprintf("%s at the site by %s: %s", is, drainAuthor(m.node, by), m.node.Reason))
 		}
 		switch {
 		case !m.site.Answering && said.Left:
@@ -223,12 +221,12 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 		case !m.site.Answering:
 			said.Note = "the site does not answer: it is told when it does"
 		}
-		q, kept := keeping(q, m.record, now)
+		q, kept := keptOrder(q, m.record, now)
 		said.Until, said.Ticket = q.Until, q.Ticket
 		said.Note = strings.TrimPrefix(said.Note+kept, "; ")
 		out = append(out, said)
 		act := federation.AuditEntry{At: now, Who: answer.By(c), Verb: strings.ToLower(string(q.State)), Kind: federation.AuditNode, Object: m.id().String(),
-			Before: strings.Join(m.node.State, "+"), After: string(q.State), Why: terms(q), Ticket: q.Ticket, Result: said.Note}
+			Before: strings.Join(m.node.State, "+"), After: string(q.State), Why: drainTerms(q), Ticket: q.Ticket, Result: said.Note}
 		was := m.record.Wants(now)
 		if q.State == federation.WishResume && was != federation.WishDrain && by != health.Ours && by != health.Earlier {
 			act.After, act.Result = "", cmp.Or(said.Note, "there was no drain of ours")
@@ -237,7 +235,7 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 			continue
 		}
 		b.Nodes = append(b.Nodes, federation.NodeRecord{Node: m.id(), Wish: q.State, Owner: c.Name, Ticket: q.Ticket, Reason: q.Reason, Requeue: q.Requeue, Since: now, Until: q.Until})
-		b.NodeEvents = append(b.NodeEvents, federation.NodeEvent{Node: m.id(), At: now, Who: c.Name, From: string(was), To: string(q.State), Wanted: true, Why: why(q)})
+		b.NodeEvents = append(b.NodeEvents, federation.NodeEvent{Node: m.id(), At: now, Who: c.Name, From: string(was), To: string(q.State), Wanted: true, Why: drainReason(q)})
 		b.Audit = append(b.Audit, act)
 	}
 	if b.Empty() {
@@ -250,8 +248,8 @@ func (s *Nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 	return out, nil
 }
 
-// keeping is an order to drain a node with what an earlier drain has beyond it, which others may count on, and words for that.
-func keeping(q *v1.SetNodes, r *federation.NodeRecord, now time.Time) (*v1.SetNodes, string) {
+// keptOrder is an order to drain a node with what an earlier drain has beyond it, which others may count on, and words for that.
+func keptOrder(q *v1.SetNodes, r *federation.NodeRecord, now time.Time) (*v1.SetNodes, string) {
 	if q.State != federation.WishDrain || r.Wants(now) != federation.WishDrain {
 		return q, ""
 	}
@@ -267,7 +265,7 @@ func keeping(q *v1.SetNodes, r *federation.NodeRecord, now time.Time) (*v1.SetNo
 	return &with, words
 }
 
-func invalid(err error) error {
+func invalidNodes(err error) error {
 	e := &federation.SlurmError{Kind: federation.ErrInvalid, Text: err.Error(), Alone: true}
 	if _, ok := errors.AsType[unknownNode](err); ok {
 		e.Number = wire.ErrNodeName
@@ -276,7 +274,7 @@ func invalid(err error) error {
 }
 
 // whose names who has given a node its reason.
-func whose(n *federation.Node, by health.Author) string {
+func drainAuthor(n *federation.Node, by health.Author) string {
 	switch {
 	case by == health.Silence:
 		return string(health.Slurmctld)
@@ -286,13 +284,13 @@ func whose(n *federation.Node, by health.Author) string {
 	return string(by)
 }
 
-// why is what the history says of an order.
-func why(q *v1.SetNodes) string {
-	return strings.TrimSpace(q.Ticket + " " + terms(q))
+// drainReason is what the history says of an order.
+func drainReason(q *v1.SetNodes) string {
+	return strings.TrimSpace(q.Ticket + " " + drainTerms(q))
 }
 
-// terms are the reason of an order and what else was said with it.
-func terms(q *v1.SetNodes) string {
+// drainTerms are the reason of an order and what else was said with it.
+func drainTerms(q *v1.SetNodes) string {
 	text := q.Reason
 	if q.Requeue {
 		text += " (jobs are requeued)"
@@ -303,12 +301,12 @@ func terms(q *v1.SetNodes) string {
 	return strings.TrimSpace(text)
 }
 
-// maxTicket bounds a ticket. With the reason it reaches a site in a node's reason, where Slurm has room for a thousand bytes.
-const maxTicket = 64
+// nodeTicket bounds a ticket. With the reason it reaches a site in a node's reason, where Slurm has room for a thousand bytes.
+const nodeTicket = 64
 
 var ticketForm = regexp.MustCompile(`^[A-Za-z0-9._#/-]*$`)
 
-func (s *Nodes) check(q *v1.SetNodes) error {
+func (s *nodes) check(q *v1.SetNodes) error {
 	q.Reason = strings.TrimSpace(q.Reason)
 	switch {
 	case q.State != federation.WishDrain && q.State != federation.WishResume:
@@ -317,8 +315,8 @@ func (s *Nodes) check(q *v1.SetNodes) error {
 		return fmt.Errorf("no node is named: write SITE/HOSTLIST, or a condition")
 	case q.State == federation.WishDrain && q.Reason == "":
 		return fmt.Errorf("a drain needs a reason: others have to know when it may end")
-	case len(q.Ticket) > maxTicket || !ticketForm.MatchString(q.Ticket):
-		return fmt.Errorf("invalid ticket %q: want at most %d letters, digits, '.', '_', '#', '/' and '-'", q.Ticket, maxTicket)
+	case len(q.Ticket) > nodeTicket || !ticketForm.MatchString(q.Ticket):
+		return fmt.Errorf("invalid ticket %q: want at most %d letters, digits, '.', '_', '#', '/' and '-'", q.Ticket, nodeTicket)
 	case q.State == federation.WishResume && (q.Requeue || q.NoEnd || !q.Until.IsZero()):
 		return fmt.Errorf("until and requeue are for a drain")
 	case !q.Until.IsZero() && !q.Until.After(s.Now()):
