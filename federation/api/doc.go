@@ -3,8 +3,8 @@
 // word for. The server knows a caller by what the kernel says of the other end of the unix socket.
 //
 // Start with [Server]; routes.go lists /fed/v1. Package restd answers as slurmrestd does and lists jobs in its shape, submission judges what
-// users ask of jobs, identity says who calls, and answer how requests are answered and refused. Package client is the Go client. The handlers of
-// /fed/v1 are here, a file for each noun.
+// users ask of jobs, queue keeps what squeue lists, identity says who calls, and answer how requests are answered and refused. Package client is
+// the Go client. The handlers of /fed/v1 are here, a file for each noun.
 // Nothing here waits for a site: what is shown is what the store and the controller's last looks say.
 package api
 

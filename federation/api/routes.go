@@ -128,7 +128,7 @@ func (s *Server) listRoutes(t *table) {
 		{"qos", ""}, {"cluster", "sites"}, {"nodes", "hostlist: which of them no site has is told"}, {"live", "1: none that has ended"},
 		{"sort", "letters of squeue's --format with commas, each with + or - before it"},
 		{"start", "1: with the expected start of jobs that wait"}, {"cost", "1: with what jobs that run have come to"},
-	}, s.getQueue).Content = "application/octet-stream"
+	}, s.queue.Get).Content = "application/octet-stream"
 	t.get("/fed/v1/events", forAnybody, v1.Event{}, "What happens, one event in a line", query{
 		{"after", "the mark to go on from"}, {"since", "seconds since 1970: without a mark, begin there"}, {"follow", "1: the answer does not end"},
 		{"where", "KEY=VALUE[,VALUE...] or KEY!=VALUE[,VALUE...]; keys: event, job, user, who, name, site, node, state, from, reason, request; * stands for anything; may be repeated"},

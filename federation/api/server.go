@@ -19,6 +19,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/queue"
 	"fsub/federation/api/restd"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
@@ -118,7 +119,7 @@ type Server struct {
 	restd    *restd.Server
 	logs     logs
 	steps    steps
-	queue    queue
+	queue    *queue.Queue
 	watch    watch
 	events   eventStream
 	pools    rented
@@ -192,10 +193,13 @@ func NewServer(c Config) *Server {
 	s.document = sync.OnceValues(s.makeDocument)
 	s.accounts.Members, s.accounts.Users, s.accounts.Ledger = all, who.Users, c.Books
 	s.sites.Elsewhere = func(c identity.Caller, site *federation.Site) []string { return s.accounts.Elsewhere(c, site, true) }
-	s.queue = queue{store: c.Store, view: s.lister.View, now: c.Now, keep: c.MinJobAge}
+	var submits *quota.Submits
 	if c.Accounts.Books != nil {
-		s.queue.submits = newSubmits(&s.queue, quota.NewSubmits(c.Accounts.Books))
-		s.gate.Submits, s.gate.Tree = &s.queue, c.Accounts.Books
+		submits = quota.NewSubmits(c.Accounts.Books)
+	}
+	s.queue = queue.New(queue.Config{Store: c.Store, Lister: s.lister, Users: who.Users, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation}, submits)
+	if submits != nil {
+		s.gate.Submits, s.gate.Tree = s.queue, c.Accounts.Books
 		s.books.Tree = c.Accounts.Books.Tree
 	}
 	s.routes()
@@ -267,7 +271,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		defer cancel()
 		stopped <- h.Shutdown(c)
 	})
-	go s.warmQueue(ctx)
+	go s.queue.Warm(ctx)
 	err := h.Serve(s.who.Listen(l))
 	if stop() || !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -276,6 +280,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		h.Close()
 	}
 	return nil
+}
+
+// LoadQueue reads the queue before the server serves: see [queue.Queue.Load].
+func (s *Server) LoadQueue(ctx context.Context, live func(context.Context, func([]federation.Job) error) error) error {
+	return s.queue.Load(ctx, live)
 }
 
 // Work does what was asked for and takes longer than a request, until ctx is done.

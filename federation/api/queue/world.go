@@ -1,4 +1,4 @@
-package api
+package queue
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // otherWorld reports whether the sites have changed in what rows depend on: partitions' limits and defaults, and the types of GRES.
-func (q *queue) otherWorld(v *restd.View) bool {
+func (q *Queue) otherWorld(v *restd.View) bool {
 	seen := make([]*federation.Observation, len(v.Sites))
 	for i, site := range v.Sites {
 		seen[i] = site.Seen
@@ -56,7 +56,7 @@ func worldOf(v *restd.View) string {
 
 // remake makes the rows anew, because the sites are others in what rows depend on. What jobs that wait alike have in common is written once for all of
 // them, and where it stays the same so do their rows; other jobs are read again.
-func (q *queue) remake(ctx context.Context, v *restd.View) error {
+func (q *Queue) remake(ctx context.Context, v *restd.View) error {
 	others := map[*rowKind]*rowKind{}
 	for like, kind := range q.kinds {
 		next, ok := kindOf(v, kind.job)
@@ -86,7 +86,7 @@ func (q *queue) remake(ctx context.Context, v *restd.View) error {
 	if len(read) == 0 {
 		return nil
 	}
-	jobs, err := q.store.Jobs(ctx, federation.JobQuery{IDs: read, Alone: true})
+	jobs, err := q.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: read, Alone: true})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package api
+package queue
 
 import (
 	"context"
@@ -28,12 +28,12 @@ type admitted struct{ parts []submission.Part }
 // submitsAgain is after how long a submission has the store's log read again: what others have submitted by another daemon is counted by then.
 const submitsAgain = time.Second
 
-func newSubmits(q *queue, counts *quota.Submits) *submits {
+func newSubmits(q *Queue, counts *quota.Submits) *submits {
 	return &submits{Submits: counts, open: map[*admitted]bool{}, ids: map[federation.JobID]*admitted{}, done: sync.NewCond(&q.mu)}
 }
 
 // Admit implements [submission.Limits].
-func (q *queue) Admit(ctx context.Context, parts []submission.Part) (func(federation.JobID), *quota.Refusal, error) {
+func (q *Queue) Admit(ctx context.Context, parts []submission.Part) (func(federation.JobID), *quota.Refusal, error) {
 	if q.submits.Free() {
 		return func(federation.JobID) {}, nil, nil
 	}
@@ -46,7 +46,7 @@ func (q *queue) Admit(ctx context.Context, parts []submission.Part) (func(federa
 		if !limited {
 			return func(federation.JobID) {}, nil, nil
 		}
-		if !fresh && (changed || q.mark == 0 || q.now().Sub(s.read) > submitsAgain) {
+		if !fresh && (changed || q.mark == 0 || q.cfg.Now().Sub(s.read) > submitsAgain) {
 			if err := q.refresh(ctx); err != nil {
 				return nil, nil, err
 			}
@@ -77,7 +77,7 @@ func (q *queue) Admit(ctx context.Context, parts []submission.Part) (func(federa
 }
 
 // Change implements [submission.Admission].
-func (q *queue) Change(ctx context.Context, from, to []submission.Part) (*quota.Refusal, error) {
+func (q *Queue) Change(ctx context.Context, from, to []submission.Part) (*quota.Refusal, error) {
 	if q.submits.Free() {
 		return nil, nil
 	}
@@ -119,7 +119,7 @@ func (s *submits) count(parts []submission.Part, sign int64) {
 }
 
 // settle says what became of a job that was let in; id is 0 if it was not stored.
-func (q *queue) settle(a *admitted, id federation.JobID) {
+func (q *Queue) settle(a *admitted, id federation.JobID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := q.submits

@@ -1,4 +1,4 @@
-package api
+package queue
 
 import (
 	"bufio"
@@ -69,7 +69,7 @@ func (r *queueRow) name() string {
 
 // named are the rows of the jobs that the filter names, known or not. A task that has started must be named itself; tasks
 // that wait are in one row, of which the client shows those that were asked for.
-func (q *queue) named(f *queueFilter) (rows []*queueRow, known bool) {
+func (q *Queue) named(f *queueFilter) (rows []*queueRow, known bool) {
 	add := func(k *queuedJob, tasks federation.TaskSet) {
 		known = true
 		for r := range k.rows {
@@ -90,23 +90,15 @@ func (q *queue) named(f *queueFilter) (rows []*queueRow, known bool) {
 	return slices.Compact(rows), known
 }
 
-// LoadQueue reads the queue before the server serves. live gives it the live jobs page by page, as federation.Store.LiveJobs would: whoever reads them all
-// for himself shares them so.
-func (s *Server) LoadQueue(ctx context.Context, live func(context.Context, func([]federation.Job) error) error) error {
-	return s.queue.load(ctx, live)
-}
-
-// warmQueue reads the queue before anybody asks: of a hundred thousand jobs that takes a second or two. A failure is told to whoever
-// asks next.
-func (s *Server) warmQueue(ctx context.Context) {
-	s.queue.mu.Lock()
-	defer s.queue.mu.Unlock()
-	s.queue.refresh(ctx)
+// Warm reads the queue before anybody asks: of a hundred thousand jobs that takes a second or two. The next caller is told of a failure.
+func (q *Queue) Warm(ctx context.Context) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refresh(ctx)
 }
 
 // selected are the rows that f selects, in squeue's order.
-func (s *Server) selected(f *queueFilter, user string) (rows []*queueRow, err error) {
-	q := &s.queue
+func (q *Queue) selected(f *queueFilter, user string) (rows []*queueRow, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.shown = true
@@ -125,9 +117,9 @@ func (s *Server) selected(f *queueFilter, user string) (rows []*queueRow, err er
 	return rows, nil
 }
 
-// getQueue is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of restd.Filter and cluster, live, sort, start:
+// Get is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of restd.Filter and cluster, live, sort, start:
 // then jobs that wait have the start that is expected of them; and cost: then jobs that run have what they have come to.
-func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (q *Queue) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	query := r.URL.Query()
 	f, err := readQueueFilter(query)
 	if err != nil {
@@ -137,17 +129,17 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 	if err != nil {
 		return err
 	}
-	s.queue.mu.Lock()
-	err = s.queue.refresh(r.Context())
-	s.queue.mu.Unlock()
+	q.mu.Lock()
+	err = q.refresh(r.Context())
+	q.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	all, err := s.selected(&f, s.onlyUser(&f.Filter))
+	all, err := q.selected(&f, q.onlyUser(&f.Filter))
 	if err != nil {
 		return err
 	}
-	ended := s.cfg.Now().Add(-s.cfg.MinJobAge)
+	ended := q.cfg.Now().Add(-q.cfg.Keep)
 	rows := make([]*queueRow, 0, len(all))
 	for _, row := range all {
 		if f.row(row, ended) {
@@ -156,23 +148,23 @@ func (s *Server) getQueue(w http.ResponseWriter, r *http.Request, _ identity.Cal
 	}
 	var starts federation.Starts
 	if query.Get("start") != "" {
-		starts = s.lister.Foretold(r.Context())
+		starts = q.cfg.Lister.Foretold(r.Context())
 	}
 	if len(order) > 0 {
-		if rows, err = sortRows(rows, starts, order, s.cfg.Now()); err != nil {
+		if rows, err = sortRows(rows, starts, order, q.cfg.Now()); err != nil {
 			return err
 		}
 	}
 	var spent federation.Spendings
 	if query.Get("cost") != "" {
-		spent = s.lister.Spent(r.Context())
+		spent = q.cfg.Lister.Spent(r.Context())
 	}
 	share.Hold(r.Context(), 8*len(rows)+64*(len(starts)+len(spent)))
-	head := v1.QueueHead{Cluster: s.cfg.Federation}
-	for _, warning := range s.lister.UnknownUsers(&f.Filter) {
+	head := v1.QueueHead{Cluster: q.cfg.Cluster}
+	for _, warning := range q.cfg.Lister.UnknownUsers(&f.Filter) {
 		head.InvalidUsers = append(head.InvalidUsers, strings.TrimPrefix(warning.Description, "Invalid user: "))
 	}
-	if head.InvalidNodes = s.unknownNodes(query.Get("nodes")); len(head.InvalidNodes) > 0 {
+	if head.InvalidNodes = q.unknownNodes(query.Get("nodes")); len(head.InvalidNodes) > 0 {
 		rows = nil
 	}
 	return writeRows(w, head, rows, starts, spent)
@@ -217,12 +209,12 @@ func (r *queueRow) foretold(b []byte, starts federation.Starts, spent federation
 }
 
 // unknownNodes are the nodes of a hostlist that no site has.
-func (s *Server) unknownNodes(list string) []string {
+func (q *Queue) unknownNodes(list string) []string {
 	if list == "" {
 		return nil
 	}
 	known := map[string]bool{}
-	for _, site := range s.cfg.Controller.Sites() {
+	for _, site := range q.cfg.Lister.All() {
 		if site.Seen == nil {
 			continue
 		}
@@ -242,13 +234,13 @@ func (s *Server) unknownNodes(list string) []string {
 }
 
 // onlyUser is the name of the only user that f selects, "" if there are more or it is not known.
-func (s *Server) onlyUser(f *restd.Filter) string {
+func (q *Queue) onlyUser(f *restd.Filter) string {
 	if len(f.Users) != 1 {
 		return ""
 	}
 	name := f.Users[0]
 	if uid, err := strconv.ParseUint(name, 10, 32); err == nil {
-		name, _ = s.users.UserName(uint32(uid))
+		name, _ = q.cfg.Users.UserName(uint32(uid))
 	}
 	return name
 }

@@ -1,4 +1,6 @@
-package api
+// Package queue is the API's copy of the queue: what squeue lists, kept in memory, and how many jobs each user and account has in it. [Queue] is
+// all there is.
+package queue
 
 import (
 	"context"
@@ -10,18 +12,17 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
 	"fsub/federation/api/restd"
+	"fsub/federation/quota"
 )
 
-// queue is what squeue lists, kept in memory in squeue's order and already written as it is sent: a poll costs the reading of what
+// Queue is what squeue lists, kept in memory in squeue's order and already written as it is sent: a poll costs the reading of what
 // has changed since the one before, by the store's log of changes, and no look at the jobs that have not. It holds what slurmctld
 // would hold: live jobs, and those that ended within the time that they are kept. There may be a million of them, so what many
 // have in common is there once.
-type queue struct {
-	store federation.Store
-	view  func() *restd.View
-	now   func() time.Time
-	keep  time.Duration // how long ended jobs are listed
+type Queue struct {
+	cfg Config
 
 	mu      sync.Mutex
 	mark    federation.LogMark // of the store's log; 0: nothing has been read
@@ -42,10 +43,29 @@ type queue struct {
 	shared, own []byte // of the row that is being made
 }
 
+// Config is what a Queue is made of.
+type Config struct {
+	Store   federation.Store
+	Lister  *restd.Lister
+	Users   *identity.Names
+	Now     func() time.Time
+	Keep    time.Duration // how long ended jobs are listed
+	Cluster string        // the federation's name
+}
+
+// New returns a Queue that has read nothing yet. It counts submissions if counts is not nil.
+func New(c Config, counts *quota.Submits) *Queue {
+	q := &Queue{cfg: c}
+	if counts != nil {
+		q.submits = newSubmits(q, counts)
+	}
+	return q
+}
+
 // refresh takes up what was written since the last call. The store is read with the lock held: others who call meanwhile would
 // read the same.
-func (q *queue) refresh(ctx context.Context) error {
-	now, v := q.now(), q.view()
+func (q *Queue) refresh(ctx context.Context) error {
+	now, v := q.cfg.Now(), q.cfg.Lister.View()
 	if q.mark != 0 && q.otherWorld(v) {
 		mark := q.mark
 		q.mark = 0 // if this fails half-way
@@ -64,19 +84,19 @@ func (q *queue) refresh(ctx context.Context) error {
 	if q.submits != nil {
 		q.submits.read = now
 	}
-	if now.Sub(q.swept) > q.keep/10 {
-		q.sweep(now.Add(-q.keep))
+	if now.Sub(q.swept) > q.cfg.Keep/10 {
+		q.sweep(now.Add(-q.cfg.Keep))
 		q.swept = now
 	}
 	return nil
 }
 
 // follow reads all jobs, or those that the log tells of and those whose time has come.
-func (q *queue) follow(ctx context.Context, v *restd.View, now time.Time) error {
+func (q *Queue) follow(ctx context.Context, v *restd.View, now time.Time) error {
 	if q.mark == 0 {
-		return q.readAll(ctx, v, now, q.store.LiveJobs)
+		return q.readAll(ctx, v, now, q.cfg.Store.LiveJobs)
 	}
-	mark, changed, err := restd.ChangedJobs(ctx, q.store, q.mark)
+	mark, changed, err := restd.ChangedJobs(ctx, q.cfg.Store, q.mark)
 	if err != nil {
 		return err
 	}
@@ -85,7 +105,7 @@ func (q *queue) follow(ctx context.Context, v *restd.View, now time.Time) error 
 	}
 	if len(changed) > 0 {
 		ids := slices.Sorted(maps.Keys(changed))
-		jobs, err := q.store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true})
+		jobs, err := q.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true})
 		if err == nil {
 			err = q.takeAll(ctx, v, jobs)
 		}
@@ -104,21 +124,22 @@ func (q *queue) follow(ctx context.Context, v *restd.View, now time.Time) error 
 	return nil
 }
 
-// load reads the store for the first time. live gives it the live jobs, as those do that federation.Store.LiveJobs gives.
-func (q *queue) load(ctx context.Context, live func(context.Context, func([]federation.Job) error) error) error {
+// Load reads the store for the first time. live gives it the live jobs page by page, as federation.Store.LiveJobs would: a caller who reads them
+// all anyway shares them so.
+func (q *Queue) Load(ctx context.Context, live func(context.Context, func([]federation.Job) error) error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.readAll(ctx, q.view(), q.now(), live)
+	return q.readAll(ctx, q.cfg.Lister.View(), q.cfg.Now(), live)
 }
 
 // readAll reads the store anew.
-func (q *queue) readAll(ctx context.Context, v *restd.View, now time.Time, live func(context.Context, func([]federation.Job) error) error) error {
-	log, err := q.store.Changes(ctx, 0, 0)
+func (q *Queue) readAll(ctx context.Context, v *restd.View, now time.Time, live func(context.Context, func([]federation.Job) error) error) error {
+	log, err := q.cfg.Store.Changes(ctx, 0, 0)
 	if err != nil {
 		return err
 	}
 	q.clear(v)
-	ended, err := q.store.Jobs(ctx, federation.JobQuery{EndedAfter: now.Add(-q.keep), States: federation.EndStates})
+	ended, err := q.cfg.Store.Jobs(ctx, federation.JobQuery{EndedAfter: now.Add(-q.cfg.Keep), States: federation.EndStates})
 	if err == nil {
 		err = q.takeAll(ctx, v, ended)
 	}
@@ -133,7 +154,7 @@ func (q *queue) readAll(ctx context.Context, v *restd.View, now time.Time, live 
 }
 
 // takeAll takes up jobs as the store has them now, with their tasks.
-func (q *queue) takeAll(ctx context.Context, v *restd.View, jobs []federation.Job) error {
+func (q *Queue) takeAll(ctx context.Context, v *restd.View, jobs []federation.Job) error {
 	var arrays []federation.JobID
 	for i := range jobs {
 		if jobs[i].Spec.Array != "" || jobs[i].Whole != nil {
@@ -143,7 +164,7 @@ func (q *queue) takeAll(ctx context.Context, v *restd.View, jobs []federation.Jo
 	var tasks map[federation.JobID][]federation.Task
 	if len(arrays) > 0 {
 		var err error
-		if tasks, err = q.store.TasksOf(ctx, arrays); err != nil {
+		if tasks, err = q.cfg.Store.TasksOf(ctx, arrays); err != nil {
 			return err
 		}
 	}
@@ -154,7 +175,7 @@ func (q *queue) takeAll(ctx context.Context, v *restd.View, jobs []federation.Jo
 }
 
 // clear forgets everything.
-func (q *queue) clear(v *restd.View) {
+func (q *Queue) clear(v *restd.View) {
 	q.jobs, q.groups, q.kinds = map[federation.JobID]*queuedJob{}, map[federation.JobID][]*queuedJob{}, map[federation.Job]*rowKind{}
 	q.mark, q.sorted, q.fresh, q.dead, q.byUser, q.changes, q.shown = 0, nil, nil, 0, nil, time.Time{}, false
 	q.submits.clear()
@@ -162,7 +183,7 @@ func (q *queue) clear(v *restd.View) {
 }
 
 // overtaken are the jobs whose begin time has come without a write to them.
-func (q *queue) overtaken(now time.Time) (ids []federation.JobID) {
+func (q *Queue) overtaken(now time.Time) (ids []federation.JobID) {
 	if q.changes.IsZero() || now.Before(q.changes) {
 		return nil
 	}
@@ -179,14 +200,14 @@ func (q *queue) overtaken(now time.Time) (ids []federation.JobID) {
 	return ids
 }
 
-func (q *queue) awaits(at time.Time) {
+func (q *Queue) awaits(at time.Time) {
 	if q.changes.IsZero() || at.Before(q.changes) {
 		q.changes = at
 	}
 }
 
 // take replaces the rows of a job.
-func (q *queue) take(v *restd.View, j *federation.Job, tasks []federation.Task) {
+func (q *Queue) take(v *restd.View, j *federation.Job, tasks []federation.Task) {
 	q.drop(j.ID)
 	if kind := q.kindOf(v, j); kind != nil {
 		kind.rows++
@@ -236,7 +257,7 @@ func (q *queue) take(v *restd.View, j *federation.Job, tasks []federation.Task) 
 }
 
 // add puts a job into the queue that is not there.
-func (q *queue) add(id federation.JobID, k *queuedJob) {
+func (q *Queue) add(id federation.JobID, k *queuedJob) {
 	q.jobs[id] = k
 	for r := range k.rows {
 		q.fresh = append(q.fresh, r)
@@ -248,7 +269,7 @@ func (q *queue) add(id federation.JobID, k *queuedJob) {
 const maxKinds = 20_000
 
 // kindOf is what the row of a job has in common with those of others that wait like it; nil: it is written on its own.
-func (q *queue) kindOf(v *restd.View, j *federation.Job) *rowKind {
+func (q *Queue) kindOf(v *restd.View, j *federation.Job) *rowKind {
 	like, ok := alike(j)
 	if !ok {
 		return nil
@@ -272,7 +293,7 @@ func unixNanos(t time.Time) int64 {
 }
 
 // drop takes out the rows of a job.
-func (q *queue) drop(id federation.JobID) {
+func (q *Queue) drop(id federation.JobID) {
 	k := q.jobs[id]
 	if k == nil {
 		return
@@ -299,7 +320,7 @@ func (q *queue) drop(id federation.JobID) {
 }
 
 // sweep forgets jobs that ended before a time.
-func (q *queue) sweep(before time.Time) {
+func (q *Queue) sweep(before time.Time) {
 	for id, k := range q.jobs {
 		if k.rest != nil && k.rest.end != 0 && k.rest.end < before.UnixNano() {
 			q.drop(id)
@@ -308,7 +329,7 @@ func (q *queue) sweep(before time.Time) {
 }
 
 // rows are all of them in squeue's order. The slice is not changed later.
-func (q *queue) rows() []*queueRow {
+func (q *Queue) rows() []*queueRow {
 	if len(q.fresh) == 0 && q.dead == 0 {
 		return q.sorted
 	}
@@ -329,7 +350,7 @@ func (q *queue) rows() []*queueRow {
 }
 
 // rowsOf are the rows of one user in squeue's order.
-func (q *queue) rowsOf(user string) []*queueRow {
+func (q *Queue) rowsOf(user string) []*queueRow {
 	all := q.rows()
 	if q.byUser == nil {
 		q.byUser = map[string][]*queueRow{}

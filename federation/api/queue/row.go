@@ -1,4 +1,4 @@
-package api
+package queue
 
 import (
 	"cmp"
@@ -168,7 +168,7 @@ func factsOf(w *wire.Job) rowFacts {
 }
 
 // set fills in a row from the record that it shows.
-func (q *queue) set(r *queueRow, w *wire.Job) {
+func (q *Queue) set(r *queueRow, w *wire.Job) {
 	q.shared, q.own = v1.AppendRow(q.shared[:0], q.own[:0], w)
 	r.id, r.priority = uint32(masterID(w)), w.Priority.Value()
 	r.kind = &rowKind{facts: unique.Make(factsOf(w)), shared: unique.Make(string(q.shared))}
