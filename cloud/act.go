@@ -23,7 +23,7 @@ func (d *Driver) act(ctx context.Context, ref federation.JobRef, f func(j *job, 
 			j = nil
 		}
 		err = f(j, j != nil && !j.End.IsZero())
-		d.queue.schedule()
+		d.scheduler.schedule()
 		batch = d.rec.Flush()
 	})
 	if err != nil {

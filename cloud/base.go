@@ -32,22 +32,31 @@ type base struct {
 var errNotLoaded = fmt.Errorf("the pool's records are not read yet: %w", federation.ErrNotSent)
 
 func newBase(cfg Config) *base {
-	return &base{cfg: cfg, t: cfg.Timing, log: cfg.Logger, metrics: newMetrics(cfg.Registerer, cfg.Site), news: newNews(), access: newAccess(), loaded: make(chan struct{})}
+	b := &base{cfg: cfg, t: cfg.Timing, log: cfg.Logger, metrics: newMetrics(cfg.Registerer, cfg.Site), news: newNews(), access: newAccess(), loaded: make(chan struct{})}
+	b.rec = records.New(records.Config{Lock: &b.mu, Site: cfg.Site, Store: cfg.Store, Logger: cfg.Logger})
+	return b
 }
 
 func (b *base) now() time.Time { return b.cfg.Now().UTC() }
 
-// locked calls f under the lock, which is free again also if f panics: who called it may have others go on then.
+// locked calls f under the lock, which is released also if f panics.
 func (b *base) locked(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f()
 }
 
-// put has an entity written with the open batch.
+// put adds an entity to the open batch.
 func (b *base) put(e records.Entity) { b.rec.Put(e) }
 
-// after has f called, under the lock, when what was put so far is durable.
+// recorded puts a machine into the open batch if it has a record by now.
+func (b *base) recorded(m *machine) {
+	if m.State != machineAsked && m.Instance != "" {
+		b.put(m)
+	}
+}
+
+// after registers f, which is called under the lock once all that was put so far is durable.
 func (b *base) after(f func()) { b.rec.After(f) }
 
 // spawn runs f beside the loops, for as long as Run lasts.
@@ -85,7 +94,7 @@ func wait(ctx context.Context, c chan struct{}, late error) error {
 	}
 }
 
-// poke has a loop look at once.
+// poke wakes a loop.
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -11,13 +11,13 @@ import (
 // Machines of a capacity block are paid for until its end, and the cloud takes them some time before that (Offering.Until): jobs are given them that will have ended by then.
 
 // stays reports whether the group's machines are there for as long as a job may run on them, if it begins after boot.
-func (q *queue) stays(ng *nodeGroup, j *job, boot time.Duration) (refusal, bool) {
+func (s *scheduler) stays(ng *nodeGroup, j *job, boot time.Duration) (refusal, bool) {
 	until := ng.offering.Until
 	if until.IsZero() {
 		return refusal{}, true
 	}
 	limit := j.limit(ng.pool)
-	if limit < sbatch.Unlimited && !q.now().Add(boot+limit).After(until) {
+	if limit < sbatch.Unlimited && !s.now().Add(boot+limit).After(until) {
 		return refusal{}, true
 	}
 	may := "may run for " + limit.String()

@@ -154,8 +154,8 @@ func (r *run) endsAt(m *machine, now time.Time) time.Time {
 }
 
 // afford binds what a run will cost, if the budgets of its pools bear that.
-func (q *queue) afford(r *run) (refusal, bool) {
-	now := q.now()
+func (s *scheduler) afford(r *run) (refusal, bool) {
+	now := s.now()
 	costs := map[*pool][]federation.Money{}
 	seen := map[*machine]bool{}
 	for _, m := range r.machines {
@@ -206,7 +206,7 @@ func (d *Driver) mayPay(j *job, limit time.Duration) error {
 	}
 	from, to := until(was.TimeLimit), until(limit)
 	j.Job.Spec = was
-	for _, p := range d.fleet.pools {
+	for _, p := range d.pools.all {
 		all := p.allowances(now)
 		for i := range all {
 			cost := federation.Money(0)

@@ -36,7 +36,7 @@ func (d *Driver) Check(ctx context.Context) (out []federation.SiteCheck) {
 	if err != nil {
 		k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), checkAdvice(err, "no machine is started that could not be listed: fix this first")
 	}
-	return append(append(out, k), d.checkWayBack()...)
+	return append(append(out, k), d.cfg.checkWayBack()...)
 }
 
 // checkAdvice is what to do about a call that failed.
@@ -73,12 +73,12 @@ func checkPrices(offers []provider.Offering, now time.Time) []federation.SiteChe
 }
 
 // checkWayBack looks at the address that machines are told.
-func (d *Driver) checkWayBack() []federation.SiteCheck {
-	if d.cfg.AgentServer == nil || !d.cfg.Boot.PowerOff { // machines of this one
+func (c *Config) checkWayBack() []federation.SiteCheck {
+	if c.AgentServer == nil || !c.Boot.PowerOff { // machines of this one
 		return nil
 	}
 	k := federation.SiteCheck{Name: "way back", Result: federation.CheckOK, Advice: "from a machine in that network: curl -k URL must connect"}
-	boot, err := d.cfg.AgentServer.Boot(d.cfg.Site, "check", agentapi.Boot{Expires: time.Now().Add(time.Minute)})
+	boot, err := c.AgentServer.Boot(c.Site, "check", agentapi.Boot{Expires: time.Now().Add(time.Minute)})
 	at, bad := url.Parse(boot.URL)
 	switch {
 	case err != nil || bad != nil:

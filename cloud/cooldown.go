@@ -30,13 +30,13 @@ func (c *coolDown) about(o *provider.Offering) bool { return o.CPUs >= c.CPUs }
 // cooldowns are the refusals that are remembered.
 type cooldowns struct {
 	*base
-	queue waker
+	pools *pools
 	down  map[string]*coolDown // by what they are about
 	odds  map[string]*odds     // by offering
 }
 
-func newCooldowns(b *base) *cooldowns {
-	return &cooldowns{base: b, down: map[string]*coolDown{}, odds: map[string]*odds{}}
+func newCooldowns(b *base, p *pools) *cooldowns {
+	return &cooldowns{base: b, pools: p, down: map[string]*coolDown{}, odds: map[string]*odds{}}
 }
 
 // forgive forgets a refusal: it can be had again.
@@ -135,7 +135,7 @@ func (cs *cooldowns) callDone(g *gang, e *provider.Error) {
 		}
 	}
 	if e == nil {
-		cs.queue.capacity(g.pool)
+		g.pool.wake()
 		return
 	}
 	if e.Kind == provider.KindConflict {
@@ -191,7 +191,7 @@ func (cs *cooldowns) begin(key string, o *provider.Offering, e *provider.Error) 
 	cs.put(c)
 	cs.metrics.cooling(e.Kind)
 	cs.log.Warn("cool-down", "of", key, "kind", e.Kind, "for", wait, "err", e)
-	cs.queue.everywhere() // those that wait may go elsewhere, or back
+	cs.pools.wake() // those that wait may go elsewhere, or back
 	cs.news.nodes()
 }
 
@@ -202,7 +202,7 @@ func (cs *cooldowns) passed(now, last time.Time) {
 		passed = passed || !now.Before(c.Until) && last.Before(c.Until)
 	}
 	if passed {
-		cs.queue.everywhere()
+		cs.pools.wake()
 		cs.news.nodes()
 	}
 }

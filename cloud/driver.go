@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"fsub/cloud/output"
-	"fsub/cloud/records"
 	"fsub/federation"
 )
 
@@ -27,20 +26,24 @@ import (
 // A start reads the records and goes on from there: gangs that were asked for are asked for again under their token.
 type Driver struct {
 	*base
-	jobs    *jobTable
-	fleet   *fleet
-	queue   *queue
-	runs    *runs
-	agents  *agents
-	rent    *renter
-	numbers *numbers
-	cool    *cooldowns
-	offers  *offers
-	sweep   *sweeper
-	strays  *strays
-	starts  *starts
-	users   userCache
-	output  *output.Files
+	pools     *pools
+	jobs      *jobTable
+	fleet     *fleet
+	queue     *queue
+	scheduler *scheduler
+	runs      *runs
+	agents    *agents
+	rent      *renter
+	requests  *requests
+	numbers   *numbers
+	cool      *cooldowns
+	offers    *offers
+	sweep     *sweeper
+	sweeps    *sweeps
+	strays    *strays
+	starts    *starts
+	users     userCache
+	output    *output.Files
 }
 
 var _ federation.Driver = (*Driver)(nil)
@@ -57,7 +60,7 @@ func New(cfg Config) (*Driver, error) {
 	}
 	d := assemble(cfg)
 	for _, p := range cfg.Pools {
-		d.fleet.pools = append(d.fleet.pools, newPool(d.fleet, p))
+		d.pools.all = append(d.pools.all, newPool(d.fleet, p))
 	}
 	if cfg.AgentServer != nil {
 		cfg.AgentServer.Add(cfg.Site, d.agents)
@@ -65,24 +68,25 @@ func New(cfg Config) (*Driver, error) {
 	return d, nil
 }
 
-// assemble makes the parts of a driver and has them know each other.
+// assemble makes the parts of a driver. Each gets those that it needs when it is made, so that none knows one that is made after it.
 func assemble(cfg Config) *Driver {
 	b := newBase(cfg)
-	d := &Driver{base: b, jobs: newJobTable(b), fleet: newFleet(b), queue: newQueue(b), runs: &runs{base: b}, agents: &agents{base: b}, rent: &renter{base: b},
-		numbers: &numbers{base: b}, cool: newCooldowns(b), offers: newOffers(b), sweep: newSweeper(b), strays: newStrays(b), starts: &starts{base: b},
-		users:  userCache{users: cfg.Users, now: cfg.Now},
+	d := &Driver{base: b, pools: new(pools), starts: &starts{base: b}, sweeps: newSweeps(), requests: newRequests(),
+		users:  userCache{users: cfg.Users, mapped: cfg.Mapped, now: cfg.Now},
 		output: output.New(output.Config{Dir: cfg.LogDir, Reserve: cfg.LogReserve, Most: cfg.LogMost, User: cfg.LogUser, Keep: cfg.Timing.Logs, Logger: cfg.Logger, Now: cfg.Now})}
-	b.rec = records.New(records.Config{Lock: &b.mu, Site: cfg.Site, Store: cfg.Store, Logger: cfg.Logger, Wrote: d.jobs.wrote})
-	d.jobs.pools = d.fleet
-	d.fleet.cool, d.fleet.strays, d.fleet.runs, d.fleet.sweep, d.fleet.queue = d.cool, d.strays, d.runs, d.sweep, d.queue
-	d.queue.fleet, d.queue.numbers, d.queue.offers, d.queue.runs, d.queue.rent = d.fleet, d.numbers, d.offers, d.runs, d.rent
-	d.runs.fleet, d.runs.queue, d.runs.jobs = d.fleet, d.queue, d.jobs
-	d.agents.fleet, d.agents.output, d.agents.cool, d.agents.runs, d.agents.queue = d.fleet, d.output, d.cool, d.runs, d.queue
-	d.rent.starts, d.rent.cool, d.rent.queue, d.rent.sweep, d.rent.fleet, d.rent.runs, d.rent.numbers = d.starts, d.cool, d.queue, d.sweep, d.fleet, d.runs, d.numbers
-	d.numbers.queue, d.cool.queue = d.queue, d.queue
-	d.offers.starts, d.offers.fleet, d.offers.queue = d.starts, d.fleet, d.queue
-	d.sweep.starts, d.sweep.queue, d.sweep.strays, d.sweep.fleet = d.starts, d.queue, d.strays, d.fleet
-	d.strays.sweep, d.strays.fleet = d.sweep, d.fleet
+	d.jobs = newJobTable(b, d.pools)
+	d.queue = newQueue(b, d.pools)
+	d.runs = &runs{base: b, queue: d.queue, jobs: d.jobs}
+	d.cool = newCooldowns(b, d.pools)
+	d.strays = newStrays(b, d.pools, d.sweeps)
+	d.fleet = newFleet(b, d.pools, d.cool, d.strays, d.runs, d.sweeps)
+	d.numbers = &numbers{base: b, pools: d.pools}
+	d.scheduler = &scheduler{base: b, queue: d.queue, fleet: d.fleet, runs: d.runs, numbers: d.numbers, requests: d.requests}
+	d.rent = &renter{base: b, starts: d.starts, cool: d.cool, sweeps: d.sweeps, fleet: d.fleet, runs: d.runs, numbers: d.numbers, requests: d.requests,
+		scheduler: d.scheduler}
+	d.agents = &agents{base: b, fleet: d.fleet, output: d.output, cool: d.cool, runs: d.runs, scheduler: d.scheduler}
+	d.offers = newOffers(b, d.starts, d.pools, d.scheduler)
+	d.sweep = &sweeper{base: b, starts: d.starts, strays: d.strays, fleet: d.fleet, sweeps: d.sweeps, scheduler: d.scheduler}
 	return d
 }
 
@@ -110,7 +114,7 @@ func (d *Driver) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-	for _, loop := range []func(context.Context){d.rec.Run, d.offers.follow, d.sweep.list, d.sweep.end, d.clock, d.tellNews, d.output.Tidy} {
+	for _, loop := range []func(context.Context){d.rec.Run, d.offers.follow, d.sweep.list, d.sweep.end, d.rent.serve, d.clock, func(ctx context.Context) { d.news.follow(ctx, d.now) }, d.output.Tidy} {
 		d.bg.Go(func() { loop(ctx) })
 	}
 	d.resume()

@@ -16,16 +16,12 @@ import (
 // fleet is the machines that there are, in the gangs that they were rented in and the pools that they are for.
 type fleet struct {
 	*base
+	pools  *pools
 	cool   *cooldowns
 	strays *strays
-	runs   failer
-	sweep  poker
-	queue  interface {
-		capacity(p *pool)
-		waiting(p *pool) int
-	}
+	runs   *runs
+	sweeps *sweeps
 
-	pools    []*pool
 	gangs    map[string]*gang // by token
 	machines map[MachineID]*machine
 	names    map[string]*machine
@@ -33,23 +29,8 @@ type fleet struct {
 	met      bool              // a machine has reached the daemon, as far as the records of this month tell
 }
 
-// failer ends what a machine had on which nothing lives any more, and goes on with what waited for it to register.
-type failer interface {
-	failMachine(m *machine, why string, preempted bool)
-	registered(g *gang)
-}
-
-func newFleet(b *base) *fleet {
-	return &fleet{base: b, gangs: map[string]*gang{}, machines: map[MachineID]*machine{}, names: map[string]*machine{}, held: map[string]string{}}
-}
-
-func (f *fleet) pool(name string) *pool {
-	for _, p := range f.pools {
-		if p.Name == name {
-			return p
-		}
-	}
-	return nil
+func newFleet(b *base, p *pools, c *cooldowns, st *strays, rs *runs, sw *sweeps) *fleet {
+	return &fleet{base: b, pools: p, cool: c, strays: st, runs: rs, sweeps: sw, gangs: map[string]*gang{}, machines: map[MachineID]*machine{}, names: map[string]*machine{}, held: map[string]string{}}
 }
 
 // machine finds a machine that may speak.
@@ -103,6 +84,9 @@ func (f *fleet) newGang(number int64, ng *nodeGroup, names []string, near bool) 
 	return g
 }
 
+// calling reports whether the call that asks for a gang has not returned yet.
+func (f *fleet) calling(token string) bool { return f.gangs[token] != nil && f.gangs[token].calling }
+
 // closeGang forgets a gang whose machines have all ended.
 func (f *fleet) closeGang(g *gang) {
 	if g.State == gangAsked || slices.ContainsFunc(g.machines, func(m *machine) bool { return m.State != machineEnded }) {
@@ -111,13 +95,6 @@ func (f *fleet) closeGang(g *gang) {
 	g.State = gangOver
 	f.put(g)
 	delete(f.gangs, g.Token)
-}
-
-// recorded has a machine written, if it is one that has a record.
-func (f *fleet) recorded(m *machine) {
-	if m.State != machineAsked && m.Instance != "" {
-		f.put(m)
-	}
 }
 
 // mayGrow reports whether new machines of a node group may be asked for.
@@ -146,11 +123,11 @@ const shortWait = time.Minute
 // loadGang brings a gang back with machines of which nothing is known yet. Its pool may have gone from the configuration: then it
 // is one without groups of its own that gets no jobs.
 func (f *fleet) loadGang(g *gang) {
-	g.pool = f.pool(g.Pool)
+	g.pool = f.pools.named(g.Pool)
 	if g.pool == nil {
 		g.pool = newPool(f, PoolConfig{Name: g.Pool, Idle: time.Nanosecond})
 		g.pool.retired = true
-		f.pools = append(f.pools, g.pool)
+		f.pools.all = append(f.pools.all, g.pool)
 	}
 	g.group = g.pool.groupOf(&g.Offering)
 	version := uint64(f.now().UnixMicro())
@@ -183,7 +160,7 @@ func (f *fleet) loadMachine(r machineRecord, id string) {
 
 // loadSpent adds up what the machines that have ended in this month have cost.
 func (f *fleet) loadSpent(records []federation.PoolRecord, now time.Time) {
-	for _, p := range f.pools {
+	for _, p := range f.pools.all {
 		p.spent.roll(now)
 	}
 	for _, r := range records {
@@ -192,7 +169,7 @@ func (f *fleet) loadSpent(records []federation.PoolRecord, now time.Time) {
 			continue
 		}
 		f.met = f.met || !m.Ready.IsZero()
-		if p := f.pool(m.Pool); p != nil {
+		if p := f.pools.named(m.Pool); p != nil {
 			p.spent.add(&m)
 		}
 	}

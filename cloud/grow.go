@@ -11,7 +11,7 @@ import (
 )
 
 // grow adds new machines of a node group to those that are there, so that a component fits.
-func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
+func (s *scheduler) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 	p, needs, o := ng.pool, j.needs(i), ng.pool.options()
 	free, idle := ng.freeFor(j, r)
 	o.Most = max(1, min(p.Max, ng.room()+len(free))) // of 1 to 8 nodes as many as there can be now
@@ -26,7 +26,7 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 	if w := &j.Wants[i]; w.PerHour > 0 && accounting.MoneyOf(float64(ng.offering.Price)*float64(w.Nodes)) > w.PerHour {
 		return refusal{reason: federation.ReasonPrice, back: true, detail: fmt.Sprintf("%s costs %s an hour by now", ng.offering.ID, accounting.MoneyOf(float64(ng.offering.Price)).Rate())}, false
 	}
-	if v, ok := q.fleet.mayGrow(ng); !ok {
+	if v, ok := s.fleet.mayGrow(ng); !ok {
 		if v.waits = forCloud; v.back && ng.usable(j) >= need {
 			v.back, v.waits = false, forMachines // it waits for those
 		}
@@ -76,21 +76,21 @@ func (q *queue) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 	count := len(chosen)
 	if room := ng.room(); count > room {
 		byName := needs.NodeList != "" || needs.Exclude != ""
-		return q.makeRoom(j, ng, count, room, func(m *machine) bool { return m.usable(j.User.Name) && (kept[m] || !byName) }), false
+		return s.makeRoom(j, ng, count, room, func(m *machine) bool { return m.usable(j.User.Name) && (kept[m] || !byName) }), false
 	}
-	number := q.numbers.next()
+	number := s.numbers.next(s.schedule)
 	if number == 0 {
 		return waits, false
 	}
-	g := q.fleet.newGang(number, ng, chosen, near)
+	g := s.fleet.newGang(number, ng, chosen, near)
 	g.Run = g.runFor(j)
 	r.gangs = append(r.gangs, g)
-	q.take(r, i, needs, shares, append(machines, g.machines...))
+	s.take(r, i, needs, shares, append(machines, g.machines...))
 	return refusal{}, true
 }
 
 // makeRoom ends idle machines that the job cannot use, if that would make room for those that it needs. use reports which of its node group it can.
-func (q *queue) makeRoom(j *job, ng *nodeGroup, count, room int, use func(*machine) bool) refusal {
+func (s *scheduler) makeRoom(j *job, ng *nodeGroup, count, room int, use func(*machine) bool) refusal {
 	if count > ng.pool.Max || ng.offering.Max > 0 && count > ng.offering.Max {
 		return refusal{reason: federation.ReasonPartitionNodes, back: true,
 			detail: fmt.Sprintf("it needs %d new machines, and there may be %d", count, max(min(ng.pool.Max, ng.offering.Max), ng.pool.Max))}
@@ -108,7 +108,7 @@ func (q *queue) makeRoom(j *job, ng *nodeGroup, count, room int, use func(*machi
 	}
 	if short := count - room; short > 0 && short <= len(idle) {
 		for _, m := range idle[:short] {
-			q.fleet.endMachine(m, "makes room")
+			s.fleet.endMachine(m, "makes room")
 		}
 	}
 	return refusal{reason: federation.ReasonResources, waits: forMachines, short: count}

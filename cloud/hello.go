@@ -19,12 +19,12 @@ import (
 // agents serves the agents of the machines.
 type agents struct {
 	*base
-	fleet  *fleet
-	output *output.Files
-	cool   *cooldowns
-	runs   *runs
-	queue  waker
-	began  string // names this life of the daemon
+	fleet     *fleet
+	output    *output.Files
+	cool      *cooldowns
+	runs      *runs
+	scheduler *scheduler
+	began     string // names this life of the daemon
 }
 
 // Hello implements Agents.
@@ -78,7 +78,7 @@ func (a *agents) hello(token string, h agentapi.Hello) (*machine, error) {
 		why := fmt.Sprintf("%d of its %d GPUs answer (on the machine: nvidia-smi; the image needs a driver for %s)", len(h.GPUs), o.GPUs, o.GPUType)
 		a.log.Error("a machine is ended that would fail its jobs", "machine", m.id, "instance", m.Instance, "offering", o.ID, "err", why)
 		a.fleet.neverUp(m, why)
-		a.queue.schedule()
+		a.scheduler.schedule()
 		return nil, fmt.Errorf("machine %s is not used: %s: %w", m.id, why, federation.ErrDenied)
 	} else if a.cfg.Boot.PowerOff && h.CPUs < o.CPUs {
 		a.log.Warn("a machine has less than its offering", "machine", m.id, "offering", o.ID, "cpus", h.CPUs)
@@ -96,8 +96,8 @@ func (a *agents) hello(token string, h agentapi.Hello) (*machine, error) {
 	a.runs.registered(g) // the state of its runs goes into the same batch
 	if len(m.runs) == 0 {
 		m.idle = a.now()
-		a.queue.capacity(m.pool)
-		a.queue.schedule()
+		m.pool.wake()
+		a.scheduler.schedule()
 	}
 	a.news.nodes()
 	return m, nil
@@ -154,7 +154,7 @@ func (a *agents) survive(id MachineID, err *error) {
 	a.locked(func() {
 		if m := a.fleet.machines[id]; m != nil {
 			a.fleet.failed(m, fmt.Sprintf("the daemon failed over what it said, a defect that stands in its log: %v", p))
-			a.queue.schedule()
+			a.scheduler.schedule()
 			a.rec.Flush()
 		}
 	})

@@ -16,7 +16,8 @@ import (
 type job struct {
 	jobRecord
 	payload []byte // JSON of sbatch.Payload; nil: in the store only
-	written bool   // its record is in the store, and the payload with it
+	table   *jobTable
+	written bool // its record is in the store, and the payload with it
 
 	line *line // while its claim waits
 	run  *run  // that holds machines

@@ -7,14 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"fsub/cloud/records"
 	"fsub/federation"
 )
 
 // jobTable is the jobs that the site has taken, and in which order they have changed.
 type jobTable struct {
 	*base
-	pools    interface{ pool(name string) *pool }
+	pools    *pools
 	byID     map[federation.JobID]*job
 	newest   *job // of the list by rev
 	rev      uint64
@@ -23,10 +22,13 @@ type jobTable struct {
 	payloads int                       // bytes of payloads in memory
 }
 
-func newJobTable(b *base) *jobTable { return &jobTable{base: b, byID: map[federation.JobID]*job{}} }
+func newJobTable(b *base, p *pools) *jobTable {
+	return &jobTable{base: b, pools: p, byID: map[federation.JobID]*job{}}
+}
 
 // take adds a job that the site takes. Its script leaves memory when it is in the store, if there are many.
 func (js *jobTable) take(j *job) {
+	j.table = js
 	js.byID[j.id()], js.known = j, nil
 	js.payloads += len(j.payload)
 	js.put(j)
@@ -54,6 +56,7 @@ func (js *jobTable) load(j *job) {
 		js.forget(old)
 		js.over = slices.DeleteFunc(js.over, func(e *job) bool { return e == old })
 	}
+	j.table = js
 	js.byID[j.id()], js.known = j, nil
 	js.publish(j)
 	if !j.End.IsZero() {
@@ -86,12 +89,10 @@ func (js *jobTable) changed(since uint64) federation.JobsReport {
 	return r
 }
 
-// wrote takes in that a record is durable: a job is shown as it is there.
-func (js *jobTable) wrote(e records.Entity) {
-	if j, ok := e.(*job); ok {
-		j.written = true
-		js.publish(j)
-	}
+// Written implements [records.Witness]: a job is shown as it is in the records.
+func (j *job) Written() {
+	j.written = true
+	j.table.publish(j)
 }
 
 // publish shows a job as it is in the records.
@@ -137,7 +138,7 @@ func (js *jobTable) siteJob(j *jobRecord) federation.SiteJob {
 	s := federation.SiteJob{ID: j.Job.ID, SiteJobID: uint32(j.Job.Number()), Key: j.Key, State: j.State, User: j.User.Name, Account: j.Job.Spec.Account,
 		Partition: j.Partition, QOS: j.Job.Spec.QOS, Reason: j.Reason, Detail: j.Detail, Returned: j.Returned, Submit: j.Accepted,
 		Start: j.Start, End: j.End, Suspension: j.Suspension, ExitStatus: j.Exit, Restarts: j.Restarts, Earlier: j.Earlier, Limit: j.Job.Spec.TimeLimit}
-	if p := js.pools.pool(j.Partition); p != nil {
+	if p := js.pools.named(j.Partition); p != nil {
 		s.Limit = (&job{jobRecord: *j}).limit(p)
 	}
 	if r := j.Run; r != nil && !j.Start.IsZero() {

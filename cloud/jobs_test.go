@@ -12,11 +12,10 @@ import (
 // TestJobTable: what has changed since a mark is told once, each job as it is in the records; one that has ended is forgotten after a while.
 func TestJobTable(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	js := newJobTable(clocked(&now))
-	js.pools = newFleet(js.base)
+	js := newJobTable(clocked(&now), new(pools))
 	change := func(j *job, state federation.State) {
 		j.State = state
-		js.wrote(j)
+		j.Written()
 	}
 	told := func(since uint64) (text string, mark uint64) {
 		r := js.changed(since)

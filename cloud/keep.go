@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"context"
 	"time"
 
 	"fsub/accounting"
@@ -10,12 +9,12 @@ import (
 // tend ends the idle machines of a pool, and keeps its minimum.
 func (rt *renter) tend(p *pool, now time.Time) {
 	if p.spent.roll(now) { // there is money again
-		rt.queue.capacity(p)
+		p.wake()
 		rt.news.nodes()
 	}
 	was := p.spent.why
 	if p.spent.why = p.overBudget(now); (p.spent.why == "") != (was == "") {
-		rt.queue.capacity(p)
+		p.wake()
 		rt.news.nodes()
 	}
 	broke := p.spent.why != ""
@@ -62,7 +61,7 @@ func (rt *renter) warm(p *pool, count int) {
 			if !p.bears(accounting.MoneyOf(float64(ng.offering.Price)), rt.now()) {
 				return
 			}
-			number := rt.numbers.next()
+			number := rt.numbers.next(rt.scheduler.schedule)
 			if number == 0 {
 				return
 			}
@@ -72,9 +71,9 @@ func (rt *renter) warm(p *pool, count int) {
 	}
 }
 
-// ask has a gang asked for that no job waits for.
+// ask requests a gang that no job waits for.
 func (rt *renter) ask(g *gang) {
 	g.calling, g.Warm = true, true
 	rt.put(g)
-	rt.after(func() { rt.spawn(func(ctx context.Context) { rt.create(ctx, g, false) }) })
+	rt.after(func() { rt.requests.add(g) })
 }

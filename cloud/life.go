@@ -37,7 +37,7 @@ func (f *fleet) endOne(m *machine, why string) {
 	f.after(func() {
 		m.deleteAt = f.now()
 		m.bump()
-		f.sweep.endSoon()
+		f.sweeps.endSoon()
 	})
 	f.news.nodes()
 }
@@ -84,7 +84,7 @@ func (f *fleet) goneAt(m *machine, why string, at time.Time) {
 	}
 	f.runs.registered(m.gang)
 	f.closeGang(m.gang)
-	f.queue.capacity(m.pool)
+	m.pool.wake()
 	f.news.nodes()
 }
 

@@ -42,7 +42,7 @@ func (d *Driver) load(ctx context.Context) error {
 		}
 	}
 	d.fleet.loadSpent(ended, now)
-	for _, p := range d.fleet.pools {
+	for _, p := range d.pools.all {
 		p.spent.why = p.overBudget(now)
 	}
 	return nil
@@ -152,6 +152,6 @@ func (d *Driver) resume() {
 			d.runs.advance(r)
 		}
 	}
-	d.queue.schedule()
-	d.sweep.endSoon()
+	d.scheduler.schedule()
+	d.sweeps.endSoon()
 }

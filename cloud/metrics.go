@@ -63,7 +63,7 @@ func (m *metrics) machineEnded(k *machine) {
 
 // look counts the machines.
 func (m *metrics) look(f *fleet) {
-	for _, p := range f.pools {
+	for _, p := range f.pools.all {
 		count := map[machineState]int{machineAsked: 0, machineBooting: 0, machineUp: 0, machineEnding: 0}
 		for _, ng := range p.groups {
 			for _, k := range ng.machines {

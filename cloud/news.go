@@ -37,10 +37,9 @@ func (n *news) nodes() {
 	poke(n.wake)
 }
 
-// tellNews passes news on: of jobs at once, of nodes not more often than a look at them costs.
-func (d *Driver) tellNews(ctx context.Context) {
+// follow passes news on: of jobs at once, of nodes not more often than a look at them costs.
+func (n *news) follow(ctx context.Context, clock func() time.Time) {
 	const nodesEach = 100 * time.Millisecond
-	n := d.news
 	var last time.Time
 	for {
 		select {
@@ -49,7 +48,7 @@ func (d *Driver) tellNews(ctx context.Context) {
 		case <-n.wake:
 		}
 		what := federation.News{Jobs: n.jobs_.Swap(false)}
-		if now := d.now(); now.Sub(last) >= nodesEach {
+		if now := clock(); now.Sub(last) >= nodesEach {
 			what.Nodes = n.nodes_.Swap(false)
 			last = now
 		} else if n.nodes_.Load() {

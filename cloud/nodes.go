@@ -27,7 +27,7 @@ func (d *Driver) SetNodes(ctx context.Context, o federation.NodeOrder) (left map
 		for _, name := range slices.Concat(do[health.Undrain], do[health.Revive]) {
 			d.fleet.hold(name, "")
 		}
-		d.queue.schedule()
+		d.scheduler.schedule()
 		batch = d.rec.Flush()
 		d.news.nodes()
 	})
@@ -44,13 +44,13 @@ func (f *fleet) hold(name, why string) {
 		m.countDrained(f.now())
 		f.put(m)
 	}
-	for _, p := range f.pools {
+	for _, p := range f.pools.all {
 		for _, ng := range p.groups {
 			if why == "" && strings.HasPrefix(name, ng.prefix) {
 				ng.given(name)
 			}
 		}
-		f.queue.capacity(p)
+		p.wake()
 	}
 }
 

@@ -12,22 +12,22 @@ import (
 // numbers are drawn for gangs to come.
 type numbers struct {
 	*base
-	queue   waker
+	pools   *pools
 	free    []int64
 	drawing bool
 	draws   int // since the last look at the clock
 }
 
-// So many numbers of gangs are drawn at a time.
+// The least and the most numbers that are drawn at a time.
 const (
 	drawLeast = 16
 	drawMost  = 256
 )
 
-// next is a number that no gang has had; 0: there is none just now, and more are being drawn.
-func (ns *numbers) next() int64 {
+// next returns a number that no gang has had. It returns 0 if there is none just now: then drawn is called, under the lock, once there are more.
+func (ns *numbers) next(drawn func()) int64 {
 	if len(ns.free) == 0 {
-		ns.draw()
+		ns.draw(drawn)
 		return 0
 	}
 	n := ns.free[0]
@@ -42,7 +42,7 @@ func (ns *numbers) back(n int64) { ns.free = append(ns.free, n) }
 func (ns *numbers) tick() { ns.draws = 0 }
 
 // draw gets numbers for gangs to come, so that a gang need not wait for one.
-func (ns *numbers) draw() {
+func (ns *numbers) draw(drawn func()) {
 	if ns.drawing {
 		return
 	}
@@ -56,8 +56,8 @@ func (ns *numbers) draw() {
 			ns.free = append(ns.free, numbers...)
 			if err == nil {
 				ns.drawing = false
-				ns.queue.everywhere()
-				ns.queue.schedule()
+				ns.pools.wake()
+				drawn()
 				ns.mu.Unlock()
 				return
 			}

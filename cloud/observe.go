@@ -35,12 +35,12 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if err := d.access.err(); err != nil {
 		return nil, err
 	}
-	if !d.offers.known {
+	if !d.pools.known {
 		return nil, fmt.Errorf("what can be rented is not known: %w", d.offers.unknown())
 	}
 	o := &federation.Observation{At: d.now(), Cluster: string(d.cfg.Site), Version: version, Mode: federation.Pinned, OnlyUser: d.cfg.OnlyUser, NoSlurm: true,
 		Lacks: slices.Clone(lacks)}
-	for _, p := range d.fleet.pools {
+	for _, p := range d.pools.all {
 		if !p.retired {
 			d.fleet.observePool(o, p)
 		}

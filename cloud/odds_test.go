@@ -11,7 +11,7 @@ import (
 // TestOdds: what was refused lately lowers the chance, what was had raises it, and both are forgotten.
 func TestOdds(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	cs := newCooldowns(&base{cfg: Config{Now: func() time.Time { return now }}, rec: records.New(records.Config{})})
+	cs := newCooldowns(&base{cfg: Config{Now: func() time.Time { return now }}, rec: records.New(records.Config{})}, new(pools))
 	o := &provider.Offering{ID: "x/a/spot"}
 	dry := &provider.Error{Kind: provider.KindStockOut}
 	is := func(want float64) {

@@ -14,16 +14,15 @@ import (
 // offers is what can be rented, as it was seen last.
 type offers struct {
 	*base
-	starts *starts
-	fleet  *fleet
-	queue  waker
-	asked  chan struct{} // closed when the cloud was asked once
-	err    error         // of the last look
-	known  bool          // one look was good
+	starts    *starts
+	pools     *pools
+	scheduler *scheduler
+	asked     chan struct{} // closed when the cloud was asked once
+	err       error         // of the last look
 }
 
-func newOffers(b *base) *offers {
-	return &offers{base: b, asked: make(chan struct{}), err: errNotLoaded}
+func newOffers(b *base, st *starts, p *pools, s *scheduler) *offers {
+	return &offers{base: b, starts: st, pools: p, scheduler: s, asked: make(chan struct{}), err: errNotLoaded}
 }
 
 // follow asks again and again what can be rented.
@@ -49,12 +48,12 @@ func (of *offers) follow(ctx context.Context) {
 			next = max(wait, provider.AsError(err).After)
 			wait = min(2*wait, of.t.Offers)
 		} else {
-			wait, of.err, of.known = time.Second, nil, true
-			for _, p := range of.fleet.pools {
+			wait, of.err, of.pools.known = time.Second, nil, true
+			for _, p := range of.pools.all {
 				p.offer(list)
-				of.queue.capacity(p)
+				p.wake()
 			}
-			of.queue.schedule()
+			of.scheduler.schedule()
 		}
 		of.news.nodes()
 		of.mu.Unlock()

@@ -117,7 +117,7 @@ func (a *agents) scriptLost(j *job, run string) {
 	if r := j.run; r != nil && r.ID == run && r.Members[0].State == "" {
 		r.sent[0] = false
 		a.runs.fail(r, outcome{State: federation.Failed, Reason: federation.ReasonLaunchFailure, Detail: "its script is not in the pool's records", At: a.now()})
-		a.queue.schedule()
+		a.scheduler.schedule()
 	}
 }
 

@@ -51,8 +51,8 @@ func (rt *renter) withdraw(ctx context.Context, g *gang) bool {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	g.calling = false
-	rt.sweep.lookSoon()
+	rt.sweeps.lookSoon()
 	rt.gangFailed(g, "the cloud had not answered its request in time, or nobody needed it any more", false)
-	rt.queue.schedule()
+	rt.scheduler.schedule()
 	return true
 }

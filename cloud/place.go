@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"fsub/federation"
@@ -22,40 +21,40 @@ type refusal struct {
 var waits = refusal{reason: federation.ReasonResources, waits: forMachines}
 
 // place finds machines for every component of a job, all or none: nil and a refusal if there are none. grow: new ones, too.
-func (q *queue) place(j *job, grow bool) (*run, refusal) {
+func (s *scheduler) place(j *job, grow bool) (*run, refusal) {
 	r := &run{runRecord: &runRecord{ID: j.runID(j.Runs + 1)}, job: j}
 	for i := range j.Wants {
-		if v, ok := q.placeComponent(j, r, i, grow); !ok {
-			q.unplace(r)
+		if v, ok := s.placeComponent(j, r, i, grow); !ok {
+			s.unplace(r)
 			return nil, v
 		}
 	}
-	if v, ok := q.afford(r); !ok {
-		q.unplace(r)
+	if v, ok := s.afford(r); !ok {
+		s.unplace(r)
 		return nil, v
 	}
 	return r, refusal{}
 }
 
 // unplace takes back what place has given a run.
-func (q *queue) unplace(r *run) {
-	now := q.now()
+func (s *scheduler) unplace(r *run) {
+	now := s.now()
 	for i, m := range r.machines {
 		m.give(r, &r.Members[i], 0, now)
 	}
 	for _, g := range r.gangs {
-		q.numbers.back(g.Number)
-		delete(q.fleet.gangs, g.Token)
+		s.numbers.back(g.Number)
+		delete(s.fleet.gangs, g.Token)
 		for _, m := range g.machines {
-			q.fleet.remove(m)
+			s.fleet.remove(m)
 		}
 	}
 }
 
 // placeComponent finds machines for one component: such as are there, else new ones.
-func (q *queue) placeComponent(j *job, r *run, i int, grow bool) (refusal, bool) {
-	p := q.fleet.pool(j.Wants[i].Partition)
-	if !q.offers.known {
+func (s *scheduler) placeComponent(j *job, r *run, i int, grow bool) (refusal, bool) {
+	p := s.fleet.pools.named(j.Wants[i].Partition)
+	if !s.fleet.pools.known {
 		return waits, false
 	}
 	if p == nil {
@@ -63,12 +62,12 @@ func (q *queue) placeComponent(j *job, r *run, i int, grow bool) (refusal, bool)
 	}
 	needs, groups := j.needs(i), p.groupsFor(j.Wants[i])
 	for _, ng := range groups {
-		if _, ok := q.stays(ng, j, 0); !ok {
+		if _, ok := s.stays(ng, j, 0); !ok {
 			continue
 		}
 		if nodes, machines := ng.freeFor(j, r); len(nodes) > 0 {
 			if shares, err := demand.Fit(needs, nodes, p.options()); err == nil {
-				q.take(r, i, needs, shares, machines)
+				s.take(r, i, needs, shares, machines)
 				return refusal{}, true
 			}
 		}
@@ -78,9 +77,9 @@ func (q *queue) placeComponent(j *job, r *run, i int, grow bool) (refusal, bool)
 	}
 	last := refusal{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud offers no such machines any more", back: true}
 	for k, ng := range groups {
-		v, ok := q.stays(ng, j, ng.offering.Boot)
+		v, ok := s.stays(ng, j, ng.offering.Boot)
 		if ok {
-			v, ok = q.grow(j, r, i, ng)
+			v, ok = s.grow(j, r, i, ng)
 		}
 		if ok {
 			return refusal{}, true
@@ -118,55 +117,51 @@ func inOrder(needs *demand.Demand, shares []demand.Share, machines []*machine) [
 }
 
 // take gives a component of a run its part of machines.
-func (q *queue) take(r *run, group int, needs *demand.Demand, shares []demand.Share, machines []*machine) {
-	now := q.now()
-	for n, s := range inOrder(needs, shares, machines) {
-		m := machines[s.Node]
+func (s *scheduler) take(r *run, group int, needs *demand.Demand, shares []demand.Share, machines []*machine) {
+	now := s.now()
+	for n, share := range inOrder(needs, shares, machines) {
+		m := machines[share.Node]
 		if !m.pool.Shared { // as with --exclusive: all CPUs, and the memory that was asked for
 			switch {
 			case needs.Memory.Amount <= 0:
 			case needs.Memory.Per == demand.PerNode:
-				s.Mem = min(s.Mem, needs.Memory.Amount)
+				share.Mem = min(share.Mem, needs.Memory.Amount)
 			case needs.Memory.Per == demand.PerCPU:
-				s.Mem = min(s.Mem, needs.Memory.Amount*sbatch.MemMiB(s.CPUs))
+				share.Mem = min(share.Mem, needs.Memory.Amount*sbatch.MemMiB(share.CPUs))
 			}
 		}
 		r.machines = append(r.machines, m)
-		r.Members = append(r.Members, member{Machine: m.id, Name: m.Name, Group: group, Node: n, CPUs: s.CPUs, Mem: s.Mem, Tasks: s.Tasks, GRES: s.GRES, GPUs: m.take(r, s, now)})
+		r.Members = append(r.Members, member{Machine: m.id, Name: m.Name, Group: group, Node: n, CPUs: share.CPUs, Mem: share.Mem, Tasks: share.Tasks, GRES: share.GRES, GPUs: m.take(r, share, now)})
 	}
 }
 
 // bind writes down which machines a job has. What they are told, and what the cloud is asked, follows when that is durable.
-func (q *queue) bind(j *job, r *run) {
+func (s *scheduler) bind(j *job, r *run) {
 	j.Runs++
-	r.Taken = q.now()
+	r.Taken = s.now()
 	j.run, j.Run = r, r.runRecord
 	r.sent = make([]bool, len(r.Members))
 	for _, m := range r.machines {
-		if p := m.pool; !p.Shared && q.cfg.Boot.PowerOff && m.User == "" {
+		if p := m.pool; !p.Shared && s.cfg.Boot.PowerOff && m.User == "" {
 			m.User = j.User.Name
-			q.fleet.recorded(m)
+			s.recorded(m)
 		}
 	}
 	r.Price, r.Parts = r.price(), r.parts(len(j.Wants))
 	j.Reason, j.Detail, j.Returned = federation.ReasonBoot, "", false
-	q.put(j)
+	s.put(j)
 	for _, g := range r.gangs {
-		q.put(g)
+		s.put(g)
 		g.calling = true
 	}
-	q.runs.advance(r)
-	q.after(func() {
-		for _, g := range r.gangs {
-			q.spawn(func(ctx context.Context) { q.rent.create(ctx, g, false) })
-		}
-	})
-	q.news.nodes()
+	s.runs.advance(r)
+	s.after(func() { s.requests.add(r.gangs...) })
+	s.news.nodes()
 }
 
 // giveBack ends an attempt that cannot be started here.
-func (q *queue) giveBack(j *job, v refusal) {
-	q.log.Info("job given back", "job", j.id(), "reason", v.reason, "detail", v.detail)
+func (s *scheduler) giveBack(j *job, v refusal) {
+	s.log.Info("job given back", "job", j.id(), "reason", v.reason, "detail", v.detail)
 	j.Returned = true
-	q.runs.finish(j, outcome{State: federation.BootFail, Reason: v.reason, Detail: v.detail, At: q.now()})
+	s.runs.finish(j, outcome{State: federation.BootFail, Reason: v.reason, Detail: v.detail, At: s.now()})
 }

@@ -18,6 +18,7 @@ type pool struct {
 	groups   []*nodeGroup // cheapest first
 	machines int          // that are not ended
 	lines    map[*line]bool
+	woken    bool // its claims are to be looked at
 	spent    spent
 	allowed  []federation.Allowance // while jobs are scheduled; nil: not looked at yet
 	retired  bool                   // not configured any more: it gets no jobs
@@ -25,6 +26,17 @@ type pool struct {
 
 func newPool(f *fleet, cfg PoolConfig) *pool {
 	return &pool{PoolConfig: cfg, fleet: f, lines: map[*line]bool{}}
+}
+
+// wake has the next schedule look at all claims on the pool: there may be more room in it now.
+func (p *pool) wake() { p.woken = true }
+
+// waiting is the number of jobs that wait for machines of the pool.
+func (p *pool) waiting() (n int) {
+	for l := range p.lines {
+		n += len(l.jobs)
+	}
+	return n
 }
 
 // offer takes in what the provider offers now.

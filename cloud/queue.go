@@ -9,30 +9,18 @@ import (
 	"fsub/federation"
 )
 
-// queue is the jobs whose claims wait to be fulfilled. Nothing is ranked here: of claims on the same machines the one that placement made first is first, and
-// those behind it wait until it has been fulfilled or given back.
+// queue is the jobs whose claims wait to be fulfilled. It ranks nothing: of claims on the same machines the one that placement made first is first, and
+// those behind it wait until it has been fulfilled or given back, which the scheduler does.
 type queue struct {
 	*base
-	fleet   *fleet
-	numbers *numbers
-	offers  *offers
-	runs    *runs
-	rent    *renter
-
+	pools   *pools
 	begins  map[*job]bool // that wait for their time
 	lines   map[string]*line
 	looking []*line // whose first claim may be fulfilled now
 }
 
-func newQueue(b *base) *queue {
-	return &queue{base: b, begins: map[*job]bool{}, lines: map[string]*line{}}
-}
-
-// waker is what has claims looked at again, when there may be more room for them. A part that only does that knows no more of the queue.
-type waker interface {
-	capacity(p *pool) // in one pool
-	everywhere()
-	schedule() // now
+func newQueue(b *base, p *pools) *queue {
+	return &queue{base: b, pools: p, begins: map[*job]bool{}, lines: map[string]*line{}}
 }
 
 // line is the jobs with claims on the same node groups. If its first finds no machines, no other takes them: so an event costs about as much as there are lines,
@@ -141,7 +129,7 @@ func (l *line) lets(now time.Time, within time.Duration) bool {
 func (q *queue) pass(l *line) {
 	if l.waits == forMachines {
 		for _, p := range l.pools {
-			q.capacity(p)
+			p.wake()
 		}
 	}
 	l.waits, l.since = forNothing, time.Time{}
@@ -172,7 +160,7 @@ func (q *queue) lineOf(j *job) *line {
 	if l == nil {
 		l = &line{key: key, wants: j.Wants}
 		for _, w := range j.Wants {
-			if p := q.fleet.pool(w.Partition); p != nil && !slices.Contains(l.pools, p) {
+			if p := q.pools.named(w.Partition); p != nil && !slices.Contains(l.pools, p) {
 				l.pools = append(l.pools, p)
 				p.lines[l] = true
 			}
@@ -190,24 +178,37 @@ func (q *queue) try(l *line) {
 	}
 }
 
-// capacity has all lines of a pool looked at: there may be more room in it now.
-func (q *queue) capacity(p *pool) {
-	for l := range p.lines {
-		q.try(l)
+// take returns the lines that are to be looked at now, in a heap by their first claims.
+func (q *queue) take() firsts {
+	for _, p := range q.pools.all {
+		if !p.woken {
+			continue
+		}
+		p.woken = false
+		for l := range p.lines {
+			q.try(l)
+		}
 	}
+	lines := firsts(q.looking)
+	q.looking = nil
+	lines = slices.DeleteFunc(lines, func(l *line) bool { l.looking = false; return len(l.jobs) == 0 })
+	heap.Init(&lines)
+	return lines
 }
 
-// everywhere has all lines looked at.
-func (q *queue) everywhere() {
-	for _, p := range q.fleet.pools {
-		q.capacity(p)
-	}
-}
+// firsts is a heap of lines by the claims of their first jobs.
+type firsts []*line
 
-// waiting is how many jobs wait for machines of a pool.
-func (q *queue) waiting(p *pool) (n int) {
-	for l := range p.lines {
-		n += len(l.jobs)
-	}
-	return n
+func (h firsts) Len() int { return len(h) }
+
+func (h firsts) Less(i, j int) bool { return before(h[i].jobs[0], h[j].jobs[0]) }
+
+func (h firsts) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *firsts) Push(x any) { *h = append(*h, x.(*line)) }
+
+func (h *firsts) Pop() any {
+	old := *h
+	*h = old[:len(old)-1]
+	return nil
 }

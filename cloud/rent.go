@@ -13,13 +13,44 @@ import (
 // renter asks the cloud for machines.
 type renter struct {
 	*base
-	starts  *starts
-	cool    *cooldowns
-	queue   waker
-	sweep   poker
-	fleet   *fleet
-	runs    *runs
-	numbers *numbers
+	starts    *starts
+	cool      *cooldowns
+	sweeps    *sweeps
+	fleet     *fleet
+	runs      *runs
+	numbers   *numbers
+	requests  *requests
+	scheduler *scheduler
+}
+
+// requests are the gangs that the cloud is to be asked for, now that their records are durable.
+type requests struct {
+	gangs []*gang
+	added chan struct{}
+}
+
+func newRequests() *requests { return &requests{added: make(chan struct{}, 1)} }
+
+func (r *requests) add(gangs ...*gang) {
+	r.gangs = append(r.gangs, gangs...)
+	poke(r.added)
+}
+
+// serve asks for each gang that is requested.
+func (rt *renter) serve(ctx context.Context) {
+	for {
+		rt.locked(func() {
+			for _, g := range rt.requests.gangs {
+				rt.spawn(func(ctx context.Context) { rt.create(ctx, g, false) })
+			}
+			rt.requests.gangs = nil
+		})
+		select {
+		case <-ctx.Done():
+			return
+		case <-rt.requests.added:
+		}
+	}
 }
 
 // callTime is how long a call of the cloud may take.
@@ -71,7 +102,7 @@ func (rt *renter) create(ctx context.Context, g *gang, asked bool) {
 			again = rt.created(g, made, err, v == nil, try)
 			done = again == 0
 		}
-		rt.queue.schedule()
+		rt.scheduler.schedule()
 		rt.mu.Unlock()
 		<-g.group.calls
 		if !done && again == 0 {
@@ -90,9 +121,9 @@ func (rt *renter) tooLate(g *gang, wait time.Duration) bool {
 		return false
 	}
 	g.calling = false
-	rt.sweep.lookSoon()
+	rt.sweeps.lookSoon()
 	rt.gangFailed(g, "it was not answered in time, and is not to be asked for now", false)
-	rt.queue.schedule()
+	rt.scheduler.schedule()
 	return true
 }
 
@@ -145,7 +176,7 @@ func (rt *renter) created(g *gang, made []provider.Instance, err error, called b
 	}
 	g.calling = false
 	if !proved || e.Kind == provider.KindConflict { // they may exist all the same: the next listing tells
-		rt.sweep.lookSoon()
+		rt.sweeps.lookSoon()
 	}
 	rt.gangFailed(g, e.Error(), e.Kind == provider.KindConflict)
 	return 0
@@ -186,7 +217,7 @@ func (rt *renter) made(g *gang, list []provider.Instance) {
 		rt.fleet.gone(m, why)
 	}
 	rt.news.nodes()
-	rt.sweep.lookSoon() // one that ends at once is to be found soon
+	rt.sweeps.lookSoon() // one that ends at once is to be found soon
 }
 
 // gangFailed gives up a gang of which nothing is there. Its jobs are scheduled anew.
@@ -208,6 +239,6 @@ func (rt *renter) gangFailed(g *gang, why string, boot bool) {
 	}
 	rt.put(g)
 	rt.fleet.closeGang(g)
-	rt.queue.capacity(g.pool)
+	g.pool.wake()
 	rt.news.nodes()
 }

@@ -48,7 +48,7 @@ func (a *agents) report(id MachineID, rep agentapi.Report) (*records.Batch, erro
 	if rep.Ending != "" {
 		a.fleet.failed(m, "it ends itself: "+rep.Ending)
 	}
-	a.queue.schedule()
+	a.scheduler.schedule()
 	return a.rec.Flush(), nil // also where nothing has changed: an answer means that all is in the records
 }
 

@@ -16,7 +16,7 @@ func (d *Driver) Retry(ctx context.Context) ([]federation.Cooling, error) {
 	var batch *records.Batch
 	d.locked(func() {
 		forgiven = d.cool.retry()
-		d.queue.schedule()
+		d.scheduler.schedule()
 		batch = d.rec.Flush()
 	})
 	return forgiven, d.rec.Durable(ctx, batch)

@@ -11,16 +11,8 @@ import (
 // runs starts, stops and ends jobs on their machines.
 type runs struct {
 	*base
-	fleet interface {
-		endMachine(m *machine, why string)
-		recorded(m *machine)
-	}
-	queue interface {
-		enqueue(j *job)
-		dequeue(j *job)
-		capacity(p *pool)
-	}
-	jobs interface{ end(j *job) }
+	queue *queue
+	jobs  *jobTable
 }
 
 // advance does what is next for a run that has no end yet.
@@ -34,7 +26,7 @@ func (rs *runs) advance(r *run) {
 		rs.put(j)
 		for i, m := range r.machines {
 			if m.waited(r, &r.Members[i], j.Start) {
-				rs.fleet.recorded(m)
+				rs.recorded(m)
 			}
 		}
 		rs.after(func() {
@@ -139,8 +131,8 @@ func (rs *runs) complete(r *run) {
 			}
 			return s.Run == r.ID
 		})
-		rs.fleet.recorded(m)
-		rs.queue.capacity(m.pool)
+		rs.recorded(m)
+		m.pool.wake()
 	}
 	j.run, j.Steps = nil, r.stepsAtEnd()
 	if r.End.State == federation.Pending {
@@ -173,8 +165,8 @@ func (rs *runs) unbind(r *run, boot bool, why string) {
 	j, now := r.job, rs.now()
 	for i, m := range r.machines {
 		m.give(r, &r.Members[i], 0, now)
-		rs.fleet.recorded(m)
-		rs.queue.capacity(m.pool)
+		rs.recorded(m)
+		m.pool.wake()
 	}
 	j.run, j.Run = nil, nil
 	if boot {

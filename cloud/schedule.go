@@ -9,74 +9,77 @@ import (
 	"fsub/federation"
 )
 
+// scheduler fulfils claims: with machines that are there, or with new ones that the renter asks the cloud for.
+type scheduler struct {
+	*base
+	queue    *queue
+	fleet    *fleet
+	runs     *runs
+	numbers  *numbers
+	requests *requests
+}
+
 // schedule fulfils claims for as long as there are machines, in their order.
-func (q *queue) schedule() {
-	for _, p := range q.fleet.pools {
+func (s *scheduler) schedule() {
+	for _, p := range s.fleet.pools.all {
 		p.allowed = nil
 	}
-	for len(q.looking) > 0 {
-		pass := firsts(q.looking)
-		q.looking = nil
-		pass = slices.DeleteFunc(pass, func(l *line) bool { l.looking = false; return len(l.jobs) == 0 })
-		heap.Init(&pass)
+	for pass := s.queue.take(); len(pass) > 0; pass = s.queue.take() {
 		for len(pass) > 0 {
-			if l := pass[0]; q.start(l) {
+			if l := pass[0]; s.start(l) {
 				heap.Fix(&pass, 0)
 			} else {
 				heap.Pop(&pass)
-				q.drop(l)
+				s.queue.drop(l)
 			}
 		}
 	}
 }
 
-// firsts is a heap of lines by the claims of their first jobs.
-type firsts []*line
-
 // start gives machines to the first job of a line, or gives it back. It reports whether there is another one to be looked at.
-func (q *queue) start(l *line) (more bool) {
+func (s *scheduler) start(l *line) (more bool) {
 	j := l.jobs[0]
 	l.waits = forNothing
-	grow, ok := q.mayTake(l)
+	grow, ok := s.mayTake(l)
 	if !ok {
 		return false
 	}
 	var r *run
 	v := refusal{reason: federation.ReasonResources, waits: forMachines, short: 1}
 	if !slices.ContainsFunc(l.pools, (*pool).full) {
-		r, v = q.place(j, grow)
+		r, v = s.place(j, grow)
 	}
 	if r == nil && !v.back {
-		q.tell(j, v)
+		s.tell(j, v)
 		if l.since.IsZero() {
-			l.since = q.now()
+			l.since = s.now()
 		}
-		if l.waits, l.short = v.waits, v.short; v.waits == forCloud || v.waits == forMachines && l.lets(q.now(), q.t.Overtake) {
-			q.startBehind(l)
+		if l.waits, l.short = v.waits, v.short; v.waits == forCloud || v.waits == forMachines && l.lets(s.now(), s.t.Overtake) {
+			s.startBehind(l)
 		}
 		return false
 	}
 	heap.Pop(&l.jobs)
 	j.line, l.since = nil, time.Time{}
 	if r != nil {
-		q.bind(j, r)
+		s.bind(j, r)
 	} else {
-		q.giveBack(j, v)
+		s.giveBack(j, v)
 	}
 	return len(l.jobs) > 0
 }
 
 // tell has a job show why it waits.
-func (q *queue) tell(j *job, v refusal) {
+func (s *scheduler) tell(j *job, v refusal) {
 	if j.Reason != v.reason || j.Detail != v.detail {
 		j.Reason, j.Detail = v.reason, v.detail
-		q.put(j)
+		s.put(j)
 	}
 }
 
 // mayTake reports whether a line's first job may take machines, though claims that were made before it wait in other lines: what they wait for is kept for them.
 // grow: new machines, too.
-func (q *queue) mayTake(l *line) (grow, ok bool) {
+func (s *scheduler) mayTake(l *line) (grow, ok bool) {
 	grow = true
 	for _, p := range l.pools {
 		for other := range p.lines {
@@ -84,7 +87,7 @@ func (q *queue) mayTake(l *line) (grow, ok bool) {
 				continue
 			}
 			if other.meets(l) {
-				if !other.lets(q.now(), q.t.Overtake) {
+				if !other.lets(s.now(), s.t.Overtake) {
 					return false, false
 				}
 				grow = false
@@ -105,7 +108,7 @@ func (l *line) meets(other *line) bool {
 }
 
 // startBehind gives machines that are there to jobs behind a line's first, which cannot use them. Of alike jobs of a user only the first that does not fit is tried.
-func (q *queue) startBehind(l *line) {
+func (s *scheduler) startBehind(l *line) {
 	type like struct {
 		user  string
 		needs uint64
@@ -121,27 +124,13 @@ func (q *queue) startBehind(l *line) {
 		if failed[of] {
 			continue
 		}
-		r, _ := q.place(j, false)
+		r, _ := s.place(j, false)
 		if r == nil {
 			failed[of] = true
 			continue
 		}
 		heap.Remove(&l.jobs, slices.Index(l.jobs, j))
 		j.line = nil
-		q.bind(j, r)
+		s.bind(j, r)
 	}
-}
-
-func (h firsts) Len() int { return len(h) }
-
-func (h firsts) Less(i, j int) bool { return before(h[i].jobs[0], h[j].jobs[0]) }
-
-func (h firsts) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-func (h *firsts) Push(x any) { *h = append(*h, x.(*line)) }
-
-func (h *firsts) Pop() any {
-	old := *h
-	*h = old[:len(old)-1]
-	return nil
 }

@@ -35,8 +35,8 @@ func idleDriver(tb testing.TB, p PoolConfig, offers ...provider.Offering) *Drive
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	d.ctx, d.offers.known = ctx, true
-	d.fleet.pools[0].offer(offers)
+	d.ctx, d.pools.known = ctx, true
+	d.pools.all[0].offer(offers)
 	return d
 }
 
@@ -61,8 +61,8 @@ func TestHetJobThatWaits(t *testing.T) {
 	d.number(10)
 	j := d.add(1, sbatch.Spec{CPUsPerTask: 4, Het: []sbatch.Spec{{CPUsPerTask: 4}}}, want{Partition: "main"}, want{Partition: "main"})
 	for range 5 {
-		d.queue.capacity(d.fleet.pools[0])
-		d.queue.schedule()
+		d.pools.all[0].wake()
+		d.scheduler.schedule()
 	}
 	if f := d.fleet; j.run != nil || len(f.gangs) != 0 || len(f.machines) != 0 || len(f.names) != 0 || len(d.numbers.free) != 10 {
 		t.Errorf("%d gangs, %d machines, %d names, %d numbers: %s %s", len(f.gangs), len(f.machines), len(f.names), len(d.numbers.free), j.Reason, j.Detail)
@@ -82,19 +82,19 @@ func TestClaimsInOrder(t *testing.T) {
 		return j
 	}
 	first := claim(1, 10, 1, "a", 0)
-	d.queue.schedule()
+	d.scheduler.schedule()
 	large, small, other := claim(2, 20, 2, "a", 0), claim(3, 30, 1, "a", 0), claim(4, 31, 1, "b", 0)
-	d.queue.schedule()
-	if first.run == nil || large.run != nil || small.run != nil || other.run != nil || d.queue.waiting(d.fleet.pools[0]) != 3 {
+	d.scheduler.schedule()
+	if first.run == nil || large.run != nil || small.run != nil || other.run != nil || d.pools.all[0].waiting() != 3 {
 		t.Fatalf("first %v, large %v, small %v, of another offering %v", first.run, large.run, small.run, other.run)
 	}
 	early := claim(5, 5, 1, "a", federation.Dollar)
-	d.queue.schedule()
+	d.scheduler.schedule()
 	if early.run != nil || !early.Returned || early.Reason != federation.ReasonPrice {
 		t.Errorf("a claim of a dollar an hour: %v, %s %s", early.run, early.Reason, early.Detail)
 	}
 	d.runs.finish(large, outcome{State: federation.Cancelled})
-	d.queue.schedule()
+	d.scheduler.schedule()
 	if small.run == nil || other.run != nil {
 		t.Errorf("small %v, of another offering %v", small.run, other.run)
 	}
@@ -106,10 +106,10 @@ func TestBehind(t *testing.T) {
 	d.number(10)
 	main := want{Partition: "main"}
 	first := d.add(1, sbatch.Spec{CPUsPerTask: 2}, main)
-	d.queue.schedule()
+	d.scheduler.schedule()
 	first.run.machines[0].State = machineUp
 	large, wide, small := d.add(2, sbatch.Spec{CPUsPerTask: 4}, main), d.add(3, sbatch.Spec{More: &sbatch.More{MinCPUs: 3}}, main), d.add(4, sbatch.Spec{}, main)
-	d.queue.schedule()
+	d.scheduler.schedule()
 	if first.run == nil || large.run != nil || wide.run != nil || small.run == nil {
 		t.Errorf("first %v, large %v, wide %v, small %v", first.run, large.run, wide.run, small.run)
 	}
@@ -118,9 +118,9 @@ func TestBehind(t *testing.T) {
 // TestNames: whatever machines come and go, new ones get the lowest numbers that none has.
 func TestNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		f := newFleet(&base{cfg: Config{Site: "sky"}})
+		f := newFleet(&base{cfg: Config{Site: "sky"}}, new(pools), nil, nil, nil, nil)
 		p := newPool(f, PoolConfig{Name: "main", Max: 100})
-		f.pools = []*pool{p}
+		f.pools.all = []*pool{p}
 		p.offer([]provider.Offering{{ID: "a", Type: "a", CPUs: 1}})
 		ng, ids := p.groups[0], 0
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
@@ -156,7 +156,7 @@ func BenchmarkSchedule(b *testing.B) {
 		for i := range there {
 			d.add(federation.JobID(i+1), sbatch.Spec{CPUsPerTask: 4}, want{Partition: "main", Offering: "small/a/spot"})
 		}
-		d.queue.schedule()
+		d.scheduler.schedule()
 		for _, m := range d.fleet.machines {
 			m.State = machineUp
 		}
@@ -164,7 +164,7 @@ func BenchmarkSchedule(b *testing.B) {
 			d.add(federation.JobID(there+i+1), sbatch.Spec{CPUsPerTask: 4}, want{Partition: "main", Offering: "small/a/spot"})
 		}
 		b.StartTimer()
-		d.queue.schedule()
+		d.scheduler.schedule()
 		b.StopTimer()
 		if len(d.fleet.machines) != there+gangs {
 			b.Fatalf("%d machines", len(d.fleet.machines))

@@ -40,9 +40,9 @@ func (d *Driver) SignalStep(ctx context.Context, id federation.JobID, step strin
 }
 
 // takeBack takes an order back that the machine's agent has not been given, so that it is not carried out when nobody waits for it any more. It reports whether it could.
-func (d *Driver) takeBack(m *machine, seq uint64) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (b *base) takeBack(m *machine, seq uint64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	n := len(m.signals)
 	m.signals = slices.DeleteFunc(m.signals, func(s signal) bool { return s.Seq == seq && !s.sent })
 	return len(m.signals) < n

@@ -54,31 +54,32 @@ func (rs *runs) warn(r *run, at time.Time) {
 	rs.bumpAfter(r)
 }
 
-// overdue stops a run whose agent should have ended it for its time limit.
-func (rs *runs) overdue(j *job, now time.Time) {
+// overdue stops a run whose agent should have ended it for its time limit. It returns the machines to be ended since their agents do not end a run.
+func (rs *runs) overdue(j *job, now time.Time) (stuck []*machine) {
 	r := j.run
 	if r == nil || j.Start.IsZero() {
-		return
+		return nil
 	}
 	if r.Stop != nil {
-		rs.stuck(r, now)
-		return
+		return rs.stuck(r, now)
 	}
 	limit := j.limit(r.machines[0].pool)
 	if late := rs.t.KillWait + rs.t.Margin; limit < 1<<62 && j.elapsed(now) > limit+late {
 		rs.log.Warn("an agent has let a job's time limit pass", "job", j.id(), "limit", limit)
 		rs.stop(r, agentapi.WhyTimeout, outcome{State: federation.Timeout, Reason: federation.ReasonTimeLimit})
 	}
+	return nil
 }
 
 // unkillable is how long a run that is being ended may take, beyond all graces, before its machine is given up: its processes hang in the kernel, or its agent
 // does (Slurm: UnkillableStepTimeout).
 const unkillable = 3 * time.Minute
 
-// stuck ends machines whose agents live and do not end a run that they were told to end. The run is over when the cloud says that they are.
-func (rs *runs) stuck(r *run, now time.Time) {
+// stuck returns the machines whose agents live and do not end a run that they were told to end. They are to be ended, and the run is over when the cloud says
+// that they are.
+func (rs *runs) stuck(r *run, now time.Time) (stuck []*machine) {
 	if r.told == nil {
-		return
+		return nil
 	}
 	limit := r.told.Grace + rs.t.KillWait + rs.t.Margin + unkillable
 	for i, m := range r.machines {
@@ -93,7 +94,8 @@ func (rs *runs) stuck(r *run, now time.Time) {
 		}
 		m.drain = fmt.Sprintf("its agent does not end job %d", r.job.id())
 		if len(m.stops) == len(m.runs) { // others go on until they have ended
-			rs.fleet.endMachine(m, m.drain)
+			stuck = append(stuck, m)
 		}
 	}
+	return stuck
 }

@@ -25,14 +25,14 @@ func (s *stray) Record() (federation.PoolRecord, any) {
 // strays are machines with our tag that no gang in the records has.
 type strays struct {
 	*base
-	sweep   poker
-	fleet   *fleet
+	sweeps  *sweeps
+	pools   *pools
 	seen    map[provider.InstanceID]*stray
 	settled map[provider.InstanceID]bool // that have ended and are in the records, for as long as they are listed
 }
 
-func newStrays(b *base) *strays {
-	return &strays{base: b, seen: map[provider.InstanceID]*stray{}, settled: map[provider.InstanceID]bool{}}
+func newStrays(b *base, p *pools, sw *sweeps) *strays {
+	return &strays{base: b, pools: p, sweeps: sw, seen: map[provider.InstanceID]*stray{}, settled: map[provider.InstanceID]bool{}}
 }
 
 // strayed takes in a machine that is ours by its tag, and in no gang that lives: it is ended after a grace, and is recorded.
@@ -53,7 +53,7 @@ func (st *strays) strayed(in provider.Instance, began time.Time) (soon bool) {
 	if now.Sub(s.since) >= st.t.Stray && s.machine.State == machineUp {
 		s.machine.State = machineEnding
 		st.put(s)
-		st.sweep.endSoon()
+		st.sweeps.endSoon()
 	}
 	return true
 }
@@ -65,7 +65,7 @@ func (st *strays) make(in provider.Instance, began time.Time) *stray {
 	if in.Launched.IsZero() {
 		s.machine.Created = began
 	}
-	for _, p := range st.fleet.pools {
+	for _, p := range st.pools.all {
 		for _, ng := range p.groups {
 			if ng.offering.ID == in.Offering {
 				s.machine.Pool, s.machine.Price, s.machine.Market = p.Name, accounting.MoneyOf(float64(ng.offering.Price)), ng.offering.Market
@@ -77,8 +77,8 @@ func (st *strays) make(in provider.Instance, began time.Time) *stray {
 }
 
 // recordEnded enters machines in the records that are seen for the first time when they have ended already. Most of those that a listing shows as ended are recorded:
-// the store is asked only about those of which this daemon does not know it.
-func (st *strays) recordEnded(ctx context.Context, list []provider.Instance) {
+// the store is asked only about those of which this daemon does not know it. calling: the call that asks for a gang has not returned.
+func (st *strays) recordEnded(ctx context.Context, list []provider.Instance, calling func(token string) bool) {
 	var unknown []provider.Instance
 	oldest := st.now()
 	st.mu.Lock()
@@ -88,7 +88,7 @@ func (st *strays) recordEnded(ctx context.Context, list []provider.Instance) {
 		case in.State != provider.InstanceEnded:
 		case st.settled[in.ID]:
 			settled[in.ID] = true
-		case st.seen[in.ID] == nil && (st.fleet.gangs[in.Token] == nil || !st.fleet.gangs[in.Token].calling):
+		case st.seen[in.ID] == nil && !calling(in.Token):
 			unknown = append(unknown, in)
 			if !in.Launched.IsZero() && in.Launched.Before(oldest) {
 				oldest = in.Launched
@@ -130,7 +130,7 @@ func (st *strays) ended(id provider.InstanceID, s *stray, at time.Time) {
 	r.settle(at, st.now())
 	r.IdleCost, r.Stray = r.Cost, true
 	st.put(s)
-	if p := st.fleet.pool(r.Pool); p != nil {
+	if p := st.pools.named(r.Pool); p != nil {
 		p.spent.roll(r.Ended)
 		p.spent.add(r)
 	}

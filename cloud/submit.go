@@ -23,7 +23,7 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 	if err := d.isLoaded(ctx); err != nil {
 		return federation.Receipt{}, err
 	}
-	if err := d.mayRun(&s); err != nil {
+	if err := d.cfg.mayRun(&s); err != nil {
 		return federation.Receipt{}, err
 	}
 	receipt := federation.Receipt{SiteJobID: uint32(s.Job.Number()), Adopted: true}
@@ -32,7 +32,7 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 			return receipt, err
 		}
 	}
-	user, err := d.identity(ctx, &s)
+	user, err := d.users.identity(ctx, &s)
 	switch {
 	case errors.Is(err, federation.ErrDenied):
 		return federation.Receipt{}, fmt.Errorf("site %s: %w", d.cfg.Site, err)
@@ -54,17 +54,17 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 }
 
 // mayRun refuses what can be refused by looking at the submission alone.
-func (d *Driver) mayRun(s *federation.Submission) error {
+func (c *Config) mayRun(s *federation.Submission) error {
 	spec := s.Job.Spec
 	switch {
 	case spec.Array != "" && s.Job.Part == nil:
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2081, Text: "Invalid job array specification", Detail: "a rented pool takes each task as a job of its own"}
 	case spec.Nice < 0 && s.User.UID != 0:
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2002, Text: "Access/permission denied", Detail: "only root may ask for a negative nice value"}
-	case d.cfg.OnlyUser != "" && s.User.Name != d.cfg.OnlyUser:
-		return fmt.Errorf("site %s runs jobs of user %s only: %w", d.cfg.Site, d.cfg.OnlyUser, federation.ErrDenied)
+	case c.OnlyUser != "" && s.User.Name != c.OnlyUser:
+		return fmt.Errorf("site %s runs jobs of user %s only: %w", c.Site, c.OnlyUser, federation.ErrDenied)
 	}
-	if users, ok := d.cfg.Accounts[spec.Account]; d.cfg.Accounts != nil && (!ok || !slices.Contains(users, s.User.Name)) {
+	if users, ok := c.Accounts[spec.Account]; c.Accounts != nil && (!ok || !slices.Contains(users, s.User.Name)) {
 		return &federation.SlurmError{Kind: federation.ErrDenied, Number: 2045, Text: "Invalid account or account/partition combination specified"}
 	}
 	return nil
@@ -103,24 +103,24 @@ func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []
 	j.jobRecord = jobRecord{Job: *s.Job, Key: s.Key, Partition: s.Partition, User: user, Base: s.Restarts, Accepted: now, State: federation.Pending,
 		Reason: federation.ReasonNone}
 	j.claim(s)
-	if !d.offers.known {
+	if !d.pools.known {
 		return nil, false, fmt.Errorf("what can be rented is not known yet: %w", d.offers.unknown())
 	}
-	if err := d.canEverRun(j); err != nil {
+	if err := d.pools.canEverRun(d.cfg.Site, j); err != nil {
 		return nil, false, err
 	}
 	d.jobs.take(j)
 	d.queue.enqueue(j)
-	d.queue.schedule()
+	d.scheduler.schedule()
 	return d.rec.Flush(), false, nil
 }
 
 // canEverRun fails with ErrCapacity if no machines of the pool would do, however many there were, and with ErrInvalid if no Slurm takes such GPUs.
-func (d *Driver) canEverRun(j *job) error {
+func (ps *pools) canEverRun(site federation.SiteName, j *job) error {
 	for i, w := range j.Wants {
-		p := d.fleet.pool(w.Partition)
+		p := ps.named(w.Partition)
 		if p == nil {
-			return fmt.Errorf("site %s has no partition %s: %w", d.cfg.Site, w.Partition, federation.ErrCapacity)
+			return fmt.Errorf("site %s has no partition %s: %w", site, w.Partition, federation.ErrCapacity)
 		}
 		why := fmt.Errorf("nothing is offered")
 		can := slices.ContainsFunc(p.groups, func(ng *nodeGroup) bool {

@@ -11,26 +11,23 @@ import (
 // sweeper compares the machines that the cloud shows with the records, and ends those that are not to be.
 type sweeper struct {
 	*base
-	starts *starts
-	queue  waker
-	strays *strays
-	fleet  *fleet
-	look   chan struct{} // the cloud should be listed soon
-	ender  chan struct{} // there are machines to be deleted
+	starts    *starts
+	strays    *strays
+	fleet     *fleet
+	sweeps    *sweeps
+	scheduler *scheduler
 }
 
-// poker is what has the cloud asked soon.
-type poker interface {
-	lookSoon() // it should be listed
-	endSoon()  // there are machines to be deleted
+// sweeps ask the sweeper to call the cloud soon.
+type sweeps struct {
+	list chan struct{} // its machines should be listed
+	end  chan struct{} // there are machines to be deleted
 }
 
-func (sw *sweeper) lookSoon() { poke(sw.look) }
-func (sw *sweeper) endSoon()  { poke(sw.ender) }
+func newSweeps() *sweeps { return &sweeps{list: make(chan struct{}, 1), end: make(chan struct{}, 1)} }
 
-func newSweeper(b *base) *sweeper {
-	return &sweeper{base: b, look: make(chan struct{}, 1), ender: make(chan struct{}, 1)}
-}
+func (s *sweeps) lookSoon() { poke(s.list) }
+func (s *sweeps) endSoon()  { poke(s.end) }
 
 // list lists the machines once in a while, and sooner while some start or end. However many machines there are, it is one call.
 func (sw *sweeper) list(ctx context.Context) {
@@ -56,9 +53,9 @@ func (sw *sweeper) list(ctx context.Context) {
 			wait = sw.t.ListSoon
 			sw.mu.Lock()
 			soon = sw.listedNow(began, list)
-			sw.queue.schedule()
+			sw.scheduler.schedule()
 			sw.mu.Unlock()
-			sw.strays.recordEnded(ctx, list)
+			sw.strays.recordEnded(ctx, list, sw.fleet.calling)
 			sw.lookAtTopology(ctx)
 		}
 		if !sleep(ctx, wait) {
@@ -72,7 +69,7 @@ func (sw *sweeper) list(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-		case <-sw.look:
+		case <-sw.sweeps.list:
 		}
 	}
 }
@@ -103,7 +100,7 @@ func (sw *sweeper) listedNow(began time.Time, list []provider.Instance) (soon bo
 		seen[in.ID] = true
 		m := byInstance[in.ID]
 		switch {
-		case m == nil && sw.fleet.gangs[in.Token] != nil && sw.fleet.gangs[in.Token].calling: // Create has not returned yet
+		case m == nil && sw.fleet.calling(in.Token): // Create has not returned yet
 		case m == nil:
 			soon = sw.strays.strayed(in, began) || soon
 		case in.State == provider.InstanceEnded:
@@ -189,7 +186,7 @@ func (sw *sweeper) end(ctx context.Context) {
 				m.deleteAt = sw.now().Add(next)
 			}
 			sw.mu.Unlock()
-			poke(sw.look)
+			sw.sweeps.lookSoon()
 			if err == nil && len(ids) < atOnce {
 				continue
 			}
@@ -203,7 +200,7 @@ func (sw *sweeper) end(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-		case <-sw.ender:
+		case <-sw.sweeps.end:
 		}
 	}
 }

@@ -14,7 +14,7 @@ func (d *Driver) Pools() []federation.PoolStatus {
 	defer d.mu.Unlock()
 	now := d.now()
 	var all []federation.PoolStatus
-	for _, p := range d.fleet.pools {
+	for _, p := range d.pools.all {
 		all = append(all, d.fleet.statusOf(p, now))
 	}
 	return all
@@ -48,7 +48,7 @@ func (f *fleet) statusOf(p *pool, now time.Time) federation.PoolStatus {
 		}
 	}
 	s.Cooling = f.cool.of(p.groups)
-	s.Waiting = f.queue.waiting(p)
+	s.Waiting = p.waiting()
 	return s
 }
 

@@ -77,7 +77,7 @@ func TestPoolStatus(t *testing.T) {
 		l.machines = append(l.machines, m)
 	}
 	other := newPool(d.fleet, PoolConfig{Name: "cpu", Max: 2})
-	d.fleet.pools = []*pool{p, other}
+	d.pools.all = []*pool{p, other}
 	both, one := &line{jobs: make(byClaim, 3)}, &line{jobs: make(byClaim, 2)}
 	p.lines, other.lines = map[*line]bool{both: true, one: true}, map[*line]bool{both: true}
 	want := []federation.PoolStatus{{

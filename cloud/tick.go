@@ -22,16 +22,18 @@ func (d *Driver) tick(last time.Time) time.Time {
 	d.cool.passed(now, last)
 	d.queue.begin(now)
 	for _, j := range d.jobs.byID {
-		d.runs.overdue(j, now)
+		for _, m := range d.runs.overdue(j, now) {
+			d.fleet.endMachine(m, m.drain)
+		}
 	}
 	for _, m := range values(d.fleet.machines) {
 		d.fleet.lateMachine(m, now)
 	}
-	for _, p := range d.fleet.pools {
+	for _, p := range d.pools.all {
 		d.rent.tend(p, now)
 	}
 	d.jobs.tidy(now)
-	d.queue.schedule()
+	d.scheduler.schedule()
 	d.metrics.look(d.fleet)
 	return now
 }

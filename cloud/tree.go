@@ -49,7 +49,7 @@ func (sw *sweeper) lookAtTopology(ctx context.Context) {
 func (f *fleet) tree() topology.Tree {
 	var tree topology.Tree
 	at := map[string]int{}
-	for _, p := range f.pools {
+	for _, p := range f.pools.all {
 		for _, ng := range p.groups {
 			for _, m := range ng.machines {
 				below := ""

@@ -58,7 +58,7 @@ func (d *Driver) mayChange(j *job, fields []string, before, after *federation.Jo
 	if before.Partition != after.Partition {
 		other = append(other, "Partition")
 	}
-	switch p := d.fleet.pool(j.Partition); {
+	switch p := d.pools.named(j.Partition); {
 	case len(other) > 0 && j.State == federation.Pending:
 		return fmt.Errorf("job %d: %s: it has to be submitted again for that: %w", j.id(), strings.Join(other, ", "), federation.ErrInvalid)
 	case len(other) > 0:

@@ -18,10 +18,11 @@ import (
 
 // userCache remembers users for a while: a look-up may go to a directory service.
 type userCache struct {
-	users Users
-	now   func() time.Time
-	mu    sync.Mutex
-	known map[string]cachedUser
+	users  Users
+	mapped map[string]agentapi.User // who users of the federation are here, by their names there
+	now    func() time.Time
+	mu     sync.Mutex
+	known  map[string]cachedUser
 }
 
 type cachedUser struct {
@@ -51,15 +52,15 @@ func (c *userCache) lookup(ctx context.Context, name string) (agentapi.User, err
 }
 
 // identity is who a submission's job runs as on machines: whom its owner is mapped to, or the user of the site's name. Two who are not the same here are not made one there.
-func (d *Driver) identity(ctx context.Context, s *federation.Submission) (agentapi.User, error) {
-	if u, ok := d.cfg.Mapped[s.Job.User]; ok {
+func (c *userCache) identity(ctx context.Context, s *federation.Submission) (agentapi.User, error) {
+	if u, ok := c.mapped[s.Job.User]; ok {
 		return u, nil
 	}
-	u, err := d.users.lookup(ctx, s.User.Name)
+	u, err := c.lookup(ctx, s.User.Name)
 	if err != nil {
 		return u, err
 	}
-	for _, other := range d.cfg.Mapped {
+	for _, other := range c.mapped {
 		if (other.Name == u.Name || other.UID == u.UID) && (other.Name != u.Name || other.UID != u.UID) {
 			return u, fmt.Errorf("%s (uid %d) cannot be told from %s (uid %d), whom another user is mapped to: map this one too: %w", u.Name, u.UID, other.Name, other.UID, federation.ErrDenied)
 		}

@@ -13,10 +13,10 @@ import (
 func TestVirtualNodes(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	b := &base{cfg: Config{Site: "sky", Now: func() time.Time { return now }}}
-	d := newFleet(b)
-	d.cool = newCooldowns(b)
+	ps := new(pools)
+	d := newFleet(b, ps, newCooldowns(b, ps), nil, nil, nil)
 	p := newPool(d, PoolConfig{Name: "main", Max: 4})
-	d.pools = []*pool{p}
+	ps.all = []*pool{p}
 	p.offer([]provider.Offering{{ID: "a/z/spot", Type: "a", CPUs: 2}, {ID: "b/z/spot", Type: "b", CPUs: 2, Max: 2, Price: 1}})
 	count := func() (nodes map[string]int, starts int) {
 		o := &federation.Observation{}

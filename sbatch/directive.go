@@ -20,7 +20,7 @@ type scanner struct {
 	slurmWarned, packjobWarned bool
 }
 
-// directives returns the words of the next component: those of its #SBATCH lines, and those of its #FSUB lines. They begin in
+// directives returns the words of the next component's #SBATCH lines and of its #FSUB lines. They begin in
 // column one, up to the line that begins another component, or to the first one that is neither
 // blank nor a comment.
 func (s *scanner) directives() (words, fed []string, more bool, err error) {

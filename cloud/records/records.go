@@ -20,6 +20,12 @@ type Entity interface {
 	Record() (r federation.PoolRecord, data any)
 }
 
+// Witness is an Entity that does something once its record is durable.
+type Witness interface {
+	// Written is called under the lock for each entity of a batch that is durable, before what follows the batch.
+	Written()
+}
+
 // Store is what takes batches, all of one or none: a part of [federation.PoolStore].
 type Store interface {
 	CommitPool(ctx context.Context, site federation.SiteName, put []federation.PoolRecord) error
@@ -39,8 +45,6 @@ type Config struct {
 	Site   federation.SiteName
 	Store  Store
 	Logger *slog.Logger
-	// Wrote is called under the lock for each entity of a batch that is durable, before what follows it.
-	Wrote func(Entity)
 }
 
 // Batch is what is written together: all changes since the batch before was taken to the store.
@@ -156,7 +160,9 @@ func (l *Log) write(ctx context.Context) bool {
 		return false
 	}
 	for _, e := range b.order {
-		l.cfg.Wrote(e)
+		if w, ok := e.(Witness); ok {
+			w.Written()
+		}
 	}
 	for _, f := range b.after {
 		f()

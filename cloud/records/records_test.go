@@ -14,7 +14,12 @@ import (
 )
 
 // thing is an entity; what it is called is its record.
-type thing struct{ id, state string }
+type thing struct {
+	id, state string
+	said      *[]string
+}
+
+func (t *thing) Written() { *t.said = append(*t.said, t.id) }
 
 func (t *thing) Record() (federation.PoolRecord, any) {
 	return federation.PoolRecord{ID: t.id}, t.state
@@ -44,11 +49,11 @@ func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		store, said := &paper{fail: true}, []string{}
-		l := New(Config{Lock: &mu, Site: "sky", Store: store, Logger: slog.New(slog.DiscardHandler), Wrote: func(e Entity) { said = append(said, e.(*thing).id) }})
+		l := New(Config{Lock: &mu, Site: "sky", Store: store, Logger: slog.New(slog.DiscardHandler)})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go l.Run(ctx)
-		a, b := &thing{id: "a", state: "1"}, &thing{id: "b", state: "1"}
+		a, b := &thing{id: "a", state: "1", said: &said}, &thing{id: "b", state: "1", said: &said}
 		mu.Lock()
 		l.Put(a)
 		l.Put(b)
