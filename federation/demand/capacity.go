@@ -8,8 +8,8 @@ import (
 )
 
 // capacity is how much of the job a node can hold; no tasks: none of it.
-func (n *need) capacity(f *Node) (c candidate) {
-	if n.never || f.Threads > 0 && n.threads > f.Threads || n.exclusive && f.GPUs*n.cpusGPU > f.CPUs || f.Busy && (n.exclusive || n.memAll) || f.Mem < n.memNode || !n.holds(f) {
+func (n *Ask) capacity(f *Node) (c candidate) {
+	if n.never || f.Threads > 0 && n.threads > f.Threads || n.exclusive && f.GPUs*n.cpusGPU > f.CPUs || f.Busy && (n.exclusive || n.memAll) || !n.defMem && f.Mem < n.memNode || !n.holds(f) {
 		return c
 	}
 	gpus := n.capGPUs(f)
@@ -43,7 +43,7 @@ func (n *need) capacity(f *Node) (c candidate) {
 }
 
 // capByGPUs is how many of so many tasks have GPUs.
-func (n *need) capByGPUs(tasks, gpus int) int {
+func (n *Ask) capByGPUs(tasks, gpus int) int {
 	switch {
 	case n.gpusTask > 0:
 		return min(tasks, gpus/n.gpusTask, n.tasks)
@@ -54,7 +54,7 @@ func (n *need) capByGPUs(tasks, gpus int) int {
 }
 
 // leastCPUs is how many CPUs a node must have to be thought of: with so many tasks of a node, those of all of them, however few there will be.
-func (n *need) leastCPUs(f *Node) int {
+func (n *Ask) leastCPUs(f *Node) int {
 	if n.overcommit {
 		return 0
 	}
@@ -62,7 +62,7 @@ func (n *need) leastCPUs(f *Node) int {
 }
 
 // capGPUs is how many GPUs the job could have of a node.
-func (n *need) capGPUs(f *Node) int {
+func (n *Ask) capGPUs(f *Node) int {
 	gpus := f.GPUs
 	if n.gpuType != "" && !strings.EqualFold(n.gpuType, f.GPUType) {
 		gpus = 0
@@ -77,7 +77,7 @@ func (n *need) capGPUs(f *Node) int {
 }
 
 // capCPUs is how many CPUs the job could have of a node that gives it so many GPUs.
-func (n *need) capCPUs(f *Node, gpus int) int {
+func (n *Ask) capCPUs(f *Node, gpus int) int {
 	cpus := f.CPUs
 	if n.cpusGPU > 0 {
 		cpus = min(cpus, max(n.cpusGPU*n.gpusHere(gpus), n.perNode, n.mostHere))
@@ -86,12 +86,12 @@ func (n *need) capCPUs(f *Node, gpus int) int {
 }
 
 // byMemory is how many of so many CPUs have memory.
-func (n *need) byMemory(f *Node, cpus int) int {
+func (n *Ask) byMemory(f *Node, cpus int) int {
 	if n.memCPU == 0 || n.exclusive && n.defMem {
-		return cpus // the default must not keep out who has the node for himself
+		return cpus // the default must not keep out a job that has the node to itself
 	}
 	if n.exclusive && !n.whole && n.memCPU*sbatch.MemMiB(f.CPUs) > f.Mem {
-		return 0 // who has the node for himself has all of its CPUs
+		return 0 // a job that has the node to itself has all of its CPUs
 	}
 	byMem := int(f.Mem / n.memCPU)
 	if n.overcommit {
@@ -101,7 +101,7 @@ func (n *need) byMemory(f *Node, cpus int) int {
 }
 
 // gpusHere is with how many GPUs slurmctld reckons for the CPUs of a node that could give so many: those of a job's total are not yet shared out then.
-func (n *need) gpusHere(gpus int) int {
+func (n *Ask) gpusHere(gpus int) int {
 	switch {
 	case n.gpusTask > 0:
 		return min(gpus/n.gpusTask, n.tasks-(n.minNodes-1)) * n.gpusTask
@@ -112,7 +112,7 @@ func (n *need) gpusHere(gpus int) int {
 }
 
 // cost is how many CPUs of a node a task takes.
-func (n *need) cost(f *Node) int {
+func (n *Ask) cost(f *Node) int {
 	if n.single {
 		return n.cpusTask * max(1, f.Threads)
 	}

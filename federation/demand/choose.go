@@ -20,7 +20,7 @@ type candidate struct {
 }
 
 // candidates are the nodes that can hold at least one task, those that the job names among them.
-func (n *need) candidates(d *Demand, free []Node) ([]candidate, error) {
+func (n *Ask) candidates(d *Demand, free []Node) ([]candidate, error) {
 	required, err := hostlist.Expand(d.NodeList)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (n *need) candidates(d *Demand, free []Node) ([]candidate, error) {
 }
 
 // sized is the next number of nodes that the job may have, from k on; 0: there is none.
-func (n *need) sized(k int) int {
+func (n *Ask) sized(k int) int {
 	if n.sizes == "" {
 		return k
 	}
@@ -68,7 +68,7 @@ func (n *need) sized(k int) int {
 }
 
 // sizedDown is the next number of nodes that the job may have, from k downwards; 0: there is none.
-func (n *need) sizedDown(k int) int {
+func (n *Ask) sizedDown(k int) int {
 	for ; k > 0 && !n.sizes.Has(k); k-- {
 	}
 	return k

@@ -3,7 +3,7 @@ package demand
 import "slices"
 
 // deal shares tasks and GPUs out among nodes, in the order in which they were taken, of which the first few are enough.
-func (n *need) deal(c []candidate, few int) {
+func (n *Ask) deal(c []candidate, few int) {
 	tasks := n.tasks
 	if n.final > 0 {
 		tasks = n.final
@@ -37,10 +37,10 @@ func (n *need) deal(c []candidate, few int) {
 }
 
 // byGPU reports whether the GPUs of the whole job say how many tasks a node has.
-func (n *need) byGPU() bool { return n.gpusJob > 0 && n.tasksGPU > 0 }
+func (n *Ask) byGPU() bool { return n.gpusJob > 0 && n.tasksGPU > 0 }
 
 // dealGPUs shares out the GPUs of the whole job. One is kept for each of the nodes that follow.
-func (n *need) dealGPUs(c []candidate) {
+func (n *Ask) dealGPUs(c []candidate) {
 	gpus := n.gpusJob
 	for i := range c {
 		most := c[i].gpus
@@ -56,10 +56,10 @@ func (n *need) dealGPUs(c []candidate) {
 }
 
 // even reports whether the tasks are spread evenly: if it was said how many a node may have.
-func (n *need) even() bool { return n.perNode > 0 && n.final == 0 && n.gpusJob == 0 && n.gpusTask == 0 }
+func (n *Ask) even() bool { return n.perNode > 0 && n.final == 0 && n.gpusJob == 0 && n.gpusTask == 0 }
 
 // fill gives each node as many tasks as it can hold, but for what is kept for each of the nodes that follow.
-func (n *need) fill(tasks int, c []candidate) {
+func (n *Ask) fill(tasks int, c []candidate) {
 	keep := ceil(n.minCPUs, n.cpusTask)
 	if keep == 0 || keep*len(c) > tasks {
 		keep = 1

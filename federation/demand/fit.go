@@ -45,7 +45,7 @@ var (
 )
 
 // noFit is why none of the nodes does, if slurmctld has a word for it.
-func (n *need) noFit(nodes []Node) error {
+func (n *Ask) noFit(nodes []Node) error {
 	if len(nodes) > 0 { // they are of one shape
 		if err := n.lacks(&nodes[0]); err != nil {
 			return err
@@ -53,11 +53,10 @@ func (n *need) noFit(nodes []Node) error {
 	}
 	why := ErrNoFit
 	for i := range nodes {
-		f := &nodes[i]
-		switch {
-		case f.Threads > 0 && n.threads > f.Threads:
+		switch lack, _, _ := n.Lacks(&nodes[i]); lack {
+		case LackThreads:
 			why = errThreads
-		case !n.overcommit && n.leastCPUs(f) > f.CPUs:
+		case LackCPUsOfTask, LackCPUs, LackTasks:
 			why = errCPUs
 		default:
 			return ErrNoFit
@@ -68,8 +67,9 @@ func (n *need) noFit(nodes []Node) error {
 
 // Options are how a site gives out its nodes.
 type Options struct {
-	Whole        bool          // a job gets all of each of its nodes
-	DefMemPerCPU sbatch.MemMiB // for jobs that ask for no memory; 0: they have no limit
+	Whole bool // a job gets all of each of its nodes
+	// DefMemPerCPU and DefMemPerNode are the memory of jobs that ask for none; both 0: they have no limit. At most one is set.
+	DefMemPerCPU, DefMemPerNode sbatch.MemMiB
 	// Most is how many nodes there can be: a job of 1 to 8 nodes takes no more of them. 0: any number.
 	Most int
 }
@@ -80,8 +80,8 @@ type Options struct {
 // Nodes that follow each other in free are neighbours: slurmctld, where it knows of no switches, takes runs of them, and for a job that one node can hold the
 // one with the fewest CPUs.
 func Fit(d *Demand, free []Node, o Options) ([]Share, error) {
-	var nd need
-	if err := nd.read(d, o); err != nil {
+	nd, err := d.rented(o)
+	if err != nil {
 		return nil, err
 	}
 	c, err := nd.candidates(d, free)
@@ -97,8 +97,8 @@ func Fit(d *Demand, free []Node, o Options) ([]Share, error) {
 // Need says how many new nodes of one shape a job takes, and what it gets of the first, which is the one of which it gets most. [ErrNoFit]: no number of them
 // will do. Names that the job asks for count as a number of nodes only.
 func Need(d *Demand, shape Node, o Options) (nodes int, each Share, err error) {
-	var nd need
-	if err := nd.read(d, o); err != nil {
+	nd, err := d.rented(o)
+	if err != nil {
 		return 0, Share{}, err
 	}
 	if err := nd.named(d); err != nil {

@@ -7,12 +7,12 @@ import (
 )
 
 // ranged reports whether the job takes more nodes than it must have, if they are there. GPUs of the whole job are not spread further.
-func (n *need) ranged() bool {
+func (n *Ask) ranged() bool {
 	return (n.spread || n.maxNodes > n.minNodes && !n.useMin) && n.gpusJob == 0 && n.gpusTask == 0
 }
 
 // most is the number of nodes that a ranged job takes if all nodes are free.
-func (n *need) most() int {
+func (n *Ask) most() int {
 	most := n.maxNodes
 	if most == 0 {
 		most = math.MaxInt32
@@ -27,7 +27,7 @@ func (n *need) most() int {
 }
 
 // choose picks nodes out of the candidates and shares tasks and GPUs out among them; nil: they do not do. What it returns is in the order of the nodes.
-func (n *need) choose(c []candidate) []candidate {
+func (n *Ask) choose(c []candidate) []candidate {
 	if len(c) < n.minNodes {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (n *need) choose(c []candidate) []candidate {
 		n.deal(got, 1)
 		return got
 	}
-	for _, order := range [...]func(*need, []candidate) []candidate{(*need).inRuns, byRoom} {
+	for _, order := range [...]func(*Ask, []candidate) []candidate{(*Ask).inRuns, byRoom} {
 		seq := order(n, c)
 		few := n.fewest(seq)
 		if few == 0 {
@@ -57,7 +57,7 @@ func (n *need) choose(c []candidate) []candidate {
 }
 
 // tightest is the one node for a job that one can hold: of those that can, the one with the fewest CPUs.
-func (n *need) tightest(c []candidate) []candidate {
+func (n *Ask) tightest(c []candidate) []candidate {
 	if n.minNodes > 1 || n.ranged() && n.most() > 1 || n.sized(1) != 1 {
 		return nil
 	}
@@ -80,12 +80,12 @@ func (n *need) tightest(c []candidate) []candidate {
 	return nil
 }
 
-func (n *need) enough(tasks, gpus int) bool {
+func (n *Ask) enough(tasks, gpus int) bool {
 	return (n.exact || tasks >= n.tasks) && gpus >= n.gpusJob
 }
 
 // fewest is how many nodes of a sequence, from its first one on, hold the job; 0: all of them do not, or the job may not have so many.
-func (n *need) fewest(seq []candidate) int {
+func (n *Ask) fewest(seq []candidate) int {
 	tasks, gpus, required := 0, 0, 0
 	for i := range seq {
 		if seq[i].required {
@@ -111,7 +111,7 @@ func (n *need) fewest(seq []candidate) int {
 }
 
 // inRuns is the order in which nodes are taken: a run of neighbours after the other.
-func (n *need) inRuns(c []candidate) []candidate {
+func (n *Ask) inRuns(c []candidate) []candidate {
 	seq := make([]candidate, 0, len(c))
 	if n.spread {
 		return append(seq, c...)
@@ -133,7 +133,7 @@ func (n *need) inRuns(c []candidate) []candidate {
 
 // runs are the runs of neighbours, in the order in which they are taken: that with what the job names first, else one that is enough, the smallest, else
 // the largest.
-func (n *need) runs(c []candidate) [][]candidate {
+func (n *Ask) runs(c []candidate) [][]candidate {
 	var runs [][]candidate
 	for i := 0; i < len(c); {
 		end := i + 1
@@ -166,7 +166,7 @@ func (n *need) runs(c []candidate) [][]candidate {
 }
 
 // better reports whether a run of nodes is rather taken than another, by a job that lacks so many nodes and tasks.
-func (n *need) better(a, b []candidate, nodes, tasks int) bool {
+func (n *Ask) better(a, b []candidate, nodes, tasks int) bool {
 	ra, rb := slices.ContainsFunc(a, isRequired), slices.ContainsFunc(b, isRequired)
 	if ra != rb {
 		return ra
@@ -181,7 +181,7 @@ func (n *need) better(a, b []candidate, nodes, tasks int) bool {
 	return cpus(a) > cpus(b)
 }
 
-func (n *need) enoughIn(run []candidate, nodes, tasks int) bool {
+func (n *Ask) enoughIn(run []candidate, nodes, tasks int) bool {
 	room, gpus := 0, 0
 	for i := range run {
 		room, gpus = room+run[i].tasks, gpus+run[i].gpus
@@ -215,7 +215,7 @@ func fromRequired(run []candidate, first int) []candidate {
 }
 
 // byRoom sorts a copy: what is named first, then by GPUs of the job's total, then by tasks; among equals the first one.
-func byRoom(_ *need, c []candidate) []candidate {
+func byRoom(_ *Ask, c []candidate) []candidate {
 	c = slices.Clone(c)
 	slices.SortStableFunc(c, func(a, b candidate) int {
 		return cmp.Or(requiredFirst(a, b), b.gpus-a.gpus, b.tasks-a.tasks)

@@ -7,7 +7,7 @@ import (
 )
 
 // shares says what the job gets of each of the chosen nodes.
-func (n *need) shares(free []Node, c []candidate) []Share {
+func (n *Ask) shares(free []Node, c []candidate) []Share {
 	out := make([]Share, len(c))
 	for i := range out {
 		s := &out[i]
@@ -28,7 +28,7 @@ func (n *need) shares(free []Node, c []candidate) []Share {
 }
 
 // size gives CPUs and memory for the tasks of a share.
-func (n *need) size(s *Share, f *Node, c *candidate) {
+func (n *Ask) size(s *Share, f *Node, c *candidate) {
 	s.CPUs = s.Tasks * n.cost(f)
 	if n.overcommit {
 		s.CPUs = n.cost(f)
@@ -51,7 +51,7 @@ func (n *need) size(s *Share, f *Node, c *candidate) {
 	case n.whole || n.memAll:
 		s.Mem = f.Mem
 	case n.memNode > 0:
-		s.Mem = n.memNode
+		s.Mem = min(f.Mem, n.memNode)
 	case n.memGPU > 0:
 		s.Mem = min(f.Mem, n.memGPU*sbatch.MemMiB(s.GPUs))
 	case n.memCPU > 0:
@@ -61,7 +61,7 @@ func (n *need) size(s *Share, f *Node, c *candidate) {
 
 // lay sets the numbers of tasks to those that the script is told. slurmd goes round the nodes, as their CPUs allow; where nobody has said how many
 // tasks there are, a node has as many as its CPUs can hold.
-func (n *need) lay(free []Node, out []Share) {
+func (n *Ask) lay(free []Node, out []Share) {
 	room := func(i int) int {
 		if n.overcommit {
 			return math.MaxInt32

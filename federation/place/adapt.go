@@ -60,7 +60,11 @@ func perTask(gpus string) string {
 // perTaskBind is the binding that goes with a --gpus-per-task.
 func perTaskBind(gpus string) string {
 	asks, _ := gres.ParseGPUs(gpus)
-	return "gres/gpu:per_task:" + strconv.Itoa(countGRES(asks))
+	n := 0
+	for _, g := range asks {
+		n += g.Count
+	}
+	return "gres/gpu:per_task:" + strconv.Itoa(n)
 }
 
 // replaced updates the variables that still have their old values. A user may have set others on purpose.

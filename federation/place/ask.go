@@ -1,11 +1,9 @@
 package place
 
 import (
-	"cmp"
-	"math"
-
 	"fsub/federation"
 	"fsub/federation/demand"
+	"fsub/sbatch"
 	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
 )
@@ -13,137 +11,128 @@ import (
 // ask is a job's demand and what follows from it for any pool. What it takes in one pool is a [fit].
 type ask struct {
 	*demand.Demand
-
-	minNodes, maxNodes int // 0: not said
-	tasks              int // 0: not said
-	tasksPerNode       int // 0: not said
-	cpusPerTask        int
-
-	nodeGRES []gres.Resource // of each node
-	jobGRES  []gres.Resource // of the whole job
-	taskGRES []gres.Resource // of each task
-
 	include  []string // nodes it requires
 	exclude  []string
 	switches int // 0: any number of leaves
+	tasks    int // 0: it follows from the nodes
+	gpuType  string
+	mixed    bool // GPUs of several types
 }
 
 // newAsk derives the ask of a demand. dropSwitches: the job has waited long enough for its --switches.
 func newAsk(d *demand.Demand, dropSwitches bool) *ask {
-	a := &ask{
-		Demand:   d,
-		minNodes: d.MinNodes, maxNodes: d.MaxNodes,
-		tasks: d.Tasks, tasksPerNode: d.TasksPerNode,
-		cpusPerTask: max(d.CPUsPerTask, 1),
-		switches:    d.Switches,
-	}
+	a := &ask{Demand: d, switches: d.Switches}
 	if dropSwitches {
 		a.switches = 0
 	}
-	if a.maxNodes == 0 {
-		a.maxNodes = a.minNodes // "-N 2" is both bounds
-	}
-	if a.tasks > 0 && a.tasks < a.minNodes {
-		a.minNodes = a.tasks // as sbatch does, with a warning
-	}
-	a.sortGRES()
-	a.tasksOfGPUs()
-	if d.Overcommit && len(a.taskGRES) == 0 {
-		a.tasks, a.tasksPerNode = 0, 0 // all tasks of a node share the CPUs of one
-	}
+	numbers := d.Ask(demand.Options{})
+	a.tasks, a.gpuType, a.mixed = numbers.Tasks(), numbers.GPUType(), numbers.MixedGPUs()
 	a.include, _ = hostlist.ExpandLoosely(d.NodeList)
-	if a.maxNodes > 0 && len(a.include) > a.maxNodes {
-		a.include = a.include[:a.maxNodes] // as sbatch does, with a warning
-	}
+	a.include = numbers.Names(a.include)
 	a.exclude, _ = hostlist.ExpandLoosely(d.Exclude)
 	return a
 }
 
-func (a *ask) sortGRES() {
+// on is the demand in numbers for a pool, and one of its nodes when it is empty.
+func (a *ask) on(shape *federation.Node, part *federation.Partition) (demand.Ask, demand.Node) {
+	o := demand.Options{Whole: shape.Rented != nil && shape.Rented.Whole, DefMemPerNode: part.DefMemPerNode}
+	if o.DefMemPerNode == 0 {
+		o.DefMemPerCPU = part.DefMemPerCPU
+	}
+	n := a.Ask(o)
+	n.Names(a.include)
+	gpus := gres.Resource{Name: "gpu", Type: a.gpuType}
+	return n, demand.Node{CPUs: shape.CPUs, Mem: shape.Mem, GPUs: shapeGRES(shape, gpus), GPUType: gpus.Type, Threads: shape.Threads}
+}
+
+// lacks refuses a shape that has less of something than the job wants on every node, whatever its tasks.
+func (m *model) lacks(a *ask, shape *federation.Node) *refusal {
+	for _, g := range a.GRES {
+		if no := m.hasGRES(shape, g.Resource); no != nil {
+			return no
+		}
+	}
+	for _, x := range [...]struct {
+		want, have int
+		what       string
+	}{{a.Sockets, shape.Sockets, "sockets"}, {a.Cores, shape.Cores, "cores a socket"}, {a.Threads, shape.Threads, "threads a core"}} {
+		if x.have > 0 && x.want > x.have {
+			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyLayout, x.want, x.what, x.have)
+		}
+	}
+	if has := shape.TmpDisk; a.TmpDisk > has && (has > 0 || shape.Rented == nil) { // of what is rented it may not be known
+		return forGood(federation.ReasonReqNodeNotAvail, federation.WhyTmpDisk, memoryText(a.TmpDisk), memoryText(has))
+	}
+	for _, g := range a.GRES {
+		switch have := shapeGRES(shape, g.Resource); {
+		case g.Count <= have || g.Per == demand.PerJob:
+		case g.Per == demand.PerTask:
+			return forGood(federation.ReasonGRES, federation.WhyGRESOfTask, g.Count, g.Resource, have)
+		default:
+			return forGood(federation.ReasonGRES, federation.WhyGRESOfNode, a.onNode(g), g.Resource, have)
+		}
+	}
+	return nil
+}
+
+// holdsNothing is why an empty node of a shape holds no part of the job.
+func holdsNothing(a *ask, n *demand.Ask, node *demand.Node) *refusal {
+	const reason = federation.ReasonReqNodeNotAvail
+	gpus := gres.Resource{Name: "gpu", Type: a.gpuType}
+	switch lack, want, have := n.Lacks(node); lack {
+	case demand.LackThreads:
+		return forGood(reason, federation.WhyLayout, want, "threads a core", have)
+	case demand.LackCPUsOfTask:
+		return forGood(reason, federation.WhyCPUsOfTask, want, have)
+	case demand.LackGPUs:
+		return forGood(federation.ReasonGRES, federation.WhyGRESOfNode, want, gpus, have)
+	case demand.LackGPUsOfTask:
+		return forGood(federation.ReasonGRES, federation.WhyGRESOfTask, want, gpus, have)
+	case demand.LackTasks:
+		return forGood(reason, federation.WhyTasksOfNode, want, max(a.CPUsPerTask, 1), have)
+	case demand.LackMemory:
+		return forGood(reason, federation.WhyMemoryOnNode, unlikeTexts(sbatch.MemMiB(want), sbatch.MemMiB(have))...)
+	case demand.LackCPUs:
+		return forGood(reason, federation.WhyCPUsOnNode, want, have)
+	}
+	return forGood(reason, federation.WhyCPUsOnNode, max(a.MinCPUs, a.CPUsPerTask, a.CPUsPerGPU, 1), node.CPUs)
+}
+
+// onNode is how many of a resource the job wants of each node, if it goes by nodes or sockets.
+func (a *ask) onNode(g demand.GRES) int {
+	if g.Per == demand.PerSocket {
+		return g.Count * max(a.Sockets, 1)
+	}
+	return g.Count
+}
+
+// onNodes are the resources that the job takes of each of some nodes, where it gets such a share of each. GPUs of one type are those of the share; of
+// several types, each goes by its own count.
+func (a *ask) onNodes(nodes int, each demand.Share) []gres.Resource {
+	var all []gres.Resource
+	if each.GPUs > 0 && !a.mixed {
+		all = append(all, gres.Resource{Name: "gpu", Type: a.gpuType, Count: each.GPUs})
+	}
+next:
 	for _, g := range a.GRES {
 		r := g.Resource
-		r.Count = min(r.Count, math.MaxInt32)
-		switch g.Per {
-		case demand.PerNode:
-			a.nodeGRES = append(a.nodeGRES, r)
-		case demand.PerSocket:
-			r.Count *= max(a.Sockets, 1)
-			a.nodeGRES = addGRES(a.nodeGRES, r)
-		case demand.PerJob:
-			a.jobGRES = append(a.jobGRES, r)
-		case demand.PerTask:
-			a.taskGRES = append(a.taskGRES, r)
+		switch {
+		case g.Name == "gpu" && !a.mixed:
+			continue
+		case g.Per == demand.PerJob:
+			r.Count = ceilDiv(g.Count, nodes)
+		case g.Per == demand.PerTask:
+			r.Count = g.Count * each.Tasks
+		default:
+			r.Count = a.onNode(g)
 		}
-	}
-	if each := a.Count("gpu", demand.PerTask); each > 0 && len(a.jobGRES) > 0 {
-		// Of the whole and each part the third follows: the number of tasks.
-		if a.tasks == 0 {
-			a.tasks = max(a.Count("gpu", demand.PerJob)/each, 1)
-		}
-		a.jobGRES = nil
-	}
-}
-
-// tasksOfGPUs has tasks follow from the GPUs, or GPUs from the tasks, where the job says how many tasks share one.
-func (a *ask) tasksOfGPUs() {
-	each, node, job := a.TasksPerGPU, a.gpusOnNode(), countGPUs(a.jobGRES)
-	switch {
-	case each == 0 || countGPUs(a.taskGRES) > 0:
-	case node > 0:
-		a.tasksPerNode = cmp.Or(a.tasksPerNode, node*each)
-		if a.tasks > 0 && a.minNodes > 0 { // slurmctld makes them as many
-			a.tasks = a.minNodes * node * each
-		}
-	case job > 0:
-		a.tasks = job * each
-	case a.tasks > 0:
-		a.jobGRES = append(a.jobGRES, gres.Resource{Name: "gpu", Count: ceilDiv(a.tasks, each)})
-	default:
-		a.nodeGRES = append(a.nodeGRES, gres.Resource{Name: "gpu", Count: 1})
-		a.tasksPerNode = cmp.Or(a.tasksPerNode, each)
-	}
-}
-
-// gpusOnNode is how many GPUs the job asks for on each node, 0 if it does not say so.
-func (a *ask) gpusOnNode() int { return countGPUs(a.nodeGRES) }
-
-// cpusOfTask is how many CPUs of a node a task takes: with one thread of each core, those of whole cores.
-func (a *ask) cpusOfTask(shape *federation.Node) int {
-	if a.Threads == 1 && shape.Threads > 1 {
-		return a.cpusPerTask * shape.Threads
-	}
-	return a.cpusPerTask
-}
-
-func countGPUs(asks []gres.Resource) int {
-	n := 0
-	for _, g := range asks {
-		if g.Name == "gpu" {
-			n += g.Count
-		}
-	}
-	return n
-}
-
-func countGRES(asks []gres.Resource) int {
-	n := 0
-	for _, a := range asks {
-		n += a.Count
-	}
-	return n
-}
-
-// addGRES adds more to asks, joining equal kinds.
-func addGRES(asks []gres.Resource, more ...gres.Resource) []gres.Resource {
-next:
-	for _, m := range more {
-		for i := range asks {
-			if asks[i].Name == m.Name && asks[i].Type == m.Type {
-				asks[i].Count += m.Count
+		for i := range all {
+			if all[i].Name == r.Name && all[i].Type == r.Type {
+				all[i].Count += r.Count
 				continue next
 			}
 		}
-		asks = append(asks, m)
+		all = append(all, r)
 	}
-	return asks
+	return all
 }

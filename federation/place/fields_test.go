@@ -13,7 +13,7 @@ import (
 
 // Every field of a demand changes what a job takes of a pool, by such a call, or is read elsewhere.
 var (
-	sized = map[string]struct{ base, with string }{
+	byCall = map[string]struct{ base, with string }{
 		"MinNodes":     {"", "-N2"},
 		"MaxNodes":     {"-n8", "-N1-2 -n8"},
 		"NodeSizes":    {"-N1-4 -n40", "-N2,4 -n40"},
@@ -76,7 +76,7 @@ func TestEveryFieldOfADemandCounts(t *testing.T) {
 		return fmt.Sprintf("%+v", g.fits)
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[demand.Demand]()) {
-		calls, ok := sized[f.Name]
+		calls, ok := byCall[f.Name]
 		switch _, other := elsewhere[f.Name]; {
 		case ok == other:
 			t.Errorf("%s: say in one of the tables by which call it changes what a job takes, or who else reads it", f.Name)
@@ -100,7 +100,7 @@ func TestTooSmall(t *testing.T) {
 		"--ntasks-per-gpu=5 --gpus-per-node=4":        "20 tasks of 1 CPUs on each node, nodes have room for 16",
 		"--threads-per-core=2":                        "2 threads a core, nodes have 1",
 		"-N6,8":                                       "6 nodes, pool has 4",
-		"--exclusive -N2 --mem-per-gpu=40G --gpus=4 ": "80 GiB of memory on a node, nodes have 62.5 GiB",
+		"--exclusive -N2 --mem-per-gpu=40G --gpus=4 ": "takes 4 nodes, asked for at most 2",
 	} {
 		r, err := sbatch.Parse(sbatch.Input{Args: append(strings.Fields(call), "--wrap", "true"), Dir: "/tmp", Now: time.Unix(1e9, 0), Slurm: sbatch.Slurm2411})
 		if err != nil {

@@ -165,11 +165,11 @@ func partRefusal(site *federation.Site, part *federation.Partition, job *federat
 	if part.MaxTime > 0 && part.MaxTime != sbatch.Unlimited && limit > part.MaxTime {
 		return forGood(federation.ReasonPartitionTime, federation.WhyTooLong, shortTime(limit), shortTime(part.MaxTime))
 	}
-	if part.MaxNodes > 0 && a.minNodes > part.MaxNodes {
-		return forGood(federation.ReasonPartitionNodes, federation.WhyTooManyNodes, a.minNodes, part.MaxNodes)
+	if part.MaxNodes > 0 && a.MinNodes > part.MaxNodes {
+		return forGood(federation.ReasonPartitionNodes, federation.WhyTooManyNodes, a.MinNodes, part.MaxNodes)
 	}
-	if part.MinNodes > 0 && a.maxNodes > 0 && a.maxNodes < part.MinNodes {
-		return forGood(federation.ReasonPartitionNodes, federation.WhyTooFewNodes, a.maxNodes, part.MinNodes)
+	if part.MinNodes > 0 && a.MaxNodes > 0 && a.MaxNodes < part.MinNodes {
+		return forGood(federation.ReasonPartitionNodes, federation.WhyTooFewNodes, a.MaxNodes, part.MinNodes)
 	}
 	return nil
 }

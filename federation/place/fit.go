@@ -99,23 +99,38 @@ func forNow(reason federation.Reason, code federation.Code, args ...any) *refusa
 
 // fits lists how a job could run in a pool by the pool's configured size alone, fewest nodes first, or says why it cannot.
 func (m *model) fits(a *ask, pool int) ([]fit, *refusal) {
-	shape, part := &m.pools[pool].Shape, m.parts[pool]
-	perNode, no := m.tasksThatFit(a, shape, part)
-	if no != nil {
+	shape := &m.pools[pool].Shape
+	if no := m.lacks(a, shape); no != nil {
 		return nil, no
 	}
-	least, most := a.nodeBounds(shape, perNode)
-	if a.maxNodes > 0 && least > a.maxNodes {
-		return nil, forGood(federation.ReasonReqNodeNotAvail, federation.WhyNodesAsked, nodesText(least), a.maxNodes)
+	n, node := a.on(shape, m.parts[pool])
+	room := n.Room(&node)
+	for _, g := range a.GRES {
+		if g.Per == demand.PerTask && g.Name != "gpu" {
+			room.Tasks = min(room.Tasks, shapeGRES(shape, g.Resource)/g.Count)
+		}
 	}
-	var fits []fit
-	var first *refusal
-	tries := a.sized(spread(least, most), most)
+	if room.Tasks == 0 {
+		return nil, holdsNothing(a, &n, &node)
+	}
+	least, most := n.Bounds(room)
+	for _, g := range a.GRES {
+		if g.Per == demand.PerJob && g.Name != "gpu" {
+			least = max(least, ceilDiv(g.Count, shapeGRES(shape, g.Resource)))
+		}
+	}
+	if bound := n.MaxNodes(); bound > 0 && least > bound {
+		return nil, forGood(federation.ReasonReqNodeNotAvail, federation.WhyNodesAsked, nodesText(least), bound)
+	}
+	most = max(most, least)
+	tries := sized(&n, spread(least, most), most)
 	if len(tries) == 0 {
 		return nil, forGood(federation.ReasonReqNodeNotAvail, federation.WhyNodeSizes, nodesText(least), a.NodeSizes)
 	}
-	for _, n := range tries {
-		f, no := m.fitOn(a, pool, n)
+	var fits []fit
+	var first *refusal
+	for _, nodes := range tries {
+		f, no := m.fitOn(a, pool, nodes, n.Even(&node, room, nodes), n.LeastCPUs(&node))
 		if no == nil {
 			fits = append(fits, f)
 		} else if first == nil {
@@ -128,31 +143,6 @@ func (m *model) fits(a *ask, pool int) ([]fit, *refusal) {
 	return fits, nil
 }
 
-// nodeBounds are the fewest and the most nodes of a pool that a job can use, when perNode of its tasks fit on one.
-func (a *ask) nodeBounds(shape *federation.Node, perNode int) (least, most int) {
-	least = max(a.minNodes, 1, len(a.include))
-	if a.tasks > 0 {
-		least = max(least, ceilDiv(a.tasks, perNode))
-	}
-	for _, g := range a.jobGRES {
-		each := shapeGRES(shape, g)
-		if n := a.gpusOnNode(); n > 0 {
-			each = n
-		} else if g.Name == "gpu" && a.CPUsPerGPU > 0 {
-			each = min(each, shape.CPUs/a.CPUsPerGPU)
-		}
-		least = max(least, ceilDiv(g.Count, max(each, 1)))
-	}
-	most = least
-	if (a.tasks > 1 || len(a.jobGRES) > 0) && len(a.include) == 0 {
-		most = max(a.tasks, countGRES(a.jobGRES), least)
-	}
-	if a.maxNodes > 0 {
-		most = min(most, max(a.maxNodes, least))
-	}
-	return least, most
-}
-
 // spread picks a few numbers of nodes to try between two bounds.
 func spread(least, most int) []int {
 	tries := []int{least}
@@ -163,160 +153,40 @@ func spread(least, most int) []int {
 }
 
 // sized is which numbers of nodes, up to a bound, are the next ones to those that the job may have by its list of them.
-func (a *ask) sized(tries []int, most int) []int {
-	if a.NodeSizes == "" || a.gpusOnNode() > 0 && len(a.jobGRES) > 0 { // the GPUs say how many
-		return tries
-	}
+func sized(n *demand.Ask, tries []int, most int) []int {
 	var may []int
-	for _, n := range tries {
-		for n <= most && !a.NodeSizes.Has(n) {
-			n++
+	for _, nodes := range tries {
+		for nodes <= most && !n.MayHave(nodes) {
+			nodes++
 		}
-		if n <= most && !slices.Contains(may, n) {
-			may = append(may, n)
+		if nodes <= most && !slices.Contains(may, nodes) {
+			may = append(may, nodes)
 		}
 	}
 	return may
 }
 
-// lacks refuses a shape that has less of something than the job wants on every node, whatever its tasks.
-func (a *ask) lacks(shape *federation.Node) *refusal {
-	for _, x := range [...]struct {
-		want, have int
-		what       string
-	}{{a.Sockets, shape.Sockets, "sockets"}, {a.Cores, shape.Cores, "cores a socket"}, {a.Threads, shape.Threads, "threads a core"}} {
-		if x.have > 0 && x.want > x.have {
-			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyLayout, x.want, x.what, x.have)
-		}
-	}
-	if least := max(a.MinCPUs, a.CPUsPerGPU*a.gpusOnNode()); least > shape.CPUs {
-		return forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnNode, least, shape.CPUs)
-	}
-	if has := shape.TmpDisk; a.TmpDisk > has && (has > 0 || shape.Rented == nil) { // of what is rented it may not be known
-		return forGood(federation.ReasonReqNodeNotAvail, federation.WhyTmpDisk, memoryText(a.TmpDisk), memoryText(has))
-	}
-	return nil
-}
-
-// tasksThatFit is how many tasks of a job one node of a shape takes when it is empty, at least one.
-func (m *model) tasksThatFit(a *ask, shape *federation.Node, part *federation.Partition) (int, *refusal) {
-	for _, asks := range [][]gres.Resource{a.nodeGRES, a.jobGRES, a.taskGRES} {
-		for _, g := range asks {
-			if no := m.hasGRES(shape, g); no != nil {
-				return 0, no
-			}
-		}
-	}
-	if no := a.lacks(shape); no != nil {
-		return 0, no
-	}
-	each := max(a.cpusOfTask(shape), a.CPUsPerGPU*countGPUs(a.taskGRES))
-	if each > shape.CPUs {
-		return 0, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOfTask, each, shape.CPUs)
-	}
-	if gpus := countGPUs(a.jobGRES); gpus > 0 && a.CPUsPerGPU > shape.CPUs {
-		return 0, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnNode, a.CPUsPerGPU, shape.CPUs)
-	}
-	perNode := min(shape.CPUs, a.cpusOfGPUs(shape)) / each
-	for _, g := range a.nodeGRES {
-		if have := shapeGRES(shape, g); g.Count > have {
-			return 0, forGood(federation.ReasonGRES, federation.WhyGRESOfNode, g.Count, g, have)
-		}
-	}
-	for _, g := range a.taskGRES {
-		have := shapeGRES(shape, g)
-		if g.Count > have {
-			return 0, forGood(federation.ReasonGRES, federation.WhyGRESOfTask, g.Count, g, have)
-		}
-		if n := a.gpusOnNode(); n > 0 && g.Name == "gpu" {
-			have = max(n, g.Count)
-		}
-		perNode = min(perNode, have/g.Count)
-	}
-	if per := memPerCPU(a, part); per > 0 && per <= shape.Mem {
-		perNode = min(perNode, max(int(shape.Mem/per)/a.cpusPerTask, 1))
-	}
-	if a.tasksPerNode > 0 {
-		if a.tasksPerNode > perNode && (a.tasks == 0 || a.tasks >= a.tasksPerNode) {
-			return 0, forGood(federation.ReasonReqNodeNotAvail, federation.WhyTasksOfNode, a.tasksPerNode, a.cpusPerTask, perNode)
-		}
-		perNode = min(perNode, a.tasksPerNode)
-	}
-	return max(perNode, 1), nil
-}
-
-// cpusOfGPUs is how many CPUs of a node go with the GPUs that it gives, where the job says how many belong to one.
-func (a *ask) cpusOfGPUs(shape *federation.Node) int {
-	gpus := a.gpusOnNode()
-	if gpus == 0 && len(a.jobGRES) > 0 {
-		gpus = min(countGPUs(a.jobGRES), shapeGRES(shape, gres.Resource{Name: "gpu"}))
-	}
-	if gpus == 0 || a.CPUsPerGPU == 0 {
-		return shape.CPUs
-	}
-	return max(gpus*a.CPUsPerGPU, a.tasksPerNode*a.cpusPerTask)
-}
-
-// fitOn is what a job takes on each of n nodes of a pool.
-func (m *model) fitOn(a *ask, pool, n int) (fit, *refusal) {
-	shape, part := &m.pools[pool].Shape, m.parts[pool]
-	tasks := max(a.tasksPerNode, 1)
-	if a.tasks > 0 {
-		tasks = ceilDiv(a.tasks, n)
-	}
-	cpus := wholeCores(tasks*a.cpusOfTask(shape), shape)
-	if cpus > shape.CPUs {
-		if a.tasks > 0 && a.minNodes > 0 {
-			return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnEach, cpus, n, shape.CPUs)
-		}
-		return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnNode, cpus, shape.CPUs)
-	}
-	f := fit{nodes: n, cpu: int32(cpus), whole: a.Whole || shape.Rented != nil && shape.Rented.Whole, leaves: a.switches,
+// fitOn is what a job takes of so many nodes of a pool, if it gets such a share of each of them, and least CPUs must be free there.
+func (m *model) fitOn(a *ask, pool, nodes int, each demand.Share, least int) (fit, *refusal) {
+	shape := &m.pools[pool].Shape
+	f := fit{nodes: nodes, cpu: int32(each.CPUs), whole: a.Whole || shape.Rented != nil && shape.Rented.Whole, leaves: a.switches,
 		segment: a.Segment, alone: a.Alone, contiguous: a.Contiguous, on: m.fabricOf[pool]}
+	if least = wholeCores(least, shape); least > each.CPUs && least <= shape.CPUs {
+		f.cpu, f.part = int32(least), int32(each.CPUs)
+	}
+	// Where neither the job nor the partition asks for memory it counts as 1 MiB, so that a node whose memory is all taken is not seen as free: a site that
+	// tracks memory gives such a job all of it.
+	f.mem = clamp(int64(max(each.Mem, min(1, shape.Mem))))
 	m.heed(&f)
-	if no := m.addWants(&f, a, shape, tasks); no != nil {
+	if no := m.addWants(&f, a, shape, each); no != nil {
 		return fit{}, no
 	}
-	if least := wholeCores(a.CPUsPerGPU*ceilDiv(f.gpus, n), shape); least > cpus {
-		if least > shape.CPUs {
-			return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyCPUsOnNode, least, shape.CPUs)
-		}
-		cpus, f.cpu = least, int32(least)
-	}
-	if least := wholeCores(a.MinCPUs, shape); least > cpus {
-		if f.cpu = int32(least); a.Tasks > 0 { // it only wants nodes that have so many
-			f.part = int32(cpus)
-		} else {
-			cpus = least
-		}
-	}
-	mem := memOnNode(a, shape, part, cpus, ceilDiv(f.gpus, n))
-	if mem > shape.Mem {
-		asked, there := memoryText(mem), memoryText(shape.Mem)
-		if asked == there {
-			asked, there = fmt.Sprintf("%d MiB", mem), fmt.Sprintf("%d MiB", shape.Mem)
-		}
-		return fit{}, forGood(federation.ReasonReqNodeNotAvail, federation.WhyMemoryOnNode, asked, there)
-	}
-	f.mem = clamp(int64(mem))
 	return f, nil
 }
 
 // addWants translates the GRES that a job asks for into what it takes of each of f.nodes nodes.
-func (m *model) addWants(f *fit, a *ask, shape *federation.Node, tasks int) *refusal {
-	all := addGRES(nil, a.nodeGRES...)
-	byNode := a.gpusOnNode() > 0 // then that is what each node gives, and the others say how many nodes it takes
-	for _, g := range a.jobGRES {
-		if g.Count = ceilDiv(g.Count, f.nodes); !byNode || g.Name != "gpu" {
-			all = addGRES(all, g)
-		}
-	}
-	for _, g := range a.taskGRES {
-		if g.Count *= tasks; !byNode || g.Name != "gpu" {
-			all = addGRES(all, g)
-		}
-	}
-	for _, g := range all {
+func (m *model) addWants(f *fit, a *ask, shape *federation.Node, each demand.Share) *refusal {
+	for _, g := range a.onNodes(f.nodes, each) {
 		if have := shapeGRES(shape, g); g.Count > have {
 			return forGood(federation.ReasonGRES, federation.WhyGRESOnEach, g.Count, g, f.nodes, have)
 		}
@@ -337,8 +207,8 @@ func (m *model) addWants(f *fit, a *ask, shape *federation.Node, tasks int) *ref
 			f.gpus += g.Count * f.nodes
 		}
 	}
-	if n := countGRES(a.jobGRES); n > 0 && len(all) == 1 {
-		f.gpus = max(n, f.nodes) // not the rounded number, but one of each node at least
+	if ofJob := a.Count("gpu", demand.PerJob); ofJob > 0 && f.gpus > 0 {
+		f.gpus = min(f.gpus, max(ofJob, f.nodes)) // not the rounded number, but one of each node at least
 	}
 	return nil
 }
@@ -376,37 +246,6 @@ func shapeGRES(shape *federation.Node, g gres.Resource) int {
 	return n
 }
 
-// memPerCPU is the memory for each CPU, 0 if it goes by another measure.
-func memPerCPU(a *ask, part *federation.Partition) sbatch.MemMiB {
-	switch {
-	case a.Memory.Amount > 0 && a.Memory.Per == demand.PerCPU:
-		return a.Memory.Amount
-	case a.Memory.Amount != 0 || part.DefMemPerNode > 0:
-		return 0
-	}
-	return part.DefMemPerCPU
-}
-
-// memOnNode is the memory that a job takes of each node. Where neither it nor the partition says anything it counts as 1 MiB, so
-// that a node whose memory is all taken is not seen as free: a site that tracks memory gives such a job all of it.
-func memOnNode(a *ask, shape *federation.Node, part *federation.Partition, cpus, gpus int) sbatch.MemMiB {
-	switch m := a.Memory; {
-	case m.Amount == sbatch.MemAll:
-		return shape.Mem
-	case m.Amount > 0 && m.Per == demand.PerNode:
-		return m.Amount
-	case m.Amount > 0 && m.Per == demand.PerGPU:
-		return m.Amount * sbatch.MemMiB(gpus)
-	}
-	if per := memPerCPU(a, part); per > 0 {
-		return per * sbatch.MemMiB(cpus)
-	}
-	if part.DefMemPerNode > 0 {
-		return min(part.DefMemPerNode, shape.Mem)
-	}
-	return min(1, shape.Mem)
-}
-
 // wholeCores rounds a number of CPUs up to those of whole cores.
 func wholeCores(cpus int, shape *federation.Node) int {
 	t := max(shape.Threads, 1)
@@ -414,6 +253,15 @@ func wholeCores(cpus int, shape *federation.Node) int {
 }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+// unlikeTexts are two amounts of memory in words that differ.
+func unlikeTexts(a, b sbatch.MemMiB) []any {
+	x, y := memoryText(a), memoryText(b)
+	if x == y {
+		x, y = fmt.Sprintf("%d MiB", a), fmt.Sprintf("%d MiB", b)
+	}
+	return []any{x, y}
+}
 
 // memoryText is "512 MiB", "62.5 GiB" or "4 TiB".
 func memoryText(m sbatch.MemMiB) string {

@@ -193,7 +193,7 @@ func (m *model) sizeRefusal(a *ask, g *group, f *fit) *refusal {
 	}
 	if size.nodes < f.nodes {
 		no := forGood(federation.ReasonReqNodeNotAvail, federation.WhyPoolTooSmall, nodesText(f.nodes), size.nodes)
-		if a.minNodes == 0 && a.tasks > size.cpus {
+		if a.MinNodes == 0 && a.tasks > size.cpus {
 			no = forGood(federation.ReasonReqNodeNotAvail, federation.WhyTooFewCPUs, a.tasks, size.cpus)
 		}
 		no.short = size.nodes

@@ -138,5 +138,5 @@ func (s *spot) processors() int {
 	if m.pools[s.c.pool].Shape.Threads > 1 || f.whole || a.tasks == 0 {
 		return sum
 	}
-	return min(sum, max(a.tasks*a.cpusPerTask, len(s.nodes)))
+	return min(sum, max(a.tasks*max(a.CPUsPerTask, 1), len(s.nodes)))
 }

@@ -11,7 +11,7 @@ import (
 // Resources other than GPUs are given by the node: so many of each node that the job gets.
 
 // readOthers takes in what of them a job asks for.
-func (n *need) readOthers(d *Demand) error {
+func (n *Ask) readOthers(d *Demand) error {
 	for _, g := range d.GRES {
 		switch {
 		case g.Name == "gpu":
@@ -25,7 +25,7 @@ func (n *need) readOthers(d *Demand) error {
 }
 
 // lacks is why no node of a shape does, whatever is free of it: it has no such resource.
-func (n *need) lacks(shape *Node) error {
+func (n *Ask) lacks(shape *Node) error {
 	for _, g := range n.others {
 		if !slices.ContainsFunc(shape.GRES, func(has gres.Resource) bool { return has.Name == g.Name }) {
 			return fmt.Errorf("rented machines have no %q%s", g.Name, listed(shape))
@@ -44,7 +44,7 @@ func listed(shape *Node) string {
 }
 
 // holds reports whether a node has what the job asks for of it.
-func (n *need) holds(f *Node) bool {
+func (n *Ask) holds(f *Node) bool {
 	for _, g := range n.others {
 		if i := f.index(g); i < 0 || f.GRES[i].Count < g.Count {
 			return false
@@ -61,7 +61,7 @@ func (f *Node) index(g gres.Resource) int {
 }
 
 // of is what the job gets of a node's resources, by the types that the node has.
-func (n *need) of(f *Node) (list []gres.Resource) {
+func (n *Ask) of(f *Node) (list []gres.Resource) {
 	if n.exclusive {
 		return f.GRES
 	}

@@ -2,6 +2,7 @@ package demand
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fsub/sbatch"
@@ -9,8 +10,8 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-// need is what a job asks of nodes.
-type need struct {
+// Ask is a demand in numbers that agree with each other, as sbatch and slurmctld derive them, at a site that gives out its nodes in some way.
+type Ask struct {
 	minNodes, maxNodes int // maxNodes 0: as many as it takes
 	sizes              Sizes
 	tasks              int  // at least one for each node
@@ -32,29 +33,28 @@ type need struct {
 
 	memNode, memCPU, memGPU sbatch.MemMiB
 	memAll                  bool
-	defMem                  bool // memCPU is the site's default
+	defMem                  bool // memCPU or memNode is the site's default
 
 	gpusNode, gpusTask, gpusJob int
 	tasksGPU                    int
-	gpuType                     string
-	others                      []gres.Resource // of each node
+	gpuType                     string          // "": any
+	gpuTypes                    int             // how many types are asked for
+	others                      []gres.Resource // of each node; see [Ask.readOthers]
 
 	exclusive, whole bool
 }
 
-// read takes in what a job asks for.
-func (n *need) read(d *Demand, o Options) error {
-	if said := d.RefusedGPUs(); said != "" {
-		return &Refused{Text: said + "\nInvalid generic resource (gres) specification"}
-	}
-	*n = need{minNodes: max(1, d.MinNodes), maxNodes: d.MaxNodes, sizes: d.NodeSizes, tasks: d.Tasks, asked: d.Tasks > 0, perNode: d.TasksPerNode,
+// Ask derives the numbers of d at a site with such options.
+func (d *Demand) Ask(o Options) Ask {
+	n := Ask{minNodes: max(1, d.MinNodes), maxNodes: d.MaxNodes, sizes: d.NodeSizes, tasks: d.Tasks, asked: d.Tasks > 0, perNode: d.TasksPerNode,
 		cpusTask: max(1, d.CPUsPerTask), minCPUs: d.MinCPUs, cpusGPU: d.CPUsPerGPU, tasksGPU: d.TasksPerGPU, threads: d.Threads, single: d.Threads == 1,
 		overcommit: d.Overcommit, spread: d.Spread, useMin: d.UseMinNodes, exclusive: d.Whole || o.Whole, whole: o.Whole}
 	switch m := d.Memory; {
 	case m.Amount == sbatch.MemAll:
 		n.memAll = true
 	case m.Amount == 0:
-		n.memCPU, n.defMem = o.DefMemPerCPU, o.DefMemPerCPU > 0
+		n.memNode, n.memCPU = o.DefMemPerNode, o.DefMemPerCPU
+		n.defMem = n.memNode+n.memCPU > 0
 	case m.Per == PerNode:
 		n.memNode = m.Amount
 	case m.Per == PerCPU:
@@ -65,40 +65,56 @@ func (n *need) read(d *Demand, o Options) error {
 	if o.Most > 0 && n.maxNodes > o.Most {
 		n.maxNodes = max(o.Most, n.minNodes)
 	}
-	if err := n.readGPUs(d); err != nil {
-		return err
-	}
-	if err := n.readOthers(d); err != nil {
-		return err
-	}
+	n.readGPUs(d)
 	n.count()
-	return nil
+	return n
 }
 
-// readGPUs sums the GPUs. They are all of one type: no node has two.
-func (n *need) readGPUs(d *Demand) error {
-	if err := d.Refused(); err != nil {
-		return err
+// rented is [Demand.Ask] for nodes that are rented: with an error, if no such nodes will ever do.
+func (d *Demand) rented(o Options) (Ask, error) {
+	if said := d.RefusedGPUs(); said != "" {
+		return Ask{}, &Refused{Text: said + "\nInvalid generic resource (gres) specification"}
 	}
+	if err := d.Refused(); err != nil {
+		return Ask{}, err
+	}
+	n := d.Ask(o)
+	if n.gpuTypes > 1 {
+		return Ask{}, fmt.Errorf("%s: no machine has GPUs of several types", d.gpuTypes())
+	}
+	return n, n.readOthers(d)
+}
+
+// readGPUs sums the GPUs, whatever their types.
+func (n *Ask) readGPUs(d *Demand) {
 	for _, g := range d.GRES {
-		switch {
-		case g.Name != "gpu":
-		case g.Type == "":
-		case n.gpuType == "" || strings.EqualFold(n.gpuType, g.Type):
+		if g.Name == "gpu" && g.Type != "" && !strings.EqualFold(n.gpuType, g.Type) {
 			n.gpuType = g.Type
-		default:
-			return fmt.Errorf("%s: no machine has GPUs of two types, %s and %s", g, n.gpuType, g.Type)
+			n.gpuTypes++
 		}
+	}
+	if n.gpuTypes > 1 {
+		n.gpuType = ""
 	}
 	n.gpusNode, n.gpusTask, n.gpusJob = d.Count("gpu", PerNode), d.Count("gpu", PerTask), d.Count("gpu", PerJob)
 	if n.gpusNode == 0 {
 		n.gpusNode = d.Count("gpu", PerSocket) * max(d.Sockets, 1)
 	}
-	return nil
+}
+
+// gpuTypes lists the types of GPU that d asks for.
+func (d *Demand) gpuTypes() string {
+	var types []string
+	for _, g := range d.GRES {
+		if g.Name == "gpu" && g.Type != "" && !slices.Contains(types, g.Type) {
+			types = append(types, g.Type)
+		}
+	}
+	return strings.Join(types, ", ")
 }
 
 // count derives the numbers of tasks and nodes from each other and from the GPUs, as sbatch and slurmctld do.
-func (n *need) count() {
+func (n *Ask) count() {
 	n.counted = n.tasks > 0
 	n.countGPUs()
 	switch {
@@ -132,7 +148,7 @@ func (n *need) count() {
 }
 
 // countGPUs is about the GPUs of the whole job, and tasks for each of them.
-func (n *need) countGPUs() {
+func (n *Ask) countGPUs() {
 	n.bundle = n.tasksGPU
 	if n.tasksGPU == 0 && n.gpusTask == 0 && n.counted && n.gpusJob > 0 && n.tasks%n.gpusJob == 0 {
 		n.bundle = n.tasks / n.gpusJob
@@ -164,7 +180,7 @@ func (n *need) countGPUs() {
 }
 
 // named makes room for the nodes that the job names.
-func (n *need) named(d *Demand) error {
+func (n *Ask) named(d *Demand) error {
 	if d.NodeList == "" {
 		return nil
 	}
@@ -177,7 +193,7 @@ func (n *need) named(d *Demand) error {
 }
 
 // must is which of the nodes that the job names it gets: the first ones, if it may not have so many.
-func (n *need) must(names []string) []string {
+func (n *Ask) must(names []string) []string {
 	most := len(names)
 	if n.maxNodes > 0 {
 		most = min(most, n.maxNodes)
@@ -188,7 +204,7 @@ func (n *need) must(names []string) []string {
 	return names[:most]
 }
 
-func (n *need) atLeast(names []string) {
+func (n *Ask) atLeast(names []string) {
 	nodes := len(names)
 	if nodes <= n.minNodes {
 		return
