@@ -81,26 +81,6 @@ func (c *command) results(verb string, refs []ref, change []sbatch.Change) []v1.
 	return out
 }
 
-// complain prints the refusal of a job, or of tasks of an array: each of them with its fate, unless
-// only refusals are asked for. A task that was named by its own number is spoken of like a job. It reports whether tasks were named.
-func (c *command) complain(r ref, result *v1.ActResult, onlyRefusals bool) (byTask bool) {
-	id, _, byIndex := strings.Cut(r.text, "_")
-	if result.Tasks == nil || !byIndex && r.Tasks.Len() > 0 {
-		c.fail("%s for job %s", result.Error.Text, r.text)
-		return false
-	}
-	for _, t := range result.Tasks {
-		text := "No error"
-		if t.Error != nil {
-			text = t.Error.Text
-		} else if onlyRefusals {
-			continue
-		}
-		c.fail("%s_%s: %s", id, t.Tasks, text)
-	}
-	return true
-}
-
 // actOn is suspend, resume and top.
 func (c *command) actOn(verb string, words []string) int { return c.actOnRefs(verb, c.refs(words)) }
 

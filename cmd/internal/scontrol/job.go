@@ -25,7 +25,7 @@ func (c *command) showJob(id string, _ bool) int {
 	show.Dependencies(c.caller, all, c.times.Now())
 	shown := 0
 	for i := range jobs {
-		if c.inCluster(jobs[i].Cluster) {
+		if c.clusters.has(jobs[i].Cluster) {
 			shown++
 			c.printJob(&jobs[i])
 		}
@@ -101,31 +101,22 @@ func exitOf(err error) int {
 }
 
 // printJob writes one record, in 24.11's order of keys.
-func (c *command) printJob(j *wire.Job) {
-	r := c.record()
-	c.jobHead(r, j)
-	c.jobTimes(r, j)
-	c.jobPlace(r, j)
-	c.jobSize(r, j)
-	if c.details {
+func (p *printer) printJob(j *wire.Job) {
+	r := p.record()
+	p.jobHead(r, j)
+	p.jobTimes(r, j)
+	p.jobPlace(r, j)
+	p.jobSize(r, j)
+	if p.details {
 		jobNodes(r, j)
 	}
-	c.jobNeeds(r, j)
+	p.jobNeeds(r, j)
 	jobFiles(r, j)
 	jobTRES(r, j)
-	c.end(r)
+	p.end(r)
 }
 
-// end writes a record out; without --oneliner a blank line follows it.
-func (c *command) end(r *record) {
-	r.b.WriteByte('\n')
-	if !c.oneLine {
-		r.b.WriteByte('\n')
-	}
-	fmt.Fprint(c.stdout, r.b.String())
-}
-
-func (c *command) jobHead(r *record, j *wire.Job) {
+func (p *printer) jobHead(r *record, j *wire.Job) {
 	first := fmt.Sprintf("JobId=%d ", j.JobID)
 	if array := j.ArrayJobID.Value(); array != 0 {
 		first += fmt.Sprintf("ArrayJobId=%d ", array)
@@ -148,7 +139,7 @@ func (c *command) jobHead(r *record, j *wire.Job) {
 	r.line("Priority=%d Nice=%d Account=%s QOS=%s", j.Priority.Value(), j.Nice, show.OrNull(j.Account), show.OrNull(j.QOS))
 	r.line("JobState=%s Reason=%s Dependency=%s", show.State(j.State), strings.ReplaceAll(cmp.Or(j.StateReason, "None"), " ", "_"), show.OrNull(j.Dependency))
 	r.line("Requeue=%s Restarts=%d BatchFlag=%s Reboot=%s ExitCode=%s", flag(j.Requeue), j.RestartCnt, flag(j.BatchFlag), flag(j.Reboot), exitText(j.ExitCode))
-	if c.details {
+	if p.details {
 		r.line("DerivedExitCode=%s", exitText(j.DerivedExitCode))
 	}
 }
@@ -171,15 +162,15 @@ func exitText(e wire.ExitCode) string {
 	return fmt.Sprintf("%d:%d", e.ReturnCode.Value(), e.Signal.ID.Value())
 }
 
-func (c *command) jobTimes(r *record, j *wire.Job) {
-	r.line("RunTime=%s TimeLimit=%s TimeMin=%s", show.Clock(c.runTime(j)), limitText(j.TimeLimit, "Partition_Limit"), limitText(orUnset(j.TimeMinimum), "N/A"))
-	r.line("SubmitTime=%s EligibleTime=%s", c.at(j.SubmitTime, "Unknown"), c.at(j.EligibleTime, "Unknown"))
-	r.line("AccrueTime=%s", c.at(j.AccrueTime, "Unknown"))
+func (p *printer) jobTimes(r *record, j *wire.Job) {
+	r.line("RunTime=%s TimeLimit=%s TimeMin=%s", show.Clock(p.runTime(j)), limitText(j.TimeLimit, "Partition_Limit"), limitText(orUnset(j.TimeMinimum), "N/A"))
+	r.line("SubmitTime=%s EligibleTime=%s", p.at(j.SubmitTime, "Unknown"), p.at(j.EligibleTime, "Unknown"))
+	r.line("AccrueTime=%s", p.at(j.AccrueTime, "Unknown"))
 	begun := j.StartTime
 	if begun.Value() == 0 && show.Ended(j.State) { // it never ran
 		begun = j.EndTime
 	}
-	r.line("StartTime=%s EndTime=%s Deadline=%s", c.at(begun, "Unknown"), c.at(j.EndTime, "Unknown"), c.at(j.Deadline, "N/A"))
+	r.line("StartTime=%s EndTime=%s Deadline=%s", p.at(begun, "Unknown"), p.at(j.EndTime, "Unknown"), p.at(j.Deadline, "N/A"))
 	// The federation looks at a job when it comes and when it is placed.
 	looked, scheduler := j.LastSchedEvaluation, "Main"
 	if started(j) {
@@ -191,8 +182,8 @@ func (c *command) jobTimes(r *record, j *wire.Job) {
 			looked = j.StartTime
 		}
 	}
-	r.line("SuspendTime=%s SecsPreSuspend=%d LastSchedEval=%s Scheduler=%s", c.at(j.SuspendTime, "None"), j.PreSusTime.Value(),
-		c.at(looked, "Unknown"), scheduler)
+	r.line("SuspendTime=%s SecsPreSuspend=%d LastSchedEval=%s Scheduler=%s", p.at(j.SuspendTime, "None"), j.PreSusTime.Value(),
+		p.at(looked, "Unknown"), scheduler)
 }
 
 // started reports whether the job runs or has run.
@@ -200,11 +191,11 @@ func started(j *wire.Job) bool {
 	return wire.BaseState(j.State) != wire.StatePending && j.StartTime.Value() > 0 && j.Nodes != ""
 }
 
-func (c *command) runTime(j *wire.Job) int64 {
+func (p *printer) runTime(j *wire.Job) int64 {
 	if !started(j) {
 		return 0
 	}
-	return j.RunTime(c.times.Now().Unix())
+	return j.RunTime(p.times.Now().Unix())
 }
 
 // orUnset is n, unset if it is 0.

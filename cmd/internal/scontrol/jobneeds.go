@@ -10,7 +10,7 @@ import (
 	"fsub/slurm/wire"
 )
 
-func (c *command) jobPlace(r *record, j *wire.Job) {
+func (p *printer) jobPlace(r *record, j *wire.Job) {
 	r.line("Partition=%s AllocNode:Sid=%s:0", j.Partition, j.AllocatingNode)
 	r.line("ReqNodeList=%s ExcNodeList=%s", show.OrNull(j.RequiredNodes), show.OrNull(j.ExcludedNodes))
 	r.line("NodeList=%s", j.Nodes)
@@ -19,7 +19,7 @@ func (c *command) jobPlace(r *record, j *wire.Job) {
 	}
 }
 
-func (c *command) jobSize(r *record, j *wire.Job) {
+func (p *printer) jobSize(r *record, j *wire.Job) {
 	nodes := strconv.FormatInt(j.NodeCount.Value(), 10)
 	if most := j.MaxNodes.Value(); most > 0 && wire.BaseState(j.State) == wire.StatePending {
 		nodes += "-" + strconv.FormatInt(most, 10)
@@ -93,7 +93,7 @@ func gresText(perNode wire.Strings) string {
 	return strings.Join(kinds, ",")
 }
 
-func (c *command) jobNeeds(r *record, j *wire.Job) {
+func (p *printer) jobNeeds(r *record, j *wire.Job) {
 	memory := "MinMemoryNode=" + memoryText(j.MemoryPerNode)
 	switch {
 	case j.MemoryPerCPU.Set && j.MemoryPerCPU.Number > 0:

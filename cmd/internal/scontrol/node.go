@@ -17,7 +17,7 @@ func (c *command) showNodes(list string, given bool) int {
 		return 0
 	}
 	var resp wire.NodesResponse
-	if c.load("slurm_load_node", wire.Slurm(restVersion, wire.PathNodes)+c.ofCluster(), &resp) != nil {
+	if c.load("slurm_load_node", wire.Slurm(restVersion, wire.PathNodes)+c.clusters.query(), &resp) != nil {
 		return 1
 	}
 	nodes := resp.Nodes
@@ -56,8 +56,8 @@ func (c *command) showNodes(list string, given bool) int {
 }
 
 // printNode writes one record. What a site does not report looks as Slurm shows a node that never came up.
-func (c *command) printNode(n *wire.Node) {
-	r := c.record()
+func (p *printer) printNode(n *wire.Node) {
+	r := p.record()
 	arch := ""
 	if n.Architecture != "" {
 		arch = "Arch=" + n.Architecture + " "
@@ -85,15 +85,15 @@ func (c *command) printNode(n *wire.Node) {
 	if len(n.Partitions) > 0 {
 		r.line("Partitions=%s ", strings.Join(n.Partitions, ","))
 	}
-	r.line("BootTime=%s SlurmdStartTime=%s", c.at(n.BootTime, "None"), c.at(n.SlurmdStartTime, "None"))
-	r.line("LastBusyTime=%s ResumeAfterTime=%s", c.at(n.LastBusy, "Unknown"), c.at(n.ResumeAfter, "None"))
+	r.line("BootTime=%s SlurmdStartTime=%s", p.at(n.BootTime, "None"), p.at(n.SlurmdStartTime, "None"))
+	r.line("LastBusyTime=%s ResumeAfterTime=%s", p.at(n.LastBusy, "Unknown"), p.at(n.ResumeAfter, "None"))
 	r.line("CfgTRES=%s", n.TRES)
 	r.line("AllocTRES=%s", n.TRESUsed)
 	r.line("CurrentWatts=%d AveWatts=%d", n.Energy.CurrentWatts.Value(), n.Energy.AverageWatts)
 	if n.Reason != "" { // after an empty line, in 24.11
-		r.b.WriteString(r.sep + "Reason=" + n.Reason + c.reasonBy(n))
+		r.b.WriteString(r.sep + "Reason=" + n.Reason + p.reasonBy(n))
 	}
-	c.end(r)
+	p.end(r)
 }
 
 // portText is slurmd's port, unless it is the usual one.
@@ -112,9 +112,9 @@ func freeText(n wire.Number) string {
 }
 
 // reasonBy is who gave a node's reason and when: " [root@2026-11-20T17:31:14]".
-func (c *command) reasonBy(n *wire.Node) string {
+func (p *printer) reasonBy(n *wire.Node) string {
 	if n.ReasonChangedAt.Value() == 0 {
 		return ""
 	}
-	return " [" + n.ReasonSetByUser + "@" + c.times.Unix(n.ReasonChangedAt.Number) + "]"
+	return " [" + n.ReasonSetByUser + "@" + p.times.Unix(n.ReasonChangedAt.Number) + "]"
 }

@@ -11,7 +11,7 @@ import (
 // showPartitions is "show partitions [NAME]".
 func (c *command) showPartitions(name string, given bool) int {
 	var resp wire.PartitionsResponse
-	if c.load("slurm_load_partitions", wire.Slurm(restVersion, wire.PathPartitions)+c.ofCluster(), &resp) != nil {
+	if c.load("slurm_load_partitions", wire.Slurm(restVersion, wire.PathPartitions)+c.clusters.query(), &resp) != nil {
 		return 1
 	}
 	shown := 0
@@ -32,9 +32,9 @@ func (c *command) showPartitions(name string, given bool) int {
 	return 0
 }
 
-func (c *command) printPartition(p *wire.Partition) {
+func (p *printer) printPartition(part *wire.Partition) {
 	sep := "\n   "
-	if c.oneLine {
+	if p.oneLine {
 		sep = " "
 	}
 	yes := func(on bool) string {
@@ -43,31 +43,31 @@ func (c *command) printPartition(p *wire.Partition) {
 		}
 		return "NO"
 	}
-	text := "PartitionName=" + p.Name
+	text := "PartitionName=" + part.Name
 	line := func(format string, args ...any) { text += sep + fmt.Sprintf(format, args...) }
-	line("AllowGroups=%s %s AllowQos=%s", orAll(p.Groups.Allowed), accounts(p), orAll(p.QOS.Allowed))
-	line("AllocNodes=%s Default=%s QoS=%s", orAll(p.Nodes.AllowedAllocation), yes(p.Flags.Has("DEFAULT")), orWord(p.QOS.Assigned, "N/A"))
-	line("DefaultTime=%s DisableRootJobs=NO ExclusiveUser=NO ExclusiveTopo=NO GraceTime=%d Hidden=%s", limitText(p.Defaults.Time, "NONE"), p.GraceTime,
-		yes(p.Flags.Has("HIDDEN")))
-	line("MaxNodes=%s MaxTime=%s MinNodes=%d LLN=NO MaxCPUsPerNode=%s MaxCPUsPerSocket=%s", unlimited(p.Maximums.Nodes), limitText(p.Maximums.Time, "UNLIMITED"),
-		p.Minimums.Nodes, unlimited(p.Maximums.CPUsPerNode), unlimited(p.Maximums.CPUsPerSocket))
-	if p.NodeSets != "" {
-		line("NodeSets=%s", p.NodeSets)
+	line("AllowGroups=%s %s AllowQos=%s", orAll(part.Groups.Allowed), accounts(part), orAll(part.QOS.Allowed))
+	line("AllocNodes=%s Default=%s QoS=%s", orAll(part.Nodes.AllowedAllocation), yes(part.Flags.Has("DEFAULT")), orWord(part.QOS.Assigned, "N/A"))
+	line("DefaultTime=%s DisableRootJobs=NO ExclusiveUser=NO ExclusiveTopo=NO GraceTime=%d Hidden=%s", limitText(part.Defaults.Time, "NONE"), part.GraceTime,
+		yes(part.Flags.Has("HIDDEN")))
+	line("MaxNodes=%s MaxTime=%s MinNodes=%d LLN=NO MaxCPUsPerNode=%s MaxCPUsPerSocket=%s", unlimited(part.Maximums.Nodes), limitText(part.Maximums.Time, "UNLIMITED"),
+		part.Minimums.Nodes, unlimited(part.Maximums.CPUsPerNode), unlimited(part.Maximums.CPUsPerSocket))
+	if part.NodeSets != "" {
+		line("NodeSets=%s", part.NodeSets)
 	}
-	line("Nodes=%s", show.OrNull(p.Nodes.Configured))
-	line("PriorityJobFactor=%d PriorityTier=%d RootOnly=%s ReqResv=NO OverSubscribe=%s", p.Priority.JobFactor, p.Priority.Tier, yes(p.Flags.Has("ROOT_ONLY")),
-		shares(p))
+	line("Nodes=%s", show.OrNull(part.Nodes.Configured))
+	line("PriorityJobFactor=%d PriorityTier=%d RootOnly=%s ReqResv=NO OverSubscribe=%s", part.Priority.JobFactor, part.Priority.Tier, yes(part.Flags.Has("ROOT_ONLY")),
+		shares(part))
 	line("OverTimeLimit=NONE PreemptMode=OFF")
-	line("State=%s TotalCPUs=%d TotalNodes=%d SelectTypeParameters=NONE", state(p), p.CPUs.Total, p.Nodes.Total)
+	line("State=%s TotalCPUs=%d TotalNodes=%d SelectTypeParameters=NONE", state(part), part.CPUs.Total, part.Nodes.Total)
 	line("JobDefaults=(null)")
-	line("%s %s", memoryLimit("Def", p.Defaults.PartitionMemoryPerCPU, p.Defaults.PartitionMemoryPerNode),
-		memoryLimit("Max", p.Maximums.PartitionMemoryPerCPU, p.Maximums.PartitionMemoryPerNode))
-	line("TRES=%s", p.TRES.Configured)
+	line("%s %s", memoryLimit("Def", part.Defaults.PartitionMemoryPerCPU, part.Defaults.PartitionMemoryPerNode),
+		memoryLimit("Max", part.Maximums.PartitionMemoryPerCPU, part.Maximums.PartitionMemoryPerNode))
+	line("TRES=%s", part.TRES.Configured)
 	text += "\n"
-	if !c.oneLine {
+	if !p.oneLine {
 		text += "\n"
 	}
-	fmt.Fprint(c.stdout, text)
+	fmt.Fprint(p.stdout, text)
 }
 
 // shares is how jobs share nodes of a partition, as its OverSubscribe= was written.

@@ -60,15 +60,15 @@ func (c *command) cancelReboot(words []string) int {
 
 // orderReboot sends an order about the reboot of nodes. prefix is what errors begin with; denied is how others than administrators are refused.
 func (c *command) orderReboot(prefix, denied, list string, q v1.RebootNodes) int {
-	if c.some {
-		q.Where = []string{"site=" + strings.Join(c.sites, ",")}
+	if c.clusters.some {
+		q.Where = []string{"site=" + strings.Join(c.clusters.sites, ",")}
 	}
 	switch all := strings.EqualFold(list, "ALL"); {
-	case !all && c.some && len(c.sites) == 1 && !strings.Contains(list, "/"):
-		q.Nodes = []string{c.sites[0] + "/" + list}
+	case !all && c.clusters.some && len(c.clusters.sites) == 1 && !strings.Contains(list, "/"):
+		q.Nodes = []string{c.clusters.sites[0] + "/" + list}
 	case !all:
 		q.Nodes = []string{list}
-	case !c.some:
+	case !c.clusters.some:
 		q.Where = []string{"site=*"}
 	}
 	var said v1.SetNodesResponse

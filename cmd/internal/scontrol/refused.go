@@ -38,18 +38,18 @@ var insteads = map[string]string{
 }
 
 // refusedVerb is the answer to a verb that nobody can carry out through the federation.
-func (c *command) refusedVerb(word string) (string, bool) {
+func refusedVerb(word string, root bool) (string, bool) {
 	for _, v := range refusedVerbs {
 		if is(word, v.name, v.short) {
-			return v.prefix + ": " + c.refusal(v.said, v.word), true
+			return v.prefix + ": " + refusedText(v.said, v.word, root), true
 		}
 	}
 	return "", false
 }
 
-// refusal is Slurm's sentence for users who may not. Root, for whom that would be wrong, is told where to run the verb instead.
-func (c *command) refusal(said, verb string) string {
-	if !c.root || verb == "" {
+// refusedText is Slurm's sentence for users who may not. Root, for whom that would be wrong, is told where to run the verb instead.
+func refusedText(said, verb string, root bool) string {
+	if !root || verb == "" {
 		return said
 	}
 	text := fmt.Sprintf("not here: run scontrol %s at the site", verb)

@@ -8,15 +8,14 @@ import (
 
 // TestRefusedVerbs: commands that the federation does not have say in one line what to do, by as few letters as real scontrol takes.
 func TestRefusedVerbs(t *testing.T) {
-	var c command
 	for word, want := range map[string]string{
 		"token": "need no token", "pidinfo": "run scontrol pidinfo", "pid": "run scontrol pidinfo", "getent": "run scontrol getent", "gethost": "run scontrol gethost",
 	} {
-		if said, ok := c.refusedVerb(word); !ok || !strings.Contains(said, want) || strings.Contains(said, "\n") {
+		if said, ok := refusedVerb(word, false); !ok || !strings.Contains(said, want) || strings.Contains(said, "\n") {
 			t.Errorf("%s: %q, want %q in one line", word, said, want)
 		}
 	}
-	if said, ok := c.refusedVerb("nosuch"); ok {
+	if said, ok := refusedVerb("nosuch", false); ok {
 		t.Errorf("nosuch: %q", said)
 	}
 }
@@ -35,7 +34,7 @@ func TestRefusedToRoot(t *testing.T) {
 				want = test.root
 			}
 			var said bytes.Buffer
-			c := command{stderr: &said, root: root}
+			c := command{printer: printer{stderr: &said}, root: root}
 			if exit := c.do(strings.Fields(test.words)); exit != 1 || said.String() != want+"\n" {
 				t.Errorf("%s, root %v: exit %d, %q, want %q", test.words, root, exit, said.String(), want)
 			}

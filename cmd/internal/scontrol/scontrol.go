@@ -24,13 +24,11 @@ func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
 // command is one call of scontrol.
 type command struct {
 	options
-	env            []string
-	times          show.Times
-	stdout, stderr io.Writer
-	caller         show.Caller
-	root           bool     // root calls, whom Slurm would let do it
-	sites          []string // those that --clusters names, once they are known ...
-	some           bool     // ... and that they are not all
+	printer
+	env      []string
+	caller   show.Caller
+	root     bool // root calls, whom Slurm would let do it
+	clusters clusters
 }
 
 func run(args, env []string, stdin io.Reader, stdout, stderr io.Writer, caller show.Caller, now time.Time) int {
@@ -39,7 +37,8 @@ func run(args, env []string, stdin io.Reader, stdout, stderr io.Writer, caller s
 		return exit
 	}
 	out := bufio.NewWriter(stdout)
-	cmd := &command{options: opts, env: env, times: show.NewTimes(env, now), stdout: out, stderr: stderr, caller: caller, root: os.Geteuid() == 0}
+	cmd := &command{options: opts, env: env, caller: caller, root: os.Geteuid() == 0, clusters: clusters{named: opts.clusters},
+		printer: printer{stdout: out, stderr: stderr, times: show.NewTimes(env, now), oneLine: opts.oneLine, details: opts.details}}
 	if cmd.quiet {
 		cmd.stderr = io.Discard
 	}
@@ -138,12 +137,12 @@ func (c *command) do(words []string) int {
 		if len(rest) < v.least || v.most >= 0 && len(rest) > v.most {
 			return c.wrongNumber(word, v, len(rest) < v.least)
 		}
-		if !local(words) && c.checkCluster() != nil {
+		if !local(words) && c.clusters.check(c) != nil {
 			return 1
 		}
 		return v.run(c, rest)
 	}
-	if said, ok := c.refusedVerb(word); ok {
+	if said, ok := refusedVerb(word, c.root); ok {
 		return c.fail("%s", said)
 	}
 	return c.fail("invalid keyword: %s", word)
@@ -158,10 +157,4 @@ func (c *command) wrongNumber(word string, v verb, few bool) int {
 		return c.fail("too %s arguments for %s keyword", how, word)
 	}
 	return c.fail("too %s arguments for keyword:%s", how, word)
-}
-
-// fail prints a line on stderr and returns exit code 1.
-func (c *command) fail(format string, args ...any) int {
-	fmt.Fprintf(c.stderr, format+"\n", args...)
-	return 1
 }

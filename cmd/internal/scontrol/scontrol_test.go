@@ -122,8 +122,8 @@ func TestIncomplete(t *testing.T) {
 // TestCloudNode is the record of a node that is started when a job needs it, as scontrol 24.11 writes it of a node of State=CLOUD.
 func TestCloudNode(t *testing.T) {
 	var out bytes.Buffer
-	c := &command{stdout: &out}
-	c.printNode(&wire.Node{
+	p := &printer{stdout: &out}
+	p.printNode(&wire.Node{
 		Name: "c1", Hostname: "c1", Address: "c1", Port: 6818, Cores: 1, Sockets: 4, Boards: 1, Threads: 1, CPUs: 4, EffectiveCPUs: 4, AllocCPUs: 1,
 		RealMemory: 8000, AllocMemory: 1000, Weight: 1, Features: wire.Strings{"g6", "cloud"}, ActiveFeatures: wire.Strings{"g6", "cloud"}, GRES: "gpu:l4:1",
 		State: wire.Strings{"MIXED", "CLOUD", "NOT_RESPONDING", "POWERING_UP"}, Partitions: wire.Strings{"main", "short", "cloud"},

@@ -3,8 +3,6 @@ package scontrol
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 
 	"fsub/cmd/internal/show"
@@ -108,67 +106,4 @@ func asScontrol(doc []byte, e *entity) []byte {
 		doc = bytes.Replace(doc, []byte(`"command":[]`), []byte(`"command":["show","job"]`), 1)
 	}
 	return doc
-}
-
-// checkCluster makes sure that --clusters names the federation or one of its sites.
-func (c *command) checkCluster() error {
-	if c.clusters == "" || c.sites != nil {
-		return nil
-	}
-	named, complaint, err := show.Clusters(c.caller, "scontrol", c.clusters)
-	if err != nil {
-		c.fail("%s", err)
-		return err
-	}
-	io.WriteString(c.stderr, complaint)
-	c.sites = []string{}
-	for _, n := range named {
-		if n.Site == "" {
-			return nil // all of them
-		}
-		c.sites = append(c.sites, n.Site)
-	}
-	c.some = true
-	return nil
-}
-
-// inCluster reports whether to show what belongs to a site.
-func (c *command) inCluster(site string) bool { return !c.some || slices.Contains(c.sites, site) }
-
-// ofCluster is the part of a path's query that picks sites.
-func (c *command) ofCluster() string {
-	var q show.Query
-	q.Add("sparse", "1")
-	if c.some {
-		q.Add("cluster", strings.Join(c.sites, ","))
-	}
-	return q.String()
-}
-
-// record is one entry of a listing: pieces, each followed by a line break and three blanks, or by
-// one blank with --oneliner.
-type record struct {
-	b   strings.Builder
-	sep string
-}
-
-func (c *command) record() *record {
-	if c.oneLine {
-		return &record{sep: " "}
-	}
-	return &record{sep: "\n   "}
-}
-
-// line adds a piece.
-func (r *record) line(format string, args ...any) {
-	fmt.Fprintf(&r.b, format, args...)
-	r.b.WriteString(r.sep)
-}
-
-// at writes a time, or word if it is not set.
-func (c *command) at(n wire.Number, word string) string {
-	if n.Value() == 0 {
-		return word
-	}
-	return c.times.Unix(n.Number)
 }

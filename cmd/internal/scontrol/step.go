@@ -36,7 +36,7 @@ func (c *command) showSteps(id string, given bool) int {
 	shown := 0
 	for i := range resp.Jobs {
 		j := &resp.Jobs[i]
-		if show.State(j.State) != wire.StateRunning || !c.inCluster(j.Cluster) || j.HetJobOffset.Value() > 0 {
+		if show.State(j.State) != wire.StateRunning || !c.clusters.has(j.Cluster) || j.HetJobOffset.Value() > 0 {
 			continue
 		}
 		for _, s := range append([]*v1.Step{batchStep(j)}, steps[j.JobID]...) {
@@ -62,9 +62,9 @@ func batchStep(j *wire.Job) *v1.Step {
 	return &v1.Step{ID: "batch", Name: "batch", Nodes: j.BatchHost, NumNodes: 1, Tasks: 1, Start: j.StartTime.Value()}
 }
 
-func (c *command) printStep(j *wire.Job, s *v1.Step) {
+func (p *printer) printStep(j *wire.Job, s *v1.Step) {
 	sep, end := "\n   ", "\n\n"
-	if c.oneLine {
+	if p.oneLine {
 		sep, end = " ", "\n"
 	}
 	name, layout := strconv.FormatInt(j.JobID, 10), ""
@@ -78,8 +78,8 @@ func (c *command) printStep(j *wire.Job, s *v1.Step) {
 	if s.Limit > 0 {
 		limit = show.Clock(s.Limit)
 	}
-	fmt.Fprintf(c.stdout, "StepId=%s.%s UserId=%d StartTime=%s TimeLimit=%s"+sep, name, s.ID, j.UserID, c.at(wire.Num(s.Start), "Unknown"), limit)
-	fmt.Fprintf(c.stdout, "State=RUNNING Partition=%s NodeList=%s"+sep, j.Partition, s.Nodes)
-	fmt.Fprintf(c.stdout, "Nodes=%d CPUs=%d Tasks=%d Name=%s Network=(null)"+sep+"TRES=%s"+sep, s.NumNodes, s.CPUs, s.Tasks, s.Name, show.OrNull(s.TRES))
-	fmt.Fprintf(c.stdout, "ResvPorts=(null)"+sep+"CPUFreqReq=Default%s"+sep+"SrunHost:Pid=%s:%d"+end, layout, show.OrNull(s.SrunHost), s.SrunPID)
+	fmt.Fprintf(p.stdout, "StepId=%s.%s UserId=%d StartTime=%s TimeLimit=%s"+sep, name, s.ID, j.UserID, p.at(wire.Num(s.Start), "Unknown"), limit)
+	fmt.Fprintf(p.stdout, "State=RUNNING Partition=%s NodeList=%s"+sep, j.Partition, s.Nodes)
+	fmt.Fprintf(p.stdout, "Nodes=%d CPUs=%d Tasks=%d Name=%s Network=(null)"+sep+"TRES=%s"+sep, s.NumNodes, s.CPUs, s.Tasks, s.Name, show.OrNull(s.TRES))
+	fmt.Fprintf(p.stdout, "ResvPorts=(null)"+sep+"CPUFreqReq=Default%s"+sep+"SrunHost:Pid=%s:%d"+end, layout, show.OrNull(s.SrunHost), s.SrunPID)
 }

@@ -84,7 +84,7 @@ func (c *command) update(words []string) int {
 		case i == 0 && has && is(key, "NodeName", 5):
 			return c.updateNode(words)
 		case i == 0 && has && entityOther(key):
-			return c.fail("slurm_update error: %s", c.refusal("Invalid user id", "update"))
+			return c.fail("slurm_update error: %s", refusedText("Invalid user id", "update", c.root))
 		case has && is(key, "JobId", 3) && !is(key, "JobName", 4):
 			refs = append(refs, c.refs([]string{value})...)
 		case i == 0 && has && (is(key, "JobName", 4) || is(key, "Name", 2)):

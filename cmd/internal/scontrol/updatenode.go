@@ -54,7 +54,7 @@ func (c *command) updateNode(words []string) int {
 		return c.fail("You can only specify a resume time when DOWNING or DRAINING a node. Request denied")
 	}
 	var resp wire.NodesResponse
-	if err := show.Post(c.caller, wire.Slurm(restVersion, wire.PathNodes)+c.ofCluster(), body, &resp); err != nil {
+	if err := show.Post(c.caller, wire.Slurm(restVersion, wire.PathNodes)+c.clusters.query(), body, &resp); err != nil {
 		return c.fail("slurm_update error: %s", nodeError(err))
 	}
 	return 0
