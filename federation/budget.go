@@ -39,6 +39,10 @@ func (a *Allowance) Bears(cost Money) bool {
 // OpenEnd is for how long at least a job without a time limit is reckoned with.
 const OpenEnd = time.Hour
 
+// KillTime is allowed for a job to end after its time limit. It is longer than drivers wait, so that none refuses in the end what placement and quota
+// granted.
+const KillTime = time.Minute
+
 // HeldUntil is when a job that starts at some time, or has started then, gives its nodes back at the latest: it may take so long to be killed after its limit. Of one
 // without a limit it is when its end is expected.
 func HeldUntil(start, now time.Time, limit, expected, kill time.Duration) time.Time {

@@ -9,38 +9,19 @@ import (
 	"fsub/accounting"
 )
 
-// BudgetPeriods are those that a budget may be for, in UTC; a week begins on Monday.
-var BudgetPeriods = []string{"day", "week", "month", "quarter", "year"}
+// BudgetPeriod is what a budget is for, in UTC; a week begins on Monday.
+type BudgetPeriod string
 
-// Budget is what an account, a user or a QOS may use or spend in a period. What was used counts on the day on which its run has ended.
-type Budget struct {
-	Period   string
-	Money    accounting.Money // -1: no bound
-	TRESMins accounting.TRES  // minutes
-}
-
-// Budgets are what is set as Budget and BudgetTRESMins.
-func (r *Record) Budgets() (out []Budget) {
-	if amount, period, ok := cutPeriod(r.Set["Budget"]); ok {
-		if m, err := accounting.ParseMoney(amount); err == nil {
-			out = append(out, Budget{Period: period, Money: m})
-		}
-	}
-	if amount, period, ok := cutPeriod(r.Set["BudgetTRESMins"]); ok {
-		if t, err := accounting.ParseTRES(amount); err == nil {
-			out = append(out, Budget{Period: period, Money: -1, TRESMins: t})
-		}
-	}
-	return out
-}
+// BudgetPeriods are all there are.
+var BudgetPeriods = []BudgetPeriod{"day", "week", "month", "quarter", "year"}
 
 // cutPeriod splits "1000/month".
-func cutPeriod(value string) (amount, period string, ok bool) {
+func cutPeriod(value string) (amount string, period BudgetPeriod, ok bool) {
 	i := strings.LastIndexByte(value, '/')
-	if i <= 0 || !slices.Contains(BudgetPeriods, value[i+1:]) {
+	if i <= 0 || !slices.Contains(BudgetPeriods, BudgetPeriod(value[i+1:])) {
 		return "", "", false
 	}
-	return value[:i], value[i+1:], true
+	return value[:i], BudgetPeriod(value[i+1:]), true
 }
 
 // readBudget checks a new value.
@@ -48,11 +29,11 @@ func readBudget(o *Option, value string) (string, error) {
 	amount, period, ok := cutPeriod(value)
 	if ok && o.form == money {
 		if m, err := accounting.ParseMoney(strings.TrimPrefix(amount, "$")); err == nil && m >= 0 {
-			return m.String() + "/" + period, nil
+			return m.String() + "/" + string(period), nil
 		}
 	} else if ok {
 		if t, err := mergeTRES(o.Name, "", amount); err == nil {
-			return t + "/" + period, nil
+			return t + "/" + string(period), nil
 		}
 	}
 	example := map[form]string{money: "1000/month, in dollars", tresOver: "gres/gpu=60000/month, in minutes"}[o.form]
@@ -60,9 +41,9 @@ func readBudget(o *Option, value string) (string, error) {
 }
 
 // Start is when the period that now is in has begun.
-func (b *Budget) Start(now time.Time) time.Time {
+func (p BudgetPeriod) Start(now time.Time) time.Time {
 	y, m, d := now.UTC().Date()
-	switch b.Period {
+	switch p {
 	case "week":
 		d -= (int(now.UTC().Weekday()) + 6) % 7
 	case "month":
@@ -76,9 +57,9 @@ func (b *Budget) Start(now time.Time) time.Time {
 }
 
 // End is when the period that now is in will end.
-func (b *Budget) End(now time.Time) time.Time {
-	from := b.Start(now)
-	switch b.Period {
+func (p BudgetPeriod) End(now time.Time) time.Time {
+	from := p.Start(now)
+	switch p {
 	case "day":
 		return from.AddDate(0, 0, 1)
 	case "week":

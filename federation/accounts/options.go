@@ -1,6 +1,8 @@
 package accounts
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -17,13 +19,39 @@ import (
 // Option is something that can be set for records of some kinds, under sacctmgr's name.
 type Option struct {
 	Name  string
-	Alias []string // other names that sacctmgr takes
+	Alias []string // other names that sacctmgr accepts
 	Of    []Kind
 	form  form
 	// Own: a coordinator may set it for what stands below him.
 	Own bool
 	// Local: sites are not told of it.
 	Local bool
+	// Limit is what it bounds; nil: it bounds nothing.
+	Limit *Limit
+
+	assoc, qos string // where slurmrestd has it in an association and in a QOS, from v0.0.42 to v0.0.45
+	column     string // sacctmgr's name for it in its tables; "": Name
+}
+
+// Path is where slurmrestd has the option in its records of a kind; "": it has no place there.
+func (o *Option) Path(kind Kind) string {
+	if kind == QOS {
+		return o.qos
+	}
+	return o.assoc
+}
+
+// Column is what sacctmgr calls the option in its tables.
+func (o *Option) Column() string { return cmp.Or(o.column, o.Name) }
+
+// AtSites are the options of a kind that sites keep too.
+func AtSites(kind Kind) (list []*Option) {
+	for i := range Options {
+		if o := &Options[i]; o.Path(kind) != "" && slices.Contains(o.Of, kind) {
+			list = append(list, o)
+		}
+	}
+	return list
 }
 
 type form uint8
@@ -40,45 +68,79 @@ const (
 	tresOver      // minutes of TRES in a period: "gres/gpu=60000/month"
 )
 
-var both = []Kind{Account, User}
+var (
+	both = []Kind{Account, User}
+	all3 = []Kind{Account, User, QOS}
+)
 
-// Options are all there are, in the order in which they are listed.
+// Options are all there are, in the order in which they are listed. Limits are checked in this order, too.
 var Options = []Option{
 	{Name: "Description", Of: []Kind{Account}, Own: true},
 	{Name: "Organization", Of: []Kind{Account}, Own: true},
-	{Name: "Fairshare", Alias: []string{"Share", "Shares", "RawShares"}, Of: both, form: shares, Own: true},
-	{Name: "Priority", Of: []Kind{QOS}, form: count},
-	{Name: "UsageFactor", Of: []Kind{QOS}, form: factor},
-	{Name: "Preempt", Of: []Kind{QOS}, form: names},
-	{Name: "PreemptMode", Of: []Kind{QOS}},
+	{Name: "Fairshare", Alias: []string{"Share", "Shares", "RawShares"}, Of: both, form: shares, Own: true, assoc: "shares_raw", column: "Share"},
+	{Name: "Priority", Of: []Kind{QOS}, form: count, qos: "priority"},
+	{Name: "UsageFactor", Of: []Kind{QOS}, form: factor, qos: "usage_factor"},
+	{Name: "Preempt", Of: []Kind{QOS}, form: names, qos: "preempt.list"},
+	{Name: "PreemptMode", Of: []Kind{QOS}, qos: "preempt.mode"},
 	{Name: "PreemptExemptTime", Of: []Kind{QOS}, form: span, Local: true},
-	{Name: "GraceTime", Of: []Kind{QOS}, form: count},
-	{Name: "Flags", Of: []Kind{QOS}, form: names},
-	{Name: "GrpJobs", Of: []Kind{Account, User, QOS}, form: count},
-	{Name: "GrpSubmitJobs", Alias: []string{"GrpSubmit"}, Of: []Kind{Account, User, QOS}, form: count},
-	{Name: "GrpTRES", Of: []Kind{Account, User, QOS}, form: tres},
+	{Name: "GraceTime", Of: []Kind{QOS}, form: count, qos: "limits.grace_time"},
+	{Name: "Flags", Of: []Kind{QOS}, form: names, qos: "flags"},
+	{Name: "GrpJobs", Of: all3, form: count, assoc: "max.jobs.per.count", qos: "limits.max.active_jobs.count",
+		Limit: limit(PerGroup, Jobs, "@GrpJobsLimit")},
+	{Name: "GrpSubmitJobs", Alias: []string{"GrpSubmit"}, Of: all3, form: count,
+		assoc: "max.jobs.per.submitted", qos: "limits.max.jobs.count", column: "GrpSubmit",
+		Limit: limit(PerGroup, Submitted, "@GrpSubmitJobsLimit")},
+	{Name: "GrpTRES", Of: all3, form: tres, assoc: "max.tres.total", qos: "limits.max.tres.total",
+		Limit: limit(PerGroup, Amount, "@Grp*", "cpu=@GrpCpuLimit", "mem=@GrpMemLimit", "node=@GrpNodeLimit")},
 	{Name: "Guarantee", Of: []Kind{Account}, form: tres, Local: true},
-	{Name: "GrpTRESMins", Of: []Kind{Account, User, QOS}, form: tres},
-	{Name: "GrpTRESRunMins", Of: []Kind{Account, User, QOS}, form: tres},
-	{Name: "GrpWall", Of: []Kind{Account, User, QOS}, form: span},
-	{Name: "MaxJobs", Of: both, form: count},
-	{Name: "MaxSubmitJobs", Alias: []string{"MaxSubmit"}, Of: both, form: count},
-	{Name: "MaxTRES", Alias: []string{"MaxTRESPerJob", "MaxTRESPJ"}, Of: []Kind{Account, User, QOS}, form: tres},
-	{Name: "MaxTRESMins", Alias: []string{"MaxTRESMinsPerJob"}, Of: []Kind{Account, User, QOS}, form: tres},
-	{Name: "MaxWall", Alias: []string{"MaxWallDurationPerJob"}, Of: []Kind{Account, User, QOS}, form: span},
-	{Name: "MaxTRESPerUser", Alias: []string{"MaxTRESPU"}, Of: []Kind{QOS}, form: tres},
-	{Name: "MaxTRESPerAccount", Alias: []string{"MaxTRESPA"}, Of: []Kind{QOS}, form: tres},
-	{Name: "MaxJobsPerUser", Alias: []string{"MaxJobsPU"}, Of: []Kind{QOS}, form: count},
-	{Name: "MaxJobsPerAccount", Alias: []string{"MaxJobsPA"}, Of: []Kind{QOS}, form: count},
-	{Name: "MaxSubmitJobsPerUser", Alias: []string{"MaxSubmitPU", "MaxSubmitJobsPU"}, Of: []Kind{QOS}, form: count},
-	{Name: "MaxSubmitJobsPerAccount", Alias: []string{"MaxSubmitPA", "MaxSubmitJobsPA"}, Of: []Kind{QOS}, form: count},
-	{Name: "Budget", Of: []Kind{Account, User, QOS}, form: money, Local: true},
-	{Name: "BudgetTRESMins", Of: []Kind{Account, User, QOS}, form: tresOver, Local: true},
-	{Name: "BudgetWarn", Of: []Kind{Account, User, QOS}, form: count, Local: true},
-	{Name: "BudgetSoft", Of: []Kind{Account, User, QOS}, form: count, Local: true},
-	{Name: "BudgetEnd", Of: []Kind{Account, User, QOS}, form: count, Local: true},
-	{Name: "QOS", Alias: []string{"QosLevel"}, Of: both, form: names},
-	{Name: "DefaultQOS", Of: both},
+	{Name: "GrpTRESMins", Of: all3, form: tres, assoc: "max.tres.group.minutes", qos: "limits.max.tres.minutes.total",
+		Limit: limit(PerGroup, Minutes, "@Grp*Minutes", "cpu=@GrpCPUMinutesLimit")},
+	{Name: "GrpTRESRunMins", Of: all3, form: tres,
+		assoc: "max.tres.group.active", qos: "limits.max.tres.minutes.per.qos",
+		Limit: limit(PerGroup, RunMinutes, "@Grp*RunMinutes", "cpu=@GrpCPURunMinutesLimit")},
+	{Name: "GrpWall", Of: all3, form: span, assoc: "max.per.account.wall_clock", qos: "limits.max.wall_clock.per.qos",
+		Limit: limit(PerGroup, Minutes, "@GrpWallLimit")},
+	{Name: "MaxJobs", Of: both, form: count, assoc: "max.jobs.active",
+		Limit: limit(PerAssociation, Jobs, "@MaxJobsLimit")},
+	{Name: "MaxSubmitJobs", Alias: []string{"MaxSubmit"}, Of: both, form: count,
+		assoc: "max.jobs.total", column: "MaxSubmit",
+		Limit: limit(PerAssociation, Submitted, "@MaxSubmitJobLimit")},
+	{Name: "MaxTRES", Alias: []string{"MaxTRESPerJob", "MaxTRESPJ"}, Of: all3, form: tres,
+		assoc: "max.tres.per.job", qos: "limits.max.tres.per.job",
+		Limit: limit(PerJob, Amount, "@Max*PerJob", "cpu=@MaxCpuPerJobLimit", "node=@MaxNodePerJobLimit", "QOS mem=QOSMaxMemoryPerJob")},
+	{Name: "MaxTRESMins", Alias: []string{"MaxTRESMinsPerJob"}, Of: all3, form: tres,
+		assoc: "max.tres.minutes.per.job", qos: "limits.max.tres.minutes.per.job",
+		Limit: limit(PerJob, Minutes, "@Max*MinutesPerJob", "cpu=@MaxCpuMinutesPerJobLimit")},
+	{Name: "MaxWall", Alias: []string{"MaxWallDurationPerJob"}, Of: all3, form: span,
+		assoc: "max.jobs.per.wall_clock", qos: "limits.max.wall_clock.per.job",
+		Limit: limit(PerJob, Minutes, "@MaxWallDurationPerJobLimit")},
+	{Name: "MaxJobsPerUser", Alias: []string{"MaxJobsPU"}, Of: []Kind{QOS}, form: count,
+		qos: "limits.max.jobs.active_jobs.per.user", column: "MaxJobsPU",
+		Limit: limit(PerUser, Jobs, "QOSMaxJobsPerUserLimit")},
+	{Name: "MaxJobsPerAccount", Alias: []string{"MaxJobsPA"}, Of: []Kind{QOS}, form: count,
+		qos: "limits.max.jobs.active_jobs.per.account", column: "MaxJobsPA",
+		Limit: limit(PerAccount, Jobs, "MaxJobsPerAccount")},
+	{Name: "MaxTRESPerUser", Alias: []string{"MaxTRESPU"}, Of: []Kind{QOS}, form: tres,
+		qos: "limits.max.tres.per.user", column: "MaxTRESPU",
+		Limit: limit(PerUser, Amount, "QOSMax*PerUser", "cpu=QOSMaxCpuPerUserLimit", "node=QOSMaxNodePerUserLimit", "mem=QOSMaxMemoryPerUser")},
+	{Name: "MaxTRESPerAccount", Alias: []string{"MaxTRESPA"}, Of: []Kind{QOS}, form: tres,
+		qos: "limits.max.tres.per.account", column: "MaxTRESPA",
+		Limit: limit(PerAccount, Amount, "Max*PerAccount", "mem=MaxMemoryPerAccount")},
+	{Name: "MaxSubmitJobsPerUser", Alias: []string{"MaxSubmitPU", "MaxSubmitJobsPU"}, Of: []Kind{QOS}, form: count,
+		qos: "limits.max.jobs.per.user", column: "MaxSubmitPU",
+		Limit: &Limit{PerUser, Submitted, "MaxSubmitJobs", word{"QOSMaxSubmitJobPerUserLimit"}}},
+	{Name: "MaxSubmitJobsPerAccount", Alias: []string{"MaxSubmitPA", "MaxSubmitJobsPA"}, Of: []Kind{QOS}, form: count,
+		qos: "limits.max.jobs.per.account", column: "MaxSubmitPA",
+		Limit: &Limit{PerAccount, Submitted, "MaxSubmitJobs", word{"MaxSubmitJobsPerAccount"}}},
+	{Name: "Budget", Of: all3, form: money, Local: true,
+		Limit: limit(PerGroup, Money, "FedAccountBudget")},
+	{Name: "BudgetTRESMins", Of: all3, form: tresOver, Local: true,
+		Limit: limit(PerGroup, PeriodMinutes, "@Grp*Minutes", "cpu=@GrpCPUMinutesLimit")},
+	{Name: "BudgetWarn", Of: all3, form: count, Local: true},
+	{Name: "BudgetSoft", Of: all3, form: count, Local: true},
+	{Name: "BudgetEnd", Of: all3, form: count, Local: true},
+	{Name: "QOS", Alias: []string{"QosLevel"}, Of: both, form: names, assoc: "qos"},
+	{Name: "DefaultQOS", Of: both, assoc: "default.qos"},
 }
 
 // OptionOf finds an option of a kind by its name in any case, an alias, or the beginning of its name if that is enough.
@@ -108,8 +170,11 @@ func OptionOf(kind Kind, name string) (*Option, error) {
 		}
 		return nil, fmt.Errorf("unknown option %q for kind %s: use one of %s", name, kind, strings.Join(known, ", "))
 	}
-	return nil, fmt.Errorf("option %q is short for %s and for %s: write it out", name, like[0].Name, like[1].Name)
+	return nil, fmt.Errorf("option %q %w for %s and for %s: write it out", name, ErrShort, like[0].Name, like[1].Name)
 }
+
+// ErrShort: the beginning of a name could be either of two options.
+var ErrShort = errors.New("is short")
 
 // Value reads a new value over an old one. "", "-1" and "none" unset it; of TRES, NAME=-1 unsets one and the others stay; a list that begins with + or
 // - adds to the old one or takes from it.
@@ -208,51 +273,4 @@ func mergeNames(old, value string) string {
 	}
 	slices.Sort(list)
 	return strings.Join(list, ",")
-}
-
-// Shares are a record's shares: 1 if none are set.
-func (r *Record) Shares() uint32 {
-	switch text := r.Set["Fairshare"]; text {
-	case "":
-		return 1
-	case "parent":
-		return fairtree.UseParent
-	default:
-		n, _ := strconv.ParseUint(text, 10, 32)
-		return uint32(n)
-	}
-}
-
-// Count is a limit that is a number; ok is false if it is not set. One of time is in minutes.
-func (r *Record) Count(option string) (n int64, ok bool) {
-	n, err := strconv.ParseInt(r.Set[option], 10, 64)
-	return n, err == nil
-}
-
-// TRES is a limit by TRES; nil if it is not set.
-func (r *Record) TRES(option string) accounting.TRES {
-	if r.Set[option] == "" {
-		return nil
-	}
-	t, _ := accounting.ParseTRES(r.Set[option])
-	return t
-}
-
-// Flag reports whether a QOS has a flag.
-func (r *Record) Flag(name string) bool {
-	for flag := range strings.SplitSeq(r.Set["Flags"], ",") {
-		if strings.EqualFold(flag, name) {
-			return true
-		}
-	}
-	return false
-}
-
-// UsageFactor is what usage of a QOS counts: 1 if it is not set.
-func (r *Record) UsageFactor() float64 {
-	f, err := strconv.ParseFloat(r.Set["UsageFactor"], 64)
-	if err != nil {
-		return 1
-	}
-	return f
 }

@@ -48,6 +48,8 @@ type Record struct {
 	Coordinators []string // of an account, sorted
 	Set          Settings
 	From         string // the site that it was imported from; "": it was made here
+
+	read *values // of Set, in a tree
 }
 
 // Settings are options with values in their canonical form; see [Options]. What is not set has no entry.
@@ -91,6 +93,7 @@ func (r *Record) Text() string {
 
 func (r *Record) clone() *Record {
 	c := *r
+	c.read = nil
 	c.Coordinators = slices.Clone(r.Coordinators)
 	if c.Set = maps.Clone(r.Set); c.Set == nil {
 		c.Set = Settings{}

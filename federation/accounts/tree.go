@@ -35,6 +35,9 @@ func of(all map[Key]*Record) (*Tree, error) {
 	t := &Tree{all: all, below: map[string][]string{}, users: map[string][]string{}, defaults: map[string]string{}}
 	for _, k := range slices.SortedFunc(maps.Keys(all), compareKeys) {
 		r := all[k]
+		if r.read == nil {
+			r.read = valuesOf(r.Set)
+		}
 		switch k.Kind {
 		case Account:
 			if k.Name == Root {

@@ -12,16 +12,13 @@ import (
 // Pools of rented nodes may have budgets, part of which is committed to what runs (see [federation.Allowance]). A job that could cost more than
 // the rest before its time limit is not started there, nor is one that may outlast the nodes. Both may change.
 
-// killTime is allowed for a job to end after its limit. It is longer than drivers wait, so that none refuses in the end what was granted here.
-const killTime = time.Minute
-
 // until is when the candidate's nodes are given back at the latest; for a job without a limit, when that is expected.
 func (c *candidate) until(now time.Time) time.Time {
 	start := now
 	if c.site.model.boot != nil {
 		start = start.Add(time.Duration(c.site.model.longest[c.pool]) * time.Second)
 	}
-	return federation.HeldUntil(start, start, c.limit, c.run, killTime)
+	return federation.HeldUntil(start, start, c.limit, c.run, federation.KillTime)
 }
 
 // rentRefusal is why the candidate's nodes are not available for as long as the job may run, nil if they are.
@@ -30,7 +27,7 @@ func (c *candidate) rentRefusal(now time.Time) *refusal {
 	if r == nil {
 		return nil
 	}
-	if !r.Until.IsZero() && (c.limit == sbatch.Unlimited || c.until(now).Add(-killTime).After(r.Until)) {
+	if !r.Until.IsZero() && (c.limit == sbatch.Unlimited || c.until(now).Add(-federation.KillTime).After(r.Until)) {
 		return forNow(federation.ReasonReqNodeNotAvail, federation.WhyNodesEnd, shortTime(c.limit), r.Until.UTC().Format("2006-01-02T15:04Z"))
 	}
 	c.most = c.shares(now, 1)

@@ -11,73 +11,54 @@ import (
 	"fsub/federation/accounts"
 )
 
-// unit is what a limit counts.
-type unit int
-
-const (
-	jobs unit = iota
-	tres
-	tresSeconds
-	cost
-)
-
-// limit is what a job would pass.
+// limit is what a job would pass: seconds of TRES, where it is about minutes.
 type limit struct {
-	key    accounts.Key // whose jobs count
-	set    string       // where it is set, in words
-	option string
-	of     unit
-	name   string // of the TRES
-	period string // of a budget
-	until  time.Time
-
-	most, used, held, wants int64
-}
-
-// per notes that a limit is a budget.
-func (l limit) per(b *accounts.Budget, now time.Time) limit {
-	l.period, l.until = b.Period, b.End(now)
-	return l
+	bound
+	until             time.Time // of a budget: the period ends
+	used, held, wants int64
 }
 
 // lessens reports whether a job holds less of it the longer it has run.
 func (l *limit) lessens() bool {
-	return l.option == "GrpTRESMins" || l.option == "GrpTRESRunMins" || l.option == "GrpWall"
+	return l.Limit.Measure == accounts.Minutes || l.Limit.Measure == accounts.RunMinutes
+}
+
+// byTime reports whether a job takes the more of it, the longer it may run.
+func (l *limit) byTime() bool {
+	return l.Limit.Measure == accounts.Money || l.lessens() || l.Limit.Measure == accounts.PeriodMinutes
 }
 
 // takes is what a job that is bound holds of it.
 func (l *limit) takes(w *Want) int64 {
-	switch {
-	case l.of == jobs:
+	switch l.Limit.Measure {
+	case accounts.Jobs:
 		return 1
-	case l.of == tres:
-		return w.TRES[l.name]
-	case l.of == cost:
+	case accounts.Amount:
+		return w.TRES[l.TRES]
+	case accounts.Money:
 		return int64(w.Cost)
-	case l.name == wall:
-		return int64(w.Longest / time.Second)
 	}
-	return w.TRES[l.name] * int64(w.Longest/time.Second)
+	return w.amount(l.TRES) * int64(w.Longest/time.Second)
 }
 
 // text is an amount of it in words.
 func (l *limit) text(n int64) string {
-	switch l.of {
-	case jobs:
+	switch l.Limit.Measure {
+	case accounts.Jobs:
 		return fmt.Sprintf("%d jobs", n)
-	case tres:
-		return l.name + "=" + l.number(n)
-	case cost:
+	case accounts.Amount:
+		return l.TRES + "=" + l.number(n)
+	case accounts.Money:
 		return federation.Money(n).USD()
 	}
-	if l.name == wall {
+	if l.TRES == accounts.Wall {
 		return fmt.Sprintf("%d minutes", (n+59)/60)
 	}
-	return fmt.Sprintf("%d minutes of %s", (n+59)/60, l.name)
+	return fmt.Sprintf("%d minutes of %s", (n+59)/60, l.TRES)
 }
 
 func (l *limit) number(n int64) string {
-	if l.name == "mem" {
+	if l.TRES == "mem" {
 		return fmt.Sprintf("%dM", n)
 	}
 	return fmt.Sprint(n)
@@ -93,21 +74,21 @@ func cents(n int64) string {
 func (l *limit) value(n int64) string {
 	value := ""
 	switch {
-	case l.of == jobs:
+	case l.Limit.Measure == accounts.Jobs:
 		value = fmt.Sprint(n)
-	case l.of == tres:
-		value = l.name + "=" + l.number(n)
-	case l.of == cost:
+	case l.Limit.Measure == accounts.Amount:
+		value = l.TRES + "=" + l.number(n)
+	case l.Limit.Measure == accounts.Money:
 		value = cents(n)
-	case l.name == wall:
+	case l.TRES == accounts.Wall:
 		value = fmt.Sprint((n + 59) / 60)
 	default:
-		value = fmt.Sprintf("%s=%d", l.name, (n+59)/60)
+		value = fmt.Sprintf("%s=%d", l.TRES, (n+59)/60)
 	}
-	if l.period != "" {
-		value += "/" + l.period
+	if l.Period != "" {
+		value += "/" + string(l.Period)
 	}
-	return l.option + "=" + value
+	return l.Name + "=" + value
 }
 
 // holder is a job that holds some of a limit.
@@ -137,12 +118,12 @@ func (b *Book) Holdback(now time.Time, w *Want, ends func(federation.JobID) time
 	}
 	l := &no.limit
 	out := &federation.Holdback{Kind: federation.HeldByLimit, Text: no.Text}
-	if l.period != "" {
+	if l.Period != "" {
 		out.Kind = federation.HeldByBudget
 	}
-	if (l.of == cost || l.of == tresSeconds) && l.wants > 0 {
+	if l.byTime() && l.wants > 0 {
 		out.Text += "; the job may come to " + l.text(l.wants)
-	} else if l.of == tres {
+	} else if l.Limit.Measure == accounts.Amount {
 		out.Text += "; the job asks for " + l.number(l.wants)
 	}
 	holders := b.holders(l, ends)
@@ -153,7 +134,7 @@ func (b *Book) Holdback(now time.Time, w *Want, ends func(federation.JobID) time
 			break
 		}
 		holds := "runs"
-		if l.of != jobs {
+		if l.Limit.Measure != accounts.Jobs {
 			holds = "holds " + l.text(h.takes)
 		}
 		out.Details = append(out.Details, fmt.Sprintf("job %d of %s %s%s", h.id, h.user, holds, h.by()))
@@ -190,29 +171,29 @@ func (b *Book) holders(l *limit, ends func(federation.JobID) time.Time) (all []h
 
 // frees are the ways out: what ends, a new period, asking for less, a higher limit.
 func (b *Book) frees(l *limit, w *Want, holders []holder) (out []string) {
-	left := l.most - l.used - l.held
-	if (l.of == cost || l.of == tresSeconds) && left > 0 && l.wants > left && w.Longest > 0 {
-		kill := killTime
-		if strings.HasPrefix(l.option, "Max") { // which is about the time limit alone
+	left := l.Most - l.used - l.held
+	if l.byTime() && left > 0 && l.wants > left && w.Longest > 0 {
+		kill := federation.KillTime
+		if l.Limit.Scope == accounts.PerJob { // which is about the time limit alone
 			kill = 0
 		}
-		fits := (time.Duration(float64(w.Longest-killTime+kill)*float64(left)/float64(l.wants)) - kill).Truncate(time.Minute)
+		fits := (time.Duration(float64(w.Longest-federation.KillTime+kill)*float64(left)/float64(l.wants)) - kill).Truncate(time.Minute)
 		if fits > 0 {
 			out = append(out, fmt.Sprintf("with --time=%d:%02d:00 or less it comes to %s at most", int(fits.Hours()), int(fits.Minutes())%60, l.text(left)))
 		}
 	}
-	possible := l.wants <= l.most
-	if possible && l.wants <= l.most-l.used { // what ends gives back what it did not use
+	possible := l.wants <= l.Most
+	if possible && l.wants <= l.Most-l.used { // what ends gives back what it did not use
 		out = append(out, l.ending(holders, l.wants-left))
 	}
 	switch {
 	case possible && !l.until.IsZero():
-		out = append(out, fmt.Sprintf("on %s the next %s begins", l.until.UTC().Format("2006-01-02"), l.period))
-	case possible && (l.option == "GrpTRESMins" || l.option == "GrpWall") && l.used > 0 && b.halfLife > 0:
+		out = append(out, fmt.Sprintf("on %s the next %s begins", l.until.UTC().Format("2006-01-02"), l.Period))
+	case possible && l.Limit.Measure == accounts.Minutes && l.used > 0 && b.halfLife > 0:
 		out = append(out, fmt.Sprintf("what is used counts half as much every %g days", b.halfLife.Hours()/24))
 	}
 	if l.wants > 0 {
-		out = append(out, fmt.Sprintf("with %s of %s", l.value(l.used+l.held+l.wants), l.set))
+		out = append(out, fmt.Sprintf("with %s of %s", l.value(l.used+l.held+l.wants), l.set.Key))
 	}
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }
@@ -244,7 +225,7 @@ func (l *limit) ending(holders []holder, need int64) string {
 	if n := len(names) - shown; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
 	}
-	if l.of == cost || l.of == tresSeconds {
+	if l.byTime() {
 		return fmt.Sprintf("when %s %s%s: what it does not use of %s is free again", text, verb, when, l.text(sumOf(holders[:len(names)])))
 	}
 	return fmt.Sprintf("when %s %s%s", text, verb, when)

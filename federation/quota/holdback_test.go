@@ -13,8 +13,8 @@ import (
 // What keeps a job back is told with who holds it and with all ways out, and each way out is true: with the limit that it names the job may be bound.
 func TestHoldback(t *testing.T) {
 	const gpu = "gres/gpu"
-	want := Want{User: "alice", Account: "physics", TRES: accounting.TRES{gpu: 4}, Longest: 2*time.Hour + killTime, Cost: 10 * federation.Dollar}
-	other := Want{User: "bob", Account: "physics", TRES: accounting.TRES{gpu: 2}, Longest: 6*time.Hour + killTime, Cost: 12 * federation.Dollar}
+	want := Want{User: "alice", Account: "physics", TRES: accounting.TRES{gpu: 4}, Longest: 2*time.Hour + federation.KillTime, Cost: 10 * federation.Dollar}
+	other := Want{User: "bob", Account: "physics", TRES: accounting.TRES{gpu: 2}, Longest: 6*time.Hour + federation.KillTime, Cost: 12 * federation.Dollar}
 	ends := func(id federation.JobID) time.Time {
 		if id == 3 {
 			return time.Time{}

@@ -30,11 +30,10 @@ func (b *Book) Levels(now time.Time, started map[federation.JobID]time.Time) (al
 	running := b.running(now, started)
 	b.stand(now, running)
 	for _, r := range b.books.Tree().Records() {
-		for _, budget := range r.Budgets() {
-			since := budget.Start(now)
-			percent, text := b.usedOf(r, &budget, running[r.Key], since)
+		for _, l := range b.levelsOf(now, r, running[r.Key]) {
+			since, text := l.budget.Period.Start(now), l.text(r)
 			reach := func(option string, at int64) bool {
-				if percent < float64(at) {
+				if l.percent < float64(at) {
 					return false
 				}
 				all = append(all, Reached{r.Key, option, since, text})
@@ -86,30 +85,39 @@ func (b *Book) running(now time.Time, started map[federation.JobID]time.Time) ma
 	return out
 }
 
-// usedOf is how much of a budget is used, in percent, and that as a sentence.
-func (b *Book) usedOf(r *accounts.Record, budget *accounts.Budget, running *used, since time.Time) (percent float64, text string) {
-	u := b.since(r.Key, dayOf(since))
-	if running != nil {
-		u.cost += running.cost
-		for name, n := range running.seconds {
-			u.seconds[name] += n
+// level is how much of a budget is used.
+type level struct {
+	budget  *accounts.Bound
+	used    int64
+	percent float64
+}
+
+// levelsOf are those of a record's budgets. One of several TRES is used as far as the one of which the most is used.
+func (b *Book) levelsOf(now time.Time, r *accounts.Record, running *used) (all []level) {
+	for budget := range budgets(r) {
+		u := b.since(r.Key, dayOf(budget.Period.Start(now)))
+		if running != nil {
+			u.add(running)
+		}
+		l := level{budget, u.of(budget), 100}
+		if budget.Most > 0 {
+			l.percent = 100 * float64(l.used) / float64(budget.Most)
+		}
+		n := len(all)
+		switch {
+		case n == 0 || all[n-1].budget.Option != budget.Option:
+			all = append(all, l)
+		case l.percent >= all[n-1].percent:
+			all[n-1] = l
 		}
 	}
-	of := func(used, limit float64) float64 {
-		if limit == 0 {
-			return 100
-		}
-		return 100 * used / limit
+	return all
+}
+
+func (l *level) text(r *accounts.Record) string {
+	b := l.budget
+	if b.Limit.Measure == accounts.Money {
+		return fmt.Sprintf("%s has spent %s of %s this %s", r.Key, federation.Money(l.used).USD(), federation.Money(b.Most).USD(), b.Period)
 	}
-	if budget.Money >= 0 {
-		percent = of(u.cost.Dollars(), budget.Money.Dollars())
-		text = fmt.Sprintf("%s has spent %s of %s this %s", r.Key, u.cost.USD(), budget.Money.USD(), budget.Period)
-	}
-	for name, limit := range budget.TRESMins {
-		if p := of(float64(u.seconds[name]), float64(limit*60)); p >= percent || text == "" {
-			percent = p
-			text = fmt.Sprintf("%s has used %d of %d minutes of %s this %s", r.Key, u.seconds[name]/60, limit, name, budget.Period)
-		}
-	}
-	return percent, text
+	return fmt.Sprintf("%s has used %d of %d minutes of %s this %s", r.Key, l.used/60, b.Most/60, b.TRES, b.Period)
 }

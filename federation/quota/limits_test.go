@@ -153,7 +153,7 @@ func allowed(tree *accounts.Tree, live map[federation.JobID]Want, w *Want) bool 
 	}
 	for _, r := range chain {
 		single(r)
-		tres, mins, n := r.TRES("GrpTRES"), r.TRES("GrpTRESRunMins"), count(r, "GrpJobs")
+		tres, mins, n := maps.Clone(r.TRES("GrpTRES")), maps.Clone(r.TRES("GrpTRESRunMins")), count(r, "GrpJobs")
 		maps.DeleteFunc(tres, func(name string, _ int64) bool { return byQOS("GrpTRES", name) })
 		maps.DeleteFunc(mins, func(name string, _ int64) bool { return byQOS("GrpTRESRunMins", name) })
 		if byQOS("GrpJobs", "") {
@@ -196,19 +196,19 @@ func TestDenials(t *testing.T) {
 		Want
 		reason federation.Reason
 	}{
-		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 64, "gres/gpu": 2, "node": 4}, Longest: 9*time.Hour + killTime}, ""}, // though the group has used all its minutes
-		{Want{QOS: "strict", TRES: accounting.TRES{"node": 4}, Longest: 9*time.Hour + 2*killTime}, "AssocGrpNodeRunMinutes"},
-		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 64}, Longest: 9*time.Hour + 2*killTime}, "QOSGrpCPUMinutesLimit"},
+		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 64, "gres/gpu": 2, "node": 4}, Longest: 9*time.Hour + federation.KillTime}, ""}, // though the group has used all its minutes
+		{Want{QOS: "strict", TRES: accounting.TRES{"node": 4}, Longest: 9*time.Hour + 2*federation.KillTime}, "AssocGrpNodeRunMinutes"},
+		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 64}, Longest: 9*time.Hour + 2*federation.KillTime}, "QOSGrpCPUMinutesLimit"},
 		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 1}}, "AssocGrpWallLimit"}, // --time=UNLIMITED
-		{Want{QOS: "strict", Longest: 10*time.Hour + killTime}, ""},
-		{Want{QOS: "strict", Longest: 10*time.Hour + 2*killTime}, "AssocGrpWallLimit"},
+		{Want{QOS: "strict", Longest: 10*time.Hour + federation.KillTime}, ""},
+		{Want{QOS: "strict", Longest: 10*time.Hour + 2*federation.KillTime}, "AssocGrpWallLimit"},
 		{Want{QOS: "strict", TRES: accounting.TRES{"gres/gpu": 3}, Longest: time.Hour}, "QOSMaxGRESPerUser"},
 		{Want{QOS: "strict", TRES: accounting.TRES{"mem": 65 << 10}, Longest: time.Hour}, "MaxMemoryPerAccount"},
 		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 65}, Longest: time.Hour}, "AssocGrpCpuLimit"},
 		{Want{QOS: "STRICT", TRES: accounting.TRES{"node": 5}, Longest: time.Hour}, "AssocMaxNodePerJobLimit"},
-		{Want{QOS: "capped", Longest: time.Hour + killTime}, ""},
-		{Want{QOS: "capped", Longest: time.Hour + 2*killTime}, "QOSMaxWallDurationPerJobLimit"},
-		{Want{QOS: "capped", Longest: killTime}, ""}, // without a limit of its own it gets the QOS's
+		{Want{QOS: "capped", Longest: time.Hour + federation.KillTime}, ""},
+		{Want{QOS: "capped", Longest: time.Hour + 2*federation.KillTime}, "QOSMaxWallDurationPerJobLimit"},
+		{Want{QOS: "capped", Longest: federation.KillTime}, ""}, // without a limit of its own it gets the QOS's
 		{Want{QOS: "capped"}, "QOSMaxWallDurationPerJobLimit"},
 		{Want{Account: "vision", Longest: 2 * time.Hour}, "QOSMaxWallDurationPerJobLimit"}, // by default
 		{Want{QOS: "lenient", TRES: accounting.TRES{"gres/gpu": 3, "cpu": 65, "node": 5}, Longest: 2 * time.Hour}, ""},

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -41,10 +42,10 @@ type Refusal struct {
 
 // Public is what everybody may know of it, who sees the job: Text without what is spent of a budget.
 func (r *Refusal) Public() string {
-	if r.limit.period == "" {
+	if r.limit.Period == "" {
 		return r.Text
 	}
-	return fmt.Sprintf("%s of %s does not suffice this %s: see fed explain", r.limit.option, r.limit.set, r.limit.period)
+	return fmt.Sprintf("%s of %s does not suffice this %s: see fed explain", r.limit.Name, r.limit.set.Key, r.limit.Period)
 }
 
 // Book is what is used, and what is reserved. It is for one goroutine, but for [Book.Standings].
@@ -83,9 +84,42 @@ type held struct {
 	cost    federation.Money
 }
 
+// of is what is reserved of a budget.
+func (h *held) of(b *accounts.Bound) int64 { return spent(b, h.seconds, h.cost) }
+
 type used struct {
 	seconds accounting.TRES
 	cost    federation.Money
+}
+
+// of is what is used of a budget.
+func (u *used) of(b *accounts.Bound) int64 { return spent(b, u.seconds, u.cost) }
+
+// add adds what else was used.
+func (u *used) add(o *used) {
+	u.cost += o.cost
+	for name, n := range o.seconds {
+		u.seconds[name] += n
+	}
+}
+
+func spent(b *accounts.Bound, seconds accounting.TRES, cost federation.Money) int64 {
+	if b.Limit.Measure == accounts.Money {
+		return int64(cost)
+	}
+	return seconds[b.TRES]
+}
+
+// budgets goes through the budgets that a record sets: one for each TRES.
+func budgets(r *accounts.Record) iter.Seq[*accounts.Bound] {
+	return func(yield func(*accounts.Bound) bool) {
+		all := r.Bounds()
+		for i := range all {
+			if all[i].Period != "" && !yield(&all[i]) {
+				return
+			}
+		}
+	}
 }
 
 // New returns a Book without usage. Usage that GrpTRESMins is compared with decays.
@@ -192,9 +226,6 @@ func ofAccount(qos, account string) accounts.Key {
 
 const inAccount = "account/"
 
-// wall is a TRES of which every job holds one: its seconds are what GrpWall is compared with.
-const wall = "wall"
-
 func defaultQOS(t *accounts.Tree, k accounts.Key) string {
 	if r := t.Get(k); r != nil && r.Set["DefaultQOS"] != "" {
 		return r.Set["DefaultQOS"]
@@ -275,7 +306,7 @@ func (b *Book) add(h *hold, sign int64) {
 			s.tres[name] += sign * n
 			reserve(name, n)
 		}
-		reserve(wall, 1)
+		reserve(accounts.Wall, 1)
 		if s.jobs == 0 {
 			delete(b.held, k)
 		}
@@ -351,7 +382,7 @@ func (b *Book) use(t *accounts.Tree, keys []accounts.Key, tres accounting.TRES, 
 			of = map[string]float64{}
 			b.slow[k] = of
 		}
-		of[wall] += seconds
+		of[accounts.Wall] += seconds
 		for name, n := range tres {
 			of[name] += float64(n) * seconds
 		}
@@ -382,14 +413,11 @@ func (b *Book) decay(now time.Time) {
 }
 
 // since is what was used on a day or after it.
-func (b *Book) since(k accounts.Key, day int64) used {
-	sum := used{seconds: accounting.TRES{}}
+func (b *Book) since(k accounts.Key, day int64) *used {
+	sum := &used{seconds: accounting.TRES{}}
 	for d, u := range b.days[k] {
 		if d >= day {
-			sum.cost += u.cost
-			for name, n := range u.seconds {
-				sum.seconds[name] += n
-			}
+			sum.add(u)
 		}
 	}
 	return sum
@@ -416,16 +444,10 @@ func (b *Book) Late(now time.Time, association accounts.Key) bool {
 		if !ok {
 			continue
 		}
-		s := b.heldBy(k)
-		for _, budget := range r.Budgets() {
-			u := b.since(k, dayOf(budget.Start(now)))
-			if budget.Money >= 0 && float64(u.cost+s.cost)*100 >= float64(budget.Money)*float64(soft) {
+		for budget := range budgets(r) {
+			n := b.since(k, dayOf(budget.Period.Start(now))).of(budget) + b.heldBy(k).of(budget)
+			if float64(n)*100 >= float64(budget.Most)*float64(soft) {
 				return true
-			}
-			for name, n := range budget.TRESMins {
-				if float64(u.seconds[name]+s.seconds[name])*100 >= float64(n)*60*float64(soft) {
-					return true
-				}
 			}
 		}
 	}

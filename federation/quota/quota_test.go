@@ -137,7 +137,7 @@ func TestReasons(t *testing.T) {
 		"QOSMaxJobsPerUserLimit":       {QOS: "one", Longest: time.Hour},
 		federation.ReasonAccountBudget: {Account: "broke", Longest: time.Hour},
 
-		"AssocMaxWallDurationPerJobLimit": {Account: "short", QOS: "small", Longest: 2*time.Hour + killTime},
+		"AssocMaxWallDurationPerJobLimit": {Account: "short", QOS: "small", Longest: 2*time.Hour + federation.KillTime},
 		"AssocGrpWallLimit":               {Account: "short", Longest: time.Hour},
 		"AssocMaxCpuMinutesPerJobLimit":   {Account: "short", Longest: 50 * time.Minute, TRES: accounting.TRES{"cpu": 4}},
 		"AssocMaxGRESMinutesPerJob":       {Account: "short", QOS: "long", Longest: time.Hour, TRES: accounting.TRES{"cpu": 4, "gres/gpu": 2}},

@@ -46,8 +46,8 @@ func (b *Book) countAll() {
 	t := b.books.Tree()
 	b.ran = map[accounts.Key]map[string]*ran{}
 	for _, r := range t.Records() {
-		for _, option := range []string{"GrpTRESMins", "GrpTRESRunMins", "GrpWall"} {
-			if r.Set[option] != "" {
+		for _, of := range r.Bounds() {
+			if m := of.Limit.Measure; of.Limit.Scope != accounts.PerJob && (m == accounts.Minutes || m == accounts.RunMinutes) {
 				b.ran[r.Key] = map[string]*ran{}
 			}
 		}
@@ -85,7 +85,7 @@ func (b *Book) count(t *accounts.Tree, h *hold, sign float64) {
 			of[name].seconds += n * seconds
 			of[name].counts += n * counts
 		}
-		add(wall, 1)
+		add(accounts.Wall, 1)
 		for name, n := range h.want.TRES {
 			add(name, float64(n))
 		}

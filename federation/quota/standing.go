@@ -1,11 +1,10 @@
 package quota
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"fsub/accounting"
+	"fsub/federation"
 	"fsub/federation/accounts"
 )
 
@@ -51,39 +50,30 @@ const (
 func (b *Book) stand(now time.Time, running map[accounts.Key]*used) {
 	tree, all := b.books.Tree(), []Standing{}
 	for _, r := range tree.Records() {
-		for _, budget := range r.Budgets() {
-			all = append(all, b.standing(now, r, &budget, running[r.Key])...)
+		for budget := range budgets(r) {
+			all = append(all, b.standing(now, r.Key, budget, running[r.Key]))
 		}
 	}
 	b.standings.Store(&stood{tree, all})
 }
 
-func (b *Book) standing(now time.Time, r *accounts.Record, budget *accounts.Budget, running *used) (all []Standing) {
-	since, until := budget.Start(now), budget.End(now)
-	ended, held := b.since(r.Key, dayOf(since)), b.heldBy(r.Key)
-	today, lately := dayOf(now), used{seconds: accounting.TRES{}}
-	for d, u := range b.days[r.Key] {
+func (b *Book) standing(now time.Time, k accounts.Key, budget *accounts.Bound, running *used) Standing {
+	today, lately := dayOf(now), &used{seconds: accounting.TRES{}}
+	for d, u := range b.days[k] {
 		if d < today && d >= today-lookBack {
-			lately.cost += u.cost
-			for name, n := range u.seconds {
-				lately.seconds[name] += n
-			}
+			lately.add(u)
 		}
 	}
 	if running == nil {
 		running = &used{}
 	}
-	one := Standing{Key: r.Key, Period: budget.Period, Since: since, Until: until}
-	if budget.Money >= 0 {
-		one.Limit, one.Used, one.Running, one.Reserved, one.Daily = budget.Money.Dollars(), ended.cost.Dollars(), running.cost.Dollars(), held.cost.Dollars(), lately.cost.Dollars()/lookBack
-		all = append(all, one)
+	s := Standing{Key: k, Of: budget.TRES, Period: string(budget.Period), Since: budget.Period.Start(now), Until: budget.Period.End(now)}
+	unit := float64(time.Minute / time.Second)
+	if budget.Limit.Measure == accounts.Money {
+		unit = float64(federation.Dollar)
 	}
-	for name, limit := range budget.TRESMins {
-		minutes := func(seconds int64) float64 { return float64(seconds) / 60 }
-		one.Of, one.Limit, one.Used, one.Running = name, float64(limit), minutes(ended.seconds[name]), minutes(running.seconds[name])
-		one.Reserved, one.Daily = minutes(held.seconds[name]), minutes(lately.seconds[name])/lookBack
-		all = append(all, one)
-	}
-	slices.SortFunc(all, func(a, b Standing) int { return cmp.Compare(a.Of, b.Of) })
-	return all
+	s.Limit, s.Used = float64(budget.Most)/unit, float64(b.since(k, dayOf(s.Since)).of(budget))/unit
+	s.Running, s.Reserved = float64(running.of(budget))/unit, float64(b.heldBy(k).of(budget))/unit
+	s.Daily = float64(lately.of(budget)) / unit / lookBack
+	return s
 }

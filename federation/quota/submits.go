@@ -1,9 +1,10 @@
 package quota
 
 import (
-	"strings"
+	"fmt"
 	"sync/atomic"
 
+	"fsub/federation"
 	"fsub/federation/accounts"
 )
 
@@ -22,18 +23,19 @@ type Submits struct {
 // Submitter is on whose behalf a job is submitted, as the job names it.
 type Submitter struct{ User, Account, QOS string }
 
-func (s *Submitter) keys(t *accounts.Tree) []accounts.Key {
-	return keysOf(t, s.User, t.Account(s.User, s.Account), s.QOS)
-}
-
 // Submitted is what counts of one submitter.
 type Submitted struct {
 	Submitter
-	n    int64
-	keys []accounts.Key
+	n      int64
+	keys   []accounts.Key
+	bounds []bound // of how many jobs may be submitted
 }
 
-var submitLimits = []string{"GrpSubmitJobs", "MaxSubmitJobs", "MaxSubmitJobsPerUser", "MaxSubmitJobsPerAccount"}
+// under looks up what counts for the submitter in a tree.
+func (x *Submitted) under(t *accounts.Tree) {
+	x.keys = keysOf(t, x.User, t.Account(x.User, x.Account), x.QOS)
+	x.bounds = subjectOf(t, x.keys).submits()
+}
 
 // NewSubmits returns Submits of no jobs.
 func NewSubmits(books interface{ Tree() *accounts.Tree }) *Submits {
@@ -52,7 +54,7 @@ func (s *Submits) Of(who Submitter) *Submitted {
 		x = &Submitted{Submitter: who}
 		s.all[who] = x
 		if s.tree != nil {
-			x.keys = who.keys(s.tree)
+			x.under(s.tree)
 		}
 	}
 	return x
@@ -83,8 +85,8 @@ func (s *Submits) Limited() (is, changed bool) {
 	}
 	s.tree, s.limited, s.counts = t, false, map[accounts.Key]int64{}
 	for _, r := range t.Records() {
-		for _, option := range submitLimits {
-			s.limited = s.limited || r.Set[option] != ""
+		for _, b := range r.Bounds() {
+			s.limited = s.limited || b.Limit.Measure == accounts.Submitted
 		}
 	}
 	if s.free.Store(nil); !s.limited {
@@ -95,7 +97,7 @@ func (s *Submits) Limited() (is, changed bool) {
 			delete(s.all, who)
 			continue
 		}
-		x.keys = who.keys(t)
+		x.under(t)
 		for _, k := range x.keys {
 			s.counts[k] += x.n
 		}
@@ -103,68 +105,12 @@ func (s *Submits) Limited() (is, changed bool) {
 	return s.limited, true
 }
 
-// Check says why n jobs more must not be submitted, in the order in which slurmctld looks: the QOS, then the association, then the accounts above it. Nil if
-// they may. Limited was asked before.
+// Check says why n jobs more must not be submitted; nil if they may. Limited was asked before.
 func (s *Submits) Check(x *Submitted, n int64) *Refusal {
-	var qos *accounts.Record
-	over := func(r *accounts.Record, option string, counted accounts.Key) (most int64, is bool) {
-		most, ok := r.Count(option)
-		return most, ok && s.counts[counted]+n > most
-	}
-	for _, k := range x.keys {
-		if k.Kind == accounts.QOS && k.Account == "" {
-			qos = s.tree.Get(k)
-		}
-	}
-	if qos != nil {
-		if most, is := over(qos, "GrpSubmitJobs", qos.Key); is {
-			return refuse("QOSGrpSubmitJobsLimit", "%s may have %d jobs that have not ended, and has %d", qos.Key, most, s.counts[qos.Key])
-		}
-		for _, k := range x.keys {
-			switch {
-			case k.Kind != accounts.QOS || k.Account == "":
-			case strings.HasPrefix(k.Account, inAccount):
-				if most, is := over(qos, "MaxSubmitJobsPerAccount", k); is {
-					return refuse("MaxSubmitJobsPerAccount", "an account may have %d jobs of %s that have not ended, and has %d", most, qos.Key, s.counts[k])
-				}
-			default:
-				if most, is := over(qos, "MaxSubmitJobsPerUser", k); is {
-					return refuse("QOSMaxSubmitJobPerUserLimit", "a user may have %d jobs of %s that have not ended, and has %d", most, qos.Key, s.counts[k])
-				}
-			}
-		}
-	}
-	set := func(options ...string) bool {
-		for _, option := range options {
-			if qos != nil && qos.Set[option] != "" {
-				return true
-			}
-		}
-		return false
-	}
-	group, own := !set("GrpSubmitJobs"), !set("MaxSubmitJobsPerUser", "MaxSubmitJobsPerAccount")
-	for i, k := range x.keys {
-		r := s.tree.Get(k)
-		if k.Kind == accounts.QOS {
-			continue
-		}
-		if r != nil && group {
-			if most, is := over(r, "GrpSubmitJobs", k); is {
-				return refuse("AssocGrpSubmitJobsLimit", "%s may have %d jobs that have not ended, and has %d", k, most, s.counts[k])
-			}
-		}
-		if i > 0 || !own {
-			continue
-		}
-		for _, above := range x.keys { // a user's association has what the next account above it has, where it sets none
-			r := s.tree.Get(above)
-			if r == nil || above.Kind == accounts.QOS || r.Set["MaxSubmitJobs"] == "" {
-				continue
-			}
-			if most, is := over(r, "MaxSubmitJobs", k); is {
-				return refuse("AssocMaxSubmitJobLimit", "%s may have %d jobs that have not ended, and has %d", k, most, s.counts[k])
-			}
-			break
+	for i := range x.bounds {
+		b := &x.bounds[i]
+		if has := s.counts[b.key]; has+n > b.Most {
+			return &Refusal{Reason: federation.Reason(b.Reason(b.set.Kind)), Text: fmt.Sprintf("%s %s, and has %d", b.who(false), b.may(), has)}
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,10 +67,6 @@ func copyDays(days map[int64]*used) map[int64]*used {
 	return c
 }
 
-// limitOptions are those that keep jobs waiting.
-var limitOptions = []string{"GrpJobs", "GrpTRES", "GrpTRESMins", "GrpTRESRunMins", "GrpWall", "MaxJobs", "MaxTRES", "MaxTRESMins", "MaxWall", "MaxTRESPerUser", "MaxTRESPerAccount",
-	"MaxJobsPerUser", "MaxJobsPerAccount", "Budget", "BudgetTRESMins"}
-
 // With implements [federation.Limits].
 func (t *Trial) With(limits, qos []string) (federation.Limits, error) {
 	var edits []accounts.Edit
@@ -114,17 +111,24 @@ func limitEdit(text, want string, key func(string) accounts.Key) (e accounts.Edi
 	}
 	k := key(strings.ToLower(name)) // see accounts.Name
 	o, err := accounts.OptionOf(k.Kind, option)
-	if err == nil && !slices.Contains(limitOptions, o.Name) || err != nil && !strings.Contains(err.Error(), "short for") {
-		may := slices.DeleteFunc(slices.Clone(limitOptions), func(name string) bool {
-			o, err := accounts.OptionOf(k.Kind, name)
-			return err != nil || o.Name != name
-		})
+	if err == nil && !holdsBack(o) || err != nil && !errors.Is(err, accounts.ErrShort) {
+		var may []string
+		for i := range accounts.Options {
+			if o := &accounts.Options[i]; holdsBack(o) && slices.Contains(o.Of, k.Kind) {
+				may = append(may, o.Name)
+			}
+		}
 		return e, fmt.Errorf("limit %q: %s keeps no job waiting: want one of %s", text, option, strings.Join(may, ", "))
 	}
 	if err != nil {
 		return e, fmt.Errorf("limit %q: %w", text, err)
 	}
 	return accounts.Edit{Op: accounts.Modify, Key: k, Set: map[string]string{o.Name: value}}, nil
+}
+
+// holdsBack reports whether an option keeps jobs waiting.
+func holdsBack(o *accounts.Option) bool {
+	return o.Limit != nil && o.Limit.Measure != accounts.Submitted
 }
 
 // Check implements [federation.Limits].

@@ -156,7 +156,7 @@ func (m *ctld) pass(d time.Duration) {
 			for _, k := range j.keys {
 				if of := m.used[k]; of != nil {
 					of["gres/gpu"] += float64(j.want.TRES["gres/gpu"]) * step.Seconds() * j.factor
-					of[wall] += step.Seconds() * j.factor
+					of[accounts.Wall] += step.Seconds() * j.factor
 				}
 			}
 		}
@@ -189,7 +189,7 @@ func (m *ctld) check() {
 	}
 	m.book.Check(m.now, &Want{User: "bob", Account: "physics"}) // brings it up to now
 	for k, of := range m.used {
-		for _, name := range []string{"gres/gpu", wall} {
+		for _, name := range []string{"gres/gpu", accounts.Wall} {
 			used, reserved := m.book.usage(k, name)
 			if want := of[name]; math.Abs(float64(used)-want) > 120+want/50 {
 				m.t.Fatalf("%s: %d seconds of %s are used, in slurmctld %.0f", k, used, name, want)
@@ -198,7 +198,7 @@ func (m *ctld) check() {
 			for _, j := range m.jobs {
 				if slices.Contains(j.keys, k) {
 					n := 1.0
-					if name != wall {
+					if name != accounts.Wall {
 						n = float64(j.want.TRES[name])
 					}
 					want += n * max(j.want.Longest-j.ran, 0).Seconds() * j.factor

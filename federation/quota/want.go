@@ -64,9 +64,9 @@ func WantOf(j *federation.Job, o *federation.Offer, prices map[string]float64, s
 	case limit == sbatch.Unlimited:
 		w.Longest = 0
 	case limit > 0:
-		w.Longest = limit + killTime
+		w.Longest = limit + federation.KillTime
 	case o == nil:
-		w.Longest = killTime // nothing is known yet
+		w.Longest = federation.KillTime // nothing is known yet
 	}
 	if o != nil {
 		w.Cost = mostCost(o, prices, &w)

@@ -108,18 +108,17 @@ func (w *world) checkCaps() error {
 		}
 	}
 	r := w.tree.Get(accounts.AccountKey("physics"))
-	if n, ok := r.Count("GrpJobs"); ok {
-		below("jobs", float64(jobs), float64(n))
-	}
-	if tres, err := accounting.ParseTRES(r.Set["GrpTRES"]); err == nil && tres["gres/gpu"] > 0 {
-		below("GPUs", float64(gpus), float64(tres["gres/gpu"]))
-	}
-	for _, b := range r.Budgets() {
-		if b.Money >= 0 {
-			below("dollars", cost.Dollars(), b.Money.Dollars())
-		}
-		if n, ok := b.TRESMins["gres/gpu"]; ok {
-			below("GPU minutes", float64(seconds)/60, float64(n))
+	for _, b := range r.Bounds() {
+		most := float64(b.Most)
+		switch b.Name {
+		case "GrpJobs":
+			below("jobs", float64(jobs), most)
+		case "GrpTRES":
+			below("GPUs", float64(gpus), most)
+		case "Budget":
+			below("millionths of a dollar", float64(cost), most)
+		case "BudgetTRESMins":
+			below("GPU seconds", float64(seconds), most)
 		}
 	}
 	return err
