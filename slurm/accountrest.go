@@ -19,31 +19,13 @@ import (
 // record is an association, an account or a QOS as slurmrestd tells it. Options have the same places in v0.0.42 to v0.0.45.
 type record wire.DBRecord
 
-// Where slurmrestd has the options of an association and of a QOS.
-var (
-	associationAt = map[string]string{
-		"Fairshare": "shares_raw", "GrpJobs": "max.jobs.per.count", "GrpSubmitJobs": "max.jobs.per.submitted", "GrpTRES": "max.tres.total",
-		"GrpTRESMins": "max.tres.group.minutes", "GrpTRESRunMins": "max.tres.group.active", "GrpWall": "max.per.account.wall_clock", "MaxJobs": "max.jobs.active",
-		"MaxSubmitJobs": "max.jobs.total", "MaxTRES": "max.tres.per.job", "MaxTRESMins": "max.tres.minutes.per.job", "MaxWall": "max.jobs.per.wall_clock",
-		"QOS": "qos", "DefaultQOS": "default.qos",
-	}
-	qosAt = map[string]string{
-		"Priority": "priority", "UsageFactor": "usage_factor", "Preempt": "preempt.list", "PreemptMode": "preempt.mode", "GraceTime": "limits.grace_time", "Flags": "flags",
-		"GrpJobs": "limits.max.active_jobs.count", "GrpSubmitJobs": "limits.max.jobs.count", "GrpTRES": "limits.max.tres.total", "GrpTRESMins": "limits.max.tres.minutes.total",
-		"GrpTRESRunMins": "limits.max.tres.minutes.per.qos", "GrpWall": "limits.max.wall_clock.per.qos", "MaxTRES": "limits.max.tres.per.job",
-		"MaxTRESMins": "limits.max.tres.minutes.per.job", "MaxWall": "limits.max.wall_clock.per.job", "MaxTRESPerUser": "limits.max.tres.per.user",
-		"MaxTRESPerAccount": "limits.max.tres.per.account", "MaxJobsPerUser": "limits.max.jobs.active_jobs.per.user",
-		"MaxJobsPerAccount": "limits.max.jobs.active_jobs.per.account", "MaxSubmitJobsPerUser": "limits.max.jobs.per.user",
-		"MaxSubmitJobsPerAccount": "limits.max.jobs.per.account",
-	}
-	// Words that slurmrestd has for sacctmgr's.
-	restWords = map[string]string{
-		"DenyOnLimit": "DENY_LIMIT", "EnforceUsageThreshold": "ENFORCE_USAGE_THRESHOLD", "NoDecay": "NO_DECAY", "NoReserve": "NO_RESERVE",
-		"OverPartQOS": "OVERRIDE_PARTITION_QOS", "PartitionMaxNodes": "PARTITION_MAXIMUM_NODE", "PartitionMinNodes": "PARTITION_MINIMUM_NODE",
-		"PartitionTimeLimit": "PARTITION_TIME_LIMIT", "Relative": "RELATIVE", "RequiresReservation": "REQUIRED_RESERVATION", "UsageFactorSafe": "USAGE_FACTOR_SAFE",
-		"cluster": "DISABLED", "cancel": "CANCEL", "requeue": "REQUEUE", "suspend": "SUSPEND", "gang": "GANG", "within": "WITHIN",
-	}
-)
+// restWords are slurmrestd's words for sacctmgr's.
+var restWords = map[string]string{
+	"DenyOnLimit": "DENY_LIMIT", "EnforceUsageThreshold": "ENFORCE_USAGE_THRESHOLD", "NoDecay": "NO_DECAY", "NoReserve": "NO_RESERVE",
+	"OverPartQOS": "OVERRIDE_PARTITION_QOS", "PartitionMaxNodes": "PARTITION_MAXIMUM_NODE", "PartitionMinNodes": "PARTITION_MINIMUM_NODE",
+	"PartitionTimeLimit": "PARTITION_TIME_LIMIT", "Relative": "RELATIVE", "RequiresReservation": "REQUIRED_RESERVATION", "UsageFactorSafe": "USAGE_FACTOR_SAFE",
+	"cluster": "DISABLED", "cancel": "CANCEL", "requeue": "REQUEUE", "suspend": "SUSPEND", "gang": "GANG", "within": "WITHIN",
+}
 
 // at finds a place in a record, and what holds it; nil: this slurmrestd has no such place.
 func (r record) at(path string) (holder map[string]any, key string, value any) {
@@ -156,16 +138,16 @@ func (d *Driver) askREST(ctx context.Context, at *accounts.Import) error {
 	if err != nil {
 		return err
 	}
-	add := func(r accounts.Record, from record, options []string, places map[string]string) {
-		columns := make([]string, len(options))
-		for i, name := range options {
-			columns[i] = from.option(places[name])
+	add := func(r accounts.Record, from record) {
+		var columns []string
+		for _, o := range accounts.AtSites(r.Kind) {
+			columns = append(columns, from.option(o.Path(r.Kind)))
 		}
-		r.Set = settings(at, r.Key, options, columns)
+		r.Set = settings(at, r.Key, columns)
 		at.Records = append(at.Records, r)
 	}
 	for _, q := range qos.QOS {
-		add(accounts.Record{Key: accounts.QOSKey(record(q).text("name"))}, record(q), qosOptions, qosAt)
+		add(accounts.Record{Key: accounts.QOSKey(record(q).text("name"))}, record(q))
 	}
 	for _, a := range all.Associations {
 		r := record(a)
@@ -176,7 +158,7 @@ func (d *Driver) askREST(ctx context.Context, at *accounts.Import) error {
 			at.Skipped = append(at.Skipped, fmt.Sprintf("user %s of account %s in partition %s", user, account, r.text("partition")))
 		case user != "":
 			isDefault, _ := r["is_default"].(bool)
-			add(accounts.Record{Key: accounts.UserKey(account, user), Default: isDefault}, r, associationOptions, associationAt)
+			add(accounts.Record{Key: accounts.UserKey(account, user), Default: isDefault}, r)
 		default:
 			rec := accounts.Record{Key: accounts.AccountKey(account), Parent: r.text("parent_account")}
 			i := slices.IndexFunc(of.Accounts, func(o wire.DBRecord) bool { return record(o).text("name") == account })
@@ -184,7 +166,7 @@ func (d *Driver) askREST(ctx context.Context, at *accounts.Import) error {
 				rec.Coordinators = record(of.Accounts[i]).words("coordinators")
 				slices.Sort(rec.Coordinators)
 			}
-			add(rec, r, associationOptions, associationAt)
+			add(rec, r)
 			if i >= 0 {
 				about(&at.Records[len(at.Records)-1], record(of.Accounts[i]).text("description"), record(of.Accounts[i]).text("organization"))
 			}

@@ -6,20 +6,6 @@ import (
 	"testing"
 )
 
-// Each option that sacctmgr is asked for has a place in what slurmrestd tells.
-func TestOptionsHavePlaces(t *testing.T) {
-	for _, name := range associationOptions {
-		if associationAt[name] == "" {
-			t.Errorf("%s of associations has no place", name)
-		}
-	}
-	for _, name := range qosOptions {
-		if qosAt[name] == "" {
-			t.Errorf("%s of QOS has no place", name)
-		}
-	}
-}
-
 // What is set in a record is read from it as it was said, and goes when it is unset; what slurmrestd does not have is refused.
 func TestRecordOptions(t *testing.T) {
 	var r record

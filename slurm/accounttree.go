@@ -64,17 +64,13 @@ func (d *Driver) ReadAccounts(ctx context.Context) (*accounts.Import, error) {
 	return at, nil
 }
 
-// What is asked of sacctmgr, and the options that its columns are. It calls some by other names than those that it takes.
-var (
-	associationOptions = []string{"Fairshare", "GrpJobs", "GrpSubmitJobs", "GrpTRES", "GrpTRESMins", "GrpTRESRunMins", "GrpWall", "MaxJobs", "MaxSubmitJobs", "MaxTRES",
-		"MaxTRESMins", "MaxWall", "QOS", "DefaultQOS"}
-	associationColumns = "fairshare,grpjobs,grpsubmit,grptres,grptresmins,grptresrunmins,grpwall,maxjobs,maxsubmit,maxtres,maxtresmins,maxwall,qos,defaultqos"
-	qosOptions         = []string{"Priority", "UsageFactor", "Preempt", "PreemptMode", "GraceTime", "Flags", "GrpJobs", "GrpSubmitJobs", "GrpTRES", "GrpTRESMins",
-		"GrpTRESRunMins", "GrpWall", "MaxTRES", "MaxTRESMins", "MaxWall", "MaxTRESPerUser", "MaxTRESPerAccount", "MaxJobsPerUser", "MaxJobsPerAccount",
-		"MaxSubmitJobsPerUser", "MaxSubmitJobsPerAccount"}
-	qosColumns = "priority,usagefactor,preempt,preemptmode,gracetime,flags,grpjobs,grpsubmit,grptres,grptresmins,grptresrunmins,grpwall,maxtres,maxtresmins,maxwall," +
-		"maxtrespu,maxtrespa,maxjobspu,maxjobspa,maxsubmitpu,maxsubmitpa"
-)
+// columnsOf are the columns that sacctmgr is asked for of records of a kind, one for each of [accounts.AtSites].
+func columnsOf(kind accounts.Kind) (list []string) {
+	for _, o := range accounts.AtSites(kind) {
+		list = append(list, strings.ToLower(o.Column()))
+	}
+	return list
+}
 
 func (d *Driver) askSacctmgr(ctx context.Context, at *accounts.Import) error {
 	defaults := map[string]string{}
@@ -96,27 +92,28 @@ func (d *Driver) askSacctmgr(ctx context.Context, at *accounts.Import) error {
 	if err != nil {
 		return err
 	}
-	err = d.show(ctx, 1+len(qosOptions), func(f []string) {
-		at.Records = append(at.Records, accounts.Record{Key: accounts.QOSKey(f[0]), Set: settings(at, accounts.QOSKey(f[0]), qosOptions, f[1:])})
-	}, "qos", "format=name,"+qosColumns)
+	qos, associations := columnsOf(accounts.QOS), columnsOf(accounts.User)
+	err = d.show(ctx, 1+len(qos), func(f []string) {
+		at.Records = append(at.Records, accounts.Record{Key: accounts.QOSKey(f[0]), Set: settings(at, accounts.QOSKey(f[0]), f[1:])})
+	}, "qos", "format=name,"+strings.Join(qos, ","))
 	if err != nil {
 		return err
 	}
-	return d.show(ctx, 4+len(associationOptions), func(f []string) {
+	return d.show(ctx, 4+len(associations), func(f []string) {
 		account, user, partition, parent := f[0], f[1], f[2], f[3]
 		switch {
 		case partition != "":
 			at.Skipped = append(at.Skipped, fmt.Sprintf("user %s of account %s in partition %s", user, account, partition))
 		case user != "":
 			k := accounts.UserKey(account, user)
-			at.Records = append(at.Records, accounts.Record{Key: k, Default: defaults[user] == account, Set: settings(at, k, associationOptions, f[4:])})
+			at.Records = append(at.Records, accounts.Record{Key: k, Default: defaults[user] == account, Set: settings(at, k, f[4:])})
 		default:
 			k := accounts.AccountKey(account)
-			r := accounts.Record{Key: k, Parent: parent, Coordinators: of[account].coordinators, Set: settings(at, k, associationOptions, f[4:])}
+			r := accounts.Record{Key: k, Parent: parent, Coordinators: of[account].coordinators, Set: settings(at, k, f[4:])}
 			about(&r, of[account].description, of[account].organization)
 			at.Records = append(at.Records, r)
 		}
-	}, "association", "where", "cluster="+at.Cluster, "WOPLimits", "format=account,user,partition,parentname,"+associationColumns)
+	}, "association", "where", "cluster="+at.Cluster, "WOPLimits", "format=account,user,partition,parentname,"+strings.Join(associations, ","))
 }
 
 // about sets what an account is for. slurmdbd takes a name for what was not said.
@@ -132,20 +129,17 @@ func about(r *accounts.Record, description, organization string) {
 	}
 }
 
-// settings reads columns of sacctmgr. What cannot be read is told.
-func settings(at *accounts.Import, k accounts.Key, options, columns []string) accounts.Settings {
+// settings reads the values of [accounts.AtSites], in sacctmgr's words. What cannot be read is reported in at.
+func settings(at *accounts.Import, k accounts.Key, columns []string) accounts.Settings {
 	out := accounts.Settings{}
-	for i, name := range options {
-		value := columns[i]
+	for i, o := range accounts.AtSites(k.Kind) {
+		name, value := o.Name, columns[i]
 		if name == "GraceTime" && strings.Contains(value, ":") {
 			if _, ok := sbatch.TimeLimit(value); ok {
 				value = strconv.Itoa(int(graceSeconds(value) / time.Second))
 			}
 		}
-		o, err := accounts.OptionOf(k.Kind, name)
-		if err == nil {
-			value, err = o.Value("", value)
-		}
+		value, err := o.Value("", value)
 		switch {
 		case err != nil:
 			at.Skipped = append(at.Skipped, fmt.Sprintf("%s: %s=%s: %v", k, name, columns[i], err))

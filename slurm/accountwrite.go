@@ -14,6 +14,7 @@ import (
 	"fsub/accounting"
 	"fsub/accounting/fairtree"
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/slurm/wire"
 )
 
@@ -176,7 +177,7 @@ func (d *Driver) changeAssociation(ctx context.Context, o order) error {
 			case "Parent":
 				r["parent_account"] = value
 			default:
-				if err := r.set(name, associationAt[name], value); err != nil {
+				if err := r.set(name, pathOf(accounts.User, name), value); err != nil {
 					return err
 				}
 			}
@@ -217,12 +218,21 @@ func (d *Driver) changeQOS(ctx context.Context, o order) error {
 		}
 		r = record(a.QOS[i])
 		for name, value := range o.set {
-			if err := r.set(name, qosAt[name], value); err != nil {
+			if err := r.set(name, pathOf(accounts.QOS, name), value); err != nil {
 				return err
 			}
 		}
 	}
 	return d.tellDB(ctx, http.MethodPost, wire.PathDBQOS, nil, map[string]any{"qos": []record{r}})
+}
+
+// pathOf is where slurmrestd has an option; "": nowhere.
+func pathOf(kind accounts.Kind, option string) string {
+	o, err := accounts.OptionOf(kind, option)
+	if err != nil {
+		return ""
+	}
+	return o.Path(kind)
 }
 
 // set gives an option a value in sacctmgr's words; -1 unsets it.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fsub/cmd/internal/assoc"
+	"fsub/federation/accounts"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
@@ -38,29 +39,48 @@ func ofAssoc(of func(*v1.Association) string) func(*row) string {
 	}
 }
 
+// withLimits adds the limits of a kind that sites keep, by all their names, behind the first fields.
+func withLimits(kind accounts.Kind, first, then []field) []field {
+	list := slices.Clone(first)
+	for _, o := range accounts.AtSites(kind) {
+		if o.Limit == nil {
+			continue
+		}
+		width := len(o.Column())
+		switch o.Limit.Measure {
+		case accounts.Amount, accounts.Minutes, accounts.RunMinutes:
+			if width = 13; strings.HasSuffix(o.Name, "Wall") {
+				width = 11
+			}
+		}
+		for _, name := range append([]string{o.Name}, o.Alias...) {
+			list = append(list, limit(name, o.Column(), width))
+		}
+	}
+	return append(list, then...)
+}
+
 // associationFields are those of an association, wherever they are shown.
-var associationFields = []field{
+var associationFields = withLimits(accounts.User, []field{
 	{Name: "Cluster", Header: "Cluster", Width: 10, Value: ofAssoc(func(a *v1.Association) string { return a.Cluster })},
 	{Name: "Account", Header: "Account", Width: 10, Value: account},
 	{Name: "User", Header: "User", Width: 10, Value: ofAssoc(func(a *v1.Association) string { return a.User })},
 	{Name: "Partition", Header: "Partition", Width: 10, Value: ofAssoc(func(a *v1.Association) string { return a.Partition })},
 	{Name: "Share", Header: "Share", Width: 9, Value: ofAssoc(func(a *v1.Association) string { return strconv.FormatInt(a.Shares, 10) })},
 	{Name: "Fairshare", Header: "Share", Width: 9, Value: ofAssoc(func(a *v1.Association) string { return strconv.FormatInt(a.Shares, 10) })},
-	limit("Priority", "Priority", 10), limit("GrpJobs", "GrpJobs", 7), limit("GrpTRES", "GrpTRES", 13), limit("GrpSubmitJobs", "GrpSubmit", 9),
-	limit("GrpWall", "GrpWall", 11), limit("GrpTRESMins", "GrpTRESMins", 13), limit("MaxJobs", "MaxJobs", 7), limit("MaxTRES", "MaxTRES", 13),
-	limit("MaxTRESPerNode", "MaxTRESPerNode", 14), limit("MaxSubmitJobs", "MaxSubmit", 9), limit("MaxWall", "MaxWall", 11),
-	limit("MaxTRESMins", "MaxTRESMins", 13),
+	limit("Priority", "Priority", 10),
+}, []field{
+	limit("MaxTRESPerNode", "MaxTRESPerNode", 14),
 	{Name: "QOS", Header: "QOS", Width: 20, Value: ofAssoc(func(a *v1.Association) string { return strings.Join(a.QOS, ",") })},
 	{Name: "QOSLevel", Header: "QOS", Width: 20, Value: ofAssoc(func(a *v1.Association) string { return strings.Join(a.QOS, ",") })},
 	{Name: "DefaultQOS", Header: "Def QOS", Width: 9, Value: ofAssoc(func(a *v1.Association) string { return a.DefaultQOS })},
-	limit("GrpTRESRunMins", "GrpTRESRunMins", 13), limit("GrpNodes", "GrpNodes", 8), limit("GrpCPUs", "GrpCPUs", 8), limit("GrpMem", "GrpMem", 7),
+	limit("GrpNodes", "GrpNodes", 8), limit("GrpCPUs", "GrpCPUs", 8), limit("GrpMem", "GrpMem", 7),
 	limit("GrpCPUMins", "GrpCPUMins", 11), limit("MaxNodes", "MaxNodes", 8), limit("MaxCPUs", "MaxCPUs", 8), limit("MaxCPUMins", "MaxCPUMins", 11),
 	{Name: "ID", Header: "ID", Width: 6, Value: ofAssoc(func(a *v1.Association) string { return assoc.ID(a.ID) })},
 	{Name: "ParentName", Header: "ParentName", Width: 10, Value: ofAssoc(func(a *v1.Association) string { return a.ParentAccount })},
 	limit("ParentID", "Par ID", 6), limit("Lineage", "Lineage", -20), limit("GrpJobsAccrue", "GrpJobsAccrue", 13), limit("MaxJobsAccrue", "MaxJobsAccrue", 13),
-	limit("MaxTRESPerJob", "MaxTRES", 13), limit("MaxTRESMinsPerJob", "MaxTRESMins", 13), limit("MaxTRESRunMins", "MaxTRESRunMins", 15), limit("MaxWallDurationPerJob", "MaxWall", 11),
-	limit("MaxSubmitJobsPerUser", "MaxSubmitPU", 11), limit("MinPrioThreshold", "MinPrioThres", 12),
-}
+	limit("MaxTRESRunMins", "MaxTRESRunMins", 15), limit("MaxSubmitJobsPerUser", "MaxSubmitPU", 11), limit("MinPrioThreshold", "MinPrioThres", 12),
+})
 
 func account(r *row) string {
 	if r.Association == nil {
@@ -99,23 +119,17 @@ func fixed(name, header string, width int, value string) field {
 }
 
 // qosFields are those of a QOS, by all their names.
-var qosFields = []field{
+var qosFields = withLimits(accounts.QOS, []field{
 	{Name: "Name", Header: "Name", Width: 10, Value: name},
 	fixed("Priority", "Priority", 10, "0"), fixed("GraceTime", "GraceTime", 10, "00:00:00"), limit("Preempt", "Preempt", 10), limit("PreemptExemptTime", "PreemptExemptTime", 19),
 	fixed("PreemptMode", "PreemptMode", 11, "cluster"), limit("Flags", "Flags", 20), limit("UsageThreshold", "UsageThres", 10), fixed("UsageFactor", "UsageFactor", 11, "1.000000"),
-	limit("GrpTRES", "GrpTRES", 13), limit("GrpTRESMins", "GrpTRESMins", 13), limit("GrpTRESRunMins", "GrpTRESRunMins", 13), limit("GrpJobs", "GrpJobs", 7),
-	limit("GrpSubmitJobs", "GrpSubmit", 9), limit("GrpWall", "GrpWall", 11), limit("MaxTRES", "MaxTRES", 13), limit("MaxTRESPerJob", "MaxTRES", 13),
-	limit("MaxTRESPerNode", "MaxTRESPerNode", 14), limit("MaxTRESMins", "MaxTRESMins", 13), limit("MaxTRESMinsPerJob", "MaxTRESMins", 13),
-	limit("MaxWall", "MaxWall", 11), limit("MaxWallDurationPerJob", "MaxWall", 11), limit("MaxTRESPU", "MaxTRESPU", 13), limit("MaxTRESPerUser", "MaxTRESPU", 13),
-	limit("MaxJobsPU", "MaxJobsPU", 9), limit("MaxJobsPerUser", "MaxJobsPU", 9), limit("MaxSubmitPU", "MaxSubmitPU", 11), limit("MaxSubmitJobsPerUser", "MaxSubmitPU", 11),
-	limit("MaxTRESPA", "MaxTRESPA", 13), limit("MaxTRESPerAccount", "MaxTRESPA", 13), limit("MaxTRESRunMinsPA", "MaxTRESRunMinsPA", 22),
-	limit("MaxTRESRunMinsPerAccount", "MaxTRESRunMinsPA", 22), limit("MaxTRESRunMinsPU", "MaxTRESRunMinsPU", 22), limit("MaxTRESRunMinsPerUser", "MaxTRESRunMinsPU", 22),
-	limit("MaxJobsPA", "MaxJobsPA", 9), limit("MaxJobsPerAccount", "MaxJobsPA", 9), limit("MaxSubmitPA", "MaxSubmitPA", 11), limit("MaxSubmitJobsPerAccount", "MaxSubmitPA", 11),
-	limit("MaxSubmitJobs", "MaxSubmit", 9), limit("MinTRES", "MinTRES", 13), limit("MinTRESPerJob", "MinTRES", 13),
-	limit("Description", "Descr", 20), limit("ID", "ID", 6), limit("LimitFactor", "LimitFactor", 11), limit("GrpJobsAccrue", "GrpJobsAccrue", 13),
-	limit("MaxJobsAccruePA", "MaxJobsAccruePA", 15), limit("MaxJobsAccruePerAccount", "MaxJobsAccruePA", 15), limit("MaxJobsAccruePU", "MaxJobsAccruePU", 15),
-	limit("MaxJobsAccruePerUser", "MaxJobsAccruePU", 15), limit("MinPrioThreshold", "MinPrioThres", 12),
-}
+}, []field{
+	limit("MaxTRESPerNode", "MaxTRESPerNode", 14), limit("MaxTRESRunMinsPA", "MaxTRESRunMinsPA", 22), limit("MaxTRESRunMinsPerAccount", "MaxTRESRunMinsPA", 22),
+	limit("MaxTRESRunMinsPU", "MaxTRESRunMinsPU", 22), limit("MaxTRESRunMinsPerUser", "MaxTRESRunMinsPU", 22), limit("MaxSubmitJobs", "MaxSubmit", 9),
+	limit("MinTRES", "MinTRES", 13), limit("MinTRESPerJob", "MinTRES", 13), limit("Description", "Descr", 20), limit("ID", "ID", 6), limit("LimitFactor", "LimitFactor", 11),
+	limit("GrpJobsAccrue", "GrpJobsAccrue", 13), limit("MaxJobsAccruePA", "MaxJobsAccruePA", 15), limit("MaxJobsAccruePerAccount", "MaxJobsAccruePA", 15),
+	limit("MaxJobsAccruePU", "MaxJobsAccruePU", 15), limit("MaxJobsAccruePerUser", "MaxJobsAccruePU", 15), limit("MinPrioThreshold", "MinPrioThres", 12),
+})
 
 var tresFields = []field{
 	{Name: "Type", Header: "Type", Width: 8, Value: func(r *row) string { return r.tres.Type }},

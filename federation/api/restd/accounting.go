@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api/identity"
@@ -138,37 +139,44 @@ func (s *Server) qos(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	return s.listed(w, r, c, "qos", list)
 }
 
-// qosEntry is a QOS of the tree with its limits.
+// qosEntry is a QOS of the tree with all that sites keep of one, too.
 func qosEntry(id int, q *accounts.Record) entry {
-	words := func(option string) []string {
-		return slices.DeleteFunc(strings.Split(q.Set[option], ","), func(w string) bool { return w == "" })
-	}
-	count := func(option string) any {
-		if n, ok := q.Count(option); ok {
-			return n
+	e := entry{"id": id, "name": q.Name, "description": q.Name}
+	for _, o := range accounts.AtSites(accounts.QOS) {
+		value := q.Value(o)
+		switch tres, _ := value.(accounting.TRES); {
+		case o.Name == "PreemptMode":
+			value = []string{strings.ToUpper(cmp.Or(q.Set[o.Name], "disabled"))}
+		case value == nil && o.Limit == nil: // Priority, GraceTime and UsageFactor have defaults
+			value = map[string]any{"Priority": 0, "GraceTime": 0, "UsageFactor": 1}[o.Name]
+		case tres != nil:
+			value = tresEntries(tres)
 		}
-		return nil
+		e.set(o.Path(accounts.QOS), value)
 	}
-	tres := func(option string) (list []entry) {
-		limits := q.TRES(option)
-		for _, full := range slices.Sorted(maps.Keys(limits)) {
-			kind, name, _ := strings.Cut(full, "/")
-			list = append(list, entry{"type": kind, "name": name, "count": limits[full]})
+	return e
+}
+
+func tresEntries(tres accounting.TRES) (list []entry) {
+	for _, full := range slices.Sorted(maps.Keys(tres)) {
+		kind, name, _ := strings.Cut(full, "/")
+		list = append(list, entry{"type": kind, "name": name, "count": tres[full]})
+	}
+	return list
+}
+
+// set sets what is at a path, as "limits.max.jobs.count".
+func (e entry) set(path string, value any) {
+	steps := strings.Split(path, ".")
+	for _, step := range steps[:len(steps)-1] {
+		next, ok := e[step].(entry)
+		if !ok {
+			next = entry{}
+			e[step] = next
 		}
-		return list
+		e = next
 	}
-	priority, _ := q.Count("Priority")
-	grace, _ := q.Count("GraceTime")
-	return entry{
-		"id": id, "name": q.Name, "description": q.Name, "priority": priority, "usage_factor": q.UsageFactor(), "flags": words("Flags"),
-		"preempt": entry{"list": words("Preempt"), "mode": []string{strings.ToUpper(cmp.Or(q.Set["PreemptMode"], "disabled"))}},
-		"limits": entry{"grace_time": grace, "max": entry{
-			"active_jobs": entry{"count": count("GrpJobs")},
-			"jobs":        entry{"count": count("GrpSubmitJobs"), "active_jobs": entry{"per": entry{"user": count("MaxJobsPerUser"), "account": count("MaxJobsPerAccount")}}, "per": entry{"user": count("MaxSubmitJobsPerUser"), "account": count("MaxSubmitJobsPerAccount")}},
-			"tres":        entry{"total": tres("GrpTRES"), "per": entry{"user": tres("MaxTRESPerUser"), "account": tres("MaxTRESPerAccount"), "job": tres("MaxTRES")}, "minutes": entry{"total": tres("GrpTRESMins"), "per": entry{"job": tres("MaxTRESMins")}}},
-			"wall_clock":  entry{"per": entry{"job": count("MaxWall"), "qos": count("GrpWall")}},
-		}},
-	}
+	e[steps[len(steps)-1]] = value
 }
 
 // clusters is GET /clusters and GET /cluster/{name}.
