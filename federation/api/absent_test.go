@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// TestWhatIsNotThere: answers are those that slurmrestd 24.11 gave to an ordinary user of a cluster without it, in v0.0.40 and v0.0.42 alike.
+// TestWhatIsNotThere: answers are those that slurmrestd 24.11 gave to an ordinary user of a cluster without it, in v0.0.42.
 func TestWhatIsNotThere(t *testing.T) {
 	d := start(t)
 	caller := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", d.Socket)
 	}}}
 	defer caller.CloseIdleConnections()
-	for _, version := range []string{"v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43", "v0.0.44"} {
+	for _, version := range []string{"v0.0.42", "v0.0.43", "v0.0.44"} {
 		for _, c := range []struct {
 			call   string
 			status int

@@ -104,8 +104,8 @@ func TestCancelOfManyByName(t *testing.T) {
 // TestListingsGrow: what a listing allocates for four times as many tasks is four times as much at most, whatever has become of them; of those that were cancelled by name
 // while they waited it is no more.
 func TestListingsGrow(t *testing.T) {
-	paths := []string{"/fed/v1/queue", "/fed/v1/jobs", "/fed/v1/job/%d", "/fed/v1/job/%d/explain", "/fed/v1/accounting", "/slurm/v0.0.41/jobs", "/slurm/v0.0.41/jobs/state", "/slurm/v0.0.41/job/%d",
-		"/slurmdb/v0.0.41/jobs?start_time=1"}
+	paths := []string{"/fed/v1/queue", "/fed/v1/jobs", "/fed/v1/job/%d", "/fed/v1/job/%d/explain", "/fed/v1/accounting", "/slurm/v0.0.43/jobs", "/slurm/v0.0.43/jobs/state", "/slurm/v0.0.43/job/%d",
+		"/slurmdb/v0.0.43/jobs?start_time=1"}
 	type kind struct {
 		n   int
 		put func(d *apitest.Daemon, n int) federation.JobID

@@ -39,18 +39,6 @@ func TestSlurmSubmit(t *testing.T) {
 	if diff := cmp.Diff(want, *j.Spec); diff != "" || j.User != "alice" || j.Held != federation.HeldUser {
 		t.Errorf("%+v\n%s", j, diff)
 	}
-	old := map[string]any{"script": "#!/bin/sh\ntrue\n", "job": map[string]any{"name": "k", "current_working_directory": "/work", "nodes": 2, "tasks": 3,
-		"environment": map[string]string{"PATH": "/bin"}, "time_limit": 5, "gres": "gpu:1"}}
-	if code := as(t, alice, d.Socket, "POST", "/slurm/v0.0.38/job/submit", old, &resp); code != 500 || !strings.Contains(resp.Errors[0].Description, "gres") {
-		t.Errorf("v0.0.38 with a field that is not carried: status %d, %+v", code, resp.Errors)
-	}
-	delete(old["job"].(map[string]any), "gres")
-	if code := as(t, alice, d.Socket, "POST", "/slurm/v0.0.38/job/submit", old, &resp); code != 200 {
-		t.Fatalf("v0.0.38: status %d, %+v", code, resp.Errors)
-	}
-	if k, err := d.Store.Job(t.Context(), federation.JobID(resp.JobID)); err != nil || k.Spec.MinNodes != 2 || k.Spec.NTasks != 3 || k.Spec.TimeLimit != 5*time.Minute {
-		t.Errorf("v0.0.38: %+v, %v", k.Spec, err)
-	}
 	if p, _ := d.Store.Payload(t.Context(), j.ID); cmp.Diff([]string{"a"}, p.Argv) != "" || p.Script != body["script"] {
 		t.Errorf("payload %+v", p)
 	}
@@ -220,7 +208,7 @@ func TestTimesThatDoNotFit(t *testing.T) {
 		}
 		return resp.Errors[0].Description
 	}
-	for _, path := range []string{"/slurm/v0.0.41/job/submit", fmt.Sprintf("/slurm/v0.0.41/job/%d", id)} {
+	for _, path := range []string{"/slurm/v0.0.43/job/submit", fmt.Sprintf("/slurm/v0.0.43/job/%d", id)} {
 		for _, field := range []string{"time_limit", "time_minimum"} {
 			for _, n := range []int64{-1, 153722868, 1 << 32, 1<<32 - 1, 307445734562, 1<<63 - 1} {
 				want := fmt.Sprintf("%s %d: want 0 to 153722867 minutes", field, n)

@@ -28,6 +28,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range sites {
+		if spoken[s.version] == nil {
+			continue
+		}
 		t.Run(s.version, func(t *testing.T) {
 			get := caller(t, s.site)
 			id, err := world.Bed.Output(t.Context(), s.site, "alice", "sbatch", "--parsable", "-D", "/", "-o", "/dev/null", "--wrap", "sleep 300")
@@ -60,10 +63,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	}
 }
 
-// spoken are the API versions of each release.
+// spoken are the API versions of each release that we answer, too; 22.05 has none of them.
 var spoken = map[string]map[string]bool{
-	"22.05": {"v0.0.38": true},
-	"24.11": {"v0.0.40": true, "v0.0.41": true, "v0.0.42": true},
+	"24.11": {"v0.0.42": true},
 	"26.05": {"v0.0.42": true, "v0.0.43": true, "v0.0.44": true, "v0.0.45": true},
 }
 

@@ -16,7 +16,7 @@ func TestListingsAtOnce(t *testing.T) {
 		all.Go(func() {
 			r, w := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
 			r.Pattern = "GET /slurm/{version}/jobs/state/{$}"
-			r.SetPathValue("version", "v0.0.41")
+			r.SetPathValue("version", "v0.0.43")
 			if shapeOf(r) == nil {
 				t.Error("there is no shape")
 				return

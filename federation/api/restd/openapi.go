@@ -147,11 +147,9 @@ func (s *shape) schema() object {
 		if len(s.fields) == 0 {
 			delete(out, "required") // which may not be empty
 		}
-	case '*':
-		out = object{"type": "object", "additionalProperties": s.elem.schema()}
 	case '[':
 		out = object{"type": "array", "items": s.elem.schema()}
-	case 'i', 'x':
+	case 'i':
 		out = object{"type": "integer", "format": "int64"}
 	case 'f':
 		out = object{"type": "number", "format": "double"}

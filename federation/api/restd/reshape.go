@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"fsub/federation/api/answer"
 )
@@ -133,12 +132,6 @@ func (s *shape) of(v any) any {
 			out[name] = f.of(f.find(object, name))
 		}
 		return out
-	case '*':
-		out := make(map[string]any, len(object))
-		for name := range object {
-			out[name] = s.elem.of(object[name])
-		}
-		return out
 	case '[':
 		if v != nil && !isList {
 			list = []any{v}
@@ -158,81 +151,33 @@ func (s *shape) of(v any) any {
 		}
 		return map[string]any{"set": set, "infinite": s.kind == 'I' && !set, "number": n}
 	case 'i', 'f':
-		return s.number(v)
+		return number(v)
 	case 'b':
 		return v == true
-	case 'x':
-		return waitStatus(object)
 	}
-	return s.text(v)
+	return text(v)
 }
 
-// number is v as a plain number: -1 if it is infinite, or null where that may be.
-func (s *shape) number(v any) any {
+// number is v as a plain number: 0 if it is none.
+func number(v any) json.Number {
 	switch at := v.(type) {
 	case map[string]any:
-		switch {
-		case at["set"] == false && s.null:
-			return nil
-		case at["infinite"] == true:
-			return json.Number("-1")
-		}
-		return s.number(at["number"])
-	case string:
-		digits := strings.IndexFunc(at+".", func(r rune) bool { return r < '0' || r > '9' })
-		if digits > 0 {
-			return json.Number(at[:digits])
-		}
-	case bool:
-		if at {
-			return json.Number("1")
-		}
+		return number(at["number"])
 	case json.Number:
 		return at
 	}
-	return json.Number("0")
+	return "0"
 }
 
-// text is v as a string.
-func (s *shape) text(v any) any {
-	var words []string
-	list, isList := v.([]any)
-	if !isList {
-		list = []any{v}
+// text is v as a string: "" if it is none.
+func text(v any) string {
+	switch at := v.(type) {
+	case string:
+		return at
+	case json.Number:
+		return at.String()
 	}
-	for _, item := range list {
-		switch item := item.(type) {
-		case string:
-			words = append(words, item)
-		case json.Number:
-			words = append(words, item.String())
-		}
-	}
-	if s.kind != 'c' && len(words) > 1 {
-		words = words[:1]
-	}
-	text := strings.Join(words, ",")
-	switch {
-	case s.null && text == "":
-		return nil
-	case s.kind == 'l':
-		return strings.ToLower(text)
-	case s.kind == 'e':
-		return text[strings.LastIndexByte(text, '.')+1:]
-	}
-	return text
-}
-
-// waitStatus is an exit code with return_code and signal as one number.
-func waitStatus(code map[string]any) json.Number {
-	value := func(v any) int64 {
-		number, _ := v.(map[string]any)
-		n, _ := number["number"].(json.Number)
-		i, _ := n.Int64()
-		return i
-	}
-	signal, _ := code["signal"].(map[string]any)
-	return json.Number(strconv.FormatInt(value(code["return_code"])<<8|value(signal["id"]), 10))
+	return ""
 }
 
 // find looks up a field of an object as wire has it.
@@ -243,18 +188,5 @@ func (s *shape) find(object map[string]any, name string) any {
 	case s.from[0] == "": // a lone dot: the object itself
 		return object
 	}
-	var v any = object
-	for _, step := range s.from {
-		switch at := v.(type) {
-		case map[string]any:
-			v = at[step]
-		case []any:
-			if v = nil; step == "rest" && len(at) > 0 {
-				v = at[1:]
-			}
-		default:
-			return nil
-		}
-	}
-	return v
+	return object[s.from[0]]
 }

@@ -116,7 +116,7 @@ func keyOf(pattern string) string {
 // spoken refuses API versions that we do not speak.
 func (s *Server) spoken(h answer.Handler) answer.Handler {
 	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-		if v := r.PathValue("version"); v == "v0.0.38" || versionShapes()[v] == nil {
+		if versionShapes()[r.PathValue("version")] == nil {
 			return answer.NoRoute(r)
 		}
 		return h(w, r, c)
@@ -140,12 +140,7 @@ func (s *Server) Reply(r *http.Request, c identity.Caller) wire.Reply {
 	if v := r.PathValue("version"); v != "" {
 		rep.Meta.Plugin.DataParser = "data_parser/" + v
 	}
-	switch db := strings.HasPrefix(r.URL.Path, "/slurmdb/"); {
-	case r.PathValue("version") == "v0.0.38" && db:
-		rep.Meta.Plugin.Type, rep.Meta.Plugin.Name = "openapi/dbv0.0.38", "Slurm OpenAPI DB v0.0.38"
-	case r.PathValue("version") == "v0.0.38":
-		rep.Meta.Plugin.Type, rep.Meta.Plugin.Name = "openapi/v0.0.38", "Slurm OpenAPI v0.0.38"
-	case db:
+	if strings.HasPrefix(r.URL.Path, "/slurmdb/") {
 		rep.Meta.Plugin.Type, rep.Meta.Plugin.Name = "openapi/slurmdbd", "Slurm OpenAPI slurmdbd"
 	}
 	if c.Name != "" {
@@ -170,7 +165,6 @@ func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, c identity.Ca
 	case errors.As(err, new(answer.NoRouteError)):
 		http.Error(w, "Unable find requested URL. Please view /openapi/v3 for API reference.", http.StatusNotFound)
 		return http.StatusNotFound
-	case r.PathValue("version") == "v0.0.38": // which has no other
 	case isNumber(err, wire.ErrJobID):
 		code = http.StatusNotFound
 	case isNumber(err, wire.ErrConvert):

@@ -21,29 +21,24 @@ import (
 //
 // A file begins with "like VERSION" if it tells only how it differs from another. "GET slurm/jobs" begins an answer; "-GET slurm/jobs" is one
 // that the version does not have, "GET slurm/job/{} = GET slurm/jobs" one that is the same as another; "reply" is what all answers have. A field is a path and a type, "-path" takes
-// a field or all of an object away. In a path [] is an element of a list and * the name of any field. Types:
+// a field or all of an object away. In a path [] is an element of a list. Types:
 //
 //	s i f b   string, integer, number, boolean
 //	N F       {set, infinite, number} of an integer, of a number; it is not set where nothing is known
 //	I         the same of a limit: there is none where nothing is known
-//	l         a string in lower case
-//	c         a string: all of a list, with commas
-//	e         a string: what comes after the last dot
-//	x         an exit code as wait(2) gives it
 //	{}        an object without fields
 //
-// A list that becomes one value gives its first. A question mark after a type allows null; "< name" says what wire calls the field, in the
-// object that it is in: "< ." is that object itself, and "name.rest" a list but for its first. A tilde stands for a blank in a name.
+// A question mark after a type allows null; "< name" says what wire calls the field, in the object that it is in: "< ." is that object itself.
 //
 //go:embed shapes
 var shapeFiles embed.FS
 
 // shape is what a value looks like.
 type shape struct {
-	kind   byte // of the types above; '[' a list, '{' an object, '*' an object with fields of any name
+	kind   byte // of the types above; '[' a list, '{' an object
 	null   bool
 	from   []string // where wire has it, below the object that it is in
-	elem   *shape   // of a list, or of any field
+	elem   *shape   // of a list
 	fields map[string]*shape
 	names  []string // of fields, in order
 	same   bool     // wire writes it so
@@ -156,7 +151,7 @@ func (a answers) read(lines []string) error {
 // add reads a field: "jobs[].tres_req_str s", "-jobs[].power".
 func (s *shape) add(line string) error {
 	words := strings.Fields(line)
-	path, gone := strings.CutPrefix(strings.ReplaceAll(words[0], "~", " "), "-")
+	path, gone := strings.CutPrefix(words[0], "-")
 	steps := strings.Split(strings.ReplaceAll(path, "[]", ".[]"), ".")
 	named := s // the last that has a name
 	for _, step := range steps[:len(steps)-1] {
@@ -186,9 +181,8 @@ func (s *shape) add(line string) error {
 
 // child is a part of s; the step to it says what s is.
 func (s *shape) child(step string) *shape {
-	switch step {
-	case "[]", "*":
-		s.kind = step[0]
+	if step == "[]" {
+		s.kind = '['
 		if s.elem == nil {
 			s.elem = new(shape)
 		}

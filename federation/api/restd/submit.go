@@ -37,7 +37,6 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 		Jobs   json.RawMessage `json:"jobs"`
 		Job    *struct {
 			wire.JobDesc
-			Nodes wire.Text `json:"nodes"` // a number in v0.0.38
 		} `json:"job"`
 	}
 	if err := json.Unmarshal(body.Bytes(), &req); err != nil {
@@ -50,11 +49,7 @@ func (s *Server) slurmSubmit(w http.ResponseWriter, r *http.Request, c identity.
 		return answer.BadBody("job is missing")
 	}
 	desc := &req.Job.JobDesc
-	desc.Nodes = string(req.Job.Nodes)
 	unknown := unknownFields(body.Bytes())
-	if r.PathValue("version") == "v0.0.38" && len(unknown) > 0 { // which has no warnings
-		return notSupported("a federated job cannot carry " + strings.Join(unknown, ", "))
-	}
 	job := &federation.Job{User: c.Name, UID: c.UID, GID: c.GID, SubmitHost: s.Host}
 	if err := s.onBehalf(job, desc, c); err != nil {
 		return err
