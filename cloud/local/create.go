@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -49,7 +47,7 @@ func (p *Provider) make(r provider.Request, shape Shape) (*gang, error) {
 		return nil, err
 	}
 	defer g.life.Unlock()
-	p.ensureReaper()
+	p.reaper.ensure()
 	if err := p.startAll(g, r); err != nil {
 		p.abandon(g)
 		return nil, err
@@ -65,18 +63,11 @@ func (p *Provider) claim(r provider.Request, shape Shape) (*gang, error) {
 			return nil, err
 		}
 		g.life.Lock()
-		if p.known(g) {
+		if p.gangs.known(g) {
 			return g, nil
 		}
 		g.life.Unlock() // a call with the same token could not start it, and there may be a new one by now
 	}
-}
-
-// known reports whether a gang is that of its token still.
-func (p *Provider) known(g *gang) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.gangs[g.Token] == g
 }
 
 func (p *Provider) check(r provider.Request) (Shape, error) {
@@ -96,19 +87,19 @@ func (p *Provider) check(r provider.Request) (Shape, error) {
 
 // record writes the gang down, or finds it.
 func (p *Provider) record(r provider.Request, shape Shape) (*gang, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.gangs.mu.Lock()
+	defer p.gangs.mu.Unlock()
 	hash := hashOf(r)
-	if g := p.gangs[r.Token]; g != nil {
+	if g := p.gangs.byToken[r.Token]; g != nil {
 		if g.Request != hash {
 			return nil, &provider.Error{Kind: provider.KindConflict, Scope: provider.ScopeOffering, Text: "gang " + r.Token + " was asked for differently before"}
 		}
 		return g, nil
 	}
 	used, addrs, gpus := 0, map[string]bool{}, newDevices(p.devices)
-	for _, g := range p.gangs {
+	for _, g := range p.gangs.byToken {
 		for i := range g.Machines {
-			if m := &g.Machines[i]; p.present(m) {
+			if m := &g.Machines[i]; p.host.present(m) {
 				addrs[m.Addr] = true
 				gpus.use(m.GPUs)
 				if g.Offering == r.Offering.ID {
@@ -123,27 +114,18 @@ func (p *Provider) record(r provider.Request, shape Shape) (*gang, error) {
 	}
 	g := &gang{Token: r.Token, Request: hash, Offering: r.Offering.ID, Created: p.cfg.Now().UTC()}
 	for i, name := range r.Names {
-		addr, err := p.freeAddr(addrs)
+		addr, err := p.net.freeAddr(addrs)
 		if err != nil {
 			return nil, &provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeCloud, Text: err.Error()}
 		}
 		addrs[addr] = true
 		g.Machines = append(g.Machines, machine{ID: provider.InstanceID(fmt.Sprintf("%s.%d", r.Token, i)), Name: name, Addr: addr, GPUs: gpus.take(shape.GPUs)})
 	}
-	if err := p.save(g); err != nil {
+	if err := p.gangs.save(g); err != nil {
 		return nil, err
 	}
-	p.gangs[g.Token] = g
+	p.gangs.byToken[g.Token] = g
 	return g, nil
-}
-
-// present reports whether a machine takes up its place still: one that ended since the last look does not.
-func (p *Provider) present(m *machine) bool {
-	if !m.Ended.IsZero() {
-		return false
-	}
-	proc, begun, err := p.process(m)
-	return err != nil || !begun || proc.Alive()
 }
 
 // hashOf identifies equal requests. Prices do not count, since they change from look to look; nor
@@ -162,17 +144,17 @@ func hashOf(r provider.Request) string {
 
 // startAll starts those machines of a gang that have not begun.
 func (p *Provider) startAll(g *gang, r provider.Request) error {
-	if err := p.ready(p.machines(g)); err != nil {
+	if err := p.net.ready(p.gangs.machines(g)); err != nil {
 		return err
 	}
 	var group errgroup.Group
 	group.SetLimit(4 * runtime.NumCPU()) // starting is waiting for the kernel, mostly
-	for _, m := range p.machines(g) {
+	for _, m := range p.gangs.machines(g) {
 		if !m.Ended.IsZero() {
 			continue
 		}
 		group.Go(func() error {
-			err := p.start(&m, r)
+			err := p.host.start(&m, r)
 			if errors.Is(err, inside.ErrClaimed) {
 				return nil
 			}
@@ -185,134 +167,26 @@ func (p *Provider) startAll(g *gang, r provider.Request) error {
 	return group.Wait()
 }
 
-// machines is a copy of a gang's machines.
-func (p *Provider) machines(g *gang) []machine {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(g.Machines)
-}
-
 // abandon ends what there is of a gang that could not be started whole, and forgets it: asked for
 // again, it is tried again.
 func (p *Provider) abandon(g *gang) {
 	var all sync.WaitGroup
-	for _, m := range p.machines(g) {
+	for _, m := range p.gangs.machines(g) {
 		all.Go(func() {
-			if err := p.end(&m); err != nil {
+			if err := p.host.end(&m); err != nil {
 				p.log.Error("end a machine of a gang that could not be started", "machine", m.ID, "err", err)
 			}
 		})
 	}
 	all.Wait()
 	var err error
-	for _, m := range p.machines(g) {
-		err = errors.Join(err, os.RemoveAll(p.dir(m.ID))) // before it is forgotten: a new gang's are in the same place
+	for _, m := range p.gangs.machines(g) {
+		err = errors.Join(err, os.RemoveAll(p.host.dir(m.ID))) // before it is forgotten: a new gang's are in the same place
 	}
-	p.mu.Lock()
-	err = errors.Join(err, p.forget(g))
-	p.mu.Unlock()
+	p.gangs.mu.Lock()
+	err = errors.Join(err, p.gangs.forget(g))
+	p.gangs.mu.Unlock()
 	if err != nil {
 		p.log.Error("forget a gang that could not be started", "gang", g.Token, "err", err)
 	}
-}
-
-// start makes a machine's directory and starts its process, unless it has one.
-func (p *Provider) start(m *machine, r provider.Request) error {
-	dir := p.dir(m.ID)
-	if err := errors.Join(os.MkdirAll(dir, 0o711), os.Chmod(dir, 0o711)); err != nil {
-		return err
-	}
-	if _, begun, err := p.process(m); err != nil || begun {
-		return errors.Join(err, ifTrue(begun, inside.ErrClaimed))
-	}
-	boot := r.Boot
-	boot.Path, boot.Agent, boot.PowerOff = p.cfg.Agent, "", false
-	boot.Instance, boot.Addr = string(m.ID), m.Addr
-	boot.Metadata = "file:" + filepath.Join(dir, inside.NoticeFile)
-	spec := p.spec(m)
-	if p.isolation.Mounts {
-		boot.Hosts = filepath.Join(dir, inside.HostsFile) // not as it is mounted: a mount goes when the host's own file is replaced, and then that would be written
-		if err := p.writeHosts(dir, m); err != nil {
-			return err
-		}
-		var err error
-		if spec.Resolv, err = p.writeResolv(dir, m); err != nil {
-			return err
-		}
-		if spec.Users, err = writeUsers(dir); err != nil {
-			return err
-		}
-		if spec.Users {
-			boot.Users = dir
-		}
-		if spec.Profile, err = writeProfile(dir); err != nil {
-			return err
-		}
-	}
-	if err := replaceFile(filepath.Join(dir, inside.BootFile), boot.Lines()); err != nil {
-		return err
-	}
-	return p.launch(m, spec)
-}
-
-func ifTrue(b bool, err error) error {
-	if b {
-		return err
-	}
-	return nil
-}
-
-// writeHosts makes the machine's hosts file: the host's, to which the agent adds the names of its gangs.
-func (p *Provider) writeHosts(dir string, m *machine) error {
-	text, err := os.ReadFile("/etc/hosts")
-	if errors.Is(err, os.ErrNotExist) {
-		return errors.New("this machine has no /etc/hosts: make one, on which its nodes' can be mounted")
-	}
-	if err != nil {
-		return err
-	}
-	if p.linked(m) {
-		host, err := os.Hostname()
-		if err != nil {
-			return err
-		}
-		text = []byte(hostsFor(string(text), host, p.net.Addr(1).String()))
-	}
-	return writePublic(filepath.Join(dir, inside.HostsFile), text)
-}
-
-// writeResolv makes the machine's resolv.conf if it cannot have the host's.
-func (p *Provider) writeResolv(dir string, m *machine) (made bool, err error) {
-	if !p.linked(m) {
-		return false, nil
-	}
-	text, err := resolvers(resolvFiles)
-	if err != nil {
-		p.log.Warn("no names resolve in a local machine", "machine", m.ID, "err", err)
-	}
-	if text == nil {
-		return false, nil
-	}
-	return true, writePublic(filepath.Join(dir, inside.ResolvFile), text)
-}
-
-// writeUsers makes the machine's passwd and group: the host's, to which the agent adds users of
-// jobs that the host does not have. Only root's machines run such jobs.
-func writeUsers(dir string) (made bool, err error) {
-	if os.Geteuid() != 0 {
-		return false, nil
-	}
-	for file, etc := range map[string]string{inside.PasswdFile: "/etc/passwd", inside.GroupFile: "/etc/group"} {
-		text, err := os.ReadFile(etc)
-		if errors.Is(err, os.ErrNotExist) {
-			return false, nil
-		}
-		if err == nil {
-			err = writePublic(filepath.Join(dir, file), text)
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	return true, nil
 }

@@ -16,8 +16,8 @@ import (
 
 func TestMachinesAreOfTheirOwn(t *testing.T) {
 	p := world(t, nil)
-	if !p.isolation.Mounts || !p.isolation.Names || !p.isolation.Processes {
-		t.Skipf("SKIPPED: namespaces cannot be made here: %+v", p.isolation)
+	if !p.host.isolation.Mounts || !p.host.isolation.Names || !p.host.isolation.Processes {
+		t.Skipf("SKIPPED: namespaces cannot be made here: %+v", p.host.isolation)
 	}
 	got := create(t, p, request("G1", 2))
 	if s := states(got); s != "G1.0 running, G1.1 running" {
@@ -48,13 +48,13 @@ func TestMachinesAreOfTheirOwn(t *testing.T) {
 // TestSharedMemoryIsAMachines: what one machine has in /dev/shm no other sees, nor the host; /tmp is the host's.
 func TestSharedMemoryIsAMachines(t *testing.T) {
 	p := world(t, nil)
-	if !p.isolation.Mounts {
-		t.Skipf("SKIPPED: namespaces cannot be made here: %+v", p.isolation)
+	if !p.host.isolation.Mounts {
+		t.Skipf("SKIPPED: namespaces cannot be made here: %+v", p.host.isolation)
 	}
 	all := map[string]bool{deviceOf("/dev/shm"): true}
 	for _, i := range create(t, p, request("G1", 2)) {
 		seen(t, p, i.ID)
-		text, err := os.ReadFile(filepath.Join(p.dir(i.ID), "mounts"))
+		text, err := os.ReadFile(filepath.Join(p.host.dir(i.ID), "mounts"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,12 +131,12 @@ func TestCreateRefuses(t *testing.T) {
 	_, err = p.Create(context.Background(), one)
 	wants(t, err, provider.KindStockOut, federation.ErrCapacity)
 	// A place falls free as soon as its machine is gone, seen or not.
-	g, m := p.find("G2.0")
-	proc, _, err := p.process(&m)
+	g, m := p.gangs.find("G2.0")
+	proc, _, err := p.host.process(&m)
 	if err != nil || g == nil {
 		t.Fatal(err)
 	}
-	if err := p.kill(proc); err != nil {
+	if err := p.host.kill(proc); err != nil {
 		t.Fatal(err)
 	}
 	create(t, p, one)
@@ -145,8 +145,8 @@ func TestCreateRefuses(t *testing.T) {
 // TestCrashBeforeTheStart: what a provider that died has recorded and not started is pending, and is started by the next Create or never.
 func TestCrashBeforeTheStart(t *testing.T) {
 	p := world(t, nil)
-	for p.own { // machines of what is recorded below cannot move aside for another network of this host
-		if err := p.net.Ensure(); err == nil {
+	for p.net.own { // machines of what is recorded below cannot move aside for another network of this host
+		if err := p.net.lan.Ensure(); err == nil {
 			break
 		} else if !errors.Is(err, lan.ErrMoved) {
 			t.Fatal(err)
@@ -160,7 +160,7 @@ func TestCrashBeforeTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(p.ready(g.Machines), p.start(&g.Machines[1], request("G1", 3))); err != nil {
+	if err := errors.Join(p.net.ready(g.Machines), p.host.start(&g.Machines[1], request("G1", 3))); err != nil {
 		t.Fatal(err)
 	}
 	next := open(t, p.cfg.Dir, nil)
@@ -206,14 +206,14 @@ func TestForgottenBesideCreate(t *testing.T) {
 	})
 	p.abandon(old)
 	create(t, p, r)
-	p.mu.Lock()
-	err = p.forget(old) // it is not the one of that token
-	p.mu.Unlock()
-	if _, lost := os.Stat(p.gangFile("G1")); err != nil || lost != nil {
+	p.gangs.mu.Lock()
+	err = p.gangs.forget(old) // it is not the one of that token
+	p.gangs.mu.Unlock()
+	if _, lost := os.Stat(p.gangs.file("G1")); err != nil || lost != nil {
 		t.Errorf("with the old gang the new one was forgotten: %v, %v", err, lost)
 	}
 	old.life.RUnlock()
-	if g := <-made; g == nil || g == old || !p.known(g) {
+	if g := <-made; g == nil || g == old || !p.gangs.known(g) {
 		t.Errorf("it made %v, and not the gang that is known", g)
 	}
 }

@@ -70,7 +70,7 @@ func TestAgentThatIsNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := world(t, nil)
-	p.cfg.Agent = agent
+	p.host.agent = agent
 	for n := range 10 {
 		create(t, p, request(fmt.Sprintf("G%d", n), 2))
 	}
@@ -139,7 +139,7 @@ func TestNumbersThatComeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, proc := range []inside.Process{later, otherBoot} {
-		dir := p.dir(g.Machines[i].ID)
+		dir := p.host.dir(g.Machines[i].ID)
 		if err := os.MkdirAll(dir, 0o711); err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestDeleteBesideCreate(t *testing.T) {
 		})
 		both.Go(func() {
 			for g := (*gang)(nil); g == nil; {
-				g, _ = p.find(id)
+				g, _ = p.gangs.find(id)
 			}
 			if err := p.Delete(context.Background(), []provider.InstanceID{id}); err != nil {
 				t.Error(err)
@@ -183,7 +183,7 @@ func TestDeleteBesideCreate(t *testing.T) {
 		if s := states(got); s != fmt.Sprintf("%s.0 running, %s.1 ended", r.Token, r.Token) {
 			t.Error(s)
 		}
-		if left := processes(p.dir(id)); len(left) > 0 {
+		if left := processes(p.host.dir(id)); len(left) > 0 {
 			t.Errorf("processes left: %v", left)
 		}
 	}
@@ -197,7 +197,7 @@ func TestDirectoriesThatADeadProviderLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []provider.InstanceID{"G1.0", "G7.3"} {
-		if err := os.MkdirAll(p.dir(id), 0o711); err != nil {
+		if err := os.MkdirAll(p.host.dir(id), 0o711); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,7 +236,7 @@ func TestDirectoryLikeAPattern(t *testing.T) {
 func TestNothingIsBroughtBack(t *testing.T) {
 	p := world(t, nil)
 	for name, f := range map[string]func() error{
-		"a machine's end": func() error { return p.stop(&machine{ID: "G1.0"}) },
+		"a machine's end": func() error { return p.host.stop(&machine{ID: "G1.0"}) },
 		"the owners' lock": func() error {
 			if err := os.Remove(filepath.Join(p.cfg.Dir, inside.OwnersFile)); err != nil {
 				return err
@@ -251,7 +251,7 @@ func TestNothingIsBroughtBack(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, path := range []string{p.dir("G1.0"), filepath.Join(p.cfg.Dir, inside.OwnersFile)} {
+	for _, path := range []string{p.host.dir("G1.0"), filepath.Join(p.cfg.Dir, inside.OwnersFile)} {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
 			t.Errorf("%s was made: %v", path, err)
 		}

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"fsub/cloud/local/inside"
 	"fsub/cloud/provider"
 )
 
@@ -44,17 +44,23 @@ type machine struct {
 // Create starts nothing.
 const keepEnded = time.Hour
 
-func (p *Provider) gangFile(token string) string {
-	return filepath.Join(p.cfg.Dir, "gangs", token+".json")
+// gangTable is the gangs that are there or have ended lately, each with a file.
+type gangTable struct {
+	cfg *Config
+
+	mu      sync.Mutex
+	byToken map[string]*gang
 }
 
-func (p *Provider) dir(id provider.InstanceID) string {
-	return filepath.Join(p.cfg.Dir, "machines", string(id))
+func newGangTable(c *Config) *gangTable { return &gangTable{cfg: c, byToken: map[string]*gang{}} }
+
+func (t *gangTable) file(token string) string {
+	return filepath.Join(t.cfg.Dir, "gangs", token+".json")
 }
 
 // load reads the records of an earlier provider.
-func (p *Provider) load() error {
-	dir := filepath.Join(p.cfg.Dir, "gangs")
+func (t *gangTable) load() error {
+	dir := filepath.Join(t.cfg.Dir, "gangs")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -72,49 +78,82 @@ func (p *Provider) load() error {
 		if err := json.Unmarshal(text, g); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		p.gangs[g.Token] = g
-	}
-	return p.sweep()
-}
-
-// sweep removes directories of machines that are ended, or of no gang: a provider that died while
-// it ended them has left them.
-func (p *Provider) sweep() error {
-	entries, err := os.ReadDir(filepath.Join(p.cfg.Dir, "machines"))
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		m := machine{ID: provider.InstanceID(e.Name())}
-		if g, known := p.find(m.ID); g != nil && known.Ended.IsZero() {
-			continue
-		}
-		if err := p.stop(&m); err != nil {
-			return err
-		}
-		if err := os.RemoveAll(p.dir(m.ID)); err != nil {
-			return err
-		}
+		t.byToken[g.Token] = g
 	}
 	return nil
 }
 
 // save writes a gang's record. It is not synced: a crash of the host that loses it ends the machines too.
-func (p *Provider) save(g *gang) error {
+func (t *gangTable) save(g *gang) error {
 	text, err := json.Marshal(g)
 	if err != nil {
 		return err
 	}
-	return replaceFile(p.gangFile(g.Token), text)
+	return replaceFile(t.file(g.Token), text)
 }
 
 // forget drops a gang, unless another has its token by now.
-func (p *Provider) forget(g *gang) error {
-	if p.gangs[g.Token] != g {
+func (t *gangTable) forget(g *gang) error {
+	if t.byToken[g.Token] != g {
 		return nil
 	}
-	delete(p.gangs, g.Token)
-	return os.Remove(p.gangFile(g.Token))
+	delete(t.byToken, g.Token)
+	return os.Remove(t.file(g.Token))
+}
+
+// known reports whether a gang is that of its token still.
+func (t *gangTable) known(g *gang) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.byToken[g.Token] == g
+}
+
+// machines is a copy of a gang's machines.
+func (t *gangTable) machines(g *gang) []machine {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(g.Machines)
+}
+
+func (t *gangTable) find(id provider.InstanceID) (*gang, machine) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	token, _, _ := strings.Cut(string(id), ".")
+	if g := t.byToken[token]; g != nil {
+		for _, m := range g.Machines {
+			if m.ID == id {
+				return g, m
+			}
+		}
+	}
+	return nil, machine{}
+}
+
+func (t *gangTable) noteBegun(g *gang, m *machine) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.IndexFunc(g.Machines, func(mine machine) bool { return mine.ID == m.ID })
+	g.Machines[i].begun = true
+}
+
+// enterEnd writes the end of a machine down, unless that has been done.
+func (t *gangTable) enterEnd(g *gang, m *machine, reason string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.IndexFunc(g.Machines, func(mine machine) bool { return mine.ID == m.ID })
+	mine := &g.Machines[i]
+	if mine.Ended.IsZero() {
+		mine.Ended, mine.Reason = t.cfg.Now().UTC(), reason
+		if t.byToken[g.Token] == g {
+			if err := t.save(g); err != nil {
+				mine.Ended = time.Time{}
+				return err
+			}
+		}
+		t.cfg.Logger.Info("local machine ended", "machine", m.ID, "reason", reason)
+	}
+	*m = *mine
+	return nil
 }
 
 func (g *gang) ended() bool {
@@ -140,16 +179,4 @@ func replaceFile(path string, text []byte) error {
 		_ = os.Remove(f.Name())
 	}
 	return err
-}
-
-// process is who the machine is. begun is false as long as nobody is.
-func (p *Provider) process(m *machine) (proc inside.Process, begun bool, err error) {
-	text, err := os.ReadFile(filepath.Join(p.dir(m.ID), inside.ProcessFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return inside.Process{}, false, nil
-	}
-	if err == nil {
-		proc, err = inside.ParseProcess(strings.TrimSpace(string(text)))
-	}
-	return proc, err == nil, err
 }

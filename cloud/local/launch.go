@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fsub/cloud/local/inside"
+	"fsub/cloud/provider"
 )
 
 // Isolation is how far machines are machines of their own here. What is false is shared with the host.
@@ -27,13 +28,13 @@ type Isolation struct {
 }
 
 // probe finds out what the kernel allows, by trying. The error says why there is not more.
-func (p *Provider) probe() (Isolation, error) {
-	full := Isolation{Users: os.Geteuid() != 0, Processes: true, Mounts: true, Names: true, Network: p.own}
+func (h *host) probe() (Isolation, error) {
+	full := Isolation{Users: os.Geteuid() != 0, Processes: true, Mounts: true, Names: true, Network: h.net.own}
 	less := full
 	less.Processes = false // where parts of /proc are hidden, as in containers, a new one cannot be mounted
 	var why error
 	for _, try := range []Isolation{full, less} {
-		err := p.try(try)
+		err := h.try(try)
 		if err == nil {
 			return try, why
 		}
@@ -44,16 +45,16 @@ func (p *Provider) probe() (Isolation, error) {
 	return Isolation{}, why
 }
 
-func (p *Provider) try(i Isolation) error {
-	dir, err := os.MkdirTemp(p.cfg.Dir, "probe-")
+func (h *host) try(i Isolation) error {
+	dir, err := os.MkdirTemp(h.base, "probe-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := p.writeHosts(dir, &machine{}); err != nil {
+	if err := h.net.writeHosts(dir, &machine{}); err != nil {
 		return err
 	}
-	spec := specOf(i, p.cfg.Agent, "probe")
+	spec := specOf(i, h.agent, "probe")
 	spec.Probe = true
 	return launchIn(dir, i, spec, nil)
 }
@@ -82,24 +83,24 @@ func sharedMemory(path string) string {
 	return fmt.Sprintf("mode=1777,size=%d", fs.Blocks*uint64(fs.Bsize))
 }
 
-func (p *Provider) spec(m *machine) inside.Spec {
-	s := specOf(p.isolationOf(m), p.cfg.Agent, m.Name)
-	s.Wait = p.linked(m)
+func (h *host) spec(m *machine) inside.Spec {
+	s := specOf(h.isolationOf(m), h.agent, m.Name)
+	s.Wait = h.net.linked(m)
 	return s
 }
 
 // isolationOf is the machine's: its address says whether it has a network of its own.
-func (p *Provider) isolationOf(m *machine) Isolation {
-	i := p.isolation
-	i.Network = p.linked(m)
+func (h *host) isolationOf(m *machine) Isolation {
+	i := h.isolation
+	i.Network = h.net.linked(m)
 	return i
 }
 
-func (p *Provider) launch(m *machine, s inside.Spec) error {
-	if !p.linked(m) {
-		return launchIn(p.dir(m.ID), p.isolationOf(m), s, nil)
+func (h *host) launch(m *machine, s inside.Spec) error {
+	if !h.net.linked(m) {
+		return launchIn(h.dir(m.ID), h.isolationOf(m), s, nil)
 	}
-	return launchIn(p.dir(m.ID), p.isolationOf(m), s, func(pid int) error { return p.link(m, pid) })
+	return launchIn(h.dir(m.ID), h.isolationOf(m), s, func(pid int) error { return h.net.link(m, pid) })
 }
 
 // launchTime is how long a machine's process may take to become the agent.
@@ -193,4 +194,71 @@ func (i Isolation) attributes() *unix.SysProcAttr {
 		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
 	}
 	return a
+}
+
+// start makes a machine's directory and starts its process, unless it has one.
+func (h *host) start(m *machine, r provider.Request) error {
+	dir := h.dir(m.ID)
+	if err := errors.Join(os.MkdirAll(dir, 0o711), os.Chmod(dir, 0o711)); err != nil {
+		return err
+	}
+	if _, begun, err := h.process(m); err != nil || begun {
+		return errors.Join(err, ifTrue(begun, inside.ErrClaimed))
+	}
+	boot := r.Boot
+	boot.Path, boot.Agent, boot.PowerOff = h.agent, "", false
+	boot.Instance, boot.Addr = string(m.ID), m.Addr
+	boot.Metadata = "file:" + filepath.Join(dir, inside.NoticeFile)
+	spec := h.spec(m)
+	if h.isolation.Mounts {
+		boot.Hosts = filepath.Join(dir, inside.HostsFile) // not as it is mounted: a mount goes when the host's own file is replaced, and then that would be written
+		if err := h.net.writeHosts(dir, m); err != nil {
+			return err
+		}
+		var err error
+		if spec.Resolv, err = h.net.writeResolv(dir, m); err != nil {
+			return err
+		}
+		if spec.Users, err = writeUsers(dir); err != nil {
+			return err
+		}
+		if spec.Users {
+			boot.Users = dir
+		}
+		if spec.Profile, err = writeProfile(dir); err != nil {
+			return err
+		}
+	}
+	if err := replaceFile(filepath.Join(dir, inside.BootFile), boot.Lines()); err != nil {
+		return err
+	}
+	return h.launch(m, spec)
+}
+
+func ifTrue(b bool, err error) error {
+	if b {
+		return err
+	}
+	return nil
+}
+
+// writeUsers makes the machine's passwd and group: the host's, to which the agent adds users of
+// jobs that the host does not have. Only root's machines run such jobs.
+func writeUsers(dir string) (made bool, err error) {
+	if os.Geteuid() != 0 {
+		return false, nil
+	}
+	for file, etc := range map[string]string{inside.PasswdFile: "/etc/passwd", inside.GroupFile: "/etc/group"} {
+		text, err := os.ReadFile(etc)
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil
+		}
+		if err == nil {
+			err = writePublic(filepath.Join(dir, file), text)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }

@@ -11,13 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"fsub/cloud/agentapi"
-	"fsub/cloud/local/lan"
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/sbatch"
@@ -65,17 +63,21 @@ const DefaultBoot = 200 * time.Millisecond
 
 // Provider is the local cloud.
 type Provider struct {
-	cfg       Config
-	log       *slog.Logger
-	isolation Isolation
-	net       *lan.LAN // nil: no machine is on one
-	own       bool     // new machines are on it
-	devices   int      // GPUs of the host
-	network   string   // which one they have, in words
-	owner     *os.File // the lock that says that a provider lives
+	cfg     *Config
+	log     *slog.Logger
+	net     *machineNetwork
+	host    *host
+	gangs   *gangTable
+	reaper  *reaper
+	devices int      // GPUs of the host
+	owner   *os.File // the lock that says that a provider lives
+}
 
-	mu    sync.Mutex
-	gangs map[string]*gang // by token
+// assemble makes the parts of a provider.
+func assemble(c *Config) *Provider {
+	net := &machineNetwork{cfg: c, log: c.Logger}
+	return &Provider{cfg: c, log: c.Logger, net: net, host: &host{base: c.Dir, agent: c.Agent, net: net},
+		gangs: newGangTable(c), reaper: &reaper{cfg: c, log: c.Logger}}
 }
 
 var _ provider.Provider = (*Provider)(nil)
@@ -107,21 +109,52 @@ func New(c Config) (*Provider, error) {
 	if err := makeDirs(c.Dir); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	p := &Provider{cfg: c, log: c.Logger, devices: devices, gangs: map[string]*gang{}}
+	p := assemble(&c)
+	p.devices = devices
 	if p.owner, err = own(c.Dir, unix.LOCK_SH); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
 	if err := p.load(); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	if err := p.openNetwork(); err != nil {
+	if err := p.net.open(p.unused); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
 	if err := p.isolate(); err != nil {
 		return nil, fmt.Errorf("local: %w", err)
 	}
-	p.log.Info("local machines", "network", p.network)
+	p.log.Info("local machines", "network", p.net.words)
 	return p, nil
+}
+
+// load takes over the gangs of an earlier provider, and clears away what it has left.
+func (p *Provider) load() error {
+	if err := p.gangs.load(); err != nil {
+		return err
+	}
+	return p.sweep()
+}
+
+// sweep removes directories of machines that are ended, or of no gang: a provider that died while
+// it ended them has left them.
+func (p *Provider) sweep() error {
+	entries, err := os.ReadDir(filepath.Join(p.cfg.Dir, "machines"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		m := machine{ID: provider.InstanceID(e.Name())}
+		if g, known := p.gangs.find(m.ID); g != nil && known.Ended.IsZero() {
+			continue
+		}
+		if err := p.host.stop(&m); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(p.host.dir(m.ID)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isolate finds out how far machines can be of their own.
@@ -130,14 +163,14 @@ func (p *Provider) isolate() error {
 		return nil
 	}
 	var why error
-	if p.isolation, why = p.probe(); why != nil {
-		p.log.Warn("local machines are not isolated as far as they could be", "isolation", p.isolation, "err", why)
+	if p.host.isolation, why = p.host.probe(); why != nil {
+		p.log.Warn("local machines are not isolated as far as they could be", "isolation", p.host.isolation, "err", why)
 	}
-	if p.own && !p.isolation.Network {
+	if p.net.own && !p.host.isolation.Network {
 		if p.cfg.Network == NetworkNamespace {
 			return fmt.Errorf("network: namespaces cannot be made: %w", why)
 		}
-		p.takeNetwork(fmt.Errorf("namespaces cannot be made: %s", strings.ReplaceAll(why.Error(), "\n", "; ")))
+		p.net.decide(fmt.Errorf("namespaces cannot be made: %s", strings.ReplaceAll(why.Error(), "\n", "; ")))
 	}
 	return nil
 }

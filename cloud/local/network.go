@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"fsub/cloud/local/inside"
 	"fsub/cloud/local/lan"
 )
 
@@ -23,61 +26,70 @@ const (
 	NetworkNamespace Network = "namespace" // one of their own each, on a bridge. Root only
 )
 
-// openNetwork decides which network new machines have.
-func (p *Provider) openNetwork() error {
+// machineNetwork is the network of the machines: a bridge of their own, or the host's.
+type machineNetwork struct {
+	cfg   *Config
+	log   *slog.Logger
+	lan   *lan.LAN // nil: no machine is on one
+	own   bool     // new machines are on it
+	words string   // which one they have
+}
+
+// open decides which network new machines have. unused reports whether no machine is on the bridge.
+func (n *machineNetwork) open(unused func() bool) error {
 	var why error
-	switch p.cfg.Network {
+	switch n.cfg.Network {
 	case "", NetworkAuto:
-		why = p.mayHaveNetworks()
+		why = n.mayOwn()
 	case NetworkHost:
 		why = errors.New("the configuration says so")
 	case NetworkNamespace:
-		if p.cfg.NoNamespaces {
+		if n.cfg.NoNamespaces {
 			return errors.New("a network of its own is a namespace: leave out one of the two")
 		}
 		if os.Geteuid() != 0 {
 			return errors.New("network: namespace takes root; leave it out to use the host's")
 		}
 	default:
-		return fmt.Errorf("invalid network %q: want auto, host or namespace", p.cfg.Network)
+		return fmt.Errorf("invalid network %q: want auto, host or namespace", n.cfg.Network)
 	}
 	if os.Geteuid() != 0 {
-		p.takeNetwork(why)
+		n.decide(why)
 		return nil
 	}
-	n, err := lan.Open(bridgeOf(p.cfg.Dir), p.cfg.Subnets)
+	l, err := lan.Open(bridgeOf(n.cfg.Dir), n.cfg.Subnets)
 	switch {
-	case err != nil && (why == nil && p.cfg.Network == NetworkNamespace):
+	case err != nil && (why == nil && n.cfg.Network == NetworkNamespace):
 		return fmt.Errorf("network: %w", err)
 	case err != nil && why == nil:
 		why = err
-	case err == nil && (why == nil || n.Present()):
-		p.net = n // also for machines that have been on it since before
+	case err == nil && (why == nil || l.Present()):
+		n.lan = l // also for machines that have been on it since before
 	}
-	p.takeNetwork(why)
-	if p.net == nil {
+	n.decide(why)
+	if n.lan == nil {
 		return nil
 	}
-	if err := errors.Join(p.net.Sweep(), p.net.Remove(p.unused)); err != nil {
-		p.log.Warn("networks that earlier daemons left", "err", err)
+	if err := errors.Join(n.lan.Sweep(), n.lan.Remove(unused)); err != nil {
+		n.log.Warn("networks that earlier daemons left", "err", err)
 	}
 	return nil
 }
 
-// takeNetwork enters what was decided: why new machines have the host's network, or nil.
-func (p *Provider) takeNetwork(why error) {
-	if p.own = why == nil; p.own {
-		p.network = "their own, out of " + p.net.Subnet().String()
+// decide enters what was decided: why new machines have the host's network, or nil.
+func (n *machineNetwork) decide(why error) {
+	if n.own = why == nil; n.own {
+		n.words = "their own, out of " + n.lan.Subnet().String()
 	} else {
-		p.network = "the host's: " + why.Error()
+		n.words = "the host's: " + why.Error()
 	}
 }
 
-// mayHaveNetworks says why machines cannot have networks of their own and do with them what they do
+// mayOwn says why machines cannot have networks of their own and do with them what they do
 // with the host's.
-func (p *Provider) mayHaveNetworks() error {
+func (n *machineNetwork) mayOwn() error {
 	switch {
-	case p.cfg.NoNamespaces:
+	case n.cfg.NoNamespaces:
 		return errors.New("machines have no namespaces")
 	case os.Geteuid() != 0:
 		return errors.New("the daemon is not root")
@@ -89,25 +101,25 @@ func (p *Provider) mayHaveNetworks() error {
 }
 
 // Network says in words which network machines have, and why.
-func (p *Provider) Network() string { return p.network }
+func (p *Provider) Network() string { return p.net.words }
 
 // Note is what operators see about the machines.
-func (p *Provider) Note() string { return "nodes' network: " + p.network }
+func (p *Provider) Note() string { return "nodes' network: " + p.net.words }
 
 // linked reports whether a machine is on the bridge.
-func (p *Provider) linked(m *machine) bool { return p.net != nil && p.net.Has(m.Addr) }
+func (n *machineNetwork) linked(m *machine) bool { return n.lan != nil && n.lan.Has(m.Addr) }
 
 // ready makes the network for machines that are about to start, if they use it.
-func (p *Provider) ready(machines []machine) error {
+func (n *machineNetwork) ready(machines []machine) error {
 	onIt := slices.DeleteFunc(slices.Clone(machines), func(m machine) bool { return isLoopback(m.Addr) || !m.Ended.IsZero() })
 	if len(onIt) == 0 {
 		return nil
 	}
-	moved := func(m machine) bool { return !p.linked(&m) }
+	moved := func(m machine) bool { return !n.linked(&m) }
 	if slices.ContainsFunc(onIt, moved) { // of a daemon before this one, which had other addresses
 		return lan.ErrMoved
 	}
-	if err := p.net.Ensure(); err != nil {
+	if err := n.lan.Ensure(); err != nil {
 		return fmt.Errorf("network: %w", err)
 	}
 	if slices.ContainsFunc(onIt, moved) { // another gang uses it
@@ -117,40 +129,40 @@ func (p *Provider) ready(machines []machine) error {
 }
 
 // link connects the namespace of a machine's process.
-func (p *Provider) link(m *machine, pid int) error {
+func (n *machineNetwork) link(m *machine, pid int) error {
 	ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", pid))
 	if err != nil {
 		return err
 	}
 	defer ns.Close()
-	return p.net.Link(m.Addr, ns)
+	return n.lan.Link(m.Addr, ns)
 }
 
-// keepNetwork repairs the network as long as there are machines on it, and removes it when there are none.
-func (p *Provider) keepNetwork() error {
-	if p.net == nil {
+// keep repairs the network as long as there are machines on it, and removes it when there are none.
+func (n *machineNetwork) keep(unused func() bool) error {
+	if n.lan == nil {
 		return nil
 	}
-	if p.unused() {
-		return p.net.Remove(p.unused)
+	if unused() {
+		return n.lan.Remove(unused)
 	}
-	return p.net.Ensure()
+	return n.lan.Ensure()
 }
 
 // freeAddr finds a machine's address: of the bridge's network, or out of a /16 of 127.0.0.0/8 that
 // comes from the directory's name, so that providers of several daemons rarely meet. Where they do
 // their machines share an address, which does no harm as long as they do not want the same ports.
-func (p *Provider) freeAddr(used map[string]bool) (string, error) {
-	if p.own {
-		for i := uint32(2); i <= p.net.Last(); i++ {
-			if addr := p.net.Addr(i).String(); !used[addr] {
+func (n *machineNetwork) freeAddr(used map[string]bool) (string, error) {
+	if n.own {
+		for i := uint32(2); i <= n.lan.Last(); i++ {
+			if addr := n.lan.Addr(i).String(); !used[addr] {
 				return addr, nil
 			}
 		}
 		return "", errors.New("no address is left")
 	}
 	h := fnv.New32a()
-	h.Write([]byte(p.cfg.Dir))
+	h.Write([]byte(n.cfg.Dir))
 	block := 1 + h.Sum32()%253 // 127.0 has the resolver's 127.0.0.53
 	for n := range 250 * 250 {
 		addr := fmt.Sprintf("127.%d.%d.%d", block, n/250, 1+n%250)
@@ -163,10 +175,10 @@ func (p *Provider) freeAddr(used map[string]bool) (string, error) {
 
 // HostAddr is where machines reach this host: the bridge's address, or localhost where they share its network.
 func (p *Provider) HostAddr() string {
-	if !p.own {
+	if !p.net.own {
 		return "127.0.0.1"
 	}
-	return p.net.Addr(1).String()
+	return p.net.lan.Addr(1).String()
 }
 
 // resolvFiles are the host's own file, and those where programs that listen on loopback only, which
@@ -252,4 +264,38 @@ func hostsFor(text, host, addr string) string {
 		names = host
 	}
 	return out.String() + addr + "\t" + names + " " + gateway + "\n"
+}
+
+// writeHosts makes the machine's hosts file: the host's, to which the agent adds the names of its gangs.
+func (n *machineNetwork) writeHosts(dir string, m *machine) error {
+	text, err := os.ReadFile("/etc/hosts")
+	if errors.Is(err, os.ErrNotExist) {
+		return errors.New("this machine has no /etc/hosts: make one, on which its nodes' can be mounted")
+	}
+	if err != nil {
+		return err
+	}
+	if n.linked(m) {
+		host, err := os.Hostname()
+		if err != nil {
+			return err
+		}
+		text = []byte(hostsFor(string(text), host, n.lan.Addr(1).String()))
+	}
+	return writePublic(filepath.Join(dir, inside.HostsFile), text)
+}
+
+// writeResolv makes the machine's resolv.conf if it cannot have the host's.
+func (n *machineNetwork) writeResolv(dir string, m *machine) (made bool, err error) {
+	if !n.linked(m) {
+		return false, nil
+	}
+	text, err := resolvers(resolvFiles)
+	if err != nil {
+		n.log.Warn("no names resolve in a local machine", "machine", m.ID, "err", err)
+	}
+	if text == nil {
+		return false, nil
+	}
+	return true, writePublic(filepath.Join(dir, inside.ResolvFile), text)
 }

@@ -40,8 +40,8 @@ func bridged(t *testing.T) *Provider {
 		t.Skip("SKIPPED: it takes root")
 	}
 	p := world(t, func(c *Config) { c.Network = NetworkNamespace })
-	if !p.isolation.Network {
-		t.Skipf("SKIPPED: network namespaces cannot be made here: %+v", p.isolation)
+	if !p.host.isolation.Network {
+		t.Skipf("SKIPPED: network namespaces cannot be made here: %+v", p.host.isolation)
 	}
 	return p
 }
@@ -61,8 +61,8 @@ func TestNetworkOfTheirOwn(t *testing.T) {
 	}
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	g, m := p.find("G1.2")
-	proc, _, err := p.process(&m)
+	g, m := p.gangs.find("G1.2")
+	proc, _, err := p.host.process(&m)
 	if err != nil || g == nil {
 		t.Fatal(err)
 	}
@@ -74,8 +74,8 @@ func TestNetworkOfTheirOwn(t *testing.T) {
 		}
 	}
 	next := open(t, p.cfg.Dir, func(c *Config) { c.Network = NetworkNamespace })
-	if next.net.Subnet() != p.net.Subnet() {
-		t.Errorf("the next provider has %s, this one %s", next.net.Subnet(), p.net.Subnet())
+	if next.net.lan.Subnet() != p.net.lan.Subnet() {
+		t.Errorf("the next provider has %s, this one %s", next.net.lan.Subnet(), p.net.lan.Subnet())
 	}
 	if err := next.Delete(context.Background(), idsOf(got)); err != nil {
 		t.Fatal(err)
@@ -97,8 +97,8 @@ func TestViewOfANetwork(t *testing.T) {
 	p := bridged(t)
 	got := create(t, p, request("G1", 1))
 	seen(t, p, "G1.0")
-	_, m := p.find("G1.0")
-	proc, _, err := p.process(&m)
+	_, m := p.gangs.find("G1.0")
+	proc, _, err := p.host.process(&m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,11 +106,11 @@ func TestViewOfANetwork(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(out), "eth0\nlo\nup\n") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if left, _ := filepath.Glob(filepath.Join(p.dir("G1.0"), "sys-*")); left != nil {
+	if left, _ := filepath.Glob(filepath.Join(p.host.dir("G1.0"), "sys-*")); left != nil {
 		t.Errorf("left: %v", left)
 	}
 	host, _ := os.Hostname()
-	text, err := os.ReadFile(filepath.Join(p.dir("G1.0"), "hosts.before"))
+	text, err := os.ReadFile(filepath.Join(p.host.dir("G1.0"), "hosts.before"))
 	if addrs := addrsOf(string(text), host); err != nil || !slices.Contains(addrs, p.HostAddr()) || slices.ContainsFunc(addrs, isLoopback) {
 		t.Errorf("%s resolves to %v in machine %s, and is at %s: %v", host, addrs, got[0].ID, p.HostAddr(), err)
 	}
@@ -121,9 +121,9 @@ func TestNetworkGoesWithTheLast(t *testing.T) {
 	p := bridged(t)
 	killAll := func() {
 		for _, i := range list(t, p) {
-			_, m := p.find(i.ID)
-			if proc, begun, err := p.process(&m); err == nil && begun {
-				if err := p.kill(proc); err != nil {
+			_, m := p.gangs.find(i.ID)
+			if proc, begun, err := p.host.process(&m); err == nil && begun {
+				if err := p.host.kill(proc); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -151,7 +151,7 @@ func TestNetworkIsChanged(t *testing.T) {
 		t.Errorf("a new machine is at %s", got[0].Addr)
 	}
 	again := open(t, p.cfg.Dir, func(c *Config) { c.Network = NetworkNamespace })
-	if got := create(t, again, request("G3", 1)); !again.net.Has(got[0].Addr) {
+	if got := create(t, again, request("G3", 1)); !again.net.lan.Has(got[0].Addr) {
 		t.Errorf("a new machine is at %s", got[0].Addr)
 	}
 	host = open(t, p.cfg.Dir, func(c *Config) { c.Network = NetworkHost })
@@ -250,8 +250,8 @@ func TestAddressesThatAnotherTook(t *testing.T) {
 	first, second := rivals(t, "100.66.160.0/19")
 	create(t, first, request("G1", 1))
 	got := create(t, second, request("G1", 1))
-	if first.net.Subnet() == second.net.Subnet() || !second.net.Has(got[0].Addr) {
-		t.Errorf("%s beside %s, and %s", second.net.Subnet(), first.net.Subnet(), got[0].Addr)
+	if first.net.lan.Subnet() == second.net.lan.Subnet() || !second.net.lan.Has(got[0].Addr) {
+		t.Errorf("%s beside %s, and %s", second.net.lan.Subnet(), first.net.lan.Subnet(), got[0].Addr)
 	}
 }
 
@@ -265,7 +265,7 @@ func rivals(t *testing.T, of string) (first, second *Provider) {
 		t.Fatal("no network of its own")
 	}
 	first, second = world(t, two), world(t, two)
-	for second.net.Subnet() != first.net.Subnet() { // by the names of their directories
+	for second.net.lan.Subnet() != first.net.lan.Subnet() { // by the names of their directories
 		second = world(t, two)
 	}
 	return first, second
@@ -287,7 +287,7 @@ func TestAllGangsAreMoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ready[i] = func() error { return second.ready(g.Machines) }
+		ready[i] = func() error { return second.net.ready(g.Machines) }
 	}
 	var all sync.WaitGroup
 	for i := range errs {

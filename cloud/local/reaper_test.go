@@ -253,7 +253,7 @@ func dropCapability(n uint) error {
 // networkOf is what the host has of the network of a directory's machines.
 func networkOf(t *testing.T, dir string) (out []string) {
 	t.Helper()
-	out = links(&Provider{cfg: Config{Dir: dir}})
+	out = links(&Provider{cfg: &Config{Dir: dir}})
 	if os.Geteuid() != 0 {
 		return out
 	}

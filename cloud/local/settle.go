@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -41,24 +42,31 @@ func own(dir string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// ensureReaper starts a reaper beside the machines if there is none (see [inside.Reap]). They run
+// reaper sees to it that a process beside the machines clears away after them when no provider is there (see [inside.Reap]).
+type reaper struct {
+	cfg *Config
+	log *slog.Logger
+	mu  sync.Mutex
+}
+
+// ensure starts a reaper beside the machines if there is none. They run
 // without it, too.
-func (p *Provider) ensureReaper() {
-	if p.cfg.Settle == nil {
+func (r *reaper) ensure() {
+	if r.cfg.Settle == nil {
 		return
 	}
-	if err := p.startReaper(); err != nil {
-		p.log.Warn("nobody clears away after local machines if the daemon does not come back: run fed pool clear then", "err", err)
+	if err := r.start(); err != nil {
+		r.log.Warn("nobody clears away after local machines if the daemon does not come back: run fed pool clear then", "err", err)
 	}
 }
 
-func (p *Provider) startReaper() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.writeCommand(); err != nil {
+func (r *reaper) start() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.writeCommand(); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(p.cfg.Dir, inside.ReaperFile), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(r.cfg.Dir, inside.ReaperFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
@@ -70,12 +78,12 @@ func (p *Provider) startReaper() error {
 	if err != nil {
 		return err
 	}
-	log, err := os.OpenFile(filepath.Join(p.cfg.Dir, inside.ReaperLogFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	log, err := os.OpenFile(filepath.Join(r.cfg.Dir, inside.ReaperLogFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(p.cfg.Agent, "-ward", p.cfg.Dir)
+	cmd := exec.Command(r.cfg.Agent, "-ward", r.cfg.Dir)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"}
 	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
@@ -87,9 +95,9 @@ func (p *Provider) startReaper() error {
 }
 
 // writeCommand records the command of the reaper, also of one that an earlier daemon has started.
-func (p *Provider) writeCommand() error {
-	file := filepath.Join(p.cfg.Dir, inside.CommandFile)
-	text, err := json.Marshal(p.cfg.Settle)
+func (r *reaper) writeCommand() error {
+	file := filepath.Join(r.cfg.Dir, inside.CommandFile)
+	text, err := json.Marshal(r.cfg.Settle)
 	if err != nil {
 		return err
 	}
@@ -113,26 +121,26 @@ func Settle(dir string, log *slog.Logger) error {
 	if inside.Populated(dir) {
 		return fmt.Errorf("a machine of %s lives", dir)
 	}
-	p := &Provider{cfg: Config{Dir: dir, Now: time.Now}, log: log, gangs: map[string]*gang{}}
+	p := assemble(&Config{Dir: dir, Now: time.Now, Logger: log})
 	if os.Geteuid() == 0 {
-		p.net, err = lan.Find(bridgeOf(dir)) // the machines are cleared away whatever that says
+		p.net.lan, err = lan.Find(bridgeOf(dir)) // the machines are cleared away whatever that says
 	}
 	if err := p.load(); err != nil {
 		return err
 	}
-	for _, g := range p.gangs {
-		for _, m := range p.machines(g) {
+	for _, g := range p.gangs.byToken {
+		for _, m := range p.gangs.machines(g) {
 			if !m.Ended.IsZero() {
 				continue
 			}
-			reason := p.lastWords(&m)
-			err = errors.Join(err, p.stop(&m)) // it may not have begun
+			reason := p.host.lastWords(&m)
+			err = errors.Join(err, p.host.stop(&m)) // it may not have begun
 			_, bad := p.settle(g, &m, reason)
 			err = errors.Join(err, bad)
 		}
 	}
-	if p.net != nil {
-		err = errors.Join(err, p.net.Remove(p.unused))
+	if p.net.lan != nil {
+		err = errors.Join(err, p.net.lan.Remove(p.unused))
 	}
 	return err
 }

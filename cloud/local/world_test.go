@@ -212,7 +212,7 @@ func seen(t *testing.T, p *Provider, id provider.InstanceID) string {
 	var text []byte
 	eventually(t, "machine "+string(id)+" has begun", func() (ok bool) {
 		var err error
-		text, err = os.ReadFile(filepath.Join(p.dir(id), "seen"))
+		text, err = os.ReadFile(filepath.Join(p.host.dir(id), "seen"))
 		return err == nil
 	})
 	return string(text)
