@@ -335,7 +335,12 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 		next++
 		return func() { w.SetJob(Waiting{Job: &j}) }
 	})
-	again("gone", func(i int) func() { return func() { w.DropJob(all[len(all)-1-i].ID) } })
+	gone := all[len(all)-1]
+	again("gone", func(int) func() {
+		w.SetJob(Waiting{Job: gone}) // again
+		w.Decide()
+		return func() { w.DropJob(gone.ID) }
+	})
 	changed("look", func(site *federation.Site, i int) {
 		obs := *site.Seen
 		site.Seen = &obs
