@@ -19,6 +19,7 @@ type Ask struct {
 	asked              bool // by --ntasks
 	exact              bool // each node has perNode tasks, however many nodes there are
 	perNode            int  // tasks of a node at most; 0: any number
+	allTasks           int  // a node has the CPUs of so many tasks, also where it runs fewer
 	mostHere           int  // tasks of a node at most, as it follows from the GPUs; 0: any number
 	bundle             int  // tasks that share a GPU: a node takes whole bundles where it can
 	cpusTask           int
@@ -61,6 +62,9 @@ func (d *Demand) Ask(o Options) Ask {
 		n.memCPU = m.Amount
 	case m.Per == PerGPU:
 		n.memGPU = m.Amount
+	}
+	if o.Release != "" && (o.Release < sbatch.Slurm2411 || o.Release >= sbatch.Slurm2605) {
+		n.allTasks = d.TasksPerNode
 	}
 	if o.Most > 0 && n.maxNodes > o.Most {
 		n.maxNodes = max(o.Most, n.minNodes)

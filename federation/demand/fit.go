@@ -70,6 +70,9 @@ type Options struct {
 	Whole bool // a job gets all of each of its nodes
 	// DefMemPerCPU and DefMemPerNode are the memory of jobs that ask for none; both 0: they have no limit. At most one is set.
 	DefMemPerCPU, DefMemPerNode sbatch.MemMiB
+	// Release is the site's Slurm; "": 24.11. At 22.05 and 26.05 a node has the CPUs of all tasks that --ntasks-per-node allows, at 24.11 those of the tasks
+	// that it runs.
+	Release sbatch.Release
 	// Most is how many nodes there can be: a job of 1 to 8 nodes takes no more of them. 0: any number.
 	Most int
 }

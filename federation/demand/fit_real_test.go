@@ -1,24 +1,39 @@
 package demand_test
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"fsub/federation/demand"
+	"fsub/sbatch"
+	"fsub/testbed/bed"
 	"fsub/testbed/realjob"
 )
 
 func TestMain(m *testing.M) { realjob.MainFlat(m) }
 
-// real are the nodes of realjob's site.
-func real() []demand.Node {
-	nodes := make([]demand.Node, 4)
-	for i := range nodes {
-		nodes[i] = demand.Node{Name: fmt.Sprintf("%s%d", realjob.Name, i+1), CPUs: 16, Mem: 64000, GPUs: 4, GPUType: "h100", Threads: 1}
+// alpha is the site at which the table was written down.
+func alpha() bed.Site { return bed.Sites[0] }
+
+// nodesOf are the nodes of a site.
+func nodesOf(s bed.Site) []demand.Node {
+	nodes := make([]demand.Node, s.Nodes)
+	for i, name := range s.NodeNames() {
+		nodes[i] = demand.Node{Name: name, CPUs: s.CPUs, Mem: sbatch.MemMiB(s.MemMiB), GPUs: s.GPUs, GPUType: s.GPUType, Threads: 1}
 	}
 	return nodes
+}
+
+// releaseOf is the version of Slurm at a site.
+func releaseOf(s bed.Site) sbatch.Release {
+	switch s.Suite {
+	case "bookworm":
+		return sbatch.Slurm2205
+	case "forky":
+		return sbatch.Slurm2605
+	}
+	return sbatch.Slurm2411
 }
 
 // shapes are calls whose layout real Slurm is asked for.
@@ -48,7 +63,7 @@ func TestFitAsSlurm(t *testing.T) {
 	var calls []string
 	for i, shape := range shapes {
 		if os.Getenv("FSUB_FULL") != "" || i%5 == 0 { // each takes half a second of a real site
-			calls = append(calls, shape)
+			calls = append(calls, strings.NewReplacer("alpha", realjob.Name, "h100", realjob.Config().GPUType).Replace(shape))
 		}
 	}
 	for i, j := range site.Many(t, nil, calls) {
@@ -56,7 +71,7 @@ func TestFitAsSlurm(t *testing.T) {
 			t.Logf("%s: slurmctld ended", calls[i])
 			continue
 		}
-		want, got := outcome(j), planned(idle, strings.Fields(calls[i]))
+		want, got := outcome(j), planned(realjob.Config(), idle, strings.Fields(calls[i]))
 		if strings.HasPrefix(want, "refused") && strings.HasPrefix(got, "refused") {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 
 	"fsub/federation/demand"
 	"fsub/sbatch"
+	"fsub/testbed/bed"
 	"fsub/testbed/realjob"
 )
 
@@ -192,7 +193,7 @@ func TestRecordedFit(t *testing.T) {
 	for line := range strings.Lines(string(text)) {
 		f := append(strings.Split(strings.TrimSuffix(line, "\n"), "\t"), "")
 		lines++
-		switch got := planned(f[0], strings.Fields(f[1])); {
+		switch got := planned(alpha(), f[0], strings.Fields(f[1])); {
 		case got == f[2] && f[3] != "":
 			t.Errorf("%s\t%s\nis said to be another (%s), but is the same", f[0], f[1], f[3])
 		case got == f[2]:
@@ -221,15 +222,15 @@ func TestRandomFit(t *testing.T) {
 		taken := randomTaken(r)
 		calls := make([]string, 40)
 		for i := range calls {
-			calls[i] = strings.Join(anyShape(r), " ")
+			calls[i] = strings.ReplaceAll(strings.Join(anyShape(r), " "), "alpha", realjob.Name)
 		}
 		for i, j := range site.Many(t, taken, calls) {
-			want, got := outcome(j), planned(state(taken), strings.Fields(calls[i]))
+			want, got := outcome(j), planned(realjob.Config(), state(taken), strings.Fields(calls[i]))
 			if want == got {
 				same++
 				continue
 			}
-			why := reason(state(taken), calls[i], want, got)
+			why := reason(releaseOf(realjob.Config()), state(taken), calls[i], want, got)
 			because[why]++
 			if why == "" {
 				t.Errorf("%s\t%s\n real %s\n ours %s", state(taken), calls[i], want, got)
@@ -243,7 +244,7 @@ func TestRandomFit(t *testing.T) {
 const idle = "0/0/0 0/0/0 0/0/0 0/0/0"
 
 // reason is why ours is another outcome; "": nobody knows.
-func reason(taken, call, want, got string) string {
+func reason(at sbatch.Release, taken, call, want, got string) string {
 	has := func(word string) bool { return strings.Contains(" "+call, " "+word) }
 	tied := has("--ntasks-per-gpu") || has("--gpus-per-task")
 	switch {
@@ -255,6 +256,12 @@ func reason(taken, call, want, got string) string {
 		return "refused with other words"
 	case strings.HasPrefix(want, "waits") && (strings.HasPrefix(got, "refused") || taken == idle):
 		return "slurmctld lets it wait for ever"
+	case at == sbatch.Slurm2605 && strings.Contains(want, "Task count specification invalid"):
+		return "26.05 refuses fewer tasks than nodes"
+	case at != sbatch.Slurm2411 && has("--ntasks-per-gpu"):
+		return "tasks that GPUs count"
+	case at == sbatch.Slurm2205 && has("--ntasks-per-node"):
+		return "22.05 tells the script of as many tasks as a node may have, and takes the fewest nodes of a range"
 	case has("--contiguous"):
 		return "contiguous nodes mean nothing where nodes are rented"
 	case has("--ntasks-per-socket=2"):
@@ -275,10 +282,9 @@ func reason(taken, call, want, got string) string {
 	return ""
 }
 
-// planned is our outcome.
-func planned(taken string, args []string) string {
-	whole := real()
-	free := real()
+// planned is our outcome at a site.
+func planned(at bed.Site, taken string, args []string) string {
+	whole, free := nodesOf(at), nodesOf(at)
 	for i, f := range strings.Fields(taken) {
 		var cpus, mem, gpus int
 		if _, err := fmt.Sscanf(f, "%d/%d/%d", &cpus, &mem, &gpus); err != nil {
@@ -287,14 +293,14 @@ func planned(taken string, args []string) string {
 		n := &free[i]
 		n.CPUs, n.Mem, n.GPUs, n.Busy = n.CPUs-cpus, n.Mem-sbatch.MemMiB(mem), n.GPUs-gpus, cpus > 0
 	}
-	r, err := sbatch.Parse(sbatch.Input{Args: append(append([]string{}, args...), "--wrap", "true"), Dir: "/", Now: time.Now()})
+	r, err := sbatch.Parse(sbatch.Input{Args: append(append([]string{}, args...), "--wrap", "true"), Dir: "/", Now: time.Now(), Slurm: releaseOf(at)})
 	if err != nil {
 		if exit, ok := errors.AsType[*sbatch.Exit](err); ok {
 			return "refused: " + strings.ReplaceAll(strings.TrimSpace(exit.Error()), "\n", "|")
 		}
 		return err.Error()
 	}
-	o := demand.Options{DefMemPerCPU: 1000}
+	o := demand.Options{DefMemPerCPU: 1000, Release: releaseOf(at)}
 	_, err = demand.Fit(demand.Of(&r.Spec), whole, o)
 	if refused, ok := errors.AsType[*demand.Refused](err); ok {
 		return "refused: sbatch: error: " + strings.ReplaceAll(refused.Text, "\n", "|sbatch: error: ")

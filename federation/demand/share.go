@@ -33,6 +33,9 @@ func (n *Ask) size(s *Share, f *Node, c *candidate) {
 	if n.overcommit {
 		s.CPUs = n.cost(f)
 	}
+	if !n.overcommit {
+		s.CPUs = max(s.CPUs, n.allTasks*n.cost(f))
+	}
 	if !n.counted && !n.overcommit {
 		s.CPUs = max(s.CPUs, n.minCPUs/n.cost(f)*n.cost(f))
 	}

@@ -33,9 +33,12 @@ func newAsk(d *demand.Demand, dropSwitches bool) *ask {
 	return a
 }
 
-// on is the demand in numbers for a pool, and one of its nodes when it is empty.
-func (a *ask) on(shape *federation.Node, part *federation.Partition) (demand.Ask, demand.Node) {
+// numbers is the demand in numbers for a pool, and one of its nodes when it is empty.
+func (m *model) numbers(a *ask, shape *federation.Node, part *federation.Partition) (demand.Ask, demand.Node) {
 	o := demand.Options{Whole: shape.Rented != nil && shape.Rented.Whole, DefMemPerNode: part.DefMemPerNode}
+	if m.obs.Version != federation.OwnVersion {
+		o.Release = sbatch.Release(m.obs.Version)
+	}
 	if o.DefMemPerNode == 0 {
 		o.DefMemPerCPU = part.DefMemPerCPU
 	}

@@ -103,7 +103,7 @@ func (m *model) fits(a *ask, pool int) ([]fit, *refusal) {
 	if no := m.lacks(a, shape); no != nil {
 		return nil, no
 	}
-	n, node := a.on(shape, m.parts[pool])
+	n, node := m.numbers(a, shape, m.parts[pool])
 	room := n.Room(&node)
 	for _, g := range a.GRES {
 		if g.Per == demand.PerTask && g.Name != "gpu" {

@@ -79,6 +79,17 @@ func (v confVars) Leaves() []string {
 	return leaves
 }
 
+// Topology is the name of the plugin.
+func (v confVars) Topology() string {
+	switch {
+	case !v.Flat:
+		return "tree"
+	case v.Suite == "bookworm":
+		return "none" // 22.05's name for it
+	}
+	return "default"
+}
+
 // StoreFlags say what slurmdbd keeps of a job.
 func (v confVars) StoreFlags() string {
 	if v.Suite == "bookworm" { // 22.05 knows no job_extra
@@ -132,7 +143,7 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=2,sched_min_interval=1000
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=1000
-TopologyPlugin=topology/{{if .Flat}}default{{else}}tree{{end}}
+TopologyPlugin=topology/{{.Topology}}
 GresTypes={{.GresTypes}}
 Licenses=matlab:10
 AccountingStorageType=accounting_storage/slurmdbd

@@ -2,11 +2,13 @@ package realjob
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,8 +18,14 @@ import (
 	"fsub/testbed/suite"
 )
 
-// Name is the site: 24.11, four nodes of 16 CPUs, 64,000 MiB and 4 GPUs "h100" each, DefMemPerCPU=1000.
-const Name = "alpha"
+// Name is the site: "alpha", 24.11, four nodes of 16 CPUs, 64,000 MiB and 4 GPUs "h100" each, DefMemPerCPU=1000. FSUB_REALJOB_SITE names another of
+// [bed.Sites] with four such nodes: "gamma", 26.05, with 8 GPUs "h200"; "delta", 22.05, with 4 GPUs "v100".
+var Name = cmp.Or(os.Getenv("FSUB_REALJOB_SITE"), "alpha")
+
+// Config is how the site is made.
+func Config() bed.Site {
+	return bed.Sites[slices.IndexFunc(bed.Sites, func(s bed.Site) bool { return s.Name == Name })]
+}
 
 // Site is the one real site of a test binary. No other jobs may be on it: what a job gets depends on what is free.
 type Site struct {
