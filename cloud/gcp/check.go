@@ -27,7 +27,7 @@ func (p *Provider) Check(ctx context.Context) []federation.SiteCheck {
 		out = append(out, c.ActAs(ctx, p.cfg.ServiceAccount))
 	}
 	out = append(out, c.Network(ctx, google.Net{Region: p.cfg.Region, Network: p.cfg.Network, Subnetwork: p.cfg.Subnetwork, More: p.cfg.MoreSubnetworks, NoAddress: p.cfg.NoAddress})...)
-	reserved, err := p.reservations(ctx)
+	reserved, err := p.reservations.list(ctx)
 	if err != nil {
 		return append(out, c.Failed("reservations", "compute", err, "gcloud compute reservations list"))
 	}

@@ -28,7 +28,7 @@ type launch struct {
 func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.Instance, error) {
 	l, err := p.prepare(&r)
 	if err == nil {
-		l.of, err = p.reservationOf(ctx, &r.Offering)
+		l.of, err = p.reservations.of(ctx, &r.Offering)
 	}
 	if err != nil {
 		return nil, err
@@ -73,12 +73,12 @@ func (p *Provider) prepare(r *provider.Request) (*launch, error) {
 		return nil, provider.Invalid("there is no type %q in zone %q", o.Type, o.Zone)
 	}
 	l := &launch{r: r}
-	l.name = p.gangName(r.Token, l.flex())
+	l.name = p.cfg.gangName(r.Token, l.flex())
 	if r.Near {
 		l.policy = l.name
 	}
 	var err error
-	l.note, err = p.note(r)
+	l.note, err = p.cfg.note(r)
 	return l, err
 }
 
@@ -99,7 +99,7 @@ func (p *Provider) insert(ctx context.Context, l *launch) ([]provider.Instance, 
 	n := proto.Int64(int64(l.r.Count))
 	op, err := p.api.instances.BulkInsert(ctx, &computepb.BulkInsertInstanceRequest{
 		Project: p.cfg.Project, Zone: l.r.Offering.Zone, RequestId: proto.String(google.RequestID(p.cfg.Federation, p.cfg.Site, l.r.Token)),
-		BulkInsertInstanceResourceResource: &computepb.BulkInsertInstanceResource{Count: n, MinCount: n, PerInstanceProperties: each, InstanceProperties: p.properties(l)},
+		BulkInsertInstanceResourceResource: &computepb.BulkInsertInstanceResource{Count: n, MinCount: n, PerInstanceProperties: each, InstanceProperties: p.cfg.properties(l)},
 	}, once)
 	if err == nil {
 		err = p.done(ctx, op.Proto())
@@ -148,23 +148,23 @@ func (p *Provider) made(ctx context.Context, l *launch, cause error) ([]provider
 }
 
 // properties are what each machine of a gang is made with.
-func (p *Provider) properties(l *launch) *computepb.InstanceProperties {
+func (c *Config) properties(l *launch) *computepb.InstanceProperties {
 	o := &l.r.Offering
-	labels := map[string]string{google.LabelFederation: google.LabelValue(p.cfg.Federation), google.LabelSite: google.LabelValue(string(p.cfg.Site)), labelGang: l.name}
-	for k, v := range p.cfg.Labels {
+	labels := map[string]string{google.LabelFederation: google.LabelValue(c.Federation), google.LabelSite: google.LabelValue(string(c.Site)), labelGang: l.name}
+	for k, v := range c.Labels {
 		labels[k] = v
 	}
 	props := &computepb.InstanceProperties{
 		Description: proto.String(l.note), MachineType: proto.String(o.Type), Labels: labels,
-		Disks: []*computepb.AttachedDisk{{Boot: proto.Bool(true), AutoDelete: proto.Bool(true), InitializeParams: p.disk(o, labels)}},
+		Disks: []*computepb.AttachedDisk{{Boot: proto.Bool(true), AutoDelete: proto.Bool(true), InitializeParams: c.disk(o, labels)}},
 		Metadata: &computepb.Metadata{Items: []*computepb.Items{
 			{Key: proto.String("startup-script"), Value: proto.String(l.r.Boot.Script())},
 			{Key: proto.String("block-project-ssh-keys"), Value: proto.String("true")},
 		}},
-		NetworkInterfaces: p.networks(l), Scheduling: p.scheduling(l),
+		NetworkInterfaces: c.networks(l), Scheduling: c.scheduling(l),
 	}
-	if p.cfg.ServiceAccount != "" {
-		props.ServiceAccounts = []*computepb.ServiceAccount{{Email: proto.String(p.cfg.ServiceAccount), Scopes: []string{"https://www.googleapis.com/auth/cloud-platform"}}}
+	if c.ServiceAccount != "" {
+		props.ServiceAccounts = []*computepb.ServiceAccount{{Email: proto.String(c.ServiceAccount), Scopes: []string{"https://www.googleapis.com/auth/cloud-platform"}}}
 	}
 	if l.of != nil {
 		props.ReservationAffinity = &computepb.ReservationAffinity{
@@ -183,7 +183,7 @@ func (p *Provider) properties(l *launch) *computepb.InstanceProperties {
 }
 
 // scheduling says how the machines are paid for. A machine that fails or whose host does is not started again: its job has gone on elsewhere by then.
-func (p *Provider) scheduling(l *launch) *computepb.Scheduling {
+func (c *Config) scheduling(l *launch) *computepb.Scheduling {
 	s := &computepb.Scheduling{AutomaticRestart: proto.Bool(false), OnHostMaintenance: proto.String("TERMINATE")}
 	bound := l.of != nil && (l.of.dense() || l.r.Offering.Market == provider.Block)
 	switch {
@@ -191,7 +191,7 @@ func (p *Provider) scheduling(l *launch) *computepb.Scheduling {
 		s.ProvisioningModel, s.InstanceTerminationAction = proto.String("SPOT"), proto.String("DELETE")
 	case l.flex():
 		s.ProvisioningModel, s.InstanceTerminationAction = proto.String("FLEX_START"), proto.String("DELETE")
-		s.MaxRunDuration = &computepb.Duration{Seconds: proto.Int64(int64(p.flexRun(l.r).Seconds()))}
+		s.MaxRunDuration = &computepb.Duration{Seconds: proto.Int64(int64(c.flexRun(l.r).Seconds()))}
 	case bound:
 		s.ProvisioningModel, s.InstanceTerminationAction = proto.String("RESERVATION_BOUND"), proto.String("DELETE")
 	}
@@ -199,27 +199,27 @@ func (p *Provider) scheduling(l *launch) *computepb.Scheduling {
 }
 
 // flexRun is for how long flex-start machines are asked for. The shorter it is, the sooner Google has them.
-func (p *Provider) flexRun(r *provider.Request) time.Duration {
+func (c *Config) flexRun(r *provider.Request) time.Duration {
 	if r.Run == 0 {
-		return p.cfg.FlexRun
+		return c.FlexRun
 	}
-	return min(max(r.Run, flexLeast), p.cfg.FlexRun)
+	return min(max(r.Run, flexLeast), c.FlexRun)
 }
 
 // hyper are the families that take no persistent disks.
 var hyper = []string{"a3-ultragpu-", "a4-", "a4x-", "c4-", "c4a-", "c4d-", "g4-", "n4-", "h4d-"}
 
-func (p *Provider) disk(o *provider.Offering, labels map[string]string) *computepb.AttachedDiskInitializeParams {
-	kind := p.cfg.DiskType
+func (c *Config) disk(o *provider.Offering, labels map[string]string) *computepb.AttachedDiskInitializeParams {
+	kind := c.DiskType
 	if kind == "" {
 		kind = "pd-balanced"
 		if slices.ContainsFunc(hyper, func(family string) bool { return strings.HasPrefix(o.Type, family) }) {
 			kind = "hyperdisk-balanced"
 		}
 	}
-	image, own := p.cfg.image(o)
+	image, own := c.image(o)
 	d := &computepb.AttachedDiskInitializeParams{SourceImage: proto.String(image), DiskType: proto.String(kind), Labels: labels}
-	if size := p.cfg.DiskGiB; size > 0 {
+	if size := c.DiskGiB; size > 0 {
 		d.DiskSizeGb = proto.Int64(int64(size))
 	} else if !own {
 		d.DiskSizeGb = proto.Int64(defaultDisk)
@@ -227,39 +227,39 @@ func (p *Provider) disk(o *provider.Offering, labels map[string]string) *compute
 	return d
 }
 
-func (p *Provider) networks(l *launch) []*computepb.NetworkInterface {
+func (c *Config) networks(l *launch) []*computepb.NetworkInterface {
 	first := &computepb.NetworkInterface{}
 	switch {
-	case p.cfg.Subnetwork != "":
-		first.Subnetwork = proto.String(p.subnetPath(p.cfg.Subnetwork))
-	case strings.Contains(p.cfg.Network, "/"):
-		first.Network = proto.String(p.cfg.Network)
-	case p.cfg.Network != "":
-		first.Network = proto.String("projects/" + p.cfg.Project + "/global/networks/" + p.cfg.Network)
+	case c.Subnetwork != "":
+		first.Subnetwork = proto.String(c.subnetPath(c.Subnetwork))
+	case strings.Contains(c.Network, "/"):
+		first.Network = proto.String(c.Network)
+	case c.Network != "":
+		first.Network = proto.String("projects/" + c.Project + "/global/networks/" + c.Network)
 	default:
-		first.Network = proto.String("projects/" + p.cfg.Project + "/global/networks/default")
+		first.Network = proto.String("projects/" + c.Project + "/global/networks/default")
 	}
-	if !p.cfg.NoAddress {
+	if !c.NoAddress {
 		first.AccessConfigs = []*computepb.AccessConfig{{Name: proto.String("External NAT"), Type: proto.String("ONE_TO_ONE_NAT")}}
 	}
 	all := []*computepb.NetworkInterface{first}
 	if l.r.Near {
-		for _, name := range p.cfg.MoreSubnetworks {
-			all = append(all, &computepb.NetworkInterface{Subnetwork: proto.String(p.subnetPath(name)), NicType: proto.String("GVNIC")})
+		for _, name := range c.MoreSubnetworks {
+			all = append(all, &computepb.NetworkInterface{Subnetwork: proto.String(c.subnetPath(name)), NicType: proto.String("GVNIC")})
 		}
 	}
 	return all
 }
 
-func (p *Provider) subnetPath(name string) string {
+func (c *Config) subnetPath(name string) string {
 	if strings.Contains(name, "/") {
 		return name
 	}
-	return "projects/" + p.cfg.Project + "/regions/" + p.cfg.Region + "/subnetworks/" + name
+	return "projects/" + c.Project + "/regions/" + c.Region + "/subnetworks/" + name
 }
 
-func (p *Provider) policyPath(name string) string {
-	return "projects/" + p.cfg.Project + "/regions/" + p.cfg.Region + "/resourcePolicies/" + name
+func (c *Config) policyPath(name string) string {
+	return "projects/" + c.Project + "/regions/" + c.Region + "/resourcePolicies/" + name
 }
 
 // done waits until an operation has come to its end, and returns its error.

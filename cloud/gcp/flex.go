@@ -70,7 +70,7 @@ func (p *Provider) makeQueue(ctx context.Context, l *launch) error {
 	}
 	zone := l.r.Offering.Zone
 	template, err := p.api.templates.Insert(ctx, &computepb.InsertInstanceTemplateRequest{
-		Project: p.cfg.Project, InstanceTemplateResource: &computepb.InstanceTemplate{Name: proto.String(l.name), Description: proto.String(l.note), Properties: p.properties(l)},
+		Project: p.cfg.Project, InstanceTemplateResource: &computepb.InstanceTemplate{Name: proto.String(l.name), Description: proto.String(l.note), Properties: p.cfg.properties(l)},
 	}, once)
 	if err == nil {
 		err = p.done(ctx, template.Proto())
@@ -86,7 +86,7 @@ func (p *Provider) makeQueue(ctx context.Context, l *launch) error {
 		UpdatePolicy:            &computepb.InstanceGroupManagerUpdatePolicy{Type: proto.String("OPPORTUNISTIC")},
 	}
 	if l.policy != "" {
-		manager.ResourcePolicies = &computepb.InstanceGroupManagerResourcePolicies{WorkloadPolicy: proto.String(p.policyPath(l.policy))}
+		manager.ResourcePolicies = &computepb.InstanceGroupManagerResourcePolicies{WorkloadPolicy: proto.String(p.cfg.policyPath(l.policy))}
 	}
 	group, err := p.api.groups.Insert(ctx, &computepb.InsertInstanceGroupManagerRequest{Project: p.cfg.Project, Zone: zone, InstanceGroupManagerResource: manager}, once)
 	if err == nil {
@@ -96,7 +96,7 @@ func (p *Provider) makeQueue(ctx context.Context, l *launch) error {
 		return err
 	}
 	request := &computepb.InstanceGroupManagerResizeRequest{
-		Name: proto.String(l.name), Description: proto.String(l.note), RequestedRunDuration: &computepb.Duration{Seconds: proto.Int64(int64(p.flexRun(l.r).Seconds()))},
+		Name: proto.String(l.name), Description: proto.String(l.note), RequestedRunDuration: &computepb.Duration{Seconds: proto.Int64(int64(p.cfg.flexRun(l.r).Seconds()))},
 	}
 	for i := range l.r.Count {
 		request.Instances = append(request.Instances, &computepb.PerInstanceConfig{Name: proto.String(instanceName(l.name, i))})
@@ -115,7 +115,7 @@ func (p *Provider) makeQueue(ctx context.Context, l *launch) error {
 
 // Withdraw cancels a resize request that is queued, and deletes what was made for it. Its zone is found by its name.
 func (p *Provider) Withdraw(ctx context.Context, token string) error {
-	name := p.gangName(token, true)
+	name := p.cfg.gangName(token, true)
 	var found []leftovers.Thing
 	err := p.leftGroups(ctx, "name = "+name, func(one leftovers.Thing) { found = append(found, one) })
 	for _, one := range found {

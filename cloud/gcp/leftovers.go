@@ -48,9 +48,9 @@ func (p *Provider) sweep(ctx context.Context, listed []provider.Instance) {
 }
 
 // isOurs reports whether a description says that a thing is this site's.
-func (p *Provider) isOurs(description string) bool {
+func (c *Config) isOurs(description string) bool {
 	var n note
-	return json.Unmarshal([]byte(description), &n) == nil && n.Federation == p.cfg.Federation && n.Site == string(p.cfg.Site)
+	return json.Unmarshal([]byte(description), &n) == nil && n.Federation == c.Federation && n.Site == string(c.Site)
 }
 
 // findLeft returns instance groups before the templates and policies that they use.
@@ -61,7 +61,7 @@ func (p *Provider) findLeft(ctx context.Context) (all []leftovers.Thing, err err
 	}
 	templates := p.api.templates.List(ctx, &computepb.ListInstanceTemplatesRequest{Project: p.cfg.Project, Filter: proto.String(fmt.Sprintf(`name eq "%s.*"`, flexPrefix))}, once)
 	err = each(templates.Next, func(t *computepb.InstanceTemplate) error {
-		if p.isOurs(t.GetDescription()) {
+		if p.cfg.isOurs(t.GetDescription()) {
 			add(leftovers.Thing{Kind: "template", Gang: t.GetName(), Name: t.GetName(), Drop: func() error { return p.dropTemplate(ctx, t.GetName()) }})
 		}
 		return nil
@@ -71,7 +71,7 @@ func (p *Provider) findLeft(ctx context.Context) (all []leftovers.Thing, err err
 	}
 	policies := p.api.policies.List(ctx, &computepb.ListResourcePoliciesRequest{Project: p.cfg.Project, Region: p.cfg.Region, Filter: proto.String(`name eq "fsub.*"`)}, once)
 	err = each(policies.Next, func(r *computepb.ResourcePolicy) error {
-		if p.isOurs(r.GetDescription()) {
+		if p.cfg.isOurs(r.GetDescription()) {
 			add(leftovers.Thing{Kind: "policy", Gang: r.GetName(), Name: r.GetName(), Drop: func() error { return p.dropPolicy(ctx, r.GetName()) }})
 		}
 		return nil
@@ -87,7 +87,7 @@ func (p *Provider) leftGroups(ctx context.Context, filter string, add func(lefto
 			return err
 		}
 		for _, g := range zone.Value.GetInstanceGroupManagers() {
-			if p.isOurs(g.GetDescription()) {
+			if p.cfg.isOurs(g.GetDescription()) {
 				where := google.Base(g.GetZone())
 				add(leftovers.Thing{Kind: "group", Gang: g.GetName(), Name: g.GetName(), Zone: where, Drop: func() error { return p.dropGroup(ctx, where, g.GetName()) }})
 			}

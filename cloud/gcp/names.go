@@ -25,12 +25,12 @@ const (
 )
 
 // gangName names all that is made for one gang.
-func (p *Provider) gangName(token string, flex bool) string {
+func (c *Config) gangName(token string, flex bool) string {
 	prefix := plainPrefix
 	if flex {
 		prefix = flexPrefix
 	}
-	return prefix + google.Hash(p.cfg.Federation, string(p.cfg.Site), token)[:20]
+	return prefix + google.Hash(c.Federation, string(c.Site), token)[:20]
 }
 
 func instanceName(gang string, i int) string { return gang + "-" + strconv.Itoa(i) }
@@ -69,12 +69,12 @@ type note struct {
 // maxDescription is what Google takes.
 const maxDescription = 2048
 
-func (p *Provider) note(r *provider.Request) (string, error) {
+func (c *Config) note(r *provider.Request) (string, error) {
 	names := hostlist.Compress(r.Names)
 	if back, err := hostlist.Expand(names); err != nil || !slices.Equal(back, r.Names) {
 		names = strings.Join(r.Names, ",") // the order counts
 	}
-	text, err := json.Marshal(note{p.cfg.Federation, string(p.cfg.Site), r.Token, r.Offering.ID, names, requestHash(r)})
+	text, err := json.Marshal(note{c.Federation, string(c.Site), r.Token, r.Offering.ID, names, requestHash(r)})
 	if err == nil && len(text) > maxDescription {
 		err = provider.Invalid("%d host names do not fit into a description: give machines of one gang names with numbers in a row", len(r.Names))
 	}

@@ -35,7 +35,7 @@ type memory struct {
 
 // Offerings are made from the machine types of the zones, by market. One without a known price is left out, and logged: it would seem to cost nothing.
 func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
-	reserved, err := p.reservations(ctx)
+	reserved, err := p.reservations.list(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	compute "cloud.google.com/go/compute/apiv1"
@@ -28,8 +27,7 @@ type Provider struct {
 	kept memory
 	left leftovers.Tracker
 
-	mu    sync.Mutex
-	ready []*reservation // as they were listed last
+	reservations *reservations
 }
 
 var (
@@ -92,6 +90,7 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 			return nil, fmt.Errorf("gcp: %w", err)
 		}
 	}
+	p.reservations = &reservations{cfg: &p.cfg, client: a.reservations}
 	return p, nil
 }
 
@@ -131,13 +130,13 @@ func unread(scope string, w *computepb.Warning) error {
 }
 
 // ours is the filter of what is this site's.
-func (p *Provider) ours() string {
-	return fmt.Sprintf("(labels.%s = %q) AND (labels.%s = %q)", google.LabelFederation, google.LabelValue(p.cfg.Federation), google.LabelSite, google.LabelValue(string(p.cfg.Site)))
+func (c *Config) ours() string {
+	return fmt.Sprintf("(labels.%s = %q) AND (labels.%s = %q)", google.LabelFederation, google.LabelValue(c.Federation), google.LabelSite, google.LabelValue(string(c.Site)))
 }
 
 // all lists this site's machines, with one call for each 500 of them.
 func (p *Provider) all(ctx context.Context, do func(*computepb.Instance) error) error {
-	it := p.api.instances.AggregatedList(ctx, &computepb.AggregatedListInstancesRequest{Project: p.cfg.Project, Filter: proto.String(p.ours()), MaxResults: proto.Uint32(pageSize)}, once)
+	it := p.api.instances.AggregatedList(ctx, &computepb.AggregatedListInstancesRequest{Project: p.cfg.Project, Filter: proto.String(p.cfg.ours()), MaxResults: proto.Uint32(pageSize)}, once)
 	return each(it.Next, func(zone compute.InstancesScopedListPair) error {
 		if err := unread(zone.Key, zone.Value.GetWarning()); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	compute "cloud.google.com/go/compute/apiv1"
@@ -47,23 +48,32 @@ func (c *Config) owner(path string) (project, name string) {
 	return c.Project, path
 }
 
-// reservations are the configured ones that are ready.
-func (p *Provider) reservations(ctx context.Context) ([]*reservation, error) {
+// reservations are the configured ones.
+type reservations struct {
+	cfg    *Config
+	client *compute.ReservationsClient
+
+	mu    sync.Mutex
+	ready []*reservation // as they were listed last
+}
+
+// list asks which reservations are ready.
+func (rs *reservations) list(ctx context.Context) ([]*reservation, error) {
 	var found []*reservation
 	wanted := map[string][]string{} // by project
-	for _, path := range p.cfg.Reservations {
-		project, _ := p.cfg.owner(path)
+	for _, path := range rs.cfg.Reservations {
+		project, _ := rs.cfg.owner(path)
 		wanted[project] = append(wanted[project], path)
 	}
 	for project, paths := range wanted {
-		it := p.api.reservations.AggregatedList(ctx, &computepb.AggregatedListReservationsRequest{Project: project}, once)
+		it := rs.client.AggregatedList(ctx, &computepb.AggregatedListReservationsRequest{Project: project}, once)
 		err := each(it.Next, func(zone compute.ReservationsScopedListPair) error {
 			if err := unread(zone.Key, zone.Value.GetWarning()); err != nil {
 				return err
 			}
 			for _, r := range zone.Value.GetReservations() {
 				for _, path := range paths {
-					if _, name := p.cfg.owner(path); name == r.GetName() && r.GetStatus() == "READY" && r.GetSpecificReservation().GetInstanceProperties() != nil {
+					if _, name := rs.cfg.owner(path); name == r.GetName() && r.GetStatus() == "READY" && r.GetSpecificReservation().GetInstanceProperties() != nil {
 						found = append(found, &reservation{r, path})
 					}
 				}
@@ -75,14 +85,14 @@ func (p *Provider) reservations(ctx context.Context) ([]*reservation, error) {
 		}
 	}
 	slices.SortFunc(found, func(a, b *reservation) int { return strings.Compare(a.path+a.GetZone(), b.path+b.GetZone()) })
-	p.mu.Lock()
-	p.ready = found
-	p.mu.Unlock()
+	rs.mu.Lock()
+	rs.ready = found
+	rs.mu.Unlock()
 	return found, nil
 }
 
-// reservationOf is the reservation that an offering's machines take of; nil: none.
-func (p *Provider) reservationOf(ctx context.Context, o *provider.Offering) (*reservation, error) {
+// of is the reservation that an offering's machines take of; nil: none.
+func (rs *reservations) of(ctx context.Context, o *provider.Offering) (*reservation, error) {
 	if o.Reservation == "" {
 		return nil, nil
 	}
@@ -93,13 +103,13 @@ func (p *Provider) reservationOf(ctx context.Context, o *provider.Offering) (*re
 		}
 		return all[i]
 	}
-	p.mu.Lock()
-	r := find(p.ready)
-	p.mu.Unlock()
+	rs.mu.Lock()
+	r := find(rs.ready)
+	rs.mu.Unlock()
 	if r != nil {
 		return r, nil
 	}
-	all, err := p.reservations(ctx)
+	all, err := rs.list(ctx)
 	if r = find(all); err == nil && r == nil {
 		err = &provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering, Text: "the reservation " + o.Reservation + " is not there or not ready in " + o.Zone}
 	}
