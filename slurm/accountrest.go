@@ -108,13 +108,13 @@ func tresAt(list []any) accounting.TRES {
 }
 
 // askDB reads records of slurmdbd's, with the limits that are their own only.
-func (d *Driver) askDB(ctx context.Context, path string, query url.Values) (*wire.DBRecordsResponse, error) {
+func (k *accountKeeper) askDB(ctx context.Context, path string, query url.Values) (*wire.DBRecordsResponse, error) {
 	var a wire.DBRecordsResponse
-	if err := d.c.do(ctx, request{op: "accounting", method: http.MethodGet, db: true, path: path, query: query}, &a); err != nil {
+	if err := k.c.do(ctx, request{op: "accounting", method: http.MethodGet, db: true, path: path, query: query}, &a); err != nil {
 		return nil, err
 	}
 	if len(a.Errors) > 0 {
-		return nil, fmt.Errorf("site %s: accounting: %w", d.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
+		return nil, fmt.Errorf("site %s: accounting: %w", k.cfg.Name, slurmError(federation.ErrUnavailable, a.Errors[0], ""))
 	}
 	return &a, nil
 }
@@ -125,16 +125,16 @@ func ownLimits(cluster string) url.Values {
 }
 
 // askREST reads all of a site's accounting by slurmrestd of 24.11 and later.
-func (d *Driver) askREST(ctx context.Context, at *accounts.Import) error {
-	of, err := d.askDB(ctx, wire.PathDBAccounts, url.Values{"WithCoordinators": {"true"}})
+func (k *accountKeeper) askREST(ctx context.Context, at *accounts.Import) error {
+	of, err := k.askDB(ctx, wire.PathDBAccounts, url.Values{"WithCoordinators": {"true"}})
 	if err != nil {
 		return err
 	}
-	qos, err := d.askDB(ctx, wire.PathDBQOS, nil)
+	qos, err := k.askDB(ctx, wire.PathDBQOS, nil)
 	if err != nil {
 		return err
 	}
-	all, err := d.askDB(ctx, wire.PathDBAssociations, ownLimits(at.Cluster))
+	all, err := k.askDB(ctx, wire.PathDBAssociations, ownLimits(at.Cluster))
 	if err != nil {
 		return err
 	}

@@ -16,26 +16,34 @@ import (
 	"fsub/sbatch"
 )
 
-var _ federation.AccountKeeper = (*Driver)(nil)
+// accountKeeper reads and changes the accounts of a site: by sacctmgr where it is configured, else by slurmrestd.
+type accountKeeper struct {
+	*site
+	books   *books
+	members *members
+	queue   *queue
+}
 
-// ReadAccounts implements [federation.AccountKeeper]: by sacctmgr where it is configured, else by slurmrestd. One of 22.05 is asked for accounts, users and
+var _ federation.AccountKeeper = (*accountKeeper)(nil)
+
+// ReadAccounts implements [federation.AccountKeeper]. A slurmrestd of 22.05 is asked for accounts, users and
 // shares only.
-func (d *Driver) ReadAccounts(ctx context.Context) (*accounts.Import, error) {
-	tr, err := d.books.accountsAPI(ctx)
-	byCommand := len(d.cfg.AccountCommand) > 0
+func (k *accountKeeper) ReadAccounts(ctx context.Context) (*accounts.Import, error) {
+	tr, err := k.books.accountsAPI(ctx)
+	byCommand := len(k.cfg.AccountCommand) > 0
 	if err != nil && !byCommand {
 		return nil, err
 	}
-	at := &accounts.Import{Cluster: d.queue.clusterName(ctx), Limits: byCommand || !tr.old}
+	at := &accounts.Import{Cluster: k.queue.clusterName(ctx), Limits: byCommand || !tr.old}
 	switch {
 	case at.Cluster == "" && at.Limits:
-		return nil, fmt.Errorf("site %s: %w: it does not tell the name of its cluster", d.cfg.Name, federation.ErrUnavailable)
+		return nil, fmt.Errorf("site %s: %w: it does not tell the name of its cluster", k.cfg.Name, federation.ErrUnavailable)
 	case byCommand:
-		return at, d.askSacctmgr(ctx, at)
+		return at, k.askSacctmgr(ctx, at)
 	case at.Limits:
-		return at, d.askREST(ctx, at)
+		return at, k.askREST(ctx, at)
 	}
-	known, err := d.members.readAssociations(ctx)
+	known, err := k.members.readAssociations(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +80,9 @@ func columnsOf(kind accounts.Kind) (list []string) {
 	return list
 }
 
-func (d *Driver) askSacctmgr(ctx context.Context, at *accounts.Import) error {
+func (k *accountKeeper) askSacctmgr(ctx context.Context, at *accounts.Import) error {
 	defaults := map[string]string{}
-	if err := d.show(ctx, 2, func(f []string) { defaults[f[0]] = f[1] }, "user", "format=user,defaultaccount"); err != nil {
+	if err := k.show(ctx, 2, func(f []string) { defaults[f[0]] = f[1] }, "user", "format=user,defaultaccount"); err != nil {
 		return err
 	}
 	type told struct {
@@ -82,7 +90,7 @@ func (d *Driver) askSacctmgr(ctx context.Context, at *accounts.Import) error {
 		coordinators              []string
 	}
 	of := map[string]told{}
-	err := d.show(ctx, 4, func(f []string) {
+	err := k.show(ctx, 4, func(f []string) {
 		a := told{description: f[1], organization: f[2]}
 		if f[3] != "" {
 			a.coordinators = slices.Sorted(slices.Values(strings.Split(f[3], ",")))
@@ -93,13 +101,13 @@ func (d *Driver) askSacctmgr(ctx context.Context, at *accounts.Import) error {
 		return err
 	}
 	qos, associations := columnsOf(accounts.QOS), columnsOf(accounts.User)
-	err = d.show(ctx, 1+len(qos), func(f []string) {
+	err = k.show(ctx, 1+len(qos), func(f []string) {
 		at.Records = append(at.Records, accounts.Record{Key: accounts.QOSKey(f[0]), Set: settings(at, accounts.QOSKey(f[0]), f[1:])})
 	}, "qos", "format=name,"+strings.Join(qos, ","))
 	if err != nil {
 		return err
 	}
-	return d.show(ctx, 4+len(associations), func(f []string) {
+	return k.show(ctx, 4+len(associations), func(f []string) {
 		account, user, partition, parent := f[0], f[1], f[2], f[3]
 		switch {
 		case partition != "":
@@ -170,15 +178,15 @@ func graceSeconds(s string) (d time.Duration) {
 }
 
 // show has sacctmgr list something, and calls take with the fields of each line.
-func (d *Driver) show(ctx context.Context, fields int, take func([]string), words ...string) error {
-	out, err := d.sacctmgr(ctx, append([]string{"-nP", "show"}, words...))
+func (k *accountKeeper) show(ctx context.Context, fields int, take func([]string), words ...string) error {
+	out, err := k.sacctmgr(ctx, append([]string{"-nP", "show"}, words...))
 	if err != nil {
 		return err
 	}
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "|")
 		if len(f) != fields {
-			return fmt.Errorf("site %s: %w: account_command show %s: %q has %d fields, not %d", d.cfg.Name, federation.ErrUnavailable, words[0], line, len(f), fields)
+			return fmt.Errorf("site %s: %w: account_command show %s: %q has %d fields, not %d", k.cfg.Name, federation.ErrUnavailable, words[0], line, len(f), fields)
 		}
 		take(f)
 	}
@@ -186,12 +194,12 @@ func (d *Driver) show(ctx context.Context, fields int, take func([]string), word
 }
 
 // Sacctmgr implements [federation.AccountKeeper] by the configured command, else by slurmrestd of 24.11 and later. The next look at the site reads who may run there again.
-func (d *Driver) Sacctmgr(ctx context.Context, words []string) error {
-	defer d.members.changed()
-	if len(d.cfg.AccountCommand) == 0 {
-		return d.changeByREST(ctx, words)
+func (k *accountKeeper) Sacctmgr(ctx context.Context, words []string) error {
+	defer k.members.changed()
+	if len(k.cfg.AccountCommand) == 0 {
+		return k.changeByREST(ctx, words)
 	}
-	out, err := d.sacctmgr(ctx, append([]string{"-i"}, words...))
+	out, err := k.sacctmgr(ctx, append([]string{"-i"}, words...))
 	if err != nil && (strings.Contains(out, "Nothing new added") || strings.Contains(out, "Nothing modified") || strings.Contains(out, "Nothing deleted")) {
 		return nil
 	}
@@ -199,12 +207,12 @@ func (d *Driver) Sacctmgr(ctx context.Context, words []string) error {
 }
 
 // sacctmgr runs the command and returns what it has said on stdout.
-func (d *Driver) sacctmgr(ctx context.Context, words []string) (string, error) {
-	if err := d.c.budget.wait(ctx); err != nil {
+func (k *accountKeeper) sacctmgr(ctx context.Context, words []string) (string, error) {
+	if err := k.c.budget.wait(ctx); err != nil {
 		return "", err
 	}
 	var stdout, stderr strings.Builder
-	cmd := exec.CommandContext(ctx, d.cfg.AccountCommand[0], append(slices.Clone(d.cfg.AccountCommand[1:]), words...)...)
+	cmd := exec.CommandContext(ctx, k.cfg.AccountCommand[0], append(slices.Clone(k.cfg.AccountCommand[1:]), words...)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if err == nil {
@@ -218,5 +226,5 @@ func (d *Driver) sacctmgr(ctx context.Context, words []string) (string, error) {
 	case strings.Contains(said, "privilege") || strings.Contains(said, "denied"):
 		kind = federation.ErrDenied
 	}
-	return said, fmt.Errorf("site %s: %w: sacctmgr %s: %v: %s", d.cfg.Name, kind, strings.Join(words, " "), err, said)
+	return said, fmt.Errorf("site %s: %w: sacctmgr %s: %v: %s", k.cfg.Name, kind, strings.Join(words, " "), err, said)
 }

@@ -48,18 +48,18 @@ func readOrder(words []string) order {
 // Found by trial on 24.11.5 and 26.05.5, whose answers to each were 200: POST /associations/ makes an account that has no parent, so accounts are made by
 // /accounts_association/; 26.05 makes no user by /users_association/ (304), so users are made by /users/ and /associations/; TRES of a QOS stay when they are left
 // out, and go with a count of -1; an empty list of QOS to preempt changes nothing, and one of an empty name ends slurmrestd.
-func (d *Driver) changeByREST(ctx context.Context, words []string) error {
-	tr, err := d.books.accountsAPI(ctx)
+func (k *accountKeeper) changeByREST(ctx context.Context, words []string) error {
+	tr, err := k.books.accountsAPI(ctx)
 	if err != nil {
 		return err
 	}
 	if tr.old {
-		return fmt.Errorf("site %s: %w: the accounting of this release cannot be changed by slurmrestd: set account_command in the site's configuration", d.cfg.Name, federation.ErrInvalid)
+		return fmt.Errorf("site %s: %w: the accounting of this release cannot be changed by slurmrestd: set account_command in the site's configuration", k.cfg.Name, federation.ErrInvalid)
 	}
 	o := readOrder(words)
 	switch {
 	case o.kind == "coordinator":
-		err = d.changeAccount(ctx, o.of["Account"], func(a record) {
+		err = k.changeAccount(ctx, o.of["Account"], func(a record) {
 			names := slices.DeleteFunc(a.words("coordinators"), func(name string) bool { return name == o.of["Names"] })
 			if o.verb == "add" {
 				names = append(names, o.of["Names"])
@@ -71,24 +71,24 @@ func (d *Driver) changeByREST(ctx context.Context, words []string) error {
 			a["coordinators"] = list
 		})
 	case o.verb == "remove" && o.kind == "qos":
-		err = d.tellDB(ctx, http.MethodDelete, wire.PathDBQOS+url.PathEscape(o.of["Name"]), nil, nil)
+		err = k.tellDB(ctx, http.MethodDelete, wire.PathDBQOS+url.PathEscape(o.of["Name"]), nil, nil)
 	case o.verb == "remove":
 		q := url.Values{"cluster": {o.of["Cluster"]}, "account": {o.of["Name"]}}
 		if o.kind == "user" {
 			q.Set("account", o.of["Account"])
 			q.Set("user", o.of["Name"])
 		}
-		err = d.tellDB(ctx, http.MethodDelete, wire.PathDBAssociation, q, nil)
+		err = k.tellDB(ctx, http.MethodDelete, wire.PathDBAssociation, q, nil)
 	case o.kind == "qos":
-		err = d.changeQOS(ctx, o)
+		err = k.changeQOS(ctx, o)
 	case o.verb == "add" && o.kind == "account":
-		err = d.addAccount(ctx, o)
+		err = k.addAccount(ctx, o)
 	case o.verb == "add":
-		if err = d.tellDB(ctx, http.MethodPost, wire.PathDBUsers, nil, map[string]any{"users": []any{map[string]any{"name": o.of["Name"]}}}); err == nil {
-			err = d.addUser(ctx, o)
+		if err = k.tellDB(ctx, http.MethodPost, wire.PathDBUsers, nil, map[string]any{"users": []any{map[string]any{"name": o.of["Name"]}}}); err == nil {
+			err = k.addUser(ctx, o)
 		}
 	default:
-		err = d.changeAssociation(ctx, o)
+		err = k.changeAssociation(ctx, o)
 	}
 	if err != nil {
 		return fmt.Errorf("sacctmgr %s, by slurmrestd: %w", strings.Join(words, " "), err)
@@ -97,19 +97,19 @@ func (d *Driver) changeByREST(ctx context.Context, words []string) error {
 }
 
 // tellDB has slurmdbd change something. That nothing had to be changed is no error.
-func (d *Driver) tellDB(ctx context.Context, method, path string, query url.Values, body any) error {
+func (k *accountKeeper) tellDB(ctx context.Context, method, path string, query url.Values, body any) error {
 	var a wire.DBRecordsResponse
-	err := d.c.do(ctx, request{op: "accounting", method: method, db: true, path: path, query: query, body: body}, &a)
+	err := k.c.do(ctx, request{op: "accounting", method: method, db: true, path: path, query: query, body: body}, &a)
 	switch {
 	case errors.Is(err, errNotModified):
 		return nil
 	case err == nil && len(a.Errors) > 0:
-		return fmt.Errorf("site %s: %w", d.cfg.Name, slurmError(federation.ErrConflict, a.Errors[0], ""))
+		return fmt.Errorf("site %s: %w", k.cfg.Name, slurmError(federation.ErrConflict, a.Errors[0], ""))
 	}
 	return err
 }
 
-func (d *Driver) addAccount(ctx context.Context, o order) error {
+func (k *accountKeeper) addAccount(ctx context.Context, o order) error {
 	account := map[string]any{}
 	for option, key := range map[string]string{"Description": "description", "Organization": "organization"} {
 		if v := o.set[option]; v != "" {
@@ -117,26 +117,26 @@ func (d *Driver) addAccount(ctx context.Context, o order) error {
 		}
 	}
 	condition := map[string]any{"accounts": []string{o.of["Name"]}, "clusters": []string{o.of["Cluster"]}, "association": map[string]any{"parent": o.set["Parent"]}}
-	if err := d.tellDB(ctx, http.MethodPost, wire.PathDBAddAccounts, nil, map[string]any{"association_condition": condition, "account": account}); err != nil {
+	if err := k.tellDB(ctx, http.MethodPost, wire.PathDBAddAccounts, nil, map[string]any{"association_condition": condition, "account": account}); err != nil {
 		return err
 	}
-	return d.changeAssociation(ctx, o)
+	return k.changeAssociation(ctx, o)
 }
 
-func (d *Driver) addUser(ctx context.Context, o order) error {
+func (k *accountKeeper) addUser(ctx context.Context, o order) error {
 	bare := record{"account": o.of["Account"], "cluster": o.of["Cluster"], "user": o.of["Name"]}
-	if err := d.writeAssociation(ctx, bare); err != nil || len(o.set) == 0 {
+	if err := k.writeAssociation(ctx, bare); err != nil || len(o.set) == 0 {
 		return err
 	}
-	return d.changeAssociation(ctx, o)
+	return k.changeAssociation(ctx, o)
 }
 
-func (d *Driver) writeAssociation(ctx context.Context, r record) error {
-	return d.tellDB(ctx, http.MethodPost, wire.PathDBAssociations, nil, map[string]any{"associations": []record{r}})
+func (k *accountKeeper) writeAssociation(ctx context.Context, r record) error {
+	return k.tellDB(ctx, http.MethodPost, wire.PathDBAssociations, nil, map[string]any{"associations": []record{r}})
 }
 
 // changeAssociation sets options of a user's association or of an account's own one. A default account is said of the association with it.
-func (d *Driver) changeAssociation(ctx context.Context, o order) error {
+func (k *accountKeeper) changeAssociation(ctx context.Context, o order) error {
 	account, user := o.of["Name"], ""
 	if o.kind == "user" {
 		account, user = o.of["Account"], o.of["Name"]
@@ -146,7 +146,7 @@ func (d *Driver) changeAssociation(ctx context.Context, o order) error {
 		account = name
 	}
 	if about := [2]string{set["Description"], set["Organization"]}; o.verb == "modify" && about != [2]string{} {
-		err := d.changeAccount(ctx, account, func(a record) {
+		err := k.changeAccount(ctx, account, func(a record) {
 			for i, key := range []string{"description", "organization"} {
 				if about[i] != "" {
 					a[key] = about[i]
@@ -161,7 +161,7 @@ func (d *Driver) changeAssociation(ctx context.Context, o order) error {
 	delete(set, "Organization")
 	q := ownLimits(o.of["Cluster"])
 	q.Set("account", account)
-	a, err := d.askDB(ctx, wire.PathDBAssociations, q)
+	a, err := k.askDB(ctx, wire.PathDBAssociations, q)
 	if err != nil {
 		return err
 	}
@@ -185,36 +185,36 @@ func (d *Driver) changeAssociation(ctx context.Context, o order) error {
 		if set["DefaultAccount"] == "" { // it stays as it is
 			delete(r, "is_default")
 		}
-		return d.writeAssociation(ctx, r)
+		return k.writeAssociation(ctx, r)
 	}
-	return fmt.Errorf("site %s: %w: its accounting does not have it", d.cfg.Name, federation.ErrNotFound)
+	return fmt.Errorf("site %s: %w: its accounting does not have it", k.cfg.Name, federation.ErrNotFound)
 }
 
 // changeAccount changes what an account is for, or its coordinators.
-func (d *Driver) changeAccount(ctx context.Context, name string, change func(record)) error {
-	a, err := d.askDB(ctx, wire.PathDBAccounts, url.Values{"WithCoordinators": {"true"}})
+func (k *accountKeeper) changeAccount(ctx context.Context, name string, change func(record)) error {
+	a, err := k.askDB(ctx, wire.PathDBAccounts, url.Values{"WithCoordinators": {"true"}})
 	if err != nil {
 		return err
 	}
 	for _, found := range a.Accounts {
 		if r := record(found); r.text("name") == name {
 			change(r)
-			return d.tellDB(ctx, http.MethodPost, wire.PathDBAccounts, nil, map[string]any{"accounts": []record{r}})
+			return k.tellDB(ctx, http.MethodPost, wire.PathDBAccounts, nil, map[string]any{"accounts": []record{r}})
 		}
 	}
-	return fmt.Errorf("site %s: %w: its accounting does not have account %s", d.cfg.Name, federation.ErrNotFound, name)
+	return fmt.Errorf("site %s: %w: its accounting does not have account %s", k.cfg.Name, federation.ErrNotFound, name)
 }
 
-func (d *Driver) changeQOS(ctx context.Context, o order) error {
+func (k *accountKeeper) changeQOS(ctx context.Context, o order) error {
 	r := record{"name": o.of["Name"]}
 	if o.verb == "modify" {
-		a, err := d.askDB(ctx, wire.PathDBQOS, nil)
+		a, err := k.askDB(ctx, wire.PathDBQOS, nil)
 		if err != nil {
 			return err
 		}
 		i := slices.IndexFunc(a.QOS, func(q wire.DBRecord) bool { return record(q).text("name") == o.of["Name"] })
 		if i < 0 {
-			return fmt.Errorf("site %s: %w: its accounting does not have it", d.cfg.Name, federation.ErrNotFound)
+			return fmt.Errorf("site %s: %w: its accounting does not have it", k.cfg.Name, federation.ErrNotFound)
 		}
 		r = record(a.QOS[i])
 		for name, value := range o.set {
@@ -223,7 +223,7 @@ func (d *Driver) changeQOS(ctx context.Context, o order) error {
 			}
 		}
 	}
-	return d.tellDB(ctx, http.MethodPost, wire.PathDBQOS, nil, map[string]any{"qos": []record{r}})
+	return k.tellDB(ctx, http.MethodPost, wire.PathDBQOS, nil, map[string]any{"qos": []record{r}})
 }
 
 // pathOf is where slurmrestd has an option; "": nowhere.

@@ -40,7 +40,7 @@ func TestAssociationsAfterAChange(t *testing.T) {
 	}
 	look(1)
 	look(1)
-	if err := d.Sacctmgr(t.Context(), []string{"add", "account", "Name=nlp"}); err != nil {
+	if err := d.keeper.Sacctmgr(t.Context(), []string{"add", "account", "Name=nlp"}); err != nil {
 		t.Fatal(err)
 	}
 	look(2)

@@ -22,7 +22,8 @@ type Driver struct {
 	books   *books   // what they came to
 	holders *holders // who holds nodes, and who waits for some
 	members *members // who may run, and the licenses
-	nodes   *nodes   // lists nodes, drains and reboots them
+	keeper  *accountKeeper
+	nodes   *nodes // lists nodes, drains and reboots them
 	parts   list[wire.Partition, federation.Partition]
 	resvs   list[wire.Reservation, federation.Reservation]
 	wiring  *wiring
@@ -41,7 +42,7 @@ var _ federation.Driver = (*Driver)(nil)
 
 // Abilities is asked by [federation.AbilitiesOf].
 func (d *Driver) Abilities() federation.Abilities {
-	return federation.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d.books, Nodes: d.nodes, Check: d, AccountTree: d, Reboot: d.nodes, Accounts: d.books, Limits: d.Limits, Calls: d.c.budget.used}
+	return federation.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d.books, Nodes: d.nodes, Check: d, AccountTree: d.keeper, Reboot: d.nodes, Accounts: d.books, Limits: d.Limits, Calls: d.c.budget.used}
 }
 
 // Open makes a Driver. It reads the secret files, so that a bad one is reported at once, but does
@@ -72,6 +73,7 @@ func newDriver(at *site) *Driver {
 	d.books = &books{site: at, records: d.records}
 	d.holders = &holders{site: at, queue: d.queue}
 	d.members = &members{site: at, queue: d.queue}
+	d.keeper = &accountKeeper{site: at, books: d.books, members: d.members, queue: d.queue}
 	d.actor = &actor{site: at, rights: d.rights, queue: d.queue, holders: d.holders}
 	d.parts.op, d.parts.path, d.parts.key = "partitions", wire.PathPartitions, "partitions"
 	d.resvs.op, d.resvs.path, d.resvs.key = "reservations", wire.PathReservations, "reservations"
