@@ -18,7 +18,14 @@ import (
 const GB = 1 << 30
 
 // Clouds are those that the table has, as places begin: "aws:us-east-1".
-var Clouds = []string{"aws", "gcp", "azure"}
+func Clouds() (names []string) {
+	for _, r := range table() {
+		if !slices.Contains(names, r.cloud) {
+			names = append(names, r.cloud)
+		}
+	}
+	return names
+}
 
 // Site says where a site is, for data that comes and goes.
 type Site struct {
@@ -150,5 +157,5 @@ func Text(bytes int64) string {
 // Place reports whether s is a region of a cloud.
 func Place(s string) bool {
 	cloud, region, ok := strings.Cut(s, ":")
-	return ok && slices.Contains(Clouds, cloud) && region != ""
+	return ok && slices.Contains(Clouds(), cloud) && region != ""
 }

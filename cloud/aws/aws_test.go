@@ -56,8 +56,8 @@ func credentials(t *testing.T, key, secret string) string {
 // standIn is a configuration for a stand-in.
 func standIn(c *ec2.Cloud, url, file string) Config {
 	return Config{
-		Site: "aws", Federation: "test", Regions: []Region{{Name: c.Region()}}, Endpoint: url, CredentialsFile: file,
-		Types: []Type{{Name: "c7i.large", Markets: []provider.Market{provider.OnDemand, provider.Spot}}},
+		Site: "aws", Federation: "test", Region: Region{Name: c.Region()}, Endpoint: url, CredentialsFile: file,
+		Types: []string{"c7i.large"},
 	}
 }
 

@@ -30,7 +30,7 @@ func canned(t *testing.T, answers map[string]string) *Provider {
 	}))
 	t.Cleanup(s.Close)
 	return open(t, Config{
-		Site: "aws", Federation: "test", Regions: []Region{{Name: "us-east-2"}}, Endpoint: s.URL, Types: []Type{{Name: "c7i.large"}}, Logger: quiet,
+		Site: "aws", Federation: "test", Region: Region{Name: "us-east-2"}, Endpoint: s.URL, Types: []string{"c7i.large"}, Logger: quiet,
 		CredentialsFile: credentials(t, "AKIAIOSFODNN7EXAMPLE", "secret"),
 	})
 }
@@ -50,7 +50,7 @@ func TestAnswersAtOnce(t *testing.T) {
 	for i := range 40_000 {
 		r.Subnets = append(r.Subnets, fmt.Sprintf("subnet-%017x", i))
 	}
-	p := open(t, Config{Site: "aws", Federation: "test", Regions: []Region{r}, Endpoint: s.URL, Types: []Type{{Name: "c7i.large"}}, Logger: quiet,
+	p := open(t, Config{Site: "aws", Federation: "test", Region: r, Endpoint: s.URL, Types: []string{"c7i.large"}, Logger: quiet,
 		CredentialsFile: credentials(t, "AKIAIOSFODNN7EXAMPLE", "secret")})
 	for range 2 {
 		if got, err := p.regions[0].subnets(t.Context(), p); err != nil || len(got) != 1 {

@@ -101,12 +101,7 @@ func (r *regional) learn(ctx context.Context, p *Provider) (*catalog, error) {
 
 // patterns are the types that are wanted, each once.
 func (c *Config) patterns() []string {
-	var names []string
-	for _, t := range c.Types {
-		names = append(names, t.Name)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(slices.Sorted(slices.Values(c.Types)))
 }
 
 // subnets returns one subnet for each zone: of several the first by ID of those with a way out, so that

@@ -1,7 +1,9 @@
 package aws
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -16,82 +18,80 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/kind"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
-// Config is what to rent, and where. It holds no credential.
+// Config is what is rented from Amazon, in one region. Credentials are found as Amazon's own
+// tools find them, or in the file named here; none stands in this file.
 type Config struct {
-	Site       federation.SiteName
-	Federation string // the tag by which our machines are known from others': not empty
-	// Installation is a tag of the daemon's own, by which it knows its machines from those of another one with the same names; "": there is no other.
-	Installation string
+	Region `yaml:",inline"`
+	// Instance types: g6.xlarge, or with a star g6.*. Those of an architecture that agents.binary is not for are left out.
+	Types []string `yaml:"types"`
+	// Markets to rent in. on-demand and spot if not set.
+	Markets []provider.Market `yaml:"markets,omitempty"`
+	// Offer each type also in whichever zone Amazon finds it, all machines of a job in one.
+	AnyZone bool `yaml:"any_zone,omitempty"`
+	// IDs of capacity reservations and capacity blocks (cr-...), offered while they are active.
+	Reservations []string `yaml:"reservations,omitempty"`
+	// Dollars per hour on demand by type, or by types with a star, where a contract differs from
+	// Amazon's list.
+	Contract map[string]federation.Dollars `yaml:"prices,omitempty"`
+	// Images by type (with stars) or architecture (x86_64, arm64, x86_64/gpu): ami-...,
+	// resolve:ssm:/PARAMETER, or OWNER/NAME* for the newest that matches. Not set: Amazon Linux 2023,
+	// and AWS's deep learning base image for GPUs, whose driver knows no GPUs before the T4.
+	Images map[string]string `yaml:"images,omitempty"`
+	// Size of the root volume. Not set: that of the image, and 100 for the default images, whose own is 8.
+	VolumeGiB int `yaml:"volume_gib,omitempty"`
+	// Name or ARN of the instance profile. Every job on the machines can use its credentials.
+	InstanceProfile string `yaml:"instance_profile,omitempty"`
+	// Name of an EC2 key pair that may log in by ssh.
+	KeyName string `yaml:"key_name,omitempty"`
+	// Further tags of all that is made.
+	Tags map[string]string `yaml:"tags,omitempty"`
+	// Expected interruptions of a spot machine per hour. 0.05 if not set.
+	SpotInterrupts float64 `yaml:"spot_interrupts,omitempty"`
+	// Expected time from the request to the first word of the agent. 90s if not set.
+	Boot time.Duration `yaml:"boot,omitempty"`
+	// Profile in Amazon's shared configuration files.
+	Profile string `yaml:"profile,omitempty"`
+	// File with credentials, as Amazon's own tools write it. It is read again when it changes. Not set: where these look.
+	CredentialsFile string `yaml:"credentials_file,omitempty"`
+	// URL that stands in for EC2, for tests.
+	Endpoint string `yaml:"endpoint,omitempty"`
+	// URL that stands in for Amazon's price list, for tests.
+	PricingEndpoint string `yaml:"pricing_endpoint,omitempty"`
+
+	Site       federation.SiteName `yaml:"-"`
+	Federation string              `yaml:"-"` // the tag by which our machines are known from others': not empty
+	// Installation is a tag of this daemon's machines, by which it knows them from those of another one with the same names; "": there is no other.
+	Installation string `yaml:"-"`
 	// Arches are the architectures that there is an agent for ("x86_64", "arm64"); none: all.
-	Arches []string
+	Arches []string `yaml:"-"`
+	// RootDevice is the root volume's name; needed with VolumeGiB where the image is "resolve:ssm:...".
+	RootDevice string `yaml:"-"`
 
-	Regions []Region // none: the region of the environment, the shared configuration or the metadata service
-	Types   []Type   // at least one, or Reservations
-	// Reservations are IDs of capacity reservations and capacity blocks ("cr-...") to be offered
-	// while they are active.
-	Reservations []string
-	// Contract has on-demand prices per hour of one machine, by type or pattern, where a contract makes them others
-	// than the list's: see [provider.Choose].
-	Contract map[string]federation.Dollars
-	// AnyZone offers each type once more per region and market, in whichever of the zones AWS finds
-	// it (the whole gang in one).
-	AnyZone bool
-
-	// Images are what machines boot, by type or pattern ("p3.*"), or by architecture ("x86_64", "arm64"), where
-	// "x86_64/gpu" is preferred for types with GPUs. Each is "ami-...", "resolve:ssm:/PARAMETER", or "OWNER/NAME" where NAME
-	// may hold * and the newest that fits is taken ("self/slurm-*"). Default: Amazon Linux 2023,
-	// and AWS's deep learning base image for GPUs.
-	Images     map[string]string
-	VolumeGiB  int    // of the root volume (gp3); 0: as the image has it, and 100 for the default images
-	RootDevice string // the root volume's name; needed with VolumeGiB where the image is "resolve:ssm:..."
-	// InstanceProfile is the name or ARN of the machines' rights in AWS, and so of every job on
-	// them: the metadata service gives its keys to anybody who asks. "": none. KeyName is an SSH
-	// key that may log in.
-	InstanceProfile string
-	KeyName         string
-	Tags            map[string]string // beyond ours, on all that is made
-
-	// SpotInterrupts is how often spot machines are taken back, per hour. AWS publishes no rate of
-	// this kind. Default: [DefaultInterrupts].
-	SpotInterrupts float64
-	Boot           time.Duration // from Create to the agent's first word, as expected; default 90 s
-
-	Profile         string // of the shared files
-	CredentialsFile string // "": the default
-	// Endpoint stands in for EC2, and PricingEndpoint for the price list and Service Quotas. With
-	// Endpoint alone these are not asked.
-	Endpoint        string
-	PricingEndpoint string
-
-	Prices *prices.Catalogue // nil: one of its own, kept in memory
-	HTTP   sdk.HTTPClient    // nil: the SDK's
-	Logger *slog.Logger      // nil: slog.Default()
-	Now    func() time.Time  // nil: time.Now
+	Prices *prices.Catalogue `yaml:"-"` // nil: one of its own, kept in memory
+	HTTP   sdk.HTTPClient    `yaml:"-"` // nil: the SDK's
+	Logger *slog.Logger      `yaml:"-"` // nil: slog.Default()
+	Now    func() time.Time  `yaml:"-"` // nil: time.Now
 }
 
-// Region is one region to rent in.
+// Region is the region to rent in. Machines that are put near to each other and have EFA get no public address (EC2 gives none to machines with
+// several interfaces): they reach the daemon from within the VPC, or by a NAT gateway.
 type Region struct {
-	Name  string
-	Zones []string // names ("us-east-2a"); none: all that have a subnet
-	// Subnets are IDs; none: the default ones, or those of VPC. Machines that are put near to each
-	// other and have EFA get no public address (EC2 gives none to machines with several
-	// interfaces): they reach the daemon from within the VPC, or by a NAT gateway.
-	Subnets        []string
-	VPC            string            // ID; "": the default VPC
-	SecurityGroups []string          // IDs; none: the VPC's default one
-	Images         map[string]string // before those of Config
-}
-
-// Type is a machine type that is wanted.
-type Type struct {
-	Name    string            // "g6.xlarge", or with * "g6.*"
-	Markets []provider.Market // OnDemand, Spot; none: OnDemand
-	Max     int               // machines at one time; 0: no bound
+	// Region. Not set: that of the environment, or of the machine that runs the daemon.
+	Name string `yaml:"region,omitempty"`
+	// Zones, by name. Not set: all of the region that have a subnet.
+	Zones []string `yaml:"zones,omitempty"`
+	// ID of the VPC. The default one if not set.
+	VPC string `yaml:"vpc,omitempty"`
+	// IDs of subnets. Not set: the default ones of the VPC.
+	Subnets []string `yaml:"subnets,omitempty"`
+	// IDs of security groups. Not set: the VPC's default one.
+	SecurityGroups []string `yaml:"security_groups,omitempty"`
 }
 
 // DefaultInterrupts is the rate of spot interruptions per hour that is assumed where none is
@@ -124,73 +124,97 @@ var driverless = []provider.Driverless{
 	{Types: "g3*.*", Why: "NVIDIA's open driver does not know its M60"}, {Types: "g4ad.*", Why: "its GPUs are AMD's"},
 }
 
+// Missing implements kind.Settings.
+func (*Config) Missing() string { return "aws is missing: at least the types that may be rented" }
+
+// Paths implements kind.Settings.
+func (c *Config) Paths() []*string { return []*string{&c.CredentialsFile} }
+
+// Check implements kind.Settings.
+func (c *Config) Check(address string) error {
+	if c.Endpoint == "" {
+		if err := kind.CheckAddress(address); err != nil {
+			return err
+		}
+	}
+	return c.check()
+}
+
+var markets = []provider.Market{provider.OnDemand, provider.Spot, provider.Reserved, provider.Block}
+
 func (c *Config) check() error {
 	switch {
-	case c.Site == "" || c.Federation == "":
-		return fmt.Errorf("aws: the site and the federation need names: machines are known by them")
 	case len(c.Types) == 0 && len(c.Reservations) == 0:
-		return fmt.Errorf("aws: no types and no reservations: nothing would be offered")
+		return errors.New("aws: types is missing: the instance types that may be rented")
 	case c.VolumeGiB < 0 || c.VolumeGiB > 65536:
-		return fmt.Errorf("aws: volume of %d GiB: EC2 has 1 to 65536", c.VolumeGiB)
-	case c.SpotInterrupts < 0:
-		return fmt.Errorf("aws: %g interruptions per hour", c.SpotInterrupts)
+		return fmt.Errorf("aws: invalid volume_gib %d: want 1 to 65536", c.VolumeGiB)
+	case c.Boot < 0 || !provider.Amount(c.SpotInterrupts):
+		return errors.New("aws: boot and spot_interrupts must not be negative")
 	}
 	for k, v := range c.Tags {
 		if !tagKey.MatchString(k) || strings.HasPrefix(k, "aws:") || strings.HasPrefix(k, tagPrefix) || len(v) > 256 {
-			return fmt.Errorf("aws: tag %q: keys are 1 to 128 of letters, digits and +-=.,_:@ (the metadata service shows them), none begins with aws: or %s; values have up to 256 characters", k, tagPrefix)
+			return fmt.Errorf("aws: invalid tag %q: keys are 1 to 128 of letters, digits and +-=.,_:@ (the metadata service shows them), none begins with aws: or %s; values have up to 256 characters", k, tagPrefix)
 		}
 	}
+	if err := cmp.Or(provider.CheckMarkets("aws", c.Markets, markets, ""), provider.CheckPrices("aws", c.Contract, "types", c.Types)); err != nil {
+		return err
+	}
 	for _, t := range c.Types {
-		if err := t.check(); err != nil {
-			return err
+		if !strings.Contains(t, ".") || strings.ContainsAny(t, ", /") {
+			return fmt.Errorf("aws: invalid type %q: want it as EC2 writes it: g6.xlarge, or g6.*", t)
 		}
-		if why := provider.Undriven(driverless, t.Name); why != "" && !slices.ContainsFunc(c.Regions, func(r Region) bool { return c.undriven(&r, t.Name, "x86_64") == "" }) &&
-			c.undriven(&Region{}, t.Name, "x86_64") != "" {
-			return fmt.Errorf("aws: type %s: %s, and the default image has no other: name one with its driver in images, under the type", t.Name, why)
+		if why := provider.Undriven(driverless, t); why != "" && c.undriven(t, "x86_64") != "" {
+			return fmt.Errorf("aws: type %s: %s, and the default image has no other: name one with its driver in images, under the type", t, why)
 		}
 	}
 	for _, r := range c.Reservations {
 		if !strings.HasPrefix(r, "cr-") {
-			return fmt.Errorf("aws: reservation %q: IDs of capacity reservations and blocks begin with cr-", r)
+			return fmt.Errorf("aws: invalid reservation %q: IDs of capacity reservations and blocks begin with cr-", r)
 		}
 	}
 	return c.checkImages()
 }
 
-func (t Type) check() error {
-	if !strings.Contains(t.Name, ".") || strings.ContainsAny(t.Name, ", /") {
-		return fmt.Errorf("aws: type %q: give it as EC2 does: g6.xlarge, or g6.*", t.Name)
-	}
-	if t.Max < 0 {
-		return fmt.Errorf("aws: type %s: max is not negative", t.Name)
-	}
-	for _, m := range t.Markets {
-		if m != provider.OnDemand && m != provider.Spot {
-			return fmt.Errorf("aws: type %s: market %q: on-demand or spot (reservations and blocks are listed by their IDs)", t.Name, m)
+func (c *Config) checkImages() error {
+	for _, key := range slices.Sorted(maps.Keys(c.Images)) {
+		if _, ok := defaultImages[key]; !ok && !strings.Contains(key, ".") {
+			return fmt.Errorf("aws: images: invalid key %q: want an architecture (x86_64, arm64, with /gpu for types with GPUs) or types: p3.*", key)
+		}
+		if _, err := parseImage(c.Images[key]); err != nil {
+			return err
 		}
 	}
-	return nil
+	if len(c.Reservations) > 0 {
+		return nil // whose types are not known here
+	}
+	return provider.CheckImages("aws", c.Images, "types", c.Types)
 }
 
-func (c *Config) checkImages() error {
-	all := []map[string]string{c.Images}
-	for _, r := range c.Regions {
-		if r.Name == "" {
-			return fmt.Errorf("aws: a region without a name")
-		}
-		all = append(all, r.Images)
+// Facts implements kind.Settings. The list price of a disk is that of gp3 in us-east-1, of 2026-06.
+func (c *Config) Facts() kind.Facts {
+	f := kind.Facts{Place: "aws:" + c.Region.Name, DiskGiB: c.VolumeGiB, DiskGiBMonth: 0.08}
+	if c.VolumeGiB == 0 && len(c.Images) == 0 {
+		f.DiskGiB = defaultVolumeGiB
 	}
-	for _, images := range all {
-		for _, key := range slices.Sorted(maps.Keys(images)) {
-			if _, ok := defaultImages[key]; !ok && !strings.Contains(key, ".") {
-				return fmt.Errorf("aws: image for %q: architectures are x86_64 and arm64, with /gpu behind for types with GPUs; or give types: p3.*", key)
-			}
-			if _, err := parseImage(images[key]); err != nil {
-				return err
-			}
-		}
+	if c.Endpoint != "" {
+		f.DiskGiBMonth = 0
 	}
-	return nil
+	return f
+}
+
+// Open implements kind.Settings.
+func (c *Config) Open(ctx context.Context, s kind.Setup) (provider.Provider, agentapi.Boot, error) {
+	own := *c
+	own.Site, own.Federation, own.Installation, own.Prices, own.Logger = s.Site, s.Federation, s.Installation, s.Prices, s.Logger
+	var err error
+	if own.Arches, err = agentArches(s.Agent); err != nil {
+		return nil, agentapi.Boot{}, err
+	}
+	p, err := New(ctx, own)
+	if err == nil && s.Prices != nil {
+		s.Prices.Add(p.PriceSource())
+	}
+	return p, Boot(), err
 }
 
 // load makes the SDK's configuration. Credentials are fetched with the SDK's own retries: one hiccup of STS is not to deny the cloud.

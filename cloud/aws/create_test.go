@@ -135,7 +135,7 @@ func TestImages(t *testing.T) {
 		{ID: "ami-00000000000000001", Name: "ours-1", Arch: "x86_64"}, {ID: "ami-00000000000000002", Name: "ours-2", Arch: "x86_64"}, {ID: "ami-00000000000000003", Name: "ours-3", Arch: "arm64"},
 	}})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
-	cfg.Types = append(cfg.Types, Type{Name: "c7g.large"}, Type{Name: "g6.xlarge"})
+	cfg.Types = append(cfg.Types, "c7g.large", "g6.xlarge")
 	cfg.VolumeGiB = 10
 	cfg.Images = map[string]string{"x86_64": "ami-00000000000000001", "arm64": "amazon/ours-*", "x86_64/gpu": "amazon/ours-2"}
 	p := open(t, cfg)
@@ -174,7 +174,7 @@ func TestSameRequestInOtherWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg.Tags, cfg.VolumeGiB, cfg.RootDevice = map[string]string{"new": "yes"}, 50, "/dev/xvda"
-		cfg.Types[0].Markets = []provider.Market{provider.OnDemand}
+		cfg.Markets = []provider.Market{provider.OnDemand}
 		again, err := open(t, cfg).Create(t.Context(), r)
 		if err != nil || !slices.Equal(idsOf(made), idsOf(again)) || again[2].Name != r.Names[2] {
 			t.Errorf("%s: %v became %v, %v", zone, made, again, err)

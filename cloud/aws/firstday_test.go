@@ -66,12 +66,12 @@ func TestArchitectures(t *testing.T) {
 	for name, a := range map[string]types.ArchitectureType{"c7i.large": types.ArchitectureTypeX8664, "c7g.large": types.ArchitectureTypeArm64} {
 		known[name] = types.InstanceTypeInfo{InstanceType: types.InstanceType(name), ProcessorInfo: &types.ProcessorInfo{SupportedArchitectures: []types.ArchitectureType{a}}}
 	}
-	c := &Config{Types: []Type{{Name: "c7*.large"}}}
+	c := &Config{Types: []string{"c7*.large"}}
 	if n := len(c.wanted(known)); n != 2 {
 		t.Errorf("%d types without a word about the agent, want 2", n)
 	}
 	c.Arches = []string{"x86_64"}
-	if w := c.wanted(known); len(w) != 1 || w["c7i.large"].Name == "" {
+	if w := c.wanted(known); len(w) != 1 || w[0] != "c7i.large" {
 		t.Errorf("with an agent for x86_64: %v", w)
 	}
 }
@@ -165,10 +165,10 @@ func TestCheck(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"nobody": func(cfg *Config) { cfg.InstanceProfile = "nobody" },
 		"subnet-0123456789abcdef": func(cfg *Config) {
-			cfg.Regions = []Region{{Name: c.Region(), Subnets: []string{"subnet-0123456789abcdef"}}}
+			cfg.Region = Region{Name: c.Region(), Subnets: []string{"subnet-0123456789abcdef"}}
 		},
 		"sg-0123456789abcdef0": func(cfg *Config) {
-			cfg.Regions = []Region{{Name: c.Region(), SecurityGroups: []string{"sg-0123456789abcdef0"}}}
+			cfg.Region = Region{Name: c.Region(), SecurityGroups: []string{"sg-0123456789abcdef0"}}
 		},
 		"ami-0123456789abcdef0": func(cfg *Config) { cfg.Images = map[string]string{"x86_64": "ami-0123456789abcdef0"} },
 		"nobodys-key":           func(cfg *Config) { cfg.KeyName = "nobodys-key" },

@@ -39,7 +39,7 @@ func parseImage(s string) (imageSpec, error) {
 
 // imageFor returns what a type's machines boot.
 func (r *regional) imageFor(ctx context.Context, p *Provider, typ, arch string, gpu bool) (image, error) {
-	text := p.cfg.imageText(&r.Region, typ, arch, gpu)
+	text := p.cfg.imageText(typ, arch, gpu)
 	spec, err := parseImage(text)
 	if err != nil {
 		return image{}, err
@@ -73,27 +73,18 @@ func (r *regional) namedImage(ctx context.Context, p *Provider, spec imageSpec, 
 
 // imageText picks the most particular of the images that are configured. A type with GPUs takes the
 // plain one of its architecture before a default.
-func (c *Config) imageText(r *Region, typ, arch string, gpu bool) string {
-	for _, images := range []map[string]string{r.Images, c.Images} {
-		if own, ok := provider.Choose(images, typ); ok {
-			return own
-		}
-		if gpu && images[arch+"/gpu"] != "" {
-			return images[arch+"/gpu"]
-		}
-		if images[arch] != "" {
-			return images[arch]
-		}
-	}
+func (c *Config) imageText(typ, arch string, gpu bool) string {
+	key := arch
 	if gpu {
-		return defaultImages[arch+"/gpu"]
+		key += "/gpu"
 	}
-	return defaultImages[arch]
+	own, _ := provider.Choose(c.Images, typ)
+	return cmp.Or(own, c.Images[key], c.Images[arch], defaultImages[key])
 }
 
 // undriven says why machines of a type would find no GPU with the image that they boot; "": they find theirs.
-func (c *Config) undriven(r *Region, typ, arch string) string {
-	if c.imageText(r, typ, arch, true) != defaultImages[arch+"/gpu"] {
+func (c *Config) undriven(typ, arch string) string {
+	if c.imageText(typ, arch, true) != defaultImages[arch+"/gpu"] {
 		return ""
 	}
 	return provider.Undriven(driverless, typ)

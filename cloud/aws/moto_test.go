@@ -71,8 +71,8 @@ func TestMoto(t *testing.T) {
 	url := moto(t)
 	file := credentials(t, "AKIAIOSFODNN7EXAMPLE", "secret")
 	cfg := Config{
-		Site: "aws", Federation: "test", Regions: []Region{{Name: "us-east-1"}}, Endpoint: url, CredentialsFile: file, Logger: quiet,
-		Types:  []Type{{Name: "c7i.large", Markets: []provider.Market{provider.OnDemand, provider.Spot}}, {Name: "p5.48xlarge", Markets: []provider.Market{provider.OnDemand, provider.Spot}}},
+		Site: "aws", Federation: "test", Region: Region{Name: "us-east-1"}, Endpoint: url, CredentialsFile: file, Logger: quiet,
+		Types:  []string{"c7i.large", "p5.48xlarge"},
 		Images: map[string]string{"x86_64": "amazon/amzn2-ami-hvm-*"},
 	}
 	reset := func(t *testing.T) {

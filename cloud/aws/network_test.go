@@ -15,8 +15,8 @@ import (
 func TestNear(t *testing.T) {
 	c, url := world(t, ec2.Config{SelfEgress: true})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
-	cfg.Types = append(cfg.Types, Type{Name: "p5.48xlarge"})
-	cfg.Regions[0].SecurityGroups = []string{group(t, c, url)}
+	cfg.Types = append(cfg.Types, "p5.48xlarge")
+	cfg.Region.SecurityGroups = []string{group(t, c, url)}
 	p := open(t, cfg)
 	r := gang(providertest.Offer(t, p, "p5.48xlarge/us-east-2a/on-demand"), "near-1", 2)
 	r.Near = true
@@ -29,7 +29,7 @@ func TestNear(t *testing.T) {
 	for i := range 32 {
 		at := fmt.Sprintf("NetworkInterface.%d.", i+1)
 		want[at+"NetworkCardIndex"], want[at+"DeviceIndex"], want[at+"InterfaceType"] = fmt.Sprint(i), "1", "efa-only"
-		want[at+"SecurityGroupId.1"] = cfg.Regions[0].SecurityGroups[0]
+		want[at+"SecurityGroupId.1"] = cfg.Region.SecurityGroups[0]
 	}
 	want["NetworkInterface.1.DeviceIndex"], want["NetworkInterface.1.InterfaceType"] = "0", "efa"
 	wants(t, form, want)
@@ -40,7 +40,7 @@ func TestNear(t *testing.T) {
 	if _, err := p.Create(t.Context(), gang(r.Offering, "far-1", 2)); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, last(t, c, "RunInstances"), map[string]string{"Placement.GroupName": "", "NetworkInterface.1.NetworkCardIndex": "", "SecurityGroupId.1": cfg.Regions[0].SecurityGroups[0]})
+	wants(t, last(t, c, "RunInstances"), map[string]string{"Placement.GroupName": "", "NetworkInterface.1.NetworkCardIndex": "", "SecurityGroupId.1": cfg.Region.SecurityGroups[0]})
 }
 
 // group is the ID of the stand-in's security group.

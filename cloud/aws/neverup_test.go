@@ -76,7 +76,7 @@ func TestSubnetWithoutRoute(t *testing.T) {
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	chosen := func(subnets ...string) (string, federation.SiteCheck) {
 		t.Helper()
-		cfg.Regions[0].Subnets = subnets
+		cfg.Region.Subnets = subnets
 		p := open(t, cfg)
 		known, err := p.regions[0].known(t.Context(), p)
 		if err != nil {
@@ -106,7 +106,7 @@ func TestGroupsForEFA(t *testing.T) {
 	for good, want := range map[bool]federation.CheckResult{false: federation.CheckFailed, true: federation.CheckOK} {
 		c, url := world(t, ec2.Config{SelfEgress: good})
 		cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
-		cfg.Types = []Type{{Name: "p5.48xlarge", Markets: []provider.Market{provider.Spot}}}
+		cfg.Types = []string{"p5.48xlarge"}
 		p := open(t, cfg)
 		r := gang(providertest.Offer(t, p, "p5.48xlarge/us-east-2a/spot"), "g", 2)
 		r.Near = true
@@ -139,7 +139,7 @@ func TestQuotas(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	cfg.PricingEndpoint = url
-	cfg.Types = append(cfg.Types, Type{Name: "p5.48xlarge", Markets: []provider.Market{provider.OnDemand, provider.Spot}})
+	cfg.Types = append(cfg.Types, "p5.48xlarge")
 	got := func() (ok, short []federation.SiteCheck) {
 		for _, k := range open(t, cfg).Check(t.Context()) {
 			if strings.HasPrefix(k.Name, "quota") && k.Result == federation.CheckOK {

@@ -3,7 +3,6 @@ package aws
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -45,51 +44,44 @@ func (r *regional) offerings(ctx context.Context, p *Provider) ([]provider.Offer
 	if err != nil {
 		return nil, err
 	}
-	wanted := p.cfg.wanted(c.types)
-	names := slices.Sorted(maps.Keys(wanted))
+	names, markets := p.cfg.wanted(c.types), provider.Rented(p.cfg.Markets)
 	list := p.list.onDemand(ctx, r.Name, names)
-	if slices.ContainsFunc(slices.Collect(maps.Values(wanted)), func(t Type) bool { return slices.Contains(t.Markets, provider.Spot) }) {
+	if slices.Contains(markets, provider.Spot) && len(names) > 0 {
 		r.spot(ctx, p, c, names)
 	}
 	var all []provider.Offering
 	for _, name := range names {
-		info, want := c.types[name], wanted[name]
-		if why := p.cfg.undriven(&r.Region, name, arch(&info)); why != "" {
+		info := c.types[name]
+		if why := p.cfg.undriven(name, arch(&info)); why != "" {
 			p.log.Warn("the default image has no driver for this type: it is not offered (name an image for it in images)", "type", name, "why", why)
 			continue
 		}
-		for _, market := range want.Markets {
+		for _, market := range markets {
 			if !slices.Contains(info.SupportedUsageClasses, types.UsageClassType(market)) {
 				continue
 			}
-			all = append(all, p.inZones(r, c, &info, want, market, list[name])...)
+			all = append(all, p.inZones(r, c, &info, market, list[name])...)
 		}
 	}
 	return append(all, p.reserved(r, c, reserved)...), nil
 }
 
-// wanted are the types that the configuration names, each with what it says of it: the first that fits.
-func (c *Config) wanted(known map[string]types.InstanceTypeInfo) map[string]Type {
-	wanted := map[string]Type{}
+// wanted are the known types that the configuration names and that can run the agent, sorted.
+func (c *Config) wanted(known map[string]types.InstanceTypeInfo) (names []string) {
 	for name := range known {
 		if info := known[name]; len(c.Arches) > 0 && !slices.Contains(c.Arches, arch(&info)) {
-			continue // it could not run the agent
+			continue
 		}
-		for _, t := range c.Types {
-			if ok, _ := path.Match(t.Name, name); ok {
-				if len(t.Markets) == 0 {
-					t.Markets = []provider.Market{provider.OnDemand}
-				}
-				wanted[name] = t
-				break
-			}
+		if slices.ContainsFunc(c.Types, func(t string) bool { ok, _ := path.Match(t, name); return ok }) {
+			names = append(names, name)
 		}
 	}
-	return wanted
+	slices.Sort(names)
+	return names
 }
 
 // inZones offers a type in each zone, and in any.
-func (p *Provider) inZones(r *regional, c *catalog, info *types.InstanceTypeInfo, want Type, market provider.Market, list prices.Price) []provider.Offering {
+func (p *Provider) inZones(r *regional, c *catalog, info *types.InstanceTypeInfo, market provider.Market, list prices.Price) []provider.Offering {
 	typ := string(info.InstanceType)
 	if contract, ok := provider.Choose(p.cfg.Contract, typ); ok && contract > 0 {
 		list = prices.Price{PerHour: contract, At: p.now(), From: "configuration"}
@@ -111,11 +103,11 @@ func (p *Provider) inZones(r *regional, c *catalog, info *types.InstanceTypeInfo
 		if q.PerHour > dearest.PerHour {
 			dearest = q
 		}
-		all = append(all, p.offering(r, info, zone, market, q, want.Max))
+		all = append(all, p.offering(r, info, zone, market, q, 0))
 	}
 	if p.cfg.AnyZone && len(all) > 1 {
 		// Which zone it will be is not known before: it costs no more than the dearest.
-		all = append(all, p.offering(r, info, "", market, dearest, want.Max))
+		all = append(all, p.offering(r, info, "", market, dearest, 0))
 	}
 	return all
 }

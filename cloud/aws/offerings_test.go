@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -30,8 +31,7 @@ func TestOfferings(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	block := c.AddBlock("p5.48xlarge", "us-east-2a", 2, 24*time.Hour)
-	both := []provider.Market{provider.OnDemand, provider.Spot}
-	cfg.Types = []Type{{Name: "c7*.large", Markets: both}, {Name: "g6.xlarge", Markets: []provider.Market{provider.Spot}, Max: 5}, {Name: "p5.48xlarge"}}
+	cfg.Types = []string{"c7*.large", "g6.xlarge", "p5.48xlarge"}
 	cfg.Contract = map[string]federation.Dollars{"p5*": 31}
 	cfg.Reservations, cfg.AnyZone, cfg.SpotInterrupts, cfg.Boot = []string{block, "cr-0of0another0region"}, true, 0.02, time.Minute
 	p := open(t, cfg)
@@ -62,7 +62,7 @@ func TestOfferings(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	o = find("g6.xlarge/us-east-2a/spot")
-	if o.GPUs != 1 || o.GPUType != "l4" || o.Interrupts != 0.02 || !slices.Contains(o.Features, "spot") || o.PriceFrom != "spot price history" || o.Price <= 0 || o.Price >= 0.8048 || o.Max != 5 || o.MaxGang != 5 {
+	if o.GPUs != 1 || o.GPUType != "l4" || o.Interrupts != 0.02 || !slices.Contains(o.Features, "spot") || o.PriceFrom != "spot price history" || o.Price <= 0 || o.Price >= 0.8048 || o.MaxGang != gangs {
 		t.Errorf("%+v", o)
 	}
 	o = find("p5.48xlarge/us-east-2a/on-demand")
@@ -78,13 +78,27 @@ func TestOfferings(t *testing.T) {
 	if o.Zone != "" || o.Price != dearest {
 		t.Errorf("any zone costs %v, and the dearest zone %v: %+v", o.Price, dearest, o)
 	}
-	if slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, "g6.xlarge") && strings.HasSuffix(id, "on-demand") }) {
-		t.Errorf("a market that was not asked for: %v", ids)
-	}
 	// The second look costs no calls but the reservations': they come and go.
 	c.ResetCalls()
 	if _, err := p.Offerings(t.Context()); err != nil || c.Count("") != c.Count("DescribeCapacityReservations") {
 		t.Errorf("the second look: %v, %d calls", err, c.Count(""))
+	}
+}
+
+// TestMarkets: types are offered in the markets that are asked for, on demand and spot if none are.
+func TestMarkets(t *testing.T) {
+	c, url := world(t, ec2.Config{})
+	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
+	for want, asked := range map[string][]provider.Market{"[on-demand spot]": nil, "[spot]": {provider.Spot}, "[on-demand]": {provider.OnDemand, provider.Reserved}, "[]": {provider.Block}} {
+		cfg.Markets = asked
+		all, err := open(t, cfg).Offerings(t.Context())
+		seen := map[provider.Market]bool{}
+		for _, o := range all {
+			seen[o.Market] = true
+		}
+		if got := fmt.Sprint(slices.Sorted(maps.Keys(seen))); err != nil || got != want {
+			t.Errorf("of %v: %s, want %s, %v", asked, got, want, err)
+		}
 	}
 }
 
@@ -153,7 +167,7 @@ func listServer(t *testing.T, prices map[string]string, calls *atomic.Int32, sta
 func TestPriceList(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
-	cfg.Types = []Type{{Name: "c7i.large"}, {Name: "g6.xlarge"}}
+	cfg.Types = []string{"c7i.large", "g6.xlarge"}
 	var calls, status atomic.Int32
 	cfg.PricingEndpoint = listServer(t, map[string]string{"c7i.large": "0.1071000000"}, &calls, &status)
 	cfg.Logger = quiet
@@ -222,7 +236,7 @@ func TestOldCatalog(t *testing.T) {
 func TestNoSubnet(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
-	cfg.Regions[0].Zones = []string{"us-east-2z"}
+	cfg.Region.Zones = []string{"us-east-2z"}
 	if _, err := open(t, cfg).Offerings(t.Context()); providertest.KindOf(err) != provider.KindInvalid || !strings.Contains(err.Error(), "create-default-vpc") {
 		t.Errorf("a region without subnets: %v", err)
 	}

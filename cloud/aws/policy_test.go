@@ -17,7 +17,7 @@ func TestPolicy(t *testing.T) {
 	c, url := world(t, ec2.Config{})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	cfg.AnyZone, cfg.Reservations, cfg.Images, cfg.VolumeGiB = true, []string{"cr-0"}, map[string]string{"x86_64": "amazon/al2023-*"}, 30
-	cfg.Types, cfg.PricingEndpoint = append(cfg.Types, Type{Name: "p5.48xlarge"}), url
+	cfg.Types, cfg.PricingEndpoint = append(cfg.Types, "p5.48xlarge"), url
 	now := time.Now()
 	cfg.Now = func() time.Time { return now }
 	p := open(t, cfg)

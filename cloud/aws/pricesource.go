@@ -2,8 +2,6 @@ package aws
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"fsub/cloud/prices"
 )
@@ -27,7 +25,7 @@ func (s priceSource) Prices(ctx context.Context) (list []prices.Price, err error
 		if err != nil {
 			return list, err
 		}
-		names := slices.Sorted(maps.Keys(p.cfg.wanted(c.types)))
+		names := p.cfg.wanted(c.types)
 		for _, typ := range names {
 			if p.list.clients == nil {
 				break

@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -51,6 +52,9 @@ type regional struct {
 
 // New makes a Provider. It calls nobody, except the metadata service where no region is configured.
 func New(ctx context.Context, cfg Config) (*Provider, error) {
+	if cfg.Site == "" || cfg.Federation == "" {
+		return nil, errors.New("aws: the site and the federation need names: machines are known by them")
+	}
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
@@ -58,13 +62,13 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(cfg.Regions) == 0 {
+	if cfg.Region.Name == "" {
 		if base.Region == "" {
 			if base.Region, err = region(ctx, base); err != nil {
 				return nil, err
 			}
 		}
-		cfg.Regions = []Region{{Name: base.Region}}
+		cfg.Region.Name = base.Region
 	}
 	if cfg.HTTP == nil {
 		// A connection that neither answers nor breaks must not block a round forever. None of our
@@ -97,9 +101,7 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 			return nil, err
 		}
 	}
-	for _, r := range cfg.Regions {
-		p.regions = append(p.regions, &regional{Region: r, ec2: client(base, r.Name, cfg.Endpoint)})
-	}
+	p.regions = []*regional{{Region: cfg.Region, ec2: client(base, cfg.Region.Name, cfg.Endpoint)}}
 	return p, nil
 }
 

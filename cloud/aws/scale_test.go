@@ -130,7 +130,7 @@ func TestDeleteAmongBad(t *testing.T) {
 			s := httptest.NewServer(k)
 			defer s.Close()
 			p := open(t, Config{
-				Site: "aws", Federation: "test", Regions: []Region{{Name: "us-east-2"}}, Endpoint: s.URL, Types: []Type{{Name: "c7i.large"}},
+				Site: "aws", Federation: "test", Region: Region{Name: "us-east-2"}, Endpoint: s.URL, Types: []string{"c7i.large"},
 				CredentialsFile: credentials(t, "AKIAIOSFODNN7EXAMPLE", "secret"),
 			})
 			var ids []provider.InstanceID
@@ -160,55 +160,6 @@ func seq(n int) []int {
 	return all
 }
 
-// TestRegions: each machine is ended where it is; one of which nothing is known is asked for everywhere.
-func TestRegions(t *testing.T) {
-	east, url := world(t, ec2.Config{})
-	cfg := standIn(east, url, credentials(t, east.AccessKey(), east.SecretKey()))
-	// One stand-in has one region. The other one's is a second, with an endpoint of its own.
-	west, westURL := world(t, ec2.Config{Region: "us-west-2", AccessKey: east.AccessKey(), SecretKey: east.SecretKey()})
-	cfg.Regions = append(cfg.Regions, Region{Name: "us-west-2"})
-	both := func() *Provider {
-		p := open(t, cfg)
-		alone := cfg
-		alone.Regions, alone.Endpoint = cfg.Regions[1:], westURL
-		p.regions[1].ec2 = open(t, alone).regions[0].ec2
-		return p
-	}
-	p := both()
-	var ids []provider.InstanceID
-	for i, id := range []string{"c7i.large/us-east-2a/on-demand", "c7i.large/us-west-2b/on-demand"} {
-		made, err := p.Create(t.Context(), gang(providertest.Offer(t, p, id), fmt.Sprint("g-", i), 2))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, idsOf(made)...)
-	}
-	if all, err := p.List(t.Context()); err != nil || len(all) != 4 || east.Live() != 2 || west.Live() != 2 {
-		t.Fatalf("%v, %v; %d and %d live", all, err, east.Live(), west.Live())
-	}
-	west.Deny("DescribeInstances")
-	if all, err := p.List(t.Context()); providertest.KindOf(err) != provider.KindDenied {
-		t.Errorf("a listing without one region: %v, %v", all, err)
-	}
-	west.ClearFaults()
-	east.ResetCalls()
-	west.ResetCalls()
-	if err := p.Delete(t.Context(), []provider.InstanceID{ids[0], ids[2]}); err != nil || east.Live() != 1 || west.Live() != 1 {
-		t.Errorf("%v; %d and %d live", err, east.Live(), west.Live())
-	}
-	if n, m := east.Count("TerminateInstances"), west.Count("TerminateInstances"); n != 1 || m != 1 {
-		t.Errorf("%d and %d calls", n, m)
-	}
-	if err := both().Delete(t.Context(), []provider.InstanceID{ids[1], ids[3]}); err != nil || east.Live() != 0 || west.Live() != 0 {
-		t.Errorf("after a restart: %v; %d and %d live", err, east.Live(), west.Live())
-	}
-	o := providertest.Offer(t, p, "c7i.large/us-west-2b/on-demand")
-	o.Region = "eu-north-1"
-	if _, err := p.Create(t.Context(), gang(o, "g-9", 1)); providertest.KindOf(err) != provider.KindInvalid {
-		t.Errorf("a region that is not configured: %v", err)
-	}
-}
-
 // TestRegionOfTheEnvironment: where nothing is configured the machine that the daemon runs on says where it is.
 func TestRegionOfTheEnvironment(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -224,7 +175,7 @@ func TestRegionOfTheEnvironment(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	cfg := Config{Site: "aws", Federation: "f", Types: []Type{{Name: "c7i.large"}}, CredentialsFile: credentials(t, "AKIAIOSFODNN7EXAMPLE", "x")}
+	cfg := Config{Site: "aws", Federation: "f", Types: []string{"c7i.large"}, CredentialsFile: credentials(t, "AKIAIOSFODNN7EXAMPLE", "x")}
 	if _, err := New(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "AWS_REGION") {
 		t.Errorf("without any: %v", err)
 	}

@@ -35,7 +35,7 @@ func world(t *testing.T, cfg standin.Config) (*standin.Cloud, Config) {
 	return c, Config{
 		Site: "azure", Federation: "test", Subscription: standin.Subscription, ResourceGroup: "fsub", Location: "eastus", Subnet: standin.Subnet,
 		Endpoint: url, Credential: Token(c.Token()), AnyZone: true,
-		Sizes: []Size{{Name: "Standard_*", Markets: []provider.Market{provider.OnDemand, provider.Spot}}}, Contract: map[string]federation.Dollars{"Standard_*": 1},
+		Sizes: []string{"Standard_*"}, Contract: map[string]federation.Dollars{"Standard_*": 1},
 		Images: map[string]string{"Standard_NV*_A10_v5": "me:grid:24:latest"},
 	}
 }
@@ -216,7 +216,7 @@ func TestOfferings(t *testing.T) {
 	}
 	_, cfg := world(t, standin.Config{Reservations: map[string][]*armcompute.CapacityReservation{"group": {reserved}}})
 	cfg.Reservations, cfg.AnyZone = []string{"group", "none"}, false
-	cfg.Sizes, cfg.Contract = []Size{{Name: "Standard_N*", Markets: []provider.Market{provider.OnDemand, provider.Spot}}}, nil
+	cfg.Sizes, cfg.Contract = []string{"Standard_N*"}, nil
 	cfg.Now = func() time.Time { return time.Date(2026, 11, 10, 0, 0, 0, 0, time.UTC) }
 	all, err := open(t, cfg).Offerings(t.Context())
 	if err != nil {
@@ -251,7 +251,7 @@ func TestNoDriver(t *testing.T) {
 	_, cfg := world(t, standin.Config{})
 	const a10 = "Standard_NV12ads_A10_v5"
 	offered := func(images map[string]string, size string) (bool, error) {
-		cfg.Images, cfg.Sizes = images, []Size{{Name: size}}
+		cfg.Images, cfg.Sizes = images, []string{size}
 		p, err := New(cfg)
 		if err != nil {
 			return false, err

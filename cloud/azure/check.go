@@ -88,7 +88,7 @@ func (p *Provider) checkSubnet(ctx context.Context) federation.SiteCheck {
 func (p *Provider) checkSizes(skus map[string]*size) federation.SiteCheck {
 	wanted := p.cfg.wanted(skus)
 	var barred, undriven []string
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+	for _, name := range wanted {
 		if skus[name].barred != "" {
 			barred = append(barred, name+" ("+skus[name].barred+")")
 		} else if why := p.cfg.undriven(name, skus[name].arch, skus[name].gpus); why != "" {
@@ -127,10 +127,9 @@ func (p *Provider) checkQuotas(ctx context.Context, skus map[string]*size) feder
 		}
 	}
 	short := map[string]bool{}
-	wanted := p.cfg.wanted(skus)
-	for name, want := range wanted {
+	for _, name := range p.cfg.wanted(skus) {
 		z := skus[name]
-		for _, m := range want.Markets {
+		for _, m := range provider.Rented(p.cfg.Markets) {
 			for _, quota := range []string{p.offering(z, "", m).Quota, map[provider.Market]string{provider.OnDemand: "cores"}[m]} {
 				if n, known := left[strings.ToLower(quota)]; known && n < z.cpus {
 					short[fmt.Sprintf("%s: %d left, %s takes %d", quota, n, name, z.cpus)] = true

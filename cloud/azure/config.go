@@ -2,10 +2,14 @@ package azure
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -15,56 +19,70 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/kind"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
-// Config is what to rent, and where. It holds no credential.
+// Config is what is rented from Microsoft Azure, in one region and resource group. Credentials
+// are found as Azure's own tools find them, or in the file named here; none stands in this file.
 type Config struct {
-	Site       federation.SiteName
-	Federation string // the tag by which our machines are known from others': not empty
+	// ID of the subscription that pays.
+	Subscription string `yaml:"subscription"`
+	// Resource group in which machines are made. It exists, and is best for fsub alone.
+	ResourceGroup string `yaml:"resource_group"`
+	// Region by its short name: eastus.
+	Location string `yaml:"location"`
+	// Zones, by number. Not set: all that have the size.
+	Zones []string `yaml:"zones,omitempty"`
+	// Offer each size also in whichever zone Azure finds it.
+	AnyZone bool `yaml:"any_zone,omitempty"`
+	// Subnet of the machines: NETWORK/SUBNET in the resource group, or an ID.
+	Subnet string `yaml:"subnet"`
+	// Security group of the machines, by name or ID. Not set: that of the subnet.
+	SecurityGroup string `yaml:"security_group,omitempty"`
+	// Machines get a public address each. Otherwise the subnet needs a way out of its own.
+	PublicIP bool `yaml:"public_ip,omitempty"`
+	// Sizes: Standard_ND96isr_H100_v5, or with a star Standard_NC*_H100_v5.
+	Sizes []string `yaml:"sizes"`
+	// Markets to rent in: on-demand, spot. Both if not set.
+	Markets []provider.Market `yaml:"markets,omitempty"`
+	// Names of capacity reservation groups of the resource group, offered while they hold something.
+	Reservations []string `yaml:"reservations,omitempty"`
+	// Dollars per hour on demand by size, or by sizes with a star, where a contract differs from
+	// Azure's list, or the size is not in it.
+	Contract map[string]federation.Dollars `yaml:"prices,omitempty"`
+	// Images by size (with stars) or architecture (x86_64, arm64, x86_64/gpu):
+	// PUBLISHER:OFFER:SKU:VERSION, or an ID. Not set: Ubuntu 24.04, and Microsoft's HPC image of it for
+	// GPUs, which has no driver for parts of an A10 and for AMD's GPUs.
+	Images map[string]string `yaml:"images,omitempty"`
+	// Size of the system's disk. Not set: that of the image, and 128 for the default images.
+	DiskGiB int `yaml:"disk_gib,omitempty"`
+	// ID of a user-assigned identity. Every job on the machines can use its rights. None if not set.
+	Identity string `yaml:"identity,omitempty"`
+	// Public key that may log in by ssh as fsub. None if not set.
+	SSHKey string `yaml:"ssh_key,omitempty"`
+	// Further tags of all that is made.
+	Tags map[string]string `yaml:"tags,omitempty"`
+	// Expected interruptions of a spot machine per hour. 0.05 if not set.
+	SpotInterrupts float64 `yaml:"spot_interrupts,omitempty"`
+	// Expected time from the request to the first word of the agent. 3m if not set.
+	Boot time.Duration `yaml:"boot,omitempty"`
+	// File with the credentials of an application, as az ad sp create-for-rbac prints them. Not set:
+	// where Azure's own tools look.
+	CredentialsFile string `yaml:"credentials_file,omitempty"`
+	// URL that stands in for Azure Resource Manager, for tests. The password of credentials_file is its token.
+	Endpoint string `yaml:"endpoint,omitempty"`
 
-	Subscription  string   // ID
-	ResourceGroup string   // where all that is made is put; it exists
-	Location      string   // "eastus"
-	Zones         []string // "1", "2", "3"; none: all that have the size
-	AnyZone       bool     // offers each size once more without a zone: Azure chooses one for the gang
-	Subnet        string   // VNET/SUBNET in the resource group, or an ID
-	SecurityGroup string   // name in the resource group, or an ID; "": the subnet's
-	PublicIP      bool     // machines get a public address; else the subnet must have its own way out
+	Site       federation.SiteName `yaml:"-"`
+	Federation string              `yaml:"-"` // the tag by which our machines are known from others': not empty
 
-	Sizes []Size // at least one, or Reservations
-	// Contract has on-demand prices per hour of one machine, by size or pattern, where a contract makes them others than the list's: see [provider.Choose].
-	Contract map[string]federation.Dollars
-	// Reservations are names of capacity reservation groups in the resource group. What is reserved in them is offered while it is there.
-	Reservations []string
-
-	// Images are what machines boot, by size or pattern ("Standard_NV*ads_A10_v5"), or by architecture ("x86_64", "arm64"), where "x86_64/gpu" is preferred for
-	// sizes with GPUs. Each is PUBLISHER:OFFER:SKU:VERSION, or an ID. Default: Ubuntu 24.04, and Microsoft's HPC image of it for GPUs.
-	Images   map[string]string
-	DiskGiB  int               // of the disk with the system; 0: as the image has it, and 128 for the default images, whose own has little room
-	Identity string            // ID of a user-assigned identity: the rights in Azure of the machines, and so of every job on them. "": none
-	SSHKey   string            // a public key that may log in as "fsub"; "": nobody can
-	Tags     map[string]string // beyond ours, on all that is made
-
-	// SpotInterrupts is how often spot machines are taken back, per hour. Azure publishes ranges by region and size, and no rate. Default: [DefaultInterrupts].
-	SpotInterrupts float64
-	Boot           time.Duration     // from Create to the agent's first word, as expected; default 3 min
-	Prices         *prices.Catalogue // nil: the table
-
-	Credential azcore.TokenCredential // nil: the SDK's default chain
-	Endpoint   string                 // stands in for Azure Resource Manager; it may be http
-	HTTP       *http.Client           // nil: one with a time limit
-	Logger     *slog.Logger           // nil: slog.Default()
-	Now        func() time.Time       // nil: time.Now
-}
-
-// Size is a size of machines that is wanted.
-type Size struct {
-	Name    string            // "Standard_ND96isr_H100_v5", or with * "Standard_NC*_H100_v5"
-	Markets []provider.Market // OnDemand, Spot; none: OnDemand
-	Max     int               // machines at one time; 0: no bound
+	Prices     *prices.Catalogue      `yaml:"-"` // nil: the table
+	Credential azcore.TokenCredential `yaml:"-"` // nil: the SDK's default chain
+	HTTP       *http.Client           `yaml:"-"` // nil: one with a time limit
+	Logger     *slog.Logger           `yaml:"-"` // nil: slog.Default()
+	Now        func() time.Time       `yaml:"-"` // nil: time.Now
 }
 
 // DefaultInterrupts is the rate of spot interruptions per hour that is assumed where none is configured: a cautious guess.
@@ -113,65 +131,100 @@ func (c *Config) image(size, arch string, gpus int) (image string, own bool) {
 
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-func (c *Config) check() error {
-	switch {
-	case c.Site == "" || c.Federation == "":
-		return fmt.Errorf("azure: the site and the federation need names: machines are known by them")
-	case !uuid.MatchString(c.Subscription):
-		return fmt.Errorf("azure: subscription %q: want its ID, as az account show --query id prints it", c.Subscription)
-	case c.ResourceGroup == "":
-		return fmt.Errorf("azure: resource_group is missing: what is made is put there")
-	case c.Location == "" || strings.ContainsAny(c.Location, " /"):
-		return fmt.Errorf("azure: location %q: want a region's short name: eastus", c.Location)
-	case c.Subnet == "":
-		return fmt.Errorf("azure: subnet is missing: VNET/SUBNET, or an ID")
-	case len(c.Sizes) == 0 && len(c.Reservations) == 0:
-		return fmt.Errorf("azure: no sizes and no reservations: nothing would be offered")
-	case c.DiskGiB < 0 || c.DiskGiB > 4095:
-		return fmt.Errorf("azure: disk of %d GiB: the disk of the system has 1 to 4095", c.DiskGiB)
-	case c.SpotInterrupts < 0:
-		return fmt.Errorf("azure: %g interruptions per hour", c.SpotInterrupts)
+// Missing implements kind.Settings.
+func (*Config) Missing() string {
+	return "azure is missing: at least subscription, resource_group, location, subnet and the sizes that may be rented"
+}
+
+// Paths implements kind.Settings.
+func (c *Config) Paths() []*string { return []*string{&c.CredentialsFile} }
+
+// Check implements kind.Settings.
+func (c *Config) Check(string) error {
+	if c.Endpoint != "" && c.CredentialsFile == "" {
+		return errors.New("azure: endpoint needs credentials_file: no real credential is sent to what stands in for Azure")
 	}
-	if !strings.HasPrefix(c.Subnet, "/") && strings.Count(c.Subnet, "/") != 1 {
-		return fmt.Errorf("azure: subnet %q: want VNET/SUBNET, or an ID", c.Subnet)
+	return c.check()
+}
+
+func (c *Config) check() error {
+	for _, k := range []struct{ key, value string }{{"subscription", c.Subscription}, {"resource_group", c.ResourceGroup}, {"location", c.Location}, {"subnet", c.Subnet}} {
+		if k.value == "" {
+			return fmt.Errorf("azure: %s is missing", k.key)
+		}
+	}
+	switch {
+	case !uuid.MatchString(c.Subscription):
+		return fmt.Errorf("azure: invalid subscription %q: want its ID, as az account show --query id prints it", c.Subscription)
+	case strings.ContainsAny(c.Location, " /"):
+		return fmt.Errorf("azure: invalid location %q: want a region's short name: eastus", c.Location)
+	case !strings.HasPrefix(c.Subnet, "/") && strings.Count(c.Subnet, "/") != 1:
+		return fmt.Errorf("azure: invalid subnet %q: want VNET/SUBNET, or an ID", c.Subnet)
+	case len(c.Sizes) == 0 && len(c.Reservations) == 0:
+		return errors.New("azure: sizes is missing: the sizes of machines that may be rented")
+	case c.DiskGiB < 0 || c.DiskGiB > 4095:
+		return fmt.Errorf("azure: invalid disk_gib %d: want 1 to 4095", c.DiskGiB)
+	case c.Boot < 0 || !provider.Amount(c.SpotInterrupts):
+		return errors.New("azure: boot and spot_interrupts must not be negative")
 	}
 	for k, v := range c.Tags {
 		if k == "" || len(k) > 512 || len(v) > 256 || strings.ContainsAny(k, `<>%&\?/`) || strings.HasPrefix(k, tagPrefix) {
-			return fmt.Errorf(`azure: tag %q: names have up to 512 characters without <>%%&\?/ and do not begin with %s; values up to 256`, k, tagPrefix)
+			return fmt.Errorf(`azure: invalid tag %q: names have up to 512 characters without <>%%&\?/ and do not begin with %s; values up to 256`, k, tagPrefix)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(c.Images)) {
-		if _, ok := defaultImages[key]; !ok && !strings.HasPrefix(key, "Standard_") {
-			return fmt.Errorf("azure: image for %q: architectures are x86_64 and arm64, with /gpu behind for sizes with GPUs; or give sizes: Standard_NC*_H100_v5", key)
+	for _, z := range c.Sizes {
+		if _, err := path.Match(z, ""); err != nil || !strings.HasPrefix(z, "Standard_") {
+			return fmt.Errorf("azure: invalid size %q: want it as Azure writes it: Standard_ND96isr_H100_v5, or with a star", z)
 		}
-		if image := c.Images[key]; !strings.HasPrefix(image, "/") && strings.Count(image, ":") != 3 {
-			return fmt.Errorf("azure: image %q: want PUBLISHER:OFFER:SKU:VERSION, or an ID", image)
-		}
-	}
-	for _, s := range c.Sizes {
-		if err := s.check(); err != nil {
-			return err
-		}
-		if why := provider.Undriven(driverless, s.Name); why != "" && c.undriven(s.Name, "x86_64", 1) != "" {
-			return fmt.Errorf("azure: size %s: %s, which the default image lacks: name an image that has it in images, under the size", s.Name, why)
+		if why := provider.Undriven(driverless, z); why != "" && c.undriven(z, "x86_64", 1) != "" {
+			return fmt.Errorf("azure: size %s: %s, which the default image lacks: name an image that has it in images, under the size", z, why)
 		}
 	}
-	return nil
+	return cmp.Or(provider.CheckMarkets("azure", c.Markets, []provider.Market{provider.OnDemand, provider.Spot}, "; reservations are listed by their group"),
+		provider.CheckPrices("azure", c.Contract, "sizes", c.Sizes), c.checkImages())
 }
 
-func (s Size) check() error {
-	if _, err := path.Match(s.Name, ""); err != nil || !strings.HasPrefix(s.Name, "Standard_") {
-		return fmt.Errorf("azure: size %q: give it as Azure does: Standard_ND96isr_H100_v5, or with a star", s.Name)
-	}
-	if s.Max < 0 {
-		return fmt.Errorf("azure: size %s: max is not negative", s.Name)
-	}
-	for _, m := range s.Markets {
-		if m != provider.OnDemand && m != provider.Spot {
-			return fmt.Errorf("azure: size %s: market %q: on-demand or spot (reservations are listed by their group)", s.Name, m)
+func (c *Config) checkImages() error {
+	for _, key := range slices.Sorted(maps.Keys(c.Images)) {
+		if _, ok := defaultImages[key]; !ok && !strings.HasPrefix(key, "Standard_") {
+			return fmt.Errorf("azure: images: invalid key %q: want an architecture (x86_64, arm64, with /gpu for sizes with GPUs) or sizes: Standard_NC*_H100_v5", key)
+		}
+		if image := c.Images[key]; !strings.HasPrefix(image, "/") && strings.Count(image, ":") != 3 {
+			return fmt.Errorf("azure: invalid image %q: want PUBLISHER:OFFER:SKU:VERSION, or an ID", image)
 		}
 	}
-	return nil
+	if len(c.Reservations) > 0 {
+		return nil // whose sizes are not known here
+	}
+	return provider.CheckImages("azure", c.Images, "sizes", c.Sizes)
+}
+
+// Facts implements kind.Settings. The list price of a disk is that of Premium SSD P10 in eastus, of 2026-06: 128 GiB for $19.71.
+func (c *Config) Facts() kind.Facts {
+	f := kind.Facts{Place: "azure:" + c.Location, DiskGiB: c.DiskGiB, DiskGiBMonth: 0.154, List: &kind.List{Cloud: prices.Azure, Regions: []string{c.Location}, StandIn: c.Endpoint != ""}}
+	if c.DiskGiB == 0 && len(c.Images) == 0 {
+		f.DiskGiB = defaultDisk
+	}
+	if c.Endpoint != "" {
+		f.DiskGiBMonth = 0
+	}
+	for _, z := range c.Sizes {
+		if !strings.Contains(z, "*") {
+			f.List.Types = append(f.List.Types, z)
+		}
+	}
+	return f
+}
+
+// Open implements kind.Settings.
+func (c *Config) Open(_ context.Context, s kind.Setup) (provider.Provider, agentapi.Boot, error) {
+	own := *c
+	own.Site, own.Federation, own.Prices, own.Logger = s.Site, s.Federation, s.Prices, s.Logger
+	if err := own.readCredential(); err != nil {
+		return nil, Boot(), err
+	}
+	p, err := New(own)
+	return p, Boot(), err
 }
 
 // id is the ID of something in the resource group.
@@ -188,4 +241,32 @@ func (c *Config) subnetID() string {
 	}
 	net, subnet, _ := strings.Cut(c.Subnet, "/")
 	return c.id("Microsoft.Network/virtualNetworks", net) + "/subnets/" + subnet
+}
+
+// readCredential reads the one in credentials_file, if that is set.
+func (c *Config) readCredential() error {
+	if c.CredentialsFile == "" {
+		return nil
+	}
+	text, err := os.ReadFile(c.CredentialsFile)
+	if err != nil {
+		return fmt.Errorf("azure: credentials_file: %w", err)
+	}
+	var app struct {
+		AppID, Password, Tenant          string // of az ad sp create-for-rbac
+		ClientID, ClientSecret, TenantID string // with --json-auth
+	}
+	if err := json.Unmarshal(text, &app); err != nil {
+		return fmt.Errorf("azure: credentials_file: %s is not JSON as az ad sp create-for-rbac prints it", c.CredentialsFile) // the error could show the password
+	}
+	id, secret, tenant := cmp.Or(app.AppID, app.ClientID), cmp.Or(app.Password, app.ClientSecret), cmp.Or(app.Tenant, app.TenantID)
+	if id == "" || secret == "" || tenant == "" {
+		return fmt.Errorf("azure: credentials_file: %s lacks appId, password or tenant", c.CredentialsFile)
+	}
+	if c.Endpoint != "" {
+		c.Credential = Token(secret)
+		return nil
+	}
+	c.Credential, err = Secret(tenant, id, secret)
+	return err
 }

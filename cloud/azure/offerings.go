@@ -2,7 +2,6 @@ package azure
 
 import (
 	"context"
-	"maps"
 	"math"
 	"path"
 	"slices"
@@ -122,9 +121,8 @@ func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 		return nil, err
 	}
 	var all []provider.Offering
-	wanted := p.cfg.wanted(skus)
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		z, want := skus[name], wanted[name]
+	for _, name := range p.cfg.wanted(skus) {
+		z := skus[name]
 		if z.barred != "" {
 			p.log.Warn("the subscription cannot have this size: it is not offered", "size", name, "why", z.barred)
 			continue
@@ -133,13 +131,12 @@ func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 			p.log.Warn("the default image has no driver for this size: it is not offered (name an image for it in images)", "size", name, "why", why)
 			continue
 		}
-		for _, market := range want.Markets {
+		for _, market := range provider.Rented(p.cfg.Markets) {
 			if market == provider.Spot && !z.spot {
 				continue
 			}
 			for _, zone := range p.cfg.zonesOf(z) {
 				o := p.offering(z, zone, market)
-				o.Max = want.Max
 				if p.price(&o) {
 					all = append(all, o)
 				}
@@ -155,21 +152,15 @@ func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 	return all, nil
 }
 
-// wanted are the sizes that the configuration names, each with what it says of it: the first that fits.
-func (c *Config) wanted(known map[string]*size) map[string]Size {
-	wanted := map[string]Size{}
+// wanted are the known sizes that the configuration names, sorted.
+func (c *Config) wanted(known map[string]*size) (names []string) {
 	for name := range known {
-		for _, s := range c.Sizes {
-			if ok, _ := path.Match(s.Name, name); ok {
-				if len(s.Markets) == 0 {
-					s.Markets = []provider.Market{provider.OnDemand}
-				}
-				wanted[name] = s
-				break
-			}
+		if slices.ContainsFunc(c.Sizes, func(z string) bool { ok, _ := path.Match(z, name); return ok }) {
+			names = append(names, name)
 		}
 	}
-	return wanted
+	slices.Sort(names)
+	return names
 }
 
 // zonesOf are the zones in which a size is offered; "" is none, and Azure's choice.

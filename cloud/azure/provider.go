@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -52,6 +53,9 @@ var (
 
 // New makes a Provider. It calls nobody.
 func New(cfg Config) (*Provider, error) {
+	if cfg.Site == "" || cfg.Federation == "" {
+		return nil, errors.New("azure: the site and the federation need names: machines are known by them")
+	}
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}

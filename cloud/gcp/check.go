@@ -40,7 +40,7 @@ func (p *Provider) Check(ctx context.Context) []federation.SiteCheck {
 
 // needs are the permissions of the role that this configuration takes.
 func (p *Provider) needs() []string {
-	flex := slices.ContainsFunc(p.cfg.Types, func(t Type) bool { return slices.Contains(t.Markets, provider.Flex) })
+	flex := slices.Contains(p.cfg.Markets, provider.Flex)
 	return slices.DeleteFunc(google.Permissions(Role), func(right string) bool {
 		switch {
 		case strings.HasPrefix(right, "compute.instanceGroup"), strings.HasPrefix(right, "compute.instanceTemplates."):
@@ -60,15 +60,17 @@ func (p *Provider) needs() []string {
 func (p *Provider) checkTypes(types []*computepb.MachineType) federation.SiteCheck {
 	var none []string
 	for _, want := range p.cfg.Types {
-		if !slices.ContainsFunc(types, func(t *computepb.MachineType) bool { w, _ := p.cfg.wanted(t.GetName()); return w.Name == want.Name }) {
-			none = append(none, want.Name)
+		if !slices.ContainsFunc(types, func(t *computepb.MachineType) bool { return p.cfg.wanted(t.GetName()) == want }) {
+			none = append(none, want)
 		}
 	}
 	unpriced := map[string]bool{}
 	for _, t := range types {
-		want, ok := p.cfg.wanted(t.GetName())
-		for _, m := range want.Markets {
-			if _, known := p.price(t.GetName(), google.Base(t.GetZone()), m); ok && !known {
+		if p.cfg.wanted(t.GetName()) == "" {
+			continue
+		}
+		for _, m := range p.cfg.Markets {
+			if _, known := p.price(t.GetName(), google.Base(t.GetZone()), m); !known {
 				unpriced[t.GetName()+" "+string(m)] = true
 			}
 		}
@@ -125,8 +127,10 @@ func (p *Provider) checkQuotas(ctx context.Context, c *google.Check, project goo
 	}
 	short := map[string]bool{}
 	for _, t := range types {
-		want, _ := p.cfg.wanted(t.GetName())
-		for _, m := range want.Markets {
+		if p.cfg.wanted(t.GetName()) == "" {
+			continue
+		}
+		for _, m := range p.cfg.Markets {
 			for metric, n := range quotasOf(t, m) {
 				if have, known := left[metric]; known && have < n {
 					short[fmt.Sprintf("%s: %d left, %s takes %d", metric, have, t.GetName(), n)] = true

@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 	}
 
 	none.NoAddress, none.Images = true, map[string]string{"x86_64/gpu": "debian-cloud/debian-gone"}
-	none.Types = []Type{{Name: "g9-standard-4"}, {Name: "g2-standard-4"}, {Name: "a4-highgpu-8g"}}
+	none.Types = []string{"g9-standard-4", "g2-standard-4", "a4-highgpu-8g"}
 	c.Show("networks.get", "default", map[string]any{"kind": "compute#network", "name": "default", "subnetworks": []any{}})
 	got = checked(t, open(t, none))
 	for name, want := range map[string]string{
@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %+v", name, k)
 		}
 	}
-	none.Types = none.Types[2:]
+	none.Types, none.Markets = none.Types[2:], []provider.Market{provider.OnDemand}
 	if k := checked(t, open(t, none))["types"]; !strings.Contains(k.Detail, "no price is known, so that they are not offered: a4-highgpu-8g on-demand") {
 		t.Errorf("%+v", k)
 	}

@@ -2,6 +2,8 @@ package gcp
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -14,63 +16,74 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/google"
+	"fsub/cloud/kind"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
 
-// Config is what to rent, and where. It holds no credential.
+// Config is what is rented from Google Compute Engine, in one region. Credentials are found as
+// Google's own tools find them, or in the file named here; none stands in this file.
 type Config struct {
-	Site       federation.SiteName
-	Federation string // the label by which our machines are known from others': not empty
+	// ID of the project that pays.
+	Project string `yaml:"project"`
+	// Region: us-central1.
+	Region string `yaml:"region"`
+	// Zones, by name. Not set: all of the region.
+	Zones []string `yaml:"zones,omitempty"`
+	// Machine types: g2-standard-4, or with a star g2-standard-*.
+	Types []string `yaml:"types"`
+	// Markets to rent in: on-demand, spot, flex. on-demand and spot if not set. In flex, Google
+	// queues the request until it has all machines, and has them back after flex_run.
+	Markets []provider.Market `yaml:"markets,omitempty"`
+	// Names of reservations of the project, also those of calendar mode, or
+	// projects/P/reservations/NAME of another project that shares them; /reservationBlocks/BLOCK behind
+	// takes of one block. Offered while they are ready.
+	Reservations []string `yaml:"reservations,omitempty"`
+	// Dollars per hour on demand by type, or by types with a star, where a contract differs from
+	// Google's list, or the type is not in it.
+	Contract map[string]federation.Dollars `yaml:"prices,omitempty"`
+	// Name of the VPC network. default if not set.
+	Network string `yaml:"network,omitempty"`
+	// Name of the subnetwork in the region. Not set: that of the network.
+	Subnetwork string `yaml:"subnetwork,omitempty"`
+	// Subnetworks of further interfaces, in order, of machines that are close to each other.
+	MoreSubnetworks []string `yaml:"more_subnetworks,omitempty"`
+	// Machines have no public address: they reach the daemon within the network, or by Cloud NAT.
+	NoAddress bool `yaml:"no_address,omitempty"`
+	// Images by type (with stars) or architecture (x86_64, arm64, x86_64/gpu): PROJECT/FAMILY, or
+	// projects/PROJECT/global/images/NAME. Not set: Debian 12, and Google's Ubuntu with NVIDIA's
+	// driver for GPUs.
+	Images map[string]string `yaml:"images,omitempty"`
+	// Size of the boot disk. Not set: that of the image, and 100 for the default images, whose own is 10.
+	DiskGiB int `yaml:"disk_gib,omitempty"`
+	// Type of the boot disk. Not set: pd-balanced, or hyperdisk-balanced where the type takes nothing else.
+	DiskType string `yaml:"disk_type,omitempty"`
+	// E-mail address of the machines' service account. Every job on the machines can use its rights. None if not set.
+	ServiceAccount string `yaml:"service_account,omitempty"`
+	// Further labels of all machines.
+	Labels map[string]string `yaml:"labels,omitempty"`
+	// Expected interruptions of a spot machine per hour. 0.05 if not set.
+	SpotInterrupts float64 `yaml:"spot_interrupts,omitempty"`
+	// Expected time from the request to the first word of the agent. 90s if not set.
+	Boot time.Duration `yaml:"boot,omitempty"`
+	// How long a request of the market flex may be queued. 2h if not set.
+	FlexQueue time.Duration `yaml:"flex_queue,omitempty"`
+	// How long its machines are had at most, from 10m to 168h. 168h if not set. Google is asked for the
+	// job's time limit and what its machines take to start.
+	FlexRun time.Duration `yaml:"flex_run,omitempty"`
+	// File with a service account's key. Not set: where Google's own tools look.
+	CredentialsFile string `yaml:"credentials_file,omitempty"`
+	// URL that stands in for compute.googleapis.com, for tests.
+	Endpoint string `yaml:"endpoint,omitempty"`
 
-	Project string
-	Region  string
-	Zones   []string // names ("us-central1-a"); none: all of the region
-	Types   []Type   // at least one, or Reservations
-	// Contract has on-demand prices per hour of one machine, by type or pattern, where a contract makes them others than the list's: see [provider.Choose].
-	Contract map[string]federation.Dollars
-	// Reservations are names of reservations of the project, or paths of those of another that shares them (projects/P/reservations/N), with one of their blocks perhaps
-	// (/reservationBlocks/B). They are offered while they are ready. One with an end, as calendar mode and future reservations make them, is a block.
-	Reservations []string
+	Site       federation.SiteName `yaml:"-"`
+	Federation string              `yaml:"-"` // the label by which our machines are known from others': not empty
 
-	// Network is the name or path of the VPC network, Subnetwork that of the subnetwork in the region; neither: "default". MoreSubnetworks are those of
-	// further interfaces, in their order, of machines that are put near to each other.
-	Network, Subnetwork string
-	MoreSubnetworks     []string
-	// NoAddress gives machines no public address: they reach the daemon within the network, or by Cloud NAT.
-	NoAddress bool
-
-	// Images are what machines boot, by type or pattern ("g2-standard-*"), or by architecture ("x86_64", "arm64"), where "x86_64/gpu" is preferred for types with
-	// GPUs. Each is PROJECT/FAMILY, or a path: projects/P/global/images/NAME.
-	Images   map[string]string
-	DiskGiB  int    // of the boot disk; 0: as the image has it, and 100 for the default images, whose own is 10
-	DiskType string // "": hyperdisk-balanced where the type takes nothing else, or pd-balanced
-	// ServiceAccount is the e-mail address of the machines' rights, and so of every job on them. "": none.
-	ServiceAccount string
-	Labels         map[string]string // beyond ours, on all machines
-
-	// SpotInterrupts is how often spot machines are taken back, per hour; default [DefaultInterrupts].
-	SpotInterrupts float64
-	Boot           time.Duration // from Create to the agent's first word, as expected; default 90 s
-	// FlexQueue is for how long Google may queue a flex-start request; default 2 h. FlexRun is for how long its machines are had: 10 min to 7 days; default 7 days.
-	FlexQueue, FlexRun time.Duration
-
-	CredentialsFile string // of a service account; "": where Google's own tools look
-	// Endpoint stands in for compute.googleapis.com, without authentication.
-	Endpoint string
-
-	Prices *prices.Catalogue // nil: the table alone
-	HTTP   *http.Client      // nil: the SDK's, with credentials
-	Logger *slog.Logger      // nil: slog.Default()
-	Now    func() time.Time  // nil: time.Now
-}
-
-// Type is a machine type that is wanted.
-type Type struct {
-	Name    string            // "g2-standard-4", or with * "g2-standard-*"
-	Markets []provider.Market // OnDemand, Spot, Flex; none: OnDemand
-	Max     int               // machines at one time; 0: no bound
+	Prices *prices.Catalogue `yaml:"-"` // nil: the table alone
+	HTTP   *http.Client      `yaml:"-"` // nil: the SDK's, with credentials
+	Logger *slog.Logger      `yaml:"-"` // nil: slog.Default()
+	Now    func() time.Time  `yaml:"-"` // nil: time.Now
 }
 
 // DefaultInterrupts is the rate of spot interruptions per hour that is assumed where none is configured: a cautious guess, since Google publishes none.
@@ -100,23 +113,32 @@ var (
 	imageForm = regexp.MustCompile(`^(projects/[^/ ]+/global/images/(family/)?[^/ ]+|[a-z][^/ ]*/[a-z][^/ ]*)$`)
 )
 
-// check refuses what cannot work, and fills in defaults.
-func (c *Config) check() error {
+// Missing implements kind.Settings.
+func (*Config) Missing() string {
+	return "gcp is missing: at least project, region and the types that may be rented"
+}
+
+// Paths implements kind.Settings.
+func (c *Config) Paths() []*string { return []*string{&c.CredentialsFile} }
+
+// Check implements kind.Settings.
+func (c *Config) Check(string) error {
+	if err := google.CheckSection("gcp", c.Project, c.Markets); err != nil {
+		return err
+	}
 	switch {
-	case c.Site == "" || c.Federation == "":
-		return fmt.Errorf("gcp: the site and the federation need names: machines are known by them")
-	case c.Project == "" || strings.ContainsAny(c.Project, "/ "):
-		return fmt.Errorf("gcp: project %q: give the ID of the project that pays (gcloud projects list)", c.Project)
+	case c.Region == "":
+		return errors.New("gcp: region is missing: us-central1, for instance")
 	case !nameForm.MatchString(c.Region):
-		return fmt.Errorf("gcp: region %q: give one, such as us-central1 (gcloud compute regions list)", c.Region)
+		return fmt.Errorf("gcp: invalid region %q: want one such as us-central1 (gcloud compute regions list)", c.Region)
 	case len(c.Types) == 0 && len(c.Reservations) == 0:
-		return fmt.Errorf("gcp: no types and no reservations: nothing would be offered")
+		return errors.New("gcp: types is missing: the machine types that may be rented")
 	case c.DiskGiB < 0 || c.DiskGiB > 65536:
-		return fmt.Errorf("gcp: disk of %d GiB: Google has 10 to 65536", c.DiskGiB)
-	case c.SpotInterrupts < 0:
-		return fmt.Errorf("gcp: %g interruptions per hour", c.SpotInterrupts)
-	case c.FlexQueue < 0 || c.FlexRun != 0 && (c.FlexRun < flexLeast || c.FlexRun > flexMost):
-		return fmt.Errorf("gcp: flex-start machines run from 10 minutes to 7 days, not %s, and queue for %s", c.FlexRun, c.FlexQueue)
+		return fmt.Errorf("gcp: invalid disk_gib %d: want 10 to 65536", c.DiskGiB)
+	case c.Boot < 0 || c.FlexQueue < 0 || c.FlexRun < 0 || !provider.Amount(c.SpotInterrupts):
+		return errors.New("gcp: boot, flex_queue, flex_run and spot_interrupts must not be negative")
+	case c.FlexRun != 0 && (c.FlexRun < flexLeast || c.FlexRun > flexMost):
+		return fmt.Errorf("gcp: invalid flex_run %s: want 10m to 168h", c.FlexRun)
 	}
 	for _, z := range c.Zones {
 		if !strings.HasPrefix(z, c.Region+"-") {
@@ -125,27 +147,67 @@ func (c *Config) check() error {
 	}
 	for k, v := range c.Labels {
 		if !labelForm.MatchString(k) || strings.HasPrefix(k, "fsub-") || v != google.LabelValue(v) {
-			return fmt.Errorf("gcp: label %s=%s: keys and values are up to 63 of small letters, digits, _ and -, and no key begins with fsub-", k, v)
+			return fmt.Errorf("gcp: invalid label %s=%s: keys and values are up to 63 of small letters, digits, _ and -, and no key begins with fsub-", k, v)
 		}
 	}
 	for _, t := range c.Types {
-		if err := t.check(); err != nil {
-			return err
+		if !typeForm.MatchString(t) || !strings.Contains(t, "-") {
+			return fmt.Errorf("gcp: invalid type %q: want it as Google writes it: g2-standard-4, or g2-standard-*", t)
 		}
 	}
 	for _, r := range c.Reservations {
 		if !nameForm.MatchString(r) && !sharedForm.MatchString(r) {
-			return fmt.Errorf("gcp: reservation %q: give its name, or of another project projects/P/reservations/NAME", r)
+			return fmt.Errorf("gcp: invalid reservation %q: want its name, or projects/P/reservations/NAME of another project", r)
 		}
 	}
+	return cmp.Or(provider.CheckPrices("gcp", c.Contract, "types", c.Types), c.checkImages())
+}
+
+func (c *Config) checkImages() error {
 	for _, key := range slices.Sorted(maps.Keys(c.Images)) {
 		if _, ok := defaultImages[key]; !ok && !(typeForm.MatchString(key) && strings.Contains(key, "-")) {
-			return fmt.Errorf("gcp: image for %q: architectures are x86_64 and arm64, with /gpu behind for types with GPUs; or give types: g2-standard-*", key)
+			return fmt.Errorf("gcp: images: invalid key %q: want an architecture (x86_64, arm64, with /gpu for types with GPUs) or types: g2-standard-*", key)
 		}
 		if !imageForm.MatchString(c.Images[key]) {
-			return fmt.Errorf("gcp: image %q: give PROJECT/FAMILY, or projects/PROJECT/global/images/NAME", c.Images[key])
+			return fmt.Errorf("gcp: invalid image %q: want PROJECT/FAMILY, or projects/PROJECT/global/images/NAME", c.Images[key])
 		}
 	}
+	if len(c.Reservations) > 0 {
+		return nil // whose types are not known here
+	}
+	return provider.CheckImages("gcp", c.Images, "types", c.Types)
+}
+
+// Facts implements kind.Settings. The list price of a disk is that of pd-balanced in us-central1, of 2026-06. Each machine's zone says in which region its data lies.
+func (c *Config) Facts() kind.Facts {
+	f := kind.Facts{Place: "gcp:", DiskGiB: c.DiskGiB, DiskGiBMonth: 0.10,
+		List: &kind.List{Cloud: prices.Google, Regions: []string{c.Region}, StandIn: c.Endpoint != "", Named: c.CredentialsFile != "", Client: google.PriceClient(c.CredentialsFile)}}
+	if c.DiskGiB == 0 && len(c.Images) == 0 {
+		f.DiskGiB = defaultDisk
+	}
+	if c.Endpoint != "" {
+		f.DiskGiBMonth = 0
+	}
+	return f
+}
+
+// Open implements kind.Settings.
+func (c *Config) Open(ctx context.Context, s kind.Setup) (provider.Provider, agentapi.Boot, error) {
+	own := *c
+	own.Site, own.Federation, own.Prices, own.Logger = s.Site, s.Federation, s.Prices, s.Logger
+	p, err := New(ctx, own)
+	return p, Boot(), err
+}
+
+// check refuses what cannot work, and fills in defaults.
+func (c *Config) check() error {
+	if c.Site == "" || c.Federation == "" {
+		return errors.New("gcp: the site and the federation need names: machines are known by them")
+	}
+	if err := c.Check(""); err != nil {
+		return err
+	}
+	c.Markets = provider.Rented(c.Markets)
 	c.SpotInterrupts = cmp.Or(c.SpotInterrupts, DefaultInterrupts)
 	c.Boot = cmp.Or(c.Boot, 90*time.Second)
 	c.FlexQueue, c.FlexRun = cmp.Or(c.FlexQueue, 2*time.Hour), cmp.Or(c.FlexRun, flexMost)
@@ -156,32 +218,13 @@ func (c *Config) check() error {
 	return nil
 }
 
-func (t Type) check() error {
-	if !typeForm.MatchString(t.Name) || !strings.Contains(t.Name, "-") {
-		return fmt.Errorf("gcp: type %q: give it as Google does: g2-standard-4, or g2-standard-*", t.Name)
+// wanted is the first of the types in the configuration that a machine type matches; "": none.
+func (c *Config) wanted(name string) string {
+	i := slices.IndexFunc(c.Types, func(t string) bool { ok, _ := path.Match(t, name); return ok })
+	if i < 0 {
+		return ""
 	}
-	if t.Max < 0 {
-		return fmt.Errorf("gcp: type %s: max is not negative", t.Name)
-	}
-	for _, m := range t.Markets {
-		if m != provider.OnDemand && m != provider.Spot && m != provider.Flex {
-			return fmt.Errorf("gcp: type %s: market %q: on-demand, spot or flex (reservations are listed by their names)", t.Name, m)
-		}
-	}
-	return nil
-}
-
-// wanted is what the configuration says of a type: the first that fits.
-func (c *Config) wanted(name string) (Type, bool) {
-	for _, t := range c.Types {
-		if ok, _ := path.Match(t.Name, name); ok {
-			if len(t.Markets) == 0 {
-				t.Markets = []provider.Market{provider.OnDemand}
-			}
-			return t, true
-		}
-	}
-	return Type{}, false
+	return c.Types[i]
 }
 
 // defaultDisk is how large disks with default images are: these have too little room for jobs.

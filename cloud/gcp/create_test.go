@@ -121,7 +121,7 @@ func TestWhatIsAsked(t *testing.T) {
 	c.Reserve("us-central1-b", "calendar", "g2-standard-4", 2, "2026-12-01T00:00:00Z")
 	cfg := standIn(c, url)
 	cfg.Reservations, cfg.NoAddress, cfg.DiskGiB, cfg.Labels = []string{"calendar"}, true, 200, map[string]string{"team": "ml"}
-	cfg.Types = append(cfg.Types, Type{Name: "a4-*"})
+	cfg.Types = append(cfg.Types, "a4-*")
 	cfg.Contract = map[string]federation.Dollars{"a4-*": 120}
 	p := open(t, cfg)
 	for id, wants := range map[string][]string{
@@ -163,7 +163,7 @@ func TestNoGPUs(t *testing.T) {
 	if cfg.Prices, err = prices.New(prices.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	cfg.Types = []Type{{Name: "e2-standard-*", Markets: []provider.Market{provider.OnDemand, provider.Spot}}}
+	cfg.Types = []string{"e2-standard-*"}
 	for _, entry := range []string{"e2-standard-2", "e2-*"} {
 		cfg.Contract = map[string]federation.Dollars{entry: 0.07}
 		p := open(t, cfg)

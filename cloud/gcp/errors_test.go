@@ -1,6 +1,7 @@
 package gcp
 
 import (
+	"strings"
 	"testing"
 
 	"cloud.google.com/go/compute/apiv1/computepb"
@@ -8,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"fsub/cloud/provider"
+	"fsub/federation"
 )
 
 // TestOperationErrors: of several errors of an operation the one that says most counts.
@@ -65,22 +67,23 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	good := Config{Site: "s", Federation: "f", Project: "p", Region: "us-central1", Types: []Type{{Name: "g2-standard-4"}}}
+	good := Config{Site: "s", Federation: "f", Project: "p", Region: "us-central1", Types: []string{"g2-standard-4"}}
 	for want, spoil := range map[string]func(*Config){
 		"project":  func(c *Config) { c.Project = "" },
 		"region":   func(c *Config) { c.Region = "" },
 		"zone":     func(c *Config) { c.Zones = []string{"us-east1-b"} },
-		"type":     func(c *Config) { c.Types = []Type{{Name: "G2"}} },
-		"market":   func(c *Config) { c.Types = []Type{{Name: "g2-standard-4", Markets: []provider.Market{provider.Block}}} },
+		"type":     func(c *Config) { c.Types = []string{"G2"} },
+		"market":   func(c *Config) { c.Markets = []provider.Market{provider.Block} },
 		"image":    func(c *Config) { c.Images = map[string]string{"x86_64": "debian"} },
 		"label":    func(c *Config) { c.Labels = map[string]string{"Team": "x"} },
-		"7 days":   func(c *Config) { c.FlexRun = 1 },
-		"no types": func(c *Config) { c.Types = nil },
+		"flex_run": func(c *Config) { c.FlexRun = 1 },
+		"types is": func(c *Config) { c.Types = nil },
+		"n2-* matches none of types (g2-standard-4)": func(c *Config) { c.Contract = map[string]federation.Dollars{"n2-*": 1} },
 	} {
 		c := good
 		spoil(&c)
-		if err := c.check(); err == nil {
-			t.Errorf("%s: was taken", want)
+		if err := c.Check(""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
 		}
 	}
 	if err := good.check(); err != nil {

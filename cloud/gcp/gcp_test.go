@@ -37,7 +37,7 @@ func world(t *testing.T, cfg gce.Config) (*gce.Cloud, string) {
 func standIn(c *gce.Cloud, url string) Config {
 	return Config{
 		Site: "google", Federation: "test", Project: c.Project(), Region: c.Region(), Endpoint: url,
-		Types: []Type{{Name: "g2-standard-4", Markets: []provider.Market{provider.OnDemand, provider.Spot, provider.Flex}}},
+		Types: []string{"g2-standard-4"}, Markets: []provider.Market{provider.OnDemand, provider.Spot, provider.Flex},
 	}
 }
 

@@ -45,17 +45,16 @@ func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 	}
 	var all []provider.Offering
 	for _, t := range types {
-		want, ok := p.cfg.wanted(t.GetName())
-		if !ok {
+		if p.cfg.wanted(t.GetName()) == "" {
 			continue // of a reservation alone
 		}
-		for _, market := range want.Markets {
+		for _, market := range p.cfg.Markets {
 			q, ok := p.price(t.GetName(), google.Base(t.GetZone()), market)
 			if !ok {
 				p.log.Warn("no price is known: the type is not offered (set its price)", "type", t.GetName(), "zone", google.Base(t.GetZone()), "market", market)
 				continue
 			}
-			all = append(all, p.offering(t, market, q, want.Max))
+			all = append(all, p.offering(t, market, q, 0))
 		}
 	}
 	all = append(all, p.reserved(types, reserved)...)
@@ -113,7 +112,7 @@ func (p *Provider) learn(ctx context.Context, reserved []*reservation) ([]*compu
 	}
 	var patterns []string
 	for _, t := range p.cfg.Types {
-		patterns = append(patterns, strings.ReplaceAll(regexp.QuoteMeta(t.Name), `\*`, `.*`))
+		patterns = append(patterns, strings.ReplaceAll(regexp.QuoteMeta(t), `\*`, `.*`))
 	}
 	for _, r := range reserved {
 		patterns = append(patterns, regexp.QuoteMeta(google.Base(r.GetSpecificReservation().GetInstanceProperties().GetMachineType())))
@@ -140,8 +139,8 @@ func (p *Provider) learn(ctx context.Context, reserved []*reservation) ([]*compu
 		return nil
 	})
 	for _, t := range p.cfg.Types {
-		if err == nil && !slices.ContainsFunc(found, func(m *computepb.MachineType) bool { want, _ := p.cfg.wanted(m.GetName()); return want.Name == t.Name }) {
-			p.log.Warn("the region has no such machine type", "region", p.cfg.Region, "type", t.Name)
+		if err == nil && !slices.ContainsFunc(found, func(m *computepb.MachineType) bool { return p.cfg.wanted(m.GetName()) == t }) {
+			p.log.Warn("the region has no such machine type", "region", p.cfg.Region, "type", t)
 		}
 	}
 	return found, err

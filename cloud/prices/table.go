@@ -119,6 +119,17 @@ func ShapeOf(cloud, typ string) (Shape, bool) {
 	return s, ok
 }
 
+// Clouds are those that there are prices of, sorted.
+func Clouds() (all []string) {
+	for key := range shapes() {
+		if !slices.Contains(all, key[0]) {
+			all = append(all, key[0])
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // Types are a cloud's types with accelerators, in order.
 func Types(cloud string) (types []string) {
 	for key := range shapes() {

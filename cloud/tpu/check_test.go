@@ -11,7 +11,7 @@ import (
 // TestCheck: a project in which all is well, and what may be missing on the first day.
 func TestCheck(t *testing.T) {
 	c, cfg := world(t, gce.Config{})
-	cfg.Markets, cfg.Slices = cfg.Markets[:2], cfg.Slices[:2]
+	cfg.Markets, cfg.Slices, cfg.Contract = cfg.Markets[:2], cfg.Slices[:2], nil
 	results := func(cfg Config) map[string]federation.SiteCheck {
 		found := map[string]federation.SiteCheck{}
 		for _, k := range open(t, cfg).Check(t.Context()) {

@@ -2,52 +2,78 @@ package tpu
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/google"
+	"fsub/cloud/kind"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/topology/torus"
 )
 
-// Config is what to rent, and where. It holds no credential.
+// Config is what is rented of Cloud TPU. A slice is as many machines as it has hosts, which come
+// and go together: a pool's max must have room for them. Credentials are found as Google's own tools
+// find them, or in the file named here; none stands in this file.
 type Config struct {
-	Site       federation.SiteName
-	Federation string // the label by which our nodes are known from others': not empty
+	// ID of the project that pays.
+	Project string `yaml:"project"`
+	// Zones, by name: TPUs are in few of them (gcloud compute tpus locations list).
+	Zones []string `yaml:"zones"`
+	// Accelerator types, such as v5litepod-16 or v5p-256; or a generation and a topology, v5p:4x4x16,
+	// for another shape than the best of its size.
+	Slices []string `yaml:"slices"`
+	// Markets to rent in: on-demand, spot, flex. on-demand and spot if not set.
+	Markets []provider.Market `yaml:"markets,omitempty"`
+	// Full names of reservations, out of which slices are offered in their zone too.
+	Reservations []string `yaml:"reservations,omitempty"`
+	// Dollars per hour of one chip on demand by generation (v5p), where a contract differs from Google's
+	// list. Spot slices cost what Google asks, and at most this where that is not known.
+	Contract map[string]federation.Dollars `yaml:"prices,omitempty"`
+	// Name of the VPC network. default if not set.
+	Network string `yaml:"network,omitempty"`
+	// Name of the subnetwork in the zone's region. Not set: that of the network.
+	Subnetwork string `yaml:"subnetwork,omitempty"`
+	// Hosts have no public address: they reach the daemon within the network, or by Cloud NAT.
+	NoAddress bool `yaml:"no_address,omitempty"`
+	// Runtime versions by generation. Not set: those that Google recommends for JAX and PyTorch.
+	Runtime map[string]string `yaml:"runtime,omitempty"`
+	// E-mail address of the hosts' service account. Every job on them can use its rights. Not set: the project's default one.
+	ServiceAccount string `yaml:"service_account,omitempty"`
+	// Further labels of all slices.
+	Labels map[string]string `yaml:"labels,omitempty"`
+	// Expected interruptions of a spot slice per hour. 0.05 if not set.
+	SpotInterrupts float64 `yaml:"spot_interrupts,omitempty"`
+	// Expected time from the slice being there to the first word of its agents. 4m if not set.
+	Boot time.Duration `yaml:"boot,omitempty"`
+	// How long Google may look for an on-demand or spot slice. 10m if not set.
+	Queue time.Duration `yaml:"queue,omitempty"`
+	// The same for the market flex. 2h if not set.
+	FlexQueue time.Duration `yaml:"flex_queue,omitempty"`
+	// How long a slice of the market flex is had at most, from 10m to 168h. 24h if not set. Google is
+	// asked for the job's time limit and what the slice takes to start.
+	FlexRun time.Duration `yaml:"flex_run,omitempty"`
+	// File with a service account's key. Not set: where Google's own tools look.
+	CredentialsFile string `yaml:"credentials_file,omitempty"`
+	// URL that stands in for tpu.googleapis.com, for tests.
+	Endpoint string `yaml:"endpoint,omitempty"`
 
-	Project string
-	Zones   []string // "us-west4-a"; TPUs are in few zones
-	// Slices are what may be rented: accelerator types ("v5litepod-16", "v5p-256"), or a generation and a topology ("v5p:4x4x16") for other shapes than the
-	// best of their size.
-	Slices  []string
-	Markets []provider.Market // OnDemand, Spot, Flex; none: OnDemand
-	// Reservations are full names, projects/P/locations/ZONE/reservations/NAME: every slice is offered in the reservation's zone out of it too.
-	Reservations []string
-	Prices       map[string]federation.Dollars // on demand per hour of one chip, by generation, where a contract makes it another than the list's
+	Site       federation.SiteName `yaml:"-"`
+	Federation string              `yaml:"-"` // the label by which our nodes are known from others': not empty
 
-	Network, Subnetwork string            // names; neither: "default"
-	NoAddress           bool              // hosts have no public address
-	Runtime             map[string]string // runtime version by generation; default as Google's documentation has them
-	ServiceAccount      string            // e-mail address of the hosts' rights, and so of every job on them; "": none of ours
-	Labels              map[string]string
-
-	SpotInterrupts float64       // expected interruptions of a slice per hour; default 0.05
-	Boot           time.Duration // from the end of the queue to the agents' first word; default 4 min
-	// Queue is for how long Google may look for an on-demand or spot slice; default 10 min. FlexQueue and FlexRun are for the market Flex: 2 h, and 24 h (at most 7 days).
-	Queue, FlexQueue, FlexRun time.Duration
-
-	CredentialsFile string // of a service account; "": where Google's own tools look
-	Endpoint        string // stands in for tpu.googleapis.com, without authentication
-
-	Catalogue *prices.Catalogue // nil: the table alone
-	HTTP      *http.Client      // nil: the SDK's, with credentials
-	Logger    *slog.Logger      // nil: slog.Default()
-	Now       func() time.Time  // nil: time.Now
+	Catalogue *prices.Catalogue `yaml:"-"` // nil: the table alone
+	HTTP      *http.Client      `yaml:"-"` // nil: the SDK's, with credentials
+	Logger    *slog.Logger      `yaml:"-"` // nil: slog.Default()
+	Now       func() time.Time  `yaml:"-"` // nil: time.Now
 }
 
 // Boot is what TPU hosts need in their boot data (cloud.Config.Boot).
@@ -58,23 +84,32 @@ var (
 	reservationForm = regexp.MustCompile(`^projects/[^/]+/locations/([^/]+)/reservations/[^/]+$`)
 )
 
-// check refuses what cannot work, and fills in defaults.
-func (c *Config) check() error {
+// Missing implements kind.Settings.
+func (*Config) Missing() string {
+	return "tpu is missing: at least project, zones and the slices that may be rented"
+}
+
+// Paths implements kind.Settings.
+func (c *Config) Paths() []*string { return []*string{&c.CredentialsFile} }
+
+// Check implements kind.Settings.
+func (c *Config) Check(string) error {
+	if err := google.CheckSection("tpu", c.Project, c.Markets); err != nil {
+		return err
+	}
 	switch {
-	case c.Site == "" || c.Federation == "":
-		return fmt.Errorf("tpu: the site and the federation need names: slices are known by them")
-	case c.Project == "" || strings.ContainsAny(c.Project, "/ "):
-		return fmt.Errorf("tpu: project %q: give the ID of the project that pays (gcloud projects list)", c.Project)
 	case len(c.Zones) == 0:
-		return fmt.Errorf("tpu: no zones: TPUs are in few of them (gcloud compute tpus locations list)")
+		return errors.New("tpu: zones is missing: us-west4-a, for instance (gcloud compute tpus locations list)")
 	case len(c.Slices) == 0:
-		return fmt.Errorf("tpu: no slices: give accelerator types, such as v5litepod-16")
-	case c.FlexRun != 0 && (c.FlexRun < flexLeast || c.FlexRun > 7*24*time.Hour) || c.Queue < 0 || c.FlexQueue < 0:
-		return fmt.Errorf("tpu: flex-start slices run from 10 minutes to 7 days, not %s", c.FlexRun)
+		return errors.New("tpu: slices is missing: accelerator types, such as v5litepod-16")
+	case c.Boot < 0 || c.Queue < 0 || c.FlexQueue < 0 || c.FlexRun < 0 || !provider.Amount(c.SpotInterrupts):
+		return errors.New("tpu: boot, queue, flex_queue, flex_run and spot_interrupts must not be negative")
+	case c.FlexRun != 0 && (c.FlexRun < flexLeast || c.FlexRun > flexMost):
+		return fmt.Errorf("tpu: invalid flex_run %s: want 10m to 168h", c.FlexRun)
 	}
 	for _, z := range c.Zones {
 		if !zoneForm.MatchString(z) {
-			return fmt.Errorf("tpu: zone %q: give it as Google does: us-west4-a", z)
+			return fmt.Errorf("tpu: invalid zone %q: want it as Google writes it: us-west4-a", z)
 		}
 	}
 	for _, s := range c.Slices {
@@ -84,17 +119,53 @@ func (c *Config) check() error {
 	}
 	for _, r := range c.Reservations {
 		if !reservationForm.MatchString(r) {
-			return fmt.Errorf("tpu: reservation %q: give its full name: projects/P/locations/ZONE/reservations/NAME", r)
+			return fmt.Errorf("tpu: invalid reservation %q: want its full name: projects/P/locations/ZONE/reservations/NAME", r)
 		}
 	}
-	if len(c.Markets) == 0 {
-		c.Markets = []provider.Market{provider.OnDemand}
-	}
-	for _, m := range c.Markets {
-		if m != provider.OnDemand && m != provider.Spot && m != provider.Flex {
-			return fmt.Errorf("tpu: market %q: on-demand, spot or flex (reservations are listed by their names)", m)
+	return provider.CheckPrices("tpu", c.Contract, "the generations of slices", c.generations())
+}
+
+// generations are those of the slices.
+func (c *Config) generations() (list []string) {
+	for _, s := range c.Slices {
+		name, _, _ := strings.Cut(s, ":")
+		g, ok := torus.Lookup(name)
+		if of, _, err := torus.OfType(s); err == nil {
+			g, ok = of, true
+		}
+		if ok && !slices.Contains(list, g.Name) {
+			list = append(list, g.Name)
 		}
 	}
+	return list
+}
+
+// Facts implements kind.Settings. The disk of a host is part of its price. Each host's zone says in which region its data lies.
+func (c *Config) Facts() kind.Facts {
+	list := &kind.List{Cloud: prices.Google, StandIn: c.Endpoint != "", Named: c.CredentialsFile != "", Client: google.PriceClient(c.CredentialsFile)}
+	for _, zone := range c.Zones {
+		list.Regions = append(list.Regions, regionOf(zone))
+	}
+	return kind.Facts{Place: "gcp:", List: list}
+}
+
+// Open implements kind.Settings.
+func (c *Config) Open(ctx context.Context, s kind.Setup) (provider.Provider, agentapi.Boot, error) {
+	own := *c
+	own.Site, own.Federation, own.Catalogue, own.Logger = s.Site, s.Federation, s.Prices, s.Logger
+	p, err := New(ctx, own)
+	return p, Boot(), err
+}
+
+// check refuses what cannot work, and fills in defaults.
+func (c *Config) check() error {
+	if c.Site == "" || c.Federation == "" {
+		return errors.New("tpu: the site and the federation need names: slices are known by them")
+	}
+	if err := c.Check(""); err != nil {
+		return err
+	}
+	c.Markets = provider.Rented(c.Markets)
 	c.SpotInterrupts = cmp.Or(c.SpotInterrupts, 0.05)
 	c.Boot = cmp.Or(c.Boot, 4*time.Minute)
 	c.Queue, c.FlexQueue, c.FlexRun = cmp.Or(c.Queue, 10*time.Minute), cmp.Or(c.FlexQueue, 2*time.Hour), cmp.Or(c.FlexRun, 24*time.Hour)

@@ -199,8 +199,11 @@ func (p *Provider) queuedResource(l *launch) *tpuapi.QueuedResource {
 	return q
 }
 
-// flexLeast is the least time for which Google rents slices of the market flex.
-const flexLeast = 10 * time.Minute
+// The bounds of the time for which Google rents slices of the market flex.
+const (
+	flexLeast = 10 * time.Minute
+	flexMost  = 7 * 24 * time.Hour
+)
 
 // flexRun is for how long a slice of the market flex is asked for. The shorter it is, the sooner Google has it.
 func (p *Provider) flexRun(r *provider.Request) time.Duration {

@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"fsub/accounting"
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	v1 "fsub/federation/api/v1"
 )
@@ -55,7 +57,7 @@ TPUs chips. FROM says where the price is from, AGE how old it is; old? marks one
 	f.StringVar(&q.GPU, "gpu", "", "kind of GPU, and how many in all: h100, h100:8")
 	f.StringVar(&q.TPU, "tpu", "", "generation of TPU, and how many chips: v5p, v5p:128")
 	f.StringVar(&q.Region, "region", "", "only this region or zone; may have *")
-	f.StringVar(&q.Cloud, "cloud", "", "only this cloud: aws, gcp or azure")
+	f.StringVar(&q.Cloud, "cloud", "", "only this cloud: "+strings.Join(prices.Clouds(), ", "))
 	f.StringVar(&q.Market, "market", "", "only this market: on-demand, spot or flex")
 	f.BoolVar(&spot, "spot", false, "only the spot market")
 	f.IntVarP(&q.Limit, "limit", "n", 20, "how many lines at most; 0: all")

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -85,12 +87,16 @@ type rentedSite struct {
 
 // clearable are the sites of these names, or all, whose machines can be ended.
 func clearable(ctx context.Context, c *config.Config, names []string) (sites []rentedSite, err error) {
+	key, missing := os.ReadFile(filepath.Join(c.StateDir, "agents.key")) // some know their machines by it
 	for i := range c.Sites {
 		s := &c.Sites[i]
 		if !s.Rented() || len(names) > 0 && !slices.Contains(names, string(s.Name)) {
 			continue
 		}
-		p, _, err := openProvider(ctx, c, s, nil, slog.New(slog.DiscardHandler))
+		if missing != nil && !s.Here() {
+			return nil, fmt.Errorf("site %s: %w", s.Name, missing)
+		}
+		p, _, err := openProvider(ctx, c, s, key, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return nil, err
 		}

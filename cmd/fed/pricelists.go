@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"fsub/cloud/prices"
@@ -23,18 +24,7 @@ func openPrices(c *config.Config, log *slog.Logger) (*prices.Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	if list := azureList(l, c.Sites); list != nil {
-		cat.Add(list)
-	}
-	list, err := googleList(l, c.Sites, log)
-	if err != nil {
-		return nil, err
-	}
-	if list != nil {
-		list.Types = func() map[string]prices.Shape { return cat.Shapes(prices.Google) }
-		cat.Add(list)
-	}
-	return cat, nil
+	return cat, l.Open(cat, c.Lists(), log)
 }
 
 // priceBook tells of prices.
@@ -54,8 +44,8 @@ func (b priceBook) Offers(q v1.OfferQuery) (out []v1.Offer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains([]string{"", prices.AWS, prices.Google, prices.Azure}, q.Cloud) {
-		return nil, fmt.Errorf("invalid cloud %q: want aws, gcp or azure", q.Cloud)
+	if q.Cloud != "" && !slices.Contains(prices.Clouds(), q.Cloud) {
+		return nil, fmt.Errorf("invalid cloud %q: want one of %s", q.Cloud, strings.Join(prices.Clouds(), ", "))
 	}
 	if !slices.Contains([]string{"", string(provider.OnDemand), string(provider.Spot), string(provider.Flex)}, q.Market) {
 		return nil, fmt.Errorf("invalid market %q: want on-demand, spot or flex", q.Market)

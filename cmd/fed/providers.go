@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/user"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,34 +16,33 @@ import (
 	"fsub/accounting"
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
+	"fsub/cloud/kind"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/cmd/fed/internal/config"
-	"fsub/federation"
 	"fsub/sbatch"
 )
 
-// openProvider makes what rents the machines of a site, and says what they need to be started.
-func openProvider(ctx context.Context, c *config.Config, s *config.Site, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+// openProvider makes what rents the machines of a site, and says what they need to be started. key is that of the agent server.
+func openProvider(ctx context.Context, c *config.Config, s *config.Site, key []byte, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	var p provider.Provider
 	var boot agentapi.Boot
 	err := s.CheckSecrets() // without them an SDK would look for credentials elsewhere, and may find others
+	with := kind.Setup{Site: s.Name, Federation: c.Federation, Settle: settleCommand, Prices: cat, Logger: log,
+		Installation: fmt.Sprintf("%x", sha256.Sum256(append([]byte("installation"), key...)))[:16]}
 	if err == nil {
-		p, boot, err = openers()[s.Kind](ctx, c, s, cat, log)
+		with.Dir, err = filepath.Abs(filepath.Join(c.StateDir+"-machines", string(s.Name)))
+	}
+	if err == nil {
+		with.Agent, err = findAgent(c)
+	}
+	if err == nil {
+		p, boot, err = s.Settings().Open(ctx, with)
 	}
 	if err != nil {
 		return nil, boot, fmt.Errorf("site %s: %w", s.Name, err)
 	}
 	return p, boot, nil
-}
-
-// contract is what a section's prices come to, by type, size or generation.
-func contract(prices map[string]float64) map[string]federation.Dollars {
-	out := make(map[string]federation.Dollars, len(prices))
-	for typ, usd := range prices {
-		out[typ] = federation.Dollars(usd)
-	}
-	return out
 }
 
 // cloudCalls is how many calls a second a cloud gets unless the site says otherwise. EC2 refuses
@@ -61,7 +62,7 @@ func wrapProvider(p provider.Provider, s *config.Site, log *slog.Logger, reg pro
 // poolsOf are the site's partitions as its driver has them.
 func poolsOf(s *config.Site) []cloud.PoolConfig {
 	var out []cloud.PoolConfig
-	disk, _ := s.Disk()
+	disk := s.Facts().DiskGiB
 	for _, p := range s.Pools {
 		k := cloud.PoolConfig{
 			Name: p.Name, Default: p.Default, Select: cloud.Selector{Types: p.Types, Zones: p.Zones}, Min: p.Min, Max: p.Max, Idle: p.Idle,
@@ -84,7 +85,7 @@ func poolsOf(s *config.Site) []cloud.PoolConfig {
 	}
 	if s.Here() { // its machines cost nothing while they are idle
 		for i := range out {
-			nodes := localNodes(s)
+			nodes := s.Facts().Nodes
 			if out[i].Max == 0 {
 				out[i].Max = nodes
 			}
@@ -94,13 +95,6 @@ func poolsOf(s *config.Site) []cloud.PoolConfig {
 		}
 	}
 	return out
-}
-
-func localNodes(s *config.Site) int {
-	if s.Local == nil || s.Local.Nodes == 0 {
-		return 1
-	}
-	return s.Local.Nodes
 }
 
 // onlyUser is the one user whose jobs a site can run: the daemon's own, where it is not root and

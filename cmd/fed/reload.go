@@ -116,9 +116,9 @@ var reloadedOfSites = []string{"prices", "speed", "backlog", "account_backlog", 
 // changedKeys are the keys in which two descriptions of a site differ.
 func changedKeys(a, b *config.Site) (keys []string) {
 	was, is := reflect.ValueOf(*a), reflect.ValueOf(*b)
-	for i := range was.NumField() {
-		key, _, _ := strings.Cut(was.Type().Field(i).Tag.Get("yaml"), ",")
-		if key != "-" && !reflect.DeepEqual(was.Field(i).Interface(), is.Field(i).Interface()) {
+	for _, f := range reflect.VisibleFields(was.Type()) {
+		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if !f.Anonymous && key != "-" && !reflect.DeepEqual(was.FieldByIndex(f.Index).Interface(), is.FieldByIndex(f.Index).Interface()) {
 			keys = append(keys, key)
 		}
 	}

@@ -207,7 +207,7 @@ func (s *Server) poolRoutes(t *table) {
 		{"site", ""}, {"since", "seconds since 1970: those too that have ended since then"}, {"limit", "how many at most"},
 	}, s.pools.getMachines)
 	t.get("/fed/v1/offers", forAnybody, []v1.Offer{}, "What clouds ask for machines with accelerators, the cheapest first", query{
-		{"gpu", "h100, or h100:8 for so many in all"}, {"tpu", "v5p, or v5p:128 for so many chips"}, {"cloud", "aws, gcp or azure"}, {"region", "may have *; or a zone"},
+		{"gpu", "h100, or h100:8 for so many in all"}, {"tpu", "v5p, or v5p:128 for so many chips"}, {"cloud", "a cloud, by the name that offers have"}, {"region", "may have *; or a zone"},
 		{"market", "on-demand, spot or flex"}, {"limit", "how many at most"},
 	}, s.offers.Get)
 	t.add("POST", "/fed/v1/what-if", forAnybody, v1.WhatIf{}, v1.WhatIfAnswer{}, "What would become of the jobs that wait if something were different: of the caller's own, for operators of all. Nothing is changed", nil, s.whatIf.Ask)

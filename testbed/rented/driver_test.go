@@ -137,7 +137,7 @@ func (s *site) stranger() federation.Driver {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	p, err := aws.New(ctx, aws.Config{Site: "aws", Federation: "rented", Regions: []aws.Region{{Name: s.cloud.Region()}}, Types: []aws.Type{{Name: "g6.xlarge"}}, CredentialsFile: file,
+	p, err := aws.New(ctx, aws.Config{Site: "aws", Federation: "rented", Region: aws.Region{Name: s.cloud.Region()}, Types: []string{"g6.xlarge"}, CredentialsFile: file,
 		Endpoint: s.url, Logger: log})
 	if err != nil {
 		s.t.Fatal(err)

@@ -111,7 +111,7 @@ func (s *site) start(nodes int) {
 		return ""
 	})
 	p, err := aws.New(ctx, aws.Config{
-		Site: "aws", Federation: "rented", Regions: []aws.Region{{Name: s.cloud.Region()}}, Types: []aws.Type{{Name: "g6.xlarge", Max: nodes}}, Boot: 2 * time.Second,
+		Site: "aws", Federation: "rented", Region: aws.Region{Name: s.cloud.Region()}, Types: []string{"g6.xlarge"}, Markets: []provider.Market{provider.OnDemand}, Boot: 2 * time.Second,
 		CredentialsFile: filepath.Join(s.dir, "credentials"), Endpoint: s.url, Logger: log,
 	})
 	if err != nil {

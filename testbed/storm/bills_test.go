@@ -59,8 +59,8 @@ func openAWS(t *testing.T) *stand {
 	if err := os.WriteFile(file, []byte("[default]\naws_access_key_id = "+c.AccessKey()+"\naws_secret_access_key = "+c.SecretKey()+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := aws.New(t.Context(), aws.Config{Site: "site", Federation: "test", Regions: []aws.Region{{Name: c.Region()}}, Endpoint: "http://ec2", CredentialsFile: file, HTTP: c.Client(),
-		Types: []aws.Type{{Name: "g6.xlarge", Markets: []provider.Market{provider.OnDemand, provider.Spot}}}})
+	p, err := aws.New(t.Context(), aws.Config{Site: "site", Federation: "test", Region: aws.Region{Name: c.Region()}, Endpoint: "http://ec2", CredentialsFile: file, HTTP: c.Client(),
+		Types: []string{"g6.xlarge"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func ofGoogle(c *gce.Cloud, p provider.Provider) *stand {
 func openGCP(t *testing.T) *stand {
 	c := gce.New(gce.Config{})
 	p, err := gcp.New(t.Context(), gcp.Config{Site: "site", Federation: "test", Project: c.Project(), Region: c.Region(), Zones: []string{"us-central1-a"}, Endpoint: "http://gce", HTTP: c.Client(),
-		Types: []gcp.Type{{Name: "g2-standard-4", Markets: []provider.Market{provider.OnDemand, provider.Spot}}}})
+		Types: []string{"g2-standard-4"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func openGCP(t *testing.T) *stand {
 func openTPU(t *testing.T) *stand {
 	c := gce.New(gce.Config{})
 	p, err := tpu.New(t.Context(), tpu.Config{Site: "site", Federation: "test", Project: c.Project(), Zones: []string{"us-central1-a"}, Endpoint: "http://gce", HTTP: c.Client(),
-		Slices: []string{"v5litepod-16"}, Prices: map[string]federation.Dollars{"v5e": 3}})
+		Slices: []string{"v5litepod-16"}, Markets: []provider.Market{provider.OnDemand}, Contract: map[string]federation.Dollars{"v5e": 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func openTPU(t *testing.T) *stand {
 func openAzure(t *testing.T) *stand {
 	c := azurecloud.New(azurecloud.Config{})
 	p, err := azure.New(azure.Config{Site: "site", Federation: "test", Subscription: azurecloud.Subscription, ResourceGroup: "fsub", Location: "eastus", Subnet: azurecloud.Subnet,
-		Endpoint: "http://azure", Credential: azure.Token(c.Token()), HTTP: c.Client(), Sizes: []azure.Size{{Name: "Standard_NV12ads_A10_v5", Markets: []provider.Market{provider.OnDemand, provider.Spot}}},
+		Endpoint: "http://azure", Credential: azure.Token(c.Token()), HTTP: c.Client(), Sizes: []string{"Standard_NV12ads_A10_v5"},
 		Images: map[string]string{"x86_64/gpu": "me:grid:24:latest"}})
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@ import "time"
 
 // Offer is what a cloud asks for machines with accelerators: GET /fed/v1/offers, the cheapest first.
 type Offer struct {
-	Cloud       string    `json:"cloud"` // aws, gcp or azure
+	Cloud       string    `json:"cloud"` // name of the cloud, which is also that of its kind of site
 	Type        string    `json:"type"`  // of a TPU "tpu-v5p": one chip
 	Region      string    `json:"region"`
 	Zone        string    `json:"zone,omitempty"`

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"fsub/accounting"
+	"fsub/cloud/clouds"
 	"fsub/cloud/container"
+	"fsub/cloud/prices/lists"
 	"fsub/federation"
 	"fsub/federation/health"
 )
@@ -69,7 +71,7 @@ type Config struct {
 	// TLS listener for the agents on rented machines.
 	Agents Agents `yaml:"agents,omitempty"`
 	// Price lists of clouds that are asked.
-	PriceLists PriceLists `yaml:"price_lists,omitempty"`
+	PriceLists lists.Config `yaml:"price_lists,omitempty"`
 	// Electricity of the sites and its carbon.
 	Power Power `yaml:"power,omitempty"`
 	// Slurm clusters and clouds that jobs may run at.
@@ -112,7 +114,7 @@ type Policy struct {
 type Site struct {
 	// Name of the site: letters, digits, ".", "_" and "-".
 	Name federation.SiteName `yaml:"name"`
-	// slurm (the default), local, aws, gcp, tpu or azure.
+	// slurm (the default), or a kind whose machines are rented: the name of the section that says what to rent.
 	Kind string `yaml:"kind,omitempty"`
 	// Address of slurmrestd: https://HOST:PORT of a TLS proxy before it, or unix:/PATH. http://HOST:PORT sends tokens and scripts in clear text.
 	URL string `yaml:"url,omitempty"`
@@ -199,17 +201,9 @@ type Site struct {
 	Data Data `yaml:"data,omitempty"`
 
 	// Partitions of a site of rented machines. Not set: one named main, with all that the site offers.
-	Pools []Pool `yaml:"pools,omitempty"`
-	// For kind local: the nodes on this machine.
-	Local *Local `yaml:"local,omitempty"`
-	// For kind aws: what to rent from Amazon.
-	AWS *AWS `yaml:"aws,omitempty"`
-	// For kind gcp: what to rent from Google Compute Engine.
-	GCP *GCP `yaml:"gcp,omitempty"`
-	// For kind tpu: which slices of Cloud TPU to rent from Google.
-	TPU *TPU `yaml:"tpu,omitempty"`
-	// For kind azure: what to rent from Microsoft Azure.
-	Azure *Azure `yaml:"azure,omitempty"`
+	Pools           []Pool `yaml:"pools,omitempty"`
+	clouds.Sections `yaml:",inline"`
+
 	// What a contract makes of the cloud's list prices.
 	Terms *Terms `yaml:"terms,omitempty"`
 	// Container runtime of its machines, for jobs that ask for one as with pyxis: enroot, podman

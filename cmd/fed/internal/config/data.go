@@ -20,7 +20,7 @@ type Data struct {
 func (d *Data) check() error {
 	switch {
 	case d.Place != "" && !egress.Place(d.Place):
-		return fmt.Errorf("data: invalid place %q: want CLOUD:REGION with a cloud of %s", d.Place, strings.Join(egress.Clouds, ", "))
+		return fmt.Errorf("data: invalid place %q: want CLOUD:REGION with a cloud of %s", d.Place, strings.Join(egress.Clouds(), ", "))
 	case d.EgressGB != nil && !number(*d.EgressGB):
 		return fmt.Errorf("data: egress_gb is %v: it must be a number and not negative", *d.EgressGB)
 	case !number(d.Gbit):
@@ -32,14 +32,8 @@ func (d *Data) check() error {
 // DataPlace is where the site is.
 func (s *Site) DataPlace() egress.Site {
 	d := egress.Site{Name: string(s.Name), Place: s.Data.Place, PerGB: s.Data.EgressGB, Gbit: s.Data.Gbit}
-	switch {
-	case d.Place != "":
-	case s.AWS != nil:
-		d.Place = "aws:" + s.AWS.Region
-	case s.Azure != nil:
-		d.Place = "azure:" + s.Azure.Location
-	case s.GCP != nil || s.TPU != nil:
-		d.Place = "gcp:" // each machine's zone says in which region
+	if d.Place == "" {
+		d.Place = s.Facts().Place
 	}
 	return d
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cloud/clouds"
 	"fsub/cmd/internal/conn"
 )
 
@@ -58,7 +59,7 @@ func (f *Flag) Found() string {
 // where their commands look too.
 func Embedded() (Config, error) {
 	c := Default()
-	c.Sites = []Site{{Name: KindLocal, Kind: KindLocal}}
+	c.Sites = []Site{{Name: clouds.Local, Kind: clouds.Local}}
 	if os.Geteuid() != 0 {
 		home, err := os.UserHomeDir()
 		if err != nil {

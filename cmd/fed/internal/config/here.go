@@ -64,11 +64,9 @@ func (c *Config) secrets() []named {
 // secrets are those of a site.
 func (s *Site) secrets() []named {
 	all := []named{{"key_file", s.KeyFile}, {"token_file", s.TokenFile}, {"client_key", s.ClientKey}}
-	if k := s.kindOf(); k != nil {
-		if own := k.section(s); own != nil {
-			for _, p := range own.paths() {
-				all = append(all, named{"credentials_file", *p})
-			}
+	if own := s.Settings(); own != nil {
+		for _, p := range own.Paths() {
+			all = append(all, named{"credentials_file", *p})
 		}
 	}
 	return present(all)

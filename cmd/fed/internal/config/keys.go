@@ -76,7 +76,9 @@ func configKeys(t reflect.Type, keys []string) []string {
 		return configKeys(t.Elem(), keys)
 	case reflect.Struct:
 		for f := range t.Fields() {
-			if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" && key != "-" {
+			if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); f.Anonymous {
+				keys = configKeys(f.Type, keys)
+			} else if key != "" && key != "-" {
 				keys = configKeys(f.Type, append(keys, key))
 			}
 		}

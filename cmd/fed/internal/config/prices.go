@@ -4,51 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"time"
 
+	"fsub/cloud/kind"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
 )
-
-// PriceLists says which price lists of clouds are asked. Amazon's is asked by the sites that rent
-// there, Azure's and Google's where a site does. What no list says comes from a dated table.
-type PriceLists struct {
-	// Lists to ask beyond those of the sites: azure, gcp. Azure's needs no account, Google's a key.
-	Ask []string `yaml:"ask,omitempty"`
-	// How often.
-	Every time.Duration `yaml:"every,omitempty"`
-	// Regions whose prices are wanted: eastus, us-central1. Not set: all of them.
-	Regions []string `yaml:"regions,omitempty"`
-	// File with an API key of Google Cloud, which its billing catalog asks for. Not set: the
-	// credentials of a site of kind gcp or tpu.
-	GoogleKeyFile string `yaml:"google_key_file,omitempty"`
-	// URL that stands in for Azure's list, for tests.
-	AzureEndpoint string `yaml:"azure_endpoint,omitempty"`
-	// URL that stands in for Google's list, for tests.
-	GoogleEndpoint string `yaml:"google_endpoint,omitempty"`
-}
-
-// IsZero reports whether nothing is set.
-func (l PriceLists) IsZero() bool {
-	return l.Ask == nil && l.Every == 0 && l.Regions == nil && l.GoogleKeyFile == "" && l.AzureEndpoint == "" && l.GoogleEndpoint == ""
-}
-
-func (l *PriceLists) check(sites []Site) error {
-	for _, name := range l.Ask {
-		if name != prices.Azure && name != prices.Google {
-			return fmt.Errorf("price_lists: ask: invalid list %q: want azure or gcp", name)
-		}
-	}
-	switch {
-	case l.Every != 0 && l.Every < time.Minute:
-		return fmt.Errorf("price_lists: every: %s is less than a minute", l.Every)
-	case slices.Contains(l.Ask, prices.Google) && l.GoogleKeyFile == "" && !slices.ContainsFunc(sites, func(s Site) bool { return s.GCP != nil || s.TPU != nil }):
-		return errors.New("price_lists: google_key_file is missing: Google's billing catalog asks for an API key")
-	}
-	return nil
-}
 
 // Terms is what a contract makes of a cloud's list prices.
 type Terms struct {
@@ -147,45 +109,18 @@ func (s *Site) ContractTerms() (t prices.Terms) {
 		t = s.Terms.terms()
 	}
 	if t.Disk == 0 {
-		t.Disk = s.diskPrice()
+		f := s.Facts()
+		t.Disk = f.DiskGiBMonth * federation.Dollars(f.DiskGiB) / hoursOfMonth
 	}
 	return t
 }
 
-// What a GiB of a machine's disk costs in dollars a month by the clouds' lists of 2026-06: gp3 in us-east-1, pd-balanced in us-central1, and Premium SSD P10 in eastus, which has 128 for $19.71.
-const (
-	diskOfAmazon    = 0.08
-	diskOfGoogle    = 0.10
-	diskOfAzure     = 0.154
-	defaultDisk     = 100 // GiB of the disks with default images
-	defaultOfAzures = 128
-)
-
-// Disk is how large a machine's disk is in GiB, and what a GiB of it costs in dollars a month by the cloud's list; 0: it is not known, as with images of one's own. The disk of
-// a TPU host is part of its price.
-func (s *Site) Disk() (gib int, month float64) {
-	size := func(configured, fallback int, images map[string]string) int {
-		if configured > 0 || len(images) > 0 {
-			return configured
+// Lists are what sites want of price lists.
+func (c *Config) Lists() (all []*kind.List) {
+	for i := range c.Sites {
+		if l := c.Sites[i].Facts().List; l != nil {
+			all = append(all, l)
 		}
-		return fallback
 	}
-	switch {
-	case s.AWS != nil:
-		return size(s.AWS.VolumeGiB, defaultDisk, s.AWS.Images), diskOfAmazon
-	case s.GCP != nil:
-		return size(s.GCP.DiskGiB, defaultDisk, s.GCP.Images), diskOfGoogle
-	case s.Azure != nil:
-		return size(s.Azure.DiskGiB, defaultOfAzures, s.Azure.Images), diskOfAzure
-	}
-	return 0, 0
-}
-
-// diskPrice is what a machine's disk costs per hour; 0: it is not known how large it is, or what stands in for the cloud has no prices.
-func (s *Site) diskPrice() federation.Dollars {
-	if s.AWS != nil && s.AWS.Endpoint != "" || s.GCP != nil && s.GCP.Endpoint != "" || s.Azure != nil && s.Azure.Endpoint != "" {
-		return 0
-	}
-	gib, month := s.Disk()
-	return federation.Dollars(float64(gib) * month / hoursOfMonth)
+	return all
 }

@@ -1,21 +1,29 @@
+//go:build !nocloud
+
 package config
 
 import (
 	"math"
 	"strings"
 	"testing"
+
+	"fsub/cloud/aws"
+	"fsub/cloud/azure"
+	"fsub/cloud/clouds"
+	"fsub/cloud/gcp"
 )
 
-// TestAzureList: Azure's list is asked where somebody names it, and for what sites rent there.
 // TestDiskPrice: a machine's disk is paid for too, at list prices where the contract sets none, and as far as its size is known.
 func TestDiskPrice(t *testing.T) {
+	rents := func(kind string, sections clouds.Sections) Site { return Site{Kind: kind, Sections: sections} }
 	for _, c := range []struct {
 		site Site
 		want float64 // a month
 	}{
-		{Site{AWS: &AWS{}}, 8}, {Site{AWS: &AWS{VolumeGiB: 200}}, 16}, {Site{GCP: &GCP{}}, 10}, {Site{Azure: &Azure{}}, 19.712},
-		{Site{AWS: &AWS{Images: map[string]string{"x86_64": "ami-1"}}}, 0}, {Site{GCP: &GCP{Endpoint: "http://x"}}, 0}, {Site{TPU: &TPU{}}, 0},
-		{Site{AWS: &AWS{}, Terms: &Terms{DiskGiB: 50, DiskGiBMonth: 0.2}}, 10},
+		{rents("aws", clouds.Sections{AWS: &aws.Config{}}), 8}, {rents("aws", clouds.Sections{AWS: &aws.Config{VolumeGiB: 200}}), 16},
+		{rents("gcp", clouds.Sections{GCP: &gcp.Config{}}), 10}, {rents("azure", clouds.Sections{Azure: &azure.Config{}}), 19.712}, {rents("tpu", clouds.Sections{}), 0},
+		{rents("aws", clouds.Sections{AWS: &aws.Config{Images: map[string]string{"x86_64": "ami-1"}}}), 0}, {rents("gcp", clouds.Sections{GCP: &gcp.Config{Endpoint: "http://x"}}), 0},
+		{Site{Kind: "aws", Terms: &Terms{DiskGiB: 50, DiskGiBMonth: 0.2}}, 10},
 	} {
 		if got := float64(c.site.ContractTerms().Disk) * 730; math.Abs(got-c.want) > 1e-6 {
 			t.Errorf("%+v: $%v a month, want %v", c.site, got, c.want)

@@ -9,12 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
+	"fsub/cloud/clouds"
 	"fsub/federation"
 	"fsub/federation/place"
 )
@@ -112,11 +112,9 @@ func (c *Config) resolve(dir string) {
 		abs(&c.Sites[i].ClientCert)
 		abs(&c.Sites[i].ClientKey)
 		abs(&c.Sites[i].Topology)
-		for _, k := range kinds() {
-			if own := k.section(&c.Sites[i]); own != nil {
-				for _, p := range own.paths() {
-					abs(p)
-				}
+		for _, name := range c.Sites[i].Set() {
+			for _, p := range c.Sites[i].Of(name).Paths() {
+				abs(p)
 			}
 		}
 	}
@@ -152,7 +150,7 @@ func (c *Config) check() error {
 	if err := c.Priority.check(); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check(), c.PriceLists.check(c.Sites), c.Power.check(), c.Reports.check()); err != nil {
+	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check(), c.PriceLists.Check(c.Lists()), c.Power.check(), c.Reports.check()); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}
@@ -192,8 +190,8 @@ func (c *Config) check() error {
 func (s *Site) check() error {
 	switch {
 	case s.Kind != "":
-		return fmt.Errorf("invalid kind %q: want %s, %s", s.Kind, kindSlurm, kindNames(" or "))
-	case len(s.Pools) > 0 || s.Timing != nil || s.Terms != nil || slices.ContainsFunc(kinds(), func(k *kind) bool { return k.section(s) != nil }):
+		return fmt.Errorf("invalid kind %q: want %s, %s%s", s.Kind, kindSlurm, kindNames(" or "), clouds.Without)
+	case len(s.Pools) > 0 || s.Timing != nil || s.Terms != nil || len(s.Set()) > 0:
 		return fmt.Errorf("pools, timing, terms, %[1]s are for sites of the kinds %[1]s", kindNames(" and "))
 	case s.URL == "":
 		return errors.New("url is missing: https://HOST:PORT, http://HOST:PORT or unix:/PATH of its slurmrestd")

@@ -66,19 +66,22 @@ func (r *reference) section(title string, typ reflect.Type, value reflect.Value)
 		value reflect.Value
 	}
 	var further []below
-	for i := range typ.NumField() {
-		f := typ.Field(i)
+	for _, f := range reflect.VisibleFields(typ) {
 		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if key == "" || key == "-" {
 			continue
 		}
-		comment := r.fieldComment(typ, f.Name)
+		of := typ // the struct that has the field: one inside it where that is inline
+		for _, i := range f.Index[:len(f.Index)-1] {
+			of = of.Field(i).Type
+		}
+		comment := r.fieldComment(of, f.Name)
 		if comment == "" {
 			r.t.Errorf("%s.%s: the key %s has no comment", typ, f.Name, key)
 		}
 		what, inner := kindOf(f.Type)
 		if value.IsValid() && inner == nil {
-			if text := defaultOf(value.Field(i)); text != "" {
+			if text := defaultOf(value.FieldByIndex(f.Index)); text != "" {
 				what += ", default " + text
 			}
 		}
@@ -91,7 +94,7 @@ func (r *reference) section(title string, typ reflect.Type, value reflect.Value)
 			b.title = key
 		}
 		if f.Type.Kind() == reflect.Struct && value.IsValid() {
-			b.value = value.Field(i)
+			b.value = value.FieldByIndex(f.Index)
 		}
 		further = append(further, b)
 	}

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"fsub/cloud/provider"
@@ -45,16 +43,6 @@ func (a *Agents) check() error {
 		return errors.New("agents: listen is missing: HOST:PORT")
 	case a.Lease < 10*time.Second:
 		return fmt.Errorf("agents: lease: %s is less than 10s: a busy minute of the daemon would end jobs", a.Lease)
-	}
-	return nil
-}
-
-// reachable checks that machines of a cloud can make something of the address: this machine's short name means nothing to their name servers.
-func (a *Agents) reachable() error {
-	host, _, _ := net.SplitHostPort(cmp.Or(a.Address, a.Listen))
-	ip := net.ParseIP(host)
-	if host == "" || host == "localhost" || ip == nil && !strings.Contains(host, ".") || ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) {
-		return fmt.Errorf("agents: address: machines of a cloud cannot reach %q: give an IP address or a name that is known there, with its domain", host)
 	}
 	return nil
 }
@@ -179,27 +167,21 @@ func (s *Site) checkRented(agents *Agents) error {
 			return err
 		}
 	}
-	k := s.kindOf()
-	for _, other := range kinds() {
-		if other != k && other.section(s) != nil {
-			return fmt.Errorf("%s are for sites of these kinds; this one is %s", kindNames(" and "), s.Kind)
+	for _, name := range s.Set() {
+		if name != s.Kind {
+			return fmt.Errorf("%s is for sites of that kind; this one is %s", name, s.Kind)
 		}
 	}
-	if k.here && s.Terms != nil {
-		return errors.New("terms: processes of this machine are on no contract; set their price")
-	}
-	own := k.section(s)
+	own, facts, set := s.Settings(), s.Facts(), len(s.Set()) > 0
 	switch {
-	case own == nil && k.missing != "":
-		return errors.New(k.missing)
-	case !k.here && agents.Listen == "":
+	case facts.Here && s.Terms != nil:
+		return errors.New("terms: processes of this machine have no contract; set their price")
+	case !set && own.Missing() != "":
+		return errors.New(own.Missing())
+	case !facts.Here && agents.Listen == "":
 		return errors.New("its machines could not reach the daemon: set agents: listen, HOST:PORT")
-	case s.AWS != nil && s.AWS.Endpoint == "" && agents.reachable() != nil:
-		return agents.reachable()
-	case own != nil:
-		return own.check()
 	}
-	return nil
+	return own.Check(cmp.Or(agents.Address, agents.Listen))
 }
 
 // AgentBinary is where the agent's program lies.
@@ -208,30 +190,4 @@ func (c *Config) AgentBinary(self string) string {
 		return c.Agents.Binary
 	}
 	return filepath.Join(filepath.Dir(self), "fed-agent")
-}
-
-// checkPrices refuses prices of a section that are none, or of nothing that it rents: types are what stands under key.
-func checkPrices(kind string, prices map[string]float64, key string, types []string) error {
-	for typ, usd := range prices {
-		if !number(usd) {
-			return fmt.Errorf("%s: prices: %s costs %v: a price is a number and not negative", kind, typ, usd)
-		}
-	}
-	if typ := provider.Unused(prices, types); typ != "" {
-		return fmt.Errorf("%s: prices: %s is none of %s (%s): it would never count", kind, typ, key, strings.Join(types, ", "))
-	}
-	return nil
-}
-
-// checkImages refuses images for types that a section does not rent.
-func checkImages(kind string, images map[string]string, key string, types []string) error {
-	own := maps.Clone(images)
-	for _, arch := range []string{"x86_64", "arm64"} {
-		delete(own, arch)
-		delete(own, arch+"/gpu")
-	}
-	if typ := provider.Unused(own, types); typ != "" {
-		return fmt.Errorf("%s: images: %s is no architecture (x86_64, arm64, with /gpu behind for GPUs), and none of %s (%s)", kind, typ, key, strings.Join(types, ", "))
-	}
-	return nil
 }
