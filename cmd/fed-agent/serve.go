@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"fsub/cloud/agent"
 	"fsub/cloud/agentapi"
 	"fsub/cloud/steps"
+	"fsub/cmd/internal/build"
 )
 
 // serve is the agent, from its boot data to the machine's end. It returns 0 if the machine was one
@@ -52,7 +54,7 @@ func live(file string, log *slog.Logger) error {
 		return err
 	}
 	defer service.Close()
-	a, err := agent.New(agent.Config{Boot: boot, Dir: dir, Program: program, Version: version(), Steps: service, Logger: log, Alone: true})
+	a, err := agent.New(agent.Config{Boot: boot, Dir: dir, Program: program, Version: cmp.Or(build.Read().Commit, build.Read().Version), Steps: service, Logger: log, Alone: true})
 	if err != nil {
 		return err
 	}
@@ -67,18 +69,4 @@ func readBoot(file string) (agentapi.Boot, error) {
 	}
 	boot, err := agentapi.ParseBoot(text)
 	return boot, errors.Join(err, os.Remove(file))
-}
-
-// version is of the build.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return info.Main.Version
 }

@@ -16,6 +16,7 @@ import (
 
 	"fsub/cloud/prices"
 	"fsub/cmd/fed/internal/config"
+	"fsub/cmd/internal/build"
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
@@ -166,6 +167,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 	pools := newPoolBooks(p.sites, p.store, p.log)
 	return api.NewServer(api.Config{
 		Limits:   c.Limits.ForAPI(c),
+		Build:    build.Read(),
 		Accounts: p.accounts(), FairShare: p.shares,
 		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Audit: p.store, Health: p.ctl.Health, Faults: p.faults.Faults, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
 		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Policy: c.PlacementPolicy(), Reboots: p.members.rebooter, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: p.members.calls, OperationRate: func(name federation.SiteName) float64 { return operationRate(c, name) }, Logger: p.log, Registerer: p.reg,

@@ -17,6 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/cmd/fed/internal/config"
+	"fsub/cmd/internal/build"
+	"fsub/federation/api"
 )
 
 func newServeCommand() *cobra.Command {
@@ -24,7 +26,7 @@ func newServeCommand() *cobra.Command {
 	var level string
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run the daemon until SIGTERM; SIGHUP has it read its configuration again",
+		Short: "Run the daemon until SIGTERM; on SIGHUP it reads its configuration again",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			given, err := config.ParseLevel("--log", level)
@@ -64,7 +66,7 @@ func serve(ctx context.Context, c config.Config, reload *reloader, log *slog.Log
 	signal.Notify(hup, syscall.SIGHUP) // before all else: it never ends the daemon
 	defer signal.Stop(hup)
 	p := &parts{config: &c, log: log, reg: prometheus.NewRegistry()}
-	p.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	p.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildMetric())
 	defer p.close()
 	if err := p.open(ctx); err != nil {
 		return err
@@ -73,7 +75,7 @@ func serve(ctx context.Context, c config.Config, reload *reloader, log *slog.Log
 	if err != nil {
 		return err
 	}
-	log.Info("fed serves", "socket", c.Socket, "state", c.StateDir, "sites", len(p.sites))
+	log.Info("fed serves", "version", version(), "socket", c.Socket, "state", c.StateDir, "sites", len(p.sites))
 	reload.parts, reload.hup = p, hup
 	err = p.run(ctx, l, reload.run)
 	if errors.Is(err, context.Canceled) {
@@ -90,6 +92,7 @@ func serve(ctx context.Context, c config.Config, reload *reloader, log *slog.Log
 func serveMetrics(ctx context.Context, addr string, reg *prometheus.Registry) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+	mux.Handle("GET /healthz", api.Alive(build.Read()))
 	srv := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()

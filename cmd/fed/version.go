@@ -2,33 +2,36 @@ package main
 
 import (
 	"fmt"
-	"runtime/debug"
+	"strconv"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/internal/build"
 	"fsub/federation/store"
 )
 
-// version names the build: the module's version, which has the time and the hash of its commit where no tag names it, Go's, and the newest schema of the store that it knows.
+// version names the build, and the newest schema of the database that it knows.
 func version() string {
-	of, with := "of an unknown commit", "an unknown Go"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if v := info.Main.Version; v != "" && v != "(devel)" {
-			of = v
-		}
-		with = info.GoVersion
-	}
-	return fmt.Sprintf("%s, built with %s, database schema %d", of, with, store.NewestSchema())
+	return fmt.Sprintf("%s, database schema %d", build.Read(), store.NewestSchema())
 }
 
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Name this build: its version or commit, and the schema of the database that it writes",
+		Short: "Name this build: version, commit, date, and the schema of the database that it writes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "fed %s\n", version())
 			return err
 		},
 	}
+}
+
+// buildMetric is 1, with the build in its labels.
+func buildMetric() prometheus.Collector {
+	b := build.Read()
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fsub_build_info", Help: "1; the labels name the build of the daemon.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "date": b.Date, "schema": strconv.Itoa(store.NewestSchema())}},
+		func() float64 { return 1 })
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 
+	"fsub/cmd/internal/build"
 	"fsub/cmd/internal/commands"
 	"fsub/cmd/internal/crash"
 	"fsub/cmd/internal/refusal"
@@ -25,6 +26,10 @@ func main() {
 
 // run is the command called name; it returns the exit code.
 func run(name string, args, env []string, stdout, stderr io.Writer) int {
+	if len(args) == 1 && args[0] == "--fed-version" { // --version is Slurm's
+		io.WriteString(stdout, "fsub "+build.Read().String()+"\n")
+		return 0
+	}
 	if main := commands.Named(name); main != nil {
 		return main.Run(args, env, stdout, stderr)
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -53,6 +54,8 @@ type Config struct {
 	Federation string
 	// Version is the Slurm version that the API says it is: digits and dots, three parts. "24.11.5" if empty.
 	Version string
+	// Build names the daemon's build: what /healthz answers. It is written as JSON.
+	Build any
 	// MinJobAge is how long an ended job stays in job listings, as in slurm.conf. 300 s if zero.
 	MinJobAge time.Duration
 	// MaxArraySize is one more than the highest index of an array's task, as in slurm.conf. The federation's own bound if zero.
@@ -296,6 +299,7 @@ func (s *Server) routes() {
 		s.router.Handle(r.Method+" "+r.Path, r.restricted())
 	}
 	s.restd.Routes()
+	s.router.Mux.Handle("GET /healthz", Alive(s.cfg.Build))
 	if s.cfg.Gatherer != nil {
 		metrics := answer.MetricsHandler(s.cfg.Gatherer)
 		onSocket := func(r *http.Request, err error) error { // whoever reaches it is a user of this machine
@@ -318,6 +322,17 @@ func (s *Server) routes() {
 	}
 	s.router.Mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		answer.Refusal(w, http.StatusNotFound, answer.NoRoute(r))
+	})
+}
+
+// Alive answers GET /healthz: that the daemon serves, and which build it is. Anybody may ask.
+func Alive(build any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(struct {
+			Status string `json:"status"`
+			Build  any    `json:"build,omitempty"`
+		}{"ok", build})
 	})
 }
 

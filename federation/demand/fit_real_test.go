@@ -72,7 +72,7 @@ func TestFitAsSlurm(t *testing.T) {
 			continue
 		}
 		want, got := outcome(j), planned(realjob.Config(), idle, strings.Fields(calls[i]))
-		if strings.HasPrefix(want, "refused") && strings.HasPrefix(got, "refused") {
+		if strings.HasPrefix(got, "refused") && (strings.HasPrefix(want, "refused") || want == "waits: PartitionConfig") { // 26.05 lets it wait for ever
 			continue
 		}
 		if want != got {
