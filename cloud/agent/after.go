@@ -88,7 +88,7 @@ func (r *run) awaitSruns() {
 	}
 	for wait := time.Millisecond; r.p.Runs("srun") && time.Now().Before(until); wait = min(2*wait, 50*time.Millisecond) {
 		select {
-		case s := <-r.asked:
+		case s := <-r.inbox.stops:
 			until = minTime(until, time.Now().Add(max(s.Grace, hurriedGap)))
 		case <-r.p.Done:
 			return
@@ -101,18 +101,18 @@ func (r *run) awaitSruns() {
 // sruns, which the script has left behind, carry what they write until then. It reports whether
 // there was a step.
 func (r *run) endSteps() bool {
-	if !r.steps {
+	if !r.steps.known {
 		return false
 	}
-	had := r.stepsRun()
-	r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, r.l.KillWait))
+	had := r.steps.running()
+	r.steps.stop(r.why, r.l.KillWait)
 	until := time.Now().Add(r.l.KillWait + time.Second)
 	if !r.e.killAt.IsZero() {
 		until = minTime(until, r.e.killAt)
 	}
-	for wait := time.Millisecond; r.stepsRun() && time.Now().Before(until); wait = min(2*wait, 100*time.Millisecond) {
+	for wait := time.Millisecond; r.steps.running() && time.Now().Before(until); wait = min(2*wait, 100*time.Millisecond) {
 		select {
-		case s := <-r.asked:
+		case s := <-r.inbox.stops:
 			until = minTime(until, time.Now().Add(s.Grace))
 		case <-time.After(wait):
 		}

@@ -206,7 +206,7 @@ func (a *Agent) endMachine(reason string, why agentapi.Why) {
 	a.log.Info("the machine ends", "reason", reason)
 	a.ending = reason
 	for _, r := range a.runs {
-		r.stop(agentapi.Stop{Why: why, Grace: r.l.KillWait})
+		r.inbox.stop(agentapi.Stop{Why: why, Grace: r.l.KillWait})
 	}
 	close(a.end)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"fsub/cloud/agent/keeper"
@@ -15,7 +14,7 @@ import (
 // batch runs the batch script to its end.
 func (r *run) batch() error {
 	select {
-	case s := <-r.asked:
+	case s := <-r.inbox.stops:
 		r.why = s.Why
 		return nil
 	default:
@@ -59,10 +58,10 @@ func (r *run) begun() bool {
 	select {
 	case <-r.p.Begun:
 		return true
-	case s := <-r.asked:
+	case s := <-r.inbox.stops:
 		select { // it may be at work already, and this news on its way
 		case <-r.p.Begun:
-			r.stop(s)
+			r.inbox.stop(s)
 			return true
 		case <-time.After(min(s.Grace, beginGap)):
 		}
@@ -79,7 +78,7 @@ func (r *run) follow() {
 	l := r.l.TimeLimit
 	limit, warning := r.deadlines(l)
 	warned := false
-	reckon := func() {
+	renew := func() {
 		if limit, warning = r.deadlines(l); warned {
 			warning = nil
 		}
@@ -88,7 +87,7 @@ func (r *run) follow() {
 	defer steps.Stop()
 	var late held
 	for {
-		stops, signals := r.asked, r.sends
+		stops, signals := r.inbox.stops, r.inbox.signals
 		if late.until != nil {
 			stops, signals = nil, nil
 		}
@@ -104,15 +103,15 @@ func (r *run) follow() {
 			} else {
 				e.stop(r, s)
 			}
-		case at := <-r.notes:
+		case at := <-r.inbox.notices:
 			e.preempt(r, at)
 		case s := <-signals:
 			late.hold(&r.sock.asking, func() { r.send(s) })
-		case l = <-r.limits:
-			reckon()
-		case <-r.pauses:
+		case l = <-r.inbox.limits:
+			renew()
+		case <-r.inbox.pauses:
 			if r.obeyPause() {
-				reckon()
+				renew()
 			}
 		case <-r.pause.due:
 			r.freeze()
@@ -125,12 +124,12 @@ func (r *run) follow() {
 			e.terminate(r)
 		case <-e.kill:
 			r.p.Kill()
-			r.killSteps()
+			r.steps.stop(r.why, 0)
 		case <-r.used.tick():
 			r.used.look()
 		case <-steps.C:
 			r.tellSteps()
-		case <-r.again:
+		case <-r.inbox.again:
 			r.told = nil
 			r.tell(func(*agentapi.Status) {})
 		}
@@ -139,14 +138,14 @@ func (r *run) follow() {
 
 // tellSteps reports steps that have begun or ended since the last report.
 func (r *run) tellSteps() {
-	if !r.steps {
+	if !r.steps.known {
 		return
 	}
 	r.mu.Lock()
 	old := r.status.Steps
 	r.mu.Unlock()
 	same := func(x, y agentapi.Step) bool { return x.ID == y.ID && x.State == y.State }
-	if !slices.EqualFunc(old[min(1, len(old)):], r.a.cfg.Steps.Status(r.l.Run), same) {
+	if !slices.EqualFunc(old[min(1, len(old)):], r.steps.list(), same) {
 		r.tell(func(*agentapi.Status) {})
 	}
 }
@@ -163,23 +162,6 @@ func (r *run) untold(steps []agentapi.Step) (list []agentapi.Step) {
 		}
 	}
 	return list
-}
-
-// tellAgain reports all steps once more: the daemon has forgotten those of running jobs.
-func (r *run) tellAgain() {
-	select {
-	case r.again <- struct{}{}:
-	default:
-	}
-}
-
-// limitTo gives the run another time limit, if it runs still.
-func (r *run) limitTo(l time.Duration) {
-	select {
-	case r.limits <- l:
-	default:
-		r.a.log.Warn("too many time limits at once", "run", r.l.Run, "limit", l)
-	}
 }
 
 // deadlines are when a time limit is over, and when --signal asks to be warned of it.
@@ -208,18 +190,18 @@ func (r *run) send(s agentapi.Signal) {
 	sig, ok := signalNumber(s.Name)
 	switch {
 	case s.Step != "" && s.Name == "":
-		r.toldStep(s, r.a.cfg.Steps.Cancel(r.l.Run, s.Step, s.By))
+		r.steps.cancel(s)
 	case !ok:
 		r.a.log.Warn("no such signal", "run", r.l.Run, "signal", s.Name)
 	case s.Step != "":
-		r.toldStep(s, r.a.cfg.Steps.Signal(r.l.Run, s.Step, sig))
+		r.steps.signalOne(s, sig)
 	case s.Batch:
 		r.p.Signal(sig)
 	case s.Full:
 		r.p.SignalAll(sig)
-		r.signalSteps(sig)
+		r.steps.signal(sig)
 	default:
-		r.signalSteps(sig)
+		r.steps.signal(sig)
 	}
 }
 
@@ -232,27 +214,6 @@ func (r *run) warn() {
 	case s.BatchOnly:
 		r.p.Signal(sig)
 	default:
-		r.signalSteps(sig)
-	}
-}
-
-// toldStep notes what became of an order to one step.
-func (r *run) toldStep(s agentapi.Signal, err error) {
-	if err != nil {
-		r.a.log.Info("an order to a step came too late", "run", r.l.Run, "step", s.Step, "signal", s.Name, "err", err)
-	}
-}
-
-// hasStep reports whether a step of that number runs.
-func (r *run) hasStep(id string) bool {
-	return r.head && r.a.cfg.Steps != nil && slices.ContainsFunc(r.a.cfg.Steps.Status(r.l.Run), func(s agentapi.Step) bool { return s.ID == id && s.End.IsZero() })
-}
-
-func (r *run) signalSteps(sig syscall.Signal) {
-	if !r.steps {
-		return
-	}
-	if err := r.a.cfg.Steps.Signal(r.l.Run, "", sig); err != nil {
-		r.a.log.Warn("signal to steps", "run", r.l.Run, "signal", sig, "err", err)
+		r.steps.signal(sig)
 	}
 }

@@ -16,12 +16,12 @@ func TestStopAtTheBegin(t *testing.T) {
 		a := &Agent{log: logger(t)}
 		r := a.newRun(&agentapi.Launch{Run: "r1"})
 		r.p = &keeper.Process{Begun: make(chan struct{}), PID: syscall.Getpid()}
-		r.stop(agentapi.Stop{Why: agentapi.WhyCancel, Grace: time.Minute})
+		r.inbox.stop(agentapi.Stop{Why: agentapi.WhyCancel, Grace: time.Minute})
 		time.AfterFunc(beginGap/2, func() { close(r.p.Begun) })
 		if !r.begun() || r.why != "" {
 			t.Fatalf("it is ended, why %q", r.why)
 		}
-		if s := <-r.asked; s.Why != agentapi.WhyCancel || s.Grace != time.Minute {
+		if s := <-r.inbox.stops; s.Why != agentapi.WhyCancel || s.Grace != time.Minute {
 			t.Errorf("it is asked for %+v", s)
 		}
 	})

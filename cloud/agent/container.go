@@ -59,7 +59,7 @@ func (r *run) contain(c *keeper.Config) error {
 func writeOwned(file string, text []byte, r *run) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(file, text, 0o600); err != nil || !r.become() {
+	if err := os.WriteFile(file, text, 0o600); err != nil || !asRoot() {
 		return err
 	}
 	return os.Chown(file, int(r.l.User.UID), int(r.l.User.GID))

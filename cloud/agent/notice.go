@@ -79,7 +79,7 @@ func (a *Agent) take(n agentapi.Notice) {
 	a.news.tellNotice(n)
 	if n.Kind == agentapi.NoticePreempt {
 		for _, r := range a.runs {
-			r.preempt(n.At)
+			r.inbox.preempt(n.At)
 		}
 	}
 }

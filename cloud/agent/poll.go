@@ -74,14 +74,14 @@ func (a *Agent) obey(o agentapi.Orders) {
 	}
 	for id, r := range a.runs {
 		if anew && named[id] {
-			r.tellAgain()
+			r.inbox.tellAgain()
 		}
 		switch {
 		case named[id]:
 		case r.hasEnded():
 			a.forget(id)
 		default:
-			r.stop(agentapi.Stop{Why: agentapi.WhyCancel, Grace: r.l.KillWait})
+			r.inbox.stop(agentapi.Stop{Why: agentapi.WhyCancel, Grace: r.l.KillWait})
 		}
 	}
 	a.obeySignals(o)
@@ -100,10 +100,10 @@ func (a *Agent) obeySignals(o agentapi.Orders) {
 		switch {
 		case s.Seq <= last:
 			continue
-		case s.Step != "" && (r == nil || !r.hasStep(s.Step)):
+		case s.Step != "" && (r == nil || !r.head || !r.steps.has(s.Step)):
 			a.missed = append(a.missed, s.Seq)
 		case r != nil:
-			r.signal(s)
+			r.inbox.signal(s)
 		}
 		a.signals = max(a.signals, s.Seq)
 	}
@@ -114,10 +114,10 @@ func (a *Agent) obeyRun(o agentapi.Order) {
 	r := a.runs[o.Run]
 	if r != nil && o.TimeLimit != 0 && o.TimeLimit != r.limit {
 		r.limit = o.TimeLimit
-		r.limitTo(o.TimeLimit)
+		r.inbox.limitTo(o.TimeLimit)
 	}
-	if r != nil && o.Suspend != r.suspend.Load() {
-		r.suspendTo(o.Suspend)
+	if r != nil && o.Suspend != r.inbox.suspend.Load() {
+		r.inbox.suspendTo(o.Suspend)
 	}
 	switch {
 	case r == nil && (o.Launch == nil || o.Ended || a.ending != ""):
@@ -128,16 +128,16 @@ func (a *Agent) obeyRun(o agentapi.Order) {
 		a.runs[o.Run] = r
 		if o.Stop != nil {
 			r.ordered = *o.Stop
-			r.stop(*o.Stop) // before it begins
+			r.inbox.stop(*o.Stop) // before it begins
 		} else if a.notice != nil && a.notice.Kind == agentapi.NoticePreempt {
-			r.preempt(a.notice.At)
+			r.inbox.preempt(a.notice.At)
 		}
 		go r.live()
 	case o.Ended && r.hasEnded():
 		a.forget(o.Run)
 	case o.Stop != nil && *o.Stop != r.ordered: // orders are repeated whole
 		r.ordered = *o.Stop
-		r.stop(*o.Stop)
+		r.inbox.stop(*o.Stop)
 	}
 }
 

@@ -26,7 +26,7 @@ func (r *run) prepare() error {
 	if strings.ContainsAny(l.Run, "/\x00") || l.Run == "" || l.Run[0] == '.' {
 		return errors.New("the run's name is not one of a file")
 	}
-	if !r.become() && int(l.User.UID) != os.Geteuid() {
+	if !asRoot() && int(l.User.UID) != os.Geteuid() {
 		return fmt.Errorf("the agent is not root: it runs jobs of user %d only, not of %s (%d)", os.Geteuid(), l.User.Name, l.User.UID)
 	}
 	if err := r.makeUser(); err != nil {
@@ -45,14 +45,11 @@ func (r *run) prepare() error {
 		return fmt.Errorf("socket for the job's commands: %w", err)
 	}
 	r.env = []string{"FSUB_SOCKET=" + r.sock.path}
-	if r.a.cfg.Steps == nil {
-		return nil
-	}
-	more, err := r.a.cfg.Steps.AddRun(r.stepRun())
+	more, err := r.steps.add(r.stepRun())
 	if err != nil {
 		return fmt.Errorf("step service: %w", err)
 	}
-	r.steps, r.env = true, append(r.env, more...)
+	r.env = append(r.env, more...)
 	return nil
 }
 
@@ -60,7 +57,7 @@ func (r *run) prepare() error {
 // is not alone are the host's.
 func (r *run) makeUser() error {
 	switch b := &r.a.cfg.Boot; {
-	case !r.become():
+	case !asRoot():
 		return nil
 	case b.PowerOff:
 		return r.makeUserIn("/etc")
@@ -98,7 +95,7 @@ func makeOpen(dir string) error {
 }
 
 // become reports whether the job's processes get an identity that the agent does not have.
-func (r *run) become() bool { return os.Geteuid() == 0 }
+func asRoot() bool { return os.Geteuid() == 0 }
 
 // script writes the spool copy and returns what to start.
 func (r *run) script() (keeper.Config, error) {
@@ -109,10 +106,10 @@ func (r *run) script() (keeper.Config, error) {
 		return keeper.Config{}, err
 	}
 	spec := &l.Groups[0].Spec
-	c := keeper.Config{Argv: append([]string{path}, l.Argv...), Dir: spec.WorkDir, Become: r.become(), UID: l.User.UID, GID: l.User.GID, Groups: l.User.Groups,
+	c := keeper.Config{Argv: append([]string{path}, l.Argv...), Dir: spec.WorkDir, Become: asRoot(), UID: l.User.UID, GID: l.User.GID, Groups: l.User.Groups,
 		Umask: umask(l.Environment), Limits: limits(l.Environment), CPUs: r.node.CPUIDs, Append: spec.OpenMode == "append"}
 	c.In = r.fileName(spec.Input)
-	c.Out = r.fileName(r.outputPattern())
+	c.Out = r.fileName(outputPattern(r.l))
 	c.Err = r.fileName(spec.Error)
 	c.Cgroup, c.Tasks = r.group.forBatch()
 	c.Env = r.environment()
@@ -134,17 +131,17 @@ func (r *run) writeScript(path string) error {
 		return err
 	}
 	_, err = f.WriteString(r.l.Script)
-	if r.become() {
+	if asRoot() {
 		err = errors.Join(err, f.Chown(int(r.l.User.UID), int(r.l.User.GID)), os.Chown(r.spool, -1, int(r.l.User.GID)))
 	}
 	return errors.Join(err, f.Chmod(0o700), f.Close())
 }
 
-func (r *run) outputPattern() string {
-	switch spec := &r.l.Groups[0].Spec; {
+func outputPattern(l *agentapi.Launch) string {
+	switch spec := &l.Groups[0].Spec; {
 	case spec.Output != "":
 		return spec.Output
-	case r.l.Array != nil:
+	case l.Array != nil:
 		return "slurm-%A_%a.out"
 	default:
 		return "slurm-%j.out"
@@ -230,12 +227,12 @@ func umask(env []string) int {
 
 // cleanup takes away what prepare and script made. Nothing of the run lives when it returns.
 func (r *run) cleanup() {
-	if r.steps {
+	if r.steps.known {
 		r.mu.Lock()
 		r.status.Steps = r.stepsNow(r.status) // they are forgotten next
-		r.steps = false
+		r.steps.known = false
 		r.mu.Unlock()
-		r.a.cfg.Steps.RemoveRun(r.l.Run)
+		r.steps.service.RemoveRun(r.l.Run)
 	}
 	if r.sock != nil {
 		killStrays("FSUB_SOCKET=" + r.sock.path)
@@ -258,14 +255,14 @@ func (r *run) stepsNow(s agentapi.Status) []agentapi.Step {
 	if r.p == nil || r.begin.IsZero() {
 		return nil
 	}
-	if !r.steps && len(s.Steps) > 0 { // the step service has forgotten the run
+	if !r.steps.known && len(s.Steps) > 0 { // the step service has forgotten the run
 		list := slices.Clone(s.Steps) // what is being sent stays as it is
 		list[0] = r.batchStep(s)
 		return r.pause.note(list)
 	}
 	list := []agentapi.Step{r.batchStep(s)}
-	if r.steps {
-		list = append(list, r.a.cfg.Steps.Status(r.l.Run)...)
+	if r.steps.known {
+		list = append(list, r.steps.list()...)
 	}
 	return r.pause.note(list)
 }

@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"fsub/cloud/agent/keeper"
@@ -23,17 +22,11 @@ type run struct {
 	env   []string // what processes of the run have on this machine over what they inherit
 	sock  *socket
 	group *cgroup
-	steps bool // the step service knows the run
+	steps runSteps
 
 	ordered agentapi.Stop // the last one of the orders; the agent's lock guards it
-	asked   chan agentapi.Stop
-	notes   chan time.Time // when the provider takes the machine
-	sends   chan agentapi.Signal
-	limit   time.Duration // the last that was ordered; the agent's lock guards it
-	limits  chan time.Duration
-	suspend atomic.Bool   // what was ordered
-	pauses  chan struct{} // suspend has changed
-	again   chan struct{} // tell of all steps once more
+	limit   time.Duration // the same
+	inbox   *inbox
 	ended   chan struct{} // nothing of it lives, and the status says so
 
 	mu     sync.Mutex
@@ -51,38 +44,14 @@ type run struct {
 
 // newRun makes a run that has not begun.
 func (a *Agent) newRun(l *agentapi.Launch) *run {
-	r := &run{a: a, l: l, head: l.Group == 0 && l.Node == 0, ended: make(chan struct{}),
-		asked: make(chan agentapi.Stop, 16), notes: make(chan time.Time, 4), sends: make(chan agentapi.Signal, 256),
-		limits: make(chan time.Duration, 16), again: make(chan struct{}, 1), pauses: make(chan struct{}, 1)}
+	r := &run{a: a, l: l, head: l.Group == 0 && l.Node == 0, ended: make(chan struct{}), inbox: newInbox(l.Run, a.log),
+		steps: runSteps{service: a.cfg.Steps, run: l.Run, log: a.log}}
 	r.status = agentapi.Status{Run: l.Run}
 	r.limit = l.TimeLimit
 	if l.Group < len(l.Groups) && l.Node < len(l.Groups[l.Group].Nodes) {
 		r.node = l.Groups[l.Group].Nodes[l.Node]
 	}
 	return r
-}
-
-// stop asks for the run's end. One that is on its way already is hurried, not delayed.
-func (r *run) stop(s agentapi.Stop) {
-	select {
-	case r.asked <- s:
-	default: // as many are waiting
-	}
-}
-
-func (r *run) preempt(at time.Time) {
-	select {
-	case r.notes <- at:
-	default:
-	}
-}
-
-func (r *run) signal(s agentapi.Signal) {
-	select {
-	case r.sends <- s:
-	default:
-		r.a.log.Warn("too many signals at once", "run", r.l.Run, "signal", s.Name)
-	}
 }
 
 func (r *run) hasEnded() bool {
@@ -147,7 +116,7 @@ func (r *run) awaitStop() {
 	defer idle.Stop()
 	for {
 		select {
-		case s := <-r.asked:
+		case s := <-r.inbox.stops:
 			if r.why == "" {
 				r.why = s.Why
 				idle.Reset(10 * time.Millisecond)
@@ -158,12 +127,12 @@ func (r *run) awaitStop() {
 		case <-kill:
 			return
 		case <-idle.C:
-			if !r.steps || r.a.cfg.Steps.Local(r.l.Run) == 0 {
+			if r.steps.local() == 0 {
 				return
 			}
-		case <-r.notes: // the daemon tells the gang's first machine
-		case <-r.sends:
-		case <-r.pauses: // it stops the steps on all machines
+		case <-r.inbox.notices: // the daemon tells the gang's first machine
+		case <-r.inbox.signals:
+		case <-r.inbox.pauses: // it stops the steps on all machines
 		}
 	}
 }

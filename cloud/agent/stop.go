@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fsub/cloud/agentapi"
-	"fsub/cloud/steps"
 )
 
 // ending is how a running script is being ended. Its zero value: it is not.
@@ -74,11 +73,9 @@ const (
 // for the next one.
 func (e *ending) terminate(r *run) {
 	e.term = nil
-	if e.turn == 0 && (!r.steps || !r.stepsRun()) {
+	if e.turn == 0 && !r.steps.running() {
 		e.turn = 3
-		if r.steps {
-			r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, time.Until(e.killAt))) // there shall be none from now on
-		}
+		r.steps.stop(r.why, time.Until(e.killAt)) // there shall be none from now on
 		r.p.SignalAll(syscall.SIGCONT)
 		r.p.SignalAll(syscall.SIGTERM)
 		return
@@ -90,7 +87,7 @@ func (e *ending) terminate(r *run) {
 		r.p.Signal(syscall.SIGTERM)
 	case 2:
 		e.term = time.After(srunLead)
-		r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, time.Until(e.killAt)))
+		r.steps.stop(r.why, time.Until(e.killAt))
 	case 3:
 		r.p.SignalRest(syscall.SIGCONT)
 		r.p.SignalRest(syscall.SIGTERM)
@@ -115,27 +112,6 @@ func (e *ending) preempt(r *run, at time.Time) {
 	}
 	r.warn()
 	e.term = time.After(time.Until(e.killAt) - min(r.l.KillWait, lead/4))
-}
-
-func stepsStop(why agentapi.Why, grace time.Duration) steps.Stop {
-	return steps.Stop{Why: why, Grace: max(grace, 0)}
-}
-
-// killSteps kills what steps there are at once.
-func (r *run) killSteps() {
-	if r.steps {
-		r.a.cfg.Steps.Stop(r.l.Run, stepsStop(r.why, 0))
-	}
-}
-
-// stepsRun reports whether a step of the run still runs.
-func (r *run) stepsRun() bool {
-	for _, s := range r.a.cfg.Steps.Status(r.l.Run) {
-		if s.End.IsZero() {
-			return true
-		}
-	}
-	return false
 }
 
 // signalNumber reads a signal as sbatch and scancel write it: "USR1" or a number.

@@ -24,18 +24,9 @@ const (
 	stopped = time.Second // between one SIGSTOP and the next
 )
 
-// suspendTo has the run suspended, or go on.
-func (r *run) suspendTo(on bool) {
-	r.suspend.Store(on)
-	select {
-	case r.pauses <- struct{}{}:
-	default:
-	}
-}
-
 // obeyPause suspends the run, or lets it go on, as was ordered last. It reports whether that changed anything.
 func (r *run) obeyPause() bool {
-	on := r.suspend.Load()
+	on := r.inbox.suspend.Load()
 	if on == r.pause.on || r.why != "" { // what is being ended is not suspended any more
 		return false
 	}
@@ -45,9 +36,7 @@ func (r *run) obeyPause() bool {
 	}
 	r.pause.on, r.pause.spans = true, append(r.pause.spans, span{from: time.Now()})
 	r.pause.due = time.After(stopGap)
-	if r.steps {
-		r.a.cfg.Steps.Pause(r.l.Run)
-	}
+	r.steps.pause()
 	r.signalEach(syscall.SIGTSTP)
 	r.tellAll()
 	return true
@@ -72,20 +61,18 @@ func (r *run) goOn() {
 	r.tellAll()
 }
 
-// endPause has the time of a suspended run go on, and sends nothing.
+// endPause restarts the clock of a suspended run. It sends nothing.
 func (r *run) endPause() {
 	p := &r.pause
 	p.on, p.due = false, nil
 	p.spans[len(p.spans)-1].to = time.Now()
-	if r.steps {
-		r.a.cfg.Steps.Resume(r.l.Run)
-	}
+	r.steps.resume()
 }
 
 // signalEach sends a signal to the script, all that descends from it, and all steps.
 func (r *run) signalEach(sig syscall.Signal) {
 	r.p.SignalAll(sig)
-	r.signalSteps(sig)
+	r.steps.signal(sig)
 }
 
 // tellAll reports all steps once more: how long each was suspended.
