@@ -94,7 +94,7 @@ func makeOpen(dir string) error {
 	return os.Chmod(dir, 0o755)
 }
 
-// become reports whether the job's processes get an identity that the agent does not have.
+// asRoot reports whether the job's processes get an identity that the agent does not have.
 func asRoot() bool { return os.Geteuid() == 0 }
 
 // script writes the spool copy and returns what to start.

@@ -1,0 +1,101 @@
+package deptest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mostMethods is how many methods a type may have. One with more keeps state that belongs to several types: fields that are touched together are
+// a type of their own, with a constructor, its own methods and its own test.
+const mostMethods = 40
+
+// tooMany are the types that still have more, with their number. It only goes down: a type that has fewer by now is entered with what it has, and
+// leaves the list at mostMethods.
+var tooMany = map[string]int{
+	"federation/api/apitest.Store":     45,
+	"federation/api/client.Client":     57,
+	"federation/controller.Controller": 94,
+	"federation/controller.job":        41,
+	"federation/controller.requests":   45,
+	"federation/demand.Ask":            52,
+	"federation/place.World":           54,
+	"federation/place.candidate":       59,
+	"federation/place.capacity":        56,
+	"federation/place.model":           54,
+}
+
+// methodsOf counts the methods of each type of the program: "folder.Type". Tests and the test bed do not count.
+func methodsOf(t *testing.T, root string) map[string]int {
+	count := map[string]int{}
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (rel == "testbed" || strings.HasPrefix(d.Name(), ".") && rel != ".") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
+				count[filepath.Dir(rel)+"."+receiver(f.Recv.List[0].Type)]++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+// receiver is the name of a method's type.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+// TestTypesStaySmall: no type has more methods than mostMethods, but for those that are listed, which get no more.
+func TestTypesStaySmall(t *testing.T) {
+	count := methodsOf(t, "../..")
+	if count["cloud.Driver"] == 0 {
+		t.Fatalf("%d types were found, and cloud.Driver is not among them", len(count))
+	}
+	for name, n := range count {
+		most := mostMethods
+		if listed, ok := tooMany[name]; ok {
+			most = listed
+		}
+		if n > most {
+			t.Errorf("%s has %d methods, and may have %d: give state to a type that it belongs to", name, n, most)
+		}
+	}
+	for name, listed := range tooMany {
+		if n := count[name]; n <= mostMethods {
+			t.Errorf("%s has %d methods by now: take it off the list", name, n)
+		} else if n < listed {
+			t.Errorf("%s has %d methods by now: enter that instead of %d", name, n, listed)
+		}
+	}
+}
