@@ -2,10 +2,13 @@ package controller
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 // An array is its tasks. They are bound one by one, as they can start, each as a job of its own with a number of its
@@ -28,30 +31,27 @@ func (c *arrays) ahead(j *job) int {
 
 // arrays are the arrays and the jobs that their tasks become.
 type arrays struct {
-	*shared
-	ids     jobIDs
+	now     func() time.Time
+	log     *slog.Logger
+	jobs    *jobTable
+	batch   *pendingBatch
+	runs    *runTimes
 	queue   *queue
 	depends *dependencies
-	owner   jobEnder
-	tasks   taskActor
+	ids     jobIDs
 
-	live       map[federation.JobID]*job     // those that have not ended
-	shrunk     map[*job]bool                 // those that tasks were taken from in this round
-	offered    map[federation.JobID]*offered // the tasks that placement knows of, by the numbers that they would have
-	short      map[*job]bool                 // those of which not all could be offered for want of numbers
-	unfinished unfinished                    // requests about many tasks
-
-	decided []*job // those of which a task waits for another reason, by the plan that is being carried out
+	live    map[federation.JobID]*job     // those that have not ended
+	shrunk  map[*job]bool                 // those that tasks were taken from in this round
+	offered map[federation.JobID]*offered // the tasks that placement knows of, by the numbers that they would have
+	short   map[*job]bool                 // those of which not all could be offered for want of numbers
+	decided []*job                        // those of which a task waits for another reason, by the plan that is being carried out
 }
 
-// taskActor does what a user asked for with one task, or with those of an array that wait.
-type taskActor interface {
-	carryOutOne(j *job, r federation.Request)
-}
-
-func newArrays(c *shared, q *queue, d *dependencies, owner jobEnder) *arrays {
-	return &arrays{shared: c, ids: jobIDs{shared: c}, queue: q, depends: d, owner: owner,
-		live: map[federation.JobID]*job{}, shrunk: map[*job]bool{}, offered: map[federation.JobID]*offered{}, short: map[*job]bool{}, unfinished: unfinished{of: map[federation.JobID]*progress{}}}
+// ended forgets an array that has ended.
+func (c *arrays) ended(j *job) {
+	c.withdraw(j)
+	delete(c.shrunk, j)
+	delete(c.live, j.ID)
 }
 
 // add takes up an array. One that an earlier version has handed over to a site as a whole stays there as it is, and is followed to its end.
@@ -121,6 +121,11 @@ func (j *job) limit() int {
 		return 0
 	}
 	return j.array.Whole.Limit
+}
+
+// setArray replaces what is left of an array.
+func (j *job) setArray(array string) {
+	j.EditSpec(func(spec *sbatch.Spec) { spec.Array = array })
 }
 
 // wantIDs is how many tasks may become jobs before the store is read again: by a plan, and by requests about

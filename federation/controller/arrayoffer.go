@@ -6,7 +6,6 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
-	"fsub/sbatch"
 )
 
 // offered is a task of an array, as the job that it would become, that placement knows of: a plan may bind it.
@@ -17,18 +16,18 @@ type offered struct {
 }
 
 // offer has placement know of those tasks of an array that may be bound now, and of no other ones. It returns why the array waits, "" if that is for
-// the next plan to say.
-func (c *arrays) offer(j *job, now time.Time) federation.Reason {
+// the next plan to say, and the tasks that can never start.
+func (c *arrays) offer(j *job, now time.Time) (reason federation.Reason, never []int) {
 	room := c.ahead(j)
 	if limit := j.Whole.Limit; limit > 0 {
 		if limit -= j.running(); limit <= 0 {
 			c.withdraw(j)
-			return reasonTaskLimit
+			return reasonTaskLimit, nil
 		}
 		room = min(room, limit)
 	}
-	var next, never []int
-	reason := federation.ReasonPriority
+	var next []int
+	reason = federation.ReasonPriority
 	for index := range j.rest.All() {
 		if len(next) == room {
 			break
@@ -46,15 +45,10 @@ func (c *arrays) offer(j *job, now time.Time) federation.Reason {
 	if len(never) > 0 && len(next) == 0 && reason == federation.ReasonPriority {
 		reason = federation.ReasonDependencyNever // all that is left
 	}
-	if len(never) > 0 && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
-		c.event(j, "tasks %s can never start, for the tasks that they wait for have failed: cancelled", federation.FormatArray(never, 0))
-		tasks := federation.TaskSetOf(never)
-		c.cancelRest(j, &tasks, nil)
-	}
 	if len(j.offers) > 0 {
-		return j.offersReason()
+		reason = j.offersReason()
 	}
-	return reason
+	return reason, never
 }
 
 // offerOnly offers some tasks, as many as there are numbers for.
@@ -82,7 +76,7 @@ func (c *arrays) offerOnly(j *job, tasks []int) {
 		task := j.makeTaskJob(id, index)
 		o := &offered{array: j, task: &task}
 		j.offers, c.offered[id] = append(j.offers, o), o
-		c.queue.tell(place.Waiting{Job: &task, Refused: j.refused, Place: j.ID, Expected: c.expected(&task)})
+		c.queue.tell(place.Waiting{Job: &task, Refused: j.refused, Place: j.ID, Expected: c.runs.expected(&task)})
 	}
 	if len(j.offers) == 0 && len(tasks) > 0 {
 		c.ids.lack()
@@ -158,6 +152,14 @@ func (c *arrays) planned(setReason func(*job, federation.Reason)) {
 		}
 	}
 	c.decided = nil
+}
+
+// jobOf is the job that a decision is about: of a task that waits in an array, the array.
+func (c *arrays) jobOf(id federation.JobID) federation.JobID {
+	if o := c.offered[id]; o != nil {
+		return o.array.ID
+	}
+	return id
 }
 
 // offersReason is why an array waits: as the last of its tasks does that a plan has looked at.

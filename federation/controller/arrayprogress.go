@@ -60,7 +60,7 @@ func (j *job) meansRest(r *federation.Request) bool {
 
 // each does something with the tasks of an array that r means: rest with those that wait, if all of them are meant, and one with the job of each other one. Some
 // of the tasks that wait are cancelled as one; for anything else each becomes a job. It reports whether all is done.
-func (c *arrays) each(j *job, r *federation.Request, rest func(), one func(*job)) (done bool) {
+func (c *arrayRequests) each(j *job, r *federation.Request, rest func(), one func(*job)) (done bool) {
 	p := c.unfinished.of[j.ID]
 	if p == nil {
 		p = &progress{seq: r.Seq, rest: j.meansRest(r)}
@@ -68,7 +68,7 @@ func (c *arrays) each(j *job, r *federation.Request, rest func(), one func(*job)
 		case p.rest:
 			rest()
 		case r.Kind == federation.RequestCancel:
-			c.cancelRest(j, &r.Tasks, &r.UID)
+			c.life.cancelRest(j, &r.Tasks, &r.UID)
 			p.rest = true
 		}
 	}
@@ -85,8 +85,8 @@ func (c *arrays) each(j *job, r *federation.Request, rest func(), one func(*job)
 		case !j.rest.Has(index):
 			continue
 		case splits(r.Kind):
-			if part = c.splitOff(j, index); part == nil { // there is no ID for it
-				c.ids.lack()
+			if part = c.arrays.splitOff(j, index); part == nil { // there is no ID for it
+				c.arrays.ids.lack()
 				p.from, done = index, false
 			}
 		default:
@@ -108,7 +108,7 @@ func (c *arrays) each(j *job, r *federation.Request, rest func(), one func(*job)
 }
 
 // meant are the indices that r has not come to.
-func (c *arrays) meant(j *job, r *federation.Request, p *progress) iter.Seq[int] {
+func (c *arrayRequests) meant(j *job, r *federation.Request, p *progress) iter.Seq[int] {
 	if !p.rest {
 		return r.Tasks.From(p.from)
 	}

@@ -1,12 +1,25 @@
 package controller
 
-import "fsub/federation"
+import (
+	"time"
 
-// carryOut does what a user asked for with each of the tasks that are meant: all, if none is named. It reports whether all is done.
-func (c *arrays) carryOut(j *job, r federation.Request) (done bool) {
+	"fsub/federation"
+)
+
+// arrayRequests do what users ask of arrays: of their tasks that wait, and of the jobs that others have become.
+type arrayRequests struct {
+	now        func() time.Time
+	batch      *pendingBatch
+	arrays     *arrays
+	life       *life
+	unfinished unfinished // those about many tasks
+}
+
+// carryOut does what a user asked for by do with each of the tasks that are meant: all, if none is named. It reports whether all is done.
+func (c *arrayRequests) carryOut(j *job, r federation.Request, do func(*job, federation.Request)) (done bool) {
 	one := r
 	one.Tasks = federation.TaskSet{}
-	return c.each(j, &r, func() { c.carryOutRest(j, one) }, func(p *job) { c.tasks.carryOutOne(p, one) })
+	return c.each(j, &r, func() { c.carryOutRest(j, one, do) }, func(p *job) { do(p, one) })
 }
 
 // asWaiting does something with an array as far as those of its tasks go that wait, if there are any.
@@ -20,34 +33,14 @@ func (j *job) asWaiting(do func()) {
 }
 
 // carryOutRest does what was asked for with the tasks that are not jobs yet.
-func (c *arrays) carryOutRest(j *job, r federation.Request) {
+func (c *arrayRequests) carryOutRest(j *job, r federation.Request, do func(*job, federation.Request)) {
 	switch r.Kind {
 	case federation.RequestCancel:
 		j.CancelBy, j.Reason = r.UID, federation.ReasonNone
-		c.event(j, "cancelled by %s", r.Who())
-		c.dropRest(j)
-		c.endIfDone(j, c.now())
+		c.batch.eventf(j, "cancelled by %s", r.Who())
+		c.arrays.dropRest(j)
+		c.life.endIfDone(j, c.now())
 	case federation.RequestHold, federation.RequestRelease, federation.RequestTop:
-		j.asWaiting(func() { c.tasks.carryOutOne(j, r) })
+		j.asWaiting(func() { do(j, r) })
 	}
-}
-
-// cancelRest cancels tasks that have not been bound, as one: those of them that wait. by is the user who asked for it, nil if nobody has.
-func (c *arrays) cancelRest(j *job, tasks *federation.TaskSet, by *uint32) {
-	gone := j.rest.Both(tasks)
-	if gone.Len() == 0 {
-		return
-	}
-	now := c.now().UTC()
-	j.rest = j.rest.Minus(&gone)
-	cancelled := federation.CancelledTasks{Tasks: gone, End: now, Cancel: by != nil}
-	if by != nil {
-		cancelled.CancelBy = *by
-	}
-	j.Whole = j.Whole.WithCancelled(cancelled)
-	c.shrunk[j] = true
-	c.queue.look(j)
-	c.batch.tasksCancelled(j.ID, gone)
-	c.depends.changed(j)
-	c.endIfDone(j, now)
 }

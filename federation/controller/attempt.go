@@ -3,9 +3,11 @@ package controller
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/fairshare"
 	"fsub/federation/health"
 	"fsub/federation/place"
 )
@@ -13,23 +15,35 @@ import (
 // refusedFor is how long a site that refused a job is left alone with it. Accounts, limits and nodes change.
 const refusedFor = 10 * time.Minute
 
-// attempts are handed over to sites, and looked for until it is known what has become of them.
+// attempts are made, and handed over to their sites.
 type attempts struct {
-	*shared
-	*life
-	reports   *reports
-	requests  *requests
-	strays    *strays
-	stageOut  *stageOut
-	rules     *healthRules
-	comparing *comparing
-	claimed   int64 // number of the last claim
+	federation string
+	now        func() time.Time
+	t          Timing
+	log        *slog.Logger
+	metrics    *metrics
+	delivery   *delivery
+	sites      *roster
+	jobs       *jobTable
+	batch      *pendingBatch
+	calls      *calls
+	limits     *limits
+	preempts   *preempts
+	upkeep     *upkeep
+	fairShare  *fairshare.Shares
+	queue      *queue
+	arrays     *arrays
+	components *components
+	life       *life
+	rules      *healthRules
+	watch      *watch
+	claimed    int64 // number of the last claim
 }
 
 // bind writes the intent to run j where d.Offers[0] says. The submission itself follows the commit.
 func (c *attempts) bind(j *job, d federation.Decision) {
 	o := d.Offers[0]
-	s := c.byName[o.Site]
+	s := c.sites.byName[o.Site]
 	now := c.now().UTC()
 	number := j.Attempt + 1
 	c.claimed = max(c.claimed+1, now.UnixMicro()) // after all that earlier daemons have claimed, too
@@ -44,16 +58,16 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 		j.tried.remembered = time.Time{}
 	}
 	j.tried.att = &federation.Attempt{
-		Job: j.ID, Number: number, Key: federation.AttemptKey(c.cfg.Federation, &j.Job, number), Site: o.Site, Partition: o.Partition,
-		State: federation.AttemptIntended, Created: now, Decision: cut(d), Held: federation.Held{Account: c.payer(&j.Job)},
+		Job: j.ID, Number: number, Key: federation.AttemptKey(c.federation, &j.Job, number), Site: o.Site, Partition: o.Partition,
+		State: federation.AttemptIntended, Created: now, Decision: cut(d), Held: federation.Held{Account: c.limits.payer(&j.Job)},
 	}
 	j.Attempt, j.Site, j.Partition = number, o.Site, o.Partition
 	j.Reason = federation.ReasonResources
 	j.unsure, j.missing, j.fails, j.lastKnown, j.retry, j.free, j.tellHold = ranHere(s, j), time.Time{}, 0, time.Time{}, time.Time{}, time.Time{}, false
 	s.jobs[j.ID] = j
-	c.reserve(j)
-	if c.cfg.FairShare != nil {
-		c.cfg.FairShare.Bound(j.ID)
+	c.limits.reserve(j)
+	if c.fairShare != nil {
+		c.fairShare.Bound(j.ID)
 	}
 	c.queue.drop(j)
 	c.queue.claim(j)
@@ -63,8 +77,8 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 	c.batch.job(j)
 	c.components.follow(j)
 	c.batch.attempt(j.att)
-	c.notePreemption(j)
-	c.sayPreempting(j)
+	c.preempts.note(j)
+	c.preempts.say(j)
 	if !j.unsure {
 		c.submit(j)
 	}
@@ -85,7 +99,7 @@ func cut(d federation.Decision) federation.Decision {
 // submit hands the attempt to its site, after the round's commit. The payload is read only then: it is large, and
 // most queued jobs wait long.
 func (c *attempts) submit(j *job) {
-	s := c.byName[j.att.Site]
+	s := c.sites.byName[j.att.Site]
 	j.busy = true
 	j.att.Tries++
 	c.batch.attempt(j.att)
@@ -98,9 +112,9 @@ func (c *attempts) submit(j *job) {
 		sub.Offer, sub.Claims = *offers[0], j.att.Decision.Claims()
 	}
 	c.rules.avoid(s, &sub)
-	d, site, staged := s.driver, federation.Site{Name: s.Name, Options: s.Options, FileSystems: s.FileSystems}, c.staged(s, sub.Job)
+	d, site, staged := s.driver, federation.Site{Name: s.Name, Options: s.Options, FileSystems: s.FileSystems}, carries(c.delivery.stager, s, sub.Job)
 	c.calls.decided = append(c.calls.decided, call{site: s, kind: kind,
-		before: func(ctx context.Context) error { return c.ready(ctx, &site, staged, &sub, payload) },
+		before: func(ctx context.Context) error { return c.delivery.ready(ctx, &site, staged, &sub, payload) },
 		run: func(ctx context.Context) any {
 			r := kind
 			r.receipt, r.err = d.Submit(ctx, sub)
@@ -127,23 +141,23 @@ func (c *attempts) takeSubmitted(s *site, r submitted) {
 	a.SiteJobID = r.receipt.SiteJobID
 	a.Acked = c.now().UTC()
 	if id := r.receipt.SiteJobID; id != 0 && id != uint32(j.Number()) && !r.receipt.Adopted && s.numbers.take(id, c.now()) {
-		c.wentBack(s, "it gave the number %d once more", id)
+		s.wentBack(c.now(), "it gave the number %d once more", id)
 	}
 	j.unsure, j.fails, j.missing, j.lastKnown = false, 0, time.Time{}, c.now()
 	if a.State == federation.AttemptIntended { // a poll may have been faster and seen it run
-		c.move(j, federation.AttemptSubmitted)
+		c.batch.advance(j, federation.AttemptSubmitted)
 	}
 	c.metrics.handedOver(a.Acked.Sub(a.Created))
 	if r.receipt.Adopted {
-		c.event(j, "%s had it already: adopted", s.Name)
+		c.batch.eventf(j, "%s had it already: adopted", s.Name)
 	}
 	for _, w := range r.receipt.Warnings {
-		c.event(j, "%s remarked: %s", s.Name, w)
+		c.batch.eventf(j, "%s remarked: %s", s.Name, w)
 	}
 	if j.Held != federation.NotHeld {
-		c.actAtSite(j, "hold", federation.Driver.Hold)
+		c.calls.act(j, "hold", federation.Driver.Hold)
 	}
-	c.watch.pollSoon(s)
+	s.pollSoon(c.now().Add(c.t.Poll))
 	c.batch.attempt(a)
 }
 
@@ -156,10 +170,10 @@ func (c *attempts) submitFailed(s *site, j *job, err error) {
 	case errors.As(err, new(stageError)):
 		c.stageFailed(s, j, err)
 	case errors.Is(err, federation.ErrNotSent):
-		c.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
-		c.event(j, "never reached %s: %v", s.Name, err)
+		c.life.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
+		c.batch.eventf(j, "never reached %s: %v", s.Name, err)
 		c.watch.unreached(s, err)
-		c.backToQueue(j, federation.ReasonSiteUnavailable)
+		c.life.backToQueue(j, federation.ReasonSiteUnavailable)
 	case errors.Is(err, federation.ErrRemembered):
 		c.remembered(s, j, err)
 	case errors.Is(err, federation.ErrInvalid):
@@ -178,9 +192,9 @@ func (c *attempts) submitFailed(s *site, j *job, err error) {
 
 // refuse notes that the site did not take the job: the next site is tried.
 func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) {
-	c.finishAttempt(j, federation.AttemptRefused, err.Error())
+	c.life.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
-	c.event(j, "refused by %s: %v", s.Name, err)
+	c.batch.eventf(j, "refused by %s: %v", s.Name, err)
 	remembered := errors.Is(err, federation.ErrConflict) && j.Attempt > 1 // for a while: it may have been there before
 	no := federation.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: !remembered}
 	j.leaveOut(no, c.now().Add(refusedFor))
@@ -188,7 +202,7 @@ func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) 
 		j.array.leaveOut(no, c.now().Add(refusedFor))
 		c.arrays.offerAnew(j.array)
 	}
-	c.backToQueue(j, reason)
+	c.life.backToQueue(j, reason)
 }
 
 // freeFor is how long an ID is left alone that a slurmctld has just purged: it removes the files of the run before some time later, under the same name. A 24.11 whose new job has lost its
@@ -198,22 +212,6 @@ const freeFor = 10 * time.Second
 // ranHere reports whether the site of j's attempt has run j before under the same ID: that must be free before it is submitted there.
 func ranHere(s *site, j *job) bool {
 	return len(j.older) > 0 && s.Seen != nil && s.Seen.Mode == federation.Pinned && !s.Seen.NoSlurm
-}
-
-// settled reports whether an ID that the site does not hold now has been free for long enough. If not, it is looked for again.
-func (c *attempts) settled(s *site, j *job) bool {
-	if !ranHere(s, j) {
-		return true
-	}
-	now := c.now()
-	if j.free.IsZero() {
-		j.free = now
-	}
-	if left := freeFor - now.Sub(j.free); left > 0 {
-		j.retry = now.Add(left)
-		return false
-	}
-	return true
 }
 
 // rememberedFor is how long a site that still remembers the run before of a job is left alone with it, or for a quarter of the time for which it has refused it so
@@ -227,11 +225,11 @@ func (c *attempts) remembered(s *site, j *job, err error) {
 		j.try().remembered = now
 	}
 	until := now.Add(max(rememberedFor, now.Sub(j.remembered)/4))
-	c.finishAttempt(j, federation.AttemptRefused, err.Error())
+	c.life.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
-	c.event(j, "%s remembers the run before under the same number: not sent there again before %s", s.Name, until.UTC().Format(timeOfDay))
+	c.batch.eventf(j, "%s remembers the run before under the same number: not sent there again before %s", s.Name, until.UTC().Format(timeOfDay))
 	j.waitForSite(s.Name, j.madeRoom, until)
-	c.backToQueue(j, federation.ReasonBeginTime)
+	c.life.backToQueue(j, federation.ReasonBeginTime)
 }
 
 // limitedFor is how long a site is sent no jobs like one that it has refused because of a limit. That one waits for twice as long: if
@@ -241,20 +239,20 @@ const limitedFor = 15 * time.Second
 // limited notes that the site takes no more jobs like j until some have ended.
 func (c *attempts) limited(s *site, j *job, err error) {
 	now := c.now()
-	c.finishAttempt(j, federation.AttemptRefused, err.Error())
+	c.life.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	j.leaveOut(federation.Rejection{Site: s.Name, Reason: federation.ReasonSubmitLimit, Detail: err.Error()}, now.Add(2*limitedFor))
 	s.limit(federation.Limited{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS}, now.Add(limitedFor))
-	c.backToQueue(j, federation.ReasonSubmitLimit)
+	c.life.backToQueue(j, federation.ReasonSubmitLimit)
 	c.queue.times.add(j, now.Add(limitedFor))
 }
 
 // later sets the time of the next try after a call that proved nothing.
 func (c *attempts) later(j *job, s *site, err error) {
 	j.fails++
-	j.retry = c.now().Add(c.backoff(j.fails))
+	j.retry = c.now().Add(c.t.backoff(j.fails))
 	c.log.Warn("no answer about an attempt", "job", j.ID, "site", s.Name, "attempt", j.att.Number, "err", err)
 	if j.fails == 1 {
-		c.event(j, "no answer from %s, outcome unknown: %v", s.Name, err)
+		c.batch.eventf(j, "no answer from %s, outcome unknown: %v", s.Name, err)
 	}
 }

@@ -1,7 +1,10 @@
 package controller
 
 import (
+	"fmt"
+	"log/slog"
 	"slices"
+	"time"
 
 	"fsub/federation"
 )
@@ -12,20 +15,47 @@ type pendingBatch struct {
 	attempts map[*federation.Attempt]bool
 	tasks    map[*federation.Task]bool
 	specs    map[*job]bool
-	order    federation.Batch
+	rows     federation.Batch
+	now      func() time.Time
+	log      *slog.Logger
 
 	written   []*job            // in order
 	taskMoves []federation.Move // those of jobs follow from what is written
 }
 
-func newPendingBatch() *pendingBatch {
-	return &pendingBatch{jobs: map[*job]bool{}, attempts: map[*federation.Attempt]bool{}, tasks: map[*federation.Task]bool{}, specs: map[*job]bool{}}
+func newPendingBatch(now func() time.Time, log *slog.Logger) *pendingBatch {
+	b := &pendingBatch{now: now, log: log}
+	b.clear()
+	return b
+}
+
+// clear forgets all, once it is written.
+func (b *pendingBatch) clear() {
+	*b = pendingBatch{now: b.now, log: b.log, jobs: map[*job]bool{}, attempts: map[*federation.Attempt]bool{}, tasks: map[*federation.Task]bool{}, specs: map[*job]bool{}}
+}
+
+// eventf adds a line to the job's history.
+func (b *pendingBatch) eventf(j *job, format string, args ...any) {
+	n := 0
+	if j.att != nil {
+		n = j.att.Number
+	}
+	b.event(federation.Event{Job: j.ID, Attempt: n, At: b.now().UTC(), Text: fmt.Sprintf(format, args...)})
+}
+
+// advance changes the state of the job's attempt; a change that is not allowed is a defect and is logged.
+func (b *pendingBatch) advance(j *job, to federation.AttemptState) {
+	if err := j.att.Move(to); err != nil {
+		b.log.Error("attempt", "err", err)
+		return
+	}
+	b.attempt(j.att)
 }
 
 func (b *pendingBatch) job(j *job) {
 	if !b.jobs[j] {
 		b.jobs[j] = true
-		b.order.Jobs = append(b.order.Jobs, &j.Job)
+		b.rows.Jobs = append(b.rows.Jobs, &j.Job)
 		b.written = append(b.written, j)
 	}
 }
@@ -33,7 +63,7 @@ func (b *pendingBatch) job(j *job) {
 // create writes a job that the store does not have yet.
 func (b *pendingBatch) create(j *job) {
 	b.jobs[j] = true
-	b.order.Create = append(b.order.Create, &j.Job)
+	b.rows.Create = append(b.rows.Create, &j.Job)
 	b.written = append(b.written, j)
 }
 
@@ -41,21 +71,21 @@ func (b *pendingBatch) create(j *job) {
 func (b *pendingBatch) spec(j *job) {
 	if !b.specs[j] {
 		b.specs[j] = true
-		b.order.Specs = append(b.order.Specs, &j.Job)
+		b.rows.Specs = append(b.rows.Specs, &j.Job)
 	}
 }
 
 func (b *pendingBatch) attempt(a *federation.Attempt) {
 	if !b.attempts[a] {
 		b.attempts[a] = true
-		b.order.Attempts = append(b.order.Attempts, a)
+		b.rows.Attempts = append(b.rows.Attempts, a)
 	}
 }
 
 func (b *pendingBatch) task(t *federation.Task) {
 	if !b.tasks[t] {
 		b.tasks[t] = true
-		b.order.Tasks = append(b.order.Tasks, t)
+		b.rows.Tasks = append(b.rows.Tasks, t)
 	}
 }
 
@@ -84,8 +114,8 @@ func (b *pendingBatch) tasksCancelled(array federation.JobID, tasks federation.T
 
 // records are what is written.
 func (b *pendingBatch) records() *federation.Batch {
-	b.order.Moves = b.moves()
-	return &b.order
+	b.rows.Moves = b.moves()
+	return &b.rows
 }
 
 // moves are what has become of jobs and tasks since the last commit.
@@ -99,23 +129,23 @@ func (b *pendingBatch) moves() []federation.Move {
 	return moves
 }
 
-func (b *pendingBatch) empty() bool { return b.order.Empty() }
+func (b *pendingBatch) empty() bool { return b.rows.Empty() }
 
 // What is appended as it is.
 
-func (b *pendingBatch) event(e federation.Event)         { add(&b.order.Events, e) }
-func (b *pendingBatch) charge(k federation.Charge)       { add(&b.order.Charges, k) }
-func (b *pendingBatch) request(r federation.Request)     { add(&b.order.Requests, r) }
-func (b *pendingBatch) done(seq int64)                   { add(&b.order.Done, seq) }
-func (b *pendingBatch) node(r federation.NodeRecord)     { add(&b.order.Nodes, r) }
-func (b *pendingBatch) nodeEvent(e federation.NodeEvent) { add(&b.order.NodeEvents, e) }
-func (b *pendingBatch) siteEvent(e federation.SiteEvent) { add(&b.order.SiteEvents, e) }
-func (b *pendingBatch) audit(e federation.AuditEntry)    { add(&b.order.Audit, e) }
-func (b *pendingBatch) health(r federation.HealthRecord) { add(&b.order.Health, r) }
+func (b *pendingBatch) event(e federation.Event)         { add(&b.rows.Events, e) }
+func (b *pendingBatch) charge(k federation.Charge)       { add(&b.rows.Charges, k) }
+func (b *pendingBatch) request(r federation.Request)     { add(&b.rows.Requests, r) }
+func (b *pendingBatch) done(seq int64)                   { add(&b.rows.Done, seq) }
+func (b *pendingBatch) node(r federation.NodeRecord)     { add(&b.rows.Nodes, r) }
+func (b *pendingBatch) nodeEvent(e federation.NodeEvent) { add(&b.rows.NodeEvents, e) }
+func (b *pendingBatch) siteEvent(e federation.SiteEvent) { add(&b.rows.SiteEvents, e) }
+func (b *pendingBatch) audit(e federation.AuditEntry)    { add(&b.rows.Audit, e) }
+func (b *pendingBatch) health(r federation.HealthRecord) { add(&b.rows.Health, r) }
 func (b *pendingBatch) finding(f federation.HealthFinding) {
-	add(&b.order.Findings, f)
+	add(&b.rows.Findings, f)
 }
-func (b *pendingBatch) length(l federation.RunLength)   { add(&b.order.Lengths, l) }
-func (b *pendingBatch) waits(all []federation.PastWait) { add(&b.order.Waits, all...) }
+func (b *pendingBatch) length(l federation.RunLength)   { add(&b.rows.Lengths, l) }
+func (b *pendingBatch) waits(all []federation.PastWait) { add(&b.rows.Waits, all...) }
 
 func add[T any](to *[]T, more ...T) { *to = append(*to, more...) }

@@ -135,11 +135,11 @@ func benchRound(b *testing.B, jobs, groups int) {
 	t.measure("ended", func(i int) func() {
 		id := t.run(i)
 		t.sites[i%len(t.sites)].end(id, federation.Completed)
-		t.ctl.sites[i%len(t.sites)].nextPoll = t.clock
+		t.ctl.sites.all[i%len(t.sites)].nextPoll = t.clock
 		return func() { t.known(id, false) }
 	})
 	t.measure("looked", func(i int) func() {
-		s := t.ctl.sites[i%len(t.sites)]
+		s := t.ctl.sites.all[i%len(t.sites)]
 		t.look(s)
 		s.nextObserve = t.clock
 		return func() {
@@ -223,7 +223,7 @@ func (t *benchTable) add(j *job) {
 
 // run has a site run a job.
 func (t *benchTable) run(i int) federation.JobID {
-	s := t.ctl.sites[i%len(t.sites)]
+	s := t.ctl.sites.all[i%len(t.sites)]
 	kind := t.newJob(i)
 	kind.ID = t.submit(i)
 	t.plan()
@@ -254,9 +254,9 @@ func (t *benchTable) rounds(n int) {
 
 // plan is a round in which a plan is made.
 func (t *benchTable) plan() {
-	t.ctl.planDirty = true
+	t.ctl.agenda.plan = true
 	t.rounds(1)
-	if t.ctl.planDirty {
+	if t.ctl.agenda.plan {
 		t.Fatal("nothing was planned")
 	}
 }
@@ -274,9 +274,9 @@ func (t *benchTable) measure(name string, happen func(i int) (check func())) {
 			n++
 			before := cpuTime()
 			b.StartTimer()
-			t.ctl.planDirty = true
+			t.ctl.agenda.plan = true
 			t.rounds(1)
-			t.ctl.planDirty = true
+			t.ctl.agenda.plan = true
 			t.rounds(1)
 			b.StopTimer()
 			took = append(took, cpuTime()-before)

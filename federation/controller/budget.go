@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"iter"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -16,15 +17,19 @@ import (
 // budgets tells of budgets that are nearly or wholly used up, once in each of their periods, and ends what runs on one that is, where it is set to: the
 // job gets a signal to write its checkpoint, its own one of --signal or TERM, and is cancelled when its grace is over.
 type budgets struct {
-	*shared
+	now    func() time.Time
+	log    *slog.Logger
+	store  federation.Store
+	book   *quota.Book
+	notify func(health.Finding)
+	sites  *roster
+	jobs   *jobTable
+	batch  *pendingBatch
+
 	next time.Time
 	of   *accounts.Tree                 // that the budgets were of when they were looked at last
 	told map[string]bool                // by earlier daemons too; nil: to be read
 	ends map[federation.JobID]time.Time // jobs that have got their signal, and when they are cancelled
-}
-
-func newBudgets(c *shared) *budgets {
-	return &budgets{shared: c, ends: map[federation.JobID]time.Time{}}
 }
 
 // editedWithin is how soon budgets are looked at when the account tree has changed.
@@ -34,10 +39,10 @@ const verbBudget = "budget" // in the audit log
 
 func (c *budgets) reconcile(ctx context.Context) {
 	now := c.now()
-	if c.cfg.Quota == nil {
+	if c.book == nil {
 		return
 	}
-	due, tree := c.next, c.cfg.Quota.Tree()
+	due, tree := c.next, c.book.Tree()
 	if c.of != tree { // an edit is to be seen soon
 		due = due.Add(editedWithin - quotaAgain)
 	}
@@ -49,15 +54,15 @@ func (c *budgets) reconcile(ctx context.Context) {
 		return
 	}
 	started := map[federation.JobID]time.Time{}
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		for id, j := range s.jobs {
 			if j.att.State == federation.AttemptStarted && !j.att.Started.IsZero() && !j.Cancel {
 				started[id] = j.att.Started
 			}
 		}
 	}
-	c.cfg.Quota.Ran(c.lasted(now))
-	reached, over := c.cfg.Quota.Levels(now, started)
+	c.book.Ran(c.lasted(now))
+	reached, over := c.book.Levels(now, started)
 	for i := range reached {
 		c.tell(&reached[i], now)
 	}
@@ -74,7 +79,7 @@ func (c *budgets) reconcile(ctx context.Context) {
 // lasted are the jobs that run, and for how long. Of an array that was handed over whole nothing is known but its tasks together.
 func (c *budgets) lasted(now time.Time) iter.Seq2[federation.JobID, quota.Lasted] {
 	return func(yield func(federation.JobID, quota.Lasted) bool) {
-		for _, s := range c.sites {
+		for _, s := range c.sites.all {
 			for id, j := range s.jobs {
 				if j.att.State != federation.AttemptStarted || j.att.Started.IsZero() || j.whole != nil {
 					continue
@@ -122,8 +127,8 @@ func (c *budgets) tell(r *quota.Reached, now time.Time) {
 	c.batch.audit(federation.AuditEntry{At: now.UTC(), Who: federation.DaemonActor, Verb: verbBudget, Kind: federation.AuditObject(r.Kind),
 		Object: object, After: level, Why: r.Text})
 	c.log.Warn("budget", "level", r.Option, "of", r.Key.String(), "why", r.Text)
-	if c.cfg.Notify != nil {
-		c.cfg.Notify(health.Finding{At: now.UTC(), Rule: r.Option, Act: health.ActNotify, Why: r.Text})
+	if c.notify != nil {
+		c.notify(health.Finding{At: now.UTC(), Rule: r.Option, Act: health.ActNotify, Why: r.Text})
 	}
 }
 
@@ -138,12 +143,12 @@ func (c *budgets) end(j *job, e quota.Ending, now time.Time) {
 	case !told && e.Grace > 0:
 		c.ends[j.ID] = now.Add(e.Grace)
 		r.Kind, r.Signal = federation.RequestSignal, endSignal(j)
-		c.event(j, "%s: signal %s, to be cancelled at %s", e.Text, r.Signal.Name, now.Add(e.Grace).UTC().Format(time.DateTime))
+		c.batch.eventf(j, "%s: signal %s, to be cancelled at %s", e.Text, r.Signal.Name, now.Add(e.Grace).UTC().Format(time.DateTime))
 		c.batch.request(r)
 	case !told || !now.Before(at):
 		c.ends[j.ID] = now.Add(time.Hour) // it is asked for until it has ended
 		r.Kind = federation.RequestCancel
-		c.event(j, "%s: cancelled", e.Text)
+		c.batch.eventf(j, "%s: cancelled", e.Text)
 		c.batch.request(r)
 	}
 }

@@ -90,6 +90,7 @@ type calls struct {
 	log     *slog.Logger
 	metrics *metrics
 	owner   func(federation.JobID) uint32
+	sites   *roster
 	decided []call
 	results chan result
 	back    []result // for the next round
@@ -99,8 +100,8 @@ type calls struct {
 	under sync.WaitGroup
 }
 
-func newCalls(inline bool, limit time.Duration, log *slog.Logger, m *metrics, owner func(federation.JobID) uint32) *calls {
-	return &calls{inline: inline, limit: limit, log: log, metrics: m, owner: owner, results: make(chan result, 1024)}
+func newCalls(inline bool, limit time.Duration, log *slog.Logger, m *metrics, sites *roster, owner func(federation.JobID) uint32) *calls {
+	return &calls{inline: inline, limit: limit, log: log, metrics: m, sites: sites, owner: owner, results: make(chan result, 1024)}
 }
 
 func (c *calls) add(s *site, kind any, run func(ctx context.Context) any) {
@@ -109,6 +110,18 @@ func (c *calls) add(s *site, kind any, run func(ctx context.Context) any) {
 		k.user = c.owner(id)
 	}
 	c.decided = append(c.decided, k)
+}
+
+// act asks the site of a live attempt for one of the simple actions.
+func (c *calls) act(j *job, what string, do func(federation.Driver, context.Context, federation.JobRef) error) {
+	if !j.live() || c.sites.byName[j.att.Site] == nil {
+		return
+	}
+	id, ref, s := j.ID, j.Ref(j.att), c.sites.byName[j.att.Site]
+	d := s.driver
+	c.add(s, acted{job: id, what: what}, func(ctx context.Context) any {
+		return acted{job: id, what: what, err: do(d, ctx, ref)}
+	})
 }
 
 // make makes the calls that the round has decided, now that their intents are durable.
@@ -249,12 +262,15 @@ func (c *Controller) takeResult(r result) {
 	case polled:
 		c.watch.takePolled(r.site, v)
 	case submitted:
-		c.takeSubmitted(r.site, v)
+		c.attempts.takeSubmitted(r.site, v)
 	case lookedUp:
-		c.takeLookedUp(r.site, v)
+		c.repairs.takeLookedUp(r.site, v)
 	case collected:
-		c.stageOut.take(r.site, v)
+		if j, ended := c.stageOut.take(r.site, v); ended != nil {
+			c.reports.endedAtSite(r.site, j, *ended)
+		}
 	case acted:
+		c.orphans.take(r.site, v)
 		c.requests.takeActed(r.site, v)
 	case answered:
 		c.requests.takeAnswered(r.site, v)
@@ -263,7 +279,7 @@ func (c *Controller) takeResult(r result) {
 	case ranked:
 		c.order.take(r.site, v)
 	case found:
-		c.comparing.take(r.site, v, c.attach)
+		c.comparing.take(r.site, v, c.loader.attach)
 	}
 }
 

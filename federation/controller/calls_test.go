@@ -12,7 +12,7 @@ import (
 
 // A driver that panics has not answered: whoever waits for its call hears that, and other calls go on.
 func TestPanicInADriver(t *testing.T) {
-	c := newCalls(false, time.Minute, slog.New(slog.DiscardHandler), newMetrics(nil), ownedBy(0))
+	c := newCalls(false, time.Minute, slog.New(slog.DiscardHandler), newMetrics(nil), nil, ownedBy(0))
 	s := &site{slots: make(chan struct{}, 1)}
 	c.decided = append(c.decided, call{site: s, kind: submitted{job: 5}, run: func(context.Context) any { panic("planted") }})
 	c.add(s, polled{}, func(context.Context) any { return polled{} })

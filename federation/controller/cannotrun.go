@@ -14,14 +14,14 @@ import (
 // stuckFor is how long a site must have been unable to run a job before it is moved: nodes that boot are back by then.
 const stuckFor = time.Minute
 
-// moveStuck looks for such jobs, not more often than Timing.PlanAgain.
-func (c *requests) moveStuck() {
+// leaveStuck looks for such jobs, not more often than Timing.PlanAgain.
+func (c *moves) leaveStuck() {
 	now := c.now()
 	if now.Before(c.nextStuck) {
 		return
 	}
 	c.nextStuck = now.Add(c.t.PlanAgain)
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		if !s.Answering || s.State != federation.FedActive {
 			continue
 		}
@@ -36,15 +36,15 @@ func (c *requests) moveStuck() {
 				j.stuck = time.Time{}
 			case j.stuck.IsZero():
 				j.stuck = now
-			case now.Sub(j.stuck) >= stuckFor && !c.moves(j) && c.elsewhere(j) != "":
-				c.moveAway(j, fmt.Sprintf("%s cannot run it: %s", s.Name, why))
+			case now.Sub(j.stuck) >= stuckFor && !c.moving(j) && c.elsewhere(j) != "":
+				c.start(j, fmt.Sprintf("%s cannot run it: %s", s.Name, why))
 			}
 		}
 	}
 }
 
 // cannotRun says why a site has no nodes that could run a job of ours there, as its nodes are now; "" if it has.
-func (c *requests) cannotRun(s *site, j *job) string {
+func (c *moves) cannotRun(s *site, j *job) string {
 	d := c.judge(j)
 	if slices.ContainsFunc(d.Offers, func(o *federation.Offer) bool { return o.Site == s.Name }) {
 		return ""
@@ -58,7 +58,7 @@ func (c *requests) cannotRun(s *site, j *job) string {
 }
 
 // elsewhere is a site other than the one where a job waits that could run it, "" if there is none.
-func (c *requests) elsewhere(j *job) federation.SiteName {
+func (c *moves) elsewhere(j *job) federation.SiteName {
 	for _, o := range c.judge(j).Offers {
 		if o.Site != j.att.Site && !j.leavesSite(o.Site, c.now()) {
 			return o.Site
@@ -68,21 +68,21 @@ func (c *requests) elsewhere(j *job) federation.SiteName {
 }
 
 // judge asks placement where a job could run, whatever is free.
-func (c *requests) judge(j *job) (d federation.Decision) {
+func (c *moves) judge(j *job) (d federation.Decision) {
 	if f := c.queue.world.Guard(func() { d = c.queue.world.Judge(&j.Job) }); f != nil {
 		c.log.Error("placement failed", "job", j.ID, "err", f)
 	}
 	return d
 }
 
-// moves reports whether the job is being moved already.
-func (c *requests) moves(j *job) bool {
+// moving reports whether the job is being moved already.
+func (c *moves) moving(j *job) bool {
 	a := c.asks.open[j.ID]
 	return a != nil && a.Kind == federation.RequestMove
 }
 
-// moveAway has a job leave the site where it waits, by a request like an operator's.
-func (c *requests) moveAway(j *job, why string) {
+// start has a job leave the site where it waits, by a request like an operator's.
+func (c *moves) start(j *job, why string) {
 	j.stuck = time.Time{}
 	c.batch.request(federation.Request{Job: j.ID, Kind: federation.RequestMove, Operator: true, Restarts: j.Restarts, At: c.now().UTC(),
 		Move: &federation.Relocation{From: j.att.Site, Why: why}})

@@ -1,20 +1,31 @@
 package controller
 
 import (
+	"log/slog"
 	"slices"
 	"time"
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/fairshare"
+	"fsub/federation/quota"
 )
 
 // charges charges for every run that has ended, once, in the batch that its end is written with. What jobs,
 // attempts and tasks cost is the sum of that.
-type charges struct{ *shared }
+type charges struct {
+	now       func() time.Time
+	log       *slog.Logger
+	sites     *roster
+	batch     *pendingBatch
+	runs      *runTimes
+	fairShare *fairshare.Shares
+	book      *quota.Book
+}
 
 // run writes what a run has come to, of which k says who held what, and when. s is nil if the site is not
 // configured any more: nothing is billed then.
-func (c charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge) federation.Money {
+func (c *charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge) federation.Money {
 	k.Job, k.User = j.ID, j.User
 	k.Key, k.Attempt, k.Site = a.Key, a.Number, a.Site
 	switch {
@@ -30,11 +41,11 @@ func (c charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge
 	j.Cost += k.Amount
 	c.batch.charge(k)
 	c.lasted(s, j, a, &k)
-	if c.cfg.FairShare != nil {
-		c.cfg.FairShare.Charge(&k)
+	if c.fairShare != nil {
+		c.fairShare.Charge(&k)
 	}
-	if c.cfg.Quota != nil {
-		c.cfg.Quota.Charge(&k)
+	if c.book != nil {
+		c.book.Charge(&k)
 	}
 	c.batch.job(j)
 	return k.Amount
@@ -43,7 +54,7 @@ func (c charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge
 // price sets what a run is billed: what the site says that it costs by the hour, else its TRES at the site's
 // prices. What a job is suspended for costs where its nodes are rented; a cluster counts it as nothing. An amount
 // that is set is the site's own word.
-func (c charges) price(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
+func (c *charges) price(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
 	held := elapsed(k.Start, k.End)
 	switch {
 	case k.From == federation.PriceNone:
@@ -76,7 +87,7 @@ func elapsed(start, end time.Time) time.Duration {
 
 // ended charges for an attempt's last run, or for the tasks of an array, when the site has said how it ended. An
 // array's tasks hold the same each.
-func (c charges) ended(s *site, j *job, sj federation.SiteJob) {
+func (c *charges) ended(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	switch {
 	case j.whole != nil:
@@ -90,9 +101,9 @@ func (c charges) ended(s *site, j *job, sj federation.SiteJob) {
 
 // lost writes, before an attempt is over or starts anew, that a run of it was lost: its end was not seen. Tasks
 // whose end was are billed.
-func (c charges) lost(j *job) {
+func (c *charges) lost(j *job) {
 	a := j.att
-	s := c.byName[a.Site]
+	s := c.sites.byName[a.Site]
 	switch {
 	case a.State != federation.AttemptStarted || a.Started.IsZero():
 	case j.whole != nil:
@@ -104,7 +115,7 @@ func (c charges) lost(j *job) {
 }
 
 // component charges for the run of a component, if it has started. It has the number of its leader's.
-func (c charges) component(s *site, j *job, run int, state federation.State, end time.Time, from federation.PriceSource) {
+func (c *charges) component(s *site, j *job, run int, state federation.State, end time.Time, from federation.PriceSource) {
 	if j.Start.IsZero() {
 		return
 	}
@@ -114,7 +125,7 @@ func (c charges) component(s *site, j *job, run int, state federation.State, end
 
 // requeued charges for those runs of an attempt that were not among before, which are charged. All are new to an
 // attempt of which nothing is.
-func (c charges) requeued(s *site, j *job, before []federation.AttemptRun, held federation.Held) {
+func (c *charges) requeued(s *site, j *job, before []federation.AttemptRun, held federation.Held) {
 	a := j.att
 	if a.Charged == 0 {
 		before = nil

@@ -32,13 +32,13 @@ func (s *idStore) ReserveIDs(_ context.Context, n int) (ids []federation.JobID, 
 // TestJobIDs: what was taken and not used is taken again; a store that gives none is left alone for a while.
 func TestJobIDs(t *testing.T) {
 	st, now := &idStore{err: federation.ErrUnavailable}, time.Unix(1000, 0)
-	x := jobIDs{shared: &shared{store: st, log: slog.New(slog.DiscardHandler), now: func() time.Time { return now }, t: Timing{}.withDefaults()}}
+	x := jobIDs{store: st, log: slog.New(slog.DiscardHandler), now: func() time.Time { return now }, agenda: new(agenda), pause: time.Second}
 	x.reserve(t.Context(), 3)
 	x.reserve(t.Context(), 3)
 	if st.asks != 1 || len(x.free) != 0 {
 		t.Fatalf("asked %d times, %d IDs", st.asks, len(x.free))
 	}
-	now, st.err = now.Add(x.t.Retry), nil
+	now, st.err = now.Add(x.pause), nil
 	x.reserve(t.Context(), 3)
 	if len(x.free) != 64 {
 		t.Fatalf("%d IDs, want as many as are reserved at once", len(x.free))
@@ -49,15 +49,15 @@ func TestJobIDs(t *testing.T) {
 	if again, ok := x.take(); !ok || again != first || second == first || len(x.free) != 62 {
 		t.Errorf("then %d was taken, want %d again, and %d are left", again, first, len(x.free))
 	}
-	x.lastRead, x.planDirty = now, false
+	x.agenda.lastRead, x.agenda.plan = now, false
 	x.lack()
 	x.lack()
-	if !x.planDirty || !x.lastRead.IsZero() {
+	if !x.agenda.plan || !x.agenda.lastRead.IsZero() {
 		t.Error("the store is not read for more")
 	}
-	x.planDirty = false
+	x.agenda.plan = false
 	x.lack()
-	if x.planDirty {
+	if x.agenda.plan {
 		t.Error("it is planned again and again for IDs that may not be had")
 	}
 }
@@ -65,7 +65,7 @@ func TestJobIDs(t *testing.T) {
 // TestCalls: each call has a result, also one whose driver panics or that was never made, and all come back for the next round.
 func TestCalls(t *testing.T) {
 	for _, inline := range []bool{true, false} {
-		c := newCalls(inline, time.Second, slog.New(slog.DiscardHandler), newMetrics(nil), ownedBy(0))
+		c := newCalls(inline, time.Second, slog.New(slog.DiscardHandler), newMetrics(nil), nil, ownedBy(0))
 		s := &site{slots: make(chan struct{}, submitSlots), acts: share.New(actSlots, actsOfUser)}
 		c.add(s, acted{job: 1}, func(context.Context) any { return acted{job: 1} })
 		c.decided = append(c.decided, call{site: s, kind: submitted{job: 2}, before: func(context.Context) error { return errors.New("no script") },
@@ -107,7 +107,7 @@ func ownedBy(uid uint32) func(federation.JobID) uint32 {
 // TestCallsOfOneUser: however many of one user's jobs a site is asked about, it is asked about another's. Those beyond what may wait fail at once, and not by
 // the site's fault.
 func TestCallsOfOneUser(t *testing.T) {
-	c := newCalls(false, time.Minute, slog.New(slog.DiscardHandler), newMetrics(nil), func(id federation.JobID) uint32 { return uint32(id / 100_000) })
+	c := newCalls(false, time.Minute, slog.New(slog.DiscardHandler), newMetrics(nil), nil, func(id federation.JobID) uint32 { return uint32(id / 100_000) })
 	s := &site{slots: make(chan struct{}, submitSlots), acts: share.New(actSlots, actsOfUser).Bound(actsWait)}
 	stuck := make(chan struct{})
 	defer close(stuck)
@@ -147,26 +147,27 @@ func TestCallsOfOneUser(t *testing.T) {
 func TestStagedOutIsRetried(t *testing.T) {
 	now := time.Unix(1000, 0)
 	stager := &failingStager{err: federation.ErrUnavailable}
-	c := newShared(Config{Stager: stager, Inline: true, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
 	s := &site{Site: federation.Site{Name: "a", FileSystems: []string{}}, jobs: map[federation.JobID]*job{}}
-	c.sites = []*site{s}
-	ended := &endedJobs{}
-	x := newStageOut(c, ended)
+	log, clock := slog.New(slog.DiscardHandler), func() time.Time { return now }
+	x := &stageOut{now: clock, t: Timing{}.withDefaults(), log: log, stager: stager, sites: newRoster(), jobs: newJobTable(), batch: newPendingBatch(clock, log),
+		calls: newCalls(true, time.Second, log, newMetrics(nil), nil, ownedBy(0)), byKey: map[string]*results{}}
+	x.sites.add(s)
 	j := newJob(federation.Job{ID: 1, Spec: new(sbatch.Spec)})
 	j.try().att = &federation.Attempt{Job: 1, Number: 1, Key: "k", State: federation.AttemptStarted}
 	j.Spec.WorkDir = "/work"
-	c.jobs.Set(1, j)
+	x.jobs.Set(1, j)
 	s.jobs[1] = j
 	if !x.begin(s, j, federation.SiteJob{ID: 1, State: federation.Completed, Start: now, End: now}) {
 		t.Fatal("its results are not on the way")
 	}
-	for n := 0; len(ended.jobs) == 0; n++ {
+	var ended *federation.SiteJob
+	for n := 0; ended == nil; n++ {
 		if n > 10_000 || now.After(time.Unix(1000, 0).Add(2*homeFor)) {
 			t.Fatal("they are never given up")
 		}
-		c.calls.make(t.Context())
-		for _, r := range c.calls.take() {
-			x.take(r.site, r.value.(collected))
+		x.calls.make(t.Context())
+		for _, r := range x.calls.take() {
+			_, ended = x.take(r.site, r.value.(collected))
 		}
 		now = now.Add(time.Second)
 		x.again()
@@ -189,7 +190,3 @@ func (f *failingStager) Collect(context.Context, *federation.Job, *federation.At
 	f.tries++
 	return nil, f.err
 }
-
-type endedJobs struct{ jobs []*job }
-
-func (e *endedJobs) endedAtSite(_ *site, j *job, _ federation.SiteJob) { e.jobs = append(e.jobs, j) }

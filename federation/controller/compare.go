@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -17,10 +18,20 @@ import (
 
 // comparing looks for the live jobs of a restored store at the sites.
 type comparing struct {
-	*shared
-	queue *queue
-	open  map[federation.JobID]*compared // jobs that are not to be bound yet
-	asked int                            // calls that are under way
+	federation string
+	copied     time.Time // see Config.Restored; zero: there is nothing to compare
+	done       func(context.Context) error
+	now        func() time.Time
+	t          Timing
+	log        *slog.Logger
+	sites      *roster
+	jobs       *jobTable
+	batch      *pendingBatch
+	agenda     *agenda
+	calls      *calls
+	queue      *queue
+	open       map[federation.JobID]*compared // jobs that are not to be bound yet
+	asked      int                            // calls that are under way
 }
 
 // compared is how far the sites have been asked for a job.
@@ -43,13 +54,9 @@ type found struct {
 	err    error
 }
 
-func newComparing(c *shared, q *queue) *comparing {
-	return &comparing{shared: c, queue: q, open: map[federation.JobID]*compared{}}
-}
-
 // begin has all live jobs compared. Of an array that waits nobody can say which of its tasks have run: their jobs have IDs that the copy does not know. It is held.
 func (c *comparing) begin(hold func(*job)) {
-	if c.cfg.Restored.IsZero() {
+	if c.copied.IsZero() {
 		return
 	}
 	for _, id := range slices.Sorted(c.jobs.IDs()) {
@@ -58,14 +65,14 @@ func (c *comparing) begin(hold func(*job)) {
 		case j.spreads():
 			if j.rest.Len() > 0 && j.Held != federation.HeldAdmin {
 				hold(j)
-				c.event(j, "held: the store was restored from a copy of %s, and tasks may have run since; look with sacct at the sites, then: scontrol release %d",
-					c.cfg.Restored.Format(time.RFC3339), j.ID)
+				c.batch.eventf(j, "held: the store was restored from a copy of %s, and tasks may have run since; look with sacct at the sites, then: scontrol release %d",
+					c.copied.Format(time.RFC3339), j.ID)
 			}
 		default:
 			c.open[id] = &compared{waits: map[federation.SiteName]bool{}, clear: map[federation.SiteName]bool{}}
 		}
 	}
-	c.log.Warn("the store was restored: jobs are looked for at all sites before they start", "copied", c.cfg.Restored, "jobs", len(c.open))
+	c.log.Warn("the store was restored: jobs are looked for at all sites before they start", "copied", c.copied, "jobs", len(c.open))
 }
 
 // holds reports whether a job is not to be bound yet.
@@ -73,7 +80,7 @@ func (c *comparing) holds(j *job) bool { return c.open[j.ID] != nil }
 
 // reconcile asks the sites for those that wait, and ends the comparison with the last of them.
 func (c *comparing) reconcile(ctx context.Context) {
-	if c.cfg.Restored.IsZero() {
+	if c.copied.IsZero() {
 		return
 	}
 	now := c.now()
@@ -86,24 +93,24 @@ func (c *comparing) reconcile(ctx context.Context) {
 		if j.live() || len(k.waits) > 0 || now.Before(k.retry) {
 			continue
 		}
-		if !slices.ContainsFunc(c.sites, func(s *site) bool { return !k.clear[s.Name] }) {
+		if !slices.ContainsFunc(c.sites.all, func(s *site) bool { return !k.clear[s.Name] }) {
 			delete(c.open, id)
 			c.queue.look(j)
-			c.planDirty = true
+			c.agenda.plan = true
 			continue
 		}
-		for _, s := range c.sites {
+		for _, s := range c.sites.all {
 			if !k.clear[s.Name] && c.asked < compareAtOnce && !s.breaker.open {
 				c.ask(j, k, s)
 			}
 		}
 	}
 	if len(c.open) == 0 {
-		if err := c.cfg.Compared(ctx); err != nil {
+		if err := c.done(ctx); err != nil {
 			c.log.Error("note that the restored store was compared with the sites", "err", err)
 			return
 		}
-		c.cfg.Restored = time.Time{}
+		c.copied = time.Time{}
 		c.log.Info("the restored store was compared with the sites")
 	}
 }
@@ -115,7 +122,7 @@ func (c *comparing) ask(j *job, k *compared, s *site) {
 	c.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
 		for n := known.Attempt + compareAhead; n > known.Attempt; n-- {
-			key := federation.AttemptKey(c.cfg.Federation, &known, n)
+			key := federation.AttemptKey(c.federation, &known, n)
 			at, err := d.Lookup(ctx, federation.JobRef{ID: known.ID, Number: known.Number(), Key: key, Submitted: submitted})
 			switch {
 			case err == nil && at.Key == key:
@@ -147,9 +154,9 @@ func (c *comparing) take(s *site, r found, attach func(*federation.Attempt)) {
 	case j.live(): // another site was faster, and has a later attempt or an earlier one: what is over is known from its answer
 	default:
 		clear(k.clear) // later ones are looked for when this one is over
-		c.event(j, "found at %s, where it was started after the copy of %s", s.Name, c.cfg.Restored.Format(time.RFC3339))
-		a := &federation.Attempt{Job: j.ID, Number: r.number, Key: federation.AttemptKey(c.cfg.Federation, &j.Job, r.number), Site: s.Name, State: federation.AttemptIntended,
-			Created: j.Submit, Note: fmt.Sprintf("adopted after a restore of %s", c.cfg.Restored.Format(time.RFC3339))}
+		c.batch.eventf(j, "found at %s, where it was started after the copy of %s", s.Name, c.copied.Format(time.RFC3339))
+		a := &federation.Attempt{Job: j.ID, Number: r.number, Key: federation.AttemptKey(c.federation, &j.Job, r.number), Site: s.Name, State: federation.AttemptIntended,
+			Created: j.Submit, Note: fmt.Sprintf("adopted after a restore of %s", c.copied.Format(time.RFC3339))}
 		j.Attempt, j.Site = r.number, s.Name
 		c.queue.drop(j)
 		attach(a)

@@ -10,7 +10,10 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -101,6 +104,15 @@ type Timing struct {
 	CancelEach time.Duration // a cancellation is repeated until the end is seen [3s]
 }
 
+// backoff is how long to leave a site alone after so many failures in a row.
+func (t Timing) backoff(fails int) time.Duration {
+	d := t.Retry
+	for i := 1; i < fails && d < t.RetryMax; i++ {
+		d *= 2
+	}
+	return min(d, t.RetryMax)
+}
+
 func (t Timing) withDefaults() Timing {
 	set := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
@@ -121,39 +133,17 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
-// Controller decides. All but the view belongs to the goroutine that calls Round.
+// Controller decides. All but its View belongs to the goroutine that calls Round.
 type Controller struct {
-	*shared
-	*life
-	*attempts
-	reports    *reports
-	inbox      *inbox
-	requests   *requests
-	watch      *watch
-	standings  *standings
-	nodes      *nodes
-	rules      *healthRules
-	arrays     *arrays
-	depends    *dependencies
-	strays     *strays
-	stageOut   *stageOut
-	charges    charges
-	components *components
-	order      *siteOrder
-	budgets    *budgets
-	comparing  *comparing
-	preempts   *preempts
-
-	queue     *queue // the jobs without a live attempt, and what placement knows of them
-	nextPlan  time.Time
-	lastPlan  time.Time
-	nextMoves time.Time
-	clock     time.Time // that placement was told last
-
-	wake chan struct{}
-	view view
-
-	failed error // why it does nothing any more; nil: it works
+	*View
+	*parts
+	cfg     Config
+	t       Timing
+	log     *slog.Logger
+	store   federation.Store
+	metrics *metrics
+	asides  *aside
+	failed  error // why it does nothing any more; nil: it works
 }
 
 const defaultMaxRequeue = 5
@@ -178,11 +168,10 @@ func Open(cfg Config) *Controller {
 	if cfg.MaxArray == 0 {
 		cfg.MaxArray = federation.MaxArrayIndex + 1
 	}
-	c := &Controller{shared: newShared(cfg), wake: make(chan struct{}, 1)}
-	c.queue = newQueue(c.shared)
-	c.view.init(cfg.Policy)
-	c.join()
-	c.tellSites()
+	cfg.Timing = cfg.Timing.withDefaults()
+	m := newMetrics(cfg.Registerer)
+	c := &Controller{View: newView(cfg, m), cfg: cfg, t: cfg.Timing, log: cfg.Logger, store: cfg.Store, metrics: m, asides: newAside(cfg.Logger, m)}
+	c.parts = newParts(&c.cfg, c.View, c.asides, m)
 	return c
 }
 
@@ -197,27 +186,33 @@ func (c *Controller) Load(ctx context.Context, also func([]federation.Job) error
 	return nil
 }
 
-// join makes what the controller consists of known to each other.
-func (c *Controller) join() {
-	c.inbox = &inbox{shared: c.shared, taken: map[int64]federation.JobID{}}
-	c.strays, c.charges, c.depends = newStrays(c.shared), charges{c.shared}, newDependencies(c.shared, c.queue)
-	c.life = &life{shared: c.shared, queue: c.queue, depends: c.depends, charges: c.charges}
-	c.reports = &reports{shared: c.shared, life: c.life, strays: c.strays}
-	c.nodes = newNodes(c.shared)
-	c.rules = newHealthRules(c.shared, c.nodes)
-	c.nodes.rules, c.reports.rules, c.rules.told = c.rules, c.rules, &c.view.told
-	c.watch = newWatch(c.shared, c.reports, c.nodes, c.view.wanted)
-	c.arrays = newArrays(c.shared, c.queue, c.depends, c.life)
-	c.components = &components{shared: c.shared, charges: c.charges, owner: c.life}
-	c.stageOut = newStageOut(c.shared, c.reports)
-	c.life.watch, c.life.arrays, c.life.components = c.watch, c.arrays, c.components
-	c.requests = newRequests(c.shared, c.life, others{inbox: c.inbox, queue: c.queue, watch: c.watch, arrays: c.arrays, depends: c.depends,
-		components: c.components, strays: c.strays, view: &c.view})
-	c.arrays.tasks, c.reports.requests, c.reports.stageOut = c.requests, c.requests, c.stageOut
-	c.comparing = newComparing(c.shared, c.queue)
-	c.order, c.budgets, c.preempts = newSiteOrder(c.shared, c.queue.points), newBudgets(c.shared), &preempts{shared: c.shared}
-	c.standings = newStandings(c.shared, c.life, c.watch, c.stageOut)
-	c.attempts = &attempts{shared: c.shared, life: c.life, reports: c.reports, requests: c.requests, strays: c.strays, stageOut: c.stageOut, rules: c.rules, comparing: c.comparing}
+// load reads what the store has of live jobs, sites and nodes.
+func (c *Controller) load(ctx context.Context, also func([]federation.Job) error) error {
+	if err := c.inbox.begin(ctx); err != nil {
+		return err
+	}
+	if err := c.loader.load(ctx, also); err != nil {
+		return err
+	}
+	states, err := c.store.SiteState(ctx)
+	if err != nil {
+		return fmt.Errorf("read the states of the sites: %w", err)
+	}
+	if err := c.rules.load(ctx); err != nil {
+		return err
+	}
+	if err := c.upkeep.read(ctx, c.cfg.Planned, c.now()); err != nil {
+		return fmt.Errorf("read what is planned at sites: %w", err)
+	}
+	c.standings.take(states)
+	c.comparing.begin(func(j *job) {
+		why := federation.Because(federation.WaitRestoredArray, c.cfg.Restored.UTC().Format(time.RFC3339))
+		c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true}, why)
+	})
+	if err := c.standings.recall(ctx); err != nil {
+		return fmt.Errorf("read the history of the sites: %w", err)
+	}
+	return c.nodes.load(ctx, true)
 }
 
 // Run runs rounds until ctx is done, or too many of them have panicked: whenever a result comes in, the store was written to, a site has news, or a time has come.
@@ -229,7 +224,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-c.wake:
-			c.lastRead = time.Time{}
+			c.agenda.lastRead = time.Time{}
 		case <-c.watch.came:
 		case <-timer.C:
 		case r := <-c.calls.results:
@@ -285,19 +280,30 @@ func (c *Controller) round(ctx context.Context) {
 	c.order.reconcile()
 	c.budgets.reconcile(ctx)
 	c.preempts.reconcile()
-	c.repair()
+	c.orphans.cancelAgain()
+	c.requests.repairAsked()
+	c.moves.leaveStuck()
+	c.moves.freeMoved()
+	c.stageOut.again()
+	c.repairs.reconcile()
 	c.comparing.reconcile(ctx)
 	c.depends.findNamesakes()
-	c.planJobs()
-	c.moveSooner()
+	c.planner.reconcile()
+	c.relocation.reconcile()
 	c.arrays.writeShrunk()
-	if c.commit(ctx) {
+	if c.writer.commit(ctx) {
 		c.calls.make(ctx)
 	}
 	c.publish()
-	c.answer()
-	c.view.starts.answer(c.now, c.starts)
-	c.view.spendings.answer(c.now, c.spendings)
+	c.answer(c.forecasts)
+}
+
+// publish shows the rest of the daemon what the round has left.
+func (c *Controller) publish() {
+	aside := slices.Sorted(maps.Keys(c.asides.jobs))
+	c.metrics.aside.Set(float64(len(aside)))
+	c.metrics.queued(c.queue.tasks)
+	c.View.publish(c.sites, c.queue.world, aside)
 }
 
 // nextRound returns the earliest time at which something is due without any event from outside.
@@ -314,20 +320,20 @@ func (c *Controller) nextRound() time.Time {
 	c.nodes.due(sooner)
 	c.rules.due(sooner)
 	c.preempts.due(sooner)
-	if c.planDirty && c.watch.looked {
-		sooner(c.nextPlan)
+	if c.agenda.plan && c.watch.looked {
+		sooner(c.planner.next)
 	}
 	if due := c.queue.times.first(); c.watch.looked && !due.IsZero() {
-		sooner(later(due, c.nextPlan))
+		sooner(later(due, c.planner.next))
 	}
-	if c.view.behind {
-		sooner(c.view.published.Add(publishEvery))
+	if c.behind {
+		sooner(c.published.Add(publishEvery))
 	}
 	if !c.batch.empty() {
 		sooner(now.Add(c.t.Retry))
 	}
-	if c.arrays.unfinished.more {
-		c.lastRead = time.Time{}
+	if c.tasks.unfinished.more {
+		c.agenda.lastRead = time.Time{}
 		return now
 	}
 	if len(c.calls.back) > 0 {

@@ -103,7 +103,7 @@ func TestRefusedGoesToTheNextSiteThenFails(t *testing.T) {
 	refusal := &federation.SlurmError{Kind: federation.ErrDenied, Number: 2045, Text: "Invalid account or account/partition combination specified"}
 	id := b.submit(nil)
 	b.cheap.fail = refusal
-	b.ctl.sites[0].observeError = nil
+	b.ctl.sites.all[0].observeError = nil
 	b.rounds(1)
 	b.cheap.fail = nil
 	b.dear.fail = refusal

@@ -25,7 +25,7 @@ func TestSubmitsWhatWasOffered(t *testing.T) {
 	b := newBench(t)
 	site := &hearing{fakeSite: b.cheap}
 	b.drive(site)
-	cheap := b.ctl.byName["cheap"]
+	cheap := b.ctl.sites.byName["cheap"]
 	cheap.Options, cheap.told = []federation.PluginOption{{Name: "image", Plugin: "pyxis"}}, nil
 	id := b.submit(func(s *sbatch.Spec) {
 		s.GPUsPerNode, s.Fed = "a100:1", &sbatch.Fed{Accelerators: []string{"a100", "h100:2"}}
@@ -47,12 +47,12 @@ func TestSubmitsWhatWasOffered(t *testing.T) {
 // Judgements are remembered by what matters: the working directory matters where a site does not have all.
 func TestJudgedByWorkDir(t *testing.T) {
 	b := newBench(t)
-	for _, s := range b.ctl.sites {
+	for _, s := range b.ctl.sites.all {
 		s.FileSystems = []string{"/home"}
 	}
-	b.ctl.view.published = b.ctl.view.published.AddDate(-1, 0, 0)
+	b.ctl.published = b.ctl.published.AddDate(-1, 0, 0)
 	b.ctl.publish()
-	b.ctl.view.sites.Store(&viewOfSites{sites: b.ctl.Sites(), judged: &judgements{}})
+	b.ctl.shown.Store(&viewOfSites{sites: b.ctl.Sites(), judged: &judgements{}})
 	job := func(dir string) *federation.Job {
 		return &federation.Job{User: "alice", Spec: &sbatch.Spec{WorkDir: dir}}
 	}

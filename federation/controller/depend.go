@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -200,8 +201,12 @@ func (j *job) tasksWait() bool {
 
 // dependencies know which jobs wait for which.
 type dependencies struct {
-	*shared
-	queue *queue
+	log    *slog.Logger
+	store  federation.Store
+	jobs   *jobTable
+	queue  *queue
+	agenda *agenda
+
 	names names
 	waits map[federation.JobID][]waiting // by the job that they depend on
 }
@@ -210,10 +215,6 @@ type dependencies struct {
 type waiting struct {
 	job  *job
 	term int
-}
-
-func newDependencies(c *shared, q *queue) *dependencies {
-	return &dependencies{shared: c, queue: q, names: newNames(), waits: map[federation.JobID][]waiting{}}
 }
 
 // add registers what j waits for, and settles what has happened already. It fails if the store does.
@@ -237,7 +238,7 @@ func (c *dependencies) add(ctx context.Context, j *job) error {
 			}
 			continue
 		}
-		on := cmp.Or(c.jobs.Of(t.Job), c.ended[t.Job], earlier[t.Job])
+		on := cmp.Or(c.jobs.Of(t.Job), c.jobs.ended[t.Job], earlier[t.Job])
 		if on == nil {
 			if on, err = c.earlier(ctx, t.Job); err != nil {
 				return fmt.Errorf("read job %d, which it depends on: %w", t.Job, err)
@@ -325,20 +326,20 @@ func (c *dependencies) changed(j *job) {
 	if j.State.Ended() {
 		delete(c.waits, j.ID)
 	}
-	c.planDirty = true
+	c.agenda.plan = true
 }
 
 // lookAt has a job looked at that comes first among its namesakes now, which it may have waited for.
 func (c *dependencies) lookAt(first federation.JobID) {
 	if j := c.jobs.Of(first); j != nil && j.depends.names != nil {
 		c.queue.look(j)
-		c.planDirty = true
+		c.agenda.plan = true
 	}
 }
 
 // findNamesakes looks for the jobs that new singletons wait for.
 func (c *dependencies) findNamesakes() {
-	for _, id := range c.names.find(&c.jobs) {
+	for _, id := range c.names.find(&c.jobs.Map) {
 		c.lookAt(id)
 	}
 }
@@ -355,38 +356,4 @@ func (c *dependencies) anew(j *job) {
 	if err := c.add(context.Background(), j); err != nil {
 		c.log.Error("take over a new dependency", "job", j.ID, "err", err)
 	}
-}
-
-// checkDependency reports as *federation.SlurmError what is wrong with a job's dependency.
-func (c *shared) checkDependency(j *federation.Job) error {
-	refuse := func(detail string) error {
-		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2038, Text: "Job dependency problem", Detail: detail}
-	}
-	parsed, err := federation.ParseDependency(j.Spec.Dependency)
-	if err != nil {
-		return refuse(err.Error())
-	}
-	var ids []federation.JobID
-	for _, t := range parsed.Terms {
-		if t.Kind != federation.DependSingleton {
-			ids = append(ids, t.Job)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	listed, err := c.store.ListJobs(context.Background(), federation.JobQuery{IDs: ids, Alone: true})
-	if err != nil {
-		return err
-	}
-	known := map[federation.JobID]bool{}
-	for _, l := range listed {
-		known[l.ID] = true
-	}
-	for _, id := range ids {
-		if !known[id] {
-			return refuse(fmt.Sprintf("job %d is not known; look with squeue or sacct", id))
-		}
-	}
-	return nil
 }

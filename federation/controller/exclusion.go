@@ -17,16 +17,15 @@ type leaving struct {
 
 // leaveOut notes that a site is not to be asked again for a while. What is said of it already stays if it holds for longer.
 func (j *job) leaveOut(no federation.Rejection, until time.Time) {
-	j.leave(leaving{no: no, until: until})
+	j.hinder().leave(leaving{no: no, until: until})
 }
 
 // leaveOutOf notes that a job is not to be given an offering of a site, or spot machines of a zone, for a while.
 func (j *job) leaveOutOf(what string, no federation.Rejection, until time.Time) {
-	j.leave(leaving{no: no, what: what, until: until})
+	j.hinder().leave(leaving{no: no, what: what, until: until})
 }
 
-func (j *job) leave(l leaving) {
-	h := j.hinder()
+func (h *hindered) leave(l leaving) {
 	list := make([]leaving, 0, len(h.leaves)+1)
 	for _, earlier := range h.leaves {
 		if earlier.no.Site == l.no.Site && earlier.what == l.what && earlier.until.After(l.until) {
@@ -37,28 +36,27 @@ func (j *job) leave(l leaving) {
 		}
 	}
 	h.leaves = append(list, l)
-	j.tellLeaves()
+	h.tellLeaves()
 }
 
 // comesBack forgets what has passed. It reports whether that is anything.
-func (j *job) comesBack(now time.Time) bool {
-	if len(j.leaves) == 0 || now.Before(j.refusedUntil) {
+func (h *hindered) comesBack(now time.Time) bool {
+	if len(h.leaves) == 0 || now.Before(h.refusedUntil) {
 		return false
 	}
 	var list []leaving
-	for _, l := range j.leaves {
+	for _, l := range h.leaves {
 		if now.Before(l.until) {
 			list = append(list, l)
 		}
 	}
-	j.hinder().leaves = list
-	j.tellLeaves()
+	h.leaves = list
+	h.tellLeaves()
 	return true
 }
 
 // tellLeaves makes what placement is told, anew: what it was told before is its own.
-func (j *job) tellLeaves() {
-	h := j.hinder()
+func (h *hindered) tellLeaves() {
 	h.refused, h.refusedUntil = nil, time.Time{}
 	for _, l := range h.leaves {
 		if h.refusedUntil.IsZero() || l.until.Before(h.refusedUntil) {
@@ -81,8 +79,8 @@ func (j *job) tellLeaves() {
 }
 
 // leavesSite reports whether the job is not given a site at all for now.
-func (j *job) leavesSite(name federation.SiteName, now time.Time) bool {
-	for _, l := range j.leaves {
+func (h *hindered) leavesSite(name federation.SiteName, now time.Time) bool {
+	for _, l := range h.leaves {
 		if l.no.Site == name && l.what == "" && now.Before(l.until) {
 			return true
 		}
@@ -135,16 +133,16 @@ func (j *job) keepOne(d federation.Decision) {
 		}
 		h := j.hinder()
 		h.leaves = slices.Delete(slices.Clone(h.leaves), first, first+1)
-		j.tellLeaves()
+		h.tellLeaves()
 	}
 }
 
 // comesLater reports whether a rejection is of a rented pool that a cloud refuses for now, and where nothing was taken from the job.
-func (j *job) comesLater(r federation.Rejection) bool {
+func (h *hindered) comesLater(r federation.Rejection) bool {
 	if r.Never || r.Pool == "" || !r.Is(federation.WhyNodesToBeHad) {
 		return false
 	}
-	for _, l := range j.leaves {
+	for _, l := range h.leaves {
 		if l.no.Is(federation.WhyTakenThere) && l.no.Site == r.Site && (strings.HasSuffix(r.Pool, "/"+l.what) || strings.HasSuffix(r.Pool, "/"+l.what+"/spot")) {
 			return false
 		}
@@ -153,9 +151,9 @@ func (j *job) comesLater(r federation.Rejection) bool {
 }
 
 // takenIn reports whether spot machines were taken from the job where an offer is.
-func (j *job) takenIn(o *federation.Offer) bool {
+func (h *hindered) takenIn(o *federation.Offer) bool {
 	for _, of := range append([]federation.Offer{*o}, o.Parts...) {
-		for _, l := range j.leaves {
+		for _, l := range h.leaves {
 			if l.no.Is(federation.WhyTakenThere) && l.no.Site == of.Site && of.Market == "spot" && (l.what == of.Zone || l.what == of.Offering) {
 				return true
 			}

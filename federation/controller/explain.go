@@ -10,7 +10,7 @@ import (
 )
 
 // Explain says why a job is where it is: what placement thought of it when it was bound, or thinks now if it waits. It waits for the round under way, for a moment.
-func (c *Controller) Explain(ctx context.Context, j *federation.Job) federation.Explained {
+func (c *View) Explain(ctx context.Context, j *federation.Job) federation.Explained {
 	if j.Attempt > 0 && (j.Site != "" || j.State.Ended()) {
 		if attempts, err := c.store.Attempts(ctx, j.ID); err == nil && len(attempts) > 0 {
 			out := federation.Explained{Decision: attempts[len(attempts)-1].Decision}
@@ -19,7 +19,7 @@ func (c *Controller) Explain(ctx context.Context, j *federation.Job) federation.
 				out.Waits = c.waits(ctx, j, waits)
 			}
 			if !j.Start.IsZero() && !j.State.Ended() && out.Decision.Expected != nil { // it has passed those that were shorter
-				out.Decision.Expected = c.expectedAfter(j, c.now().Sub(j.Start))
+				out.Decision.Expected = c.runs.expectedAfter(j, c.now().Sub(j.Start))
 			}
 			return out
 		}
@@ -27,7 +27,7 @@ func (c *Controller) Explain(ctx context.Context, j *federation.Job) federation.
 	if j.Whole != nil && j.Whole.Spread && (j.State.Ended() || j.Spec.Array == "") { // its tasks were placed by themselves, and no others are to be
 		return federation.Explained{Decision: federation.Decision{Job: j.ID}}
 	}
-	sites, d := c.view.sites.Load(), c.Decision(j)
+	sites, d := c.shown.Load(), c.Decision(j)
 	out := federation.Explained{Decision: d, Components: c.explainComponents(sites, j)}
 	if j.State == federation.Pending || j.Whole != nil && j.Whole.Spread && !j.State.Ended() { // or some of its tasks do
 		out.Sooner = c.sooner(sites, j, d)
@@ -47,16 +47,16 @@ func (c *Controller) Explain(ctx context.Context, j *federation.Job) federation.
 }
 
 // Priority is what the place of a waiting job in the queue is made of; nil: its nice alone.
-func (c *Controller) Priority(j *federation.Job) []federation.PriorityPart {
-	if c.cfg.FairShare == nil {
+func (c *View) Priority(j *federation.Job) []federation.PriorityPart {
+	if c.fairShare == nil {
 		return nil
 	}
-	return c.cfg.FairShare.Parts(j, c.expected(j))
+	return c.fairShare.Parts(j, c.runs.expected(j))
 }
 
 // Decision is what placement thinks of a job now, as if it were alone.
-func (c *Controller) Decision(j *federation.Job) federation.Decision {
-	d, err := c.planFor(c.view.sites.Load(), j)
+func (c *judging) Decision(j *federation.Job) federation.Decision {
+	d, err := c.planFor(c.shown.Load(), j)
 	if err != nil {
 		return federation.Decision{Job: j.ID, Reason: cmp.Or(j.Reason, federation.ReasonPriority)}
 	}
@@ -64,7 +64,7 @@ func (c *Controller) Decision(j *federation.Job) federation.Decision {
 }
 
 // explainComponents is what placement says of each component of a job, as if it were a job of its own.
-func (c *Controller) explainComponents(sites *viewOfSites, j *federation.Job) (all []federation.Decision) {
+func (c *judging) explainComponents(sites *viewOfSites, j *federation.Job) (all []federation.Decision) {
 	if len(j.Spec.Het) == 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (c *Controller) explainComponents(sites *viewOfSites, j *federation.Job) (a
 const waitsIn = 3 * time.Second
 
 // askWaits asks the controller what of the account tree keeps a job back, and what else does; nothing where it is busy for too long.
-func (c *Controller) askWaits(ctx context.Context, id federation.JobID, d *federation.Decision) ([]federation.Holdback, waitsNow) {
+func (c *View) askWaits(ctx context.Context, id federation.JobID, d *federation.Decision) ([]federation.Holdback, waitsNow) {
 	ctx, cancel := context.WithTimeout(ctx, waitsIn)
 	defer cancel()
 	type answer struct {
@@ -92,25 +92,25 @@ func (c *Controller) askWaits(ctx context.Context, id federation.JobID, d *feder
 		waits     waitsNow
 	}
 	to := make(chan answer, 1)
-	if c.afterRound(ctx, func() { to <- answer{c.holdbacks(id, d), c.waitsNow(id)} }) != nil {
+	if c.afterRound(ctx, func(now *forecasts) { to <- answer{now.holdbacks(id, d), now.waitsNow(id)} }) != nil {
 		return nil, waitsNow{}
 	}
 	a := <-to
 	return a.holdbacks, a.waits
 }
 
-func (c *Controller) holdbacks(id federation.JobID, d *federation.Decision) []federation.Holdback {
+func (c *forecasts) holdbacks(id federation.JobID, d *federation.Decision) []federation.Holdback {
 	j := c.jobs.Of(id)
 	if j == nil || !j.queued || j.live() {
 		return nil
 	}
-	if c.cfg.Quota != nil && (isLimit(j.Reason) || j.Reason == federation.ReasonAccountBudget) {
+	if c.limits.book != nil && (isLimit(j.Reason) || j.Reason == federation.ReasonAccountBudget) {
 		var o *federation.Offer
 		if len(d.Offers) > 0 {
 			o = d.Offers[0]
 		}
-		w := c.wants(asTask(&j.Job), o)
-		if h := c.cfg.Quota.Holdback(c.now(), &w, c.endsBy); h != nil {
+		w := c.limits.wants(asTask(&j.Job), o)
+		if h := c.limits.book.Holdback(c.now(), &w, c.endsBy); h != nil {
 			return []federation.Holdback{*h}
 		}
 	}
@@ -121,12 +121,12 @@ func (c *Controller) holdbacks(id federation.JobID, d *federation.Decision) []fe
 }
 
 // endsBy is when a job has ended at the latest; zero if nothing says when.
-func (c *Controller) endsBy(id federation.JobID) time.Time {
+func (c *forecasts) endsBy(id federation.JobID) time.Time {
 	j := c.jobs.Of(id)
 	if j == nil || !j.live() || j.att.State != federation.AttemptStarted || j.att.Started.IsZero() || len(j.att.Decision.Offers) == 0 {
 		return time.Time{}
 	}
-	if w := c.wants(&j.Job, j.att.Decision.Offers[0]); w.Longest > 0 {
+	if w := c.limits.wants(&j.Job, j.att.Decision.Offers[0]); w.Longest > 0 {
 		return j.att.Started.Add(w.Longest)
 	}
 	return time.Time{}

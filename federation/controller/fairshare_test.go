@@ -19,7 +19,7 @@ func TestJobFactors(t *testing.T) {
 	say := func(parts ...federation.Partition) *site {
 		return &site{Site: federation.Site{Seen: &federation.Observation{Partitions: parts}}}
 	}
-	q := &queue{shared: &shared{sites: []*site{say(part("main", true, 2), part("fast", false, 9)), {}, say(part("batch", true, -1), part("fast", false, 4), part("none", false, 0))}}}
+	q := &queue{sites: &roster{all: []*site{say(part("main", true, 2), part("fast", false, 9)), {}, say(part("batch", true, -1), part("fast", false, 4), part("none", false, 0))}}}
 	if got, want := q.jobFactors(), map[string]int{"": 2, "main": 2, "fast": 9, "batch": 1, "none": 0}; !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -179,11 +181,16 @@ type bench struct {
 	cheap  *fakeSite
 	dear   *fakeSite
 	ctl    *Controller
+	out    *logSink
 	margin federation.Dollars // see place.Policy.MoveMargin
+	config []func(*Config)    // what daemons are configured with from now on
 }
 
+// logSink passes on what is logged.
+type logSink struct{ io.Writer }
+
 func newBench(t *testing.T) *bench {
-	b := &bench{t: t, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	b := &bench{t: t, clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), out: &logSink{io.Discard}}
 	b.path = filepath.Join(t.TempDir(), "x.db")
 	b.open()
 	t.Cleanup(func() {
@@ -215,19 +222,32 @@ func (b *bench) restart() {
 	b.t.Helper()
 	policy := place.DefaultPolicy()
 	policy.MoveMargin = cmp.Or(b.margin, policy.MoveMargin)
-	ctl, err := New(b.t.Context(), Config{Federation: "test", Store: b.store, Planned: b.store, Policy: policy, Now: b.now, Inline: true, Restored: b.store.Copied(), Compared: b.store.Compared, Sites: []Site{
-		{Name: "cheap", Driver: b.cheap, Prices: accounting.Prices{"gres/gpu": 1}},
-		{Name: "dear", Driver: b.dear, Prices: accounting.Prices{"gres/gpu": 3}},
-	}})
+	cfg := Config{Federation: "test", Store: b.store, Planned: b.store, Policy: policy, Logger: slog.New(slog.NewTextHandler(b.out, nil)), Now: b.now, Inline: true,
+		Restored: b.store.Copied(), Compared: b.store.Compared, Sites: []Site{
+			{Name: "cheap", Driver: b.cheap, Prices: accounting.Prices{"gres/gpu": 1}},
+			{Name: "dear", Driver: b.dear, Prices: accounting.Prices{"gres/gpu": 3}},
+		}}
+	for _, change := range b.config {
+		change(&cfg)
+	}
+	ctl, err := New(b.t.Context(), cfg)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.ctl = ctl
 }
 
+// with is a new daemon that is configured otherwise, and has seen its sites.
+func (b *bench) with(change func(*Config)) {
+	b.t.Helper()
+	b.config = append(b.config, change)
+	b.restart()
+	b.rounds(3)
+}
+
 // drive has the cheap site driven by d from now on.
 func (b *bench) drive(d federation.Driver) {
-	s := b.ctl.byName["cheap"]
+	s := b.ctl.sites.byName["cheap"]
 	s.driver, s.can = d, federation.AbilitiesOf(d)
 }
 

@@ -1,7 +1,7 @@
 package controller
 
 import (
-	"slices"
+	"log/slog"
 	"time"
 
 	"fsub/federation"
@@ -14,11 +14,22 @@ import (
 // asideFor is how long a job is put aside: with a change at its sites it may be placed without trouble, and its panics are to be few.
 const asideFor = 10 * time.Minute
 
+// faults are reported and counted.
+type faults struct {
+	log     *slog.Logger
+	metrics *metrics
+}
+
+func (c faults) tell(f *place.Fault) {
+	c.metrics.faults.Inc()
+	c.log.Error("placement failed", "job", f.Job, "site", f.Site, "err", f.Value, "stack", f.Stack)
+}
+
 // makePlan returns what is to be done now. If placement fails, that is nothing.
 //
 // Each time at which it plans is another for a job that waits: so the whole queue would be looked at again each time. The time that placement goes by may
 // therefore be old by as much as passes between two plans without a cause, as long as nothing else wants the whole queue looked at.
-func (c *Controller) makePlan(now time.Time) (decisions []federation.Decision) {
+func (c *planner) makePlan(now time.Time) (decisions []federation.Decision) {
 	w := c.queue.world
 	f := w.Guard(func() {
 		if w.Whole() || now.Sub(c.clock) >= c.t.PlanAgain {
@@ -32,21 +43,16 @@ func (c *Controller) makePlan(now time.Time) (decisions []federation.Decision) {
 		c.queue.faults = append(c.queue.faults, f)
 	}
 	for _, f := range c.queue.faults {
-		c.tellFault(f)
+		c.faults.tell(f)
 		c.putAside(f)
 	}
 	c.queue.faults = nil
 	return decisions
 }
 
-func (c *Controller) tellFault(f *place.Fault) {
-	c.metrics.faults.Inc()
-	c.log.Error("placement failed", "job", f.Job, "site", f.Site, "err", f.Value, "stack", f.Stack)
-}
-
 // putAside keeps what a plan failed over out of the next ones: a job for a while, unless it is changed; what a site says of itself until it says
 // something new. If nothing is known to be the cause the next plan comes when it would have come anyway.
-func (c *Controller) putAside(f *place.Fault) {
+func (c *planner) putAside(f *place.Fault) {
 	j := c.jobs.Of(f.Job)
 	if o := c.arrays.offered[f.Job]; o != nil {
 		j = o.array
@@ -54,33 +60,11 @@ func (c *Controller) putAside(f *place.Fault) {
 	if j != nil {
 		j.hinder().asideUntil = c.now().Add(asideFor)
 		c.queue.look(j)
-		c.event(j, "%v; it is put aside for %v, or until it is changed", f, asideFor)
-		c.planDirty = true
+		c.batch.eventf(j, "%v; it is put aside for %v, or until it is changed", f, asideFor)
+		c.agenda.plan = true
 	}
-	if s := c.byName[f.Site]; s != nil && f.Job == 0 {
+	if s := c.sites.byName[f.Site]; s != nil && f.Job == 0 {
 		s.unread = s.Seen
-		c.planDirty = true
+		c.agenda.plan = true
 	}
-}
-
-// ask has do ask placement about the sites as published, for somebody who waits for the answer. Its error is a [place.Fault].
-func (c *Controller) ask(v *viewOfSites, do func(*place.World)) error {
-	c.view.askMu.Lock()
-	defer c.view.askMu.Unlock()
-	w := c.view.world
-	f := w.Guard(func() {
-		w.SetTime(c.now().UTC())
-		w.KeepSites(func(name federation.SiteName) bool {
-			return slices.ContainsFunc(v.sites, func(s *federation.Site) bool { return s.Name == name })
-		})
-		for _, s := range v.sites {
-			w.SetSite(s)
-		}
-		do(w)
-	})
-	if f != nil {
-		c.tellFault(f)
-		return f
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"bytes"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -15,15 +14,14 @@ import (
 
 // breakOver has placement panic over jobs of a name, as a defect would, and returns what is logged from here on.
 func (b *bench) breakOver(name string) *bytes.Buffer {
-	log := new(bytes.Buffer)
-	b.ctl.log = slog.New(slog.NewTextHandler(log, nil))
+	log := b.log()
 	breakOver := func(j *federation.Job) {
 		if j.Spec.Name == name {
 			panic("planted")
 		}
 	}
 	b.ctl.queue.world.Watch(breakOver)
-	b.ctl.view.world.Watch(breakOver)
+	b.ctl.world.Watch(breakOver)
 	return log
 }
 
@@ -139,7 +137,7 @@ func TestJudgeAfterAPanic(t *testing.T) {
 func TestPanicOverASite(t *testing.T) {
 	b := newBench(t)
 	log := b.breakOver("nothing")
-	cheap := b.ctl.byName["cheap"]
+	cheap := b.ctl.sites.byName["cheap"]
 	cheap.Pools = []federation.Pool{{Name: "main", Nodes: []int{99}}}
 	cheap.told = nil
 	b.ctl.queue.world.Guard(func() { panic("forget what is known of the sites") })

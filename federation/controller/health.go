@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"math"
 	"slices"
@@ -17,17 +18,37 @@ import (
 // healthRules tells the rules of package health what it sees of jobs and nodes, and does what they say: nodes are avoided or drained, jobs held or taken up
 // again. What the rules remember is in the store; a drain is an operator's wish like others, in the name of "health".
 type healthRules struct {
-	*shared
-	nodes  *nodes
-	engine *health.Engine
+	federation string
+	now        func() time.Time
+	log        *slog.Logger
+	metrics    *metrics
+	records    federation.HealthStore // nil: what the rules remember is forgotten with the daemon
+	rerunEarly bool                   // see Config
+	notify     func(health.Finding)   // nil: nobody is told
+	sites      *roster
+	jobs       *jobTable
+	batch      *pendingBatch
+	nodes      *nodes
+	pools      *nodePools
+	engine     *health.Engine
+	report     *ruleReport
 
-	pools      map[federation.SiteName]*poolIndex
 	extra      map[federation.NodeID]string // what nodes' health checks last said
 	next       time.Time                    // when the next suspicion ends
 	nextForget time.Time                    // when what is old is forgotten
-	changed    bool                         // since it was published
-	nextTell   time.Time                    // when it may be published again
-	told       *atomic.Pointer[health.Report]
+}
+
+// ruleReport is what people see of what the rules know.
+type ruleReport struct {
+	changed bool      // since it was published
+	next    time.Time // when it may be published again
+	to      *atomic.Pointer[health.Report]
+}
+
+// nodePools tell which pools the nodes of the sites are in.
+type nodePools struct {
+	sites *roster
+	of    map[federation.SiteName]*poolIndex
 }
 
 // poolIndex tells which pool a node is in.
@@ -38,22 +59,27 @@ type poolIndex struct {
 	seen   *federation.Observation
 }
 
-func newHealthRules(c *shared, n *nodes) *healthRules {
-	h := &healthRules{shared: c, nodes: n, pools: map[federation.SiteName]*poolIndex{}, extra: map[federation.NodeID]string{}, changed: true}
-	rules := c.cfg.Rules
+// newRules makes the engine of the rules of health. The pools tell it where nodes are.
+func newRules(rules []health.Rule, sites []Site, pools *nodePools, m *metrics) *health.Engine {
 	if rules == nil {
 		rules = health.Rules()
 	}
-	h.engine = health.NewEngine(rules, h.standing)
 	for i := range rules {
 		if rules[i].Act == health.ActDrain {
-			c.metrics.breaker(rules[i].Name, false)
+			m.breaker(rules[i].Name, false)
 		}
 	}
-	for i := range c.cfg.Sites {
-		c.metrics.breaker("site:"+string(c.cfg.Sites[i].Name), false)
+	for i := range sites {
+		m.breaker("site:"+string(sites[i].Name), false)
 	}
-	return h
+	return health.NewEngine(rules, pools.standing)
+}
+
+// looked takes in a look at a site, and returns it with what is wanted of its nodes and what the rules say of them.
+func (c *healthRules) looked(s *site, o *federation.Observation) *federation.Observation {
+	c.nodes.takeLook(s, o)
+	c.readChecks(s, o)
+	return c.nodes.seen(s, o)
 }
 
 // readChecks takes in what the nodes' health checks have written into their records at the site. What is there when the daemon starts is no news of a node
@@ -81,18 +107,13 @@ func (c *healthRules) readChecks(s *site, o *federation.Observation) {
 	}
 }
 
-// mark returns a look with the suspected nodes marked.
-func (c *healthRules) mark(site federation.SiteName, o *federation.Observation) *federation.Observation {
-	return health.Mark(o, func(name string) bool { return c.engine.Suspected(federation.NodeID{Site: site, Name: name}, c.now()) })
-}
-
 // standing is what the rules ask of a node.
-func (c *healthRules) standing(id federation.NodeID) health.Standing {
-	s := c.byName[id.Site]
+func (c *nodePools) standing(id federation.NodeID) health.Standing {
+	s := c.sites.byName[id.Site]
 	if s == nil || s.Seen == nil {
 		return health.Standing{Pool: string(id.Site), Size: 1, Site: 1}
 	}
-	x := c.pools[id.Site]
+	x := c.of[id.Site]
 	if x == nil || x.seen != s.Seen {
 		x = &poolIndex{of: s.Pools, byNode: map[string]int{}, at: make(map[string]int, len(s.Seen.Nodes)), seen: s.Seen}
 		for p := range s.Pools {
@@ -105,7 +126,7 @@ func (c *healthRules) standing(id federation.NodeID) health.Standing {
 		for i := range s.Seen.Nodes {
 			x.at[s.Seen.Nodes[i].Name] = i
 		}
-		c.pools[id.Site] = x
+		c.of[id.Site] = x
 	}
 	st := health.Standing{Pool: string(id.Site), Size: len(s.Seen.Nodes), Site: len(s.Seen.Nodes)}
 	if p, ok := x.byNode[id.Name]; ok {
@@ -144,7 +165,7 @@ func (c *healthRules) attemptEnded(s *site, j *job, sj *federation.SiteJob) (hea
 
 // endOf is the end of a run on some nodes.
 func (c *healthRules) endOf(s *site, j *job, nodes string, end health.End) health.Ended {
-	x := health.Ended{At: c.now().UTC(), Job: j.ID, User: j.User, Like: kind(j), Site: s.Name, End: end, Once: j.Spec.Requeue != nil && !*j.Spec.Requeue, Again: c.cfg.RerunEarly || j.Spec.Requeue != nil && *j.Spec.Requeue}
+	x := health.Ended{At: c.now().UTC(), Job: j.ID, User: j.User, Like: kind(j), Site: s.Name, End: end, Once: j.Spec.Requeue != nil && !*j.Spec.Requeue, Again: c.rerunEarly || j.Spec.Requeue != nil && *j.Spec.Requeue}
 	x.Nodes, _ = hostlist.Expand(nodes)
 	if end.State == federation.Completed {
 		return x
@@ -152,15 +173,15 @@ func (c *healthRules) endOf(s *site, j *job, nodes string, end health.End) healt
 	if len(x.Nodes) == 1 {
 		x.Blame = x.Nodes
 		if s.Seen != nil {
-			c.standing(federation.NodeID{Site: s.Name, Name: x.Nodes[0]})
-			if i, ok := c.pools[s.Name].at[x.Nodes[0]]; ok && !strings.HasPrefix(s.Seen.Nodes[i].Reason, c.cfg.Federation+":") {
+			c.pools.standing(federation.NodeID{Site: s.Name, Name: x.Nodes[0]})
+			if i, ok := c.pools.of[s.Name].at[x.Nodes[0]]; ok && !strings.HasPrefix(s.Seen.Nodes[i].Reason, c.federation+":") {
 				x.Text = strings.TrimSpace(x.Text + "\n" + s.Seen.Nodes[i].Reason)
 			}
 		}
 		return x
 	}
 	for _, name := range x.Nodes { // of several, those that are down
-		if c.standing(federation.NodeID{Site: s.Name, Name: name}).Out {
+		if c.pools.standing(federation.NodeID{Site: s.Name, Name: name}).Out {
 			x.Blame = append(x.Blame, name)
 		}
 	}
@@ -171,7 +192,7 @@ func (c *healthRules) endOf(s *site, j *job, nodes string, end health.End) healt
 // it was a failure at all: jobs are preempted and requeued by hand, too.
 func (c *healthRules) requeuedThere(s *site, j *job, nodes string, held bool) (said *health.Finding, failed bool) {
 	x := c.endOf(s, j, nodes, health.End{State: federation.NodeFail})
-	x.Blame = slices.DeleteFunc(slices.Clone(x.Nodes), func(name string) bool { return !c.standing(federation.NodeID{Site: s.Name, Name: name}).Out })
+	x.Blame = slices.DeleteFunc(slices.Clone(x.Nodes), func(name string) bool { return !c.pools.standing(federation.NodeID{Site: s.Name, Name: name}).Out })
 	if len(x.Blame) == 0 {
 		if !held || len(x.Nodes) != 1 {
 			return nil, false
@@ -198,7 +219,7 @@ func (c *healthRules) carryOutAll(found []health.Finding) (ofJob *health.Finding
 const healthOwner = "health"
 
 func (c *healthRules) carryOut(f health.Finding) {
-	c.changed = true
+	c.report.changed = true
 	c.batch.finding(federation.HealthFinding{At: f.At, Rule: f.Rule, Act: string(f.Act), Node: f.Node, Job: f.Job, Why: f.Why, Denied: f.Denied})
 	c.metrics.found(f.Rule, string(f.Act), f.Denied != "")
 	level := c.log.Info
@@ -206,8 +227,8 @@ func (c *healthRules) carryOut(f health.Finding) {
 		level = c.log.Warn
 	}
 	level("health", "rule", f.Rule, "action", f.Act, "site", f.Node.Site, "node", f.Node.Name, "job", f.Job, "why", f.Why, "denied", f.Denied)
-	if c.cfg.Notify != nil && (f.Trips || f.Act != health.ActSuspect) {
-		c.cfg.Notify(f)
+	if c.notify != nil && (f.Trips || f.Act != health.ActSuspect) {
+		c.notify(f)
 	}
 	if entry, ok := auditOf(&f); ok {
 		c.batch.audit(entry)
@@ -219,7 +240,7 @@ func (c *healthRules) carryOut(f health.Finding) {
 	case health.ActDrain:
 		c.drain(f)
 	case health.ActSuspect:
-		if s := c.byName[f.Node.Site]; s != nil {
+		if s := c.sites.byName[f.Node.Site]; s != nil {
 			c.next = time.Time{}
 			c.nodes.show(s)
 		}
@@ -270,11 +291,11 @@ const forgetEvery = 10 * time.Minute
 func (c *healthRules) reconcile() {
 	if now := c.now(); !now.Before(c.next) {
 		c.next = now.Add(forgetEvery)
-		for _, s := range c.sites {
+		for _, s := range c.sites.all {
 			over, next := c.engine.SuspicionsOver(s.Name, now)
 			if over {
 				c.nodes.show(s)
-				c.changed = true
+				c.report.changed = true
 			}
 			if !next.IsZero() && next.Before(c.next) {
 				c.next = next
@@ -284,17 +305,17 @@ func (c *healthRules) reconcile() {
 	if now := c.now(); !now.Before(c.nextForget) {
 		c.nextForget = now.Add(forgetEvery)
 		for id := range c.engine.Jobs() {
-			if c.jobs.Of(id) == nil && c.ended[id] == nil {
+			if c.jobs.Of(id) == nil && c.jobs.ended[id] == nil {
 				c.engine.Gone(id)
 			}
 		}
 		c.engine.Forget(now)
-		c.changed = true
+		c.report.changed = true
 		c.write()
 	}
-	if now := c.now(); c.changed && !now.Before(c.nextTell) { // it is a copy of all that is remembered
-		c.changed, c.nextTell = false, now.Add(tellEvery)
-		c.told.Store(&health.Report{Rules: c.engine.Rules(), Nodes: c.engine.Nodes(), Breakers: c.engine.Breakers()})
+	if now := c.now(); c.report.changed && !now.Before(c.report.next) { // it is a copy of all that is remembered
+		c.report.changed, c.report.next = false, now.Add(tellEvery)
+		c.report.to.Store(&health.Report{Rules: c.engine.Rules(), Nodes: c.engine.Nodes(), Breakers: c.engine.Breakers()})
 	}
 }
 
@@ -304,8 +325,8 @@ const tellEvery = time.Second
 func (c *healthRules) due(sooner func(time.Time)) {
 	sooner(c.next)
 	sooner(c.nextForget)
-	if c.changed {
-		sooner(c.nextTell)
+	if c.report.changed {
+		sooner(c.report.next)
 	}
 }
 
@@ -352,8 +373,8 @@ func (c *healthRules) avoid(s *site, sub *federation.Submission) {
 }
 
 // Health is what the rules of health know now.
-func (c *Controller) Health() *health.Report {
-	if r := c.view.told.Load(); r != nil {
+func (c *View) Health() *health.Report {
+	if r := c.told.Load(); r != nil {
 		return r
 	}
 	return &health.Report{}

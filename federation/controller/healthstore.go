@@ -17,10 +17,10 @@ import (
 
 // load reads what the rules remember.
 func (c *healthRules) load(ctx context.Context) error {
-	if c.cfg.Health == nil {
+	if c.records == nil {
 		return nil
 	}
-	records, err := c.cfg.Health.HealthRecords(ctx)
+	records, err := c.records.HealthRecords(ctx)
 	if err != nil {
 		return err
 	}
@@ -55,10 +55,10 @@ func decode[T any](r federation.HealthRecord, into *[]T) error {
 
 // read takes in what others have told since.
 func (c *healthRules) read(ctx context.Context) error {
-	if c.cfg.Health == nil {
+	if c.records == nil {
 		return nil
 	}
-	records, err := c.cfg.Health.HealthRecords(ctx)
+	records, err := c.records.HealthRecords(ctx)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *healthRules) checked(id federation.NodeID, checks []health.Check) {
 // write puts what the rules remember into the batch.
 func (c *healthRules) write() {
 	changed := c.engine.TakeChanged()
-	if c.cfg.Health == nil {
+	if c.records == nil {
 		return
 	}
 	add := func(kind federation.HealthKind, name string, v any, gone bool) {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"log/slog"
 	"time"
 
 	"fsub/federation"
@@ -12,14 +13,13 @@ import (
 
 // components follow what becomes of their leaders.
 type components struct {
-	*shared
-	charges charges
-	owner   jobEnder
-}
-
-// jobEnder makes a job's state final.
-type jobEnder interface {
-	end(j *job, state federation.State, reason federation.Reason, at time.Time)
+	now     func() time.Time
+	log     *slog.Logger
+	sites   *roster
+	jobs    *jobTable
+	batch   *pendingBatch
+	limits  *limits
+	charges *charges
 }
 
 // link joins a component with its leader. A leader that is not live has been ended without it, which the store
@@ -35,10 +35,10 @@ func (c *components) link(j *job) {
 	leader.join().others = append(leader.others, j)
 }
 
-// report takes in what the site says of a component of its leader's live attempt.
-func (c *components) report(s *site, j *job, sj federation.SiteJob) {
+// report takes in what the site says of a component of its leader's live attempt. It reports whether the component has ended.
+func (c *components) report(s *site, j *job, sj federation.SiteJob) (ended bool) {
 	run := j.leader.att.Charged + 1
-	c.charged("", j, &sj)
+	c.limits.charged("", j, &sj)
 	if sj.Restarts > j.Restarts {
 		c.charges.component(s, j, run, federation.Requeued, requeuedAt(&sj, j.Start, c.now()), federation.PriceTable)
 	}
@@ -51,27 +51,28 @@ func (c *components) report(s *site, j *job, sj federation.SiteJob) {
 	if sj.State.Ended() {
 		j.ExitStatus = sj.ExitStatus
 		c.charges.component(s, j, run, sj.State, sj.End, federation.PriceTable)
-		c.owner.end(j, sj.State, sj.Reason, sj.End)
-		return
+		return true
 	}
 	c.batch.job(j)
+	return false
 }
 
-// endWith ends with a job the components of it that have not been seen to end.
-func (c *components) endWith(l *job, at time.Time) {
+// endWith charges, with the end of a job, for the components of it that have not been seen to end, and returns them: they end as it does.
+func (c *components) endWith(l *job, at time.Time) (all []*job) {
 	for _, j := range l.others {
 		if j.State.Ended() {
 			continue
 		}
 		j.ExitStatus = l.ExitStatus
-		if s := c.byName[j.Site]; s != nil && !j.Start.IsZero() {
+		if s := c.sites.byName[j.Site]; s != nil && !j.Start.IsZero() {
 			if j.State == federation.Suspended { // it was let go on to be ended
 				j.SetSuspension(j.Suspension().Resume(at))
 			}
 			c.charges.component(s, j, l.att.Charged, l.State, at, federation.PriceTable)
 		}
-		c.owner.end(j, l.State, l.Reason, at)
+		all = append(all, j)
 	}
+	return all
 }
 
 // follow brings the waiting components in line with their leader: bound, requeued, held or released.
@@ -82,7 +83,7 @@ func (c *components) follow(l *job) {
 		}
 		j.Held, j.Holder, j.Cancel, j.CancelBy = l.Held, l.Holder, l.Cancel, l.CancelBy
 		if l.State == federation.Pending {
-			if s := c.byName[j.Site]; s != nil && l.att != nil && l.att.State == federation.AttemptEnded { // its own end was not seen
+			if s := c.sites.byName[j.Site]; s != nil && l.att != nil && l.att.State == federation.AttemptEnded { // its own end was not seen
 				c.charges.component(s, j, l.att.Charged, l.att.Final, l.att.Ended, federation.PriceTable)
 			} else if l.att != nil && l.att.State.Final() {
 				c.charges.component(s, j, l.att.Charged, federation.NodeFail, c.now().UTC(), federation.PriceNone)

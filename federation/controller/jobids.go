@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -10,7 +11,12 @@ import (
 
 // jobIDs are reserved for the jobs that tasks of arrays become: a plan has no time to ask the store for them.
 type jobIDs struct {
-	*shared
+	now    func() time.Time
+	log    *slog.Logger
+	store  federation.Store
+	agenda *agenda
+	pause  time.Duration // after a reservation that has failed, and between two wants
+
 	free   []federation.JobID // in rising order
 	again  time.Time          // no reservation before this: the last one failed
 	wanted time.Time          // when there were too few for a plan
@@ -24,7 +30,7 @@ func (x *jobIDs) reserve(ctx context.Context, n int) bool {
 	ids, err := x.store.ReserveIDs(ctx, max(n, 64))
 	if err != nil {
 		x.log.Error("reserve job IDs for the tasks of arrays", "err", err)
-		x.again = x.now().Add(x.t.Retry)
+		x.again = x.now().Add(x.pause)
 		return false
 	}
 	x.free = append(x.free, ids...)
@@ -49,7 +55,7 @@ func (x *jobIDs) giveBack(id federation.JobID) {
 // lack has the store read before the next plan, which reserves more: what lacks one would have to wait for the
 // next cause to plan. It does so once in a while only, for there may be none to be had.
 func (x *jobIDs) lack() {
-	if now := x.now(); now.Sub(x.wanted) >= x.t.Retry {
-		x.wanted, x.lastRead, x.planDirty = now, time.Time{}, true
+	if now := x.now(); now.Sub(x.wanted) >= x.pause {
+		x.wanted, x.agenda.lastRead, x.agenda.plan = now, time.Time{}, true
 	}
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"fsub/federation"
@@ -10,13 +11,22 @@ import (
 
 // life is what becomes of jobs: they are taken up, go back to the queue, and end.
 type life struct {
-	*shared
+	now        func() time.Time
+	t          Timing
+	log        *slog.Logger
+	store      federation.Store
+	metrics    *metrics
+	sites      *roster
+	jobs       *jobTable
+	batch      *pendingBatch
+	agenda     *agenda
+	limits     *limits
 	queue      *queue
-	watch      *watch
 	arrays     *arrays
 	depends    *dependencies
 	components *components
-	charges    charges
+	charges    *charges
+	maxRequeue int
 }
 
 // addJob takes up a job that the store has. It is in the queue only after queue.add.
@@ -47,17 +57,17 @@ func (c *life) end(j *job, state federation.State, reason federation.Reason, at 
 	}
 	c.batch.job(j)
 	c.jobs.Delete(j.ID)
-	c.ended[j.ID] = j
+	c.jobs.ended[j.ID] = j
 	c.queue.drop(j)
-	c.arrays.withdraw(j)
-	delete(c.arrays.shrunk, j)
-	delete(c.arrays.live, j.ID)
-	c.components.endWith(j, j.End)
+	c.arrays.ended(j)
+	for _, k := range c.components.endWith(j, j.End) {
+		c.end(k, j.State, j.Reason, j.End)
+	}
 	c.depends.changed(j)
 	if j.array != nil {
-		c.arrays.changed(j)
+		c.taskChanged(j)
 	}
-	c.planDirty = true
+	c.agenda.plan = true
 	c.metrics.ended(state)
 	c.log.Info("job ended", "job", j.ID, "state", state, "site", j.Site, "cost", j.Cost.Dollars())
 }
@@ -74,13 +84,13 @@ func (c *life) requeue(j *job, reason federation.Reason) {
 	c.batch.job(j)
 	c.components.follow(j)
 	if j.whole != nil {
-		c.arrays.back(j)
+		c.arrayBack(j)
 		return
 	}
 	c.queue.add(j)
-	c.planDirty = true
+	c.agenda.plan = true
 	if j.array != nil {
-		c.arrays.changed(j)
+		c.taskChanged(j)
 	}
 }
 
@@ -95,14 +105,14 @@ func (c *life) finishAttempt(j *job, to federation.AttemptState, note string) {
 		a.State = to
 	}
 	a.Note = note
-	c.unreserve(j)
+	c.limits.unreserve(j)
 	if a.Ended.IsZero() {
 		a.Ended = c.now().UTC()
 	}
-	if s := c.byName[a.Site]; s != nil {
+	if s := c.sites.byName[a.Site]; s != nil {
 		delete(s.jobs, j.ID)
 		c.queue.world.Release(s.Name, j.ID)
-		c.watch.observeSoon(s)
+		s.observeSoon(c.now().Add(c.t.Observe / 10))
 	}
 	if !a.SiteSubmit.IsZero() {
 		j.older = append(j.older, a.SiteSubmit)
@@ -126,18 +136,18 @@ func (c *life) siteFailure(j *job, state federation.State, reason federation.Rea
 	case j.Cancel:
 		c.end(j, federation.Cancelled, reason, c.now())
 	case j.Spec.Requeue != nil && !*j.Spec.Requeue:
-		c.event(j, "not requeued: --no-requeue")
+		c.batch.eventf(j, "not requeued: --no-requeue")
 		c.end(j, state, reason, c.now())
 	case state != federation.Preempted && c.failedTooOften(j):
 		why := "max_requeue is 0"
-		if n := c.cfg.MaxRequeue; n > 0 {
+		if n := c.maxRequeue; n > 0 {
 			why = fmt.Sprintf("it has failed so %d times already", n)
 		}
-		c.event(j, "not requeued: %s", why)
+		c.batch.eventf(j, "not requeued: %s", why)
 		c.end(j, state, reason, c.now())
 	default:
 		j.Restarts++
-		c.event(j, "requeued")
+		c.batch.eventf(j, "requeued")
 		c.requeue(j, reason)
 	}
 }
@@ -145,7 +155,7 @@ func (c *life) siteFailure(j *job, state federation.State, reason federation.Rea
 // failedTooOften reports whether a job has used up its requeues after failures of nodes and sites. Preemptions are
 // no failures, nor is what users requeue. The job's history is read only when it may matter.
 func (c *life) failedTooOften(j *job) bool {
-	if j.Restarts < c.cfg.MaxRequeue {
+	if j.Restarts < c.maxRequeue {
 		return false
 	}
 	attempts, err := c.store.Attempts(context.Background(), j.ID)
@@ -159,7 +169,7 @@ func (c *life) failedTooOften(j *job) bool {
 			failed++
 		}
 	}
-	return failed >= c.cfg.MaxRequeue
+	return failed >= c.maxRequeue
 }
 
 // mayRequeue reports whether a job may be started again at all.
@@ -167,5 +177,5 @@ func (c *life) mayRequeue(j *job) bool { return j.Spec.Requeue == nil || *j.Spec
 
 // mayRunAgain is the requeue rule.
 func (c *life) mayRunAgain(j *job) bool {
-	return !j.Cancel && c.mayRequeue(j) && j.Restarts < c.cfg.MaxRequeue
+	return !j.Cancel && c.mayRequeue(j) && j.Restarts < c.maxRequeue
 }

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -34,20 +33,6 @@ func (j *job) haunt(a *federation.Attempt, since time.Time) {
 	j.hinder().ghost = &ghost{site: a.Site, nodes: nodes, since: since}
 }
 
-// flee keeps a job from the site where a run of it may still live, for as long as it may.
-func (c *Controller) flee(j *job, now time.Time) {
-	g := j.ghost
-	if g == nil {
-		return
-	}
-	s := c.byName[g.site]
-	if s == nil || g.gone(s, now) {
-		j.ghost = nil
-		return
-	}
-	j.leaveOut(federation.Rejection{Site: g.site, Reason: federation.ReasonForgotten, Why: federation.Because(federation.WhyGhost)}, now.Add(ghostLook))
-}
-
 // gone reports whether the site has had the time to end the run, and the nodes where it may be have answered since.
 func (g *ghost) gone(s *site, now time.Time) bool {
 	if now.Sub(g.since) < ghostFor || !s.Answering || s.SeenAt.Before(g.since.Add(ghostFor)) {
@@ -66,23 +51,4 @@ func (g *ghost) gone(s *site, now time.Time) bool {
 		}
 	}
 	return true
-}
-
-// recallLast finds out, for a new daemon, where a job that went back to the queue must not go yet: where its last run may still live, because it was
-// forgotten, or whence it was taken.
-func (c *Controller) recallLast(ctx context.Context, j *job) error {
-	if j.Attempt == 0 {
-		return nil
-	}
-	attempts, err := c.store.Attempts(ctx, j.ID)
-	if err != nil {
-		return err
-	}
-	for i := range attempts {
-		c.requests.recall(j, &attempts[i])
-	}
-	if n := len(attempts); n > 0 && j.Reason == federation.ReasonForgotten && attempts[n-1].State == federation.AttemptForgotten {
-		j.haunt(&attempts[n-1], attempts[n-1].Ended)
-	}
-	return nil
 }

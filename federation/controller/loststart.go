@@ -35,26 +35,26 @@ func (c *reports) begun(s *site, id federation.JobID) {
 		j = j.lastTask()
 	}
 	if j != nil && j.live() && j.att.Site == s.Name && j.att.State == federation.AttemptSubmitted && !j.att.Acked.IsZero() && !j.busy {
-		c.move(j, federation.AttemptStarted)
+		c.batch.advance(j, federation.AttemptStarted)
 	}
 }
 
 // loseStart follows the requeue rules for such an attempt. One that may run again does so where it is.
 func (c *reports) loseStart(s *site, j *job, sj federation.SiteJob) {
 	if sj.State == federation.Pending {
-		c.event(j, "the controller of %s lost the start: it shows the job as pending again", s.Name)
-		if c.mayRunAgain(j) {
+		c.batch.eventf(j, "the controller of %s lost the start: it shows the job as pending again", s.Name)
+		if c.life.mayRunAgain(j) {
 			j.Restarts++
 			c.charges.lost(j)
-			c.move(j, federation.AttemptSubmitted)
+			c.batch.advance(j, federation.AttemptSubmitted)
 			c.report(s, j, sj)
 			return
 		}
 	}
 	j.att.Class, j.att.Code = federation.ClassSite, health.CodeForgotten
-	c.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("the controller of %s lost the start of the job", s.Name))
-	c.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
-	c.strays.check(s, sj) // at best before it starts again
+	c.life.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("the controller of %s lost the start of the job", s.Name))
+	c.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
+	c.orphans.check(s, sj) // at best before it starts again
 }
 
 // startedAgain reports whether a site shows an attempt as started later than it has shown it before, and no
@@ -74,23 +74,23 @@ func (c *reports) noteHeld(s *site, j *job, sj federation.SiteJob) {
 	held := sj.State == federation.Pending && j.Held == federation.NotHeld && j.att.Restarts > 0 &&
 		(sj.Reason == federation.ReasonHeldUser || sj.Reason == federation.ReasonLaunchHeld)
 	switch failed := sj.Reason == federation.ReasonLaunchHeld; {
-	case !held || j.heldThere || c.requests.moves(j):
-	case j.Restarts > c.cfg.MaxRequeue:
+	case !held || j.heldThere || c.moves.moving(j):
+	case j.Restarts > c.maxRequeue:
 		held = false
 		if failed && !j.leftHeld {
-			c.event(j, "left held: its nodes at %s could not start it, and it was requeued %d times", s.Name, j.Restarts)
+			c.batch.eventf(j, "left held: its nodes at %s could not start it, and it was requeued %d times", s.Name, j.Restarts)
 		}
 		j.leftHeld = true
-	case failed && j.att.Restarts > 1 && c.requests.elsewhere(j) != "":
+	case failed && j.att.Restarts > 1 && c.moves.elsewhere(j) != "":
 		j.att.Class = federation.ClassNode
-		c.requests.moveAway(j, "its nodes there could not start it")
+		c.moves.start(j, "its nodes there could not start it")
 	default:
 		j.releaseAt = c.now()
 		if failed {
-			c.event(j, "a node of %s could not start it: released there, to run on another one", s.Name)
+			c.batch.eventf(j, "a node of %s could not start it: released there, to run on another one", s.Name)
 		} else {
-			c.event(j, "%s holds it after the requeue: released", s.Name)
+			c.batch.eventf(j, "%s holds it after the requeue: released", s.Name)
 		}
 	}
-	j.heldThere = held && !c.requests.moves(j)
+	j.heldThere = held && !c.moves.moving(j)
 }

@@ -138,7 +138,7 @@ func TestOldPendingIsNoLostStart(t *testing.T) {
 	old := *b.cheap.jobs[id]
 	b.cheap.start(id)
 	b.wait(2 * time.Second)
-	b.ctl.takeLookedUp(b.ctl.byName["cheap"], lookedUp{job: id, attempt: 1, found: old})
+	b.ctl.repairs.takeLookedUp(b.ctl.sites.byName["cheap"], lookedUp{job: id, attempt: 1, found: old})
 	b.wait(3 * time.Second)
 	b.want(id, federation.Running, "", "cheap")
 	if b.job(id).Restarts != 0 {
@@ -190,9 +190,9 @@ func TestCopyOfEndedJobIsCancelled(t *testing.T) {
 	b.want(id, federation.Completed, "", "cheap")
 	back := *b.cheap.jobs[id]
 	back.State, back.End = federation.Running, time.Time{}
-	s := b.ctl.byName["cheap"]
+	s := b.ctl.sites.byName["cheap"]
 	b.cheap.fail = errLost
-	b.ctl.strays.check(s, back)
+	b.ctl.orphans.check(s, back)
 	b.wait(2 * time.Second)
 	b.cheap.fail = nil
 	b.wait(4 * time.Second)

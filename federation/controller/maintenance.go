@@ -111,11 +111,11 @@ func limitAt(s *site, j *federation.Job, partition string) time.Duration {
 
 // showUpkeep puts what is planned into what placement and people see of the sites.
 func (c *nodes) showUpkeep() {
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		if n := c.of(s.Name); n.raw != nil {
 			if seen := c.seen(s, n.raw); !seen.Same(s.Seen) {
 				s.Seen, s.Pools = seen, place.Pools(s.Name, seen)
-				c.planDirty = true
+				c.agenda.plan = true
 			}
 		}
 	}

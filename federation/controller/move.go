@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -12,14 +13,31 @@ import (
 	"fsub/federation/health"
 )
 
-// moveAsked takes up a request to move a job: operators ask for it, and the controller itself where a site cannot run what it was given.
-func (c *requests) moveAsked(j *job, r federation.Request) {
+// moves take jobs away from the sites where they wait, by requests like an operator's.
+type moves struct {
+	now    func() time.Time
+	t      Timing
+	log    *slog.Logger
+	sites  *roster
+	jobs   *jobTable
+	batch  *pendingBatch
+	agenda *agenda
+	queue  *queue
+	life   *life
+	asks   *asks
+
+	to        map[federation.JobID]*destination // of jobs that were moved to some sites
+	nextStuck time.Time                         // when to look for jobs that their sites cannot run
+}
+
+// ask takes up a request to move a job: operators ask for it, and the controller itself where a site cannot run what it was given.
+func (c *moves) ask(j *job, r federation.Request) {
 	a, m := &asked{Request: r, stop: true}, r.Move
 	switch {
 	case m == nil:
 		c.asks.answer(a)
 	case !j.live():
-		c.aside(j, m, m.From)
+		c.place(j, m, m.From)
 		c.asks.answer(a)
 	case m.From != "" && j.att.Site != m.From || slices.Contains(m.To, j.att.Site) || m.From == "" && m.Running && j.Restarts > r.Restarts: // it was moved already
 		c.asks.answer(a)
@@ -31,8 +49,7 @@ func (c *requests) moveAsked(j *job, r federation.Request) {
 		c.asks.refuse(j, a, fmt.Errorf("%w: it has started at %s and was submitted with --no-requeue", federation.ErrConflict, j.att.Site))
 	default:
 		c.asks.open[j.ID] = a
-		c.event(j, "to be moved from %s: %s", j.att.Site, whyMoved(&r))
-		c.repairAsked()
+		c.batch.eventf(j, "to be moved from %s: %s", j.att.Site, whyMoved(&r))
 	}
 }
 
@@ -84,16 +101,16 @@ func (a *asked) takesUnstarted() bool {
 func (j *job) inFlight() bool { return j.busy || j.unsure || j.att.State == federation.AttemptIntended }
 
 // putElsewhere returns a job to the queue whose attempt was ended to move it.
-func (c *requests) putElsewhere(j *job, a *asked) {
+func (c *moves) putElsewhere(j *job, a *asked) {
 	from, ran := j.att.Site, !j.att.Started.IsZero()
 	if ran {
 		j.Restarts++
 	}
-	c.event(j, "moved from %s: %s", from, whyMoved(&a.Request))
+	c.batch.eventf(j, "moved from %s: %s", from, whyMoved(&a.Request))
 	j.ExitStatus = 0
 	j.att.Class, j.att.Code = federation.ClassNone, health.CodeMoved
 	c.batch.attempt(j.att)
-	c.aside(j, a.Move, from)
+	c.place(j, a.Move, from)
 	c.asks.answer(a)
 	c.life.requeue(j, federation.ReasonPriority)
 }
@@ -102,22 +119,22 @@ func (c *requests) putElsewhere(j *job, a *asked) {
 const movedFor = 10 * time.Minute
 
 // recall keeps a job that waits, for a new daemon, from a site where an attempt at it was, for as long as the site remembers its ID, or it was moved away from there.
-func (c *requests) recall(j *job, a *federation.Attempt) {
+func (c *moves) recall(j *job, a *federation.Attempt) {
 	switch {
-	case c.byName[a.Site] == nil || a.State != federation.AttemptEnded:
+	case c.sites.byName[a.Site] == nil || a.State != federation.AttemptEnded:
 	case a.Code == health.CodeMoved:
 		if until := a.Ended.Add(max(movedFor, c.t.MinJobAge)); c.now().Before(until) {
 			j.leaveOut(federation.Rejection{Site: a.Site, Reason: federation.ReasonMoved, Why: federation.Because(federation.WhyMovedFrom).With(federation.NoteUntil, until.UTC().Format(time.RFC3339))}, until)
 		}
 	default:
-		c.avoid(j, a, a.Ended.Add(c.t.MinJobAge))
+		j.avoid(a, a.Ended.Add(c.t.MinJobAge), c.now())
 	}
 }
 
-// aside has a job that waits here placed where a request to move it says.
-func (c *requests) aside(j *job, m *federation.Relocation, from federation.SiteName) {
+// place has a job that waits here placed where a request to move it says.
+func (c *moves) place(j *job, m *federation.Relocation, from federation.SiteName) {
 	until := c.now().Add(max(movedFor, c.t.MinJobAge))
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		no := federation.Rejection{Site: s.Name, Reason: federation.ReasonMoved}
 		switch {
 		case len(m.To) > 0 && !slices.Contains(m.To, s.Name):
@@ -131,10 +148,10 @@ func (c *requests) aside(j *job, m *federation.Relocation, from federation.SiteN
 		j.leaveOut(no, until)
 	}
 	if len(m.To) > 0 {
-		c.moved[j.ID] = &destination{to: m.To, from: from, until: until}
+		c.to[j.ID] = &destination{to: m.To, from: from, until: until}
 	}
 	c.queue.look(j)
-	c.planDirty = true
+	c.agenda.plan = true
 }
 
 func joinSites(names []federation.SiteName) string {

@@ -6,26 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/place"
 )
-
-// WhyNone returns a function for jobs that are asked about together: it says for each of some sites why it could not run a job, whatever is free there, by the
-// sites as published now. It says nil if one of them could, or if nothing can be told. Jobs of one kind share a judgement.
-func (c *Controller) WhyNone() func(*federation.Job, []federation.SiteName) []federation.Rejection {
-	view, known := c.view.sites.Load(), map[judgeKey]federation.Decision{}
-	return func(j *federation.Job, sites []federation.SiteName) []federation.Rejection {
-		j = asTask(j)
-		key := keyOf(j, view.sites)
-		d, judged := known[key]
-		if !judged {
-			if c.ask(view, func(w *place.World) { d = w.Judge(j) }) != nil {
-				return nil
-			}
-			known[key] = d
-		}
-		return place.NoneRuns(&d, sites)
-	}
-}
 
 // destination is where a job is to go that was moved to some sites.
 type destination struct {
@@ -41,41 +22,41 @@ const (
 )
 
 // freeMoved lets jobs go anywhere that were moved to sites of which none could take them after all.
-func (c *requests) freeMoved() {
+func (c *moves) freeMoved() {
 	now := c.now()
 	looks := 0
-	for _, id := range slices.Sorted(maps.Keys(c.moved)) {
-		m, j := c.moved[id], c.jobs.Of(id)
+	for _, id := range slices.Sorted(maps.Keys(c.to)) {
+		m, j := c.to[id], c.jobs.Of(id)
 		switch {
 		case j == nil || !now.Before(m.until):
-			delete(c.moved, id)
+			delete(c.to, id)
 		case j.live() || now.Before(m.look) || looks == movedAtOnce:
 		case c.mayRunAt(j, m.to):
 			looks++
 			m.look = now.Add(lookAtMoved)
 		default:
 			looks++
-			delete(c.moved, id)
+			delete(c.to, id)
 			c.free(j, m)
 		}
 	}
 }
 
 // free forgets where a waiting job was moved to. The site that it came from may remember its ID for a while, and refuse it.
-func (c *requests) free(j *job, m *destination) {
-	c.event(j, "none of %s can take it: it may go anywhere", joinSites(m.to))
+func (c *moves) free(j *job, m *destination) {
+	c.batch.eventf(j, "none of %s can take it: it may go anywhere", joinSites(m.to))
 	h := j.hinder()
 	h.leaves = slices.DeleteFunc(slices.Clone(h.leaves), func(l leaving) bool { return l.no.Is(federation.WhyMovedTo) || l.no.Is(federation.WhyMovedFrom) })
-	j.tellLeaves()
+	j.hinder().tellLeaves()
 	if j.att != nil && j.att.Site == m.from {
-		c.avoid(j, j.att, m.until.Add(c.t.MinJobAge-max(movedFor, c.t.MinJobAge)))
+		j.avoid(j.att, m.until.Add(c.t.MinJobAge-max(movedFor, c.t.MinJobAge)), c.now())
 	}
 	c.queue.look(j)
-	c.planDirty = true
+	c.agenda.plan = true
 }
 
 // mayRunAt reports whether one of the sites could run a job that waits here, as far as is known now.
-func (c *requests) mayRunAt(j *job, sites []federation.SiteName) bool {
+func (c *moves) mayRunAt(j *job, sites []federation.SiteName) bool {
 	var d federation.Decision
 	if f := c.queue.world.Guard(func() { d = c.queue.world.Judge(asTask(&j.Job)) }); f != nil {
 		c.log.Error("placement failed", "job", j.ID, "err", f)

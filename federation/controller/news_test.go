@@ -85,7 +85,7 @@ func TestPreemptionsAreNoFailures(t *testing.T) {
 		b.wait(2 * time.Second)
 		site.end(id, state)
 		gone := *site.jobs[id]
-		b.ctl.reports.report(b.ctl.byName[b.job(id).Site], b.ctl.jobs.Of(id), gone)
+		b.ctl.reports.report(b.ctl.sites.byName[b.job(id).Site], b.ctl.jobs.Of(id), gone)
 		delete(site.jobs, id)
 		b.wait(2 * time.Second)
 	}

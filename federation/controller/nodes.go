@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -18,9 +19,19 @@ import (
 // nodes brings the nodes of the sites to what operators want of them. What is wanted is in the store before it gets here; it is shown to
 // placement at once, and told to the site again and again until the site shows it, or somebody else's word stands there.
 type nodes struct {
-	*shared
-	bySite map[federation.SiteName]*siteNodes
-	rules  *healthRules
+	federation string
+	now        func() time.Time
+	t          Timing
+	log        *slog.Logger
+	store      federation.Store
+	sites      *roster
+	batch      *pendingBatch
+	agenda     *agenda
+	calls      *calls
+	upkeep     *upkeep
+	engine     *health.Engine // of the rules
+	report     *ruleReport
+	bySite     map[federation.SiteName]*siteNodes
 }
 
 // siteNodes is what is known and wanted of one site's nodes.
@@ -62,16 +73,11 @@ type nodesSet struct {
 	err   error
 }
 
-func newNodes(c *shared) *nodes {
-	n := &nodes{shared: c, bySite: map[federation.SiteName]*siteNodes{}}
-	return n
-}
-
 func (c *nodes) of(site federation.SiteName) *siteNodes {
 	n := c.bySite[site]
 	if n == nil {
 		n = &siteNodes{wanted: map[string]*federation.NodeRecord{}, last: map[string]nodeState{}, put: map[string]putAside{}, requeued: map[jobTask]int{}}
-		if s := c.byName[site]; s != nil {
+		if s := c.sites.byName[site]; s != nil {
 			n.lifting = newLifting(s.lifts)
 		}
 		c.bySite[site] = n
@@ -111,15 +117,15 @@ func (c *nodes) take(records []federation.NodeRecord) {
 			n.wanted[r.Node.Name] = r
 			delete(n.put, r.Node.Name)
 			if r.Wish == federation.WishResume {
-				c.rules.engine.Forgive(r.Node, r.Since)
-				c.rules.changed = true
+				c.engine.Forgive(r.Node, r.Since)
+				c.report.changed = true
 			}
 			changed[r.Node.Site] = true
 		}
 	}
 	for name := range changed {
 		c.of(name).retry = time.Time{}
-		if s := c.byName[name]; s != nil {
+		if s := c.sites.byName[name]; s != nil {
 			c.show(s)
 		}
 	}
@@ -141,25 +147,25 @@ func (c *nodes) show(s *site) {
 	if seen := c.seen(s, n.raw); !seen.Same(s.Seen) {
 		s.Seen = seen
 		s.Pools = place.Pools(s.Name, seen)
-		c.planDirty = true
+		c.agenda.plan = true
 	}
 }
 
-// looked takes in a look at a site, and returns it with what is wanted.
-func (c *nodes) looked(s *site, o *federation.Observation) *federation.Observation {
+// takeLook takes in a look at a site.
+func (c *nodes) takeLook(s *site, o *federation.Observation) {
 	n := c.of(s.Name)
 	if n.raw == nil || !slices.EqualFunc(n.raw.Nodes, o.Nodes, sameState) {
 		c.history(s, o)
 	}
 	n.raw, n.mended = o, false
-	c.rules.readChecks(s, o)
-	return c.seen(s, o)
 }
 
 // seen is a look at a site with what is wanted of its nodes, and planned there.
 func (c *nodes) seen(s *site, o *federation.Observation) *federation.Observation {
 	now := c.now()
-	return c.upkeep.merge(s.Name, c.rules.mark(s.Name, health.Merge(o, c.of(s.Name).wanted, c.cfg.Federation, now)), now)
+	merged := health.Merge(o, c.of(s.Name).wanted, c.federation, now)
+	marked := health.Mark(merged, func(name string) bool { return c.engine.Suspected(federation.NodeID{Site: s.Name, Name: name}, now) })
+	return c.upkeep.merge(s.Name, marked, now)
 }
 
 func sameState(a, b federation.Node) bool {
@@ -191,12 +197,12 @@ func (c *nodes) history(s *site, o *federation.Observation) {
 		r := n.wanted[node.Name]
 		text := ""
 		if r != nil {
-			text = r.Text(c.cfg.Federation)
+			text = r.Text(c.federation)
 		}
-		switch by := health.AuthorOf(node, text, c.cfg.Federation); {
+		switch by := health.AuthorOf(node, text, c.federation); {
 		case by == health.Ours:
 			e.Who = r.Owner
-		case strings.HasPrefix(was.reason, c.cfg.Federation+":") && strings.Contains(was.word, "DRAIN") && !strings.Contains(is.word, "DRAIN") &&
+		case strings.HasPrefix(was.reason, c.federation+":") && strings.Contains(was.word, "DRAIN") && !strings.Contains(is.word, "DRAIN") &&
 			r.Wants(c.now()) == federation.WishResume:
 			if e.Who, e.Why = r.Owner, "resumed"; r.Wish == federation.WishDrain {
 				e.Why = "the drain was until " + r.Until.UTC().Format(time.RFC3339)
@@ -215,7 +221,7 @@ func (c *nodes) history(s *site, o *federation.Observation) {
 // reconcile decides what sites are to be told about their nodes, by looks that are new.
 func (c *nodes) reconcile() {
 	now := c.now()
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		n := c.bySite[s.Name]
 		if n == nil || len(n.wanted) == 0 && len(n.kinds) == 0 {
 			continue
@@ -250,8 +256,8 @@ func (c *nodes) mend(s *site, n *siteNodes) {
 		if wish == "" {
 			continue
 		}
-		is, text := health.ConditionOf(node), r.Text(c.cfg.Federation)
-		by := health.AuthorOf(node, text, c.cfg.Federation)
+		is, text := health.ConditionOf(node), r.Text(c.federation)
+		by := health.AuthorOf(node, text, c.federation)
 		if wish == federation.WishDrain && r.Requeue && (is == health.Drained || is == health.DownDrained) {
 			empty[node.Name] = r
 		}
@@ -271,7 +277,7 @@ func (c *nodes) mend(s *site, n *siteNodes) {
 			byText[text] = append(byText[text], node.Name)
 		}
 	}
-	order := federation.NodeOrder{Wish: federation.WishResume, Nodes: resume, Mark: c.cfg.Federation}
+	order := federation.NodeOrder{Wish: federation.WishResume, Nodes: resume, Mark: c.federation}
 	if len(byText) > 0 {
 		text := slices.Sorted(maps.Keys(byText))[0]
 		order.Wish, order.Nodes, order.Text = federation.WishDrain, byText[text], text
@@ -310,7 +316,7 @@ func (c *nodes) takeSet(s *site, r nodesSet) {
 	n.calling, n.fresh, n.trouble = false, now, r.err
 	if r.err != nil {
 		n.fails++
-		wait := c.backoff(n.fails)
+		wait := c.t.backoff(n.fails)
 		if !errors.Is(r.err, federation.ErrUnavailable) {
 			wait = c.t.RetryMax
 		}
@@ -330,7 +336,7 @@ func (c *nodes) takeSet(s *site, r nodesSet) {
 		}
 		p := n.put[name]
 		p.err, p.fails = err, p.fails+1
-		p.until = now.Add(c.backoff(p.fails))
+		p.until = now.Add(c.t.backoff(p.fails))
 		n.put[name] = p
 	}
 	c.log.Info("set nodes", "site", s.Name, "wish", r.order.Wish, "nodes", len(r.order.Nodes), "left", len(r.left))
@@ -374,7 +380,7 @@ func (c *nodes) requeue(s *site, n *siteNodes, drained map[string]*federation.No
 			return
 		}
 		n.requeued[k] = restarts
-		c.event(j, "requeued because node %s is drained by %s: %s", r.Node, r.Owner, r.Reason)
+		c.batch.eventf(j, "requeued because node %s is drained by %s: %s", r.Node, r.Owner, r.Reason)
 		c.batch.request(federation.Request{Job: j.ID, Tasks: tasks, Kind: federation.RequestRequeue, Operator: true, Restarts: j.Restarts, At: c.now().UTC()})
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {

@@ -3,36 +3,41 @@ package controller
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"fsub/federation"
 )
 
-// strays are jobs at sites that are not where the records say: attempts that were given up and turned up after
+// orphans are jobs at sites that are not where the records say: attempts that were given up and turned up after
 // all. They are cancelled, so that no two copies live. What the records do not know at all is left alone.
-type strays struct {
-	*shared
-	known  map[strayKey]bool // told of already
-	failed []strayCopy       // to be cancelled again
+type orphans struct {
+	federation string
+	now        func() time.Time
+	t          Timing
+	log        *slog.Logger
+	store      federation.Store
+	batch      *pendingBatch
+	calls      *calls
+	known      map[orphanKey]bool // reported already
+	failed     []orphanCopy       // to be cancelled again
 }
 
-func newStrays(c *shared) *strays { return &strays{shared: c, known: map[strayKey]bool{}} }
-
-// strayKey names a job at a site that should not be there.
-type strayKey struct {
+// orphanKey names a job at a site that should not be there.
+type orphanKey struct {
 	site federation.SiteName
 	job  federation.JobID
 }
 
-// strayCopy is a job at a site that should not be there and whose cancellation has failed.
-type strayCopy struct {
+// orphanCopy is a job at a site that should not be there and whose cancellation has failed.
+type orphanCopy struct {
 	site  *site
 	job   federation.SiteJob
 	retry time.Time
 }
 
 // cancelAgain repeats the cancellations that have failed.
-func (c *strays) cancelAgain() {
+func (c *orphans) cancelAgain() {
 	copies := c.failed
 	c.failed = nil
 	for _, k := range copies {
@@ -45,13 +50,13 @@ func (c *strays) cancelAgain() {
 }
 
 // check deals with a job at a site that should not be there.
-func (c *strays) check(s *site, sj federation.SiteJob) {
-	k := strayKey{s.Name, sj.ID}
+func (c *orphans) check(s *site, sj federation.SiteJob) {
+	k := orphanKey{s.Name, sj.ID}
 	if sj.State.Ended() || sj.FromAccounting {
 		delete(c.known, k)
 		return
 	}
-	if _, ours := federation.CutKey(sj.Key, c.cfg.Federation); !ours {
+	if _, ours := federation.CutKey(sj.Key, c.federation); !ours {
 		if !c.known[k] {
 			c.known[k] = true
 			c.log.Warn("a job with an ID of ours that is not ours", "job", sj.ID, "site", s.Name, "key", sj.Key)
@@ -79,16 +84,26 @@ func (c *strays) check(s *site, sj federation.SiteJob) {
 	})
 }
 
+// take takes in how the cancellation of an orphan went.
+func (c *orphans) take(s *site, r acted) {
+	switch {
+	case r.err == nil:
+		c.note(s, r)
+	case r.copy != nil: // the site reports it only once
+		c.failed = append(c.failed, orphanCopy{s, *r.copy, c.now().Add(c.t.CancelEach)})
+	}
+}
+
 // note adds to a job's history, once, that a copy of it was cancelled: its controller has forgotten its end, or
 // took an attempt after it was given up.
-func (c *strays) note(s *site, r acted) {
-	k := strayKey{s.Name, r.job}
+func (c *orphans) note(s *site, r acted) {
+	k := orphanKey{s.Name, r.job}
 	if r.stray == 0 || c.known[k] {
 		return
 	}
 	c.known[k] = true
 	if !r.over.IsZero() && c.now().Sub(r.over) > sinceSaved {
-		c.wentBack(s, "it shows job %s as alive, of which it had told the end at %s", r.job, r.over.UTC().Format(time.RFC3339))
+		s.wentBack(c.now(), "it shows job %s as alive, of which it had told the end at %s", r.job, r.over.UTC().Format(time.RFC3339))
 	}
 	c.batch.event(federation.Event{
 		Job: r.job, Attempt: r.stray, At: c.now().UTC(), Text: fmt.Sprintf("a copy of it turned up at %s after the attempt was over: cancelled", s.Name),

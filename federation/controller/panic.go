@@ -3,11 +3,11 @@ package controller
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/jobmap"
 )
 
 // A panic in a round, and a record that the store can never take, are defects that one job or one site has brought to light. The daemon says so,
@@ -56,17 +56,19 @@ func (s subject) blame(p any) *panicOver {
 
 // aside is what is left out for a while.
 type aside struct {
-	jobs   map[federation.JobID]time.Time // with the jobs of their arrays and components
-	sites  map[federation.SiteName]error  // what they are shown with
-	until  time.Time                      // when it is taken up again; zero: nothing is aside
-	panics []time.Time                    // the last ones
-	vague  []time.Time                    // those of them that happened over nothing that is known
-	told   []federation.Event             // what jobs' histories are to say of it
-	stale  bool                           // the controller is to be reloaded before all else
+	jobs    map[federation.JobID]time.Time // with the jobs of their arrays and components
+	sites   map[federation.SiteName]error  // what they are shown with
+	until   time.Time                      // when it is taken up again; zero: nothing is aside
+	panics  []time.Time                    // the last ones
+	vague   []time.Time                    // those of them that happened over nothing that is known
+	told    []federation.Event             // what jobs' histories are to say of it
+	log     *slog.Logger
+	metrics *metrics
+	stale   bool // the controller is to be reloaded before all else
 }
 
-func newAside() *aside {
-	return &aside{jobs: map[federation.JobID]time.Time{}, sites: map[federation.SiteName]error{}}
+func newAside(log *slog.Logger, m *metrics) *aside {
+	return &aside{log: log, metrics: m, jobs: map[federation.JobID]time.Time{}, sites: map[federation.SiteName]error{}}
 }
 
 // has reports whether a job is left out.
@@ -117,32 +119,14 @@ func since(times []time.Time, first time.Time) (kept []time.Time) {
 	return kept
 }
 
-// rootOf is the job that one is written with: its array, or the first of its components.
-func (c *shared) rootOf(id federation.JobID) federation.JobID {
-	j := c.jobs.Of(id)
-	if j == nil {
-		j = c.ended[id]
-	}
-	switch {
-	case j == nil:
-		return id
-	case j.Part != nil:
-		return j.Part.Array
-	case j.Component != nil:
-		return j.Component.Leader
-	}
-	return id
-}
-
-// putJobAside leaves a job out, and those that are written with it.
-func (c *shared) putJobAside(id federation.JobID, why error) {
-	root := c.rootOf(id)
-	c.asides.until = c.now().Add(asideFor)
-	c.asides.jobs[root], c.asides.jobs[id] = c.asides.until, c.asides.until
-	c.metrics.asides.Inc()
-	c.log.Error("job put aside: the daemon cannot go on with it", "job", root, "for", asideFor, "err", why)
-	c.asides.stale = true
-	c.asides.told = append(c.asides.told, federation.Event{Job: root, At: c.now().UTC(),
+// put leaves a job out, with root, the job that it is written with.
+func (a *aside) put(id, root federation.JobID, why error, now time.Time) {
+	a.until = now.Add(asideFor)
+	a.jobs[root], a.jobs[id] = a.until, a.until
+	a.metrics.asides.Inc()
+	a.log.Error("job put aside: the daemon cannot go on with it", "job", root, "for", asideFor, "err", why)
+	a.stale = true
+	a.told = append(a.told, federation.Event{Job: root, At: now.UTC(),
 		Text: fmt.Sprintf("put aside for %v, a defect of fed that stands in its log: %v", asideFor, why)})
 }
 
@@ -163,7 +147,7 @@ func (c *Controller) guarded(do func()) (err error) {
 		}
 		switch {
 		case at.job != 0:
-			c.putJobAside(at.job, text)
+			c.asides.put(at.job, c.jobs.rootOf(at.job), text, c.now())
 		case at.site != "":
 			c.asides.until = c.now().Add(asideFor)
 			c.asides.sites[at.site] = fmt.Errorf("%w: a defect of fed that stands in its log: %w", federation.ErrUnavailable, text)
@@ -177,14 +161,7 @@ func (c *Controller) guarded(do func()) (err error) {
 // reload forgets everything and reads the store again, as a new daemon would. What sites are being asked ends first: what came of it is looked up.
 func (c *Controller) reload(ctx context.Context) error {
 	c.calls.abandon()
-	s := c.shared
-	s.sites, s.byName = nil, map[federation.SiteName]*site{}
-	s.jobs, s.ended = jobmap.Map[*job]{}, map[federation.JobID]*job{}
-	s.batch, s.planDirty, s.lastRead, s.upkeep, s.seizing = newPendingBatch(), true, time.Time{}, upkeep{}, newSeizing()
-	c.queue = newQueue(s)
-	c.clock, c.nextPlan = time.Time{}, time.Time{}
-	c.join()
-	c.tellSites()
+	c.parts = newParts(&c.cfg, c.View, c.asides, c.metrics)
 	if err := c.Load(ctx, nil); err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package controller
 import (
 	"bytes"
 	"context"
-	"log/slog"
 	"math"
 	"reflect"
 	"strings"
@@ -19,7 +18,7 @@ import (
 // log has what the controller logs from here on collected.
 func (b *bench) log() *bytes.Buffer {
 	log := new(bytes.Buffer)
-	b.ctl.log = slog.New(slog.NewTextHandler(log, nil))
+	b.out.Writer = log
 	return log
 }
 
@@ -81,7 +80,7 @@ func TestPoisonedRecordsAreDropped(t *testing.T) {
 			for range 4 { // among others, wherever it stands
 				b.ctl.batch.event(federation.Event{Job: other, Text: "before"})
 			}
-			into := &b.ctl.batch.order
+			into := &b.ctl.batch.rows
 			into.Events, into.Jobs, into.Specs, into.Attempts = append(into.Events, p.Events...), append(into.Jobs, p.Jobs...), append(into.Specs, p.Specs...), append(into.Attempts, p.Attempts...)
 			into.Tasks, into.Requests, into.Create = append(into.Tasks, p.Tasks...), append(into.Requests, p.Requests...), append(into.Create, p.Create...)
 			good := b.submit(nil)
@@ -98,7 +97,7 @@ func TestPoisonedRecordsAreDropped(t *testing.T) {
 func TestStrayOfAPurgedJob(t *testing.T) {
 	b := newBench(t)
 	gone := b.gone()
-	b.ctl.strays.note(b.ctl.byName["cheap"], acted{job: gone, stray: 1})
+	b.ctl.orphans.note(b.ctl.sites.byName["cheap"], acted{job: gone, stray: 1})
 	good := b.submit(nil)
 	b.rounds(3)
 	b.want(good, federation.Pending, "", "cheap")
@@ -143,7 +142,7 @@ func TestLiveJobThatCannotBeWritten(t *testing.T) {
 	log := b.log()
 	good, bad := b.submit(nil), b.submit(nil)
 	poison := &poisonStore{b.store, bad}
-	b.ctl.store = poison
+	b.with(func(c *Config) { c.Store = poison })
 	b.wait(time.Minute)
 	b.want(good, federation.Pending, "", "cheap")
 	b.want(bad, federation.Pending, "", "")
@@ -227,11 +226,11 @@ func TestPanicOverASiteInARound(t *testing.T) {
 	id := b.submit(nil)
 	b.rounds(5)
 	b.want(id, federation.Pending, "", "dear")
-	if s := b.ctl.byName["cheap"]; s.Answering || !strings.Contains(s.Error, "planted") {
+	if s := b.ctl.sites.byName["cheap"]; s.Answering || !strings.Contains(s.Error, "planted") {
 		t.Errorf("cheap answers: %v, %q", s.Answering, s.Error)
 	}
 	b.wait(asideFor)
-	if s := b.ctl.byName["cheap"]; !s.Answering {
+	if s := b.ctl.sites.byName["cheap"]; !s.Answering {
 		t.Errorf("cheap does not answer after %v: %s", asideFor, s.Error)
 	}
 }

@@ -2,12 +2,14 @@ package controller
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
 	"fsub/federation"
 	"fsub/federation/health"
+	"fsub/federation/quota"
 )
 
 // preempts has jobs make room for others, as placement has decided. The decision stands in the attempt of the job that they make room for, which is durable
@@ -17,15 +19,17 @@ import (
 // A victim gets its own --signal, or TERM, and is requeued or cancelled when its grace is over. It is spared if the other job has started, was cancelled or
 // moved: one that runs on after its grace is no victim any more, and what becomes of it then is its own.
 type preempts struct {
-	*shared
+	now   func() time.Time
+	log   *slog.Logger
+	sites *roster
+	jobs  *jobTable
+	batch *pendingBatch
+	book  *quota.Book
+
+	by     map[string]*seizure            // the attempts that others make room for, by key
+	told   map[federation.JobID]time.Time // victims that have got their signal, or were asked to end, and until when nothing more is done
 	next   time.Time
 	looked bool // for those that an earlier daemon has left marked
-}
-
-// seizing is what is under way: the attempts that others make room for, by key, and what those were told.
-type seizing struct {
-	by   map[string]*seizure
-	told map[federation.JobID]time.Time // victims that have got their signal, or were asked to end, and until when nothing more is done
 }
 
 // seizure is one attempt that others make room for.
@@ -44,20 +48,16 @@ const (
 	spentFor = 5 * time.Minute
 )
 
-func newSeizing() seizing {
-	return seizing{map[string]*seizure{}, map[federation.JobID]time.Time{}}
-}
-
 // note remembers that others make room for a job.
-func (c *shared) notePreemption(j *job) {
+func (c *preempts) note(j *job) {
 	if p := j.att.Decision.Preempt; p != nil && p.By != federation.PreemptBySite && !j.att.State.Final() {
-		c.seizing.by[j.att.Key] = &seizure{job: j, key: j.att.Key, site: j.att.Site, Preemption: p}
+		c.by[j.att.Key] = &seizure{job: j, key: j.att.Key, site: j.att.Site, Preemption: p}
 	}
 }
 
 // stands reports whether the attempt of a seizure goes on.
-func (z *seizure) stands(c *shared) bool {
-	return z.job != nil && c.jobs.Of(z.job.ID) == z.job && z.job.live() && z.job.att.Key == z.key
+func (z *seizure) stands(jobs *jobTable) bool {
+	return z.job != nil && jobs.Of(z.job.ID) == z.job && z.job.live() && z.job.att.Key == z.key
 }
 
 // of is what a seizure wants of the run of a job that is under way; nil: nothing.
@@ -74,8 +74,8 @@ func (z *seizure) of(j *job) *federation.Victim {
 }
 
 // victim is what was decided of a job that has to make room; nil if it need not.
-func (c *shared) victim(of *job) *federation.Victim {
-	for _, z := range c.seizing.by {
+func (c *preempts) victim(of *job) *federation.Victim {
+	for _, z := range c.by {
 		if v := z.of(of); v != nil {
 			return v
 		}
@@ -83,8 +83,8 @@ func (c *shared) victim(of *job) *federation.Victim {
 	return nil
 }
 
-// markVictim remembers, for later daemons too, that a job was told to make room.
-func (c *shared) markVictim(j *job) {
+// mark remembers, for later daemons too, that a job was told to make room.
+func (c *preempts) mark(j *job) {
 	if !j.isVictim() {
 		j.att.Class, j.att.Code = federation.ClassPreempt, health.CodePreempted
 		c.batch.attempt(j.att)
@@ -94,8 +94,8 @@ func (c *shared) markVictim(j *job) {
 // isVictim reports whether what runs of a job was told to make room for another one.
 func (j *job) isVictim() bool { return !j.att.State.Final() && j.att.Class == federation.ClassPreempt }
 
-// endedAsVictim is the state in which a job has ended that got its signal to make room: as in Slurm, whatever it made of that counts as a preemption.
-func (c *shared) endedAsVictim(j *job, state federation.State) federation.State {
+// endedAs is the state in which a job has ended that got its signal to make room: as in Slurm, whatever it made of that counts as a preemption.
+func (c *preempts) endedAs(j *job, state federation.State) federation.State {
 	if !j.isVictim() || j.Cancel {
 		return state
 	}
@@ -117,13 +117,13 @@ func (c *preempts) reconcile() {
 		c.looked = true
 		c.findMarked(now)
 	}
-	if len(c.seizing.by) == 0 || now.Before(c.next) {
+	if len(c.by) == 0 || now.Before(c.next) {
 		return
 	}
 	c.next = now.Add(preemptEach)
-	for _, key := range slices.Sorted(maps.Keys(c.seizing.by)) {
-		z := c.seizing.by[key]
-		j, stands := z.job, z.stands(c.shared)
+	for _, key := range slices.Sorted(maps.Keys(c.by)) {
+		z := c.by[key]
+		j, stands := z.job, z.stands(c.jobs)
 		started := stands && j.att.State == federation.AttemptStarted
 		switch {
 		case !stands || started && now.Sub(j.att.Started) > preemptAgain:
@@ -131,19 +131,19 @@ func (c *preempts) reconcile() {
 				z.over = now
 			}
 			if c.spare(z) {
-				delete(c.seizing.by, key)
+				delete(c.by, key)
 			}
 		case started: // its victims' ends may be seen later than its start
-		case j.Cancel || j.att.State != federation.AttemptSubmitted || c.byName[j.att.Site] == nil: // nothing is done before the site has the job: it may refuse it
+		case j.Cancel || j.att.State != federation.AttemptSubmitted || c.sites.byName[j.att.Site] == nil: // nothing is done before the site has the job: it may refuse it
 		default:
 			for i := range z.Victims {
 				c.makeRoom(j, z.Preemption, &z.Victims[i], now)
 			}
 		}
 	}
-	for id, until := range c.seizing.told {
+	for id, until := range c.told {
 		if now.After(until) && c.jobs.Of(id) == nil {
-			delete(c.seizing.told, id)
+			delete(c.told, id)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func (c *preempts) spare(z *seizure) (done bool) {
 		if j == nil || !j.live() || !j.isVictim() || z.of(j) == nil || c.wanted(j) {
 			continue
 		}
-		s, until := c.byName[z.site], c.seizing.told[j.ID]
+		s, until := c.sites.byName[z.site], c.told[j.ID]
 		if until.Before(z.over) {
 			until = z.over
 		}
@@ -165,17 +165,17 @@ func (c *preempts) spare(z *seizure) (done bool) {
 			done = false
 			continue
 		}
-		delete(c.seizing.told, j.ID)
+		delete(c.told, j.ID)
 		j.att.Class, j.att.Code = federation.ClassNone, ""
 		c.batch.attempt(j.att)
-		c.event(j, "need not make room any more")
+		c.batch.eventf(j, "need not make room any more")
 	}
 	return done
 }
 
 // wanted reports whether somebody needs the room of a job still.
 func (c *preempts) wanted(j *job) bool {
-	for _, z := range c.seizing.by {
+	for _, z := range c.by {
 		if z.over.IsZero() && z.of(j) != nil {
 			return true
 		}
@@ -186,27 +186,27 @@ func (c *preempts) wanted(j *job) bool {
 // findMarked looks for jobs that an earlier daemon has told to make room, for others that are not there any more. When their grace ends is not known:
 // it counts from now.
 func (c *preempts) findMarked(now time.Time) {
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		for _, j := range s.jobs {
 			if !j.live() || !j.isVictim() || c.victim(j) != nil {
 				continue
 			}
 			z := &seizure{key: j.att.Key, site: s.Name, over: now, Preemption: &federation.Preemption{Victims: []federation.Victim{{Job: j.ID, Restarts: j.Restarts}}}}
-			if c.cfg.Quota != nil {
-				if rules := c.cfg.Quota.Preempting(); rules != nil {
+			if c.book != nil {
+				if rules := c.book.Preempting(); rules != nil {
 					q := rules.QOS[rules.Of(&j.Job)]
 					z.Victims[0].Mode, z.Victims[0].Grace = q.Mode, q.Grace
 				}
 			}
-			c.seizing.told[j.ID] = now.Add(z.Victims[0].Grace)
-			c.seizing.by[z.key] = z
+			c.told[j.ID] = now.Add(z.Victims[0].Grace)
+			c.by[z.key] = z
 		}
 	}
 }
 
 // due is when a victim's grace is over.
 func (c *preempts) due(sooner func(time.Time)) {
-	if len(c.seizing.by) > 0 {
+	if len(c.by) > 0 {
 		sooner(c.next)
 	}
 }
@@ -218,27 +218,27 @@ func (c *preempts) makeRoom(j *job, p *federation.Preemption, v *federation.Vict
 		victim.State == federation.Pending {
 		return // it has made room
 	}
-	until, told := c.seizing.told[v.Job]
+	until, told := c.told[v.Job]
 	r := federation.Request{Job: v.Job, Operator: true, Restarts: v.Restarts, At: now.UTC()}
 	ends := j.att.Acked.Add(v.Grace)
 	switch {
 	case told && now.Before(until):
 	case now.Before(ends):
-		c.seizing.told[v.Job] = ends
-		c.markVictim(victim)
+		c.told[v.Job] = ends
+		c.mark(victim)
 		r.Kind, r.Signal = federation.RequestSignal, endSignal(victim)
 		c.batch.request(r)
-		c.event(victim, "has to make room for job %s %s at %s: signal %s, to be ended at %s", j.ID, p.For(), j.att.Site, r.Signal.Name, ends.UTC().Format(time.DateTime))
+		c.batch.eventf(victim, "has to make room for job %s %s at %s: signal %s, to be ended at %s", j.ID, p.For(), j.att.Site, r.Signal.Name, ends.UTC().Format(time.DateTime))
 	default:
-		c.seizing.told[v.Job] = now.Add(preemptAgain)
-		c.markVictim(victim)
+		c.told[v.Job] = now.Add(preemptAgain)
+		c.mark(victim)
 		r.Kind = federation.RequestRequeue
 		how := "requeued"
 		if v.Mode == federation.PreemptCancel || victim.Spec.Requeue != nil && !*victim.Spec.Requeue {
 			r.Kind, how = federation.RequestCancel, "cancelled"
 		}
 		c.batch.request(r)
-		c.event(victim, "%s to make room for job %s %s at %s: QOS %s may be preempted, and %s of its work is lost", how, j.ID, p.For(), j.att.Site, v.QOS, v.Lost.Round(time.Second))
+		c.batch.eventf(victim, "%s to make room for job %s %s at %s: QOS %s may be preempted, and %s of its work is lost", how, j.ID, p.For(), j.att.Site, v.QOS, v.Lost.Round(time.Second))
 		c.log.Info("job preempted", "job", v.Job, "site", j.att.Site, "for", j.ID, "how", how)
 	}
 }
@@ -260,8 +260,8 @@ func (j *job) spent(now time.Time) (until time.Time, is bool) {
 	return until, now.Before(until)
 }
 
-// sayPreempting writes into a job's history who makes room for it.
-func (c *shared) sayPreempting(j *job) {
+// say writes into a job's history who makes room for it.
+func (c *preempts) say(j *job) {
 	p := j.att.Decision.Preempt
 	if p == nil {
 		return
@@ -270,5 +270,5 @@ func (c *shared) sayPreempting(j *job) {
 	if p.By == federation.PreemptBySite {
 		who = fmt.Sprintf("%s is left to choose, as it preempts by itself", j.att.Site)
 	}
-	c.event(j, "at %s %s; %s", j.att.Site, p.Text(), who)
+	c.batch.eventf(j, "at %s %s; %s", j.att.Site, p.Text(), who)
 }

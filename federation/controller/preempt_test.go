@@ -11,7 +11,7 @@ import (
 )
 
 // seized is a bench where a job of QOS low, whose grace is half a minute, runs on the only node, and was told to make room for one of QOS high.
-func seized(t *testing.T, mode string) (b *bench, tree limits, victim, other federation.JobID) {
+func seized(t *testing.T, mode string) (b *bench, tree treeOf, victim, other federation.JobID) {
 	t.Helper()
 	b = newBench(t)
 	empty, _ := accounts.New(nil)
@@ -22,7 +22,7 @@ func seized(t *testing.T, mode string) (b *bench, tree limits, victim, other fed
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree = limits{full}
+	tree = treeOf{full}
 	b.cheap.nodes, b.dear.nodes, b.dear.state, b.cheap.shows = 1, 1, "DOWN", true
 	b.limited(tree)
 	b.rounds(3)
@@ -184,7 +184,7 @@ func TestBorrowedIsGivenBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.cheap.nodes, b.dear.nodes, b.dear.state, b.cheap.shows = 1, 1, "DOWN", true
-			b.limited(limits{full})
+			b.limited(treeOf{full})
 			b.rounds(3)
 			of := func(account string) federation.JobID {
 				return b.submit(func(s *sbatch.Spec) { s.GPUsPerNode, s.Account = "4", account })

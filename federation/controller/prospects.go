@@ -12,20 +12,20 @@ import (
 )
 
 // Prospects returns the federation as it is, with the first jobs of the queue, at most so many. It waits for the round under way.
-func (c *Controller) Prospects(ctx context.Context, most int) (*federation.Prospects, error) {
+func (c *View) Prospects(ctx context.Context, most int) (*federation.Prospects, error) {
 	to := make(chan *federation.Prospects, 1)
-	if err := c.afterRound(ctx, func() { to <- c.prospects(most) }); err != nil {
+	if err := c.afterRound(ctx, func(now *forecasts) { to <- now.prospects(most) }); err != nil {
 		return nil, err
 	}
 	return <-to, nil
 }
 
 // afterRound has the controller do something when the round under way is over, and waits for it.
-func (c *Controller) afterRound(ctx context.Context, do func()) error {
+func (c *View) afterRound(ctx context.Context, do func(*forecasts)) error {
 	done := make(chan struct{})
-	c.view.mu.Lock()
-	c.view.after = append(c.view.after, func() { do(); close(done) })
-	c.view.mu.Unlock()
+	c.mu.Lock()
+	c.after = append(c.after, func(now *forecasts) { do(now); close(done) })
+	c.mu.Unlock()
 	c.Wake()
 	defer share.Idle(ctx)()
 	select {
@@ -37,20 +37,22 @@ func (c *Controller) afterRound(ctx context.Context, do func()) error {
 }
 
 // answer does what was to be done after the round.
-func (c *Controller) answer() {
-	c.view.mu.Lock()
-	after := c.view.after
-	c.view.after = nil
-	c.view.mu.Unlock()
+func (c *View) answer(now *forecasts) {
+	c.mu.Lock()
+	after := c.after
+	c.after = nil
+	c.mu.Unlock()
 	for _, do := range after {
-		do()
+		do(now)
 	}
+	c.starts.answer(c.now, now.starts)
+	c.spendings.answer(c.now, now.spendings)
 }
 
-func (c *Controller) prospects(most int) *federation.Prospects {
+func (c *forecasts) prospects(most int) *federation.Prospects {
 	now := c.now()
 	o := &federation.Prospects{Now: now, Ends: map[federation.SiteName]map[federation.JobID]time.Time{}, Numbers: map[federation.SiteName]map[federation.JobID]federation.JobID{}}
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		site := s.Site
 		site.Bound = nil
 		o.Sites = append(o.Sites, &site)
@@ -58,7 +60,7 @@ func (c *Controller) prospects(most int) *federation.Prospects {
 		sent := c.queue.world.Bound(s.Name)
 		for _, b := range sent[:min(len(sent), most-len(o.Waiting))] {
 			job := *b.Job
-			o.Waiting = append(o.Waiting, federation.Prospect{Job: &job, Expected: c.expected(&job), At: s.Name})
+			o.Waiting = append(o.Waiting, federation.Prospect{Job: &job, Expected: c.runs.expected(&job), At: s.Name})
 		}
 		for _, j := range s.jobs {
 			if a := j.att; a != nil && a.State == federation.AttemptStarted && !a.Started.IsZero() {
@@ -81,7 +83,7 @@ func (c *Controller) prospects(most int) *federation.Prospects {
 	for _, j := range c.jobs.All() {
 		if j.queued && !j.live() && (isLimit(j.Reason) || j.Reason == federation.ReasonAccountBudget) && len(limited) < most {
 			job := j.Job
-			limited = append(limited, federation.Prospect{Job: &job, Expected: c.expected(&job), Limited: true, Reason: j.Reason})
+			limited = append(limited, federation.Prospect{Job: &job, Expected: c.runs.expected(&job), Limited: true, Reason: j.Reason})
 		}
 	}
 	slices.SortFunc(limited, func(a, b federation.Prospect) int {
@@ -91,16 +93,16 @@ func (c *Controller) prospects(most int) *federation.Prospects {
 		return int(a.Job.ID) - int(b.Job.ID)
 	})
 	o.Waiting = append(o.Waiting, limited...)
-	if c.cfg.Quota != nil {
+	if c.limits.book != nil {
 		prices := map[federation.SiteName]map[string]float64{}
 		for _, site := range o.Sites {
 			prices[site.Name] = site.Prices
 		}
 		for i := range o.Waiting {
 			w := &o.Waiting[i]
-			w.Under = c.cfg.Quota.Under(w.Job)
+			w.Under = c.limits.book.Under(w.Job)
 		}
-		o.Accounts, o.Limits = c.cfg.Quota.Accounts(), c.cfg.Quota.Trial(now, o.Waiting, c.cfg.Policy.RunFraction, prices)
+		o.Accounts, o.Limits = c.limits.book.Accounts(), c.limits.book.Trial(now, o.Waiting, c.limits.fraction, prices)
 	}
 	return o
 }
@@ -119,6 +121,6 @@ func numberAt(j *job) federation.JobID {
 }
 
 // likelyEnd is when a run is expected to have ended: as jobs like it, or, if it runs for longer than half of them, after half as long again.
-func (c *Controller) likelyEnd(j *job, now time.Time) time.Time {
-	return j.att.Started.Add(max(c.lasts(j, max(now.Sub(j.att.Started), 0)).P50, time.Minute))
+func (c *forecasts) likelyEnd(j *job, now time.Time) time.Time {
+	return j.att.Started.Add(max(c.runs.lasts(j, max(now.Sub(j.att.Started), 0)).P50, time.Minute))
 }

@@ -37,7 +37,7 @@ func (q *question[T]) stands() time.Duration {
 }
 
 // ask returns an answer that may be some seconds old; else it waits for the round under way. What it returns is shared.
-func (q *question[T]) ask(ctx context.Context, c *Controller) (none T, err error) {
+func (q *question[T]) ask(ctx context.Context, c *View) (none T, err error) {
 	to := make(chan T, 1)
 	q.mu.Lock()
 	if !q.made.IsZero() && c.now().Sub(q.made) < q.stands() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/fairshare"
 	"fsub/federation/place"
 )
 
@@ -13,22 +14,24 @@ import (
 // another job or for a user. Whatever may change that calls look, and the next plan considers the job: to one that nothing has
 // happened to, a plan does nothing, however many there are.
 type queue struct {
-	*shared
-	world  *place.World
-	n      int
-	tasks  int          // that wait, where a job that is no array counts as one
-	arrays map[*job]int // those in the queue, with what they count for in tasks
-	marked []*job
-	times  times
-	faults []*place.Fault // of placement, since the last plan was begun
+	now       func() time.Time
+	sites     *roster
+	runs      *runTimes
+	fairShare *fairshare.Shares // nil: --nice and the order of submission order it
+	world     *place.World
+	n         int
+	tasks     int          // that wait, where a job that is no array counts as one
+	arrays    map[*job]int // those in the queue, with what they count for in tasks
+	marked    []*job
+	times     times
+	faults    []*place.Fault // of placement, since the last plan was begun
 }
 
-func newQueue(c *shared) *queue {
-	policy := c.cfg.Policy
+func newQueue(now func() time.Time, policy place.Policy, f *fairshare.Shares, sites *roster, runs *runTimes) *queue {
 	policy.MaxOffers = keptOffers // who asks for all has one job planned: see planFor
-	q := &queue{shared: c, world: place.NewWorld(policy, 0), arrays: map[*job]int{}, times: times{next: map[*job]time.Time{}}}
-	if c.cfg.FairShare != nil {
-		q.world.SetOrder(c.cfg.FairShare)
+	q := &queue{now: now, sites: sites, runs: runs, fairShare: f, world: place.NewWorld(policy, 0), arrays: map[*job]int{}, times: times{next: map[*job]time.Time{}}}
+	if f != nil {
+		q.world.SetOrder(f)
 	}
 	return q
 }
@@ -117,7 +120,7 @@ func (q *queue) tell(j place.Waiting) {
 // claim has placement know that a site has the job's attempt, and how much of it may still wait there. A job that placement has failed over
 // is kept from it for a while.
 func (q *queue) claim(j *job) {
-	if q.byName[j.att.Site] == nil {
+	if q.sites.byName[j.att.Site] == nil {
 		return
 	}
 	if q.now().Before(j.asideUntil) {

@@ -16,9 +16,9 @@ import (
 	"fsub/sbatch"
 )
 
-type limits struct{ t *accounts.Tree }
+type treeOf struct{ t *accounts.Tree }
 
-func (l limits) Tree() *accounts.Tree { return l.t }
+func (l treeOf) Tree() *accounts.Tree { return l.t }
 
 // limited is a new daemon over the same store, which knows a tree and what was charged.
 func (b *bench) limited(tree interface{ Tree() *accounts.Tree }) {
@@ -66,7 +66,7 @@ func TestHardLimit(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.cheap.nodes, b.dear.nodes = 8, 8
-			b.limited(limits{tree})
+			b.limited(treeOf{tree})
 			b.rounds(3)
 			var ids []federation.JobID
 			for range 30 {
@@ -84,7 +84,7 @@ func TestHardLimit(t *testing.T) {
 			b.cheap.fail, b.dear.fail = federation.ErrUnavailable, federation.ErrUnavailable
 			b.wait(time.Minute)
 			check("while no site answers")
-			b.limited(limits{tree})
+			b.limited(treeOf{tree})
 			b.wait(time.Minute)
 			b.cheap.fail, b.dear.fail = nil, nil
 			b.wait(time.Minute)
@@ -110,7 +110,7 @@ func TestHistoryTellsNoBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.limited(limits{tree})
+	b.limited(treeOf{tree})
 	b.rounds(3)
 	id := b.submit(nil)
 	b.wait(20 * time.Second)
@@ -130,7 +130,7 @@ func TestRunMinutesAreFreedAsJobsRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.limited(limits{tree})
+	b.limited(treeOf{tree})
 	b.rounds(3)
 	waits := func(id federation.JobID, what string) {
 		t.Helper()
@@ -149,7 +149,7 @@ func TestRunMinutesAreFreedAsJobsRun(t *testing.T) {
 	}
 	third := b.submit(func(s *sbatch.Spec) { s.TimeLimit = 11 * time.Minute })
 	waits(third, "")
-	b.limited(limits{tree})
+	b.limited(treeOf{tree})
 	waits(third, "after a restart")
 	b.clock = b.clock.Add(10 * time.Minute)
 	b.wait(40 * time.Second)
@@ -163,7 +163,7 @@ func TestQueueTakesTurns(t *testing.T) {
 	b := newBench(t)
 	b.cheap.state, b.dear.state = "DOWN", "DOWN"
 	empty, _ := accounts.New(nil)
-	b.limited(limits{empty})
+	b.limited(treeOf{empty})
 	b.rounds(3)
 	for range 50 {
 		b.submit(nil)
@@ -326,7 +326,7 @@ func TestSitesAccountDoesNotPay(t *testing.T) {
 			}
 			b.limited(tree)
 			if c.mapped != "" {
-				b.ctl.byName["cheap"].Accounts = map[string]string{"nlp": c.mapped}
+				b.ctl.sites.byName["cheap"].Accounts = map[string]string{"nlp": c.mapped}
 			}
 			b.rounds(3)
 			id := b.submit(func(s *sbatch.Spec) { s.Account = c.asked })

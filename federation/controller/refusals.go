@@ -11,8 +11,7 @@ type refusals struct {
 
 const maxRefusals = 1000
 
-func (v *view) refuse(seq int64, err error) {
-	r := &v.refused
+func (r *refusals) add(seq int64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.why == nil {
@@ -26,8 +25,8 @@ func (v *view) refuse(seq int64, err error) {
 }
 
 // Refusal is why the request seq was not carried out, nil if it was or is not known to have been refused.
-func (c *Controller) Refusal(seq int64) error {
-	c.view.refused.mu.Lock()
-	defer c.view.refused.mu.Unlock()
-	return c.view.refused.why[seq]
+func (c *View) Refusal(seq int64) error {
+	c.refused.mu.Lock()
+	defer c.refused.mu.Unlock()
+	return c.refused.why[seq]
 }

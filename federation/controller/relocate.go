@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -19,19 +20,33 @@ const (
 	moveLooks = 100
 )
 
-// moveSooner has jobs that wait at sites which others use too move to where they would start sooner by more than the policy's margin. A job is left alone for
+// relocation has jobs that wait move to where they would start sooner.
+type relocation struct {
+	now       func() time.Time
+	t         Timing
+	log       *slog.Logger
+	margin    federation.Dollars // see place.Policy.MoveMargin
+	sites     *roster
+	runs      *runTimes
+	queue     *queue
+	moves     *moves
+	forecasts *forecasts
+	next      time.Time
+}
+
+// reconcile has jobs that wait at sites which others use too move to where they would start sooner by more than the policy's margin. A job is left alone for
 // Timing.MoveAfter after each attempt was made, twice as long after every further one. The move itself is a request like an operator's.
-func (c *Controller) moveSooner() {
+func (c *relocation) reconcile() {
 	now := c.now()
-	if c.cfg.Policy.MoveMargin < 0 || now.Before(c.nextMoves) || c.requests.moving() && now.Before(c.nextMoves.Add(time.Minute)) {
+	if c.margin < 0 || now.Before(c.next) || c.moves.any() && now.Before(c.next.Add(time.Minute)) {
 		return
 	}
 	looks := moveLooks
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		if s.Outlook == nil || !s.Answering {
 			continue
 		}
-		c.nextMoves = now.Add(outlookEvery)
+		c.next = now.Add(outlookEvery)
 		var free map[federation.JobID]time.Time
 		for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 			j := s.jobs[id]
@@ -43,29 +58,29 @@ func (c *Controller) moveSooner() {
 			}
 			looks--
 			if free == nil {
-				free = c.freeAt(s.Name)
+				free = c.forecasts.freeAt(s.Name)
 			}
-			left := c.left(s, j, free[j.ID])
+			left := c.forecasts.left(s, j, free[j.ID])
 			if left == nil || left.P50 < c.t.MoveAfter/10 {
 				continue
 			}
 			var b *place.Better
 			if f := c.queue.world.Guard(func() {
-				b = c.queue.world.Better(place.Waiting{Job: &j.Job, Refused: j.refused, Expected: c.expected(&j.Job)}, s.Name, j.att.Partition, left)
+				b = c.queue.world.Better(place.Waiting{Job: &j.Job, Refused: j.refused, Expected: c.runs.expected(&j.Job)}, s.Name, j.att.Partition, left)
 			}); f != nil {
 				c.log.Error("placement failed", "job", j.ID, "err", f)
 				return
 			}
 			if b != nil {
-				c.requests.moveAway(j, fmt.Sprintf("%s would start it within %s (p90), %s in %s (p50, %s); that saves %s", b.Site, b.P90.Round(time.Second), s.Name, left.P50.Round(time.Second), left.Of,
+				c.moves.start(j, fmt.Sprintf("%s would start it within %s (p90), %s in %s (p50, %s); that saves %s", b.Site, b.P90.Round(time.Second), s.Name, left.P50.Round(time.Second), left.Of,
 					accounting.MoneyOf(float64(b.Saves)).USD()))
 			}
 		}
 	}
 }
 
-// moving reports whether any job is being moved: what it will take elsewhere is not known to placement yet.
-func (c *requests) moving() bool {
+// any reports whether any job is being moved: what it will take elsewhere is not known to placement yet.
+func (c *moves) any() bool {
 	for _, a := range c.asks.open {
 		if a.Kind == federation.RequestMove {
 			return true
@@ -75,17 +90,17 @@ func (c *requests) moving() bool {
 }
 
 // mayMove reports whether a job waits at a site for nodes alone, and has done so for long enough.
-func (c *Controller) mayMove(j *job, now time.Time) bool {
+func (c *relocation) mayMove(j *job, now time.Time) bool {
 	a := j.att
 	if j.State != federation.Pending || a == nil || a.State != federation.AttemptSubmitted || j.inFlight() || j.Cancel || j.Held != federation.NotHeld || j.whole != nil || j.leader != nil || len(j.Spec.Het) > 0 ||
-		a.Number >= mostAttempts || c.requests.moves(j) {
+		a.Number >= mostAttempts || c.moves.moving(j) {
 		return false
 	}
 	return now.Sub(a.Created) >= c.t.MoveAfter<<(a.Number-1)
 }
 
 // asksAt is what the queue of the site where a job waits sees of it.
-func (c *Controller) asksAt(s *site, j *job) federation.QueueAsk {
+func (c *forecasts) asksAt(s *site, j *job) federation.QueueAsk {
 	q := federation.QueueAsk{User: s.user(&j.Job).Name, Account: cmp.Or(j.att.Held.SiteAccount, j.Account), Partition: j.att.Partition, Limit: j.Needs().TimeLimit}
 	if len(j.att.Decision.Offers) > 0 {
 		o := j.att.Decision.Offers[0]

@@ -44,7 +44,7 @@ func TestMovesToWhereItStartsSooner(t *testing.T) {
 			id := b.submit(nil)
 			b.wait(2 * time.Second)
 			b.want(id, federation.Pending, "", "cheap")
-			b.ctl.byName["cheap"].Outlook = busy{c.left}
+			b.ctl.sites.byName["cheap"].Outlook = busy{c.left}
 			if c.before != nil {
 				c.before(b, id)
 			}
@@ -62,7 +62,7 @@ func TestMovesToWhereItStartsSooner(t *testing.T) {
 			if h := b.history(id); strings.Count(h, "moved from cheap: dear would start it within 30s (p90), cheap in 2h0m0s (p50, from what the test says); that saves $4.") != 2 {
 				t.Errorf("its history is %s", h)
 			}
-			b.ctl.byName["dear"].Outlook = busy{5 * time.Hour}
+			b.ctl.sites.byName["dear"].Outlook = busy{5 * time.Hour}
 			b.wait(30 * time.Minute)
 			b.noRequests()
 			live := 0

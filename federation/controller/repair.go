@@ -11,56 +11,65 @@ import (
 	"fsub/federation/health"
 )
 
-// repair finds the attempts whose fate is unknown and the cancellations that have no effect yet, and acts on them.
-func (c *attempts) repair() {
-	c.strays.cancelAgain()
-	c.requests.repairAsked()
-	c.requests.moveStuck()
-	c.requests.freeMoved()
-	c.stageOut.again()
+// repairs find out what has become of attempts whose fate is unknown, and repeat what had no effect.
+type repairs struct {
+	now       func() time.Time
+	t         Timing
+	sites     *roster
+	jobs      *jobTable
+	batch     *pendingBatch
+	calls     *calls
+	life      *life
+	reports   *reports
+	attempts  *attempts
+	comparing *comparing
+}
+
+// reconcile finds the attempts whose fate is unknown and the cancellations that have no effect yet, and acts on them.
+func (c *repairs) reconcile() {
 	now := c.now()
 	for _, j := range c.attention() {
-		if s := c.byName[j.att.Site]; s != nil && !s.breaker.open && !j.busy && !now.Before(j.retry) {
+		if s := c.sites.byName[j.att.Site]; s != nil && !s.breaker.open && !j.busy && !now.Before(j.retry) {
 			subject{j.ID, s.Name}.do(func() { c.repairOne(j, s, now) })
 		}
 	}
 }
 
 // repairOne goes on with one attempt.
-func (c *attempts) repairOne(j *job, s *site, now time.Time) {
+func (c *repairs) repairOne(j *job, s *site, now time.Time) {
 	switch {
 	case j.unsure || j.lostStart || !j.missing.IsZero():
 		c.lookup(j, s)
 	case j.Cancel && j.ending: // a thousand of them take a while
 	case j.Cancel && !now.Before(j.cancelAt):
 		j.cancelAt, j.ending = now.Add(c.t.CancelEach), true
-		c.actAtSite(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
+		c.calls.act(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
 			return d.Cancel(ctx, ref, nil)
 		})
 	case j.heldThere && j.Held == federation.NotHeld && !now.Before(j.releaseAt):
 		j.releaseAt = now.Add(c.t.CancelEach)
-		c.actAtSite(j, "release", federation.Driver.Release)
+		c.calls.act(j, "release", federation.Driver.Release)
 	case j.tellHold && !now.Before(j.tellHoldAt):
 		c.tellHold(j)
 	}
 }
 
 // tellHold tells the site again whether the job is held: it did not answer when that changed.
-func (c *attempts) tellHold(j *job) {
+func (c *repairs) tellHold(j *job) {
 	j.tellHold = false
 	switch {
 	case j.State != federation.Pending:
 	case j.Held != federation.NotHeld:
-		c.actAtSite(j, "hold", federation.Driver.Hold)
+		c.calls.act(j, "hold", federation.Driver.Hold)
 	default:
-		c.actAtSite(j, "release", federation.Driver.Release)
+		c.calls.act(j, "release", federation.Driver.Release)
 	}
 }
 
 // attention lists the live jobs for which repair may have something to do, in order of ID.
-func (c *attempts) attention() []*job {
+func (c *repairs) attention() []*job {
 	var out []*job
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		for _, j := range s.jobs {
 			if j.unsure || j.Cancel || j.lostStart || j.heldThere || j.tellHold || !j.missing.IsZero() {
 				out = append(out, j)
@@ -71,7 +80,7 @@ func (c *attempts) attention() []*job {
 	return out
 }
 
-func (c *attempts) lookup(j *job, s *site) {
+func (c *repairs) lookup(j *job, s *site) {
 	j.busy = true
 	kind, ref, d := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}, j.Ref(j.att), s.driver
 	c.calls.add(s, kind, func(ctx context.Context) any {
@@ -82,7 +91,7 @@ func (c *attempts) lookup(j *job, s *site) {
 }
 
 // takeLookedUp decides over an attempt whose fate was unknown, from all that the site knows of its ID.
-func (c *attempts) takeLookedUp(s *site, r lookedUp) {
+func (c *repairs) takeLookedUp(s *site, r lookedUp) {
 	j := c.jobs.Of(r.job)
 	if j == nil || j.att == nil || j.att.Number != r.attempt || j.att.State.Final() {
 		return
@@ -91,14 +100,14 @@ func (c *attempts) takeLookedUp(s *site, r lookedUp) {
 	known := r.err == nil && c.reports.same(j, r.found)
 	switch {
 	case r.err != nil && !errors.Is(r.err, federation.ErrNotFound):
-		c.later(j, s, r.err)
+		c.attempts.later(j, s, r.err)
 	case known && r.confirm && c.reports.startLost(j, r.found):
 		c.reports.loseStart(s, j, r.found)
 	case known && (!r.found.FromAccounting || r.found.State.Ended()):
 		j.fails = 0
 		c.reports.report(s, j, r.found)
 	case j.unsure && !known && r.err == nil && !r.found.FromAccounting && r.found.State.Ended() && ranHere(s, j) && !j.Cancel:
-		c.remembered(s, j, fmt.Errorf("%w: %s, %s, until MinJobAge has passed", federation.ErrRemembered, r.found.Key, r.found.State))
+		c.attempts.remembered(s, j, fmt.Errorf("%w: %s, %s, until MinJobAge has passed", federation.ErrRemembered, r.found.Key, r.found.State))
 	case j.unsure && !known && !j.Cancel && !c.settled(s, j):
 	case j.unsure && !known:
 		// Neither controller nor accounting has it: it never arrived, or was lost before it was saved. Should it
@@ -109,34 +118,50 @@ func (c *attempts) takeLookedUp(s *site, r lookedUp) {
 	}
 }
 
+// settled reports whether an ID that the site does not hold now has been free for long enough. If not, it is looked for again.
+func (c *repairs) settled(s *site, j *job) bool {
+	if !ranHere(s, j) {
+		return true
+	}
+	now := c.now()
+	if j.free.IsZero() {
+		j.free = now
+	}
+	if left := freeFor - now.Sub(j.free); left > 0 {
+		j.retry = now.Add(left)
+		return false
+	}
+	return true
+}
+
 // again submits an attempt of unknown fate once more, under the same key.
-func (c *attempts) again(j *job, s *site) {
+func (c *repairs) again(j *job, s *site) {
 	j.unsure = false
 	if j.Cancel {
-		c.finishAttempt(j, federation.AttemptWithdrawn, "cancelled before it reached the site")
-		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		c.life.finishAttempt(j, federation.AttemptWithdrawn, "cancelled before it reached the site")
+		c.life.end(j, federation.Cancelled, federation.ReasonNone, c.now())
 		return
 	}
 	if j.whole != nil {
-		c.finishAttempt(j, federation.AttemptWithdrawn, "its tasks are submitted one by one")
-		c.backToQueue(j, federation.ReasonPriority)
+		c.life.finishAttempt(j, federation.AttemptWithdrawn, "its tasks are submitted one by one")
+		c.life.backToQueue(j, federation.ReasonPriority)
 		return
 	}
 	if c.comparing.holds(j) { // a later attempt may have run elsewhere
-		c.finishAttempt(j, federation.AttemptWithdrawn, "not known there after a restore of the store")
-		c.backToQueue(j, federation.ReasonRestored)
+		c.life.finishAttempt(j, federation.AttemptWithdrawn, "not known there after a restore of the store")
+		c.life.backToQueue(j, federation.ReasonRestored)
 		return
 	}
 	if j.att.Tries > 0 {
-		c.event(j, "%s does not know it: submitted again", s.Name)
+		c.batch.eventf(j, "%s does not know it: submitted again", s.Name)
 	}
-	c.submit(j)
+	c.attempts.submit(j)
 }
 
 // lost deals with an attempt that the site had acknowledged and does not know any more, or knows only from
 // accounting as not ended. It is believed after a second look: at once after the first, an accounting record may
 // still be under way.
-func (c *attempts) lost(j *job, s *site, startedByAccounting bool) {
+func (c *repairs) lost(j *job, s *site, startedByAccounting bool) {
 	now := c.now()
 	wait := c.t.Confirm
 	if j.missing.IsZero() {
@@ -153,18 +178,18 @@ func (c *attempts) lost(j *job, s *site, startedByAccounting bool) {
 		return
 	}
 	if known := j.missing.Sub(seen); known <= c.t.MinJobAge && !j.att.Acked.IsZero() && j.missing.Sub(j.att.Acked) > sinceSaved {
-		c.wentBack(s, "it does not know job %s any more, which it had taken at %s", j.ID, j.att.Acked.Format(time.RFC3339))
+		s.wentBack(c.now(), "it does not know job %s any more, which it had taken at %s", j.ID, j.att.Acked.Format(time.RFC3339))
 	}
 	started := startedByAccounting || j.att.State == federation.AttemptStarted
 	j.att.Class, j.att.Code = federation.ClassSite, health.CodeForgotten
-	c.finishAttempt(j, federation.AttemptForgotten, lostNote(s.Name, started))
-	c.event(j, "%s", j.att.Note)
+	c.life.finishAttempt(j, federation.AttemptForgotten, lostNote(s.Name, started))
+	c.batch.eventf(j, "%s", j.att.Note)
 	j.haunt(j.att, now)
 	if !started {
-		c.backToQueue(j, federation.ReasonForgotten)
+		c.life.backToQueue(j, federation.ReasonForgotten)
 		return
 	}
-	c.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
+	c.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
 }
 
 func lostNote(s federation.SiteName, started bool) string {

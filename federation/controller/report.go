@@ -11,18 +11,31 @@ import (
 
 // reports bring jobs and attempts in line with what sites say of them.
 type reports struct {
-	*shared
-	*life
-	requests *requests
-	stageOut *stageOut
-	strays   *strays
-	rules    *healthRules
+	now        func() time.Time
+	t          Timing
+	jobs       *jobTable
+	batch      *pendingBatch
+	agenda     *agenda
+	calls      *calls
+	limits     *limits
+	preempts   *preempts
+	queue      *queue
+	depends    *dependencies
+	components *components
+	charges    *charges
+	life       *life
+	requests   *requests
+	moves      *moves
+	stageOut   *stageOut
+	orphans    *orphans
+	rules      *healthRules
+	maxRequeue int
 }
 
 func (c *reports) takeReport(s *site, sj federation.SiteJob) {
 	j := c.jobs.Of(sj.ID)
 	if j == nil || !j.live() || j.att.Site != s.Name || !c.same(j, sj) {
-		c.strays.check(s, sj)
+		c.orphans.check(s, sj)
 		return
 	}
 	if j.busy && j.unsure { // a look-up is under way: it decides
@@ -55,14 +68,16 @@ func (c *reports) same(j *job, sj federation.SiteJob) bool {
 func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	j.unsure, j.missing, j.fails, j.lastKnown = false, time.Time{}, 0, c.now()
-	c.charged(a.Held.Account, j, &sj)
+	c.limits.charged(a.Held.Account, j, &sj)
 	if sj.Returned {
 		c.returned(s, j, sj)
 		return
 	}
 	for _, component := range sj.Components { // before their leader, with which they end
 		if k := c.jobs.Of(component.ID); k != nil && k.leader == j {
-			c.components.report(s, k, component)
+			if c.components.report(s, k, component) {
+				c.life.end(k, component.State, component.Reason, component.End)
+			}
 		}
 	}
 	if c.queuedAgain(j, sj) { // it is told again when its nodes are done, and its restart is counted
@@ -72,9 +87,9 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 		return
 	}
 	if startedAgain(j, sj) {
-		c.event(j, "the controller of %s lost the start at %s: it has started the job again", s.Name, a.Started.UTC().Format(timeOfDay))
+		c.batch.eventf(j, "the controller of %s lost the start at %s: it has started the job again", s.Name, a.Started.UTC().Format(timeOfDay))
 		j.Restarts++
-		if !sj.State.Ended() && !c.mayRunAgain(j) {
+		if !sj.State.Ended() && !c.life.mayRunAgain(j) {
 			c.loseStart(s, j, sj)
 			return
 		}
@@ -82,7 +97,7 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 	}
 	if a.Acked.IsZero() {
 		a.Acked = c.now().UTC()
-		c.event(j, "found at %s", s.Name)
+		c.batch.eventf(j, "found at %s", s.Name)
 	}
 	if a.SiteSubmit.IsZero() {
 		a.SiteSubmit = sj.Submit
@@ -111,26 +126,26 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 	case sj.State.Started():
 		a.Started, j.Start = sj.Start, sj.Start
 		began := j.State == federation.Pending
-		c.takeSuspension(s, j, &sj)
+		c.life.takeSuspension(s, j, &sj)
 		j.State, j.Reason = sj.State, j.heldReason()
-		c.move(j, federation.AttemptStarted)
+		c.batch.advance(j, federation.AttemptStarted)
 		if began {
-			c.planDirty = true // what is bound and waits there has become less
+			c.agenda.plan = true // what is bound and waits there has become less
 			c.depends.changed(j)
 			if j.array != nil {
-				c.arrays.changed(j)
+				c.life.taskChanged(j)
 			}
 		}
 	default:
 		if j.State.Started() && j.Held != federation.NotHeld { // held while it ran
-			c.actAtSite(j, "hold", federation.Driver.Hold)
+			c.calls.act(j, "hold", federation.Driver.Hold)
 		}
 		j.State, j.Reason, j.Start, j.Pause = federation.Pending, sj.Reason, time.Time{}, nil
 		if j.Held != federation.NotHeld { // the site says who holds it there, which is the federation
 			j.Reason = j.heldReason()
 		}
 		j.said = sj.Detail
-		c.move(j, federation.AttemptSubmitted)
+		c.batch.advance(j, federation.AttemptSubmitted)
 	}
 	c.noteHeld(s, j, sj)
 	c.batch.job(j)
@@ -144,7 +159,7 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	}
 	a, victim := j.att, j.isVictim()
 	if c.requests.asks.open[j.ID] == nil {
-		sj.State = c.endedAsVictim(j, sj.State)
+		sj.State = c.preempts.endedAs(j, sj.State)
 	}
 	a.Final, a.ExitStatus, a.Started, a.Ended = sj.State, sj.ExitStatus, sj.Start, sj.End
 	verdict, said := c.rules.attemptEnded(s, j, &sj)
@@ -162,36 +177,36 @@ func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	if !back {
 		s.pace.ended(c.now(), a.Ended.Sub(a.Started))
 	}
-	c.finishAttempt(j, federation.AttemptEnded, sj.Detail)
+	c.life.finishAttempt(j, federation.AttemptEnded, sj.Detail)
 	if sj.Detail != "" {
-		c.event(j, "%s says: %s", s.Name, sj.Detail)
+		c.batch.eventf(j, "%s says: %s", s.Name, sj.Detail)
 	}
 	switch {
 	case back:
 		c.requests.putBack(j)
 	case j.Cancel && sj.State != federation.Completed && victim && j.CancelBy == 0:
-		c.end(j, federation.Preempted, sj.Reason, sj.End)
+		c.life.end(j, federation.Preempted, sj.Reason, sj.End)
 	case j.Cancel && sj.State != federation.Completed:
-		c.end(j, federation.Cancelled, sj.Reason, sj.End)
+		c.life.end(j, federation.Cancelled, sj.Reason, sj.End)
 	case sj.State == federation.Cancelled:
-		c.event(j, "cancelled at %s, not through the federation", s.Name)
-		c.end(j, sj.State, sj.Reason, sj.End)
+		c.batch.eventf(j, "cancelled at %s, not through the federation", s.Name)
+		c.life.end(j, sj.State, sj.Reason, sj.End)
 	case a.Class == federation.ClassNode || a.Class == federation.ClassSite || a.Class == federation.ClassPreempt:
-		c.event(j, "%s at %s%s", sj.State, s.Name, whoseFailure(verdict))
+		c.batch.eventf(j, "%s at %s%s", sj.State, s.Name, whoseFailure(verdict))
 		if sj.State == federation.Failed && s.Seen != nil && s.Seen.Mode == federation.Pinned && !s.Seen.NoSlurm { // which remembers the job of this ID, and takes no other
-			c.requests.avoid(j, a, c.now().Add(c.t.MinJobAge))
+			j.avoid(a, c.now().Add(c.t.MinJobAge), c.now())
 		}
 		if a.Class == federation.ClassPreempt {
 			j.leaveZone(c.now())
-			j.keepOne(c.requests.judge(j))
+			j.keepOne(c.moves.judge(j))
 		}
-		c.siteFailure(j, sj.State, sj.Reason)
+		c.life.siteFailure(j, sj.State, sj.Reason)
 		c.holdBy(j, said)
 	default:
 		if verdict.Why != "" {
-			c.event(j, "%s", verdict.Why)
+			c.batch.eventf(j, "%s", verdict.Why)
 		}
-		c.end(j, sj.State, sj.Reason, sj.End)
+		c.life.end(j, sj.State, sj.Reason, sj.End)
 	}
 }
 
@@ -213,7 +228,7 @@ func (c *reports) holdBy(j *job, said *health.Finding) {
 	if said == nil || said.Act != health.ActHold || j.State != federation.Pending {
 		return
 	}
-	c.event(j, "held by rule %s: %s", said.Rule, said.Why)
+	c.batch.eventf(j, "held by rule %s: %s", said.Rule, said.Why)
 	c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: said.Rule != "poison"}, federation.Because(federation.WaitRule, said.Rule, said.Why))
 }
 
@@ -238,11 +253,11 @@ func (c *reports) returned(s *site, j *job, sj federation.SiteJob) {
 	}
 	c.takeRestarts(s, j, &sj) // it may have run there before
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
-	c.finishAttempt(j, federation.AttemptWithdrawn, "given back: "+why)
-	c.event(j, "%s gave it back: %s", s.Name, why)
+	c.life.finishAttempt(j, federation.AttemptWithdrawn, "given back: "+why)
+	c.batch.eventf(j, "%s gave it back: %s", s.Name, why)
 	j.leaveGivenBack(federation.Rejection{Site: s.Name, Reason: sj.Reason, Detail: sj.Detail}, c.now().Add(c.t.Observe/5))
 	s.nextObserve = c.now()
-	c.backToQueue(j, sj.Reason)
+	c.life.backToQueue(j, sj.Reason)
 }
 
 // takeRestarts takes in that a site has queued a job again.
@@ -261,7 +276,7 @@ func (c *reports) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
 		if j.isVictim() {
 			a.Class, a.Code = federation.ClassNone, ""
 		}
-		c.event(j, "requeued by %s", s.Name)
+		c.batch.eventf(j, "requeued by %s", s.Name)
 		if c.requests.asks.open[j.ID] == nil && j.whole == nil {
 			c.failedThere(s, j, sj)
 		}
@@ -277,8 +292,8 @@ func (c *reports) failedThere(s *site, j *job, sj *federation.SiteJob) {
 	}
 	j.State = federation.Pending
 	c.holdBy(j, said)
-	if j.Held == federation.NotHeld && j.Restarts > c.cfg.MaxRequeue {
-		c.event(j, "held: nodes have failed it %d times", j.Restarts)
+	if j.Held == federation.NotHeld && j.Restarts > c.maxRequeue {
+		c.batch.eventf(j, "held: nodes have failed it %d times", j.Restarts)
 		c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true}, federation.Because(federation.WaitFailures, strconv.Itoa(j.Restarts)))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -12,43 +13,32 @@ import (
 
 // requests do what users ask of jobs.
 type requests struct {
-	*shared
-	asks *asks // those that are not done when a round is over
-	life jobLife
-
-	nextStuck time.Time // when to look for jobs that their sites cannot run
-	moved     map[federation.JobID]*destination
-
-	others // what a request may reach beyond its job
-}
-
-// jobLife is how a job goes on.
-type jobLife interface {
-	jobEnder
-	finishAttempt(j *job, to federation.AttemptState, note string)
-	requeue(j *job, reason federation.Reason)
-	addJob(ctx context.Context, stored federation.Job) (*job, error)
-	mayRequeue(j *job) bool
-}
-
-type others struct {
+	now        func() time.Time
+	t          Timing
+	log        *slog.Logger
+	store      federation.Store
+	sites      *roster
+	jobs       *jobTable
+	batch      *pendingBatch
+	agenda     *agenda
+	calls      *calls
+	limits     *limits
+	asides     *aside
+	refused    *refusals
 	inbox      *inbox
 	queue      *queue
-	watch      *watch
 	arrays     *arrays
+	tasks      *arrayRequests
 	depends    *dependencies
 	components *components
-	strays     *strays
-	view       *view
-}
-
-func newRequests(c *shared, life jobLife, o others) *requests {
-	return &requests{shared: c, moved: map[federation.JobID]*destination{}, asks: &asks{shared: c, open: map[federation.JobID]*asked{}, view: o.view}, life: life, others: o}
+	life       *life
+	moves      *moves
+	asks       *asks // those that are not done when a round is over
 }
 
 // carryOutAll carries out what users asked for.
 func (c *requests) carryOutAll(requests []federation.Request) {
-	c.arrays.unfinished.begin()
+	c.tasks.unfinished.begin()
 	for _, r := range requests {
 		c.inbox.taken[r.Seq] = r.Job
 		if c.asides.has(r.Job) {
@@ -64,7 +54,7 @@ func (c *requests) carryOutAll(requests []federation.Request) {
 func (c *requests) carryOut(r federation.Request) {
 	j := c.jobs.Of(r.Job)
 	spreads := j != nil && j.spreads()
-	if spreads && !c.arrays.unfinished.mayGoOn(&r) {
+	if spreads && !c.tasks.unfinished.mayGoOn(&r) {
 		c.inbox.again(r.Seq)
 		return
 	}
@@ -75,12 +65,12 @@ func (c *requests) carryOut(r federation.Request) {
 		return
 	}
 	if spreads {
-		c.doneIf(c.arrays.carryOut(j, r), r.Seq)
+		c.doneIf(c.tasks.carryOut(j, r, c.carryOutOne), r.Seq)
 		return
 	}
 	c.batch.done(r.Seq)
 	if j == nil {
-		delete(c.arrays.unfinished.of, r.Job)
+		delete(c.tasks.unfinished.of, r.Job)
 		return
 	}
 	if j.leader != nil { // what is done to one is done to all
@@ -104,7 +94,7 @@ func (c *requests) carryOutOne(j *job, r federation.Request) {
 	switch r.Kind {
 	case federation.RequestCancel:
 		if r.Tasks.Len() > 0 {
-			c.actAtSite(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
+			c.calls.act(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
 				return d.Cancel(ctx, ref, slices.Collect(r.Tasks.All()))
 			})
 			return
@@ -124,15 +114,15 @@ func (c *requests) carryOutOne(j *job, r federation.Request) {
 // cancel ends a job that is at no site at once; otherwise its site is asked until the end is seen. Of a site that
 // is no member any more nobody can ask that: the job waits until it is one again, or until an operator cancels it.
 func (c *requests) cancel(j *job, r federation.Request) {
-	orphan := j.live() && c.byName[j.att.Site] == nil
+	orphan := j.live() && c.sites.byName[j.att.Site] == nil
 	if j.Cancel && !(orphan && r.Operator) {
 		return
 	}
 	j.Cancel, j.CancelBy = true, r.UID
-	c.event(j, "cancelled by %s", r.Who())
+	c.batch.eventf(j, "cancelled by %s", r.Who())
 	if orphan && r.Operator {
 		c.life.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("given up: %s is not in the configuration; what runs there was not stopped", j.att.Site))
-		c.event(j, "%s", j.att.Note)
+		c.batch.eventf(j, "%s", j.att.Note)
 	}
 	if !j.live() {
 		c.life.end(j, federation.Cancelled, federation.ReasonNone, c.now())
@@ -151,14 +141,14 @@ func (c *requests) hold(j *job, r federation.Request, why *federation.Why) {
 		return
 	}
 	if why == nil {
-		c.event(j, "held by %s", r.Who())
+		c.batch.eventf(j, "held by %s", r.Who())
 	}
 	j.holdFor(r, why, c.now())
 	j.Reason = j.heldReason()
 	c.queue.look(j)
 	c.batch.job(j)
 	if j.State == federation.Pending { // of one that runs the site hears when it waits again
-		c.actAtSite(j, "hold", federation.Driver.Hold)
+		c.calls.act(j, "hold", federation.Driver.Hold)
 	}
 }
 
@@ -190,7 +180,7 @@ func (c *requests) release(j *job, r federation.Request) {
 		return
 	}
 	if j.Held != federation.NotHeld {
-		c.event(j, "released by %s", r.Who())
+		c.batch.eventf(j, "released by %s", r.Who())
 	}
 	j.Held, j.Holder = federation.NotHeld, nil
 	j.Reason = federation.ReasonNone
@@ -199,18 +189,18 @@ func (c *requests) release(j *job, r federation.Request) {
 	}
 	c.queue.look(j)
 	c.batch.job(j)
-	c.planDirty = true
+	c.agenda.plan = true
 	if j.State == federation.Pending {
-		c.actAtSite(j, "release", federation.Driver.Release)
+		c.calls.act(j, "release", federation.Driver.Release)
 	}
 }
 
 func (c *requests) signal(j *job, r federation.Request) {
 	if !j.live() || j.att.State != federation.AttemptStarted {
-		c.event(j, "signal %s dropped: the job does not run", r.Signal.Name)
+		c.batch.eventf(j, "signal %s dropped: the job does not run", r.Signal.Name)
 		return
 	}
-	c.actAtSite(j, "signal", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
+	c.calls.act(j, "signal", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
 		return d.Signal(ctx, ref, slices.Collect(r.Tasks.All()), r.Signal)
 	})
 }
@@ -223,17 +213,13 @@ func (c *requests) takeActed(s *site, r acted) {
 		j.try().ending = false
 	}
 	if r.err == nil {
-		c.strays.note(s, r)
 		return
-	}
-	if r.copy != nil { // the site reports it only once
-		c.strays.failed = append(c.strays.failed, strayCopy{s, *r.copy, c.now().Add(c.t.CancelEach)})
 	}
 	c.log.Warn(r.what+" at site failed", "job", r.job, "site", s.Name, "err", r.err)
 	switch {
 	case j == nil:
 	case !errors.Is(r.err, federation.ErrUnavailable):
-		c.event(j, "%s refused by %s: %v", r.what, s.Name, r.err)
+		c.batch.eventf(j, "%s refused by %s: %v", r.what, s.Name, r.err)
 	case r.what == "hold" || r.what == "release":
 		j.tellHold, j.tellHoldAt = true, c.now().Add(c.t.CancelEach)
 	}

@@ -23,8 +23,7 @@ func (c *requests) requeueAsked(j *job, r federation.Request) {
 		return
 	}
 	c.asks.open[j.ID] = a
-	c.event(j, "%s asked for by %s", r.Kind, r.Who())
-	c.repairAsked()
+	c.batch.eventf(j, "%s asked for by %s", r.Kind, r.Who())
 }
 
 func requeueAt(q federation.Requeuer, ref federation.JobRef, tasks federation.TaskSet) func(context.Context) error {
@@ -43,7 +42,7 @@ func (c *requests) requeuedThere(s *site, j *job, a *asked, err error) {
 		if a.hold = holds(a.Request); !a.hold {
 			c.asks.answer(a)
 		}
-		c.watch.pollSoon(s)
+		s.pollSoon(c.now().Add(c.t.Poll))
 	case errors.Is(err, federation.ErrConflict): // it waits, or is ending
 		c.asks.answer(a)
 	case errors.Is(err, federation.ErrInvalid) && j.whole == nil:
@@ -57,7 +56,7 @@ func (c *requests) requeuedThere(s *site, j *job, a *asked, err error) {
 // takeUpAgain is scontrol requeue of a job that has ended: it gets back into the queue under its ID.
 func (c *requests) takeUpAgain(r federation.Request) {
 	again := func() { c.inbox.again(r.Seq) } // read again
-	if c.ended[r.Job] != nil {
+	if c.jobs.ended[r.Job] != nil {
 		again()
 		return
 	}
@@ -68,7 +67,7 @@ func (c *requests) takeUpAgain(r federation.Request) {
 		return
 	}
 	if err == nil && stored.Part != nil {
-		if c.ended[stored.Part.Array] != nil {
+		if c.jobs.ended[stored.Part.Array] != nil {
 			again()
 			return
 		}
@@ -94,14 +93,14 @@ func (c *requests) takeUpAgain(r federation.Request) {
 				j.older = append(j.older, a.SiteSubmit)
 			}
 		}
-		c.avoid(j, j.att, stored.End.Add(c.t.MinJobAge))
+		j.avoid(j.att, stored.End.Add(c.t.MinJobAge), c.now())
 	}
 	j.Cancel, j.CancelBy, j.ExitStatus, j.Held, j.Holder = false, 0, 0, federation.NotHeld, nil
 	j.Restarts++
 	if holds(r) {
 		j.holdFor(r, nil, c.now())
 	}
-	c.event(j, "requeued by %s after it had ended", r.Who())
+	c.batch.eventf(j, "requeued by %s after it had ended", r.Who())
 	c.batch.done(r.Seq)
 	if j.Part != nil {
 		c.arrays.again(j)
@@ -163,7 +162,7 @@ func (c *requests) setPriority(j *job, n, top uint32) {
 	if j.Priority != n || j.Top != top {
 		j.Priority, j.Top = n, top
 		c.arrays.offerAnew(j)
-		c.planDirty = true
+		c.agenda.plan = true
 		c.batch.job(j)
 	}
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,25 @@ type site struct {
 	followed                *federation.Observation // by the forecasts of waits
 	outdated                bool                    // Outlook is older than that
 	foreseen                time.Time               // when Outlook was made
+}
+
+// roster are the members of the federation.
+type roster struct {
+	all    []*site // by name
+	byName map[federation.SiteName]*site
+}
+
+func newRoster() *roster { return &roster{byName: map[federation.SiteName]*site{}} }
+
+func (r *roster) add(s *site) {
+	r.byName[s.Name] = s
+	i, _ := slices.BinarySearchFunc(r.all, s.Name, func(other *site, name federation.SiteName) int { return cmp.Compare(other.Name, name) })
+	r.all = slices.Insert(r.all, i, s)
+}
+
+func (r *roster) remove(s *site) {
+	delete(r.byName, s.Name)
+	r.all = slices.DeleteFunc(slices.Clone(r.all), func(other *site) bool { return other == s })
 }
 
 // configure makes the site what is configured of it, at the start or later.
@@ -96,6 +116,24 @@ func (s *site) expire(now time.Time) {
 	}
 	if len(left) != len(s.Limited) {
 		s.Limited, s.limitedUntil = left, until
+	}
+}
+
+// observeSoon has the site's nodes looked at before their time, because a job of ours has ended there. What it has left is not free if
+// enough short jobs wait there to take it.
+func (s *site) observeSoon(at time.Time) {
+	if s.Ahead > 0 && s.waiting() >= s.Ahead/2 {
+		return
+	}
+	if at.Before(s.nextObserve) {
+		s.nextObserve = at
+	}
+}
+
+// pollSoon makes sure that a job which was just handed over is looked for.
+func (s *site) pollSoon(at time.Time) {
+	if at.Before(s.nextPoll) {
+		s.nextPoll = at
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -26,7 +27,11 @@ const (
 
 // siteOrder has the sites start our jobs in our order.
 type siteOrder struct {
-	*shared
+	now    func() time.Time
+	t      Timing
+	log    *slog.Logger
+	sites  *roster
+	calls  *calls
 	points func(*job) int64
 	of     map[federation.SiteName]*siteRanks
 }
@@ -49,10 +54,6 @@ type ranked struct {
 	err  error
 }
 
-func newSiteOrder(c *shared, points func(*job) int64) *siteOrder {
-	return &siteOrder{shared: c, points: points, of: map[federation.SiteName]*siteRanks{}}
-}
-
 // waitsThere is a job of ours that waits for nodes at a site.
 type waitsThere struct {
 	*job
@@ -65,7 +66,7 @@ func (w *waitsThere) own() int64 { return w.priority + w.nice - int64(w.Spec.Nic
 // reconcile tells the sites whose time has come.
 func (c *siteOrder) reconcile() {
 	now := c.now()
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		r := c.of[s.Name]
 		if r == nil {
 			r = &siteRanks{told: map[federation.JobID]toldNice{}}

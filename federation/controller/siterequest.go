@@ -33,9 +33,13 @@ type answered struct {
 
 // asks are the requests that sites have a word in, and are not done yet.
 type asks struct {
-	*shared
-	open map[federation.JobID]*asked
-	view *view // whoever waits is told there why one was refused
+	now     func() time.Time
+	t       Timing
+	sites   *roster
+	batch   *pendingBatch
+	calls   *calls
+	refused *refusals
+	open    map[federation.JobID]*asked
 }
 
 // answer makes an asked request done.
@@ -48,14 +52,14 @@ func (c *asks) answer(a *asked) {
 
 // refuse makes it done without having been done, and keeps the reason for whoever has asked.
 func (c *asks) refuse(j *job, a *asked, err error) {
-	c.event(j, "%s refused: %v", a.Kind, err)
-	c.view.refuse(a.Seq, err)
+	c.batch.eventf(j, "%s refused: %v", a.Kind, err)
+	c.refused.add(a.Seq, err)
 	c.answer(a)
 }
 
 // site asks the job's site for what a wants, or for the end of the attempt.
 func (c *asks) site(j *job, a *asked) {
-	s, ref := c.byName[j.att.Site], j.Ref(j.att)
+	s, ref := c.sites.byName[j.att.Site], j.Ref(j.att)
 	a.calling, a.at = true, c.now().Add(c.t.CancelEach)
 	var do func(context.Context) error
 	switch {
@@ -135,7 +139,7 @@ func (c *requests) askSpread(j *job, r federation.Request) {
 		}
 		j.asWaiting(func() { c.changePriority(j, whole) })
 	}
-	c.doneIf(c.arrays.each(j, &r, rest, func(p *job) {
+	c.doneIf(c.tasks.each(j, &r, rest, func(p *job) {
 		one := r
 		one.Job, one.Tasks, one.Seq, one.Restarts = p.ID, federation.TaskSet{}, 0, p.Restarts
 		switch {
@@ -151,13 +155,16 @@ func (c *requests) askSpread(j *job, r federation.Request) {
 func (c *requests) askOne(j *job, r federation.Request) {
 	switch {
 	case r.Kind == federation.RequestMove:
-		c.moveAsked(j, r)
+		c.moves.ask(j, r)
 	case r.Kind == federation.RequestUpdate:
 		c.update(j, r)
 	case suspends(r):
 		c.suspendAsked(j, r)
 	default:
 		c.requeueAsked(j, r)
+	}
+	if c.asks.open[j.ID] != nil {
+		c.repairAsked()
 	}
 }
 
@@ -198,7 +205,7 @@ func (c *requests) repairAsked() {
 				c.changeHere(j, *a.spec)
 			}
 			if a.Kind == federation.RequestMove {
-				c.aside(j, a.Move, a.Move.From)
+				c.moves.place(j, a.Move, a.Move.From)
 			}
 			c.asks.answer(a)
 		case a.Kind == federation.RequestMove && j.inFlight():
@@ -209,7 +216,7 @@ func (c *requests) repairAsked() {
 			}
 		case a.Kind != federation.RequestUpdate && a.Kind != federation.RequestMove && j.Restarts > a.Restarts:
 			c.asks.answer(a)
-		case !a.calling && !now.Before(a.at) && c.byName[j.att.Site] != nil && !c.byName[j.att.Site].breaker.open:
+		case !a.calling && !now.Before(a.at) && c.sites.byName[j.att.Site] != nil && !c.sites.byName[j.att.Site].breaker.open:
 			c.asks.site(j, a)
 		}
 	}
@@ -220,30 +227,29 @@ func (c *requests) repairAsked() {
 func (c *requests) putBack(j *job) {
 	a := c.asks.open[j.ID]
 	if a.Kind == federation.RequestMove {
-		c.putElsewhere(j, a)
+		c.moves.putElsewhere(j, a)
 		return
 	}
 	if a.spec != nil {
 		c.changeHere(j, *a.spec)
 	} else {
 		j.Restarts++
-		c.event(j, "requeued by %s", a.Who())
+		c.batch.eventf(j, "requeued by %s", a.Who())
 	}
 	if holds(a.Request) {
 		j.holdFor(a.Request, nil, c.now())
 	}
 	j.ExitStatus = 0
-	c.avoid(j, j.att, c.now().Add(c.t.MinJobAge))
+	j.avoid(j.att, c.now().Add(c.t.MinJobAge), c.now())
 	c.asks.answer(a)
 	c.life.requeue(j, federation.ReasonBeginTime)
 }
 
 // avoid leaves the site of an attempt that has ended alone with its job until then.
-func (c *requests) avoid(j *job, a *federation.Attempt, until time.Time) {
-	if !c.now().Before(until) {
-		return
+func (j *job) avoid(a *federation.Attempt, until, now time.Time) {
+	if now.Before(until) {
+		j.waitForSite(a.Site, a.Class == federation.ClassPreempt, until)
 	}
-	j.waitForSite(a.Site, a.Class == federation.ClassPreempt, until)
 }
 
 // timeOfDay is a time of a day in UTC, which it says.

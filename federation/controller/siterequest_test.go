@@ -39,7 +39,7 @@ func TestSuspendAfterAnEnd(t *testing.T) {
 		b.ctl.calls.make(t.Context())
 		b.clock = b.clock.Add(200 * time.Millisecond)
 		b.ctl.watch.look()
-		b.ctl.repair()
+		b.ctl.repairs.reconcile()
 		b.ctl.takeResults()
 	}
 	b.request(federation.Request{Job: id, Tasks: federation.Tasks(part.Part.Index), Kind: federation.RequestSuspend, Operator: true})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -14,13 +15,21 @@ import (
 
 // standings are what operators have said of sites, and what is wrong with those: it is written to their history when it changes, and acted upon.
 type standings struct {
-	*shared
+	now      func() time.Time
+	log      *slog.Logger
+	store    federation.Store
+	sites    *roster
+	jobs     *jobTable
+	batch    *pendingBatch
+	agenda   *agenda
+	upkeep   *upkeep
 	life     *life
-	stageOut *stageOut
 	watch    *watch
-	by       map[federation.SiteName]federation.SiteRecord
-	away     map[federation.SiteName]*site // that have left the federation
-	asked    map[jobAt]bool                // jobs whose move away was asked for
+	stageOut *stageOut
+
+	by    map[federation.SiteName]federation.SiteRecord
+	away  map[federation.SiteName]*site // that have left the federation
+	asked map[jobAt]bool                // jobs whose move away was asked for
 }
 
 type jobAt struct {
@@ -28,16 +37,11 @@ type jobAt struct {
 	attempt int
 }
 
-func newStandings(c *shared, l *life, w *watch, out *stageOut) *standings {
-	return &standings{shared: c, life: l, watch: w, stageOut: out, by: map[federation.SiteName]federation.SiteRecord{},
-		away: map[federation.SiteName]*site{}, asked: map[jobAt]bool{}}
-}
-
 // take takes in what operators have said. Their words are in the store, so that they outlive the daemon.
 func (c *standings) take(records map[federation.SiteName]federation.SiteRecord) {
 	before := c.by
 	c.by = records
-	for _, s := range slices.Clone(c.sites) {
+	for _, s := range slices.Clone(c.sites.all) {
 		if records[s.Name].State == federation.FedRemoved {
 			c.leave(s)
 		}
@@ -48,7 +52,7 @@ func (c *standings) take(records map[federation.SiteName]federation.SiteRecord) 
 			c.enter(s)
 		}
 	}
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		r, ok := records[s.Name]
 		if !ok {
 			r.State = federation.FedActive
@@ -65,31 +69,31 @@ func (c *standings) take(records map[federation.SiteName]federation.SiteRecord) 
 			s.returned = time.Time{}
 		}
 		s.State, s.Lost, s.StateWhy = r.State, r.Lost, r.Reason
-		c.planDirty = true
+		c.agenda.plan = true
 		c.watch.health(s)
 	}
 }
 
 // Join has a site taken into the federation, in the next round. One that is known by its name is what it is now configured as from then on; whether it is a
 // member stays as it is.
-func (c *Controller) Join(s Site) {
-	c.view.joinMu.Lock()
-	c.view.joining = append(c.view.joining, s)
-	c.view.joinMu.Unlock()
+func (c *View) Join(s Site) {
+	c.joinMu.Lock()
+	c.joining = append(c.joining, s)
+	c.joinMu.Unlock()
 	c.Wake()
 }
 
 // takeIn takes in the sites that are to join. An attempt at one that was there before a restart is its again.
 func (c *Controller) takeIn() {
-	c.view.joinMu.Lock()
-	joining, tuning := c.view.joining, c.view.tuning
-	c.view.joining, c.view.tuning = nil, nil
-	c.view.joinMu.Unlock()
+	c.joinMu.Lock()
+	joining, tuning := c.joining, c.tuning
+	c.joining, c.tuning = nil, nil
+	c.joinMu.Unlock()
 	if tuning != nil {
 		c.tune(tuning)
 	}
 	for i := range joining {
-		if s := cmp.Or(c.byName[joining[i].Name], c.standings.away[joining[i].Name]); s != nil {
+		if s := cmp.Or(c.sites.byName[joining[i].Name], c.standings.away[joining[i].Name]); s != nil {
 			c.reconfigure(s, &joining[i])
 			continue
 		}
@@ -114,7 +118,7 @@ func (c *Controller) reconfigure(s *site, sc *Site) {
 	}
 	other := s.driver != sc.Driver
 	s.configure(sc)
-	c.planDirty, s.told = true, nil
+	c.agenda.plan, s.told = true, nil
 	if other {
 		s.mark, s.anew = nil, true
 		s.nextPoll, s.nextObserve = time.Time{}, time.Time{}
@@ -125,32 +129,24 @@ func (c *Controller) reconfigure(s *site, sc *Site) {
 
 // leave takes a site out of the federation.
 func (c *standings) leave(s *site) {
-	c.sites = slices.DeleteFunc(c.sites, func(other *site) bool { return other == s })
-	delete(c.byName, s.Name)
+	c.sites.remove(s)
 	c.away[s.Name] = s
 	s.State, s.told = federation.FedRemoved, nil
-	c.planDirty = true
+	c.agenda.plan = true
 	c.log.Info("site has left the federation", "site", s.Name)
 }
 
 // enter takes a site into the federation.
 func (c *standings) enter(s *site) {
-	c.sites = append(c.sites, s)
-	slices.SortFunc(c.sites, func(a, b *site) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-	c.byName[s.Name] = s
+	c.sites.add(s)
 	s.nextPoll, s.nextObserve, s.mark = time.Time{}, time.Time{}, nil
-	c.planDirty = true
+	c.agenda.plan = true
 }
 
 // reconcile acts on what was said: jobs of lost sites are given up, those that wait at INACTIVE ones are moved, and a site that was to be removed when it has
 // no more jobs is.
 func (c *standings) reconcile(ctx context.Context) {
-	for _, s := range slices.Clone(c.sites) {
+	for _, s := range slices.Clone(c.sites.all) {
 		subject{site: s.Name}.do(func() { c.actOn(ctx, s) })
 	}
 }
@@ -185,7 +181,7 @@ func (c *standings) giveUp(s *site) {
 		}
 		j.att.Class = federation.ClassSite
 		c.life.finishAttempt(j, federation.AttemptForgotten, note)
-		c.event(j, "%s", note)
+		c.batch.eventf(j, "%s", note)
 		if started {
 			c.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
 		} else {
@@ -285,7 +281,7 @@ func (c *standings) recall(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		events, err := history.SiteEvents(ctx, s.Name, recalled)
 		if err != nil {
 			return err
@@ -307,12 +303,12 @@ func (c *standings) recall(ctx context.Context) error {
 const recalled = 200
 
 // wentBack notes a sign that the controller of a site was put back to an older state.
-func (c *shared) wentBack(s *site, format string, args ...any) {
+func (s *site) wentBack(now time.Time, format string, args ...any) {
 	if s == nil {
 		return
 	}
-	if now := c.now().UTC(); s.restored.condition(now) == nil {
-		s.restored = restored{now, fmt.Sprintf(format, args...)}
+	if s.restored.condition(now.UTC()) == nil {
+		s.restored = restored{now.UTC(), fmt.Sprintf(format, args...)}
 	}
 }
 

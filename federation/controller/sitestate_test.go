@@ -186,7 +186,7 @@ func TestBreaker(t *testing.T) {
 	b.wait(200 * time.Millisecond)
 	b.cheap.fail = federation.ErrUnavailable
 	b.wait(20 * time.Second)
-	s := b.ctl.byName["cheap"]
+	s := b.ctl.sites.byName["cheap"]
 	if !s.breaker.open {
 		t.Fatal("the breaker is closed")
 	}
@@ -230,7 +230,7 @@ func TestMaintenance(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.wait(time.Second)
-	u := &b.ctl.upkeep
+	u := b.ctl.upkeep
 	j := federation.Job{Spec: &sbatch.Spec{TimeLimit: time.Hour}}
 	if u.spare("cheap", &j, time.Hour, b.clock); j.Spec.Exclude != "n1" {
 		t.Errorf("a job that would run into it may have n1: %q", j.Spec.Exclude)
@@ -250,7 +250,7 @@ func TestCancelIsAskedOnce(t *testing.T) {
 	j.Cancel = true
 	asked := func() int {
 		b.clock = b.clock.Add(time.Minute)
-		b.ctl.repair()
+		b.ctl.repairs.reconcile()
 		return len(b.ctl.calls.decided)
 	}
 	if n := asked(); n != 1 {
@@ -259,7 +259,7 @@ func TestCancelIsAskedOnce(t *testing.T) {
 	if n := asked(); n != 1 {
 		t.Errorf("asked %d times at once", n)
 	}
-	b.ctl.requests.takeActed(b.ctl.byName[j.att.Site], acted{job: id, what: "cancel", err: federation.ErrThrottled})
+	b.ctl.requests.takeActed(b.ctl.sites.byName[j.att.Site], acted{job: id, what: "cancel", err: federation.ErrThrottled})
 	if n := asked(); n != 2 {
 		t.Errorf("asked %d times after a failure", n)
 	}

@@ -19,7 +19,7 @@ type relaxation struct {
 
 // sooner tries what would have a waiting job start sooner than now: asking for less in one respect, or a dearer site. It is the plan for the job alone, as in Explain:
 // jobs that stand before it in the queue are not counted.
-func (c *Controller) sooner(sites *viewOfSites, j *federation.Job, now federation.Decision) (out []federation.Sooner) {
+func (c *judging) sooner(sites *viewOfSites, j *federation.Job, now federation.Decision) (out []federation.Sooner) {
 	if j.Held != federation.NotHeld || c.now().Before(j.Spec.Begin) || len(now.Offers) > 0 && now.Offers[0].Wait == 0 {
 		return nil
 	}

@@ -18,7 +18,7 @@ func TestSpendings(t *testing.T) {
 	b.clock = b.clock.Add(30 * time.Minute)
 	j := b.ctl.jobs.Of(id)
 	j.Part = &federation.ArrayPart{Array: 7, Last: true}
-	all := b.ctl.spendings()
+	all := b.ctl.forecasts.spendings()
 	is := all[id]
 	if is == nil || is.PerHour != 2*federation.Dollar || is.SoFar < federation.Dollar || is.SoFar > 1.01*federation.Dollar || is.AtMost != 4*federation.Dollar {
 		t.Fatalf("it has come to %+v", is)
@@ -29,7 +29,7 @@ func TestSpendings(t *testing.T) {
 	j.Part = nil
 	b.cheap.end(id, federation.Completed)
 	b.wait(2 * time.Second)
-	if all := b.ctl.spendings(); all[id] != nil {
+	if all := b.ctl.forecasts.spendings(); all[id] != nil {
 		t.Errorf("it has ended: %+v", all[id])
 	}
 }

@@ -23,29 +23,41 @@ type stageError struct{ err error }
 func (e stageError) Error() string { return e.err.Error() }
 func (e stageError) Unwrap() error { return e.err }
 
+// carries reports whether the files of a job at s have to be carried there and back.
+func carries(stager federation.Stager, s *site, j *federation.Job) bool {
+	return stager != nil && !s.Sees(j.Spec.WorkDir)
+}
+
+// delivery brings what a job needs to the site of a submission.
+type delivery struct {
+	store       federation.Store
+	stager      federation.Stager                                             // nil: there is none
+	environment func(federation.SiteName, *federation.Job, []string) []string // see Config; nil: jobs have their own
+}
+
 // ready reads the payload of a submission and has its files brought to the site, or put in their places where the site sees them.
-func (c *attempts) ready(ctx context.Context, site *federation.Site, staged bool, sub *federation.Submission, payloadOf federation.JobID) error {
+func (c *delivery) ready(ctx context.Context, site *federation.Site, staged bool, sub *federation.Submission, payloadOf federation.JobID) error {
 	payload, err := c.store.Payload(ctx, payloadOf)
 	if err != nil {
 		return fmt.Errorf("%w: read the script: %w", federation.ErrNotSent, err)
 	}
 	sub.Payload = payload
 	place.Adapt(sub, site.Options)
-	if c.cfg.Environment != nil {
-		sub.Payload.Environment = c.cfg.Environment(site.Name, sub.Job, sub.Payload.Environment)
+	if c.environment != nil {
+		sub.Payload.Environment = c.environment(site.Name, sub.Job, sub.Payload.Environment)
 	}
 	ctx, cancel := context.WithTimeout(ctx, stageTime)
 	defer cancel()
 	if !staged {
-		if f := sub.Job.Spec.Fed; c.cfg.Stager == nil || f == nil || len(f.StageIn) == 0 {
+		if f := sub.Job.Spec.Fed; c.stager == nil || f == nil || len(f.StageIn) == 0 {
 			return nil
 		}
-		if err := c.cfg.Stager.Link(ctx, *sub, site.Sees); err != nil {
+		if err := c.stager.Link(ctx, *sub, site.Sees); err != nil {
 			return stageError{err}
 		}
 		return nil
 	}
-	prepared, err := c.cfg.Stager.Prepare(ctx, site.Name, *sub)
+	prepared, err := c.stager.Prepare(ctx, site.Name, *sub)
 	if err != nil {
 		return stageError{err}
 	}
@@ -67,12 +79,12 @@ func (c *attempts) stageFailed(s *site, j *job, err error) {
 		c.refuse(s, j, err, federation.ReasonRefused)
 		return
 	}
-	c.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
-	c.event(j, "%v", err)
+	c.life.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
+	c.batch.eventf(j, "%v", err)
 	if j.Cancel {
-		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		c.life.end(j, federation.Cancelled, federation.ReasonNone, c.now())
 		return
 	}
 	j.att.Class, j.ExitStatus = federation.ClassUser, 1<<8
-	c.end(j, federation.Failed, federation.ReasonLaunchFailure, c.now())
+	c.life.end(j, federation.Failed, federation.ReasonLaunchFailure, c.now())
 }

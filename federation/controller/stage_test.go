@@ -58,8 +58,8 @@ func stagedBench(t *testing.T) (*bench, *fakeStager) {
 }
 
 func (b *bench) carry(f *fakeStager) {
-	b.ctl.cfg.Stager = f
-	b.ctl.byName["cheap"].FileSystems = []string{}
+	b.with(func(c *Config) { c.Stager = f })
+	b.ctl.sites.byName["cheap"].FileSystems = []string{}
 }
 
 func (b *bench) history(id federation.JobID) string {
@@ -82,7 +82,7 @@ func (b *bench) staged() federation.JobID {
 // TestLinksWhereTheSiteSees: what is staged in is put in its place at a site that sees the directory, too. A job whose links cannot be made does not run.
 func TestLinksWhereTheSiteSees(t *testing.T) {
 	b, f := newBench(t), &fakeStager{}
-	b.ctl.cfg.Stager = f
+	b.with(func(c *Config) { c.Stager = f })
 	in := func(s *sbatch.Spec) { s.Fed = &sbatch.Fed{StageIn: []sbatch.Stage{{From: "data/*", To: "in/"}}} }
 	id := b.submit(in)
 	b.rounds(4)

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"fsub/federation"
@@ -11,18 +12,15 @@ import (
 // stageOut brings results back from sites that do not see the jobs' directories. A job ends only when they are
 // there: whoever waits for the end reads them next.
 type stageOut struct {
-	*shared
-	jobs  stagedJobs
-	byKey map[string]*results // of the attempt
-}
-
-// stagedJobs ends a job whose results are there.
-type stagedJobs interface {
-	endedAtSite(s *site, j *job, sj federation.SiteJob)
-}
-
-func newStageOut(c *shared, jobs stagedJobs) *stageOut {
-	return &stageOut{shared: c, jobs: jobs, byKey: map[string]*results{}}
+	now    func() time.Time
+	t      Timing
+	log    *slog.Logger
+	stager federation.Stager // nil: there is none
+	sites  *roster
+	jobs   *jobTable
+	batch  *pendingBatch
+	calls  *calls
+	byKey  map[string]*results // of the attempt
 }
 
 // results are those of an attempt that are on the way.
@@ -37,7 +35,7 @@ type results struct {
 
 // begin reports whether the results of j are still on the way, and sets them going.
 func (c *stageOut) begin(s *site, j *job, sj federation.SiteJob) bool {
-	if !c.staged(s, &j.Job) || sj.Start.IsZero() {
+	if !carries(c.stager, s, &j.Job) || sj.Start.IsZero() {
 		return false
 	}
 	h := c.of(j)
@@ -48,7 +46,7 @@ func (c *stageOut) begin(s *site, j *job, sj federation.SiteJob) bool {
 	if h.ended == nil {
 		h.ended, h.until = &sj, c.now().Add(homeFor)
 		j.State, j.Reason, j.Start = federation.Completing, federation.ReasonNone, sj.Start
-		c.move(j, federation.AttemptStarted)
+		c.batch.advance(j, federation.AttemptStarted)
 		c.batch.job(j)
 		c.collect(s, j, h)
 	}
@@ -79,14 +77,14 @@ func (c *stageOut) collect(s *site, j *job, h *results) {
 	kind := collected{job: j.ID, attempt: attempt.Number}
 	c.calls.decided = append(c.calls.decided, call{site: s, kind: kind, limit: stageTime, run: func(ctx context.Context) any {
 		r := kind
-		r.notes, r.err = c.cfg.Stager.Collect(ctx, &copied, &attempt, ended)
+		r.notes, r.err = c.stager.Collect(ctx, &copied, &attempt, ended)
 		return r
 	}})
 }
 
 // again repeats what failed.
 func (c *stageOut) again() {
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		for _, j := range s.jobs {
 			if h := c.byKey[j.att.Key]; h != nil && h.ended != nil && !h.busy && !h.done && !c.now().Before(h.again) {
 				c.collect(s, j, h)
@@ -95,29 +93,29 @@ func (c *stageOut) again() {
 	}
 }
 
-// take ends the job whose results are there, or tries again.
-func (c *stageOut) take(s *site, r collected) {
-	j := c.shared.jobs.Of(r.job)
+// take takes in whether the results of a job are there. If they are, or were given up, it returns the job and how it ended; else it tries again.
+func (c *stageOut) take(s *site, r collected) (*job, *federation.SiteJob) {
+	j := c.jobs.Of(r.job)
 	if j == nil || j.att == nil || j.att.Number != r.attempt || c.byKey[j.att.Key] == nil {
-		return
+		return nil, nil
 	}
 	h := c.byKey[j.att.Key]
 	h.busy = false
 	lasting := errors.Is(r.err, federation.ErrInvalid) || errors.Is(r.err, federation.ErrDenied)
 	if r.err != nil && !lasting && c.now().Before(h.until) {
-		h.again = c.now().Add(c.backoff(h.tries))
+		h.again = c.now().Add(c.t.backoff(h.tries))
 		c.log.Warn("results are not here yet", "job", j.ID, "site", s.Name, "err", r.err)
 		if h.tries == 1 {
-			c.event(j, "its results are still at the store, tried again: %v", r.err)
+			c.batch.eventf(j, "its results are still at the store, tried again: %v", r.err)
 		}
-		return
+		return nil, nil
 	}
 	for _, n := range r.notes {
-		c.event(j, "%s", n)
+		c.batch.eventf(j, "%s", n)
 	}
 	if r.err != nil {
-		c.event(j, "its results could not all be brought home: %v", r.err)
+		c.batch.eventf(j, "its results could not all be brought home: %v", r.err)
 	}
 	h.done = true
-	c.jobs.endedAtSite(s, j, *h.ended)
+	return j, h.ended
 }

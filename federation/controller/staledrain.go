@@ -101,7 +101,7 @@ func (c *nodes) lift(s *site, n *siteNodes, found map[string]lift) {
 	}
 	names := slices.Sorted(maps.Keys(found))
 	reason := found[names[0]].reason
-	o := federation.NodeOrder{Wish: federation.WishResume, Text: reason, Mark: c.cfg.Federation}
+	o := federation.NodeOrder{Wish: federation.WishResume, Text: reason, Mark: c.federation}
 	now := c.now()
 	for _, name := range names {
 		f := found[name]

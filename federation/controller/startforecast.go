@@ -6,12 +6,11 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
-	"fsub/federation/predict"
 )
 
 // foretelling works out, in one round, when jobs start that wait for others or for a time, and when those others end. Nothing of it is kept.
 type foretelling struct {
-	*Controller
+	*forecasts
 	all   federation.Starts
 	now   time.Time
 	ends  map[federation.JobID]happens
@@ -40,8 +39,8 @@ func (s happens) plus(e *federation.Expected) happens {
 }
 
 // foretellRest adds the jobs that wait for the end of others which is foretold, and for a begin time.
-func (c *Controller) foretellRest(all federation.Starts, now time.Time) {
-	f := &foretelling{Controller: c, all: all, now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
+func (c *forecasts) foretellRest(all federation.Starts, now time.Time) {
+	f := &foretelling{forecasts: c, all: all, now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
 	for _, waits := range c.depends.waits {
 		for _, w := range waits {
 			f.start(w.job)
@@ -180,7 +179,7 @@ func (f *foretelling) firstTask(array *job) (first happens, known bool) {
 		}
 	}
 	if s, told := f.all[array.ID]; told && !known {
-		return spanOf(&s).plus(f.lasts(array, 0)), true
+		return spanOf(&s).plus(f.runs.lasts(array, 0)), true
 	}
 	return first, known
 }
@@ -207,13 +206,13 @@ func (f *foretelling) end(j *job) (at happens, known bool) {
 			if !ok {
 				return happens{}, false
 			}
-			at, known = happens{p50: later(at.p50, s.plus(f.lasts(j, 0)).p50)}, true
+			at, known = happens{p50: later(at.p50, s.plus(f.runs.lasts(j, 0)).p50)}, true
 		}
 	case j.live() && j.att.State == federation.AttemptStarted && !j.att.Started.IsZero():
-		at, known = happens{j.att.Started, j.att.Started}.plus(f.lasts(j, elapsed(j.att.Started, f.now))), true
+		at, known = happens{j.att.Started, j.att.Started}.plus(f.runs.lasts(j, elapsed(j.att.Started, f.now))), true
 	default:
 		if at, known = f.start(j); known {
-			at = at.plus(f.lasts(j, 0))
+			at = at.plus(f.runs.lasts(j, 0))
 		}
 	}
 	if known {
@@ -222,22 +221,10 @@ func (f *foretelling) end(j *job) (at happens, known bool) {
 	return at, known
 }
 
-// lasts is how long a job is expected to run in all, where it has run for some time.
-func (c *shared) lasts(j *job, ran time.Duration) *federation.Expected {
-	if e := c.expectedAfter(&j.Job, ran); e != nil {
-		return e
-	}
-	limit := limitOf(&j.Job)
-	if limit == 0 && j.att != nil && len(j.att.Decision.Offers) > 0 {
-		limit = time.Duration(float64(j.att.Decision.Offers[0].Run) / c.cfg.Policy.Share())
-	}
-	return predict.Outlasts(limit, ran, c.cfg.Policy.Share())
-}
-
 // quote is what placement would offer a job now that comes last.
 func (f *foretelling) quote(j *job) (o *federation.Offer) {
 	if fault := f.queue.world.Guard(func() {
-		o = f.queue.world.Quote(place.Waiting{Job: asTask(&j.Job), Refused: j.refused, Expected: f.expected(&j.Job)})
+		o = f.queue.world.Quote(place.Waiting{Job: asTask(&j.Job), Refused: j.refused, Expected: f.runs.expected(&j.Job)})
 	}); fault != nil {
 		f.log.Error("placement failed", "job", j.ID, "err", fault)
 	}
@@ -246,13 +233,13 @@ func (f *foretelling) quote(j *job) (o *federation.Offer) {
 
 // overBudget reports whether the limits and budgets of the account tree keep a job from what it is offered, or have done so in the last plan: what has fallen free since may be
 // for others that wait for it.
-func (c *Controller) overBudget(j *job, o *federation.Offer) bool {
-	if c.cfg.Quota == nil {
+func (c *forecasts) overBudget(j *job, o *federation.Offer) bool {
+	if c.limits.book == nil {
 		return false
 	}
 	if r := string(j.Reason); j.Reason == federation.ReasonAccountBudget || strings.HasPrefix(r, "Assoc") || strings.HasPrefix(r, "QOS") {
 		return true
 	}
-	w := c.wants(asTask(&j.Job), o)
-	return c.cfg.Quota.Check(c.now(), &w) != nil
+	w := c.limits.wants(asTask(&j.Job), o)
+	return c.limits.book.Check(c.now(), &w) != nil
 }

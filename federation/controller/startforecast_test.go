@@ -16,8 +16,7 @@ import (
 func TestStartsOfAChain(t *testing.T) {
 	b := newBench(t)
 	b.cheap.nodes, b.dear.nodes, b.cheap.shows = 4, 0, true
-	b.restart()
-	b.ctl.cfg.Runs = predict.New(0.5)
+	b.with(func(c *Config) { c.Runs = predict.New(0.5) })
 	hour := func(depends string) func(s *sbatch.Spec) {
 		return func(s *sbatch.Spec) { s.Name, s.TimeLimit, s.Dependency = "step", 2*time.Hour, depends }
 	}
@@ -34,7 +33,7 @@ func TestStartsOfAChain(t *testing.T) {
 	never := b.submit(hour(fmt.Sprintf("afterok:%d", held)))
 	late := b.submit(func(s *sbatch.Spec) { s.Begin = began.Add(5 * time.Hour) })
 	b.wait(10 * time.Minute)
-	all := b.ctl.starts()
+	all := b.ctl.forecasts.starts()
 	for _, c := range []struct {
 		what     string
 		id       federation.JobID
@@ -66,7 +65,7 @@ func TestStartsOfTasks(t *testing.T) {
 	}
 	first := array("")
 	b.wait(2 * time.Second)
-	for id, j := range b.ctl.byName["cheap"].jobs {
+	for id, j := range b.ctl.sites.byName["cheap"].jobs {
 		if j.Part != nil {
 			b.cheap.start(id)
 		}
@@ -74,7 +73,7 @@ func TestStartsOfTasks(t *testing.T) {
 	began := b.clock
 	corr, whole := array(fmt.Sprintf("aftercorr:%d", first)), b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterok:%d", first) })
 	b.wait(10 * time.Second)
-	all := b.ctl.starts()
+	all := b.ctl.forecasts.starts()
 	for what, id := range map[string]federation.JobID{"aftercorr": corr, "afterok": whole} {
 		if s, told := all[id]; !told || (s.At.Sub(began)-time.Hour).Abs() > time.Minute {
 			t.Errorf("%s: %v %+v, the tasks began at %s", what, told, s, began)
@@ -85,13 +84,13 @@ func TestStartsOfTasks(t *testing.T) {
 // What has fallen free of a limit since the last plan may be for another job that waits for it: of neither is a start told.
 func TestNoStartBehindALimit(t *testing.T) {
 	b := newBench(t)
-	tree := func(set map[string]string) limits {
+	tree := func(set map[string]string) treeOf {
 		empty, _ := accounts.New(nil)
 		tree, _, err := empty.Apply([]accounts.Edit{{Op: accounts.Add, Key: accounts.AccountKey("physics"), Set: set}, {Op: accounts.Add, Key: accounts.UserKey("physics", "alice")}}, accounts.Editor{Operator: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return limits{tree}
+		return treeOf{tree}
 	}
 	b.limited(tree(map[string]string{"GrpJobs": "1"}))
 	b.wait(2 * time.Second)
@@ -101,8 +100,8 @@ func TestNoStartBehindALimit(t *testing.T) {
 	b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("afterany:%d", second) })
 	b.wait(2 * time.Second)
 	b.want(second, federation.Pending, "AssocGrpJobsLimit", "")
-	b.ctl.cfg.Quota = quota.New(tree(map[string]string{"GrpJobs": "2"}), 0)
-	if s := b.ctl.starts(); s[second] != (federation.Start{}) || len(s) > 1 {
+	b.ctl.forecasts.limits.book = quota.New(tree(map[string]string{"GrpJobs": "2"}), 0)
+	if s := b.ctl.forecasts.starts(); s[second] != (federation.Start{}) || len(s) > 1 {
 		t.Errorf("they are to start: %+v", s)
 	}
 }

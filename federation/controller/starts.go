@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"fsub/federation"
@@ -12,19 +13,34 @@ const mostForetold = 500
 
 // Starts returns when jobs that wait are expected to start: by the plan, by what the site says where they wait, or by what is foretold of its queue. It may be
 // some seconds old; else it waits for the round under way.
-func (c *Controller) Starts(ctx context.Context) (federation.Starts, error) {
-	return c.view.starts.ask(ctx, c)
+func (c *View) Starts(ctx context.Context) (federation.Starts, error) {
+	return c.starts.ask(ctx, c)
 }
 
-func (c *Controller) starts() federation.Starts {
+// forecasts answer, in a round, what is asked about the future of jobs.
+type forecasts struct {
+	now       func() time.Time
+	log       *slog.Logger
+	faults    faults
+	sites     *roster
+	jobs      *jobTable
+	limits    *limits
+	runs      *runTimes
+	queue     *queue
+	arrays    *arrays
+	depends   *dependencies
+	comparing *comparing
+}
+
+func (c *forecasts) starts() federation.Starts {
 	all, now := federation.Starts{}, c.now().UTC()
 	if c.queue.world.Len() == 0 { // no plan was made lately
 		c.queue.world.SetTime(now)
 	}
 	if f := c.queue.world.Guard(func() { c.startsPlanned(all) }); f != nil {
-		c.tellFault(f)
+		c.faults.tell(f)
 	}
-	for _, site := range c.sites {
+	for _, site := range c.sites.all {
 		c.startsAt(site, all, now)
 	}
 	c.foretellRest(all, now)
@@ -32,13 +48,13 @@ func (c *Controller) starts() federation.Starts {
 }
 
 // startsPlanned adds the jobs of which the plan knows when they start.
-func (c *Controller) startsPlanned(all federation.Starts) {
+func (c *forecasts) startsPlanned(all federation.Starts) {
 	for job, o := range c.queue.world.Next() {
-		if j := c.jobs.Of(c.jobOfOffer(job.ID)); j == nil || c.overBudget(j, o) { // nothing says when its budget suffices
+		if j := c.jobs.Of(c.arrays.jobOf(job.ID)); j == nil || c.overBudget(j, o) { // nothing says when its budget suffices
 			continue
 		}
 		s := o.Begins()
-		id := c.jobOfOffer(job.ID)
+		id := c.arrays.jobOf(job.ID)
 		if old, known := all[id]; !known || s.At.Before(old.At) {
 			all[id] = s
 		}
@@ -46,7 +62,7 @@ func (c *Controller) startsPlanned(all federation.Starts) {
 }
 
 // startsAt adds the jobs that wait at a site.
-func (c *Controller) startsAt(s *site, all federation.Starts, now time.Time) {
+func (c *forecasts) startsAt(s *site, all federation.Starts, now time.Time) {
 	said := map[federation.JobID]time.Time{}
 	if s.Seen != nil {
 		for i := range s.Seen.Waiting {
@@ -83,7 +99,7 @@ func (c *Controller) startsAt(s *site, all federation.Starts, now time.Time) {
 }
 
 // notBefore is a start at a site, or what it comes to where nodes are not free before a time by the limits of what holds them.
-func (c *Controller) notBefore(s *site, start federation.Start, free time.Time) federation.Start {
+func (c *forecasts) notBefore(s *site, start federation.Start, free time.Time) federation.Start {
 	now := c.now().UTC()
 	wait := free.Sub(now)
 	if wait <= 0 {
@@ -97,7 +113,7 @@ func (c *Controller) notBefore(s *site, start federation.Start, free time.Time) 
 }
 
 // freeAt is when the nodes of jobs that wait at a site can be free at the soonest, by the time limits of what holds them.
-func (c *Controller) freeAt(site federation.SiteName) map[federation.JobID]time.Time {
+func (c *forecasts) freeAt(site federation.SiteName) map[federation.JobID]time.Time {
 	free := map[federation.JobID]time.Time{}
 	if f := c.queue.world.Guard(func() {
 		for id, at := range c.queue.world.Held(site) {
@@ -112,7 +128,7 @@ func (c *Controller) freeAt(site federation.SiteName) map[federation.JobID]time.
 }
 
 // left is how much longer a job waits at a site, which says no more than that it does; nil: nothing is known. Its nodes are free at some time, or at once.
-func (c *Controller) left(s *site, j *job, free time.Time) *federation.Foreseen {
+func (c *forecasts) left(s *site, j *job, free time.Time) *federation.Foreseen {
 	f := s.Outlook.Left(j.ID, c.asksAt(s, j))
 	if wait := free.Sub(c.now()); f != nil && wait > 0 {
 		f = f.NotBefore(s.Outlook.Bounds(wait))

@@ -19,24 +19,24 @@ func TestStarts(t *testing.T) {
 	b.want(held, federation.Pending, "", "cheap")
 	b.request(federation.Request{Job: held, Kind: federation.RequestHold, UID: 7001})
 	b.wait(2 * time.Second)
-	site := b.ctl.byName["cheap"]
+	site := b.ctl.sites.byName["cheap"]
 	site.Outlook = busy{2 * time.Hour}
-	s, known := b.ctl.starts()[id]
+	s, known := b.ctl.forecasts.starts()[id]
 	if left := s.At.Sub(b.clock); !known || s.Site != "cheap" || left < 2*time.Hour-time.Second || left > 2*time.Hour || s.Within.Sub(s.At) != 2*time.Hour || s.Total <= 0 {
 		t.Errorf("it is foretold %+v", s)
 	}
-	if s, known := b.ctl.starts()[held]; known {
+	if s, known := b.ctl.forecasts.starts()[held]; known {
 		t.Errorf("a held job is to start: %+v", s)
 	}
 	seen := *site.Seen
 	seen.Waiting = []federation.WaitingJob{{Job: id, Ours: true, Start: b.clock.Add(time.Hour)}}
 	site.Seen = &seen
-	if s := b.ctl.starts()[id]; !s.At.Equal(b.clock.Add(time.Hour)) || !s.Within.IsZero() {
+	if s := b.ctl.forecasts.starts()[id]; !s.At.Equal(b.clock.Add(time.Hour)) || !s.Within.IsZero() {
 		t.Errorf("the site says an hour, and it is told %+v", s)
 	}
 	b.cheap.start(id)
 	b.wait(2 * time.Second)
-	if s, known := b.ctl.starts()[id]; known {
+	if s, known := b.ctl.forecasts.starts()[id]; known {
 		t.Errorf("it runs, and is to start: %+v", s)
 	}
 }
@@ -48,7 +48,7 @@ func TestStartsOfTheQueue(t *testing.T) {
 	b.restart()
 	id := b.submit(nil)
 	b.wait(2 * time.Second)
-	if s, known := b.ctl.starts()[id]; known {
+	if s, known := b.ctl.forecasts.starts()[id]; known {
 		t.Errorf("nothing says when, and it is told %+v", s)
 	}
 	if b.asked() == nil {
@@ -141,14 +141,14 @@ func TestNoStartBeforeNodesAreFree(t *testing.T) {
 	b.cheap.start(first)
 	ends := b.clock.Add(time.Hour)
 	b.wait(10 * time.Second)
-	site := b.ctl.byName["cheap"]
+	site := b.ctl.sites.byName["cheap"]
 	site.Outlook = busy{time.Second}
-	s, known := b.ctl.starts()[id]
+	s, known := b.ctl.forecasts.starts()[id]
 	if !known || s.At.Before(ends.Add(-time.Second)) || s.Within.Before(s.At) || s.At.After(ends.Add(time.Minute)) {
 		t.Errorf("its node is held until %s, and it is foretold %+v", ends, s)
 	}
 	site.Outlook = nil
-	if s := b.ctl.starts()[id]; s.At.Before(ends.Add(-time.Second)) {
+	if s := b.ctl.forecasts.starts()[id]; s.At.Before(ends.Add(-time.Second)) {
 		t.Errorf("without past waits it is foretold %+v", s)
 	}
 }

@@ -12,7 +12,11 @@ import (
 
 // inbox follows the store's log, which tells of all that others write.
 type inbox struct {
-	*shared
+	now    func() time.Time
+	store  federation.Store
+	agenda *agenda
+	inline bool // it is read in every round
+
 	news  storeNews                  // what was read last
 	open  []federation.Request       // those that were read and are not yet durable as done, oldest first
 	read  int64                      // number of the newest that was read
@@ -26,10 +30,10 @@ const readAnyway = 500 * time.Millisecond
 // readNow reports whether the store is to be read now, and counts on that being done.
 func (x *inbox) readNow() bool {
 	now := x.now()
-	if !x.cfg.Inline && now.Sub(x.lastRead) < readAnyway {
+	if !x.inline && now.Sub(x.agenda.lastRead) < readAnyway {
 		return false
 	}
-	x.lastRead = now
+	x.agenda.lastRead = now
 	return true
 }
 
@@ -84,7 +88,7 @@ func (c *Controller) readStore(ctx context.Context) (open []federation.Request) 
 	if n.anew { // the log does not tell of all
 		n.newest = max(n.newest, c.inbox.read)
 	}
-	if err := c.readJobs(ctx, n); err != nil {
+	if err := c.loader.readJobs(ctx, n); err != nil {
 		c.log.Error("read new jobs", "err", err)
 		return nil
 	}
@@ -117,7 +121,7 @@ func (c *Controller) readStore(ctx context.Context) (open []federation.Request) 
 	c.inbox.news = storeNews{mark: n.mark, newest: n.newest}
 	open, more := c.inbox.due()
 	if more {
-		c.lastRead = time.Time{}
+		c.agenda.lastRead = time.Time{}
 		c.Wake()
 	}
 	return open
@@ -211,73 +215,5 @@ func (n *storeNews) take(change *federation.Change) {
 		n.jobs = append(n.jobs, change.Job)
 	case change.Kind == federation.ChangeRequest:
 		n.requests, n.newest = true, max(n.newest, change.Number)
-	}
-}
-
-// readJobs takes up the jobs that are new. One that has ended in a round which is not committed yet still looks
-// pending in the store: it is not new.
-func (c *Controller) readJobs(ctx context.Context, n storeNews) error {
-	known := func(id federation.JobID) bool { return c.jobs.Of(id) != nil || c.ended[id] != nil || c.asides.has(id) }
-	q := federation.JobQuery{IDs: slices.DeleteFunc(n.jobs, known), Alone: true, States: []federation.State{federation.Pending}}
-	if len(q.IDs) == 0 && !n.anew {
-		return nil
-	}
-	jobs, err := c.store.Jobs(ctx, q)
-	if err != nil {
-		return err
-	}
-	for i := range jobs {
-		if known(jobs[i].ID) {
-			continue
-		}
-		j, err := c.addJob(ctx, jobs[i])
-		if err != nil {
-			return err // the mark stays: all are read again, and those that were taken up are known
-		}
-		if j.Component != nil {
-			continue
-		}
-		c.queue.add(j)
-		c.planDirty = c.planDirty || j.Held == federation.NotHeld
-		c.metrics.taken()
-	}
-	return nil
-}
-
-// commit writes what the round has changed. If that fails, everything is kept for the next try, and no call is made; but what could never be written is
-// put aside.
-func (c *Controller) commit(ctx context.Context) bool {
-	if c.batch.empty() {
-		return true
-	}
-	b := c.batch.records()
-	err := c.store.Commit(ctx, b)
-	switch {
-	case err == nil:
-		c.wrote(b)
-	case unwritable(err):
-		err = c.commitApart(ctx, b)
-	}
-	if err != nil {
-		c.log.Error("write to the store", "err", err, "jobs", len(b.Jobs), "attempts", len(b.Attempts))
-		return false
-	}
-	if c.asides.stale { // what was written is read again
-		return false
-	}
-	for j := range c.batch.jobs {
-		j.nowStored()
-	}
-	c.batch = newPendingBatch()
-	clear(c.ended)
-	return true
-}
-
-// wrote notes what is done now that a batch is durable.
-func (c *Controller) wrote(b *federation.Batch) {
-	c.inbox.done(slices.Sorted(slices.Values(b.Done)))
-	c.view.settled(b.Done)
-	if len(b.Requests) > 0 {
-		c.Wake()
 	}
 }

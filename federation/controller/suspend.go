@@ -23,8 +23,7 @@ func (c *requests) suspendAsked(j *job, r federation.Request) {
 		return
 	}
 	c.asks.open[j.ID] = a
-	c.event(j, "%s asked for by %s", r.Kind, r.Who())
-	c.repairAsked()
+	c.batch.eventf(j, "%s asked for by %s", r.Kind, r.Who())
 }
 
 func suspendAt(p federation.Suspender, ref federation.JobRef, kind federation.RequestKind) func(context.Context) error {
@@ -45,7 +44,7 @@ func (c *requests) suspendedThere(s *site, j *job, a *asked, err error) {
 	case err == nil:
 		c.follow(s, j, a)
 		c.asks.answer(a)
-		c.watch.pollSoon(s)
+		s.pollSoon(c.now().Add(c.t.Poll))
 	case errors.Is(err, federation.ErrConflict), errors.Is(err, federation.ErrNotFound): // it has ended, or is ending
 		no := slurmError(wire.ErrAlreadyDone)
 		no.Detail = err.Error()
@@ -73,11 +72,26 @@ func (c *requests) follow(s *site, j *job, a *asked) {
 			continue
 		}
 		if k == j {
-			c.takeSuspension(s, k, &is)
+			c.life.takeSuspension(s, k, &is)
 		}
 		k.State = is.State
 		k.SetSuspension(is.Suspension)
 		c.batch.job(k)
+	}
+}
+
+// takeSuspension takes in whether a job that has started is suspended, and says what that costs.
+func (c *life) takeSuspension(s *site, j *job, sj *federation.SiteJob) {
+	j.SetSuspension(sj.Suspension)
+	j.rent = sj.PricePerHour
+	is, was := sj.State == federation.Suspended, j.State == federation.Suspended
+	switch {
+	case is && !was && sj.PricePerHour > 0:
+		c.batch.eventf(j, "suspended at %s; its nodes stay its own, and go on costing %s an hour", s.Name, sj.PricePerHour.Rate())
+	case is && !was:
+		c.batch.eventf(j, "suspended at %s", s.Name)
+	case was && sj.State == federation.Running:
+		c.batch.eventf(j, "resumed at %s", s.Name)
 	}
 }
 

@@ -3,7 +3,6 @@ package controller
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"fsub/federation"
 	"fsub/sbatch"
@@ -105,34 +104,6 @@ func (j *job) mirror(p *job) {
 	j.tasks[t.Index] = &t
 }
 
-// changed brings an array in line with the job of a task that has started, ended, or gone back to the queue.
-func (c *arrays) changed(p *job) {
-	array := p.array
-	array.mirror(p)
-	if !p.Start.IsZero() && array.State == federation.Pending {
-		array.State, array.Start = federation.Running, p.Start
-		c.batch.job(array)
-	}
-	if p.State.Ended() && array.taskJobs[p.Part.Index] == p {
-		delete(array.taskJobs, p.Part.Index)
-		array.Cost += p.Cost
-		c.batch.job(array)
-	}
-	c.moved(array)
-	c.depends.changed(array)
-	c.endIfDone(array, p.End)
-}
-
-// endIfDone ends an array of which nothing waits and nothing runs.
-func (c *arrays) endIfDone(j *job, at time.Time) {
-	if j.rest.Len() > 0 || len(j.taskJobs) > 0 || j.State.Ended() {
-		return
-	}
-	state, status := j.summary()
-	j.ExitStatus = status
-	c.owner.end(j, state, j.endReason(state), at)
-}
-
 // endReason is why an array has ended as it has: for what its waiting tasks were given up, else as the first
 // of its tasks that has ended so. That it waited for something counts no more.
 func (j *job) endReason(state federation.State) federation.Reason {
@@ -178,14 +149,4 @@ func rankOf(rank map[federation.State]int, s federation.State) int {
 		return r
 	}
 	return 2
-}
-
-// endRest ends an array, or if tasks of it live, what of it still waits.
-func (c *arrays) endRest(j *job, state federation.State, reason federation.Reason, at time.Time) {
-	if !j.spreads() || len(j.taskJobs) == 0 {
-		c.owner.end(j, state, reason, at)
-		return
-	}
-	j.Reason = reason
-	c.dropRest(j)
 }

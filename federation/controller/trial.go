@@ -13,24 +13,24 @@ const triedID = federation.LastJobID + 1
 
 // Try tells when and where j would start if it were submitted now: in its turn among the jobs of the queue, within the limits and budgets of the account tree, and not before what it
 // depends on is over. It fails as Judge does. Where the controller is busy for too long it is told of j alone, by the sites as published.
-func (c *Controller) Try(ctx context.Context, j *federation.Job) (t federation.Trial, err error) {
+func (c *View) Try(ctx context.Context, j *federation.Job) (t federation.Trial, err error) {
 	if err := c.Judge(j); err != nil {
 		return federation.Trial{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, waitsIn)
 	defer cancel()
 	to := make(chan *federation.Trial, 1)
-	if c.afterRound(ctx, func() { to <- c.tried(j) }) == nil {
+	if c.afterRound(ctx, func(now *forecasts) { to <- now.tried(j) }) == nil {
 		if t := <-to; t != nil {
 			return *t, nil
 		}
 	}
-	err = c.ask(c.view.sites.Load(), func(w *place.World) { t = w.Try(asTask(j), c.expected(j)) })
+	err = c.ask(c.shown.Load(), func(w *place.World) { t = w.Try(asTask(j), c.runs.expected(j)) })
 	return t, err
 }
 
 // tried is Try by what the controller knows now; nil if placement fails.
-func (c *Controller) tried(j *federation.Job) *federation.Trial {
+func (c *forecasts) tried(j *federation.Job) *federation.Trial {
 	now := c.now().UTC()
 	task := *asTask(j)
 	task.ID = triedID
@@ -42,18 +42,18 @@ func (c *Controller) tried(j *federation.Job) *federation.Trial {
 		if c.queue.world.Len() == 0 { // no plan was made lately
 			c.queue.world.SetTime(now)
 		}
-		t = c.queue.world.TryQueued(place.Waiting{Job: &task, Expected: c.expected(&task)})
+		t = c.queue.world.TryQueued(place.Waiting{Job: &task, Expected: c.runs.expected(&task)})
 	}); fault != nil {
-		c.tellFault(fault)
+		c.faults.tell(fault)
 		return nil
 	}
 	c.queue.left(triedID)
 	if len(t.Decision.Offers) == 0 {
 		return &t
 	}
-	if c.cfg.Quota != nil {
-		w := c.wants(&task, t.Decision.Offers[0])
-		t.Waits = c.cfg.Quota.Holdback(now, &w, c.endsBy)
+	if c.limits.book != nil {
+		w := c.limits.wants(&task, t.Decision.Offers[0])
+		t.Waits = c.limits.book.Holdback(now, &w, c.endsBy)
 	}
 	if t.Waits == nil && j.Spec.Dependency != "" {
 		c.tryDependency(&task, &t, now)
@@ -65,7 +65,7 @@ func (c *Controller) tried(j *federation.Job) *federation.Trial {
 }
 
 // tryDependency has a trial start when what the job depends on is over.
-func (c *Controller) tryDependency(task *federation.Job, t *federation.Trial, now time.Time) {
+func (c *forecasts) tryDependency(task *federation.Job, t *federation.Trial, now time.Time) {
 	parsed, err := federation.ParseDependency(task.Spec.Dependency)
 	if err != nil { // Judge has read it
 		return
@@ -81,7 +81,7 @@ func (c *Controller) tryDependency(task *federation.Job, t *federation.Trial, no
 			return
 		}
 	}
-	f := &foretelling{Controller: c, all: c.starts(), now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
+	f := &foretelling{forecasts: c, all: c.starts(), now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
 	at, known := f.free(j)
 	if t.Unknown = !known; known {
 		at = at.after(spanOf(&federation.Start{At: t.Start, Within: t.Within}))

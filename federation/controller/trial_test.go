@@ -33,7 +33,7 @@ func TestTryIsAsASubmission(t *testing.T) {
 		spec := *j.Spec
 		change(&spec)
 		j.SetSpec(spec)
-		got := b.ctl.tried(&j)
+		got := b.ctl.forecasts.tried(&j)
 		if got == nil {
 			t.Fatal("placement has failed")
 		}
@@ -45,13 +45,13 @@ func TestTryIsAsASubmission(t *testing.T) {
 	}
 	id := b.submit(whole)
 	b.wait(5 * time.Second)
-	if s := b.ctl.starts()[id]; (s.At.Sub(second.Start)).Abs() > time.Second {
+	if s := b.ctl.forecasts.starts()[id]; (s.At.Sub(second.Start)).Abs() > time.Second {
 		t.Errorf("tried, it would start at %s; submitted, at %s", second.Start, s.At)
 	}
 	third := try(whole)
 	also := b.submit(whole)
 	b.wait(5 * time.Second)
-	if s := b.ctl.starts()[also]; (s.At.Sub(third.Start)).Abs() > time.Second {
+	if s := b.ctl.forecasts.starts()[also]; (s.At.Sub(third.Start)).Abs() > time.Second {
 		t.Errorf("behind or before a job of an hour, it would start at %s if it is tried, and at %s if it is submitted", third.Start, s.At)
 	}
 	behind := try(func(s *sbatch.Spec) { whole(s); s.Dependency = fmt.Sprintf("afterok:%d", id) })

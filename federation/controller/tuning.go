@@ -14,10 +14,10 @@ type Tuning struct {
 }
 
 // Tune has the controller go on by other settings from its next round on. It reads the store again then, as a new daemon would.
-func (c *Controller) Tune(t Tuning) {
-	c.view.joinMu.Lock()
-	c.view.tuning = &t
-	c.view.joinMu.Unlock()
+func (c *View) Tune(t Tuning) {
+	c.joinMu.Lock()
+	c.tuning = &t
+	c.joinMu.Unlock()
 	c.Wake()
 }
 
@@ -26,8 +26,9 @@ func (c *Controller) tune(t *Tuning) {
 	if c.cfg.MaxRequeue = t.MaxRequeue; c.cfg.MaxRequeue == 0 {
 		c.cfg.MaxRequeue = defaultMaxRequeue
 	}
-	c.view.askMu.Lock()
-	c.view.world = place.NewWorld(t.Policy, 0)
-	c.view.askMu.Unlock()
+	c.askMu.Lock()
+	c.world = place.NewWorld(t.Policy, 0)
+	c.askMu.Unlock()
+	c.View.limits.Store(&limits{book: c.cfg.Quota, fraction: t.Policy.RunFraction})
 	c.asides.stale = true
 }

@@ -52,7 +52,7 @@ func (h *hookedStore) Commit(ctx context.Context, b *federation.Batch) error {
 
 func (b *bench) hook() *hookedStore {
 	h := &hookedStore{Store: b.store}
-	b.ctl.store = h
+	b.with(func(c *Config) { c.Store = h })
 	return h
 }
 
@@ -147,8 +147,9 @@ func TestRequestsOfARoundAreBounded(t *testing.T) {
 func TestJobsWrittenWhileReadingAreTakenUp(t *testing.T) {
 	b := newBench(t)
 	var first, second federation.JobID
+	h := b.hook()
 	b.request(federation.Request{Job: b.submit(nil), Kind: federation.RequestTop, UID: 7001}) // requests are read once there are some
-	b.hook().beforeRequests = func() {
+	h.beforeRequests = func() {
 		first, second = b.submit(nil), b.submit(nil)
 		b.request(federation.Request{Job: second, Kind: federation.RequestHold, UID: 7001})
 	}
@@ -365,10 +366,10 @@ func TestErrorAfterThePollHasSeenIt(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(nil)
 	b.rounds(4)
-	j, s := b.ctl.jobs.Of(id), b.ctl.byName["cheap"]
+	j, s := b.ctl.jobs.Of(id), b.ctl.sites.byName["cheap"]
 	b.cheap.start(id)
 	b.rounds(5)
-	b.ctl.takeSubmitted(s, submitted{job: id, attempt: 1, err: federation.ErrDenied})
+	b.ctl.attempts.takeSubmitted(s, submitted{job: id, attempt: 1, err: federation.ErrDenied})
 	b.wait(3 * time.Second)
 	b.want(id, federation.Running, "", "cheap")
 	if j.unsure || len(b.attempts(id)) != 1 {
@@ -385,7 +386,7 @@ func TestJudgementsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := b.ctl.view.sites.Load().judged.n.Load(); n > maxJudgements {
+	if n := b.ctl.shown.Load().judged.n.Load(); n > maxJudgements {
 		t.Errorf("%d judgements are remembered", n)
 	}
 }
@@ -394,7 +395,7 @@ func TestJudgementsAreBounded(t *testing.T) {
 func TestViewCatchesUp(t *testing.T) {
 	b := newBench(t)
 	b.wait(10 * time.Second)
-	b.ctl.view.published = b.clock
+	b.ctl.published = b.clock
 	next := b.ctl.Round(t.Context())
 	if d := next.Sub(b.clock); d > publishEvery {
 		t.Errorf("the next round is due in %v, want at most %v: the view is behind", d, publishEvery)

@@ -45,9 +45,9 @@ func TestUnknownNames(t *testing.T) {
 		{"accelerator of a price list", func(s *sbatch.Spec) { s.Fed = fed("h100", "B200:8") }, 0},
 		{"accelerators", func(s *sbatch.Spec) { s.Fed = fed("h100:2") }, 0},
 	}
-	for _, tree := range []interface{ Tree() *accounts.Tree }{limits{empty}, tree} {
+	for _, tree := range []interface{ Tree() *accounts.Tree }{treeOf{empty}, tree} {
 		b.limited(tree)
-		b.ctl.cfg.Priced = func() map[string]bool { return map[string]bool{"b200": true} }
+		b.ctl.priced = func() map[string]bool { return map[string]bool{"b200": true} }
 		for _, c := range cases {
 			if got := ask(c.change); got != 0 {
 				t.Errorf("%s: refused with %d when no site has been seen", c.name, got)

@@ -1,10 +1,7 @@
 package controller
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"slices"
 
 	"fsub/federation"
 )
@@ -83,59 +80,4 @@ func together(units []*unit) *federation.Batch {
 		b.Waits = append(b.Waits, u.Waits...)
 	}
 	return b
-}
-
-// commitApart writes all of a batch but the units that the store can never take. A live job of one is put aside; what is of no live job is dropped, and
-// stands in the log. If the store fails on the way, what was not written yet is read again.
-func (c *Controller) commitApart(ctx context.Context, b *federation.Batch) error {
-	units := unitsOf(b, c.rootOf, func(seq int64) federation.JobID { return c.inbox.taken[seq] })
-	bad, err := c.halve(ctx, units)
-	if err != nil {
-		c.asides.stale = true
-		return err
-	}
-	for _, u := range bad {
-		if c.jobs.Of(u.job) != nil || c.ended[u.job] != nil {
-			c.putJobAside(u.job, fmt.Errorf("its records cannot be written: %w", u.why))
-			continue
-		}
-		c.metrics.dropped.Inc()
-		c.log.Error("records dropped: the store can never take them", "job", u.job, "err", u.why, "records", fmt.Sprintf("%+v", together([]*unit{u.unit})))
-		for _, seq := range u.Done { // a request about a job that is gone is done
-			if err := c.store.Commit(ctx, &federation.Batch{Done: []int64{seq}}); err != nil {
-				c.log.Error("end a request", "seq", seq, "err", err)
-				continue
-			}
-			c.inbox.done([]int64{seq})
-		}
-	}
-	return nil
-}
-
-// poisoned is a unit that the store can never take.
-type poisoned struct {
-	*unit
-	why error
-}
-
-// halve writes units, and tries each half of those that cannot be written together.
-func (c *Controller) halve(ctx context.Context, units []*unit) (bad []poisoned, err error) {
-	b := together(units)
-	switch err = c.store.Commit(ctx, b); {
-	case err == nil:
-		c.wrote(b)
-		return nil, nil
-	case !unwritable(err):
-		return nil, err
-	case len(units) == 1:
-		return []poisoned{{units[0], err}}, nil
-	}
-	for _, half := range [][]*unit{units[:len(units)/2], units[len(units)/2:]} {
-		more, err := c.halve(ctx, half)
-		bad = slices.Concat(bad, more)
-		if err != nil {
-			return bad, err
-		}
-	}
-	return bad, nil
 }

@@ -24,7 +24,7 @@ func (c *requests) update(j *job, r federation.Request) {
 		c.asks.refuse(j, a, err)
 		return
 	}
-	c.event(j, "changed by %s: %s", r.Who(), changesText(r.Change))
+	c.batch.eventf(j, "changed by %s: %s", r.Who(), changesText(r.Change))
 	c.changePriority(j, r)
 	depends := spec.Dependency != j.Spec.Dependency || spec.Name != j.Spec.Name && j.depends.names != nil
 	switch {
@@ -36,7 +36,6 @@ func (c *requests) update(j *job, r federation.Request) {
 	default:
 		a.spec = &spec
 		c.asks.open[j.ID] = a
-		c.repairAsked()
 	}
 }
 
@@ -113,7 +112,7 @@ func (c *requests) updated(j *job, a *asked, err error) {
 		c.changeHere(j, *a.spec)
 		c.asks.answer(a)
 	case j.att.State == federation.AttemptSubmitted && j.whole == nil:
-		c.event(j, "not changed at %s: %v; taken back to look for another site", j.att.Site, err)
+		c.batch.eventf(j, "not changed at %s: %v; taken back to look for another site", j.att.Site, err)
 		a.stop, a.at = true, c.now()
 		c.repairAsked()
 	default:
@@ -128,8 +127,8 @@ func (c *requests) changeHere(j *job, spec sbatch.Spec) {
 		j.Whole.Limit = federation.ArrayLimit(spec.Array)
 		c.arrays.lookAll(j)
 	}
-	if c.cfg.Quota != nil && spec.Account != j.Spec.Account {
-		j.TreeAccount = c.cfg.Quota.Tree().JobAccount(j.User, spec.Account)
+	if c.limits.book != nil && spec.Account != j.Spec.Account {
+		j.TreeAccount = c.limits.book.Tree().JobAccount(j.User, spec.Account)
 	}
 	j.SetSpec(spec)
 	if j.Whole != nil {
@@ -140,14 +139,14 @@ func (c *requests) changeHere(j *job, spec sbatch.Spec) {
 	c.batch.spec(j)
 	if j.hindered != &notHindered {
 		j.hinder().leaves, j.asideUntil = nil, time.Time{}
-		j.tellLeaves()
+		j.hinder().tellLeaves()
 	}
 	if j.live() {
 		c.queue.world.Release(j.att.Site, j.ID) // what it holds there may be something else
-		c.paysAnew(j)
+		c.limits.paysAnew(j)
 	}
 	c.arrays.offerAnew(j)
-	c.planDirty = true
+	c.agenda.plan = true
 	if !depends || j.live() {
 		return
 	}

@@ -1,6 +1,8 @@
 package controller
 
-import "time"
+import (
+	"time"
+)
 
 const (
 	// outlookEvery is how long a forecast of the waits at a site stands: placement plans anew with each.
@@ -10,15 +12,15 @@ const (
 )
 
 // foresee has the forecasts of waits follow what a site says of its queue.
-func (c *Controller) foresee(s *site) {
-	if c.cfg.Waits == nil || s.Seen == nil {
+func (c *briefing) foresee(s *site) {
+	if c.waits == nil || s.Seen == nil {
 		return
 	}
 	if s.Seen != s.followed {
 		s.followed, s.outdated = s.Seen, true
-		c.batch.waits(c.cfg.Waits.Look(s.Name, s.Seen))
+		c.batch.waits(c.waits.Look(s.Name, s.Seen))
 	}
-	q, now := c.cfg.Waits[s.Name], c.now()
+	q, now := c.waits[s.Name], c.now()
 	if q != nil && s.outdated && (s.Outlook == nil || now.Sub(s.foreseen) >= outlookEvery || q.Young(now, youngFor)) {
 		s.Outlook, s.foreseen, s.outdated = q.Outlook(now), now, false
 	}

@@ -11,12 +11,13 @@ import (
 // A queue that is new is foretold after each look, so that the first jobs know of its first starts; later ones every few seconds.
 func TestNewQueueIsForetoldAtOnce(t *testing.T) {
 	b := newBench(t)
-	c, s := b.ctl, b.ctl.byName["cheap"]
-	c.cfg.Waits = predict.Waits{}
+	c, s := b.ctl, b.ctl.sites.byName["cheap"]
+	brief := c.planner.briefing
+	brief.waits = predict.Waits{}
 	look := func() (anew bool) {
 		was := s.Outlook
 		s.Seen = &federation.Observation{At: b.clock, Waiting: []federation.WaitingJob{{Job: 7, Submit: b.clock, Nodes: 1, CPUs: 1, Stake: federation.Stake{User: "local", Partition: "main"}}}}
-		c.foresee(s)
+		brief.foresee(s)
 		b.clock = b.clock.Add(3 * time.Second)
 		return s.Outlook != was
 	}

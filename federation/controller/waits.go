@@ -29,7 +29,7 @@ type termNow struct {
 	until time.Time // of a delay that has begun
 }
 
-func (c *Controller) waitsNow(id federation.JobID) (w waitsNow) {
+func (c *forecasts) waitsNow(id federation.JobID) (w waitsNow) {
 	j := c.jobs.Of(id)
 	if j == nil {
 		return w
@@ -84,7 +84,7 @@ func (d *dependency) unmet(rest *federation.TaskSet, now time.Time) (all []termN
 }
 
 // waits is what keeps a job that waits from being sent to a site, the most important first. What is in the store is read there: a dependency's other job may have ended long ago.
-func (c *Controller) waits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
+func (c *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
 	id := j.ID.String()
 	if j.Held != federation.NotHeld {
 		all = append(all, heldWait(j))
@@ -142,7 +142,7 @@ func heldWait(j *federation.Job) federation.Wait {
 }
 
 // dependWaits are the terms of a job's dependency that are not met.
-func (c *Controller) dependWaits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
+func (c *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
 	id := j.ID.String()
 	without := federation.Because(federation.AdviseDependency, id)
 	for _, t := range now.terms {
@@ -185,7 +185,7 @@ func (c *Controller) dependWaits(ctx context.Context, j *federation.Job, now wai
 
 // dependedOn names the job, or the task of an array, that a term is about, and says what has become of it. Of an array that can never fulfil the term it is a task
 // that has failed.
-func (c *Controller) dependedOn(ctx context.Context, t termNow) (name, state string) {
+func (c *View) dependedOn(ctx context.Context, t termNow) (name, state string) {
 	name, state = t.Job.String(), "not known any more"
 	jobs, err := c.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{t.Job}})
 	if err != nil {

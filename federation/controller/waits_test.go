@@ -22,7 +22,7 @@ func (b *bench) explains(id federation.JobID) string {
 		case e := <-told:
 			return place.Summarize(&j, &e, time.UTC)
 		case <-time.After(time.Millisecond):
-			b.ctl.answer()
+			b.ctl.answer(b.ctl.forecasts)
 		}
 	}
 }

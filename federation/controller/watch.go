@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
-	"sort"
 	"time"
 
 	"fsub/federation"
@@ -16,9 +16,18 @@ import (
 // watch looks at the sites: at their nodes, and at our jobs there. A driver that knows by itself when there is
 // something new says so.
 type watch struct {
-	*shared
+	now     func() time.Time
+	t       Timing
+	log     *slog.Logger
+	metrics *metrics
+	sites   *roster
+	batch   *pendingBatch
+	agenda  *agenda
+	calls   *calls
+	asides  *aside
 	reports siteReports
-	nodes   nodesWanted
+	looks   siteLooks
+	nodes   nodesResumed
 	wanted  func() map[federation.SiteName]bool // sites that somebody waits to see anew
 	came    chan struct{}                       // some site has news
 
@@ -33,22 +42,28 @@ type siteReports interface {
 	findMissing(s *site, r federation.JobsReport)
 }
 
-// nodesWanted adds to a look what operators want of the site's nodes.
-type nodesWanted interface {
+// siteLooks adds to a look what operators want of the site's nodes, and what the rules of health say of them.
+type siteLooks interface {
 	looked(s *site, o *federation.Observation) *federation.Observation
-	resumed(site federation.SiteName, node string) time.Time // when a node was resumed; zero: it is drained, or was never
 }
 
-func newWatch(c *shared, reports siteReports, nodes nodesWanted, wanted func() map[federation.SiteName]bool) *watch {
-	w := &watch{shared: c, reports: reports, nodes: nodes, wanted: wanted, came: make(chan struct{}, 1)}
-	w.addSites()
-	w.listen()
-	return w
+// nodesResumed tells when a node was resumed; zero: it is drained, or was never.
+type nodesResumed interface {
+	resumed(site federation.SiteName, node string) time.Time
+}
+
+// addSites makes the configured sites members of the federation.
+func (c *watch) addSites(configured []Site) {
+	for i := range configured {
+		s := c.newSite(&configured[i])
+		c.sites.add(s)
+		c.listenTo(s)
+	}
 }
 
 // due tells when the next look is, by sooner.
 func (c *watch) due(sooner func(time.Time)) {
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		if !s.polling {
 			sooner(s.nextPoll)
 		}
@@ -67,15 +82,6 @@ func (c *watch) unreached(s *site, err error) {
 	c.health(s)
 }
 
-func (c *watch) addSites() {
-	for _, sc := range c.cfg.Sites {
-		s := c.newSite(&sc)
-		c.sites = append(c.sites, s)
-		c.byName[sc.Name] = s
-	}
-	sort.Slice(c.sites, func(i, k int) bool { return c.sites[i].Name < c.sites[k].Name })
-}
-
 func (c *watch) newSite(sc *Site) *site {
 	s := &site{slots: make(chan struct{}, submitSlots), acts: share.New(actSlots, actsOfUser).Bound(actsWait), jobs: map[federation.JobID]*job{}}
 	s.Site = federation.Site{Name: sc.Name, State: federation.FedActive, Error: "not seen yet", ErrorSince: c.now().UTC()}
@@ -90,7 +96,7 @@ func (c *watch) newSite(sc *Site) *site {
 func (c *watch) look() {
 	now := c.now()
 	for name, again := range c.wanted() {
-		s := c.byName[name]
+		s := c.sites.byName[name]
 		if s != nil && again {
 			s.nextPoll, s.nextObserve = now, now
 		}
@@ -100,7 +106,7 @@ func (c *watch) look() {
 			}
 		}
 	}
-	for _, s := range c.sites {
+	for _, s := range c.sites.all {
 		subject{site: s.Name}.do(func() { c.lookAt(s, now) })
 	}
 }
@@ -139,15 +145,15 @@ func (c *watch) takeObserved(s *site, r observed) {
 		s.nextObserve = now.Add(c.t.Observe)
 		s.SeenAt = r.obs.At
 		// What says nothing new is not read again by anybody, unless placement has failed over it.
-		seen := c.nodes.looked(s, r.obs)
+		seen := c.looks.looked(s, r.obs)
 		if s.Seen == nil || s.Seen == s.unread || !s.Seen.Same(seen) {
 			s.Seen = seen
 			s.Pools = place.Pools(s.Name, seen)
-			c.planDirty = true
+			c.agenda.plan = true
 		}
 		if s.power != nil {
 			if rates := s.power(now); !rates.Equal(s.Power) {
-				s.Power, c.planDirty = rates, true
+				s.Power, c.agenda.plan = rates, true
 			}
 		}
 	}
@@ -169,7 +175,7 @@ func (c *watch) health(s *site) {
 		text = ""
 	}
 	if answering != s.Answering {
-		c.planDirty = true
+		c.agenda.plan = true
 	}
 	if text != s.Error {
 		if answering && slices.ContainsFunc(s.Conditions, func(k federation.Condition) bool { return k.Name == federation.CondNotSeen }) {
@@ -188,24 +194,7 @@ func (c *watch) health(s *site) {
 	c.note(s)
 }
 
-// observeSoon has the site's nodes looked at before their time, because a job of ours has ended there. What it has left is not free if
-// enough short jobs wait there to take it.
-func (c *watch) observeSoon(s *site) {
-	if s.Ahead > 0 && s.waiting() >= s.Ahead/2 {
-		return
-	}
-	if t := c.now().Add(c.t.Observe / 10); t.Before(s.nextObserve) {
-		s.nextObserve = t
-	}
-}
-
-// listen has the drivers that can tell of changes wake the controller.
-func (c *watch) listen() {
-	for _, s := range c.sites {
-		c.listenTo(s)
-	}
-}
-
+// listenTo lets a driver that can tell of changes wake the controller.
 func (c *watch) listenTo(s *site) {
 	if s.can.Notify == nil {
 		return
@@ -267,7 +256,7 @@ const pollLost = 2 * time.Second
 
 // pause is how long a site is left alone after so many failures in a row.
 func (c *watch) pause(s *site, fails int) time.Duration {
-	d := c.backoff(fails)
+	d := c.t.backoff(fails)
 	if !s.Lost.IsZero() {
 		d = min(d, pollLost)
 	}
@@ -282,19 +271,12 @@ func (c *watch) pollEvery(s *site) time.Duration {
 	return c.t.Poll
 }
 
-// pollSoon makes sure that a job which was just handed over is looked for.
-func (c *watch) pollSoon(s *site) {
-	if t := c.now().Add(c.t.Poll); t.Before(s.nextPoll) {
-		s.nextPoll = t
-	}
-}
-
 // lookedAround reports whether every site has answered or failed to, or has had its time for it: what is bound
 // before goes to the site that happens to answer first.
 func (c *watch) lookedAround(now time.Time) bool {
 	if c.looked {
 		return true
 	}
-	c.looked = now.Sub(c.began) >= c.t.Observe || !slices.ContainsFunc(c.sites, func(s *site) bool { return s.Seen == nil && s.observeError == nil })
+	c.looked = now.Sub(c.began) >= c.t.Observe || !slices.ContainsFunc(c.sites.all, func(s *site) bool { return s.Seen == nil && s.observeError == nil })
 	return c.looked
 }

@@ -44,13 +44,13 @@ func (c *reports) takeTasks(j *job, sj federation.SiteJob) {
 	}
 	if changed {
 		c.batch.job(j)
-		c.planDirty = true
+		c.agenda.plan = true
 		c.queue.claim(j)
 		c.depends.changed(j)
 	}
 }
 
-func (c charges) tasks(s *site, j *job, held federation.Held) {
+func (c *charges) tasks(s *site, j *job, held federation.Held) {
 	a := j.att
 	a.Charged++
 	for _, i := range j.whole {
@@ -78,37 +78,7 @@ func (c *requests) refuseTasks(j *job, r federation.Request) bool {
 	}
 	err := &federation.SlurmError{Kind: federation.ErrConflict, Number: -1, Text: "Requested operation not supported on this system",
 		Detail: "the array waits at " + string(j.att.Site) + ", where its tasks cannot be changed one by one"}
-	c.view.refuse(r.Seq, err)
-	c.event(j, "%s refused: %v", r.Kind, err)
+	c.refused.add(r.Seq, err)
+	c.batch.eventf(j, "%s refused: %v", r.Kind, err)
 	return true
-}
-
-// back takes an array whose attempt has not run all of it into the queue, as its tasks: those that came to an end of
-// their own do not run again.
-func (c *arrays) back(j *job) {
-	var rest []int
-	for _, i := range j.whole {
-		t := j.tasks[i]
-		if t != nil && t.State.Ended() && failureClass(t.State) != federation.ClassNode && failureClass(t.State) != federation.ClassPreempt {
-			continue
-		}
-		if t != nil {
-			restarts := t.Restarts
-			if !t.Start.IsZero() {
-				restarts++
-			}
-			*t = federation.Task{Job: j.ID, Index: i, State: federation.Pending, Reason: j.Reason, Restarts: restarts, Cost: t.Cost}
-			c.batch.task(t)
-		}
-		rest = append(rest, i)
-	}
-	array := ""
-	if len(rest) > 0 {
-		array = federation.FormatArray(rest, j.Whole.Limit)
-	}
-	j.setArray(array)
-	c.spread(j)
-	c.queue.add(j)
-	c.planDirty = true
-	c.endIfDone(j, c.now())
 }

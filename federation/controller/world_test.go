@@ -1,10 +1,8 @@
 package controller
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -79,11 +77,10 @@ func (m *moody) Submit(ctx context.Context, s federation.Submission) (federation
 
 // begin is for a new daemon.
 func (h *history) begin() {
-	for _, s := range h.ctl.sites {
+	for _, s := range h.ctl.sites.all {
 		m := &moody{fakeSite: h.site(s), rng: h.rng}
 		s.driver, s.can = m, federation.AbilitiesOf(m)
 	}
-	h.ctl.log = slog.New(slog.NewTextHandler(new(bytes.Buffer), nil))
 	h.bad = map[federation.JobID]bool{}
 	h.ctl.queue.world.Watch(func(j *federation.Job) {
 		if h.bad[j.ID] {
@@ -102,7 +99,7 @@ func (h *history) site(s *site) *fakeSite {
 func (h *history) one(of []federation.JobID) federation.JobID { return of[h.rng.IntN(len(of))] }
 
 func (h *history) happen() {
-	s := h.ctl.sites[h.rng.IntN(len(h.ctl.sites))]
+	s := h.ctl.sites.all[h.rng.IntN(len(h.ctl.sites.all))]
 	fake := h.site(s)
 	what := h.rng.IntN(20)
 	if len(h.ids) == 0 {
@@ -201,10 +198,10 @@ func (h *history) ask() {
 func (h *history) compare() {
 	h.t.Helper()
 	c, now := h.ctl, h.clock
-	c.tellSites()
+	c.planner.briefing.tell()
 	for marked := c.queue.take(now); len(marked) > 0; marked = c.queue.take(now) { // what is ended by one may concern another
 		for _, j := range marked {
-			c.consider(j, now)
+			c.planner.candidates.consider(j, now)
 		}
 	}
 	known := c.queue.world.Snapshot()
@@ -306,7 +303,7 @@ func (j *job) waitsFor(now time.Time) bool {
 }
 
 func (h *history) walkSites(now time.Time) (found []string) {
-	for _, s := range h.ctl.sites {
+	for _, s := range h.ctl.sites.all {
 		site, running := s.Site, map[federation.JobID]int{}
 		if s.unread != nil && s.unread == s.Seen {
 			site.Seen = nil

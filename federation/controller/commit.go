@@ -1,0 +1,118 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"fsub/federation"
+)
+
+// writer writes what rounds have changed.
+type writer struct {
+	now     func() time.Time
+	log     *slog.Logger
+	store   federation.Store
+	metrics *metrics
+	jobs    *jobTable
+	batch   *pendingBatch
+	asides  *aside
+	inbox   *inbox
+	settled func(done []int64) // called with the requests that are durable as done
+	wake    func()
+}
+
+// commit writes what the round has changed. If that fails, everything is kept for the next try, and no call is made; but what could never be written is
+// put aside.
+func (c *writer) commit(ctx context.Context) bool {
+	if c.batch.empty() {
+		return true
+	}
+	b := c.batch.records()
+	err := c.store.Commit(ctx, b)
+	switch {
+	case err == nil:
+		c.wrote(b)
+	case unwritable(err):
+		err = c.commitApart(ctx, b)
+	}
+	if err != nil {
+		c.log.Error("write to the store", "err", err, "jobs", len(b.Jobs), "attempts", len(b.Attempts))
+		return false
+	}
+	if c.asides.stale { // what was written is read again
+		return false
+	}
+	for j := range c.batch.jobs {
+		j.nowStored()
+	}
+	c.batch.clear()
+	clear(c.jobs.ended)
+	return true
+}
+
+// wrote notes what is done now that a batch is durable.
+func (c *writer) wrote(b *federation.Batch) {
+	c.inbox.done(slices.Sorted(slices.Values(b.Done)))
+	c.settled(b.Done)
+	if len(b.Requests) > 0 {
+		c.wake()
+	}
+}
+
+// commitApart writes all of a batch but the units that the store can never take. A live job of one is put aside; what is of no live job is dropped, and
+// stands in the log. If the store fails on the way, what was not written yet is read again.
+func (c *writer) commitApart(ctx context.Context, b *federation.Batch) error {
+	units := unitsOf(b, c.jobs.rootOf, func(seq int64) federation.JobID { return c.inbox.taken[seq] })
+	bad, err := c.halve(ctx, units)
+	if err != nil {
+		c.asides.stale = true
+		return err
+	}
+	for _, u := range bad {
+		if c.jobs.known(u.job) {
+			c.asides.put(u.job, c.jobs.rootOf(u.job), fmt.Errorf("its records cannot be written: %w", u.why), c.now())
+			continue
+		}
+		c.metrics.dropped.Inc()
+		c.log.Error("records dropped: the store can never take them", "job", u.job, "err", u.why, "records", fmt.Sprintf("%+v", together([]*unit{u.unit})))
+		for _, seq := range u.Done { // a request about a job that is gone is done
+			if err := c.store.Commit(ctx, &federation.Batch{Done: []int64{seq}}); err != nil {
+				c.log.Error("end a request", "seq", seq, "err", err)
+				continue
+			}
+			c.inbox.done([]int64{seq})
+		}
+	}
+	return nil
+}
+
+// poisoned is a unit that the store can never take.
+type poisoned struct {
+	*unit
+	why error
+}
+
+// halve writes units, and tries each half of those that cannot be written together.
+func (c *writer) halve(ctx context.Context, units []*unit) (bad []poisoned, err error) {
+	b := together(units)
+	switch err = c.store.Commit(ctx, b); {
+	case err == nil:
+		c.wrote(b)
+		return nil, nil
+	case !unwritable(err):
+		return nil, err
+	case len(units) == 1:
+		return []poisoned{{units[0], err}}, nil
+	}
+	for _, half := range [][]*unit{units[:len(units)/2], units[len(units)/2:]} {
+		more, err := c.halve(ctx, half)
+		bad = slices.Concat(bad, more)
+		if err != nil {
+			return bad, err
+		}
+	}
+	return bad, nil
+}
