@@ -25,8 +25,8 @@ const (
 )
 
 // ahead is how many waiting tasks of an array placement knows of.
-func (c *arrays) ahead(j *job) int {
-	return min(j.rest.Len(), tasksAhead, max(fewTasksAhead, allTasksAhead/max(len(c.live), 1)))
+func (ar *arrays) ahead(j *job) int {
+	return min(j.rest.Len(), tasksAhead, max(fewTasksAhead, allTasksAhead/max(len(ar.live), 1)))
 }
 
 // arrays are the arrays and the jobs that their tasks become.
@@ -48,34 +48,34 @@ type arrays struct {
 }
 
 // ended forgets an array that has ended.
-func (c *arrays) ended(j *job) {
-	c.withdraw(j)
-	delete(c.shrunk, j)
-	delete(c.live, j.ID)
+func (ar *arrays) ended(j *job) {
+	ar.withdraw(j)
+	delete(ar.shrunk, j)
+	delete(ar.live, j.ID)
 }
 
 // add takes up an array. One that an earlier version has handed over to a site as a whole stays there as it is, and is followed to its end.
-func (c *arrays) add(j *job) {
+func (ar *arrays) add(j *job) {
 	j.join().tasks = map[int]*federation.Task{}
 	switch {
 	case j.State.Ended():
 	case !j.Whole.Spread && j.Site != "":
 		j.whole, _ = federation.ArrayIndices(j.Spec.Array) // checked when it was submitted
 	default:
-		c.spread(j)
+		ar.spread(j)
 	}
 }
 
 // spread binds an array's tasks one by one from now on. What is left of it after a requeue counts as it did before.
-func (c *arrays) spread(j *job) {
+func (ar *arrays) spread(j *job) {
 	j.join().taskJobs, j.whole = map[int]*job{}, nil
-	c.live[j.ID] = j
+	ar.live[j.ID] = j
 	if err := j.readRest(); err != nil { // checked when it was submitted
-		c.log.Error("stored array cannot be read", "job", j.ID, "err", err)
+		ar.log.Error("stored array cannot be read", "job", j.ID, "err", err)
 	}
 	if !j.Whole.Spread {
 		j.Whole.Spread = true
-		c.batch.job(j)
+		ar.batch.job(j)
 	}
 }
 
@@ -130,20 +130,20 @@ func (j *job) setArray(array string) {
 
 // wantIDs is how many tasks may become jobs before the store is read again: by a plan, and by requests about
 // single tasks.
-func (c *arrays) wantIDs(requests []federation.Request) int {
+func (ar *arrays) wantIDs(requests []federation.Request) int {
 	n := 0
 	for i := range requests {
 		r := &requests[i]
-		if j := c.jobs.Of(r.Job); n < tasksARound && j != nil && j.spreads() && splits(r.Kind) && !j.meansRest(r) {
+		if j := ar.jobs.Of(r.Job); n < tasksARound && j != nil && j.spreads() && splits(r.Kind) && !j.meansRest(r) {
 			n += min(r.Tasks.Len(), tasksAtOnce)
 		}
 	}
-	now := c.now()
-	for _, j := range c.live {
+	now := ar.now()
+	for _, j := range ar.live {
 		if j.Held != federation.NotHeld || now.Before(j.Spec.Begin) || j.depends.reason(now) != "" {
 			continue // none of it is offered
 		}
-		n += max(c.ahead(j)-len(j.offers), 0)
+		n += max(ar.ahead(j)-len(j.offers), 0)
 	}
 	return n
 }
@@ -158,12 +158,12 @@ func splits(kind federation.RequestKind) bool {
 }
 
 // reserveIDs makes sure that there are numbers for the tasks that may become jobs soon.
-func (c *arrays) reserveIDs(ctx context.Context, requests []federation.Request) {
-	if c.ids.reserve(ctx, c.wantIDs(requests)) {
-		for j := range c.short {
-			c.queue.look(j)
+func (ar *arrays) reserveIDs(ctx context.Context, requests []federation.Request) {
+	if ar.ids.reserve(ctx, ar.wantIDs(requests)) {
+		for j := range ar.short {
+			ar.queue.look(j)
 		}
-		clear(c.short)
+		clear(ar.short)
 	}
 }
 
@@ -171,39 +171,39 @@ const reasonTaskLimit federation.Reason = "JobArrayTaskLimit"
 
 // writeShrunk brings what is left of the arrays that tasks were taken from into their records. Large arrays are
 // written once a round, however many of their tasks were bound in it.
-func (c *arrays) writeShrunk() {
-	shrunk := slices.Collect(maps.Keys(c.shrunk))
+func (ar *arrays) writeShrunk() {
+	shrunk := slices.Collect(maps.Keys(ar.shrunk))
 	sortByID(shrunk)
 	for _, j := range shrunk {
 		if j.rest.Len() == 0 && !j.Cancel {
 			j.Reason = federation.ReasonNone // nothing of it waits; the jobs of its tasks have reasons of their own
 		}
-		c.writeRest(j)
-		c.queue.count(j)
+		ar.writeRest(j)
+		ar.queue.count(j)
 		if j.rest.Len() == 0 {
-			c.queue.drop(j)
-			c.withdraw(j)
+			ar.queue.drop(j)
+			ar.withdraw(j)
 		}
 	}
 }
 
-func (c *arrays) writeRest(j *job) {
-	delete(c.shrunk, j)
+func (ar *arrays) writeRest(j *job) {
+	delete(ar.shrunk, j)
 	array := ""
 	if j.rest.Len() > 0 {
 		array = j.rest.Format(j.Whole.Limit)
 	}
 	j.setArray(array)
-	c.batch.job(j)
+	ar.batch.job(j)
 }
 
 // dropRest lets the tasks that wait never start. They stay in the array's record, which shows them as cancelled.
-func (c *arrays) dropRest(j *job) {
+func (ar *arrays) dropRest(j *job) {
 	if !j.Cancel { // the second time rest is empty, and the record is to keep what it names
-		c.writeRest(j)
+		ar.writeRest(j)
 	}
 	j.Cancel, j.rest = true, federation.TaskSet{}
-	c.queue.drop(j)
-	c.withdraw(j)
-	c.batch.job(j)
+	ar.queue.drop(j)
+	ar.withdraw(j)
+	ar.batch.job(j)
 }

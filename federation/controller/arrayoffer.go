@@ -17,11 +17,11 @@ type offered struct {
 
 // offer has placement know of those tasks of an array that may be bound now, and of no other ones. It returns why the array waits, "" if that is for
 // the next plan to say, and the tasks that can never start.
-func (c *arrays) offer(j *job, now time.Time) (reason federation.Reason, never []int) {
-	room := c.ahead(j)
+func (ar *arrays) offer(j *job, now time.Time) (reason federation.Reason, never []int) {
+	room := ar.ahead(j)
 	if limit := j.Whole.Limit; limit > 0 {
 		if limit -= j.running(); limit <= 0 {
-			c.withdraw(j)
+			ar.withdraw(j)
 			return reasonTaskLimit, nil
 		}
 		room = min(room, limit)
@@ -41,7 +41,7 @@ func (c *arrays) offer(j *job, now time.Time) (reason federation.Reason, never [
 			reason = r
 		}
 	}
-	c.offerOnly(j, next)
+	ar.offerOnly(j, next)
 	if len(never) > 0 && len(next) == 0 && reason == federation.ReasonPriority {
 		reason = federation.ReasonDependencyNever // all that is left
 	}
@@ -52,111 +52,111 @@ func (c *arrays) offer(j *job, now time.Time) (reason federation.Reason, never [
 }
 
 // offerOnly offers some tasks, as many as there are numbers for.
-func (c *arrays) offerOnly(j *job, tasks []int) {
+func (ar *arrays) offerOnly(j *job, tasks []int) {
 	kept := j.offers[:0:0]
 	for _, o := range j.offers {
 		if _, still := slices.BinarySearch(tasks, o.task.Part.Index); still {
 			kept = append(kept, o)
 		} else {
-			c.giveUp(o)
+			ar.giveUp(o)
 		}
 	}
 	j.offers = make([]*offered, 0, len(tasks))
-	delete(c.short, j)
+	delete(ar.short, j)
 	for _, index := range tasks {
 		if len(kept) > 0 && kept[0].task.Part.Index == index {
 			j.offers, kept = append(j.offers, kept[0]), kept[1:]
 			continue
 		}
-		id, ok := c.ids.take()
+		id, ok := ar.ids.take()
 		if !ok {
-			c.short[j] = true
+			ar.short[j] = true
 			continue
 		}
 		task := j.makeTaskJob(id, index)
 		o := &offered{array: j, task: &task}
-		j.offers, c.offered[id] = append(j.offers, o), o
-		c.queue.tell(place.Waiting{Job: &task, Refused: j.refused, Place: j.ID, Expected: c.runs.expected(&task)})
+		j.offers, ar.offered[id] = append(j.offers, o), o
+		ar.queue.tell(place.Waiting{Job: &task, Refused: j.refused, Place: j.ID, Expected: ar.runs.expected(&task)})
 	}
 	if len(j.offers) == 0 && len(tasks) > 0 {
-		c.ids.lack()
+		ar.ids.lack()
 	}
 }
 
 // withdraw has placement know of no task of an array.
-func (c *arrays) withdraw(j *job) {
+func (ar *arrays) withdraw(j *job) {
 	for _, o := range j.offers {
-		c.giveUp(o)
+		ar.giveUp(o)
 	}
 	if len(j.offers) > 0 {
 		j.offers = nil
 	}
-	delete(c.short, j)
+	delete(ar.short, j)
 }
 
-func (c *arrays) giveUp(o *offered) {
-	c.queue.world.DropJob(o.task.ID)
-	c.queue.left(o.task.ID)
-	delete(c.offered, o.task.ID)
-	c.ids.giveBack(o.task.ID)
+func (ar *arrays) giveUp(o *offered) {
+	ar.queue.world.DropJob(o.task.ID)
+	ar.queue.left(o.task.ID)
+	delete(ar.offered, o.task.ID)
+	ar.ids.giveBack(o.task.ID)
 }
 
 // accept ends the offer of a task that becomes a job. It returns nil if it was not offered.
-func (c *arrays) accept(j *job, index int) *offered {
+func (ar *arrays) accept(j *job, index int) *offered {
 	i, ok := slices.BinarySearchFunc(j.offers, index, func(o *offered, index int) int { return o.task.Part.Index - index })
 	if !ok {
 		return nil
 	}
 	o := j.offers[i]
 	j.offers = slices.Delete(j.offers, i, i+1)
-	delete(c.offered, o.task.ID)
+	delete(ar.offered, o.task.ID)
 	return o
 }
 
 // offerAnew has a job considered again of which something has changed that its tasks have, too, if it is an array.
-func (c *arrays) offerAnew(j *job) {
-	c.withdraw(j)
-	c.queue.look(j)
+func (ar *arrays) offerAnew(j *job) {
+	ar.withdraw(j)
+	ar.queue.look(j)
 }
 
 // moved has the tasks of an array that wait considered again after others have been bound or have ended: its limit may allow more now, or less.
-func (c *arrays) moved(array *job) {
+func (ar *arrays) moved(array *job) {
 	if array.Whole.Limit > 0 {
-		c.lookAll(array)
+		ar.lookAll(array)
 	}
 }
 
 // lookAll has all tasks of an array that wait considered again.
-func (c *arrays) lookAll(array *job) {
-	c.queue.look(array)
+func (ar *arrays) lookAll(array *job) {
+	ar.queue.look(array)
 	for _, p := range array.taskJobs {
 		if p.queued {
-			c.queue.look(p)
+			ar.queue.look(p)
 		}
 	}
 }
 
 // waits notes why an offered task waits.
-func (c *arrays) waits(o *offered, reason federation.Reason) {
+func (ar *arrays) waits(o *offered, reason federation.Reason) {
 	o.reason = reason
-	if n := len(c.decided); n == 0 || c.decided[n-1] != o.array {
-		c.decided = append(c.decided, o.array)
+	if n := len(ar.decided); n == 0 || ar.decided[n-1] != o.array {
+		ar.decided = append(ar.decided, o.array)
 	}
 }
 
 // planned gives the arrays the reasons of their tasks, when a plan has been carried out.
-func (c *arrays) planned(setReason func(*job, federation.Reason)) {
-	for _, j := range c.decided {
+func (ar *arrays) planned(setReason func(*job, federation.Reason)) {
+	for _, j := range ar.decided {
 		if reason := j.offersReason(); reason != "" {
 			setReason(j, reason)
 		}
 	}
-	c.decided = nil
+	ar.decided = nil
 }
 
 // jobOf is the job that a decision is about: of a task that waits in an array, the array.
-func (c *arrays) jobOf(id federation.JobID) federation.JobID {
-	if o := c.offered[id]; o != nil {
+func (ar *arrays) jobOf(id federation.JobID) federation.JobID {
+	if o := ar.offered[id]; o != nil {
 		return o.array.ID
 	}
 	return id

@@ -60,23 +60,23 @@ func (j *job) meansRest(r *federation.Request) bool {
 
 // each does something with the tasks of an array that r means: rest with those that wait, if all of them are meant, and one with the job of each other one. Some
 // of the tasks that wait are cancelled as one; for anything else each becomes a job. It reports whether all is done.
-func (c *arrayRequests) each(j *job, r *federation.Request, rest func(), one func(*job)) (done bool) {
-	p := c.unfinished.of[j.ID]
+func (aq *arrayRequests) each(j *job, r *federation.Request, rest func(), one func(*job)) (done bool) {
+	p := aq.unfinished.of[j.ID]
 	if p == nil {
 		p = &progress{seq: r.Seq, rest: j.meansRest(r)}
 		switch {
 		case p.rest:
 			rest()
 		case r.Kind == federation.RequestCancel:
-			c.life.cancelRest(j, &r.Tasks, &r.UID)
+			aq.life.cancelRest(j, &r.Tasks, &r.UID)
 			p.rest = true
 		}
 	}
 	n := 0
 	done = true
-	for index := range c.meant(j, r, p) {
+	for index := range aq.meant(j, r, p) {
 		if n == tasksAtOnce {
-			p.from, done, c.unfinished.more = index, false, true
+			p.from, done, aq.unfinished.more = index, false, true
 			break
 		}
 		part := j.taskJobs[index]
@@ -85,8 +85,8 @@ func (c *arrayRequests) each(j *job, r *federation.Request, rest func(), one fun
 		case !j.rest.Has(index):
 			continue
 		case splits(r.Kind):
-			if part = c.arrays.splitOff(j, index); part == nil { // there is no ID for it
-				c.arrays.ids.lack()
+			if part = aq.arrays.splitOff(j, index); part == nil { // there is no ID for it
+				aq.arrays.ids.lack()
 				p.from, done = index, false
 			}
 		default:
@@ -100,15 +100,15 @@ func (c *arrayRequests) each(j *job, r *federation.Request, rest func(), one fun
 			one(part)
 		}
 	}
-	c.unfinished.room -= n
-	if delete(c.unfinished.of, j.ID); !done {
-		c.unfinished.of[j.ID] = p
+	aq.unfinished.room -= n
+	if delete(aq.unfinished.of, j.ID); !done {
+		aq.unfinished.of[j.ID] = p
 	}
 	return done
 }
 
 // meant are the indices that r has not come to.
-func (c *arrayRequests) meant(j *job, r *federation.Request, p *progress) iter.Seq[int] {
+func (aq *arrayRequests) meant(j *job, r *federation.Request, p *progress) iter.Seq[int] {
 	if !p.rest {
 		return r.Tasks.From(p.from)
 	}

@@ -16,10 +16,10 @@ type arrayRequests struct {
 }
 
 // carryOut does what a user asked for by do with each of the tasks that are meant: all, if none is named. It reports whether all is done.
-func (c *arrayRequests) carryOut(j *job, r federation.Request, do func(*job, federation.Request)) (done bool) {
+func (aq *arrayRequests) carryOut(j *job, r federation.Request, do func(*job, federation.Request)) (done bool) {
 	one := r
 	one.Tasks = federation.TaskSet{}
-	return c.each(j, &r, func() { c.carryOutRest(j, one, do) }, func(p *job) { do(p, one) })
+	return aq.each(j, &r, func() { aq.carryOutRest(j, one, do) }, func(p *job) { do(p, one) })
 }
 
 // asWaiting does something with an array as far as those of its tasks go that wait, if there are any.
@@ -33,13 +33,13 @@ func (j *job) asWaiting(do func()) {
 }
 
 // carryOutRest does what was asked for with the tasks that are not jobs yet.
-func (c *arrayRequests) carryOutRest(j *job, r federation.Request, do func(*job, federation.Request)) {
+func (aq *arrayRequests) carryOutRest(j *job, r federation.Request, do func(*job, federation.Request)) {
 	switch r.Kind {
 	case federation.RequestCancel:
 		j.CancelBy, j.Reason = r.UID, federation.ReasonNone
-		c.batch.eventf(j, "cancelled by %s", r.Who())
-		c.arrays.dropRest(j)
-		c.life.endIfDone(j, c.now())
+		aq.batch.eventf(j, "cancelled by %s", r.Who())
+		aq.arrays.dropRest(j)
+		aq.life.endIfDone(j, aq.now())
 	case federation.RequestHold, federation.RequestRelease, federation.RequestTop:
 		j.asWaiting(func() { do(j, r) })
 	}

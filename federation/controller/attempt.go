@@ -41,13 +41,13 @@ type attempts struct {
 }
 
 // bind writes the intent to run j where d.Offers[0] says. The submission itself follows the commit.
-func (c *attempts) bind(j *job, d federation.Decision) {
+func (at *attempts) bind(j *job, d federation.Decision) {
 	o := d.Offers[0]
-	s := c.sites.byName[o.Site]
-	now := c.now().UTC()
+	s := at.sites.byName[o.Site]
+	now := at.now().UTC()
 	number := j.Attempt + 1
-	c.claimed = max(c.claimed+1, now.UnixMicro()) // after all that earlier daemons have claimed, too
-	d.Claim = c.claimed
+	at.claimed = max(at.claimed+1, now.UnixMicro()) // after all that earlier daemons have claimed, too
+	d.Claim = at.claimed
 	if j.att != nil && j.att.Site != o.Site {
 		j.older = nil
 	}
@@ -58,32 +58,32 @@ func (c *attempts) bind(j *job, d federation.Decision) {
 		j.tried.remembered = time.Time{}
 	}
 	j.tried.att = &federation.Attempt{
-		Job: j.ID, Number: number, Key: federation.AttemptKey(c.federation, &j.Job, number), Site: o.Site, Partition: o.Partition,
-		State: federation.AttemptIntended, Created: now, Decision: cut(d), Held: federation.Held{Account: c.limits.payer(&j.Job)},
+		Job: j.ID, Number: number, Key: federation.AttemptKey(at.federation, &j.Job, number), Site: o.Site, Partition: o.Partition,
+		State: federation.AttemptIntended, Created: now, Decision: cut(d), Held: federation.Held{Account: at.limits.payer(&j.Job)},
 	}
 	j.Attempt, j.Site, j.Partition = number, o.Site, o.Partition
 	j.Reason = federation.ReasonResources
 	j.unsure, j.missing, j.fails, j.lastKnown, j.retry, j.free, j.tellHold = ranHere(s, j), time.Time{}, 0, time.Time{}, time.Time{}, time.Time{}, false
 	s.jobs[j.ID] = j
-	c.limits.reserve(j)
-	if c.fairShare != nil {
-		c.fairShare.Bound(j.ID)
+	at.limits.reserve(j)
+	if at.fairShare != nil {
+		at.fairShare.Bound(j.ID)
 	}
-	c.queue.drop(j)
-	c.queue.claim(j)
+	at.queue.drop(j)
+	at.queue.claim(j)
 	if j.array != nil {
-		c.arrays.moved(j.array)
+		at.arrays.moved(j.array)
 	}
-	c.batch.job(j)
-	c.components.follow(j)
-	c.batch.attempt(j.att)
-	c.preempts.note(j)
-	c.preempts.say(j)
+	at.batch.job(j)
+	at.components.follow(j)
+	at.batch.attempt(j.att)
+	at.preempts.note(j)
+	at.preempts.say(j)
 	if !j.unsure {
-		c.submit(j)
+		at.submit(j)
 	}
-	c.metrics.bound(s.Name)
-	c.log.Debug("job bound", "job", j.ID, "site", o.Site, "pool", o.Pool, "attempt", number, "dollars", float64(o.Total))
+	at.metrics.bound(s.Name)
+	at.log.Debug("job bound", "job", j.ID, "site", o.Site, "pool", o.Pool, "attempt", number, "dollars", float64(o.Total))
 }
 
 // keptOffers is how many offers are kept of a decision, the chosen one among them.
@@ -98,23 +98,23 @@ func cut(d federation.Decision) federation.Decision {
 
 // submit hands the attempt to its site, after the round's commit. The payload is read only then: it is large, and
 // most queued jobs wait long.
-func (c *attempts) submit(j *job) {
-	s := c.sites.byName[j.att.Site]
+func (at *attempts) submit(j *job) {
+	s := at.sites.byName[j.att.Site]
 	j.busy = true
 	j.att.Tries++
-	c.batch.attempt(j.att)
+	at.batch.attempt(j.att)
 	copied, payload := j.Job, j.PayloadOf()
 	place.AtSite(&s.Site, &copied)
-	c.upkeep.spare(s.Name, &copied, limitAt(s, &copied, j.att.Partition), c.now())
+	at.upkeep.spare(s.Name, &copied, limitAt(s, &copied, j.att.Partition), at.now())
 	kind := submitted{job: j.ID, attempt: j.att.Number}
 	sub := federation.Submission{Job: &copied, Key: j.att.Key, Partition: j.att.Partition, Restarts: j.Restarts, User: s.user(&j.Job), First: j.att.Tries == 1}
 	if offers := j.att.Decision.Offers; len(offers) > 0 {
 		sub.Offer, sub.Claims = *offers[0], j.att.Decision.Claims()
 	}
-	c.rules.avoid(s, &sub)
-	d, site, staged := s.driver, federation.Site{Name: s.Name, Options: s.Options, FileSystems: s.FileSystems}, carries(c.delivery.stager, s, sub.Job)
-	c.calls.decided = append(c.calls.decided, call{site: s, kind: kind,
-		before: func(ctx context.Context) error { return c.delivery.ready(ctx, &site, staged, &sub, payload) },
+	at.rules.avoid(s, &sub)
+	d, site, staged := s.driver, federation.Site{Name: s.Name, Options: s.Options, FileSystems: s.FileSystems}, carries(at.delivery.stager, s, sub.Job)
+	at.calls.decided = append(at.calls.decided, call{site: s, kind: kind,
+		before: func(ctx context.Context) error { return at.delivery.ready(ctx, &site, staged, &sub, payload) },
 		run: func(ctx context.Context) any {
 			r := kind
 			r.receipt, r.err = d.Submit(ctx, sub)
@@ -124,8 +124,8 @@ func (c *attempts) submit(j *job) {
 
 // takeSubmitted takes in what a site answered to a submission. What it acknowledged is not yet safe there: polls
 // watch over it.
-func (c *attempts) takeSubmitted(s *site, r submitted) {
-	j := c.jobs.Of(r.job)
+func (at *attempts) takeSubmitted(s *site, r submitted) {
+	j := at.jobs.Of(r.job)
 	if j == nil || j.att == nil || j.att.Number != r.attempt {
 		return
 	}
@@ -135,74 +135,74 @@ func (c *attempts) takeSubmitted(s *site, r submitted) {
 	}
 	j.busy = false
 	if r.err != nil {
-		c.submitFailed(s, j, r.err)
+		at.submitFailed(s, j, r.err)
 		return
 	}
 	a.SiteJobID = r.receipt.SiteJobID
-	a.Acked = c.now().UTC()
-	if id := r.receipt.SiteJobID; id != 0 && id != uint32(j.Number()) && !r.receipt.Adopted && s.numbers.take(id, c.now()) {
-		s.wentBack(c.now(), "it gave the number %d once more", id)
+	a.Acked = at.now().UTC()
+	if id := r.receipt.SiteJobID; id != 0 && id != uint32(j.Number()) && !r.receipt.Adopted && s.numbers.take(id, at.now()) {
+		s.wentBack(at.now(), "it gave the number %d once more", id)
 	}
-	j.unsure, j.fails, j.missing, j.lastKnown = false, 0, time.Time{}, c.now()
+	j.unsure, j.fails, j.missing, j.lastKnown = false, 0, time.Time{}, at.now()
 	if a.State == federation.AttemptIntended { // a poll may have been faster and seen it run
-		c.batch.advance(j, federation.AttemptSubmitted)
+		at.batch.advance(j, federation.AttemptSubmitted)
 	}
-	c.metrics.handedOver(a.Acked.Sub(a.Created))
+	at.metrics.handedOver(a.Acked.Sub(a.Created))
 	if r.receipt.Adopted {
-		c.batch.eventf(j, "%s had it already: adopted", s.Name)
+		at.batch.eventf(j, "%s had it already: adopted", s.Name)
 	}
 	for _, w := range r.receipt.Warnings {
-		c.batch.eventf(j, "%s remarked: %s", s.Name, w)
+		at.batch.eventf(j, "%s remarked: %s", s.Name, w)
 	}
 	if j.Held != federation.NotHeld {
-		c.calls.act(j, "hold", federation.Driver.Hold)
+		at.calls.act(j, "hold", federation.Driver.Hold)
 	}
-	s.pollSoon(c.now().Add(c.t.Poll))
-	c.batch.attempt(a)
+	s.pollSoon(at.now().Add(at.t.Poll))
+	at.batch.attempt(a)
 }
 
 // submitFailed follows the policy of each kind of error.
-func (c *attempts) submitFailed(s *site, j *job, err error) {
+func (at *attempts) submitFailed(s *site, j *job, err error) {
 	switch {
 	case j.att.State != federation.AttemptIntended: // a poll has seen it there: whatever was refused, it was not this
 		j.unsure = true
-		c.later(j, s, err)
+		at.later(j, s, err)
 	case errors.As(err, new(stageError)):
-		c.stageFailed(s, j, err)
+		at.stageFailed(s, j, err)
 	case errors.Is(err, federation.ErrNotSent):
-		c.life.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
-		c.batch.eventf(j, "never reached %s: %v", s.Name, err)
-		c.watch.unreached(s, err)
-		c.life.backToQueue(j, federation.ReasonSiteUnavailable)
+		at.life.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
+		at.batch.eventf(j, "never reached %s: %v", s.Name, err)
+		at.watch.unreached(s, err)
+		at.life.backToQueue(j, federation.ReasonSiteUnavailable)
 	case errors.Is(err, federation.ErrRemembered):
-		c.remembered(s, j, err)
+		at.remembered(s, j, err)
 	case errors.Is(err, federation.ErrInvalid):
-		c.refuse(s, j, err, federation.ReasonBadConstraints)
+		at.refuse(s, j, err, federation.ReasonBadConstraints)
 	case errors.Is(err, federation.ErrDenied):
-		c.refuse(s, j, err, federation.ReasonAccount)
+		at.refuse(s, j, err, federation.ReasonAccount)
 	case errors.Is(err, federation.ErrLimit) && s.hasOthersOf(j):
-		c.limited(s, j, err)
+		at.limited(s, j, err)
 	case errors.Is(err, federation.ErrCapacity), errors.Is(err, federation.ErrConflict):
-		c.refuse(s, j, err, federation.ReasonRefused)
+		at.refuse(s, j, err, federation.ReasonRefused)
 	default:
 		j.unsure = true
-		c.later(j, s, err)
+		at.later(j, s, err)
 	}
 }
 
 // refuse notes that the site did not take the job: the next site is tried.
-func (c *attempts) refuse(s *site, j *job, err error, reason federation.Reason) {
-	c.life.finishAttempt(j, federation.AttemptRefused, err.Error())
+func (at *attempts) refuse(s *site, j *job, err error, reason federation.Reason) {
+	at.life.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
-	c.batch.eventf(j, "refused by %s: %v", s.Name, err)
+	at.batch.eventf(j, "refused by %s: %v", s.Name, err)
 	remembered := errors.Is(err, federation.ErrConflict) && j.Attempt > 1 // for a while: it may have been there before
 	no := federation.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: !remembered}
-	j.leaveOut(no, c.now().Add(refusedFor))
+	j.leaveOut(no, at.now().Add(refusedFor))
 	if j.array != nil && reason != federation.ReasonRefused { // nor is it asked for the tasks that wait
-		j.array.leaveOut(no, c.now().Add(refusedFor))
-		c.arrays.offerAnew(j.array)
+		j.array.leaveOut(no, at.now().Add(refusedFor))
+		at.arrays.offerAnew(j.array)
 	}
-	c.life.backToQueue(j, reason)
+	at.life.backToQueue(j, reason)
 }
 
 // freeFor is how long an ID is left alone that a slurmctld has just purged: it removes the files of the run before some time later, under the same name. A 24.11 whose new job has lost its
@@ -219,17 +219,17 @@ func ranHere(s *site, j *job) bool {
 const rememberedFor = time.Minute
 
 // remembered notes that the site cannot take the job yet. Meanwhile it may run elsewhere.
-func (c *attempts) remembered(s *site, j *job, err error) {
-	now := c.now()
+func (at *attempts) remembered(s *site, j *job, err error) {
+	now := at.now()
 	if j.remembered.IsZero() {
 		j.try().remembered = now
 	}
 	until := now.Add(max(rememberedFor, now.Sub(j.remembered)/4))
-	c.life.finishAttempt(j, federation.AttemptRefused, err.Error())
+	at.life.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
-	c.batch.eventf(j, "%s remembers the run before under the same number: not sent there again before %s", s.Name, until.UTC().Format(timeOfDay))
+	at.batch.eventf(j, "%s remembers the run before under the same number: not sent there again before %s", s.Name, until.UTC().Format(timeOfDay))
 	j.waitForSite(s.Name, j.madeRoom, until)
-	c.life.backToQueue(j, federation.ReasonBeginTime)
+	at.life.backToQueue(j, federation.ReasonBeginTime)
 }
 
 // limitedFor is how long a site is sent no jobs like one that it has refused because of a limit. That one waits for twice as long: if
@@ -237,22 +237,22 @@ func (c *attempts) remembered(s *site, j *job, err error) {
 const limitedFor = 15 * time.Second
 
 // limited notes that the site takes no more jobs like j until some have ended.
-func (c *attempts) limited(s *site, j *job, err error) {
-	now := c.now()
-	c.life.finishAttempt(j, federation.AttemptRefused, err.Error())
+func (at *attempts) limited(s *site, j *job, err error) {
+	now := at.now()
+	at.life.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	j.leaveOut(federation.Rejection{Site: s.Name, Reason: federation.ReasonSubmitLimit, Detail: err.Error()}, now.Add(2*limitedFor))
 	s.limit(federation.Limited{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS}, now.Add(limitedFor))
-	c.life.backToQueue(j, federation.ReasonSubmitLimit)
-	c.queue.times.add(j, now.Add(limitedFor))
+	at.life.backToQueue(j, federation.ReasonSubmitLimit)
+	at.queue.times.add(j, now.Add(limitedFor))
 }
 
 // later sets the time of the next try after a call that proved nothing.
-func (c *attempts) later(j *job, s *site, err error) {
+func (at *attempts) later(j *job, s *site, err error) {
 	j.fails++
-	j.retry = c.now().Add(c.t.backoff(j.fails))
-	c.log.Warn("no answer about an attempt", "job", j.ID, "site", s.Name, "attempt", j.att.Number, "err", err)
+	j.retry = at.now().Add(at.t.backoff(j.fails))
+	at.log.Warn("no answer about an attempt", "job", j.ID, "site", s.Name, "attempt", j.att.Number, "err", err)
 	if j.fails == 1 {
-		c.batch.eventf(j, "no answer from %s, outcome unknown: %v", s.Name, err)
+		at.batch.eventf(j, "no answer from %s, outcome unknown: %v", s.Name, err)
 	}
 }

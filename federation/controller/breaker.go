@@ -52,19 +52,19 @@ func outcome(value any) (err error, poll bool) {
 }
 
 // noteCall takes in how a call to a site ended.
-func (c *watch) noteCall(s *site, value any) {
+func (w *watch) noteCall(s *site, value any) {
 	err, poll := outcome(value)
 	if !s.breaker.note(err, poll) {
 		return
 	}
-	c.metrics.breakerOpen(s.Name, s.breaker.open)
+	w.metrics.breakerOpen(s.Name, s.breaker.open)
 	if s.breaker.open {
-		c.log.Warn("no calls but looks are made to the site until it answers", "site", s.Name, "failed", s.breaker.fails)
+		w.log.Warn("no calls but looks are made to the site until it answers", "site", s.Name, "failed", s.breaker.fails)
 		return
 	}
-	c.log.Info("calls to the site are made again", "site", s.Name)
+	w.log.Info("calls to the site are made again", "site", s.Name)
 	for _, j := range s.jobs {
-		if j.retry.After(c.now()) {
+		if j.retry.After(w.now()) {
 			j.retry = time.Time{}
 		}
 	}

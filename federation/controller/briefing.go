@@ -21,24 +21,24 @@ type briefing struct {
 }
 
 // all is for a plan.
-func (c *briefing) all(now time.Time) {
-	c.tell()
-	c.queue.share(now)
-	if c.limits.book != nil {
-		c.queue.world.SetPreempting(c.limits.book.Preempting())
-		c.queue.world.SetGuarantees(c.limits.book.Guarantees())
+func (br *briefing) all(now time.Time) {
+	br.tell()
+	br.queue.share(now)
+	if br.limits.book != nil {
+		br.queue.world.SetPreempting(br.limits.book.Preempting())
+		br.queue.world.SetGuarantees(br.limits.book.Guarantees())
 	}
-	c.passRuns(now)
+	br.passRuns(now)
 }
 
 // tell tells placement of the sites that have changed.
-func (c *briefing) tell() {
-	c.queue.world.KeepSites(func(name federation.SiteName) bool { return c.sites.byName[name] != nil })
-	for _, s := range c.sites.all {
-		s.expire(c.now())
-		s.Ahead = s.pace.ahead(c.now())
-		c.foresee(s)
-		s.Payers = c.limits.payers()
+func (br *briefing) tell() {
+	br.queue.world.KeepSites(func(name federation.SiteName) bool { return br.sites.byName[name] != nil })
+	for _, s := range br.sites.all {
+		s.expire(br.now())
+		s.Ahead = s.pace.ahead(br.now())
+		br.foresee(s)
+		s.Payers = br.limits.payers()
 		seen := s.Seen
 		if s.unread != nil && s.unread == seen {
 			seen = nil
@@ -46,7 +46,7 @@ func (c *briefing) tell() {
 		if t := s.told; t == nil || t.Seen != seen || !placedAlike(t, &s.Site) {
 			site := s.Site
 			site.Seen, s.told = seen, &site
-			c.queue.world.SetSite(&site)
+			br.queue.world.SetSite(&site)
 		}
 	}
 }

@@ -37,49 +37,49 @@ const editedWithin = time.Second
 
 const verbBudget = "budget" // in the audit log
 
-func (c *budgets) reconcile(ctx context.Context) {
-	now := c.now()
-	if c.book == nil {
+func (b *budgets) reconcile(ctx context.Context) {
+	now := b.now()
+	if b.book == nil {
 		return
 	}
-	due, tree := c.next, c.book.Tree()
-	if c.of != tree { // an edit is to be seen soon
+	due, tree := b.next, b.book.Tree()
+	if b.of != tree { // an edit is to be seen soon
 		due = due.Add(editedWithin - quotaAgain)
 	}
 	if now.Before(due) {
 		return
 	}
-	c.next, c.of = now.Add(quotaAgain), tree
-	if c.told == nil && !c.load(ctx) {
+	b.next, b.of = now.Add(quotaAgain), tree
+	if b.told == nil && !b.load(ctx) {
 		return
 	}
 	started := map[federation.JobID]time.Time{}
-	for _, s := range c.sites.all {
+	for _, s := range b.sites.all {
 		for id, j := range s.jobs {
 			if j.att.State == federation.AttemptStarted && !j.att.Started.IsZero() && !j.Cancel {
 				started[id] = j.att.Started
 			}
 		}
 	}
-	c.book.Ran(c.lasted(now))
-	reached, over := c.book.Levels(now, started)
+	b.book.Ran(b.lasted(now))
+	reached, over := b.book.Levels(now, started)
 	for i := range reached {
-		c.tell(&reached[i], now)
+		b.tell(&reached[i], now)
 	}
-	for id := range c.ends {
+	for id := range b.ends {
 		if _, still := over[id]; !still { // it has ended, or the budget is larger now
-			delete(c.ends, id)
+			delete(b.ends, id)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(over)) {
-		c.end(c.jobs.Of(id), over[id], now)
+		b.end(b.jobs.Of(id), over[id], now)
 	}
 }
 
 // lasted are the jobs that run, and for how long. Of an array that was handed over whole nothing is known but its tasks together.
-func (c *budgets) lasted(now time.Time) iter.Seq2[federation.JobID, quota.Lasted] {
+func (b *budgets) lasted(now time.Time) iter.Seq2[federation.JobID, quota.Lasted] {
 	return func(yield func(federation.JobID, quota.Lasted) bool) {
-		for _, s := range c.sites.all {
+		for _, s := range b.sites.all {
 			for id, j := range s.jobs {
 				if j.att.State != federation.AttemptStarted || j.att.Started.IsZero() || j.whole != nil {
 					continue
@@ -94,61 +94,61 @@ func (c *budgets) lasted(now time.Time) iter.Seq2[federation.JobID, quota.Lasted
 }
 
 // load reads what earlier daemons have told.
-func (c *budgets) load(ctx context.Context) bool {
-	log, ok := c.store.(federation.AuditLog)
+func (b *budgets) load(ctx context.Context) bool {
+	log, ok := b.store.(federation.AuditLog)
 	if !ok {
-		c.told = map[string]bool{}
+		b.told = map[string]bool{}
 		return true
 	}
-	acts, err := log.Audit(ctx, federation.AuditQuery{Verb: verbBudget, Since: c.now().AddDate(-1, 0, -1)})
+	acts, err := log.Audit(ctx, federation.AuditQuery{Verb: verbBudget, Since: b.now().AddDate(-1, 0, -1)})
 	if err != nil {
-		c.log.Warn("read which budgets were told of", "err", err)
+		b.log.Warn("read which budgets were told of", "err", err)
 		return false
 	}
-	c.told = map[string]bool{}
+	b.told = map[string]bool{}
 	for _, a := range acts {
-		c.told[string(a.Kind)+" "+a.Object+" "+a.After] = true
+		b.told[string(a.Kind)+" "+a.Object+" "+a.After] = true
 	}
 	return true
 }
 
 // tell writes into the audit log that a level was reached, and notifies of it.
-func (c *budgets) tell(r *quota.Reached, now time.Time) {
+func (b *budgets) tell(r *quota.Reached, now time.Time) {
 	object := r.Name
 	if r.Account != "" {
 		object = r.Account + "/" + r.Name
 	}
 	level := r.Option + " since " + r.Since.Format(time.DateOnly)
-	if name := string(r.Kind) + " " + object + " " + level; c.told[name] {
+	if name := string(r.Kind) + " " + object + " " + level; b.told[name] {
 		return
 	} else {
-		c.told[name] = true
+		b.told[name] = true
 	}
-	c.batch.audit(federation.AuditEntry{At: now.UTC(), Who: federation.DaemonActor, Verb: verbBudget, Kind: federation.AuditObject(r.Kind),
+	b.batch.audit(federation.AuditEntry{At: now.UTC(), Who: federation.DaemonActor, Verb: verbBudget, Kind: federation.AuditObject(r.Kind),
 		Object: object, After: level, Why: r.Text})
-	c.log.Warn("budget", "level", r.Option, "of", r.Key.String(), "why", r.Text)
-	if c.notify != nil {
-		c.notify(health.Finding{At: now.UTC(), Rule: r.Option, Act: health.ActNotify, Why: r.Text})
+	b.log.Warn("budget", "level", r.Option, "of", r.Key.String(), "why", r.Text)
+	if b.notify != nil {
+		b.notify(health.Finding{At: now.UTC(), Rule: r.Option, Act: health.ActNotify, Why: r.Text})
 	}
 }
 
 // end has a job that runs come to its end, by requests like an operator's.
-func (c *budgets) end(j *job, e quota.Ending, now time.Time) {
+func (b *budgets) end(j *job, e quota.Ending, now time.Time) {
 	if j == nil || j.leader != nil {
 		return
 	}
-	at, told := c.ends[j.ID]
+	at, told := b.ends[j.ID]
 	r := federation.Request{Job: j.ID, Operator: true, At: now.UTC()}
 	switch {
 	case !told && e.Grace > 0:
-		c.ends[j.ID] = now.Add(e.Grace)
+		b.ends[j.ID] = now.Add(e.Grace)
 		r.Kind, r.Signal = federation.RequestSignal, endSignal(j)
-		c.batch.eventf(j, "%s: signal %s, to be cancelled at %s", e.Text, r.Signal.Name, now.Add(e.Grace).UTC().Format(time.DateTime))
-		c.batch.request(r)
+		b.batch.eventf(j, "%s: signal %s, to be cancelled at %s", e.Text, r.Signal.Name, now.Add(e.Grace).UTC().Format(time.DateTime))
+		b.batch.request(r)
 	case !told || !now.Before(at):
-		c.ends[j.ID] = now.Add(time.Hour) // it is asked for until it has ended
+		b.ends[j.ID] = now.Add(time.Hour) // it is asked for until it has ended
 		r.Kind = federation.RequestCancel
-		c.batch.eventf(j, "%s: cancelled", e.Text)
-		c.batch.request(r)
+		b.batch.eventf(j, "%s: cancelled", e.Text)
+		b.batch.request(r)
 	}
 }

@@ -104,47 +104,47 @@ func newCalls(inline bool, limit time.Duration, log *slog.Logger, m *metrics, si
 	return &calls{inline: inline, limit: limit, log: log, metrics: m, sites: sites, owner: owner, results: make(chan result, 1024)}
 }
 
-func (c *calls) add(s *site, kind any, run func(ctx context.Context) any) {
+func (cs *calls) add(s *site, kind any, run func(ctx context.Context) any) {
 	k := call{site: s, kind: kind, run: run}
 	if id := jobOf(kind); id != 0 {
-		k.user = c.owner(id)
+		k.user = cs.owner(id)
 	}
-	c.decided = append(c.decided, k)
+	cs.decided = append(cs.decided, k)
 }
 
 // act asks the site of a live attempt for one of the simple actions.
-func (c *calls) act(j *job, what string, do func(federation.Driver, context.Context, federation.JobRef) error) {
-	if !j.live() || c.sites.byName[j.att.Site] == nil {
+func (cs *calls) act(j *job, what string, do func(federation.Driver, context.Context, federation.JobRef) error) {
+	if !j.live() || cs.sites.byName[j.att.Site] == nil {
 		return
 	}
-	id, ref, s := j.ID, j.Ref(j.att), c.sites.byName[j.att.Site]
+	id, ref, s := j.ID, j.Ref(j.att), cs.sites.byName[j.att.Site]
 	d := s.driver
-	c.add(s, acted{job: id, what: what}, func(ctx context.Context) any {
+	cs.add(s, acted{job: id, what: what}, func(ctx context.Context) any {
 		return acted{job: id, what: what, err: do(d, ctx, ref)}
 	})
 }
 
 // make makes the calls that the round has decided, now that their intents are durable.
-func (c *calls) make(ctx context.Context) {
-	decided := c.decided
-	c.decided = nil
-	if c.begun == nil {
-		c.begun, c.end = context.WithCancel(ctx)
+func (cs *calls) make(ctx context.Context) {
+	decided := cs.decided
+	cs.decided = nil
+	if cs.begun == nil {
+		cs.begun, cs.end = context.WithCancel(ctx)
 	}
-	ctx = c.begun
+	ctx = cs.begun
 	for _, k := range decided {
-		if c.inline {
+		if cs.inline {
 			value := k.ready(ctx)
 			if value == nil {
 				value = k.run(ctx)
 			}
-			c.back = append(c.back, result{k.site, value})
+			cs.back = append(cs.back, result{k.site, value})
 			continue
 		}
-		c.under.Go(func() {
-			r := result{site: k.site, value: c.run(ctx, k)}
+		cs.under.Go(func() {
+			r := result{site: k.site, value: cs.run(ctx, k)}
 			select {
-			case c.results <- r:
+			case cs.results <- r:
 			case <-ctx.Done():
 			}
 		})
@@ -152,22 +152,22 @@ func (c *calls) make(ctx context.Context) {
 }
 
 // abandon ends the calls that are under way, and forgets them with those that were to be made.
-func (c *calls) abandon() {
-	if c.begun != nil {
-		c.end()
-		c.under.Wait()
-		c.begun = nil
+func (cs *calls) abandon() {
+	if cs.begun != nil {
+		cs.end()
+		cs.under.Wait()
+		cs.begun = nil
 	}
-	c.take()
-	c.decided = nil
+	cs.take()
+	cs.decided = nil
 }
 
 // run makes one call, within the time that a call may take. Submissions share a few slots of their site, so that a
 // burst does not fall on its controller all at once; looks go first. What else is asked about jobs has slots that users share.
-func (c *calls) run(ctx context.Context, k call) (value any) {
+func (cs *calls) run(ctx context.Context, k call) (value any) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.log.Error("driver failed", "site", k.site.Name, "err", p, "stack", string(debug.Stack()))
+			cs.log.Error("driver failed", "site", k.site.Name, "err", p, "stack", string(debug.Stack()))
 			value = withError(k.kind, fmt.Errorf("%w: %w: %v", federation.ErrUnavailable, errPanic, p))
 		}
 	}()
@@ -189,9 +189,9 @@ func (c *calls) run(ctx context.Context, k call) (value any) {
 		}
 		defer free()
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(k.limit, c.limit))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(k.limit, cs.limit))
 	defer cancel()
-	done := c.metrics.call(k.site.Name, k.kind)
+	done := cs.metrics.call(k.site.Name, k.kind)
 	defer done()
 	return k.run(ctx)
 }
@@ -234,12 +234,12 @@ func withError(kind any, err error) any {
 }
 
 // take returns all that has come back since the last round.
-func (c *calls) take() []result {
-	back := c.back
-	c.back = nil
+func (cs *calls) take() []result {
+	back := cs.back
+	cs.back = nil
 	for {
 		select {
-		case r := <-c.results:
+		case r := <-cs.results:
 			back = append(back, r)
 		default:
 			return back

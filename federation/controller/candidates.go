@@ -23,86 +23,86 @@ type candidates struct {
 }
 
 // consider brings what placement knows of a job in line with what the job is now. One that may not be bound is given its reason.
-func (c *candidates) consider(j *job, now time.Time) {
+func (cd *candidates) consider(j *job, now time.Time) {
 	if j.live() {
-		c.queue.claim(j)
+		cd.queue.claim(j)
 		return
 	}
 	if !j.queued {
 		return
 	}
-	reason := c.blocked(j, now)
+	reason := cd.blocked(j, now)
 	if !j.queued { // by its deadline or its dependency
 		return
 	}
-	c.flee(j, now)
+	cd.flee(j, now)
 	if j.comesBack(now) {
-		c.arrays.withdraw(j)
+		cd.arrays.withdraw(j)
 	}
 	if len(j.refused) > 0 {
-		c.queue.times.add(j, j.refusedUntil)
+		cd.queue.times.add(j, j.refusedUntil)
 	}
 	if reason != "" || j.spreads() {
-		c.queue.world.DropJob(j.ID)
+		cd.queue.world.DropJob(j.ID)
 	} else {
 		until, spent := j.spent(now)
 		if spent {
-			c.queue.times.add(j, until)
+			cd.queue.times.add(j, until)
 		}
-		c.queue.tell(place.Waiting{Job: &j.Job, Refused: j.refused, Expected: c.runs.expected(&j.Job), Spent: spent})
+		cd.queue.tell(place.Waiting{Job: &j.Job, Refused: j.refused, Expected: cd.runs.expected(&j.Job), Spent: spent})
 	}
 	switch {
 	case reason != "":
-		c.arrays.withdraw(j)
+		cd.arrays.withdraw(j)
 	case j.spreads():
-		reason = c.offer(j, now)
+		reason = cd.offer(j, now)
 	}
 	if reason != "" && !j.State.Ended() {
-		c.setReason(j, reason)
+		cd.setReason(j, reason)
 	}
 }
 
 // offer offers the tasks of an array that may be bound now, and cancels those that can never start, if the job asks for that.
-func (c *candidates) offer(j *job, now time.Time) federation.Reason {
-	reason, never := c.arrays.offer(j, now)
+func (cd *candidates) offer(j *job, now time.Time) federation.Reason {
+	reason, never := cd.arrays.offer(j, now)
 	if len(never) > 0 && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
-		c.batch.eventf(j, "tasks %s can never start, for the tasks that they wait for have failed: cancelled", federation.FormatArray(never, 0))
+		cd.batch.eventf(j, "tasks %s can never start, for the tasks that they wait for have failed: cancelled", federation.FormatArray(never, 0))
 		tasks := federation.TaskSetOf(never)
-		c.life.cancelRest(j, &tasks, nil)
+		cd.life.cancelRest(j, &tasks, nil)
 	}
 	return reason
 }
 
 // blocked says why a job may not be bound yet, "" if it may, and has it considered again when a time that it waits for has come.
-func (c *candidates) blocked(j *job, now time.Time) federation.Reason {
+func (cd *candidates) blocked(j *job, now time.Time) federation.Reason {
 	if end := j.Spec.Deadline; !end.IsZero() {
 		if now.After(end) {
-			c.life.endRest(j, federation.Deadline, federation.ReasonDeadline, now)
+			cd.life.endRest(j, federation.Deadline, federation.ReasonDeadline, now)
 			return federation.ReasonDeadline
 		}
-		c.queue.times.add(j, end.Add(1))
+		cd.queue.times.add(j, end.Add(1))
 	}
 	switch {
 	case j.Held != federation.NotHeld:
 		return j.heldReason()
 	case now.Before(j.Spec.Begin):
-		c.queue.times.add(j, j.Spec.Begin)
+		cd.queue.times.add(j, j.Spec.Begin)
 		return federation.ReasonBeginTime
-	case c.comparing.holds(j):
+	case cd.comparing.holds(j):
 		return federation.ReasonRestored
 	case now.Before(j.asideUntil):
-		c.queue.times.add(j, j.asideUntil)
+		cd.queue.times.add(j, j.asideUntil)
 		return federation.ReasonFault
 	}
-	if reason := c.overQuota(j, &j.Job, nil, now); reason != "" {
+	if reason := cd.overQuota(j, &j.Job, nil, now); reason != "" {
 		return reason
 	}
 	reason := j.depends.reason(now)
 	if next := j.depends.next(now); !next.IsZero() {
-		c.queue.times.add(j, next)
+		cd.queue.times.add(j, next)
 	}
 	if reason == federation.ReasonDependencyNever && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
-		c.life.endRest(j, federation.Cancelled, reason, now)
+		cd.life.endRest(j, federation.Cancelled, reason, now)
 	}
 	if limit := j.limit(); reason == "" && limit > 0 && j.array.running() >= limit {
 		return reasonTaskLimit
@@ -110,11 +110,11 @@ func (c *candidates) blocked(j *job, now time.Time) federation.Reason {
 	return reason
 }
 
-func (c *candidates) setReason(j *job, r federation.Reason) {
+func (cd *candidates) setReason(j *job, r federation.Reason) {
 	if j.Reason != r {
 		j.Reason = r
-		c.batch.job(j)
-		c.components.follow(j)
+		cd.batch.job(j)
+		cd.components.follow(j)
 	}
 }
 
@@ -123,29 +123,29 @@ const quotaAgain = 15 * time.Second
 
 // overQuota says why the limits of the account tree keep a job from being bound, "" if they do not, and has it considered again. j is what waits: the job, or
 // its array. Without an offer only that counts which is known of the job anywhere.
-func (c *candidates) overQuota(j *job, of *federation.Job, o *federation.Offer, now time.Time) federation.Reason {
-	if c.limits.book == nil {
+func (cd *candidates) overQuota(j *job, of *federation.Job, o *federation.Offer, now time.Time) federation.Reason {
+	if cd.limits.book == nil {
 		return ""
 	}
-	w := c.limits.wants(of, o)
-	no := c.limits.book.Check(now, &w)
+	w := cd.limits.wants(of, o)
+	no := cd.limits.book.Check(now, &w)
 	if no == nil {
 		return ""
 	}
-	c.queue.times.add(j, now.Add(quotaAgain))
+	cd.queue.times.add(j, now.Add(quotaAgain))
 	if j.Reason != no.Reason {
-		c.batch.eventf(j, "waits: %s", no.Public()) // whoever sees the job sees this
+		cd.batch.eventf(j, "waits: %s", no.Public()) // whoever sees the job sees this
 	}
 	return no.Reason
 }
 
 // flee keeps a job from the site where a run of it may still live, for as long as it may.
-func (c *candidates) flee(j *job, now time.Time) {
+func (cd *candidates) flee(j *job, now time.Time) {
 	g := j.ghost
 	if g == nil {
 		return
 	}
-	s := c.sites.byName[g.site]
+	s := cd.sites.byName[g.site]
 	if s == nil || g.gone(s, now) {
 		j.ghost = nil
 		return

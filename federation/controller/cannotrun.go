@@ -15,13 +15,13 @@ import (
 const stuckFor = time.Minute
 
 // leaveStuck looks for such jobs, not more often than Timing.PlanAgain.
-func (c *moves) leaveStuck() {
-	now := c.now()
-	if now.Before(c.nextStuck) {
+func (mv *moves) leaveStuck() {
+	now := mv.now()
+	if now.Before(mv.nextStuck) {
 		return
 	}
-	c.nextStuck = now.Add(c.t.PlanAgain)
-	for _, s := range c.sites.all {
+	mv.nextStuck = now.Add(mv.t.PlanAgain)
+	for _, s := range mv.sites.all {
 		if !s.Answering || s.State != federation.FedActive {
 			continue
 		}
@@ -30,22 +30,22 @@ func (c *moves) leaveStuck() {
 			if j.State != federation.Pending || j.att.State != federation.AttemptSubmitted || j.Cancel || j.Held != federation.NotHeld || j.whole != nil || j.leader != nil {
 				continue
 			}
-			why := c.cannotRun(s, j)
+			why := mv.cannotRun(s, j)
 			switch {
 			case why == "":
 				j.stuck = time.Time{}
 			case j.stuck.IsZero():
 				j.stuck = now
-			case now.Sub(j.stuck) >= stuckFor && !c.moving(j) && c.elsewhere(j) != "":
-				c.start(j, fmt.Sprintf("%s cannot run it: %s", s.Name, why))
+			case now.Sub(j.stuck) >= stuckFor && !mv.moving(j) && mv.elsewhere(j) != "":
+				mv.start(j, fmt.Sprintf("%s cannot run it: %s", s.Name, why))
 			}
 		}
 	}
 }
 
 // cannotRun says why a site has no nodes that could run a job of ours there, as its nodes are now; "" if it has.
-func (c *moves) cannotRun(s *site, j *job) string {
-	d := c.judge(j)
+func (mv *moves) cannotRun(s *site, j *job) string {
+	d := mv.judge(j)
 	if slices.ContainsFunc(d.Offers, func(o *federation.Offer) bool { return o.Site == s.Name }) {
 		return ""
 	}
@@ -58,9 +58,9 @@ func (c *moves) cannotRun(s *site, j *job) string {
 }
 
 // elsewhere is a site other than the one where a job waits that could run it, "" if there is none.
-func (c *moves) elsewhere(j *job) federation.SiteName {
-	for _, o := range c.judge(j).Offers {
-		if o.Site != j.att.Site && !j.leavesSite(o.Site, c.now()) {
+func (mv *moves) elsewhere(j *job) federation.SiteName {
+	for _, o := range mv.judge(j).Offers {
+		if o.Site != j.att.Site && !j.leavesSite(o.Site, mv.now()) {
 			return o.Site
 		}
 	}
@@ -68,22 +68,22 @@ func (c *moves) elsewhere(j *job) federation.SiteName {
 }
 
 // judge asks placement where a job could run, whatever is free.
-func (c *moves) judge(j *job) (d federation.Decision) {
-	if f := c.queue.world.Guard(func() { d = c.queue.world.Judge(&j.Job) }); f != nil {
-		c.log.Error("placement failed", "job", j.ID, "err", f)
+func (mv *moves) judge(j *job) (d federation.Decision) {
+	if f := mv.queue.world.Guard(func() { d = mv.queue.world.Judge(&j.Job) }); f != nil {
+		mv.log.Error("placement failed", "job", j.ID, "err", f)
 	}
 	return d
 }
 
 // moving reports whether the job is being moved already.
-func (c *moves) moving(j *job) bool {
-	a := c.asks.open[j.ID]
+func (mv *moves) moving(j *job) bool {
+	a := mv.asks.open[j.ID]
 	return a != nil && a.Kind == federation.RequestMove
 }
 
 // start has a job leave the site where it waits, by a request like an operator's.
-func (c *moves) start(j *job, why string) {
+func (mv *moves) start(j *job, why string) {
 	j.stuck = time.Time{}
-	c.batch.request(federation.Request{Job: j.ID, Kind: federation.RequestMove, Operator: true, Restarts: j.Restarts, At: c.now().UTC(),
+	mv.batch.request(federation.Request{Job: j.ID, Kind: federation.RequestMove, Operator: true, Restarts: j.Restarts, At: mv.now().UTC(),
 		Move: &federation.Relocation{From: j.att.Site, Why: why}})
 }

@@ -25,7 +25,7 @@ type charges struct {
 
 // run writes what a run has come to, of which k says who held what, and when. s is nil if the site is not
 // configured any more: nothing is billed then.
-func (c *charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge) federation.Money {
+func (ch *charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge) federation.Money {
 	k.Job, k.User = j.ID, j.User
 	k.Key, k.Attempt, k.Site = a.Key, a.Number, a.Site
 	switch {
@@ -37,24 +37,24 @@ func (c *charges) run(s *site, j *job, a *federation.Attempt, k federation.Charg
 	if s != nil && s.Seen != nil {
 		k.Cluster = s.Seen.Cluster
 	}
-	c.price(s, j, a, &k)
+	ch.price(s, j, a, &k)
 	j.Cost += k.Amount
-	c.batch.charge(k)
-	c.lasted(s, j, a, &k)
-	if c.fairShare != nil {
-		c.fairShare.Charge(&k)
+	ch.batch.charge(k)
+	ch.lasted(s, j, a, &k)
+	if ch.fairShare != nil {
+		ch.fairShare.Charge(&k)
 	}
-	if c.book != nil {
-		c.book.Charge(&k)
+	if ch.book != nil {
+		ch.book.Charge(&k)
 	}
-	c.batch.job(j)
+	ch.batch.job(j)
 	return k.Amount
 }
 
 // price sets what a run is billed: what the site says that it costs by the hour, else its TRES at the site's
 // prices. What a job is suspended for costs where its nodes are rented; a cluster counts it as nothing. An amount
 // that is set is the site's own word.
-func (c *charges) price(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
+func (ch *charges) price(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
 	held := elapsed(k.Start, k.End)
 	switch {
 	case k.From == federation.PriceNone:
@@ -68,7 +68,7 @@ func (c *charges) price(s *site, j *job, a *federation.Attempt, k *federation.Ch
 	default:
 		tres, err := accounting.ParseTRES(k.TRES)
 		if err != nil {
-			c.log.Error("cost of a job", "job", j.ID, "site", s.Name, "err", err)
+			ch.log.Error("cost of a job", "job", j.ID, "site", s.Name, "err", err)
 		}
 		k.PricePerHour = accounting.MoneyOf(accounting.PerHour(s.Prices, tres))
 		held -= k.Suspended
@@ -87,45 +87,45 @@ func elapsed(start, end time.Time) time.Duration {
 
 // ended charges for an attempt's last run, or for the tasks of an array, when the site has said how it ended. An
 // array's tasks hold the same each.
-func (c *charges) ended(s *site, j *job, sj federation.SiteJob) {
+func (ch *charges) ended(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
 	switch {
 	case j.whole != nil:
-		c.tasks(s, j, sj.Held())
+		ch.tasks(s, j, sj.Held())
 	case !sj.Start.IsZero():
 		a.Charged++
-		a.Cost += c.run(s, j, a, federation.Charge{Run: a.Charged, Held: sj.Held(), Nodes: sj.Nodes, State: sj.State, Start: sj.Start, End: sj.End,
+		a.Cost += ch.run(s, j, a, federation.Charge{Run: a.Charged, Held: sj.Held(), Nodes: sj.Nodes, State: sj.State, Start: sj.Start, End: sj.End,
 			Suspended: sj.Suspension.Suspended(sj.Start, sj.End, false), From: federation.PriceTable})
 	}
 }
 
 // lost writes, before an attempt is over or starts anew, that a run of it was lost: its end was not seen. Tasks
 // whose end was are billed.
-func (c *charges) lost(j *job) {
+func (ch *charges) lost(j *job) {
 	a := j.att
-	s := c.sites.byName[a.Site]
+	s := ch.sites.byName[a.Site]
 	switch {
 	case a.State != federation.AttemptStarted || a.Started.IsZero():
 	case j.whole != nil:
-		c.tasks(s, j, a.Held)
+		ch.tasks(s, j, a.Held)
 	case len(a.Runs) == 0 || !a.Runs[len(a.Runs)-1].Started.Equal(a.Started):
 		a.Charged++
-		c.run(s, j, a, federation.Charge{Run: a.Charged, Held: a.Held, Nodes: a.Nodes, State: federation.NodeFail, Start: a.Started, End: c.now().UTC()})
+		ch.run(s, j, a, federation.Charge{Run: a.Charged, Held: a.Held, Nodes: a.Nodes, State: federation.NodeFail, Start: a.Started, End: ch.now().UTC()})
 	}
 }
 
 // component charges for the run of a component, if it has started. It has the number of its leader's.
-func (c *charges) component(s *site, j *job, run int, state federation.State, end time.Time, from federation.PriceSource) {
+func (ch *charges) component(s *site, j *job, run int, state federation.State, end time.Time, from federation.PriceSource) {
 	if j.Start.IsZero() {
 		return
 	}
-	c.run(s, j, j.leader.att, federation.Charge{Run: run, Held: j.held, Nodes: j.Nodes, State: state, Start: j.Start, End: end,
+	ch.run(s, j, j.leader.att, federation.Charge{Run: run, Held: j.held, Nodes: j.Nodes, State: state, Start: j.Start, End: end,
 		Suspended: j.Suspension().Suspended(j.Start, end, false), From: from})
 }
 
 // requeued charges for those runs of an attempt that were not among before, which are charged. All are new to an
 // attempt of which nothing is.
-func (c *charges) requeued(s *site, j *job, before []federation.AttemptRun, held federation.Held) {
+func (ch *charges) requeued(s *site, j *job, before []federation.AttemptRun, held federation.Held) {
 	a := j.att
 	if a.Charged == 0 {
 		before = nil
@@ -139,7 +139,7 @@ func (c *charges) requeued(s *site, j *job, before []federation.AttemptRun, held
 		a.Charged++
 		k := federation.Charge{Run: a.Charged, Held: held, Nodes: r.Nodes, State: r.State, Start: r.Started, End: r.Ended,
 			Suspended: r.Suspension.Suspended(r.Started, r.Ended, false), From: federation.PriceTable, Amount: r.Cost}
-		r.Cost = c.run(s, j, a, k)
+		r.Cost = ch.run(s, j, a, k)
 		a.Cost += r.Cost
 	}
 }

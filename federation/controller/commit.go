@@ -26,64 +26,64 @@ type writer struct {
 
 // commit writes what the round has changed. If that fails, everything is kept for the next try, and no call is made; but what could never be written is
 // put aside.
-func (c *writer) commit(ctx context.Context) bool {
-	if c.batch.empty() {
+func (w *writer) commit(ctx context.Context) bool {
+	if w.batch.empty() {
 		return true
 	}
-	b := c.batch.records()
-	err := c.store.Commit(ctx, b)
+	b := w.batch.records()
+	err := w.store.Commit(ctx, b)
 	switch {
 	case err == nil:
-		c.wrote(b)
+		w.wrote(b)
 	case unwritable(err):
-		err = c.commitApart(ctx, b)
+		err = w.commitApart(ctx, b)
 	}
 	if err != nil {
-		c.log.Error("write to the store", "err", err, "jobs", len(b.Jobs), "attempts", len(b.Attempts))
+		w.log.Error("write to the store", "err", err, "jobs", len(b.Jobs), "attempts", len(b.Attempts))
 		return false
 	}
-	if c.asides.stale { // what was written is read again
+	if w.asides.stale { // what was written is read again
 		return false
 	}
-	for j := range c.batch.jobs {
+	for j := range w.batch.jobs {
 		j.nowStored()
 	}
-	c.batch.clear()
-	clear(c.jobs.ended)
+	w.batch.clear()
+	clear(w.jobs.ended)
 	return true
 }
 
 // wrote notes what is done now that a batch is durable.
-func (c *writer) wrote(b *federation.Batch) {
-	c.inbox.done(slices.Sorted(slices.Values(b.Done)))
-	c.settled(b.Done)
+func (w *writer) wrote(b *federation.Batch) {
+	w.inbox.done(slices.Sorted(slices.Values(b.Done)))
+	w.settled(b.Done)
 	if len(b.Requests) > 0 {
-		c.wake()
+		w.wake()
 	}
 }
 
 // commitApart writes all of a batch but the units that the store can never take. A live job of one is put aside; what is of no live job is dropped, and
 // stands in the log. If the store fails on the way, what was not written yet is read again.
-func (c *writer) commitApart(ctx context.Context, b *federation.Batch) error {
-	units := unitsOf(b, c.jobs.rootOf, func(seq int64) federation.JobID { return c.inbox.taken[seq] })
-	bad, err := c.halve(ctx, units)
+func (w *writer) commitApart(ctx context.Context, b *federation.Batch) error {
+	units := unitsOf(b, w.jobs.rootOf, func(seq int64) federation.JobID { return w.inbox.taken[seq] })
+	bad, err := w.halve(ctx, units)
 	if err != nil {
-		c.asides.stale = true
+		w.asides.stale = true
 		return err
 	}
 	for _, u := range bad {
-		if c.jobs.known(u.job) {
-			c.asides.put(u.job, c.jobs.rootOf(u.job), fmt.Errorf("its records cannot be written: %w", u.why), c.now())
+		if w.jobs.known(u.job) {
+			w.asides.put(u.job, w.jobs.rootOf(u.job), fmt.Errorf("its records cannot be written: %w", u.why), w.now())
 			continue
 		}
-		c.metrics.dropped.Inc()
-		c.log.Error("records dropped: the store can never take them", "job", u.job, "err", u.why, "records", fmt.Sprintf("%+v", together([]*unit{u.unit})))
+		w.metrics.dropped.Inc()
+		w.log.Error("records dropped: the store can never take them", "job", u.job, "err", u.why, "records", fmt.Sprintf("%+v", together([]*unit{u.unit})))
 		for _, seq := range u.Done { // a request about a job that is gone is done
-			if err := c.store.Commit(ctx, &federation.Batch{Done: []int64{seq}}); err != nil {
-				c.log.Error("end a request", "seq", seq, "err", err)
+			if err := w.store.Commit(ctx, &federation.Batch{Done: []int64{seq}}); err != nil {
+				w.log.Error("end a request", "seq", seq, "err", err)
 				continue
 			}
-			c.inbox.done([]int64{seq})
+			w.inbox.done([]int64{seq})
 		}
 	}
 	return nil
@@ -96,11 +96,11 @@ type poisoned struct {
 }
 
 // halve writes units, and tries each half of those that cannot be written together.
-func (c *writer) halve(ctx context.Context, units []*unit) (bad []poisoned, err error) {
+func (w *writer) halve(ctx context.Context, units []*unit) (bad []poisoned, err error) {
 	b := together(units)
-	switch err = c.store.Commit(ctx, b); {
+	switch err = w.store.Commit(ctx, b); {
 	case err == nil:
-		c.wrote(b)
+		w.wrote(b)
 		return nil, nil
 	case !unwritable(err):
 		return nil, err
@@ -108,7 +108,7 @@ func (c *writer) halve(ctx context.Context, units []*unit) (bad []poisoned, err 
 		return []poisoned{{units[0], err}}, nil
 	}
 	for _, half := range [][]*unit{units[:len(units)/2], units[len(units)/2:]} {
-		more, err := c.halve(ctx, half)
+		more, err := w.halve(ctx, half)
 		bad = slices.Concat(bad, more)
 		if err != nil {
 			return bad, err

@@ -55,74 +55,74 @@ type found struct {
 }
 
 // begin has all live jobs compared. Of an array that waits nobody can say which of its tasks have run: their jobs have IDs that the copy does not know. It is held.
-func (c *comparing) begin(hold func(*job)) {
-	if c.copied.IsZero() {
+func (cg *comparing) begin(hold func(*job)) {
+	if cg.copied.IsZero() {
 		return
 	}
-	for _, id := range slices.Sorted(c.jobs.IDs()) {
-		switch j := c.jobs.Of(id); {
+	for _, id := range slices.Sorted(cg.jobs.IDs()) {
+		switch j := cg.jobs.Of(id); {
 		case j.Component != nil:
 		case j.spreads():
 			if j.rest.Len() > 0 && j.Held != federation.HeldAdmin {
 				hold(j)
-				c.batch.eventf(j, "held: the store was restored from a copy of %s, and tasks may have run since; look with sacct at the sites, then: scontrol release %d",
-					c.copied.Format(time.RFC3339), j.ID)
+				cg.batch.eventf(j, "held: the store was restored from a copy of %s, and tasks may have run since; look with sacct at the sites, then: scontrol release %d",
+					cg.copied.Format(time.RFC3339), j.ID)
 			}
 		default:
-			c.open[id] = &compared{waits: map[federation.SiteName]bool{}, clear: map[federation.SiteName]bool{}}
+			cg.open[id] = &compared{waits: map[federation.SiteName]bool{}, clear: map[federation.SiteName]bool{}}
 		}
 	}
-	c.log.Warn("the store was restored: jobs are looked for at all sites before they start", "copied", c.copied, "jobs", len(c.open))
+	cg.log.Warn("the store was restored: jobs are looked for at all sites before they start", "copied", cg.copied, "jobs", len(cg.open))
 }
 
 // holds reports whether a job is not to be bound yet.
-func (c *comparing) holds(j *job) bool { return c.open[j.ID] != nil }
+func (cg *comparing) holds(j *job) bool { return cg.open[j.ID] != nil }
 
 // reconcile asks the sites for those that wait, and ends the comparison with the last of them.
-func (c *comparing) reconcile(ctx context.Context) {
-	if c.copied.IsZero() {
+func (cg *comparing) reconcile(ctx context.Context) {
+	if cg.copied.IsZero() {
 		return
 	}
-	now := c.now()
-	for _, id := range slices.Sorted(maps.Keys(c.open)) {
-		j, k := c.jobs.Of(id), c.open[id]
+	now := cg.now()
+	for _, id := range slices.Sorted(maps.Keys(cg.open)) {
+		j, k := cg.jobs.Of(id), cg.open[id]
 		if j == nil { // it has ended
-			delete(c.open, id)
+			delete(cg.open, id)
 			continue
 		}
 		if j.live() || len(k.waits) > 0 || now.Before(k.retry) {
 			continue
 		}
-		if !slices.ContainsFunc(c.sites.all, func(s *site) bool { return !k.clear[s.Name] }) {
-			delete(c.open, id)
-			c.queue.look(j)
-			c.agenda.plan = true
+		if !slices.ContainsFunc(cg.sites.all, func(s *site) bool { return !k.clear[s.Name] }) {
+			delete(cg.open, id)
+			cg.queue.look(j)
+			cg.agenda.plan = true
 			continue
 		}
-		for _, s := range c.sites.all {
-			if !k.clear[s.Name] && c.asked < compareAtOnce && !s.breaker.open {
-				c.ask(j, k, s)
+		for _, s := range cg.sites.all {
+			if !k.clear[s.Name] && cg.asked < compareAtOnce && !s.breaker.open {
+				cg.ask(j, k, s)
 			}
 		}
 	}
-	if len(c.open) == 0 {
-		if err := c.done(ctx); err != nil {
-			c.log.Error("note that the restored store was compared with the sites", "err", err)
+	if len(cg.open) == 0 {
+		if err := cg.done(ctx); err != nil {
+			cg.log.Error("note that the restored store was compared with the sites", "err", err)
 			return
 		}
-		c.copied = time.Time{}
-		c.log.Info("the restored store was compared with the sites")
+		cg.copied = time.Time{}
+		cg.log.Info("the restored store was compared with the sites")
 	}
 }
 
-func (c *comparing) ask(j *job, k *compared, s *site) {
+func (cg *comparing) ask(j *job, k *compared, s *site) {
 	k.waits[s.Name] = true
-	c.asked++
+	cg.asked++
 	kind, known, submitted, d := found{job: j.ID}, j.Job, j.Submit, s.driver
-	c.calls.add(s, kind, func(ctx context.Context) any {
+	cg.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
 		for n := known.Attempt + compareAhead; n > known.Attempt; n-- {
-			key := federation.AttemptKey(c.federation, &known, n)
+			key := federation.AttemptKey(cg.federation, &known, n)
 			at, err := d.Lookup(ctx, federation.JobRef{ID: known.ID, Number: known.Number(), Key: key, Submitted: submitted})
 			switch {
 			case err == nil && at.Key == key:
@@ -138,29 +138,29 @@ func (c *comparing) ask(j *job, k *compared, s *site) {
 }
 
 // take takes in what a site knows. What it has of the job becomes its attempt, of unknown fate.
-func (c *comparing) take(s *site, r found, attach func(*federation.Attempt)) {
-	c.asked--
-	j, k := c.jobs.Of(r.job), c.open[r.job]
+func (cg *comparing) take(s *site, r found, attach func(*federation.Attempt)) {
+	cg.asked--
+	j, k := cg.jobs.Of(r.job), cg.open[r.job]
 	if j == nil || k == nil {
 		return
 	}
 	delete(k.waits, s.Name)
 	switch {
 	case r.err != nil:
-		k.retry = c.now().Add(c.t.RetryMax)
-		c.log.Warn("look for a job after a restore", "job", r.job, "site", s.Name, "err", r.err)
+		k.retry = cg.now().Add(cg.t.RetryMax)
+		cg.log.Warn("look for a job after a restore", "job", r.job, "site", s.Name, "err", r.err)
 	case r.number == 0:
 		k.clear[s.Name] = true
 	case j.live(): // another site was faster, and has a later attempt or an earlier one: what is over is known from its answer
 	default:
 		clear(k.clear) // later ones are looked for when this one is over
-		c.batch.eventf(j, "found at %s, where it was started after the copy of %s", s.Name, c.copied.Format(time.RFC3339))
-		a := &federation.Attempt{Job: j.ID, Number: r.number, Key: federation.AttemptKey(c.federation, &j.Job, r.number), Site: s.Name, State: federation.AttemptIntended,
-			Created: j.Submit, Note: fmt.Sprintf("adopted after a restore of %s", c.copied.Format(time.RFC3339))}
+		cg.batch.eventf(j, "found at %s, where it was started after the copy of %s", s.Name, cg.copied.Format(time.RFC3339))
+		a := &federation.Attempt{Job: j.ID, Number: r.number, Key: federation.AttemptKey(cg.federation, &j.Job, r.number), Site: s.Name, State: federation.AttemptIntended,
+			Created: j.Submit, Note: fmt.Sprintf("adopted after a restore of %s", cg.copied.Format(time.RFC3339))}
 		j.Attempt, j.Site = r.number, s.Name
-		c.queue.drop(j)
+		cg.queue.drop(j)
 		attach(a)
-		c.batch.job(j)
-		c.batch.attempt(a)
+		cg.batch.job(j)
+		cg.batch.attempt(a)
 	}
 }

@@ -218,14 +218,14 @@ type waiting struct {
 }
 
 // add registers what j waits for, and settles what has happened already. It fails if the store does.
-func (c *dependencies) add(ctx context.Context, j *job) error {
-	c.names.join(j)
+func (ds *dependencies) add(ctx context.Context, j *job) error {
+	ds.names.join(j)
 	if j.Spec.Dependency == "" || j.Attempt > 0 && !j.spreads() {
 		return nil
 	}
 	parsed, err := federation.ParseDependency(j.Spec.Dependency)
 	if err != nil { // checked when it was submitted
-		c.log.Error("stored dependency cannot be read", "job", j.ID, "err", err)
+		ds.log.Error("stored dependency cannot be read", "job", j.ID, "err", err)
 		return nil
 	}
 	d := &j.hinder().depends
@@ -234,31 +234,31 @@ func (c *dependencies) add(ctx context.Context, j *job) error {
 	for _, t := range parsed.Terms {
 		if t.Kind == federation.DependSingleton {
 			if counts(j) {
-				d.names = c.names.want(j)
+				d.names = ds.names.want(j)
 			}
 			continue
 		}
-		on := cmp.Or(c.jobs.Of(t.Job), c.jobs.ended[t.Job], earlier[t.Job])
+		on := cmp.Or(ds.jobs.Of(t.Job), ds.jobs.ended[t.Job], earlier[t.Job])
 		if on == nil {
-			if on, err = c.earlier(ctx, t.Job); err != nil {
+			if on, err = ds.earlier(ctx, t.Job); err != nil {
 				return fmt.Errorf("read job %d, which it depends on: %w", t.Job, err)
 			}
 			earlier[t.Job] = on
 		}
 		if on.tasks == nil && (t.Task >= 0 || t.Kind == federation.DependAfterCorr) && earlier[t.Job] != nil {
 			on.join().tasks = map[int]*federation.Task{}
-			if err := c.readTasks(ctx, on); err != nil {
+			if err := ds.readTasks(ctx, on); err != nil {
 				return fmt.Errorf("read the tasks of job %d, which it depends on: %w", t.Job, err)
 			}
 		}
-		c.waitFor(j, t, on)
+		ds.waitFor(j, t, on)
 	}
 	return nil
 }
 
 // earlier reads a job that ended some time ago.
-func (c *dependencies) earlier(ctx context.Context, id federation.JobID) (*job, error) {
-	stored, err := c.store.Job(ctx, id)
+func (ds *dependencies) earlier(ctx context.Context, id federation.JobID) (*job, error) {
+	stored, err := ds.store.Job(ctx, id)
 	if errors.Is(err, federation.ErrNotFound) { // purged long ago: it counts as having ended well
 		stored, err = federation.Job{ID: id, State: federation.Completed}, nil
 	}
@@ -269,15 +269,15 @@ func (c *dependencies) earlier(ctx context.Context, id federation.JobID) (*job, 
 }
 
 // readTasks reads the tasks of an array that has ended.
-func (c *dependencies) readTasks(ctx context.Context, on *job) error {
-	tasks, err := c.store.Tasks(ctx, on.ID)
+func (ds *dependencies) readTasks(ctx context.Context, on *job) error {
+	tasks, err := ds.store.Tasks(ctx, on.ID)
 	if err != nil && !errors.Is(err, federation.ErrNotFound) {
 		return err
 	}
 	for i := range tasks {
 		on.tasks[tasks[i].Index] = &tasks[i]
 	}
-	jobs, err := c.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{on.ID}})
+	jobs, err := ds.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{on.ID}})
 	for i := range jobs {
 		if p := &jobs[i]; p.Part != nil {
 			t := p.Task()
@@ -288,10 +288,10 @@ func (c *dependencies) readTasks(ctx context.Context, on *job) error {
 }
 
 // waitFor adds a term to what j waits for and brings it in line with the job that it names.
-func (c *dependencies) waitFor(j *job, t federation.DependTerm, on *job) {
+func (ds *dependencies) waitFor(j *job, t federation.DependTerm, on *job) {
 	term := j.hinder().depends.add(termOf(j, t, on))
 	if !on.State.Ended() {
-		c.waits[on.ID] = append(c.waits[on.ID], waiting{j, term})
+		ds.waits[on.ID] = append(ds.waits[on.ID], waiting{j, term})
 	}
 }
 
@@ -311,49 +311,49 @@ func termOf(j *job, t federation.DependTerm, on *job) waitTerm {
 }
 
 // changed settles what waits for j, which has started or ended, or of which a task has.
-func (c *dependencies) changed(j *job) {
+func (ds *dependencies) changed(j *job) {
 	if j.State.Ended() {
-		c.lookAt(c.names.leave(j.ID))
+		ds.lookAt(ds.names.leave(j.ID))
 	}
-	all := c.waits[j.ID]
+	all := ds.waits[j.ID]
 	if len(all) == 0 {
 		return
 	}
 	for _, w := range all {
 		w.job.hinder().depends.settle(w.term, j)
-		c.queue.look(w.job)
+		ds.queue.look(w.job)
 	}
 	if j.State.Ended() {
-		delete(c.waits, j.ID)
+		delete(ds.waits, j.ID)
 	}
-	c.agenda.plan = true
+	ds.agenda.plan = true
 }
 
 // lookAt has a job looked at that comes first among its namesakes now, which it may have waited for.
-func (c *dependencies) lookAt(first federation.JobID) {
-	if j := c.jobs.Of(first); j != nil && j.depends.names != nil {
-		c.queue.look(j)
-		c.agenda.plan = true
+func (ds *dependencies) lookAt(first federation.JobID) {
+	if j := ds.jobs.Of(first); j != nil && j.depends.names != nil {
+		ds.queue.look(j)
+		ds.agenda.plan = true
 	}
 }
 
 // findNamesakes looks for the jobs that new singletons wait for.
-func (c *dependencies) findNamesakes() {
-	for _, id := range c.names.find(&c.jobs.Map) {
-		c.lookAt(id)
+func (ds *dependencies) findNamesakes() {
+	for _, id := range ds.names.find(&ds.jobs.Map) {
+		ds.lookAt(id)
 	}
 }
 
 // anew forgets what j waits for, and registers what its Spec says now.
-func (c *dependencies) anew(j *job) {
+func (ds *dependencies) anew(j *job) {
 	for i := range j.depends.terms {
 		id := j.depends.terms[i].Job
-		if c.waits[id] = slices.DeleteFunc(c.waits[id], func(w waiting) bool { return w.job == j }); len(c.waits[id]) == 0 {
-			delete(c.waits, id)
+		if ds.waits[id] = slices.DeleteFunc(ds.waits[id], func(w waiting) bool { return w.job == j }); len(ds.waits[id]) == 0 {
+			delete(ds.waits, id)
 		}
 	}
 	j.hinder().depends = dependency{}
-	if err := c.add(context.Background(), j); err != nil {
-		c.log.Error("take over a new dependency", "job", j.ID, "err", err)
+	if err := ds.add(context.Background(), j); err != nil {
+		ds.log.Error("take over a new dependency", "job", j.ID, "err", err)
 	}
 }

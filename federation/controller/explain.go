@@ -10,16 +10,16 @@ import (
 )
 
 // Explain says why a job is where it is: what placement thought of it when it was bound, or thinks now if it waits. It waits for the round under way, for a moment.
-func (c *View) Explain(ctx context.Context, j *federation.Job) federation.Explained {
+func (v *View) Explain(ctx context.Context, j *federation.Job) federation.Explained {
 	if j.Attempt > 0 && (j.Site != "" || j.State.Ended()) {
-		if attempts, err := c.store.Attempts(ctx, j.ID); err == nil && len(attempts) > 0 {
+		if attempts, err := v.store.Attempts(ctx, j.ID); err == nil && len(attempts) > 0 {
 			out := federation.Explained{Decision: attempts[len(attempts)-1].Decision}
 			if j.State == federation.Pending {
-				_, waits := c.askWaits(ctx, j.ID, &out.Decision)
-				out.Waits = c.waits(ctx, j, waits)
+				_, waits := v.askWaits(ctx, j.ID, &out.Decision)
+				out.Waits = v.waits(ctx, j, waits)
 			}
 			if !j.Start.IsZero() && !j.State.Ended() && out.Decision.Expected != nil { // it has passed those that were shorter
-				out.Decision.Expected = c.runs.expectedAfter(j, c.now().Sub(j.Start))
+				out.Decision.Expected = v.runs.expectedAfter(j, v.now().Sub(j.Start))
 			}
 			return out
 		}
@@ -27,14 +27,14 @@ func (c *View) Explain(ctx context.Context, j *federation.Job) federation.Explai
 	if j.Whole != nil && j.Whole.Spread && (j.State.Ended() || j.Spec.Array == "") { // its tasks were placed by themselves, and no others are to be
 		return federation.Explained{Decision: federation.Decision{Job: j.ID}}
 	}
-	sites, d := c.shown.Load(), c.Decision(j)
-	out := federation.Explained{Decision: d, Components: c.explainComponents(sites, j)}
+	sites, d := v.shown.Load(), v.Decision(j)
+	out := federation.Explained{Decision: d, Components: v.explainComponents(sites, j)}
 	if j.State == federation.Pending || j.Whole != nil && j.Whole.Spread && !j.State.Ended() { // or some of its tasks do
-		out.Sooner = c.sooner(sites, j, d)
-		out.Priority = c.Priority(j)
+		out.Sooner = v.sooner(sites, j, d)
+		out.Priority = v.Priority(j)
 		var waits waitsNow
-		out.Holdbacks, waits = c.askWaits(ctx, j.ID, &d)
-		out.Waits = c.waits(ctx, j, waits)
+		out.Holdbacks, waits = v.askWaits(ctx, j.ID, &d)
+		out.Waits = v.waits(ctx, j, waits)
 	}
 	// A job that placement would bind may be kept back by something else: a limit, a hold.
 	if j.Reason != "" && j.Reason != federation.ReasonNone {
@@ -47,16 +47,16 @@ func (c *View) Explain(ctx context.Context, j *federation.Job) federation.Explai
 }
 
 // Priority is what the place of a waiting job in the queue is made of; nil: its nice alone.
-func (c *View) Priority(j *federation.Job) []federation.PriorityPart {
-	if c.fairShare == nil {
+func (v *View) Priority(j *federation.Job) []federation.PriorityPart {
+	if v.fairShare == nil {
 		return nil
 	}
-	return c.fairShare.Parts(j, c.runs.expected(j))
+	return v.fairShare.Parts(j, v.runs.expected(j))
 }
 
 // Decision is what placement thinks of a job now, as if it were alone.
-func (c *judging) Decision(j *federation.Job) federation.Decision {
-	d, err := c.planFor(c.shown.Load(), j)
+func (jd *judging) Decision(j *federation.Job) federation.Decision {
+	d, err := jd.planFor(jd.shown.Load(), j)
 	if err != nil {
 		return federation.Decision{Job: j.ID, Reason: cmp.Or(j.Reason, federation.ReasonPriority)}
 	}
@@ -64,13 +64,13 @@ func (c *judging) Decision(j *federation.Job) federation.Decision {
 }
 
 // explainComponents is what placement says of each component of a job, as if it were a job of its own.
-func (c *judging) explainComponents(sites *viewOfSites, j *federation.Job) (all []federation.Decision) {
+func (jd *judging) explainComponents(sites *viewOfSites, j *federation.Job) (all []federation.Decision) {
 	if len(j.Spec.Het) == 0 {
 		return nil
 	}
 	for i := range len(j.Spec.Het) + 1 {
 		one := place.Component(j, i)
-		d, err := c.planFor(sites, &one)
+		d, err := jd.planFor(sites, &one)
 		if err != nil {
 			return nil
 		}
@@ -84,7 +84,7 @@ func (c *judging) explainComponents(sites *viewOfSites, j *federation.Job) (all 
 const waitsIn = 3 * time.Second
 
 // askWaits asks the controller what of the account tree keeps a job back, and what else does; nothing where it is busy for too long.
-func (c *View) askWaits(ctx context.Context, id federation.JobID, d *federation.Decision) ([]federation.Holdback, waitsNow) {
+func (v *View) askWaits(ctx context.Context, id federation.JobID, d *federation.Decision) ([]federation.Holdback, waitsNow) {
 	ctx, cancel := context.WithTimeout(ctx, waitsIn)
 	defer cancel()
 	type answer struct {
@@ -92,41 +92,41 @@ func (c *View) askWaits(ctx context.Context, id federation.JobID, d *federation.
 		waits     waitsNow
 	}
 	to := make(chan answer, 1)
-	if c.afterRound(ctx, func(now *forecasts) { to <- answer{now.holdbacks(id, d), now.waitsNow(id)} }) != nil {
+	if v.afterRound(ctx, func(now *forecasts) { to <- answer{now.holdbacks(id, d), now.waitsNow(id)} }) != nil {
 		return nil, waitsNow{}
 	}
 	a := <-to
 	return a.holdbacks, a.waits
 }
 
-func (c *forecasts) holdbacks(id federation.JobID, d *federation.Decision) []federation.Holdback {
-	j := c.jobs.Of(id)
+func (fc *forecasts) holdbacks(id federation.JobID, d *federation.Decision) []federation.Holdback {
+	j := fc.jobs.Of(id)
 	if j == nil || !j.queued || j.live() {
 		return nil
 	}
-	if c.limits.book != nil && (isLimit(j.Reason) || j.Reason == federation.ReasonAccountBudget) {
+	if fc.limits.book != nil && (isLimit(j.Reason) || j.Reason == federation.ReasonAccountBudget) {
 		var o *federation.Offer
 		if len(d.Offers) > 0 {
 			o = d.Offers[0]
 		}
-		w := c.limits.wants(asTask(&j.Job), o)
-		if h := c.limits.book.Holdback(c.now(), &w, c.endsBy); h != nil {
+		w := fc.limits.wants(asTask(&j.Job), o)
+		if h := fc.limits.book.Holdback(fc.now(), &w, fc.endsBy); h != nil {
 			return []federation.Holdback{*h}
 		}
 	}
 	if n := len(j.offers); n > 0 { // of its tasks, the last one that waits
 		id = j.offers[n-1].task.ID
 	}
-	return c.queue.world.Holdbacks(id)
+	return fc.queue.world.Holdbacks(id)
 }
 
 // endsBy is when a job has ended at the latest; zero if nothing says when.
-func (c *forecasts) endsBy(id federation.JobID) time.Time {
-	j := c.jobs.Of(id)
+func (fc *forecasts) endsBy(id federation.JobID) time.Time {
+	j := fc.jobs.Of(id)
 	if j == nil || !j.live() || j.att.State != federation.AttemptStarted || j.att.Started.IsZero() || len(j.att.Decision.Offers) == 0 {
 		return time.Time{}
 	}
-	if w := c.limits.wants(&j.Job, j.att.Decision.Offers[0]); w.Longest > 0 {
+	if w := fc.limits.wants(&j.Job, j.att.Decision.Offers[0]); w.Longest > 0 {
 		return j.att.Started.Add(w.Longest)
 	}
 	return time.Time{}

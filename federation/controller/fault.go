@@ -20,51 +20,51 @@ type faults struct {
 	metrics *metrics
 }
 
-func (c faults) tell(f *place.Fault) {
-	c.metrics.faults.Inc()
-	c.log.Error("placement failed", "job", f.Job, "site", f.Site, "err", f.Value, "stack", f.Stack)
+func (fs faults) tell(f *place.Fault) {
+	fs.metrics.faults.Inc()
+	fs.log.Error("placement failed", "job", f.Job, "site", f.Site, "err", f.Value, "stack", f.Stack)
 }
 
 // makePlan returns what is to be done now. If placement fails, that is nothing.
 //
 // Each time at which it plans is another for a job that waits: so the whole queue would be looked at again each time. The time that placement goes by may
 // therefore be old by as much as passes between two plans without a cause, as long as nothing else wants the whole queue looked at.
-func (c *planner) makePlan(now time.Time) (decisions []federation.Decision) {
-	w := c.queue.world
+func (pl *planner) makePlan(now time.Time) (decisions []federation.Decision) {
+	w := pl.queue.world
 	f := w.Guard(func() {
-		if w.Whole() || now.Sub(c.clock) >= c.t.PlanAgain {
-			c.clock = now
+		if w.Whole() || now.Sub(pl.clock) >= pl.t.PlanAgain {
+			pl.clock = now
 			w.SetTime(now.UTC())
 		}
 		decisions = w.Decide()
 	})
 	if f != nil {
 		decisions = nil
-		c.queue.faults = append(c.queue.faults, f)
+		pl.queue.faults = append(pl.queue.faults, f)
 	}
-	for _, f := range c.queue.faults {
-		c.faults.tell(f)
-		c.putAside(f)
+	for _, f := range pl.queue.faults {
+		pl.faults.tell(f)
+		pl.putAside(f)
 	}
-	c.queue.faults = nil
+	pl.queue.faults = nil
 	return decisions
 }
 
 // putAside keeps what a plan failed over out of the next ones: a job for a while, unless it is changed; what a site says of itself until it says
 // something new. If nothing is known to be the cause the next plan comes when it would have come anyway.
-func (c *planner) putAside(f *place.Fault) {
-	j := c.jobs.Of(f.Job)
-	if o := c.arrays.offered[f.Job]; o != nil {
+func (pl *planner) putAside(f *place.Fault) {
+	j := pl.jobs.Of(f.Job)
+	if o := pl.arrays.offered[f.Job]; o != nil {
 		j = o.array
 	}
 	if j != nil {
-		j.hinder().asideUntil = c.now().Add(asideFor)
-		c.queue.look(j)
-		c.batch.eventf(j, "%v; it is put aside for %v, or until it is changed", f, asideFor)
-		c.agenda.plan = true
+		j.hinder().asideUntil = pl.now().Add(asideFor)
+		pl.queue.look(j)
+		pl.batch.eventf(j, "%v; it is put aside for %v, or until it is changed", f, asideFor)
+		pl.agenda.plan = true
 	}
-	if s := c.sites.byName[f.Site]; s != nil && f.Job == 0 {
+	if s := pl.sites.byName[f.Site]; s != nil && f.Job == 0 {
 		s.unread = s.Seen
-		c.agenda.plan = true
+		pl.agenda.plan = true
 	}
 }

@@ -76,44 +76,44 @@ func newRules(rules []health.Rule, sites []Site, pools *nodePools, m *metrics) *
 }
 
 // looked takes in a look at a site, and returns it with what is wanted of its nodes and what the rules say of them.
-func (c *healthRules) looked(s *site, o *federation.Observation) *federation.Observation {
-	c.nodes.takeLook(s, o)
-	c.readChecks(s, o)
-	return c.nodes.seen(s, o)
+func (hr *healthRules) looked(s *site, o *federation.Observation) *federation.Observation {
+	hr.nodes.takeLook(s, o)
+	hr.readChecks(s, o)
+	return hr.nodes.seen(s, o)
 }
 
 // readChecks takes in what the nodes' health checks have written into their records at the site. What is there when the daemon starts is no news of a node
 // that somebody has resumed.
-func (c *healthRules) readChecks(s *site, o *federation.Observation) {
-	first, wanted := s.Seen == nil, c.nodes.of(s.Name).wanted
+func (hr *healthRules) readChecks(s *site, o *federation.Observation) {
+	first, wanted := s.Seen == nil, hr.nodes.of(s.Name).wanted
 	for i := range o.Nodes {
 		n := &o.Nodes[i]
 		if n.Info == nil || !strings.HasPrefix(n.Info.Extra, health.CheckMark) {
 			continue
 		}
 		id := federation.NodeID{Site: s.Name, Name: n.Name}
-		if c.extra[id] == n.Info.Extra {
+		if hr.extra[id] == n.Info.Extra {
 			continue
 		}
-		c.extra[id] = n.Info.Extra
+		hr.extra[id] = n.Info.Extra
 		if r := wanted[n.Name]; first && r != nil && r.Wish == federation.WishResume {
 			continue
 		}
 		if checks, err := health.ReadChecks(n.Info.Extra); err != nil {
-			c.log.Warn("findings of a health check", "site", s.Name, "node", n.Name, "err", err)
+			hr.log.Warn("findings of a health check", "site", s.Name, "node", n.Name, "err", err)
 		} else {
-			c.checked(id, checks)
+			hr.checked(id, checks)
 		}
 	}
 }
 
 // standing is what the rules ask of a node.
-func (c *nodePools) standing(id federation.NodeID) health.Standing {
-	s := c.sites.byName[id.Site]
+func (np *nodePools) standing(id federation.NodeID) health.Standing {
+	s := np.sites.byName[id.Site]
 	if s == nil || s.Seen == nil {
 		return health.Standing{Pool: string(id.Site), Size: 1, Site: 1}
 	}
-	x := c.of[id.Site]
+	x := np.of[id.Site]
 	if x == nil || x.seen != s.Seen {
 		x = &poolIndex{of: s.Pools, byNode: map[string]int{}, at: make(map[string]int, len(s.Seen.Nodes)), seen: s.Seen}
 		for p := range s.Pools {
@@ -126,7 +126,7 @@ func (c *nodePools) standing(id federation.NodeID) health.Standing {
 		for i := range s.Seen.Nodes {
 			x.at[s.Seen.Nodes[i].Name] = i
 		}
-		c.of[id.Site] = x
+		np.of[id.Site] = x
 	}
 	st := health.Standing{Pool: string(id.Site), Size: len(s.Seen.Nodes), Site: len(s.Seen.Nodes)}
 	if p, ok := x.byNode[id.Name]; ok {
@@ -150,22 +150,22 @@ func kind(j *job) string {
 }
 
 // attemptEnded tells the rules of the end of an attempt, and returns whose failure it was, with what is to become of the job.
-func (c *healthRules) attemptEnded(s *site, j *job, sj *federation.SiteJob) (health.Verdict, *health.Finding) {
+func (hr *healthRules) attemptEnded(s *site, j *job, sj *federation.SiteJob) (health.Verdict, *health.Finding) {
 	if j.whole != nil { // its tasks have ends of their own
 		class, code, _ := health.Classify(health.End{State: sj.State, Reason: sj.Reason, Exit: sj.ExitStatus, Ran: math.MaxInt64})
 		return health.Verdict{Class: class, Code: code}, nil
 	}
-	x := c.endOf(s, j, sj.Nodes, health.End{State: sj.State, Reason: sj.Reason, Exit: sj.ExitStatus, Text: sj.Detail})
+	x := hr.endOf(s, j, sj.Nodes, health.End{State: sj.State, Reason: sj.Reason, Exit: sj.ExitStatus, Text: sj.Detail})
 	if !sj.Start.IsZero() {
 		x.Ran = sj.End.Sub(sj.Start)
 	}
-	v, found := c.engine.Ended(x)
-	return v, c.carryOutAll(found)
+	v, found := hr.engine.Ended(x)
+	return v, hr.carryOutAll(found)
 }
 
 // endOf is the end of a run on some nodes.
-func (c *healthRules) endOf(s *site, j *job, nodes string, end health.End) health.Ended {
-	x := health.Ended{At: c.now().UTC(), Job: j.ID, User: j.User, Like: kind(j), Site: s.Name, End: end, Once: j.Spec.Requeue != nil && !*j.Spec.Requeue, Again: c.rerunEarly || j.Spec.Requeue != nil && *j.Spec.Requeue}
+func (hr *healthRules) endOf(s *site, j *job, nodes string, end health.End) health.Ended {
+	x := health.Ended{At: hr.now().UTC(), Job: j.ID, User: j.User, Like: kind(j), Site: s.Name, End: end, Once: j.Spec.Requeue != nil && !*j.Spec.Requeue, Again: hr.rerunEarly || j.Spec.Requeue != nil && *j.Spec.Requeue}
 	x.Nodes, _ = hostlist.Expand(nodes)
 	if end.State == federation.Completed {
 		return x
@@ -173,15 +173,15 @@ func (c *healthRules) endOf(s *site, j *job, nodes string, end health.End) healt
 	if len(x.Nodes) == 1 {
 		x.Blame = x.Nodes
 		if s.Seen != nil {
-			c.pools.standing(federation.NodeID{Site: s.Name, Name: x.Nodes[0]})
-			if i, ok := c.pools.of[s.Name].at[x.Nodes[0]]; ok && !strings.HasPrefix(s.Seen.Nodes[i].Reason, c.federation+":") {
+			hr.pools.standing(federation.NodeID{Site: s.Name, Name: x.Nodes[0]})
+			if i, ok := hr.pools.of[s.Name].at[x.Nodes[0]]; ok && !strings.HasPrefix(s.Seen.Nodes[i].Reason, hr.federation+":") {
 				x.Text = strings.TrimSpace(x.Text + "\n" + s.Seen.Nodes[i].Reason)
 			}
 		}
 		return x
 	}
 	for _, name := range x.Nodes { // of several, those that are down
-		if c.pools.standing(federation.NodeID{Site: s.Name, Name: name}).Out {
+		if hr.pools.standing(federation.NodeID{Site: s.Name, Name: name}).Out {
 			x.Blame = append(x.Blame, name)
 		}
 	}
@@ -190,59 +190,59 @@ func (c *healthRules) endOf(s *site, j *job, nodes string, end health.End) healt
 
 // requeuedThere tells the rules that a site has queued a job again by itself, which it does when nodes fail. It returns what is to become of the job, and whether
 // it was a failure at all: jobs are preempted and requeued by hand, too.
-func (c *healthRules) requeuedThere(s *site, j *job, nodes string, held bool) (said *health.Finding, failed bool) {
-	x := c.endOf(s, j, nodes, health.End{State: federation.NodeFail})
-	x.Blame = slices.DeleteFunc(slices.Clone(x.Nodes), func(name string) bool { return !c.pools.standing(federation.NodeID{Site: s.Name, Name: name}).Out })
+func (hr *healthRules) requeuedThere(s *site, j *job, nodes string, held bool) (said *health.Finding, failed bool) {
+	x := hr.endOf(s, j, nodes, health.End{State: federation.NodeFail})
+	x.Blame = slices.DeleteFunc(slices.Clone(x.Nodes), func(name string) bool { return !hr.pools.standing(federation.NodeID{Site: s.Name, Name: name}).Out })
 	if len(x.Blame) == 0 {
 		if !held || len(x.Nodes) != 1 {
 			return nil, false
 		}
 		x.Blame, x.State, x.Reason = x.Nodes, federation.Failed, federation.ReasonLaunchFailure
 	}
-	_, found := c.engine.Ended(x)
-	return c.carryOutAll(found), true
+	_, found := hr.engine.Ended(x)
+	return hr.carryOutAll(found), true
 }
 
 // carryOutAll does what the rules say of nodes. What is said of a job its caller does.
-func (c *healthRules) carryOutAll(found []health.Finding) (ofJob *health.Finding) {
+func (hr *healthRules) carryOutAll(found []health.Finding) (ofJob *health.Finding) {
 	for i := range found {
 		if f := &found[i]; f.Job != 0 && (f.Act == health.ActHold || f.Act == health.ActEnd) {
 			ofJob = f
 		}
-		c.carryOut(found[i])
+		hr.carryOut(found[i])
 	}
-	c.write()
+	hr.write()
 	return ofJob
 }
 
 // healthOwner is in whose name nodes are drained.
 const healthOwner = "health"
 
-func (c *healthRules) carryOut(f health.Finding) {
-	c.report.changed = true
-	c.batch.finding(federation.HealthFinding{At: f.At, Rule: f.Rule, Act: string(f.Act), Node: f.Node, Job: f.Job, Why: f.Why, Denied: f.Denied})
-	c.metrics.found(f.Rule, string(f.Act), f.Denied != "")
-	level := c.log.Info
+func (hr *healthRules) carryOut(f health.Finding) {
+	hr.report.changed = true
+	hr.batch.finding(federation.HealthFinding{At: f.At, Rule: f.Rule, Act: string(f.Act), Node: f.Node, Job: f.Job, Why: f.Why, Denied: f.Denied})
+	hr.metrics.found(f.Rule, string(f.Act), f.Denied != "")
+	level := hr.log.Info
 	if f.Trips || f.Act == health.ActDrain {
-		level = c.log.Warn
+		level = hr.log.Warn
 	}
 	level("health", "rule", f.Rule, "action", f.Act, "site", f.Node.Site, "node", f.Node.Name, "job", f.Job, "why", f.Why, "denied", f.Denied)
-	if c.notify != nil && (f.Trips || f.Act != health.ActSuspect) {
-		c.notify(f)
+	if hr.notify != nil && (f.Trips || f.Act != health.ActSuspect) {
+		hr.notify(f)
 	}
 	if entry, ok := auditOf(&f); ok {
-		c.batch.audit(entry)
+		hr.batch.audit(entry)
 	}
 	if f.Denied != "" {
 		return
 	}
 	switch f.Act {
 	case health.ActDrain:
-		c.drain(f)
+		hr.drain(f)
 	case health.ActSuspect:
-		if s := c.sites.byName[f.Node.Site]; s != nil {
-			c.next = time.Time{}
-			c.nodes.show(s)
+		if s := hr.sites.byName[f.Node.Site]; s != nil {
+			hr.next = time.Time{}
+			hr.nodes.show(s)
 		}
 	}
 }
@@ -264,23 +264,23 @@ func auditOf(f *health.Finding) (federation.AuditEntry, bool) {
 }
 
 // drain writes the wish for a drain, as an operator would, and has those run again who were the node's victims.
-func (c *healthRules) drain(f health.Finding) {
-	now := c.now().UTC()
+func (hr *healthRules) drain(f health.Finding) {
+	now := hr.now().UTC()
 	r := federation.NodeRecord{Node: f.Node, Wish: federation.WishDrain, Owner: healthOwner, Ticket: f.Rule, Reason: f.Why, Since: now}
 	was := federation.NodeWish("")
-	if n := c.nodes.bySite[f.Node.Site]; n != nil {
+	if n := hr.nodes.bySite[f.Node.Site]; n != nil {
 		was = n.wanted[f.Node.Name].Wants(now)
 	}
 	if was == federation.WishDrain {
 		return
 	}
-	c.batch.node(r)
-	c.batch.nodeEvent(federation.NodeEvent{Node: f.Node, At: now, Who: healthOwner, From: string(was), To: string(federation.WishDrain),
+	hr.batch.node(r)
+	hr.batch.nodeEvent(federation.NodeEvent{Node: f.Node, At: now, Who: healthOwner, From: string(was), To: string(federation.WishDrain),
 		Wanted: true, Why: f.Rule + " " + f.Why})
-	c.nodes.take([]federation.NodeRecord{r})
+	hr.nodes.take([]federation.NodeRecord{r})
 	for _, id := range f.Victims {
-		c.batch.event(federation.Event{Job: id, At: now, Text: fmt.Sprintf("its failure was that of node %s, which rule %s has drained: it runs again", f.Node, f.Rule)})
-		c.batch.request(federation.Request{Job: id, Kind: federation.RequestRequeue, Operator: true, Restarts: math.MaxInt32, At: now})
+		hr.batch.event(federation.Event{Job: id, At: now, Text: fmt.Sprintf("its failure was that of node %s, which rule %s has drained: it runs again", f.Node, f.Rule)})
+		hr.batch.request(federation.Request{Job: id, Kind: federation.RequestRequeue, Operator: true, Restarts: math.MaxInt32, At: now})
 	}
 }
 
@@ -288,59 +288,59 @@ func (c *healthRules) drain(f health.Finding) {
 const forgetEvery = 10 * time.Minute
 
 // reconcile ends suspicions whose time has come, forgets what is old, and publishes what there is.
-func (c *healthRules) reconcile() {
-	if now := c.now(); !now.Before(c.next) {
-		c.next = now.Add(forgetEvery)
-		for _, s := range c.sites.all {
-			over, next := c.engine.SuspicionsOver(s.Name, now)
+func (hr *healthRules) reconcile() {
+	if now := hr.now(); !now.Before(hr.next) {
+		hr.next = now.Add(forgetEvery)
+		for _, s := range hr.sites.all {
+			over, next := hr.engine.SuspicionsOver(s.Name, now)
 			if over {
-				c.nodes.show(s)
-				c.report.changed = true
+				hr.nodes.show(s)
+				hr.report.changed = true
 			}
-			if !next.IsZero() && next.Before(c.next) {
-				c.next = next
+			if !next.IsZero() && next.Before(hr.next) {
+				hr.next = next
 			}
 		}
 	}
-	if now := c.now(); !now.Before(c.nextForget) {
-		c.nextForget = now.Add(forgetEvery)
-		for id := range c.engine.Jobs() {
-			if c.jobs.Of(id) == nil && c.jobs.ended[id] == nil {
-				c.engine.Gone(id)
+	if now := hr.now(); !now.Before(hr.nextForget) {
+		hr.nextForget = now.Add(forgetEvery)
+		for id := range hr.engine.Jobs() {
+			if hr.jobs.Of(id) == nil && hr.jobs.ended[id] == nil {
+				hr.engine.Gone(id)
 			}
 		}
-		c.engine.Forget(now)
-		c.report.changed = true
-		c.write()
+		hr.engine.Forget(now)
+		hr.report.changed = true
+		hr.write()
 	}
-	if now := c.now(); c.report.changed && !now.Before(c.report.next) { // it is a copy of all that is remembered
-		c.report.changed, c.report.next = false, now.Add(tellEvery)
-		c.report.to.Store(&health.Report{Rules: c.engine.Rules(), Nodes: c.engine.Nodes(), Breakers: c.engine.Breakers()})
+	if now := hr.now(); hr.report.changed && !now.Before(hr.report.next) { // it is a copy of all that is remembered
+		hr.report.changed, hr.report.next = false, now.Add(tellEvery)
+		hr.report.to.Store(&health.Report{Rules: hr.engine.Rules(), Nodes: hr.engine.Nodes(), Breakers: hr.engine.Breakers()})
 	}
 }
 
 // tellEvery is how often what the rules know is published.
 const tellEvery = time.Second
 
-func (c *healthRules) due(sooner func(time.Time)) {
-	sooner(c.next)
-	sooner(c.nextForget)
-	if c.report.changed {
-		sooner(c.report.next)
+func (hr *healthRules) due(sooner func(time.Time)) {
+	sooner(hr.next)
+	sooner(hr.nextForget)
+	if hr.report.changed {
+		sooner(hr.report.next)
 	}
 }
 
 // avoid has the site leave out nodes that are suspected, and those on which the job has failed before. It is asked for nothing that the partition could
 // not do without them, nor against the job's own word.
-func (c *healthRules) avoid(s *site, sub *federation.Submission) {
+func (hr *healthRules) avoid(s *site, sub *federation.Submission) {
 	if s.Seen == nil {
 		return
 	}
 	avoid := map[string]bool{}
-	for _, name := range c.engine.Avoid(sub.Job.ID, s.Name) {
+	for _, name := range hr.engine.Avoid(sub.Job.ID, s.Name) {
 		avoid[name] = true
 	}
-	for _, name := range c.engine.SuspectsAt(s.Name, c.now()) {
+	for _, name := range hr.engine.SuspectsAt(s.Name, hr.now()) {
 		avoid[name] = true
 	}
 	if len(avoid) == 0 {
@@ -373,8 +373,8 @@ func (c *healthRules) avoid(s *site, sub *federation.Submission) {
 }
 
 // Health is what the rules of health know now.
-func (c *View) Health() *health.Report {
-	if r := c.told.Load(); r != nil {
+func (v *View) Health() *health.Report {
+	if r := v.told.Load(); r != nil {
 		return r
 	}
 	return &health.Report{}

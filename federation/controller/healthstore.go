@@ -16,11 +16,11 @@ import (
 // How the rules of health outlive the daemon, and are told of health checks and resets.
 
 // load reads what the rules remember.
-func (c *healthRules) load(ctx context.Context) error {
-	if c.records == nil {
+func (hr *healthRules) load(ctx context.Context) error {
+	if hr.records == nil {
 		return nil
 	}
-	records, err := c.records.HealthRecords(ctx)
+	records, err := hr.records.HealthRecords(ctx)
 	if err != nil {
 		return err
 	}
@@ -40,8 +40,8 @@ func (c *healthRules) load(ctx context.Context) error {
 			return err
 		}
 	}
-	c.engine.Load(nodes, jobs, breakers)
-	return c.takeTold(records)
+	hr.engine.Load(nodes, jobs, breakers)
+	return hr.takeTold(records)
 }
 
 func decode[T any](r federation.HealthRecord, into *[]T) error {
@@ -54,19 +54,19 @@ func decode[T any](r federation.HealthRecord, into *[]T) error {
 }
 
 // read takes in what others have told since.
-func (c *healthRules) read(ctx context.Context) error {
-	if c.records == nil {
+func (hr *healthRules) read(ctx context.Context) error {
+	if hr.records == nil {
 		return nil
 	}
-	records, err := c.records.HealthRecords(ctx)
+	records, err := hr.records.HealthRecords(ctx)
 	if err != nil {
 		return err
 	}
-	return c.takeTold(records)
+	return hr.takeTold(records)
 }
 
 // takeTold takes in resets of breakers and findings of health checks.
-func (c *healthRules) takeTold(records []federation.HealthRecord) error {
+func (hr *healthRules) takeTold(records []federation.HealthRecord) error {
 	for _, r := range records {
 		switch r.Kind {
 		case federation.HealthReset:
@@ -74,8 +74,8 @@ func (c *healthRules) takeTold(records []federation.HealthRecord) error {
 			if err := json.Unmarshal(r.Data, &by); err != nil {
 				return err
 			}
-			for _, name := range c.engine.Reset(by.Breaker, c.now()) {
-				c.carryOut(health.Finding{At: c.now(), Rule: name, Act: health.ActNotify, Why: "breaker reset by " + by.Who})
+			for _, name := range hr.engine.Reset(by.Breaker, hr.now()) {
+				hr.carryOut(health.Finding{At: hr.now(), Rule: name, Act: health.ActNotify, Why: "breaker reset by " + by.Who})
 			}
 		case federation.HealthCheck:
 			var checks []health.Check
@@ -83,24 +83,24 @@ func (c *healthRules) takeTold(records []federation.HealthRecord) error {
 				return err
 			}
 			site, name, _ := strings.Cut(r.Name, "/")
-			c.checked(federation.NodeID{Site: federation.SiteName(site), Name: name}, checks)
+			hr.checked(federation.NodeID{Site: federation.SiteName(site), Name: name}, checks)
 		default:
 			continue
 		}
-		c.batch.health(federation.HealthRecord{Kind: r.Kind, Name: r.Name})
+		hr.batch.health(federation.HealthRecord{Kind: r.Kind, Name: r.Name})
 	}
-	c.write()
+	hr.write()
 	return nil
 }
 
-func (c *healthRules) checked(id federation.NodeID, checks []health.Check) {
-	c.carryOutAll(c.engine.Checked(id, checks, c.now()))
+func (hr *healthRules) checked(id federation.NodeID, checks []health.Check) {
+	hr.carryOutAll(hr.engine.Checked(id, checks, hr.now()))
 }
 
 // write puts what the rules remember into the batch.
-func (c *healthRules) write() {
-	changed := c.engine.TakeChanged()
-	if c.records == nil {
+func (hr *healthRules) write() {
+	changed := hr.engine.TakeChanged()
+	if hr.records == nil {
 		return
 	}
 	add := func(kind federation.HealthKind, name string, v any, gone bool) {
@@ -108,20 +108,20 @@ func (c *healthRules) write() {
 		if !gone {
 			r.Data, _ = json.Marshal(v)
 		}
-		c.batch.health(r)
+		hr.batch.health(r)
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(changed.Nodes), func(a, b federation.NodeID) int { return strings.Compare(a.String(), b.String()) }) {
-		n := c.engine.Node(id)
+		n := hr.engine.Node(id)
 		add(federation.HealthNode, id.String(), n, n == nil)
 	}
 	for _, id := range slices.Sorted(maps.Keys(changed.Jobs)) {
-		j := c.engine.Job(id)
+		j := hr.engine.Job(id)
 		add(federation.HealthJob, strconv.FormatUint(uint64(id), 10), j, j == nil)
 	}
 	if changed.Breakers {
-		for _, b := range c.engine.Breakers() {
+		for _, b := range hr.engine.Breakers() {
 			add(federation.HealthBreaker, b.Name, &b, false)
-			c.metrics.breaker(b.Name, !b.Open.IsZero())
+			hr.metrics.breaker(b.Name, !b.Open.IsZero())
 		}
 	}
 }

@@ -24,11 +24,11 @@ type components struct {
 
 // link joins a component with its leader. A leader that is not live has been ended without it, which the store
 // does not allow.
-func (c *components) link(j *job) {
-	leader := c.jobs.Of(j.Component.Leader)
+func (cp *components) link(j *job) {
+	leader := cp.jobs.Of(j.Component.Leader)
 	if leader == nil {
-		c.log.Error("component of a job that is not there", "job", j.ID, "leader", j.Component.Leader)
-		c.jobs.Delete(j.ID)
+		cp.log.Error("component of a job that is not there", "job", j.ID, "leader", j.Component.Leader)
+		cp.jobs.Delete(j.ID)
 		return
 	}
 	j.join().leader = leader
@@ -36,11 +36,11 @@ func (c *components) link(j *job) {
 }
 
 // report takes in what the site says of a component of its leader's live attempt. It reports whether the component has ended.
-func (c *components) report(s *site, j *job, sj federation.SiteJob) (ended bool) {
+func (cp *components) report(s *site, j *job, sj federation.SiteJob) (ended bool) {
 	run := j.leader.att.Charged + 1
-	c.limits.charged("", j, &sj)
+	cp.limits.charged("", j, &sj)
 	if sj.Restarts > j.Restarts {
-		c.charges.component(s, j, run, federation.Requeued, requeuedAt(&sj, j.Start, c.now()), federation.PriceTable)
+		cp.charges.component(s, j, run, federation.Requeued, requeuedAt(&sj, j.Start, cp.now()), federation.PriceTable)
 	}
 	if !sj.Start.IsZero() {
 		j.held = sj.Held()
@@ -50,25 +50,25 @@ func (c *components) report(s *site, j *job, sj federation.SiteJob) (ended bool)
 	j.SetSuspension(sj.Suspension)
 	if sj.State.Ended() {
 		j.ExitStatus = sj.ExitStatus
-		c.charges.component(s, j, run, sj.State, sj.End, federation.PriceTable)
+		cp.charges.component(s, j, run, sj.State, sj.End, federation.PriceTable)
 		return true
 	}
-	c.batch.job(j)
+	cp.batch.job(j)
 	return false
 }
 
 // endWith charges, with the end of a job, for the components of it that have not been seen to end, and returns them: they end as it does.
-func (c *components) endWith(l *job, at time.Time) (all []*job) {
+func (cp *components) endWith(l *job, at time.Time) (all []*job) {
 	for _, j := range l.others {
 		if j.State.Ended() {
 			continue
 		}
 		j.ExitStatus = l.ExitStatus
-		if s := c.sites.byName[j.Site]; s != nil && !j.Start.IsZero() {
+		if s := cp.sites.byName[j.Site]; s != nil && !j.Start.IsZero() {
 			if j.State == federation.Suspended { // it was let go on to be ended
 				j.SetSuspension(j.Suspension().Resume(at))
 			}
-			c.charges.component(s, j, l.att.Charged, l.State, at, federation.PriceTable)
+			cp.charges.component(s, j, l.att.Charged, l.State, at, federation.PriceTable)
 		}
 		all = append(all, j)
 	}
@@ -76,20 +76,20 @@ func (c *components) endWith(l *job, at time.Time) (all []*job) {
 }
 
 // follow brings the waiting components in line with their leader: bound, requeued, held or released.
-func (c *components) follow(l *job) {
+func (cp *components) follow(l *job) {
 	for _, j := range l.others {
 		if j.State.Ended() {
 			continue
 		}
 		j.Held, j.Holder, j.Cancel, j.CancelBy = l.Held, l.Holder, l.Cancel, l.CancelBy
 		if l.State == federation.Pending {
-			if s := c.sites.byName[j.Site]; s != nil && l.att != nil && l.att.State == federation.AttemptEnded { // its own end was not seen
-				c.charges.component(s, j, l.att.Charged, l.att.Final, l.att.Ended, federation.PriceTable)
+			if s := cp.sites.byName[j.Site]; s != nil && l.att != nil && l.att.State == federation.AttemptEnded { // its own end was not seen
+				cp.charges.component(s, j, l.att.Charged, l.att.Final, l.att.Ended, federation.PriceTable)
 			} else if l.att != nil && l.att.State.Final() {
-				c.charges.component(s, j, l.att.Charged, federation.NodeFail, c.now().UTC(), federation.PriceNone)
+				cp.charges.component(s, j, l.att.Charged, federation.NodeFail, cp.now().UTC(), federation.PriceNone)
 			}
 			j.State, j.Reason, j.Site, j.Partition, j.Nodes, j.Start, j.Pause = federation.Pending, l.Reason, l.Site, "", "", time.Time{}, nil
 		}
-		c.batch.job(j)
+		cp.batch.job(j)
 	}
 }

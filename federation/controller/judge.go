@@ -66,37 +66,37 @@ type judgeKey struct {
 
 // Judge reports as *federation.SlurmError why no site can ever run j, or why its QOS allows no such job. It asks no site: a site that does not answer may be
 // able to, unless its last observation says that it is not.
-func (c *judging) Judge(j *federation.Job) error {
+func (jd *judging) Judge(j *federation.Job) error {
 	if j.Spec.Dependency != "" {
-		if err := c.checkDependency(j); err != nil {
+		if err := jd.checkDependency(j); err != nil {
 			return err
 		}
 	}
 	if j.Spec.Array != "" {
 		array, err := federation.ReadArray(j.Spec.Array)
-		if err == nil && array.Max() >= c.maxArray {
-			err = fmt.Errorf("array %q: the highest index is %d (max_array_size)", j.Spec.Array, c.maxArray-1)
+		if err == nil && array.Max() >= jd.maxArray {
+			err = fmt.Errorf("array %q: the highest index is %d (max_array_size)", j.Spec.Array, jd.maxArray-1)
 		}
 		if err != nil {
 			return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2081, Text: "Invalid job array specification", Detail: err.Error()}
 		}
 	}
-	for _, refuse := range [...]func(*federation.Job) error{c.misuses, c.unknown} {
+	for _, refuse := range [...]func(*federation.Job) error{jd.misuses, jd.unknown} {
 		if err := refuse(j); err != nil {
 			return err
 		}
 	}
 	j = asTask(j)
-	if err := c.denied(j); err != nil {
+	if err := jd.denied(j); err != nil {
 		return err
 	}
-	v := c.shown.Load()
+	v := jd.shown.Load()
 	key := keyOf(j, v.sites)
 	if verdict, ok := v.judged.byKey.Load(key); ok {
 		err, _ := verdict.(error)
 		return err
 	}
-	err := c.judge(v, j)
+	err := jd.judge(v, j)
 	v.judged.add(key, err)
 	return err
 }
@@ -113,9 +113,9 @@ func asTask(j *federation.Job) *federation.Job {
 	return &task
 }
 
-func (c *judging) judge(v *viewOfSites, j *federation.Job) error {
+func (jd *judging) judge(v *viewOfSites, j *federation.Job) error {
 	var d federation.Decision
-	err := c.ask(v, func(w *place.World) { d = w.Judge(j) })
+	err := jd.ask(v, func(w *place.World) { d = w.Judge(j) })
 	var fault *place.Fault
 	if errors.As(err, &fault) && fault.Job == 0 { // what a site says of itself is no reason to refuse a job
 		return nil
@@ -137,14 +137,14 @@ func (c *judging) judge(v *viewOfSites, j *federation.Job) error {
 
 // WhyNone returns a function for jobs that are asked about together: it says for each of some sites why it could not run a job, whatever is free there, by the
 // sites as published now. It says nil if one of them could, or if nothing can be told. Jobs of one kind share a judgement.
-func (c *judging) WhyNone() func(*federation.Job, []federation.SiteName) []federation.Rejection {
-	view, known := c.shown.Load(), map[judgeKey]federation.Decision{}
+func (jd *judging) WhyNone() func(*federation.Job, []federation.SiteName) []federation.Rejection {
+	view, known := jd.shown.Load(), map[judgeKey]federation.Decision{}
 	return func(j *federation.Job, sites []federation.SiteName) []federation.Rejection {
 		j = asTask(j)
 		key := keyOf(j, view.sites)
 		d, judged := known[key]
 		if !judged {
-			if c.ask(view, func(w *place.World) { d = w.Judge(j) }) != nil {
+			if jd.ask(view, func(w *place.World) { d = w.Judge(j) }) != nil {
 				return nil
 			}
 			known[key] = d
@@ -156,11 +156,11 @@ func (c *judging) WhyNone() func(*federation.Job, []federation.SiteName) []feder
 var errNoDecision = errors.New("placement did not look at the job")
 
 // planFor asks placement about one job alone, on the sites as published.
-func (c *judging) planFor(v *viewOfSites, j *federation.Job) (federation.Decision, error) {
+func (jd *judging) planFor(v *viewOfSites, j *federation.Job) (federation.Decision, error) {
 	var p federation.Plan
 	j = asTask(j)
-	err := c.ask(v, func(w *place.World) {
-		w.SetJob(place.Waiting{Job: j, Expected: c.runs.expected(j)})
+	err := jd.ask(v, func(w *place.World) {
+		w.SetJob(place.Waiting{Job: j, Expected: jd.runs.expected(j)})
 		defer w.DropJob(j.ID)
 		p = w.Plan()
 	})
@@ -188,12 +188,12 @@ func keyOf(j *federation.Job, sites []*federation.Site) judgeKey {
 }
 
 // ask has do ask placement about the sites as published, for somebody who waits for the answer. Its error is a [place.Fault].
-func (c *judging) ask(v *viewOfSites, do func(*place.World)) error {
-	c.askMu.Lock()
-	defer c.askMu.Unlock()
-	w := c.world
+func (jd *judging) ask(v *viewOfSites, do func(*place.World)) error {
+	jd.askMu.Lock()
+	defer jd.askMu.Unlock()
+	w := jd.world
 	f := w.Guard(func() {
-		w.SetTime(c.now().UTC())
+		w.SetTime(jd.now().UTC())
 		w.KeepSites(func(name federation.SiteName) bool {
 			return slices.ContainsFunc(v.sites, func(s *federation.Site) bool { return s.Name == name })
 		})
@@ -203,7 +203,7 @@ func (c *judging) ask(v *viewOfSites, do func(*place.World)) error {
 		do(w)
 	})
 	if f != nil {
-		c.faults.tell(f)
+		jd.faults.tell(f)
 		return f
 	}
 	return nil

@@ -30,50 +30,50 @@ type life struct {
 }
 
 // addJob takes up a job that the store has. It is in the queue only after queue.add.
-func (c *life) addJob(ctx context.Context, stored federation.Job) (*job, error) {
+func (l *life) addJob(ctx context.Context, stored federation.Job) (*job, error) {
 	j := newJob(stored)
 	if j.Spec.Array != "" && j.Whole == nil {
 		j.Whole = wholeOf(j.Spec.Array)
 	}
 	if j.Whole != nil {
-		c.arrays.add(j)
+		l.arrays.add(j)
 	}
-	if err := c.depends.add(ctx, j); err != nil {
+	if err := l.depends.add(ctx, j); err != nil {
 		return nil, fmt.Errorf("job %d: %w", j.ID, err)
 	}
-	c.jobs.Set(j.ID, j)
+	l.jobs.Set(j.ID, j)
 	if j.Component != nil {
-		c.components.link(j)
+		l.components.link(j)
 	}
 	return j, nil
 }
 
 // end makes a job's state final.
-func (c *life) end(j *job, state federation.State, reason federation.Reason, at time.Time) {
+func (l *life) end(j *job, state federation.State, reason federation.Reason, at time.Time) {
 	j.State, j.Reason, j.Held, j.Holder = state, reason, federation.NotHeld, nil
 	j.End = at.UTC()
 	if j.End.IsZero() {
-		j.End = c.now().UTC()
+		j.End = l.now().UTC()
 	}
-	c.batch.job(j)
-	c.jobs.Delete(j.ID)
-	c.jobs.ended[j.ID] = j
-	c.queue.drop(j)
-	c.arrays.ended(j)
-	for _, k := range c.components.endWith(j, j.End) {
-		c.end(k, j.State, j.Reason, j.End)
+	l.batch.job(j)
+	l.jobs.Delete(j.ID)
+	l.jobs.ended[j.ID] = j
+	l.queue.drop(j)
+	l.arrays.ended(j)
+	for _, k := range l.components.endWith(j, j.End) {
+		l.end(k, j.State, j.Reason, j.End)
 	}
-	c.depends.changed(j)
+	l.depends.changed(j)
 	if j.array != nil {
-		c.taskChanged(j)
+		l.taskChanged(j)
 	}
-	c.agenda.plan = true
-	c.metrics.ended(state)
-	c.log.Info("job ended", "job", j.ID, "state", state, "site", j.Site, "cost", j.Cost.Dollars())
+	l.agenda.plan = true
+	l.metrics.ended(state)
+	l.log.Info("job ended", "job", j.ID, "state", state, "site", j.Site, "cost", j.Cost.Dollars())
 }
 
 // requeue puts a job back into the federation's queue after an attempt that did not run it to an end of its own.
-func (c *life) requeue(j *job, reason federation.Reason) {
+func (l *life) requeue(j *job, reason federation.Reason) {
 	j.State, j.Reason = federation.Pending, reason
 	j.Start, j.End, j.Pause, j.Nodes = time.Time{}, time.Time{}, nil, ""
 	j.Site, j.Partition = "", ""
@@ -81,86 +81,86 @@ func (c *life) requeue(j *job, reason federation.Reason) {
 		j.unsure, j.busy, j.missing, j.fails = false, false, time.Time{}, 0
 		j.lostStart, j.heldThere, j.leftHeld, j.stuck = false, false, false, time.Time{}
 	}
-	c.batch.job(j)
-	c.components.follow(j)
+	l.batch.job(j)
+	l.components.follow(j)
 	if j.whole != nil {
-		c.arrayBack(j)
+		l.arrayBack(j)
 		return
 	}
-	c.queue.add(j)
-	c.agenda.plan = true
+	l.queue.add(j)
+	l.agenda.plan = true
 	if j.array != nil {
-		c.taskChanged(j)
+		l.taskChanged(j)
 	}
 }
 
 // finishAttempt ends the job's live attempt, whatever happens to the job.
-func (c *life) finishAttempt(j *job, to federation.AttemptState, note string) {
+func (l *life) finishAttempt(j *job, to federation.AttemptState, note string) {
 	a := j.att
 	if to != federation.AttemptEnded {
-		c.charges.lost(j)
+		l.charges.lost(j)
 	}
 	if err := a.Move(to); err != nil {
-		c.log.Error("attempt", "err", err)
+		l.log.Error("attempt", "err", err)
 		a.State = to
 	}
 	a.Note = note
-	c.limits.unreserve(j)
+	l.limits.unreserve(j)
 	if a.Ended.IsZero() {
-		a.Ended = c.now().UTC()
+		a.Ended = l.now().UTC()
 	}
-	if s := c.sites.byName[a.Site]; s != nil {
+	if s := l.sites.byName[a.Site]; s != nil {
 		delete(s.jobs, j.ID)
-		c.queue.world.Release(s.Name, j.ID)
-		s.observeSoon(c.now().Add(c.t.Observe / 10))
+		l.queue.world.Release(s.Name, j.ID)
+		s.observeSoon(l.now().Add(l.t.Observe / 10))
 	}
 	if !a.SiteSubmit.IsZero() {
 		j.older = append(j.older, a.SiteSubmit)
 	}
-	c.batch.attempt(a)
+	l.batch.attempt(a)
 }
 
 // backToQueue returns a job to the queue, or ends it if it was to be cancelled.
-func (c *life) backToQueue(j *job, reason federation.Reason) {
+func (l *life) backToQueue(j *job, reason federation.Reason) {
 	if j.Cancel {
-		c.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		l.end(j, federation.Cancelled, federation.ReasonNone, l.now())
 		return
 	}
-	c.requeue(j, reason)
+	l.requeue(j, reason)
 }
 
 // siteFailure follows the requeue rules after a failure that is not the job's own: again if it may be requeued,
 // else it ends.
-func (c *life) siteFailure(j *job, state federation.State, reason federation.Reason) {
+func (l *life) siteFailure(j *job, state federation.State, reason federation.Reason) {
 	switch {
 	case j.Cancel:
-		c.end(j, federation.Cancelled, reason, c.now())
+		l.end(j, federation.Cancelled, reason, l.now())
 	case j.Spec.Requeue != nil && !*j.Spec.Requeue:
-		c.batch.eventf(j, "not requeued: --no-requeue")
-		c.end(j, state, reason, c.now())
-	case state != federation.Preempted && c.failedTooOften(j):
+		l.batch.eventf(j, "not requeued: --no-requeue")
+		l.end(j, state, reason, l.now())
+	case state != federation.Preempted && l.failedTooOften(j):
 		why := "max_requeue is 0"
-		if n := c.maxRequeue; n > 0 {
+		if n := l.maxRequeue; n > 0 {
 			why = fmt.Sprintf("it has failed so %d times already", n)
 		}
-		c.batch.eventf(j, "not requeued: %s", why)
-		c.end(j, state, reason, c.now())
+		l.batch.eventf(j, "not requeued: %s", why)
+		l.end(j, state, reason, l.now())
 	default:
 		j.Restarts++
-		c.batch.eventf(j, "requeued")
-		c.requeue(j, reason)
+		l.batch.eventf(j, "requeued")
+		l.requeue(j, reason)
 	}
 }
 
 // failedTooOften reports whether a job has used up its requeues after failures of nodes and sites. Preemptions are
 // no failures, nor is what users requeue. The job's history is read only when it may matter.
-func (c *life) failedTooOften(j *job) bool {
-	if j.Restarts < c.maxRequeue {
+func (l *life) failedTooOften(j *job) bool {
+	if j.Restarts < l.maxRequeue {
 		return false
 	}
-	attempts, err := c.store.Attempts(context.Background(), j.ID)
+	attempts, err := l.store.Attempts(context.Background(), j.ID)
 	if err != nil {
-		c.log.Error("read the attempts of a job", "job", j.ID, "err", err)
+		l.log.Error("read the attempts of a job", "job", j.ID, "err", err)
 		return true
 	}
 	failed := 0
@@ -169,13 +169,13 @@ func (c *life) failedTooOften(j *job) bool {
 			failed++
 		}
 	}
-	return failed >= c.maxRequeue
+	return failed >= l.maxRequeue
 }
 
 // mayRequeue reports whether a job may be started again at all.
-func (c *life) mayRequeue(j *job) bool { return j.Spec.Requeue == nil || *j.Spec.Requeue }
+func (l *life) mayRequeue(j *job) bool { return j.Spec.Requeue == nil || *j.Spec.Requeue }
 
 // mayRunAgain is the requeue rule.
-func (c *life) mayRunAgain(j *job) bool {
-	return !j.Cancel && c.mayRequeue(j) && j.Restarts < c.maxRequeue
+func (l *life) mayRunAgain(j *job) bool {
+	return !j.Cancel && l.mayRequeue(j) && j.Restarts < l.maxRequeue
 }

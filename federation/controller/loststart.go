@@ -12,7 +12,7 @@ import (
 
 // startLost reports whether a site shows an attempt as pending that it has shown as started. At 22.05 a restart counts already while the run before it comes to its
 // end: that start is not lost.
-func (c *reports) startLost(j *job, sj federation.SiteJob) bool {
+func (rp *reports) startLost(j *job, sj federation.SiteJob) bool {
 	return j.whole == nil && !requeueCounted(j.att) && j.att.State == federation.AttemptStarted && sj.Restarts <= j.att.Restarts &&
 		!sj.FromAccounting && !sj.State.Started() && !sj.State.Ended() && !sj.Completing
 }
@@ -24,37 +24,37 @@ func requeueCounted(a *federation.Attempt) bool {
 }
 
 // queuedAgain reports whether a site has queued a job again that it has not counted a restart of yet.
-func (c *reports) queuedAgain(j *job, sj federation.SiteJob) bool {
+func (rp *reports) queuedAgain(j *job, sj federation.SiteJob) bool {
 	return sj.Completing && j.whole == nil && j.att.State == federation.AttemptStarted && sj.Restarts <= j.att.Restarts
 }
 
 // begun notes that a job has started of which a site tells no more yet: if its controller forgets that, it counts.
-func (c *reports) begun(s *site, id federation.JobID) {
-	j := c.jobs.Of(id)
+func (rp *reports) begun(s *site, id federation.JobID) {
+	j := rp.jobs.Of(id)
 	if j != nil && j.spreads() { // it has the number of the last of its tasks
 		j = j.lastTask()
 	}
 	if j != nil && j.live() && j.att.Site == s.Name && j.att.State == federation.AttemptSubmitted && !j.att.Acked.IsZero() && !j.busy {
-		c.batch.advance(j, federation.AttemptStarted)
+		rp.batch.advance(j, federation.AttemptStarted)
 	}
 }
 
 // loseStart follows the requeue rules for such an attempt. One that may run again does so where it is.
-func (c *reports) loseStart(s *site, j *job, sj federation.SiteJob) {
+func (rp *reports) loseStart(s *site, j *job, sj federation.SiteJob) {
 	if sj.State == federation.Pending {
-		c.batch.eventf(j, "the controller of %s lost the start: it shows the job as pending again", s.Name)
-		if c.life.mayRunAgain(j) {
+		rp.batch.eventf(j, "the controller of %s lost the start: it shows the job as pending again", s.Name)
+		if rp.life.mayRunAgain(j) {
 			j.Restarts++
-			c.charges.lost(j)
-			c.batch.advance(j, federation.AttemptSubmitted)
-			c.report(s, j, sj)
+			rp.charges.lost(j)
+			rp.batch.advance(j, federation.AttemptSubmitted)
+			rp.report(s, j, sj)
 			return
 		}
 	}
 	j.att.Class, j.att.Code = federation.ClassSite, health.CodeForgotten
-	c.life.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("the controller of %s lost the start of the job", s.Name))
-	c.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
-	c.orphans.check(s, sj) // at best before it starts again
+	rp.life.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("the controller of %s lost the start of the job", s.Name))
+	rp.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
+	rp.orphans.check(s, sj) // at best before it starts again
 }
 
 // startedAgain reports whether a site shows an attempt as started later than it has shown it before, and no
@@ -70,27 +70,27 @@ func startedAgain(j *job, sj federation.SiteJob) bool {
 // remembers a job of which its controller has lost the start. The controller has requeued it then, and holds it. That is a failure of the node:
 // the job is released, and sent elsewhere when it fails there again, within the bound of requeues. Beyond that it stays as it is, and so does
 // what was not requeued, or is held by an operator of the site.
-func (c *reports) noteHeld(s *site, j *job, sj federation.SiteJob) {
+func (rp *reports) noteHeld(s *site, j *job, sj federation.SiteJob) {
 	held := sj.State == federation.Pending && j.Held == federation.NotHeld && j.att.Restarts > 0 &&
 		(sj.Reason == federation.ReasonHeldUser || sj.Reason == federation.ReasonLaunchHeld)
 	switch failed := sj.Reason == federation.ReasonLaunchHeld; {
-	case !held || j.heldThere || c.moves.moving(j):
-	case j.Restarts > c.maxRequeue:
+	case !held || j.heldThere || rp.moves.moving(j):
+	case j.Restarts > rp.maxRequeue:
 		held = false
 		if failed && !j.leftHeld {
-			c.batch.eventf(j, "left held: its nodes at %s could not start it, and it was requeued %d times", s.Name, j.Restarts)
+			rp.batch.eventf(j, "left held: its nodes at %s could not start it, and it was requeued %d times", s.Name, j.Restarts)
 		}
 		j.leftHeld = true
-	case failed && j.att.Restarts > 1 && c.moves.elsewhere(j) != "":
+	case failed && j.att.Restarts > 1 && rp.moves.elsewhere(j) != "":
 		j.att.Class = federation.ClassNode
-		c.moves.start(j, "its nodes there could not start it")
+		rp.moves.start(j, "its nodes there could not start it")
 	default:
-		j.releaseAt = c.now()
+		j.releaseAt = rp.now()
 		if failed {
-			c.batch.eventf(j, "a node of %s could not start it: released there, to run on another one", s.Name)
+			rp.batch.eventf(j, "a node of %s could not start it: released there, to run on another one", s.Name)
 		} else {
-			c.batch.eventf(j, "%s holds it after the requeue: released", s.Name)
+			rp.batch.eventf(j, "%s holds it after the requeue: released", s.Name)
 		}
 	}
-	j.heldThere = held && !c.moves.moving(j)
+	j.heldThere = held && !rp.moves.moving(j)
 }

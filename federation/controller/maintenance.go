@@ -110,26 +110,26 @@ func limitAt(s *site, j *federation.Job, partition string) time.Duration {
 }
 
 // showUpkeep puts what is planned into what placement and people see of the sites.
-func (c *nodes) showUpkeep() {
-	for _, s := range c.sites.all {
-		if n := c.of(s.Name); n.raw != nil {
-			if seen := c.seen(s, n.raw); !seen.Same(s.Seen) {
+func (ns *nodes) showUpkeep() {
+	for _, s := range ns.sites.all {
+		if n := ns.of(s.Name); n.raw != nil {
+			if seen := ns.seen(s, n.raw); !seen.Same(s.Seen) {
 				s.Seen, s.Pools = seen, place.Pools(s.Name, seen)
-				c.agenda.plan = true
+				ns.agenda.plan = true
 			}
 		}
 	}
 }
 
 // leaveBefore asks for jobs to be moved that wait at a site so long that they would run into a maintenance now.
-func (c *standings) leaveBefore(s *site) {
-	now := c.now()
-	for i := range c.upkeep.planned[s.Name] {
-		m := &c.upkeep.planned[s.Name][i]
+func (st *standings) leaveBefore(s *site) {
+	now := st.now()
+	for i := range st.upkeep.planned[s.Name] {
+		m := &st.upkeep.planned[s.Name][i]
 		if !m.To.After(now) {
 			continue
 		}
-		c.moveAway(s, fmt.Sprintf("maintenance of %s is planned: %s", s.Name, m.Reason), func(j *job) bool {
+		st.moveAway(s, fmt.Sprintf("maintenance of %s is planned: %s", s.Name, m.Reason), func(j *job) bool {
 			limit, sent := limitAt(s, &j.Job, j.Partition), j.att.Created
 			told := m.names != nil && m.within(sent, sent.Add(startsWithin), limit)
 			return !told && m.within(now, now, limit)

@@ -31,25 +31,25 @@ type moves struct {
 }
 
 // ask takes up a request to move a job: operators ask for it, and the controller itself where a site cannot run what it was given.
-func (c *moves) ask(j *job, r federation.Request) {
+func (mv *moves) ask(j *job, r federation.Request) {
 	a, m := &asked{Request: r, stop: true}, r.Move
 	switch {
 	case m == nil:
-		c.asks.answer(a)
+		mv.asks.answer(a)
 	case !j.live():
-		c.place(j, m, m.From)
-		c.asks.answer(a)
+		mv.place(j, m, m.From)
+		mv.asks.answer(a)
 	case m.From != "" && j.att.Site != m.From || slices.Contains(m.To, j.att.Site) || m.From == "" && m.Running && j.Restarts > r.Restarts: // it was moved already
-		c.asks.answer(a)
+		mv.asks.answer(a)
 	case j.whole != nil:
-		c.asks.refuse(j, a, fmt.Errorf("%w: an earlier version has handed the array over to %s as a whole", federation.ErrConflict, j.att.Site))
+		mv.asks.refuse(j, a, fmt.Errorf("%w: an earlier version has handed the array over to %s as a whole", federation.ErrConflict, j.att.Site))
 	case j.att.State == federation.AttemptStarted && !m.Running:
-		c.asks.refuse(j, a, errHasStarted(j.att.Site))
-	case j.att.State == federation.AttemptStarted && !c.life.mayRequeue(j):
-		c.asks.refuse(j, a, fmt.Errorf("%w: it has started at %s and was submitted with --no-requeue", federation.ErrConflict, j.att.Site))
+		mv.asks.refuse(j, a, errHasStarted(j.att.Site))
+	case j.att.State == federation.AttemptStarted && !mv.life.mayRequeue(j):
+		mv.asks.refuse(j, a, fmt.Errorf("%w: it has started at %s and was submitted with --no-requeue", federation.ErrConflict, j.att.Site))
 	default:
-		c.asks.open[j.ID] = a
-		c.batch.eventf(j, "to be moved from %s: %s", j.att.Site, whyMoved(&r))
+		mv.asks.open[j.ID] = a
+		mv.batch.eventf(j, "to be moved from %s: %s", j.att.Site, whyMoved(&r))
 	}
 }
 
@@ -101,40 +101,40 @@ func (a *asked) takesUnstarted() bool {
 func (j *job) inFlight() bool { return j.busy || j.unsure || j.att.State == federation.AttemptIntended }
 
 // putElsewhere returns a job to the queue whose attempt was ended to move it.
-func (c *moves) putElsewhere(j *job, a *asked) {
+func (mv *moves) putElsewhere(j *job, a *asked) {
 	from, ran := j.att.Site, !j.att.Started.IsZero()
 	if ran {
 		j.Restarts++
 	}
-	c.batch.eventf(j, "moved from %s: %s", from, whyMoved(&a.Request))
+	mv.batch.eventf(j, "moved from %s: %s", from, whyMoved(&a.Request))
 	j.ExitStatus = 0
 	j.att.Class, j.att.Code = federation.ClassNone, health.CodeMoved
-	c.batch.attempt(j.att)
-	c.place(j, a.Move, from)
-	c.asks.answer(a)
-	c.life.requeue(j, federation.ReasonPriority)
+	mv.batch.attempt(j.att)
+	mv.place(j, a.Move, from)
+	mv.asks.answer(a)
+	mv.life.requeue(j, federation.ReasonPriority)
 }
 
 // movedFor is how long a job stays away from the site that it was moved from.
 const movedFor = 10 * time.Minute
 
 // recall keeps a job that waits, for a new daemon, from a site where an attempt at it was, for as long as the site remembers its ID, or it was moved away from there.
-func (c *moves) recall(j *job, a *federation.Attempt) {
+func (mv *moves) recall(j *job, a *federation.Attempt) {
 	switch {
-	case c.sites.byName[a.Site] == nil || a.State != federation.AttemptEnded:
+	case mv.sites.byName[a.Site] == nil || a.State != federation.AttemptEnded:
 	case a.Code == health.CodeMoved:
-		if until := a.Ended.Add(max(movedFor, c.t.MinJobAge)); c.now().Before(until) {
+		if until := a.Ended.Add(max(movedFor, mv.t.MinJobAge)); mv.now().Before(until) {
 			j.leaveOut(federation.Rejection{Site: a.Site, Reason: federation.ReasonMoved, Why: federation.Because(federation.WhyMovedFrom).With(federation.NoteUntil, until.UTC().Format(time.RFC3339))}, until)
 		}
 	default:
-		j.avoid(a, a.Ended.Add(c.t.MinJobAge), c.now())
+		j.avoid(a, a.Ended.Add(mv.t.MinJobAge), mv.now())
 	}
 }
 
 // place has a job that waits here placed where a request to move it says.
-func (c *moves) place(j *job, m *federation.Relocation, from federation.SiteName) {
-	until := c.now().Add(max(movedFor, c.t.MinJobAge))
-	for _, s := range c.sites.all {
+func (mv *moves) place(j *job, m *federation.Relocation, from federation.SiteName) {
+	until := mv.now().Add(max(movedFor, mv.t.MinJobAge))
+	for _, s := range mv.sites.all {
 		no := federation.Rejection{Site: s.Name, Reason: federation.ReasonMoved}
 		switch {
 		case len(m.To) > 0 && !slices.Contains(m.To, s.Name):
@@ -148,10 +148,10 @@ func (c *moves) place(j *job, m *federation.Relocation, from federation.SiteName
 		j.leaveOut(no, until)
 	}
 	if len(m.To) > 0 {
-		c.to[j.ID] = &destination{to: m.To, from: from, until: until}
+		mv.to[j.ID] = &destination{to: m.To, from: from, until: until}
 	}
-	c.queue.look(j)
-	c.agenda.plan = true
+	mv.queue.look(j)
+	mv.agenda.plan = true
 }
 
 func joinSites(names []federation.SiteName) string {

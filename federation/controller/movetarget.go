@@ -22,47 +22,47 @@ const (
 )
 
 // freeMoved lets jobs go anywhere that were moved to sites of which none could take them after all.
-func (c *moves) freeMoved() {
-	now := c.now()
+func (mv *moves) freeMoved() {
+	now := mv.now()
 	looks := 0
-	for _, id := range slices.Sorted(maps.Keys(c.to)) {
-		m, j := c.to[id], c.jobs.Of(id)
+	for _, id := range slices.Sorted(maps.Keys(mv.to)) {
+		m, j := mv.to[id], mv.jobs.Of(id)
 		switch {
 		case j == nil || !now.Before(m.until):
-			delete(c.to, id)
+			delete(mv.to, id)
 		case j.live() || now.Before(m.look) || looks == movedAtOnce:
-		case c.mayRunAt(j, m.to):
+		case mv.mayRunAt(j, m.to):
 			looks++
 			m.look = now.Add(lookAtMoved)
 		default:
 			looks++
-			delete(c.to, id)
-			c.free(j, m)
+			delete(mv.to, id)
+			mv.free(j, m)
 		}
 	}
 }
 
 // free forgets where a waiting job was moved to. The site that it came from may remember its ID for a while, and refuse it.
-func (c *moves) free(j *job, m *destination) {
-	c.batch.eventf(j, "none of %s can take it: it may go anywhere", joinSites(m.to))
+func (mv *moves) free(j *job, m *destination) {
+	mv.batch.eventf(j, "none of %s can take it: it may go anywhere", joinSites(m.to))
 	h := j.hinder()
 	h.leaves = slices.DeleteFunc(slices.Clone(h.leaves), func(l leaving) bool { return l.no.Is(federation.WhyMovedTo) || l.no.Is(federation.WhyMovedFrom) })
 	j.hinder().tellLeaves()
 	if j.att != nil && j.att.Site == m.from {
-		j.avoid(j.att, m.until.Add(c.t.MinJobAge-max(movedFor, c.t.MinJobAge)), c.now())
+		j.avoid(j.att, m.until.Add(mv.t.MinJobAge-max(movedFor, mv.t.MinJobAge)), mv.now())
 	}
-	c.queue.look(j)
-	c.agenda.plan = true
+	mv.queue.look(j)
+	mv.agenda.plan = true
 }
 
 // mayRunAt reports whether one of the sites could run a job that waits here, as far as is known now.
-func (c *moves) mayRunAt(j *job, sites []federation.SiteName) bool {
+func (mv *moves) mayRunAt(j *job, sites []federation.SiteName) bool {
 	var d federation.Decision
-	if f := c.queue.world.Guard(func() { d = c.queue.world.Judge(asTask(&j.Job)) }); f != nil {
-		c.log.Error("placement failed", "job", j.ID, "err", f)
+	if f := mv.queue.world.Guard(func() { d = mv.queue.world.Judge(asTask(&j.Job)) }); f != nil {
+		mv.log.Error("placement failed", "job", j.ID, "err", f)
 		return true
 	}
 	return slices.ContainsFunc(d.Offers, func(o *federation.Offer) bool {
-		return slices.Contains(sites, o.Site) && !j.leavesSite(o.Site, c.now())
+		return slices.Contains(sites, o.Site) && !j.leavesSite(o.Site, mv.now())
 	})
 }

@@ -73,69 +73,69 @@ type nodesSet struct {
 	err   error
 }
 
-func (c *nodes) of(site federation.SiteName) *siteNodes {
-	n := c.bySite[site]
+func (ns *nodes) of(site federation.SiteName) *siteNodes {
+	n := ns.bySite[site]
 	if n == nil {
 		n = &siteNodes{wanted: map[string]*federation.NodeRecord{}, last: map[string]nodeState{}, put: map[string]putAside{}, requeued: map[jobTask]int{}}
-		if s := c.sites.byName[site]; s != nil {
+		if s := ns.sites.byName[site]; s != nil {
 			n.lifting = newLifting(s.lifts)
 		}
-		c.bySite[site] = n
+		ns.bySite[site] = n
 	}
 	return n
 }
 
 // load reads what is wanted, and at the start of the daemon what the history ends with.
-func (c *nodes) load(ctx context.Context, begin bool) error {
-	records, err := c.store.Nodes(ctx)
+func (ns *nodes) load(ctx context.Context, begin bool) error {
+	records, err := ns.store.Nodes(ctx)
 	if err != nil {
 		return fmt.Errorf("read what is wanted of nodes: %w", err)
 	}
 	if begin {
-		events, err := c.store.LastNodeEvents(ctx)
+		events, err := ns.store.LastNodeEvents(ctx)
 		if err != nil {
 			return fmt.Errorf("read the history of nodes: %w", err)
 		}
 		for _, e := range events {
-			c.of(e.Node.Site).last[e.Node.Name] = stateOf(e.To, e.Why)
+			ns.of(e.Node.Site).last[e.Node.Name] = stateOf(e.To, e.Why)
 		}
-		if err := c.loadLifts(ctx); err != nil {
+		if err := ns.loadLifts(ctx); err != nil {
 			return err
 		}
 	}
-	c.take(records)
+	ns.take(records)
 	return nil
 }
 
 // take takes in what is wanted from now on. Records are written over, never deleted.
-func (c *nodes) take(records []federation.NodeRecord) {
+func (ns *nodes) take(records []federation.NodeRecord) {
 	changed := map[federation.SiteName]bool{}
 	for i := range records {
 		r := &records[i]
-		n := c.of(r.Node.Site)
+		n := ns.of(r.Node.Site)
 		if old := n.wanted[r.Node.Name]; old == nil || *old != *r {
 			n.wanted[r.Node.Name] = r
 			delete(n.put, r.Node.Name)
 			if r.Wish == federation.WishResume {
-				c.engine.Forgive(r.Node, r.Since)
-				c.report.changed = true
+				ns.engine.Forgive(r.Node, r.Since)
+				ns.report.changed = true
 			}
 			changed[r.Node.Site] = true
 		}
 	}
 	for name := range changed {
-		c.of(name).retry = time.Time{}
-		if s := c.sites.byName[name]; s != nil {
-			c.show(s)
+		ns.of(name).retry = time.Time{}
+		if s := ns.sites.byName[name]; s != nil {
+			ns.show(s)
 		}
 	}
 }
 
 // show puts what is wanted of a site's nodes into what placement and people see of it.
-func (c *nodes) show(s *site) {
-	n := c.of(s.Name)
+func (ns *nodes) show(s *site) {
+	n := ns.of(s.Name)
 	n.mended, n.until = false, time.Time{}
-	now := c.now()
+	now := ns.now()
 	for _, r := range n.wanted {
 		if r.Wish == federation.WishDrain && now.Before(r.Until) && (n.until.IsZero() || r.Until.Before(n.until)) {
 			n.until = r.Until
@@ -144,28 +144,28 @@ func (c *nodes) show(s *site) {
 	if n.raw == nil {
 		return
 	}
-	if seen := c.seen(s, n.raw); !seen.Same(s.Seen) {
+	if seen := ns.seen(s, n.raw); !seen.Same(s.Seen) {
 		s.Seen = seen
 		s.Pools = place.Pools(s.Name, seen)
-		c.agenda.plan = true
+		ns.agenda.plan = true
 	}
 }
 
 // takeLook takes in a look at a site.
-func (c *nodes) takeLook(s *site, o *federation.Observation) {
-	n := c.of(s.Name)
+func (ns *nodes) takeLook(s *site, o *federation.Observation) {
+	n := ns.of(s.Name)
 	if n.raw == nil || !slices.EqualFunc(n.raw.Nodes, o.Nodes, sameState) {
-		c.history(s, o)
+		ns.history(s, o)
 	}
 	n.raw, n.mended = o, false
 }
 
 // seen is a look at a site with what is wanted of its nodes, and planned there.
-func (c *nodes) seen(s *site, o *federation.Observation) *federation.Observation {
-	now := c.now()
-	merged := health.Merge(o, c.of(s.Name).wanted, c.federation, now)
-	marked := health.Mark(merged, func(name string) bool { return c.engine.Suspected(federation.NodeID{Site: s.Name, Name: name}, now) })
-	return c.upkeep.merge(s.Name, marked, now)
+func (ns *nodes) seen(s *site, o *federation.Observation) *federation.Observation {
+	now := ns.now()
+	merged := health.Merge(o, ns.of(s.Name).wanted, ns.federation, now)
+	marked := health.Mark(merged, func(name string) bool { return ns.engine.Suspected(federation.NodeID{Site: s.Name, Name: name}, now) })
+	return ns.upkeep.merge(s.Name, marked, now)
 }
 
 func sameState(a, b federation.Node) bool {
@@ -181,8 +181,8 @@ func stateOf(word, reason string) nodeState {
 }
 
 // history writes down which nodes have another state now, and why.
-func (c *nodes) history(s *site, o *federation.Observation) {
-	n := c.of(s.Name)
+func (ns *nodes) history(s *site, o *federation.Observation) {
+	n := ns.of(s.Name)
 	for i := range o.Nodes {
 		node := &o.Nodes[i]
 		is := stateOf(health.Word(node), node.Reason)
@@ -191,19 +191,19 @@ func (c *nodes) history(s *site, o *federation.Observation) {
 			continue
 		}
 		n.last[node.Name] = is
-		e := federation.NodeEvent{Node: federation.NodeID{Site: s.Name, Name: node.Name}, At: c.now().UTC(), From: was.word, To: is.word, Why: is.reason}
+		e := federation.NodeEvent{Node: federation.NodeID{Site: s.Name, Name: node.Name}, At: ns.now().UTC(), From: was.word, To: is.word, Why: is.reason}
 		lifted := n.lifting.shown[node.Name]
 		delete(n.lifting.shown, node.Name)
 		r := n.wanted[node.Name]
 		text := ""
 		if r != nil {
-			text = r.Text(c.federation)
+			text = r.Text(ns.federation)
 		}
-		switch by := health.AuthorOf(node, text, c.federation); {
+		switch by := health.AuthorOf(node, text, ns.federation); {
 		case by == health.Ours:
 			e.Who = r.Owner
-		case strings.HasPrefix(was.reason, c.federation+":") && strings.Contains(was.word, "DRAIN") && !strings.Contains(is.word, "DRAIN") &&
-			r.Wants(c.now()) == federation.WishResume:
+		case strings.HasPrefix(was.reason, ns.federation+":") && strings.Contains(was.word, "DRAIN") && !strings.Contains(is.word, "DRAIN") &&
+			r.Wants(ns.now()) == federation.WishResume:
 			if e.Who, e.Why = r.Owner, "resumed"; r.Wish == federation.WishDrain {
 				e.Why = "the drain was until " + r.Until.UTC().Format(time.RFC3339)
 			}
@@ -214,31 +214,31 @@ func (c *nodes) history(s *site, o *federation.Observation) {
 		case node.Info != nil && is.reason != "":
 			e.Who = node.Info.ReasonUser
 		}
-		c.batch.nodeEvent(e)
+		ns.batch.nodeEvent(e)
 	}
 }
 
 // reconcile decides what sites are to be told about their nodes, by looks that are new.
-func (c *nodes) reconcile() {
-	now := c.now()
-	for _, s := range c.sites.all {
-		n := c.bySite[s.Name]
+func (ns *nodes) reconcile() {
+	now := ns.now()
+	for _, s := range ns.sites.all {
+		n := ns.bySite[s.Name]
 		if n == nil || len(n.wanted) == 0 && len(n.kinds) == 0 {
 			continue
 		}
 		if !n.until.IsZero() && !now.Before(n.until) {
-			c.show(s)
+			ns.show(s)
 		}
 		if n.raw == nil || !s.Answering || n.mended || n.calling || now.Before(n.retry) || !s.SeenAt.After(n.fresh) {
 			continue
 		}
-		c.mend(s, n)
+		ns.mend(s, n)
 	}
 }
 
 // mend compares a site's nodes with what is wanted, and gives one order.
-func (c *nodes) mend(s *site, n *siteNodes) {
-	now := c.now()
+func (ns *nodes) mend(s *site, n *siteNodes) {
+	now := ns.now()
 	byText := map[string][]string{}
 	var resume []string
 	empty := map[string]*federation.NodeRecord{} // drained nodes that are to be rid of their jobs
@@ -256,8 +256,8 @@ func (c *nodes) mend(s *site, n *siteNodes) {
 		if wish == "" {
 			continue
 		}
-		is, text := health.ConditionOf(node), r.Text(c.federation)
-		by := health.AuthorOf(node, text, c.federation)
+		is, text := health.ConditionOf(node), r.Text(ns.federation)
+		by := health.AuthorOf(node, text, ns.federation)
 		if wish == federation.WishDrain && r.Requeue && (is == health.Drained || is == health.DownDrained) {
 			empty[node.Name] = r
 		}
@@ -277,27 +277,27 @@ func (c *nodes) mend(s *site, n *siteNodes) {
 			byText[text] = append(byText[text], node.Name)
 		}
 	}
-	order := federation.NodeOrder{Wish: federation.WishResume, Nodes: resume, Mark: c.federation}
+	order := federation.NodeOrder{Wish: federation.WishResume, Nodes: resume, Mark: ns.federation}
 	if len(byText) > 0 {
 		text := slices.Sorted(maps.Keys(byText))[0]
 		order.Wish, order.Nodes, order.Text = federation.WishDrain, byText[text], text
 	}
 	if len(order.Nodes) > 0 {
-		c.tell(s, n, order)
+		ns.tell(s, n, order)
 	} else {
-		c.lift(s, n, stale)
+		ns.lift(s, n, stale)
 	}
 	if len(empty) > 0 {
-		c.requeue(s, n, empty)
+		ns.requeue(s, n, empty)
 	}
-	c.note(s, n)
+	ns.note(s, n)
 }
 
 // tell gives a site an order after the round's commit.
-func (c *nodes) tell(s *site, n *siteNodes, o federation.NodeOrder) {
+func (ns *nodes) tell(s *site, n *siteNodes, o federation.NodeOrder) {
 	n.calling = true
 	set := s.can.Nodes
-	c.calls.add(s, nodesSet{}, func(ctx context.Context) any {
+	ns.calls.add(s, nodesSet{}, func(ctx context.Context) any {
 		if set == nil {
 			return nodesSet{order: o, err: fmt.Errorf("%w: the driver of site %s cannot set nodes", federation.ErrInvalid, s.Name)}
 		}
@@ -307,24 +307,24 @@ func (c *nodes) tell(s *site, n *siteNodes, o federation.NodeOrder) {
 }
 
 // takeSet takes in what a site said to an order. Whether it was of use the next look tells.
-func (c *nodes) takeSet(s *site, r nodesSet) {
-	n, now := c.of(s.Name), c.now()
+func (ns *nodes) takeSet(s *site, r nodesSet) {
+	n, now := ns.of(s.Name), ns.now()
 	if r.order.Wish == federation.WishResume && r.order.Text != "" {
-		c.notLifted(s, n, r)
+		ns.notLifted(s, n, r)
 	}
 	again := n.trouble != nil && r.err != nil && n.trouble.Error() == r.err.Error()
 	n.calling, n.fresh, n.trouble = false, now, r.err
 	if r.err != nil {
 		n.fails++
-		wait := c.t.backoff(n.fails)
+		wait := ns.t.backoff(n.fails)
 		if !errors.Is(r.err, federation.ErrUnavailable) {
-			wait = c.t.RetryMax
+			wait = ns.t.RetryMax
 		}
 		n.retry = now.Add(wait)
 		if !again {
-			c.log.Warn("set nodes", "site", s.Name, "wish", r.order.Wish, "nodes", len(r.order.Nodes), "err", r.err)
+			ns.log.Warn("set nodes", "site", s.Name, "wish", r.order.Wish, "nodes", len(r.order.Nodes), "err", r.err)
 		}
-		c.note(s, n)
+		ns.note(s, n)
 		return
 	}
 	n.fails, n.retry = 0, time.Time{}
@@ -336,18 +336,18 @@ func (c *nodes) takeSet(s *site, r nodesSet) {
 		}
 		p := n.put[name]
 		p.err, p.fails = err, p.fails+1
-		p.until = now.Add(c.t.backoff(p.fails))
+		p.until = now.Add(ns.t.backoff(p.fails))
 		n.put[name] = p
 	}
-	c.log.Info("set nodes", "site", s.Name, "wish", r.order.Wish, "nodes", len(r.order.Nodes), "left", len(r.left))
-	c.note(s, n)
-	if t := now.Add(c.t.Observe / 10); t.Before(s.nextObserve) {
+	ns.log.Info("set nodes", "site", s.Name, "wish", r.order.Wish, "nodes", len(r.order.Nodes), "left", len(r.left))
+	ns.note(s, n)
+	if t := now.Add(ns.t.Observe / 10); t.Before(s.nextObserve) {
 		s.nextObserve = t
 	}
 }
 
 // note publishes why nodes are not as they are wanted.
-func (c *nodes) note(s *site, n *siteNodes) {
+func (ns *nodes) note(s *site, n *siteNodes) {
 	var notes map[string]string
 	if n.trouble != nil || len(n.put) > 0 {
 		notes = map[string]string{}
@@ -365,7 +365,7 @@ func (c *nodes) note(s *site, n *siteNodes) {
 }
 
 // requeue asks for the requeue of the jobs of ours that run on drained nodes, once each. A job of sbatch --no-requeue ends by itself.
-func (c *nodes) requeue(s *site, n *siteNodes, drained map[string]*federation.NodeRecord) {
+func (ns *nodes) requeue(s *site, n *siteNodes, drained map[string]*federation.NodeRecord) {
 	on := func(list string) *federation.NodeRecord {
 		names, _ := hostlist.Expand(list) // the site's own
 		for _, name := range names {
@@ -380,8 +380,8 @@ func (c *nodes) requeue(s *site, n *siteNodes, drained map[string]*federation.No
 			return
 		}
 		n.requeued[k] = restarts
-		c.batch.eventf(j, "requeued because node %s is drained by %s: %s", r.Node, r.Owner, r.Reason)
-		c.batch.request(federation.Request{Job: j.ID, Tasks: tasks, Kind: federation.RequestRequeue, Operator: true, Restarts: j.Restarts, At: c.now().UTC()})
+		ns.batch.eventf(j, "requeued because node %s is drained by %s: %s", r.Node, r.Owner, r.Reason)
+		ns.batch.request(federation.Request{Job: j.ID, Tasks: tasks, Kind: federation.RequestRequeue, Operator: true, Restarts: j.Restarts, At: ns.now().UTC()})
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]
@@ -405,8 +405,8 @@ func (c *nodes) requeue(s *site, n *siteNodes, drained map[string]*federation.No
 }
 
 // due tells when the next drain ends by itself, by sooner. For everything else there is a look at the site before.
-func (c *nodes) due(sooner func(time.Time)) {
-	for _, n := range c.bySite {
+func (ns *nodes) due(sooner func(time.Time)) {
+	for _, n := range ns.bySite {
 		sooner(n.until)
 	}
 }

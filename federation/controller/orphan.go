@@ -37,43 +37,43 @@ type orphanCopy struct {
 }
 
 // cancelAgain repeats the cancellations that have failed.
-func (c *orphans) cancelAgain() {
-	copies := c.failed
-	c.failed = nil
+func (os *orphans) cancelAgain() {
+	copies := os.failed
+	os.failed = nil
 	for _, k := range copies {
-		if c.now().Before(k.retry) {
-			c.failed = append(c.failed, k)
+		if os.now().Before(k.retry) {
+			os.failed = append(os.failed, k)
 			continue
 		}
-		c.check(k.site, k.job)
+		os.check(k.site, k.job)
 	}
 }
 
 // check deals with a job at a site that should not be there.
-func (c *orphans) check(s *site, sj federation.SiteJob) {
+func (os *orphans) check(s *site, sj federation.SiteJob) {
 	k := orphanKey{s.Name, sj.ID}
 	if sj.State.Ended() || sj.FromAccounting {
-		delete(c.known, k)
+		delete(os.known, k)
 		return
 	}
-	if _, ours := federation.CutKey(sj.Key, c.federation); !ours {
-		if !c.known[k] {
-			c.known[k] = true
-			c.log.Warn("a job with an ID of ours that is not ours", "job", sj.ID, "site", s.Name, "key", sj.Key)
+	if _, ours := federation.CutKey(sj.Key, os.federation); !ours {
+		if !os.known[k] {
+			os.known[k] = true
+			os.log.Warn("a job with an ID of ours that is not ours", "job", sj.ID, "site", s.Name, "key", sj.Key)
 		}
 		return
 	}
 	id, key, d := sj.ID, sj.Key, s.driver
 	kind := acted{job: id, what: "cancel stray", copy: &sj}
-	c.calls.add(s, kind, func(ctx context.Context) any {
+	os.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
 		var attempts []federation.Attempt
-		if attempts, r.err = c.store.Attempts(ctx, id); r.err != nil {
+		if attempts, r.err = os.store.Attempts(ctx, id); r.err != nil {
 			return r
 		}
 		for _, a := range attempts {
 			if a.Key == key && a.State.Final() {
-				c.log.Warn("cancel a copy of a job that was given up", "job", id, "site", s.Name, "attempt", a.Number)
+				os.log.Warn("cancel a copy of a job that was given up", "job", id, "site", s.Name, "attempt", a.Number)
 				if a.State == federation.AttemptEnded {
 					r.over = a.Ended
 				}
@@ -85,27 +85,27 @@ func (c *orphans) check(s *site, sj federation.SiteJob) {
 }
 
 // take takes in how the cancellation of an orphan went.
-func (c *orphans) take(s *site, r acted) {
+func (os *orphans) take(s *site, r acted) {
 	switch {
 	case r.err == nil:
-		c.note(s, r)
+		os.note(s, r)
 	case r.copy != nil: // the site reports it only once
-		c.failed = append(c.failed, orphanCopy{s, *r.copy, c.now().Add(c.t.CancelEach)})
+		os.failed = append(os.failed, orphanCopy{s, *r.copy, os.now().Add(os.t.CancelEach)})
 	}
 }
 
 // note adds to a job's history, once, that a copy of it was cancelled: its controller has forgotten its end, or
 // took an attempt after it was given up.
-func (c *orphans) note(s *site, r acted) {
+func (os *orphans) note(s *site, r acted) {
 	k := orphanKey{s.Name, r.job}
-	if r.stray == 0 || c.known[k] {
+	if r.stray == 0 || os.known[k] {
 		return
 	}
-	c.known[k] = true
-	if !r.over.IsZero() && c.now().Sub(r.over) > sinceSaved {
-		s.wentBack(c.now(), "it shows job %s as alive, of which it had told the end at %s", r.job, r.over.UTC().Format(time.RFC3339))
+	os.known[k] = true
+	if !r.over.IsZero() && os.now().Sub(r.over) > sinceSaved {
+		s.wentBack(os.now(), "it shows job %s as alive, of which it had told the end at %s", r.job, r.over.UTC().Format(time.RFC3339))
 	}
-	c.batch.event(federation.Event{
-		Job: r.job, Attempt: r.stray, At: c.now().UTC(), Text: fmt.Sprintf("a copy of it turned up at %s after the attempt was over: cancelled", s.Name),
+	os.batch.event(federation.Event{
+		Job: r.job, Attempt: r.stray, At: os.now().UTC(), Text: fmt.Sprintf("a copy of it turned up at %s after the attempt was over: cancelled", s.Name),
 	})
 }

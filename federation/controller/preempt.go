@@ -49,9 +49,9 @@ const (
 )
 
 // note remembers that others make room for a job.
-func (c *preempts) note(j *job) {
+func (pr *preempts) note(j *job) {
 	if p := j.att.Decision.Preempt; p != nil && p.By != federation.PreemptBySite && !j.att.State.Final() {
-		c.by[j.att.Key] = &seizure{job: j, key: j.att.Key, site: j.att.Site, Preemption: p}
+		pr.by[j.att.Key] = &seizure{job: j, key: j.att.Key, site: j.att.Site, Preemption: p}
 	}
 }
 
@@ -74,8 +74,8 @@ func (z *seizure) of(j *job) *federation.Victim {
 }
 
 // victim is what was decided of a job that has to make room; nil if it need not.
-func (c *preempts) victim(of *job) *federation.Victim {
-	for _, z := range c.by {
+func (pr *preempts) victim(of *job) *federation.Victim {
+	for _, z := range pr.by {
 		if v := z.of(of); v != nil {
 			return v
 		}
@@ -84,10 +84,10 @@ func (c *preempts) victim(of *job) *federation.Victim {
 }
 
 // mark remembers, for later daemons too, that a job was told to make room.
-func (c *preempts) mark(j *job) {
+func (pr *preempts) mark(j *job) {
 	if !j.isVictim() {
 		j.att.Class, j.att.Code = federation.ClassPreempt, health.CodePreempted
-		c.batch.attempt(j.att)
+		pr.batch.attempt(j.att)
 	}
 }
 
@@ -95,11 +95,11 @@ func (c *preempts) mark(j *job) {
 func (j *job) isVictim() bool { return !j.att.State.Final() && j.att.Class == federation.ClassPreempt }
 
 // endedAs is the state in which a job has ended that got its signal to make room: as in Slurm, whatever it made of that counts as a preemption.
-func (c *preempts) endedAs(j *job, state federation.State) federation.State {
+func (pr *preempts) endedAs(j *job, state federation.State) federation.State {
 	if !j.isVictim() || j.Cancel {
 		return state
 	}
-	v := c.victim(j)
+	v := pr.victim(j)
 	switch {
 	case state == federation.Failed, state == federation.Cancelled, state == federation.Completed && v != nil && v.Grace > 0:
 		if v != nil && v.Mode == federation.PreemptCancel {
@@ -111,53 +111,53 @@ func (c *preempts) endedAs(j *job, state federation.State) federation.State {
 }
 
 // reconcile goes on with what has been decided.
-func (c *preempts) reconcile() {
-	now := c.now()
-	if !c.looked {
-		c.looked = true
-		c.findMarked(now)
+func (pr *preempts) reconcile() {
+	now := pr.now()
+	if !pr.looked {
+		pr.looked = true
+		pr.findMarked(now)
 	}
-	if len(c.by) == 0 || now.Before(c.next) {
+	if len(pr.by) == 0 || now.Before(pr.next) {
 		return
 	}
-	c.next = now.Add(preemptEach)
-	for _, key := range slices.Sorted(maps.Keys(c.by)) {
-		z := c.by[key]
-		j, stands := z.job, z.stands(c.jobs)
+	pr.next = now.Add(preemptEach)
+	for _, key := range slices.Sorted(maps.Keys(pr.by)) {
+		z := pr.by[key]
+		j, stands := z.job, z.stands(pr.jobs)
 		started := stands && j.att.State == federation.AttemptStarted
 		switch {
 		case !stands || started && now.Sub(j.att.Started) > preemptAgain:
 			if z.over.IsZero() {
 				z.over = now
 			}
-			if c.spare(z) {
-				delete(c.by, key)
+			if pr.spare(z) {
+				delete(pr.by, key)
 			}
 		case started: // its victims' ends may be seen later than its start
-		case j.Cancel || j.att.State != federation.AttemptSubmitted || c.sites.byName[j.att.Site] == nil: // nothing is done before the site has the job: it may refuse it
+		case j.Cancel || j.att.State != federation.AttemptSubmitted || pr.sites.byName[j.att.Site] == nil: // nothing is done before the site has the job: it may refuse it
 		default:
 			for i := range z.Victims {
-				c.makeRoom(j, z.Preemption, &z.Victims[i], now)
+				pr.makeRoom(j, z.Preemption, &z.Victims[i], now)
 			}
 		}
 	}
-	for id, until := range c.told {
-		if now.After(until) && c.jobs.Of(id) == nil {
-			delete(c.told, id)
+	for id, until := range pr.told {
+		if now.After(until) && pr.jobs.Of(id) == nil {
+			delete(pr.told, id)
 		}
 	}
 }
 
 // spare has those who need not make room any more, and run on, be victims no longer. It reports whether none is left. Until its grace is over, and the site was
 // polled since, a job may have ended because of its signal.
-func (c *preempts) spare(z *seizure) (done bool) {
+func (pr *preempts) spare(z *seizure) (done bool) {
 	done = true
 	for i := range z.Victims {
-		j := c.jobs.Of(z.Victims[i].Job)
-		if j == nil || !j.live() || !j.isVictim() || z.of(j) == nil || c.wanted(j) {
+		j := pr.jobs.Of(z.Victims[i].Job)
+		if j == nil || !j.live() || !j.isVictim() || z.of(j) == nil || pr.wanted(j) {
 			continue
 		}
-		s, until := c.sites.byName[z.site], c.told[j.ID]
+		s, until := pr.sites.byName[z.site], pr.told[j.ID]
 		if until.Before(z.over) {
 			until = z.over
 		}
@@ -165,17 +165,17 @@ func (c *preempts) spare(z *seizure) (done bool) {
 			done = false
 			continue
 		}
-		delete(c.told, j.ID)
+		delete(pr.told, j.ID)
 		j.att.Class, j.att.Code = federation.ClassNone, ""
-		c.batch.attempt(j.att)
-		c.batch.eventf(j, "need not make room any more")
+		pr.batch.attempt(j.att)
+		pr.batch.eventf(j, "need not make room any more")
 	}
 	return done
 }
 
 // wanted reports whether somebody needs the room of a job still.
-func (c *preempts) wanted(j *job) bool {
-	for _, z := range c.by {
+func (pr *preempts) wanted(j *job) bool {
+	for _, z := range pr.by {
 		if z.over.IsZero() && z.of(j) != nil {
 			return true
 		}
@@ -185,61 +185,61 @@ func (c *preempts) wanted(j *job) bool {
 
 // findMarked looks for jobs that an earlier daemon has told to make room, for others that are not there any more. When their grace ends is not known:
 // it counts from now.
-func (c *preempts) findMarked(now time.Time) {
-	for _, s := range c.sites.all {
+func (pr *preempts) findMarked(now time.Time) {
+	for _, s := range pr.sites.all {
 		for _, j := range s.jobs {
-			if !j.live() || !j.isVictim() || c.victim(j) != nil {
+			if !j.live() || !j.isVictim() || pr.victim(j) != nil {
 				continue
 			}
 			z := &seizure{key: j.att.Key, site: s.Name, over: now, Preemption: &federation.Preemption{Victims: []federation.Victim{{Job: j.ID, Restarts: j.Restarts}}}}
-			if c.book != nil {
-				if rules := c.book.Preempting(); rules != nil {
+			if pr.book != nil {
+				if rules := pr.book.Preempting(); rules != nil {
 					q := rules.QOS[rules.Of(&j.Job)]
 					z.Victims[0].Mode, z.Victims[0].Grace = q.Mode, q.Grace
 				}
 			}
-			c.told[j.ID] = now.Add(z.Victims[0].Grace)
-			c.by[z.key] = z
+			pr.told[j.ID] = now.Add(z.Victims[0].Grace)
+			pr.by[z.key] = z
 		}
 	}
 }
 
 // due is when a victim's grace is over.
-func (c *preempts) due(sooner func(time.Time)) {
-	if len(c.by) > 0 {
-		sooner(c.next)
+func (pr *preempts) due(sooner func(time.Time)) {
+	if len(pr.by) > 0 {
+		sooner(pr.next)
 	}
 }
 
 // makeRoom takes one victim a step further.
-func (c *preempts) makeRoom(j *job, p *federation.Preemption, v *federation.Victim, now time.Time) {
-	victim := c.jobs.Of(v.Job)
+func (pr *preempts) makeRoom(j *job, p *federation.Preemption, v *federation.Victim, now time.Time) {
+	victim := pr.jobs.Of(v.Job)
 	if victim == nil || !victim.live() || victim.att.Site != j.att.Site || victim.Restarts != v.Restarts || victim.att.State != federation.AttemptStarted || victim.Cancel ||
 		victim.State == federation.Pending {
 		return // it has made room
 	}
-	until, told := c.told[v.Job]
+	until, told := pr.told[v.Job]
 	r := federation.Request{Job: v.Job, Operator: true, Restarts: v.Restarts, At: now.UTC()}
 	ends := j.att.Acked.Add(v.Grace)
 	switch {
 	case told && now.Before(until):
 	case now.Before(ends):
-		c.told[v.Job] = ends
-		c.mark(victim)
+		pr.told[v.Job] = ends
+		pr.mark(victim)
 		r.Kind, r.Signal = federation.RequestSignal, endSignal(victim)
-		c.batch.request(r)
-		c.batch.eventf(victim, "has to make room for job %s %s at %s: signal %s, to be ended at %s", j.ID, p.For(), j.att.Site, r.Signal.Name, ends.UTC().Format(time.DateTime))
+		pr.batch.request(r)
+		pr.batch.eventf(victim, "has to make room for job %s %s at %s: signal %s, to be ended at %s", j.ID, p.For(), j.att.Site, r.Signal.Name, ends.UTC().Format(time.DateTime))
 	default:
-		c.told[v.Job] = now.Add(preemptAgain)
-		c.mark(victim)
+		pr.told[v.Job] = now.Add(preemptAgain)
+		pr.mark(victim)
 		r.Kind = federation.RequestRequeue
 		how := "requeued"
 		if v.Mode == federation.PreemptCancel || victim.Spec.Requeue != nil && !*victim.Spec.Requeue {
 			r.Kind, how = federation.RequestCancel, "cancelled"
 		}
-		c.batch.request(r)
-		c.batch.eventf(victim, "%s to make room for job %s %s at %s: QOS %s may be preempted, and %s of its work is lost", how, j.ID, p.For(), j.att.Site, v.QOS, v.Lost.Round(time.Second))
-		c.log.Info("job preempted", "job", v.Job, "site", j.att.Site, "for", j.ID, "how", how)
+		pr.batch.request(r)
+		pr.batch.eventf(victim, "%s to make room for job %s %s at %s: QOS %s may be preempted, and %s of its work is lost", how, j.ID, p.For(), j.att.Site, v.QOS, v.Lost.Round(time.Second))
+		pr.log.Info("job preempted", "job", v.Job, "site", j.att.Site, "for", j.ID, "how", how)
 	}
 }
 
@@ -261,7 +261,7 @@ func (j *job) spent(now time.Time) (until time.Time, is bool) {
 }
 
 // say writes into a job's history who makes room for it.
-func (c *preempts) say(j *job) {
+func (pr *preempts) say(j *job) {
 	p := j.att.Decision.Preempt
 	if p == nil {
 		return
@@ -270,5 +270,5 @@ func (c *preempts) say(j *job) {
 	if p.By == federation.PreemptBySite {
 		who = fmt.Sprintf("%s is left to choose, as it preempts by itself", j.att.Site)
 	}
-	c.batch.eventf(j, "at %s %s; %s", j.att.Site, p.Text(), who)
+	pr.batch.eventf(j, "at %s %s; %s", j.att.Site, p.Text(), who)
 }

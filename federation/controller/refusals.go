@@ -25,8 +25,8 @@ func (r *refusals) add(seq int64, err error) {
 }
 
 // Refusal is why the request seq was not carried out, nil if it was or is not known to have been refused.
-func (c *View) Refusal(seq int64) error {
-	c.refused.mu.Lock()
-	defer c.refused.mu.Unlock()
-	return c.refused.why[seq]
+func (v *View) Refusal(seq int64) error {
+	v.refused.mu.Lock()
+	defer v.refused.mu.Unlock()
+	return v.refused.why[seq]
 }

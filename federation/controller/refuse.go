@@ -14,7 +14,7 @@ import (
 // What is refused when it is submitted, though sites could run it.
 
 // checkDependency reports as *federation.SlurmError what is wrong with a job's dependency.
-func (c *judging) checkDependency(j *federation.Job) error {
+func (jd *judging) checkDependency(j *federation.Job) error {
 	refuse := func(detail string) error {
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2038, Text: "Job dependency problem", Detail: detail}
 	}
@@ -31,7 +31,7 @@ func (c *judging) checkDependency(j *federation.Job) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	listed, err := c.store.ListJobs(context.Background(), federation.JobQuery{IDs: ids, Alone: true})
+	listed, err := jd.store.ListJobs(context.Background(), federation.JobQuery{IDs: ids, Alone: true})
 	if err != nil {
 		return err
 	}
@@ -48,17 +48,17 @@ func (c *judging) checkDependency(j *federation.Job) error {
 }
 
 // misuses refuses a job that names an account of the tree which its user is not in, or a QOS which neither the tree nor a site that keeps accounts of its own gives him.
-func (c *judging) misuses(j *federation.Job) error {
-	if c.limits.Load().book == nil {
+func (jd *judging) misuses(j *federation.Job) error {
+	if jd.limits.Load().book == nil {
 		return nil
 	}
-	sites := c.shown.Load().sites
+	sites := jd.shown.Load().sites
 	for i := range 1 + len(j.Spec.Het) {
 		sp := j.Spec
 		if i > 0 {
 			sp = &j.Spec.Het[i-1]
 		}
-		kind, is := c.limits.Load().book.Misused(j.User, sp.Account, sp.QOS)
+		kind, is := jd.limits.Load().book.Misused(j.User, sp.Account, sp.QOS)
 		switch {
 		case !is || kind == accounts.QOS && slices.ContainsFunc(sites, func(s *federation.Site) bool { return allows(s, j.User, sp) }):
 		case kind == accounts.Account:
@@ -83,12 +83,12 @@ func allows(s *federation.Site, user string, sp *sbatch.Spec) bool {
 }
 
 // denied refuses what a QOS of the account tree with DenyOnLimit allows no job.
-func (c *judging) denied(j *federation.Job) error {
-	if c.limits.Load().book == nil {
+func (jd *judging) denied(j *federation.Job) error {
+	if jd.limits.Load().book == nil {
 		return nil
 	}
-	w := c.limits.Load().wants(j, nil)
-	no := c.limits.Load().book.Denies(&w)
+	w := jd.limits.Load().wants(j, nil)
+	no := jd.limits.Load().book.Denies(&w)
 	if no == nil {
 		return nil
 	}

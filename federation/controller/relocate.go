@@ -36,43 +36,43 @@ type relocation struct {
 
 // reconcile has jobs that wait at sites which others use too move to where they would start sooner by more than the policy's margin. A job is left alone for
 // Timing.MoveAfter after each attempt was made, twice as long after every further one. The move itself is a request like an operator's.
-func (c *relocation) reconcile() {
-	now := c.now()
-	if c.margin < 0 || now.Before(c.next) || c.moves.any() && now.Before(c.next.Add(time.Minute)) {
+func (rl *relocation) reconcile() {
+	now := rl.now()
+	if rl.margin < 0 || now.Before(rl.next) || rl.moves.any() && now.Before(rl.next.Add(time.Minute)) {
 		return
 	}
 	looks := moveLooks
-	for _, s := range c.sites.all {
+	for _, s := range rl.sites.all {
 		if s.Outlook == nil || !s.Answering {
 			continue
 		}
-		c.next = now.Add(outlookEvery)
+		rl.next = now.Add(outlookEvery)
 		var free map[federation.JobID]time.Time
 		for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 			j := s.jobs[id]
 			if looks == 0 {
 				return
 			}
-			if !c.mayMove(j, now) {
+			if !rl.mayMove(j, now) {
 				continue
 			}
 			looks--
 			if free == nil {
-				free = c.forecasts.freeAt(s.Name)
+				free = rl.forecasts.freeAt(s.Name)
 			}
-			left := c.forecasts.left(s, j, free[j.ID])
-			if left == nil || left.P50 < c.t.MoveAfter/10 {
+			left := rl.forecasts.left(s, j, free[j.ID])
+			if left == nil || left.P50 < rl.t.MoveAfter/10 {
 				continue
 			}
 			var b *place.Better
-			if f := c.queue.world.Guard(func() {
-				b = c.queue.world.Better(place.Waiting{Job: &j.Job, Refused: j.refused, Expected: c.runs.expected(&j.Job)}, s.Name, j.att.Partition, left)
+			if f := rl.queue.world.Guard(func() {
+				b = rl.queue.world.Better(place.Waiting{Job: &j.Job, Refused: j.refused, Expected: rl.runs.expected(&j.Job)}, s.Name, j.att.Partition, left)
 			}); f != nil {
-				c.log.Error("placement failed", "job", j.ID, "err", f)
+				rl.log.Error("placement failed", "job", j.ID, "err", f)
 				return
 			}
 			if b != nil {
-				c.moves.start(j, fmt.Sprintf("%s would start it within %s (p90), %s in %s (p50, %s); that saves %s", b.Site, b.P90.Round(time.Second), s.Name, left.P50.Round(time.Second), left.Of,
+				rl.moves.start(j, fmt.Sprintf("%s would start it within %s (p90), %s in %s (p50, %s); that saves %s", b.Site, b.P90.Round(time.Second), s.Name, left.P50.Round(time.Second), left.Of,
 					accounting.MoneyOf(float64(b.Saves)).USD()))
 			}
 		}
@@ -80,8 +80,8 @@ func (c *relocation) reconcile() {
 }
 
 // any reports whether any job is being moved: what it will take elsewhere is not known to placement yet.
-func (c *moves) any() bool {
-	for _, a := range c.asks.open {
+func (mv *moves) any() bool {
+	for _, a := range mv.asks.open {
 		if a.Kind == federation.RequestMove {
 			return true
 		}
@@ -90,17 +90,17 @@ func (c *moves) any() bool {
 }
 
 // mayMove reports whether a job waits at a site for nodes alone, and has done so for long enough.
-func (c *relocation) mayMove(j *job, now time.Time) bool {
+func (rl *relocation) mayMove(j *job, now time.Time) bool {
 	a := j.att
 	if j.State != federation.Pending || a == nil || a.State != federation.AttemptSubmitted || j.inFlight() || j.Cancel || j.Held != federation.NotHeld || j.whole != nil || j.leader != nil || len(j.Spec.Het) > 0 ||
-		a.Number >= mostAttempts || c.moves.moving(j) {
+		a.Number >= mostAttempts || rl.moves.moving(j) {
 		return false
 	}
-	return now.Sub(a.Created) >= c.t.MoveAfter<<(a.Number-1)
+	return now.Sub(a.Created) >= rl.t.MoveAfter<<(a.Number-1)
 }
 
 // asksAt is what the queue of the site where a job waits sees of it.
-func (c *forecasts) asksAt(s *site, j *job) federation.QueueAsk {
+func (fc *forecasts) asksAt(s *site, j *job) federation.QueueAsk {
 	q := federation.QueueAsk{User: s.user(&j.Job).Name, Account: cmp.Or(j.att.Held.SiteAccount, j.Account), Partition: j.att.Partition, Limit: j.Needs().TimeLimit}
 	if len(j.att.Decision.Offers) > 0 {
 		o := j.att.Decision.Offers[0]

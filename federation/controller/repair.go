@@ -26,50 +26,50 @@ type repairs struct {
 }
 
 // reconcile finds the attempts whose fate is unknown and the cancellations that have no effect yet, and acts on them.
-func (c *repairs) reconcile() {
-	now := c.now()
-	for _, j := range c.attention() {
-		if s := c.sites.byName[j.att.Site]; s != nil && !s.breaker.open && !j.busy && !now.Before(j.retry) {
-			subject{j.ID, s.Name}.do(func() { c.repairOne(j, s, now) })
+func (re *repairs) reconcile() {
+	now := re.now()
+	for _, j := range re.attention() {
+		if s := re.sites.byName[j.att.Site]; s != nil && !s.breaker.open && !j.busy && !now.Before(j.retry) {
+			subject{j.ID, s.Name}.do(func() { re.repairOne(j, s, now) })
 		}
 	}
 }
 
 // repairOne goes on with one attempt.
-func (c *repairs) repairOne(j *job, s *site, now time.Time) {
+func (re *repairs) repairOne(j *job, s *site, now time.Time) {
 	switch {
 	case j.unsure || j.lostStart || !j.missing.IsZero():
-		c.lookup(j, s)
+		re.lookup(j, s)
 	case j.Cancel && j.ending: // a thousand of them take a while
 	case j.Cancel && !now.Before(j.cancelAt):
-		j.cancelAt, j.ending = now.Add(c.t.CancelEach), true
-		c.calls.act(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
+		j.cancelAt, j.ending = now.Add(re.t.CancelEach), true
+		re.calls.act(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
 			return d.Cancel(ctx, ref, nil)
 		})
 	case j.heldThere && j.Held == federation.NotHeld && !now.Before(j.releaseAt):
-		j.releaseAt = now.Add(c.t.CancelEach)
-		c.calls.act(j, "release", federation.Driver.Release)
+		j.releaseAt = now.Add(re.t.CancelEach)
+		re.calls.act(j, "release", federation.Driver.Release)
 	case j.tellHold && !now.Before(j.tellHoldAt):
-		c.tellHold(j)
+		re.tellHold(j)
 	}
 }
 
 // tellHold tells the site again whether the job is held: it did not answer when that changed.
-func (c *repairs) tellHold(j *job) {
+func (re *repairs) tellHold(j *job) {
 	j.tellHold = false
 	switch {
 	case j.State != federation.Pending:
 	case j.Held != federation.NotHeld:
-		c.calls.act(j, "hold", federation.Driver.Hold)
+		re.calls.act(j, "hold", federation.Driver.Hold)
 	default:
-		c.calls.act(j, "release", federation.Driver.Release)
+		re.calls.act(j, "release", federation.Driver.Release)
 	}
 }
 
 // attention lists the live jobs for which repair may have something to do, in order of ID.
-func (c *repairs) attention() []*job {
+func (re *repairs) attention() []*job {
 	var out []*job
-	for _, s := range c.sites.all {
+	for _, s := range re.sites.all {
 		for _, j := range s.jobs {
 			if j.unsure || j.Cancel || j.lostStart || j.heldThere || j.tellHold || !j.missing.IsZero() {
 				out = append(out, j)
@@ -80,10 +80,10 @@ func (c *repairs) attention() []*job {
 	return out
 }
 
-func (c *repairs) lookup(j *job, s *site) {
+func (re *repairs) lookup(j *job, s *site) {
 	j.busy = true
 	kind, ref, d := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}, j.Ref(j.att), s.driver
-	c.calls.add(s, kind, func(ctx context.Context) any {
+	re.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
 		r.found, r.err = d.Lookup(ctx, ref)
 		return r
@@ -91,39 +91,39 @@ func (c *repairs) lookup(j *job, s *site) {
 }
 
 // takeLookedUp decides over an attempt whose fate was unknown, from all that the site knows of its ID.
-func (c *repairs) takeLookedUp(s *site, r lookedUp) {
-	j := c.jobs.Of(r.job)
+func (re *repairs) takeLookedUp(s *site, r lookedUp) {
+	j := re.jobs.Of(r.job)
 	if j == nil || j.att == nil || j.att.Number != r.attempt || j.att.State.Final() {
 		return
 	}
 	j.busy = false
-	known := r.err == nil && c.reports.same(j, r.found)
+	known := r.err == nil && re.reports.same(j, r.found)
 	switch {
 	case r.err != nil && !errors.Is(r.err, federation.ErrNotFound):
-		c.attempts.later(j, s, r.err)
-	case known && r.confirm && c.reports.startLost(j, r.found):
-		c.reports.loseStart(s, j, r.found)
+		re.attempts.later(j, s, r.err)
+	case known && r.confirm && re.reports.startLost(j, r.found):
+		re.reports.loseStart(s, j, r.found)
 	case known && (!r.found.FromAccounting || r.found.State.Ended()):
 		j.fails = 0
-		c.reports.report(s, j, r.found)
+		re.reports.report(s, j, r.found)
 	case j.unsure && !known && r.err == nil && !r.found.FromAccounting && r.found.State.Ended() && ranHere(s, j) && !j.Cancel:
-		c.attempts.remembered(s, j, fmt.Errorf("%w: %s, %s, until MinJobAge has passed", federation.ErrRemembered, r.found.Key, r.found.State))
-	case j.unsure && !known && !j.Cancel && !c.settled(s, j):
+		re.attempts.remembered(s, j, fmt.Errorf("%w: %s, %s, until MinJobAge has passed", federation.ErrRemembered, r.found.Key, r.found.State))
+	case j.unsure && !known && !j.Cancel && !re.settled(s, j):
 	case j.unsure && !known:
 		// Neither controller nor accounting has it: it never arrived, or was lost before it was saved. Should it
 		// still arrive, the second of the two is refused by its ID.
-		c.again(j, s)
+		re.again(j, s)
 	default:
-		c.lost(j, s, known && r.found.State.Started())
+		re.lost(j, s, known && r.found.State.Started())
 	}
 }
 
 // settled reports whether an ID that the site does not hold now has been free for long enough. If not, it is looked for again.
-func (c *repairs) settled(s *site, j *job) bool {
+func (re *repairs) settled(s *site, j *job) bool {
 	if !ranHere(s, j) {
 		return true
 	}
-	now := c.now()
+	now := re.now()
 	if j.free.IsZero() {
 		j.free = now
 	}
@@ -135,61 +135,61 @@ func (c *repairs) settled(s *site, j *job) bool {
 }
 
 // again submits an attempt of unknown fate once more, under the same key.
-func (c *repairs) again(j *job, s *site) {
+func (re *repairs) again(j *job, s *site) {
 	j.unsure = false
 	if j.Cancel {
-		c.life.finishAttempt(j, federation.AttemptWithdrawn, "cancelled before it reached the site")
-		c.life.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		re.life.finishAttempt(j, federation.AttemptWithdrawn, "cancelled before it reached the site")
+		re.life.end(j, federation.Cancelled, federation.ReasonNone, re.now())
 		return
 	}
 	if j.whole != nil {
-		c.life.finishAttempt(j, federation.AttemptWithdrawn, "its tasks are submitted one by one")
-		c.life.backToQueue(j, federation.ReasonPriority)
+		re.life.finishAttempt(j, federation.AttemptWithdrawn, "its tasks are submitted one by one")
+		re.life.backToQueue(j, federation.ReasonPriority)
 		return
 	}
-	if c.comparing.holds(j) { // a later attempt may have run elsewhere
-		c.life.finishAttempt(j, federation.AttemptWithdrawn, "not known there after a restore of the store")
-		c.life.backToQueue(j, federation.ReasonRestored)
+	if re.comparing.holds(j) { // a later attempt may have run elsewhere
+		re.life.finishAttempt(j, federation.AttemptWithdrawn, "not known there after a restore of the store")
+		re.life.backToQueue(j, federation.ReasonRestored)
 		return
 	}
 	if j.att.Tries > 0 {
-		c.batch.eventf(j, "%s does not know it: submitted again", s.Name)
+		re.batch.eventf(j, "%s does not know it: submitted again", s.Name)
 	}
-	c.attempts.submit(j)
+	re.attempts.submit(j)
 }
 
 // lost deals with an attempt that the site had acknowledged and does not know any more, or knows only from
 // accounting as not ended. It is believed after a second look: at once after the first, an accounting record may
 // still be under way.
-func (c *repairs) lost(j *job, s *site, startedByAccounting bool) {
-	now := c.now()
-	wait := c.t.Confirm
+func (re *repairs) lost(j *job, s *site, startedByAccounting bool) {
+	now := re.now()
+	wait := re.t.Confirm
 	if j.missing.IsZero() {
 		j.missing = now
 	}
 	// A new daemon has not seen it yet, but knows from when on it can have been there.
 	seen := cmp.Or(j.lastKnown, j.att.Acked, j.att.Created)
-	if j.missing.Sub(seen) > c.t.MinJobAge {
+	if j.missing.Sub(seen) > re.t.MinJobAge {
 		// So long unseen that it may have ended and been forgotten in the ordinary way while accounting lags.
-		wait = c.t.MinJobAge
+		wait = re.t.MinJobAge
 	}
 	if now.Sub(j.missing) < wait {
 		j.retry = j.missing.Add(wait)
 		return
 	}
-	if known := j.missing.Sub(seen); known <= c.t.MinJobAge && !j.att.Acked.IsZero() && j.missing.Sub(j.att.Acked) > sinceSaved {
-		s.wentBack(c.now(), "it does not know job %s any more, which it had taken at %s", j.ID, j.att.Acked.Format(time.RFC3339))
+	if known := j.missing.Sub(seen); known <= re.t.MinJobAge && !j.att.Acked.IsZero() && j.missing.Sub(j.att.Acked) > sinceSaved {
+		s.wentBack(re.now(), "it does not know job %s any more, which it had taken at %s", j.ID, j.att.Acked.Format(time.RFC3339))
 	}
 	started := startedByAccounting || j.att.State == federation.AttemptStarted
 	j.att.Class, j.att.Code = federation.ClassSite, health.CodeForgotten
-	c.life.finishAttempt(j, federation.AttemptForgotten, lostNote(s.Name, started))
-	c.batch.eventf(j, "%s", j.att.Note)
+	re.life.finishAttempt(j, federation.AttemptForgotten, lostNote(s.Name, started))
+	re.batch.eventf(j, "%s", j.att.Note)
 	j.haunt(j.att, now)
 	if !started {
-		c.life.backToQueue(j, federation.ReasonForgotten)
+		re.life.backToQueue(j, federation.ReasonForgotten)
 		return
 	}
-	c.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
+	re.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
 }
 
 func lostNote(s federation.SiteName, started bool) string {

@@ -32,21 +32,21 @@ type reports struct {
 	maxRequeue int
 }
 
-func (c *reports) takeReport(s *site, sj federation.SiteJob) {
-	j := c.jobs.Of(sj.ID)
-	if j == nil || !j.live() || j.att.Site != s.Name || !c.same(j, sj) {
-		c.orphans.check(s, sj)
+func (rp *reports) takeReport(s *site, sj federation.SiteJob) {
+	j := rp.jobs.Of(sj.ID)
+	if j == nil || !j.live() || j.att.Site != s.Name || !rp.same(j, sj) {
+		rp.orphans.check(s, sj)
 		return
 	}
 	if j.busy && j.unsure { // a look-up is under way: it decides
 		return
 	}
-	c.report(s, j, sj)
+	rp.report(s, j, sj)
 }
 
 // same reports whether what the site shows is the job's newest attempt: ID and key, never the ID alone. A record
 // without a key (accounting shows it late) is told from older ones of the same ID by its time of submission.
-func (c *reports) same(j *job, sj federation.SiteJob) bool {
+func (rp *reports) same(j *job, sj federation.SiteJob) bool {
 	a := j.att
 	if sj.Key != "" {
 		return sj.Key == a.Key
@@ -65,39 +65,39 @@ func (c *reports) same(j *job, sj federation.SiteJob) bool {
 }
 
 // report brings job and attempt in line with what the site says.
-func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
+func (rp *reports) report(s *site, j *job, sj federation.SiteJob) {
 	a := j.att
-	j.unsure, j.missing, j.fails, j.lastKnown = false, time.Time{}, 0, c.now()
-	c.limits.charged(a.Held.Account, j, &sj)
+	j.unsure, j.missing, j.fails, j.lastKnown = false, time.Time{}, 0, rp.now()
+	rp.limits.charged(a.Held.Account, j, &sj)
 	if sj.Returned {
-		c.returned(s, j, sj)
+		rp.returned(s, j, sj)
 		return
 	}
 	for _, component := range sj.Components { // before their leader, with which they end
-		if k := c.jobs.Of(component.ID); k != nil && k.leader == j {
-			if c.components.report(s, k, component) {
-				c.life.end(k, component.State, component.Reason, component.End)
+		if k := rp.jobs.Of(component.ID); k != nil && k.leader == j {
+			if rp.components.report(s, k, component) {
+				rp.life.end(k, component.State, component.Reason, component.End)
 			}
 		}
 	}
-	if c.queuedAgain(j, sj) { // it is told again when its nodes are done, and its restart is counted
+	if rp.queuedAgain(j, sj) { // it is told again when its nodes are done, and its restart is counted
 		return
 	}
-	if j.lostStart = c.startLost(j, sj); j.lostStart { // what was asked before it started may come late: look again
+	if j.lostStart = rp.startLost(j, sj); j.lostStart { // what was asked before it started may come late: look again
 		return
 	}
 	if startedAgain(j, sj) {
-		c.batch.eventf(j, "the controller of %s lost the start at %s: it has started the job again", s.Name, a.Started.UTC().Format(timeOfDay))
+		rp.batch.eventf(j, "the controller of %s lost the start at %s: it has started the job again", s.Name, a.Started.UTC().Format(timeOfDay))
 		j.Restarts++
-		if !sj.State.Ended() && !c.life.mayRunAgain(j) {
-			c.loseStart(s, j, sj)
+		if !sj.State.Ended() && !rp.life.mayRunAgain(j) {
+			rp.loseStart(s, j, sj)
 			return
 		}
-		c.charges.lost(j)
+		rp.charges.lost(j)
 	}
 	if a.Acked.IsZero() {
-		a.Acked = c.now().UTC()
-		c.batch.eventf(j, "found at %s", s.Name)
+		a.Acked = rp.now().UTC()
+		rp.batch.eventf(j, "found at %s", s.Name)
 	}
 	if a.SiteSubmit.IsZero() {
 		a.SiteSubmit = sj.Submit
@@ -105,7 +105,7 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 	if sj.SiteJobID != 0 {
 		a.SiteJobID = sj.SiteJobID
 	}
-	c.takeRestarts(s, j, &sj)
+	rp.takeRestarts(s, j, &sj)
 	if sj.State == federation.Completing && j.whole == nil && requeueCounted(a) {
 		sj.Start = a.Started // 22.05 shows here when it expects the next run to start
 	}
@@ -113,100 +113,100 @@ func (c *reports) report(s *site, j *job, sj federation.SiteJob) {
 	if !sj.Start.IsZero() {
 		a.Held = sj.Held()
 	}
-	c.takeTasks(j, sj)
-	c.stageOut.requeued(j, sj)
+	rp.takeTasks(j, sj)
+	rp.stageOut.requeued(j, sj)
 	j.Account, j.Nodes = sj.Account, sj.Nodes
 	if sj.Partition != "" {
 		j.Partition = sj.Partition
 	}
 	switch {
 	case sj.State.Ended():
-		c.endedAtSite(s, j, sj)
+		rp.endedAtSite(s, j, sj)
 		return
 	case sj.State.Started():
 		a.Started, j.Start = sj.Start, sj.Start
 		began := j.State == federation.Pending
-		c.life.takeSuspension(s, j, &sj)
+		rp.life.takeSuspension(s, j, &sj)
 		j.State, j.Reason = sj.State, j.heldReason()
-		c.batch.advance(j, federation.AttemptStarted)
+		rp.batch.advance(j, federation.AttemptStarted)
 		if began {
-			c.agenda.plan = true // what is bound and waits there has become less
-			c.depends.changed(j)
+			rp.agenda.plan = true // what is bound and waits there has become less
+			rp.depends.changed(j)
 			if j.array != nil {
-				c.life.taskChanged(j)
+				rp.life.taskChanged(j)
 			}
 		}
 	default:
 		if j.State.Started() && j.Held != federation.NotHeld { // held while it ran
-			c.calls.act(j, "hold", federation.Driver.Hold)
+			rp.calls.act(j, "hold", federation.Driver.Hold)
 		}
 		j.State, j.Reason, j.Start, j.Pause = federation.Pending, sj.Reason, time.Time{}, nil
 		if j.Held != federation.NotHeld { // the site says who holds it there, which is the federation
 			j.Reason = j.heldReason()
 		}
 		j.said = sj.Detail
-		c.batch.advance(j, federation.AttemptSubmitted)
+		rp.batch.advance(j, federation.AttemptSubmitted)
 	}
-	c.noteHeld(s, j, sj)
-	c.batch.job(j)
-	c.batch.attempt(a)
+	rp.noteHeld(s, j, sj)
+	rp.batch.job(j)
+	rp.batch.attempt(a)
 }
 
 // endedAtSite ends the attempt as the site says, and the job with it unless the failure was not its own.
-func (c *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
-	if c.stageOut.begin(s, j, sj) {
+func (rp *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
+	if rp.stageOut.begin(s, j, sj) {
 		return
 	}
 	a, victim := j.att, j.isVictim()
-	if c.requests.asks.open[j.ID] == nil {
-		sj.State = c.preempts.endedAs(j, sj.State)
+	if rp.requests.asks.open[j.ID] == nil {
+		sj.State = rp.preempts.endedAs(j, sj.State)
 	}
 	a.Final, a.ExitStatus, a.Started, a.Ended = sj.State, sj.ExitStatus, sj.Start, sj.End
-	verdict, said := c.rules.attemptEnded(s, j, &sj)
+	verdict, said := rp.rules.attemptEnded(s, j, &sj)
 	a.Class, a.Code = verdict.Class, verdict.Code
-	back, booked := c.requests.asks.takesBack(j, &sj), sj
+	back, booked := rp.requests.asks.takesBack(j, &sj), sj
 	if back { // what was done is to be done again, though the site takes it for cancelled
 		booked.State = federation.Requeued
 		if victim {
 			a.Class, a.Code = federation.ClassPreempt, health.CodePreempted
 		}
 	}
-	c.charges.ended(s, j, booked)
+	rp.charges.ended(s, j, booked)
 	j.Start, j.ExitStatus = sj.Start, sj.ExitStatus
 	j.SetSuspension(sj.Suspension)
 	if !back {
-		s.pace.ended(c.now(), a.Ended.Sub(a.Started))
+		s.pace.ended(rp.now(), a.Ended.Sub(a.Started))
 	}
-	c.life.finishAttempt(j, federation.AttemptEnded, sj.Detail)
+	rp.life.finishAttempt(j, federation.AttemptEnded, sj.Detail)
 	if sj.Detail != "" {
-		c.batch.eventf(j, "%s says: %s", s.Name, sj.Detail)
+		rp.batch.eventf(j, "%s says: %s", s.Name, sj.Detail)
 	}
 	switch {
 	case back:
-		c.requests.putBack(j)
+		rp.requests.putBack(j)
 	case j.Cancel && sj.State != federation.Completed && victim && j.CancelBy == 0:
-		c.life.end(j, federation.Preempted, sj.Reason, sj.End)
+		rp.life.end(j, federation.Preempted, sj.Reason, sj.End)
 	case j.Cancel && sj.State != federation.Completed:
-		c.life.end(j, federation.Cancelled, sj.Reason, sj.End)
+		rp.life.end(j, federation.Cancelled, sj.Reason, sj.End)
 	case sj.State == federation.Cancelled:
-		c.batch.eventf(j, "cancelled at %s, not through the federation", s.Name)
-		c.life.end(j, sj.State, sj.Reason, sj.End)
+		rp.batch.eventf(j, "cancelled at %s, not through the federation", s.Name)
+		rp.life.end(j, sj.State, sj.Reason, sj.End)
 	case a.Class == federation.ClassNode || a.Class == federation.ClassSite || a.Class == federation.ClassPreempt:
-		c.batch.eventf(j, "%s at %s%s", sj.State, s.Name, whoseFailure(verdict))
+		rp.batch.eventf(j, "%s at %s%s", sj.State, s.Name, whoseFailure(verdict))
 		if sj.State == federation.Failed && s.Seen != nil && s.Seen.Mode == federation.Pinned && !s.Seen.NoSlurm { // which remembers the job of this ID, and takes no other
-			j.avoid(a, c.now().Add(c.t.MinJobAge), c.now())
+			j.avoid(a, rp.now().Add(rp.t.MinJobAge), rp.now())
 		}
 		if a.Class == federation.ClassPreempt {
-			j.leaveZone(c.now())
-			j.keepOne(c.moves.judge(j))
+			j.leaveZone(rp.now())
+			j.keepOne(rp.moves.judge(j))
 		}
-		c.life.siteFailure(j, sj.State, sj.Reason)
-		c.holdBy(j, said)
+		rp.life.siteFailure(j, sj.State, sj.Reason)
+		rp.holdBy(j, said)
 	default:
 		if verdict.Why != "" {
-			c.batch.eventf(j, "%s", verdict.Why)
+			rp.batch.eventf(j, "%s", verdict.Why)
 		}
-		c.life.end(j, sj.State, sj.Reason, sj.End)
+		rp.life.end(j, sj.State, sj.Reason, sj.End)
 	}
 }
 
@@ -224,12 +224,12 @@ func whoseFailure(v health.Verdict) string {
 
 // holdBy holds a job that waits again and should not run again, as a rule says. Its user may release one that nodes refuse; of one that takes nodes down
 // operators decide.
-func (c *reports) holdBy(j *job, said *health.Finding) {
+func (rp *reports) holdBy(j *job, said *health.Finding) {
 	if said == nil || said.Act != health.ActHold || j.State != federation.Pending {
 		return
 	}
-	c.batch.eventf(j, "held by rule %s: %s", said.Rule, said.Why)
-	c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: said.Rule != "poison"}, federation.Because(federation.WaitRule, said.Rule, said.Why))
+	rp.batch.eventf(j, "held by rule %s: %s", said.Rule, said.Why)
+	rp.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: said.Rule != "poison"}, federation.Because(federation.WaitRule, said.Rule, said.Why))
 }
 
 func failureClass(s federation.State) federation.FailureClass {
@@ -246,55 +246,55 @@ func failureClass(s federation.State) federation.FailureClass {
 
 // returned takes back a job that its site could not start after all. It counts as no attempt, and the site is
 // asked again when it has been seen anew: what it lacks shows in its nodes.
-func (c *reports) returned(s *site, j *job, sj federation.SiteJob) {
+func (rp *reports) returned(s *site, j *job, sj federation.SiteJob) {
 	why := string(sj.Reason)
 	if sj.Detail != "" {
 		why += ": " + sj.Detail
 	}
-	c.takeRestarts(s, j, &sj) // it may have run there before
+	rp.takeRestarts(s, j, &sj) // it may have run there before
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
-	c.life.finishAttempt(j, federation.AttemptWithdrawn, "given back: "+why)
-	c.batch.eventf(j, "%s gave it back: %s", s.Name, why)
-	j.leaveGivenBack(federation.Rejection{Site: s.Name, Reason: sj.Reason, Detail: sj.Detail}, c.now().Add(c.t.Observe/5))
-	s.nextObserve = c.now()
-	c.life.backToQueue(j, sj.Reason)
+	rp.life.finishAttempt(j, federation.AttemptWithdrawn, "given back: "+why)
+	rp.batch.eventf(j, "%s gave it back: %s", s.Name, why)
+	j.leaveGivenBack(federation.Rejection{Site: s.Name, Reason: sj.Reason, Detail: sj.Detail}, rp.now().Add(rp.t.Observe/5))
+	s.nextObserve = rp.now()
+	rp.life.backToQueue(j, sj.Reason)
 }
 
 // takeRestarts takes in that a site has queued a job again.
-func (c *reports) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
+func (rp *reports) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
 	a := j.att
 	before := a.Runs
-	takeRuns(a, sj, c.now())
+	takeRuns(a, sj, rp.now())
 	held := a.Held
 	if held.TRES == "" {
 		held = sj.Held()
 	}
-	c.charges.requeued(s, j, before, held)
+	rp.charges.requeued(s, j, before, held)
 	if sj.Restarts > a.Restarts {
 		j.Restarts += sj.Restarts - a.Restarts
 		a.Restarts = sj.Restarts
 		if j.isVictim() {
 			a.Class, a.Code = federation.ClassNone, ""
 		}
-		c.batch.eventf(j, "requeued by %s", s.Name)
-		if c.requests.asks.open[j.ID] == nil && j.whole == nil {
-			c.failedThere(s, j, sj)
+		rp.batch.eventf(j, "requeued by %s", s.Name)
+		if rp.requests.asks.open[j.ID] == nil && j.whole == nil {
+			rp.failedThere(s, j, sj)
 		}
 	}
 }
 
 // failedThere looks whether a site has queued a job again because its nodes failed. slurmctld does so without end; here it is bounded, as it is for jobs
 // that are queued again here.
-func (c *reports) failedThere(s *site, j *job, sj *federation.SiteJob) {
-	said, failed := c.rules.requeuedThere(s, j, j.att.Nodes, sj.Reason == federation.ReasonHeldUser)
+func (rp *reports) failedThere(s *site, j *job, sj *federation.SiteJob) {
+	said, failed := rp.rules.requeuedThere(s, j, j.att.Nodes, sj.Reason == federation.ReasonHeldUser)
 	if !failed || sj.State != federation.Pending {
 		return
 	}
 	j.State = federation.Pending
-	c.holdBy(j, said)
-	if j.Held == federation.NotHeld && j.Restarts > c.maxRequeue {
-		c.batch.eventf(j, "held: nodes have failed it %d times", j.Restarts)
-		c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true}, federation.Because(federation.WaitFailures, strconv.Itoa(j.Restarts)))
+	rp.holdBy(j, said)
+	if j.Held == federation.NotHeld && j.Restarts > rp.maxRequeue {
+		rp.batch.eventf(j, "held: nodes have failed it %d times", j.Restarts)
+		rp.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true}, federation.Because(federation.WaitFailures, strconv.Itoa(j.Restarts)))
 	}
 }
 
@@ -322,13 +322,13 @@ func requeuedAt(sj *federation.SiteJob, started, now time.Time) time.Time {
 }
 
 // findMissing finds attempts that the site has acknowledged and that its controller does not hold any more.
-func (c *reports) findMissing(s *site, r federation.JobsReport) {
+func (rp *reports) findMissing(s *site, r federation.JobsReport) {
 	for _, j := range s.jobs {
 		switch {
 		case r.Knows(j.ID, j.att.Key), r.Knows(j.Number(), j.att.Key): // the second, until its details are read
-			j.lastKnown, j.missing = c.now(), time.Time{}
+			j.lastKnown, j.missing = rp.now(), time.Time{}
 		case j.att.State != federation.AttemptIntended && j.missing.IsZero() && r.At.After(j.att.Acked):
-			j.missing = c.now()
+			j.missing = rp.now()
 			j.retry = time.Time{}
 		}
 	}

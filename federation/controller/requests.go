@@ -37,118 +37,118 @@ type requests struct {
 }
 
 // carryOutAll carries out what users asked for.
-func (c *requests) carryOutAll(requests []federation.Request) {
-	c.tasks.unfinished.begin()
+func (rq *requests) carryOutAll(requests []federation.Request) {
+	rq.tasks.unfinished.begin()
 	for _, r := range requests {
-		c.inbox.taken[r.Seq] = r.Job
-		if c.asides.has(r.Job) {
-			c.inbox.again(r.Seq) // when the job is taken up again
+		rq.inbox.taken[r.Seq] = r.Job
+		if rq.asides.has(r.Job) {
+			rq.inbox.again(r.Seq) // when the job is taken up again
 			continue
 		}
-		subject{job: r.Job}.do(func() { c.carryOut(r) })
+		subject{job: r.Job}.do(func() { rq.carryOut(r) })
 	}
 }
 
 // carryOut does what a user asked for, as far as that needs no site; the rest becomes a call. Rights were checked
 // when the request was accepted. A request about a job that has ended meanwhile is done.
-func (c *requests) carryOut(r federation.Request) {
-	j := c.jobs.Of(r.Job)
+func (rq *requests) carryOut(r federation.Request) {
+	j := rq.jobs.Of(r.Job)
 	spreads := j != nil && j.spreads()
-	if spreads && !c.tasks.unfinished.mayGoOn(&r) {
-		c.inbox.again(r.Seq)
+	if spreads && !rq.tasks.unfinished.mayGoOn(&r) {
+		rq.inbox.again(r.Seq)
 		return
 	}
 	switch r.Kind {
 	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate,
 		federation.RequestSuspend, federation.RequestResume, federation.RequestMove:
-		c.ask(r)
+		rq.ask(r)
 		return
 	}
 	if spreads {
-		c.doneIf(c.tasks.carryOut(j, r, c.carryOutOne), r.Seq)
+		rq.doneIf(rq.tasks.carryOut(j, r, rq.carryOutOne), r.Seq)
 		return
 	}
-	c.batch.done(r.Seq)
+	rq.batch.done(r.Seq)
 	if j == nil {
-		delete(c.tasks.unfinished.of, r.Job)
+		delete(rq.tasks.unfinished.of, r.Job)
 		return
 	}
 	if j.leader != nil { // what is done to one is done to all
 		j = j.leader
 	}
-	c.carryOutOne(j, r)
-	c.components.follow(j)
+	rq.carryOutOne(j, r)
+	rq.components.follow(j)
 }
 
 // doneIf makes a request done, or leaves it to the next round.
-func (c *requests) doneIf(done bool, seq int64) {
+func (rq *requests) doneIf(done bool, seq int64) {
 	if done {
-		c.batch.done(seq)
+		rq.batch.done(seq)
 	} else {
-		c.inbox.again(seq)
+		rq.inbox.again(seq)
 	}
 }
 
 // carryOutOne is carryOut for what is one job at one site.
-func (c *requests) carryOutOne(j *job, r federation.Request) {
+func (rq *requests) carryOutOne(j *job, r federation.Request) {
 	switch r.Kind {
 	case federation.RequestCancel:
 		if r.Tasks.Len() > 0 {
-			c.calls.act(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
+			rq.calls.act(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
 				return d.Cancel(ctx, ref, slices.Collect(r.Tasks.All()))
 			})
 			return
 		}
-		c.cancel(j, r)
+		rq.cancel(j, r)
 	case federation.RequestHold:
-		c.hold(j, r, nil)
+		rq.hold(j, r, nil)
 	case federation.RequestRelease:
-		c.release(j, r)
+		rq.release(j, r)
 	case federation.RequestSignal:
-		c.signal(j, r)
+		rq.signal(j, r)
 	case federation.RequestTop:
-		c.top(j)
+		rq.top(j)
 	}
 }
 
 // cancel ends a job that is at no site at once; otherwise its site is asked until the end is seen. Of a site that
 // is no member any more nobody can ask that: the job waits until it is one again, or until an operator cancels it.
-func (c *requests) cancel(j *job, r federation.Request) {
-	orphan := j.live() && c.sites.byName[j.att.Site] == nil
+func (rq *requests) cancel(j *job, r federation.Request) {
+	orphan := j.live() && rq.sites.byName[j.att.Site] == nil
 	if j.Cancel && !(orphan && r.Operator) {
 		return
 	}
 	j.Cancel, j.CancelBy = true, r.UID
-	c.batch.eventf(j, "cancelled by %s", r.Who())
+	rq.batch.eventf(j, "cancelled by %s", r.Who())
 	if orphan && r.Operator {
-		c.life.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("given up: %s is not in the configuration; what runs there was not stopped", j.att.Site))
-		c.batch.eventf(j, "%s", j.att.Note)
+		rq.life.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("given up: %s is not in the configuration; what runs there was not stopped", j.att.Site))
+		rq.batch.eventf(j, "%s", j.att.Note)
 	}
 	if !j.live() {
-		c.life.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		rq.life.end(j, federation.Cancelled, federation.ReasonNone, rq.now())
 		return
 	}
-	c.batch.job(j)
-	j.cancelAt = c.now()
+	rq.batch.job(j)
+	j.cancelAt = rq.now()
 }
 
 // hold holds a job. why says why the daemon does.
-func (c *requests) hold(j *job, r federation.Request, why *federation.Why) {
-	if c.refuseTasks(j, r) {
+func (rq *requests) hold(j *job, r federation.Request, why *federation.Why) {
+	if rq.refuseTasks(j, r) {
 		return
 	}
 	if j.State.Ended() || j.Held == federation.HeldAdmin && !r.Operator {
 		return
 	}
 	if why == nil {
-		c.batch.eventf(j, "held by %s", r.Who())
+		rq.batch.eventf(j, "held by %s", r.Who())
 	}
-	j.holdFor(r, why, c.now())
+	j.holdFor(r, why, rq.now())
 	j.Reason = j.heldReason()
-	c.queue.look(j)
-	c.batch.job(j)
+	rq.queue.look(j)
+	rq.batch.job(j)
 	if j.State == federation.Pending { // of one that runs the site hears when it waits again
-		c.calls.act(j, "hold", federation.Driver.Hold)
+		rq.calls.act(j, "hold", federation.Driver.Hold)
 	}
 }
 
@@ -172,55 +172,55 @@ func (j *job) heldReason() federation.Reason {
 }
 
 // release lets a held job go. What an operator held, only an operator releases.
-func (c *requests) release(j *job, r federation.Request) {
-	if c.refuseTasks(j, r) {
+func (rq *requests) release(j *job, r federation.Request) {
+	if rq.refuseTasks(j, r) {
 		return
 	}
 	if j.Held == federation.HeldAdmin && !r.Operator {
 		return
 	}
 	if j.Held != federation.NotHeld {
-		c.batch.eventf(j, "released by %s", r.Who())
+		rq.batch.eventf(j, "released by %s", r.Who())
 	}
 	j.Held, j.Holder = federation.NotHeld, nil
 	j.Reason = federation.ReasonNone
 	if j.State == federation.Pending {
 		j.Reason = federation.ReasonPriority
 	}
-	c.queue.look(j)
-	c.batch.job(j)
-	c.agenda.plan = true
+	rq.queue.look(j)
+	rq.batch.job(j)
+	rq.agenda.plan = true
 	if j.State == federation.Pending {
-		c.calls.act(j, "release", federation.Driver.Release)
+		rq.calls.act(j, "release", federation.Driver.Release)
 	}
 }
 
-func (c *requests) signal(j *job, r federation.Request) {
+func (rq *requests) signal(j *job, r federation.Request) {
 	if !j.live() || j.att.State != federation.AttemptStarted {
-		c.batch.eventf(j, "signal %s dropped: the job does not run", r.Signal.Name)
+		rq.batch.eventf(j, "signal %s dropped: the job does not run", r.Signal.Name)
 		return
 	}
-	c.calls.act(j, "signal", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
+	rq.calls.act(j, "signal", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
 		return d.Signal(ctx, ref, slices.Collect(r.Tasks.All()), r.Signal)
 	})
 }
 
 // takeActed notes what a site said to an action. Cancellations are repeated by repair until the end is seen; a
 // hold or a release until the site has answered; a signal is not.
-func (c *requests) takeActed(s *site, r acted) {
-	j := c.jobs.Of(r.job)
+func (rq *requests) takeActed(s *site, r acted) {
+	j := rq.jobs.Of(r.job)
 	if j != nil && r.what == "cancel" {
 		j.try().ending = false
 	}
 	if r.err == nil {
 		return
 	}
-	c.log.Warn(r.what+" at site failed", "job", r.job, "site", s.Name, "err", r.err)
+	rq.log.Warn(r.what+" at site failed", "job", r.job, "site", s.Name, "err", r.err)
 	switch {
 	case j == nil:
 	case !errors.Is(r.err, federation.ErrUnavailable):
-		c.batch.eventf(j, "%s refused by %s: %v", r.what, s.Name, r.err)
+		rq.batch.eventf(j, "%s refused by %s: %v", r.what, s.Name, r.err)
 	case r.what == "hold" || r.what == "release":
-		j.tellHold, j.tellHoldAt = true, c.now().Add(c.t.CancelEach)
+		j.tellHold, j.tellHoldAt = true, rq.now().Add(rq.t.CancelEach)
 	}
 }

@@ -15,8 +15,8 @@ type runTimes struct {
 }
 
 // expected is how long a job is expected to run, from what jobs like it did; nil: that is not known.
-func (c *runTimes) expected(j *federation.Job) *federation.Expected {
-	b := c.book
+func (rt *runTimes) expected(j *federation.Job) *federation.Expected {
+	b := rt.book
 	if b == nil {
 		return nil
 	}
@@ -24,23 +24,23 @@ func (c *runTimes) expected(j *federation.Job) *federation.Expected {
 }
 
 // expectedAfter is expected of a job that has run for some time.
-func (c *runTimes) expectedAfter(j *federation.Job, ran time.Duration) *federation.Expected {
-	if b := c.book; b != nil && ran > 0 {
+func (rt *runTimes) expectedAfter(j *federation.Job, ran time.Duration) *federation.Expected {
+	if b := rt.book; b != nil && ran > 0 {
 		return b.ExpectAfter(b.Keys(j), limitOf(j), ran)
 	}
-	return c.expected(j)
+	return rt.expected(j)
 }
 
 // lasts is how long a job is expected to run in all, where it has run for some time.
-func (c *runTimes) lasts(j *job, ran time.Duration) *federation.Expected {
-	if e := c.expectedAfter(&j.Job, ran); e != nil {
+func (rt *runTimes) lasts(j *job, ran time.Duration) *federation.Expected {
+	if e := rt.expectedAfter(&j.Job, ran); e != nil {
 		return e
 	}
 	limit := limitOf(&j.Job)
 	if limit == 0 && j.att != nil && len(j.att.Decision.Offers) > 0 {
-		limit = time.Duration(float64(j.att.Decision.Offers[0].Run) / c.share)
+		limit = time.Duration(float64(j.att.Decision.Offers[0].Run) / rt.share)
 	}
-	return predict.Outlasts(limit, ran, c.share)
+	return predict.Outlasts(limit, ran, rt.share)
 }
 
 // limitOf is the time limit that a job asks for; 0: none.
@@ -53,13 +53,13 @@ func limitOf(j *federation.Job) time.Duration {
 
 // passRuns tells the forecasts what runs now, when that is due. Where the queue is ordered by what jobs are expected to take, those that wait are foretold anew: others like them
 // have ended since they came, or still run.
-func (c *briefing) passRuns(now time.Time) {
-	b := c.runs.book
+func (br *briefing) passRuns(now time.Time) {
+	b := br.runs.book
 	if b == nil || !b.Due(now) {
 		return
 	}
 	var running []predict.Live
-	for _, s := range c.sites.all {
+	for _, s := range br.sites.all {
 		for _, j := range s.jobs {
 			if a := j.att; a != nil && a.State == federation.AttemptStarted && !a.Started.IsZero() && j.whole == nil {
 				running = append(running, predict.Live{Keys: b.Keys(&j.Job), Start: a.Started, Lasts: atSpeed(elapsed(a.Started, now), s, a)})
@@ -67,14 +67,14 @@ func (c *briefing) passRuns(now time.Time) {
 		}
 	}
 	b.Pass(now, running)
-	if f := c.fairShare; f != nil && f.ByWork() && c.queue.world.Len() > 0 {
-		c.queue.world.Foretell(c.runs.expected)
+	if f := br.fairShare; f != nil && f.ByWork() && br.queue.world.Len() > 0 {
+		br.queue.world.Foretell(br.runs.expected)
 	}
 }
 
 // lasted notes how long a run was, if that tells how long others take.
-func (c *charges) lasted(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
-	b := c.runs.book
+func (ch *charges) lasted(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
+	b := ch.runs.book
 	if b == nil || s == nil || k.From == federation.PriceNone || j.leader != nil {
 		return
 	}
@@ -85,7 +85,7 @@ func (c *charges) lasted(s *site, j *job, a *federation.Attempt, k *federation.C
 	}
 	r := predict.Run{Keys: b.Keys(&j.Job), Start: k.Start, Seconds: float32(took.Seconds()), Cut: cut}
 	b.Ended(r)
-	c.batch.length(r.Length())
+	ch.batch.length(r.Length())
 }
 
 // atSpeed is how long a run of an attempt would have been on nodes of speed 1.

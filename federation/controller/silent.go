@@ -15,10 +15,10 @@ const (
 )
 
 // resumed is when a node was resumed; zero: it is drained, or was never.
-func (c *nodes) resumed(site federation.SiteName, node string) time.Time {
-	r := c.of(site).wanted[node]
+func (ns *nodes) resumed(site federation.SiteName, node string) time.Time {
+	r := ns.of(site).wanted[node]
 	switch {
-	case r == nil || r.Wants(c.now()) == federation.WishDrain:
+	case r == nil || r.Wants(ns.now()) == federation.WishDrain:
 		return time.Time{}
 	case r.Wish == federation.WishDrain: // it has ended by itself
 		return r.Until
@@ -27,11 +27,11 @@ func (c *nodes) resumed(site federation.SiteName, node string) time.Time {
 }
 
 // silentFor says that nodes of a site have not responded for some time, "" if they have.
-func (c *watch) silentFor(s *site) string {
-	now := c.now()
+func (w *watch) silentFor(s *site) string {
+	now := w.now()
 	text := ""
 	if s.Answering && s.Seen != nil {
-		text = health.Silent(s.Seen, func(node string) bool { return now.Sub(c.nodes.resumed(s.Name, node)) < resumedLately })
+		text = health.Silent(s.Seen, func(node string) bool { return now.Sub(w.nodes.resumed(s.Name, node)) < resumedLately })
 	}
 	switch {
 	case text == "":

@@ -64,28 +64,28 @@ type waitsThere struct {
 func (w *waitsThere) own() int64 { return w.priority + w.nice - int64(w.Spec.Nice) }
 
 // reconcile tells the sites whose time has come.
-func (c *siteOrder) reconcile() {
-	now := c.now()
-	for _, s := range c.sites.all {
-		r := c.of[s.Name]
+func (sr *siteOrder) reconcile() {
+	now := sr.now()
+	for _, s := range sr.sites.all {
+		r := sr.of[s.Name]
 		if r == nil {
 			r = &siteRanks{told: map[federation.JobID]toldNice{}}
-			c.of[s.Name] = r
+			sr.of[s.Name] = r
 		}
 		if s.can.Ranker == nil || !s.Answering || s.breaker.open || r.busy || now.Before(r.next) || s.Seen == nil || len(s.jobs) == 0 {
 			continue
 		}
 		r.next = now.Add(rankEach)
 		want := map[federation.JobID]int64{}
-		for _, all := range c.waiting(s) {
+		for _, all := range sr.waiting(s) {
 			rank(all, want)
 		}
-		c.tell(s, r, want, now)
+		sr.tell(s, r, want, now)
 	}
 }
 
 // waiting are our jobs that wait for nodes at a site, by partition, each partition's in our order.
-func (c *siteOrder) waiting(s *site) map[string][]waitsThere {
+func (sr *siteOrder) waiting(s *site) map[string][]waitsThere {
 	out := map[string][]waitsThere{}
 	for i := range s.Seen.Waiting {
 		w := &s.Seen.Waiting[i]
@@ -93,7 +93,7 @@ func (c *siteOrder) waiting(s *site) map[string][]waitsThere {
 		if j == nil || !w.Ours || w.Idle || w.Priority <= 1 || j.State != federation.Pending || j.att.State != federation.AttemptSubmitted || j.Cancel || j.Held != federation.NotHeld {
 			continue
 		}
-		out[w.Partition] = append(out[w.Partition], waitsThere{j, c.points(j), w.Priority, w.Nice})
+		out[w.Partition] = append(out[w.Partition], waitsThere{j, sr.points(j), w.Priority, w.Nice})
 	}
 	for _, all := range out {
 		slices.SortFunc(all, func(a, b waitsThere) int {
@@ -142,7 +142,7 @@ func rank(all []waitsThere, want map[federation.JobID]int64) {
 }
 
 // tell has the site give jobs another nice.
-func (c *siteOrder) tell(s *site, r *siteRanks, want map[federation.JobID]int64, now time.Time) {
+func (sr *siteOrder) tell(s *site, r *siteRanks, want map[federation.JobID]int64, now time.Time) {
 	refs := map[federation.JobID]federation.JobRef{}
 	for _, id := range slices.Sorted(maps.Keys(want)) {
 		if t := r.told[id]; len(refs) == rankMost || t.nice == want[id] && now.Sub(t.at) < rankAgain {
@@ -161,7 +161,7 @@ func (c *siteOrder) tell(s *site, r *siteRanks, want map[federation.JobID]int64,
 	}
 	r.busy = true
 	ranker := s.can.Ranker
-	c.calls.add(s, ranked{}, func(ctx context.Context) any {
+	sr.calls.add(s, ranked{}, func(ctx context.Context) any {
 		out := ranked{nice: want}
 		for _, id := range slices.Sorted(maps.Keys(want)) {
 			if err := ranker.SetNice(ctx, refs[id], want[id]); err != nil && !errors.Is(err, federation.ErrConflict) && !errors.Is(err, federation.ErrNotFound) {
@@ -174,21 +174,21 @@ func (c *siteOrder) tell(s *site, r *siteRanks, want map[federation.JobID]int64,
 }
 
 // take takes in what the site said.
-func (c *siteOrder) take(s *site, v ranked) {
-	r := c.of[s.Name]
+func (sr *siteOrder) take(s *site, v ranked) {
+	r := sr.of[s.Name]
 	r.busy = false
 	if v.err != nil {
-		r.next = c.now().Add(c.t.RetryMax)
+		r.next = sr.now().Add(sr.t.RetryMax)
 		if !errors.Is(v.err, federation.ErrUnavailable) {
-			r.next = c.now().Add(rankLater)
+			r.next = sr.now().Add(rankLater)
 		}
-		c.log.Warn("the site does not order our jobs as we do", "site", s.Name, "err", v.err)
+		sr.log.Warn("the site does not order our jobs as we do", "site", s.Name, "err", v.err)
 		return
 	}
 	for id, nice := range v.nice {
-		r.told[id] = toldNice{nice, c.now()}
+		r.told[id] = toldNice{nice, sr.now()}
 		if j := s.jobs[id]; j != nil {
-			c.log.Debug("job ranked", "job", id, "site", s.Name, "nice", nice)
+			sr.log.Debug("job ranked", "job", id, "site", s.Name, "nice", nice)
 		}
 	}
 }

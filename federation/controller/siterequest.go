@@ -43,24 +43,24 @@ type asks struct {
 }
 
 // answer makes an asked request done.
-func (c *asks) answer(a *asked) {
-	delete(c.open, a.Job)
+func (ak *asks) answer(a *asked) {
+	delete(ak.open, a.Job)
 	if a.Seq != 0 {
-		c.batch.done(a.Seq)
+		ak.batch.done(a.Seq)
 	}
 }
 
 // refuse makes it done without having been done, and keeps the reason for whoever has asked.
-func (c *asks) refuse(j *job, a *asked, err error) {
-	c.batch.eventf(j, "%s refused: %v", a.Kind, err)
-	c.refused.add(a.Seq, err)
-	c.answer(a)
+func (ak *asks) refuse(j *job, a *asked, err error) {
+	ak.batch.eventf(j, "%s refused: %v", a.Kind, err)
+	ak.refused.add(a.Seq, err)
+	ak.answer(a)
 }
 
 // site asks the job's site for what a wants, or for the end of the attempt.
-func (c *asks) site(j *job, a *asked) {
-	s, ref := c.sites.byName[j.att.Site], j.Ref(j.att)
-	a.calling, a.at = true, c.now().Add(c.t.CancelEach)
+func (ak *asks) site(j *job, a *asked) {
+	s, ref := ak.sites.byName[j.att.Site], j.Ref(j.att)
+	a.calling, a.at = true, ak.now().Add(ak.t.CancelEach)
 	var do func(context.Context) error
 	switch {
 	case a.stop:
@@ -81,7 +81,7 @@ func (c *asks) site(j *job, a *asked) {
 		do = requeueAt(s.can.Requeue, ref, a.Tasks)
 	}
 	kind := answered{job: j.ID, seq: a.Seq}
-	c.calls.add(s, kind, func(ctx context.Context) any {
+	ak.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
 		r.err = do(ctx)
 		return r
@@ -90,8 +90,8 @@ func (c *asks) site(j *job, a *asked) {
 
 // takesBack reports whether the end of j's attempt was asked for so that it may go back to the queue. After a
 // crash nothing is known of that but the request, and that the attempt was cancelled.
-func (c *asks) takesBack(j *job, sj *federation.SiteJob) bool {
-	a := c.open[j.ID]
+func (ak *asks) takesBack(j *job, sj *federation.SiteJob) bool {
+	a := ak.open[j.ID]
 	switch {
 	case a == nil || j.Cancel || suspends(a.Request):
 		return false
@@ -102,31 +102,31 @@ func (c *asks) takesBack(j *job, sj *federation.SiteJob) bool {
 }
 
 // ask takes up a request to requeue, to suspend, to resume or to change a job.
-func (c *requests) ask(r federation.Request) {
-	j := c.jobs.Of(r.Job)
+func (rq *requests) ask(r federation.Request) {
+	j := rq.jobs.Of(r.Job)
 	switch {
 	case j == nil && r.Kind != federation.RequestUpdate && r.Kind != federation.RequestMove && !suspends(r):
-		c.takeUpAgain(r)
+		rq.takeUpAgain(r)
 	case j == nil:
-		c.batch.done(r.Seq)
-	case c.asks.open[r.Job] != nil:
-		c.inbox.again(r.Seq) // read again, when the one before it is done
+		rq.batch.done(r.Seq)
+	case rq.asks.open[r.Job] != nil:
+		rq.inbox.again(r.Seq) // read again, when the one before it is done
 	case j.spreads():
-		c.askSpread(j, r)
-	case r.Kind == federation.RequestUpdate && c.refuseTasks(j, r):
-		c.batch.done(r.Seq)
+		rq.askSpread(j, r)
+	case r.Kind == federation.RequestUpdate && rq.refuseTasks(j, r):
+		rq.batch.done(r.Seq)
 	default:
-		c.askOne(j, r)
+		rq.askOne(j, r)
 	}
 }
 
 // askSpread passes a request about an array whose tasks are bound one by one on to those tasks. What sites have a
 // word in becomes a request of its own, written as the array's is done.
-func (c *requests) askSpread(j *job, r federation.Request) {
+func (rq *requests) askSpread(j *job, r federation.Request) {
 	whole := r
 	if r.Kind == federation.RequestUpdate {
-		if r.Change = c.changeLimit(j, r.Change); len(r.Change) == 0 && r.Tasks.Len() > 0 {
-			c.batch.done(r.Seq)
+		if r.Change = rq.changeLimit(j, r.Change); len(r.Change) == 0 && r.Tasks.Len() > 0 {
+			rq.batch.done(r.Seq)
 			return
 		}
 	}
@@ -135,114 +135,114 @@ func (c *requests) askSpread(j *job, r federation.Request) {
 			return
 		}
 		if spec, err := federation.ChangedSpec(&j.Job, whole.Change, r.At); err == nil {
-			c.changeHere(j, spec)
+			rq.changeHere(j, spec)
 		}
-		j.asWaiting(func() { c.changePriority(j, whole) })
+		j.asWaiting(func() { rq.changePriority(j, whole) })
 	}
-	c.doneIf(c.tasks.each(j, &r, rest, func(p *job) {
+	rq.doneIf(rq.tasks.each(j, &r, rest, func(p *job) {
 		one := r
 		one.Job, one.Tasks, one.Seq, one.Restarts = p.ID, federation.TaskSet{}, 0, p.Restarts
 		switch {
 		case len(one.Change) == 0 && r.Kind == federation.RequestUpdate:
-		case p.live() || c.asks.open[p.ID] != nil: // of an attempt that has just ended, one before this is still to be done
-			c.batch.request(one)
+		case p.live() || rq.asks.open[p.ID] != nil: // of an attempt that has just ended, one before this is still to be done
+			rq.batch.request(one)
 		default:
-			c.askOne(p, one)
+			rq.askOne(p, one)
 		}
 	}), r.Seq)
 }
 
-func (c *requests) askOne(j *job, r federation.Request) {
+func (rq *requests) askOne(j *job, r federation.Request) {
 	switch {
 	case r.Kind == federation.RequestMove:
-		c.moves.ask(j, r)
+		rq.moves.ask(j, r)
 	case r.Kind == federation.RequestUpdate:
-		c.update(j, r)
+		rq.update(j, r)
 	case suspends(r):
-		c.suspendAsked(j, r)
+		rq.suspendAsked(j, r)
 	default:
-		c.requeueAsked(j, r)
+		rq.requeueAsked(j, r)
 	}
-	if c.asks.open[j.ID] != nil {
-		c.repairAsked()
+	if rq.asks.open[j.ID] != nil {
+		rq.repairAsked()
 	}
 }
 
 // takeAnswered takes in what a site said.
-func (c *requests) takeAnswered(s *site, r answered) {
-	a := c.asks.open[r.job]
-	j := c.jobs.Of(r.job)
+func (rq *requests) takeAnswered(s *site, r answered) {
+	a := rq.asks.open[r.job]
+	j := rq.jobs.Of(r.job)
 	if a == nil || a.Seq != r.seq || j == nil {
 		return
 	}
 	a.calling = false
 	switch {
 	case errors.Is(r.err, federation.ErrUnavailable):
-		a.at = c.now().Add(c.t.CancelEach)
+		a.at = rq.now().Add(rq.t.CancelEach)
 	case a.stop: // a poll tells whether it has ended
 		if r.err != nil && a.takesUnstarted() {
-			c.asks.refuse(j, a, r.err)
+			rq.asks.refuse(j, a, r.err)
 		}
 	case a.Kind == federation.RequestUpdate:
-		c.updated(j, a, r.err)
+		rq.updated(j, a, r.err)
 	case suspends(a.Request):
-		c.suspendedThere(s, j, a, r.err)
+		rq.suspendedThere(s, j, a, r.err)
 	default:
-		c.requeuedThere(s, j, a, r.err)
+		rq.requeuedThere(s, j, a, r.err)
 	}
 }
 
 // repairAsked goes on with the requests that wait.
-func (c *requests) repairAsked() {
-	now := c.now()
-	for _, id := range slices.Sorted(maps.Keys(c.asks.open)) {
-		a, j := c.asks.open[id], c.jobs.Of(id)
+func (rq *requests) repairAsked() {
+	now := rq.now()
+	for _, id := range slices.Sorted(maps.Keys(rq.asks.open)) {
+		a, j := rq.asks.open[id], rq.jobs.Of(id)
 		switch {
 		case j == nil || j.Cancel:
-			c.asks.answer(a)
+			rq.asks.answer(a)
 		case !j.live(): // it went back to the queue by itself
 			if a.spec != nil {
-				c.changeHere(j, *a.spec)
+				rq.changeHere(j, *a.spec)
 			}
 			if a.Kind == federation.RequestMove {
-				c.moves.place(j, a.Move, a.Move.From)
+				rq.moves.place(j, a.Move, a.Move.From)
 			}
-			c.asks.answer(a)
+			rq.asks.answer(a)
 		case a.Kind == federation.RequestMove && j.inFlight():
 		case a.hold:
 			if j.State == federation.Pending {
-				c.asks.answer(a)
-				c.hold(j, a.Request, nil)
+				rq.asks.answer(a)
+				rq.hold(j, a.Request, nil)
 			}
 		case a.Kind != federation.RequestUpdate && a.Kind != federation.RequestMove && j.Restarts > a.Restarts:
-			c.asks.answer(a)
-		case !a.calling && !now.Before(a.at) && c.sites.byName[j.att.Site] != nil && !c.sites.byName[j.att.Site].breaker.open:
-			c.asks.site(j, a)
+			rq.asks.answer(a)
+		case !a.calling && !now.Before(a.at) && rq.sites.byName[j.att.Site] != nil && !rq.sites.byName[j.att.Site].breaker.open:
+			rq.asks.site(j, a)
 		}
 	}
 }
 
 // putBack returns a job to the queue after its attempt was stopped for that. Its site is left alone with it for a
 // while: it remembers the number, and refuses to take it a second time, until MinJobAge has passed.
-func (c *requests) putBack(j *job) {
-	a := c.asks.open[j.ID]
+func (rq *requests) putBack(j *job) {
+	a := rq.asks.open[j.ID]
 	if a.Kind == federation.RequestMove {
-		c.moves.putElsewhere(j, a)
+		rq.moves.putElsewhere(j, a)
 		return
 	}
 	if a.spec != nil {
-		c.changeHere(j, *a.spec)
+		rq.changeHere(j, *a.spec)
 	} else {
 		j.Restarts++
-		c.batch.eventf(j, "requeued by %s", a.Who())
+		rq.batch.eventf(j, "requeued by %s", a.Who())
 	}
 	if holds(a.Request) {
-		j.holdFor(a.Request, nil, c.now())
+		j.holdFor(a.Request, nil, rq.now())
 	}
 	j.ExitStatus = 0
-	j.avoid(j.att, c.now().Add(c.t.MinJobAge), c.now())
-	c.asks.answer(a)
-	c.life.requeue(j, federation.ReasonBeginTime)
+	j.avoid(j.att, rq.now().Add(rq.t.MinJobAge), rq.now())
+	rq.asks.answer(a)
+	rq.life.requeue(j, federation.ReasonBeginTime)
 }
 
 // avoid leaves the site of an attempt that has ended alone with its job until then.

@@ -38,28 +38,28 @@ type jobAt struct {
 }
 
 // take takes in what operators have said. Their words are in the store, so that they outlive the daemon.
-func (c *standings) take(records map[federation.SiteName]federation.SiteRecord) {
-	before := c.by
-	c.by = records
-	for _, s := range slices.Clone(c.sites.all) {
+func (st *standings) take(records map[federation.SiteName]federation.SiteRecord) {
+	before := st.by
+	st.by = records
+	for _, s := range slices.Clone(st.sites.all) {
 		if records[s.Name].State == federation.FedRemoved {
-			c.leave(s)
+			st.leave(s)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.away)) {
-		if s := c.away[name]; records[name].State != federation.FedRemoved {
-			delete(c.away, name)
-			c.enter(s)
+	for _, name := range slices.Sorted(maps.Keys(st.away)) {
+		if s := st.away[name]; records[name].State != federation.FedRemoved {
+			delete(st.away, name)
+			st.enter(s)
 		}
 	}
-	for _, s := range c.sites.all {
+	for _, s := range st.sites.all {
 		r, ok := records[s.Name]
 		if !ok {
 			r.State = federation.FedActive
 		}
 		if ok && r.State == federation.FedActive && !r.At.Equal(before[s.Name].At) && !s.restored.at.IsZero() { // an operator has seen it
 			s.restored = restored{}
-			c.watch.health(s)
+			st.watch.health(s)
 		}
 		if r.State == s.State && r.Lost.Equal(s.Lost) {
 			continue
@@ -69,18 +69,18 @@ func (c *standings) take(records map[federation.SiteName]federation.SiteRecord) 
 			s.returned = time.Time{}
 		}
 		s.State, s.Lost, s.StateWhy = r.State, r.Lost, r.Reason
-		c.agenda.plan = true
-		c.watch.health(s)
+		st.agenda.plan = true
+		st.watch.health(s)
 	}
 }
 
 // Join has a site taken into the federation, in the next round. One that is known by its name is what it is now configured as from then on; whether it is a
 // member stays as it is.
-func (c *View) Join(s Site) {
-	c.joinMu.Lock()
-	c.joining = append(c.joining, s)
-	c.joinMu.Unlock()
-	c.Wake()
+func (v *View) Join(s Site) {
+	v.joinMu.Lock()
+	v.joining = append(v.joining, s)
+	v.joinMu.Unlock()
+	v.Wake()
 }
 
 // takeIn takes in the sites that are to join. An attempt at one that was there before a restart is its again.
@@ -128,50 +128,50 @@ func (c *Controller) reconfigure(s *site, sc *Site) {
 }
 
 // leave takes a site out of the federation.
-func (c *standings) leave(s *site) {
-	c.sites.remove(s)
-	c.away[s.Name] = s
+func (st *standings) leave(s *site) {
+	st.sites.remove(s)
+	st.away[s.Name] = s
 	s.State, s.told = federation.FedRemoved, nil
-	c.agenda.plan = true
-	c.log.Info("site has left the federation", "site", s.Name)
+	st.agenda.plan = true
+	st.log.Info("site has left the federation", "site", s.Name)
 }
 
 // enter takes a site into the federation.
-func (c *standings) enter(s *site) {
-	c.sites.add(s)
+func (st *standings) enter(s *site) {
+	st.sites.add(s)
 	s.nextPoll, s.nextObserve, s.mark = time.Time{}, time.Time{}, nil
-	c.agenda.plan = true
+	st.agenda.plan = true
 }
 
 // reconcile acts on what was said: jobs of lost sites are given up, those that wait at INACTIVE ones are moved, and a site that was to be removed when it has
 // no more jobs is.
-func (c *standings) reconcile(ctx context.Context) {
-	for _, s := range slices.Clone(c.sites.all) {
-		subject{site: s.Name}.do(func() { c.actOn(ctx, s) })
+func (st *standings) reconcile(ctx context.Context) {
+	for _, s := range slices.Clone(st.sites.all) {
+		subject{site: s.Name}.do(func() { st.actOn(ctx, s) })
 	}
 }
 
-func (c *standings) actOn(ctx context.Context, s *site) {
+func (st *standings) actOn(ctx context.Context, s *site) {
 	if !s.Lost.IsZero() {
-		c.giveUp(s)
+		st.giveUp(s)
 	}
 	if s.State == federation.FedInactive {
-		c.moveAway(s, fmt.Sprintf("FedState of %s is %s", s.Name, s.State), func(*job) bool { return true })
+		st.moveAway(s, fmt.Sprintf("FedState of %s is %s", s.Name, s.State), func(*job) bool { return true })
 	}
-	if len(c.upkeep.planned[s.Name]) > 0 {
-		c.leaveBefore(s)
+	if len(st.upkeep.planned[s.Name]) > 0 {
+		st.leaveBefore(s)
 	}
 	if s.State == federation.FedDrainRemove && len(s.jobs) == 0 {
-		c.remove(ctx, s)
+		st.remove(ctx, s)
 	}
 }
 
 // giveUp takes the jobs of a lost site away from it, as their requeue rules say. A job whose results are on the way here has ended.
-func (c *standings) giveUp(s *site) {
-	r := c.by[s.Name]
+func (st *standings) giveUp(s *site) {
+	r := st.by[s.Name]
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]
-		if h := c.stageOut.byKey[j.att.Key]; h != nil && h.ended != nil {
+		if h := st.stageOut.byKey[j.att.Key]; h != nil && h.ended != nil {
 			continue
 		}
 		started := j.att.State == federation.AttemptStarted
@@ -180,51 +180,51 @@ func (c *standings) giveUp(s *site) {
 			note += ": " + r.Reason
 		}
 		j.att.Class = federation.ClassSite
-		c.life.finishAttempt(j, federation.AttemptForgotten, note)
-		c.batch.eventf(j, "%s", note)
+		st.life.finishAttempt(j, federation.AttemptForgotten, note)
+		st.batch.eventf(j, "%s", note)
 		if started {
-			c.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
+			st.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
 		} else {
-			c.life.backToQueue(j, federation.ReasonForgotten)
+			st.life.backToQueue(j, federation.ReasonForgotten)
 		}
 	}
 }
 
 // moveAway asks for jobs that wait at a site to be moved, once for each attempt.
-func (c *standings) moveAway(s *site, why string, which func(*job) bool) {
-	maps.DeleteFunc(c.asked, func(k jobAt, _ bool) bool {
-		j := c.jobs.Of(k.job)
+func (st *standings) moveAway(s *site, why string, which func(*job) bool) {
+	maps.DeleteFunc(st.asked, func(k jobAt, _ bool) bool {
+		j := st.jobs.Of(k.job)
 		return j == nil || !j.live() || j.att.Number != k.attempt
 	})
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]
 		k := jobAt{id, j.att.Number}
-		if j.leader != nil || j.State != federation.Pending || j.att.State != federation.AttemptSubmitted || c.asked[k] || !which(j) {
+		if j.leader != nil || j.State != federation.Pending || j.att.State != federation.AttemptSubmitted || st.asked[k] || !which(j) {
 			continue
 		}
-		c.asked[k] = true
-		c.batch.request(federation.Request{Job: id, Kind: federation.RequestMove, Operator: true, Restarts: j.Restarts, At: c.now().UTC(),
+		st.asked[k] = true
+		st.batch.request(federation.Request{Job: id, Kind: federation.RequestMove, Operator: true, Restarts: j.Restarts, At: st.now().UTC(),
 			Move: &federation.Relocation{From: s.Name, Why: why}})
 	}
 }
 
 // remove writes down that a site has left; it does when that is read back.
-func (c *standings) remove(ctx context.Context, s *site) {
-	r := c.by[s.Name]
-	r.Name, r.State, r.Lost, r.At = s.Name, federation.FedRemoved, time.Time{}, c.now().UTC()
-	if err := c.store.SetSiteState(ctx, r); err != nil {
-		c.log.Error("write that a site has left", "site", s.Name, "err", err)
+func (st *standings) remove(ctx context.Context, s *site) {
+	r := st.by[s.Name]
+	r.Name, r.State, r.Lost, r.At = s.Name, federation.FedRemoved, time.Time{}, st.now().UTC()
+	if err := st.store.SetSiteState(ctx, r); err != nil {
+		st.log.Error("write that a site has left", "site", s.Name, "err", err)
 		return
 	}
-	c.by[s.Name] = r
-	c.leave(s)
+	st.by[s.Name] = r
+	st.leave(s)
 }
 
 // note compares what is wrong with a site with what was wrong before, and writes the difference to its history.
-func (c *watch) note(s *site) {
-	is := health.SiteConditions(&s.Site, s.returned, s.restored.condition(c.now()), c.silentFor(s), c.now())
+func (w *watch) note(s *site) {
+	is := health.SiteConditions(&s.Site, s.returned, s.restored.condition(w.now()), w.silentFor(s), w.now())
 	if s.Seen != nil {
-		c.metrics.tokenExpires(s.Name, s.Seen.CredentialEnds)
+		w.metrics.tokenExpires(s.Name, s.Seen.CredentialEnds)
 	}
 	if slices.Equal(is, s.Conditions) {
 		return
@@ -235,22 +235,22 @@ func (c *watch) note(s *site) {
 		return slices.ContainsFunc(list, func(k federation.Condition) bool { return k.Name == n })
 	}
 	event := func(from, to, why string) {
-		c.batch.siteEvent(federation.SiteEvent{Site: s.Name, At: c.now().UTC(), From: from, To: to, Why: why})
+		w.batch.siteEvent(federation.SiteEvent{Site: s.Name, At: w.now().UTC(), From: from, To: to, Why: why})
 	}
 	for _, k := range is {
 		if !has(was, k.Name) && k.Name != federation.CondNotSeen && k.Name != federation.CondLost {
 			event("OK", string(k.Name), k.Detail)
-			c.log.Warn("condition of a site", "site", s.Name, "condition", k.Name, "why", k.Detail)
+			w.log.Warn("condition of a site", "site", s.Name, "condition", k.Name, "why", k.Detail)
 		}
 	}
 	for _, k := range was {
 		if !has(is, k.Name) && k.Name != federation.CondNotSeen && k.Name != federation.CondLost {
 			event(string(k.Name), "OK", "")
-			c.log.Info("condition of a site is over", "site", s.Name, "condition", k.Name)
+			w.log.Info("condition of a site is over", "site", s.Name, "condition", k.Name)
 		}
 	}
 	for _, n := range federation.ConditionNames {
-		c.metrics.condition(s.Name, n, has(is, n))
+		w.metrics.condition(s.Name, n, has(is, n))
 	}
 }
 
@@ -276,12 +276,12 @@ func (r restored) condition(now time.Time) *federation.Condition {
 
 // recall finds in the history of the sites, for a new daemon, which of them were put back to an older state a short time ago. Whatever else is wrong with
 // them shows again.
-func (c *standings) recall(ctx context.Context) error {
-	history, ok := c.store.(federation.SiteStore)
+func (st *standings) recall(ctx context.Context) error {
+	history, ok := st.store.(federation.SiteStore)
 	if !ok {
 		return nil
 	}
-	for _, s := range c.sites.all {
+	for _, s := range st.sites.all {
 		events, err := history.SiteEvents(ctx, s.Name, recalled)
 		if err != nil {
 			return err

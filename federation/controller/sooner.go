@@ -19,8 +19,8 @@ type relaxation struct {
 
 // sooner tries what would have a waiting job start sooner than now: asking for less in one respect, or a dearer site. It is the plan for the job alone, as in Explain:
 // jobs that stand before it in the queue are not counted.
-func (c *judging) sooner(sites *viewOfSites, j *federation.Job, now federation.Decision) (out []federation.Sooner) {
-	if j.Held != federation.NotHeld || c.now().Before(j.Spec.Begin) || len(now.Offers) > 0 && now.Offers[0].Wait == 0 {
+func (jd *judging) sooner(sites *viewOfSites, j *federation.Job, now federation.Decision) (out []federation.Sooner) {
+	if j.Held != federation.NotHeld || jd.now().Before(j.Spec.Begin) || len(now.Offers) > 0 && now.Offers[0].Wait == 0 {
 		return nil
 	}
 	out = place.SoonerOffers(&now)
@@ -29,7 +29,7 @@ func (c *judging) sooner(sites *viewOfSites, j *federation.Job, now federation.D
 		spec := *j.Spec
 		r.edit(&spec)
 		less.SetSpec(spec)
-		d, err := c.planFor(sites, &less)
+		d, err := jd.planFor(sites, &less)
 		if err != nil || len(d.Offers) == 0 {
 			continue
 		}

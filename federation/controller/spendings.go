@@ -7,13 +7,13 @@ import (
 )
 
 // Spendings returns what the jobs that run have come to, by their IDs and by the numbers that Slurm's commands call them by. It may be some seconds old; else it waits for the round under way.
-func (c *View) Spendings(ctx context.Context) (federation.Spendings, error) {
-	return c.spendings.ask(ctx, c)
+func (v *View) Spendings(ctx context.Context) (federation.Spendings, error) {
+	return v.spendings.ask(ctx, v)
 }
 
-func (c *forecasts) spendings() federation.Spendings {
-	all, now := federation.Spendings{}, c.now().UTC()
-	for _, s := range c.sites.all {
+func (fc *forecasts) spendings() federation.Spendings {
+	all, now := federation.Spendings{}, fc.now().UTC()
+	for _, s := range fc.sites.all {
 		for id, j := range s.jobs {
 			if is := s.Spending(&j.Job, j.att, now); is != nil {
 				all[id], all[j.Number()] = is, is

@@ -36,35 +36,35 @@ type delivery struct {
 }
 
 // ready reads the payload of a submission and has its files brought to the site, or put in their places where the site sees them.
-func (c *delivery) ready(ctx context.Context, site *federation.Site, staged bool, sub *federation.Submission, payloadOf federation.JobID) error {
-	payload, err := c.store.Payload(ctx, payloadOf)
+func (d *delivery) ready(ctx context.Context, site *federation.Site, staged bool, sub *federation.Submission, payloadOf federation.JobID) error {
+	payload, err := d.store.Payload(ctx, payloadOf)
 	if err != nil {
 		return fmt.Errorf("%w: read the script: %w", federation.ErrNotSent, err)
 	}
 	sub.Payload = payload
 	place.Adapt(sub, site.Options)
-	if c.environment != nil {
-		sub.Payload.Environment = c.environment(site.Name, sub.Job, sub.Payload.Environment)
+	if d.environment != nil {
+		sub.Payload.Environment = d.environment(site.Name, sub.Job, sub.Payload.Environment)
 	}
 	ctx, cancel := context.WithTimeout(ctx, stageTime)
 	defer cancel()
 	if !staged {
-		if f := sub.Job.Spec.Fed; c.stager == nil || f == nil || len(f.StageIn) == 0 {
+		if f := sub.Job.Spec.Fed; d.stager == nil || f == nil || len(f.StageIn) == 0 {
 			return nil
 		}
-		if err := c.stager.Link(ctx, *sub, site.Sees); err != nil {
+		if err := d.stager.Link(ctx, *sub, site.Sees); err != nil {
 			return stageError{err}
 		}
 		return nil
 	}
-	prepared, err := c.stager.Prepare(ctx, site.Name, *sub)
+	prepared, err := d.stager.Prepare(ctx, site.Name, *sub)
 	if err != nil {
 		return stageError{err}
 	}
 	*sub = prepared
 	// That may have taken long. A job that was cancelled meanwhile need not run for the moment until its site
 	// hears of it.
-	if j, err := c.store.Job(ctx, sub.Job.ID); err == nil && j.Cancel {
+	if j, err := d.store.Job(ctx, sub.Job.ID); err == nil && j.Cancel {
 		return stageError{errCancelled}
 	}
 	return nil
@@ -73,18 +73,18 @@ func (c *delivery) ready(ctx context.Context, site *federation.Site, staged bool
 var errCancelled = errors.New("cancelled while its files were brought to the site")
 
 // stageFailed ends a job whose own words cannot be followed. For any other cause the site is left alone for a while.
-func (c *attempts) stageFailed(s *site, j *job, err error) {
+func (at *attempts) stageFailed(s *site, j *job, err error) {
 	lasting := errors.Is(err, federation.ErrInvalid) || errors.Is(err, federation.ErrDenied)
 	if !lasting && !j.Cancel {
-		c.refuse(s, j, err, federation.ReasonRefused)
+		at.refuse(s, j, err, federation.ReasonRefused)
 		return
 	}
-	c.life.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
-	c.batch.eventf(j, "%v", err)
+	at.life.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
+	at.batch.eventf(j, "%v", err)
 	if j.Cancel {
-		c.life.end(j, federation.Cancelled, federation.ReasonNone, c.now())
+		at.life.end(j, federation.Cancelled, federation.ReasonNone, at.now())
 		return
 	}
 	j.att.Class, j.ExitStatus = federation.ClassUser, 1<<8
-	c.life.end(j, federation.Failed, federation.ReasonLaunchFailure, c.now())
+	at.life.end(j, federation.Failed, federation.ReasonLaunchFailure, at.now())
 }

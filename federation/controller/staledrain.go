@@ -76,18 +76,18 @@ func (l *lifting) allowed(node string, now time.Time) bool {
 }
 
 // loadLifts reads what earlier daemons have lifted, so that the bounds hold for all of them.
-func (c *nodes) loadLifts(ctx context.Context) error {
-	log, ok := c.store.(federation.AuditLog)
+func (ns *nodes) loadLifts(ctx context.Context) error {
+	log, ok := ns.store.(federation.AuditLog)
 	if !ok {
 		return nil
 	}
-	acts, err := log.Audit(ctx, federation.AuditQuery{Verb: "lift", Kind: federation.AuditNode, Since: c.now().Add(-24 * time.Hour)})
+	acts, err := log.Audit(ctx, federation.AuditQuery{Verb: "lift", Kind: federation.AuditNode, Since: ns.now().Add(-24 * time.Hour)})
 	if err != nil {
 		return fmt.Errorf("read which drains were lifted: %w", err)
 	}
 	for _, a := range acts {
 		site, node, _ := strings.Cut(a.Object, "/")
-		if n := c.of(federation.SiteName(site)); a.Result == "" && n.done != nil {
+		if n := ns.of(federation.SiteName(site)); a.Result == "" && n.done != nil {
 			n.done[node] = append(n.done[node], a.At)
 		}
 	}
@@ -95,14 +95,14 @@ func (c *nodes) loadLifts(ctx context.Context) error {
 }
 
 // lift has the drains of one reason ended that slurmctld has left behind. The order ends a drain of that very reason only.
-func (c *nodes) lift(s *site, n *siteNodes, found map[string]lift) {
+func (ns *nodes) lift(s *site, n *siteNodes, found map[string]lift) {
 	if len(found) == 0 {
 		return
 	}
 	names := slices.Sorted(maps.Keys(found))
 	reason := found[names[0]].reason
-	o := federation.NodeOrder{Wish: federation.WishResume, Text: reason, Mark: c.federation}
-	now := c.now()
+	o := federation.NodeOrder{Wish: federation.WishResume, Text: reason, Mark: ns.federation}
+	now := ns.now()
 	for _, name := range names {
 		f := found[name]
 		if f.reason != reason || !n.lifting.allowed(name, now) {
@@ -113,18 +113,18 @@ func (c *nodes) lift(s *site, n *siteNodes, found map[string]lift) {
 		n.lifting.shown[name] = true
 		id := federation.NodeID{Site: s.Name, Name: name}
 		why := fmt.Sprintf("%s: %s", reason, f.proof)
-		c.batch.nodeEvent(federation.NodeEvent{Node: id, At: now.UTC(), Who: federation.DaemonActor.User, To: "LIFT", Wanted: true, Why: why})
-		c.batch.audit(federation.AuditEntry{At: now.UTC(), Who: federation.DaemonActor, Verb: "lift", Kind: federation.AuditNode, Object: id.String(),
+		ns.batch.nodeEvent(federation.NodeEvent{Node: id, At: now.UTC(), Who: federation.DaemonActor.User, To: "LIFT", Wanted: true, Why: why})
+		ns.batch.audit(federation.AuditEntry{At: now.UTC(), Who: federation.DaemonActor, Verb: "lift", Kind: federation.AuditNode, Object: id.String(),
 			Before: n.last[name].word, After: string(federation.WishResume), Why: why})
 	}
 	if len(o.Nodes) > 0 {
-		c.log.Info("lift a drain of slurmctld whose cause is gone", "site", s.Name, "nodes", len(o.Nodes), "reason", reason, "proof", found[names[0]].proof)
-		c.tell(s, n, o)
+		ns.log.Info("lift a drain of slurmctld whose cause is gone", "site", s.Name, "nodes", len(o.Nodes), "reason", reason, "proof", found[names[0]].proof)
+		ns.tell(s, n, o)
 	}
 }
 
 // notLifted writes down that a site has not lifted what it was told to.
-func (c *nodes) notLifted(s *site, n *siteNodes, r nodesSet) {
+func (ns *nodes) notLifted(s *site, n *siteNodes, r nodesSet) {
 	for _, name := range r.order.Nodes {
 		err := r.left[name]
 		if r.err != nil {
@@ -134,7 +134,7 @@ func (c *nodes) notLifted(s *site, n *siteNodes, r nodesSet) {
 			continue
 		}
 		delete(n.lifting.shown, name)
-		c.batch.audit(federation.AuditEntry{At: c.now().UTC(), Who: federation.DaemonActor, Verb: "lift", Kind: federation.AuditNode,
+		ns.batch.audit(federation.AuditEntry{At: ns.now().UTC(), Who: federation.DaemonActor, Verb: "lift", Kind: federation.AuditNode,
 			Object: federation.NodeID{Site: s.Name, Name: name}.String(), Why: r.order.Text, Result: err.Error()})
 	}
 }

@@ -39,14 +39,14 @@ func (s happens) plus(e *federation.Expected) happens {
 }
 
 // foretellRest adds the jobs that wait for the end of others which is foretold, and for a begin time.
-func (c *forecasts) foretellRest(all federation.Starts, now time.Time) {
-	f := &foretelling{forecasts: c, all: all, now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
-	for _, waits := range c.depends.waits {
+func (fc *forecasts) foretellRest(all federation.Starts, now time.Time) {
+	f := &foretelling{forecasts: fc, all: all, now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
+	for _, waits := range fc.depends.waits {
 		for _, w := range waits {
 			f.start(w.job)
 		}
 	}
-	for j := range c.queue.times.next {
+	for j := range fc.queue.times.next {
 		if now.Before(j.Spec.Begin) {
 			f.start(j)
 		}
@@ -233,13 +233,13 @@ func (f *foretelling) quote(j *job) (o *federation.Offer) {
 
 // overBudget reports whether the limits and budgets of the account tree keep a job from what it is offered, or have done so in the last plan: what has fallen free since may be
 // for others that wait for it.
-func (c *forecasts) overBudget(j *job, o *federation.Offer) bool {
-	if c.limits.book == nil {
+func (fc *forecasts) overBudget(j *job, o *federation.Offer) bool {
+	if fc.limits.book == nil {
 		return false
 	}
 	if r := string(j.Reason); j.Reason == federation.ReasonAccountBudget || strings.HasPrefix(r, "Assoc") || strings.HasPrefix(r, "QOS") {
 		return true
 	}
-	w := c.limits.wants(asTask(&j.Job), o)
-	return c.limits.book.Check(c.now(), &w) != nil
+	w := fc.limits.wants(asTask(&j.Job), o)
+	return fc.limits.book.Check(fc.now(), &w) != nil
 }

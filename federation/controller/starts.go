@@ -13,8 +13,8 @@ const mostForetold = 500
 
 // Starts returns when jobs that wait are expected to start: by the plan, by what the site says where they wait, or by what is foretold of its queue. It may be
 // some seconds old; else it waits for the round under way.
-func (c *View) Starts(ctx context.Context) (federation.Starts, error) {
-	return c.starts.ask(ctx, c)
+func (v *View) Starts(ctx context.Context) (federation.Starts, error) {
+	return v.starts.ask(ctx, v)
 }
 
 // forecasts answer, in a round, what is asked about the future of jobs.
@@ -32,29 +32,29 @@ type forecasts struct {
 	comparing *comparing
 }
 
-func (c *forecasts) starts() federation.Starts {
-	all, now := federation.Starts{}, c.now().UTC()
-	if c.queue.world.Len() == 0 { // no plan was made lately
-		c.queue.world.SetTime(now)
+func (fc *forecasts) starts() federation.Starts {
+	all, now := federation.Starts{}, fc.now().UTC()
+	if fc.queue.world.Len() == 0 { // no plan was made lately
+		fc.queue.world.SetTime(now)
 	}
-	if f := c.queue.world.Guard(func() { c.startsPlanned(all) }); f != nil {
-		c.faults.tell(f)
+	if f := fc.queue.world.Guard(func() { fc.startsPlanned(all) }); f != nil {
+		fc.faults.tell(f)
 	}
-	for _, site := range c.sites.all {
-		c.startsAt(site, all, now)
+	for _, site := range fc.sites.all {
+		fc.startsAt(site, all, now)
 	}
-	c.foretellRest(all, now)
+	fc.foretellRest(all, now)
 	return all
 }
 
 // startsPlanned adds the jobs of which the plan knows when they start.
-func (c *forecasts) startsPlanned(all federation.Starts) {
-	for job, o := range c.queue.world.Next() {
-		if j := c.jobs.Of(c.arrays.jobOf(job.ID)); j == nil || c.overBudget(j, o) { // nothing says when its budget suffices
+func (fc *forecasts) startsPlanned(all federation.Starts) {
+	for job, o := range fc.queue.world.Next() {
+		if j := fc.jobs.Of(fc.arrays.jobOf(job.ID)); j == nil || fc.overBudget(j, o) { // nothing says when its budget suffices
 			continue
 		}
 		s := o.Begins()
-		id := c.arrays.jobOf(job.ID)
+		id := fc.arrays.jobOf(job.ID)
 		if old, known := all[id]; !known || s.At.Before(old.At) {
 			all[id] = s
 		}
@@ -62,7 +62,7 @@ func (c *forecasts) startsPlanned(all federation.Starts) {
 }
 
 // startsAt adds the jobs that wait at a site.
-func (c *forecasts) startsAt(s *site, all federation.Starts, now time.Time) {
+func (fc *forecasts) startsAt(s *site, all federation.Starts, now time.Time) {
 	said := map[federation.JobID]time.Time{}
 	if s.Seen != nil {
 		for i := range s.Seen.Waiting {
@@ -71,7 +71,7 @@ func (c *forecasts) startsAt(s *site, all federation.Starts, now time.Time) {
 			}
 		}
 	}
-	free := c.freeAt(s.Name)
+	free := fc.freeAt(s.Name)
 	looks := mostForetold
 	for id, j := range s.jobs {
 		if j.State != federation.Pending || j.Held != federation.NotHeld || j.att == nil || len(j.att.Decision.Offers) == 0 ||
@@ -85,22 +85,22 @@ func (c *forecasts) startsAt(s *site, all federation.Starts, now time.Time) {
 		}
 		if s.Outlook != nil && looks > 0 {
 			looks--
-			if f := c.left(s, j, free[id]); f != nil {
+			if f := fc.left(s, j, free[id]); f != nil {
 				all[id] = f.Start(o, 1, now)
 				continue
 			}
 		}
 		sent := o.Begins()
 		sent.Of = "from what was expected when it was sent"
-		if sent = c.notBefore(s, sent, free[id]); sent.At.After(now) {
+		if sent = fc.notBefore(s, sent, free[id]); sent.At.After(now) {
 			all[id] = sent
 		}
 	}
 }
 
 // notBefore is a start at a site, or what it comes to where nodes are not free before a time by the limits of what holds them.
-func (c *forecasts) notBefore(s *site, start federation.Start, free time.Time) federation.Start {
-	now := c.now().UTC()
+func (fc *forecasts) notBefore(s *site, start federation.Start, free time.Time) federation.Start {
+	now := fc.now().UTC()
 	wait := free.Sub(now)
 	if wait <= 0 {
 		return start
@@ -113,24 +113,24 @@ func (c *forecasts) notBefore(s *site, start federation.Start, free time.Time) f
 }
 
 // freeAt is when the nodes of jobs that wait at a site can be free at the soonest, by the time limits of what holds them.
-func (c *forecasts) freeAt(site federation.SiteName) map[federation.JobID]time.Time {
+func (fc *forecasts) freeAt(site federation.SiteName) map[federation.JobID]time.Time {
 	free := map[federation.JobID]time.Time{}
-	if f := c.queue.world.Guard(func() {
-		for id, at := range c.queue.world.Held(site) {
+	if f := fc.queue.world.Guard(func() {
+		for id, at := range fc.queue.world.Held(site) {
 			if was, twice := free[id]; !twice || at.Before(was) {
 				free[id] = at
 			}
 		}
 	}); f != nil {
-		c.log.Error("placement failed", "site", site, "err", f)
+		fc.log.Error("placement failed", "site", site, "err", f)
 	}
 	return free
 }
 
 // left is how much longer a job waits at a site, which says no more than that it does; nil: nothing is known. Its nodes are free at some time, or at once.
-func (c *forecasts) left(s *site, j *job, free time.Time) *federation.Foreseen {
-	f := s.Outlook.Left(j.ID, c.asksAt(s, j))
-	if wait := free.Sub(c.now()); f != nil && wait > 0 {
+func (fc *forecasts) left(s *site, j *job, free time.Time) *federation.Foreseen {
+	f := s.Outlook.Left(j.ID, fc.asksAt(s, j))
+	if wait := free.Sub(fc.now()); f != nil && wait > 0 {
 		f = f.NotBefore(s.Outlook.Bounds(wait))
 	}
 	return f

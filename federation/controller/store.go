@@ -151,15 +151,15 @@ func (x *inbox) due() (open []federation.Request, more bool) {
 }
 
 // begin begins to follow the store's log. The jobs are to be read after it.
-func (c *inbox) begin(ctx context.Context) error {
-	log, err := c.store.Changes(ctx, 0, 0)
+func (x *inbox) begin(ctx context.Context) error {
+	log, err := x.store.Changes(ctx, 0, 0)
 	if err != nil {
 		return fmt.Errorf("read the store's changes: %w", err)
 	}
-	if err := c.readRequests(ctx); err != nil {
+	if err := x.readRequests(ctx); err != nil {
 		return fmt.Errorf("read requests: %w", err)
 	}
-	c.news = storeNews{mark: log.Mark, newest: c.read}
+	x.news = storeNews{mark: log.Mark, newest: x.read}
 	return nil
 }
 
@@ -179,12 +179,12 @@ type storeNews struct {
 const logPage = 1000
 
 // readLog goes on where the last readStore that succeeded has ended.
-func (c *inbox) readLog(ctx context.Context) (storeNews, error) {
-	n := c.news
+func (x *inbox) readLog(ctx context.Context) (storeNews, error) {
+	n := x.news
 	for {
-		log, err := c.store.Changes(ctx, n.mark, logPage)
+		log, err := x.store.Changes(ctx, n.mark, logPage)
 		if errors.Is(err, federation.ErrTrimmed) {
-			log, err = c.store.Changes(ctx, 0, 0)
+			log, err = x.store.Changes(ctx, 0, 0)
 			n.anew, n.requests, n.sites, n.nodes, n.health, n.jobs = true, true, true, true, true, nil
 		}
 		if err != nil {

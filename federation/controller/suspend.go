@@ -16,14 +16,14 @@ func suspends(r federation.Request) bool {
 
 // suspendAsked is scontrol suspend and resume. One that meets another run of the job than the one that was meant
 // is done.
-func (c *requests) suspendAsked(j *job, r federation.Request) {
+func (rq *requests) suspendAsked(j *job, r federation.Request) {
 	a := &asked{Request: r}
 	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {
-		c.asks.refuse(j, a, slurmError(wire.ErrJobPending))
+		rq.asks.refuse(j, a, slurmError(wire.ErrJobPending))
 		return
 	}
-	c.asks.open[j.ID] = a
-	c.batch.eventf(j, "%s asked for by %s", r.Kind, r.Who())
+	rq.asks.open[j.ID] = a
+	rq.batch.eventf(j, "%s asked for by %s", r.Kind, r.Who())
 }
 
 func suspendAt(p federation.Suspender, ref federation.JobRef, kind federation.RequestKind) func(context.Context) error {
@@ -39,28 +39,28 @@ func suspendAt(p federation.Suspender, ref federation.JobRef, kind federation.Re
 }
 
 // suspendedThere takes in what the site said to it.
-func (c *requests) suspendedThere(s *site, j *job, a *asked, err error) {
+func (rq *requests) suspendedThere(s *site, j *job, a *asked, err error) {
 	switch {
 	case err == nil:
-		c.follow(s, j, a)
-		c.asks.answer(a)
-		s.pollSoon(c.now().Add(c.t.Poll))
+		rq.follow(s, j, a)
+		rq.asks.answer(a)
+		s.pollSoon(rq.now().Add(rq.t.Poll))
 	case errors.Is(err, federation.ErrConflict), errors.Is(err, federation.ErrNotFound): // it has ended, or is ending
 		no := slurmError(wire.ErrAlreadyDone)
 		no.Detail = err.Error()
-		c.asks.refuse(j, a, no)
+		rq.asks.refuse(j, a, no)
 	default:
-		c.asks.refuse(j, a, err)
+		rq.asks.refuse(j, a, err)
 	}
 }
 
 // follow brings a job, with its components, in line with what its site has done. The next poll tells it too, by
 // the site's clock; but a resume that follows at once has to find the job suspended.
-func (c *requests) follow(s *site, j *job, a *asked) {
+func (rq *requests) follow(s *site, j *job, a *asked) {
 	if !j.live() || j.att.Site != s.Name || j.att.State != federation.AttemptStarted || j.Restarts > a.Restarts {
 		return // it is another run now
 	}
-	now := c.now().UTC()
+	now := rq.now().UTC()
 	for _, k := range append([]*job{j}, j.others...) {
 		is := federation.SiteJob{PricePerHour: k.rent}
 		switch {
@@ -72,26 +72,26 @@ func (c *requests) follow(s *site, j *job, a *asked) {
 			continue
 		}
 		if k == j {
-			c.life.takeSuspension(s, k, &is)
+			rq.life.takeSuspension(s, k, &is)
 		}
 		k.State = is.State
 		k.SetSuspension(is.Suspension)
-		c.batch.job(k)
+		rq.batch.job(k)
 	}
 }
 
 // takeSuspension takes in whether a job that has started is suspended, and says what that costs.
-func (c *life) takeSuspension(s *site, j *job, sj *federation.SiteJob) {
+func (l *life) takeSuspension(s *site, j *job, sj *federation.SiteJob) {
 	j.SetSuspension(sj.Suspension)
 	j.rent = sj.PricePerHour
 	is, was := sj.State == federation.Suspended, j.State == federation.Suspended
 	switch {
 	case is && !was && sj.PricePerHour > 0:
-		c.batch.eventf(j, "suspended at %s; its nodes stay its own, and go on costing %s an hour", s.Name, sj.PricePerHour.Rate())
+		l.batch.eventf(j, "suspended at %s; its nodes stay its own, and go on costing %s an hour", s.Name, sj.PricePerHour.Rate())
 	case is && !was:
-		c.batch.eventf(j, "suspended at %s", s.Name)
+		l.batch.eventf(j, "suspended at %s", s.Name)
 	case was && sj.State == federation.Running:
-		c.batch.eventf(j, "resumed at %s", s.Name)
+		l.batch.eventf(j, "resumed at %s", s.Name)
 	}
 }
 

@@ -33,17 +33,17 @@ func (j *job) specOfTasks() *sbatch.Spec {
 }
 
 // addPart makes a task of an array a job. It is in the queue only after queue.add.
-func (c *arrays) addPart(array *job, part *federation.Job) *job {
+func (ar *arrays) addPart(array *job, part *federation.Job) *job {
 	p := newJob(*part)
 	p.join().array = array
-	c.accept(array, p.Part.Index)
-	c.queue.look(array)
-	c.jobs.Set(p.ID, p)
+	ar.accept(array, p.Part.Index)
+	ar.queue.look(array)
+	ar.jobs.Set(p.ID, p)
 	array.taskJobs[p.Part.Index] = p
 	array.rest.Remove(p.Part.Index)
 	p.Part.Last = array.rest.Len() == 0 && array.Attempt == 0 // one that an earlier version had handed over has used its number
-	c.shrunk[array] = true
-	c.batch.create(p)
+	ar.shrunk[array] = true
+	ar.batch.create(p)
 	array.mirror(p)
 	return p
 }
@@ -60,29 +60,29 @@ func (j *job) lastTask() *job {
 
 // splitOff makes one waiting task of an array a job, in the queue, so that something can be done with it
 // alone. It returns nil if the task does not wait, or no ID is at hand.
-func (c *arrays) splitOff(array *job, index int) *job {
+func (ar *arrays) splitOff(array *job, index int) *job {
 	if !array.rest.Has(index) {
 		return nil
 	}
 	var id federation.JobID
 	var ok bool
-	if o := c.accept(array, index); o != nil {
+	if o := ar.accept(array, index); o != nil {
 		id = o.task.ID
-	} else if id, ok = c.ids.take(); !ok {
+	} else if id, ok = ar.ids.take(); !ok {
 		return nil
 	}
 	task := array.makeTaskJob(id, index)
 	task.Held, task.Reason = array.Held, array.Reason
-	p := c.addPart(array, &task)
-	c.queue.add(p)
+	p := ar.addPart(array, &task)
+	ar.queue.add(p)
 	return p
 }
 
 // link joins the job of a task that the store has with its array.
-func (c *arrays) link(p *job) {
-	array := c.jobs.Of(p.Part.Array)
+func (ar *arrays) link(p *job) {
+	array := ar.jobs.Of(p.Part.Array)
 	if array == nil || !array.spreads() {
-		c.log.Error("task of an array that is not there", "job", p.ID, "array", p.Part.Array)
+		ar.log.Error("task of an array that is not there", "job", p.ID, "array", p.Part.Array)
 		return
 	}
 	p.join().array = array
@@ -92,10 +92,10 @@ func (c *arrays) link(p *job) {
 
 // again joins the job of a task that had ended with its array, which has it among its live ones from now on. What it has cost so far the array
 // counts once more when it ends.
-func (c *arrays) again(p *job) {
-	c.link(p)
+func (ar *arrays) again(p *job) {
+	ar.link(p)
 	p.array.Cost -= p.Cost
-	c.batch.job(p.array)
+	ar.batch.job(p.array)
 }
 
 // mirror keeps in the array what its listings and the jobs that depend on it see of the job of a task.

@@ -13,50 +13,50 @@ const triedID = federation.LastJobID + 1
 
 // Try tells when and where j would start if it were submitted now: in its turn among the jobs of the queue, within the limits and budgets of the account tree, and not before what it
 // depends on is over. It fails as Judge does. Where the controller is busy for too long it is told of j alone, by the sites as published.
-func (c *View) Try(ctx context.Context, j *federation.Job) (t federation.Trial, err error) {
-	if err := c.Judge(j); err != nil {
+func (v *View) Try(ctx context.Context, j *federation.Job) (t federation.Trial, err error) {
+	if err := v.Judge(j); err != nil {
 		return federation.Trial{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, waitsIn)
 	defer cancel()
 	to := make(chan *federation.Trial, 1)
-	if c.afterRound(ctx, func(now *forecasts) { to <- now.tried(j) }) == nil {
+	if v.afterRound(ctx, func(now *forecasts) { to <- now.tried(j) }) == nil {
 		if t := <-to; t != nil {
 			return *t, nil
 		}
 	}
-	err = c.ask(c.shown.Load(), func(w *place.World) { t = w.Try(asTask(j), c.runs.expected(j)) })
+	err = v.ask(v.shown.Load(), func(w *place.World) { t = w.Try(asTask(j), v.runs.expected(j)) })
 	return t, err
 }
 
 // tried is Try by what the controller knows now; nil if placement fails.
-func (c *forecasts) tried(j *federation.Job) *federation.Trial {
-	now := c.now().UTC()
+func (fc *forecasts) tried(j *federation.Job) *federation.Trial {
+	now := fc.now().UTC()
 	task := *asTask(j)
 	task.ID = triedID
 	if task.Submit.IsZero() {
 		task.Submit = now
 	}
 	var t federation.Trial
-	if fault := c.queue.world.Guard(func() {
-		if c.queue.world.Len() == 0 { // no plan was made lately
-			c.queue.world.SetTime(now)
+	if fault := fc.queue.world.Guard(func() {
+		if fc.queue.world.Len() == 0 { // no plan was made lately
+			fc.queue.world.SetTime(now)
 		}
-		t = c.queue.world.TryQueued(place.Waiting{Job: &task, Expected: c.runs.expected(&task)})
+		t = fc.queue.world.TryQueued(place.Waiting{Job: &task, Expected: fc.runs.expected(&task)})
 	}); fault != nil {
-		c.faults.tell(fault)
+		fc.faults.tell(fault)
 		return nil
 	}
-	c.queue.left(triedID)
+	fc.queue.left(triedID)
 	if len(t.Decision.Offers) == 0 {
 		return &t
 	}
-	if c.limits.book != nil {
-		w := c.limits.wants(&task, t.Decision.Offers[0])
-		t.Waits = c.limits.book.Holdback(now, &w, c.endsBy)
+	if fc.limits.book != nil {
+		w := fc.limits.wants(&task, t.Decision.Offers[0])
+		t.Waits = fc.limits.book.Holdback(now, &w, fc.endsBy)
 	}
 	if t.Waits == nil && j.Spec.Dependency != "" {
-		c.tryDependency(&task, &t, now)
+		fc.tryDependency(&task, &t, now)
 	}
 	if t.Waits != nil || t.Unknown {
 		t.Start, t.Within = time.Time{}, time.Time{}
@@ -65,7 +65,7 @@ func (c *forecasts) tried(j *federation.Job) *federation.Trial {
 }
 
 // tryDependency has a trial start when what the job depends on is over.
-func (c *forecasts) tryDependency(task *federation.Job, t *federation.Trial, now time.Time) {
+func (fc *forecasts) tryDependency(task *federation.Job, t *federation.Trial, now time.Time) {
 	parsed, err := federation.ParseDependency(task.Spec.Dependency)
 	if err != nil { // Judge has read it
 		return
@@ -74,14 +74,14 @@ func (c *forecasts) tryDependency(task *federation.Job, t *federation.Trial, now
 	d := &j.hinder().depends
 	d.any, d.job = parsed.Any, j.ID
 	for _, term := range parsed.Terms {
-		if on := c.jobs.Of(term.Job); on != nil {
+		if on := fc.jobs.Of(term.Job); on != nil {
 			d.add(termOf(j, term, on))
 		} else if term.Kind == federation.DependSingleton {
 			t.Unknown = true // it waits for its namesakes
 			return
 		}
 	}
-	f := &foretelling{forecasts: c, all: c.starts(), now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
+	f := &foretelling{forecasts: fc, all: fc.starts(), now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
 	at, known := f.free(j)
 	if t.Unknown = !known; known {
 		at = at.after(spanOf(&federation.Start{At: t.Start, Within: t.Within}))

@@ -14,11 +14,11 @@ type Tuning struct {
 }
 
 // Tune has the controller go on by other settings from its next round on. It reads the store again then, as a new daemon would.
-func (c *View) Tune(t Tuning) {
-	c.joinMu.Lock()
-	c.tuning = &t
-	c.joinMu.Unlock()
-	c.Wake()
+func (v *View) Tune(t Tuning) {
+	v.joinMu.Lock()
+	v.tuning = &t
+	v.joinMu.Unlock()
+	v.Wake()
 }
 
 func (c *Controller) tune(t *Tuning) {

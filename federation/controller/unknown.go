@@ -15,9 +15,9 @@ import (
 // unknown refuses a job with a name that means nothing anywhere: an account, a QOS, a node or an accepted kind of GPU. As slurmctld does, it says so when the job is
 // submitted: a slip would have it run where nobody checks names, on rented machines. Nothing is unknown while some site has not been seen yet, but one that refuses
 // our token: it runs nothing.
-func (c *judging) unknown(j *federation.Job) error {
+func (jd *judging) unknown(j *federation.Job) error {
 	var sites []*federation.Site
-	for _, s := range c.shown.Load().sites {
+	for _, s := range jd.shown.Load().sites {
 		switch {
 		case s.Seen != nil:
 			sites = append(sites, s)
@@ -28,9 +28,9 @@ func (c *judging) unknown(j *federation.Job) error {
 	if len(sites) == 0 {
 		return nil
 	}
-	n := known{sites: sites, priced: c.priced}
-	if c.limits.Load().book != nil {
-		n.tree = c.limits.Load().book.Tree()
+	n := known{sites: sites, priced: jd.priced}
+	if jd.limits.Load().book != nil {
+		n.tree = jd.limits.Load().book.Tree()
 	}
 	if err := n.check(j.User, j.Spec); err != nil {
 		return err

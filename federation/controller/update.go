@@ -17,25 +17,25 @@ import (
 
 // update is scontrol update. Of a job that waits here only the Spec changes, and it is planned for anew; of one that was handed over
 // the site is told. What its site refuses while the job has not started is a reason to look for another site.
-func (c *requests) update(j *job, r federation.Request) {
+func (rq *requests) update(j *job, r federation.Request) {
 	a := &asked{Request: r}
 	spec, err := federation.ChangedSpec(&j.Job, r.Change, r.At)
 	if err != nil { // checked when it was asked for
-		c.asks.refuse(j, a, err)
+		rq.asks.refuse(j, a, err)
 		return
 	}
-	c.batch.eventf(j, "changed by %s: %s", r.Who(), changesText(r.Change))
-	c.changePriority(j, r)
+	rq.batch.eventf(j, "changed by %s: %s", r.Who(), changesText(r.Change))
+	rq.changePriority(j, r)
 	depends := spec.Dependency != j.Spec.Dependency || spec.Name != j.Spec.Name && j.depends.names != nil
 	switch {
 	case depends && j.Attempt > 0: // after a crash a job that was handed over once waits for no other any more
-		c.asks.refuse(j, a, fmt.Errorf("%w: its dependency was met", federation.ErrConflict))
+		rq.asks.refuse(j, a, fmt.Errorf("%w: its dependency was met", federation.ErrConflict))
 	case !j.live() || reflect.DeepEqual(spec, *j.Spec):
-		c.changeHere(j, spec)
-		c.asks.answer(a)
+		rq.changeHere(j, spec)
+		rq.asks.answer(a)
 	default:
 		a.spec = &spec
-		c.asks.open[j.ID] = a
+		rq.asks.open[j.ID] = a
 	}
 }
 
@@ -48,7 +48,7 @@ func changesText(changes []sbatch.Change) string {
 }
 
 // changePriority does what the Spec does not hold: priority 0 holds, an operator's number counts.
-func (c *requests) changePriority(j *job, r federation.Request) {
+func (rq *requests) changePriority(j *job, r federation.Request) {
 	for _, ch := range r.Change {
 		if ch.Option != "priority" {
 			continue
@@ -56,17 +56,17 @@ func (c *requests) changePriority(j *job, r federation.Request) {
 		n, hold := federation.PriorityOf(ch.Value)
 		switch {
 		case hold != federation.NotHeld:
-			c.hold(j, r, nil)
+			rq.hold(j, r, nil)
 		case n > 0 && r.Operator:
-			c.setPriority(j, uint32(min(n, math.MaxUint32)), 0)
+			rq.setPriority(j, uint32(min(n, math.MaxUint32)), 0)
 		default:
-			c.release(j, r)
+			rq.release(j, r)
 		}
 	}
 }
 
 // changeLimit changes how many tasks of an array may run at once, and returns the changes that are for the tasks.
-func (c *requests) changeLimit(j *job, changes []sbatch.Change) (rest []sbatch.Change) {
+func (rq *requests) changeLimit(j *job, changes []sbatch.Change) (rest []sbatch.Change) {
 	for _, ch := range changes {
 		if ch.Option != "array-limit" {
 			rest = append(rest, ch)
@@ -76,11 +76,11 @@ func (c *requests) changeLimit(j *job, changes []sbatch.Change) (rest []sbatch.C
 		if j.rest.Len() > 0 {
 			j.setArray(j.rest.Format(j.Whole.Limit))
 		}
-		c.batch.job(j)
-		c.arrays.offerAnew(j)
+		rq.batch.job(j)
+		rq.arrays.offerAnew(j)
 		for _, p := range j.taskJobs {
 			if p.queued {
-				c.queue.look(p)
+				rq.queue.look(p)
 			}
 		}
 	}
@@ -106,49 +106,49 @@ func updateAt(s *site, ref federation.JobRef, as string, j *job, spec *sbatch.Sp
 }
 
 // updated takes in what the site said to an update.
-func (c *requests) updated(j *job, a *asked, err error) {
+func (rq *requests) updated(j *job, a *asked, err error) {
 	switch {
 	case err == nil:
-		c.changeHere(j, *a.spec)
-		c.asks.answer(a)
+		rq.changeHere(j, *a.spec)
+		rq.asks.answer(a)
 	case j.att.State == federation.AttemptSubmitted && j.whole == nil:
-		c.batch.eventf(j, "not changed at %s: %v; taken back to look for another site", j.att.Site, err)
-		a.stop, a.at = true, c.now()
-		c.repairAsked()
+		rq.batch.eventf(j, "not changed at %s: %v; taken back to look for another site", j.att.Site, err)
+		a.stop, a.at = true, rq.now()
+		rq.repairAsked()
 	default:
-		c.asks.refuse(j, a, err)
+		rq.asks.refuse(j, a, err)
 	}
 }
 
 // changeHere makes spec what the job asks for.
-func (c *requests) changeHere(j *job, spec sbatch.Spec) {
+func (rq *requests) changeHere(j *job, spec sbatch.Spec) {
 	depends := spec.Dependency != j.Spec.Dependency || spec.Name != j.Spec.Name && j.depends.names != nil
 	if j.Whole != nil && spec.Array != "" {
 		j.Whole.Limit = federation.ArrayLimit(spec.Array)
-		c.arrays.lookAll(j)
+		rq.arrays.lookAll(j)
 	}
-	if c.limits.book != nil && spec.Account != j.Spec.Account {
-		j.TreeAccount = c.limits.book.Tree().JobAccount(j.User, spec.Account)
+	if rq.limits.book != nil && spec.Account != j.Spec.Account {
+		j.TreeAccount = rq.limits.book.Tree().JobAccount(j.User, spec.Account)
 	}
 	j.SetSpec(spec)
 	if j.Whole != nil {
 		j.taskSpec = nil
 	}
-	c.depends.lookAt(c.depends.names.join(j))
-	c.batch.job(j)
-	c.batch.spec(j)
+	rq.depends.lookAt(rq.depends.names.join(j))
+	rq.batch.job(j)
+	rq.batch.spec(j)
 	if j.hindered != &notHindered {
 		j.hinder().leaves, j.asideUntil = nil, time.Time{}
 		j.hinder().tellLeaves()
 	}
 	if j.live() {
-		c.queue.world.Release(j.att.Site, j.ID) // what it holds there may be something else
-		c.limits.paysAnew(j)
+		rq.queue.world.Release(j.att.Site, j.ID) // what it holds there may be something else
+		rq.limits.paysAnew(j)
 	}
-	c.arrays.offerAnew(j)
-	c.agenda.plan = true
+	rq.arrays.offerAnew(j)
+	rq.agenda.plan = true
 	if !depends || j.live() {
 		return
 	}
-	c.depends.anew(j)
+	rq.depends.anew(j)
 }

@@ -94,35 +94,35 @@ func (v *View) settled(done []int64) {
 }
 
 // Wake tells the controller that the store has something new.
-func (c *View) Wake() {
+func (v *View) Wake() {
 	select {
-	case c.wake <- struct{}{}:
+	case v.wake <- struct{}{}:
 	default:
 	}
 }
 
 // LookAt asks for a look at a site's jobs out of turn. Looks follow each other no faster than lookGap.
-func (c *View) LookAt(site federation.SiteName) {
-	c.mu.Lock()
-	if c.lookAt == nil {
-		c.lookAt = map[federation.SiteName]bool{}
+func (v *View) LookAt(site federation.SiteName) {
+	v.mu.Lock()
+	if v.lookAt == nil {
+		v.lookAt = map[federation.SiteName]bool{}
 	}
-	if _, asked := c.lookAt[site]; !asked {
-		c.lookAt[site] = false
+	if _, asked := v.lookAt[site]; !asked {
+		v.lookAt[site] = false
 	}
-	c.mu.Unlock()
-	c.Wake()
+	v.mu.Unlock()
+	v.Wake()
 }
 
 // LookAgain has a site looked at now, though it has not answered: somebody has seen that it does.
-func (c *View) LookAgain(site federation.SiteName) {
-	c.mu.Lock()
-	if c.lookAt == nil {
-		c.lookAt = map[federation.SiteName]bool{}
+func (v *View) LookAgain(site federation.SiteName) {
+	v.mu.Lock()
+	if v.lookAt == nil {
+		v.lookAt = map[federation.SiteName]bool{}
 	}
-	c.lookAt[site] = true
-	c.mu.Unlock()
-	c.Wake()
+	v.lookAt[site] = true
+	v.mu.Unlock()
+	v.Wake()
 }
 
 const lookGap = 100 * time.Millisecond
@@ -137,11 +137,11 @@ func (v *View) wanted() map[federation.SiteName]bool {
 }
 
 // Sites returns the members of the federation as last published. The values are shared: they are not changed.
-func (c *View) Sites() []*federation.Site { return c.shown.Load().sites }
+func (v *View) Sites() []*federation.Site { return v.shown.Load().sites }
 
 // Aside returns the jobs that the controller leaves alone for a while, because it cannot go on with them.
-func (c *View) Aside() []federation.JobID {
-	if ids := c.aside.Load(); ids != nil {
+func (v *View) Aside() []federation.JobID {
+	if ids := v.aside.Load(); ids != nil {
 		return *ids
 	}
 	return nil
@@ -149,13 +149,13 @@ func (c *View) Aside() []federation.JobID {
 
 // Settled waits until each of the requests seqs has been carried out as far as no site is needed, or for at most d. They were written just now: of one that was done long
 // ago, or by a daemon before this one, nothing is known.
-func (c *View) Settled(ctx context.Context, seqs []int64, d time.Duration) {
+func (v *View) Settled(ctx context.Context, seqs []int64, d time.Duration) {
 	timeout := time.After(d)
 	for {
-		c.mu.Lock()
-		seqs = c.seqs.missing(seqs)
-		done := c.done
-		c.mu.Unlock()
+		v.mu.Lock()
+		seqs = v.seqs.missing(seqs)
+		done := v.done
+		v.mu.Unlock()
 		if len(seqs) == 0 {
 			return
 		}

@@ -12,15 +12,15 @@ const (
 )
 
 // foresee has the forecasts of waits follow what a site says of its queue.
-func (c *briefing) foresee(s *site) {
-	if c.waits == nil || s.Seen == nil {
+func (br *briefing) foresee(s *site) {
+	if br.waits == nil || s.Seen == nil {
 		return
 	}
 	if s.Seen != s.followed {
 		s.followed, s.outdated = s.Seen, true
-		c.batch.waits(c.waits.Look(s.Name, s.Seen))
+		br.batch.waits(br.waits.Look(s.Name, s.Seen))
 	}
-	q, now := c.waits[s.Name], c.now()
+	q, now := br.waits[s.Name], br.now()
 	if q != nil && s.outdated && (s.Outlook == nil || now.Sub(s.foreseen) >= outlookEvery || q.Young(now, youngFor)) {
 		s.Outlook, s.foreseen, s.outdated = q.Outlook(now), now, false
 	}

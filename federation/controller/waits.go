@@ -29,8 +29,8 @@ type termNow struct {
 	until time.Time // of a delay that has begun
 }
 
-func (c *forecasts) waitsNow(id federation.JobID) (w waitsNow) {
-	j := c.jobs.Of(id)
+func (fc *forecasts) waitsNow(id federation.JobID) (w waitsNow) {
+	j := fc.jobs.Of(id)
 	if j == nil {
 		return w
 	}
@@ -38,8 +38,8 @@ func (c *forecasts) waitsNow(id federation.JobID) (w waitsNow) {
 	if j.live() {
 		return w
 	}
-	now := c.now()
-	w.restored = c.comparing.holds(j)
+	now := fc.now()
+	w.restored = fc.comparing.holds(j)
 	if now.Before(j.asideUntil) {
 		w.aside = j.asideUntil
 	}
@@ -84,12 +84,12 @@ func (d *dependency) unmet(rest *federation.TaskSet, now time.Time) (all []termN
 }
 
 // waits is what keeps a job that waits from being sent to a site, the most important first. What is in the store is read there: a dependency's other job may have ended long ago.
-func (c *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
+func (v *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
 	id := j.ID.String()
 	if j.Held != federation.NotHeld {
 		all = append(all, heldWait(j))
 	}
-	if begin := j.Spec.Begin; c.now().Before(begin) {
+	if begin := j.Spec.Begin; v.now().Before(begin) {
 		all = append(all, federation.Wait{Reason: federation.ReasonBeginTime, Why: federation.Because(federation.WaitBegin), Until: begin.UTC(),
 			Advice: []*federation.Why{federation.Because(federation.AdviseBegin, id)}})
 	}
@@ -99,7 +99,7 @@ func (c *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all 
 	if !now.aside.IsZero() {
 		all = append(all, federation.Wait{Reason: federation.ReasonFault, Why: federation.Because(federation.WaitFault), Until: now.aside.UTC()})
 	}
-	all = append(all, c.dependWaits(ctx, j, now)...)
+	all = append(all, v.dependWaits(ctx, j, now)...)
 	if now.limit > 0 {
 		array := j.ID
 		if j.Part != nil {
@@ -142,7 +142,7 @@ func heldWait(j *federation.Job) federation.Wait {
 }
 
 // dependWaits are the terms of a job's dependency that are not met.
-func (c *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
+func (v *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
 	id := j.ID.String()
 	without := federation.Because(federation.AdviseDependency, id)
 	for _, t := range now.terms {
@@ -150,7 +150,7 @@ func (c *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow)
 		if t.until.IsZero() {
 			w.Until = time.Time{}
 		}
-		name, state := c.dependedOn(ctx, t)
+		name, state := v.dependedOn(ctx, t)
 		if w.Advice = []*federation.Why{without}; t.never {
 			w.Reason, w.Advice = federation.ReasonDependencyNever, []*federation.Why{federation.Because(federation.AdviseCancel, id), without}
 		}
@@ -175,7 +175,7 @@ func (c *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow)
 	if now.names {
 		w := federation.Wait{Reason: federation.ReasonDependency, Why: federation.Because(federation.WaitNamesakes), Advice: []*federation.Why{without}}
 		if now.before != 0 {
-			name, state := c.dependedOn(ctx, termNow{DependTerm: federation.DependTerm{Job: now.before, Task: -1}})
+			name, state := v.dependedOn(ctx, termNow{DependTerm: federation.DependTerm{Job: now.before, Task: -1}})
 			w.Why = federation.Because(federation.WaitNamesake, name, state)
 		}
 		all = append(all, w)
@@ -185,13 +185,13 @@ func (c *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow)
 
 // dependedOn names the job, or the task of an array, that a term is about, and says what has become of it. Of an array that can never fulfil the term it is a task
 // that has failed.
-func (c *View) dependedOn(ctx context.Context, t termNow) (name, state string) {
+func (v *View) dependedOn(ctx context.Context, t termNow) (name, state string) {
 	name, state = t.Job.String(), "not known any more"
-	jobs, err := c.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{t.Job}})
+	jobs, err := v.store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{t.Job}})
 	if err != nil {
 		return name, state
 	}
-	tasks, err := c.store.Tasks(ctx, t.Job)
+	tasks, err := v.store.Tasks(ctx, t.Job)
 	if err != nil {
 		tasks = nil
 	}

@@ -53,17 +53,17 @@ type nodesResumed interface {
 }
 
 // addSites makes the configured sites members of the federation.
-func (c *watch) addSites(configured []Site) {
+func (w *watch) addSites(configured []Site) {
 	for i := range configured {
-		s := c.newSite(&configured[i])
-		c.sites.add(s)
-		c.listenTo(s)
+		s := w.newSite(&configured[i])
+		w.sites.add(s)
+		w.listenTo(s)
 	}
 }
 
 // due tells when the next look is, by sooner.
-func (c *watch) due(sooner func(time.Time)) {
-	for _, s := range c.sites.all {
+func (w *watch) due(sooner func(time.Time)) {
+	for _, s := range w.sites.all {
 		if !s.polling {
 			sooner(s.nextPoll)
 		}
@@ -71,32 +71,32 @@ func (c *watch) due(sooner func(time.Time)) {
 			sooner(s.nextObserve)
 		}
 	}
-	if !c.looked {
-		sooner(c.began.Add(c.t.Observe))
+	if !w.looked {
+		sooner(w.began.Add(w.t.Observe))
 	}
 }
 
 // unreached notes that a site could not be reached: it is not planned for again before a good poll.
-func (c *watch) unreached(s *site, err error) {
-	s.pollError, s.nextPoll = err, c.now()
-	c.health(s)
+func (w *watch) unreached(s *site, err error) {
+	s.pollError, s.nextPoll = err, w.now()
+	w.health(s)
 }
 
-func (c *watch) newSite(sc *Site) *site {
+func (w *watch) newSite(sc *Site) *site {
 	s := &site{slots: make(chan struct{}, submitSlots), acts: share.New(actSlots, actsOfUser).Bound(actsWait), jobs: map[federation.JobID]*job{}}
-	s.Site = federation.Site{Name: sc.Name, State: federation.FedActive, Error: "not seen yet", ErrorSince: c.now().UTC()}
+	s.Site = federation.Site{Name: sc.Name, State: federation.FedActive, Error: "not seen yet", ErrorSince: w.now().UTC()}
 	s.configure(sc)
-	if err := c.asides.sites[sc.Name]; err != nil {
-		s.observeError, s.pollError, s.nextObserve, s.nextPoll, s.Error = err, err, c.asides.until, c.asides.until, err.Error()
+	if err := w.asides.sites[sc.Name]; err != nil {
+		s.observeError, s.pollError, s.nextObserve, s.nextPoll, s.Error = err, err, w.asides.until, w.asides.until, err.Error()
 	}
 	return s
 }
 
 // look asks for the observations and polls that are due.
-func (c *watch) look() {
-	now := c.now()
-	for name, again := range c.wanted() {
-		s := c.sites.byName[name]
+func (w *watch) look() {
+	now := w.now()
+	for name, again := range w.wanted() {
+		s := w.sites.byName[name]
 		if s != nil && again {
 			s.nextPoll, s.nextObserve = now, now
 		}
@@ -106,18 +106,18 @@ func (c *watch) look() {
 			}
 		}
 	}
-	for _, s := range c.sites.all {
-		subject{site: s.Name}.do(func() { c.lookAt(s, now) })
+	for _, s := range w.sites.all {
+		subject{site: s.Name}.do(func() { w.lookAt(s, now) })
 	}
 }
 
 // lookAt asks for what is due of one site.
-func (c *watch) lookAt(s *site, now time.Time) {
-	c.takeNews(s)
+func (w *watch) lookAt(s *site, now time.Time) {
+	w.takeNews(s)
 	if !s.observing && !now.Before(s.nextObserve) {
 		s.observing = true
 		d := s.driver
-		c.calls.add(s, observed{}, func(ctx context.Context) any {
+		w.calls.add(s, observed{}, func(ctx context.Context) any {
 			o, err := d.Observe(ctx)
 			return observed{obs: o, err: err}
 		})
@@ -125,7 +125,7 @@ func (c *watch) lookAt(s *site, now time.Time) {
 	if !s.polling && !now.Before(s.nextPoll) {
 		s.polling = true
 		mark, d := s.mark, s.driver
-		c.calls.add(s, polled{}, func(ctx context.Context) any {
+		w.calls.add(s, polled{}, func(ctx context.Context) any {
 			r, err := d.Jobs(ctx, mark)
 			return polled{report: r, err: err}
 		})
@@ -133,35 +133,35 @@ func (c *watch) lookAt(s *site, now time.Time) {
 }
 
 // takeObserved takes in a look at a site's nodes. A failed look leaves the last good one in place: its age shows.
-func (c *watch) takeObserved(s *site, r observed) {
-	now := c.now().UTC()
+func (w *watch) takeObserved(s *site, r observed) {
+	now := w.now().UTC()
 	s.observing = false
 	s.observeError = r.err
 	if r.err != nil {
 		s.observeFails++
-		s.nextObserve = now.Add(c.pause(s, s.observeFails))
+		s.nextObserve = now.Add(w.pause(s, s.observeFails))
 	} else {
 		s.observeFails = 0
-		s.nextObserve = now.Add(c.t.Observe)
+		s.nextObserve = now.Add(w.t.Observe)
 		s.SeenAt = r.obs.At
 		// What says nothing new is not read again by anybody, unless placement has failed over it.
-		seen := c.looks.looked(s, r.obs)
+		seen := w.looks.looked(s, r.obs)
 		if s.Seen == nil || s.Seen == s.unread || !s.Seen.Same(seen) {
 			s.Seen = seen
 			s.Pools = place.Pools(s.Name, seen)
-			c.agenda.plan = true
+			w.agenda.plan = true
 		}
 		if s.power != nil {
 			if rates := s.power(now); !rates.Equal(s.Power) {
-				s.Power, c.agenda.plan = rates, true
+				s.Power, w.agenda.plan = rates, true
 			}
 		}
 	}
-	c.health(s)
+	w.health(s)
 }
 
 // health sets whether the site counts as answering: its last look and its last poll were good.
-func (c *watch) health(s *site) {
+func (w *watch) health(s *site) {
 	err := errors.Join(s.observeError, s.pollError)
 	answering := err == nil && s.Seen != nil
 	text := "not seen yet"
@@ -175,27 +175,27 @@ func (c *watch) health(s *site) {
 		text = ""
 	}
 	if answering != s.Answering {
-		c.agenda.plan = true
+		w.agenda.plan = true
 	}
 	if text != s.Error {
 		if answering && slices.ContainsFunc(s.Conditions, func(k federation.Condition) bool { return k.Name == federation.CondNotSeen }) {
-			c.log.Info("site answers", "site", s.Name) // note logs the other changes
+			w.log.Info("site answers", "site", s.Name) // note logs the other changes
 		}
-		s.ErrorSince = c.now().UTC()
+		s.ErrorSince = w.now().UTC()
 		if text == "" {
 			s.ErrorSince = time.Time{}
 		}
 	}
 	s.Answering, s.Error, s.Denied = answering, text, errors.Is(err, federation.ErrDenied)
 	if !s.Lost.IsZero() && answering && s.returned.IsZero() {
-		s.returned = c.now().UTC()
+		s.returned = w.now().UTC()
 	}
-	c.metrics.answering(s.Name, answering)
-	c.note(s)
+	w.metrics.answering(s.Name, answering)
+	w.note(s)
 }
 
 // listenTo lets a driver that can tell of changes wake the controller.
-func (c *watch) listenTo(s *site) {
+func (w *watch) listenTo(s *site) {
 	if s.can.Notify == nil {
 		return
 	}
@@ -207,7 +207,7 @@ func (c *watch) listenTo(s *site) {
 			s.news.nodes.Store(true)
 		}
 		select {
-		case c.came <- struct{}{}:
+		case w.came <- struct{}{}:
 		default:
 		}
 	})
@@ -215,8 +215,8 @@ func (c *watch) listenTo(s *site) {
 
 // takeNews has a site looked at now if there is something new to be seen. While a look is under way, or the site
 // does not answer, it waits: a look that has begun may not show it.
-func (c *watch) takeNews(s *site) {
-	now := c.now()
+func (w *watch) takeNews(s *site) {
+	now := w.now()
 	if !s.polling && s.pollError == nil && s.news.jobs.Swap(false) {
 		s.nextPoll = now
 	}
@@ -226,13 +226,13 @@ func (c *watch) takeNews(s *site) {
 }
 
 // takePolled takes in a site controller's view of our jobs: what has changed, and what it does not know any more.
-func (c *watch) takePolled(s *site, r polled) {
+func (w *watch) takePolled(s *site, r polled) {
 	s.polling = false
 	s.pollError = r.err
 	if r.err != nil {
 		s.pollFails++
-		s.nextPoll = c.now().Add(c.pause(s, s.pollFails))
-		c.health(s)
+		s.nextPoll = w.now().Add(w.pause(s, s.pollFails))
+		w.health(s)
 		return
 	}
 	s.pollFails = 0
@@ -240,23 +240,23 @@ func (c *watch) takePolled(s *site, r polled) {
 	if s.anew || !s.Lost.IsZero() { // a lost site has nothing of ours, and tells all that it thinks it has each time
 		s.mark, s.anew = nil, false
 	}
-	s.nextPoll = c.now().Add(c.pollEvery(s))
-	c.health(s)
+	s.nextPoll = w.now().Add(w.pollEvery(s))
+	w.health(s)
 	for _, sj := range r.report.Changed {
-		subject{sj.ID, s.Name}.do(func() { c.reports.takeReport(s, sj) })
+		subject{sj.ID, s.Name}.do(func() { w.reports.takeReport(s, sj) })
 	}
 	for _, id := range r.report.Begun {
-		c.reports.begun(s, id)
+		w.reports.begun(s, id)
 	}
-	c.reports.findMissing(s, r.report)
+	w.reports.findMissing(s, r.report)
 }
 
 // pollLost is how often, at the most, a lost site is asked whether it is back: what it still has is to be ended before it runs.
 const pollLost = 2 * time.Second
 
 // pause is how long a site is left alone after so many failures in a row.
-func (c *watch) pause(s *site, fails int) time.Duration {
-	d := c.t.backoff(fails)
+func (w *watch) pause(s *site, fails int) time.Duration {
+	d := w.t.backoff(fails)
 	if !s.Lost.IsZero() {
 		d = min(d, pollLost)
 	}
@@ -264,19 +264,19 @@ func (c *watch) pause(s *site, fails int) time.Duration {
 }
 
 // pollEvery is how soon to look again: seldom at a site that has nothing of ours.
-func (c *watch) pollEvery(s *site) time.Duration {
+func (w *watch) pollEvery(s *site) time.Duration {
 	if len(s.jobs) == 0 {
-		return c.t.Observe
+		return w.t.Observe
 	}
-	return c.t.Poll
+	return w.t.Poll
 }
 
 // lookedAround reports whether every site has answered or failed to, or has had its time for it: what is bound
 // before goes to the site that happens to answer first.
-func (c *watch) lookedAround(now time.Time) bool {
-	if c.looked {
+func (w *watch) lookedAround(now time.Time) bool {
+	if w.looked {
 		return true
 	}
-	c.looked = now.Sub(c.began) >= c.t.Observe || !slices.ContainsFunc(c.sites.all, func(s *site) bool { return s.Seen == nil && s.observeError == nil })
-	return c.looked
+	w.looked = now.Sub(w.began) >= w.t.Observe || !slices.ContainsFunc(w.sites.all, func(s *site) bool { return s.Seen == nil && s.observeError == nil })
+	return w.looked
 }

@@ -20,7 +20,7 @@ func (j *job) units() int {
 }
 
 // takeTasks brings the records of an array's tasks in line with what the site says.
-func (c *reports) takeTasks(j *job, sj federation.SiteJob) {
+func (rp *reports) takeTasks(j *job, sj federation.SiteJob) {
 	if j.whole == nil {
 		return
 	}
@@ -36,21 +36,21 @@ func (c *reports) takeTasks(j *job, sj federation.SiteJob) {
 			Start: st.Start, End: st.End, ExitStatus: st.ExitStatus, Restarts: st.Restarts, Cost: t.Cost,
 		}
 		if *t != now {
-			c.batch.taskMoved(t, &now)
+			rp.batch.taskMoved(t, &now)
 			*t = now
-			c.batch.task(t)
+			rp.batch.task(t)
 			changed = true
 		}
 	}
 	if changed {
-		c.batch.job(j)
-		c.agenda.plan = true
-		c.queue.claim(j)
-		c.depends.changed(j)
+		rp.batch.job(j)
+		rp.agenda.plan = true
+		rp.queue.claim(j)
+		rp.depends.changed(j)
 	}
 }
 
-func (c *charges) tasks(s *site, j *job, held federation.Held) {
+func (ch *charges) tasks(s *site, j *job, held federation.Held) {
 	a := j.att
 	a.Charged++
 	for _, i := range j.whole {
@@ -60,25 +60,25 @@ func (c *charges) tasks(s *site, j *job, held federation.Held) {
 		}
 		k := federation.Charge{Run: a.Charged, Task: t.Index, Held: held, Nodes: t.Nodes, State: t.State, Start: t.Start, End: t.End, From: federation.PriceTable}
 		if s == nil || !t.State.Ended() {
-			k.State, k.End, k.From = federation.NodeFail, c.now().UTC(), federation.PriceNone
+			k.State, k.End, k.From = federation.NodeFail, ch.now().UTC(), federation.PriceNone
 		}
-		amount := c.run(s, j, a, k)
+		amount := ch.run(s, j, a, k)
 		t.Cost += amount
 		a.Cost += amount
-		c.batch.task(t)
+		ch.batch.task(t)
 	}
 }
 
 // refuseTasks refuses to hold, release or change some tasks of an array that one site has: they cannot be told
 // apart there before they start, for slurmrestd takes no task in the path of an update. It reports false if that
 // is not what r asks for.
-func (c *requests) refuseTasks(j *job, r federation.Request) bool {
+func (rq *requests) refuseTasks(j *job, r federation.Request) bool {
 	if r.Tasks.Len() == 0 || j.whole == nil || !j.live() {
 		return false
 	}
 	err := &federation.SlurmError{Kind: federation.ErrConflict, Number: -1, Text: "Requested operation not supported on this system",
 		Detail: "the array waits at " + string(j.att.Site) + ", where its tasks cannot be changed one by one"}
-	c.refused.add(r.Seq, err)
-	c.batch.eventf(j, "%s refused: %v", r.Kind, err)
+	rq.refused.add(r.Seq, err)
+	rq.batch.eventf(j, "%s refused: %v", r.Kind, err)
 	return true
 }
