@@ -3,8 +3,8 @@
 // repaired by the next round.
 //
 // [Controller] runs the rounds, in one goroutine. It is made of types with state of their own, of which [Controller.Round] calls
-// one after another; they share the live jobs and the batch that a round writes (shared.go). Calls to sites fan out and come back
-// as values (calls.go). What API and people see is an immutable view (view.go). Where a job should run is decided by package
+// one after another; parts.go makes them, and says what each needs. Calls to sites fan out and come back
+// as values (calls.go). What the API and people see is its [View]. Where a job should run is decided by package
 // place; what a site is asked is the business of its Driver.
 package controller
 
