@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/federation/accounts"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
 )
@@ -29,7 +30,7 @@ func newAccountListCommand() *cobra.Command {
 		Long: `List the accounts, each with its users and what is below it. Of users, you see yourself and those of the accounts that you coordinate;
 operators see all.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := c.client().Accounts(cmd.Context())
+			all, err := client.List(cmd.Context(), c.client(), &v1.Accounts, v1.None{})
 			if err != nil {
 				return err
 			}
@@ -131,7 +132,7 @@ func newAccountShowCommand() *cobra.Command {
 }
 
 func showAccount(cmd *cobra.Command, c *connection, k accounts.Key) error {
-	all, err := c.client().Accounts(cmd.Context())
+	all, err := client.List(cmd.Context(), c.client(), &v1.Accounts, v1.None{})
 	if err != nil {
 		return err
 	}

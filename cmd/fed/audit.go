@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fsub/federation"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
 func newAuditCommand() *cobra.Command {
 	var c connection
-	var q federation.AuditQuery
+	var q v1.AuditQuery
 	var since, until pastTime
 	cmd := &cobra.Command{
 		Use:   "audit",
@@ -27,7 +27,7 @@ how long they are kept, keep_audit says in the configuration. What users do with
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q.Since, q.Until = time.Time(since), time.Time(until)
-			all, err := c.client().Audit(cmd.Context(), q)
+			all, err := client.List(cmd.Context(), c.client(), &v1.Audits, q)
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"fsub/accounting/bill"
 	"fsub/accounting/bill/parquet"
 	"fsub/federation"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -158,7 +159,7 @@ func ours(site string, machines []v1.Machine) func(resource, tags string) bool {
 func newBillsCommand() *cobra.Command {
 	var c connection
 	cmd := &cobra.Command{Use: "bills", Short: "The bills that were imported, beside what the ledger had estimated", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		all, err := c.client().Bills(cmd.Context())
+		all, err := client.List(cmd.Context(), c.client(), &v1.Bills, v1.None{})
 		if err != nil {
 			return err
 		}

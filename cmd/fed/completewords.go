@@ -22,7 +22,7 @@ func jobWords(ctx context.Context, c *client.Client) ([]string, error) {
 }
 
 func siteWords(ctx context.Context, c *client.Client) ([]string, error) {
-	sites, err := c.AllSites(ctx)
+	sites, err := client.List(ctx, c, &v1.Sites, v1.SiteQuery{Removed: true})
 	return each(sites, err, func(s *v1.Site) []string { return []string{string(s.Name)} })
 }
 
@@ -46,7 +46,7 @@ func qosWords(ctx context.Context, c *client.Client) ([]string, error) {
 
 // namesOf are the names of the account tree's records of a kind.
 func namesOf(ctx context.Context, c *client.Client, kind accounts.Kind) ([]string, error) {
-	all, err := c.Accounts(ctx)
+	all, err := client.List(ctx, c, &v1.Accounts, v1.None{})
 	return each(all, err, func(a *v1.Account) []string {
 		if a.Kind != kind {
 			return nil
@@ -61,7 +61,7 @@ func userWords(ctx context.Context, c *client.Client) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := c.Accounts(ctx)
+	all, err := client.List(ctx, c, &v1.Accounts, v1.None{})
 	if err != nil {
 		all = nil
 	}

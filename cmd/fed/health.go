@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
 )
@@ -120,7 +121,7 @@ func newHealthHistoryCommand() *cobra.Command {
 		Short: "What the rules have said, and what of it was not done",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := c.client().HealthHistory(cmd.Context(), limit)
+			all, err := client.List(cmd.Context(), c.client(), &v1.HealthFindings, v1.HealthQuery{Limit: limit})
 			if err != nil {
 				return err
 			}

@@ -321,7 +321,7 @@ func newOperationsCommand() *cobra.Command {
 		Short: "List what was asked to be done to many jobs, and how far it has come; users see their own",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := c.client().Operations(cmd.Context())
+			all, err := client.List(cmd.Context(), c.client(), &v1.Operations, v1.None{})
 			if err != nil {
 				return err
 			}

@@ -128,7 +128,7 @@ func TestRequeueOfManyIsKilled(t *testing.T) {
 	set(federation.FedActive)
 	settled := func(most int) func() bool {
 		return func() bool {
-			ops, err := c.Operations(context.Background())
+			ops, err := client.List(context.Background(), c, &v1.Operations, v1.None{})
 			return err == nil && len(ops) > 0 && ops[0].Settled >= most
 		}
 	}
@@ -169,7 +169,7 @@ func TestRequeueOfManyIsKilled(t *testing.T) {
 			t.Errorf("job %d ran %d times at alpha and %d at beta, and has %d restarts; want 1 of each", id, a, b, j.Job.Restarts)
 		}
 	}
-	if ops, err := c.Operations(context.Background()); err != nil || len(ops) != 1 || ops[0].Failed != 0 {
+	if ops, err := client.List(context.Background(), c, &v1.Operations, v1.None{}); err != nil || len(ops) != 1 || ops[0].Failed != 0 {
 		t.Errorf("operations %+v, %v; want one", ops, err)
 	}
 }

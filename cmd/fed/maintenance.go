@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/federation"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -25,7 +26,7 @@ func newMaintenanceListCommand() *cobra.Command {
 		Short: "List what is planned and not over",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := c.client().Maintenance(cmd.Context())
+			all, err := client.List(cmd.Context(), c.client(), &v1.Maintenances, v1.None{})
 			if err != nil {
 				return err
 			}

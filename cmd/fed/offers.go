@@ -10,6 +10,7 @@ import (
 	"fsub/accounting"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -34,7 +35,7 @@ TPUs chips. FROM says where the price is from, AGE how old it is; old? marks one
 				}
 				q.Market = string(provider.Spot)
 			}
-			all, err := c.client().Offers(cmd.Context(), q)
+			all, err := client.List(cmd.Context(), c.client(), &v1.Offers, q)
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -20,7 +21,7 @@ func newPoolListCommand() *cobra.Command {
 		Short: "List the pools: machines by state, what was spent and may be, and what the clouds refuse just now",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			pools, err := c.client().Pools(cmd.Context())
+			pools, err := client.List(cmd.Context(), c.client(), &v1.Pools, v1.None{})
 			if err != nil {
 				return err
 			}

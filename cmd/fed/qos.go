@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/federation/accounts"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -22,7 +23,7 @@ func newQOSListCommand() *cobra.Command {
 		Short: "List the QOS",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := c.client().Accounts(cmd.Context())
+			all, err := client.List(cmd.Context(), c.client(), &v1.Accounts, v1.None{})
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"fsub/accounting/report"
 	"fsub/accounting/report/format"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
 )
@@ -71,7 +72,7 @@ func newBudgetReportCommand() *cobra.Command {
 			if _, err := o.formatOf(); err != nil {
 				return err
 			}
-			all, err := o.client().Budgets(cmd.Context())
+			all, err := client.List(cmd.Context(), o.client(), &v1.Budgets, v1.None{})
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/accounting/report"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
 )
@@ -18,7 +19,7 @@ import (
 func newSavedReportCommands(parent *cobra.Command) {
 	parent.AddCommand(newSaveReportCommand(),
 		savedReportCommand("list", "Saved reports: yours; operators see all", cobra.NoArgs, func(cmd *cobra.Command, c *connection, _ string, _ []string) error {
-			all, err := c.client().SavedReports(cmd.Context())
+			all, err := client.List(cmd.Context(), c.client(), &v1.SavedReports, v1.None{})
 			switch {
 			case err != nil:
 				return err
@@ -28,7 +29,7 @@ func newSavedReportCommands(parent *cobra.Command) {
 			return printSaved(cmd.OutOrStdout(), all)
 		}),
 		savedReportCommand("show NAME", "A saved report, and what became of it", cobra.ExactArgs(1), func(cmd *cobra.Command, c *connection, user string, args []string) error {
-			all, err := c.client().SavedReports(cmd.Context())
+			all, err := client.List(cmd.Context(), c.client(), &v1.SavedReports, v1.None{})
 			if err != nil {
 				return err
 			}

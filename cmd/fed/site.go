@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/federation"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -36,11 +37,7 @@ func newSiteListCommand() *cobra.Command {
 		Short: "List the sites: state, health, and what is free",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list := c.client().Sites
-			if removed {
-				list = c.client().AllSites
-			}
-			sites, err := list(cmd.Context())
+			sites, err := client.List(cmd.Context(), c.client(), &v1.Sites, v1.SiteQuery{Removed: removed})
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/client"
+	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
 )
 
@@ -64,7 +65,7 @@ func readTop(ctx context.Context, c *client.Client) topData {
 	if d.sites, err = c.Sites(ctx); err != nil {
 		return topData{err: err}
 	}
-	if d.pools, err = c.Pools(ctx); err != nil && !errors.Is(err, federation.ErrDenied) {
+	if d.pools, err = client.List(ctx, c, &v1.Pools, v1.None{}); err != nil && !errors.Is(err, federation.ErrDenied) {
 		return topData{err: err}
 	}
 	h, err := c.Health(ctx)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -39,9 +38,9 @@ func (s *Accounts) Sees(c identity.Caller, account, user string) bool {
 var errNoBooks = &federation.SlurmError{Kind: federation.ErrInvalid, Text: "this daemon keeps no account tree", Alone: true}
 
 // List is GET /fed/v1/accounts. Of users, a caller sees himself and those of the accounts that he coordinates; an operator sees all.
-func (s *Accounts) List(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *Accounts) List(ctx context.Context, c identity.Caller, _ v1.None) ([]v1.Account, error) {
 	if s.Books == nil {
-		return errNoBooks
+		return nil, errNoBooks
 	}
 	tree, depth := s.Books.Tree(), map[string]int{}
 	for a, d := range tree.Accounts() {
@@ -58,14 +57,7 @@ func (s *Accounts) List(w http.ResponseWriter, r *http.Request, c identity.Calle
 		}
 		out = append(out, v1.AccountOf(a, n))
 	}
-	return answer.JSON(w, out)
-}
-
-func readEdits(w http.ResponseWriter, r *http.Request, into any) error {
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(into); err != nil {
-		return answer.BadBody(err.Error())
-	}
-	return nil
+	return out, nil
 }
 
 func editorOf(c identity.Caller) accounts.Editor {
@@ -77,13 +69,9 @@ func editorOf(c identity.Caller) accounts.Editor {
 }
 
 // Edit is POST /fed/v1/accounts.
-func (s *Accounts) Edit(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	var q v1.EditAccounts
-	if err := readEdits(w, r, &q); err != nil {
-		return err
-	}
+func (s *Accounts) Edit(r *http.Request, c identity.Caller, q *v1.EditAccounts) (v1.EditAccountsResponse, error) {
 	if err := plain.Check("reason", q.Why, plain.MaxReason); err != nil {
-		return answer.BadBody(err.Error())
+		return v1.EditAccountsResponse{}, answer.BadBody(err.Error())
 	}
 	edits := make([]accounts.Edit, len(q.Edits))
 	for i := range q.Edits {
@@ -91,9 +79,9 @@ func (s *Accounts) Edit(w http.ResponseWriter, r *http.Request, c identity.Calle
 	}
 	changes, err := s.edit(r.Context(), c, edits, q.Why, q.DryRun)
 	if err != nil {
-		return err
+		return v1.EditAccountsResponse{}, err
 	}
-	return answer.JSON(w, v1.EditAccountsResponse{Changes: changes, Notices: s.notices(c, changes)})
+	return v1.EditAccountsResponse{Changes: changes, Notices: s.notices(c, changes)}, nil
 }
 
 func (s *Accounts) edit(ctx context.Context, c identity.Caller, edits []accounts.Edit, why string, dry bool) ([]v1.AccountChange, error) {
@@ -205,41 +193,33 @@ func editErrorKind(err error) error {
 }
 
 // Import is POST /fed/v1/accounts/import.
-func (s *Accounts) Import(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	var q v1.ImportAccounts
-	if err := readEdits(w, r, &q); err != nil {
-		return err
-	}
+func (s *Accounts) Import(r *http.Request, c identity.Caller, q *v1.ImportAccounts) (v1.EditAccountsResponse, error) {
 	_, at, err := s.site(r.Context(), q.Site)
 	if err != nil {
-		return err
+		return v1.EditAccountsResponse{}, err
 	}
 	edits, left := s.Books.Tree().Take(at, q.Site, q.Replace)
 	changes, err := s.edit(r.Context(), c, edits, "import from "+q.Site, q.DryRun)
 	if err != nil {
-		return err
+		return v1.EditAccountsResponse{}, err
 	}
 	resp := v1.EditAccountsResponse{Changes: changes, Skipped: at.Skipped}
 	for i := range left {
 		resp.Left = append(resp.Left, v1.AccountDifferenceOf(q.Site, &left[i]))
 	}
-	return answer.JSON(w, resp)
+	return resp, nil
 }
 
 // Sync is POST /fed/v1/accounts/sync. What it answers are the differences that there were; each that could not be mended has its error.
-func (s *Accounts) Sync(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
-	var q v1.SyncAccounts
-	if err := readEdits(w, r, &q); err != nil {
-		return err
-	}
+func (s *Accounts) Sync(r *http.Request, _ identity.Caller, q *v1.SyncAccounts) (v1.AccountDrift, error) {
 	ctx := r.Context()
 	keeper, at, err := s.site(ctx, q.Site)
 	if err != nil {
-		return err
+		return v1.AccountDrift{}, err
 	}
 	made, err := s.Books.MadeAt(ctx, q.Site)
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return v1.AccountDrift{}, answer.OfStore(err, answer.NoContact)
 	}
 	drop := func(k accounts.Key) bool { return q.RemoveAll || q.Remove && made[k] }
 	found := s.Books.Tree().Compare(at, drop)
@@ -248,7 +228,7 @@ func (s *Accounts) Sync(w http.ResponseWriter, r *http.Request, _ identity.Calle
 		out.Differences[i] = v1.AccountDifferenceOf(q.Site, &found[i])
 	}
 	if q.DryRun {
-		return answer.JSON(w, out)
+		return out, nil
 	}
 	for i := range found {
 		if err := s.mend(ctx, keeper, q.Site, &found[i], made); err != nil {
@@ -260,7 +240,7 @@ func (s *Accounts) Sync(w http.ResponseWriter, r *http.Request, _ identity.Calle
 			out.Errors = append(out.Errors, fmt.Sprintf("it was told, and does not show what it has made of it: %v", err))
 		}
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // mend carries out the commands of a difference. That the federation makes something is written down before.
@@ -300,7 +280,7 @@ func (s *Accounts) readBack(ctx context.Context, keeper federation.AccountKeeper
 }
 
 // Drift is GET /fed/v1/accounts/drift: the differences of the sites that the query names, of all if it names none.
-func (s *Accounts) Drift(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *Accounts) Drift(r *http.Request, c identity.Caller) (v1.AccountDrift, error) {
 	sites := r.URL.Query()["site"]
 	if len(sites) == 0 {
 		for _, name := range slices.Sorted(maps.Keys(s.keepers())) {
@@ -329,5 +309,5 @@ func (s *Accounts) Drift(w http.ResponseWriter, r *http.Request, c identity.Call
 			}
 		}
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }

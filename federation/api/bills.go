@@ -21,15 +21,15 @@ type Biller interface {
 }
 
 // Bills is GET /fed/v1/books/bills.
-func (b *books) Bills(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (b *books) Bills(ctx context.Context, _ identity.Caller, _ v1.None) ([]v1.Bill, error) {
 	if b.Biller == nil {
-		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
+		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
 	}
-	all, err := b.Biller.Bills(r.Context())
+	all, err := b.Biller.Bills(ctx)
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
-	return answer.JSON(w, append([]v1.Bill{}, all...))
+	return append([]v1.Bill{}, all...), nil
 }
 
 // Import is POST /fed/v1/books/bills.

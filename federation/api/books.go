@@ -227,17 +227,17 @@ func (b *books) scope(ctx context.Context, q *federation.SumQuery, c identity.Ca
 const mostDays = 31
 
 // Compare is POST /fed/v1/books/check. The query chooses the days and the sites; without sites, all that keep accounts.
-func (b *books) Compare(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (b *books) Compare(r *http.Request, _ identity.Caller) ([]v1.BooksCheck, error) {
 	if b.Check == nil {
-		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
+		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
 	}
 	q := r.URL.Query()
 	from, until, err := b.span(q)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if until-from > mostDays {
-		return invalid("%d days are asked for: want at most %d at once", until-from, mostDays)
+		return nil, invalid("%d days are asked for: want at most %d at once", until-from, mostDays)
 	}
 	names := q["site"]
 	all := len(names) == 0
@@ -262,5 +262,5 @@ func (b *books) Compare(w http.ResponseWriter, r *http.Request, _ identity.Calle
 		one.From, one.Until = dayText(from), dayText(until)
 		out = append(out, *one)
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }

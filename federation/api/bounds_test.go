@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	v1 "fsub/federation/api/v1"
 )
 
 // boundsOf says by what a request is bounded: the name of a class of docs/limits.md.
@@ -12,7 +14,7 @@ func boundsOf(r route) string {
 	switch {
 	case r.Path == "/fed/v1/job/{id}/wait" || r.Path == "/fed/v1/events":
 		return "long poll"
-	case r.Who == forOperators || r.Who == forAdmins:
+	case r.Who == string(v1.ForOperators) || r.Who == string(v1.ForAdmins):
 		return "operators"
 	case r.Method == "GET":
 		return "read"

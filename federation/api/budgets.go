@@ -2,11 +2,9 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"fsub/federation/accounts"
-	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/quota"
@@ -15,8 +13,8 @@ import (
 
 // BudgetList is GET /fed/v1/books/budgets. A user sees his own and those of the accounts that he is in, a coordinator those of his accounts, both with those that bound
 // them, operators all. Who is kept back by a budget is told how it stands anyway.
-func (b *books) BudgetList(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	return answer.JSON(w, b.budgets(r.Context(), c))
+func (b *books) BudgetList(ctx context.Context, c identity.Caller, _ v1.None) ([]v1.Budget, error) {
+	return b.budgets(ctx, c), nil
 }
 
 // standWithin bounds the wait for budgets that were set just now.

@@ -2,15 +2,14 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
@@ -19,7 +18,7 @@ import (
 
 // config is GET /fed/v1/config: what "scontrol show config" shows, in Slurm's keys and their order. Each value is what the
 // federation does; where that is its sites' affair, it is what every Slurm does that has not been told otherwise.
-func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ identity.Caller) error {
+func (s *Server) config(_ context.Context, _ identity.Caller, _ v1.None) ([]v1.ConfigValue, error) {
 	sites := s.cfg.Controller.Sites()
 	enforce, topologyPlugin, nodes := "none", "topology/flat", 0
 	gres := map[string]bool{}
@@ -51,7 +50,7 @@ func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ identity.Calle
 		}
 		return strings.Join(list, ",")
 	}
-	return answer.JSON(w, []v1.ConfigValue{
+	return []v1.ConfigValue{
 		value("AccountingStorageEnforce", enforce),
 		value("AccountingStorageHost", s.host),
 		value("AccountingStorageType", "accounting_storage/slurmdbd"),
@@ -85,11 +84,11 @@ func (s *Server) config(w http.ResponseWriter, _ *http.Request, _ identity.Calle
 		value("SlurmctldHost[0]", s.host),
 		value("SLURM_VERSION", s.cfg.Version),
 		value("TopologyPlugin", topologyPlugin),
-	})
+	}, nil
 }
 
 // topology is GET /fed/v1/topology: the switches of every site, leaves first, each with all nodes below it.
-func (s *Server) topology(w http.ResponseWriter, _ *http.Request, _ identity.Caller) error {
+func (s *Server) topology(_ context.Context, _ identity.Caller, _ v1.None) ([]v1.Switch, error) {
 	out := []v1.Switch{}
 	for _, site := range s.cfg.Controller.Sites() {
 		if site.Seen == nil {
@@ -100,11 +99,11 @@ func (s *Server) topology(w http.ResponseWriter, _ *http.Request, _ identity.Cal
 				Nodes: hostlist.Compress(sw.Nodes), Switches: hostlist.Compress(sw.Children)})
 		}
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // getOptions is GET /fed/v1/options: what the plugins of all sites add to sbatch's options, by name.
-func (s *Server) getOptions(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *Server) getOptions(_ context.Context, _ identity.Caller, _ v1.None) ([]v1.PluginOption, error) {
 	out := []v1.PluginOption{}
 	for _, site := range s.cfg.Controller.Sites() {
 		for _, o := range site.Options {
@@ -119,5 +118,5 @@ func (s *Server) getOptions(w http.ResponseWriter, r *http.Request, _ identity.C
 			out[i].Sites = append(out[i].Sites, site.Name)
 		}
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }

@@ -1,7 +1,7 @@
 package api
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,41 +19,37 @@ import (
 )
 
 // Maintenance is GET /fed/v1/maintenance.
-func (s *sites) Maintenance(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *sites) Maintenance(ctx context.Context, _ identity.Caller, _ v1.None) ([]v1.Maintenance, error) {
 	out := []v1.Maintenance{}
 	if s.Planned != nil {
-		all, err := s.Planned.Maintenance(r.Context(), s.Now())
+		all, err := s.Planned.Maintenance(ctx, s.Now())
 		if err != nil {
-			return answer.OfStore(err, answer.NoContact)
+			return nil, answer.OfStore(err, answer.NoContact)
 		}
 		for i := range all {
 			out = append(out, v1.MaintenanceOf(&all[i]))
 		}
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // Plan is POST /fed/v1/maintenance.
-func (s *sites) Plan(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	var req v1.Maintenance
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&req); err != nil {
-		return answer.BadBody(err.Error())
-	}
+func (s *sites) Plan(r *http.Request, c identity.Caller, req *v1.Maintenance) (v1.Maintenance, error) {
 	if s.Planned == nil {
-		return invalidSite("nothing can be planned here")
+		return v1.Maintenance{}, invalidSite("nothing can be planned here")
 	}
-	if err := s.check(&req); err != nil {
-		return err
+	if err := s.check(req); err != nil {
+		return v1.Maintenance{}, err
 	}
 	now := s.Now().UTC()
 	m := federation.Maintenance{Site: req.Site, Nodes: req.Nodes, From: req.From.UTC(), To: req.To.UTC(), Reason: req.Reason, By: c.Name, At: now}
 	err := s.Planned.AddMaintenance(r.Context(), &m, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "add", Kind: federation.AuditMaintenance,
 		Object: maintenanceObject(&m), After: m.From.Format(time.RFC3339) + " to " + m.To.Format(time.RFC3339), Why: m.Reason})
 	if err != nil {
-		return answer.OfStore(err, answer.TimedOut)
+		return v1.Maintenance{}, answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()
-	return answer.JSON(w, v1.MaintenanceOf(&m))
+	return v1.MaintenanceOf(&m), nil
 }
 
 func maintenanceObject(m *federation.Maintenance) string {
@@ -102,28 +98,28 @@ func (s *sites) check(req *v1.Maintenance) error {
 }
 
 // TakeBack is DELETE /fed/v1/maintenance/{number}.
-func (s *sites) TakeBack(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *sites) TakeBack(r *http.Request, c identity.Caller) (v1.Maintenance, error) {
 	id, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
 	if err != nil || s.Planned == nil {
-		return invalidSite("invalid number %q of a maintenance; see: fed maintenance list", r.PathValue("number"))
+		return v1.Maintenance{}, invalidSite("invalid number %q of a maintenance; see: fed maintenance list", r.PathValue("number"))
 	}
 	now := s.Now().UTC()
 	planned, err := s.Planned.Maintenance(r.Context(), now)
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return v1.Maintenance{}, answer.OfStore(err, answer.NoContact)
 	}
 	err = s.Planned.RemoveMaintenance(r.Context(), id, c.Name, now, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "remove", Kind: federation.AuditMaintenance,
 		Object: strconv.FormatInt(id, 10)})
 	if errors.Is(err, federation.ErrNotFound) {
-		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no maintenance %d is planned; see: fed maintenance list", id)}
+		return v1.Maintenance{}, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no maintenance %d is planned; see: fed maintenance list", id)}
 	}
 	if err != nil {
-		return answer.OfStore(err, answer.TimedOut)
+		return v1.Maintenance{}, answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()
 	out := v1.Maintenance{ID: id}
 	if i := slices.IndexFunc(planned, func(m federation.Maintenance) bool { return m.ID == id }); i >= 0 {
 		out = v1.MaintenanceOf(&planned[i])
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }

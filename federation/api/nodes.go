@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -76,15 +75,14 @@ func (s *nodes) all(ctx context.Context) ([]memberNode, error) {
 }
 
 // List is GET /fed/v1/nodes.
-func (s *nodes) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
-	all, err := s.all(r.Context())
+func (s *nodes) List(ctx context.Context, _ identity.Caller, q v1.NodeQuery) ([]v1.Node, error) {
+	all, err := s.all(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	q := r.URL.Query()
-	chosen, err := chooseNodes(all, q["nodes"], q["where"])
+	chosen, err := chooseNodes(all, q.Nodes, q.Where)
 	if err != nil {
-		return invalidNodes(err)
+		return nil, invalidNodes(err)
 	}
 	out := make([]v1.Node, 0, len(chosen))
 	suspected := s.suspicions()
@@ -93,33 +91,33 @@ func (s *nodes) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 		v.Suspected = suspected[chosen[i].id()]
 		out = append(out, v)
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // nodeHistory bounds the lines that are told of one node.
 const nodeHistory = 200
 
 // Show is GET /fed/v1/node/{site}/{name}.
-func (s *nodes) Show(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *nodes) Show(r *http.Request, _ identity.Caller) (v1.Node, error) {
 	all, err := s.all(r.Context())
 	if err != nil {
-		return err
+		return v1.Node{}, err
 	}
 	id := federation.NodeID{Site: federation.SiteName(r.PathValue("site")), Name: r.PathValue("name")}
 	i := slices.IndexFunc(all, func(m memberNode) bool { return m.id() == id })
 	if i < 0 {
-		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no node %s is known; see: fed node list", id)}
+		return v1.Node{}, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no node %s is known; see: fed node list", id)}
 	}
 	events, err := s.Store.NodeEvents(r.Context(), id, nodeHistory)
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return v1.Node{}, answer.OfStore(err, answer.NoContact)
 	}
 	n := s.describe(&all[i])
 	n.Suspected = s.suspicions()[id]
 	for _, e := range events {
 		n.History = append(n.History, v1.NodeWas{Time: e.At, Who: e.Who, From: e.From, To: e.To, Wanted: e.Wanted, Why: e.Why})
 	}
-	return answer.JSON(w, n)
+	return n, nil
 }
 
 // suspicions are why nodes are avoided for a while.
@@ -168,16 +166,12 @@ func (s *nodes) describe(m *memberNode) v1.Node {
 }
 
 // Set is POST /fed/v1/nodes/state.
-func (s *nodes) Set(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	var q v1.SetNodes
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<20)).Decode(&q); err != nil {
-		return answer.BadBody(err.Error())
-	}
-	out, err := s.Order(r.Context(), c, &q)
+func (s *nodes) Set(r *http.Request, c identity.Caller, q *v1.SetNodes) (v1.SetNodesResponse, error) {
+	out, err := s.Order(r.Context(), c, q)
 	if err != nil {
-		return err
+		return v1.SetNodesResponse{}, err
 	}
-	return answer.JSON(w, v1.SetNodesResponse{Nodes: out})
+	return v1.SetNodesResponse{Nodes: out}, nil
 }
 
 // Order writes down what a caller, whose rights have been looked at, wants of nodes.

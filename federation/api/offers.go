@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
@@ -25,34 +24,25 @@ type offers struct {
 }
 
 // Get is GET /fed/v1/offers.
-func (o *offers) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
-	v := r.URL.Query()
-	q := v1.OfferQuery{GPU: v.Get("gpu"), TPU: v.Get("tpu"), Cloud: v.Get("cloud"), Region: v.Get("region"), Market: v.Get("market")}
-	if text := v.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			return answer.BadBody("invalid limit " + strconv.Quote(text) + ": want a number")
-		}
-		q.Limit = n
-	}
+func (o *offers) Get(ctx context.Context, _ identity.Caller, q v1.OfferQuery) ([]v1.Offer, error) {
 	out := []v1.Offer{}
 	if o.Prices != nil {
 		list, err := o.Prices.Offers(q)
 		if err != nil {
-			return answer.BadBody(err.Error())
+			return nil, answer.BadBody(err.Error())
 		}
 		out = append(out, list...)
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // Refresh is POST /fed/v1/offers/refresh.
-func (o *offers) Refresh(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (o *offers) Refresh(r *http.Request, _ identity.Caller) ([]v1.PriceList, error) {
 	out := []v1.PriceList{}
 	if o.Prices != nil {
 		again := share.Idle(r.Context())
 		out = append(out, o.Prices.Refresh(r.Context())...)
 		again()
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }

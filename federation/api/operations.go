@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -33,19 +32,15 @@ const maxTicket = 64
 const listedItems = 200
 
 // Operate is POST /fed/v1/operations.
-func (s *operations) Operate(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	var q v1.NewOperation
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(&q); err != nil {
-		return answer.BadBody(err.Error())
+func (s *operations) Operate(r *http.Request, c identity.Caller, q *v1.NewOperation) (*v1.Operation, error) {
+	if err := s.check(q); err != nil {
+		return nil, err
 	}
-	if err := s.check(&q); err != nil {
-		return err
-	}
-	out, err := s.operate(r.Context(), c, &q)
+	out, err := s.operate(r.Context(), c, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 func (s *operations) check(q *v1.NewOperation) error {
@@ -204,48 +199,48 @@ func (s *operations) tell(op *federation.Operation, items []v1.OperationItem) *v
 }
 
 // List of operations: GET /fed/v1/operations. A user is told of his own.
-func (s *operations) ListOperations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *operations) ListOperations(ctx context.Context, c identity.Caller, _ v1.None) ([]v1.Operation, error) {
 	out := []v1.Operation{}
 	if s.Operations == nil {
-		return answer.JSON(w, out)
+		return out, nil
 	}
-	all, err := s.Operations.Operations(r.Context(), false, listedItems)
+	all, err := s.Operations.Operations(ctx, false, listedItems)
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	for i := range all {
 		if c.Owns(all[i].By.UID) {
 			out = append(out, *s.tell(&all[i], nil))
 		}
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // Show is GET /fed/v1/operation/{id}.
-func (s *operations) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *operations) Show(r *http.Request, c identity.Caller) (*v1.Operation, error) {
 	op, err := s.find(r, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	after, _ := strconv.Atoi(r.URL.Query().Get("after"))
 	if op.Settled <= after {
-		return answer.JSON(w, s.tell(op, nil))
+		return s.tell(op, nil), nil
 	}
 	all, err := s.Operations.OperationItems(r.Context(), op.ID)
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	all = slices.DeleteFunc(all, func(v federation.OperationItem) bool { return v.Settled <= after })
 	slices.SortFunc(all, func(a, b federation.OperationItem) int { return cmp.Compare(a.Settled, b.Settled) })
 	jobs, err := s.jobsOf(r.Context(), all)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := make([]v1.OperationItem, len(all))
 	for i := range all {
 		out[i] = itemOf(&all[i], jobs[all[i].Job])
 	}
-	return answer.JSON(w, s.tell(op, out))
+	return s.tell(op, out), nil
 }
 
 // Told is POST /fed/v1/operation/{id}/told.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"fsub/federation"
@@ -46,52 +45,42 @@ type rented struct {
 }
 
 // get is GET /fed/v1/pools.
-func (s *rented) get(w http.ResponseWriter, _ *http.Request, c identity.Caller) error {
+func (s *rented) get(ctx context.Context, c identity.Caller, _ v1.None) ([]v1.Pool, error) {
 	out := []v1.Pool{}
 	if s.all != nil {
 		for _, p := range s.all.Pools() {
 			out = append(out, v1.PoolOf(&p))
 		}
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // getMachines is GET /fed/v1/machines.
-func (s *rented) getMachines(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	q := r.URL.Query()
-	site, since, limit := federation.SiteName(q.Get("site")), s.now().AddDate(1, 0, 0), v1.MaxMachines
-	if text := q.Get("since"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return answer.BadBody(fmt.Sprintf("since=%s: give seconds since 1970", text))
-		}
-		since = time.Unix(n, 0)
+func (s *rented) getMachines(ctx context.Context, c identity.Caller, q v1.MachineQuery) ([]v1.Machine, error) {
+	if q.Since.IsZero() {
+		q.Since = s.now().AddDate(1, 0, 0)
 	}
-	if text := q.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return answer.BadBody(fmt.Sprintf("limit=%s: give a number from 1 to %d", text, v1.MaxMachines))
-		}
-		limit = min(n, v1.MaxMachines)
+	if q.Limit = min(q.Limit, v1.MaxMachines); q.Limit == 0 {
+		q.Limit = v1.MaxMachines
 	}
 	out := []v1.Machine{}
 	if s.all == nil {
-		return answer.JSON(w, out)
+		return out, nil
 	}
-	all, err := s.all.Machines(r.Context(), site, since, limit)
+	all, err := s.all.Machines(ctx, q.Site, q.Since, q.Limit)
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
-	if len(all) == 0 && site != "" && !slices.ContainsFunc(s.sites(), func(o *federation.Site) bool { return o.Name == site }) {
-		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", site)}
+	if len(all) == 0 && q.Site != "" && !slices.ContainsFunc(s.sites(), func(o *federation.Site) bool { return o.Name == q.Site }) {
+		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", q.Site)}
 	}
-	if err := s.nameTasks(r.Context(), all); err != nil {
-		return answer.OfStore(err, answer.NoContact)
+	if err := s.nameTasks(ctx, all); err != nil {
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	for _, m := range all {
 		out = append(out, v1.Machine(m))
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // nameTasks says of which array the jobs of machines are tasks. A job that has been deleted since keeps its ID alone.
@@ -121,7 +110,7 @@ func (s *rented) nameTasks(ctx context.Context, machines []federation.Machine) e
 }
 
 // retry is POST /fed/v1/site/{name}/retry.
-func (s *rented) retry(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *rented) retry(r *http.Request, c identity.Caller) ([]v1.Cooling, error) {
 	site := federation.SiteName(r.PathValue("name"))
 	forgiven, err := []federation.Cooling(nil), error(federation.ErrNotFound)
 	if s.all != nil {
@@ -129,13 +118,13 @@ func (s *rented) retry(w http.ResponseWriter, r *http.Request, c identity.Caller
 	}
 	switch {
 	case errors.Is(err, federation.ErrNotFound):
-		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q with rented pools in the federation; see: fed pool list", site)}
+		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q with rented pools in the federation; see: fed pool list", site)}
 	case err != nil:
-		return answer.OfStore(err, answer.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	out := []v1.Cooling{}
 	for _, f := range forgiven {
 		out = append(out, v1.Cooling(f))
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }

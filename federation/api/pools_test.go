@@ -160,7 +160,7 @@ func TestPoolsOfAClient(t *testing.T) {
 	d := startWith(t, api.Config{Pools: b})
 	c := client.New(d.Socket)
 	defer c.Close()
-	pools, err := c.Pools(t.Context())
+	pools, err := client.List(t.Context(), c, &v1.Pools, v1.None{})
 	if err != nil || len(pools) != 1 || pools[0].Site != "local" {
 		t.Errorf("%+v, %v", pools, err)
 	}
@@ -178,7 +178,7 @@ func TestPoolsOfAClient(t *testing.T) {
 	bare := start(t)
 	c = client.New(bare.Socket)
 	defer c.Close()
-	if pools, err := c.Pools(t.Context()); err != nil || len(pools) != 0 {
+	if pools, err := client.List(t.Context(), c, &v1.Pools, v1.None{}); err != nil || len(pools) != 0 {
 		t.Errorf("without pools: %+v, %v", pools, err)
 	}
 	if machines, err := c.Machines(t.Context(), "", true); err != nil || len(machines) != 0 {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,39 +21,35 @@ import (
 const rebootWait = 30 * time.Second
 
 // Reboot is POST /fed/v1/nodes/reboot: has nodes reboot, or takes that back. It is carried out at once, or not at all: a reboot is nothing to be repeated later.
-func (s *nodes) Reboot(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	var q v1.RebootNodes
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<20)).Decode(&q); err != nil {
-		return answer.BadBody(err.Error())
-	}
+func (s *nodes) Reboot(r *http.Request, c identity.Caller, q *v1.RebootNodes) (v1.SetNodesResponse, error) {
 	q.NextState, q.Reason = strings.ToUpper(q.NextState), strings.TrimSpace(q.Reason)
 	if err := plain.Check("reason", q.Reason, plain.MaxReason); err != nil {
-		return invalidNodes(err)
+		return v1.SetNodesResponse{}, invalidNodes(err)
 	}
 	switch {
 	case q.NextState != "" && q.NextState != "RESUME" && q.NextState != "DOWN":
-		return invalidNodes(fmt.Errorf("unknown next state %q: use RESUME or DOWN", q.NextState))
+		return v1.SetNodesResponse{}, invalidNodes(fmt.Errorf("unknown next state %q: use RESUME or DOWN", q.NextState))
 	case q.Cancel && (q.ASAP || q.NextState != "" || q.Reason != ""):
-		return invalidNodes(fmt.Errorf("to cancel a reboot takes nodes and nothing else"))
+		return v1.SetNodesResponse{}, invalidNodes(fmt.Errorf("to cancel a reboot takes nodes and nothing else"))
 	case len(q.Nodes) == 0 && len(q.Where) == 0:
-		return invalidNodes(fmt.Errorf("no node is named: write SITE/HOSTLIST, or a condition"))
+		return v1.SetNodesResponse{}, invalidNodes(fmt.Errorf("no node is named: write SITE/HOSTLIST, or a condition"))
 	}
 	all, err := s.all(r.Context())
 	if err != nil {
-		return err
+		return v1.SetNodesResponse{}, err
 	}
 	chosen, err := chooseNodes(all, q.Nodes, q.Where)
 	if err != nil {
-		return invalidNodes(err)
+		return v1.SetNodesResponse{}, invalidNodes(err)
 	}
 	if len(chosen) == 0 {
-		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "no node is meant; see: fed node list"}
+		return v1.SetNodesResponse{}, &federation.SlurmError{Kind: federation.ErrNotFound, Text: "no node is meant; see: fed node list"}
 	}
-	out, err := s.reboot(r.Context(), c, &q, chosen)
+	out, err := s.reboot(r.Context(), c, q, chosen)
 	if err != nil {
-		return err
+		return v1.SetNodesResponse{}, err
 	}
-	return answer.JSON(w, v1.SetNodesResponse{Nodes: out})
+	return v1.SetNodesResponse{Nodes: out}, nil
 }
 
 // reboot orders the reboot of nodes, or takes that back, site by site. What others have said of a node outlives it: their reason stays, and RESUME does not end

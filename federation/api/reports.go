@@ -1,7 +1,7 @@
 package api
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -39,13 +39,13 @@ func (s *savedReports) able(c identity.Caller, change bool) error {
 }
 
 // List is GET /fed/v1/reports: a user's own; an operator sees all.
-func (s *savedReports) List(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *savedReports) List(ctx context.Context, c identity.Caller, _ v1.None) ([]v1.SavedReport, error) {
 	if err := s.able(c, false); err != nil {
-		return err
+		return nil, err
 	}
-	all, err := s.Runner.Store.SavedReports(r.Context())
+	all, err := s.Runner.Store.SavedReports(ctx)
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	out := []v1.SavedReport{}
 	for i := range all {
@@ -53,7 +53,7 @@ func (s *savedReports) List(w http.ResponseWriter, r *http.Request, c identity.C
 			out = append(out, s.shown(one))
 		}
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 func (s *savedReports) shown(one *reports.Saved) v1.SavedReport {
@@ -62,25 +62,21 @@ func (s *savedReports) shown(one *reports.Saved) v1.SavedReport {
 }
 
 // Save is POST /fed/v1/reports.
-func (s *savedReports) Save(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *savedReports) Save(r *http.Request, c identity.Caller, q *v1.SavedReport) (v1.SavedReport, error) {
 	if err := s.able(c, true); err != nil {
-		return err
-	}
-	var q v1.SavedReport
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&q); err != nil {
-		return answer.BadBody(err.Error())
+		return v1.SavedReport{}, err
 	}
 	now := s.Now()
 	one := reports.Saved{Definition: reports.Definition{Owner: c.Name, UID: c.UID, Name: q.Name, Spec: q.Spec(), Format: q.Format, Send: q.Send, At: q.At, To: q.Mail, Made: now.UTC()}}
 	if err := s.Runner.Able(&one.Definition); err != nil {
-		return refuseReport(federation.ErrInvalid, "%v", err)
+		return v1.SavedReport{}, refuseReport(federation.ErrInvalid, "%v", err)
 	}
 	if err := one.Check(now, s.Runner.Domains, c.Role >= identity.RoleOperator); err != nil {
-		return refuseReport(federation.ErrInvalid, "%v", err)
+		return v1.SavedReport{}, refuseReport(federation.ErrInvalid, "%v", err)
 	}
 	all, err := s.Runner.Store.SavedReports(r.Context())
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return v1.SavedReport{}, answer.OfStore(err, answer.NoContact)
 	}
 	others, mails := 0, len(q.Mail)
 	for i := range all {
@@ -90,16 +86,16 @@ func (s *savedReports) Save(w http.ResponseWriter, r *http.Request, c identity.C
 		}
 	}
 	if others >= mostSaved {
-		return refuseReport(federation.ErrInvalid, "%d reports are saved already: a user may have %d; to remove one: fed report remove NAME", others, mostSaved)
+		return v1.SavedReport{}, refuseReport(federation.ErrInvalid, "%d reports are saved already: a user may have %d; to remove one: fed report remove NAME", others, mostSaved)
 	}
 	if len(q.Mail) > 0 && mails > reports.MostMails {
-		return refuseReport(federation.ErrInvalid, "%d addresses in the reports of %s: a user may have %d in all; use an address of a list", mails, c.Name, reports.MostMails)
+		return v1.SavedReport{}, refuseReport(federation.ErrInvalid, "%d addresses in the reports of %s: a user may have %d in all; use an address of a list", mails, c.Name, reports.MostMails)
 	}
 	one.For = one.Due(now)
-	if err := s.Runner.Store.SaveReport(r.Context(), &one, s.entry(c, "save", c.Name, &q)); err != nil {
-		return answer.OfStore(err, answer.NoContact)
+	if err := s.Runner.Store.SaveReport(r.Context(), &one, s.entry(c, "save", c.Name, q)); err != nil {
+		return v1.SavedReport{}, answer.OfStore(err, answer.NoContact)
 	}
-	return answer.JSON(w, s.shown(&one))
+	return s.shown(&one), nil
 }
 
 func (s *savedReports) entry(c identity.Caller, verb, owner string, q *v1.SavedReport) federation.AuditEntry {
@@ -131,27 +127,27 @@ func (s *savedReports) find(r *http.Request, c identity.Caller) (*reports.Saved,
 }
 
 // Remove is DELETE /fed/v1/report/{name}.
-func (s *savedReports) Remove(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *savedReports) Remove(r *http.Request, c identity.Caller) (v1.None, error) {
 	one, err := s.find(r, c)
 	if err != nil {
-		return err
+		return v1.None{}, err
 	}
 	err = s.Runner.Store.RemoveReport(r.Context(), one.Owner, one.Name, s.entry(c, "remove", one.Owner, &v1.SavedReport{Name: one.Name}))
 	if err != nil && !errors.Is(err, federation.ErrNotFound) {
-		return answer.OfStore(err, answer.NoContact)
+		return v1.None{}, answer.OfStore(err, answer.NoContact)
 	}
-	return answer.JSON(w, struct{}{})
+	return v1.None{}, nil
 }
 
 // Run is POST /fed/v1/report/{name}/run: it is delivered at once, beside its schedule.
-func (s *savedReports) Run(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *savedReports) Run(r *http.Request, c identity.Caller) (v1.DeliveredReport, error) {
 	one, err := s.find(r, c)
 	if err != nil {
-		return err
+		return v1.DeliveredReport{}, err
 	}
 	to, err := s.Runner.Deliver(r.Context(), one)
 	if err != nil {
-		return refuseReport(federation.ErrInvalid, "report %s is not delivered: %v", one.Name, err)
+		return v1.DeliveredReport{}, refuseReport(federation.ErrInvalid, "report %s is not delivered: %v", one.Name, err)
 	}
-	return answer.JSON(w, v1.DeliveredReport{To: to})
+	return v1.DeliveredReport{To: to}, nil
 }

@@ -1,11 +1,11 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -29,7 +29,7 @@ type rules struct {
 }
 
 // Get is GET /fed/v1/health.
-func (s *rules) Get(w http.ResponseWriter, _ *http.Request, _ identity.Caller) error {
+func (s *rules) Get(_ *http.Request, _ identity.Caller) (v1.Health, error) {
 	out := v1.Health{Rules: []v1.HealthRule{}, Nodes: []v1.HealthNode{}, Breakers: []v1.HealthBreaker{}, Faults: []v1.Fault{}}
 	if s.Faults != nil {
 		for _, f := range s.Faults() {
@@ -37,7 +37,7 @@ func (s *rules) Get(w http.ResponseWriter, _ *http.Request, _ identity.Caller) e
 		}
 	}
 	if s.Report == nil {
-		return answer.JSON(w, out)
+		return out, nil
 	}
 	r, now := s.Report(), s.Now()
 	for i := range r.Rules {
@@ -74,40 +74,31 @@ func (s *rules) Get(w http.ResponseWriter, _ *http.Request, _ identity.Caller) e
 		}
 		out.Breakers = append(out.Breakers, v)
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // History is GET /fed/v1/health/history.
-func (s *rules) History(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
-	limit := 200
-	if text := r.URL.Query().Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return answer.BadBody("invalid limit " + strconv.Quote(text) + ": want a number from 1")
-		}
-		limit = min(n, 100_000)
+func (s *rules) History(ctx context.Context, _ identity.Caller, q v1.HealthQuery) ([]v1.HealthFinding, error) {
+	if q.Limit = min(q.Limit, 100_000); q.Limit == 0 {
+		q.Limit = 200
 	}
 	out := []v1.HealthFinding{}
 	if h, ok := s.Store.(federation.HealthStore); ok {
-		all, err := h.HealthFindings(r.Context(), limit)
+		all, err := h.HealthFindings(ctx, q.Limit)
 		if err != nil {
-			return answer.OfStore(err, answer.NoContact)
+			return nil, answer.OfStore(err, answer.NoContact)
 		}
 		for _, f := range all {
 			out = append(out, v1.HealthFinding{Time: f.At, Rule: f.Rule, Action: f.Act, Site: f.Node.Site, Node: f.Node.Name, Job: f.Job, Why: f.Why, Denied: f.Denied})
 		}
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // Reset is POST /fed/v1/health/reset.
-func (s *rules) Reset(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	var q v1.ResetHealth
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<16)).Decode(&q); err != nil {
-		return answer.BadBody(err.Error())
-	}
+func (s *rules) Reset(r *http.Request, c identity.Caller, q *v1.ResetHealth) (v1.ResetHealthResponse, error) {
 	if err := plain.Check("breaker", q.Breaker, plain.MaxReason); err != nil {
-		return answer.BadBody(err.Error())
+		return v1.ResetHealthResponse{}, answer.BadBody(err.Error())
 	}
 	closed := []string{}
 	if s.Report != nil {
@@ -122,7 +113,7 @@ func (s *rules) Reset(w http.ResponseWriter, r *http.Request, c identity.Caller)
 		if q.Breaker != "" {
 			text = fmt.Sprintf("no breaker %s is open", q.Breaker)
 		}
-		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: text + "; see: fed health", Alone: true}
+		return v1.ResetHealthResponse{}, &federation.SlurmError{Kind: federation.ErrNotFound, Text: text + "; see: fed health", Alone: true}
 	}
 	b := federation.Batch{}
 	for _, name := range closed {
@@ -131,39 +122,35 @@ func (s *rules) Reset(w http.ResponseWriter, r *http.Request, c identity.Caller)
 		b.Audit = append(b.Audit, federation.AuditEntry{Who: answer.By(c), Verb: "reset", Kind: federation.AuditRule, Object: name, Before: "open", After: "closed"})
 	}
 	if err := s.Store.Commit(r.Context(), &b); err != nil {
-		return answer.OfStore(err, answer.TimedOut)
+		return v1.ResetHealthResponse{}, answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()
-	return answer.JSON(w, v1.ResetHealthResponse{Breakers: closed})
+	return v1.ResetHealthResponse{Breakers: closed}, nil
 }
 
 // Check is POST /fed/v1/health/check.
-func (s *rules) Check(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	var q v1.HealthCheck
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&q); err != nil {
-		return answer.BadBody(err.Error())
-	}
+func (s *rules) Check(r *http.Request, c identity.Caller, q *v1.HealthCheck) (v1.None, error) {
 	site, name, _ := strings.Cut(q.Node, "/")
 	known := slices.ContainsFunc(s.Sites(), func(x *federation.Site) bool {
 		return string(x.Name) == site && x.Seen != nil && slices.ContainsFunc(x.Seen.Nodes, func(n federation.Node) bool { return n.Name == name })
 	})
 	if !known {
-		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no node %q is known: write SITE/NAME; see: fed node list", q.Node), Alone: true}
+		return v1.None{}, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no node %q is known: write SITE/NAME; see: fed node list", q.Node), Alone: true}
 	}
 	checks := []health.Check{}
 	for _, f := range q.Findings {
 		if !strings.HasPrefix(f.Code, "check-") || len(f.Text) > 500 {
-			return answer.BadBody(fmt.Sprintf("invalid finding %q: its code begins with check-, its text has at most 500 bytes", f.Code))
+			return v1.None{}, answer.BadBody(fmt.Sprintf("invalid finding %q: its code begins with check-, its text has at most 500 bytes", f.Code))
 		}
 		checks = append(checks, health.Check{Code: health.Code(f.Code), Text: f.Text})
 	}
 	data, err := json.Marshal(checks)
 	if err != nil {
-		return err
+		return v1.None{}, err
 	}
 	if err := s.Store.Commit(r.Context(), &federation.Batch{Health: []federation.HealthRecord{{Kind: federation.HealthCheck, Name: q.Node, Data: data}}}); err != nil {
-		return answer.OfStore(err, answer.TimedOut)
+		return v1.None{}, answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()
-	return answer.JSON(w, struct{}{})
+	return v1.None{}, nil
 }

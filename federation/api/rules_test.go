@@ -1,14 +1,11 @@
 package api
 
 import (
-	"encoding/json"
-	"net/http/httptest"
 	"testing"
 	"time"
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
 )
 
@@ -28,15 +25,11 @@ func TestFailuresAreTheNodes(t *testing.T) {
 	}}
 	known.Nodes[0].Fails[1].Text = "it is told"
 	r := &rules{Report: func() *health.Report { return &known }, Now: func() time.Time { return at }}
-	w := httptest.NewRecorder()
-	if err := r.Get(w, nil, identity.Caller{}); err != nil {
-		t.Fatal(err)
-	}
-	var got v1.Health
-	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+	got, err := r.Get(nil, identity.Caller{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if len(got.Nodes) != 2 || got.Nodes[0].Failures != 2 || got.Nodes[0].Why != "bus-error: it is told" || !got.Nodes[0].Last.Equal(at.Add(time.Minute)) || got.Nodes[1].Name != "n3" || got.Nodes[1].Failures != 0 {
-		t.Errorf("%s", w.Body)
+		t.Errorf("%+v", got)
 	}
 }

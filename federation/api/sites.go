@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -35,14 +34,14 @@ type sites struct {
 }
 
 // List is GET /fed/v1/sites.
-func (s *sites) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
-	said, err := s.Store.SiteState(r.Context())
+func (s *sites) List(ctx context.Context, _ identity.Caller, q v1.SiteQuery) ([]v1.Site, error) {
+	said, err := s.Store.SiteState(ctx)
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
-	running, err := s.running(r.Context())
+	running, err := s.running(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := []v1.Site{}
 	for _, site := range s.Sites() {
@@ -56,14 +55,14 @@ func (s *sites) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) 
 		}
 		out = append(out, v)
 	}
-	if r.URL.Query().Get("removed") == "1" {
+	if q.Removed {
 		for _, name := range slices.Sorted(maps.Keys(said)) {
 			if r := said[name]; r.State == federation.FedRemoved {
 				out = append(out, v1.Site{Name: name, State: r.State, StateWhy: r.Reason, Conditions: []v1.Condition{}})
 			}
 		}
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // running counts the jobs of ours that hold nodes at each site.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -21,22 +20,22 @@ import (
 const siteHistory = 200
 
 // Show is GET /fed/v1/site/{name}. A site that has left the federation has its history still.
-func (s *sites) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *sites) Show(r *http.Request, c identity.Caller) (v1.SiteDetail, error) {
 	ctx, name := r.Context(), federation.SiteName(r.PathValue("name"))
 	said, err := s.Store.SiteState(ctx)
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return v1.SiteDetail{}, answer.OfStore(err, answer.NoContact)
 	}
 	record, known := said[name]
 	site := s.member(name)
 	if site == nil && !known {
-		return unknownSite(name)
+		return v1.SiteDetail{}, unknownSite(name)
 	}
 	v := v1.SiteDetail{Site: v1.Site{Name: name, State: federation.FedRemoved, Conditions: []v1.Condition{}}, Maintenance: []v1.Maintenance{}, History: []v1.SiteWas{}}
 	if site != nil {
 		running, err := s.running(ctx)
 		if err != nil {
-			return err
+			return v1.SiteDetail{}, err
 		}
 		v.Site = describeSite(site)
 		v.Running = running[name]
@@ -48,14 +47,14 @@ func (s *sites) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	if s.Planned != nil {
 		events, err := s.Planned.SiteEvents(ctx, name, siteHistory)
 		if err != nil {
-			return answer.OfStore(err, answer.NoContact)
+			return v1.SiteDetail{}, answer.OfStore(err, answer.NoContact)
 		}
 		for _, e := range events {
 			v.History = append(v.History, v1.SiteWas{Time: e.At, Who: e.Who, From: e.From, To: e.To, Why: e.Why})
 		}
 		planned, err := s.Planned.Maintenance(ctx, s.Now())
 		if err != nil {
-			return answer.OfStore(err, answer.NoContact)
+			return v1.SiteDetail{}, answer.OfStore(err, answer.NoContact)
 		}
 		for i := range planned {
 			if planned[i].Site == name {
@@ -63,7 +62,7 @@ func (s *sites) Show(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 			}
 		}
 	}
-	return answer.JSON(w, v)
+	return v, nil
 }
 
 func (s *sites) member(name federation.SiteName) *federation.Site {
@@ -83,11 +82,7 @@ func invalidSite(format string, args ...any) error {
 }
 
 // SetState is POST /fed/v1/site/{name}/state.
-func (s *sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	var req v1.SetSiteState
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&req); err != nil {
-		return answer.BadBody(err.Error())
-	}
+func (s *sites) SetState(r *http.Request, c identity.Caller, req *v1.SetSiteState) (v1.SiteSet, error) {
 	switch req.State {
 	case federation.FedActive, federation.FedInactive, federation.FedDrain, federation.FedDrainRemove:
 	case "":
@@ -96,29 +91,29 @@ func (s *sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 		}
 		fallthrough
 	default:
-		return answer.BadBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE", req.State))
+		return v1.SiteSet{}, answer.BadBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE", req.State))
 	}
 	if err := plain.Check("reason", req.Reason, plain.MaxReason); err != nil {
-		return invalidSite("%v", err)
+		return v1.SiteSet{}, invalidSite("%v", err)
 	}
 	name := federation.SiteName(r.PathValue("name"))
 	said, err := s.Store.SiteState(r.Context())
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return v1.SiteSet{}, answer.OfStore(err, answer.NoContact)
 	}
 	was, known := said[name]
 	was.State = cmp.Or(was.State, federation.FedActive)
 	site := s.member(name)
 	if site == nil && !(known && was.State == federation.FedRemoved && req.State == federation.FedActive) {
-		return unknownSite(name)
+		return v1.SiteSet{}, unknownSite(name)
 	}
 	now := s.Now().UTC()
 	next := federation.SiteRecord{Name: name, State: req.State, Reason: req.Reason, By: c.Name, At: now, Lost: was.Lost}
 	switch {
 	case req.Lost && strings.TrimSpace(req.Reason) == "":
-		return invalidSite("a site that is lost needs a reason: its jobs run again elsewhere, and others have to know why")
+		return v1.SiteSet{}, invalidSite("a site that is lost needs a reason: its jobs run again elsewhere, and others have to know why")
 	case req.Lost && site.Answering:
-		return invalidSite("site %s answers, so its jobs may run there: they would run twice. To empty it run: fed site set %s INACTIVE, or fed job move --where site=%s", name, name, name)
+		return v1.SiteSet{}, invalidSite("site %s answers, so its jobs may run there: they would run twice. To empty it run: fed site set %s INACTIVE, or fed job move --where site=%s", name, name, name)
 	case req.Lost:
 		if next.Lost = now; was.State == federation.FedDrainRemove {
 			next.State = was.State
@@ -128,21 +123,21 @@ func (s *sites) SetState(w http.ResponseWriter, r *http.Request, c identity.Call
 	case req.State == federation.FedActive:
 		next.Lost = time.Time{}
 	}
-	entry := federation.AuditEntry{At: now, Who: answer.By(c), Verb: siteVerb(&req), Kind: federation.AuditSite, Object: string(name), Before: was.Word(), After: next.Word(), Why: req.Reason}
+	entry := federation.AuditEntry{At: now, Who: answer.By(c), Verb: siteVerb(req), Kind: federation.AuditSite, Object: string(name), Before: was.Word(), After: next.Word(), Why: req.Reason}
 	if err := s.Store.SetSiteState(r.Context(), next, entry); err != nil {
-		return answer.OfStore(err, answer.TimedOut)
+		return v1.SiteSet{}, answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()
 	out := v1.SiteSet{Name: name, State: next.Word(), Was: was.Word(), Reason: next.Reason, By: next.By}
 	if site != nil {
 		running, err := s.running(r.Context())
 		if err != nil {
-			return err
+			return v1.SiteSet{}, err
 		}
 		out.Running = running[name]
 		out.Bound = max(len(site.Bound)-out.Running, 0)
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // siteVerb is the word of fed that gives a site a state.
@@ -161,67 +156,59 @@ func siteVerb(req *v1.SetSiteState) string {
 }
 
 // Test is POST /fed/v1/site/{name}/test.
-func (s *sites) Test(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *sites) Test(r *http.Request, _ identity.Caller) ([]v1.SiteCheck, error) {
 	name := federation.SiteName(r.PathValue("name"))
 	if s.member(name) == nil {
-		return unknownSite(name)
+		return nil, unknownSite(name)
 	}
 	if s.Check == nil {
-		return invalidSite("sites cannot be tried here")
+		return nil, invalidSite("sites cannot be tried here")
 	}
 	again := share.Idle(r.Context())
 	checks, err := s.Check(r.Context(), name)
 	again()
 	if err != nil {
-		return answer.OfStore(err, answer.NoContact)
+		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	out := []v1.SiteCheck{}
 	for _, c := range checks {
 		out = append(out, v1.SiteCheck{Name: c.Name, Result: c.Result, Detail: c.Detail, Advice: c.Advice})
 	}
-	return answer.JSON(w, out)
+	return out, nil
 }
 
 // Join is POST /fed/v1/sites.
-func (s *sites) Join(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	var req v1.AddSite
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 256<<10)).Decode(&req); err != nil {
-		return answer.BadBody(err.Error())
-	}
+func (s *sites) Join(r *http.Request, c identity.Caller, req *v1.AddSite) (v1.Site, error) {
 	if s.Add == nil {
-		return invalidSite("sites cannot be added here")
+		return v1.Site{}, invalidSite("sites cannot be added here")
 	}
 	entry := federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: "add", Kind: federation.AuditSite, After: string(federation.FedActive)}
 	again := share.Idle(r.Context()) // it is looked at
-	name, err := s.Add(r.Context(), req, entry)
+	name, err := s.Add(r.Context(), *req, entry)
 	again()
 	if err != nil {
-		return invalidSite("%v", err)
+		return v1.Site{}, invalidSite("%v", err)
 	}
 	s.Wake()
-	return answer.JSON(w, v1.Site{Name: name, State: federation.FedActive, Conditions: []v1.Condition{}})
+	return v1.Site{Name: name, State: federation.FedActive, Conditions: []v1.Condition{}}, nil
 }
 
 // Update is POST /fed/v1/site/{name}/update.
-func (s *sites) Update(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	var req v1.UpdateSite
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 256<<10)).Decode(&req); err != nil {
-		return answer.BadBody(err.Error())
-	}
+func (s *sites) Update(r *http.Request, c identity.Caller, req *v1.UpdateSite) (v1.Site, error) {
 	name := federation.SiteName(r.PathValue("name"))
 	switch {
 	case s.Change == nil:
-		return invalidSite("sites cannot be changed here")
+		return v1.Site{}, invalidSite("sites cannot be changed here")
 	case (req.Config == "") == (len(req.Set) == 0):
-		return invalidSite("give the whole description, or keys of it with their values")
+		return v1.Site{}, invalidSite("give the whole description, or keys of it with their values")
 	}
 	entry := federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: "update", Kind: federation.AuditSite, Object: string(name)}
 	again := share.Idle(r.Context()) // it is looked at
-	err := s.Change(r.Context(), name, req, entry)
+	err := s.Change(r.Context(), name, *req, entry)
 	again()
 	if err != nil {
-		return invalidSite("%v", err)
+		return v1.Site{}, invalidSite("%v", err)
 	}
 	s.Wake()
-	return answer.JSON(w, v1.Site{Name: name, Conditions: []v1.Condition{}})
+	return v1.Site{Name: name, Conditions: []v1.Condition{}}, nil
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/client"
+	v1 "fsub/federation/api/v1"
 	"fsub/testbed/bed"
 )
 
@@ -89,7 +91,7 @@ func TestRequeueMany(t *testing.T) {
 	settled := 0
 	s.eventually("some are requeued", func() string {
 		settled = 0
-		all, err := s.client.Operations(context.Background())
+		all, err := client.List(context.Background(), s.client, &v1.Operations, v1.None{})
 		if err != nil {
 			return err.Error()
 		}

@@ -7,12 +7,6 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-// Accounts are the records of the account tree, and the QOS.
-func (c *Client) Accounts(ctx context.Context) ([]v1.Account, error) {
-	out, err := get[[]v1.Account](ctx, c, "/fed/v1/accounts")
-	return *out, err
-}
-
 // EditAccounts changes the account tree.
 func (c *Client) EditAccounts(ctx context.Context, q v1.EditAccounts) (out v1.EditAccountsResponse, err error) {
 	err = c.Do(ctx, "POST", "/fed/v1/accounts", q, &out)

@@ -50,29 +50,11 @@ func (c *Client) EachBookedSum(ctx context.Context, q url.Values, take func(*v1.
 	return nil
 }
 
-// Budgets tell how the budgets stand that the caller may see.
-func (c *Client) Budgets(ctx context.Context) ([]v1.Budget, error) {
-	out, err := get[[]v1.Budget](ctx, c, "/fed/v1/books/budgets")
-	if err != nil {
-		return nil, err
-	}
-	return *out, nil
-}
-
 // CheckBooks has the ledger compared with what sites say; operators only.
 func (c *Client) CheckBooks(ctx context.Context, q url.Values) ([]v1.BooksCheck, error) {
 	var out []v1.BooksCheck
 	err := c.Do(ctx, "POST", "/fed/v1/books/check?"+q.Encode(), nil, &out)
 	return out, err
-}
-
-// Bills are the bills of providers that were imported; operators only.
-func (c *Client) Bills(ctx context.Context) ([]v1.Bill, error) {
-	out, err := get[[]v1.Bill](ctx, c, "/fed/v1/books/bills")
-	if err != nil {
-		return nil, err
-	}
-	return *out, nil
 }
 
 // ImportBill takes a provider's bill into the ledger; operators only.

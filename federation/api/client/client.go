@@ -102,6 +102,16 @@ func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
 	return out, c.Do(ctx, "GET", path, nil, out)
 }
 
+// List lists the things of a noun that q chooses, of those that the caller may see.
+func List[T, Q any](ctx context.Context, c *Client, n *v1.Noun[T, Q], q Q) ([]T, error) {
+	path := n.Path
+	if query := v1.URLQuery(&q).Encode(); query != "" {
+		path += "?" + query
+	}
+	out, err := get[[]T](ctx, c, path)
+	return *out, err
+}
+
 // Do sends one request and decodes the answer into out. in and out may be nil; an empty answer leaves out as it is.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	var body io.Reader

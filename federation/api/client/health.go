@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 
 	v1 "fsub/federation/api/v1"
 )
@@ -10,12 +9,6 @@ import (
 // Health is what the rules of health know.
 func (c *Client) Health(ctx context.Context) (*v1.Health, error) {
 	return get[v1.Health](ctx, c, "/fed/v1/health")
-}
-
-// HealthHistory is what they have said, at most so many lines of it, oldest first.
-func (c *Client) HealthHistory(ctx context.Context, limit int) ([]v1.HealthFinding, error) {
-	out, err := get[[]v1.HealthFinding](ctx, c, fmt.Sprintf("/fed/v1/health/history?limit=%d", limit))
-	return *out, err
 }
 
 // ResetHealth closes a breaker, or all of them, and returns which were open. Operators only.

@@ -10,8 +10,7 @@ import (
 
 // Nodes lists the nodes that names and conditions choose, all if there are neither: see [v1.SetNodes].
 func (c *Client) Nodes(ctx context.Context, names, where []string) ([]v1.Node, error) {
-	out, err := get[[]v1.Node](ctx, c, "/fed/v1/nodes?"+url.Values{"nodes": names, "where": where}.Encode())
-	return *out, err
+	return List(ctx, c, &v1.Nodes, v1.NodeQuery{Nodes: names, Where: where})
 }
 
 // Node is one node with its history.

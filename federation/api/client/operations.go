@@ -21,12 +21,6 @@ func (c *Client) Operate(ctx context.Context, q v1.NewOperation) (*v1.Operation,
 	return &out, c.Do(ctx, "POST", "/fed/v1/operations", q, &out)
 }
 
-// Operations lists the newest operations: the caller's own, all for operators.
-func (c *Client) Operations(ctx context.Context) ([]v1.Operation, error) {
-	out, err := get[[]v1.Operation](ctx, c, "/fed/v1/operations")
-	return *out, err
-}
-
 // Operation is how an operation stands, with the items that were settled after the n-th.
 func (c *Client) Operation(ctx context.Context, id federation.OperationID, after int) (*v1.Operation, error) {
 	return get[v1.Operation](ctx, c, fmt.Sprintf("/fed/v1/operation/%d?after=%d", id, after))

@@ -3,29 +3,19 @@ package client
 import (
 	"context"
 	"net/url"
-	"strconv"
+	"time"
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 )
 
-// Pools tells how the pools of rented machines stand; operators only.
-func (c *Client) Pools(ctx context.Context) ([]v1.Pool, error) {
-	out, err := get[[]v1.Pool](ctx, c, "/fed/v1/pools")
-	return *out, err
-}
-
 // Machines lists the rented machines of a site, or of all (""), the newest first; ended tells of those too that have ended. Operators only.
 func (c *Client) Machines(ctx context.Context, site federation.SiteName, ended bool) ([]v1.Machine, error) {
-	q := url.Values{}
-	if site != "" {
-		q.Set("site", string(site))
-	}
+	q := v1.MachineQuery{Site: site}
 	if ended {
-		q.Set("since", strconv.Itoa(0))
+		q.Since = time.Unix(0, 0)
 	}
-	out, err := get[[]v1.Machine](ctx, c, "/fed/v1/machines?"+q.Encode())
-	return *out, err
+	return List(ctx, c, &v1.Machines, q)
 }
 
 // RetryPools has the cloud of a site's rented pools asked again for what it has refused, and tells what that was; operators only.

@@ -7,15 +7,6 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-// SavedReports are the caller's; an operator gets all.
-func (c *Client) SavedReports(ctx context.Context) ([]v1.SavedReport, error) {
-	out, err := get[[]v1.SavedReport](ctx, c, "/fed/v1/reports")
-	if err != nil {
-		return nil, err
-	}
-	return *out, nil
-}
-
 // SaveReport saves a report of the caller, in place of one of the same name.
 func (c *Client) SaveReport(ctx context.Context, s v1.SavedReport) (out v1.SavedReport, err error) {
 	err = c.Do(ctx, "POST", "/fed/v1/reports", s, &out)

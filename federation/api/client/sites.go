@@ -11,14 +11,7 @@ import (
 
 // Sites lists the members of the federation.
 func (c *Client) Sites(ctx context.Context) ([]v1.Site, error) {
-	out, err := get[[]v1.Site](ctx, c, "/fed/v1/sites")
-	return *out, err
-}
-
-// AllSites lists those too that have left the federation.
-func (c *Client) AllSites(ctx context.Context) ([]v1.Site, error) {
-	out, err := get[[]v1.Site](ctx, c, "/fed/v1/sites?removed=1")
-	return *out, err
+	return List(ctx, c, &v1.Sites, v1.SiteQuery{})
 }
 
 func sitePath(site federation.SiteName) string { return "/fed/v1/site/" + url.PathEscape(string(site)) }
@@ -50,12 +43,6 @@ func (c *Client) AddSite(ctx context.Context, r v1.AddSite) (out v1.Site, err er
 func (c *Client) UpdateSite(ctx context.Context, site federation.SiteName, r v1.UpdateSite) (out v1.Site, err error) {
 	err = c.Do(ctx, "POST", sitePath(site)+"/update", r, &out)
 	return out, err
-}
-
-// Maintenance lists what is planned.
-func (c *Client) Maintenance(ctx context.Context) ([]v1.Maintenance, error) {
-	out, err := get[[]v1.Maintenance](ctx, c, "/fed/v1/maintenance")
-	return *out, err
 }
 
 // AddMaintenance plans one; operators only.

@@ -118,3 +118,6 @@ type AccountDrift struct {
 	// Notices tell which jobs run at a site under another account than the one that pays for them.
 	Notices []string `json:"notices,omitempty"`
 }
+
+// Accounts are the records of the account tree.
+var Accounts = Noun[Account, None]{Path: "/fed/v1/accounts", Who: ForAnybody, Doc: "The federation's account tree, and its QOS. Users see themselves, coordinators those below them"}

@@ -30,3 +30,17 @@ func AuditEntryOf(e *federation.AuditEntry) AuditEntry {
 	return AuditEntry{Seq: e.Seq, Time: e.At, User: e.Who.User, UID: e.Who.UID, Role: e.Who.Role, From: e.Who.From, Verb: e.Verb, Kind: e.Kind, Object: e.Object,
 		Before: e.Before, After: e.After, Why: e.Why, Ticket: e.Ticket, Result: e.Result}
 }
+
+// AuditQuery is which entries are listed: the newest of them, oldest first.
+type AuditQuery struct {
+	User   string                 `query:"user" doc:"who did it"`
+	Verb   string                 `query:"verb"`
+	Kind   federation.AuditObject `query:"kind" doc:"job, node, site ...: what was acted on"`
+	Object string                 `query:"object" doc:"its name; NAME* for all that begin so"`
+	Since  time.Time              `query:"since" doc:"seconds since 1970"`
+	Until  time.Time              `query:"until" doc:"likewise; before then"`
+	Limit  int                    `query:"limit" doc:"how many at most, the newest of them; 1000 if not given"`
+}
+
+// Audits is the audit log.
+var Audits = Noun[AuditEntry, AuditQuery]{Path: "/fed/v1/audit", Who: ForOperators, Doc: "Who has done what to jobs, nodes and sites, oldest first"}

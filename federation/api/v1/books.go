@@ -162,3 +162,9 @@ type Bill struct {
 	Billed       federation.Money `json:"billed"`
 	Estimated    federation.Money `json:"estimated"`
 }
+
+// Bills are the bills of providers.
+var Bills = Noun[Bill, None]{Path: "/fed/v1/books/bills", Who: ForOperators, Doc: "The bills of providers that were imported, beside what the ledger had estimated"}
+
+// Budgets are the budgets of the account tree.
+var Budgets = Noun[Budget, None]{Path: "/fed/v1/books/budgets", Who: ForAnybody, Doc: "How the budgets of the account tree stand. Users see their own and those of their accounts, coordinators those of theirs"}

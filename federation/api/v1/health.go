@@ -86,3 +86,11 @@ type HealthProblem struct {
 	Code string `json:"code"` // check-gpu, check-link, check-disk or check-clock
 	Text string `json:"text"`
 }
+
+// HealthQuery is how many findings are listed.
+type HealthQuery struct {
+	Limit int `query:"limit" min:"1" doc:"at most so many, the newest"`
+}
+
+// HealthFindings are what the rules of health have said.
+var HealthFindings = Noun[HealthFinding, HealthQuery]{Path: "/fed/v1/health/history", Who: ForAnybody, Doc: "What the rules of health have said, oldest first"}

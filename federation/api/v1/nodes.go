@@ -108,3 +108,12 @@ type RebootNodes struct {
 	NextState string   `json:"next_state,omitempty"` // RESUME or DOWN; else as before the reboot
 	Reason    string   `json:"reason,omitempty"`
 }
+
+// NodeQuery chooses nodes; without names and conditions it chooses all.
+type NodeQuery struct {
+	Nodes []string `query:"nodes" doc:"SITE/HOSTLIST, SITE/*, or a HOSTLIST whose names are of one site alone; may be repeated"`
+	Where []string `query:"where" doc:"KEY=VALUE[,VALUE...]: see v1.SetNodes; may be repeated"`
+}
+
+// Nodes are the nodes of all sites.
+var Nodes = Noun[Node, NodeQuery]{Path: "/fed/v1/nodes", Who: ForAnybody, Doc: "The nodes of all sites, with what operators want of them"}

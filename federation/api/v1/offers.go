@@ -44,10 +44,13 @@ type RefusedPrice struct {
 
 // OfferQuery is what offers are asked for.
 type OfferQuery struct {
-	GPU    string // "h100:8"
-	TPU    string // "v5p:128", chips
-	Cloud  string
-	Region string // may have *
-	Market string
-	Limit  int // 0: all
+	GPU    string `query:"gpu" doc:"h100, or h100:8 for so many in all"`
+	TPU    string `query:"tpu" doc:"v5p, or v5p:128 for so many chips"`
+	Cloud  string `query:"cloud" doc:"a cloud, by the name that offers have"`
+	Region string `query:"region" doc:"may have *; or a zone"`
+	Market string `query:"market" doc:"on-demand, spot or flex"`
+	Limit  int    `query:"limit" doc:"how many at most"` // 0: all
 }
+
+// Offers are what clouds ask for machines.
+var Offers = Noun[Offer, OfferQuery]{Path: "/fed/v1/offers", Who: ForAnybody, Doc: "What clouds ask for machines with accelerators, the cheapest first"}

@@ -82,3 +82,6 @@ type OperationItem struct {
 	Failed  bool                `json:"failed,omitempty"`
 	Note    string              `json:"note,omitempty"` // why it failed, or what else is to be said
 }
+
+// Operations are the newest operations on many jobs.
+var Operations = Noun[Operation, None]{Path: "/fed/v1/operations", Who: ForOwners, Doc: "The newest operations on many jobs, oldest first; a user's own, an operator all"}

@@ -47,8 +47,7 @@ func PoolOf(s *federation.PoolStatus) Pool {
 	return p
 }
 
-// Machine is a rented machine as the books have it: GET /fed/v1/machines, for operators, with the newest first. Of the query site is the one
-// whose machines are told, since (seconds since 1970) tells of those too that have ended since then, and limit is how many at most.
+// Machine is a rented machine as the books have it: GET /fed/v1/machines, for operators, with the newest first.
 type Machine struct {
 	Site         federation.SiteName `json:"site"`
 	Pool         string              `json:"pool"`
@@ -78,3 +77,16 @@ type Machine struct {
 
 // MaxMachines is how many machines one answer has at most.
 const MaxMachines = 10_000
+
+// MachineQuery is which machines are listed.
+type MachineQuery struct {
+	Site  federation.SiteName `query:"site"`
+	Since time.Time           `query:"since" doc:"seconds since 1970: those too that have ended since then"`
+	Limit int                 `query:"limit" min:"1" doc:"how many at most"`
+}
+
+// Pools are the pools of all sites.
+var Pools = Noun[Pool, None]{Path: "/fed/v1/pools", Who: ForOperators, Doc: "How the pools of rented machines stand"}
+
+// Machines are the rented machines of all sites.
+var Machines = Noun[Machine, MachineQuery]{Path: "/fed/v1/machines", Who: ForOperators, Doc: "Rented machines, the newest first"}

@@ -37,3 +37,6 @@ func (s *SavedReport) Spec() report.Spec {
 type DeliveredReport struct {
 	To string `json:"to"` // addresses, or a file
 }
+
+// SavedReports are those of the caller; an operator sees all.
+var SavedReports = Noun[SavedReport, None]{Path: "/fed/v1/reports", Who: ForAnybody, Doc: "Reports that are made again and again; a user's own, an operator all"}

@@ -18,3 +18,9 @@ type ConfigValue struct {
 	Value string `json:"value"`
 	Time  bool   `json:"time,omitempty"` // Value is a Unix time
 }
+
+// ConfigValues are what scontrol show config shows.
+var ConfigValues = Noun[ConfigValue, None]{Path: "/fed/v1/config", Who: ForAnybody, Doc: "What scontrol show config shows, in its order"}
+
+// Switches are the switches of the sites.
+var Switches = Noun[Switch, None]{Path: "/fed/v1/topology", Who: ForAnybody, Doc: "The switches of the sites"}

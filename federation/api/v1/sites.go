@@ -89,3 +89,14 @@ type UpdateSite struct {
 	Set    []string `json:"set,omitempty"`    // some of its keys: KEY=VALUE, the value as in YAML
 	Force  bool     `json:"force,omitempty"`  // though it does not pass the checks
 }
+
+// SiteQuery is which sites are listed.
+type SiteQuery struct {
+	Removed bool `query:"removed" doc:"1: those too that have left it"`
+}
+
+// Sites are the members of the federation.
+var Sites = Noun[Site, SiteQuery]{Path: "/fed/v1/sites", Who: ForAnybody, Doc: "The members of the federation"}
+
+// Maintenances are what is planned at sites.
+var Maintenances = Noun[Maintenance, None]{Path: "/fed/v1/maintenance", Who: ForAnybody, Doc: "What is planned at sites and is not over"}

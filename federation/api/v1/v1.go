@@ -169,3 +169,6 @@ type PluginOption struct {
 	Value federation.TakesWhat  `json:"value"`           // "optional" also where sites differ
 	Sites []federation.SiteName `json:"sites"`
 }
+
+// PluginOptions are the options that plugins of sites add to sbatch's.
+var PluginOptions = Noun[PluginOption, None]{Path: "/fed/v1/options", Who: ForAnybody, Doc: "Options that plugins of sites add to sbatch's"}

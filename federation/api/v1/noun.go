@@ -1,0 +1,31 @@
+package v1
+
+// Noun is one kind of thing that the daemon lists: T as it is listed, Q what chooses them (see [ReadQuery]). The server's route, its part of
+// the OpenAPI document and of docs/limits.md, the client's call and the table of "fed NOUN list" are made of its row, which stands beside T.
+type Noun[T, Q any] struct {
+	Path    string // of the list: "/fed/v1/reports"
+	Who     Who    // may list them
+	Doc     string // what the list is, in the OpenAPI document
+	Columns []Column[T]
+}
+
+// Column is one column of a noun's table.
+type Column[T any] struct {
+	Head string
+	Cell func(*T) string // "" is shown as "-"
+}
+
+// None is the query of what is always listed in full, and the body of a request that has none.
+type None = struct{}
+
+// Who may make a request. Of things that have an owner, the handler asks for the owner.
+type Who string
+
+// Those for operators, administrators and coordinators only are refused to others before anything else is looked at.
+const (
+	ForAnybody      Who = "anybody"
+	ForOwners       Who = "the job's owner, operators"
+	ForOperators    Who = "operators"
+	ForAdmins       Who = "administrators"
+	ForCoordinators Who = "coordinators, for what stands below them; operators"
+)

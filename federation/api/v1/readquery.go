@@ -1,0 +1,103 @@
+package v1
+
+import (
+	"fmt"
+	"net/url"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// A query is a struct whose fields have the tags query (the name in the URL) and doc (what it means, for the OpenAPI document). Fields are
+// strings, lists of strings (the name may be repeated), numbers from 0, or from 1 with the tag min:"1", times (in seconds since 1970) and
+// flags ("1"). A field that the URL does not have keeps its value.
+
+var timeType = reflect.TypeFor[time.Time]()
+
+// ReadQuery reads the values of a URL into the query q. Names that q does not have are left alone.
+func ReadQuery(values url.Values, q any) error {
+	for field, v := range queryFields(q) {
+		texts := values[field.Tag.Get("query")]
+		if len(texts) == 0 {
+			continue
+		}
+		if v.Kind() == reflect.Slice {
+			list := reflect.MakeSlice(v.Type(), len(texts), len(texts))
+			for i, text := range texts {
+				list.Index(i).SetString(text)
+			}
+			v.Set(list)
+		} else if err := readValue(texts[0], v, field.Tag.Get("min") == "1"); err != nil {
+			return fmt.Errorf("invalid %s %q: %w", field.Tag.Get("query"), texts[0], err)
+		}
+	}
+	return nil
+}
+
+func readValue(text string, v reflect.Value, positive bool) error {
+	switch {
+	case v.Kind() == reflect.String:
+		v.SetString(text)
+	case v.Kind() == reflect.Bool:
+		v.SetBool(text == "1")
+	case text == "":
+	default:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 || v.CanInt() && v.OverflowInt(n) {
+			return fmt.Errorf("want a number")
+		}
+		if positive && n == 0 {
+			return fmt.Errorf("want a number from 1")
+		}
+		if v.Type() == timeType {
+			v.Set(reflect.ValueOf(time.Unix(n, 0)))
+		} else {
+			v.SetInt(n)
+		}
+	}
+	return nil
+}
+
+// URLQuery is the query q as the values of a URL. What is not set is left out.
+func URLQuery(q any) url.Values {
+	values := url.Values{}
+	for field, v := range queryFields(q) {
+		name := field.Tag.Get("query")
+		switch {
+		case v.IsZero():
+		case v.Kind() == reflect.Slice:
+			for i := range v.Len() {
+				values.Add(name, v.Index(i).String())
+			}
+		case v.Type() == timeType:
+			values.Set(name, strconv.FormatInt(v.Interface().(time.Time).Unix(), 10))
+		case v.Kind() == reflect.Bool:
+			values.Set(name, "1")
+		case v.Kind() == reflect.String:
+			values.Set(name, v.String())
+		default:
+			values.Set(name, strconv.FormatInt(v.Int(), 10))
+		}
+	}
+	return values
+}
+
+// QueryParams are the names of the query q, each with what it means.
+func QueryParams(q any) (params [][2]string) {
+	for field := range queryFields(q) {
+		params = append(params, [2]string{field.Tag.Get("query"), field.Tag.Get("doc")})
+	}
+	return params
+}
+
+// queryFields are the fields of the query q, a struct or a pointer to one, that have a name in the URL.
+func queryFields(q any) func(yield func(reflect.StructField, reflect.Value) bool) {
+	v := reflect.Indirect(reflect.ValueOf(q))
+	return func(yield func(reflect.StructField, reflect.Value) bool) {
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.Tag.Get("query") != "" && !yield(f, v.Field(i)) {
+				return
+			}
+		}
+	}
+}
