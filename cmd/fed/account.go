@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/accounts"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
@@ -23,27 +24,27 @@ func newAccountCommand() *cobra.Command {
 }
 
 func newAccountListCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "list [ACCOUNT...]",
 		Short: "List the accounts, each with its users and what is below it",
 		Long: `List the accounts, each with its users and what is below it. Of users, you see yourself and those of the accounts that you coordinate;
 operators see all.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := client.List(cmd.Context(), c.client(), &v1.Accounts, v1.None{})
+			all, err := client.List(cmd.Context(), c.Client(), &v1.Accounts, v1.None{})
 			if err != nil {
 				return err
 			}
 			if all, err = below(all, args); err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), all)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), all)
 			}
 			return listAccounts(cmd.OutOrStdout(), all)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }
 
@@ -78,8 +79,8 @@ func below(all []v1.Account, names []string) (out []v1.Account, err error) {
 }
 
 func listAccounts(out io.Writer, all []v1.Account) error {
-	t := newTable(out)
-	t.row("ACCOUNT", "USER", "SHARES", "COORDINATORS", "SET")
+	t := cli.NewTable(out)
+	t.Row("ACCOUNT", "USER", "SHARES", "COORDINATORS", "SET")
 	depth := 0
 	for _, a := range all {
 		account, user := a.Name, ""
@@ -91,9 +92,9 @@ func listAccounts(out io.Writer, all []v1.Account) error {
 				user += "*"
 			}
 		}
-		t.row(strings.Repeat(" ", depth)+account, user, shares(&a), strings.Join(a.Coordinators, ","), settingsText(&a, "Fairshare"))
+		t.Row(strings.Repeat(" ", depth)+account, user, shares(&a), strings.Join(a.Coordinators, ","), settingsText(&a, "Fairshare"))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func shares(a *v1.Account) string {
@@ -112,7 +113,7 @@ func settingsText(a *v1.Account, without ...string) string {
 }
 
 func newAccountShowCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var user string
 	cmd := &cobra.Command{
 		Use:   "show ACCOUNT [--user USER]",
@@ -126,13 +127,13 @@ func newAccountShowCommand() *cobra.Command {
 			return showAccount(cmd, &c, k)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().StringVar(&user, "user", "", "a user of the account")
 	return cmd
 }
 
-func showAccount(cmd *cobra.Command, c *connection, k accounts.Key) error {
-	all, err := client.List(cmd.Context(), c.client(), &v1.Accounts, v1.None{})
+func showAccount(cmd *cobra.Command, c *cli.Connection, k accounts.Key) error {
+	all, err := client.List(cmd.Context(), c.Client(), &v1.Accounts, v1.None{})
 	if err != nil {
 		return err
 	}
@@ -141,8 +142,8 @@ func showAccount(cmd *cobra.Command, c *connection, k accounts.Key) error {
 		return fmt.Errorf("there is no %s, or it is not yours to see", k)
 	}
 	a, out := &all[i], cmd.OutOrStdout()
-	if c.json {
-		return printJSON(out, a)
+	if c.JSON {
+		return cli.PrintJSON(out, a)
 	}
 	fmt.Fprintln(out, k)
 	line := func(name, value string) {
@@ -167,7 +168,7 @@ The value -1 unsets an option; of TRES, gres/gpu=-1 unsets one. Operators may ch
 remove users and accounts below it, and change their shares.`
 
 func newAccountEditCommand(op accounts.Op) *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var q v1.EditAccounts
 	var user string
 	e := v1.AccountEdit{Op: op, Kind: accounts.Account}
@@ -184,7 +185,7 @@ func newAccountEditCommand(op accounts.Op) *cobra.Command {
 			return editAccount(cmd, &c, q, e, args[1:])
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&user, "user", "", "the user of the account who is meant")
 	editFlags(cmd, &q)
@@ -204,7 +205,7 @@ func editFlags(cmd *cobra.Command, q *v1.EditAccounts) {
 }
 
 // editAccount makes an edit of the words OPTION=VALUE, and prints what it has changed.
-func editAccount(cmd *cobra.Command, c *connection, q v1.EditAccounts, e v1.AccountEdit, words []string) error {
+func editAccount(cmd *cobra.Command, c *cli.Connection, q v1.EditAccounts, e v1.AccountEdit, words []string) error {
 	e.Set = map[string]string{}
 	for _, w := range words {
 		name, value, ok := strings.Cut(w, "=")
@@ -220,12 +221,12 @@ func editAccount(cmd *cobra.Command, c *connection, q v1.EditAccounts, e v1.Acco
 		}
 	}
 	q.Edits = []v1.AccountEdit{e}
-	resp, err := c.client().EditAccounts(cmd.Context(), q)
+	resp, err := c.Client().EditAccounts(cmd.Context(), q)
 	if err != nil {
 		return err
 	}
-	if c.json {
-		return printJSON(cmd.OutOrStdout(), resp)
+	if c.JSON {
+		return cli.PrintJSON(cmd.OutOrStdout(), resp)
 	}
 	if err := printChanges(cmd.OutOrStdout(), resp.Changes); err != nil {
 		return err
@@ -260,7 +261,7 @@ func orNothing(text string) string {
 }
 
 func newAccountImportCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var q v1.ImportAccounts
 	cmd := &cobra.Command{
 		Use:   "import SITE",
@@ -271,13 +272,13 @@ counts. Associations of single partitions have no place in the tree, and are lis
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Site = args[0]
-			resp, err := c.client().ImportAccounts(cmd.Context(), q)
+			resp, err := c.Client().ImportAccounts(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
 			out := cmd.OutOrStdout()
-			if c.json {
-				return printJSON(out, resp)
+			if c.JSON {
+				return cli.PrintJSON(out, resp)
 			}
 			if err := printChanges(out, resp.Changes); err != nil {
 				return err
@@ -292,14 +293,14 @@ counts. Associations of single partitions have no place in the tree, and are lis
 			return nil
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().BoolVarP(&q.DryRun, "dry-run", "n", false, "only tell what would change")
 	cmd.Flags().BoolVar(&q.Replace, "replace", false, "where both have something, take the site's word")
 	return cmd
 }
 
 func newAccountSyncCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var q v1.SyncAccounts
 	cmd := &cobra.Command{
 		Use:   "sync SITE",
@@ -310,7 +311,7 @@ could not be done.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Site = args[0]
-			resp, err := c.client().SyncAccounts(cmd.Context(), q)
+			resp, err := c.Client().SyncAccounts(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
@@ -320,7 +321,7 @@ could not be done.`,
 			return printSynced(cmd, &c, resp)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	f := cmd.Flags()
 	f.BoolVarP(&q.DryRun, "dry-run", "n", false, "only print the differences, and the commands of sacctmgr that would be given")
 	f.BoolVar(&q.Remove, "remove", false, "remove what the federation has made there and does not have any more")
@@ -329,13 +330,13 @@ could not be done.`,
 }
 
 func newAccountDriftCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "drift [SITE...]",
 		Short: "Show what the sites' accounting has otherwise than the tree",
 		Long:  "Show what the sites' accounting has otherwise than the tree. The exit code is 1 if that is anything, or if a site could not be asked.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			resp, err := c.client().AccountDrift(cmd.Context(), args)
+			resp, err := c.Client().AccountDrift(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -346,18 +347,18 @@ func newAccountDriftCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }
 
-func printDrift(cmd *cobra.Command, c *connection, d v1.AccountDrift, commands bool) error {
+func printDrift(cmd *cobra.Command, c *cli.Connection, d v1.AccountDrift, commands bool) error {
 	out := cmd.OutOrStdout()
 	failed := len(d.Errors) > 0
 	for _, e := range d.Errors {
 		fmt.Fprintln(cmd.ErrOrStderr(), e)
 	}
-	if c.json {
-		if err := printJSON(out, d); err != nil {
+	if c.JSON {
+		if err := cli.PrintJSON(out, d); err != nil {
 			return err
 		}
 	} else {
@@ -387,19 +388,19 @@ func printDrift(cmd *cobra.Command, c *connection, d v1.AccountDrift, commands b
 }
 
 // printSynced tells what was changed at a site, and what was not.
-func printSynced(cmd *cobra.Command, c *connection, d v1.AccountDrift) error {
+func printSynced(cmd *cobra.Command, c *cli.Connection, d v1.AccountDrift) error {
 	made := 0
 	for i := range d.Differences {
 		if x := &d.Differences[i]; x.Error == "" && len(x.Commands) > 0 {
 			made++
-			if !c.json {
+			if !c.JSON {
 				x.What = madeWord(x.What)
 			}
 		}
 	}
 	err := printDrift(cmd, c, d, false)
 	switch {
-	case c.json || len(d.Differences) == 0: // which is said
+	case c.JSON || len(d.Differences) == 0: // which is said
 	case made == 1:
 		fmt.Fprintln(cmd.OutOrStdout(), "1 change made")
 	default:
@@ -424,10 +425,10 @@ func printDifferences(out io.Writer, all []v1.AccountDifference) error {
 		fmt.Fprintln(out, "no differences")
 		return nil
 	}
-	t := newTable(out)
-	t.row("SITE", "WHAT", "NAME", "OPTION", "HERE", "THERE", "ERROR")
+	t := cli.NewTable(out)
+	t.Row("SITE", "WHAT", "NAME", "OPTION", "HERE", "THERE", "ERROR")
 	for _, d := range all {
-		t.row(d.Site, string(d.What), accounts.Key{Kind: d.Kind, Account: d.Account, Name: d.Name}.String(), d.Option, d.Ours, d.Theirs, d.Error)
+		t.Row(d.Site, string(d.What), accounts.Key{Kind: d.Kind, Account: d.Account, Name: d.Name}.String(), d.Option, d.Ours, d.Theirs, d.Error)
 	}
-	return t.flush()
+	return t.Flush()
 }

@@ -1,20 +1,20 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
 func newAuditCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var q v1.AuditQuery
-	var since, until pastTime
+	var since, until cli.PastTime
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Who has done what to jobs of others, nodes and sites; operators only",
@@ -27,22 +27,22 @@ how long they are kept, keep_audit says in the configuration. What users do with
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q.Since, q.Until = time.Time(since), time.Time(until)
-			all, err := client.List(cmd.Context(), c.client(), &v1.Audits, q)
+			all, err := client.List(cmd.Context(), c.Client(), &v1.Audits, q)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), all)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), all)
 			}
-			t, flush := newWideTable(cmd.OutOrStdout())
-			t.row("TIME", "WHO", "ROLE", "FROM", "VERB", "OBJECT", "BEFORE", "AFTER", "TICKET", "WHY", "RESULT")
+			t, flush := cli.NewWideTable(cmd.OutOrStdout())
+			t.Row("TIME", "WHO", "ROLE", "FROM", "VERB", "OBJECT", "BEFORE", "AFTER", "TICKET", "WHY", "RESULT")
 			for i := range all {
-				t.row(auditRow(&all[i])...)
+				t.Row(auditRow(&all[i])...)
 			}
 			return flush()
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&q.User, "who", "", "only what this user did; fed is the daemon itself")
 	f.StringVar(&q.Verb, "verb", "", "only this: drain, resume, requeue, cancel ...")
@@ -60,40 +60,5 @@ func auditRow(e *v1.AuditEntry) []string {
 	if role == "None" { // Slurm's word for a user without rights over others
 		role = "User"
 	}
-	return []string{when(e.Time), e.User, role, e.From, e.Verb, string(e.Kind) + " " + e.Object, e.Before, e.After, e.Ticket, plain(e.Why), plain(e.Result)}
-}
-
-// pastTime is a flag for a point in time before now: how long ago, or when.
-type pastTime time.Time
-
-func (p *pastTime) String() string {
-	if t := time.Time(*p); !t.IsZero() {
-		return when(t)
-	}
-	return ""
-}
-
-// Type implements pflag.Value.
-func (p *pastTime) Type() string { return "time" }
-
-// Set implements pflag.Value.
-func (p *pastTime) Set(text string) error {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var n uint16
-		if _, err := fmt.Sscanf(days+"\n", "%d\n", &n); err == nil {
-			*p = pastTime(time.Now().AddDate(0, 0, -int(n)))
-			return nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
-		*p = pastTime(time.Now().Add(-d))
-		return nil
-	}
-	for _, layout := range []string{"2006-01-02", "2006-01-02T15:04", "2006-01-02T15:04:05"} {
-		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
-			*p = pastTime(t)
-			return nil
-		}
-	}
-	return fmt.Errorf("invalid time %q: want how long ago, as 90m, 2h or 3d, or when, as 2026-11-22 or 2026-11-22T18:00", text)
+	return []string{cli.When(e.Time), e.User, role, e.From, e.Verb, string(e.Kind) + " " + e.Object, e.Before, e.After, e.Ticket, plain(e.Why), plain(e.Result)}
 }

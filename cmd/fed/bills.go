@@ -14,6 +14,7 @@ import (
 
 	"fsub/accounting/bill"
 	"fsub/accounting/bill/parquet"
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
@@ -21,7 +22,7 @@ import (
 
 // importOptions are what fed books import-bill was told.
 type importOptions struct {
-	connection
+	cli.Connection
 	site                   string
 	cost                   string
 	rate                   float64
@@ -42,7 +43,7 @@ those already; the bill adds, for each day that is billed in full, a line with t
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error { return o.run(cmd, files) },
 	}
-	o.flags(cmd)
+	o.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.site, "site", "", "the federation's name of the site")
 	f.StringVar(&o.cost, "cost", "effective", "effective: commitments count by their use; billed: as they are invoiced")
@@ -62,7 +63,7 @@ func (o *importOptions) run(cmd *cobra.Command, files []string) error {
 	if !(o.rate >= 0) || math.IsInf(o.rate, 0) {
 		return fmt.Errorf("invalid --rate %v: want dollars for one unit of the bill's currency", o.rate)
 	}
-	c := o.client()
+	c := o.Client()
 	machines, err := c.Machines(cmd.Context(), federation.SiteName(o.site), true)
 	if err != nil {
 		return err
@@ -92,8 +93,8 @@ func (o *importOptions) run(cmd *cobra.Command, files []string) error {
 		}
 		done = append(done, one)
 	}
-	if o.json {
-		return printJSON(cmd.OutOrStdout(), done)
+	if o.JSON {
+		return cli.PrintJSON(cmd.OutOrStdout(), done)
 	}
 	return printBills(cmd.OutOrStdout(), done)
 }
@@ -157,24 +158,24 @@ func ours(site string, machines []v1.Machine) func(resource, tags string) bool {
 }
 
 func newBillsCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{Use: "bills", Short: "The bills that were imported, beside what the ledger had estimated", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		all, err := client.List(cmd.Context(), c.client(), &v1.Bills, v1.None{})
+		all, err := client.List(cmd.Context(), c.Client(), &v1.Bills, v1.None{})
 		if err != nil {
 			return err
 		}
-		if c.json {
-			return printJSON(cmd.OutOrStdout(), all)
+		if c.JSON {
+			return cli.PrintJSON(cmd.OutOrStdout(), all)
 		}
 		return printBills(cmd.OutOrStdout(), all)
 	}}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }
 
 func printBills(w io.Writer, all []v1.Bill) error {
-	t := newTable(w)
-	t.row("SITE", "PERIOD", "FORMAT", "STATE", "ROWS", "MACHINES", "OTHERS", "SETTLED", "BILLED", "ESTIMATED", "DIFFERENCE")
+	t := cli.NewTable(w)
+	t.Row("SITE", "PERIOD", "FORMAT", "STATE", "ROWS", "MACHINES", "OTHERS", "SETTLED", "BILLED", "ESTIMATED", "DIFFERENCE")
 	for i := range all {
 		b := &all[i]
 		state, settled := "open", "-"
@@ -184,7 +185,7 @@ func printBills(w io.Writer, all []v1.Bill) error {
 		if b.SettledUntil > b.From {
 			settled = "until " + b.SettledUntil
 		}
-		t.row(string(b.Site), b.From+" to "+b.Until, b.Format, state, fmt.Sprint(b.Rows), b.Machines.USD(), b.Others.USD(), settled, b.Billed.USD(), b.Estimated.USD(), (b.Billed - b.Estimated).USD())
+		t.Row(string(b.Site), b.From+" to "+b.Until, b.Format, state, fmt.Sprint(b.Rows), b.Machines.USD(), b.Others.USD(), settled, b.Billed.USD(), b.Estimated.USD(), (b.Billed - b.Estimated).USD())
 	}
-	return t.flush()
+	return t.Flush()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -19,7 +20,7 @@ func newBooksCommand() *cobra.Command {
 }
 
 func newBooksCheckCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var sites []string
 	var day, since string
 	cmd := &cobra.Command{
@@ -34,12 +35,12 @@ The exit code is 1 if there are any.`,
 			if err != nil {
 				return err
 			}
-			found, err := c.client().CheckBooks(cmd.Context(), q)
+			found, err := c.Client().CheckBooks(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				err = printJSON(cmd.OutOrStdout(), found)
+			if c.JSON {
+				err = cli.PrintJSON(cmd.OutOrStdout(), found)
 			} else {
 				err = printChecks(cmd.OutOrStdout(), found)
 			}
@@ -51,7 +52,7 @@ The exit code is 1 if there are any.`,
 			return err
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().StringSliceVar(&sites, "site", nil, "these sites (default: all)")
 	cmd.Flags().StringVar(&day, "day", "", "this UTC day, YYYY-MM-DD (default: yesterday)")
 	cmd.Flags().StringVar(&since, "since", "", "with --day, from this day on: at most 31 days")
@@ -112,12 +113,12 @@ func printChecks(w io.Writer, all []v1.BooksCheck) error {
 			continue
 		}
 		fmt.Fprintf(w, ": %d differences\n", len(c.Differences))
-		t := newTable(w)
-		t.row("WITH", "ACCOUNT", "USER", "TRES", "LEDGER", "SITE", "DIFFERENCE", "WHY")
+		t := cli.NewTable(w)
+		t.Row("WITH", "ACCOUNT", "USER", "TRES", "LEDGER", "SITE", "DIFFERENCE", "WHY")
 		for _, d := range c.Differences {
-			t.row(d.With, d.Account, d.User, d.TRES, strconv.FormatInt(d.Ours, 10), strconv.FormatInt(d.Theirs, 10), strconv.FormatInt(d.Ours-d.Theirs, 10), d.Why)
+			t.Row(d.With, d.Account, d.User, d.TRES, strconv.FormatInt(d.Ours, 10), strconv.FormatInt(d.Theirs, 10), strconv.FormatInt(d.Ours-d.Theirs, 10), d.Why)
 		}
-		if err := t.flush(); err != nil {
+		if err := t.Flush(); err != nil {
 			return err
 		}
 	}

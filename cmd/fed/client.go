@@ -2,59 +2,17 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"fsub/cmd/fed/internal/config"
-	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/show"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	"fsub/slurm/hostlist"
 )
-
-// connection is how a command reaches the daemon.
-type connection struct {
-	socket string
-	json   bool
-}
-
-// flags adds what every command that asks the daemon has.
-func (c *connection) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.socket, "socket", socketDefault(), "the daemon's socket (environment: FSUB_SOCKET)")
-	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
-}
-
-func socketDefault() string {
-	if s := os.Getenv("FSUB_SOCKET"); s != "" {
-		return s
-	}
-	usual := config.Default().Socket
-	if home, err := os.UserHomeDir(); err == nil {
-		if _, err := os.Stat(usual); errors.Is(err, fs.ErrNotExist) {
-			if own := home + conn.OwnSocket; fileExists(own) {
-				return own
-			}
-		}
-	}
-	return usual
-}
-
-func fileExists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-func (c *connection) client() *client.Client { return client.New(c.socket) }
 
 // parseJobID reads a job ID from the command line. A task of an array ("30000001_4") stands for the array.
 func parseJobID(s string) (federation.JobID, error) {
@@ -100,10 +58,4 @@ func findJobs(ctx context.Context, c *client.Client, word string) ([]federation.
 		}
 	}
 	return out, nil
-}
-
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fsub/accounting/report"
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/api/client"
 )
 
@@ -123,7 +124,7 @@ func argumentName(word string) string {
 func asked(cmd *cobra.Command, ask words) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), completeWithin)
 	defer cancel()
-	socket := socketDefault()
+	socket := cli.DefaultSocket()
 	if f := cmd.Flag("socket"); f != nil && f.Changed {
 		socket = f.Value.String()
 	}

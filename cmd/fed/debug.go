@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/internal/conn"
 	sbatchcmd "fsub/cmd/internal/submit"
 	"fsub/sbatch"
@@ -120,7 +121,7 @@ func debugParse(stdout, stderr io.Writer, in sbatch.Input) error {
 	if got.Components == nil {
 		got.Components = []map[string]string{}
 	}
-	return errors.Join(printJSON(stdout, got.Components), exitCode(exit))
+	return errors.Join(cli.PrintJSON(stdout, got.Components), exitCode(exit))
 }
 
 // exitCode is nil for 0.

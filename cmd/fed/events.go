@@ -11,15 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
 func newEventsCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var follow bool
-	since := pastTime(time.Now().Add(-time.Hour))
+	since := cli.PastTime(time.Now().Add(-time.Hour))
 	var where []string
 	cmd := &cobra.Command{
 		Use:   "events",
@@ -35,7 +36,7 @@ KEY!=VALUE[,VALUE...] with the keys event, job, user, who, name, site, node, sta
 all must be met. The daemon keeps the last million changes, for a week at most unless keep_events of the configuration says otherwise.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e := events{client: c.client(), out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), json: c.json}
+			e := events{client: c.Client(), out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), json: c.JSON}
 			e.from = client.EventsFrom{Follow: follow, Where: where}
 			if !follow || cmd.Flags().Changed("since") {
 				e.from.Since = time.Time(since)
@@ -43,7 +44,7 @@ all must be met. The daemon keeps the last million changes, for a week at most u
 			return e.run(cmd.Context())
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what happens from now on")
 	cmd.Flags().Var(&since, "since", "begin so long ago, or then: 90m, 3d, 2026-11-22T18:00")
 	cmd.Flags().StringArrayVar(&where, "where", nil, "only these: event=end, job=30000001, user=alice, who=olga, site=alpha, node=alpha/n*, state=failed ...; may be repeated")
@@ -64,9 +65,9 @@ type events struct {
 
 // run returns when all has been told. A follower does not mind a daemon that is away for a while.
 func (e *events) run(ctx context.Context) error {
-	t := newTable(e.out)
+	t := cli.NewTable(e.out)
 	if !e.json {
-		t.row("TIME", "EVENT", "JOB", "USER", "SITE", "FROM", "STATE", "WHO", "DETAIL")
+		t.Row("TIME", "EVENT", "JOB", "USER", "SITE", "FROM", "STATE", "WHO", "DETAIL")
 	}
 	for {
 		mark, err := e.client.Events(ctx, e.from, func(v *v1.Event) error {
@@ -77,9 +78,9 @@ func (e *events) run(ctx context.Context) error {
 			if v.Job == 0 {
 				owner = ""
 			}
-			t.row(when(v.Time), v.Event, eventJob(v), owner, string(v.Site), string(v.From), string(v.State), v.Who, eventDetail(v))
+			t.Row(cli.When(v.Time), v.Event, eventJob(v), owner, string(v.Site), string(v.From), string(v.State), v.Who, eventDetail(v))
 			if e.from.Follow {
-				return t.flush()
+				return t.Flush()
 			}
 			return nil
 		})
@@ -93,7 +94,7 @@ func (e *events) run(ctx context.Context) error {
 			e.from.After, e.from.Since = 0, time.Time{}
 		case errors.Is(err, federation.ErrUnavailable) && e.from.Follow && e.said:
 		default:
-			return errors.Join(err, t.flush())
+			return errors.Join(err, t.Flush())
 		}
 		select {
 		case <-time.After(eventsPause):

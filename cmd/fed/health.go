@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
 )
 
 func newHealthCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "What the daemon does by itself about bad nodes and poison jobs: breakers, suspected nodes, rules",
@@ -24,17 +25,17 @@ wherever they run. Limits bound what a rule drains; beyond them its breaker open
 Without a verb: what is wrong with the daemon and its sites, the breakers that are open, and the nodes of which something is remembered.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := c.client().Health(cmd.Context())
+			h, err := c.Client().Health(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), h)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), h)
 			}
 			return showHealth(cmd.OutOrStdout(), h, time.Now())
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.AddCommand(newHealthRulesCommand(), newHealthHistoryCommand(), newHealthResetCommand(), newHealthTestCommand())
 	return cmd
 }
@@ -43,20 +44,20 @@ func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }
 
 func showHealth(out io.Writer, h *v1.Health, now time.Time) error {
 	for _, f := range h.Faults {
-		fmt.Fprintf(out, "FAULT since %s: %s\n", when(f.Since), oneLine(f.Text))
+		fmt.Fprintf(out, "FAULT since %s: %s\n", cli.When(f.Since), oneLine(f.Text))
 	}
 	open := 0
 	for _, b := range h.Breakers {
 		if b.Open {
 			open++
-			fmt.Fprintf(out, "BREAKER %s is open since %s: %s\nNothing is drained by it until: fed health reset %s\n", b.Name, when(*b.Since), b.Why, b.Name)
+			fmt.Fprintf(out, "BREAKER %s is open since %s: %s\nNothing is drained by it until: fed health reset %s\n", b.Name, cli.When(*b.Since), b.Why, b.Name)
 		}
 	}
 	if open == 0 {
 		fmt.Fprintln(out, "no breaker is open")
 	}
-	t := newTable(out)
-	t.row("NODE", "IS", "RULE", "UNTIL", "FAILURES", "LAST", "WHY")
+	t := cli.NewTable(out)
+	t.Row("NODE", "IS", "RULE", "UNTIL", "FAILURES", "LAST", "WHY")
 	for i := range h.Nodes {
 		n := &h.Nodes[i]
 		is, rule, until, last := "-", "-", "-", "-"
@@ -64,38 +65,38 @@ func showHealth(out io.Writer, h *v1.Health, now time.Time) error {
 		case n.Drained != "":
 			is, rule = "drained", n.Drained
 		case n.Suspected != nil && now.Before(*n.Suspected):
-			is, rule, until = "suspected", n.Rule, when(*n.Suspected)
+			is, rule, until = "suspected", n.Rule, cli.When(*n.Suspected)
 		case n.Denied != "":
 			is, rule = "denied", n.Denied
 		}
 		if n.Last != nil {
-			last = when(*n.Last)
+			last = cli.When(*n.Last)
 		}
 		why := n.Why
 		if why == "" {
 			why = "-"
 		}
-		t.row(string(n.Site)+"/"+n.Name, is, rule, until, fmt.Sprint(n.Failures), last, why)
+		t.Row(string(n.Site)+"/"+n.Name, is, rule, until, fmt.Sprint(n.Failures), last, why)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func newHealthRulesCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "rules",
 		Short: "The rules in force: what must be seen, what is done, and the limit",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := c.client().Health(cmd.Context())
+			h, err := c.Client().Health(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), h.Rules)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), h.Rules)
 			}
-			t := newTable(cmd.OutOrStdout())
-			t.row("RULE", "ACTION", "FOR", "LIMIT", "NEEDS", "WHAT")
+			t := cli.NewTable(cmd.OutOrStdout())
+			t.Row("RULE", "ACTION", "FOR", "LIMIT", "NEEDS", "WHAT")
 			for _, r := range h.Rules {
 				lasts, limit := "-", "-"
 				if r.For > 0 && r.Action == "suspect" {
@@ -104,41 +105,41 @@ func newHealthRulesCommand() *cobra.Command {
 				if r.Limit > 0 && r.Action == "drain" {
 					limit = fmt.Sprintf("%d/h", r.Limit)
 				}
-				t.row(r.Name, r.Action, lasts, limit, r.Needs, r.What)
+				t.Row(r.Name, r.Action, lasts, limit, r.Needs, r.What)
 			}
-			return t.flush()
+			return t.Flush()
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }
 
 func newHealthHistoryCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "history",
 		Short: "What the rules have said, and what of it was not done",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := client.List(cmd.Context(), c.client(), &v1.HealthFindings, v1.HealthQuery{Limit: limit})
+			all, err := client.List(cmd.Context(), c.Client(), &v1.HealthFindings, v1.HealthQuery{Limit: limit})
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), all)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), all)
 			}
 			return listFindings(cmd.OutOrStdout(), all)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().IntVarP(&limit, "limit", "n", 200, "how many lines at most, the newest of them")
 	return cmd
 }
 
 func listFindings(out io.Writer, all []v1.HealthFinding) error {
-	t := newTable(out)
-	t.row("TIME", "RULE", "ACTION", "OBJECT", "WHY", "NOT DONE")
+	t := cli.NewTable(out)
+	t.Row("TIME", "RULE", "ACTION", "OBJECT", "WHY", "NOT DONE")
 	for _, f := range all {
 		object, denied := "-", "-"
 		switch {
@@ -150,13 +151,13 @@ func listFindings(out io.Writer, all []v1.HealthFinding) error {
 		if f.Denied != "" {
 			denied = f.Denied
 		}
-		t.row(when(f.Time), f.Rule, f.Action, object, f.Why, denied)
+		t.Row(cli.When(f.Time), f.Rule, f.Action, object, f.Why, denied)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func newHealthResetCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "reset [BREAKER]",
 		Short: "Close a breaker, or all of them; operators only",
@@ -164,12 +165,12 @@ func newHealthResetCommand() *cobra.Command {
 resume the nodes that were drained for nothing.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			closed, err := c.client().ResetHealth(cmd.Context(), strings.Join(args, ""))
+			closed, err := c.Client().ResetHealth(cmd.Context(), strings.Join(args, ""))
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), closed)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), closed)
 			}
 			for _, name := range closed {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s: reset\n", name)
@@ -177,6 +178,6 @@ resume the nodes that were drained for nothing.`,
 			return nil
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }

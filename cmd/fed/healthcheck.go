@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
 	"fsub/federation/health/nodecheck"
@@ -27,7 +28,7 @@ type nodeHealth struct {
 
 func newHealthCheckCommand() *cobra.Command {
 	var c nodecheck.Config
-	var conn connection
+	var conn cli.Connection
 	var node, report, state string
 	cmd := &cobra.Command{
 		Use:   "health-check",
@@ -72,7 +73,7 @@ In slurm.conf, with a script of one line for the options:  HealthCheckProgram=/e
 				for _, f := range h.Findings {
 					q.Findings = append(q.Findings, v1.HealthProblem{Code: f.Code, Text: f.Text})
 				}
-				return conn.client().HealthCheck(cmd.Context(), q)
+				return conn.Client().HealthCheck(cmd.Context(), q)
 			}
 			return fmt.Errorf("invalid --report %q: want slurm or daemon", report)
 		},
@@ -84,7 +85,7 @@ In slurm.conf, with a script of one line for the options:  HealthCheckProgram=/e
 	f.IntVar(&c.GPUs, "gpus", 0, "how many GPUs there must be; 0: as many as there are")
 	f.StringSliceVar(&c.Disks, "disk", nil, "directories whose file systems must be writable and not full; /, /tmp and /var/spool/slurmd if not set")
 	f.DurationVar(&c.XIDAge, "xid-age", 24*time.Hour, "how long errors of GPUs in the kernel's log count")
-	f.StringVar(&conn.socket, "socket", socketDefault(), "the daemon's socket (environment: FSUB_SOCKET), for --report daemon")
+	f.StringVar(&conn.Socket, "socket", cli.DefaultSocket(), "the daemon's socket (environment: FSUB_SOCKET), for --report daemon")
 	return cmd
 }
 

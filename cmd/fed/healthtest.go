@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
@@ -69,7 +70,7 @@ Each line is a JSON object, the end of a job or a finding of a health check:
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), found)
+				return cli.PrintJSON(cmd.OutOrStdout(), found)
 			}
 			return listFindings(cmd.OutOrStdout(), found)
 		},

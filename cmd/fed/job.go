@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	"fsub/federation/place"
@@ -87,9 +88,9 @@ func startText(s *federation.Start) string {
 	if s == nil {
 		return ""
 	}
-	text := fmt.Sprintf("  starts %s (p50)", when(s.At))
+	text := fmt.Sprintf("  starts %s (p50)", cli.When(s.At))
 	if !s.Within.IsZero() {
-		text += fmt.Sprintf(", by %s (p90)", when(s.Within))
+		text += fmt.Sprintf(", by %s (p90)", cli.When(s.Within))
 	}
 	text += fmt.Sprintf(" at %s for %s, %s", s.Site, usd(s.Price), s.Of)
 	if s.Unsure != "" {
@@ -149,13 +150,13 @@ func tasksText(r *client.JobRecord) string {
 // newAboutCommand makes a command about the jobs that its argument names. ask reads what it prints of
 // one: for --json, and as text.
 func newAboutCommand(verb, short string, ask func(context.Context, *client.Client, federation.JobID) (any, func(io.Writer), error)) *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   verb + " JOB[_TASKS][,...]",
 		Short: short,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client := c.client()
+			client := c.Client()
 			ids, err := findJobs(cmd.Context(), client, args[0])
 			if err != nil {
 				return err
@@ -165,10 +166,10 @@ func newAboutCommand(verb, short string, ask func(context.Context, *client.Clien
 				switch {
 				case err != nil:
 					return fmt.Errorf("job %d: %w", id, err)
-				case !c.json:
+				case !c.JSON:
 					text(cmd.OutOrStdout())
 				default:
-					if err := printJSON(cmd.OutOrStdout(), data); err != nil {
+					if err := cli.PrintJSON(cmd.OutOrStdout(), data); err != nil {
 						return err
 					}
 				}
@@ -176,7 +177,7 @@ func newAboutCommand(verb, short string, ask func(context.Context, *client.Clien
 			return nil
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }
 
@@ -193,12 +194,12 @@ func showJob(w io.Writer, r *client.JobRecord, waits []federation.Wait) {
 	if j.Account != "" {
 		fmt.Fprintf(w, "  account   %s\n", j.Account)
 	}
-	fmt.Fprintf(w, "  submitted %s\n", when(j.Submit))
+	fmt.Fprintf(w, "  submitted %s\n", cli.When(j.Submit))
 	if !j.Start.IsZero() {
-		fmt.Fprintf(w, "  started   %s (%s after it was submitted)\n", when(j.Start), max(j.Start.Sub(j.Submit), 0).Round(time.Second))
+		fmt.Fprintf(w, "  started   %s (%s after it was submitted)\n", cli.When(j.Start), max(j.Start.Sub(j.Submit), 0).Round(time.Second))
 	}
 	if j.State.Ended() {
-		fmt.Fprintf(w, "  ended     %s, exit code %d:%d\n", when(j.End), j.ExitStatus>>8, j.ExitStatus&0x7f)
+		fmt.Fprintf(w, "  ended     %s, exit code %d:%d\n", cli.When(j.End), j.ExitStatus>>8, j.ExitStatus&0x7f)
 	}
 	if j.Restarts > 0 {
 		fmt.Fprintf(w, "  restarts  %d\n", j.Restarts)
@@ -226,7 +227,7 @@ func showJob(w io.Writer, r *client.JobRecord, waits []federation.Wait) {
 		fmt.Fprintln(w, "History")
 	}
 	for _, e := range r.Events {
-		fmt.Fprintf(w, "  %s  %s\n", when(e.At), plain.Line(e.Text))
+		fmt.Fprintf(w, "  %s  %s\n", cli.When(e.At), plain.Line(e.Text))
 	}
 }
 

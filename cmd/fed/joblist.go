@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 )
@@ -26,7 +27,7 @@ func jobWhereFlag(cmd *cobra.Command, where *[]string) {
 }
 
 func newJobListCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var where, columns []string
 	var by, order string
 	var limit int
@@ -36,12 +37,12 @@ func newJobListCommand() *cobra.Command {
 		Long:  "List the jobs of all sites that conditions choose; all that have not ended if there are none.\n\n" + jobWhere,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			jobs, err := c.client().Jobs(cmd.Context(), where)
+			jobs, err := c.Client().Jobs(cmd.Context(), where)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), jobs)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), jobs)
 			}
 			if by != "" {
 				return countJobs(cmd.OutOrStdout(), jobs, by)
@@ -49,7 +50,7 @@ func newJobListCommand() *cobra.Command {
 			return listJobs(cmd.OutOrStdout(), jobs, columns, order, limit)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	jobWhereFlag(cmd, &where)
 	f := cmd.Flags()
 	f.StringVar(&by, "by", "", "count jobs, each task of an array as one: by user, account, state, site or partition")
@@ -173,19 +174,19 @@ func listJobs(out io.Writer, jobs []v1.JobLine, columns []string, order string, 
 	if limit > 0 && len(jobs) > limit {
 		left, jobs = len(jobs)-limit, jobs[:limit]
 	}
-	t, flush := newWideTable(out)
+	t, flush := cli.NewWideTable(out)
 	row := make([]string, len(shown))
 	for i, c := range shown {
 		row[i] = strings.ToUpper(c.name)
 	}
-	t.row(row...)
+	t.Row(row...)
 	for i := range jobs {
 		for k, c := range shown {
 			row[k] = c.cell(&jobs[i])
 		}
-		t.row(row...)
+		t.Row(row...)
 	}
-	if err := flush(); err != nil || left == 0 || !t.aligned() {
+	if err := flush(); err != nil || left == 0 || !t.Aligned() {
 		return err
 	}
 	_, err := fmt.Fprintf(out, "and %d more\n", left)
@@ -241,11 +242,11 @@ func countJobs(out io.Writer, jobs []v1.JobLine, by string) error {
 		}
 	}
 	total := func(v string) int { return counts[v].pending + counts[v].running + counts[v].other }
-	t, flush := newWideTable(out)
-	t.row(strings.ToUpper(by), "JOBS", "PENDING", "RUNNING", "ENDED")
+	t, flush := cli.NewWideTable(out)
+	t.Row(strings.ToUpper(by), "JOBS", "PENDING", "RUNNING", "ENDED")
 	for _, v := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(total(b), total(a)), cmp.Compare(a, b)) }) {
 		k := counts[v]
-		t.row(v, fmt.Sprint(total(v)), fmt.Sprint(k.pending), fmt.Sprint(k.running), fmt.Sprint(k.other))
+		t.Row(v, fmt.Sprint(total(v)), fmt.Sprint(k.pending), fmt.Sprint(k.running), fmt.Sprint(k.other))
 	}
 	return flush()
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/internal/scontrol"
 	"fsub/federation"
 	"fsub/federation/api/client"
@@ -24,7 +25,7 @@ import (
 
 // many is a command that does one thing to many jobs.
 type many struct {
-	connection
+	cli.Connection
 	ask    v1.NewOperation
 	yes    bool
 	dry    bool
@@ -72,11 +73,11 @@ The same command once more, or --resume ID, shows the rest. Each job has a line 
 
 ` + jobWhere,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m.cmd, m.client = cmd, m.connection.client()
+			m.cmd, m.client = cmd, m.Connection.Client()
 			return m.run(cmd.Context(), args)
 		},
 	}
-	m.connection.flags(cmd)
+	m.Connection.Flags(cmd)
 	f := cmd.Flags()
 	jobWhereFlag(cmd, &m.ask.Where)
 	f.BoolVarP(&m.yes, "yes", "y", false, "do not ask")
@@ -127,7 +128,7 @@ func (m *many) run(ctx context.Context, args []string) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(m.cmd.ErrOrStderr(), "operation %d of %s goes on: %d of %d jobs are settled\n", op.ID, when(op.Time), op.Settled, op.Jobs)
+		fmt.Fprintf(m.cmd.ErrOrStderr(), "operation %d of %s goes on: %d of %d jobs are settled\n", op.ID, cli.When(op.Time), op.Settled, op.Jobs)
 	}
 	return m.follow(ctx, op)
 }
@@ -135,7 +136,7 @@ func (m *many) run(ctx context.Context, args []string) error {
 // preview prints what would become of each job.
 func (m *many) preview(op *v1.Operation) error {
 	if op.ID != 0 {
-		return fmt.Errorf("operation %d of %s, which asks for the same, goes on or was not read to its end; run: fed job %s --resume %[1]d", op.ID, when(op.Time), m.cmd.Name())
+		return fmt.Errorf("operation %d of %s, which asks for the same, goes on or was not read to its end; run: fed job %s --resume %[1]d", op.ID, cli.When(op.Time), m.cmd.Name())
 	}
 	if err := m.print(m.cmd.OutOrStdout(), op.Items, op.Verb, "would be "); err != nil {
 		return err
@@ -191,12 +192,12 @@ func (m *many) confirm(op *v1.Operation) error {
 		return nil
 	}
 	out := bufio.NewWriter(m.cmd.ErrOrStderr())
-	t := newTable(out)
-	t.row("JOBID", "USER", "NAME", "STATE", "SITE", "NODES", "NOTE")
+	t := cli.NewTable(out)
+	t.Row("JOBID", "USER", "NAME", "STATE", "SITE", "NODES", "NOTE")
 	for _, v := range op.Items[:min(n, shown)] {
-		t.row(v.Job, v.User, v.Name, string(v.State), string(v.Site), v.Nodes, v.Note)
+		t.Row(v.Job, v.User, v.Name, string(v.State), string(v.Site), v.Nodes, v.Note)
 	}
-	t.flush()
+	t.Flush()
 	if n > shown {
 		fmt.Fprintf(out, "... and %d more; see: fed job list\n", n-shown)
 	}
@@ -299,7 +300,7 @@ func (m *many) print(w io.Writer, items []v1.OperationItem, verb federation.Requ
 			}
 			m.notes[v.Note]++
 		}
-		if m.json {
+		if m.JSON {
 			if err := json.NewEncoder(out).Encode(v); err != nil {
 				return err
 			}
@@ -315,31 +316,31 @@ func (m *many) print(w io.Writer, items []v1.OperationItem, verb federation.Requ
 }
 
 func newOperationsCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "operations",
 		Short: "List what was asked to be done to many jobs, and how far it has come; users see their own",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := client.List(cmd.Context(), c.client(), &v1.Operations, v1.None{})
+			all, err := client.List(cmd.Context(), c.Client(), &v1.Operations, v1.None{})
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), all)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), all)
 			}
-			t := newTable(cmd.OutOrStdout())
-			t.row("ID", "TIME", "USER", "COMMAND", "JOBS", "SETTLED", "FAILED", "ENDED", "WAITS FOR")
+			t := cli.NewTable(cmd.OutOrStdout())
+			t.Row("ID", "TIME", "USER", "COMMAND", "JOBS", "SETTLED", "FAILED", "ENDED", "WAITS FOR")
 			for _, op := range all {
 				ended := ""
 				if op.Ended != nil {
-					ended = when(*op.Ended)
+					ended = cli.When(*op.Ended)
 				}
-				t.row(op.ID.String(), when(op.Time), op.User, op.Command, fmt.Sprint(op.Jobs), fmt.Sprint(op.Settled), fmt.Sprint(op.Failed), ended, strings.Join(op.Waiting, ", "))
+				t.Row(op.ID.String(), cli.When(op.Time), op.User, op.Command, fmt.Sprint(op.Jobs), fmt.Sprint(op.Settled), fmt.Sprint(op.Failed), ended, strings.Join(op.Waiting, ", "))
 			}
-			return t.flush()
+			return t.Flush()
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }

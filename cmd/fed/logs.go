@@ -6,12 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/api/client"
 	"fsub/federation/plain"
 )
 
 func newLogsCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var o logsOptions
 	cmd := &cobra.Command{
 		Use:   "logs JOB[_TASK]",
@@ -27,7 +28,7 @@ Of an array it prints what each task has written, with the task before each line
 				return err
 			}
 			_, task, _ := strings.Cut(args[0], "_")
-			daemon := c.client()
+			daemon := c.Client()
 			defer daemon.Close()
 			l := logs{client: daemon, ref: client.LogRef{Job: id, Task: task, Stderr: o.stderr}, name: args[0], follow: o.follow,
 				out: plain.Raw(cmd.OutOrStdout()), errOut: cmd.ErrOrStderr()}
@@ -49,7 +50,7 @@ Of an array it prints what each task has written, with the task before each line
 			return l.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&c.socket, "socket", socketDefault(), "the daemon's socket (environment: FSUB_SOCKET)")
+	cmd.Flags().StringVar(&c.Socket, "socket", cli.DefaultSocket(), "the daemon's socket (environment: FSUB_SOCKET)")
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on until the job has ended")
 	cmd.Flags().BoolVarP(&o.stderr, "err", "e", false, "show the errors, where --error gave them a file of their own")
 	cmd.Flags().IntVar(&o.tail, "tail", -1, "begin with the last `N` lines; of an array, of each task")

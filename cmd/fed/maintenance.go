@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
@@ -20,34 +21,34 @@ func newMaintenanceCommand() *cobra.Command {
 }
 
 func newMaintenanceListCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List what is planned and not over",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := client.List(cmd.Context(), c.client(), &v1.Maintenances, v1.None{})
+			all, err := client.List(cmd.Context(), c.Client(), &v1.Maintenances, v1.None{})
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), all)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), all)
 			}
-			t := newTable(cmd.OutOrStdout())
-			t.row("ID", "SITE", "NODES", "FROM", "TO", "BY", "REASON")
+			t := cli.NewTable(cmd.OutOrStdout())
+			t.Row("ID", "SITE", "NODES", "FROM", "TO", "BY", "REASON")
 			for i := range all {
 				m := &all[i]
-				t.row(fmt.Sprint(m.ID), string(m.Site), allIfNone(m.Nodes), when(m.From), when(m.To), m.By, m.Reason)
+				t.Row(fmt.Sprint(m.ID), string(m.Site), allIfNone(m.Nodes), cli.When(m.From), cli.When(m.To), m.By, m.Reason)
 			}
-			return t.flush()
+			return t.Flush()
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }
 
 func newMaintenanceAddCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var from, to string
 	var m v1.Maintenance
 	cmd := &cobra.Command{
@@ -75,18 +76,18 @@ Reservations that a site's own admins have made with the flag MAINT count in the
 			if m.To.IsZero() {
 				return fmt.Errorf("--to is missing: when is it over?")
 			}
-			out, err := c.client().AddMaintenance(cmd.Context(), m)
+			out, err := c.Client().AddMaintenance(cmd.Context(), m)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), out)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), out)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Maintenance %d of %s (%s) from %s to %s\n", out.ID, out.Site, allIfNone(out.Nodes), when(out.From), when(out.To))
+			fmt.Fprintf(cmd.OutOrStdout(), "Maintenance %d of %s (%s) from %s to %s\n", out.ID, out.Site, allIfNone(out.Nodes), cli.When(out.From), cli.When(out.To))
 			return nil
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().StringVar(&from, "from", "", `when it begins: "4h" from now, "18:00", "2026-12-01T08:00"; now if absent`)
 	cmd.Flags().StringVar(&to, "to", "", `when it is over, likewise; "4h" after its beginning`)
 	cmd.Flags().StringVar(&m.Reason, "reason", "", "why, for those who wait")
@@ -94,7 +95,7 @@ Reservations that a site's own admins have made with the flag MAINT count in the
 }
 
 func newMaintenanceRemoveCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "remove ID",
 		Short: "Take a planned maintenance back, or end one",
@@ -104,21 +105,21 @@ func newMaintenanceRemoveCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("invalid number %q of a maintenance; see: fed maintenance list", args[0])
 			}
-			m, err := c.client().RemoveMaintenance(cmd.Context(), id)
+			m, err := c.Client().RemoveMaintenance(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), m)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), m)
 			}
 			done := "taken back"
 			if !m.From.IsZero() && m.From.Before(time.Now()) {
 				done = "ended"
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Maintenance %d of %s (%s) from %s to %s: %s\n", m.ID, m.Site, allIfNone(m.Nodes), when(m.From), when(m.To), done)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Maintenance %d of %s (%s) from %s to %s: %s\n", m.ID, m.Site, allIfNone(m.Nodes), cli.When(m.From), cli.When(m.To), done)
 			return err
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }

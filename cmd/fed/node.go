@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
@@ -27,7 +28,7 @@ func newNodeCommand() *cobra.Command {
 }
 
 func newNodeListCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var where []string
 	var each, reasons bool
 	cmd := &cobra.Command{
@@ -35,19 +36,19 @@ func newNodeListCommand() *cobra.Command {
 		Short: "List nodes: state, reason, and what operators want of them",
 		Long:  "List nodes. Those that are alike share a line.\n\n" + nodeNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			nodes, err := c.client().Nodes(cmd.Context(), args, where)
+			nodes, err := c.Client().Nodes(cmd.Context(), args, where)
 			switch {
 			case err != nil:
 				return err
-			case c.json:
-				return printJSON(cmd.OutOrStdout(), nodes)
+			case c.JSON:
+				return cli.PrintJSON(cmd.OutOrStdout(), nodes)
 			case reasons:
 				return listReasons(cmd.OutOrStdout(), nodes)
 			}
 			return listNodes(cmd.OutOrStdout(), nodes, each)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	whereFlag(cmd, &where)
 	cmd.Flags().BoolVarP(&each, "each", "N", false, "one line for each node")
 	cmd.Flags().BoolVarP(&reasons, "reasons", "R", false, "only nodes that have a reason, by reason, as sinfo -R does")
@@ -59,35 +60,35 @@ func whereFlag(cmd *cobra.Command, where *[]string) {
 }
 
 func newNodeShowCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "show SITE/NODE",
 		Short: "Show a node, what is wanted of it, and its history",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := c.client().Nodes(cmd.Context(), args, nil)
+			found, err := c.Client().Nodes(cmd.Context(), args, nil)
 			if err != nil {
 				return err
 			}
 			if len(found) != 1 {
 				return fmt.Errorf("%s names %d nodes; name one", args[0], len(found))
 			}
-			n, err := c.client().Node(cmd.Context(), federation.NodeID{Site: found[0].Site, Name: found[0].Name})
+			n, err := c.Client().Node(cmd.Context(), federation.NodeID{Site: found[0].Site, Name: found[0].Name})
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), n)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), n)
 			}
 			return showNode(cmd.OutOrStdout(), n)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }
 
 func newNodeDrainCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var q v1.SetNodes
 	var until string
 	var finish, wait bool
@@ -115,7 +116,7 @@ until it shows the drain. A node that is drained already keeps the --until and -
 			return setNodes(cmd, &c, q, wait, finish || q.Requeue)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	f := cmd.Flags()
 	whereFlag(cmd, &q.Where)
 	f.StringVar(&q.Reason, "reason", "", "why, for the others; the site's admin reads it too")
@@ -128,7 +129,7 @@ until it shows the drain. A node that is drained already keeps the --until and -
 }
 
 func newNodeResumeCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	q := v1.SetNodes{State: federation.WishResume}
 	var wait bool
 	cmd := &cobra.Command{
@@ -143,7 +144,7 @@ exit code is 1 then.
 			return setNodes(cmd, &c, q, wait, false)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	whereFlag(cmd, &q.Where)
 	cmd.Flags().StringVar(&q.Reason, "reason", "", "why, for the history")
 	cmd.Flags().StringVar(&q.Ticket, "ticket", "", "number of a ticket, for the history")
@@ -152,19 +153,19 @@ exit code is 1 then.
 }
 
 // setNodes gives an order and prints what was made of it; with wait once the sites show it, and with idle once nothing runs there either.
-func setNodes(cmd *cobra.Command, c *connection, q v1.SetNodes, wait, idle bool) error {
-	said, err := c.client().SetNodes(cmd.Context(), q)
+func setNodes(cmd *cobra.Command, c *cli.Connection, q v1.SetNodes, wait, idle bool) error {
+	said, err := c.Client().SetNodes(cmd.Context(), q)
 	if err != nil {
 		return err
 	}
 	if wait {
-		w := nodesWait{client: c.client(), errOut: cmd.ErrOrStderr(), wish: q.State, idle: idle}
+		w := nodesWait{client: c.Client(), errOut: cmd.ErrOrStderr(), wish: q.State, idle: idle}
 		if err := w.run(cmd.Context(), said); err != nil {
 			return err
 		}
 	}
-	if c.json {
-		err = printJSON(cmd.OutOrStdout(), said)
+	if c.JSON {
+		err = cli.PrintJSON(cmd.OutOrStdout(), said)
 	} else {
 		err = printSaid(cmd.OutOrStdout(), said, q.State)
 	}

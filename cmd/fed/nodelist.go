@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
@@ -70,7 +70,7 @@ func nodeWanted(n *v1.Node) string {
 	}
 	text := strings.TrimSpace(string(w.State) + " by " + w.Owner + " " + w.Ticket)
 	if w.Until != nil {
-		text += " until " + when(*w.Until)
+		text += " until " + cli.When(*w.Until)
 	}
 	if w.Requeue {
 		text += ", requeue"
@@ -103,8 +103,8 @@ func nodeCells(n *v1.Node) [6]string {
 
 // listNodes prints nodes, those that are alike together unless each is to have a line of its own.
 func listNodes(out io.Writer, nodes []v1.Node, each bool) error {
-	t, flush := newWideTable(out)
-	t.row("SITE", "STATE", "NODES", "NODELIST", "GPUS", "PARTITION", "AGE", "REASON", "BY", "WANTED")
+	t, flush := cli.NewWideTable(out)
+	t.Row("SITE", "STATE", "NODES", "NODELIST", "GPUS", "PARTITION", "AGE", "REASON", "BY", "WANTED")
 	type key struct {
 		site  federation.SiteName
 		cells [6]string
@@ -112,7 +112,7 @@ func listNodes(out io.Writer, nodes []v1.Node, each bool) error {
 	var order []key
 	names, ages := map[key][]string{}, map[federation.SiteName]string{}
 	line := func(site federation.SiteName, list string, count int, cells [6]string) {
-		t.row(string(site), cells[0], fmt.Sprint(count), list, cells[1], cells[2], ages[site], cells[3], cells[4], cells[5])
+		t.Row(string(site), cells[0], fmt.Sprint(count), list, cells[1], cells[2], ages[site], cells[3], cells[4], cells[5])
 	}
 	for i := range nodes {
 		n := &nodes[i]
@@ -135,20 +135,10 @@ func listNodes(out io.Writer, nodes []v1.Node, each bool) error {
 	return flush()
 }
 
-// newWideTable is a table of many lines.
-func newWideTable(out io.Writer) (t *table, flush func() error) {
-	if t = newTable(out); t.aligned() {
-		return t, t.flush
-	}
-	b := bufio.NewWriterSize(out, 64<<10)
-	t.w = b
-	return t, b.Flush
-}
-
 // listReasons prints the nodes that have a reason, by reason and over all sites.
 func listReasons(out io.Writer, nodes []v1.Node) error {
-	t, flush := newWideTable(out)
-	t.row("REASON", "BY", "SINCE", "STATE", "NODES", "NODELIST")
+	t, flush := cli.NewWideTable(out)
+	t.Row("REASON", "BY", "SINCE", "STATE", "NODES", "NODELIST")
 	type key struct{ reason, by, since, state string }
 	var order []key
 	names := map[key][]string{}
@@ -159,7 +149,7 @@ func listReasons(out io.Writer, nodes []v1.Node) error {
 		}
 		k := key{n.Reason, n.ReasonBy, "", nodeState(n)}
 		if n.ReasonAt != nil {
-			k.since = when(*n.ReasonAt)
+			k.since = cli.When(*n.ReasonAt)
 		}
 		if names[k] == nil {
 			order = append(order, k)
@@ -167,7 +157,7 @@ func listReasons(out io.Writer, nodes []v1.Node) error {
 		names[k] = append(names[k], string(n.Site)+"/"+n.Name)
 	}
 	for _, k := range order {
-		t.row(k.reason, k.by, k.since, k.state, fmt.Sprint(len(names[k])), strings.Join(compressNames(names[k]), ","))
+		t.Row(k.reason, k.by, k.since, k.state, fmt.Sprint(len(names[k])), strings.Join(compressNames(names[k]), ","))
 	}
 	return flush()
 }
@@ -224,10 +214,10 @@ func showNode(out io.Writer, n *v1.Node) error {
 	line("state", strings.Join(n.State, "+"))
 	line("reason", n.Reason)
 	if s := n.Suspected; s != nil {
-		line("suspected", fmt.Sprintf("by rule %s until %s: %s", s.Rule, when(s.Until), s.Why))
+		line("suspected", fmt.Sprintf("by rule %s until %s: %s", s.Rule, cli.When(s.Until), s.Why))
 	}
 	if n.ReasonAt != nil {
-		line("reason by", n.ReasonBy+" at "+when(*n.ReasonAt))
+		line("reason by", n.ReasonBy+" at "+cli.When(*n.ReasonAt))
 	}
 	line("wanted", nodeWanted(n))
 	line("seen", nodeAge(n)+" ago")
@@ -242,14 +232,14 @@ func showNode(out io.Writer, n *v1.Node) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	t := newTable(out)
-	t.row("TIME", "WHO", "FROM", "TO", "WHY")
+	t := cli.NewTable(out)
+	t.Row("TIME", "WHO", "FROM", "TO", "WHY")
 	for _, h := range n.History {
 		to := h.To
 		if h.Wanted {
 			to = "wanted: " + to
 		}
-		t.row(when(h.Time), h.Who, h.From, to, h.Why)
+		t.Row(cli.When(h.Time), h.Who, h.From, to, h.Why)
 	}
-	return t.flush()
+	return t.Flush()
 }

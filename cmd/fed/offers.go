@@ -10,12 +10,13 @@ import (
 	"fsub/accounting"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
 func newOffersCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var q v1.OfferQuery
 	var spot bool
 	cmd := &cobra.Command{
@@ -35,25 +36,25 @@ TPUs chips. FROM says where the price is from, AGE how old it is; old? marks one
 				}
 				q.Market = string(provider.Spot)
 			}
-			all, err := client.List(cmd.Context(), c.client(), &v1.Offers, q)
+			all, err := client.List(cmd.Context(), c.Client(), &v1.Offers, q)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), all)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), all)
 			}
 			if len(all) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "fed: no price is known of that; see: fed offers refresh")
 			}
-			t, flush := newWideTable(cmd.OutOrStdout())
-			t.row("CLOUD", "TYPE", "REGION", "ZONE", "MARKET", "ACCELERATOR", "MACHINES", "$/H", "TOTAL", "AGE", "FROM")
+			t, flush := cli.NewWideTable(cmd.OutOrStdout())
+			t.Row("CLOUD", "TYPE", "REGION", "ZONE", "MARKET", "ACCELERATOR", "MACHINES", "$/H", "TOTAL", "AGE", "FROM")
 			for i := range all {
-				t.row(offerRow(&all[i])...)
+				t.Row(offerRow(&all[i])...)
 			}
 			return flush()
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&q.GPU, "gpu", "", "kind of GPU, and how many in all: h100, h100:8")
 	f.StringVar(&q.TPU, "tpu", "", "generation of TPU, and how many chips: v5p, v5p:128")
@@ -76,18 +77,18 @@ func offerRow(o *v1.Offer) []string {
 }
 
 func newOffersRefreshCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "refresh",
 		Short: "Ask the clouds' price lists now; a price that cannot be true is refused, and the last good one stays",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			lists, err := c.client().RefreshOffers(cmd.Context())
+			lists, err := c.Client().RefreshOffers(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), lists)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), lists)
 			}
 			if len(lists) == 0 {
 				fmt.Fprintln(cmd.ErrOrStderr(), "fed: no price list is asked; the configuration names them (price_lists: ask)")
@@ -110,6 +111,6 @@ func newOffersRefreshCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/cloud/provider"
+	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	"fsub/federation/store"
@@ -113,14 +114,14 @@ func clearable(ctx context.Context, c *config.Config, names []string) (sites []r
 }
 
 func printClearable(out io.Writer, sites []rentedSite) {
-	t := newTable(out)
-	t.row("SITE", "INSTANCE", "STATE", "LAUNCHED")
+	t := cli.NewTable(out)
+	t.Row("SITE", "INSTANCE", "STATE", "LAUNCHED")
 	for _, s := range sites {
 		for _, m := range s.machines {
-			t.row(string(s.name), string(m.ID), string(m.State), when(m.Launched))
+			t.Row(string(s.name), string(m.ID), string(m.State), cli.When(m.Launched))
 		}
 	}
-	t.flush()
+	t.Flush()
 }
 
 // clearPatience is how long the clouds may take to end what they were asked to.

@@ -9,42 +9,43 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/accounting"
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
 func newPoolListCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the pools: machines by state, what was spent and may be, and what the clouds refuse just now",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			pools, err := client.List(cmd.Context(), c.client(), &v1.Pools, v1.None{})
+			pools, err := client.List(cmd.Context(), c.Client(), &v1.Pools, v1.None{})
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), pools)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), pools)
 			}
 			return printPools(cmd.OutOrStdout(), pools)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }
 
 func printPools(w io.Writer, pools []v1.Pool) error {
-	t := newTable(w)
-	t.row("SITE", "POOL", "STARTING", "IDLE", "BUSY", "ENDING", "MAX", "WAITING", "$/H", "TODAY", "MONTH", "BUDGET", "NOTE")
+	t := cli.NewTable(w)
+	t.Row("SITE", "POOL", "STARTING", "IDLE", "BUSY", "ENDING", "MAX", "WAITING", "$/H", "TODAY", "MONTH", "BUDGET", "NOTE")
 	for i := range pools {
 		p := &pools[i]
 		n := func(i int) string { return fmt.Sprint(i) }
-		t.row(string(p.Site), p.Name, n(p.Starting), n(p.Idle), n(p.Busy), n(p.Ending), n(p.Max), n(p.Waiting),
+		t.Row(string(p.Site), p.Name, n(p.Starting), n(p.Idle), n(p.Busy), n(p.Ending), n(p.Max), n(p.Waiting),
 			accounting.Bare(p.PricePerHour.Rate()), p.Today.USD(), p.Month.USD(), budgetText(p), poolNote(p))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func budgetText(p *v1.Pool) string {
@@ -80,7 +81,7 @@ func poolNote(p *v1.Pool) string {
 }
 
 func newPoolMachinesCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "machines [SITE]",
@@ -88,38 +89,38 @@ func newPoolMachinesCommand() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			site := federation.SiteName(strings.Join(args, ""))
-			machines, err := c.client().Machines(cmd.Context(), site, all)
+			machines, err := c.Client().Machines(cmd.Context(), site, all)
 			if err != nil {
 				return err
 			}
 			if len(machines) == v1.MaxMachines {
 				fmt.Fprintf(cmd.ErrOrStderr(), "fed: only the newest %d machines are listed\n", v1.MaxMachines)
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), machines)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), machines)
 			}
 			return printMachines(cmd.OutOrStdout(), machines)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "those that have ended too")
 	return cmd
 }
 
 func printMachines(w io.Writer, machines []v1.Machine) error {
-	t := newTable(w)
-	t.row("SITE", "POOL", "MACHINE", "NODE", "INSTANCE", "OFFERING", "STATE", "SINCE", "ENDED", "JOB", "$/H", "COST", "IDLE", "WHY")
+	t := cli.NewTable(w)
+	t.Row("SITE", "POOL", "MACHINE", "NODE", "INSTANCE", "OFFERING", "STATE", "SINCE", "ENDED", "JOB", "$/H", "COST", "IDLE", "WHY")
 	for i := range machines {
 		m := &machines[i]
-		t.row(string(m.Site), m.Pool, m.ID, m.Name, m.Instance, m.Offering, m.State, timeText(m.Created), timeText(m.Ended), taskText(m.Job, m.Array, m.Task),
+		t.Row(string(m.Site), m.Pool, m.ID, m.Name, m.Instance, m.Offering, m.State, timeText(m.Created), timeText(m.Ended), taskText(m.Job, m.Array, m.Task),
 			accounting.Bare(m.PricePerHour.Rate()), m.Cost.USD(), m.IdleCost.USD(), strings.ReplaceAll(m.Why, "\n", " "))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func timeText(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return when(t)
+	return cli.When(t)
 }

@@ -5,18 +5,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 )
 
 func newPoolRetryCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "retry SITE...",
 		Short: "Ask a cloud again for what it has refused, when the cause has been mended",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, site := range args {
-				forgiven, err := c.client().RetryPools(cmd.Context(), federation.SiteName(site))
+				forgiven, err := c.Client().RetryPools(cmd.Context(), federation.SiteName(site))
 				if err != nil {
 					return err
 				}
@@ -30,6 +31,6 @@ func newPoolRetryCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/accounts"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
@@ -17,22 +18,22 @@ func newQOSCommand() *cobra.Command {
 }
 
 func newQOSListCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the QOS",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := client.List(cmd.Context(), c.client(), &v1.Accounts, v1.None{})
+			all, err := client.List(cmd.Context(), c.Client(), &v1.Accounts, v1.None{})
 			if err != nil {
 				return err
 			}
 			all = slices.DeleteFunc(all, func(a v1.Account) bool { return a.Kind != accounts.QOS })
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), all)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), all)
 			}
-			t := newTable(cmd.OutOrStdout())
-			t.row("QOS", "PRIORITY", "USAGEFACTOR", "SET")
+			t := cli.NewTable(cmd.OutOrStdout())
+			t.Row("QOS", "PRIORITY", "USAGEFACTOR", "SET")
 			for i := range all {
 				priority, factor := all[i].Set["Priority"], all[i].Set["UsageFactor"]
 				if priority == "" {
@@ -41,29 +42,29 @@ func newQOSListCommand() *cobra.Command {
 				if factor == "" {
 					factor = "1"
 				}
-				t.row(all[i].Name, priority, factor, settingsText(&all[i], "Priority", "UsageFactor"))
+				t.Row(all[i].Name, priority, factor, settingsText(&all[i], "Priority", "UsageFactor"))
 			}
-			return t.flush()
+			return t.Flush()
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }
 
 func newQOSShowCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "show QOS",
 		Short: "Show what is set for a QOS",
 		Args:  cobra.ExactArgs(1),
 		RunE:  func(cmd *cobra.Command, args []string) error { return showAccount(cmd, &c, accounts.QOSKey(args[0])) },
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }
 
 func newQOSEditCommand(op accounts.Op) *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var q v1.EditAccounts
 	cmd := &cobra.Command{
 		Use:   string(op) + " QOS [OPTION=VALUE...]",
@@ -75,7 +76,7 @@ an option. Only operators may.`,
 			return editAccount(cmd, &c, q, v1.AccountEdit{Op: op, Kind: accounts.QOS, Name: args[0]}, args[1:])
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	editFlags(cmd, &q)
 	return cmd
 }

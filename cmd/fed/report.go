@@ -11,6 +11,7 @@ import (
 
 	"fsub/accounting/report"
 	"fsub/accounting/report/format"
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
@@ -18,7 +19,7 @@ import (
 
 // reportOptions are what fed report was told.
 type reportOptions struct {
-	connection
+	cli.Connection
 	by                 []string
 	every              string
 	since, until, last string
@@ -72,7 +73,7 @@ func newBudgetReportCommand() *cobra.Command {
 			if _, err := o.formatOf(); err != nil {
 				return err
 			}
-			all, err := client.List(cmd.Context(), o.client(), &v1.Budgets, v1.None{})
+			all, err := client.List(cmd.Context(), o.Client(), &v1.Budgets, v1.None{})
 			if err != nil {
 				return err
 			}
@@ -81,7 +82,7 @@ func newBudgetReportCommand() *cobra.Command {
 			}
 			return o.write(cmd.OutOrStdout(), report.Budgets(time.Now(), budgetsOf(all)))
 		}}
-	o.flags(cmd)
+	o.Flags(cmd)
 	o.formatFlags(cmd)
 	return cmd
 }
@@ -107,7 +108,7 @@ func newSlurmReportCommand(word, short string) *cobra.Command {
 }
 
 func (o *reportOptions) spanFlags(cmd *cobra.Command) {
-	o.flags(cmd)
+	o.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.since, "since", "", "the first day, YYYY-MM-DD or YYYY-MM (default: the first of this month)")
 	f.StringVar(&o.until, "until", "", "the last day, YYYY-MM-DD or YYYY-MM (default: today)")
@@ -137,7 +138,7 @@ func (o *reportOptions) run(cmd *cobra.Command, kind string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.client().EachBookedSum(cmd.Context(), ask, func(s *v1.BookedSum) {
+	if err := o.Client().EachBookedSum(cmd.Context(), ask, func(s *v1.BookedSum) {
 		l := s.Line()
 		m.Add(&l)
 	}); err != nil {
@@ -147,7 +148,7 @@ func (o *reportOptions) run(cmd *cobra.Command, kind string) error {
 }
 
 func (o *reportOptions) formatOf() (string, error) {
-	if o.format == "" && o.json {
+	if o.format == "" && o.JSON {
 		return "json", nil
 	}
 	return format.Of(o.format, o.output)
@@ -157,7 +158,7 @@ func (o *reportOptions) formatOf() (string, error) {
 func (o *reportOptions) write(out io.Writer, t *report.Table) error {
 	form, err := o.formatOf()
 	if err == nil && form == "html" {
-		t.Federation, _ = o.client().Federation(context.Background()) // a page without it is one
+		t.Federation, _ = o.Client().Federation(context.Background()) // a page without it is one
 	}
 	switch {
 	case err != nil:
@@ -185,9 +186,9 @@ func printReport(w io.Writer, t *report.Table) error {
 		_, err := fmt.Fprintln(w, report.Nothing)
 		return err
 	}
-	tab := newTable(w)
+	tab := cli.NewTable(w)
 	for _, words := range t.Lines() {
-		tab.row(words...)
+		tab.Row(words...)
 	}
-	return tab.flush()
+	return tab.Flush()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/accounting/report"
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
@@ -18,18 +19,18 @@ import (
 // newSavedReportCommands adds the verbs for reports that the daemon makes again and again.
 func newSavedReportCommands(parent *cobra.Command) {
 	parent.AddCommand(newSaveReportCommand(),
-		savedReportCommand("list", "Saved reports: yours; operators see all", cobra.NoArgs, func(cmd *cobra.Command, c *connection, _ string, _ []string) error {
-			all, err := client.List(cmd.Context(), c.client(), &v1.SavedReports, v1.None{})
+		savedReportCommand("list", "Saved reports: yours; operators see all", cobra.NoArgs, func(cmd *cobra.Command, c *cli.Connection, _ string, _ []string) error {
+			all, err := client.List(cmd.Context(), c.Client(), &v1.SavedReports, v1.None{})
 			switch {
 			case err != nil:
 				return err
-			case c.json:
-				return printJSON(cmd.OutOrStdout(), all)
+			case c.JSON:
+				return cli.PrintJSON(cmd.OutOrStdout(), all)
 			}
 			return printSaved(cmd.OutOrStdout(), all)
 		}),
-		savedReportCommand("show NAME", "A saved report, and what became of it", cobra.ExactArgs(1), func(cmd *cobra.Command, c *connection, user string, args []string) error {
-			all, err := client.List(cmd.Context(), c.client(), &v1.SavedReports, v1.None{})
+		savedReportCommand("show NAME", "A saved report, and what became of it", cobra.ExactArgs(1), func(cmd *cobra.Command, c *cli.Connection, user string, args []string) error {
+			all, err := client.List(cmd.Context(), c.Client(), &v1.SavedReports, v1.None{})
 			if err != nil {
 				return err
 			}
@@ -37,19 +38,19 @@ func newSavedReportCommands(parent *cobra.Command) {
 			switch {
 			case len(all) == 0:
 				return fmt.Errorf("there is no report %q that you may see; see: fed report list", args[0])
-			case c.json:
-				return printJSON(cmd.OutOrStdout(), all)
+			case c.JSON:
+				return cli.PrintJSON(cmd.OutOrStdout(), all)
 			}
 			for i := range all {
 				showSaved(cmd.OutOrStdout(), &all[i])
 			}
 			return nil
 		}),
-		savedReportCommand("remove NAME", "Remove a saved report", cobra.ExactArgs(1), func(cmd *cobra.Command, c *connection, user string, args []string) error {
-			return c.client().RemoveReport(cmd.Context(), user, args[0])
+		savedReportCommand("remove NAME", "Remove a saved report", cobra.ExactArgs(1), func(cmd *cobra.Command, c *cli.Connection, user string, args []string) error {
+			return c.Client().RemoveReport(cmd.Context(), user, args[0])
 		}),
-		savedReportCommand("run NAME", "Make and deliver a saved report now, beside its schedule", cobra.ExactArgs(1), func(cmd *cobra.Command, c *connection, user string, args []string) error {
-			to, err := c.client().RunReport(cmd.Context(), user, args[0])
+		savedReportCommand("run NAME", "Make and deliver a saved report now, beside its schedule", cobra.ExactArgs(1), func(cmd *cobra.Command, c *cli.Connection, user string, args []string) error {
+			to, err := c.Client().RunReport(cmd.Context(), user, args[0])
 			if err == nil {
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), to)
 			}
@@ -57,11 +58,11 @@ func newSavedReportCommands(parent *cobra.Command) {
 		}))
 }
 
-func savedReportCommand(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *connection, user string, args []string) error) *cobra.Command {
-	var c connection
+func savedReportCommand(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *cli.Connection, user string, args []string) error) *cobra.Command {
+	var c cli.Connection
 	var user string
 	cmd := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error { return run(cmd, &c, user, args) }}
-	c.flags(cmd)
+	c.Flags(cmd)
 	if use != "list" {
 		cmd.Flags().StringVar(&user, "user", "", "whose report, for operators (default: yours)")
 	}
@@ -69,7 +70,7 @@ func savedReportCommand(use, short string, args cobra.PositionalArgs, run func(c
 }
 
 func newSaveReportCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var s v1.SavedReport
 	cmd := &cobra.Command{
 		Use:   "save NAME REPORT",
@@ -80,18 +81,18 @@ It is of the day, week or month that is over when it is sent, or of --last until
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Name, s.Report = args[0], args[1]
-			done, err := c.client().SaveReport(cmd.Context(), s)
+			done, err := c.Client().SaveReport(cmd.Context(), s)
 			switch {
 			case err != nil:
 				return err
-			case c.json:
-				return printJSON(cmd.OutOrStdout(), done)
+			case c.JSON:
+				return cli.PrintJSON(cmd.OutOrStdout(), done)
 			}
 			showSaved(cmd.OutOrStdout(), &done)
 			return nil
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	f := cmd.Flags()
 	f.StringSliceVar(&s.By, "by", []string{"account"}, "what to tell apart: site, account, user, qos, partition, gpu, name; several with commas, or none")
 	f.StringVar(&s.Every, "every", "", "tell the time apart: day, week or month")
@@ -126,13 +127,13 @@ func momentText(t time.Time) string {
 }
 
 func printSaved(w io.Writer, all []v1.SavedReport) error {
-	t := newTable(w)
-	t.row("NAME", "USER", "REPORT", "FORMAT", "SEND", "TO", "SENT", "NEXT", "ERROR")
+	t := cli.NewTable(w)
+	t.Row("NAME", "USER", "REPORT", "FORMAT", "SEND", "TO", "SENT", "NEXT", "ERROR")
 	for i := range all {
 		s := &all[i]
-		t.row(s.Name, s.User, s.Report, s.Format, whenSent(s), whereSent(s), momentText(s.Sent), momentText(s.Next), s.Error)
+		t.Row(s.Name, s.User, s.Report, s.Format, whenSent(s), whereSent(s), momentText(s.Sent), momentText(s.Next), s.Error)
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func showSaved(w io.Writer, s *v1.SavedReport) {

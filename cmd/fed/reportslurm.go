@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fsub/accounting/ledger"
+	"fsub/cmd/fed/internal/cli"
 )
 
 // slurmReport is a report in sreport's words and shape: CPU minutes for each site, as a cluster, since yesterday's beginning until today's, if nothing else is said.
@@ -68,7 +69,7 @@ func slurmReport(ctx context.Context, w io.Writer, o *reportOptions, args []stri
 	}
 	ask.Set("from", from.Format(time.DateOnly))
 	ask.Set("until", until.Format(time.DateOnly))
-	rows, err := o.client().BookedSums(ctx, ask)
+	rows, err := o.Client().BookedSums(ctx, ask)
 	if err != nil {
 		return err
 	}
@@ -89,18 +90,18 @@ func slurmReport(ctx context.Context, w io.Writer, o *reportOptions, args []stri
 	line := strings.Repeat("-", 80)
 	fmt.Fprintf(w, "%s\n%s %s - %s (%d secs)\nUsage reported in TRES Minutes\n%s\n", line, strings.Join(args[:2], " "), from.Format("2006-01-02T15:04:05"),
 		until.Add(-time.Second).Format("2006-01-02T15:04:05"), int64(until.Sub(from).Seconds()), line)
-	t := newTable(w)
-	t.row(strings.Split(head, "|")...)
+	t := cli.NewTable(w)
+	t.Row(strings.Split(head, "|")...)
 	for _, key := range keys {
 		for _, name := range tres {
 			used, err := tresOf(sums[key], name)
 			if err != nil {
 				return err
 			}
-			t.row(append(strings.Split(key, "|"), name, fmt.Sprint((used+30)/60))...)
+			t.Row(append(strings.Split(key, "|"), name, fmt.Sprint((used+30)/60))...)
 		}
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func tresOf(s *ledger.Sums, name string) (int64, error) {

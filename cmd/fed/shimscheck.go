@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"fsub/cmd/fed/internal/cli"
 )
 
 func newShimsCheckCommand() *cobra.Command {
@@ -47,8 +49,8 @@ func look(name, path string) standing {
 
 // checkShims prints a table of all commands, then what to do. Shell functions and aliases are not in sight.
 func checkShims(path string, w io.Writer) error {
-	t := newTable(w)
-	t.row("COMMAND", "FIRST IN PATH", "IS", "BEHIND IT")
+	t := cli.NewTable(w)
+	t.Row("COMMAND", "FIRST IN PATH", "IS", "BEHIND IT")
 	var lost []standing
 	for _, name := range append(slices.Clone(shimNames), passNames...) {
 		s := look(name, path)
@@ -62,9 +64,9 @@ func checkShims(path string, w io.Writer) error {
 		if !s.wins() && !slices.Contains(passNames, name) { // without ours the site's srun and salloc are as good
 			lost = append(lost, s)
 		}
-		t.row(name, first, is, behind)
+		t.Row(name, first, is, behind)
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	if len(lost) == 0 {

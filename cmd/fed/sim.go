@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
@@ -29,7 +30,7 @@ import (
 
 // simulation is what "fed sim" is asked for.
 type simulation struct {
-	c         connection
+	c         cli.Connection
 	sites     []string
 	orders    []string
 	config    string
@@ -59,7 +60,7 @@ The fleet is that of the daemon as it is, or what --site says: ` + replay.SiteSy
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return s.run(cmd, args) },
 	}
-	s.c.flags(cmd)
+	s.c.Flags(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&s.sites, "site", nil, "a site of like nodes, as rhein=16x8:h100,price=2.10; may be repeated. Without any: the daemon's sites")
 	f.StringSliceVar(&s.orders, "order", []string{string(replay.FairShare)}, "fairshare, fifo or short (expected to take little first); several are compared")
@@ -237,7 +238,7 @@ func (s *simulation) read(cmd *cobra.Command, args []string) ([]replay.Job, int,
 	}
 	var out v1.AccountingResponse
 	q := url.Values{"start_time": {strconv.FormatInt(since.Unix(), 10)}, "skip_steps": {"true"}}
-	if err := s.c.client().Do(cmd.Context(), "GET", "/fed/v1/accounting?"+q.Encode(), nil, &out); err != nil {
+	if err := s.c.Client().Do(cmd.Context(), "GET", "/fed/v1/accounting?"+q.Encode(), nil, &out); err != nil {
 		return nil, 0, err
 	}
 	jobs, left, err := trace.From(strings.NewReader(asSacct(out.Jobs)), "the daemon's history", s.shape)
@@ -291,7 +292,7 @@ func (s *simulation) fleet(ctx context.Context) (sites []*federation.Site, err e
 	if len(sites) > 0 {
 		return sites, nil
 	}
-	nodes, err := s.c.client().Nodes(ctx, nil, nil)
+	nodes, err := s.c.Client().Nodes(ctx, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the daemon's sites: %w; name some by --site %s", err, replay.SiteSyntax)
 	}

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"fsub/accounting/report"
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/replay/chart"
 	"fsub/sbatch"
 )
 
 // print prints the figures of replays beside each other.
 func (s *simulation) print(w io.Writer, all []chart.Replay) error {
-	if s.c.json {
+	if s.c.JSON {
 		type named struct {
 			Order   string `json:"order"`
 			Figures any    `json:"figures"`
@@ -25,20 +26,20 @@ func (s *simulation) print(w io.Writer, all []chart.Replay) error {
 		for i := range all {
 			out = append(out, named{all[i].Name, all[i].Summary})
 		}
-		return printJSON(w, out)
+		return cli.PrintJSON(w, out)
 	}
-	t := newTable(w)
+	t := cli.NewTable(w)
 	head := []string{""}
 	for i := range all {
 		head = append(head, all[i].Name)
 	}
-	t.row(head...)
+	t.Row(head...)
 	row := func(name string, of func(*chart.Replay) string) {
 		cells := []string{name}
 		for i := range all {
 			cells = append(cells, of(&all[i]))
 		}
-		t.row(cells...)
+		t.Row(cells...)
 	}
 	span := func(name string, of func(*chart.Replay) time.Duration) {
 		row(name, func(r *chart.Replay) string { return strconv.FormatFloat(of(r).Seconds(), 'f', 0, 64) })
@@ -73,7 +74,7 @@ func (s *simulation) print(w io.Writer, all []chart.Replay) error {
 	row("cost", func(r *chart.Replay) string { return usd(r.Summary.Cost) })
 	row("plans", func(r *chart.Replay) string { return strconv.Itoa(r.Summary.Plans) })
 	row("a plan takes", func(r *chart.Replay) string { return r.Summary.PerPlan.Round(time.Microsecond).String() })
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	for i := range all {
@@ -110,13 +111,13 @@ func (s *simulation) printAccounts(w io.Writer, r *chart.Replay) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\n%s\n", r.Name)
-	t := newTable(w)
-	t.row("ACCOUNT", "JOBS", "GPU-HOURS", "COST", "MEAN WAIT", "SLOW-DOWN", "P99 SLOW-DOWN")
+	t := cli.NewTable(w)
+	t.Row("ACCOUNT", "JOBS", "GPU-HOURS", "COST", "MEAN WAIT", "SLOW-DOWN", "P99 SLOW-DOWN")
 	for _, a := range r.Summary.Accounts {
-		t.row(cmp.Or(a.Account, "(none)"), strconv.Itoa(a.Jobs), hours(a.GPUHours), usd(a.Cost), a.MeanWait.Round(time.Second).String(), fmt.Sprintf("%.2f", a.SlowDown),
+		t.Row(cmp.Or(a.Account, "(none)"), strconv.Itoa(a.Jobs), hours(a.GPUHours), usd(a.Cost), a.MeanWait.Round(time.Second).String(), fmt.Sprintf("%.2f", a.SlowDown),
 			fmt.Sprintf("%.1f", a.SlowDownP99))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 // writeOutcomes writes one line for each job and replay.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
@@ -30,29 +31,29 @@ DRAIN+REMOVE  the same, and when the last has ended it leaves the federation`
 }
 
 func newSiteListCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var removed bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the sites: state, health, and what is free",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			sites, err := client.List(cmd.Context(), c.client(), &v1.Sites, v1.SiteQuery{Removed: removed})
+			sites, err := client.List(cmd.Context(), c.Client(), &v1.Sites, v1.SiteQuery{Removed: removed})
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), sites)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), sites)
 			}
-			t := newTable(cmd.OutOrStdout())
-			t.row("SITE", "STATE", "HEALTH", "AGE", "SLURM", "MODE", "NODES", "IDLE", "GPUS", "FREE", "RUNNING", "BOUND", "REASON")
+			t := cli.NewTable(cmd.OutOrStdout())
+			t.Row("SITE", "STATE", "HEALTH", "AGE", "SLURM", "MODE", "NODES", "IDLE", "GPUS", "FREE", "RUNNING", "BOUND", "REASON")
 			for _, s := range sites {
-				t.row(siteRow(s)...)
+				t.Row(siteRow(s)...)
 			}
-			return t.flush()
+			return t.Flush()
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().BoolVar(&removed, "removed", false, "also those that have left the federation")
 	return cmd
 }
@@ -102,7 +103,7 @@ func siteRow(s v1.Site) []string {
 
 // newSiteStateCommand makes a command that sets a site's state: to that of r, or to the second argument if it has none.
 func newSiteStateCommand(use, short string, r v1.SetSiteState) *cobra.Command {
-	var c connection
+	var c cli.Connection
 	n := len(strings.Fields(use)) - 1
 	cmd := &cobra.Command{
 		Use:   use,
@@ -112,14 +113,14 @@ func newSiteStateCommand(use, short string, r v1.SetSiteState) *cobra.Command {
 			if n == 2 {
 				r.State = federation.FedState(strings.ToUpper(args[1]))
 			}
-			set, err := c.client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), r)
+			set, err := c.Client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), r)
 			if err != nil {
 				return err
 			}
-			return c.printSiteSet(cmd.OutOrStdout(), &set)
+			return printSiteSet(cmd.OutOrStdout(), &c, &set)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "why; shown by fed site show")
 	return cmd
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 )
 
 func newSiteAddCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "add FILE|SITE",
@@ -36,7 +37,7 @@ The site is tried first, as by fed site test, and what fails is told; --force ad
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := os.ReadFile(args[0])
 			if os.IsNotExist(err) && config.NameForm.MatchString(args[0]) && !isFileName(args[0]) { // one that was there before
-				_, err := c.client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), v1.SetSiteState{State: federation.FedActive, Reason: "added"})
+				_, err := c.Client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), v1.SetSiteState{State: federation.FedActive, Reason: "added"})
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "Site %s is a member of the federation\n", args[0])
 				}
@@ -49,24 +50,24 @@ The site is tried first, as by fed site test, and what fails is told; --force ad
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			s, err := c.client().AddSite(cmd.Context(), v1.AddSite{Config: one, Force: force})
+			s, err := c.Client().AddSite(cmd.Context(), v1.AddSite{Config: one, Force: force})
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), s)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), s)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Site %s is a member of the federation\n", s.Name)
 			return nil
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().BoolVar(&force, "force", false, "even if the site does not pass the checks")
 	return cmd
 }
 
 func newSiteUpdateCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "update FILE|SITE [KEY=VALUE...]",
@@ -102,18 +103,18 @@ configuration is changed there.`,
 				}
 				name = s.Name
 			}
-			s, err := c.client().UpdateSite(cmd.Context(), name, req)
+			s, err := c.Client().UpdateSite(cmd.Context(), name, req)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), s)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), s)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "Site %s is configured again\n", s.Name)
 			return nil
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().BoolVar(&force, "force", false, "even if the site does not pass the checks")
 	return cmd
 }

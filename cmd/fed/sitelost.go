@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 )
@@ -18,7 +19,7 @@ import (
 const shortSilence = 10 * time.Minute
 
 func newSiteLostCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var yes bool
 	r := v1.SetSiteState{Lost: true}
 	cmd := &cobra.Command{
@@ -36,7 +37,7 @@ after: fed site resume SITE`,
 				return errors.New("--reason is missing: say why the site is gone, for those whose jobs run again")
 			}
 			name := federation.SiteName(args[0])
-			s, err := c.client().Site(cmd.Context(), name)
+			s, err := c.Client().Site(cmd.Context(), name)
 			if err != nil {
 				return err
 			}
@@ -48,14 +49,14 @@ after: fed site resume SITE`,
 					}
 				}
 			}
-			set, err := c.client().SetSiteState(cmd.Context(), name, r)
+			set, err := c.Client().SetSiteState(cmd.Context(), name, r)
 			if err != nil {
 				return err
 			}
-			return c.printSiteSet(cmd.OutOrStdout(), &set)
+			return printSiteSet(cmd.OutOrStdout(), &c, &set)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for its history and those whose jobs run again")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
@@ -74,7 +75,7 @@ func lostText(s *v1.SiteDetail, now time.Time) string {
 		return text + "; it was never seen by this daemon"
 	}
 	silent := max(now.Sub(since), 0)
-	text += fmt.Sprintf("; silent for %s, since %s", silent.Round(time.Second), when(since))
+	text += fmt.Sprintf("; silent for %s, since %s", silent.Round(time.Second), cli.When(since))
 	if silent < shortSilence {
 		text += fmt.Sprintf("\nwarning: a cut link or a restart of slurmctld can last that long: if its nodes run on, the %d jobs run twice", s.Running)
 	}
@@ -82,9 +83,9 @@ func lostText(s *v1.SiteDetail, now time.Time) string {
 }
 
 // printSiteSet says what has become of a site.
-func (c *connection) printSiteSet(out io.Writer, s *v1.SiteSet) error {
-	if c.json {
-		return printJSON(out, s)
+func printSiteSet(out io.Writer, c *cli.Connection, s *v1.SiteSet) error {
+	if c.JSON {
+		return cli.PrintJSON(out, s)
 	}
 	text := fmt.Sprintf("%s: %s, was %s", s.Name, s.State, cmp.Or(s.Was, string(federation.FedActive)))
 	switch federation.FedState(s.State) {

@@ -8,28 +8,29 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 )
 
 func newSiteShowCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "show SITE",
 		Short: "Show a site: what is wrong with it and what to do, what is planned there, its history",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := c.client().Site(cmd.Context(), federation.SiteName(args[0]))
+			s, err := c.Client().Site(cmd.Context(), federation.SiteName(args[0]))
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), s)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), s)
 			}
 			return showSite(cmd.OutOrStdout(), s)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }
 
@@ -40,7 +41,7 @@ func showSite(out io.Writer, s *v1.SiteDetail) error {
 	line("site", "%s", s.Name)
 	state := string(s.State)
 	if s.By != "" {
-		state += fmt.Sprintf(" by %s since %s", s.By, when(s.At))
+		state += fmt.Sprintf(" by %s since %s", s.By, cli.When(s.At))
 	}
 	if s.StateWhy != "" {
 		state += ": " + s.StateWhy
@@ -51,14 +52,14 @@ func showSite(out io.Writer, s *v1.SiteDetail) error {
 	}
 	line("health", "%s", healthOf(&s.Site))
 	for _, c := range s.Conditions {
-		line("", "%s since %s%s", strings.ReplaceAll(string(c.Name), "_", " "), when(c.Since), colon(c.Detail))
+		line("", "%s since %s%s", strings.ReplaceAll(string(c.Name), "_", " "), cli.When(c.Since), colon(c.Detail))
 		line("", "  %s", strings.ReplaceAll(c.Advice, "SITE", string(s.Name)))
 	}
 	if !s.NextTry.IsZero() {
-		line("next try", "%s", when(s.NextTry))
+		line("next try", "%s", cli.When(s.NextTry))
 	}
 	if !s.Seen.IsZero() {
-		line("seen", "%s (%s ago)", when(s.Seen), max(time.Since(s.Seen), 0).Round(time.Second))
+		line("seen", "%s (%s ago)", cli.When(s.Seen), max(time.Since(s.Seen), 0).Round(time.Second))
 		line("cluster", "%s, Slurm %s, %s", s.Cluster, s.Version, s.Mode)
 		line("nodes", "%d, of which %d are idle; %d GPUs, %d free", s.Nodes, s.NodesIdle, s.GPUs, s.GPUsFree)
 	}
@@ -71,7 +72,7 @@ func showSite(out io.Writer, s *v1.SiteDetail) error {
 	}
 	for i := range s.Maintenance {
 		m := &s.Maintenance[i]
-		line("maintenance", "%d: %s from %s to %s: %s", m.ID, allIfNone(m.Nodes), when(m.From), when(m.To), m.Reason)
+		line("maintenance", "%d: %s from %s to %s: %s", m.ID, allIfNone(m.Nodes), cli.When(m.From), cli.When(m.To), m.Reason)
 	}
 	return showSiteHistory(out, s)
 }
@@ -95,16 +96,16 @@ func showSiteHistory(out io.Writer, s *v1.SiteDetail) error {
 		return nil
 	}
 	fmt.Fprintln(out)
-	t := newTable(out)
-	t.row("TIME", "WHO", "FROM", "TO", "WHY")
+	t := cli.NewTable(out)
+	t.Row("TIME", "WHO", "FROM", "TO", "WHY")
 	for _, h := range s.History {
-		t.row(when(h.Time), h.Who, h.From, h.To, strings.ReplaceAll(h.Why, "\n", " "))
+		t.Row(cli.When(h.Time), h.Who, h.From, h.To, strings.ReplaceAll(h.Why, "\n", " "))
 	}
-	return t.flush()
+	return t.Flush()
 }
 
 func newSiteTestCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "test [SITE]",
 		Short: "Try everything that is needed of a site, or of all, and say what to do",
@@ -117,7 +118,7 @@ file systems. Nothing is changed at the site. The exit code is 1 if something fa
 				names = append(names, federation.SiteName(a))
 			}
 			if len(args) == 0 {
-				sites, err := c.client().Sites(cmd.Context())
+				sites, err := c.Client().Sites(cmd.Context())
 				if err != nil {
 					return err
 				}
@@ -127,27 +128,27 @@ file systems. Nothing is changed at the site. The exit code is 1 if something fa
 			}
 			all, failed := map[federation.SiteName][]v1.SiteCheck{}, false
 			out := cmd.OutOrStdout()
-			if c.json {
+			if c.JSON {
 				out = io.Discard
 			}
-			t := newTable(out)
-			t.row("SITE", "CHECK", "RESULT", "FOUND", "DO")
+			t := cli.NewTable(out)
+			t.Row("SITE", "CHECK", "RESULT", "FOUND", "DO")
 			for _, name := range names {
-				checks, err := c.client().TestSite(cmd.Context(), name)
+				checks, err := c.Client().TestSite(cmd.Context(), name)
 				if err != nil {
 					return err
 				}
 				all[name] = checks
 				for _, k := range checks {
 					failed = failed || k.Result == federation.CheckFailed
-					t.row(string(name), k.Name, string(k.Result), strings.ReplaceAll(k.Detail, "\n", " "), k.Advice)
+					t.Row(string(name), k.Name, string(k.Result), strings.ReplaceAll(k.Detail, "\n", " "), k.Advice)
 				}
 			}
 			err := error(nil)
-			if c.json {
-				err = printJSON(cmd.OutOrStdout(), all)
+			if c.JSON {
+				err = cli.PrintJSON(cmd.OutOrStdout(), all)
 			} else {
-				err = t.flush()
+				err = t.Flush()
 			}
 			if err == nil && failed {
 				err = exitError(1)
@@ -155,6 +156,6 @@ file systems. Nothing is changed at the site. The exit code is 1 if something fa
 			return err
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
@@ -17,7 +18,7 @@ import (
 )
 
 func newTopCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var once bool
 	var every time.Duration
 	v := topView{width: 80, height: 24}
@@ -28,7 +29,7 @@ func newTopCommand() *cobra.Command {
 that take no jobs by reason, and the jobs. Keys: q quits, s sorts the jobs by another column, r reverses that, / filters jobs and nodes by a text, p pauses.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			m := &topModel{ctx: cmd.Context(), client: c.client(), every: every, view: v}
+			m := &topModel{ctx: cmd.Context(), client: c.Client(), every: every, view: v}
 			if once {
 				m.data = readTop(m.ctx, m.client)
 				if m.data.err != nil {
@@ -47,7 +48,7 @@ that take no jobs by reason, and the jobs. Keys: q quits, s sorts the jobs by an
 			return err
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	cmd.Flags().Lookup("json").Hidden = true
 	f := cmd.Flags()
 	f.BoolVar(&once, "once", false, "print one frame and end")

@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/accounting"
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/replay"
 )
 
 func newWhatIfCommand() *cobra.Command {
-	var c connection
+	var c cli.Connection
 	var q v1.WhatIf
 	var lines int
 	cmd := &cobra.Command{
@@ -31,17 +32,17 @@ played within their limits, as things are and with the other value: a job that o
 			if len(q.Drain)+len(q.Resume)+len(q.Add)+len(q.Site)+len(q.Price)+len(q.Policy)+len(q.Lift)+len(q.Limit)+len(q.QOSLimit) == 0 {
 				return errors.New("say what would be different: --drain, --resume, --add, --site, --price, --policy, --limit, --qos-limit or --lift")
 			}
-			a, err := c.client().WhatIf(cmd.Context(), q)
+			a, err := c.Client().WhatIf(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
-			if c.json {
-				return printJSON(cmd.OutOrStdout(), a)
+			if c.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), a)
 			}
 			return showWhatIf(cmd.OutOrStdout(), &a, lines)
 		},
 	}
-	c.flags(cmd)
+	c.Flags(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&q.Drain, "drain", nil, "SITE, or SITE/HOSTLIST: takes no more jobs; may be repeated, as all of these")
 	f.StringArrayVar(&q.Resume, "resume", nil, "SITE, or SITE/HOSTLIST: takes jobs again")
@@ -90,17 +91,17 @@ func showWhatIf(w io.Writer, a *v1.WhatIfAnswer, lines int) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	t := newTable(w)
-	t.row("JOB", "NAME", "USER", "ACCOUNT", "NOW AT", "STARTS IN", "THEN AT", "STARTS IN", "COST NOW", "THEN")
+	t := cli.NewTable(w)
+	t.Row("JOB", "NAME", "USER", "ACCOUNT", "NOW AT", "STARTS IN", "THEN AT", "STARTS IN", "COST NOW", "THEN")
 	shown := a.Changes
 	if lines > 0 && len(shown) > lines {
 		shown = shown[:lines]
 	}
 	for i := range shown {
 		c := &shown[i]
-		t.row(c.Job.String(), c.Name, c.User, c.Account, string(c.Before.Site), startsIn(&c.Before, a.Now), string(c.After.Site), startsIn(&c.After, a.Now), costText(&c.Before), costText(&c.After))
+		t.Row(c.Job.String(), c.Name, c.User, c.Account, string(c.Before.Site), startsIn(&c.Before, a.Now), string(c.After.Site), startsIn(&c.After, a.Now), costText(&c.Before), costText(&c.After))
 	}
-	if err := t.flush(); err != nil {
+	if err := t.Flush(); err != nil {
 		return err
 	}
 	if n := len(a.Changes) - len(shown); n > 0 {

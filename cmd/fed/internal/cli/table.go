@@ -1,6 +1,7 @@
-package main
+package cli
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -14,30 +15,32 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-// table prints aligned columns to a terminal, numbers at the right and long lists of nodes cut, and tab-separated ones to anything else, with all that there is.
-type table struct {
+// Table prints aligned columns to a terminal, numbers at the right and long lists of nodes cut, and tab-separated ones to anything else, with all that there is.
+type Table struct {
 	w    io.Writer
 	rows [][]string // for a terminal; nil: there is none
 }
 
-func newTable(w io.Writer) *table {
+// NewTable returns a table that is printed to w.
+func NewTable(w io.Writer) *Table {
 	if plain.Terminal(w) {
-		return newAligned(w)
+		return NewAligned(w)
 	}
-	return &table{w: w}
+	return &Table{w: w}
 }
 
-func newAligned(w io.Writer) *table { return &table{w: w, rows: [][]string{}} }
+// NewAligned returns a table for a terminal, whatever w is.
+func NewAligned(w io.Writer) *Table { return &Table{w: w, rows: [][]string{}} }
 
-// aligned reports whether the table is for a terminal.
-func (t *table) aligned() bool { return t.rows != nil }
+// Aligned reports whether the table is for a terminal.
+func (t *Table) Aligned() bool { return t.rows != nil }
 
-// row prints a row, each cell on one line whatever is in it.
-func (t *table) row(cells ...string) {
+// Row prints a row, each cell on one line whatever is in it.
+func (t *Table) Row(cells ...string) {
 	for i, c := range cells {
 		cells[i] = cmp.Or(plain.Line(c), "-")
 	}
-	if t.aligned() {
+	if t.Aligned() {
 		t.rows = append(t.rows, slices.Clone(cells))
 		return
 	}
@@ -47,9 +50,9 @@ func (t *table) row(cells ...string) {
 // mostNodes is how wide a list of nodes may be on a terminal.
 const mostNodes = 40
 
-// flush prints what a terminal has not been shown yet. The next row begins a table anew.
-func (t *table) flush() error {
-	if !t.aligned() || len(t.rows) == 0 {
+// Flush prints what a terminal has not been shown yet. The next row begins a table anew.
+func (t *Table) Flush() error {
+	if !t.Aligned() || len(t.rows) == 0 {
 		return nil
 	}
 	head := t.rows[0]
@@ -128,5 +131,15 @@ func cutNodes(list string) string {
 	return fmt.Sprintf("%s,...+%d", names[0], len(names)-1)
 }
 
-// when is a time as people read it: in their own zone, which it says.
-func when(t time.Time) string { return t.Local().Format(time.RFC3339) }
+// When is a time as people read it: in their own zone, which it says.
+func When(t time.Time) string { return t.Local().Format(time.RFC3339) }
+
+// NewWideTable is a table of many lines.
+func NewWideTable(out io.Writer) (t *Table, flush func() error) {
+	if t = NewTable(out); t.Aligned() {
+		return t, t.Flush
+	}
+	b := bufio.NewWriterSize(out, 64<<10)
+	t.w = b
+	return t, b.Flush
+}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -10,11 +10,11 @@ import (
 // On a terminal numbers end at the right of their column, and lists of nodes take no more room than there is.
 func TestTableOnATerminal(t *testing.T) {
 	var b bytes.Buffer
-	tab := newAligned(&b)
-	tab.row("NAME", "COST", "AGE", "NODELIST", "REASON")
-	tab.row("träger", "9.50", "3h10m", "alpha1", "")
-	tab.row("b", "1234.00", "12m", strings.Repeat("node-with-a-long-name-a,", 3)+"x[1-9],y[1-7]", "down")
-	if err := tab.flush(); err != nil {
+	tab := NewAligned(&b)
+	tab.Row("NAME", "COST", "AGE", "NODELIST", "REASON")
+	tab.Row("träger", "9.50", "3h10m", "alpha1", "")
+	tab.Row("b", "1234.00", "12m", strings.Repeat("node-with-a-long-name-a,", 3)+"x[1-9],y[1-7]", "down")
+	if err := tab.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.SplitAfter(b.String(), "\n")
@@ -32,17 +32,17 @@ func TestTableOnATerminal(t *testing.T) {
 // To a pipe goes all that there is, with tabs.
 func TestTableToAPipe(t *testing.T) {
 	var b bytes.Buffer
-	tab := newTable(&b)
-	tab.row("NODELIST", "N")
-	tab.row(strings.Repeat("a,", 40)+"a", "")
-	if err := tab.flush(); err != nil || b.String() != "NODELIST\tN\n"+strings.Repeat("a,", 40)+"a\t-\n" {
+	tab := NewTable(&b)
+	tab.Row("NODELIST", "N")
+	tab.Row(strings.Repeat("a,", 40)+"a", "")
+	if err := tab.Flush(); err != nil || b.String() != "NODELIST\tN\n"+strings.Repeat("a,", 40)+"a\t-\n" {
 		t.Errorf("%v: %q", err, b.String())
 	}
 }
 
 func TestWhenSaysItsZone(t *testing.T) {
 	at := time.Date(2026, 11, 24, 16, 42, 10, 0, time.UTC)
-	if back, err := time.Parse(time.RFC3339, when(at)); err != nil || !back.Equal(at) {
-		t.Errorf("%s: %v", when(at), err)
+	if back, err := time.Parse(time.RFC3339, When(at)); err != nil || !back.Equal(at) {
+		t.Errorf("%s: %v", When(at), err)
 	}
 }
