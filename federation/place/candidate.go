@@ -225,7 +225,7 @@ func (c *candidate) commit(at *moment, pl *plan) {
 	for _, n := range at.nodes {
 		free.place(n, f, end)
 	}
-	if f.alone && free.m.on(f).tree {
+	if f.alone && free.m.wiring.on(f).tree {
 		free.fillLeaves(at.nodes, f, end)
 	}
 	pl.started(&spot{c, at.fit, at.nodes})

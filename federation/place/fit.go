@@ -170,69 +170,18 @@ func sized(n *demand.Ask, tries []int, most int) []int {
 func (m *model) fitOn(a *ask, pool, nodes int, each demand.Share, least int) (fit, *refusal) {
 	shape := &m.pools[pool].Shape
 	f := fit{nodes: nodes, cpu: int32(each.CPUs), whole: a.Whole || shape.Rented != nil && shape.Rented.Whole, leaves: a.switches,
-		segment: a.Segment, alone: a.Alone, contiguous: a.Contiguous, on: m.fabricOf[pool]}
+		segment: a.Segment, alone: a.Alone, contiguous: a.Contiguous, on: m.wiring.fabricOf[pool]}
 	if least = wholeCores(least, shape); least > each.CPUs && least <= shape.CPUs {
 		f.cpu, f.part = int32(least), int32(each.CPUs)
 	}
 	// Where neither the job nor the partition asks for memory it counts as 1 MiB, so that a node whose memory is all taken is not seen as free: a site that
 	// tracks memory gives such a job all of it.
 	f.mem = clamp(int64(max(each.Mem, min(1, shape.Mem))))
-	m.heed(&f)
+	m.wiring.heed(&f)
 	if no := m.addWants(&f, a, shape, each); no != nil {
 		return fit{}, no
 	}
 	return f, nil
-}
-
-// addWants translates the GRES that a job asks for into what it takes of each of f.nodes nodes.
-func (m *model) addWants(f *fit, a *ask, shape *federation.Node, each demand.Share) *refusal {
-	for _, g := range a.onNodes(f.nodes, each) {
-		if have := shapeGRES(shape, g); g.Count > have {
-			return forGood(federation.ReasonGRES, federation.WhyGRESOnEach, g.Count, g, f.nodes, have)
-		}
-		w := want{count: clamp(int64(g.Count))}
-		for s, k := range m.slots {
-			if k.name != g.Name || g.Type != "" && k.kind != g.Type {
-				continue
-			}
-			if g.Type == "" {
-				w.kinds = append(w.kinds, int32(s))
-			}
-			if shapeGRES(shape, gres.Resource{Name: k.name, Type: k.kind}) > 0 {
-				w.slots = append(w.slots, int32(s))
-			}
-		}
-		f.gres = append(f.gres, w)
-		if g.Name == "gpu" {
-			f.gpus += g.Count * f.nodes
-		}
-	}
-	if ofJob := a.Count("gpu", demand.PerJob); ofJob > 0 && f.gpus > 0 {
-		f.gpus = min(f.gpus, max(ofJob, f.nodes)) // not the rounded number, but one of each node at least
-	}
-	return nil
-}
-
-// hasGRES refuses if a shape has no GRES of a kind.
-func (m *model) hasGRES(shape *federation.Node, g gres.Resource) *refusal {
-	if shapeGRES(shape, g) > 0 {
-		return nil
-	}
-	var types []string
-	for _, have := range shape.GRES {
-		if have.Name == g.Name && have.Total > 0 {
-			types = append(types, have.Type)
-		}
-	}
-	if len(types) > 0 {
-		return forGood(federation.ReasonGRES, federation.WhyOtherType, g.Name, g.Type, types[0])
-	}
-	for _, k := range m.slots {
-		if k.name == g.Name {
-			return forGood(federation.ReasonGRES, federation.WhyNodesWithout, g.Name)
-		}
-	}
-	return forGood(federation.ReasonGRES, federation.WhyNoSuchGRES, strconv.Quote(g.Name))
 }
 
 // shapeGRES is how many of a kind an empty node of a shape has.

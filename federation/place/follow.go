@@ -21,7 +21,7 @@ func (m *model) follow(obs *federation.Observation) (*model, followed) {
 		return nil, followed{}
 	}
 	next, f := *m, followed{}
-	next.obs = obs
+	next.obs, next.wiring.noSlurm, next.wiring.version = obs, obs.NoSlurm, obs.Version
 	d := differ{old: m, next: &next, changed: make([]bool, len(obs.Nodes))}
 	if !d.nodes() {
 		return nil, followed{}
@@ -194,7 +194,7 @@ func (d *differ) free(nodes []int32) {
 	m.cpu, m.mem, m.gres, m.frees = slices.Clone(m.cpu), slices.Clone(m.mem), slices.Clone(m.gres), slices.Clone(m.frees)
 	for _, n := range nodes {
 		clear(m.gres[int(n)*len(m.slots) : (int(n)+1)*len(m.slots)])
-		m.readFree(n)
+		m.readFree(n, &m.obs.Nodes[n])
 		m.frees[n] = slices.DeleteFunc(slices.Clone(m.frees[n]), func(r release) bool { return r.rest })
 	}
 	d.edit(d.gone, func(n int32, r release) {

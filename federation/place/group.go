@@ -189,7 +189,7 @@ func (m *model) setNodeLists(a *ask, g *group) *refusal {
 func (m *model) sizeRefusal(a *ask, g *group, f *fit) *refusal {
 	size := m.sizes[g.pools[0]]
 	if len(g.pools) > 1 || f.exclude != nil || f.reservation != "" {
-		size = m.sizeOf(m.nodesOf(g), f, m.on(f))
+		size = m.sizeOf(m.nodesOf(g), f, m.wiring.on(f))
 	}
 	if size.nodes < f.nodes {
 		no := forGood(federation.ReasonReqNodeNotAvail, federation.WhyPoolTooSmall, nodesText(f.nodes), size.nodes)
@@ -202,7 +202,7 @@ func (m *model) sizeRefusal(a *ask, g *group, f *fit) *refusal {
 	if most := m.parts[g.pools[0]].MaxNodes; most > 0 && f.nodes > most {
 		return forGood(federation.ReasonPartitionNodes, federation.WhyNodesOfPool, nodesText(f.nodes), most)
 	}
-	if no := m.wiringRefusal(f, size, func() []int32 { return m.nodesOf(g) }); no != nil {
+	if no := m.wiring.refusal(f, size, func() []int32 { return m.nodesOf(g) }); no != nil {
 		return no
 	}
 	if size.up < f.nodes {

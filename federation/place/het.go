@@ -199,7 +199,7 @@ func earliestOf(free *capacity, options []*candidate) (start int64, best spot) {
 // tightest picks, of the nodes on which f can start when the search begins, those with the least to spare, to leave room for what follows.
 // It is nil if there are not enough, or if f is particular about nodes.
 func (c *capacity) tightest(cur *cursor, f *fit, limit time.Duration) []int32 {
-	if len(f.include) > 0 || c.m.particular(f) {
+	if len(f.include) > 0 || c.m.wiring.particular(f) {
 		return nil
 	}
 	type room struct{ n, gres, cpu int32 }

@@ -21,15 +21,9 @@ type model struct {
 	nodeAt  map[string]int32
 	feature map[string]bool // features that some node has
 
-	fabrics  []*fabric // the site's own topology first
-	fabricOf []*fabric // of each pool
+	wiring wiring
 
-	slots     []slot // kinds of GRES at the site
-	cpu, mem  []int32
-	gres      []int32 // node x slot
-	totalCPU  []int32
-	totalMem  []int32
-	totalGRES []int32
+	inventory
 
 	starts   []int32 // by partition: how many of its idle nodes may be taken into use; nil: all may
 	startsOf []int32 // by node: the partition whose starts it counts to if it is, -1 for none
@@ -43,15 +37,6 @@ type model struct {
 	blocks  [][]block   // by node: reservations
 
 	reserved bool // there are any reservations
-}
-
-// slot is one kind of GRES of a site.
-type slot struct{ name, kind string }
-
-// slotCount is an amount of one kind.
-type slotCount struct {
-	slot  int32
-	count int32
 }
 
 // cell is the nodes of one shape in the same partitions and reservations, either all up or all to be started first. Each node is in
@@ -95,7 +80,8 @@ func newModel(site *federation.Site) *model {
 			m.feature[f] = true
 		}
 	}
-	m.readFabrics(names)
+	m.wiring = readWiring(obs, m.pools, names)
+	m.inventory = newInventory(obs.Nodes)
 	m.readNodes()
 	m.readReservations()
 	m.readRunning()
@@ -114,55 +100,24 @@ func newModel(site *federation.Site) *model {
 func (m *model) countPools() {
 	m.sizes = make([]size, len(m.pools))
 	for p := range m.pools {
-		m.sizes[p] = m.sizeOf(m.nodesOf(&group{pools: []int{p}}), nil, m.fabricOf[p])
+		m.sizes[p] = m.sizeOf(m.nodesOf(&group{pools: []int{p}}), nil, m.wiring.fabricOf[p])
 	}
 }
 
+// readNodes notes which nodes are up, and which must start first.
 func (m *model) readNodes() {
 	nodes := m.obs.Nodes
-	for i := range nodes {
-		for _, g := range nodes[i].GRES {
-			if m.slot(g.Name, g.Type) < 0 {
-				m.slots = append(m.slots, slot{g.Name, g.Type})
-			}
-		}
-	}
-	n, stride := len(nodes), len(m.slots)
-	m.cpu, m.mem, m.totalCPU, m.totalMem = make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, n)
-	m.gres, m.totalGRES = make([]int32, n*stride), make([]int32, n*stride)
-	m.up = make([]bool, n)
+	m.up = make([]bool, len(nodes))
 	for i := range nodes {
 		nd := &nodes[i]
-		m.totalCPU[i], m.totalMem[i] = clamp(int64(nd.CPUs)), clamp(int64(nd.Mem))
-		for _, g := range nd.GRES {
-			m.totalGRES[i*stride+m.slot(g.Name, g.Type)] += clamp(int64(g.Total))
-		}
-		m.readFree(int32(i))
 		m.up[i] = nd.Usable()
 		if nd.Rented != nil && nd.Rented.Boot > 0 && m.up[i] {
 			if m.boot == nil {
-				m.boot = make([]int64, n)
+				m.boot = make([]int64, len(nodes))
 			}
 			m.boot[i] = int64((nd.Rented.Boot + time.Second - 1) / time.Second)
 		}
 	}
-}
-
-// readFree notes what is free on a node now.
-func (m *model) readFree(n int32) {
-	nd := &m.obs.Nodes[n]
-	m.cpu[n], m.mem[n] = clamp(int64(nd.CPUs-nd.CPUsUsed)), clamp(int64(nd.Mem-nd.MemUsed))
-	for _, g := range nd.GRES {
-		m.gres[int(n)*len(m.slots)+m.slot(g.Name, g.Type)] += clamp(int64(g.Total - g.Used))
-	}
-}
-
-// clamp bounds what a site reports: more used than there is counts as all used.
-func clamp(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32/4)) }
-
-// slot returns the number of a kind of GRES, -1 if the site has none.
-func (m *model) slot(name, kind string) int {
-	return slices.Index(m.slots, slot{name, kind})
 }
 
 // readReservations notes which nodes are taken when. A node that is down only for being reserved is up for those who may
@@ -266,23 +221,6 @@ func (m *model) freeRest(n int32) {
 		}
 	}
 	m.frees[n] = append(m.frees[n], rest)
-}
-
-// held translates what a job holds on node n. A site may report a GRES in use without its type.
-func (m *model) held(n int32, gres []federation.GRES) []slotCount {
-	var held []slotCount
-	for _, g := range gres {
-		s := m.slot(g.Name, g.Type)
-		if s < 0 || m.totalGRES[int(n)*len(m.slots)+s] == 0 {
-			s = slices.IndexFunc(m.slots, func(k slot) bool {
-				return k.name == g.Name && m.totalGRES[int(n)*len(m.slots)+m.slot(k.name, k.kind)] > 0
-			})
-		}
-		if s >= 0 && g.Used > 0 {
-			held = append(held, slotCount{int32(s), clamp(int64(g.Used))})
-		}
-	}
-	return held
 }
 
 func (m *model) makeCells() {

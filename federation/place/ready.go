@@ -226,13 +226,13 @@ func (c *capacity) sooner(n int32) bool { return c.vacant != nil && c.vacant[n] 
 func (c *capacity) search(cur *cursor, f *fit, limit time.Duration) (int64, []int32) {
 	s := c.scan(cur, f, limit)
 	switch {
-	case f.nodes == 1 && len(f.include) == 0 && !c.m.wired(f):
+	case f.nodes == 1 && len(f.include) == 0 && !c.m.wiring.matters(f):
 		t, ok := s.next()
 		if !ok {
 			return never, nil
 		}
 		return t.at, []int32{t.n}
-	case c.starts == nil && len(f.include) == 0 && !c.m.particular(f):
+	case c.starts == nil && len(f.include) == 0 && !c.m.wiring.particular(f):
 		return s.soonest()
 	}
 	ready := c.ready[:0]

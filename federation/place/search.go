@@ -81,7 +81,7 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 		}
 	}
 	nodes := slices.Clone(f.include)
-	wired := c.m.wired(f)
+	wired := c.m.wiring.matters(f)
 	for i, cell := range cur.cells {
 		s, lowest := c.cell(cell), c.lowest(cell, f)
 		for b := lowest; b <= s.top; b++ {
@@ -122,7 +122,7 @@ func (c *capacity) startNow(cur *cursor, f *fit, end int64) []int32 {
 	var nodes []int32
 	if f.nodes > 1 || f.alone || len(f.include) > 0 {
 		cur.span = topology.Span{}
-		if c.m.on(f).tree && len(f.include) == 0 && c.starts == nil {
+		if c.m.wiring.on(f).tree && len(f.include) == 0 && c.starts == nil {
 			nodes = c.nearby(cur, f, end)
 		} else {
 			nodes = c.many(cur, f, end)

@@ -62,18 +62,6 @@ func (c *capacity) add(free *freeOn, n int32, f *fit, sign int32) {
 	}
 }
 
-func (m *model) fitsIn(n int32, free *freeOn, f *fit) bool {
-	if free.cpu < f.cpu || free.mem < f.mem || f.whole && free.cpu < m.totalCPU[n] {
-		return false
-	}
-	for i := range f.gres {
-		if !enough(free.gres, &f.gres[i]) {
-			return false
-		}
-	}
-	return true
-}
-
 // fitsBetween reports whether f fits on node n throughout an interval. What is free only shrinks where a claim begins.
 func (c *capacity) fitsBetween(n int32, f *fit, from, to int64) bool {
 	inside := f.reservation == ""
@@ -243,11 +231,11 @@ func (c *capacity) enoughAt(ready []nodeTime, f *fit) int64 {
 		}
 		start = max(start, ready[i].at)
 	}
-	if !c.m.particular(f) {
+	if !c.m.wiring.particular(f) {
 		return max(start, ready[f.nodes-1].at)
 	}
-	on := c.m.on(f)
-	if f.leaves == 0 || f.segment > 1 || f.alone || f.row(c.m) || f.joined && on.Scattered() {
+	on := c.m.wiring.on(f)
+	if f.leaves == 0 || f.segment > 1 || f.alone || f.row(&c.m.wiring) || f.joined && on.Scattered() {
 		return c.closeAt(ready, f, start)
 	}
 	count := make([]int, on.Leaves())
@@ -300,7 +288,7 @@ func (c *capacity) nodesAt(ready []nodeTime, f *fit, start int64) []int32 {
 			nodes = append(nodes, ready[i].n)
 		}
 	}
-	if c.m.wired(f) {
+	if c.m.wiring.matters(f) {
 		chosen, _ := c.choose(nodes, f)
 		return chosen
 	}

@@ -263,7 +263,7 @@ func (h *victimSearch) pick(list []int32) []int32 {
 	if len(list) < h.f.nodes {
 		return nil
 	}
-	if !h.c.m.particular(h.f) {
+	if !h.c.m.wiring.particular(h.f) {
 		return list[:h.f.nodes]
 	}
 	chosen, _ := h.c.choose(list, h.f)
@@ -343,5 +343,5 @@ func (h *victimSearch) enough(room []int32, free map[int32]bool, gone []int32) b
 			return false
 		}
 	}
-	return !h.c.m.particular(h.f) || h.pick(slices.DeleteFunc(slices.Clone(room), func(n int32) bool { return !free[n] || slices.Contains(gone, n) })) != nil
+	return !h.c.m.wiring.particular(h.f) || h.pick(slices.DeleteFunc(slices.Clone(room), func(n int32) bool { return !free[n] || slices.Contains(gone, n) })) != nil
 }

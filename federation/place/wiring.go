@@ -21,9 +21,17 @@ type fabric struct {
 	number int  // among those of the site
 }
 
-// readFabrics prepares the site's topologies: its own, and those of partitions that have another one.
-func (m *model) readFabrics(names []string) {
-	trees := []topology.Tree{m.obs.Tree}
+// wiring is how the nodes of a site are wired, and what its scheduler makes of that.
+type wiring struct {
+	noSlurm  bool
+	version  string    // of Slurm
+	fabrics  []*fabric // the site's own topology first
+	fabricOf []*fabric // of each pool
+}
+
+// readWiring prepares the site's topologies: its own, and those of partitions that have another one.
+func readWiring(obs *federation.Observation, pools []federation.Pool, names []string) wiring {
+	trees := []topology.Tree{obs.Tree}
 	of := func(p *federation.Partition) int {
 		if p.Tree == nil {
 			return 0
@@ -35,48 +43,48 @@ func (m *model) readFabrics(names []string) {
 		return i
 	}
 	numbers := map[string]int{}
-	for i := range m.obs.Partitions {
-		numbers[m.obs.Partitions[i].Name] = of(&m.obs.Partitions[i])
+	for i := range obs.Partitions {
+		numbers[obs.Partitions[i].Name] = of(&obs.Partitions[i])
 	}
-	m.fabrics = make([]*fabric, len(trees))
+	w := wiring{noSlurm: obs.NoSlurm, version: obs.Version, fabrics: make([]*fabric, len(trees)), fabricOf: make([]*fabric, len(pools))}
 	for i, t := range trees {
-		m.fabrics[i] = &fabric{t.Index(names), len(t.Switches) > 0, i}
+		w.fabrics[i] = &fabric{t.Index(names), len(t.Switches) > 0, i}
 	}
-	m.fabricOf = make([]*fabric, len(m.pools))
-	for p := range m.pools {
-		m.fabricOf[p] = m.fabrics[numbers[m.pools[p].Partition]]
+	for p := range pools {
+		w.fabricOf[p] = w.fabrics[numbers[pools[p].Partition]]
 	}
+	return w
 }
 
 // on is the topology that counts for f: that of its partition.
-func (m *model) on(f *fit) *fabric {
+func (w *wiring) on(f *fit) *fabric {
 	if f.on == nil {
-		return m.fabrics[0]
+		return w.fabrics[0]
 	}
 	return f.on
 }
 
-// wired reports whether it matters which of the nodes that fit f gets.
-func (m *model) wired(f *fit) bool {
-	return m.on(f).tree && (f.nodes > 1 || f.alone) || f.row(m)
+// matters reports whether it matters which of the nodes that fit f gets.
+func (w *wiring) matters(f *fit) bool {
+	return w.on(f).tree && (f.nodes > 1 || f.alone) || f.row(w)
 }
 
 // particular reports whether f is content only with nodes that are close in some way.
-func (m *model) particular(f *fit) bool {
-	on := m.on(f)
-	return on.tree && (f.leaves > 0 || f.segment > 1 || f.alone) || f.nodes > 1 && (on.Blocks() || f.joined && on.Scattered()) || f.row(m)
+func (w *wiring) particular(f *fit) bool {
+	on := w.on(f)
+	return on.tree && (f.leaves > 0 || f.segment > 1 || f.alone) || f.nodes > 1 && (on.Blocks() || f.joined && on.Scattered()) || f.row(w)
 }
 
 // row reports whether f gets nodes that follow each other, and no others.
-func (f *fit) row(m *model) bool { return f.contiguous && f.nodes > 1 && !m.on(f).Blocks() }
+func (f *fit) row(w *wiring) bool { return f.contiguous && f.nodes > 1 && !w.on(f).Blocks() }
 
 // heed drops what the topology plugin of the site does not act upon: topology/tree knows neither segments nor nodes that share a leaf with nobody, and looks
 // at no switches for nodes that follow each other; topology/block knows neither switches nor such rows; a site that tells of no topology has topology/flat, which knows
 // none of these. Machines that we rent we choose ourselves.
-func (m *model) heed(f *fit) {
-	on := m.on(f)
+func (w *wiring) heed(f *fit) {
+	on := w.on(f)
 	switch {
-	case m.obs.NoSlurm:
+	case w.noSlurm:
 		f.contiguous = f.contiguous && !on.tree
 	case !on.tree:
 		switch {
@@ -101,7 +109,7 @@ func (m *model) heed(f *fit) {
 			f.unheeded = "--exclusive=topo"
 		}
 		f.segment, f.alone = 0, false
-		if f.row(m) {
+		if f.row(w) {
 			f.leaves = 0
 		} else {
 			f.joined = true
@@ -126,7 +134,7 @@ func (sh *shape) heed() {
 	})
 }
 
-func (f *fit) wiring() topology.Ask {
+func (f *fit) wiringAsk() topology.Ask {
 	return topology.Ask{Nodes: f.nodes, Leaves: f.leaves, Segment: f.segment, Contiguous: f.contiguous, Joined: f.joined}
 }
 
@@ -148,7 +156,7 @@ type gangKey struct {
 func (c *capacity) nearby(cur *cursor, f *fit, end int64) []int32 {
 	g := c.gang(cur, f, end)
 	count := g.count
-	if f.row(c.m) {
+	if f.row(&c.m.wiring) {
 		nodes, span := c.choose(slices.Concat(g.nodes...), f)
 		cur.span = span
 		return nodes
@@ -161,7 +169,7 @@ func (c *capacity) nearby(cur *cursor, f *fit, end int64) []int32 {
 			}
 		}
 	}
-	parts, span, ok := c.pick(f).Pick(count, f.wiring())
+	parts, span, ok := c.pick(f).Pick(count, f.wiringAsk())
 	if !ok {
 		return nil
 	}
@@ -183,7 +191,7 @@ func (c *capacity) gang(cur *cursor, f *fit, end int64) *gang {
 	if g.at == c.moves {
 		return g
 	}
-	for l, moved := range c.moved[c.m.on(f).number] {
+	for l, moved := range c.moved[c.m.wiring.on(f).number] {
 		if moved <= g.seen[l] {
 			continue
 		}
@@ -205,11 +213,11 @@ func (c *capacity) gangOf(cur *cursor, f *fit, end int64, timed bool) *gang {
 	if g := c.gangs[key]; g != nil {
 		return g
 	}
-	on := c.m.on(f)
+	on := c.m.wiring.on(f)
 	leaves := on.Leaves()
 	if c.moved == nil {
 		c.gangs = map[gangKey]*gang{}
-		for _, each := range c.m.fabrics {
+		for _, each := range c.m.wiring.fabrics {
 			c.moved = append(c.moved, make([]int32, each.Leaves()))
 		}
 	}
@@ -235,7 +243,7 @@ func (c *capacity) move(n int32) {
 	if c.moved != nil {
 		c.moves++
 		for i, moved := range c.moved {
-			moved[c.m.fabrics[i].Leaf(n)] = c.moves
+			moved[c.m.wiring.fabrics[i].Leaf(n)] = c.moves
 		}
 	}
 }
@@ -243,9 +251,9 @@ func (c *capacity) move(n int32) {
 // pick returns what picks leaves at the site for f.
 func (c *capacity) pick(f *fit) *topology.Chooser {
 	if c.choosers == nil {
-		c.choosers = make([]*topology.Chooser, len(c.m.fabrics))
+		c.choosers = make([]*topology.Chooser, len(c.m.wiring.fabrics))
 	}
-	on := c.m.on(f)
+	on := c.m.wiring.on(f)
 	if c.choosers[on.number] == nil {
 		c.choosers[on.number] = on.Chooser()
 	}
@@ -254,7 +262,7 @@ func (c *capacity) pick(f *fit) *topology.Chooser {
 
 // choose picks f.nodes of some nodes, as close as f wants them; nil if they are not. The required ones are among them.
 func (c *capacity) choose(nodes []int32, f *fit) ([]int32, topology.Span) {
-	on := c.m.on(f)
+	on := c.m.wiring.on(f)
 	if f.alone {
 		nodes = c.wholeLeaves(nodes, f)
 	}
@@ -273,13 +281,13 @@ func (c *capacity) choose(nodes []int32, f *fit) ([]int32, topology.Span) {
 		}
 		return nodes[:f.nodes], on.Span(nodes[:f.nodes])
 	}
-	chosen, span, _ := c.pick(f).Choose(nodes, f.wiring(), nil)
+	chosen, span, _ := c.pick(f).Choose(nodes, f.wiringAsk(), nil)
 	return chosen, span
 }
 
 // wholeLeaves are those of some nodes whose leaves have no others that are up.
 func (c *capacity) wholeLeaves(nodes []int32, f *fit) []int32 {
-	on := c.m.on(f)
+	on := c.m.wiring.on(f)
 	count := make([]int, on.Leaves())
 	for _, n := range nodes {
 		count[on.Leaf(n)]++
@@ -290,7 +298,7 @@ func (c *capacity) wholeLeaves(nodes []int32, f *fit) []int32 {
 // upIn is how many nodes of a leaf are up, by the topology that counts for f.
 func (m *model) upIn(f *fit, leaf int32) int {
 	up := 0
-	for _, n := range m.on(f).Nodes(leaf) {
+	for _, n := range m.wiring.on(f).Nodes(leaf) {
 		if m.up[n] {
 			up++
 		}
@@ -300,7 +308,7 @@ func (m *model) upIn(f *fit, leaf int32) int {
 
 // fillLeaves takes the rest of the leaves that a job has for itself.
 func (c *capacity) fillLeaves(nodes []int32, f *fit, end int64) {
-	on := c.m.on(f)
+	on := c.m.wiring.on(f)
 	for i, n := range nodes {
 		l := on.Leaf(n)
 		if slices.ContainsFunc(nodes[:i], func(o int32) bool { return on.Leaf(o) == l }) {
@@ -317,37 +325,37 @@ func (c *capacity) fillLeaves(nodes []int32, f *fit, end int64) {
 // ideal is how close to each other the nodes of f would be if its pools ran nothing else.
 func (m *model) ideal(g *group, f *fit) topology.Span {
 	span := topology.Span{Nodes: f.nodes, Leaves: 1}
-	if !m.on(f).tree || f.nodes < 2 {
+	if !m.wiring.on(f).tree || f.nodes < 2 {
 		return span
 	}
 	count := m.sizes[g.pools[0]].upLeaves
 	if len(g.pools) > 1 || f.exclude != nil || f.reservation != "" {
-		count = m.sizeOf(m.nodesOf(g), f, m.on(f)).upLeaves
+		count = m.sizeOf(m.nodesOf(g), f, m.wiring.on(f)).upLeaves
 	}
-	if _, best, ok := m.on(f).Chooser().Pick(count, f.wiring()); ok {
+	if _, best, ok := m.wiring.on(f).Chooser().Pick(count, f.wiringAsk()); ok {
 		return best
 	}
 	return span
 }
 
-// wiringRefusal tells whether the nodes of a group can be as close together as f wants them.
-func (m *model) wiringRefusal(f *fit, s size, nodes func() []int32) *refusal {
-	on := m.on(f)
+// refusal tells whether the nodes of a group can be as close together as f wants them.
+func (w *wiring) refusal(f *fit, s size, nodes func() []int32) *refusal {
+	on := w.on(f)
 	apart := f.joined && f.nodes > 1 && on.Scattered()
 	if apart {
 		free := *f
 		free.leaves = 0
-		if have := m.largest(&free, s.leaves, 1); have < f.nodes {
+		if have := w.largest(&free, s.leaves, 1); have < f.nodes {
 			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyNoSwitch, f.nodes, have)
 		}
-		if have := m.largest(&free, s.upLeaves, 1); have < f.nodes {
+		if have := w.largest(&free, s.upLeaves, 1); have < f.nodes {
 			return forNow(federation.ReasonReqNodeNotAvail, federation.WhyNoSwitchUp, f.nodes, have)
 		}
 	}
 	if f.leaves > 0 && on.tree {
 		near := func(count []int) int {
 			if apart { // nodes that no switch names are under none
-				return m.largest(f, count, 1)
+				return w.largest(f, count, 1)
 			}
 			return most(count, f.leaves)
 		}
@@ -360,13 +368,13 @@ func (m *model) wiringRefusal(f *fit, s size, nodes func() []int32) *refusal {
 		}
 	}
 	if on.Blocks() && f.nodes > 1 {
-		if no := m.blockRefusal(f, s); no != nil {
+		if no := w.blockRefusal(f, s); no != nil {
 			return no
 		}
 	}
-	if f.row(m) {
+	if f.row(w) {
 		all := nodes()
-		if _, _, ok := m.on(f).Chooser().Choose(all, f.wiring(), nil); !ok {
+		if _, _, ok := w.on(f).Chooser().Choose(all, f.wiringAsk(), nil); !ok {
 			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyContiguous, f.nodes)
 		}
 	}
@@ -374,22 +382,22 @@ func (m *model) wiringRefusal(f *fit, s size, nodes func() []int32) *refusal {
 }
 
 // blockRefusal tells whether the nodes of a group can be in blocks as topology/block would have them for f.
-func (m *model) blockRefusal(f *fit, s size) *refusal {
-	since := sbatch.Release(m.obs.Version) >= sbatch.Slurm2605 // when it became more generous
+func (w *wiring) blockRefusal(f *fit, s size) *refusal {
+	since := sbatch.Release(w.version) >= sbatch.Slurm2605 // when it became more generous
 	if f.segment > 1 && f.nodes%f.segment != 0 && !(since && f.segment > f.nodes) {
 		return forGood(federation.ReasonReqNodeNotAvail, federation.WhySegmentOdd, f.nodes, f.segment)
 	}
-	if base := m.on(f).BaseBlock(); f.segment > base && !since {
+	if base := w.on(f).BaseBlock(); f.segment > base && !since {
 		return forGood(federation.ReasonReqNodeNotAvail, federation.WhySegmentLarge, f.segment, base)
 	}
 	unit, configured, up := 1, federation.WhyBlocks, federation.WhyBlocksUp
 	if f.segment > 1 && f.segment <= f.nodes {
 		unit, configured, up = f.segment, federation.WhySegments, federation.WhySegmentsUp
 	}
-	if have := m.largest(f, s.leaves, unit); have < f.nodes/unit {
+	if have := w.largest(f, s.leaves, unit); have < f.nodes/unit {
 		return blocksRefusal(forGood, configured, f, have)
 	}
-	if have := m.largest(f, s.upLeaves, unit); have < f.nodes/unit {
+	if have := w.largest(f, s.upLeaves, unit); have < f.nodes/unit {
 		return blocksRefusal(forNow, up, f, have)
 	}
 	return nil
@@ -403,10 +411,10 @@ func blocksRefusal(refuse func(federation.Reason, federation.Code, ...any) *refu
 }
 
 // largest is how many nodes, a unit at a time, find room under leaves that have so many, up to as many as f wants.
-func (m *model) largest(f *fit, count []int, unit int) int {
-	a := f.wiring()
+func (w *wiring) largest(f *fit, count []int, unit int) int {
+	a := f.wiringAsk()
 	for ; a.Nodes > 0; a.Nodes -= unit {
-		if _, _, ok := m.on(f).Chooser().Pick(count, a); ok {
+		if _, _, ok := w.on(f).Chooser().Pick(count, a); ok {
 			break
 		}
 	}
@@ -443,7 +451,7 @@ func (w wording) slowDetail() string {
 	text := nodesText(f.nodes)
 	if s := w.at.span; s.Leaves > 1 {
 		what := "switches"
-		if m.on(f).Blocks() {
+		if m.wiring.on(f).Blocks() {
 			what = "blocks"
 		}
 		text += fmt.Sprintf(" under %d %s, %d hops apart", s.Leaves, what, s.Hops())

@@ -64,7 +64,7 @@ func TestNearbyIsFresh(t *testing.T) {
 			}
 			got := books.startNow(&c.curs[0], f, end)
 			span := c.curs[0].span
-			if !st.model.wired(f) {
+			if !st.model.wiring.matters(f) {
 				continue
 			}
 			var free []int32

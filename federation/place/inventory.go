@@ -1,0 +1,149 @@
+package place
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"fsub/federation"
+	"fsub/federation/demand"
+	"fsub/sbatch/gres"
+)
+
+// inventory is what the nodes of a site have, and what of it is free now. Nodes go by their index in the observation.
+type inventory struct {
+	slots     []slot // kinds of GRES at the site
+	cpu, mem  []int32
+	gres      []int32 // node x slot
+	totalCPU  []int32
+	totalMem  []int32
+	totalGRES []int32
+}
+
+// slot is one kind of GRES of a site.
+type slot struct{ name, kind string }
+
+// slotCount is an amount of one kind.
+type slotCount struct {
+	slot  int32
+	count int32
+}
+
+func newInventory(nodes []federation.Node) inventory {
+	var v inventory
+	for i := range nodes {
+		for _, g := range nodes[i].GRES {
+			if v.slot(g.Name, g.Type) < 0 {
+				v.slots = append(v.slots, slot{g.Name, g.Type})
+			}
+		}
+	}
+	n, stride := len(nodes), len(v.slots)
+	v.cpu, v.mem, v.totalCPU, v.totalMem = make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, n)
+	v.gres, v.totalGRES = make([]int32, n*stride), make([]int32, n*stride)
+	for i := range nodes {
+		nd := &nodes[i]
+		v.totalCPU[i], v.totalMem[i] = clamp(int64(nd.CPUs)), clamp(int64(nd.Mem))
+		for _, g := range nd.GRES {
+			v.totalGRES[i*stride+v.slot(g.Name, g.Type)] += clamp(int64(g.Total))
+		}
+		v.readFree(int32(i), nd)
+	}
+	return v
+}
+
+// readFree notes what is free on a node now.
+func (v *inventory) readFree(n int32, nd *federation.Node) {
+	v.cpu[n], v.mem[n] = clamp(int64(nd.CPUs-nd.CPUsUsed)), clamp(int64(nd.Mem-nd.MemUsed))
+	for _, g := range nd.GRES {
+		v.gres[int(n)*len(v.slots)+v.slot(g.Name, g.Type)] += clamp(int64(g.Total - g.Used))
+	}
+}
+
+// clamp bounds what a site reports: more used than there is counts as all used.
+func clamp(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32/4)) }
+
+// slot returns the number of a kind of GRES, -1 if the site has none.
+func (v *inventory) slot(name, kind string) int {
+	return slices.Index(v.slots, slot{name, kind})
+}
+
+// held translates what a job holds on node n. A site may report a GRES in use without its type.
+func (v *inventory) held(n int32, gres []federation.GRES) []slotCount {
+	var held []slotCount
+	for _, g := range gres {
+		s := v.slot(g.Name, g.Type)
+		if s < 0 || v.totalGRES[int(n)*len(v.slots)+s] == 0 {
+			s = slices.IndexFunc(v.slots, func(k slot) bool {
+				return k.name == g.Name && v.totalGRES[int(n)*len(v.slots)+v.slot(k.name, k.kind)] > 0
+			})
+		}
+		if s >= 0 && g.Used > 0 {
+			held = append(held, slotCount{int32(s), clamp(int64(g.Used))})
+		}
+	}
+	return held
+}
+
+func (v *inventory) fitsIn(n int32, free *freeOn, f *fit) bool {
+	if free.cpu < f.cpu || free.mem < f.mem || f.whole && free.cpu < v.totalCPU[n] {
+		return false
+	}
+	for i := range f.gres {
+		if !enough(free.gres, &f.gres[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasGRES refuses if a shape has no GRES of a kind.
+func (v *inventory) hasGRES(shape *federation.Node, g gres.Resource) *refusal {
+	if shapeGRES(shape, g) > 0 {
+		return nil
+	}
+	var types []string
+	for _, have := range shape.GRES {
+		if have.Name == g.Name && have.Total > 0 {
+			types = append(types, have.Type)
+		}
+	}
+	if len(types) > 0 {
+		return forGood(federation.ReasonGRES, federation.WhyOtherType, g.Name, g.Type, types[0])
+	}
+	for _, k := range v.slots {
+		if k.name == g.Name {
+			return forGood(federation.ReasonGRES, federation.WhyNodesWithout, g.Name)
+		}
+	}
+	return forGood(federation.ReasonGRES, federation.WhyNoSuchGRES, strconv.Quote(g.Name))
+}
+
+// addWants translates the GRES that a job asks for into what it takes of each of f.nodes nodes.
+func (v *inventory) addWants(f *fit, a *ask, shape *federation.Node, each demand.Share) *refusal {
+	for _, g := range a.onNodes(f.nodes, each) {
+		if have := shapeGRES(shape, g); g.Count > have {
+			return forGood(federation.ReasonGRES, federation.WhyGRESOnEach, g.Count, g, f.nodes, have)
+		}
+		w := want{count: clamp(int64(g.Count))}
+		for s, k := range v.slots {
+			if k.name != g.Name || g.Type != "" && k.kind != g.Type {
+				continue
+			}
+			if g.Type == "" {
+				w.kinds = append(w.kinds, int32(s))
+			}
+			if shapeGRES(shape, gres.Resource{Name: k.name, Type: k.kind}) > 0 {
+				w.slots = append(w.slots, int32(s))
+			}
+		}
+		f.gres = append(f.gres, w)
+		if g.Name == "gpu" {
+			f.gpus += g.Count * f.nodes
+		}
+	}
+	if ofJob := a.Count("gpu", demand.PerJob); ofJob > 0 && f.gpus > 0 {
+		f.gpus = min(f.gpus, max(ofJob, f.nodes)) // not the rounded number, but one of each node at least
+	}
+	return nil
+}
