@@ -1,6 +1,7 @@
 package sbatch
 
 import (
+	"reflect"
 	"slices"
 
 	"fsub/sbatch/getopt"
@@ -69,42 +70,42 @@ func (p *parser) component(found []getopt.Found, lines *scanner) (more bool, err
 	return more, p.verifyLate()
 }
 
-// ofComponent are the options that a component does not take over from the one before it: what it
-// runs on. Found by trying sbatch 22.05, 24.11 and 26.05, which agree.
-var ofComponent = [...]string{"bb", "bbf", "consolidate-segments", "constraint", "contiguous", "core-spec", "cores-per-socket", "cpu-freq",
-	"cpus-per-gpu", "cpus-per-task", "distribution", "exclusive", "extra-node-info", "gpu-bind", "gpu-freq", "gpus", "gpus-per-node",
-	"gpus-per-socket", "gpus-per-task", "gres", "gres-flags", "licenses", "mail-type", "mail-user", "mem-bind", "mem-per-cpu",
-	"mem-per-gpu", "mincpus", "network", "nodefile", "nodelist", "nodes", "ntasks", "ntasks-per-core", "ntasks-per-gpu",
-	"ntasks-per-node", "ntasks-per-socket", "ntasks-per-tres", "overcommit", "oversubscribe", "partition", "resources", "resv-ports",
-	"segment", "sockets-per-node", "spread-job", "spread-segments", "switches", "tasks-per-node", "thread-spec", "threads-per-core",
-	"tmp", "tres-bind", "tres-per-task", "use-min-nodes"}
+// A component does not take over from the one before it what it runs on: options that matter to placement, but for those in inherited, and those in
+// also. Found by trying sbatch 22.05, 24.11 and 26.05, which agree.
+var (
+	inherited = []string{"array", "cluster", "clusters", "exclude", "hint", "mem", "prefer", "qos", "reservation", "time", "time-min"}
+	also      = []string{"bb", "bbf", "consolidate-segments", "cpu-freq", "gpu-bind", "gpu-freq", "mail-type", "mail-user", "mem-bind",
+		"network", "resources", "resv-ports", "spread-segments", "tres-bind"}
+)
+
+func (o *option) ofComponent() bool {
+	return slices.Contains(also, o.name) || o.to == placement && !slices.Contains(inherited, o.name)
+}
 
 // inherit begins another component with what it takes over from this one.
 func (p *parser) inherit() {
+	s := &p.req.Spec
+	if s.More != nil {
+		s.More = new(*s.More)
+	}
 	for i := range options {
-		if slices.Contains(ofComponent[:], options[i].name) {
-			p.given.drop(i)
-			delete(p.shown, options[i].name)
+		o := &options[i]
+		if !o.ofComponent() {
+			continue
+		}
+		p.given.drop(i)
+		delete(p.shown, o.name)
+		if i, ok := specFields()[o.name]; ok {
+			reflect.ValueOf(s).Elem().Field(i).SetZero()
+		}
+		if i, ok := moreFields()[o.name]; ok && s.More != nil {
+			reflect.ValueOf(s.More).Elem().Field(i).SetZero()
 		}
 	}
 	p.own = own{}
-	s := &p.req.Spec
-	old := *s
-	*s = Spec{
-		Name: old.Name, Account: old.Account, QOS: old.QOS, Reservation: old.Reservation, Comment: old.Comment,
-		Array: old.Array, Dependency: old.Dependency, MemPerNode: old.MemPerNode, Exclude: old.Exclude,
-		TimeLimit: old.TimeLimit, TimeMin: old.TimeMin, Begin: old.Begin, Deadline: old.Deadline,
-		Hold: old.Hold, Nice: old.Nice, Requeue: old.Requeue,
-		WorkDir: old.WorkDir, Input: old.Input, Output: old.Output, Error: old.Error, OpenMode: old.OpenMode,
-		Signal: old.Signal, Clusters: old.Clusters, Fed: old.Fed, Plugin: old.Plugin, Command: old.Command,
+	s.MinNodes, s.MaxNodes, s.SwitchesWait = 0, 0, 0
+	if s.More != nil {
+		s.More.NoCoreSpec = false
 	}
-	if m := old.More; m != nil {
-		s.More = &More{
-			Hint: m.Hint, Prefer: m.Prefer, Batch: m.Batch, NoKill: m.NoKill, KillOnInvalidDep: m.KillOnInvalidDep,
-			WaitAllNodes: m.WaitAllNodes, OOMKillStep: m.OOMKillStep, StepManager: m.StepManager, Priority: m.Priority,
-			DelayBoot: m.DelayBoot, WCKey: m.WCKey, Extra: m.Extra, MCSLabel: m.MCSLabel, Context: m.Context,
-			Profile: m.Profile, AcctgFreq: m.AcctgFreq, Container: m.Container, ContainerID: m.ContainerID,
-			Reboot: m.Reboot, ClusterConstraint: m.ClusterConstraint,
-		}
-	}
+	s.Het, s.Digest, s.SubmitLine = nil, "", ""
 }

@@ -6,20 +6,23 @@ import (
 	"sync"
 )
 
-// fieldsOf finds fields of T by the names of their options, which are those that JSON has, with dashes, unless a tag "opt" says another.
+// fieldsOf finds fields of T by the names of their options: those that JSON has, with dashes, unless a tag "opt" says another.
 func fieldsOf[T any]() map[string]int {
 	fields := map[string]int{}
 	typ := reflect.TypeFor[T]()
 	for i := range typ.NumField() {
-		tag := typ.Field(i).Tag
-		name := tag.Get("opt")
-		if name == "" {
-			json, _, _ := strings.Cut(tag.Get("json"), ",")
-			name = strings.ReplaceAll(json, "_", "-")
-		}
-		fields[name] = i
+		fields[OptionOf(typ.Field(i).Tag)] = i
 	}
 	return fields
+}
+
+// OptionOf is the name of the option that sets a field with a tag.
+func OptionOf(tag reflect.StructTag) string {
+	if name := tag.Get("opt"); name != "" {
+		return name
+	}
+	json, _, _ := strings.Cut(tag.Get("json"), ",")
+	return strings.ReplaceAll(json, "_", "-")
 }
 
 var (

@@ -10,25 +10,27 @@ import (
 // checks that sbatch itself makes. The zero value of a field means "not asked for". Text fields hold what the
 // user wrote (sbatch's canonical form where it has one); numbers carry their unit in type or name.
 //
+// A tag "slurm" is the option's name in slurmrestd's words: see package slurm/words.
+//
 // A Spec is small and stays in memory for as long as the job lives; script, arguments and environment are in
 // [Payload] and are read only when the job is handed to a site.
 type Spec struct {
-	Name        string `json:"name,omitempty" opt:"job-name"`
-	Account     string `json:"account,omitempty"`
+	Name        string `json:"name,omitempty" opt:"job-name" slurm:"name,-"`
+	Account     string `json:"account,omitempty" slurm:"account,-"`
 	Partition   string `json:"partition,omitempty"` // one name, or several with commas
-	QOS         string `json:"qos,omitempty"`
-	Reservation string `json:"reservation,omitempty"`
-	Comment     string `json:"comment,omitempty"`
-	Constraint  string `json:"constraint,omitempty"` // feature expression, evaluated by the site
+	QOS         string `json:"qos,omitempty" slurm:"qos,-"`
+	Reservation string `json:"reservation,omitempty" slurm:"reservation,-"`
+	Comment     string `json:"comment,omitempty" slurm:"comment,-"`
+	Constraint  string `json:"constraint,omitempty" slurm:"constraints,-"` // feature expression, evaluated by the site
 
-	Array      string `json:"array,omitempty"` // as written: "0-10:2%3"
+	Array      string `json:"array,omitempty" slurm:"array,-"` // as written: "0-10:2%3"
 	Dependency string `json:"dependency,omitempty"`
 
 	MinNodes      int `json:"min_nodes,omitempty"`
 	MaxNodes      int `json:"max_nodes,omitempty"`
 	NTasks        int `json:"ntasks,omitempty"`
-	NTasksPerNode int `json:"ntasks_per_node,omitempty"`
-	CPUsPerTask   int `json:"cpus_per_task,omitempty"`
+	NTasksPerNode int `json:"ntasks_per_node,omitempty" slurm:"tasks_per_node,-"`
+	CPUsPerTask   int `json:"cpus_per_task,omitempty" slurm:"cpus_per_task,-"`
 
 	// At most one of the three is set. MemAll asks for all memory of each node (--mem=0).
 	MemPerNode MemMiB `json:"mem_per_node,omitempty"`
@@ -37,14 +39,14 @@ type Spec struct {
 
 	// TRES lists in Slurm's form without the "gres/" prefix of GPUs: "gpu:h100:2,nvme:1" for GRES,
 	// "h100:4" or "4" for the three GPU options.
-	GRES        string `json:"gres,omitempty"` // per node
-	GPUs        string `json:"gpus,omitempty"` // of the whole job
-	GPUsPerNode string `json:"gpus_per_node,omitempty"`
-	GPUsPerTask string `json:"gpus_per_task,omitempty"`
+	GRES        string `json:"gres,omitempty"`                                        // per node
+	GPUs        string `json:"gpus,omitempty" slurm:"tres_per_job=gres/gpu:*,-,gpus"` // of the whole job
+	GPUsPerNode string `json:"gpus_per_node,omitempty" slurm:"-,-,gpus_per_node"`
+	GPUsPerTask string `json:"gpus_per_task,omitempty" slurm:"-,-,gpus_per_task"`
 
-	NodeList  string `json:"nodelist,omitempty"`  // hostlist
-	Exclude   string `json:"exclude,omitempty"`   // hostlist
-	Exclusive string `json:"exclusive,omitempty"` // "exclusive", "user", "mcs", "topo", or "oversubscribe" for its contrary
+	NodeList  string `json:"nodelist,omitempty" slurm:"-,-,nodelist"`     // hostlist
+	Exclude   string `json:"exclude,omitempty" slurm:"-,-,exclude_nodes"` // hostlist
+	Exclusive string `json:"exclusive,omitempty"`                         // "exclusive", "user", "mcs", "topo", or "oversubscribe" for its contrary
 
 	Switches     int           `json:"switches,omitempty"`
 	SwitchesWait time.Duration `json:"switches_wait,omitempty"`
@@ -55,17 +57,17 @@ type Spec struct {
 	Deadline  time.Time     `json:"deadline,omitzero"`
 
 	Hold    bool  `json:"hold,omitempty"`
-	Nice    int   `json:"nice,omitempty"`
-	Requeue *bool `json:"requeue,omitempty"` // nil: the site's default
+	Nice    int   `json:"nice,omitempty" slurm:"nice,-"`
+	Requeue *bool `json:"requeue,omitempty" slurm:"requeue,-,-"` // nil: the site's default
 
 	MailType string `json:"mail_type,omitempty"` // sbatch's words with commas: "BEGIN,END,FAIL"
-	MailUser string `json:"mail_user,omitempty"`
+	MailUser string `json:"mail_user,omitempty" slurm:"mail_user,-"`
 
-	WorkDir  string `json:"work_dir,omitempty" opt:"chdir"` // absolute
-	Input    string `json:"input,omitempty"`                // file name pattern; "" is /dev/null
-	Output   string `json:"output,omitempty"`               // file name pattern; "" is slurm-%j.out, arrays slurm-%A_%a.out
-	Error    string `json:"error,omitempty"`                // file name pattern; "" is the same file as Output
-	OpenMode string `json:"open_mode,omitempty"`            // "append" or "truncate"
+	WorkDir  string `json:"work_dir,omitempty" opt:"chdir" slurm:"current_working_directory,-"` // absolute
+	Input    string `json:"input,omitempty"`                                                    // file name pattern; "" is /dev/null
+	Output   string `json:"output,omitempty"`                                                   // file name pattern; "" is slurm-%j.out, arrays slurm-%A_%a.out
+	Error    string `json:"error,omitempty"`                                                    // file name pattern; "" is the same file as Output
+	OpenMode string `json:"open_mode,omitempty" slurm:"-,-,open_mode"`                          // "append" or "truncate"
 
 	Signal *Signal `json:"signal,omitempty"`
 

@@ -1,9 +1,12 @@
 package sbatch
 
-import "strings"
+import (
+	"reflect"
+	"strings"
+)
 
-// lackable are the options that the REST interface of Slurm 22.05, or of a newer release, has no word for, and when a job uses
-// them. Some names stand for one form of an option only: "signal=B:", "nodes=LIST".
+// lackable are options that the REST interface of Slurm 22.05, or of a newer release, has no word for, and when a job uses them, where that is more
+// than a field of [More]. Some names stand for one form of an option only: "signal=B:", "nodes=LIST".
 var lackable = [...]struct {
 	option string
 	used   func(s *Spec, m *More) bool
@@ -14,25 +17,8 @@ var lackable = [...]struct {
 	{"nodes=LIST", func(_ *Spec, m *More) bool { return m.NodeSizes != "" }},
 	{"distribution=arbitrary", func(_ *Spec, m *More) bool { return strings.HasPrefix(m.Distribution, "arbitrary") }},
 	{"cores-per-socket", func(_ *Spec, m *More) bool { _, cores, _, _ := m.Layout(); return cores != 0 }},
-	{"overcommit", func(_ *Spec, m *More) bool { return m.Overcommit }},
-	{"contiguous", func(_ *Spec, m *More) bool { return m.Contiguous }},
-	{"stepmgr", func(_ *Spec, m *More) bool { return m.StepManager }},
-	{"oom-kill-step", func(_ *Spec, m *More) bool { return m.OOMKillStep != "" }},
-	{"segment", func(_ *Spec, m *More) bool { return m.Segment > 0 }},
 	{"core-spec=0", func(_ *Spec, m *More) bool { return m.NoCoreSpec }},
-	{"resv-ports", func(_ *Spec, m *More) bool { return m.ResvPorts != "" }},
-	{"reboot", func(_ *Spec, m *More) bool { return m.Reboot }},
 	{"gres-flags=SHARING", func(_ *Spec, m *More) bool { return strings.Contains(m.GRESFlags, "sharing") }},
-	{"network", func(_ *Spec, m *More) bool { return m.Network != "" }},
-	{"batch", func(_ *Spec, m *More) bool { return m.Batch != "" }},
-	{"tres-per-task", func(_ *Spec, m *More) bool { return m.TRESPerTask != "" }},
-	{"tres-bind", func(_ *Spec, m *More) bool { return m.TRESBind != "" }},
-	{"extra", func(_ *Spec, m *More) bool { return m.Extra != "" }},
-	{"context", func(_ *Spec, m *More) bool { return m.Context != "" }},
-	{"container", func(_ *Spec, m *More) bool { return m.Container != "" }},
-	{"container-id", func(_ *Spec, m *More) bool { return m.ContainerID != "" }},
-	{"wckey", func(_ *Spec, m *More) bool { return m.WCKey != "" }},
-	{"licenses", func(_ *Spec, m *More) bool { return m.Licenses != "" }},
 }
 
 var noMore More
@@ -48,5 +34,9 @@ func (s *Spec) Uses(option string) bool {
 			return l.used(s, m)
 		}
 	}
-	return false
+	if s.More == nil {
+		return false
+	}
+	i, ok := moreFields()[option]
+	return ok && !reflect.ValueOf(s.More).Elem().Field(i).IsZero()
 }

@@ -10,9 +10,9 @@ import (
 	"fsub/federation"
 	"fsub/federation/demand"
 	"fsub/sbatch"
-	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
+	"fsub/slurm/words"
 )
 
 // describe turns a submission into what slurmrestd is asked for. It derives what sbatch derives before it submits,
@@ -27,15 +27,7 @@ func describe(s *federation.Submission) (*wire.JobDesc, error) {
 		GroupID:      numeric(s.User.GID),
 		AdminComment: s.Key,
 
-		Name:        sp.Name,
-		Account:     sp.Account, // not s.Job.Account: that is the one it had at its last site
 		Partition:   s.Partition,
-		QOS:         sp.QOS,
-		Reservation: sp.Reservation,
-		Comment:     sp.Comment,
-		Constraints: sp.Constraint,
-		Array:       sp.Array,
-		Requeue:     sp.Requeue,
 		OOMKillStep: noValue16,
 	}
 	if s.Job.Held != federation.NotHeld {
@@ -46,9 +38,7 @@ func describe(s *federation.Submission) (*wire.JobDesc, error) {
 		// The token of SlurmUser could raise any job: what the user may not do himself must not be done for him.
 		return nil, slurmError(federation.ErrInvalid, wire.Error{Number: wire.ErrNice}, "only operators may ask for a negative one")
 	}
-	if sp.Nice > 0 {
-		d.Nice = &sp.Nice
-	}
+	words.Describe(d, sp)
 	describeSize(d, sp)
 	describeTRES(d, sp, s.Job.Needs())
 	describeTimes(d, sp)
@@ -77,7 +67,7 @@ func describeSize(d *wire.JobDesc, sp *sbatch.Spec) {
 	default:
 		d.MinNodes = sp.MinNodes
 	}
-	d.Tasks, d.TasksPerNode, d.CPUsPerTask = sp.NTasks, sp.NTasksPerNode, sp.CPUsPerTask
+	d.Tasks = sp.NTasks
 	if sp.NTasks > 0 {
 		d.Flags = append(d.Flags, "EXACT_TASK_COUNT_REQUESTED")
 	} else if sp.NTasksPerNode > 0 {
@@ -118,8 +108,7 @@ func describeSize(d *wire.JobDesc, sp *sbatch.Spec) {
 
 // describeTRES sets the generic resources: each item of a list needs its "gres/".
 func describeTRES(d *wire.JobDesc, sp *sbatch.Spec, needs *demand.Demand) {
-	d.TRESPerNode = joined(gres.Prefixed("gres/gpu:", sp.GPUsPerNode), gres.Prefixed("gres/", sp.GRES)) // sbatch's order: the later one counts
-	d.TRESPerJob = gres.Prefixed("gres/gpu:", sp.GPUs)
+	d.TRESPerNode = words.TRESPerNode(sp)
 	if sp.CPUsPerTask > 0 {
 		d.TRESPerTask = "cpu=" + strconv.Itoa(sp.CPUsPerTask)
 	}
@@ -128,20 +117,12 @@ func describeTRES(d *wire.JobDesc, sp *sbatch.Spec, needs *demand.Demand) {
 	}
 	for _, g := range needs.GRES {
 		if g.Per == demand.PerTask && g.Name == "gpu" {
-			d.TRESPerTask = joined(d.TRESPerTask, fmt.Sprintf("gres/%s=%d", g, g.Count))
+			d.TRESPerTask = words.Joined(d.TRESPerTask, fmt.Sprintf("gres/%s=%d", g, g.Count))
 		}
 	}
 	if n := needs.Count("gpu", demand.PerTask); n > 0 {
 		d.TRESBind = fmt.Sprintf("gres/gpu:per_task:%d", n)
 	}
-}
-
-// joined joins two lists with commas.
-func joined(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "," + b
 }
 
 // describeTimes sets limits, times and the warning signal.
@@ -185,7 +166,6 @@ var mailTypes = map[string][]string{
 }
 
 func describeMail(d *wire.JobDesc, sp *sbatch.Spec) {
-	d.MailUser = sp.MailUser
 	for _, w := range strings.Split(sp.MailType, ",") {
 		w = strings.ToUpper(strings.TrimSpace(w))
 		if rest, special := mailTypes[w]; special {
@@ -202,7 +182,6 @@ func describeFiles(d *wire.JobDesc, sp *sbatch.Spec, p *sbatch.Payload, restarts
 	if sp.Command != "" || len(p.Argv) > 0 {
 		d.Argv = append([]string{sp.Command}, p.Argv...)
 	}
-	d.WorkDir = sp.WorkDir
 	d.Environment = wire.Environment(p.Environment)
 	if restarts > 0 { // slurmctld sets it for its own requeues only
 		d.Environment = append(d.Environment[:len(d.Environment):len(d.Environment)], fmt.Sprintf("SLURM_RESTART_COUNT=%d", restarts), fmt.Sprintf("FSUB_RESTARTS=%d", restarts))

@@ -8,8 +8,8 @@ import (
 
 	"fsub/federation/demand"
 	"fsub/sbatch"
-	"fsub/sbatch/gres"
 	"fsub/slurm/wire"
+	"fsub/slurm/words"
 )
 
 // describeMore sets what is asked for beyond the usual. It comes last: some of it overrules what was derived before.
@@ -22,24 +22,13 @@ func describeMore(d *wire.JobDesc, sp *sbatch.Spec, needs *demand.Demand) {
 	describeCPUs(d, sp, needs)
 	describeBinding(d, m)
 	describeFlags(d, m)
-	d.Licenses, d.Prefer, d.BatchFeatures, d.BurstBuffer, d.Network = m.Licenses, m.Prefer, m.Batch, m.BurstBuffer, m.Network
-	d.WCKey, d.Extra, d.MCSLabel, d.SELinuxContext = m.WCKey, m.Extra, m.MCSLabel, m.Context
-	d.AcctGatherFreq, d.Container, d.ContainerID = m.AcctgFreq, m.Container, m.ContainerID
 	d.DelayBoot = int(m.DelayBoot / time.Second)
 	if m.DelayBoot == sbatch.Unlimited {
 		d.DelayBoot = math.MaxUint32
 	}
-	d.CPUFrequency, d.ClusterConstraint = m.CPUFreq, m.ClusterConstraint
 	d.MemBindType, d.MemBind = memoryBinding(m.MemBind)
-	if m.Reboot {
-		d.Reboot = yes()
-	}
-	switch m.Profile {
-	case "":
-	case "all":
+	if d.Profile = words.Profile(m); m.Profile == "all" {
 		d.Profile = wire.Strings{"ENERGY", "LUSTRE", "NETWORK", "TASK"}
-	default:
-		d.Profile = strings.Split(strings.ToUpper(m.Profile), ",")
 	}
 }
 
@@ -58,21 +47,11 @@ func memoryBinding(bind string) (types wire.Strings, list string) {
 // describeLayout sets how the tasks lie on nodes, sockets and cores.
 func describeLayout(d *wire.JobDesc, m *sbatch.More) {
 	d.SocketsPerNode, d.CoresPerSocket, d.ThreadsPerCore, d.TasksPerCore = m.Layout()
-	d.TasksPerSocket, d.NTasksPerTRES = m.NTasksPerSocket, max(m.NTasksPerGPU, m.NTasksPerTRES)
+	d.NTasksPerTRES = max(m.NTasksPerGPU, m.NTasksPerTRES)
 	d.MinCPUsPerNode = max(d.MinCPUsPerNode, m.MinCPUs)
-	d.CoreSpec, d.ThreadSpec, d.TmpDiskPerNode = m.CoreSpec, m.ThreadSpec, int(m.TmpDisk)
-	if m.Segment > 0 {
-		d.SegmentSize = wire.Num(int64(m.Segment))
-	}
 	d.Distribution = m.Distribution
 	if _, size, plane := strings.Cut(m.Distribution, "plane="); plane {
 		d.PlaneSize, _ = strconv.Atoi(size)
-	}
-	if m.Overcommit {
-		d.Overcommit = yes()
-	}
-	if m.Contiguous {
-		d.Contiguous = yes()
 	}
 }
 
@@ -92,23 +71,14 @@ func describeCPUs(d *wire.JobDesc, sp *sbatch.Spec, needs *demand.Demand) {
 	}
 }
 
-// describeBinding sets what goes with each GPU and what is bound to what.
+// describeBinding sets what is bound to what.
 func describeBinding(d *wire.JobDesc, m *sbatch.More) {
-	if m.CPUsPerGPU > 0 {
-		d.CPUsPerTRES = "gres/gpu:" + strconv.Itoa(m.CPUsPerGPU)
-	}
-	d.TRESPerSocket = gres.Prefixed("gres/gpu:", m.GPUsPerSocket)
-	if m.TRESPerTask != "" {
-		d.TRESPerTask = joined(d.TRESPerTask, m.TRESPerTask)
-	}
+	d.TRESPerTask = words.Joined(d.TRESPerTask, m.TRESPerTask)
 	switch {
 	case m.TRESBind != "":
 		d.TRESBind = m.TRESBind
 	case m.GPUBind != "":
 		d.TRESBind = "gres/gpu:" + m.GPUBind
-	}
-	if m.GPUFreq != "" {
-		d.TRESFreq = "gpu:" + m.GPUFreq
 	}
 }
 
@@ -118,7 +88,6 @@ func describeFlags(d *wire.JobDesc, m *sbatch.More) {
 		asked bool
 		flag  string
 	}{
-		{m.SpreadJob, "SPREAD_JOB"}, {m.UseMinNodes, "PREFER_MINIMUM_NODE_COUNT"}, {m.StepManager, "STEPMGR_ENABLED"},
 		{strings.Contains(m.GRESFlags, "enforce-binding"), "GRES_BINDING_ENFORCED"},
 		{strings.Contains(m.GRESFlags, "disable-binding"), "GRES_BINDING_DISABLED"},
 		{m.KillOnInvalidDep == sbatch.Yes, "KILL_INVALID_DEPENDENCY"}, {m.KillOnInvalidDep == sbatch.No, "NO_KILL_INVALID_DEPENDENCY"},
@@ -140,5 +109,3 @@ func describeFlags(d *wire.JobDesc, m *sbatch.More) {
 		d.OOMKillStep = 0
 	}
 }
-
-func yes() *bool { return new(true) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/slurm/wire"
+	"fsub/slurm/words"
 )
 
 // v38 is the translation of v0.0.38, which Slurm 22.05 to 23.11 speak. It is not made by a data_parser: a job is described in sbatch's
@@ -19,11 +20,8 @@ func v38() *translation {
 		old:      true,
 		describe: describeV38,
 		decode:   decodeV38,
-		lacks: []string{
-			"switches", "overcommit", "contiguous", "network", "batch", "tres-per-task", "tres-bind", "segment", "extra", "oom-kill-step", "stepmgr",
-			"context", "container-id", "exclusive=topo", "distribution=arbitrary", "nodes=LIST", "signal=B:", "wckey",
-			"resv-ports", "reboot", "gres-flags=SHARING",
-		},
+		lacks: append(words.Lacking38(), "switches", "tres-per-task", "tres-bind", "oom-kill-step", "exclusive=topo", "distribution=arbitrary",
+			"nodes=LIST", "signal=B:", "wckey", "resv-ports", "gres-flags=SHARING"),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fsub/federation"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
+	"fsub/slurm/words"
 )
 
 // desc38 is a job in the words of v0.0.38: sbatch's options by long names. A key that slurmrestd does not know makes it refuse the job; of
@@ -29,13 +30,8 @@ func describeV38(s *federation.Submission, h how) (any, error) {
 		return nil, slurmError(federation.ErrInvalid, wire.Error{Number: wire.ErrNice}, "only operators may ask for a negative one")
 	}
 	d := desc38{}
-	for key, value := range map[string]string{
-		"name": sp.Name, "account": sp.Account, "partition": s.Partition, "qos": sp.QOS, "reservation": sp.Reservation, "comment": sp.Comment,
-		"constraints": sp.Constraint, "array": sp.Array, "nodelist": sp.NodeList, "exclude_nodes": sp.Exclude,
-		"gpus": sp.GPUs, "gpus_per_node": sp.GPUsPerNode, "gpus_per_task": sp.GPUsPerTask, "mail_user": sp.MailUser, "open_mode": sp.OpenMode,
-	} {
-		set38(d, key, value)
-	}
+	words.Describe38(d, sp)
+	set38(d, "partition", s.Partition)
 	if sp.GRES != "none" {
 		set38(d, "gres", sp.GRES)
 	}
@@ -43,7 +39,6 @@ func describeV38(s *federation.Submission, h how) (any, error) {
 		set38(d, "mail_type", sp.MailType)
 	}
 	set38(d, "hold", s.Job.Held != federation.NotHeld)
-	set38(d, "nice", sp.Nice)
 	if r := sp.Requeue; r != nil && *r {
 		d["requeue"] = true
 	} else if r != nil {
@@ -80,8 +75,6 @@ func (d desc38) size(sp *sbatch.Spec) {
 	case sp.NTasksPerNode > 0: // as sbatch reckons. What it reckons for nodes alone it does not tell the job, and so the site is not told either
 		d["tasks"] = max(1, sp.MinNodes) * sp.NTasksPerNode
 	}
-	set38(d, "tasks_per_node", sp.NTasksPerNode)
-	set38(d, "cpus_per_task", sp.CPUsPerTask)
 	switch {
 	case sp.MemPerNode == sbatch.MemAll:
 		d["memory_per_node"] = "0"
@@ -143,7 +136,7 @@ func (d desc38) files(s *federation.Submission, old bool) {
 	if len(env) == 0 { // refused otherwise
 		env["SLURM_SUBMIT_DIR"] = sp.WorkDir
 	}
-	d["environment"], d["current_working_directory"] = env, sp.WorkDir
+	d["environment"] = env
 	d["standard_input"] = file(sp.WorkDir, sp.Input)
 	if sp.Input == "" {
 		d["standard_input"] = "/dev/null"
@@ -181,24 +174,9 @@ func environment2302(env map[string]string, sp *sbatch.Spec) {
 // more sets what is asked for beyond the usual.
 func (d desc38) more(m *sbatch.More) {
 	sockets, cores, threads, tasksPerCore := m.Layout()
-	for key, n := range map[string]int{
-		"sockets_per_node": sockets, "cores_per_socket": cores, "threads_per_core": threads, "tasks_per_core": tasksPerCore,
-		"tasks_per_socket": m.NTasksPerSocket, "ntasks_per_gpu": m.NTasksPerGPU, "ntasks_per_tres": m.NTasksPerTRES, "cpus_per_gpu": m.CPUsPerGPU,
-		"minimum_cpus_per_node": m.MinCPUs, "core_specification": m.CoreSpec, "thread_specification": m.ThreadSpec,
-		"temporary_disk_per_node": int(m.TmpDisk),
-	} {
+	for key, n := range map[string]int{"sockets_per_node": sockets, "cores_per_socket": cores, "threads_per_core": threads, "tasks_per_core": tasksPerCore} {
 		set38(d, key, n)
 	}
-	for key, text := range map[string]string{
-		"gpus_per_socket": m.GPUsPerSocket, "gpu_binding": m.GPUBind, "gpu_frequency": m.GPUFreq, "gres_flags": m.GRESFlags, "licenses": m.Licenses,
-		"prefer": m.Prefer, "burst_buffer": m.BurstBuffer, "wckey": m.WCKey, "mcs_label": m.MCSLabel, "profile": m.Profile,
-		"account_gather_frequency": m.AcctgFreq, "container": m.Container, "cpu_frequency": m.CPUFreq,
-		"cluster_constraint": m.ClusterConstraint, "memory_binding": m.MemBind, "kill_on_invalid_dependency": string(m.KillOnInvalidDep),
-	} {
-		set38(d, key, text)
-	}
-	set38(d, "spread_job", m.SpreadJob)
-	set38(d, "minimum_nodes", m.UseMinNodes) // here the name of --use-min-nodes
 	if m.NoKill {
 		d["no_kill"] = "set"
 	}

@@ -20,6 +20,7 @@ var forbidden = []struct {
 	{"fsub/cmd/fsub/...", "runtime/cgo", "one static binary for every login node, whatever its libc"},
 	{"fsub/cmd/fsub/...", "fsub/slurm", "clients ask the daemon, never a site"},
 	{"fsub/slurm/wire", "fsub/...", "the JSON shapes are pure: client, server and simulated site share them"},
+	{"fsub/slurm/words", "fsub/federation", "words are those of a Spec: the driver and our own slurmrestd share them"},
 	{"fsub/slurm/wire", "github.com/...", "the JSON shapes are pure"},
 	{"fsub/slurm/hostlist", "fsub/...", "hostlists are text"},
 	{"fsub/sbatch/...", "fsub/federation", "understanding a script needs no federation"},

@@ -12,6 +12,7 @@ import (
 	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
+	"fsub/slurm/words"
 )
 
 // Record is p as slurmctld would report it.
@@ -37,8 +38,7 @@ func (v *View) Record(p *Part) wire.Job {
 		RequiredNodes: sp.NodeList, RequiredSwitches: wire.Int(sp.Switches), MaximumSwitchWaitTime: int64(sp.SwitchesWait / time.Second),
 		Requeue: sp.Requeue == nil || *sp.Requeue, RestartCnt: int64(p.restarts), ReservationName: sp.Reservation,
 		TimeMinimum: wire.Num(int64(sp.TimeMin / time.Minute)),
-		TRESPerNode: joinText(gres.Prefixed("gres/gpu:", sp.GPUsPerNode), gres.Prefixed("gres/", sp.GRES)),
-		TRESPerJob:  gres.Prefixed("gres/gpu:", sp.GPUs), TRESReq: z.TRES(),
+		TRESPerNode: words.TRESPerNode(sp), TRESPerJob: gres.Prefixed("gres/gpu:", sp.GPUs), TRESReq: z.TRES(),
 		UserID: wire.Int(j.UID), UserName: j.User, WorkDir: sp.WorkDir,
 	}
 	w.GroupName, _ = v.users.GroupName(j.GID)
@@ -57,6 +57,9 @@ func (v *View) Record(p *Part) wire.Job {
 		if w.Shared[0] == "" {
 			w.Shared[0] = "none"
 		}
+	}
+	if sp.More != nil {
+		w = words.Show(w, sp.More)
 	}
 	setMore(&w, sp, j.Needs())
 	setMemory(&w, sp, z)
@@ -250,11 +253,4 @@ func hiddenReason(r federation.Reason) string {
 		return string(r)
 	}
 	return ""
-}
-
-func joinText(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "," + b
 }

@@ -22,6 +22,7 @@ import (
 	"fsub/sbatch/bounded"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
+	"fsub/slurm/words"
 )
 
 // slurmSubmit is POST /job/submit. As in slurmrestd an unknown field is a warning; a known one that a federated job cannot
@@ -119,19 +120,16 @@ func specOf(d *wire.JobDesc) (sbatch.Spec, error) {
 		return sbatch.Spec{}, err
 	}
 	sp := sbatch.Spec{
-		Name: d.Name, Account: d.Account, Partition: d.Partition, QOS: d.QOS, Reservation: d.Reservation, Comment: d.Comment,
-		Constraint: d.Constraints, Array: d.Array, Dependency: d.Dependency, Clusters: d.Clusters,
-		MinNodes: d.MinNodes, MaxNodes: d.MaxNodes, NTasks: d.Tasks, NTasksPerNode: d.TasksPerNode, CPUsPerTask: d.CPUsPerTask,
-		WorkDir: d.WorkDir, Input: d.StdIn, Output: d.StdOut, Error: d.StdErr, MailUser: d.MailUser, MailType: strings.Join(d.MailType, ","),
+		Partition: d.Partition, Dependency: d.Dependency, Clusters: d.Clusters,
+		MinNodes: d.MinNodes, MaxNodes: d.MaxNodes, NTasks: d.Tasks,
+		Input: d.StdIn, Output: d.StdOut, Error: d.StdErr, MailType: strings.Join(d.MailType, ","),
 		NodeList: hostlist.Compress(d.RequiredNodes), Exclude: hostlist.Compress(d.ExcludedNodes),
 		Switches: int(d.RequiredSwitches.Value()), SwitchesWait: time.Duration(d.WaitForSwitch) * time.Second,
-		TimeLimit: limit(d.TimeLimit), TimeMin: limit(d.TimeMinimum), Requeue: d.Requeue,
+		TimeLimit: limit(d.TimeLimit), TimeMin: limit(d.TimeMinimum),
 		Begin: unixTime(d.BeginTime.Value()), Deadline: unixTime(d.Deadline),
 		Hold: d.Hold != nil && *d.Hold || d.Priority.Set && d.Priority.Number == 0,
 	}
-	if d.Nice != nil {
-		sp.Nice = *d.Nice
-	}
+	words.Read(&sp, d)
 	if len(d.OpenMode) > 0 {
 		sp.OpenMode = strings.ToLower(d.OpenMode[0])
 	}
