@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/lifecycle"
 )
 
 // What becomes of an array follows from what becomes of its tasks.
@@ -52,7 +53,7 @@ func (l *life) arrayBack(j *job) {
 	var rest []int
 	for _, i := range j.whole {
 		t := j.tasks[i]
-		if t != nil && t.State.Ended() && failureClass(t.State) != federation.ClassNode && failureClass(t.State) != federation.ClassPreempt {
+		if t != nil && t.State.Ended() && lifecycle.ClassOf(t.State) != federation.ClassNode && lifecycle.ClassOf(t.State) != federation.ClassPreempt {
 			continue
 		}
 		if t != nil {

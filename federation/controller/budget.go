@@ -11,6 +11,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/health"
+	"fsub/federation/lifecycle"
 	"fsub/federation/quota"
 )
 
@@ -85,7 +86,7 @@ func (b *budgets) lasted(now time.Time) iter.Seq2[federation.JobID, quota.Lasted
 					continue
 				}
 				ran := j.Suspension().Elapsed(j.att.Started, now, j.State == federation.Suspended)
-				if !yield(id, quota.Lasted{Since: j.att.Started, Held: elapsed(j.att.Started, now), Ran: ran}) {
+				if !yield(id, quota.Lasted{Since: j.att.Started, Held: lifecycle.Elapsed(j.att.Started, now), Ran: ran}) {
 					return
 				}
 			}

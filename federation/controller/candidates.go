@@ -139,16 +139,19 @@ func (cd *candidates) overQuota(j *job, of *federation.Job, o *federation.Offer,
 	return no.Reason
 }
 
+// lookAtLiveRun is how often a site is looked at again where a run of a job may still live.
+const lookAtLiveRun = 5 * time.Second
+
 // flee keeps a job from the site where a run of it may still live, for as long as it may.
 func (cd *candidates) flee(j *job, now time.Time) {
-	g := j.ghost
-	if g == nil {
+	r := j.liveRun
+	if r == nil {
 		return
 	}
-	s := cd.sites.byName[g.site]
-	if s == nil || g.gone(s, now) {
-		j.ghost = nil
+	s := cd.sites.byName[r.Site]
+	if s == nil || r.Over(&s.Site, now) {
+		j.liveRun = nil
 		return
 	}
-	j.leaveOut(federation.Rejection{Site: g.site, Reason: federation.ReasonForgotten, Why: federation.Because(federation.WhyGhost)}, now.Add(ghostLook))
+	j.leaveOut(federation.Rejection{Site: r.Site, Reason: federation.ReasonForgotten, Why: federation.Because(federation.WhyGhost)}, now.Add(lookAtLiveRun))
 }

@@ -8,6 +8,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/fairshare"
+	"fsub/federation/lifecycle"
 	"fsub/federation/quota"
 )
 
@@ -51,38 +52,16 @@ func (ch *charges) run(s *site, j *job, a *federation.Attempt, k federation.Char
 	return k.Amount
 }
 
-// price sets what a run is billed: what the site says that it costs by the hour, else its TRES at the site's
-// prices. What a job is suspended for costs where its nodes are rented; a cluster counts it as nothing. An amount
-// that is set is the site's own word.
+// price sets what a run is billed.
 func (ch *charges) price(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
-	held := elapsed(k.Start, k.End)
-	switch {
-	case k.From == federation.PriceNone:
-		k.PricePerHour, k.Amount = 0, 0
-		return
-	case k.PricePerHour > 0 || k.Amount > 0:
-		k.From = federation.PriceSite
-		if len(a.Decision.Offers) > 0 && a.Decision.Offers[0].Offering != "" {
-			k.From = federation.PriceOffering
-		}
-	default:
-		tres, err := accounting.ParseTRES(k.TRES)
-		if err != nil {
-			ch.log.Error("cost of a job", "job", j.ID, "site", s.Name, "err", err)
-		}
-		k.PricePerHour = accounting.MoneyOf(accounting.PerHour(s.Prices, tres))
-		held -= k.Suspended
+	var prices accounting.Prices
+	if s != nil {
+		prices = s.Prices
 	}
-	if k.Amount == 0 {
-		k.Amount = k.PricePerHour.For(held)
+	var err error
+	if k.PricePerHour, k.Amount, k.From, err = lifecycle.Price(*k, prices, a); err != nil {
+		ch.log.Error("cost of a job", "job", j.ID, "site", a.Site, "err", err)
 	}
-}
-
-func elapsed(start, end time.Time) time.Duration {
-	if start.IsZero() || end.Before(start) {
-		return 0
-	}
-	return end.Sub(start)
 }
 
 // ended charges for an attempt's last run, or for the tasks of an array, when the site has said how it ended. An

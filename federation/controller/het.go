@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/lifecycle"
 )
 
 // A heterogeneous job is placed, submitted, held and cancelled as one: by its first component, the leader. The
@@ -40,7 +41,7 @@ func (cp *components) report(s *site, j *job, sj federation.SiteJob) (ended bool
 	run := j.leader.att.Charged + 1
 	cp.limits.charged("", j, &sj)
 	if sj.Restarts > j.Restarts {
-		cp.charges.component(s, j, run, federation.Requeued, requeuedAt(&sj, j.Start, cp.now()), federation.PriceTable)
+		cp.charges.component(s, j, run, federation.Requeued, lifecycle.RequeuedAt(&sj, j.Start, cp.now()), federation.PriceTable)
 	}
 	if !sj.Start.IsZero() {
 		j.held = sj.Held()

@@ -5,7 +5,9 @@ import (
 	"unique"
 
 	"fsub/federation"
+	"fsub/federation/lifecycle"
 	"fsub/sbatch"
+	"fsub/slurm/hostlist"
 )
 
 // job is a live job with what the controller alone knows of it. There may be a million that wait, of which most have never been sent anywhere: what
@@ -80,7 +82,7 @@ type hindered struct {
 	leaves       []leaving                                    // what it is not given for a while
 	refused      map[federation.SiteName]federation.Rejection // the same, as placement is told of it
 	refusedUntil time.Time                                    // when the first of that has passed
-	ghost        *ghost                                       // a run of it that may still live; nil: none
+	liveRun      *lifecycle.LiveRun                           // a run of it that may still live; nil: none
 	asideUntil   time.Time                                    // placement failed over it and does not look at it before this
 }
 
@@ -125,3 +127,14 @@ func (j *job) nowStored() {
 
 // live reports whether an attempt of the job may be alive at some site.
 func (j *job) live() bool { return j.att != nil && !j.att.State.Final() }
+
+// mayLive notes that a run of an attempt that was forgotten may still live.
+func (j *job) mayLive(a *federation.Attempt, since time.Time) {
+	nodes, _ := hostlist.Expand(a.Nodes) // the site's own
+	j.hinder().liveRun = &lifecycle.LiveRun{Site: a.Site, Nodes: nodes, Since: since}
+}
+
+// known is what is known of the job's newest attempt at s, when s says something of it.
+func (j *job) known(s *site) lifecycle.Known {
+	return lifecycle.Known{Attempt: j.att, State: j.State, Whole: j.whole != nil, Unsure: j.unsure, Cancel: j.Cancel, RanHere: ranHere(s, j), Older: j.older}
+}

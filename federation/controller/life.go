@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/lifecycle"
 )
 
 // life is what becomes of jobs: they are taken up, go back to the queue, and end.
@@ -26,7 +27,7 @@ type life struct {
 	depends    *dependencies
 	components *components
 	charges    *charges
-	maxRequeue int
+	rules      lifecycle.Rules
 }
 
 // addJob takes up a job that the store has. It is in the queue only after queue.add.
@@ -132,50 +133,14 @@ func (l *life) backToQueue(j *job, reason federation.Reason) {
 // siteFailure follows the requeue rules after a failure that is not the job's own: again if it may be requeued,
 // else it ends.
 func (l *life) siteFailure(j *job, state federation.State, reason federation.Reason) {
-	switch {
-	case j.Cancel:
-		l.end(j, federation.Cancelled, reason, l.now())
-	case j.Spec.Requeue != nil && !*j.Spec.Requeue:
-		l.batch.eventf(j, "not requeued: --no-requeue")
-		l.end(j, state, reason, l.now())
-	case state != federation.Preempted && l.failedTooOften(j):
-		why := "max_requeue is 0"
-		if n := l.maxRequeue; n > 0 {
-			why = fmt.Sprintf("it has failed so %d times already", n)
-		}
-		l.batch.eventf(j, "not requeued: %s", why)
-		l.end(j, state, reason, l.now())
-	default:
-		j.Restarts++
-		l.batch.eventf(j, "requeued")
-		l.requeue(j, reason)
+	out := l.rules.AfterFailure(&j.Job, state, func() ([]federation.Attempt, error) { return l.store.Attempts(context.Background(), j.ID) })
+	if out.Why != "" {
+		l.batch.eventf(j, "%s", out.Why)
 	}
-}
-
-// failedTooOften reports whether a job has used up its requeues after failures of nodes and sites. Preemptions are
-// no failures, nor is what users requeue. The job's history is read only when it may matter.
-func (l *life) failedTooOften(j *job) bool {
-	if j.Restarts < l.maxRequeue {
-		return false
+	if out.Next != lifecycle.Again {
+		l.end(j, out.State, reason, l.now())
+		return
 	}
-	attempts, err := l.store.Attempts(context.Background(), j.ID)
-	if err != nil {
-		l.log.Error("read the attempts of a job", "job", j.ID, "err", err)
-		return true
-	}
-	failed := 0
-	for _, a := range attempts {
-		if a.Number != j.att.Number && (a.Class == federation.ClassNode || a.Class == federation.ClassSite) {
-			failed++
-		}
-	}
-	return failed >= l.maxRequeue
-}
-
-// mayRequeue reports whether a job may be started again at all.
-func (l *life) mayRequeue(j *job) bool { return j.Spec.Requeue == nil || *j.Spec.Requeue }
-
-// mayRunAgain is the requeue rule.
-func (l *life) mayRunAgain(j *job) bool {
-	return !j.Cancel && l.mayRequeue(j) && j.Restarts < l.maxRequeue
+	j.Restarts++
+	l.requeue(j, reason)
 }

@@ -184,7 +184,7 @@ func (ld *loader) recallLast(ctx context.Context, j *job) error {
 		ld.moves.recall(j, &attempts[i])
 	}
 	if n := len(attempts); n > 0 && j.Reason == federation.ReasonForgotten && attempts[n-1].State == federation.AttemptForgotten {
-		j.haunt(&attempts[n-1], attempts[n-1].Ended)
+		j.mayLive(&attempts[n-1], attempts[n-1].Ended)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/health"
+	"fsub/federation/lifecycle"
 )
 
 // moves take jobs away from the sites where they wait, by requests like an operator's.
@@ -45,7 +46,7 @@ func (mv *moves) ask(j *job, r federation.Request) {
 		mv.asks.refuse(j, a, fmt.Errorf("%w: an earlier version has handed the array over to %s as a whole", federation.ErrConflict, j.att.Site))
 	case j.att.State == federation.AttemptStarted && !m.Running:
 		mv.asks.refuse(j, a, errHasStarted(j.att.Site))
-	case j.att.State == federation.AttemptStarted && !mv.life.mayRequeue(j):
+	case j.att.State == federation.AttemptStarted && !lifecycle.MayRequeue(&j.Job):
 		mv.asks.refuse(j, a, fmt.Errorf("%w: it has started at %s and was submitted with --no-requeue", federation.ErrConflict, j.att.Site))
 	default:
 		mv.asks.open[j.ID] = a

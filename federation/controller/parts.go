@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/lifecycle"
 )
 
 // parts are what a controller consists of, each with a state of its own. They are made one after another, so that each gets what it needs when it is made: a part
@@ -64,7 +65,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 		ids:  jobIDs{now: now, log: log, store: store, agenda: p.agenda, pause: t.Retry},
 		live: map[federation.JobID]*job{}, shrunk: map[*job]bool{}, offered: map[federation.JobID]*offered{}, short: map[*job]bool{}}
 	life := &life{now: now, t: t, log: log, store: store, metrics: m, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda, limits: limits, queue: p.queue,
-		arrays: p.arrays, depends: p.depends, components: components, charges: charges, maxRequeue: cfg.MaxRequeue}
+		arrays: p.arrays, depends: p.depends, components: components, charges: charges, rules: lifecycle.Rules{MaxRequeue: cfg.MaxRequeue}}
 
 	// What users and operators ask for.
 	p.tasks = &arrayRequests{now: now, batch: p.batch, arrays: p.arrays, life: life, unfinished: unfinished{of: map[federation.JobID]*progress{}}}
@@ -84,7 +85,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 		jobs: p.jobs, batch: p.batch, nodes: p.nodes, pools: pools, engine: engine, report: report, extra: map[federation.NodeID]string{}}
 	p.reports = &reports{now: now, t: t, jobs: p.jobs, batch: p.batch, agenda: p.agenda, calls: p.calls, limits: limits, preempts: p.preempts, queue: p.queue,
 		depends: p.depends, components: components, charges: charges, life: life, requests: p.requests, moves: p.moves, stageOut: p.stageOut, orphans: p.orphans,
-		rules: p.rules, maxRequeue: cfg.MaxRequeue}
+		rules: p.rules}
 	p.watch = &watch{now: now, t: t, log: log, metrics: m, sites: p.sites, batch: p.batch, agenda: p.agenda, calls: p.calls, asides: asides, reports: p.reports,
 		looks: p.rules, nodes: p.nodes, wanted: v.wanted, came: make(chan struct{}, 1)}
 	p.watch.addSites(cfg.Sites)

@@ -1,14 +1,13 @@
 package controller
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"fsub/federation"
 	"fsub/federation/health"
+	"fsub/federation/lifecycle"
 )
 
 // repairs find out what has become of attempts whose fate is unknown, and repeat what had no effect.
@@ -97,24 +96,23 @@ func (re *repairs) takeLookedUp(s *site, r lookedUp) {
 		return
 	}
 	j.busy = false
-	known := r.err == nil && re.reports.same(j, r.found)
-	switch {
-	case r.err != nil && !errors.Is(r.err, federation.ErrNotFound):
+	k := j.known(s)
+	switch k.AfterLookup(&lifecycle.Answer{Found: r.found, Err: r.err, Confirm: r.confirm}) {
+	case lifecycle.Nothing:
 		re.attempts.later(j, s, r.err)
-	case known && r.confirm && re.reports.startLost(j, r.found):
+	case lifecycle.LostItsStart:
 		re.reports.loseStart(s, j, r.found)
-	case known && (!r.found.FromAccounting || r.found.State.Ended()):
+	case lifecycle.IsThere:
 		j.fails = 0
 		re.reports.report(s, j, r.found)
-	case j.unsure && !known && r.err == nil && !r.found.FromAccounting && r.found.State.Ended() && ranHere(s, j) && !j.Cancel:
+	case lifecycle.RemembersLast:
 		re.attempts.remembered(s, j, fmt.Errorf("%w: %s, %s, until MinJobAge has passed", federation.ErrRemembered, r.found.Key, r.found.State))
-	case j.unsure && !known && !j.Cancel && !re.settled(s, j):
-	case j.unsure && !known:
-		// Neither controller nor accounting has it: it never arrived, or was lost before it was saved. Should it
-		// still arrive, the second of the two is refused by its ID.
-		re.again(j, s)
-	default:
-		re.lost(j, s, known && r.found.State.Started())
+	case lifecycle.NeverArrived:
+		if j.Cancel || re.settled(s, j) {
+			re.again(j, s)
+		}
+	case lifecycle.WasLost:
+		re.lost(j, s, r.err == nil && k.Is(&r.found) && r.found.State.Started())
 	}
 }
 
@@ -158,33 +156,25 @@ func (re *repairs) again(j *job, s *site) {
 	re.attempts.submit(j)
 }
 
-// lost deals with an attempt that the site had acknowledged and does not know any more, or knows only from
-// accounting as not ended. It is believed after a second look: at once after the first, an accounting record may
-// still be under way.
+// lost deals with an attempt that the site had acknowledged and does not know any more, or knows only from accounting as not ended.
 func (re *repairs) lost(j *job, s *site, startedByAccounting bool) {
 	now := re.now()
-	wait := re.t.Confirm
 	if j.missing.IsZero() {
 		j.missing = now
 	}
-	// A new daemon has not seen it yet, but knows from when on it can have been there.
-	seen := cmp.Or(j.lastKnown, j.att.Acked, j.att.Created)
-	if j.missing.Sub(seen) > re.t.MinJobAge {
-		// So long unseen that it may have ended and been forgotten in the ordinary way while accounting lags.
-		wait = re.t.MinJobAge
-	}
-	if now.Sub(j.missing) < wait {
-		j.retry = j.missing.Add(wait)
+	m := lifecycle.Missing{Since: j.missing, Last: j.lastKnown, Acked: j.att.Acked, Created: j.att.Created}
+	if at := m.BelievedAt(re.t.Confirm, re.t.MinJobAge); now.Before(at) {
+		j.retry = at
 		return
 	}
-	if known := j.missing.Sub(seen); known <= re.t.MinJobAge && !j.att.Acked.IsZero() && j.missing.Sub(j.att.Acked) > sinceSaved {
-		s.wentBack(re.now(), "it does not know job %s any more, which it had taken at %s", j.ID, j.att.Acked.Format(time.RFC3339))
+	if m.Restored(re.t.MinJobAge, sinceSaved) {
+		s.wentBack(now, "it does not know job %s any more, which it had taken at %s", j.ID, j.att.Acked.Format(time.RFC3339))
 	}
 	started := startedByAccounting || j.att.State == federation.AttemptStarted
 	j.att.Class, j.att.Code = federation.ClassSite, health.CodeForgotten
 	re.life.finishAttempt(j, federation.AttemptForgotten, lostNote(s.Name, started))
 	re.batch.eventf(j, "%s", j.att.Note)
-	j.haunt(j.att, now)
+	j.mayLive(j.att, now)
 	if !started {
 		re.life.backToQueue(j, federation.ReasonForgotten)
 		return

@@ -1,12 +1,12 @@
 package controller
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
 	"fsub/federation"
 	"fsub/federation/health"
+	"fsub/federation/lifecycle"
 )
 
 // reports bring jobs and attempts in line with what sites say of them.
@@ -29,12 +29,15 @@ type reports struct {
 	stageOut   *stageOut
 	orphans    *orphans
 	rules      *healthRules
-	maxRequeue int
 }
 
 func (rp *reports) takeReport(s *site, sj federation.SiteJob) {
 	j := rp.jobs.Of(sj.ID)
-	if j == nil || !j.live() || j.att.Site != s.Name || !rp.same(j, sj) {
+	if j == nil || !j.live() || j.att.Site != s.Name {
+		rp.orphans.check(s, sj)
+		return
+	}
+	if k := j.known(s); !k.Is(&sj) {
 		rp.orphans.check(s, sj)
 		return
 	}
@@ -44,57 +47,68 @@ func (rp *reports) takeReport(s *site, sj federation.SiteJob) {
 	rp.report(s, j, sj)
 }
 
-// same reports whether what the site shows is the job's newest attempt: ID and key, never the ID alone. A record
-// without a key (accounting shows it late) is told from older ones of the same ID by its time of submission.
-func (rp *reports) same(j *job, sj federation.SiteJob) bool {
-	a := j.att
-	if sj.Key != "" {
-		return sj.Key == a.Key
-	}
-	if sj.Submit.IsZero() {
-		return true
-	}
-	if !a.SiteSubmit.IsZero() && sj.Restarts == 0 {
-		return sj.Submit.Equal(a.SiteSubmit)
-	}
-	if slices.ContainsFunc(j.older, sj.Submit.Equal) {
-		return false
-	}
-	const skew = 2 * time.Minute // of the site's clock against ours
-	return sj.Submit.After(a.Created.Add(-skew))
-}
-
 // report brings job and attempt in line with what the site says.
 func (rp *reports) report(s *site, j *job, sj federation.SiteJob) {
-	a := j.att
 	j.unsure, j.missing, j.fails, j.lastKnown = false, time.Time{}, 0, rp.now()
-	rp.limits.charged(a.Held.Account, j, &sj)
-	if sj.Returned {
+	rp.limits.charged(j.att.Held.Account, j, &sj)
+	k := j.known(s)
+	meaning := k.Read(&sj)
+	if meaning == lifecycle.GivenBack {
 		rp.returned(s, j, sj)
 		return
 	}
 	for _, component := range sj.Components { // before their leader, with which they end
-		if k := rp.jobs.Of(component.ID); k != nil && k.leader == j {
-			if rp.components.report(s, k, component) {
-				rp.life.end(k, component.State, component.Reason, component.End)
-			}
-		}
+		rp.reportComponent(s, j, component)
 	}
-	if rp.queuedAgain(j, sj) { // it is told again when its nodes are done, and its restart is counted
+	if meaning == lifecycle.QueuedAgain { // it is reported again when its nodes are done, and its restart is counted
 		return
 	}
-	if j.lostStart = rp.startLost(j, sj); j.lostStart { // what was asked before it started may come late: look again
+	j.lostStart = meaning == lifecycle.StartLost
+	switch meaning {
+	case lifecycle.StartLost: // the report may be from before it started: look again
 		return
-	}
-	if startedAgain(j, sj) {
-		rp.batch.eventf(j, "the controller of %s lost the start at %s: it has started the job again", s.Name, a.Started.UTC().Format(timeOfDay))
-		j.Restarts++
-		if !sj.State.Ended() && !rp.life.mayRunAgain(j) {
-			rp.loseStart(s, j, sj)
+	case lifecycle.StartedAgain:
+		if !rp.startedAgain(s, j, sj) {
 			return
 		}
-		rp.charges.lost(j)
 	}
+	rp.learn(s, j, &sj)
+	switch {
+	case sj.State.Ended():
+		rp.endedAtSite(s, j, sj)
+		return
+	case sj.State.Started():
+		rp.runs(s, j, &sj)
+	default:
+		rp.waits(j, &sj)
+	}
+	rp.noteHeld(s, j, sj)
+	rp.batch.job(j)
+	rp.batch.attempt(j.att)
+}
+
+// reportComponent takes in what the site says of a component of a job.
+func (rp *reports) reportComponent(s *site, leader *job, sj federation.SiteJob) {
+	if k := rp.jobs.Of(sj.ID); k != nil && k.leader == leader && rp.components.report(s, k, sj) {
+		rp.life.end(k, sj.State, sj.Reason, sj.End)
+	}
+}
+
+// startedAgain takes in that a site has started a job twice. It reports whether the second run goes on.
+func (rp *reports) startedAgain(s *site, j *job, sj federation.SiteJob) bool {
+	rp.batch.eventf(j, "the controller of %s lost the start at %s: it has started the job again", s.Name, j.att.Started.UTC().Format(timeOfDay))
+	j.Restarts++
+	if !sj.State.Ended() && !rp.life.rules.MayRunAgain(&j.Job) {
+		rp.loseStart(s, j, sj)
+		return false
+	}
+	rp.charges.lost(j)
+	return true
+}
+
+// learn takes over what a report tells of an attempt, whatever its state.
+func (rp *reports) learn(s *site, j *job, sj *federation.SiteJob) {
+	a := j.att
 	if a.Acked.IsZero() {
 		a.Acked = rp.now().UTC()
 		rp.batch.eventf(j, "found at %s", s.Name)
@@ -105,51 +119,49 @@ func (rp *reports) report(s *site, j *job, sj federation.SiteJob) {
 	if sj.SiteJobID != 0 {
 		a.SiteJobID = sj.SiteJobID
 	}
-	rp.takeRestarts(s, j, &sj)
-	if sj.State == federation.Completing && j.whole == nil && requeueCounted(a) {
+	rp.takeRestarts(s, j, sj)
+	if sj.State == federation.Completing && j.whole == nil && lifecycle.RequeueCounted(a) {
 		sj.Start = a.Started // 22.05 shows here when it expects the next run to start
 	}
 	a.Nodes = sj.Nodes
 	if !sj.Start.IsZero() {
 		a.Held = sj.Held()
 	}
-	rp.takeTasks(j, sj)
-	rp.stageOut.requeued(j, sj)
+	rp.takeTasks(j, *sj)
+	rp.stageOut.requeued(j, *sj)
 	j.Account, j.Nodes = sj.Account, sj.Nodes
 	if sj.Partition != "" {
 		j.Partition = sj.Partition
 	}
-	switch {
-	case sj.State.Ended():
-		rp.endedAtSite(s, j, sj)
-		return
-	case sj.State.Started():
-		a.Started, j.Start = sj.Start, sj.Start
-		began := j.State == federation.Pending
-		rp.life.takeSuspension(s, j, &sj)
-		j.State, j.Reason = sj.State, j.heldReason()
-		rp.batch.advance(j, federation.AttemptStarted)
-		if began {
-			rp.agenda.plan = true // what is bound and waits there has become less
-			rp.depends.changed(j)
-			if j.array != nil {
-				rp.life.taskChanged(j)
-			}
+}
+
+// runs takes in that a job runs.
+func (rp *reports) runs(s *site, j *job, sj *federation.SiteJob) {
+	j.att.Started, j.Start = sj.Start, sj.Start
+	began := j.State == federation.Pending
+	rp.life.takeSuspension(s, j, sj)
+	j.State, j.Reason = sj.State, j.heldReason()
+	rp.batch.advance(j, federation.AttemptStarted)
+	if began {
+		rp.agenda.plan = true // what is bound and waits there has become less
+		rp.depends.changed(j)
+		if j.array != nil {
+			rp.life.taskChanged(j)
 		}
-	default:
-		if j.State.Started() && j.Held != federation.NotHeld { // held while it ran
-			rp.calls.act(j, "hold", federation.Driver.Hold)
-		}
-		j.State, j.Reason, j.Start, j.Pause = federation.Pending, sj.Reason, time.Time{}, nil
-		if j.Held != federation.NotHeld { // the site says who holds it there, which is the federation
-			j.Reason = j.heldReason()
-		}
-		j.said = sj.Detail
-		rp.batch.advance(j, federation.AttemptSubmitted)
 	}
-	rp.noteHeld(s, j, sj)
-	rp.batch.job(j)
-	rp.batch.attempt(a)
+}
+
+// waits takes in that a job waits at its site.
+func (rp *reports) waits(j *job, sj *federation.SiteJob) {
+	if j.State.Started() && j.Held != federation.NotHeld { // held while it ran
+		rp.calls.act(j, "hold", federation.Driver.Hold)
+	}
+	j.State, j.Reason, j.Start, j.Pause = federation.Pending, sj.Reason, time.Time{}, nil
+	if j.Held != federation.NotHeld { // the site says who holds it there, which is the federation
+		j.Reason = j.heldReason()
+	}
+	j.said = sj.Detail
+	rp.batch.advance(j, federation.AttemptSubmitted)
 }
 
 // endedAtSite ends the attempt as the site says, and the job with it unless the failure was not its own.
@@ -181,32 +193,34 @@ func (rp *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 	if sj.Detail != "" {
 		rp.batch.eventf(j, "%s says: %s", s.Name, sj.Detail)
 	}
-	switch {
-	case back:
+	end := lifecycle.End{State: sj.State, Class: a.Class, TakeBack: back, Cancel: j.Cancel, Victim: victim && j.CancelBy == 0}
+	out := end.Outcome()
+	switch out.Next {
+	case lifecycle.PutBack:
 		rp.requests.putBack(j)
-	case j.Cancel && sj.State != federation.Completed && victim && j.CancelBy == 0:
-		rp.life.end(j, federation.Preempted, sj.Reason, sj.End)
-	case j.Cancel && sj.State != federation.Completed:
-		rp.life.end(j, federation.Cancelled, sj.Reason, sj.End)
-	case sj.State == federation.Cancelled:
-		rp.batch.eventf(j, "cancelled at %s, not through the federation", s.Name)
-		rp.life.end(j, sj.State, sj.Reason, sj.End)
-	case a.Class == federation.ClassNode || a.Class == federation.ClassSite || a.Class == federation.ClassPreempt:
+	case lifecycle.Failed:
 		rp.batch.eventf(j, "%s at %s%s", sj.State, s.Name, whoseFailure(verdict))
-		if sj.State == federation.Failed && s.Seen != nil && s.Seen.Mode == federation.Pinned && !s.Seen.NoSlurm { // which remembers the job of this ID, and takes no other
-			j.avoid(a, rp.now().Add(rp.t.MinJobAge), rp.now())
-		}
-		if a.Class == federation.ClassPreempt {
-			j.leaveZone(rp.now())
-			j.keepOne(rp.moves.judge(j))
-		}
+		rp.avoidAfter(s, j, sj.State)
 		rp.life.siteFailure(j, sj.State, sj.Reason)
 		rp.holdBy(j, said)
 	default:
-		if verdict.Why != "" {
+		if out.Outside {
+			rp.batch.eventf(j, "cancelled at %s, not through the federation", s.Name)
+		} else if out.Own && verdict.Why != "" {
 			rp.batch.eventf(j, "%s", verdict.Why)
 		}
-		rp.life.end(j, sj.State, sj.Reason, sj.End)
+		rp.life.end(j, out.State, sj.Reason, sj.End)
+	}
+}
+
+// avoidAfter keeps a job, after a failure that was not its own, from where it would only fail again.
+func (rp *reports) avoidAfter(s *site, j *job, state federation.State) {
+	if state == federation.Failed && s.Seen != nil && s.Seen.Mode == federation.Pinned && !s.Seen.NoSlurm { // which remembers the job of this ID, and takes no other
+		j.avoid(j.att, rp.now().Add(rp.t.MinJobAge), rp.now())
+	}
+	if j.att.Class == federation.ClassPreempt {
+		j.leaveZone(rp.now())
+		j.keepOne(rp.moves.judge(j))
 	}
 }
 
@@ -232,18 +246,6 @@ func (rp *reports) holdBy(j *job, said *health.Finding) {
 	rp.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: said.Rule != "poison"}, federation.Because(federation.WaitRule, said.Rule, said.Why))
 }
 
-func failureClass(s federation.State) federation.FailureClass {
-	switch s {
-	case federation.NodeFail, federation.BootFail:
-		return federation.ClassNode
-	case federation.Preempted:
-		return federation.ClassPreempt
-	case federation.Completed, federation.Cancelled:
-		return federation.ClassNone
-	}
-	return federation.ClassUser
-}
-
 // returned takes back a job that its site could not start after all. It counts as no attempt, and the site is
 // asked again when it has been seen anew: what it lacks shows in its nodes.
 func (rp *reports) returned(s *site, j *job, sj federation.SiteJob) {
@@ -264,7 +266,7 @@ func (rp *reports) returned(s *site, j *job, sj federation.SiteJob) {
 func (rp *reports) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
 	a := j.att
 	before := a.Runs
-	takeRuns(a, sj, rp.now())
+	a.Runs = lifecycle.Runs(a, sj, rp.now())
 	held := a.Held
 	if held.TRES == "" {
 		held = sj.Held()
@@ -292,33 +294,10 @@ func (rp *reports) failedThere(s *site, j *job, sj *federation.SiteJob) {
 	}
 	j.State = federation.Pending
 	rp.holdBy(j, said)
-	if j.Held == federation.NotHeld && j.Restarts > rp.maxRequeue {
+	if j.Held == federation.NotHeld && j.Restarts > rp.life.rules.MaxRequeue {
 		rp.batch.eventf(j, "held: nodes have failed it %d times", j.Restarts)
 		rp.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true}, federation.Because(federation.WaitFailures, strconv.Itoa(j.Restarts)))
 	}
-}
-
-// takeRuns notes the runs that the site of an attempt has ended to queue the job again: by the site's own word, or
-// as the last one was seen to run. A cluster sets the time of submission anew when it requeues a job. Of arrays
-// that were handed over whole nothing is noted.
-func takeRuns(a *federation.Attempt, sj *federation.SiteJob, now time.Time) {
-	switch {
-	case len(sj.Earlier) >= max(len(a.Runs), 1):
-		a.Runs = slices.Clone(sj.Earlier)
-	case sj.Restarts > a.Restarts && !a.Started.IsZero() && len(sj.Tasks) == 0 && sj.PendingTasks == "":
-		if n := len(a.Runs); n > 0 && a.Runs[n-1].Started.Equal(a.Started) {
-			return
-		}
-		a.Runs = append(slices.Clip(a.Runs), federation.AttemptRun{State: federation.Requeued, Started: a.Started, Ended: requeuedAt(sj, a.Started, now), Nodes: a.Nodes})
-	}
-}
-
-// requeuedAt is when a run ended that a site has ended to queue the job again.
-func requeuedAt(sj *federation.SiteJob, started, now time.Time) time.Time {
-	if sj.Submit.After(started) && sj.Submit.Before(now) {
-		return sj.Submit
-	}
-	return now.UTC()
 }
 
 // findMissing finds attempts that the site has acknowledged and that its controller does not hold any more.

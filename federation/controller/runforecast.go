@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/lifecycle"
 	"fsub/federation/predict"
 	"fsub/sbatch"
 )
@@ -62,7 +63,7 @@ func (br *briefing) passRuns(now time.Time) {
 	for _, s := range br.sites.all {
 		for _, j := range s.jobs {
 			if a := j.att; a != nil && a.State == federation.AttemptStarted && !a.Started.IsZero() && j.whole == nil {
-				running = append(running, predict.Live{Keys: b.Keys(&j.Job), Start: a.Started, Lasts: atSpeed(elapsed(a.Started, now), s, a)})
+				running = append(running, predict.Live{Keys: b.Keys(&j.Job), Start: a.Started, Lasts: atSpeed(lifecycle.Elapsed(a.Started, now), s, a)})
 			}
 		}
 	}
@@ -78,7 +79,7 @@ func (ch *charges) lasted(s *site, j *job, a *federation.Attempt, k *federation.
 	if b == nil || s == nil || k.From == federation.PriceNone || j.leader != nil {
 		return
 	}
-	took := atSpeed(elapsed(k.Start, k.End)-k.Suspended, s, a)
+	took := atSpeed(lifecycle.Elapsed(k.Start, k.End)-k.Suspended, s, a)
 	tells, cut := predict.Tells(k.State, took)
 	if !tells {
 		return

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/lifecycle"
 	"fsub/federation/place"
 )
 
@@ -209,7 +210,7 @@ func (f *foretelling) end(j *job) (at happens, known bool) {
 			at, known = happens{p50: later(at.p50, s.plus(f.runs.lasts(j, 0)).p50)}, true
 		}
 	case j.live() && j.att.State == federation.AttemptStarted && !j.att.Started.IsZero():
-		at, known = happens{j.att.Started, j.att.Started}.plus(f.runs.lasts(j, elapsed(j.att.Started, f.now))), true
+		at, known = happens{j.att.Started, j.att.Started}.plus(f.runs.lasts(j, lifecycle.Elapsed(j.att.Started, f.now))), true
 	default:
 		if at, known = f.start(j); known {
 			at = at.plus(f.runs.lasts(j, 0))
