@@ -247,7 +247,7 @@ func (p *pool) overBudget(now time.Time) string {
 		}
 		why := fmt.Sprintf("pool %s has spent %s of its %s for %s", p.Name, a.Spent.USD(), a.Budget.USD(), a.Name)
 		if a.Bound >= 0.005*federation.Dollar {
-			why += fmt.Sprintf(", and what runs may cost %s more", a.Bound.USD())
+			why += fmt.Sprintf(", and running jobs may cost %s more", a.Bound.USD())
 		}
 		return why
 	}

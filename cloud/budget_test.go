@@ -42,14 +42,14 @@ func TestBudget(t *testing.T) {
 				t.Errorf("%+v", j)
 			}
 		}
-		refused(time.Hour, "may cost $1.02 today until its time limit, $0.98 left: of $4.00 $0.00 spent, $3.02 bound by what runs")
+		refused(time.Hour, "may cost $1.02 today until its time limit, $0.98 left: of $4.00 $0.00 spent, $3.02 bound by running jobs")
 		w.wants(long, federation.Running, time.Minute)
-		refused(time.Hour, "bound by what runs")
+		refused(time.Hour, "bound by running jobs")
 		refused(24*time.Hour, "pool main: may cost $24.00 today")
 		w.wants(w.submit("sleep 1", func(s *federation.Submission) { bob(s); limited(20 * time.Minute)(s) }), federation.Completed, time.Minute)
 		w.stop() // what is bound is in the records
 		w.ready()
-		refused(time.Hour, "bound by what runs")
+		refused(time.Hour, "bound by running jobs")
 		if p := w.driver.Pools()[0]; p.BoundToday < 2.9*federation.Dollar || p.BoundToday > 3.1*federation.Dollar || p.BoundMonth != 0 || p.Stopped != "" {
 			t.Errorf("%+v", p)
 		}

@@ -25,7 +25,7 @@ func (d *Driver) Check(ctx context.Context) (out []federation.SiteCheck) {
 	k := federation.SiteCheck{Name: "offerings", Result: federation.CheckOK, Detail: fmt.Sprintf("%d can be rented", len(offers))}
 	switch {
 	case err != nil:
-		k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), checkAdvice(err, "what it said stands beside this; it is asked again by itself")
+		k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), checkAdvice(err, "what it said is shown beside this; the daemon asks again by itself")
 	case len(offers) == 0:
 		k.Result, k.Advice = federation.CheckFailed, "the daemon's log says what was left out, and why"
 	}

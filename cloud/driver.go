@@ -125,7 +125,7 @@ func (d *Driver) Run(ctx context.Context) error {
 
 // Limits are what of the conformance suite no rented pool can show.
 func (d *Driver) Limits() map[string]string {
-	arrays := "a rented pool takes no array whole: each task comes as a job of its own"
+	arrays := "a rented pool does not accept whole arrays: each task is submitted as a separate job"
 	limits := map[string]string{}
 	for _, name := range []string{"SubmitNamesFilesOfTasks", "CancelTask", "ArrayTasks", "ArrayOfManyTasks", "ArrayPendingTasksAreWhole", "LookupForgottenArrayIsInAccounting"} {
 		limits[name] = arrays

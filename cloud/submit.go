@@ -58,7 +58,7 @@ func (c *Config) mayRun(s *federation.Submission) error {
 	spec := s.Job.Spec
 	switch {
 	case spec.Array != "" && s.Job.Part == nil:
-		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2081, Text: "Invalid job array specification", Detail: "a rented pool takes each task as a job of its own"}
+		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2081, Text: "Invalid job array specification", Detail: "a rented pool takes each task as a separate job"}
 	case spec.Nice < 0 && s.User.UID != 0:
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2002, Text: "Access/permission denied", Detail: "only root may ask for a negative nice value"}
 	case c.OnlyUser != "" && s.User.Name != c.OnlyUser:

@@ -68,5 +68,5 @@ type AuditQuery struct {
 	Since  time.Time // at or after
 	Until  time.Time // before
 	After  int64     // with a higher Seq
-	Limit  int       // at most so many, the newest of them; 0: no limit
+	Limit  int       // maximum number of findings, newest first of them; 0: no limit
 }

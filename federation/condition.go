@@ -46,7 +46,7 @@ func (n ConditionName) Advice() string {
 	case CondNotSeen:
 		return "wait, or run: fed site test SITE"
 	case CondTokenRefused:
-		return "it gets no jobs, and what it runs goes on unseen; renew the token, the key or the cloud's credentials: fed site test SITE"
+		return "it gets no jobs, and its running jobs are not followed; renew the token, the key or the cloud's credentials: fed site test SITE"
 	case CondNoAnswer:
 		return "it gets no jobs, and those that it has are waited for; if it will not come back, run: fed site lost SITE --reason TEXT"
 	case CondRestored:

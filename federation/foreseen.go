@@ -40,7 +40,7 @@ func (f *Foreseen) NotBefore(p50, p90 time.Duration) *Foreseen {
 	}
 	later := *f
 	if later.P50 < p50 {
-		later.P50, later.Of = p50, "from when what runs there is to end"
+		later.P50, later.Of = p50, "from when the jobs that run there are expected to end"
 	}
 	later.P90 = max(f.P90, p90, later.P50)
 	return &later

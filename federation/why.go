@@ -221,7 +221,7 @@ var sentences = map[Code]string{
 	WhyNodeState:        "node %s is %s",
 	WhyNodesToBeHad:     "%s, %s of %s can be had",
 	WhyNodesEnd:         "may run for %s, and the nodes are there until %s",
-	WhyBudget:           "may cost $%s %s until its time limit, $%s left: of $%s $%s spent, $%s bound by what runs",
+	WhyBudget:           "may cost $%s %s until its time limit, $%s left: of $%s $%s spent, $%s bound by running jobs",
 	WhyCost:             "would cost $%s, the job may cost $%s",
 	WhyCostAgain:        "would cost $%s after $%s so far, the job may cost $%s",
 	WhyPartsApart:       "its components do not fit at one time",
@@ -265,7 +265,7 @@ var sentences = map[Code]string{
 	NoteUntil:       "until %s",
 	NoteComponent:   "component %s",
 	NoteOnUpTo:      "on up to %s",
-	NoteNoTimeLimit: "it has no time limit: %s are reckoned with",
+	NoteNoTimeLimit: "it has no time limit: %s are assumed",
 	NoteTogether:    "its components together",
 }
 

@@ -149,7 +149,7 @@ var headings = []struct {
 		{"fed-max-cost", "dollars", "the most that the job may cost"},
 		{"fed-deadline-value", "dollars", "what the result is worth in time for the deadline"},
 		{"fed-input", "size@place,...", "data that it reads, and where that lies: 500G@alpha,aws:us-east-1"},
-		{"fed-checkpoint", "time", "how often it writes a checkpoint: what it loses where it is interrupted"},
+		{"fed-checkpoint", "time", "how often it writes a checkpoint: the most that an interruption costs"},
 		{"fed-traffic", "kind", "how its nodes talk: collective, none, point-to-point, all-to-all"},
 		{"fed-tpu-topology", "AxB[xC]", "shape of the TPU slices that it runs on: 4x4x8"},
 		{"fed-stage-in", "from[->to]", "copy to the job's directory first: path, pattern or URL; may be repeated"},

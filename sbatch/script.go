@@ -67,7 +67,7 @@ func checkScript(script []byte, code int) error {
 		return say(`Batch script contains DOS line breaks (\r\n)`, `instead of expected UNIX line breaks (\n).`)
 	case len(script) > MaxScript:
 		return say("Batch job submission failed: Pathname of a file, directory or other parameter too long",
-			"the script is larger than "+strconv.Itoa(MaxScript>>20)+" MiB; keep data in files of their own")
+			"the script is larger than "+strconv.Itoa(MaxScript>>20)+" MiB; keep data in separate files")
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (d *Driver) Limits() map[string]string {
 		}
 	}
 	if st.mapped {
-		out["SubmitTakenIDConflicts"] = "the site gives numbers of its own: no ID of ours can be taken"
+		out["SubmitTakenIDConflicts"] = "the site chooses job IDs itself: the federation's IDs cannot be taken"
 	}
 	return out
 }

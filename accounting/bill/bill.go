@@ -206,7 +206,7 @@ func parseCost(text string) (*big.Rat, error) {
 		sum, ok = sum.SetString(text)
 	}
 	if !ok {
-		return nil, fmt.Errorf("%q is no amount", text)
+		return nil, fmt.Errorf("invalid amount %q", text)
 	}
 	return sum, nil
 }
@@ -221,7 +221,7 @@ func parseTime(text string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time", text)
+	return time.Time{}, fmt.Errorf("invalid time %q", text)
 }
 
 // span are the two times of a row. Where a form has one column for both, the span is that day.
@@ -244,7 +244,7 @@ func (r *reader) period(row []string, charged time.Time) (from, until int64, err
 	if r.has(invoiceMonth) { // Google: 202611
 		t, err := time.Parse("200601", r.cell(row, invoiceMonth))
 		if err != nil {
-			return 0, 0, fmt.Errorf("%q is no month", r.cell(row, invoiceMonth))
+			return 0, 0, fmt.Errorf("invalid month %q", r.cell(row, invoiceMonth))
 		}
 		return t.Unix() / day, t.AddDate(0, 1, 0).Unix() / day, nil
 	}

@@ -118,12 +118,12 @@ func TestRefused(t *testing.T) {
 	head := "BilledCost,EffectiveCost,BillingCurrency,BillingPeriodStart,BillingPeriodEnd,ChargePeriodStart,ChargePeriodEnd,ChargeCategory\n"
 	const period = "2026-10-01T00:00:00Z,2026-11-01T00:00:00Z,"
 	for text, want := range map[string]string{
-		head + "1,x,USD," + period + "2026-10-02T00:00:00Z,2026-10-02T01:00:00Z,Usage\n":   `row 2: "x" is no amount`,
-		head + "1,1/3,USD," + period + "2026-10-02T00:00:00Z,2026-10-02T01:00:00Z,Usage\n": `"1/3" is no amount`,
-		head + "1,1e9999999,USD," + period + "2026-10-02T00:00:00Z,2026-10-02T01:00:00Z,U": `is no amount`,
+		head + "1,x,USD," + period + "2026-10-02T00:00:00Z,2026-10-02T01:00:00Z,Usage\n":   `row 2: invalid amount "x"`,
+		head + "1,1/3,USD," + period + "2026-10-02T00:00:00Z,2026-10-02T01:00:00Z,Usage\n": `invalid amount "1/3"`,
+		head + "1,1e9999999,USD," + period + "2026-10-02T00:00:00Z,2026-10-02T01:00:00Z,U": `invalid amount`,
 		head + "1,1,EUR," + period + "2026-10-02T00:00:00Z,2026-10-02T01:00:00Z,Usage\n":   `in EUR: say what one is in dollars with --rate`,
 		head + "1,1,USD," + period + "2026-10-02T00:00:00Z,2026-10-01T01:00:00Z,Usage\n":   `before it begins`,
-		head + "1,1,USD," + period + "1926-10-02T00:00:00Z,2026-10-01T01:00:00Z,Usage\n":   `is no time`,
+		head + "1,1,USD," + period + "1926-10-02T00:00:00Z,2026-10-01T01:00:00Z,Usage\n":   `invalid time`,
 		head + "1,1,USD\n": "wrong number of fields",
 	} {
 		if _, err := read(t, text, bill.Options{}); err == nil || !strings.Contains(err.Error(), want) {

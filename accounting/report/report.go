@@ -158,14 +158,14 @@ var kinds = map[string]*kind{
 			"Lost work is to be done again from the last checkpoint on; all of the run counts as lost here.",
 			"Where nobody held GPUs the hours are those of CPUs."}},
 	"forecast": {needs: words("amount"), title: "Forecast", drawn: []int{0, 2}, columns: []Column{{"so_far", Money}, {"a_day", Money}, {"at_end_of_month", Money}, {"at_least", Money}, {"at_most", Money}},
-		notes: []string{"What each whole day of the last four weeks came to, on average, is added for each day that is left of the month. At least and at most leave room for twice the standard deviation of days."}},
+		notes: []string{"The average cost of a whole day in the last four weeks is added for each day that is left of the month. At least and at most leave room for twice the standard deviation of days."}},
 	"savings": {needs: words("amount dearest list first"), title: "Savings", drawn: []int{0, 1, 2, 3}, columns: []Column{{"as_run", Money}, {"dearest_pool", Money}, {"list_price", Money}, {"first_fit", Money}, {"saved_to_dearest", Money}, {"saved_to_first_fit", Money}},
 		numbers: func(s, _ *sums) []Value {
 			a, d, l, f := s.Amount.Dollars(), s.Dearest.Dollars(), s.List.Dollars(), s.First.Dollars()
 			return []Value{a, d, l, f, d - a, f - a}
 		},
 		notes: []string{"The same runs at the dearest pool that could run them, at the list price of the pool that ran them, and at the first pool in order of names that would have started them at once. " +
-			"It is reckoned from the offers that placement weighed, with the run's own time, longer where the pool is slower. Where offers are not known (jobs that were submitted at a site itself, jobs that were " +
+			"It is calculated from the offers that placement weighed, with the run's own time, longer where the pool is slower. Where offers are not known (jobs that were submitted at a site itself, jobs that were " +
 			"deleted before they were booked) it is what was paid."}},
 }
 

@@ -37,7 +37,7 @@ func (p *Provider) Check(ctx context.Context) (out []federation.SiteCheck) {
 		several := slices.ContainsFunc(offers, func(o provider.Offering) bool { return o.Region == r.Name && slices.Contains(o.Features, "efa") })
 		out = append(out, p.checkRoutes(ctx, r, c, several))
 		if several {
-			add("efa "+r.Name, r.groupsForEFA(ctx, anyVPC(c)), "run what it names, or have a group of your own as security_groups; jobs of one machine, and others without EFA, need none of that", "the security group lets it through")
+			add("efa "+r.Name, r.groupsForEFA(ctx, anyVPC(c)), "run the command it names, or set security_groups to your own group; jobs of one machine, and others without EFA, need none of that", "the security group lets it through")
 		}
 		out = append(out, p.checkQuotas(ctx, r.Name, offers)...)
 		seen := map[string]bool{}
@@ -48,7 +48,7 @@ func (p *Provider) Check(ctx context.Context) (out []federation.SiteCheck) {
 				continue
 			}
 			seen[kind] = true
-			add("start "+o.ID, p.dryRun(ctx, o), "mend what it names: a right (cloud/aws/policy.json), image, subnet, security group, key or instance profile", "it may be started")
+			add("start "+o.ID, p.dryRun(ctx, o), "fix what it names: a right (cloud/aws/policy.json), image, subnet, security group, key or instance profile", "it may be started")
 		}
 	}
 	return out

@@ -83,7 +83,7 @@ func (p *Provider) prepare(ctx context.Context, r *provider.Request) (*regional,
 	}
 	l := &launch{r: r, zones: c.places(o.Type, o.Zone), info: c.types[o.Type]}
 	if len(l.zones) == 0 {
-		return nil, nil, invalid("%s is not to be had in %s, or no subnet is configured there", o.Type, o.Zone)
+		return nil, nil, invalid("%s is not available in %s, or no subnet is configured there", o.Type, o.Zone)
 	}
 	if l.efa() {
 		if err := reg.mayUseEFA(ctx, p, l.zones[0].vpc); err != nil {

@@ -67,7 +67,7 @@ func right(name string, err error) federation.SiteCheck {
 func (p *Provider) checkSubnet(ctx context.Context) federation.SiteCheck {
 	id := strings.Split(p.cfg.subnetID(), "/") // /subscriptions/S/resourceGroups/G/providers/Microsoft.Network/virtualNetworks/N/subnets/M
 	if len(id) != 11 {
-		return federation.SiteCheck{Name: "subnet", Result: federation.CheckFailed, Detail: p.cfg.Subnet + " is no subnet's ID", Advice: "set subnet: NETWORK/SUBNET"}
+		return federation.SiteCheck{Name: "subnet", Result: federation.CheckFailed, Detail: p.cfg.Subnet + " is not a subnet's ID", Advice: "set subnet: NETWORK/SUBNET"}
 	}
 	got, err := p.subnets.Get(ctx, id[4], id[8], id[10], nil)
 	if err != nil {

@@ -45,7 +45,7 @@ func (p *Provider) prepare(ctx context.Context, r *provider.Request) (string, *a
 	}
 	size, ok := skus[o.Type]
 	if !ok || o.Zone != "" && !slices.Contains(size.zones, zoneNumber(o.Zone)) {
-		return "", nil, provider.Invalid("%s is not to be had in %s", o.Type, o.ID)
+		return "", nil, provider.Invalid("%s is not available in %s", o.Type, o.ID)
 	}
 	script := []byte(r.Boot.Script())
 	if len(script) > maxCustomData {

@@ -45,7 +45,7 @@ func (n *machineNetwork) open(unused func() bool) error {
 		why = errors.New("the configuration says so")
 	case NetworkNamespace:
 		if n.cfg.NoNamespaces {
-			return errors.New("a network of its own is a namespace: leave out one of the two")
+			return errors.New("a separate network implies a namespace: leave out one of the two")
 		}
 		if os.Geteuid() != 0 {
 			return errors.New("network: namespace takes root; leave it out to use the host's")
@@ -203,7 +203,7 @@ func resolvers(files []string) ([]byte, error) {
 			return []byte(rest), nil
 		}
 	}
-	return nil, fmt.Errorf("%s names servers on the loopback interface only, where machines of their own network do not reach them", files[0])
+	return nil, fmt.Errorf("%s names servers on the loopback interface only, where machines in a separate network do not reach them", files[0])
 }
 
 // withoutLoopback leaves out servers on the loopback interface, and counts them and the others.

@@ -110,8 +110,8 @@ func TestRefuse(t *testing.T) {
 		usd    float64
 		why    string
 	}{
-		{provider.OnDemand, 0, "$0.00 is no price"}, {provider.OnDemand, 700, "$700 stands for"}, {provider.OnDemand, 1001, "tenfold"}, {provider.OnDemand, 9.9, "tenfold"},
-		{provider.Spot, 100.5, "where on-demand costs $100"}, {provider.Spot, 4.9, "less than 5 %"}, {provider.Spot, -1, "is no price"},
+		{provider.OnDemand, 0, "invalid price $0.00"}, {provider.OnDemand, 700, "$700 stands for"}, {provider.OnDemand, 1001, "tenfold"}, {provider.OnDemand, 9.9, "tenfold"},
+		{provider.Spot, 100.5, "where on-demand costs $100"}, {provider.Spot, 4.9, "less than 5 %"}, {provider.Spot, -1, "invalid price"},
 	} {
 		now = now.Add(13 * time.Hour)
 		s.list = []Price{h100(bad.market, bad.usd, now)}

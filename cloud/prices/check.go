@@ -24,7 +24,7 @@ func Check(p *Price, onDemand, before federation.Dollars) string {
 	usd := float64(p.PerHour)
 	switch {
 	case math.IsNaN(usd) || math.IsInf(usd, 0) || usd < least:
-		return rate(p.PerHour) + " is no price"
+		return "invalid price " + rate(p.PerHour)
 	case usd == unknown:
 		return "$700 stands for a price that is not known"
 	case p.Market == provider.Spot && onDemand > 0 && p.PerHour > onDemand:

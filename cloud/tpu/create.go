@@ -36,7 +36,7 @@ func (p *Provider) prepare(r *provider.Request) (*launch, error) {
 	case !tokenForm.MatchString(r.Token) || r.Count < 1 || len(r.Names) != r.Count || slices.Contains(r.Names, ""):
 		return nil, provider.Invalid("a gang of %d with %d names and token %q", r.Count, len(r.Names), r.Token)
 	case r.Count%hosts != 0:
-		return nil, provider.Invalid("%d hosts are no whole number of slices of %d", r.Count, hosts)
+		return nil, provider.Invalid("%d hosts are not a whole number of slices of %d", r.Count, hosts)
 	case r.Near:
 		return nil, provider.Invalid("the hosts of a slice are near to each other, and slices cannot be")
 	case !slices.Contains(p.zones, o.Zone):

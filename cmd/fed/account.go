@@ -139,7 +139,7 @@ func showAccount(cmd *cobra.Command, c *cli.Connection, k accounts.Key) error {
 	}
 	i := slices.IndexFunc(all, func(a v1.Account) bool { return accounts.Key{Kind: a.Kind, Account: a.Account, Name: a.Name} == k })
 	if i < 0 {
-		return fmt.Errorf("there is no %s, or it is not yours to see", k)
+		return fmt.Errorf("there is no %s, or you may not see it", k)
 	}
 	a, out := &all[i], cmd.OutOrStdout()
 	if c.JSON {
@@ -187,7 +187,7 @@ func newAccountEditCommand(op accounts.Op) *cobra.Command {
 	}
 	c.Flags(cmd)
 	f := cmd.Flags()
-	f.StringVar(&user, "user", "", "the user of the account who is meant")
+	f.StringVar(&user, "user", "", "user of the account")
 	editFlags(cmd, &q)
 	if op != accounts.Remove {
 		f.BoolVar(&e.Default, "default", false, "with --user: jobs that name no account are charged to this one")

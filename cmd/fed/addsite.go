@@ -238,7 +238,7 @@ func (p *parts) checkSite(ctx context.Context, name federation.SiteName) ([]fede
 	if can := federation.AbilitiesOf(s.Driver); can.Check != nil {
 		out = can.Check.Check(ctx)
 	} else {
-		k := federation.SiteCheck{Name: "answer", Result: federation.CheckOK, Detail: "it tells of its nodes"}
+		k := federation.SiteCheck{Name: "answer", Result: federation.CheckOK, Detail: "node information available"}
 		if _, err := s.Driver.Observe(ctx); err != nil {
 			k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), "see: fed site show "+string(name)
 		}

@@ -192,7 +192,7 @@ func fileSum(path string) (string, error) {
 func readBackup(dir string) (*manifest, error) {
 	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no backup of fed: it has no %s", dir, manifestFile)
+		return nil, fmt.Errorf("%s is not a backup of fed: it has no %s", dir, manifestFile)
 	}
 	var m manifest
 	if err == nil {
@@ -238,7 +238,7 @@ func restoreFrom(c *config.Config, ctx context.Context, m *manifest, dir string)
 	case err != nil:
 		return nil, err
 	case none == nil:
-		put = append(put, fmt.Sprintf("%s; what was there is %s", c.StorePath(), kept))
+		put = append(put, fmt.Sprintf("%s; the old files are in %s", c.StorePath(), kept))
 	default: // it was made to be locked, and is empty
 		os.Remove(kept)
 		put = append(put, c.StorePath())

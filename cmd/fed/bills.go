@@ -51,7 +51,7 @@ those already; the bill adds, for each day that is billed in full, a line with t
 	f.BoolVar(&o.all, "all", false, "book the lines of other services and machines too")
 	f.BoolVar(&o.closed, "closed", false, "the provider changes this bill no more: all its days are settled, and it is not replaced by mistake")
 	f.BoolVar(&o.reopen, "reopen", false, "replace a bill that was closed")
-	f.BoolVarP(&o.n, "dry-run", "n", false, "show what the files come to, and import nothing")
+	f.BoolVarP(&o.n, "dry-run", "n", false, "show what would be imported, and import nothing")
 	_ = cmd.MarkFlagRequired("site")
 	return cmd
 }

@@ -60,7 +60,7 @@ root checks as the user who serves: the one of --user, else the owner of state_d
 		},
 	}
 	file.Add(check)
-	check.Flags().StringVar(&as, "user", "", "check as this user, who is to serve; for root")
+	check.Flags().StringVar(&as, "user", "", "check as this user, who will run the daemon; for root")
 	cmd.AddCommand(check)
 	return cmd
 }

@@ -90,7 +90,7 @@ func (e *events) run(ctx context.Context) error {
 		case ctx.Err() != nil && e.from.Follow:
 			return nil
 		case errors.Is(err, federation.ErrTrimmed) && e.from.Follow && e.said:
-			fmt.Fprintln(e.errOut, "fed: the daemon no longer has all that happened meanwhile")
+			fmt.Fprintln(e.errOut, "fed: the daemon no longer has all events of that time")
 			e.from.After, e.from.Since = 0, time.Time{}
 		case errors.Is(err, federation.ErrUnavailable) && e.from.Follow && e.said:
 		default:

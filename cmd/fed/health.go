@@ -85,7 +85,7 @@ func newHealthRulesCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "rules",
-		Short: "The rules in force: what must be seen, what is done, and the limit",
+		Short: "The rules in force: what triggers them, what they do, and their limits",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := c.Client().Health(cmd.Context())

@@ -58,7 +58,7 @@ func newExplainCommand() *cobra.Command {
 			}
 			text += startText(e.Start)
 			if e.Spending != nil {
-				text += "  it has come to " + e.Spending.Text() + "\n"
+				text += "  it has cost " + e.Spending.Text() + "\n"
 			} else {
 				text += mostText(&e.Job, &e.Decision)
 			}

@@ -56,7 +56,7 @@ func newJobListCommand() *cobra.Command {
 	f.StringVar(&by, "by", "", "count jobs, each task of an array as one: by user, account, state, site or partition")
 	f.StringSliceVar(&columns, "columns", nil, "print these: "+strings.Join(jobColumnNames(), ","))
 	f.StringVar(&order, "sort", "", "by one of the columns; -COLUMN: the other way round")
-	f.IntVar(&limit, "limit", 0, "print so many; 0: all")
+	f.IntVar(&limit, "limit", 0, "maximum number of lines; 0: all")
 	return cmd
 }
 

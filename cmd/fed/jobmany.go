@@ -319,7 +319,7 @@ func newOperationsCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "operations",
-		Short: "List what was asked to be done to many jobs, and how far it has come; users see their own",
+		Short: "List operations on many jobs and their progress; users see their own",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := client.List(cmd.Context(), c.Client(), &v1.Operations, v1.None{})

@@ -52,7 +52,7 @@ Of an array it prints what each task has written, with the task before each line
 	}
 	cmd.Flags().StringVar(&c.Socket, "socket", cli.DefaultSocket(), "the daemon's socket (environment: FSUB_SOCKET)")
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on until the job has ended")
-	cmd.Flags().BoolVarP(&o.stderr, "err", "e", false, "show the errors, where --error gave them a file of their own")
+	cmd.Flags().BoolVarP(&o.stderr, "err", "e", false, "show standard error, where --error gave it a separate file")
 	cmd.Flags().IntVar(&o.tail, "tail", -1, "begin with the last `N` lines; of an array, of each task")
 	return cmd
 }

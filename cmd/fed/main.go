@@ -65,7 +65,7 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e))
 func newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fed",
-		Short: "One sbatch for every cluster you own: what became of your jobs, what they cost, and the federation itself",
+		Short: "One sbatch for every cluster you own: your jobs, what they cost, and the federation itself",
 		Long: `Submit with fsub, or with sbatch, squeue, scancel, sinfo and sacct by those names. fed says the rest: why a job waits or went where it went,
 what it has written and what it cost; what a team may use and has used; and it runs the federation. What is your own you may do, what is others'
 needs a coordinator or an operator.`,

@@ -24,7 +24,7 @@ func newMaintenanceListCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List what is planned and not over",
+		Short: "List planned maintenance that is not over",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := client.List(cmd.Context(), c.Client(), &v1.Maintenances, v1.None{})

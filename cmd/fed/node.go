@@ -63,7 +63,7 @@ func newNodeShowCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "show SITE/NODE",
-		Short: "Show a node, what is wanted of it, and its history",
+		Short: "Show a node, its desired state and its history",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := c.Client().Nodes(cmd.Context(), args, nil)
@@ -94,7 +94,7 @@ func newNodeDrainCommand() *cobra.Command {
 	var finish, wait bool
 	cmd := &cobra.Command{
 		Use:   "drain SITE/HOSTLIST... --reason TEXT",
-		Short: "Let no new job start on nodes; what runs there goes on",
+		Short: "Start no new jobs on nodes; running jobs continue",
 		Long: `Let no new job start on nodes. What runs there ends by itself (--finish, which is the default), or is requeued with --requeue:
 the federation's own jobs, under their IDs, but for those of sbatch --no-requeue. Nothing is placed there from now on; the site is told
 until it shows the drain. A node that is drained already keeps the --until and --ticket that it has, unless others are given. One that others have drained keeps their reason, and yours follows when that is gone.
@@ -122,7 +122,7 @@ until it shows the drain. A node that is drained already keeps the --until and -
 	f.StringVar(&q.Reason, "reason", "", "why, for the others; the site's admin reads it too")
 	f.StringVar(&q.Ticket, "ticket", "", "number of a ticket; the site's admin reads it too")
 	f.StringVar(&until, "until", "", `resume by itself then: "4h", "18:00", "2026-12-01T08:00"; none: no earlier drain's end counts any more`)
-	f.BoolVar(&finish, "finish", false, "let what runs there end by itself (default)")
+	f.BoolVar(&finish, "finish", false, "let running jobs end by themselves (default)")
 	f.BoolVar(&q.Requeue, "requeue", false, "requeue the jobs that run there")
 	f.BoolVar(&wait, "wait", false, "return when the sites show it; with --finish or --requeue, when nothing runs there any more")
 	return cmd

@@ -97,7 +97,7 @@ func newOffersRefreshCommand() *cobra.Command {
 			for _, l := range lists {
 				if l.Error != "" {
 					failed = true
-					fmt.Fprintf(cmd.ErrOrStderr(), "fed: %s does not answer, and what was known stays: %s\n", l.Name, l.Error)
+					fmt.Fprintf(cmd.ErrOrStderr(), "fed: %s does not answer; keeping the last known prices: %s\n", l.Name, l.Error)
 					continue
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s: %d prices\n", l.Name, l.Prices)

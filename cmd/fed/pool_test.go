@@ -20,7 +20,7 @@ func TestPoolTables(t *testing.T) {
 	})
 	want := "SITE\tPOOL\tSTARTING\tIDLE\tBUSY\tENDING\tMAX\tWAITING\t$/H\tTODAY\tMONTH\tBUDGET\tNOTE\n" +
 		"local\tmain\t0\t0\t0\t0\t4\t0\t0.00\t$0.00\t$0.00\t-\t-\n" +
-		"aws\tgpu\t1\t2\t3\t4\t16\t5\t2.50\t<$0.01\t$123.46\t$50.00/day,$500.00/month\thas spent $50.00; $1.50 of today's budget bound by what runs; $30.00 of this month's bound by what runs; zone g6 us-east-2a: FedStockOut until 12:05:00; more\n"
+		"aws\tgpu\t1\t2\t3\t4\t16\t5\t2.50\t<$0.01\t$123.46\t$50.00/day,$500.00/month\thas spent $50.00; $1.50 of today's budget bound by running jobs; $30.00 of this month's bound by running jobs; zone g6 us-east-2a: FedStockOut until 12:05:00; more\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%v\n got %s\nwant %s", err, out.String(), want)
 	}

@@ -19,7 +19,7 @@ func newPoolListCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the pools: machines by state, what was spent and may be, and what the clouds refuse just now",
+		Short: "List the pools: machines by state, spending and budgets, and what the clouds refuse now",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			pools, err := client.List(cmd.Context(), c.Client(), &v1.Pools, v1.None{})
@@ -66,10 +66,10 @@ func poolNote(p *v1.Pool) string {
 		notes = append(notes, p.Stopped)
 	}
 	if p.BoundToday > 0 {
-		notes = append(notes, p.BoundToday.USD()+" of today's budget bound by what runs")
+		notes = append(notes, p.BoundToday.USD()+" of today's budget bound by running jobs")
 	}
 	if p.BoundMonth > 0 {
-		notes = append(notes, p.BoundMonth.USD()+" of this month's bound by what runs")
+		notes = append(notes, p.BoundMonth.USD()+" of this month's bound by running jobs")
 	}
 	for _, c := range p.Cooling {
 		notes = append(notes, fmt.Sprintf("%s: %s until %s", c.What, c.Reason, c.Until.Local().Format("15:04:05")))

@@ -13,7 +13,7 @@ func newPoolRetryCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "retry SITE...",
-		Short: "Ask a cloud again for what it has refused, when the cause has been mended",
+		Short: "Ask a cloud again for offerings that it refused, once the cause is fixed",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, site := range args {

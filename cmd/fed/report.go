@@ -31,19 +31,19 @@ type reportOptions struct {
 var kindsOfReports = [][2]string{
 	{"usage", "Hours of GPUs, CPUs, nodes and memory"},
 	{"cost", "Dollars, and dollars for a GPU hour"},
-	{"efficiency", "How much of what was held was used, where that is measured"},
+	{"efficiency", "How much of the held resources was used, where that is measured"},
 	{"wait", "How long jobs waited"},
 	{"fairness", "Whose share is how large"},
 	{"goodput", "Of 100 GPU hours that were paid, how many moved a job forward, and where the rest went"},
-	{"forecast", "What this month will have come to"},
+	{"forecast", "Forecast of this month's cost"},
 	{"savings", "The same runs at the dearest pool, at list price, at first fit, and as run"},
 }
 
 func newReportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
-		Short: "What runs used and cost, at all sites, whoever submitted them",
-		Long: `What runs used and cost, at all sites, whoever submitted them. You see what is yours, and what is of the accounts that you coordinate;
+		Short: "Usage and cost of all runs at all sites",
+		Long: `Usage and cost of all runs at all sites. You see what is yours, and what is of the accounts that you coordinate;
 operators see all. Days are UTC days.`,
 		Args: cobra.NoArgs, // a word that is no report is an error
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -68,7 +68,7 @@ operators see all. Days are UTC days.`,
 // newBudgetReportCommand tells how budgets stand, which the ledger does not know.
 func newBudgetReportCommand() *cobra.Command {
 	var o reportOptions
-	cmd := &cobra.Command{Use: "budget", Short: "What is used of the budgets of accounts, users and QOS, and how long the rest lasts", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "budget", Short: "Use of the budgets of accounts, users and QOS, and how long the rest lasts", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := o.formatOf(); err != nil {
 				return err
@@ -112,7 +112,7 @@ func (o *reportOptions) spanFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.since, "since", "", "the first day, YYYY-MM-DD or YYYY-MM (default: the first of this month)")
 	f.StringVar(&o.until, "until", "", "the last day, YYYY-MM-DD or YYYY-MM (default: today)")
-	f.StringVar(&o.last, "last", "", `instead of --since: so many days, weeks or months until today: "30d", "4w", "12m"`)
+	f.StringVar(&o.last, "last", "", `instead of --since: days, weeks or months until today: "30d", "4w", "12m"`)
 }
 
 func (o *reportOptions) formatFlags(cmd *cobra.Command) {

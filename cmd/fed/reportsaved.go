@@ -96,7 +96,7 @@ It is of the day, week or month that is over when it is sent, or of --last until
 	f := cmd.Flags()
 	f.StringSliceVar(&s.By, "by", []string{"account"}, "what to tell apart: site, account, user, qos, partition, gpu, name; several with commas, or none")
 	f.StringVar(&s.Every, "every", "", "tell the time apart: day, week or month")
-	f.StringVar(&s.Last, "last", "", `so many days, weeks or months: "30d", "4w", "12m" (default: the period that is over)`)
+	f.StringVar(&s.Last, "last", "", `days, weeks or months: "30d", "4w", "12m" (default: the period that is over)`)
 	f.StringArrayVar(&s.Where, "where", nil, "KEY=VALUE[,VALUE...]: only runs of which this is true; keys are those of --by")
 	f.StringVar(&s.Format, "format", "html", "table, csv, json, parquet or html")
 	f.StringVar(&s.Send, "send", "", "day, week (on Mondays) or month (on its first day); without it, only by fed report run")

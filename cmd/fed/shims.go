@@ -150,7 +150,7 @@ func missingLinks(dir, target string, names []string) (todo []string, err error)
 		}
 	}
 	if len(foreign) > 0 {
-		return nil, fmt.Errorf("not ours, and left alone: %s; nothing was linked: move them away, or choose a directory of its own", strings.Join(foreign, " "))
+		return nil, fmt.Errorf("not ours, and left alone: %s; nothing was linked: move them away, or choose an empty directory", strings.Join(foreign, " "))
 	}
 	return todo, nil
 }

@@ -72,7 +72,7 @@ The fleet is that of the daemon as it is, or what --site says: ` + replay.SiteSy
 	f.BoolVar(&s.known, "known", false, "the planner knows how long each job runs: what perfect forecasts would bring")
 	f.Uint64Var(&s.seed, "seed", 0, "decides between places that cost the same")
 	f.DurationVar(&s.gap, "gap", time.Second, "virtual time between two plans, at least")
-	f.IntVar(&s.shape.Max, "max", 0, "read so many jobs at most")
+	f.IntVar(&s.shape.Max, "max", 0, "maximum number of jobs to read")
 	f.IntVar(&s.shape.GPUsPerNode, "gpus-per-node", 0, "of jobs for which the trace does not say how many nodes they had; 0: 8")
 	f.BoolVar(&s.shape.NoLimits, "no-limits", false, "leave out the trace's time limits")
 	f.BoolVar(&s.shape.Partitions, "partitions", false, "jobs keep the trace's partitions; else any will do")
@@ -285,7 +285,7 @@ func (s *simulation) fleet(ctx context.Context) (sites []*federation.Site, err e
 			return nil, err
 		}
 		if slices.ContainsFunc(sites, func(o *federation.Site) bool { return o.Name == site.Name }) {
-			return nil, fmt.Errorf("--site %s is there twice: give each site a name of its own", site.Name)
+			return nil, fmt.Errorf("--site %s is given twice: give each site its own name", site.Name)
 		}
 		sites = append(sites, site)
 	}

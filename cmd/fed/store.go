@@ -133,7 +133,7 @@ Of a directory of backup --all the keys, certificates and added sites are put ba
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "restored; what was there is %s\n", kept)
+			fmt.Fprintf(cmd.OutOrStdout(), "restored; the old files are in %s\n", kept)
 			return nil
 		},
 	}
@@ -166,7 +166,7 @@ func restoreAll(cmd *cobra.Command, file *config.Flag, dir string) error {
 		return err
 	}
 	if err := c.CheckSecrets(); err != nil {
-		return fmt.Errorf("restored; before the daemon starts, put back what is no part of a backup: %w", err)
+		return fmt.Errorf("restored; before the daemon starts, restore the files that a backup leaves out: %w", err)
 	}
 	return nil
 }

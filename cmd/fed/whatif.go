@@ -46,16 +46,16 @@ played within their limits, as things are and with the other value: a job that o
 	f := cmd.Flags()
 	f.StringArrayVar(&q.Drain, "drain", nil, "SITE, or SITE/HOSTLIST: takes no more jobs; may be repeated, as all of these")
 	f.StringArrayVar(&q.Resume, "resume", nil, "SITE, or SITE/HOSTLIST: takes jobs again")
-	f.StringArrayVar(&q.Add, "add", nil, "SITE=N, or SITE/PARTITION=N: so many nodes more, like the first there")
+	f.StringArrayVar(&q.Add, "add", nil, "SITE=N, or SITE/PARTITION=N: N more nodes, like the first there")
 	f.StringArrayVar(&q.Site, "site", nil, "a site more: "+replay.SiteSyntax)
 	f.StringArrayVar(&q.Price, "price", nil, "SITE:TRES=DOLLARS by the hour, as rhein:gres/gpu:h100=1.80")
 	f.StringArrayVar(&q.Policy, "policy", nil, "KEY=VALUE of the configuration's section policy, as wait_gpu_hour=3")
 	f.StringArrayVar(&q.Lift, "lift", nil, "an account whose limits and budget would not count, for jobs in it and below it")
 	f.StringArrayVar(&q.Limit, "limit", nil, "ACCOUNT:OPTION=VALUE, or ACCOUNT/USER:OPTION=VALUE: another limit or budget, in the words of fed account modify, as physics:GrpTRES=gres/gpu=64; -1: none")
 	f.StringArrayVar(&q.QOSLimit, "qos-limit", nil, "QOS:OPTION=VALUE: another limit of a QOS, as high:MaxJobsPerUser=4")
-	f.IntVar(&q.Jobs, "jobs", 0, "look at the first so many jobs of the queue; 0: 2000")
+	f.IntVar(&q.Jobs, "jobs", 0, "number of jobs to simulate, from the head of the queue; 0: 2000")
 	f.IntVar(&q.Hours, "hours", 0, "look so far ahead; 0: 720")
-	f.IntVarP(&lines, "lines", "n", 30, "print so many jobs; 0: all")
+	f.IntVarP(&lines, "lines", "n", 30, "maximum number of jobs to print; 0: all")
 	return cmd
 }
 

@@ -168,7 +168,7 @@ func (s *Accounts) site(ctx context.Context, name string) (federation.AccountKee
 	}
 	keeper := s.keepers()[federation.SiteName(name)]
 	if keeper == nil {
-		return nil, nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q with an accounting of its own is known; see: fed site list", name), Alone: true}
+		return nil, nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q with its own accounting is known; see: fed site list", name), Alone: true}
 	}
 	at, err := readAt(ctx, keeper)
 	if err != nil {
@@ -237,7 +237,7 @@ func (s *Accounts) Sync(r *http.Request, _ identity.Caller, q *v1.SyncAccounts) 
 	}
 	if slices.ContainsFunc(found, func(d accounts.Difference) bool { return len(d.Commands) > 0 }) {
 		if err := s.readBack(ctx, keeper, drop, found, out.Differences); err != nil {
-			out.Errors = append(out.Errors, fmt.Sprintf("it was told, and does not show what it has made of it: %v", err))
+			out.Errors = append(out.Errors, fmt.Sprintf("it was told, and did not show the result: %v", err))
 		}
 	}
 	return out, nil

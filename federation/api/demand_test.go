@@ -138,7 +138,7 @@ func TestTestOnly(t *testing.T) {
 	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Wait: 90 * time.Minute, Nodes: 3, Total: 4.5, Most: 9,
 		Terms: []federation.Term{{Name: "run", Amount: 2.5}, {Name: "wait", Amount: 2}}}}, Reason: federation.ReasonPriority,
 		Expected: &federation.Expected{P50: 200 * time.Millisecond, P90: time.Hour, Runs: 7}})
-	if _, got = try(func(*sbatch.Spec) {}); got.Place != "alpha main/h100, $2.50, $9.00 at most ($4.50 with what waiting is worth); starts in 1h30m0s unless jobs that wait already come first; expected to run 1s, and in nine of ten cases no longer than 1h0m0s" {
+	if _, got = try(func(*sbatch.Spec) {}); got.Place != "alpha main/h100, $2.50, $9.00 at most ($4.50 with the value of waiting); starts in 1h30m0s unless jobs that wait already come first; expected to run 1s, and in nine of ten cases no longer than 1h0m0s" {
 		t.Errorf("the place is told as %q", got.Place)
 	}
 	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Nodes: 3, Total: 0.0018,

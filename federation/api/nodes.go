@@ -223,7 +223,7 @@ func (s *nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 			Before: strings.Join(m.node.State, "+"), After: string(q.State), Why: drainTerms(q), Ticket: q.Ticket, Result: said.Note}
 		was := m.record.Wants(now)
 		if q.State == federation.WishResume && was != federation.WishDrain && by != health.Ours && by != health.Earlier {
-			act.After, act.Result = "", cmp.Or(said.Note, "there was no drain of ours")
+			act.After, act.Result = "", cmp.Or(said.Note, "there was no drain set by the federation")
 			out[i].Nothing = !said.Left && is == health.Up
 			b.Audit = append(b.Audit, act)
 			continue

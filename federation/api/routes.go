@@ -108,7 +108,7 @@ func (s *Server) jobRoutes(t *table) {
 func (s *Server) listRoutes(t *table) {
 	list(t, &v1.ConfigValues, s.config)
 	list(t, &v1.Switches, s.topology)
-	t.get("/fed/v1/accounting", v1.ForAnybody, v1.AccountingResponse{}, "What sacct shows. The query is that of GET /slurmdb/<version>/jobs, and cost: 1: with what jobs have come to", nil, s.accounting)
+	t.get("/fed/v1/accounting", v1.ForAnybody, v1.AccountingResponse{}, "What sacct shows. The query is that of GET /slurmdb/<version>/jobs, and cost: 1: with the cost of jobs so far", nil, s.accounting)
 	t.get("/fed/v1/associations", v1.ForAnybody, v1.Associations{}, "What sacctmgr and sshare show", query{{"cluster", "sites, with commas"}}, s.associations)
 	t.get("/fed/v1/priorities", v1.ForAnybody, v1.Priorities{}, "What the priorities of waiting jobs are made of, for sprio", query{
 		{"job_id", "jobs, with commas"}, {"users", "names or uids"}, {"partition", ""}, {"account", ""}, {"cluster", "sites"},
@@ -117,7 +117,7 @@ func (s *Server) listRoutes(t *table) {
 		{"job_id", "jobs, with commas"}, {"users", "names or uids"}, {"states", "long names"}, {"name", ""}, {"partition", ""}, {"account", ""},
 		{"qos", ""}, {"cluster", "sites"}, {"nodes", "hostlist: which of them no site has is told"}, {"live", "1: none that has ended"},
 		{"sort", "letters of squeue's --format with commas, each with + or - before it"},
-		{"start", "1: with the expected start of jobs that wait"}, {"cost", "1: with what jobs that run have come to"},
+		{"start", "1: with the expected start of waiting jobs"}, {"cost", "1: with the cost of running jobs so far"},
 	}, s.queue.Get).Content = "application/octet-stream"
 	t.get("/fed/v1/events", v1.ForAnybody, v1.Event{}, "What happens, one event in a line", query{
 		{"after", "the mark to go on from"}, {"since", "seconds since 1970: without a mark, begin there"}, {"follow", "1: the answer does not end"},
@@ -169,7 +169,7 @@ func (s *Server) accountRoutes(t *table) {
 // bookRoutes are those for the ledger and reports of it.
 func (s *Server) bookRoutes(t *table) {
 	days := query{{"from", "the first UTC day, YYYY-MM-DD; without it, the first of this month"}, {"until", "the day after the last; without it, tomorrow"}}
-	t.get("/fed/v1/books/sums", v1.ForAnybody, []v1.BookedSum{}, "Sums of the ledger. A user sees what is his own and what is of accounts that he coordinates, operators see all", append(days, query{
+	t.get("/fed/v1/books/sums", v1.ForAnybody, []v1.BookedSum{}, "Sums of the ledger. Users see their own sums and those of accounts that they coordinate, operators see all", append(days, query{
 		{"by", "site, account, user, qos, partition, gpu, name: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"}, {"sums", "which numbers are wanted, with commas: cpu, gpu, amount ...; the others are 0. Not set: all"},
 		{"site", "only these; may be repeated. So for all that by takes"}, {"account", ""}, {"user", ""}, {"qos", ""}, {"partition", ""}, {"gpu", ""}, {"name", ""}}...), s.books.Sums)
 	list(t, &v1.Budgets, s.books.BudgetList)
@@ -186,7 +186,7 @@ func (s *Server) bookRoutes(t *table) {
 // poolRoutes are those for rented machines, what they cost, and the rest.
 func (s *Server) poolRoutes(t *table) {
 	list(t, &v1.PluginOptions, s.getOptions)
-	t.get("/fed/v1/steps", v1.ForAnybody, []v1.Step{}, "The steps that run, where sites tell of them", query{{"job_id", "of these jobs, with commas"}}, s.steps.getSteps)
+	t.get("/fed/v1/steps", v1.ForAnybody, []v1.Step{}, "The running steps, where sites report them", query{{"job_id", "of these jobs, with commas"}}, s.steps.getSteps)
 	t.add("POST", "/fed/v1/steps/signal", v1.ForOwners, v1.StepSignal{}, struct{}{}, "Signal or kill one step of a job that runs", nil, s.steps.signalStep)
 	list(t, &v1.Pools, s.pools.get)
 	list(t, &v1.Machines, s.pools.getMachines)
@@ -194,7 +194,7 @@ func (s *Server) poolRoutes(t *table) {
 	t.add("POST", "/fed/v1/what-if", v1.ForAnybody, v1.WhatIf{}, v1.WhatIfAnswer{}, "What would become of the jobs that wait if something were different: of the caller's own, for operators of all. Nothing is changed", nil, s.whatIf.Ask)
 	do(t, "POST", "/fed/v1/offers/refresh", v1.ForOperators, "Ask the clouds' price lists now", s.offers.Refresh)
 	post(t, "/fed/v1/site/{name}/state", v1.ForOperators, "Drain a site, take it back, have it leave the federation, or say that it is lost", s.sites.SetState)
-	do(t, "POST", "/fed/v1/site/{name}/retry", v1.ForOperators, "Have a cloud asked again for what it has refused; the answer is what that was", s.pools.retry)
+	do(t, "POST", "/fed/v1/site/{name}/retry", v1.ForOperators, "Ask a cloud again for what it refused; the answer lists that", s.pools.retry)
 	t.get("/fed/v1/openapi.json", v1.ForAnybody, nil, "This document", nil, s.getDocument).Content = "application/json"
 }
 

@@ -50,7 +50,7 @@ func (a *whatIf) Ask(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	}
 	var q v1.WhatIf
 	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
-		return answer.BadBody("the body is no WhatIf: " + err.Error())
+		return answer.BadBody("invalid request body: " + err.Error())
 	}
 	switch {
 	case q.Jobs < 0 || q.Jobs > mostJobs:
@@ -58,7 +58,7 @@ func (a *whatIf) Ask(w http.ResponseWriter, r *http.Request, c identity.Caller) 
 	case c.Role < identity.RoleOperator && len(q.Lift)+len(q.Limit)+len(q.QOSLimit) > 0:
 		return &federation.SlurmError{Kind: federation.ErrDenied, Text: "only operators may ask what other limits and budgets would bring: their answers tell how those of others stand"}
 	case c.Role < identity.RoleOperator && (q.Jobs > usualJobs || q.Hours > usualHours):
-		return invalidWhatIf("at most %d jobs and %d hours for users who are no operators", usualJobs, usualHours)
+		return invalidWhatIf("at most %d jobs and %d hours for users who are not operators", usualJobs, usualHours)
 	case q.Hours < 0 || q.Hours > mostHours:
 		return invalidWhatIf("invalid hours %d: want 1 to %d, or 0 for %d", q.Hours, mostHours, usualHours)
 	}

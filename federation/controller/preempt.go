@@ -148,7 +148,7 @@ func (pr *preempts) reconcile() {
 	}
 }
 
-// spare has those who need not make room any more, and run on, be victims no longer. It reports whether none is left. Until its grace is over, and the site was
+// spare has those who no longer has to make room, and run on, be victims no longer. It reports whether none is left. Until its grace is over, and the site was
 // polled since, a job may have ended because of its signal.
 func (pr *preempts) spare(z *seizure) (done bool) {
 	done = true
@@ -168,7 +168,7 @@ func (pr *preempts) spare(z *seizure) (done bool) {
 		delete(pr.told, j.ID)
 		j.att.Class, j.att.Code = federation.ClassNone, ""
 		pr.batch.attempt(j.att)
-		pr.batch.eventf(j, "need not make room any more")
+		pr.batch.eventf(j, "no longer has to make room")
 	}
 	return done
 }

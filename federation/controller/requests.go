@@ -121,7 +121,7 @@ func (rq *requests) cancel(j *job, r federation.Request) {
 	j.Cancel, j.CancelBy = true, r.UID
 	rq.batch.eventf(j, "cancelled by %s", r.Who())
 	if orphan && r.Operator {
-		rq.life.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("given up: %s is not in the configuration; what runs there was not stopped", j.att.Site))
+		rq.life.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("given up: %s is not in the configuration; its running jobs were not stopped", j.att.Site))
 		rq.batch.eventf(j, "%s", j.att.Note)
 	}
 	if !j.live() {

@@ -75,7 +75,7 @@ func (f *foretelling) start(j *job) (happens, bool) {
 	}
 	s := o.Begins()
 	at := free.after(spanOf(&s))
-	s.Of = "from when what it waits for is to be over"
+	s.Of = "from when the jobs that it depends on are expected to end"
 	s.At, s.Within = at.p50.Truncate(time.Second), at.p90.Truncate(time.Second)
 	f.all[j.ID] = s
 	return at, true

@@ -91,7 +91,7 @@ func (fc *forecasts) startsAt(s *site, all federation.Starts, now time.Time) {
 			}
 		}
 		sent := o.Begins()
-		sent.Of = "from what was expected when it was sent"
+		sent.Of = "from the forecast when it was sent"
 		if sent = fc.notBefore(s, sent, free[id]); sent.At.After(now) {
 			all[id] = sent
 		}
@@ -109,7 +109,7 @@ func (fc *forecasts) notBefore(s *site, start federation.Start, free time.Time) 
 	if s.Outlook != nil {
 		p50, p90 = s.Outlook.Bounds(wait)
 	}
-	return start.NotBefore(now.Add(p50), now.Add(p90), "from when what runs there is to end")
+	return start.NotBefore(now.Add(p50), now.Add(p90), "from when the jobs that run there are expected to end")
 }
 
 // freeAt is when the nodes of jobs that wait at a site can be free at the soonest, by the time limits of what holds them.

@@ -34,7 +34,7 @@ job 3 -N1 -t1000h`)
 	w.allow(1, "today", 8*time.Hour, 100, 10, 10)
 	plan := Plan(w.snapshot(), Policy{})
 	for i, want := range []string{
-		"not viable: aws small/x/a/spot (FedBudget: may cost $20.03 today until its time limit, $8.00 left: of $50.00 $32.00 spent, $10.00 bound by what runs)",
+		"not viable: aws small/x/a/spot (FedBudget: may cost $20.03 today until its time limit, $8.00 left: of $50.00 $32.00 spent, $10.00 bound by running jobs)",
 		"-> aws small/x/a/spot",
 		"-> aws main/y/a/spot", // until the allowance's end it costs $16
 	} {
@@ -120,11 +120,11 @@ job 6 -N1`)
 	w.allow(0, "today", 24*time.Hour, 10, 0, 0)
 	all := w.jobs
 	for i, want := range []string{
-		"(FedBudget: may cost $16.27 today until its time limit, $10.00 left: of $10.00 $0.00 spent, $0.00 bound by what runs (on up to 8 nodes))",
+		"(FedBudget: may cost $16.27 today until its time limit, $10.00 left: of $10.00 $0.00 spent, $0.00 bound by running jobs (on up to 8 nodes))",
 		"-> aws main", "-> aws main",
 		"(FedBudget: may cost $16.27 today",
 		"-> aws main",
-		"$0.00 bound by what runs (it has no time limit: 24.0 h are reckoned with))",
+		"$0.00 bound by running jobs (it has no time limit: 24.0 h are assumed))",
 	} {
 		w.jobs = all[i : i+1]
 		d := Plan(w.snapshot(), Policy{}).Decisions[0]

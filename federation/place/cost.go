@@ -311,12 +311,12 @@ func (w wording) waitDetail() string {
 			text += "; unsure: " + f.Unsure
 		}
 		if w.at.wait > f.Likely() {
-			text += "; behind others of ours " + spanText(w.at.wait)
+			text += "; behind other jobs of the federation " + spanText(w.at.wait)
 		}
 		return text
 	}
 	if w.at.start == never {
-		text += ", no end in sight of what runs there"
+		text += ", no end in sight for the jobs that run there"
 	}
 	return text
 }

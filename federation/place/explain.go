@@ -59,7 +59,7 @@ func waitReason(rejections []federation.Rejection) federation.Reason {
 // Explain puts a decision into words, the same for equal decisions: where the job goes and what that comes to, the second
 // choice, and why not elsewhere.
 //
-//	job 30004711 -> rhein   $38.10 ($41.20 with what waiting is worth) = run 38.10 (8 x h100 x 2.10 h at $2.27/h) + wait 3.10 (12 min)
+//	job 30004711 -> rhein   $38.10 ($41.20 with the value of waiting) = run 38.10 (8 x h100 x 2.10 h at $2.27/h) + wait 3.10 (12 min)
 //	  second: weser  $47.75   starts now: run 47.75 (8 x a100 x 3.40 h at $1.76/h)
 //	  not viable: elbe (ReqNodeNotAvail: 4 nodes under one switch, largest leaf has 3), oder (FedSiteDrain: FedState is DRAIN)
 func Explain(job *federation.Job, d federation.Decision) string {
@@ -161,7 +161,7 @@ func jobText(job *federation.Job) string {
 	return job.ID.String()
 }
 
-// offerText is "rhein main/h100  $38.10 ($40.70 with what waiting is worth) = run 38.10 (...) + wait 2.60 (...)": first what is paid, then what offers are compared by.
+// offerText is "rhein main/h100  $38.10 ($40.70 with the value of waiting) = run 38.10 (...) + wait 2.60 (...)": first what is paid, then what offers are compared by.
 func offerText(o *federation.Offer, when, sep string) string {
 	terms := make([]string, len(o.Terms))
 	for i, t := range o.Terms {
@@ -178,7 +178,7 @@ func offerText(o *federation.Offer, when, sep string) string {
 	}
 	price := dollarsText(o.Price())
 	if total := dollarsText(o.Total); total != price {
-		price += " (" + total + " with what waiting is worth)"
+		price += " (" + total + " with the value of waiting)"
 	}
 	return fmt.Sprintf("%s %s  %s%s%s%s", o.Site, pool, price, sep, when, strings.Join(terms, " + "))
 }

@@ -163,6 +163,6 @@ func (w *World) keeps(r *right, h *federation.Holdback) {
 		h.Free = append(h.Free, fmt.Sprintf("with PreemptMode=requeue of QOS %s, %d that have borrowed may be ended for it", qos, stays[qos]))
 	}
 	if len(h.Free) > 0 {
-		h.Text += fmt.Sprintf("; what was borrowed at %s is not given back before those jobs end", st.site.Name)
+		h.Text += fmt.Sprintf("; nodes borrowed at %s are not returned before those jobs end", st.site.Name)
 	}
 }

@@ -31,7 +31,7 @@ func (c *candidate) priceLuck(p *Policy) {
 
 // luckDetail is "can be had 1 time in 4".
 func (w wording) luckDetail() string {
-	return "to be had " + strconv.FormatFloat(w.rented().Chance*100, 'f', 0, 64) + " % of the time"
+	return "available " + strconv.FormatFloat(w.rented().Chance*100, 'f', 0, 64) + " % of the time"
 }
 
 // leftOut is why a job does not get what is rented in a pool for a while, nil if it may.

@@ -108,7 +108,7 @@ func TestChance(t *testing.T) {
 	w, d := ladder(t, seldom, "-c4 -t6h")
 	text := Explain(w.jobs[0], d)
 	want := 4.0 / 60 * 0.20 // four requests in vain, a minute of waiting each, at $0.20 an hour
-	if o := d.Offers[0]; o.Offering != "x/a/spot" || math.Abs(float64(term(o, "tries"))-want) > 1e-9 || !strings.Contains(text, "+ tries 0.01 (to be had 20 % of the time)") {
+	if o := d.Offers[0]; o.Offering != "x/a/spot" || math.Abs(float64(term(o, "tries"))-want) > 1e-9 || !strings.Contains(text, "+ tries 0.01 (available 20 % of the time)") {
 		t.Error(text)
 	}
 	w.policy.WaitJobHour = 60 // a minute is worth a dollar

@@ -122,7 +122,7 @@ func (b *Book) Holdback(now time.Time, w *Want, ends func(federation.JobID) time
 		out.Kind = federation.HeldByBudget
 	}
 	if l.byTime() && l.wants > 0 {
-		out.Text += "; the job may come to " + l.text(l.wants)
+		out.Text += "; the job may take " + l.text(l.wants)
 	} else if l.Limit.Measure == accounts.Amount {
 		out.Text += "; the job asks for " + l.number(l.wants)
 	}
@@ -179,7 +179,7 @@ func (b *Book) frees(l *limit, w *Want, holders []holder) (out []string) {
 		}
 		fits := (time.Duration(float64(w.Longest-federation.KillTime+kill)*float64(left)/float64(l.wants)) - kill).Truncate(time.Minute)
 		if fits > 0 {
-			out = append(out, fmt.Sprintf("with --time=%d:%02d:00 or less it comes to %s at most", int(fits.Hours()), int(fits.Minutes())%60, l.text(left)))
+			out = append(out, fmt.Sprintf("with --time=%d:%02d:00 or less it takes at most %s", int(fits.Hours()), int(fits.Minutes())%60, l.text(left)))
 		}
 	}
 	possible := l.wants <= l.Most
@@ -190,7 +190,7 @@ func (b *Book) frees(l *limit, w *Want, holders []holder) (out []string) {
 	case possible && !l.until.IsZero():
 		out = append(out, fmt.Sprintf("on %s the next %s begins", l.until.UTC().Format("2006-01-02"), l.Period))
 	case possible && l.Limit.Measure == accounts.Minutes && l.used > 0 && b.halfLife > 0:
-		out = append(out, fmt.Sprintf("what is used counts half as much every %g days", b.halfLife.Hours()/24))
+		out = append(out, fmt.Sprintf("usage counts half as much every %g days", b.halfLife.Hours()/24))
 	}
 	if l.wants > 0 {
 		out = append(out, fmt.Sprintf("with %s of %s", l.value(l.used+l.held+l.wants), l.set.Key))
@@ -226,7 +226,7 @@ func (l *limit) ending(holders []holder, need int64) string {
 		text += fmt.Sprintf(" and %d more", n)
 	}
 	if l.byTime() {
-		return fmt.Sprintf("when %s %s%s: what it does not use of %s is free again", text, verb, when, l.text(sumOf(holders[:len(names)])))
+		return fmt.Sprintf("when %s %s%s: the part of %s that it does not use is free again", text, verb, when, l.text(sumOf(holders[:len(names)])))
 	}
 	return fmt.Sprintf("when %s %s%s", text, verb, when)
 }

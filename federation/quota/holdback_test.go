@@ -28,14 +28,14 @@ func TestHoldback(t *testing.T) {
 		text          string
 		details, free []string
 	}{
-		{"Budget", "40/month", 3, federation.HeldByBudget, "account physics may spend $40.00 this month: $1.00 is spent, and $36.00 reserved; the job may come to $10.00",
+		{"Budget", "40/month", 3, federation.HeldByBudget, "account physics may spend $40.00 this month: $1.00 is spent, and $36.00 reserved; the job may take $10.00",
 			[]string{"job 1 of bob holds $12.00, ends by 2026-11-29T23:00:00Z", "job 2 of bob holds $12.00, ends by 2026-11-30T00:00:00Z", "job 3 of bob holds $12.00"},
-			[]string{"with --time=0:35:00 or less it comes to $3.00 at most",
-				"when 1 ends, by 2026-11-29T23:00:00Z: what it does not use of $12.00 is free again", "on 2026-12-01 the next month begins", "with Budget=47.00/month of account physics"}},
-		{"Budget", "8/month", 0, federation.HeldByBudget, "account physics may spend $8.00 this month: $1.00 is spent, and $0.00 reserved; the job may come to $10.00", nil,
-			[]string{"with --time=1:23:00 or less it comes to $7.00 at most", "with Budget=11.00/month of account physics"}},
-		{"BudgetTRESMins", gpu + "=600/day", 0, federation.HeldByBudget, "account physics may use 600 minutes of gres/gpu this day: 120 are used, and 0 reserved; the job may come to 484 minutes of gres/gpu", nil,
-			[]string{"with --time=1:59:00 or less it comes to 480 minutes of gres/gpu at most", "on 2026-11-30 the next day begins", "with BudgetTRESMins=gres/gpu=604/day of account physics"}},
+			[]string{"with --time=0:35:00 or less it takes at most $3.00",
+				"when 1 ends, by 2026-11-29T23:00:00Z: the part of $12.00 that it does not use is free again", "on 2026-12-01 the next month begins", "with Budget=47.00/month of account physics"}},
+		{"Budget", "8/month", 0, federation.HeldByBudget, "account physics may spend $8.00 this month: $1.00 is spent, and $0.00 reserved; the job may take $10.00", nil,
+			[]string{"with --time=1:23:00 or less it takes at most $7.00", "with Budget=11.00/month of account physics"}},
+		{"BudgetTRESMins", gpu + "=600/day", 0, federation.HeldByBudget, "account physics may use 600 minutes of gres/gpu this day: 120 are used, and 0 reserved; the job may take 484 minutes of gres/gpu", nil,
+			[]string{"with --time=1:59:00 or less it takes at most 480 minutes of gres/gpu", "on 2026-11-30 the next day begins", "with BudgetTRESMins=gres/gpu=604/day of account physics"}},
 		{"GrpTRES", gpu + "=6", 2, federation.HeldByLimit, "account physics may hold gres/gpu=6, and holds 4; the job asks for 4",
 			[]string{"job 1 of bob holds gres/gpu=2, ends by 2026-11-29T23:00:00Z", "job 2 of bob holds gres/gpu=2, ends by 2026-11-30T00:00:00Z"},
 			[]string{"when 1 ends, by 2026-11-29T23:00:00Z", "with GrpTRES=gres/gpu=8 of account physics"}},
@@ -43,8 +43,8 @@ func TestHoldback(t *testing.T) {
 			[]string{"job 1 of bob runs, ends by 2026-11-29T23:00:00Z", "job 2 of bob runs, ends by 2026-11-30T00:00:00Z", "job 3 of bob runs"},
 			[]string{"when 1 ends, by 2026-11-29T23:00:00Z", "with GrpJobs=4 of account physics"}},
 		{"MaxTRES", gpu + "=2", 0, federation.HeldByLimit, "a job of account physics may hold gres/gpu=2; the job asks for 4", nil, []string{"with MaxTRES=gres/gpu=4 of account physics"}},
-		{"MaxWall", "60", 0, federation.HeldByLimit, "a job of account physics may run for 60 minutes; the job may come to 120 minutes", nil,
-			[]string{"with --time=1:00:00 or less it comes to 60 minutes at most", "with MaxWall=120 of account physics"}},
+		{"MaxWall", "60", 0, federation.HeldByLimit, "a job of account physics may run for 60 minutes; the job may take 120 minutes", nil,
+			[]string{"with --time=1:00:00 or less it takes at most 60 minutes", "with MaxWall=120 of account physics"}},
 	} {
 		made := func(value string) *Book {
 			b := New(tree(t, add(accounts.AccountKey("physics"), c.set, value), add(accounts.UserKey("physics", "alice")), add(accounts.UserKey("physics", "bob"))), 0)

@@ -174,7 +174,7 @@ func (c *collector) unpack(ctx context.Context, task, i int, it Item) error {
 	case err != nil:
 		return err
 	case size > c.cfg.Max:
-		return invalid("stage-out: %s comes to %d bytes, at most %d are carried (blobs: max_mib)", it.From, size, c.cfg.Max)
+		return invalid("stage-out: %s has %d bytes, at most %d are carried (blobs: max_mib)", it.From, size, c.cfg.Max)
 	}
 	r, err := c.cfg.Objects.Get(ctx, key, 0, -1)
 	if err != nil {

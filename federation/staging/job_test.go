@@ -80,7 +80,7 @@ func TestAFailedStageInIsToldInTheOutput(t *testing.T) {
 		want string
 	}{
 		"missing":   {sbatch.Fed{StageIn: []sbatch.Stage{{From: "nowhere/*.csv"}}}, "nothing matches nowhere/*.csv"},
-		"too large": {sbatch.Fed{StageIn: []sbatch.Stage{{From: "large"}}}, "more than 1048576 bytes"},
+		"too large": {sbatch.Fed{StageIn: []sbatch.Stage{{From: "large"}}}, "the limit of 1048576 bytes"},
 		"outside":   {sbatch.Fed{StageIn: []sbatch.Stage{{From: "large", To: "../x"}}}, "does not lie in the job's working directory"},
 		"bucket":    {sbatch.Fed{StageIn: []sbatch.Stage{{From: "s3://b/k"}}}, "signed https:// address"},
 	} {

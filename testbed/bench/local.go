@@ -139,7 +139,7 @@ func epoch(text string) (time.Time, error) {
 	sec, frac, _ := strings.Cut(strings.TrimSpace(text), ".")
 	s, err := strconv.ParseInt(sec, 10, 64)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%q is no time", text)
+		return time.Time{}, fmt.Errorf("invalid time %q", text)
 	}
 	n, err := strconv.ParseInt((frac + "000000000")[:9], 10, 64)
 	return time.Unix(s, n), err

@@ -79,7 +79,7 @@ func (q *query) command(words []string, stdout io.Writer, c show.Caller) error {
 	case isVerb(verb, "ping"):
 		return ping(stdout, c)
 	case isVerb(verb, "add", "archive", "clear", "create", "delete", "dump", "load", "modify", "reconfigure", "remove", "shutdown"):
-		return fmt.Errorf("sacctmgr: error: \"%s\" is not possible here: change the federation's own account tree with fed account and fed qos; what a site has of its own, with its sacctmgr there", verb)
+		return fmt.Errorf("sacctmgr: error: \"%s\" is not possible here: change the federation's own account tree with fed account and fed qos; change a site's own accounts with its sacctmgr there", verb)
 	}
 	return fmt.Errorf("invalid keyword: %s", words[0])
 }

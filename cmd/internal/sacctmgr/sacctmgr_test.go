@@ -115,7 +115,7 @@ func TestTables(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	const here = " is not possible here: change the federation's own account tree with fed account and fed qos; what a site has of its own, with its sacctmgr there"
+	const here = " is not possible here: change the federation's own account tree with fed account and fed qos; change a site's own accounts with its sacctmgr there"
 	for args, want := range map[string]string{
 		"-i add user x":                 `sacctmgr: error: "add"` + here,
 		"modify user alice set qos=low": `sacctmgr: error: "modify"` + here,

@@ -50,7 +50,7 @@ func (c *command) listPIDs(words []string) int {
 	switch {
 	case len(found) > 0:
 	case node == "":
-		return c.fail("scontrol: error: listpids tells of processes on the node where it is called: call it within a job")
+		return c.fail("scontrol: error: listpids lists processes of the node where it runs: call it within a job")
 	case job == "":
 		return c.fail("No job steps exist on this node.")
 	case step != "":

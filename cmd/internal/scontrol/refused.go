@@ -24,7 +24,7 @@ var refusedVerbs = []struct {
 	{"takeover", 8, "slurm_takeover error", "Invalid user id", "takeover"},
 	{"token", 3, "scontrol: error", "calls on the daemon's socket need no token, and one that a client insists on may be any: the kernel says who calls", ""},
 	{"pidinfo", 3, "scontrol: error", "the federation does not know the processes of jobs: run scontrol pidinfo on the job's node, at its site", ""},
-	{"getent", 4, "scontrol: error", "the federation has no users of its own to list: run scontrol getent on the job's node, at its site", ""},
+	{"getent", 4, "scontrol: error", "the federation has no user list: run scontrol getent on the job's node, at its site", ""},
 	{"gethost", 4, "scontrol: error", "the federation has no addresses of nodes to list: run scontrol gethost at the node's site", ""},
 }
 

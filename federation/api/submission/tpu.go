@@ -52,11 +52,11 @@ func onSlices(sp *sbatch.Spec) error {
 		chips = shape.Chips()
 	}
 	if chips%shape.Chips() != 0 {
-		return refuseAlone(fmt.Sprintf("%d chips are no whole number of %s slices of %s, which have %d", chips, g.Name, shape, shape.Chips()))
+		return refuseAlone(fmt.Sprintf("%d chips are not a whole number of %s slices of %s, which have %d", chips, g.Name, shape, shape.Chips()))
 	}
 	hosts, perHost := g.Hosts(shape)
 	if hosts *= chips / shape.Chips(); nodes > 1 && nodes != hosts {
-		return refuseAlone(fmt.Sprintf("%d nodes with %d chips each are no slice of %s: its %d chips in the shape %s are on %d nodes of %d; ask for --gres=tpu:%s:%d without -N",
+		return refuseAlone(fmt.Sprintf("%d nodes with %d chips each are not a slice of %s: its %d chips in the shape %s are on %d nodes of %d; ask for --gres=tpu:%s:%d without -N",
 			nodes, list[at].Count, g.Name, chips, shape, hosts, perHost, g.Name, chips))
 	}
 	sp.MinNodes, sp.MaxNodes = hosts, hosts

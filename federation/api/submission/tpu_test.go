@@ -28,7 +28,7 @@ func TestOnSlices(t *testing.T) {
 		{"gpu:4", "", "", 2, "gpu:4 2 "},
 		{"tpu:v5p:128", "4x4x6", "", 0, "nearest: 4x4x4 (64 chips), 4x4x8 (128 chips)"},
 		{"tpu:v5p:100", "", "", 0, "nearest: 4x4x4 (64 chips), 4x4x8 (128 chips)"},
-		{"tpu:v5e:24", "4x4", "", 0, "no whole number of v5e slices of 4x4"},
+		{"tpu:v5e:24", "4x4", "", 0, "not a whole number of v5e slices of 4x4"},
 		{"tpu:v5e:4", "", "", 2, "ask for --gres=tpu:v5e:8 without -N"},
 		{"tpu:8", "4x4", "", 0, "wants the generation"},
 		{"gpu:8", "4x4", "", 0, "for jobs that ask for TPUs"},

@@ -84,7 +84,7 @@ func trialMore(t *federation.Trial) string {
 		text += fmt.Sprintf(", %s at most", accounting.MoneyOf(float64(o.Most)).USD())
 	}
 	if o.Total-o.Price() >= 0.005 {
-		text += fmt.Sprintf(" (%s with what waiting is worth)", accounting.MoneyOf(float64(o.Total)).USD())
+		text += fmt.Sprintf(" (%s with the value of waiting)", accounting.MoneyOf(float64(o.Total)).USD())
 	}
 	text += trialWait(t, o)
 	if e := t.Decision.Expected; e != nil && e.Runs > 0 {
@@ -106,7 +106,7 @@ func trialWait(t *federation.Trial, o *federation.Offer) string {
 	case t.Unknown:
 		return "; would wait for other jobs, whose end is not known"
 	case t.Start.Sub(begins.At) >= time.Second: // for others, or a begin time
-		text := "; starts when what it waits for is to be over"
+		text := "; starts when the jobs that it depends on are expected to end"
 		if t.Within.After(t.Start) {
 			text += fmt.Sprintf(", and in nine of ten cases within %s", whole(t.Within.Sub(o.Start.Add(-o.Wait))))
 		}

@@ -89,7 +89,7 @@ type HealthProblem struct {
 
 // HealthQuery is how many findings are listed.
 type HealthQuery struct {
-	Limit int `query:"limit" min:"1" doc:"at most so many, the newest"`
+	Limit int `query:"limit" min:"1" doc:"maximum number of findings, newest first"`
 }
 
 // HealthFindings are what the rules of health have said.

@@ -44,8 +44,8 @@ type RefusedPrice struct {
 
 // OfferQuery is what offers are asked for.
 type OfferQuery struct {
-	GPU    string `query:"gpu" doc:"h100, or h100:8 for so many in all"`
-	TPU    string `query:"tpu" doc:"v5p, or v5p:128 for so many chips"`
+	GPU    string `query:"gpu" doc:"h100, or h100:8 for 8 in all"`
+	TPU    string `query:"tpu" doc:"v5p, or v5p:128 for 128 chips"`
 	Cloud  string `query:"cloud" doc:"a cloud, by the name that offers have"`
 	Region string `query:"region" doc:"may have *; or a zone"`
 	Market string `query:"market" doc:"on-demand, spot or flex"`

@@ -99,4 +99,4 @@ type SiteQuery struct {
 var Sites = Noun[Site, SiteQuery]{Path: "/fed/v1/sites", Who: ForAnybody, Doc: "The members of the federation"}
 
 // Maintenances are what is planned at sites.
-var Maintenances = Noun[Maintenance, None]{Path: "/fed/v1/maintenance", Who: ForAnybody, Doc: "What is planned at sites and is not over"}
+var Maintenances = Noun[Maintenance, None]{Path: "/fed/v1/maintenance", Who: ForAnybody, Doc: "Planned maintenance that is not over"}

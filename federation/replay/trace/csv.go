@@ -147,5 +147,5 @@ func readTime(text string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: want seconds, or 2026-01-31T08:00:00", text)
+	return time.Time{}, fmt.Errorf("invalid time %q: want seconds, or 2026-01-31T08:00:00", text)
 }

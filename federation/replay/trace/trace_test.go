@@ -78,7 +78,7 @@ func TestBadTraces(t *testing.T) {
 		head + "0,1,1\n1,x,\n":                 `trace: line 3: invalid duration_s "x": want a number of seconds`,
 		head + "0,1,1\n0,1,-1\n":               `trace: line 3: invalid gpus "-1": want a number, 0 or more`,
 		head + "0,1\n":                         "trace: line 2: 2 columns, want the 3 that the first line names",
-		head + "yesterday,3,\n":                `line 2: invalid submit_time_s: "yesterday" is no time: want seconds, or 2026-01-31T08:00:00`,
+		head + "yesterday,3,\n":                `line 2: invalid submit_time_s: invalid time "yesterday": want seconds, or 2026-01-31T08:00:00`,
 		"; made by hand, of no use\n\n1 2 3\n": "line 3: 3 fields, want the 18",
 		"1 -1 5 10 4 -1 -1 4 2 -1 1 7 2 3 1 1 -1 -1\n":    `line 1: field 2: invalid time of submission "-1": want a number of seconds`,
 		"1 0 5 10 1e300 -1 -1 4 2 -1 1 7 2 3 1 1 -1 -1\n": `line 1: invalid number of processors: fields 5 and 8 are "1e300" and "4"`,
@@ -92,7 +92,7 @@ func TestBadTraces(t *testing.T) {
 		"submit_time_s,\"duration\nx,y":                   `line 2: extraneous or missing " in quoted-field`,
 		sacct + "7|a|2026-01-02T03:04:05|9\n8|a\n":        "line 3: 2 columns, want the 4 that the first line names",
 		sacct + "7|a|2026-01-02T03:04:05|soon\n":          `line 2: invalid ElapsedRaw "soon": want a number of seconds`,
-		sacct + "7|a|Unknown|9\n":                         `line 2: Submit: "Unknown" is no time: want seconds, or`,
+		sacct + "7|a|Unknown|9\n":                         `line 2: Submit: invalid time "Unknown": want seconds, or`,
 	} {
 		if _, _, err := From(strings.NewReader(text), "trace", Shape{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

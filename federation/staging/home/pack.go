@@ -109,7 +109,7 @@ func (p *packer) file(name, as string, named bool) error {
 
 func (p *packer) content(name string, h *tar.Header) error {
 	if p.left -= h.Size; p.left < 0 {
-		return userErrorf("stage-in: the files come to more than %d bytes, which is all that is carried (blobs: max_mib)", p.max)
+		return userErrorf("stage-in: the files are larger than the limit of %d bytes (blobs: max_mib)", p.max)
 	}
 	f, err := os.Open(name)
 	if err != nil {

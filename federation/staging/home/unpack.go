@@ -102,7 +102,7 @@ func (u *unpacker) entry(name string, h *tar.Header, r io.Reader) error {
 
 func (u *unpacker) file(name string, mode fs.FileMode, h *tar.Header, r io.Reader) error {
 	if u.left -= h.Size; u.left < 0 {
-		return userErrorf("what came back is larger than what is carried (blobs: max_mib)")
+		return userErrorf("the result is larger than the limit (blobs: max_mib)")
 	}
 	if err := u.root.MkdirAll(path.Dir(name), 0o777); err != nil {
 		return err

@@ -47,7 +47,7 @@ func (b *Blobs) check() error {
 	case u.Scheme == "file" && (u.Host != "" || !filepath.IsAbs(u.Path)):
 		return fmt.Errorf("blobs: url: %s has no absolute path: write file:///PATH", b.URL)
 	case u.Scheme != "file" && (b.Listen != "" || b.Public != ""):
-		return fmt.Errorf("blobs: listen and public_url are for a file:// store; %s:// has a server of its own", u.Scheme)
+		return fmt.Errorf("blobs: listen and public_url are for a file:// store; %s:// has its own server", u.Scheme)
 	case u.Scheme != "file" && u.Scheme != "s3" && u.Scheme != "gs" && u.Scheme != "azblob":
 		return fmt.Errorf("blobs: url: unknown scheme %q: want file, s3, gs or azblob", u.Scheme)
 	case b.MaxMiB < 1 || b.URLLife < time.Minute || b.Keep < 0:
