@@ -38,10 +38,10 @@ func (w *World) Better(j Waiting, at federation.SiteName, partition string, left
 		}
 		m := c.moment(&w.plan)
 		p90 := relocation + m.boot.span()
-		switch f := c.foreseen(); {
+		switch f := c.queue.foreseen(); {
 		case m.free:
 		case f != nil:
-			p90 += max(c.site.behind(f.P90), c.foreseenAt(&m, w.now).P90)
+			p90 += max(c.site.behind(f.P90), c.queue.foreseenAt(&m, w.now).P90)
 		case m.start == never:
 			continue
 		default: // by the limits of what runs there

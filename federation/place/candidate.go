@@ -31,14 +31,12 @@ type stand struct {
 	wasteful bool            // nodes with GPUs for a job without: last among equals
 }
 
-// candidate is a pool that can run the jobs of a shape, with the part of its price that does not depend on when. It is right for one version of its site, and is made anew with the next. What
-// depends on the shape's other candidates (cut, choice) is filled in when all are known; what a plan finds out (curs, and what later says) holds for that plan.
-type candidate struct {
+// runPrice is what a run of a shape's jobs costs in a pool, whenever it starts.
+type runPrice struct {
 	*stand
-	version int // of the site when it judged
 	// Of a heterogeneous job; fits is empty then, see het.go.
-	parts components
-	curs  []cursor // one for each of fits
+	parts   components
+	urgency float64 // how many times the usual price its waiting has
 
 	limit time.Duration      // sbatch.Unlimited or what the job may run here
 	run   time.Duration      // expected
@@ -50,10 +48,17 @@ type candidate struct {
 	luck  federation.Dollars // see ladder.go
 	saved time.Duration      // how often the job says that it writes a checkpoint; 0: it does not say
 	cut   cut                // see cut.go
+}
 
-	choice  bool    // the nodes are owned, and the job could run on rented ones; see others.go
-	urgency float64 // how many times the usual price its waiting has
-	due     due
+// candidate is a pool that can run the jobs of a shape, with the part of its price that does not depend on when. It is right for one version of its site, and is made anew with the next. What
+// depends on the shape's other candidates (cut, choice) is filled in when all are known; what a plan finds out (curs, and what later says) holds for that plan.
+type candidate struct {
+	runPrice
+	version int      // of the site when it judged
+	curs    []cursor // one for each of fits
+
+	choice bool // the nodes are owned, and the job could run on rented ones; see others.go
+	due    due
 
 	most []federation.Money // what it may cost of each of the partition's allowances; nil: there are none
 
@@ -102,12 +107,13 @@ func (ms *members) newStand(v variant, st *siteState, g group) *stand {
 }
 
 func (ms *members) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
-	c := &candidate{stand: s, version: st.version, curs: make([]cursor, len(s.fits)), urgency: ms.policy.urgency(sh.like.Needs().QOS), due: dueOf(&sh.like)}
+	c := &candidate{runPrice: runPrice{stand: s, urgency: ms.policy.urgency(sh.like.Needs().QOS)}, version: st.version,
+		curs: make([]cursor, len(s.fits)), due: dueOf(&sh.like)}
 	for i := range s.fits {
 		c.curs[i].cells = s.cells
 	}
 	c.price(sh, &ms.policy)
-	c.queue, c.saved = c.queueThere(&sh.like), checkpointOf(&sh.like)
+	c.queue, c.saved = queueAt(s, c.limit, &sh.like), checkpointOf(&sh.like)
 	c.priceRisk(&ms.policy)
 	c.pricePower(ms.clock)
 	c.priceData(ms, sh)
@@ -148,7 +154,7 @@ func (c *candidate) moment(pl *plan) moment {
 	}
 	for i := range c.fits {
 		key := c.key(free, i)
-		if free.full(key) || c.turnedAway(i) {
+		if free.full(key) || c.queue.turnedAway(i) {
 			continue
 		}
 		nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(pl.now, c.limit))

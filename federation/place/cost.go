@@ -41,7 +41,7 @@ func (s *stand) count(st *siteState) {
 }
 
 // price fills in how long a job will run in the pool, and what that comes to.
-func (c *candidate) price(sh *shape, p *Policy) {
+func (c *runPrice) price(sh *shape, p *Policy) {
 	m := c.site.model
 	part := m.parts[c.pool]
 	c.limit = limitIn(sh.like.Needs(), part)
@@ -166,8 +166,8 @@ func (c *candidate) weigh(at *moment, pl *plan) {
 	switch {
 	case at.free:
 		at.wait = 0
-	case c.foreseen() != nil:
-		at.wait = c.foreseenWait(at, pl.now)
+	case c.queue.foreseen() != nil:
+		at.wait = c.queue.foreseenWait(at, pl.now)
 	default:
 		at.wait = pl.waitUntil(at.start)
 	}
@@ -188,9 +188,9 @@ func (c *candidate) weigh(at *moment, pl *plan) {
 }
 
 // priced is what a candidate costs whatever it waits for.
-func (c *candidate) priced() federation.Dollars { return c.fixed + c.luck + c.cut.loss }
+func (c *runPrice) priced() federation.Dollars { return c.fixed + c.luck + c.cut.loss }
 
-func (c *candidate) waitCost(wait time.Duration, p *Policy) federation.Dollars {
+func (c *runPrice) waitCost(wait time.Duration, p *Policy) federation.Dollars {
 	return waitCost(wait, c.waitHour(p))
 }
 
@@ -200,7 +200,7 @@ func waitCost(wait time.Duration, hour federation.Dollars) federation.Dollars {
 }
 
 // waitHour is what an hour of waiting is worth.
-func (c *candidate) waitHour(p *Policy) federation.Dollars {
+func (c *runPrice) waitHour(p *Policy) federation.Dollars {
 	perHour := p.WaitJobHour + p.WaitGPUHour*federation.Dollars(c.gpus)
 	if c.parts == nil {
 		perHour *= federation.Dollars(c.urgency)
@@ -279,7 +279,7 @@ func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
 func (w wording) setWait(o *federation.Offer) {
 	if !w.at.now() {
 		first := w.pl.policy.FarWait
-		if f := w.foreseenAt(w.at, w.pl.now); f != nil {
+		if f := w.queue.foreseenAt(w.at, w.pl.now); f != nil {
 			first, o.Foreseen = w.at.wait, f
 		} else if w.at.start != never {
 			first = time.Duration(w.at.start-w.pl.now) * time.Second
@@ -305,7 +305,7 @@ func (w wording) urgencyDetail() string {
 
 func (w wording) waitDetail() string {
 	text := spanText(w.at.wait)
-	if f := w.foreseenAt(w.at, w.pl.now); f != nil && !w.at.free {
+	if f := w.queue.foreseenAt(w.at, w.pl.now); f != nil && !w.at.free {
 		text = spanText(f.P50) + ".." + spanText(f.P90) + " " + f.Of
 		if f.Unsure != "" {
 			text += "; unsure: " + f.Unsure

@@ -63,12 +63,12 @@ func (sh *shape) cuts(p *Policy) {
 }
 
 // chanceOfCut fills in how likely the time limit ends a job there.
-func (c *candidate) chanceOfCut(sh *shape) {
+func (c *runPrice) chanceOfCut(sh *shape) {
 	c.cut = cut{chance: chanceOfCut(sh.expected, c.site.site.Speed[c.gpu], c.limit)}
 }
 
 // loseByCut fills in what that comes to, beside the best place.
-func (c *candidate) loseByCut(sh *shape, p *Policy) {
+func (c *runPrice) loseByCut(sh *shape, p *Policy) {
 	more := c.cut.chance - sh.least
 	if c.cut.best = sh.least; more < leastCut || c.run <= 0 {
 		return

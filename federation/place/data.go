@@ -23,7 +23,7 @@ type data struct {
 }
 
 // priceData fills that in.
-func (c *candidate) priceData(ms *members, sh *shape) {
+func (c *runPrice) priceData(ms *members, sh *shape) {
 	f := sh.like.Spec.Fed
 	if f == nil {
 		return

@@ -23,7 +23,7 @@ const retry = time.Minute
 const leastChance = 0.05
 
 // priceLuck fills in what the requests cost that are expected to be refused. It is paid in waiting, and not billed.
-func (c *candidate) priceLuck(p *Policy) {
+func (c *runPrice) priceLuck(p *Policy) {
 	if r := c.rented(); r != nil && r.Chance > 0 && r.Chance < 1 {
 		c.luck = c.waitCost(time.Duration((1/max(r.Chance, leastChance)-1)*float64(retry)), p)
 	}

@@ -33,7 +33,7 @@ func (w *World) Quote(j Waiting) *federation.Offer {
 	w.look(j.Job)
 	best, at := w.best(w.shapeOfJob(j.Job, j.Expected, j.Refused))
 	w.at = looking{}
-	if best == nil || at.start == never && best.foreseen() == nil {
+	if best == nil || at.start == never && best.queue.foreseen() == nil {
 		return nil
 	}
 	return best.offer(&at, &w.plan)

@@ -93,7 +93,7 @@ func (ms *members) rents() bool {
 }
 
 // ownedNodes is how many nodes a candidate may use, 0 if they are rented.
-func (c *candidate) ownedNodes() (n int) {
+func (c *runPrice) ownedNodes() (n int) {
 	if c.parts != nil || c.rented() != nil {
 		return 0
 	}
@@ -130,7 +130,7 @@ func (c *candidate) othersWait(at *moment, pl *plan) federation.Dollars {
 }
 
 // nodeHours is for how long a job is expected to hold how much of its nodes.
-func (c *candidate) nodeHours() float64 {
+func (c *runPrice) nodeHours() float64 {
 	f := &c.fits[0]
 	return float64(f.nodes) * shareOf(&c.site.model.pools[c.pool].Shape, f) * c.run.Hours()
 }

@@ -10,14 +10,14 @@ import (
 
 // pricePower adds what the electricity of the run and its carbon are reckoned to cost, where the operators have said what that is. Nobody is billed for it.
 // It is that of a run which starts now: sites are judged anew when the hour changes.
-func (c *candidate) pricePower(now time.Time) {
+func (c *runPrice) pricePower(now time.Time) {
 	if p := c.site.site.Power; p != nil {
 		c.power = p.Of(c.tres, now, c.run)
 		c.fixed += c.powerCost()
 	}
 }
 
-func (c *candidate) powerCost() federation.Dollars { return federation.Dollars(c.power.Dollars) }
+func (c *runPrice) powerCost() federation.Dollars { return federation.Dollars(c.power.Dollars) }
 
 // powerTerm is the term of an offer, nil if nothing is known of the site's electricity.
 func (w wording) powerTerm() *federation.Term {

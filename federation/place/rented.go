@@ -26,10 +26,10 @@ import (
 func (s *stand) rented() *federation.Rented { return s.site.model.pools[s.pool].Shape.Rented }
 
 // runCost is what one unit's expected run costs.
-func (c *candidate) runCost(shape *federation.Node) federation.Dollars { return c.costOf(shape, c.run) }
+func (c *runPrice) runCost(shape *federation.Node) federation.Dollars { return c.costOf(shape, c.run) }
 
 // costOf is what a run of some time costs.
-func (c *candidate) costOf(shape *federation.Node, run time.Duration) federation.Dollars {
+func (c *runPrice) costOf(shape *federation.Node, run time.Duration) federation.Dollars {
 	if r := shape.Rented; r != nil && r.PricePerHour > 0 {
 		share := shareOf(shape, &c.fits[0])
 		return r.PricePerHour * federation.Dollars(share*float64(c.fits[0].nodes)*run.Hours())
@@ -38,7 +38,7 @@ func (c *candidate) costOf(shape *federation.Node, run time.Duration) federation
 }
 
 // mostCost is what a run costs that takes all of its limit; 0: it has none.
-func (c *candidate) mostCost() federation.Dollars {
+func (c *runPrice) mostCost() federation.Dollars {
 	if c.limit == sbatch.Unlimited {
 		return 0
 	}
@@ -82,7 +82,7 @@ func (w wording) rentDetail(r *federation.Rented, f *fit) string {
 }
 
 // priceRisk fills in what is expected to be lost, and with it what the candidate costs whenever it starts.
-func (c *candidate) priceRisk(p *Policy) {
+func (c *runPrice) priceRisk(p *Policy) {
 	c.fixed = c.cost
 	r := c.rented()
 	if r == nil || r.Interrupts <= 0 || c.cost <= 0 || c.run <= 0 {
@@ -101,7 +101,7 @@ func slicesOf(r *federation.Rented, f *fit) int {
 }
 
 // lost is how much work is lost when a node is taken back.
-func (c *candidate) lost(p *Policy) time.Duration {
+func (c *runPrice) lost(p *Policy) time.Duration {
 	if c.saved > 0 {
 		return min(c.run, c.saved) / 2
 	}
@@ -177,7 +177,7 @@ func (s *stand) bootOn(nodes []int32) (b boot) {
 }
 
 // bootCost is the price of the nodes that must start, and of waiting for them.
-func (c *candidate) bootCost(at *moment, p *Policy) federation.Dollars {
+func (c *runPrice) bootCost(at *moment, p *Policy) federation.Dollars {
 	if at.boot.nodes == 0 {
 		return 0
 	}
@@ -197,7 +197,7 @@ func (s *stand) bootPrice(seconds int64) federation.Dollars {
 }
 
 // bill is what a job is expected to be billed at most: if every one of its nodes must start.
-func (c *candidate) bill() federation.Dollars {
+func (c *runPrice) bill() federation.Dollars {
 	m := c.site.model
 	if c.parts == nil && c.rate.Assumed && c.rented() == nil { // what is assumed is not billed
 		return 0

@@ -144,15 +144,17 @@ func (c *candidate) mayQueueUp(job *federation.Job) bool {
 
 // shared reports whether others wait for the candidate's nodes.
 func (c *candidate) shared() bool {
-	if c.site.shared == nil {
-		return false
-	}
 	for _, part := range c.parts {
 		if slices.ContainsFunc(part, (*candidate).shared) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(c.pools, func(p int) bool { return c.site.shared[p] })
+	return c.stand.shared()
+}
+
+// shared reports whether others wait for nodes of the group.
+func (s *stand) shared() bool {
+	return s.site.shared != nil && slices.ContainsFunc(s.pools, func(p int) bool { return s.site.shared[p] })
 }
 
 // inUse is the share of a candidate's GPUs that run jobs, or of its CPUs if it has none, where others use the site too; else 0. Where several such sites could start a job
@@ -194,30 +196,31 @@ func (c *candidate) roomier(at *moment, than *candidate, thanAt *moment) bool {
 	return at.free && thanAt.free && at.span.Left == thanAt.span.Left && c.inUse() < than.inUse()
 }
 
-// queueThere is what a candidate knows of the queue of a site that others use too.
+// queueThere is the queue of a site that others use too, as a job of a candidate finds it. nil: no waits are predicted there.
 type queueThere struct {
-	ask  federation.QueueAsk
-	from federation.Outlook
-	said *federation.Foreseen
+	at    *stand
+	limit time.Duration
+	ask   federation.QueueAsk // what the queue sees of the job
+	from  federation.Outlook  // what said is from
+	said  *federation.Foreseen
 }
 
-// queueThere is what the site's queue sees of a job.
-func (c *candidate) queueThere(job *federation.Job) *queueThere {
-	st := c.site
-	if st.site.Outlook == nil || len(c.fits) == 0 {
+// queueAt returns the queue where s is, nil if nothing is known of it.
+func queueAt(s *stand, limit time.Duration, job *federation.Job) *queueThere {
+	st := s.site
+	if st.site.Outlook == nil || len(s.fits) == 0 {
 		return nil
 	}
-	return &queueThere{ask: federation.QueueAsk{User: st.site.UserName(job.User), Account: accessOf(st.site, job).account, Partition: st.model.pools[c.pool].Partition,
-		Nodes: c.fits[0].nodes, CPUs: int(c.tres["cpu"]), GPUs: c.gpus, Limit: c.limit}}
+	return &queueThere{at: s, limit: limit, ask: federation.QueueAsk{User: st.site.UserName(job.User), Account: accessOf(st.site, job).account, Partition: st.model.pools[s.pool].Partition,
+		Nodes: s.fits[0].nodes, CPUs: int(s.tres["cpu"]), GPUs: s.gpus, Limit: limit}}
 }
 
-// foreseen is how long a job waits that the candidate cannot start now; nil: others do not wait there, or nothing is known.
-func (c *candidate) foreseen() *federation.Foreseen {
-	q := c.queue
-	if q == nil || !c.shared() {
+// foreseen is how long a job waits that cannot start now; nil: others do not wait there, or nothing is known.
+func (q *queueThere) foreseen() *federation.Foreseen {
+	if q == nil || !q.at.shared() {
 		return nil
 	}
-	if o := c.site.site.Outlook; q.from != o {
+	if o := q.at.site.site.Outlook; q.from != o {
 		q.from, q.said = o, nil
 		if o != nil {
 			q.said = o.Wait(q.ask)
@@ -226,36 +229,36 @@ func (c *candidate) foreseen() *federation.Foreseen {
 	return q.said
 }
 
-// bounds are how long a job waits at the candidate at least, where foreseen says how long: until its nodes can be free by the time limits of what holds them and of what
+// bounds are how long a job waits at least, where foreseen says how long: until its nodes can be free by the time limits of what holds them and of what
 // the plan gives them to, and until the site expects to start the first of those that wait there for no more. Past waits do not know who holds nodes now.
-func (c *candidate) bounds(at *moment, now int64) (p50, p90 time.Duration) {
+func (q *queueThere) bounds(at *moment, now int64) (p50, p90 time.Duration) {
 	start := at.start
 	if start == never { // nothing but past waits says when
 		start = now
 	}
-	if said := c.saidFirst(at.fit); said > start {
+	if said := q.saidFirst(at.fit); said > start {
 		start = said
 	}
 	if start <= now {
 		return 0, 0
 	}
-	return c.site.site.Outlook.Bounds(time.Duration(start-now) * time.Second)
+	return q.at.site.site.Outlook.Bounds(time.Duration(start-now) * time.Second)
 }
 
 // foreseenAt is foreseen within bounds.
-func (c *candidate) foreseenAt(at *moment, now int64) *federation.Foreseen {
-	f := c.foreseen()
+func (q *queueThere) foreseenAt(at *moment, now int64) *federation.Foreseen {
+	f := q.foreseen()
 	if f == nil {
 		return nil
 	}
-	return f.NotBefore(c.bounds(at, now))
+	return f.NotBefore(q.bounds(at, now))
 }
 
-// foreseenWait is how long a job is reckoned to wait where foreseen says something.
-func (c *candidate) foreseenWait(at *moment, now int64) time.Duration {
-	f := *c.foreseen()
-	wait := c.site.behind(f.Likely())
-	p50, p90 := c.bounds(at, now)
+// foreseenWait is how long a job is expected to wait where foreseen says something.
+func (q *queueThere) foreseenWait(at *moment, now int64) time.Duration {
+	f := *q.foreseen()
+	wait := q.at.site.behind(f.Likely())
+	p50, p90 := q.bounds(at, now)
 	f.P50, f.P90 = max(f.P50, p50), max(f.P90, p90)
 	return max(wait, f.Likely())
 }
@@ -278,7 +281,7 @@ func waitersOf(m *model) (n waiters) {
 	return n
 }
 
-// behind is a wait that was foretold, behind those jobs of ours as well that the site does not show yet. Where as many of ours wait as may, the next one waits here
+// behind is a predicted wait, behind those jobs of ours as well that the site does not show yet. Where as many of ours wait as may, the next one waits here
 // for the start of one of them before.
 func (st *siteState) behind(wait time.Duration) time.Duration {
 	more := float64(max(st.backlog-st.crowd.ours, 0)) / float64(st.crowd.all+1)
@@ -331,14 +334,14 @@ func expectedOf(m *model) map[string][]expected {
 }
 
 // saidFirst is when the site expects to start the first of those that wait there and ask for no more than a job does; 0: it does not say. None of ours starts before all of them.
-func (c *candidate) saidFirst(fit int) (first int64) {
-	if len(c.site.expected) == 0 || c.parts != nil {
+func (q *queueThere) saidFirst(fit int) (first int64) {
+	if len(q.at.site.expected) == 0 {
 		return 0
 	}
-	mine := c.turnedAs(fit)
-	for _, part := range []string{c.site.model.pools[c.pool].Partition, ""} {
-		for i := range c.site.expected[part] {
-			if e := &c.site.expected[part][i]; e.covers(&mine) && (first == 0 || e.start < first) {
+	mine := q.turnedAs(fit)
+	for _, part := range []string{q.at.site.model.pools[q.at.pool].Partition, ""} {
+		for i := range q.at.site.expected[part] {
+			if e := &q.at.site.expected[part][i]; e.covers(&mine) && (first == 0 || e.start < first) {
 				first = e.start
 			}
 		}
@@ -387,25 +390,25 @@ func turnedBy(w *federation.WaitingJob) turned {
 	return t
 }
 
-// turnedAs is what a job of the candidate asks for.
-func (c *candidate) turnedAs(fit int) turned {
-	f := &c.fits[fit]
-	mine := turned{nodes: f.nodes, cpus: int(c.tres["cpu"]), gpus: c.gpus, limit: c.limit, whole: f.whole}
+// turnedAs is what the job asks for.
+func (q *queueThere) turnedAs(fit int) turned {
+	f := &q.at.fits[fit]
+	mine := turned{nodes: f.nodes, cpus: int(q.at.tres["cpu"]), gpus: q.at.gpus, limit: q.limit, whole: f.whole}
 	if mine.limit == sbatch.Unlimited {
 		mine.limit = math.MaxInt64
 	}
 	return mine
 }
 
-// turnedAway reports whether a job of others waits for the candidate's nodes that asks for no more: what seems to be free is about to be that job's, or is
+// turnedAway reports whether a job of others waits for the nodes that asks for no more: what seems to be free is about to be that job's, or is
 // kept for one that stands before it. Where nothing is known of how long jobs wait there, free is free.
-func (c *candidate) turnedAway(fit int) bool {
-	if c.queue == nil || c.foreseen() == nil {
+func (q *queueThere) turnedAway(fit int) bool {
+	if q.foreseen() == nil {
 		return false
 	}
-	mine := c.turnedAs(fit)
-	for _, part := range []string{c.site.model.pools[c.pool].Partition, ""} {
-		if slices.ContainsFunc(c.site.first[part], func(t turned) bool { return t.covers(&mine) }) {
+	mine := q.turnedAs(fit)
+	for _, part := range []string{q.at.site.model.pools[q.at.pool].Partition, ""} {
+		if slices.ContainsFunc(q.at.site.first[part], func(t turned) bool { return t.covers(&mine) }) {
 			return true
 		}
 	}

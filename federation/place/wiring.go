@@ -422,7 +422,7 @@ func (w *wiring) largest(f *fit, count []int, unit int) int {
 }
 
 // slow is what the distance between a candidate's nodes costs: the share of the run by which they make it longer.
-func (c *candidate) slow(fit int, span topology.Span) federation.Dollars {
+func (c *runPrice) slow(fit int, span topology.Span) federation.Dollars {
 	if c.fits[fit].nodes < 2 {
 		return 0
 	}

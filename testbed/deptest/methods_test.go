@@ -21,7 +21,6 @@ var tooMany = map[string]int{
 	"federation/api/client.Client": 57,
 	"federation/demand.Ask":        52,
 	"federation/place.World":       54,
-	"federation/place.candidate":   59,
 	"federation/place.capacity":    56,
 }
 
