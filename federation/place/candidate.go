@@ -45,9 +45,9 @@ type runPrice struct {
 	power power.Use          // see power.go
 	data  data               // see data.go
 	fixed federation.Dollars // all four together: what it costs whenever it starts
-	luck  federation.Dollars // see ladder.go
+	luck  federation.Dollars // see availability.go
 	saved time.Duration      // how often the job says that it writes a checkpoint; 0: it does not say
-	cut   cut                // see cut.go
+	cut   cut                // see timeout.go
 }
 
 // candidate is a pool that can run the jobs of a shape, with the part of its price that does not depend on when. It is right for one version of its site, and is made anew with the next. What
@@ -57,7 +57,7 @@ type candidate struct {
 	version int      // of the site when it judged
 	curs    []cursor // one for each of fits
 
-	choice bool // the nodes are owned, and the job could run on rented ones; see others.go
+	choice bool // the nodes are owned, and the job could run on rented ones; see shadowprice.go
 	due    due
 
 	most []federation.Money // what it may cost of each of the partition's allowances; nil: there are none
@@ -132,7 +132,7 @@ type moment struct {
 	span  topology.Span      // of the nodes
 	slow  federation.Dollars // what that costs
 	late  federation.Dollars // see due
-	// others is what jobs behind lose, and nodeHour what they do by an hour of a node; see others.go.
+	// others is what jobs behind lose, and nodeHour what they do by an hour of a node; see shadowprice.go.
 	others, nodeHour federation.Dollars
 	total            federation.Dollars
 	spots            []spot // of the components, for a heterogeneous job

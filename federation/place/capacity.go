@@ -46,7 +46,7 @@ type capacity struct {
 	memory  memory
 	quiet   int64 // nothing that runs ends before
 
-	// See near.go.
+	// See wiring.go.
 	choosers []*topology.Chooser // by fabric
 	gangs    map[gangKey]*gang
 	moved    [][]int32 // by fabric, and its leaf: the last move that took something of its nodes; nil: no gang has been looked for

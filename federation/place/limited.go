@@ -118,7 +118,7 @@ func (sh *shape) but(p *person, ms *members, changes []limitChange) *shape {
 	return one
 }
 
-// own has a shape whose candidates are another one's too have some of its own, where they depend on which others there are: see cut.go and others.go. It reports whether
+// own has a shape whose candidates are another one's too have some of its own, where they depend on which others there are: see timeout.go and shadowprice.go. It reports whether
 // it has others now.
 func (sh *shape) own() bool {
 	if !sh.lent || sh.expected == nil && !slices.ContainsFunc(sh.found, func(c *candidate) bool { return c.choice || c.rented() != nil }) {

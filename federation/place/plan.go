@@ -30,7 +30,7 @@ type plan struct {
 
 	run     int        // its number
 	changes int        // counts claims at all sites
-	pressed pressure   // of those who wait for owned nodes; see others.go
+	pressed pressure   // of those who wait for owned nodes; see shadowprice.go
 	looked  int        // jobs that it has decided about
 	bound   int        // of them, those that are bound
 	seen    seen       // what best has found

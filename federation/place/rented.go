@@ -20,7 +20,7 @@ import (
 //	       or, if the job says how often it writes a checkpoint (#FSUB --checkpoint), half of that time.
 //	boot = what waiting is worth for as long as the slowest node takes to start, and the price of each that must for its own start.
 //
-// A fourth is in ladder.go. Run, risk and the nodes' price in boot are expected to be billed: --max-cost bounds them.
+// A fourth is in availability.go. Run, risk and the nodes' price in boot are expected to be billed: --max-cost bounds them.
 
 // rented is what the nodes are beyond Slurm nodes, nil if they are not rented.
 func (s *stand) rented() *federation.Rented { return s.site.model.pools[s.pool].Shape.Rented }

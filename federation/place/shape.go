@@ -22,7 +22,7 @@ type shape struct {
 	candidates []*candidate // of all sites, cheapest to run first
 	quoted     []quote      // of each of them
 	single     bool         // each of them is; see candidate.single
-	least      float64      // the chance that the time limit ends a job at the best of them, see cut.go ...
+	least      float64      // the chance that the time limit ends a job at the best of them, see timeout.go ...
 	bests      int          // ... and how many are as good
 	rejections []federation.Rejection
 

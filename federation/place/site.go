@@ -24,7 +24,7 @@ type siteState struct {
 	runs         map[federation.JobID]int // see heldIn; of the observation that bound is made of
 	shown        []federation.Bound       // see World.Bound; nil: to be made
 	books        *capacity                // see capacity
-	press        []float64                // by pool: what a node-hour costs those who wait, in dollars; see others.go
+	press        []float64                // by pool: what a node-hour costs those who wait, in dollars; see shadowprice.go
 	preemptibles *preemptibles            // see plan.preemptibles
 	shared       []bool                   // by pool: others wait for its nodes; nil: for none
 	crowd        waiters                  // see behind

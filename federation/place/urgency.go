@@ -18,7 +18,7 @@ func (p *Policy) urgency(qos string) float64 {
 }
 
 // due is what a job loses if it ends after some time; the zero value is nothing. A deadline without a value has no price: then a place where
-// the job would be too late is passed over, see ladder.go.
+// the job would be too late is passed over, see availability.go.
 type due struct {
 	at    time.Time
 	value federation.Dollars
