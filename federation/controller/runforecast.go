@@ -69,7 +69,7 @@ func (br *briefing) passRuns(now time.Time) {
 	}
 	b.Pass(now, running)
 	if f := br.fairShare; f != nil && f.ByWork() && br.queue.world.Len() > 0 {
-		br.queue.world.Foretell(br.runs.expected)
+		br.queue.world.Predict(br.runs.expected)
 	}
 }
 

@@ -22,15 +22,15 @@ const retry = time.Minute
 // leastChance bounds what is expected of an offering that has always been refused.
 const leastChance = 0.05
 
-// priceLuck fills in what the requests cost that are expected to be refused. It is paid in waiting, and not billed.
-func (c *runPrice) priceLuck(p *Policy) {
+// priceTries fills in what the requests cost that are expected to be refused. It is paid in waiting, and not billed.
+func (c *runPrice) priceTries(p *Policy) {
 	if r := c.rented(); r != nil && r.Chance > 0 && r.Chance < 1 {
-		c.luck = c.waitCost(time.Duration((1/max(r.Chance, leastChance)-1)*float64(retry)), p)
+		c.tries = c.waitCost(time.Duration((1/max(r.Chance, leastChance)-1)*float64(retry)), p)
 	}
 }
 
-// luckDetail is "can be had 1 time in 4".
-func (w wording) luckDetail() string {
+// triesDetail is "can be had 1 time in 4".
+func (w wording) triesDetail() string {
 	return "available " + strconv.FormatFloat(w.rented().Chance*100, 'f', 0, 64) + " % of the time"
 }
 

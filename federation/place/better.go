@@ -16,7 +16,7 @@ type Better struct {
 	Saves federation.Dollars // what it would cost less there, if it took so long
 }
 
-// Better looks for the place that saves most for a job which waits in a partition of a site, and of which left is foretold to be waited there; nil if there is none. It
+// Better looks for the place that saves most for a job which waits in a partition of a site, and of which left is predicted to be waited there; nil if there is none. It
 // is one where the p90 of the start comes before the p50 here: a move loses the job its age, and must not be repented. What the plan gives to others is not free, nor what the jobs are to get
 // that were asked for before.
 func (w *World) Better(j Waiting, at federation.SiteName, partition string, left *federation.Foreseen) *Better {
@@ -58,7 +58,7 @@ func (w *World) Better(j Waiting, at federation.SiteName, partition string, left
 	return best
 }
 
-// take holds for a job that moves what it is to get, so that the next one does not count with it. The next plan begins anew.
+// take holds for a job that moves what it is to get, so that the next one does not count with it. The next plan starts over.
 func (w *World) take(c *candidate, at *moment, job *federation.Job) {
 	w.stale = true
 	if at.free {

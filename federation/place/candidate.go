@@ -45,12 +45,12 @@ type runPrice struct {
 	power power.Use          // see power.go
 	data  data               // see data.go
 	fixed federation.Dollars // all four together: what it costs whenever it starts
-	luck  federation.Dollars // see availability.go
+	tries federation.Dollars // see availability.go
 	saved time.Duration      // how often the job says that it writes a checkpoint; 0: it does not say
 	cut   cut                // see timeout.go
 }
 
-// candidate is a pool that can run the jobs of a shape, with the part of its price that does not depend on when. It is right for one version of its site, and is made anew with the next. What
+// candidate is a pool that can run the jobs of a shape, with the part of its price that does not depend on when. It is right for one version of its site, and is made again with the next. What
 // depends on the shape's other candidates (cut, choice) is filled in when all are known; what a plan finds out (curs, and what later says) holds for that plan.
 type candidate struct {
 	runPrice
@@ -69,7 +69,7 @@ type candidate struct {
 	startFit int
 	spots    []spot // where, for a heterogeneous job
 
-	queue *queueThere // see shared.go; nil: no waits are foretold there
+	queue *queueThere // see shared.go; nil: no waits are predicted there
 
 	offered *federation.Offer // the last one, and what it was made for
 	made    offerKey
@@ -117,7 +117,7 @@ func (ms *members) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
 	c.priceRisk(&ms.policy)
 	c.pricePower(ms.clock)
 	c.priceData(ms, sh)
-	c.priceLuck(&ms.policy)
+	c.priceTries(&ms.policy)
 	return c
 }
 

@@ -77,7 +77,7 @@ func expectedRun(limit time.Duration, e *federation.Expected, speed float64, p *
 	return min(run, limit).Round(time.Second)
 }
 
-// likely is the time that jobs are reckoned to run of which that is expected. Those that differ by little are reckoned alike, so that they share a shape.
+// likely is the time that jobs are expected to run of which that is expected. Those that differ by little count as alike, so that they share a shape.
 func likely(e *federation.Expected) time.Duration {
 	return time.Duration(math.Exp2(float64(steps(e))/3) * float64(time.Second))
 }
@@ -188,7 +188,7 @@ func (c *candidate) weigh(at *moment, pl *plan) {
 }
 
 // priced is what a candidate costs whatever it waits for.
-func (c *runPrice) priced() federation.Dollars { return c.fixed + c.luck + c.cut.loss }
+func (c *runPrice) priced() federation.Dollars { return c.fixed + c.tries + c.cut.loss }
 
 func (c *runPrice) waitCost(wait time.Duration, p *Policy) federation.Dollars {
 	return waitCost(wait, c.waitHour(p))
@@ -238,7 +238,7 @@ func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
 		run.Detail = w.runDetail(&c.fits[0])
 	}
 	terms := 1
-	for _, more := range [...]bool{at.slow > 0, at.late > 0, at.others > 0, c.cut.loss > 0, c.risk > 0, len(c.data.moves) > 0, c.luck > 0, c.power.KWh > 0, at.boot.nodes > 0, at.wait > 0} {
+	for _, more := range [...]bool{at.slow > 0, at.late > 0, at.others > 0, c.cut.loss > 0, c.risk > 0, len(c.data.moves) > 0, c.tries > 0, c.power.KWh > 0, at.boot.nodes > 0, at.wait > 0} {
 		if more {
 			terms++
 		}
@@ -258,8 +258,8 @@ func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
 		o.Terms = append(o.Terms, *t)
 	}
 	o.Terms = append(o.Terms, w.dataTerms()...)
-	if c.luck > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "tries", Amount: c.luck, Detail: w.luckDetail()})
+	if c.tries > 0 {
+		o.Terms = append(o.Terms, federation.Term{Name: "tries", Amount: c.tries, Detail: w.triesDetail()})
 	}
 	if c.cut.loss > 0 {
 		o.Terms = append(o.Terms, federation.Term{Name: "timeout", Amount: c.cut.loss, Detail: w.cutDetail()})

@@ -30,7 +30,7 @@ func TestWorldPlansAsANewOne(t *testing.T) {
 		policy.MaxOffers = rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "offers told")
 		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, expected: map[federation.JobID]*federation.Expected{}, order: &userOrder{sign: 1}}
 		d.w.SetOrder(d.order)
-		d.w.queue.long = rapid.SampledFrom([]int{0, 2, 4}).Draw(t, "jobs in a piece")
+		d.w.queue.long = rapid.SampledFrom([]int{0, 2, 4}).Draw(t, "jobs in a chunk")
 		d.w.SetTime(lines.now)
 		for _, site := range lines.sites {
 			d.w.SetSite(site)
@@ -44,7 +44,7 @@ func TestWorldPlansAsANewOne(t *testing.T) {
 	})
 }
 
-// The same where next to nothing is free and jobs of two groups stand among each other: most of them are decided about by the piece, and some are to be looked at again because a job
+// The same where next to nothing is free and jobs of two groups stand among each other: most of them are decided about by the chunk, and some are to be looked at again because a job
 // among them holds nodes, or is the last one that the plan may be about.
 func TestGroupsPlanAsANewWorld(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -62,7 +62,7 @@ func TestGroupsPlanAsANewWorld(t *testing.T) {
 		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, expected: map[federation.JobID]*federation.Expected{},
 			order: &userOrder{sign: 1, apart: true}, few: true}
 		d.w.SetOrder(d.order)
-		d.w.queue.long = rapid.IntRange(2, 4).Draw(t, "jobs in a piece")
+		d.w.queue.long = rapid.IntRange(2, 4).Draw(t, "jobs in a chunk")
 		d.w.SetTime(lines.now)
 		d.w.SetSite(lines.sites[0])
 		d.add()
@@ -92,7 +92,7 @@ func TestPersonsPlanAsANewWorld(t *testing.T) {
 		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, expected: map[federation.JobID]*federation.Expected{},
 			order: &userOrder{sign: 1, apart: true}, few: true, persons: testPersons}
 		d.w.SetOrder(d.order)
-		d.w.queue.long = rapid.IntRange(2, 8).Draw(t, "jobs in a piece")
+		d.w.queue.long = rapid.IntRange(2, 8).Draw(t, "jobs in a chunk")
 		d.w.SetTime(lines.now)
 		for _, site := range lines.sites {
 			d.w.SetSite(site)

@@ -4,7 +4,7 @@
 //
 // How a plan comes about, and where to read:
 //
-//   - world.go, queue.go, jobqueue.go, merge.go: the World: its queue, and what it is told; round.go: what it plans anew then.
+//   - world.go, queue.go, jobqueue.go, merge.go: the World: its queue, and what it is told; round.go: what it plans again then.
 //   - members.go, site.go: the sites as they are known, and whom they can run (verdict.go).
 //   - likeness.go, shape.go, class.go, limited.go: which jobs are alike.
 //   - plan.go: what a plan decides about one job after another, in order of priority.

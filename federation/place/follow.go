@@ -10,7 +10,7 @@ import (
 
 // followed says in what a model differs from the one before it.
 type followed struct {
-	judged bool    // jobs are to be judged anew
+	judged bool    // jobs must be judged again
 	nodes  []int32 // on which something else is free or falls free at another time, or that have gone up or down
 }
 

@@ -45,7 +45,7 @@ func (q *quote) number(c *candidate) {
 
 // total is what a job comes to at the candidate, and when it starts there, where that is known to be full and when it will not be: false if the candidate must say so itself.
 func (q *quote) total(c *candidate, pl *plan) (total federation.Dollars, start int64, ok bool) {
-	free := q.site.books
+	free := q.site.kept
 	if !q.plain || free == nil || free.numbers != q.numbers || int(q.need) >= len(free.unmet) {
 		return 0, 0, false
 	}

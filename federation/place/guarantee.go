@@ -22,9 +22,9 @@ func (w *World) SetGuarantees(g *federation.Guarantees) {
 // guarantees judge which jobs of a queue are within what their accounts are guaranteed, and count what a plan gives them of it.
 type guarantees struct {
 	of    *federation.Guarantees // nil: there are none
-	queue *line
+	queue *jobQueue
 
-	waiting line      // the jobs of the queue whose accounts have guarantees
+	waiting jobQueue  // the jobs of the queue whose accounts have guarantees
 	first   []*queued // of them, those that the plan has put before all others
 
 	taken []map[string]int64 // by account: what the plan itself has given it, with those below it
@@ -142,7 +142,7 @@ func (g *guarantees) look(w planner, run int32) {
 // takeBack has all jobs stand where they stand by their priorities.
 func (g *guarantees) takeBack() {
 	for _, q := range g.first {
-		if q.turn != q.turn.own() && g.queue.pieceOf(q) != nil {
+		if q.turn != q.turn.own() && g.queue.chunkOf(q) != nil {
 			g.move(q, 0)
 		}
 	}

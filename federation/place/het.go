@@ -130,10 +130,10 @@ type spot struct {
 const maxGather = 64
 
 // gather finds the earliest time at which all components can start, and where; never and nil if there is none. It takes nothing.
-func (cs components) gather(books *capacity) (start int64, spots []spot) {
-	from := books.now
+func (cs components) gather(base *capacity) (start int64, spots []spot) {
+	from := base.now
 	for range maxGather {
-		free, last := books.copyFrom(from), from
+		free, last := base.copyFrom(from), from
 		spots = make([]spot, len(cs))
 		for _, i := range cs.hardestFirst() {
 			at := never

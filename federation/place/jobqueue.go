@@ -6,147 +6,147 @@ import (
 	"slices"
 )
 
-// line holds jobs in order of their turns. The jobs of a group stand in a lane of their own, in the order that they have among each other; what the group counts is added when lanes are
-// joined. So a group goes before another one without any of its jobs being touched. A lane keeps its jobs in pieces of bounded length, so that one comes or goes at little
+// jobQueue holds jobs in order of their turns. The jobs of a group stand in a subqueue of their own, in the order that they have among each other; what the group counts is added when subqueues are
+// joined. So a group goes before another one without any of its jobs being touched. A subqueue keeps its jobs in chunks of bounded length, so that one comes or goes at little
 // cost, however many there are.
-type line struct {
+type jobQueue struct {
 	*groups
-	lanes []lane // by group
-	n     int
-	long  int // the most jobs in a piece; 0: pieceLen
+	subqueues []subqueue // by group
+	n         int
+	long      int // the most jobs in a chunk; 0: chunkLen
 }
 
-// lane is the jobs of a group.
-type lane struct {
-	pieces []*piece // none is empty
+// subqueue is the jobs of a group.
+type subqueue struct {
+	chunks []*chunk // none is empty
 }
 
-// piece is some jobs of a lane that follow each other. A plan decides about a quiet one as a whole where nothing has become free for any of its shapes.
-type piece struct {
-	jobs   []*queued
-	quiet  bool      // its jobs wait for what kins say, each has been told so, and none differs from the others of its shape
-	kins   []waited  // of a quiet one: the kins of all its jobs, and perhaps more
-	kinds  []kind    // their shapes ...
-	of     []*person // ... whose jobs they are ...
-	limits int       // ... and the state of what those may do
-	run    int       // the plan that has decided about it as a whole ...
-	upto   int       // ... or about so many of its jobs, and then about others by themselves
+// chunk is some jobs of a subqueue that follow each other. A plan decides about a quiet one as a whole where nothing has become free for any of its shapes.
+type chunk struct {
+	jobs       []*queued
+	quiet      bool      // its jobs wait for what user groups say, each has been told so, and none differs from the others of its shape
+	userGroups []waited  // of a quiet one: the user groups of all its jobs, and perhaps more
+	kinds      []kind    // their shapes ...
+	of         []*person // ... whose jobs they are ...
+	limits     int       // ... and the state of what those may do
+	run        int       // the plan that has decided about it as a whole ...
+	upto       int       // ... or about so many of its jobs, and then about others by themselves
 }
 
-// waited is the jobs of a kin in a piece, and the reason that Decide has said of them.
+// waited is the jobs of a user group in a chunk, and the reason that Decide has said of them.
 type waited struct {
-	kin  *kin
-	told word
+	userGroup *userGroup
+	told      word
 }
 
-// kind is the jobs of a shape in a piece.
+// kind is the jobs of a shape in a chunk.
 type kind struct {
 	shape *shape
 	told  word  // the reason that Decide has said
-	fate  *fate // by the plan that has decided about the piece
+	fate  *fate // by the plan that has decided about the chunk
 }
 
-const pieceLen = 1024
+const chunkLen = 1024
 
-func (l *line) most() int { return cmp.Or(l.long, pieceLen) }
+func (l *jobQueue) most() int { return cmp.Or(l.long, chunkLen) }
 
 // turn is a job's place among all.
-func (l *line) turn(q *queued) turn {
+func (l *jobQueue) turn(q *queued) turn {
 	t := q.turn
 	t.priority += l.counts[q.group]
 	return t
 }
 
-func (l *line) compare(a, b *queued) int { return l.turn(a).compare(l.turn(b)) }
+func (l *jobQueue) compare(a, b *queued) int { return l.turn(a).compare(l.turn(b)) }
 
-// lane returns the lane of a group.
-func (l *line) lane(group int32) *lane {
-	if more := int(group) + 1 - len(l.lanes); more > 0 {
-		l.lanes = append(l.lanes, make([]lane, more)...)
+// subqueue returns the subqueue of a group.
+func (l *jobQueue) subqueue(group int32) *subqueue {
+	if more := int(group) + 1 - len(l.subqueues); more > 0 {
+		l.subqueues = append(l.subqueues, make([]subqueue, more)...)
 	}
-	return &l.lanes[group]
+	return &l.subqueues[group]
 }
 
-// fill makes a line of jobs, which are in the order of their groups' lanes.
-func (l *line) fill(jobs []*queued) {
+// fill makes a line of jobs, which are in the order of their groups' subqueues.
+func (l *jobQueue) fill(jobs []*queued) {
 	l.n = len(jobs)
-	clear(l.lanes)
+	clear(l.subqueues)
 	for len(jobs) > 0 {
 		group, n := jobs[0].group, 1
 		for n < len(jobs) && jobs[n].group == group {
 			n++
 		}
-		in := l.lane(group)
+		in := l.subqueue(group)
 		for some := range slices.Chunk(jobs[:n], l.most()) {
-			in.pieces = append(in.pieces, &piece{jobs: some})
+			in.chunks = append(in.chunks, &chunk{jobs: some})
 		}
 		jobs = jobs[n:]
 	}
 }
 
-// find returns the piece in which a turn of the lane is or belongs, and where in it.
-func (l *lane) find(t turn) (at, i int) {
-	at, _ = slices.BinarySearchFunc(l.pieces, t, func(p *piece, t turn) int { return p.last().turn.compare(t) })
-	if at == len(l.pieces) {
+// find returns the chunk in which a turn of the subqueue is or belongs, and where in it.
+func (l *subqueue) find(t turn) (at, i int) {
+	at, _ = slices.BinarySearchFunc(l.chunks, t, func(p *chunk, t turn) int { return p.last().turn.compare(t) })
+	if at == len(l.chunks) {
 		if at == 0 {
 			return 0, 0
 		}
 		at--
-		return at, len(l.pieces[at].jobs)
+		return at, len(l.chunks[at].jobs)
 	}
-	return at, l.pieces[at].find(t)
+	return at, l.chunks[at].find(t)
 }
 
-// find returns where a turn of the lane is or belongs.
-func (p *piece) find(t turn) int {
+// find returns where a turn of the subqueue is or belongs.
+func (p *chunk) find(t turn) int {
 	i, _ := slices.BinarySearchFunc(p.jobs, t, func(q *queued, t turn) int { return q.turn.compare(t) })
 	return i
 }
 
-func (p *piece) last() *queued { return p.jobs[len(p.jobs)-1] }
+func (p *chunk) last() *queued { return p.jobs[len(p.jobs)-1] }
 
-// place is the piece in which a job is, and where; nil if it is in none.
-func (l *line) place(q *queued) (*piece, int) {
-	in := l.lane(q.group)
-	if len(in.pieces) == 0 {
+// place is the chunk in which a job is, and where; nil if it is in none.
+func (l *jobQueue) place(q *queued) (*chunk, int) {
+	in := l.subqueue(q.group)
+	if len(in.chunks) == 0 {
 		return nil, 0
 	}
 	at, i := in.find(q.turn)
-	if p := in.pieces[at]; i < len(p.jobs) && p.jobs[i] == q {
+	if p := in.chunks[at]; i < len(p.jobs) && p.jobs[i] == q {
 		return p, i
 	}
 	return nil, 0
 }
 
-// pieceOf is the piece in which a job is, nil if it is in none.
-func (l *line) pieceOf(q *queued) *piece {
+// chunkOf is the chunk in which a job is, nil if it is in none.
+func (l *jobQueue) chunkOf(q *queued) *chunk {
 	p, _ := l.place(q)
 	return p
 }
 
-func (l *line) add(q *queued) {
+func (l *jobQueue) add(q *queued) {
 	l.n++
-	in := l.lane(q.group)
+	in := l.subqueue(q.group)
 	at, i := in.find(q.turn)
 	switch most := l.most(); {
-	case len(in.pieces) == 0:
-		in.pieces = []*piece{{jobs: []*queued{q}}}
+	case len(in.chunks) == 0:
+		in.chunks = []*chunk{{jobs: []*queued{q}}}
 		return
-	case len(in.pieces[at].jobs) < most:
+	case len(in.chunks[at].jobs) < most:
 	case i == most:
-		in.pieces = slices.Insert(in.pieces, at+1, &piece{jobs: []*queued{q}})
+		in.chunks = slices.Insert(in.chunks, at+1, &chunk{jobs: []*queued{q}})
 		return
 	default:
-		half, p := most/2, in.pieces[at]
+		half, p := most/2, in.chunks[at]
 		rest := *p
-		rest.jobs, rest.kins, rest.kinds, rest.of, rest.upto = slices.Clone(p.jobs[half:]), slices.Clone(p.kins), slices.Clone(p.kinds), slices.Clone(p.of), max(p.upto-half, 0)
-		in.pieces = slices.Insert(in.pieces, at+1, &rest)
+		rest.jobs, rest.userGroups, rest.kinds, rest.of, rest.upto = slices.Clone(p.jobs[half:]), slices.Clone(p.userGroups), slices.Clone(p.kinds), slices.Clone(p.of), max(p.upto-half, 0)
+		in.chunks = slices.Insert(in.chunks, at+1, &rest)
 		p.upto = min(p.upto, half)
 		if p.jobs = slices.Delete(p.jobs, half, most); i > half {
 			at, i = at+1, i-half
 		}
 	}
-	p := in.pieces[at]
+	p := in.chunks[at]
 	p.jobs, p.quiet = slices.Insert(p.jobs, i, q), false
 	if i < p.upto {
 		p.upto++
@@ -154,13 +154,13 @@ func (l *line) add(q *queued) {
 }
 
 // remove takes out a job that is in the line.
-func (l *line) remove(q *queued) {
+func (l *jobQueue) remove(q *queued) {
 	l.n--
-	in := l.lane(q.group)
+	in := l.subqueue(q.group)
 	at, i := in.find(q.turn)
-	p := in.pieces[at]
+	p := in.chunks[at]
 	if len(p.jobs) == 1 {
-		in.pieces = slices.Delete(in.pieces, at, at+1)
+		in.chunks = slices.Delete(in.chunks, at, at+1)
 		return
 	}
 	p.jobs = slices.Delete(p.jobs, i, i+1)
@@ -169,10 +169,10 @@ func (l *line) remove(q *queued) {
 	}
 }
 
-// some goes through all jobs, lane by lane.
-func (l *line) some() iter.Seq[*queued] {
+// some goes through all jobs, subqueue by subqueue.
+func (l *jobQueue) some() iter.Seq[*queued] {
 	return func(yield func(*queued) bool) {
-		for p := range l.pieces() {
+		for p := range l.chunks() {
 			for _, q := range p.jobs {
 				if !yield(q) {
 					return
@@ -182,11 +182,11 @@ func (l *line) some() iter.Seq[*queued] {
 	}
 }
 
-// pieces goes through all pieces, lane by lane.
-func (l *line) pieces() iter.Seq[*piece] {
-	return func(yield func(*piece) bool) {
-		for i := range l.lanes {
-			for _, p := range l.lanes[i].pieces {
+// chunks goes through all chunks, subqueue by subqueue.
+func (l *jobQueue) chunks() iter.Seq[*chunk] {
+	return func(yield func(*chunk) bool) {
+		for i := range l.subqueues {
+			for _, p := range l.subqueues[i].chunks {
 				if !yield(p) {
 					return
 				}
@@ -196,7 +196,7 @@ func (l *line) pieces() iter.Seq[*piece] {
 }
 
 // all goes through the jobs in order.
-func (l *line) all() iter.Seq[*queued] {
+func (l *jobQueue) all() iter.Seq[*queued] {
 	return func(yield func(*queued) bool) {
 		for _, jobs := range l.runs() {
 			for _, q := range jobs {
@@ -208,9 +208,9 @@ func (l *line) all() iter.Seq[*queued] {
 	}
 }
 
-// runs goes through the jobs in order, as many at a time as follow each other in a piece.
-func (l *line) runs() iter.Seq2[*piece, []*queued] {
-	return func(yield func(*piece, []*queued) bool) {
+// runs goes through the jobs in order, as many at a time as follow each other in a chunk.
+func (l *jobQueue) runs() iter.Seq2[*chunk, []*queued] {
+	return func(yield func(*chunk, []*queued) bool) {
 		for m := l.join(nil); m.more(); {
 			p, i := m.next()
 			n := m.follow(p, i)
@@ -223,7 +223,7 @@ func (l *line) runs() iter.Seq2[*piece, []*queued] {
 }
 
 // reorder has change set the turns and groups of all jobs. Those that keep theirs are in order still: only the others are sorted.
-func (l *line) reorder(change func(q *queued)) {
+func (l *jobQueue) reorder(change func(q *queued)) {
 	kept, moved := make([]*queued, 0, l.n), []*queued(nil)
 	for q := range l.some() {
 		was, in := q.turn, q.group
@@ -237,7 +237,7 @@ func (l *line) reorder(change func(q *queued)) {
 	l.fill(merge(kept, moved, inLanes))
 }
 
-// inLanes compares jobs as the lanes have them.
+// inLanes compares jobs as the subqueues have them.
 func inLanes(a, b *queued) int {
 	if a.group != b.group {
 		return cmp.Compare(a.group, b.group)
@@ -246,7 +246,7 @@ func inLanes(a, b *queued) int {
 }
 
 // sort brings those whose turns and groups have changed back into order.
-func (l *line) sort() {
+func (l *jobQueue) sort() {
 	jobs := make([]*queued, 0, l.n)
 	for q := range l.some() {
 		jobs = append(jobs, q)

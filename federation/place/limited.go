@@ -66,24 +66,24 @@ func (l *likeness) relimit(alone iter.Seq[*queued]) (changed bool) {
 	}
 	l.limits++
 	clear(l.recent)
-	var again []kinKey
-	for key := range l.kins {
+	var again []userGroupKey
+	for key := range l.userGroups {
 		if moved[key.of] {
 			again = append(again, key)
 		}
 	}
 	for _, key := range again {
-		k := l.kins[key]
-		delete(l.kins, key)
+		k := l.userGroups[key]
+		delete(l.userGroups, key)
 		key.class = key.of.class
 		sh := l.shapes[key.shapeKey]
 		if sh == nil {
 			sh = k.shape.but(key.of, l.in, changes)
 			l.shapes[key.shapeKey] = sh
 		}
-		k.shape, l.kins[key] = sh, k
+		k.shape, l.userGroups[key] = sh, k
 	}
-	for _, k := range l.kins { // a shape stands for others than those who have left it
+	for _, k := range l.userGroups { // a shape stands for others than those who have left it
 		if sh := k.shape; sh.of.class != sh.class {
 			sh.of = k.of
 			k.of.put(&sh.like)
@@ -95,7 +95,7 @@ func (l *likeness) relimit(alone iter.Seq[*queued]) (changed bool) {
 		}
 	}
 	for q := range alone {
-		q.kin = stranger
+		q.userGroup = stranger
 	}
 	return true
 }

@@ -85,16 +85,16 @@ func (ms *members) takeUp(st *siteState, run int) (changed bool) {
 	seen, old, held := st.site.Seen, st.read, st.bound
 	next, f := st.model.follow(seen)
 	if next == nil && seen != nil {
-		next, f, st.books = newModel(st.site), followed{judged: true}, nil
+		next, f, st.kept = newModel(st.site), followed{judged: true}, nil
 	}
 	switch {
-	case st.books == nil || next == nil:
-		st.books = nil
+	case st.kept == nil || next == nil:
+		st.kept = nil
 	case len(f.nodes) == 0: // the plan goes on
-		st.books.m = next
+		st.kept.m = next
 	default:
-		st.books.release(ms.now, run)
-		st.books.follow(next, f.nodes)
+		st.kept.release(ms.now, run)
+		st.kept.follow(next, f.nodes)
 	}
 	if shared := sharedPools(next); !slices.Equal(shared, st.shared) {
 		st.shared, changed = shared, true
@@ -124,7 +124,7 @@ func (ms *members) takeUp(st *siteState, run int) (changed bool) {
 // unlearn forgets what was made of all observations: they are read again.
 func (ms *members) unlearn() {
 	for _, st := range ms.sites {
-		st.model, st.read, st.books = nil, nil, nil
+		st.model, st.read, st.kept = nil, nil, nil
 		ms.changed(st)
 	}
 }

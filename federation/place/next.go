@@ -12,8 +12,8 @@ import (
 func (w *World) Next() iter.Seq2[*federation.Job, *federation.Offer] {
 	return func(yield func(*federation.Job, *federation.Offer) bool) {
 		w.settle()
-		for piece, jobs := range w.planned() {
-			w.spread(piece)
+		for chunk, jobs := range w.planned() {
+			w.spread(chunk)
 			for _, q := range jobs {
 				if q.fate == nil || !w.lookedAt(q) || q.fate.kind != waits {
 					continue

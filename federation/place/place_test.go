@@ -226,7 +226,7 @@ func TestForetell(t *testing.T) {
 		t.Fatalf("%d is bound, not the first of the short ones", got)
 	}
 	asked := 0
-	w.Foretell(func(j *federation.Job) *federation.Expected {
+	w.Predict(func(j *federation.Job) *federation.Expected {
 		if asked++; j.ID%2 == 0 {
 			return &federation.Expected{P50: time.Minute, P90: time.Minute}
 		}
@@ -243,9 +243,9 @@ func TestForetell(t *testing.T) {
 		w.SetJob(Waiting{Job: &federation.Job{ID: id, User: "alice", Spec: new(sbatch.Spec)}, Expected: &federation.Expected{P50: time.Hour}})
 	}
 	for range 2 {
-		w.Foretell(func(*federation.Job) *federation.Expected { kinds++; return &federation.Expected{P50: 2 * time.Hour} })
+		w.Predict(func(*federation.Job) *federation.Expected { kinds++; return &federation.Expected{P50: 2 * time.Hour} })
 	}
-	if kinds != mostForetold+20 || w.foretold != nil {
+	if kinds != mostForetold+20 || w.predicted != nil {
 		t.Errorf("two calls asked for %d kinds of %d", kinds, mostForetold+20)
 	}
 	for q := range w.queue.all() {

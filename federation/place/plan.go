@@ -83,8 +83,8 @@ func (pl *plan) begin() {
 		st.deep = pl.depth(st)
 		clear(st.holders)
 		st.now, st.run = pl.now, pl.run
-		if st.books != nil {
-			st.books.release(pl.now, pl.run)
+		if st.kept != nil {
+			st.kept.release(pl.now, pl.run)
 		}
 	}
 	for _, st := range pl.sites {
@@ -212,7 +212,7 @@ func (pl *plan) waitsFor(c *candidate, start int64) federation.Reason {
 }
 
 // rest is what becomes of a job that gets nothing, and of those of its shape behind it. If it waits for a candidate alone, as most do, that holds until somebody claims nodes of
-// the candidate's site: claims elsewhere make all else only dearer. Otherwise it holds until anybody claims anything.
+// the candidate's site: claims elsewhere only make everything else more expensive. Otherwise it holds until anybody claims anything.
 func (pl *plan) rest(sh *shape, best *candidate, reason federation.Reason, offers *offers) *fate {
 	sh.changes, sh.early, sh.restsAt = pl.changes, nil, nil
 	if best != nil && best.parts == nil && best.queue == nil && !sh.choice && pl.preempting == nil {

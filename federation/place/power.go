@@ -8,8 +8,8 @@ import (
 	"fsub/federation"
 )
 
-// pricePower adds what the electricity of the run and its carbon are reckoned to cost, where the operators have said what that is. Nobody is billed for it.
-// It is that of a run which starts now: sites are judged anew when the hour changes.
+// pricePower adds what the electricity of the run and its carbon are expected to cost, where the operators have said what that is. Nobody is billed for it.
+// It is that of a run which starts now: sites are judged again when the hour changes.
 func (c *runPrice) pricePower(now time.Time) {
 	if p := c.site.site.Power; p != nil {
 		c.power = p.Of(c.tres, now, c.run)

@@ -16,7 +16,7 @@ func Priority(j *federation.Job) int64 {
 // [Priority]. What a group counts may change for all its jobs at little cost, however many they are.
 type Order interface {
 	// Of is the group of a job of which so long a run is expected, nil if that is not known, and what it counts by itself. Groups count from 0. It
-	// is the same until [World.Reorder] or [World.Foretell] is called.
+	// is the same until [World.Reorder] or [World.Predict] is called.
 	Of(*federation.Job, *federation.Expected) (group int, counts int64)
 	// Group is what each job of a group counts beside that. It is the same until [World.Regroup] or one of those is called.
 	Group(group int) int64
@@ -56,7 +56,7 @@ func (g *groups) again() (changed bool) {
 }
 
 // SetPriority has jobs ordered by another function than [Priority]: of the job, and of how long it is expected to run, nil if that is not known. It gives a job the same
-// number until Reorder or Foretell is called. It is set before there are jobs.
+// number until Reorder or Predict is called. It is set before there are jobs.
 func (w *World) SetPriority(f func(*federation.Job, *federation.Expected) int64) {
 	w.SetOrder(priorities(f))
 }
@@ -64,7 +64,7 @@ func (w *World) SetPriority(f func(*federation.Job, *federation.Expected) int64)
 // SetOrder has jobs ordered by more than a number. It is set before there are jobs.
 func (w *World) SetOrder(o Order) { w.groups.order = o }
 
-// Reorder works out the order of the queue anew, because something that priorities depend on beside the jobs has changed.
+// Reorder computes the order of the queue again, because something that priorities depend on beside the jobs has changed.
 func (w *World) Reorder() {
 	w.groups.again()
 	w.queue.reorder(func(q *queued) {
@@ -82,16 +82,16 @@ func (w *World) Regroup() {
 	}
 }
 
-// mostForetold is how many forecasts one call of Foretell asks for.
+// mostForetold is how many forecasts one call of Predict asks for.
 const mostForetold = 500
 
-// Foretell takes in how long jobs of the queue are expected to run by now, and works out the order of the queue anew. Jobs of which the same value was expected are alike: they are asked for
+// Predict takes in how long jobs of the queue are expected to run by now, and computes the order of the queue again. Jobs of which the same value was expected are alike: they are asked for
 // together. Where there are many kinds of jobs, each call takes up some of them, until all have had their turn.
-func (w *World) Foretell(expected func(*federation.Job) *federation.Expected) {
+func (w *World) Predict(expected func(*federation.Job) *federation.Expected) {
 	told := map[*federation.Expected]*federation.Expected{}
 	for q := range w.queue.some() {
 		old := q.expected
-		if w.foretold[old] {
+		if w.predicted[old] {
 			continue // in this turn of all
 		}
 		e, known := told[old]
@@ -104,18 +104,18 @@ func (w *World) Foretell(expected func(*federation.Job) *federation.Expected) {
 			}
 		}
 		if (e == nil) != (old == nil) || e != nil && steps(e) != steps(old) {
-			q.kin = stranger
+			q.userGroup = stranger
 		}
 		q.expected = e
 	}
 	if len(told) < mostForetold {
-		w.foretold = nil
+		w.predicted = nil
 	} else {
-		if w.foretold == nil {
-			w.foretold = map[*federation.Expected]bool{}
+		if w.predicted == nil {
+			w.predicted = map[*federation.Expected]bool{}
 		}
 		for _, e := range told {
-			w.foretold[e] = true
+			w.predicted[e] = true
 		}
 	}
 	w.Reorder()

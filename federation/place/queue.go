@@ -10,17 +10,17 @@ import (
 
 // queued is a job in the queue. There may be a million: it is kept small.
 type queued struct {
-	job      *federation.Job
-	turn     turn
-	*kin           // stranger: not known yet
-	fate     *fate // by the plan run, or one that has decided about its piece as a whole: see World.decided
-	run      int32 // -1: none was about it yet, or it has left the queue
-	told     word  // the reason that Decide has said; 0: none
-	refused  bool  // see plan.refused
-	spent    bool  // see Waiting.Spent
-	claim    int16 // see guarantees.claimOf
-	group    int32 // see Order
-	expected *federation.Expected
+	job        *federation.Job
+	turn       turn
+	*userGroup       // stranger: not known yet
+	fate       *fate // by the plan run, or one that has decided about its chunk as a whole: see World.decided
+	run        int32 // -1: none was about it yet, or it has left the queue
+	told       word  // the reason that Decide has said; 0: none
+	refused    bool  // see plan.refused
+	spent      bool  // see Waiting.Spent
+	claim      int16 // see guarantees.claimOf
+	group      int32 // see Order
+	expected   *federation.Expected
 }
 
 // word is the number of a reason in a World, so that a job need not hold the word itself. 0: none, or not known.
@@ -36,7 +36,7 @@ func (pl *plan) number(s string) word {
 	return n
 }
 
-// turn is a job's place in the queue: as line.turn tells it among all, else among those of its group.
+// turn is a job's place in the queue: as jobQueue.turn tells it among all, else among those of its group.
 type turn struct {
 	priority int64
 	place    federation.JobID
@@ -65,25 +65,25 @@ type Waiting struct {
 	Place federation.JobID
 	// Spent: others have made room for it lately, and do not once more.
 	Spent bool
-	// Expected is how long it is expected to run; nil: a share of its time limit is reckoned with.
+	// Expected is how long it is expected to run; nil: a share of its time limit counts.
 	Expected *federation.Expected
 }
 
 // SetJob tells of a job in the queue that is new or has changed.
 func (w *World) SetJob(j Waiting) {
 	w.index()
-	q := &queued{job: j.Job, kin: stranger, run: -1, refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected, claim: w.guarantees.claimOf(j.Job)}
+	q := &queued{job: j.Job, userGroup: stranger, run: -1, refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected, claim: w.guarantees.claimOf(j.Job)}
 	q.group, q.turn = w.rankOf(&j)
 	old := w.byID.Of(j.Job.ID)
 	w.at.job = j.Job
-	if old != nil && !w.outdated() && old.turn.own() == q.turn && old.group == q.group && old.claim == q.claim && !old.refused && !q.refused && old.spent == q.spent && old.kin != stranger && (old.job.Part == nil) == (j.Job.Part == nil) &&
-		w.kinOf(j.Job, j.Expected, nil) == old.kin {
+	if old != nil && !w.outdated() && old.turn.own() == q.turn && old.group == q.group && old.claim == q.claim && !old.refused && !q.refused && old.spent == q.spent && old.userGroup != stranger && (old.job.Part == nil) == (j.Job.Part == nil) &&
+		w.userGroupOf(j.Job, j.Expected, nil) == old.userGroup {
 		old.job, old.told, old.expected = j.Job, 0, j.Expected // nothing that the plan depends on
 		w.news = append(w.news, old)
 		if !w.stale {
 			w.decided(old)
 		}
-		w.queue.pieceOf(old).quiet = false
+		w.queue.chunkOf(old).quiet = false
 		return
 	}
 	w.DropJob(j.Job.ID)

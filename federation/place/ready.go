@@ -9,7 +9,7 @@ import (
 
 // readiness holds the nodes of some cells in order of the time at which one need fits on them, as the model has it: before a plan takes anything, and
 // as if no job outlasted its limit. What a plan takes, and jobs past their limits, only make that later. So a search goes through
-// the first nodes in order and looks closer at those that it has to; when the model changes, only the nodes that have changed are put in their places anew.
+// the first nodes in order and looks closer at those that it has to; when the model changes, only the nodes that have changed are sorted in again.
 type readiness struct {
 	f     fit
 	cells []int32

@@ -11,8 +11,8 @@ import (
 func (w *World) Plan() federation.Plan {
 	w.settle()
 	p := federation.Plan{Decisions: make([]federation.Decision, 0, w.looked)}
-	for piece, jobs := range w.planned() {
-		w.spread(piece)
+	for chunk, jobs := range w.planned() {
+		w.spread(chunk)
 		for _, q := range jobs {
 			p.Decisions = append(p.Decisions, w.decision(q))
 		}
@@ -21,8 +21,8 @@ func (w *World) Plan() federation.Plan {
 }
 
 // planned goes through the jobs that the plan is about.
-func (w *World) planned() iter.Seq2[*piece, []*queued] {
-	return func(yield func(*piece, []*queued) bool) {
+func (w *World) planned() iter.Seq2[*chunk, []*queued] {
+	return func(yield func(*chunk, []*queued) bool) {
 		left := w.looked
 		for p, jobs := range w.queue.runs() {
 			n := min(left, len(jobs))
@@ -41,8 +41,8 @@ func (w *World) Decide() []federation.Decision {
 	all := append(w.news, w.acts...)
 	if w.anew {
 		all = nil
-		for i := range w.queue.lanes {
-			all = w.tellOf(&w.queue.lanes[i], all)
+		for i := range w.queue.subqueues {
+			all = w.tellOf(&w.queue.subqueues[i], all)
 		}
 	}
 	all = slices.DeleteFunc(all, func(q *queued) bool { return !w.lookedAt(q) || !w.decided(q).tells() })
@@ -61,9 +61,9 @@ func (w *World) Decide() []federation.Decision {
 	return out
 }
 
-// tellOf adds the jobs of a lane of which Decide has something to say.
-func (w *World) tellOf(l *lane, all []*queued) []*queued {
-	for _, p := range l.pieces {
+// tellOf adds the jobs of a subqueue of which Decide has something to say.
+func (w *World) tellOf(l *subqueue, all []*queued) []*queued {
+	for _, p := range l.chunks {
 		if p.run == w.run && p.upto == len(p.jobs) { // all of them have been told
 			continue
 		}
@@ -150,7 +150,7 @@ func (w *World) goOn(tell bool) {
 	past := ahead{join: m, w: w, there: w.spotted[:0]}
 	defer func() {
 		w.spotted = past.there[:0]
-		clear(w.spotted[:cap(w.spotted)]) // the pieces may go
+		clear(w.spotted[:cap(w.spotted)]) // the chunks may go
 	}()
 	strict := tell || w.pressed.counts // what a job finds there depends on how many were looked at before it
 	for m.more() {
@@ -172,7 +172,7 @@ func (w *World) goOn(tell bool) {
 				n = w.idle(p.jobs[i : i+n])
 			}
 			if n > 0 {
-				past.add(spotted{p, m.heads[0].lane, m.at[m.heads[0].lane].piece, i, i + n, whole})
+				past.add(spotted{p, m.heads[0].subqueue, m.at[m.heads[0].subqueue].chunk, i, i + n, whole})
 				m.pass(n)
 				continue
 			}
@@ -209,20 +209,20 @@ func (pl *plan) idle(jobs []*queued) int {
 	return len(jobs)
 }
 
-// ahead is the jobs of a lane that a plan has decided about though some of other lanes stand among them. That will do until one of those takes nodes, or is the last one.
+// ahead is the jobs of a subqueue that a plan has decided about though some of other subqueues stand among them. That will do until one of those takes nodes, or is the last one.
 type ahead struct {
 	*join
 	w     *World
 	there []spotted
 }
 
-// spotted is jobs of a piece, from one to before another.
+// spotted is jobs of a chunk, from one to before another.
 type spotted struct {
-	*piece
-	lane     int32
-	at       int // of the piece
+	*chunk
+	subqueue int32
+	at       int // of the chunk
 	from, to int
-	whole    bool // they were decided about by the piece
+	whole    bool // they were decided about by the chunk
 }
 
 func (a *ahead) add(s spotted) { a.there = append(a.there, s) }
@@ -234,10 +234,10 @@ func (a *ahead) undo(t turn) (any bool) {
 			continue
 		}
 		any = true
-		i := max(s.find(a.within(t, int(s.lane))), s.from)
+		i := max(s.find(a.within(t, int(s.subqueue))), s.from)
 		a.w.looked -= s.to - i
-		if to := (position{s.at, i}); to.before(a.join.at[s.lane]) {
-			a.join.at[s.lane] = to
+		if to := (position{s.at, i}); to.before(a.join.at[s.subqueue]) {
+			a.join.at[s.subqueue] = to
 		}
 		if !s.whole {
 			for _, q := range s.jobs[i:s.to] {
@@ -254,8 +254,8 @@ func (a *ahead) undo(t turn) (any bool) {
 	return any
 }
 
-// skip decides about a quiet piece as a whole, where each of its jobs would find what the last one of its shape has found.
-func (pl *plan) skip(p *piece) bool {
+// skip decides about a quiet chunk as a whole, where each of its jobs would find what the last one of its shape has found.
+func (pl *plan) skip(p *chunk) bool {
 	if !p.quiet || pl.watch != nil || pl.looked+len(p.jobs) > pl.policy.MaxLook || pl.full() {
 		return false
 	}
@@ -275,33 +275,33 @@ func (pl *plan) skip(p *piece) bool {
 	return true
 }
 
-// hush notes whether a piece is quiet, once Decide has told of all its jobs.
-func (pl *plan) hush(p *piece) {
-	p.quiet, p.kins = false, p.kins[:0]
+// hush notes whether a chunk is quiet, once Decide has told of all its jobs.
+func (pl *plan) hush(p *chunk) {
+	p.quiet, p.userGroups = false, p.userGroups[:0]
 	for _, q := range p.jobs {
 		if q.run != int32(pl.run) || q.acts() || q.refused || q.shape.switches {
 			return
 		}
-		if k := q.kin; k.piece != p || k.run != pl.run {
-			k.piece, k.run, k.at = p, pl.run, len(p.kins)
-			p.kins = append(p.kins, waited{k, q.fate.word})
-		} else if p.kins[k.at].told != q.fate.word {
+		if k := q.userGroup; k.chunk != p || k.run != pl.run {
+			k.chunk, k.run, k.at = p, pl.run, len(p.userGroups)
+			p.userGroups = append(p.userGroups, waited{k, q.fate.word})
+		} else if p.userGroups[k.at].told != q.fate.word {
 			return
 		}
 	}
 	p.quiet = pl.group(p)
 }
 
-// group works out the kinds of a piece's kins, and whose those are: it is done again only when one
+// group works out the kinds of a chunk's user groups, and whose those are: it is done again only when one
 // of them may do something else. It is false if something else has been said of some jobs of a shape than of others.
-func (l *likeness) group(p *piece) bool {
+func (l *likeness) group(p *chunk) bool {
 	l.grouping++
 	p.kinds, p.of, p.limits = p.kinds[:0], p.of[:0], l.limits
-	for _, k := range p.kins {
-		if of := k.kin.of; of.grouping != l.grouping {
+	for _, k := range p.userGroups {
+		if of := k.userGroup.of; of.grouping != l.grouping {
 			of.grouping, p.of = l.grouping, append(p.of, of)
 		}
-		if sh := k.kin.shape; sh.grouping != l.grouping {
+		if sh := k.userGroup.shape; sh.grouping != l.grouping {
 			sh.grouping, sh.kind = l.grouping, len(p.kinds)
 			p.kinds = append(p.kinds, kind{shape: sh, told: k.told})
 		} else if p.kinds[sh.kind].told != k.told {
@@ -311,8 +311,8 @@ func (l *likeness) group(p *piece) bool {
 	return true
 }
 
-// spread gives each job of a piece its fate, if the plan has decided about the piece as a whole.
-func (pl *plan) spread(p *piece) {
+// spread gives each job of a chunk its fate, if the plan has decided about the chunk as a whole.
+func (pl *plan) spread(p *chunk) {
 	if p == nil || p.run != pl.run {
 		return
 	}
@@ -330,10 +330,10 @@ func (pl *plan) spread(p *piece) {
 	}
 }
 
-// decided is a job with its fate, which the plan may have given to its whole piece.
+// decided is a job with its fate, which the plan may have given to its whole chunk.
 func (w *World) decided(q *queued) *queued {
 	if q.run != int32(w.run) {
-		w.spread(w.queue.pieceOf(q))
+		w.spread(w.queue.chunkOf(q))
 	}
 	return q
 }
@@ -364,7 +364,7 @@ func (pl *plan) lookAt(q *queued) (took bool) {
 func (pl *plan) know(q *queued) {
 	pl.look(q.job)
 	if q.shape == nil || q.shape.switches && q.shape.drop != pl.dropsSwitches(q.job) {
-		q.kin = pl.kinOf(q.job, q.expected, pl.refusedBy(q))
+		q.userGroup = pl.userGroupOf(q.job, q.expected, pl.refusedBy(q))
 	}
 	if q.shape.version != pl.version || q.shape.clock != pl.now {
 		pl.judge(q.shape)

@@ -14,7 +14,7 @@ import (
 // mostPressing bounds the jobs that are counted; those behind them do not matter.
 const mostPressing = 5000
 
-// In a long queue a job more or less hardly changes the prices: they hold until a twentieth of it has come or gone, or the plan is made anew for another reason.
+// In a long queue a job more or less hardly changes the prices: they hold until a twentieth of it has come or gone, or the plan is made again for another reason.
 const (
 	fewPressing = 250
 	pressAgain  = 20
@@ -27,14 +27,14 @@ type pressure struct {
 	since  int  // jobs that have come or gone
 }
 
-// shifted counts a job that comes or goes, so that there are so many in the queue, and reports whether the prices are to be worked out anew.
+// shifted counts a job that comes or goes, so that there are so many in the queue, and reports whether the prices must be worked out again.
 func (p *pressure) shifted(jobs int) bool {
 	p.since++
 	return p.counts && (min(jobs, p.jobs) <= fewPressing || p.since*pressAgain > p.jobs)
 }
 
 // press works out the shadow prices of all owned pools from a queue as it stands. It does nothing where nothing is rented.
-func (pl *plan) press(queue *line) {
+func (pl *plan) press(queue *jobQueue) {
 	pl.pressed = pressure{counts: pl.rents(), jobs: queue.n}
 	if !pl.pressed.counts {
 		return

@@ -7,7 +7,7 @@ type shape struct {
 	like     federation.Job       // any of them ...
 	of       *person              // ... whose it is
 	class    int                  // of all of them
-	expected *federation.Expected // how long they run; nil: a share of their limit is reckoned with
+	expected *federation.Expected // how long they run; nil: a share of their limit counts
 	drop     bool                 // they have waited long enough for their --switches
 	// switches: they ask for --switches, so that how long they have waited matters.
 	switches bool
@@ -45,7 +45,7 @@ type shape struct {
 	press   int
 	futile  int // the plan in which nobody's end would help; see preempt.go
 
-	grouping, kind int // which of a piece's kinds it was in that grouping; see likeness.group
+	grouping, kind int // which of a chunk's kinds it was in that grouping; see likeness.group
 }
 
 // need is shared by all shapes that differ only in time limits and rights.

@@ -23,7 +23,7 @@ type siteState struct {
 	bound        []federation.Bound       // what holdBound goes through; nil: to be made
 	runs         map[federation.JobID]int // see heldIn; of the observation that bound is made of
 	shown        []federation.Bound       // see World.Bound; nil: to be made
-	books        *capacity                // see capacity
+	kept         *capacity                // between plans; see capacity
 	press        []float64                // by pool: what a node-hour costs those who wait, in dollars; see shadowprice.go
 	preemptibles *preemptibles            // see plan.preemptibles
 	shared       []bool                   // by pool: others wait for its nodes; nil: for none
@@ -61,10 +61,10 @@ func (st *siteState) tie(pool int, seed uint64) uint64 {
 
 // capacity returns what is free at the site; a site that no job looks at costs nothing.
 func (st *siteState) capacity() *capacity {
-	if st.books == nil {
-		st.books = newCapacity(st.model, st.now, st.run)
+	if st.kept == nil {
+		st.kept = newCapacity(st.model, st.now, st.run)
 	}
-	return st.books
+	return st.kept
 }
 
 // held are the jobs that the site has been given and that the observation which the plan is made of does not show as running, in the order in which they were given.

@@ -9,7 +9,7 @@ import (
 // Try tells when and where a job would start if it were submitted now and alone in the queue. e is how long it is expected to run; nil: nothing is known of that.
 func (w *World) Try(job *federation.Job, e *federation.Expected) federation.Trial {
 	w.begin()
-	w.stale = true // the next plan begins anew
+	w.stale = true // the next plan starts over
 	t, _ := w.tryLast(job, e)
 	return t
 }

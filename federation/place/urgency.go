@@ -7,7 +7,7 @@ import (
 )
 
 // What it is worth to run sooner: an hour of waiting has a price, which a QOS may multiply, and a job with a deadline may say what its result
-// is worth by then (--deadline with "#FSUB --deadline-value"). Both buy an earlier start at a dearer site.
+// is worth by then (--deadline with "#FSUB --deadline-value"). Both buy an earlier start at a more expensive site.
 
 // urgency is by how much a QOS multiplies the price of waiting.
 func (p *Policy) urgency(qos string) float64 {

@@ -18,14 +18,14 @@ import (
 type World struct {
 	plan
 
-	queue    line                          // in the order in which jobs are looked at
-	groups   groups                        // of the jobs
-	byID     jobmap.Map[*queued]           // empty until it is asked for
-	fresh    []*queued                     // those that are new since the last plan, and stand before others that it is about
-	foretold map[*federation.Expected]bool // see Foretell
+	queue     jobQueue                      // in the order in which jobs are looked at
+	groups    groups                        // of the jobs
+	byID      jobmap.Map[*queued]           // empty until it is asked for
+	fresh     []*queued                     // those that are new since the last plan, and stand before others that it is about
+	predicted map[*federation.Expected]bool // see Predict
 
 	// How far the plan has come. It is about the first jobs of the queue, as many as plan.looked says.
-	stale   bool      // it must be made anew
+	stale   bool      // it must be made again
 	edge    *queued   // the last job that it is about, which may be gone; nil: none
 	took    *queued   // the last of them that took anything; those behind it change nothing
 	anew    bool      // Decide has not been asked since it was made
@@ -61,7 +61,7 @@ func newWorldOf(s *federation.Snapshot, p Policy) *World {
 	queue := make([]*queued, len(s.Jobs))
 	for i, job := range s.Jobs {
 		queue[i] = &all[i]
-		all[i].job, all[i].kin, all[i].turn = job, stranger, turn{priority: -int64(i), place: job.ID} // the order is theirs
+		all[i].job, all[i].userGroup, all[i].turn = job, stranger, turn{priority: -int64(i), place: job.ID} // the order is theirs
 		if r := s.Refused[job.ID]; len(r) > 0 {
 			all[i].refused, w.refused[job.ID] = true, r
 		}
@@ -176,10 +176,10 @@ func (w *World) Watch(f func(*federation.Job)) { w.watch = f }
 // forgetLikeness has every job looked at as if it were the first.
 func (w *World) forgetLikeness() {
 	w.likeness.forget(len(w.recent))
-	for p := range w.queue.pieces() {
+	for p := range w.queue.chunks() {
 		p.quiet, p.run = false, 0
 		for _, q := range p.jobs {
-			q.kin = stranger
+			q.userGroup = stranger
 		}
 	}
 	w.stale = true
@@ -191,7 +191,7 @@ func (w *World) read() {
 		w.readSite(st)
 	}
 	// Kinds of jobs are forgotten too when many more are known than there are jobs to be of them.
-	if n := len(w.kins); w.outdated() || n > 4096 && n > 2*w.queue.n {
+	if n := len(w.userGroups); w.outdated() || n > 4096 && n > 2*w.queue.n {
 		w.forgetLikeness()
 	}
 	w.stale = w.relimit(w.withRefusals()) || w.stale

@@ -323,7 +323,7 @@ func (r *run) plan() {
 	passed := r.know.pass(r.now)
 	switch changed := r.order.pass(r.now); {
 	case passed && r.order.shares != nil && r.order.shares.ByWork():
-		r.world.Foretell(func(j *federation.Job) *federation.Expected { return r.know.expect(&r.cfg.Jobs[r.index[j.ID]]) })
+		r.world.Predict(func(j *federation.Job) *federation.Expected { return r.know.expect(&r.cfg.Jobs[r.index[j.ID]]) })
 	case changed:
 		r.world.Reorder()
 	}
