@@ -260,6 +260,8 @@ func reason(at sbatch.Release, taken, call, want, got string) string {
 		return "26.05 refuses fewer tasks than nodes"
 	case at != sbatch.Slurm2411 && has("--ntasks-per-gpu"):
 		return "tasks that GPUs count"
+	case at == sbatch.Slurm2205 && (has("--gpus=") || has("--gpus-per-node") && has("-n")):
+		return "22.05 fills one node after the other with the GPUs of the job, whatever memory they need"
 	case at == sbatch.Slurm2205 && has("--ntasks-per-node"):
 		return "22.05 tells the script of as many tasks as a node may have, and takes the fewest nodes of a range"
 	case has("--contiguous"):
