@@ -73,7 +73,6 @@ needs a coordinator or an operator.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.SetVersionTemplate("fed {{.Version}}\n")
 	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newMaintenanceCommand(), newNodeCommand(), newHealthCommand(), newHealthCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), newJobCommand(), newExplainCommand(), newSimCommand(), newWhatIfCommand(), newEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), newLogsCommand(), newAsUserCommand(), newStoreCommand(), newDebugCommand(), newVersionCommand())
 	group(cmd)
 	addCompletion(cmd)

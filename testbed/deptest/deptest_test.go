@@ -4,6 +4,7 @@ package deptest
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -148,6 +149,17 @@ func TestDaemonIsSmall(t *testing.T) {
 		case "golang.org/x/net/trace", "google.golang.org/grpc/xds":
 			t.Errorf("fed has %s: with it come 50 MB", pkg)
 		}
+	}
+	dir := os.Getenv("FSUB_BIN")
+	if dir == "" {
+		t.Skip("SKIPPED: FSUB_BIN does not say where fed was built, so its size is not looked at")
+	}
+	fed, err := os.Stat(filepath.Join(dir, "fed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mb := fed.Size() / 1e6; mb > 85 {
+		t.Errorf("fed has %d MB, 68 without methods that nobody calls: something that is called finds methods by name (a template of cobra's, say), so the linker keeps all; see go build -ldflags=-dumpdep", mb)
 	}
 }
 
