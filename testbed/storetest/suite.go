@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"fsub/federation"
+	"fsub/federation/accounts"
 	"fsub/sbatch"
 )
 
@@ -156,7 +157,7 @@ func (e *env) wants(err, want error) {
 }
 
 // derived is what is not stored: of a job what follows from its Spec (see testDemand), of a task the job that it has become.
-var derived = cmp.Options{cmpopts.IgnoreFields(federation.Job{}, "Demand"), cmpopts.IgnoreFields(federation.Task{}, "ID")}
+var derived = cmp.Options{cmpopts.IgnoreFields(federation.Job{}, "Demand"), cmpopts.IgnoreFields(federation.Task{}, "ID"), cmpopts.IgnoreUnexported(accounts.Record{})}
 
 // sets are the same if they have the same tasks.
 var sets = cmp.Comparer(func(a, b federation.TaskSet) bool { return a.Len() == b.Len() && a.Covers(&b) })
