@@ -342,7 +342,7 @@ func newAccountDriftCommand() *cobra.Command {
 			}
 			err = printDrift(cmd, &c, resp, false)
 			if err == nil && len(resp.Differences) > 0 {
-				err = exitError(1)
+				err = cli.ExitError(1)
 			}
 			return err
 		},
@@ -382,7 +382,7 @@ func printDrift(cmd *cobra.Command, c *cli.Connection, d v1.AccountDrift, comman
 		failed = failed || x.Error != ""
 	}
 	if failed {
-		return exitError(1)
+		return cli.ExitError(1)
 	}
 	return nil
 }

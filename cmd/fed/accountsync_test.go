@@ -56,11 +56,11 @@ func TestAccountDriftAndSync(t *testing.T) {
 	t.Setenv("FSUB_SOCKET", d.Socket)
 	run := func(fails bool, want string, args ...string) {
 		t.Helper()
-		cmd := newCommand()
+		cmd := newAccountCommand()
 		var out bytes.Buffer
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)
-		cmd.SetArgs(append([]string{"account"}, args...))
+		cmd.SetArgs(args)
 		if err := cmd.ExecuteContext(t.Context()); (err != nil) != fails || !strings.Contains(out.String(), want) {
 			t.Errorf("%v: %v; it prints %q, want %q", args, err, out.String(), want)
 		}

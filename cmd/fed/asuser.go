@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/staging/home"
 )
 
@@ -19,7 +20,7 @@ func newAsUserCommand() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if code := home.Child(os.Stdin, os.Stdout, os.Stderr); code != 0 {
-				return exitError(code)
+				return cli.ExitError(code)
 			}
 			return nil
 		},

@@ -46,7 +46,7 @@ The exit code is 1 if there are any.`,
 			}
 			for i := range found {
 				if err == nil && (found[i].Error != "" || len(found[i].Differences) > 0) {
-					err = exitError(1)
+					err = cli.ExitError(1)
 				}
 			}
 			return err

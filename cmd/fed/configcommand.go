@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
 	"fsub/slurm"
 )
@@ -103,7 +104,7 @@ func again(name string) error {
 	err = cmd.Run()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return exitError(exit.ExitCode())
+		return cli.ExitError(exit.ExitCode())
 	}
 	if err != nil {
 		return fmt.Errorf("check as %s: %w", u.Username, err)

@@ -129,7 +129,7 @@ func exitCode(exit *sbatch.Exit) error {
 	if exit == nil || exit.Code == 0 {
 		return nil
 	}
-	return exitError(exit.Code)
+	return cli.ExitError(exit.Code)
 }
 
 // osFiles reads files with the rights of the process.

@@ -104,18 +104,7 @@ func (e *events) run(ctx context.Context) error {
 }
 
 func eventJob(v *v1.Event) string {
-	return taskText(v.Job, v.Array, v.Task)
-}
-
-// taskText is a job as the commands name it: ARRAY_TASK where it is a task of an array; "" if there is none.
-func taskText(job, array federation.JobID, task *int) string {
-	switch {
-	case task != nil:
-		return fmt.Sprintf("%d_%d", array, *task)
-	case job != 0:
-		return job.String()
-	}
-	return ""
+	return cli.TaskText(v.Job, v.Array, v.Task)
 }
 
 func eventDetail(v *v1.Event) string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	"fsub/federation/api/submission"
 	"fsub/federation/faults"
@@ -62,7 +63,7 @@ func siteFaults(sites []*federation.Site) (out []faults.Fault) {
 			if c.Name == federation.CondNotSeen {
 				continue
 			}
-			text := fmt.Sprintf("site %s: %s%s; see: fed site show %[1]s", s.Name, strings.ReplaceAll(string(c.Name), "_", " "), colon(c.Detail))
+			text := fmt.Sprintf("site %s: %s%s; see: fed site show %[1]s", s.Name, strings.ReplaceAll(string(c.Name), "_", " "), cli.Colon(c.Detail))
 			out = append(out, faults.Fault{Name: fmt.Sprintf("site %s %s", s.Name, c.Name), Text: text, Since: c.Since, Logged: true})
 		}
 	}

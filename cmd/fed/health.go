@@ -40,11 +40,9 @@ Without a verb: what is wrong with the daemon and its sites, the breakers that a
 	return cmd
 }
 
-func oneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }
-
 func showHealth(out io.Writer, h *v1.Health, now time.Time) error {
 	for _, f := range h.Faults {
-		fmt.Fprintf(out, "FAULT since %s: %s\n", cli.When(f.Since), oneLine(f.Text))
+		fmt.Fprintf(out, "FAULT since %s: %s\n", cli.When(f.Since), cli.OneLine(f.Text))
 	}
 	open := 0
 	for _, b := range h.Breakers {

@@ -80,7 +80,7 @@ func mostText(j *federation.Job, d *federation.Decision) string {
 	if len(d.Offers) == 0 || j.State.Ended() || d.Offers[0].Most <= d.Offers[0].Price() {
 		return ""
 	}
-	return fmt.Sprintf("  costs %s at most: as long as its time limit\n", usd(d.Offers[0].Most))
+	return fmt.Sprintf("  costs %s at most: as long as its time limit\n", cli.USD(d.Offers[0].Most))
 }
 
 // startText says when and where a job that waits is expected to start; "" where nothing says when.
@@ -92,7 +92,7 @@ func startText(s *federation.Start) string {
 	if !s.Within.IsZero() {
 		text += fmt.Sprintf(", by %s (p90)", cli.When(s.Within))
 	}
-	text += fmt.Sprintf(" at %s for %s, %s", s.Site, usd(s.Price), s.Of)
+	text += fmt.Sprintf(" at %s for %s, %s", s.Site, cli.USD(s.Price), s.Of)
 	if s.Unsure != "" {
 		text += "; unsure: " + s.Unsure
 	}
@@ -157,7 +157,7 @@ func newAboutCommand(verb, short string, ask func(context.Context, *client.Clien
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client := c.Client()
-			ids, err := findJobs(cmd.Context(), client, args[0])
+			ids, err := cli.FindJobs(cmd.Context(), client, args[0])
 			if err != nil {
 				return err
 			}

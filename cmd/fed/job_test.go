@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/apitest"
@@ -31,12 +32,12 @@ func TestFindJobs(t *testing.T) {
 		"17": {17}, "17_3": {17}, "20": {20}, "20_0": {30}, "20_[0-1]": {30, 31}, "20_1,20_0": {31, 30}, "20_[1-3]": {31, 20}, "20_9": {20},
 		"30": {30}, "30,20_0,17": {30, 17}, "99_1": {99},
 	} {
-		if got, err := findJobs(t.Context(), client.New(d.Socket), word); err != nil || !slices.Equal(got, want) {
+		if got, err := cli.FindJobs(t.Context(), client.New(d.Socket), word); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v %v, want %v", word, got, err, want)
 		}
 	}
 	for _, bad := range []string{"x", "17,x", "0", "_1"} {
-		if got, err := findJobs(t.Context(), client.New(d.Socket), bad); err == nil {
+		if got, err := cli.FindJobs(t.Context(), client.New(d.Socket), bad); err == nil {
 			t.Errorf("%s: %v", bad, got)
 		}
 	}

@@ -77,7 +77,7 @@ var jobColumns = []jobColumn{
 	{name: "site", cell: func(j *v1.JobLine) string { return string(j.Site) }},
 	{name: "partition", cell: func(j *v1.JobLine) string { return j.Partition }},
 	{name: "nodes", cell: func(j *v1.JobLine) string { return j.Nodes }},
-	{name: "age", cell: func(j *v1.JobLine) string { return ageText(time.Since(j.Submit)) }},
+	{name: "age", cell: func(j *v1.JobLine) string { return cli.AgeText(time.Since(j.Submit)) }},
 	{name: "restarts", cell: func(j *v1.JobLine) string { return fmt.Sprint(j.Restarts) }},
 	{name: "cost", cell: costCell},
 	{name: "most", cell: mostCell, asked: true},
@@ -249,17 +249,4 @@ func countJobs(out io.Writer, jobs []v1.JobLine, by string) error {
 		t.Row(v, fmt.Sprint(total(v)), fmt.Sprint(k.pending), fmt.Sprint(k.running), fmt.Sprint(k.other))
 	}
 	return flush()
-}
-
-// ageText writes a time as people say it: 45s, 12m, 3h10m, 2d4h.
-func ageText(d time.Duration) string {
-	switch d = max(d, 0).Round(time.Second); {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh%dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
 }

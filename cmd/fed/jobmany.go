@@ -212,7 +212,7 @@ func (m *many) confirm(op *v1.Operation) error {
 	slices.Sort(by)
 	fmt.Fprintf(out, "%s %d jobs (%s); %d of them need nothing, %d are refused\n", op.Verb, n, strings.Join(by, ", "), op.Settled-op.Failed, op.Failed)
 	out.Flush()
-	return confirm(m.cmd, fmt.Sprintf("these are more than %d jobs", op.AskAbove))
+	return cli.Confirm(m.cmd, fmt.Sprintf("these are more than %d jobs", op.AskAbove))
 }
 
 // followPause is the time between two looks at an operation.
@@ -230,7 +230,7 @@ func (m *many) follow(ctx context.Context, op *v1.Operation) error {
 		switch {
 		case ctx.Err() != nil:
 			fmt.Fprintf(m.cmd.ErrOrStderr(), "the daemon goes on with operation %d; to see it: fed job %s --resume %[1]d\n", id, m.cmd.Name())
-			return exitError(130)
+			return cli.ExitError(130)
 		case errors.Is(err, federation.ErrUnavailable):
 			waits = m.say(waits, "the daemon does not answer; it goes on with operation "+id.String()+" when it is back")
 			time.Sleep(time.Second)
@@ -267,7 +267,7 @@ func (m *many) failed(op *v1.Operation) error {
 		return nil
 	}
 	fmt.Fprintf(m.cmd.ErrOrStderr(), "%d of %d jobs: not done\n", op.Failed, op.Jobs)
-	return exitError(1)
+	return cli.ExitError(1)
 }
 
 // sum says of many jobs that were released who had held them.

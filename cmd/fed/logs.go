@@ -23,7 +23,7 @@ Of an array it prints what each task has written, with the task before each line
 		Example: "  fed logs -f 30000017\n  fed logs --tail 20 30000017\n  fed logs -e 30000020_4\n  fed logs 30000020",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseJobID(args[0])
+			id, err := cli.ParseJobID(args[0])
 			if err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/internal/crash"
 	"fsub/federation/plain"
 )
@@ -46,7 +47,7 @@ func run(ctx context.Context, args []string) int {
 	if err == nil {
 		err = cmd.ExecuteContext(ctx)
 	}
-	var exit exitError
+	var exit cli.ExitError
 	switch {
 	case err == nil:
 		return 0
@@ -56,11 +57,6 @@ func run(ctx context.Context, args []string) int {
 	fmt.Fprintf(&plain.Writer{To: os.Stderr}, "fed: error: %v\n", err)
 	return 1
 }
-
-// exitError ends the process with a status of its own, after everything was printed.
-type exitError int
-
-func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func newCommand() *cobra.Command {
 	cmd := &cobra.Command{

@@ -38,7 +38,7 @@ func newMaintenanceListCommand() *cobra.Command {
 			t.Row("ID", "SITE", "NODES", "FROM", "TO", "BY", "REASON")
 			for i := range all {
 				m := &all[i]
-				t.Row(fmt.Sprint(m.ID), string(m.Site), allIfNone(m.Nodes), cli.When(m.From), cli.When(m.To), m.By, m.Reason)
+				t.Row(fmt.Sprint(m.ID), string(m.Site), cli.AllIfNone(m.Nodes), cli.When(m.From), cli.When(m.To), m.By, m.Reason)
 			}
 			return t.Flush()
 		},
@@ -83,7 +83,7 @@ Reservations that a site's own admins have made with the flag MAINT count in the
 			if c.JSON {
 				return cli.PrintJSON(cmd.OutOrStdout(), out)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Maintenance %d of %s (%s) from %s to %s\n", out.ID, out.Site, allIfNone(out.Nodes), cli.When(out.From), cli.When(out.To))
+			fmt.Fprintf(cmd.OutOrStdout(), "Maintenance %d of %s (%s) from %s to %s\n", out.ID, out.Site, cli.AllIfNone(out.Nodes), cli.When(out.From), cli.When(out.To))
 			return nil
 		},
 	}
@@ -116,7 +116,7 @@ func newMaintenanceRemoveCommand() *cobra.Command {
 			if !m.From.IsZero() && m.From.Before(time.Now()) {
 				done = "ended"
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Maintenance %d of %s (%s) from %s to %s: %s\n", m.ID, m.Site, allIfNone(m.Nodes), cli.When(m.From), cli.When(m.To), done)
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Maintenance %d of %s (%s) from %s to %s: %s\n", m.ID, m.Site, cli.AllIfNone(m.Nodes), cli.When(m.From), cli.When(m.To), done)
 			return err
 		},
 	}

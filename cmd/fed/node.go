@@ -171,7 +171,7 @@ func setNodes(cmd *cobra.Command, c *cli.Connection, q v1.SetNodes, wait, idle b
 	}
 	for _, s := range said {
 		if s.Left && q.State == federation.WishResume && err == nil {
-			err = exitError(1)
+			err = cli.ExitError(1)
 		}
 	}
 	return err
@@ -207,7 +207,7 @@ func (w *nodesWait) run(ctx context.Context, said []v1.NodeSet) error {
 	}
 	told := ""
 	for len(names) > 0 {
-		nodes, err := w.client.Nodes(ctx, compressNames(names), nil)
+		nodes, err := w.client.Nodes(ctx, cli.CompressNames(names), nil)
 		if err != nil {
 			return err
 		}

@@ -157,26 +157,9 @@ func listReasons(out io.Writer, nodes []v1.Node) error {
 		names[k] = append(names[k], string(n.Site)+"/"+n.Name)
 	}
 	for _, k := range order {
-		t.Row(k.reason, k.by, k.since, k.state, fmt.Sprint(len(names[k])), strings.Join(compressNames(names[k]), ","))
+		t.Row(k.reason, k.by, k.since, k.state, fmt.Sprint(len(names[k])), strings.Join(cli.CompressNames(names[k]), ","))
 	}
 	return flush()
-}
-
-// compressNames writes names of the form SITE/NODE as one SITE/HOSTLIST for each site.
-func compressNames(names []string) (out []string) {
-	bySite := map[string][]string{}
-	var sites []string
-	for _, n := range names {
-		site, name, _ := strings.Cut(n, "/")
-		if bySite[site] == nil {
-			sites = append(sites, site)
-		}
-		bySite[site] = append(bySite[site], name)
-	}
-	for _, site := range sites {
-		out = append(out, site+"/"+hostlist.Compress(bySite[site]))
-	}
-	return out
 }
 
 // printSaid prints what was made of an order: one line for all nodes of which the same is true.
@@ -197,7 +180,7 @@ func printSaid(out io.Writer, said []v1.NodeSet, wish federation.NodeWish) error
 		names[text] = append(names[text], string(s.Site)+"/"+s.Name)
 	}
 	for _, text := range order {
-		if _, err := fmt.Fprintf(out, "%s: %s\n", strings.Join(compressNames(names[text]), ","), text); err != nil {
+		if _, err := fmt.Fprintf(out, "%s: %s\n", strings.Join(cli.CompressNames(names[text]), ","), text); err != nil {
 			return err
 		}
 	}

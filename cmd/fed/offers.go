@@ -106,7 +106,7 @@ func newOffersRefreshCommand() *cobra.Command {
 				}
 			}
 			if failed {
-				return exitError(1)
+				return cli.ExitError(1)
 			}
 			return nil
 		},

@@ -59,7 +59,7 @@ no daemon: while one runs it refuses. It shows the machines and asks first (--ye
 					return nil
 				}
 				printClearable(cmd.ErrOrStderr(), sites)
-				if err := confirm(cmd, fmt.Sprintf("%d machines would be ended, whatever runs on them", n)); err != nil {
+				if err := cli.Confirm(cmd, fmt.Sprintf("%d machines would be ended, whatever runs on them", n)); err != nil {
 					return err
 				}
 			}

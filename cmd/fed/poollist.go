@@ -112,7 +112,7 @@ func printMachines(w io.Writer, machines []v1.Machine) error {
 	t.Row("SITE", "POOL", "MACHINE", "NODE", "INSTANCE", "OFFERING", "STATE", "SINCE", "ENDED", "JOB", "$/H", "COST", "IDLE", "WHY")
 	for i := range machines {
 		m := &machines[i]
-		t.Row(string(m.Site), m.Pool, m.ID, m.Name, m.Instance, m.Offering, m.State, timeText(m.Created), timeText(m.Ended), taskText(m.Job, m.Array, m.Task),
+		t.Row(string(m.Site), m.Pool, m.ID, m.Name, m.Instance, m.Offering, m.State, timeText(m.Created), timeText(m.Ended), cli.TaskText(m.Job, m.Array, m.Task),
 			accounting.Bare(m.PricePerHour.Rate()), m.Cost.USD(), m.IdleCost.USD(), strings.ReplaceAll(m.Why, "\n", " "))
 	}
 	return t.Flush()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
 	"fsub/cmd/internal/crash"
 	"fsub/federation"
@@ -147,7 +148,7 @@ func submit(ts *testscript.TestScript, _ bool, args []string) {
 func signalJob(ts *testscript.TestScript, _ bool, args []string) {
 	c := client.New(ts.Getenv("FSUB_SOCKET"))
 	defer c.Close()
-	id, err := parseJobID(args[0])
+	id, err := cli.ParseJobID(args[0])
 	ts.Check(err)
 	done, err := c.Act(context.Background(), federation.RequestSignal, v1.ActRequest{Jobs: []v1.JobRef{{ID: id}}, Signal: federation.Signal{Name: args[1], Batch: true}})
 	ts.Check(err)

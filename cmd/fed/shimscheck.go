@@ -73,7 +73,7 @@ func checkShims(path string, w io.Writer) error {
 		return nil
 	}
 	fmt.Fprintln(w, advice(lost))
-	return exitError(1)
+	return cli.ExitError(1)
 }
 
 // advice says what to do about commands that are not ours.

@@ -71,7 +71,7 @@ func (s *simulation) print(w io.Writer, all []chart.Replay) error {
 	row("utilisation, %", func(r *chart.Replay) string { return fmt.Sprintf("%.1f", 100*r.Summary.Utilisation) })
 	row("GPU-hours", func(r *chart.Replay) string { return hours(r.Summary.GPUHours + r.Summary.RentedHours) })
 	row("  rented", func(r *chart.Replay) string { return hours(r.Summary.RentedHours) })
-	row("cost", func(r *chart.Replay) string { return usd(r.Summary.Cost) })
+	row("cost", func(r *chart.Replay) string { return cli.USD(r.Summary.Cost) })
 	row("plans", func(r *chart.Replay) string { return strconv.Itoa(r.Summary.Plans) })
 	row("a plan takes", func(r *chart.Replay) string { return r.Summary.PerPlan.Round(time.Microsecond).String() })
 	if err := t.Flush(); err != nil {
@@ -114,7 +114,7 @@ func (s *simulation) printAccounts(w io.Writer, r *chart.Replay) error {
 	t := cli.NewTable(w)
 	t.Row("ACCOUNT", "JOBS", "GPU-HOURS", "COST", "MEAN WAIT", "SLOW-DOWN", "P99 SLOW-DOWN")
 	for _, a := range r.Summary.Accounts {
-		t.Row(cmp.Or(a.Account, "(none)"), strconv.Itoa(a.Jobs), hours(a.GPUHours), usd(a.Cost), a.MeanWait.Round(time.Second).String(), fmt.Sprintf("%.2f", a.SlowDown),
+		t.Row(cmp.Or(a.Account, "(none)"), strconv.Itoa(a.Jobs), hours(a.GPUHours), cli.USD(a.Cost), a.MeanWait.Round(time.Second).String(), fmt.Sprintf("%.2f", a.SlowDown),
 			fmt.Sprintf("%.1f", a.SlowDownP99))
 	}
 	return t.Flush()

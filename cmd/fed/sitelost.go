@@ -44,7 +44,7 @@ after: fed site resume SITE`,
 			if !s.Answering { // else the daemon refuses it
 				fmt.Fprintln(cmd.ErrOrStderr(), lostText(s, time.Now()))
 				if !yes {
-					if err := confirm(cmd, "a lost site's jobs run again elsewhere"); err != nil {
+					if err := cli.Confirm(cmd, "a lost site's jobs run again elsewhere"); err != nil {
 						return err
 					}
 				}

@@ -52,7 +52,7 @@ func showSite(out io.Writer, s *v1.SiteDetail) error {
 	}
 	line("health", "%s", healthOf(&s.Site))
 	for _, c := range s.Conditions {
-		line("", "%s since %s%s", strings.ReplaceAll(string(c.Name), "_", " "), cli.When(c.Since), colon(c.Detail))
+		line("", "%s since %s%s", strings.ReplaceAll(string(c.Name), "_", " "), cli.When(c.Since), cli.Colon(c.Detail))
 		line("", "  %s", strings.ReplaceAll(c.Advice, "SITE", string(s.Name)))
 	}
 	if !s.NextTry.IsZero() {
@@ -72,23 +72,9 @@ func showSite(out io.Writer, s *v1.SiteDetail) error {
 	}
 	for i := range s.Maintenance {
 		m := &s.Maintenance[i]
-		line("maintenance", "%d: %s from %s to %s: %s", m.ID, allIfNone(m.Nodes), cli.When(m.From), cli.When(m.To), m.Reason)
+		line("maintenance", "%d: %s from %s to %s: %s", m.ID, cli.AllIfNone(m.Nodes), cli.When(m.From), cli.When(m.To), m.Reason)
 	}
 	return showSiteHistory(out, s)
-}
-
-func colon(detail string) string {
-	if detail == "" {
-		return ""
-	}
-	return ": " + strings.ReplaceAll(detail, "\n", " ")
-}
-
-func allIfNone(nodes string) string {
-	if nodes == "" {
-		return "all nodes"
-	}
-	return nodes
 }
 
 func showSiteHistory(out io.Writer, s *v1.SiteDetail) error {
@@ -151,7 +137,7 @@ file systems. Nothing is changed at the site. The exit code is 1 if something fa
 				err = t.Flush()
 			}
 			if err == nil && failed {
-				err = exitError(1)
+				err = cli.ExitError(1)
 			}
 			return err
 		},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/accounting"
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
@@ -50,7 +51,7 @@ var topSorts = []struct {
 func (d *topData) frame(v *topView, now time.Time) string {
 	lines := []string{d.head(now)}
 	for _, f := range d.wrong {
-		lines = append(lines, fmt.Sprintf("! %s  (for %s)", oneLine(f.Text), ageText(now.Sub(f.Since))))
+		lines = append(lines, fmt.Sprintf("! %s  (for %s)", cli.OneLine(f.Text), cli.AgeText(now.Sub(f.Since))))
 	}
 	sites, pools, nodes, jobs := d.siteLines(now), d.poolLines(), d.nodeLines(v.filter), d.jobLines(v, now)
 	for _, section := range []struct {
@@ -113,7 +114,7 @@ func (d *topData) head(now time.Time) string {
 	case d.err != nil && d.at.IsZero():
 		text = fmt.Sprintf("fed: no data: %v", d.err)
 	case d.err != nil:
-		text = fmt.Sprintf("fed: no data since %s: %v", ageText(now.Sub(d.at)), d.err)
+		text = fmt.Sprintf("fed: no data since %s: %v", cli.AgeText(now.Sub(d.at)), d.err)
 	}
 	return text
 }
@@ -123,7 +124,7 @@ func (d *topData) siteLines(now time.Time) []string {
 	for _, s := range d.sites {
 		health, age, calls := healthOf(&s), "-", "-"
 		if !s.Seen.IsZero() {
-			age = ageText(now.Sub(s.Seen))
+			age = cli.AgeText(now.Sub(s.Seen))
 		}
 		if s.CallsPerSecond > 0 {
 			calls = fmt.Sprintf("%.0f%%", 100*s.CallsUsed)
@@ -159,7 +160,7 @@ func (d *topData) nodeLines(filter string) []string {
 	slices.SortStableFunc(order, func(a, b key) int { return cmp.Compare(len(names[b]), len(names[a])) })
 	out := []string{row("OUT", -4, "STATE", 10, "NODES", 28, "REASON", 40)}
 	for _, k := range order {
-		line := row(fmt.Sprint(len(names[k])), -4, k.state, 10, strings.Join(compressNames(names[k]), ","), 28, k.reason, 200)
+		line := row(fmt.Sprint(len(names[k])), -4, k.state, 10, strings.Join(cli.CompressNames(names[k]), ","), 28, k.reason, 200)
 		if strings.Contains(strings.ToLower(line), strings.ToLower(filter)) {
 			out = append(out, line)
 		}
@@ -183,7 +184,7 @@ func (d *topData) jobLines(v *topView, now time.Time) []string {
 		if where == "" {
 			where = cells[5]
 		}
-		line := row(cells[0], 16, cells[1], 9, cells[3], 12, cells[4], 9, cells[6], 9, ageText(now.Sub(jobs[i].Submit)), 6, where, 200)
+		line := row(cells[0], 16, cells[1], 9, cells[3], 12, cells[4], 9, cells[6], 9, cli.AgeText(now.Sub(jobs[i].Submit)), 6, where, 200)
 		if strings.Contains(strings.ToLower(line), strings.ToLower(v.filter)) {
 			out = append(out, line)
 		}

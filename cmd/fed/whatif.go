@@ -9,9 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fsub/accounting"
 	"fsub/cmd/fed/internal/cli"
-	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/replay"
 )
@@ -82,7 +80,7 @@ func showWhatIf(w io.Writer, a *v1.WhatIfAnswer, lines int) error {
 	span := func(s float64) string { return time.Duration(s * float64(time.Second)).Round(time.Second).String() }
 	if a.StartBefore > 0 && a.StartAfter > 0 {
 		fmt.Fprintf(w, "mean wait from now: %s -> %s\n", span(a.MeanWaitBefore), span(a.MeanWaitAfter))
-		fmt.Fprintf(w, "cost of these jobs: %s -> %s\n", usd(a.CostBefore), usd(a.CostAfter))
+		fmt.Fprintf(w, "cost of these jobs: %s -> %s\n", cli.USD(a.CostBefore), cli.USD(a.CostAfter))
 	}
 	if a.StartBefore != a.StartAfter {
 		fmt.Fprintf(w, "jobs that start by %s: %d -> %d\n", a.Until.Format("2006-01-02"), a.StartBefore, a.StartAfter)
@@ -135,8 +133,5 @@ func costText(f *v1.WhatIfFate) string {
 	if f.Start == nil {
 		return ""
 	}
-	return usd(f.Cost)
+	return cli.USD(f.Cost)
 }
-
-// usd is an amount of dollars as people read it.
-func usd(d federation.Dollars) string { return accounting.MoneyOf(float64(d)).USD() }

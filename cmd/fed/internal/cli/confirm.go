@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confirm asks on the terminal whether to go on. Where nobody can be asked, the error is why with the flag that answers yes.
-func confirm(cmd *cobra.Command, why string) error {
+// Confirm asks on the terminal whether to go on. Where nobody can be asked, the error is why with the flag that answers yes.
+func Confirm(cmd *cobra.Command, why string) error {
 	in, ok := cmd.InOrStdin().(*os.File)
 	if ok {
 		_, err := unix.IoctlGetTermios(int(in.Fd()), unix.TCGETS)

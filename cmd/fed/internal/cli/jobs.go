@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-// parseJobID reads a job ID from the command line. A task of an array ("30000001_4") stands for the array.
-func parseJobID(s string) (federation.JobID, error) {
+// ParseJobID reads a job ID from the command line. A task of an array ("30000001_4") stands for the array.
+func ParseJobID(s string) (federation.JobID, error) {
 	id, _, _ := strings.Cut(s, "_")
 	n, err := strconv.ParseUint(id, 10, 32)
 	if err != nil || n == 0 {
@@ -24,9 +24,9 @@ func parseJobID(s string) (federation.JobID, error) {
 	return federation.JobID(n), nil
 }
 
-// findJobs reads the jobs that a word of the command line names, "17", "17_3", "17_[4-9]", "17_4,17_5",
+// FindJobs reads the jobs that a word of the command line names, "17", "17_3", "17_[4-9]", "17_4,17_5",
 // each once. A task that is a job itself is that job; any other task stands for its array.
-func findJobs(ctx context.Context, c *client.Client, word string) ([]federation.JobID, error) {
+func FindJobs(ctx context.Context, c *client.Client, word string) ([]federation.JobID, error) {
 	var out []federation.JobID
 	add := func(id federation.JobID) {
 		if !slices.Contains(out, id) {
@@ -34,7 +34,7 @@ func findJobs(ctx context.Context, c *client.Client, word string) ([]federation.
 		}
 	}
 	for _, name := range show.OwnTasks(os.Environ(), hostlist.Split(word)) {
-		id, err := parseJobID(name)
+		id, err := ParseJobID(name)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"fsub/accounting"
+	"fsub/federation"
+	"fsub/slurm/hostlist"
+)
+
+// TaskText is a job as the commands name it: ARRAY_TASK where it is a task of an array; "" if there is none.
+func TaskText(job, array federation.JobID, task *int) string {
+	switch {
+	case task != nil:
+		return fmt.Sprintf("%d_%d", array, *task)
+	case job != 0:
+		return job.String()
+	}
+	return ""
+}
+
+// OneLine is text with its lines in a row.
+func OneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }
+
+// AgeText writes a time as people say it: 45s, 12m, 3h10m, 2d4h.
+func AgeText(d time.Duration) string {
+	switch d = max(d, 0).Round(time.Second); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// CompressNames writes names of the form SITE/NODE as one SITE/HOSTLIST for each site.
+func CompressNames(names []string) (out []string) {
+	bySite := map[string][]string{}
+	var sites []string
+	for _, n := range names {
+		site, name, _ := strings.Cut(n, "/")
+		if bySite[site] == nil {
+			sites = append(sites, site)
+		}
+		bySite[site] = append(bySite[site], name)
+	}
+	for _, site := range sites {
+		out = append(out, site+"/"+hostlist.Compress(bySite[site]))
+	}
+	return out
+}
+
+// Colon is a detail on one line behind a colon, or nothing.
+func Colon(detail string) string {
+	if detail == "" {
+		return ""
+	}
+	return ": " + OneLine(detail)
+}
+
+// AllIfNone is a list of nodes in words.
+func AllIfNone(nodes string) string {
+	if nodes == "" {
+		return "all nodes"
+	}
+	return nodes
+}
+
+// USD is an amount of dollars as people read it.
+func USD(d federation.Dollars) string { return accounting.MoneyOf(float64(d)).USD() }
