@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation/store"
 )
@@ -92,7 +93,7 @@ func backUp(c *config.Config, ctx context.Context, config, dir string, logs bool
 	if err != nil {
 		return nil, err
 	}
-	if err := writeNew(filepath.Join(part, manifestFile), append(text, '\n')); err != nil {
+	if err := cli.WritePrivate(filepath.Join(part, manifestFile), append(text, '\n')); err != nil {
 		return nil, err
 	}
 	return m, install(part, dir)
@@ -222,7 +223,7 @@ func putConfig(m *manifest, dir, path string) (bool, error) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, backupConfig))
 	if err == nil {
-		err = writeNew(path, text)
+		err = cli.WritePrivate(path, text)
 	}
 	return err == nil, err
 }

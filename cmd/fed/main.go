@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/cmd/fed/internal/cli"
+	"fsub/cmd/fed/internal/daemon"
 	"fsub/cmd/internal/crash"
 	"fsub/federation/plain"
 )
@@ -65,11 +66,11 @@ func newCommand() *cobra.Command {
 		Long: `Submit with fsub, or with sbatch, squeue, scancel, sinfo and sacct by those names. fed says the rest: why a job waits or went where it went,
 what it has written and what it cost; what a team may use and has used; and it runs the federation. What is your own you may do, what is others'
 needs a coordinator or an operator.`,
-		Version:       version(),
+		Version:       daemon.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(newServeCommand(), newConfigCommand(), newSiteCommand(), newMaintenanceCommand(), newNodeCommand(), newHealthCommand(), newHealthCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), newJobCommand(), newExplainCommand(), newSimCommand(), newWhatIfCommand(), newEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), newLogsCommand(), newAsUserCommand(), newStoreCommand(), newDebugCommand(), newVersionCommand())
+	cmd.AddCommand(daemon.NewServeCommand(), daemon.NewConfigCommand(), newSiteCommand(), newMaintenanceCommand(), newNodeCommand(), newHealthCommand(), newHealthCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), newJobCommand(), newExplainCommand(), newSimCommand(), newWhatIfCommand(), newEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), newLogsCommand(), daemon.NewAsUserCommand(), newStoreCommand(), newDebugCommand(), daemon.NewVersionCommand())
 	group(cmd)
 	addCompletion(cmd)
 	explainArguments(cmd)

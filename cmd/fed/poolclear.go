@@ -15,6 +15,7 @@ import (
 	"fsub/cloud/provider"
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
+	"fsub/cmd/fed/internal/daemon"
 	"fsub/federation"
 	"fsub/federation/store"
 )
@@ -97,7 +98,7 @@ func clearable(ctx context.Context, c *config.Config, names []string) (sites []r
 		if missing != nil && !s.Here() {
 			return nil, fmt.Errorf("site %s: %w", s.Name, missing)
 		}
-		p, _, err := openProvider(ctx, c, s, key, nil, slog.New(slog.DiscardHandler))
+		p, _, err := daemon.OpenProvider(ctx, c, s, key, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return nil, err
 		}

@@ -20,6 +20,7 @@ import (
 
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
+	"fsub/cmd/fed/internal/daemon"
 	"fsub/cmd/internal/crash"
 	"fsub/federation"
 	"fsub/federation/api/client"
@@ -204,7 +205,7 @@ func TestListenLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 	if err := os.WriteFile(file, []byte("root\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := listen(file); err == nil {
+	if l, err := daemon.Listen(file); err == nil {
 		l.Close()
 		t.Error("a file was replaced by a socket")
 	}
@@ -215,7 +216,7 @@ func TestListenLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := listen(link); err == nil {
+	if l, err := daemon.Listen(link); err == nil {
 		l.Close()
 		t.Error("a link was replaced by a socket")
 	}
@@ -223,13 +224,13 @@ func TestListenLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 	if err := errors.Join(os.Mkdir(open, 0o777), os.Chmod(open, 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := listen(filepath.Join(open, "s")); err == nil || !strings.Contains(err.Error(), "chmod o-w") {
+	if l, err := daemon.Listen(filepath.Join(open, "s")); err == nil || !strings.Contains(err.Error(), "chmod o-w") {
 		if err == nil {
 			l.Close()
 		}
 		t.Errorf("a directory that everybody may write to: %v", err)
 	}
-	if l, err := listen(filepath.Join(dir, strings.Repeat("x", 120))); err == nil || !strings.Contains(err.Error(), "shorter") {
+	if l, err := daemon.Listen(filepath.Join(dir, strings.Repeat("x", 120))); err == nil || !strings.Contains(err.Error(), "shorter") {
 		if err == nil {
 			l.Close()
 		}

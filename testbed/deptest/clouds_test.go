@@ -65,7 +65,7 @@ func TestCloudsAreNamedOnce(t *testing.T) {
 		return name == "tpu" || name == "local" // also a generic resource; also a word
 	}
 	mayImport := func(path, name string) bool {
-		return strings.HasPrefix(path, "cloud/"+name+"/") || strings.HasPrefix(path, "cloud/clouds/") || name == "local" && path == "cmd/fed/poolsettle.go" // the reaper's command
+		return strings.HasPrefix(path, "cloud/"+name+"/") || strings.HasPrefix(path, "cloud/clouds/") || name == "local" && path == "cmd/fed/internal/daemon/settle.go" // the reaper's command
 	}
 	seen := 0
 	for _, root := range []string{"accounting", "cloud", "cmd", "federation", "sbatch", "slurm", "topology"} {

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"log/slog"
@@ -13,8 +13,8 @@ import (
 // no daemon is there.
 const settleWord = "settle"
 
-// newPoolSettleCommand is not for people.
-func newPoolSettleCommand() *cobra.Command {
+// NewSettleCommand is not for people.
+func NewSettleCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    settleWord + " DIR",
 		Short:  "Clear away what the machines of a local pool have left, when all of them have ended and no daemon lives",
@@ -26,8 +26,8 @@ func newPoolSettleCommand() *cobra.Command {
 	}
 }
 
-// settleCommand is its command line; nil where this program's file is not known.
-func settleCommand(dir string) []string {
+// SettleCommand is its command line; nil where this program's file is not known.
+func SettleCommand(dir string) []string {
 	self, err := os.Executable()
 	if err != nil {
 		return nil

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 	"fsub/slurm"
 )
 
-func newConfigCommand() *cobra.Command {
+func NewConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "The configuration file"}
 	var file config.Flag
 	var as string

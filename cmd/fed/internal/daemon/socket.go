@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// listen opens the socket for everybody on this machine: the kernel says who a caller is, file
+// Listen opens the socket for everybody on this machine: the kernel says who a caller is, file
 // modes do not matter. It replaces a socket that a dead daemon left behind, but neither one that is
 // answered nor anything that is not a socket.
-func listen(path string) (net.Listener, error) {
+func Listen(path string) (net.Listener, error) {
 	if err := makeRoom(path); err != nil {
 		return nil, fmt.Errorf("socket %s: %w", path, err)
 	}

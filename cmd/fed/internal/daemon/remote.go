@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"crypto/rand"
@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"fsub/cloud/agentserver"
+	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation/api/identity"
 	"fsub/federation/secret"
@@ -86,27 +87,10 @@ func secretFile(path string) ([]byte, error) {
 		if _, err := rand.Read(secret); err != nil {
 			return nil, err
 		}
-		return secret, writeNew(path, secret)
+		return secret, cli.WritePrivate(path, secret)
 	}
 	if err == nil && len(secret) < 32 {
 		err = fmt.Errorf("%s has %d bytes, want 32 or more; remove it to have a new one made", path, len(secret))
 	}
 	return secret, err
-}
-
-// writeNew writes a file that only its owner may read, whole or not at all.
-func writeNew(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

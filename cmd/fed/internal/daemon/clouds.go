@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -147,7 +147,7 @@ func (cl *clouds) close() {
 
 // open makes the driver of a rented site.
 func (cl *clouds) open(ctx context.Context, c *config.Config, s *config.Site, st federation.PoolStore, log *slog.Logger, reg prometheus.Registerer) (*cloud.Driver, error) {
-	p, boot, err := openProvider(ctx, c, s, cl.key, cl.prices, log)
+	p, boot, err := OpenProvider(ctx, c, s, cl.key, cl.prices, log)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,6 @@
-package main
+// Package daemon puts the daemon together: it makes each part of what the configuration says ([config.Config]), runs them, and takes up what changes
+// meanwhile. parts.go says what a daemon is made of. "fed serve" and the commands that work on its configuration and files without it are here too.
+package daemon
 
 import (
 	"context"
@@ -21,7 +23,7 @@ import (
 	"fsub/federation/api"
 )
 
-func newServeCommand() *cobra.Command {
+func NewServeCommand() *cobra.Command {
 	var file config.Flag
 	var level string
 	cmd := &cobra.Command{
@@ -71,11 +73,11 @@ func serve(ctx context.Context, c config.Config, reload *reloader, log *slog.Log
 	if err := p.open(ctx); err != nil {
 		return err
 	}
-	l, err := listen(c.Socket)
+	l, err := Listen(c.Socket)
 	if err != nil {
 		return err
 	}
-	log.Info("fed serves", "version", version(), "socket", c.Socket, "state", c.StateDir, "sites", len(p.sites))
+	log.Info("fed serves", "version", Version(), "socket", c.Socket, "state", c.StateDir, "sites", len(p.sites))
 	reload.parts, reload.hup = p, hup
 	err = p.run(ctx, l, reload.run)
 	if errors.Is(err, context.Canceled) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fsub/cloud/local/inside"
+	"fsub/cmd/fed/internal/daemon"
 )
 
 // TestSettleCommand: what the machines of a local pool call in the end is a command of this
@@ -20,7 +21,7 @@ func TestSettleCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	command := settleCommand(pool)
+	command := daemon.SettleCommand(pool)
 	if self, err := os.Executable(); err != nil || command[0] != self || exec.Command(self).Err != nil {
 		t.Fatal(command, err)
 	}

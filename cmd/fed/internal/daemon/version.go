@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"fmt"
@@ -11,18 +11,18 @@ import (
 	"fsub/federation/store"
 )
 
-// version names the build, and the newest schema of the database that it knows.
-func version() string {
+// Version names the build, and the newest schema of the database that it knows.
+func Version() string {
 	return fmt.Sprintf("%s, database schema %d", build.Read(), store.NewestSchema())
 }
 
-func newVersionCommand() *cobra.Command {
+func NewVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Name this build: version, commit, date, and the schema of the database that it writes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "fed %s\n", version())
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "fed %s\n", Version())
 			return err
 		},
 	}

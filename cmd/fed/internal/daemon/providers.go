@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"cmp"
@@ -23,12 +23,12 @@ import (
 	"fsub/sbatch"
 )
 
-// openProvider makes what rents the machines of a site, and says what they need to be started. key is that of the agent server.
-func openProvider(ctx context.Context, c *config.Config, s *config.Site, key []byte, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+// OpenProvider makes what rents the machines of a site, and says what they need to be started. key is that of the agent server.
+func OpenProvider(ctx context.Context, c *config.Config, s *config.Site, key []byte, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	var p provider.Provider
 	var boot agentapi.Boot
 	err := s.CheckSecrets() // without them an SDK would look for credentials elsewhere, and may find others
-	with := kind.Setup{Site: s.Name, Federation: c.Federation, Settle: settleCommand, Prices: cat, Logger: log,
+	with := kind.Setup{Site: s.Name, Federation: c.Federation, Settle: SettleCommand, Prices: cat, Logger: log,
 		Installation: fmt.Sprintf("%x", sha256.Sum256(append([]byte("installation"), key...)))[:16]}
 	if err == nil {
 		with.Dir, err = filepath.Abs(filepath.Join(c.StateDir+"-machines", string(s.Name)))

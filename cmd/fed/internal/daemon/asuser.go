@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 // asUser is the hidden command that the daemon starts as one of its users, to read or write that user's files.
 const asUser = "as-user"
 
-func newAsUserCommand() *cobra.Command {
+func NewAsUserCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    asUser,
 		Short:  "Read or write files for the daemon, which starts this itself",
