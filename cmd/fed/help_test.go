@@ -4,10 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
-
-	"fsub/federation"
-	v1 "fsub/federation/api/v1"
 )
 
 // TestHelpIsGrouped: users find theirs first, and nothing says that fed is not for them.
@@ -38,34 +34,5 @@ func TestDidYouMean(t *testing.T) {
 		if err := unknownCommand(newCommand(), word); !strings.HasSuffix(err.Error(), want) && !strings.Contains(err.Error(), want+",") {
 			t.Errorf("%s: %v, want %q", word, err, want)
 		}
-	}
-}
-
-func TestJobListOrders(t *testing.T) {
-	now := time.Now()
-	jobs := []v1.JobLine{
-		{ID: 1, User: "bob", State: "RUNNING", Submit: now.Add(-time.Hour), Site: "alpha", Spending: &federation.Spending{SoFar: 280_000, AtMost: 47_540_000}},
-		{ID: 2, Array: 2, Tasks: "3-12", User: "alice", State: "RUNNING", Submit: now.Add(-3 * time.Hour)},
-		{ID: 9, Array: 2, Tasks: "1", User: "alice", State: "RUNNING", Submit: now.Add(-2 * time.Hour), Site: "alpha", Cost: 1},
-	}
-	for _, c := range []struct {
-		list func(*bytes.Buffer) error
-		want string
-	}{
-		{func(b *bytes.Buffer) error { return countJobs(b, jobs, "user") }, "USER\tJOBS\tPENDING\tRUNNING\tENDED\nalice\t11\t10\t1\t0\nbob\t1\t0\t1\t0\n"},
-		{func(b *bytes.Buffer) error { return listJobs(b, jobs, []string{"jobid", "user"}, "-age", 2) }, "JOBID\tUSER\n2_[3-12]\talice\n2_1\talice\n"},
-		{func(b *bytes.Buffer) error { return listJobs(b, jobs, []string{"jobid", "cost", "most"}, "-cost", 0) }, "JOBID\tCOST\tMOST\n1\t$0.28\t$47.54\n2_1\t<$0.01\t-\n2_[3-12]\t-\t-\n"},
-		{func(b *bytes.Buffer) error { return listJobs(b, jobs, []string{"user"}, "user", 0) }, "USER\nalice\nalice\nbob\n"},
-	} {
-		var b bytes.Buffer
-		if err := c.list(&b); err != nil || b.String() != c.want {
-			t.Errorf("%v: %q, want %q", err, b.String(), c.want)
-		}
-	}
-	if err := countJobs(&bytes.Buffer{}, jobs, "moon"); err == nil {
-		t.Error("by moon")
-	}
-	if err := listJobs(&bytes.Buffer{}, jobs, []string{"moon"}, "", 0); err == nil {
-		t.Error("column moon")
 	}
 }

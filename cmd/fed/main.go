@@ -16,6 +16,7 @@ import (
 
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/daemon"
+	"fsub/cmd/fed/internal/job"
 	"fsub/cmd/internal/crash"
 	"fsub/federation/plain"
 )
@@ -70,7 +71,7 @@ needs a coordinator or an operator.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(daemon.NewServeCommand(), daemon.NewConfigCommand(), newSiteCommand(), newMaintenanceCommand(), newNodeCommand(), newHealthCommand(), newHealthCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), newJobCommand(), newExplainCommand(), newSimCommand(), newWhatIfCommand(), newEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), newLogsCommand(), daemon.NewAsUserCommand(), newStoreCommand(), newDebugCommand(), daemon.NewVersionCommand())
+	cmd.AddCommand(daemon.NewServeCommand(), daemon.NewConfigCommand(), newSiteCommand(), newMaintenanceCommand(), newNodeCommand(), newHealthCommand(), newHealthCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), job.NewCommand(), job.NewExplainCommand(), newSimCommand(), newWhatIfCommand(), job.NewEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), job.NewLogsCommand(), daemon.NewAsUserCommand(), newStoreCommand(), newDebugCommand(), daemon.NewVersionCommand())
 	group(cmd)
 	addCompletion(cmd)
 	explainArguments(cmd)

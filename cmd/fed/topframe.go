@@ -9,6 +9,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/cmd/fed/internal/cli"
+	"fsub/cmd/fed/internal/job"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
@@ -179,7 +180,7 @@ func (d *topData) jobLines(v *topView, now time.Time) []string {
 	})
 	out := []string{row("JOBID", 16, "USER", 9, "NAME", 12, "STATE", 9, "SITE", 9, "AGE", 6, "NODES/REASON", 60)}
 	for i := range jobs {
-		cells := jobRow(&jobs[i])
+		cells := job.JobRow(&jobs[i])
 		where := cells[8]
 		if where == "" {
 			where = cells[5]

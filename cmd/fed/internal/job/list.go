@@ -1,4 +1,4 @@
-package main
+package job
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ func jobWhereFlag(cmd *cobra.Command, where *[]string) {
 	cmd.Flags().StringArrayVar(where, "where", nil, "choose jobs: site=alpha, node=alpha/n[1-4], state=running, 'age>2h' ...; may be repeated")
 }
 
-func newJobListCommand() *cobra.Command {
+func newListCommand() *cobra.Command {
 	var c cli.Connection
 	var where, columns []string
 	var by, order string
@@ -139,8 +139,8 @@ func jobName(j *v1.JobLine) string {
 	return j.ID.String()
 }
 
-// jobRow is all columns of a job.
-func jobRow(j *v1.JobLine) (cells []string) {
+// JobRow is all columns of a job.
+func JobRow(j *v1.JobLine) (cells []string) {
 	for _, c := range jobColumns {
 		cells = append(cells, c.cell(j))
 	}

@@ -1,4 +1,4 @@
-package main
+package job
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"fsub/federation/plain"
 )
 
-func newLogsCommand() *cobra.Command {
+func NewLogsCommand() *cobra.Command {
 	var c cli.Connection
 	var o logsOptions
 	cmd := &cobra.Command{

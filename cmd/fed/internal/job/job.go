@@ -1,4 +1,5 @@
-package main
+// Package job has the commands about jobs: fed job, explain, logs and events.
+package job
 
 import (
 	"context"
@@ -18,7 +19,7 @@ import (
 	"fsub/federation/plain"
 )
 
-func newJobCommand() *cobra.Command {
+func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "job", Short: "Jobs of all sites: list and show them, and do one thing to many"}
 	cmd.AddCommand(newAboutCommand("show", "Show a job with its attempts, its history and what it cost",
 		func(ctx context.Context, c *client.Client, id federation.JobID) (any, func(io.Writer), error) {
@@ -34,12 +35,12 @@ func newJobCommand() *cobra.Command {
 			}
 			return r.Wire(), func(w io.Writer) { showJob(w, r, e.Waits) }, nil
 		}))
-	cmd.AddCommand(newJobListCommand(), newOperationsCommand())
+	cmd.AddCommand(newListCommand(), newOperationsCommand())
 	cmd.AddCommand(newJobVerbCommands()...)
 	return cmd
 }
 
-func newExplainCommand() *cobra.Command {
+func NewExplainCommand() *cobra.Command {
 	var all bool
 	cmd := newAboutCommand("explain", "Say why a job is where it is: what the sites would have cost, why it could not run there, and what would start it sooner",
 		func(ctx context.Context, c *client.Client, id federation.JobID) (any, func(io.Writer), error) {

@@ -1,4 +1,4 @@
-package main
+package job
 
 import (
 	"bufio"
@@ -53,12 +53,12 @@ func newJobVerbCommands() []*cobra.Command {
 		{federation.RequestUpdate, "Change what jobs ask for: KEY=VALUE as of scontrol update"},
 		{federation.RequestMove, "Take jobs to another site, under their IDs"},
 	} {
-		all = append(all, newJobVerbCommand(v.verb, v.short))
+		all = append(all, newVerbCommand(v.verb, v.short))
 	}
 	return all
 }
 
-func newJobVerbCommand(verb federation.RequestKind, short string) *cobra.Command {
+func newVerbCommand(verb federation.RequestKind, short string) *cobra.Command {
 	m := &many{ask: v1.NewOperation{Verb: verb}}
 	use := string(verb) + " [JOB...]"
 	if verb == federation.RequestUpdate {

@@ -1,4 +1,4 @@
-package main
+package job
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-func newEventsCommand() *cobra.Command {
+func NewEventsCommand() *cobra.Command {
 	var c cli.Connection
 	var follow bool
 	since := cli.PastTime(time.Now().Add(-time.Hour))
