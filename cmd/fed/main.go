@@ -16,7 +16,10 @@ import (
 
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/daemon"
+	"fsub/cmd/fed/internal/health"
 	"fsub/cmd/fed/internal/job"
+	"fsub/cmd/fed/internal/node"
+	"fsub/cmd/fed/internal/site"
 	"fsub/cmd/internal/crash"
 	"fsub/federation/plain"
 )
@@ -71,7 +74,7 @@ needs a coordinator or an operator.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(daemon.NewServeCommand(), daemon.NewConfigCommand(), newSiteCommand(), newMaintenanceCommand(), newNodeCommand(), newHealthCommand(), newHealthCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), job.NewCommand(), job.NewExplainCommand(), newSimCommand(), newWhatIfCommand(), job.NewEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), job.NewLogsCommand(), daemon.NewAsUserCommand(), newStoreCommand(), newDebugCommand(), daemon.NewVersionCommand())
+	cmd.AddCommand(daemon.NewServeCommand(), daemon.NewConfigCommand(), site.NewCommand(), health.NewMaintenanceCommand(), node.NewCommand(), health.NewCommand(), health.NewCheckCommand(), newPoolCommand(), newOffersCommand(), newAccountCommand(), newQOSCommand(), job.NewCommand(), job.NewExplainCommand(), newSimCommand(), newWhatIfCommand(), job.NewEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), job.NewLogsCommand(), daemon.NewAsUserCommand(), newStoreCommand(), newDebugCommand(), daemon.NewVersionCommand())
 	group(cmd)
 	addCompletion(cmd)
 	explainArguments(cmd)

@@ -10,6 +10,8 @@ import (
 	"fsub/accounting"
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/job"
+	"fsub/cmd/fed/internal/node"
+	"fsub/cmd/fed/internal/site"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
@@ -123,7 +125,7 @@ func (d *topData) head(now time.Time) string {
 func (d *topData) siteLines(now time.Time) []string {
 	out := []string{row("SITE", 11, "STATE", 9, "HEALTH", 9, "AGE", 5, "NODES", -5, "IDLE", -5, "GPUS", -5, "FREE", -5, "RUN", -5, "WAIT", -5, "CALLS", -5)}
 	for _, s := range d.sites {
-		health, age, calls := healthOf(&s), "-", "-"
+		health, age, calls := site.HealthOf(&s), "-", "-"
 		if !s.Seen.IsZero() {
 			age = cli.AgeText(now.Sub(s.Seen))
 		}
@@ -152,7 +154,7 @@ func (d *topData) nodeLines(filter string) []string {
 	names := map[key][]string{}
 	for i := range d.nodes {
 		n := &d.nodes[i]
-		k := key{nodeState(n), nodeReason(n)}
+		k := key{node.NodeState(n), node.NodeReason(n)}
 		if names[k] == nil {
 			order = append(order, k)
 		}

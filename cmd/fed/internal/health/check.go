@@ -1,4 +1,4 @@
-package main
+package health
 
 import (
 	"context"
@@ -26,7 +26,7 @@ type nodeHealth struct {
 	Findings []nodecheck.Finding `json:"findings"`
 }
 
-func newHealthCheckCommand() *cobra.Command {
+func NewCheckCommand() *cobra.Command {
 	var c nodecheck.Config
 	var conn cli.Connection
 	var node, report, state string

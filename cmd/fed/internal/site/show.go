@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-func newSiteShowCommand() *cobra.Command {
+func newShowCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "show SITE",
@@ -50,7 +50,7 @@ func showSite(out io.Writer, s *v1.SiteDetail) error {
 	if s.State == federation.FedRemoved {
 		return showSiteHistory(out, s)
 	}
-	line("health", "%s", healthOf(&s.Site))
+	line("health", "%s", HealthOf(&s.Site))
 	for _, c := range s.Conditions {
 		line("", "%s since %s%s", strings.ReplaceAll(string(c.Name), "_", " "), cli.When(c.Since), cli.Colon(c.Detail))
 		line("", "  %s", strings.ReplaceAll(c.Advice, "SITE", string(s.Name)))
@@ -90,7 +90,7 @@ func showSiteHistory(out io.Writer, s *v1.SiteDetail) error {
 	return t.Flush()
 }
 
-func newSiteTestCommand() *cobra.Command {
+func newTestCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "test [SITE]",

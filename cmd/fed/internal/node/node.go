@@ -1,4 +1,5 @@
-package main
+// Package node has the commands about the nodes of all sites: fed node.
+package node
 
 import (
 	"context"
@@ -21,13 +22,13 @@ site has nodes of these names. --where narrows the choice, or makes it alone; it
 site=, gpu= (a type, or any), partition= (or pool=), state=, feature=, reason= (a part of it) and owner=, each with one value or
 several, separated by commas.`
 
-func newNodeCommand() *cobra.Command {
+func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "node", Short: "The nodes of all sites: list, drain, resume"}
-	cmd.AddCommand(newNodeListCommand(), newNodeShowCommand(), newNodeDrainCommand(), newNodeResumeCommand())
+	cmd.AddCommand(newListCommand(), newShowCommand(), newDrainCommand(), newResumeCommand())
 	return cmd
 }
 
-func newNodeListCommand() *cobra.Command {
+func newListCommand() *cobra.Command {
 	var c cli.Connection
 	var where []string
 	var each, reasons bool
@@ -59,7 +60,7 @@ func whereFlag(cmd *cobra.Command, where *[]string) {
 	cmd.Flags().StringArrayVar(where, "where", nil, "KEY=VALUE[,VALUE...]: only nodes of which this is true")
 }
 
-func newNodeShowCommand() *cobra.Command {
+func newShowCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "show SITE/NODE",
@@ -87,7 +88,7 @@ func newNodeShowCommand() *cobra.Command {
 	return cmd
 }
 
-func newNodeDrainCommand() *cobra.Command {
+func newDrainCommand() *cobra.Command {
 	var c cli.Connection
 	var q v1.SetNodes
 	var until string
@@ -110,7 +111,7 @@ until it shows the drain. A node that is drained already keeps the --until and -
 			if q.NoEnd = until == "none"; q.NoEnd {
 				until = ""
 			}
-			if q.Until, err = readUntil(until, time.Now()); err != nil {
+			if q.Until, err = ReadUntil(until, time.Now()); err != nil {
 				return err
 			}
 			return setNodes(cmd, &c, q, wait, finish || q.Requeue)
@@ -128,7 +129,7 @@ until it shows the drain. A node that is drained already keeps the --until and -
 	return cmd
 }
 
-func newNodeResumeCommand() *cobra.Command {
+func newResumeCommand() *cobra.Command {
 	var c cli.Connection
 	q := v1.SetNodes{State: federation.WishResume}
 	var wait bool
@@ -245,8 +246,8 @@ func (w *nodesWait) run(ctx context.Context, said []v1.NodeSet) error {
 	return nil
 }
 
-// readUntil reads the time at which a drain ends: a span from now on, or a time of this machine's zone.
-func readUntil(text string, now time.Time) (time.Time, error) {
+// ReadUntil reads the time at which a drain ends: a span from now on, or a time of this machine's zone.
+func ReadUntil(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}

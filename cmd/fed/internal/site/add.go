@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-func newSiteAddCommand() *cobra.Command {
+func newAddCommand() *cobra.Command {
 	var c cli.Connection
 	var force bool
 	cmd := &cobra.Command{
@@ -66,7 +66,7 @@ The site is tried first, as by fed site test, and what fails is told; --force ad
 	return cmd
 }
 
-func newSiteUpdateCommand() *cobra.Command {
+func newUpdateCommand() *cobra.Command {
 	var c cli.Connection
 	var force bool
 	cmd := &cobra.Command{

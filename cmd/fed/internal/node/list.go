@@ -1,4 +1,4 @@
-package main
+package node
 
 import (
 	"fmt"
@@ -20,8 +20,8 @@ func nodeBusy(n *v1.Node) bool {
 	return hasState(n, "ALLOCATED") || hasState(n, "MIXED") || hasState(n, "COMPLETING")
 }
 
-// nodeState is a node's state in one word, as sinfo writes it: a star where it does not answer.
-func nodeState(n *v1.Node) string {
+// NodeState is a node's state in one word, as sinfo writes it: a star where it does not answer.
+func NodeState(n *v1.Node) string {
 	word := "UNKNOWN"
 	if len(n.State) > 0 {
 		word = n.State[0]
@@ -50,8 +50,8 @@ func nodeState(n *v1.Node) string {
 	return word
 }
 
-// nodeReason is why a node takes no new jobs: its site's word, or that it is suspected.
-func nodeReason(n *v1.Node) string {
+// NodeReason is why a node takes no new jobs: its site's word, or that it is suspected.
+func NodeReason(n *v1.Node) string {
 	if n.Suspected == nil {
 		return n.Reason
 	}
@@ -98,7 +98,7 @@ func nodeAge(n *v1.Node) string { return max(time.Since(n.Seen), 0).Round(time.S
 
 // cells are a node's columns but for its name.
 func nodeCells(n *v1.Node) [6]string {
-	return [6]string{nodeState(n), nodeGPUs(n), strings.Join(n.Partitions, ","), strings.ReplaceAll(nodeReason(n), "\t", " "), n.ReasonBy, nodeWanted(n)}
+	return [6]string{NodeState(n), nodeGPUs(n), strings.Join(n.Partitions, ","), strings.ReplaceAll(NodeReason(n), "\t", " "), n.ReasonBy, nodeWanted(n)}
 }
 
 // listNodes prints nodes, those that are alike together unless each is to have a line of its own.
@@ -147,7 +147,7 @@ func listReasons(out io.Writer, nodes []v1.Node) error {
 		if n.Reason == "" || n.Usable {
 			continue
 		}
-		k := key{n.Reason, n.ReasonBy, "", nodeState(n)}
+		k := key{n.Reason, n.ReasonBy, "", NodeState(n)}
 		if n.ReasonAt != nil {
 			k.since = cli.When(*n.ReasonAt)
 		}

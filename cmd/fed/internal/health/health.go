@@ -1,4 +1,5 @@
-package main
+// Package health has the commands about what keeps nodes from working: the rules of health, checks of nodes, and planned maintenance.
+package health
 
 import (
 	"fmt"
@@ -14,7 +15,7 @@ import (
 	"fsub/federation/health"
 )
 
-func newHealthCommand() *cobra.Command {
+func NewCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "health",
@@ -36,7 +37,7 @@ Without a verb: what is wrong with the daemon and its sites, the breakers that a
 		},
 	}
 	c.Flags(cmd)
-	cmd.AddCommand(newHealthRulesCommand(), newHealthHistoryCommand(), newHealthResetCommand(), newHealthTestCommand())
+	cmd.AddCommand(newRulesCommand(), newHistoryCommand(), newResetCommand(), newTestCommand())
 	return cmd
 }
 
@@ -79,7 +80,7 @@ func showHealth(out io.Writer, h *v1.Health, now time.Time) error {
 	return t.Flush()
 }
 
-func newHealthRulesCommand() *cobra.Command {
+func newRulesCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "rules",
@@ -112,7 +113,7 @@ func newHealthRulesCommand() *cobra.Command {
 	return cmd
 }
 
-func newHealthHistoryCommand() *cobra.Command {
+func newHistoryCommand() *cobra.Command {
 	var c cli.Connection
 	var limit int
 	cmd := &cobra.Command{
@@ -154,7 +155,7 @@ func listFindings(out io.Writer, all []v1.HealthFinding) error {
 	return t.Flush()
 }
 
-func newHealthResetCommand() *cobra.Command {
+func newResetCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "reset [BREAKER]",

@@ -1,4 +1,4 @@
-package main
+package site
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 // shortSilence is how long a site may be silent for reasons that pass by themselves: a link, a restart.
 const shortSilence = 10 * time.Minute
 
-func newSiteLostCommand() *cobra.Command {
+func newLostCommand() *cobra.Command {
 	var c cli.Connection
 	var yes bool
 	r := v1.SetSiteState{Lost: true}

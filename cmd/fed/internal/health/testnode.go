@@ -1,4 +1,4 @@
-package main
+package health
 
 import (
 	"bufio"
@@ -34,7 +34,7 @@ type seenLine struct {
 	Check  health.Code       `json:"check"` // of a finding
 }
 
-func newHealthTestCommand() *cobra.Command {
+func newTestCommand() *cobra.Command {
 	var file config.Flag
 	var nodes int
 	var asJSON bool

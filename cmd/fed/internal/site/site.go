@@ -1,4 +1,5 @@
-package main
+// Package site has the commands about the sites of the federation: fed site.
+package site
 
 import (
 	"fmt"
@@ -13,24 +14,24 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-func newSiteCommand() *cobra.Command {
+func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "site", Short: "The sites of the federation: list, show, drain, resume, lost, add, update, remove, test"}
-	set := newSiteStateCommand("set SITE STATE", "Set a site's FedState: ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE", v1.SetSiteState{})
+	set := newStateCommand("set SITE STATE", "Set a site's FedState: ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE", v1.SetSiteState{})
 	set.Long = `Set a site's FedState, in the words of Slurm's federations.
 
 ACTIVE        it gets jobs
 INACTIVE      it gets none, and those of the federation that wait there go elsewhere; what runs there goes on
 DRAIN         it gets none, and keeps those that it has
 DRAIN+REMOVE  the same, and when the last has ended it leaves the federation`
-	cmd.AddCommand(newSiteListCommand(), newSiteShowCommand(),
-		newSiteStateCommand("drain SITE", "Give a site no new jobs; it keeps those that it has", v1.SetSiteState{State: federation.FedDrain}),
-		newSiteStateCommand("resume SITE", "Give a site jobs again", v1.SetSiteState{State: federation.FedActive}),
-		set, newSiteLostCommand(), newSiteTestCommand(), newSiteAddCommand(), newSiteUpdateCommand(),
-		newSiteStateCommand("remove SITE", "Drain a site, and have it leave the federation with its last job", v1.SetSiteState{State: federation.FedDrainRemove}))
+	cmd.AddCommand(newListCommand(), newShowCommand(),
+		newStateCommand("drain SITE", "Give a site no new jobs; it keeps those that it has", v1.SetSiteState{State: federation.FedDrain}),
+		newStateCommand("resume SITE", "Give a site jobs again", v1.SetSiteState{State: federation.FedActive}),
+		set, newLostCommand(), newTestCommand(), newAddCommand(), newUpdateCommand(),
+		newStateCommand("remove SITE", "Drain a site, and have it leave the federation with its last job", v1.SetSiteState{State: federation.FedDrainRemove}))
 	return cmd
 }
 
-func newSiteListCommand() *cobra.Command {
+func newListCommand() *cobra.Command {
 	var c cli.Connection
 	var removed bool
 	cmd := &cobra.Command{
@@ -58,8 +59,8 @@ func newSiteListCommand() *cobra.Command {
 	return cmd
 }
 
-// healthOf is what is wrong with a site, in one word for each condition.
-func healthOf(s *v1.Site) string {
+// HealthOf is what is wrong with a site, in one word for each condition.
+func HealthOf(s *v1.Site) string {
 	switch {
 	case s.State == federation.FedRemoved:
 		return ""
@@ -76,7 +77,7 @@ func healthOf(s *v1.Site) string {
 }
 
 func siteRow(s v1.Site) []string {
-	health := healthOf(&s)
+	health := HealthOf(&s)
 	age := ""
 	if !s.Seen.IsZero() {
 		age = max(time.Since(s.Seen), 0).Round(time.Second).String()
@@ -101,8 +102,8 @@ func siteRow(s v1.Site) []string {
 		n(s.Running), n(s.Bound), strings.ReplaceAll(strings.Join(reasons, "; "), "\n", " ")}
 }
 
-// newSiteStateCommand makes a command that sets a site's state: to that of r, or to the second argument if it has none.
-func newSiteStateCommand(use, short string, r v1.SetSiteState) *cobra.Command {
+// newStateCommand makes a command that sets a site's state: to that of r, or to the second argument if it has none.
+func newStateCommand(use, short string, r v1.SetSiteState) *cobra.Command {
 	var c cli.Connection
 	n := len(strings.Fields(use)) - 1
 	cmd := &cobra.Command{

@@ -1,4 +1,4 @@
-package main
+package health
 
 import (
 	"fmt"
@@ -9,12 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/cmd/fed/internal/cli"
+	"fsub/cmd/fed/internal/node"
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
-func newMaintenanceCommand() *cobra.Command {
+func NewMaintenanceCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "maintenance", Short: "Planned maintenance of sites and nodes: list, add, remove"}
 	cmd.AddCommand(newMaintenanceListCommand(), newMaintenanceAddCommand(), newMaintenanceRemoveCommand())
 	return cmd
@@ -66,11 +67,11 @@ Reservations that a site's own admins have made with the flag MAINT count in the
 			m.Site, m.Nodes = federation.SiteName(site), nodes
 			now := time.Now()
 			if m.From = now; from != "" {
-				if m.From, err = readUntil(from, now); err != nil {
+				if m.From, err = node.ReadUntil(from, now); err != nil {
 					return fmt.Errorf("--from: %w", err)
 				}
 			}
-			if m.To, err = readUntil(to, m.From); err != nil {
+			if m.To, err = node.ReadUntil(to, m.From); err != nil {
 				return fmt.Errorf("--to: %w", err)
 			}
 			if m.To.IsZero() {
