@@ -1,4 +1,4 @@
-package main
+package pool
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-func newPoolListCommand() *cobra.Command {
+func newListCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -80,7 +80,7 @@ func poolNote(p *v1.Pool) string {
 	return strings.ReplaceAll(strings.Join(notes, "; "), "\n", " ")
 }
 
-func newPoolMachinesCommand() *cobra.Command {
+func newMachinesCommand() *cobra.Command {
 	var c cli.Connection
 	var all bool
 	cmd := &cobra.Command{

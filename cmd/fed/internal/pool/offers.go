@@ -1,4 +1,4 @@
-package main
+package pool
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-func newOffersCommand() *cobra.Command {
+func NewOffersCommand() *cobra.Command {
 	var c cli.Connection
 	var q v1.OfferQuery
 	var spot bool

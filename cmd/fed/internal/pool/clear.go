@@ -1,4 +1,4 @@
-package main
+package pool
 
 import (
 	"context"
@@ -20,9 +20,9 @@ import (
 	"fsub/federation/store"
 )
 
-// newPoolClearCommand is for when the daemon is gone for good: it asks the clouds themselves, and
+// newClearCommand is for when the daemon is gone for good: it asks the clouds themselves, and
 // needs no daemon.
-func newPoolClearCommand() *cobra.Command {
+func newClearCommand() *cobra.Command {
 	var file config.Flag
 	var yes, dry bool
 	cmd := &cobra.Command{

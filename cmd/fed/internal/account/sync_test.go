@@ -1,4 +1,4 @@
-package main
+package account
 
 import (
 	"bytes"
@@ -56,7 +56,7 @@ func TestAccountDriftAndSync(t *testing.T) {
 	t.Setenv("FSUB_SOCKET", d.Socket)
 	run := func(fails bool, want string, args ...string) {
 		t.Helper()
-		cmd := newAccountCommand()
+		cmd := NewCommand()
 		var out bytes.Buffer
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)

@@ -1,4 +1,4 @@
-package main
+package pool
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"fsub/federation"
 )
 
-func newPoolRetryCommand() *cobra.Command {
+func newRetryCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "retry SITE...",

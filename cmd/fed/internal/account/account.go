@@ -1,4 +1,5 @@
-package main
+// Package account has the commands about the account tree: fed account and qos.
+package account
 
 import (
 	"fmt"
@@ -16,14 +17,14 @@ import (
 	"fsub/federation/plain"
 )
 
-func newAccountCommand() *cobra.Command {
+func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "account", Short: "The account tree of the federation: accounts, users, shares, limits"}
-	cmd.AddCommand(newAccountListCommand(), newAccountShowCommand(), newAccountEditCommand(accounts.Add), newAccountEditCommand(accounts.Modify), newAccountEditCommand(accounts.Remove),
-		newAccountImportCommand(), newAccountSyncCommand(), newAccountDriftCommand())
+	cmd.AddCommand(newListCommand(), newShowCommand(), newEditCommand(accounts.Add), newEditCommand(accounts.Modify), newEditCommand(accounts.Remove),
+		newImportCommand(), newSyncCommand(), newDriftCommand())
 	return cmd
 }
 
-func newAccountListCommand() *cobra.Command {
+func newListCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "list [ACCOUNT...]",
@@ -112,7 +113,7 @@ func settingsText(a *v1.Account, without ...string) string {
 	return set.String()
 }
 
-func newAccountShowCommand() *cobra.Command {
+func newShowCommand() *cobra.Command {
 	var c cli.Connection
 	var user string
 	cmd := &cobra.Command{
@@ -167,7 +168,7 @@ const accountWords = `OPTION=VALUE are sacctmgr's: Fairshare=10 (or parent), Grp
 The value -1 unsets an option; of TRES, gres/gpu=-1 unsets one. Operators may change all; coordinators of an account may add and
 remove users and accounts below it, and change their shares.`
 
-func newAccountEditCommand(op accounts.Op) *cobra.Command {
+func newEditCommand(op accounts.Op) *cobra.Command {
 	var c cli.Connection
 	var q v1.EditAccounts
 	var user string
@@ -260,7 +261,7 @@ func orNothing(text string) string {
 	return plain.Line(text)
 }
 
-func newAccountImportCommand() *cobra.Command {
+func newImportCommand() *cobra.Command {
 	var c cli.Connection
 	var q v1.ImportAccounts
 	cmd := &cobra.Command{
@@ -299,7 +300,7 @@ counts. Associations of single partitions have no place in the tree, and are lis
 	return cmd
 }
 
-func newAccountSyncCommand() *cobra.Command {
+func newSyncCommand() *cobra.Command {
 	var c cli.Connection
 	var q v1.SyncAccounts
 	cmd := &cobra.Command{
@@ -329,7 +330,7 @@ could not be done.`,
 	return cmd
 }
 
-func newAccountDriftCommand() *cobra.Command {
+func newDriftCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "drift [SITE...]",

@@ -1,4 +1,4 @@
-package main
+package account
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-func newQOSCommand() *cobra.Command {
+func NewQOSCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "qos", Short: "The QOS of the federation: priority, usage factor, preemption, limits"}
 	cmd.AddCommand(newQOSListCommand(), newQOSShowCommand(), newQOSEditCommand(accounts.Add), newQOSEditCommand(accounts.Modify), newQOSEditCommand(accounts.Remove))
 	return cmd
