@@ -15,13 +15,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/cmd/fed/internal/account"
+	"fsub/cmd/fed/internal/admin"
+	"fsub/cmd/fed/internal/books"
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/daemon"
 	"fsub/cmd/fed/internal/health"
 	"fsub/cmd/fed/internal/job"
 	"fsub/cmd/fed/internal/node"
 	"fsub/cmd/fed/internal/pool"
+	"fsub/cmd/fed/internal/sim"
 	"fsub/cmd/fed/internal/site"
+	"fsub/cmd/fed/internal/top"
 	"fsub/cmd/internal/crash"
 	"fsub/federation/plain"
 )
@@ -76,7 +80,7 @@ needs a coordinator or an operator.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(daemon.NewServeCommand(), daemon.NewConfigCommand(), site.NewCommand(), health.NewMaintenanceCommand(), node.NewCommand(), health.NewCommand(), health.NewCheckCommand(), pool.NewCommand(), pool.NewOffersCommand(), account.NewCommand(), account.NewQOSCommand(), job.NewCommand(), job.NewExplainCommand(), newSimCommand(), newWhatIfCommand(), job.NewEventsCommand(), newBooksCommand(), newReportCommand(), newAuditCommand(), newTopCommand(), newShimsCommand(), job.NewLogsCommand(), daemon.NewAsUserCommand(), newStoreCommand(), newDebugCommand(), daemon.NewVersionCommand())
+	cmd.AddCommand(daemon.NewServeCommand(), daemon.NewConfigCommand(), site.NewCommand(), health.NewMaintenanceCommand(), node.NewCommand(), health.NewCommand(), health.NewCheckCommand(), pool.NewCommand(), pool.NewOffersCommand(), account.NewCommand(), account.NewQOSCommand(), job.NewCommand(), job.NewExplainCommand(), sim.NewCommand(), sim.NewWhatIfCommand(), job.NewEventsCommand(), books.NewCommand(), books.NewReportCommand(), admin.NewAuditCommand(), top.NewCommand(), admin.NewShimsCommand(), job.NewLogsCommand(), daemon.NewAsUserCommand(), admin.NewStoreCommand(), admin.NewDebugCommand(), daemon.NewVersionCommand())
 	group(cmd)
 	addCompletion(cmd)
 	explainArguments(cmd)

@@ -1,4 +1,5 @@
-package main
+// Package books has the commands about what runs used and cost: the ledger, bills and reports.
+package books
 
 import (
 	"fmt"
@@ -13,13 +14,13 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-func newBooksCommand() *cobra.Command {
+func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "books", Short: "The ledger of what runs used and cost: compare it with the sites' own accounts, import bills"}
-	cmd.AddCommand(newBooksCheckCommand(), newImportBillCommand(), newBillsCommand())
+	cmd.AddCommand(newCheckCommand(), newImportBillCommand(), newBillsCommand())
 	return cmd
 }
 
-func newBooksCheckCommand() *cobra.Command {
+func newCheckCommand() *cobra.Command {
 	var c cli.Connection
 	var sites []string
 	var day, since string

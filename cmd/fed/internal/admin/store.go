@@ -1,4 +1,5 @@
-package main
+// Package admin has the commands for the administrator of the daemon: its database, the audit log, the links to fsub, and how fsub reads a script.
+package admin
 
 import (
 	"cmp"
@@ -16,7 +17,7 @@ import (
 	"fsub/federation/store"
 )
 
-func newStoreCommand() *cobra.Command {
+func NewStoreCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "store", Short: "The daemon's database: backup, check, restore"}
 	cmd.AddCommand(newStoreBackupCommand(), newStoreCheckCommand(), newStoreRestoreCommand())
 	return cmd

@@ -1,4 +1,5 @@
-package main
+// Package sim has the commands that run the planner in virtual time: fed sim replays a trace, fed what-if the queue.
+package sim
 
 import (
 	"context"
@@ -47,7 +48,7 @@ type simulation struct {
 	local     float64
 }
 
-func newSimCommand() *cobra.Command {
+func NewCommand() *cobra.Command {
 	var s simulation
 	cmd := &cobra.Command{
 		Use:   "sim TRACE | --history",

@@ -1,4 +1,4 @@
-package main
+package admin
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ var (
 	passNames = refusal.Names
 )
 
-func newShimsCommand() *cobra.Command {
+func NewShimsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shims",
 		Short: "Make Slurm's command names mean the federation, and see which win in a shell",

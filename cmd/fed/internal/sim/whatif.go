@@ -1,4 +1,4 @@
-package main
+package sim
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"fsub/federation/replay"
 )
 
-func newWhatIfCommand() *cobra.Command {
+func NewWhatIfCommand() *cobra.Command {
 	var c cli.Connection
 	var q v1.WhatIf
 	var lines int

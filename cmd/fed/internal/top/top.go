@@ -1,4 +1,5 @@
-package main
+// Package top has fed top, the federation on a full terminal.
+package top
 
 import (
 	"context"
@@ -17,7 +18,7 @@ import (
 	"fsub/federation/plain"
 )
 
-func newTopCommand() *cobra.Command {
+func NewCommand() *cobra.Command {
 	var c cli.Connection
 	var once bool
 	var every time.Duration

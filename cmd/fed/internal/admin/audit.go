@@ -1,4 +1,4 @@
-package main
+package admin
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-func newAuditCommand() *cobra.Command {
+func NewAuditCommand() *cobra.Command {
 	var c cli.Connection
 	var q v1.AuditQuery
 	var since, until cli.PastTime

@@ -1,4 +1,4 @@
-package main
+package books
 
 import (
 	"context"
@@ -39,7 +39,7 @@ var kindsOfReports = [][2]string{
 	{"savings", "The same runs at the dearest pool, at list price, at first fit, and as run"},
 }
 
-func newReportCommand() *cobra.Command {
+func NewReportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Usage and cost of all runs at all sites",

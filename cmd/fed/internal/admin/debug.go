@@ -1,4 +1,4 @@
-package main
+package admin
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ import (
 	"fsub/sbatch"
 )
 
-func newDebugCommand() *cobra.Command {
+func NewDebugCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "debug", Short: "See how fsub reads what it is given"}
 	cmd.AddCommand(newDebugParseCommand())
 	return cmd
