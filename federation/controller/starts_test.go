@@ -71,6 +71,11 @@ func (b *bench) asked() federation.Starts {
 		case s := <-told:
 			return s
 		default:
+		}
+		b.ctl.starts.mu.Lock()
+		waits := len(b.ctl.starts.to) > 0
+		b.ctl.starts.mu.Unlock()
+		if waits { // it has read the clock, which a round moves
 			b.rounds(1)
 		}
 	}
