@@ -60,7 +60,7 @@ func (ar *arrays) add(j *job) {
 	switch {
 	case j.State.Ended():
 	case !j.Whole.Spread && j.Site != "":
-		j.whole, _ = federation.ArrayIndices(j.Spec.Array) // checked when it was submitted
+		j.join().whole, _ = federation.ArrayIndices(j.Spec.Array) // checked when it was submitted
 	default:
 		ar.spread(j)
 	}
@@ -68,7 +68,8 @@ func (ar *arrays) add(j *job) {
 
 // spread binds an array's tasks one by one from now on. What is left of it after a requeue counts as it did before.
 func (ar *arrays) spread(j *job) {
-	j.join().taskJobs, j.whole = map[int]*job{}, nil
+	f := j.join()
+	f.taskJobs, f.whole = map[int]*job{}, nil
 	ar.live[j.ID] = j
 	if err := j.readRest(); err != nil { // checked when it was submitted
 		ar.log.Error("stored array cannot be read", "job", j.ID, "err", err)
@@ -84,12 +85,12 @@ func (j *job) spreads() bool { return j.Whole != nil && j.Whole.Spread }
 
 // readRest reads which tasks of an array have not been bound yet. Of one that was cancelled none will be.
 func (j *job) readRest() error {
-	j.rest = federation.TaskSet{}
+	j.join().rest = federation.TaskSet{}
 	if j.Spec.Array == "" || j.Cancel || j.State.Ended() {
 		return nil
 	}
 	array, err := federation.ReadArray(j.Spec.Array)
-	j.rest = array.Set()
+	j.join().rest = array.Set()
 	return err
 }
 
@@ -202,7 +203,7 @@ func (ar *arrays) dropRest(j *job) {
 	if !j.Cancel { // the second time rest is empty, and the record is to keep what it names
 		ar.writeRest(j)
 	}
-	j.Cancel, j.rest = true, federation.TaskSet{}
+	j.Cancel, j.join().rest = true, federation.TaskSet{}
 	ar.queue.drop(j)
 	ar.withdraw(j)
 	ar.batch.job(j)

@@ -84,7 +84,7 @@ func (l *life) cancelRest(j *job, tasks *federation.TaskSet, by *uint32) {
 		return
 	}
 	now := l.now().UTC()
-	j.rest = j.rest.Minus(&gone)
+	j.join().rest = j.rest.Minus(&gone)
 	cancelled := federation.CancelledTasks{Tasks: gone, End: now, Cancel: by != nil}
 	if by != nil {
 		cancelled.CancelBy = *by

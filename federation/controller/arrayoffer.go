@@ -61,11 +61,11 @@ func (ar *arrays) offerOnly(j *job, tasks []int) {
 			ar.giveUp(o)
 		}
 	}
-	j.offers = make([]*offered, 0, len(tasks))
+	j.join().offers = make([]*offered, 0, len(tasks))
 	delete(ar.short, j)
 	for _, index := range tasks {
 		if len(kept) > 0 && kept[0].task.Part.Index == index {
-			j.offers, kept = append(j.offers, kept[0]), kept[1:]
+			j.join().offers, kept = append(j.offers, kept[0]), kept[1:]
 			continue
 		}
 		id, ok := ar.ids.take()
@@ -75,7 +75,7 @@ func (ar *arrays) offerOnly(j *job, tasks []int) {
 		}
 		task := j.makeTaskJob(id, index)
 		o := &offered{array: j, task: &task}
-		j.offers, ar.offered[id] = append(j.offers, o), o
+		j.join().offers, ar.offered[id] = append(j.offers, o), o
 		ar.queue.tell(place.Waiting{Job: &task, Refused: j.refused, Place: j.ID, Expected: ar.runs.expected(&task)})
 	}
 	if len(j.offers) == 0 && len(tasks) > 0 {
@@ -89,7 +89,7 @@ func (ar *arrays) withdraw(j *job) {
 		ar.giveUp(o)
 	}
 	if len(j.offers) > 0 {
-		j.offers = nil
+		j.join().offers = nil
 	}
 	delete(ar.short, j)
 }
@@ -108,7 +108,7 @@ func (ar *arrays) accept(j *job, index int) *offered {
 		return nil
 	}
 	o := j.offers[i]
-	j.offers = slices.Delete(j.offers, i, i+1)
+	j.join().offers = slices.Delete(j.offers, i, i+1)
 	delete(ar.offered, o.task.ID)
 	return o
 }

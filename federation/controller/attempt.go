@@ -49,7 +49,7 @@ func (at *attempts) bind(j *job, d federation.Decision) {
 	at.claimed = max(at.claimed+1, now.UnixMicro()) // after all that earlier daemons have claimed, too
 	d.Claim = at.claimed
 	if j.att != nil && j.att.Site != o.Site {
-		j.older = nil
+		j.try().older = nil
 	}
 	here := j.att != nil && j.att.Site == o.Site
 	again := here && j.att.State == federation.AttemptRefused
@@ -63,7 +63,8 @@ func (at *attempts) bind(j *job, d federation.Decision) {
 	}
 	j.Attempt, j.Site, j.Partition = number, o.Site, o.Partition
 	j.Reason = federation.ReasonResources
-	j.unsure, j.missing, j.fails, j.lastKnown, j.retry, j.free, j.tellHold = ranHere(s, j), time.Time{}, 0, time.Time{}, time.Time{}, time.Time{}, false
+	try := j.try()
+	try.unsure, try.missing, try.fails, try.lastKnown, try.retry, try.free, try.tellHold = ranHere(s, j), time.Time{}, 0, time.Time{}, time.Time{}, time.Time{}, false
 	s.jobs[j.ID] = j
 	at.limits.reserve(j)
 	if at.fairShare != nil {
@@ -100,7 +101,7 @@ func cut(d federation.Decision) federation.Decision {
 // most queued jobs wait long.
 func (at *attempts) submit(j *job) {
 	s := at.sites.byName[j.att.Site]
-	j.busy = true
+	j.try().busy = true
 	j.att.Tries++
 	at.batch.attempt(j.att)
 	copied, payload := j.Job, j.PayloadOf()
@@ -133,7 +134,7 @@ func (at *attempts) takeSubmitted(s *site, r submitted) {
 	if a.State.Final() { // a poll was faster and has seen its end
 		return
 	}
-	j.busy = false
+	j.try().busy = false
 	if r.err != nil {
 		at.submitFailed(s, j, r.err)
 		return
@@ -143,7 +144,7 @@ func (at *attempts) takeSubmitted(s *site, r submitted) {
 	if id := r.receipt.SiteJobID; id != 0 && id != uint32(j.Number()) && !r.receipt.Adopted && s.numbers.take(id, at.now()) {
 		s.wentBack(at.now(), "it gave the number %d once more", id)
 	}
-	j.unsure, j.fails, j.missing, j.lastKnown = false, 0, time.Time{}, at.now()
+	j.try().seen(at.now())
 	if a.State == federation.AttemptIntended { // a poll may have been faster and seen it run
 		at.batch.advance(j, federation.AttemptSubmitted)
 	}
@@ -165,7 +166,7 @@ func (at *attempts) takeSubmitted(s *site, r submitted) {
 func (at *attempts) submitFailed(s *site, j *job, err error) {
 	switch {
 	case j.att.State != federation.AttemptIntended: // a poll has seen it there: whatever was refused, it was not this
-		j.unsure = true
+		j.try().unsure = true
 		at.later(j, s, err)
 	case errors.As(err, new(stageError)):
 		at.stageFailed(s, j, err)
@@ -185,7 +186,7 @@ func (at *attempts) submitFailed(s *site, j *job, err error) {
 	case errors.Is(err, federation.ErrCapacity), errors.Is(err, federation.ErrConflict):
 		at.refuse(s, j, err, federation.ReasonRefused)
 	default:
-		j.unsure = true
+		j.try().unsure = true
 		at.later(j, s, err)
 	}
 }
@@ -249,8 +250,8 @@ func (at *attempts) limited(s *site, j *job, err error) {
 
 // later sets the time of the next try after a call that proved nothing.
 func (at *attempts) later(j *job, s *site, err error) {
-	j.fails++
-	j.retry = at.now().Add(at.t.backoff(j.fails))
+	j.try().fails++
+	j.try().retry = at.now().Add(at.t.backoff(j.fails))
 	at.log.Warn("no answer about an attempt", "job", j.ID, "site", s.Name, "attempt", j.att.Number, "err", err)
 	if j.fails == 1 {
 		at.batch.eventf(j, "no answer from %s, outcome unknown: %v", s.Name, err)

@@ -65,7 +65,7 @@ func (w *watch) noteCall(s *site, value any) {
 	w.log.Info("calls to the site are made again", "site", s.Name)
 	for _, j := range s.jobs {
 		if j.retry.After(w.now()) {
-			j.retry = time.Time{}
+			j.try().retry = time.Time{}
 		}
 	}
 }

@@ -150,7 +150,7 @@ func (cd *candidates) flee(j *job, now time.Time) {
 	}
 	s := cd.sites.byName[r.Site]
 	if s == nil || r.Over(&s.Site, now) {
-		j.liveRun = nil
+		j.hinder().liveRun = nil
 		return
 	}
 	j.leaveOut(federation.Rejection{Site: r.Site, Reason: federation.ReasonForgotten, Why: federation.Because(federation.WhyGhost)}, now.Add(lookAtLiveRun))

@@ -33,9 +33,9 @@ func (mv *moves) leaveStuck() {
 			why := mv.cannotRun(s, j)
 			switch {
 			case why == "":
-				j.stuck = time.Time{}
+				j.try().stuck = time.Time{}
 			case j.stuck.IsZero():
-				j.stuck = now
+				j.try().stuck = now
 			case now.Sub(j.stuck) >= stuckFor && !mv.moving(j) && mv.elsewhere(j) != "":
 				mv.start(j, fmt.Sprintf("%s cannot run it: %s", s.Name, why))
 			}
@@ -83,7 +83,7 @@ func (mv *moves) moving(j *job) bool {
 
 // start has a job leave the site where it waits, by a request like an operator's.
 func (mv *moves) start(j *job, why string) {
-	j.stuck = time.Time{}
+	j.try().stuck = time.Time{}
 	mv.batch.request(federation.Request{Job: j.ID, Kind: federation.RequestMove, Operator: true, Restarts: j.Restarts, At: mv.now().UTC(),
 		Move: &federation.Relocation{From: j.att.Site, Why: why}})
 }

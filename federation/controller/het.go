@@ -44,7 +44,7 @@ func (cp *components) report(s *site, j *job, sj federation.SiteJob) (ended bool
 		cp.charges.component(s, j, run, federation.Requeued, lifecycle.RequeuedAt(&sj, j.Start, cp.now()), federation.PriceTable)
 	}
 	if !sj.Start.IsZero() {
-		j.held = sj.Held()
+		j.join().held = sj.Held()
 	}
 	j.Site, j.Partition, j.Account, j.Nodes = s.Name, sj.Partition, sj.Account, sj.Nodes
 	j.State, j.Reason, j.Start, j.Restarts = sj.State, sj.Reason, sj.Start, sj.Restarts

@@ -60,6 +60,17 @@ type tried struct {
 	rent federation.Money // what the site last said that it costs by the hour
 }
 
+// seen notes that the site's controller has the attempt.
+func (t *tried) seen(now time.Time) {
+	t.unsure, t.missing, t.fails, t.lastKnown = false, time.Time{}, 0, now
+}
+
+// over forgets what was to be found out about an attempt, and about holds there.
+func (t *tried) over() {
+	t.unsure, t.busy, t.missing, t.fails = false, false, time.Time{}, 0
+	t.lostStart, t.heldThere, t.leftHeld, t.stuck = false, false, false, time.Time{}
+}
+
 // family is how a job belongs to others: an array and the jobs of its tasks, the components of a heterogeneous job.
 type family struct {
 	tasks    map[int]*federation.Task // of an array: those with a record of their own

@@ -79,8 +79,7 @@ func (l *life) requeue(j *job, reason federation.Reason) {
 	j.Start, j.End, j.Pause, j.Nodes = time.Time{}, time.Time{}, nil, ""
 	j.Site, j.Partition = "", ""
 	if j.att != nil {
-		j.unsure, j.busy, j.missing, j.fails = false, false, time.Time{}, 0
-		j.lostStart, j.heldThere, j.leftHeld, j.stuck = false, false, false, time.Time{}
+		j.try().over()
 	}
 	l.batch.job(j)
 	l.components.follow(j)
@@ -116,7 +115,7 @@ func (l *life) finishAttempt(j *job, to federation.AttemptState, note string) {
 		s.observeSoon(l.now().Add(l.t.Observe / 10))
 	}
 	if !a.SiteSubmit.IsZero() {
-		j.older = append(j.older, a.SiteSubmit)
+		j.try().older = append(j.older, a.SiteSubmit)
 	}
 	l.batch.attempt(a)
 }

@@ -158,7 +158,7 @@ func (ld *loader) attach(a *federation.Attempt) {
 		return
 	}
 	j.try().att = a
-	j.unsure = a.State == federation.AttemptIntended
+	j.try().unsure = a.State == federation.AttemptIntended
 	ld.limits.reserve(j)
 	ld.preempts.note(j)
 	s := ld.sites.byName[a.Site]

@@ -51,12 +51,12 @@ func (rp *reports) noteHeld(s *site, j *job, sj federation.SiteJob) {
 			if failed && !j.leftHeld {
 				rp.batch.eventf(j, "left held: its nodes at %s could not start it, and it was requeued %d times", s.Name, j.Restarts)
 			}
-			j.leftHeld = true
+			j.try().leftHeld = true
 		case lifecycle.Elsewhere:
 			j.att.Class = federation.ClassNode
 			rp.moves.start(j, "its nodes there could not start it")
 		default:
-			j.releaseAt = rp.now()
+			j.try().releaseAt = rp.now()
 			if failed {
 				rp.batch.eventf(j, "a node of %s could not start it: released there, to run on another one", s.Name)
 			} else {
@@ -64,5 +64,5 @@ func (rp *reports) noteHeld(s *site, j *job, sj federation.SiteJob) {
 			}
 		}
 	}
-	j.heldThere = held && !moving
+	j.try().heldThere = held && !moving
 }

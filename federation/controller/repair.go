@@ -41,12 +41,13 @@ func (re *repairs) repairOne(j *job, s *site, now time.Time) {
 		re.lookup(j, s)
 	case j.Cancel && j.ending: // a thousand of them take a while
 	case j.Cancel && !now.Before(j.cancelAt):
-		j.cancelAt, j.ending = now.Add(re.t.CancelEach), true
+		try := j.try()
+		try.cancelAt, try.ending = now.Add(re.t.CancelEach), true
 		re.calls.act(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
 			return d.Cancel(ctx, ref, nil)
 		})
 	case j.heldThere && j.Held == federation.NotHeld && !now.Before(j.releaseAt):
-		j.releaseAt = now.Add(re.t.CancelEach)
+		j.try().releaseAt = now.Add(re.t.CancelEach)
 		re.calls.act(j, "release", federation.Driver.Release)
 	case j.tellHold && !now.Before(j.tellHoldAt):
 		re.tellHold(j)
@@ -55,7 +56,7 @@ func (re *repairs) repairOne(j *job, s *site, now time.Time) {
 
 // tellHold tells the site again whether the job is held: it did not answer when that changed.
 func (re *repairs) tellHold(j *job) {
-	j.tellHold = false
+	j.try().tellHold = false
 	switch {
 	case j.State != federation.Pending:
 	case j.Held != federation.NotHeld:
@@ -80,7 +81,7 @@ func (re *repairs) attention() []*job {
 }
 
 func (re *repairs) lookup(j *job, s *site) {
-	j.busy = true
+	j.try().busy = true
 	kind, ref, d := lookedUp{job: j.ID, attempt: j.att.Number, confirm: j.lostStart}, j.Ref(j.att), s.driver
 	re.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
@@ -95,7 +96,7 @@ func (re *repairs) takeLookedUp(s *site, r lookedUp) {
 	if j == nil || j.att == nil || j.att.Number != r.attempt || j.att.State.Final() {
 		return
 	}
-	j.busy = false
+	j.try().busy = false
 	k := j.known(s)
 	switch k.AfterLookup(&lifecycle.Answer{Found: r.found, Err: r.err, Confirm: r.confirm}) {
 	case lifecycle.Nothing:
@@ -103,7 +104,7 @@ func (re *repairs) takeLookedUp(s *site, r lookedUp) {
 	case lifecycle.LostItsStart:
 		re.reports.loseStart(s, j, r.found)
 	case lifecycle.IsThere:
-		j.fails = 0
+		j.try().fails = 0
 		re.reports.report(s, j, r.found)
 	case lifecycle.RemembersLast:
 		re.attempts.remembered(s, j, fmt.Errorf("%w: %s, %s, until MinJobAge has passed", federation.ErrRemembered, r.found.Key, r.found.State))
@@ -123,10 +124,10 @@ func (re *repairs) settled(s *site, j *job) bool {
 	}
 	now := re.now()
 	if j.free.IsZero() {
-		j.free = now
+		j.try().free = now
 	}
 	if left := freeFor - now.Sub(j.free); left > 0 {
-		j.retry = now.Add(left)
+		j.try().retry = now.Add(left)
 		return false
 	}
 	return true
@@ -134,7 +135,7 @@ func (re *repairs) settled(s *site, j *job) bool {
 
 // again submits an attempt of unknown fate once more, under the same key.
 func (re *repairs) again(j *job, s *site) {
-	j.unsure = false
+	j.try().unsure = false
 	if j.Cancel {
 		re.life.finishAttempt(j, federation.AttemptWithdrawn, "cancelled before it reached the site")
 		re.life.end(j, federation.Cancelled, federation.ReasonNone, re.now())
@@ -160,11 +161,11 @@ func (re *repairs) again(j *job, s *site) {
 func (re *repairs) lost(j *job, s *site, startedByAccounting bool) {
 	now := re.now()
 	if j.missing.IsZero() {
-		j.missing = now
+		j.try().missing = now
 	}
 	m := lifecycle.Missing{Since: j.missing, Last: j.lastKnown, Acked: j.att.Acked, Created: j.att.Created}
 	if at := m.BelievedAt(re.t.Confirm, re.t.MinJobAge); now.Before(at) {
-		j.retry = at
+		j.try().retry = at
 		return
 	}
 	if m.Restored(re.t.MinJobAge, sinceSaved) {

@@ -49,7 +49,7 @@ func (rp *reports) takeReport(s *site, sj federation.SiteJob) {
 
 // report brings job and attempt in line with what the site says.
 func (rp *reports) report(s *site, j *job, sj federation.SiteJob) {
-	j.unsure, j.missing, j.fails, j.lastKnown = false, time.Time{}, 0, rp.now()
+	j.try().seen(rp.now())
 	rp.limits.charged(j.att.Held.Account, j, &sj)
 	k := j.known(s)
 	meaning := k.Read(&sj)
@@ -63,7 +63,7 @@ func (rp *reports) report(s *site, j *job, sj federation.SiteJob) {
 	if meaning == lifecycle.QueuedAgain { // it is reported again when its nodes are done, and its restart is counted
 		return
 	}
-	j.lostStart = meaning == lifecycle.StartLost
+	j.try().lostStart = meaning == lifecycle.StartLost
 	switch meaning {
 	case lifecycle.StartLost: // the report may be from before it started: look again
 		return
@@ -160,7 +160,7 @@ func (rp *reports) waits(j *job, sj *federation.SiteJob) {
 	if j.Held != federation.NotHeld { // the site says who holds it there, which is the federation
 		j.Reason = j.heldReason()
 	}
-	j.said = sj.Detail
+	j.try().said = sj.Detail
 	rp.batch.advance(j, federation.AttemptSubmitted)
 }
 
@@ -305,10 +305,11 @@ func (rp *reports) findMissing(s *site, r federation.JobsReport) {
 	for _, j := range s.jobs {
 		switch {
 		case r.Knows(j.ID, j.att.Key), r.Knows(j.Number(), j.att.Key): // the second, until its details are read
-			j.lastKnown, j.missing = rp.now(), time.Time{}
+			try := j.try()
+			try.lastKnown, try.missing = rp.now(), time.Time{}
 		case j.att.State != federation.AttemptIntended && j.missing.IsZero() && r.At.After(j.att.Acked):
-			j.missing = rp.now()
-			j.retry = time.Time{}
+			j.try().missing = rp.now()
+			j.try().retry = time.Time{}
 		}
 	}
 }

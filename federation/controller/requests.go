@@ -129,7 +129,7 @@ func (rq *requests) cancel(j *job, r federation.Request) {
 		return
 	}
 	rq.batch.job(j)
-	j.cancelAt = rq.now()
+	j.try().cancelAt = rq.now()
 }
 
 // hold holds a job. why says why the daemon does.
@@ -221,6 +221,7 @@ func (rq *requests) takeActed(s *site, r acted) {
 	case !errors.Is(r.err, federation.ErrUnavailable):
 		rq.batch.eventf(j, "%s refused by %s: %v", r.what, s.Name, r.err)
 	case r.what == "hold" || r.what == "release":
-		j.tellHold, j.tellHoldAt = true, rq.now().Add(rq.t.CancelEach)
+		try := j.try()
+		try.tellHold, try.tellHoldAt = true, rq.now().Add(rq.t.CancelEach)
 	}
 }

@@ -90,7 +90,7 @@ func (rq *requests) takeUpAgain(r federation.Request) {
 		j.try().att = &attempts[n-1]
 		for i := range attempts {
 			if a := &attempts[i]; a.Site == j.att.Site && !a.SiteSubmit.IsZero() {
-				j.older = append(j.older, a.SiteSubmit)
+				j.try().older = append(j.older, a.SiteSubmit)
 			}
 		}
 		j.avoid(j.att, stored.End.Add(rq.t.MinJobAge), rq.now())
@@ -132,7 +132,7 @@ func (rq *requests) takeUpArray(ctx context.Context, id federation.JobID) error 
 	if err != nil {
 		return err
 	}
-	j.rest = federation.TaskSet{}
+	j.join().rest = federation.TaskSet{}
 	for i := range tasks {
 		j.tasks[tasks[i].Index] = &tasks[i]
 	}

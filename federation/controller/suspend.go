@@ -83,7 +83,7 @@ func (rq *requests) follow(s *site, j *job, a *asked) {
 // takeSuspension takes in whether a job that has started is suspended, and says what that costs.
 func (l *life) takeSuspension(s *site, j *job, sj *federation.SiteJob) {
 	j.SetSuspension(sj.Suspension)
-	j.rent = sj.PricePerHour
+	j.try().rent = sj.PricePerHour
 	is, was := sj.State == federation.Suspended, j.State == federation.Suspended
 	switch {
 	case is && !was && sj.PricePerHour > 0:

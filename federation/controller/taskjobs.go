@@ -27,7 +27,7 @@ func (j *job) specOfTasks() *sbatch.Spec {
 	if j.taskSpec == nil {
 		spec := *j.Spec
 		spec.Array, spec.Dependency = "", ""
-		j.taskSpec = &spec
+		j.join().taskSpec = &spec
 	}
 	return j.taskSpec
 }

@@ -132,13 +132,14 @@ func (rq *requests) changeHere(j *job, spec sbatch.Spec) {
 	}
 	j.SetSpec(spec)
 	if j.Whole != nil {
-		j.taskSpec = nil
+		j.join().taskSpec = nil
 	}
 	rq.depends.lookAt(rq.depends.names.join(j))
 	rq.batch.job(j)
 	rq.batch.spec(j)
 	if j.hindered != &notHindered {
-		j.hinder().leaves, j.asideUntil = nil, time.Time{}
+		h := j.hinder()
+		h.leaves, h.asideUntil = nil, time.Time{}
 		j.hinder().tellLeaves()
 	}
 	if j.live() {
