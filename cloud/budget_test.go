@@ -80,7 +80,7 @@ func TestBudgetIsSpent(t *testing.T) {
 		if n := len(w.cloud.Living()); n != 1 {
 			t.Errorf("%d machines: the idle one costs what is not there", n)
 		}
-		if p := w.driver.Pools()[0]; !strings.Contains(p.Stopped, "of its $3.00 for today, and what runs may cost $") {
+		if p := w.driver.Pools()[0]; !strings.Contains(p.Stopped, "of its $3.00 for today, and running jobs may cost $") {
 			t.Errorf("%+v", p)
 		}
 		late := w.wants(w.submit("sleep 1", func(s *federation.Submission) { bob(s); limited(time.Minute)(s) }), federation.BootFail, time.Minute)
