@@ -9,53 +9,53 @@ import (
 	"fsub/federation"
 )
 
-// odds are how requests for an offering went lately. What is past counts less and less.
-type odds struct {
-	oddsRecord
+// availability is how requests for an offering went lately. Older ones count less.
+type availability struct {
+	availabilityRecord
 	id string // of the offering
 }
 
-// oddsRecord is what is written down of them.
-type oddsRecord struct {
-	Had     float64   `json:"had"` // requests, halved every oddsHalf
+// availabilityRecord is its form in the records.
+type availabilityRecord struct {
+	Had     float64   `json:"had"` // requests, halved every availabilityHalf
 	Refused float64   `json:"refused"`
 	At      time.Time `json:"at"`
 }
 
-// oddsHalf is how long it takes until a request counts half: stocks change within hours. After oddsKept it counts nothing.
+// availabilityHalf is the time after which a request counts half: stocks change within hours. After availabilityKept it counts nothing.
 const (
-	oddsHalf = 30 * time.Minute
-	oddsKept = 8 * time.Hour
+	availabilityHalf = 30 * time.Minute
+	availabilityKept = 8 * time.Hour
 )
 
-func (o *odds) Record() (federation.PoolRecord, any) {
-	return federation.PoolRecord{Kind: federation.PoolOdds, ID: o.id, Closed: o.At.Add(oddsKept)}, &o.oddsRecord
+func (o *availability) Record() (federation.PoolRecord, any) {
+	return federation.PoolRecord{Kind: federation.PoolOdds, ID: o.id, Closed: o.At.Add(availabilityKept)}, &o.availabilityRecord
 }
 
-// loadOdds takes in what an earlier daemon has written down.
-func (cs *cooldowns) loadOdds(r federation.PoolRecord) error {
-	o := &odds{id: r.ID}
-	err := json.Unmarshal(r.Data, &o.oddsRecord)
-	if err == nil && cs.now().Sub(o.At) < oddsKept {
-		cs.odds[r.ID] = o
+// loadAvailability takes in what an earlier daemon has written down.
+func (cs *cooldowns) loadAvailability(r federation.PoolRecord) error {
+	o := &availability{id: r.ID}
+	err := json.Unmarshal(r.Data, &o.availabilityRecord)
+	if err == nil && cs.now().Sub(o.At) < availabilityKept {
+		cs.availability[r.ID] = o
 	}
 	return err
 }
 
 // fade lets what is past count less.
-func (o *odds) fade(now time.Time) {
-	if f := math.Exp2(-float64(now.Sub(o.At)) / float64(oddsHalf)); f < 1 {
+func (o *availability) fade(now time.Time) {
+	if f := math.Exp2(-float64(now.Sub(o.At)) / float64(availabilityHalf)); f < 1 {
 		o.Had, o.Refused = o.Had*f, o.Refused*f
 	}
 	o.At = now
 }
 
-// oddsOf are those of an offering, as they are now.
-func (cs *cooldowns) oddsOf(of *provider.Offering) *odds {
-	o := cs.odds[of.ID]
+// availabilityOf are those of an offering, as they are now.
+func (cs *cooldowns) availabilityOf(of *provider.Offering) *availability {
+	o := cs.availability[of.ID]
 	if o == nil {
-		o = &odds{id: of.ID, oddsRecord: oddsRecord{At: cs.now()}}
-		cs.odds[of.ID] = o
+		o = &availability{id: of.ID, availabilityRecord: availabilityRecord{At: cs.now()}}
+		cs.availability[of.ID] = o
 	}
 	o.fade(cs.now())
 	return o
@@ -63,14 +63,14 @@ func (cs *cooldowns) oddsOf(of *provider.Offering) *odds {
 
 // takenBack notes that the cloud has taken back a spot machine. It counts as a refusal, and forbids nothing: another one may be had at once.
 func (cs *cooldowns) takenBack(of *provider.Offering) {
-	o := cs.oddsOf(of)
+	o := cs.availabilityOf(of)
 	o.Refused++
 	cs.put(o)
 }
 
 // learn takes in how a request went.
 func (cs *cooldowns) learn(of *provider.Offering, e *provider.Error) {
-	o := cs.oddsOf(of)
+	o := cs.availabilityOf(of)
 	switch {
 	case e == nil:
 		o.Had++
@@ -85,12 +85,12 @@ func (cs *cooldowns) learn(of *provider.Offering, e *provider.Error) {
 // chance is how probable it is that an offering can be had, in tenths, so that it does not change with every look at the clock. 0: nobody has asked. Two requests that were
 // granted are assumed beside those that were made: one refusal says little.
 func (cs *cooldowns) chance(of *provider.Offering) float64 {
-	o := cs.odds[of.ID]
+	o := cs.availability[of.ID]
 	if o == nil {
 		return 0
 	}
 	now := cs.now()
-	f := math.Exp2(-float64(now.Sub(o.At)) / float64(oddsHalf))
+	f := math.Exp2(-float64(now.Sub(o.At)) / float64(availabilityHalf))
 	p := (o.Had*f + 2) / ((o.Had+o.Refused)*f + 2)
 	return math.Ceil(p*10-1e-9) / 10
 }

@@ -8,8 +8,8 @@ import (
 	"fsub/cloud/records"
 )
 
-// TestOdds: what was refused lately lowers the chance, what was had raises it, and both are forgotten.
-func TestOdds(t *testing.T) {
+// TestAvailability: what was refused lately lowers the chance, what was had raises it, and both are forgotten.
+func TestAvailability(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	cs := newCooldowns(&base{cfg: Config{Now: func() time.Time { return now }}, rec: records.New(records.Config{})}, new(pools))
 	o := &provider.Offering{ID: "x/a/spot"}
@@ -29,7 +29,7 @@ func TestOdds(t *testing.T) {
 	is(0.5) // 3 of 6, two of which are assumed
 	cs.learn(o, &provider.Error{Kind: provider.KindThrottled})
 	is(0.5)
-	now = now.Add(oddsHalf)
+	now = now.Add(availabilityHalf)
 	is(0.7) // 2.5 of 4
 	now = now.Add(24 * time.Hour)
 	is(1)

@@ -30,13 +30,13 @@ func (c *coolDown) about(o *provider.Offering) bool { return o.CPUs >= c.CPUs }
 // cooldowns are the refusals that are remembered.
 type cooldowns struct {
 	*base
-	pools *pools
-	down  map[string]*coolDown // by what they are about
-	odds  map[string]*odds     // by offering
+	pools        *pools
+	down         map[string]*coolDown     // by what they are about
+	availability map[string]*availability // by offering
 }
 
 func newCooldowns(b *base, p *pools) *cooldowns {
-	return &cooldowns{base: b, pools: p, down: map[string]*coolDown{}, odds: map[string]*odds{}}
+	return &cooldowns{base: b, pools: p, down: map[string]*coolDown{}, availability: map[string]*availability{}}
 }
 
 // forgive forgets a refusal: it can be had again.

@@ -40,7 +40,7 @@ type Driver struct {
 	offers    *offers
 	sweep     *sweeper
 	sweeps    *sweeps
-	strays    *strays
+	orphans   *orphans
 	starts    *starts
 	users     userCache
 	output    *output.Files
@@ -78,15 +78,15 @@ func assemble(cfg Config) *Driver {
 	d.queue = newQueue(b, d.pools)
 	d.runs = &runs{base: b, queue: d.queue, jobs: d.jobs}
 	d.cool = newCooldowns(b, d.pools)
-	d.strays = newStrays(b, d.pools, d.sweeps)
-	d.fleet = newFleet(b, d.pools, d.cool, d.strays, d.runs, d.sweeps)
+	d.orphans = newOrphans(b, d.pools, d.sweeps)
+	d.fleet = newFleet(b, d.pools, d.cool, d.orphans, d.runs, d.sweeps)
 	d.numbers = &numbers{base: b, pools: d.pools}
 	d.scheduler = &scheduler{base: b, queue: d.queue, fleet: d.fleet, runs: d.runs, numbers: d.numbers, requests: d.requests}
 	d.rent = &renter{base: b, starts: d.starts, cool: d.cool, sweeps: d.sweeps, fleet: d.fleet, runs: d.runs, numbers: d.numbers, requests: d.requests,
 		scheduler: d.scheduler}
 	d.agents = &agents{base: b, fleet: d.fleet, output: d.output, cool: d.cool, runs: d.runs, scheduler: d.scheduler}
 	d.offers = newOffers(b, d.starts, d.pools, d.scheduler)
-	d.sweep = &sweeper{base: b, starts: d.starts, strays: d.strays, fleet: d.fleet, sweeps: d.sweeps, scheduler: d.scheduler}
+	d.sweep = &sweeper{base: b, starts: d.starts, orphans: d.orphans, fleet: d.fleet, sweeps: d.sweeps, scheduler: d.scheduler}
 	return d
 }
 

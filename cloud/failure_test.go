@@ -188,8 +188,8 @@ func TestStrays(t *testing.T) {
 		}
 		w.cloud.NoBoot = nil
 		w.ready()
-		w.until("the strays are gone", 10*time.Minute, func() bool { return len(w.cloud.Living()) == 0 })
-		w.until("the strays are in the records", 5*time.Minute, func() bool {
+		w.until("the orphans are gone", 10*time.Minute, func() bool { return len(w.cloud.Living()) == 0 })
+		w.until("the orphans are in the records", 5*time.Minute, func() bool {
 			n := 0
 			for _, r := range w.records(federation.PoolMachine) {
 				if !r.Closed.IsZero() {
@@ -217,7 +217,7 @@ func TestStrayThatEndedUnseen(t *testing.T) {
 		}
 		time.Sleep(20 * time.Minute)
 		w.ready()
-		w.until("the strays are in the records", 5*time.Minute, func() bool { return len(w.records(federation.PoolMachine)) == 2 })
+		w.until("the orphans are in the records", 5*time.Minute, func() bool { return len(w.records(federation.PoolMachine)) == 2 })
 		var cost federation.Money
 		for _, r := range w.records(federation.PoolMachine) {
 			m, err := cloud.MachineOf(r, time.Now())
@@ -376,7 +376,7 @@ func TestReasonWhileThrottled(t *testing.T) {
 	})
 }
 
-// TestTakenBack: another spot machine of an offering can be had as soon as one was taken back, at worse odds, which a restart of the daemon does not change.
+// TestTakenBack: another spot machine of an offering can be had as soon as one was taken back, with a lower availability, which a restart of the daemon does not change.
 func TestTakenBack(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.cloud.Offers[0].Market = provider.Spot
@@ -404,12 +404,12 @@ func TestTakenBack(t *testing.T) {
 		}
 		before := chance()
 		if before <= 0 || before >= 1 {
-			t.Errorf("one was taken back, and the odds are %v", before)
+			t.Errorf("one was taken back, and the availability is %v", before)
 		}
 		w.stop()
 		w.ready()
 		if got := chance(); got != before {
-			t.Errorf("after a restart the odds are %v, before they were %v", got, before)
+			t.Errorf("after a restart the availability is %v, before it was %v", got, before)
 		}
 	})
 }

@@ -16,11 +16,11 @@ import (
 // fleet is the machines that there are, in the gangs that they were rented in and the pools that they are for.
 type fleet struct {
 	*base
-	pools  *pools
-	cool   *cooldowns
-	strays *strays
-	runs   *runs
-	sweeps *sweeps
+	pools   *pools
+	cool    *cooldowns
+	orphans *orphans
+	runs    *runs
+	sweeps  *sweeps
 
 	gangs    map[string]*gang // by token
 	machines map[MachineID]*machine
@@ -29,8 +29,8 @@ type fleet struct {
 	met      bool              // a machine has reached the daemon, as far as the records of this month tell
 }
 
-func newFleet(b *base, p *pools, c *cooldowns, st *strays, rs *runs, sw *sweeps) *fleet {
-	return &fleet{base: b, pools: p, cool: c, strays: st, runs: rs, sweeps: sw, gangs: map[string]*gang{}, machines: map[MachineID]*machine{}, names: map[string]*machine{}, held: map[string]string{}}
+func newFleet(b *base, p *pools, c *cooldowns, st *orphans, rs *runs, sw *sweeps) *fleet {
+	return &fleet{base: b, pools: p, cool: c, orphans: st, runs: rs, sweeps: sw, gangs: map[string]*gang{}, machines: map[MachineID]*machine{}, names: map[string]*machine{}, held: map[string]string{}}
 }
 
 // machine finds a machine that may speak.
@@ -143,7 +143,7 @@ func (f *fleet) loadGang(g *gang) {
 func (f *fleet) loadMachine(r machineRecord, id string) {
 	g := f.gangs[r.Gang]
 	if g == nil || r.Index >= len(g.machines) {
-		f.strays.seen[r.Instance] = &stray{since: f.now(), machine: r, id: MachineID(id)} // one that was being ended
+		f.orphans.seen[r.Instance] = &orphan{since: f.now(), machine: r, id: MachineID(id)} // one that was being ended
 		return
 	}
 	m := g.machines[r.Index]

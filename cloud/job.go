@@ -19,8 +19,8 @@ type job struct {
 	table   *jobTable
 	written bool // its record is in the store, and the payload with it
 
-	line *line // while its claim waits
-	run  *run  // that holds machines
+	subqueue *subqueue // while its claim waits
+	run      *run      // that holds machines
 
 	shown federation.SiteJob // what was written of it last: what others see
 	rev   uint64             // of shown; 0: nothing yet

@@ -71,7 +71,7 @@ func (f *fleet) goneAt(m *machine, why string, at time.Time) {
 		m.Why = why
 	}
 	f.put(m)
-	f.strays.settled[m.Instance] = true
+	f.orphans.settled[m.Instance] = true
 	m.pool.spent.machineEnded(m)
 	f.metrics.machineEnded(m)
 	f.log.Info("machine ended", "machine", m.id, "pool", m.Pool, "why", m.Why, "dollars", m.Cost.Dollars())

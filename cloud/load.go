@@ -72,7 +72,7 @@ func (d *Driver) loadRecord(r federation.PoolRecord) error {
 	case federation.PoolCool:
 		return d.cool.load(r)
 	case federation.PoolOdds:
-		return d.cool.loadOdds(r)
+		return d.cool.loadAvailability(r)
 	}
 	return nil
 }

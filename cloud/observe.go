@@ -51,7 +51,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 		case !j.End.IsZero():
 		case j.run != nil:
 			o.Running = append(o.Running, j.running(o.At)...)
-		case j.line != nil:
+		case j.subqueue != nil:
 			o.PendingJobs++
 			o.Waiting = append(o.Waiting, j.waits())
 		}
@@ -60,7 +60,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 	if d.offers.err != nil {
 		o.Warnings = append(o.Warnings, "what can be rented could not be read again: "+d.offers.err.Error())
 	}
-	if n := len(d.strays.seen); n > 0 {
+	if n := len(d.orphans.seen); n > 0 {
 		o.Warnings = append(o.Warnings, fmt.Sprintf("%d machines of this site belong to no recorded gang and will be ended", n))
 	}
 	return o, nil

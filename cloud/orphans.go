@@ -10,33 +10,33 @@ import (
 	"fsub/federation"
 )
 
-// stray is a machine with our tag that no gang in the records has.
-type stray struct {
+// orphan is a machine with our tag that no gang in the records has.
+type orphan struct {
 	since   time.Time
 	machine machineRecord
 	id      MachineID
 	asked   time.Time // when it was last asked to be ended
 }
 
-func (s *stray) Record() (federation.PoolRecord, any) {
+func (s *orphan) Record() (federation.PoolRecord, any) {
 	return federation.PoolRecord{Kind: federation.PoolMachine, ID: string(s.id), Closed: s.machine.Ended}, &s.machine
 }
 
-// strays are machines with our tag that no gang in the records has.
-type strays struct {
+// orphans are machines with our tag that no gang in the records has.
+type orphans struct {
 	*base
 	sweeps  *sweeps
 	pools   *pools
-	seen    map[provider.InstanceID]*stray
+	seen    map[provider.InstanceID]*orphan
 	settled map[provider.InstanceID]bool // that have ended and are in the records, for as long as they are listed
 }
 
-func newStrays(b *base, p *pools, sw *sweeps) *strays {
-	return &strays{base: b, pools: p, sweeps: sw, seen: map[provider.InstanceID]*stray{}, settled: map[provider.InstanceID]bool{}}
+func newOrphans(b *base, p *pools, sw *sweeps) *orphans {
+	return &orphans{base: b, pools: p, sweeps: sw, seen: map[provider.InstanceID]*orphan{}, settled: map[provider.InstanceID]bool{}}
 }
 
-// strayed takes in a machine that is ours by its tag, and in no gang that lives: it is ended after a grace, and is recorded.
-func (st *strays) strayed(in provider.Instance, began time.Time) (soon bool) {
+// listed takes in a machine that is ours by its tag, and in no gang that lives: it is ended after a grace, and is recorded.
+func (st *orphans) listed(in provider.Instance, began time.Time) (soon bool) {
 	s := st.seen[in.ID]
 	if in.State == provider.InstanceEnded {
 		if s != nil {
@@ -58,8 +58,8 @@ func (st *strays) strayed(in provider.Instance, began time.Time) (soon bool) {
 	return true
 }
 
-func (st *strays) make(in provider.Instance, began time.Time) *stray {
-	s := &stray{since: st.now(), id: MachineID(string(st.cfg.Site) + ":" + string(in.ID))}
+func (st *orphans) make(in provider.Instance, began time.Time) *orphan {
+	s := &orphan{since: st.now(), id: MachineID(string(st.cfg.Site) + ":" + string(in.ID))}
 	s.machine = machineRecord{Gang: in.Token, Name: in.Name, Instance: in.ID, Offering: in.Offering, State: machineUp, Created: in.Launched.UTC(), Addr: in.Addr,
 		Why: "it is in no recorded gang"}
 	if in.Launched.IsZero() {
@@ -78,7 +78,7 @@ func (st *strays) make(in provider.Instance, began time.Time) *stray {
 
 // recordEnded enters machines in the records that are seen for the first time when they have ended already. Most of those that a listing shows as ended are recorded:
 // the store is asked only about those of which this daemon does not know it. calling: the call that asks for a gang has not returned.
-func (st *strays) recordEnded(ctx context.Context, list []provider.Instance, calling func(token string) bool) {
+func (st *orphans) recordEnded(ctx context.Context, list []provider.Instance, calling func(token string) bool) {
 	var unknown []provider.Instance
 	oldest := st.now()
 	st.mu.Lock()
@@ -123,7 +123,7 @@ func (st *strays) recordEnded(ctx context.Context, list []provider.Instance, cal
 }
 
 // ended takes in that a machine has ended, at the time that the cloud tells; zero: it does not.
-func (st *strays) ended(id provider.InstanceID, s *stray, at time.Time) {
+func (st *orphans) ended(id provider.InstanceID, s *orphan, at time.Time) {
 	delete(st.seen, id)
 	st.settled[id] = true
 	r := &s.machine

@@ -14,18 +14,18 @@ import (
 // pool is a partition of the site: like a PoolConfig, with what there is of it.
 type pool struct {
 	PoolConfig
-	fleet    *fleet
-	groups   []*nodeGroup // cheapest first
-	machines int          // that are not ended
-	lines    map[*line]bool
-	woken    bool // its claims are to be looked at
-	spent    spent
-	allowed  []federation.Allowance // while jobs are scheduled; nil: not looked at yet
-	retired  bool                   // not configured any more: it gets no jobs
+	fleet     *fleet
+	groups    []*nodeGroup // cheapest first
+	machines  int          // that are not ended
+	subqueues map[*subqueue]bool
+	woken     bool // its claims are to be looked at
+	spent     spent
+	allowed   []federation.Allowance // while jobs are scheduled; nil: not looked at yet
+	retired   bool                   // not configured any more: it gets no jobs
 }
 
 func newPool(f *fleet, cfg PoolConfig) *pool {
-	return &pool{PoolConfig: cfg, fleet: f, lines: map[*line]bool{}}
+	return &pool{PoolConfig: cfg, fleet: f, subqueues: map[*subqueue]bool{}}
 }
 
 // wake has the next schedule look at all claims on the pool: there may be more room in it now.
@@ -33,7 +33,7 @@ func (p *pool) wake() { p.woken = true }
 
 // waiting is the number of jobs that wait for machines of the pool.
 func (p *pool) waiting() (n int) {
-	for l := range p.lines {
+	for l := range p.subqueues {
 		n += len(l.jobs)
 	}
 	return n

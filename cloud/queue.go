@@ -13,19 +13,19 @@ import (
 // those behind it wait until it has been fulfilled or given back, which the scheduler does.
 type queue struct {
 	*base
-	pools   *pools
-	begins  map[*job]bool // that wait for their time
-	lines   map[string]*line
-	looking []*line // whose first claim may be fulfilled now
+	pools     *pools
+	begins    map[*job]bool // that wait for their time
+	subqueues map[string]*subqueue
+	looking   []*subqueue // whose first claim may be fulfilled now
 }
 
 func newQueue(b *base, p *pools) *queue {
-	return &queue{base: b, pools: p, begins: map[*job]bool{}, lines: map[string]*line{}}
+	return &queue{base: b, pools: p, begins: map[*job]bool{}, subqueues: map[string]*subqueue{}}
 }
 
-// line is the jobs with claims on the same node groups. If its first finds no machines, no other takes them: so an event costs about as much as there are lines,
+// subqueue is the jobs with claims on the same node groups. If its first finds no machines, no other takes them: so an event costs about as much as there are subqueues,
 // however many jobs wait.
-type line struct {
+type subqueue struct {
 	key     string
 	wants   []want // of each of its jobs
 	jobs    byClaim
@@ -67,7 +67,7 @@ func (r *byClaim) Pop() any {
 
 // enqueue lets a pending job's claim be fulfilled, if nothing but machines is missing.
 func (q *queue) enqueue(j *job) {
-	if j.State != federation.Pending || j.run != nil || j.line != nil {
+	if j.State != federation.Pending || j.run != nil || j.subqueue != nil {
 		return
 	}
 	switch {
@@ -83,8 +83,8 @@ func (q *queue) enqueue(j *job) {
 		return
 	}
 	delete(q.begins, j)
-	l := q.lineOf(j)
-	j.line = l
+	l := q.subqueueOf(j)
+	j.subqueue = l
 	j.Reason, j.Detail = federation.ReasonPriority, ""
 	heap.Push(&l.jobs, j)
 	if l.jobs[0] == j {
@@ -95,14 +95,14 @@ func (q *queue) enqueue(j *job) {
 	}
 }
 
-// dequeue takes a job out of its line.
+// dequeue takes a job out of its subqueue.
 func (q *queue) dequeue(j *job) {
 	delete(q.begins, j)
-	l := j.line
+	l := j.subqueue
 	if l == nil {
 		return
 	}
-	j.line = nil
+	j.subqueue = nil
 	i := slices.Index(l.jobs, j)
 	heap.Remove(&l.jobs, i)
 	if i == 0 {
@@ -121,12 +121,12 @@ func (q *queue) begin(now time.Time) {
 }
 
 // lets reports whether jobs may have what room there is on shared machines though an earlier claim waits for more: it does not for long.
-func (l *line) lets(now time.Time, within time.Duration) bool {
+func (l *subqueue) lets(now time.Time, within time.Duration) bool {
 	return now.Sub(l.since) < within && !slices.ContainsFunc(l.pools, func(p *pool) bool { return !p.Shared })
 }
 
-// pass has the next of a line looked at, and lines that waited behind its first.
-func (q *queue) pass(l *line) {
+// pass has the next of a subqueue looked at, and subqueues that waited behind its first.
+func (q *queue) pass(l *subqueue) {
 	if l.waits == forMachines {
 		for _, p := range l.pools {
 			p.wake()
@@ -136,19 +136,19 @@ func (q *queue) pass(l *line) {
 	q.try(l)
 }
 
-// drop forgets a line that has no jobs.
-func (q *queue) drop(l *line) {
+// drop forgets a subqueue that has no jobs.
+func (q *queue) drop(l *subqueue) {
 	if len(l.jobs) > 0 {
 		return
 	}
-	delete(q.lines, l.key)
+	delete(q.subqueues, l.key)
 	for _, p := range l.pools {
-		delete(p.lines, l)
+		delete(p.subqueues, l)
 	}
 }
 
-// lineOf is the line of a job, made if it is new. One that names its nodes has a line with those who name the same: what it waits for are these.
-func (q *queue) lineOf(j *job) *line {
+// subqueueOf is the subqueue of a job, made if it is new. One that names its nodes has a subqueue with those who name the same: what it waits for are these.
+func (q *queue) subqueueOf(j *job) *subqueue {
 	key := ""
 	for i, w := range j.Wants {
 		key += w.Partition + "\x00" + w.Offering + "\x00"
@@ -156,48 +156,48 @@ func (q *queue) lineOf(j *job) *line {
 			key += s.NodeList + "\x00"
 		}
 	}
-	l := q.lines[key]
+	l := q.subqueues[key]
 	if l == nil {
-		l = &line{key: key, wants: j.Wants}
+		l = &subqueue{key: key, wants: j.Wants}
 		for _, w := range j.Wants {
 			if p := q.pools.named(w.Partition); p != nil && !slices.Contains(l.pools, p) {
 				l.pools = append(l.pools, p)
-				p.lines[l] = true
+				p.subqueues[l] = true
 			}
 		}
-		q.lines[key] = l
+		q.subqueues[key] = l
 	}
 	return l
 }
 
-// try has a line looked at in the next pass.
-func (q *queue) try(l *line) {
+// try has a subqueue looked at in the next pass.
+func (q *queue) try(l *subqueue) {
 	if !l.looking && len(l.jobs) > 0 {
 		l.looking = true
 		q.looking = append(q.looking, l)
 	}
 }
 
-// take returns the lines that are to be looked at now, in a heap by their first claims.
+// take returns the subqueues that are to be looked at now, in a heap by their first claims.
 func (q *queue) take() firsts {
 	for _, p := range q.pools.all {
 		if !p.woken {
 			continue
 		}
 		p.woken = false
-		for l := range p.lines {
+		for l := range p.subqueues {
 			q.try(l)
 		}
 	}
 	lines := firsts(q.looking)
 	q.looking = nil
-	lines = slices.DeleteFunc(lines, func(l *line) bool { l.looking = false; return len(l.jobs) == 0 })
+	lines = slices.DeleteFunc(lines, func(l *subqueue) bool { l.looking = false; return len(l.jobs) == 0 })
 	heap.Init(&lines)
 	return lines
 }
 
-// firsts is a heap of lines by the claims of their first jobs.
-type firsts []*line
+// firsts is a heap of subqueues by the claims of their first jobs.
+type firsts []*subqueue
 
 func (h firsts) Len() int { return len(h) }
 
@@ -205,7 +205,7 @@ func (h firsts) Less(i, j int) bool { return before(h[i].jobs[0], h[j].jobs[0]) 
 
 func (h firsts) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-func (h *firsts) Push(x any) { *h = append(*h, x.(*line)) }
+func (h *firsts) Push(x any) { *h = append(*h, x.(*subqueue)) }
 
 func (h *firsts) Pop() any {
 	old := *h

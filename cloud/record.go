@@ -149,7 +149,7 @@ type machineRecord struct {
 	Market   provider.Market     `json:"market,omitempty"`
 	Price    federation.Money    `json:"price"`           // per hour
 	Least    time.Duration       `json:"least,omitempty"` // Offering.Least
-	CPUs     int                 `json:"cpus,omitempty"`  // of the offering; 0 of a stray, and in records of older versions
+	CPUs     int                 `json:"cpus,omitempty"`  // of the offering; 0 of a orphan, and in records of older versions
 	GPUs     int                 `json:"gpus,omitempty"`
 	GPUType  string              `json:"gpu_type,omitempty"`
 	State    machineState        `json:"state"`

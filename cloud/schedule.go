@@ -36,8 +36,8 @@ func (s *scheduler) schedule() {
 	}
 }
 
-// start gives machines to the first job of a line, or gives it back. It reports whether there is another one to be looked at.
-func (s *scheduler) start(l *line) (more bool) {
+// start gives machines to the first job of a subqueue, or gives it back. It reports whether there is another one to be looked at.
+func (s *scheduler) start(l *subqueue) (more bool) {
 	j := l.jobs[0]
 	l.waits = forNothing
 	grow, ok := s.mayTake(l)
@@ -60,7 +60,7 @@ func (s *scheduler) start(l *line) (more bool) {
 		return false
 	}
 	heap.Pop(&l.jobs)
-	j.line, l.since = nil, time.Time{}
+	j.subqueue, l.since = nil, time.Time{}
 	if r != nil {
 		s.bind(j, r)
 	} else {
@@ -77,12 +77,12 @@ func (s *scheduler) tell(j *job, v refusal) {
 	}
 }
 
-// mayTake reports whether a line's first job may take machines, though claims that were made before it wait in other lines: what they wait for is kept for them.
+// mayTake reports whether a subqueue's first job may take machines, though claims that were made before it wait in other subqueues: what they wait for is kept for them.
 // grow: new machines, too.
-func (s *scheduler) mayTake(l *line) (grow, ok bool) {
+func (s *scheduler) mayTake(l *subqueue) (grow, ok bool) {
 	grow = true
 	for _, p := range l.pools {
-		for other := range p.lines {
+		for other := range p.subqueues {
 			if other == l || other.waits != forMachines || !before(other.jobs[0], l.jobs[0]) {
 				continue
 			}
@@ -98,8 +98,8 @@ func (s *scheduler) mayTake(l *line) (grow, ok bool) {
 	return grow, true
 }
 
-// meets reports whether two lines want machines of the same node group.
-func (l *line) meets(other *line) bool {
+// meets reports whether two subqueues want machines of the same node group.
+func (l *subqueue) meets(other *subqueue) bool {
 	return slices.ContainsFunc(l.wants, func(a want) bool {
 		return slices.ContainsFunc(other.wants, func(b want) bool {
 			return a.Partition == b.Partition && (a.Offering == b.Offering || a.Offering == "" || b.Offering == "")
@@ -107,8 +107,8 @@ func (l *line) meets(other *line) bool {
 	})
 }
 
-// startBehind gives machines that are there to jobs behind a line's first, which cannot use them. Of alike jobs of a user only the first that does not fit is tried.
-func (s *scheduler) startBehind(l *line) {
+// startBehind gives machines that are there to jobs behind a subqueue's first, which cannot use them. Of alike jobs of a user only the first that does not fit is tried.
+func (s *scheduler) startBehind(l *subqueue) {
 	type like struct {
 		user  string
 		needs uint64
@@ -130,7 +130,7 @@ func (s *scheduler) startBehind(l *line) {
 			continue
 		}
 		heap.Remove(&l.jobs, slices.Index(l.jobs, j))
-		j.line = nil
+		j.subqueue = nil
 		s.bind(j, r)
 	}
 }

@@ -12,7 +12,7 @@ import (
 type sweeper struct {
 	*base
 	starts    *starts
-	strays    *strays
+	orphans   *orphans
 	fleet     *fleet
 	sweeps    *sweeps
 	scheduler *scheduler
@@ -55,7 +55,7 @@ func (sw *sweeper) list(ctx context.Context) {
 			soon = sw.listedNow(began, list)
 			sw.scheduler.schedule()
 			sw.mu.Unlock()
-			sw.strays.recordEnded(ctx, list, sw.fleet.calling)
+			sw.orphans.recordEnded(ctx, list, sw.fleet.calling)
 			sw.lookAtTopology(ctx)
 		}
 		if !sleep(ctx, wait) {
@@ -102,7 +102,7 @@ func (sw *sweeper) listedNow(began time.Time, list []provider.Instance) (soon bo
 		switch {
 		case m == nil && sw.fleet.calling(in.Token): // Create has not returned yet
 		case m == nil:
-			soon = sw.strays.strayed(in, began) || soon
+			soon = sw.orphans.listed(in, began) || soon
 		case in.State == provider.InstanceEnded:
 			sw.ended(m, in)
 		default:
@@ -120,9 +120,9 @@ func (sw *sweeper) listedNow(began time.Time, list []provider.Instance) (soon bo
 		}
 		soon = soon || m.State == machineEnding || m.State == machineBooting
 	}
-	for id, s := range sw.strays.seen {
+	for id, s := range sw.orphans.seen {
 		if !seen[id] {
-			sw.strays.ended(id, s, time.Time{})
+			sw.orphans.ended(id, s, time.Time{})
 		}
 	}
 	return soon
@@ -162,7 +162,7 @@ func (sw *sweeper) end(ctx context.Context) {
 				ids, machines = append(ids, m.Instance), append(machines, m)
 			}
 		}
-		for id, s := range sw.strays.seen {
+		for id, s := range sw.orphans.seen {
 			if s.machine.State == machineEnding && now.Sub(s.asked) >= again && len(ids) < atOnce {
 				ids = append(ids, id)
 				s.asked = now

@@ -78,8 +78,8 @@ func TestPoolStatus(t *testing.T) {
 	}
 	other := newPool(d.fleet, PoolConfig{Name: "cpu", Max: 2})
 	d.pools.all = []*pool{p, other}
-	both, one := &line{jobs: make(byClaim, 3)}, &line{jobs: make(byClaim, 2)}
-	p.lines, other.lines = map[*line]bool{both: true, one: true}, map[*line]bool{both: true}
+	both, one := &subqueue{jobs: make(byClaim, 3)}, &subqueue{jobs: make(byClaim, 2)}
+	p.subqueues, other.subqueues = map[*subqueue]bool{both: true, one: true}, map[*subqueue]bool{both: true}
 	want := []federation.PoolStatus{{
 		Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 1, Busy: 1, Ending: 1, Waiting: 5, PricePerHour: 2.5 * federation.Dollar, Today: 2.5 * federation.Dollar, Month: 6.5 * federation.Dollar, Daily: 100 * federation.Dollar, Monthly: 5 * federation.Dollar,
 		Stopped: "pool gpu has spent $6.50 of its $5.00 for this month", Note: "on machines",

@@ -40,8 +40,8 @@ func (d *Driver) Update(ctx context.Context, ref federation.JobRef, _ string, be
 		})
 		j.Job.Demand = demand.Of(j.Job.Spec)
 		d.put(j)
-		if j.line != nil && slices.Contains(fields, timed) {
-			d.queue.try(j.line) // budgets may bear it now
+		if j.subqueue != nil && slices.Contains(fields, timed) {
+			d.queue.try(j.subqueue) // budgets may bear it now
 		}
 		if r := j.run; r != nil && slices.Contains(fields, timed) {
 			limit := j.limit(r.machines[0].pool)

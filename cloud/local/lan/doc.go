@@ -9,6 +9,8 @@
 // LAN is left on the machine those interfaces are as they were. If somebody turns forwarding on for
 // all meanwhile, as Docker does, it is theirs.
 //
+// It exists for pools of this machine whose nodes have addresses of their own (network: namespace in docs/configuration.md), as machines of a cloud have.
+//
 // From without, nobody but the host can begin to talk to a machine. IPv6 goes no further than the
 // bridge: machine and host have link-local addresses only.
 //
