@@ -33,14 +33,37 @@ func AuditEntryOf(e *federation.AuditEntry) AuditEntry {
 
 // AuditQuery is which entries are listed: the newest of them, oldest first.
 type AuditQuery struct {
-	User   string                 `query:"user" doc:"who did it"`
-	Verb   string                 `query:"verb"`
-	Kind   federation.AuditObject `query:"kind" doc:"job, node, site ...: what was acted on"`
-	Object string                 `query:"object" doc:"its name; NAME* for all that begin so"`
-	Since  time.Time              `query:"since" doc:"seconds since 1970"`
-	Until  time.Time              `query:"until" doc:"likewise; before then"`
-	Limit  int                    `query:"limit" doc:"how many at most, the newest of them; 1000 if not given"`
+	User   string                 `query:"user" doc:"who did it" flag:"who" usage:"only what this user did; fed is the daemon itself"`
+	Verb   string                 `query:"verb" flag:"verb" usage:"only this: drain, resume, requeue, cancel ..."`
+	Kind   federation.AuditObject `query:"kind" doc:"job, node, site ...: what was acted on" flag:"kind" usage:"only actions on a job, node, site ..."`
+	Object string                 `query:"object" doc:"its name; NAME* for all that begin so" flag:"object" usage:"only actions on this: a job ID, SITE/NODE, a site ...; 'alpha/*' for all that begin so"`
+	Since  time.Time              `query:"since" doc:"seconds since 1970" flag:"since" usage:"only since then: 90m, 2h, 3d, or 2026-11-22T18:00"`
+	Until  time.Time              `query:"until" doc:"likewise; before then" flag:"until" usage:"only before then; likewise"`
+	Limit  int                    `query:"limit" doc:"how many at most, the newest of them; 1000 if not given" flag:"limit,n" usage:"how many lines at most, the newest of them" default:"1000"`
 }
 
 // Audits is the audit log.
-var Audits = Noun[AuditEntry, AuditQuery]{Path: "/fed/v1/audit", Who: ForOperators, Doc: "Who has done what to jobs, nodes and sites, oldest first"}
+var Audits = Noun[AuditEntry, AuditQuery]{
+	Path: "/fed/v1/audit", Who: ForOperators, Doc: "Who has done what to jobs, nodes and sites, oldest first",
+	Columns: []Column[AuditEntry]{
+		{"TIME", func(x *AuditEntry) string { return moment(x.Time) }},
+		{"WHO", func(x *AuditEntry) string { return x.User }},
+		{"ROLE", func(x *AuditEntry) string { return x.shownRole() }},
+		{"FROM", func(x *AuditEntry) string { return x.From }},
+		{"VERB", func(x *AuditEntry) string { return x.Verb }},
+		{"OBJECT", func(x *AuditEntry) string { return string(x.Kind) + " " + x.Object }},
+		{"BEFORE", func(x *AuditEntry) string { return x.Before }},
+		{"AFTER", func(x *AuditEntry) string { return x.After }},
+		{"TICKET", func(x *AuditEntry) string { return x.Ticket }},
+		{"WHY", func(x *AuditEntry) string { return oneLine(x.Why) }},
+		{"RESULT", func(x *AuditEntry) string { return oneLine(x.Result) }},
+	},
+}
+
+// shownRole is the role as people are shown it: None is Slurm's word for a user without rights over others.
+func (e *AuditEntry) shownRole() string {
+	if e.Role == "None" {
+		return "User"
+	}
+	return e.Role
+}

@@ -1,5 +1,10 @@
 package v1
 
+import (
+	"strings"
+	"time"
+)
+
 // Noun is one kind of thing that the daemon lists: T as it is listed, Q what chooses them (see [ReadQuery]). The server's route, its part of
 // the OpenAPI document and of docs/limits.md, the client's call and the table of "fed NOUN list" are made of its row, which stands beside T.
 type Noun[T, Q any] struct {
@@ -7,6 +12,7 @@ type Noun[T, Q any] struct {
 	Who     Who    // may list them
 	Doc     string // what the list is, in the OpenAPI document
 	Columns []Column[T]
+	Empty   string // what fed says where there are none; "": nothing
 }
 
 // Column is one column of a noun's table.
@@ -14,6 +20,17 @@ type Column[T any] struct {
 	Head string
 	Cell func(*T) string // "" is shown as "-"
 }
+
+// moment is a time in a cell: in the reader's own zone, which it says.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Local().Format(time.RFC3339)
+}
+
+// oneLine is a text of several lines as a cell has it.
+func oneLine(text string) string { return strings.NewReplacer("\t", " ", "\n", " ").Replace(text) }
 
 // None is the query of what is always listed in full, and the body of a request that has none.
 type None = struct{}

@@ -1,5 +1,12 @@
 package v1
 
+import (
+	"fmt"
+	"strconv"
+
+	"fsub/accounting"
+)
+
 import "time"
 
 // Offer is what a cloud asks for machines with accelerators: GET /fed/v1/offers, the cheapest first.
@@ -53,4 +60,28 @@ type OfferQuery struct {
 }
 
 // Offers are what clouds ask for machines.
-var Offers = Noun[Offer, OfferQuery]{Path: "/fed/v1/offers", Who: ForAnybody, Doc: "What clouds ask for machines with accelerators, the cheapest first"}
+var Offers = Noun[Offer, OfferQuery]{
+	Path: "/fed/v1/offers", Who: ForAnybody, Doc: "What clouds ask for machines with accelerators, the cheapest first",
+	Columns: []Column[Offer]{
+		{"CLOUD", func(x *Offer) string { return x.Cloud }},
+		{"TYPE", func(x *Offer) string { return x.Type }},
+		{"REGION", func(x *Offer) string { return x.Region }},
+		{"ZONE", func(x *Offer) string { return x.Zone }},
+		{"MARKET", func(x *Offer) string { return x.Market }},
+		{"ACCELERATOR", func(x *Offer) string { return fmt.Sprintf("%s:%.3g", x.Accelerator, x.Count) }},
+		{"MACHINES", func(x *Offer) string { return strconv.Itoa(x.Machines) }},
+		{"$/H", func(x *Offer) string { return accounting.Bare(accounting.MoneyOf(x.USD).Rate()) }},
+		{"TOTAL", func(x *Offer) string { return accounting.Bare(accounting.MoneyOf(x.Total).Rate()) }},
+		{"AGE", func(x *Offer) string { return x.shownAge() }},
+		{"FROM", func(x *Offer) string { return x.From }},
+	},
+	Empty: "no price is known of that; see: fed offers refresh",
+}
+
+// shownAge marks a price that may have changed.
+func (o *Offer) shownAge() string {
+	if o.Stale {
+		return o.Age + " old?"
+	}
+	return o.Age
+}

@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -84,4 +86,24 @@ type OperationItem struct {
 }
 
 // Operations are the newest operations on many jobs.
-var Operations = Noun[Operation, None]{Path: "/fed/v1/operations", Who: ForOwners, Doc: "The newest operations on many jobs, oldest first; a user's own, an operator all"}
+var Operations = Noun[Operation, None]{
+	Path: "/fed/v1/operations", Who: ForOwners, Doc: "The newest operations on many jobs, oldest first; a user's own, an operator all",
+	Columns: []Column[Operation]{
+		{"ID", func(x *Operation) string { return x.ID.String() }},
+		{"TIME", func(x *Operation) string { return moment(x.Time) }},
+		{"USER", func(x *Operation) string { return x.User }},
+		{"COMMAND", func(x *Operation) string { return x.Command }},
+		{"JOBS", func(x *Operation) string { return strconv.Itoa(x.Jobs) }},
+		{"SETTLED", func(x *Operation) string { return strconv.Itoa(x.Settled) }},
+		{"FAILED", func(x *Operation) string { return strconv.Itoa(x.Failed) }},
+		{"ENDED", func(x *Operation) string { return x.ended() }},
+		{"WAITS FOR", func(x *Operation) string { return strings.Join(x.Waiting, ", ") }},
+	},
+}
+
+func (o *Operation) ended() string {
+	if o.Ended == nil {
+		return ""
+	}
+	return moment(*o.Ended)
+}

@@ -1,8 +1,12 @@
 package v1
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
+	"fsub/accounting"
 	"fsub/federation"
 )
 
@@ -86,7 +90,86 @@ type MachineQuery struct {
 }
 
 // Pools are the pools of all sites.
-var Pools = Noun[Pool, None]{Path: "/fed/v1/pools", Who: ForOperators, Doc: "How the pools of rented machines stand"}
+var Pools = Noun[Pool, None]{
+	Path: "/fed/v1/pools", Who: ForOperators, Doc: "How the pools of rented machines stand",
+	Columns: []Column[Pool]{
+		{"SITE", func(x *Pool) string { return string(x.Site) }},
+		{"POOL", func(x *Pool) string { return x.Name }},
+		{"STARTING", func(x *Pool) string { return strconv.Itoa(x.Starting) }},
+		{"IDLE", func(x *Pool) string { return strconv.Itoa(x.Idle) }},
+		{"BUSY", func(x *Pool) string { return strconv.Itoa(x.Busy) }},
+		{"ENDING", func(x *Pool) string { return strconv.Itoa(x.Ending) }},
+		{"MAX", func(x *Pool) string { return strconv.Itoa(x.Max) }},
+		{"WAITING", func(x *Pool) string { return strconv.Itoa(x.Waiting) }},
+		{"$/H", func(x *Pool) string { return accounting.Bare(x.PricePerHour.Rate()) }},
+		{"TODAY", func(x *Pool) string { return x.Today.USD() }},
+		{"MONTH", func(x *Pool) string { return x.Month.USD() }},
+		{"BUDGET", func(x *Pool) string { return x.budgets() }},
+		{"NOTE", func(x *Pool) string { return oneLine(x.notes()) }},
+	},
+}
 
 // Machines are the rented machines of all sites.
-var Machines = Noun[Machine, MachineQuery]{Path: "/fed/v1/machines", Who: ForOperators, Doc: "Rented machines, the newest first"}
+var Machines = Noun[Machine, MachineQuery]{
+	Path: "/fed/v1/machines", Who: ForOperators, Doc: "Rented machines, the newest first",
+	Columns: []Column[Machine]{
+		{"SITE", func(x *Machine) string { return string(x.Site) }},
+		{"POOL", func(x *Machine) string { return x.Pool }},
+		{"MACHINE", func(x *Machine) string { return x.ID }},
+		{"NODE", func(x *Machine) string { return x.Name }},
+		{"INSTANCE", func(x *Machine) string { return x.Instance }},
+		{"OFFERING", func(x *Machine) string { return x.Offering }},
+		{"STATE", func(x *Machine) string { return x.State }},
+		{"SINCE", func(x *Machine) string { return moment(x.Created) }},
+		{"ENDED", func(x *Machine) string { return moment(x.Ended) }},
+		{"JOB", func(x *Machine) string { return TaskName(x.Job, x.Array, x.Task) }},
+		{"$/H", func(x *Machine) string { return accounting.Bare(x.PricePerHour.Rate()) }},
+		{"COST", func(x *Machine) string { return x.Cost.USD() }},
+		{"IDLE", func(x *Machine) string { return x.IdleCost.USD() }},
+		{"WHY", func(x *Machine) string { return oneLine(x.Why) }},
+	},
+}
+
+// budgets are the bounds of what the pool may spend.
+func (p *Pool) budgets() string {
+	var texts []string
+	if p.Daily > 0 {
+		texts = append(texts, p.Daily.USD()+"/day")
+	}
+	if p.Monthly > 0 {
+		texts = append(texts, p.Monthly.USD()+"/month")
+	}
+	return strings.Join(texts, ",")
+}
+
+// notes say why a pool starts no machines, or not all types, and what else an operator should know.
+func (p *Pool) notes() string {
+	var notes []string
+	if p.Stopped != "" {
+		notes = append(notes, p.Stopped)
+	}
+	if p.BoundToday > 0 {
+		notes = append(notes, p.BoundToday.USD()+" of today's budget bound by running jobs")
+	}
+	if p.BoundMonth > 0 {
+		notes = append(notes, p.BoundMonth.USD()+" of this month's bound by running jobs")
+	}
+	for _, c := range p.Cooling {
+		notes = append(notes, fmt.Sprintf("%s: %s until %s", c.What, c.Reason, c.Until.Local().Format("15:04:05")))
+	}
+	if p.Note != "" {
+		notes = append(notes, p.Note)
+	}
+	return strings.Join(notes, "; ")
+}
+
+// TaskName is a job as squeue names it: a task of an array by its index.
+func TaskName(job, array federation.JobID, task *int) string {
+	switch {
+	case task != nil:
+		return fmt.Sprintf("%d_%d", array, *task)
+	case job != 0:
+		return job.String()
+	}
+	return ""
+}

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"strings"
 	"time"
 
 	"fsub/accounting/report"
@@ -39,4 +40,41 @@ type DeliveredReport struct {
 }
 
 // SavedReports are those of the caller; an operator sees all.
-var SavedReports = Noun[SavedReport, None]{Path: "/fed/v1/reports", Who: ForAnybody, Doc: "Reports that are made again and again; a user's own, an operator all"}
+var SavedReports = Noun[SavedReport, None]{
+	Path: "/fed/v1/reports", Who: ForAnybody, Doc: "Reports that are made again and again; a user's own, an operator all",
+	Columns: []Column[SavedReport]{
+		{"NAME", func(x *SavedReport) string { return x.Name }},
+		{"USER", func(x *SavedReport) string { return x.User }},
+		{"REPORT", func(x *SavedReport) string { return x.Report }},
+		{"FORMAT", func(x *SavedReport) string { return x.Format }},
+		{"SEND", func(x *SavedReport) string { return x.When() }},
+		{"TO", func(x *SavedReport) string { return x.Receivers() }},
+		{"SENT", func(x *SavedReport) string { return ReportTime(x.Sent) }},
+		{"NEXT", func(x *SavedReport) string { return ReportTime(x.Next) }},
+		{"ERROR", func(x *SavedReport) string { return x.Error }},
+	},
+}
+
+// When is how often and when it is sent, for people.
+func (s *SavedReport) When() string {
+	if s.Send == "" {
+		return "by hand"
+	}
+	return s.Send + " " + s.At
+}
+
+// Receivers are its addresses with commas, or that it becomes a file.
+func (s *SavedReport) Receivers() string {
+	if len(s.Mail) == 0 {
+		return "file"
+	}
+	return strings.Join(s.Mail, ",")
+}
+
+// ReportTime is a time of a report for people: in UTC, as At is; "" if it is not set.
+func ReportTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04")
+}

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -89,16 +90,27 @@ func FuzzReadRow(f *testing.F) {
 	})
 }
 
+// BenchmarkReadRow reads a job as a row, and as the JSON of a wire.Job.
 func BenchmarkReadRow(b *testing.B) {
 	j := wire.Job{JobID: 30000001, Name: "train", UserName: "alice", Partition: "main", State: wire.Strings{"PENDING"}, Account: "proj",
 		TRESReq: "cpu=1,mem=100M,node=1,billing=1", WorkDir: "/home/alice/project", StdOut: "/home/alice/project/slurm-%j.out",
 		StdIn: "/dev/null", NodeCount: wire.Num(1), CPUs: wire.Num(1), SubmitTime: wire.Num(1800000000), TimeLimit: wire.Num(60), Priority: wire.Num(1)}
+	text, err := json.Marshal(&j)
+	if err != nil {
+		b.Fatal(err)
+	}
 	row := whole(nil, &j)
-	b.SetBytes(int64(len(row)))
-	for b.Loop() {
-		if err := ReadRow(row, &j); err != nil {
-			b.Fatal(err)
-		}
+	for form, read := range map[string]func() error{
+		"row": func() error { return ReadRow(row, &j) }, "json": func() error { return json.Unmarshal(text, &j) },
+	} {
+		b.Run("form="+form, func(b *testing.B) {
+			for b.Loop() {
+				if err := read(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(map[string]int{"row": len(row), "json": len(text)}[form]), "bytes")
+		})
 	}
 }
 

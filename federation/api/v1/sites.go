@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"cmp"
+	"strconv"
 	"time"
 
 	"fsub/federation"
@@ -99,4 +101,15 @@ type SiteQuery struct {
 var Sites = Noun[Site, SiteQuery]{Path: "/fed/v1/sites", Who: ForAnybody, Doc: "The members of the federation"}
 
 // Maintenances are what is planned at sites.
-var Maintenances = Noun[Maintenance, None]{Path: "/fed/v1/maintenance", Who: ForAnybody, Doc: "Planned maintenance that is not over"}
+var Maintenances = Noun[Maintenance, None]{
+	Path: "/fed/v1/maintenance", Who: ForAnybody, Doc: "Planned maintenance that is not over",
+	Columns: []Column[Maintenance]{
+		{"ID", func(x *Maintenance) string { return strconv.FormatInt(x.ID, 10) }},
+		{"SITE", func(x *Maintenance) string { return string(x.Site) }},
+		{"NODES", func(x *Maintenance) string { return cmp.Or(x.Nodes, "all nodes") }},
+		{"FROM", func(x *Maintenance) string { return moment(x.From) }},
+		{"TO", func(x *Maintenance) string { return moment(x.To) }},
+		{"BY", func(x *Maintenance) string { return x.By }},
+		{"REASON", func(x *Maintenance) string { return x.Reason }},
+	},
+}

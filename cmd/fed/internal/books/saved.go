@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,16 +18,7 @@ import (
 // newSavedReportCommands adds the verbs for reports that the daemon makes again and again.
 func newSavedReportCommands(parent *cobra.Command) {
 	parent.AddCommand(newSaveReportCommand(),
-		savedReportCommand("list", "Saved reports: yours; operators see all", cobra.NoArgs, func(cmd *cobra.Command, c *cli.Connection, _ string, _ []string) error {
-			all, err := client.List(cmd.Context(), c.Client(), &v1.SavedReports, v1.None{})
-			switch {
-			case err != nil:
-				return err
-			case c.JSON:
-				return cli.PrintJSON(cmd.OutOrStdout(), all)
-			}
-			return printSaved(cmd.OutOrStdout(), all)
-		}),
+		cli.List(&v1.SavedReports, &cobra.Command{Use: "list", Short: "Saved reports: yours; operators see all"}),
 		savedReportCommand("show NAME", "A saved report, and what became of it", cobra.ExactArgs(1), func(cmd *cobra.Command, c *cli.Connection, user string, args []string) error {
 			all, err := client.List(cmd.Context(), c.Client(), &v1.SavedReports, v1.None{})
 			if err != nil {
@@ -63,9 +53,7 @@ func savedReportCommand(use, short string, args cobra.PositionalArgs, run func(c
 	var user string
 	cmd := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error { return run(cmd, &c, user, args) }}
 	c.Flags(cmd)
-	if use != "list" {
-		cmd.Flags().StringVar(&user, "user", "", "whose report, for operators (default: yours)")
-	}
+	cmd.Flags().StringVar(&user, "user", "", "whose report, for operators (default: yours)")
 	return cmd
 }
 
@@ -105,37 +93,6 @@ It is of the day, week or month that is over when it is sent, or of --last until
 	return cmd
 }
 
-func whenSent(s *v1.SavedReport) string {
-	if s.Send == "" {
-		return "by hand"
-	}
-	return s.Send + " " + s.At
-}
-
-func whereSent(s *v1.SavedReport) string {
-	if len(s.Mail) == 0 {
-		return "file"
-	}
-	return strings.Join(s.Mail, ",")
-}
-
-func momentText(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02 15:04")
-}
-
-func printSaved(w io.Writer, all []v1.SavedReport) error {
-	t := cli.NewTable(w)
-	t.Row("NAME", "USER", "REPORT", "FORMAT", "SEND", "TO", "SENT", "NEXT", "ERROR")
-	for i := range all {
-		s := &all[i]
-		t.Row(s.Name, s.User, s.Report, s.Format, whenSent(s), whereSent(s), momentText(s.Sent), momentText(s.Next), s.Error)
-	}
-	return t.Flush()
-}
-
 func showSaved(w io.Writer, s *v1.SavedReport) {
 	line := func(name, value string) {
 		if value != "" {
@@ -150,10 +107,10 @@ func showSaved(w io.Writer, s *v1.SavedReport) {
 	line("last", s.Last)
 	line("where", strings.Join(s.Where, " "))
 	line("format", s.Format)
-	line("send", whenSent(s))
-	line("to", whereSent(s))
-	line("sent", strings.TrimSpace(momentText(s.Sent)+" "+s.SentTo))
-	line("next", momentText(s.Next))
+	line("send", s.When())
+	line("to", s.Receivers())
+	line("sent", strings.TrimSpace(v1.ReportTime(s.Sent)+" "+s.SentTo))
+	line("next", v1.ReportTime(s.Next))
 	if s.Error != "" {
 		line("error", fmt.Sprintf("%s (%d tries)", s.Error, s.Tries))
 	}

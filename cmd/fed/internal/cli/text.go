@@ -10,17 +10,6 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-// TaskText is a job as the commands name it: ARRAY_TASK where it is a task of an array; "" if there is none.
-func TaskText(job, array federation.JobID, task *int) string {
-	switch {
-	case task != nil:
-		return fmt.Sprintf("%d_%d", array, *task)
-	case job != 0:
-		return job.String()
-	}
-	return ""
-}
-
 // OneLine is text with its lines in a row.
 func OneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }
 

@@ -11,7 +11,6 @@ import (
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/node"
 	"fsub/federation"
-	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -22,30 +21,7 @@ func NewMaintenanceCommand() *cobra.Command {
 }
 
 func newMaintenanceListCommand() *cobra.Command {
-	var c cli.Connection
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List planned maintenance that is not over",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := client.List(cmd.Context(), c.Client(), &v1.Maintenances, v1.None{})
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), all)
-			}
-			t := cli.NewTable(cmd.OutOrStdout())
-			t.Row("ID", "SITE", "NODES", "FROM", "TO", "BY", "REASON")
-			for i := range all {
-				m := &all[i]
-				t.Row(fmt.Sprint(m.ID), string(m.Site), cli.AllIfNone(m.Nodes), cli.When(m.From), cli.When(m.To), m.By, m.Reason)
-			}
-			return t.Flush()
-		},
-	}
-	c.Flags(cmd)
-	return cmd
+	return cli.List(&v1.Maintenances, &cobra.Command{Use: "list", Short: "List planned maintenance that is not over"})
 }
 
 func newMaintenanceAddCommand() *cobra.Command {

@@ -104,7 +104,7 @@ func (e *events) run(ctx context.Context) error {
 }
 
 func eventJob(v *v1.Event) string {
-	return cli.TaskText(v.Job, v.Array, v.Task)
+	return v1.TaskName(v.Job, v.Array, v.Task)
 }
 
 func eventDetail(v *v1.Event) string {

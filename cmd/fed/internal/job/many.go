@@ -316,31 +316,5 @@ func (m *many) print(w io.Writer, items []v1.OperationItem, verb federation.Requ
 }
 
 func newOperationsCommand() *cobra.Command {
-	var c cli.Connection
-	cmd := &cobra.Command{
-		Use:   "operations",
-		Short: "List operations on many jobs and their progress; users see their own",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := client.List(cmd.Context(), c.Client(), &v1.Operations, v1.None{})
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), all)
-			}
-			t := cli.NewTable(cmd.OutOrStdout())
-			t.Row("ID", "TIME", "USER", "COMMAND", "JOBS", "SETTLED", "FAILED", "ENDED", "WAITS FOR")
-			for _, op := range all {
-				ended := ""
-				if op.Ended != nil {
-					ended = cli.When(*op.Ended)
-				}
-				t.Row(op.ID.String(), cli.When(op.Time), op.User, op.Command, fmt.Sprint(op.Jobs), fmt.Sprint(op.Settled), fmt.Sprint(op.Failed), ended, strings.Join(op.Waiting, ", "))
-			}
-			return t.Flush()
-		},
-	}
-	c.Flags(cmd)
-	return cmd
+	return cli.List(&v1.Operations, &cobra.Command{Use: "operations", Short: "List operations on many jobs and their progress; users see their own"})
 }

@@ -2,12 +2,10 @@ package pool
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"fsub/accounting"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/cmd/fed/internal/cli"
@@ -40,18 +38,7 @@ TPUs chips. FROM says where the price is from, AGE how old it is; old? marks one
 			if err != nil {
 				return err
 			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), all)
-			}
-			if len(all) == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "fed: no price is known of that; see: fed offers refresh")
-			}
-			t, flush := cli.NewWideTable(cmd.OutOrStdout())
-			t.Row("CLOUD", "TYPE", "REGION", "ZONE", "MARKET", "ACCELERATOR", "MACHINES", "$/H", "TOTAL", "AGE", "FROM")
-			for i := range all {
-				t.Row(offerRow(&all[i])...)
-			}
-			return flush()
+			return cli.Print(cmd, &c, &v1.Offers, all)
 		},
 	}
 	c.Flags(cmd)
@@ -65,15 +52,6 @@ TPUs chips. FROM says where the price is from, AGE how old it is; old? marks one
 	f.IntVarP(&q.Limit, "limit", "n", 20, "how many lines at most; 0: all")
 	cmd.AddCommand(newOffersRefreshCommand())
 	return cmd
-}
-
-func offerRow(o *v1.Offer) []string {
-	age := o.Age
-	if o.Stale {
-		age += " old?"
-	}
-	usd := func(f float64) string { return accounting.Bare(accounting.MoneyOf(f).Rate()) }
-	return []string{o.Cloud, o.Type, o.Region, o.Zone, o.Market, fmt.Sprintf("%s:%.3g", o.Accelerator, o.Count), strconv.Itoa(o.Machines), usd(o.USD), usd(o.Total), age, o.From}
 }
 
 func newOffersRefreshCommand() *cobra.Command {

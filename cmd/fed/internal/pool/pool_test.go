@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 )
@@ -13,7 +14,7 @@ import (
 func TestPoolTables(t *testing.T) {
 	at := time.Date(2026, 11, 20, 12, 5, 0, 0, time.Local)
 	var out strings.Builder
-	err := printPools(&out, []v1.Pool{
+	err := cli.PrintRows(&out, &v1.Pools, []v1.Pool{
 		{Site: "local", Name: "main", Max: 4},
 		{Site: "aws", Name: "gpu", Starting: 1, Idle: 2, Busy: 3, Ending: 4, Max: 16, Waiting: 5, PricePerHour: 2.5 * federation.Dollar, Today: 0.004 * federation.Dollar, Month: 123.456 * federation.Dollar, Daily: 50 * federation.Dollar, Monthly: 500 * federation.Dollar,
 			BoundToday: 1.5 * federation.Dollar, BoundMonth: 30 * federation.Dollar, Stopped: "has spent\n$50.00", Note: "more", Cooling: []v1.Cooling{{What: "zone g6 us-east-2a", Reason: federation.ReasonStockOut, Until: at}}},
@@ -25,7 +26,7 @@ func TestPoolTables(t *testing.T) {
 		t.Errorf("%v\n got %s\nwant %s", err, out.String(), want)
 	}
 	out.Reset()
-	err = printMachines(&out, []v1.Machine{
+	err = cli.PrintRows(&out, &v1.Machines, []v1.Machine{
 		{Site: "aws", Pool: "gpu", ID: "aws:17.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6.xlarge/us-east-2a/spot", State: "busy", PricePerHour: 0.4 * federation.Dollar, Job: 30000001, Array: 30000000, Task: new(0), Created: at, Cost: 0.2 * federation.Dollar},
 		{Site: "local", Pool: "main", ID: "local:1.0", Name: "local-main-1", Offering: "small", State: "ended", Created: at, Ended: at.Add(time.Hour), IdleCost: 0.25 * federation.Dollar, Cost: 1 * federation.Dollar, Why: "idle\nfor 5m"},
 	})
