@@ -61,7 +61,7 @@ func stepsOf(b *federation.Batch) ([]step, error) {
 		steps = append(steps, step{insertJob, args, "creation", j.ID, jobChange(j, federation.Created)})
 	}
 	for _, j := range b.Jobs {
-		args := append([]any{nil}, changingValues(j)...)
+		args := appendChanging(append(make([]any, 0, 2+len(changingColumns)), nil), j)
 		steps = append(steps, step{updateJob, append(args, int64(j.ID)), "record", j.ID, jobChange(j, federation.Changed)})
 	}
 	for _, j := range b.Specs {

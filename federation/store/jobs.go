@@ -10,17 +10,6 @@ import (
 	"fsub/sbatch"
 )
 
-// jobColumns are in the order in which jobValues gives and readJob takes them.
-const jobColumns = "id, rev, user_name, uid, gid, name, submit_host, spec, part_of, component, array_part, " + // these never change, but for rev
-	"array_spec, array_whole, state, live, reason, priority, top, held, cancel, cancel_by, submit_time, start_time, end_time, " +
-	"attempt, site, part, nodes, account, tree_account, exit_status, restarts, cost, suspension, holder"
-
-var (
-	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, 35) + " ON CONFLICT (id) DO NOTHING"
-	updateJob = "UPDATE jobs SET (rev, array_spec, array_whole, state, live, reason, priority, top, held, cancel, cancel_by, submit_time, start_time, " +
-		"end_time, attempt, site, part, nodes, account, tree_account, exit_status, restarts, cost, suspension, holder) = " + list(1, 25) + " WHERE id = $26"
-)
-
 // updateSpec leaves alone what has a column of its own, but for the name.
 const updateSpec = "UPDATE jobs SET (spec, name) = ($1, $2) WHERE id = $3"
 
@@ -183,35 +172,6 @@ func (t *tx) createComponents(leader *federation.Job) error {
 	return nil
 }
 
-func jobValues(j *federation.Job) ([]any, error) {
-	spec := specOf(j)
-	spec.Array = ""
-	text, err := encode(&spec)
-	if err != nil {
-		return nil, err
-	}
-	var of federation.JobID
-	component := 0
-	switch {
-	case j.Part != nil:
-		of = j.Part.Array
-	case j.Component != nil:
-		of, component = j.Component.Leader, j.Component.Offset
-	}
-	return append([]any{
-		int64(j.ID), j.Rev, j.User, int64(j.UID), int64(j.GID), spec.Name, j.SubmitHost, text, int64(of), int64(component), optional(j.Part),
-	}, changingValues(j)...), nil
-}
-
-// changingValues are those that Commit writes.
-func changingValues(j *federation.Job) []any {
-	return []any{
-		specOf(j).Array, optional(j.Whole), string(j.State), !j.State.Ended(), string(j.Reason), int64(j.Priority), int64(j.Top), string(j.Held), j.Cancel, int64(j.CancelBy),
-		nanos(j.Submit), nanos(j.Start), nanos(j.End),
-		int64(j.Attempt), string(j.Site), j.Partition, j.Nodes, j.Account, j.TreeAccount, int64(j.ExitStatus), int64(j.Restarts), int64(j.Cost), optional(j.Pause), optional(j.Holder),
-	}
-}
-
 // optional is *v as JSON, "" for nil. T has nothing that JSON cannot hold.
 func optional[T federation.ArrayPart | federation.ArrayWhole | federation.Suspension | federation.Holder](v *T) string {
 	if v == nil {
@@ -222,46 +182,6 @@ func optional[T federation.ArrayPart | federation.ArrayWhole | federation.Suspen
 		panic(err)
 	}
 	return text
-}
-
-func (s *jobs) readJob(r *row) (j federation.Job) {
-	j.ID = federation.JobID(r.int())
-	j.Rev = r.int()
-	j.User = r.word()
-	j.UID = uint32(r.int())
-	j.GID = uint32(r.int())
-	_ = r.column() // name: it is in the spec
-	j.SubmitHost = r.word()
-	read := s.specs.read(r)
-	j.Spec, j.Demand = read.Spec, read.Demand
-	of, component := federation.JobID(r.int()), int(r.int())
-	if component > 0 {
-		j.Component = &federation.HetComponent{Leader: of, Offset: component}
-	}
-	j.Part = readOptional[federation.ArrayPart](r)
-	if array := r.text(); array != "" {
-		j.EditSpec(func(spec *sbatch.Spec) { spec.Array = array })
-	}
-	j.Whole = readOptional[federation.ArrayWhole](r)
-	j.State = federation.State(r.word())
-	_ = r.column() // live: follows from the state
-	j.Reason = federation.Reason(r.word())
-	j.Priority, j.Top = uint32(r.int()), uint32(r.int())
-	j.Held = federation.Hold(r.word())
-	j.Cancel = r.bool()
-	j.CancelBy = uint32(r.int())
-	j.Submit, j.Start, j.End = r.time(), r.time(), r.time()
-	j.Attempt = int(r.int())
-	j.Site = federation.SiteName(r.word())
-	j.Partition = r.word()
-	j.Nodes = r.text()
-	j.Account, j.TreeAccount = r.word(), r.word()
-	j.ExitStatus = int32(r.int())
-	j.Restarts = int(r.int())
-	j.Cost = federation.Money(r.int())
-	j.Pause = readOptional[federation.Suspension](r)
-	j.Holder = readOptional[federation.Holder](r)
-	return j
 }
 
 // Job implements [federation.Store].

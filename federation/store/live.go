@@ -19,8 +19,9 @@ const (
 const (
 	// The last ID of each page but of the last one.
 	selectPages = "SELECT id FROM (SELECT id, ROW_NUMBER() OVER (ORDER BY id) AS n FROM jobs WHERE live) AS numbered WHERE n % $1 = 0 ORDER BY id"
-	selectPage  = "SELECT " + jobColumns + " FROM jobs WHERE live AND id > $1 AND id <= $2 ORDER BY id"
 )
+
+var selectPage = "SELECT " + jobColumns + " FROM jobs WHERE live AND id > $1 AND id <= $2 ORDER BY id"
 
 // LiveJobs implements [federation.Store].
 func (s *jobs) LiveJobs(ctx context.Context, take func([]federation.Job) error) error {

@@ -20,6 +20,7 @@ type row struct {
 	next   int
 	known  map[string]string
 	err    error // first column of a type that was not expected
+	job    federation.Job
 }
 
 func newRow(columns int) *row {
