@@ -258,6 +258,8 @@ func reason(at sbatch.Release, taken, call, want, got string) string {
 		return "slurmctld lets it wait for ever"
 	case at == sbatch.Slurm2605 && strings.Contains(want, "Task count specification invalid"):
 		return "26.05 refuses fewer tasks than nodes"
+	case at == sbatch.Slurm2605 && has("--ntasks-per-node") && has("--g"):
+		return "26.05 refuses fewer tasks than --ntasks-per-node on nodes with GPUs, and gives each GPU of a task its node"
 	case at != sbatch.Slurm2411 && has("--ntasks-per-gpu"):
 		return "tasks that GPUs count"
 	case at == sbatch.Slurm2205 && (has("--gpus=") || has("--gpus-per-node") && has("-n")):

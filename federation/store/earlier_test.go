@@ -38,7 +38,7 @@ type poolRecord struct {
 
 // TestEarlierVersions opens stores that older versions have written: everything is there as they told it themselves, can be written, and is there again.
 func TestEarlierVersions(t *testing.T) {
-	for name, live := range map[string]int{"v3": 4, "v5": 4, "v7": 6} {
+	for name, live := range map[string]int{"v3": 4, "v5": 4, "v7": 6, "v25": 6} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "fed.db")
 			execute(t, path, string(read(t, filepath.Join("testdata/earlier", name+".sql"))))
