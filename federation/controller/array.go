@@ -31,14 +31,13 @@ func (ar *arrays) ahead(j *job) int {
 
 // arrays are the arrays and the jobs that their tasks become.
 type arrays struct {
-	now     func() time.Time
-	log     *slog.Logger
-	jobs    *jobTable
-	batch   *pendingBatch
-	runs    *runTimes
-	queue   *queue
-	depends *dependencies
-	ids     jobIDs
+	now   func() time.Time
+	log   *slog.Logger
+	jobs  *jobTable
+	batch *pendingBatch
+	runs  *runTimes
+	queue *queue
+	ids   jobIDs
 
 	live    map[federation.JobID]*job     // those that have not ended
 	shrunk  map[*job]bool                 // those that tasks were taken from in this round

@@ -72,12 +72,12 @@ type (
 	}
 	// acted is the end of a cancel, signal, hold or release.
 	acted struct {
-		job   federation.JobID
-		what  string
-		stray int                 // number of the attempt whose copy was cancelled
-		over  time.Time           // when that had ended by the site's own word; zero: it had not
-		copy  *federation.SiteJob // for a stray: what the site showed
-		err   error
+		job    federation.JobID
+		what   string
+		orphan int                 // number of the attempt whose copy was cancelled
+		over   time.Time           // when that had ended by the site's own word; zero: it had not
+		copy   *federation.SiteJob // for an orphan: what the site showed
+		err    error
 	}
 )
 

@@ -10,7 +10,6 @@ import (
 
 // candidates are the jobs that may be bound: what placement knows of a job is kept in line with what the job is.
 type candidates struct {
-	now        func() time.Time
 	sites      *roster
 	batch      *pendingBatch
 	limits     *limits

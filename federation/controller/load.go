@@ -153,7 +153,7 @@ func (ld *loader) attach(a *federation.Attempt) {
 	}
 	if j == nil {
 		// The job has ended and its attempt has not: the two are written together, so this is a defect. What the site
-		// still has of it is found as a stray.
+		// still has of it is found as an orphan.
 		ld.log.Error("live attempt of a job that has ended", "job", a.Job, "attempt", a.Number, "site", a.Site)
 		return
 	}

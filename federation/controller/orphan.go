@@ -64,7 +64,7 @@ func (os *orphans) check(s *site, sj federation.SiteJob) {
 		return
 	}
 	id, key, d := sj.ID, sj.Key, s.driver
-	kind := acted{job: id, what: "cancel stray", copy: &sj}
+	kind := acted{job: id, what: "cancel orphan", copy: &sj}
 	os.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
 		var attempts []federation.Attempt
@@ -77,7 +77,7 @@ func (os *orphans) check(s *site, sj federation.SiteJob) {
 				if a.State == federation.AttemptEnded {
 					r.over = a.Ended
 				}
-				r.stray, r.err = a.Number, d.Cancel(ctx, federation.JobRef{ID: id, Number: federation.JobID(sj.SiteJobID), Key: key, SiteJobID: sj.SiteJobID, Submitted: a.Created}, nil)
+				r.orphan, r.err = a.Number, d.Cancel(ctx, federation.JobRef{ID: id, Number: federation.JobID(sj.SiteJobID), Key: key, SiteJobID: sj.SiteJobID, Submitted: a.Created}, nil)
 			}
 		}
 		return r
@@ -98,7 +98,7 @@ func (os *orphans) take(s *site, r acted) {
 // took an attempt after it was given up.
 func (os *orphans) note(s *site, r acted) {
 	k := orphanKey{s.Name, r.job}
-	if r.stray == 0 || os.known[k] {
+	if r.orphan == 0 || os.known[k] {
 		return
 	}
 	os.known[k] = true
@@ -106,6 +106,6 @@ func (os *orphans) note(s *site, r acted) {
 		s.wentBack(os.now(), "it shows job %s as alive, of which it had told the end at %s", r.job, r.over.UTC().Format(time.RFC3339))
 	}
 	os.batch.event(federation.Event{
-		Job: r.job, Attempt: r.stray, At: os.now().UTC(), Text: fmt.Sprintf("a copy of it turned up at %s after the attempt was over: cancelled", s.Name),
+		Job: r.job, Attempt: r.orphan, At: os.now().UTC(), Text: fmt.Sprintf("a copy of it turned up at %s after the attempt was over: cancelled", s.Name),
 	})
 }

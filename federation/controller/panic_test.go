@@ -93,11 +93,11 @@ func TestPoisonedRecordsAreDropped(t *testing.T) {
 	}
 }
 
-// A stray's event comes after its job was purged.
-func TestStrayOfAPurgedJob(t *testing.T) {
+// An orphan's event comes after its job was purged.
+func TestOrphanOfAPurgedJob(t *testing.T) {
 	b := newBench(t)
 	gone := b.gone()
-	b.ctl.orphans.note(b.ctl.sites.byName["cheap"], acted{job: gone, stray: 1})
+	b.ctl.orphans.note(b.ctl.sites.byName["cheap"], acted{job: gone, orphan: 1})
 	good := b.submit(nil)
 	b.rounds(3)
 	b.want(good, federation.Pending, "", "cheap")

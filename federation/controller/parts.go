@@ -61,7 +61,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	p.depends = &dependencies{log: log, store: store, jobs: p.jobs, queue: p.queue, agenda: p.agenda, names: newNames(), waits: map[federation.JobID][]waiting{}}
 	charges := &charges{now: now, log: log, sites: p.sites, batch: p.batch, runs: runs, fairShare: cfg.FairShare, book: cfg.Quota}
 	components := &components{now: now, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch, limits: limits, charges: charges}
-	p.arrays = &arrays{now: now, log: log, jobs: p.jobs, batch: p.batch, runs: runs, queue: p.queue, depends: p.depends,
+	p.arrays = &arrays{now: now, log: log, jobs: p.jobs, batch: p.batch, runs: runs, queue: p.queue,
 		ids:  jobIDs{now: now, log: log, store: store, agenda: p.agenda, pause: t.Retry},
 		live: map[federation.JobID]*job{}, shrunk: map[*job]bool{}, offered: map[federation.JobID]*offered{}, short: map[*job]bool{}}
 	life := &life{now: now, t: t, log: log, store: store, metrics: m, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda, limits: limits, queue: p.queue,
@@ -112,7 +112,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	p.planner = &planner{now: now, t: t, inline: cfg.Inline, metrics: m, faults: faults, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda,
 		queue: p.queue, arrays: p.arrays, life: life, watch: p.watch, attempts: p.attempts,
 		briefing: &briefing{now: now, sites: p.sites, batch: p.batch, limits: limits, runs: runs, waits: cfg.Waits, fairShare: cfg.FairShare, queue: p.queue},
-		candidates: &candidates{now: now, sites: p.sites, batch: p.batch, limits: limits, runs: runs, queue: p.queue, arrays: p.arrays, components: components, life: life,
+		candidates: &candidates{sites: p.sites, batch: p.batch, limits: limits, runs: runs, queue: p.queue, arrays: p.arrays, components: components, life: life,
 			comparing: p.comparing},
 		planned: v.starts.outdate}
 	p.relocation = &relocation{now: now, t: t, log: log, margin: cfg.Policy.MoveMargin, sites: p.sites, runs: runs, queue: p.queue, moves: p.moves, forecasts: p.forecasts}
