@@ -36,7 +36,7 @@ func (s *sites) Maintenance(ctx context.Context, _ identity.Caller, _ v1.None) (
 // Plan is POST /fed/v1/maintenance.
 func (s *sites) Plan(r *http.Request, c identity.Caller, req *v1.Maintenance) (v1.Maintenance, error) {
 	if s.Planned == nil {
-		return v1.Maintenance{}, invalidSite("nothing can be planned here")
+		return v1.Maintenance{}, invalid("nothing can be planned here")
 	}
 	if err := s.check(req); err != nil {
 		return v1.Maintenance{}, err
@@ -63,23 +63,23 @@ func (s *sites) check(req *v1.Maintenance) error {
 	req.Reason = strings.TrimSpace(req.Reason)
 	site := s.member(req.Site)
 	if err := plain.Check("reason", req.Reason, plain.MaxReason); err != nil {
-		return invalidSite("%v", err)
+		return invalid("%v", err)
 	}
 	switch {
 	case site == nil:
 		return unknownSite(req.Site)
 	case req.Reason == "":
-		return invalidSite("a maintenance needs a reason: users read it in fed explain")
+		return invalid("a maintenance needs a reason: users read it in fed explain")
 	case !req.To.After(req.From):
-		return invalidSite("the maintenance ends (%s) before it begins (%s)", req.To.UTC().Format(time.RFC3339), req.From.UTC().Format(time.RFC3339))
+		return invalid("the maintenance ends (%s) before it begins (%s)", req.To.UTC().Format(time.RFC3339), req.From.UTC().Format(time.RFC3339))
 	case !req.To.After(s.Now()):
-		return invalidSite("the maintenance is over: it was to end at %s", req.To.UTC().Format(time.RFC3339))
+		return invalid("the maintenance is over: it was to end at %s", req.To.UTC().Format(time.RFC3339))
 	case req.Nodes == "":
 		return nil
 	}
 	names, err := hostlist.Expand(req.Nodes)
 	if err != nil {
-		return invalidSite("invalid hostlist %q: %v", req.Nodes, err)
+		return invalid("invalid hostlist %q: %v", req.Nodes, err)
 	}
 	if site.Seen == nil {
 		return nil
@@ -101,7 +101,7 @@ func (s *sites) check(req *v1.Maintenance) error {
 func (s *sites) TakeBack(r *http.Request, c identity.Caller) (v1.Maintenance, error) {
 	id, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
 	if err != nil || s.Planned == nil {
-		return v1.Maintenance{}, invalidSite("invalid number %q of a maintenance; see: fed maintenance list", r.PathValue("number"))
+		return v1.Maintenance{}, invalid("invalid number %q of a maintenance; see: fed maintenance list", r.PathValue("number"))
 	}
 	now := s.Now().UTC()
 	planned, err := s.Planned.Maintenance(r.Context(), now)

@@ -295,9 +295,6 @@ func drainTerms(q *v1.SetNodes) string {
 	return strings.TrimSpace(text)
 }
 
-// nodeTicket bounds a ticket. With the reason it reaches a site in a node's reason, where Slurm has room for a thousand bytes.
-const nodeTicket = 64
-
 var ticketForm = regexp.MustCompile(`^[A-Za-z0-9._#/-]*$`)
 
 func (s *nodes) check(q *v1.SetNodes) error {
@@ -309,8 +306,8 @@ func (s *nodes) check(q *v1.SetNodes) error {
 		return fmt.Errorf("no node is named: write SITE/HOSTLIST, or a condition")
 	case q.State == federation.WishDrain && q.Reason == "":
 		return fmt.Errorf("a drain needs a reason: others have to know when it may end")
-	case len(q.Ticket) > nodeTicket || !ticketForm.MatchString(q.Ticket):
-		return fmt.Errorf("invalid ticket %q: want at most %d letters, digits, '.', '_', '#', '/' and '-'", q.Ticket, nodeTicket)
+	case len(q.Ticket) > maxTicket || !ticketForm.MatchString(q.Ticket):
+		return fmt.Errorf("invalid ticket %q: want at most %d letters, digits, '.', '_', '#', '/' and '-'", q.Ticket, maxTicket)
 	case q.State == federation.WishResume && (q.Requeue || q.NoEnd || !q.Until.IsZero()):
 		return fmt.Errorf("until and requeue are for a drain")
 	case !q.Until.IsZero() && !q.Until.After(s.Now()):

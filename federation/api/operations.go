@@ -25,7 +25,7 @@ var operationVerbs = []federation.RequestKind{federation.RequestHold, federation
 // untoldItems is how long an operation whose end its caller has not read is the answer to the same command.
 const untoldItems = time.Hour
 
-// maxTicket bounds a ticket.
+// maxTicket bounds a ticket. With the reason it reaches a site in a node's reason, where Slurm has room for a thousand bytes.
 const maxTicket = 64
 
 // listedItems is how many operations are looked at.

@@ -77,10 +77,6 @@ func unknownSite(name federation.SiteName) error {
 	return &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no site %q in the federation; see: fed site list", name)}
 }
 
-func invalidSite(format string, args ...any) error {
-	return &federation.SlurmError{Kind: federation.ErrInvalid, Text: fmt.Sprintf(format, args...), Alone: true}
-}
-
 // SetState is POST /fed/v1/site/{name}/state.
 func (s *sites) SetState(r *http.Request, c identity.Caller, req *v1.SetSiteState) (v1.SiteSet, error) {
 	switch req.State {
@@ -94,7 +90,7 @@ func (s *sites) SetState(r *http.Request, c identity.Caller, req *v1.SetSiteStat
 		return v1.SiteSet{}, answer.BadBody(fmt.Sprintf("unknown state %q: use ACTIVE, INACTIVE, DRAIN or DRAIN+REMOVE", req.State))
 	}
 	if err := plain.Check("reason", req.Reason, plain.MaxReason); err != nil {
-		return v1.SiteSet{}, invalidSite("%v", err)
+		return v1.SiteSet{}, invalid("%v", err)
 	}
 	name := federation.SiteName(r.PathValue("name"))
 	said, err := s.Store.SiteState(r.Context())
@@ -111,9 +107,9 @@ func (s *sites) SetState(r *http.Request, c identity.Caller, req *v1.SetSiteStat
 	next := federation.SiteRecord{Name: name, State: req.State, Reason: req.Reason, By: c.Name, At: now, Lost: was.Lost}
 	switch {
 	case req.Lost && strings.TrimSpace(req.Reason) == "":
-		return v1.SiteSet{}, invalidSite("a site that is lost needs a reason: its jobs run again elsewhere, and others have to know why")
+		return v1.SiteSet{}, invalid("a site that is lost needs a reason: its jobs run again elsewhere, and others have to know why")
 	case req.Lost && site.Answering:
-		return v1.SiteSet{}, invalidSite("site %s answers, so its jobs may run there: they would run twice. To empty it run: fed site set %s INACTIVE, or fed job move --where site=%s", name, name, name)
+		return v1.SiteSet{}, invalid("site %s answers, so its jobs may run there: they would run twice. To empty it run: fed site set %s INACTIVE, or fed job move --where site=%s", name, name, name)
 	case req.Lost:
 		if next.Lost = now; was.State == federation.FedDrainRemove {
 			next.State = was.State
@@ -162,7 +158,7 @@ func (s *sites) Test(r *http.Request, _ identity.Caller) ([]v1.SiteCheck, error)
 		return nil, unknownSite(name)
 	}
 	if s.Check == nil {
-		return nil, invalidSite("sites cannot be tried here")
+		return nil, invalid("sites cannot be tried here")
 	}
 	again := share.Idle(r.Context())
 	checks, err := s.Check(r.Context(), name)
@@ -180,14 +176,14 @@ func (s *sites) Test(r *http.Request, _ identity.Caller) ([]v1.SiteCheck, error)
 // Join is POST /fed/v1/sites.
 func (s *sites) Join(r *http.Request, c identity.Caller, req *v1.AddSite) (v1.Site, error) {
 	if s.Add == nil {
-		return v1.Site{}, invalidSite("sites cannot be added here")
+		return v1.Site{}, invalid("sites cannot be added here")
 	}
 	entry := federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: "add", Kind: federation.AuditSite, After: string(federation.FedActive)}
 	again := share.Idle(r.Context()) // it is looked at
 	name, err := s.Add(r.Context(), *req, entry)
 	again()
 	if err != nil {
-		return v1.Site{}, invalidSite("%v", err)
+		return v1.Site{}, invalid("%v", err)
 	}
 	s.Wake()
 	return v1.Site{Name: name, State: federation.FedActive, Conditions: []v1.Condition{}}, nil
@@ -198,16 +194,16 @@ func (s *sites) Update(r *http.Request, c identity.Caller, req *v1.UpdateSite) (
 	name := federation.SiteName(r.PathValue("name"))
 	switch {
 	case s.Change == nil:
-		return v1.Site{}, invalidSite("sites cannot be changed here")
+		return v1.Site{}, invalid("sites cannot be changed here")
 	case (req.Config == "") == (len(req.Set) == 0):
-		return v1.Site{}, invalidSite("give the whole description, or keys of it with their values")
+		return v1.Site{}, invalid("give the whole description, or keys of it with their values")
 	}
 	entry := federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: "update", Kind: federation.AuditSite, Object: string(name)}
 	again := share.Idle(r.Context()) // it is looked at
 	err := s.Change(r.Context(), name, *req, entry)
 	again()
 	if err != nil {
-		return v1.Site{}, invalidSite("%v", err)
+		return v1.Site{}, invalid("%v", err)
 	}
 	s.Wake()
 	return v1.Site{Name: name, Conditions: []v1.Condition{}}, nil
