@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
 )
 
@@ -49,6 +50,11 @@ func (p *Provider) unused() bool {
 		}
 	}
 	return true
+}
+
+// Announce tells a machine that it is going to be taken: what a cloud's metadata service does before it takes back a spot machine.
+func (p *Provider) Announce(id provider.InstanceID, n agentapi.Notice) error {
+	return p.host.announce(id, n)
 }
 
 // Withdraw implements provider.Provider: nothing is ever queued.

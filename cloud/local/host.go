@@ -79,8 +79,7 @@ func tail(path string) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(f, max(info.Size()-most, 0), most))
 }
 
-// announce tells a machine that it is going to be taken: what a cloud's metadata service does
-// before it takes back a spot machine.
+// announce writes the notice where the machine looks for one.
 func (h *host) announce(id provider.InstanceID, n agentapi.Notice) error {
 	text, err := json.Marshal(n)
 	if err != nil {
