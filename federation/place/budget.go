@@ -47,7 +47,7 @@ func (c *candidate) rentRefusal(now time.Time) *refusal {
 }
 
 // mostNodes is how many nodes a job may get there: of a range, a driver gives as many as it has.
-func (s *stand) mostNodes() int {
+func (s *placement) mostNodes() int {
 	nodes, d := s.fits[0].nodes, s.ask.Demand
 	byGPUs := d.Count("gpu", demand.PerJob)+d.Count("gpu", demand.PerTask) > 0
 	if byGPUs || d.MaxNodes+d.Tasks == 0 || !d.Spread && (d.UseMinNodes || d.MaxNodes <= nodes) {
@@ -64,7 +64,7 @@ func (s *stand) mostNodes() int {
 }
 
 // perHour is what a part of the candidate's nodes costs.
-func (s *stand) perHour(part float64) federation.Money {
+func (s *placement) perHour(part float64) federation.Money {
 	return accounting.MoneyOf(float64(s.rented().PricePerHour) * float64(s.mostNodes()) * part)
 }
 

@@ -10,9 +10,9 @@ import (
 	"fsub/topology"
 )
 
-// stand is what a job takes in a pool and costs there by the hour: all that does not depend on its time limit. Candidates of several
+// placement is what a job takes in a pool and costs there by the hour: all that does not depend on its time limit. Candidates of several
 // shapes share it.
-type stand struct {
+type placement struct {
 	site *siteState
 	ask  *ask
 	as   string // see variant
@@ -33,7 +33,7 @@ type stand struct {
 
 // runPrice is what a run of a shape's jobs costs in a pool, whenever it starts.
 type runPrice struct {
-	*stand
+	*placement
 	// Of a heterogeneous job; fits is empty then, see het.go.
 	parts   components
 	urgency float64 // how many times the usual price its waiting has
@@ -84,8 +84,8 @@ type offerKey struct {
 	total             federation.Dollars
 }
 
-func (ms *members) newStand(v variant, st *siteState, g group) *stand {
-	s := &stand{site: st, ask: v.ask, as: v.as, group: g, pool: g.pools[0], numbers: make([]numbered, len(g.fits))}
+func (ms *members) newPlacement(v variant, st *siteState, g group) *placement {
+	s := &placement{site: st, ask: v.ask, as: v.as, group: g, pool: g.pools[0], numbers: make([]numbered, len(g.fits))}
 	for i, p := range g.pools {
 		s.cells = append(s.cells, st.model.cellsOf[p]...)
 		name := st.model.pools[p].Name
@@ -106,8 +106,8 @@ func (ms *members) newStand(v variant, st *siteState, g group) *stand {
 	return s
 }
 
-func (ms *members) newCandidate(s *stand, st *siteState, sh *shape) *candidate {
-	c := &candidate{runPrice: runPrice{stand: s, urgency: ms.policy.urgency(sh.like.Needs().QOS)}, version: st.version,
+func (ms *members) newCandidate(s *placement, st *siteState, sh *shape) *candidate {
+	c := &candidate{runPrice: runPrice{placement: s, urgency: ms.policy.urgency(sh.like.Needs().QOS)}, version: st.version,
 		curs: make([]cursor, len(s.fits)), due: dueOf(&sh.like)}
 	for i := range s.fits {
 		c.curs[i].cells = s.cells
@@ -198,7 +198,7 @@ type numbered struct {
 }
 
 // key tells one of the candidate's fits apart from other needs at its site.
-func (s *stand) key(free *capacity, i int) needKey {
+func (s *placement) key(free *capacity, i int) needKey {
 	n := &s.numbers[i]
 	if n.in != free.numbers {
 		n.in, n.need = free.numbers, free.numbers.of(keyOf(s.pool, len(s.pools), &s.fits[i]))

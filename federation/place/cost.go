@@ -15,7 +15,7 @@ import (
 )
 
 // count fills in what a job holds in the pool.
-func (s *stand) count(st *siteState) {
+func (s *placement) count(st *siteState) {
 	m, f := st.model, &s.fits[0]
 	shape := &m.pools[s.pool].Shape
 	s.gpus = f.gpus

@@ -63,7 +63,7 @@ func (c *runPrice) priceData(ms *members, sh *shape) {
 }
 
 // place says where the nodes are.
-func (s *stand) place() egress.Site {
+func (s *placement) place() egress.Site {
 	at := s.site.site.Data
 	at.Name = string(s.site.site.Name)
 	if r := s.rented(); r != nil && strings.HasSuffix(at.Place, ":") {

@@ -165,7 +165,7 @@ func (g *guarantees) within(q *queued, account int) bool {
 }
 
 // takes is how much of a TRES a job takes there.
-func (s *stand) takes(name string) int64 {
+func (s *placement) takes(name string) int64 {
 	if name == "gres/gpu" {
 		return int64(s.gpus)
 	}

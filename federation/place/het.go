@@ -18,7 +18,7 @@ import (
 
 // judgeHet adds to a shape the candidate, or the rejections, of one site for a heterogeneous job.
 func (ms *members) judgeHet(sh *shape, st *siteState, job *federation.Job, drop bool) {
-	whole := &candidate{version: st.version, runPrice: runPrice{stand: &stand{site: st, ask: sh.ask}}}
+	whole := &candidate{version: st.version, runPrice: runPrice{placement: &placement{site: st, ask: sh.ask}}}
 	var failed []federation.Rejection
 	for i := range len(job.Spec.Het) + 1 {
 		one := Component(job, i)

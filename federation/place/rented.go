@@ -23,7 +23,7 @@ import (
 // A fourth is in availability.go. Run, risk and the nodes' price in boot are expected to be billed: --max-cost bounds them.
 
 // rented is what the nodes are beyond Slurm nodes, nil if they are not rented.
-func (s *stand) rented() *federation.Rented { return s.site.model.pools[s.pool].Shape.Rented }
+func (s *placement) rented() *federation.Rented { return s.site.model.pools[s.pool].Shape.Rented }
 
 // runCost is what one unit's expected run costs.
 func (c *runPrice) runCost(shape *federation.Node) federation.Dollars { return c.costOf(shape, c.run) }
@@ -161,7 +161,7 @@ func (b *boot) add(o boot) {
 }
 
 // bootOn is what must be started for a job to run on some nodes.
-func (s *stand) bootOn(nodes []int32) (b boot) {
+func (s *placement) bootOn(nodes []int32) (b boot) {
 	m := s.site.model
 	if m.boot == nil {
 		return b
@@ -188,7 +188,7 @@ func (c *runPrice) bootCost(at *moment, p *Policy) federation.Dollars {
 }
 
 // bootPrice is what nodes cost for some seconds in which they start.
-func (s *stand) bootPrice(seconds int64) federation.Dollars {
+func (s *placement) bootPrice(seconds int64) federation.Dollars {
 	r := s.rented()
 	if r == nil {
 		return 0

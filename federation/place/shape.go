@@ -62,13 +62,13 @@ type standing struct {
 }
 
 type stood struct {
-	*stand
+	*placement
 	no   *refusal
 	done bool
 }
 
-// standIn is what a variant of a shape takes in a pool, or why it cannot run there.
-func (ms *members) standIn(sh *shape, variant int, st *siteState, pool int) (*stand, *refusal) {
+// placementIn is what a variant of a shape takes in a pool, or why it cannot run there.
+func (ms *members) placementIn(sh *shape, variant int, st *siteState, pool int) (*placement, *refusal) {
 	at := sh.at[st]
 	if at == nil || at.version != st.version {
 		at = &standing{st.version, make([]stood, len(st.model.pools)*len(sh.variants))}
@@ -79,10 +79,10 @@ func (ms *members) standIn(sh *shape, variant int, st *siteState, pool int) (*st
 		v := sh.variants[variant]
 		g, no := st.model.poolFits(v.ask, pool, v.ask.Reservation)
 		if s.done, s.no = true, no; no == nil {
-			s.stand = ms.newStand(v, st, g)
+			s.placement = ms.newPlacement(v, st, g)
 		}
 	}
-	return s.stand, s.no
+	return s.placement, s.no
 }
 
 // made tells whether offers are still right for the next job of a shape.

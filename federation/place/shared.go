@@ -149,11 +149,11 @@ func (c *candidate) shared() bool {
 			return true
 		}
 	}
-	return c.stand.shared()
+	return c.placement.shared()
 }
 
 // shared reports whether others wait for nodes of the group.
-func (s *stand) shared() bool {
+func (s *placement) shared() bool {
 	return s.site.shared != nil && slices.ContainsFunc(s.pools, func(p int) bool { return s.site.shared[p] })
 }
 
@@ -198,7 +198,7 @@ func (c *candidate) roomier(at *moment, than *candidate, thanAt *moment) bool {
 
 // queueThere is the queue of a site that others use too, as a job of a candidate finds it. nil: no waits are predicted there.
 type queueThere struct {
-	at    *stand
+	at    *placement
 	limit time.Duration
 	ask   federation.QueueAsk // what the queue sees of the job
 	from  federation.Outlook  // what said is from
@@ -206,7 +206,7 @@ type queueThere struct {
 }
 
 // queueAt returns the queue where s is, nil if nothing is known of it.
-func queueAt(s *stand, limit time.Duration, job *federation.Job) *queueThere {
+func queueAt(s *placement, limit time.Duration, job *federation.Job) *queueThere {
 	st := s.site
 	if st.site.Outlook == nil || len(s.fits) == 0 {
 		return nil

@@ -258,7 +258,7 @@ func (ms *members) judgeJoined(sh *shape, st *siteState, job *federation.Job, pa
 	var best *candidate
 	for _, v := range sh.variants {
 		if g, ok := st.model.joined(v.ask, part, job.Spec.Reservation); ok {
-			c := ms.newCandidate(ms.newStand(v, st, g), st, sh)
+			c := ms.newCandidate(ms.newPlacement(v, st, g), st, sh)
 			if costRefusal(job, c.bill()) == nil && (best == nil || c.fixed < best.fixed) {
 				best = c
 			}
@@ -287,7 +287,7 @@ func (ms *members) poolCandidate(sh *shape, st *siteState, job *federation.Job, 
 	var best *candidate
 	var nearest *refusal
 	for i, v := range sh.variants {
-		stand, no := ms.standIn(sh, i, st, pool)
+		stand, no := ms.placementIn(sh, i, st, pool)
 		if no == nil {
 			c := ms.newCandidate(stand, st, sh)
 			if no = costRefusal(job, c.bill()); no == nil {

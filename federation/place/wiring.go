@@ -429,7 +429,7 @@ func (c *runPrice) slow(fit int, span topology.Span) federation.Dollars {
 	return federation.Dollars(c.cost * federation.Dollars(c.slower(fit, span)-1)) // rounded by itself, as waitCost is
 }
 
-func (s *stand) slower(fit int, span topology.Span) float64 {
+func (s *placement) slower(fit int, span topology.Span) float64 {
 	span.Nodes = s.fits[fit].nodes
 	return s.traffic.Slower(span, s.fits[0].nodes)
 }
