@@ -6,62 +6,57 @@ import (
 	"strings"
 
 	"fsub/sbatch"
-	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
 )
 
 // Ask is a demand in numbers that agree with each other, as sbatch and slurmctld derive them, at a site that gives out its nodes in some way.
 type Ask struct {
-	minNodes, maxNodes int // maxNodes 0: as many as it takes
-	sizes              Sizes
-	tasks              int  // at least one for each node
-	counted            bool // the number of tasks is known: SLURM_NTASKS is there
-	asked              bool // by --ntasks
-	exact              bool // each node has perNode tasks, however many nodes there are
-	perNode            int  // tasks of a node at most; 0: any number
-	allTasks           int  // a node has the CPUs of so many tasks, also where it runs fewer
-	mostHere           int  // tasks of a node at most, as it follows from the GPUs; 0: any number
-	bundle             int  // tasks that share a GPU: a node takes whole bundles where it can
-	cpusTask           int
-	minCPUs            int // of a node
-	cpusGPU            int
-	threads            int  // of a core, that it must have
-	single             bool // one thread of each core
-	spread, useMin     bool
-	never              bool // slurmctld never starts it
-	final              int  // the number of tasks that the job is told in the end, where it is another one; else 0
-	overcommit         bool
+	target
+	asked      bool // the number of tasks is --ntasks
+	perNode    int  // tasks of a node at most; 0: any number
+	allTasks   int  // a node has the CPUs of so many tasks, also where it runs fewer
+	mostHere   int  // tasks of a node at most, as it follows from the GPUs; 0: any number
+	bundle     int  // tasks that share a GPU: a node takes whole bundles where it can
+	cpusTask   int
+	minCPUs    int // of a node
+	cpusGPU    int
+	threads    int  // of a core, that it must have
+	single     bool // one thread of each core
+	never      bool // slurmctld never starts it
+	final      int  // the number of tasks that the job is told in the end, where it is another one; else 0
+	overcommit bool
 
-	memNode, memCPU, memGPU sbatch.MemMiB
-	memAll                  bool
-	defMem                  bool // memCPU or memNode is the site's default
+	memory memory
+	others others // see [readOthers]
 
-	gpusNode, gpusTask, gpusJob int
-	tasksGPU                    int
-	gpuType                     string          // "": any
-	gpuTypes                    int             // how many types are asked for
-	others                      []gres.Resource // of each node; see [Ask.readOthers]
+	gpusNode int
+	gpuType  string // "": any
+	gpuTypes int    // how many types are asked for
 
 	exclusive, whole bool
 }
 
+// target is what the nodes of a job must be and hold together.
+type target struct {
+	minNodes, maxNodes int // maxNodes 0: as many as it takes
+	sizes              Sizes
+	spread, useMin     bool
+
+	tasks   int  // at least one for each node
+	counted bool // the number of tasks is known: SLURM_NTASKS is there
+	exact   bool // each node has the same tasks, however many nodes there are
+
+	gpusJob, gpusTask int // of the whole job, of each task
+	tasksGPU          int // that share a GPU
+}
+
 // Ask derives the numbers of d at a site with such options.
 func (d *Demand) Ask(o Options) Ask {
-	n := Ask{minNodes: max(1, d.MinNodes), maxNodes: d.MaxNodes, sizes: d.NodeSizes, tasks: d.Tasks, asked: d.Tasks > 0, perNode: d.TasksPerNode,
-		cpusTask: max(1, d.CPUsPerTask), minCPUs: d.MinCPUs, cpusGPU: d.CPUsPerGPU, tasksGPU: d.TasksPerGPU, threads: d.Threads, single: d.Threads == 1,
-		overcommit: d.Overcommit, spread: d.Spread, useMin: d.UseMinNodes, exclusive: d.Whole || o.Whole, whole: o.Whole}
-	switch m := d.Memory; {
-	case m.Amount == sbatch.MemAll:
-		n.memAll = true
-	case m.Amount == 0:
-		n.memNode, n.memCPU = o.DefMemPerNode, o.DefMemPerCPU
-		n.defMem = n.memNode+n.memCPU > 0
-	case m.Per == PerNode:
-		n.memNode = m.Amount
-	case m.Per == PerCPU:
-		n.memCPU = m.Amount
-	case m.Per == PerGPU:
-		n.memGPU = m.Amount
+	n := Ask{
+		target: target{minNodes: max(1, d.MinNodes), maxNodes: d.MaxNodes, sizes: d.NodeSizes, spread: d.Spread, useMin: d.UseMinNodes,
+			tasks: d.Tasks, tasksGPU: d.TasksPerGPU},
+		asked: d.Tasks > 0, perNode: d.TasksPerNode, cpusTask: max(1, d.CPUsPerTask), minCPUs: d.MinCPUs, cpusGPU: d.CPUsPerGPU,
+		threads: d.Threads, single: d.Threads == 1, overcommit: d.Overcommit, exclusive: d.Whole || o.Whole, whole: o.Whole, memory: d.memory(o),
 	}
 	if o.Release != "" && (o.Release < sbatch.Slurm2411 || o.Release >= sbatch.Slurm2605) {
 		n.allTasks = d.TasksPerNode
@@ -86,7 +81,9 @@ func (d *Demand) rented(o Options) (Ask, error) {
 	if n.gpuTypes > 1 {
 		return Ask{}, fmt.Errorf("%s: no machine has GPUs of several types", d.gpuTypes())
 	}
-	return n, n.readOthers(d)
+	var err error
+	n.others, err = readOthers(d)
+	return n, err
 }
 
 // readGPUs sums the GPUs, whatever their types.

@@ -9,7 +9,7 @@ import (
 
 // capacity is how much of the job a node can hold; no tasks: none of it.
 func (n *Ask) capacity(f *Node) (c candidate) {
-	if n.never || f.Threads > 0 && n.threads > f.Threads || n.exclusive && f.GPUs*n.cpusGPU > f.CPUs || f.Busy && (n.exclusive || n.memAll) || !n.defMem && f.Mem < n.memNode || !n.holds(f) {
+	if n.never || f.Threads > 0 && n.threads > f.Threads || n.exclusive && f.GPUs*n.cpusGPU > f.CPUs || f.Busy && (n.exclusive || n.memory.all) || f.Mem < n.memory.node() || !n.others.holds(f) {
 		return c
 	}
 	gpus := n.capGPUs(f)
@@ -67,8 +67,8 @@ func (n *Ask) capGPUs(f *Node) int {
 	if n.gpuType != "" && !strings.EqualFold(n.gpuType, f.GPUType) {
 		gpus = 0
 	}
-	if n.memGPU > 0 {
-		gpus = min(gpus, int(f.Mem/n.memGPU))
+	if n.memory.perGPU > 0 {
+		gpus = min(gpus, int(f.Mem/n.memory.perGPU))
 	}
 	if n.cpusGPU > 0 {
 		gpus = min(gpus, n.byMemory(f, f.CPUs)/n.cpusGPU)
@@ -87,13 +87,13 @@ func (n *Ask) capCPUs(f *Node, gpus int) int {
 
 // byMemory is how many of so many CPUs have memory.
 func (n *Ask) byMemory(f *Node, cpus int) int {
-	if n.memCPU == 0 || n.exclusive && n.defMem {
+	if n.memory.perCPU == 0 || n.exclusive && n.memory.byDefault {
 		return cpus // the default must not keep out a job that has the node to itself
 	}
-	if n.exclusive && !n.whole && n.memCPU*sbatch.MemMiB(f.CPUs) > f.Mem {
+	if n.exclusive && !n.whole && n.memory.perCPU*sbatch.MemMiB(f.CPUs) > f.Mem {
 		return 0 // a job that has the node to itself has all of its CPUs
 	}
-	byMem := int(f.Mem / n.memCPU)
+	byMem := int(f.Mem / n.memory.perCPU)
 	if n.overcommit {
 		return cpus * min(byMem, 1)
 	}

@@ -55,12 +55,12 @@ func (n *Ask) candidates(d *Demand, free []Node) ([]candidate, error) {
 }
 
 // sized is the next number of nodes that the job may have, from k on; 0: there is none.
-func (n *Ask) sized(k int) int {
-	if n.sizes == "" {
+func (t *target) sized(k int) int {
+	if t.sizes == "" {
 		return k
 	}
-	for ; k <= n.maxNodes; k++ {
-		if n.sizes.Has(k) {
+	for ; k <= t.maxNodes; k++ {
+		if t.sizes.Has(k) {
 			return k
 		}
 	}
@@ -68,8 +68,8 @@ func (n *Ask) sized(k int) int {
 }
 
 // sizedDown is the next number of nodes that the job may have, from k downwards; 0: there is none.
-func (n *Ask) sizedDown(k int) int {
-	for ; k > 0 && !n.sizes.Has(k); k-- {
+func (t *target) sizedDown(k int) int {
+	for ; k > 0 && !t.sizes.Has(k); k-- {
 	}
 	return k
 }

@@ -37,7 +37,7 @@ func (n *Ask) deal(c []candidate, few int) {
 }
 
 // byGPU reports whether the GPUs of the whole job say how many tasks a node has.
-func (n *Ask) byGPU() bool { return n.gpusJob > 0 && n.tasksGPU > 0 }
+func (t *target) byGPU() bool { return t.gpusJob > 0 && t.tasksGPU > 0 }
 
 // dealGPUs shares out the GPUs of the whole job. One is kept for each of the nodes that follow.
 func (n *Ask) dealGPUs(c []candidate) {

@@ -56,7 +56,7 @@ func (n *Ask) Tasks() int {
 }
 
 // MaxNodes is the most nodes that the job may have; 0: as many as it takes.
-func (n *Ask) MaxNodes() int { return n.maxNodes }
+func (t *target) MaxNodes() int { return t.maxNodes }
 
 // GPUType is the type of GPU that the job asks for; "": any, or [Ask.MixedGPUs].
 func (n *Ask) GPUType() string { return n.gpuType }
@@ -65,7 +65,7 @@ func (n *Ask) GPUType() string { return n.gpuType }
 func (n *Ask) MixedGPUs() bool { return n.gpuTypes > 1 }
 
 // MayHave reports whether the job may have so many nodes, as far as its list of numbers goes ([Demand.NodeSizes]).
-func (n *Ask) MayHave(nodes int) bool { return n.sizes.Has(nodes) }
+func (t *target) MayHave(nodes int) bool { return t.sizes.Has(nodes) }
 
 // Even is what a job gets of each of some nodes of one shape, which have such room, if it has equal parts of all: where it does not come out even, that of
 // the node with most. GPUs are those of the job's own counts, also where it has whole nodes.
@@ -142,15 +142,15 @@ func (n *Ask) Lacks(shape *Node) (lack Lack, want, have int) {
 
 // leastMem is the memory that a node must have for any part of the job.
 func (n *Ask) leastMem(f *Node) sbatch.MemMiB {
-	switch {
-	case n.memNode > 0 && !n.defMem:
-		return n.memNode
-	case n.memGPU > 0:
-		return n.memGPU * sbatch.MemMiB(max(n.gpusNode, n.gpusTask, min(n.gpusJob, 1)))
-	case n.memCPU > 0 && n.exclusive && !n.whole && !n.defMem:
-		return n.memCPU * sbatch.MemMiB(f.CPUs)
-	case n.memCPU > 0:
-		return n.memCPU * sbatch.MemMiB(max(n.cost(f), n.leastCPUs(f)))
+	switch m := &n.memory; {
+	case m.node() > 0:
+		return m.perNode
+	case m.perGPU > 0:
+		return m.perGPU * sbatch.MemMiB(max(n.gpusNode, n.gpusTask, min(n.gpusJob, 1)))
+	case m.perCPU > 0 && n.exclusive && !n.whole && !m.byDefault:
+		return m.perCPU * sbatch.MemMiB(f.CPUs)
+	case m.perCPU > 0:
+		return m.perCPU * sbatch.MemMiB(max(n.cost(f), n.leastCPUs(f)))
 	}
 	return 0
 }

@@ -47,7 +47,7 @@ var (
 // noFit is why none of the nodes does, if slurmctld has a word for it.
 func (n *Ask) noFit(nodes []Node) error {
 	if len(nodes) > 0 { // they are of one shape
-		if err := n.lacks(&nodes[0]); err != nil {
+		if err := n.others.lacks(&nodes[0]); err != nil {
 			return err
 		}
 	}
@@ -107,7 +107,7 @@ func Need(d *Demand, shape Node, o Options) (nodes int, each Share, err error) {
 	if err := nd.named(d); err != nil {
 		return 0, Share{}, err
 	}
-	if err := nd.lacks(&shape); err != nil {
+	if err := nd.others.lacks(&shape); err != nil {
 		return 0, Share{}, err
 	}
 	nd.spread = false // over what is there: nothing is rented for it

@@ -10,23 +10,26 @@ import (
 
 // Resources other than GPUs are given by the node: so many of each node that the job gets.
 
+// others are the resources that a job asks for of each node.
+type others []gres.Resource
+
 // readOthers takes in what of them a job asks for.
-func (n *Ask) readOthers(d *Demand) error {
+func readOthers(d *Demand) (list others, err error) {
 	for _, g := range d.GRES {
 		switch {
 		case g.Name == "gpu":
 		case g.Per != PerNode:
-			return fmt.Errorf("rented machines give %q by the node only", g.Name)
+			return nil, fmt.Errorf("rented machines give %q by the node only", g.Name)
 		default:
-			n.others = append(n.others, g.Resource)
+			list = append(list, g.Resource)
 		}
 	}
-	return nil
+	return list, nil
 }
 
 // lacks is why no node of a shape does, whatever is free of it: it has no such resource.
-func (n *Ask) lacks(shape *Node) error {
-	for _, g := range n.others {
+func (o others) lacks(shape *Node) error {
+	for _, g := range o {
 		if !slices.ContainsFunc(shape.GRES, func(has gres.Resource) bool { return has.Name == g.Name }) {
 			return fmt.Errorf("rented machines have no %q%s", g.Name, listed(shape))
 		}
@@ -44,8 +47,8 @@ func listed(shape *Node) string {
 }
 
 // holds reports whether a node has what the job asks for of it.
-func (n *Ask) holds(f *Node) bool {
-	for _, g := range n.others {
+func (o others) holds(f *Node) bool {
+	for _, g := range o {
 		if i := f.index(g); i < 0 || f.GRES[i].Count < g.Count {
 			return false
 		}
@@ -61,11 +64,8 @@ func (f *Node) index(g gres.Resource) int {
 }
 
 // of is what the job gets of a node's resources, by the types that the node has.
-func (n *Ask) of(f *Node) (list []gres.Resource) {
-	if n.exclusive {
-		return f.GRES
-	}
-	for _, g := range n.others {
+func (o others) of(f *Node) (list []gres.Resource) {
+	for _, g := range o {
 		if i := f.index(g); i >= 0 {
 			list = append(list, gres.Resource{Name: f.GRES[i].Name, Type: f.GRES[i].Type, Count: g.Count})
 		}

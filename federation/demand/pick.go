@@ -7,23 +7,23 @@ import (
 )
 
 // ranged reports whether the job takes more nodes than it must have, if they are there. GPUs of the whole job are not spread further.
-func (n *Ask) ranged() bool {
-	return (n.spread || n.maxNodes > n.minNodes && !n.useMin) && n.gpusJob == 0 && n.gpusTask == 0
+func (t *target) ranged() bool {
+	return (t.spread || t.maxNodes > t.minNodes && !t.useMin) && t.gpusJob == 0 && t.gpusTask == 0
 }
 
 // most is the number of nodes that a ranged job takes if all nodes are free.
-func (n *Ask) most() int {
-	most := n.maxNodes
+func (t *target) most() int {
+	most := t.maxNodes
 	if most == 0 {
 		most = math.MaxInt32
-		if !n.counted {
-			return n.minNodes
+		if !t.counted {
+			return t.minNodes
 		}
 	}
-	if n.counted && !n.exact {
-		return n.sizedDown(min(most, n.tasks))
+	if t.counted && !t.exact {
+		return t.sizedDown(min(most, t.tasks))
 	}
-	return n.sizedDown(most)
+	return t.sizedDown(most)
 }
 
 // choose picks nodes out of the candidates and shares tasks and GPUs out among them; nil: they do not do. What it returns is in the order of the nodes.
@@ -35,8 +35,8 @@ func (n *Ask) choose(c []candidate) []candidate {
 		n.deal(got, 1)
 		return got
 	}
-	for _, order := range [...]func(*Ask, []candidate) []candidate{(*Ask).inRuns, byRoom} {
-		seq := order(n, c)
+	for _, order := range [...]func(*target, []candidate) []candidate{(*target).inRuns, byRoom} {
+		seq := order(&n.target, c)
 		few := n.fewest(seq)
 		if few == 0 {
 			continue
@@ -57,16 +57,16 @@ func (n *Ask) choose(c []candidate) []candidate {
 }
 
 // tightest is the one node for a job that one can hold: of those that can, the one with the fewest CPUs.
-func (n *Ask) tightest(c []candidate) []candidate {
-	if n.minNodes > 1 || n.ranged() && n.most() > 1 || n.sized(1) != 1 {
+func (t *target) tightest(c []candidate) []candidate {
+	if t.minNodes > 1 || t.ranged() && t.most() > 1 || t.sized(1) != 1 {
 		return nil
 	}
 	must := slices.ContainsFunc(c, isRequired)
 	var best []candidate
-	for _, run := range n.runs(c) {
+	for _, run := range t.runs(c) {
 		for i := range run {
 			one := run[i : i+1]
-			if must && !one[0].required || !n.enough(one[0].tasks, one[0].gpus) {
+			if must && !one[0].required || !t.enough(one[0].tasks, one[0].gpus) {
 				continue
 			}
 			if best == nil || one[0].cpus < best[0].cpus {
@@ -80,12 +80,12 @@ func (n *Ask) tightest(c []candidate) []candidate {
 	return nil
 }
 
-func (n *Ask) enough(tasks, gpus int) bool {
-	return (n.exact || tasks >= n.tasks) && gpus >= n.gpusJob
+func (t *target) enough(tasks, gpus int) bool {
+	return (t.exact || tasks >= t.tasks) && gpus >= t.gpusJob
 }
 
 // fewest is how many nodes of a sequence, from its first one on, hold the job; 0: all of them do not, or the job may not have so many.
-func (n *Ask) fewest(seq []candidate) int {
+func (t *target) fewest(seq []candidate) int {
 	tasks, gpus, required := 0, 0, 0
 	for i := range seq {
 		if seq[i].required {
@@ -96,13 +96,13 @@ func (n *Ask) fewest(seq []candidate) int {
 		tasks += seq[i].tasks
 		gpus += seq[i].gpus
 		k := i + 1
-		if n.byGPU() && k < n.minNodes && n.enough(tasks, gpus) {
+		if t.byGPU() && k < t.minNodes && t.enough(tasks, gpus) {
 			return 0 // slurmctld keeps nothing for the others
 		}
-		if k < n.minNodes || k < required || !n.enough(tasks, gpus) || n.sized(k) != k {
+		if k < t.minNodes || k < required || !t.enough(tasks, gpus) || t.sized(k) != k {
 			continue
 		}
-		if n.maxNodes > 0 && k > n.maxNodes {
+		if t.maxNodes > 0 && k > t.maxNodes {
 			return 0
 		}
 		return k
@@ -111,16 +111,16 @@ func (n *Ask) fewest(seq []candidate) int {
 }
 
 // inRuns is the order in which nodes are taken: a run of neighbours after the other.
-func (n *Ask) inRuns(c []candidate) []candidate {
+func (t *target) inRuns(c []candidate) []candidate {
 	seq := make([]candidate, 0, len(c))
-	if n.spread {
+	if t.spread {
 		return append(seq, c...)
 	}
-	for _, run := range n.runs(c) {
+	for _, run := range t.runs(c) {
 		switch first := slices.IndexFunc(run, isRequired); {
 		case first >= 0:
 			seq = append(seq, fromRequired(run, first)...)
-		case n.gpusJob > 0 || n.gpusTask > 0:
+		case t.gpusJob > 0 || t.gpusTask > 0:
 			run = slices.Clone(run)
 			slices.SortStableFunc(run, func(a, b candidate) int { return b.gpus - a.gpus })
 			fallthrough
@@ -133,7 +133,7 @@ func (n *Ask) inRuns(c []candidate) []candidate {
 
 // runs are the runs of neighbours, in the order in which they are taken: that with what the job names first, else one that is enough, the smallest, else
 // the largest.
-func (n *Ask) runs(c []candidate) [][]candidate {
+func (t *target) runs(c []candidate) [][]candidate {
 	var runs [][]candidate
 	for i := 0; i < len(c); {
 		end := i + 1
@@ -143,14 +143,14 @@ func (n *Ask) runs(c []candidate) [][]candidate {
 		runs = append(runs, c[i:end])
 		i = end
 	}
-	nodes, tasks := n.minNodes, n.tasks
-	if n.ranged() {
-		nodes = min(len(c), n.most())
+	nodes, tasks := t.minNodes, t.tasks
+	if t.ranged() {
+		nodes = min(len(c), t.most())
 	}
 	for first := range runs {
 		best := first
 		for i := first + 1; i < len(runs); i++ {
-			if n.better(runs[i], runs[best], nodes, tasks) {
+			if t.better(runs[i], runs[best], nodes, tasks) {
 				best = i
 			}
 		}
@@ -166,12 +166,12 @@ func (n *Ask) runs(c []candidate) [][]candidate {
 }
 
 // better reports whether a run of nodes is rather taken than another, by a job that lacks so many nodes and tasks.
-func (n *Ask) better(a, b []candidate, nodes, tasks int) bool {
+func (t *target) better(a, b []candidate, nodes, tasks int) bool {
 	ra, rb := slices.ContainsFunc(a, isRequired), slices.ContainsFunc(b, isRequired)
 	if ra != rb {
 		return ra
 	}
-	ea, eb := n.enoughIn(a, nodes, tasks), n.enoughIn(b, nodes, tasks)
+	ea, eb := t.enoughIn(a, nodes, tasks), t.enoughIn(b, nodes, tasks)
 	switch {
 	case ea != eb:
 		return ea
@@ -181,12 +181,12 @@ func (n *Ask) better(a, b []candidate, nodes, tasks int) bool {
 	return cpus(a) > cpus(b)
 }
 
-func (n *Ask) enoughIn(run []candidate, nodes, tasks int) bool {
+func (t *target) enoughIn(run []candidate, nodes, tasks int) bool {
 	room, gpus := 0, 0
 	for i := range run {
 		room, gpus = room+run[i].tasks, gpus+run[i].gpus
 	}
-	return len(run) >= nodes && (n.exact || room >= tasks) && gpus >= n.gpusJob
+	return len(run) >= nodes && (t.exact || room >= tasks) && gpus >= t.gpusJob
 }
 
 func isRequired(x candidate) bool { return x.required }
@@ -215,7 +215,7 @@ func fromRequired(run []candidate, first int) []candidate {
 }
 
 // byRoom sorts a copy: what is named first, then by GPUs of the job's total, then by tasks; among equals the first one.
-func byRoom(_ *Ask, c []candidate) []candidate {
+func byRoom(_ *target, c []candidate) []candidate {
 	c = slices.Clone(c)
 	slices.SortStableFunc(c, func(a, b candidate) int {
 		return cmp.Or(requiredFirst(a, b), b.gpus-a.gpus, b.tasks-a.tasks)

@@ -2,8 +2,6 @@ package demand
 
 import (
 	"math"
-
-	"fsub/sbatch"
 )
 
 // shares says what the job gets of each of the chosen nodes.
@@ -21,7 +19,9 @@ func (n *Ask) shares(free []Node, c []candidate) []Share {
 			s.GPUs = c[i].give
 		}
 		n.size(s, &free[c[i].node], &c[i])
-		s.GRES = n.of(&free[c[i].node])
+		if s.GRES = n.others.of(&free[c[i].node]); n.exclusive {
+			s.GRES = free[c[i].node].GRES
+		}
 	}
 	n.lay(free, out)
 	return out
@@ -50,15 +50,8 @@ func (n *Ask) size(s *Share, f *Node, c *candidate) {
 	if n.exclusive {
 		s.CPUs, s.GPUs = f.CPUs, f.GPUs
 	}
-	switch {
-	case n.whole || n.memAll:
+	if s.Mem = min(f.Mem, n.memory.of(s)); n.whole || n.memory.all {
 		s.Mem = f.Mem
-	case n.memNode > 0:
-		s.Mem = min(f.Mem, n.memNode)
-	case n.memGPU > 0:
-		s.Mem = min(f.Mem, n.memGPU*sbatch.MemMiB(s.GPUs))
-	case n.memCPU > 0:
-		s.Mem = min(f.Mem, n.memCPU*sbatch.MemMiB(s.CPUs))
 	}
 }
 

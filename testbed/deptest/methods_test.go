@@ -19,7 +19,6 @@ const mostMethods = 40
 var tooMany = map[string]int{
 	"federation/api/apitest.Store": 45,
 	"federation/api/client.Client": 46,
-	"federation/demand.Ask":        52,
 	"federation/place.World":       54,
 	"federation/place.capacity":    56,
 }
