@@ -10,8 +10,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 func completed(t *testing.T, args ...string) string {

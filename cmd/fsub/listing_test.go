@@ -14,8 +14,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 // TestListing tells the stories of testdata/listing with a real API on a unix socket: jobs of the caller ($ME) and of nobody at

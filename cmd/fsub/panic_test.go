@@ -16,7 +16,7 @@ import (
 
 	"fsub/cmd/internal/crash"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
+	"fsub/testbed/apitest"
 )
 
 // crashed is the file of a story's directory that a command leaves which has panicked.

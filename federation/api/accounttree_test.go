@@ -13,10 +13,10 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/fairshare"
+	"fsub/testbed/apitest"
 )
 
 // treeStore keeps an account tree in memory.

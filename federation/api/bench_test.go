@@ -16,8 +16,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/client"
+	"fsub/testbed/apitest"
 )
 
 // BenchmarkSubmit is 64 clients on the socket, each keeping its connection and submitting one job a request: jobs/s and p99.

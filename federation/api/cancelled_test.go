@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
+	"fsub/testbed/apitest"
 )
 
 func setOf(t testing.TB, text string) federation.TaskSet {

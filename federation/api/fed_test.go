@@ -11,10 +11,10 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 // Users that no machine has: the tests bring their own user database.

@@ -15,8 +15,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/identity"
+	"fsub/testbed/apitest"
 )
 
 // FuzzRequests sends bodies, queries and names to every route that the documents of both APIs have, as a user and as an operator: no answer is a failure of the daemon.

@@ -13,9 +13,9 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/testbed/apitest"
 )
 
 // TestUnfinishedHeaders: connections whose headers do not end take up little memory, and a header that is too long is refused.

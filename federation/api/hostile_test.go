@@ -14,10 +14,10 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 // TestHostileRequests: no number and no list in a request makes the daemon take much memory or time. Each request is of one user, and is measured.

@@ -14,10 +14,10 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
+	"fsub/testbed/apitest"
 )
 
 // TestTokenOfAJob: the token in a job's environment ends with the job and is good for that attempt alone. It submits and looks; of its user's jobs it acts

@@ -9,7 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
+	"fsub/testbed/apitest"
 )
 
 // slowMetrics take a while to gather, and know how many gather at a time.

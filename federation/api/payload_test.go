@@ -5,9 +5,9 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/client"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 // A script comes back byte for byte, whatever is in it.

@@ -22,10 +22,10 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
+	"fsub/testbed/apitest"
 )
 
 // readQueue asks for the queue and reads all of its rows.

@@ -15,8 +15,8 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/identity"
+	"fsub/testbed/apitest"
 )
 
 // Over TLS the token decides, and makes nobody an operator; on the unix socket it decides nothing.

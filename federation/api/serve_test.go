@@ -17,10 +17,10 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
+	"fsub/testbed/apitest"
 )
 
 func TestPingDiagAndMetrics(t *testing.T) {

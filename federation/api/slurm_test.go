@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"fsub/federation"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/client"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
+	"fsub/testbed/apitest"
 )
 
 // fill gives d a job of every kind; the IDs are in the order of the names.

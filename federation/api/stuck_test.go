@@ -16,10 +16,10 @@ import (
 	"fsub/accounting/report/format"
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/reports"
 	"fsub/federation/store"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 // TestStuckStore: while nobody can write to the database, requests that would are refused in the end, with a time to try again after, and others are served meanwhile: those

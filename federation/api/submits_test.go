@@ -10,10 +10,10 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
+	"fsub/testbed/apitest"
 )
 
 // limitedDaemon has a tree of one account with a user, and one QOS, with limits.

@@ -18,9 +18,9 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/identity"
 	"fsub/slurm/wire"
+	"fsub/testbed/apitest"
 )
 
 // A list is where the body of a request may have any number of elements: the text of a body around it, and the shortest element.

@@ -11,9 +11,9 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/apitest"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 // A job that asks after itself is told that it runs, although nobody had looked yet. Nobody else waits, nor does who would in vain.

@@ -15,8 +15,8 @@ import (
 	"fsub/cmd/internal/conn"
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 type everybody struct{}

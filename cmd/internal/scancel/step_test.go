@@ -12,8 +12,8 @@ import (
 	"fsub/cmd/internal/conn"
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 // stepSite is a site where each job has a step 0.

@@ -13,7 +13,7 @@ import (
 	"fsub/cmd/internal/conn"
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
+	"fsub/testbed/apitest"
 )
 
 // rebooter writes down what it is told to reboot.

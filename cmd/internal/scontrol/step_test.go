@@ -9,8 +9,8 @@ import (
 	"fsub/cmd/internal/conn"
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 // rented tells of two steps of job 1, one of which has a time limit.

@@ -10,8 +10,8 @@ import (
 	"fsub/cmd/internal/conn"
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 // TestSuspend: what scontrol 24.11 prints of jobs and arrays, some of whose tasks cannot be suspended, resumed, held, changed or requeued, and how a suspended job is shown. The tests' user is an administrator of the daemon's.

@@ -10,7 +10,7 @@ import (
 	"fsub/cmd/internal/conn"
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
+	"fsub/testbed/apitest"
 )
 
 // TestUpdateNode: what scontrol 24.11 prints of orders to nodes, over two sites that have nodes of one name. The tests' user is an administrator.

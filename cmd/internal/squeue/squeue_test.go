@@ -14,10 +14,10 @@ import (
 	"fsub/cmd/internal/show"
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
+	"fsub/testbed/apitest"
 )
 
 type people struct{}

@@ -8,8 +8,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 // rented tells of the steps of job 1.

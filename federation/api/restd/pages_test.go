@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/restd"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 // atRead is a store in which something happens before a certain read of a listing.

@@ -10,8 +10,8 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/store"
+	"fsub/testbed/apitest"
 )
 
 // siteAccounts is a site's accounting that has what it was told once anybody has told it anything.

@@ -9,9 +9,9 @@ import (
 	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	"fsub/federation/api"
-	"fsub/federation/api/apitest"
 	"fsub/federation/api/client"
 	"fsub/sbatch"
+	"fsub/testbed/apitest"
 )
 
 func TestFindJobs(t *testing.T) {
