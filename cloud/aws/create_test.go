@@ -84,7 +84,7 @@ func TestRunInstances(t *testing.T) {
 		kinds[form.Get(fmt.Sprintf("TagSpecification.%d.ResourceType", i))] = true
 		want := map[string]string{
 			"fsub-federation": "test", "fsub-site": "aws", "fsub-gang": "job-1-1", "fsub-offering": r.Offering.ID, "fsub-names": "aws-pool-[7-9]",
-			"Name": "aws-pool-[7-9]", "fsub-request": requestHash(&r), "cost-center": "42/b",
+			"Name": "aws-pool-[7-9]", "fsub-request": r.Hash(), "cost-center": "42/b",
 		}
 		if got := tagsIn(form, "", i); !maps.Equal(got, want) {
 			t.Errorf("tags %d: %v, want %v", i, got, want)

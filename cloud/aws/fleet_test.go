@@ -30,7 +30,7 @@ func TestFleet(t *testing.T) {
 		"SpotOptions.MinTargetCapacity": "3", "SpotOptions.SingleAvailabilityZone": "true", "SpotOptions.SingleInstanceType": "true",
 		"SpotOptions.AllocationStrategy": "price-capacity-optimized", "SpotOptions.InstanceInterruptionBehavior": "terminate",
 		"LaunchTemplateConfigs.1.LaunchTemplateSpecification.Version":            "1",
-		"LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName": "fsub-aws-f-1-" + requestHash(&r)[:8],
+		"LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName": "fsub-aws-f-1-" + r.Hash()[:8],
 		"LaunchTemplateConfigs.1.Overrides.3.InstanceType":                       "c7i.large", "LaunchTemplateConfigs.1.Overrides.4.InstanceType": "",
 	})
 	template := last(t, c, "CreateLaunchTemplate")

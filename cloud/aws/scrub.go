@@ -3,9 +3,10 @@ package aws
 import (
 	"errors"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
+
+	"fsub/cloud/provider"
 
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -52,9 +53,5 @@ func retryAfter(resp *smithyhttp.ResponseError) time.Duration {
 	if resp == nil || resp.HTTPResponse() == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(resp.HTTPResponse().Header.Get("Retry-After"))
-	if err != nil || n < 0 {
-		return 0
-	}
-	return time.Duration(n) * time.Second
+	return provider.RetryAfter(resp.HTTPResponse().Header)
 }

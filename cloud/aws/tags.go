@@ -2,8 +2,6 @@ package aws
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,11 +66,8 @@ func (p *Provider) gangTags(r *provider.Request) (map[string]string, error) {
 	tags := p.ourTags()
 	tags[tagGang] = r.Token
 	tags[tagOffering] = r.Offering.ID
-	tags[tagRequest] = requestHash(r)
-	names := hostlist.Compress(r.Names)
-	if back, err := hostlist.Expand(names); err != nil || !slices.Equal(back, r.Names) {
-		names = strings.Join(r.Names, ",") // the order counts
-	}
+	tags[tagRequest] = r.Hash()
+	names := r.HostList()
 	tags[tagName] = names
 	if len(names) > maxTagValue {
 		tags[tagName] = fmt.Sprintf("%s (gang of %d)", r.Names[0], r.Count)
@@ -116,15 +111,6 @@ func tagMap(tags []types.Tag) map[string]string {
 		m[sdk.ToString(t.Key)] = sdk.ToString(t.Value)
 	}
 	return m
-}
-
-// requestHash is the same for equal requests, whatever the configuration says by then.
-func requestHash(r *provider.Request) string {
-	h := sha256.New()
-	o := &r.Offering
-	fmt.Fprintf(h, "%q\n", []string{r.Token, string(r.Site), o.ID, o.Type, o.Region, o.Zone, string(o.Market), o.Reservation, strconv.FormatBool(r.Near)})
-	fmt.Fprintf(h, "%d %q\n%s", r.Count, r.Names, r.Boot.Lines())
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // nameLists are tags that were expanded before: all machines of a gang carry the same.

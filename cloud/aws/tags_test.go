@@ -54,7 +54,7 @@ func TestManyNames(t *testing.T) {
 func TestRequestHash(t *testing.T) {
 	base := func() provider.Request { return gang(provider.Offering{ID: "x", Type: "t", Price: 1}, "g", 2) }
 	r := base()
-	first := requestHash(&r)
+	first := r.Hash()
 	for what, change := range map[string]func(*provider.Request){
 		"token": func(r *provider.Request) { r.Token = "h" }, "offering": func(r *provider.Request) { r.Offering.ID = "y" }, "near": func(r *provider.Request) { r.Near = true },
 		"names": func(r *provider.Request) { r.Names[1] = "z" }, "count": func(r *provider.Request) { r.Count = 3 }, "boot": func(r *provider.Request) { r.Boot.Token = "z" },
@@ -62,12 +62,12 @@ func TestRequestHash(t *testing.T) {
 	} {
 		r := base()
 		change(&r)
-		if requestHash(&r) == first {
+		if r.Hash() == first {
 			t.Errorf("another %s is no other request", what)
 		}
 	}
 	r.Offering.Price, r.Offering.PricedAt = 2, time.Now()
-	if requestHash(&r) != first {
+	if r.Hash() != first {
 		t.Error("another price is another request")
 	}
 }

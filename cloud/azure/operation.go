@@ -234,12 +234,11 @@ func retryAfter(resp *http.Response) time.Duration {
 	if resp == nil {
 		return 0
 	}
-	for header, unit := range map[string]time.Duration{"x-ms-retry-after-ms": time.Millisecond, "Retry-After": time.Second} {
-		if n, err := strconv.Atoi(resp.Header.Get(header)); err == nil && n > 0 && (unit < time.Second || resp.Header.Get("x-ms-retry-after-ms") == "") {
-			return time.Duration(n) * unit
-		}
+	if ms := resp.Header.Get("x-ms-retry-after-ms"); ms != "" {
+		n, _ := strconv.Atoi(ms)
+		return time.Duration(max(n, 0)) * time.Millisecond
 	}
-	return 0
+	return provider.RetryAfter(resp.Header)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

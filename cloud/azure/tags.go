@@ -3,8 +3,6 @@ package azure
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,21 +33,12 @@ func (p *Provider) tags(r *provider.Request) map[string]*string {
 		until = p.now()
 	}
 	for k, v := range map[string]string{
-		tagFederation: p.cfg.Federation, tagSite: string(p.cfg.Site), tagGang: r.Token, tagOffering: r.Offering.ID, tagRequest: requestHash(r),
+		tagFederation: p.cfg.Federation, tagSite: string(p.cfg.Site), tagGang: r.Token, tagOffering: r.Offering.ID, tagRequest: r.Hash(),
 		tagUntil: until.Add(r.Offering.Queue + remembered).UTC().Format(time.RFC3339),
 	} {
 		tags[k] = &v
 	}
 	return tags
-}
-
-// requestHash is the same for equal requests, whatever the configuration says by then.
-func requestHash(r *provider.Request) string {
-	h := sha256.New()
-	o := &r.Offering
-	fmt.Fprintf(h, "%q\n", []string{r.Token, string(r.Site), o.ID, o.Type, o.Region, o.Zone, string(o.Market), o.Reservation, strconv.FormatBool(r.Near)})
-	fmt.Fprintf(h, "%d %q\n%s", r.Count, r.Names, r.Boot.Lines())
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // The names of sets, by their orchestration. A machine's name is its set's with _ and more.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"cloud.google.com/go/compute/apiv1/computepb"
 	"google.golang.org/api/googleapi"
@@ -142,7 +141,7 @@ func refused(err error) error {
 	if m.kind == provider.KindQuota && strings.Contains(api.Message, allRegions) {
 		m.scope = provider.ScopeCloud
 	}
-	return &provider.Error{Kind: m.kind, Scope: m.scope, Code: code, Text: api.Message, After: retryAfter(api.Header), Err: err}
+	return &provider.Error{Kind: m.kind, Scope: m.scope, Code: code, Text: api.Message, After: provider.RetryAfter(api.Header), Err: err}
 }
 
 // rank is which of several errors says most: what no other zone changes comes first.
@@ -176,14 +175,6 @@ func failed(op *computepb.Operation) error {
 		return &provider.Error{Kind: m.kind, Scope: m.scope, Code: strconv.Itoa(status), Text: op.GetHttpErrorMessage()}
 	}
 	return nil
-}
-
-func retryAfter(h http.Header) time.Duration {
-	n, err := strconv.Atoi(h.Get("Retry-After"))
-	if err != nil || n < 0 {
-		return 0
-	}
-	return time.Duration(n) * time.Second
 }
 
 // isKind reports whether err is a refusal of a kind.

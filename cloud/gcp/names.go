@@ -3,7 +3,6 @@ package gcp
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,18 +69,14 @@ type note struct {
 const maxDescription = 2048
 
 func (c *Config) note(r *provider.Request) (string, error) {
-	names := hostlist.Compress(r.Names)
-	if back, err := hostlist.Expand(names); err != nil || !slices.Equal(back, r.Names) {
-		names = strings.Join(r.Names, ",") // the order counts
-	}
-	text, err := json.Marshal(note{c.Federation, string(c.Site), r.Token, r.Offering.ID, names, requestHash(r)})
+	text, err := json.Marshal(note{c.Federation, string(c.Site), r.Token, r.Offering.ID, r.HostList(), requestHash(r)})
 	if err == nil && len(text) > maxDescription {
 		err = provider.Invalid("%d host names do not fit into a description: give machines of one gang names with numbers in a row", len(r.Names))
 	}
 	return string(text), err
 }
 
-// requestHash is the same for equal requests, whatever the configuration says by then.
+// requestHash is the same for equal requests, whatever the configuration says by then. It differs from Request.Hash, and stays: running machines carry it.
 func requestHash(r *provider.Request) string {
 	o := &r.Offering
 	return google.Hash(r.Token, string(r.Site), o.ID, o.Type, o.Region, o.Zone, string(o.Market), o.Reservation, strconv.FormatBool(r.Near),

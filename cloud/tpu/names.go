@@ -3,7 +3,6 @@ package tpu
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -79,18 +78,14 @@ type note struct {
 const maxDescription = 2048
 
 func (p *Provider) note(r *provider.Request) (string, error) {
-	names := hostlist.Compress(r.Names)
-	if back, err := hostlist.Expand(names); err != nil || !slices.Equal(back, r.Names) {
-		names = strings.Join(r.Names, ",") // the order counts
-	}
-	text, err := json.Marshal(note{r.Token, r.Offering.ID, max(r.Offering.Hosts, 1), names, requestHash(r)})
+	text, err := json.Marshal(note{r.Token, r.Offering.ID, max(r.Offering.Hosts, 1), r.HostList(), requestHash(r)})
 	if err == nil && len(text) > maxDescription {
 		err = provider.Invalid("%d host names do not fit into a description: give machines of one gang names with numbers in a row", len(r.Names))
 	}
 	return string(text), err
 }
 
-// requestHash is the same for equal requests, whatever the configuration says by then.
+// requestHash is the same for equal requests, whatever the configuration says by then. It differs from Request.Hash, and stays: running machines carry it.
 func requestHash(r *provider.Request) string {
 	o := &r.Offering
 	return google.Hash(r.Token, string(r.Site), o.ID, o.Type, o.Zone, string(o.Market), o.Reservation, fmt.Sprintf("%d %q", r.Count, r.Names), string(r.Boot.Lines()))[:32]
