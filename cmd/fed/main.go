@@ -80,7 +80,19 @@ needs a coordinator or an operator.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(daemon.NewServeCommand(), daemon.NewConfigCommand(), site.NewCommand(), health.NewMaintenanceCommand(), node.NewCommand(), health.NewCommand(), health.NewCheckCommand(), pool.NewCommand(), pool.NewOffersCommand(), account.NewCommand(), account.NewQOSCommand(), job.NewCommand(), job.NewExplainCommand(), sim.NewCommand(), sim.NewWhatIfCommand(), job.NewEventsCommand(), books.NewCommand(), books.NewReportCommand(), admin.NewAuditCommand(), top.NewCommand(), admin.NewShimsCommand(), job.NewLogsCommand(), daemon.NewAsUserCommand(), admin.NewStoreCommand(), admin.NewDebugCommand(), daemon.NewVersionCommand())
+	cmd.AddCommand(
+		daemon.NewServeCommand(), daemon.NewConfigCommand(), daemon.NewAsUserCommand(), daemon.NewVersionCommand(),
+		site.NewCommand(),
+		node.NewCommand(),
+		health.NewMaintenanceCommand(), health.NewCommand(), health.NewCheckCommand(),
+		pool.NewCommand(), pool.NewOffersCommand(),
+		account.NewCommand(), account.NewQOSCommand(),
+		job.NewCommand(), job.NewExplainCommand(), job.NewEventsCommand(), job.NewLogsCommand(),
+		sim.NewCommand(), sim.NewWhatIfCommand(),
+		books.NewCommand(), books.NewReportCommand(),
+		top.NewCommand(),
+		admin.NewAuditCommand(), admin.NewShimsCommand(), admin.NewStoreCommand(), admin.NewDebugCommand(),
+	)
 	group(cmd)
 	addCompletion(cmd)
 	explainArguments(cmd)

@@ -130,7 +130,7 @@ func (s *Server) siteRoutes(t *table) {
 	list(t, &v1.Sites, s.sites.List)
 	do(t, "GET", "/fed/v1/site/{name}", v1.ForAnybody, "One site, with its history and what is planned there", s.sites.Show)
 	post(t, "/fed/v1/sites", v1.ForOperators, "Take a site into the federation", s.sites.Join)
-	post(t, "/fed/v1/site/{name}/update", v1.ForOperators, "Change how a site is described that was added while the daemon ran", s.sites.Update)
+	post(t, "/fed/v1/site/{name}/update", v1.ForOperators, "Change the description of a site that was added while the daemon ran", s.sites.Update)
 	do(t, "POST", "/fed/v1/site/{name}/test", v1.ForOperators, "Try everything that is needed of a site", s.sites.Test)
 	list(t, &v1.Maintenances, s.sites.Maintenance)
 	post(t, "/fed/v1/maintenance", v1.ForOperators, "Plan a maintenance of a site, or of some of its nodes", s.sites.Plan)

@@ -39,7 +39,7 @@ type AuditQuery struct {
 	Object string                 `query:"object" doc:"its name; NAME* for all that begin so" flag:"object" usage:"only actions on this: a job ID, SITE/NODE, a site ...; 'alpha/*' for all that begin so"`
 	Since  time.Time              `query:"since" doc:"seconds since 1970" flag:"since" usage:"only since then: 90m, 2h, 3d, or 2026-11-22T18:00"`
 	Until  time.Time              `query:"until" doc:"likewise; before then" flag:"until" usage:"only before then; likewise"`
-	Limit  int                    `query:"limit" doc:"how many at most, the newest of them; 1000 if not given" flag:"limit,n" usage:"how many lines at most, the newest of them" default:"1000"`
+	Limit  int                    `query:"limit" doc:"how many at most, the newest of them; 1000 if not given" flag:"limit,n" usage:"maximum number of lines, the newest" default:"1000"`
 }
 
 // Audits is the audit log.

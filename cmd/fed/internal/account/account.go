@@ -334,8 +334,8 @@ func newDriftCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "drift [SITE...]",
-		Short: "Show what the sites' accounting has otherwise than the tree",
-		Long:  "Show what the sites' accounting has otherwise than the tree. The exit code is 1 if that is anything, or if a site could not be asked.",
+		Short: "Show where the sites' accounting differs from the tree",
+		Long:  "Show where the sites' accounting differs from the tree. The exit code is 1 if it does, or if a site could not be asked.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			resp, err := c.Client().AccountDrift(cmd.Context(), args)
 			if err != nil {

@@ -46,7 +46,7 @@ func newShimsInstallCommand() *cobra.Command {
 Login shells set PATH again (bash -l, by which AiiDA and Cylc run every command): they need that line in ~/.profile.
 
 They are ` + strings.Join(shimNames, ", ") + `, and ` + strings.Join(passNames, ", ") + `: these become the site's own within a job, and say what to do instead elsewhere.
-Links of ours are renewed; anything else of these names in DIR is left alone, and an error.`,
+Links to fsub are renewed; any other file with one of these names in DIR is an error and stays as it is.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.dir = args[0]
@@ -150,7 +150,7 @@ func missingLinks(dir, target string, names []string) (todo []string, err error)
 		}
 	}
 	if len(foreign) > 0 {
-		return nil, fmt.Errorf("not ours, and left alone: %s; nothing was linked: move them away, or choose an empty directory", strings.Join(foreign, " "))
+		return nil, fmt.Errorf("these are not links to fsub: %s; nothing was linked: move them away, or choose an empty directory", strings.Join(foreign, " "))
 	}
 	return todo, nil
 }

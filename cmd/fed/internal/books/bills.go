@@ -49,7 +49,7 @@ those already; the bill adds, for each day that is billed in full, a line with t
 	f.StringVar(&o.cost, "cost", "effective", "effective: commitments count by their use; billed: as they are invoiced")
 	f.Float64Var(&o.rate, "rate", 0, "what one unit of the bill's currency is in dollars, if it is not in dollars")
 	f.BoolVar(&o.all, "all", false, "book the lines of other services and machines too")
-	f.BoolVar(&o.closed, "closed", false, "the provider changes this bill no more: all its days are settled, and it is not replaced by mistake")
+	f.BoolVar(&o.closed, "closed", false, "this bill is final: all its days are settled, and replacing it needs --reopen")
 	f.BoolVar(&o.reopen, "reopen", false, "replace a bill that was closed")
 	f.BoolVarP(&o.n, "dry-run", "n", false, "show what would be imported, and import nothing")
 	_ = cmd.MarkFlagRequired("site")

@@ -62,8 +62,8 @@ func newSaveReportCommand() *cobra.Command {
 	var s v1.SavedReport
 	cmd := &cobra.Command{
 		Use:   "save NAME REPORT",
-		Short: "Have a report made again and again, and mailed or written into a file",
-		Long: `Have a report made again and again by the daemon, and mailed or written into a file. REPORT is one of ` + strings.Join(append(slices.Clone(report.Kinds), "budget"), ", ") + `.
+		Short: "Schedule a report, to be mailed or written to a file",
+		Long: `Schedule a report that the daemon makes, and mails or writes to a file. REPORT is one of ` + strings.Join(append(slices.Clone(report.Kinds), "budget"), ", ") + `.
 It is of the day, week or month that is over when it is sent, or of --last until then, and shows what you may see at that time. One of the same name is replaced.`,
 		Example: "  fed report save monthly cost --by user,gpu --send month --mail lead@example.org\n  fed report save waits wait --by partition --every day --last 4w --send week --at 07:30 --format csv",
 		Args:    cobra.ExactArgs(2),

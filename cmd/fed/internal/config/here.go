@@ -36,7 +36,7 @@ func (c *Config) Doubts() (out []string) {
 	for _, o := range c.Operators {
 		if group, is := strings.CutPrefix(o, "%"); is {
 			if _, err := user.LookupGroup(group); err != nil {
-				out = append(out, fmt.Sprintf("operators: there is no group %q", group))
+				out = append(out, fmt.Sprintf("operators: unknown group %q", group))
 			}
 			continue
 		}
@@ -44,7 +44,7 @@ func (c *Config) Doubts() (out []string) {
 			continue
 		}
 		if _, err := user.Lookup(o); err != nil {
-			out = append(out, fmt.Sprintf("operators: there is no user %q", o))
+			out = append(out, fmt.Sprintf("operators: unknown user %q", o))
 		}
 	}
 	if len(c.Sites) == 0 {

@@ -79,7 +79,7 @@ func (t *Terms) check() error {
 		}
 	}
 	if t.DiskGiB < 0 || !number(t.DiskGiBMonth) || (t.DiskGiB == 0) != (t.DiskGiBMonth == 0) {
-		return errors.New("terms: disk_gib and disk_gib_month go together and are not negative")
+		return errors.New("terms: disk_gib and disk_gib_month go together and must not be negative")
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (p *Priority) check() error {
 		return fmt.Errorf("priority: usage %q: want billing or dollars", p.Usage)
 	}
 	if p.HalfLife < 0 || p.MaxAge < 0 || p.Period < time.Second {
-		return errors.New("priority: half_life and max_age are not negative, and period is a second at least")
+		return errors.New("priority: half_life and max_age must not be negative, and period must be at least 1s")
 	}
 	if p.HalfLife > 0 && p.HalfLife < time.Minute {
 		return fmt.Errorf("priority: half_life is %v: usage that decays so fast counts for nothing; give a minute at least, or 0 where usage does not decay", p.HalfLife)

@@ -133,7 +133,7 @@ func (c *Config) check() error {
 		return err
 	}
 	if c.MinJobAge < 0 || c.MaxRequeue < 0 {
-		return errors.New("min_job_age and max_requeue are not negative")
+		return errors.New("min_job_age and max_requeue must not be negative")
 	}
 	if c.Books.History < 0 {
 		return fmt.Errorf("books: invalid history %v: want how far back to read, such as 744h", c.Books.History)
@@ -142,7 +142,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("max_array_size is from 1 to %d; keep_ended is 0 or not less than min_job_age", federation.MaxArrayIndex+1)
 	}
 	if c.KeepAudit < 0 || c.KeepEvents < 0 || c.KeepHistory < 0 || c.AskAbove < 1 {
-		return errors.New("keep_audit, keep_events and keep_history are not negative; ask_above is at least 1")
+		return errors.New("keep_audit, keep_events and keep_history must not be negative; ask_above must be at least 1")
 	}
 	if _, _, err := net.SplitHostPort(c.Metrics); c.Metrics != "" && err != nil {
 		return fmt.Errorf("metrics: invalid address %q: want HOST:PORT, such as 127.0.0.1:9999", c.Metrics)
@@ -265,7 +265,7 @@ func (p *Policy) check() error {
 		return fmt.Errorf("policy: move_after is %v: it must be a positive duration; move_margin: -1 keeps all jobs where they are", p.MoveAfter)
 	}
 	if p.Backlog < 0 || p.BindAhead < 0 || p.LostWork < 0 {
-		return errors.New("policy: backlog, bind_ahead and lost_work are not negative")
+		return errors.New("policy: backlog, bind_ahead and lost_work must not be negative")
 	}
 	return nil
 }

@@ -100,9 +100,9 @@ func (p *Pool) check() error {
 	case p.Min < 0 || p.Max < 0 || p.Max > 0 && p.Min > p.Max:
 		return fmt.Errorf("min %d and max %d: machines are from 0 up, and min is not more than max", p.Min, p.Max)
 	case p.Idle < 0 || p.MaxTime < 0 || p.DefaultTime < 0 || p.DefMemPerCPU < 0:
-		return errors.New("idle, max_time, default_time and def_mem_per_cpu are not negative")
+		return errors.New("idle, max_time, default_time and def_mem_per_cpu must not be negative")
 	case !number(p.BudgetDay) || !number(p.BudgetMonth):
-		return errors.New("budget_day and budget_month are dollars: numbers that are not negative")
+		return errors.New("budget_day and budget_month are dollars and must not be negative")
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func TestCloudSiteErrors(t *testing.T) {
 		{"{name: a, kind: local, users: {al: {name: al, groups: [7]}}}", "users: al: uid is missing"},
 		{"{name: a, kind: local, users: {al: {name: root, uid: 5000, gid: 5000}}}", "users: al: nobody becomes root"},
 		{"{name: a, kind: local, users: {al: {name: al, uid: 5000, gid: 5000, groups: [4, 0]}}}", "users: al: nobody becomes root"},
-		{"{name: a, kind: local, users: {al: {name: 'a:l', uid: 5000, gid: 5000}}}", `users: al: "a:l" is none that`},
+		{"{name: a, kind: local, users: {al: {name: 'a:l', uid: 5000, gid: 5000}}}", `users: al: invalid name "a:l": /etc/passwd`},
 		{"{name: a, kind: local, users: {al: {name: al, uid: 5000, gid: 5000, home: al}}}", "users: al: home and shell are absolute"},
 		{"{name: a, kind: local, users: {al: {name: al, uid: 5000, gid: 5000}, bo: {name: al, uid: 5001, gid: 5000}}}", "users: bo: al with uid 5001, and another entry has al with uid 5000"},
 		{"{name: a, kind: local, users: {al: {name: al, uid: 5000, gid: 5000}, bo: {name: bo, uid: 5000, gid: 5000}}}", "users: bo: bo with uid 5000, and another entry has al with uid 5000"},

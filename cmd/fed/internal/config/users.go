@@ -64,7 +64,7 @@ func (u *User) check(rented bool) error {
 	case u.Name == "":
 		return errors.New("name is missing: the user's name at the site")
 	case strings.ContainsAny(u.Name+u.Group, ":,/\n\x00 ") || strings.ContainsAny(u.Home+u.Shell, ":\n\x00"):
-		return fmt.Errorf("%q is none that /etc/passwd can hold", u.Name)
+		return fmt.Errorf("invalid name %q: /etc/passwd cannot hold it", u.Name)
 	case !rented && more:
 		return errors.New("groups, group, home and shell are for rented machines; a Slurm cluster has its own")
 	case !rented:

@@ -132,7 +132,7 @@ func newHistoryCommand() *cobra.Command {
 		},
 	}
 	c.Flags(cmd)
-	cmd.Flags().IntVarP(&limit, "limit", "n", 200, "how many lines at most, the newest of them")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 200, "maximum number of lines, the newest")
 	return cmd
 }
 
@@ -160,7 +160,7 @@ func newResetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset [BREAKER]",
 		Short: "Close a breaker, or all of them; operators only",
-		Long: `Close a breaker, or all of them. What was seen before is not acted on any more: a rule begins anew. Look at "fed health history" first, and
+		Long: `Close a breaker, or all of them. Its rule starts again: it ignores what was seen before. Look at "fed health history" first, and
 resume the nodes that were drained for nothing.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -21,7 +21,7 @@ func NewMaintenanceCommand() *cobra.Command {
 }
 
 func newMaintenanceListCommand() *cobra.Command {
-	return cli.List(&v1.Maintenances, &cobra.Command{Use: "list", Short: "List planned maintenance that is not over"})
+	return cli.List(&v1.Maintenances, &cobra.Command{Use: "list", Short: "List current and planned maintenance"})
 }
 
 func newMaintenanceAddCommand() *cobra.Command {
@@ -75,7 +75,7 @@ func newMaintenanceRemoveCommand() *cobra.Command {
 	var c cli.Connection
 	cmd := &cobra.Command{
 		Use:   "remove ID",
-		Short: "Take a planned maintenance back, or end one",
+		Short: "Cancel planned maintenance, or end it",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := strconv.ParseInt(args[0], 10, 64)

@@ -55,7 +55,7 @@ func newListCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&by, "by", "", "count jobs, each task of an array as one: by user, account, state, site or partition")
 	f.StringSliceVar(&columns, "columns", nil, "print these: "+strings.Join(jobColumnNames(), ","))
-	f.StringVar(&order, "sort", "", "by one of the columns; -COLUMN: the other way round")
+	f.StringVar(&order, "sort", "", "sort by this column; -COLUMN: descending")
 	f.IntVar(&limit, "limit", 0, "maximum number of lines; 0: all")
 	return cmd
 }

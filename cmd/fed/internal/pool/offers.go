@@ -20,7 +20,7 @@ func NewOffersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "offers",
 		Short: "What the clouds ask for machines with accelerators, the cheapest first",
-		Long: `Each line is one type of machine in one place and market. TOTAL is what so many accelerators cost per hour in all: MACHINES of them, or of
+		Long: `Each line is one type of machine in one place and market. TOTAL is what the accelerators asked for cost per hour together: MACHINES of them, or of
 TPUs chips. FROM says where the price is from, AGE how old it is; old? marks one that may have changed. A price that nobody knows is not listed.`,
 		Example: `  fed offers --gpu h100:8
   fed offers --gpu h100:16 --spot --region 'us-*'
@@ -49,7 +49,7 @@ TPUs chips. FROM says where the price is from, AGE how old it is; old? marks one
 	f.StringVar(&q.Cloud, "cloud", "", "only this cloud: "+strings.Join(prices.Clouds(), ", "))
 	f.StringVar(&q.Market, "market", "", "only this market: on-demand, spot or flex")
 	f.BoolVar(&spot, "spot", false, "only the spot market")
-	f.IntVarP(&q.Limit, "limit", "n", 20, "how many lines at most; 0: all")
+	f.IntVarP(&q.Limit, "limit", "n", 20, "maximum number of lines; 0: all")
 	cmd.AddCommand(newOffersRefreshCommand())
 	return cmd
 }

@@ -20,7 +20,7 @@ func NewWhatIfCommand() *cobra.Command {
 	var lines int
 	cmd := &cobra.Command{
 		Use:   "what-if",
-		Short: "Tell what would become of the jobs that wait if a site were drained, nodes added, a price, a limit or a policy changed",
+		Short: "Predict the waiting jobs' starts and costs if a site were drained, nodes added, or a price, limit or policy changed",
 		Long: `Plays the queue forward in virtual time twice, as things are and with the difference, by the daemon's own planner, and prints which jobs would start sooner, later or
 elsewhere, and what that costs. You are told of your own jobs, operators of all. Nothing is changed. Jobs are reckoned to run as long as half of those like them; jobs that are submitted later are not known.
 What a limit or a budget of an account keeps back now stays back, and what starts passes none, unless --lift names the account. With --limit or --qos-limit all are
@@ -52,7 +52,7 @@ played within their limits, as things are and with the other value: a job that o
 	f.StringArrayVar(&q.Limit, "limit", nil, "ACCOUNT:OPTION=VALUE, or ACCOUNT/USER:OPTION=VALUE: another limit or budget, in the words of fed account modify, as physics:GrpTRES=gres/gpu=64; -1: none")
 	f.StringArrayVar(&q.QOSLimit, "qos-limit", nil, "QOS:OPTION=VALUE: another limit of a QOS, as high:MaxJobsPerUser=4")
 	f.IntVar(&q.Jobs, "jobs", 0, "number of jobs to simulate, from the head of the queue; 0: 2000")
-	f.IntVar(&q.Hours, "hours", 0, "look so far ahead; 0: 720")
+	f.IntVar(&q.Hours, "hours", 0, "hours to look ahead; 0: 720")
 	f.IntVarP(&lines, "lines", "n", 30, "maximum number of jobs to print; 0: all")
 	return cmd
 }

@@ -71,8 +71,8 @@ func newUpdateCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "update FILE|SITE [KEY=VALUE...]",
-		Short: "Change how a site is described that was added while the daemon ran",
-		Long: `Change how a site is described that was added while the daemon ran: by FILE as a whole, as for fed site add, or some of its keys:
+		Short: "Change the description of a site that was added while the daemon ran",
+		Long: `Change the description of a site that was added while the daemon ran: by FILE as a whole, as for fed site add, or some of its keys:
 
 	fed site update gamma url=https://gamma-ctl2:6820 timeout=20s
 

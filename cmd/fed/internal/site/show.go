@@ -95,7 +95,7 @@ func newTestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [SITE]",
 		Short: "Try everything that is needed of a site, or of all, and say what to do",
-		Long: `Have the daemon try everything that it needs of a site: address, TLS, token, version, rights (job IDs, node updates), slurmdbd, clock and
+		Long: `The daemon tries everything that it needs of a site: address, TLS, token, version, rights (job IDs, node updates), slurmdbd, clock and
 file systems. Nothing is changed at the site. The exit code is 1 if something failed.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

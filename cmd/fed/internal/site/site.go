@@ -27,7 +27,7 @@ DRAIN+REMOVE  the same, and when the last has ended it leaves the federation`
 		newStateCommand("drain SITE", "Give a site no new jobs; it keeps those that it has", v1.SetSiteState{State: federation.FedDrain}),
 		newStateCommand("resume SITE", "Give a site jobs again", v1.SetSiteState{State: federation.FedActive}),
 		set, newLostCommand(), newTestCommand(), newAddCommand(), newUpdateCommand(),
-		newStateCommand("remove SITE", "Drain a site, and have it leave the federation with its last job", v1.SetSiteState{State: federation.FedDrainRemove}))
+		newStateCommand("remove SITE", "Drain a site, and remove it from the federation when its last job has ended", v1.SetSiteState{State: federation.FedDrainRemove}))
 	return cmd
 }
 
