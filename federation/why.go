@@ -308,48 +308,19 @@ func sentence(code Code, args []string) string {
 	return b.String()
 }
 
-// Rejection says why a pool, or a whole site, cannot run a job.
-type Rejection struct {
-	Site      SiteName `json:"site"`
-	Partition string   `json:"partition,omitempty"`
-	Pool      string   `json:"pool,omitempty"`
-	Reason    Reason   `json:"reason"`
-	Why       *Why     `json:"why,omitempty"` // nil where only Detail says it
-	// Detail is what somebody else has said: the site, the cloud, or an older version that kept words only. In answers of the API it is the whole text.
-	Detail string `json:"detail,omitempty"`
-	// Never: not now and not later either, as the site is configured. A site that does not answer is never Never.
-	Never bool `json:"never,omitempty"`
-	// Parts: it is about these of what is rented there alone. It is never stored.
-	Parts []LeftOut `json:"-"`
-}
-
-// LeftOut is something rented that a job does not get for a while, and why.
-type LeftOut struct {
-	What   string // an offering, or a zone: then its spot machines are meant
-	Reason Reason
-	Why    *Why
-	Detail string
-}
-
-// Is reports whether r has this code. A rejection that an older version has stored is known by its sentence, where that is always the same.
-func (r *Rejection) Is(code Code) bool {
-	if r.Why != nil {
-		return r.Why.Code == code
-	}
-	return r.Detail != "" && r.Detail == sentences[code] && !strings.Contains(r.Detail, "%s")
-}
-
-// Text is the rejection in words.
-func (r *Rejection) Text() string {
-	text := r.Detail
-	if r.Why == nil {
-		return text
-	}
-	if text == "" {
-		text = r.Why.Text()
-	}
-	for _, note := range r.Why.Notes {
+// Full is the sentence with its notes in parentheses.
+func (w *Why) Full() string {
+	text := w.Text()
+	for _, note := range w.Notes {
 		text += " (" + sentence(note.Code, note.Args) + ")"
 	}
 	return text
+}
+
+// Fixed is a code's sentence where it is always the same; "" if it has arguments.
+func Fixed(code Code) string {
+	if strings.Contains(sentences[code], "%s") {
+		return ""
+	}
+	return sentences[code]
 }
