@@ -5,6 +5,8 @@ import (
 
 	"fsub/accounting"
 	"fsub/sbatch"
+
+	"fsub/federation/codes"
 )
 
 // Allowance is what a rented pool may spend within a time. What is bound counts as if it were spent: what the machines with jobs will cost until the time limits of
@@ -57,6 +59,6 @@ func HeldUntil(start, now time.Time, limit, expected, kill time.Duration) time.T
 }
 
 // Refuses is why a job that may cost so much is not started.
-func (a *Allowance) Refuses(cost Money) *Why {
-	return Because(WhyBudget, accounting.Bare(cost.Rate()), a.Name, max(a.Left(), 0).Text(2), a.Budget.Text(2), a.Spent.Text(2), a.Bound.Text(2))
+func (a *Allowance) Refuses(cost Money) *codes.Why {
+	return codes.Because(codes.Budget, accounting.Bare(cost.Rate()), a.Name, max(a.Left(), 0).Text(2), a.Budget.Text(2), a.Spent.Text(2), a.Bound.Text(2))
 }

@@ -7,6 +7,8 @@ import (
 	"fsub/accounting"
 	"fsub/federation/demand"
 	"fsub/sbatch"
+
+	"fsub/federation/codes"
 )
 
 // JobID is the number that fsub prints and that the job has at its site, in SLURM_JOB_ID and in slurm-%j.out.
@@ -223,9 +225,9 @@ const (
 
 // Holder says who holds a job.
 type Holder struct {
-	By  string    `json:"by,omitempty"` // a user's name; "": the daemon
-	At  time.Time `json:"at"`
-	Why *Why      `json:"why,omitempty"` // why the daemon does
+	By  string     `json:"by,omitempty"` // a user's name; "": the daemon
+	At  time.Time  `json:"at"`
+	Why *codes.Why `json:"why,omitempty"` // why the daemon does
 }
 
 // Task is one task of a job array that has started or ended. Tasks that merely wait have no record of their own: they are what Spec.Array names and no

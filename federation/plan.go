@@ -3,6 +3,8 @@ package federation
 import (
 	"slices"
 	"time"
+
+	"fsub/federation/codes"
 )
 
 // Snapshot is everything that placement may know. Equal snapshots give equal plans.
@@ -122,7 +124,7 @@ func (d Decision) Worded() Decision {
 		r := &d.Rejections[i]
 		r.Detail = r.Text()
 		if r.Why != nil {
-			r.Why = &Why{Code: r.Why.Code, Args: r.Why.Args}
+			r.Why = &codes.Why{Code: r.Why.Code, Args: r.Why.Args}
 		}
 	}
 	return d

@@ -1,12 +1,14 @@
 package federation
 
+import "fsub/federation/codes"
+
 // Rejection says why a pool, or a whole site, cannot run a job.
 type Rejection struct {
-	Site      SiteName `json:"site"`
-	Partition string   `json:"partition,omitempty"`
-	Pool      string   `json:"pool,omitempty"`
-	Reason    Reason   `json:"reason"`
-	Why       *Why     `json:"why,omitempty"` // nil where only Detail says it
+	Site      SiteName   `json:"site"`
+	Partition string     `json:"partition,omitempty"`
+	Pool      string     `json:"pool,omitempty"`
+	Reason    Reason     `json:"reason"`
+	Why       *codes.Why `json:"why,omitempty"` // nil where only Detail says it
 	// Detail is what somebody else has said: the site, the cloud, or an older version that kept words only. In answers of the API it is the whole text.
 	Detail string `json:"detail,omitempty"`
 	// Never: not now and not later either, as the site is configured. A site that does not answer is never Never.
@@ -19,16 +21,16 @@ type Rejection struct {
 type LeftOut struct {
 	What   string // an offering, or a zone: then its spot machines are meant
 	Reason Reason
-	Why    *Why
+	Why    *codes.Why
 	Detail string
 }
 
 // Is reports whether r has this code. A rejection that an older version has stored is known by its sentence, where that is always the same.
-func (r *Rejection) Is(code Code) bool {
+func (r *Rejection) Is(code codes.Code) bool {
 	if r.Why != nil {
 		return r.Why.Code == code
 	}
-	return r.Detail != "" && r.Detail == Fixed(code)
+	return r.Detail != "" && r.Detail == codes.Fixed(code)
 }
 
 // Text is the rejection in words.
@@ -39,6 +41,6 @@ func (r *Rejection) Text() string {
 	case r.Detail == "":
 		return r.Why.Full()
 	}
-	notes := Why{Notes: r.Why.Notes}
+	notes := codes.Why{Notes: r.Why.Notes}
 	return r.Detail + notes.Full()
 }

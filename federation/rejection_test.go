@@ -4,19 +4,21 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+
+	"fsub/federation/codes"
 )
 
 func TestWhyText(t *testing.T) {
 	for want, r := range map[string]Rejection{
-		"not asked for":                                      {Why: Because(WhyNotAsked)},
-		"2 nodes, pool has 1":                                {Why: Because(WhyPoolTooSmall, "2 nodes", "1")},
-		"does not answer: timeout":                           {Why: Because(WhyNoAnswer, "timeout")},
-		"no partition %s":                                    {Why: Because(WhyNoPartition, "%s")},
-		"nodes have no gpu (as a100) (component 1)":          {Why: Because(WhyNodesWithout, "gpu").With(NoteAs, "a100").With(NoteComponent, "1")},
-		"no machines left in us-east-2a (on up to 4 nodes)":  {Detail: "no machines left in us-east-2a", Why: Because(WhyNodesToBeHad, "4", "0", "4").With(NoteOnUpTo, "4 nodes")},
+		"not asked for":                                      {Why: codes.Because(codes.NotAsked)},
+		"2 nodes, pool has 1":                                {Why: codes.Because(codes.PoolTooSmall, "2 nodes", "1")},
+		"does not answer: timeout":                           {Why: codes.Because(codes.NoAnswer, "timeout")},
+		"no partition %s":                                    {Why: codes.Because(codes.NoPartition, "%s")},
+		"nodes have no gpu (as a100) (component 1)":          {Why: codes.Because(codes.NodesWithout, "gpu").With(codes.NoteAs, "a100").With(codes.NoteComponent, "1")},
+		"no machines left in us-east-2a (on up to 4 nodes)":  {Detail: "no machines left in us-east-2a", Why: codes.Because(codes.NodesToBeHad, "4", "0", "4").With(codes.NoteOnUpTo, "4 nodes")},
 		"Invalid license specification":                      {Detail: "Invalid license specification"},
-		"of_tomorrow: x: y":                                  {Why: Because("of_tomorrow", "x", "y")},
-		"Requested nodes are busy (its components together)": {Detail: "Requested nodes are busy", Why: (*Why)(nil).With(NoteTogether)},
+		"of_tomorrow: x: y":                                  {Why: codes.Because("of_tomorrow", "x", "y")},
+		"Requested nodes are busy (its components together)": {Detail: "Requested nodes are busy", Why: (*codes.Why)(nil).With(codes.NoteTogether)},
 	} {
 		if got := r.Text(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -30,7 +32,7 @@ func TestWhyText(t *testing.T) {
 
 // TestStoredRejections: what is stored says the same when it is read, and so does what versions stored that kept the words only.
 func TestStoredRejections(t *testing.T) {
-	r := Rejection{Site: "a", Reason: ReasonGRES, Why: Because(WhyNoSuchGRES, `"foo"`).With(NoteAs, "h100"), Never: true}
+	r := Rejection{Site: "a", Reason: ReasonGRES, Why: codes.Because(codes.NoSuchGRES, `"foo"`).With(codes.NoteAs, "h100"), Never: true}
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +45,7 @@ func TestStoredRejections(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"site":"a","reason":"InvalidPartition","detail":"not asked for","never":true}`), &old); err != nil {
 		t.Fatal(err)
 	}
-	if old.Text() != "not asked for" || !old.Is(WhyNotAsked) || old.Is(WhyNoPartition) {
+	if old.Text() != "not asked for" || !old.Is(codes.NotAsked) || old.Is(codes.NoPartition) {
 		t.Errorf("%+v", old)
 	}
 }

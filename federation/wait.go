@@ -3,16 +3,18 @@ package federation
 import (
 	"strings"
 	"time"
+
+	"fsub/federation/codes"
 )
 
 // Wait is one thing that keeps a job from being sent to a site, whatever is free there: a dependency, a hold, a time.
 type Wait struct {
-	Reason Reason    `json:"reason"`
-	Why    *Why      `json:"why"`
-	Since  time.Time `json:"since,omitzero"`
-	Until  time.Time `json:"until,omitzero"` // when it ends by itself; zero: nothing says when
+	Reason Reason     `json:"reason"`
+	Why    *codes.Why `json:"why"`
+	Since  time.Time  `json:"since,omitzero"`
+	Until  time.Time  `json:"until,omitzero"` // when it ends by itself; zero: nothing says when
 	// Advice is what its user can do, the first is best.
-	Advice []*Why `json:"advice,omitempty"`
+	Advice []*codes.Why `json:"advice,omitempty"`
 	// Text is all of that in words, Advice aside. It is set in answers of the API only.
 	Text string `json:"text,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/federation/place"
 	"fsub/sbatch"
 )
@@ -152,5 +153,5 @@ func (cd *candidates) flee(j *job, now time.Time) {
 		j.hinder().liveRun = nil
 		return
 	}
-	j.leaveOut(federation.Rejection{Site: r.Site, Reason: federation.ReasonForgotten, Why: federation.Because(federation.WhyGhost)}, now.Add(lookAtLiveRun))
+	j.leaveOut(federation.Rejection{Site: r.Site, Reason: federation.ReasonForgotten, Why: codes.Because(codes.Ghost)}, now.Add(lookAtLiveRun))
 }

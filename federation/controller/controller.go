@@ -22,6 +22,7 @@ import (
 	"fsub/accounting/egress"
 	"fsub/accounting/power"
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
 	"fsub/federation/place"
@@ -206,7 +207,7 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 	}
 	c.standings.take(states)
 	c.comparing.begin(func(j *job) {
-		why := federation.Because(federation.WaitRestoredArray, c.cfg.Restored.UTC().Format(time.RFC3339))
+		why := codes.Because(codes.WaitRestoredArray, c.cfg.Restored.UTC().Format(time.RFC3339))
 		c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true}, why)
 	})
 	if err := c.standings.recall(ctx); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 )
 
 // leaving is a site, or something that is rented there, that a job is not given for a while.
@@ -114,7 +115,7 @@ func (j *job) leaveZone(now time.Time) {
 			where = o.Offering
 		}
 		j.leaveOutOf(where, federation.Rejection{Site: j.att.Site, Reason: federation.ReasonStockOut,
-			Why: federation.Because(federation.WhyTakenThere, where, now.UTC().Format("15:04Z"))}, now.Add(takenFor))
+			Why: codes.Because(codes.TakenThere, where, now.UTC().Format("15:04Z"))}, now.Add(takenFor))
 	}
 }
 
@@ -124,7 +125,7 @@ func (j *job) keepOne(d federation.Decision) {
 	for {
 		first := -1
 		for i, l := range j.leaves {
-			if l.no.Is(federation.WhyTakenThere) && (first < 0 || l.until.Before(j.leaves[first].until)) {
+			if l.no.Is(codes.TakenThere) && (first < 0 || l.until.Before(j.leaves[first].until)) {
 				first = i
 			}
 		}
@@ -139,11 +140,11 @@ func (j *job) keepOne(d federation.Decision) {
 
 // comesLater reports whether a rejection is of a rented pool that a cloud refuses for now, and where nothing was taken from the job.
 func (h *hindered) comesLater(r federation.Rejection) bool {
-	if r.Never || r.Pool == "" || !r.Is(federation.WhyNodesToBeHad) {
+	if r.Never || r.Pool == "" || !r.Is(codes.NodesToBeHad) {
 		return false
 	}
 	for _, l := range h.leaves {
-		if l.no.Is(federation.WhyTakenThere) && l.no.Site == r.Site && (strings.HasSuffix(r.Pool, "/"+l.what) || strings.HasSuffix(r.Pool, "/"+l.what+"/spot")) {
+		if l.no.Is(codes.TakenThere) && l.no.Site == r.Site && (strings.HasSuffix(r.Pool, "/"+l.what) || strings.HasSuffix(r.Pool, "/"+l.what+"/spot")) {
 			return false
 		}
 	}
@@ -154,7 +155,7 @@ func (h *hindered) comesLater(r federation.Rejection) bool {
 func (h *hindered) takenIn(o *federation.Offer) bool {
 	for _, of := range append([]federation.Offer{*o}, o.Parts...) {
 		for _, l := range h.leaves {
-			if l.no.Is(federation.WhyTakenThere) && l.no.Site == of.Site && of.Market == "spot" && (l.what == of.Zone || l.what == of.Offering) {
+			if l.no.Is(codes.TakenThere) && l.no.Site == of.Site && of.Market == "spot" && (l.what == of.Zone || l.what == of.Offering) {
 				return true
 			}
 		}

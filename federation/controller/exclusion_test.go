@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 )
 
 // TestLeaves: each thing that a job is not given comes back in its own time, and a whole site stands for all that is rented there.
@@ -56,7 +57,7 @@ func TestLeaves(t *testing.T) {
 	if j.keepOne(among(a, b, onDemand)); len(j.leaves) != 2 {
 		t.Errorf("there are machines on demand: %+v", j.leaves)
 	}
-	dry := federation.Rejection{Site: "aws", Pool: "main/x/c/spot", Reason: federation.ReasonStockOut, Why: federation.Because(federation.WhyNodesToBeHad, "1", "0", "4")}
+	dry := federation.Rejection{Site: "aws", Pool: "main/x/c/spot", Reason: federation.ReasonStockOut, Why: codes.Because(codes.NodesToBeHad, "1", "0", "4")}
 	if j.keepOne(federation.Decision{Offers: []*federation.Offer{a, b}, Rejections: []federation.Rejection{dry}}); len(j.leaves) != 2 {
 		t.Errorf("the third zone is dry for now: %+v", j.leaves)
 	}

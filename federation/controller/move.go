@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/federation/health"
 	"fsub/federation/lifecycle"
 )
@@ -125,7 +126,7 @@ func (mv *moves) recall(j *job, a *federation.Attempt) {
 	case mv.sites.byName[a.Site] == nil || a.State != federation.AttemptEnded:
 	case a.Code == health.CodeMoved:
 		if until := a.Ended.Add(max(movedFor, mv.t.MinJobAge)); mv.now().Before(until) {
-			j.leaveOut(federation.Rejection{Site: a.Site, Reason: federation.ReasonMoved, Why: federation.Because(federation.WhyMovedFrom).With(federation.NoteUntil, until.UTC().Format(time.RFC3339))}, until)
+			j.leaveOut(federation.Rejection{Site: a.Site, Reason: federation.ReasonMoved, Why: codes.Because(codes.MovedFrom).With(codes.NoteUntil, until.UTC().Format(time.RFC3339))}, until)
 		}
 	default:
 		j.avoid(a, a.Ended.Add(mv.t.MinJobAge), mv.now())
@@ -139,13 +140,13 @@ func (mv *moves) place(j *job, m *federation.Relocation, from federation.SiteNam
 		no := federation.Rejection{Site: s.Name, Reason: federation.ReasonMoved}
 		switch {
 		case len(m.To) > 0 && !slices.Contains(m.To, s.Name):
-			no.Why = federation.Because(federation.WhyMovedTo, joinSites(m.To))
+			no.Why = codes.Because(codes.MovedTo, joinSites(m.To))
 		case s.Name == from:
-			no.Why = federation.Because(federation.WhyMovedFrom)
+			no.Why = codes.Because(codes.MovedFrom)
 		default:
 			continue
 		}
-		no.Why = no.Why.With(federation.NoteUntil, until.UTC().Format(time.RFC3339))
+		no.Why = no.Why.With(codes.NoteUntil, until.UTC().Format(time.RFC3339))
 		j.leaveOut(no, until)
 	}
 	if len(m.To) > 0 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 )
 
 // destination is where a job is to go that was moved to some sites.
@@ -46,7 +47,7 @@ func (mv *moves) freeMoved() {
 func (mv *moves) free(j *job, m *destination) {
 	mv.batch.eventf(j, "none of %s can take it: it may go anywhere", joinSites(m.to))
 	h := j.hinder()
-	h.leaves = slices.DeleteFunc(slices.Clone(h.leaves), func(l leaving) bool { return l.no.Is(federation.WhyMovedTo) || l.no.Is(federation.WhyMovedFrom) })
+	h.leaves = slices.DeleteFunc(slices.Clone(h.leaves), func(l leaving) bool { return l.no.Is(codes.MovedTo) || l.no.Is(codes.MovedFrom) })
 	j.hinder().tellLeaves()
 	if j.att != nil && j.att.Site == m.from {
 		j.avoid(j.att, m.until.Add(mv.t.MinJobAge-max(movedFor, mv.t.MinJobAge)), mv.now())

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/codes"
 	"fsub/sbatch"
 )
 
@@ -57,7 +58,7 @@ func TestVictimsRunIsLost(t *testing.T) {
 		t.Errorf("it is %s with %d restarts, charged %+v", j.State, j.Restarts, all)
 	}
 	for _, who := range []string{"this", "the next"} { // what it has made room for is to hold back those behind it
-		if no := b.ctl.jobs.Of(victim).refused["cheap"]; !no.Is(federation.WhyMadeRoom) {
+		if no := b.ctl.jobs.Of(victim).refused["cheap"]; !no.Is(codes.MadeRoom) {
 			t.Errorf("to %s daemon it is kept away by %+v", who, no)
 		}
 		b.limited(tree)
@@ -92,7 +93,7 @@ func TestRememberedVictimHasMadeRoom(t *testing.T) {
 		if n := len(b.attempts(victim)); n != asked {
 			t.Fatalf("%d attempts; want %d", n, asked)
 		}
-		if no := b.ctl.jobs.Of(victim).refused["cheap"]; !no.Is(federation.WhyMadeRoom) {
+		if no := b.ctl.jobs.Of(victim).refused["cheap"]; !no.Is(codes.MadeRoom) {
 			t.Errorf("after attempt %d it is kept away by %+v", asked, no)
 		}
 	}

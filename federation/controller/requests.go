@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 )
 
 // requests do what users ask of jobs.
@@ -133,7 +134,7 @@ func (rq *requests) cancel(j *job, r federation.Request) {
 }
 
 // hold holds a job. why says why the daemon does.
-func (rq *requests) hold(j *job, r federation.Request, why *federation.Why) {
+func (rq *requests) hold(j *job, r federation.Request, why *codes.Why) {
 	if rq.refuseTasks(j, r) {
 		return
 	}
@@ -153,7 +154,7 @@ func (rq *requests) hold(j *job, r federation.Request, why *federation.Why) {
 }
 
 // holdFor notes that a job is held as a request says.
-func (j *job) holdFor(r federation.Request, why *federation.Why, now time.Time) {
+func (j *job) holdFor(r federation.Request, why *codes.Why, now time.Time) {
 	j.Held, j.Holder = holdOf(r), &federation.Holder{At: now.UTC(), Why: why}
 	if why == nil {
 		j.Holder.By = r.Who()

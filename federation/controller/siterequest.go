@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/sbatch"
 )
 
@@ -257,11 +258,11 @@ const timeOfDay = "15:04:05Z"
 
 // waitForSite leaves out until then a site that remembers the run before of j under the same number. madeRoom: that run was preempted.
 func (j *job) waitForSite(site federation.SiteName, madeRoom bool, until time.Time) {
-	why := federation.WhyRunBefore
+	why := codes.RunBefore
 	if madeRoom {
-		why = federation.WhyMadeRoom
+		why = codes.MadeRoom
 	}
-	j.leaveOut(federation.Rejection{Site: site, Reason: federation.ReasonBeginTime, Why: federation.Because(why, until.UTC().Format(timeOfDay))}, until)
+	j.leaveOut(federation.Rejection{Site: site, Reason: federation.ReasonBeginTime, Why: codes.Because(why, until.UTC().Format(timeOfDay))}, until)
 }
 
 // holds reports whether r is to requeue a job and to hold it then.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 )
 
 // waitsNow is what the controller alone knows of what keeps a job waiting. The rest of it is in the store: see waits.
@@ -90,14 +91,14 @@ func (v *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all 
 		all = append(all, heldWait(j))
 	}
 	if begin := j.Spec.Begin; v.now().Before(begin) {
-		all = append(all, federation.Wait{Reason: federation.ReasonBeginTime, Why: federation.Because(federation.WaitBegin), Until: begin.UTC(),
-			Advice: []*federation.Why{federation.Because(federation.AdviseBegin, id)}})
+		all = append(all, federation.Wait{Reason: federation.ReasonBeginTime, Why: codes.Because(codes.WaitBegin), Until: begin.UTC(),
+			Advice: []*codes.Why{codes.Because(codes.AdviseBegin, id)}})
 	}
 	if now.restored {
-		all = append(all, federation.Wait{Reason: federation.ReasonRestored, Why: federation.Because(federation.WaitRestored)})
+		all = append(all, federation.Wait{Reason: federation.ReasonRestored, Why: codes.Because(codes.WaitRestored)})
 	}
 	if !now.aside.IsZero() {
-		all = append(all, federation.Wait{Reason: federation.ReasonFault, Why: federation.Because(federation.WaitFault), Until: now.aside.UTC()})
+		all = append(all, federation.Wait{Reason: federation.ReasonFault, Why: codes.Because(codes.WaitFault), Until: now.aside.UTC()})
 	}
 	all = append(all, v.dependWaits(ctx, j, now)...)
 	if now.limit > 0 {
@@ -105,11 +106,11 @@ func (v *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all 
 		if j.Part != nil {
 			array = j.Part.Array
 		}
-		all = append(all, federation.Wait{Reason: reasonTaskLimit, Why: federation.Because(federation.WaitTasks, tasksText(now.limit), strconv.Itoa(now.limit), strconv.Itoa(now.running)),
-			Advice: []*federation.Why{federation.Because(federation.AdviseTasks, array.String())}})
+		all = append(all, federation.Wait{Reason: reasonTaskLimit, Why: codes.Because(codes.WaitTasks, tasksText(now.limit), strconv.Itoa(now.limit), strconv.Itoa(now.running)),
+			Advice: []*codes.Why{codes.Because(codes.AdviseTasks, array.String())}})
 	}
 	if j.Reason == federation.ReasonCloudQueue && j.Site != "" {
-		why := federation.Because(federation.WaitCloudQueue, string(j.Site))
+		why := codes.Because(codes.WaitCloudQueue, string(j.Site))
 		if now.said != "" {
 			why.Args = append(why.Args, now.said)
 		}
@@ -121,9 +122,9 @@ func (v *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all 
 // heldWait says who holds a job.
 func heldWait(j *federation.Job) federation.Wait {
 	id := j.ID.String()
-	w := federation.Wait{Reason: federation.ReasonHeldUser, Why: federation.Because(federation.WaitHeld), Advice: []*federation.Why{federation.Because(federation.AdviseRelease, id)}}
+	w := federation.Wait{Reason: federation.ReasonHeldUser, Why: codes.Because(codes.WaitHeld), Advice: []*codes.Why{codes.Because(codes.AdviseRelease, id)}}
 	if j.Held == federation.HeldAdmin {
-		w.Reason, w.Advice[0] = federation.ReasonHeldAdmin, federation.Because(federation.AdviseOperator, id)
+		w.Reason, w.Advice[0] = federation.ReasonHeldAdmin, codes.Because(codes.AdviseOperator, id)
 	}
 	h := j.Holder
 	if h == nil {
@@ -132,11 +133,11 @@ func heldWait(j *federation.Job) federation.Wait {
 	w.Since = h.At
 	switch {
 	case h.Why != nil:
-		if w.Why = h.Why; h.Why.Code == federation.WaitRestoredArray {
-			w.Advice = append([]*federation.Why{federation.Because(federation.AdviseLook, id)}, w.Advice...)
+		if w.Why = h.Why; h.Why.Code == codes.WaitRestoredArray {
+			w.Advice = append([]*codes.Why{codes.Because(codes.AdviseLook, id)}, w.Advice...)
 		}
 	case h.By != "":
-		w.Why = federation.Because(federation.WaitHeldBy, h.By)
+		w.Why = codes.Because(codes.WaitHeldBy, h.By)
 	}
 	return w
 }
@@ -144,39 +145,39 @@ func heldWait(j *federation.Job) federation.Wait {
 // dependWaits are the terms of a job's dependency that are not met.
 func (v *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
 	id := j.ID.String()
-	without := federation.Because(federation.AdviseDependency, id)
+	without := codes.Because(codes.AdviseDependency, id)
 	for _, t := range now.terms {
 		w := federation.Wait{Reason: federation.ReasonDependency, Until: t.until.UTC()}
 		if t.until.IsZero() {
 			w.Until = time.Time{}
 		}
 		name, state := v.dependedOn(ctx, t)
-		if w.Advice = []*federation.Why{without}; t.never {
-			w.Reason, w.Advice = federation.ReasonDependencyNever, []*federation.Why{federation.Because(federation.AdviseCancel, id), without}
+		if w.Advice = []*codes.Why{without}; t.never {
+			w.Reason, w.Advice = federation.ReasonDependencyNever, []*codes.Why{codes.Because(codes.AdviseCancel, id), without}
 		}
 		switch {
 		case !t.until.IsZero():
-			w.Why = federation.Because(federation.WaitDelay, t.Delay.String(), name)
+			w.Why = codes.Because(codes.WaitDelay, t.Delay.String(), name)
 		case t.never && t.Kind == federation.DependAfterNotOK:
-			w.Why = federation.Because(federation.WaitNeverFailure, name, state)
+			w.Why = codes.Because(codes.WaitNeverFailure, name, state)
 		case t.never:
-			w.Why = federation.Because(federation.WaitNeverSuccess, name, state)
+			w.Why = codes.Because(codes.WaitNeverSuccess, name, state)
 		case t.Kind == federation.DependAfter:
-			w.Why = federation.Because(federation.WaitStart, name, state)
+			w.Why = codes.Because(codes.WaitStart, name, state)
 		case t.Kind == federation.DependAfterAny:
-			w.Why = federation.Because(federation.WaitEnd, name, state)
+			w.Why = codes.Because(codes.WaitEnd, name, state)
 		case t.Kind == federation.DependAfterNotOK:
-			w.Why = federation.Because(federation.WaitFailure, name, state)
+			w.Why = codes.Because(codes.WaitFailure, name, state)
 		default:
-			w.Why = federation.Because(federation.WaitSuccess, name, state)
+			w.Why = codes.Because(codes.WaitSuccess, name, state)
 		}
 		all = append(all, w)
 	}
 	if now.names {
-		w := federation.Wait{Reason: federation.ReasonDependency, Why: federation.Because(federation.WaitNamesakes), Advice: []*federation.Why{without}}
+		w := federation.Wait{Reason: federation.ReasonDependency, Why: codes.Because(codes.WaitNamesakes), Advice: []*codes.Why{without}}
 		if now.before != 0 {
 			name, state := v.dependedOn(ctx, termNow{DependTerm: federation.DependTerm{Job: now.before, Task: -1}})
-			w.Why = federation.Because(federation.WaitNamesake, name, state)
+			w.Why = codes.Because(codes.WaitNamesake, name, state)
 		}
 		all = append(all, w)
 	}

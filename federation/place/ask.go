@@ -2,6 +2,7 @@ package place
 
 import (
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
@@ -60,19 +61,19 @@ func (m *model) lacks(a *ask, shape *federation.Node) *refusal {
 		what       string
 	}{{a.Sockets, shape.Sockets, "sockets"}, {a.Cores, shape.Cores, "cores a socket"}, {a.Threads, shape.Threads, "threads a core"}} {
 		if x.have > 0 && x.want > x.have {
-			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyLayout, x.want, x.what, x.have)
+			return forGood(federation.ReasonReqNodeNotAvail, codes.Layout, x.want, x.what, x.have)
 		}
 	}
 	if has := shape.TmpDisk; a.TmpDisk > has && (has > 0 || shape.Rented == nil) { // of what is rented it may not be known
-		return forGood(federation.ReasonReqNodeNotAvail, federation.WhyTmpDisk, memoryText(a.TmpDisk), memoryText(has))
+		return forGood(federation.ReasonReqNodeNotAvail, codes.TmpDisk, memoryText(a.TmpDisk), memoryText(has))
 	}
 	for _, g := range a.GRES {
 		switch have := shapeGRES(shape, g.Resource); {
 		case g.Count <= have || g.Per == demand.PerJob:
 		case g.Per == demand.PerTask:
-			return forGood(federation.ReasonGRES, federation.WhyGRESOfTask, g.Count, g.Resource, have)
+			return forGood(federation.ReasonGRES, codes.GRESOfTask, g.Count, g.Resource, have)
 		default:
-			return forGood(federation.ReasonGRES, federation.WhyGRESOfNode, a.onNode(g), g.Resource, have)
+			return forGood(federation.ReasonGRES, codes.GRESOfNode, a.onNode(g), g.Resource, have)
 		}
 	}
 	return nil
@@ -84,21 +85,21 @@ func holdsNothing(a *ask, n *demand.Ask, node *demand.Node) *refusal {
 	gpus := gres.Resource{Name: "gpu", Type: a.gpuType}
 	switch lack, want, have := n.Lacks(node); lack {
 	case demand.LackThreads:
-		return forGood(reason, federation.WhyLayout, want, "threads a core", have)
+		return forGood(reason, codes.Layout, want, "threads a core", have)
 	case demand.LackCPUsOfTask:
-		return forGood(reason, federation.WhyCPUsOfTask, want, have)
+		return forGood(reason, codes.CPUsOfTask, want, have)
 	case demand.LackGPUs:
-		return forGood(federation.ReasonGRES, federation.WhyGRESOfNode, want, gpus, have)
+		return forGood(federation.ReasonGRES, codes.GRESOfNode, want, gpus, have)
 	case demand.LackGPUsOfTask:
-		return forGood(federation.ReasonGRES, federation.WhyGRESOfTask, want, gpus, have)
+		return forGood(federation.ReasonGRES, codes.GRESOfTask, want, gpus, have)
 	case demand.LackTasks:
-		return forGood(reason, federation.WhyTasksOfNode, want, max(a.CPUsPerTask, 1), have)
+		return forGood(reason, codes.TasksOfNode, want, max(a.CPUsPerTask, 1), have)
 	case demand.LackMemory:
-		return forGood(reason, federation.WhyMemoryOnNode, unlikeTexts(sbatch.MemMiB(want), sbatch.MemMiB(have))...)
+		return forGood(reason, codes.MemoryOnNode, unlikeTexts(sbatch.MemMiB(want), sbatch.MemMiB(have))...)
 	case demand.LackCPUs:
-		return forGood(reason, federation.WhyCPUsOnNode, want, have)
+		return forGood(reason, codes.CPUsOnNode, want, have)
 	}
-	return forGood(reason, federation.WhyCPUsOnNode, max(a.MinCPUs, a.CPUsPerTask, a.CPUsPerGPU, 1), node.CPUs)
+	return forGood(reason, codes.CPUsOnNode, max(a.MinCPUs, a.CPUsPerTask, a.CPUsPerGPU, 1), node.CPUs)
 }
 
 // onNode is how many of a resource the job wants of each node, if it goes by nodes or sockets.

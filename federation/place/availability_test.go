@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 )
 
 // rungs are what two clouds rent: paid for, spot in two zones, on demand, and queued for.
@@ -79,7 +80,7 @@ func TestLeftOut(t *testing.T) {
 	w, _ := ladder(t, dry("r1"), "-c4 -t1h")
 	w.read(t, "job 2 -c4 -t1h")
 	w.refused[1] = map[federation.SiteName]federation.Rejection{"aws": {Parts: []federation.LeftOut{
-		{What: "a", Reason: federation.ReasonStockOut, Why: federation.Because(federation.WhyTakenThere, "a", "11:58Z")}}}}
+		{What: "a", Reason: federation.ReasonStockOut, Why: codes.Because(codes.TakenThere, "a", "11:58Z")}}}}
 	all := Plan(w.snapshot(), Policy{}).Decisions
 	if got := all[0].Offers[0].Offering; got != "x/b/spot" || slices.ContainsFunc(all[0].Offers, func(o *federation.Offer) bool { return o.Offering == "x/a/spot" }) {
 		t.Errorf("it goes back: %s", Explain(w.jobs[0], all[0]))

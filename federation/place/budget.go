@@ -5,6 +5,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 )
@@ -28,17 +29,17 @@ func (c *candidate) rentRefusal(now time.Time) *refusal {
 		return nil
 	}
 	if !r.Until.IsZero() && (c.limit == sbatch.Unlimited || c.until(now).Add(-federation.KillTime).After(r.Until)) {
-		return forNow(federation.ReasonReqNodeNotAvail, federation.WhyNodesEnd, shortTime(c.limit), r.Until.UTC().Format("2006-01-02T15:04Z"))
+		return forNow(federation.ReasonReqNodeNotAvail, codes.NodesEnd, shortTime(c.limit), r.Until.UTC().Format("2006-01-02T15:04Z"))
 	}
 	c.most = c.shares(now, 1)
 	for i, a := range c.site.model.parts[c.pool].Allowances {
 		if !a.Bears(c.most[i]) {
 			no := &refusal{reason: federation.ReasonBudget, why: a.Refuses(c.most[i])}
 			if n := c.mostNodes(); n > c.fits[0].nodes {
-				no.note(federation.NoteOnUpTo, nodesText(n))
+				no.note(codes.NoteOnUpTo, nodesText(n))
 			}
 			if c.limit == sbatch.Unlimited {
-				no.note(federation.NoteNoTimeLimit, spanText(max(c.run, federation.OpenEnd)))
+				no.note(codes.NoteNoTimeLimit, spanText(max(c.run, federation.OpenEnd)))
 			}
 			return no
 		}
@@ -158,7 +159,7 @@ func (cs components) refusal(now time.Time) *refusal {
 		for i, cost := range costs[part] {
 			if a := &part.Allowances[i]; !a.Bears(cost) {
 				no := &refusal{reason: federation.ReasonBudget, why: a.Refuses(cost)}
-				no.note(federation.NoteTogether)
+				no.note(codes.NoteTogether)
 				return no
 			}
 		}

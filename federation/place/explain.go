@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 )
 
 // reasons in the order of the filters: a pool that was refused for a later one came nearer to running the job.
@@ -38,7 +39,7 @@ func nearest(rejections []federation.Rejection) *federation.Rejection {
 	var best *federation.Rejection
 	for i := range rejections {
 		r := &rejections[i]
-		if r.Is(federation.WhyNotAsked) && r.Never && best != nil {
+		if r.Is(codes.NotAsked) && r.Never && best != nil {
 			continue
 		}
 		if best == nil || best.Never && !r.Never || best.Never == r.Never && rank(r) > rank(best) {
@@ -188,7 +189,7 @@ func rejectionsText(rejections []federation.Rejection) string {
 	var texts []string
 	for i := range rejections {
 		r := &rejections[i]
-		if r.Is(federation.WhyNotAsked) {
+		if r.Is(codes.NotAsked) {
 			continue
 		}
 		texts = append(texts, fmt.Sprintf("%s (%s: %s)", whereText(r), r.Reason, r.Text()))

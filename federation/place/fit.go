@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
@@ -51,7 +52,7 @@ type want struct {
 // refusal is why a filter refuses.
 type refusal struct {
 	reason federation.Reason
-	why    *federation.Why
+	why    *codes.Why
 	detail string // what the cloud says instead
 	never  bool
 	short  int // the pool has only so many of the nodes that the job wants; other pools of the partition may have the rest
@@ -65,21 +66,21 @@ func (r *refusal) nearer(other *refusal) bool {
 	if r.reason != other.reason {
 		return rankOf(r.reason) > rankOf(other.reason)
 	}
-	return other.why.Code == federation.WhyOtherType && r.why.Code != federation.WhyOtherType
+	return other.why.Code == codes.OtherType && r.why.Code != codes.OtherType
 }
 
 // note adds to what is said.
-func (r *refusal) note(code federation.Code, args ...string) { r.why = r.why.With(code, args...) }
+func (r *refusal) note(code codes.Code, args ...string) { r.why = r.why.With(code, args...) }
 
 // forGood is a refusal that stays as long as the site's configuration does.
-func forGood(reason federation.Reason, code federation.Code, args ...any) *refusal {
+func forGood(reason federation.Reason, code codes.Code, args ...any) *refusal {
 	no := forNow(reason, code, args...)
 	no.never = true
 	return no
 }
 
 // forNow is a refusal that may pass.
-func forNow(reason federation.Reason, code federation.Code, args ...any) *refusal {
+func forNow(reason federation.Reason, code codes.Code, args ...any) *refusal {
 	var texts []string
 	if len(args) > 0 {
 		texts = make([]string, len(args))
@@ -94,7 +95,7 @@ func forNow(reason federation.Reason, code federation.Code, args ...any) *refusa
 			texts[i] = fmt.Sprint(a)
 		}
 	}
-	return &refusal{reason: reason, why: federation.Because(code, texts...)}
+	return &refusal{reason: reason, why: codes.Because(code, texts...)}
 }
 
 // fits lists how a job could run in a pool by the pool's configured size alone, fewest nodes first, or says why it cannot.
@@ -120,12 +121,12 @@ func (m *model) fits(a *ask, pool int) ([]fit, *refusal) {
 		}
 	}
 	if bound := n.MaxNodes(); bound > 0 && least > bound {
-		return nil, forGood(federation.ReasonReqNodeNotAvail, federation.WhyNodesAsked, nodesText(least), bound)
+		return nil, forGood(federation.ReasonReqNodeNotAvail, codes.NodesAsked, nodesText(least), bound)
 	}
 	most = max(most, least)
 	tries := sized(&n, spread(least, most), most)
 	if len(tries) == 0 {
-		return nil, forGood(federation.ReasonReqNodeNotAvail, federation.WhyNodeSizes, nodesText(least), a.NodeSizes)
+		return nil, forGood(federation.ReasonReqNodeNotAvail, codes.NodeSizes, nodesText(least), a.NodeSizes)
 	}
 	var fits []fit
 	var first *refusal

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -121,7 +122,7 @@ func (m *model) featureRefusal(a *ask, pool int) *refusal {
 	}
 	if f := missing(a.Constraint, func(f string) bool { return m.feature[f] }); f != "" {
 		// Slurm refuses the whole expression then, even if another alternative would do.
-		return forGood(federation.ReasonBadConstraints, federation.WhyNoSuchFeature, f)
+		return forGood(federation.ReasonBadConstraints, codes.NoSuchFeature, f)
 	}
 	has := func(f string) bool { return slices.Contains(m.pools[pool].Shape.Features, f) }
 	elsewhere := func(f string) bool {
@@ -133,7 +134,7 @@ func (m *model) featureRefusal(a *ask, pool int) *refusal {
 		return false
 	}
 	if eval(a.Constraint, has, elsewhere) == no {
-		return forGood(federation.ReasonBadConstraints, federation.WhyFeatures, a.Features, strings.Join(m.pools[pool].Shape.Features, ","))
+		return forGood(federation.ReasonBadConstraints, codes.Features, a.Features, strings.Join(m.pools[pool].Shape.Features, ","))
 	}
 	return nil
 }
@@ -159,10 +160,10 @@ func (m *model) setNodeLists(a *ask, g *group) *refusal {
 	for _, name := range a.include {
 		n, ok := m.nodeAt[name]
 		if !ok {
-			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyNoSuchNode, name)
+			return forGood(federation.ReasonReqNodeNotAvail, codes.NoSuchNode, name)
 		}
 		if !slices.Contains(all, n) {
-			no := forGood(federation.ReasonReqNodeNotAvail, federation.WhyNodeElsewhere, name)
+			no := forGood(federation.ReasonReqNodeNotAvail, codes.NodeElsewhere, name)
 			no.short = 1
 			return no
 		}
@@ -176,7 +177,7 @@ func (m *model) setNodeLists(a *ask, g *group) *refusal {
 	}
 	for _, n := range include {
 		if exclude[n] {
-			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyBothLists, m.obs.Nodes[n].Name)
+			return forGood(federation.ReasonReqNodeNotAvail, codes.BothLists, m.obs.Nodes[n].Name)
 		}
 	}
 	for i := range g.fits {
@@ -192,15 +193,15 @@ func (m *model) sizeRefusal(a *ask, g *group, f *fit) *refusal {
 		size = m.sizeOf(m.nodesOf(g), f, m.wiring.on(f))
 	}
 	if size.nodes < f.nodes {
-		no := forGood(federation.ReasonReqNodeNotAvail, federation.WhyPoolTooSmall, nodesText(f.nodes), size.nodes)
+		no := forGood(federation.ReasonReqNodeNotAvail, codes.PoolTooSmall, nodesText(f.nodes), size.nodes)
 		if a.MinNodes == 0 && a.tasks > size.cpus {
-			no = forGood(federation.ReasonReqNodeNotAvail, federation.WhyTooFewCPUs, a.tasks, size.cpus)
+			no = forGood(federation.ReasonReqNodeNotAvail, codes.TooFewCPUs, a.tasks, size.cpus)
 		}
 		no.short = size.nodes
 		return no
 	}
 	if most := m.parts[g.pools[0]].MaxNodes; most > 0 && f.nodes > most {
-		return forGood(federation.ReasonPartitionNodes, federation.WhyNodesOfPool, nodesText(f.nodes), most)
+		return forGood(federation.ReasonPartitionNodes, codes.NodesOfPool, nodesText(f.nodes), most)
 	}
 	if no := m.wiring.refusal(f, size, func() []int32 { return m.nodesOf(g) }); no != nil {
 		return no
@@ -209,11 +210,11 @@ func (m *model) sizeRefusal(a *ask, g *group, f *fit) *refusal {
 		if no := m.rentalRefusal(g, f, size); no != nil {
 			return no
 		}
-		return forNow(federation.ReasonReqNodeNotAvail, federation.WhyNodesUp, nodesText(f.nodes), size.up, size.nodes)
+		return forNow(federation.ReasonReqNodeNotAvail, codes.NodesUp, nodesText(f.nodes), size.up, size.nodes)
 	}
 	for _, n := range f.include {
 		if !m.up[n] {
-			return forNow(federation.ReasonReqNodeNotAvail, federation.WhyNodeState, m.obs.Nodes[n].Name, strings.Join(m.obs.Nodes[n].State, "+"))
+			return forNow(federation.ReasonReqNodeNotAvail, codes.NodeState, m.obs.Nodes[n].Name, strings.Join(m.obs.Nodes[n].State, "+"))
 		}
 	}
 	return nil
@@ -262,7 +263,7 @@ func nodesText(n int) string {
 	return fmt.Sprintf("%d nodes", n)
 }
 
-func leafRefusal(f *fit, most int, one, several federation.Code) *refusal {
+func leafRefusal(f *fit, most int, one, several codes.Code) *refusal {
 	if f.leaves == 1 {
 		return forNow(federation.ReasonReqNodeNotAvail, one, f.nodes, most)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/sbatch"
 )
 
@@ -29,7 +30,7 @@ func (ms *members) judgeHet(sh *shape, st *siteState, job *federation.Job, drop 
 				return
 			}
 			if st.model != nil && lacked(st.model.obs, job.Spec) == "hetjob" {
-				sh.reject(st.site.Name, "", "", forGood(federation.ReasonUnsupported, federation.WhyNoHetJobs))
+				sh.reject(st.site.Name, "", "", forGood(federation.ReasonUnsupported, codes.NoHetJobs))
 				return
 			}
 		}
@@ -38,7 +39,7 @@ func (ms *members) judgeHet(sh *shape, st *siteState, job *federation.Job, drop 
 		if len(sub.candidates) == 0 {
 			for k := range sub.rejections {
 				r := &sub.rejections[k]
-				r.Why = r.Why.With(federation.NoteComponent, strconv.Itoa(i))
+				r.Why = r.Why.With(codes.NoteComponent, strconv.Itoa(i))
 			}
 			// A component that can never run there is worth more than one that cannot now.
 			if failed == nil || !forEver(failed) && forEver(sub.rejections) {
@@ -56,7 +57,7 @@ func (ms *members) judgeHet(sh *shape, st *siteState, job *federation.Job, drop 
 	ms.joinParts(whole, job)
 	no := costRefusal(job, whole.bill())
 	if _, spots := whole.parts.gather(newEmptyCapacity(st.model, ms.now)); no == nil && spots == nil {
-		no = forNow(federation.ReasonReqNodeNotAvail, federation.WhyPartsApart)
+		no = forNow(federation.ReasonReqNodeNotAvail, codes.PartsApart)
 	}
 	if no == nil {
 		no = whole.parts.refusal(ms.clock)

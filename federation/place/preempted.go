@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 )
 
 // Who makes room for others keeps its place in the queue, and is not in it for a moment: first its run must end, then its site takes no job under its number
@@ -26,7 +27,7 @@ func (pl *plan) awaits(st *siteState, p *federation.Preemption) {
 // comesBack notes that a job is back in the queue and cannot go yet to where it has made room.
 func (pl *plan) comesBack(q *queued) {
 	for name, no := range pl.refusedBy(q) {
-		if !no.Is(federation.WhyMadeRoom) {
+		if !no.Is(codes.MadeRoom) {
 			continue
 		}
 		for _, st := range pl.sites {

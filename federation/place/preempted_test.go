@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/federation/demand"
 )
 
@@ -51,12 +52,12 @@ func TestVictimKeepsItsPlace(t *testing.T) {
 	world.SetSite(w.without(map[federation.JobID]bool{1: true})[0])
 	world.Release("s00", victim.ID)
 	want("when it is back", after.ID, apart.ID)
-	refused := func(why federation.Code) map[federation.SiteName]federation.Rejection {
-		return map[federation.SiteName]federation.Rejection{"s00": {Reason: federation.ReasonBeginTime, Why: federation.Because(why, "")}}
+	refused := func(why codes.Code) map[federation.SiteName]federation.Rejection {
+		return map[federation.SiteName]federation.Rejection{"s00": {Reason: federation.ReasonBeginTime, Why: codes.Because(why, "")}}
 	}
-	world.SetJob(Waiting{Job: victim, Refused: refused(federation.WhyMadeRoom)})
+	world.SetJob(Waiting{Job: victim, Refused: refused(codes.MadeRoom)})
 	want("while the site remembers its run", apart.ID)
-	world.SetJob(Waiting{Job: victim, Refused: refused(federation.WhyRunBefore)})
+	world.SetJob(Waiting{Job: victim, Refused: refused(codes.RunBefore)})
 	want("where its user has queued it again", after.ID, apart.ID)
 	world.SetJob(Waiting{Job: victim})
 	if got := sent(); len(got) == 0 || got[0] != victim.ID {

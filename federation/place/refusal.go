@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 )
 
 // Refusal tells what sbatch says of a job that no site can ever run: Slurm's number and sentence for it (measured on
@@ -59,11 +60,11 @@ func WhyNowhere(all []federation.Rejection) (lines []string) {
 // slurmSaysBefore is what slurmctld 24.11 tells the user before its sentence.
 func slurmSaysBefore(near *federation.Rejection) string {
 	switch {
-	case near.Is(federation.WhyNoPartition):
+	case near.Is(codes.NoPartition):
 		return "invalid partition specified: " + strings.Join(near.Why.Args, "")
-	case near.Is(federation.WhyMemoryOnNode):
+	case near.Is(codes.MemoryOnNode):
 		return "Memory specification can not be satisfied"
-	case near.Is(federation.WhyTmpDisk):
+	case near.Is(codes.TmpDisk):
 		return "Temporary disk specification can not be satisfied"
 	}
 	return ""
@@ -72,7 +73,7 @@ func slurmSaysBefore(near *federation.Rejection) string {
 // slurmSays is the error of Slurm 24.11 for the nearest rejection. Where it has a sentence of its own for something that no
 // node has, all pools that came so far must agree.
 func slurmSays(near *federation.Rejection, all []federation.Rejection) (int, string) {
-	agreed := func(code federation.Code) bool {
+	agreed := func(code codes.Code) bool {
 		for i := range all {
 			if all[i].Reason == near.Reason && !all[i].Is(code) {
 				return false
@@ -90,31 +91,31 @@ func slurmSays(near *federation.Rejection, all []federation.Rejection) (int, str
 	case federation.ReasonQOS:
 		return 2066, "Invalid qos specification"
 	case federation.ReasonReservation:
-		if near.Is(federation.WhyNoReservation) {
+		if near.Is(codes.NoReservation) {
 			return 2053, "Requested reservation is invalid"
 		}
 		return 2052, "Access denied to requested reservation"
 	case federation.ReasonPartitionTime:
 		return 2051, "Requested time limit is invalid (missing or exceeds some limit)"
 	case federation.ReasonUnsupported:
-		if agreed(federation.WhyNoLicenses) || agreed(federation.WhyNoLicense) || agreed(federation.WhyFewLicenses) {
+		if agreed(codes.NoLicenses) || agreed(codes.NoLicense) || agreed(codes.FewLicenses) {
 			return 2048, "Invalid license specification"
 		}
 	case federation.ReasonMaxCost, federation.ReasonQOSTime:
 		return 2050, "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 	case federation.ReasonGRES:
-		if agreed(federation.WhyNoSuchGRES) {
+		if agreed(codes.NoSuchGRES) {
 			return 2072, "Invalid generic resource (gres) specification"
 		}
 	case federation.ReasonBadConstraints:
-		if agreed(federation.WhyNoSuchFeature) {
+		if agreed(codes.NoSuchFeature) {
 			return 2029, "Invalid feature specification"
 		}
 	case federation.ReasonReqNodeNotAvail:
 		switch {
-		case agreed(federation.WhyNoSuchNode), agreed(federation.WhyBothLists):
+		case agreed(codes.NoSuchNode), agreed(codes.BothLists):
 			return 2018, "Invalid node name specified"
-		case agreed(federation.WhyTooFewCPUs):
+		case agreed(codes.TooFewCPUs):
 			return 2178, "Requested topology configuration is not available"
 		}
 	}

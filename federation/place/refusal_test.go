@@ -4,19 +4,20 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 )
 
 // A refusal names every place with what keeps the job from it: equal reasons together, and first the places where only the user's rights are in the way.
 func TestRefusalNamesEveryPlace(t *testing.T) {
-	no := func(site federation.SiteName, pool string, reason federation.Reason, code federation.Code, args ...string) federation.Rejection {
-		return federation.Rejection{Site: site, Partition: "main", Pool: pool, Reason: reason, Why: federation.Because(code, args...), Never: true}
+	no := func(site federation.SiteName, pool string, reason federation.Reason, code codes.Code, args ...string) federation.Rejection {
+		return federation.Rejection{Site: site, Partition: "main", Pool: pool, Reason: reason, Why: codes.Because(code, args...), Never: true}
 	}
-	user := no("beta", "", federation.ReasonUnknownUser, federation.WhyNoUser, "dave")
+	user := no("beta", "", federation.ReasonUnknownUser, codes.NoUser, "dave")
 	user.Partition = ""
 	d := federation.Decision{Rejections: []federation.Rejection{
-		no("alpha", "main/h100", federation.ReasonGRES, federation.WhyNoSuchGRES, "gpu"), user,
-		no("aws", "main/g6/a", federation.ReasonGRES, federation.WhyNoSuchGRES, "gpu"), no("aws", "main/g6/b", federation.ReasonGRES, federation.WhyNoSuchGRES, "gpu"),
-		no("local", "main/node", federation.ReasonReqNodeNotAvail, federation.WhyNoSuchNode, "n1"),
+		no("alpha", "main/h100", federation.ReasonGRES, codes.NoSuchGRES, "gpu"), user,
+		no("aws", "main/g6/a", federation.ReasonGRES, codes.NoSuchGRES, "gpu"), no("aws", "main/g6/b", federation.ReasonGRES, codes.NoSuchGRES, "gpu"),
+		no("local", "main/node", federation.ReasonReqNodeNotAvail, codes.NoSuchNode, "n1"),
 	}}
 	e := Refusal(d)
 	if e == nil {
@@ -30,7 +31,7 @@ func TestRefusalNamesEveryPlace(t *testing.T) {
 
 // Real slurmctlds 22.05, 24.11 and 26.05 say this of nodes without TmpDisk.
 func TestTmpDiskInSlurmsWords(t *testing.T) {
-	near := federation.Rejection{Reason: federation.ReasonReqNodeNotAvail, Why: federation.Because(federation.WhyTmpDisk, "1 GiB", "0 MiB")}
+	near := federation.Rejection{Reason: federation.ReasonReqNodeNotAvail, Why: codes.Because(codes.TmpDisk, "1 GiB", "0 MiB")}
 	if got := slurmSaysBefore(&near); got != "Temporary disk specification can not be satisfied" {
 		t.Errorf("%q", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -228,7 +229,7 @@ func (m *model) rentalRefusal(g *group, f *fit, s size) *refusal {
 		if r == nil || r.Refused == nil || m.up[n] || f.exclude[n] {
 			continue
 		}
-		no := forNow(r.Refused.Reason, federation.WhyNodesToBeHad, nodesText(f.nodes), s.up, s.nodes)
+		no := forNow(r.Refused.Reason, codes.NodesToBeHad, nodesText(f.nodes), s.up, s.nodes)
 		no.detail = r.Refused.Detail
 		return no
 	}

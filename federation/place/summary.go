@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 )
 
 // Detail is all that there is to say of why a job is where it is, with times in zone: [Explain], of each component by itself too, and what holds it back.
@@ -207,13 +208,13 @@ func grouped(rejections []federation.Rejection) []*alike {
 	type key struct {
 		site   federation.SiteName
 		reason federation.Reason
-		code   federation.Code
+		code   codes.Code
 	}
 	bySite := map[key]*alike{}
 	var groups []*alike
 	for i := range rejections {
 		r := &rejections[i]
-		if r.Is(federation.WhyNotAsked) {
+		if r.Is(codes.NotAsked) {
 			continue
 		}
 		k := key{r.Site, r.Reason, ""}

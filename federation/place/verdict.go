@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 )
 
 // judged is the verdict of one site, at one version of it, on a shape.
@@ -175,13 +176,13 @@ func (ms *members) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 	}
 	switch {
 	case len(asked) > 0 && !slices.ContainsFunc(asked, known):
-		whole(forGood(federation.ReasonPartition, federation.WhyNoPartition, strings.Join(asked, ",")))
+		whole(forGood(federation.ReasonPartition, codes.NoPartition, strings.Join(asked, ",")))
 		return
 	case len(asked) == 0 && !slices.ContainsFunc(m.obs.Partitions, func(p federation.Partition) bool { return p.Default }):
-		whole(forGood(federation.ReasonPartition, federation.WhyNoDefault))
+		whole(forGood(federation.ReasonPartition, codes.NoDefault))
 		return
 	case len(m.pools) == 0:
-		whole(forNow(federation.ReasonReqNodeNotAvail, federation.WhyNoNodes))
+		whole(forNow(federation.ReasonReqNodeNotAvail, codes.NoNodes))
 		return
 	}
 	no := siteRefusal(st.site)
@@ -193,9 +194,9 @@ func (ms *members) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 // lackRefusal is why a site that lacks an option can run nothing that needs it.
 func lackRefusal(option string) *refusal {
 	if option == "licenses" {
-		return forGood(federation.ReasonUnsupported, federation.WhyNoLicenses)
+		return forGood(federation.ReasonUnsupported, codes.NoLicenses)
 	}
-	return forGood(federation.ReasonUnsupported, federation.WhyNoOption, option)
+	return forGood(federation.ReasonUnsupported, codes.NoOption, option)
 }
 
 // licenseRefusal is why a site can never give a job its licenses: nil if it has as many, or does not tell which it has (nil). What others hold of them now, slurmctld waits
@@ -212,10 +213,10 @@ func licenseRefusal(have []federation.License, asked string) *refusal {
 		}
 		i := slices.IndexFunc(have, func(l federation.License) bool { return l.Name == name })
 		if i < 0 {
-			return forGood(federation.ReasonUnsupported, federation.WhyNoLicense, name)
+			return forGood(federation.ReasonUnsupported, codes.NoLicense, name)
 		}
 		if n > have[i].Total {
-			return forGood(federation.ReasonUnsupported, federation.WhyFewLicenses, n, name, have[i].Total)
+			return forGood(federation.ReasonUnsupported, codes.FewLicenses, n, name, have[i].Total)
 		}
 	}
 	return nil
@@ -302,7 +303,7 @@ func (ms *members) poolCandidate(sh *shape, st *siteState, job *federation.Job, 
 		}
 		if v.as != "" {
 			one := *no
-			one.note(federation.NoteAs, v.as)
+			one.note(codes.NoteAs, v.as)
 			no = &one
 		}
 		if nearest == nil || no.nearer(nearest) {

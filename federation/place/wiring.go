@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/sbatch"
 	"fsub/topology"
 )
@@ -129,7 +130,7 @@ func (sh *shape) heed() {
 			return false
 		}
 		pool := &c.site.model.pools[c.pool]
-		sh.reject(c.site.site.Name, pool.Partition, pool.Name, forNow(federation.ReasonReqNodeNotAvail, federation.WhyUnheeded, c.fits[0].unheeded))
+		sh.reject(c.site.site.Name, pool.Partition, pool.Name, forNow(federation.ReasonReqNodeNotAvail, codes.Unheeded, c.fits[0].unheeded))
 		return true
 	})
 }
@@ -346,10 +347,10 @@ func (w *wiring) refusal(f *fit, s size, nodes func() []int32) *refusal {
 		free := *f
 		free.leaves = 0
 		if have := w.largest(&free, s.leaves, 1); have < f.nodes {
-			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyNoSwitch, f.nodes, have)
+			return forGood(federation.ReasonReqNodeNotAvail, codes.NoSwitch, f.nodes, have)
 		}
 		if have := w.largest(&free, s.upLeaves, 1); have < f.nodes {
-			return forNow(federation.ReasonReqNodeNotAvail, federation.WhyNoSwitchUp, f.nodes, have)
+			return forNow(federation.ReasonReqNodeNotAvail, codes.NoSwitchUp, f.nodes, have)
 		}
 	}
 	if f.leaves > 0 && on.tree {
@@ -361,10 +362,10 @@ func (w *wiring) refusal(f *fit, s size, nodes func() []int32) *refusal {
 		}
 		// Not for good: the job may run anywhere once its --switches has waited long enough.
 		if have := near(s.leaves); have < f.nodes {
-			return leafRefusal(f, have, federation.WhyOneSwitch, federation.WhySwitches)
+			return leafRefusal(f, have, codes.OneSwitch, codes.Switches)
 		}
 		if have := near(s.upLeaves); have < f.nodes {
-			return leafRefusal(f, have, federation.WhyOneSwitchUp, federation.WhySwitchesUp)
+			return leafRefusal(f, have, codes.OneSwitchUp, codes.SwitchesUp)
 		}
 	}
 	if on.Blocks() && f.nodes > 1 {
@@ -375,7 +376,7 @@ func (w *wiring) refusal(f *fit, s size, nodes func() []int32) *refusal {
 	if f.row(w) {
 		all := nodes()
 		if _, _, ok := w.on(f).Chooser().Choose(all, f.wiringAsk(), nil); !ok {
-			return forGood(federation.ReasonReqNodeNotAvail, federation.WhyContiguous, f.nodes)
+			return forGood(federation.ReasonReqNodeNotAvail, codes.Contiguous, f.nodes)
 		}
 	}
 	return nil
@@ -385,14 +386,14 @@ func (w *wiring) refusal(f *fit, s size, nodes func() []int32) *refusal {
 func (w *wiring) blockRefusal(f *fit, s size) *refusal {
 	since := sbatch.Release(w.version) >= sbatch.Slurm2605 // when it became more generous
 	if f.segment > 1 && f.nodes%f.segment != 0 && !(since && f.segment > f.nodes) {
-		return forGood(federation.ReasonReqNodeNotAvail, federation.WhySegmentOdd, f.nodes, f.segment)
+		return forGood(federation.ReasonReqNodeNotAvail, codes.SegmentOdd, f.nodes, f.segment)
 	}
 	if base := w.on(f).BaseBlock(); f.segment > base && !since {
-		return forGood(federation.ReasonReqNodeNotAvail, federation.WhySegmentLarge, f.segment, base)
+		return forGood(federation.ReasonReqNodeNotAvail, codes.SegmentLarge, f.segment, base)
 	}
-	unit, configured, up := 1, federation.WhyBlocks, federation.WhyBlocksUp
+	unit, configured, up := 1, codes.Blocks, codes.BlocksUp
 	if f.segment > 1 && f.segment <= f.nodes {
-		unit, configured, up = f.segment, federation.WhySegments, federation.WhySegmentsUp
+		unit, configured, up = f.segment, codes.Segments, codes.SegmentsUp
 	}
 	if have := w.largest(f, s.leaves, unit); have < f.nodes/unit {
 		return blocksRefusal(forGood, configured, f, have)
@@ -403,8 +404,8 @@ func (w *wiring) blockRefusal(f *fit, s size) *refusal {
 	return nil
 }
 
-func blocksRefusal(refuse func(federation.Reason, federation.Code, ...any) *refusal, code federation.Code, f *fit, have int) *refusal {
-	if code == federation.WhyBlocks || code == federation.WhyBlocksUp {
+func blocksRefusal(refuse func(federation.Reason, codes.Code, ...any) *refusal, code codes.Code, f *fit, have int) *refusal {
+	if code == codes.Blocks || code == codes.BlocksUp {
 		return refuse(federation.ReasonReqNodeNotAvail, code, f.nodes, have)
 	}
 	return refuse(federation.ReasonReqNodeNotAvail, code, f.nodes, f.segment, have)

@@ -16,6 +16,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/codes"
 	"fsub/sbatch"
 )
 
@@ -137,7 +138,7 @@ func (c *Controller) WhyNone() func(*federation.Job, []federation.SiteName) []fe
 		if len(sites) != 1 || sites[0] != "local" {
 			return nil
 		}
-		return []federation.Rejection{{Site: "local", Reason: federation.ReasonGRES, Why: federation.Because(federation.WhyNoSuchGRES, "gpu")}}
+		return []federation.Rejection{{Site: "local", Reason: federation.ReasonGRES, Why: codes.Because(codes.NoSuchGRES, "gpu")}}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/codes"
 	"fsub/sbatch"
 )
 
@@ -102,9 +103,9 @@ func (w *ArrayWhole) domain() *federation.ArrayWhole {
 
 // Holder says who holds a job.
 type Holder struct {
-	By  string          `json:"by,omitempty"` // a user's name; missing: the daemon
-	At  time.Time       `json:"time"`
-	Why *federation.Why `json:"why,omitempty"` // why the daemon does
+	By  string     `json:"by,omitempty"` // a user's name; missing: the daemon
+	At  time.Time  `json:"time"`
+	Why *codes.Why `json:"why,omitempty"` // why the daemon does
 }
 
 // HetComponent says which component of which heterogeneous job a job is.

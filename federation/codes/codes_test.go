@@ -1,4 +1,4 @@
-package federation
+package codes
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 )
 
 func TestEveryCodeHasASentence(t *testing.T) {
-	source, err := os.ReadFile("why.go")
+	source, err := os.ReadFile("codes.go")
 	if err != nil {
 		t.Fatal(err)
 	}
