@@ -10,8 +10,8 @@ import (
 	"fsub/federation/codes"
 )
 
-// reasons in the order of the filters: a pool that was refused for a later one came nearer to running the job.
-var reasons = []federation.Reason{
+// nearness in the order of the filters: a pool that was refused for a later one came nearer to running the job.
+var nearness = []federation.Reason{
 	federation.ReasonNotAsked, federation.ReasonUnsupported, federation.ReasonFileSystem, federation.ReasonPartition,
 	federation.ReasonUnknownUser, federation.ReasonRootOnly, federation.ReasonAccount, federation.ReasonQOS, federation.ReasonReservation,
 	federation.ReasonQOSTime, federation.ReasonPartitionTime, federation.ReasonPartitionNodes, federation.ReasonGRES, federation.ReasonBadConstraints,
@@ -28,10 +28,10 @@ func rank(r *federation.Rejection) int {
 }
 
 func rankOf(reason federation.Reason) int {
-	if i := slices.Index(reasons, reason); i >= 0 {
+	if i := slices.Index(nearness, reason); i >= 0 {
 		return i
 	}
-	return len(reasons)
+	return len(nearness)
 }
 
 // nearest is the rejection that came nearest to running the job, if possible one that may pass; nil if there is none.

@@ -35,7 +35,7 @@ func WhyNowhere(all []federation.Rejection) (lines []string) {
 	order := func(g *alike) int {
 		switch g.first.Reason {
 		case federation.ReasonUnknownUser, federation.ReasonAccount, federation.ReasonQOS:
-			return len(reasons) + 1
+			return len(nearness) + 1
 		}
 		return rank(g.first)
 	}
@@ -52,7 +52,7 @@ func WhyNowhere(all []federation.Rejection) (lines []string) {
 		lines = append(lines, text)
 	}
 	if more := len(groups) - most; more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d reasons more", more))
+		lines = append(lines, fmt.Sprintf("and %d nearness more", more))
 	}
 	return lines
 }
