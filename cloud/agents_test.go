@@ -16,6 +16,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // byHand is a world whose machines say nothing by themselves: the test speaks for them.
@@ -204,7 +205,7 @@ func TestLaunch(t *testing.T) {
 			t.Errorf("the further machine is told %+v", o.Runs)
 		}
 		w.report(rest, agentapi.Status{Run: run, State: agentapi.RunEnded})
-		if j := w.lookup(id); j.State != federation.Failed || j.ExitStatus != 5<<8 || j.Reason != federation.ReasonNonZeroExit {
+		if j := w.lookup(id); j.State != federation.Failed || j.ExitStatus != 5<<8 || j.Reason != reasons.NonZeroExit {
 			t.Errorf("%+v", j)
 		}
 		o = w.poll(head, agentapi.Poll{Known: []string{run}})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -24,7 +24,7 @@ func (s *scheduler) stays(ng *nodeGroup, j *job, boot time.Duration) (refusal, b
 	if limit == sbatch.Unlimited {
 		may = "has no time limit"
 	}
-	return refusal{reason: federation.ReasonReqNodeNotAvail, detail: fmt.Sprintf("it %s, and %s is there until %s", may, ng.offering.ID, until.UTC().Format(time.RFC3339)), back: true}, false
+	return refusal{reason: reasons.ReqNodeNotAvail, detail: fmt.Sprintf("it %s, and %s is there until %s", may, ng.offering.ID, until.UTC().Format(time.RFC3339)), back: true}, false
 }
 
 // ends reports whether the time of the group's machines is over, or will be within some time.

@@ -7,6 +7,7 @@ import (
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -31,7 +32,7 @@ func TestBlock(t *testing.T) {
 			if j := w.wants(w.submit("sleep 1", asks(limit, "")), federation.Completed, time.Minute); paid(j) {
 				t.Errorf("a job of %s is on %s, which goes in less than 6 hours", limit, j.Nodes)
 			}
-			if j := w.wants(w.submit("sleep 1", asks(limit, block.ID)), federation.BootFail, time.Minute); !j.Returned || j.Reason != federation.ReasonReqNodeNotAvail {
+			if j := w.wants(w.submit("sleep 1", asks(limit, block.ID)), federation.BootFail, time.Minute); !j.Returned || j.Reason != reasons.ReqNodeNotAvail {
 				t.Errorf("%+v", j)
 			}
 		}

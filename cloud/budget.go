@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -179,7 +180,7 @@ func (s *scheduler) afford(r *run) (refusal, bool) {
 	for p, list := range costs {
 		for i, cost := range list {
 			if a := &p.allowed[i]; !a.Bears(cost) {
-				return refusal{reason: federation.ReasonBudget, detail: "pool " + p.Name + ": " + a.Refuses(cost).Text(), back: true}, false
+				return refusal{reason: reasons.Budget, detail: "pool " + p.Name + ": " + a.Refuses(cost).Text(), back: true}, false
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"fsub/accounting"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -38,7 +39,7 @@ func TestBudget(t *testing.T) {
 		refused := func(limit time.Duration, says string) {
 			t.Helper()
 			j := w.wants(w.submit("sleep 1", func(s *federation.Submission) { bob(s); limited(limit)(s) }), federation.BootFail, time.Minute)
-			if !j.Returned || j.Reason != federation.ReasonBudget || !strings.Contains(j.Detail, says) {
+			if !j.Returned || j.Reason != reasons.Budget || !strings.Contains(j.Detail, says) {
 				t.Errorf("%+v", j)
 			}
 		}
@@ -84,7 +85,7 @@ func TestBudgetIsSpent(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 		late := w.wants(w.submit("sleep 1", func(s *federation.Submission) { bob(s); limited(time.Minute)(s) }), federation.BootFail, time.Minute)
-		if !late.Returned || late.Reason != federation.ReasonBudget {
+		if !late.Returned || late.Reason != reasons.Budget {
 			t.Errorf("%+v", late)
 		}
 		o, err := w.driver.Observe(context.Background())

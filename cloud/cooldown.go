@@ -10,6 +10,7 @@ import (
 
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // coolDown is a refusal that is remembered: until it passes the cloud is not asked for what it is about.
@@ -75,22 +76,22 @@ func (cs *cooldowns) cooling(o *provider.Offering, g *gang) *coolDown {
 	return nil
 }
 
-func reasonOf(k provider.ErrorKind) federation.Reason {
+func reasonOf(k provider.ErrorKind) reasons.Reason {
 	switch k {
 	case provider.KindStockOut:
-		return federation.ReasonStockOut
+		return reasons.StockOut
 	case provider.KindQuota:
-		return federation.ReasonQuota
+		return reasons.Quota
 	case provider.KindDenied, provider.KindKey:
-		return federation.ReasonCloudDenied
+		return reasons.CloudDenied
 	case provider.KindThrottled:
-		return federation.ReasonThrottled
+		return reasons.Throttled
 	case provider.KindUnavailable:
-		return federation.ReasonSiteUnavailable
+		return reasons.SiteUnavailable
 	case kindBoot:
-		return federation.ReasonBoot
+		return reasons.Boot
 	}
-	return federation.ReasonRefused
+	return reasons.Refused
 }
 
 // mayCall is asked before each call for a gang. It returns how long to wait before asking again, or why the call is not to be made at all.

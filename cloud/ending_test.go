@@ -6,11 +6,12 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // TestRaisedSignal: why a job has failed is said as slurmctld says it.
 func TestRaisedSignal(t *testing.T) {
-	for exit, want := range map[int32]federation.Reason{15: "RaisedSignal:15(Terminated)", 11: "RaisedSignal:11(Segmentation fault)", 2 << 8: federation.ReasonNonZeroExit} {
+	for exit, want := range map[int32]reasons.Reason{15: "RaisedSignal:15(Terminated)", 11: "RaisedSignal:11(Segmentation fault)", 2 << 8: reasons.NonZeroExit} {
 		byHand(t, func(w *world) {
 			id := w.submit("kill $$", nil)
 			head := w.let()[0]

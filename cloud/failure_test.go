@@ -15,6 +15,7 @@ import (
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // bubble runs a test on virtual time; the world ends with it.
@@ -293,7 +294,7 @@ func TestCancelWhileBooting(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.ready()
 		id := w.submit("sleep 1", nodes(2))
-		if j := w.lookup(id); j.State != federation.Pending || j.Reason != federation.ReasonBoot || !j.Start.IsZero() {
+		if j := w.lookup(id); j.State != federation.Pending || j.Reason != reasons.Boot || !j.Start.IsZero() {
 			t.Errorf("%+v", j)
 		}
 		if err := w.driver.Cancel(context.Background(), federation.JobRef{ID: id}, nil); err != nil {
@@ -335,7 +336,7 @@ func TestDiesAtBoot(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		for id := range subs {
-			if j := w.lookup(id); j.State != federation.Pending || j.Reason != federation.ReasonBoot && j.Reason != federation.ReasonPriority {
+			if j := w.lookup(id); j.State != federation.Pending || j.Reason != reasons.Boot && j.Reason != reasons.Priority {
 				t.Errorf("%+v", j)
 			}
 		}
@@ -362,13 +363,13 @@ func TestReasonWhileThrottled(t *testing.T) {
 		w.ready()
 		id := w.submit("sleep 5", nil)
 		time.Sleep(time.Second)
-		if j := w.lookup(id); j.State != federation.Pending || j.Reason != federation.ReasonThrottled || !strings.Contains(j.Detail, "slow down") {
+		if j := w.lookup(id); j.State != federation.Pending || j.Reason != reasons.Throttled || !strings.Contains(j.Detail, "slow down") {
 			t.Errorf("%+v", j)
 		}
 		w.stop() // what it waits for is in the records
 		w.ready()
 		lets.Store(true)
-		w.until("its machine starts", time.Minute, func() bool { return w.lookup(id).Reason == federation.ReasonBoot })
+		w.until("its machine starts", time.Minute, func() bool { return w.lookup(id).Reason == reasons.Boot })
 		w.wants(id, federation.Completed, time.Minute)
 		if n := len(w.cloud.Machines()); n != 1 {
 			t.Errorf("%d machines were made", n)

@@ -11,6 +11,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // fleet is the machines that there are, in the gangs that they were rented in and the pools that they are for.
@@ -101,14 +102,14 @@ func (f *fleet) closeGang(g *gang) {
 func (f *fleet) mayGrow(ng *nodeGroup) (refusal, bool) {
 	switch {
 	case ng.gone:
-		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud does not offer them any more", back: true}, false
+		return refusal{reason: reasons.ReqNodeNotAvail, detail: "the cloud does not offer them any more", back: true}, false
 	case ng.ends(f.now(), ng.offering.Boot):
-		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: blockEnds, back: true}, false
+		return refusal{reason: reasons.ReqNodeNotAvail, detail: blockEnds, back: true}, false
 	case f.cfg.AgentServer == nil:
-		return refusal{reason: federation.ReasonReqNodeNotAvail, detail: "there is no agent server for machines"}, false
+		return refusal{reason: reasons.ReqNodeNotAvail, detail: "there is no agent server for machines"}, false
 	}
 	if ng.pool.spent.why != "" {
-		return refusal{reason: federation.ReasonBudget, detail: ng.pool.spent.why, back: true}, false
+		return refusal{reason: reasons.Budget, detail: ng.pool.spent.why, back: true}, false
 	}
 	c := f.cool.cooling(&ng.offering, nil)
 	if c == nil {

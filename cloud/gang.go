@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // gang is a request for machines, in memory.
@@ -38,7 +39,7 @@ func (g *gang) registers() bool {
 }
 
 // tellJobs says why the jobs that wait for a gang do.
-func (g *gang) tellJobs(reason federation.Reason, detail string) {
+func (g *gang) tellJobs(reason reasons.Reason, detail string) {
 	for _, m := range g.machines {
 		for _, r := range m.runs {
 			if j := r.job; j.State == federation.Pending && j.Reason != reason {

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"fsub/accounting"
-	"fsub/federation"
 	"fsub/federation/demand"
+	"fsub/federation/reasons"
 )
 
 // grow adds new machines of a node group to those that are there, so that a component fits.
@@ -21,10 +21,10 @@ func (s *scheduler) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 		need, _, err = demand.Need(needs, ng.shape(), o)
 	}
 	if err != nil {
-		return refusal{reason: federation.ReasonBadConstraints, detail: err.Error(), back: true}, false
+		return refusal{reason: reasons.BadConstraints, detail: err.Error(), back: true}, false
 	}
 	if w := &j.Wants[i]; w.PerHour > 0 && accounting.MoneyOf(float64(ng.offering.Price)*float64(w.Nodes)) > w.PerHour {
-		return refusal{reason: federation.ReasonPrice, back: true, detail: fmt.Sprintf("%s costs %s an hour by now", ng.offering.ID, accounting.MoneyOf(float64(ng.offering.Price)).Rate())}, false
+		return refusal{reason: reasons.Price, back: true, detail: fmt.Sprintf("%s costs %s an hour by now", ng.offering.ID, accounting.MoneyOf(float64(ng.offering.Price)).Rate())}, false
 	}
 	if v, ok := s.fleet.mayGrow(ng); !ok {
 		if v.waits = forCloud; v.back && ng.usable(j) >= need {
@@ -51,9 +51,9 @@ func (s *scheduler) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 	shares, err := demand.Fit(needs, nodes, o)
 	if err != nil {
 		if needs.NodeList != "" && ng.fitsOneDay(needs, nodes[there:]) {
-			return refusal{reason: federation.ReasonResources, waits: forNodes}, false // one that it names has another job, or ends
+			return refusal{reason: reasons.Resources, waits: forNodes}, false // one that it names has another job, or ends
 		}
-		return refusal{reason: federation.ReasonBadConstraints, detail: err.Error(), back: errors.Is(err, demand.ErrNoFit), waits: forCloud}, false
+		return refusal{reason: reasons.BadConstraints, detail: err.Error(), back: errors.Is(err, demand.ErrNoFit), waits: forCloud}, false
 	}
 	var chosen []string
 	kept := map[*machine]bool{}
@@ -92,7 +92,7 @@ func (s *scheduler) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 // makeRoom ends idle machines that the job cannot use, if that would make room for those that it needs. use reports which of its node group it can.
 func (s *scheduler) makeRoom(j *job, ng *nodeGroup, count, room int, use func(*machine) bool) refusal {
 	if count > ng.pool.Max || ng.offering.Max > 0 && count > ng.offering.Max {
-		return refusal{reason: federation.ReasonPartitionNodes, back: true,
+		return refusal{reason: reasons.PartitionNodes, back: true,
 			detail: fmt.Sprintf("it needs %d new machines, and there may be %d", count, max(min(ng.pool.Max, ng.offering.Max), ng.pool.Max))}
 	}
 	var idle []*machine
@@ -111,5 +111,5 @@ func (s *scheduler) makeRoom(j *job, ng *nodeGroup, count, room int, use func(*m
 			s.fleet.endMachine(m, "makes room")
 		}
 	}
-	return refusal{reason: federation.ReasonResources, waits: forMachines, short: count}
+	return refusal{reason: reasons.Resources, waits: forMachines, short: count}
 }

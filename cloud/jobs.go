@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // jobTable is the jobs that the site has taken, and in which order they have changed.
@@ -148,7 +149,7 @@ func (js *jobTable) siteJob(j *jobRecord) federation.SiteJob {
 		s.Components = components(j, &s)
 	}
 	if s.Reason == "" {
-		s.Reason = federation.ReasonNone
+		s.Reason = reasons.None
 	}
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 func bob(s *federation.Submission) {
@@ -109,7 +110,7 @@ func TestNamedNode(t *testing.T) {
 		}
 		next := w.submit("sleep 1", named("sky-main-large-2"))
 		time.Sleep(time.Minute)
-		if j := w.lookup(next); j.State != federation.Pending || j.Reason != federation.ReasonResources {
+		if j := w.lookup(next); j.State != federation.Pending || j.Reason != reasons.Resources {
 			t.Errorf("%s (%s) %s", j.State, j.Reason, j.Detail)
 		}
 		if j := w.wants(next, federation.Completed, 10*time.Minute); j.Nodes != busy.Nodes {
@@ -236,7 +237,7 @@ func TestOfferings(t *testing.T) {
 			t.Errorf("%+v", j)
 		}
 		j = w.wants(w.submit("sleep 1", func(s *federation.Submission) { s.Offer.Offering = "cheap" }), federation.BootFail, time.Minute)
-		if !j.Returned || j.Reason != federation.ReasonStockOut {
+		if !j.Returned || j.Reason != reasons.StockOut {
 			t.Errorf("%+v", j)
 		}
 		if n := w.cloud.Calls("Create", time.Now().Add(-time.Hour)); n != 3 {

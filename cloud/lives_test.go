@@ -10,6 +10,7 @@ import (
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // What was refused is asked for again as soon as an operator says so, also after a restart.
@@ -30,7 +31,7 @@ func TestRetry(t *testing.T) {
 		time.Sleep(time.Millisecond) // after the call that was refused, by the bubble's clock
 		begin := time.Now()
 		got, err := w.driver.Retry(context.Background())
-		if err != nil || len(got) != 1 || got[0].Reason != federation.ReasonCloudDenied || !strings.Contains(got[0].Detail, "no such role") {
+		if err != nil || len(got) != 1 || got[0].Reason != reasons.CloudDenied || !strings.Contains(got[0].Detail, "no such role") {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		refuse = false

@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/health"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -88,7 +89,7 @@ func (f *fleet) observePool(o *federation.Observation, p *pool) {
 		virtual.State = []string{"IDLE", "CLOUD", "POWERED_DOWN"}
 		if v, ok := f.mayGrow(ng); !ok && n > 0 {
 			virtual.State, virtual.Reason = []string{"DOWN", "CLOUD", "POWERED_DOWN"}, string(v.reason)+": "+v.detail
-			if v.reason != federation.ReasonReqNodeNotAvail {
+			if v.reason != reasons.ReqNodeNotAvail {
 				virtual.Rented.Refused = &federation.Refusal{Reason: v.reason, Detail: v.detail}
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -116,7 +117,7 @@ func (a *agents) scriptLost(j *job, run string) {
 	defer a.mu.Unlock()
 	if r := j.run; r != nil && r.ID == run && r.Members[0].State == "" {
 		r.sent[0] = false
-		a.runs.fail(r, outcome{State: federation.Failed, Reason: federation.ReasonLaunchFailure, Detail: "its script is not in the pool's records", At: a.now()})
+		a.runs.fail(r, outcome{State: federation.Failed, Reason: reasons.LaunchFailure, Detail: "its script is not in the pool's records", At: a.now()})
 		a.scheduler.schedule()
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // The waits between two questions after a request that the cloud has queued, and before one that could not be withdrawn is tried again.
@@ -36,7 +36,7 @@ func (rt *renter) queued(g *gang, e *provider.Error) (again time.Duration) {
 		g.Resume = e.Resume
 		rt.put(g)
 	}
-	g.tellJobs(federation.ReasonCloudQueue, e.Text)
+	g.tellJobs(reasons.CloudQueue, e.Text)
 	return cmp.Or(e.After, pendingAgain)
 }
 

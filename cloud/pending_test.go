@@ -8,6 +8,7 @@ import (
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // TestQueuedRequest: a request that the cloud queues for half an hour is asked for under its token until its machines are there, by a later daemon too; one whose job
@@ -18,7 +19,7 @@ func TestQueuedRequest(t *testing.T) {
 		w.ready()
 		id, gone := w.submit("sleep 5", nil), w.submit("sleep 5", nil)
 		time.Sleep(2 * time.Minute)
-		if j := w.lookup(id); j.State != federation.Pending || j.Reason != federation.ReasonCloudQueue {
+		if j := w.lookup(id); j.State != federation.Pending || j.Reason != reasons.CloudQueue {
 			t.Errorf("%s %s", j.State, j.Reason)
 		}
 		w.stop()

@@ -6,19 +6,20 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/demand"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
 // refusal says why a job gets no machines now.
 type refusal struct {
-	reason federation.Reason
+	reason reasons.Reason
 	detail string
 	back   bool // it is given back: waiting here would not help
 	waits  waiting
 	short  int // how many machines the pool has no room for
 }
 
-var waits = refusal{reason: federation.ReasonResources, waits: forMachines}
+var waits = refusal{reason: reasons.Resources, waits: forMachines}
 
 // place finds machines for every component of a job, all or none: nil and a refusal if there are none. grow: new ones, too.
 func (s *scheduler) place(j *job, grow bool) (*run, refusal) {
@@ -58,7 +59,7 @@ func (s *scheduler) placeComponent(j *job, r *run, i int, grow bool) (refusal, b
 		return waits, false
 	}
 	if p == nil {
-		return refusal{reason: federation.ReasonPartition, back: true}, false
+		return refusal{reason: reasons.Partition, back: true}, false
 	}
 	needs, groups := j.needs(i), p.groupsFor(j.Wants[i])
 	for _, ng := range groups {
@@ -75,7 +76,7 @@ func (s *scheduler) placeComponent(j *job, r *run, i int, grow bool) (refusal, b
 	if !grow {
 		return waits, false
 	}
-	last := refusal{reason: federation.ReasonReqNodeNotAvail, detail: "the cloud offers no such machines any more", back: true}
+	last := refusal{reason: reasons.ReqNodeNotAvail, detail: "the cloud offers no such machines any more", back: true}
 	for k, ng := range groups {
 		v, ok := s.stays(ng, j, ng.offering.Boot)
 		if ok {
@@ -148,7 +149,7 @@ func (s *scheduler) bind(j *job, r *run) {
 		}
 	}
 	r.Price, r.Parts = r.price(), r.parts(len(j.Wants))
-	j.Reason, j.Detail, j.Returned = federation.ReasonBoot, "", false
+	j.Reason, j.Detail, j.Returned = reasons.Boot, "", false
 	s.put(j)
 	for _, g := range r.gangs {
 		s.put(g)

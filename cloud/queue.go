@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // queue is the jobs whose claims wait to be fulfilled. It ranks nothing: of claims on the same machines the one that placement made first is first, and
@@ -72,20 +73,20 @@ func (q *queue) enqueue(j *job) {
 	}
 	switch {
 	case j.Job.Held != federation.NotHeld:
-		j.Reason = federation.ReasonHeldUser
+		j.Reason = reasons.HeldUser
 		if j.Job.Held == federation.HeldAdmin {
-			j.Reason = federation.ReasonHeldAdmin
+			j.Reason = reasons.HeldAdmin
 		}
 		return
 	case j.begin().After(q.now()):
-		j.Reason = federation.ReasonBeginTime
+		j.Reason = reasons.BeginTime
 		q.begins[j] = true
 		return
 	}
 	delete(q.begins, j)
 	l := q.subqueueOf(j)
 	j.subqueue = l
-	j.Reason, j.Detail = federation.ReasonPriority, ""
+	j.Reason, j.Detail = reasons.Priority, ""
 	heap.Push(&l.jobs, j)
 	if l.jobs[0] == j {
 		l.waits, l.since = forNothing, time.Time{}

@@ -6,6 +6,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -28,15 +29,15 @@ type jobRecord struct {
 	Runs      int            `json:"runs,omitempty"`      // runs that were named for it
 	NotBefore time.Time      `json:"not_before,omitzero"` // after a requeue
 
-	State    federation.State  `json:"state"`
-	Reason   federation.Reason `json:"reason,omitempty"`
-	Detail   string            `json:"detail,omitempty"`
-	Returned bool              `json:"returned,omitempty"`
-	Start    time.Time         `json:"start,omitzero"`
-	End      time.Time         `json:"end,omitzero"`
-	Exit     int32             `json:"exit,omitempty"`
-	Run      *runRecord        `json:"run,omitempty"` // the one that holds machines, else the last
-	Steps    []agentapi.Step   `json:"steps,omitempty"`
+	State    federation.State `json:"state"`
+	Reason   reasons.Reason   `json:"reason,omitempty"`
+	Detail   string           `json:"detail,omitempty"`
+	Returned bool             `json:"returned,omitempty"`
+	Start    time.Time        `json:"start,omitzero"`
+	End      time.Time        `json:"end,omitzero"`
+	Exit     int32            `json:"exit,omitempty"`
+	Run      *runRecord       `json:"run,omitempty"` // the one that holds machines, else the last
+	Steps    []agentapi.Step  `json:"steps,omitempty"`
 	// Suspension is that of the last run.
 	Suspension federation.Suspension `json:"suspension,omitzero"`
 	// Earlier are the runs that a requeue has ended here.
@@ -95,11 +96,11 @@ type member struct {
 
 // outcome is how a run ends.
 type outcome struct {
-	State  federation.State  `json:"state"` // PENDING: it is to run again
-	Reason federation.Reason `json:"reason,omitempty"`
-	Detail string            `json:"detail,omitempty"`
-	Exit   int32             `json:"exit,omitempty"`
-	At     time.Time         `json:"at"`
+	State  federation.State `json:"state"` // PENDING: it is to run again
+	Reason reasons.Reason   `json:"reason,omitempty"`
+	Detail string           `json:"detail,omitempty"`
+	Exit   int32            `json:"exit,omitempty"`
+	At     time.Time        `json:"at"`
 }
 
 // gangRecord is a request for machines.

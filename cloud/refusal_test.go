@@ -10,21 +10,22 @@ import (
 
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // refusals are what a cloud may answer for hours, and how often it may be asked within one.
 var refusals = []struct {
 	name   string
 	err    provider.Error
-	reason federation.Reason
+	reason reasons.Reason
 	calls  int // of Create in an hour, at most
 }{
-	{"stock-out", provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering, Code: "InsufficientInstanceCapacity", Text: "none left"}, federation.ReasonStockOut, 12},
-	{"quota", provider.Error{Kind: provider.KindQuota, Scope: provider.ScopeRegion, Code: "VcpuLimitExceeded", Text: "limit 0"}, federation.ReasonQuota, 12},
-	{"denied", provider.Error{Kind: provider.KindDenied, Scope: provider.ScopeCloud, Code: "AuthFailure", Text: "no"}, federation.ReasonCloudDenied, 12},
-	{"throttled", provider.Error{Kind: provider.KindThrottled, Scope: provider.ScopeCloud, Code: "RequestLimitExceeded", Text: "slow down"}, federation.ReasonThrottled, 40},
-	{"invalid", provider.Error{Kind: provider.KindInvalid, Scope: provider.ScopeOffering, Code: "InvalidParameterValue", Text: "no such subnet"}, federation.ReasonRefused, 12},
-	{"unavailable", provider.Error{Kind: provider.KindUnavailable, Scope: provider.ScopeCloud, Text: "no route"}, federation.ReasonSiteUnavailable, 40},
+	{"stock-out", provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering, Code: "InsufficientInstanceCapacity", Text: "none left"}, reasons.StockOut, 12},
+	{"quota", provider.Error{Kind: provider.KindQuota, Scope: provider.ScopeRegion, Code: "VcpuLimitExceeded", Text: "limit 0"}, reasons.Quota, 12},
+	{"denied", provider.Error{Kind: provider.KindDenied, Scope: provider.ScopeCloud, Code: "AuthFailure", Text: "no"}, reasons.CloudDenied, 12},
+	{"throttled", provider.Error{Kind: provider.KindThrottled, Scope: provider.ScopeCloud, Code: "RequestLimitExceeded", Text: "slow down"}, reasons.Throttled, 40},
+	{"invalid", provider.Error{Kind: provider.KindInvalid, Scope: provider.ScopeOffering, Code: "InvalidParameterValue", Text: "no such subnet"}, reasons.Refused, 12},
+	{"unavailable", provider.Error{Kind: provider.KindUnavailable, Scope: provider.ScopeCloud, Text: "no route"}, reasons.SiteUnavailable, 40},
 }
 
 // TestRefusals: whatever the cloud refuses for an hour, the jobs wait with its reason, or are given back with it, and the cloud is asked a bounded number of
@@ -129,7 +130,7 @@ func TestQuotaIsShared(t *testing.T) {
 		try := func(id string, state federation.State, calls int) {
 			t.Helper()
 			j := w.wants(w.submit("sleep 1", func(s *federation.Submission) { s.Offer.Offering = id }), state, time.Minute)
-			if state == federation.BootFail && (!j.Returned || j.Reason != federation.ReasonQuota) {
+			if state == federation.BootFail && (!j.Returned || j.Reason != reasons.Quota) {
 				t.Errorf("%s: %+v", id, j)
 			}
 			if n := w.cloud.Calls("Create", begin); n != calls {

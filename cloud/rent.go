@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // renter asks the cloud for machines.
@@ -190,7 +190,7 @@ func (rt *renter) made(g *gang, list []provider.Instance) {
 		byName[cmp.Or(in.Name, g.Names[i])] = in
 	}
 	g.State = gangMade
-	g.tellJobs(federation.ReasonBoot, "")
+	g.tellJobs(reasons.Boot, "")
 	rt.put(g)
 	for i, m := range g.machines {
 		in, ok := byName[m.Name]

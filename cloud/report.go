@@ -11,6 +11,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/records"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // Report implements Agents.
@@ -105,7 +106,7 @@ func (rs *runs) memberEnded(r *run, i int, s agentapi.Status) {
 		return
 	}
 	if i > 0 && s.Why == agentapi.WhyExit {
-		o = outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: r.Members[i].Name + " ended its part before the script had ended", At: o.At}
+		o = outcome{State: federation.NodeFail, Reason: reasons.NodeDown, Detail: r.Members[i].Name + " ended its part before the script had ended", At: o.At}
 	}
 	rs.fail(r, o)
 }
@@ -125,9 +126,9 @@ func (rs *runs) outcomeOf(r *run, s agentapi.Status) outcome {
 			o.State = federation.Preempted
 		case s.Exit&0x7f != 0:
 			sig := syscall.Signal(s.Exit & 0x7f)
-			o.State, o.Reason = federation.Failed, federation.Reason(fmt.Sprintf("RaisedSignal:%d(%s)", int(sig), signalText(sig)))
+			o.State, o.Reason = federation.Failed, reasons.Reason(fmt.Sprintf("RaisedSignal:%d(%s)", int(sig), signalText(sig)))
 		default:
-			o.State, o.Reason = federation.Failed, federation.ReasonNonZeroExit
+			o.State, o.Reason = federation.Failed, reasons.NonZeroExit
 		}
 	case agentapi.WhyCancel:
 		o.State = federation.Cancelled
@@ -137,15 +138,15 @@ func (rs *runs) outcomeOf(r *run, s agentapi.Status) outcome {
 			o.State = federation.Cancelled
 		}
 	case agentapi.WhyTimeout:
-		o.State, o.Reason = federation.Timeout, federation.ReasonTimeLimit
+		o.State, o.Reason = federation.Timeout, reasons.TimeLimit
 	case agentapi.WhyPreempt:
 		o.State = federation.Preempted
 	case agentapi.WhyMemory:
 		o.State, o.Reason = federation.OutOfMemory, "OutOfMemory"
 	case agentapi.WhyLaunch:
-		o.State, o.Reason = federation.Failed, federation.ReasonLaunchFailure
+		o.State, o.Reason = federation.Failed, reasons.LaunchFailure
 	default:
-		o.State, o.Reason = federation.NodeFail, federation.ReasonNodeDown
+		o.State, o.Reason = federation.NodeFail, reasons.NodeDown
 	}
 	return o
 }

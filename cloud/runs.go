@@ -6,6 +6,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // runs starts, stops and ends jobs on their machines.
@@ -22,7 +23,7 @@ func (rs *runs) advance(r *run) {
 		return
 	}
 	if j.State == federation.Pending {
-		j.State, j.Reason, j.Detail, j.Start = federation.Configuring, federation.ReasonNone, "", rs.now()
+		j.State, j.Reason, j.Detail, j.Start = federation.Configuring, reasons.None, "", rs.now()
 		rs.put(j)
 		for i, m := range r.machines {
 			if m.waited(r, &r.Members[i], j.Start) {
@@ -171,11 +172,11 @@ func (rs *runs) unbind(r *run, boot bool, why string) {
 	j.run, j.Run = nil, nil
 	if boot {
 		if j.Boots++; j.Boots >= rs.t.Boots {
-			rs.finish(j, outcome{State: federation.BootFail, Reason: federation.ReasonBoot, Detail: why, At: now})
+			rs.finish(j, outcome{State: federation.BootFail, Reason: reasons.Boot, Detail: why, At: now})
 			return
 		}
 	}
-	j.State, j.Reason, j.Start = federation.Pending, federation.ReasonResources, time.Time{}
+	j.State, j.Reason, j.Start = federation.Pending, reasons.Resources, time.Time{}
 	rs.put(j)
 	rs.queue.enqueue(j)
 }
@@ -192,13 +193,13 @@ func (rs *runs) failMachine(m *machine, why string, preempted bool) {
 		k := r.memberOf(m)
 		lived := k.State != agentapi.RunEnded
 		k.State = agentapi.RunEnded
-		o := outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: m.Name + ": " + why, At: rs.now()}
+		o := outcome{State: federation.NodeFail, Reason: reasons.NodeDown, Detail: m.Name + ": " + why, At: rs.now()}
 		if preempted {
-			o.State, o.Reason = federation.Preempted, federation.ReasonNone
+			o.State, o.Reason = federation.Preempted, reasons.None
 		}
 		o.asStopped(r.Stop)
 		rs.put(r.job)
-		if lived && r.End != nil && r.End.Reason == federation.ReasonNonZeroExit {
+		if lived && r.End != nil && r.End.Reason == reasons.NonZeroExit {
 			r.End = nil // the script failed because the machine did, and was faster
 		}
 		rs.fail(r, o)
@@ -212,16 +213,16 @@ func (o *outcome) asStopped(s *agentapi.Stop) {
 	}
 	switch s.Why {
 	case agentapi.WhyCancel:
-		o.State, o.Reason = federation.Cancelled, federation.ReasonNone
+		o.State, o.Reason = federation.Cancelled, reasons.None
 	case agentapi.WhyRequeue:
-		o.State, o.Reason = federation.Pending, federation.ReasonNone
+		o.State, o.Reason = federation.Pending, reasons.None
 	case agentapi.WhyTimeout:
-		o.State, o.Reason = federation.Timeout, federation.ReasonTimeLimit
+		o.State, o.Reason = federation.Timeout, reasons.TimeLimit
 	}
 }
 
 // lostRun ends a job one of whose machines is not in the records any more: it had ended, and the batch with the job's end was not written.
 func (rs *runs) lostRun(j *job, k *member) {
 	rs.log.Warn("a machine of a job is not recorded", "job", j.id(), "machine", k.Machine)
-	rs.finish(j, outcome{State: federation.NodeFail, Reason: federation.ReasonNodeDown, Detail: k.Name + " is gone", At: rs.now()})
+	rs.finish(j, outcome{State: federation.NodeFail, Reason: reasons.NodeDown, Detail: k.Name + " is gone", At: rs.now()})
 }

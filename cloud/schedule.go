@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // scheduler fulfils claims: with machines that are there, or with new ones that the renter asks the cloud for.
@@ -45,7 +45,7 @@ func (s *scheduler) start(l *subqueue) (more bool) {
 		return false
 	}
 	var r *run
-	v := refusal{reason: federation.ReasonResources, waits: forMachines, short: 1}
+	v := refusal{reason: reasons.Resources, waits: forMachines, short: 1}
 	if !slices.ContainsFunc(l.pools, (*pool).full) {
 		r, v = s.place(j, grow)
 	}

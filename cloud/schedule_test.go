@@ -13,6 +13,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -90,7 +91,7 @@ func TestClaimsInOrder(t *testing.T) {
 	}
 	early := claim(5, 5, 1, "a", federation.Dollar)
 	d.scheduler.schedule()
-	if early.run != nil || !early.Returned || early.Reason != federation.ReasonPrice {
+	if early.run != nil || !early.Returned || early.Reason != reasons.Price {
 		t.Errorf("a claim of a dollar an hour: %v, %s %s", early.run, early.Reason, early.Detail)
 	}
 	d.runs.finish(large, outcome{State: federation.Cancelled})

@@ -6,6 +6,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // stop has a run ended by its agents. What of it no agent was told ends at once, as o says.
@@ -66,7 +67,7 @@ func (rs *runs) overdue(j *job, now time.Time) (stuck []*machine) {
 	limit := j.limit(r.machines[0].pool)
 	if late := rs.t.KillWait + rs.t.Margin; limit < 1<<62 && j.elapsed(now) > limit+late {
 		rs.log.Warn("an agent has let a job's time limit pass", "job", j.id(), "limit", limit)
-		rs.stop(r, agentapi.WhyTimeout, outcome{State: federation.Timeout, Reason: federation.ReasonTimeLimit})
+		rs.stop(r, agentapi.WhyTimeout, outcome{State: federation.Timeout, Reason: reasons.TimeLimit})
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/demand"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -20,7 +21,7 @@ type storedJob struct {
 	GID        uint32                `json:"group_id"`
 	Spec       sbatch.Spec           `json:"spec"`
 	State      federation.State      `json:"state,omitempty"`
-	Reason     federation.Reason     `json:"reason,omitempty"`
+	Reason     reasons.Reason        `json:"reason,omitempty"`
 	Priority   int64                 `json:"priority,omitempty"`
 	Top        uint32                `json:"top,omitempty"`
 	Held       federation.Hold       `json:"held,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/demand"
+	"fsub/federation/reasons"
 )
 
 // maxPayloads is how many bytes of scripts and environments stay in memory until they are needed.
@@ -101,7 +102,7 @@ func (d *Driver) accept(s *federation.Submission, user agentapi.User, payload []
 	now := d.now()
 	j := &job{payload: payload}
 	j.jobRecord = jobRecord{Job: *s.Job, Key: s.Key, Partition: s.Partition, User: user, Base: s.Restarts, Accepted: now, State: federation.Pending,
-		Reason: federation.ReasonNone}
+		Reason: reasons.None}
 	j.claim(s)
 	if !d.pools.known {
 		return nil, false, fmt.Errorf("what can be rented is not known yet: %w", d.offers.unknown())

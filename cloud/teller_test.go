@@ -10,6 +10,7 @@ import (
 	"fsub/accounting"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -83,8 +84,8 @@ func TestPoolStatus(t *testing.T) {
 	want := []federation.PoolStatus{{
 		Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 1, Busy: 1, Ending: 1, Waiting: 5, PricePerHour: 2.5 * federation.Dollar, Today: 2.5 * federation.Dollar, Month: 6.5 * federation.Dollar, Daily: 100 * federation.Dollar, Monthly: 5 * federation.Dollar,
 		Stopped: "pool gpu has spent $6.50 of its $5.00 for this month", Note: "on machines",
-		Cooling: []federation.Cooling{{What: "cloud", Reason: federation.ReasonCloudDenied, Detail: "no", Until: now.Add(time.Minute)},
-			{What: "offering g6/a/od", Reason: federation.ReasonStockOut, Detail: "none left", Until: now.Add(time.Hour)}},
+		Cooling: []federation.Cooling{{What: "cloud", Reason: reasons.CloudDenied, Detail: "no", Until: now.Add(time.Minute)},
+			{What: "offering g6/a/od", Reason: reasons.StockOut, Detail: "none left", Until: now.Add(time.Hour)}},
 	}, {Site: "aws", Name: "cpu", Max: 2, Waiting: 3, Note: "on machines"}}
 	if diff := cmp.Diff(want, d.Pools()); diff != "" {
 		t.Error(diff)

@@ -1,6 +1,10 @@
 package federation
 
-import "time"
+import (
+	"time"
+
+	"fsub/federation/reasons"
+)
 
 // LogMark is a place in the store's log of changes: the number of a commit. Zero means that nothing has been read yet.
 type LogMark int64
@@ -83,7 +87,7 @@ type Move struct {
 	What   MoveKind
 	State  State // that it has now
 	From   State // that it had
-	Reason Reason
+	Reason reasons.Reason
 	Site   SiteName // where it is or was; "" in the federation's queue
 	Exit   int32    // as wait(2) gives it, of MoveEnd
 }

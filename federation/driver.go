@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"fsub/sbatch"
+
+	"fsub/federation/reasons"
 )
 
 // Driver is what the controller needs of one site. Every method may be called from several goroutines at once, honours
@@ -128,7 +130,7 @@ type SiteJob struct {
 	SiteAccount string // the controller's: that it runs under, if another one pays for it
 	Partition   string
 	QOS         string
-	Reason      Reason
+	Reason      reasons.Reason
 	Nodes       string // hostlist
 	NumNodes    int
 	CPUs        int
@@ -167,7 +169,7 @@ type SiteTask struct {
 	Index      int
 	SiteJobID  uint32
 	State      State
-	Reason     Reason
+	Reason     reasons.Reason
 	Nodes      string
 	Start, End time.Time
 	ExitStatus int32

@@ -9,6 +9,8 @@ import (
 	"fsub/sbatch"
 
 	"fsub/federation/codes"
+
+	"fsub/federation/reasons"
 )
 
 // JobID is the number that fsub prints and that the job has at its site, in SLURM_JOB_ID and in slurm-%j.out.
@@ -41,7 +43,7 @@ type Job struct {
 	Demand *demand.Demand `json:"-"`
 
 	State  State
-	Reason Reason // why it is PENDING, or why it ended badly
+	Reason reasons.Reason // why it is PENDING, or why it ended badly
 	// Priority is what an operator has set it to; 0: nothing. Where the job stands is never stored: see place.Priority.
 	Priority uint32
 	Top      uint32 // what scontrol top has added to it
@@ -238,7 +240,7 @@ type Task struct {
 	ID         JobID  // of the job that it has become, which is not stored with it; 0: none
 	SiteJobID  uint32 // the site's own number of this task, not unique over sites
 	State      State
-	Reason     Reason
+	Reason     reasons.Reason
 	Nodes      string
 	Start, End time.Time
 	ExitStatus int32

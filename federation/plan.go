@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"fsub/federation/codes"
+
+	"fsub/federation/reasons"
 )
 
 // Snapshot is everything that placement may know. Equal snapshots give equal plans.
@@ -37,8 +39,8 @@ type Decision struct {
 	// gain age and a reservation.
 	Early bool `json:"early,omitempty"`
 	// Claim is the number of what binding the job claims; see [Claim].
-	Claim  int64  `json:"claim,omitempty"`
-	Reason Reason `json:"reason,omitempty"`
+	Claim  int64          `json:"claim,omitempty"`
+	Reason reasons.Reason `json:"reason,omitempty"`
 	// Offers are the pools that can run the job, cheapest first. Decisions share them: they are not changed.
 	Offers []*Offer `json:"offers,omitempty"`
 	// Rejections are the pools (or whole sites: Partition empty) that cannot, and why.

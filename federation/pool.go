@@ -3,6 +3,8 @@ package federation
 import (
 	"context"
 	"time"
+
+	"fsub/federation/reasons"
 )
 
 // Rented is what a node of a rented pool is beyond a Slurm node. The planner reckons with it; nothing else in the core asks whether a site is a cloud.
@@ -32,7 +34,7 @@ type Rented struct {
 
 // Refusal is a reason with what there is to say about it.
 type Refusal struct {
-	Reason Reason
+	Reason reasons.Reason
 	Detail string // a sentence, or ""
 }
 
@@ -110,7 +112,7 @@ type PoolStatus struct {
 // Cooling is something that a provider has refused and is not asked for until some time.
 type Cooling struct {
 	What   string // "offering g6.xlarge/us-east-2a/spot", "cloud"
-	Reason Reason
+	Reason reasons.Reason
 	Detail string
 	Until  time.Time
 }

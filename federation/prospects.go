@@ -1,6 +1,10 @@
 package federation
 
-import "time"
+import (
+	"time"
+
+	"fsub/federation/reasons"
+)
 
 // Prospects are what a forecast of the whole federation begins with: the sites as they are, and who waits. It is not changed after it was made.
 type Prospects struct {
@@ -25,7 +29,7 @@ type Limits interface {
 	// of fed account and fed qos.
 	With(limits, qos []string) (Limits, error)
 	// Check says why a job must not start; "": it may. Without an offer only that counts which is known of it anywhere. A job that is sent already may start.
-	Check(now time.Time, j *Job, o *Offer) Reason
+	Check(now time.Time, j *Job, o *Offer) reasons.Reason
 	// Start reserves what a job may come to with an offer.
 	Start(now time.Time, j *Job, o *Offer)
 	// End gives back what is reserved for a job, and counts what it has used since it started.
@@ -39,7 +43,7 @@ type Prospect struct {
 	At       SiteName  // where it was sent already; "": it waits in the federation's queue
 	// Limited: a limit of the account tree keeps it back, the one that Reason names.
 	Limited bool
-	Reason  Reason
+	Reason  reasons.Reason
 	Under   []string // the accounts whose limits hold for it, its own and those above
 	Refused map[SiteName]Rejection
 }

@@ -1,14 +1,18 @@
 package federation
 
-import "fsub/federation/codes"
+import (
+	"fsub/federation/codes"
+
+	"fsub/federation/reasons"
+)
 
 // Rejection says why a pool, or a whole site, cannot run a job.
 type Rejection struct {
-	Site      SiteName   `json:"site"`
-	Partition string     `json:"partition,omitempty"`
-	Pool      string     `json:"pool,omitempty"`
-	Reason    Reason     `json:"reason"`
-	Why       *codes.Why `json:"why,omitempty"` // nil where only Detail says it
+	Site      SiteName       `json:"site"`
+	Partition string         `json:"partition,omitempty"`
+	Pool      string         `json:"pool,omitempty"`
+	Reason    reasons.Reason `json:"reason"`
+	Why       *codes.Why     `json:"why,omitempty"` // nil where only Detail says it
 	// Detail is what somebody else has said: the site, the cloud, or an older version that kept words only. In answers of the API it is the whole text.
 	Detail string `json:"detail,omitempty"`
 	// Never: not now and not later either, as the site is configured. A site that does not answer is never Never.
@@ -20,7 +24,7 @@ type Rejection struct {
 // LeftOut is something rented that a job does not get for a while, and why.
 type LeftOut struct {
 	What   string // an offering, or a zone: then its spot machines are meant
-	Reason Reason
+	Reason reasons.Reason
 	Why    *codes.Why
 	Detail string
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"fsub/federation/codes"
+
+	"fsub/federation/reasons"
 )
 
 func TestWhyText(t *testing.T) {
@@ -32,7 +34,7 @@ func TestWhyText(t *testing.T) {
 
 // TestStoredRejections: what is stored says the same when it is read, and so does what versions stored that kept the words only.
 func TestStoredRejections(t *testing.T) {
-	r := Rejection{Site: "a", Reason: ReasonGRES, Why: codes.Because(codes.NoSuchGRES, `"foo"`).With(codes.NoteAs, "h100"), Never: true}
+	r := Rejection{Site: "a", Reason: reasons.GRES, Why: codes.Because(codes.NoSuchGRES, `"foo"`).With(codes.NoteAs, "h100"), Never: true}
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)

@@ -5,14 +5,16 @@ import (
 	"time"
 
 	"fsub/federation/codes"
+
+	"fsub/federation/reasons"
 )
 
 // Wait is one thing that keeps a job from being sent to a site, whatever is free there: a dependency, a hold, a time.
 type Wait struct {
-	Reason Reason     `json:"reason"`
-	Why    *codes.Why `json:"why"`
-	Since  time.Time  `json:"since,omitzero"`
-	Until  time.Time  `json:"until,omitzero"` // when it ends by itself; zero: nothing says when
+	Reason reasons.Reason `json:"reason"`
+	Why    *codes.Why     `json:"why"`
+	Since  time.Time      `json:"since,omitzero"`
+	Until  time.Time      `json:"until,omitzero"` // when it ends by itself; zero: nothing says when
 	// Advice is what its user can do, the first is best.
 	Advice []*codes.Why `json:"advice,omitempty"`
 	// Text is all of that in words, Advice aside. It is set in answers of the API only.

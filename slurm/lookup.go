@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/slurm/wire"
 )
 
@@ -274,17 +275,17 @@ func recordedTask(r *wire.DBJob) federation.SiteTask {
 }
 
 // reasonOf is why a row ended as it did. slurmdbd keeps the last reason for waiting instead.
-func reasonOf(r *wire.DBJob) federation.Reason {
+func reasonOf(r *wire.DBJob) reasons.Reason {
 	s := state(r.State.Current)
 	switch {
 	case !s.Ended() || nodesOf(r) == "":
 		return reason(r.State.Reason)
 	case s == federation.Failed && waitStatus(r.ExitCode) != 0:
-		return federation.ReasonNonZeroExit
+		return reasons.NonZeroExit
 	case s == federation.Timeout:
-		return federation.ReasonTimeLimit
+		return reasons.TimeLimit
 	}
-	return federation.ReasonNone
+	return reasons.None
 }
 
 // nodesOf gives the hostlist of a row; slurmdbd writes words where there is none.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/slurm/wire"
 )
 
@@ -96,7 +97,7 @@ func copied[K comparable, V any](m map[K]V) map[K]V {
 }
 
 type waiting struct {
-	reason   federation.Reason
+	reason   reasons.Reason
 	restarts int // a start that failed between two looks shows only here
 	read     time.Time
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
@@ -231,18 +232,18 @@ func ranges(n []int) string {
 }
 
 // reason is Slurm's word without blanks.
-func reason(s string) federation.Reason {
+func reason(s string) reasons.Reason {
 	if s == "" {
-		return federation.ReasonNone
+		return reasons.None
 	}
-	return federation.Reason(strings.ReplaceAll(s, " ", "_"))
+	return reasons.Reason(strings.ReplaceAll(s, " ", "_"))
 }
 
 // waitsFor is why a job waits, or why it has ended. One whose launch has failed on its node shows up as held by its user, and only in its
 // description as what it is: "launch failed requeued held" (22.05 to 26.05).
-func waitsFor(r *wire.Job) federation.Reason {
+func waitsFor(r *wire.Job) reasons.Reason {
 	if said := r.StateDescription; state(r.State) == federation.Pending && (said == "launch failed requeued held" || said == "launch failure limit exceeded requeued held") {
-		return federation.ReasonLaunchHeld
+		return reasons.LaunchHeld
 	}
 	return reason(r.StateReason)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/slurm/wire"
 )
 
@@ -153,7 +154,7 @@ func (d *Driver) adopt(ctx context.Context, st standing, s federation.Submission
 
 // wasRefused reports whether a job is the record that Slurm 22.05 and 24.11 keep of one that they refused with 2014: a second submission finds it.
 func wasRefused(j *federation.SiteJob) bool {
-	return j.State == federation.Failed && j.Start.IsZero() && j.Reason == federation.ReasonBadConstraints
+	return j.State == federation.Failed && j.Start.IsZero() && j.Reason == reasons.BadConstraints
 }
 
 // earlier reports whether a and b are keys of the same job of the same federation and a has the lower attempt number.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/slurm/wire"
 )
 
@@ -41,7 +41,7 @@ func (j *job38) wire(now time.Time) wire.Job {
 		out.State = wire.Strings{wire.StatePending, wire.FlagCompleting}
 	}
 	out.ExitCode, out.DerivedExitCode = exit38(int64(j.ExitCode)), exit38(int64(j.DerivedExitCode))
-	if signal := out.ExitCode.Signal.ID.Value(); signal != 0 && out.StateReason == string(federation.ReasonLaunchFailure) {
+	if signal := out.ExitCode.Signal.ID.Value(); signal != 0 && out.StateReason == string(reasons.LaunchFailure) {
 		out.StateReason = fmt.Sprintf("RaisedSignal:%d", signal) // newer versions have a word of their own for a script that dies by a signal
 	}
 	out.TimeLimit = wire.Inf()

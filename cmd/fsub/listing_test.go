@@ -14,6 +14,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/testbed/apitest"
 )
@@ -107,19 +108,19 @@ func (f fixture) jobs() {
 		f.t.Fatal(err)
 	}
 	now := time.Now()
-	job := func(state federation.State, reason federation.Reason, spec sbatch.Spec) federation.Job {
+	job := func(state federation.State, reason reasons.Reason, spec sbatch.Spec) federation.Job {
 		spec.WorkDir = "/home/x"
 		return federation.Job{User: f.me.Username, UID: uint32(uid), GID: uint32(os.Getgid()), State: state, Reason: reason, Spec: &spec, Submit: now, Priority: 1000}
 	}
-	run := job(federation.Running, federation.ReasonNone, sbatch.Spec{Name: "train", GPUsPerNode: "h100:1", TimeLimit: 30 * time.Minute, MemPerNode: 4096, Account: "proj"})
+	run := job(federation.Running, reasons.None, sbatch.Spec{Name: "train", GPUsPerNode: "h100:1", TimeLimit: 30 * time.Minute, MemPerNode: 4096, Account: "proj"})
 	run.Site, run.Partition, run.Nodes, run.Start = "alpha", "main", "a1", now.Add(-103*time.Second)
-	wait := job(federation.Pending, federation.ReasonBacklog, sbatch.Spec{Name: "wait", Partition: "short"})
+	wait := job(federation.Pending, reasons.Backlog, sbatch.Spec{Name: "wait", Partition: "short"})
 	wait.User, wait.UID = "nobody", 65534
-	fail := job(federation.Failed, federation.ReasonNonZeroExit, sbatch.Spec{Name: "fail"})
+	fail := job(federation.Failed, reasons.NonZeroExit, sbatch.Spec{Name: "fail"})
 	fail.Site, fail.Partition, fail.Nodes, fail.Start, fail.End, fail.ExitStatus = "beta", "main", "b1", now.Add(-10*time.Second), now.Add(-8*time.Second), 3<<8
-	array := job(federation.Running, federation.ReasonNone, sbatch.Spec{Name: "sweep", Array: "0-3%1"})
+	array := job(federation.Running, reasons.None, sbatch.Spec{Name: "sweep", Array: "0-3%1"})
 	array.Site, array.Partition, array.Nodes, array.Start = "alpha", "main", "a1", now
-	held := job(federation.Pending, federation.ReasonHeldUser, sbatch.Spec{Name: "held", Hold: true})
+	held := job(federation.Pending, reasons.HeldUser, sbatch.Spec{Name: "held", Hold: true})
 	held.Held = federation.HeldUser
 	ids := f.d.Put(f.t, run, wait, fail, array, held)
 	err = f.d.Store.Commit(f.t.Context(), &federation.Batch{Tasks: []*federation.Task{

@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -136,7 +137,7 @@ func TestTestOnly(t *testing.T) {
 	}
 	// Where nobody else's queue is waited in: how long, and how long it runs, by what is known of such jobs.
 	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Wait: 90 * time.Minute, Nodes: 3, Total: 4.5, Most: 9,
-		Terms: []federation.Term{{Name: "run", Amount: 2.5}, {Name: "wait", Amount: 2}}}}, Reason: federation.ReasonPriority,
+		Terms: []federation.Term{{Name: "run", Amount: 2.5}, {Name: "wait", Amount: 2}}}}, Reason: reasons.Priority,
 		Expected: &federation.Expected{P50: 200 * time.Millisecond, P90: time.Hour, Runs: 7}})
 	if _, got = try(func(*sbatch.Spec) {}); got.Place != "alpha main/h100, $2.50, $9.00 at most ($4.50 with the value of waiting); starts in 1h30m0s unless jobs that wait already come first; expected to run 1s, and in nine of ten cases no longer than 1h0m0s" {
 		t.Errorf("the place is told as %q", got.Place)
@@ -154,17 +155,17 @@ func TestTestOnly(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	d.Controller.SetDecision(federation.Decision{Reason: federation.ReasonSiteUnavailable, Rejections: []federation.Rejection{{Site: "alpha", Reason: federation.ReasonSiteUnavailable}}})
+	d.Controller.SetDecision(federation.Decision{Reason: reasons.SiteUnavailable, Rejections: []federation.Rejection{{Site: "alpha", Reason: reasons.SiteUnavailable}}})
 	if status, got = try(func(*sbatch.Spec) {}); status != 503 || got.Error.Text != "Unable to contact slurm controller (connect failure)" {
 		t.Errorf("%d %+v", status, got.Error)
 	}
-	d.Controller.SetDecision(federation.Decision{Reason: federation.ReasonSiteUnavailable, Rejections: []federation.Rejection{
-		{Site: "alpha", Reason: federation.ReasonSiteUnavailable, Detail: "asleep"}, {Site: "beta", Reason: federation.ReasonPartition, Detail: "no partition x", Never: true},
+	d.Controller.SetDecision(federation.Decision{Reason: reasons.SiteUnavailable, Rejections: []federation.Rejection{
+		{Site: "alpha", Reason: reasons.SiteUnavailable, Detail: "asleep"}, {Site: "beta", Reason: reasons.Partition, Detail: "no partition x", Never: true},
 	}})
 	if status, got = try(func(*sbatch.Spec) {}); status != 400 || got.Error.Text != "Invalid partition name specified" || !strings.Contains(got.Error.Detail, "alpha: asleep") {
 		t.Errorf("%d %+v", status, got.Error)
 	}
-	d.Controller.SetDecision(federation.Decision{Reason: federation.ReasonPartitionDown, Rejections: []federation.Rejection{{Site: "alpha", Reason: federation.ReasonPartitionDown}}})
+	d.Controller.SetDecision(federation.Decision{Reason: reasons.PartitionDown, Rejections: []federation.Rejection{{Site: "alpha", Reason: reasons.PartitionDown}}})
 	if status, got = try(func(*sbatch.Spec) {}); status != 400 || got.Error.Text != "Requested nodes are busy" {
 		t.Errorf("%d %+v", status, got.Error)
 	}
@@ -220,9 +221,9 @@ func TestSlurmSubmitClusters(t *testing.T) {
 // Clients know Slurm's words only; the daemon's own stands beside it.
 func TestReasonsOfOurs(t *testing.T) {
 	d := start(t)
-	for reason, want := range map[federation.Reason]string{
-		federation.ReasonMaxCost: "AssociationJobLimit", federation.ReasonNotAsked: "BadConstraints", federation.ReasonFileSystem: "BadConstraints",
-		federation.ReasonSiteUnavailable: "Resources", federation.ReasonUnknownUser: "InvalidAccount", federation.ReasonPriority: "Priority",
+	for reason, want := range map[reasons.Reason]string{
+		reasons.MaxCost: "AssociationJobLimit", reasons.NotAsked: "BadConstraints", reasons.FileSystem: "BadConstraints",
+		reasons.SiteUnavailable: "Resources", reasons.UnknownUser: "InvalidAccount", reasons.Priority: "Priority",
 	} {
 		j := job(0, alice, federation.Pending)
 		j.Reason = reason

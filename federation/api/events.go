@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/reasons"
 	"fsub/federation/share"
 )
 
@@ -223,7 +224,7 @@ func eventOf(commit *federation.Commit, c *federation.Change) (e v1.Event, ok bo
 		m := c.Move
 		e.Event, e.Site, e.State, e.Reason = string(m.What), m.Site, m.State, m.Reason
 		e.From = m.From
-		if e.Reason == federation.ReasonNone {
+		if e.Reason == reasons.None {
 			e.Reason = ""
 		}
 		if m.What == federation.MoveEnd {

@@ -12,6 +12,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/reasons"
 )
 
 // TestEvents: what is told of what has happened, from a time and from a mark, at once and as it comes.
@@ -67,7 +68,7 @@ func TestEvents(t *testing.T) {
 	d.Store.AddRequest(t.Context(), federation.Request{Job: id, Kind: federation.RequestHold})
 	d.Store.Commit(t.Context(), &federation.Batch{Moves: []federation.Move{
 		{Job: id, Task: -1, What: federation.MoveStart, State: federation.Running, Site: "alpha"},
-		{Job: arrayID, Task: 3, What: federation.MoveEnd, State: federation.Failed, Reason: federation.ReasonNonZeroExit, Exit: 256},
+		{Job: arrayID, Task: 3, What: federation.MoveEnd, State: federation.Failed, Reason: reasons.NonZeroExit, Exit: 256},
 		{Job: part.ID, Task: -1, What: federation.MoveRequeue, State: federation.Pending},
 	}})
 	want := []string{

@@ -11,6 +11,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/reasons"
 	"fsub/federation/store"
 	"fsub/sbatch"
 )
@@ -138,7 +139,7 @@ func TestConditionsOfJobs(t *testing.T) {
 	d.Controller.SetSites(testSites()...)
 	a, b := job(0, alice, federation.Running), job(0, bob, federation.Pending)
 	a.Site, a.Nodes, a.Partition, a.Account = "alpha", "n[1-2]", "main", "physics"
-	b.Reason, b.Submit = federation.ReasonPriority, b.Submit.Add(-48*time.Hour)
+	b.Reason, b.Submit = reasons.Priority, b.Submit.Add(-48*time.Hour)
 	b.SetSpec(sbatch.Spec{Name: "sweep-7", GPUsPerNode: "a100:2", Partition: "short"})
 	c := job(0, bob, federation.Completed)
 	a.Cost, c.Cost = 2*federation.Dollar, 3*federation.Dollar

@@ -15,6 +15,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -64,13 +65,13 @@ func (b *books) Retry(_ context.Context, site federation.SiteName) ([]federation
 }
 
 func TestRetryPools(t *testing.T) {
-	b := &books{pools: []federation.PoolStatus{{Site: "aws", Cooling: []federation.Cooling{{What: "cloud", Reason: federation.ReasonCloudDenied, Detail: "no"}}}}}
+	b := &books{pools: []federation.PoolStatus{{Site: "aws", Cooling: []federation.Cooling{{What: "cloud", Reason: reasons.CloudDenied, Detail: "no"}}}}}
 	d := startWith(t, api.Config{Pools: b})
 	if code := as(t, alice, d.Socket, "POST", "/fed/v1/site/aws/retry", nil, nil); code != 403 {
 		t.Errorf("for a user: status %d", code)
 	}
 	var forgiven []v1.Cooling
-	if code := as(t, olga, d.Socket, "POST", "/fed/v1/site/aws/retry", nil, &forgiven); code != 200 || len(forgiven) != 1 || forgiven[0].Reason != federation.ReasonCloudDenied {
+	if code := as(t, olga, d.Socket, "POST", "/fed/v1/site/aws/retry", nil, &forgiven); code != 200 || len(forgiven) != 1 || forgiven[0].Reason != reasons.CloudDenied {
 		t.Errorf("status %d, %+v", code, forgiven)
 	}
 	if code := as(t, olga, d.Socket, "POST", "/fed/v1/site/alpha/retry", nil, nil); code != 404 {
@@ -86,7 +87,7 @@ func TestPoolsAreForOperators(t *testing.T) {
 	until := time.Date(2026, 11, 20, 12, 5, 0, 0, time.UTC)
 	b := &books{
 		pools: []federation.PoolStatus{{Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 3, Busy: 4, Ending: 5, Waiting: 6, PricePerHour: 7.5 * federation.Dollar, Today: 8 * federation.Dollar, Month: 90 * federation.Dollar,
-			Daily: 100 * federation.Dollar, Monthly: 1000 * federation.Dollar, Stopped: "spent", Note: "new", Cooling: []federation.Cooling{{What: "cloud", Reason: federation.ReasonQuota, Detail: "no more", Until: until}}}},
+			Daily: 100 * federation.Dollar, Monthly: 1000 * federation.Dollar, Stopped: "spent", Note: "new", Cooling: []federation.Cooling{{What: "cloud", Reason: reasons.Quota, Detail: "no more", Until: until}}}},
 		machines: []federation.Machine{{Site: "aws", Pool: "gpu", ID: "aws:1.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: "spot", State: "ended",
 			PricePerHour: 0.4 * federation.Dollar, Job: 30000001, Created: until, Ready: until.Add(time.Minute), Ended: until.Add(time.Hour), Cost: 0.4 * federation.Dollar, IdleCost: 0.1 * federation.Dollar, Why: "idle"}},
 	}
@@ -102,7 +103,7 @@ func TestPoolsAreForOperators(t *testing.T) {
 		t.Fatalf("status %d, %+v", code, pools)
 	}
 	want := v1.Pool{Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 3, Busy: 4, Ending: 5, Waiting: 6, PricePerHour: 7.5 * federation.Dollar, Today: 8 * federation.Dollar, Month: 90 * federation.Dollar,
-		Daily: 100 * federation.Dollar, Monthly: 1000 * federation.Dollar, Stopped: "spent", Note: "new", Cooling: []v1.Cooling{{What: "cloud", Reason: federation.ReasonQuota, Detail: "no more", Until: until}}}
+		Daily: 100 * federation.Dollar, Monthly: 1000 * federation.Dollar, Stopped: "spent", Note: "new", Cooling: []v1.Cooling{{What: "cloud", Reason: reasons.Quota, Detail: "no more", Until: until}}}
 	if diff := cmp.Diff(want, pools[0]); diff != "" {
 		t.Error(diff)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/client"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 	"fsub/testbed/apitest"
@@ -27,7 +28,7 @@ func fill(t *testing.T, d *apitest.Daemon) (running, pending, ended, array feder
 	r.Spec = &sbatch.Spec{Name: "run", WorkDir: "/home/alice", MinNodes: 2, GPUsPerNode: "h100:4", MemPerNode: 4000, TimeLimit: time.Hour, Comment: "c", CPUsPerTask: 8}
 	r.Site, r.Partition, r.Nodes, r.Start, r.Account, r.Priority = "alpha", "main", "n[1-2]", now.Add(-time.Minute), "proj", 17
 	p := job(0, bob, federation.Pending)
-	p.Spec.Name, p.Spec.Partition, p.Reason = "pend", "", federation.ReasonBacklog
+	p.Spec.Name, p.Spec.Partition, p.Reason = "pend", "", reasons.Backlog
 	e := job(0, alice, federation.Failed)
 	e.Site, e.Nodes, e.Start, e.End, e.ExitStatus = "beta", "b2", now.Add(-2*time.Minute), now.Add(-time.Minute), 3<<8
 	a := job(0, alice, federation.Running)

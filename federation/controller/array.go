@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -167,7 +168,7 @@ func (ar *arrays) reserveIDs(ctx context.Context, requests []federation.Request)
 	}
 }
 
-const reasonTaskLimit federation.Reason = "JobArrayTaskLimit"
+const reasonTaskLimit reasons.Reason = "JobArrayTaskLimit"
 
 // writeShrunk brings what is left of the arrays that tasks were taken from into their records. Large arrays are
 // written once a round, however many of their tasks were bound in it.
@@ -176,7 +177,7 @@ func (ar *arrays) writeShrunk() {
 	sortByID(shrunk)
 	for _, j := range shrunk {
 		if j.rest.Len() == 0 && !j.Cancel {
-			j.Reason = federation.ReasonNone // nothing of it waits; the jobs of its tasks have reasons of their own
+			j.Reason = reasons.None // nothing of it waits; the jobs of its tasks have reasons of their own
 		}
 		ar.writeRest(j)
 		ar.queue.count(j)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -211,7 +212,7 @@ func TestAfterCorr(t *testing.T) {
 		ran = append(ran, p.Part.Index)
 	}
 	slices.Sort(ran)
-	if j := b.job(second); !slices.Equal(ran, []int{0, 1, 3}) || j.State.Ended() || j.Reason != federation.ReasonDependencyNever {
+	if j := b.job(second); !slices.Equal(ran, []int{0, 1, 3}) || j.State.Ended() || j.Reason != reasons.DependencyNever {
 		t.Errorf("ran %v, the array is %s %s", ran, j.State, j.Reason)
 	}
 }
@@ -225,10 +226,10 @@ func TestAfterCorrReason(t *testing.T) {
 	b.rounds(4)
 	for _, c := range []struct {
 		zero, one federation.State
-		reason    federation.Reason
+		reason    reasons.Reason
 	}{
-		{federation.Running, federation.Failed, federation.ReasonDependency},
-		{federation.Failed, "", federation.ReasonDependencyNever},
+		{federation.Running, federation.Failed, reasons.Dependency},
+		{federation.Failed, "", reasons.DependencyNever},
 	} {
 		b.tasks(first, c.zero, c.one)
 		b.rounds(4)
@@ -332,11 +333,11 @@ func TestSpreadReasons(t *testing.T) {
 		end    federation.State
 		cancel bool
 		state  federation.State
-		reason federation.Reason
+		reason reasons.Reason
 	}{
-		"done":      {federation.Completed, false, federation.Completed, federation.ReasonNone},
-		"failed":    {federation.Failed, false, federation.Failed, federation.ReasonNonZeroExit},
-		"cancelled": {federation.Completed, true, federation.Cancelled, federation.ReasonNone},
+		"done":      {federation.Completed, false, federation.Completed, reasons.None},
+		"failed":    {federation.Failed, false, federation.Failed, reasons.NonZeroExit},
+		"cancelled": {federation.Completed, true, federation.Cancelled, reasons.None},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -352,14 +353,14 @@ func TestSpreadReasons(t *testing.T) {
 				for _, s := range []*fakeSite{b.cheap, b.dear} {
 					for _, sj := range s.jobs {
 						if sj.State == federation.Pending {
-							sj.Reason = federation.ReasonResources
+							sj.Reason = reasons.Resources
 						} else if sj.State == federation.Running && c.end == federation.Failed {
-							sj.Reason = federation.ReasonNonZeroExit
+							sj.Reason = reasons.NonZeroExit
 						}
 					}
 				}
 				b.turn(func(federation.Job) federation.State { return c.end })
-				if j := b.job(id); j.Spec.Array == "" && !j.Cancel && j.Reason != federation.ReasonNone && !j.State.Ended() {
+				if j := b.job(id); j.Spec.Array == "" && !j.Cancel && j.Reason != reasons.None && !j.State.Ended() {
 					t.Errorf("all of its tasks have begun, and it is %s (%s)", j.State, j.Reason)
 				}
 			}

@@ -5,6 +5,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/lifecycle"
+	"fsub/federation/reasons"
 )
 
 // What becomes of an array follows from what becomes of its tasks.
@@ -38,7 +39,7 @@ func (l *life) endIfDone(j *job, at time.Time) {
 }
 
 // endRest ends an array, or if tasks of it live, what of it still waits.
-func (l *life) endRest(j *job, state federation.State, reason federation.Reason, at time.Time) {
+func (l *life) endRest(j *job, state federation.State, reason reasons.Reason, at time.Time) {
 	if !j.spreads() || len(j.taskJobs) == 0 {
 		l.end(j, state, reason, at)
 		return

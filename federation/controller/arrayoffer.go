@@ -6,18 +6,19 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 )
 
 // offered is a task of an array, as the job that it would become, that placement knows of: a plan may bind it.
 type offered struct {
 	array  *job
 	task   *federation.Job
-	reason federation.Reason // why it waits; "": no plan has said so yet
+	reason reasons.Reason // why it waits; "": no plan has said so yet
 }
 
 // offer has placement know of those tasks of an array that may be bound now, and of no other ones. It returns why the array waits, "" if that is for
 // the next plan to say, and the tasks that can never start.
-func (ar *arrays) offer(j *job, now time.Time) (reason federation.Reason, never []int) {
+func (ar *arrays) offer(j *job, now time.Time) (reason reasons.Reason, never []int) {
 	room := ar.ahead(j)
 	if limit := j.Whole.Limit; limit > 0 {
 		if limit -= j.running(); limit <= 0 {
@@ -27,7 +28,7 @@ func (ar *arrays) offer(j *job, now time.Time) (reason federation.Reason, never 
 		room = min(room, limit)
 	}
 	var next []int
-	reason = federation.ReasonPriority
+	reason = reasons.Priority
 	for index := range j.rest.All() {
 		if len(next) == room {
 			break
@@ -35,15 +36,15 @@ func (ar *arrays) offer(j *job, now time.Time) (reason federation.Reason, never 
 		switch r := j.depends.taskReason(index, now); r {
 		case "":
 			next = append(next, index)
-		case federation.ReasonDependencyNever:
+		case reasons.DependencyNever:
 			never = append(never, index)
 		default:
 			reason = r
 		}
 	}
 	ar.offerOnly(j, next)
-	if len(never) > 0 && len(next) == 0 && reason == federation.ReasonPriority {
-		reason = federation.ReasonDependencyNever // all that is left
+	if len(never) > 0 && len(next) == 0 && reason == reasons.Priority {
+		reason = reasons.DependencyNever // all that is left
 	}
 	if len(j.offers) > 0 {
 		reason = j.offersReason()
@@ -137,7 +138,7 @@ func (ar *arrays) lookAll(array *job) {
 }
 
 // waits notes why an offered task waits.
-func (ar *arrays) waits(o *offered, reason federation.Reason) {
+func (ar *arrays) waits(o *offered, reason reasons.Reason) {
 	o.reason = reason
 	if n := len(ar.decided); n == 0 || ar.decided[n-1] != o.array {
 		ar.decided = append(ar.decided, o.array)
@@ -145,7 +146,7 @@ func (ar *arrays) waits(o *offered, reason federation.Reason) {
 }
 
 // planned gives the arrays the reasons of their tasks, when a plan has been carried out.
-func (ar *arrays) planned(setReason func(*job, federation.Reason)) {
+func (ar *arrays) planned(setReason func(*job, reasons.Reason)) {
 	for _, j := range ar.decided {
 		if reason := j.offersReason(); reason != "" {
 			setReason(j, reason)
@@ -163,7 +164,7 @@ func (ar *arrays) jobOf(id federation.JobID) federation.JobID {
 }
 
 // offersReason is why an array waits: as the last of its tasks does that a plan has looked at.
-func (j *job) offersReason() federation.Reason {
+func (j *job) offersReason() reasons.Reason {
 	for _, o := range slices.Backward(j.offers) {
 		if o.reason != "" {
 			return o.reason

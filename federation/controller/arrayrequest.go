@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // arrayRequests do what users ask of arrays: of their tasks that wait, and of the jobs that others have become.
@@ -36,7 +37,7 @@ func (j *job) asWaiting(do func()) {
 func (aq *arrayRequests) carryOutRest(j *job, r federation.Request, do func(*job, federation.Request)) {
 	switch r.Kind {
 	case federation.RequestCancel:
-		j.CancelBy, j.Reason = r.UID, federation.ReasonNone
+		j.CancelBy, j.Reason = r.UID, reasons.None
 		aq.batch.eventf(j, "cancelled by %s", r.Who())
 		aq.arrays.dropRest(j)
 		aq.life.endIfDone(j, aq.now())

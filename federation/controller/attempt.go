@@ -10,6 +10,7 @@ import (
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 )
 
 // refusedFor is how long a site that refused a job is left alone with it. Accounts, limits and nodes change.
@@ -62,7 +63,7 @@ func (at *attempts) bind(j *job, d federation.Decision) {
 		State: federation.AttemptIntended, Created: now, Decision: cut(d), Held: federation.Held{Account: at.limits.payer(&j.Job)},
 	}
 	j.Attempt, j.Site, j.Partition = number, o.Site, o.Partition
-	j.Reason = federation.ReasonResources
+	j.Reason = reasons.Resources
 	try := j.try()
 	try.unsure, try.missing, try.fails, try.lastKnown, try.retry, try.free, try.tellHold = ranHere(s, j), time.Time{}, 0, time.Time{}, time.Time{}, time.Time{}, false
 	s.jobs[j.ID] = j
@@ -174,17 +175,17 @@ func (at *attempts) submitFailed(s *site, j *job, err error) {
 		at.life.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
 		at.batch.eventf(j, "never reached %s: %v", s.Name, err)
 		at.watch.unreached(s, err)
-		at.life.backToQueue(j, federation.ReasonSiteUnavailable)
+		at.life.backToQueue(j, reasons.SiteUnavailable)
 	case errors.Is(err, federation.ErrRemembered):
 		at.remembered(s, j, err)
 	case errors.Is(err, federation.ErrInvalid):
-		at.refuse(s, j, err, federation.ReasonBadConstraints)
+		at.refuse(s, j, err, reasons.BadConstraints)
 	case errors.Is(err, federation.ErrDenied):
-		at.refuse(s, j, err, federation.ReasonAccount)
+		at.refuse(s, j, err, reasons.Account)
 	case errors.Is(err, federation.ErrLimit) && s.hasOthersOf(j):
 		at.limited(s, j, err)
 	case errors.Is(err, federation.ErrCapacity), errors.Is(err, federation.ErrConflict):
-		at.refuse(s, j, err, federation.ReasonRefused)
+		at.refuse(s, j, err, reasons.Refused)
 	default:
 		j.try().unsure = true
 		at.later(j, s, err)
@@ -192,14 +193,14 @@ func (at *attempts) submitFailed(s *site, j *job, err error) {
 }
 
 // refuse notes that the site did not take the job: the next site is tried.
-func (at *attempts) refuse(s *site, j *job, err error, reason federation.Reason) {
+func (at *attempts) refuse(s *site, j *job, err error, reason reasons.Reason) {
 	at.life.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	at.batch.eventf(j, "refused by %s: %v", s.Name, err)
 	remembered := errors.Is(err, federation.ErrConflict) && j.Attempt > 1 // for a while: it may have been there before
 	no := federation.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: !remembered}
 	j.leaveOut(no, at.now().Add(refusedFor))
-	if j.array != nil && reason != federation.ReasonRefused { // nor is it asked for the tasks that wait
+	if j.array != nil && reason != reasons.Refused { // nor is it asked for the tasks that wait
 		j.array.leaveOut(no, at.now().Add(refusedFor))
 		at.arrays.offerAnew(j.array)
 	}
@@ -230,7 +231,7 @@ func (at *attempts) remembered(s *site, j *job, err error) {
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	at.batch.eventf(j, "%s remembers the run before under the same number: not sent there again before %s", s.Name, until.UTC().Format(timeOfDay))
 	j.waitForSite(s.Name, j.madeRoom, until)
-	at.life.backToQueue(j, federation.ReasonBeginTime)
+	at.life.backToQueue(j, reasons.BeginTime)
 }
 
 // limitedFor is how long a site is sent no jobs like one that it has refused because of a limit. That one waits for twice as long: if
@@ -242,9 +243,9 @@ func (at *attempts) limited(s *site, j *job, err error) {
 	now := at.now()
 	at.life.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
-	j.leaveOut(federation.Rejection{Site: s.Name, Reason: federation.ReasonSubmitLimit, Detail: err.Error()}, now.Add(2*limitedFor))
+	j.leaveOut(federation.Rejection{Site: s.Name, Reason: reasons.SubmitLimit, Detail: err.Error()}, now.Add(2*limitedFor))
 	s.limit(federation.Limited{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS}, now.Add(limitedFor))
-	at.life.backToQueue(j, federation.ReasonSubmitLimit)
+	at.life.backToQueue(j, reasons.SubmitLimit)
 	at.queue.times.add(j, now.Add(limitedFor))
 }
 

@@ -15,6 +15,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/fairshare"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 	"fsub/federation/store"
 	"fsub/sbatch"
 )
@@ -206,7 +207,7 @@ func (t *benchTable) newJob(i int) federation.Job {
 	if kind.Spec == nil {
 		kind.SetSpec(sbatch.Spec{Name: "x", GPUsPerNode: fmt.Sprint(1 + i%4), MinNodes: 1 + i%3, MaxNodes: 1 + i%3, TimeLimit: time.Duration(1+i%5) * time.Hour, WorkDir: "/"})
 	}
-	return federation.Job{User: fmt.Sprint("user", i%t.users), UID: 7001, State: federation.Pending, Reason: federation.ReasonPriority, Submit: t.clock, Spec: kind.Spec, Demand: kind.Demand}
+	return federation.Job{User: fmt.Sprint("user", i%t.users), UID: 7001, State: federation.Pending, Reason: reasons.Priority, Submit: t.clock, Spec: kind.Spec, Demand: kind.Demand}
 }
 
 // wait gives a job a number that the store does not know.

@@ -6,6 +6,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/codes"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -63,7 +64,7 @@ func (cd *candidates) consider(j *job, now time.Time) {
 }
 
 // offer offers the tasks of an array that may be bound now, and cancels those that can never start, if the job asks for that.
-func (cd *candidates) offer(j *job, now time.Time) federation.Reason {
+func (cd *candidates) offer(j *job, now time.Time) reasons.Reason {
 	reason, never := cd.arrays.offer(j, now)
 	if len(never) > 0 && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
 		cd.batch.eventf(j, "tasks %s can never start, for the tasks that they wait for have failed: cancelled", federation.FormatArray(never, 0))
@@ -74,11 +75,11 @@ func (cd *candidates) offer(j *job, now time.Time) federation.Reason {
 }
 
 // blocked says why a job may not be bound yet, "" if it may, and has it considered again when a time that it waits for has come.
-func (cd *candidates) blocked(j *job, now time.Time) federation.Reason {
+func (cd *candidates) blocked(j *job, now time.Time) reasons.Reason {
 	if end := j.Spec.Deadline; !end.IsZero() {
 		if now.After(end) {
-			cd.life.endRest(j, federation.Deadline, federation.ReasonDeadline, now)
-			return federation.ReasonDeadline
+			cd.life.endRest(j, federation.Deadline, reasons.Deadline, now)
+			return reasons.Deadline
 		}
 		cd.queue.times.add(j, end.Add(1))
 	}
@@ -87,12 +88,12 @@ func (cd *candidates) blocked(j *job, now time.Time) federation.Reason {
 		return j.heldReason()
 	case now.Before(j.Spec.Begin):
 		cd.queue.times.add(j, j.Spec.Begin)
-		return federation.ReasonBeginTime
+		return reasons.BeginTime
 	case cd.comparing.holds(j):
-		return federation.ReasonRestored
+		return reasons.Restored
 	case now.Before(j.asideUntil):
 		cd.queue.times.add(j, j.asideUntil)
-		return federation.ReasonFault
+		return reasons.Fault
 	}
 	if reason := cd.overQuota(j, &j.Job, nil, now); reason != "" {
 		return reason
@@ -101,7 +102,7 @@ func (cd *candidates) blocked(j *job, now time.Time) federation.Reason {
 	if next := j.depends.next(now); !next.IsZero() {
 		cd.queue.times.add(j, next)
 	}
-	if reason == federation.ReasonDependencyNever && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
+	if reason == reasons.DependencyNever && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
 		cd.life.endRest(j, federation.Cancelled, reason, now)
 	}
 	if limit := j.limit(); reason == "" && limit > 0 && j.array.running() >= limit {
@@ -110,7 +111,7 @@ func (cd *candidates) blocked(j *job, now time.Time) federation.Reason {
 	return reason
 }
 
-func (cd *candidates) setReason(j *job, r federation.Reason) {
+func (cd *candidates) setReason(j *job, r reasons.Reason) {
 	if j.Reason != r {
 		j.Reason = r
 		cd.batch.job(j)
@@ -123,7 +124,7 @@ const quotaAgain = 15 * time.Second
 
 // overQuota says why the limits of the account tree keep a job from being bound, "" if they do not, and has it considered again. j is what waits: the job, or
 // its array. Without an offer only that counts which is known of the job anywhere.
-func (cd *candidates) overQuota(j *job, of *federation.Job, o *federation.Offer, now time.Time) federation.Reason {
+func (cd *candidates) overQuota(j *job, of *federation.Job, o *federation.Offer, now time.Time) reasons.Reason {
 	if cd.limits.book == nil {
 		return ""
 	}
@@ -153,5 +154,5 @@ func (cd *candidates) flee(j *job, now time.Time) {
 		j.hinder().liveRun = nil
 		return
 	}
-	j.leaveOut(federation.Rejection{Site: r.Site, Reason: federation.ReasonForgotten, Why: codes.Because(codes.Ghost)}, now.Add(lookAtLiveRun))
+	j.leaveOut(federation.Rejection{Site: r.Site, Reason: reasons.Forgotten, Why: codes.Because(codes.Ghost)}, now.Add(lookAtLiveRun))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // Jobs that wait at a site which cannot run them, because the nodes that they need are down or drained, are moved to another site that can.
@@ -50,7 +51,7 @@ func (mv *moves) cannotRun(s *site, j *job) string {
 		return ""
 	}
 	for _, r := range d.Rejections {
-		if r.Site == s.Name && (r.Reason == federation.ReasonReqNodeNotAvail || r.Reason == federation.ReasonPartitionDown) {
+		if r.Site == s.Name && (r.Reason == reasons.ReqNodeNotAvail || r.Reason == reasons.PartitionDown) {
 			return r.Text()
 		}
 	}

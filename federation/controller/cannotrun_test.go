@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
 // failLaunch is what a site does whose node cannot start a job: it queues the job again and holds it.
 func (f *fakeSite) failLaunch(id federation.JobID) {
 	j := f.jobs[id]
-	j.State, j.Start, j.Nodes, j.Reason = federation.Pending, time.Time{}, "", federation.ReasonLaunchHeld
+	j.State, j.Start, j.Nodes, j.Reason = federation.Pending, time.Time{}, "", reasons.LaunchHeld
 	j.Restarts++
 }
 
@@ -28,12 +29,12 @@ func TestLaunchFailure(t *testing.T) {
 			}
 			b.cheap.failLaunch(id)
 			b.rounds(5)
-			b.want(id, federation.Pending, federation.ReasonLaunchHeld, "cheap")
+			b.want(id, federation.Pending, reasons.LaunchHeld, "cheap")
 			b.wait(time.Second)
 			if !slices.Contains(b.cheap.released, id) || b.job(id).Restarts != 1 || slices.Contains(b.cheap.cancelled, id) {
 				t.Fatalf("released %v, cancelled %v, %d restarts", b.cheap.released, b.cheap.cancelled, b.job(id).Restarts)
 			}
-			b.cheap.jobs[id].Reason = federation.ReasonPriority
+			b.cheap.jobs[id].Reason = reasons.Priority
 			b.wait(time.Second)
 			b.cheap.failLaunch(id)
 			b.wait(5 * time.Second)
@@ -55,14 +56,14 @@ func TestLaunchFailureHasBounds(t *testing.T) {
 		b.cheap.failLaunch(id)
 		b.wait(time.Second)
 		if slices.Contains(b.cheap.released, id) {
-			b.cheap.jobs[id].Reason = federation.ReasonPriority
+			b.cheap.jobs[id].Reason = reasons.Priority
 			b.wait(time.Second)
 		}
 		b.cheap.released = nil
 	}
 	b.cheap.failLaunch(id)
 	b.wait(5 * time.Second)
-	b.want(id, federation.Pending, federation.ReasonLaunchHeld, "cheap")
+	b.want(id, federation.Pending, reasons.LaunchHeld, "cheap")
 	if len(b.cheap.released) > 0 {
 		t.Errorf("released after %d restarts", b.job(id).Restarts)
 	}

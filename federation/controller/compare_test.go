@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/federation/store"
 	"fsub/sbatch"
 )
@@ -79,13 +80,13 @@ func TestRestoreFromAnOlderCopy(t *testing.T) {
 	if b.cheap.submits+b.dear.submits != submits {
 		t.Fatal("something was started before all sites have answered")
 	}
-	b.want(waits, federation.Pending, federation.ReasonRestored, "")
+	b.want(waits, federation.Pending, reasons.Restored, "")
 	b.want(done, federation.Completed, "", "cheap")
 	b.want(runs, federation.Running, "", "cheap")
 	b.dear.fail = nil
 	b.wait(2 * time.Minute)
 	b.want(runs, federation.Running, "", "cheap")
-	b.want(array, federation.Pending, federation.ReasonHeldAdmin, "")
+	b.want(array, federation.Pending, reasons.HeldAdmin, "")
 	if j := b.job(waits); j.Site == "" {
 		t.Errorf("the job that has not run is not started: %s", j.Reason)
 	}

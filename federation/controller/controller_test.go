@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -19,7 +20,7 @@ func TestRunsAtCheapestSite(t *testing.T) {
 	b.want(id, federation.Pending, "", "cheap")
 	b.cheap.start(id)
 	b.rounds(4)
-	b.want(id, federation.Running, federation.ReasonNone, "cheap")
+	b.want(id, federation.Running, reasons.None, "cheap")
 	b.wait(30 * time.Minute / 10)
 	b.cheap.end(id, federation.Completed)
 	ran := b.cheap.jobs[id].End.Sub(b.cheap.jobs[id].Start)
@@ -110,7 +111,7 @@ func TestRefusedGoesToTheNextSiteThenFails(t *testing.T) {
 	b.rounds(2)
 	b.dear.fail = nil
 	b.wait(2 * time.Second)
-	b.want(id, federation.Failed, federation.ReasonBadConstraints, "")
+	b.want(id, federation.Failed, reasons.BadConstraints, "")
 	if as := b.attempts(id); len(as) != 2 || as[0].State != federation.AttemptRefused || as[1].State != federation.AttemptRefused {
 		t.Errorf("attempts: %+v", as)
 	}
@@ -128,7 +129,7 @@ func TestSubmitLimitIsWaitedFor(t *testing.T) {
 	second := b.submit(only)
 	b.wait(5 * time.Second)
 	for _, id := range []federation.JobID{first, second} {
-		b.want(id, federation.Pending, federation.ReasonSubmitLimit, "")
+		b.want(id, federation.Pending, reasons.SubmitLimit, "")
 	}
 	if b.cheap.submits != 2 {
 		t.Errorf("%d submissions, want 2: the limit is known", b.cheap.submits)
@@ -149,7 +150,7 @@ func TestSizeLimitIsNotWaitedFor(t *testing.T) {
 	b.cheap.refuses = &federation.SlurmError{Kind: federation.ErrLimit, Number: 2050, Text: "Job violates accounting/QOS policy"}
 	id := b.submit(func(s *sbatch.Spec) { s.Clusters = "cheap" })
 	b.wait(2 * time.Second)
-	b.want(id, federation.Failed, federation.ReasonBadConstraints, "")
+	b.want(id, federation.Failed, reasons.BadConstraints, "")
 }
 
 func TestForgottenBeforeStart(t *testing.T) {
@@ -187,7 +188,7 @@ func TestForgottenAfterStart(t *testing.T) {
 				}
 				return
 			}
-			b.want(id, federation.NodeFail, federation.ReasonForgotten, "cheap")
+			b.want(id, federation.NodeFail, reasons.Forgotten, "cheap")
 		})
 	}
 }
@@ -298,14 +299,14 @@ func TestHoldDependencyBegin(t *testing.T) {
 	held := b.submit(nil)
 	b.request(federation.Request{Job: held, Kind: federation.RequestHold, UID: 7001})
 	b.wait(2 * time.Second)
-	b.want(ok, federation.Pending, federation.ReasonDependency, "")
-	b.want(later, federation.Pending, federation.ReasonBeginTime, "")
+	b.want(ok, federation.Pending, reasons.Dependency, "")
+	b.want(later, federation.Pending, reasons.BeginTime, "")
 	b.cheap.start(first)
 	b.cheap.end(first, federation.Completed)
 	b.wait(2 * time.Second)
 	b.want(ok, federation.Pending, "", "cheap")
-	b.want(never, federation.Pending, federation.ReasonDependencyNever, "")
-	b.want(killed, federation.Cancelled, federation.ReasonDependencyNever, "")
+	b.want(never, federation.Pending, reasons.DependencyNever, "")
+	b.want(killed, federation.Cancelled, reasons.DependencyNever, "")
 	b.wait(2 * time.Second)
 	if b.job(after).Site == "" {
 		t.Error("not bound after what it waits for was cancelled")
@@ -314,7 +315,7 @@ func TestHoldDependencyBegin(t *testing.T) {
 	if b.job(later).Site == "" {
 		t.Error("not bound after its begin time")
 	}
-	b.want(held, federation.Pending, federation.ReasonHeldUser, "")
+	b.want(held, federation.Pending, reasons.HeldUser, "")
 	b.request(federation.Request{Job: held, Kind: federation.RequestRelease, UID: 7001})
 	b.wait(2 * time.Second)
 	if b.job(held).Site == "" {
@@ -331,9 +332,9 @@ func TestHoldReachesTheSite(t *testing.T) {
 	if len(b.cheap.held) != 1 {
 		t.Errorf("held at its site: %v", b.cheap.held)
 	}
-	b.cheap.jobs[id].Reason = federation.ReasonHeldAdmin // which is the federation, there
+	b.cheap.jobs[id].Reason = reasons.HeldAdmin // which is the federation, there
 	b.wait(2 * time.Second)
-	if j := b.job(id); j.Reason != federation.ReasonHeldUser {
+	if j := b.job(id); j.Reason != reasons.HeldUser {
 		t.Errorf("its user holds it, and it waits for %s", j.Reason)
 	}
 }
@@ -375,7 +376,7 @@ func TestJudgeBeforeAnySiteAnswers(t *testing.T) {
 	}
 	id := b.submit(nil)
 	b.rounds(3)
-	b.want(id, federation.Pending, federation.ReasonSiteUnavailable, "")
+	b.want(id, federation.Pending, reasons.SiteUnavailable, "")
 }
 
 func TestArrayTasks(t *testing.T) {

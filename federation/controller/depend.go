@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // dependency is what a job waits for. The federation resolves it itself, so that it holds across sites; a site never sees it.
@@ -34,7 +35,7 @@ type waitTerm struct {
 }
 
 // reason says why the job still waits, "" if it need not.
-func (d *dependency) reason(now time.Time) federation.Reason {
+func (d *dependency) reason(now time.Time) reasons.Reason {
 	all, met := len(d.terms), d.met
 	if d.names != nil {
 		all++
@@ -51,9 +52,9 @@ func (d *dependency) reason(now time.Time) federation.Reason {
 	case met == all, d.any && met > 0:
 		return ""
 	case d.never == all, !d.any && d.never > 0:
-		return federation.ReasonDependencyNever
+		return reasons.DependencyNever
 	}
-	return federation.ReasonDependency
+	return reasons.Dependency
 }
 
 // add appends a term, and returns its place.
@@ -99,8 +100,8 @@ func (d *dependency) next(now time.Time) (next time.Time) {
 }
 
 // taskReason says why one task of an array still waits for the tasks of the same index that it depends on, "" if it need not.
-func (d *dependency) taskReason(index int, now time.Time) federation.Reason {
-	reason := federation.Reason("")
+func (d *dependency) taskReason(index int, now time.Time) reasons.Reason {
+	reason := reasons.Reason("")
 	for i := range d.terms {
 		t := &d.terms[i]
 		if t.byTask == nil {
@@ -121,12 +122,12 @@ func (d *dependency) taskReason(index int, now time.Time) federation.Reason {
 			}
 		case state.Ended():
 			if !d.any {
-				return federation.ReasonDependencyNever
+				return reasons.DependencyNever
 			}
-			reason = federation.ReasonDependencyNever
+			reason = reasons.DependencyNever
 		default:
 			if reason == "" {
-				reason = federation.ReasonDependency
+				reason = reasons.Dependency
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 )
 
 // leaving is a site, or something that is rented there, that a job is not given for a while.
@@ -114,7 +115,7 @@ func (j *job) leaveZone(now time.Time) {
 		if where == "" {
 			where = o.Offering
 		}
-		j.leaveOutOf(where, federation.Rejection{Site: j.att.Site, Reason: federation.ReasonStockOut,
+		j.leaveOutOf(where, federation.Rejection{Site: j.att.Site, Reason: reasons.StockOut,
 			Why: codes.Because(codes.TakenThere, where, now.UTC().Format("15:04Z"))}, now.Add(takenFor))
 	}
 }
@@ -167,7 +168,7 @@ func (h *hindered) takenIn(o *federation.Offer) bool {
 // site. The site is seen anew before that has passed, and tells itself what it lacks.
 func (j *job) leaveGivenBack(no federation.Rejection, until time.Time) {
 	switch no.Reason {
-	case federation.ReasonStockOut, federation.ReasonQuota, federation.ReasonPrice, federation.ReasonBoot:
+	case reasons.StockOut, reasons.Quota, reasons.Price, reasons.Boot:
 		offers := rentedOf(j.att)
 		named := len(offers) > 0
 		for _, o := range offers {

@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 )
 
 // TestLeaves: each thing that a job is not given comes back in its own time, and a whole site stands for all that is rented there.
@@ -19,7 +20,7 @@ func TestLeaves(t *testing.T) {
 	}
 	j := spot()
 	j.leaveZone(now)
-	j.leaveGivenBack(federation.Rejection{Site: "aws", Reason: federation.ReasonStockOut, Detail: "none left"}, now.Add(time.Second))
+	j.leaveGivenBack(federation.Rejection{Site: "aws", Reason: reasons.StockOut, Detail: "none left"}, now.Add(time.Second))
 	r := j.refused["aws"]
 	if len(r.Parts) != 2 || r.Parts[0].What != "a" || r.Parts[0].Why == nil || r.Parts[1].What != "x/a/spot" || r.Parts[1].Detail != "none left" || j.leavesSite("aws", now) || !j.refusedUntil.Equal(now.Add(time.Second)) {
 		t.Fatalf("%+v until %v", r, j.refusedUntil)
@@ -31,14 +32,14 @@ func TestLeaves(t *testing.T) {
 		t.Errorf("what it was given back for has passed, the zone has not: %+v", j.refused)
 	}
 	j.leaveZone(now.Add(time.Minute)) // again: it is left for longer, and is there once
-	j.leaveOut(federation.Rejection{Site: "aws", Reason: federation.ReasonRefused}, now.Add(time.Hour))
-	if r := j.refused["aws"]; len(r.Parts) != 0 || r.Reason != federation.ReasonRefused || !j.leavesSite("aws", now) || len(j.leaves) != 2 {
+	j.leaveOut(federation.Rejection{Site: "aws", Reason: reasons.Refused}, now.Add(time.Hour))
+	if r := j.refused["aws"]; len(r.Parts) != 0 || r.Reason != reasons.Refused || !j.leavesSite("aws", now) || len(j.leaves) != 2 {
 		t.Errorf("%+v of %d", r, len(j.leaves))
 	}
 	if now = now.Add(2 * time.Hour); !j.comesBack(now) || j.refused != nil || j.leavesSite("aws", now) || j.comesBack(now) {
 		t.Errorf("all has passed: %+v", j.refused)
 	}
-	for reason, whole := range map[federation.Reason]bool{federation.ReasonBudget: true, federation.ReasonQuota: false, federation.ReasonPrice: false} {
+	for reason, whole := range map[reasons.Reason]bool{reasons.Budget: true, reasons.Quota: false, reasons.Price: false} {
 		j := spot()
 		j.leaveGivenBack(federation.Rejection{Site: "aws", Reason: reason}, now.Add(time.Second))
 		if j.leavesSite("aws", now) != whole {
@@ -57,7 +58,7 @@ func TestLeaves(t *testing.T) {
 	if j.keepOne(among(a, b, onDemand)); len(j.leaves) != 2 {
 		t.Errorf("there are machines on demand: %+v", j.leaves)
 	}
-	dry := federation.Rejection{Site: "aws", Pool: "main/x/c/spot", Reason: federation.ReasonStockOut, Why: codes.Because(codes.NodesToBeHad, "1", "0", "4")}
+	dry := federation.Rejection{Site: "aws", Pool: "main/x/c/spot", Reason: reasons.StockOut, Why: codes.Because(codes.NodesToBeHad, "1", "0", "4")}
 	if j.keepOne(federation.Decision{Offers: []*federation.Offer{a, b}, Rejections: []federation.Rejection{dry}}); len(j.leaves) != 2 {
 		t.Errorf("the third zone is dry for now: %+v", j.leaves)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 )
 
 // Explain says why a job is where it is: what placement thought of it when it was bound, or thinks now if it waits. It waits for the round under way, for a moment.
@@ -37,7 +38,7 @@ func (v *View) Explain(ctx context.Context, j *federation.Job) federation.Explai
 		out.Waits = v.waits(ctx, j, waits)
 	}
 	// A job that placement would bind may be kept back by something else: a limit, a hold.
-	if j.Reason != "" && j.Reason != federation.ReasonNone {
+	if j.Reason != "" && j.Reason != reasons.None {
 		out.Decision.Reason = j.Reason
 	} else if len(out.Waits) > 0 {
 		out.Decision.Reason = out.Waits[0].Reason
@@ -58,7 +59,7 @@ func (v *View) Priority(j *federation.Job) []federation.PriorityPart {
 func (jd *judging) Decision(j *federation.Job) federation.Decision {
 	d, err := jd.planFor(jd.shown.Load(), j)
 	if err != nil {
-		return federation.Decision{Job: j.ID, Reason: cmp.Or(j.Reason, federation.ReasonPriority)}
+		return federation.Decision{Job: j.ID, Reason: cmp.Or(j.Reason, reasons.Priority)}
 	}
 	return d
 }
@@ -104,7 +105,7 @@ func (fc *forecasts) holdbacks(id federation.JobID, d *federation.Decision) []fe
 	if j == nil || !j.queued || j.live() {
 		return nil
 	}
-	if fc.limits.book != nil && (isLimit(j.Reason) || j.Reason == federation.ReasonAccountBudget) {
+	if fc.limits.book != nil && (isLimit(j.Reason) || j.Reason == reasons.AccountBudget) {
 		var o *federation.Offer
 		if len(d.Offers) > 0 {
 			o = d.Offers[0]

@@ -15,6 +15,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/demand"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 	"fsub/federation/store"
 	"fsub/sbatch"
 )
@@ -308,7 +309,7 @@ func (b *bench) attempts(id federation.JobID) []federation.Attempt {
 }
 
 // want checks a job's state, reason (if given) and site.
-func (b *bench) want(id federation.JobID, state federation.State, reason federation.Reason, site federation.SiteName) {
+func (b *bench) want(id federation.JobID, state federation.State, reason reasons.Reason, site federation.SiteName) {
 	b.t.Helper()
 	j := b.job(id)
 	if j.State != state || reason != "" && j.Reason != reason || j.Site != site {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -35,7 +36,7 @@ func TestPanicOverAJobPutsItAside(t *testing.T) {
 	log := b.breakOver("bad")
 	bad, good := b.submit(named("bad")), b.submit(nil)
 	b.wait(time.Minute)
-	b.want(bad, federation.Pending, federation.ReasonFault, "")
+	b.want(bad, federation.Pending, reasons.Fault, "")
 	b.want(good, federation.Pending, "", "cheap")
 	if n := b.faults(); n != 1 {
 		t.Errorf("%d panics in a minute, want 1", n)
@@ -53,7 +54,7 @@ func TestPanicOverAJobPutsItAside(t *testing.T) {
 	if n := b.faults(); n != 2 {
 		t.Errorf("%d panics, want a second one after %v", n, asideFor)
 	}
-	b.want(bad, federation.Pending, federation.ReasonFault, "")
+	b.want(bad, federation.Pending, reasons.Fault, "")
 }
 
 // A job that is changed is tried at once, and one that is held or cancelled is as ever.
@@ -62,17 +63,17 @@ func TestJobThatIsPutAsideCanBeChanged(t *testing.T) {
 	b.breakOver("bad")
 	changed, held, cancelled := b.submit(named("bad")), b.submit(named("bad")), b.submit(named("bad"))
 	b.rounds(10)
-	b.want(changed, federation.Pending, federation.ReasonFault, "")
+	b.want(changed, federation.Pending, reasons.Fault, "")
 	b.request(federation.Request{Job: changed, Kind: federation.RequestUpdate, UID: 7001, Change: []sbatch.Change{{Option: "job-name", Key: "JobName", Value: "mended"}}})
 	b.request(federation.Request{Job: held, Kind: federation.RequestHold, UID: 7001})
 	b.request(federation.Request{Job: cancelled, Kind: federation.RequestCancel, UID: 7001})
 	b.rounds(10)
 	b.want(changed, federation.Pending, "", "cheap")
-	b.want(held, federation.Pending, federation.ReasonHeldUser, "")
+	b.want(held, federation.Pending, reasons.HeldUser, "")
 	b.want(cancelled, federation.Cancelled, "", "")
 	b.request(federation.Request{Job: held, Kind: federation.RequestRelease, UID: 7001})
 	b.rounds(10)
-	b.want(held, federation.Pending, federation.ReasonFault, "")
+	b.want(held, federation.Pending, reasons.Fault, "")
 }
 
 // A job that has been handed over stays where it is, and others are planned for without it.
@@ -112,7 +113,7 @@ func TestPanicOverATaskPutsTheArrayAside(t *testing.T) {
 	if n := b.ctl.jobs.Of(array).rest.Len(); n != waiting {
 		t.Errorf("%d tasks wait, %d did before", n, waiting)
 	}
-	if r := b.job(array).Reason; r != federation.ReasonFault {
+	if r := b.job(array).Reason; r != reasons.Fault {
 		t.Errorf("the array's reason is %s", r)
 	}
 }
@@ -125,7 +126,7 @@ func TestJudgeAfterAPanic(t *testing.T) {
 	if err := b.ctl.Judge(bad); err == nil || !strings.Contains(err.Error(), "placement failed over job 5") {
 		t.Errorf("Judge: %v, want that placement failed", err)
 	}
-	if d := b.ctl.Explain(t.Context(), bad).Decision; d.Reason != federation.ReasonPriority {
+	if d := b.ctl.Explain(t.Context(), bad).Decision; d.Reason != reasons.Priority {
 		t.Errorf("Explain: %+v", d)
 	}
 	if err := b.ctl.Judge(&federation.Job{ID: 6, Spec: &sbatch.Spec{GPUsPerNode: "1", WorkDir: "/"}}); err != nil {

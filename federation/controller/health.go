@@ -12,6 +12,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/health"
+	"fsub/federation/reasons"
 	"fsub/slurm/hostlist"
 )
 
@@ -197,7 +198,7 @@ func (hr *healthRules) requeuedThere(s *site, j *job, nodes string, held bool) (
 		if !held || len(x.Nodes) != 1 {
 			return nil, false
 		}
-		x.Blame, x.State, x.Reason = x.Nodes, federation.Failed, federation.ReasonLaunchFailure
+		x.Blame, x.State, x.Reason = x.Nodes, federation.Failed, reasons.LaunchFailure
 	}
 	_, found := hr.engine.Ended(x)
 	return hr.carryOutAll(found), true

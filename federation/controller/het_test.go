@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -99,7 +100,7 @@ func TestComponentsAreCancelledTogether(t *testing.T) {
 	b.request(federation.Request{Job: id + 2, Kind: federation.RequestHold, UID: 7001})
 	b.rounds(3)
 	for k := range federation.JobID(3) {
-		if j := b.job(id + k); j.Held != federation.HeldUser || j.Reason != federation.ReasonHeldUser {
+		if j := b.job(id + k); j.Held != federation.HeldUser || j.Reason != reasons.HeldUser {
 			t.Errorf("component %d: held %q, %s", k, j.Held, j.Reason)
 		}
 	}

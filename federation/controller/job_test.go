@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // TestMain fails if anything was written to what jobs share.
@@ -27,7 +28,7 @@ func TestWaitingJobIsSmall(t *testing.T) {
 	if size := unsafe.Sizeof(job{}); size > 384 {
 		t.Errorf("a job takes %d bytes: the next larger size that Go allocates is 416", size)
 	}
-	if j := newJob(federation.Job{State: federation.Pending, Reason: federation.ReasonPriority, Priority: 3}); j.tried != &neverTried || j.family != &noFamily ||
+	if j := newJob(federation.Job{State: federation.Pending, Reason: reasons.Priority, Priority: 3}); j.tried != &neverTried || j.family != &noFamily ||
 		j.hindered != &notHindered {
 		t.Error("a job that waits has more of its own than that")
 	}

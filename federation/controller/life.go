@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/lifecycle"
+	"fsub/federation/reasons"
 )
 
 // life is what becomes of jobs: they are taken up, go back to the queue, and end.
@@ -50,7 +51,7 @@ func (l *life) addJob(ctx context.Context, stored federation.Job) (*job, error) 
 }
 
 // end makes a job's state final.
-func (l *life) end(j *job, state federation.State, reason federation.Reason, at time.Time) {
+func (l *life) end(j *job, state federation.State, reason reasons.Reason, at time.Time) {
 	j.State, j.Reason, j.Held, j.Holder = state, reason, federation.NotHeld, nil
 	j.End = at.UTC()
 	if j.End.IsZero() {
@@ -74,7 +75,7 @@ func (l *life) end(j *job, state federation.State, reason federation.Reason, at 
 }
 
 // requeue puts a job back into the federation's queue after an attempt that did not run it to an end of its own.
-func (l *life) requeue(j *job, reason federation.Reason) {
+func (l *life) requeue(j *job, reason reasons.Reason) {
 	j.State, j.Reason = federation.Pending, reason
 	j.Start, j.End, j.Pause, j.Nodes = time.Time{}, time.Time{}, nil, ""
 	j.Site, j.Partition = "", ""
@@ -121,9 +122,9 @@ func (l *life) finishAttempt(j *job, to federation.AttemptState, note string) {
 }
 
 // backToQueue returns a job to the queue, or ends it if it was to be cancelled.
-func (l *life) backToQueue(j *job, reason federation.Reason) {
+func (l *life) backToQueue(j *job, reason reasons.Reason) {
 	if j.Cancel {
-		l.end(j, federation.Cancelled, federation.ReasonNone, l.now())
+		l.end(j, federation.Cancelled, reasons.None, l.now())
 		return
 	}
 	l.requeue(j, reason)
@@ -131,7 +132,7 @@ func (l *life) backToQueue(j *job, reason federation.Reason) {
 
 // siteFailure follows the requeue rules after a failure that is not the job's own: again if it may be requeued,
 // else it ends.
-func (l *life) siteFailure(j *job, state federation.State, reason federation.Reason) {
+func (l *life) siteFailure(j *job, state federation.State, reason reasons.Reason) {
 	out := l.rules.AfterFailure(&j.Job, state, func() ([]federation.Attempt, error) { return l.store.Attempts(context.Background(), j.ID) })
 	if out.Why != "" {
 		l.batch.eventf(j, "%s", out.Why)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -29,10 +30,10 @@ func TestForgottenRunMayLive(t *testing.T) {
 				b.want(id, federation.Pending, "", "dear")
 				return
 			}
-			b.want(id, federation.Pending, federation.ReasonForgotten, "")
+			b.want(id, federation.Pending, reasons.Forgotten, "")
 			b.restart() // and it is not forgotten by a new daemon
 			b.wait(40 * time.Second)
-			b.want(id, federation.Pending, federation.ReasonForgotten, "")
+			b.want(id, federation.Pending, reasons.Forgotten, "")
 			b.cheap.state = ""
 			b.wait(10 * time.Second)
 			b.want(id, federation.Pending, "", "cheap")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // loader takes up jobs that the store has: all live ones at the start, new ones later.
@@ -183,7 +184,7 @@ func (ld *loader) recallLast(ctx context.Context, j *job) error {
 	for i := range attempts {
 		ld.moves.recall(j, &attempts[i])
 	}
-	if n := len(attempts); n > 0 && j.Reason == federation.ReasonForgotten && attempts[n-1].State == federation.AttemptForgotten {
+	if n := len(attempts); n > 0 && j.Reason == reasons.Forgotten && attempts[n-1].State == federation.AttemptForgotten {
 		j.mayLive(&attempts[n-1], attempts[n-1].Ended)
 	}
 	return nil

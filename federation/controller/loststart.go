@@ -6,6 +6,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/health"
 	"fsub/federation/lifecycle"
+	"fsub/federation/reasons"
 )
 
 // A controller that was killed hard may still have a job and have forgotten that it had started: it shows it as
@@ -36,7 +37,7 @@ func (rp *reports) loseStart(s *site, j *job, sj federation.SiteJob) {
 	}
 	j.att.Class, j.att.Code = federation.ClassSite, health.CodeForgotten
 	rp.life.finishAttempt(j, federation.AttemptForgotten, fmt.Sprintf("the controller of %s lost the start of the job", s.Name))
-	rp.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
+	rp.life.siteFailure(j, federation.NodeFail, reasons.Forgotten)
 	rp.orphans.check(s, sj) // at best before it starts again
 }
 
@@ -44,7 +45,7 @@ func (rp *reports) loseStart(s *site, j *job, sj federation.SiteJob) {
 func (rp *reports) noteHeld(s *site, j *job, sj federation.SiteJob) {
 	held, moving := lifecycle.HeldBySite(&j.Job, j.att, &sj), rp.moves.moving(j)
 	if held && !j.heldThere && !moving {
-		failed := sj.Reason == federation.ReasonLaunchHeld
+		failed := sj.Reason == reasons.LaunchHeld
 		switch rp.life.rules.AfterHold(&j.Job, j.att, &sj, func() bool { return rp.moves.elsewhere(j) != "" }) {
 		case lifecycle.LeaveHeld:
 			held = false

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -35,7 +36,7 @@ func TestLostStartFollowsRequeueRules(t *testing.T) {
 				}
 				return
 			}
-			b.want(id, federation.NodeFail, federation.ReasonForgotten, "cheap")
+			b.want(id, federation.NodeFail, reasons.Forgotten, "cheap")
 			if len(b.cheap.cancelled) == 0 {
 				t.Error("not cancelled at the site, which will run it a second time")
 			}
@@ -105,7 +106,7 @@ func TestStartedAgainFollowsRequeueRules(t *testing.T) {
 				b.want(id, federation.Running, "", "cheap")
 				return
 			}
-			b.want(id, federation.NodeFail, federation.ReasonForgotten, "cheap")
+			b.want(id, federation.NodeFail, reasons.Forgotten, "cheap")
 			if len(b.cheap.cancelled) == 0 {
 				t.Error("the second run goes on")
 			}
@@ -152,12 +153,12 @@ func TestHeldAfterFailedLaunchIsReleased(t *testing.T) {
 	id := b.submit(nil)
 	b.wait(2 * time.Second)
 	j := b.cheap.jobs[id]
-	j.Reason, j.Restarts = federation.ReasonHeldUser, 1
+	j.Reason, j.Restarts = reasons.HeldUser, 1
 	b.wait(5 * time.Second)
 	if len(b.cheap.released) == 0 {
 		t.Fatal("not released")
 	}
-	j.Reason = federation.ReasonPriority
+	j.Reason = reasons.Priority
 	n := len(b.cheap.released)
 	b.wait(10 * time.Second)
 	if len(b.cheap.released) != n {
@@ -169,8 +170,8 @@ func TestHeldByUserOrSiteIsNotReleased(t *testing.T) {
 	b := newBench(t)
 	bySite, byUser := b.submit(nil), b.submit(nil)
 	b.wait(2 * time.Second)
-	b.cheap.jobs[bySite].Reason = federation.ReasonHeldUser // without a requeue: an operator there
-	b.cheap.jobs[byUser].Reason, b.cheap.jobs[byUser].Restarts = federation.ReasonHeldUser, 1
+	b.cheap.jobs[bySite].Reason = reasons.HeldUser // without a requeue: an operator there
+	b.cheap.jobs[byUser].Reason, b.cheap.jobs[byUser].Restarts = reasons.HeldUser, 1
 	b.request(federation.Request{Job: byUser, Kind: federation.RequestHold, UID: 7001})
 	b.wait(10 * time.Second)
 	if len(b.cheap.released) != 0 {
@@ -220,7 +221,7 @@ func TestForgottenAfterItHadBegun(t *testing.T) {
 	b.drive(&tellsBegun{b.cheap, 0})
 	delete(b.cheap.jobs, j.ID)
 	b.wait(10 * time.Second)
-	b.want(id, federation.NodeFail, federation.ReasonForgotten, "cheap")
+	b.want(id, federation.NodeFail, reasons.Forgotten, "cheap")
 }
 
 // tellsBegun is a site that leaves the details of one job to later.

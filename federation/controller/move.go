@@ -13,6 +13,7 @@ import (
 	"fsub/federation/codes"
 	"fsub/federation/health"
 	"fsub/federation/lifecycle"
+	"fsub/federation/reasons"
 )
 
 // moves take jobs away from the sites where they wait, by requests like an operator's.
@@ -114,7 +115,7 @@ func (mv *moves) putElsewhere(j *job, a *asked) {
 	mv.batch.attempt(j.att)
 	mv.place(j, a.Move, from)
 	mv.asks.answer(a)
-	mv.life.requeue(j, federation.ReasonPriority)
+	mv.life.requeue(j, reasons.Priority)
 }
 
 // movedFor is how long a job stays away from the site that it was moved from.
@@ -126,7 +127,7 @@ func (mv *moves) recall(j *job, a *federation.Attempt) {
 	case mv.sites.byName[a.Site] == nil || a.State != federation.AttemptEnded:
 	case a.Code == health.CodeMoved:
 		if until := a.Ended.Add(max(movedFor, mv.t.MinJobAge)); mv.now().Before(until) {
-			j.leaveOut(federation.Rejection{Site: a.Site, Reason: federation.ReasonMoved, Why: codes.Because(codes.MovedFrom).With(codes.NoteUntil, until.UTC().Format(time.RFC3339))}, until)
+			j.leaveOut(federation.Rejection{Site: a.Site, Reason: reasons.Moved, Why: codes.Because(codes.MovedFrom).With(codes.NoteUntil, until.UTC().Format(time.RFC3339))}, until)
 		}
 	default:
 		j.avoid(a, a.Ended.Add(mv.t.MinJobAge), mv.now())
@@ -137,7 +138,7 @@ func (mv *moves) recall(j *job, a *federation.Attempt) {
 func (mv *moves) place(j *job, m *federation.Relocation, from federation.SiteName) {
 	until := mv.now().Add(max(movedFor, mv.t.MinJobAge))
 	for _, s := range mv.sites.all {
-		no := federation.Rejection{Site: s.Name, Reason: federation.ReasonMoved}
+		no := federation.Rejection{Site: s.Name, Reason: reasons.Moved}
 		switch {
 		case len(m.To) > 0 && !slices.Contains(m.To, s.Name):
 			no.Why = codes.Because(codes.MovedTo, joinSites(m.To))

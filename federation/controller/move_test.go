@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -95,10 +96,10 @@ func TestMoveOutlivesTheDaemon(t *testing.T) {
 	b.dear.refuses = fmt.Errorf("%w: it takes no jobs", federation.ErrCapacity)
 	b.request(move(id, federation.Relocation{From: "cheap", Why: "its nodes are down"}))
 	b.wait(3 * time.Second)
-	b.want(id, federation.Pending, federation.ReasonMoved, "")
+	b.want(id, federation.Pending, reasons.Moved, "")
 	b.restart()
 	b.wait(30 * time.Second)
-	b.want(id, federation.Pending, federation.ReasonMoved, "")
+	b.want(id, federation.Pending, reasons.Moved, "")
 	b.wait(11 * time.Minute)
 	b.want(id, federation.Pending, "", "") // cheap still remembers its ID: that is no reason to give it up
 	delete(b.cheap.jobs, id)
@@ -260,7 +261,7 @@ func TestWhyNone(t *testing.T) {
 	odd := federation.Job{ID: 5, User: "alice"}
 	odd.SetSpec(sbatch.Spec{Partition: "nosuch"})
 	why := ask(&odd, []federation.SiteName{"dear", "cheap"})
-	if len(why) != 2 || why[0].Site != "dear" || why[0].Reason != federation.ReasonPartition || why[0].Text() == "" {
+	if len(why) != 2 || why[0].Site != "dear" || why[0].Reason != reasons.Partition || why[0].Text() == "" {
 		t.Errorf("got %+v", why)
 	}
 }

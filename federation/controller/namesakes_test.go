@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/jobmap"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -107,7 +108,7 @@ func TestSingletons(t *testing.T) {
 	for range 2 {
 		b.wait(10 * time.Second)
 		for i := range first {
-			if one, other := b.job(first[i]), b.job(second[i]); one.Site == "" || other.Site != "" || other.Reason != federation.ReasonDependency {
+			if one, other := b.job(first[i]), b.job(second[i]); one.Site == "" || other.Site != "" || other.Reason != reasons.Dependency {
 				t.Errorf("name %d: the first is at %q, the second at %q: %s", i, one.Site, other.Site, other.Reason)
 			}
 		}
@@ -146,7 +147,7 @@ func TestSingletonIsRenamed(t *testing.T) {
 	third := named("b", "singleton")
 	b.wait(10 * time.Second)
 	for _, id := range []federation.JobID{second, third} {
-		if j := b.job(id); j.Site != "" || j.Reason != federation.ReasonDependency {
+		if j := b.job(id); j.Site != "" || j.Reason != reasons.Dependency {
 			t.Fatalf("job %d: %s at %q", id, j.Reason, j.Site)
 		}
 	}

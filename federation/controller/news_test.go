@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -46,7 +47,7 @@ func TestReturnedJobsWaitAgain(t *testing.T) {
 	b.rounds(3)
 	b.want(id, federation.Pending, "", "cheap")
 	k := b.cheap.jobs[id]
-	k.State, k.End, k.Returned, k.Reason, k.Detail = federation.BootFail, b.clock, true, federation.ReasonStockOut, "no such machines left"
+	k.State, k.End, k.Returned, k.Reason, k.Detail = federation.BootFail, b.clock, true, reasons.StockOut, "no such machines left"
 	b.cheap.nodes = 0
 	b.wait(2 * time.Second)
 	b.want(id, federation.Pending, "", "dear")
@@ -62,7 +63,7 @@ func TestReturnedWhileCancelled(t *testing.T) {
 	b.rounds(3)
 	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 7001})
 	k := b.cheap.jobs[id]
-	k.State, k.Returned, k.Reason = federation.BootFail, true, federation.ReasonStockOut
+	k.State, k.Returned, k.Reason = federation.BootFail, true, reasons.StockOut
 	b.cheap.fail = federation.ErrUnavailable // the cancellation does not get there first
 	b.rounds(1)
 	b.cheap.fail = nil

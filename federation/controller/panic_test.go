@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -159,7 +160,7 @@ func TestLiveJobThatCannotBeWritten(t *testing.T) {
 	b.request(federation.Request{Job: bad, Kind: federation.RequestHold, UID: 7001}) // waits with it
 	poison.job = 0
 	b.wait(asideFor)
-	b.want(bad, federation.Pending, federation.ReasonHeldUser, "")
+	b.want(bad, federation.Pending, reasons.HeldUser, "")
 	b.request(federation.Request{Job: bad, Kind: federation.RequestRelease, UID: 7001})
 	b.rounds(5)
 	b.want(bad, federation.Pending, "", "cheap")

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 )
 
 // planner binds jobs of the queue to sites, by what placement decides.
@@ -94,7 +95,7 @@ func (pl *planner) decide(d *federation.Decision) {
 		for _, why := range place.WhyNowhere(d.Rejections) {
 			pl.batch.eventf(j, "no site can run it: %s", why)
 		}
-		pl.life.end(j, federation.Failed, federation.ReasonBadConstraints, pl.now())
+		pl.life.end(j, federation.Failed, reasons.BadConstraints, pl.now())
 		return
 	}
 	pl.candidates.setReason(j, d.Reason)
@@ -114,7 +115,7 @@ func (pl *planner) decideTask(o *offered, d *federation.Decision) {
 			for _, why := range place.WhyNowhere(d.Rejections) {
 				pl.batch.eventf(j, "no site can run its tasks: %s", why)
 			}
-			pl.life.endRest(j, federation.Failed, federation.ReasonBadConstraints, pl.now())
+			pl.life.endRest(j, federation.Failed, reasons.BadConstraints, pl.now())
 		} else {
 			pl.arrays.waits(o, d.Reason)
 		}

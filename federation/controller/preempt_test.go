@@ -8,6 +8,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -73,7 +74,7 @@ func TestVictimComesBackFirst(t *testing.T) {
 	b.cheap.start(other)
 	b.wait(90 * time.Second)
 	delete(b.cheap.jobs, victim) // whose number it does not remember any more
-	b.want(after, federation.Pending, federation.ReasonResources, "")
+	b.want(after, federation.Pending, reasons.Resources, "")
 	b.cheap.end(other, federation.Completed)
 	b.wait(5 * time.Second)
 	if j, k := b.job(victim), b.job(after); j.Site != "cheap" || k.Site != "" {

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 	"fsub/federation/share"
 )
 
@@ -81,7 +82,7 @@ func (fc *forecasts) prospects(most int) *federation.Prospects {
 	o.More = max(0, fc.queue.world.Len()-len(o.Waiting))
 	var limited []federation.Prospect
 	for _, j := range fc.jobs.All() {
-		if j.queued && !j.live() && (isLimit(j.Reason) || j.Reason == federation.ReasonAccountBudget) && len(limited) < most {
+		if j.queued && !j.live() && (isLimit(j.Reason) || j.Reason == reasons.AccountBudget) && len(limited) < most {
 			job := j.Job
 			limited = append(limited, federation.Prospect{Job: &job, Expected: fc.runs.expected(&job), Limited: true, Reason: j.Reason})
 		}
@@ -108,8 +109,8 @@ func (fc *forecasts) prospects(most int) *federation.Prospects {
 }
 
 // isLimit reports whether a reason is that of a limit of the account tree.
-func isLimit(r federation.Reason) bool {
-	return r != federation.ReasonSubmitLimit && (strings.HasPrefix(string(r), "Assoc") || strings.HasPrefix(string(r), "QOS"))
+func isLimit(r reasons.Reason) bool {
+	return r != reasons.SubmitLimit && (strings.HasPrefix(string(r), "Assoc") || strings.HasPrefix(string(r), "QOS"))
 }
 
 // numberAt is what a job's site calls it.

@@ -13,6 +13,7 @@ import (
 	"fsub/federation/fairshare"
 	"fsub/federation/place"
 	"fsub/federation/quota"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -90,7 +91,7 @@ func TestHardLimit(t *testing.T) {
 			b.wait(time.Minute)
 			check("after a restart")
 			waits := b.job(ids[29])
-			if r := waits.Reason; r != "AssocGrpGRESMinutes" && r != federation.ReasonAccountBudget && r != "AssocGrpJobsLimit" {
+			if r := waits.Reason; r != "AssocGrpGRESMinutes" && r != reasons.AccountBudget && r != "AssocGrpJobsLimit" {
 				t.Errorf("a job waits for %q", r)
 			}
 			if j := b.job(array); j.State != federation.Pending {
@@ -114,7 +115,7 @@ func TestHistoryTellsNoBudget(t *testing.T) {
 	b.rounds(3)
 	id := b.submit(nil)
 	b.wait(20 * time.Second)
-	b.want(id, federation.Pending, federation.ReasonAccountBudget, "")
+	b.want(id, federation.Pending, reasons.AccountBudget, "")
 	if got := b.history(id); strings.Contains(got, "$") || !strings.Contains(got, "waits: Budget of account physics does not suffice this month: see fed explain") {
 		t.Errorf("its history: %s", got)
 	}

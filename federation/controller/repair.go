@@ -8,6 +8,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/health"
 	"fsub/federation/lifecycle"
+	"fsub/federation/reasons"
 )
 
 // repairs find out what has become of attempts whose fate is unknown, and repeat what had no effect.
@@ -138,17 +139,17 @@ func (re *repairs) again(j *job, s *site) {
 	j.try().unsure = false
 	if j.Cancel {
 		re.life.finishAttempt(j, federation.AttemptWithdrawn, "cancelled before it reached the site")
-		re.life.end(j, federation.Cancelled, federation.ReasonNone, re.now())
+		re.life.end(j, federation.Cancelled, reasons.None, re.now())
 		return
 	}
 	if j.whole != nil {
 		re.life.finishAttempt(j, federation.AttemptWithdrawn, "its tasks are submitted one by one")
-		re.life.backToQueue(j, federation.ReasonPriority)
+		re.life.backToQueue(j, reasons.Priority)
 		return
 	}
 	if re.comparing.holds(j) { // a later attempt may have run elsewhere
 		re.life.finishAttempt(j, federation.AttemptWithdrawn, "not known there after a restore of the store")
-		re.life.backToQueue(j, federation.ReasonRestored)
+		re.life.backToQueue(j, reasons.Restored)
 		return
 	}
 	if j.att.Tries > 0 {
@@ -177,10 +178,10 @@ func (re *repairs) lost(j *job, s *site, startedByAccounting bool) {
 	re.batch.eventf(j, "%s", j.att.Note)
 	j.mayLive(j.att, now)
 	if !started {
-		re.life.backToQueue(j, federation.ReasonForgotten)
+		re.life.backToQueue(j, reasons.Forgotten)
 		return
 	}
-	re.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
+	re.life.siteFailure(j, federation.NodeFail, reasons.Forgotten)
 }
 
 func lostNote(s federation.SiteName, started bool) string {

@@ -8,6 +8,7 @@ import (
 	"fsub/federation/codes"
 	"fsub/federation/health"
 	"fsub/federation/lifecycle"
+	"fsub/federation/reasons"
 )
 
 // reports bring jobs and attempts in line with what sites say of them.
@@ -289,7 +290,7 @@ func (rp *reports) takeRestarts(s *site, j *job, sj *federation.SiteJob) {
 // failedThere looks whether a site has queued a job again because its nodes failed. slurmctld does so without end; here it is bounded, as it is for jobs
 // that are queued again here.
 func (rp *reports) failedThere(s *site, j *job, sj *federation.SiteJob) {
-	said, failed := rp.rules.requeuedThere(s, j, j.att.Nodes, sj.Reason == federation.ReasonHeldUser)
+	said, failed := rp.rules.requeuedThere(s, j, j.att.Nodes, sj.Reason == reasons.HeldUser)
 	if !failed || sj.State != federation.Pending {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 )
 
 // requests do what users ask of jobs.
@@ -126,7 +127,7 @@ func (rq *requests) cancel(j *job, r federation.Request) {
 		rq.batch.eventf(j, "%s", j.att.Note)
 	}
 	if !j.live() {
-		rq.life.end(j, federation.Cancelled, federation.ReasonNone, rq.now())
+		rq.life.end(j, federation.Cancelled, reasons.None, rq.now())
 		return
 	}
 	rq.batch.job(j)
@@ -162,14 +163,14 @@ func (j *job) holdFor(r federation.Request, why *codes.Why, now time.Time) {
 }
 
 // heldReason is why a job waits that somebody holds, "" if nobody does. As in Slurm it is shown of one that runs, too.
-func (j *job) heldReason() federation.Reason {
+func (j *job) heldReason() reasons.Reason {
 	switch j.Held {
 	case federation.NotHeld:
-		return federation.ReasonNone
+		return reasons.None
 	case federation.HeldAdmin:
-		return federation.ReasonHeldAdmin
+		return reasons.HeldAdmin
 	}
-	return federation.ReasonHeldUser
+	return reasons.HeldUser
 }
 
 // release lets a held job go. What an operator held, only an operator releases.
@@ -184,9 +185,9 @@ func (rq *requests) release(j *job, r federation.Request) {
 		rq.batch.eventf(j, "released by %s", r.Who())
 	}
 	j.Held, j.Holder = federation.NotHeld, nil
-	j.Reason = federation.ReasonNone
+	j.Reason = reasons.None
 	if j.State == federation.Pending {
-		j.Reason = federation.ReasonPriority
+		j.Reason = reasons.Priority
 	}
 	rq.queue.look(j)
 	rq.batch.job(j)

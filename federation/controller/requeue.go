@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // requeueAsked is scontrol requeue of a job that has not ended. One that waits already is as good as requeued.
@@ -105,7 +106,7 @@ func (rq *requests) takeUpAgain(r federation.Request) {
 	if j.Part != nil {
 		rq.arrays.again(j)
 	}
-	rq.life.requeue(j, federation.ReasonBeginTime)
+	rq.life.requeue(j, reasons.BeginTime)
 }
 
 // takeUpArray takes up an array that has ended, because one of its tasks is to run again. Those that were cancelled before they
@@ -127,7 +128,7 @@ func (rq *requests) takeUpArray(ctx context.Context, id federation.JobID) error 
 		return fmt.Errorf("array %d: %w", id, federation.ErrNotFound)
 	}
 	array := all[at]
-	array.State, array.Reason, array.End, array.ExitStatus = federation.Running, federation.ReasonNone, time.Time{}, 0
+	array.State, array.Reason, array.End, array.ExitStatus = federation.Running, reasons.None, time.Time{}, 0
 	j, err := rq.life.addJob(ctx, array)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -143,7 +144,7 @@ func remembered(t *testing.T) (b *bench, id federation.JobID) {
 func TestSiteRemembersTheRunBefore(t *testing.T) {
 	b, id := remembered(t)
 	b.wait(150 * time.Second)
-	b.want(id, federation.Pending, federation.ReasonBeginTime, "")
+	b.want(id, federation.Pending, reasons.BeginTime, "")
 	if h := b.history(id); strings.Count(h, "cheap remembers the run before") != 2 || strings.Contains(h, "unknown") {
 		t.Errorf("the history after the site was asked twice: %s", h)
 	}
@@ -233,15 +234,15 @@ func TestUpdateHere(t *testing.T) {
 	first := b.submit(func(s *sbatch.Spec) { s.Begin = b.clock.Add(time.Hour) })
 	id := b.submit(func(s *sbatch.Spec) { s.Begin = b.clock.Add(time.Hour) })
 	b.wait(time.Second)
-	b.want(id, federation.Pending, federation.ReasonBeginTime, "")
+	b.want(id, federation.Pending, reasons.BeginTime, "")
 	b.request(change(id, "dependency", "afterany:"+first.String()))
 	b.request(change(id, "begin", "2026-01-01T00:00:00"))
 	b.request(change(id, "time", "7"))
 	b.wait(time.Second)
-	b.want(id, federation.Pending, federation.ReasonDependency, "")
+	b.want(id, federation.Pending, reasons.Dependency, "")
 	b.restart()
 	b.wait(time.Second)
-	if j := b.job(id); j.Spec.TimeLimit != 7*time.Minute || j.Reason != federation.ReasonDependency {
+	if j := b.job(id); j.Spec.TimeLimit != 7*time.Minute || j.Reason != reasons.Dependency {
 		t.Errorf("after a restart: limit %v, %s", j.Spec.TimeLimit, j.Reason)
 	}
 	b.request(change(id, "dependency", ""))
@@ -487,7 +488,7 @@ func TestHoldWhileItRuns(t *testing.T) {
 	id := b.running()
 	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
 	b.wait(time.Second)
-	b.want(id, federation.Running, federation.ReasonHeldUser, "cheap")
+	b.want(id, federation.Running, reasons.HeldUser, "cheap")
 	b.request(federation.Request{Job: id, Kind: federation.RequestRelease, UID: 7001})
 	b.wait(time.Second)
 	b.want(id, federation.Running, "", "cheap")

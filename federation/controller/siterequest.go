@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -243,7 +244,7 @@ func (rq *requests) putBack(j *job) {
 	j.ExitStatus = 0
 	j.avoid(j.att, rq.now().Add(rq.t.MinJobAge), rq.now())
 	rq.asks.answer(a)
-	rq.life.requeue(j, federation.ReasonBeginTime)
+	rq.life.requeue(j, reasons.BeginTime)
 }
 
 // avoid leaves the site of an attempt that has ended alone with its job until then.
@@ -262,7 +263,7 @@ func (j *job) waitForSite(site federation.SiteName, madeRoom bool, until time.Ti
 	if madeRoom {
 		why = codes.MadeRoom
 	}
-	j.leaveOut(federation.Rejection{Site: site, Reason: federation.ReasonBeginTime, Why: codes.Because(why, until.UTC().Format(timeOfDay))}, until)
+	j.leaveOut(federation.Rejection{Site: site, Reason: reasons.BeginTime, Why: codes.Because(why, until.UTC().Format(timeOfDay))}, until)
 }
 
 // holds reports whether r is to requeue a job and to hold it then.

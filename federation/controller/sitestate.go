@@ -11,6 +11,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/health"
+	"fsub/federation/reasons"
 )
 
 // standings are what operators have said of sites, and what is wrong with those: it is written to their history when it changes, and acted upon.
@@ -183,9 +184,9 @@ func (st *standings) giveUp(s *site) {
 		st.life.finishAttempt(j, federation.AttemptForgotten, note)
 		st.batch.eventf(j, "%s", note)
 		if started {
-			st.life.siteFailure(j, federation.NodeFail, federation.ReasonForgotten)
+			st.life.siteFailure(j, federation.NodeFail, reasons.Forgotten)
 		} else {
-			st.life.backToQueue(j, federation.ReasonForgotten)
+			st.life.backToQueue(j, reasons.Forgotten)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 )
 
 // How long bringing files to a site, or results home, may take; and for how long results are tried for after the
@@ -76,15 +77,15 @@ var errCancelled = errors.New("cancelled while its files were brought to the sit
 func (at *attempts) stageFailed(s *site, j *job, err error) {
 	lasting := errors.Is(err, federation.ErrInvalid) || errors.Is(err, federation.ErrDenied)
 	if !lasting && !j.Cancel {
-		at.refuse(s, j, err, federation.ReasonRefused)
+		at.refuse(s, j, err, reasons.Refused)
 		return
 	}
 	at.life.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
 	at.batch.eventf(j, "%v", err)
 	if j.Cancel {
-		at.life.end(j, federation.Cancelled, federation.ReasonNone, at.now())
+		at.life.end(j, federation.Cancelled, reasons.None, at.now())
 		return
 	}
 	j.att.Class, j.ExitStatus = federation.ClassUser, 1<<8
-	at.life.end(j, federation.Failed, federation.ReasonLaunchFailure, at.now())
+	at.life.end(j, federation.Failed, reasons.LaunchFailure, at.now())
 }

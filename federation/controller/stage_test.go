@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -92,7 +93,7 @@ func TestLinksWhereTheSiteSees(t *testing.T) {
 	f.linkErr = &federation.SlurmError{Kind: federation.ErrInvalid, Text: "stage-in: nothing matches data/*"}
 	bad := b.submit(in)
 	b.rounds(4)
-	b.want(bad, federation.Failed, federation.ReasonLaunchFailure, "cheap")
+	b.want(bad, federation.Failed, reasons.LaunchFailure, "cheap")
 	if h := b.history(bad); f.linked != 2 || f.prepared != 0 || !strings.Contains(h, "nothing matches data/*") {
 		t.Errorf("%d links, %d prepared; history: %s", f.linked, f.prepared, h)
 	}
@@ -164,7 +165,7 @@ func TestAStageInThatCannotBeDoneFailsTheJob(t *testing.T) {
 	f.prepareErr = fmt.Errorf("%w: nothing matches *.csv", federation.ErrInvalid)
 	id := b.submit(func(s *sbatch.Spec) { s.Fed = stageDirectives })
 	b.wait(2 * time.Second)
-	b.want(id, federation.Failed, federation.ReasonLaunchFailure, "cheap")
+	b.want(id, federation.Failed, reasons.LaunchFailure, "cheap")
 	if j := b.job(id); b.cheap.submits != 0 || j.ExitStatus != 1<<8 || !strings.Contains(b.history(id), "nothing matches *.csv") {
 		t.Errorf("%d submissions, exit status %d, history %s", b.cheap.submits, j.ExitStatus, b.history(id))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // stageOut brings results back from sites that do not see the jobs' directories. A job ends only when they are
@@ -45,7 +46,7 @@ func (so *stageOut) begin(s *site, j *job, sj federation.SiteJob) bool {
 	}
 	if h.ended == nil {
 		h.ended, h.until = &sj, so.now().Add(homeFor)
-		j.State, j.Reason, j.Start = federation.Completing, federation.ReasonNone, sj.Start
+		j.State, j.Reason, j.Start = federation.Completing, reasons.None, sj.Start
 		so.batch.advance(j, federation.AttemptStarted)
 		so.batch.job(j)
 		so.collect(s, j, h)

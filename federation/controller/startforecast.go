@@ -7,6 +7,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/lifecycle"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 )
 
 // foretelling works out, in one round, when jobs start that wait for others or for a time, and when those others end. Nothing of it is kept.
@@ -95,7 +96,7 @@ func (f *foretelling) free(j *job) (happens, bool) {
 	if reason == "" {
 		return at, !j.depends.byTasks() || f.tasksFree(j, &at)
 	}
-	if reason != federation.ReasonDependency || j.depends.names != nil {
+	if reason != reasons.Dependency || j.depends.names != nil {
 		return happens{}, false
 	}
 	first, any := happens{}, false
@@ -238,7 +239,7 @@ func (fc *forecasts) overBudget(j *job, o *federation.Offer) bool {
 	if fc.limits.book == nil {
 		return false
 	}
-	if r := string(j.Reason); j.Reason == federation.ReasonAccountBudget || strings.HasPrefix(r, "Assoc") || strings.HasPrefix(r, "QOS") {
+	if r := string(j.Reason); j.Reason == reasons.AccountBudget || strings.HasPrefix(r, "Assoc") || strings.HasPrefix(r, "QOS") {
 		return true
 	}
 	w := fc.limits.wants(asTask(&j.Job), o)

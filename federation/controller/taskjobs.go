@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
 // makeTaskJob is the job that one task of an array becomes.
 func (j *job) makeTaskJob(id federation.JobID, index int) federation.Job {
 	p := federation.Job{
-		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.specOfTasks(), Demand: j.Demand, State: federation.Pending, Reason: federation.ReasonPriority,
+		ID: id, User: j.User, UID: j.UID, GID: j.GID, Spec: j.specOfTasks(), Demand: j.Demand, State: federation.Pending, Reason: reasons.Priority,
 		Priority: j.Priority, Top: j.Top, Submit: j.Submit, SubmitHost: j.SubmitHost, TreeAccount: j.TreeAccount,
 	}
 	if t := j.tasks[index]; t != nil { // of an array that an earlier version had handed over: it may have run there
@@ -106,19 +107,19 @@ func (j *job) mirror(p *job) {
 
 // endReason is why an array has ended as it has: for what its waiting tasks were given up, else as the first
 // of its tasks that has ended so. That it waited for something counts no more.
-func (j *job) endReason(state federation.State) federation.Reason {
+func (j *job) endReason(state federation.State) reasons.Reason {
 	switch {
 	case j.Cancel:
 		return j.Reason
 	case state == federation.Completed:
-		return federation.ReasonNone
+		return reasons.None
 	}
 	for _, i := range slices.Sorted(maps.Keys(j.tasks)) {
 		if t := j.tasks[i]; t.State == state && t.Reason != "" {
 			return t.Reason
 		}
 	}
-	return federation.ReasonNone
+	return reasons.None
 }
 
 // summary is the state and exit status of an array whose tasks have all ended: COMPLETED if each did so.

@@ -10,6 +10,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -155,7 +156,7 @@ func TestJobsWrittenWhileReadingAreTakenUp(t *testing.T) {
 	}
 	b.rounds(10)
 	b.want(first, federation.Pending, "", "cheap")
-	b.want(second, federation.Pending, federation.ReasonHeldUser, "")
+	b.want(second, federation.Pending, reasons.HeldUser, "")
 }
 
 // A job is submitted in the very round in which the one that it depends on ends.
@@ -173,7 +174,7 @@ func TestDependencyOnJobThatEndsMeanwhile(t *testing.T) {
 	}
 	b.rounds(20)
 	for _, id := range ids {
-		if j := b.job(id); j.Reason == federation.ReasonDependency {
+		if j := b.job(id); j.Reason == reasons.Dependency {
 			t.Errorf("job %d still waits for %d, which has ended", id, on)
 		}
 	}
@@ -184,7 +185,7 @@ func TestDependencyOnStart(t *testing.T) {
 	on := b.submit(nil)
 	id := b.submit(func(s *sbatch.Spec) { s.Dependency = fmt.Sprintf("after:%d", on) })
 	b.rounds(5)
-	b.want(id, federation.Pending, federation.ReasonDependency, "")
+	b.want(id, federation.Pending, reasons.Dependency, "")
 	b.cheap.start(on)
 	b.rounds(10)
 	b.want(on, federation.Running, "", "cheap")
@@ -200,7 +201,7 @@ func TestDependencyOnTask(t *testing.T) {
 	b.tasks(on, federation.Completed, federation.Running)
 	b.rounds(10)
 	b.want(id, federation.Pending, "", "cheap")
-	b.want(late, federation.Pending, federation.ReasonDependency, "")
+	b.want(late, federation.Pending, reasons.Dependency, "")
 }
 
 // After a restart a dependency on a task that has ended is met as it was before.
@@ -232,7 +233,7 @@ func TestDependencyWhileTheStoreFails(t *testing.T) {
 	b.rounds(5)
 	h.failJob = nil
 	b.rounds(5)
-	b.want(id, federation.Pending, federation.ReasonDependencyNever, "")
+	b.want(id, federation.Pending, reasons.DependencyNever, "")
 }
 
 // That one site has refused a job is no reason to wait with its cancellation at another.
@@ -263,7 +264,7 @@ func TestUserCannotLiftOperatorsHold(t *testing.T) {
 	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
 	b.request(federation.Request{Job: id, Kind: federation.RequestRelease, UID: 7001})
 	b.rounds(2)
-	b.want(id, federation.Pending, federation.ReasonHeldAdmin, "")
+	b.want(id, federation.Pending, reasons.HeldAdmin, "")
 }
 
 // A job at a site that was taken out of the configuration waits for it; an operator may give it up.

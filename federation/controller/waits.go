@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 )
 
 // waitsNow is what the controller alone knows of what keeps a job waiting. The rest of it is in the store: see waits.
@@ -70,13 +71,13 @@ func (d *dependency) unmet(rest *federation.TaskSet, now time.Time) (all []termN
 			for index := range rest.All() {
 				if r := d.taskReason(index, now); r != "" {
 					term := federation.DependTerm{Kind: federation.DependAfterOK, Job: t.Job, Task: index}
-					all = append(all, termNow{DependTerm: term, never: r == federation.ReasonDependencyNever})
+					all = append(all, termNow{DependTerm: term, never: r == reasons.DependencyNever})
 					break
 				}
 			}
 		case t.met && t.Delay > 0 && now.Before(t.from.Add(t.Delay)):
 			all = append(all, termNow{DependTerm: t.DependTerm, until: t.from.Add(t.Delay)})
-		case d.any && t.never && d.reason(now) != federation.ReasonDependencyNever: // another one may be met
+		case d.any && t.never && d.reason(now) != reasons.DependencyNever: // another one may be met
 		case !t.met:
 			all = append(all, termNow{DependTerm: t.DependTerm, never: t.never})
 		}
@@ -91,14 +92,14 @@ func (v *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all 
 		all = append(all, heldWait(j))
 	}
 	if begin := j.Spec.Begin; v.now().Before(begin) {
-		all = append(all, federation.Wait{Reason: federation.ReasonBeginTime, Why: codes.Because(codes.WaitBegin), Until: begin.UTC(),
+		all = append(all, federation.Wait{Reason: reasons.BeginTime, Why: codes.Because(codes.WaitBegin), Until: begin.UTC(),
 			Advice: []*codes.Why{codes.Because(codes.AdviseBegin, id)}})
 	}
 	if now.restored {
-		all = append(all, federation.Wait{Reason: federation.ReasonRestored, Why: codes.Because(codes.WaitRestored)})
+		all = append(all, federation.Wait{Reason: reasons.Restored, Why: codes.Because(codes.WaitRestored)})
 	}
 	if !now.aside.IsZero() {
-		all = append(all, federation.Wait{Reason: federation.ReasonFault, Why: codes.Because(codes.WaitFault), Until: now.aside.UTC()})
+		all = append(all, federation.Wait{Reason: reasons.Fault, Why: codes.Because(codes.WaitFault), Until: now.aside.UTC()})
 	}
 	all = append(all, v.dependWaits(ctx, j, now)...)
 	if now.limit > 0 {
@@ -109,7 +110,7 @@ func (v *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all 
 		all = append(all, federation.Wait{Reason: reasonTaskLimit, Why: codes.Because(codes.WaitTasks, tasksText(now.limit), strconv.Itoa(now.limit), strconv.Itoa(now.running)),
 			Advice: []*codes.Why{codes.Because(codes.AdviseTasks, array.String())}})
 	}
-	if j.Reason == federation.ReasonCloudQueue && j.Site != "" {
+	if j.Reason == reasons.CloudQueue && j.Site != "" {
 		why := codes.Because(codes.WaitCloudQueue, string(j.Site))
 		if now.said != "" {
 			why.Args = append(why.Args, now.said)
@@ -122,9 +123,9 @@ func (v *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all 
 // heldWait says who holds a job.
 func heldWait(j *federation.Job) federation.Wait {
 	id := j.ID.String()
-	w := federation.Wait{Reason: federation.ReasonHeldUser, Why: codes.Because(codes.WaitHeld), Advice: []*codes.Why{codes.Because(codes.AdviseRelease, id)}}
+	w := federation.Wait{Reason: reasons.HeldUser, Why: codes.Because(codes.WaitHeld), Advice: []*codes.Why{codes.Because(codes.AdviseRelease, id)}}
 	if j.Held == federation.HeldAdmin {
-		w.Reason, w.Advice[0] = federation.ReasonHeldAdmin, codes.Because(codes.AdviseOperator, id)
+		w.Reason, w.Advice[0] = reasons.HeldAdmin, codes.Because(codes.AdviseOperator, id)
 	}
 	h := j.Holder
 	if h == nil {
@@ -147,13 +148,13 @@ func (v *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow)
 	id := j.ID.String()
 	without := codes.Because(codes.AdviseDependency, id)
 	for _, t := range now.terms {
-		w := federation.Wait{Reason: federation.ReasonDependency, Until: t.until.UTC()}
+		w := federation.Wait{Reason: reasons.Dependency, Until: t.until.UTC()}
 		if t.until.IsZero() {
 			w.Until = time.Time{}
 		}
 		name, state := v.dependedOn(ctx, t)
 		if w.Advice = []*codes.Why{without}; t.never {
-			w.Reason, w.Advice = federation.ReasonDependencyNever, []*codes.Why{codes.Because(codes.AdviseCancel, id), without}
+			w.Reason, w.Advice = reasons.DependencyNever, []*codes.Why{codes.Because(codes.AdviseCancel, id), without}
 		}
 		switch {
 		case !t.until.IsZero():
@@ -174,7 +175,7 @@ func (v *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow)
 		all = append(all, w)
 	}
 	if now.names {
-		w := federation.Wait{Reason: federation.ReasonDependency, Why: codes.Because(codes.WaitNamesakes), Advice: []*codes.Why{without}}
+		w := federation.Wait{Reason: reasons.Dependency, Why: codes.Because(codes.WaitNamesakes), Advice: []*codes.Why{without}}
 		if now.before != 0 {
 			name, state := v.dependedOn(ctx, termNow{DependTerm: federation.DependTerm{Job: now.before, Task: -1}})
 			w.Why = codes.Because(codes.WaitNamesake, name, state)

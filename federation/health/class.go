@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/health/xid"
+	"fsub/federation/reasons"
 )
 
 // Code says what kind of failure ended an attempt, or what a health check found. Codes are stored: they are never renamed.
@@ -103,7 +104,7 @@ func What(c Code) string {
 // End is how an attempt ended, as far as that can be seen from here.
 type End struct {
 	State  federation.State
-	Reason federation.Reason
+	Reason reasons.Reason
 	Exit   int32         // as wait(2) gives it
 	Ran    time.Duration // from its start to its end
 	// Text is what is said of the end: the site's own words, and where they can be read the last lines of what the job wrote. Users write those: no drain comes of them.
@@ -141,7 +142,7 @@ func codeOf(e End) (code Code, doubtful bool) {
 	if e.Exit&0x7f == ioExit {
 		return CodeExit, false
 	}
-	if e.Reason == federation.ReasonLaunchFailure || strings.HasPrefix(string(e.Reason), "launch_failed") {
+	if e.Reason == reasons.LaunchFailure || strings.HasPrefix(string(e.Reason), "launch_failed") {
 		return CodeLaunch, soon
 	}
 	if c := codeOfText(e.Text); c != "" {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 var testTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -57,7 +58,7 @@ func TestClassify(t *testing.T) {
 		{End{State: federation.Failed, Exit: 7, Ran: soon}, federation.ClassNode, CodeBus, true},
 		{End{State: federation.Failed, Exit: 135 << 8, Ran: soon}, federation.ClassNode, CodeBus, true},
 		{End{State: federation.Failed, Exit: 139 << 8, Ran: late}, federation.ClassUser, CodeSignal, false},
-		{End{State: federation.Failed, Reason: federation.ReasonLaunchFailure, Ran: soon}, federation.ClassNode, CodeLaunch, true},
+		{End{State: federation.Failed, Reason: reasons.LaunchFailure, Ran: soon}, federation.ClassNode, CodeLaunch, true},
 		{End{State: federation.Failed, Exit: 1 << 8, Text: "NVRM: Xid (PCI:0000:17:00): 79, pid=1, GPU has fallen off the bus."}, federation.ClassNode, "xid-79", false},
 		{End{State: federation.Failed, Exit: 1 << 8, Ran: late, Text: "NVRM: Xid (PCI:0000:17:00): 31, MMU Fault"}, federation.ClassUser, CodeExit, false},
 		{End{State: federation.Failed, Exit: 1 << 8, Text: "RuntimeError: CUDA error: uncorrectable ECC error encountered"}, federation.ClassNode, CodeECC, false},

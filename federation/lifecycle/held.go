@@ -1,6 +1,10 @@
 package lifecycle
 
-import "fsub/federation"
+import (
+	"fsub/federation"
+
+	"fsub/federation/reasons"
+)
 
 // HoldAction is what is done about a job that its site holds though nobody holds it here.
 type HoldAction int
@@ -15,7 +19,7 @@ const (
 // controller has lost the start. What was not queued again is held by an operator of the site.
 func HeldBySite(j *federation.Job, a *federation.Attempt, sj *federation.SiteJob) bool {
 	return sj.State == federation.Pending && j.Held == federation.NotHeld && a.Restarts > 0 &&
-		(sj.Reason == federation.ReasonHeldUser || sj.Reason == federation.ReasonLaunchHeld)
+		(sj.Reason == reasons.HeldUser || sj.Reason == reasons.LaunchHeld)
 }
 
 // AfterHold says what to do about a job that its site holds, which is a failure of a node. Others reports whether another site could run the job; it is called only
@@ -24,7 +28,7 @@ func (r Rules) AfterHold(j *federation.Job, a *federation.Attempt, sj *federatio
 	switch {
 	case j.Restarts > r.MaxRequeue:
 		return LeaveHeld
-	case sj.Reason == federation.ReasonLaunchHeld && a.Restarts > 1 && others():
+	case sj.Reason == reasons.LaunchHeld && a.Restarts > 1 && others():
 		return Elsewhere
 	}
 	return Release

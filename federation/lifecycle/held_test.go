@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // TestHeldBySite: a hold that nobody here has asked for, after a requeue.
 func TestHeldBySite(t *testing.T) {
-	held := federation.SiteJob{State: federation.Pending, Reason: federation.ReasonLaunchHeld}
+	held := federation.SiteJob{State: federation.Pending, Reason: reasons.LaunchHeld}
 	for _, c := range []struct {
 		name     string
 		by       federation.Hold
@@ -18,17 +19,17 @@ func TestHeldBySite(t *testing.T) {
 		want     bool
 	}{
 		{"its node could not start it", federation.NotHeld, 1, held, true},
-		{"held by its user's number, after a requeue", federation.NotHeld, 1, federation.SiteJob{State: federation.Pending, Reason: federation.ReasonHeldUser}, true},
+		{"held by its user's number, after a requeue", federation.NotHeld, 1, federation.SiteJob{State: federation.Pending, Reason: reasons.HeldUser}, true},
 		{"held here, too", federation.HeldUser, 1, held, false},
 		{"never requeued: an operator of the site holds it", federation.NotHeld, 0, held, false},
-		{"it runs", federation.NotHeld, 1, federation.SiteJob{State: federation.Running, Reason: federation.ReasonLaunchHeld}, false},
-		{"it waits for something else", federation.NotHeld, 1, federation.SiteJob{State: federation.Pending, Reason: federation.ReasonPriority}, false},
+		{"it runs", federation.NotHeld, 1, federation.SiteJob{State: federation.Running, Reason: reasons.LaunchHeld}, false},
+		{"it waits for something else", federation.NotHeld, 1, federation.SiteJob{State: federation.Pending, Reason: reasons.Priority}, false},
 	} {
 		if got := HeldBySite(&federation.Job{Held: c.by}, &federation.Attempt{Restarts: c.restarts}, &c.sj); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	user := federation.SiteJob{State: federation.Pending, Reason: federation.ReasonHeldUser}
+	user := federation.SiteJob{State: federation.Pending, Reason: reasons.HeldUser}
 	for _, c := range []struct {
 		name      string
 		restarts  int // of the job

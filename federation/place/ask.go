@@ -4,6 +4,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/codes"
 	"fsub/federation/demand"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
@@ -61,19 +62,19 @@ func (m *model) lacks(a *ask, shape *federation.Node) *refusal {
 		what       string
 	}{{a.Sockets, shape.Sockets, "sockets"}, {a.Cores, shape.Cores, "cores a socket"}, {a.Threads, shape.Threads, "threads a core"}} {
 		if x.have > 0 && x.want > x.have {
-			return forGood(federation.ReasonReqNodeNotAvail, codes.Layout, x.want, x.what, x.have)
+			return forGood(reasons.ReqNodeNotAvail, codes.Layout, x.want, x.what, x.have)
 		}
 	}
 	if has := shape.TmpDisk; a.TmpDisk > has && (has > 0 || shape.Rented == nil) { // of what is rented it may not be known
-		return forGood(federation.ReasonReqNodeNotAvail, codes.TmpDisk, memoryText(a.TmpDisk), memoryText(has))
+		return forGood(reasons.ReqNodeNotAvail, codes.TmpDisk, memoryText(a.TmpDisk), memoryText(has))
 	}
 	for _, g := range a.GRES {
 		switch have := shapeGRES(shape, g.Resource); {
 		case g.Count <= have || g.Per == demand.PerJob:
 		case g.Per == demand.PerTask:
-			return forGood(federation.ReasonGRES, codes.GRESOfTask, g.Count, g.Resource, have)
+			return forGood(reasons.GRES, codes.GRESOfTask, g.Count, g.Resource, have)
 		default:
-			return forGood(federation.ReasonGRES, codes.GRESOfNode, a.onNode(g), g.Resource, have)
+			return forGood(reasons.GRES, codes.GRESOfNode, a.onNode(g), g.Resource, have)
 		}
 	}
 	return nil
@@ -81,7 +82,7 @@ func (m *model) lacks(a *ask, shape *federation.Node) *refusal {
 
 // holdsNothing is why an empty node of a shape holds no part of the job.
 func holdsNothing(a *ask, n *demand.Ask, node *demand.Node) *refusal {
-	const reason = federation.ReasonReqNodeNotAvail
+	const reason = reasons.ReqNodeNotAvail
 	gpus := gres.Resource{Name: "gpu", Type: a.gpuType}
 	switch lack, want, have := n.Lacks(node); lack {
 	case demand.LackThreads:
@@ -89,9 +90,9 @@ func holdsNothing(a *ask, n *demand.Ask, node *demand.Node) *refusal {
 	case demand.LackCPUsOfTask:
 		return forGood(reason, codes.CPUsOfTask, want, have)
 	case demand.LackGPUs:
-		return forGood(federation.ReasonGRES, codes.GRESOfNode, want, gpus, have)
+		return forGood(reasons.GRES, codes.GRESOfNode, want, gpus, have)
 	case demand.LackGPUsOfTask:
-		return forGood(federation.ReasonGRES, codes.GRESOfTask, want, gpus, have)
+		return forGood(reasons.GRES, codes.GRESOfTask, want, gpus, have)
 	case demand.LackTasks:
 		return forGood(reason, codes.TasksOfNode, want, max(a.CPUsPerTask, 1), have)
 	case demand.LackMemory:

@@ -12,6 +12,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 )
 
 // rungs are what two clouds rent: paid for, spot in two zones, on demand, and queued for.
@@ -80,7 +81,7 @@ func TestLeftOut(t *testing.T) {
 	w, _ := ladder(t, dry("r1"), "-c4 -t1h")
 	w.read(t, "job 2 -c4 -t1h")
 	w.refused[1] = map[federation.SiteName]federation.Rejection{"aws": {Parts: []federation.LeftOut{
-		{What: "a", Reason: federation.ReasonStockOut, Why: codes.Because(codes.TakenThere, "a", "11:58Z")}}}}
+		{What: "a", Reason: reasons.StockOut, Why: codes.Because(codes.TakenThere, "a", "11:58Z")}}}}
 	all := Plan(w.snapshot(), Policy{}).Decisions
 	if got := all[0].Offers[0].Offering; got != "x/b/spot" || slices.ContainsFunc(all[0].Offers, func(o *federation.Offer) bool { return o.Offering == "x/a/spot" }) {
 		t.Errorf("it goes back: %s", Explain(w.jobs[0], all[0]))
@@ -91,7 +92,7 @@ func TestLeftOut(t *testing.T) {
 	if got := all[1].Offers[0].Offering; got != "x/a/spot" {
 		t.Errorf("another job: %s", Explain(w.jobs[1], all[1]))
 	}
-	w.refused[1]["aws"] = federation.Rejection{Parts: []federation.LeftOut{{What: "a"}, {What: "x/b/spot", Reason: federation.ReasonStockOut, Detail: "none left"}}}
+	w.refused[1]["aws"] = federation.Rejection{Parts: []federation.LeftOut{{What: "a"}, {What: "x/b/spot", Reason: reasons.StockOut, Detail: "none left"}}}
 	if d := Plan(w.snapshot(), Policy{}).Decisions[0]; d.Offers[0].Offering != "x/a/on-demand" {
 		t.Errorf("%s", Explain(w.jobs[0], d))
 	}
@@ -201,7 +202,7 @@ func TestClimbEnds(t *testing.T) {
 			if o.Market == "spot" && rapid.Bool().Draw(t, "taken back") {
 				what = o.Zone
 			}
-			left = append(left, federation.LeftOut{What: what, Reason: federation.ReasonStockOut})
+			left = append(left, federation.LeftOut{What: what, Reason: reasons.StockOut})
 		}
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/codes"
 	"fsub/federation/demand"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -29,12 +30,12 @@ func (c *candidate) rentRefusal(now time.Time) *refusal {
 		return nil
 	}
 	if !r.Until.IsZero() && (c.limit == sbatch.Unlimited || c.until(now).Add(-federation.KillTime).After(r.Until)) {
-		return forNow(federation.ReasonReqNodeNotAvail, codes.NodesEnd, shortTime(c.limit), r.Until.UTC().Format("2006-01-02T15:04Z"))
+		return forNow(reasons.ReqNodeNotAvail, codes.NodesEnd, shortTime(c.limit), r.Until.UTC().Format("2006-01-02T15:04Z"))
 	}
 	c.most = c.shares(now, 1)
 	for i, a := range c.site.model.parts[c.pool].Allowances {
 		if !a.Bears(c.most[i]) {
-			no := &refusal{reason: federation.ReasonBudget, why: a.Refuses(c.most[i])}
+			no := &refusal{reason: reasons.Budget, why: a.Refuses(c.most[i])}
 			if n := c.mostNodes(); n > c.fits[0].nodes {
 				no.note(codes.NoteOnUpTo, nodesText(n))
 			}
@@ -158,7 +159,7 @@ func (cs components) refusal(now time.Time) *refusal {
 		part := one.site.model.parts[one.pool]
 		for i, cost := range costs[part] {
 			if a := &part.Allowances[i]; !a.Bears(cost) {
-				no := &refusal{reason: federation.ReasonBudget, why: a.Refuses(cost)}
+				no := &refusal{reason: reasons.Budget, why: a.Refuses(cost)}
 				no.note(codes.NoteTogether)
 				return no
 			}

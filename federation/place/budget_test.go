@@ -10,6 +10,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // allow gives a partition of the first site an allowance from now on.
@@ -44,7 +45,7 @@ job 3 -N1 -t1000h`)
 	}
 	w.sites[0].Seen.Partitions[1].Allowances[0].Bound = 90 * federation.Dollar
 	d := Plan(w.snapshot(), Policy{}).Decisions[0]
-	if d.Bind || d.Reason != federation.ReasonBudget || d.Impossible() {
+	if d.Bind || d.Reason != reasons.Budget || d.Impossible() {
 		t.Errorf("%s", Explain(w.jobs[0], d))
 	}
 }
@@ -69,7 +70,7 @@ func TestPlanStaysWithinBudget(t *testing.T) {
 				sum += accounting.MoneyOf(cost)
 			}
 			for _, r := range d.Rejections {
-				if r.Reason == federation.ReasonBudget && cost+price*float64(w.jobs[i].Spec.MinNodes)*0.05 < left {
+				if r.Reason == reasons.Budget && cost+price*float64(w.jobs[i].Spec.MinNodes)*0.05 < left {
 					t.Fatalf("a job of $%v is refused where $%v are left: %s", cost, left, Explain(w.jobs[i], d))
 				}
 			}
@@ -151,7 +152,7 @@ job 4 -N1 -t1h`)
 		}
 	}
 	d := Plan(w.snapshot(), Policy{}).Decisions[0]
-	if d.Reason != federation.ReasonBudget || d.Impossible() || !strings.Contains(Explain(w.jobs[0], d), "may cost $8.07 today") {
+	if d.Reason != reasons.Budget || d.Impossible() || !strings.Contains(Explain(w.jobs[0], d), "may cost $8.07 today") {
 		t.Errorf("%s", Explain(w.jobs[0], d))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -336,7 +337,7 @@ func (d *deltas) tell(j *federation.Job) {
 	}
 	if rapid.IntRange(0, 9).Draw(d.t, "refused") == 0 {
 		name := d.sites[0].Name
-		q.Refused = map[federation.SiteName]federation.Rejection{name: {Reason: federation.ReasonRefused, Detail: "no"}}
+		q.Refused = map[federation.SiteName]federation.Rejection{name: {Reason: reasons.Refused, Detail: "no"}}
 	}
 	if delete(d.expected, j.ID); rapid.IntRange(0, 2).Draw(d.t, "expected") == 0 {
 		p50 := time.Duration(rapid.SampledFrom([]int{2, 4, 60, 150}).Draw(d.t, "p50")) * time.Minute

@@ -8,6 +8,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -16,19 +17,19 @@ func demandRefusal(site *federation.Site, job *federation.Job) *refusal {
 	name, d := string(site.Name), job.Needs()
 	for _, asked := range [...][]string{d.Clusters, d.Sites} {
 		if len(asked) > 0 && !slices.Contains(asked, name) {
-			return forGood(federation.ReasonNotAsked, codes.SitesAsked, strings.Join(asked, ","))
+			return forGood(reasons.NotAsked, codes.SitesAsked, strings.Join(asked, ","))
 		}
 	}
 	if slices.Contains(d.NotSites, name) {
-		return forGood(federation.ReasonNotAsked, codes.SiteNotWanted)
+		return forGood(reasons.NotAsked, codes.SiteNotWanted)
 	}
 	for _, option := range d.Plugins {
 		if site.Option(option) == nil {
-			return forGood(federation.ReasonUnsupported, codes.NoPluginOption, option)
+			return forGood(reasons.Unsupported, codes.NoPluginOption, option)
 		}
 	}
 	if !site.Reaches(job.Spec) {
-		return forGood(federation.ReasonFileSystem, codes.NoDirectory, job.Spec.WorkDir)
+		return forGood(reasons.FileSystem, codes.NoDirectory, job.Spec.WorkDir)
 	}
 	return nil
 }
@@ -90,10 +91,10 @@ func costRefusal(job *federation.Job, amount federation.Dollars) *refusal {
 	case whole+job.Cost <= most:
 		return nil
 	case job.Cost > 0:
-		return forGood(federation.ReasonMaxCost, codes.CostAgain,
+		return forGood(reasons.MaxCost, codes.CostAgain,
 			rateText(whole.Dollars()), rateText(job.Cost.Dollars()), rateText(most.Dollars()))
 	}
-	return forGood(federation.ReasonMaxCost, codes.Cost, rateText(whole.Dollars()), rateText(most.Dollars()))
+	return forGood(reasons.MaxCost, codes.Cost, rateText(whole.Dollars()), rateText(most.Dollars()))
 }
 
 // taskCount is how many tasks the job's array has, 1 outside an array.

@@ -8,26 +8,27 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 )
 
-// nearness in the order of the filters: a pool that was refused for a later one came nearer to running the job.
-var nearness = []federation.Reason{
-	federation.ReasonNotAsked, federation.ReasonUnsupported, federation.ReasonFileSystem, federation.ReasonPartition,
-	federation.ReasonUnknownUser, federation.ReasonRootOnly, federation.ReasonAccount, federation.ReasonQOS, federation.ReasonReservation,
-	federation.ReasonQOSTime, federation.ReasonPartitionTime, federation.ReasonPartitionNodes, federation.ReasonGRES, federation.ReasonBadConstraints,
-	federation.ReasonReqNodeNotAvail, federation.ReasonMaxCost, federation.ReasonRefused, federation.ReasonSiteDrain,
-	federation.ReasonSiteUnavailable, federation.ReasonPartitionDown,
+// nearness has the reasons in the order of the filters: a pool that was refused for a later one came nearer to running the job.
+var nearness = []reasons.Reason{
+	reasons.NotAsked, reasons.Unsupported, reasons.FileSystem, reasons.Partition,
+	reasons.UnknownUser, reasons.RootOnly, reasons.Account, reasons.QOS, reasons.Reservation,
+	reasons.QOSTime, reasons.PartitionTime, reasons.PartitionNodes, reasons.GRES, reasons.BadConstraints,
+	reasons.ReqNodeNotAvail, reasons.MaxCost, reasons.Refused, reasons.SiteDrain,
+	reasons.SiteUnavailable, reasons.PartitionDown,
 }
 
 // rank tells how near a rejection came.
 func rank(r *federation.Rejection) int {
-	if r.Never && r.Reason == federation.ReasonSiteUnavailable {
+	if r.Never && r.Reason == reasons.SiteUnavailable {
 		return -1 // refuses our token: nothing is known of what it has
 	}
 	return rankOf(r.Reason)
 }
 
-func rankOf(reason federation.Reason) int {
+func rankOf(reason reasons.Reason) int {
 	if i := slices.Index(nearness, reason); i >= 0 {
 		return i
 	}
@@ -50,11 +51,11 @@ func nearest(rejections []federation.Rejection) *federation.Rejection {
 }
 
 // waitReason is why a job waits if no pool can run it now.
-func waitReason(rejections []federation.Rejection) federation.Reason {
+func waitReason(rejections []federation.Rejection) reasons.Reason {
 	if r := nearest(rejections); r != nil {
 		return r.Reason
 	}
-	return federation.ReasonSiteUnavailable // there are no sites at all
+	return reasons.SiteUnavailable // there are no sites at all
 }
 
 // Explain puts a decision into words, the same for equal decisions: where the job goes and what that comes to, the second
@@ -83,7 +84,7 @@ func explain(job *federation.Job, d federation.Decision, apart bool, lines []str
 		b.WriteString("has no task that waits to be sent to a site")
 	case apart:
 		fmt.Fprintf(&b, "waits (%s)", d.Reason)
-	case len(d.Offers) > 0 && (d.Reason == "" || d.Reason == federation.ReasonNone):
+	case len(d.Offers) > 0 && (d.Reason == "" || d.Reason == reasons.None):
 		b.WriteString("goes to " + offerText(d.Offers[0], "", " = "))
 	case len(d.Offers) > 0:
 		fmt.Fprintf(&b, "waits (%s) for %s", d.Reason, offerText(d.Offers[0], "", " = "))

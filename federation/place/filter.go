@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
 )
@@ -24,7 +25,7 @@ type access struct {
 func accessOf(site *federation.Site, job *federation.Job) access {
 	user := site.UserName(job.User)
 	if only := site.Seen.OnlyUser; only != "" && only != user {
-		return access{refusal: forGood(federation.ReasonUnknownUser, codes.TokenOfOther, only)}
+		return access{refusal: forGood(reasons.UnknownUser, codes.TokenOfOther, only)}
 	}
 	root := user == "root" || user != "" && user == site.Seen.SlurmUser
 	account, ok := accountAt(site, user, job.User, job.Spec.Account)
@@ -32,9 +33,9 @@ func accessOf(site *federation.Site, job *federation.Job) access {
 	case ok:
 		return access{account: account, root: root}
 	case site.Seen.Associations != nil && len(site.Seen.Associations[user]) == 0:
-		return access{refusal: forGood(federation.ReasonUnknownUser, codes.NoUser, user)}
+		return access{refusal: forGood(reasons.UnknownUser, codes.NoUser, user)}
 	}
-	return access{refusal: forGood(federation.ReasonAccount, codes.NoAccount, user, account)}
+	return access{refusal: forGood(reasons.Account, codes.NoAccount, user, account)}
 }
 
 // accountAt is the account that a site runs a job of somebody under, who is user there: the one that the job names, or the one that pays for it, if the user has it there,
@@ -110,7 +111,7 @@ func excludedAt(seen *federation.Observation, list string) string {
 func limitRefusal(site *federation.Site, job *federation.Job) *refusal {
 	for i := range site.Limited {
 		if l := &site.Limited[i]; l.User == job.User && l.Account == job.Spec.Account && l.QOS == job.Spec.QOS {
-			return forNow(federation.ReasonSubmitLimit, codes.SubmitLimit, l.User)
+			return forNow(reasons.SubmitLimit, codes.SubmitLimit, l.User)
 		}
 	}
 	return nil
@@ -120,7 +121,7 @@ func limitRefusal(site *federation.Site, job *federation.Job) *refusal {
 func siteRefusal(site *federation.Site) *refusal {
 	switch {
 	case site.State != federation.FedActive:
-		no := forNow(federation.ReasonSiteDrain, codes.FedState, string(site.State))
+		no := forNow(reasons.SiteDrain, codes.FedState, string(site.State))
 		if site.StateWhy != "" {
 			no.why.Args = append(no.why.Args, site.StateWhy)
 		}
@@ -136,7 +137,7 @@ func siteRefusal(site *federation.Site) *refusal {
 }
 
 func silent(code codes.Code, site *federation.Site) *refusal {
-	no := forNow(federation.ReasonSiteUnavailable, code)
+	no := forNow(reasons.SiteUnavailable, code)
 	if site.Error != "" {
 		no.why.Args = []string{site.Error}
 	}
@@ -147,11 +148,11 @@ func silent(code codes.Code, site *federation.Site) *refusal {
 func partRefusal(site *federation.Site, part *federation.Partition, job *federation.Job, a *ask, who access) *refusal {
 	switch {
 	case len(a.Partitions) == 0 && !part.Default || len(a.Partitions) > 0 && !slices.Contains(a.Partitions, part.Name):
-		return forGood(federation.ReasonPartition, codes.NotAsked)
+		return forGood(reasons.Partition, codes.NotAsked)
 	case !part.Up:
-		return forNow(federation.ReasonPartitionDown, codes.PartitionState, part.State)
+		return forNow(reasons.PartitionDown, codes.PartitionState, part.State)
 	case part.RootOnly && !who.root: // slurmctld judges who submits, and that is SlurmUser for all
-		return forGood(federation.ReasonRootOnly, codes.RootOnly)
+		return forGood(reasons.RootOnly, codes.RootOnly)
 	}
 	if no := accountRefusal(site, part, job, who); no != nil {
 		return no
@@ -164,13 +165,13 @@ func partRefusal(site *federation.Site, part *federation.Partition, job *federat
 		limit = min(limit, job.Needs().TimeMin)
 	}
 	if part.MaxTime > 0 && part.MaxTime != sbatch.Unlimited && limit > part.MaxTime {
-		return forGood(federation.ReasonPartitionTime, codes.TooLong, shortTime(limit), shortTime(part.MaxTime))
+		return forGood(reasons.PartitionTime, codes.TooLong, shortTime(limit), shortTime(part.MaxTime))
 	}
 	if part.MaxNodes > 0 && a.MinNodes > part.MaxNodes {
-		return forGood(federation.ReasonPartitionNodes, codes.TooManyNodes, a.MinNodes, part.MaxNodes)
+		return forGood(reasons.PartitionNodes, codes.TooManyNodes, a.MinNodes, part.MaxNodes)
 	}
 	if part.MinNodes > 0 && a.MaxNodes > 0 && a.MaxNodes < part.MinNodes {
-		return forGood(federation.ReasonPartitionNodes, codes.TooFewNodes, a.MaxNodes, part.MinNodes)
+		return forGood(reasons.PartitionNodes, codes.TooFewNodes, a.MaxNodes, part.MinNodes)
 	}
 	return nil
 }
@@ -178,7 +179,7 @@ func partRefusal(site *federation.Site, part *federation.Partition, job *federat
 func accountRefusal(site *federation.Site, part *federation.Partition, job *federation.Job, who access) *refusal {
 	if who.account != "" {
 		if len(part.AllowAccounts) > 0 && !slices.Contains(part.AllowAccounts, who.account) || slices.Contains(part.DenyAccounts, who.account) {
-			return forGood(federation.ReasonAccount, codes.AccountBarred, who.account)
+			return forGood(reasons.Account, codes.AccountBarred, who.account)
 		}
 	}
 	user := site.UserName(job.User)
@@ -197,11 +198,11 @@ func accountRefusal(site *federation.Site, part *federation.Partition, job *fede
 	named := job.Spec.QOS != ""
 	switch {
 	case !associated:
-		return forGood(federation.ReasonAccount, codes.NotAssociated, user, who.account)
+		return forGood(reasons.Account, codes.NotAssociated, user, who.account)
 	case named && qosListed && !qosFound:
-		return forGood(federation.ReasonQOS, codes.QOSOfUser, user, job.Spec.QOS)
+		return forGood(reasons.QOS, codes.QOSOfUser, user, job.Spec.QOS)
 	case named && len(part.AllowQOS) > 0 && !slices.Contains(part.AllowQOS, job.Spec.QOS):
-		return forGood(federation.ReasonQOS, codes.QOSOfPartition, job.Spec.QOS)
+		return forGood(reasons.QOS, codes.QOSOfPartition, job.Spec.QOS)
 	case part.QOS != "":
 		return nil
 	}
@@ -211,7 +212,7 @@ func accountRefusal(site *federation.Site, part *federation.Partition, job *fede
 	qos := cmp.Or(job.Spec.QOS, defaultQOS(site, own))
 	for _, q := range site.Seen.StrictQOS {
 		if limit := job.Needs().TimeLimit; q.Name == qos && limit > q.MaxWall { // without a limit of its own the job gets the QOS's
-			return forGood(federation.ReasonQOSTime, codes.QOSTooLong, shortTime(limit), q.Name, shortTime(q.MaxWall))
+			return forGood(reasons.QOSTime, codes.QOSTooLong, shortTime(limit), q.Name, shortTime(q.MaxWall))
 		}
 	}
 	return nil
@@ -250,11 +251,11 @@ func reservationRefusal(site *federation.Site, job *federation.Job, who access) 
 		}
 		open := len(r.Users) == 0 && len(r.Accounts) == 0
 		if !open && !slices.Contains(r.Users, user) && !slices.Contains(r.Accounts, who.account) {
-			return forGood(federation.ReasonReservation, codes.ReservationUsers, user, name)
+			return forGood(reasons.Reservation, codes.ReservationUsers, user, name)
 		}
 		return nil
 	}
-	return forGood(federation.ReasonReservation, codes.NoReservation, name)
+	return forGood(reasons.Reservation, codes.NoReservation, name)
 }
 
 // shortTime prints a time limit as Slurm does.

@@ -10,6 +10,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/codes"
 	"fsub/federation/demand"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -51,7 +52,7 @@ type want struct {
 
 // refusal is why a filter refuses.
 type refusal struct {
-	reason federation.Reason
+	reason reasons.Reason
 	why    *codes.Why
 	detail string // what the cloud says instead
 	never  bool
@@ -73,14 +74,14 @@ func (r *refusal) nearer(other *refusal) bool {
 func (r *refusal) note(code codes.Code, args ...string) { r.why = r.why.With(code, args...) }
 
 // forGood is a refusal that stays as long as the site's configuration does.
-func forGood(reason federation.Reason, code codes.Code, args ...any) *refusal {
+func forGood(reason reasons.Reason, code codes.Code, args ...any) *refusal {
 	no := forNow(reason, code, args...)
 	no.never = true
 	return no
 }
 
 // forNow is a refusal that may pass.
-func forNow(reason federation.Reason, code codes.Code, args ...any) *refusal {
+func forNow(reason reasons.Reason, code codes.Code, args ...any) *refusal {
 	var texts []string
 	if len(args) > 0 {
 		texts = make([]string, len(args))
@@ -121,12 +122,12 @@ func (m *model) fits(a *ask, pool int) ([]fit, *refusal) {
 		}
 	}
 	if bound := n.MaxNodes(); bound > 0 && least > bound {
-		return nil, forGood(federation.ReasonReqNodeNotAvail, codes.NodesAsked, nodesText(least), bound)
+		return nil, forGood(reasons.ReqNodeNotAvail, codes.NodesAsked, nodesText(least), bound)
 	}
 	most = max(most, least)
 	tries := sized(&n, spread(least, most), most)
 	if len(tries) == 0 {
-		return nil, forGood(federation.ReasonReqNodeNotAvail, codes.NodeSizes, nodesText(least), a.NodeSizes)
+		return nil, forGood(reasons.ReqNodeNotAvail, codes.NodeSizes, nodesText(least), a.NodeSizes)
 	}
 	var fits []fit
 	var first *refusal

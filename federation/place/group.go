@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -122,7 +122,7 @@ func (m *model) featureRefusal(a *ask, pool int) *refusal {
 	}
 	if f := missing(a.Constraint, func(f string) bool { return m.feature[f] }); f != "" {
 		// Slurm refuses the whole expression then, even if another alternative would do.
-		return forGood(federation.ReasonBadConstraints, codes.NoSuchFeature, f)
+		return forGood(reasons.BadConstraints, codes.NoSuchFeature, f)
 	}
 	has := func(f string) bool { return slices.Contains(m.pools[pool].Shape.Features, f) }
 	elsewhere := func(f string) bool {
@@ -134,7 +134,7 @@ func (m *model) featureRefusal(a *ask, pool int) *refusal {
 		return false
 	}
 	if eval(a.Constraint, has, elsewhere) == no {
-		return forGood(federation.ReasonBadConstraints, codes.Features, a.Features, strings.Join(m.pools[pool].Shape.Features, ","))
+		return forGood(reasons.BadConstraints, codes.Features, a.Features, strings.Join(m.pools[pool].Shape.Features, ","))
 	}
 	return nil
 }
@@ -160,10 +160,10 @@ func (m *model) setNodeLists(a *ask, g *group) *refusal {
 	for _, name := range a.include {
 		n, ok := m.nodeAt[name]
 		if !ok {
-			return forGood(federation.ReasonReqNodeNotAvail, codes.NoSuchNode, name)
+			return forGood(reasons.ReqNodeNotAvail, codes.NoSuchNode, name)
 		}
 		if !slices.Contains(all, n) {
-			no := forGood(federation.ReasonReqNodeNotAvail, codes.NodeElsewhere, name)
+			no := forGood(reasons.ReqNodeNotAvail, codes.NodeElsewhere, name)
 			no.short = 1
 			return no
 		}
@@ -177,7 +177,7 @@ func (m *model) setNodeLists(a *ask, g *group) *refusal {
 	}
 	for _, n := range include {
 		if exclude[n] {
-			return forGood(federation.ReasonReqNodeNotAvail, codes.BothLists, m.obs.Nodes[n].Name)
+			return forGood(reasons.ReqNodeNotAvail, codes.BothLists, m.obs.Nodes[n].Name)
 		}
 	}
 	for i := range g.fits {
@@ -193,15 +193,15 @@ func (m *model) sizeRefusal(a *ask, g *group, f *fit) *refusal {
 		size = m.sizeOf(m.nodesOf(g), f, m.wiring.on(f))
 	}
 	if size.nodes < f.nodes {
-		no := forGood(federation.ReasonReqNodeNotAvail, codes.PoolTooSmall, nodesText(f.nodes), size.nodes)
+		no := forGood(reasons.ReqNodeNotAvail, codes.PoolTooSmall, nodesText(f.nodes), size.nodes)
 		if a.MinNodes == 0 && a.tasks > size.cpus {
-			no = forGood(federation.ReasonReqNodeNotAvail, codes.TooFewCPUs, a.tasks, size.cpus)
+			no = forGood(reasons.ReqNodeNotAvail, codes.TooFewCPUs, a.tasks, size.cpus)
 		}
 		no.short = size.nodes
 		return no
 	}
 	if most := m.parts[g.pools[0]].MaxNodes; most > 0 && f.nodes > most {
-		return forGood(federation.ReasonPartitionNodes, codes.NodesOfPool, nodesText(f.nodes), most)
+		return forGood(reasons.PartitionNodes, codes.NodesOfPool, nodesText(f.nodes), most)
 	}
 	if no := m.wiring.refusal(f, size, func() []int32 { return m.nodesOf(g) }); no != nil {
 		return no
@@ -210,11 +210,11 @@ func (m *model) sizeRefusal(a *ask, g *group, f *fit) *refusal {
 		if no := m.rentalRefusal(g, f, size); no != nil {
 			return no
 		}
-		return forNow(federation.ReasonReqNodeNotAvail, codes.NodesUp, nodesText(f.nodes), size.up, size.nodes)
+		return forNow(reasons.ReqNodeNotAvail, codes.NodesUp, nodesText(f.nodes), size.up, size.nodes)
 	}
 	for _, n := range f.include {
 		if !m.up[n] {
-			return forNow(federation.ReasonReqNodeNotAvail, codes.NodeState, m.obs.Nodes[n].Name, strings.Join(m.obs.Nodes[n].State, "+"))
+			return forNow(reasons.ReqNodeNotAvail, codes.NodeState, m.obs.Nodes[n].Name, strings.Join(m.obs.Nodes[n].State, "+"))
 		}
 	}
 	return nil
@@ -265,7 +265,7 @@ func nodesText(n int) string {
 
 func leafRefusal(f *fit, most int, one, several codes.Code) *refusal {
 	if f.leaves == 1 {
-		return forNow(federation.ReasonReqNodeNotAvail, one, f.nodes, most)
+		return forNow(reasons.ReqNodeNotAvail, one, f.nodes, most)
 	}
-	return forNow(federation.ReasonReqNodeNotAvail, several, f.nodes, f.leaves, most)
+	return forNow(reasons.ReqNodeNotAvail, several, f.nodes, f.leaves, most)
 }

@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -30,7 +31,7 @@ func (ms *members) judgeHet(sh *shape, st *siteState, job *federation.Job, drop 
 				return
 			}
 			if st.model != nil && lacked(st.model.obs, job.Spec) == "hetjob" {
-				sh.reject(st.site.Name, "", "", forGood(federation.ReasonUnsupported, codes.NoHetJobs))
+				sh.reject(st.site.Name, "", "", forGood(reasons.Unsupported, codes.NoHetJobs))
 				return
 			}
 		}
@@ -57,7 +58,7 @@ func (ms *members) judgeHet(sh *shape, st *siteState, job *federation.Job, drop 
 	ms.joinParts(whole, job)
 	no := costRefusal(job, whole.bill())
 	if _, spots := whole.parts.gather(newEmptyCapacity(st.model, ms.now)); no == nil && spots == nil {
-		no = forNow(federation.ReasonReqNodeNotAvail, codes.PartsApart)
+		no = forNow(reasons.ReqNodeNotAvail, codes.PartsApart)
 	}
 	if no == nil {
 		no = whole.parts.refusal(ms.clock)

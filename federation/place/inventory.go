@@ -8,6 +8,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/codes"
 	"fsub/federation/demand"
+	"fsub/federation/reasons"
 	"fsub/sbatch/gres"
 )
 
@@ -110,21 +111,21 @@ func (v *inventory) hasGRES(shape *federation.Node, g gres.Resource) *refusal {
 		}
 	}
 	if len(types) > 0 {
-		return forGood(federation.ReasonGRES, codes.OtherType, g.Name, g.Type, types[0])
+		return forGood(reasons.GRES, codes.OtherType, g.Name, g.Type, types[0])
 	}
 	for _, k := range v.slots {
 		if k.name == g.Name {
-			return forGood(federation.ReasonGRES, codes.NodesWithout, g.Name)
+			return forGood(reasons.GRES, codes.NodesWithout, g.Name)
 		}
 	}
-	return forGood(federation.ReasonGRES, codes.NoSuchGRES, strconv.Quote(g.Name))
+	return forGood(reasons.GRES, codes.NoSuchGRES, strconv.Quote(g.Name))
 }
 
 // addWants translates the GRES that a job asks for into what it takes of each of f.nodes nodes.
 func (v *inventory) addWants(f *fit, a *ask, shape *federation.Node, each demand.Share) *refusal {
 	for _, g := range a.onNodes(f.nodes, each) {
 		if have := shapeGRES(shape, g); g.Count > have {
-			return forGood(federation.ReasonGRES, codes.GRESOnEach, g.Count, g, f.nodes, have)
+			return forGood(reasons.GRES, codes.GRESOnEach, g.Count, g, f.nodes, have)
 		}
 		w := want{count: clamp(int64(g.Count))}
 		for s, k := range v.slots {

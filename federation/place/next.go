@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // Next goes through the jobs of the queue of which the plan knows when they start: those that hold nodes in time, and those that are to wait at a site
@@ -19,7 +20,7 @@ func (w *World) Next() iter.Seq2[*federation.Job, *federation.Offer] {
 					continue
 				}
 				o := q.fate.offers.first(&w.plan)
-				if o != nil && (q.fate.reason != federation.ReasonPriority || o.Foreseen != nil) && o.Wait < w.policy.FarWait && !yield(q.job, o) {
+				if o != nil && (q.fate.reason != reasons.Priority || o.Foreseen != nil) && o.Wait < w.policy.FarWait && !yield(q.job, o) {
 					return
 				}
 			}

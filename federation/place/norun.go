@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // NoneRuns says for each of the sites why it cannot run a job that was judged, the nearest reason of each. It is nil if one of them can.
@@ -21,7 +22,7 @@ func NoneRuns(d *federation.Decision, sites []federation.SiteName) (why []federa
 		if near := nearest(there); near != nil {
 			why = append(why, *near)
 		} else {
-			why = append(why, federation.Rejection{Site: name, Reason: federation.ReasonSiteUnavailable})
+			why = append(why, federation.Rejection{Site: name, Reason: reasons.SiteUnavailable})
 		}
 	}
 	return why

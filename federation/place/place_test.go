@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -125,7 +126,7 @@ func TestLacks(t *testing.T) {
 	for i, viable := range []bool{true, false, false, true} {
 		refused := false
 		for _, r := range plan.Decisions[i].Rejections {
-			refused = refused || r.Site == "old" && r.Reason == federation.ReasonUnsupported && r.Never &&
+			refused = refused || r.Site == "old" && r.Reason == reasons.Unsupported && r.Never &&
 				r.Text() == "its interface cannot carry --cores-per-socket"
 		}
 		if refused == viable || len(plan.Decisions[i].Offers) == 0 {

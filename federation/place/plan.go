@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -40,7 +41,7 @@ type plan struct {
 // fate is a plan's decision about a job. Jobs that are decided alike share one.
 type fate struct {
 	kind       fateKind
-	reason     federation.Reason
+	reason     reasons.Reason
 	word       word    // of the reason
 	offers     *offers // nil: there are none
 	rejections []federation.Rejection
@@ -172,7 +173,7 @@ func (pl *plan) decide(q *queued) (f *fate, took bool) {
 	if full := free.reserve[best.pool] >= pl.policy.Reservations; !early && (full || at.start == never) { // who is not known to start holds no nodes
 		reason := pl.waitsFor(best, at.start)
 		if full {
-			reason = federation.ReasonPriority
+			reason = reasons.Priority
 		}
 		f := pl.rest(sh, best, reason, offers)
 		if shared || len(best.site.site.AccountBacklog) > 0 { // another account may
@@ -195,25 +196,25 @@ func (pl *plan) decide(q *queued) (f *fate, took bool) {
 }
 
 // waitsFor says what a job waits for that is to start on a candidate's nodes then: a maintenance that it would run into now, or nodes.
-func (pl *plan) waitsFor(c *candidate, start int64) federation.Reason {
+func (pl *plan) waitsFor(c *candidate, start int64) reasons.Reason {
 	m := c.site.model
 	if c.parts != nil || !m.reserved {
-		return federation.ReasonResources
+		return reasons.Resources
 	}
 	end := endAt(pl.now, c.limit)
 	for i := range m.obs.Reservations {
 		r := &m.obs.Reservations[i]
 		over := !r.End.IsZero() && unix(r.End) <= start // it starts when this is over
 		if r.Maint && unix(r.Start) < end && unix(r.End) > pl.now && over && r.Name != c.fits[0].reservation && m.touches(c.pool, r.Name) {
-			return federation.ReasonMaintenance
+			return reasons.Maintenance
 		}
 	}
-	return federation.ReasonResources
+	return reasons.Resources
 }
 
 // rest is what becomes of a job that gets nothing, and of those of its shape behind it. If it waits for a candidate alone, as most do, that holds until somebody claims nodes of
 // the candidate's site: claims elsewhere only make everything else more expensive. Otherwise it holds until anybody claims anything.
-func (pl *plan) rest(sh *shape, best *candidate, reason federation.Reason, offers *offers) *fate {
+func (pl *plan) rest(sh *shape, best *candidate, reason reasons.Reason, offers *offers) *fate {
 	sh.changes, sh.early, sh.restsAt = pl.changes, nil, nil
 	if best != nil && best.parts == nil && best.queue == nil && !sh.choice && pl.preempting == nil {
 		sh.restsAt = best.site
@@ -243,7 +244,7 @@ func (sh *shape) idle(pl *plan) *fate {
 }
 
 // fate is what becomes of one of the shape's jobs: the last one's if it is the same.
-func (pl *plan) fate(sh *shape, kind fateKind, reason federation.Reason, offers *offers) *fate {
+func (pl *plan) fate(sh *shape, kind fateKind, reason reasons.Reason, offers *offers) *fate {
 	l := sh.last
 	if l == nil || l.kind != kind || l.reason != reason || l.offers != offers {
 		l = &fate{kind: kind, reason: reason, word: pl.number(string(reason)), offers: offers, rejections: sh.rejections}

@@ -8,6 +8,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/codes"
 	"fsub/federation/demand"
+	"fsub/federation/reasons"
 )
 
 // While a job is about to come back to the queue that makes room for another one, nobody who comes after it is sent to wait for nodes that it could
@@ -53,7 +54,7 @@ func TestVictimKeepsItsPlace(t *testing.T) {
 	world.Release("s00", victim.ID)
 	want("when it is back", after.ID, apart.ID)
 	refused := func(why codes.Code) map[federation.SiteName]federation.Rejection {
-		return map[federation.SiteName]federation.Rejection{"s00": {Reason: federation.ReasonBeginTime, Why: codes.Because(why, "")}}
+		return map[federation.SiteName]federation.Rejection{"s00": {Reason: reasons.BeginTime, Why: codes.Because(why, "")}}
 	}
 	world.SetJob(Waiting{Job: victim, Refused: refused(codes.MadeRoom)})
 	want("while the site remembers its run", apart.ID)

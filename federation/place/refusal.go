@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 )
 
 // Refusal tells what sbatch says of a job that no site can ever run: Slurm's number and sentence for it (measured on
@@ -34,7 +35,7 @@ func WhyNowhere(all []federation.Rejection) (lines []string) {
 	}
 	order := func(g *alike) int {
 		switch g.first.Reason {
-		case federation.ReasonUnknownUser, federation.ReasonAccount, federation.ReasonQOS:
+		case reasons.UnknownUser, reasons.Account, reasons.QOS:
 			return len(nearness) + 1
 		}
 		return rank(g.first)
@@ -82,36 +83,36 @@ func slurmSays(near *federation.Rejection, all []federation.Rejection) (int, str
 		return true
 	}
 	switch near.Reason {
-	case federation.ReasonPartition:
+	case reasons.Partition:
 		return 2000, "Invalid partition name specified"
-	case federation.ReasonRootOnly:
+	case reasons.RootOnly:
 		return 2002, "Access/permission denied"
-	case federation.ReasonUnknownUser, federation.ReasonAccount:
+	case reasons.UnknownUser, reasons.Account:
 		return 2045, "Invalid account or account/partition combination specified"
-	case federation.ReasonQOS:
+	case reasons.QOS:
 		return 2066, "Invalid qos specification"
-	case federation.ReasonReservation:
+	case reasons.Reservation:
 		if near.Is(codes.NoReservation) {
 			return 2053, "Requested reservation is invalid"
 		}
 		return 2052, "Access denied to requested reservation"
-	case federation.ReasonPartitionTime:
+	case reasons.PartitionTime:
 		return 2051, "Requested time limit is invalid (missing or exceeds some limit)"
-	case federation.ReasonUnsupported:
+	case reasons.Unsupported:
 		if agreed(codes.NoLicenses) || agreed(codes.NoLicense) || agreed(codes.FewLicenses) {
 			return 2048, "Invalid license specification"
 		}
-	case federation.ReasonMaxCost, federation.ReasonQOSTime:
+	case reasons.MaxCost, reasons.QOSTime:
 		return 2050, "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
-	case federation.ReasonGRES:
+	case reasons.GRES:
 		if agreed(codes.NoSuchGRES) {
 			return 2072, "Invalid generic resource (gres) specification"
 		}
-	case federation.ReasonBadConstraints:
+	case reasons.BadConstraints:
 		if agreed(codes.NoSuchFeature) {
 			return 2029, "Invalid feature specification"
 		}
-	case federation.ReasonReqNodeNotAvail:
+	case reasons.ReqNodeNotAvail:
 		switch {
 		case agreed(codes.NoSuchNode), agreed(codes.BothLists):
 			return 2018, "Invalid node name specified"

@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 )
 
 // Detail is all that there is to say of why a job is where it is, with times in zone: [Explain], of each component by itself too, and what holds it back.
@@ -207,7 +208,7 @@ type alike struct {
 func grouped(rejections []federation.Rejection) []*alike {
 	type key struct {
 		site   federation.SiteName
-		reason federation.Reason
+		reason reasons.Reason
 		code   codes.Code
 	}
 	bySite := map[key]*alike{}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // Try tells when and where a job would start if it were submitted now and alone in the queue. e is how long it is expected to run; nil: nothing is known of that.
@@ -88,7 +89,7 @@ func (w *World) Judge(job *federation.Job) federation.Decision {
 	w.read()
 	w.look(job)
 	sh := w.shapeOfJob(job, nil, nil)
-	d := federation.Decision{Job: job.ID, Reason: federation.ReasonNone, Rejections: sh.rejections}
+	d := federation.Decision{Job: job.ID, Reason: reasons.None, Rejections: sh.rejections}
 	for _, c := range sh.candidates {
 		at := moment{start: w.now, free: true}
 		c.weigh(&at, &w.plan)

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 )
 
 // judged is the verdict of one site, at one version of it, on a shape.
@@ -176,13 +177,13 @@ func (ms *members) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 	}
 	switch {
 	case len(asked) > 0 && !slices.ContainsFunc(asked, known):
-		whole(forGood(federation.ReasonPartition, codes.NoPartition, strings.Join(asked, ",")))
+		whole(forGood(reasons.Partition, codes.NoPartition, strings.Join(asked, ",")))
 		return
 	case len(asked) == 0 && !slices.ContainsFunc(m.obs.Partitions, func(p federation.Partition) bool { return p.Default }):
-		whole(forGood(federation.ReasonPartition, codes.NoDefault))
+		whole(forGood(reasons.Partition, codes.NoDefault))
 		return
 	case len(m.pools) == 0:
-		whole(forNow(federation.ReasonReqNodeNotAvail, codes.NoNodes))
+		whole(forNow(reasons.ReqNodeNotAvail, codes.NoNodes))
 		return
 	}
 	no := siteRefusal(st.site)
@@ -194,9 +195,9 @@ func (ms *members) judgeSite(sh *shape, st *siteState, job *federation.Job) {
 // lackRefusal is why a site that lacks an option can run nothing that needs it.
 func lackRefusal(option string) *refusal {
 	if option == "licenses" {
-		return forGood(federation.ReasonUnsupported, codes.NoLicenses)
+		return forGood(reasons.Unsupported, codes.NoLicenses)
 	}
-	return forGood(federation.ReasonUnsupported, codes.NoOption, option)
+	return forGood(reasons.Unsupported, codes.NoOption, option)
 }
 
 // licenseRefusal is why a site can never give a job its licenses: nil if it has as many, or does not tell which it has (nil). What others hold of them now, slurmctld waits
@@ -213,10 +214,10 @@ func licenseRefusal(have []federation.License, asked string) *refusal {
 		}
 		i := slices.IndexFunc(have, func(l federation.License) bool { return l.Name == name })
 		if i < 0 {
-			return forGood(federation.ReasonUnsupported, codes.NoLicense, name)
+			return forGood(reasons.Unsupported, codes.NoLicense, name)
 		}
 		if n > have[i].Total {
-			return forGood(federation.ReasonUnsupported, codes.FewLicenses, n, name, have[i].Total)
+			return forGood(reasons.Unsupported, codes.FewLicenses, n, name, have[i].Total)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/topology"
 )
@@ -130,7 +131,7 @@ func (sh *shape) heed() {
 			return false
 		}
 		pool := &c.site.model.pools[c.pool]
-		sh.reject(c.site.site.Name, pool.Partition, pool.Name, forNow(federation.ReasonReqNodeNotAvail, codes.Unheeded, c.fits[0].unheeded))
+		sh.reject(c.site.site.Name, pool.Partition, pool.Name, forNow(reasons.ReqNodeNotAvail, codes.Unheeded, c.fits[0].unheeded))
 		return true
 	})
 }
@@ -347,10 +348,10 @@ func (w *wiring) refusal(f *fit, s size, nodes func() []int32) *refusal {
 		free := *f
 		free.leaves = 0
 		if have := w.largest(&free, s.leaves, 1); have < f.nodes {
-			return forGood(federation.ReasonReqNodeNotAvail, codes.NoSwitch, f.nodes, have)
+			return forGood(reasons.ReqNodeNotAvail, codes.NoSwitch, f.nodes, have)
 		}
 		if have := w.largest(&free, s.upLeaves, 1); have < f.nodes {
-			return forNow(federation.ReasonReqNodeNotAvail, codes.NoSwitchUp, f.nodes, have)
+			return forNow(reasons.ReqNodeNotAvail, codes.NoSwitchUp, f.nodes, have)
 		}
 	}
 	if f.leaves > 0 && on.tree {
@@ -376,7 +377,7 @@ func (w *wiring) refusal(f *fit, s size, nodes func() []int32) *refusal {
 	if f.row(w) {
 		all := nodes()
 		if _, _, ok := w.on(f).Chooser().Choose(all, f.wiringAsk(), nil); !ok {
-			return forGood(federation.ReasonReqNodeNotAvail, codes.Contiguous, f.nodes)
+			return forGood(reasons.ReqNodeNotAvail, codes.Contiguous, f.nodes)
 		}
 	}
 	return nil
@@ -386,10 +387,10 @@ func (w *wiring) refusal(f *fit, s size, nodes func() []int32) *refusal {
 func (w *wiring) blockRefusal(f *fit, s size) *refusal {
 	since := sbatch.Release(w.version) >= sbatch.Slurm2605 // when it became more generous
 	if f.segment > 1 && f.nodes%f.segment != 0 && !(since && f.segment > f.nodes) {
-		return forGood(federation.ReasonReqNodeNotAvail, codes.SegmentOdd, f.nodes, f.segment)
+		return forGood(reasons.ReqNodeNotAvail, codes.SegmentOdd, f.nodes, f.segment)
 	}
 	if base := w.on(f).BaseBlock(); f.segment > base && !since {
-		return forGood(federation.ReasonReqNodeNotAvail, codes.SegmentLarge, f.segment, base)
+		return forGood(reasons.ReqNodeNotAvail, codes.SegmentLarge, f.segment, base)
 	}
 	unit, configured, up := 1, codes.Blocks, codes.BlocksUp
 	if f.segment > 1 && f.segment <= f.nodes {
@@ -404,11 +405,11 @@ func (w *wiring) blockRefusal(f *fit, s size) *refusal {
 	return nil
 }
 
-func blocksRefusal(refuse func(federation.Reason, codes.Code, ...any) *refusal, code codes.Code, f *fit, have int) *refusal {
+func blocksRefusal(refuse func(reasons.Reason, codes.Code, ...any) *refusal, code codes.Code, f *fit, have int) *refusal {
 	if code == codes.Blocks || code == codes.BlocksUp {
-		return refuse(federation.ReasonReqNodeNotAvail, code, f.nodes, have)
+		return refuse(reasons.ReqNodeNotAvail, code, f.nodes, have)
 	}
-	return refuse(federation.ReasonReqNodeNotAvail, code, f.nodes, f.segment, have)
+	return refuse(reasons.ReqNodeNotAvail, code, f.nodes, f.segment, have)
 }
 
 // largest is how many nodes, a unit at a time, find room under leaves that have so many, up to as many as f wants.

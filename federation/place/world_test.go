@@ -11,6 +11,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
 	"fsub/topology"
@@ -271,7 +272,7 @@ func rentedOf(t testing.TB, ws words) *federation.Rented {
 	}
 	r := &federation.Rented{Offering: offering, PricePerHour: federation.Dollars(number64(t, price)), Whole: !ws.has("shared"), Boot: span(t, ws.value["boot"])}
 	if reason, detail, _ := strings.Cut(strings.ReplaceAll(ws.value["reason"], "_", " "), ": "); reason != "" {
-		r.Refused = &federation.Refusal{Reason: federation.Reason(reason), Detail: detail}
+		r.Refused = &federation.Refusal{Reason: reasons.Reason(reason), Detail: detail}
 	}
 	if i := ws.value["interrupts"]; i != "" {
 		r.Interrupts = number64(t, i)
@@ -444,7 +445,7 @@ func (w *world) option(t testing.TB, j *federation.Job, name, value string) {
 	case "--waited":
 		j.Submit = w.now.Add(-span(t, value))
 	case "--refused":
-		r := federation.Rejection{Reason: federation.ReasonRefused, Detail: "Invalid license specification", Never: true}
+		r := federation.Rejection{Reason: reasons.Refused, Detail: "Invalid license specification", Never: true}
 		w.refused[j.ID] = map[federation.SiteName]federation.Rejection{federation.SiteName(value): r}
 	default:
 		t.Fatalf("what is option %q?", name)

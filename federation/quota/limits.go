@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/reasons"
 )
 
 // check is one job that is compared with the limits that hold for it.
@@ -55,7 +56,7 @@ func (c *check) first(of func(accounts.Measure) bool) *Refusal {
 			continue
 		}
 		if l, passes := c.compare(b); passes {
-			return &Refusal{Reason: federation.Reason(b.Reason(b.set.Kind)), Text: c.text(&l), limit: l}
+			return &Refusal{Reason: reasons.Reason(b.Reason(b.set.Kind)), Text: c.text(&l), limit: l}
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/reasons"
 )
 
 // Random trees with random limits: whatever is submitted or ends, and however often the daemon starts anew, a job may start exactly if plain sums over the live
@@ -194,7 +195,7 @@ func TestDenials(t *testing.T) {
 	book.Add("alice", federation.Held{Account: "physics", QOS: "strict", TRES: "cpu=64"}, 600*time.Hour, 0, start)
 	for _, c := range []struct {
 		Want
-		reason federation.Reason
+		reason reasons.Reason
 	}{
 		{Want{QOS: "strict", TRES: accounting.TRES{"cpu": 64, "gres/gpu": 2, "node": 4}, Longest: 9*time.Hour + federation.KillTime}, ""}, // though the group has used all its minutes
 		{Want{QOS: "strict", TRES: accounting.TRES{"node": 4}, Longest: 9*time.Hour + 2*federation.KillTime}, "AssocGrpNodeRunMinutes"},
@@ -215,7 +216,7 @@ func TestDenials(t *testing.T) {
 		{Want{TRES: accounting.TRES{"cpu": 65, "node": 5}}, ""},
 	} {
 		c.User, c.Account = "alice", cmp.Or(c.Account, "physics")
-		var got federation.Reason
+		var got reasons.Reason
 		if no := book.Denies(&c.Want); no != nil {
 			got = no.Reason
 		}

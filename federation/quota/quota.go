@@ -20,6 +20,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/fairshare"
+	"fsub/federation/reasons"
 )
 
 // Want is what a job would hold, at most.
@@ -35,7 +36,7 @@ type Want struct {
 
 // Refusal is why a job has to wait.
 type Refusal struct {
-	Reason federation.Reason // in Slurm's words
+	Reason reasons.Reason // in Slurm's words
 	Text   string
 	limit  limit
 }

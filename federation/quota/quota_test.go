@@ -9,6 +9,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/reasons"
 )
 
 type books struct{ t *accounts.Tree }
@@ -127,15 +128,15 @@ func TestReasons(t *testing.T) {
 		add(accounts.AccountKey("broke"), "Budget", "0/month"), add(accounts.UserKey("broke", "alice")),
 		add(accounts.AccountKey("short"), "MaxWall", "60", "MaxTRESMins", "cpu=100,gres/gpu=60", "GrpTRESRunMins", "node=70", "GrpWall", "58"), add(accounts.UserKey("short", "alice")),
 		add(accounts.QOSKey("long"), "MaxWall", "600", "MaxTRESMins", "cpu=1000", "GrpWall", "900", "MaxTRESPerAccount", "mem=64G,gres/gpu=1", "MaxTRES", "mem=128G"))
-	for want, w := range map[federation.Reason]Want{
-		"":                             {TRES: accounting.TRES{"gres/gpu": 4, "cpu": 8}, Longest: time.Hour},
-		"AssocGrpGRESMinutes":          {TRES: accounting.TRES{"gres/gpu": 4}, Longest: 3 * time.Hour},
-		"AssocGrpCpuLimit":             {TRES: accounting.TRES{"cpu": 65}, Longest: time.Hour},
-		"AssocMaxNodePerJobLimit":      {TRES: accounting.TRES{"node": 5}, Longest: time.Hour},
-		"QOSMaxGRESPerUser":            {QOS: "small", TRES: accounting.TRES{"gres/gpu": 3}, Longest: time.Hour},
-		"QOSGrpCPUMinutesLimit":        {QOS: "small", TRES: accounting.TRES{"cpu": 2}, Longest: time.Hour},
-		"QOSMaxJobsPerUserLimit":       {QOS: "one", Longest: time.Hour},
-		federation.ReasonAccountBudget: {Account: "broke", Longest: time.Hour},
+	for want, w := range map[reasons.Reason]Want{
+		"":                        {TRES: accounting.TRES{"gres/gpu": 4, "cpu": 8}, Longest: time.Hour},
+		"AssocGrpGRESMinutes":     {TRES: accounting.TRES{"gres/gpu": 4}, Longest: 3 * time.Hour},
+		"AssocGrpCpuLimit":        {TRES: accounting.TRES{"cpu": 65}, Longest: time.Hour},
+		"AssocMaxNodePerJobLimit": {TRES: accounting.TRES{"node": 5}, Longest: time.Hour},
+		"QOSMaxGRESPerUser":       {QOS: "small", TRES: accounting.TRES{"gres/gpu": 3}, Longest: time.Hour},
+		"QOSGrpCPUMinutesLimit":   {QOS: "small", TRES: accounting.TRES{"cpu": 2}, Longest: time.Hour},
+		"QOSMaxJobsPerUserLimit":  {QOS: "one", Longest: time.Hour},
+		reasons.AccountBudget:     {Account: "broke", Longest: time.Hour},
 
 		"AssocMaxWallDurationPerJobLimit": {Account: "short", QOS: "small", Longest: 2*time.Hour + federation.KillTime},
 		"AssocGrpWallLimit":               {Account: "short", Longest: time.Hour},
@@ -151,7 +152,7 @@ func TestReasons(t *testing.T) {
 		if w.Account == "" {
 			w.Account = "physics"
 		}
-		var got federation.Reason
+		var got reasons.Reason
 		if no := book.Check(start, &w); no != nil {
 			got = no.Reason
 		}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/reasons"
 )
 
 // Submits counts the jobs that have been submitted and have not ended, for the limits of how many there may be: of an array every task counts, as in
@@ -110,7 +110,7 @@ func (s *Submits) Check(x *Submitted, n int64) *Refusal {
 	for i := range x.bounds {
 		b := &x.bounds[i]
 		if has := s.counts[b.key]; has+n > b.Most {
-			return &Refusal{Reason: federation.Reason(b.Reason(b.set.Kind)), Text: fmt.Sprintf("%s %s, and has %d", b.who(false), b.may(), has)}
+			return &Refusal{Reason: reasons.Reason(b.Reason(b.set.Kind)), Text: fmt.Sprintf("%s %s, and has %d", b.who(false), b.may(), has)}
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/reasons"
 )
 
 // notLimits are options that sound like limits and are none.
@@ -62,7 +63,7 @@ func passLimit(t *testing.T, o *accounts.Option, kind accounts.Kind) {
 		t.Fatalf("%s=%s is read as %+v", o.Name, value, bounds)
 	}
 	no := passed(book, &w)
-	if want := federation.Reason(bounds[0].Reason(kind)); no == nil || no.Reason != want || strings.ContainsAny(string(want), "@*") {
+	if want := reasons.Reason(bounds[0].Reason(kind)); no == nil || no.Reason != want || strings.ContainsAny(string(want), "@*") {
 		t.Fatalf("%s=%s: %+v, want %s", o.Name, value, no, want)
 	}
 	if o.Limit.Measure == accounts.Submitted {

@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/reasons"
 )
 
 // Trial is a copy of a [Book], in which is played what would become of jobs: [federation.Limits].
@@ -132,7 +133,7 @@ func holdsBack(o *accounts.Option) bool {
 }
 
 // Check implements [federation.Limits].
-func (t *Trial) Check(now time.Time, j *federation.Job, o *federation.Offer) federation.Reason {
+func (t *Trial) Check(now time.Time, j *federation.Job, o *federation.Offer) reasons.Reason {
 	if _, sent := t.book.holds[j.ID]; sent {
 		return ""
 	}

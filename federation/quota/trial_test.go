@@ -9,6 +9,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -28,7 +29,7 @@ func TestTrial(t *testing.T) {
 	o := &federation.Offer{Site: "x", GPUs: 4, Nodes: 1}
 	waiting := []federation.Prospect{{Job: trialJob(2, "bob")}}
 	trial := book.Trial(start, waiting, .5, map[federation.SiteName]map[string]float64{"x": {"gres/gpu": 1}})
-	play := func(l federation.Limits, what string, id federation.JobID, want federation.Reason) {
+	play := func(l federation.Limits, what string, id federation.JobID, want reasons.Reason) {
 		t.Helper()
 		if got := l.Check(start, trialJob(id, "bob"), o); got != want {
 			t.Errorf("%s: job %d: %q, want %q", what, id, got, want)
@@ -51,7 +52,7 @@ func TestTrial(t *testing.T) {
 	more.End(start.Add(time.Hour), 2)
 	play(more, "all have ended", 3, "")
 	// $4 are spent, another 4 x 61/61 and 4 of runs of an hour.
-	for budget, want := range map[string]federation.Reason{"17/month": "", "15/month": federation.ReasonAccountBudget} {
+	for budget, want := range map[string]reasons.Reason{"17/month": "", "15/month": reasons.AccountBudget} {
 		if l, err := trial.With([]string{"physics:Budget=" + budget}, nil); err != nil {
 			t.Error(err)
 		} else {
@@ -78,7 +79,7 @@ func TestTrialOfMinutes(t *testing.T) {
 	book.Ran(lasted(map[federation.JobID]time.Duration{1: 8 * time.Hour}))
 	o := &federation.Offer{Site: "x", GPUs: 4, Nodes: 1}
 	trial := book.Trial(start, []federation.Prospect{{Job: trialJob(2, "bob")}}, .5, nil)
-	play := func(l federation.Limits, what string, want federation.Reason) {
+	play := func(l federation.Limits, what string, want reasons.Reason) {
 		t.Helper()
 		if got := l.Check(start, trialJob(2, "bob"), o); got != want {
 			t.Errorf("%s: %q, want %q", what, got, want)

@@ -7,11 +7,12 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 )
 
 // Limits keep jobs back: see [federation.Limits].
 type Limits interface {
-	Check(now time.Time, j *federation.Job, o *federation.Offer) federation.Reason
+	Check(now time.Time, j *federation.Job, o *federation.Offer) reasons.Reason
 	Start(now time.Time, j *federation.Job, o *federation.Offer)
 	End(now time.Time, id federation.JobID)
 }

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 	"fsub/federation/replay"
 )
 
@@ -17,10 +18,10 @@ type most struct {
 	dear               federation.Dollars
 }
 
-func (l *most) Check(_ time.Time, _ *federation.Job, o *federation.Offer) federation.Reason {
+func (l *most) Check(_ time.Time, _ *federation.Job, o *federation.Offer) reasons.Reason {
 	l.checks++
 	if o != nil && l.dear > 0 && o.Total >= l.dear {
-		return federation.ReasonAccountBudget
+		return reasons.AccountBudget
 	}
 	if l.runs >= l.jobs {
 		return "AssocGrpJobsLimit"

@@ -12,6 +12,7 @@ import (
 	"fsub/federation/demand"
 	"fsub/federation/fairshare"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 )
 
 // Job is a job of a trace.
@@ -66,7 +67,7 @@ type Outcome struct {
 	GPUs, CPUs int
 	Rented     bool
 	Cost       federation.Dollars // of what ran
-	Reason     federation.Reason  // why it waits still
+	Reason     reasons.Reason     // why it waits still
 	Limited    bool               // the reason is one of Config.Limits
 }
 

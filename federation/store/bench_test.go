@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/federation/store"
 	"fsub/sbatch"
 )
@@ -38,7 +39,7 @@ func typicalJob(i int) *federation.Job {
 		name = fmt.Sprint("sweep-", i)
 	}
 	return &federation.Job{
-		User: fmt.Sprintf("user%d", i%100), UID: uint32(1000 + i%100), GID: 1000, Priority: uint32(i % 1000), Reason: federation.ReasonPriority,
+		User: fmt.Sprintf("user%d", i%100), UID: uint32(1000 + i%100), GID: 1000, Priority: uint32(i % 1000), Reason: reasons.Priority,
 		SubmitHost: "login1",
 		Spec: &sbatch.Spec{
 			Name: name, Account: "ml", Partition: "gpu", MinNodes: 2, NTasks: 16, CPUsPerTask: 8, MemPerNode: 256 << 10, GPUsPerNode: "h100:8",

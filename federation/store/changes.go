@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // The log of changes has one row for each transaction, and the transactions are numbered in the order of their commits, without gaps:
@@ -59,7 +60,7 @@ type moveRecord struct {
 	Task   int                 `json:"task"`
 	Tasks  string              `json:"tasks,omitempty"`
 	From   federation.State    `json:"from,omitempty"`
-	Reason federation.Reason   `json:"reason,omitempty"`
+	Reason reasons.Reason      `json:"reason,omitempty"`
 	Exit   int32               `json:"exit,omitempty"`
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -61,7 +62,7 @@ var changingColumns = []column{
 	recordColumn("array_whole", func(j *federation.Job) **federation.ArrayWhole { return &j.Whole }),
 	wordColumn("state", func(j *federation.Job) *federation.State { return &j.State }),
 	derivedColumn("live", func(j *federation.Job) any { return !j.State.Ended() }),
-	wordColumn("reason", func(j *federation.Job) *federation.Reason { return &j.Reason }),
+	wordColumn("reason", func(j *federation.Job) *reasons.Reason { return &j.Reason }),
 	numberColumn("priority", func(j *federation.Job) *uint32 { return &j.Priority }),
 	numberColumn("top", func(j *federation.Job) *uint32 { return &j.Top }),
 	wordColumn("held", func(j *federation.Job) *federation.Hold { return &j.Held }),

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 const taskColumns = "job_id, task_index, site_job_id, state, reason, nodes, start_time, end_time, exit_status, restarts, cost, cancel, cancel_by"
@@ -25,7 +26,7 @@ func readTask(r *row) (k federation.Task) {
 	k.Index = int(r.int())
 	k.SiteJobID = uint32(r.int())
 	k.State = federation.State(r.word())
-	k.Reason = federation.Reason(r.word())
+	k.Reason = reasons.Reason(r.word())
 	k.Nodes = r.word()
 	k.Start, k.End = r.time(), r.time()
 	k.ExitStatus = int32(r.int())

@@ -11,6 +11,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 	"fsub/federation/replay"
 	"fsub/slurm/hostlist"
 )
@@ -44,7 +45,7 @@ type exempt struct {
 	jobs map[federation.JobID]bool // that stand under one of these
 }
 
-func (l exempt) Check(now time.Time, j *federation.Job, o *federation.Offer) federation.Reason {
+func (l exempt) Check(now time.Time, j *federation.Job, o *federation.Offer) reasons.Reason {
 	if why := l.Limits.Check(now, j, o); !l.jobs[j.ID] || strings.HasPrefix(string(why), "QOS") {
 		return why
 	}

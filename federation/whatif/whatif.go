@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 	"fsub/federation/replay"
 )
 
@@ -26,7 +27,7 @@ type Fate struct {
 	Start  time.Time
 	End    time.Time
 	Cost   federation.Dollars
-	Reason federation.Reason // why it does not
+	Reason reasons.Reason // why it does not
 	// Limited: the reason is a limit or a budget of the account tree. Unless another value of one is asked about, it is taken to keep the job back throughout.
 	Limited bool
 }

@@ -11,6 +11,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/place"
 	"fsub/federation/quota"
+	"fsub/federation/reasons"
 	"fsub/federation/replay"
 	"fsub/sbatch"
 )
@@ -80,7 +81,7 @@ func TestCompare(t *testing.T) {
 	if cost := 3 * 8 * 2.0; a.CostBefore < federation.Dollars(cost*0.95) || a.CostBefore > federation.Dollars(cost*1.05) {
 		t.Errorf("they cost $%.2f, want $%.2f", a.CostBefore, cost)
 	}
-	if a := ask(t, Edit{Drain: []string{"rhein"}}); a.StartAfter != 0 || len(a.Changes) != 3 || a.Changes[0].After.Reason != federation.ReasonSiteDrain {
+	if a := ask(t, Edit{Drain: []string{"rhein"}}); a.StartAfter != 0 || len(a.Changes) != 3 || a.Changes[0].After.Reason != reasons.SiteDrain {
 		t.Errorf("%d start at a site that takes none", a.StartAfter)
 	}
 	for lift, after := range map[string]int{"a": 4, "above": 4, "b": 3} {

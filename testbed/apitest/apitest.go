@@ -17,6 +17,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -138,7 +139,7 @@ func (c *Controller) WhyNone() func(*federation.Job, []federation.SiteName) []fe
 		if len(sites) != 1 || sites[0] != "local" {
 			return nil
 		}
-		return []federation.Rejection{{Site: "local", Reason: federation.ReasonGRES, Why: codes.Because(codes.NoSuchGRES, "gpu")}}
+		return []federation.Rejection{{Site: "local", Reason: reasons.GRES, Why: codes.Because(codes.NoSuchGRES, "gpu")}}
 	}
 }
 
@@ -243,17 +244,17 @@ func apply(job *federation.Job, r federation.Request) {
 	case federation.RequestCancel:
 		job.State, job.Cancel, job.CancelBy, job.End = federation.Cancelled, true, r.UID, r.At
 	case federation.RequestHold:
-		job.Held, job.Reason = federation.HeldUser, federation.ReasonHeldUser
+		job.Held, job.Reason = federation.HeldUser, reasons.HeldUser
 		if r.Operator {
-			job.Held, job.Reason = federation.HeldAdmin, federation.ReasonHeldAdmin
+			job.Held, job.Reason = federation.HeldAdmin, reasons.HeldAdmin
 		}
 	case federation.RequestRelease:
-		job.Held, job.Reason = federation.NotHeld, federation.ReasonPriority
+		job.Held, job.Reason = federation.NotHeld, reasons.Priority
 	case federation.RequestRequeue, federation.RequestSpecial:
 		if r.Kind == federation.RequestSpecial {
 			job.Held = federation.HeldSpecial
 		}
-		job.State, job.Reason, job.Cancel, job.Restarts = federation.Pending, federation.ReasonBeginTime, false, job.Restarts+1
+		job.State, job.Reason, job.Cancel, job.Restarts = federation.Pending, reasons.BeginTime, false, job.Restarts+1
 		job.Start, job.End, job.Nodes = time.Time{}, time.Time{}, ""
 	case federation.RequestUpdate:
 		spec, _ := federation.ChangedSpec(job, r.Change, r.At) // the server has checked them

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/testbed/bed"
 	"fsub/testbed/suite"
 )
@@ -107,7 +108,7 @@ func TestSubmitLimitPasses(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					waited[id] = waited[id] || r.Job.Reason == federation.ReasonSubmitLimit
+					waited[id] = waited[id] || r.Job.Reason == reasons.SubmitLimit
 					if r.Job.State.Ended() && r.Job.State != federation.Completed {
 						t.Errorf("job %d ended as %s %s", id, r.Job.State, r.Job.Reason)
 					}

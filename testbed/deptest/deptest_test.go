@@ -37,6 +37,7 @@ var forbidden = []struct {
 	{"fsub/federation", "fsub/federation/controller", "the domain does no I/O"},
 	{"fsub/federation", "net/http", "the domain does no I/O"},
 	{"fsub/federation", "database/sql", "the domain does no I/O"},
+	{"fsub/federation/reasons", "fsub/...", "reasons are words"},
 	{"fsub/federation/codes", "fsub/...", "codes and their sentences are text"},
 	{"fsub/federation/demand", "fsub/federation", "what a job needs depends on no site"},
 	{"fsub/federation/demand", "fsub/slurm", "what a job needs is said in no site's language"},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 func testRuns(s *suite) {
@@ -171,7 +172,7 @@ func testSubmitHeld(s *suite) {
 	id := s.submit(s.job("exit 0", hold))
 	s.Wait(3 * time.Second)
 	j := s.lookup(id)
-	if j.State != federation.Pending || !j.Start.IsZero() || (j.Reason != federation.ReasonHeldUser && j.Reason != federation.ReasonHeldAdmin) {
+	if j.State != federation.Pending || !j.Start.IsZero() || (j.Reason != reasons.HeldUser && j.Reason != reasons.HeldAdmin) {
 		s.Errorf("held job: %+v", j)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -13,10 +14,10 @@ import (
 func (w *world) jobs() (jobSet, []*federation.Task) {
 	job := func(name string, limit time.Duration, output string) *federation.Job {
 		return &federation.Job{User: "alice", UID: w.uid, GID: w.uid, Submit: w.began, SubmitHost: "chk-ctl", Account: "research", Partition: "main",
-			State: federation.Pending, Reason: federation.ReasonNone, Priority: 1,
+			State: federation.Pending, Reason: reasons.None, Priority: 1,
 			Spec: &sbatch.Spec{Name: name, TimeLimit: limit, MemPerNode: 100, WorkDir: "/tmp/alice", Output: output}}
 	}
-	done := func(j *federation.Job, state federation.State, reason federation.Reason, exit int32) *federation.Job {
+	done := func(j *federation.Job, state federation.State, reason reasons.Reason, exit int32) *federation.Job {
 		run(j, "chk1", w.began)
 		j.State, j.Reason, j.ExitStatus, j.End = state, reason, exit<<8, w.began.Add(time.Second)
 		return j
@@ -25,8 +26,8 @@ func (w *world) jobs() (jobSet, []*federation.Task) {
 		1: run(job("runjob", 30*time.Minute, "%x-%j.out"), "chk1", w.began),
 		2: job("pendjob", 5*time.Minute, "%j.out"),
 		3: job("heldjob", 5*time.Minute, "%j.out"),
-		4: done(job("donejob", 5*time.Minute, "%j.out"), federation.Completed, federation.ReasonNone, 0),
-		5: done(job("failjob", 5*time.Minute, "%j.out"), federation.Failed, federation.ReasonNonZeroExit, 3),
+		4: done(job("donejob", 5*time.Minute, "%j.out"), federation.Completed, reasons.None, 0),
+		5: done(job("failjob", 5*time.Minute, "%j.out"), federation.Failed, reasons.NonZeroExit, 3),
 		6: run(job("arrjob", 15*time.Minute, "%A_%a.out"), "", w.began),
 		7: job("cancjob", 5*time.Minute, "%j.out"),
 		8: run(job("gpujob", 15*time.Minute, "%j.out"), "chk1", w.began),
@@ -35,11 +36,11 @@ func (w *world) jobs() (jobSet, []*federation.Task) {
 	jobs[1].Spec.SubmitLine = "sbatch --parsable r.sh"
 	jobs[4].Spec.SubmitLine = "sbatch --parsable -J donejob --wrap srun true; echo hi -t 5 --mem=100M -o /tmp/alice/%j.out"
 	jobs[1].Spec.Comment, jobs[1].Spec.Command = "my comment", "/tmp/alice/r.sh"
-	jobs[2].Spec.Begin, jobs[2].Reason, jobs[2].Priority = w.began.Add(2*time.Hour), federation.ReasonBeginTime, 33333
-	jobs[3].Held, jobs[3].Reason, jobs[3].Spec.Hold = federation.HeldUser, federation.ReasonHeldUser, true
+	jobs[2].Spec.Begin, jobs[2].Reason, jobs[2].Priority = w.began.Add(2*time.Hour), reasons.BeginTime, 33333
+	jobs[3].Held, jobs[3].Reason, jobs[3].Spec.Hold = federation.HeldUser, reasons.HeldUser, true
 	// At the recorded site the tasks that waited had priority 33333, as job 2, while those that had started stayed at 1.
 	jobs[6].Spec.Array, jobs[6].Reason = "0-5%2", "JobArrayTaskLimit"
-	jobs[7].State, jobs[7].Reason, jobs[7].Cancel, jobs[7].CancelBy, jobs[7].End = federation.Cancelled, federation.ReasonPriority, true, w.uid, w.began
+	jobs[7].State, jobs[7].Reason, jobs[7].Cancel, jobs[7].CancelBy, jobs[7].End = federation.Cancelled, reasons.Priority, true, w.uid, w.began
 	jobs[8].Spec.GRES = "gpu:h100:1"
 	second := *jobs[9]
 	second.EditSpec(func(spec *sbatch.Spec) { spec.MemPerNode = 200 })

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/testbed/apitest"
 )
@@ -52,7 +53,7 @@ func cancelSecond(jobs jobSet, began time.Time) {
 func releaseThird(jobs jobSet, began time.Time) {
 	cancelSecond(jobs, began)
 	j := jobs[3]
-	j.Held, j.Reason, j.Priority = federation.NotHeld, federation.ReasonNone, 33333
+	j.Held, j.Reason, j.Priority = federation.NotHeld, reasons.None, 33333
 	run(j, "chk1", began.Add(104*time.Second))
 }
 

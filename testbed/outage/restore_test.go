@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/federation/store"
 )
 
@@ -75,7 +76,7 @@ func TestRestore(t *testing.T) {
 			t.Errorf("job %d ran %d times (%v)", id, n, err)
 		}
 	}
-	if j := job(t, c, waits); j.State != federation.Pending || j.Reason == federation.ReasonRestored {
+	if j := job(t, c, waits); j.State != federation.Pending || j.Reason == reasons.Restored {
 		t.Errorf("the job that waits for its time is %s (%s)", j.State, j.Reason)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/testbed/ec2"
 )
 
@@ -20,13 +21,13 @@ const oneMachine = "#!/bin/bash\n#SBATCH -t 5 -o /dev/null\necho ran > ran-$SLUR
 func TestRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil  func(c *ec2.Cloud)
-		reason federation.Reason
+		reason reasons.Reason
 		calls  int // of RunInstances within the time, at most
 	}{
-		"stock-out everywhere": {func(c *ec2.Cloud) { c.SetStock(ec2.Pool{}, 0) }, federation.ReasonStockOut, 20},
-		"quota of zero":        {func(c *ec2.Cloud) { c.SetQuota("on-demand", 0); c.SetQuota("spot", 0) }, federation.ReasonQuota, 10},
-		"launches are denied":  {func(c *ec2.Cloud) { c.Deny("RunInstances", "CreateFleet") }, federation.ReasonCloudDenied, 5},
-		"throttled launches":   {func(c *ec2.Cloud) { c.SetRate("RunInstances", 0.0001, 0) }, federation.ReasonThrottled, 15},
+		"stock-out everywhere": {func(c *ec2.Cloud) { c.SetStock(ec2.Pool{}, 0) }, reasons.StockOut, 20},
+		"quota of zero":        {func(c *ec2.Cloud) { c.SetQuota("on-demand", 0); c.SetQuota("spot", 0) }, reasons.Quota, 10},
+		"launches are denied":  {func(c *ec2.Cloud) { c.Deny("RunInstances", "CreateFleet") }, reasons.CloudDenied, 5},
+		"throttled launches":   {func(c *ec2.Cloud) { c.SetRate("RunInstances", 0.0001, 0) }, reasons.Throttled, 15},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

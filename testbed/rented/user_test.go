@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/testbed/ec2"
 )
 
@@ -92,7 +93,7 @@ func TestCancelledWhileItBoots(t *testing.T) {
 	id := p.submit(restless, "-N2")
 	p.eventually("its machines boot", 30*time.Second, func() string {
 		rec, err := p.job(id)
-		if err != nil || rec.Job.Reason != federation.ReasonBoot || p.cloud.Live() != 2 {
+		if err != nil || rec.Job.Reason != reasons.Boot || p.cloud.Live() != 2 {
 			return fmt.Sprintf("%v %v, %d machines", rec, err, p.cloud.Live())
 		}
 		return ""

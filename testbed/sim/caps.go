@@ -10,6 +10,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/quota"
+	"fsub/federation/reasons"
 	"fsub/testbed/simsite"
 )
 
@@ -132,7 +133,7 @@ func (w *world) lift(ctx context.Context) error {
 	}
 	for i := range live {
 		switch live[i].Reason {
-		case federation.ReasonAccountBudget, "AssocGrpGRESMinutes", "AssocGrpGRES", "AssocGrpJobsLimit":
+		case reasons.AccountBudget, "AssocGrpGRESMinutes", "AssocGrpGRES", "AssocGrpJobsLimit":
 			w.report.Waited++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"fsub/federation/controller"
 	"fsub/federation/health"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 	"fsub/federation/store"
 	"fsub/sbatch"
 	"fsub/testbed/simsite"
@@ -74,7 +75,7 @@ func (c *clinic) submit(poison bool) {
 	if poison {
 		script = "#!/bin/sh\n#SIM run=2s signal=7\n"
 	}
-	j := federation.Job{User: clinicUsers[u], UID: uint32(7001 + u), GID: uint32(7001 + u), State: federation.Pending, Reason: federation.ReasonPriority, Submit: c.clock.Now(),
+	j := federation.Job{User: clinicUsers[u], UID: uint32(7001 + u), GID: uint32(7001 + u), State: federation.Pending, Reason: reasons.Priority, Submit: c.clock.Now(),
 		Spec: &sbatch.Spec{Name: name, WorkDir: "/tmp", TimeLimit: time.Hour, GPUsPerNode: fmt.Sprint(1 + c.rng.IntN(4)), MinNodes: 1, MaxNodes: 1}}
 	if err := c.store.CreateJob(c.t.Context(), &j, &sbatch.Payload{Script: script, Environment: []string{"PATH=/bin"}}); err != nil {
 		c.t.Fatal(err)

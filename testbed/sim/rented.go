@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // Rented makes a site of machines that are rented out of one that is there: it takes tasks only, its idle nodes must start first, not all of them
@@ -68,7 +69,7 @@ func (r *Rented) Submit(ctx context.Context, s federation.Submission) (federatio
 	r.Returned++
 	r.order = append(r.order, s.Key)
 	r.back[s.Key] = federation.SiteJob{ID: s.Job.ID, SiteJobID: uint32(s.Job.ID), Key: s.Key, State: federation.BootFail, Returned: true,
-		Reason: federation.ReasonStockOut, Detail: "none left", End: r.Now()}
+		Reason: reasons.StockOut, Detail: "none left", End: r.Now()}
 	return federation.Receipt{SiteJobID: uint32(s.Job.ID)}, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"fsub/federation/controller"
 	"fsub/federation/place"
 	"fsub/federation/predict"
+	"fsub/federation/reasons"
 	"fsub/federation/store"
 	"fsub/sbatch"
 	"fsub/testbed/simsite"
@@ -285,7 +286,7 @@ func (w *world) submitDue(ctx context.Context) error {
 	for len(w.acked) < w.cfg.Jobs && !w.clock.Now().Before(w.nextSubmit) {
 		spec := w.drawSpec()
 		j := federation.Job{
-			User: "alice", UID: 7001, GID: 7001, State: federation.Pending, Reason: federation.ReasonPriority, Submit: w.clock.Now(),
+			User: "alice", UID: 7001, GID: 7001, State: federation.Pending, Reason: reasons.Priority, Submit: w.clock.Now(),
 			Spec: &spec,
 		}
 		p := sbatch.Payload{

@@ -3,7 +3,7 @@ package simsite
 import (
 	"slices"
 
-	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -280,12 +280,12 @@ func (n *node) pick(into []int, g gresNeed, count int) {
 }
 
 // partLimit says which of the partition's limits keeps a job out, "" if none does.
-func (s *Site) partLimit(j *job, p *partition) federation.Reason {
+func (s *Site) partLimit(j *job, p *partition) reasons.Reason {
 	switch {
 	case p.MaxTime > 0 && (j.limit == 0 || j.limit > int64(p.MaxTime)):
-		return federation.ReasonPartitionTime
+		return reasons.PartitionTime
 	case p.MaxNodes > 0 && j.need.minNodes > p.MaxNodes, p.MinNodes > j.need.minNodes && j.need.maxNodes > 0 && p.MinNodes > j.need.maxNodes:
-		return federation.ReasonPartitionNodes
+		return reasons.PartitionNodes
 	}
 	return ""
 }

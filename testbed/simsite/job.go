@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/slurm/wire"
 )
 
@@ -110,29 +111,29 @@ func keyOf(d *wire.JobDesc) string {
 }
 
 // reasonOf says why a job is PENDING, or why it ended.
-func (s *Site) reasonOf(j *job) federation.Reason {
+func (s *Site) reasonOf(j *job) reasons.Reason {
 	if j.state != federation.Pending {
 		if j.stateText != "" {
-			return federation.Reason(j.stateText)
+			return reasons.Reason(j.stateText)
 		}
-		return federation.ReasonNone
+		return reasons.None
 	}
 	switch {
 	case j.held == federation.HeldAdmin:
-		return federation.ReasonHeldAdmin
+		return reasons.HeldAdmin
 	case j.held == federation.HeldUser:
-		return federation.ReasonHeldUser
+		return reasons.HeldUser
 	case j.stateText != "":
-		return federation.Reason(j.stateText)
+		return reasons.Reason(j.stateText)
 	case j.begin > s.now:
-		return federation.ReasonBeginTime
+		return reasons.BeginTime
 	case s.throttled(j):
 		return "JobArrayTaskLimit"
 	case !j.part.up():
-		return federation.ReasonPartitionDown
+		return reasons.PartitionDown
 	}
 	if g := s.groups[groupKey{j.need, j.limit}]; g != nil && len(g.jobs) > 0 && g.jobs[0] == j {
-		return federation.ReasonResources
+		return reasons.Resources
 	}
-	return federation.ReasonPriority
+	return reasons.Priority
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // run is a start with what the node needs to know of it.
@@ -99,7 +100,7 @@ func (s *Site) deliver(r *run) {
 		return
 	}
 	if r.Exit != 0 {
-		s.finish(j, federation.Failed, r.Exit, string(federation.ReasonNonZeroExit))
+		s.finish(j, federation.Failed, r.Exit, string(reasons.NonZeroExit))
 		return
 	}
 	s.finish(j, federation.Completed, 0, "")
@@ -208,7 +209,7 @@ func (s *Site) lost(j *job, exit int32) {
 		s.requeue(j, RunNodeFail)
 		return
 	}
-	s.finish(j, federation.NodeFail, exit, string(federation.ReasonNodeDown))
+	s.finish(j, federation.NodeFail, exit, string(reasons.NodeDown))
 }
 
 // batchMissing: a node has not known a job for so long after the controller's start that it must be gone.

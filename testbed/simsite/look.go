@@ -2,6 +2,7 @@ package simsite
 
 import (
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // Runs tells every start of a job at the nodes, in order; of an array, the starts of all its tasks. It is the truth that
@@ -72,7 +73,7 @@ func (s *Site) Records(id uint32) []Record {
 // JobView is a record of the controller as a harness wants it.
 type JobView struct {
 	State    federation.State
-	Reason   federation.Reason
+	Reason   reasons.Reason
 	Nodes    string
 	Exit     int32
 	Restarts int

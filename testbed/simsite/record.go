@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
@@ -24,7 +25,7 @@ type Record struct {
 	QOS      string
 	State    federation.State
 	Requeued bool // ended by a requeue
-	Reason   federation.Reason
+	Reason   reasons.Reason
 	Submit   time.Time // to the second
 	Eligible time.Time
 	Start    time.Time
@@ -107,7 +108,7 @@ func (s *Site) fill(r *row, j *job) {
 	}
 	r.Array, r.Task, r.Desc, r.User = j.array, j.task, j.desc, j.user.Name
 	r.Account, r.QOS, r.Restarts = j.account, j.qos, j.restarts
-	r.State, r.Reason, r.Exit = j.state, federation.Reason(j.stateText), j.exit
+	r.State, r.Reason, r.Exit = j.state, reasons.Reason(j.stateText), j.exit
 	if j.part != nil {
 		r.Part = j.part.Name
 	}

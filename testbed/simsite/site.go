@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/topology"
 )
 
@@ -154,7 +155,7 @@ func (s *Site) handle(e event) {
 	case evLimit:
 		if !s.down && e.job.gen == e.gen {
 			s.killRun(e.job, RunTimeout)
-			s.finish(e.job, federation.Timeout, 0, string(federation.ReasonTimeLimit))
+			s.finish(e.job, federation.Timeout, 0, string(reasons.TimeLimit))
 		}
 	case evBegin:
 		if !s.down && e.job.gen == e.gen {

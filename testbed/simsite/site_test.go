@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/slurm/wire"
 )
 
@@ -149,10 +150,10 @@ func TestFIFOAndFirstFit(t *testing.T) {
 	s.wantState(t, a, federation.Running)
 	s.wantState(t, b, federation.Pending)
 	s.wantState(t, c, federation.Running)
-	if j, _ := s.Job(b); j.Reason != federation.ReasonResources {
+	if j, _ := s.Job(b); j.Reason != reasons.Resources {
 		t.Errorf("first waiting job: reason %s", j.Reason)
 	}
-	if j, _ := s.Job(d); j.Reason != federation.ReasonPriority {
+	if j, _ := s.Job(d); j.Reason != reasons.Priority {
 		t.Errorf("second waiting job: reason %s", j.Reason)
 	}
 	s.Advance(10 * second1)
@@ -234,10 +235,10 @@ func TestBeginHoldRelease(t *testing.T) {
 	yes := true
 	h := s.mustSubmit(t, desc(second1, func(d *wire.JobDesc) { d.Hold = &yes }))
 	s.Advance(59 * second1)
-	if j, _ := s.Job(b); j.Reason != federation.ReasonBeginTime {
+	if j, _ := s.Job(b); j.Reason != reasons.BeginTime {
 		t.Errorf("reason %s", j.Reason)
 	}
-	if j, _ := s.Job(h); j.Reason != federation.ReasonHeldUser {
+	if j, _ := s.Job(h); j.Reason != reasons.HeldUser {
 		t.Errorf("reason %s", j.Reason)
 	}
 	s.Advance(second1)

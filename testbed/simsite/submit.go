@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -146,9 +147,9 @@ func (s *Site) checkPartition(j *job, d *wire.JobDesc) error {
 		return nil
 	}
 	switch s.partLimit(j, p) {
-	case federation.ReasonPartitionTime:
+	case reasons.PartitionTime:
 		return errTimeLimit
-	case federation.ReasonPartitionNodes:
+	case reasons.PartitionNodes:
 		return errNodeCount
 	}
 	return nil
@@ -220,7 +221,7 @@ func (s *Site) fileImpossible(j *job) {
 	j.state, j.submit = federation.Pending, s.now
 	s.pending++
 	s.addJob(j)
-	s.finish(j, federation.Failed, 1<<8, string(federation.ReasonBadConstraints))
+	s.finish(j, federation.Failed, 1<<8, string(reasons.BadConstraints))
 }
 
 // remarks are the warnings that slurmrestd adds to an accepted job.

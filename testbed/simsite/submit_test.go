@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/slurm/wire"
 )
 
@@ -65,7 +66,7 @@ func TestImpossibleLeavesARecord(t *testing.T) {
 	if err != errNodeConfig {
 		t.Fatal(err)
 	}
-	if j, _ := s.Job(30000007); j.State != federation.Failed || j.Reason != federation.ReasonBadConstraints {
+	if j, _ := s.Job(30000007); j.State != federation.Failed || j.Reason != reasons.BadConstraints {
 		t.Errorf("record: %s %s", j.State, j.Reason)
 	}
 	s.wantRuns(t, 30000007)
@@ -106,7 +107,7 @@ func TestPartitionLimits(t *testing.T) {
 	}
 	s.SetPartition("short", "DOWN")
 	id = s.mustSubmit(t, desc(second1, func(d *wire.JobDesc) { d.Partition = "short" }))
-	if j, _ := s.Job(id); j.State != federation.Pending || j.Reason != federation.ReasonPartitionDown {
+	if j, _ := s.Job(id); j.State != federation.Pending || j.Reason != reasons.PartitionDown {
 		t.Errorf("%s %s", j.State, j.Reason)
 	}
 	s.SetPartition("short", "UP")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/testbed/daemon"
 )
 
@@ -26,7 +27,7 @@ type situation struct {
 
 	task   string              // that is explained, too: "_19"
 	site   federation.SiteName // "": no one
-	reason federation.Reason   // for which it waits; "": it runs
+	reason reasons.Reason      // for which it waits; "": it runs
 	queued bool                // at the site, since it does not start at once
 	says   []string            // of fed explain
 }
@@ -137,7 +138,7 @@ var situations = []situation{
 		sites:  func(t *testing.T) { local(t, "alpha", 4, 0, "12") },
 		script: "#SBATCH --gpus=4 --nodes=1 --time=8:00:00\n",
 		site:   "alpha",
-		reason: federation.ReasonResources,
+		reason: reasons.Resources,
 		queued: true,
 	},
 	{
@@ -180,7 +181,7 @@ var situations = []situation{
 		script: `#SBATCH --gpus=1 --time=2:00:00
 #FSUB --max-cost=0.65
 `,
-		reason: federation.ReasonResources,
+		reason: reasons.Resources,
 		says:   []string{"FedMaxCost"},
 	},
 	{

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // Inside a job our commands come first, know who calls and speak of the federation: squeue, scontrol, sacct, sbatch with a dependency
@@ -125,7 +126,7 @@ func TestDependenciesOverSites(t *testing.T) {
 		}
 	}
 	j := await(t, corr, "done as far as it can be", func(j *federation.Job) bool {
-		return j.Reason == federation.ReasonDependencyNever && j.Spec.Array == "1"
+		return j.Reason == reasons.DependencyNever && j.Spec.Array == "1"
 	})
 	rows := login(t, "alice", "squeue", "-h", "-j", corr.String(), "-o", "%i %t %r").stdout
 	if want := fmt.Sprintf("%d_[1] PD DependencyNeverSatisfied\n", corr); rows != want {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // What a user changes of a job that waits at a site is changed in the site's own record; what nobody could run is refused, and so is
@@ -56,7 +57,7 @@ func TestRequeue(t *testing.T) {
 				t.Fatalf("requeue: %+v", out)
 			}
 			await(t, id, "pending again", func(j *federation.Job) bool {
-				return j.State == federation.Pending && j.Restarts == 1 && j.Reason == federation.ReasonBeginTime
+				return j.State == federation.Pending && j.Restarts == 1 && j.Reason == reasons.BeginTime
 			})
 			if out := login(t, "alice", "scontrol", "requeue", id.String()); out.stderr != "Job is pending execution for job "+id.String()+"\n" || out.code != 1 {
 				t.Errorf("requeue of a job that waits: exit %d, %q", out.code, out.stderr)

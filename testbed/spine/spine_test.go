@@ -11,6 +11,7 @@ import (
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/reasons"
 	"fsub/testbed/bed"
 )
 
@@ -241,7 +242,7 @@ func TestHungSite(t *testing.T) {
 		t.Errorf("no site has a V100, and the hung one had none when it was last seen: %+v", out)
 	}
 	waits := fsub(t, "alice", "-t5", "--gres=gpu:a100:1", "-N5", "--wrap", "true")
-	j := await(t, waits, "waiting for beta", func(j *federation.Job) bool { return j.Reason == federation.ReasonSiteUnavailable })
+	j := await(t, waits, "waiting for beta", func(j *federation.Job) bool { return j.Reason == reasons.SiteUnavailable })
 	if j.State != federation.Pending {
 		t.Errorf("%s while its only site hangs", j.State)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -49,7 +50,7 @@ func testParts(e *env) {
 	// All or nothing: an ID that is taken.
 	again := *parts[1]
 	again.EditSpec(func(s *sbatch.Spec) { s.Name = "another" })
-	array.Reason = federation.ReasonPriority
+	array.Reason = reasons.Priority
 	e.wants(s.Commit(ctx, &federation.Batch{Create: []*federation.Job{&again}, Jobs: []*federation.Job{array}}), federation.ErrConflict)
 	got, err := s.Job(ctx, array.ID)
 	e.must(err)
@@ -88,7 +89,7 @@ func testReserve(e *env) {
 func testComponents(e *env) {
 	s := e.openRange(100, 109)
 	create := func() federation.JobID {
-		j := &federation.Job{User: "alice", UID: 1000, GID: 100, Reason: federation.ReasonPriority,
+		j := &federation.Job{User: "alice", UID: 1000, GID: 100, Reason: reasons.Priority,
 			Spec: &sbatch.Spec{Name: "a", Het: []sbatch.Spec{{Name: "b"}, {Name: "c", MinNodes: 2}}}}
 		e.must(s.CreateJob(ctx, j, &sbatch.Payload{Script: "#!/bin/sh\n"}))
 		return j.ID

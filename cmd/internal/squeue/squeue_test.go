@@ -15,6 +15,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 	"fsub/testbed/apitest"
@@ -57,14 +58,14 @@ func start(t testing.TB) *apitest.Daemon {
 	now := time.Now()
 	job := func(id federation.JobID, name string, state federation.State, spec sbatch.Spec) federation.Job {
 		spec.Name, spec.WorkDir, spec.TimeLimit = name, "/home/alice", time.Hour
-		return federation.Job{ID: id, User: "alice", UID: uint32(os.Getuid()), State: state, Reason: federation.ReasonPriority, Partition: "main", Submit: now, Priority: 5, Spec: &spec}
+		return federation.Job{ID: id, User: "alice", UID: uint32(os.Getuid()), State: state, Reason: reasons.Priority, Partition: "main", Submit: now, Priority: 5, Spec: &spec}
 	}
 	runs := func(j federation.Job, site federation.SiteName, node string) federation.Job {
-		j.Site, j.Nodes, j.Start, j.Reason = site, node, now, federation.ReasonNone
+		j.Site, j.Nodes, j.Start, j.Reason = site, node, now, reasons.None
 		return j
 	}
 	held := job(3, "held", federation.Pending, sbatch.Spec{})
-	held.Held, held.Reason = federation.HeldUser, federation.ReasonHeldUser
+	held.Held, held.Reason = federation.HeldUser, reasons.HeldUser
 	bobs := job(2, "wait", federation.Pending, sbatch.Spec{Begin: now.Add(time.Hour), Reservation: "resv"})
 	bobs.User, bobs.UID, bobs.Spec.Partition, bobs.Partition = "bob", 61002, "short", ""
 	failed := runs(job(4, "bad", federation.Failed, sbatch.Spec{}), "beta", "b1")

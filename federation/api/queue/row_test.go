@@ -12,6 +12,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -34,7 +35,7 @@ func TestRowsOfJobsAlike(t *testing.T) {
 		for id := range rapid.IntRange(1, 20).Draw(t, "jobs") {
 			j := federation.Job{
 				ID: federation.FirstJobID + federation.JobID(id), Spec: rapid.SampledFrom(specs).Draw(t, "spec"), User: rapid.SampledFrom([]string{"ann", "bob"}).Draw(t, "user"),
-				State: federation.Pending, Reason: rapid.SampledFrom([]federation.Reason{"", federation.ReasonPriority, "FedBacklog"}).Draw(t, "reason"),
+				State: federation.Pending, Reason: rapid.SampledFrom([]reasons.Reason{"", reasons.Priority, "FedBacklog"}).Draw(t, "reason"),
 				Held:     rapid.SampledFrom([]federation.Hold{federation.NotHeld, federation.NotHeld, federation.HeldUser}).Draw(t, "held"),
 				Priority: rapid.Uint32Range(0, 3).Draw(t, "priority"), Top: rapid.Uint32Range(0, 1).Draw(t, "top"), Submit: time.Unix(rapid.Int64Range(1, 1e9).Draw(t, "submit"), 5), Rev: int64(id),
 				Restarts: rapid.IntRange(0, 1).Draw(t, "restarts"), Account: rapid.SampledFrom([]string{"", "x"}).Draw(t, "account"),

@@ -5,6 +5,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
+	"fsub/federation/reasons"
 )
 
 // withEarlier puts before each job that has run several times its earlier runs, as slurmdbd keeps them: each attempt that had started, and of each attempt the runs
@@ -60,7 +61,7 @@ func earlier(p *Part, r *siteRun, n int) Part {
 	j, run := *p.Job, *p
 	j.Site, j.Partition, j.Cancel = r.site, r.partition, false
 	run.Job, run.earlier, run.pending = &j, true, ""
-	run.State, run.reason, run.nodes, run.start, run.End = r.State, federation.ReasonNone, r.Nodes, r.Started, r.Ended
+	run.State, run.reason, run.nodes, run.start, run.End = r.State, reasons.None, r.Nodes, r.Started, r.Ended
 	run.exit, run.restarts, run.suspension = r.ExitStatus, n, r.Suspension
 	run.cost = r.Cost
 	return run

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
@@ -225,30 +226,30 @@ func jobState(s federation.State) wire.Strings {
 }
 
 // shownReason is a reason in words that Slurm's clients know. Ours, which begin with Fed, become the nearest of Slurm's.
-func shownReason(r federation.Reason) string {
+func shownReason(r reasons.Reason) string {
 	switch {
 	case r == "":
-		return string(federation.ReasonNone)
+		return string(reasons.None)
 	case !strings.HasPrefix(string(r), "Fed"):
 		return string(r)
-	case r == federation.ReasonUnknownUser:
-		return string(federation.ReasonAccount)
-	case r == federation.ReasonAccountBudget:
+	case r == reasons.UnknownUser:
+		return string(reasons.Account)
+	case r == reasons.AccountBudget:
 		return "AssocGrpBillingMinutes" // what the account has spent is what counts there, too
-	case r == federation.ReasonMaintenance:
+	case r == reasons.Maintenance:
 		return "ReqNodeNotAvail, Reserved for maintenance"
-	case r == federation.ReasonMaxCost:
+	case r == reasons.MaxCost:
 		return "AssociationJobLimit"
-	case r == federation.ReasonNotAsked, r == federation.ReasonFileSystem, r == federation.ReasonUnsupported, r == federation.ReasonGRES:
-		return string(federation.ReasonBadConstraints) // as things are it can run nowhere: waiting does not help
-	case r == federation.ReasonForgotten:
-		return string(federation.ReasonNodeDown)
+	case r == reasons.NotAsked, r == reasons.FileSystem, r == reasons.Unsupported, r == reasons.GRES:
+		return string(reasons.BadConstraints) // as things are it can run nowhere: waiting does not help
+	case r == reasons.Forgotten:
+		return string(reasons.NodeDown)
 	}
-	return string(federation.ReasonResources)
+	return string(reasons.Resources)
 }
 
 // hiddenReason is a reason of ours, for those who look closer.
-func hiddenReason(r federation.Reason) string {
+func hiddenReason(r reasons.Reason) string {
 	if strings.HasPrefix(string(r), "Fed") {
 		return string(r)
 	}

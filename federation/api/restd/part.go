@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/slurm/wire"
 )
 
@@ -25,7 +26,7 @@ type Part struct {
 
 	id         uint32 // Slurm's raw number
 	State      federation.State
-	reason     federation.Reason
+	reason     reasons.Reason
 	nodes      string
 	start, End time.Time
 	suspension federation.Suspension
@@ -105,7 +106,7 @@ func splitParts(j *federation.Job, tasks []federation.Task, yield func(Part) boo
 		} else if limit > 0 {
 			whole.reason = "JobArrayTaskLimit"
 		} else {
-			whole.reason, whole.End = federation.ReasonResources, time.Time{}
+			whole.reason, whole.End = reasons.Resources, time.Time{}
 		}
 	}
 	yield(whole)

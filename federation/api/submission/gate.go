@@ -20,6 +20,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/demand"
+	"fsub/federation/reasons"
 	"fsub/federation/share"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -193,14 +194,14 @@ func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payloa
 	job.Submit = s.Now().UTC()
 	switch { // until the controller has looked at it
 	case job.Spec.Hold:
-		job.Held, job.Reason = federation.HeldUser, federation.ReasonHeldUser
+		job.Held, job.Reason = federation.HeldUser, reasons.HeldUser
 		job.Holder = &federation.Holder{By: job.User, At: job.Submit}
 	case job.Spec.Begin.After(job.Submit):
-		job.Reason = federation.ReasonBeginTime
+		job.Reason = reasons.BeginTime
 	case job.Spec.Dependency != "":
-		job.Reason = federation.ReasonDependency
+		job.Reason = reasons.Dependency
 	default:
-		job.Reason = federation.ReasonPriority
+		job.Reason = reasons.Priority
 	}
 	if s.Keys != nil {
 		again, err = s.Keys.CreateJobOnce(ctx, job, p, key)

@@ -13,6 +13,7 @@ import (
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/place"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
 )
@@ -118,7 +119,7 @@ func trialWait(t *federation.Trial, o *federation.Offer) string {
 			text += " (unsure: " + f.Unsure + ")"
 		}
 		return text
-	case o.Wait >= time.Second && t.Decision.Reason == federation.ReasonPriority:
+	case o.Wait >= time.Second && t.Decision.Reason == reasons.Priority:
 		return fmt.Sprintf("; starts in %s unless jobs that wait already come first", whole(o.Wait))
 	case o.Wait >= time.Second:
 		return fmt.Sprintf("; starts in %s", whole(o.Wait))
@@ -133,13 +134,13 @@ func whole(d time.Duration) time.Duration { return max(d.Round(time.Second), tim
 // what it says, although one that is not seen might.
 func nowhereNow(d *federation.Decision) error {
 	why := "no site is configured"
-	unseen := func(r federation.Rejection) bool { return !r.Never && r.Reason == federation.ReasonSiteUnavailable }
+	unseen := func(r federation.Rejection) bool { return !r.Never && r.Reason == reasons.SiteUnavailable }
 	for _, r := range d.Rejections {
 		if r.Reason == d.Reason {
 			why = fmt.Sprintf("%s: %s (%s)", r.Site, r.Text(), r.Reason)
 		}
 	}
-	if d.Reason == federation.ReasonSiteUnavailable {
+	if d.Reason == reasons.SiteUnavailable {
 		seen := federation.Decision{Rejections: slices.DeleteFunc(slices.Clone(d.Rejections), unseen)}
 		if no := place.Refusal(seen); no != nil {
 			no.Detail += "; another site may: " + why

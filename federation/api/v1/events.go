@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // Event is one thing that happened: a step of a job's life, a request of a user, or what an operator said of a site.
@@ -27,7 +28,7 @@ type Event struct {
 	State   federation.State    `json:"state,omitempty"`         // of the job, task, node or site, after this
 	From    federation.State    `json:"from,omitempty"`          // before this, where it is known
 	Who     string              `json:"who,omitempty"`           // asked for it, or said it; of a node, whom its site names
-	Reason  federation.Reason   `json:"reason,omitempty"`        // why it waits, or has ended so
+	Reason  reasons.Reason      `json:"reason,omitempty"`        // why it waits, or has ended so
 	Exit    *int32              `json:"exit_status,omitempty"`   // of end, as wait(2) gives it
 	Node    string              `json:"node,omitempty"`          // of the site
 	Detail  string              `json:"detail,omitempty"`        // why a node or a site is in that state

@@ -5,6 +5,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
 
@@ -20,14 +21,14 @@ type Job struct {
 	GID  uint32           `json:"group_id"`
 	Spec sbatch.Spec      `json:"spec"`
 
-	State    federation.State  `json:"state"`
-	Reason   federation.Reason `json:"reason,omitempty"` // why it is PENDING, or why it ended badly
-	Priority uint32            `json:"priority"`         // set by an operator; 0: none was, and minus the spec's nice counts
-	Top      uint32            `json:"top,omitempty"`    // what scontrol top has added to that. Higher ones come first; ties go to the lower ID
-	Held     federation.Hold   `json:"held,omitempty"`   // by whom: user, admin or special
-	Holder   *Holder           `json:"holder,omitempty"` // of a job that is held, if that is known
-	Cancel   bool              `json:"cancel,omitempty"` // a cancellation was accepted
-	CancelBy uint32            `json:"cancel_user_id,omitempty"`
+	State    federation.State `json:"state"`
+	Reason   reasons.Reason   `json:"reason,omitempty"` // why it is PENDING, or why it ended badly
+	Priority uint32           `json:"priority"`         // set by an operator; 0: none was, and minus the spec's nice counts
+	Top      uint32           `json:"top,omitempty"`    // what scontrol top has added to that. Higher ones come first; ties go to the lower ID
+	Held     federation.Hold  `json:"held,omitempty"`   // by whom: user, admin or special
+	Holder   *Holder          `json:"holder,omitempty"` // of a job that is held, if that is known
+	Cancel   bool             `json:"cancel,omitempty"` // a cancellation was accepted
+	CancelBy uint32           `json:"cancel_user_id,omitempty"`
 
 	Submit     time.Time             `json:"submit_time"`
 	Start      time.Time             `json:"start_time,omitzero"` // of the newest attempt
@@ -116,20 +117,20 @@ type HetComponent struct {
 
 // Task is one task of an array that has started or ended, or that was cancelled before it started.
 type Task struct {
-	Job        federation.JobID  `json:"job_id"` // the array's
-	Index      int               `json:"array_task_id"`
-	ID         federation.JobID  `json:"task_job_id,omitempty"` // of the job that it has become
-	SiteJobID  uint32            `json:"site_job_id,omitempty"` // the site's own number of it
-	State      federation.State  `json:"state"`
-	Reason     federation.Reason `json:"reason,omitempty"`
-	Nodes      string            `json:"nodes,omitempty"`
-	Start      time.Time         `json:"start_time,omitzero"`
-	End        time.Time         `json:"end_time,omitzero"`
-	ExitStatus int32             `json:"exit_status"`
-	Restarts   int               `json:"restarts,omitempty"`
-	Cost       federation.Money  `json:"cost_usd"`
-	Cancel     bool              `json:"cancel,omitempty"`         // while it waited
-	CancelBy   uint32            `json:"cancel_user_id,omitempty"` // of who asked for that
+	Job        federation.JobID `json:"job_id"` // the array's
+	Index      int              `json:"array_task_id"`
+	ID         federation.JobID `json:"task_job_id,omitempty"` // of the job that it has become
+	SiteJobID  uint32           `json:"site_job_id,omitempty"` // the site's own number of it
+	State      federation.State `json:"state"`
+	Reason     reasons.Reason   `json:"reason,omitempty"`
+	Nodes      string           `json:"nodes,omitempty"`
+	Start      time.Time        `json:"start_time,omitzero"`
+	End        time.Time        `json:"end_time,omitzero"`
+	ExitStatus int32            `json:"exit_status"`
+	Restarts   int              `json:"restarts,omitempty"`
+	Cost       federation.Money `json:"cost_usd"`
+	Cancel     bool             `json:"cancel,omitempty"`         // while it waited
+	CancelBy   uint32           `json:"cancel_user_id,omitempty"` // of who asked for that
 }
 
 // Attempt is one submission of a job to one site.

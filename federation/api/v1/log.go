@@ -1,12 +1,16 @@
 package v1
 
-import "fsub/federation"
+import (
+	"fsub/federation"
+
+	"fsub/federation/reasons"
+)
 
 // Log says where a job's output is. Paths: GET /fed/v1/job/{id}/log?stream=stdout|stderr&task=INDEX, for the owner and
 // operators; and .../log/text?...&offset=BYTES, which is the output itself where Staged is set, with LogHeader.
 type Log struct {
 	State   federation.State    `json:"state"` // of the job, or of the task
-	Reason  federation.Reason   `json:"reason,omitempty"`
+	Reason  reasons.Reason      `json:"reason,omitempty"`
 	Site    federation.SiteName `json:"site,omitempty"`
 	Attempt int                 `json:"attempt,omitempty"`
 	Ended   bool                `json:"ended"`

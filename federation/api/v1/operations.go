@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/sbatch/bounded"
 )
@@ -19,7 +20,7 @@ type JobLine struct {
 	Account   string              `json:"account,omitempty"`
 	Name      string              `json:"name"`
 	State     federation.State    `json:"state"`
-	Reason    federation.Reason   `json:"reason,omitempty"`
+	Reason    reasons.Reason      `json:"reason,omitempty"`
 	Site      federation.SiteName `json:"site,omitempty"` // none: it waits in the federation's queue
 	Partition string              `json:"partition,omitempty"`
 	Nodes     string              `json:"nodes,omitempty"`

@@ -8,6 +8,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // Pool is how a pool of rented machines stands: GET /fed/v1/pools, for operators.
@@ -35,10 +36,10 @@ type Pool struct {
 
 // Cooling is what a provider has refused and is not asked for until some time.
 type Cooling struct {
-	What   string            `json:"what"`
-	Reason federation.Reason `json:"reason"`
-	Detail string            `json:"detail,omitempty"`
-	Until  time.Time         `json:"until"`
+	What   string         `json:"what"`
+	Reason reasons.Reason `json:"reason"`
+	Detail string         `json:"detail,omitempty"`
+	Until  time.Time      `json:"until"`
 }
 
 // PoolOf is the answer for a pool.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/reasons"
 )
 
 // WhatIf asks what would become of the jobs that wait if something were different.
@@ -53,7 +54,7 @@ type WhatIfFate struct {
 	Pool   string              `json:"pool,omitempty"`
 	Start  *time.Time          `json:"start,omitempty"`
 	Cost   federation.Dollars  `json:"cost_usd,omitempty"`
-	Reason federation.Reason   `json:"reason,omitempty"`
+	Reason reasons.Reason      `json:"reason,omitempty"`
 	// Limited: what keeps it back is a limit or a budget of the account tree.
 	Limited bool `json:"limited,omitempty"`
 }

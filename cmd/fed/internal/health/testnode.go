@@ -16,22 +16,23 @@ import (
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
+	"fsub/federation/reasons"
 	"fsub/slurm/hostlist"
 )
 
 // seenLine is one line of a file that rules are tried on: the end of a job, or a finding of a health check.
 type seenLine struct {
-	Time   time.Time         `json:"time"`
-	Job    federation.JobID  `json:"job"`
-	User   string            `json:"user"`
-	Name   string            `json:"name"`
-	Nodes  string            `json:"nodes"` // hostlist
-	State  federation.State  `json:"state"`
-	Reason federation.Reason `json:"reason"`
-	Exit   string            `json:"exit"` // as sacct has it: CODE:SIGNAL
-	Ran    string            `json:"ran"`  // 2s, 5m
-	Text   string            `json:"text"`
-	Check  health.Code       `json:"check"` // of a finding
+	Time   time.Time        `json:"time"`
+	Job    federation.JobID `json:"job"`
+	User   string           `json:"user"`
+	Name   string           `json:"name"`
+	Nodes  string           `json:"nodes"` // hostlist
+	State  federation.State `json:"state"`
+	Reason reasons.Reason   `json:"reason"`
+	Exit   string           `json:"exit"` // as sacct has it: CODE:SIGNAL
+	Ran    string           `json:"ran"`  // 2s, 5m
+	Text   string           `json:"text"`
+	Check  health.Code      `json:"check"` // of a finding
 }
 
 func newTestCommand() *cobra.Command {

@@ -17,6 +17,7 @@ import (
 	"fsub/federation/api/client"
 	"fsub/federation/place"
 	"fsub/federation/plain"
+	"fsub/federation/reasons"
 )
 
 func NewCommand() *cobra.Command {
@@ -262,7 +263,7 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 }
 
 func reasonText(j *federation.Job) string {
-	if j.Reason == "" || j.Reason == federation.ReasonNone {
+	if j.Reason == "" || j.Reason == reasons.None {
 		return ""
 	}
 	return " (" + string(j.Reason) + ")"

@@ -13,6 +13,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/reasons"
 )
 
 // logPause is the time between two looks at an output that is followed.
@@ -88,7 +89,7 @@ func (l *logs) look(ctx context.Context) (done bool, err error) {
 // nothing explains why there is no output.
 func (l *logs) nothing(info *v1.Log) error {
 	reason := ""
-	if info.Reason != "" && info.Reason != federation.ReasonNone {
+	if info.Reason != "" && info.Reason != reasons.None {
 		reason = " (" + string(info.Reason) + ")"
 	}
 	if info.Ended {

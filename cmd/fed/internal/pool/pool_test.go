@@ -8,6 +8,7 @@ import (
 	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/reasons"
 )
 
 // A pipe gets a line for each pool and machine, with tabs, and a dash where there is nothing.
@@ -17,7 +18,7 @@ func TestPoolTables(t *testing.T) {
 	err := cli.PrintRows(&out, &v1.Pools, []v1.Pool{
 		{Site: "local", Name: "main", Max: 4},
 		{Site: "aws", Name: "gpu", Starting: 1, Idle: 2, Busy: 3, Ending: 4, Max: 16, Waiting: 5, PricePerHour: 2.5 * federation.Dollar, Today: 0.004 * federation.Dollar, Month: 123.456 * federation.Dollar, Daily: 50 * federation.Dollar, Monthly: 500 * federation.Dollar,
-			BoundToday: 1.5 * federation.Dollar, BoundMonth: 30 * federation.Dollar, Stopped: "has spent\n$50.00", Note: "more", Cooling: []v1.Cooling{{What: "zone g6 us-east-2a", Reason: federation.ReasonStockOut, Until: at}}},
+			BoundToday: 1.5 * federation.Dollar, BoundMonth: 30 * federation.Dollar, Stopped: "has spent\n$50.00", Note: "more", Cooling: []v1.Cooling{{What: "zone g6 us-east-2a", Reason: reasons.StockOut, Until: at}}},
 	})
 	want := "SITE\tPOOL\tSTARTING\tIDLE\tBUSY\tENDING\tMAX\tWAITING\t$/H\tTODAY\tMONTH\tBUDGET\tNOTE\n" +
 		"local\tmain\t0\t0\t0\t0\t4\t0\t0.00\t$0.00\t$0.00\t-\t-\n" +
