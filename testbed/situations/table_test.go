@@ -35,7 +35,7 @@ type situation struct {
 var situations = []situation{
 	{
 		title: "The cheapest site that can run it",
-		why:   "Any GPU will do. An A100 takes twice as long as an H100, and is cheaper by the job all the same; a V100 is the cheapest by the hour and the dearest by the job.",
+		why:   "Any GPU will do. An A100 takes twice as long as an H100, and is cheaper by the job all the same; a V100 is the cheapest by the hour and the most expensive by the job.",
 		script: `#SBATCH --gpus=1 --time=2:00:00
 `,
 		site: "alpha",
@@ -64,7 +64,7 @@ var situations = []situation{
 	},
 	{
 		title: "A site that the user does not want",
-		why:   "Without alpha the job goes to beta: its GPUs are dearer than gamma's by the hour, and four times as fast.",
+		why:   "Without alpha the job goes to beta: its GPUs are more expensive than gamma's by the hour, and four times as fast.",
 		script: `#SBATCH --gpus=1 --time=2:00:00
 #FSUB --exclude-sites=alpha
 `,
@@ -81,7 +81,7 @@ var situations = []situation{
 	},
 	{
 		title: "Distance has a price",
-		why:   "The job may run anywhere. At alpha its traffic would cross racks, and take longer by more than what beta is dearer.",
+		why:   "The job may run anywhere. At alpha its traffic would cross racks, and take longer, which costs more than beta's higher price.",
 		script: `#SBATCH --nodes=4 --gpus-per-node=1 --time=2:00:00
 #FSUB --traffic=all-to-all
 `,

@@ -112,7 +112,7 @@ func TestAzure(t *testing.T) {
 		{key("Standard_NC96ads_A100_v4", provider.OnDemand), 14.692, "table of 2026-06-18"},
 		{key("Standard_ND96amsr_A100_v4", provider.OnDemand), 32.77, "table of 2026-06-18"},
 	})
-	refusedAs(t, asked, map[string]string{"Standard_NC24ads_A100_v4/spot": "where on-demand costs $3.9", "Standard_NC48ads_A100_v4/on-demand": "$0.00 is no price",
+	refusedAs(t, asked, map[string]string{"Standard_NC24ads_A100_v4/spot": "where on-demand costs $3.9", "Standard_NC48ads_A100_v4/on-demand": "invalid price $0.00",
 		"Standard_NC96ads_A100_v4/on-demand": "$700 stands for", "Standard_ND96amsr_A100_v4/on-demand": "tenfold"})
 }
 
