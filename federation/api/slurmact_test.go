@@ -53,7 +53,8 @@ func TestSlurmSubmit(t *testing.T) {
 		"root as bob":         {0, func(j map[string]any) { j["user_id"] = "bob" }, 0, 200},
 		"no environment":      {alice, func(j map[string]any) { delete(j, "environment") }, 2127, 500},
 		"no directory":        {alice, func(j map[string]any) { delete(j, "current_working_directory") }, 2063, 500},
-		"licenses":            {alice, func(j map[string]any) { j["licenses"] = "x" }, -1, 500},
+		"admin comment":       {alice, func(j map[string]any) { j["admin_comment"] = "x" }, -1, 500},
+		"unknown flag":        {alice, func(j map[string]any) { j["flags"] = []string{"TOP_PRIO_TMP"} }, -1, 500},
 		"gres without prefix": {alice, func(j map[string]any) { j["tres_per_node"] = "gpu:1" }, 2115, 500},
 		"bad JSON type":       {alice, func(j map[string]any) { j["tasks"] = "many" }, 9202, 400},
 	} {

@@ -1,5 +1,5 @@
 // Package words says what a job asks for in slurmrestd's words: in a submission ([Describe]), in a record of the job ([Show]) and in a submission of
-// v0.0.38 ([Describe38]); [Read] is the way back. It goes by the tags "slurm" of [sbatch.Spec] and [sbatch.More]:
+// v0.0.38 ([Describe38]); [Read] and [ReadMore] are the way back. It goes by the tags "slurm" of [sbatch.Spec] and [sbatch.More]:
 //
 //	slurm:"DESC,JOB,V38"
 //
@@ -10,7 +10,10 @@ package words
 
 import (
 	"fmt"
+	"math"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -132,6 +135,73 @@ func Describe38(d map[string]any, s *sbatch.Spec) {
 			d[w.v38] = v.Interface()
 		}
 	})
+}
+
+// ReadMore sets the rarer options that a submission asks for. It returns the names of the fields whose values no option has.
+func ReadMore(m *sbatch.More, d *wire.JobDesc) (left []string) {
+	from, to := reflect.ValueOf(d).Elem(), reflect.ValueOf(m).Elem()
+	flags := map[string]bool{}
+	for _, w := range words().more {
+		if w.flag != "" {
+			flags[w.flag] = true
+			if slices.Contains(d.Flags, w.flag) {
+				to.Field(w.field).SetBool(true)
+			}
+		}
+		if w.desc >= 0 && !take(to.Field(w.field), from.Field(w.desc), w.prefix) {
+			name, _, _ := strings.Cut(from.Type().Field(w.desc).Tag.Get("json"), ",")
+			left = append(left, name)
+		}
+	}
+	for _, f := range d.Flags {
+		if !flags[f] {
+			left = append(left, "flags "+f)
+		}
+	}
+	return left
+}
+
+// noValue is the least of the numbers by which Slurm says that there is none, in 16 bits.
+const noValue = math.MaxUint16 - 1
+
+// take sets a field of ours to a value of slurmrestd's; false: no option has such a value.
+func take(to, v reflect.Value, prefix string) bool {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return true
+		}
+		v = v.Elem()
+	}
+	switch x := v.Interface().(type) {
+	case string:
+		var items []string
+		for item := range strings.SplitSeq(x, ",") {
+			item, has := strings.CutPrefix(strings.NewReplacer("gres:", "gres/", "gpu=", "gpu:").Replace(item), prefix)
+			if !has && x != "" {
+				return false
+			}
+			items = append(items, item)
+		}
+		if x = strings.Join(items, ","); to.Kind() == reflect.String {
+			to.SetString(x)
+			return true
+		}
+		n, err := strconv.Atoi(x)
+		to.SetInt(int64(n))
+		return err == nil || x == ""
+	case wire.Number:
+		if x.Set && !x.Infinite && x.Number < noValue {
+			to.SetInt(x.Number)
+		}
+		return x.Number >= 0
+	case int:
+		if x < noValue || to.Type() == reflect.TypeFor[sbatch.MemMiB]() {
+			to.SetInt(int64(x))
+		}
+		return x >= 0
+	}
+	to.Set(v.Convert(to.Type()))
+	return true
 }
 
 // put sets a field of slurmrestd's to a value of ours.

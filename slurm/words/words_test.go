@@ -59,6 +59,15 @@ func TestWordsAreSaid(t *testing.T) {
 			if want := []bool{w.desc >= 0 || w.flag != "", w.job >= 0, w.v38 != ""}; !slices.Equal(said, want) {
 				t.Errorf("%s: said %v, want %v: %+v", name, said, want, d)
 			}
+			if i == 1 {
+				var more sbatch.More
+				if left := ReadMore(&more, &d); len(left) > 0 {
+					t.Errorf("%s: %v is left", name, left)
+				}
+				if read := reflect.ValueOf(more).Field(w.field); (w.desc >= 0 || w.flag != "") && fmt.Sprint(read) != fmt.Sprint(v.Field(w.field)) {
+					t.Errorf("%s: read as %v", name, read)
+				}
+			}
 			if i == 1 || w.desc < 0 || w.prefix != "" {
 				continue
 			}
@@ -67,5 +76,17 @@ func TestWordsAreSaid(t *testing.T) {
 				t.Errorf("%s: read as %v", name, reflect.ValueOf(read).Field(w.field))
 			}
 		}
+	}
+}
+
+// What no option says is named, and Slurm's words for no value say nothing.
+func TestWhatIsLeft(t *testing.T) {
+	var m sbatch.More
+	d := wire.JobDesc{CPUsPerTRES: "gres/nvme:2", TRESFreq: "gpu:high", Flags: wire.Strings{"SPREAD_JOB", "TOP_PRIO_TMP"}, CoreSpec: 65534, ThreadSpec: 65535, SegmentSize: wire.Num(65534)}
+	if left := ReadMore(&m, &d); !slices.Equal(left, []string{"cpus_per_tres", "flags TOP_PRIO_TMP"}) {
+		t.Errorf("left %q", left)
+	}
+	if want := (sbatch.More{SpreadJob: true, GPUFreq: "high"}); m != want {
+		t.Errorf("%+v", m)
 	}
 }

@@ -113,8 +113,11 @@ func (s *Server) onBehalf(job *federation.Job, d *wire.JobDesc, c identity.Calle
 
 // specOf translates what a federated job can carry of d, and refuses the rest by name.
 func specOf(d *wire.JobDesc) (sbatch.Spec, error) {
-	if names := notCarried(d); len(names) > 0 {
-		return sbatch.Spec{}, notSupported("a federated job cannot carry " + strings.Join(names, ", ") + " yet")
+	var more sbatch.More
+	names := append(notCarried(d), readMore(&more, d)...)
+	if len(names) > 0 {
+		slices.Sort(names)
+		return sbatch.Spec{}, notSupported("a federated job cannot carry " + strings.Join(names, ", "))
 	}
 	if err := checkTimes(d); err != nil {
 		return sbatch.Spec{}, err
@@ -130,6 +133,9 @@ func specOf(d *wire.JobDesc) (sbatch.Spec, error) {
 		Hold: d.Hold != nil && *d.Hold || d.Priority.Set && d.Priority.Number == 0,
 	}
 	words.Read(&sp, d)
+	if more != (sbatch.More{}) {
+		sp.More = &more
+	}
 	if len(d.OpenMode) > 0 {
 		sp.OpenMode = strings.ToLower(d.OpenMode[0])
 	}
@@ -146,16 +152,32 @@ func specOf(d *wire.JobDesc) (sbatch.Spec, error) {
 // notCarried names the fields of d that are set and that a Spec has no place for.
 func notCarried(d *wire.JobDesc) []string {
 	set := map[string]bool{
-		"job_id": d.JobID != 0, "admin_comment": d.AdminComment != "", "extra": d.Extra != "", "wckey": d.WCKey != "",
-		"minimum_cpus": d.MinCPUs > d.Tasks*max(d.CPUsPerTask, 1), "maximum_cpus": d.MaxCPUs != 0, "minimum_cpus_per_node": d.MinCPUsPerNode > max(d.CPUsPerTask, 1),
-		"temporary_disk_per_node": d.TmpDiskPerNode != 0, "tres_per_socket": d.TRESPerSocket != "", "tres_bind": d.TRESBind != "",
-		"cpus_per_tres": d.CPUsPerTRES != "", "ntasks_per_tres": d.NTasksPerTRES != 0, "licenses": d.Licenses != "",
-		"contiguous": d.Contiguous != nil && *d.Contiguous, "overcommit": d.Overcommit != nil && *d.Overcommit,
-		"distribution": d.Distribution != "", "segment_size": d.SegmentSize.Set, "priority": d.Priority.Set && d.Priority.Number != 0,
-		"flags": len(d.Flags) > 0, "kill_on_node_fail": d.KillOnNodeFail != nil && !*d.KillOnNodeFail,
+		"job_id": d.JobID != 0, "admin_comment": d.AdminComment != "", "minimum_cpus": d.MinCPUs > d.Tasks*max(d.CPUsPerTask, 1), "maximum_cpus": d.MaxCPUs != 0,
+		"priority": d.Priority.Set && d.Priority.Number != 0, "memory_binding": d.MemBind != "" || len(d.MemBindType) > 0, "oom_kill_step": d.OOMKillStep == 1,
+		"reboot": d.Reboot != nil && *d.Reboot,
 	}
 	maps.DeleteFunc(set, func(_ string, on bool) bool { return !on })
 	return slices.Sorted(maps.Keys(set))
+}
+
+// readMore sets the rarer options that d asks for. It returns the names of the fields that no option has a word for.
+func readMore(m *sbatch.More, d *wire.JobDesc) (left []string) {
+	left = words.ReadMore(m, d)
+	m.SocketsPerNode, m.CoresPerSocket, m.ThreadsPerCore, m.NTasksPerCore = d.SocketsPerNode, d.CoresPerSocket, d.ThreadsPerCore, d.TasksPerCore
+	m.NTasksPerTRES, m.Distribution, m.TRESBind = d.NTasksPerTRES, d.Distribution, d.TRESBind
+	m.DelayBoot = time.Duration(d.DelayBoot) * time.Second
+	m.Profile = strings.ToLower(strings.Join(d.Profile, ","))
+	if d.MinCPUsPerNode > max(d.CPUsPerTask, 1) {
+		m.MinCPUs = d.MinCPUsPerNode
+	}
+	m.NoKill = d.KillOnNodeFail != nil && !*d.KillOnNodeFail
+	if all := d.WaitAllNodes; all != nil {
+		m.WaitAllNodes = sbatch.No
+		if *all {
+			m.WaitAllNodes = sbatch.Yes
+		}
+	}
+	return left
 }
 
 // mostMinutes is the longest time that a limit can say, some hundred years; above it, Slurm's NO_VAL and INFINITE stand for no number.
