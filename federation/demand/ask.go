@@ -120,14 +120,14 @@ func (n *Ask) count() {
 	n.countGPUs()
 	switch {
 	case n.counted:
+	case n.gpusTask > 0 && n.gpusJob > 0:
+		n.counted, n.tasks = true, max(1, n.gpusJob/n.gpusTask)
 	case n.perNode > 0:
 		n.counted, n.exact = true, true
 		n.tasks = n.minNodes * n.perNode
 		if n.minNodes == 1 && n.gpusJob == n.perNode { // one for each task, and all of them here
 			n.gpusNode, n.gpusJob = n.gpusJob, 0
 		}
-	case n.gpusTask > 0 && n.gpusJob > 0:
-		n.counted, n.tasks = true, max(1, n.gpusJob/n.gpusTask)
 	case n.gpusTask > 0:
 		n.counted, n.tasks = true, n.minNodes
 	default:

@@ -272,6 +272,8 @@ func reason(at sbatch.Release, taken, call, want, got string) string {
 		return "the site's CPUs are sockets, those of rented machines are not known"
 	case has("--ntasks-per-core=2"):
 		return "two tasks of a core that has one thread"
+	case has("--gpus=") && has("--ntasks-per-gpu") && has("-n"):
+		return "tasks, and GPUs of all that count others"
 	case tied && has("-c"):
 		return "24.11 refuses or spreads CPUs of tasks that GPUs count, 26.05 does not"
 	case has("-O"):
