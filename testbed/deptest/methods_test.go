@@ -17,9 +17,8 @@ const mostMethods = 40
 // tooMany are the types that still have more, with their number. It only goes down: a type that has fewer by now is entered with what it has, and
 // leaves the list at mostMethods.
 var tooMany = map[string]int{
-	"federation/api/client.Client": 46,
-	"federation/place.World":       54,
-	"federation/place.capacity":    56,
+	"federation/place.World":    54,
+	"federation/place.capacity": 56,
 }
 
 // methodsOf counts the methods of each type of the program: "folder.Type". Tests and the test bed do not count.

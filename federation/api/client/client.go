@@ -152,6 +152,18 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	return nil
 }
 
+// Post sends in to a path of /fed/v1 and returns the answer.
+func Post[Out any](ctx context.Context, c *Client, path string, in any) (out Out, err error) {
+	err = c.Do(ctx, http.MethodPost, path, in, &out)
+	return out, err
+}
+
+// Delete deletes what a path of /fed/v1 names, and returns the answer.
+func Delete[Out any](ctx context.Context, c *Client, path string) (out Out, err error) {
+	err = c.Do(ctx, http.MethodDelete, path, nil, &out)
+	return out, err
+}
+
 // noAnswer is err as what the caller must make of it.
 func (c *Client) noAnswer(ctx context.Context, err error) error {
 	if ctx.Err() != nil {

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 
 	"fsub/federation"
@@ -42,17 +41,5 @@ func (c *Client) AddSite(ctx context.Context, r v1.AddSite) (out v1.Site, err er
 // UpdateSite changes how a site is described; operators only.
 func (c *Client) UpdateSite(ctx context.Context, site federation.SiteName, r v1.UpdateSite) (out v1.Site, err error) {
 	err = c.Do(ctx, "POST", sitePath(site)+"/update", r, &out)
-	return out, err
-}
-
-// AddMaintenance plans one; operators only.
-func (c *Client) AddMaintenance(ctx context.Context, m v1.Maintenance) (out v1.Maintenance, err error) {
-	err = c.Do(ctx, "POST", "/fed/v1/maintenance", m, &out)
-	return out, err
-}
-
-// RemoveMaintenance takes one back; operators only.
-func (c *Client) RemoveMaintenance(ctx context.Context, id int64) (out v1.Maintenance, err error) {
-	err = c.Do(ctx, "DELETE", fmt.Sprintf("/fed/v1/maintenance/%d", id), nil, &out)
 	return out, err
 }

@@ -222,7 +222,7 @@ func editAccount(cmd *cobra.Command, c *cli.Connection, q v1.EditAccounts, e v1.
 		}
 	}
 	q.Edits = []v1.AccountEdit{e}
-	resp, err := c.Client().EditAccounts(cmd.Context(), q)
+	resp, err := client.Post[v1.EditAccountsResponse](cmd.Context(), c.Client(), "/fed/v1/accounts", q)
 	if err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ counts. Associations of single partitions have no place in the tree, and are lis
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Site = args[0]
-			resp, err := c.Client().ImportAccounts(cmd.Context(), q)
+			resp, err := client.Post[v1.EditAccountsResponse](cmd.Context(), c.Client(), "/fed/v1/accounts/import", q)
 			if err != nil {
 				return err
 			}
@@ -312,7 +312,7 @@ could not be done.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Site = args[0]
-			resp, err := c.Client().SyncAccounts(cmd.Context(), q)
+			resp, err := client.Post[v1.AccountDrift](cmd.Context(), c.Client(), "/fed/v1/accounts/sync", q)
 			if err != nil {
 				return err
 			}

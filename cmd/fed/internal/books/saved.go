@@ -3,6 +3,7 @@ package books
 import (
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -37,15 +38,21 @@ func newSavedReportCommands(parent *cobra.Command) {
 			return nil
 		}),
 		savedReportCommand("remove NAME", "Remove a saved report", cobra.ExactArgs(1), func(cmd *cobra.Command, c *cli.Connection, user string, args []string) error {
-			return c.Client().RemoveReport(cmd.Context(), user, args[0])
+			_, err := client.Delete[struct{}](cmd.Context(), c.Client(), reportPath(user, args[0], ""))
+			return err
 		}),
 		savedReportCommand("run NAME", "Make and deliver a saved report now, beside its schedule", cobra.ExactArgs(1), func(cmd *cobra.Command, c *cli.Connection, user string, args []string) error {
-			to, err := c.Client().RunReport(cmd.Context(), user, args[0])
+			sent, err := client.Post[v1.DeliveredReport](cmd.Context(), c.Client(), reportPath(user, args[0], "/run"), nil)
 			if err == nil {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), to)
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), sent.To)
 			}
 			return err
 		}))
+}
+
+// reportPath names a saved report. user is whose it is; "": the caller's.
+func reportPath(user, name, action string) string {
+	return "/fed/v1/report/" + url.PathEscape(name) + action + "?" + url.Values{"user": {user}}.Encode()
 }
 
 func savedReportCommand(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, c *cli.Connection, user string, args []string) error) *cobra.Command {
@@ -69,7 +76,7 @@ It is of the day, week or month that is over when it is sent, or of --last until
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Name, s.Report = args[0], args[1]
-			done, err := c.Client().SaveReport(cmd.Context(), s)
+			done, err := client.Post[v1.SavedReport](cmd.Context(), c.Client(), "/fed/v1/reports", s)
 			switch {
 			case err != nil:
 				return err

@@ -11,6 +11,7 @@ import (
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/node"
 	"fsub/federation"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -53,7 +54,7 @@ Reservations that a site's own admins have made with the flag MAINT count in the
 			if m.To.IsZero() {
 				return fmt.Errorf("--to is missing: when is it over?")
 			}
-			out, err := c.Client().AddMaintenance(cmd.Context(), m)
+			out, err := client.Post[v1.Maintenance](cmd.Context(), c.Client(), "/fed/v1/maintenance", m)
 			if err != nil {
 				return err
 			}
@@ -82,7 +83,7 @@ func newMaintenanceRemoveCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("invalid number %q of a maintenance; see: fed maintenance list", args[0])
 			}
-			m, err := c.Client().RemoveMaintenance(cmd.Context(), id)
+			m, err := client.Delete[v1.Maintenance](cmd.Context(), c.Client(), fmt.Sprintf("/fed/v1/maintenance/%d", id))
 			if err != nil {
 				return err
 			}
