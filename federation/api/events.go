@@ -44,7 +44,7 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 		return err
 	}
 	follow := query.Get("follow") != ""
-	conditions, err := readEventConditions(query["where"])
+	conditions, err := readWheres(query["where"], eventKeys)
 	if err != nil {
 		return err
 	}

@@ -14,13 +14,12 @@ import (
 	"fsub/slurm/hostlist"
 )
 
-// condition is KEY=VALUE[,VALUE...], of which one must be met, KEY!=VALUE[,VALUE...], of which none, or age>TIME, age<TIME. Keys and values that the
-// nodes of fed node list have too mean the same here.
+// condition is a [where] on jobs. Keys and values that the nodes of fed node list have too mean the same here.
 type condition struct {
-	key, op string
-	values  []string
-	nodes   map[string]bool // of key node: SITE/NAME, or NAME of any site
-	age     time.Duration
+	where
+	values []string
+	nodes  map[string]bool // of key node: SITE/NAME, or NAME of any site
+	age    time.Duration
 }
 
 var jobKeys = []string{"id", "state", "user", "account", "site", "partition", "pool", "node", "gpu", "reason", "name", "age"}
@@ -71,24 +70,10 @@ func readConditions(texts []string) ([]condition, error) {
 }
 
 func readCondition(text string) (c condition, err error) {
-	i := strings.IndexAny(text, "=!<>")
-	if i < 0 || !slices.Contains(jobKeys, text[:i]) {
-		return c, fmt.Errorf("invalid condition %q: want KEY=VALUE, KEY!=VALUE, age>TIME or age<TIME, with one of the keys %s", text, strings.Join(jobKeys, ", "))
+	if c.where, err = readWhere(text, jobKeys); err != nil {
+		return c, err
 	}
-	c.key, c.op = text[:i], text[i:i+1]
-	value := text[i+1:]
-	if c.op == "!" {
-		var ok bool
-		if value, ok = strings.CutPrefix(value, "="); !ok {
-			return c, fmt.Errorf("invalid condition %q: want %s!=VALUE", text, c.key)
-		}
-	}
-	if (c.key == "age") != (c.op == "<" || c.op == ">") {
-		return c, fmt.Errorf("invalid condition %q: age takes < and > with a time, such as age>2h; the other keys take = and !=", text)
-	}
-	if value == "" {
-		return c, fmt.Errorf("invalid condition %q: it has no value", text)
-	}
+	value := c.value
 	switch c.values = hostlist.Split(value); c.key {
 	case "age":
 		c.age, err = readAge(value)
@@ -110,7 +95,7 @@ func readCondition(text string) (c condition, err error) {
 		}
 	}
 	if err != nil {
-		return c, fmt.Errorf("invalid condition %q: %w", text, err)
+		return c, invalidWhere(text, "%v", err)
 	}
 	return c, nil
 }
@@ -190,12 +175,12 @@ type candidate struct {
 // holds reports whether the condition is met.
 func (c *condition) holds(j *candidate) bool {
 	switch c.op {
-	case "<":
+	case '<':
 		return j.now.Sub(j.job.Submit) < c.age
-	case ">":
+	case '>':
 		return j.now.Sub(j.job.Submit) > c.age
 	}
-	return c.any(j) == (c.op == "=")
+	return c.wants(c.any(j))
 }
 
 func (c *condition) any(j *candidate) bool {

@@ -6,64 +6,38 @@ import (
 	"strings"
 
 	"fsub/federation"
-	"fsub/federation/api/answer"
 	"fsub/slurm/hostlist"
 )
 
-// nodeCondition is one condition: a key, and the values of which one must be met.
-type nodeCondition struct {
-	key    string
-	values []string
-}
-
 var nodeKeys = []string{"site", "gpu", "partition", "pool", "state", "feature", "reason", "owner"}
 
-func readNodeConditions(texts []string) ([]nodeCondition, error) {
-	if err := answer.FewWords("where", texts); err != nil {
-		return nil, err
-	}
-	var out []nodeCondition
-	for _, text := range texts {
-		key, values, ok := strings.Cut(text, "=")
-		if !ok || !slices.Contains(nodeKeys, key) {
-			return nil, fmt.Errorf("invalid condition %q: want KEY=VALUE with one of the keys %s", text, strings.Join(nodeKeys, ", "))
-		}
-		w := nodeCondition{key: key, values: strings.Split(values, ",")}
-		if key == "reason" { // which may have commas
-			w.values = []string{values}
-		}
-		out = append(out, w)
-	}
-	return out, nil
-}
-
-func (w *nodeCondition) holds(m *memberNode) bool {
+// holds reports whether a node meets a condition.
+func (w *where) holds(m *memberNode) bool {
 	n := m.node
-	has := func(list []string) bool {
-		return slices.ContainsFunc(w.values, func(v string) bool {
-			return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, v) })
-		})
-	}
 	switch w.key {
 	case "site":
-		return slices.Contains(w.values, string(m.site.Name)) || slices.Contains(w.values, "*")
+		return w.met(string(m.site.Name))
 	case "partition", "pool":
-		return slices.ContainsFunc(w.values, func(v string) bool { return slices.Contains(n.Partitions, v) })
+		return w.met(n.Partitions...)
 	case "feature":
-		return slices.ContainsFunc(w.values, func(v string) bool { return slices.Contains(n.Features, v) })
+		return w.met(n.Features...)
 	case "state":
-		return has(append(nodeWords(n), n.State...))
+		return w.met(append(nodeWords(n), n.State...)...)
 	case "gpu":
+		var kinds []string
 		for _, g := range n.GRES {
-			if g.Name == "gpu" && g.Total > 0 && (slices.Contains(w.values, "any") || has([]string{g.Type})) {
-				return true
+			if g.Name == "gpu" && g.Total > 0 {
+				kinds = append(kinds, g.Type, "any")
 			}
 		}
-		return false
+		return w.met(kinds...)
 	case "owner":
-		return m.record != nil && slices.Contains(w.values, m.record.Owner)
+		if m.record == nil {
+			return w.wants(false)
+		}
+		return w.met(m.record.Owner)
 	}
-	return strings.Contains(strings.ToLower(n.Reason), strings.ToLower(w.values[0])) // reason
+	return w.wants(strings.Contains(strings.ToLower(n.Reason), strings.ToLower(w.value))) // reason
 }
 
 // nodeWords are what sinfo would say of the node's state beside the site's own: DRAINING and DRAINED.
@@ -80,7 +54,7 @@ func nodeWords(n *federation.Node) []string {
 
 // chooseNodes returns the nodes that names and conditions choose, in order of site and name; all if there are neither.
 func chooseNodes(all []memberNode, names, conditions []string) ([]memberNode, error) {
-	conds, err := readNodeConditions(conditions)
+	conds, err := readWheres(conditions, nodeKeys)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +66,7 @@ func chooseNodes(all []memberNode, names, conditions []string) ([]memberNode, er
 	}
 	out := make([]memberNode, 0, len(chosen))
 	for i := range chosen {
-		if !slices.ContainsFunc(conds, func(w nodeCondition) bool { return !w.holds(&chosen[i]) }) {
+		if !slices.ContainsFunc(conds, func(w where) bool { return !w.holds(&chosen[i]) }) {
 			out = append(out, chosen[i])
 		}
 	}

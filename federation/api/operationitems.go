@@ -139,7 +139,7 @@ func (s *operations) notChosen(ctx context.Context, q *v1.NewOperation, chosen [
 	}
 	var names []jobName
 	for i := range conditions {
-		if c := &conditions[i]; c.key == "id" && c.op == "=" {
+		if c := &conditions[i]; c.key == "id" && c.op == '=' {
 			names = append(names, namesOf(c.values, chosen)...)
 		}
 	}

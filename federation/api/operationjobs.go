@@ -117,11 +117,11 @@ func conditionQuery(conditions []condition) federation.JobQuery {
 	q := federation.JobQuery{Live: true}
 	for i := range conditions {
 		switch c := &conditions[i]; {
-		case c.key == "state" && c.op == "=":
+		case c.key == "state" && c.op == '=':
 			if slices.ContainsFunc(c.values, func(s string) bool { return federation.State(s).Ended() }) {
 				q.Live = false
 			}
-		case c.key == "site" && c.op == "=" && len(c.values) == 1 && c.values[0] != "none":
+		case c.key == "site" && c.op == '=' && len(c.values) == 1 && c.values[0] != "none":
 			q.Site = federation.SiteName(c.values[0])
 		}
 	}

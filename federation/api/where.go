@@ -1,0 +1,98 @@
+package api
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"fsub/federation"
+	"fsub/federation/api/answer"
+)
+
+// where is a condition of a query: KEY=VALUE[,VALUE...], of which one must be met, or KEY!=VALUE[,VALUE...], of which none. Jobs have age<TIME and age>TIME too.
+type where struct {
+	key   string
+	op    byte   // '=', '!', '<', '>'
+	value string // all of it
+}
+
+// readWhere reads a condition that has one of the keys.
+func readWhere(text string, keys []string) (w where, err error) {
+	timed := slices.Contains(keys, "age")
+	i := strings.IndexAny(text, "=!<>")
+	if i < 0 || !slices.Contains(keys, text[:i]) {
+		also := ""
+		if timed {
+			also = ", age>TIME, age<TIME"
+		}
+		return w, invalidWhere(text, "want KEY=VALUE, KEY!=VALUE%s, with one of the keys %s", also, strings.Join(keys, ", "))
+	}
+	w = where{text[:i], text[i], text[i+1:]}
+	if w.op == '!' {
+		var ok bool
+		if w.value, ok = strings.CutPrefix(w.value, "="); !ok {
+			return w, invalidWhere(text, "want %s!=VALUE", w.key)
+		}
+	}
+	switch span := w.op == '<' || w.op == '>'; {
+	case timed && span != (w.key == "age"):
+		return w, invalidWhere(text, "age takes < and > with a time, such as age>2h; the other keys take = and !=")
+	case span && !timed:
+		return w, invalidWhere(text, "want %s=VALUE or %s!=VALUE", w.key, w.key)
+	case w.value == "":
+		return w, invalidWhere(text, "it has no value")
+	}
+	return w, nil
+}
+
+// readWheres reads conditions that are not more than somebody needs.
+func readWheres(texts, keys []string) (all []where, err error) {
+	if err := answer.FewWords("where", texts); err != nil {
+		return nil, err
+	}
+	for _, text := range texts {
+		w, err := readWhere(text, keys)
+		if err == nil {
+			err = w.patterns(text)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+func invalidWhere(text, why string, args ...any) error {
+	return &federation.SlurmError{Kind: federation.ErrInvalid, Alone: true, Text: fmt.Sprintf("invalid condition %q: %s", text, fmt.Sprintf(why, args...))}
+}
+
+// patterns refuses values that are not patterns.
+func (w *where) patterns(text string) error {
+	for _, v := range w.items() {
+		if _, bad := path.Match(v, ""); bad != nil {
+			return invalidWhere(text, "%q is not a pattern", v)
+		}
+	}
+	return nil
+}
+
+// items are the values between commas. A reason may have commas.
+func (w *where) items() []string {
+	if w.key == "reason" {
+		return []string{w.value}
+	}
+	return strings.Split(w.value, ",")
+}
+
+// met reports whether the condition is met by something that has such words: one of them is a value's pattern, in capitals or not.
+func (w *where) met(words ...string) bool {
+	return w.wants(slices.ContainsFunc(w.items(), func(pattern string) bool {
+		pattern = strings.ToLower(pattern)
+		return slices.ContainsFunc(words, func(word string) bool { ok, _ := path.Match(pattern, strings.ToLower(word)); return ok })
+	}))
+}
+
+// wants reports whether the condition is met, if what it says of the values holds or not.
+func (w *where) wants(holds bool) bool { return holds == (w.op != '!') }
