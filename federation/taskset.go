@@ -140,19 +140,19 @@ func (s *TaskSet) Covers(t *TaskSet) bool {
 	return true
 }
 
-// Without are the tasks of t that s does not have, in rising order.
-func (t *TaskSet) Without(s *TaskSet) iter.Seq[int] {
+// Without are the tasks of s that t does not have, in rising order.
+func (s *TaskSet) Without(t *TaskSet) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for _, r := range t.spans {
+		for _, r := range s.spans {
 			for i := r.lo; i <= r.hi; i += r.step {
-				at, has := s.find(i)
+				at, has := t.find(i)
 				if !has {
 					if !yield(i) {
 						return
 					}
 					continue
 				}
-				if q := s.spans[at]; r.step%q.step == 0 { // it has the next ones, too
+				if q := t.spans[at]; r.step%q.step == 0 { // it has the next ones, too
 					i += (min(r.hi, q.hi) - i) / r.step * r.step
 				}
 			}

@@ -1,5 +1,7 @@
 package steps
 
+//lint:file-ignore ST1005 Slurm's own sentences begin and end as Slurm has them.
+
 import (
 	"context"
 	"errors"
@@ -310,18 +312,18 @@ func (b *table) status() []agentapi.Step {
 }
 
 // layout is the placement of a step, for its srun.
-func (s *step) layout() wire.Layout {
-	l := wire.Layout{Job: s.launch.Job, Step: s.id, Waited: s.waited, GraceMS: int(s.launch.KillWait / time.Millisecond)}
+func (st *step) layout() wire.Layout {
+	l := wire.Layout{Job: st.launch.Job, Step: st.id, Waited: st.waited, GraceMS: int(st.launch.KillWait / time.Millisecond)}
 	rank0, i := 0, 0
-	for part, n := range s.counts {
+	for part, n := range st.counts {
 		tasks := 0
 		for range n {
-			sh := &s.shares[i]
+			sh := &st.shares[i]
 			ranks := make([]int, len(sh.part.Ranks))
 			for k, r := range sh.part.Ranks {
 				ranks[k] = rank0 + r
 			}
-			l.Nodes = append(l.Nodes, wire.Placed{Name: s.launch.Groups[sh.group].Nodes[sh.node].Name, Part: part, Ranks: ranks, CPUs: sh.part.CPUs})
+			l.Nodes = append(l.Nodes, wire.Placed{Name: st.launch.Groups[sh.group].Nodes[sh.node].Name, Part: part, Ranks: ranks, CPUs: sh.part.CPUs})
 			tasks += len(ranks)
 			i++
 		}

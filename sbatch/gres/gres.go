@@ -2,6 +2,8 @@
 // writes and reads them. Which of them a site has is not known here: every name is as good as "gpu".
 package gres
 
+//lint:file-ignore ST1005 Slurm's own sentences begin and end as Slurm has them.
+
 import (
 	"errors"
 	"strings"

@@ -58,7 +58,7 @@ func TestAWSCommand(t *testing.T) {
 	}
 	var made struct {
 		Instances []struct {
-			InstanceId string
+			InstanceID string
 			Placement  struct{ AvailabilityZone, GroupName string }
 			Tags       []struct{ Key, Value string }
 		}
@@ -70,7 +70,7 @@ func TestAWSCommand(t *testing.T) {
 	if len(made.Instances) != 2 || made.Instances[0].Placement.GroupName != "near" || made.Instances[0].Tags[0].Value != "a b" || c.Instances()[0].UserData != "#!/bin/sh" {
 		t.Fatalf("%+v", made)
 	}
-	id := made.Instances[1].InstanceId
+	id := made.Instances[1].InstanceID
 	var topology struct {
 		Instances []struct{ NetworkNodes []string }
 	}
@@ -80,7 +80,7 @@ func TestAWSCommand(t *testing.T) {
 		t.Errorf("%+v", topology)
 	}
 	var list struct {
-		Reservations []struct{ Instances []struct{ InstanceId string } }
+		Reservations []struct{ Instances []struct{ InstanceID string } }
 	}
 	good(&list, "ec2", "describe-instances", "--filters", "Name=tag:Name,Values=a*", "Name=instance-state-name,Values=running", "--page-size", "5")
 	if len(list.Reservations) != 1 || len(list.Reservations[0].Instances) != 2 {

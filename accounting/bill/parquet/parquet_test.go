@@ -24,7 +24,7 @@ type row struct {
 	ChargeCategory     string            `parquet:"ChargeCategory"`
 	Tags               map[string]string `parquet:"Tags"`
 	ServiceName        string            `parquet:"ServiceName,optional"`
-	ResourceId         *string           `parquet:"ResourceId,optional"`
+	ResourceID         *string           `parquet:"ResourceId,optional"`
 }
 
 func TestFocus(t *testing.T) {
@@ -36,7 +36,7 @@ func TestFocus(t *testing.T) {
 		r := row{BilledCost: -25_000, EffectiveCost: 0.125, BillingCurrency: "USD", BillingPeriodStart: at(1, 0), BillingPeriodEnd: at(32, 0), ChargePeriodStart: at(2, i%24),
 			ChargePeriodEnd: at(2, i%24+1).Format(time.RFC3339), ChargeCategory: "Usage", Tags: map[string]string{"team": "bio", "a": "b"}, ServiceName: "EC2"}
 		if i%2 == 0 {
-			r.ResourceId = &name
+			r.ResourceID = &name
 		}
 		if _, err := w.Write([]row{r}); err != nil {
 			t.Fatal(err)

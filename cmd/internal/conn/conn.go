@@ -7,6 +7,8 @@
 // machines that do not have the socket.
 package conn
 
+//lint:file-ignore ST1005 Slurm's own sentences begin and end as Slurm has them.
+
 import (
 	"errors"
 	"io"

@@ -3,6 +3,8 @@
 // nothing: the accounts are the sites'.
 package sacctmgr
 
+//lint:file-ignore ST1005 Slurm's own sentences begin and end as Slurm has them.
+
 import (
 	"errors"
 	"fmt"

@@ -1,5 +1,7 @@
 package show
 
+//lint:file-ignore ST1005 Slurm's own sentences begin and end as Slurm has them.
+
 import (
 	"bufio"
 	"encoding/binary"

@@ -1,5 +1,7 @@
 package squeue
 
+//lint:file-ignore ST1005 Slurm's own sentences begin and end as Slurm has them.
+
 import (
 	"errors"
 	"fmt"

@@ -1,5 +1,7 @@
 package trace
 
+//lint:file-ignore ST1005 Errors begin with the name of sacct's column.
+
 import (
 	"bufio"
 	"fmt"
