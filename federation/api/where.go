@@ -22,11 +22,11 @@ func readWhere(text string, keys []string) (w where, err error) {
 	timed := slices.Contains(keys, "age")
 	i := strings.IndexAny(text, "=!<>")
 	if i < 0 || !slices.Contains(keys, text[:i]) {
-		also := ""
+		forms := "KEY=VALUE or KEY!=VALUE"
 		if timed {
-			also = ", age>TIME, age<TIME"
+			forms = "KEY=VALUE, KEY!=VALUE, age>TIME or age<TIME"
 		}
-		return w, invalidWhere(text, "want KEY=VALUE, KEY!=VALUE%s, with one of the keys %s", also, strings.Join(keys, ", "))
+		return w, invalidWhere(text, "want %s, with one of the keys %s", forms, strings.Join(keys, ", "))
 	}
 	w = where{text[:i], text[i], text[i+1:]}
 	if w.op == '!' {

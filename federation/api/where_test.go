@@ -10,7 +10,7 @@ import (
 func TestReadWhere(t *testing.T) {
 	for text, want := range map[string]string{
 		"site=alpha": "", "site!=alpha,beta": "", "reason=a,b=c": "", "state!=id*": "",
-		"color=red": "want KEY=VALUE, KEY!=VALUE, with one of the keys site, gpu", "site": "with one of the keys", "site=": "it has no value", "site!alpha": "want site!=VALUE",
+		"color=red": "want KEY=VALUE or KEY!=VALUE, with one of the keys site, gpu", "site": "with one of the keys", "site=": "it has no value", "site!alpha": "want site!=VALUE",
 		"site<3": "want site=VALUE or site!=VALUE", "state=[": `"[" is not a pattern`,
 	} {
 		_, err := readWheres([]string{text}, nodeKeys)
