@@ -161,8 +161,8 @@ func ReadMore(m *sbatch.More, d *wire.JobDesc) (left []string) {
 	return left
 }
 
-// noValue is the least of the numbers by which Slurm says that there is none, in 16 bits.
-const noValue = math.MaxUint16 - 1
+// NoValue is the least of the numbers by which Slurm says that there is none, in 16 bits.
+const NoValue = math.MaxUint16 - 1
 
 // take sets a field of ours to a value of slurmrestd's; false: no option has such a value.
 func take(to, v reflect.Value, prefix string) bool {
@@ -190,12 +190,12 @@ func take(to, v reflect.Value, prefix string) bool {
 		to.SetInt(int64(n))
 		return err == nil || x == ""
 	case wire.Number:
-		if x.Set && !x.Infinite && x.Number < noValue {
+		if x.Set && !x.Infinite && x.Number < NoValue {
 			to.SetInt(x.Number)
 		}
 		return x.Number >= 0
 	case int:
-		if x < noValue || to.Type() == reflect.TypeFor[sbatch.MemMiB]() {
+		if x < NoValue || to.Type() == reflect.TypeFor[sbatch.MemMiB]() {
 			to.SetInt(int64(x))
 		}
 		return x >= 0

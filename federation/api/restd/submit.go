@@ -163,11 +163,30 @@ func notCarried(d *wire.JobDesc) []string {
 // readMore sets the rarer options that d asks for. It returns the names of the fields that no option has a word for.
 func readMore(m *sbatch.More, d *wire.JobDesc) (left []string) {
 	left = words.ReadMore(m, d)
-	m.SocketsPerNode, m.CoresPerSocket, m.ThreadsPerCore, m.NTasksPerCore = d.SocketsPerNode, d.CoresPerSocket, d.ThreadsPerCore, d.TasksPerCore
-	m.NTasksPerTRES, m.Distribution, m.TRESBind = d.NTasksPerTRES, d.Distribution, d.TRESBind
-	m.DelayBoot = time.Duration(d.DelayBoot) * time.Second
+	for _, n := range [...]struct {
+		name string
+		from int
+		into *int
+	}{
+		{"sockets_per_node", d.SocketsPerNode, &m.SocketsPerNode}, {"cores_per_socket", d.CoresPerSocket, &m.CoresPerSocket},
+		{"threads_per_core", d.ThreadsPerCore, &m.ThreadsPerCore}, {"tasks_per_core", d.TasksPerCore, &m.NTasksPerCore}, {"ntasks_per_tres", d.NTasksPerTRES, &m.NTasksPerTRES},
+	} {
+		switch {
+		case n.from < 0:
+			left = append(left, n.name)
+		case n.from < words.NoValue:
+			*n.into = n.from
+		}
+	}
+	m.Distribution, m.TRESBind = d.Distribution, d.TRESBind
+	switch {
+	case d.DelayBoot < 0:
+		left = append(left, "delay_boot")
+	case d.DelayBoot < math.MaxUint32-1: // Slurm's words for no value and for no end
+		m.DelayBoot = time.Duration(d.DelayBoot) * time.Second
+	}
 	m.Profile = strings.ToLower(strings.Join(d.Profile, ","))
-	if d.MinCPUsPerNode > max(d.CPUsPerTask, 1) {
+	if d.MinCPUsPerNode > max(d.CPUsPerTask, 1) && d.MinCPUsPerNode < words.NoValue {
 		m.MinCPUs = d.MinCPUsPerNode
 	}
 	m.NoKill = d.KillOnNodeFail != nil && !*d.KillOnNodeFail
