@@ -92,7 +92,7 @@ func (s *scheduler) placeComponent(j *job, r *run, i int, grow bool) (refusal, b
 	return last, false
 }
 
-// inOrder brings the nodes of a component into the order of their names, which is that of SLURM_JOB_NODELIST, and shares the job out anew if they were not: the first node is
+// inOrder brings the nodes of a component into the order of their names, which is that of SLURM_JOB_NODELIST, and shares the job out again if they were not: the first node is
 // where its script runs, and gets what does not come out even.
 func inOrder(needs *demand.Demand, shares []demand.Share, machines []*machine) []demand.Share {
 	byName := func(a, b demand.Share) int {
@@ -107,14 +107,14 @@ func inOrder(needs *demand.Demand, shares []demand.Share, machines []*machine) [
 	for i, s := range shares {
 		nodes[i] = machines[s.Node].free()
 	}
-	anew, err := demand.Fit(needs, nodes, machines[0].pool.options())
-	if err != nil || len(anew) != len(shares) { // they were found to do: as they are, then
+	again, err := demand.Fit(needs, nodes, machines[0].pool.options())
+	if err != nil || len(again) != len(shares) { // they were found to do: as they are, then
 		return shares
 	}
-	for i := range anew {
-		anew[i].Node = shares[anew[i].Node].Node
+	for i := range again {
+		again[i].Node = shares[again[i].Node].Node
 	}
-	return anew
+	return again
 }
 
 // take gives a component of a run its part of machines.

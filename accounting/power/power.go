@@ -107,7 +107,7 @@ func (r *Rates) Equal(o *Rates) bool {
 }
 
 // Table is a file of rates: a line "site,hour,usd_per_kwh,g_per_kwh" for each hour of a site. An hour is a time (2026-11-22T14:00Z), one of each day in UTC (0 to
-// 23), or * for all others. A site of * is any that has no line of its own.
+// 23), or * for all others. A site of * is any without its own line.
 type Table map[string]map[string]Hour
 
 var header = []string{"site", "hour", "usd_per_kwh", "g_per_kwh"}

@@ -42,7 +42,7 @@ type Config struct {
 	Subnet string `yaml:"subnet"`
 	// Security group of the machines, by name or ID. Not set: that of the subnet.
 	SecurityGroup string `yaml:"security_group,omitempty"`
-	// Machines get a public address each. Otherwise the subnet needs a way out of its own.
+	// Machines get a public address each. Otherwise the subnet needs its own way out.
 	PublicIP bool `yaml:"public_ip,omitempty"`
 	// Sizes: Standard_ND96isr_H100_v5, or with a star Standard_NC*_H100_v5.
 	Sizes []string `yaml:"sizes"`

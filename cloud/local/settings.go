@@ -34,7 +34,7 @@ type Settings struct {
 	Price float64 `yaml:"price,omitempty"`
 	// Nodes may be taken back like spot machines, for trying how jobs cope.
 	Spot bool `yaml:"spot,omitempty"`
-	// Network of the nodes. namespace: one of its own for each, on a bridge with masquerade; the
+	// Network of the nodes. namespace: a separate one for each, on a bridge with masquerade; the
 	// daemon does not start where that does not work. host: this machine's. auto, the default:
 	// namespace where root runs the daemon and packets get through, else host; "fed pool list"
 	// shows which and why.

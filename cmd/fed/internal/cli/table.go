@@ -50,7 +50,7 @@ func (t *Table) Row(cells ...string) {
 // mostNodes is how wide a list of nodes may be on a terminal.
 const mostNodes = 40
 
-// Flush prints what a terminal has not been shown yet. The next row begins a table anew.
+// Flush prints what a terminal has not been shown yet. The next row begins a new table.
 func (t *Table) Flush() error {
 	if !t.Aligned() || len(t.rows) == 0 {
 		return nil

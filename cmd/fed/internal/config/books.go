@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Books is the ledger of what jobs used and cost, at all sites and whoever submitted them.
+// Books is the ledger of what jobs used and cost, at all sites, however they were submitted.
 type Books struct {
 	// How far back the accounting of a site is read when it is read for the first time.
 	History time.Duration `yaml:"history,omitempty"`

@@ -11,7 +11,7 @@ import (
 // Power is what the electricity of the sites costs, and its carbon. Placement counts it; nobody is billed for it.
 type Power struct {
 	// CSV file with the header site,hour,usd_per_kwh,g_per_kwh (grams of CO2 equivalent). An hour is a time (2026-11-22T14:00Z), one of each day in UTC
-	// (0 to 23), or * for all others; a site * is any that has no line of its own. It is read again when it changes.
+	// (0 to 23), or * for all others; a site * is any without its own line. It is read again when it changes.
 	File string `yaml:"file,omitempty"`
 	// Dollars that a tonne of CO2 is reckoned to cost.
 	CarbonPrice float64 `yaml:"carbon_price,omitempty"`

@@ -57,7 +57,7 @@ func newListCommand() *cobra.Command {
 }
 
 func whereFlag(cmd *cobra.Command, where *[]string) {
-	cmd.Flags().StringArrayVar(where, "where", nil, "KEY=VALUE[,VALUE...]: only nodes of which this is true")
+	cmd.Flags().StringArrayVar(where, "where", nil, "KEY=VALUE[,VALUE...] or KEY!=VALUE: only nodes that meet this; * stands for anything")
 }
 
 func newShowCommand() *cobra.Command {
