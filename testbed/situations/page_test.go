@@ -146,7 +146,7 @@ func sectionOf(text, title string) string {
 
 var (
 	passing = regexp.MustCompile(`\b3\d{7}(_\d+)?\b|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?Z?)?|\b\d+s lost`) // job IDs, times, and work that others lose
-	cost    = regexp.MustCompile(`(?m)^ *(it has cost|costs) .* at most.*\n?`)                        // the first once the site says that the job runs
+	cost    = regexp.MustCompile(`(?m)^ *(it has cost|costs) .* at most.*\n?`)                           // the first once the site says that the job runs
 	figure  = regexp.MustCompile(`\d+(\.\d+)?`)
 )
 
