@@ -125,7 +125,7 @@ const quotaAgain = 15 * time.Second
 // overQuota says why the limits of the account tree keep a job from being bound, "" if they do not, and has it considered again. j is what waits: the job, or
 // its array. Without an offer only that counts which is known of the job anywhere.
 func (cd *candidates) overQuota(j *job, of *federation.Job, o *federation.Offer, now time.Time) reasons.Reason {
-	if cd.limits.book == nil {
+	if !cd.limits.hold(of) {
 		return ""
 	}
 	w := cd.limits.wants(of, o)

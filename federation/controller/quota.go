@@ -81,6 +81,11 @@ func (l *limits) unreserve(j *job) {
 	}
 }
 
+// hold reports whether any limit holds for a job.
+func (l *limits) hold(j *federation.Job) bool {
+	return l.book != nil && l.book.Limited(&quota.Want{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS, Payer: l.payer(j)})
+}
+
 // wants is what a job may hold at most, as far as it is known.
 func (l *limits) wants(j *federation.Job, o *federation.Offer) quota.Want {
 	var prices map[string]float64

@@ -19,8 +19,7 @@ type check struct {
 }
 
 func (b *Book) check(now time.Time, w *Want) *check {
-	t := b.books.Tree()
-	return &check{Book: b, subject: subjectOf(t, w.keysIn(t)), now: now, want: w}
+	return &check{Book: b, subject: b.subjects.in(b.books.Tree(), w), now: now, want: w}
 }
 
 // Misused is what a user's job must not name, by the account tree: see [accounts.Tree.Misused]. Unlike most methods it may be called at any time.
@@ -41,6 +40,9 @@ func (b *Book) Denies(w *Want) *Refusal {
 		return m == accounts.Amount || m == accounts.Minutes || m == accounts.RunMinutes
 	})
 }
+
+// Limited reports whether any limit holds for a job with this user, account, QOS and payer once it is bound. Nothing else of w is looked at.
+func (b *Book) Limited(w *Want) bool { return len(b.subjects.in(b.books.Tree(), w).bounds()) > 0 }
 
 // Check says why a job must not be bound now; nil if it may. What is not known of the job yet, such as its cost before there is an offer, is not held
 // against it.

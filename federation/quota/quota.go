@@ -66,6 +66,7 @@ type Book struct {
 
 	guaranteed guaranteed
 
+	subjects  subjects
 	standings atomic.Pointer[stood]
 }
 

@@ -13,6 +13,7 @@ import (
 
 // subject is a job in the account tree: the records whose limits hold for it.
 type subject struct {
+	once  []bound            // see bounds; nil: not worked out yet
 	keys  []accounts.Key     // the association, the accounts above it, the QOS, what its user and its account have of the QOS
 	chain []*accounts.Record // the association and the accounts above it that the tree has
 	qos   *accounts.Record   // nil: none that the tree has
@@ -94,9 +95,38 @@ func (s *subject) shares(list []bound) []bound {
 
 // bounds are those that hold once the job is bound, in the order in which they are looked at: those that no time will change come first.
 func (s *subject) bounds() []bound {
-	list := s.add(make([]bound, 0, 16), accounts.PerJob, s.keys[0], append([]*accounts.Record{s.qos}, s.chain...)...)
+	if s.once != nil {
+		return s.once
+	}
+	list := s.add(make([]bound, 0, 4), accounts.PerJob, s.keys[0], append([]*accounts.Record{s.qos}, s.chain...)...)
 	list = s.groups(s.groups(list, s.chain...), s.qos)
-	return s.add(s.shares(list), accounts.PerAssociation, s.keys[0], s.chain...)
+	s.once = s.add(s.shares(list), accounts.PerAssociation, s.keys[0], s.chain...)
+	return s.once
+}
+
+// who is what a job names that decides which records hold for it.
+type who struct{ user, account, qos, payer string }
+
+// subjects are those that were looked up in one account tree. A million jobs name a few hundred.
+type subjects struct {
+	tree *accounts.Tree
+	of   map[who]*subject
+}
+
+// mostSubjects bounds what is kept: after so many it begins again.
+const mostSubjects = 100_000
+
+func (ss *subjects) in(t *accounts.Tree, w *Want) *subject {
+	if ss.tree != t || len(ss.of) >= mostSubjects {
+		ss.tree, ss.of = t, map[who]*subject{}
+	}
+	k := who{w.User, w.Account, w.QOS, w.Payer}
+	s := ss.of[k]
+	if s == nil {
+		s = subjectOf(t, w.keysIn(t))
+		ss.of[k] = s
+	}
+	return s
 }
 
 // submits are those of its submission, in the order in which slurmctld looks: the QOS, then the association, then the accounts above it.
