@@ -34,6 +34,10 @@ if [ "${1:-}" = test ]; then
 	need podman podman
 	need mksquashfs squashfs-tools
 	need /usr/share/doc/busybox-static busybox-static
+	need "$(echo /usr/lib/postgresql/*/bin/initdb)" postgresql # tests start their own servers
+	case $missing in *postgresql*) # and no other is to run
+		[ "$(id -u)" != 0 ] || { mkdir -p /etc/postgresql-common/createcluster.d && echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/fsub.conf; } ;;
+	esac
 fi
 # shellcheck disable=SC2086
 [ -z "$missing" ] || testbed/setup/apt.sh $missing
