@@ -50,7 +50,7 @@ const (
 	AuditOperation   AuditObject = "operation" // on many jobs at once
 )
 
-// AuditLog is the record of who did what. It can only be appended to; [Store.Commit], [Store.AddRequest] and [Store.SetSiteState] do so in the
+// AuditLog is the record of who did what. It can only be appended to; [Committer], [RequestStore] and [SiteStore] do so in the
 // commit of a change.
 type AuditLog interface {
 	// AddAudit appends entries to the log. It is for acts that change nothing in the store.

@@ -12,7 +12,7 @@ type LogMark int64
 // OldestMark stands before the oldest commit that the log still has.
 const OldestMark LogMark = -1
 
-// ChangeLog is a part of the log, as [Store.Changes] returns it.
+// ChangeLog is a part of the log, as [Follower] returns it.
 type ChangeLog struct {
 	Commits []Commit
 	Mark    LogMark // to go on from; nothing can appear at or below it any more

@@ -73,6 +73,12 @@ type ChargeQuery struct {
 	Limit        int   // at most so many, the first to end first; 0: no limit
 }
 
+// ChargeStore reads charges.
+type ChargeStore interface {
+	// Charges returns the charges that match q in order of End, then of job, attempt, run and task. They outlive their jobs.
+	Charges(ctx context.Context, q ChargeQuery) ([]Charge, error)
+}
+
 // ChargeSum is what runs came to that held the same on the same account, ended at about the same time and lasted for about as long.
 type ChargeSum struct {
 	User, Account, QOS, TRES string

@@ -29,7 +29,7 @@ const (
 type SiteName string
 
 // Job is what a user asked for, with all that is known of it so far. The script and its environment are apart, in
-// the store ([Store.Payload]). Times are UTC; the zero time means "not yet".
+// the store ([JobStore]). Times are UTC; the zero time means "not yet".
 type Job struct {
 	ID       JobID
 	UID, GID uint32

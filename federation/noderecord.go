@@ -1,6 +1,7 @@
 package federation
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -75,4 +76,14 @@ type NodeOrder struct {
 	Nodes []string
 	Text  string // reason of a drain, see [NodeRecord.Text]; of a resume that of the drain which it ends
 	Mark  string // the federation's name: reasons that begin with it and a colon are ours
+}
+
+// NodeStore reads what operators want of nodes, and the history of nodes. A [Batch] writes both.
+type NodeStore interface {
+	// Nodes returns what operators want of nodes, in order of site and name.
+	Nodes(ctx context.Context) ([]NodeRecord, error)
+	// NodeEvents returns the newest lines of a node's history, at most limit of them, oldest first.
+	NodeEvents(ctx context.Context, id NodeID, limit int) ([]NodeEvent, error)
+	// LastNodeEvents returns, of each node that has a history, the newest line that its site has shown.
+	LastNodeEvents(ctx context.Context) ([]NodeEvent, error)
 }

@@ -53,8 +53,12 @@ func (m *Maintenance) ReservationName() string {
 	return "maintenance: " + m.Reason
 }
 
-// SiteStore keeps what operators plan at sites, and the history of sites. With a change goes what the audit log is to say of it.
+// SiteStore keeps what operators said of sites and plan there, and the history of sites. With a change goes what the audit log is to say of it.
 type SiteStore interface {
+	// SiteState and SetSiteState keep the last word on each site. What was said goes into the site's history too.
+	SiteState(ctx context.Context) (map[SiteName]SiteRecord, error)
+	SetSiteState(ctx context.Context, r SiteRecord, audit ...AuditEntry) error
+
 	// SiteEvents returns the newest lines of a site's history, at most limit of them, oldest first.
 	SiteEvents(ctx context.Context, site SiteName, limit int) ([]SiteEvent, error)
 

@@ -8,9 +8,11 @@ import (
 	"fsub/sbatch"
 )
 
-// Store keeps the federation's state. What a method returned without error is durable: it survives kill -9 and loss of
-// power. Methods may be called from several goroutines; concurrent writes share commits.
-type Store interface {
+// The state of the federation is kept by a store, and each of its users asks for those of the interfaces below that it needs. What a method returned
+// without error is durable: it survives kill -9 and loss of power. Methods may be called from several goroutines; concurrent writes share commits.
+
+// JobStore creates and reads jobs. A [Batch] changes them.
+type JobStore interface {
 	// CreateJob gives the job the next free ID and stores it in state PENDING together with its payload. It fills
 	// ID, Rev and, if zero, Submit. It fails with ErrConflict if the range of IDs is used up. The components in Spec.Het become jobs too,
 	// with the IDs that follow.
@@ -30,48 +32,40 @@ type Store interface {
 
 	// Jobs returns the jobs that match q in order of ID. TasksOf returns the task records of several jobs at once.
 	Jobs(ctx context.Context, q JobQuery) ([]Job, error)
-	// ListJobs returns the IDs of the jobs that Jobs would return: whoever wants all of a million jobs can read some of them at a time.
+	// ListJobs returns the IDs of the jobs that Jobs would return: use it to page through a million jobs.
 	ListJobs(ctx context.Context, q JobQuery) ([]ListedJob, error)
 	// LiveJobs calls take with all jobs that have not ended, in order of ID, some thousand at a time, while it reads those that follow.
 	// There may be a million. It ends with the first error of take.
 	LiveJobs(ctx context.Context, take func([]Job) error) error
 	TasksOf(ctx context.Context, ids []JobID) (map[JobID][]Task, error)
 
-	// Charges returns the charges that match q in order of End, then of job, attempt, run and task. They outlive their jobs.
-	Charges(ctx context.Context, q ChargeQuery) ([]Charge, error)
-
 	// LiveAttempts returns every attempt that is not final.
 	LiveAttempts(ctx context.Context) ([]Attempt, error)
+}
 
+// RequestStore keeps requests until a [Batch] says that they are done.
+type RequestStore interface {
 	// AddRequest records what a user asked to be done with a job, for the controller to carry out, and returns its number. With it goes what
 	// the audit log is to say of it.
 	AddRequest(ctx context.Context, r Request, audit ...AuditEntry) (int64, error)
 	// Requests returns the requests that are not done yet and whose numbers are greater than after, oldest first.
 	Requests(ctx context.Context, after int64) ([]Request, error)
+}
 
+// Committer writes what belongs together.
+type Committer interface {
 	// Commit writes all of b or nothing.
 	Commit(ctx context.Context, b *Batch) error
+}
 
+// Follower reads the log of changes.
+type Follower interface {
 	// Changes returns the commits after a mark in their order, at most limit of them, and the mark to go on from. Nothing can
 	// appear at or below that mark any more, and what is read from the store later is at least as new as it. After 0 there
 	// are no commits but the newest mark: a follower begins there, then reads what it wants to follow, then asks for
 	// what came after. The log keeps a bounded number of changes, for a bounded time. ErrTrimmed: it no longer goes back to
 	// that mark, or never came so far (the store was replaced): begin anew.
 	Changes(ctx context.Context, after LogMark, limit int) (ChangeLog, error)
-
-	// SiteState and SetSiteState keep what operators said of a site: its FedState and why. With a change goes what the audit log is to
-	// say of it. What was said goes into the site's history too.
-	SiteState(ctx context.Context) (map[SiteName]SiteRecord, error)
-	SetSiteState(ctx context.Context, r SiteRecord, audit ...AuditEntry) error
-
-	// Nodes returns what operators want of nodes, in order of site and name. NodeEvents returns the newest lines of a node's history, at
-	// most limit of them, oldest first.
-	Nodes(ctx context.Context) ([]NodeRecord, error)
-	NodeEvents(ctx context.Context, id NodeID, limit int) ([]NodeEvent, error)
-	// LastNodeEvents returns, of each node that has a history, the newest line that its site has shown.
-	LastNodeEvents(ctx context.Context) ([]NodeEvent, error)
-
-	Close() error
 }
 
 // JobQuery selects jobs. The zero value selects all; every field that is set narrows the selection.

@@ -31,7 +31,7 @@ var errTrimmed = &federation.SlurmError{Kind: federation.ErrTrimmed, Text: "the 
 
 // eventStream tells what happens, as the store's log has it.
 type eventStream struct {
-	store    federation.Store
+	store    Store
 	users    identity.Users
 	stopping <-chan struct{}
 }

@@ -26,7 +26,7 @@ func TestConditionsStandForFewNames(t *testing.T) {
 
 // many is a store with so many jobs.
 type many struct {
-	federation.Store
+	Store
 	n int
 }
 

@@ -17,7 +17,7 @@ import (
 
 // logs tells of jobs' output.
 type logs struct {
-	store  federation.Store
+	store  Store
 	reader federation.LogReader // nil: every site sees its jobs' directories
 	sites  func() []*federation.Site
 }

@@ -21,29 +21,24 @@ import (
 // Maintenance is GET /fed/v1/maintenance.
 func (s *sites) Maintenance(ctx context.Context, _ identity.Caller, _ v1.None) ([]v1.Maintenance, error) {
 	out := []v1.Maintenance{}
-	if s.Planned != nil {
-		all, err := s.Planned.Maintenance(ctx, s.Now())
-		if err != nil {
-			return nil, answer.OfStore(err, answer.NoContact)
-		}
-		for i := range all {
-			out = append(out, v1.MaintenanceOf(&all[i]))
-		}
+	all, err := s.Store.Maintenance(ctx, s.Now())
+	if err != nil {
+		return nil, answer.OfStore(err, answer.NoContact)
+	}
+	for i := range all {
+		out = append(out, v1.MaintenanceOf(&all[i]))
 	}
 	return out, nil
 }
 
 // Plan is POST /fed/v1/maintenance.
 func (s *sites) Plan(r *http.Request, c identity.Caller, req *v1.Maintenance) (v1.Maintenance, error) {
-	if s.Planned == nil {
-		return v1.Maintenance{}, invalid("nothing can be planned here")
-	}
 	if err := s.check(req); err != nil {
 		return v1.Maintenance{}, err
 	}
 	now := s.Now().UTC()
 	m := federation.Maintenance{Site: req.Site, Nodes: req.Nodes, From: req.From.UTC(), To: req.To.UTC(), Reason: req.Reason, By: c.Name, At: now}
-	err := s.Planned.AddMaintenance(r.Context(), &m, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "add", Kind: federation.AuditMaintenance,
+	err := s.Store.AddMaintenance(r.Context(), &m, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "add", Kind: federation.AuditMaintenance,
 		Object: maintenanceObject(&m), After: m.From.Format(time.RFC3339) + " to " + m.To.Format(time.RFC3339), Why: m.Reason})
 	if err != nil {
 		return v1.Maintenance{}, answer.OfStore(err, answer.TimedOut)
@@ -100,15 +95,15 @@ func (s *sites) check(req *v1.Maintenance) error {
 // TakeBack is DELETE /fed/v1/maintenance/{number}.
 func (s *sites) TakeBack(r *http.Request, c identity.Caller) (v1.Maintenance, error) {
 	id, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
-	if err != nil || s.Planned == nil {
+	if err != nil {
 		return v1.Maintenance{}, invalid("invalid number %q of a maintenance; see: fed maintenance list", r.PathValue("number"))
 	}
 	now := s.Now().UTC()
-	planned, err := s.Planned.Maintenance(r.Context(), now)
+	planned, err := s.Store.Maintenance(r.Context(), now)
 	if err != nil {
 		return v1.Maintenance{}, answer.OfStore(err, answer.NoContact)
 	}
-	err = s.Planned.RemoveMaintenance(r.Context(), id, c.Name, now, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "remove", Kind: federation.AuditMaintenance,
+	err = s.Store.RemoveMaintenance(r.Context(), id, c.Name, now, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "remove", Kind: federation.AuditMaintenance,
 		Object: strconv.FormatInt(id, 10)})
 	if errors.Is(err, federation.ErrNotFound) {
 		return v1.Maintenance{}, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no maintenance %d is planned; see: fed maintenance list", id)}

@@ -23,7 +23,7 @@ import (
 
 // nodes answers for the nodes of all sites. What operators want of them is written to the store; the controller carries it out.
 type nodes struct {
-	Store federation.Store
+	Store Store
 	Sites func() []*federation.Site
 	Wake  func() // the store has something for the controller
 	Now   func() time.Time

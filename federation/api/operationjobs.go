@@ -22,8 +22,7 @@ import (
 // before anything is done; a worker ([operations.Run]) then gives each of them one request, at a pace that the sites bear, and writes down the
 // result. So an operation outlives its caller and the daemon.
 type operations struct {
-	Store      federation.Store
-	Operations federation.OperationStore // nil: there are none
+	Store      Store
 	Actions    *submission.Actions
 	Controller operationControls
 	// Spent tells what jobs that run have come to, as far as that is known; nil: it is not told.

@@ -61,9 +61,6 @@ type operationProgress struct {
 
 // Run works off the operations until ctx is done: those that an earlier daemon has left, too.
 func (s *operations) Run(ctx context.Context) error {
-	if s.Operations == nil {
-		return nil
-	}
 	s.init()
 	w := &operationWorker{operations: s, open: map[federation.OperationID]*operationProgress{}, rates: map[federation.SiteName]*rate.Limiter{}}
 	for {
@@ -124,7 +121,7 @@ func (w *operationWorker) step(ctx context.Context) error {
 		asked = asked || n > 0
 		on[p.op.ID] = w.waitsFor(p)
 		if p.settled == len(p.items) {
-			if err := w.Operations.SettleItems(ctx, p.op.ID, nil, w.Now().UTC()); err != nil {
+			if err := w.Store.SettleItems(ctx, p.op.ID, nil, w.Now().UTC()); err != nil {
 				return err
 			}
 			delete(w.open, p.op.ID)
@@ -167,7 +164,7 @@ func (w *operationWorker) inOrder() []*operationProgress {
 
 // read reads the operations that are not known yet.
 func (w *operationWorker) read(ctx context.Context) error {
-	all, err := w.Operations.Operations(ctx, true, 1000)
+	all, err := w.Store.Operations(ctx, true, 1000)
 	if err != nil {
 		return err
 	}
@@ -176,7 +173,7 @@ func (w *operationWorker) read(ctx context.Context) error {
 			continue
 		}
 		p := &operationProgress{op: op}
-		if p.items, err = w.Operations.OperationItems(ctx, op.ID); err != nil {
+		if p.items, err = w.Store.OperationItems(ctx, op.ID); err != nil {
 			return err
 		}
 		for i := range p.items {
@@ -216,7 +213,7 @@ func (w *operationWorker) settle(ctx context.Context, p *operationProgress, open
 		return nil
 	}
 	p.asked = rest
-	return w.Operations.SettleItems(ctx, p.op.ID, done, time.Time{})
+	return w.Store.SettleItems(ctx, p.op.ID, done, time.Time{})
 }
 
 // refused is why the request of an item was not carried out; "": it was. The controller remembers that for a while; the job's history has it for good.
@@ -288,12 +285,12 @@ func (w *operationWorker) ask(ctx context.Context, p *operationProgress, busy ma
 		asked = append(asked, i)
 	}
 	if len(settled) > 0 {
-		if err := w.Operations.SettleItems(ctx, p.op.ID, settled, time.Time{}); err != nil {
+		if err := w.Store.SettleItems(ctx, p.op.ID, settled, time.Time{}); err != nil {
 			return 0, err
 		}
 	}
 	if len(asks) > 0 {
-		seqs, err := w.Operations.AskItems(ctx, p.op.ID, asks)
+		seqs, err := w.Store.AskItems(ctx, p.op.ID, asks)
 		if err != nil {
 			return 0, err
 		}

@@ -45,8 +45,6 @@ func (s *operations) Operate(r *http.Request, c identity.Caller, q *v1.NewOperat
 
 func (s *operations) check(q *v1.NewOperation) error {
 	switch {
-	case s.Operations == nil:
-		return answer.NoContact
 	case !slices.Contains(operationVerbs, q.Verb):
 		return invalidOperation(fmt.Sprintf("unknown verb %q: use one of %v", q.Verb, operationVerbs))
 	case len(q.Where) == 0:
@@ -100,7 +98,7 @@ func (s *operations) operate(ctx context.Context, c identity.Caller, q *v1.NewOp
 		s.adding.Lock()
 		defer s.adding.Unlock()
 	}
-	recent, err := s.Operations.Operations(ctx, false, listedItems)
+	recent, err := s.Store.Operations(ctx, false, listedItems)
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
@@ -130,7 +128,7 @@ func (s *operations) operate(ctx context.Context, c identity.Caller, q *v1.NewOp
 		entry = []federation.AuditEntry{{At: now, Who: op.By, Verb: string(op.Verb), Kind: federation.AuditOperation, After: fmt.Sprintf("%d jobs", len(chosen)),
 			Why: strings.TrimSpace(op.Why + " (" + op.Command + ")"), Ticket: op.Ticket}}
 	}
-	if err := s.Operations.AddOperation(ctx, &op, items, entry...); err != nil {
+	if err := s.Store.AddOperation(ctx, &op, items, entry...); err != nil {
 		return nil, answer.OfStore(err, answer.TimedOut)
 	}
 	s.poke()
@@ -201,10 +199,7 @@ func (s *operations) tell(op *federation.Operation, items []v1.OperationItem) *v
 // List of operations: GET /fed/v1/operations. A user is told of his own.
 func (s *operations) ListOperations(ctx context.Context, c identity.Caller, _ v1.None) ([]v1.Operation, error) {
 	out := []v1.Operation{}
-	if s.Operations == nil {
-		return out, nil
-	}
-	all, err := s.Operations.Operations(ctx, false, listedItems)
+	all, err := s.Store.Operations(ctx, false, listedItems)
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
@@ -226,7 +221,7 @@ func (s *operations) Show(r *http.Request, c identity.Caller) (*v1.Operation, er
 	if op.Settled <= after {
 		return s.tell(op, nil), nil
 	}
-	all, err := s.Operations.OperationItems(r.Context(), op.ID)
+	all, err := s.Store.OperationItems(r.Context(), op.ID)
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
@@ -249,7 +244,7 @@ func (s *operations) Told(w http.ResponseWriter, r *http.Request, c identity.Cal
 	if err != nil {
 		return err
 	}
-	if err := s.Operations.OperationTold(r.Context(), op.ID, s.Now().UTC()); err != nil {
+	if err := s.Store.OperationTold(r.Context(), op.ID, s.Now().UTC()); err != nil {
 		return answer.OfStore(err, answer.TimedOut)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -260,10 +255,10 @@ func (s *operations) Told(w http.ResponseWriter, r *http.Request, c identity.Cal
 func (s *operations) find(r *http.Request, c identity.Caller) (*federation.Operation, error) {
 	unknown := &federation.SlurmError{Kind: federation.ErrNotFound, Alone: true, Text: fmt.Sprintf("no operation %q; see: fed job operations", r.PathValue("id"))}
 	n, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
-	if err != nil || s.Operations == nil {
+	if err != nil {
 		return nil, unknown
 	}
-	all, err := s.Operations.Operations(r.Context(), false, listedItems)
+	all, err := s.Store.Operations(r.Context(), false, listedItems)
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}

@@ -20,7 +20,7 @@ import (
 
 // rules answers for the rules of health, and takes operators' orders about breakers and the findings of health checks.
 type rules struct {
-	Store  federation.Store
+	Store  Store
 	Report func() *health.Report // nil: there are no rules
 	Faults func() []faults.Fault // nil: nobody looks for them
 	Sites  func() []*federation.Site
@@ -83,14 +83,12 @@ func (s *rules) History(ctx context.Context, _ identity.Caller, q v1.HealthQuery
 		q.Limit = 200
 	}
 	out := []v1.HealthFinding{}
-	if h, ok := s.Store.(federation.HealthStore); ok {
-		all, err := h.HealthFindings(ctx, q.Limit)
-		if err != nil {
-			return nil, answer.OfStore(err, answer.NoContact)
-		}
-		for _, f := range all {
-			out = append(out, v1.HealthFinding{Time: f.At, Rule: f.Rule, Action: f.Act, Site: f.Node.Site, Node: f.Node.Name, Job: f.Job, Why: f.Why, Denied: f.Denied})
-		}
+	all, err := s.Store.HealthFindings(ctx, q.Limit)
+	if err != nil {
+		return nil, answer.OfStore(err, answer.NoContact)
+	}
+	for _, f := range all {
+		out = append(out, v1.HealthFinding{Time: f.At, Rule: f.Rule, Action: f.Act, Site: f.Node.Site, Node: f.Node.Name, Job: f.Job, Why: f.Why, Denied: f.Denied})
 	}
 	return out, nil
 }

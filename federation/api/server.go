@@ -32,12 +32,24 @@ import (
 	"fsub/federation/reports"
 )
 
+// Store is what a Server needs of a store.
+type Store interface {
+	submission.Store
+	federation.Committer
+	federation.Follower
+	federation.SiteStore
+	federation.NodeStore
+	federation.AuditLog
+	federation.OperationStore
+	// HealthFindings returns the newest findings of the rules of health, at most limit of them, oldest first.
+	HealthFindings(ctx context.Context, limit int) ([]federation.HealthFinding, error)
+}
+
 // Config is what a Server is made of. Store and Controller are required.
 type Config struct {
-	Store      federation.Store
+	Store      Store
 	Controller Controller
 	Usage      federation.UsageStore // what sites measured of ended jobs; nil: nothing
-	Audit      federation.AuditLog   // who did what; nil: it cannot be read
 	Health     func() *health.Report // what the rules of health know; nil: there are none
 	Faults     func() []faults.Fault // what is wrong with the daemon and its sites; nil: nobody looks
 
@@ -93,7 +105,6 @@ type Config struct {
 	Steps        federation.StepTeller // nil: no site tells of steps while they run
 	// Reboots is what reboots the nodes of a site, nil if nothing can; nil: no site can.
 	Reboots func(federation.SiteName) federation.Rebooter
-	Places  federation.SiteStore // plans and history of sites; nil: there are none
 	// CheckSite tries a site, and AddSite takes one into the federation; nil: that cannot be done.
 	CheckSite func(ctx context.Context, site federation.SiteName) ([]federation.SiteCheck, error)
 	AddSite   func(ctx context.Context, req v1.AddSite, by federation.AuditEntry) (federation.SiteName, error)
@@ -156,20 +167,19 @@ func NewServer(c Config) *Server {
 		Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Coordinators: c.Coordinators, Tokens: c.Tokens, Logger: c.Logger, Now: c.Now,
 	})
 	all := c.Controller.Sites
-	submitters, _ := c.Store.(federation.Submitters)
-	bounds := submission.NewHoldings(c.Limits, submitters, c.Now)
+	bounds := submission.NewHoldings(c.Limits, c.Store, c.Now)
 	s := &Server{
 		cfg: c, who: who, bounds: bounds, users: who.Users, started: c.Now(),
 		lister:   &restd.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation, Starts: c.Controller.Starts, Spendings: c.Controller.Spendings},
-		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds, Keys: submitters},
+		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds},
 		logs:     logs{store: c.Store, reader: c.Logs, sites: all},
 		pools:    rented{all: c.Pools, store: c.Store, sites: all, now: c.Now},
 		offers:   offers{Prices: c.Prices},
 		watch:    watch{store: c.Store},
-		audit:    auditLog{Store: c.Audit},
+		audit:    auditLog{Store: c.Store},
 		accounts: &c.Accounts,
 		nodes:    nodes{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots, Rules: c.Health},
-		sites:    sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Planned: c.Places, Check: c.CheckSite, Add: c.AddSite, Change: c.UpdateSite, Calls: c.Calls},
+		sites:    sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Check: c.CheckSite, Add: c.AddSite, Change: c.UpdateSite, Calls: c.Calls},
 		rules:    rules{Store: c.Store, Report: c.Health, Faults: c.Faults, Sites: all, Wake: c.Controller.Wake, Now: c.Now},
 
 		stopping: make(chan struct{}),
@@ -184,8 +194,7 @@ func NewServer(c Config) *Server {
 		Long: map[string]bool{"GET /fed/v1/job/{id}/wait": true, "GET /fed/v1/events": true},
 	}
 	s.actions = &submission.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends, Limits: bounds}
-	kept, _ := c.Store.(federation.OperationStore)
-	s.jobs = &operations{Spent: s.lister.Spent, Store: c.Store, Operations: kept, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
+	s.jobs = &operations{Spent: s.lister.Spent, Store: c.Store, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
 	s.restd = &restd.Server{
 		Store: c.Store, Lister: s.lister, Gate: s.gate, Actions: s.actions, OrderNodes: s.nodes.Order, Router: s.router, Users: who.Users, Now: c.Now,
 		Keep: c.MinJobAge, Version: c.Version, Cluster: c.Federation, Host: s.host, Tree: s.treeAssociations, Sees: s.accounts.Sees,

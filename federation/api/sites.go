@@ -15,12 +15,11 @@ import (
 
 // sites answers for the members of the federation. What operators order is written to the store; the controller carries it out.
 type sites struct {
-	Store federation.Store
+	Store Store
 	Sites func() []*federation.Site
 	Wake  func() // the store has something for the controller
 	Now   func() time.Time
 
-	Planned federation.SiteStore // nil: nothing is planned, and there is no history
 	// Calls is the budget of calls of a site, nil if it has none: see federation.Abilities; nil: no site has.
 	Calls func(federation.SiteName) func() (perSecond, used float64)
 	// Elsewhere tells a caller which jobs run at a site under another account than the one that pays for them; nil: nobody knows.

@@ -44,22 +44,20 @@ func (s *sites) Show(r *http.Request, c identity.Caller) (v1.SiteDetail, error) 
 		}
 	}
 	v.StateWhy, v.By, v.At = record.Reason, record.By, record.At
-	if s.Planned != nil {
-		events, err := s.Planned.SiteEvents(ctx, name, siteHistory)
-		if err != nil {
-			return v1.SiteDetail{}, answer.OfStore(err, answer.NoContact)
-		}
-		for _, e := range events {
-			v.History = append(v.History, v1.SiteWas{Time: e.At, Who: e.Who, From: e.From, To: e.To, Why: e.Why})
-		}
-		planned, err := s.Planned.Maintenance(ctx, s.Now())
-		if err != nil {
-			return v1.SiteDetail{}, answer.OfStore(err, answer.NoContact)
-		}
-		for i := range planned {
-			if planned[i].Site == name {
-				v.Maintenance = append(v.Maintenance, v1.MaintenanceOf(&planned[i]))
-			}
+	events, err := s.Store.SiteEvents(ctx, name, siteHistory)
+	if err != nil {
+		return v1.SiteDetail{}, answer.OfStore(err, answer.NoContact)
+	}
+	for _, e := range events {
+		v.History = append(v.History, v1.SiteWas{Time: e.At, Who: e.Who, From: e.From, To: e.To, Why: e.Why})
+	}
+	planned, err := s.Store.Maintenance(ctx, s.Now())
+	if err != nil {
+		return v1.SiteDetail{}, answer.OfStore(err, answer.NoContact)
+	}
+	for i := range planned {
+		if planned[i].Site == name {
+			v.Maintenance = append(v.Maintenance, v1.MaintenanceOf(&planned[i]))
 		}
 	}
 	return v, nil

@@ -21,7 +21,7 @@ import (
 
 // steps tells of the steps of jobs that run, and sends them signals.
 type steps struct {
-	store   federation.Store
+	store   Store
 	teller  federation.StepTeller // nil: no site tells
 	signals map[federation.SiteName]federation.StepSignaller
 }

@@ -15,7 +15,7 @@ const watchGap = 50 * time.Millisecond
 // watch wakes those who wait for a job when that job has changed. It follows the store's log for as long as somebody waits: it does not
 // matter which daemon has written the change.
 type watch struct {
-	store federation.Store
+	store Store
 
 	mu    sync.Mutex
 	waits map[federation.JobID]map[chan struct{}]bool

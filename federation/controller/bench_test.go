@@ -49,7 +49,7 @@ func (f *full) Observe(ctx context.Context) (*federation.Observation, error) {
 }
 
 // noted is a store that has only the jobs that were submitted to it: it takes what is to be written of others, whose numbers are below, and forgets it.
-type noted struct{ federation.Store }
+type noted struct{ Store }
 
 func (n noted) Commit(ctx context.Context, b *federation.Batch) error {
 	some := *b

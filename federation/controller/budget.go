@@ -20,7 +20,7 @@ import (
 type budgets struct {
 	now    func() time.Time
 	log    *slog.Logger
-	store  federation.Store
+	store  Store
 	book   *quota.Book
 	notify func(health.Finding)
 	sites  *roster
@@ -96,12 +96,7 @@ func (b *budgets) lasted(now time.Time) iter.Seq2[federation.JobID, quota.Lasted
 
 // load reads what earlier daemons have told.
 func (b *budgets) load(ctx context.Context) bool {
-	log, ok := b.store.(federation.AuditLog)
-	if !ok {
-		b.told = map[string]bool{}
-		return true
-	}
-	acts, err := log.Audit(ctx, federation.AuditQuery{Verb: verbBudget, Since: b.now().AddDate(-1, 0, -1)})
+	acts, err := b.store.Audit(ctx, federation.AuditQuery{Verb: verbBudget, Since: b.now().AddDate(-1, 0, -1)})
 	if err != nil {
 		b.log.Warn("read which budgets were told of", "err", err)
 		return false

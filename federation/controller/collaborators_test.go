@@ -14,7 +14,7 @@ import (
 
 // idStore gives IDs, or fails.
 type idStore struct {
-	federation.Store
+	Store
 	next federation.JobID
 	err  error
 	asks int

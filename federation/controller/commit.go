@@ -14,7 +14,7 @@ import (
 type writer struct {
 	now     func() time.Time
 	log     *slog.Logger
-	store   federation.Store
+	store   Store
 	metrics *metrics
 	jobs    *jobTable
 	batch   *pendingBatch

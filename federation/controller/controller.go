@@ -30,11 +30,21 @@ import (
 	"fsub/federation/quota"
 )
 
+// Store is what a controller needs of a store.
+type Store interface {
+	federation.JobStore
+	federation.RequestStore
+	federation.Committer
+	federation.Follower
+	federation.SiteStore
+	federation.NodeStore
+	federation.AuditLog
+}
+
 // Config is what a controller is made of.
 type Config struct {
 	Federation string // name of the federation; part of every attempt's key
-	Store      federation.Store
-	Planned    federation.SiteStore // what operators plan at sites; nil: nothing
+	Store      Store
 	Sites      []Site
 	Policy     place.Policy
 	Timing     Timing
@@ -141,7 +151,7 @@ type Controller struct {
 	cfg     Config
 	t       Timing
 	log     *slog.Logger
-	store   federation.Store
+	store   Store
 	metrics *metrics
 	asides  *aside
 	failed  error // why it does nothing any more; nil: it works
@@ -176,7 +186,7 @@ func Open(cfg Config) *Controller {
 	return c
 }
 
-// Load reads the live jobs from the store. Others who need them all are given them by also, as federation.Store.LiveJobs would: there may be a
+// Load reads the live jobs from the store. Others who need them all are given them by also, as federation.JobStore.LiveJobs would: there may be a
 // million, and to read them once is enough. Nil: there are no others.
 func (c *Controller) Load(ctx context.Context, also func([]federation.Job) error) error {
 	if err := c.load(ctx, also); err != nil {
@@ -202,7 +212,7 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 	if err := c.rules.load(ctx); err != nil {
 		return err
 	}
-	if err := c.upkeep.read(ctx, c.cfg.Planned, c.now()); err != nil {
+	if err := c.upkeep.read(ctx, c.cfg.Store, c.now()); err != nil {
 		return fmt.Errorf("read what is planned at sites: %w", err)
 	}
 	c.standings.take(states)

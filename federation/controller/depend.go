@@ -203,7 +203,7 @@ func (j *job) tasksWait() bool {
 // dependencies know which jobs wait for which.
 type dependencies struct {
 	log    *slog.Logger
-	store  federation.Store
+	store  Store
 	jobs   *jobTable
 	queue  *queue
 	agenda *agenda

@@ -223,7 +223,7 @@ func (b *bench) restart() {
 	b.t.Helper()
 	policy := place.DefaultPolicy()
 	policy.MoveMargin = cmp.Or(b.margin, policy.MoveMargin)
-	cfg := Config{Federation: "test", Store: b.store, Planned: b.store, Policy: policy, Logger: slog.New(slog.NewTextHandler(b.out, nil)), Now: b.now, Inline: true,
+	cfg := Config{Federation: "test", Store: b.store, Policy: policy, Logger: slog.New(slog.NewTextHandler(b.out, nil)), Now: b.now, Inline: true,
 		Restored: b.store.Copied(), Compared: b.store.Compared, Sites: []Site{
 			{Name: "cheap", Driver: b.cheap, Prices: accounting.Prices{"gres/gpu": 1}},
 			{Name: "dear", Driver: b.dear, Prices: accounting.Prices{"gres/gpu": 3}},

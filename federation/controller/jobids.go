@@ -13,7 +13,7 @@ import (
 type jobIDs struct {
 	now    func() time.Time
 	log    *slog.Logger
-	store  federation.Store
+	store  Store
 	agenda *agenda
 	pause  time.Duration // after a reservation that has failed, and between two wants
 

@@ -17,7 +17,7 @@ import (
 // judging tells of jobs what placement and the account tree think of them, by the sites as published. Its methods may be called at any time, by any goroutine.
 type judging struct {
 	now      func() time.Time
-	store    federation.Store
+	store    Store
 	faults   faults
 	limits   atomic.Pointer[limits] // without sites: prices do not count
 	runs     *runTimes

@@ -16,7 +16,7 @@ type life struct {
 	now        func() time.Time
 	t          Timing
 	log        *slog.Logger
-	store      federation.Store
+	store      Store
 	metrics    *metrics
 	sites      *roster
 	jobs       *jobTable

@@ -15,7 +15,7 @@ import (
 type loader struct {
 	now      func() time.Time
 	log      *slog.Logger
-	store    federation.Store
+	store    Store
 	metrics  *metrics
 	sites    *roster
 	jobs     *jobTable

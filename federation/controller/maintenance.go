@@ -25,9 +25,6 @@ type upkeepOf struct {
 
 // read takes in what is planned.
 func (u *upkeep) read(ctx context.Context, st federation.SiteStore, now time.Time) error {
-	if st == nil {
-		return nil
-	}
 	all, err := st.Maintenance(ctx, now)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ type nodes struct {
 	now        func() time.Time
 	t          Timing
 	log        *slog.Logger
-	store      federation.Store
+	store      Store
 	sites      *roster
 	batch      *pendingBatch
 	agenda     *agenda

@@ -16,7 +16,7 @@ type orphans struct {
 	now        func() time.Time
 	t          Timing
 	log        *slog.Logger
-	store      federation.Store
+	store      Store
 	batch      *pendingBatch
 	calls      *calls
 	known      map[orphanKey]bool // reported already

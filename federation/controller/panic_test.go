@@ -124,7 +124,7 @@ func TestUnitsHoldTheWholeBatch(t *testing.T) {
 
 // poisonStore cannot write a job's records, as if they broke a rule of the schema.
 type poisonStore struct {
-	federation.Store
+	Store
 	job federation.JobID
 }
 

@@ -18,7 +18,7 @@ type requests struct {
 	now        func() time.Time
 	t          Timing
 	log        *slog.Logger
-	store      federation.Store
+	store      Store
 	sites      *roster
 	jobs       *jobTable
 	batch      *pendingBatch

@@ -18,7 +18,7 @@ import (
 type standings struct {
 	now      func() time.Time
 	log      *slog.Logger
-	store    federation.Store
+	store    Store
 	sites    *roster
 	jobs     *jobTable
 	batch    *pendingBatch
@@ -278,12 +278,8 @@ func (r restored) condition(now time.Time) *federation.Condition {
 // recall finds in the history of the sites, for a new daemon, which of them were put back to an older state a short time ago. Whatever else is wrong with
 // them shows again.
 func (st *standings) recall(ctx context.Context) error {
-	history, ok := st.store.(federation.SiteStore)
-	if !ok {
-		return nil
-	}
 	for _, s := range st.sites.all {
-		events, err := history.SiteEvents(ctx, s.Name, recalled)
+		events, err := st.store.SiteEvents(ctx, s.Name, recalled)
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func carries(stager federation.Stager, s *site, j *federation.Job) bool {
 
 // delivery brings what a job needs to the site of a submission.
 type delivery struct {
-	store       federation.Store
+	store       Store
 	stager      federation.Stager                                             // nil: there is none
 	environment func(federation.SiteName, *federation.Job, []string) []string // see Config; nil: jobs have their own
 }

@@ -77,11 +77,7 @@ func (l *lifting) allowed(node string, now time.Time) bool {
 
 // loadLifts reads what earlier daemons have lifted, so that the bounds hold for all of them.
 func (ns *nodes) loadLifts(ctx context.Context) error {
-	log, ok := ns.store.(federation.AuditLog)
-	if !ok {
-		return nil
-	}
-	acts, err := log.Audit(ctx, federation.AuditQuery{Verb: "lift", Kind: federation.AuditNode, Since: ns.now().Add(-24 * time.Hour)})
+	acts, err := ns.store.Audit(ctx, federation.AuditQuery{Verb: "lift", Kind: federation.AuditNode, Since: ns.now().Add(-24 * time.Hour)})
 	if err != nil {
 		return fmt.Errorf("read which drains were lifted: %w", err)
 	}

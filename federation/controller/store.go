@@ -13,7 +13,7 @@ import (
 // inbox follows the store's log, which tells of all that others write.
 type inbox struct {
 	now    func() time.Time
-	store  federation.Store
+	store  Store
 	agenda *agenda
 	inline bool // it is read in every round
 
@@ -99,7 +99,7 @@ func (c *Controller) readStore(ctx context.Context) (open []federation.Request) 
 			c.log.Error("read the states of the sites", "err", err)
 			return nil
 		}
-		if err := c.upkeep.read(ctx, c.cfg.Planned, c.now()); err != nil {
+		if err := c.upkeep.read(ctx, c.cfg.Store, c.now()); err != nil {
 			c.log.Error("read what is planned at sites", "err", err)
 			return nil
 		}

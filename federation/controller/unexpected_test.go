@@ -18,7 +18,7 @@ import (
 
 // hookedStore is a store in which something happens just before the controller reads.
 type hookedStore struct {
-	federation.Store
+	Store
 	beforeRequests func()
 	failJob        error // what Job fails with
 	failCommit     error

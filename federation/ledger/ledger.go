@@ -18,9 +18,17 @@ import (
 	"fsub/federation"
 )
 
+// Store is what a Collector reads of jobs.
+type Store interface {
+	federation.ChargeStore
+	federation.Follower
+	Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error)
+	Attempts(ctx context.Context, id federation.JobID) ([]federation.Attempt, error)
+}
+
 // Config is what a Collector is made of. All but Now and Rest is required.
 type Config struct {
-	Store  federation.Store
+	Store  Store
 	Books  federation.Books
 	Sites  []Site // those of the beginning; see Join
 	Logger *slog.Logger

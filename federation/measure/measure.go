@@ -15,10 +15,16 @@ import (
 	"fsub/federation"
 )
 
+// Store is what a Collector reads of jobs, and where it writes what they used.
+type Store interface {
+	federation.UsageStore
+	Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error)
+	Attempts(ctx context.Context, id federation.JobID) ([]federation.Attempt, error)
+}
+
 // Config is what a Collector is made of. All but Now is required.
 type Config struct {
-	Store  federation.Store
-	Usage  federation.UsageStore
+	Store  Store
 	Site   func(federation.SiteName) federation.Measurer // nil: its accounting is not read
 	Logger *slog.Logger
 	Now    func() time.Time // nil: time.Now
@@ -106,7 +112,7 @@ func (c *Collector) Round(ctx context.Context) error {
 
 // due are the jobs to ask for now. It forgets the tries of jobs that need no more.
 func (c *Collector) due(ctx context.Context, now time.Time) ([]federation.JobID, error) {
-	ids, err := c.Usage.Unmeasured(ctx, now.Add(-2*patient), inSight)
+	ids, err := c.Store.Unmeasured(ctx, now.Add(-2*patient), inSight)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +153,7 @@ func (c *Collector) keep(ctx context.Context, jobs []federation.Job, found map[f
 			continue
 		}
 		delete(c.tried, j.ID)
-		if err := c.Usage.PutUsage(ctx, j.ID, list); err != nil && !errors.Is(err, federation.ErrNotFound) { // purged meanwhile
+		if err := c.Store.PutUsage(ctx, j.ID, list); err != nil && !errors.Is(err, federation.ErrNotFound) { // purged meanwhile
 			return err
 		}
 	}

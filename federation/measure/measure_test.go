@@ -46,7 +46,7 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { st.Close() })
 	w := &world{t: t, store: st, alpha: &site{ended: map[federation.JobID][]federation.Usage{}}, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
-	w.c = measure.New(measure.Config{Store: st, Usage: st, Site: func(name federation.SiteName) federation.Measurer {
+	w.c = measure.New(measure.Config{Store: st, Site: func(name federation.SiteName) federation.Measurer {
 		return map[federation.SiteName]federation.Measurer{"alpha": w.alpha}[name]
 	},
 		Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return w.now }})

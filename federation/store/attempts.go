@@ -61,12 +61,12 @@ func readAttempt(r *row) (a federation.Attempt) {
 	return a
 }
 
-// Attempts implements [federation.Store].
+// Attempts implements [federation.JobStore].
 func (s *jobs) Attempts(ctx context.Context, id federation.JobID) ([]federation.Attempt, error) {
 	return many(ctx, s.database, readAttempt, id, "SELECT "+attemptColumns+" FROM attempts WHERE job_id = $1 ORDER BY number")
 }
 
-// LiveAttempts implements [federation.Store]. They are in order of their job's ID.
+// LiveAttempts implements [federation.JobStore]. They are in order of their job's ID.
 func (s *jobs) LiveAttempts(ctx context.Context) ([]federation.Attempt, error) {
 	all, err := query(ctx, s.readers, readAttempt, "SELECT "+attemptColumns+" FROM attempts WHERE live ORDER BY job_id")
 	if err != nil {

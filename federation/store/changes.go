@@ -107,7 +107,7 @@ func (t *tx) writeLog() error {
 	return err
 }
 
-// Changes implements [federation.Store].
+// Changes implements [federation.Follower].
 func (s *Store) Changes(ctx context.Context, after federation.LogMark, limit int) (federation.ChangeLog, error) {
 	log, err := s.changes(ctx, after, limit)
 	if err != nil {

@@ -41,7 +41,7 @@ func readCharge(r *row) (k federation.Charge) {
 	return k
 }
 
-// Charges implements [federation.Store].
+// Charges implements [federation.ChargeStore].
 func (s *books) Charges(ctx context.Context, q federation.ChargeQuery) ([]federation.Charge, error) {
 	var w where
 	if q.Job != 0 {

@@ -7,7 +7,7 @@ import (
 	"fsub/federation"
 )
 
-// Commit implements [federation.Store]. Besides what the interface says: ErrNotFound if b names a job that does not exist;
+// Commit implements [federation.Committer]. Besides what the interface says: ErrNotFound if b names a job that does not exist;
 // ErrConflict if it would leave a job with two attempts that are not final, or give an attempt the key of another. Where b has
 // the same thing twice, the later one counts.
 func (s *Store) Commit(ctx context.Context, b *federation.Batch) error {

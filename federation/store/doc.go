@@ -1,5 +1,5 @@
-// Package store keeps the federation's state in a database: it implements [federation.Store], and beside it
-// [federation.UsageStore] and [federation.PoolStore]. SQLite is what one daemon on one machine uses; PostgreSQL, for several
+// Package store keeps the federation's state in a database: it implements [federation.JobStore]
+// and all of its neighbours. SQLite is what one daemon on one machine uses; PostgreSQL, for several
 // daemons that share one federation, will be a second dialect of the same statements.
 //
 // Start with [Open]. All writes go through one goroutine (writer.go), which lets concurrent callers share one transaction

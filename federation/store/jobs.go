@@ -30,7 +30,7 @@ func specValues(j *federation.Job) ([]any, error) {
 
 const insertPayload = "INSERT INTO payloads (job_id, script, argv, environment) VALUES ($1, $2, $3, $4)"
 
-// CreateJob implements [federation.Store]. IDs are given upwards through the range and then from its beginning again.
+// CreateJob implements [federation.JobStore]. IDs are given upwards through the range and then from its beginning again.
 func (s *jobs) CreateJob(ctx context.Context, j *federation.Job, p *sbatch.Payload) error {
 	_, err := s.createOnce(ctx, j, p, "")
 	return err
@@ -116,7 +116,7 @@ func (t *tx) createJob(values, payload []any) (federation.JobID, int64, error) {
 	return id, t.rev, nil
 }
 
-// ReserveIDs implements [federation.Store].
+// ReserveIDs implements [federation.JobStore].
 func (s *jobs) ReserveIDs(ctx context.Context, n int) (ids []federation.JobID, err error) {
 	err = s.writer.submit(ctx, func(t *tx) error {
 		ids = make([]federation.JobID, 0, n)
@@ -184,12 +184,12 @@ func optional[T federation.ArrayPart | federation.ArrayWhole | federation.Suspen
 	return text
 }
 
-// Job implements [federation.Store].
+// Job implements [federation.JobStore].
 func (s *jobs) Job(ctx context.Context, id federation.JobID) (federation.Job, error) {
 	return one(ctx, s.database, s.readJob, id, "SELECT "+jobColumns+" FROM jobs WHERE id = $1")
 }
 
-// Payload implements [federation.Store].
+// Payload implements [federation.JobStore].
 func (s *jobs) Payload(ctx context.Context, id federation.JobID) (sbatch.Payload, error) {
 	return one(ctx, s.database, readPayload, id, "SELECT script, argv, environment FROM payloads WHERE job_id = $1")
 }

@@ -23,7 +23,7 @@ const (
 
 var selectPage = "SELECT " + jobColumns + " FROM jobs WHERE live AND id > $1 AND id <= $2 ORDER BY id"
 
-// LiveJobs implements [federation.Store].
+// LiveJobs implements [federation.JobStore].
 func (s *jobs) LiveJobs(ctx context.Context, take func([]federation.Job) error) error {
 	if err := s.liveJobs(ctx, take); err != nil {
 		return fmt.Errorf("read the live jobs: %w", err)

@@ -36,7 +36,7 @@ func nodeSteps(b *federation.Batch, steps []step) []step {
 	return steps
 }
 
-// Nodes implements [federation.Store].
+// Nodes implements [federation.NodeStore].
 func (s *fleet) Nodes(ctx context.Context) ([]federation.NodeRecord, error) {
 	all, err := query(ctx, s.readers, readNode, selectNodes)
 	if err != nil {
@@ -52,7 +52,7 @@ func readNode(r *row) federation.NodeRecord {
 	}
 }
 
-// NodeEvents implements [federation.Store].
+// NodeEvents implements [federation.NodeStore].
 func (s *fleet) NodeEvents(ctx context.Context, id federation.NodeID, limit int) ([]federation.NodeEvent, error) {
 	all, err := query(ctx, s.readers, readNodeEvent, selectNodeEvents, string(id.Site), id.Name, int64(limit))
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *fleet) NodeEvents(ctx context.Context, id federation.NodeID, limit int)
 	return all, nil
 }
 
-// LastNodeEvents implements [federation.Store].
+// LastNodeEvents implements [federation.NodeStore].
 func (s *fleet) LastNodeEvents(ctx context.Context) ([]federation.NodeEvent, error) {
 	all, err := query(ctx, s.readers, readNodeEvent, lastNodeEvents)
 	if err != nil {

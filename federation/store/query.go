@@ -13,12 +13,12 @@ import (
 // maxIDs bounds the parameters of one statement; longer lists of IDs are read in parts.
 const maxIDs = 500
 
-// Jobs implements [federation.Store].
+// Jobs implements [federation.JobStore].
 func (s *jobs) Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
 	return selected(ctx, s, q, jobColumns, s.readJob, func(j federation.Job) federation.JobID { return j.ID })
 }
 
-// ListJobs implements [federation.Store].
+// ListJobs implements [federation.JobStore].
 func (s *jobs) ListJobs(ctx context.Context, q federation.JobQuery) ([]federation.ListedJob, error) {
 	read := func(r *row) (l federation.ListedJob) {
 		l.ID = federation.JobID(r.int())

@@ -21,7 +21,7 @@ const (
 	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move, user_name FROM requests WHERE seq > $1 ORDER BY seq"
 )
 
-// AddRequest implements [federation.Store]. The store assigns Seq; a zero At becomes now.
+// AddRequest implements [federation.RequestStore]. The store assigns Seq; a zero At becomes now.
 // ErrNotFound: there is no such job. ErrConflict: too many wait of it. Numbers increase and are never reused.
 func (s *jobs) AddRequest(ctx context.Context, r federation.Request, audit ...federation.AuditEntry) (int64, error) {
 	args, err := requestValues(&r)
@@ -94,7 +94,7 @@ func requestValues(r *federation.Request) ([]any, error) {
 	return []any{nil, int64(r.Job), tasks, string(r.Kind), int64(r.UID), r.Operator, signal, nanos(at), change, int64(r.Restarts), move, r.User}, nil
 }
 
-// Requests implements [federation.Store].
+// Requests implements [federation.RequestStore].
 func (s *jobs) Requests(ctx context.Context, after int64) ([]federation.Request, error) {
 	all, err := query(ctx, s.readers, readRequest, selectRequest, after)
 	if err != nil {

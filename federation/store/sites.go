@@ -22,7 +22,7 @@ const (
 	deleteSiteEvents = "DELETE FROM site_events WHERE seq IN (SELECT seq FROM site_events WHERE at < $1 LIMIT $2)"
 )
 
-// SetSiteState implements [federation.Store].
+// SetSiteState implements [federation.SiteStore].
 func (s *fleet) SetSiteState(ctx context.Context, r federation.SiteRecord, audit ...federation.AuditEntry) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		t.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: r.Word(), Who: r.By, Why: r.Reason})
@@ -40,7 +40,7 @@ func (s *fleet) SetSiteState(ctx context.Context, r federation.SiteRecord, audit
 	return nil
 }
 
-// SiteState implements [federation.Store].
+// SiteState implements [federation.SiteStore].
 func (s *fleet) SiteState(ctx context.Context) (map[federation.SiteName]federation.SiteRecord, error) {
 	all, err := query(ctx, s.readers, readSite, selectSites)
 	if err != nil {

@@ -39,7 +39,7 @@ type Config struct {
 	Metrics prometheus.Registerer // nil: none
 }
 
-// Store is a [federation.Store] in a database. Besides the errors that the interface names, every method returns one that
+// Store keeps the state in a database. Besides the errors that the interfaces name, every method returns one that
 // wraps ErrUnavailable if the database could not do it: disk full, I/O error, store closed. A write that failed so has left
 // nothing behind for other callers to see.
 //
@@ -94,8 +94,6 @@ type (
 		shrinks bool // the file can give space back
 	}
 )
-
-var _ federation.Store = (*Store)(nil)
 
 // Open opens the store at c.Path, creating it or bringing its schema up to date. It fails if another process has it open, if
 // the file is something else or damaged, and if a newer fed has written it.

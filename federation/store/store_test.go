@@ -21,8 +21,8 @@ func TestConformanceVolatile(t *testing.T) {
 	storetest.Suite{Open: opener(true)}.Run(t)
 }
 
-func opener(volatile bool) func(string, federation.JobID, federation.JobID) (federation.Store, error) {
-	return func(dir string, first, last federation.JobID) (federation.Store, error) {
+func opener(volatile bool) func(string, federation.JobID, federation.JobID) (storetest.Store, error) {
+	return func(dir string, first, last federation.JobID) (storetest.Store, error) {
 		return store.Open(context.Background(), store.Config{Path: filepath.Join(dir, "fed.db"), FirstID: first, LastID: last, Volatile: volatile})
 	}
 }

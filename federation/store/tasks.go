@@ -37,12 +37,12 @@ func readTask(r *row) (k federation.Task) {
 	return k
 }
 
-// Tasks implements [federation.Store].
+// Tasks implements [federation.JobStore].
 func (s *jobs) Tasks(ctx context.Context, id federation.JobID) ([]federation.Task, error) {
 	return many(ctx, s.database, readTask, id, "SELECT "+taskColumns+" FROM tasks WHERE job_id = $1 ORDER BY task_index")
 }
 
-// TasksOf implements [federation.Store]. A job without task records, or that does not exist, is not in the result.
+// TasksOf implements [federation.JobStore]. A job without task records, or that does not exist, is not in the result.
 func (s *jobs) TasksOf(ctx context.Context, ids []federation.JobID) (map[federation.JobID][]federation.Task, error) {
 	tasks := make(map[federation.JobID][]federation.Task)
 	for part := range slices.Chunk(sorted(ids), maxIDs) {
@@ -62,7 +62,7 @@ func (s *jobs) TasksOf(ctx context.Context, ids []federation.JobID) (map[federat
 	return tasks, nil
 }
 
-// Events implements [federation.Store]. Those of the same time are in the order in which they were written.
+// Events implements [federation.JobStore]. Those of the same time are in the order in which they were written.
 func (s *jobs) Events(ctx context.Context, id federation.JobID) ([]federation.Event, error) {
 	return many(ctx, s.database, readEvent, id, "SELECT job_id, attempt, at, text FROM events WHERE job_id = $1 ORDER BY at, seq")
 }

@@ -40,14 +40,11 @@ func Start(t testing.TB, c api.Config) *Daemon {
 	d := &Daemon{}
 	if c.Store == nil {
 		d.Store = NewStore()
-		c.Store, c.Places = d.Store, d.Store
+		c.Store = d.Store
 	}
 	if c.Usage == nil {
 		d.Usage = NewUsage()
 		c.Usage = d.Usage
-	}
-	if log, ok := c.Store.(federation.AuditLog); ok && c.Audit == nil {
-		c.Audit = log
 	}
 	if c.Controller == nil {
 		d.Controller = NewController(c.Store)
@@ -97,7 +94,7 @@ func (d *Daemon) Put(t testing.TB, jobs ...federation.Job) []federation.JobID {
 // Controller is a small api.Controller. Settled carries out the requests that wait in the store: a cancelled job ends as
 // CANCELLED, hold and release change it, signals are only taken note of.
 type Controller struct {
-	store federation.Store
+	store api.Store
 
 	mu        sync.Mutex
 	sites     []*federation.Site
@@ -111,7 +108,7 @@ type Controller struct {
 var _ api.Controller = (*Controller)(nil)
 
 // NewController returns one without sites that accepts every job.
-func NewController(s federation.Store) *Controller {
+func NewController(s api.Store) *Controller {
 	return &Controller{store: s}
 }
 

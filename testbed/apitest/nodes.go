@@ -26,7 +26,7 @@ func (n *nodes) commit(b *federation.Batch, note func(federation.Change)) {
 	}
 }
 
-// Nodes implements federation.Store.
+// Nodes implements federation.NodeStore.
 func (s *Store) Nodes(context.Context) ([]federation.NodeRecord, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *Store) Nodes(context.Context) ([]federation.NodeRecord, error) {
 	return all, s.fail
 }
 
-// NodeEvents implements federation.Store.
+// NodeEvents implements federation.NodeStore.
 func (s *Store) NodeEvents(_ context.Context, id federation.NodeID, limit int) (out []federation.NodeEvent, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *Store) NodeEvents(_ context.Context, id federation.NodeID, limit int) (
 	return out[max(len(out)-limit, 0):], s.fail
 }
 
-// LastNodeEvents implements federation.Store.
+// LastNodeEvents implements federation.NodeStore.
 func (s *Store) LastNodeEvents(context.Context) (out []federation.NodeEvent, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

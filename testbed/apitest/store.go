@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api"
 	"fsub/sbatch"
 )
 
-// Store is a federation.Store in memory. While Fail is set, every method returns it.
+// Store is an api.Store in memory. While Fail is set, every method returns it.
 type Store struct {
 	mu         sync.Mutex
 	fail       error
@@ -35,7 +36,7 @@ type Store struct {
 	operations operations
 }
 
-var _ federation.Store = (*Store)(nil)
+var _ api.Store = (*Store)(nil)
 
 // NewStore returns an empty store whose first job is federation.FirstJobID.
 func NewStore() *Store {
@@ -59,7 +60,7 @@ func (s *Store) SetFail(err error) {
 	s.fail = err
 }
 
-// CreateJob implements federation.Store. A job that comes with an ID keeps it.
+// CreateJob implements federation.JobStore. A job that comes with an ID keeps it.
 func (s *Store) CreateJob(_ context.Context, j *federation.Job, p *sbatch.Payload) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +100,7 @@ func (s *Store) Followers() int {
 	return s.follows
 }
 
-// Changes implements federation.Store. Nothing is trimmed.
+// Changes implements federation.Follower. Nothing is trimmed.
 func (s *Store) Changes(_ context.Context, after federation.LogMark, limit int) (federation.ChangeLog, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +121,7 @@ func (s *Store) Changes(_ context.Context, after federation.LogMark, limit int) 
 	return federation.ChangeLog{Commits: slices.Clone(rest), Mark: max(after, 1) + federation.LogMark(len(rest))}, nil
 }
 
-// ReserveIDs implements federation.Store.
+// ReserveIDs implements federation.JobStore.
 func (s *Store) ReserveIDs(_ context.Context, n int) ([]federation.JobID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,12 +133,12 @@ func (s *Store) ReserveIDs(_ context.Context, n int) ([]federation.JobID, error)
 	return ids, s.fail
 }
 
-// Job implements federation.Store.
+// Job implements federation.JobStore.
 func (s *Store) Job(_ context.Context, id federation.JobID) (federation.Job, error) {
 	return get(s, s.jobs, id)
 }
 
-// Payload implements federation.Store.
+// Payload implements federation.JobStore.
 func (s *Store) Payload(_ context.Context, id federation.JobID) (sbatch.Payload, error) {
 	return get(s, s.payloads, id)
 }
@@ -155,7 +156,7 @@ func get[K comparable, T any](s *Store, m map[K]T, id K) (T, error) {
 	return v, nil
 }
 
-// Tasks implements federation.Store.
+// Tasks implements federation.JobStore.
 func (s *Store) Tasks(_ context.Context, id federation.JobID) ([]federation.Task, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +167,7 @@ func (s *Store) tasksOf(id federation.JobID) []federation.Task {
 	return slices.SortedFunc(maps.Values(s.tasks[id]), func(a, b federation.Task) int { return a.Index - b.Index })
 }
 
-// TasksOf implements federation.Store.
+// TasksOf implements federation.JobStore.
 func (s *Store) TasksOf(_ context.Context, ids []federation.JobID) (map[federation.JobID][]federation.Task, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,21 +180,21 @@ func (s *Store) TasksOf(_ context.Context, ids []federation.JobID) (map[federati
 	return out, s.fail
 }
 
-// Attempts implements federation.Store.
+// Attempts implements federation.JobStore.
 func (s *Store) Attempts(_ context.Context, id federation.JobID) ([]federation.Attempt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.attempts[id]), s.fail
 }
 
-// Events implements federation.Store.
+// Events implements federation.JobStore.
 func (s *Store) Events(_ context.Context, id federation.JobID) ([]federation.Event, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.events[id]), s.fail
 }
 
-// Jobs implements federation.Store.
+// Jobs implements federation.JobStore.
 func (s *Store) Jobs(_ context.Context, q federation.JobQuery) ([]federation.Job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +220,7 @@ func (s *Store) Jobs(_ context.Context, q federation.JobQuery) ([]federation.Job
 	return out, nil
 }
 
-// ListJobs implements federation.Store.
+// ListJobs implements federation.JobStore.
 func (s *Store) ListJobs(ctx context.Context, q federation.JobQuery) ([]federation.ListedJob, error) {
 	jobs, err := s.Jobs(ctx, q)
 	var out []federation.ListedJob
@@ -245,7 +246,7 @@ func matches(j *federation.Job, q federation.JobQuery) bool {
 		(q.Name == "" || q.Name == j.Spec.Name)
 }
 
-// LiveJobs implements federation.Store.
+// LiveJobs implements federation.JobStore.
 func (s *Store) LiveJobs(ctx context.Context, take func([]federation.Job) error) error {
 	jobs, err := s.Jobs(ctx, federation.JobQuery{Live: true})
 	if err != nil {
@@ -254,12 +255,12 @@ func (s *Store) LiveJobs(ctx context.Context, take func([]federation.Job) error)
 	return take(jobs)
 }
 
-// Charges implements federation.Store. It keeps none.
-func (s *Store) Charges(context.Context, federation.ChargeQuery) ([]federation.Charge, error) {
+// HealthFindings implements api.Store. It keeps none.
+func (s *Store) HealthFindings(context.Context, int) ([]federation.HealthFinding, error) {
 	return nil, nil
 }
 
-// LiveAttempts implements federation.Store.
+// LiveAttempts implements federation.JobStore.
 func (s *Store) LiveAttempts(context.Context) ([]federation.Attempt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -274,7 +275,7 @@ func (s *Store) LiveAttempts(context.Context) ([]federation.Attempt, error) {
 	return out, s.fail
 }
 
-// AddRequest implements federation.Store.
+// AddRequest implements federation.RequestStore.
 func (s *Store) AddRequest(_ context.Context, r federation.Request, audit ...federation.AuditEntry) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,7 +290,7 @@ func (s *Store) AddRequest(_ context.Context, r federation.Request, audit ...fed
 	return r.Seq, nil
 }
 
-// Requests implements federation.Store.
+// Requests implements federation.RequestStore.
 func (s *Store) Requests(_ context.Context, after int64) ([]federation.Request, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -302,7 +303,7 @@ func (s *Store) Requests(_ context.Context, after int64) ([]federation.Request, 
 	return out, s.fail
 }
 
-// Commit implements federation.Store.
+// Commit implements federation.Committer.
 func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -354,14 +355,14 @@ func (s *Store) putAttempt(a federation.Attempt) {
 	list[i] = a
 }
 
-// SiteState implements federation.Store.
+// SiteState implements federation.SiteStore.
 func (s *Store) SiteState(context.Context) (map[federation.SiteName]federation.SiteRecord, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.sites), s.fail
 }
 
-// SetSiteState implements federation.Store.
+// SetSiteState implements federation.SiteStore.
 func (s *Store) SetSiteState(_ context.Context, r federation.SiteRecord, audit ...federation.AuditEntry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -378,5 +379,5 @@ func (s *Store) SetSiteState(_ context.Context, r federation.SiteRecord, audit .
 	return s.fail
 }
 
-// Close implements federation.Store.
+// Close does nothing.
 func (s *Store) Close() error { return nil }

@@ -44,7 +44,7 @@ func TestLostSite(t *testing.T) {
 		members = append(members, controller.Site{Name: federation.SiteName(sim.Name()), Driver: d, Prices: s.Prices, Backlog: 2 * jobs})
 	}
 	other, cut := sims[0], sims[1]
-	ctl, err := controller.New(t.Context(), controller.Config{Federation: "sim", Store: st, Planned: st, Policy: place.DefaultPolicy(), Now: clock.Now, Inline: true, Sites: members})
+	ctl, err := controller.New(t.Context(), controller.Config{Federation: "sim", Store: st, Policy: place.DefaultPolicy(), Now: clock.Now, Inline: true, Sites: members})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"fsub/federation"
+	"fsub/federation/controller"
 	"fsub/sbatch"
 )
 
@@ -40,7 +41,7 @@ func (l *life) step(do func() error) error {
 
 // mortalStore is a store whose writes, and the reads that begin a round, are steps of the daemon.
 type mortalStore struct {
-	federation.Store
+	controller.Store
 	life *life
 }
 

@@ -33,7 +33,7 @@ func TestPartialOutages(t *testing.T) {
 		t.Fatal(err)
 	}
 	boot := func() *controller.Controller {
-		ctl, err := controller.New(t.Context(), controller.Config{Federation: "sim", Store: st, Planned: st, Policy: place.DefaultPolicy(), Now: clock.Now, Inline: true,
+		ctl, err := controller.New(t.Context(), controller.Config{Federation: "sim", Store: st, Policy: place.DefaultPolicy(), Now: clock.Now, Inline: true,
 			Sites: []controller.Site{{Name: "a", Driver: d, Prices: s.Prices}}})
 		if err != nil {
 			t.Fatal(err)

@@ -8,20 +8,9 @@ import (
 	"fsub/federation"
 )
 
-// auditLog is the store as those see it who ask who did what.
-func auditLog(e *env, s federation.Store) federation.AuditLog {
-	e.Helper()
-	a, ok := s.(federation.AuditLog)
-	if !ok {
-		e.Skip("SKIPPED: this store keeps no audit log")
-	}
-	return a
-}
-
 // testAudit: entries are kept with every field, in the order in which they were written, and can be asked for by each of them.
 func testAudit(e *env) {
 	s := e.open()
-	log := auditLog(e, s)
 	var want []federation.AuditEntry
 	for i := range 4 {
 		v := filled[federation.AuditEntry](i)
@@ -29,11 +18,11 @@ func testAudit(e *env) {
 		want = append(want, v)
 	}
 	want[3].Object, want[3].At = "beta/n1", want[0].At // written later than it was done
-	e.must(log.AddAudit(ctx, want[:2]...))
-	e.must(log.AddAudit(ctx, want[2:]...))
+	e.must(s.AddAudit(ctx, want[:2]...))
+	e.must(s.AddAudit(ctx, want[2:]...))
 	e.must(s.Close())
-	log = auditLog(e, e.open())
-	all, err := log.Audit(ctx, federation.AuditQuery{})
+	s = e.open()
+	all, err := s.Audit(ctx, federation.AuditQuery{})
 	e.must(err)
 	for i := range all {
 		if i > 0 && all[i].Seq <= all[i-1].Seq {
@@ -59,20 +48,14 @@ func testAudit(e *env) {
 		{"newest of an object", federation.AuditQuery{Object: "alpha/*", Limit: 1}, want[2:3]},
 		{"none", federation.AuditQuery{User: "nobody"}, nil},
 	} {
-		got, err := log.Audit(ctx, c.q)
+		got, err := s.Audit(ctx, c.q)
 		e.must(err)
 		e.same(c.what, got, c.want)
 	}
-	p, ok := log.(interface {
-		PurgeAudit(context.Context, time.Time) (int, error)
-	})
-	if !ok {
-		return
-	}
-	if n, err := p.PurgeAudit(ctx, want[1].At); n != 2 || err != nil {
+	if n, err := s.PurgeAudit(ctx, want[1].At); n != 2 || err != nil {
 		e.Fatalf("%d entries deleted, %v; want 2", n, err)
 	}
-	got, err := log.Audit(ctx, federation.AuditQuery{})
+	got, err := s.Audit(ctx, federation.AuditQuery{})
 	e.must(err)
 	e.same("after a purge", got, want[1:3])
 }
@@ -80,7 +63,6 @@ func testAudit(e *env) {
 // testAuditWhole: an entry is there if, and only if, the change is that it came with.
 func testAuditWhole(e *env) {
 	s := e.open()
-	log := auditLog(e, s)
 	j := e.create(s, "alice", "")
 	said := func(verb string) federation.AuditEntry { return federation.AuditEntry{Verb: verb} }
 	_, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestHold}, said("hold"))
@@ -95,9 +77,9 @@ func testAuditWhole(e *env) {
 	e.wants(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{&unknown}, Audit: []federation.AuditEntry{said("nothing")}}), federation.ErrNotFound)
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	e.wants(log.AddAudit(gone, said("cancelled")), context.Canceled)
+	e.wants(s.AddAudit(gone, said("cancelled")), context.Canceled)
 
-	all, err := log.Audit(ctx, federation.AuditQuery{})
+	all, err := s.Audit(ctx, federation.AuditQuery{})
 	e.must(err)
 	var got []string
 	for _, v := range all {

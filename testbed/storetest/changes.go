@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -15,7 +14,7 @@ import (
 )
 
 // newest is the mark at which a follower begins.
-func (e *env) newest(s federation.Store) federation.LogMark {
+func (e *env) newest(s Store) federation.LogMark {
 	e.Helper()
 	log, err := s.Changes(ctx, 0, 0)
 	e.must(err)
@@ -26,7 +25,7 @@ func (e *env) newest(s federation.Store) federation.LogMark {
 }
 
 // after are all changes after a mark, read so many commits at a time.
-func (e *env) after(s federation.Store, mark federation.LogMark, limit int) (all []federation.Change, end federation.LogMark) {
+func (e *env) after(s Store, mark federation.LogMark, limit int) (all []federation.Change, end federation.LogMark) {
 	e.Helper()
 	at := time.Time{}
 	for {
@@ -80,13 +79,11 @@ func testChanges(e *env) {
 	told("site", federation.Change{Kind: federation.ChangeSite, Site: "alpha", State: "DRAIN", Who: "olga", Why: "cooling"})
 	e.must(s.SetSiteState(ctx, federation.SiteRecord{Name: "alpha", State: federation.FedDrain, Lost: longAgo}))
 	told("lost site", federation.Change{Kind: federation.ChangeSite, Site: "alpha", State: "LOST"})
-	if p, ok := s.(federation.SiteStore); ok {
-		m := federation.Maintenance{Site: "alpha", To: longAgo}
-		e.must(p.AddMaintenance(ctx, &m))
-		told("maintenance", federation.Change{Kind: federation.ChangeMaintenance, How: federation.Created, Site: "alpha", Number: m.ID})
-		e.must(p.RemoveMaintenance(ctx, m.ID, "root", longAgo))
-		told("end of maintenance", federation.Change{Kind: federation.ChangeMaintenance, How: federation.Gone, Site: "alpha", Number: m.ID})
-	}
+	m := federation.Maintenance{Site: "alpha", To: longAgo}
+	e.must(s.AddMaintenance(ctx, &m))
+	told("maintenance", federation.Change{Kind: federation.ChangeMaintenance, How: federation.Created, Site: "alpha", Number: m.ID})
+	e.must(s.RemoveMaintenance(ctx, m.ID, "root", longAgo))
+	told("end of maintenance", federation.Change{Kind: federation.ChangeMaintenance, How: federation.Gone, Site: "alpha", Number: m.ID})
 
 	ids, err := s.ReserveIDs(ctx, 1)
 	e.must(err)
@@ -149,24 +146,16 @@ func testChanges(e *env) {
 	}
 	e.same("batch", got, want)
 
-	if u, ok := s.(federation.UsageStore); ok {
-		e.must(u.PutUsage(ctx, j.ID, nil))
-		told("usage", federation.Change{Kind: federation.ChangeUsage, Job: j.ID})
-	}
-	if p, ok := s.(federation.PoolStore); ok {
-		e.must(p.CommitPool(ctx, "sky", []federation.PoolRecord{{Kind: federation.PoolMachine, ID: "m1", Job: 5}}))
-		told("pool", federation.Change{Kind: federation.ChangePool, Job: 5, Site: "sky", State: "machine m1"})
-	}
-	if p, ok := s.(interface {
-		Purge(context.Context, time.Time) (int, error)
-	}); ok {
-		het.State, het.End = federation.Completed, longAgo
-		e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{het}}))
-		_, mark = e.after(s, mark, 0)
-		_, err := p.Purge(ctx, longAgo.Add(time.Hour))
-		e.must(err)
-		told("deletion", federation.Change{Kind: federation.ChangeJob, How: federation.Gone, Job: het.ID})
-	}
+	e.must(s.PutUsage(ctx, j.ID, nil))
+	told("usage", federation.Change{Kind: federation.ChangeUsage, Job: j.ID})
+	e.must(s.CommitPool(ctx, "sky", []federation.PoolRecord{{Kind: federation.PoolMachine, ID: "m1", Job: 5}}))
+	told("pool", federation.Change{Kind: federation.ChangePool, Job: 5, Site: "sky", State: "machine m1"})
+	het.State, het.End = federation.Completed, longAgo
+	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{het}}))
+	_, mark = e.after(s, mark, 0)
+	_, err = s.Purge(ctx, longAgo.Add(time.Hour))
+	e.must(err)
+	told("deletion", federation.Change{Kind: federation.ChangeJob, How: federation.Gone, Job: het.ID})
 }
 
 // testChangesPages reads the log in pages of any size, from any mark in it, before and after the store was opened anew.

@@ -92,19 +92,15 @@ func testChargeQuery(e *env) {
 // Books outlive what they are about: a job's ID may be given again.
 func testChargePurge(e *env) {
 	s := e.open()
-	p, ok := s.(purger)
-	if !ok {
-		e.Skip("SKIPPED: this store deletes no jobs")
-	}
 	j := e.create(s, "alice", "")
 	end(e, s, j.ID)
 	k := federation.Charge{Job: j.ID, Key: "k", Run: 1, End: longAgo}
 	e.must(s.Commit(ctx, &federation.Batch{Charges: []federation.Charge{k}}))
-	purge(e, p, 1)
+	purge(e, s, 1)
 	e.sameCharges(s, federation.ChargeQuery{}, k)
 }
 
-func (e *env) sameCharges(s federation.Store, q federation.ChargeQuery, want ...federation.Charge) {
+func (e *env) sameCharges(s Store, q federation.ChargeQuery, want ...federation.Charge) {
 	e.Helper()
 	got, err := s.Charges(ctx, q)
 	e.must(err)
@@ -114,10 +110,6 @@ func (e *env) sameCharges(s federation.Store, q federation.ChargeQuery, want ...
 // testChargeSums: sums are those of the charges, whatever the steps; runs whose end was not seen are left out, and a long one is not added to short ones, of which more counts still.
 func testChargeSums(e *env) {
 	s := e.open()
-	sums, ok := s.(federation.ChargeSummer)
-	if !ok {
-		e.Skip("SKIPPED: this store sums up no charges")
-	}
 	const long = 30 * time.Hour
 	at := time.Unix(1_000_000, 0).UTC()
 	var b federation.Batch
@@ -139,7 +131,7 @@ func testChargeSums(e *env) {
 	}
 	e.must(s.Commit(ctx, &b))
 	for _, step := range []time.Duration{time.Minute, time.Hour} {
-		all, err := sums.ChargeSums(ctx, at.Add(20*time.Minute), step)
+		all, err := s.ChargeSums(ctx, at.Add(20*time.Minute), step)
 		e.must(err)
 		var got time.Duration
 		var amount federation.Money
@@ -162,10 +154,6 @@ func testChargeSums(e *env) {
 // testDirectSums: of the ledger only jobs that were submitted at the site itself are summed up, to the end of the time that is asked for.
 func testDirectSums(e *env) {
 	b := e.books(e.dir)
-	sums, ok := b.(federation.DirectSummer)
-	if !ok {
-		e.Skip("SKIPPED: this store sums up no direct submissions")
-	}
 	all := someRuns(rand.New(rand.NewPCG(7, 7)), 2000)
 	_, err := b.Book(ctx, all, nil)
 	e.must(err)
@@ -184,7 +172,7 @@ func testDirectSums(e *env) {
 		return nil
 	}))
 	for _, step := range steps {
-		found, err := sums.DirectSums(ctx, "elbe", from, until, step)
+		found, err := b.DirectSums(ctx, "elbe", from, until, step)
 		e.must(err)
 		got, n := map[string]time.Duration{}, 0
 		for _, k := range found {

@@ -52,7 +52,7 @@ func testCommitFields(e *env) {
 }
 
 // checkRecords compares all records of a job with those of b.
-func checkRecords(e *env, s federation.Store, id federation.JobID, b *federation.Batch) {
+func checkRecords(e *env, s Store, id federation.JobID, b *federation.Batch) {
 	e.Helper()
 	attempts, err := s.Attempts(ctx, id)
 	e.must(err)

@@ -11,10 +11,6 @@ import (
 // purged.
 func testHealth(e *env) {
 	s := e.open()
-	h, ok := s.(federation.HealthStore)
-	if !ok {
-		e.Fatalf("%T is not a federation.HealthStore", s)
-	}
 	one := federation.HealthRecord{Kind: federation.HealthNode, Name: "alpha/n1", Data: []byte(`{"a":1}`)}
 	two := federation.HealthRecord{Kind: federation.HealthJob, Name: "alpha/n1", Data: []byte(`{"b":1}`)}
 	var findings []federation.HealthFinding
@@ -28,17 +24,16 @@ func testHealth(e *env) {
 	e.must(s.Commit(ctx, &federation.Batch{Health: []federation.HealthRecord{one}, Findings: findings[2:]}))
 	check := func(records []federation.HealthRecord, limit int, want ...federation.HealthFinding) {
 		e.Helper()
-		got, err := h.HealthRecords(ctx)
+		got, err := s.HealthRecords(ctx)
 		e.must(err)
 		e.same("records", got, records)
-		said, err := h.HealthFindings(ctx, limit)
+		said, err := s.HealthFindings(ctx, limit)
 		e.must(err)
 		e.same(fmt.Sprintf("at most %d findings", limit), said, want)
 	}
 	check([]federation.HealthRecord{two, one}, 9, findings...)
 	e.must(s.Close())
 	s = e.open()
-	h = s.(federation.HealthStore)
 	e.must(s.Commit(ctx, &federation.Batch{Health: []federation.HealthRecord{{Kind: two.Kind, Name: two.Name}}}))
 	check([]federation.HealthRecord{one}, 2, findings[2:]...)
 	log, err := s.Changes(ctx, federation.OldestMark, 0)

@@ -94,7 +94,7 @@ func (s Suite) writeUntilKilled(dir string) {
 
 // writeOne creates a job, changes all that belongs to it together three times, and makes two requests of which one is done.
 // One Printf is one write(2): lines do not mix.
-func writeOne(s federation.Store, w, n int) error {
+func writeOne(s Store, w, n int) error {
 	mark := fmt.Sprintf("%d.%d.%d", os.Getpid(), w, n)
 	j := &federation.Job{User: mark, Spec: &sbatch.Spec{Name: mark}}
 	if err := s.CreateJob(ctx, j, &sbatch.Payload{Script: mark}); err != nil {
@@ -122,10 +122,7 @@ func writeOne(s federation.Store, w, n int) error {
 		}
 		fmt.Printf("done %d 0\n", seq)
 	}
-	if p, ok := s.(federation.PoolStore); ok {
-		return writePool(p, j.ID, mark)
-	}
-	return nil
+	return writePool(s, j.ID, mark)
 }
 
 // marked is a batch that leaves the number of the step in every record of the job.
@@ -191,7 +188,7 @@ func (l *ledger) note(e *env, line string) {
 	}
 }
 
-func (l *ledger) check(e *env, s federation.Store) {
+func (l *ledger) check(e *env, s Store) {
 	e.Helper()
 	jobs, err := s.Jobs(ctx, federation.JobQuery{})
 	e.must(err)
@@ -231,13 +228,11 @@ func (l *ledger) check(e *env, s federation.Store) {
 			e.Fatalf("request %d is gone", seq)
 		}
 	}
-	if p, ok := s.(federation.PoolStore); ok {
-		l.checkPools(e, p)
-	}
+	l.checkPools(e, s)
 }
 
 // checkWhole makes sure that all records of j are at the same step.
-func checkWhole(e *env, s federation.Store, j *federation.Job) {
+func checkWhole(e *env, s Store, j *federation.Job) {
 	e.Helper()
 	p, err := s.Payload(ctx, j.ID)
 	e.must(err)

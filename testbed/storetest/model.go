@@ -144,7 +144,7 @@ func testModel(e *env) {
 type machine struct {
 	dir   string
 	suite Suite
-	store federation.Store
+	store Store
 	model *model
 }
 

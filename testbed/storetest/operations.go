@@ -7,18 +7,8 @@ import (
 	"fsub/sbatch"
 )
 
-// operations is the store as those see it who do one thing to many jobs.
-func operations(e *env, s federation.Store) federation.OperationStore {
-	e.Helper()
-	o, ok := s.(federation.OperationStore)
-	if !ok {
-		e.Skip("SKIPPED: this store keeps no operations")
-	}
-	return o
-}
-
 func testOperationFields(e *env) {
-	o := operations(e, e.open())
+	o := e.open()
 	var want []federation.Operation
 	var items [][]federation.OperationItem
 	for i := range 3 {
@@ -52,7 +42,7 @@ func testOperationFields(e *env) {
 			e.must(err)
 			e.same("items", got, items[i])
 		}
-		o = operations(e, e.reopen(o))
+		o = e.reopen(o)
 	}
 	_, err := o.OperationItems(ctx, 77)
 	e.wants(err, federation.ErrNotFound)
@@ -60,43 +50,42 @@ func testOperationFields(e *env) {
 }
 
 // reopen closes a store and opens it again.
-func (e *env) reopen(s any) federation.Store {
+func (e *env) reopen(s Store) Store {
 	e.Helper()
-	e.must(s.(federation.Store).Close())
+	e.must(s.Close())
 	return e.open()
 }
 
 // testOperationAsks: an item gets one request, and requests and items are written together or not at all.
 func testOperationAsks(e *env) {
 	s := e.open()
-	o := operations(e, s)
 	a, b := e.create(s, "alice", ""), e.create(s, "bob", "")
 	op := federation.Operation{Verb: federation.RequestUpdate, Change: []sbatch.Change{{Option: "time"}}}
-	e.must(o.AddOperation(ctx, &op, []federation.OperationItem{{Job: a.ID}, {Job: b.ID}, {Job: b.ID + 1}}))
+	e.must(s.AddOperation(ctx, &op, []federation.OperationItem{{Job: a.ID}, {Job: b.ID}, {Job: b.ID + 1}}))
 	ask := func(n int, id federation.JobID) federation.ItemRequest {
 		return federation.ItemRequest{N: n, Request: federation.Request{Job: id, Kind: federation.RequestUpdate, At: time.Unix(9, 0).UTC()}, Audit: []federation.AuditEntry{{Verb: "update"}}}
 	}
-	seqs, err := o.AskItems(ctx, op.ID, []federation.ItemRequest{ask(1, a.ID)})
+	seqs, err := s.AskItems(ctx, op.ID, []federation.ItemRequest{ask(1, a.ID)})
 	e.must(err)
 	refused := func(want error, asks ...federation.ItemRequest) {
 		e.Helper()
-		_, err := o.AskItems(ctx, op.ID, asks)
+		_, err := s.AskItems(ctx, op.ID, asks)
 		e.wants(err, want)
 	}
 	refused(federation.ErrConflict, ask(2, b.ID), ask(1, a.ID))
 	refused(federation.ErrNotFound, ask(2, b.ID), ask(3, b.ID+1))
 	requests, err := s.Requests(ctx, 0)
 	e.must(err)
-	items, err := o.OperationItems(ctx, op.ID)
+	items, err := s.OperationItems(ctx, op.ID)
 	e.must(err)
 	if len(requests) != 1 || len(seqs) != 1 || seqs[0] != requests[0].Seq || requests[0].Job != a.ID || items[0].Seq != requests[0].Seq || !items[0].Asked.Equal(requests[0].At) || items[1].Seq != 0 {
 		e.Fatalf("requests %+v, items %+v", requests, items)
 	}
-	entries, err := auditLog(e, s).Audit(ctx, federation.AuditQuery{})
+	entries, err := s.Audit(ctx, federation.AuditQuery{})
 	e.must(err)
 	if len(entries) != 1 {
 		e.Errorf("%d entries in the audit log, want 1", len(entries))
 	}
-	e.must(o.SettleItems(ctx, op.ID, []federation.OperationItem{{N: 2, Settled: 1, Failed: true, Note: "no"}}, time.Time{}))
+	e.must(s.SettleItems(ctx, op.ID, []federation.OperationItem{{N: 2, Settled: 1, Failed: true, Note: "no"}}, time.Time{}))
 	refused(federation.ErrConflict, ask(2, b.ID)) // it is settled
 }

@@ -13,16 +13,6 @@ import (
 	"fsub/sbatch"
 )
 
-// pools is the store as the drivers of rented pools see it.
-func pools(e *env, s federation.Store) federation.PoolStore {
-	e.Helper()
-	p, ok := s.(federation.PoolStore)
-	if !ok {
-		e.Skip("SKIPPED: this store keeps no rented pools")
-	}
-	return p
-}
-
 func record(kind federation.PoolKind, id string, job federation.JobID) federation.PoolRecord {
 	return federation.PoolRecord{Site: "local", Kind: kind, ID: id, Job: job, Data: []byte(fmt.Sprintf(`{"id": %q}`, id))}
 }
@@ -49,23 +39,22 @@ func poolIs(e *env, p federation.PoolStore, site federation.SiteName, want ...fe
 
 func testPoolFields(e *env) {
 	s := e.open()
-	p := pools(e, s)
 	var want []federation.PoolRecord
 	for i := range 3 {
 		want = append(want, filled[federation.PoolRecord](i))
 		want[i].Site, want[i].Data = "local", []byte{'{', 0, 0xff, '}', byte(i)}
 	}
 	want[1].Closed = time.Time{}
-	e.must(p.CommitPool(ctx, "local", want))
-	poolIs(e, p, "local", want...)
+	e.must(s.CommitPool(ctx, "local", want))
+	poolIs(e, s, "local", want...)
 	e.must(s.Close())
-	p = pools(e, e.open())
-	poolIs(e, p, "local", want...)
+	s = e.open()
+	poolIs(e, s, "local", want...)
 }
 
 // testPoolOver writes over what is there: the order stays that of the first writing, and what is named twice is as named last.
 func testPoolOver(e *env) {
-	p := pools(e, e.open())
+	p := e.open()
 	a, b, c := record(federation.PoolJob, "a", 1), record(federation.PoolGang, "b", 1), record(federation.PoolMachine, "c", 1)
 	e.must(p.CommitPool(ctx, "local", []federation.PoolRecord{a, b, c}))
 	a.Job, a.Data, a.Closed = 2, []byte(`{"n": 1}`), longAgo
@@ -81,7 +70,7 @@ func testPoolOver(e *env) {
 
 // testPoolNames: a record is known by its site, kind and ID together.
 func testPoolNames(e *env) {
-	p := pools(e, e.open())
+	p := e.open()
 	for _, site := range []federation.SiteName{"local", "aws"} {
 		for _, kind := range []federation.PoolKind{federation.PoolJob, federation.PoolGang, federation.PoolMachine} {
 			payload := []byte(string(site) + string(kind))
@@ -106,7 +95,7 @@ func testPoolNames(e *env) {
 }
 
 func testPoolWhole(e *env) {
-	p := pools(e, e.open())
+	p := e.open()
 	old := record(federation.PoolJob, "old", 1)
 	old.Payload = []byte("payload")
 	e.must(p.CommitPool(ctx, "local", []federation.PoolRecord{old}))
@@ -138,7 +127,7 @@ func testPoolWhole(e *env) {
 
 // testPoolLoad: what is open, and what was closed lately.
 func testPoolLoad(e *env) {
-	p := pools(e, e.open())
+	p := e.open()
 	var all []federation.PoolRecord
 	for i, closed := range []time.Time{longAgo.Add(-time.Nanosecond), {}, longAgo.Add(time.Hour), longAgo, {}} {
 		r := record(federation.PoolJob, fmt.Sprint(i), federation.JobID(i))
@@ -156,7 +145,7 @@ func testPoolLoad(e *env) {
 }
 
 func testPoolOfJob(e *env) {
-	p := pools(e, e.open())
+	p := e.open()
 	var all []federation.PoolRecord
 	for i := range 12 {
 		r := record([]federation.PoolKind{federation.PoolMachine, federation.PoolGang}[i/6], fmt.Sprint(i), federation.JobID(i%3))
@@ -184,10 +173,9 @@ func testPoolOfJob(e *env) {
 // testPoolPayload: it is written once, left as it is, and dropped when its record is closed.
 func testPoolPayload(e *env) {
 	s := e.open()
-	p := pools(e, s)
 	is := func(want []byte) {
 		e.Helper()
-		got, err := p.PoolPayload(ctx, "local", federation.PoolJob, "a")
+		got, err := s.PoolPayload(ctx, "local", federation.PoolJob, "a")
 		if want == nil {
 			e.wants(err, federation.ErrNotFound)
 			return
@@ -202,7 +190,7 @@ func testPoolPayload(e *env) {
 	put := func(payload []byte, closed time.Time) {
 		e.Helper()
 		r.Payload, r.Closed = payload, closed
-		e.must(p.CommitPool(ctx, "local", []federation.PoolRecord{r}))
+		e.must(s.CommitPool(ctx, "local", []federation.PoolRecord{r}))
 	}
 	put(nil, time.Time{})
 	is(nil)
@@ -221,14 +209,14 @@ func testPoolPayload(e *env) {
 	is(nil)
 	put([]byte("again"), time.Time{})
 	e.must(s.Close())
-	p = pools(e, e.open())
+	s = e.open()
 	is([]byte("again"))
 	put(nil, longAgo)
 	is(nil)
 }
 
 func testPoolHistory(e *env) {
-	p := pools(e, e.open())
+	p := e.open()
 	for i, site := range []federation.SiteName{"local", "aws", "local", "aws", "local"} {
 		r := record(federation.PoolMachine, fmt.Sprint(i), 0)
 		r.Site = site
@@ -259,11 +247,10 @@ func testPoolHistory(e *env) {
 
 func testPoolNumbers(e *env) {
 	s := e.open()
-	p := pools(e, s)
 	var mu sync.Mutex
 	given := make(map[string]bool)
 	take := func(site federation.SiteName, kind federation.PoolKind) int64 {
-		n, err := p.NextPoolNumber(ctx, site, kind)
+		n, err := s.NextPoolNumber(ctx, site, kind)
 		name := fmt.Sprint(site, kind, n)
 		mu.Lock()
 		defer mu.Unlock()
@@ -292,7 +279,7 @@ func testPoolNumbers(e *env) {
 	}
 	take("aws", federation.PoolMachine)
 	e.must(s.Close())
-	p = pools(e, e.open())
+	s = e.open()
 	take("local", federation.PoolMachine)
 	take("aws", federation.PoolMachine)
 }
@@ -300,11 +287,6 @@ func testPoolNumbers(e *env) {
 // testPoolPurge: what is closed goes, but for machines, and for what an attempt that has not ended still needs.
 func testPoolPurge(e *env) {
 	s := e.open()
-	p := pools(e, s)
-	old, ok := s.(purger)
-	if !ok {
-		e.Skip("SKIPPED: this store deletes nothing")
-	}
 	ended, live := e.create(s, "alice", ""), e.create(s, "alice", "")
 	e.must(s.Commit(ctx, &federation.Batch{Attempts: []*federation.Attempt{
 		attempt(ended, 1, federation.AttemptEnded), attempt(live, 1, federation.AttemptStarted),
@@ -328,18 +310,17 @@ func testPoolPurge(e *env) {
 		r.Closed = longAgo
 		all = append(all, r)
 	}
-	e.must(p.CommitPool(ctx, "local", all))
-	purge(e, old, 1)
+	e.must(s.CommitPool(ctx, "local", all))
+	purge(e, s, 1)
 	want := slices.DeleteFunc(all, func(r federation.PoolRecord) bool {
 		return r.Closed.Equal(longAgo) && r.Kind != federation.PoolMachine && r.ID != attempt(live, 1, "").Key
 	})
-	poolIs(e, p, "local", want...)
+	poolIs(e, s, "local", want...)
 }
 
 // testPoolConcurrent commits pairs from many callers while others read: a pair is seen whole, and nobody's failure is another's.
 func testPoolConcurrent(e *env) {
 	s := e.open()
-	p := pools(e, s)
 	stop := make(chan struct{})
 	var readers, writers sync.WaitGroup
 	for range 2 {
@@ -350,7 +331,7 @@ func testPoolConcurrent(e *env) {
 					return
 				default:
 				}
-				if all, err := p.LoadPool(ctx, "local", time.Time{}); err != nil || len(all)%2 != 0 {
+				if all, err := s.LoadPool(ctx, "local", time.Time{}); err != nil || len(all)%2 != 0 {
 					e.Errorf("%d records of pairs: %v", len(all), err)
 					return
 				}
@@ -363,7 +344,7 @@ func testPoolConcurrent(e *env) {
 				id := fmt.Sprint(w, ".", i)
 				pair := []federation.PoolRecord{record(federation.PoolGang, id, 1), record(federation.PoolMachine, id, 1)}
 				pair[0].Payload = []byte(id)
-				if err := p.CommitPool(ctx, "local", pair); err != nil {
+				if err := s.CommitPool(ctx, "local", pair); err != nil {
 					e.Error(err)
 				}
 				if err := s.Commit(ctx, &federation.Batch{Events: []federation.Event{{Job: 1}}}); !errors.Is(err, federation.ErrNotFound) {
@@ -378,7 +359,7 @@ func testPoolConcurrent(e *env) {
 	writers.Wait()
 	close(stop)
 	readers.Wait()
-	all, err := p.LoadPool(ctx, "local", longAgo)
+	all, err := s.LoadPool(ctx, "local", longAgo)
 	e.must(err)
 	if len(all) != 32*20*2 {
 		e.Fatalf("%d records, want %d", len(all), 32*20*2)

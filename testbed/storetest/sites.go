@@ -9,10 +9,6 @@ import (
 // testSiteHistory: what was said of a site and what was seen are in one history, in order, each with what was before.
 func testSiteHistory(e *env) {
 	s := e.open()
-	p, ok := s.(federation.SiteStore)
-	if !ok {
-		e.Skip("SKIPPED: this store keeps no history of sites")
-	}
 	at := func(n int) time.Time { return longAgo.Add(time.Duration(n) * time.Minute) }
 	say := func(n int, r federation.SiteRecord) {
 		r.Name, r.At = "alpha", at(n)
@@ -29,20 +25,17 @@ func testSiteHistory(e *env) {
 		{Site: "alpha", At: at(3), Who: "bob", From: "DRAIN", To: "LOST"},
 		{Site: "alpha", At: at(4), Who: "bob", From: "LOST", To: "ACTIVE"},
 	}
-	got, err := p.SiteEvents(ctx, "alpha", 99)
+	got, err := s.SiteEvents(ctx, "alpha", 99)
 	e.must(err)
 	e.same("history", got, want)
-	got, err = p.SiteEvents(ctx, "alpha", 2)
+	got, err = s.SiteEvents(ctx, "alpha", 2)
 	e.must(err)
 	e.same("newest lines", got, want[2:])
 }
 
 // testMaintenance: what is planned is there until it is over or taken back.
 func testMaintenance(e *env) {
-	p, ok := e.open().(federation.SiteStore)
-	if !ok {
-		e.Skip("SKIPPED: this store plans nothing at sites")
-	}
+	p := e.open()
 	a, b, over := filled[federation.Maintenance](1), filled[federation.Maintenance](2), filled[federation.Maintenance](3)
 	a.From, a.To = longAgo.Add(2*time.Hour), longAgo.Add(3*time.Hour)
 	b.From, b.To = longAgo.Add(time.Hour), longAgo.Add(4*time.Hour)

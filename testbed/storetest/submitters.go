@@ -9,10 +9,7 @@ import (
 
 // testSubmissionKeys: a submission that is repeated under its key is the same job; others' keys, and jobs without one, are others.
 func testSubmissionKeys(e *env) {
-	s, ok := e.open().(federation.Submitters)
-	if !ok {
-		e.Skip("SKIPPED: this store knows no keys of submissions")
-	}
+	s := e.open()
 	submit := func(uid uint32, key string) (federation.JobID, bool) {
 		e.Helper()
 		j := &federation.Job{User: "u", UID: uid, Spec: &sbatch.Spec{Name: "j"}}
@@ -45,10 +42,7 @@ func testSubmissionKeys(e *env) {
 // testHoldings: what a user's jobs take up is counted, and less once they are deleted.
 func testHoldings(e *env) {
 	open := e.open()
-	s, ok := open.(federation.Submitters)
-	if !ok {
-		e.Skip("SKIPPED: this store does not count what users hold")
-	}
+	s := open
 	holds := func(uid uint32, want federation.Holding) {
 		e.Helper()
 		got, err := s.Holding(ctx, uid)
@@ -66,10 +60,8 @@ func testHoldings(e *env) {
 	holds(3, federation.Holding{All: 3})
 	end(e, open, jobs[0].ID)
 	holds(1, federation.Holding{Jobs: 1, All: 2, Bytes: 22, Specs: 12})
-	if p, ok := open.(purger); ok {
-		purge(e, p, 1)
-		holds(1, federation.Holding{Jobs: 1, All: 2, Bytes: 11, Specs: 12})
-	}
+	purge(e, open, 1)
+	holds(1, federation.Holding{Jobs: 1, All: 2, Bytes: 11, Specs: 12})
 }
 
 // testSameRequest: what is asked again before it is done is asked once, and one job has room for so many requests only.
@@ -108,11 +100,9 @@ func testSameRequest(e *env) {
 	if len(all) > 101 {
 		e.Errorf("%d requests wait of one job", len(all))
 	}
-	if sub, ok := s.(federation.Submitters); ok {
-		n, err := sub.OpenRequests(ctx, 1)
-		e.must(err)
-		if n != len(all) {
-			e.Errorf("%d open requests are counted, want %d", n, len(all))
-		}
+	n, err := s.OpenRequests(ctx, 1)
+	e.must(err)
+	if n != len(all) {
+		e.Errorf("%d open requests are counted, want %d", n, len(all))
 	}
 }

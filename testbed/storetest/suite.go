@@ -1,6 +1,5 @@
-// Package storetest is the one conformance suite for implementations of [federation.Store], and of [federation.PoolStore] where a store
-// is one: each promise of the interface's comment is a subtest that runs alone, down to what is left after kill -9. [Suite.Run] is
-// all there is to call.
+// Package storetest is the one conformance suite for stores: each promise of an interface's comment is a subtest that runs alone, down to
+// what is left after kill -9. [Suite.Run] is all there is to call.
 //
 // What is peculiar to one database (damaged files, full disks, migrations) is tested beside that implementation.
 package storetest
@@ -10,21 +9,53 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/reports"
 	"fsub/sbatch"
 )
+
+// Store is a whole store.
+type Store interface {
+	federation.JobStore
+	federation.RequestStore
+	federation.Committer
+	federation.Follower
+	federation.SiteStore
+	federation.NodeStore
+	federation.ChargeStore
+	federation.ChargeSummer
+	federation.DirectSummer
+	federation.AuditLog
+	federation.BillStore
+	federation.Books
+	federation.HealthStore
+	federation.OperationStore
+	federation.PoolStore
+	federation.RunStore
+	federation.Submitters
+	federation.UsageStore
+	federation.WaitStore
+	accounts.Store
+	reports.Store
+	// Purge deletes what ended or was closed before a time, PurgeHistory what happened to sites and nodes, PurgeAudit who did what. Each returns how many.
+	Purge(ctx context.Context, before time.Time) (int, error)
+	PurgeHistory(ctx context.Context, before time.Time) (int, error)
+	PurgeAudit(ctx context.Context, before time.Time) (int, error)
+	Close() error
+}
 
 // Suite says how to get at the stores under test.
 type Suite struct {
 	// Open opens the store that is kept in dir, creating it if the directory is empty. IDs are given from first to last,
 	// both included; zero: the default range. It is called again with the same directory after Close, and after the process
 	// that had it open was killed.
-	Open func(dir string, first, last federation.JobID) (federation.Store, error)
+	Open func(dir string, first, last federation.JobID) (Store, error)
 }
 
 // Run runs every test of the suite as a subtest of t. Some run this test binary again, as the process that is killed;
@@ -131,9 +162,9 @@ type env struct {
 var ctx = context.Background()
 
 // open opens the store; it is closed at the end of the test if it is not before.
-func (e *env) open() federation.Store { return e.openRange(0, 0) }
+func (e *env) open() Store { return e.openRange(0, 0) }
 
-func (e *env) openRange(first, last federation.JobID) federation.Store {
+func (e *env) openRange(first, last federation.JobID) Store {
 	e.Helper()
 	s, err := e.suite.Open(e.dir, first, last)
 	e.must(err)
@@ -171,7 +202,7 @@ func (e *env) same(what string, got, want any) {
 }
 
 // create stores a job of the given user and name.
-func (e *env) create(s federation.Store, user, name string) *federation.Job {
+func (e *env) create(s Store, user, name string) *federation.Job {
 	e.Helper()
 	j := &federation.Job{User: user, UID: 1000, GID: 100, Spec: &sbatch.Spec{Name: name}}
 	e.must(s.CreateJob(ctx, j, &sbatch.Payload{Script: "#!/bin/sh\n"}))

@@ -62,10 +62,6 @@ func (s *Within) reaches(ctx context.Context, from *federation.Job, other federa
 	if other == from.ID || other == from.Group() {
 		return true
 	}
-	keys, ok := s.Store.(federation.Submitters)
-	if !ok {
-		return false
-	}
-	key, err := keys.KeyOf(ctx, other)
+	key, err := s.Store.KeyOf(ctx, other)
 	return err == nil && strings.HasPrefix(key, federation.KeyInside(from.ID))
 }

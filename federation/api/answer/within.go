@@ -29,9 +29,16 @@ const maxWithin = 8
 
 // Within lets calls from inside jobs wait for the daemon to know of these jobs.
 type Within struct {
-	Store      federation.Store
+	Store      jobKeys
 	Controller looker
 	waits      waits
+}
+
+// jobKeys is what Within reads of the store.
+type jobKeys interface {
+	Job(ctx context.Context, id federation.JobID) (federation.Job, error)
+	Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error)
+	KeyOf(ctx context.Context, id federation.JobID) (string, error)
 }
 
 // looker is what within asks of the controller: see Controller.

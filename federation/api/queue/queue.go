@@ -45,7 +45,7 @@ type Queue struct {
 
 // Config is what a Queue is made of.
 type Config struct {
-	Store   federation.Store
+	Store   restd.Store
 	Lister  *restd.Lister
 	Users   *identity.Names
 	Now     func() time.Time
@@ -124,7 +124,7 @@ func (q *Queue) follow(ctx context.Context, v *restd.View, now time.Time) error 
 	return nil
 }
 
-// Load reads the store for the first time. live gives it the live jobs page by page, as federation.Store.LiveJobs would: a caller who reads them
+// Load reads the store for the first time. live gives it the live jobs page by page, as federation.JobStore.LiveJobs would: a caller who reads them
 // all anyway shares them so.
 func (q *Queue) Load(ctx context.Context, live func(context.Context, func([]federation.Job) error) error) error {
 	q.mu.Lock()

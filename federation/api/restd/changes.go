@@ -10,7 +10,7 @@ import (
 const LogPage = 1000
 
 // ChangedJobs are the jobs that the log tells of after a mark, themselves or their tasks.
-func ChangedJobs(ctx context.Context, store federation.Store, mark federation.LogMark) (federation.LogMark, map[federation.JobID]bool, error) {
+func ChangedJobs(ctx context.Context, store Store, mark federation.LogMark) (federation.LogMark, map[federation.JobID]bool, error) {
 	changed := map[federation.JobID]bool{}
 	for {
 		log, err := store.Changes(ctx, mark, LogPage)

@@ -39,7 +39,7 @@ type counters struct {
 
 type tally struct{ submitted, started, completed, failed, cancelled int64 }
 
-func (n *counters) fill(ctx context.Context, store federation.Store, d *wire.Diag, now time.Time) error {
+func (n *counters) fill(ctx context.Context, store Store, d *wire.Diag, now time.Time) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	midnight := now.UTC().Truncate(24 * time.Hour)
@@ -62,7 +62,7 @@ func (n *counters) begin(mark federation.LogMark, since time.Time) {
 	n.day = tally{}
 }
 
-func (n *counters) follow(ctx context.Context, store federation.Store) error {
+func (n *counters) follow(ctx context.Context, store Store) error {
 	for {
 		log, err := store.Changes(ctx, n.mark, LogPage)
 		if err != nil {
@@ -80,7 +80,7 @@ func (n *counters) follow(ctx context.Context, store federation.Store) error {
 	}
 }
 
-func (n *counters) count(ctx context.Context, store federation.Store, commits []federation.Commit) error {
+func (n *counters) count(ctx context.Context, store Store, commits []federation.Commit) error {
 	var ids []federation.JobID
 	var changes []federation.Change
 	for _, commit := range commits {
@@ -147,7 +147,7 @@ type census struct {
 	until            time.Time // by the clock of the machine
 }
 
-func (n *census) fill(ctx context.Context, store federation.Store, d *wire.Diag, now time.Time) error {
+func (n *census) fill(ctx context.Context, store Store, d *wire.Diag, now time.Time) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if began := time.Now(); began.After(n.until) {
@@ -162,7 +162,7 @@ func (n *census) fill(ctx context.Context, store federation.Store, d *wire.Diag,
 }
 
 // count reads the live jobs page by page.
-func (n *census) count(ctx context.Context, store federation.Store) error {
+func (n *census) count(ctx context.Context, store Store) error {
 	n.pending, n.running = 0, 0
 	for query := (federation.JobQuery{Live: true, Limit: 10_000}); ; {
 		jobs, err := store.Jobs(ctx, query)

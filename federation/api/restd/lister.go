@@ -125,7 +125,7 @@ func (s *Lister) SitesOf(q url.Values) []*federation.Site {
 
 // Lister reads what listings show: jobs from the store, and what the sites measured of them.
 type Lister struct {
-	Store   federation.Store
+	Store   Store
 	Usage   federation.UsageStore // nil: there is none
 	Steps   federation.StepTeller // nil: no site tells
 	Users   *identity.Names

@@ -21,7 +21,7 @@ func ByID(a, b federation.ListedJob) int { return cmp.Compare(a.ID, b.ID) }
 
 // InPages reads the jobs that match q page by page, in an order in which no two are equal. Jobs may change between two pages: a task of an array that becomes a job of its own
 // meanwhile comes after its array, unless that was read while the task waited. It ends with the first error.
-func InPages(ctx context.Context, store federation.Store, q federation.JobQuery, order func(a, b federation.ListedJob) int) iter.Seq2[[]federation.Job, error] {
+func InPages(ctx context.Context, store Store, q federation.JobQuery, order func(a, b federation.ListedJob) int) iter.Seq2[[]federation.Job, error] {
 	alone := q.Alone
 	read := func(list []federation.ListedJob) ([]federation.Job, error) {
 		q.IDs, q.Alone = nil, true

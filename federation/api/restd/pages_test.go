@@ -14,7 +14,7 @@ import (
 
 // atRead is a store in which something happens before a certain read of a listing.
 type atRead struct {
-	federation.Store
+	restd.Store
 	reads, at int
 	happens   func()
 }

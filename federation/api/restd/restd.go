@@ -27,9 +27,15 @@ import (
 // newer reports whether the request is for version v or a later one.
 func newer(r *http.Request, v string) bool { return r.PathValue("version") >= v }
 
+// Store is what a Server and a Lister need of a store.
+type Store interface {
+	federation.JobStore
+	federation.Follower
+}
+
 // Server answers as slurmrestd does.
 type Server struct {
-	Store   federation.Store
+	Store   Store
 	Lister  *Lister
 	Gate    *submission.Gate
 	Actions *submission.Actions

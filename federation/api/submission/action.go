@@ -24,7 +24,7 @@ const MaxJobs = federation.MaxNamed
 
 // Actions ask the controller to do something to jobs.
 type Actions struct {
-	Store      federation.Store
+	Store      Store
 	Controller Controls
 	Gate       *Gate
 	Now        func() time.Time

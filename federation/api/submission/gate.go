@@ -31,15 +31,21 @@ func (s *Gate) Allow(job *federation.Job) error {
 	return s.judge(job, func() error { return s.Controller.Judge(job) })
 }
 
+// Store is what a Gate and Actions need of a store.
+type Store interface {
+	federation.JobStore
+	federation.RequestStore
+	federation.Submitters
+}
+
 // Gate lets jobs in: whatever is submitted passes it, and what a job is changed to.
 type Gate struct {
-	Store      federation.Store
+	Store      Store
 	Controller Planner
 	Now        func() time.Time
 	Federation string // its name
 	Limits     *Holdings
-	Keys       federation.Submitters // nil: submissions have no keys
-	Submits    Admission             // nil: the account tree sets no limits
+	Submits    Admission // nil: the account tree sets no limits
 	// Tree has the account that a job is submitted under; nil: there is no tree.
 	Tree interface{ Tree() *accounts.Tree }
 }
@@ -66,10 +72,10 @@ func (s *Gate) Accept(ctx context.Context, c identity.Caller, job *federation.Jo
 		key = federation.KeyInside(federation.JobID(c.Claim.Job)) + cmp.Or(key, rand.Text())
 	}
 	named, err := s.accept(ctx, c, job, p, key)
-	if err == nil || key == "" || s.Keys == nil {
+	if err == nil || key == "" {
 		return named, err
 	}
-	if id, unknown := s.Keys.JobOfKey(ctx, job.UID, key); unknown == nil {
+	if id, unknown := s.Store.JobOfKey(ctx, job.UID, key); unknown == nil {
 		job.ID = id
 		return Clusters{}, nil
 	}
@@ -203,11 +209,7 @@ func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payloa
 	default:
 		job.Reason = reasons.Priority
 	}
-	if s.Keys != nil {
-		again, err = s.Keys.CreateJobOnce(ctx, job, p, key)
-	} else {
-		err = s.Store.CreateJob(ctx, job, p)
-	}
+	again, err = s.Store.CreateJobOnce(ctx, job, p, key)
 	if err != nil {
 		if errors.Is(err, federation.ErrConflict) {
 			// All IDs are in use: what slurmctld says when it has no number left.

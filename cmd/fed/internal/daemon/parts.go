@@ -142,7 +142,7 @@ func (p *parts) newController() *controller.Controller {
 		stager = staging.None{Stager: p.carrier}
 	}
 	return controller.Open(controller.Config{
-		Federation: c.Federation, Store: p.store, Planned: p.store, Sites: p.sites, Policy: c.PlacementPolicy(), Runs: p.runs, Waits: p.waits, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.Effective(), RerunEarly: c.Health.RerunEarly, Notify: p.notices.tell,
+		Federation: c.Federation, Store: p.store, Sites: p.sites, Policy: c.PlacementPolicy(), Runs: p.runs, Waits: p.waits, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.Effective(), RerunEarly: c.Health.RerunEarly, Notify: p.notices.tell,
 		MaxRequeue: c.RequeueLimit(), MaxArray: c.MaxArray, Timing: controller.Timing{MoveAfter: c.Policy.MoveAfter}, Restored: p.store.Copied(), Compared: p.store.Compared,
 		Priced: p.prices.Accelerators, Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
 	})
@@ -169,7 +169,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 		Limits:   c.Limits.ForAPI(c),
 		Build:    build.Read(),
 		Accounts: p.accounts(), FairShare: p.shares,
-		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Audit: p.store, Health: p.ctl.Health, Faults: p.faults.Faults, Places: p.store, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
+		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Health: p.ctl.Health, Faults: p.faults.Faults, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
 		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Policy: c.PlacementPolicy(), Reboots: p.members.rebooter, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: p.members.calls, OperationRate: func(name federation.SiteName) float64 { return operationRate(c, name) }, Logger: p.log, Registerer: p.reg,
 	}), nil
 }

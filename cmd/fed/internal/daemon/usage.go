@@ -9,5 +9,5 @@ import (
 
 // newCollector reads what ended jobs used, from the sites that can tell.
 func newCollector(m *members, st *store.Store, log *slog.Logger) *measure.Collector {
-	return measure.New(measure.Config{Store: st, Usage: st, Site: m.measurer, Logger: log})
+	return measure.New(measure.Config{Store: st, Site: m.measurer, Logger: log})
 }
