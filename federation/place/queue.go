@@ -126,21 +126,6 @@ func (w *World) DropJob(id federation.JobID) {
 	q.run = -1 // in news and acts it stays
 }
 
-// lookedAt reports whether the plan is about a job.
-func (w *World) lookedAt(q *queued) bool {
-	if q.run < 0 || q.run == int32(w.run) {
-		return q.run > 0
-	}
-	p, i := w.queue.place(q)
-	return p != nil && p.run == w.run && i < p.upto
-}
-
-// within reports whether a job stands before another one that the plan is about.
-func (w *World) within(q *queued) bool { return w.edge != nil && w.queue.compare(q, w.edge) < 0 }
-
-// more reports whether the plan is to be about more jobs than it is.
-func (w *World) more() bool { return !w.full() && w.looked+len(w.fresh) < w.queue.n }
-
 // full reports whether the plan is about as many jobs as it may be.
 func (pl *plan) full() bool { return pl.looked == pl.policy.MaxLook || pl.bound == pl.policy.MaxBind }
 
