@@ -387,7 +387,7 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 		return func() {
 			w.SetSite(&site)
 			w.readSite(w.sites[i%sites])
-			w.stale = false
+			w.progress.stale = false
 		}
 	})
 }

@@ -53,19 +53,19 @@ func (w *World) Better(j Waiting, at federation.SiteName, partition string, left
 		}
 	}
 	if best != nil {
+		w.progress.stale = true
 		w.take(to, &then, j.Job)
 	}
 	return best
 }
 
 // take holds for a job that moves what it is to get, so that the next one does not count with it. The next plan starts over.
-func (w *World) take(c *candidate, at *moment, job *federation.Job) {
-	w.stale = true
+func (pl *plan) take(c *candidate, at *moment, job *federation.Job) {
 	if at.free {
-		c.commit(at, &w.plan)
+		c.commit(at, pl)
 		return
 	}
-	w.reserve(c)
+	pl.reserve(c)
 	if c.shared() {
 		c.queueUp(job)
 	}

@@ -63,8 +63,8 @@ type candidate struct {
 	most []federation.Money // what it may cost of each of the partition's allowances; nil: there are none
 
 	// What later found out, and when: it holds until another job claims nodes of the site.
-	asked    int // epoch of the site's capacity; 0: nothing yet
-	changes  int
+	asked    int // epoch of the site's estimates; 0: nothing yet
+	claims   int // theirs
 	start    int64
 	startFit int
 	spots    []spot // where, for a heterogeneous job
@@ -154,12 +154,12 @@ func (c *candidate) moment(pl *plan) moment {
 	}
 	for i := range c.fits {
 		key := c.key(free, i)
-		if free.full(key) || c.queue.turnedAway(i) {
+		if free.estimates.full(free.estimates.of(key)) || c.queue.turnedAway(i) {
 			continue
 		}
 		nodes := free.startNow(&c.curs[i], &c.fits[i], endAt(pl.now, c.limit))
 		if nodes == nil {
-			free.fill(key)
+			free.estimates.fill(key)
 			continue
 		}
 		if at.now() {
@@ -200,15 +200,15 @@ type numbered struct {
 // key tells one of the candidate's fits apart from other needs at its site.
 func (s *placement) key(free *capacity, i int) needKey {
 	n := &s.numbers[i]
-	if n.in != free.numbers {
-		n.in, n.need = free.numbers, free.numbers.of(keyOf(s.pool, len(s.pools), &s.fits[i]))
+	if in := free.estimates.numbers; n.in != in {
+		n.in, n.need = in, in.of(keyOf(s.pool, len(s.pools), &s.fits[i]))
 	}
 	return needKey{need: n.need}
 }
 
 // later is when a candidate that is full now could run a job, and with which of its fits.
 func (c *candidate) later(free *capacity) (start int64, fit int) {
-	if c.asked == free.epoch && c.changes == free.changes {
+	if c.asked == free.estimates.epoch && c.claims == free.estimates.claims {
 		return c.start, c.startFit
 	}
 	start = never
@@ -217,7 +217,7 @@ func (c *candidate) later(free *capacity) (start int64, fit int) {
 			start, fit = t, i
 		}
 	}
-	c.asked, c.changes, c.start, c.startFit = free.epoch, free.changes, start, fit
+	c.asked, c.claims, c.start, c.startFit = free.estimates.epoch, free.estimates.claims, start, fit
 	return start, fit
 }
 

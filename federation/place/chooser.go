@@ -7,23 +7,29 @@ import (
 	"fsub/topology"
 )
 
-// pick returns what picks leaves at the site for f.
-func (c *capacity) pick(f *fit) *topology.Chooser {
-	if c.choosers == nil {
-		c.choosers = make([]*topology.Chooser, len(c.m.wiring.fabrics))
+// chooser picks, of some nodes of a site, those that are as close to each other as a need wants them.
+type chooser struct {
+	m  *model
+	by []*topology.Chooser // by fabric; nil: not made yet
+}
+
+// of returns what picks leaves at the site for f.
+func (ch *chooser) of(f *fit) *topology.Chooser {
+	if ch.by == nil {
+		ch.by = make([]*topology.Chooser, len(ch.m.wiring.fabrics))
 	}
-	on := c.m.wiring.on(f)
-	if c.choosers[on.number] == nil {
-		c.choosers[on.number] = on.Chooser()
+	on := ch.m.wiring.on(f)
+	if ch.by[on.number] == nil {
+		ch.by[on.number] = on.Chooser()
 	}
-	return c.choosers[on.number]
+	return ch.by[on.number]
 }
 
 // choose picks f.nodes of some nodes, as close as f wants them; nil if they are not. The required ones are among them.
-func (c *capacity) choose(nodes []int32, f *fit) ([]int32, topology.Span) {
-	on := c.m.wiring.on(f)
+func (ch *chooser) choose(nodes []int32, f *fit) ([]int32, topology.Span) {
+	on := ch.m.wiring.on(f)
 	if f.alone {
-		nodes = c.wholeLeaves(nodes, f)
+		nodes = ch.wholeLeaves(nodes, f)
 	}
 	if len(f.include) > 0 {
 		if f.leaves > 0 {
@@ -40,26 +46,26 @@ func (c *capacity) choose(nodes []int32, f *fit) ([]int32, topology.Span) {
 		}
 		return nodes[:f.nodes], on.Span(nodes[:f.nodes])
 	}
-	chosen, span, _ := c.pick(f).Choose(nodes, f.wiringAsk(), nil)
+	chosen, span, _ := ch.of(f).Choose(nodes, f.wiringAsk(), nil)
 	return chosen, span
 }
 
 // wholeLeaves are those of some nodes whose leaves have no others that are up.
-func (c *capacity) wholeLeaves(nodes []int32, f *fit) []int32 {
-	on := c.m.wiring.on(f)
+func (ch *chooser) wholeLeaves(nodes []int32, f *fit) []int32 {
+	on := ch.m.wiring.on(f)
 	count := make([]int, on.Leaves())
 	for _, n := range nodes {
 		count[on.Leaf(n)]++
 	}
-	return slices.DeleteFunc(slices.Clone(nodes), func(n int32) bool { l := on.Leaf(n); return count[l] < c.m.upIn(f, l) })
+	return slices.DeleteFunc(slices.Clone(nodes), func(n int32) bool { l := on.Leaf(n); return count[l] < ch.m.upIn(f, l) })
 }
 
-// enoughAt is when enough of the nodes, sorted by time, are ready, close together if that is asked for.
-func (c *capacity) enoughAt(ready []nodeTime, f *fit) int64 {
+// enoughAt is when enough of the nodes, sorted by time, are ready, not before from, and close together if that is asked for.
+func (ch *chooser) enoughAt(ready []nodeTime, f *fit, from int64) int64 {
 	if len(ready) < f.nodes {
 		return never
 	}
-	start := c.from
+	start := from
 	for _, n := range f.include {
 		i := slices.IndexFunc(ready, func(r nodeTime) bool { return r.n == n })
 		if i < 0 {
@@ -67,12 +73,12 @@ func (c *capacity) enoughAt(ready []nodeTime, f *fit) int64 {
 		}
 		start = max(start, ready[i].at)
 	}
-	if !c.m.wiring.particular(f) {
+	if !ch.m.wiring.particular(f) {
 		return max(start, ready[f.nodes-1].at)
 	}
-	on := c.m.wiring.on(f)
-	if f.leaves == 0 || f.segment > 1 || f.alone || f.row(&c.m.wiring) || f.joined && on.Scattered() {
-		return c.closeAt(ready, f, start)
+	on := ch.m.wiring.on(f)
+	if f.leaves == 0 || f.segment > 1 || f.alone || f.row(&ch.m.wiring) || f.joined && on.Scattered() {
+		return ch.closeAt(ready, f, start)
 	}
 	count := make([]int, on.Leaves())
 	for _, r := range ready {
@@ -88,14 +94,14 @@ func (c *capacity) enoughAt(ready []nodeTime, f *fit) int64 {
 }
 
 // closeAt is when the first of the nodes that are ready are as close as f wants them.
-func (c *capacity) closeAt(ready []nodeTime, f *fit, start int64) int64 {
+func (ch *chooser) closeAt(ready []nodeTime, f *fit, start int64) int64 {
 	nodes := make([]int32, 0, len(ready))
 	for _, r := range ready {
 		if r.at != never {
 			nodes = append(nodes, r.n)
 		}
 	}
-	n := sort.Search(len(nodes)+1, func(n int) bool { found, _ := c.choose(nodes[:n], f); return found != nil })
+	n := sort.Search(len(nodes)+1, func(n int) bool { found, _ := ch.choose(nodes[:n], f); return found != nil })
 	if n > len(nodes) {
 		return never
 	}
@@ -117,15 +123,15 @@ func most(count []int, k int) int {
 }
 
 // nodesAt picks the nodes for a start: those that are ready last, so that the others stay free for other jobs until then.
-func (c *capacity) nodesAt(ready []nodeTime, f *fit, start int64) []int32 {
+func (ch *chooser) nodesAt(ready []nodeTime, f *fit, start int64) []int32 {
 	nodes := slices.Clone(f.include)
 	for i := len(ready) - 1; i >= 0; i-- {
 		if ready[i].at <= start && !slices.Contains(f.include, ready[i].n) {
 			nodes = append(nodes, ready[i].n)
 		}
 	}
-	if c.m.wiring.matters(f) {
-		chosen, _ := c.choose(nodes, f)
+	if ch.m.wiring.matters(f) {
+		chosen, _ := ch.choose(nodes, f)
 		return chosen
 	}
 	return nodes[:f.nodes]

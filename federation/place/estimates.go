@@ -63,73 +63,123 @@ func keyOf(pool, pools int, f *fit) fitKey {
 	return k
 }
 
-// estimate is when a need can be met, and how many claims there were when that was worked out.
-type estimate struct {
-	start   int64
-	changes int
-}
-
-// estimate is the earliest time at which f could start, as far as is known; never if nothing says when. Within a plan it may be a
-// little old: what was started since is not in it.
-func (c *capacity) estimate(cur *cursor, f *fit, key needKey, limit time.Duration) int64 {
-	if c.changes == 0 && !c.m.reserved {
-		u := c.unmetOf(key)
-		if u.asked == c.epoch {
-			return u.start
-		}
-		untaken := c.memory.untaken()
-		if !untaken || u.known != c.memory.forgot || u.start < c.now {
-			u.start, _ = c.earliest(cur, f, key, limit)
-			if u.known = 0; untaken {
-				u.known = c.memory.forgot
-			}
-		}
-		u.asked = c.epoch
-		return u.start
-	}
-	key.limit = limit
-	if e, ok := c.old[key]; ok && e.changes == c.changes {
-		return e.start
-	}
-	start, _ := c.earliest(cur, f, key, limit)
-	c.old[key] = estimate{start, c.changes}
-	return start
+// estimates are what is known of when needs can be met at a site.
+type estimates struct {
+	memory  memory
+	numbers *fitNumbers
+	unmet   []unmet              // by number of the need
+	timed   map[needKey]estimate // for those with a time limit
+	epoch   int                  // number of the plan: what another one found out is void
+	claims  int                  // counts those of the plan
+	blocked bool                 // the site has reservations
 }
 
 // unmet is what is known of a need while nobody holds nodes in time at the site, whatever the time limits of those who have it. What was found where the plan had taken
 // nothing holds in later plans too, until the site's memory is forgotten: the numbers count that.
 type unmet struct {
-	start int64 // see estimate
+	start int64 // see capacity.estimate
 	asked int   // the plan in which that was worked out, or taken over
 	known int   // 0: it is about what a plan had taken
 	full  int   // the plan in which nothing fits now
 	never int   // nothing fits now where nothing is taken
 }
 
-// unmetOf is for the moment: asking for another need may move it.
-func (c *capacity) unmetOf(key needKey) *unmet {
-	if n := int(key.need) + 1 - len(c.unmet); n > 0 {
-		c.unmet = append(c.unmet, make([]unmet, n)...)
+// estimate is when a need can be met, and how many claims there were when that was worked out.
+type estimate struct {
+	start  int64
+	claims int
+}
+
+func newEstimates() estimates {
+	return estimates{numbers: &fitNumbers{}, timed: map[needKey]estimate{}}
+}
+
+// begin sets them up for a plan, which has taken nothing yet.
+func (e *estimates) begin(epoch int, blocked bool) {
+	e.epoch, e.claims, e.blocked = epoch, 0, blocked
+	clear(e.timed)
+	e.memory.begin()
+}
+
+// tidy forgets all needs, if there are many.
+func (e *estimates) tidy() {
+	if len(*e.numbers) > maxNumbers {
+		e.numbers, e.unmet = &fitNumbers{}, nil
+		e.memory.forget()
 	}
-	return &c.unmet[key.need]
+}
+
+// taken notes that a job was started.
+func (e *estimates) taken(s step) { e.memory.step(s) }
+
+// claimed notes that nodes were claimed, or will fall free sooner.
+func (e *estimates) claimed(s step) {
+	e.memory.step(s)
+	e.claims++
+}
+
+// limits reports whether time limits matter: whether a job may have to end before nodes are taken from it.
+func (e *estimates) limits() bool { return e.claims > 0 || e.blocked }
+
+// of returns what is known of a need. It is for the moment: asking for another need may move it.
+func (e *estimates) of(key needKey) *unmet {
+	if n := int(key.need) + 1 - len(e.unmet); n > 0 {
+		e.unmet = append(e.unmet, make([]unmet, n)...)
+	}
+	return &e.unmet[key.need]
 }
 
 // full reports whether a need is known to fit nowhere now. A plan only takes, so it will not later in the plan either.
-func (c *capacity) full(key needKey) bool {
-	u := c.unmetOf(key)
-	if u.full != c.epoch && u.never != 0 && u.never == c.memory.forgot && c.memory.untaken() {
-		u.full = c.epoch
+func (e *estimates) full(u *unmet) bool {
+	if u.full != e.epoch && u.never != 0 && u.never == e.memory.forgot && e.memory.untaken() {
+		u.full = e.epoch
 	}
-	return u.full == c.epoch
+	return u.full == e.epoch
 }
 
 // fill notes that a need fits nowhere now.
-func (c *capacity) fill(key needKey) {
-	if c.changes > 0 || c.m.reserved { // a shorter time limit may do
+func (e *estimates) fill(key needKey) {
+	if e.limits() { // a shorter time limit may do
 		return
 	}
-	u := c.unmetOf(key)
-	if u.full, u.never = c.epoch, 0; c.memory.untaken() {
-		u.never = c.memory.forgot
+	u := e.of(key)
+	if u.full, u.never = e.epoch, 0; e.memory.untaken() {
+		u.never = e.memory.forgot
 	}
+}
+
+// recalls reports whether it is known when a need can be met, while nobody holds nodes in time.
+func (e *estimates) recalls(u *unmet, now int64) bool {
+	if u.asked != e.epoch && u.known == e.memory.forgot && u.start >= now && e.memory.untaken() {
+		u.asked = e.epoch
+	}
+	return u.asked == e.epoch
+}
+
+// note takes in when a need can be met, while nobody holds nodes in time.
+func (e *estimates) note(u *unmet, start int64) {
+	if u.start, u.asked, u.known = start, e.epoch, 0; e.memory.untaken() {
+		u.known = e.memory.forgot
+	}
+}
+
+// estimate is the earliest time at which f could start, as far as is known; never if nothing says when. Within a plan it may be a
+// little old: what was started since is not in it.
+func (c *capacity) estimate(cur *cursor, f *fit, key needKey, limit time.Duration) int64 {
+	e := &c.estimates
+	if !e.limits() {
+		u := e.of(key)
+		if !e.recalls(u, c.now) {
+			start, _ := c.earliest(cur, f, key, limit)
+			e.note(u, start)
+		}
+		return u.start
+	}
+	key.limit = limit
+	if t, ok := e.timed[key]; ok && t.claims == e.claims {
+		return t.start
+	}
+	start, _ := c.earliest(cur, f, key, limit)
+	e.timed[key] = estimate{start, e.claims}
+	return start
 }

@@ -46,27 +46,21 @@ func (q *quote) number(c *candidate) {
 // total is what a job comes to at the candidate, and when it starts there, where that is known to be full and when it will not be: false if the candidate must say so itself.
 func (q *quote) total(c *candidate, pl *plan) (total federation.Dollars, start int64, ok bool) {
 	free := q.site.kept
-	if !q.plain || free == nil || free.numbers != q.numbers || int(q.need) >= len(free.unmet) {
+	if !q.plain || free == nil || free.estimates.numbers != q.numbers || int(q.need) >= len(free.estimates.unmet) {
 		return 0, 0, false
 	}
-	u := &free.unmet[q.need]
-	holds := free.memory.untaken()
-	if u.full != free.epoch {
-		if u.never == 0 || u.never != free.memory.forgot || !holds {
-			return 0, 0, false
-		}
-		u.full = free.epoch
-	}
-	start = u.start
+	e := &free.estimates
+	u := &e.unmet[q.need]
 	switch {
-	case free.changes > 0 || free.m.reserved:
-		if c.asked != free.epoch || c.changes != free.changes {
+	case !e.full(u):
+		return 0, 0, false
+	case e.limits():
+		if c.asked != e.epoch || c.claims != e.claims {
 			return 0, 0, false
 		}
 		start = c.start
-	case u.asked == free.epoch:
-	case holds && u.known == free.memory.forgot && u.start >= free.now:
-		u.asked = free.epoch
+	case e.recalls(u, free.now):
+		start = u.start
 	default:
 		return 0, 0, false
 	}

@@ -20,12 +20,69 @@ type gangKey struct {
 	cells string
 }
 
+// add takes in a node of a leaf.
+func (g *gang) add(leaf, n int32) {
+	g.nodes[leaf] = append(g.nodes[leaf], n)
+	g.count[leaf]++
+}
+
+// gangs are those that a plan has looked for.
+type gangs struct {
+	of    map[gangKey]*gang
+	moved [][]int32 // by fabric, and its leaf: the last move that took something of its nodes; nil: no gang has been looked for
+	moves int32
+}
+
+// begin returns a gang without nodes, for a need that is not known yet.
+func (gs *gangs) begin(key gangKey, leaves int, fabrics []*fabric) *gang {
+	if gs.moved == nil {
+		gs.of = map[gangKey]*gang{}
+		for _, each := range fabrics {
+			gs.moved = append(gs.moved, make([]int32, each.Leaves()))
+		}
+	}
+	g := &gang{nodes: make([][]int32, leaves), count: make([]int, leaves), seen: slices.Repeat([]int32{gs.moves}, leaves), at: gs.moves}
+	gs.of[key] = g
+	return g
+}
+
+// move notes that something was taken of node n.
+func (gs *gangs) move(n int32, fabrics []*fabric) {
+	if gs.moved != nil {
+		gs.moves++
+		for i, moved := range gs.moved {
+			moved[fabrics[i].Leaf(n)] = gs.moves
+		}
+	}
+}
+
+// refresh drops from a gang the nodes on which the need does not fit any more. The gang is one of the leaves of that fabric.
+func (gs *gangs) refresh(g *gang, fabric int, fits func(n int32) bool) {
+	if g.at == gs.moves {
+		return
+	}
+	for l, moved := range gs.moved[fabric] {
+		if moved > g.seen[l] {
+			g.seen[l] = gs.moves
+			g.nodes[l] = slices.DeleteFunc(g.nodes[l], func(n int32) bool { return !fits(n) })
+			g.count[l] = len(g.nodes[l])
+		}
+	}
+	g.at = gs.moves
+}
+
+// clear forgets all, when nothing is taken any more.
+func (gs *gangs) clear() {
+	clear(gs.of)
+	gs.moved, gs.moves = nil, 0
+}
+
 // nearby picks the nodes that a job of several gets now, nil if it cannot start.
 func (c *capacity) nearby(cur *cursor, f *fit, end int64) []int32 {
 	g := c.gang(cur, f, end)
 	count := g.count
 	if f.row(&c.m.wiring) {
-		nodes, span := c.choose(slices.Concat(g.nodes...), f)
+		nodes, span := c.chooser.choose(slices.Concat(g.nodes...), f)
 		cur.span = span
 		return nodes
 	}
@@ -37,7 +94,7 @@ func (c *capacity) nearby(cur *cursor, f *fit, end int64) []int32 {
 			}
 		}
 	}
-	parts, span, ok := c.pick(f).Pick(count, f.wiringAsk())
+	parts, span, ok := c.chooser.of(f).Pick(count, f.wiringAsk())
 	if !ok {
 		return nil
 	}
@@ -49,26 +106,14 @@ func (c *capacity) nearby(cur *cursor, f *fit, end int64) []int32 {
 	return nodes
 }
 
-// gang brings the list for a need up to date.
+// gang returns the nodes on which a need fits now.
 func (c *capacity) gang(cur *cursor, f *fit, end int64) *gang {
-	timed := c.changes > 0 || c.m.reserved
-	if cur.gang == nil || timed && !cur.timed {
-		cur.gang, cur.timed = c.gangOf(cur, f, end, timed), timed
+	limits := c.estimates.limits()
+	if cur.gang == nil || limits && !cur.timed {
+		cur.gang, cur.timed = c.gangOf(cur, f, end, limits), limits
 	}
-	g := cur.gang
-	if g.at == c.moves {
-		return g
-	}
-	for l, moved := range c.moved[c.m.wiring.on(f).number] {
-		if moved <= g.seen[l] {
-			continue
-		}
-		g.seen[l] = c.moves
-		g.nodes[l] = slices.DeleteFunc(g.nodes[l], func(n int32) bool { return !c.fitsNow(n, f, end) })
-		g.count[l] = len(g.nodes[l])
-	}
-	g.at = c.moves
-	return g
+	c.gangs.refresh(cur.gang, c.m.wiring.on(f).number, func(n int32) bool { return c.fitsNow(n, f, end) })
+	return cur.gang
 }
 
 func (c *capacity) gangOf(cur *cursor, f *fit, end int64, timed bool) *gang {
@@ -78,40 +123,20 @@ func (c *capacity) gangOf(cur *cursor, f *fit, end int64, timed bool) *gang {
 	if timed {
 		key.rest += strconv.FormatInt(end, 10)
 	}
-	if g := c.gangs[key]; g != nil {
+	if g := c.gangs.of[key]; g != nil {
 		return g
 	}
 	on := c.m.wiring.on(f)
-	leaves := on.Leaves()
-	if c.moved == nil {
-		c.gangs = map[gangKey]*gang{}
-		for _, each := range c.m.wiring.fabrics {
-			c.moved = append(c.moved, make([]int32, each.Leaves()))
-		}
-	}
-	g := &gang{nodes: make([][]int32, leaves), count: make([]int, leaves), seen: slices.Repeat([]int32{c.moves}, leaves), at: c.moves}
+	g := c.gangs.begin(key, on.Leaves(), c.m.wiring.fabrics)
 	for _, cell := range cur.cells {
-		s := c.cell(cell)
-		for b := c.lowest(cell, f); b <= s.top; b++ {
-			for _, n := range s.buckets[b] {
-				if c.bucket[n] == b && c.fitsNow(n, f, end) {
-					l := on.Leaf(n)
-					g.nodes[l] = append(g.nodes[l], n)
-					g.count[l]++
+		in := c.stock.cell(cell)
+		for b := c.stock.lowest(cell, f); b <= in.top; b++ {
+			for _, n := range in.buckets[b] {
+				if c.stock.bucket[n] == b && c.fitsNow(n, f, end) {
+					g.add(on.Leaf(n), n)
 				}
 			}
 		}
 	}
-	c.gangs[key] = g
 	return g
-}
-
-// move notes that something was taken of node n.
-func (c *capacity) move(n int32) {
-	if c.moved != nil {
-		c.moves++
-		for i, moved := range c.moved {
-			moved[c.m.wiring.fabrics[i].Leaf(n)] = c.moves
-		}
-	}
 }

@@ -15,7 +15,7 @@ import (
 func (w *World) SetGuarantees(g *federation.Guarantees) {
 	if w.guarantees.of != g {
 		w.guarantees.set(g)
-		w.stale = true
+		w.progress.stale = true
 	}
 }
 
@@ -32,7 +32,7 @@ type guarantees struct {
 	vain  map[claimant]bool  // nobody's end would help them
 }
 
-// planner is what they need of the World that plans.
+// planner is what they need of the progress of a plan.
 type planner interface {
 	full() bool       // the plan is about as many jobs as it may be
 	know(*queued)     // finds out where a job can run at all

@@ -138,7 +138,7 @@ func TestBorrowersPassNobodyWithinHisGuarantee(t *testing.T) {
 		if again := Plan(s, Policy{Backlog: -1}); !reflect.DeepEqual(plan, again) {
 			t.Fatal("the same snapshot gave another plan")
 		}
-		world.stale = true
+		world.progress.stale = true
 		if again := world.Plan(); !reflect.DeepEqual(plan, again) {
 			t.Fatal("a world that has seen it all before plans differently")
 		}

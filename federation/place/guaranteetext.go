@@ -16,9 +16,8 @@ const mostDetails = 100
 // Holdbacks tell how guarantees bear on a job that waits by the plan: what its own account is guaranteed and holds, and which jobs stand before it because they are
 // within guarantees of others. There are none where guarantees do not matter to it.
 func (w *World) Holdbacks(id federation.JobID) []federation.Holdback {
-	w.index()
-	q, g := w.byID.Of(id), &w.guarantees
-	if q == nil || g.of == nil || len(g.taken) != len(g.of.Accounts) || q.shape == nil || w.decided(q).fate == nil || q.fate.kind.bound() {
+	q, g := w.index.of(id), &w.guarantees
+	if q == nil || g.of == nil || len(g.taken) != len(g.of.Accounts) || q.shape == nil || w.progress.decided(q).fate == nil || q.fate.kind.bound() {
 		return nil
 	}
 	c := q.waitsFor(&w.plan)
@@ -110,7 +109,7 @@ func (g *guarantees) before(q *queued, c *candidate) (out []federation.Holdback)
 }
 
 // keeps says why a job that is within a guarantee waits all the same: who has borrowed there, and why he is not ended.
-func (w *World) keeps(r *right, h *federation.Holdback) {
+func (pl *plan) keeps(r *right, h *federation.Holdback) {
 	st := r.c.site
 	switch by := st.site.Preempt; {
 	case by == federation.PreemptByNone:
@@ -122,7 +121,7 @@ func (w *World) keeps(r *right, h *federation.Holdback) {
 	case r.c.shared():
 		h.Text += fmt.Sprintf("; nobody is ended for it at %s, where jobs of others wait too", st.site.Name)
 		return
-	case w.preempting == nil:
+	case pl.preempting == nil:
 		return
 	}
 	stays, exempt := map[string]int{}, time.Time{}
@@ -131,17 +130,17 @@ func (w *World) keeps(r *right, h *federation.Holdback) {
 	for i := range st.model.obs.Running {
 		id := st.model.obs.Running[i].Job
 		j := ours(id)
-		if j == nil || !r.back(&preemptible{job: j, returns: true, account: w.guarantees.accountOf(j)}) {
+		if j == nil || !r.back(&preemptible{job: j, returns: true, account: pl.guarantees.accountOf(j)}) {
 			continue
 		}
 		borrowed++
-		qos := w.qosOf(j)
-		rules := w.preempting.QOS[qos]
+		qos := pl.qosOf(j)
+		rules := pl.preempting.QOS[qos]
 		switch until := j.Start.Add(rules.Exempt); {
 		case !rules.Returns:
 			stays[qos]++
 			h.Details = append(h.Details, fmt.Sprintf("job %d of %s has borrowed, and is not ended: PreemptMode of QOS %s", id, j.User, qos))
-		case until.After(w.clock):
+		case until.After(pl.clock):
 			if exempt.IsZero() || until.Before(exempt) {
 				exempt = until
 			}

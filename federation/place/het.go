@@ -206,7 +206,7 @@ func (c *capacity) tightest(cur *cursor, f *fit, limit time.Duration) []int32 {
 	}
 	type room struct{ n, gres, cpu int32 }
 	var rooms []room
-	begin := starter{c: c}
+	begin := starter{of: &c.starts}
 	for _, cell := range cur.cells {
 		for _, n := range c.m.cells[cell].nodes {
 			if c.readyAt(n, f, c.from, limit) != c.from || !begin.take(n) {
@@ -235,15 +235,14 @@ func (c *capacity) tightest(cur *cursor, f *fit, limit time.Duration) []int32 {
 func (c *capacity) copyFrom(from int64) *capacity {
 	k := *c
 	k.from = from
-	k.marked, k.touched = slices.Clone(c.marked), slices.Clone(c.touched)
+	k.marked, k.stock.touched, k.stock.taken = slices.Clone(c.marked), slices.Clone(c.stock.touched), nil
 	k.claims = maps.Clone(c.claims)
 	for n, list := range k.claims {
 		k.claims[n] = slices.Clip(list)
 	}
-	k.starts, k.begun = slices.Clone(c.starts), slices.Clone(c.begun)
-	k.memory = memory{}
-	k.gresAt, k.times, k.ready, k.taken = nil, nil, nil, nil
-	k.gangs, k.moved, k.choosers = nil, nil, nil
+	k.starts = c.starts.clone()
+	k.estimates.memory = memory{}
+	k.gangs, k.chooser, k.room = gangs{}, chooser{m: c.m}, room{}
 	return &k
 }
 
@@ -259,13 +258,13 @@ func newEmptyCapacity(m *model, now int64) *capacity {
 func (c *candidate) together(pl *plan) moment {
 	at := moment{}
 	free := c.site.capacity()
-	if c.asked == free.epoch && c.changes == free.changes { // it had to wait then, and less is free now
+	if c.asked == free.estimates.epoch && c.claims == free.estimates.claims { // it had to wait then, and less is free now
 		at.start, at.spots = c.start, c.spots
 	} else {
 		at.start, at.spots = c.parts.gather(free)
-		c.asked, c.changes, c.start, c.spots = 0, free.changes, at.start, at.spots
+		c.asked, c.claims, c.start, c.spots = 0, free.estimates.claims, at.start, at.spots
 		if at.start > pl.now {
-			c.asked = free.epoch
+			c.asked = free.estimates.epoch
 		}
 	}
 	switch {

@@ -99,6 +99,48 @@ func (v *inventory) fitsIn(n int32, free *freeOn, f *fit) bool {
 	return true
 }
 
+// takenBy is how many CPUs f takes of node n.
+func (v *inventory) takenBy(f *fit, n int32) int32 {
+	if f.whole {
+		return v.totalCPU[n]
+	}
+	return f.takes()
+}
+
+// moveGRES takes (sign -1) or gives back (sign 1) an amount of GRES on node n. Where several kinds will do it goes through
+// those that the node has: taking what is free, giving back what is missing.
+func (v *inventory) moveGRES(free []int32, n int32, w *want, sign int32) {
+	if len(w.slots) == 1 {
+		free[w.slots[0]] += sign * w.count
+		return
+	}
+	total := v.totalGRES[int(n)*len(v.slots) : (int(n)+1)*len(v.slots)]
+	left, last := w.count, w.slots[0]
+	for _, s := range w.slots {
+		if total[s] == 0 {
+			continue
+		}
+		room := free[s]
+		if sign > 0 {
+			room = total[s] - free[s]
+		}
+		part := min(left, max(room, 0))
+		free[s] += sign * part
+		left -= part
+		last = s
+	}
+	free[last] += sign * left
+}
+
+// move takes (sign -1) or gives back (sign 1) what f needs on node n.
+func (v *inventory) move(free *freeOn, n int32, f *fit, sign int32) {
+	free.cpu += sign * v.takenBy(f, n)
+	free.mem += sign * f.mem
+	for i := range f.gres {
+		v.moveGRES(free.gres, n, &f.gres[i], sign)
+	}
+}
+
 // hasGRES refuses if a shape has no GRES of a kind.
 func (v *inventory) hasGRES(shape *federation.Node, g gres.Resource) *refusal {
 	if shapeGRES(shape, g) > 0 {
@@ -148,4 +190,15 @@ func (v *inventory) addWants(f *fit, a *ask, shape *federation.Node, each demand
 		f.gpus = min(f.gpus, max(ofJob, f.nodes)) // not the rounded number, but one of each node at least
 	}
 	return nil
+}
+
+func enough(free []int32, w *want) bool {
+	if len(w.slots) == 1 {
+		return free[w.slots[0]] >= w.count
+	}
+	sum := int32(0)
+	for _, s := range w.slots {
+		sum += free[s]
+	}
+	return sum >= w.count
 }

@@ -91,7 +91,7 @@ func (ms *members) takeUp(st *siteState, run int) (changed bool) {
 	case st.kept == nil || next == nil:
 		st.kept = nil
 	case len(f.nodes) == 0: // the plan goes on
-		st.kept.m = next
+		st.kept.adopt(next)
 	default:
 		st.kept.release(ms.now, run)
 		st.kept.follow(next, f.nodes)

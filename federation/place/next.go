@@ -13,10 +13,10 @@ import (
 func (w *World) Next() iter.Seq2[*federation.Job, *federation.Offer] {
 	return func(yield func(*federation.Job, *federation.Offer) bool) {
 		w.settle()
-		for chunk, jobs := range w.planned() {
+		for chunk, jobs := range w.progress.planned() {
 			w.spread(chunk)
 			for _, q := range jobs {
-				if q.fate == nil || !w.lookedAt(q) || q.fate.kind != waits {
+				if q.fate == nil || !w.progress.lookedAt(q) || q.fate.kind != waits {
 					continue
 				}
 				o := q.fate.offers.first(&w.plan)

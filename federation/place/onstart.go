@@ -18,7 +18,7 @@ func (pl *plan) started(s *spot) {
 	}
 	f, m := &s.c.fits[s.fit], s.c.site.model
 	first := s.nodes[0]
-	r := federation.RunningJob{Job: pl.at.job.ID, CPUs: int(s.c.site.capacity().cpus(first, f)), Mem: sbatch.MemMiB(f.mem), Stake: federation.Stake{Partition: m.pools[s.c.pool].Partition}}
+	r := federation.RunningJob{Job: pl.at.job.ID, CPUs: int(m.takenBy(f, first)), Mem: sbatch.MemMiB(f.mem), Stake: federation.Stake{Partition: m.pools[s.c.pool].Partition}}
 	for _, n := range s.nodes {
 		r.Nodes = append(r.Nodes, m.obs.Nodes[n].Name)
 	}

@@ -240,14 +240,14 @@ func TestForetell(t *testing.T) {
 	for q := range w.queue.all() { // each of its own kind, more than one call takes up
 		q.expected = &federation.Expected{P50: time.Hour}
 	}
-	for id := federation.JobID(100); id < 100+mostForetold; id++ {
+	for id := federation.JobID(100); id < 100+mostPredicted; id++ {
 		w.SetJob(Waiting{Job: &federation.Job{ID: id, User: "alice", Spec: new(sbatch.Spec)}, Expected: &federation.Expected{P50: time.Hour}})
 	}
 	for range 2 {
 		w.Predict(func(*federation.Job) *federation.Expected { kinds++; return &federation.Expected{P50: 2 * time.Hour} })
 	}
-	if kinds != mostForetold+20 || w.predicted != nil {
-		t.Errorf("two calls asked for %d kinds of %d", kinds, mostForetold+20)
+	if kinds != mostPredicted+20 || w.predicted != nil {
+		t.Errorf("two calls asked for %d kinds of %d", kinds, mostPredicted+20)
 	}
 	for q := range w.queue.all() {
 		if q.expected.P50 != 2*time.Hour {

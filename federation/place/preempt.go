@@ -16,7 +16,7 @@ import (
 // SetPreempting tells who may take whose place; nil: nobody may.
 func (w *World) SetPreempting(p *federation.Preempting) {
 	if w.preempting != p {
-		w.preempting, w.stale = p, true
+		w.preempting, w.progress.stale = p, true
 	}
 }
 
@@ -132,31 +132,52 @@ func (pl *plan) seize(q *queued, qos string, p *takeover) *fate {
 	return &fate{kind: kind, offers: pl.offersOf(q.shape, p.c, &p.at), rejections: q.shape.rejections, preempt: made}
 }
 
-// vacate counts with the end of a running job at a time, if that is sooner than its limit.
-func (c *capacity) vacate(id federation.JobID, nodes []int32, at int64) {
-	if c.vacated == nil {
-		c.vacated = map[federation.JobID]int64{}
+// vacated are the running jobs that make room for others in a plan.
+type vacated struct {
+	at    map[federation.JobID]int64 // when they have
+	on    []bool                     // by node: such jobs run there; nil: nowhere
+	nodes []int32                    // where that is
+}
+
+// add notes that a job on some nodes, of so many that there are, makes room at a time.
+func (v *vacated) add(id federation.JobID, nodes []int32, of int, at int64) {
+	if v.at == nil {
+		v.at = map[federation.JobID]int64{}
 	}
-	c.vacated[id] = at
-	c.memory.step(step{nodes: uint64(id), from: at})
-	if c.vacant == nil {
-		c.vacant = make([]bool, len(c.m.cpu))
+	if v.on == nil {
+		v.on = make([]bool, of)
 	}
+	v.at[id] = at
 	for _, n := range nodes {
-		c.taken, c.touched[n] = append(c.taken, n), true
-		c.first[n] = min(c.first[n], at)
-		if !c.vacant[n] {
-			c.vacant[n], c.vacatedOn = true, append(c.vacatedOn, n)
+		if !v.on[n] {
+			v.on[n], v.nodes = true, append(v.nodes, n)
 		}
 	}
-	c.changes++
+}
+
+// has reports whether jobs on a node make room for others.
+func (v *vacated) has(n int32) bool { return v.on != nil && v.on[n] }
+
+func (v *vacated) clear() {
+	clear(v.at)
+	v.on, v.nodes = nil, nil
+}
+
+// vacate counts with the end of a running job at a time, if that is sooner than its limit.
+func (c *capacity) vacate(id federation.JobID, nodes []int32, at int64) {
+	c.vacated.add(id, nodes, len(c.first), at)
+	c.estimates.claimed(step{nodes: uint64(id), from: at})
+	for _, n := range nodes {
+		c.stock.touch(n)
+		c.first[n] = min(c.first[n], at)
+	}
 }
 
 // ends is when what a running job holds falls free, seen from now.
 func (c *capacity) ends(r *release) int64 {
 	at := c.at(r.at)
-	if len(c.vacated) > 0 && r.job != 0 {
-		if sooner, ok := c.vacated[r.job]; ok {
+	if len(c.vacated.at) > 0 && r.job != 0 {
+		if sooner, ok := c.vacated.at[r.job]; ok {
 			at = min(at, c.at(sooner))
 		}
 	}

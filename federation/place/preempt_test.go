@@ -119,7 +119,7 @@ func TestPreemptionTakesOnlyWhatItNeeds(t *testing.T) {
 		if again := Plan(s, Policy{}); !reflect.DeepEqual(plan, again) {
 			t.Fatal("the same snapshot gave another plan")
 		}
-		pl.stale = true
+		pl.progress.stale = true
 		if again := pl.Plan(); !reflect.DeepEqual(plan, again) {
 			t.Fatal("a world that has seen it all before plans differently")
 		}

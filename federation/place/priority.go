@@ -72,18 +72,18 @@ func (w *World) Reorder() {
 		q.group, q.turn.priority = w.groups.of(q.job, q.expected)
 	})
 	w.guarantees.reorder()
-	w.stale, w.fresh = true, nil
+	w.progress.reorder()
 }
 
 // Regroup takes in that groups of jobs count something else, and nothing else has changed of their order.
 func (w *World) Regroup() {
 	if w.groups.again() {
-		w.stale, w.fresh = true, nil
+		w.progress.reorder()
 	}
 }
 
-// mostForetold is how many forecasts one call of Predict asks for.
-const mostForetold = 500
+// mostPredicted is how many forecasts one call of Predict asks for.
+const mostPredicted = 500
 
 // Predict takes in how long jobs of the queue are expected to run by now, and computes the order of the queue again. Jobs of which the same value was expected are alike: they are asked for
 // together. Where there are many kinds of jobs, each call takes up some of them, until all have had their turn.
@@ -96,7 +96,7 @@ func (w *World) Predict(expected func(*federation.Job) *federation.Expected) {
 		}
 		e, known := told[old]
 		if !known {
-			if len(told) == mostForetold {
+			if len(told) == mostPredicted {
 				continue
 			}
 			if e = expected(q.job); old != nil || e == nil { // where nothing was known, jobs may be of any kind
@@ -108,7 +108,7 @@ func (w *World) Predict(expected func(*federation.Job) *federation.Expected) {
 		}
 		q.expected = e
 	}
-	if len(told) < mostForetold {
+	if len(told) < mostPredicted {
 		w.predicted = nil
 	} else {
 		if w.predicted == nil {

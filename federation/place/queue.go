@@ -3,9 +3,9 @@ package place
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"fsub/federation"
+	"fsub/federation/jobmap"
 )
 
 // queued is a job in the queue. There may be a million: it is kept small.
@@ -71,77 +71,68 @@ type Waiting struct {
 
 // SetJob tells of a job in the queue that is new or has changed.
 func (w *World) SetJob(j Waiting) {
-	w.index()
+	old := w.index.of(j.Job.ID)
 	q := &queued{job: j.Job, userGroup: stranger, run: -1, refused: len(j.Refused) > 0, spent: j.Spent, expected: j.Expected, claim: w.guarantees.claimOf(j.Job)}
-	q.group, q.turn = w.rankOf(&j)
-	old := w.byID.Of(j.Job.ID)
+	q.group, q.turn = w.groups.rank(&j)
 	w.at.job = j.Job
 	if old != nil && !w.outdated() && old.turn.own() == q.turn && old.group == q.group && old.claim == q.claim && !old.refused && !q.refused && old.spent == q.spent && old.userGroup != stranger && (old.job.Part == nil) == (j.Job.Part == nil) &&
 		w.userGroupOf(j.Job, j.Expected, nil) == old.userGroup {
-		old.job, old.told, old.expected = j.Job, 0, j.Expected // nothing that the plan depends on
-		w.news = append(w.news, old)
-		if !w.stale {
-			w.decided(old)
-		}
-		w.queue.chunkOf(old).quiet = false
+		old.job, old.expected = j.Job, j.Expected
+		w.progress.tellAgain(old)
 		return
 	}
 	w.DropJob(j.Job.ID)
-	w.byID.Set(j.Job.ID, q)
+	w.index.jobs.Set(j.Job.ID, q)
 	if q.refused {
 		w.refused[j.Job.ID] = j.Refused
 	}
 	w.queue.add(q)
 	w.guarantees.add(q)
-	w.stale = w.pressed.shifted(w.queue.n) || w.stale || q.claim != 0 // it may go before others, wherever it stands, or they find that it waits for them
-	if !w.stale && w.within(q) {
-		w.fresh = append(w.fresh, q)
-	}
+	// One with a claim may go before others, wherever it stands, or they find that it waits for them.
+	w.progress.stale = w.pressed.shifted(w.queue.n) || w.progress.stale || q.claim != 0
+	w.progress.add(q)
 }
 
 // DropJob tells that a job is not in the queue any more, whether it was bound, cancelled or held.
 func (w *World) DropJob(id federation.JobID) {
-	w.index()
-	q := w.byID.Of(id)
+	q := w.index.of(id)
 	if q == nil {
 		return
 	}
-	w.byID.Delete(id)
+	w.index.jobs.Delete(id)
 	if q.refused {
 		delete(w.refused, id)
 	}
-	looked := w.lookedAt(q)
+	looked := w.progress.lookedAt(q)
 	w.queue.remove(q)
 	w.guarantees.remove(q)
-	w.stale = w.pressed.shifted(w.queue.n) || w.stale || looked && q.claim != 0
-	switch {
-	case w.stale:
-	case !looked:
-		w.fresh = slices.DeleteFunc(w.fresh, func(f *queued) bool { return f == q })
-	case w.took != nil && w.queue.compare(q, w.took) <= 0:
-		w.stale = true // those behind it may find something else
-	default:
-		w.looked--
-	}
-	q.run = -1 // in news and acts it stays
+	w.progress.stale = w.pressed.shifted(w.queue.n) || w.progress.stale || looked && q.claim != 0
+	w.progress.remove(q, looked)
 }
 
 // full reports whether the plan is about as many jobs as it may be.
 func (pl *plan) full() bool { return pl.looked == pl.policy.MaxLook || pl.bound == pl.policy.MaxBind }
 
-// index makes byID.
-func (w *World) index() {
-	if w.byID.Len() > 0 {
-		return
-	}
-	for q := range w.queue.some() {
-		w.byID.Set(q.job.ID, q)
-	}
+// index finds the jobs of a queue by ID.
+type index struct {
+	queue *jobQueue
+	jobs  jobmap.Map[*queued] // empty until somebody asks
 }
 
-func (w *World) rankOf(j *Waiting) (group int32, r turn) {
+// of returns a job of the queue, nil if that has none of that ID.
+func (x *index) of(id federation.JobID) *queued {
+	if x.jobs.Len() == 0 {
+		for q := range x.queue.some() {
+			x.jobs.Set(q.job.ID, q)
+		}
+	}
+	return x.jobs.Of(id)
+}
+
+// rank is where a job stands in the queue.
+func (g *groups) rank(j *Waiting) (group int32, r turn) {
 	r.place = cmp.Or(j.Place, j.Job.ID)
-	group, r.priority = w.groups.of(j.Job, j.Expected)
+	group, r.priority = g.of(j.Job, j.Expected)
 	if j.Place != 0 && j.Job.Part != nil {
 		r.index = int32(j.Job.Part.Index)
 	}

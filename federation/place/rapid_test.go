@@ -154,7 +154,7 @@ func TestPlanKeepsItsPromises(t *testing.T) {
 		checkCapacity(t, pl)
 		checkAmounts(t, s, plan)
 		checkJudge(t, s, plan)
-		pl.stale = true
+		pl.progress.stale = true
 		if again := pl.Plan(); !reflect.DeepEqual(plan, again) {
 			t.Fatal("a world that has seen it all before plans differently")
 		}
@@ -278,13 +278,13 @@ func checkCapacity(t *rapid.T, pl *World) {
 			continue
 		}
 		c, started := st.capacity(), map[int32]int32{}
-		for n := range c.cpu {
+		for n := range c.stock.cpu {
 			n := int32(n)
 			times := []int64{pl.now}
 			for _, k := range c.claims[n] {
 				times = append(times, k.from)
 			}
-			if c.starts != nil && c.m.startsOf[n] >= 0 && (len(c.claims[n]) > 0 || c.cpu[n] < c.m.cpu[n]) {
+			if c.starts.bounded() && c.m.startsOf[n] >= 0 && (len(c.claims[n]) > 0 || c.stock.cpu[n] < c.m.cpu[n]) {
 				if started[c.m.startsOf[n]]++; started[c.m.startsOf[n]] > c.m.starts[c.m.startsOf[n]] {
 					t.Fatalf("%s: more than %d nodes are started", st.site.Name, c.m.starts[c.m.startsOf[n]])
 				}

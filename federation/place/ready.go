@@ -42,30 +42,6 @@ func (m *model) readyAfter(n int32, f *fit) int64 {
 	return never
 }
 
-// readiness returns the order of the nodes for a need.
-func (c *capacity) readiness(cur *cursor, f *fit) *readiness {
-	if r := cur.ready; r != nil && cur.readyIn == c.orders && r.used > 0 {
-		r.used = c.epoch
-		return r
-	}
-	one := fit{cpu: f.cpu, mem: f.mem, gres: f.gres, whole: f.whole}
-	key := gangKey{fitKey: keyOf(0, 0, &one), cells: fmt.Sprint(cur.cells)}
-	r := c.orders.of[key]
-	if r == nil {
-		r = &readiness{f: one, cells: cur.cells}
-		for _, cell := range cur.cells {
-			for _, n := range c.m.cells[cell].nodes {
-				r.order = append(r.order, nodeTime{n, c.m.readyAfter(n, f)})
-			}
-		}
-		slices.SortFunc(r.order, func(a, b nodeTime) int { return c.m.compare(r.cells, a, b) })
-		c.orders.of[key] = r
-	}
-	r.used = max(c.epoch, 1)
-	cur.ready, cur.readyIn = r, c.orders
-	return r
-}
-
 // compare has of two nodes that are ready at the same time the one first that the cells list first.
 func (m *model) compare(cells []int32, a, b nodeTime) int {
 	if a.at != b.at {
@@ -83,6 +59,30 @@ func (m *model) compare(cells []int32, a, b nodeTime) int {
 // orders are the readinesses of a site. Copies of its capacity share them.
 type orders struct {
 	of map[gangKey]*readiness
+}
+
+// readiness returns the order of the nodes for a need.
+func (o *orders) readiness(cur *cursor, f *fit, m *model, epoch int) *readiness {
+	if r := cur.ready; r != nil && cur.readyIn == o && r.used > 0 {
+		r.used = epoch
+		return r
+	}
+	one := fit{cpu: f.cpu, mem: f.mem, gres: f.gres, whole: f.whole}
+	key := gangKey{fitKey: keyOf(0, 0, &one), cells: fmt.Sprint(cur.cells)}
+	r := o.of[key]
+	if r == nil {
+		r = &readiness{f: one, cells: cur.cells}
+		for _, cell := range cur.cells {
+			for _, n := range m.cells[cell].nodes {
+				r.order = append(r.order, nodeTime{n, m.readyAfter(n, f)})
+			}
+		}
+		slices.SortFunc(r.order, func(a, b nodeTime) int { return m.compare(r.cells, a, b) })
+		o.of[key] = r
+	}
+	r.used = max(epoch, 1)
+	cur.ready, cur.readyIn = r, o
+	return r
 }
 
 // tidy forgets those that the last plan did not ask for, if there are many.
@@ -141,12 +141,12 @@ type readyScan struct {
 	f     *fit
 	cells []int32
 	limit time.Duration
-	order []nodeTime // to come, beside those in c.awaited: they are ready later than in order, or were taken back
+	order []nodeTime // to come, beside those in c.room.awaited: they are ready later than in order, or were taken back
 }
 
 func (c *capacity) scan(cur *cursor, f *fit, limit time.Duration) *readyScan {
-	s := &readyScan{c: c, f: f, cells: cur.cells, limit: limit, order: c.readiness(cur, f).order}
-	c.awaited = c.awaited[:0]
+	s := &readyScan{c: c, f: f, cells: cur.cells, limit: limit, order: c.orders.readiness(cur, f, c.m, c.estimates.epoch).order}
+	c.room.awaited = c.room.awaited[:0]
 	if c.from > c.now {
 		i, _ := slices.BinarySearchFunc(s.order, c.from+1, func(t nodeTime, at int64) int { return cmp.Compare(t.at, at) })
 		s.order = slices.Clone(s.order)
@@ -155,7 +155,7 @@ func (c *capacity) scan(cur *cursor, f *fit, limit time.Duration) *readyScan {
 		}
 		slices.SortFunc(s.order[:i], s.compare)
 	}
-	for _, n := range c.vacatedOn {
+	for _, n := range c.vacated.nodes {
 		if c.m.up[n] && slices.Contains(s.cells, c.m.cellOf[n]) {
 			s.add(nodeTime{n, c.readyAt(n, f, c.from, limit)})
 		}
@@ -168,7 +168,7 @@ func (s *readyScan) compare(a, b nodeTime) int { return s.c.m.compare(s.cells, a
 // add has a node come at a time.
 func (s *readyScan) add(t nodeTime) {
 	if t.at != never {
-		s.c.awaited.push(s, awaited{t, true})
+		s.c.room.awaited.push(s, awaited{t, true})
 	}
 }
 
@@ -179,22 +179,22 @@ func (s *readyScan) next() (nodeTime, bool) {
 		if len(s.order) > 0 && s.order[0].at != never {
 			t := s.order[0]
 			t.at = max(t.at, c.from)
-			if len(c.awaited) == 0 || s.compare(c.awaited[0].nodeTime, t) >= 0 {
+			if len(c.room.awaited) == 0 || s.compare(c.room.awaited[0].nodeTime, t) >= 0 {
 				s.order = s.order[1:]
 				switch {
-				case c.sooner(t.n):
+				case c.vacated.has(t.n):
 				case !c.plain(t.n) || s.f.reservation != "":
-					c.awaited.push(s, awaited{nodeTime{t.n, max(t.at, c.notBefore(t.n, s.f))}, false})
-				case (s.f.exclude == nil || !s.f.exclude[t.n]) && (c.starts == nil || c.mayStart(t.n)):
+					c.room.awaited.push(s, awaited{nodeTime{t.n, max(t.at, c.notBefore(t.n, s.f))}, false})
+				case (s.f.exclude == nil || !s.f.exclude[t.n]) && c.starts.may(t.n):
 					return t, true
 				}
 				continue
 			}
 		}
-		if len(c.awaited) == 0 {
+		if len(c.room.awaited) == 0 {
 			return nodeTime{}, false
 		}
-		t := c.awaited.pop(s)
+		t := c.room.awaited.pop(s)
 		if t.known {
 			return t.nodeTime, true
 		}
@@ -216,11 +216,8 @@ func (c *capacity) notBefore(n int32, f *fit) int64 {
 
 // plain reports whether the model says all of a node: the plan has taken nothing of it, it is not claimed, and no job has outlasted its limit there.
 func (c *capacity) plain(n int32) bool {
-	return !c.touched[n] && !c.marked[n] && c.m.firstFree(n) > c.now
+	return !c.stock.touched[n] && !c.marked[n] && c.m.firstFree(n) > c.now
 }
-
-// sooner reports whether jobs on a node make room for others.
-func (c *capacity) sooner(n int32) bool { return c.vacant != nil && c.vacant[n] }
 
 // search works out when and on which nodes f could start.
 func (c *capacity) search(cur *cursor, f *fit, limit time.Duration) (int64, []int32) {
@@ -232,25 +229,25 @@ func (c *capacity) search(cur *cursor, f *fit, limit time.Duration) (int64, []in
 			return never, nil
 		}
 		return t.at, []int32{t.n}
-	case c.starts == nil && len(f.include) == 0 && !c.m.wiring.particular(f):
+	case !c.starts.bounded() && len(f.include) == 0 && !c.m.wiring.particular(f):
 		return s.soonest()
 	}
-	ready := c.ready[:0]
-	if c.starts == nil {
+	ready := c.room.ready[:0]
+	if !c.starts.bounded() {
 		for t, ok := s.next(); ok; t, ok = s.next() {
 			ready = append(ready, t)
 		}
 	} else {
 		ready = c.startable(ready, cur, f, limit)
 	}
-	c.ready = ready
+	c.room.ready = ready
 	for {
-		start := c.enoughAt(ready, f)
+		start := c.chooser.enoughAt(ready, f, c.from)
 		if start == never {
 			return never, nil
 		}
 		if c.settle(ready, f, start, limit) {
-			return start, c.nodesAt(ready, f, start)
+			return start, c.chooser.nodesAt(ready, f, start)
 		}
 		slices.SortFunc(ready, s.compare)
 	}
@@ -258,7 +255,7 @@ func (c *capacity) search(cur *cursor, f *fit, limit time.Duration) (int64, []in
 
 // startable are the nodes on which f will fit, of those that must start no more than may.
 func (c *capacity) startable(ready []nodeTime, cur *cursor, f *fit, limit time.Duration) []nodeTime {
-	begin := starter{c: c}
+	begin := starter{of: &c.starts}
 	for _, cell := range cur.cells {
 		for _, n := range c.m.cells[cell].nodes {
 			if t := c.readyAt(n, f, c.from, limit); t != never && begin.take(n) {
@@ -273,7 +270,7 @@ func (c *capacity) startable(ready []nodeTime, cur *cursor, f *fit, limit time.D
 // soonest is when as many nodes are ready as f needs, wherever they are, and which it gets. It looks at no more nodes than are ready until then.
 func (s *readyScan) soonest() (int64, []int32) {
 	c, f := s.c, s.f
-	ready := c.ready[:0]
+	ready := c.room.ready[:0]
 	for {
 		for len(ready) < f.nodes {
 			t, ok := s.next()
@@ -294,9 +291,9 @@ func (s *readyScan) soonest() (int64, []int32) {
 			}
 			ready = append(ready, t)
 		}
-		c.ready = ready
+		c.room.ready = ready
 		if c.settle(ready, f, start, s.limit) {
-			return start, c.nodesAt(ready, f, start)
+			return start, c.chooser.nodesAt(ready, f, start)
 		}
 		slices.SortFunc(ready, s.compare)
 		for len(ready) > 0 && ready[len(ready)-1].at > start {

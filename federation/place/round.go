@@ -10,7 +10,7 @@ import (
 func (w *World) Plan() federation.Plan {
 	w.settle()
 	p := federation.Plan{Decisions: make([]federation.Decision, 0, w.looked)}
-	for chunk, jobs := range w.planned() {
+	for chunk, jobs := range w.progress.planned() {
 		w.spread(chunk)
 		for _, q := range jobs {
 			p.Decisions = append(p.Decisions, w.decision(q))
@@ -23,27 +23,26 @@ func (w *World) Plan() federation.Plan {
 // another reason than Decide said last. A job that is still there is to be bound still. Of one that some site has refused a new plan tells again in any case.
 func (w *World) Decide() []federation.Decision {
 	w.settle()
-	all := append(w.news, w.acts...)
-	if w.anew {
-		all = nil
-		for i := range w.queue.subqueues {
-			all = w.tellOf(&w.queue.subqueues[i], all)
-		}
+	return w.progress.decide()
+}
+
+// settle brings the plan up to date.
+func (w *World) settle() {
+	w.read()
+	if !w.progress.stale && !w.progress.insert() {
+		w.progress.stale = true
 	}
-	all = slices.DeleteFunc(all, func(q *queued) bool { return !w.lookedAt(q) || !w.decided(q).tells() })
-	if !slices.IsSortedFunc(all, w.queue.compare) {
-		slices.SortFunc(all, w.queue.compare)
+	if w.progress.stale {
+		w.begin()
+		w.progress.restart()
 	}
-	all = slices.Compact(all)
-	w.news, w.acts, w.anew = nil, nil, false
-	out := make([]federation.Decision, len(all))
-	for i, q := range all {
-		out[i] = w.decision(q)
-		if q.told = q.fate.word; q.acts() {
-			w.acts = append(w.acts, q)
-		}
-	}
-	return out
+	w.at = looking{}
+}
+
+// begin starts a new plan of what the sites say by now.
+func (w *World) begin() {
+	w.read()
+	w.plan.begin()
 }
 
 // refusedBy are the sites that have refused a job, nil if none has.
@@ -61,24 +60,6 @@ func (q *queued) tells() bool {
 
 // acts reports whether something is to be done with a job.
 func (q *queued) acts() bool { return q.fate.kind != waits }
-
-// settle brings the plan up to date.
-func (w *World) settle() {
-	w.read()
-	if !w.stale && !w.insert() {
-		w.stale = true
-	}
-	if w.stale {
-		w.planAnew()
-	}
-	w.at = looking{}
-}
-
-// begin starts a new plan of what the sites say by now.
-func (w *World) begin() {
-	w.read()
-	w.plan.begin()
-}
 
 // idle decides about the first of some jobs, as long as each would find what the last one of its shape has found. It returns how many those are.
 func (pl *plan) idle(jobs []*queued) int {
@@ -103,7 +84,7 @@ func (pl *plan) idle(jobs []*queued) int {
 // ahead is the jobs of a subqueue that a plan has decided about though some of other subqueues stand among them. That will do until one of those takes nodes, or is the last one.
 type ahead struct {
 	*join
-	w     *World
+	plan  *plan
 	there []spotted
 }
 
@@ -126,7 +107,7 @@ func (a *ahead) undo(t turn) (any bool) {
 		}
 		any = true
 		i := max(s.find(a.within(t, int(s.subqueue))), s.from)
-		a.w.looked -= s.to - i
+		a.plan.looked -= s.to - i
 		if to := (position{s.at, i}); to.before(a.join.at[s.subqueue]) {
 			a.join.at[s.subqueue] = to
 		}

@@ -17,7 +17,7 @@ type cursor struct {
 	gang  *gang         // see capacity.gang
 	timed bool          // that one is for a job that ends in time
 
-	ready   *readiness // see capacity.readiness
+	ready   *readiness // see orders.readiness
 	readyIn *orders
 }
 
@@ -51,12 +51,12 @@ func (cur *cursor) renew(epoch int) {
 // one finds the node with the least free on which f fits, -1 if there is none.
 func (c *capacity) one(cur *cursor, f *fit, end int64) int32 {
 	for i, cell := range cur.cells {
-		s, lowest := c.cell(cell), c.lowest(cell, f)
+		s, lowest := c.stock.cell(cell), c.stock.lowest(cell, f)
 		for b := lowest; b <= s.top; b++ {
 			nodes, was := s.buckets[b], cur.place(i, int(b-lowest))
 			k, found := was, int32(-1)
 			for ; int(k) < len(nodes); k++ {
-				if n := nodes[k]; c.bucket[n] == b && c.fitsNow(n, f, end) {
+				if n := nodes[k]; c.stock.bucket[n] == b && c.fitsNow(n, f, end) {
 					found = n
 					break
 				}
@@ -74,7 +74,7 @@ func (c *capacity) one(cur *cursor, f *fit, end int64) int32 {
 
 // many finds f.nodes nodes on which f fits now, nil if there are not so many.
 func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
-	start := starter{c: c}
+	start := starter{of: &c.starts}
 	for _, n := range f.include {
 		if !c.m.up[n] || !c.fitsNow(n, f, end) || !start.take(n) {
 			return nil
@@ -83,7 +83,7 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 	nodes := slices.Clone(f.include)
 	wired := c.m.wiring.matters(f)
 	for i, cell := range cur.cells {
-		s, lowest := c.cell(cell), c.lowest(cell, f)
+		s, lowest := c.stock.cell(cell), c.stock.lowest(cell, f)
 		for b := lowest; b <= s.top; b++ {
 			from := int(cur.place(i, int(b-lowest)))
 			for k := from; k < len(s.buckets[b]); k++ {
@@ -91,7 +91,7 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 					return nodes
 				}
 				n := s.buckets[b][k]
-				switch fits := c.bucket[n] == b && c.fitsNow(n, f, end); {
+				switch fits := c.stock.bucket[n] == b && c.fitsNow(n, f, end); {
 				case fits && !slices.Contains(f.include, n) && start.take(n):
 					nodes = append(nodes, n)
 				case !fits && k == from:
@@ -102,7 +102,7 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 		}
 	}
 	if wired {
-		nodes, cur.span = c.choose(nodes, f)
+		nodes, cur.span = c.chooser.choose(nodes, f)
 		return nodes
 	}
 	if len(nodes) < f.nodes {
@@ -113,8 +113,8 @@ func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 
 // startNow finds the nodes on which f can start at once, nil if it cannot. They are valid until the next call.
 func (c *capacity) startNow(cur *cursor, f *fit, end int64) []int32 {
-	if cur.epoch != c.epoch {
-		cur.renew(c.epoch)
+	if cur.epoch != c.estimates.epoch {
+		cur.renew(c.estimates.epoch)
 	}
 	if cur.dead {
 		return nil
@@ -122,7 +122,7 @@ func (c *capacity) startNow(cur *cursor, f *fit, end int64) []int32 {
 	var nodes []int32
 	if f.nodes > 1 || f.alone || len(f.include) > 0 {
 		cur.span = topology.Span{}
-		if c.m.wiring.on(f).tree && len(f.include) == 0 && c.starts == nil {
+		if c.m.wiring.on(f).tree && len(f.include) == 0 && !c.starts.bounded() {
 			nodes = c.nearby(cur, f, end)
 		} else {
 			nodes = c.many(cur, f, end)

@@ -86,11 +86,11 @@ func (c *capacity) lasts(now int64) bool {
 
 // earliest returns when and on which nodes f could start. It searches only if that is not known.
 func (c *capacity) earliest(cur *cursor, f *fit, key needKey, limit time.Duration) (int64, []int32) {
-	at := c.memory.state()
+	at := c.estimates.memory.state()
 	if at == nil {
 		return c.search(cur, f, limit)
 	}
-	if key.limit = 0; c.changes > 0 || c.m.reserved {
+	if key.limit = 0; c.estimates.limits() {
 		key.limit = limit
 	}
 	if s, ok := at.starts[key]; ok && s.start >= c.now {

@@ -77,7 +77,7 @@ nodes c[1-40] cpus=4 mem=4000 rent=c7i/a/on-demand@3.00 state=ALLOCATED`)
 	plan := newWorldOf(&s, w.policy)
 	plan.Decide()
 	added := 0
-	for ; !plan.stale; added++ {
+	for ; !plan.progress.stale; added++ {
 		j := w.job(t, split(fmt.Sprintf("%d -c4 -t1h", n+1+added)))
 		plan.SetJob(Waiting{Job: j})
 	}

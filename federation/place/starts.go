@@ -30,34 +30,52 @@ func (m *model) readStarts() {
 	}
 }
 
-// counts reports whether node n would be one more that is used.
-func (c *capacity) counts(n int32) bool {
-	return c.starts != nil && c.m.startsOf[n] >= 0 && !c.begun[n]
+// startLimit counts the idle nodes that a plan may still take into use.
+type startLimit struct {
+	left  []int32 // by partition: how many of its idle nodes may still be taken into use; nil: all may
+	of    []int32 // by node: see model.startsOf
+	begun []bool  // by node: counted there
 }
 
-// mayStart reports whether node n is in use, or may be.
-func (c *capacity) mayStart(n int32) bool { return !c.counts(n) || c.starts[c.m.startsOf[n]] > 0 }
+func newStartLimit(m *model) startLimit {
+	if m.starts == nil {
+		return startLimit{}
+	}
+	return startLimit{left: slices.Clone(m.starts), of: m.startsOf, begun: make([]bool, len(m.cpu))}
+}
+
+func (s *startLimit) clone() startLimit {
+	return startLimit{left: slices.Clone(s.left), of: s.of, begun: slices.Clone(s.begun)}
+}
+
+// bounded reports whether the site bounds them at all.
+func (s *startLimit) bounded() bool { return s.left != nil }
+
+// counts reports whether node n would be one more that is used.
+func (s *startLimit) counts(n int32) bool { return s.left != nil && s.of[n] >= 0 && !s.begun[n] }
+
+// may reports whether node n is in use, or may be.
+func (s *startLimit) may(n int32) bool { return !s.counts(n) || s.left[s.of[n]] > 0 }
 
 // use notes that something is taken of node n, or will be.
-func (c *capacity) use(n int32) {
-	c.taken, c.touched[n] = append(c.taken, n), true
-	if c.counts(n) {
-		c.begun[n] = true
-		c.starts[c.m.startsOf[n]]--
+func (s *startLimit) use(n int32) {
+	if s.counts(n) {
+		s.begun[n] = true
+		s.left[s.of[n]]--
 	}
 }
 
 // starter picks, of the nodes of one pool, no more than may be taken into use.
 type starter struct {
-	c    *capacity
+	of   *startLimit
 	used int32
 }
 
 func (s *starter) take(n int32) bool {
-	if !s.c.counts(n) {
+	if !s.of.counts(n) {
 		return true
 	}
-	if s.used >= s.c.starts[s.c.m.startsOf[n]] {
+	if s.used >= s.of.left[s.of.of[n]] {
 		return false
 	}
 	s.used++

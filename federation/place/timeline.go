@@ -25,9 +25,7 @@ type freeOn struct {
 // freeAt adds to what is free on node n now what falls free until t, and takes away what is claimed at t. The result is
 // valid until the next call.
 func (c *capacity) freeAt(n int32, t int64) freeOn {
-	stride := len(c.m.slots)
-	c.gresAt = append(c.gresAt[:0], c.gres[int(n)*stride:(int(n)+1)*stride]...)
-	free := freeOn{c.cpu[n], c.mem[n], c.gresAt}
+	free := c.stock.on(n, &c.room.gres)
 	for i := range c.m.frees[n] {
 		if r := &c.m.frees[n][i]; c.ends(r) <= t {
 			free.cpu += r.cpu
@@ -39,26 +37,18 @@ func (c *capacity) freeAt(n int32, t int64) freeOn {
 	}
 	for i := c.head[n]; i > 0; i = c.placed[i-1].next {
 		if c.placed[i-1].end <= t {
-			c.add(&free, n, c.placed[i-1].f, 1)
+			c.m.move(&free, n, c.placed[i-1].f, 1)
 		}
 	}
 	for i := range c.claims[n] {
 		if k := &c.claims[n][i]; k.from <= t && t < k.to {
-			c.add(&free, n, k.f, -1)
+			c.m.move(&free, n, k.f, -1)
 		}
 	}
 	// A job may hold more than the node's record shows: never count beyond what the node has.
 	free.cpu = min(free.cpu, c.m.totalCPU[n])
 	free.mem = min(free.mem, c.m.totalMem[n])
 	return free
-}
-
-func (c *capacity) add(free *freeOn, n int32, f *fit, sign int32) {
-	free.cpu += sign * c.cpus(n, f)
-	free.mem += sign * f.mem
-	for i := range f.gres {
-		c.takeGRES(free.gres, n, &f.gres[i], sign)
-	}
 }
 
 // fitsBetween reports whether f fits on node n throughout an interval. What is free only shrinks where a claim begins.
@@ -89,13 +79,13 @@ func (c *capacity) fitsBetween(n int32, f *fit, from, to int64) bool {
 
 // readyAt is the earliest time, not before from, at which f fits on node n for as long as it may run; never if nothing says when.
 func (c *capacity) readyAt(n int32, f *fit, from int64, limit time.Duration) int64 {
-	if !c.m.up[n] || f.exclude != nil && f.exclude[n] || c.starts != nil && !c.mayStart(n) {
+	if !c.m.up[n] || f.exclude != nil && f.exclude[n] || !c.starts.may(n) {
 		return never
 	}
 	if !c.marked[n] && f.reservation == "" {
 		return max(c.readyPlain(n, f), from)
 	}
-	times := append(c.times[:0], from)
+	times := append(c.room.times[:0], from)
 	for i := range c.m.frees[n] {
 		times = append(times, c.ends(&c.m.frees[n][i]))
 	}
@@ -109,7 +99,7 @@ func (c *capacity) readyAt(n int32, f *fit, from int64, limit time.Duration) int
 		times = append(times, b.from, b.to)
 	}
 	slices.Sort(times)
-	c.times = times
+	c.room.times = times
 	for i, t := range times {
 		if t < from || t == never || i > 0 && t == times[i-1] {
 			continue
@@ -140,7 +130,7 @@ func (c *capacity) readyPlain(n int32, f *fit) int64 {
 			return never
 		}
 	}
-	times := c.times[:0]
+	times := c.room.times[:0]
 	for i := range frees {
 		times = append(times, c.ends(&frees[i]))
 	}
@@ -148,7 +138,7 @@ func (c *capacity) readyPlain(n int32, f *fit) int64 {
 		times = append(times, c.placed[i-1].end)
 	}
 	slices.Sort(times)
-	c.times = times
+	c.room.times = times
 	times = slices.Compact(times)
 	i, _ := slices.BinarySearchFunc(times, true, func(t int64, _ bool) int {
 		if free := c.freeAt(n, t); c.m.fitsIn(n, &free, f) {
@@ -169,7 +159,7 @@ func (c *capacity) turnover(cur *cursor, f *fit, seconds int64) float64 {
 	for _, cell := range cur.cells {
 		for _, n := range c.m.cells[cell].nodes {
 			for i := range c.m.frees[n] {
-				if r := &c.m.frees[n][i]; c.covers(r, f) {
+				if r := &c.m.frees[n][i]; r.covers(f) {
 					sum += min(1, float64(seconds)/float64(c.at(r.at)-c.now))
 				}
 			}
@@ -178,8 +168,8 @@ func (c *capacity) turnover(cur *cursor, f *fit, seconds int64) float64 {
 	return sum
 }
 
-// covers reports whether what one job gives back is enough for f.
-func (c *capacity) covers(r *release, f *fit) bool {
+// covers reports whether what a job gives back is enough for f.
+func (r *release) covers(f *fit) bool {
 	if r.cpu < f.cpu || r.mem < f.mem || f.whole {
 		return false
 	}
@@ -219,12 +209,10 @@ func (c *capacity) settle(ready []nodeTime, f *fit, start int64, limit time.Dura
 
 // claim reserves nodes for a job that will start there.
 func (c *capacity) claim(nodes []int32, f *fit, from, to int64) {
-	c.memory.step(step{f: f, nodes: hashNodes(nodes), from: from, to: to, claim: true})
+	c.estimates.claimed(step{f: f, nodes: hashNodes(nodes), from: from, to: to, claim: true})
 	for _, n := range nodes {
 		c.use(n)
 		c.claims[n] = append(c.claims[n], claim{from, to, f})
 		c.marked[n] = true
-		c.move(n)
 	}
-	c.changes++
 }

@@ -10,7 +10,7 @@ import (
 // Try tells when and where a job would start if it were submitted now and alone in the queue. e is how long it is expected to run; nil: nothing is known of that.
 func (w *World) Try(job *federation.Job, e *federation.Expected) federation.Trial {
 	w.begin()
-	w.stale = true // the next plan starts over
+	w.progress.stale = true // the next plan starts over
 	t, _ := w.tryLast(job, e)
 	return t
 }
@@ -22,11 +22,11 @@ func (w *World) TryQueued(j Waiting) federation.Trial {
 	w.SetJob(j)
 	defer w.DropJob(j.Job.ID)
 	w.settle()
-	q := w.byID.Of(j.Job.ID)
-	if q == nil || !w.lookedAt(q) {
+	q := w.index.of(j.Job.ID)
+	if q == nil || !w.progress.lookedAt(q) {
 		return t
 	}
-	d := w.decision(w.decided(q))
+	d := w.decision(w.progress.decided(q))
 	if len(d.Offers) == 0 {
 		return t
 	}
@@ -44,16 +44,16 @@ func (w *World) TryQueued(j Waiting) federation.Trial {
 }
 
 // tryLast is Try of a job behind all that the plan is about.
-func (w *World) tryLast(job *federation.Job, e *federation.Expected) (federation.Trial, *shape) {
-	w.look(job)
-	sh := w.shapeOfJob(job, e, nil)
+func (pl *plan) tryLast(job *federation.Job, e *federation.Expected) (federation.Trial, *shape) {
+	pl.look(job)
+	sh := pl.shapeOfJob(job, e, nil)
 	t := federation.Trial{Decision: federation.Decision{Job: job.ID, Rejections: sh.rejections, Expected: e}}
-	best, at := w.best(sh)
+	best, at := pl.best(sh)
 	if best == nil {
 		t.Decision.Reason = waitReason(sh.rejections)
 		return t, sh
 	}
-	t.Decision.Offers = w.offersOf(sh, best, &at).all(&w.plan)
+	t.Decision.Offers = pl.offersOf(sh, best, &at).all(pl)
 	setStart(&t, t.Decision.Offers[0], job)
 	take(&t, best.spotsAt(&at))
 	return t, sh

@@ -71,7 +71,7 @@ func (pl *plan) preemptibles(st *siteState) *preemptibles {
 	for i := range m.obs.Running {
 		r := &m.obs.Running[i]
 		j := ours(r.Job)
-		if j == nil || j.State != federation.Running || j.Cancel || j.Start.IsZero() || j.Component != nil || j.Spec == nil || len(j.Spec.Het) > 0 || free.vacated[r.Job] != 0 {
+		if j == nil || j.State != federation.Running || j.Cancel || j.Start.IsZero() || j.Component != nil || j.Spec == nil || len(j.Spec.Het) > 0 || free.vacated.at[r.Job] != 0 {
 			continue
 		}
 		qos := pl.qosOf(j)
@@ -152,9 +152,7 @@ type nodeNeed struct {
 
 // room is what is free on node n now. It is valid until the next call.
 func (h *victimSearch) room(n int32) *freeOn {
-	c, stride := h.c, len(h.c.m.slots)
-	c.gresAt = append(c.gresAt[:0], c.gres[int(n)*stride:(int(n)+1)*stride]...)
-	h.free = freeOn{c.cpu[n], c.mem[n], c.gresAt}
+	h.free = h.c.stock.on(n, &h.c.room.gres)
 	return &h.free
 }
 
@@ -176,7 +174,7 @@ func (h *victimSearch) fits(n int32, free *freeOn) bool {
 // look notes what it takes for the job to be on node n.
 func (h *victimSearch) look(n int32, buf []int32) []int32 {
 	c, f := h.c, h.f
-	if !c.m.up[n] || f.exclude[n] || c.marked[n] || c.starts != nil && !c.mayStart(n) {
+	if !c.m.up[n] || f.exclude[n] || c.marked[n] || !c.starts.may(n) {
 		return buf
 	}
 	from := len(buf)
@@ -266,15 +264,15 @@ func (h *victimSearch) pick(list []int32) []int32 {
 	if !h.c.m.wiring.particular(h.f) {
 		return list[:h.f.nodes]
 	}
-	chosen, _ := h.c.choose(list, h.f)
+	chosen, _ := h.c.chooser.choose(list, h.f)
 	if chosen == nil {
 		return nil
 	}
 	n := h.f.nodes + sort.Search(len(list)-h.f.nodes, func(n int) bool { // the fewest of the list among which there are enough
-		few, _ := h.c.choose(list[:h.f.nodes+n], h.f)
+		few, _ := h.c.chooser.choose(list[:h.f.nodes+n], h.f)
 		return few != nil
 	})
-	chosen, _ = h.c.choose(list[:n], h.f)
+	chosen, _ = h.c.chooser.choose(list[:n], h.f)
 	return chosen
 }
 

@@ -160,7 +160,7 @@ func (c *capacity) fillLeaves(nodes []int32, f *fit, end int64) {
 		}
 		for _, other := range on.Nodes(l) {
 			if c.m.up[other] && c.m.cellOf[other] >= 0 && !slices.Contains(nodes, other) {
-				c.place(other, &fit{nodes: 1, cpu: c.cpu[other], mem: c.mem[other], whole: true}, end)
+				c.place(other, &fit{nodes: 1, cpu: c.stock.cpu[other], mem: c.stock.mem[other], whole: true}, end)
 			}
 		}
 	}

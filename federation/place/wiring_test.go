@@ -73,7 +73,7 @@ func TestNearbyIsFresh(t *testing.T) {
 					free = append(free, n)
 				}
 			}
-			want, fresh := books.choose(free, f)
+			want, fresh := books.chooser.choose(free, f)
 			if len(got) != len(want) || got != nil && span != fresh {
 				t.Fatalf("%d nodes: got %v, %+v; want %v, %+v", f.nodes, got, span, want, fresh)
 			}

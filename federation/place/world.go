@@ -7,32 +7,21 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/jobmap"
 )
 
 // World is [Plan] with a memory. It is told what has changed (the Set methods, Drop, Claim, Release) and plans only what that touches; whatever
 // the order in which it was told, its plan is that of a new World of the same content. It must not be used by two goroutines at a time.
 //
-// By itself it keeps the queue, in order, and how far down it the plan has come. All else is kept by what it is made of: the sites ([members]), which jobs are alike
-// ([likeness]), and what the plan has decided ([plan]).
+// By itself it keeps the queue, in order. All else is kept by what it is made of: the sites ([members]), which jobs are alike ([likeness]), what the plan has
+// decided ([plan]), and how far down the queue it has come ([progress]).
 type World struct {
 	plan
+	progress progress
 
-	queue     jobQueue                      // in the order in which jobs are looked at
+	queue     jobQueue // in the order in which jobs are looked at
+	index     index
 	groups    groups                        // of the jobs
-	byID      jobmap.Map[*queued]           // empty until it is asked for
-	fresh     []*queued                     // those that are new since the last plan, and stand before others that it is about
 	predicted map[*federation.Expected]bool // see Predict
-
-	// How far the plan has come. It is about the first jobs of the queue, as many as plan.looked says.
-	stale   bool      // it must be made again
-	edge    *queued   // the last job that it is about, which may be gone; nil: none
-	took    *queued   // the last of them that took anything; those behind it change nothing
-	anew    bool      // Decide has not been asked since it was made
-	acts    []*queued // those to be bound or spread, of which Decide has told
-	news    []*queued // those that may have another fate than Decide has told
-	walk    join      // room for goOn to work in
-	spotted []spotted // and for ahead
 }
 
 // NewWorld returns a World without sites and jobs.
@@ -40,10 +29,11 @@ func NewWorld(p Policy, seed uint64) *World { return newEmptyWorld(p, seed, 512)
 
 // newEmptyWorld is NewWorld with tables for so many kinds of jobs.
 func newEmptyWorld(p Policy, seed uint64, table int) *World {
-	w := &World{groups: groups{order: priorities(ofJob)}, stale: true}
+	w := &World{groups: groups{order: priorities(ofJob)}}
 	w.policy, w.seed, w.version = p.withDefaults(), seed, 1
 	w.words, w.refused = map[string]word{}, map[federation.JobID]map[federation.SiteName]federation.Rejection{}
-	w.in = &w.members
+	w.in, w.index.queue = &w.members, &w.queue
+	w.progress = progress{plan: &w.plan, queue: &w.queue, stale: true}
 	w.guarantees.queue, w.queue.groups, w.guarantees.waiting.groups = &w.queue, &w.groups, &w.groups
 	w.likeness.forget(table)
 	return w
@@ -75,7 +65,7 @@ func newWorldOf(s *federation.Snapshot, p Policy) *World {
 
 // SetTime tells the time.
 func (w *World) SetTime(now time.Time) {
-	w.stale = w.setTime(now) || w.stale
+	w.progress.stale = w.setTime(now) || w.progress.stale
 }
 
 // SetSite tells of a site that is new or has changed: what it says of itself, whether it answers, its prices. Jobs in its Bound are held there beside those
@@ -83,19 +73,19 @@ func (w *World) SetTime(now time.Time) {
 func (w *World) SetSite(s *federation.Site) {
 	st, was, alike := w.put(s)
 	if was == nil {
-		w.stale = true
+		w.progress.stale = true
 		return
 	}
 	w.noteLimits(st, was.Limited, s.Limited)
-	w.stale = w.stale || was.Outlook != s.Outlook
+	w.progress.stale = w.progress.stale || was.Outlook != s.Outlook
 	if !alike || was.Backlog != s.Backlog || !maps.Equal(was.AccountBacklog, s.AccountBacklog) || was.Ahead != s.Ahead || !slices.Equal(was.Bound, s.Bound) {
-		w.stale, st.bound = true, nil
+		w.progress.stale, st.bound = true, nil
 	}
 }
 
 // KeepSites tells which sites are members still: all others are dropped, and what they hold.
 func (w *World) KeepSites(keep func(federation.SiteName) bool) {
-	w.stale = w.keep(keep) || w.stale
+	w.progress.stale = w.keep(keep) || w.progress.stale
 }
 
 // Claim tells that a job was given to a site, or that of an array another number of tasks may run there still: whatever of it the site's observation does not show as
@@ -127,8 +117,8 @@ func (w *World) Release(site federation.SiteName, id federation.JobID) {
 
 // rebound notes that a site holds a job, of which so many units at most may wait there, in another way: nothing has changed if all of them are seen to run.
 func (w *World) rebound(st *siteState, id federation.JobID, units int) {
-	if w.stale || units > st.running(id) {
-		w.stale, st.bound = true, nil
+	if w.progress.stale || units > st.running(id) {
+		w.progress.stale, st.bound = true, nil
 	}
 }
 
@@ -167,7 +157,7 @@ func (w *World) Snapshot() federation.Snapshot {
 // Whole reports whether the next plan looks at all jobs again, and not only at those that are new: then the time may be set at no cost.
 func (w *World) Whole() bool {
 	w.read()
-	return w.stale
+	return w.progress.stale
 }
 
 // Watch has f called with each job before it is looked at. Tests have it panic: whatever is half done then, the next plan is right.
@@ -182,7 +172,7 @@ func (w *World) forgetLikeness() {
 			q.userGroup = stranger
 		}
 	}
-	w.stale = true
+	w.progress.stale = true
 }
 
 // read takes up what the sites say of themselves.
@@ -194,16 +184,15 @@ func (w *World) read() {
 	if n := len(w.userGroups); w.outdated() || n > 4096 && n > 2*w.queue.n {
 		w.forgetLikeness()
 	}
-	w.stale = w.relimit(w.withRefusals()) || w.stale
+	w.progress.stale = w.relimit(w.withRefusals()) || w.progress.stale
 	w.at = looking{}
 }
 
 // withRefusals are the jobs of the queue that some site has refused.
 func (w *World) withRefusals() iter.Seq[*queued] {
 	return func(yield func(*queued) bool) {
-		w.index()
 		for id := range w.refused {
-			if q := w.byID.Of(id); q != nil && !yield(q) {
+			if q := w.index.of(id); q != nil && !yield(q) {
 				return
 			}
 		}
@@ -215,6 +204,6 @@ func (w *World) readSite(st *siteState) {
 		return
 	}
 	w.at = looking{site: st.site.Name}
-	w.stale = w.takeUp(st, w.run) || w.stale
+	w.progress.stale = w.takeUp(st, w.run) || w.progress.stale
 	w.at = looking{}
 }
