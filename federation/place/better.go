@@ -16,9 +16,9 @@ type Better struct {
 	Saves federation.Dollars // what it would cost less there, if it took so long
 }
 
-// Better looks for the place that saves most for a job which waits in a partition of a site, and of which left is predicted to be waited there; nil if there is none. It
-// is one where the p90 of the start comes before the p50 here: a move loses the job its age, and must not be repented. What the plan gives to others is not free, nor what the jobs are to get
-// that were asked for before.
+// Better returns the place that saves most for a job which waits in a partition of a site, where it is predicted to wait for left; nil if there is none. A
+// place is better if the p90 of the start there comes before the p50 here: moving costs the job its age, so it moves only where that is sure. Nodes that the plan
+// gives to others are not free, nor are those promised to jobs that were asked about before.
 func (w *World) Better(j Waiting, at federation.SiteName, partition string, left *federation.Foreseen) *Better {
 	w.settle()
 	w.look(j.Job)

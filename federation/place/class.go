@@ -46,7 +46,7 @@ func (l *likeness) classOf(job *federation.Job) int {
 	return class
 }
 
-// put has a job be that person's.
+// put makes a job that person's.
 func (p *person) put(job *federation.Job) {
 	spec := *job.Spec
 	spec.Account, spec.QOS, spec.Reservation = p.account, p.qos, p.reservation

@@ -40,7 +40,7 @@ func (s *placement) count(st *siteState) {
 	s.rate = accounting.RateOf(st.site.Prices, s.tres)
 }
 
-// price fills in how long a job will run in the pool, and what that comes to.
+// price fills in how long a job will run in the pool, and what that costs.
 func (c *runPrice) price(sh *shape, p *Policy) {
 	m := c.site.model
 	part := m.parts[c.pool]
@@ -194,7 +194,7 @@ func (c *runPrice) waitCost(wait time.Duration, p *Policy) federation.Dollars {
 	return waitCost(wait, c.waitHour(p))
 }
 
-// waitCost is what a wait comes to at a price by the hour. It is rounded by itself, so that whoever adds it to the same amounts finds the same sum.
+// waitCost is the cost of a wait at a price by the hour. It is rounded by itself, so that adding it to the same amounts gives the same sum.
 func waitCost(wait time.Duration, hour federation.Dollars) federation.Dollars {
 	return federation.Dollars(federation.Dollars(wait.Hours()) * hour)
 }
@@ -208,7 +208,7 @@ func (c *runPrice) waitHour(p *Policy) federation.Dollars {
 	return perHour
 }
 
-// wording puts into words what a candidate comes to at a moment of a plan. It changes nothing.
+// wording puts into words what a candidate costs at a moment of a plan. It changes nothing.
 type wording struct {
 	*candidate
 	at *moment
@@ -275,7 +275,7 @@ func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
 	return o
 }
 
-// setWait fills in when an offer's job would start, and what the waiting comes to.
+// setWait fills in when an offer's job would start, and what the waiting costs.
 func (w wording) setWait(o *federation.Offer) {
 	if !w.at.now() {
 		first := w.pl.policy.FarWait

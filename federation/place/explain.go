@@ -58,7 +58,7 @@ func waitReason(rejections []federation.Rejection) reasons.Reason {
 	return reasons.SiteUnavailable // there are no sites at all
 }
 
-// Explain puts a decision into words, the same for equal decisions: where the job goes and what that comes to, the second
+// Explain puts a decision into words, the same for equal decisions: where the job goes and what that costs, the second
 // choice, and why not elsewhere.
 //
 //	job 30004711 -> rhein   $38.10 ($41.20 with the value of waiting) = run 38.10 (8 x h100 x 2.10 h at $2.27/h) + wait 3.10 (12 min)

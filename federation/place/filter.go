@@ -39,7 +39,7 @@ func accessOf(site *federation.Site, job *federation.Job) access {
 }
 
 // accountAt is the account that a site runs a job of somebody under, who is user there: the one that the job names, or the one that pays for it, if the user has it there,
-// else what that one is called at the site, or else the user's default one there. It is false if the user has no such account. A site without accounts of its own has those
+// else what that one is called at the site, or else the user's default one there. It is false if the user has no such account. A site without accounts has those
 // of the federation.
 func accountAt(site *federation.Site, user, here, named string) (account string, ok bool) {
 	payer := ""
@@ -211,7 +211,7 @@ func accountRefusal(site *federation.Site, part *federation.Partition, job *fede
 	}
 	qos := cmp.Or(job.Spec.QOS, defaultQOS(site, own))
 	for _, q := range site.Seen.StrictQOS {
-		if limit := job.Needs().TimeLimit; q.Name == qos && limit > q.MaxWall { // without a limit of its own the job gets the QOS's
+		if limit := job.Needs().TimeLimit; q.Name == qos && limit > q.MaxWall { // without a limit the job gets the QOS's
 			return forGood(reasons.QOSTime, codes.QOSTooLong, shortTime(limit), q.Name, shortTime(q.MaxWall))
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"fsub/sbatch/gres"
 )
 
-// fit is what a job takes in a pool: a number of nodes, and so much of each. A job that gives only its number of tasks may fit
+// fit is what a job takes in a pool: a number of nodes, and an amount of each. A job that gives only its number of tasks may fit
 // in several ways, on few nodes or on many.
 type fit struct {
 	nodes    int
@@ -24,9 +24,9 @@ type fit struct {
 	gres     []want
 	gpus     int  // of the whole job
 	whole    bool // the nodes must be idle, and run nothing else then
-	leaves   int  // at most so many leaf switches; 0: any number
+	leaves   int  // the maximum of leaf switches; 0: any number
 
-	segment    int  // so many nodes at a time share a leaf; 0: one
+	segment    int  // number of nodes that share a leaf; 0: one
 	alone      bool // no other job is on its leaves
 	contiguous bool // its nodes follow each other
 
@@ -56,7 +56,7 @@ type refusal struct {
 	why    *codes.Why
 	detail string // what the cloud says instead
 	never  bool
-	short  int // the pool has only so many of the nodes that the job wants; other pools of the partition may have the rest
+	short  int // the number of the nodes that the pool has, if other pools of the partition may have the rest
 }
 
 // nearer reports whether the job came nearer to running than with other, another GPU type.
@@ -168,7 +168,7 @@ func sized(n *demand.Ask, tries []int, most int) []int {
 	return may
 }
 
-// fitOn is what a job takes of so many nodes of a pool, if it gets such a share of each of them, and least CPUs must be free there.
+// fitOn is what a job takes of a number of nodes of a pool, if it gets such a share of each of them, and least CPUs must be free there.
 func (m *model) fitOn(a *ask, pool, nodes int, each demand.Share, least int) (fit, *refusal) {
 	shape := &m.pools[pool].Shape
 	f := fit{nodes: nodes, cpu: int32(each.CPUs), whole: a.Whole || shape.Rented != nil && shape.Rented.Whole, leaves: a.switches,

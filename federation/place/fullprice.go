@@ -6,20 +6,20 @@ import (
 	"fsub/federation"
 )
 
-// quote is what a candidate comes to while it is full: all that [plan.best] has to know of most candidates of most jobs. A plan looks at each candidate of each shape, which
+// quote is what a candidate costs while it is full: all that [plan.best] has to know of most candidates of most jobs. A plan looks at each candidate of each shape, which
 // at a hundred sites and some thousand shapes is more than a processor's caches hold. So what that takes is small, and stands in a row.
 type quote struct {
 	site       *siteState
 	numbers    *fitNumbers // in which the need has that number
 	need       int32
-	plain      bool               // it can be told here what the candidate comes to
+	plain      bool               // the candidate's cost can be told here
 	vain       bool               // see cut
 	fixed      federation.Dollars // the candidate's
 	whole      federation.Dollars // what it costs but for the waiting and slow
 	hour, slow federation.Dollars
 }
 
-// quotes lines up what the candidates come to.
+// quotes lines up what the candidates cost.
 func (sh *shape) quotes(p *Policy) {
 	sh.quoted = slices.Grow(sh.quoted[:0], len(sh.candidates))
 	for _, c := range sh.candidates {
@@ -43,7 +43,7 @@ func (q *quote) number(c *candidate) {
 	}
 }
 
-// total is what a job comes to at the candidate, and when it starts there, where that is known to be full and when it will not be: false if the candidate must say so itself.
+// total is what a job costs at the candidate, and when it starts there, where that is known to be full and when it will not be: false if the candidate must say so itself.
 func (q *quote) total(c *candidate, pl *plan) (total federation.Dollars, start int64, ok bool) {
 	free := q.site.kept
 	if !q.plain || free == nil || free.estimates.numbers != q.numbers || int(q.need) >= len(free.estimates.unmet) {

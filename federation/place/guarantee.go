@@ -7,8 +7,8 @@ import (
 )
 
 // What an account is guaranteed is its own as soon as it asks for it: its jobs are looked at before those that would borrow, as long as what the account holds
-// and the job together stay within the guarantee, and what others have borrowed is given back. Whoever is over his own guarantee may stand within that of an
-// account above it: he borrows from his siblings then, but not from others. So jobs within the guarantee of their own account come first, then those within that
+// and the job together stay within the guarantee, and what others have borrowed is given back. An account that is over its guarantee may be within that of an
+// account above it: it borrows from its siblings then, but not from others. So jobs within the guarantee of their own account come first, then those within that
 // of the next one above, then all others.
 
 // SetGuarantees tells what accounts are guaranteed, and what they hold; nil: nothing.
@@ -139,7 +139,7 @@ func (g *guarantees) look(w planner, run int32) {
 	}
 }
 
-// takeBack has all jobs stand where they stand by their priorities.
+// takeBack puts all jobs back where they stand by their priorities.
 func (g *guarantees) takeBack() {
 	for _, q := range g.first {
 		if q.turn != q.turn.own() && g.queue.chunkOf(q) != nil {
@@ -149,7 +149,7 @@ func (g *guarantees) takeBack() {
 	g.first = nil
 }
 
-// move has a job of the queue stand before all that stand less far before the others; 0: where it stands by its priority.
+// move puts a job of the queue before all that stand less far before the others; 0: where it stands by its priority.
 func (g *guarantees) move(q *queued, first int32) {
 	g.queue.remove(q)
 	g.waiting.remove(q)

@@ -14,8 +14,8 @@ import (
 	"fsub/sbatch"
 )
 
-// A heterogeneous job has several components with demands of their own that start together at one site. Each is judged as a job of
-// its own. A site where all can run is one candidate, whose parts are those of the components. The search for a common start works
+// The components of a heterogeneous job have separate demands and start together at one site. Each is judged as a separate
+// job. A site where all can run is one candidate, whose parts are those of the components. The search for a common start works
 // on a copy of what is free, in which the components claim nodes one after the other.
 
 // judgeHet adds to a shape the candidate, or the rejections, of one site for a heterogeneous job.
@@ -70,7 +70,7 @@ func (ms *members) judgeHet(sh *shape, st *siteState, job *federation.Job, drop 
 	sh.found = append(sh.found, whole)
 }
 
-// Component is component i of a heterogeneous job, from 0, as a job of its own. What the job asks of the federation holds for the whole and is judged
+// Component is component i of a heterogeneous job, from 0, as a separate job. What the job asks of the federation holds for the whole and is judged
 // once, except for the accepted GPU types.
 func Component(job *federation.Job, i int) federation.Job {
 	one, spec := *job, *job.Spec

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// jobQueue holds jobs in order of their turns. The jobs of a group stand in a subqueue of their own, in the order that they have among each other; what the group counts is added when subqueues are
+// jobQueue holds jobs in order of their turns. The jobs of a group stand in one subqueue, in the order that they have among each other; what the group counts is added when subqueues are
 // joined. So a group goes before another one without any of its jobs being touched. A subqueue keeps its jobs in chunks of bounded length, so that one comes or goes at little
 // cost, however many there are.
 type jobQueue struct {
@@ -30,7 +30,7 @@ type chunk struct {
 	of         []*person // ... whose jobs they are ...
 	limits     int       // ... and the state of what those may do
 	run        int       // the plan that has decided about it as a whole ...
-	upto       int       // ... or about so many of its jobs, and then about others by themselves
+	upto       int       // ... or about this number of its jobs, and then about others by themselves
 }
 
 // waited is the jobs of a user group in a chunk, and the reason that Decide has said of them.
@@ -222,7 +222,7 @@ func (l *jobQueue) runs() iter.Seq2[*chunk, []*queued] {
 	}
 }
 
-// reorder has change set the turns and groups of all jobs. Those that keep theirs are in order still: only the others are sorted.
+// reorder recomputes the turns and groups of all jobs by calling change. Those that keep theirs are in order still: only the others are sorted.
 func (l *jobQueue) reorder(change func(q *queued)) {
 	kept, moved := make([]*queued, 0, l.n), []*queued(nil)
 	for q := range l.some() {

@@ -69,7 +69,7 @@ func (l *likeness) keyOf(job *federation.Job, e *federation.Expected, dropSwitch
 	return k
 }
 
-// shapeOfJob returns the shape of a job, judged by the sites as they are. A job that some site has refused has one of its own.
+// shapeOfJob returns the shape of a job, judged by the sites as they are. A job that some site has refused shares its shape with no other.
 func (l *likeness) shapeOfJob(job *federation.Job, e *federation.Expected, refused map[federation.SiteName]federation.Rejection) *shape {
 	sh := l.userGroupOf(job, e, refused).shape
 	l.in.judge(sh)

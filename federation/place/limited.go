@@ -30,14 +30,14 @@ func (l *likeness) noteLimits(st *siteState, a, b []federation.Limited) {
 	note(b, a)
 }
 
-// relimit has the jobs of those be of another shape whom sites do not take now, or take again. Others' stay what they are. alone are jobs that have shapes of their own. It reports
+// relimit moves the jobs of users whose limits at sites have changed to other shapes. The jobs of other users keep theirs. alone are the jobs that share their shapes with no other. It reports
 // whether anything has changed.
 func (l *likeness) relimit(alone iter.Seq[*queued]) (changed bool) {
 	changes := l.limited
 	if l.limited = nil; len(changes) == 0 {
 		return false
 	}
-	apart := func(sh *shape) { // components have accounts of their own
+	apart := func(sh *shape) { // components have separate accounts
 		if len(sh.like.Spec.Het) > 0 && slices.ContainsFunc(changes, func(l limitChange) bool { return l.User == sh.like.User }) {
 			sh.judged, sh.version, changed = nil, 0, true
 		}
@@ -118,7 +118,7 @@ func (sh *shape) but(p *person, ms *members, changes []limitChange) *shape {
 	return one
 }
 
-// own has a shape whose candidates are another one's too have some of its own, where they depend on which others there are: see timeout.go and shadowprice.go. It reports whether
+// own gives a shape whose candidates are another one's too separate ones, where they depend on which others there are: see timeout.go and shadowprice.go. It reports whether
 // it has others now.
 func (sh *shape) own() bool {
 	if !sh.lent || sh.expected == nil && !slices.ContainsFunc(sh.found, func(c *candidate) bool { return c.choice || c.rented() != nil }) {

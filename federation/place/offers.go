@@ -6,7 +6,7 @@ import (
 	"fsub/federation"
 )
 
-// offers are what the candidates of a shape came to when a plan decided about a job of it. They are put into words when somebody asks: of most jobs there is
+// offers are what the candidates of a shape cost when a plan decided about a job of it. They are put into words when somebody asks: of most jobs there is
 // nothing new to tell.
 type offers struct {
 	clock      time.Time
@@ -38,7 +38,7 @@ func (o *offers) add(c *candidate, at *moment) {
 	o.candidates, o.at = append(o.candidates, c), append(o.at, b)
 }
 
-// keep adds what a candidate came to if it is one of the cheapest so many, the chosen one among them. They are in order then.
+// keep adds what a candidate costs if it is one of the cheapest that are kept, the chosen one among them. They are in order then.
 func (o *offers) keep(c *candidate, at *moment, most int) {
 	i := len(o.at)
 	for i > 1 && o.at[i-1].total > at.total {
@@ -58,12 +58,12 @@ func (o *offers) keep(c *candidate, at *moment, most int) {
 	o.candidates[i], o.at[i] = c, b
 }
 
-// full reports whether a candidate that comes to a total is none of the cheapest so many.
+// full reports whether a candidate with a total is none of the cheapest that are kept.
 func (o *offers) full(total federation.Dollars, most int) bool {
 	return len(o.at) == most && (most == 1 || total >= o.at[most-1].total)
 }
 
-// closed reports whether no candidate that costs as much to run, before anything else is counted, is one of the cheapest so many.
+// closed reports whether no candidate that costs as much to run, before anything else is counted, is one of the cheapest that are kept.
 func (o *offers) closed(fixed federation.Dollars, most int) bool {
 	return o.full(fixed, most)
 }
@@ -80,7 +80,7 @@ func (o *offers) moment(i int) moment {
 	return at
 }
 
-// seen is what a shape's candidates came to that were looked at last, from one on. It holds until the plan takes something.
+// seen is what a shape's candidates cost that were looked at last, from one on. It holds until the plan takes something.
 type seen struct {
 	sh    *shape
 	from  int
@@ -106,7 +106,7 @@ func (s *seen) quote(total federation.Dollars) {
 	s.total, s.where = append(s.total, total), append(s.where, 0)
 }
 
-// of is what a candidate came to: the moment is nil if only that is known. It is false for one that was not looked at.
+// of is what a candidate costs: the moment is nil if only that is known. It is false for one that was not looked at.
 func (s *seen) of(sh *shape, i int) (federation.Dollars, *moment, bool) {
 	if i -= s.from; s.sh != sh || i < 0 || i >= len(s.total) {
 		return 0, nil, false

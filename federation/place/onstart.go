@@ -5,7 +5,7 @@ import (
 	"fsub/sbatch"
 )
 
-// OnStart has f called with each job that a plan starts, and what that holds at its site: one RunningJob, of a heterogeneous job one for each component.
+// OnStart calls f with each job that a plan starts, and what that holds at its site: one RunningJob, of a heterogeneous job one for each component.
 // The nodes are those that the plan counts with. A simulator, which is the sites too, starts the job there. A plan that is made again calls f again.
 func (w *World) OnStart(f func(*federation.Job, federation.SiteName, federation.RunningJob)) {
 	w.onStart = f

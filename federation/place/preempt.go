@@ -32,7 +32,7 @@ type takeover struct {
 	back    *right // nil: the job is within no guarantee
 }
 
-// preempt lets others make room for a job that has to wait, where that is worth it: it reports what becomes of the job then, nil if it waits. at is how it waits
+// preempt ends other jobs for a job that has to wait, where that is worth it: it reports what becomes of the job then, nil if it waits. at is how it waits
 // at the best candidate.
 func (pl *plan) preempt(q *queued, best *candidate, at *moment) *fate {
 	if pl.preempting == nil || q.spent || pl.soon(at.start) && !best.shared() {
@@ -99,7 +99,7 @@ func (p *takeover) ends(pl *plan) int64 {
 	return end + overdue
 }
 
-// seize has the victims make room, and holds the nodes for the job.
+// seize preempts the victims and reserves their nodes for the job.
 func (pl *plan) seize(q *queued, qos string, p *takeover) *fate {
 	st, free := p.c.site, p.c.site.capacity()
 	made := &federation.Preemption{At: pl.clock.UTC(), By: st.site.Preempt, QOS: qos}
@@ -139,7 +139,7 @@ type vacated struct {
 	nodes []int32                    // where that is
 }
 
-// add notes that a job on some nodes, of so many that there are, makes room at a time.
+// add notes that a job makes room on some nodes at a time. of is the number of nodes of the site.
 func (v *vacated) add(id federation.JobID, nodes []int32, of int, at int64) {
 	if v.at == nil {
 		v.at = map[federation.JobID]int64{}

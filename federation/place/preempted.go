@@ -8,7 +8,7 @@ import (
 )
 
 // Who makes room for others keeps its place in the queue, and is not in it for a moment: first its run must end, then its site takes no job under its number
-// until it has forgotten that run. Whoever comes after it is not sent to wait there meanwhile, where it would start before it; but only for nodes that it can
+// until it has forgotten that run. A job behind it is not sent to wait there meanwhile, where it would start first; but only for nodes that it can
 // run on. One that its user has queued again holds back nobody: else a user who does so again and again would slow down all others.
 
 // awaits notes who makes room for a job that was bound, and has not come back to the queue.
@@ -38,7 +38,7 @@ func (pl *plan) comesBack(q *queued) {
 	}
 }
 
-// holdBack has nobody sent to wait for the nodes that a shape's jobs can run on.
+// holdBack stops jobs from queuing for the nodes that a shape's jobs can run on.
 func (st *siteState) holdBack(sh *shape) {
 	for _, c := range sh.candidates {
 		if c.site == st {

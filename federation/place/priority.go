@@ -55,13 +55,13 @@ func (g *groups) again() (changed bool) {
 	return changed
 }
 
-// SetPriority has jobs ordered by another function than [Priority]: of the job, and of how long it is expected to run, nil if that is not known. It gives a job the same
+// SetPriority orders jobs by another function than [Priority]: of the job, and of how long it is expected to run, nil if that is not known. It gives a job the same
 // number until Reorder or Predict is called. It is set before there are jobs.
 func (w *World) SetPriority(f func(*federation.Job, *federation.Expected) int64) {
 	w.SetOrder(priorities(f))
 }
 
-// SetOrder has jobs ordered by more than a number. It is set before there are jobs.
+// SetOrder orders jobs by more than a number. It is set before there are jobs.
 func (w *World) SetOrder(o Order) { w.groups.order = o }
 
 // Reorder computes the order of the queue again, because something that priorities depend on beside the jobs has changed.

@@ -165,7 +165,7 @@ func (pr *progress) remove(q *queued, looked bool) {
 // reorder notes that the order of the queue has changed.
 func (pr *progress) reorder() { pr.stale, pr.fresh = true, nil }
 
-// tellAgain has Decide tell of a job, to which nothing has happened that the plan depends on.
+// tellAgain makes Decide tell of a job, to which nothing has happened that the plan depends on.
 func (pr *progress) tellAgain(q *queued) {
 	q.told = 0
 	pr.news = append(pr.news, q)

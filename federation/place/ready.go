@@ -42,7 +42,7 @@ func (m *model) readyAfter(n int32, f *fit) int64 {
 	return never
 }
 
-// compare has of two nodes that are ready at the same time the one first that the cells list first.
+// compare orders two nodes by the time at which they are ready; at the same time the one that the cells list first comes first.
 func (m *model) compare(cells []int32, a, b nodeTime) int {
 	if a.at != b.at {
 		return cmp.Compare(a.at, b.at)
@@ -165,7 +165,7 @@ func (c *capacity) scan(cur *cursor, f *fit, limit time.Duration) *readyScan {
 
 func (s *readyScan) compare(a, b nodeTime) int { return s.c.m.compare(s.cells, a, b) }
 
-// add has a node come at a time.
+// add lists a node at a time.
 func (s *readyScan) add(t nodeTime) {
 	if t.at != never {
 		s.c.room.awaited.push(s, awaited{t, true})

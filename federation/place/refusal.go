@@ -71,7 +71,7 @@ func slurmSaysBefore(near *federation.Rejection) string {
 	return ""
 }
 
-// slurmSays is the error of Slurm 24.11 for the nearest rejection. Where it has a sentence of its own for something that no
+// slurmSays is the error of Slurm 24.11 for the nearest rejection. Where it has a special sentence for something that no
 // node has, all pools that came so far must agree.
 func slurmSays(near *federation.Rejection, all []federation.Rejection) (int, string) {
 	agreed := func(code codes.Code) bool {

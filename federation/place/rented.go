@@ -12,7 +12,7 @@ import (
 	"fsub/sbatch/gres"
 )
 
-// Nodes of rented pools have a price of their own. What a job comes to there has up to three terms beside waiting:
+// Nodes of rented pools have separate prices. What a job costs there has up to three terms beside waiting:
 //
 //	run  = price of a node x nodes x expected run. Where nodes are shared, price is the job's share of one: the largest of its
 //	       shares of the node's CPUs, memory and GPUs.
@@ -146,7 +146,7 @@ type boot struct {
 
 func (b *boot) span() time.Duration { return time.Duration(b.longest) * time.Second }
 
-// text is "2 nodes start in 2 min", for so many tasks.
+// text is "2 nodes start in 2 min".
 func (b *boot) text() string {
 	if b.nodes == 1 {
 		return "1 node starts in " + spanText(b.span())

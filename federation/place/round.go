@@ -99,7 +99,7 @@ type spotted struct {
 
 func (a *ahead) add(s spotted) { a.there = append(a.there, s) }
 
-// undo has the plan be about none of them that stand behind a turn: they are to be looked at yet. It reports whether there were any.
+// undo takes those that stand behind a turn out of the plan: they are to be looked at yet. It reports whether there were any.
 func (a *ahead) undo(t turn) (any bool) {
 	for _, s := range a.there {
 		if a.turn(s.jobs[s.to-1]).compare(t) < 0 {

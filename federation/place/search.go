@@ -72,7 +72,7 @@ func (c *capacity) one(cur *cursor, f *fit, end int64) int32 {
 	return -1
 }
 
-// many finds f.nodes nodes on which f fits now, nil if there are not so many.
+// many finds f.nodes nodes on which f fits now, nil if there are not enough.
 func (c *capacity) many(cur *cursor, f *fit, end int64) []int32 {
 	start := starter{of: &c.starts}
 	for _, n := range f.include {

@@ -27,7 +27,7 @@ type pressure struct {
 	since  int  // jobs that have come or gone
 }
 
-// shifted counts a job that comes or goes, so that there are so many in the queue, and reports whether the prices must be worked out again.
+// shifted counts a job that comes or goes, after which the queue has that number of jobs, and reports whether the prices must be worked out again.
 func (p *pressure) shifted(jobs int) bool {
 	p.since++
 	return p.counts && (min(jobs, p.jobs) <= fewPressing || p.since*pressAgain > p.jobs)
@@ -103,7 +103,7 @@ func (c *runPrice) ownedNodes() (n int) {
 	return n
 }
 
-// choose notes of a shape's owned candidates whether there are rented ones beside them. What they come to then differs from one job of the shape to the next.
+// choose notes of a shape's owned candidates whether there are rented ones beside them. What they cost then differs from one job of the shape to the next.
 func (sh *shape) choose() {
 	rented, owned := false, false
 	for _, c := range sh.candidates {
@@ -119,7 +119,7 @@ func (sh *shape) choose() {
 	sh.choice = owned
 }
 
-// othersWait is what the jobs behind lose if a job waits for a candidate's nodes and then runs there; at.node is what a node-hour comes to.
+// othersWait is what the jobs behind lose if a job waits for a candidate's nodes and then runs there; at.nodeHour is what a node-hour costs.
 func (c *candidate) othersWait(at *moment, pl *plan) federation.Dollars {
 	if at.free || !c.choice || c.site.press == nil {
 		return 0

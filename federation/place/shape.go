@@ -35,7 +35,7 @@ type shape struct {
 	offers *offers
 	made   made
 
-	// rests holds for so many claims, and for those of nodes of other sites than restsAt. Where others wait another user's may still queue up: early is that candidate.
+	// rests holds for that number of claims, and for those of nodes of other sites than restsAt. Where others wait another user's may still queue up: early is that candidate.
 	changes int
 	restsAt *siteState // nil: no more claims may come
 	early   *candidate

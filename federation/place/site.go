@@ -113,7 +113,7 @@ func (st *siteState) running(id federation.JobID) int {
 	return n
 }
 
-// judgedAlike reports whether whoever judges jobs by a site sees no difference between two states of it, its observation apart.
+// judgedAlike reports whether jobs are judged alike by two states of a site, its observation apart.
 func judgedAlike(a, b *federation.Site) bool {
 	return a.State == b.State && a.Answering == b.Answering && a.Denied == b.Denied && a.Error == b.Error && (a.Seen == nil) == (b.Seen == nil) &&
 		maps.Equal(a.Prices, b.Prices) && maps.Equal(a.Speed, b.Speed) && a.Power.Equal(b.Power)

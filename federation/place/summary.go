@@ -73,7 +73,7 @@ func Summarize(job *federation.Job, why *federation.Explained, zone *time.Locati
 	return b.String()
 }
 
-// writeComponents tells of each component where it could start if it were a job of its own: "30004711+1: alpha in 40 min; the others wait for it".
+// writeComponents tells of each component where it could start if it were a separate job: "30004711+1: alpha in 40 min; the others wait for it".
 func writeComponents(b *strings.Builder, job *federation.Job, why *federation.Explained) {
 	if len(why.Components) == 0 {
 		return

@@ -67,7 +67,7 @@ func (c *runPrice) chanceOfCut(sh *shape) {
 	c.cut = cut{chance: chanceOfCut(sh.expected, c.site.site.Speed[c.gpu], c.limit)}
 }
 
-// loseByCut fills in what that comes to, beside the best place.
+// loseByCut fills in what that costs, beside the best place.
 func (c *runPrice) loseByCut(sh *shape, p *Policy) {
 	more := c.cut.chance - sh.least
 	if c.cut.best = sh.least; more < leastCut || c.run <= 0 {

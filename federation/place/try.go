@@ -59,7 +59,7 @@ func (pl *plan) tryLast(job *federation.Job, e *federation.Expected) (federation
 	return t, sh
 }
 
-// setStart has a trial start as an offer says, and not before the job may.
+// setStart sets the start of a trial to that of an offer, but not to before the job may start.
 func setStart(t *federation.Trial, o *federation.Offer, job *federation.Job) {
 	s := o.Begins()
 	t.Site, t.Partition, t.Start, t.Within = o.Site, o.Partition, s.At, s.Within
@@ -72,7 +72,7 @@ func setStart(t *federation.Trial, o *federation.Offer, job *federation.Job) {
 	t.Start = t.Start.Truncate(time.Second)
 }
 
-// take has a trial take nodes.
+// take sets the nodes of a trial.
 func take(t *federation.Trial, spots []spot) {
 	t.Nodes, t.Processors = nil, 0
 	for _, sp := range spots {

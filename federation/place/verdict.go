@@ -67,7 +67,7 @@ func (c *candidate) single() bool {
 // mostExchanged is how many sites' candidates are put in their places one by one: with more it is no faster.
 const mostExchanged = 4
 
-// exchange puts news in the place of the candidates of some sites. The others stay as they are: false if they may not, or that would be no faster, and all are to be looked at.
+// exchange puts other candidates in the place of the candidates of some sites. The others stay as they are: false if they may not, or that would be no faster, and all are to be looked at.
 func (sh *shape) exchange(sites []*siteState, news []*candidate, p *Policy) bool {
 	if !sh.single || len(sites) > mostExchanged {
 		return false

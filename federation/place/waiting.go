@@ -1,6 +1,6 @@
 package place
 
-// Waiting returns copies of the first jobs of the queue, in order: at most so many.
+// Waiting returns copies of the first jobs of the queue, in order: at most that number.
 func (w *World) Waiting(most int) (out []Waiting) {
 	for q := range w.queue.all() {
 		if len(out) == most {

@@ -12,7 +12,7 @@ import (
 )
 
 // Where a site has told how its nodes are wired, a job of several nodes is counted with those that its scheduler would give it: see
-// [topology.Chooser]. That decides how far apart they are, and what that costs: the term "topology", which is how a job comes to
+// [topology.Chooser]. That decides how far apart they are, and what that costs: the term "topology", which sends a job to
 // the site where it fits under one switch.
 
 // fabric is how a site's nodes are wired as one of its topologies has it.
@@ -254,7 +254,7 @@ func blocksRefusal(refuse func(reasons.Reason, codes.Code, ...any) *refusal, cod
 	return refuse(reasons.ReqNodeNotAvail, code, f.nodes, f.segment, have)
 }
 
-// largest is how many nodes, a unit at a time, find room under leaves that have so many, up to as many as f wants.
+// largest is how many nodes, a unit at a time, find room under leaves with that number each, up to as many as f wants.
 func (w *wiring) largest(f *fit, count []int, unit int) int {
 	a := f.wiringAsk()
 	for ; a.Nodes > 0; a.Nodes -= unit {

@@ -27,7 +27,7 @@ type World struct {
 // NewWorld returns a World without sites and jobs.
 func NewWorld(p Policy, seed uint64) *World { return newEmptyWorld(p, seed, 512) }
 
-// newEmptyWorld is NewWorld with tables for so many kinds of jobs.
+// newEmptyWorld is NewWorld with tables for that number of kinds of jobs.
 func newEmptyWorld(p Policy, seed uint64, table int) *World {
 	w := &World{groups: groups{order: priorities(ofJob)}}
 	w.policy, w.seed, w.version = p.withDefaults(), seed, 1
@@ -88,8 +88,8 @@ func (w *World) KeepSites(keep func(federation.SiteName) bool) {
 	w.progress.stale = w.keep(keep) || w.progress.stale
 }
 
-// Claim tells that a job was given to a site, or that of an array another number of tasks may run there still: whatever of it the site's observation does not show as
-// running waits there.
+// Claim tells that a job was given to a site, or that the number of an array's tasks that may still start there has changed. The units that the site's observation
+// does not show as running wait there.
 func (w *World) Claim(site federation.SiteName, b federation.Bound) {
 	st := w.site(site)
 	if st == nil || st.claims[b.Job.ID] == b {
@@ -115,7 +115,7 @@ func (w *World) Release(site federation.SiteName, id federation.JobID) {
 	w.rebound(st, id, units)
 }
 
-// rebound notes that a site holds a job, of which so many units at most may wait there, in another way: nothing has changed if all of them are seen to run.
+// rebound notes that a site holds a job, of which at most that number of units may wait there, in another way: nothing has changed if all of them are seen to run.
 func (w *World) rebound(st *siteState, id federation.JobID, units int) {
 	if w.progress.stale || units > st.running(id) {
 		w.progress.stale, st.bound = true, nil
@@ -160,10 +160,10 @@ func (w *World) Whole() bool {
 	return w.progress.stale
 }
 
-// Watch has f called with each job before it is looked at. Tests have it panic: whatever is half done then, the next plan is right.
+// Watch calls f with each job before it is looked at. Tests let it panic: whatever is half done then, the next plan is right.
 func (w *World) Watch(f func(*federation.Job)) { w.watch = f }
 
-// forgetLikeness has every job looked at as if it were the first.
+// forgetLikeness makes the next plan look at every job as if it were the first.
 func (w *World) forgetLikeness() {
 	w.likeness.forget(len(w.recent))
 	for p := range w.queue.chunks() {
