@@ -5,18 +5,14 @@
 package quota
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"fsub/accounting"
-	"fsub/accounting/fairtree"
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/fairshare"
@@ -89,22 +85,6 @@ type held struct {
 // of is what is reserved of a budget.
 func (h *held) of(b *accounts.Bound) int64 { return spent(b, h.seconds, h.cost) }
 
-type used struct {
-	seconds accounting.TRES
-	cost    federation.Money
-}
-
-// of is what is used of a budget.
-func (u *used) of(b *accounts.Bound) int64 { return spent(b, u.seconds, u.cost) }
-
-// add adds what else was used.
-func (u *used) add(o *used) {
-	u.cost += o.cost
-	for name, n := range o.seconds {
-		u.seconds[name] += n
-	}
-}
-
 func spent(b *accounts.Bound, seconds accounting.TRES, cost federation.Money) int64 {
 	if b.Limit.Measure == accounts.Money {
 		return int64(cost)
@@ -159,36 +139,6 @@ func Open(ctx context.Context, books interface{ Tree() *accounts.Tree }, halfLif
 	return b, nil
 }
 
-// addSum adds runs that have ended at about the same time, and lasted for about as long each.
-func (b *Book) addSum(k *federation.ChargeSum, now time.Time, days bool, counts func(decays bool) bool) {
-	end := k.End
-	if end.After(now) { // the middle of a time that has just begun
-		end = now
-	}
-	t := b.books.Tree()
-	keys, tres := keysOf(t, k.User, k.Account, k.QOS), heldTRES(k.TRES)
-	if days {
-		b.spend(keys, tres, k.Elapsed, k.Amount, k.End)
-	}
-	b.use(t, keys, tres, k.Elapsed, k.Runs, end, counts)
-}
-
-// keysOf are the records whose limits hold for a job: its association, the accounts above it, its QOS, and the QOS for this user alone.
-func keysOf(t *accounts.Tree, user, account, qos string) []accounts.Key {
-	k := fairshare.Key(t, user, account)
-	keys := []accounts.Key{k}
-	for a := range t.Above(k.Account) {
-		keys = append(keys, a.Key)
-	}
-	if qos == "" {
-		qos = defaultQOS(t, k)
-	}
-	if qos != "" {
-		keys = append(keys, accounts.QOSKey(strings.ToLower(qos)), ofUser(qos, k.Name), ofAccount(qos, k.Account))
-	}
-	return keys
-}
-
 // Payers tells which account pays for a job; nil: there are no accounts.
 func (b *Book) Payers() federation.Payers {
 	if t := b.books.Tree(); !t.Empty() {
@@ -217,52 +167,10 @@ func (b *Book) Accounts() (names []string) {
 	return names
 }
 
-// ofUser and ofAccount stand for what one user, or one account, has in a QOS. No name of an account has a slash.
-func ofUser(qos, user string) accounts.Key {
-	return accounts.Key{Kind: accounts.QOS, Account: user, Name: strings.ToLower(qos)}
-}
-
-func ofAccount(qos, account string) accounts.Key {
-	return accounts.Key{Kind: accounts.QOS, Account: inAccount + account, Name: strings.ToLower(qos)}
-}
-
-const inAccount = "account/"
-
-func defaultQOS(t *accounts.Tree, k accounts.Key) string {
-	if r := t.Get(k); r != nil && r.Set["DefaultQOS"] != "" {
-		return r.Set["DefaultQOS"]
-	}
-	for a := range t.Above(k.Account) {
-		if q := a.Set["DefaultQOS"]; q != "" {
-			return q
-		}
-	}
-	return ""
-}
-
-func (w *Want) keysIn(t *accounts.Tree) []accounts.Key {
-	return keysOf(t, w.User, cmp.Or(w.Payer, t.Account(w.User, w.Account)), w.QOS)
-}
-
 func holdOf(t *accounts.Tree, w *Want) hold {
 	keys := w.keysIn(t)
 	return hold{keys: keys, want: *w, factor: factorOf(t, keys)}
 }
-
-// factorOf is the UsageFactor of the QOS among some keys.
-func factorOf(t *accounts.Tree, keys []accounts.Key) float64 {
-	for _, k := range keys {
-		if k.Kind == accounts.QOS && k.Account == "" {
-			if r := t.Get(k); r != nil {
-				return r.UsageFactor()
-			}
-		}
-	}
-	return 1
-}
-
-// noDecay reports whether usage of a record does not decay.
-func noDecay(r *accounts.Record) bool { return r != nil && r.Kind == accounts.QOS && r.Flag("NoDecay") }
 
 // Take reserves what a job that is bound may come to. To take it again changes nothing.
 func (b *Book) Take(id federation.JobID, w Want) {
@@ -313,116 +221,6 @@ func (b *Book) add(h *hold, sign int64) {
 			delete(b.held, k)
 		}
 	}
-}
-
-// Charge adds a run that has ended. One whose end was not seen counts for nothing. Nothing has run any more of a job that is queued again.
-func (b *Book) Charge(k *federation.Charge) {
-	if h, ok := b.holds[k.Job]; ok && h.lasted != (Lasted{}) {
-		b.count(b.books.Tree(), &h, -1)
-		h.lasted = Lasted{}
-		b.holds[k.Job] = h
-	}
-	if k.From != federation.PriceNone {
-		b.Add(k.User, k.Held, k.End.Sub(k.Start), k.Amount, k.End)
-	}
-}
-
-// Add adds a run that has ended at some time. It counts for the day, month and year of its end.
-func (b *Book) Add(user string, h federation.Held, d time.Duration, cost federation.Money, end time.Time) {
-	b.charge(keysOf(b.books.Tree(), user, h.Account, h.QOS), heldTRES(h.TRES), d, cost, end)
-}
-
-func heldTRES(text string) accounting.TRES {
-	tres, err := accounting.ParseTRES(text)
-	if err != nil {
-		return nil
-	}
-	return tres
-}
-
-func (b *Book) charge(keys []accounts.Key, tres accounting.TRES, d time.Duration, cost federation.Money, end time.Time) {
-	b.spend(keys, tres, d, cost, end)
-	b.use(b.books.Tree(), keys, tres, d, 1, end, func(bool) bool { return true })
-}
-
-func secondsOf(d time.Duration) int64 { return int64(math.Ceil(max(d, 0).Seconds())) }
-
-// spend adds what runs have come to on the day of their end.
-func (b *Book) spend(keys []accounts.Key, tres accounting.TRES, d time.Duration, cost federation.Money, end time.Time) {
-	seconds, day := secondsOf(d), dayOf(end)
-	for _, k := range keys {
-		if b.days[k] == nil {
-			b.days[k] = map[int64]*used{}
-		}
-		u := b.days[k][day]
-		if u == nil {
-			u = &used{seconds: accounting.TRES{}}
-			b.days[k][day] = u
-		}
-		u.cost += cost
-		for name, n := range tres {
-			u.seconds[name] += n * seconds
-		}
-	}
-}
-
-// use adds what runs have used to those usages that counts picks.
-func (b *Book) use(t *accounts.Tree, keys []accounts.Key, tres accounting.TRES, d time.Duration, runs int, end time.Time, counts func(decays bool) bool) {
-	b.decay(end)
-	all := float64(secondsOf(d)) * factorOf(t, keys)
-	decayed := all * fairtree.DecayFactor(b.halfLife, b.at.Sub(end)) * fairtree.LeftOfRun(b.halfLife, d/time.Duration(max(runs, 1)))
-	for _, k := range keys {
-		seconds, decays := decayed, b.halfLife > 0
-		if decays && k.Kind == accounts.QOS && noDecay(t.Get(k)) {
-			seconds, decays = all, false
-		}
-		if !counts(decays) {
-			continue
-		}
-		of := b.slow[k]
-		if of == nil {
-			of = map[string]float64{}
-			b.slow[k] = of
-		}
-		of[accounts.Wall] += seconds
-		for name, n := range tres {
-			of[name] += float64(n) * seconds
-		}
-	}
-}
-
-func dayOf(t time.Time) int64 { return int64(math.Floor(float64(t.Unix()) / 86400)) }
-
-// decay brings what decays up to a time. It never goes back.
-func (b *Book) decay(now time.Time) {
-	if b.at.IsZero() {
-		b.at = now
-	}
-	if !now.After(b.at.Add(time.Minute)) {
-		return
-	}
-	factor := fairtree.DecayFactor(b.halfLife, now.Sub(b.at))
-	t := b.books.Tree()
-	for k, of := range b.slow {
-		if k.Kind == accounts.QOS && noDecay(t.Get(k)) {
-			continue
-		}
-		for name := range of {
-			of[name] *= factor
-		}
-	}
-	b.at = now
-}
-
-// since is what was used on a day or after it.
-func (b *Book) since(k accounts.Key, day int64) *used {
-	sum := &used{seconds: accounting.TRES{}}
-	for d, u := range b.days[k] {
-		if d >= day {
-			sum.add(u)
-		}
-	}
-	return sum
 }
 
 var nothing = &held{}

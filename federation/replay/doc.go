@@ -3,7 +3,7 @@
 // the planner learns only when it has ended. The sites are simulated: a job that is bound starts at once on the nodes that the planner counts with.
 // Equal arguments give equal outcomes.
 //
-// Read replay.go for the course of things, fleet.go for the sites, forecast.go for what the planner knows, order.go for the order of the queue, summary.go for the
+// Read config.go for what goes in and what comes out, replay.go for the course of things, fleet.go for the sites, forecast.go for what the planner knows, order.go for the order of the queue, summary.go for the
 // figures. Package trace reads traces, package chart draws.
 //
 // It does not simulate what a controller does: looks at sites, lost replies, backlogs at sites, queues of others. testbed/sim runs the real controller.

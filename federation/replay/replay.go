@@ -1,103 +1,15 @@
 package replay
 
 import (
-	"cmp"
 	"container/heap"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"fsub/federation"
 	"fsub/federation/demand"
-	"fsub/federation/fairshare"
 	"fsub/federation/place"
-	"fsub/federation/reasons"
 )
-
-// Job is a job of a trace.
-type Job struct {
-	*federation.Job // its Submit says when it comes
-	// Run is how long it runs on nodes of speed 1, whatever its time limit. The planner does not know.
-	Run time.Duration
-}
-
-// Config is one replay.
-type Config struct {
-	Sites []*federation.Site // as they are at the beginning: what runs there goes on to its limit, or forever
-	Jobs  []Job              // in order of submission. They are not changed
-	// Local are jobs that come to sites beside ours, in order of submission. With any, all jobs stand in the queues of their sites; see local.go.
-	Local []LocalJob
-	// Policy is the planner's. Backlogs at sites are left out unless there are local jobs: a job is bound when it can start.
-	Policy place.Policy
-	Order  Order
-	// Priority is what FairShare goes by; nil: what a daemon does that is told nothing.
-	Priority *fairshare.Policy
-	Seed     uint64
-	// Gap is how much time passes between two plans at least. 0: a second.
-	Gap time.Duration
-	// Oracle tells the planner how long each job runs: what a policy would do with perfect forecasts.
-	Oracle bool
-	// Until ends the replay; zero: when all jobs have ended, or none can start any more.
-	Until time.Time
-	// At is when it begins; zero: with the first job. Jobs that were submitted before wait then.
-	At time.Time
-	// Ends are when what runs at the beginning ends; what is not there runs to its limit, or forever.
-	Ends map[federation.SiteName]map[federation.JobID]time.Time
-	// Expected is what the planner reckons with instead of forecasts of its own.
-	Expected map[federation.JobID]*federation.Expected
-	// Refused are sites that have refused a job.
-	Refused map[federation.JobID]map[federation.SiteName]federation.Rejection
-	// Limits, if set, keep jobs back. Numbers are the jobs that run at the beginning under another number than ours.
-	Limits  Limits
-	Numbers map[federation.SiteName]map[federation.JobID]federation.JobID
-	// Done, when closed, ends the replay as Until does.
-	Done <-chan struct{}
-	// Progress, if set, is called now and then with the number of jobs that have ended.
-	Progress func(now time.Time, ended int)
-}
-
-// Outcome is what became of a job. Start is zero if it has not started, End if it has not ended.
-type Outcome struct {
-	Job        *federation.Job
-	Site       federation.SiteName
-	Pool       string
-	Submit     time.Time
-	Start, End time.Time
-	GPUs, CPUs int
-	Rented     bool
-	Cost       federation.Dollars // of what ran
-	Reason     reasons.Reason     // why it waits still
-	Limited    bool               // the reason is one of Config.Limits
-}
-
-// Result is a replay's.
-type Result struct {
-	Jobs    []Outcome // in the order of Config.Jobs
-	Local   []Outcome // in the order of Config.Local
-	Samples []Sample  // how the fleet stood, at intervals
-	GPUs    int       // of the fleet that is owned
-	CPUs    int
-	// While jobs came: how long that was, and what of the owned fleet was in use.
-	Hours, GPUHours, CPUHours float64
-	Begin                     time.Time
-	End                       time.Time // of the last run
-	Plans                     int
-	Planner                   time.Duration // that planning took, of this machine's time
-}
-
-// Sample is how things stand at one time.
-type Sample struct {
-	At                 time.Time
-	Waiting, Running   int
-	GPUsUsed, CPUsUsed int // of the fleet that is owned
-	GPUsRented         int
-	GPUsWaiting        int
-	CPUsWaiting        int
-}
-
-// ErrNoJobs: there is nothing to replay.
-var ErrNoJobs = errors.New("no jobs to replay")
 
 // run is a replay under way.
 type run struct {
@@ -438,31 +350,6 @@ func (r *run) takeSample() {
 	r.sample = r.now
 	s := Sample{At: r.now, Waiting: len(r.wait), Running: r.live, GPUsWaiting: r.gpus, CPUsWaiting: r.cpus, GPUsUsed: r.fleet.used.gpus, CPUsUsed: r.fleet.used.cpus, GPUsRented: r.fleet.used.rented}
 	r.res.Samples = append(r.res.Samples, s)
-}
-
-// end is when a run ends.
-type end struct {
-	at   time.Time
-	job  int
-	held []start
-}
-
-// atTheBeginning stands for the number of a job that ran at the beginning.
-const atTheBeginning = -1
-
-// ends is a heap.
-type ends []end
-
-func (e ends) Len() int { return len(e) }
-func (e ends) Less(i, j int) bool {
-	return cmp.Or(e[i].at.Compare(e[j].at), cmp.Compare(e[i].job, e[j].job)) < 0
-}
-func (e ends) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *ends) Push(x any)   { *e = append(*e, x.(end)) }
-func (e *ends) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
 }
 
 // GPUs is how many GPUs a job asks for.
