@@ -32,7 +32,7 @@ func (c *candidate) rentRefusal(now time.Time) *refusal {
 	if !r.Until.IsZero() && (c.limit == sbatch.Unlimited || c.until(now).Add(-federation.KillTime).After(r.Until)) {
 		return forNow(reasons.ReqNodeNotAvail, codes.NodesEnd, shortTime(c.limit), r.Until.UTC().Format("2006-01-02T15:04Z"))
 	}
-	c.most = c.shares(now, 1)
+	c.most = c.shares(now, c.until(now), 1)
 	for i, a := range c.site.model.parts[c.pool].Allowances {
 		if !a.Bears(c.most[i]) {
 			no := &refusal{reason: reasons.Budget, why: a.Refuses(c.most[i])}
@@ -70,15 +70,15 @@ func (s *placement) perHour(part float64) federation.Money {
 	return accounting.MoneyOf(float64(s.rented().PricePerHour) * float64(s.mostNodes()) * part)
 }
 
-// shares are what a part of the candidate's nodes may cost of each allowance; nil if there are none.
-func (c *candidate) shares(now time.Time, part float64) []federation.Money {
+// shares are what a part of the candidate's nodes may cost of each allowance from one time until another; nil if there are none.
+func (c *candidate) shares(from, until time.Time, part float64) []federation.Money {
 	all := c.site.model.parts[c.pool].Allowances
 	if len(all) == 0 {
 		return nil
 	}
 	perHour, list := c.perHour(part), make([]federation.Money, len(all))
 	for i := range all {
-		list[i] = all[i].Share(perHour, now, c.until(now))
+		list[i] = all[i].Share(perHour, from, until)
 	}
 	return list
 }
@@ -93,7 +93,7 @@ func (c *candidate) pay(now time.Time) {
 	if c.most == nil {
 		return
 	}
-	costs := c.shares(now, shareOf(&c.site.model.pools[c.pool].Shape, &c.fits[0]))
+	costs := c.shares(now, c.until(now), shareOf(&c.site.model.pools[c.pool].Shape, &c.fits[0]))
 	c.site.bind(c.site.model.parts[c.pool], costs)
 }
 
@@ -141,8 +141,8 @@ func partsCost(parts []*candidate, now time.Time) map[*federation.Partition][]fe
 		if costs[part] == nil {
 			costs[part] = make([]federation.Money, len(part.Allowances))
 		}
-		for i := range part.Allowances {
-			costs[part][i] += part.Allowances[i].Share(c.perHour(1), now, until)
+		for i, cost := range c.shares(now, until, 1) {
+			costs[part][i] += cost
 		}
 	}
 	return costs

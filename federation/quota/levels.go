@@ -66,17 +66,14 @@ func (b *Book) running(now time.Time, started map[federation.JobID]time.Time) ma
 		if !ok {
 			continue
 		}
-		d, longest := max(now.Sub(began), 0), h.want.Longest
-		if longest == 0 {
-			longest = federation.OpenEnd
-		}
+		d := max(now.Sub(began), 0)
 		for _, k := range h.keys {
 			u := out[k]
 			if u == nil {
 				u = &used{seconds: accounting.TRES{}}
 				out[k] = u
 			}
-			u.cost += federation.Money(float64(h.want.Cost) * min(1, float64(d)/float64(longest)))
+			u.cost += min(h.want.Cost, h.want.costAfter(d))
 			for name, n := range h.want.TRES {
 				u.seconds[name] += n * int64(d/time.Second)
 			}

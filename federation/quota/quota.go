@@ -26,8 +26,10 @@ type Want struct {
 	Payer   string
 	TRES    accounting.TRES
 	Longest time.Duration // with what it takes to be killed; 0: nothing says when it ends
-	Cost    federation.Money
-	Since   time.Time // when it was bound
+	// Expected is how long it is expected to run. It counts for what a job costs of which nothing says when it ends.
+	Expected time.Duration
+	Cost     federation.Money
+	Since    time.Time // when it was bound
 }
 
 // Refusal is why a job has to wait.

@@ -172,14 +172,10 @@ func (t *Trial) End(now time.Time, id federation.JobID) {
 	t.book.add(&h, -1)
 	t.book.count(t.book.books.Tree(), &h, -1)
 	delete(t.book.holds, id)
-	since, longest := h.want.Since, h.want.Longest
+	since := h.want.Since
 	if !h.lasted.Since.IsZero() { // it did not run as soon as it was bound
 		since = h.lasted.Since
 	}
 	lasted := max(now.Sub(since), 0)
-	if longest == 0 {
-		longest = federation.OpenEnd
-	}
-	cost := federation.Money(float64(h.want.Cost) * lasted.Seconds() / longest.Seconds())
-	t.book.charge(h.keys, h.want.TRES, lasted, cost, now)
+	t.book.charge(h.keys, h.want.TRES, lasted, h.want.costAfter(lasted), now)
 }

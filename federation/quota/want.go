@@ -69,17 +69,27 @@ func WantOf(j *federation.Job, o *federation.Offer, prices map[string]float64, s
 		w.Longest = federation.KillTime // nothing is known yet
 	}
 	if o != nil {
-		w.Cost = mostCost(o, prices, &w)
+		w.Expected = o.Run
+		w.Cost = w.perHour(o, prices).For(w.lasts())
 	}
 	return w
 }
 
-// mostCost is what a job may cost at most. Without a time limit, an hour at least is reckoned with.
-func mostCost(o *federation.Offer, prices map[string]float64, w *Want) federation.Money {
-	longest := w.Longest
-	if longest == 0 {
-		longest = max(o.Run, federation.OpenEnd)
+// lasts is for how long a job costs at most: to its time limit. Without one it is as long as it is expected to run, an hour at least.
+func (w *Want) lasts() time.Duration {
+	if w.Longest > 0 {
+		return w.Longest
 	}
+	return max(w.Expected, federation.OpenEnd)
+}
+
+// costAfter is what a job has cost after some time, if it costs Cost at most.
+func (w *Want) costAfter(d time.Duration) federation.Money {
+	return federation.Money(float64(w.Cost) * (d.Seconds() / w.lasts().Seconds()))
+}
+
+// perHour is the price of a job at an offer.
+func (w *Want) perHour(o *federation.Offer, prices map[string]float64) federation.Money {
 	perHour := o.PerHour
 	for i := range o.Parts {
 		perHour += o.Parts[i].PerHour
@@ -87,5 +97,5 @@ func mostCost(o *federation.Offer, prices map[string]float64, w *Want) federatio
 	if perHour == 0 {
 		perHour = accounting.MoneyOf(accounting.PerHour(prices, w.TRES))
 	}
-	return perHour.For(longest)
+	return perHour
 }
