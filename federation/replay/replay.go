@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/demand"
 	"fsub/federation/place"
 )
 
@@ -228,7 +227,7 @@ func (r *run) submitAll() (changed bool) {
 // waits counts what a job waits for, or does not any more.
 func (r *run) waits(j *federation.Job, sign int) {
 	r.gpus += sign * GPUs(j)
-	r.cpus += sign * cpus(j)
+	r.cpus += sign * j.Needs().Size(0).CPUs
 }
 
 // plan has the planner decide, and starts what it binds.
@@ -354,24 +353,10 @@ func (r *run) takeSample() {
 
 // GPUs is how many GPUs a job asks for.
 func GPUs(j *federation.Job) (n int) {
-	d := j.Needs()
-	for _, g := range d.GRES {
-		switch {
-		case g.Name != "gpu":
-		case g.Per == demand.PerNode:
-			n += g.Count * max(d.MinNodes, 1)
-		case g.Per == demand.PerTask:
-			n += g.Count * max(d.Tasks, 1)
-		default:
+	for _, g := range j.Needs().Size(0).GRES {
+		if g.Name == "gpu" {
 			n += g.Count
 		}
 	}
 	return n
-}
-
-// cpus is how many CPUs a job asks for at least.
-func cpus(j *federation.Job) int {
-	d := j.Needs()
-	nodes := max(d.MinNodes, 1)
-	return max(d.Tasks, d.TasksPerNode*nodes, nodes) * max(d.CPUsPerTask, 1)
 }
