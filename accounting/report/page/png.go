@@ -1,66 +1,90 @@
 package page
 
 import (
-	"slices"
+	"bytes"
+	"fmt"
+	"image/color"
 
-	"github.com/go-analyze/charts"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/font/liberation"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// png draws the chart as a picture for mail, whose readers show no SVG.
+// png draws the chart as a picture for mail, whose readers show no SVG. Its legend is below it.
 func (c *chart) png() ([]byte, error) {
-	height := 340
-	labels, names := slices.Clone(c.labels), slices.Clone(c.names)
-	data := make([][]float64, len(c.data))
-	for i := range c.data {
-		data[i] = slices.Clone(c.data[i])
+	p := pngCanvas{high: c.high(), fonts: text.Plain{Fonts: font.NewCache(liberation.Collection())}}
+	legend := p.legend(c, false)
+	img := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(wide, vg.Length(p.high+legend)), vgimg.UseDPI(72))} // a point is a pixel
+	p.Canvas = draw.New(img)
+	p.high += legend
+	p.rect(0, 0, wide, p.high, "#ffffff", "")
+	c.draw(&p)
+	p.legend(c, true)
+	var b bytes.Buffer
+	_, err := img.WriteTo(&b)
+	return b.Bytes(), err
+}
+
+// pngCanvas is a canvas of pixels.
+type pngCanvas struct {
+	draw.Canvas
+	high  float64
+	fonts text.Handler
+}
+
+func (p *pngCanvas) at(x, y float64) vg.Point {
+	return vg.Point{X: vg.Length(x), Y: vg.Length(p.high - y)}
+}
+
+func (p *pngCanvas) line(class string, x1, y1, x2, y2 float64) {
+	shade := color.Gray{0xdd}
+	if class == "axis" {
+		shade = color.Gray{0x77}
 	}
-	if !c.timed {
-		each := 26
-		if !c.stacked {
-			each += 12 * (len(data) - 1)
+	p.StrokeLines(draw.LineStyle{Color: shade, Width: 1}, []vg.Point{p.at(x1, y1), p.at(x2, y2)})
+}
+
+func (p *pngCanvas) style() text.Style {
+	return text.Style{Color: color.Gray{0x33}, Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: 12}, Handler: p.fonts}
+}
+
+func (p *pngCanvas) text(_, anchor string, x, y float64, words string) {
+	style := p.style()
+	switch anchor {
+	case "middle":
+		style.XAlign = text.XCenter
+	case "end":
+		style.XAlign = text.XRight
+	}
+	p.FillText(style, p.at(x, y), words)
+}
+
+func (p *pngCanvas) rect(x, y, w, h float64, fill, _ string) {
+	c := color.RGBA{A: 255}
+	fmt.Sscanf(fill, "#%02x%02x%02x", &c.R, &c.G, &c.B)
+	p.FillPolygon(c, []vg.Point{p.at(x, y), p.at(x+w, y), p.at(x+w, y+h), p.at(x, y+h)})
+}
+
+// legend names the series of a chart that has several, at the bottom of the picture if draws, and returns how much room that takes.
+func (p *pngCanvas) legend(c *chart, draws bool) float64 {
+	if len(c.names) < 2 {
+		return 0
+	}
+	const line, square, gap = 20, 10, 18
+	x, y, style := 0.0, c.high()+line, p.style()
+	for i, name := range c.names {
+		w := square + 6 + float64(style.Width(name)) + gap
+		if x > 0 && x+w > wide {
+			x, y = 0, y+line
 		}
-		height = 90 + each*len(labels)
-		for i := range data { // the first row is to be on top
-			slices.Reverse(data[i])
+		if draws {
+			p.rect(x, y-square, square, square, c.color(i), "")
+			p.text("", "start", x+square+6, y, name)
 		}
-		slices.Reverse(labels)
+		x += w
 	}
-	// Of bars upon each other with a value between 0 and 1 the library moves the axis: hundredths are whole numbers.
-	const hundredths = 100
-	for i := range data {
-		for at := range data[i] {
-			data[i][at] = float64(int64(data[i][at]*hundredths + 0.5))
-		}
-	}
-	if c.timed { // the library labels the last period too, over the one before
-		every := (len(labels) + mostSlots - 1) / mostSlots
-		for i := range labels {
-			if labels[i] = periodText(labels[i]); i%every != 0 {
-				labels[i] = ""
-			}
-		}
-	}
-	least, most, ticks := c.ends()
-	step := (most - least) / float64(ticks-1)
-	least, most = least*hundredths, most*hundredths
-	opt := charts.NewBarChartOptionWithData(data)
-	opt.Horizontal = !c.timed
-	axis := &opt.ValueAxis[0]
-	axis.ValueFormatter = func(v float64) string { return tickText(v/hundredths, step) }
-	axis.Min, axis.Max, axis.LabelCount, axis.RangeValuePaddingScale = &least, &most, ticks, charts.Ptr(0.0)
-	var colors []charts.Color
-	for i := range data {
-		colors = append(colors, charts.ParseColor(c.color(i)))
-	}
-	opt.Theme = opt.Theme.WithSeriesColors(colors)
-	if c.timed {
-		opt.CategoryAxis.LabelCount = len(labels)
-		opt.CategoryAxis.BoundaryGap = charts.Ptr(true) // else the labels of many periods drift away from their bars
-	}
-	opt.CategoryAxis.Labels, opt.Legend.SeriesNames, opt.StackSeries = labels, names, &c.stacked
-	p := charts.NewPainter(charts.PainterOptions{OutputFormat: charts.ChartOutputPNG, Width: 960, Height: height})
-	if err := p.BarChart(opt); err != nil {
-		return nil, err
-	}
-	return p.Bytes()
+	return y + line/2 - c.high()
 }

@@ -11,24 +11,73 @@ import (
 
 // Sizes of a chart, in pixels of a page. Its text is as large as that of a table.
 const (
-	wide      = 960
-	charWide  = 6.9 // of a label's text, about
-	rowHigh   = 26  // of one bar and the room around it
-	barsHigh  = 240 // of a chart of periods
-	axisRoom  = 24
-	mostSlots = 14 // labels below a chart of periods
+	wide       = 960
+	charWide   = 6.9 // of a label's text, about
+	rowHigh    = 26  // of one bar and the room around it
+	barsHigh   = 240 // of a chart of periods
+	axisRoom   = 24
+	columnsTop = 8.0
+	mostSlots  = 14 // labels below a chart of periods
 )
 
-// svg draws the chart. Fonts of readers differ, so that all text is anchored where it belongs: labels end at their axis.
+// canvas is what a chart is drawn on. Its origin is at the upper left, and lengths are in pixels of a page.
+type canvas interface {
+	line(class string, x1, y1, x2, y2 float64) // class: grid or axis
+	// text writes words whose start, middle or end is at x, as anchor says. Class is tick, value or "", a label.
+	text(class, anchor string, x, y float64, words string)
+	rect(x, y, w, h float64, color, title string)
+}
+
+// svg draws the chart for a page. Fonts of readers differ, so that all text is anchored where it belongs: labels end at their axis.
 func (c *chart) svg() string {
-	if c.timed {
-		return c.columns()
+	var s svgCanvas
+	c.draw(&s)
+	return fmt.Sprintf(`<svg viewBox="0 0 %d %.0f" role="img">%s</svg>`, wide, c.high(), s.String())
+}
+
+type svgCanvas struct{ strings.Builder }
+
+func (s *svgCanvas) line(class string, x1, y1, x2, y2 float64) {
+	fmt.Fprintf(s, `<line class="%s" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, class, x1, x2, y1, y2)
+}
+
+func (s *svgCanvas) text(class, anchor string, x, y float64, words string) {
+	if class != "" {
+		class = fmt.Sprintf(` class="%s"`, class)
 	}
-	return c.bars()
+	fmt.Fprintf(s, `<text%s x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, class, x, y, anchor, html.EscapeString(words))
+}
+
+func (s *svgCanvas) rect(x, y, w, h float64, color, title string) {
+	fmt.Fprintf(s, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"><title>%s</title></rect>`, x, y, w, h, color, html.EscapeString(title))
+}
+
+// barHigh is the room that a label's bars have.
+func (c *chart) barHigh() float64 {
+	if c.stacked {
+		return rowHigh
+	}
+	return float64(rowHigh + 12*(len(c.data)-1))
+}
+
+// high is the height of the drawing.
+func (c *chart) high() float64 {
+	if c.timed {
+		return columnsTop + barsHigh + axisRoom
+	}
+	return c.barHigh()*float64(len(c.labels)) + axisRoom
+}
+
+func (c *chart) draw(to canvas) {
+	if c.timed {
+		c.columns(to)
+	} else {
+		c.bars(to)
+	}
 }
 
 // bars draws a bar for each label, from left to right.
-func (c *chart) bars() string {
+func (c *chart) bars(to canvas) {
 	least, most, ticks := c.ends()
 	left := 0.0
 	for _, l := range c.labels {
@@ -40,19 +89,17 @@ func (c *chart) bars() string {
 	if !c.stacked {
 		each = len(c.data)
 	}
-	high := float64(rowHigh + 12*(each-1))
+	high := c.barHigh()
 	x := func(v float64) float64 { return left + (v-least)/(most-least)*(wide-right-left) }
 	bottom := high * float64(len(c.labels))
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %.0f" role="img">`, wide, bottom+axisRoom)
 	for i := range ticks {
 		v := least + float64(i)*(most-least)/float64(ticks-1)
-		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%.1[1]f" y1="0" y2="%.0[2]f"/>`, x(v), bottom)
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.0f" text-anchor="middle">%s</text>`, x(v), bottom+17, tickText(v, (most-least)/float64(ticks-1)))
+		to.line("grid", x(v), 0, x(v), bottom)
+		to.text("tick", "middle", x(v), bottom+17, tickText(v, (most-least)/float64(ticks-1)))
 	}
 	for at, l := range c.labels {
 		top := high * float64(at)
-		fmt.Fprintf(&b, `<text x="%.1f" y="%.1f" text-anchor="end">%s</text>`, left-8, top+high/2+4, html.EscapeString(l))
+		to.text("", "end", left-8, top+high/2+4, l)
 		barHigh, y := high-8, top+4
 		if !c.stacked {
 			barHigh = (high - 8) / float64(each)
@@ -61,60 +108,56 @@ func (c *chart) bars() string {
 		for i := range c.data {
 			v := c.data[i][at]
 			if c.stacked {
-				c.rect(&b, x(from), y, x(from+v)-x(from), barHigh, i, at)
+				c.value(to, x(from), y, x(from+v)-x(from), barHigh, i, at)
 				from += v
 			} else {
-				c.rect(&b, min(x(0), x(v)), y+barHigh*float64(i), math.Abs(x(v)-x(0)), barHigh-1, i, at)
+				c.value(to, min(x(0), x(v)), y+barHigh*float64(i), math.Abs(x(v)-x(0)), barHigh-1, i, at)
 			}
 			sum += v
 		}
 		if c.stacked || each == 1 {
-			fmt.Fprintf(&b, `<text class="value" x="%.1f" y="%.1f">%s</text>`, x(max(sum, 0))+6, top+high/2+4, valueText(sum))
+			to.text("value", "start", x(max(sum, 0))+6, top+high/2+4, valueText(sum))
 		}
 	}
-	fmt.Fprintf(&b, `<line class="axis" x1="%.1f" x2="%.1[1]f" y1="0" y2="%.0[2]f"/></svg>`, x(0), bottom)
-	return b.String()
+	to.line("axis", x(0), 0, x(0), bottom)
 }
 
 // columns draws a column for each period, the first on the left.
-func (c *chart) columns() string {
+func (c *chart) columns(to canvas) {
 	least, most, ticks := c.ends()
 	left := 0.0
 	for i := range ticks {
 		left = max(left, charWide*float64(len(tickText(least+float64(i)*(most-least)/float64(ticks-1), (most-least)/float64(ticks-1)))))
 	}
 	left += 12
-	const top, bottom = 8.0, 8.0 + barsHigh
+	const top, bottom = columnsTop, columnsTop + barsHigh
 	y := func(v float64) float64 { return bottom - (v-least)/(most-least)*(bottom-top) }
 	slot := (wide - left) / float64(len(c.labels))
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %.0f" role="img">`, wide, bottom+axisRoom)
 	for i := range ticks {
 		v := least + float64(i)*(most-least)/float64(ticks-1)
-		fmt.Fprintf(&b, `<line class="grid" x1="%.1f" x2="%d" y1="%.1[3]f" y2="%.1[3]f"/>`, left, wide, y(v))
-		fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, left-6, y(v)+4, tickText(v, (most-least)/float64(ticks-1)))
+		to.line("grid", left, y(v), wide, y(v))
+		to.text("tick", "end", left-6, y(v)+4, tickText(v, (most-least)/float64(ticks-1)))
 	}
 	every := (len(c.labels) + mostSlots - 1) / mostSlots
 	for at, l := range c.labels {
 		x, barWide := left+slot*float64(at), min(slot*0.78, 56)
 		if at%every == 0 {
-			fmt.Fprintf(&b, `<text class="tick" x="%.1f" y="%.0f" text-anchor="middle">%s</text>`, x+slot/2, bottom+17, periodText(l))
+			to.text("tick", "middle", x+slot/2, bottom+17, periodText(l))
 		}
 		from := 0.0
 		for i := range c.data {
 			v := c.data[i][at]
-			c.rect(&b, x+(slot-barWide)/2, min(y(from+v), y(from)), barWide, math.Abs(y(from)-y(from+v)), i, at)
+			c.value(to, x+(slot-barWide)/2, min(y(from+v), y(from)), barWide, math.Abs(y(from)-y(from+v)), i, at)
 			if c.stacked {
 				from += v
 			}
 		}
 	}
-	fmt.Fprintf(&b, `<line class="axis" x1="%.1f" x2="%d" y1="%.1[3]f" y2="%.1[3]f"/></svg>`, left, wide, y(0))
-	return b.String()
+	to.line("axis", left, y(0), wide, y(0))
 }
 
-// rect draws one value, with its words where a pointer is. What cannot be seen is left out.
-func (c *chart) rect(b *strings.Builder, x, y, w, h float64, series, at int) {
+// value draws one value, with its words where a pointer is. What cannot be seen is left out.
+func (c *chart) value(to canvas, x, y, w, h float64, series, at int) {
 	if w < 0.05 || h < 0.05 {
 		return
 	}
@@ -122,7 +165,7 @@ func (c *chart) rect(b *strings.Builder, x, y, w, h float64, series, at int) {
 	if len(c.names) > 1 {
 		name += ", " + c.names[series]
 	}
-	fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"><title>%s: %s</title></rect>`, x, y, w, h, c.color(series), html.EscapeString(name), valueText(c.data[series][at]))
+	to.rect(x, y, w, h, c.color(series), name+": "+valueText(c.data[series][at]))
 }
 
 // legend names the series of a chart that has several.
