@@ -51,11 +51,11 @@ func (s *Accounts) List(ctx context.Context, c identity.Caller, _ v1.None) ([]v1
 		if a.Kind == accounts.User && !s.Sees(c, a.Account, a.Name) {
 			continue
 		}
-		n := 0
+		of := a.Account // of a user
 		if a.Kind == accounts.Account {
-			n = depth[a.Name]
+			of = a.Name
 		}
-		out = append(out, v1.AccountOf(a, n))
+		out = append(out, v1.AccountOf(a, depth[of]))
 	}
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -217,7 +218,7 @@ func (m *documentMaker) fields(t reflect.Type, properties object, required *[]st
 			tag = f.Name
 		}
 		s := m.schema(f.Type)
-		if doc := m.Docs[t.String()+"."+f.Name]; doc != "" {
+		if doc := cmp.Or(m.Docs[t.String()+"."+f.Name], f.Tag.Get("usage")); doc != "" {
 			if unit, ok := s["description"].(string); ok {
 				doc += " (" + unit + ")"
 			}

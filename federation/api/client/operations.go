@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"net/url"
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
@@ -11,8 +10,7 @@ import (
 
 // Jobs lists the jobs that conditions choose: see GET /fed/v1/jobs.
 func (c *Client) Jobs(ctx context.Context, where []string) ([]v1.JobLine, error) {
-	out, err := get[[]v1.JobLine](ctx, c, "/fed/v1/jobs?"+url.Values{"where": where}.Encode())
-	return *out, err
+	return List(ctx, c, &v1.Jobs, v1.JobQuery{Where: where})
 }
 
 // Operate does one thing to many jobs, or with Preview shows to which.

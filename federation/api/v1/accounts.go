@@ -1,6 +1,10 @@
 package v1
 
 import (
+	"cmp"
+	"maps"
+	"strings"
+
 	"fsub/federation/accounts"
 	"fsub/sbatch/bounded"
 )
@@ -10,7 +14,7 @@ type Account struct {
 	Kind         accounts.Kind     `json:"kind"`              // account, user or qos
 	Account      string            `json:"account,omitempty"` // of a user
 	Name         string            `json:"name"`
-	Depth        int               `json:"depth,omitempty"`  // of an account: 0 is root
+	Depth        int               `json:"depth,omitempty"`  // of an account, and of its users: 0 is root
 	Parent       string            `json:"parent,omitempty"` // of an account
 	Default      bool              `json:"is_default,omitempty"`
 	Coordinators []string          `json:"coordinators,omitempty"`
@@ -119,5 +123,53 @@ type AccountDrift struct {
 	Notices []string `json:"notices,omitempty"`
 }
 
-// Accounts are the records of the account tree.
-var Accounts = Noun[Account, None]{Path: "/fed/v1/accounts", Who: ForAnybody, Doc: "The federation's account tree, and its QOS. Users see themselves, coordinators those below them"}
+// Accounts are the records of the account tree. The columns are those of accounts and users.
+var Accounts = Noun[Account, None]{
+	Path: "/fed/v1/accounts", Who: ForAnybody, Doc: "The federation's account tree, and its QOS. Users see themselves, coordinators those below them",
+	Columns: []Column[Account]{
+		{"ACCOUNT", func(x *Account) string { return strings.Repeat(" ", x.Depth) + x.account() }},
+		{"USER", func(x *Account) string { return x.user() }},
+		{"SHARES", func(x *Account) string { return cmp.Or(x.Set["Fairshare"], "1") }},
+		{"COORDINATORS", func(x *Account) string { return strings.Join(x.Coordinators, ",") }},
+		{"SET", func(x *Account) string { return x.settings("Fairshare") }},
+	},
+}
+
+// QOS are the same records with the columns of QOS.
+var QOS = Noun[Account, None]{
+	Path: Accounts.Path, Who: Accounts.Who, Doc: Accounts.Doc,
+	Columns: []Column[Account]{
+		{"QOS", func(x *Account) string { return x.Name }},
+		{"PRIORITY", func(x *Account) string { return cmp.Or(x.Set["Priority"], "0") }},
+		{"USAGEFACTOR", func(x *Account) string { return cmp.Or(x.Set["UsageFactor"], "1") }},
+		{"SET", func(x *Account) string { return x.settings("Priority", "UsageFactor") }},
+	},
+}
+
+// account is the account that a record is, or that a user is in.
+func (a *Account) account() string {
+	if a.Kind == accounts.User {
+		return a.Account
+	}
+	return a.Name
+}
+
+// user is the name of a user, with a star where the account is his default.
+func (a *Account) user() string {
+	switch {
+	case a.Kind != accounts.User:
+		return ""
+	case a.Default:
+		return a.Name + "*"
+	}
+	return a.Name
+}
+
+// settings are the options that are set, but for some.
+func (a *Account) settings(without ...string) string {
+	set := accounts.Settings(maps.Clone(a.Set))
+	for _, name := range without {
+		delete(set, name)
+	}
+	return set.String()
+}

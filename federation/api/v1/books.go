@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"strconv"
 	"time"
 
 	"fsub/accounting/ledger"
@@ -164,7 +165,36 @@ type Bill struct {
 }
 
 // Bills are the bills of providers.
-var Bills = Noun[Bill, None]{Path: "/fed/v1/books/bills", Who: ForOperators, Doc: "The bills of providers that were imported, beside what the ledger had estimated"}
+var Bills = Noun[Bill, None]{
+	Path: "/fed/v1/books/bills", Who: ForOperators, Doc: "The bills of providers that were imported, beside what the ledger had estimated",
+	Columns: []Column[Bill]{
+		{"SITE", func(x *Bill) string { return string(x.Site) }},
+		{"PERIOD", func(x *Bill) string { return x.From + " to " + x.Until }},
+		{"FORMAT", func(x *Bill) string { return x.Format }},
+		{"STATE", func(x *Bill) string { return x.state() }},
+		{"ROWS", func(x *Bill) string { return strconv.Itoa(x.Rows) }},
+		{"MACHINES", func(x *Bill) string { return x.Machines.USD() }},
+		{"OTHERS", func(x *Bill) string { return x.Others.USD() }},
+		{"SETTLED", func(x *Bill) string { return x.settled() }},
+		{"BILLED", func(x *Bill) string { return x.Billed.USD() }},
+		{"ESTIMATED", func(x *Bill) string { return x.Estimated.USD() }},
+		{"DIFFERENCE", func(x *Bill) string { return (x.Billed - x.Estimated).USD() }},
+	},
+}
+
+func (b *Bill) state() string {
+	if b.Closed {
+		return "closed"
+	}
+	return "open"
+}
+
+func (b *Bill) settled() string {
+	if b.SettledUntil <= b.From {
+		return ""
+	}
+	return "until " + b.SettledUntil
+}
 
 // Budgets are the budgets of the account tree.
 var Budgets = Noun[Budget, None]{Path: "/fed/v1/books/budgets", Who: ForAnybody, Doc: "How the budgets of the account tree stand. Users see their own and those of their accounts, coordinators those of theirs"}

@@ -89,8 +89,28 @@ type HealthProblem struct {
 
 // HealthQuery is how many findings are listed.
 type HealthQuery struct {
-	Limit int `query:"limit" min:"1" doc:"maximum number of findings, newest first"`
+	Limit int `query:"limit" min:"1" doc:"maximum number of findings, newest first" flag:"limit,n" usage:"maximum number of lines, the newest" default:"200"`
 }
 
 // HealthFindings are what the rules of health have said.
-var HealthFindings = Noun[HealthFinding, HealthQuery]{Path: "/fed/v1/health/history", Who: ForAnybody, Doc: "What the rules of health have said, oldest first"}
+var HealthFindings = Noun[HealthFinding, HealthQuery]{
+	Path: "/fed/v1/health/history", Who: ForAnybody, Doc: "What the rules of health have said, oldest first",
+	Columns: []Column[HealthFinding]{
+		{"TIME", func(x *HealthFinding) string { return moment(x.Time) }},
+		{"RULE", func(x *HealthFinding) string { return x.Rule }},
+		{"ACTION", func(x *HealthFinding) string { return x.Action }},
+		{"OBJECT", func(x *HealthFinding) string { return x.object() }},
+		{"WHY", func(x *HealthFinding) string { return x.Why }},
+		{"NOT DONE", func(x *HealthFinding) string { return x.Denied }},
+	},
+}
+
+func (f *HealthFinding) object() string {
+	switch {
+	case f.Job != 0:
+		return "job " + f.Job.String()
+	case f.Node != "":
+		return "node " + string(f.Site) + "/" + f.Node
+	}
+	return ""
+}

@@ -112,7 +112,7 @@ type RebootNodes struct {
 // NodeQuery chooses nodes; without names and conditions it chooses all.
 type NodeQuery struct {
 	Nodes []string `query:"nodes" doc:"SITE/HOSTLIST, SITE/*, or a HOSTLIST whose names are of one site alone; may be repeated"`
-	Where []string `query:"where" doc:"KEY=VALUE[,VALUE...]: see v1.SetNodes; may be repeated"`
+	Where []string `query:"where" doc:"KEY=VALUE[,VALUE...]: see v1.SetNodes; may be repeated" flag:"where" split:"no" usage:"KEY=VALUE[,VALUE...] or KEY!=VALUE: only nodes that meet this; * stands for anything"`
 }
 
 // Nodes are the nodes of all sites.

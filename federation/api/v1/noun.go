@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -12,7 +14,9 @@ type Noun[T, Q any] struct {
 	Who     Who    // may list them
 	Doc     string // what the list is, in the OpenAPI document
 	Columns []Column[T]
-	Empty   string // what fed says where there are none; "": nothing
+	More    []Column[T]                  // those that are shown of a single thing, and in a list where they are asked for
+	Sort    map[string]func(a, b *T) int // by the heads of columns that do not sort by what their cells say
+	Empty   string                       // what fed says where there are none; "": nothing
 }
 
 // Column is one column of a noun's table.
@@ -27,6 +31,35 @@ func moment(t time.Time) string {
 		return ""
 	}
 	return t.Local().Format(time.RFC3339)
+}
+
+// Age writes a time as people say it: 45s, 12m, 3h10m, 2d4h.
+func Age(d time.Duration) string {
+	switch d = max(d, 0).Round(time.Second); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// since is how long ago a time is; "" if it is not set.
+func since(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return Age(time.Since(t))
+}
+
+// count is a number in a cell that is empty for none.
+func count(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }
 
 // oneLine is a text of several lines as a cell has it.

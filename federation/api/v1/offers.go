@@ -51,12 +51,12 @@ type RefusedPrice struct {
 
 // OfferQuery is what offers are asked for.
 type OfferQuery struct {
-	GPU    string `query:"gpu" doc:"h100, or h100:8 for 8 in all"`
-	TPU    string `query:"tpu" doc:"v5p, or v5p:128 for 128 chips"`
-	Cloud  string `query:"cloud" doc:"a cloud, by the name that offers have"`
-	Region string `query:"region" doc:"may have *; or a zone"`
-	Market string `query:"market" doc:"on-demand, spot or flex"`
-	Limit  int    `query:"limit" doc:"how many at most"` // 0: all
+	GPU    string `query:"gpu" doc:"h100, or h100:8 for 8 in all" flag:"gpu" usage:"kind of GPU, and how many in all: h100, h100:8"`
+	TPU    string `query:"tpu" doc:"v5p, or v5p:128 for 128 chips" flag:"tpu" usage:"generation of TPU, and how many chips: v5p, v5p:128"`
+	Cloud  string `query:"cloud" doc:"a cloud, by the name that offers have" flag:"cloud" usage:"only this cloud"`
+	Region string `query:"region" doc:"may have *; or a zone" flag:"region" usage:"only this region or zone; may have *"`
+	Market string `query:"market" doc:"on-demand, spot or flex" flag:"market" usage:"only this market: on-demand, spot or flex"`
+	Limit  int    `query:"limit" doc:"how many at most" flag:"limit,n" usage:"maximum number of lines; 0: all" default:"20"` // 0: all
 }
 
 // Offers are what clouds ask for machines.

@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +33,76 @@ type JobLine struct {
 
 	Cost     federation.Money     `json:"cost_usd"`           // of its runs that have ended
 	Spending *federation.Spending `json:"spending,omitempty"` // what it has come to, and may come to, while it runs
+}
+
+// JobQuery chooses jobs; without conditions, all that have not ended.
+type JobQuery struct {
+	Where []string `query:"where" doc:"KEY=VALUE[,VALUE...], KEY!=VALUE[,VALUE...], age>TIME or age<TIME; keys: id, state, user, account, site, partition, node, gpu, reason, name, age; may be repeated" flag:"where" split:"no" usage:"choose jobs: site=alpha, node=alpha/n[1-4], state=running, 'age>2h' ...; may be repeated"`
+}
+
+// Jobs are the jobs of all sites. The daemon writes this list as it reads it.
+var Jobs = Noun[JobLine, JobQuery]{
+	Path: "/fed/v1/jobs", Who: ForAnybody, Doc: "The jobs that conditions choose; those that have ended only where a state says so",
+	Columns: []Column[JobLine]{
+		{"JOBID", func(x *JobLine) string { return x.Ref() }},
+		{"USER", func(x *JobLine) string { return x.User }},
+		{"ACCOUNT", func(x *JobLine) string { return x.Account }},
+		{"NAME", func(x *JobLine) string { return strings.ReplaceAll(x.Name, "\t", " ") }},
+		{"STATE", func(x *JobLine) string { return string(x.State) }},
+		{"REASON", func(x *JobLine) string { return x.Why() }},
+		{"SITE", func(x *JobLine) string { return string(x.Site) }},
+		{"PARTITION", func(x *JobLine) string { return x.Partition }},
+		{"NODES", func(x *JobLine) string { return x.Nodes }},
+		{"AGE", func(x *JobLine) string { return since(x.Submit) }},
+		{"RESTARTS", func(x *JobLine) string { return strconv.Itoa(x.Restarts) }},
+		{"COST", func(x *JobLine) string { return x.shownCost() }},
+	},
+	More: []Column[JobLine]{
+		{"MOST", func(x *JobLine) string { return x.shownMost() }},
+	},
+	Sort: map[string]func(a, b *JobLine) int{
+		"JOBID": func(a, b *JobLine) int { return cmp.Compare(a.ID, b.ID) },
+		"AGE":   func(a, b *JobLine) int { return b.Submit.Compare(a.Submit) },
+		"COST":  func(a, b *JobLine) int { return cmp.Compare(a.cost(), b.cost()) },
+	},
+}
+
+// Ref is the job as squeue names it: an array with those of its tasks that wait, a task by its index.
+func (j *JobLine) Ref() string {
+	switch {
+	case j.Array == j.ID:
+		return fmt.Sprintf("%d_[%s]", j.ID, j.Tasks)
+	case j.Array != 0:
+		return fmt.Sprintf("%d_%s", j.Array, j.Tasks)
+	}
+	return j.ID.String()
+}
+
+// Why is why it waits or ended so; "" if there is nothing to say.
+func (j *JobLine) Why() string { return strings.TrimPrefix(string(j.Reason), "None") }
+
+// cost is what a job has cost so far.
+func (j *JobLine) cost() federation.Money {
+	if j.Spending != nil {
+		return j.Spending.SoFar
+	}
+	return j.Cost
+}
+
+// shownCost is empty for a job that has not run yet.
+func (j *JobLine) shownCost() string {
+	if j.Cost == 0 && j.Spending == nil && !j.State.Ended() {
+		return ""
+	}
+	return j.cost().USD()
+}
+
+// shownMost is what a running job may cost by its time limit; empty if nothing bounds it.
+func (j *JobLine) shownMost() string {
+	if j.Spending == nil || j.Spending.AtMost == 0 {
+		return ""
+	}
+	return j.Spending.AtMost.USD()
 }
 
 // NewOperation asks that one thing be done to many jobs. Which they are is written down at once; each gets it once, whatever crashes.

@@ -3,6 +3,7 @@ package v1
 import (
 	"cmp"
 	"strconv"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -94,11 +95,65 @@ type UpdateSite struct {
 
 // SiteQuery is which sites are listed.
 type SiteQuery struct {
-	Removed bool `query:"removed" doc:"1: those too that have left it"`
+	Removed bool `query:"removed" doc:"1: those too that have left it" flag:"removed" usage:"also those that have left the federation"`
 }
 
 // Sites are the members of the federation.
-var Sites = Noun[Site, SiteQuery]{Path: "/fed/v1/sites", Who: ForAnybody, Doc: "The members of the federation"}
+var Sites = Noun[Site, SiteQuery]{
+	Path: "/fed/v1/sites", Who: ForAnybody, Doc: "The members of the federation",
+	Columns: []Column[Site]{
+		{"SITE", func(x *Site) string { return string(x.Name) }},
+		{"STATE", func(x *Site) string { return string(x.State) }},
+		{"HEALTH", func(x *Site) string { return x.Health() }},
+		{"AGE", func(x *Site) string { return since(x.Seen) }},
+		{"SLURM", func(x *Site) string { return x.Version }},
+		{"MODE", func(x *Site) string { return string(x.Mode) }},
+		{"NODES", func(x *Site) string { return strconv.Itoa(x.Nodes) }},
+		{"IDLE", func(x *Site) string { return strconv.Itoa(x.NodesIdle) }},
+		{"GPUS", func(x *Site) string { return strconv.Itoa(x.GPUs) }},
+		{"FREE", func(x *Site) string { return strconv.Itoa(x.GPUsFree) }},
+		{"RUNNING", func(x *Site) string { return strconv.Itoa(x.Running) }},
+		{"BOUND", func(x *Site) string { return strconv.Itoa(x.Bound) }},
+		{"REASON", func(x *Site) string { return oneLine(x.reasons()) }},
+	},
+}
+
+// Health is what is wrong with a site, in one word for each condition.
+func (s *Site) Health() string {
+	switch {
+	case s.State == federation.FedRemoved:
+		return ""
+	case len(s.Conditions) == 0 && s.Answering:
+		return "ok"
+	case len(s.Conditions) == 0: // the daemon has made no round yet
+		return "NOT SEEN"
+	}
+	var names []string
+	for _, c := range s.Conditions {
+		names = append(names, strings.ReplaceAll(string(c.Name), "_", " "))
+	}
+	return strings.Join(names, ", ")
+}
+
+// reasons are why its state was set, and what the site said.
+func (s *Site) reasons() string {
+	var reasons []string
+	if s.StateWhy != "" && s.StateWhy != "added" {
+		reasons = append(reasons, s.StateWhy)
+	}
+	if s.Error != "" {
+		reasons = append(reasons, s.Error)
+	}
+	for i := range s.Conditions {
+		if c := &s.Conditions[i]; c.Detail != "" && c.Detail != s.Error {
+			reasons = append(reasons, c.Detail)
+		}
+	}
+	if len(s.Warnings) > 0 { // fed site show has them
+		reasons = append(reasons, "warning")
+	}
+	return strings.Join(reasons, "; ")
+}
 
 // Maintenances are what is planned at sites.
 var Maintenances = Noun[Maintenance, None]{

@@ -4,7 +4,6 @@ package account
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -25,28 +24,12 @@ func NewCommand() *cobra.Command {
 }
 
 func newListCommand() *cobra.Command {
-	var c cli.Connection
-	cmd := &cobra.Command{
+	return cli.ListWith(&v1.Accounts, &cobra.Command{
 		Use:   "list [ACCOUNT...]",
 		Short: "List the accounts, each with its users and what is below it",
 		Long: `List the accounts, each with its users and what is below it. Of users, you see yourself and those of the accounts that you coordinate;
 operators see all.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := client.List(cmd.Context(), c.Client(), &v1.Accounts, v1.None{})
-			if err != nil {
-				return err
-			}
-			if all, err = below(all, args); err != nil {
-				return err
-			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), all)
-			}
-			return listAccounts(cmd.OutOrStdout(), all)
-		},
-	}
-	c.Flags(cmd)
-	return cmd
+	}, cli.Lister[v1.Account, v1.None]{Choose: below})
 }
 
 // below are the named accounts with all that stands below them; without names, the whole tree. QOS are no part of it.
@@ -77,40 +60,6 @@ func below(all []v1.Account, names []string) (out []v1.Account, err error) {
 		}
 	}
 	return out, nil
-}
-
-func listAccounts(out io.Writer, all []v1.Account) error {
-	t := cli.NewTable(out)
-	t.Row("ACCOUNT", "USER", "SHARES", "COORDINATORS", "SET")
-	depth := 0
-	for _, a := range all {
-		account, user := a.Name, ""
-		if a.Kind == accounts.Account {
-			depth = a.Depth
-		} else {
-			account, user = a.Account, a.Name
-			if a.Default {
-				user += "*"
-			}
-		}
-		t.Row(strings.Repeat(" ", depth)+account, user, shares(&a), strings.Join(a.Coordinators, ","), settingsText(&a, "Fairshare"))
-	}
-	return t.Flush()
-}
-
-func shares(a *v1.Account) string {
-	if s := a.Set["Fairshare"]; s != "" {
-		return s
-	}
-	return "1"
-}
-
-func settingsText(a *v1.Account, without ...string) string {
-	set := accounts.Settings(maps.Clone(a.Set))
-	for _, name := range without {
-		delete(set, name)
-	}
-	return set.String()
 }
 
 func newShowCommand() *cobra.Command {

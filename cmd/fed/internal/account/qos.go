@@ -7,7 +7,6 @@ import (
 
 	"fsub/cmd/fed/internal/cli"
 	"fsub/federation/accounts"
-	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -18,37 +17,11 @@ func NewQOSCommand() *cobra.Command {
 }
 
 func newQOSListCommand() *cobra.Command {
-	var c cli.Connection
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the QOS",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := client.List(cmd.Context(), c.Client(), &v1.Accounts, v1.None{})
-			if err != nil {
-				return err
-			}
-			all = slices.DeleteFunc(all, func(a v1.Account) bool { return a.Kind != accounts.QOS })
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), all)
-			}
-			t := cli.NewTable(cmd.OutOrStdout())
-			t.Row("QOS", "PRIORITY", "USAGEFACTOR", "SET")
-			for i := range all {
-				priority, factor := all[i].Set["Priority"], all[i].Set["UsageFactor"]
-				if priority == "" {
-					priority = "0"
-				}
-				if factor == "" {
-					factor = "1"
-				}
-				t.Row(all[i].Name, priority, factor, settingsText(&all[i], "Priority", "UsageFactor"))
-			}
-			return t.Flush()
+	return cli.ListWith(&v1.QOS, &cobra.Command{Use: "list", Short: "List the QOS", Args: cobra.NoArgs}, cli.Lister[v1.Account, v1.None]{
+		Choose: func(all []v1.Account, _ []string) ([]v1.Account, error) {
+			return slices.DeleteFunc(all, func(a v1.Account) bool { return a.Kind != accounts.QOS }), nil
 		},
-	}
-	c.Flags(cmd)
-	return cmd
+	})
 }
 
 func newQOSShowCommand() *cobra.Command {

@@ -16,7 +16,6 @@ import (
 	"fsub/accounting/bill/parquet"
 	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
-	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -93,10 +92,7 @@ func (o *importOptions) run(cmd *cobra.Command, files []string) error {
 		}
 		done = append(done, one)
 	}
-	if o.JSON {
-		return cli.PrintJSON(cmd.OutOrStdout(), done)
-	}
-	return printBills(cmd.OutOrStdout(), done)
+	return cli.Print(cmd, &o.Connection, &v1.Bills, done)
 }
 
 func (o *importOptions) request(b *bill.Bill) v1.ImportBill {
@@ -155,37 +151,4 @@ func ours(site string, machines []v1.Machine) func(resource, tags string) bool {
 		}
 		return tags != "" && strings.Contains(","+plain.Replace(tags)+",", ",fsub-site,"+site+",")
 	}
-}
-
-func newBillsCommand() *cobra.Command {
-	var c cli.Connection
-	cmd := &cobra.Command{Use: "bills", Short: "The bills that were imported, beside what the ledger had estimated", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		all, err := client.List(cmd.Context(), c.Client(), &v1.Bills, v1.None{})
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return cli.PrintJSON(cmd.OutOrStdout(), all)
-		}
-		return printBills(cmd.OutOrStdout(), all)
-	}}
-	c.Flags(cmd)
-	return cmd
-}
-
-func printBills(w io.Writer, all []v1.Bill) error {
-	t := cli.NewTable(w)
-	t.Row("SITE", "PERIOD", "FORMAT", "STATE", "ROWS", "MACHINES", "OTHERS", "SETTLED", "BILLED", "ESTIMATED", "DIFFERENCE")
-	for i := range all {
-		b := &all[i]
-		state, settled := "open", "-"
-		if b.Closed {
-			state = "closed"
-		}
-		if b.SettledUntil > b.From {
-			settled = "until " + b.SettledUntil
-		}
-		t.Row(string(b.Site), b.From+" to "+b.Until, b.Format, state, fmt.Sprint(b.Rows), b.Machines.USD(), b.Others.USD(), settled, b.Billed.USD(), b.Estimated.USD(), (b.Billed - b.Estimated).USD())
-	}
-	return t.Flush()
 }

@@ -16,7 +16,8 @@ import (
 
 func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "books", Short: "The ledger of what runs used and cost: compare it with the sites' own accounts, import bills"}
-	cmd.AddCommand(newCheckCommand(), newImportBillCommand(), newBillsCommand())
+	cmd.AddCommand(newCheckCommand(), newImportBillCommand(),
+		cli.List(&v1.Bills, &cobra.Command{Use: "bills", Short: "The bills that were imported, beside what the ledger had estimated"}))
 	return cmd
 }
 

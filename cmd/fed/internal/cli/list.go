@@ -4,84 +4,100 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"strconv"
+	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
-// List makes cmd, which has its words, the command that lists a noun. Fields of the noun's query that have the tag flag are its flags:
-//
-//	flag:"limit,n" usage:"how many lines at most" default:"20"
+// Lister is what the list command of a noun has of its own. Each part may be nil.
+type Lister[T, Q any] struct {
+	Ask    func(q *Q, args []string) error           // completes the query by the command's arguments and own flags
+	Choose func(all []T, args []string) ([]T, error) // leaves those that are listed
+	Table  func(w io.Writer, all []T, v View) error  // prints the table where it has other lines than one for each thing
+	Heads  []string                                  // of that table
+}
+
+// List makes cmd, which has its words, the command that lists a noun. Fields of the noun's query that have the tag flag are its flags: see [flagsOf].
 func List[T, Q any](n *v1.Noun[T, Q], cmd *cobra.Command) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	return ListWith(n, cmd, Lister[T, Q]{})
+}
+
+// ListWith is List for a command with arguments, flags or a table of its own. cmd says which arguments it takes.
+func ListWith[T, Q any](n *v1.Noun[T, Q], cmd *cobra.Command, l Lister[T, Q]) *cobra.Command {
 	var c Connection
 	var q Q
-	cmd.Args = cobra.NoArgs
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		all, err := client.List(cmd.Context(), c.Client(), n, q)
-		if err != nil {
-			return err
+	var v View
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if l.Ask != nil {
+			if err := l.Ask(&q, args); err != nil {
+				return err
+			}
 		}
-		return Print(cmd, &c, n, all)
+		all, err := client.List(cmd.Context(), c.Client(), n, q)
+		if err == nil && l.Choose != nil {
+			all, err = l.Choose(all, args)
+		}
+		switch {
+		case err != nil:
+			return err
+		case l.Table != nil && !c.JSON:
+			return l.Table(cmd.OutOrStdout(), all, v)
+		}
+		return print(cmd, &c, n, all, v)
 	}
 	c.Flags(cmd)
-	queryFlags(cmd.Flags(), reflect.ValueOf(&q).Elem())
+	flagsOf(cmd.Flags(), reflect.ValueOf(&q).Elem())
+	if heads := slices.Concat(l.Heads, Heads(n)); len(heads) > 0 {
+		v.flags(cmd.Flags(), heads)
+	}
 	return cmd
 }
 
 // Print prints things of a noun: as JSON if that is wanted, else as a table.
 func Print[T, Q any](cmd *cobra.Command, c *Connection, n *v1.Noun[T, Q], all []T) error {
+	return print(cmd, c, n, all, View{})
+}
+
+func print[T, Q any](cmd *cobra.Command, c *Connection, n *v1.Noun[T, Q], all []T, v View) error {
 	if c.JSON {
+		all, _, err := arrange(n, all, v)
+		if err != nil {
+			return err
+		}
 		return PrintJSON(cmd.OutOrStdout(), all)
 	}
 	if len(all) == 0 && n.Empty != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), "fed: "+n.Empty)
 	}
-	return PrintRows(cmd.OutOrStdout(), n, all)
+	return PrintRows(cmd.OutOrStdout(), n, all, v)
 }
 
 // PrintRows prints the table of things of a noun.
-func PrintRows[T, Q any](w io.Writer, n *v1.Noun[T, Q], all []T) error {
-	t, flush := NewWideTable(w)
-	row := make([]string, len(n.Columns))
-	for i := range n.Columns {
-		row[i] = n.Columns[i].Head
+func PrintRows[T, Q any](w io.Writer, n *v1.Noun[T, Q], all []T, v View) error {
+	columns, err := chosen(n, v.Columns)
+	if err != nil {
+		return err
 	}
-	t.Row(row...)
+	all, left, err := arrange(n, all, v)
+	if err != nil {
+		return err
+	}
+	t, flush := NewWideTable(w)
+	t.Row(headsOf(columns)...)
+	row := make([]string, len(columns))
 	for k := range all {
-		for i := range n.Columns {
-			row[i] = n.Columns[i].Cell(&all[k])
+		for i := range columns {
+			row[i] = columns[i].Cell(&all[k])
 		}
 		t.Row(row...)
 	}
-	return flush()
-}
-
-// queryFlags adds the flags of the query q.
-func queryFlags(flags *pflag.FlagSet, q reflect.Value) {
-	for i := range q.NumField() {
-		tag := q.Type().Field(i).Tag
-		name, short := tag.Get("flag"), ""
-		if name == "" {
-			continue
-		}
-		if n := len(name); n > 2 && name[n-2] == ',' {
-			name, short = name[:n-2], name[n-1:]
-		}
-		usage, usual := tag.Get("usage"), tag.Get("default")
-		switch at := q.Field(i).Addr(); q.Field(i).Kind() {
-		case reflect.String:
-			flags.StringVarP(at.Convert(reflect.TypeFor[*string]()).Interface().(*string), name, short, usual, usage)
-		case reflect.Bool:
-			flags.BoolVarP(at.Interface().(*bool), name, short, false, usage)
-		case reflect.Int:
-			n, _ := strconv.Atoi(usual) // TestFlags has each
-			flags.IntVarP(at.Interface().(*int), name, short, n, usage)
-		default:
-			flags.VarP(at.Convert(reflect.TypeFor[*PastTime]()).Interface().(*PastTime), name, short, usage)
-		}
+	if err := flush(); err != nil || left == 0 || !t.Aligned() {
+		return err
 	}
+	_, err = fmt.Fprintf(w, "and %d more\n", left)
+	return err
 }

@@ -25,7 +25,7 @@ type thingQuery struct {
 func TestFlags(t *testing.T) {
 	var q thingQuery
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	queryFlags(f, reflect.ValueOf(&q).Elem())
+	flagsOf(f, reflect.ValueOf(&q).Elem())
 	if q.Most != 20 || f.Lookup("other") != nil || f.Lookup("who").Usage != "only of this user" {
 		t.Errorf("%+v", q)
 	}
@@ -42,7 +42,7 @@ func TestPrintRows(t *testing.T) {
 		{Head: "NAME", Cell: func(x *thing) string { return x.Name }}, {Head: "NOTE", Cell: func(x *thing) string { return x.Note }},
 	}}
 	var out bytes.Buffer
-	if err := PrintRows(&out, n, []thing{{"a", "first\nline"}, {"b", ""}}); err != nil || out.String() != "NAME\tNOTE\na\tfirst\\nline\nb\t-\n" {
+	if err := PrintRows(&out, n, []thing{{"a", "first\nline"}, {"b", ""}}, View{}); err != nil || out.String() != "NAME\tNOTE\na\tfirst\\nline\nb\t-\n" {
 		t.Errorf("%v %q", err, out.String())
 	}
 }

@@ -3,8 +3,10 @@ package cli
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,17 +101,32 @@ func (t *Table) Flush() error {
 	return err
 }
 
-// isNumber reports whether a cell is a number, an amount of money, a time such as 3m, or none of these ("-").
 func isNumber(c string) bool {
-	if c == "-" {
-		return true
+	_, ok := number(c)
+	return ok
+}
+
+// number is the size of a cell that is a number, an amount of money or a time such as 3m or 2d4h. An empty cell is less than any.
+func number(c string) (n float64, ok bool) {
+	if c == "" || c == "-" {
+		return math.Inf(-1), true
+	}
+	sign := 1.0
+	if c[0] == '-' {
+		sign = -1
 	}
 	c = strings.TrimSuffix(strings.TrimLeft(c, "<-$"), "%")
-	if _, err := strconv.ParseFloat(c, 64); err == nil {
-		return true
+	n, err := strconv.ParseFloat(c, 64)
+	if err != nil {
+		days, rest, has := strings.Cut(c, "d")
+		if !has {
+			days, rest = "0", c
+		}
+		d, err1 := strconv.Atoi(days)
+		span, err2 := time.ParseDuration(cmp.Or(rest, "0s"))
+		n, err = float64(d)*24*3600+span.Seconds(), errors.Join(err1, err2)
 	}
-	_, err := time.ParseDuration(strings.Replace(c, "d", "h", 1))
-	return err == nil
+	return sign * n, err == nil
 }
 
 // cutNodes is a list of nodes as a terminal has room for it: "alpha[1-4],beta[1-2],...+11".

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
-	"time"
 
 	"fsub/accounting"
 	"fsub/federation"
@@ -12,19 +10,6 @@ import (
 
 // OneLine is text with its lines in a row.
 func OneLine(text string) string { return strings.ReplaceAll(text, "\n", " ") }
-
-// AgeText writes a time as people say it: 45s, 12m, 3h10m, 2d4h.
-func AgeText(d time.Duration) string {
-	switch d = max(d, 0).Round(time.Second); {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh%dm", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return fmt.Sprintf("%dd%dh", int(d.Hours())/24, int(d.Hours())%24)
-}
 
 // CompressNames writes names of the form SITE/NODE as one SITE/HOSTLIST for each site.
 func CompressNames(names []string) (out []string) {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/cmd/fed/internal/cli"
-	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
 )
@@ -114,45 +113,7 @@ func newRulesCommand() *cobra.Command {
 }
 
 func newHistoryCommand() *cobra.Command {
-	var c cli.Connection
-	var limit int
-	cmd := &cobra.Command{
-		Use:   "history",
-		Short: "What the rules have said, and what of it was not done",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := client.List(cmd.Context(), c.Client(), &v1.HealthFindings, v1.HealthQuery{Limit: limit})
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), all)
-			}
-			return listFindings(cmd.OutOrStdout(), all)
-		},
-	}
-	c.Flags(cmd)
-	cmd.Flags().IntVarP(&limit, "limit", "n", 200, "maximum number of lines, the newest")
-	return cmd
-}
-
-func listFindings(out io.Writer, all []v1.HealthFinding) error {
-	t := cli.NewTable(out)
-	t.Row("TIME", "RULE", "ACTION", "OBJECT", "WHY", "NOT DONE")
-	for _, f := range all {
-		object, denied := "-", "-"
-		switch {
-		case f.Job != 0:
-			object = "job " + f.Job.String()
-		case f.Node != "":
-			object = "node " + string(f.Site) + "/" + f.Node
-		}
-		if f.Denied != "" {
-			denied = f.Denied
-		}
-		t.Row(cli.When(f.Time), f.Rule, f.Action, object, f.Why, denied)
-	}
-	return t.Flush()
+	return cli.List(&v1.HealthFindings, &cobra.Command{Use: "history", Short: "What the rules have said, and what of it was not done"})
 }
 
 func newResetCommand() *cobra.Command {

@@ -70,10 +70,7 @@ Each line is a JSON object, the end of a job or a finding of a health check:
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), found)
-			}
-			return listFindings(cmd.OutOrStdout(), found)
+			return cli.Print(cmd, &cli.Connection{JSON: asJSON}, &v1.HealthFindings, found)
 		},
 	}
 	file.Add(cmd)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 )
@@ -21,9 +22,15 @@ func TestJobListOrders(t *testing.T) {
 		want string
 	}{
 		{func(b *bytes.Buffer) error { return countJobs(b, jobs, "user") }, "USER\tJOBS\tPENDING\tRUNNING\tENDED\nalice\t11\t10\t1\t0\nbob\t1\t0\t1\t0\n"},
-		{func(b *bytes.Buffer) error { return listJobs(b, jobs, []string{"jobid", "user"}, "-age", 2) }, "JOBID\tUSER\n2_[3-12]\talice\n2_1\talice\n"},
-		{func(b *bytes.Buffer) error { return listJobs(b, jobs, []string{"jobid", "cost", "most"}, "-cost", 0) }, "JOBID\tCOST\tMOST\n1\t$0.28\t$47.54\n2_1\t<$0.01\t-\n2_[3-12]\t-\t-\n"},
-		{func(b *bytes.Buffer) error { return listJobs(b, jobs, []string{"user"}, "user", 0) }, "USER\nalice\nalice\nbob\n"},
+		{func(b *bytes.Buffer) error {
+			return cli.PrintRows(b, &v1.Jobs, jobs, cli.View{Columns: []string{"jobid", "user"}, Sort: "-age", Limit: 2})
+		}, "JOBID\tUSER\n2_[3-12]\talice\n2_1\talice\n"},
+		{func(b *bytes.Buffer) error {
+			return cli.PrintRows(b, &v1.Jobs, jobs, cli.View{Columns: []string{"jobid", "cost", "most"}, Sort: "-cost"})
+		}, "JOBID\tCOST\tMOST\n1\t$0.28\t$47.54\n2_1\t<$0.01\t-\n2_[3-12]\t-\t-\n"},
+		{func(b *bytes.Buffer) error {
+			return cli.PrintRows(b, &v1.Jobs, jobs, cli.View{Columns: []string{"user"}, Sort: "user"})
+		}, "USER\nalice\nalice\nbob\n"},
 	} {
 		var b bytes.Buffer
 		if err := c.list(&b); err != nil || b.String() != c.want {
@@ -33,7 +40,7 @@ func TestJobListOrders(t *testing.T) {
 	if err := countJobs(&bytes.Buffer{}, jobs, "moon"); err == nil {
 		t.Error("by moon")
 	}
-	if err := listJobs(&bytes.Buffer{}, jobs, []string{"moon"}, "", 0); err == nil {
+	if err := cli.PrintRows(&bytes.Buffer{}, &v1.Jobs, jobs, cli.View{Columns: []string{"moon"}}); err == nil {
 		t.Error("column moon")
 	}
 }

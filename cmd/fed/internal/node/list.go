@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -94,72 +95,78 @@ func nodeGPUs(n *v1.Node) string {
 	return fmt.Sprintf("%s:%d", n.GPUType, n.GPUs)
 }
 
-func nodeAge(n *v1.Node) string { return max(time.Since(n.Seen), 0).Round(time.Second).String() }
+func nodeAge(n *v1.Node) string { return v1.Age(time.Since(n.Seen)) }
 
-// cells are a node's columns but for its name.
-func nodeCells(n *v1.Node) [6]string {
-	return [6]string{NodeState(n), nodeGPUs(n), strings.Join(n.Partitions, ","), strings.ReplaceAll(NodeReason(n), "\t", " "), n.ReasonBy, nodeWanted(n)}
+// line is a line of fed node list: nodes of a site that are alike, the first of which is like all others.
+type line struct {
+	like  *v1.Node
+	names []string
 }
 
-// listNodes prints nodes, those that are alike together unless each is to have a line of its own.
-func listNodes(out io.Writer, nodes []v1.Node, each bool) error {
-	t, flush := cli.NewWideTable(out)
-	t.Row("SITE", "STATE", "NODES", "NODELIST", "GPUS", "PARTITION", "AGE", "REASON", "BY", "WANTED")
-	type key struct {
-		site  federation.SiteName
-		cells [6]string
-	}
-	var order []key
-	names, ages := map[key][]string{}, map[federation.SiteName]string{}
-	line := func(site federation.SiteName, list string, count int, cells [6]string) {
-		t.Row(string(site), cells[0], fmt.Sprint(count), list, cells[1], cells[2], ages[site], cells[3], cells[4], cells[5])
-	}
-	for i := range nodes {
-		n := &nodes[i]
-		if ages[n.Site] == "" {
-			ages[n.Site] = nodeAge(n)
-		}
+func (l *line) list() string { return hostlist.Compress(l.names) }
+
+// nodeLines are the columns of fed node list. Nodes of which all but these two are the same are alike: NODES and NODELIST.
+var nodeLines = v1.Noun[line, v1.None]{Columns: []v1.Column[line]{
+	{Head: "SITE", Cell: func(l *line) string { return string(l.like.Site) }},
+	{Head: "STATE", Cell: func(l *line) string { return NodeState(l.like) }},
+	{Head: "NODES", Cell: func(l *line) string { return strconv.Itoa(len(l.names)) }},
+	{Head: "NODELIST", Cell: (*line).list},
+	{Head: "GPUS", Cell: func(l *line) string { return nodeGPUs(l.like) }},
+	{Head: "PARTITION", Cell: func(l *line) string { return strings.Join(l.like.Partitions, ",") }},
+	{Head: "AGE", Cell: func(l *line) string { return nodeAge(l.like) }},
+	{Head: "REASON", Cell: func(l *line) string { return strings.ReplaceAll(NodeReason(l.like), "\t", " ") }},
+	{Head: "BY", Cell: func(l *line) string { return l.like.ReasonBy }},
+	{Head: "WANTED", Cell: func(l *line) string { return nodeWanted(l.like) }},
+}}
+
+// alike puts nodes into lines, those that are alike into one unless each is to have its own.
+func alike(nodes []v1.Node, each bool) []line {
+	return group(nodes, func(n *v1.Node) any {
 		if each {
-			line(n.Site, n.Name, 1, nodeCells(n))
-			continue
+			return n
 		}
-		k := key{n.Site, nodeCells(n)}
-		if names[k] == nil {
-			order = append(order, k)
-		}
-		names[k] = append(names[k], n.Name)
-	}
-	for _, k := range order {
-		line(k.site, hostlist.Compress(names[k]), len(names[k]), k.cells)
-	}
-	return flush()
+		return [...]string{string(n.Site), NodeState(n), nodeGPUs(n), strings.Join(n.Partitions, ","), NodeReason(n), n.ReasonBy, nodeWanted(n)}
+	}, func(n *v1.Node) string { return n.Name })
 }
 
-// listReasons prints the nodes that have a reason, by reason and over all sites.
-func listReasons(out io.Writer, nodes []v1.Node) error {
-	t, flush := cli.NewWideTable(out)
-	t.Row("REASON", "BY", "SINCE", "STATE", "NODES", "NODELIST")
-	type key struct{ reason, by, since, state string }
-	var order []key
-	names := map[key][]string{}
+// group puts nodes of the same key into one line, in the order of the first of each.
+func group(nodes []v1.Node, key func(*v1.Node) any, name func(*v1.Node) string) (lines []line) {
+	at := map[any]int{}
 	for i := range nodes {
 		n := &nodes[i]
-		if n.Reason == "" || n.Usable {
-			continue
+		k := key(n)
+		j, ok := at[k]
+		if !ok {
+			j = len(lines)
+			at[k], lines = j, append(lines, line{like: n})
 		}
-		k := key{n.Reason, n.ReasonBy, "", NodeState(n)}
-		if n.ReasonAt != nil {
-			k.since = cli.When(*n.ReasonAt)
-		}
-		if names[k] == nil {
-			order = append(order, k)
-		}
-		names[k] = append(names[k], string(n.Site)+"/"+n.Name)
+		lines[j].names = append(lines[j].names, name(n))
 	}
-	for _, k := range order {
-		t.Row(k.reason, k.by, k.since, k.state, fmt.Sprint(len(names[k])), strings.Join(cli.CompressNames(names[k]), ","))
+	return lines
+}
+
+// reasonLines are the columns of fed node list -R, over all sites.
+var reasonLines = v1.Noun[line, v1.None]{Columns: []v1.Column[line]{
+	{Head: "REASON", Cell: func(l *line) string { return l.like.Reason }},
+	{Head: "BY", Cell: func(l *line) string { return l.like.ReasonBy }},
+	{Head: "SINCE", Cell: func(l *line) string { return reasonSince(l.like) }},
+	{Head: "STATE", Cell: func(l *line) string { return NodeState(l.like) }},
+	{Head: "NODES", Cell: func(l *line) string { return strconv.Itoa(len(l.names)) }},
+	{Head: "NODELIST", Cell: func(l *line) string { return strings.Join(cli.CompressNames(l.names), ",") }},
+}}
+
+func reasonSince(n *v1.Node) string {
+	if n.ReasonAt == nil {
+		return ""
 	}
-	return flush()
+	return cli.When(*n.ReasonAt)
+}
+
+// byReason puts the nodes that have a reason and take no jobs into lines.
+func byReason(nodes []v1.Node) []line {
+	nodes = slices.DeleteFunc(nodes, func(n v1.Node) bool { return n.Reason == "" || n.Usable })
+	return group(nodes, func(n *v1.Node) any { return [...]string{n.Reason, n.ReasonBy, reasonSince(n), NodeState(n)} },
+		func(n *v1.Node) string { return string(n.Site) + "/" + n.Name })
 }
 
 // printSaid prints what was made of an order: one line for all nodes of which the same is true.

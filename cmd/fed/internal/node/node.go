@@ -29,28 +29,21 @@ func NewCommand() *cobra.Command {
 }
 
 func newListCommand() *cobra.Command {
-	var c cli.Connection
-	var where []string
 	var each, reasons bool
-	cmd := &cobra.Command{
+	cmd := cli.ListWith(&v1.Nodes, &cobra.Command{
 		Use:   "list [SITE/HOSTLIST...]",
 		Short: "List nodes: state, reason, and what operators want of them",
 		Long:  "List nodes. Those that are alike share a line.\n\n" + nodeNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			nodes, err := c.Client().Nodes(cmd.Context(), args, where)
-			switch {
-			case err != nil:
-				return err
-			case c.JSON:
-				return cli.PrintJSON(cmd.OutOrStdout(), nodes)
-			case reasons:
-				return listReasons(cmd.OutOrStdout(), nodes)
+	}, cli.Lister[v1.Node, v1.NodeQuery]{
+		Ask:   func(q *v1.NodeQuery, args []string) error { q.Nodes = args; return nil },
+		Heads: cli.Heads(&nodeLines),
+		Table: func(w io.Writer, nodes []v1.Node, v cli.View) error {
+			if reasons {
+				return cli.PrintRows(w, &reasonLines, byReason(nodes), v)
 			}
-			return listNodes(cmd.OutOrStdout(), nodes, each)
+			return cli.PrintRows(w, &nodeLines, alike(nodes, each), v)
 		},
-	}
-	c.Flags(cmd)
-	whereFlag(cmd, &where)
+	})
 	cmd.Flags().BoolVarP(&each, "each", "N", false, "one line for each node")
 	cmd.Flags().BoolVarP(&reasons, "reasons", "R", false, "only nodes that have a reason, by reason, as sinfo -R does")
 	return cmd

@@ -3,6 +3,7 @@ package pool
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,25 +17,26 @@ func newListCommand() *cobra.Command {
 }
 
 func newMachinesCommand() *cobra.Command {
-	var c cli.Connection
-	var all bool
 	cmd := &cobra.Command{
 		Use:   "machines [SITE]",
 		Short: "List the rented machines, the newest first: what each does, for which job, and what it has cost",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			site := federation.SiteName(strings.Join(args, ""))
-			machines, err := c.Client().Machines(cmd.Context(), site, all)
-			if err != nil {
-				return err
+	}
+	var ended bool
+	cli.ListWith(&v1.Machines, cmd, cli.Lister[v1.Machine, v1.MachineQuery]{
+		Ask: func(q *v1.MachineQuery, args []string) error {
+			if q.Site = federation.SiteName(strings.Join(args, "")); ended {
+				q.Since = time.Unix(0, 0)
 			}
-			if len(machines) == v1.MaxMachines {
+			return nil
+		},
+		Choose: func(all []v1.Machine, _ []string) ([]v1.Machine, error) {
+			if len(all) == v1.MaxMachines {
 				fmt.Fprintf(cmd.ErrOrStderr(), "fed: only the newest %d machines are listed\n", v1.MaxMachines)
 			}
-			return cli.Print(cmd, &c, &v1.Machines, machines)
+			return all, nil
 		},
-	}
-	c.Flags(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "those that have ended too")
+	})
+	cmd.Flags().BoolVar(&ended, "all", false, "those that have ended too")
 	return cmd
 }

@@ -9,15 +9,12 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/cmd/fed/internal/cli"
-	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
 func NewOffersCommand() *cobra.Command {
-	var c cli.Connection
-	var q v1.OfferQuery
 	var spot bool
-	cmd := &cobra.Command{
+	cmd := cli.ListWith(&v1.Offers, &cobra.Command{
 		Use:   "offers",
 		Short: "What the clouds ask for machines with accelerators, the cheapest first",
 		Long: `Each line is one type of machine in one place and market. TOTAL is what the accelerators asked for cost per hour together: MACHINES of them, or of
@@ -27,29 +24,17 @@ TPUs chips. FROM says where the price is from, AGE how old it is; old? marks one
   fed offers --tpu v5p:128
   fed offers refresh`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if spot {
-				if q.Market != "" && q.Market != string(provider.Spot) {
-					return fmt.Errorf("--spot and --market %s exclude each other", q.Market)
-				}
-				q.Market = string(provider.Spot)
+	}, cli.Lister[v1.Offer, v1.OfferQuery]{Ask: func(q *v1.OfferQuery, _ []string) error {
+		if spot {
+			if q.Market != "" && q.Market != string(provider.Spot) {
+				return fmt.Errorf("--spot and --market %s exclude each other", q.Market)
 			}
-			all, err := client.List(cmd.Context(), c.Client(), &v1.Offers, q)
-			if err != nil {
-				return err
-			}
-			return cli.Print(cmd, &c, &v1.Offers, all)
-		},
-	}
-	c.Flags(cmd)
-	f := cmd.Flags()
-	f.StringVar(&q.GPU, "gpu", "", "kind of GPU, and how many in all: h100, h100:8")
-	f.StringVar(&q.TPU, "tpu", "", "generation of TPU, and how many chips: v5p, v5p:128")
-	f.StringVar(&q.Region, "region", "", "only this region or zone; may have *")
-	f.StringVar(&q.Cloud, "cloud", "", "only this cloud: "+strings.Join(prices.Clouds(), ", "))
-	f.StringVar(&q.Market, "market", "", "only this market: on-demand, spot or flex")
-	f.BoolVar(&spot, "spot", false, "only the spot market")
-	f.IntVarP(&q.Limit, "limit", "n", 20, "maximum number of lines; 0: all")
+			q.Market = string(provider.Spot)
+		}
+		return nil
+	}})
+	cmd.Flags().BoolVar(&spot, "spot", false, "only the spot market")
+	cmd.Flags().Lookup("cloud").Usage += ": " + strings.Join(prices.Clouds(), ", ")
 	cmd.AddCommand(newOffersRefreshCommand())
 	return cmd
 }

@@ -50,7 +50,7 @@ func showSite(out io.Writer, s *v1.SiteDetail) error {
 	if s.State == federation.FedRemoved {
 		return showSiteHistory(out, s)
 	}
-	line("health", "%s", HealthOf(&s.Site))
+	line("health", "%s", s.Health())
 	for _, c := range s.Conditions {
 		line("", "%s since %s%s", strings.ReplaceAll(string(c.Name), "_", " "), cli.When(c.Since), cli.Colon(c.Detail))
 		line("", "  %s", strings.ReplaceAll(c.Advice, "SITE", string(s.Name)))

@@ -2,15 +2,12 @@
 package site
 
 import (
-	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
-	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -32,74 +29,7 @@ DRAIN+REMOVE  the same, and when the last has ended it leaves the federation`
 }
 
 func newListCommand() *cobra.Command {
-	var c cli.Connection
-	var removed bool
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the sites: state, health, and what is free",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			sites, err := client.List(cmd.Context(), c.Client(), &v1.Sites, v1.SiteQuery{Removed: removed})
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), sites)
-			}
-			t := cli.NewTable(cmd.OutOrStdout())
-			t.Row("SITE", "STATE", "HEALTH", "AGE", "SLURM", "MODE", "NODES", "IDLE", "GPUS", "FREE", "RUNNING", "BOUND", "REASON")
-			for _, s := range sites {
-				t.Row(siteRow(s)...)
-			}
-			return t.Flush()
-		},
-	}
-	c.Flags(cmd)
-	cmd.Flags().BoolVar(&removed, "removed", false, "also those that have left the federation")
-	return cmd
-}
-
-// HealthOf is what is wrong with a site, in one word for each condition.
-func HealthOf(s *v1.Site) string {
-	switch {
-	case s.State == federation.FedRemoved:
-		return ""
-	case len(s.Conditions) == 0 && s.Answering:
-		return "ok"
-	case len(s.Conditions) == 0: // the daemon has made no round yet
-		return "NOT SEEN"
-	}
-	var names []string
-	for _, c := range s.Conditions {
-		names = append(names, strings.ReplaceAll(string(c.Name), "_", " "))
-	}
-	return strings.Join(names, ", ")
-}
-
-func siteRow(s v1.Site) []string {
-	health := HealthOf(&s)
-	age := ""
-	if !s.Seen.IsZero() {
-		age = max(time.Since(s.Seen), 0).Round(time.Second).String()
-	}
-	var reasons []string
-	if s.StateWhy != "" && s.StateWhy != "added" {
-		reasons = append(reasons, s.StateWhy)
-	}
-	if s.Error != "" {
-		reasons = append(reasons, s.Error)
-	}
-	for i := range s.Conditions {
-		if c := &s.Conditions[i]; c.Detail != "" && c.Detail != s.Error {
-			reasons = append(reasons, c.Detail)
-		}
-	}
-	if len(s.Warnings) > 0 { // fed site show has them
-		reasons = append(reasons, "warning")
-	}
-	n := func(i int) string { return fmt.Sprint(i) }
-	return []string{string(s.Name), string(s.State), health, age, s.Version, string(s.Mode), n(s.Nodes), n(s.NodesIdle), n(s.GPUs), n(s.GPUsFree),
-		n(s.Running), n(s.Bound), strings.ReplaceAll(strings.Join(reasons, "; "), "\n", " ")}
+	return cli.List(&v1.Sites, &cobra.Command{Use: "list", Short: "List the sites: state, health, and what is free"})
 }
 
 // newStateCommand makes a command that sets a site's state: to that of r, or to the second argument if it has none.

@@ -9,9 +9,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/cmd/fed/internal/cli"
-	"fsub/cmd/fed/internal/job"
 	"fsub/cmd/fed/internal/node"
-	"fsub/cmd/fed/internal/site"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/plain"
@@ -54,7 +52,7 @@ var topSorts = []struct {
 func (d *topData) frame(v *topView, now time.Time) string {
 	lines := []string{d.head(now)}
 	for _, f := range d.wrong {
-		lines = append(lines, fmt.Sprintf("! %s  (for %s)", cli.OneLine(f.Text), cli.AgeText(now.Sub(f.Since))))
+		lines = append(lines, fmt.Sprintf("! %s  (for %s)", cli.OneLine(f.Text), v1.Age(now.Sub(f.Since))))
 	}
 	sites, pools, nodes, jobs := d.siteLines(now), d.poolLines(), d.nodeLines(v.filter), d.jobLines(v, now)
 	for _, section := range []struct {
@@ -117,7 +115,7 @@ func (d *topData) head(now time.Time) string {
 	case d.err != nil && d.at.IsZero():
 		text = fmt.Sprintf("fed: no data: %v", d.err)
 	case d.err != nil:
-		text = fmt.Sprintf("fed: no data since %s: %v", cli.AgeText(now.Sub(d.at)), d.err)
+		text = fmt.Sprintf("fed: no data since %s: %v", v1.Age(now.Sub(d.at)), d.err)
 	}
 	return text
 }
@@ -125,9 +123,9 @@ func (d *topData) head(now time.Time) string {
 func (d *topData) siteLines(now time.Time) []string {
 	out := []string{row("SITE", 11, "STATE", 9, "HEALTH", 9, "AGE", 5, "NODES", -5, "IDLE", -5, "GPUS", -5, "FREE", -5, "RUN", -5, "WAIT", -5, "CALLS", -5)}
 	for _, s := range d.sites {
-		health, age, calls := site.HealthOf(&s), "-", "-"
+		health, age, calls := s.Health(), "-", "-"
 		if !s.Seen.IsZero() {
-			age = cli.AgeText(now.Sub(s.Seen))
+			age = v1.Age(now.Sub(s.Seen))
 		}
 		if s.CallsPerSecond > 0 {
 			calls = fmt.Sprintf("%.0f%%", 100*s.CallsUsed)
@@ -182,12 +180,8 @@ func (d *topData) jobLines(v *topView, now time.Time) []string {
 	})
 	out := []string{row("JOBID", 16, "USER", 9, "NAME", 12, "STATE", 9, "SITE", 9, "AGE", 6, "NODES/REASON", 60)}
 	for i := range jobs {
-		cells := job.JobRow(&jobs[i])
-		where := cells[8]
-		if where == "" {
-			where = cells[5]
-		}
-		line := row(cells[0], 16, cells[1], 9, cells[3], 12, cells[4], 9, cells[6], 9, cli.AgeText(now.Sub(jobs[i].Submit)), 6, where, 200)
+		j := &jobs[i]
+		line := row(j.Ref(), 16, j.User, 9, j.Name, 12, string(j.State), 9, string(j.Site), 9, v1.Age(now.Sub(j.Submit)), 6, cmp.Or(j.Nodes, j.Why()), 200)
 		if strings.Contains(strings.ToLower(line), strings.ToLower(v.filter)) {
 			out = append(out, line)
 		}
