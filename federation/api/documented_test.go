@@ -251,7 +251,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			}
 			name := strings.NewReplacer("{site}/{name}", "alpha/n1", "{id}", of, "{number}", "1", "{name}", "sky").Replace(path)
 			if strings.HasPrefix(path, "/fed/v1/report/") { // which one of them removes
-				saved.Store.SaveReport(t.Context(), &reports.Saved{Definition: reports.Definition{Owner: "root", Name: "sky", Spec: report.Spec{Kind: "budget"}, Format: "csv"}})
+				reports.In(d.Store).Put(t.Context(), &reports.Saved{Definition: reports.Definition{Owner: "root", Name: "sky", Spec: report.Spec{Kind: "budget"}, Format: "csv"}})
 			}
 			resp, answer := ask(strings.ToUpper(method), name+queries[path], body)
 			want, ok := op.Responses[fmt.Sprint(resp.StatusCode)]

@@ -23,7 +23,7 @@ func savedReports(t *testing.T) *reports.Runner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	return reports.New(reports.Config{Store: s, Write: format.Write, Ending: format.Ending, Files: t.TempDir(), Domains: []string{"example.org"}, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	return reports.New(reports.Config{Saved: reports.In(s), Write: format.Write, Ending: format.Ending, Files: t.TempDir(), Domains: []string{"example.org"}, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 }
 
 // A saved report shows what its owner may see when it is made, and is nobody else's to see, run or remove, but for operators.

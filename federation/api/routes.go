@@ -171,11 +171,7 @@ func (s *Server) bookRoutes(t *table) {
 		{"by", "site, account, user, qos, partition, gpu, name: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"}, {"sums", "which numbers are wanted, with commas: cpu, gpu, amount ...; the others are 0. Not set: all"},
 		{"site", "only these; may be repeated. So for all that by takes"}, {"account", ""}, {"user", ""}, {"qos", ""}, {"partition", ""}, {"gpu", ""}, {"name", ""}}...), s.books.Sums)
 	list(t, &v1.Budgets, s.books.BudgetList)
-	list(t, &v1.SavedReports, s.reports.List)
-	post(t, "/fed/v1/reports", v1.ForAnybody, "Save a report, in place of one of the same name", s.reports.Save)
-	whose := query{{"user", "whose it is, for operators; not set: the caller's"}}
-	do(t, "DELETE", "/fed/v1/report/{name}", v1.ForOwners, "Remove a saved report", s.reports.Remove).Query = whose
-	do(t, "POST", "/fed/v1/report/{name}/run", v1.ForOwners, "Make and deliver a saved report now", s.reports.Run).Query = whose
+	newSavedReports(&s.cfg).routes(t)
 	do(t, "POST", "/fed/v1/books/check", v1.ForOperators, "Compare the ledger with what sites say", s.books.Compare).Query = append(days, param{"site", "these; may be repeated"})
 	list(t, &v1.Bills, s.books.Bills)
 	t.add("POST", "/fed/v1/books/bills", v1.ForOperators, v1.ImportBill{}, v1.Bill{}, "Take a provider's bill for a site, in place of an earlier one of the same period", nil, s.books.Import)

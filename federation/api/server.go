@@ -29,6 +29,7 @@ import (
 	"fsub/federation/health"
 	"fsub/federation/place"
 	"fsub/federation/quota"
+	"fsub/federation/records"
 	"fsub/federation/reports"
 )
 
@@ -41,6 +42,7 @@ type Store interface {
 	federation.NodeStore
 	federation.AuditLog
 	federation.OperationStore
+	records.Store
 	// HealthFindings returns the newest findings of the rules of health, at most limit of them, oldest first.
 	HealthFindings(ctx context.Context, limit int) ([]federation.HealthFinding, error)
 }
@@ -145,7 +147,6 @@ type Server struct {
 	jobs     *operations
 	rules    rules
 	books    books
-	reports  savedReports
 	whatIf   whatIf
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
@@ -185,7 +186,6 @@ func NewServer(c Config) *Server {
 		stopping: make(chan struct{}),
 	}
 	s.books = books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Budgets: c.Budgets, Stand: c.BudgetsStand, Wake: c.Controller.Wake, Sites: all, Now: c.Now}
-	s.reports = savedReports{Runner: c.Reports, Now: c.Now}
 	s.whatIf.Foreseer, _ = c.Controller.(foreseer)
 	s.whatIf.Policy = c.Policy
 	s.host, _ = os.Hostname()

@@ -32,7 +32,7 @@ func TestStuckStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	d := apitest.Start(t, api.Config{Store: st, Users: users{uint32(os.Getuid()): "me"}, Usage: busyUsage{}, Reports: reports.New(reports.Config{Store: st, Mail: slowPlace{}, Domains: []string{"example.org"}, Write: format.Write, Ending: format.Ending})})
+	d := apitest.Start(t, api.Config{Store: st, Users: users{uint32(os.Getuid()): "me"}, Usage: busyUsage{}, Reports: reports.New(reports.Config{Saved: reports.In(st), Mail: slowPlace{}, Domains: []string{"example.org"}, Write: format.Write, Ending: format.Ending})})
 	h := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", d.Socket) }}}
 	defer h.CloseIdleConnections()
 	post := func(path, body string) (*http.Response, error) {

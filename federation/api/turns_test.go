@@ -67,7 +67,7 @@ func TestSlowPlacesHoldNobodyUp(t *testing.T) {
 	defer st.Close()
 	d := startWith(t, api.Config{
 		Usage: busyUsage{}, Prices: p, CheckBooks: p,
-		Reports: reports.New(reports.Config{Store: st, Mail: p, Domains: []string{"example.org"}, Write: format.Write, Ending: format.Ending,
+		Reports: reports.New(reports.Config{Saved: reports.In(st), Mail: p, Domains: []string{"example.org"}, Write: format.Write, Ending: format.Ending,
 			Make: func(_ context.Context, _ *reports.Definition, spec report.Spec, at time.Time) (*report.Table, error) {
 				q, _, err := spec.Ask(at)
 				if err != nil {

@@ -17,6 +17,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"fsub/accounting/report"
+	"fsub/federation"
+	"fsub/federation/records"
 	"fsub/federation/share"
 )
 
@@ -40,7 +42,7 @@ type Mailer interface {
 
 // Config is what a Runner is made of.
 type Config struct {
-	Store Store
+	Saved records.Set[Saved]
 	// Make makes a report of what its owner may see now.
 	Make func(ctx context.Context, d *Definition, s report.Spec, at time.Time) (*report.Table, error)
 	// Write writes a report in a format, and Ending is what names of files of it end with.
@@ -118,7 +120,7 @@ func (r *Runner) Run(ctx context.Context) error {
 // That a report was delivered is written down after it: a file that is written twice is one file, and a mail that the mail server took in the moment in
 // which the daemon was killed is sent again under the same Message-ID.
 func (r *Runner) Once(ctx context.Context) error {
-	all, err := r.Store.SavedReports(ctx)
+	all, err := r.Saved.List(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -161,13 +163,31 @@ func (r *Runner) scheduled(ctx context.Context, s *Saved, due, now time.Time) er
 			r.mu.Unlock()
 		}
 	}
-	if err := r.Store.SetReportState(ctx, &s.Definition, next); err != nil {
+	if err := r.settle(ctx, &s.Definition, next); err != nil {
 		return err
 	}
 	r.mu.Lock()
 	delete(r.done, key)
 	r.mu.Unlock()
 	return nil
+}
+
+// settle writes down what became of a report, unless it was removed or saved again since. For never goes back.
+func (r *Runner) settle(ctx context.Context, d *Definition, is State) error {
+	err := r.Saved.Update(ctx, d.Owner, d.Name, func(s *Saved) bool {
+		if !s.Made.Equal(d.Made) {
+			return false
+		}
+		if s.For.After(is.For) {
+			is.For = s.For
+		}
+		s.State = is
+		return true
+	})
+	if errors.Is(err, federation.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // Deliver makes and delivers a report out of turn: that of the period which ended last. It says where it is.
@@ -186,7 +206,7 @@ func (r *Runner) Deliver(ctx context.Context, s *Saved) (string, error) {
 	}
 	next := s.State
 	next.Sent, next.Where, next.Error, next.Tries = now, where, "", 0
-	return where, r.Store.SetReportState(ctx, &s.Definition, next)
+	return where, r.settle(ctx, &s.Definition, next)
 }
 
 // bounded refuses what would be too many mails or files of one user, out of turn.

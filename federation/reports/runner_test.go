@@ -15,6 +15,7 @@ import (
 	"fsub/accounting/report"
 	"fsub/accounting/report/format"
 	"fsub/federation"
+	"fsub/federation/records"
 	"fsub/federation/reports"
 	"fsub/federation/store"
 )
@@ -100,7 +101,7 @@ func (w *world) open() {
 
 // runner is that of a daemon which has just started.
 func (w *world) runner() *reports.Runner {
-	return reports.New(reports.Config{Store: w.store, Mail: &w.mail, Files: w.files, Host: "fed", Federation: "hpc", Now: func() time.Time { return w.now }, Write: format.Write, Ending: format.Ending,
+	return reports.New(reports.Config{Saved: reports.In(w.store), Mail: &w.mail, Files: w.files, Host: "fed", Federation: "hpc", Now: func() time.Time { return w.now }, Write: format.Write, Ending: format.Ending,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Make: func(_ context.Context, d *reports.Definition, s report.Spec, at time.Time) (*report.Table, error) {
 			w.asked = append(w.asked, s)
 			q, _, err := s.Ask(at)
@@ -116,7 +117,7 @@ func (w *world) save(d reports.Definition) {
 	if err := d.Check(w.now, []string{"example.org"}, false); err != nil {
 		w.Fatal(err)
 	}
-	if err := w.store.SaveReport(w.Context(), &reports.Saved{Definition: d, State: reports.State{For: d.Due(w.now)}}); err != nil {
+	if err := reports.In(w.store).Put(w.Context(), &reports.Saved{Definition: d, State: reports.State{For: d.Due(w.now)}}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -126,7 +127,7 @@ func (w *world) once(r *reports.Runner) reports.Saved {
 	if err := r.Once(w.Context()); err != nil {
 		w.Fatal(err)
 	}
-	all, err := w.store.SavedReports(w.Context())
+	all, err := reports.In(w.store).List(w.Context(), "")
 	if err != nil || len(all) != 1 {
 		w.Fatalf("%+v, %v", all, err)
 	}
@@ -184,9 +185,9 @@ func TestMailServerIsDown(t *testing.T) {
 }
 
 // deaf is a store that writes nothing.
-type deaf struct{ reports.Store }
+type deaf struct{ records.Store }
 
-func (deaf) SetReportState(context.Context, *reports.Definition, reports.State) error {
+func (deaf) PutRecord(context.Context, *records.Record, ...federation.AuditEntry) error {
 	return errors.New("disk full")
 }
 
@@ -196,14 +197,14 @@ func TestStoreTakesNothing(t *testing.T) {
 	w.save(weekly)
 	w.now = at("2026-11-30 06:00")
 	r := w.runner()
-	r.Store = deaf{w.store}
+	r.Saved = reports.In(deaf{w.store})
 	for range 100 {
 		if err := r.Once(t.Context()); err == nil {
 			t.Fatal("the store takes nothing, and nobody noticed")
 		}
 		w.now = w.now.Add(20 * time.Second)
 	}
-	r.Store = w.store
+	r.Saved = reports.In(w.store)
 	if s := w.once(r); len(w.mail.sent) != 1 || s.Where != "ann@example.org" {
 		t.Errorf("%d mails; %+v", len(w.mail.sent), s.State)
 	}
@@ -257,7 +258,6 @@ func TestFile(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	for word, change := range map[string]func(d *reports.Definition){
-		"invalid name":         func(d *reports.Definition) { d.Name = "../x" },
 		"unknown report":       func(d *reports.Definition) { d.Kind = "colour" },
 		"unknown format":       func(d *reports.Definition) { d.Format = "pdf" },
 		"invalid --send":       func(d *reports.Definition) { d.Send = "hour" },
@@ -352,7 +352,7 @@ func TestOutOfTurnIsBounded(t *testing.T) {
 		mailed.Name = fmt.Sprint("m", i)
 		w.save(mailed)
 		_, err = r.Deliver(t.Context(), &reports.Saved{Definition: mailed})
-		if err := w.store.RemoveReport(t.Context(), mailed.Owner, mailed.Name); err != nil {
+		if err := reports.In(w.store).Remove(t.Context(), mailed.Owner, mailed.Name); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,9 +1,8 @@
-// Package reports keeps reports that are made again and again: [Saved] is one, with its schedule, [Runner] makes those that are due and delivers them, by mail
-// or into a file, and [Store] remembers what was delivered. What a report is made of, and how it is written, others know.
+// Package reports keeps reports that are made again and again: [Saved] is one, with its schedule and what became of it, and [Runner] makes those that are due
+// and delivers them, by mail or into a file. What a report is made of, and how it is written, others know.
 package reports
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/mail"
@@ -13,8 +12,8 @@ import (
 	"time"
 
 	"fsub/accounting/report"
-	"fsub/federation"
 	"fsub/federation/plain"
+	"fsub/federation/records"
 )
 
 // Definition is what is asked for.
@@ -40,27 +39,19 @@ type State struct {
 	Error string // of the last try
 }
 
-// Saved is a report that is made again and again.
+// Saved is a report that is made again and again. It is stored as it stands here.
 type Saved struct {
-	Definition
-	State
+	Definition `json:"definition"`
+	State      `json:"state"`
 }
 
-// Store keeps saved reports. An owner has one of a name.
-type Store interface {
-	SavedReports(ctx context.Context) ([]Saved, error)
-	// SaveReport keeps a report, in place of one of the same owner and name.
-	SaveReport(ctx context.Context, s *Saved, audit ...federation.AuditEntry) error
-	// SetReportState writes what became of a report, unless it was removed or saved anew since. For never goes back.
-	SetReportState(ctx context.Context, d *Definition, s State) error
-	// RemoveReport is ErrNotFound if there is none of that name.
-	RemoveReport(ctx context.Context, owner, name string, audit ...federation.AuditEntry) error
+// In are the saved reports that a store keeps.
+func In(st records.Store) records.Set[Saved] {
+	return records.Set[Saved]{Store: st, Kind: "report", Key: func(s *Saved) (owner, name *string) { return &s.Owner, &s.Name }}
 }
 
 // Kinds are the names of reports that can be saved.
 func Kinds() []string { return append(slices.Clone(report.Kinds), "budget") }
-
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
 
 // validAddress has nothing that a mail server may take for an address at another one, such as a%elsewhere.com@example.org, or for a command.
 var validAddress = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+=~'&-]*@[A-Za-z0-9.-]+$`)
@@ -72,9 +63,6 @@ const (
 
 // Check says what is wrong with a definition, and fills in what it leaves out. Mail goes to addresses of these domains; those of operators may have any.
 func (d *Definition) Check(now time.Time, domains []string, operator bool) error {
-	if !validName.MatchString(d.Name) {
-		return fmt.Errorf("invalid name %q of a report: want at most 63 letters, digits, '.', '_' and '-'", d.Name)
-	}
 	if !slices.Contains(Kinds(), d.Kind) {
 		return fmt.Errorf("unknown report %q: want %s", d.Kind, strings.Join(Kinds(), ", "))
 	}

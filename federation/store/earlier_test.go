@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"fsub/accounting/report"
 	"fsub/federation"
+	"fsub/federation/reports"
 	"fsub/federation/store"
 	"fsub/sbatch"
 )
@@ -213,4 +215,25 @@ func lacks(path string, old, now any) (list []string) {
 		return []string{fmt.Sprintf("%s is %v, and was %v", path, now, old)}
 	}
 	return nil
+}
+
+// TestReportsBecomeRecords: reports that an earlier fed has saved are there, with what became of them.
+func TestReportsBecomeRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fed.db")
+	execute(t, path, string(read(t, "testdata/earlier/v25.sql"))+`
+INSERT INTO reports VALUES ('ann', 'cost', '{"Owner":"ann","UID":7001,"Name":"cost","kind":"cost","by":["user"],"where":["site=alpha"],"Format":"csv","Send":"week","At":"06:00","To":["ann@example.org"],"Made":"2026-11-20T10:00:00.000000005Z"}',
+	1795168800000000005, 1795413600000000000, 1795413601000000000, 'ann@example.org', 0, 2, 'mail "server" is away');`)
+	s := open(t, store.Config{Path: path})
+	all, err := reports.In(s).List(ctx, "ann")
+	want := reports.Saved{
+		Definition: reports.Definition{Owner: "ann", UID: 7001, Name: "cost", Spec: report.Spec{Kind: "cost", By: []string{"user"}, Where: []string{"site=alpha"}}, Format: "csv",
+			Send: "week", At: "06:00", To: []string{"ann@example.org"}, Made: time.Date(2026, 11, 20, 10, 0, 0, 5, time.UTC)},
+		State: reports.State{For: time.Unix(1795413600, 0).UTC(), Sent: time.Unix(1795413601, 0).UTC(), Where: "ann@example.org", Tries: 2, Error: `mail "server" is away`},
+	}
+	if err != nil || len(all) != 1 || !reflect.DeepEqual(all[0], want) {
+		t.Fatalf("%v\n got %+v\nwant %+v", err, all, want)
+	}
+	if err := reports.In(s).Update(ctx, "ann", "cost", func(s *reports.Saved) bool { s.Tries = 0; return true }); err != nil {
+		t.Error(err)
+	}
 }

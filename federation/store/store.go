@@ -46,16 +46,16 @@ type Config struct {
 // It is made of parts, one for each interface, which share the database and nothing else.
 type Store struct {
 	database
-	*jobs         // with their attempts, tasks, payloads and requests
-	*books        // the ledger, charges and bills
-	*pools        // what rented sites keep
-	*fleet        // what was said of sites and nodes, and how they fared
-	*operations   // on many jobs
-	*accountTree  // and what was made of it at sites
-	*auditLog     // who did what
-	*savedReports // and when each was last made
-	*past         // what jobs that ended have used, how long they ran and waited
-	*cleaner      // deletes what is old
+	*jobs        // with their attempts, tasks, payloads and requests
+	*books       // the ledger, charges and bills
+	*pools       // what rented sites keep
+	*fleet       // what was said of sites and nodes, and how they fared
+	*operations  // on many jobs
+	*accountTree // and what was made of it at sites
+	*auditLog    // who did what
+	*owned       // small things that users own
+	*past        // what jobs that ended have used, how long they ran and waited
+	*cleaner     // deletes what is old
 
 	copied  time.Time   // see Copied
 	closers []io.Closer // in the order in which they are closed
@@ -82,14 +82,14 @@ type books struct {
 
 // The other parts keep nothing in memory.
 type (
-	pools        struct{ database }
-	fleet        struct{ database }
-	operations   struct{ database }
-	accountTree  struct{ database }
-	auditLog     struct{ database }
-	savedReports struct{ database }
-	past         struct{ database }
-	cleaner      struct {
+	pools       struct{ database }
+	fleet       struct{ database }
+	operations  struct{ database }
+	accountTree struct{ database }
+	auditLog    struct{ database }
+	owned       struct{ database }
+	past        struct{ database }
+	cleaner     struct {
 		database
 		shrinks bool // the file can give space back
 	}
@@ -182,7 +182,7 @@ func (s *Store) have(db database, c Config) {
 	s.database = db
 	s.jobs = &jobs{database: db, requestsPerJob: int64(c.RequestsPerJob)}
 	s.books, s.pools, s.fleet, s.operations = &books{database: db}, &pools{db}, &fleet{db}, &operations{db}
-	s.accountTree, s.auditLog, s.savedReports, s.past, s.cleaner = &accountTree{db}, &auditLog{db}, &savedReports{db}, &past{db}, &cleaner{database: db}
+	s.accountTree, s.auditLog, s.owned, s.past, s.cleaner = &accountTree{db}, &auditLog{db}, &owned{db}, &past{db}, &cleaner{database: db}
 }
 
 // Close waits for the writes that are under way, refuses new ones and closes the database.

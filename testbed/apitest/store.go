@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/records"
 	"fsub/sbatch"
 )
 
@@ -34,6 +35,7 @@ type Store struct {
 	audit      auditLog
 	places     places
 	operations operations
+	records    []records.Record
 }
 
 var _ api.Store = (*Store)(nil)

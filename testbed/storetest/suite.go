@@ -16,7 +16,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
-	"fsub/federation/reports"
+	"fsub/federation/records"
 	"fsub/sbatch"
 )
 
@@ -42,7 +42,7 @@ type Store interface {
 	federation.UsageStore
 	federation.WaitStore
 	accounts.Store
-	reports.Store
+	records.Store
 	// Purge deletes what ended or was closed before a time, PurgeHistory what happened to sites and nodes, PurgeAudit who did what. Each returns how many.
 	Purge(ctx context.Context, before time.Time) (int, error)
 	PurgeHistory(ctx context.Context, before time.Time) (int, error)
@@ -140,7 +140,7 @@ func (s Suite) Run(t *testing.T) {
 		{"BooksSayTheSameInAnyOrder", testBooksOrder},
 		{"BooksAddUpInEveryGrouping", testBooksTotals},
 		{"BillsAreReplaced", testBills},
-		{"ReportsAreReplaced", testReports},
+		{"RecordsAreReplaced", testRecords},
 		{"BehavesLikeTheModel", testModel},
 		{"PoolBehavesLikeTheModel", testPoolModel},
 		{"KillLosesNothingAcknowledged", testKill},

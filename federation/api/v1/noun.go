@@ -19,6 +19,23 @@ type Noun[T, Q any] struct {
 	Empty   string                       // what fed says where there are none; "": nothing
 }
 
+// Owned is a noun of things that users add themselves: each has a name, and a user one of that name. Beside the list, POST to Path adds one in place of
+// that of the same name, and DELETE of One removes it; "fed NOUN" has the verbs Add, list, show and remove. What a user adds is read from the command
+// line: see cli.AddVerbs for the tags of the fields of T.
+type Owned[T any] struct {
+	Noun[T, None]
+	Word string // what one is called: "report". The path of one is /fed/v1/report/NAME
+	Add  string // the verb that adds one: "save"
+	Most int    // how many a user may have
+	// Key is where a thing says whose it is and what it is called.
+	Key func(*T) (user, name *string)
+	// About is what the audit log says of one that is added.
+	About func(*T) string
+}
+
+// One is the path of the thing of that name.
+func (n *Owned[T]) One(name string) string { return "/fed/v1/" + n.Word + "/" + name }
+
 // Column is one column of a noun's table.
 type Column[T any] struct {
 	Head string

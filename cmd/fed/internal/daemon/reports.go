@@ -7,15 +7,16 @@ import (
 
 	"fsub/accounting/report/format"
 	"fsub/cmd/fed/internal/config"
+	"fsub/federation/records"
 	"fsub/federation/reports"
 	"fsub/federation/reports/mail"
 	"fsub/federation/secret"
 )
 
 // newReports makes what delivers saved reports. It lacks who makes them.
-func newReports(c *config.Config, st reports.Store, log *slog.Logger) (*reports.Runner, error) {
+func newReports(c *config.Config, st records.Store, log *slog.Logger) (*reports.Runner, error) {
 	m := &c.Reports.Mail
-	r := reports.Config{Store: st, Write: format.Write, Ending: format.Ending, Letter: format.Letter, Federation: c.Federation, Files: c.Reports.Directory, Domains: m.MailDomains(), Logger: log}
+	r := reports.Config{Saved: reports.In(st), Write: format.Write, Ending: format.Ending, Letter: format.Letter, Federation: c.Federation, Files: c.Reports.Directory, Domains: m.MailDomains(), Logger: log}
 	if r.Host, _ = os.Hostname(); r.Host == "" {
 		r.Host = c.Federation
 	}

@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/records"
+)
+
+// owned answers for things that users add themselves: T is such a thing on the wire, S what is kept of it. Users list and remove their own; operators list
+// all, and remove those of others.
+type owned[S, T any] struct {
+	Noun *v1.Owned[T]
+	Kept records.Set[S]
+	Now  func() time.Time
+	// Make returns what is to be kept of what a caller has asked for, who has others already; the error says what is wrong with it.
+	Make func(c identity.Caller, in *T, others []S) (S, error)
+	// Shown is what callers see of what is kept.
+	Shown func(*S) T
+}
+
+// routes adds the noun's list, and how users add and remove things.
+func (o *owned[S, T]) routes(t *table) {
+	n := o.Noun
+	list(t, &n.Noun, o.list)
+	post(t, n.Path, v1.ForAnybody, fmt.Sprintf("Add a %s, in place of one of the same name", n.Word), o.add)
+	do(t, "DELETE", n.One("{name}"), v1.ForOwners, fmt.Sprintf("Remove a %s", n.Word), o.remove).Query = whose
+}
+
+// whose says of whom a thing is that has an owner.
+var whose = query{{"user", "whose it is, for operators; not set: the caller's"}}
+
+func refuseOwned(kind error, format string, args ...any) error {
+	return &federation.SlurmError{Kind: kind, Text: fmt.Sprintf(format, args...), Alone: true}
+}
+
+// able refuses where nothing is kept. Callers with a token, as from inside a job, may look only: what is added may act with all rights of its owner.
+func (o *owned[S, T]) able(c identity.Caller, change bool) error {
+	switch {
+	case o.Kept.Store == nil:
+		return refuseOwned(federation.ErrNotFound, "this daemon keeps no %ss", o.Noun.Word)
+	case change && c.From != "socket":
+		return refuseOwned(federation.ErrDenied, "a %s is added, changed and removed on the daemon's machine only", o.Noun.Word)
+	}
+	return nil
+}
+
+// kept lists what a user has; "": all users.
+func (o *owned[S, T]) kept(ctx context.Context, user string) ([]S, error) {
+	all, err := o.Kept.List(ctx, user)
+	return all, answer.OfStore(err, answer.NoContact)
+}
+
+func (o *owned[S, T]) list(ctx context.Context, c identity.Caller, _ v1.None) ([]T, error) {
+	if err := o.able(c, false); err != nil {
+		return nil, err
+	}
+	user := c.Name
+	if c.Role >= identity.RoleOperator {
+		user = ""
+	}
+	all, err := o.kept(ctx, user)
+	out := make([]T, len(all))
+	for i := range all {
+		out[i] = o.Shown(&all[i])
+	}
+	return out, err
+}
+
+func (o *owned[S, T]) add(r *http.Request, c identity.Caller, in *T) (out T, err error) {
+	if err := o.able(c, true); err != nil {
+		return out, err
+	}
+	user, name := o.Noun.Key(in)
+	*user = c.Name
+	if err := records.CheckName(*name); err != nil {
+		return out, refuseOwned(federation.ErrInvalid, "%v", err)
+	}
+	all, err := o.kept(r.Context(), c.Name)
+	if err != nil {
+		return out, err
+	}
+	var others []S
+	for i := range all {
+		if _, has := o.Kept.Key(&all[i]); *has != *name {
+			others = append(others, all[i])
+		}
+	}
+	if n := o.Noun; len(others) >= n.Most {
+		return out, refuseOwned(federation.ErrInvalid, "%s has %d %ss: a user may have %d; to remove one: fed %s remove NAME", c.Name, len(others), n.Word, n.Most, n.Word)
+	}
+	one, err := o.Make(c, in, others)
+	if err != nil {
+		return out, refuseOwned(federation.ErrInvalid, "%v", err)
+	}
+	if err := o.Kept.Put(r.Context(), &one, o.entry(c, o.Noun.Add, *user, *name, o.Noun.About(in))); err != nil {
+		return out, answer.OfStore(err, answer.NoContact)
+	}
+	return o.Shown(&one), nil
+}
+
+func (o *owned[S, T]) entry(c identity.Caller, verb, owner, name, after string) federation.AuditEntry {
+	word := o.Noun.Word
+	return federation.AuditEntry{At: o.Now(), Who: answer.By(c), Verb: verb + "-" + word, Kind: federation.AuditObject(word), Object: owner + "/" + name, After: after}
+}
+
+// find reads the thing that a request names: of the caller, or of the user that an operator names.
+func (o *owned[S, T]) find(r *http.Request, c identity.Caller) (one S, err error) {
+	if err := o.able(c, true); err != nil {
+		return one, err
+	}
+	owner, name := r.URL.Query().Get("user"), r.PathValue("name")
+	if owner == "" {
+		owner = c.Name
+	}
+	if owner != c.Name && c.Role < identity.RoleOperator {
+		return one, refuseOwned(federation.ErrDenied, "%ss of others are for operators", o.Noun.Word)
+	}
+	one, err = o.Kept.Find(r.Context(), owner, name)
+	if errors.Is(err, federation.ErrNotFound) {
+		return one, refuseOwned(federation.ErrNotFound, "%s has no %s %q; see: fed %s list", owner, o.Noun.Word, name, o.Noun.Word)
+	}
+	return one, answer.OfStore(err, answer.NoContact)
+}
+
+func (o *owned[S, T]) remove(r *http.Request, c identity.Caller) (none v1.None, err error) {
+	one, err := o.find(r, c)
+	if err != nil {
+		return none, err
+	}
+	owner, name := o.Kept.Key(&one)
+	err = o.Kept.Remove(r.Context(), *owner, *name, o.entry(c, "remove", *owner, *name, ""))
+	if errors.Is(err, federation.ErrNotFound) { // somebody else was faster
+		return none, nil
+	}
+	return none, answer.OfStore(err, answer.NoContact)
+}
