@@ -65,6 +65,14 @@ type NodeSetter interface {
 	SetNodes(ctx context.Context, o NodeOrder) (left map[string]error, err error)
 }
 
+// NodeOrder is what is wanted of nodes of one site.
+type NodeOrder struct {
+	Wish  NodeWish
+	Nodes []string
+	Text  string // reason of a drain, see [NodeRecord.Text]; of a resume that of the drain which it ends
+	Mark  string // the federation's name: reasons that begin with it and a colon are ours
+}
+
 // Suspender stops the processes of a job that runs, and lets them go on. Either returns once that is sure to be
 // done, also by a later daemon; the job's state tells of it. A job that is suspended already, or has been resumed,
 // is no error. ErrConflict: it does not run, or is ending.
@@ -97,6 +105,13 @@ type Notifier interface {
 
 // News says what has changed at a site.
 type News struct{ Jobs, Nodes bool }
+
+// Measurer is a driver whose site can tell what jobs used.
+type Measurer interface {
+	// Measured returns what the site's accounting knows of jobs that it has seen end, an array by its tasks. A job that is not in the result
+	// is not known to have ended there yet.
+	Measured(ctx context.Context, refs []JobRef) (map[JobID][]Usage, error)
+}
 
 // StepTeller is a driver that knows the steps of its jobs while they run.
 type StepTeller interface {

@@ -138,5 +138,5 @@ type JobStage struct {
 	Ran      bool // since it last waited
 }
 
-// Stage is how far j has come.
-func (j *Job) Stage() JobStage { return JobStage{j.State, j.Attempt, j.Restarts, !j.Start.IsZero()} }
+// StageOf is how far j has come.
+func StageOf(j *Job) JobStage { return JobStage{j.State, j.Attempt, j.Restarts, !j.Start.IsZero()} }

@@ -1,18 +1,22 @@
 package federation
 
-import "time"
+import (
+	"time"
+
+	"fsub/accounting"
+)
 
 // Claim is what placement grants a job at a site: so many nodes of a partition, of rented ones those of an offering, at most at such a price. Only placement ranks
 // jobs and chooses between offerings: a driver whose machines are rented fulfils claims in the order of their numbers, as its machines come free or can be had, or
-// gives one back ([SiteJob.Returned]) with the reason. A site that has a scheduler of its own needs nothing of it but the partition.
+// gives one back ([federation.SiteJob.Returned]) with the reason. A site that has a scheduler of its own needs nothing of it but the partition.
 type Claim struct {
 	// Number grows in the order in which placement made its claims, over restarts too. 0: it was made by a version that did not count.
 	Number    int64
 	Partition string
-	Offering  string // what is to be rented, see [Rented]; "": any nodes of the partition
+	Offering  string // what is to be rented, see [federation.Rented]; "": any nodes of the partition
 	Nodes     int    // at most; 0: as many as the job asks for
 	// PerHour is what so many nodes may cost at most, if they must be rented anew. 0: no bound.
-	PerHour Money
+	PerHour accounting.Money
 	// Until is when the nodes are given back at the latest, as placement has reckoned with; zero: that is not known.
 	Until time.Time
 	Run   time.Duration // expected

@@ -1,8 +1,9 @@
 package federation
 
 import (
-	"context"
 	"time"
+
+	"fsub/federation/ident"
 )
 
 // Outlook foretells how long jobs wait in the queue of a site that others use too, as things stand there at one time. It is not changed once it is
@@ -11,7 +12,7 @@ type Outlook interface {
 	// Wait is how long a job waits that is submitted now; nil: nothing is known.
 	Wait(QueueAsk) *Foreseen
 	// Left is how much longer one of ours waits that has been waiting there; nil: nothing is known.
-	Left(JobID, QueueAsk) *Foreseen
+	Left(ident.JobID, QueueAsk) *Foreseen
 	// Bounds corrects a wait that follows from the time limits of what runs: most jobs end before their limits. Half of such waits are over within p50, which is never longer
 	// than byLimits; p90 is never shorter, for what runs may run as long as it may.
 	Bounds(byLimits time.Duration) (p50, p90 time.Duration)
@@ -52,18 +53,4 @@ func (f *Foreseen) Likely() time.Duration {
 		return f.P90
 	}
 	return f.P50
-}
-
-// PastWait is how long a job waited at a site, for later forecasts.
-type PastWait struct {
-	Site    SiteName
-	Since   time.Time
-	Seconds float64
-	Traits  []uint32 // of the job, and of the queue when it came; see package predict
-}
-
-// WaitStore keeps waits.
-type WaitStore interface {
-	// PastWaits returns the newest ones of each site, oldest first, and forgets what is older than these.
-	PastWaits(ctx context.Context, ofEach int) ([]PastWait, error)
 }

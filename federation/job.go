@@ -1,23 +1,19 @@
 package federation
 
 import (
-	"strconv"
 	"time"
 
 	"fsub/accounting"
-	"fsub/federation/demand"
-	"fsub/sbatch"
-
 	"fsub/federation/codes"
-
+	"fsub/federation/demand"
+	"fsub/federation/ident"
 	"fsub/federation/reasons"
+	"fsub/sbatch"
 )
 
 // JobID is the number that fsub prints and that the job has at its site, in SLURM_JOB_ID and in slurm-%j.out.
 // IDs come from a range that no site's own counter reaches.
-type JobID uint32
-
-func (id JobID) String() string { return strconv.FormatUint(uint64(id), 10) }
+type JobID = ident.JobID
 
 // The default range of federated job IDs. Slurm's REST API refuses IDs from 2^26-1 upward.
 const (
@@ -26,7 +22,7 @@ const (
 )
 
 // SiteName names one member of the federation: "alpha".
-type SiteName string
+type SiteName = ident.SiteName
 
 // Job is what a user asked for, with all that is known of it so far. The script and its environment are apart, in
 // the store ([JobStore]). Times are UTC; the zero time means "not yet".
@@ -204,9 +200,6 @@ func (j *Job) Waiting() TaskSet {
 	}
 	return array.Set()
 }
-
-// Dollars is what placement expects something to come to, in US dollars. What is recorded, billed or budgeted is [Money].
-type Dollars float64
 
 // Money is what is recorded, billed or budgeted, exact to a millionth of a US dollar.
 type Money = accounting.Money

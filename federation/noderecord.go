@@ -70,14 +70,6 @@ type NodeEvent struct {
 	Why    string
 }
 
-// NodeOrder is what is wanted of nodes of one site.
-type NodeOrder struct {
-	Wish  NodeWish
-	Nodes []string
-	Text  string // reason of a drain, see [NodeRecord.Text]; of a resume that of the drain which it ends
-	Mark  string // the federation's name: reasons that begin with it and a colon are ours
-}
-
 // NodeStore reads what operators want of nodes, and the history of nodes. A [Batch] writes both.
 type NodeStore interface {
 	// Nodes returns what operators want of nodes, in order of site and name.

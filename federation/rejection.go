@@ -2,13 +2,13 @@ package federation
 
 import (
 	"fsub/federation/codes"
-
+	"fsub/federation/ident"
 	"fsub/federation/reasons"
 )
 
 // Rejection says why a pool, or a whole site, cannot run a job.
 type Rejection struct {
-	Site      SiteName       `json:"site"`
+	Site      ident.SiteName `json:"site"`
 	Partition string         `json:"partition,omitempty"`
 	Pool      string         `json:"pool,omitempty"`
 	Reason    reasons.Reason `json:"reason"`

@@ -74,10 +74,3 @@ type UsageStore interface {
 	// Unmeasured returns jobs that ran, ended at or after since, and of which nothing is stored; the first to end first, at most limit.
 	Unmeasured(ctx context.Context, since time.Time, limit int) ([]JobID, error)
 }
-
-// Measurer is a driver whose site can tell what jobs used.
-type Measurer interface {
-	// Measured returns what the site's accounting knows of jobs that it has seen end, an array by its tasks. A job that is not in the result
-	// is not known to have ended there yet.
-	Measured(ctx context.Context, refs []JobRef) (map[JobID][]Usage, error)
-}

@@ -122,7 +122,7 @@ func (b *pendingBatch) records() *federation.Batch {
 func (b *pendingBatch) moves() []federation.Move {
 	moves := slices.Clone(b.taskMoves)
 	for _, j := range b.written {
-		for _, what := range federation.MovesOf(j.stored, j.Stage()) {
+		for _, what := range federation.MovesOf(j.stored, federation.StageOf(&j.Job)) {
 			moves = append(moves, federation.Move{Job: j.ID, Task: -1, What: what, State: j.State, From: j.stored.State, Reason: j.Reason, Site: j.Site, Exit: j.ExitStatus})
 		}
 	}

@@ -131,7 +131,7 @@ func (j *job) hinder() *hindered {
 
 // nowStored notes that the store knows how far the job has come.
 func (j *job) nowStored() {
-	if stage := j.Stage(); stage != j.stored {
+	if stage := federation.StageOf(&j.Job); stage != j.stored {
 		j.try().stored = stage
 	}
 }

@@ -4,35 +4,15 @@ import (
 	"slices"
 	"time"
 
+	"fsub/accounting"
 	"fsub/federation/codes"
-
+	"fsub/federation/ident"
 	"fsub/federation/reasons"
 )
 
-// Snapshot is everything that placement may know. Equal snapshots give equal plans.
-type Snapshot struct {
-	Now   time.Time
-	Seed  uint64
-	Sites []*Site // sorted by name
-	// Jobs are the candidates in order of priority: pending, not held, not cancelled, dependencies met, begin time reached.
-	Jobs []*Job
-	// Refused holds, for each job that some site has refused, those sites and why: they are not asked again.
-	Refused map[JobID]map[SiteName]Rejection
-	// Preempting is who may take whose place; nil: nobody may.
-	Preempting *Preempting
-	// Guarantees are what accounts are guaranteed; nil: nothing.
-	Guarantees *Guarantees
-}
-
-// Plan is what placement decided: one Decision for each job of the snapshot that it looked at, in the same order.
-// Jobs beyond the last Decision were not looked at; they wait for reason Priority.
-type Plan struct {
-	Decisions []Decision
-}
-
 // Decision is the fate of one job in one plan, with everything that led to it.
 type Decision struct {
-	Job JobID `json:"job"`
+	Job ident.JobID `json:"job"`
 	// Bind: give the job to Offers[0] now. Otherwise it stays in the queue for Reason.
 	Bind bool `json:"bind,omitempty"`
 	// Early: it is bound though nothing says that it will start soon, because others wait at the site: it must stand in the site's own queue to
@@ -53,24 +33,24 @@ type Decision struct {
 
 // Offer is what running a job in a pool would come to.
 type Offer struct {
-	Site      SiteName      `json:"site"`
-	Partition string        `json:"partition"`
-	Pool      string        `json:"pool"`
-	Start     time.Time     `json:"start"` // expected; not before the snapshot's time
-	Wait      time.Duration `json:"wait"`
-	Foreseen  *Foreseen     `json:"foreseen,omitempty"` // where others wait too: what Wait was foretold from
-	Run       time.Duration `json:"run"`                // expected run time
-	Nodes     int           `json:"nodes"`
-	GPUs      int           `json:"gpus"`
-	GPUType   string        `json:"gpu_type,omitempty"`
-	As        string        `json:"as,omitempty"`       // which of Spec.Fed.Accelerators it counts with; see place.Effective
-	Offering  string        `json:"offering,omitempty"` // what is to be rented for it; see [Rented]
-	Market    string        `json:"market,omitempty"`   // how that is paid for
-	Zone      string        `json:"zone,omitempty"`     // where it is
+	Site      ident.SiteName `json:"site"`
+	Partition string         `json:"partition"`
+	Pool      string         `json:"pool"`
+	Start     time.Time      `json:"start"` // expected; not before the snapshot's time
+	Wait      time.Duration  `json:"wait"`
+	Foreseen  *Foreseen      `json:"foreseen,omitempty"` // where others wait too: what Wait was foretold from
+	Run       time.Duration  `json:"run"`                // expected run time
+	Nodes     int            `json:"nodes"`
+	GPUs      int            `json:"gpus"`
+	GPUType   string         `json:"gpu_type,omitempty"`
+	As        string         `json:"as,omitempty"`       // which of Spec.Fed.Accelerators it counts with; see place.Effective
+	Offering  string         `json:"offering,omitempty"` // what is to be rented for it; see [federation.Rented]
+	Market    string         `json:"market,omitempty"`   // how that is paid for
+	Zone      string         `json:"zone,omitempty"`     // where it is
 	// Of rented nodes, what the job may hold of them: so many, by the hour for so much, until then. See [Claim].
-	MaxNodes int       `json:"max_nodes,omitempty"`
-	PerHour  Money     `json:"per_hour,omitempty"`
-	Until    time.Time `json:"until,omitzero"`
+	MaxNodes int              `json:"max_nodes,omitempty"`
+	PerHour  accounting.Money `json:"per_hour,omitempty"`
+	Until    time.Time        `json:"until,omitzero"`
 	// Most is what the run can cost at most: its time limit at the same price; 0: it has no limit, or no price.
 	Most  Dollars `json:"most,omitempty"`
 	Terms []Term  `json:"terms"`
@@ -84,7 +64,7 @@ type Trial struct {
 	Decision Decision
 	// Where and when it would start; Site is empty if no site can run it as things are. Of a heterogeneous job they are those of all
 	// components together.
-	Site       SiteName
+	Site       ident.SiteName
 	Partition  string
 	Start      time.Time // half of the time it starts before
 	Within     time.Time // nine times in ten it starts before; zero: that is not known, or Start is by time limits
@@ -144,3 +124,6 @@ func (d *Decision) Impossible() bool {
 	}
 	return true
 }
+
+// Dollars is what placement expects something to come to, in US dollars. What is recorded, billed or budgeted is [Money].
+type Dollars float64
