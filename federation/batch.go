@@ -1,6 +1,10 @@
 package federation
 
-import "context"
+import (
+	"context"
+
+	"fsub/federation/audit"
+)
 
 // Batch is a set of changes that become durable together. Jobs, Attempts and Tasks are written whole, by key, over what
 // is there (a job's owner never changes and is not written again, nor is its Spec, but for Spec.Array); Rev is set by the store.
@@ -22,7 +26,7 @@ type Batch struct {
 	NodeEvents []NodeEvent
 	SiteEvents []SiteEvent
 
-	Audit    []AuditEntry   // appended to the [AuditLog]; Seq is the store's to give
+	Audit    []audit.Entry  // appended to the [audit.Log]; Seq is the store's to give
 	Health   []HealthRecord // written over what is there
 	Findings []HealthFinding
 	Lengths  []RunLength // of runs that have ended

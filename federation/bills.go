@@ -1,6 +1,10 @@
 package federation
 
-import "context"
+import (
+	"context"
+
+	"fsub/federation/audit"
+)
 
 // Bill is what a provider bills for a site in one billing period, as it was imported last.
 type Bill struct {
@@ -26,7 +30,7 @@ type BillLine struct {
 // BillStore keeps bills.
 type BillStore interface {
 	// PutBill keeps a bill in place of that of the same site and period.
-	PutBill(ctx context.Context, b *Bill, audit ...AuditEntry) error
+	PutBill(ctx context.Context, b *Bill, audit ...audit.Entry) error
 	// Bills returns those of a site, or all (""), by site and period.
 	Bills(ctx context.Context, site SiteName) ([]Bill, error)
 }

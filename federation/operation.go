@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"fsub/federation/audit"
 	"fsub/sbatch"
 )
 
@@ -18,7 +19,7 @@ func (id OperationID) String() string { return strconv.FormatInt(int64(id), 10) 
 type Operation struct {
 	ID       OperationID
 	At       time.Time
-	By       Actor
+	By       audit.Actor
 	Operator bool        // By acts as an operator
 	Verb     RequestKind // cancel, hold, release, requeue, requeuehold, update or move
 	Command  string      // what was asked for, in a form in which two commands that ask for the same are equal
@@ -50,13 +51,13 @@ type OperationItem struct {
 type ItemRequest struct {
 	N       int
 	Request Request
-	Audit   []AuditEntry
+	Audit   []audit.Entry
 }
 
 // OperationStore keeps operations.
 type OperationStore interface {
 	// AddOperation stores an operation with its items and numbers both.
-	AddOperation(ctx context.Context, op *Operation, items []OperationItem, audit ...AuditEntry) error
+	AddOperation(ctx context.Context, op *Operation, items []OperationItem, audit ...audit.Entry) error
 	// Operations returns the newest operations, at most limit of them, oldest first; with open only those that have not ended.
 	Operations(ctx context.Context, open bool, limit int) ([]Operation, error)
 	// OperationItems returns the items of an operation in order; ErrNotFound if there is none of that ID.

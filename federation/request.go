@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"fsub/federation/audit"
 	"fsub/sbatch"
 )
 
@@ -86,7 +87,7 @@ type Relocation struct {
 type RequestStore interface {
 	// AddRequest records what a user asked to be done with a job, for the controller to carry out, and returns its number. With it goes what
 	// the audit log is to say of it.
-	AddRequest(ctx context.Context, r Request, audit ...AuditEntry) (int64, error)
+	AddRequest(ctx context.Context, r Request, audit ...audit.Entry) (int64, error)
 	// Requests returns the requests that are not done yet and whose numbers are greater than after, oldest first.
 	Requests(ctx context.Context, after int64) ([]Request, error)
 }

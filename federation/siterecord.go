@@ -3,6 +3,8 @@ package federation
 import (
 	"context"
 	"time"
+
+	"fsub/federation/audit"
 )
 
 // SiteRecord is what operators said of a site.
@@ -57,7 +59,7 @@ func (m *Maintenance) ReservationName() string {
 type SiteStore interface {
 	// SiteState and SetSiteState keep the last word on each site. What was said goes into the site's history too.
 	SiteState(ctx context.Context) (map[SiteName]SiteRecord, error)
-	SetSiteState(ctx context.Context, r SiteRecord, audit ...AuditEntry) error
+	SetSiteState(ctx context.Context, r SiteRecord, audit ...audit.Entry) error
 
 	// SiteEvents returns the newest lines of a site's history, at most limit of them, oldest first.
 	SiteEvents(ctx context.Context, site SiteName, limit int) ([]SiteEvent, error)
@@ -65,7 +67,7 @@ type SiteStore interface {
 	// Maintenance returns what is planned and not over at a time, in order of From.
 	Maintenance(ctx context.Context, at time.Time) ([]Maintenance, error)
 	// AddMaintenance plans one and gives it its ID.
-	AddMaintenance(ctx context.Context, m *Maintenance, audit ...AuditEntry) error
+	AddMaintenance(ctx context.Context, m *Maintenance, audit ...audit.Entry) error
 	// RemoveMaintenance takes one back. ErrNotFound: there is none of that ID, or it was taken back before.
-	RemoveMaintenance(ctx context.Context, id int64, by string, at time.Time, audit ...AuditEntry) error
+	RemoveMaintenance(ctx context.Context, id int64, by string, at time.Time, audit ...audit.Entry) error
 }

@@ -3,15 +3,15 @@ package api
 import (
 	"context"
 
-	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 )
 
 // auditLog answers for the audit log.
 type auditLog struct {
-	Store federation.AuditLog
+	Store audit.Log
 }
 
 // usualAudit is how many entries are listed where the query does not say; mostAudit how many at most.
@@ -22,7 +22,7 @@ func (l *auditLog) List(ctx context.Context, _ identity.Caller, q v1.AuditQuery)
 	if q.Limit == 0 {
 		q.Limit = usualAudit
 	}
-	all, err := l.Store.Audit(ctx, federation.AuditQuery{User: q.User, Verb: q.Verb, Kind: q.Kind, Object: q.Object, Since: q.Since, Until: q.Until, Limit: min(q.Limit, mostAudit)})
+	all, err := l.Store.Audit(ctx, audit.Query{User: q.User, Verb: q.Verb, Kind: q.Kind, Object: q.Object, Since: q.Since, Until: q.Until, Limit: min(q.Limit, mostAudit)})
 	for i := range all {
 		out = append(out, v1.AuditEntryOf(&all[i]))
 	}

@@ -11,12 +11,13 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/plain"
 )
 
 // Biller takes the bills of providers into the ledger.
 type Biller interface {
-	ImportBill(ctx context.Context, b *federation.Bill, reopen bool, entries ...federation.AuditEntry) (*v1.Bill, error)
+	ImportBill(ctx context.Context, b *federation.Bill, reopen bool, entries ...audit.Entry) (*v1.Bill, error)
 	Bills(ctx context.Context) ([]v1.Bill, error)
 }
 
@@ -62,7 +63,7 @@ func (b *books) Import(w http.ResponseWriter, r *http.Request, c identity.Caller
 		}
 		bill.Lines = append(bill.Lines, federation.BillLine{Day: d, Service: l.Service, Amount: l.Amount})
 	}
-	done, err := b.Biller.ImportBill(r.Context(), bill, in.Reopen, federation.AuditEntry{At: b.Now(), Who: answer.By(c), Verb: "import-bill", Kind: federation.AuditSite, Object: string(in.Site),
+	done, err := b.Biller.ImportBill(r.Context(), bill, in.Reopen, audit.Entry{At: b.Now(), Who: answer.By(c), Verb: "import-bill", Kind: audit.Site, Object: string(in.Site),
 		After: in.Format + " of " + in.From})
 	if err != nil {
 		return invalid("%v", err)

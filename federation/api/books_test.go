@@ -16,6 +16,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/quota"
 )
 
@@ -56,7 +57,7 @@ type unequal struct{}
 
 func (unequal) Bills(context.Context) ([]v1.Bill, error) { return []v1.Bill{{Site: "sky"}}, nil }
 
-func (unequal) ImportBill(_ context.Context, b *federation.Bill, _ bool, _ ...federation.AuditEntry) (*v1.Bill, error) {
+func (unequal) ImportBill(_ context.Context, b *federation.Bill, _ bool, _ ...audit.Entry) (*v1.Bill, error) {
 	return &v1.Bill{Site: b.Site, Machines: b.Lines[0].Amount}, nil
 }
 

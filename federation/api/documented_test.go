@@ -17,6 +17,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/health"
 	"fsub/federation/reports"
 	"fsub/sbatch"
@@ -126,8 +127,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
 			return []federation.SiteCheck{{Name: "clock", Result: federation.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
-		UpdateSite: func(context.Context, federation.SiteName, v1.UpdateSite, federation.AuditEntry) error { return nil },
-		AddSite: func(context.Context, v1.AddSite, federation.AuditEntry) (federation.SiteName, error) {
+		UpdateSite: func(context.Context, federation.SiteName, v1.UpdateSite, audit.Entry) error { return nil },
+		AddSite: func(context.Context, v1.AddSite, audit.Entry) (federation.SiteName, error) {
 			return "new", nil
 		}})
 	saved.Make = d.Server.Report
@@ -158,7 +159,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	signal.Signal, change.Change = federation.Signal{Name: "USR1"}, []sbatch.Change{{Key: "Comment", Option: "comment", Value: "y"}}
 	operation := federation.Operation{At: time.Now(), Verb: federation.RequestCancel}
 	d.Store.AddOperation(t.Context(), &operation, []federation.OperationItem{{N: 1, Job: ids[0], Settled: 1, Note: "x"}})
-	d.Store.AddAudit(t.Context(), federation.AuditEntry{Verb: "drain", Kind: federation.AuditNode, Object: "alpha/n1"})
+	d.Store.AddAudit(t.Context(), audit.Entry{Verb: "drain", Kind: audit.Node, Object: "alpha/n1"})
 	bodies := map[string]any{ // of POST, by path
 		"/fed/v1/job": hello, "/fed/v1/jobs/signal": signal, "/fed/v1/jobs/update": change,
 		"/fed/v1/steps/signal":      v1.StepSignal{Job: ids[0], Step: "0"},

@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/plain"
 	"fsub/slurm/hostlist"
 )
@@ -38,7 +39,7 @@ func (s *sites) Plan(r *http.Request, c identity.Caller, req *v1.Maintenance) (v
 	}
 	now := s.Now().UTC()
 	m := federation.Maintenance{Site: req.Site, Nodes: req.Nodes, From: req.From.UTC(), To: req.To.UTC(), Reason: req.Reason, By: c.Name, At: now}
-	err := s.Store.AddMaintenance(r.Context(), &m, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "add", Kind: federation.AuditMaintenance,
+	err := s.Store.AddMaintenance(r.Context(), &m, audit.Entry{At: now, Who: answer.By(c), Verb: "add", Kind: audit.Maintenance,
 		Object: maintenanceObject(&m), After: m.From.Format(time.RFC3339) + " to " + m.To.Format(time.RFC3339), Why: m.Reason})
 	if err != nil {
 		return v1.Maintenance{}, answer.OfStore(err, answer.TimedOut)
@@ -103,7 +104,7 @@ func (s *sites) TakeBack(r *http.Request, c identity.Caller) (v1.Maintenance, er
 	if err != nil {
 		return v1.Maintenance{}, answer.OfStore(err, answer.NoContact)
 	}
-	err = s.Store.RemoveMaintenance(r.Context(), id, c.Name, now, federation.AuditEntry{At: now, Who: answer.By(c), Verb: "remove", Kind: federation.AuditMaintenance,
+	err = s.Store.RemoveMaintenance(r.Context(), id, c.Name, now, audit.Entry{At: now, Who: answer.By(c), Verb: "remove", Kind: audit.Maintenance,
 		Object: strconv.FormatInt(id, 10)})
 	if errors.Is(err, federation.ErrNotFound) {
 		return v1.Maintenance{}, &federation.SlurmError{Kind: federation.ErrNotFound, Text: fmt.Sprintf("no maintenance %d is planned; see: fed maintenance list", id)}

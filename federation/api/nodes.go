@@ -16,6 +16,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/health"
 	"fsub/federation/plain"
 	"fsub/slurm/wire"
@@ -219,7 +220,7 @@ func (s *nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 		said.Until, said.Ticket = q.Until, q.Ticket
 		said.Note = strings.TrimPrefix(said.Note+kept, "; ")
 		out = append(out, said)
-		act := federation.AuditEntry{At: now, Who: answer.By(c), Verb: strings.ToLower(string(q.State)), Kind: federation.AuditNode, Object: m.id().String(),
+		act := audit.Entry{At: now, Who: answer.By(c), Verb: strings.ToLower(string(q.State)), Kind: audit.Node, Object: m.id().String(),
 			Before: strings.Join(m.node.State, "+"), After: string(q.State), Why: drainTerms(q), Ticket: q.Ticket, Result: said.Note}
 		was := m.record.Wants(now)
 		if q.State == federation.WishResume && was != federation.WishDrain && by != health.Ours && by != health.Earlier {

@@ -10,6 +10,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 )
 
 // TestNodeRights: users are told why they may not; operators and administrators may.
@@ -152,7 +153,7 @@ func TestNodeOrdersAtOnce(t *testing.T) {
 		t.Fatalf("two nodes that were always meant together: %+v", records)
 	}
 	for i, name := range []string{"n1", "n2"} {
-		if acts, err := d.Store.Audit(t.Context(), federation.AuditQuery{Object: "alpha/" + name}); err != nil || len(acts) != 30 {
+		if acts, err := d.Store.Audit(t.Context(), audit.Query{Object: "alpha/" + name}); err != nil || len(acts) != 30 {
 			t.Errorf("%s: %d orders are in the audit log, %v", name, len(acts), err)
 		}
 		events, _ := d.Store.NodeEvents(t.Context(), federation.NodeID{Site: "alpha", Name: name}, 99)

@@ -13,6 +13,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/submission"
+	"fsub/federation/audit"
 )
 
 // How operations are worked off. A site has at most window requests of theirs open at a time, so that its own answers set the pace, and gets new
@@ -331,7 +332,7 @@ func (w *operationWorker) request(op *federation.Operation, v *federation.Operat
 	return r
 }
 
-func auditedItem(op *federation.Operation, job *federation.Job, r *federation.Request) []federation.AuditEntry {
+func auditedItem(op *federation.Operation, job *federation.Job, r *federation.Request) []audit.Entry {
 	entries := submission.Audited(op.By, job, r)
 	for i := range entries {
 		entries[i].Why, entries[i].Ticket = strings.TrimSpace(fmt.Sprintf("%s (operation %d)", op.Why, op.ID)), op.Ticket

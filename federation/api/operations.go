@@ -15,6 +15,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/plain"
 )
 
@@ -123,9 +124,9 @@ func (s *operations) operate(ctx context.Context, c identity.Caller, q *v1.NewOp
 	if q.Preview {
 		return s.preview(&op, items, chosen), nil
 	}
-	var entry []federation.AuditEntry
+	var entry []audit.Entry
 	if slices.ContainsFunc(chosen, func(j federation.Job) bool { return j.UID != c.UID }) {
-		entry = []federation.AuditEntry{{At: now, Who: op.By, Verb: string(op.Verb), Kind: federation.AuditOperation, After: fmt.Sprintf("%d jobs", len(chosen)),
+		entry = []audit.Entry{{At: now, Who: op.By, Verb: string(op.Verb), Kind: audit.Operation, After: fmt.Sprintf("%d jobs", len(chosen)),
 			Why: strings.TrimSpace(op.Why + " (" + op.Command + ")"), Ticket: op.Ticket}}
 	}
 	if err := s.Store.AddOperation(ctx, &op, items, entry...); err != nil {

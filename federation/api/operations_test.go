@@ -11,6 +11,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/reasons"
 	"fsub/federation/store"
 	"fsub/sbatch"
@@ -91,7 +92,7 @@ func TestOperationsKnowWhoMay(t *testing.T) {
 	if code := as(t, alice, d.Socket, "GET", "/fed/v1/operation/"+first.ID.String(), nil, nil); code != 404 {
 		t.Errorf("alice reads bob's operation: status %d", code)
 	}
-	entries, err := st.Audit(t.Context(), federation.AuditQuery{Kind: federation.AuditOperation})
+	entries, err := st.Audit(t.Context(), audit.Query{Kind: audit.Operation})
 	if err != nil || len(entries) != 1 || entries[0].Who.User != "bob" || entries[0].Object != first.ID.String() || entries[0].After != "3 jobs" {
 		t.Errorf("audit %+v, %v", entries, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/records"
 )
 
@@ -106,9 +107,9 @@ func (o *owned[S, T]) add(r *http.Request, c identity.Caller, in *T) (out T, err
 	return o.Shown(&one), nil
 }
 
-func (o *owned[S, T]) entry(c identity.Caller, verb, owner, name, after string) federation.AuditEntry {
+func (o *owned[S, T]) entry(c identity.Caller, verb, owner, name, after string) audit.Entry {
 	word := o.Noun.Word
-	return federation.AuditEntry{At: o.Now(), Who: answer.By(c), Verb: verb + "-" + word, Kind: federation.AuditObject(word), Object: owner + "/" + name, After: after}
+	return audit.Entry{At: o.Now(), Who: answer.By(c), Verb: verb + "-" + word, Kind: audit.Object(word), Object: owner + "/" + name, After: after}
 }
 
 // find reads the thing that a request names: of the caller, or of the user that an operator names.

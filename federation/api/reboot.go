@@ -12,6 +12,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/health"
 	"fsub/federation/plain"
 	"fsub/federation/share"
@@ -79,7 +80,7 @@ func (s *nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 		case others != "" && q.NextState == "RESUME":
 			out[i].Left, out[i].Note = true, others+": without nextstate=RESUME it reboots and stays so"
 		}
-		entry := federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: verb, Kind: federation.AuditNode, Object: m.id().String(),
+		entry := audit.Entry{At: s.Now().UTC(), Who: answer.By(c), Verb: verb, Kind: audit.Node, Object: m.id().String(),
 			Before: strings.Join(m.node.State, "+"), After: after, Why: q.Reason, Result: out[i].Note}
 		asked.Audit = append(asked.Audit, entry)
 		if out[i].Left {
@@ -116,7 +117,7 @@ func (s *nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 		}
 		for _, i := range orders[k] {
 			out[i].Left, out[i].Note = true, note
-			failed.Audit = append(failed.Audit, federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: verb, Kind: federation.AuditNode,
+			failed.Audit = append(failed.Audit, audit.Entry{At: s.Now().UTC(), Who: answer.By(c), Verb: verb, Kind: audit.Node,
 				Object: chosen[i].id().String(), Why: q.Reason, Result: note})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/faults"
 	"fsub/federation/health"
 	"fsub/federation/plain"
@@ -117,7 +118,7 @@ func (s *rules) Reset(r *http.Request, c identity.Caller, q *v1.ResetHealth) (v1
 	for _, name := range closed {
 		data, _ := json.Marshal(health.ResetBy{Breaker: name, Who: c.Name})
 		b.Health = append(b.Health, federation.HealthRecord{Kind: federation.HealthReset, Name: name, Data: data})
-		b.Audit = append(b.Audit, federation.AuditEntry{Who: answer.By(c), Verb: "reset", Kind: federation.AuditRule, Object: name, Before: "open", After: "closed"})
+		b.Audit = append(b.Audit, audit.Entry{Who: answer.By(c), Verb: "reset", Kind: audit.Rule, Object: name, Before: "open", After: "closed"})
 	}
 	if err := s.Store.Commit(r.Context(), &b); err != nil {
 		return v1.ResetHealthResponse{}, answer.OfStore(err, answer.TimedOut)

@@ -24,6 +24,7 @@ import (
 	"fsub/federation/api/restd"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/fairshare"
 	"fsub/federation/faults"
 	"fsub/federation/health"
@@ -40,7 +41,7 @@ type Store interface {
 	federation.Follower
 	federation.SiteStore
 	federation.NodeStore
-	federation.AuditLog
+	audit.Log
 	federation.OperationStore
 	records.Store
 	// HealthFindings returns the newest findings of the rules of health, at most limit of them, oldest first.
@@ -109,9 +110,9 @@ type Config struct {
 	Reboots func(federation.SiteName) federation.Rebooter
 	// CheckSite tries a site, and AddSite takes one into the federation; nil: that cannot be done.
 	CheckSite func(ctx context.Context, site federation.SiteName) ([]federation.SiteCheck, error)
-	AddSite   func(ctx context.Context, req v1.AddSite, by federation.AuditEntry) (federation.SiteName, error)
+	AddSite   func(ctx context.Context, req v1.AddSite, by audit.Entry) (federation.SiteName, error)
 	// UpdateSite changes the description of one that was added; nil: that cannot be done.
-	UpdateSite func(ctx context.Context, site federation.SiteName, req v1.UpdateSite, by federation.AuditEntry) error
+	UpdateSite func(ctx context.Context, site federation.SiteName, req v1.UpdateSite, by audit.Entry) error
 	// StepSignals are the sites that take orders to single steps.
 	StepSignals map[federation.SiteName]federation.StepSignaller
 	// Suspends are the sites that can suspend jobs.

@@ -11,6 +11,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 )
 
 // sites answers for the members of the federation. What operators order is written to the store; the controller carries it out.
@@ -27,9 +28,9 @@ type sites struct {
 	// Check tries a site; nil: sites cannot be tried here.
 	Check func(ctx context.Context, site federation.SiteName) ([]federation.SiteCheck, error)
 	// Add takes a site into the federation, and returns its name; nil: that cannot be done here.
-	Add func(ctx context.Context, req v1.AddSite, by federation.AuditEntry) (federation.SiteName, error)
+	Add func(ctx context.Context, req v1.AddSite, by audit.Entry) (federation.SiteName, error)
 	// Change changes how a site is described; nil: that cannot be done here.
-	Change func(ctx context.Context, site federation.SiteName, req v1.UpdateSite, by federation.AuditEntry) error
+	Change func(ctx context.Context, site federation.SiteName, req v1.UpdateSite, by audit.Entry) error
 }
 
 // List is GET /fed/v1/sites.

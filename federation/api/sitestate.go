@@ -12,6 +12,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/plain"
 	"fsub/federation/share"
 )
@@ -117,7 +118,7 @@ func (s *sites) SetState(r *http.Request, c identity.Caller, req *v1.SetSiteStat
 	case req.State == federation.FedActive:
 		next.Lost = time.Time{}
 	}
-	entry := federation.AuditEntry{At: now, Who: answer.By(c), Verb: siteVerb(req), Kind: federation.AuditSite, Object: string(name), Before: was.Word(), After: next.Word(), Why: req.Reason}
+	entry := audit.Entry{At: now, Who: answer.By(c), Verb: siteVerb(req), Kind: audit.Site, Object: string(name), Before: was.Word(), After: next.Word(), Why: req.Reason}
 	if err := s.Store.SetSiteState(r.Context(), next, entry); err != nil {
 		return v1.SiteSet{}, answer.OfStore(err, answer.TimedOut)
 	}
@@ -176,7 +177,7 @@ func (s *sites) Join(r *http.Request, c identity.Caller, req *v1.AddSite) (v1.Si
 	if s.Add == nil {
 		return v1.Site{}, invalid("sites cannot be added here")
 	}
-	entry := federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: "add", Kind: federation.AuditSite, After: string(federation.FedActive)}
+	entry := audit.Entry{At: s.Now().UTC(), Who: answer.By(c), Verb: "add", Kind: audit.Site, After: string(federation.FedActive)}
 	again := share.Idle(r.Context()) // it is looked at
 	name, err := s.Add(r.Context(), *req, entry)
 	again()
@@ -196,7 +197,7 @@ func (s *sites) Update(r *http.Request, c identity.Caller, req *v1.UpdateSite) (
 	case (req.Config == "") == (len(req.Set) == 0):
 		return v1.Site{}, invalid("give the whole description, or keys of it with their values")
 	}
-	entry := federation.AuditEntry{At: s.Now().UTC(), Who: answer.By(c), Verb: "update", Kind: federation.AuditSite, Object: string(name)}
+	entry := audit.Entry{At: s.Now().UTC(), Who: answer.By(c), Verb: "update", Kind: audit.Site, Object: string(name)}
 	again := share.Idle(r.Context()) // it is looked at
 	err := s.Change(r.Context(), name, *req, entry)
 	again()

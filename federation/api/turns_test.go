@@ -15,6 +15,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/reports"
 	"fsub/federation/store"
 )
@@ -82,7 +83,7 @@ func TestSlowPlacesHoldNobodyUp(t *testing.T) {
 			p.wait()
 			return nil, nil
 		},
-		AddSite: func(context.Context, v1.AddSite, federation.AuditEntry) (federation.SiteName, error) {
+		AddSite: func(context.Context, v1.AddSite, audit.Entry) (federation.SiteName, error) {
 			p.wait()
 			return "beta", nil
 		},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 // pendingBatch gathers what a round writes. A job that is written twice in a round is written once, as it is at the end. Nothing is added but by its methods.
@@ -140,7 +141,7 @@ func (b *pendingBatch) done(seq int64)                   { add(&b.rows.Done, seq
 func (b *pendingBatch) node(r federation.NodeRecord)     { add(&b.rows.Nodes, r) }
 func (b *pendingBatch) nodeEvent(e federation.NodeEvent) { add(&b.rows.NodeEvents, e) }
 func (b *pendingBatch) siteEvent(e federation.SiteEvent) { add(&b.rows.SiteEvents, e) }
-func (b *pendingBatch) audit(e federation.AuditEntry)    { add(&b.rows.Audit, e) }
+func (b *pendingBatch) audit(e audit.Entry)              { add(&b.rows.Audit, e) }
 func (b *pendingBatch) health(r federation.HealthRecord) { add(&b.rows.Health, r) }
 func (b *pendingBatch) finding(f federation.HealthFinding) {
 	add(&b.rows.Findings, f)

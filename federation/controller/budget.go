@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/audit"
 	"fsub/federation/health"
 	"fsub/federation/lifecycle"
 	"fsub/federation/quota"
@@ -96,7 +97,7 @@ func (b *budgets) lasted(now time.Time) iter.Seq2[federation.JobID, quota.Lasted
 
 // load reads what earlier daemons have told.
 func (b *budgets) load(ctx context.Context) bool {
-	acts, err := b.store.Audit(ctx, federation.AuditQuery{Verb: verbBudget, Since: b.now().AddDate(-1, 0, -1)})
+	acts, err := b.store.Audit(ctx, audit.Query{Verb: verbBudget, Since: b.now().AddDate(-1, 0, -1)})
 	if err != nil {
 		b.log.Warn("read which budgets were told of", "err", err)
 		return false
@@ -120,7 +121,7 @@ func (b *budgets) tell(r *quota.Reached, now time.Time) {
 	} else {
 		b.told[name] = true
 	}
-	b.batch.audit(federation.AuditEntry{At: now.UTC(), Who: federation.DaemonActor, Verb: verbBudget, Kind: federation.AuditObject(r.Kind),
+	b.batch.audit(audit.Entry{At: now.UTC(), Who: audit.Daemon, Verb: verbBudget, Kind: audit.Object(r.Kind),
 		Object: object, After: level, Why: r.Text})
 	b.log.Warn("budget", "level", r.Option, "of", r.Key.String(), "why", r.Text)
 	if b.notify != nil {

@@ -22,6 +22,7 @@ import (
 	"fsub/accounting/egress"
 	"fsub/accounting/power"
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/federation/codes"
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
@@ -38,7 +39,7 @@ type Store interface {
 	federation.Follower
 	federation.SiteStore
 	federation.NodeStore
-	federation.AuditLog
+	audit.Log
 }
 
 // Config is what a controller is made of.

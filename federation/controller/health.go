@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/federation/health"
 	"fsub/federation/reasons"
 	"fsub/slurm/hostlist"
@@ -249,15 +250,15 @@ func (hr *healthRules) carryOut(f health.Finding) {
 }
 
 // auditOf is what the audit log is told of a finding: of drains and held jobs, done or denied, and of breakers.
-func auditOf(f *health.Finding) (federation.AuditEntry, bool) {
-	e := federation.AuditEntry{At: f.At.UTC(), Who: federation.DaemonActor, Why: f.Rule + ": " + f.Why, Result: f.Denied}
+func auditOf(f *health.Finding) (audit.Entry, bool) {
+	e := audit.Entry{At: f.At.UTC(), Who: audit.Daemon, Why: f.Rule + ": " + f.Why, Result: f.Denied}
 	switch {
 	case f.Trips:
-		e.Verb, e.Kind, e.Object, e.After = "trip", federation.AuditRule, f.Rule, "open"
+		e.Verb, e.Kind, e.Object, e.After = "trip", audit.Rule, f.Rule, "open"
 	case f.Act == health.ActDrain:
-		e.Verb, e.Kind, e.Object, e.After = "drain", federation.AuditNode, f.Node.String(), string(federation.WishDrain)
+		e.Verb, e.Kind, e.Object, e.After = "drain", audit.Node, f.Node.String(), string(federation.WishDrain)
 	case f.Act == health.ActHold:
-		e.Verb, e.Kind, e.Object = "hold", federation.AuditJob, f.Job.String()
+		e.Verb, e.Kind, e.Object = "hold", audit.Job, f.Job.String()
 	default:
 		return e, false
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/federation/health"
 	"fsub/federation/place"
 	"fsub/slurm/hostlist"
@@ -208,7 +209,7 @@ func (ns *nodes) history(s *site, o *federation.Observation) {
 				e.Why = "the drain was until " + r.Until.UTC().Format(time.RFC3339)
 			}
 		case lifted && !strings.Contains(is.word, "DRAIN") && !strings.Contains(is.word, "DOWN"):
-			e.Who, e.Why = federation.DaemonActor.User, "lifted: "+was.reason
+			e.Who, e.Why = audit.Daemon.User, "lifted: "+was.reason
 		case by == health.Slurmctld || by == health.Silence:
 			e.Who = "slurmctld"
 		case node.Info != nil && is.reason != "":

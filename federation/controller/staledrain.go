@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/federation/health"
 )
 
@@ -77,7 +78,7 @@ func (l *lifting) allowed(node string, now time.Time) bool {
 
 // loadLifts reads what earlier daemons have lifted, so that the bounds hold for all of them.
 func (ns *nodes) loadLifts(ctx context.Context) error {
-	acts, err := ns.store.Audit(ctx, federation.AuditQuery{Verb: "lift", Kind: federation.AuditNode, Since: ns.now().Add(-24 * time.Hour)})
+	acts, err := ns.store.Audit(ctx, audit.Query{Verb: "lift", Kind: audit.Node, Since: ns.now().Add(-24 * time.Hour)})
 	if err != nil {
 		return fmt.Errorf("read which drains were lifted: %w", err)
 	}
@@ -109,8 +110,8 @@ func (ns *nodes) lift(s *site, n *siteNodes, found map[string]lift) {
 		n.lifting.shown[name] = true
 		id := federation.NodeID{Site: s.Name, Name: name}
 		why := fmt.Sprintf("%s: %s", reason, f.proof)
-		ns.batch.nodeEvent(federation.NodeEvent{Node: id, At: now.UTC(), Who: federation.DaemonActor.User, To: "LIFT", Wanted: true, Why: why})
-		ns.batch.audit(federation.AuditEntry{At: now.UTC(), Who: federation.DaemonActor, Verb: "lift", Kind: federation.AuditNode, Object: id.String(),
+		ns.batch.nodeEvent(federation.NodeEvent{Node: id, At: now.UTC(), Who: audit.Daemon.User, To: "LIFT", Wanted: true, Why: why})
+		ns.batch.audit(audit.Entry{At: now.UTC(), Who: audit.Daemon, Verb: "lift", Kind: audit.Node, Object: id.String(),
 			Before: n.last[name].word, After: string(federation.WishResume), Why: why})
 	}
 	if len(o.Nodes) > 0 {
@@ -130,7 +131,7 @@ func (ns *nodes) notLifted(s *site, n *siteNodes, r nodesSet) {
 			continue
 		}
 		delete(n.lifting.shown, name)
-		ns.batch.audit(federation.AuditEntry{At: ns.now().UTC(), Who: federation.DaemonActor, Verb: "lift", Kind: federation.AuditNode,
+		ns.batch.audit(audit.Entry{At: ns.now().UTC(), Who: audit.Daemon, Verb: "lift", Kind: audit.Node,
 			Object: federation.NodeID{Site: s.Name, Name: name}.String(), Why: r.order.Text, Result: err.Error()})
 	}
 }

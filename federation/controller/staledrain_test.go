@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/federation/health"
 )
 
@@ -40,8 +41,8 @@ func TestLift(t *testing.T) {
 	if got := b.nodeHistory("n1"); !strings.HasSuffix(got, ">LIFT fed "+why+"; DRAIN>UP fed lifted: "+lowMemory) {
 		t.Errorf("history %s", got)
 	}
-	acts, err := b.store.Audit(t.Context(), federation.AuditQuery{Verb: "lift"})
-	if err != nil || len(acts) != 1 || acts[0].Object != "cheap/n1" || acts[0].Why != why || acts[0].Who != federation.DaemonActor || acts[0].Before != "DRAIN" {
+	acts, err := b.store.Audit(t.Context(), audit.Query{Verb: "lift"})
+	if err != nil || len(acts) != 1 || acts[0].Object != "cheap/n1" || acts[0].Why != why || acts[0].Who != audit.Daemon || acts[0].Before != "DRAIN" {
 		t.Errorf("audit %+v, %v", acts, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 // unwritable reports whether a batch can never be written, however often it is tried: something in it is at fault, and not the store.
@@ -42,7 +43,7 @@ func unitsOf(b *federation.Batch, root func(federation.JobID) federation.JobID, 
 	each(b.Nodes, func(r federation.NodeRecord) { alone(federation.Batch{Nodes: []federation.NodeRecord{r}}) })
 	each(b.NodeEvents, func(e federation.NodeEvent) { alone(federation.Batch{NodeEvents: []federation.NodeEvent{e}}) })
 	each(b.SiteEvents, func(e federation.SiteEvent) { alone(federation.Batch{SiteEvents: []federation.SiteEvent{e}}) })
-	each(b.Audit, func(e federation.AuditEntry) { alone(federation.Batch{Audit: []federation.AuditEntry{e}}) })
+	each(b.Audit, func(e audit.Entry) { alone(federation.Batch{Audit: []audit.Entry{e}}) })
 	each(b.Health, func(r federation.HealthRecord) { alone(federation.Batch{Health: []federation.HealthRecord{r}}) })
 	each(b.Findings, func(f federation.HealthFinding) { alone(federation.Batch{Findings: []federation.HealthFinding{f}}) })
 	each(b.Lengths, func(l federation.RunLength) { alone(federation.Batch{Lengths: []federation.RunLength{l}}) })

@@ -11,6 +11,7 @@ import (
 
 	"fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 // Settlement is what a bill comes to beside what the books had estimated.
@@ -26,7 +27,7 @@ type Settlement struct {
 const settleEvery = time.Hour // since charges of a day that is billed may still come
 
 // ImportBill keeps a bill in place of that of the same period, and books it. A period that is closed is changed only if reopen is set: ErrConflict.
-func (c *Collector) ImportBill(ctx context.Context, b *federation.Bill, reopen bool, audit ...federation.AuditEntry) (*Settlement, error) {
+func (c *Collector) ImportBill(ctx context.Context, b *federation.Bill, reopen bool, audit ...audit.Entry) (*Settlement, error) {
 	if c.reader(b.Site) == nil {
 		return nil, fmt.Errorf("%w: there is no site %s", federation.ErrNotFound, b.Site)
 	}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 // Record is a small thing that a user owns, as a [Store] keeps it.
@@ -27,9 +28,9 @@ type Store interface {
 	Records(ctx context.Context, kind, owner string) ([]Record, error)
 	// PutRecord writes r together with audit, and sets its Rev. If r.Rev is 0, r replaces the record of the same kind, owner and name. Otherwise r must
 	// have been read with that Rev: it is ErrConflict if the record was written or removed since.
-	PutRecord(ctx context.Context, r *Record, audit ...federation.AuditEntry) error
+	PutRecord(ctx context.Context, r *Record, audit ...audit.Entry) error
 	// RemoveRecord is ErrNotFound if there is no such record.
-	RemoveRecord(ctx context.Context, kind, owner, name string, audit ...federation.AuditEntry) error
+	RemoveRecord(ctx context.Context, kind, owner, name string, audit ...audit.Entry) error
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$`)
@@ -92,11 +93,11 @@ func (s Set[T]) Find(ctx context.Context, owner, name string) (T, error) {
 }
 
 // Put writes v, in place of what its owner has under its name.
-func (s Set[T]) Put(ctx context.Context, v *T, audit ...federation.AuditEntry) error {
+func (s Set[T]) Put(ctx context.Context, v *T, audit ...audit.Entry) error {
 	return s.put(ctx, v, 0, audit...)
 }
 
-func (s Set[T]) put(ctx context.Context, v *T, rev int64, audit ...federation.AuditEntry) error {
+func (s Set[T]) put(ctx context.Context, v *T, rev int64, audit ...audit.Entry) error {
 	owner, name := s.Key(v)
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -120,6 +121,6 @@ func (s Set[T]) Update(ctx context.Context, owner, name string, change func(*T) 
 }
 
 // Remove removes a value. ErrNotFound: there is no such value.
-func (s Set[T]) Remove(ctx context.Context, owner, name string, audit ...federation.AuditEntry) error {
+func (s Set[T]) Remove(ctx context.Context, owner, name string, audit ...audit.Entry) error {
 	return s.Store.RemoveRecord(ctx, s.Kind, owner, name, audit...)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/federation/records"
 	"fsub/federation/store"
 )
@@ -55,7 +56,7 @@ type between struct {
 	other func()
 }
 
-func (b *between) PutRecord(ctx context.Context, r *records.Record, audit ...federation.AuditEntry) error {
+func (b *between) PutRecord(ctx context.Context, r *records.Record, audit ...audit.Entry) error {
 	if other := b.other; other != nil {
 		b.other = nil
 		other()

@@ -15,6 +15,7 @@ import (
 	"fsub/accounting/report"
 	"fsub/accounting/report/format"
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/federation/records"
 	"fsub/federation/reports"
 	"fsub/federation/store"
@@ -187,7 +188,7 @@ func TestMailServerIsDown(t *testing.T) {
 // deaf is a store that writes nothing.
 type deaf struct{ records.Store }
 
-func (deaf) PutRecord(context.Context, *records.Record, ...federation.AuditEntry) error {
+func (deaf) PutRecord(context.Context, *records.Record, ...audit.Entry) error {
 	return errors.New("disk full")
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/audit"
 )
 
 var _ accounts.Store = (*Store)(nil)
@@ -42,10 +42,10 @@ func readAccountKey(r *row) accounts.Key {
 
 // WriteAccounts implements [accounts.Store].
 func (s *accountTree) WriteAccounts(ctx context.Context, changes []accounts.Change, by accounts.Editor, at time.Time, why string) error {
-	entries := make([]federation.AuditEntry, len(changes))
-	who := federation.Actor{User: by.Name, UID: by.UID, Role: by.Role, From: by.From}
+	entries := make([]audit.Entry, len(changes))
+	who := audit.Actor{User: by.Name, UID: by.UID, Role: by.Role, From: by.From}
 	for i, c := range changes {
-		entries[i] = federation.AuditEntry{At: at, Who: who, Verb: c.Verb(), Kind: federation.AuditObject(c.Kind), Object: c.Object(), Before: c.Before.Text(),
+		entries[i] = audit.Entry{At: at, Who: who, Verb: c.Verb(), Kind: audit.Object(c.Kind), Object: c.Object(), Before: c.Before.Text(),
 			After: c.After.Text(), Why: why}
 	}
 	type values struct{ coordinators, settings string }

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
-var _ federation.AuditLog = (*Store)(nil)
+var _ audit.Log = (*Store)(nil)
 
 const (
 	auditColumns = "at, who, uid, role, from_where, verb, kind, object, was, is_now, why, ticket, result"
@@ -18,7 +19,7 @@ const (
 )
 
 // auditSteps are what appends entries to the audit log, as part of a transaction.
-func auditSteps(entries []federation.AuditEntry, steps []step) []step {
+func auditSteps(entries []audit.Entry, steps []step) []step {
 	for i := range entries {
 		e := &entries[i]
 		at := e.At
@@ -33,7 +34,7 @@ func auditSteps(entries []federation.AuditEntry, steps []step) []step {
 }
 
 // audit appends entries in this transaction.
-func (t *tx) audit(entries []federation.AuditEntry) error {
+func (t *tx) audit(entries []audit.Entry) error {
 	steps := auditSteps(entries, nil)
 	for i := range steps {
 		if err := t.step(&steps[i]); err != nil {
@@ -43,16 +44,16 @@ func (t *tx) audit(entries []federation.AuditEntry) error {
 	return nil
 }
 
-// AddAudit implements [federation.AuditLog].
-func (s *auditLog) AddAudit(ctx context.Context, entries ...federation.AuditEntry) error {
+// AddAudit implements [audit.Log].
+func (s *auditLog) AddAudit(ctx context.Context, entries ...audit.Entry) error {
 	if err := s.writer.submit(ctx, func(t *tx) error { return t.audit(entries) }); err != nil {
 		return fmt.Errorf("append to the audit log: %w", err)
 	}
 	return nil
 }
 
-// Audit implements [federation.AuditLog].
-func (s *auditLog) Audit(ctx context.Context, q federation.AuditQuery) ([]federation.AuditEntry, error) {
+// Audit implements [audit.Log].
+func (s *auditLog) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, error) {
 	var w where
 	if q.After > 0 {
 		w.and("seq > %s", q.After)
@@ -85,9 +86,9 @@ func (s *auditLog) Audit(ctx context.Context, q federation.AuditQuery) ([]federa
 	return all, nil
 }
 
-func readAudit(r *row) federation.AuditEntry {
-	return federation.AuditEntry{
-		Seq: r.int(), At: r.time(), Who: federation.Actor{User: r.word(), UID: uint32(r.int()), Role: r.word(), From: r.word()}, Verb: r.word(),
-		Kind: federation.AuditObject(r.word()), Object: r.text(), Before: r.text(), After: r.text(), Why: r.text(), Ticket: r.text(), Result: r.text(),
+func readAudit(r *row) audit.Entry {
+	return audit.Entry{
+		Seq: r.int(), At: r.time(), Who: audit.Actor{User: r.word(), UID: uint32(r.int()), Role: r.word(), From: r.word()}, Verb: r.word(),
+		Kind: audit.Object(r.word()), Object: r.text(), Before: r.text(), After: r.text(), Why: r.text(), Ticket: r.text(), Result: r.text(),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 var _ federation.BillStore = (*Store)(nil)
@@ -17,7 +18,7 @@ const (
 )
 
 // PutBill implements [federation.BillStore].
-func (s *books) PutBill(ctx context.Context, b *federation.Bill, audit ...federation.AuditEntry) error {
+func (s *books) PutBill(ctx context.Context, b *federation.Bill, audit ...audit.Entry) error {
 	lines, err := json.Marshal(b.Lines)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 )
 
 // AddMaintenance implements [federation.SiteStore].
-func (s *fleet) AddMaintenance(ctx context.Context, m *federation.Maintenance, audit ...federation.AuditEntry) error {
+func (s *fleet) AddMaintenance(ctx context.Context, m *federation.Maintenance, audit ...audit.Entry) error {
 	id := int64(0)
 	err := s.writer.submit(ctx, func(t *tx) error {
 		ids, err := t.numbers(insertMaintenance, string(m.Site), m.Nodes, nanos(m.From), nanos(m.To), m.Reason, m.By, nanos(m.At))
@@ -48,7 +49,7 @@ func planned(m *federation.Maintenance) string {
 }
 
 // RemoveMaintenance implements [federation.SiteStore].
-func (s *fleet) RemoveMaintenance(ctx context.Context, id int64, by string, at time.Time, audit ...federation.AuditEntry) error {
+func (s *fleet) RemoveMaintenance(ctx context.Context, id int64, by string, at time.Time, audit ...audit.Entry) error {
 	found, err := query(ctx, s.readers, readMaintenance, maintenanceOf, id)
 	if err == nil && len(found) == 0 {
 		err = federation.ErrNotFound

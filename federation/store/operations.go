@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/sbatch"
 )
 
@@ -30,7 +31,7 @@ const (
 
 // operationRecord is what of an operation never changes.
 type operationRecord struct {
-	By       federation.Actor       `json:"by"`
+	By       audit.Actor            `json:"by"`
 	Operator bool                   `json:"operator,omitempty"`
 	Verb     federation.RequestKind `json:"verb"`
 	Command  string                 `json:"command"`
@@ -41,7 +42,7 @@ type operationRecord struct {
 }
 
 // AddOperation implements [federation.OperationStore].
-func (s *operations) AddOperation(ctx context.Context, op *federation.Operation, items []federation.OperationItem, audit ...federation.AuditEntry) error {
+func (s *operations) AddOperation(ctx context.Context, op *federation.Operation, items []federation.OperationItem, entries ...audit.Entry) error {
 	data, err := encode(operationRecord{op.By, op.Operator, op.Verb, op.Command, op.Change, op.Move, op.Why, op.Ticket})
 	if err != nil {
 		return fmt.Errorf("add operation: %w", err)
@@ -72,12 +73,12 @@ func (s *operations) AddOperation(ctx context.Context, op *federation.Operation,
 				return err
 			}
 		}
-		for i := range audit {
-			if audit[i].Kind == federation.AuditOperation && audit[i].Object == "" {
-				audit[i].Object = fmt.Sprint(id)
+		for i := range entries {
+			if entries[i].Kind == audit.Operation && entries[i].Object == "" {
+				entries[i].Object = fmt.Sprint(id)
 			}
 		}
-		return t.audit(audit)
+		return t.audit(entries)
 	})
 	if err != nil {
 		return fmt.Errorf("add operation: %w", err)

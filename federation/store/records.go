@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/federation/records"
 )
 
@@ -29,7 +30,7 @@ func (s *owned) Records(ctx context.Context, kind, owner string) ([]records.Reco
 }
 
 // PutRecord implements [records.Store].
-func (s *owned) PutRecord(ctx context.Context, r *records.Record, audit ...federation.AuditEntry) error {
+func (s *owned) PutRecord(ctx context.Context, r *records.Record, audit ...audit.Entry) error {
 	rev := int64(0)
 	err := s.writer.submit(ctx, func(t *tx) error {
 		t.rev++
@@ -59,7 +60,7 @@ func (t *tx) putRecord(r *records.Record, rev int64) error {
 }
 
 // RemoveRecord implements [records.Store].
-func (s *owned) RemoveRecord(ctx context.Context, kind, owner, name string, audit ...federation.AuditEntry) error {
+func (s *owned) RemoveRecord(ctx context.Context, kind, owner, name string, audit ...audit.Entry) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		n, err := t.exec(removeRecord, kind, owner, name)
 		if err == nil && n == 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 
 // AddRequest implements [federation.RequestStore]. The store assigns Seq; a zero At becomes now.
 // ErrNotFound: there is no such job. ErrConflict: too many wait of it. Numbers increase and are never reused.
-func (s *jobs) AddRequest(ctx context.Context, r federation.Request, audit ...federation.AuditEntry) (int64, error) {
+func (s *jobs) AddRequest(ctx context.Context, r federation.Request, audit ...audit.Entry) (int64, error) {
 	args, err := requestValues(&r)
 	if err != nil {
 		return 0, fmt.Errorf("add request: %w", err)

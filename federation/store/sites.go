@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 )
 
 // SetSiteState implements [federation.SiteStore].
-func (s *fleet) SetSiteState(ctx context.Context, r federation.SiteRecord, audit ...federation.AuditEntry) error {
+func (s *fleet) SetSiteState(ctx context.Context, r federation.SiteRecord, audit ...audit.Entry) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		t.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: r.Word(), Who: r.By, Why: r.Reason})
 		if _, err := t.exec(insertSiteWord, string(r.Name), nanos(r.At), r.By, r.Word(), r.Reason); err != nil {

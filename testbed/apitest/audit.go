@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 // auditLog is what a Store keeps of who did what.
-type auditLog struct{ entries []federation.AuditEntry }
+type auditLog struct{ entries []audit.Entry }
 
-func (l *auditLog) add(entries []federation.AuditEntry) {
+func (l *auditLog) add(entries []audit.Entry) {
 	for _, e := range entries {
 		if e.At.IsZero() {
 			e.At = time.Now().UTC()
@@ -21,8 +21,8 @@ func (l *auditLog) add(entries []federation.AuditEntry) {
 	}
 }
 
-// AddAudit implements federation.AuditLog.
-func (s *Store) AddAudit(_ context.Context, entries ...federation.AuditEntry) error {
+// AddAudit implements audit.Log.
+func (s *Store) AddAudit(_ context.Context, entries ...audit.Entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail == nil {
@@ -31,11 +31,11 @@ func (s *Store) AddAudit(_ context.Context, entries ...federation.AuditEntry) er
 	return s.fail
 }
 
-// Audit implements federation.AuditLog. Of the query it knows user, object and kind.
-func (s *Store) Audit(_ context.Context, q federation.AuditQuery) ([]federation.AuditEntry, error) {
+// Audit implements audit.Log. Of the query it knows user, object and kind.
+func (s *Store) Audit(_ context.Context, q audit.Query) ([]audit.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.audit.entries), func(e federation.AuditEntry) bool {
+	return slices.DeleteFunc(slices.Clone(s.audit.entries), func(e audit.Entry) bool {
 		return q.User != "" && q.User != e.Who.User || q.Object != "" && q.Object != e.Object || q.Kind != "" && q.Kind != e.Kind
 	}), s.fail
 }

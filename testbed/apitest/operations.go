@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 // operations is what a Store keeps of operations. They are not worked off.
@@ -15,7 +16,7 @@ type operations struct {
 }
 
 // AddOperation implements federation.OperationStore.
-func (s *Store) AddOperation(_ context.Context, op *federation.Operation, items []federation.OperationItem, audit ...federation.AuditEntry) error {
+func (s *Store) AddOperation(_ context.Context, op *federation.Operation, items []federation.OperationItem, audit ...audit.Entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/federation/records"
 )
 
@@ -25,7 +26,7 @@ func (s *Store) record(kind, owner, name string) int {
 }
 
 // PutRecord implements records.Store.
-func (s *Store) PutRecord(_ context.Context, r *records.Record, audit ...federation.AuditEntry) error {
+func (s *Store) PutRecord(_ context.Context, r *records.Record, audit ...audit.Entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.record(r.Kind, r.Owner, r.Name)
@@ -45,7 +46,7 @@ func (s *Store) PutRecord(_ context.Context, r *records.Record, audit ...federat
 }
 
 // RemoveRecord implements records.Store.
-func (s *Store) RemoveRecord(_ context.Context, kind, owner, name string, audit ...federation.AuditEntry) error {
+func (s *Store) RemoveRecord(_ context.Context, kind, owner, name string, audit ...audit.Entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.record(kind, owner, name)

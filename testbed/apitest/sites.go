@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 // places is what a Store keeps of sites beside their states.
@@ -48,7 +49,7 @@ func (s *Store) Maintenance(_ context.Context, at time.Time) (out []federation.M
 }
 
 // AddMaintenance implements federation.SiteStore.
-func (s *Store) AddMaintenance(_ context.Context, m *federation.Maintenance, audit ...federation.AuditEntry) error {
+func (s *Store) AddMaintenance(_ context.Context, m *federation.Maintenance, audit ...audit.Entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail == nil {
@@ -62,7 +63,7 @@ func (s *Store) AddMaintenance(_ context.Context, m *federation.Maintenance, aud
 }
 
 // RemoveMaintenance implements federation.SiteStore.
-func (s *Store) RemoveMaintenance(_ context.Context, id int64, _ string, _ time.Time, audit ...federation.AuditEntry) error {
+func (s *Store) RemoveMaintenance(_ context.Context, id int64, _ string, _ time.Time, audit ...audit.Entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.places.planned, func(m federation.Maintenance) bool { return m.ID == id })

@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/audit"
 	"fsub/federation/records"
 	"fsub/sbatch"
 )
@@ -278,7 +279,7 @@ func (s *Store) LiveAttempts(context.Context) ([]federation.Attempt, error) {
 }
 
 // AddRequest implements federation.RequestStore.
-func (s *Store) AddRequest(_ context.Context, r federation.Request, audit ...federation.AuditEntry) (int64, error) {
+func (s *Store) AddRequest(_ context.Context, r federation.Request, audit ...audit.Entry) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {
@@ -365,7 +366,7 @@ func (s *Store) SiteState(context.Context) (map[federation.SiteName]federation.S
 }
 
 // SetSiteState implements federation.SiteStore.
-func (s *Store) SetSiteState(_ context.Context, r federation.SiteRecord, audit ...federation.AuditEntry) error {
+func (s *Store) SetSiteState(_ context.Context, r federation.SiteRecord, audit ...audit.Entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail == nil {

@@ -39,6 +39,8 @@ var forbidden = []struct {
 	{"fsub/federation", "database/sql", "the domain does no I/O"},
 	{"fsub/federation/reasons", "fsub/...", "reasons are words"},
 	{"fsub/federation/codes", "fsub/...", "codes and their sentences are text"},
+	{"fsub/federation/ident", "fsub/...", "names are text and numbers"},
+	{"fsub/federation/audit", "fsub/...", "who did what is told in words"},
 	{"fsub/federation/demand", "fsub/federation", "what a job needs depends on no site"},
 	{"fsub/federation/demand", "fsub/slurm", "what a job needs is said in no site's language"},
 	{"fsub/federation/place", "fsub/federation/controller", "placement is a pure function"},

@@ -3,8 +3,8 @@ package storetest
 import (
 	"time"
 
-	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/audit"
 )
 
 // testAccounts: the account tree is what was written last, with every field, and who wrote it is in the audit log.
@@ -30,13 +30,13 @@ func testAccounts(e *env) {
 		made, err := s.MadeAt(ctx, "alpha")
 		e.must(err)
 		e.same("made", made, map[accounts.Key]bool{physics.Key: true})
-		all, err := s.Audit(ctx, federation.AuditQuery{Kind: federation.AuditUser})
+		all, err := s.Audit(ctx, audit.Query{Kind: audit.User})
 		e.must(err)
-		who := federation.Actor{User: "olga", UID: 7, Role: "Operator", From: "socket"}
+		who := audit.Actor{User: "olga", UID: 7, Role: "Operator", From: "socket"}
 		if len(all) == 1 {
 			all[0].Seq = 0
 		}
-		e.same("audit", all, []federation.AuditEntry{{At: at, Who: who, Verb: "add", Kind: federation.AuditUser, Object: "physics/alice",
+		e.same("audit", all, []audit.Entry{{At: at, Who: who, Verb: "add", Kind: audit.User, Object: "physics/alice",
 			After: "DefaultAccount=physics GrpTRES=cpu=4", Why: "new team"}})
 		e.must(s.Close())
 		s = e.open()

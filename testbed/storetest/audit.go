@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 // testAudit: entries are kept with every field, in the order in which they were written, and can be asked for by each of them.
 func testAudit(e *env) {
 	s := e.open()
-	var want []federation.AuditEntry
+	var want []audit.Entry
 	for i := range 4 {
-		v := filled[federation.AuditEntry](i)
+		v := filled[audit.Entry](i)
 		v.Object = fmt.Sprintf("alpha/n%d", i%2)
 		want = append(want, v)
 	}
@@ -22,7 +23,7 @@ func testAudit(e *env) {
 	e.must(s.AddAudit(ctx, want[2:]...))
 	e.must(s.Close())
 	s = e.open()
-	all, err := s.Audit(ctx, federation.AuditQuery{})
+	all, err := s.Audit(ctx, audit.Query{})
 	e.must(err)
 	for i := range all {
 		if i > 0 && all[i].Seq <= all[i-1].Seq {
@@ -33,20 +34,20 @@ func testAudit(e *env) {
 	e.same("audit log", all, want)
 	for _, c := range []struct {
 		what string
-		q    federation.AuditQuery
-		want []federation.AuditEntry
+		q    audit.Query
+		want []audit.Entry
 	}{
-		{"user", federation.AuditQuery{User: want[1].Who.User}, want[1:2]},
-		{"verb", federation.AuditQuery{Verb: want[2].Verb}, want[2:3]},
-		{"kind", federation.AuditQuery{Kind: want[3].Kind}, want[3:]},
-		{"object", federation.AuditQuery{Object: "alpha/n0"}, []federation.AuditEntry{want[0], want[2]}},
-		{"objects", federation.AuditQuery{Object: "alpha/*"}, want[:3]},
-		{"since", federation.AuditQuery{Since: want[1].At}, want[1:3]},
-		{"until", federation.AuditQuery{Until: want[1].At}, []federation.AuditEntry{want[0], want[3]}},
-		{"after", federation.AuditQuery{After: want[2].Seq}, want[3:]},
-		{"newest", federation.AuditQuery{Limit: 2}, want[2:]},
-		{"newest of an object", federation.AuditQuery{Object: "alpha/*", Limit: 1}, want[2:3]},
-		{"none", federation.AuditQuery{User: "nobody"}, nil},
+		{"user", audit.Query{User: want[1].Who.User}, want[1:2]},
+		{"verb", audit.Query{Verb: want[2].Verb}, want[2:3]},
+		{"kind", audit.Query{Kind: want[3].Kind}, want[3:]},
+		{"object", audit.Query{Object: "alpha/n0"}, []audit.Entry{want[0], want[2]}},
+		{"objects", audit.Query{Object: "alpha/*"}, want[:3]},
+		{"since", audit.Query{Since: want[1].At}, want[1:3]},
+		{"until", audit.Query{Until: want[1].At}, []audit.Entry{want[0], want[3]}},
+		{"after", audit.Query{After: want[2].Seq}, want[3:]},
+		{"newest", audit.Query{Limit: 2}, want[2:]},
+		{"newest of an object", audit.Query{Object: "alpha/*", Limit: 1}, want[2:3]},
+		{"none", audit.Query{User: "nobody"}, nil},
 	} {
 		got, err := s.Audit(ctx, c.q)
 		e.must(err)
@@ -55,7 +56,7 @@ func testAudit(e *env) {
 	if n, err := s.PurgeAudit(ctx, want[1].At); n != 2 || err != nil {
 		e.Fatalf("%d entries deleted, %v; want 2", n, err)
 	}
-	got, err := s.Audit(ctx, federation.AuditQuery{})
+	got, err := s.Audit(ctx, audit.Query{})
 	e.must(err)
 	e.same("after a purge", got, want[1:3])
 }
@@ -64,22 +65,22 @@ func testAudit(e *env) {
 func testAuditWhole(e *env) {
 	s := e.open()
 	j := e.create(s, "alice", "")
-	said := func(verb string) federation.AuditEntry { return federation.AuditEntry{Verb: verb} }
+	said := func(verb string) audit.Entry { return audit.Entry{Verb: verb} }
 	_, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestHold}, said("hold"))
 	e.must(err)
 	e.must(s.SetSiteState(ctx, federation.SiteRecord{Name: "alpha"}, said("drain")))
-	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{j}, Audit: []federation.AuditEntry{said("requeue")}}))
+	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{j}, Audit: []audit.Entry{said("requeue")}}))
 
 	_, err = s.AddRequest(ctx, federation.Request{Job: j.ID + 1, Kind: federation.RequestHold}, said("hold of nothing"))
 	e.wants(err, federation.ErrNotFound)
 	unknown := *j
 	unknown.ID++
-	e.wants(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{&unknown}, Audit: []federation.AuditEntry{said("nothing")}}), federation.ErrNotFound)
+	e.wants(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{&unknown}, Audit: []audit.Entry{said("nothing")}}), federation.ErrNotFound)
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
 	e.wants(s.AddAudit(gone, said("cancelled")), context.Canceled)
 
-	all, err := s.Audit(ctx, federation.AuditQuery{})
+	all, err := s.Audit(ctx, audit.Query{})
 	e.must(err)
 	var got []string
 	for _, v := range all {

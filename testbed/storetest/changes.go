@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/sbatch"
 )
 
@@ -110,7 +111,7 @@ func testChanges(e *env) {
 		Nodes:      []federation.NodeRecord{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Wish: federation.WishDrain}},
 		NodeEvents: []federation.NodeEvent{event},
 		SiteEvents: []federation.SiteEvent{condition},
-		Audit:      []federation.AuditEntry{{Verb: "drain"}},
+		Audit:      []audit.Entry{{Verb: "drain"}},
 		Health:     []federation.HealthRecord{{Kind: federation.HealthCheck, Name: "alpha/n1", Data: []byte("[]")}},
 		Findings:   []federation.HealthFinding{finding},
 		Lengths:    []federation.RunLength{{Start: longAgo, Seconds: 1}}, // of which it tells nothing

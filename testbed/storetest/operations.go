@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/sbatch"
 )
 
@@ -63,7 +64,7 @@ func testOperationAsks(e *env) {
 	op := federation.Operation{Verb: federation.RequestUpdate, Change: []sbatch.Change{{Option: "time"}}}
 	e.must(s.AddOperation(ctx, &op, []federation.OperationItem{{Job: a.ID}, {Job: b.ID}, {Job: b.ID + 1}}))
 	ask := func(n int, id federation.JobID) federation.ItemRequest {
-		return federation.ItemRequest{N: n, Request: federation.Request{Job: id, Kind: federation.RequestUpdate, At: time.Unix(9, 0).UTC()}, Audit: []federation.AuditEntry{{Verb: "update"}}}
+		return federation.ItemRequest{N: n, Request: federation.Request{Job: id, Kind: federation.RequestUpdate, At: time.Unix(9, 0).UTC()}, Audit: []audit.Entry{{Verb: "update"}}}
 	}
 	seqs, err := s.AskItems(ctx, op.ID, []federation.ItemRequest{ask(1, a.ID)})
 	e.must(err)
@@ -81,7 +82,7 @@ func testOperationAsks(e *env) {
 	if len(requests) != 1 || len(seqs) != 1 || seqs[0] != requests[0].Seq || requests[0].Job != a.ID || items[0].Seq != requests[0].Seq || !items[0].Asked.Equal(requests[0].At) || items[1].Seq != 0 {
 		e.Fatalf("requests %+v, items %+v", requests, items)
 	}
-	entries, err := s.Audit(ctx, federation.AuditQuery{})
+	entries, err := s.Audit(ctx, audit.Query{})
 	e.must(err)
 	if len(entries) != 1 {
 		e.Errorf("%d entries in the audit log, want 1", len(entries))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 	"fsub/federation/records"
 )
 
@@ -52,11 +53,11 @@ func testRecords(e *env) {
 	if replaced.Rev == again.Rev {
 		e.Errorf("two writes have revision %d", again.Rev)
 	}
-	entry := federation.AuditEntry{Verb: "put", Kind: federation.AuditReport, Object: "bob/week"}
+	entry := audit.Entry{Verb: "put", Kind: audit.Report, Object: "bob/week"}
 	e.wants(s.PutRecord(ctx, &gone, entry), federation.ErrConflict)
 	e.wants(s.RemoveRecord(ctx, "report", "bob", "none", entry), federation.ErrNotFound)
 	e.must(s.PutRecord(ctx, replaced, entry))
-	got, err := s.Audit(ctx, federation.AuditQuery{Kind: federation.AuditReport})
+	got, err := s.Audit(ctx, audit.Query{Kind: audit.Report})
 	e.must(err)
 	if len(got) != 1 {
 		e.Errorf("%d audit entries of one write", len(got))

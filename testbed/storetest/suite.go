@@ -16,6 +16,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/audit"
 	"fsub/federation/records"
 	"fsub/sbatch"
 )
@@ -31,7 +32,7 @@ type Store interface {
 	federation.ChargeStore
 	federation.ChargeSummer
 	federation.DirectSummer
-	federation.AuditLog
+	audit.Log
 	federation.BillStore
 	federation.Books
 	federation.HealthStore

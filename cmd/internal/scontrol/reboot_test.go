@@ -13,6 +13,7 @@ import (
 	"fsub/cmd/internal/conn"
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/audit"
 	"fsub/testbed/apitest"
 )
 
@@ -100,7 +101,7 @@ func TestReboot(t *testing.T) {
 			t.Errorf("%s: exit %d, %q, told %q", test.args, exit, got, told)
 		}
 	}
-	entries, err := d.Store.Audit(t.Context(), federation.AuditQuery{Verb: "reboot"})
+	entries, err := d.Store.Audit(t.Context(), audit.Query{Verb: "reboot"})
 	done := 0
 	for _, e := range entries {
 		if e.Result == "" {

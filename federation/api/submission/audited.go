@@ -5,14 +5,15 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/audit"
 )
 
 // Audited is what the audit log says of a request: nothing where the job is the actor's own.
-func Audited(who federation.Actor, job *federation.Job, r *federation.Request) []federation.AuditEntry {
+func Audited(who audit.Actor, job *federation.Job, r *federation.Request) []audit.Entry {
 	if who.UID == job.UID {
 		return nil
 	}
-	e := federation.AuditEntry{At: r.At, Who: who, Verb: string(r.Kind), Kind: federation.AuditJob, Object: NameOf(job, r.Tasks), Before: string(job.State)}
+	e := audit.Entry{At: r.At, Who: who, Verb: string(r.Kind), Kind: audit.Job, Object: NameOf(job, r.Tasks), Before: string(job.State)}
 	switch r.Kind {
 	case federation.RequestUpdate:
 		var changes []string
@@ -28,7 +29,7 @@ func Audited(who federation.Actor, job *federation.Job, r *federation.Request) [
 	case federation.RequestSignal:
 		e.After = "signal " + r.Signal.Name
 	}
-	return []federation.AuditEntry{e}
+	return []audit.Entry{e}
 }
 
 // NameOf names a job, or tasks of an array, as squeue does.

@@ -11,6 +11,7 @@ import (
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/controller"
 )
 
@@ -85,7 +86,7 @@ func (m *members) list() []controller.Site {
 
 // addSite takes a site into the federation that a description in YAML tells of: a new one, or one that has left. The description is on the disk before the site
 // gets a job.
-func (p *parts) addSite(ctx context.Context, req v1.AddSite, by federation.AuditEntry) (federation.SiteName, error) {
+func (p *parts) addSite(ctx context.Context, req v1.AddSite, by audit.Entry) (federation.SiteName, error) {
 	s, err := config.ParseSite(req.Config)
 	if err != nil {
 		return "", err
@@ -120,7 +121,7 @@ func (p *parts) addSite(ctx context.Context, req v1.AddSite, by federation.Audit
 }
 
 // updateSite changes how a site is described that was added while the daemon ran.
-func (p *parts) updateSite(ctx context.Context, name federation.SiteName, req v1.UpdateSite, by federation.AuditEntry) error {
+func (p *parts) updateSite(ctx context.Context, name federation.SiteName, req v1.UpdateSite, by audit.Entry) error {
 	p.adding.Lock()
 	defer p.adding.Unlock()
 	switch {
@@ -155,7 +156,7 @@ func (p *parts) updateSite(ctx context.Context, name federation.SiteName, req v1
 	}
 	by.Before, by.After = was.URL, s.URL
 	event := federation.SiteEvent{Site: name, At: by.At, Who: by.Who.User, To: "UPDATED", Why: strings.Join(req.Set, " ")}
-	if err := p.store.Commit(ctx, &federation.Batch{SiteEvents: []federation.SiteEvent{event}, Audit: []federation.AuditEntry{by}}); err != nil {
+	if err := p.store.Commit(ctx, &federation.Batch{SiteEvents: []federation.SiteEvent{event}, Audit: []audit.Entry{by}}); err != nil {
 		return err
 	}
 	p.join(&s, d)

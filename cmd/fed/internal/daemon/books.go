@@ -8,6 +8,7 @@ import (
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/audit"
 	"fsub/federation/controller"
 	"fsub/federation/ledger"
 	"fsub/federation/store"
@@ -51,7 +52,7 @@ func (c checker) Check(ctx context.Context, site federation.SiteName, from, unti
 }
 
 // ImportBill tells the API what an import came to.
-func (c checker) ImportBill(ctx context.Context, b *federation.Bill, reopen bool, entries ...federation.AuditEntry) (*v1.Bill, error) {
+func (c checker) ImportBill(ctx context.Context, b *federation.Bill, reopen bool, entries ...audit.Entry) (*v1.Bill, error) {
 	done, err := c.Collector.ImportBill(ctx, b, reopen, entries...)
 	if err != nil {
 		return nil, err
