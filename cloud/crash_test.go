@@ -17,6 +17,7 @@ import (
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -172,7 +173,7 @@ func newStory(t *testing.T, dieAt int, after bool) *story {
 	}
 	s.subs = append(s.subs, s.job("sleep 5", nil), s.job("sleep 5", nodes(2)), s.job("sleep 300", nil), s.job("exit 3", func(sub *federation.Submission) {
 		sub.Job.Spec.Het = []sbatch.Spec{*sub.Job.Spec}
-		sub.Offer.Parts = []federation.Offer{{Partition: "main", Offering: "small"}, {Partition: "main", Offering: "big"}}
+		sub.Offer.Parts = []decision.Offer{{Partition: "main", Offering: "small"}, {Partition: "main", Offering: "big"}}
 	}))
 	s.cancel[s.subs[2].Job.ID] = true
 	s.taken = make([]bool, len(s.subs))

@@ -44,7 +44,7 @@ type jobRecord struct {
 	Earlier []federation.AttemptRun `json:"earlier,omitempty"`
 }
 
-// want is a federation.Claim as it is kept: what placement grants a component.
+// want is a decision.Claim as it is kept: what placement grants a component.
 type want struct {
 	Partition string           `json:"partition"`
 	Offering  string           `json:"offering,omitempty"` // "": the cheapest

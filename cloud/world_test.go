@@ -14,6 +14,7 @@ import (
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -45,7 +46,7 @@ func (people) Lookup(_ context.Context, name string) (agentapi.User, error) {
 // offer is an offering of machines with 4 CPUs and a GPU.
 func offer(id string, price float64) provider.Offering {
 	return provider.Offering{ID: id, Type: id, Region: "here", Zone: "here-a", Market: provider.OnDemand, CPUs: 4, Mem: 16000, GPUs: 1, GPUType: "l4", Arch: "x86_64",
-		Price: federation.Dollars(price), Boot: 40 * time.Second}
+		Price: decision.Dollars(price), Boot: 40 * time.Second}
 }
 
 func newWorld(t testing.TB) *world {
@@ -111,7 +112,7 @@ func (w *world) job(script string, change func(*federation.Submission)) federati
 	if change != nil {
 		change(&s)
 	}
-	d := federation.Decision{Claim: int64(w.next), Offers: []*federation.Offer{&s.Offer}}
+	d := decision.Decision{Claim: int64(w.next), Offers: []*decision.Offer{&s.Offer}}
 	s.Claims = d.Claims()
 	for i := range s.Claims {
 		s.Claims[i].Partition = cmp.Or(s.Claims[i].Partition, s.Partition)

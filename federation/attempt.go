@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"fsub/federation/decision"
 )
 
 // Attempt is one submission of a job to one site. A job has at most one attempt that is not final.
@@ -36,7 +38,7 @@ type Attempt struct {
 	Note       string      // why it was refused, withdrawn or forgotten, in a sentence
 	// Decision is why it went there: Offers[0] is what was chosen, with its dollars. The lists may have been cut
 	// short. Stored whole (as JSON).
-	Decision Decision
+	Decision decision.Decision
 	Cost     Money // of all its runs that have ended
 	Held     Held  // by its newest run
 	Charged  int   // runs that have a [Charge]

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"fsub/federation/decision"
 	"fsub/sbatch"
 
 	"fsub/federation/reasons"
@@ -72,10 +73,10 @@ type Submission struct {
 	Payload   sbatch.Payload
 	Key       string
 	Partition string
-	User      SiteUser // at the site
-	Offer     Offer    // what it was bound for. Job and Payload ask for what it counts with already
+	User      SiteUser       // at the site
+	Offer     decision.Offer // what it was bound for. Job and Payload ask for what it counts with already
 	// Claims are what placement grants it there: one for each component. None: the partition, and whatever there is.
-	Claims []Claim
+	Claims []decision.Claim
 	// Restarts is how often the job has been requeued by the federation: what SLURM_RESTART_COUNT starts from.
 	Restarts int
 	// First: nobody has sent this attempt to the site before, so that it need not be searched for there.

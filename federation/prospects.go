@@ -3,6 +3,7 @@ package federation
 import (
 	"time"
 
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
@@ -29,9 +30,9 @@ type Limits interface {
 	// of fed account and fed qos.
 	With(limits, qos []string) (Limits, error)
 	// Check says why a job must not start; "": it may. Without an offer only that counts which is known of it anywhere. A job that is sent already may start.
-	Check(now time.Time, j *Job, o *Offer) reasons.Reason
+	Check(now time.Time, j *Job, o *decision.Offer) reasons.Reason
 	// Start reserves what a job may come to with an offer.
-	Start(now time.Time, j *Job, o *Offer)
+	Start(now time.Time, j *Job, o *decision.Offer)
 	// End gives back what is reserved for a job, and counts what it has used since it started.
 	End(now time.Time, id JobID)
 }
@@ -39,11 +40,11 @@ type Limits interface {
 // Prospect is a job that waits.
 type Prospect struct {
 	Job      *Job
-	Expected *Expected // nil: nothing is known
-	At       SiteName  // where it was sent already; "": it waits in the federation's queue
+	Expected *decision.Expected // nil: nothing is known
+	At       SiteName           // where it was sent already; "": it waits in the federation's queue
 	// Limited: a limit of the account tree keeps it back, the one that Reason names.
 	Limited bool
 	Reason  reasons.Reason
 	Under   []string // the accounts whose limits hold for it, its own and those above
-	Refused map[SiteName]Rejection
+	Refused map[SiteName]decision.Rejection
 }

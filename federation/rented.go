@@ -3,13 +3,14 @@ package federation
 import (
 	"time"
 
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
 // Rented is what a node of a rented pool is beyond a Slurm node. The planner reckons with it; nothing else in the core asks whether a site is a cloud.
 type Rented struct {
-	Offering     string  // the driver's name of what would be rented: "g6.xlarge/us-east-2a/spot". It comes back in [Offer.Offering]
-	PricePerHour Dollars // of the whole node; the site's own prices do not count then. 0: they do
+	Offering     string           // the driver's name of what would be rented: "g6.xlarge/us-east-2a/spot". It comes back in [decision.Offer.Offering]
+	PricePerHour decision.Dollars // of the whole node; the site's own prices do not count then. 0: they do
 	// Whole: a job has its nodes to itself, and pays for all of each.
 	Whole bool
 	// Boot is how long a job would wait for the node to start; 0: it is there. It is not a part of a pool's shape.

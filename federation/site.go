@@ -8,6 +8,7 @@ import (
 	"fsub/accounting"
 	"fsub/accounting/egress"
 	"fsub/accounting/power"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 	"fsub/topology"
 )
@@ -287,14 +288,14 @@ type Site struct {
 	NodeNotes map[string]string
 
 	// Outlook foretells waits at the site; nil: only jobs of ours use it, or nothing is known. Another one takes its place when more has been seen.
-	Outlook Outlook
+	Outlook decision.Outlook
 
 	// Bound are the attempts of ours that live at the site and are not in Seen.Running yet: intended, or pending there.
 	Bound []Bound
 	// Ours are attempts of ours that Seen.Running shows, as far as they may have to make room for others.
 	Ours []*Job
 	// Preempt is who ends jobs there for others.
-	Preempt PreemptBy
+	Preempt decision.PreemptBy
 }
 
 // UserName is the name of a user of this machine at the site.
@@ -328,7 +329,7 @@ type Bound struct {
 	Units     int // 1; for an array the number of its tasks that are neither ended nor seen to run
 	Partition string
 	Since     time.Time
-	Preempt   *Preemption // of its attempt
+	Preempt   *decision.Preemption // of its attempt
 }
 
 // Pool is the like nodes of one partition of a site: same CPUs, memory, GRES and features.

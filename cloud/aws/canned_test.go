@@ -12,7 +12,7 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // canned answers each action with the same words: for what the stand-in does not show.
@@ -100,12 +100,12 @@ func TestRefusedPrices(t *testing.T) {
 	p.log = quiet
 	c := &catalog{}
 	p.regions[0].spot(t.Context(), p, c, []string{"p5.48xlarge"})
-	for zone, want := range map[string]federation.Dollars{"us-east-2a": 55.04, "us-east-2b": 55.04, "us-east-2c": 55.04, "us-east-2d": 20.5} {
+	for zone, want := range map[string]decision.Dollars{"us-east-2a": 55.04, "us-east-2b": 55.04, "us-east-2c": 55.04, "us-east-2d": 20.5} {
 		if q, ok := p.catalogue.Price(c.spotKey("us-east-2", zone, "p5.48xlarge")); !ok || q.PerHour != want || q.Bound != (want == 55.04) {
 			t.Errorf("%s: %+v, want $%v", zone, q, want)
 		}
 	}
-	for usd, want := range map[federation.Dollars]federation.Dollars{700: 55.04, 0.00001: 55.04, 600: 55.04, 56: 56} {
+	for usd, want := range map[decision.Dollars]decision.Dollars{700: 55.04, 0.00001: 55.04, 600: 55.04, 56: 56} {
 		p.learn([]prices.Price{{Key: listKey("us-east-2", "p5.48xlarge"), PerHour: usd, At: p.now(), From: fromList}})
 		if q, _ := p.catalogue.Price(listKey("us-east-2", "p5.48xlarge")); q.PerHour != want {
 			t.Errorf("listed at $%v: %+v, want $%v", usd, q, want)

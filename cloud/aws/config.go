@@ -22,6 +22,7 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Config is what is rented from Amazon, in one region. Credentials are found as Amazon's own
@@ -38,7 +39,7 @@ type Config struct {
 	Reservations []string `yaml:"reservations,omitempty"`
 	// Dollars per hour on demand by type, or by types with a star, where a contract differs from
 	// Amazon's list.
-	Contract map[string]federation.Dollars `yaml:"prices,omitempty"`
+	Contract map[string]decision.Dollars `yaml:"prices,omitempty"`
 	// Images by type (with stars) or architecture (x86_64, arm64, x86_64/gpu): ami-...,
 	// resolve:ssm:/PARAMETER, or OWNER/NAME* for the newest that matches. Not set: Amazon Linux 2023,
 	// and AWS's deep learning base image for GPUs, whose driver knows no GPUs before the T4.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 func TestConfigErrors(t *testing.T) {
@@ -18,8 +18,8 @@ func TestConfigErrors(t *testing.T) {
 		`type "c7i"`:       func(c *Config) { c.Types[0] = "c7i" },
 		`market "cheap"`:   func(c *Config) { c.Markets = []provider.Market{"cheap"} },
 		`market "flex"`:    func(c *Config) { c.Markets = []provider.Market{provider.Flex} },
-		"invalid price -1": func(c *Config) { c.Contract = map[string]federation.Dollars{"c7i.large": -1} },
-		"prices: p5 matches none of types (c7i.large)": func(c *Config) { c.Contract = map[string]federation.Dollars{"p5": 1} },
+		"invalid price -1": func(c *Config) { c.Contract = map[string]decision.Dollars{"c7i.large": -1} },
+		"prices: p5 matches none of types (c7i.large)": func(c *Config) { c.Contract = map[string]decision.Dollars{"p5": 1} },
 		"images: g6.xlarge is neither":                 func(c *Config) { c.Images = map[string]string{"g6.xlarge": "ami-1"} },
 		`reservation "p5"`:                             func(c *Config) { c.Reservations = []string{"p5"} },
 		"does not know its V100":                       func(c *Config) { c.Types = []string{"p3.2xlarge"} },

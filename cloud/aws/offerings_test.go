@@ -20,7 +20,7 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/testbed/ec2"
 )
 
@@ -32,7 +32,7 @@ func TestOfferings(t *testing.T) {
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	block := c.AddBlock("p5.48xlarge", "us-east-2a", 2, 24*time.Hour)
 	cfg.Types = []string{"c7*.large", "g6.xlarge", "p5.48xlarge"}
-	cfg.Contract = map[string]federation.Dollars{"p5*": 31}
+	cfg.Contract = map[string]decision.Dollars{"p5*": 31}
 	cfg.Reservations, cfg.AnyZone, cfg.SpotInterrupts, cfg.Boot = []string{block, "cr-0of0another0region"}, true, 0.02, time.Minute
 	p := open(t, cfg)
 	all, err := p.Offerings(t.Context())

@@ -16,7 +16,7 @@ import (
 
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 const (
@@ -115,7 +115,7 @@ func (l *priceList) ask(ctx context.Context, region, typ string) []prices.Price 
 }
 
 // fetchPrice returns what one machine costs per hour, 0 if the list has no such product.
-func fetchPrice(ctx context.Context, c *pricing.Client, region, typ string) (federation.Dollars, error) {
+func fetchPrice(ctx context.Context, c *pricing.Client, region, typ string) (decision.Dollars, error) {
 	in := &pricing.GetProductsInput{ServiceCode: sdk.String("AmazonEC2"), FormatVersion: sdk.String("aws_v1")}
 	tenancy := "Shared"
 	if strings.Contains(typ, ".metal") {
@@ -146,7 +146,7 @@ func fetchPrice(ctx context.Context, c *pricing.Client, region, typ string) (fed
 	if math.IsInf(best, 1) {
 		return 0, nil
 	}
-	return federation.Dollars(best), nil
+	return decision.Dollars(best), nil
 }
 
 // productPrice reads the hourly on-demand price of one product of the list, 0 if it has none.

@@ -14,7 +14,7 @@ import (
 
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // spotTTL is how long spot prices are taken to stay: AWS changes them a few times a day.
@@ -73,7 +73,7 @@ func (r *regional) askSpot(ctx context.Context, p *Provider, c *catalog, names [
 				}
 				newest[key] = at
 				// It is the price of now, whenever it came to be.
-				list = append(list, prices.Price{Key: key, PerHour: federation.Dollars(usd), At: now, From: "spot price history"})
+				list = append(list, prices.Price{Key: key, PerHour: decision.Dollars(usd), At: now, From: "spot price history"})
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
 	"fsub/federation"
+	"fsub/federation/decision"
 	standin "fsub/testbed/azure"
 	"fsub/testbed/machines"
 )
@@ -35,7 +36,7 @@ func world(t *testing.T, cfg standin.Config) (*standin.Cloud, Config) {
 	return c, Config{
 		Site: "azure", Federation: "test", Subscription: standin.Subscription, ResourceGroup: "fsub", Location: "eastus", Subnet: standin.Subnet,
 		Endpoint: url, Credential: Token(c.Token()), AnyZone: true,
-		Sizes: []string{"Standard_*"}, Contract: map[string]federation.Dollars{"Standard_*": 1},
+		Sizes: []string{"Standard_*"}, Contract: map[string]decision.Dollars{"Standard_*": 1},
 		Images: map[string]string{"Standard_NV*_A10_v5": "me:grid:24:latest"},
 	}
 }
@@ -238,7 +239,7 @@ func TestOfferings(t *testing.T) {
 	if o := got["Standard_NC40ads_H100_v5/eastus-3/spot"]; o.GPUType != "h100-nvl" || o.GPUs != 1 || o.Zone != "eastus-3" || o.Price <= 0 || o.Interrupts <= 0 || o.MaxGang != 0 {
 		t.Errorf("%+v", o)
 	}
-	if o := got["Standard_NV12ads_A10_v5/eastus/on-demand"]; o.GPUType != "a10-8gb" || o.Price != federation.Dollars(0.908) || o.PriceFrom == "" || o.Quota != "StandardNVADSA10v5Family" {
+	if o := got["Standard_NV12ads_A10_v5/eastus/on-demand"]; o.GPUType != "a10-8gb" || o.Price != decision.Dollars(0.908) || o.PriceFrom == "" || o.Quota != "StandardNVADSA10v5Family" {
 		t.Errorf("%+v", o)
 	}
 	if o := got["Standard_ND96isr_H100_v5/eastus-1/block/group"]; o.Market != provider.Block || o.Price != 0 || o.Max != 16 || o.MaxGang != groupMost || !o.Until.Equal(time.Date(2026, 11, 14, 23, 30, 0, 0, time.UTC)) {

@@ -23,6 +23,7 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Config is what is rented from Microsoft Azure, in one region and resource group. Credentials
@@ -52,7 +53,7 @@ type Config struct {
 	Reservations []string `yaml:"reservations,omitempty"`
 	// Dollars per hour on demand by size, or by sizes with a star, where a contract differs from
 	// Azure's list, or the size is not in it.
-	Contract map[string]federation.Dollars `yaml:"prices,omitempty"`
+	Contract map[string]decision.Dollars `yaml:"prices,omitempty"`
 	// Images by size (with stars) or architecture (x86_64, arm64, x86_64/gpu):
 	// PUBLISHER:OFFER:SKU:VERSION, or an ID. Not set: Ubuntu 24.04, and Microsoft's HPC image of it for
 	// GPUs, which has no driver for parts of an A10 and for AMD's GPUs.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 	standin "fsub/testbed/azure"
 )
 
@@ -16,9 +16,9 @@ func TestSettings(t *testing.T) {
 		"sizes is missing":                    func(a *Config) { a.Sizes = nil },
 		`invalid market "flex"`:               func(a *Config) { a.Markets = []provider.Market{"flex"} },
 		"endpoint needs":                      func(a *Config) { a.Endpoint = "http://x" },
-		"invalid price -1 of Standard_D4s_v5": func(a *Config) { a.Contract = map[string]federation.Dollars{"Standard_D4s_v5": -1} },
+		"invalid price -1 of Standard_D4s_v5": func(a *Config) { a.Contract = map[string]decision.Dollars{"Standard_D4s_v5": -1} },
 		"spot_interrupts must not":            func(a *Config) { a.SpotInterrupts = -1 },
-		"azure: prices: Standard_D8s_v5 matches none of sizes (Standard_D4s_v5)": func(a *Config) { a.Contract = map[string]federation.Dollars{"Standard_D8s_v5": 1, "Standard_D*_v5": 1} },
+		"azure: prices: Standard_D8s_v5 matches none of sizes (Standard_D4s_v5)": func(a *Config) { a.Contract = map[string]decision.Dollars{"Standard_D8s_v5": 1, "Standard_D*_v5": 1} },
 		"azure: images: Standard_D8s_v5 is neither":                              func(a *Config) { a.Images = map[string]string{"Standard_D8s_v5": "a:b:c:d", "x86_64": "a:b:c:d"} },
 	} {
 		a := Config{Subscription: standin.Subscription, ResourceGroup: "g", Location: "eastus", Subnet: "n/m", Sizes: []string{"Standard_D4s_v5"}}

@@ -17,7 +17,7 @@ import (
 
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // said is an answer of Azure's, as the SDK returns it.
@@ -115,7 +115,7 @@ func TestOfficialFakes(t *testing.T) {
 	}
 	p := open(t, Config{
 		Site: "azure", Federation: "test", Subscription: "11111111-2222-3333-4444-555555555555", ResourceGroup: "fsub", Location: "eastus", Subnet: "net/machines",
-		Sizes: []string{"Standard_D4s_v5"}, Contract: map[string]federation.Dollars{"Standard_D4s_v5": 1}, Credential: &azfake.TokenCredential{}, HTTP: &http.Client{Transport: roundTrip{fake.NewServerFactoryTransport(server)}},
+		Sizes: []string{"Standard_D4s_v5"}, Contract: map[string]decision.Dollars{"Standard_D4s_v5": 1}, Credential: &azfake.TokenCredential{}, HTTP: &http.Client{Transport: roundTrip{fake.NewServerFactoryTransport(server)}},
 	})
 	_, err := p.Create(t.Context(), asked(providertest.Offer(t, p, "Standard_D4s_v5/eastus/on-demand"), "fake", 1))
 	if e := provider.AsError(err); err == nil || e.Kind != provider.KindStockOut || e.Code != "AllocationFailed" || !gone {

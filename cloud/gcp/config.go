@@ -20,6 +20,7 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Config is what is rented from Google Compute Engine, in one region. Credentials are found as
@@ -42,7 +43,7 @@ type Config struct {
 	Reservations []string `yaml:"reservations,omitempty"`
 	// Dollars per hour on demand by type, or by types with a star, where a contract differs from
 	// Google's list, or the type is not in it.
-	Contract map[string]federation.Dollars `yaml:"prices,omitempty"`
+	Contract map[string]decision.Dollars `yaml:"prices,omitempty"`
 	// Name of the VPC network. default if not set.
 	Network string `yaml:"network,omitempty"`
 	// Name of the subnetwork in the region. Not set: that of the network.

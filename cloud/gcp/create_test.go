@@ -10,7 +10,7 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/testbed/gce"
 	"fsub/testbed/machines"
 )
@@ -122,7 +122,7 @@ func TestWhatIsAsked(t *testing.T) {
 	cfg := standIn(c, url)
 	cfg.Reservations, cfg.NoAddress, cfg.DiskGiB, cfg.Labels = []string{"calendar"}, true, 200, map[string]string{"team": "ml"}
 	cfg.Types = append(cfg.Types, "a4-*")
-	cfg.Contract = map[string]federation.Dollars{"a4-*": 120}
+	cfg.Contract = map[string]decision.Dollars{"a4-*": 120}
 	p := open(t, cfg)
 	for id, wants := range map[string][]string{
 		"g2-standard-4/us-central1-a/spot":           {`"provisioningModel":"SPOT"`, `"instanceTerminationAction":"DELETE"`, `"diskSizeGb":"200"`, `"team":"ml"`, `"NO_RESERVATION"`, "pd-balanced", "startup-script"},
@@ -165,7 +165,7 @@ func TestNoGPUs(t *testing.T) {
 	}
 	cfg.Types = []string{"e2-standard-*"}
 	for _, entry := range []string{"e2-standard-2", "e2-*"} {
-		cfg.Contract = map[string]federation.Dollars{entry: 0.07}
+		cfg.Contract = map[string]decision.Dollars{entry: 0.07}
 		p := open(t, cfg)
 		for i, market := range []string{"on-demand", "spot"} {
 			o := providertest.Offer(t, p, "e2-standard-2/us-central1-a/"+market)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // TestOperationErrors: of several errors of an operation the one that says most counts.
@@ -78,7 +78,7 @@ func TestConfig(t *testing.T) {
 		"label":    func(c *Config) { c.Labels = map[string]string{"Team": "x"} },
 		"flex_run": func(c *Config) { c.FlexRun = 1 },
 		"types is": func(c *Config) { c.Types = nil },
-		"n2-* matches none of types (g2-standard-4)": func(c *Config) { c.Contract = map[string]federation.Dollars{"n2-*": 1} },
+		"n2-* matches none of types (g2-standard-4)": func(c *Config) { c.Contract = map[string]decision.Dollars{"n2-*": 1} },
 	} {
 		c := good
 		spoil(&c)

@@ -14,6 +14,7 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Settings is what a site's configuration says of one kind: which machines to rent, where, and at what price. It is a pointer to a struct
@@ -38,8 +39,8 @@ type Facts struct {
 	Nodes int    // with Here: how many there are
 	Place string // where data lies there, as in "aws:us-east-1"; "gcp:" alone: each machine's zone says in which region; "": in no cloud
 
-	DiskGiB      int                // size of each machine's disk; 0: not known, as with images of one's own
-	DiskGiBMonth federation.Dollars // list price of a GiB of it per month; 0: it is part of the machine's price, or something stands in for the cloud
+	DiskGiB      int              // size of each machine's disk; 0: not known, as with images of one's own
+	DiskGiBMonth decision.Dollars // list price of a GiB of it per month; 0: it is part of the machine's price, or something stands in for the cloud
 
 	List *List // price list that has its machines; nil: none, or the provider asks for itself
 }

@@ -17,7 +17,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -51,11 +51,11 @@ type Shape struct {
 	GPUs       int
 	GPUType    string
 	Features   []string
-	Price      federation.Dollars // per hour
-	Market     provider.Market    // "": provider.OnDemand
-	Interrupts float64            // expected per hour
-	Boot       time.Duration      // 0: DefaultBoot
-	Max        int                // machines at one time; 0: no bound
+	Price      decision.Dollars // per hour
+	Market     provider.Market  // "": provider.OnDemand
+	Interrupts float64          // expected per hour
+	Boot       time.Duration    // 0: DefaultBoot
+	Max        int              // machines at one time; 0: no bound
 }
 
 // DefaultBoot is how long a machine takes to start, about.

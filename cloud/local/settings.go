@@ -14,7 +14,7 @@ import (
 	"fsub/cloud/kind"
 	"fsub/cloud/local/lan"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -127,7 +127,7 @@ func (s *Settings) shape(whole Shape) Shape {
 	if s.GPUs > 0 {
 		out.GPUs, out.GPUType = s.GPUs, s.GPUType
 	}
-	out.Price, out.Max = federation.Dollars(s.Price), nodes
+	out.Price, out.Max = decision.Dollars(s.Price), nodes
 	if s.Spot {
 		out.Market = provider.Spot
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Source is the price list of a cloud. One that is Lazy() has what it knows learnt when its provider needs that, and is asked here only when somebody says so.
@@ -90,7 +90,7 @@ func (c *Catalogue) Price(k Key) (Price, bool) {
 
 // Contracted is what a machine costs where a contract sets its on-demand price, usd; 0: none does. Other markets but spot have that price. Spot machines are sold at the cloud's own,
 // which the contract's bounds where it is not known.
-func (c *Catalogue) Contracted(k Key, usd federation.Dollars, now time.Time) (Price, bool) {
+func (c *Catalogue) Contracted(k Key, usd decision.Dollars, now time.Time) (Price, bool) {
 	p, ok := c.Price(k)
 	switch {
 	case usd <= 0 || k.Market == provider.Spot && ok && !p.Bound:
@@ -161,7 +161,7 @@ func (c *Catalogue) Learn(list []Price) []Refused {
 	list = slices.SortedStableFunc(slices.Values(list), func(a, b Price) int { return cmp.Compare(rank(a.Market), rank(b.Market)) })
 	var refused []Refused
 	for _, p := range list {
-		var onDemand, before federation.Dollars
+		var onDemand, before decision.Dollars
 		list := p.Key
 		list.Market = provider.OnDemand
 		if q, ok := c.own(list); ok {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // said is a Source that says what it is told to.
@@ -26,7 +26,7 @@ func (s *said) Name() string { return "a list" }
 func (s *said) Prices(context.Context) ([]Price, error) { s.n++; return s.list, s.err }
 
 func h100(market provider.Market, usd float64, at time.Time) Price {
-	return Price{Key: Key{Cloud: Azure, Type: "Standard_ND96isr_H100_v5", Region: "eastus", Market: market}, PerHour: federation.Dollars(usd), At: at, From: "a list"}
+	return Price{Key: Key{Cloud: Azure, Type: "Standard_ND96isr_H100_v5", Region: "eastus", Market: market}, PerHour: decision.Dollars(usd), At: at, From: "a list"}
 }
 
 func open(t *testing.T, cfg Config) *Catalogue {
@@ -41,7 +41,7 @@ func open(t *testing.T, cfg Config) *Catalogue {
 // TestTables: each row has a price that can be true, a source and a date, and each shape is of a type that there is.
 func TestTables(t *testing.T) {
 	for k, p := range embedded() {
-		var onDemand federation.Dollars
+		var onDemand decision.Dollars
 		if k.Market == provider.Spot {
 			k.Market = provider.OnDemand
 			onDemand = embedded()[k].PerHour
@@ -64,7 +64,7 @@ func TestTables(t *testing.T) {
 	}
 	for _, c := range []struct {
 		key  Key
-		want federation.Dollars
+		want decision.Dollars
 	}{
 		{Key{Google, "a3-highgpu-8g", "us-central1", "us-central1-a", provider.OnDemand}, 88.49},
 		{Key{Google, TPU("v5p"), "us-east5", "us-east5-a", provider.Spot}, 2.415},
@@ -97,7 +97,7 @@ func TestRefuse(t *testing.T) {
 	if _, err := c.Refresh(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	is := func(c *Catalogue, market provider.Market, want federation.Dollars, age string) {
+	is := func(c *Catalogue, market provider.Market, want decision.Dollars, age string) {
 		t.Helper()
 		if p, ok := c.Price(h100(market, 0, now).Key); !ok || p.PerHour != want || p.Age(now) != age || p.From != "a list" {
 			t.Errorf("%+v, %s old", p, p.Age(now))
@@ -171,7 +171,7 @@ func TestAmazon(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	c := open(t, Config{Now: func() time.Time { return now }})
 	spot := func(zone string) Key { return Key{AWS, "p5.48xlarge", "us-east-2", zone, provider.Spot} }
-	is := func(k Key, usd federation.Dollars, from string) {
+	is := func(k Key, usd decision.Dollars, from string) {
 		t.Helper()
 		if p, ok := c.Price(k); !ok || p.PerHour != usd || !strings.Contains(p.From, from) {
 			t.Errorf("%+v: %+v, want $%v from %q", k, p, usd, from)
@@ -186,7 +186,7 @@ func TestAmazon(t *testing.T) {
 		t.Errorf("a price that nobody has published: %+v", p)
 	}
 	for usd, good := range map[float64]bool{0.00001: false, 0.5: false, 99: false, 14: true} {
-		refused := c.Learn([]Price{{Key: spot("use2-az1"), PerHour: federation.Dollars(usd), At: now, From: "spot price history"}})
+		refused := c.Learn([]Price{{Key: spot("use2-az1"), PerHour: decision.Dollars(usd), At: now, From: "spot price history"}})
 		if (len(refused) == 0) != good {
 			t.Errorf("$%v: %+v", usd, refused)
 		}

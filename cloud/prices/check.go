@@ -6,7 +6,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // What a price can be. Beyond that it is a fault of its source: public catalogues have listed $0, 0.00001, 700.0 where a price was not known, spot prices above
@@ -20,7 +20,7 @@ const (
 
 // Check says why a price cannot be true, "" if it can. onDemand is the price of the same machine on demand, and before what it cost by what is known already: the last good
 // price, or the table's; each 0 if that is not known.
-func Check(p *Price, onDemand, before federation.Dollars) string {
+func Check(p *Price, onDemand, before decision.Dollars) string {
 	usd := float64(p.PerHour)
 	switch {
 	case math.IsNaN(usd) || math.IsInf(usd, 0) || usd < least:
@@ -38,7 +38,7 @@ func Check(p *Price, onDemand, before federation.Dollars) string {
 }
 
 // rate is a price by the hour as people read it.
-func rate(d federation.Dollars) string {
+func rate(d decision.Dollars) string {
 	if math.IsNaN(float64(d)) || math.IsInf(float64(d), 0) {
 		return fmt.Sprint(float64(d))
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Ask says what is looked for.
@@ -61,8 +61,8 @@ func Accelerators() (names []string) {
 type Offer struct {
 	Price
 	Shape    Shape
-	Machines int                // how many of them; of TPUs how many chips
-	Total    federation.Dollars // per hour of all of them
+	Machines int              // how many of them; of TPUs how many chips
+	Total    decision.Dollars // per hour of all of them
 }
 
 // Offers are the machines that would serve, the cheapest first. Of a market that has no price of its own there is none.
@@ -79,7 +79,7 @@ func (c *Catalogue) Offers(a Ask) (list []Offer) {
 		if a.Count > 0 {
 			o.Machines = int(math.Ceil(float64(a.Count) / shape.Count))
 		}
-		o.Total = p.PerHour * federation.Dollars(o.Machines)
+		o.Total = p.PerHour * decision.Dollars(o.Machines)
 		list = append(list, o)
 	}
 	slices.SortFunc(list, func(a, b Offer) int {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // The clouds that there are prices of.
@@ -30,9 +30,9 @@ func TPU(generation string) string { return "tpu-" + generation }
 // Price is what something costs, and how that is known.
 type Price struct {
 	Key
-	PerHour federation.Dollars `json:"usd_per_hour"`
-	At      time.Time          `json:"at"`   // when it was learnt, or the table made
-	From    string             `json:"from"` // "retail price list", "table of 2026-06-18 (karpenter-provider-azure pricing)"
+	PerHour decision.Dollars `json:"usd_per_hour"`
+	At      time.Time        `json:"at"`   // when it was learnt, or the table made
+	From    string           `json:"from"` // "retail price list", "table of 2026-06-18 (karpenter-provider-azure pricing)"
 	// Bound: the market's own price is not known, and this is the most that it can be.
 	Bound bool `json:"bound,omitempty"`
 }

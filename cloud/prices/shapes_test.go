@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // summing is a source that puts prices together from parts.
@@ -72,7 +72,7 @@ func TestContracted(t *testing.T) {
 		{provider.OnDemand, 3, Price{PerHour: 3, From: "configuration"}}, {provider.OnDemand, 0, own(provider.OnDemand)}, {provider.Flex, 3, Price{PerHour: 3, From: "configuration"}},
 		{provider.Spot, 3, own(provider.Spot)}, {provider.Spot, 0, own(provider.Spot)},
 	} {
-		p, ok := c.Contracted(key(w.market), federation.Dollars(w.usd), now)
+		p, ok := c.Contracted(key(w.market), decision.Dollars(w.usd), now)
 		if !ok || p.PerHour != w.want.PerHour || p.From != w.want.From || p.Bound != w.want.Bound {
 			t.Errorf("%s at %v: %+v", w.market, w.usd, p)
 		}

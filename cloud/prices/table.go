@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 //go:embed aws.csv
@@ -68,7 +68,7 @@ func (t table) read(cloud, text string) error {
 			if cloud == AWS && zoneID.MatchString(row[1]) {
 				k.Region, k.Zone = "", row[1]
 			}
-			t[k] = Price{Key: k, PerHour: federation.Dollars(usd), At: at, From: "table of " + row[5] + " (" + row[4] + ")"}
+			t[k] = Price{Key: k, PerHour: decision.Dollars(usd), At: at, From: "table of " + row[5] + " (" + row[4] + ")"}
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Terms are what a contract makes of list prices.
@@ -18,7 +19,7 @@ type Terms struct {
 	Discounts []Discount // of several that fit a machine the first counts
 	Paid      []Paid
 	// Disk is what a machine's disk costs per hour. It is paid whatever the machine is.
-	Disk federation.Dollars
+	Disk decision.Dollars
 }
 
 // Discount is a share that is taken off the list price.
@@ -126,7 +127,7 @@ func (t *Terms) apply(o provider.Offering) provider.Offering {
 		if ok, _ := path.Match(d.Types, o.Type); d.Types != "" && !ok || len(d.Markets) > 0 && !slices.Contains(d.Markets, o.Market) || o.Price == 0 {
 			continue
 		}
-		o.Price *= federation.Dollars(1 - d.Off)
+		o.Price *= decision.Dollars(1 - d.Off)
 		o.PriceFrom += fmt.Sprintf(", less %g %%", d.Off*100)
 		break
 	}

@@ -8,6 +8,7 @@ import (
 
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // renter is a Provider that has whatever it is asked for.
@@ -58,7 +59,7 @@ func TestTermsPass(t *testing.T) {
 // TestTerms: a contract changes prices; a machine costs nothing only if it is paid for and idle.
 func TestTerms(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	offer := func(zone string, m provider.Market, usd federation.Dollars) provider.Offering {
+	offer := func(zone string, m provider.Market, usd decision.Dollars) provider.Offering {
 		return provider.Offering{ID: "a3-highgpu-8g/" + zone + "/" + string(m), Type: "a3-highgpu-8g", Region: zone[:len(zone)-2], Zone: zone, Market: m, Price: usd, PriceFrom: "billing catalog"}
 	}
 	r := &renter{offers: []provider.Offering{offer("us-central1-a", provider.OnDemand, 100), offer("us-central1-b", provider.OnDemand, 100), offer("us-west1-a", provider.Spot, 40)}}
@@ -139,7 +140,7 @@ func TestOffers(t *testing.T) {
 	clouds := map[string]bool{}
 	for i, o := range list {
 		clouds[o.Cloud] = true
-		if i > 0 && o.Total < list[i-1].Total || float64(o.Machines)*o.Shape.Count < 16 || o.Total != o.PerHour*federation.Dollars(o.Machines) || !strings.HasPrefix(o.Region, "us-") {
+		if i > 0 && o.Total < list[i-1].Total || float64(o.Machines)*o.Shape.Count < 16 || o.Total != o.PerHour*decision.Dollars(o.Machines) || !strings.HasPrefix(o.Region, "us-") {
 			t.Fatalf("%d: %+v", i, o)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -96,12 +97,12 @@ type Offering struct {
 	Features []string
 	Arch     string // "x86_64", "arm64"
 
-	Price      federation.Dollars // per hour of one machine
-	Least      time.Duration      // what a machine is charged for at least, however soon it ends
-	PricedAt   time.Time          // when the price was learnt
-	PriceFrom  string             // where: "pricing API", "table of 2026-07-20", "configuration"
-	Interrupts float64            // expected interruptions per hour; 0 where there are none
-	Boot       time.Duration      // from Create to the agent's first word, as expected; the cloud's queue included
+	Price      decision.Dollars // per hour of one machine
+	Least      time.Duration    // what a machine is charged for at least, however soon it ends
+	PricedAt   time.Time        // when the price was learnt
+	PriceFrom  string           // where: "pricing API", "table of 2026-07-20", "configuration"
+	Interrupts float64          // expected interruptions per hour; 0 where there are none
+	Boot       time.Duration    // from Create to the agent's first word, as expected; the cloud's queue included
 	// Queue is for how long the cloud may queue a request (KindPending) before it is given up; 0: it answers at once.
 	Queue time.Duration
 	Max   int // machines at one time, 0: no bound is known

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // What the sections of several clouds have in common: checks of prices, images and markets, each with an error that begins with the section's name.
@@ -16,7 +16,7 @@ import (
 func Amount(f float64) bool { return f >= 0 && !math.IsInf(f, 1) }
 
 // CheckPrices refuses prices that are not amounts, and those of types that the section does not rent: types are the values of key.
-func CheckPrices(section string, prices map[string]federation.Dollars, key string, types []string) error {
+func CheckPrices(section string, prices map[string]decision.Dollars, key string, types []string) error {
 	for typ, usd := range prices {
 		if !Amount(float64(usd)) {
 			return fmt.Errorf("%s: prices: invalid price %v of %s: want dollars per hour, not negative", section, float64(usd), typ)

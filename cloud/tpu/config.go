@@ -18,6 +18,7 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/topology/torus"
 )
 
@@ -38,7 +39,7 @@ type Config struct {
 	Reservations []string `yaml:"reservations,omitempty"`
 	// Dollars per hour of one chip on demand by generation (v5p), where a contract differs from Google's
 	// list. Spot slices cost what Google asks, and at most this where that is not known.
-	Contract map[string]federation.Dollars `yaml:"prices,omitempty"`
+	Contract map[string]decision.Dollars `yaml:"prices,omitempty"`
 	// Name of the VPC network. default if not set.
 	Network string `yaml:"network,omitempty"`
 	// Name of the subnetwork in the zone's region. Not set: that of the network.

@@ -14,7 +14,7 @@ import (
 
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 	"fsub/topology/torus"
@@ -179,7 +179,7 @@ func (p *Provider) offering(s slice, zone string, market provider.Market, reserv
 		Hosts: s.hosts, CPUs: size[0], Mem: sbatch.MemMiB(size[1] * 1024 * 95 / 100), Arch: "x86_64",
 		GRES:     []gres.Resource{{Name: "tpu", Type: s.gen.Name, Count: s.perHost}},
 		Features: []string{s.name(), s.gen.Feature(s.shape)},
-		Price:    chip.PerHour * federation.Dollars(s.perHost), PricedAt: chip.At, PriceFrom: chip.From, Boot: p.cfg.Boot, Queue: p.cfg.Queue,
+		Price:    chip.PerHour * decision.Dollars(s.perHost), PricedAt: chip.At, PriceFrom: chip.From, Boot: p.cfg.Boot, Queue: p.cfg.Queue,
 	}
 	if o.Hosts == 1 {
 		o.Hosts = 0

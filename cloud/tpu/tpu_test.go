@@ -13,7 +13,7 @@ import (
 
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/testbed/gce"
 	"fsub/testbed/machines"
 )
@@ -40,7 +40,7 @@ func world(t *testing.T, cfg gce.Config) (*gce.Cloud, Config) {
 	return c, Config{
 		Site: "tpus", Federation: "test", Project: c.Project(), Zones: []string{"us-central1-a", "us-central1-b"}, Endpoint: url, Slices: []string{"v5litepod-4", "v5litepod-16", "v5p-256"},
 		Markets: []provider.Market{provider.OnDemand, provider.Spot, provider.Flex}, Reservations: []string{"projects/project-1/locations/us-central1-a/reservations/paid"},
-		Contract: map[string]federation.Dollars{"v5p": 4.2},
+		Contract: map[string]decision.Dollars{"v5p": 4.2},
 	}
 }
 
@@ -155,7 +155,7 @@ func TestSlices(t *testing.T) {
 // TestContract: a contract's price is that on demand; spot slices cost what Google asks.
 func TestContract(t *testing.T) {
 	_, cfg := world(t, gce.Config{})
-	cfg.Contract = map[string]federation.Dollars{"v5e": 1.1, "v5p": 4}
+	cfg.Contract = map[string]decision.Dollars{"v5e": 1.1, "v5p": 4}
 	p := open(t, cfg)
 	if on, spot := providertest.Offer(t, p, "v5litepod-4/us-central1-a/on-demand"), providertest.Offer(t, p, "v5litepod-4/us-central1-a/spot"); on.Price != 4*1.1 || spot.Price >= on.Price {
 		t.Errorf("on demand $%v, spot $%v from %s", on.Price, spot.Price, spot.PriceFrom)

@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -29,7 +30,7 @@ func TestClusters(t *testing.T) {
 	d := start(t)
 	d.Controller.SetSites(site("alpha"), site("beta"), site("gamma"))
 	now := time.Now()
-	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{
+	d.Controller.SetDecision(decision.Decision{Offers: []*decision.Offer{
 		{Site: "alpha", Start: now.Add(time.Hour), Total: 1}, {Site: "gamma", Start: now, Total: 2}, {Site: "beta", Start: now, Total: 3},
 	}})
 	unreachable := func(s string) string {
@@ -74,7 +75,7 @@ func TestClusters(t *testing.T) {
 func TestClustersThatWait(t *testing.T) {
 	d := start(t)
 	d.Controller.SetSites(site("alpha"), site("beta"))
-	d.Controller.SetDecision(federation.Decision{Rejections: []federation.Rejection{{Site: "alpha", Never: true}, {Site: "beta"}}})
+	d.Controller.SetDecision(decision.Decision{Rejections: []decision.Rejection{{Site: "alpha", Never: true}, {Site: "beta"}}})
 	var got v1.SubmitResponse
 	as(t, alice, d.Socket, "POST", "/fed/v1/job", request1(func(r *v1.SubmitRequest) { r.Spec.Clusters = "alpha,beta" }), &got)
 	if got.Cluster != "beta" {
@@ -124,26 +125,26 @@ func TestTestOnly(t *testing.T) {
 		status = as(t, alice, d.Socket, "POST", "/fed/v1/job", request1(func(r *v1.SubmitRequest) { r.TestOnly = true; change(&r.Spec) }), &got)
 		return status, got
 	}
-	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Partition: "main", Start: when, Nodes: 3}}})
+	d.Controller.SetDecision(decision.Decision{Offers: []*decision.Offer{{Site: "alpha", Partition: "main", Start: when, Nodes: 3}}})
 	status, got := try(func(*sbatch.Spec) {})
 	want := regexp.MustCompile(`^Job \d+ to start at 2026-11-20T17:31:14 using 6 processors on nodes n\[1-3\] in partition main$`)
 	if status != 200 || got.JobID != 0 || !want.MatchString(got.Message) {
 		t.Errorf("%d %+v", status, got)
 	}
-	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Nodes: 3, Total: 2.5,
-		Foreseen: &federation.Foreseen{P50: time.Hour, P90: 3 * time.Hour, Unsure: "it is Monday"}}}})
+	d.Controller.SetDecision(decision.Decision{Offers: []*decision.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Nodes: 3, Total: 2.5,
+		Foreseen: &decision.Foreseen{P50: time.Hour, P90: 3 * time.Hour, Unsure: "it is Monday"}}}})
 	if _, got = try(func(*sbatch.Spec) {}); got.Place != "alpha main/h100, $2.50; starts in 1h0m0s, and in nine of ten cases within 3h0m0s (unsure: it is Monday)" {
 		t.Errorf("the place is told as %q", got.Place)
 	}
 	// Where nobody else's queue is waited in: how long, and how long it runs, by what is known of such jobs.
-	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Wait: 90 * time.Minute, Nodes: 3, Total: 4.5, Most: 9,
-		Terms: []federation.Term{{Name: "run", Amount: 2.5}, {Name: "wait", Amount: 2}}}}, Reason: reasons.Priority,
-		Expected: &federation.Expected{P50: 200 * time.Millisecond, P90: time.Hour, Runs: 7}})
+	d.Controller.SetDecision(decision.Decision{Offers: []*decision.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Wait: 90 * time.Minute, Nodes: 3, Total: 4.5, Most: 9,
+		Terms: []decision.Term{{Name: "run", Amount: 2.5}, {Name: "wait", Amount: 2}}}}, Reason: reasons.Priority,
+		Expected: &decision.Expected{P50: 200 * time.Millisecond, P90: time.Hour, Runs: 7}})
 	if _, got = try(func(*sbatch.Spec) {}); got.Place != "alpha main/h100, $2.50, $9.00 at most ($4.50 with the value of waiting); starts in 1h30m0s unless jobs that wait already come first; expected to run 1s, and in nine of ten cases no longer than 1h0m0s" {
 		t.Errorf("the place is told as %q", got.Place)
 	}
-	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Nodes: 3, Total: 0.0018,
-		Terms: []federation.Term{{Name: "run", Amount: 0.0018}}}}})
+	d.Controller.SetDecision(decision.Decision{Offers: []*decision.Offer{{Site: "alpha", Partition: "main", Pool: "main/h100", Start: when, Nodes: 3, Total: 0.0018,
+		Terms: []decision.Term{{Name: "run", Amount: 0.0018}}}}})
 	if _, got = try(func(*sbatch.Spec) {}); got.Place != "alpha main/h100, <$0.01" {
 		t.Errorf("less than a cent is told as %q", got.Place)
 	}
@@ -155,17 +156,17 @@ func TestTestOnly(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	d.Controller.SetDecision(federation.Decision{Reason: reasons.SiteUnavailable, Rejections: []federation.Rejection{{Site: "alpha", Reason: reasons.SiteUnavailable}}})
+	d.Controller.SetDecision(decision.Decision{Reason: reasons.SiteUnavailable, Rejections: []decision.Rejection{{Site: "alpha", Reason: reasons.SiteUnavailable}}})
 	if status, got = try(func(*sbatch.Spec) {}); status != 503 || got.Error.Text != "Unable to contact slurm controller (connect failure)" {
 		t.Errorf("%d %+v", status, got.Error)
 	}
-	d.Controller.SetDecision(federation.Decision{Reason: reasons.SiteUnavailable, Rejections: []federation.Rejection{
+	d.Controller.SetDecision(decision.Decision{Reason: reasons.SiteUnavailable, Rejections: []decision.Rejection{
 		{Site: "alpha", Reason: reasons.SiteUnavailable, Detail: "asleep"}, {Site: "beta", Reason: reasons.Partition, Detail: "no partition x", Never: true},
 	}})
 	if status, got = try(func(*sbatch.Spec) {}); status != 400 || got.Error.Text != "Invalid partition name specified" || !strings.Contains(got.Error.Detail, "alpha: asleep") {
 		t.Errorf("%d %+v", status, got.Error)
 	}
-	d.Controller.SetDecision(federation.Decision{Reason: reasons.PartitionDown, Rejections: []federation.Rejection{{Site: "alpha", Reason: reasons.PartitionDown}}})
+	d.Controller.SetDecision(decision.Decision{Reason: reasons.PartitionDown, Rejections: []decision.Rejection{{Site: "alpha", Reason: reasons.PartitionDown}}})
 	if status, got = try(func(*sbatch.Spec) {}); status != 400 || got.Error.Text != "Requested nodes are busy" {
 		t.Errorf("%d %+v", status, got.Error)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Controller is what the API needs of the controller. None of the methods waits for a site.
@@ -20,16 +21,16 @@ type Controller interface {
 	// Judge reports as *federation.SlurmError why no site can ever run j, nil if one may.
 	Judge(j *federation.Job) error
 	// Decision says what placement thinks of a job now, as if it were alone.
-	Decision(j *federation.Job) federation.Decision
+	Decision(j *federation.Job) decision.Decision
 	// Explain says why a job is where it is. It may wait for the controller's round, for a moment.
-	Explain(ctx context.Context, j *federation.Job) federation.Explained
-	Priority(j *federation.Job) []federation.PriorityPart
+	Explain(ctx context.Context, j *federation.Job) decision.Explained
+	Priority(j *federation.Job) []decision.PriorityPart
 	// Starts tells when jobs that wait are expected to start, as far as that is known. It may wait for the controller's round, and not change what it returns.
-	Starts(ctx context.Context) (federation.Starts, error)
+	Starts(ctx context.Context) (decision.Starts, error)
 	// Spendings tells what the jobs that run have come to. It may wait for the controller's round, and not change what it returns.
 	Spendings(ctx context.Context) (federation.Spendings, error)
 	// Try says when and where j would start if it were submitted now. It fails with what Judge says of a job that can run nowhere.
-	Try(ctx context.Context, j *federation.Job) (federation.Trial, error)
+	Try(ctx context.Context, j *federation.Job) (decision.Trial, error)
 	// Sites are the members of the federation as last seen, by name. The values are shared: do not change them.
 	Sites() []*federation.Site
 	// Wake tells that something was written to the store: a job or a request.

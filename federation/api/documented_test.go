@@ -18,6 +18,7 @@ import (
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
+	"fsub/federation/decision"
 	"fsub/federation/health"
 	"fsub/federation/reports"
 	"fsub/sbatch"
@@ -137,8 +138,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	d.Store.SetSiteState(t.Context(), federation.SiteRecord{Name: "sky", State: federation.FedDrain, Lost: now, By: "ann", At: now})
 	d.Controller.SetSites(append(testSites(), &federation.Site{Name: "sky", Lost: now, NextTry: now, Conditions: []federation.Condition{{Name: federation.CondLost, Since: now}}})...)
 	d.Controller.SetSites(append(testSites(), &federation.Site{Name: "sky"})...)
-	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Terms: []federation.Term{{Name: "run", Amount: 2}}}},
-		Rejections: []federation.Rejection{{Site: "beta", Reason: "Resources"}}})
+	d.Controller.SetDecision(decision.Decision{Offers: []*decision.Offer{{Site: "alpha", Terms: []decision.Term{{Name: "run", Amount: 2}}}},
+		Rejections: []decision.Rejection{{Site: "beta", Reason: "Resources"}}})
 	ran, waits, ended := job(0, alice, federation.Running), job(0, alice, federation.Pending), job(0, alice, federation.Completed)
 	ran.Site, ran.Nodes, ran.Start, ran.Attempt, ran.Submit = "sky", "n1", time.Now().Add(-time.Minute), 1, time.Now()
 	waits.Spec.Array, waits.Whole = "0-9%2", &federation.ArrayWhole{Count: 10, Max: 9, Step: 1, Limit: 2}
@@ -148,7 +149,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	steps.id.Store(int64(ids[0]))
 	d.Store.Commit(t.Context(), &federation.Batch{
 		Attempts: []*federation.Attempt{{Job: ids[0], Number: 1, Key: "k", Site: "sky", State: federation.AttemptStarted, Created: time.Now(),
-			Decision: federation.Decision{Offers: []*federation.Offer{{Site: "sky"}}}, Runs: []federation.AttemptRun{{State: federation.Requeued}}}},
+			Decision: decision.Decision{Offers: []*decision.Offer{{Site: "sky"}}}, Runs: []federation.AttemptRun{{State: federation.Requeued}}}},
 		Tasks:  []*federation.Task{{Job: ids[1], Index: 1, State: federation.Running}},
 		Events: []federation.Event{{Job: ids[0], At: time.Now(), Text: "happened"}},
 		Moves:  []federation.Move{{Job: ids[0], Task: -1, What: federation.MoveEnd, State: federation.Completed}},

@@ -13,6 +13,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 	"fsub/testbed/apitest"
 )
@@ -263,7 +264,7 @@ func TestExplainOfOthers(t *testing.T) {
 		if code := as(t, uid, d.Socket, "GET", fmt.Sprintf("/fed/v1/job/%d/explain", id), nil, &e); code != 200 || len(e.Holdbacks) != 1 {
 			t.Fatalf("uid %d: status %d, %+v", uid, code, e.Holdbacks)
 		}
-		if h := e.Holdbacks[0]; h.Text != want || h.Kind != federation.HeldByBudget || (len(h.Details)+len(h.Free) > 0) == (uid == bob) {
+		if h := e.Holdbacks[0]; h.Text != want || h.Kind != decision.HeldByBudget || (len(h.Details)+len(h.Free) > 0) == (uid == bob) {
 			t.Errorf("uid %d is told %+v", uid, h)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 )
 
 // items are what becomes of chosen jobs: what is refused, or needs nothing, is settled at once.
@@ -95,7 +96,7 @@ func (s *operations) fit(ctx context.Context, c identity.Caller, op *federation.
 // nobody asks that.
 func (s *operations) cannotMove(q *v1.NewOperation) func(*federation.Job) error {
 	c, ok := s.Controller.(interface {
-		WhyNone() func(*federation.Job, []federation.SiteName) []federation.Rejection
+		WhyNone() func(*federation.Job, []federation.SiteName) []decision.Rejection
 	})
 	if q.Verb != federation.RequestMove || q.Force || !ok {
 		return nil
@@ -124,7 +125,7 @@ func (s *operations) cannotMove(q *v1.NewOperation) func(*federation.Job) error 
 	}
 }
 
-func whyText(no *federation.Rejection) string {
+func whyText(no *decision.Rejection) string {
 	if text := no.Text(); text != "" {
 		return text
 	}

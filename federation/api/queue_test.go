@@ -23,6 +23,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 	"fsub/testbed/apitest"
@@ -238,11 +239,11 @@ func TestQueueTellsStarts(t *testing.T) {
 	}
 	d.Put(t, federation.Job{User: "alice", State: federation.Pending, Spec: &sbatch.Spec{Name: "c", Begin: time.Unix(2_000_000_000, 0)}}) // its nodes are not free then
 	d.Put(t, federation.Job{User: "alice", State: federation.Running, Start: time.Unix(1_500_000_000, 0), Spec: &sbatch.Spec{Name: "d"}})
-	at := func(hour int64) federation.Start {
-		return federation.Start{Site: "x", At: time.Unix(2_000_000_000+3600*hour, 0)}
+	at := func(hour int64) decision.Start {
+		return decision.Start{Site: "x", At: time.Unix(2_000_000_000+3600*hour, 0)}
 	}
 	first := federation.FirstJobID
-	d.Controller.SetStarts(federation.Starts{first: at(2), first + 2: at(1), first + 3: at(0)})
+	d.Controller.SetStarts(decision.Starts{first: at(2), first + 2: at(1), first + 3: at(0)})
 	for query, want := range map[string]string{
 		"?sort=S": "d1500000000 c2000000000 a0 b0", "?start=1&sort=S": "d1500000000 c2000003600 a2000007200 b0", "?start=1&sort=j&states=PENDING": "a2000007200 b0 c2000003600",
 	} {

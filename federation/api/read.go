@@ -12,6 +12,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 	"fsub/federation/share"
 )
 
@@ -163,10 +164,10 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, c identity.C
 
 // shownTo is what a caller may know of what keeps a job back. Limits and guarantees are everybody's to know, as the tree is and who runs what; what is spent and reserved
 // of a budget is told to those alone whose jobs it keeps back, to coordinators and operators.
-func shownTo(c identity.Caller, j *federation.Job, all []federation.Holdback) (out []federation.Holdback) {
+func shownTo(c identity.Caller, j *federation.Job, all []decision.Holdback) (out []decision.Holdback) {
 	for _, h := range all {
-		if h.Kind == federation.HeldByBudget && !c.MayActFor(j.UID, j.TreeAccount) {
-			h = federation.Holdback{Kind: h.Kind, Text: "told to the job's user, coordinators of its account and operators"}
+		if h.Kind == decision.HeldByBudget && !c.MayActFor(j.UID, j.TreeAccount) {
+			h = decision.Holdback{Kind: h.Kind, Text: "told to the job's user, coordinators of its account and operators"}
 		}
 		out = append(out, h)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 )
@@ -17,7 +18,7 @@ func TestRefusals(t *testing.T) {
 	alpha.Seen = &federation.Observation{Partitions: []federation.Partition{{Name: "main"}, {Name: "short"}}}
 	beta.Seen = &federation.Observation{Partitions: []federation.Partition{{Name: "main"}, {Name: "gpu"}}}
 	d.Controller.SetSites(alpha, beta)
-	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "alpha", Partition: "main", Start: time.Now(), Nodes: 1}}})
+	d.Controller.SetDecision(decision.Decision{Offers: []*decision.Offer{{Site: "alpha", Partition: "main", Start: time.Now(), Nodes: 1}}})
 	const partition, limit, least = "Invalid partition name specified", "Requested time limit is invalid (missing or exceeds some limit)",
 		"Invalid time-min specification (exceeds job's time or other limits)"
 	const gres = "Invalid generic resource (gres) specification"
@@ -121,7 +122,7 @@ func TestRefusedGPUs(t *testing.T) {
 	one, two := site("one"), site("two")
 	one.Seen, two.Seen = &federation.Observation{NoSlurm: true}, &federation.Observation{NoSlurm: true}
 	d.Controller.SetSites(one, two)
-	d.Controller.SetDecision(federation.Decision{Offers: []*federation.Offer{{Site: "one", Partition: "main", Start: time.Now(), Nodes: 1}}})
+	d.Controller.SetDecision(decision.Decision{Offers: []*decision.Offer{{Site: "one", Partition: "main", Start: time.Now(), Nodes: 1}}})
 	submit := func(gpus string) (status int, got v1.SubmitResponse) {
 		status = as(t, alice, d.Socket, "POST", "/fed/v1/job", request1(func(r *v1.SubmitRequest) { r.Spec.GPUs, r.Spec.GPUsPerNode = gpus, "4" }), &got)
 		return status, got

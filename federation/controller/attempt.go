@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
 	"fsub/federation/place"
@@ -42,7 +43,7 @@ type attempts struct {
 }
 
 // bind writes the intent to run j where d.Offers[0] says. The submission itself follows the commit.
-func (at *attempts) bind(j *job, d federation.Decision) {
+func (at *attempts) bind(j *job, d decision.Decision) {
 	o := d.Offers[0]
 	s := at.sites.byName[o.Site]
 	now := at.now().UTC()
@@ -92,9 +93,9 @@ func (at *attempts) bind(j *job, d federation.Decision) {
 const keptOffers = 8
 
 // cut bounds what is kept of a decision: the best offers and as many rejections as a person would read.
-func cut(d federation.Decision) federation.Decision {
-	d.Offers = append([]*federation.Offer(nil), d.Offers[:min(len(d.Offers), keptOffers)]...)
-	d.Rejections = append([]federation.Rejection(nil), d.Rejections[:min(len(d.Rejections), 32)]...)
+func cut(d decision.Decision) decision.Decision {
+	d.Offers = append([]*decision.Offer(nil), d.Offers[:min(len(d.Offers), keptOffers)]...)
+	d.Rejections = append([]decision.Rejection(nil), d.Rejections[:min(len(d.Rejections), 32)]...)
 	return d
 }
 
@@ -198,7 +199,7 @@ func (at *attempts) refuse(s *site, j *job, err error, reason reasons.Reason) {
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	at.batch.eventf(j, "refused by %s: %v", s.Name, err)
 	remembered := errors.Is(err, federation.ErrConflict) && j.Attempt > 1 // for a while: it may have been there before
-	no := federation.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: !remembered}
+	no := decision.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: !remembered}
 	j.leaveOut(no, at.now().Add(refusedFor))
 	if j.array != nil && reason != reasons.Refused { // nor is it asked for the tasks that wait
 		j.array.leaveOut(no, at.now().Add(refusedFor))
@@ -243,7 +244,7 @@ func (at *attempts) limited(s *site, j *job, err error) {
 	now := at.now()
 	at.life.finishAttempt(j, federation.AttemptRefused, err.Error())
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
-	j.leaveOut(federation.Rejection{Site: s.Name, Reason: reasons.SubmitLimit, Detail: err.Error()}, now.Add(2*limitedFor))
+	j.leaveOut(decision.Rejection{Site: s.Name, Reason: reasons.SubmitLimit, Detail: err.Error()}, now.Add(2*limitedFor))
 	s.limit(federation.Limited{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS}, now.Add(limitedFor))
 	at.life.backToQueue(j, reasons.SubmitLimit)
 	at.queue.times.add(j, now.Add(limitedFor))

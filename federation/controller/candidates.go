@@ -5,6 +5,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
@@ -124,7 +125,7 @@ const quotaAgain = 15 * time.Second
 
 // overQuota says why the limits of the account tree keep a job from being bound, "" if they do not, and has it considered again. j is what waits: the job, or
 // its array. Without an offer only that counts which is known of the job anywhere.
-func (cd *candidates) overQuota(j *job, of *federation.Job, o *federation.Offer, now time.Time) reasons.Reason {
+func (cd *candidates) overQuota(j *job, of *federation.Job, o *decision.Offer, now time.Time) reasons.Reason {
 	if !cd.limits.hold(of) {
 		return ""
 	}
@@ -154,5 +155,5 @@ func (cd *candidates) flee(j *job, now time.Time) {
 		j.hinder().liveRun = nil
 		return
 	}
-	j.leaveOut(federation.Rejection{Site: r.Site, Reason: reasons.Forgotten, Why: codes.Because(codes.Ghost)}, now.Add(lookAtLiveRun))
+	j.leaveOut(decision.Rejection{Site: r.Site, Reason: reasons.Forgotten, Why: codes.Because(codes.Ghost)}, now.Add(lookAtLiveRun))
 }

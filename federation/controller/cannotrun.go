@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
@@ -47,7 +48,7 @@ func (mv *moves) leaveStuck() {
 // cannotRun says why a site has no nodes that could run a job of ours there, as its nodes are now; "" if it has.
 func (mv *moves) cannotRun(s *site, j *job) string {
 	d := mv.judge(j)
-	if slices.ContainsFunc(d.Offers, func(o *federation.Offer) bool { return o.Site == s.Name }) {
+	if slices.ContainsFunc(d.Offers, func(o *decision.Offer) bool { return o.Site == s.Name }) {
 		return ""
 	}
 	for _, r := range d.Rejections {
@@ -69,7 +70,7 @@ func (mv *moves) elsewhere(j *job) federation.SiteName {
 }
 
 // judge asks placement where a job could run, whatever is free.
-func (mv *moves) judge(j *job) (d federation.Decision) {
+func (mv *moves) judge(j *job) (d decision.Decision) {
 	if f := mv.queue.world.Guard(func() { d = mv.queue.world.Judge(&j.Job) }); f != nil {
 		mv.log.Error("placement failed", "job", j.ID, "err", f)
 	}

@@ -24,6 +24,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/audit"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
 	"fsub/federation/place"
@@ -91,7 +92,7 @@ type Site struct {
 	Backlog int
 	// AccountBacklog is as in federation.Site.
 	AccountBacklog map[string]int
-	Preempt        federation.PreemptBy // who ends jobs there for others
+	Preempt        decision.PreemptBy // who ends jobs there for others
 	Users          map[string]federation.SiteUser
 	Accounts       map[string]string // as in federation.Site
 	// Lifts are the kinds of slurmctld's drains that are ended here once their cause is gone.

@@ -7,23 +7,24 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
 // leaving is a site, or something that is rented there, that a job is not given for a while.
 type leaving struct {
-	no    federation.Rejection
-	what  string // see federation.LeftOut; "": the whole site
+	no    decision.Rejection
+	what  string // see decision.LeftOut; "": the whole site
 	until time.Time
 }
 
 // leaveOut notes that a site is not to be asked again for a while. What is said of it already stays if it holds for longer.
-func (j *job) leaveOut(no federation.Rejection, until time.Time) {
+func (j *job) leaveOut(no decision.Rejection, until time.Time) {
 	j.hinder().leave(leaving{no: no, until: until})
 }
 
 // leaveOutOf notes that a job is not to be given an offering of a site, or spot machines of a zone, for a while.
-func (j *job) leaveOutOf(what string, no federation.Rejection, until time.Time) {
+func (j *job) leaveOutOf(what string, no decision.Rejection, until time.Time) {
 	j.hinder().leave(leaving{no: no, what: what, until: until})
 }
 
@@ -65,7 +66,7 @@ func (h *hindered) tellLeaves() {
 			h.refusedUntil = l.until
 		}
 		if h.refused == nil {
-			h.refused = map[federation.SiteName]federation.Rejection{}
+			h.refused = map[federation.SiteName]decision.Rejection{}
 		}
 		r, known := h.refused[l.no.Site]
 		switch {
@@ -74,7 +75,7 @@ func (h *hindered) tellLeaves() {
 		case known && len(r.Parts) == 0: // the whole site is left out
 		default:
 			r.Site = l.no.Site
-			r.Parts = append(r.Parts, federation.LeftOut{What: l.what, Reason: l.no.Reason, Why: l.no.Why, Detail: l.no.Detail})
+			r.Parts = append(r.Parts, decision.LeftOut{What: l.what, Reason: l.no.Reason, Why: l.no.Why, Detail: l.no.Detail})
 			h.refused[l.no.Site] = r
 		}
 	}
@@ -94,7 +95,7 @@ func (h *hindered) leavesSite(name federation.SiteName, now time.Time) bool {
 const takenFor = 30 * time.Minute
 
 // rentedOf are what an attempt was to rent: one offer for each component.
-func rentedOf(a *federation.Attempt) []federation.Offer {
+func rentedOf(a *federation.Attempt) []decision.Offer {
 	if len(a.Decision.Offers) == 0 {
 		return nil
 	}
@@ -102,7 +103,7 @@ func rentedOf(a *federation.Attempt) []federation.Offer {
 	if len(o.Parts) > 0 {
 		return o.Parts
 	}
-	return []federation.Offer{*o}
+	return []decision.Offer{*o}
 }
 
 // leaveZone keeps a job whose spot machines were taken away from their zone.
@@ -115,14 +116,14 @@ func (j *job) leaveZone(now time.Time) {
 		if where == "" {
 			where = o.Offering
 		}
-		j.leaveOutOf(where, federation.Rejection{Site: j.att.Site, Reason: reasons.StockOut,
+		j.leaveOutOf(where, decision.Rejection{Site: j.att.Site, Reason: reasons.StockOut,
 			Why: codes.Because(codes.TakenThere, where, now.UTC().Format("15:04Z"))}, now.Add(takenFor))
 	}
 }
 
 // keepOne lets a job back to where its machines were taken longest ago, if that has happened everywhere that it can run. What a cloud refuses for now is a place
 // where it can run too: it is waited for.
-func (j *job) keepOne(d federation.Decision) {
+func (j *job) keepOne(d decision.Decision) {
 	for {
 		first := -1
 		for i, l := range j.leaves {
@@ -130,7 +131,7 @@ func (j *job) keepOne(d federation.Decision) {
 				first = i
 			}
 		}
-		if first < 0 || slices.ContainsFunc(d.Offers, func(o *federation.Offer) bool { return !j.takenIn(o) }) || slices.ContainsFunc(d.Rejections, j.comesLater) {
+		if first < 0 || slices.ContainsFunc(d.Offers, func(o *decision.Offer) bool { return !j.takenIn(o) }) || slices.ContainsFunc(d.Rejections, j.comesLater) {
 			return
 		}
 		h := j.hinder()
@@ -140,7 +141,7 @@ func (j *job) keepOne(d federation.Decision) {
 }
 
 // comesLater reports whether a rejection is of a rented pool that a cloud refuses for now, and where nothing was taken from the job.
-func (h *hindered) comesLater(r federation.Rejection) bool {
+func (h *hindered) comesLater(r decision.Rejection) bool {
 	if r.Never || r.Pool == "" || !r.Is(codes.NodesToBeHad) {
 		return false
 	}
@@ -153,8 +154,8 @@ func (h *hindered) comesLater(r federation.Rejection) bool {
 }
 
 // takenIn reports whether spot machines were taken from the job where an offer is.
-func (h *hindered) takenIn(o *federation.Offer) bool {
-	for _, of := range append([]federation.Offer{*o}, o.Parts...) {
+func (h *hindered) takenIn(o *decision.Offer) bool {
+	for _, of := range append([]decision.Offer{*o}, o.Parts...) {
 		for _, l := range h.leaves {
 			if l.no.Is(codes.TakenThere) && l.no.Site == of.Site && of.Market == "spot" && (l.what == of.Zone || l.what == of.Offering) {
 				return true
@@ -166,7 +167,7 @@ func (h *hindered) takenIn(o *federation.Offer) bool {
 
 // leaveGivenBack keeps a job that a site has given back from what it could not have there: from that offering where the cloud has refused it, else from the whole
 // site. The site is seen anew before that has passed, and tells itself what it lacks.
-func (j *job) leaveGivenBack(no federation.Rejection, until time.Time) {
+func (j *job) leaveGivenBack(no decision.Rejection, until time.Time) {
 	switch no.Reason {
 	case reasons.StockOut, reasons.Quota, reasons.Price, reasons.Boot:
 		offers := rentedOf(j.att)

@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 )
 
 // Explain says why a job is where it is: what placement thought of it when it was bound, or thinks now if it waits. It waits for the round under way, for a moment.
-func (v *View) Explain(ctx context.Context, j *federation.Job) federation.Explained {
+func (v *View) Explain(ctx context.Context, j *federation.Job) decision.Explained {
 	if j.Attempt > 0 && (j.Site != "" || j.State.Ended()) {
 		if attempts, err := v.store.Attempts(ctx, j.ID); err == nil && len(attempts) > 0 {
-			out := federation.Explained{Decision: attempts[len(attempts)-1].Decision}
+			out := decision.Explained{Decision: attempts[len(attempts)-1].Decision}
 			if j.State == federation.Pending {
 				_, waits := v.askWaits(ctx, j.ID, &out.Decision)
 				out.Waits = v.waits(ctx, j, waits)
@@ -26,10 +27,10 @@ func (v *View) Explain(ctx context.Context, j *federation.Job) federation.Explai
 		}
 	}
 	if j.Whole != nil && j.Whole.Spread && (j.State.Ended() || j.Spec.Array == "") { // its tasks were placed by themselves, and no others are to be
-		return federation.Explained{Decision: federation.Decision{Job: j.ID}}
+		return decision.Explained{Decision: decision.Decision{Job: j.ID}}
 	}
 	sites, d := v.shown.Load(), v.Decision(j)
-	out := federation.Explained{Decision: d, Components: v.explainComponents(sites, j)}
+	out := decision.Explained{Decision: d, Components: v.explainComponents(sites, j)}
 	if j.State == federation.Pending || j.Whole != nil && j.Whole.Spread && !j.State.Ended() { // or some of its tasks do
 		out.Sooner = v.sooner(sites, j, d)
 		out.Priority = v.Priority(j)
@@ -48,7 +49,7 @@ func (v *View) Explain(ctx context.Context, j *federation.Job) federation.Explai
 }
 
 // Priority is what the place of a waiting job in the queue is made of; nil: its nice alone.
-func (v *View) Priority(j *federation.Job) []federation.PriorityPart {
+func (v *View) Priority(j *federation.Job) []decision.PriorityPart {
 	if v.fairShare == nil {
 		return nil
 	}
@@ -56,16 +57,16 @@ func (v *View) Priority(j *federation.Job) []federation.PriorityPart {
 }
 
 // Decision is what placement thinks of a job now, as if it were alone.
-func (jd *judging) Decision(j *federation.Job) federation.Decision {
+func (jd *judging) Decision(j *federation.Job) decision.Decision {
 	d, err := jd.planFor(jd.shown.Load(), j)
 	if err != nil {
-		return federation.Decision{Job: j.ID, Reason: cmp.Or(j.Reason, reasons.Priority)}
+		return decision.Decision{Job: j.ID, Reason: cmp.Or(j.Reason, reasons.Priority)}
 	}
 	return d
 }
 
 // explainComponents is what placement says of each component of a job, as if it were a job of its own.
-func (jd *judging) explainComponents(sites *viewOfSites, j *federation.Job) (all []federation.Decision) {
+func (jd *judging) explainComponents(sites *viewOfSites, j *federation.Job) (all []decision.Decision) {
 	if len(j.Spec.Het) == 0 {
 		return nil
 	}
@@ -85,11 +86,11 @@ func (jd *judging) explainComponents(sites *viewOfSites, j *federation.Job) (all
 const waitsIn = 3 * time.Second
 
 // askWaits asks the controller what of the account tree keeps a job back, and what else does; nothing where it is busy for too long.
-func (v *View) askWaits(ctx context.Context, id federation.JobID, d *federation.Decision) ([]federation.Holdback, waitsNow) {
+func (v *View) askWaits(ctx context.Context, id federation.JobID, d *decision.Decision) ([]decision.Holdback, waitsNow) {
 	ctx, cancel := context.WithTimeout(ctx, waitsIn)
 	defer cancel()
 	type answer struct {
-		holdbacks []federation.Holdback
+		holdbacks []decision.Holdback
 		waits     waitsNow
 	}
 	to := make(chan answer, 1)
@@ -100,19 +101,19 @@ func (v *View) askWaits(ctx context.Context, id federation.JobID, d *federation.
 	return a.holdbacks, a.waits
 }
 
-func (fc *forecasts) holdbacks(id federation.JobID, d *federation.Decision) []federation.Holdback {
+func (fc *forecasts) holdbacks(id federation.JobID, d *decision.Decision) []decision.Holdback {
 	j := fc.jobs.Of(id)
 	if j == nil || !j.queued || j.live() {
 		return nil
 	}
 	if fc.limits.book != nil && (isLimit(j.Reason) || j.Reason == reasons.AccountBudget) {
-		var o *federation.Offer
+		var o *decision.Offer
 		if len(d.Offers) > 0 {
 			o = d.Offers[0]
 		}
 		w := fc.limits.wants(asTask(&j.Job), o)
 		if h := fc.limits.book.Holdback(fc.now(), &w, fc.endsBy); h != nil {
-			return []federation.Holdback{*h}
+			return []decision.Holdback{*h}
 		}
 	}
 	if n := len(j.offers); n > 0 { // of its tasks, the last one that waits

@@ -13,6 +13,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
@@ -183,8 +184,8 @@ type bench struct {
 	dear   *fakeSite
 	ctl    *Controller
 	out    *logSink
-	margin federation.Dollars // see place.Policy.MoveMargin
-	config []func(*Config)    // what daemons are configured with from now on
+	margin decision.Dollars // see place.Policy.MoveMargin
+	config []func(*Config)  // what daemons are configured with from now on
 }
 
 // logSink passes on what is logged.

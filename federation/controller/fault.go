@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 )
 
@@ -29,7 +29,7 @@ func (fs faults) tell(f *place.Fault) {
 //
 // Each time at which it plans is another for a job that waits: so the whole queue would be looked at again each time. The time that placement goes by may
 // therefore be old by as much as passes between two plans without a cause, as long as nothing else wants the whole queue looked at.
-func (pl *planner) makePlan(now time.Time) (decisions []federation.Decision) {
+func (pl *planner) makePlan(now time.Time) (decisions []decision.Decision) {
 	w := pl.queue.world
 	f := w.Guard(func() {
 		if w.Whole() || now.Sub(pl.clock) >= pl.t.PlanAgain {

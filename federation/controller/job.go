@@ -5,6 +5,7 @@ import (
 	"unique"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/lifecycle"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
@@ -90,11 +91,11 @@ type family struct {
 // hindered is what keeps a job from being bound, beside lack of room.
 type hindered struct {
 	depends      dependency
-	leaves       []leaving                                    // what it is not given for a while
-	refused      map[federation.SiteName]federation.Rejection // the same, as placement is told of it
-	refusedUntil time.Time                                    // when the first of that has passed
-	liveRun      *lifecycle.LiveRun                           // a run of it that may still live; nil: none
-	asideUntil   time.Time                                    // placement failed over it and does not look at it before this
+	leaves       []leaving                                  // what it is not given for a while
+	refused      map[federation.SiteName]decision.Rejection // the same, as placement is told of it
+	refusedUntil time.Time                                  // when the first of that has passed
+	liveRun      *lifecycle.LiveRun                         // a run of it that may still live; nil: none
+	asideUntil   time.Time                                  // placement failed over it and does not look at it before this
 }
 
 // What most jobs have. It is only read.

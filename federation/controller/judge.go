@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 	"fsub/federation/place"
 	"fsub/sbatch"
@@ -114,7 +115,7 @@ func asTask(j *federation.Job) *federation.Job {
 }
 
 func (jd *judging) judge(v *viewOfSites, j *federation.Job) error {
-	var d federation.Decision
+	var d decision.Decision
 	err := jd.ask(v, func(w *place.World) { d = w.Judge(j) })
 	var fault *place.Fault
 	if errors.As(err, &fault) && fault.Job == 0 { // what a site says of itself is no reason to refuse a job
@@ -137,9 +138,9 @@ func (jd *judging) judge(v *viewOfSites, j *federation.Job) error {
 
 // WhyNone returns a function for jobs that are asked about together: it says for each of some sites why it could not run a job, whatever is free there, by the
 // sites as published now. It says nil if one of them could, or if nothing can be told. Jobs of one kind share a judgement.
-func (jd *judging) WhyNone() func(*federation.Job, []federation.SiteName) []federation.Rejection {
-	view, known := jd.shown.Load(), map[judgeKey]federation.Decision{}
-	return func(j *federation.Job, sites []federation.SiteName) []federation.Rejection {
+func (jd *judging) WhyNone() func(*federation.Job, []federation.SiteName) []decision.Rejection {
+	view, known := jd.shown.Load(), map[judgeKey]decision.Decision{}
+	return func(j *federation.Job, sites []federation.SiteName) []decision.Rejection {
 		j = asTask(j)
 		key := keyOf(j, view.sites)
 		d, judged := known[key]
@@ -156,7 +157,7 @@ func (jd *judging) WhyNone() func(*federation.Job, []federation.SiteName) []fede
 var errNoDecision = errors.New("placement did not look at the job")
 
 // planFor asks placement about one job alone, on the sites as published.
-func (jd *judging) planFor(v *viewOfSites, j *federation.Job) (federation.Decision, error) {
+func (jd *judging) planFor(v *viewOfSites, j *federation.Job) (decision.Decision, error) {
 	var p federation.Plan
 	j = asTask(j)
 	err := jd.ask(v, func(w *place.World) {
@@ -165,10 +166,10 @@ func (jd *judging) planFor(v *viewOfSites, j *federation.Job) (federation.Decisi
 		p = w.Plan()
 	})
 	if err != nil {
-		return federation.Decision{}, err
+		return decision.Decision{}, err
 	}
 	if len(p.Decisions) != 1 {
-		return federation.Decision{}, errNoDecision
+		return decision.Decision{}, errNoDecision
 	}
 	return p.Decisions[0], nil
 }

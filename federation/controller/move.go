@@ -11,6 +11,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/health"
 	"fsub/federation/lifecycle"
 	"fsub/federation/reasons"
@@ -127,7 +128,7 @@ func (mv *moves) recall(j *job, a *federation.Attempt) {
 	case mv.sites.byName[a.Site] == nil || a.State != federation.AttemptEnded:
 	case a.Code == health.CodeMoved:
 		if until := a.Ended.Add(max(movedFor, mv.t.MinJobAge)); mv.now().Before(until) {
-			j.leaveOut(federation.Rejection{Site: a.Site, Reason: reasons.Moved, Why: codes.Because(codes.MovedFrom).With(codes.NoteUntil, until.UTC().Format(time.RFC3339))}, until)
+			j.leaveOut(decision.Rejection{Site: a.Site, Reason: reasons.Moved, Why: codes.Because(codes.MovedFrom).With(codes.NoteUntil, until.UTC().Format(time.RFC3339))}, until)
 		}
 	default:
 		j.avoid(a, a.Ended.Add(mv.t.MinJobAge), mv.now())
@@ -138,7 +139,7 @@ func (mv *moves) recall(j *job, a *federation.Attempt) {
 func (mv *moves) place(j *job, m *federation.Relocation, from federation.SiteName) {
 	until := mv.now().Add(max(movedFor, mv.t.MinJobAge))
 	for _, s := range mv.sites.all {
-		no := federation.Rejection{Site: s.Name, Reason: reasons.Moved}
+		no := decision.Rejection{Site: s.Name, Reason: reasons.Moved}
 		switch {
 		case len(m.To) > 0 && !slices.Contains(m.To, s.Name):
 			no.Why = codes.Because(codes.MovedTo, joinSites(m.To))

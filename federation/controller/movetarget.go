@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 )
 
 // destination is where a job is to go that was moved to some sites.
@@ -58,12 +59,12 @@ func (mv *moves) free(j *job, m *destination) {
 
 // mayRunAt reports whether one of the sites could run a job that waits here, as far as is known now.
 func (mv *moves) mayRunAt(j *job, sites []federation.SiteName) bool {
-	var d federation.Decision
+	var d decision.Decision
 	if f := mv.queue.world.Guard(func() { d = mv.queue.world.Judge(asTask(&j.Job)) }); f != nil {
 		mv.log.Error("placement failed", "job", j.ID, "err", f)
 		return true
 	}
-	return slices.ContainsFunc(d.Offers, func(o *federation.Offer) bool {
+	return slices.ContainsFunc(d.Offers, func(o *decision.Offer) bool {
 		return slices.Contains(sites, o.Site) && !j.leavesSite(o.Site, mv.now())
 	})
 }

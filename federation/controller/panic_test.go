@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -41,7 +42,7 @@ func (b *bench) gone() federation.JobID {
 
 // What can never be written, of each kind, stops nothing else: it is dropped, and the log has it.
 func TestPoisonedRecordsAreDropped(t *testing.T) {
-	nan := federation.Decision{Offers: []*federation.Offer{{Run: 1, Total: federation.Dollars(math.NaN())}}}
+	nan := decision.Decision{Offers: []*decision.Offer{{Run: 1, Total: decision.Dollars(math.NaN())}}}
 	for name, poison := range map[string]func(gone federation.JobID, p *federation.Batch){
 		"event": func(id federation.JobID, p *federation.Batch) { p.Events = []federation.Event{{Job: id, Text: "late"}} },
 		"record": func(id federation.JobID, p *federation.Batch) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 )
@@ -72,7 +73,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // decide carries one decision of a plan out.
-func (pl *planner) decide(d *federation.Decision) {
+func (pl *planner) decide(d *decision.Decision) {
 	if o := pl.arrays.offered[d.Job]; o != nil {
 		pl.decideTask(o, d)
 		return
@@ -108,7 +109,7 @@ func (pl *planner) mayBind(p *job) bool {
 }
 
 // decideTask carries out what a plan says of a task that waits in an array.
-func (pl *planner) decideTask(o *offered, d *federation.Decision) {
+func (pl *planner) decideTask(o *offered, d *decision.Decision) {
 	j := o.array
 	if !d.Bind {
 		if len(j.refused) > 0 && d.Impossible() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/health"
 	"fsub/federation/quota"
 )
@@ -37,7 +38,7 @@ type seizure struct {
 	job  *job // nil: it is not known any more
 	key  string
 	site federation.SiteName
-	*federation.Preemption
+	*decision.Preemption
 	over time.Time // since when nobody need make room; zero: they have to
 }
 
@@ -50,7 +51,7 @@ const (
 
 // note remembers that others make room for a job.
 func (pr *preempts) note(j *job) {
-	if p := j.att.Decision.Preempt; p != nil && p.By != federation.PreemptBySite && !j.att.State.Final() {
+	if p := j.att.Decision.Preempt; p != nil && p.By != decision.PreemptBySite && !j.att.State.Final() {
 		pr.by[j.att.Key] = &seizure{job: j, key: j.att.Key, site: j.att.Site, Preemption: p}
 	}
 }
@@ -61,7 +62,7 @@ func (z *seizure) stands(jobs *jobTable) bool {
 }
 
 // of is what a seizure wants of the run of a job that is under way; nil: nothing.
-func (z *seizure) of(j *job) *federation.Victim {
+func (z *seizure) of(j *job) *decision.Victim {
 	if z.site != j.att.Site {
 		return nil
 	}
@@ -74,7 +75,7 @@ func (z *seizure) of(j *job) *federation.Victim {
 }
 
 // victim is what was decided of a job that has to make room; nil if it need not.
-func (pr *preempts) victim(of *job) *federation.Victim {
+func (pr *preempts) victim(of *job) *decision.Victim {
 	for _, z := range pr.by {
 		if v := z.of(of); v != nil {
 			return v
@@ -102,7 +103,7 @@ func (pr *preempts) endedAs(j *job, state federation.State) federation.State {
 	v := pr.victim(j)
 	switch {
 	case state == federation.Failed, state == federation.Cancelled, state == federation.Completed && v != nil && v.Grace > 0:
-		if v != nil && v.Mode == federation.PreemptCancel {
+		if v != nil && v.Mode == decision.PreemptCancel {
 			j.Cancel, j.CancelBy = true, 0
 		}
 		return federation.Preempted
@@ -191,7 +192,7 @@ func (pr *preempts) findMarked(now time.Time) {
 			if !j.live() || !j.isVictim() || pr.victim(j) != nil {
 				continue
 			}
-			z := &seizure{key: j.att.Key, site: s.Name, over: now, Preemption: &federation.Preemption{Victims: []federation.Victim{{Job: j.ID, Restarts: j.Restarts}}}}
+			z := &seizure{key: j.att.Key, site: s.Name, over: now, Preemption: &decision.Preemption{Victims: []decision.Victim{{Job: j.ID, Restarts: j.Restarts}}}}
 			if pr.book != nil {
 				if rules := pr.book.Preempting(); rules != nil {
 					q := rules.QOS[rules.Of(&j.Job)]
@@ -212,7 +213,7 @@ func (pr *preempts) due(sooner func(time.Time)) {
 }
 
 // makeRoom takes one victim a step further.
-func (pr *preempts) makeRoom(j *job, p *federation.Preemption, v *federation.Victim, now time.Time) {
+func (pr *preempts) makeRoom(j *job, p *decision.Preemption, v *decision.Victim, now time.Time) {
 	victim := pr.jobs.Of(v.Job)
 	if victim == nil || !victim.live() || victim.att.Site != j.att.Site || victim.Restarts != v.Restarts || victim.att.State != federation.AttemptStarted || victim.Cancel ||
 		victim.State == federation.Pending {
@@ -234,7 +235,7 @@ func (pr *preempts) makeRoom(j *job, p *federation.Preemption, v *federation.Vic
 		pr.mark(victim)
 		r.Kind = federation.RequestRequeue
 		how := "requeued"
-		if v.Mode == federation.PreemptCancel || victim.Spec.Requeue != nil && !*victim.Spec.Requeue {
+		if v.Mode == decision.PreemptCancel || victim.Spec.Requeue != nil && !*victim.Spec.Requeue {
 			r.Kind, how = federation.RequestCancel, "cancelled"
 		}
 		pr.batch.request(r)
@@ -267,7 +268,7 @@ func (pr *preempts) say(j *job) {
 		return
 	}
 	who := "the federation ends them"
-	if p.By == federation.PreemptBySite {
+	if p.By == decision.PreemptBySite {
 		who = fmt.Sprintf("%s is left to choose, as it preempts by itself", j.att.Site)
 	}
 	pr.batch.eventf(j, "at %s %s; %s", j.att.Site, p.Text(), who)

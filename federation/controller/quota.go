@@ -5,6 +5,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/decision"
 	"fsub/federation/quota"
 )
 
@@ -87,7 +88,7 @@ func (l *limits) hold(j *federation.Job) bool {
 }
 
 // wants is what a job may hold at most, as far as it is known.
-func (l *limits) wants(j *federation.Job, o *federation.Offer) quota.Want {
+func (l *limits) wants(j *federation.Job, o *decision.Offer) quota.Want {
 	var prices map[string]float64
 	if o != nil {
 		if s := l.sites.byName[o.Site]; s != nil {

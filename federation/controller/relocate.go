@@ -10,6 +10,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 )
 
@@ -25,7 +26,7 @@ type relocation struct {
 	now       func() time.Time
 	t         Timing
 	log       *slog.Logger
-	margin    federation.Dollars // see place.Policy.MoveMargin
+	margin    decision.Dollars // see place.Policy.MoveMargin
 	sites     *roster
 	runs      *runTimes
 	queue     *queue
@@ -100,8 +101,8 @@ func (rl *relocation) mayMove(j *job, now time.Time) bool {
 }
 
 // asksAt is what the queue of the site where a job waits sees of it.
-func (fc *forecasts) asksAt(s *site, j *job) federation.QueueAsk {
-	q := federation.QueueAsk{User: s.user(&j.Job).Name, Account: cmp.Or(j.att.Held.SiteAccount, j.Account), Partition: j.att.Partition, Limit: j.Needs().TimeLimit}
+func (fc *forecasts) asksAt(s *site, j *job) decision.QueueAsk {
+	q := decision.QueueAsk{User: s.user(&j.Job).Name, Account: cmp.Or(j.att.Held.SiteAccount, j.Account), Partition: j.att.Partition, Limit: j.Needs().TimeLimit}
 	if len(j.att.Decision.Offers) > 0 {
 		o := j.att.Decision.Offers[0]
 		q.Nodes, q.GPUs = o.Nodes, o.GPUs

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // busy says of a site that every job there waits for so long still.
 type busy struct{ left time.Duration }
 
-func (b busy) Wait(federation.QueueAsk) *federation.Foreseen { return b.Left(0, federation.QueueAsk{}) }
-func (b busy) Left(federation.JobID, federation.QueueAsk) *federation.Foreseen {
-	return &federation.Foreseen{P50: b.left, P90: 2 * b.left, Of: "from what the test says"}
+func (b busy) Wait(decision.QueueAsk) *decision.Foreseen { return b.Left(0, decision.QueueAsk{}) }
+func (b busy) Left(federation.JobID, decision.QueueAsk) *decision.Foreseen {
+	return &decision.Foreseen{P50: b.left, P90: 2 * b.left, Of: "from what the test says"}
 }
 
 func (busy) Bounds(byLimits time.Duration) (p50, p90 time.Duration) { return byLimits, byLimits }
@@ -23,7 +24,7 @@ func TestMovesToWhereItStartsSooner(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		left   time.Duration
-		margin federation.Dollars
+		margin decision.Dollars
 		before func(b *bench, id federation.JobID)
 		moves  bool
 	}{

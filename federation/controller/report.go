@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/health"
 	"fsub/federation/lifecycle"
 	"fsub/federation/reasons"
@@ -259,7 +260,7 @@ func (rp *reports) returned(s *site, j *job, sj federation.SiteJob) {
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	rp.life.finishAttempt(j, federation.AttemptWithdrawn, "given back: "+why)
 	rp.batch.eventf(j, "%s gave it back: %s", s.Name, why)
-	j.leaveGivenBack(federation.Rejection{Site: s.Name, Reason: sj.Reason, Detail: sj.Detail}, rp.now().Add(rp.t.Observe/5))
+	j.leaveGivenBack(decision.Rejection{Site: s.Name, Reason: sj.Reason, Detail: sj.Detail}, rp.now().Add(rp.t.Observe/5))
 	s.nextObserve = rp.now()
 	rp.life.backToQueue(j, sj.Reason)
 }

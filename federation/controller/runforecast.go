@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/lifecycle"
 	"fsub/federation/predict"
 	"fsub/sbatch"
@@ -16,7 +17,7 @@ type runTimes struct {
 }
 
 // expected is how long a job is expected to run, from what jobs like it did; nil: that is not known.
-func (rt *runTimes) expected(j *federation.Job) *federation.Expected {
+func (rt *runTimes) expected(j *federation.Job) *decision.Expected {
 	b := rt.book
 	if b == nil {
 		return nil
@@ -25,7 +26,7 @@ func (rt *runTimes) expected(j *federation.Job) *federation.Expected {
 }
 
 // expectedAfter is expected of a job that has run for some time.
-func (rt *runTimes) expectedAfter(j *federation.Job, ran time.Duration) *federation.Expected {
+func (rt *runTimes) expectedAfter(j *federation.Job, ran time.Duration) *decision.Expected {
 	if b := rt.book; b != nil && ran > 0 {
 		return b.ExpectAfter(b.Keys(j), limitOf(j), ran)
 	}
@@ -33,7 +34,7 @@ func (rt *runTimes) expectedAfter(j *federation.Job, ran time.Duration) *federat
 }
 
 // lasts is how long a job is expected to run in all, where it has run for some time.
-func (rt *runTimes) lasts(j *job, ran time.Duration) *federation.Expected {
+func (rt *runTimes) lasts(j *job, ran time.Duration) *decision.Expected {
 	if e := rt.expectedAfter(&j.Job, ran); e != nil {
 		return e
 	}

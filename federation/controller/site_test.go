@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // notPlaced are the fields of a site whose changes placement need not be told, each with the reason.
@@ -24,7 +25,7 @@ func TestPlacedAlike(t *testing.T) {
 		v, field := reflect.ValueOf(&b).Elem().Field(i), reflect.TypeFor[federation.Site]().Field(i)
 		switch field.Name {
 		case "Outlook":
-			b.Outlook = struct{ federation.Outlook }{}
+			b.Outlook = struct{ decision.Outlook }{}
 		case "Payers":
 			b.Payers = struct{ federation.Payers }{}
 		case "Lost":

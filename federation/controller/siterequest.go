@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -263,7 +264,7 @@ func (j *job) waitForSite(site federation.SiteName, madeRoom bool, until time.Ti
 	if madeRoom {
 		why = codes.MadeRoom
 	}
-	j.leaveOut(federation.Rejection{Site: site, Reason: reasons.BeginTime, Why: codes.Because(why, until.UTC().Format(timeOfDay))}, until)
+	j.leaveOut(decision.Rejection{Site: site, Reason: reasons.BeginTime, Why: codes.Because(why, until.UTC().Format(timeOfDay))}, until)
 }
 
 // holds reports whether r is to requeue a job and to hold it then.

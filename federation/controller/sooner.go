@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/sbatch"
 )
@@ -19,7 +20,7 @@ type relaxation struct {
 
 // sooner tries what would have a waiting job start sooner than now: asking for less in one respect, or a dearer site. It is the plan for the job alone, as in Explain:
 // jobs that stand before it in the queue are not counted.
-func (jd *judging) sooner(sites *viewOfSites, j *federation.Job, now federation.Decision) (out []federation.Sooner) {
+func (jd *judging) sooner(sites *viewOfSites, j *federation.Job, now decision.Decision) (out []decision.Sooner) {
 	if j.Held != federation.NotHeld || jd.now().Before(j.Spec.Begin) || len(now.Offers) > 0 && now.Offers[0].Wait == 0 {
 		return nil
 	}
@@ -41,7 +42,7 @@ func (jd *judging) sooner(sites *viewOfSites, j *federation.Job, now federation.
 }
 
 // relaxations are the options of a job that keep it from nodes, one by one.
-func relaxations(s *sbatch.Spec, e *federation.Expected) (all []relaxation) {
+func relaxations(s *sbatch.Spec, e *decision.Expected) (all []relaxation) {
 	without := func(asked bool, option string, edit func(*sbatch.Spec)) {
 		if asked {
 			all = append(all, relaxation{"without " + option, edit})
@@ -108,7 +109,7 @@ func anyGPU(s string) string {
 }
 
 // tighter is a time limit that most jobs like this one keep, where theirs is at least twice that; 0: none.
-func tighter(limit time.Duration, e *federation.Expected) time.Duration {
+func tighter(limit time.Duration, e *decision.Expected) time.Duration {
 	if e == nil || e.Runs < 10 {
 		return 0
 	}

@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
 func TestRelaxations(t *testing.T) {
 	spec := &sbatch.Spec{Partition: "gpu", Switches: 1, GPUsPerNode: "h100:4", GPUs: "a:1,b:2", TimeLimit: 24 * time.Hour, MinNodes: 1, MaxNodes: 1, Fed: &sbatch.Fed{Sites: []string{"a"}, NotSites: []string{"b"}, MaxCost: 5}}
-	e := &federation.Expected{P50: time.Hour, P90: 2 * time.Hour, Runs: 12}
+	e := &decision.Expected{P50: time.Hour, P90: 2 * time.Hour, Runs: 12}
 	var got []string
 	for _, r := range relaxations(spec, e) {
 		got = append(got, r.change)
@@ -30,13 +30,13 @@ func TestRelaxations(t *testing.T) {
 			t.Errorf("%q, want %q", got[i], want[i])
 		}
 	}
-	if short := relaxations(spec, &federation.Expected{P90: time.Second, Runs: 12}); short[0].change != "with --time=0:01:00 (nine of ten such jobs end within 1m0s)" {
+	if short := relaxations(spec, &decision.Expected{P90: time.Second, Runs: 12}); short[0].change != "with --time=0:01:00 (nine of ten such jobs end within 1m0s)" {
 		t.Error(short[0].change)
 	}
 	if spec.Fed.MaxCost != 5 || spec.GPUsPerNode != "h100:4" {
 		t.Error("the job's own Spec has changed")
 	}
-	if few := (&federation.Expected{P90: time.Minute, Runs: 3}); tighter(sbatch.Unlimited, few) != 0 {
+	if few := (&decision.Expected{P90: time.Minute, Runs: 3}); tighter(sbatch.Unlimited, few) != 0 {
 		t.Error("three runs are too few to advise a limit by")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/lifecycle"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
@@ -13,7 +14,7 @@ import (
 // foretelling works out, in one round, when jobs start that wait for others or for a time, and when those others end. Nothing of it is kept.
 type foretelling struct {
 	*forecasts
-	all   federation.Starts
+	all   decision.Starts
 	now   time.Time
 	ends  map[federation.JobID]happens
 	looks int // at placement, that are left
@@ -32,7 +33,7 @@ func (s happens) after(o happens) happens {
 }
 
 // plus is a time so much later.
-func (s happens) plus(e *federation.Expected) happens {
+func (s happens) plus(e *decision.Expected) happens {
 	l := happens{p50: s.p50.Add(e.P50)}
 	if !s.p90.IsZero() {
 		l.p90 = s.p90.Add(e.P90)
@@ -41,7 +42,7 @@ func (s happens) plus(e *federation.Expected) happens {
 }
 
 // foretellRest adds the jobs that wait for the end of others which is foretold, and for a begin time.
-func (fc *forecasts) foretellRest(all federation.Starts, now time.Time) {
+func (fc *forecasts) foretellRest(all decision.Starts, now time.Time) {
 	f := &foretelling{forecasts: fc, all: all, now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
 	for _, waits := range fc.depends.waits {
 		for _, w := range waits {
@@ -82,7 +83,7 @@ func (f *foretelling) start(j *job) (happens, bool) {
 	return at, true
 }
 
-func spanOf(s *federation.Start) happens {
+func spanOf(s *decision.Start) happens {
 	if s.Within.IsZero() { // by time limits, or by the site's word
 		return happens{s.At, s.At}
 	}
@@ -224,7 +225,7 @@ func (f *foretelling) end(j *job) (at happens, known bool) {
 }
 
 // quote is what placement would offer a job now that comes last.
-func (f *foretelling) quote(j *job) (o *federation.Offer) {
+func (f *foretelling) quote(j *job) (o *decision.Offer) {
 	if fault := f.queue.world.Guard(func() {
 		o = f.queue.world.Quote(place.Waiting{Job: asTask(&j.Job), Refused: j.refused, Expected: f.runs.expected(&j.Job)})
 	}); fault != nil {
@@ -235,7 +236,7 @@ func (f *foretelling) quote(j *job) (o *federation.Offer) {
 
 // overBudget reports whether the limits and budgets of the account tree keep a job from what it is offered, or have done so in the last plan: what has fallen free since may be
 // for others that wait for it.
-func (fc *forecasts) overBudget(j *job, o *federation.Offer) bool {
+func (fc *forecasts) overBudget(j *job, o *decision.Offer) bool {
 	if fc.limits.book == nil {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/decision"
 	"fsub/federation/predict"
 	"fsub/federation/quota"
 	"fsub/sbatch"
@@ -101,7 +102,7 @@ func TestNoStartBehindALimit(t *testing.T) {
 	b.wait(2 * time.Second)
 	b.want(second, federation.Pending, "AssocGrpJobsLimit", "")
 	b.ctl.forecasts.limits.book = quota.New(tree(map[string]string{"GrpJobs": "2"}), 0)
-	if s := b.ctl.forecasts.starts(); s[second] != (federation.Start{}) || len(s) > 1 {
+	if s := b.ctl.forecasts.starts(); s[second] != (decision.Start{}) || len(s) > 1 {
 		t.Errorf("they are to start: %+v", s)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // mostForetold bounds the jobs at one site of which a start is foretold that the site does not tell: each costs a look at its past waits.
@@ -13,7 +14,7 @@ const mostForetold = 500
 
 // Starts returns when jobs that wait are expected to start: by the plan, by what the site says where they wait, or by what is foretold of its queue. It may be
 // some seconds old; else it waits for the round under way.
-func (v *View) Starts(ctx context.Context) (federation.Starts, error) {
+func (v *View) Starts(ctx context.Context) (decision.Starts, error) {
 	return v.starts.ask(ctx, v)
 }
 
@@ -32,8 +33,8 @@ type forecasts struct {
 	comparing *comparing
 }
 
-func (fc *forecasts) starts() federation.Starts {
-	all, now := federation.Starts{}, fc.now().UTC()
+func (fc *forecasts) starts() decision.Starts {
+	all, now := decision.Starts{}, fc.now().UTC()
 	if fc.queue.world.Len() == 0 { // no plan was made lately
 		fc.queue.world.SetTime(now)
 	}
@@ -48,7 +49,7 @@ func (fc *forecasts) starts() federation.Starts {
 }
 
 // startsPlanned adds the jobs of which the plan knows when they start.
-func (fc *forecasts) startsPlanned(all federation.Starts) {
+func (fc *forecasts) startsPlanned(all decision.Starts) {
 	for job, o := range fc.queue.world.Next() {
 		if j := fc.jobs.Of(fc.arrays.jobOf(job.ID)); j == nil || fc.overBudget(j, o) { // nothing says when its budget suffices
 			continue
@@ -62,7 +63,7 @@ func (fc *forecasts) startsPlanned(all federation.Starts) {
 }
 
 // startsAt adds the jobs that wait at a site.
-func (fc *forecasts) startsAt(s *site, all federation.Starts, now time.Time) {
+func (fc *forecasts) startsAt(s *site, all decision.Starts, now time.Time) {
 	said := map[federation.JobID]time.Time{}
 	if s.Seen != nil {
 		for i := range s.Seen.Waiting {
@@ -80,7 +81,7 @@ func (fc *forecasts) startsAt(s *site, all federation.Starts, now time.Time) {
 		}
 		o := j.att.Decision.Offers[0]
 		if at, ok := said[id]; ok {
-			all[id] = federation.Start{Site: s.Name, At: at, Of: "from when the site expects to start it", Total: o.Total, Price: o.Price()}
+			all[id] = decision.Start{Site: s.Name, At: at, Of: "from when the site expects to start it", Total: o.Total, Price: o.Price()}
 			continue
 		}
 		if s.Outlook != nil && looks > 0 {
@@ -99,7 +100,7 @@ func (fc *forecasts) startsAt(s *site, all federation.Starts, now time.Time) {
 }
 
 // notBefore is a start at a site, or what it comes to where nodes are not free before a time by the limits of what holds them.
-func (fc *forecasts) notBefore(s *site, start federation.Start, free time.Time) federation.Start {
+func (fc *forecasts) notBefore(s *site, start decision.Start, free time.Time) decision.Start {
 	now := fc.now().UTC()
 	wait := free.Sub(now)
 	if wait <= 0 {
@@ -128,7 +129,7 @@ func (fc *forecasts) freeAt(site federation.SiteName) map[federation.JobID]time.
 }
 
 // left is how much longer a job waits at a site, which says no more than that it does; nil: nothing is known. Its nodes are free at some time, or at once.
-func (fc *forecasts) left(s *site, j *job, free time.Time) *federation.Foreseen {
+func (fc *forecasts) left(s *site, j *job, free time.Time) *decision.Foreseen {
 	f := s.Outlook.Left(j.ID, fc.asksAt(s, j))
 	if wait := free.Sub(fc.now()); f != nil && wait > 0 {
 		f = f.NotBefore(s.Outlook.Bounds(wait))

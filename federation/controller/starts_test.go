@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/share"
 	"fsub/sbatch"
 )
@@ -57,8 +58,8 @@ func TestStartsOfTheQueue(t *testing.T) {
 }
 
 // asked is what Starts answers, while rounds go on.
-func (b *bench) asked() federation.Starts {
-	told := make(chan federation.Starts, 1)
+func (b *bench) asked() decision.Starts {
+	told := make(chan decision.Starts, 1)
 	go func() {
 		s, err := b.ctl.Starts(b.t.Context())
 		if err != nil {
@@ -91,7 +92,7 @@ func TestStartsOfWhatHasJustCome(t *testing.T) {
 	b.wait(2 * time.Second)
 	b.cheap.start(first)
 	b.wait(2 * time.Second)
-	if s := b.asked(); s[first] != (federation.Start{}) {
+	if s := b.asked(); s[first] != (decision.Start{}) {
 		t.Errorf("what runs is to start: %+v", s)
 	}
 	id := b.submit(whole)

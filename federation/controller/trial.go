@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 )
 
@@ -13,13 +14,13 @@ const triedID = federation.LastJobID + 1
 
 // Try tells when and where j would start if it were submitted now: in its turn among the jobs of the queue, within the limits and budgets of the account tree, and not before what it
 // depends on is over. It fails as Judge does. Where the controller is busy for too long it is told of j alone, by the sites as published.
-func (v *View) Try(ctx context.Context, j *federation.Job) (t federation.Trial, err error) {
+func (v *View) Try(ctx context.Context, j *federation.Job) (t decision.Trial, err error) {
 	if err := v.Judge(j); err != nil {
-		return federation.Trial{}, err
+		return decision.Trial{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, waitsIn)
 	defer cancel()
-	to := make(chan *federation.Trial, 1)
+	to := make(chan *decision.Trial, 1)
 	if v.afterRound(ctx, func(now *forecasts) { to <- now.tried(j) }) == nil {
 		if t := <-to; t != nil {
 			return *t, nil
@@ -30,14 +31,14 @@ func (v *View) Try(ctx context.Context, j *federation.Job) (t federation.Trial, 
 }
 
 // tried is Try by what the controller knows now; nil if placement fails.
-func (fc *forecasts) tried(j *federation.Job) *federation.Trial {
+func (fc *forecasts) tried(j *federation.Job) *decision.Trial {
 	now := fc.now().UTC()
 	task := *asTask(j)
 	task.ID = triedID
 	if task.Submit.IsZero() {
 		task.Submit = now
 	}
-	var t federation.Trial
+	var t decision.Trial
 	if fault := fc.queue.world.Guard(func() {
 		if fc.queue.world.Len() == 0 { // no plan was made lately
 			fc.queue.world.SetTime(now)
@@ -65,7 +66,7 @@ func (fc *forecasts) tried(j *federation.Job) *federation.Trial {
 }
 
 // tryDependency has a trial start when what the job depends on is over.
-func (fc *forecasts) tryDependency(task *federation.Job, t *federation.Trial, now time.Time) {
+func (fc *forecasts) tryDependency(task *federation.Job, t *decision.Trial, now time.Time) {
 	parsed, err := federation.ParseDependency(task.Spec.Dependency)
 	if err != nil { // Judge has read it
 		return
@@ -84,7 +85,7 @@ func (fc *forecasts) tryDependency(task *federation.Job, t *federation.Trial, no
 	f := &foretelling{forecasts: fc, all: fc.starts(), now: now, ends: map[federation.JobID]happens{}, looks: mostForetold}
 	at, known := f.free(j)
 	if t.Unknown = !known; known {
-		at = at.after(spanOf(&federation.Start{At: t.Start, Within: t.Within}))
+		at = at.after(spanOf(&decision.Start{At: t.Start, Within: t.Within}))
 		t.Start, t.Within = at.p50.Truncate(time.Second), at.p90.Truncate(time.Second)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -26,7 +27,7 @@ func TestTryIsAsASubmission(t *testing.T) {
 	b.cheap.start(first)
 	ends := b.clock.Add(time.Hour)
 	b.wait(10 * time.Second)
-	try := func(change func(*sbatch.Spec)) *federation.Trial {
+	try := func(change func(*sbatch.Spec)) *decision.Trial {
 		t.Helper()
 		j := b.job(first)
 		j.ID, j.State, j.Attempt, j.Site, j.Submit, j.Start = 0, federation.Pending, 0, "", b.clock, time.Time{}
@@ -63,7 +64,7 @@ func TestTryIsAsASubmission(t *testing.T) {
 	}
 	tree.edit(t, accounts.Edit{Op: accounts.Modify, Key: accounts.AccountKey("physics"), Set: map[string]string{"Budget": "1/month"}})
 	poor := try(whole)
-	if poor.Waits == nil || poor.Waits.Kind != federation.HeldByBudget || !strings.Contains(poor.Waits.Text, "physics") || !poor.Start.IsZero() {
+	if poor.Waits == nil || poor.Waits.Kind != decision.HeldByBudget || !strings.Contains(poor.Waits.Text, "physics") || !poor.Start.IsZero() {
 		t.Errorf("with a budget of a dollar: %+v, it would start at %s", poor.Waits, poor.Start)
 	}
 	if o := poor.Decision.Offers[0]; o.Most != 4 || o.Price() != 2 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
 	"fsub/federation/place"
@@ -33,7 +34,7 @@ type View struct {
 
 	after []func(*forecasts) // see afterRound
 
-	starts    question[federation.Starts]
+	starts    question[decision.Starts]
 	spendings question[federation.Spendings]
 
 	refused refusals

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
@@ -86,20 +87,20 @@ func (d *dependency) unmet(rest *federation.TaskSet, now time.Time) (all []termN
 }
 
 // waits is what keeps a job that waits from being sent to a site, the most important first. What is in the store is read there: a dependency's other job may have ended long ago.
-func (v *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
+func (v *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all []decision.Wait) {
 	id := j.ID.String()
 	if j.Held != federation.NotHeld {
 		all = append(all, heldWait(j))
 	}
 	if begin := j.Spec.Begin; v.now().Before(begin) {
-		all = append(all, federation.Wait{Reason: reasons.BeginTime, Why: codes.Because(codes.WaitBegin), Until: begin.UTC(),
+		all = append(all, decision.Wait{Reason: reasons.BeginTime, Why: codes.Because(codes.WaitBegin), Until: begin.UTC(),
 			Advice: []*codes.Why{codes.Because(codes.AdviseBegin, id)}})
 	}
 	if now.restored {
-		all = append(all, federation.Wait{Reason: reasons.Restored, Why: codes.Because(codes.WaitRestored)})
+		all = append(all, decision.Wait{Reason: reasons.Restored, Why: codes.Because(codes.WaitRestored)})
 	}
 	if !now.aside.IsZero() {
-		all = append(all, federation.Wait{Reason: reasons.Fault, Why: codes.Because(codes.WaitFault), Until: now.aside.UTC()})
+		all = append(all, decision.Wait{Reason: reasons.Fault, Why: codes.Because(codes.WaitFault), Until: now.aside.UTC()})
 	}
 	all = append(all, v.dependWaits(ctx, j, now)...)
 	if now.limit > 0 {
@@ -107,7 +108,7 @@ func (v *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all 
 		if j.Part != nil {
 			array = j.Part.Array
 		}
-		all = append(all, federation.Wait{Reason: reasonTaskLimit, Why: codes.Because(codes.WaitTasks, tasksText(now.limit), strconv.Itoa(now.limit), strconv.Itoa(now.running)),
+		all = append(all, decision.Wait{Reason: reasonTaskLimit, Why: codes.Because(codes.WaitTasks, tasksText(now.limit), strconv.Itoa(now.limit), strconv.Itoa(now.running)),
 			Advice: []*codes.Why{codes.Because(codes.AdviseTasks, array.String())}})
 	}
 	if j.Reason == reasons.CloudQueue && j.Site != "" {
@@ -115,15 +116,15 @@ func (v *View) waits(ctx context.Context, j *federation.Job, now waitsNow) (all 
 		if now.said != "" {
 			why.Args = append(why.Args, now.said)
 		}
-		all = append(all, federation.Wait{Reason: j.Reason, Why: why})
+		all = append(all, decision.Wait{Reason: j.Reason, Why: why})
 	}
 	return all
 }
 
 // heldWait says who holds a job.
-func heldWait(j *federation.Job) federation.Wait {
+func heldWait(j *federation.Job) decision.Wait {
 	id := j.ID.String()
-	w := federation.Wait{Reason: reasons.HeldUser, Why: codes.Because(codes.WaitHeld), Advice: []*codes.Why{codes.Because(codes.AdviseRelease, id)}}
+	w := decision.Wait{Reason: reasons.HeldUser, Why: codes.Because(codes.WaitHeld), Advice: []*codes.Why{codes.Because(codes.AdviseRelease, id)}}
 	if j.Held == federation.HeldAdmin {
 		w.Reason, w.Advice[0] = reasons.HeldAdmin, codes.Because(codes.AdviseOperator, id)
 	}
@@ -144,11 +145,11 @@ func heldWait(j *federation.Job) federation.Wait {
 }
 
 // dependWaits are the terms of a job's dependency that are not met.
-func (v *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow) (all []federation.Wait) {
+func (v *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow) (all []decision.Wait) {
 	id := j.ID.String()
 	without := codes.Because(codes.AdviseDependency, id)
 	for _, t := range now.terms {
-		w := federation.Wait{Reason: reasons.Dependency, Until: t.until.UTC()}
+		w := decision.Wait{Reason: reasons.Dependency, Until: t.until.UTC()}
 		if t.until.IsZero() {
 			w.Until = time.Time{}
 		}
@@ -175,7 +176,7 @@ func (v *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow)
 		all = append(all, w)
 	}
 	if now.names {
-		w := federation.Wait{Reason: reasons.Dependency, Why: codes.Because(codes.WaitNamesakes), Advice: []*codes.Why{without}}
+		w := decision.Wait{Reason: reasons.Dependency, Why: codes.Because(codes.WaitNamesakes), Advice: []*codes.Why{without}}
 		if now.before != 0 {
 			name, state := v.dependedOn(ctx, termNow{DependTerm: federation.DependTerm{Job: now.before, Task: -1}})
 			w.Why = codes.Because(codes.WaitNamesake, name, state)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/sbatch"
 )
@@ -15,7 +16,7 @@ import (
 func (b *bench) explains(id federation.JobID) string {
 	b.t.Helper()
 	j := b.job(id)
-	told := make(chan federation.Explained)
+	told := make(chan decision.Explained)
 	go func() { told <- b.ctl.Explain(b.t.Context(), &j) }()
 	for {
 		select {

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
 // Points are a job's priority. An operator's number counts alone.
-func (s *Shares) Points(j *federation.Job, e *federation.Expected) int64 {
+func (s *Shares) Points(j *federation.Job, e *decision.Expected) int64 {
 	if j.Priority != 0 {
 		return int64(j.Priority) + int64(j.Top)
 	}
@@ -23,32 +24,32 @@ func (s *Shares) Points(j *federation.Job, e *federation.Expected) int64 {
 }
 
 // Parts are what a job's points are made of, those that count for something. They add up to [Shares.Points], but for what is rounded.
-func (s *Shares) Parts(j *federation.Job, e *federation.Expected) (all []federation.PriorityPart) {
+func (s *Shares) Parts(j *federation.Job, e *decision.Expected) (all []decision.PriorityPart) {
 	add := func(name string, points float64) {
 		if points != 0 {
-			all = append(all, federation.PriorityPart{Name: name, Points: points})
+			all = append(all, decision.PriorityPart{Name: name, Points: points})
 		}
 	}
 	if j.Priority != 0 {
-		add(federation.PrioritySet, float64(j.Priority))
-		add(federation.PriorityTop, float64(j.Top))
+		add(decision.PrioritySet, float64(j.Priority))
+		add(decision.PriorityTop, float64(j.Top))
 		return all
 	}
 	st := s.now.Load()
 	if n := st.first[j.ID]; n != 0 {
-		add(federation.PriorityFirst, float64(n))
+		add(decision.PriorityFirst, float64(n))
 		return all
 	}
 	p := s.parts(j, e, st, st.rank(KeyOf(st.tree, j)), max(st.at.Sub(j.Submit), 0))
-	add(federation.PriorityFairShare, p.share)
-	add(federation.PriorityAge, p.age)
-	add(federation.PriorityWork, p.work)
-	add(federation.PriorityQOS, p.qos)
-	add(federation.PriorityPartition, p.partition)
-	add(federation.PrioritySize, p.size)
-	add(federation.PriorityLate, p.late)
-	add(federation.PriorityTop, float64(j.Top))
-	add(federation.PriorityNice, -float64(j.Spec.Nice))
+	add(decision.PriorityFairShare, p.share)
+	add(decision.PriorityAge, p.age)
+	add(decision.PriorityWork, p.work)
+	add(decision.PriorityQOS, p.qos)
+	add(decision.PriorityPartition, p.partition)
+	add(decision.PrioritySize, p.size)
+	add(decision.PriorityLate, p.late)
+	add(decision.PriorityTop, float64(j.Top))
+	add(decision.PriorityNice, -float64(j.Spec.Nice))
 	return all
 }
 
@@ -68,7 +69,7 @@ func (p *parts) own(j *federation.Job) int64 {
 }
 
 // parts are those of a job that is of an age.
-func (s *Shares) parts(j *federation.Job, e *federation.Expected, st *standing, r rank, age time.Duration) (p parts) {
+func (s *Shares) parts(j *federation.Job, e *decision.Expected, st *standing, r rank, age time.Duration) (p parts) {
 	p.rank(s, r)
 	if s.policy.MaxAge > 0 {
 		p.age = s.aged(age)
@@ -113,7 +114,7 @@ const longestLimit = 14 * 24 * time.Hour
 // Work is the GPU-time that a job is expected to take; of one without GPUs a sixteenth of its CPU-time. e is nil where nothing is known: then it is half of the time limit,
 // or an hour if there is none. Half of the jobs are over by the p50, but the few long ones take most of the time. So it is the geometric mean of p90 and time limit
 // that counts, or of p50 and p90: of those tried these did best on the trace of docs/planner.md.
-func Work(j *federation.Job, e *federation.Expected) time.Duration {
+func Work(j *federation.Job, e *decision.Expected) time.Duration {
 	d := j.Needs()
 	run, limit := time.Hour, time.Duration(0)
 	if d.TimeLimit != sbatch.Unlimited {
@@ -148,7 +149,7 @@ func between(a, b time.Duration) time.Duration {
 // Order is where a job stands in the queue: a higher one comes first. Of jobs with as many points those come first of which fewer of the same association
 // stand before them, so that nobody's ten thousand jobs stand before everybody else's. A job's age is that at the time of the last pass that has changed
 // all, less than nothing if it came later: so what was said of others holds beside it.
-func (s *Shares) Order(j *federation.Job, e *federation.Expected) int64 {
+func (s *Shares) Order(j *federation.Job, e *decision.Expected) int64 {
 	group, n := s.Of(j, e)
 	return s.Group(group) + n
 }
@@ -160,7 +161,7 @@ const mostPoints = 1 << 33
 func inOrder(points int64) int64 { return min(max(points, -mostPoints), mostPoints) << 28 }
 
 // Of is a job's group: its association, or 0 if it stands where it stands whoever has it. n is what it counts itself.
-func (s *Shares) Of(j *federation.Job, e *federation.Expected) (group int, n int64) {
+func (s *Shares) Of(j *federation.Job, e *decision.Expected) (group int, n int64) {
 	st := s.now.Load()
 	seat := s.places.of(st.tree, j)
 	var points int64

@@ -9,14 +9,15 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
 func TestWork(t *testing.T) {
-	likely := &federation.Expected{P50: time.Hour, P90: 4 * time.Hour}
+	likely := &decision.Expected{P50: time.Hour, P90: 4 * time.Hour}
 	for name, c := range map[string]struct {
 		spec sbatch.Spec
-		e    *federation.Expected
+		e    *decision.Expected
 		want time.Duration
 	}{
 		"nothing known":              {sbatch.Spec{}, nil, time.Hour},
@@ -28,7 +29,7 @@ func TestWork(t *testing.T) {
 		"two nodes of four GPUs":     {sbatch.Spec{MinNodes: 2, GRES: "gpu:4"}, likely, 16 * time.Hour},
 		"tasks of a node's 64 CPUs":  {sbatch.Spec{NTasks: 4, CPUsPerTask: 16}, likely, 8 * time.Hour},
 		"fewer CPUs count as a GPU":  {sbatch.Spec{NTasks: 1}, likely, 2 * time.Hour},
-		"longer than can be counted": {sbatch.Spec{GRES: "gpu:8"}, &federation.Expected{P50: math.MaxInt64 / 2, P90: math.MaxInt64 / 2}, math.MaxInt64 / 2},
+		"longer than can be counted": {sbatch.Spec{GRES: "gpu:8"}, &decision.Expected{P50: math.MaxInt64 / 2, P90: math.MaxInt64 / 2}, math.MaxInt64 / 2},
 	} {
 		j := &federation.Job{Spec: &c.spec}
 		if got := Work(j, c.e); math.Abs(got.Seconds()-c.want.Seconds()) > 1 {
@@ -45,11 +46,11 @@ func TestWorkStandsBack(t *testing.T) {
 		p.MaxAge = time.Duration(rapid.IntRange(1, 200).Draw(t, "most hours")) * time.Hour
 		p.Age = p.MaxAge.Seconds()
 		s := New(p, &growing{empty})
-		one := func(id int) (*federation.Job, *federation.Expected) {
+		one := func(id int) (*federation.Job, *decision.Expected) {
 			j := job(id, "alice", "")
 			j.Submit = start.Add(time.Duration(rapid.IntRange(0, 400).Draw(t, "comes")) * time.Hour)
 			lasts := time.Duration(rapid.IntRange(0, 100).Draw(t, "lasts")) * time.Hour
-			return j, &federation.Expected{P50: lasts, P90: lasts}
+			return j, &decision.Expected{P50: lasts, P90: lasts}
 		}
 		a, of := one(1)
 		b, other := one(2)

@@ -9,6 +9,7 @@ import (
 	"fsub/accounting"
 	"fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // compare notes what an hour of the run would have come to elsewhere, from the offers that placement weighed when it chose. Of each, the money for running
@@ -28,7 +29,7 @@ func (c *Collector) compare(ctx context.Context, e *ledger.Entry, k *federation.
 	if !ok || paid <= 0 {
 		return
 	}
-	at := func(o *federation.Offer) (accounting.Money, bool) {
+	at := func(o *decision.Offer) (accounting.Money, bool) {
 		m, ok := runMoney(o)
 		return accounting.MoneyOf(k.PricePerHour.Dollars() * m / paid), ok
 	}
@@ -55,10 +56,10 @@ func (c *Collector) compare(ctx context.Context, e *ledger.Entry, k *federation.
 }
 
 // now reports whether an offer would start at once: what first-fit takes.
-func now(o *federation.Offer) bool { return o.Wait < time.Minute }
+func now(o *decision.Offer) bool { return o.Wait < time.Minute }
 
 // runMoney is what running would have come to, in dollars.
-func runMoney(o *federation.Offer) (float64, bool) {
+func runMoney(o *decision.Offer) (float64, bool) {
 	for _, t := range o.Terms {
 		if t.Name == "run" {
 			return float64(t.Amount), true

@@ -17,6 +17,7 @@ import (
 	"fsub/accounting"
 	book "fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/ledger"
 	"fsub/federation/store"
 	"fsub/sbatch"
@@ -329,11 +330,11 @@ func TestSavings(t *testing.T) {
 	if err := f.store.CreateJob(t.Context(), j, &sbatch.Payload{}); err != nil {
 		t.Fatal(err)
 	}
-	offer := func(site federation.SiteName, offering string, wait time.Duration, run federation.Dollars) *federation.Offer {
-		return &federation.Offer{Site: site, Pool: "p", Offering: offering, Wait: wait, GPUType: "h100", Nodes: 1, GPUs: 8, Terms: []federation.Term{{Name: "run", Amount: run}, {Name: "wait", Amount: 99}}}
+	offer := func(site federation.SiteName, offering string, wait time.Duration, run decision.Dollars) *decision.Offer {
+		return &decision.Offer{Site: site, Pool: "p", Offering: offering, Wait: wait, GPUType: "h100", Nodes: 1, GPUs: 8, Terms: []decision.Term{{Name: "run", Amount: run}, {Name: "wait", Amount: 99}}}
 	}
-	a := &federation.Attempt{Job: j.ID, Number: 1, Key: "k", Site: "weser", State: federation.AttemptStarted, Created: now.Add(-2 * time.Hour), Decision: federation.Decision{Job: j.ID, Bind: true,
-		Offers: []*federation.Offer{offer("weser", "p5/a/spot", 0, 10), offer("weser", "p5/a/on-demand", 0, 30), offer("elbe", "", 0, 20), offer("aare", "", time.Hour, 15), offer("rhein", "", 0, 50)}}}
+	a := &federation.Attempt{Job: j.ID, Number: 1, Key: "k", Site: "weser", State: federation.AttemptStarted, Created: now.Add(-2 * time.Hour), Decision: decision.Decision{Job: j.ID, Bind: true,
+		Offers: []*decision.Offer{offer("weser", "p5/a/spot", 0, 10), offer("weser", "p5/a/on-demand", 0, 30), offer("elbe", "", 0, 20), offer("aare", "", time.Hour, 15), offer("rhein", "", 0, 50)}}}
 	k := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "weser", User: "alice", State: federation.Completed, Start: now.Add(-2 * time.Hour), End: now, From: federation.PriceOffering}
 	k.TRES, k.PricePerHour, k.Amount = "cpu=2", 4*accounting.Dollar, 8*accounting.Dollar
 	if err := f.store.Commit(t.Context(), &federation.Batch{Attempts: []*federation.Attempt{a}, Charges: []federation.Charge{k}}); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // TestRuns: the runs that a site has ended to queue a job again.
@@ -39,7 +40,7 @@ func TestRuns(t *testing.T) {
 
 // TestPrice: what a run is billed, and by whose word.
 func TestPrice(t *testing.T) {
-	cluster, rented := federation.Attempt{}, federation.Attempt{Decision: federation.Decision{Offers: []*federation.Offer{{Offering: "m5"}}}}
+	cluster, rented := federation.Attempt{}, federation.Attempt{Decision: decision.Decision{Offers: []*decision.Offer{{Offering: "m5"}}}}
 	prices := accounting.Prices{"gres/gpu": 1}
 	held := federation.Held{TRES: "cpu=1,gres/gpu=2"}
 	const dollar federation.Money = federation.Dollar

@@ -3,7 +3,7 @@ package place
 import (
 	"slices"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 )
@@ -27,7 +27,7 @@ func variants(d *demand.Demand, dropSwitches bool) []variant {
 
 // Effective is what a job asks of a site that offered o: its own Spec with the offer's GPU type and count. Amounts per GPU are
 // scaled, so that the total stays the same.
-func Effective(spec sbatch.Spec, o *federation.Offer) sbatch.Spec {
+func Effective(spec sbatch.Spec, o *decision.Offer) sbatch.Spec {
 	out := demand.Accelerated(spec, o.As)
 	if len(spec.Het) == 0 || len(o.Parts) != len(spec.Het)+1 {
 		return out

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -31,7 +32,7 @@ func TestEffective(t *testing.T) {
 		{"a100:2", sbatch.Spec{GPUs: "2", NTasks: 2, More: more(sbatch.More{NTasksPerGPU: 1})},
 			sbatch.Spec{GPUs: "a100:4", NTasks: 4, More: more(sbatch.More{NTasksPerGPU: 1})}},
 	} {
-		if got := Effective(c.spec, &federation.Offer{As: c.as}); !reflect.DeepEqual(got, c.want) {
+		if got := Effective(c.spec, &decision.Offer{As: c.as}); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v as %q:\n got %+v\nwant %+v", c.spec, c.as, got, c.want)
 		}
 	}
@@ -39,7 +40,7 @@ func TestEffective(t *testing.T) {
 
 func TestEffectiveComponents(t *testing.T) {
 	spec := sbatch.Spec{GPUs: "1", Het: []sbatch.Spec{{GPUs: "2"}, {NTasks: 1}}}
-	o := federation.Offer{Parts: []federation.Offer{{As: "a100:2"}, {As: "h100"}, {}}}
+	o := decision.Offer{Parts: []decision.Offer{{As: "a100:2"}, {As: "h100"}, {}}}
 	want := sbatch.Spec{GPUs: "a100:2", Het: []sbatch.Spec{{GPUs: "h100:2"}, {NTasks: 1}}}
 	if got := Effective(spec, &o); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)

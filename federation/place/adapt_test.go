@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -16,7 +17,7 @@ func TestAdapt(t *testing.T) {
 	}}
 	env := []string{"A=h100:2", "SLURM_GPUS=h100:2", "SLURM_MEM_PER_GPU=1000", "SLURM_NTASKS=2", "SLURM_NPROCS=3",
 		"SLURM_TRES_PER_TASK=cpu=4,gres/gpu:h100=1,license/x=1", "SLURM_TRES_BIND=gres/gpu:per_task:1"}
-	sub := federation.Submission{Job: &job, Offer: federation.Offer{As: "a100:2"}, Payload: sbatch.Payload{Environment: env}}
+	sub := federation.Submission{Job: &job, Offer: decision.Offer{As: "a100:2"}, Payload: sbatch.Payload{Environment: env}}
 	Adapt(&sub, nil)
 	want := []string{"A=h100:2", "SLURM_GPUS=a100:4", "SLURM_MEM_PER_GPU=500", "SLURM_NTASKS=4",
 		"SLURM_NPROCS=3", // was not the job's

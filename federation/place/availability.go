@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Rented machines are a ladder: what is paid for already, spot machines, those on demand, those that a cloud queues for, here, in the next zone, region or cloud. It is climbed
@@ -12,7 +12,7 @@ import (
 //
 //   - a refusal: the driver shows the rung as not to be had until a cool-down has passed ([federation.Rented].Refused);
 //   - how often it was refused: with a chance p that it can be had it is asked for 1/p times, and each time costs retry of waiting. That is the term "tries";
-//   - a machine that was taken from a job: the job gets no spot machine of that zone for a while ([federation.LeftOut]).
+//   - a machine that was taken from a job: the job gets no spot machine of that zone for a while ([decision.LeftOut]).
 //
 // A rung on which a job would end after its deadline is passed over as long as there is one on which it would not.
 
@@ -82,12 +82,12 @@ func (c *candidate) beats(at *moment, best *candidate, bestAt *moment, pl *plan,
 }
 
 // late adds to the terms of an offer that it comes too late.
-func (c *candidate) late(o *federation.Offer, at *moment, pl *plan, deadline time.Time) *federation.Offer {
+func (c *candidate) late(o *decision.Offer, at *moment, pl *plan, deadline time.Time) *decision.Offer {
 	if c.meets(at, pl, deadline) {
 		return o
 	}
 	one := *o // others share it
-	one.Terms = append(one.Terms[:len(one.Terms):len(one.Terms)], federation.Term{Name: "late", Detail: "would end at " +
+	one.Terms = append(one.Terms[:len(one.Terms):len(one.Terms)], decision.Term{Name: "late", Detail: "would end at " +
 		c.ends(at, pl).UTC().Format("2006-01-02T15:04Z") + ", after the deadline"})
 	return &one
 }

@@ -12,6 +12,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
@@ -27,7 +28,7 @@ partition main default nodes=fl
 nodes fl cpus=4 mem=4000 state=IDLE,CLOUD,POWERED_DOWN boot=3h rent=y/c/flex@3
 `
 
-func ladder(t *testing.T, change func(line string) string, job string) (*world, federation.Decision) {
+func ladder(t *testing.T, change func(line string) string, job string) (*world, decision.Decision) {
 	t.Helper()
 	w := newWorld()
 	var lines []string
@@ -80,10 +81,10 @@ func TestLadder(t *testing.T) {
 func TestLeftOut(t *testing.T) {
 	w, _ := ladder(t, dry("r1"), "-c4 -t1h")
 	w.read(t, "job 2 -c4 -t1h")
-	w.refused[1] = map[federation.SiteName]federation.Rejection{"aws": {Parts: []federation.LeftOut{
+	w.refused[1] = map[federation.SiteName]decision.Rejection{"aws": {Parts: []decision.LeftOut{
 		{What: "a", Reason: reasons.StockOut, Why: codes.Because(codes.TakenThere, "a", "11:58Z")}}}}
 	all := Plan(w.snapshot(), Policy{}).Decisions
-	if got := all[0].Offers[0].Offering; got != "x/b/spot" || slices.ContainsFunc(all[0].Offers, func(o *federation.Offer) bool { return o.Offering == "x/a/spot" }) {
+	if got := all[0].Offers[0].Offering; got != "x/b/spot" || slices.ContainsFunc(all[0].Offers, func(o *decision.Offer) bool { return o.Offering == "x/a/spot" }) {
 		t.Errorf("it goes back: %s", Explain(w.jobs[0], all[0]))
 	}
 	if text := Explain(w.jobs[0], all[0]); !strings.Contains(text, "aws main/x/a/spot (FedStockOut: spot machines of a were taken from this job at 11:58Z)") {
@@ -92,7 +93,7 @@ func TestLeftOut(t *testing.T) {
 	if got := all[1].Offers[0].Offering; got != "x/a/spot" {
 		t.Errorf("another job: %s", Explain(w.jobs[1], all[1]))
 	}
-	w.refused[1]["aws"] = federation.Rejection{Parts: []federation.LeftOut{{What: "a"}, {What: "x/b/spot", Reason: reasons.StockOut, Detail: "none left"}}}
+	w.refused[1]["aws"] = decision.Rejection{Parts: []decision.LeftOut{{What: "a"}, {What: "x/b/spot", Reason: reasons.StockOut, Detail: "none left"}}}
 	if d := Plan(w.snapshot(), Policy{}).Decisions[0]; d.Offers[0].Offering != "x/a/on-demand" {
 		t.Errorf("%s", Explain(w.jobs[0], d))
 	}
@@ -123,7 +124,7 @@ func TestChance(t *testing.T) {
 func TestDeadline(t *testing.T) {
 	w, _ := ladder(t, dry("r1", "sa", "sb"), "-c4 -t8h") // expected to run 4 h
 	w.sites[1].Seen.Nodes[0].Rented.PricePerHour = 0.5   // queued for 3 h, but cheap
-	plan := func() federation.Decision { return Plan(w.snapshot(), Policy{}).Decisions[0] }
+	plan := func() decision.Decision { return Plan(w.snapshot(), Policy{}).Decisions[0] }
 	if d := plan(); d.Offers[0].Offering != "y/c/flex" {
 		t.Fatalf("without a deadline: %s", Explain(w.jobs[0], d))
 	}
@@ -170,10 +171,10 @@ func TestClimbEnds(t *testing.T) {
 		lines[0], lines[1] = "site aws tasks", "partition main default nodes="+strings.Join(nodes, ",")
 		w.read(&failer{T: t}, strings.Join(lines, "\n"))
 		w.jobs = append(w.jobs, w.job(&failer{T: t}, split("1 -c4 -t1h")))
-		var left []federation.LeftOut
+		var left []decision.LeftOut
 		tried := map[string]bool{}
 		for climbed := 0; ; climbed++ {
-			w.refused[1] = map[federation.SiteName]federation.Rejection{"aws": {Parts: left}}
+			w.refused[1] = map[federation.SiteName]decision.Rejection{"aws": {Parts: left}}
 			if len(left) == 0 {
 				delete(w.refused, 1)
 			}
@@ -189,7 +190,7 @@ func TestClimbEnds(t *testing.T) {
 				t.Fatalf("rung %d is %s again: %v", climbed, o.Offering, left)
 			}
 			for id, p := range price { // nothing cheaper is left
-				free := !slices.ContainsFunc(left, func(l federation.LeftOut) bool {
+				free := !slices.ContainsFunc(left, func(l decision.LeftOut) bool {
 					parts := strings.Split(id, "/")
 					return l.What == id || parts[2] == "spot" && l.What == parts[1]
 				})
@@ -202,7 +203,7 @@ func TestClimbEnds(t *testing.T) {
 			if o.Market == "spot" && rapid.Bool().Draw(t, "taken back") {
 				what = o.Zone
 			}
-			left = append(left, federation.LeftOut{What: what, Reason: reasons.StockOut})
+			left = append(left, decision.LeftOut{What: what, Reason: reasons.StockOut})
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 )
@@ -259,7 +260,7 @@ func BenchmarkRented(b *testing.B) {
 		for i := range site.Seen.Nodes {
 			n := &site.Seen.Nodes[i]
 			n.State = []string{"IDLE", "CLOUD"}
-			n.Rented = &federation.Rented{Offering: fmt.Sprintf("p5/%d/spot", i%3), PricePerHour: federation.Dollars(16 + s), Whole: true, Interrupts: 0.01}
+			n.Rented = &federation.Rented{Offering: fmt.Sprintf("p5/%d/spot", i%3), PricePerHour: decision.Dollars(16 + s), Whole: true, Interrupts: 0.01}
 			if i%10 > 0 {
 				n.State, n.Rented.Boot = append(n.State, "POWERED_DOWN"), 2*time.Minute
 			}
@@ -395,7 +396,7 @@ func benchWorld(b *testing.B, sites, nodes, jobs int) {
 // lastUser has the jobs of one user come last, of another one at each turn.
 type lastUser struct{ turn int }
 
-func (*lastUser) Of(j *federation.Job, _ *federation.Expected) (int, int64) {
+func (*lastUser) Of(j *federation.Job, _ *decision.Expected) (int, int64) {
 	return int(j.User[len("user")] - '0'), 0
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // relocation is how long it takes to prove that a job has not started at one site, and to have it at another.
@@ -12,14 +13,14 @@ const relocation = 30 * time.Second
 // Better is a place where a job that waits at a site would start sooner.
 type Better struct {
 	Site  federation.SiteName
-	P90   time.Duration      // until it would start there, in nine of ten cases
-	Saves federation.Dollars // what it would cost less there, if it took so long
+	P90   time.Duration    // until it would start there, in nine of ten cases
+	Saves decision.Dollars // what it would cost less there, if it took so long
 }
 
 // Better returns the place that saves most for a job which waits in a partition of a site, where it is predicted to wait for left; nil if there is none. A
 // place is better if the p90 of the start there comes before the p50 here: moving costs the job its age, so it moves only where that is sure. Nodes that the plan
 // gives to others are not free, nor are those promised to jobs that were asked about before.
-func (w *World) Better(j Waiting, at federation.SiteName, partition string, left *federation.Foreseen) *Better {
+func (w *World) Better(j Waiting, at federation.SiteName, partition string, left *decision.Foreseen) *Better {
 	w.settle()
 	w.look(j.Job)
 	sh := w.shapeOfJob(j.Job, j.Expected, j.Refused)

@@ -7,6 +7,7 @@ import (
 	"fsub/accounting"
 	"fsub/accounting/power"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/topology"
 )
 
@@ -38,16 +39,16 @@ type runPrice struct {
 	parts   components
 	urgency float64 // how many times the usual price its waiting has
 
-	limit time.Duration      // sbatch.Unlimited or what the job may run here
-	run   time.Duration      // expected
-	cost  federation.Dollars // of that
-	risk  federation.Dollars // see rented.go
-	power power.Use          // see power.go
-	data  data               // see data.go
-	fixed federation.Dollars // all four together: what it costs whenever it starts
-	tries federation.Dollars // see availability.go
-	saved time.Duration      // how often the job says that it writes a checkpoint; 0: it does not say
-	cut   cut                // see timeout.go
+	limit time.Duration    // sbatch.Unlimited or what the job may run here
+	run   time.Duration    // expected
+	cost  decision.Dollars // of that
+	risk  decision.Dollars // see rented.go
+	power power.Use        // see power.go
+	data  data             // see data.go
+	fixed decision.Dollars // all four together: what it costs whenever it starts
+	tries decision.Dollars // see availability.go
+	saved time.Duration    // how often the job says that it writes a checkpoint; 0: it does not say
+	cut   cut              // see timeout.go
 }
 
 // candidate is a pool that can run the jobs of a shape, with the part of its price that does not depend on when. It is right for one version of its site, and is made again with the next. What
@@ -71,7 +72,7 @@ type candidate struct {
 
 	queue *queueThere // see shared.go; nil: no waits are predicted there
 
-	offered *federation.Offer // the last one, and what it was made for
+	offered *decision.Offer // the last one, and what it was made for
 	made    offerKey
 }
 
@@ -81,7 +82,7 @@ type offerKey struct {
 	free              bool
 	start, longest    int64
 	span              topology.Span
-	total             federation.Dollars
+	total             decision.Dollars
 }
 
 func (ms *members) newPlacement(v variant, st *siteState, g group) *placement {
@@ -129,12 +130,12 @@ type moment struct {
 	free  bool // the job can start now
 	wait  time.Duration
 	boot  boot
-	span  topology.Span      // of the nodes
-	slow  federation.Dollars // what that costs
-	late  federation.Dollars // see due
+	span  topology.Span    // of the nodes
+	slow  decision.Dollars // what that costs
+	late  decision.Dollars // see due
 	// others is what jobs behind lose, and nodeHour what they do by an hour of a node; see shadowprice.go.
-	others, nodeHour federation.Dollars
-	total            federation.Dollars
+	others, nodeHour decision.Dollars
+	total            decision.Dollars
 	spots            []spot // of the components, for a heterogeneous job
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 )
@@ -63,7 +64,7 @@ func limitIn(d *demand.Demand, part *federation.Partition) time.Duration {
 }
 
 // expectedRun is how long a job with a limit is expected to run on nodes of some speed (0: not said, 1): as jobs like it did, else for a share of its limit.
-func expectedRun(limit time.Duration, e *federation.Expected, speed float64, p *Policy) time.Duration {
+func expectedRun(limit time.Duration, e *decision.Expected, speed float64, p *Policy) time.Duration {
 	if speed <= 0 {
 		speed = 1
 	}
@@ -78,18 +79,18 @@ func expectedRun(limit time.Duration, e *federation.Expected, speed float64, p *
 }
 
 // likely is the time that jobs are expected to run of which that is expected. Those that differ by little count as alike, so that they share a shape.
-func likely(e *federation.Expected) time.Duration {
+func likely(e *decision.Expected) time.Duration {
 	return time.Duration(math.Exp2(float64(steps(e))/3) * float64(time.Second))
 }
 
 // steps is a time as steps of a cube root of two: 0 for a second or less.
-func steps(e *federation.Expected) int8 {
+func steps(e *decision.Expected) int8 {
 	return int8(min(max(math.Round(3*math.Log2(mean(e))), 0), 100))
 }
 
 // mean is how many seconds a job is expected to run on average: prices are by the hour, and the few that run for long cost most. It is Swanson's rule (0.3 of the p10, 0.4 of the p50
 // and 0.3 of the p90; Hurst, Brown, Swanson, AAPG Bulletin 84, 2000), with a p10 as far below the p50 as the p90 is above it, as of logarithms that spread evenly.
-func mean(e *federation.Expected) float64 {
+func mean(e *decision.Expected) float64 {
 	p50, p90 := e.P50.Seconds(), max(e.P50, e.P90).Seconds()
 	if p50 <= 0 {
 		return .3 * p90
@@ -188,22 +189,22 @@ func (c *candidate) weigh(at *moment, pl *plan) {
 }
 
 // priced is what a candidate costs whatever it waits for.
-func (c *runPrice) priced() federation.Dollars { return c.fixed + c.tries + c.cut.loss }
+func (c *runPrice) priced() decision.Dollars { return c.fixed + c.tries + c.cut.loss }
 
-func (c *runPrice) waitCost(wait time.Duration, p *Policy) federation.Dollars {
+func (c *runPrice) waitCost(wait time.Duration, p *Policy) decision.Dollars {
 	return waitCost(wait, c.waitHour(p))
 }
 
 // waitCost is the cost of a wait at a price by the hour. It is rounded by itself, so that adding it to the same amounts gives the same sum.
-func waitCost(wait time.Duration, hour federation.Dollars) federation.Dollars {
-	return federation.Dollars(federation.Dollars(wait.Hours()) * hour)
+func waitCost(wait time.Duration, hour decision.Dollars) decision.Dollars {
+	return decision.Dollars(decision.Dollars(wait.Hours()) * hour)
 }
 
 // waitHour is what an hour of waiting is worth.
-func (c *runPrice) waitHour(p *Policy) federation.Dollars {
-	perHour := p.WaitJobHour + p.WaitGPUHour*federation.Dollars(c.gpus)
+func (c *runPrice) waitHour(p *Policy) decision.Dollars {
+	perHour := p.WaitJobHour + p.WaitGPUHour*decision.Dollars(c.gpus)
 	if c.parts == nil {
-		perHour *= federation.Dollars(c.urgency)
+		perHour *= decision.Dollars(c.urgency)
 	}
 	return perHour
 }
@@ -216,7 +217,7 @@ type wording struct {
 }
 
 // offer makes the offer of a candidate at a moment. It keeps the last one.
-func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
+func (c *candidate) offer(at *moment, pl *plan) *decision.Offer {
 	w := wording{c, at, pl}
 	if c.parts != nil {
 		return w.offerParts()
@@ -226,12 +227,12 @@ func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
 	if c.offered != nil && c.made == key {
 		return c.offered
 	}
-	o := &federation.Offer{
+	o := &decision.Offer{
 		Site: c.site.site.Name, Partition: m.pools[c.pool].Partition, Pool: c.name,
 		Start: pl.clock, Wait: at.wait, Run: c.run,
 		Nodes: c.fits[at.fit].nodes, GPUs: c.gpus, GPUType: c.gpu, As: c.as, Most: c.mostCost(), Total: at.total,
 	}
-	run := federation.Term{Name: "run", Amount: c.cost}
+	run := decision.Term{Name: "run", Amount: c.cost}
 	if c.offered != nil {
 		run.Detail = c.offered.Terms[0].Detail
 	} else {
@@ -243,32 +244,32 @@ func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
 			terms++
 		}
 	}
-	o.Terms = append(make([]federation.Term, 0, terms), run)
+	o.Terms = append(make([]decision.Term, 0, terms), run)
 	if r := c.rented(); r != nil {
 		o.Market, o.Zone = r.Market, r.Zone
 		o.Offering, o.MaxNodes, o.PerHour, o.Until = r.Offering, c.mostNodes(), c.perHour(1), c.until(pl.clock)
 	}
 	if at.slow > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "topology", Amount: at.slow, Detail: w.slowDetail()})
+		o.Terms = append(o.Terms, decision.Term{Name: "topology", Amount: at.slow, Detail: w.slowDetail()})
 	}
 	if c.risk > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "risk", Amount: c.risk, Detail: w.riskDetail()})
+		o.Terms = append(o.Terms, decision.Term{Name: "risk", Amount: c.risk, Detail: w.riskDetail()})
 	}
 	if t := w.powerTerm(); t != nil {
 		o.Terms = append(o.Terms, *t)
 	}
 	o.Terms = append(o.Terms, w.dataTerms()...)
 	if c.tries > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "tries", Amount: c.tries, Detail: w.triesDetail()})
+		o.Terms = append(o.Terms, decision.Term{Name: "tries", Amount: c.tries, Detail: w.triesDetail()})
 	}
 	if c.cut.loss > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "timeout", Amount: c.cut.loss, Detail: w.cutDetail()})
+		o.Terms = append(o.Terms, decision.Term{Name: "timeout", Amount: c.cut.loss, Detail: w.cutDetail()})
 	}
 	if at.late > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "late", Amount: at.late, Detail: w.lateDetail()})
+		o.Terms = append(o.Terms, decision.Term{Name: "late", Amount: at.late, Detail: w.lateDetail()})
 	}
 	if at.others > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "others", Amount: at.others, Detail: w.othersDetail()})
+		o.Terms = append(o.Terms, decision.Term{Name: "others", Amount: at.others, Detail: w.othersDetail()})
 	}
 	w.setWait(o)
 	c.offered, c.made = o, key
@@ -276,7 +277,7 @@ func (c *candidate) offer(at *moment, pl *plan) *federation.Offer {
 }
 
 // setWait fills in when an offer's job would start, and what the waiting costs.
-func (w wording) setWait(o *federation.Offer) {
+func (w wording) setWait(o *decision.Offer) {
 	if !w.at.now() {
 		first := w.pl.policy.FarWait
 		if f := w.queue.foreseenAt(w.at, w.pl.now); f != nil {
@@ -288,10 +289,10 @@ func (w wording) setWait(o *federation.Offer) {
 	}
 	if b := &w.at.boot; b.nodes > 0 {
 		o.Start, o.Wait = o.Start.Add(b.span()), o.Wait+b.span()
-		o.Terms = append(o.Terms, federation.Term{Name: "boot", Amount: b.cost, Detail: b.text()})
+		o.Terms = append(o.Terms, decision.Term{Name: "boot", Amount: b.cost, Detail: b.text()})
 	}
 	if w.at.wait > 0 {
-		o.Terms = append(o.Terms, federation.Term{Name: "wait", Amount: w.waitCost(w.at.wait, &w.pl.policy), Detail: w.waitDetail() + w.urgencyDetail() + w.maintenance()})
+		o.Terms = append(o.Terms, decision.Term{Name: "wait", Amount: w.waitCost(w.at.wait, &w.pl.policy), Detail: w.waitDetail() + w.urgencyDetail() + w.maintenance()})
 	}
 }
 
@@ -356,7 +357,7 @@ func (m *model) touches(pool int, reservation string) bool {
 func rateText(d float64) string { return accounting.Bare(accounting.MoneyOf(d).Rate()) }
 
 // dollarsText is an amount: "$2.10", and "<$0.01" for less than a cent.
-func dollarsText(d federation.Dollars) string { return accounting.MoneyOf(float64(d)).USD() }
+func dollarsText(d decision.Dollars) string { return accounting.MoneyOf(float64(d)).USD() }
 
 // hoursText is how long nodes are held, as prices are: "2.10 h", and what is less than six minutes as "2.5 min" or "40 s".
 func hoursText(d time.Duration) string {

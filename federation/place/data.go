@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"fsub/accounting/egress"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // data is what it takes to bring a job's inputs to where it runs: from the nearest place in dollars of those where each lies.
@@ -17,9 +17,9 @@ import (
 type data struct {
 	moves    []egress.Move
 	took     time.Duration
-	dollars  federation.Dollars // of what leaves
-	copying  federation.Dollars // of the time
-	unbilled federation.Dollars // the part of both that nobody bills, or for which no price is known
+	dollars  decision.Dollars // of what leaves
+	copying  decision.Dollars // of the time
+	unbilled decision.Dollars // the part of both that nobody bills, or for which no price is known
 }
 
 // priceData fills that in.
@@ -46,9 +46,9 @@ func (c *runPrice) priceData(ms *members, sh *shape) {
 		}
 		d.moves = append(d.moves, *best)
 		d.took += best.Took
-		d.dollars += federation.Dollars(best.Dollars)
+		d.dollars += decision.Dollars(best.Dollars)
 		if best.Assumed {
-			d.unbilled += federation.Dollars(best.Dollars)
+			d.unbilled += decision.Dollars(best.Dollars)
 		}
 	}
 	if len(d.moves) == 0 {
@@ -57,7 +57,7 @@ func (c *runPrice) priceData(ms *members, sh *shape) {
 	waiting := c.waitCost(d.took, &ms.policy)
 	d.copying, d.unbilled = waiting, d.unbilled+waiting
 	if c.run > 0 {
-		d.copying += c.cost * federation.Dollars(d.took.Hours()/c.run.Hours())
+		d.copying += c.cost * decision.Dollars(d.took.Hours()/c.run.Hours())
 	}
 	c.fixed += d.dollars + d.copying
 }
@@ -87,7 +87,7 @@ func (ms *members) placeOf(name string) egress.Site {
 }
 
 // dataTerms are the terms of an offer for what must be brought.
-func (w wording) dataTerms() []federation.Term {
+func (w wording) dataTerms() []decision.Term {
 	d := &w.data
 	if len(d.moves) == 0 {
 		return nil
@@ -96,7 +96,7 @@ func (w wording) dataTerms() []federation.Term {
 	for i := range d.moves {
 		from = append(from, d.moves[i].Detail)
 	}
-	return []federation.Term{
+	return []decision.Term{
 		{Name: "data", Amount: d.dollars, Detail: strings.Join(from, " + ")},
 		{Name: "copy", Amount: d.copying, Detail: spanText(d.took) + " at " + d.moves[0].Speed},
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -29,7 +30,7 @@ func TestWorldPlansAsANewOne(t *testing.T) {
 			policy.Reservations = rapid.IntRange(1, 3).Draw(t, "reservations")
 		}
 		policy.MaxOffers = rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(t, "offers told")
-		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, expected: map[federation.JobID]*federation.Expected{}, order: &userOrder{sign: 1}}
+		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]decision.Decision{}, expected: map[federation.JobID]*decision.Expected{}, order: &userOrder{sign: 1}}
 		d.w.SetOrder(d.order)
 		d.w.queue.long = rapid.SampledFrom([]int{0, 2, 4}).Draw(t, "jobs in a chunk")
 		d.w.SetTime(lines.now)
@@ -60,7 +61,7 @@ func TestGroupsPlanAsANewWorld(t *testing.T) {
 			running m[1-3] cpus=14 mem=400 end=90m`)
 		lines.snapshot()
 		policy := Policy{Backlog: -1, Reservations: rapid.IntRange(1, 2).Draw(t, "reservations"), MaxLook: rapid.SampledFrom([]int{0, 0, 9, 25}).Draw(t, "max look")}
-		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, expected: map[federation.JobID]*federation.Expected{},
+		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]decision.Decision{}, expected: map[federation.JobID]*decision.Expected{},
 			order: &userOrder{sign: 1, apart: true}, few: true}
 		d.w.SetOrder(d.order)
 		d.w.queue.long = rapid.IntRange(2, 4).Draw(t, "jobs in a chunk")
@@ -90,7 +91,7 @@ func TestPersonsPlanAsANewWorld(t *testing.T) {
 		}
 		lines.snapshot()
 		policy := Policy{Backlog: -1, Reservations: rapid.IntRange(1, 2).Draw(t, "reservations"), MaxLook: rapid.SampledFrom([]int{0, 0, 9, 25}).Draw(t, "max look")}
-		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]federation.Decision{}, expected: map[federation.JobID]*federation.Expected{},
+		d := &deltas{t: t, lines: lines, w: NewWorld(policy, 1), policy: policy, sites: lines.sites, said: map[federation.JobID]decision.Decision{}, expected: map[federation.JobID]*decision.Expected{},
 			order: &userOrder{sign: 1, apart: true}, few: true, persons: testPersons}
 		d.w.SetOrder(d.order)
 		d.w.queue.long = rapid.IntRange(2, 8).Draw(t, "jobs in a chunk")
@@ -119,10 +120,10 @@ type deltas struct {
 	bound  []federation.Bound
 	at     []federation.SiteName // of each of bound
 	last   int
-	said   map[federation.JobID]federation.Decision
+	said   map[federation.JobID]decision.Decision
 	order  *userOrder
 	// expected is how long jobs run, of those of which it was said.
-	expected map[federation.JobID]*federation.Expected
+	expected map[federation.JobID]*decision.Expected
 	few      bool // kinds of jobs
 	persons  []who
 	left     []*federation.Site // the federation
@@ -142,7 +143,7 @@ var testUsers = [...]string{"alice", "bob"}
 var testPersons = []who{{user: "alice"}, {user: "alice", account: "ml"}, {user: "alice", account: "ml", qos: "high"}, {user: "bob"}, {user: "bob", account: "ml"}, {user: "carol", account: "ml"},
 	{user: "carol", account: "bio", qos: "high"}, {user: "dave", account: "bio"}}
 
-func (o *userOrder) Of(j *federation.Job, _ *federation.Expected) (int, int64) {
+func (o *userOrder) Of(j *federation.Job, _ *decision.Expected) (int, int64) {
 	if !o.apart {
 		return 0, o.sign * Priority(j)
 	}
@@ -337,11 +338,11 @@ func (d *deltas) tell(j *federation.Job) {
 	}
 	if rapid.IntRange(0, 9).Draw(d.t, "refused") == 0 {
 		name := d.sites[0].Name
-		q.Refused = map[federation.SiteName]federation.Rejection{name: {Reason: reasons.Refused, Detail: "no"}}
+		q.Refused = map[federation.SiteName]decision.Rejection{name: {Reason: reasons.Refused, Detail: "no"}}
 	}
 	if delete(d.expected, j.ID); rapid.IntRange(0, 2).Draw(d.t, "expected") == 0 {
 		p50 := time.Duration(rapid.SampledFrom([]int{2, 4, 60, 150}).Draw(d.t, "p50")) * time.Minute
-		q.Expected = &federation.Expected{P50: p50, P90: p50 * time.Duration(rapid.IntRange(1, 3).Draw(d.t, "p90"))}
+		q.Expected = &decision.Expected{P50: p50, P90: p50 * time.Duration(rapid.IntRange(1, 3).Draw(d.t, "p90"))}
 		d.expected[j.ID] = q.Expected
 	}
 	d.w.SetJob(q)
@@ -410,7 +411,7 @@ func (d *deltas) changeSite(what string) {
 	case "outlook":
 		site.Outlook = nil
 		if rapid.Bool().Draw(t, "foreseen") {
-			site.Outlook = &told{Foreseen: federation.Foreseen{P50: time.Duration(rapid.IntRange(0, 90).Draw(t, "wait")) * time.Minute, P90: 2 * time.Hour}, share: float64(rapid.IntRange(0, 4).Draw(t, "share")) / 4}
+			site.Outlook = &told{Foreseen: decision.Foreseen{P50: time.Duration(rapid.IntRange(0, 90).Draw(t, "wait")) * time.Minute, P90: 2 * time.Hour}, share: float64(rapid.IntRange(0, 4).Draw(t, "share")) / 4}
 		}
 	case "answer":
 		site.Answering = rapid.Bool().Draw(t, "answers")
@@ -512,7 +513,7 @@ func (d *deltas) anew(s *federation.Snapshot, policy Policy) *World {
 
 // tellsTheFirst checks that decisions that tell not all offers are those that tell all, but for the dearest. When something could start is known within a plan as of when it
 // was asked first: so behind a job that is bound they may differ.
-func (d *deltas) tellsTheFirst(s *federation.Snapshot, told []federation.Decision) {
+func (d *deltas) tellsTheFirst(s *federation.Snapshot, told []decision.Decision) {
 	policy := d.policy
 	if policy.MaxOffers == 0 {
 		return
@@ -549,19 +550,19 @@ func (d *deltas) inOrder(jobs []*federation.Job) {
 }
 
 // starts are what Next says.
-func starts(w *World) map[federation.JobID]federation.Offer {
-	all := map[federation.JobID]federation.Offer{}
+func starts(w *World) map[federation.JobID]decision.Offer {
+	all := map[federation.JobID]decision.Offer{}
 	for j, o := range w.Next() {
 		all[j.ID] = *o
 	}
 	return all
 }
 
-func tellAll(d federation.Decision) string {
+func tellAll(d decision.Decision) string {
 	return fmt.Sprintf("%+v\n  %s", d, Explain(&federation.Job{ID: d.Job}, withOffer(d)))
 }
 
-func withOffer(d federation.Decision) federation.Decision {
+func withOffer(d decision.Decision) decision.Decision {
 	if len(d.Offers) == 0 {
 		d.Bind = false
 	}

@@ -8,6 +8,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -81,7 +82,7 @@ func (l *likeness) classApart(job *federation.Job) int {
 
 // costRefusal refuses what would cost more than the job may in all, counting its array and its earlier attempts. The expected bill
 // counts, not the value of waiting.
-func costRefusal(job *federation.Job, amount federation.Dollars) *refusal {
+func costRefusal(job *federation.Job, amount decision.Dollars) *refusal {
 	bound := job.Needs().MaxCost
 	if bound <= 0 {
 		return nil

@@ -1,5 +1,5 @@
 // Package place decides where jobs run: [Plan] looks at a [federation.Snapshot] and gives every job it looked at a
-// [federation.Decision] with all the offers and rejections that led to it. It reads nothing but its arguments; equal
+// [decision.Decision] with all the offers and rejections that led to it. It reads nothing but its arguments; equal
 // arguments give equal plans. A [World] is the same with a memory: it is told what changes.
 //
 // How a plan comes about, and where to read:

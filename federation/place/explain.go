@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
@@ -21,7 +22,7 @@ var nearness = []reasons.Reason{
 }
 
 // rank tells how near a rejection came.
-func rank(r *federation.Rejection) int {
+func rank(r *decision.Rejection) int {
 	if r.Never && r.Reason == reasons.SiteUnavailable {
 		return -1 // refuses our token: nothing is known of what it has
 	}
@@ -36,8 +37,8 @@ func rankOf(reason reasons.Reason) int {
 }
 
 // nearest is the rejection that came nearest to running the job, if possible one that may pass; nil if there is none.
-func nearest(rejections []federation.Rejection) *federation.Rejection {
-	var best *federation.Rejection
+func nearest(rejections []decision.Rejection) *decision.Rejection {
+	var best *decision.Rejection
 	for i := range rejections {
 		r := &rejections[i]
 		if r.Is(codes.NotAsked) && r.Never && best != nil {
@@ -51,7 +52,7 @@ func nearest(rejections []federation.Rejection) *federation.Rejection {
 }
 
 // waitReason is why a job waits if no pool can run it now.
-func waitReason(rejections []federation.Rejection) reasons.Reason {
+func waitReason(rejections []decision.Rejection) reasons.Reason {
 	if r := nearest(rejections); r != nil {
 		return r.Reason
 	}
@@ -64,12 +65,12 @@ func waitReason(rejections []federation.Rejection) reasons.Reason {
 //	job 30004711 -> rhein   $38.10 ($41.20 with the value of waiting) = run 38.10 (8 x h100 x 2.10 h at $2.27/h) + wait 3.10 (12 min)
 //	  second: weser  $47.75   starts now: run 47.75 (8 x a100 x 3.40 h at $1.76/h)
 //	  not viable: elbe (ReqNodeNotAvail: 4 nodes under one switch, largest leaf has 3), oder (FedSiteDrain: FedState is DRAIN)
-func Explain(job *federation.Job, d federation.Decision) string {
+func Explain(job *federation.Job, d decision.Decision) string {
 	return explain(job, d, false, nil)
 }
 
 // explain is Explain of a job that waits for something else than nodes, if apart is set: lines tell for what, and where it would start now is not said.
-func explain(job *federation.Job, d federation.Decision, apart bool, lines []string) string {
+func explain(job *federation.Job, d decision.Decision, apart bool, lines []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "job %s ", jobText(job))
 	bound := job.Site != "" // the choice has been made
@@ -135,7 +136,7 @@ func explain(job *federation.Job, d federation.Decision, apart bool, lines []str
 }
 
 // cutText tells how many of the runs that an expectation stands on were cut short.
-func cutText(e *federation.Expected) string {
+func cutText(e *decision.Expected) string {
 	switch {
 	case e.Cut == 0:
 		return ""
@@ -164,7 +165,7 @@ func jobText(job *federation.Job) string {
 }
 
 // offerText is "rhein main/h100  $38.10 ($40.70 with the value of waiting) = run 38.10 (...) + wait 2.60 (...)": first what is paid, then what offers are compared by.
-func offerText(o *federation.Offer, when, sep string) string {
+func offerText(o *decision.Offer, when, sep string) string {
 	terms := make([]string, len(o.Terms))
 	for i, t := range o.Terms {
 		if terms[i] = t.Name; t.Amount != 0 || t.Name != "late" {
@@ -186,7 +187,7 @@ func offerText(o *federation.Offer, when, sep string) string {
 }
 
 // rejectionsText lists the rejections, except of partitions that nobody asked for.
-func rejectionsText(rejections []federation.Rejection) string {
+func rejectionsText(rejections []decision.Rejection) string {
 	var texts []string
 	for i := range rejections {
 		r := &rejections[i]
@@ -198,7 +199,7 @@ func rejectionsText(rejections []federation.Rejection) string {
 	return strings.Join(texts, ", ")
 }
 
-func whereText(r *federation.Rejection) string {
+func whereText(r *decision.Rejection) string {
 	switch {
 	case r.Pool != "":
 		return string(r.Site) + " " + r.Pool

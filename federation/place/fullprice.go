@@ -3,7 +3,7 @@ package place
 import (
 	"slices"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // quote is what a candidate costs while it is full: all that [plan.best] has to know of most candidates of most jobs. A plan looks at each candidate of each shape, which
@@ -12,11 +12,11 @@ type quote struct {
 	site       *siteState
 	numbers    *fitNumbers // in which the need has that number
 	need       int32
-	plain      bool               // the candidate's cost can be told here
-	vain       bool               // see cut
-	fixed      federation.Dollars // the candidate's
-	whole      federation.Dollars // what it costs but for the waiting and slow
-	hour, slow federation.Dollars
+	plain      bool             // the candidate's cost can be told here
+	vain       bool             // see cut
+	fixed      decision.Dollars // the candidate's
+	whole      decision.Dollars // what it costs but for the waiting and slow
+	hour, slow decision.Dollars
 }
 
 // quotes lines up what the candidates cost.
@@ -44,7 +44,7 @@ func (q *quote) number(c *candidate) {
 }
 
 // total is what a job costs at the candidate, and when it starts there, where that is known to be full and when it will not be: false if the candidate must say so itself.
-func (q *quote) total(c *candidate, pl *plan) (total federation.Dollars, start int64, ok bool) {
+func (q *quote) total(c *candidate, pl *plan) (total decision.Dollars, start int64, ok bool) {
 	free := q.site.kept
 	if !q.plain || free == nil || free.estimates.numbers != q.numbers || int(q.need) >= len(free.estimates.unmet) {
 		return 0, 0, false
@@ -68,7 +68,7 @@ func (q *quote) total(c *candidate, pl *plan) (total federation.Dollars, start i
 }
 
 // moment is [candidate.moment] of a candidate with that total and start.
-func (q *quote) moment(c *candidate, total federation.Dollars, start int64, pl *plan) moment {
+func (q *quote) moment(c *candidate, total decision.Dollars, start int64, pl *plan) moment {
 	return moment{start: start, wait: pl.waitUntil(start), span: c.ideal[0], slow: q.slow, total: total}
 }
 

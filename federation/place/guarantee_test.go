@@ -11,6 +11,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 )
 
@@ -142,7 +143,7 @@ func TestBorrowersPassNobodyWithinHisGuarantee(t *testing.T) {
 		if again := world.Plan(); !reflect.DeepEqual(plan, again) {
 			t.Fatal("a world that has seen it all before plans differently")
 		}
-		got := map[federation.JobID]federation.Decision{}
+		got := map[federation.JobID]decision.Decision{}
 		for _, d := range plan.Decisions {
 			got[d.Job] = d
 		}
@@ -287,7 +288,7 @@ func TestGuaranteesOverTime(t *testing.T) {
 			}
 			s := w.crowd.snapshot(jobs...)
 			s.Guarantees = guarantees
-			want := map[federation.JobID]federation.Decision{}
+			want := map[federation.JobID]decision.Decision{}
 			for _, d := range Plan(s, Policy{}).Decisions {
 				want[d.Job] = d
 			}

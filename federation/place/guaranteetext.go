@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // mostDetails is how many of the jobs that have borrowed are told of one by one.
@@ -15,7 +16,7 @@ const mostDetails = 100
 
 // Holdbacks tell how guarantees bear on a job that waits by the plan: what its own account is guaranteed and holds, and which jobs stand before it because they are
 // within guarantees of others. There are none where guarantees do not matter to it.
-func (w *World) Holdbacks(id federation.JobID) []federation.Holdback {
+func (w *World) Holdbacks(id federation.JobID) []decision.Holdback {
 	q, g := w.index.of(id), &w.guarantees
 	if q == nil || g.of == nil || len(g.taken) != len(g.of.Accounts) || q.shape == nil || w.progress.decided(q).fate == nil || q.fate.kind.bound() {
 		return nil
@@ -24,9 +25,9 @@ func (w *World) Holdbacks(id federation.JobID) []federation.Holdback {
 	if c == nil {
 		return nil
 	}
-	var out []federation.Holdback
+	var out []decision.Holdback
 	if r := g.rightTo(q, c); r != nil {
-		h := federation.Holdback{Kind: federation.HeldByGuarantee, Text: g.standing(r.in, c) + ": the job is within that, and comes before those that borrow"}
+		h := decision.Holdback{Kind: decision.HeldByGuarantee, Text: g.standing(r.in, c) + ": the job is within that, and comes before those that borrow"}
 		w.keeps(r, &h)
 		out = append(out, h)
 	} else if q.claim != 0 {
@@ -62,8 +63,8 @@ func (g *guarantees) standing(account int, c *candidate) string {
 }
 
 // borrows is what there is to say of a job that is within no guarantee of its accounts.
-func (g *guarantees) borrows(account int, c *candidate) federation.Holdback {
-	h := federation.Holdback{Kind: federation.HeldByGuarantee}
+func (g *guarantees) borrows(account int, c *candidate) decision.Holdback {
+	h := decision.Holdback{Kind: decision.HeldByGuarantee}
 	at := string(c.site.site.Name) + " " + c.name
 	a := &g.of.Accounts[account]
 	var needs []string
@@ -85,7 +86,7 @@ func (g *guarantees) borrows(account int, c *candidate) federation.Holdback {
 }
 
 // before are the jobs that wait for the same pool and come first because they are within guarantees of accounts that the job does not belong to.
-func (g *guarantees) before(q *queued, c *candidate) (out []federation.Holdback) {
+func (g *guarantees) before(q *queued, c *candidate) (out []decision.Holdback) {
 	jobs := map[int][]string{}
 	for _, p := range g.first {
 		if p == q || p.turn.compare(q.turn) > 0 || p.fate.kind.bound() {
@@ -102,20 +103,20 @@ func (g *guarantees) before(q *queued, c *candidate) (out []federation.Holdback)
 		if len(jobs[account]) == 1 {
 			n = "1 job comes first"
 		}
-		out = append(out, federation.Holdback{Kind: federation.HeldByGuarantee, Details: jobs[account],
+		out = append(out, decision.Holdback{Kind: decision.HeldByGuarantee, Details: jobs[account],
 			Text: fmt.Sprintf("%s at %s %s, within a guarantee: %s", n, c.site.site.Name, c.name, g.standing(account, c))})
 	}
 	return out
 }
 
 // keeps says why a job that is within a guarantee waits all the same: who has borrowed there, and why he is not ended.
-func (pl *plan) keeps(r *right, h *federation.Holdback) {
+func (pl *plan) keeps(r *right, h *decision.Holdback) {
 	st := r.c.site
 	switch by := st.site.Preempt; {
-	case by == federation.PreemptByNone:
+	case by == decision.PreemptByNone:
 		h.Text += fmt.Sprintf("; nobody is ended for it at %s, where preempt is off", st.site.Name)
 		return
-	case by == federation.PreemptBySite:
+	case by == decision.PreemptBySite:
 		h.Text += fmt.Sprintf("; %s preempts by itself, and knows of no guarantees", st.site.Name)
 		return
 	case r.c.shared():

@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -21,7 +22,7 @@ import (
 // judgeHet adds to a shape the candidate, or the rejections, of one site for a heterogeneous job.
 func (ms *members) judgeHet(sh *shape, st *siteState, job *federation.Job, drop bool) {
 	whole := &candidate{version: st.version, runPrice: runPrice{placement: &placement{site: st, ask: sh.ask}}}
-	var failed []federation.Rejection
+	var failed []decision.Rejection
 	for i := range len(job.Spec.Het) + 1 {
 		one := Component(job, i)
 		sub := &shape{like: one, expected: sh.expected, need: newNeed(&one, drop)}
@@ -91,8 +92,8 @@ func Component(job *federation.Job, i int) federation.Job {
 	return one
 }
 
-func forEver(rejections []federation.Rejection) bool {
-	return !slices.ContainsFunc(rejections, func(r federation.Rejection) bool { return !r.Never })
+func forEver(rejections []decision.Rejection) bool {
+	return !slices.ContainsFunc(rejections, func(r decision.Rejection) bool { return !r.Never })
 }
 
 // joinParts sums up what the components cost at least. If the job's cost is bounded each of them has only its cheapest pool.
@@ -283,11 +284,11 @@ func (c *candidate) together(pl *plan) moment {
 }
 
 // amount is what the components cost where they are.
-func (c *candidate) amount(at *moment) federation.Dollars {
+func (c *candidate) amount(at *moment) decision.Dollars {
 	if at.spots == nil {
 		return c.fixed
 	}
-	sum := federation.Dollars(0)
+	sum := decision.Dollars(0)
 	for _, s := range at.spots {
 		sum += s.c.fixed
 	}
@@ -321,10 +322,10 @@ func (c *candidate) reserveParts() int64 {
 func (c *candidate) wide() bool { return c.parts != nil || c.fits[0].nodes > 1 }
 
 // offerParts puts a heterogeneous job into words: the whole, and each of its components.
-func (w wording) offerParts() *federation.Offer {
-	o := &federation.Offer{Site: w.site.site.Name, Start: w.pl.clock, Wait: w.at.wait, Total: w.at.total, GPUs: w.gpus, GPUType: w.gpu}
+func (w wording) offerParts() *decision.Offer {
+	o := &decision.Offer{Site: w.site.site.Name, Start: w.pl.clock, Wait: w.at.wait, Total: w.at.total, GPUs: w.gpus, GPUType: w.gpu}
 	var names, details []string
-	run, risk, power := federation.Term{Name: "run"}, federation.Term{Name: "risk"}, federation.Term{Name: "power"}
+	run, risk, power := decision.Term{Name: "run"}, decision.Term{Name: "risk"}, decision.Term{Name: "power"}
 	for i, options := range w.parts {
 		one, fit := options[0], 0
 		if w.at.spots != nil {
@@ -346,7 +347,7 @@ func (w wording) offerParts() *federation.Offer {
 	}
 	o.Partition, o.Offering, o.Pool = o.Parts[0].Partition, o.Parts[0].Offering, strings.Join(names, " and ")
 	run.Detail = strings.Join(details, ", and ")
-	o.Terms = []federation.Term{run}
+	o.Terms = []decision.Term{run}
 	if risk.Amount > 0 {
 		o.Terms = append(o.Terms, risk)
 	}

@@ -1,6 +1,10 @@
 package place
 
-import "fsub/federation"
+import (
+	"fsub/federation"
+
+	"fsub/federation/decision"
+)
 
 // likeness tells which jobs are alike: jobs of one shape ask for the same and have the same rights, so that what the sites judge of one holds for all. Persons with the same rights everywhere are
 // of one class, and a user group is the jobs of a person that are of one shape. It holds that of two jobs of a user group, or of two user groups of a shape, no site could tell one from the other; what
@@ -61,7 +65,7 @@ type userGroupKey struct {
 	shapeKey
 }
 
-func (l *likeness) keyOf(job *federation.Job, e *federation.Expected, dropSwitches bool) userGroupKey {
+func (l *likeness) keyOf(job *federation.Job, e *decision.Expected, dropSwitches bool) userGroupKey {
 	k := userGroupKey{l.personOf(job), shapeKey{demand: job.Needs().ID(), apart: l.classApart(job), drop: dropSwitches, likely: -1}}
 	if k.class = k.of.class; e != nil {
 		k.likely = steps(e)
@@ -70,13 +74,13 @@ func (l *likeness) keyOf(job *federation.Job, e *federation.Expected, dropSwitch
 }
 
 // shapeOfJob returns the shape of a job, judged by the sites as they are. A job that some site has refused shares its shape with no other.
-func (l *likeness) shapeOfJob(job *federation.Job, e *federation.Expected, refused map[federation.SiteName]federation.Rejection) *shape {
+func (l *likeness) shapeOfJob(job *federation.Job, e *decision.Expected, refused map[federation.SiteName]decision.Rejection) *shape {
 	sh := l.userGroupOf(job, e, refused).shape
 	l.in.judge(sh)
 	return sh
 }
 
-func (l *likeness) userGroupOf(job *federation.Job, e *federation.Expected, refused map[federation.SiteName]federation.Rejection) *userGroup {
+func (l *likeness) userGroupOf(job *federation.Job, e *decision.Expected, refused map[federation.SiteName]decision.Rejection) *userGroup {
 	drop := l.in.dropsSwitches(job)
 	if len(refused) > 0 {
 		p := l.personOf(job)
@@ -111,7 +115,7 @@ func (k *userGroupKey) hint() uint {
 	return uint(k.demand)*2654435761>>7 + uint(k.of.number)*29 + uint(k.apart)*53 + uint(k.likely)*101
 }
 
-func (l *likeness) newShape(job *federation.Job, p *person, e *federation.Expected, drop bool, refused map[federation.SiteName]federation.Rejection) *shape {
+func (l *likeness) newShape(job *federation.Job, p *person, e *decision.Expected, drop bool, refused map[federation.SiteName]decision.Rejection) *shape {
 	unlimited := *job.Spec
 	unlimited.TimeLimit, unlimited.TimeMin = 0, 0
 	if drop {

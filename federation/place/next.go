@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
 // Next goes through the jobs of the queue of which the plan knows when they start: those that hold nodes in time, and those that are to wait at a site
 // which others use too. Of a job that stands behind them the plan says nothing but that it is not its turn.
-func (w *World) Next() iter.Seq2[*federation.Job, *federation.Offer] {
-	return func(yield func(*federation.Job, *federation.Offer) bool) {
+func (w *World) Next() iter.Seq2[*federation.Job, *decision.Offer] {
+	return func(yield func(*federation.Job, *decision.Offer) bool) {
 		w.settle()
 		for chunk, jobs := range w.progress.planned() {
 			w.spread(chunk)
@@ -29,7 +30,7 @@ func (w *World) Next() iter.Seq2[*federation.Job, *federation.Offer] {
 }
 
 // Quote is what a job would be offered that comes to the end of the queue; nil: no pool can run it now.
-func (w *World) Quote(j Waiting) *federation.Offer {
+func (w *World) Quote(j Waiting) *decision.Offer {
 	w.settle()
 	w.look(j.Job)
 	best, at := w.best(w.shapeOfJob(j.Job, j.Expected, j.Refused))

@@ -3,7 +3,7 @@ package place
 import (
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // offers are what the candidates of a shape cost when a plan decided about a job of it. They are put into words when somebody asks: of most jobs there is
@@ -15,15 +15,15 @@ type offers struct {
 	candidates []*candidate // the chosen one first, then the cheapest
 	at         []brief      // of each
 	more       []moment     // of some
-	made       []*federation.Offer
+	made       []*decision.Offer
 }
 
 // brief is a moment without the nodes, which are valid only then. There are many.
 type brief struct {
 	start             int64
 	wait              time.Duration
-	slow, late, total federation.Dollars
-	others, nodeHour  federation.Dollars
+	slow, late, total decision.Dollars
+	others, nodeHour  decision.Dollars
 	free              bool
 	fit, more         int32 // more is one more than the index of all of it; 0: nothing boots, and no gang starts now
 }
@@ -59,12 +59,12 @@ func (o *offers) keep(c *candidate, at *moment, most int) {
 }
 
 // full reports whether a candidate with a total is none of the cheapest that are kept.
-func (o *offers) full(total federation.Dollars, most int) bool {
+func (o *offers) full(total decision.Dollars, most int) bool {
 	return len(o.at) == most && (most == 1 || total >= o.at[most-1].total)
 }
 
 // closed reports whether no candidate that costs as much to run, before anything else is counted, is one of the cheapest that are kept.
-func (o *offers) closed(fixed federation.Dollars, most int) bool {
+func (o *offers) closed(fixed decision.Dollars, most int) bool {
 	return o.full(fixed, most)
 }
 
@@ -84,7 +84,7 @@ func (o *offers) moment(i int) moment {
 type seen struct {
 	sh    *shape
 	from  int
-	total []federation.Dollars
+	total []decision.Dollars
 	at    []moment // of those for which it was worked out
 	where []int32  // by candidate: one more than its place in at; 0: nowhere
 }
@@ -102,12 +102,12 @@ func (s *seen) add(at moment) *moment {
 }
 
 // quote notes the next candidate, of which no more is known.
-func (s *seen) quote(total federation.Dollars) {
+func (s *seen) quote(total decision.Dollars) {
 	s.total, s.where = append(s.total, total), append(s.where, 0)
 }
 
 // of is what a candidate costs: the moment is nil if only that is known. It is false for one that was not looked at.
-func (s *seen) of(sh *shape, i int) (federation.Dollars, *moment, bool) {
+func (s *seen) of(sh *shape, i int) (decision.Dollars, *moment, bool) {
 	if i -= s.from; s.sh != sh || i < 0 || i >= len(s.total) {
 		return 0, nil, false
 	}
@@ -151,14 +151,14 @@ func (pl *plan) offersOf(sh *shape, best *candidate, at *moment) *offers {
 }
 
 // all puts the offers into words.
-func (o *offers) all(pl *plan) []*federation.Offer {
+func (o *offers) all(pl *plan) []*decision.Offer {
 	if o == nil {
 		return nil
 	}
 	if o.made != nil {
 		return o.made
 	}
-	made := make([]*federation.Offer, len(o.candidates))
+	made := make([]*decision.Offer, len(o.candidates))
 	for i := range made {
 		made[i] = o.offer(pl, i)
 	}
@@ -167,7 +167,7 @@ func (o *offers) all(pl *plan) []*federation.Offer {
 }
 
 // first is the chosen one; nil if its site has changed since.
-func (o *offers) first(pl *plan) *federation.Offer {
+func (o *offers) first(pl *plan) *decision.Offer {
 	switch {
 	case o == nil:
 		return nil
@@ -180,7 +180,7 @@ func (o *offers) first(pl *plan) *federation.Offer {
 }
 
 // offer puts one of them into words, as of the time of the plan.
-func (o *offers) offer(pl *plan, i int) *federation.Offer {
+func (o *offers) offer(pl *plan, i int) *decision.Offer {
 	clock, now := pl.clock, pl.now
 	pl.clock, pl.now = o.clock, o.now
 	defer func() { pl.clock, pl.now = clock, now }()

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -50,7 +51,7 @@ func TestTranscripts(t *testing.T) {
 func summarizeAll(w *world, p federation.Plan) string {
 	var b strings.Builder
 	for i, d := range p.Decisions {
-		b.WriteString(Summarize(w.jobs[i], &federation.Explained{Decision: d, Sooner: SoonerOffers(&d)}, time.UTC))
+		b.WriteString(Summarize(w.jobs[i], &decision.Explained{Decision: d, Sooner: SoonerOffers(&d)}, time.UTC))
 	}
 	return b.String()
 }
@@ -204,10 +205,10 @@ func TestForetell(t *testing.T) {
 	lines := newWorld()
 	lines.read(t, "site a\npartition main default nodes=a1\nnodes a1 cpus=4 mem=1000")
 	w := NewWorld(Policy{}, 1)
-	w.SetPriority(func(_ *federation.Job, e *federation.Expected) int64 { return -int64(e.P50 / time.Second) })
+	w.SetPriority(func(_ *federation.Job, e *decision.Expected) int64 { return -int64(e.P50 / time.Second) })
 	w.SetTime(lines.now)
 	w.SetSite(lines.sites[0])
-	hour, day := &federation.Expected{P50: time.Hour, P90: time.Hour}, &federation.Expected{P50: 24 * time.Hour, P90: 24 * time.Hour}
+	hour, day := &decision.Expected{P50: time.Hour, P90: time.Hour}, &decision.Expected{P50: 24 * time.Hour, P90: 24 * time.Hour}
 	for id := federation.JobID(1); id <= 20; id++ { // the odd ones first
 		e := hour
 		if id%2 == 0 {
@@ -227,9 +228,9 @@ func TestForetell(t *testing.T) {
 		t.Fatalf("%d is bound, not the first of the short ones", got)
 	}
 	asked := 0
-	w.Predict(func(j *federation.Job) *federation.Expected {
+	w.Predict(func(j *federation.Job) *decision.Expected {
 		if asked++; j.ID%2 == 0 {
-			return &federation.Expected{P50: time.Minute, P90: time.Minute}
+			return &decision.Expected{P50: time.Minute, P90: time.Minute}
 		}
 		return hour
 	})
@@ -238,13 +239,13 @@ func TestForetell(t *testing.T) {
 	}
 	kinds := 0
 	for q := range w.queue.all() { // each of its own kind, more than one call takes up
-		q.expected = &federation.Expected{P50: time.Hour}
+		q.expected = &decision.Expected{P50: time.Hour}
 	}
 	for id := federation.JobID(100); id < 100+mostPredicted; id++ {
-		w.SetJob(Waiting{Job: &federation.Job{ID: id, User: "alice", Spec: new(sbatch.Spec)}, Expected: &federation.Expected{P50: time.Hour}})
+		w.SetJob(Waiting{Job: &federation.Job{ID: id, User: "alice", Spec: new(sbatch.Spec)}, Expected: &decision.Expected{P50: time.Hour}})
 	}
 	for range 2 {
-		w.Predict(func(*federation.Job) *federation.Expected { kinds++; return &federation.Expected{P50: 2 * time.Hour} })
+		w.Predict(func(*federation.Job) *decision.Expected { kinds++; return &decision.Expected{P50: 2 * time.Hour} })
 	}
 	if kinds != mostPredicted+20 || w.predicted != nil {
 		t.Errorf("two calls asked for %d kinds of %d", kinds, mostPredicted+20)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -26,7 +27,7 @@ type plan struct {
 
 	preempting *federation.Preempting // nil: nobody is preempted
 	guarantees guarantees
-	refused    map[federation.JobID]map[federation.SiteName]federation.Rejection // of jobs in the queue
+	refused    map[federation.JobID]map[federation.SiteName]decision.Rejection // of jobs in the queue
 	words      map[string]word
 
 	run     int        // its number
@@ -44,8 +45,8 @@ type fate struct {
 	reason     reasons.Reason
 	word       word    // of the reason
 	offers     *offers // nil: there are none
-	rejections []federation.Rejection
-	preempt    *federation.Preemption
+	rejections []decision.Rejection
+	preempt    *decision.Preemption
 }
 
 type fateKind uint8
@@ -59,10 +60,10 @@ const (
 func (k fateKind) bound() bool { return k == binds || k == queues }
 
 // decision puts a job's fate into words.
-func (pl *plan) decision(q *queued) federation.Decision {
+func (pl *plan) decision(q *queued) decision.Decision {
 	f := q.fate
 	pl.at.job = q.job
-	d := federation.Decision{Job: q.job.ID, Bind: f.kind.bound(), Early: f.kind == queues, Reason: f.reason, Offers: f.offers.all(pl), Rejections: f.rejections, Expected: q.expected, Preempt: f.preempt}
+	d := decision.Decision{Job: q.job.ID, Bind: f.kind.bound(), Early: f.kind == queues, Reason: f.reason, Offers: f.offers.all(pl), Rejections: f.rejections, Expected: q.expected, Preempt: f.preempt}
 	pl.at.job = nil
 	return d
 }

@@ -3,7 +3,7 @@ package place
 import (
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Policy is what the operators of a federation may set about placement. A field that is zero or less takes its value from
@@ -16,8 +16,8 @@ type Policy struct {
 
 	// WaitJobHour and WaitGPUHour are what an hour of waiting is worth: per job, and per GPU that it asks for. A negative
 	// value means nothing at all.
-	WaitJobHour federation.Dollars
-	WaitGPUHour federation.Dollars
+	WaitJobHour decision.Dollars
+	WaitGPUHour decision.Dollars
 	// WaitQOS multiplies both for the jobs of a QOS; 1 for one that is not in it.
 	WaitQOS map[string]float64
 	// FarWait is counted where nothing says when enough will be free.
@@ -37,7 +37,7 @@ type Policy struct {
 	BindAhead time.Duration
 
 	// MoveMargin is how many dollars it must save for a job that waits at a site to leave it for another one. A negative value: no job leaves.
-	MoveMargin federation.Dollars
+	MoveMargin decision.Dollars
 
 	// MaxLook and MaxBind bound the jobs that one plan looks at and binds.
 	MaxLook, MaxBind int

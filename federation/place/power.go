@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // pricePower adds what the electricity of the run and its carbon are expected to cost, where the operators have said what that is. Nobody is billed for it.
@@ -17,10 +17,10 @@ func (c *runPrice) pricePower(now time.Time) {
 	}
 }
 
-func (c *runPrice) powerCost() federation.Dollars { return federation.Dollars(c.power.Dollars) }
+func (c *runPrice) powerCost() decision.Dollars { return decision.Dollars(c.power.Dollars) }
 
 // powerTerm is the term of an offer, nil if nothing is known of the site's electricity.
-func (w wording) powerTerm() *federation.Term {
+func (w wording) powerTerm() *decision.Term {
 	p := w.site.site.Power
 	if p == nil || w.power.KWh == 0 {
 		return nil
@@ -33,5 +33,5 @@ func (w wording) powerTerm() *federation.Term {
 			text += fmt.Sprintf(" at $%s/t", rateText(p.Tonne))
 		}
 	}
-	return &federation.Term{Name: "power", Amount: w.powerCost(), Detail: text + ", " + p.Source}
+	return &decision.Term{Name: "power", Amount: w.powerCost(), Detail: text + ", " + p.Source}
 }

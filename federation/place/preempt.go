@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // A job whose QOS may preempt others need not wait for their end: where the nodes that it needs would be free without some jobs of ours of those QOS, these
@@ -47,11 +48,11 @@ func (pl *plan) preempt(q *queued, best *candidate, at *moment) *fate {
 	var win *takeover
 	for _, c := range q.shape.candidates {
 		by := c.site.site.Preempt
-		if c.parts != nil || by == federation.PreemptByNone || by != federation.PreemptBySite && c.shared() || c.fixed > at.total || !c.borne() {
+		if c.parts != nil || by == decision.PreemptByNone || by != decision.PreemptBySite && c.shared() || c.fixed > at.total || !c.borne() {
 			continue
 		}
 		var back *right
-		if q.claim != 0 && by != federation.PreemptBySite { // which knows of no guarantees
+		if q.claim != 0 && by != decision.PreemptBySite { // which knows of no guarantees
 			back = pl.guarantees.rightTo(q, c)
 		}
 		if len(over) == 0 && back == nil {
@@ -102,7 +103,7 @@ func (p *takeover) ends(pl *plan) int64 {
 // seize preempts the victims and reserves their nodes for the job.
 func (pl *plan) seize(q *queued, qos string, p *takeover) *fate {
 	st, free := p.c.site, p.c.site.capacity()
-	made := &federation.Preemption{At: pl.clock.UTC(), By: st.site.Preempt, QOS: qos}
+	made := &decision.Preemption{At: pl.clock.UTC(), By: st.site.Preempt, QOS: qos}
 	pl.chosen = p.c
 	for _, at := range p.victims {
 		v := &p.there.jobs[at]
@@ -110,13 +111,13 @@ func (pl *plan) seize(q *queued, qos string, p *takeover) *fate {
 		if p.back != nil && !pl.preempting.QOS[qos].Over[v.qos] {
 			made.Guarantee = pl.guarantees.of.Accounts[p.back.in].Account
 		}
-		made.Victims = append(made.Victims, federation.Victim{Job: v.job.ID, Restarts: v.job.Restarts, QOS: v.qos, Mode: v.mode, Grace: v.grace, Lost: v.lost})
-		if made.By != federation.PreemptBySite && v.mode != federation.PreemptCancel {
+		made.Victims = append(made.Victims, decision.Victim{Job: v.job.ID, Restarts: v.job.Restarts, QOS: v.qos, Mode: v.mode, Grace: v.grace, Lost: v.lost})
+		if made.By != decision.PreemptBySite && v.mode != decision.PreemptCancel {
 			st.holdBack(pl.shapeOfJob(v.job, nil, nil))
 		}
 		free.vacate(v.job.ID, v.nodes, p.at.start)
 	}
-	slices.SortFunc(made.Victims, func(a, b federation.Victim) int { return cmp.Compare(a.Job, b.Job) })
+	slices.SortFunc(made.Victims, func(a, b decision.Victim) int { return cmp.Compare(a.Job, b.Job) })
 	free.claim(p.nodes, &p.c.fits[p.fit], p.at.start, endAt(p.at.start, p.c.limit))
 	p.c.pay(pl.clock)
 	pl.changes++
@@ -126,7 +127,7 @@ func (pl *plan) seize(q *queued, qos string, p *takeover) *fate {
 		st.waiting.add(p.c)
 	}
 	kind := binds
-	if st.site.Preempt == federation.PreemptBySite {
+	if st.site.Preempt == decision.PreemptBySite {
 		kind = queues
 	}
 	return &fate{kind: kind, offers: pl.offersOf(q.shape, p.c, &p.at), rejections: q.shape.rejections, preempt: made}
@@ -185,7 +186,7 @@ func (c *capacity) ends(r *release) int64 {
 }
 
 // vacateFor counts with the end of those who make room for a job that was bound, as far as they run still.
-func (st *siteState) vacateFor(p *federation.Preemption) {
+func (st *siteState) vacateFor(p *decision.Preemption) {
 	if st.model == nil || len(p.Victims) == 0 {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 )
@@ -232,7 +233,7 @@ func TestRoomIsKept(t *testing.T) {
 
 // Where a site ends jobs for others itself, a job is only sent there to wait; where it is off, and for nodes that others wait for, nobody makes room.
 func TestWhoPreempts(t *testing.T) {
-	for by, want := range map[federation.PreemptBy]string{"": "binds", federation.PreemptBySite: "early", federation.PreemptByNone: "waits", "shared": "waits"} {
+	for by, want := range map[decision.PreemptBy]string{"": "binds", decision.PreemptBySite: "early", decision.PreemptByNone: "waits", "shared": "waits"} {
 		w := newCrowd(1, 1)
 		w.run(0, 1, "low", 8, time.Hour, 0)
 		w.sites[0].Preempt = by

@@ -3,8 +3,8 @@ package place
 import (
 	"slices"
 
-	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 )
 
 // Who makes room for others keeps its place in the queue, and is not in it for a moment: first its run must end, then its site takes no job under its number
@@ -12,13 +12,13 @@ import (
 // run on. One that its user has queued again holds back nobody: else a user who does so again and again would slow down all others.
 
 // awaits notes who makes room for a job that was bound, and has not come back to the queue.
-func (pl *plan) awaits(st *siteState, p *federation.Preemption) {
-	if p.By == federation.PreemptBySite {
+func (pl *plan) awaits(st *siteState, p *decision.Preemption) {
+	if p.By == decision.PreemptBySite {
 		return
 	}
 	for i := range p.Victims {
 		v := &p.Victims[i]
-		if j := st.claims[v.Job].Job; j != nil && j.Restarts <= v.Restarts && v.Mode != federation.PreemptCancel {
+		if j := st.claims[v.Job].Job; j != nil && j.Restarts <= v.Restarts && v.Mode != decision.PreemptCancel {
 			st.holdBack(pl.shapeOfJob(j, nil, nil))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 	"fsub/federation/reasons"
 )
@@ -48,13 +49,13 @@ func TestVictimKeepsItsPlace(t *testing.T) {
 	}
 	world.DropJob(high.ID)
 	world.Claim("s00", federation.Bound{Job: victim, Units: 1, Since: w.now})
-	world.Claim("s00", federation.Bound{Job: high, Units: 1, Since: w.now, Preempt: &federation.Preemption{At: w.now, Victims: []federation.Victim{{Job: 1}}}})
+	world.Claim("s00", federation.Bound{Job: high, Units: 1, Since: w.now, Preempt: &decision.Preemption{At: w.now, Victims: []decision.Victim{{Job: 1}}}})
 	want("while the victim runs on", apart.ID)
 	world.SetSite(w.without(map[federation.JobID]bool{1: true})[0])
 	world.Release("s00", victim.ID)
 	want("when it is back", after.ID, apart.ID)
-	refused := func(why codes.Code) map[federation.SiteName]federation.Rejection {
-		return map[federation.SiteName]federation.Rejection{"s00": {Reason: reasons.BeginTime, Why: codes.Because(why, "")}}
+	refused := func(why codes.Code) map[federation.SiteName]decision.Rejection {
+		return map[federation.SiteName]decision.Rejection{"s00": {Reason: reasons.BeginTime, Why: codes.Because(why, "")}}
 	}
 	world.SetJob(Waiting{Job: victim, Refused: refused(codes.MadeRoom)})
 	want("while the site remembers its run", apart.ID)

@@ -1,6 +1,10 @@
 package place
 
-import "fsub/federation"
+import (
+	"fsub/federation"
+
+	"fsub/federation/decision"
+)
 
 // Priority is where a job stands in the queue: a higher one comes first, of equal ones the job with the lower ID. It is a function of the job and of what
 // placement knows beside it, and nobody stores it, so that the order of all jobs can change without one being written. Today it is what an operator has set, or
@@ -17,19 +21,19 @@ func Priority(j *federation.Job) int64 {
 type Order interface {
 	// Of is the group of a job of which so long a run is expected, nil if that is not known, and what it counts by itself. Groups count from 0. It
 	// is the same until [World.Reorder] or [World.Predict] is called.
-	Of(*federation.Job, *federation.Expected) (group int, counts int64)
+	Of(*federation.Job, *decision.Expected) (group int, counts int64)
 	// Group is what each job of a group counts beside that. It is the same until [World.Regroup] or one of those is called.
 	Group(group int) int64
 }
 
 // priorities is an Order without groups.
-type priorities func(*federation.Job, *federation.Expected) int64
+type priorities func(*federation.Job, *decision.Expected) int64
 
-func (f priorities) Of(j *federation.Job, e *federation.Expected) (int, int64) { return 0, f(j, e) }
-func (priorities) Group(int) int64                                             { return 0 }
+func (f priorities) Of(j *federation.Job, e *decision.Expected) (int, int64) { return 0, f(j, e) }
+func (priorities) Group(int) int64                                           { return 0 }
 
 // ofJob is Priority whatever is expected of the job.
-func ofJob(j *federation.Job, _ *federation.Expected) int64 { return Priority(j) }
+func ofJob(j *federation.Job, _ *decision.Expected) int64 { return Priority(j) }
 
 // groups are those of a queue's jobs, and what they count.
 type groups struct {
@@ -38,7 +42,7 @@ type groups struct {
 }
 
 // of is a job's group, and what it counts by itself.
-func (g *groups) of(j *federation.Job, e *federation.Expected) (int32, int64) {
+func (g *groups) of(j *federation.Job, e *decision.Expected) (int32, int64) {
 	group, n := g.order.Of(j, e)
 	for i := len(g.counts); i <= group; i++ {
 		g.counts = append(g.counts, g.order.Group(i))
@@ -57,7 +61,7 @@ func (g *groups) again() (changed bool) {
 
 // SetPriority orders jobs by another function than [Priority]: of the job, and of how long it is expected to run, nil if that is not known. It gives a job the same
 // number until Reorder or Predict is called. It is set before there are jobs.
-func (w *World) SetPriority(f func(*federation.Job, *federation.Expected) int64) {
+func (w *World) SetPriority(f func(*federation.Job, *decision.Expected) int64) {
 	w.SetOrder(priorities(f))
 }
 
@@ -87,8 +91,8 @@ const mostPredicted = 500
 
 // Predict takes in how long jobs of the queue are expected to run by now, and computes the order of the queue again. Jobs of which the same value was expected are alike: they are asked for
 // together. Where there are many kinds of jobs, each call takes up some of them, until all have had their turn.
-func (w *World) Predict(expected func(*federation.Job) *federation.Expected) {
-	told := map[*federation.Expected]*federation.Expected{}
+func (w *World) Predict(expected func(*federation.Job) *decision.Expected) {
+	told := map[*decision.Expected]*decision.Expected{}
 	for q := range w.queue.some() {
 		old := q.expected
 		if w.predicted[old] {
@@ -112,7 +116,7 @@ func (w *World) Predict(expected func(*federation.Job) *federation.Expected) {
 		w.predicted = nil
 	} else {
 		if w.predicted == nil {
-			w.predicted = map[*federation.Expected]bool{}
+			w.predicted = map[*decision.Expected]bool{}
 		}
 		for _, e := range told {
 			w.predicted[e] = true

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"slices"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // progress is how far a plan has come down the queue, and what Decide has yet to say of it. The plan is about the first jobs of the queue, as many as
@@ -176,7 +176,7 @@ func (pr *progress) tellAgain(q *queued) {
 }
 
 // decide is [World.Decide] of a plan that is up to date.
-func (pr *progress) decide() []federation.Decision {
+func (pr *progress) decide() []decision.Decision {
 	all := append(pr.news, pr.acts...)
 	if pr.untold {
 		all = nil
@@ -190,7 +190,7 @@ func (pr *progress) decide() []federation.Decision {
 	}
 	all = slices.Compact(all)
 	pr.news, pr.acts, pr.untold = nil, nil, false
-	out := make([]federation.Decision, len(all))
+	out := make([]decision.Decision, len(all))
 	for i, q := range all {
 		out[i] = pr.decision(q)
 		if q.told = q.fate.word; q.acts() {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/jobmap"
 )
 
@@ -20,7 +21,7 @@ type queued struct {
 	spent      bool  // see Waiting.Spent
 	claim      int16 // see guarantees.claimOf
 	group      int32 // see Order
-	expected   *federation.Expected
+	expected   *decision.Expected
 }
 
 // word is the number of a reason in a World, so that a job need not hold the word itself. 0: none, or not known.
@@ -60,13 +61,13 @@ func (a turn) own() turn {
 type Waiting struct {
 	Job *federation.Job // it is not changed without SetJob being called again
 	// Refused are the sites that have refused it, and why: they are not asked again.
-	Refused map[federation.SiteName]federation.Rejection
+	Refused map[federation.SiteName]decision.Rejection
 	// Place is the job in whose place it stands among those of its priority, as a task of an array stands in the array's; 0: its own.
 	Place federation.JobID
 	// Spent: others have made room for it lately, and do not once more.
 	Spent bool
 	// Expected is how long it is expected to run; nil: a share of its time limit counts.
-	Expected *federation.Expected
+	Expected *decision.Expected
 }
 
 // SetJob tells of a job in the queue that is new or has changed.

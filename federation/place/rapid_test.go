@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -177,7 +178,7 @@ func checkOrder(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 			t.Fatalf("job %d waits for reason %q", d.Job, d.Reason)
 		}
 		for _, o := range d.Offers {
-			sum := federation.Dollars(0)
+			sum := decision.Dollars(0)
 			for _, term := range o.Terms {
 				sum += term.Amount
 			}
@@ -198,7 +199,7 @@ func checkOrder(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 func checkComplete(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 	for i, d := range plan.Decisions {
 		for _, site := range s.Sites {
-			if site.Seen == nil && !slices.ContainsFunc(d.Rejections, func(r federation.Rejection) bool { return r.Site == site.Name }) {
+			if site.Seen == nil && !slices.ContainsFunc(d.Rejections, func(r decision.Rejection) bool { return r.Site == site.Name }) {
 				t.Fatalf("job %d: not a word of site %s", d.Job, site.Name)
 			}
 			if len(s.Jobs[i].Spec.Het) > 0 {
@@ -226,15 +227,15 @@ func checkComplete(t *rapid.T, s federation.Snapshot, plan federation.Plan) {
 }
 
 // checkWhole: a site takes all of a heterogeneous job or nothing.
-func checkWhole(t *rapid.T, site *federation.Site, d *federation.Decision) {
+func checkWhole(t *rapid.T, site *federation.Site, d *decision.Decision) {
 	at := func(s federation.SiteName) bool { return s == site.Name }
-	offered := slices.ContainsFunc(d.Offers, func(o *federation.Offer) bool { return at(o.Site) })
-	rejected := slices.ContainsFunc(d.Rejections, func(r federation.Rejection) bool { return at(r.Site) })
+	offered := slices.ContainsFunc(d.Offers, func(o *decision.Offer) bool { return at(o.Site) })
+	rejected := slices.ContainsFunc(d.Rejections, func(r decision.Rejection) bool { return at(r.Site) })
 	if offered == rejected {
 		t.Fatalf("job %d: site %s is offered: %v, rejected: %v", d.Job, site.Name, offered, rejected)
 	}
 	for _, o := range d.Offers {
-		sum := federation.Dollars(0)
+		sum := decision.Dollars(0)
 		for _, p := range o.Parts {
 			sum += p.Total
 			if p.Site != o.Site || !p.Start.Equal(o.Start) {
@@ -361,7 +362,7 @@ func TestIdlePoolTakesTheJob(t *testing.T) {
 			t.Fatalf("everything is idle, yet: %s", Explain(w.jobs[0], d))
 		}
 		if len(d.Offers) == 0 && !d.Impossible() && w.jobs[0].Spec.Switches == 0 && len(w.jobs[0].Spec.Het) == 0 {
-			joined := slices.ContainsFunc(d.Rejections, func(r federation.Rejection) bool { return !r.Never && strings.Contains(r.Detail, "pool has") })
+			joined := slices.ContainsFunc(d.Rejections, func(r decision.Rejection) bool { return !r.Never && strings.Contains(r.Detail, "pool has") })
 			if !joined {
 				t.Fatalf("nothing is down, so it is now or never: %s", Explain(w.jobs[0], d))
 			}

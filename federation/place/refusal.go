@@ -8,13 +8,14 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
 // Refusal tells what sbatch says of a job that no site can ever run: Slurm's number and sentence for it (measured on
 // 24.11), with a line of Detail for each reason why not: what came nearest first. It is nil for a job that some site can run, or may be able to: that one
 // waits.
-func Refusal(d federation.Decision) *federation.SlurmError {
+func Refusal(d decision.Decision) *federation.SlurmError {
 	if !d.Impossible() || len(d.Rejections) == 0 {
 		return nil
 	}
@@ -28,7 +29,7 @@ func Refusal(d federation.Decision) *federation.SlurmError {
 }
 
 // WhyNowhere says of all places why a job cannot run there, a line for each reason, grouped as [Summarize] does; what is beyond some lines is counted. First come those where the user has no rights: they may have what the job asks for.
-func WhyNowhere(all []federation.Rejection) (lines []string) {
+func WhyNowhere(all []decision.Rejection) (lines []string) {
 	groups, near := grouped(all), nearest(all)
 	if len(groups) == 0 && near != nil { // only of what nobody asked for
 		groups = []*alike{{sites: []federation.SiteName{near.Site}, first: near, pools: 1, whole: near.Pool == "" && near.Partition == ""}}
@@ -59,7 +60,7 @@ func WhyNowhere(all []federation.Rejection) (lines []string) {
 }
 
 // slurmSaysBefore is what slurmctld 24.11 tells the user before its sentence.
-func slurmSaysBefore(near *federation.Rejection) string {
+func slurmSaysBefore(near *decision.Rejection) string {
 	switch {
 	case near.Is(codes.NoPartition):
 		return "invalid partition specified: " + strings.Join(near.Why.Args, "")
@@ -73,7 +74,7 @@ func slurmSaysBefore(near *federation.Rejection) string {
 
 // slurmSays is the error of Slurm 24.11 for the nearest rejection. Where it has a special sentence for something that no
 // node has, all pools that came so far must agree.
-func slurmSays(near *federation.Rejection, all []federation.Rejection) (int, string) {
+func slurmSays(near *decision.Rejection, all []decision.Rejection) (int, string) {
 	agreed := func(code codes.Code) bool {
 		for i := range all {
 			if all[i].Reason == near.Reason && !all[i].Is(code) {

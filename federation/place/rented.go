@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -27,19 +28,19 @@ import (
 func (s *placement) rented() *federation.Rented { return s.site.model.pools[s.pool].Shape.Rented }
 
 // runCost is what one unit's expected run costs.
-func (c *runPrice) runCost(shape *federation.Node) federation.Dollars { return c.costOf(shape, c.run) }
+func (c *runPrice) runCost(shape *federation.Node) decision.Dollars { return c.costOf(shape, c.run) }
 
 // costOf is what a run of some time costs.
-func (c *runPrice) costOf(shape *federation.Node, run time.Duration) federation.Dollars {
+func (c *runPrice) costOf(shape *federation.Node, run time.Duration) decision.Dollars {
 	if r := shape.Rented; r != nil && r.PricePerHour > 0 {
 		share := shareOf(shape, &c.fits[0])
-		return r.PricePerHour * federation.Dollars(share*float64(c.fits[0].nodes)*run.Hours())
+		return r.PricePerHour * decision.Dollars(share*float64(c.fits[0].nodes)*run.Hours())
 	}
-	return federation.Dollars(c.rate.PerHour * run.Hours())
+	return decision.Dollars(c.rate.PerHour * run.Hours())
 }
 
 // mostCost is what a run costs that takes all of its limit; 0: it has none.
-func (c *runPrice) mostCost() federation.Dollars {
+func (c *runPrice) mostCost() decision.Dollars {
 	if c.limit == sbatch.Unlimited {
 		return 0
 	}
@@ -91,7 +92,7 @@ func (c *runPrice) priceRisk(p *Policy) {
 	}
 	often, lost := r.Interrupts*float64(slicesOf(r, &c.fits[0]))*c.run.Hours(), c.lost(p)
 	// What the run costs, for the share of it that is lost each time.
-	c.risk = federation.Dollars(often*lost.Hours()/c.run.Hours()) * c.cost
+	c.risk = decision.Dollars(often*lost.Hours()/c.run.Hours()) * c.cost
 	c.fixed += c.risk
 }
 
@@ -138,10 +139,10 @@ func (m *model) afterBoot(n int32, end int64) int64 {
 
 // boot is what must be started before a job can.
 type boot struct {
-	nodes   int                // that must start
-	longest int64              // seconds
-	price   federation.Dollars // of all of them while they start
-	cost    federation.Dollars // with what waiting for them is worth
+	nodes   int              // that must start
+	longest int64            // seconds
+	price   decision.Dollars // of all of them while they start
+	cost    decision.Dollars // with what waiting for them is worth
 }
 
 func (b *boot) span() time.Duration { return time.Duration(b.longest) * time.Second }
@@ -178,7 +179,7 @@ func (s *placement) bootOn(nodes []int32) (b boot) {
 }
 
 // bootCost is the price of the nodes that must start, and of waiting for them.
-func (c *runPrice) bootCost(at *moment, p *Policy) federation.Dollars {
+func (c *runPrice) bootCost(at *moment, p *Policy) decision.Dollars {
 	if at.boot.nodes == 0 {
 		return 0
 	}
@@ -189,22 +190,22 @@ func (c *runPrice) bootCost(at *moment, p *Policy) federation.Dollars {
 }
 
 // bootPrice is what nodes cost for some seconds in which they start.
-func (s *placement) bootPrice(seconds int64) federation.Dollars {
+func (s *placement) bootPrice(seconds int64) decision.Dollars {
 	r := s.rented()
 	if r == nil {
 		return 0
 	}
-	return r.PricePerHour * federation.Dollars(float64(seconds)/3600)
+	return r.PricePerHour * decision.Dollars(float64(seconds)/3600)
 }
 
 // bill is what a job is expected to be billed at most: if every one of its nodes must start.
-func (c *runPrice) bill() federation.Dollars {
+func (c *runPrice) bill() decision.Dollars {
 	m := c.site.model
 	if c.parts == nil && c.rate.Assumed && c.rented() == nil { // what is assumed is not billed
 		return 0
 	}
 	if c.parts != nil {
-		sum := federation.Dollars(0)
+		sum := decision.Dollars(0)
 		for _, options := range c.parts {
 			sum += options[0].bill()
 		}

@@ -10,10 +10,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
-func term(o *federation.Offer, name string) federation.Dollars {
+func term(o *decision.Offer, name string) decision.Dollars {
 	for _, t := range o.Terms {
 		if t.Name == name {
 			return t.Amount

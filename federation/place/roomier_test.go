@@ -6,6 +6,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Of sites that others use too and that cost the same, a job starts where most is free, whatever the seed. At sites of ours alone the seed decides, so that holes stay large.
@@ -17,7 +18,7 @@ func TestStartsWhereMostIsFree(t *testing.T) {
 			for i, s := range w.sites {
 				s.Prices = accounting.Prices{"gres/gpu:h100": 2}
 				if shared {
-					s.Outlook = &told{Foreseen: federation.Foreseen{P50: time.Hour, P90: 2 * time.Hour}}
+					s.Outlook = &told{Foreseen: decision.Foreseen{P50: time.Hour, P90: 2 * time.Hour}}
 				}
 				w.run(i, federation.JobID(i+1), "", []int{6, 2, 4}[i], time.Hour, 0)
 			}

@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Plan returns the plan: a decision for each job of the queue that was looked at, in order.
 func (w *World) Plan() federation.Plan {
 	w.settle()
-	p := federation.Plan{Decisions: make([]federation.Decision, 0, w.looked)}
+	p := federation.Plan{Decisions: make([]decision.Decision, 0, w.looked)}
 	for chunk, jobs := range w.progress.planned() {
 		w.spread(chunk)
 		for _, q := range jobs {
@@ -21,7 +22,7 @@ func (w *World) Plan() federation.Plan {
 
 // Decide returns the decisions of the plan that somebody must act on, in order: the jobs that are to be bound or spread, and those that wait for
 // another reason than Decide said last. A job that is still there is to be bound still. Of one that some site has refused a new plan tells again in any case.
-func (w *World) Decide() []federation.Decision {
+func (w *World) Decide() []decision.Decision {
 	w.settle()
 	return w.progress.decide()
 }
@@ -46,7 +47,7 @@ func (w *World) begin() {
 }
 
 // refusedBy are the sites that have refused a job, nil if none has.
-func (pl *plan) refusedBy(q *queued) map[federation.SiteName]federation.Rejection {
+func (pl *plan) refusedBy(q *queued) map[federation.SiteName]decision.Rejection {
 	if !q.refused {
 		return nil
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Who runs on owned nodes keeps others waiting. That counts where a job could run on rented nodes instead: of N nodes that a queue waits for, an hour on one delays each job
@@ -120,13 +120,13 @@ func (sh *shape) choose() {
 }
 
 // othersWait is what the jobs behind lose if a job waits for a candidate's nodes and then runs there; at.nodeHour is what a node-hour costs.
-func (c *candidate) othersWait(at *moment, pl *plan) federation.Dollars {
+func (c *candidate) othersWait(at *moment, pl *plan) decision.Dollars {
 	if at.free || !c.choice || c.site.press == nil {
 		return 0
 	}
 	behind := max(0, 1-float64(pl.looked+1)/float64(pl.pressed.jobs))
-	at.nodeHour = federation.Dollars(c.site.press[c.pool] * behind)
-	return at.nodeHour * federation.Dollars(c.nodeHours())
+	at.nodeHour = decision.Dollars(c.site.press[c.pool] * behind)
+	return at.nodeHour * decision.Dollars(c.nodeHours())
 }
 
 // nodeHours is for how long a job is expected to hold how much of its nodes.

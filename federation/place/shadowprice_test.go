@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // A job that waits for a node for half an hour is not rented for: that costs $2 more, and half an hour's wait less. With twenty jobs behind it they lose more than that by
@@ -91,7 +92,7 @@ func TestMeanRun(t *testing.T) {
 		p50, p90 time.Duration
 		want     float64
 	}{{time.Hour, time.Hour, 3600}, {time.Hour, 10 * time.Hour, .3*360 + .4*3600 + .3*36000}, {0, time.Hour, 1080}} {
-		if got := mean(&federation.Expected{P50: c.p50, P90: c.p90}); math.Abs(got-c.want) > 1e-6 {
+		if got := mean(&decision.Expected{P50: c.p50, P90: c.p90}); math.Abs(got-c.want) > 1e-6 {
 			t.Errorf("p50 %v, p90 %v: %v s, want %v", c.p50, c.p90, got, c.want)
 		}
 	}

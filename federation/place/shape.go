@@ -1,17 +1,21 @@
 package place
 
-import "fsub/federation"
+import (
+	"fsub/federation"
+
+	"fsub/federation/decision"
+)
 
 // shape is shared by all jobs with the same demand and the same rights: which pools can run them, and which cannot.
 type shape struct {
-	like     federation.Job       // any of them ...
-	of       *person              // ... whose it is
-	class    int                  // of all of them
-	expected *federation.Expected // how long they run; nil: a share of their limit counts
-	drop     bool                 // they have waited long enough for their --switches
+	like     federation.Job     // any of them ...
+	of       *person            // ... whose it is
+	class    int                // of all of them
+	expected *decision.Expected // how long they run; nil: a share of their limit counts
+	drop     bool               // they have waited long enough for their --switches
 	// switches: they ask for --switches, so that how long they have waited matters.
 	switches bool
-	refused  map[federation.SiteName]federation.Rejection
+	refused  map[federation.SiteName]decision.Rejection
 	*need
 
 	judged     []judged     // by site
@@ -24,7 +28,7 @@ type shape struct {
 	single     bool         // each of them is; see candidate.single
 	least      float64      // the chance that the time limit ends a job at the best of them, see timeout.go ...
 	bests      int          // ... and how many are as good
-	rejections []federation.Rejection
+	rejections []decision.Rejection
 
 	// What follows is about one plan.
 	run int

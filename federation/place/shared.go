@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -200,9 +201,9 @@ func (c *candidate) roomier(at *moment, than *candidate, thanAt *moment) bool {
 type queueThere struct {
 	at    *placement
 	limit time.Duration
-	ask   federation.QueueAsk // what the queue sees of the job
-	from  federation.Outlook  // what said is from
-	said  *federation.Foreseen
+	ask   decision.QueueAsk // what the queue sees of the job
+	from  decision.Outlook  // what said is from
+	said  *decision.Foreseen
 }
 
 // queueAt returns the queue where s is, nil if nothing is known of it.
@@ -211,12 +212,12 @@ func queueAt(s *placement, limit time.Duration, job *federation.Job) *queueThere
 	if st.site.Outlook == nil || len(s.fits) == 0 {
 		return nil
 	}
-	return &queueThere{at: s, limit: limit, ask: federation.QueueAsk{User: st.site.UserName(job.User), Account: accessOf(st.site, job).account, Partition: st.model.pools[s.pool].Partition,
+	return &queueThere{at: s, limit: limit, ask: decision.QueueAsk{User: st.site.UserName(job.User), Account: accessOf(st.site, job).account, Partition: st.model.pools[s.pool].Partition,
 		Nodes: s.fits[0].nodes, CPUs: int(s.tres["cpu"]), GPUs: s.gpus, Limit: limit}}
 }
 
 // foreseen is how long a job waits that cannot start now; nil: others do not wait there, or nothing is known.
-func (q *queueThere) foreseen() *federation.Foreseen {
+func (q *queueThere) foreseen() *decision.Foreseen {
 	if q == nil || !q.at.shared() {
 		return nil
 	}
@@ -246,7 +247,7 @@ func (q *queueThere) bounds(at *moment, now int64) (p50, p90 time.Duration) {
 }
 
 // foreseenAt is foreseen within bounds.
-func (q *queueThere) foreseenAt(at *moment, now int64) *federation.Foreseen {
+func (q *queueThere) foreseenAt(at *moment, now int64) *decision.Foreseen {
 	f := q.foreseen()
 	if f == nil {
 		return nil

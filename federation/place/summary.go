@@ -9,13 +9,14 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
 // Detail is all that there is to say of why a job is where it is, with times in zone: [Explain], of each component by itself too, and what holds it back.
-func Detail(job *federation.Job, why *federation.Explained, zone *time.Location) string {
+func Detail(job *federation.Job, why *decision.Explained, zone *time.Location) string {
 	var b strings.Builder
-	b.WriteString(explain(job, why.Decision, apart(why), federation.Lines(why.Waits, zone)))
+	b.WriteString(explain(job, why.Decision, apart(why), decision.Lines(why.Waits, zone)))
 	for i := range why.Components {
 		one := Component(job, i)
 		one.Component = &federation.HetComponent{Leader: job.ID, Offset: i}
@@ -30,7 +31,7 @@ func Detail(job *federation.Job, why *federation.Explained, zone *time.Location)
 
 // Summarize is [Detail] for a terminal: the best two offers, a third one or the others in one line, and rejections grouped by site and reason. What only
 // differs in its figures is one line, with the figures of the first pool. Each component and each thing that holds the job back is one line.
-func Summarize(job *federation.Job, why *federation.Explained, zone *time.Location) string {
+func Summarize(job *federation.Job, why *decision.Explained, zone *time.Location) string {
 	d := why.Decision
 	short := d
 	if short.Offers = d.Offers; len(d.Offers) > 3 {
@@ -41,7 +42,7 @@ func Summarize(job *federation.Job, why *federation.Explained, zone *time.Locati
 		short.Rejections = d.Rejections
 	}
 	apart := apart(why)
-	text, _, _ := strings.Cut(explain(job, short, apart, federation.Lines(why.Waits, zone)), "  not viable: ")
+	text, _, _ := strings.Cut(explain(job, short, apart, decision.Lines(why.Waits, zone)), "  not viable: ")
 	var b strings.Builder
 	b.WriteString(text)
 	hidden := false
@@ -63,7 +64,7 @@ func Summarize(job *federation.Job, why *federation.Explained, zone *time.Locati
 	writeComponents(&b, job, why)
 	writeHoldbacks(&b, why.Holdbacks, false)
 	writeSooner(&b, why)
-	jobs := slices.ContainsFunc(why.Holdbacks, func(h federation.Holdback) bool { return len(h.Details) > 0 })
+	jobs := slices.ContainsFunc(why.Holdbacks, func(h decision.Holdback) bool { return len(h.Details) > 0 })
 	switch {
 	case jobs:
 		b.WriteString("  fed explain --all lists every pool, and who holds what\n")
@@ -74,7 +75,7 @@ func Summarize(job *federation.Job, why *federation.Explained, zone *time.Locati
 }
 
 // writeComponents tells of each component where it could start if it were a separate job: "30004711+1: alpha in 40 min; the others wait for it".
-func writeComponents(b *strings.Builder, job *federation.Job, why *federation.Explained) {
+func writeComponents(b *strings.Builder, job *federation.Job, why *decision.Explained) {
 	if len(why.Components) == 0 {
 		return
 	}
@@ -104,7 +105,7 @@ func writeComponents(b *strings.Builder, job *federation.Job, why *federation.Ex
 }
 
 // lastComponent is the one that can start last where the job is to run; -1: none can start later than all others.
-func lastComponent(why *federation.Explained) int {
+func lastComponent(why *decision.Explained) int {
 	if len(why.Decision.Offers) == 0 {
 		return -1
 	}
@@ -128,7 +129,7 @@ func lastComponent(why *federation.Explained) int {
 }
 
 // writeHoldbacks tells what of the account tree keeps a job waiting, and of whole who holds what of it.
-func writeHoldbacks(b *strings.Builder, all []federation.Holdback, whole bool) {
+func writeHoldbacks(b *strings.Builder, all []decision.Holdback, whole bool) {
 	if len(all) > 0 {
 		b.WriteString("  held back:\n")
 	}
@@ -143,7 +144,7 @@ func writeHoldbacks(b *strings.Builder, all []federation.Holdback, whole bool) {
 }
 
 // writeSooner tells what would have a job start sooner.
-func writeSooner(b *strings.Builder, why *federation.Explained) {
+func writeSooner(b *strings.Builder, why *decision.Explained) {
 	var lines []string
 	for _, h := range why.Holdbacks {
 		lines = append(lines, h.Free...)
@@ -165,15 +166,15 @@ func whenText(wait time.Duration) string {
 }
 
 // apart reports whether a job waits for something else than nodes.
-func apart(why *federation.Explained) bool {
-	return len(why.Waits) > 0 || slices.ContainsFunc(why.Holdbacks, func(h federation.Holdback) bool {
-		return h.Kind == federation.HeldByLimit || h.Kind == federation.HeldByBudget
+func apart(why *decision.Explained) bool {
+	return len(why.Waits) > 0 || slices.ContainsFunc(why.Holdbacks, func(h decision.Holdback) bool {
+		return h.Kind == decision.HeldByLimit || h.Kind == decision.HeldByBudget
 	})
 }
 
 // othersText is "4 more offers, $50.10 to $88.00; the first to start: tau spot/p5, now". Of a job that is bound it is not said who would start it.
-func othersText(more []*federation.Offer, bound bool) string {
-	first := slices.MinFunc(more, func(a, b *federation.Offer) int { return a.Start.Compare(b.Start) })
+func othersText(more []*decision.Offer, bound bool) string {
+	first := slices.MinFunc(more, func(a, b *decision.Offer) int { return a.Start.Compare(b.Start) })
 	least, most := more[0].Price(), more[0].Price()
 	for _, o := range more {
 		least, most = min(least, o.Price()), max(most, o.Price())
@@ -186,7 +187,7 @@ func othersText(more []*federation.Offer, bound bool) string {
 }
 
 // soonerText is "without --switches: alpha main/h100 now, $12.00".
-func soonerText(s *federation.Sooner) string {
+func soonerText(s *decision.Sooner) string {
 	text := fmt.Sprintf("%s: %s %s %s, %s", s.Change, s.Site, s.Pool, whenText(s.Wait), dollarsText(s.Price))
 	if s.More > 0 {
 		text += fmt.Sprintf(", %s more", dollarsText(s.More))
@@ -197,7 +198,7 @@ func soonerText(s *federation.Sooner) string {
 // alike is the rejections of some sites for one reason.
 type alike struct {
 	sites  []federation.SiteName
-	first  *federation.Rejection
+	first  *decision.Rejection
 	pools  int  // at all of these sites
 	differ bool // not all have the same figures
 	whole  bool // it is about whole sites
@@ -205,7 +206,7 @@ type alike struct {
 
 // grouped puts rejections of a site for one reason together, then sites of which the same is said. They stay in the order of the first of each. Partitions that
 // nobody asked for are left out.
-func grouped(rejections []federation.Rejection) []*alike {
+func grouped(rejections []decision.Rejection) []*alike {
 	type key struct {
 		site   federation.SiteName
 		reason reasons.Reason
@@ -278,12 +279,12 @@ func (g *alike) where() string {
 
 // SoonerOffers are the offers of a decision that start a job well before the one that was chosen, and cost more: the job has only to ask for that site. There are two at most,
 // the cheapest and the first to start.
-func SoonerOffers(d *federation.Decision) (out []federation.Sooner) {
+func SoonerOffers(d *decision.Decision) (out []decision.Sooner) {
 	if len(d.Offers) == 0 {
 		return nil
 	}
 	best := d.Offers[0]
-	var cheap, first *federation.Offer
+	var cheap, first *decision.Offer
 	for _, o := range d.Offers[1:] {
 		if o.Site == best.Site || best.Wait-o.Wait < max(time.Minute, best.Wait/10) {
 			continue
@@ -295,7 +296,7 @@ func SoonerOffers(d *federation.Decision) (out []federation.Sooner) {
 			first = o
 		}
 	}
-	for _, o := range []*federation.Offer{cheap, first} {
+	for _, o := range []*decision.Offer{cheap, first} {
 		if o == nil || len(out) > 0 && cmp.Or(cmp.Compare(o.Site, out[0].Site), cmp.Compare(o.Pool, out[0].Pool)) == 0 {
 			continue
 		}
@@ -307,6 +308,6 @@ func SoonerOffers(d *federation.Decision) (out []federation.Sooner) {
 }
 
 // SoonerBy is what a change of what a job asks for brings, by the offer that it would then have.
-func SoonerBy(change string, o *federation.Offer) federation.Sooner {
-	return federation.Sooner{Change: change, Site: o.Site, Pool: o.Pool, Start: o.Start, Wait: o.Wait, Total: o.Total, Price: o.Price()}
+func SoonerBy(change string, o *decision.Offer) decision.Sooner {
+	return decision.Sooner{Change: change, Site: o.Site, Pool: o.Pool, Start: o.Start, Wait: o.Wait, Total: o.Total, Price: o.Price()}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -20,7 +21,7 @@ import (
 // cut is what the time limit of a job does to it in a pool.
 type cut struct {
 	chance, best float64 // that it is ended by it; best: at the best place
-	loss         federation.Dollars
+	loss         decision.Dollars
 	vain         bool // it is expected to be ended by its limit here, and not elsewhere
 }
 
@@ -28,7 +29,7 @@ type cut struct {
 const leastCut = 0.01
 
 // chanceOfCut is how likely a limit ends a job of which e is expected, on nodes of some speed (0: not said, 1).
-func chanceOfCut(e *federation.Expected, speed float64, limit time.Duration) float64 {
+func chanceOfCut(e *decision.Expected, speed float64, limit time.Duration) float64 {
 	if e == nil || e.P50 <= 0 || limit == sbatch.Unlimited || limit <= 0 {
 		return 0
 	}
@@ -79,7 +80,7 @@ func (c *runPrice) loseByCut(sh *shape, p *Policy) {
 	} else {
 		c.cut.vain = c.cut.chance >= 0.5 && sh.least < 0.5
 	}
-	c.cut.loss = federation.Dollars(more) * (c.cost*federation.Dollars(lost.Hours()/c.run.Hours()) + c.waitCost(lost, p))
+	c.cut.loss = decision.Dollars(more) * (c.cost*decision.Dollars(lost.Hours()/c.run.Hours()) + c.waitCost(lost, p))
 }
 
 // checkpointOf is how often a job says that it writes a checkpoint; 0: it does not say.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -38,14 +38,14 @@ func TestLimitOnSlowNodes(t *testing.T) {
 		world := newWorldOf(&s, Policy{})
 		waiting := Waiting{Job: j}
 		if c.p50 > 0 {
-			waiting.Expected = &federation.Expected{P50: c.p50, P90: c.p90}
+			waiting.Expected = &decision.Expected{P50: c.p50, P90: c.p90}
 		}
 		world.SetJob(waiting)
 		d := world.Plan().Decisions[0]
 		if got := string(d.Offers[0].Site); got != c.want {
 			t.Errorf("%s: it goes to %s: %s", name, got, Explain(j, d))
 		}
-		timeout := federation.Term{}
+		timeout := decision.Term{}
 		for _, o := range d.Offers {
 			for _, term := range o.Terms {
 				if o.Site == "slow" && term.Name == "timeout" {
@@ -61,7 +61,7 @@ func TestLimitOnSlowNodes(t *testing.T) {
 
 // The chance falls with the limit and the speed, is a half at the p50 and a tenth at the p90.
 func TestChanceOfCut(t *testing.T) {
-	e := &federation.Expected{P50: time.Hour, P90: 5 * time.Hour}
+	e := &decision.Expected{P50: time.Hour, P90: 5 * time.Hour}
 	for _, c := range []struct {
 		speed float64
 		limit time.Duration
@@ -71,7 +71,7 @@ func TestChanceOfCut(t *testing.T) {
 			t.Errorf("speed %v, limit %v: %v, want %v", c.speed, c.limit, got, c.want)
 		}
 	}
-	if got := chanceOfCut(&federation.Expected{P50: time.Hour, P90: time.Hour}, 1, 2*time.Hour); got > 1e-9 {
+	if got := chanceOfCut(&decision.Expected{P50: time.Hour, P90: time.Hour}, 1, 2*time.Hour); got > 1e-9 {
 		t.Errorf("of a job that always runs for an hour: %v", got)
 	}
 }
@@ -104,7 +104,7 @@ func TestCutWhereSpeedsChange(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		w.read(t, "site "+name+"\nprice gres/gpu:h100=1\npartition main default nodes="+name+"1\nnodes "+name+"1 cpus=16 mem=64000 gpu=h100:4\n")
 	}
-	waiting := Waiting{Job: w.job(t, split("1 --gres=gpu:1 -t2h")), Expected: &federation.Expected{P50: 100 * time.Minute, P90: 3 * time.Hour}}
+	waiting := Waiting{Job: w.job(t, split("1 --gres=gpu:1 -t2h")), Expected: &decision.Expected{P50: 100 * time.Minute, P90: 3 * time.Hour}}
 	s := w.snapshot()
 	world := newWorldOf(&s, Policy{})
 	world.SetJob(waiting)

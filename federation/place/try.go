@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
 // Try tells when and where a job would start if it were submitted now and alone in the queue. e is how long it is expected to run; nil: nothing is known of that.
-func (w *World) Try(job *federation.Job, e *federation.Expected) federation.Trial {
+func (w *World) Try(job *federation.Job, e *decision.Expected) decision.Trial {
 	w.begin()
 	w.progress.stale = true // the next plan starts over
 	t, _ := w.tryLast(job, e)
@@ -16,7 +17,7 @@ func (w *World) Try(job *federation.Job, e *federation.Expected) federation.Tria
 }
 
 // TryQueued is Try of a job that takes its turn among those of the queue: its start is what the plan gives it. The job has a number that no other has.
-func (w *World) TryQueued(j Waiting) federation.Trial {
+func (w *World) TryQueued(j Waiting) decision.Trial {
 	w.settle()
 	t, sh := w.tryLast(j.Job, j.Expected)
 	w.SetJob(j)
@@ -44,10 +45,10 @@ func (w *World) TryQueued(j Waiting) federation.Trial {
 }
 
 // tryLast is Try of a job behind all that the plan is about.
-func (pl *plan) tryLast(job *federation.Job, e *federation.Expected) (federation.Trial, *shape) {
+func (pl *plan) tryLast(job *federation.Job, e *decision.Expected) (decision.Trial, *shape) {
 	pl.look(job)
 	sh := pl.shapeOfJob(job, e, nil)
-	t := federation.Trial{Decision: federation.Decision{Job: job.ID, Rejections: sh.rejections, Expected: e}}
+	t := decision.Trial{Decision: decision.Decision{Job: job.ID, Rejections: sh.rejections, Expected: e}}
 	best, at := pl.best(sh)
 	if best == nil {
 		t.Decision.Reason = waitReason(sh.rejections)
@@ -60,7 +61,7 @@ func (pl *plan) tryLast(job *federation.Job, e *federation.Expected) (federation
 }
 
 // setStart sets the start of a trial to that of an offer, but not to before the job may start.
-func setStart(t *federation.Trial, o *federation.Offer, job *federation.Job) {
+func setStart(t *decision.Trial, o *decision.Offer, job *federation.Job) {
 	s := o.Begins()
 	t.Site, t.Partition, t.Start, t.Within = o.Site, o.Partition, s.At, s.Within
 	if t.Start.Before(job.Spec.Begin) {
@@ -73,7 +74,7 @@ func setStart(t *federation.Trial, o *federation.Offer, job *federation.Job) {
 }
 
 // take sets the nodes of a trial.
-func take(t *federation.Trial, spots []spot) {
+func take(t *decision.Trial, spots []spot) {
 	t.Nodes, t.Processors = nil, 0
 	for _, sp := range spots {
 		t.Processors += sp.processors()
@@ -85,11 +86,11 @@ func take(t *federation.Trial, spots []spot) {
 
 // Judge tells which pools could ever run a job, and why the others cannot, as [Refusal] needs it. It is cheap, because it ignores what is
 // free. Its offers have no start times and no cost of waiting.
-func (w *World) Judge(job *federation.Job) federation.Decision {
+func (w *World) Judge(job *federation.Job) decision.Decision {
 	w.read()
 	w.look(job)
 	sh := w.shapeOfJob(job, nil, nil)
-	d := federation.Decision{Job: job.ID, Reason: reasons.None, Rejections: sh.rejections}
+	d := decision.Decision{Job: job.ID, Reason: reasons.None, Rejections: sh.rejections}
 	for _, c := range sh.candidates {
 		at := moment{start: w.now, free: true}
 		c.weigh(&at, &w.plan)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/slurm/hostlist"
 )
 
@@ -44,7 +44,7 @@ running a4 cpus=16 mem=100 gpu=h100:4 end=20m`)
 		t.Errorf("begins %v, starts %v", job.Spec.Begin, tr.Start)
 	}
 	// It counts with what is known of such jobs, as the plan of the job itself does.
-	e := &federation.Expected{P50: 10 * time.Minute, P90: 20 * time.Minute, Runs: 9}
+	e := &decision.Expected{P50: 10 * time.Minute, P90: 20 * time.Minute, Runs: 9}
 	if tr := w.made().Try(w.job(t, split("1 -t600m")), e); tr.Decision.Offers[0].Run > 30*time.Minute || tr.Decision.Expected != e {
 		t.Errorf("it is expected to run %v", tr.Decision.Offers[0].Run)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // What it is worth to run sooner: an hour of waiting has a price, which a QOS may multiply, and a job with a deadline may say what its result
@@ -21,7 +22,7 @@ func (p *Policy) urgency(qos string) float64 {
 // the job would be too late is passed over, see availability.go.
 type due struct {
 	at    time.Time
-	value federation.Dollars
+	value decision.Dollars
 }
 
 func dueOf(job *federation.Job) due {
@@ -29,7 +30,7 @@ func dueOf(job *federation.Job) due {
 	if f == nil || f.DeadlineValue <= 0 || job.Spec.Deadline.IsZero() {
 		return due{}
 	}
-	return due{job.Spec.Deadline, federation.Dollars(f.DeadlineValue)}
+	return due{job.Spec.Deadline, decision.Dollars(f.DeadlineValue)}
 }
 
 // deadline is the one that has no price; zero if there is none.

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
@@ -318,7 +319,7 @@ func (ms *members) poolCandidate(sh *shape, st *siteState, job *federation.Job, 
 }
 
 func (sh *shape) reject(site federation.SiteName, part, pool string, no *refusal) {
-	sh.rejections = append(sh.rejections, federation.Rejection{
+	sh.rejections = append(sh.rejections, decision.Rejection{
 		Site: site, Partition: part, Pool: pool, Reason: no.reason, Why: no.why, Detail: no.detail, Never: no.never,
 	})
 }

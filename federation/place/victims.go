@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // preemptible is a job of ours that runs at a site, and may have to make room.
 type preemptible struct {
 	job   *federation.Job
 	qos   string
-	mode  federation.PreemptMode
+	mode  decision.PreemptMode
 	grace time.Duration
 	lost  time.Duration
 	loss  float64 // that, for all GPUs that it holds; of jobs without, for a hundredth of its CPUs
@@ -76,7 +77,7 @@ func (pl *plan) preemptibles(st *siteState) *preemptibles {
 		}
 		qos := pl.qosOf(j)
 		rules, ran := pl.preempting.QOS[qos], pl.clock.Sub(j.Start)
-		if rules.Mode == federation.PreemptOff || ran < rules.Exempt {
+		if rules.Mode == decision.PreemptOff || ran < rules.Exempt {
 			continue
 		}
 		p := preemptible{job: j, qos: qos, mode: rules.Mode, grace: rules.Grace, lost: lostWork(j, ran), returns: rules.Returns, account: pl.guarantees.accountOf(j)}

@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/topology"
@@ -266,11 +267,11 @@ func (w *wiring) largest(f *fit, count []int, unit int) int {
 }
 
 // slow is what the distance between a candidate's nodes costs: the share of the run by which they make it longer.
-func (c *runPrice) slow(fit int, span topology.Span) federation.Dollars {
+func (c *runPrice) slow(fit int, span topology.Span) decision.Dollars {
 	if c.fits[fit].nodes < 2 {
 		return 0
 	}
-	return federation.Dollars(c.cost * federation.Dollars(c.slower(fit, span)-1)) // rounded by itself, as waitCost is
+	return decision.Dollars(c.cost * decision.Dollars(c.slower(fit, span)-1)) // rounded by itself, as waitCost is
 }
 
 func (s *placement) slower(fit int, span topology.Span) float64 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // World is [Plan] with a memory. It is told what has changed (the Set methods, Drop, Claim, Release) and plans only what that touches; whatever
@@ -20,8 +21,8 @@ type World struct {
 
 	queue     jobQueue // in the order in which jobs are looked at
 	index     index
-	groups    groups                        // of the jobs
-	predicted map[*federation.Expected]bool // see Predict
+	groups    groups                      // of the jobs
+	predicted map[*decision.Expected]bool // see Predict
 }
 
 // NewWorld returns a World without sites and jobs.
@@ -31,7 +32,7 @@ func NewWorld(p Policy, seed uint64) *World { return newEmptyWorld(p, seed, 512)
 func newEmptyWorld(p Policy, seed uint64, table int) *World {
 	w := &World{groups: groups{order: priorities(ofJob)}}
 	w.policy, w.seed, w.version = p.withDefaults(), seed, 1
-	w.words, w.refused = map[string]word{}, map[federation.JobID]map[federation.SiteName]federation.Rejection{}
+	w.words, w.refused = map[string]word{}, map[federation.JobID]map[federation.SiteName]decision.Rejection{}
 	w.in, w.index.queue = &w.members, &w.queue
 	w.progress = progress{plan: &w.plan, queue: &w.queue, stale: true}
 	w.guarantees.queue, w.queue.groups, w.guarantees.waiting.groups = &w.queue, &w.groups, &w.groups

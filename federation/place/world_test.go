@@ -11,6 +11,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
@@ -35,12 +36,12 @@ type world struct {
 	now     time.Time
 	sites   []*federation.Site
 	jobs    []*federation.Job
-	refused map[federation.JobID]map[federation.SiteName]federation.Rejection
+	refused map[federation.JobID]map[federation.SiteName]decision.Rejection
 	policy  Policy
 }
 
 func newWorld() *world {
-	return &world{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{}}
+	return &world{now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), refused: map[federation.JobID]map[federation.SiteName]decision.Rejection{}}
 }
 
 func (w *world) snapshot() federation.Snapshot {
@@ -136,7 +137,7 @@ func (w *world) line(t testing.TB, ws words) {
 		if ws.value["share"] != "" {
 			share, _ = strconv.ParseFloat(ws.value["share"], 64)
 		}
-		site.Outlook = &told{federation.Foreseen{P50: span(t, ws.value["p50"]), P90: span(t, ws.value["p90"]), Of: "as the test says", Unsure: ws.value["unsure"]}, share}
+		site.Outlook = &told{decision.Foreseen{P50: span(t, ws.value["p50"]), P90: span(t, ws.value["p90"]), Of: "as the test says", Unsure: ws.value["unsure"]}, share}
 	case "reservation":
 		r := federation.Reservation{
 			Name: ws2.plain[0], Nodes: hosts(t, ws.value["nodes"]), Users: ws.list("users"), Accounts: ws.list("accounts"),
@@ -270,7 +271,7 @@ func rentedOf(t testing.TB, ws words) *federation.Rented {
 	if !ok {
 		return nil
 	}
-	r := &federation.Rented{Offering: offering, PricePerHour: federation.Dollars(number64(t, price)), Whole: !ws.has("shared"), Boot: span(t, ws.value["boot"])}
+	r := &federation.Rented{Offering: offering, PricePerHour: decision.Dollars(number64(t, price)), Whole: !ws.has("shared"), Boot: span(t, ws.value["boot"])}
 	if reason, detail, _ := strings.Cut(strings.ReplaceAll(ws.value["reason"], "_", " "), ": "); reason != "" {
 		r.Refused = &federation.Refusal{Reason: reasons.Reason(reason), Detail: detail}
 	}
@@ -445,8 +446,8 @@ func (w *world) option(t testing.TB, j *federation.Job, name, value string) {
 	case "--waited":
 		j.Submit = w.now.Add(-span(t, value))
 	case "--refused":
-		r := federation.Rejection{Reason: reasons.Refused, Detail: "Invalid license specification", Never: true}
-		w.refused[j.ID] = map[federation.SiteName]federation.Rejection{federation.SiteName(value): r}
+		r := decision.Rejection{Reason: reasons.Refused, Detail: "Invalid license specification", Never: true}
+		w.refused[j.ID] = map[federation.SiteName]decision.Rejection{federation.SiteName(value): r}
 	default:
 		t.Fatalf("what is option %q?", name)
 	}
@@ -526,11 +527,11 @@ func explainAll(w *world, plan federation.Plan) string {
 
 // told is a forecast that is the same for all jobs, of a site where jobs take a share of their limits; 0: its limits bound nothing.
 type told struct {
-	federation.Foreseen
+	decision.Foreseen
 	share float64
 }
 
-func (f *told) Wait(federation.QueueAsk) *federation.Foreseen {
+func (f *told) Wait(decision.QueueAsk) *decision.Foreseen {
 	said := f.Foreseen
 	return &said
 }
@@ -542,4 +543,4 @@ func (f *told) Bounds(byLimits time.Duration) (p50, p90 time.Duration) {
 	return time.Duration(float64(byLimits) * f.share), byLimits
 }
 
-func (f *told) Left(federation.JobID, federation.QueueAsk) *federation.Foreseen { return nil }
+func (f *told) Left(federation.JobID, decision.QueueAsk) *decision.Foreseen { return nil }

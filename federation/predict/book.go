@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 )
 
@@ -76,7 +77,7 @@ type asked struct {
 }
 
 type answer struct {
-	expected *federation.Expected
+	expected *decision.Expected
 	seen     uint64 // the user's last run that it stands on
 }
 
@@ -240,7 +241,7 @@ func (b *Book) Pass(now time.Time, running []Live) {
 
 // Expect returns how long a job is expected to run; limit is its time limit on nodes of speed 1, 0 if it has none. It is nil where nothing is known.
 // It takes in the user's own runs on such nodes at once, and the others when Pass was called.
-func (b *Book) Expect(keys Keys, limit time.Duration) *federation.Expected {
+func (b *Book) Expect(keys Keys, limit time.Duration) *decision.Expected {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := asked{keys, limit}
@@ -262,15 +263,15 @@ func (b *Book) Expect(keys Keys, limit time.Duration) *federation.Expected {
 }
 
 // ExpectAfter is Expect for a job that has run for some time: it has passed all runs that were shorter. Where nothing is known it is nil: see [Outlasts].
-func (b *Book) ExpectAfter(keys Keys, limit, ran time.Duration) *federation.Expected {
+func (b *Book) ExpectAfter(keys Keys, limit, ran time.Duration) *decision.Expected {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.expect(keys, limit, ran.Seconds())
 }
 
-func (b *Book) expect(keys Keys, limit time.Duration, ran float64) *federation.Expected {
+func (b *Book) expect(keys Keys, limit time.Duration, ran float64) *decision.Expected {
 	var median, upper []sample
-	var e federation.Expected
+	var e decision.Expected
 	says := limit // what the limit says of the run: one of more than a month says nothing
 	if limit > longestLimit {
 		says = 0
@@ -356,9 +357,9 @@ func outlasts(ran, p90, limit, share float64) (float64, float64) {
 
 // Outlasts is how long a job is expected to run in all that has run for some time, where nothing is known of others; limit is 0 if it has none, and a share of it is what
 // jobs are expected to take.
-func Outlasts(limit, ran time.Duration, share float64) *federation.Expected {
+func Outlasts(limit, ran time.Duration, share float64) *decision.Expected {
 	p50, p90 := outlasts(ran.Seconds(), 0, limit.Seconds(), share)
-	return &federation.Expected{P50: span(p50), P90: span(p90)}
+	return &decision.Expected{P50: span(p50), P90: span(p90)}
 }
 
 // longest is what few runs of a group passed lately, in seconds.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 const (
@@ -32,7 +33,7 @@ var (
 	noAccount    = hashed("")
 )
 
-// outlook implements [federation.Outlook]: a [Queue] at one time.
+// outlook implements [decision.Outlook]: a [Queue] at one time.
 type outlook struct {
 	now   int64
 	from  int64 // see Queue
@@ -44,7 +45,7 @@ type outlook struct {
 	ends  float64   // the share of their limits that those jobs take which hold nodes half of the time
 
 	mu     sync.Mutex
-	cache  map[trait]*federation.Foreseen
+	cache  map[trait]*decision.Foreseen
 	bounds map[sizeIn]float64
 	parts  map[uint32][]int32 // of past, by partition; nil until it is asked for
 }
@@ -55,9 +56,9 @@ type sizeIn struct {
 }
 
 // Outlook is the queue as it is now.
-func (q *Queue) Outlook(now time.Time) federation.Outlook {
+func (q *Queue) Outlook(now time.Time) decision.Outlook {
 	o := &outlook{now: now.Unix(), from: q.from, past: q.past[max(0, len(q.past)-keptWaits):], scene: q.scene(now.Unix()), words: slices.Sorted(slices.Values(q.words[max(0, len(q.words)-keptWords):])), ends: shareTaken(q.ends[max(0, len(q.ends)-keptEnds):]),
-		ours: map[federation.JobID]open{}, cache: map[trait]*federation.Foreseen{}, bounds: map[sizeIn]float64{}}
+		ours: map[federation.JobID]open{}, cache: map[trait]*decision.Foreseen{}, bounds: map[sizeIn]float64{}}
 	for id, p := range q.open {
 		o.ours[id] = *p
 		if !p.idle {
@@ -89,7 +90,7 @@ func shareTaken(ends []ending) float64 {
 	return 1
 }
 
-// Bounds implements [federation.Outlook]. The site reckons with time limits, too: how its own expectations held says most. Where there are few, the share of their limits that
+// Bounds implements [decision.Outlook]. The site reckons with time limits, too: how its own expectations held says most. Where there are few, the share of their limits that
 // jobs there take does.
 func (o *outlook) Bounds(byLimits time.Duration) (p50, p90 time.Duration) {
 	share := o.ends
@@ -99,8 +100,8 @@ func (o *outlook) Bounds(byLimits time.Duration) (p50, p90 time.Duration) {
 	return time.Duration(float64(byLimits) * share), byLimits
 }
 
-// Wait implements [federation.Outlook].
-func (o *outlook) Wait(a federation.QueueAsk) *federation.Foreseen {
+// Wait implements [decision.Outlook].
+func (o *outlook) Wait(a decision.QueueAsk) *decision.Foreseen {
 	t := traitOf(&a)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,12 +113,12 @@ func (o *outlook) Wait(a federation.QueueAsk) *federation.Foreseen {
 	return f
 }
 
-func (o *outlook) wait(t *trait) *federation.Foreseen {
+func (o *outlook) wait(t *trait) *decision.Foreseen {
 	if len(o.past) < fewWaits {
 		return o.said(t)
 	}
 	like := o.nearest(t, 0)
-	f := &federation.Foreseen{Starts: len(o.past), Of: "from how the queue is, and how long such jobs waited", P50: span(like[len(like)/2]), Unsure: o.buildsUp(t)}
+	f := &decision.Foreseen{Starts: len(o.past), Of: "from how the queue is, and how long such jobs waited", P50: span(like[len(like)/2]), Unsure: o.buildsUp(t)}
 	f.P90 = max(span(like[len(like)*9/10]), span(o.mixed(t)), span(o.bound(t)))
 	if moves, ok := o.scene.moves(t, o.now, o.from, leastStarts); ok {
 		few := len(o.past) < manyWaits
@@ -139,8 +140,8 @@ func (o *outlook) wait(t *trait) *federation.Foreseen {
 
 // said is what is expected where little is known: by how fast the queue moves, and by what the site expects of those that wait already: a job that comes now starts
 // among them. The site reckons with time limits, so it is rarely too early.
-func (o *outlook) said(t *trait) *federation.Foreseen {
-	f := &federation.Foreseen{Starts: len(o.past), Unsure: "little has been seen of the queue"}
+func (o *outlook) said(t *trait) *decision.Foreseen {
+	f := &decision.Foreseen{Starts: len(o.past), Unsure: "little has been seen of the queue"}
 	p := o.scene.parts[t.part]
 	if p == nil {
 		return nil
@@ -327,8 +328,8 @@ func (o *outlook) buildsUp(t *trait) string {
 	return "the queue is longer than it has been"
 }
 
-// Left implements [federation.Outlook]. The site's own word counts where it has been seen to hold, corrected by what became of earlier ones.
-func (o *outlook) Left(id federation.JobID, a federation.QueueAsk) *federation.Foreseen {
+// Left implements [decision.Outlook]. The site's own word counts where it has been seen to hold, corrected by what became of earlier ones.
+func (o *outlook) Left(id federation.JobID, a decision.QueueAsk) *decision.Foreseen {
 	t := traitOf(&a)
 	w, known := o.ours[id]
 	if !known {
@@ -336,7 +337,7 @@ func (o *outlook) Left(id federation.JobID, a federation.QueueAsk) *federation.F
 	}
 	if n := len(o.words); w.said > o.now && n >= fewWords {
 		left := float64(w.said - o.now)
-		return &federation.Foreseen{P50: span(left * float64(o.words[n/2])), P90: span(left * max(float64(o.words[n*9/10]), 1)), Starts: n, Of: "from when the site expects to start it, and how that held for others"}
+		return &decision.Foreseen{P50: span(left * float64(o.words[n/2])), P90: span(left * max(float64(o.words[n*9/10]), 1)), Starts: n, Of: "from when the site expects to start it, and how that held for others"}
 	}
 	age := float64(o.now - w.since)
 	o.mu.Lock()
@@ -344,7 +345,7 @@ func (o *outlook) Left(id federation.JobID, a federation.QueueAsk) *federation.F
 	like := o.nearest(&t, float32(age))
 	if len(like) < nearest/3 {
 		// Of what has lasted for some time, half lasts as long again, and a tenth nine times (Gott, 1993).
-		return &federation.Foreseen{P50: span(age), P90: span(9 * age), Of: "from how long it has waited", Unsure: "few have waited so long"}
+		return &decision.Foreseen{P50: span(age), P90: span(9 * age), Of: "from how long it has waited", Unsure: "few have waited so long"}
 	}
-	return &federation.Foreseen{P50: span(like[len(like)/2] - age), P90: span(like[len(like)*9/10] - age), Starts: len(like), Of: "from how long those waited that had waited as long", Unsure: o.buildsUp(&t)}
+	return &decision.Foreseen{P50: span(like[len(like)/2] - age), P90: span(like[len(like)*9/10] - age), Starts: len(like), Of: "from how long those waited that had waited as long", Unsure: o.buildsUp(&t)}
 }

@@ -16,13 +16,14 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
 type job struct {
 	submit, wait, run, limit float64
 	keys                     Keys
-	ask                      federation.QueueAsk
+	ask                      decision.QueueAsk
 }
 
 func read(t *testing.T, name string, shape ...string) (out []job) {
@@ -63,7 +64,7 @@ func read(t *testing.T, name string, shape ...string) (out []job) {
 			sh += "/" + get(r, n)
 		}
 		p.keys = Kind{User: get(r, "user_or_team"), Size: size, Shape: sh, Nodes: fmt.Sprintf("%s/%s", get(r, "gpus"), get(r, "nodes"))}.Keys()
-		p.ask = federation.QueueAsk{User: get(r, "user_or_team"), Partition: get(r, "partition") + get(r, "queue"), CPUs: int(num(r, "cpus")), Nodes: int(num(r, "nodes")), Limit: time.Duration(p.limit) * time.Second}
+		p.ask = decision.QueueAsk{User: get(r, "user_or_team"), Partition: get(r, "partition") + get(r, "queue"), CPUs: int(num(r, "cpus")), Nodes: int(num(r, "nodes")), Limit: time.Duration(p.limit) * time.Second}
 		out = append(out, p)
 	}
 	slices.SortStableFunc(out, func(a, b job) int { return int(math.Copysign(1, a.submit-b.submit)) })
@@ -113,7 +114,7 @@ func replay(jobs []job) (factor, within, loss float64) {
 			}
 			b.Pass(now, running)
 		}
-		f := federation.Expected{P50: time.Duration(j.limit * 5e8), P90: time.Duration(j.limit * 1e9)} // what is reckoned with where nothing is known
+		f := decision.Expected{P50: time.Duration(j.limit * 5e8), P90: time.Duration(j.limit * 1e9)} // what is reckoned with where nothing is known
 		if f.P90 > longestLimit {
 			f.P50, f.P90 = time.Hour, time.Hour
 		}
@@ -241,7 +242,7 @@ func TestOtherNodesSayNothing(t *testing.T) {
 
 // Once something has run on such nodes, what ran on others says how far runs spread. It makes no job shorter than what ran on such nodes.
 func TestOtherNodesTellOfTheSpread(t *testing.T) {
-	expect := func(others ...time.Duration) *federation.Expected {
+	expect := func(others ...time.Duration) *decision.Expected {
 		b := New(0.5)
 		for _, lasts := range others {
 			ended(b, oneCPU, lasts, false, 64)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -111,7 +112,7 @@ func hashed(s string) uint32 {
 	return h.Sum32()
 }
 
-func traitOf(a *federation.QueueAsk) trait {
+func traitOf(a *decision.QueueAsk) trait {
 	limit := a.Limit
 	if limit <= 0 || limit == sbatch.Unlimited || limit > longestLimit {
 		limit = longestLimit
@@ -238,8 +239,8 @@ func (q *Queue) add(w wait) {
 	}
 }
 
-func askOfWaiting(w *federation.WaitingJob) federation.QueueAsk {
-	a := federation.QueueAsk{User: w.User, Account: w.Account, Partition: w.Partition, Nodes: w.Nodes, CPUs: w.CPUs, Limit: w.Limit}
+func askOfWaiting(w *federation.WaitingJob) decision.QueueAsk {
+	a := decision.QueueAsk{User: w.User, Account: w.Account, Partition: w.Partition, Nodes: w.Nodes, CPUs: w.CPUs, Limit: w.Limit}
 	for _, g := range w.GRES {
 		if g.Name == "gpu" {
 			a.GPUs += g.Total
@@ -248,8 +249,8 @@ func askOfWaiting(w *federation.WaitingJob) federation.QueueAsk {
 	return a
 }
 
-func askOfRunning(r *federation.RunningJob, now time.Time) federation.QueueAsk {
-	a := federation.QueueAsk{User: r.User, Account: r.Account, Partition: r.Partition, Nodes: len(r.Nodes), CPUs: r.CPUs * len(r.Nodes), Limit: r.Limit}
+func askOfRunning(r *federation.RunningJob, now time.Time) decision.QueueAsk {
+	a := decision.QueueAsk{User: r.User, Account: r.Account, Partition: r.Partition, Nodes: len(r.Nodes), CPUs: r.CPUs * len(r.Nodes), Limit: r.Limit}
 	if a.Limit == 0 && !r.End.IsZero() {
 		a.Limit = r.End.Sub(now)
 	}

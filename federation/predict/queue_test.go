@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // busy is a site where a local user's jobs of one node run for ten minutes each, one after another on one node, and as many wait.
@@ -35,7 +36,7 @@ func (b *busy) look(more ...federation.WaitingJob) *federation.Observation {
 	return o
 }
 
-var ann = federation.QueueAsk{User: "ann", Partition: "main", Nodes: 1, CPUs: 8, Limit: time.Hour}
+var ann = decision.QueueAsk{User: "ann", Partition: "main", Nodes: 1, CPUs: 8, Limit: time.Hour}
 
 // A queue of five jobs of ten minutes each is foretold to take some fifty minutes, and still is when the daemon has been started anew.
 func TestQueueIsForetold(t *testing.T) {
@@ -126,14 +127,14 @@ func (s store) PastWaits(context.Context, int) ([]federation.PastWait, error) { 
 func BenchmarkWait(b *testing.B) {
 	q := NewQueue("busy")
 	for i := range keptWaits {
-		a := federation.QueueAsk{User: string(rune('a' + i%26)), Partition: string(rune('p' + i%4)), Nodes: 1 + i%3, CPUs: 1 << (i % 7), Limit: time.Duration(1+i%48) * time.Hour}
+		a := decision.QueueAsk{User: string(rune('a' + i%26)), Partition: string(rune('p' + i%4)), Nodes: 1 + i%3, CPUs: 1 << (i % 7), Limit: time.Duration(1+i%48) * time.Hour}
 		o := &open{trait: traitOf(&a), since: int64(i)}
 		o.queue = sight{float32(i % 13), float32(i % 17), float32(i % 7), float32(i % 11), float32(i % 3), float32(i % 5), float32(i % 19), float32(i % 23)}
 		q.started(o, int64(i+i%5000))
 	}
 	o := q.Outlook(time.Unix(keptWaits, 0)).(*outlook)
 	for i := 0; b.Loop(); i++ {
-		t := traitOf(&federation.QueueAsk{User: string(rune('a' + i%26)), Partition: string(rune('p' + i%4)), Nodes: 1 + i%3, CPUs: 1 << (i % 7), Limit: time.Duration(1+i%48) * time.Hour})
+		t := traitOf(&decision.QueueAsk{User: string(rune('a' + i%26)), Partition: string(rune('p' + i%4)), Nodes: 1 + i%3, CPUs: 1 << (i % 7), Limit: time.Duration(1+i%48) * time.Hour})
 		o.wait(&t)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // score is how well waits were foretold.
@@ -47,7 +48,7 @@ func replayWaits(jobs []job) (out score) {
 		o := b.Outlook(now)
 		f := o.Wait(j.ask)
 		if f == nil {
-			f = &federation.Foreseen{}
+			f = &decision.Foreseen{}
 		}
 		if scored := i >= len(jobs)*6/10; scored && i%20 == 0 {
 			for id, w := range b.open {

@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/decision"
 )
 
 // limit is what a job would pass: seconds of TRES, where it is about minutes.
@@ -111,15 +112,15 @@ const mostDetails = 100
 
 // Holdback says what keeps a job from being bound now, who holds it, and what would free it; nil if no limit does. ends is when a job has ended at the latest, zero
 // if nothing says when.
-func (b *Book) Holdback(now time.Time, w *Want, ends func(federation.JobID) time.Time) *federation.Holdback {
+func (b *Book) Holdback(now time.Time, w *Want, ends func(federation.JobID) time.Time) *decision.Holdback {
 	no := b.Check(now, w)
 	if no == nil {
 		return nil
 	}
 	l := &no.limit
-	out := &federation.Holdback{Kind: federation.HeldByLimit, Text: no.Text}
+	out := &decision.Holdback{Kind: decision.HeldByLimit, Text: no.Text}
 	if l.Period != "" {
-		out.Kind = federation.HeldByBudget
+		out.Kind = decision.HeldByBudget
 	}
 	if l.byTime() && l.wants > 0 {
 		out.Text += "; the job may take " + l.text(l.wants)

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/decision"
 	"fsub/federation/fairshare"
 )
 
@@ -42,9 +43,9 @@ func preemptingOf(t *accounts.Tree) *federation.Preempting {
 		q.Returns = mode != "" && !strings.Contains(mode, "off")
 		switch {
 		case strings.Contains(mode, "cancel"):
-			q.Mode = federation.PreemptCancel
+			q.Mode = decision.PreemptCancel
 		case strings.Contains(mode, "off"):
-			q.Mode = federation.PreemptOff
+			q.Mode = decision.PreemptOff
 		}
 		if n, ok := r.Count("PreemptExemptTime"); ok {
 			q.Exempt = time.Duration(n) * time.Minute

@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
@@ -133,7 +134,7 @@ func holdsBack(o *accounts.Option) bool {
 }
 
 // Check implements [federation.Limits].
-func (t *Trial) Check(now time.Time, j *federation.Job, o *federation.Offer) reasons.Reason {
+func (t *Trial) Check(now time.Time, j *federation.Job, o *decision.Offer) reasons.Reason {
 	if _, sent := t.book.holds[j.ID]; sent {
 		return ""
 	}
@@ -144,7 +145,7 @@ func (t *Trial) Check(now time.Time, j *federation.Job, o *federation.Offer) rea
 	return ""
 }
 
-func (t *Trial) want(j *federation.Job, o *federation.Offer) Want {
+func (t *Trial) want(j *federation.Job, o *decision.Offer) Want {
 	if o == nil {
 		return WantOf(j, nil, nil, t.share)
 	}
@@ -152,7 +153,7 @@ func (t *Trial) want(j *federation.Job, o *federation.Offer) Want {
 }
 
 // Start implements [federation.Limits].
-func (t *Trial) Start(now time.Time, j *federation.Job, o *federation.Offer) {
+func (t *Trial) Start(now time.Time, j *federation.Job, o *decision.Offer) {
 	h, sent := t.book.holds[j.ID]
 	if !sent {
 		w := t.want(j, o)

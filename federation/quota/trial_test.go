@@ -9,6 +9,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -26,7 +27,7 @@ func TestTrial(t *testing.T) {
 	book := New(b, 0)
 	book.Add("alice", federation.Held{Account: "physics", TRES: "gres/gpu=4"}, time.Hour, 4*federation.Dollar, start.Add(-time.Hour))
 	book.Take(1, Want{User: "alice", TRES: accounting.TRES{"gres/gpu": 4}, Longest: 61 * time.Minute, Cost: 4 * federation.Dollar, Since: start.Add(-time.Minute)})
-	o := &federation.Offer{Site: "x", GPUs: 4, Nodes: 1}
+	o := &decision.Offer{Site: "x", GPUs: 4, Nodes: 1}
 	waiting := []federation.Prospect{{Job: trialJob(2, "bob")}}
 	trial := book.Trial(start, waiting, .5, map[federation.SiteName]map[string]float64{"x": {"gres/gpu": 1}})
 	play := func(l federation.Limits, what string, id federation.JobID, want reasons.Reason) {
@@ -77,7 +78,7 @@ func TestTrialOfMinutes(t *testing.T) {
 	book := New(b, 0)
 	book.Take(1, Want{User: "bob", TRES: accounting.TRES{"gres/gpu": 4}, Longest: 10 * time.Hour, Cost: 40 * federation.Dollar, Since: start.Add(-20 * time.Hour)})
 	book.Ran(lasted(map[federation.JobID]time.Duration{1: 8 * time.Hour}))
-	o := &federation.Offer{Site: "x", GPUs: 4, Nodes: 1}
+	o := &decision.Offer{Site: "x", GPUs: 4, Nodes: 1}
 	trial := book.Trial(start, []federation.Prospect{{Job: trialJob(2, "bob")}}, .5, nil)
 	play := func(l federation.Limits, what string, want reasons.Reason) {
 		t.Helper()

@@ -6,16 +6,17 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 )
 
 // WantOf is what a job may hold at most, as far as it is known: o is the offer that it is to be bound for, at a site with such prices; nil: there is none yet. Share is
 // [place.Policy.RunFraction]. CPUs and memory are what the job asks for: a site may give it more.
-func WantOf(j *federation.Job, o *federation.Offer, prices map[string]float64, share float64) Want {
+func WantOf(j *federation.Job, o *decision.Offer, prices map[string]float64, share float64) Want {
 	w := Want{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS, TRES: accounting.TRES{}}
 	limit := j.Needs().TimeLimit
-	add := func(d *demand.Demand, o *federation.Offer) {
+	add := func(d *demand.Demand, o *decision.Offer) {
 		nodes := 0 // as few as it may have
 		if o != nil {
 			nodes = max(o.Nodes, o.MaxNodes, d.MinNodes, 1)
@@ -89,7 +90,7 @@ func (w *Want) costAfter(d time.Duration) federation.Money {
 }
 
 // perHour is the price of a job at an offer.
-func (w *Want) perHour(o *federation.Offer, prices map[string]float64) federation.Money {
+func (w *Want) perHour(o *decision.Offer, prices map[string]float64) federation.Money {
 	perHour := o.PerHour
 	for i := range o.Parts {
 		perHour += o.Parts[i].PerHour

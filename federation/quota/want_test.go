@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -14,7 +15,7 @@ func TestCostOfAJobWithoutLimit(t *testing.T) {
 	b := New(tree(t, add(accounts.AccountKey("physics"), "Budget", "1000/month"), add(accounts.UserKey("physics", "alice"))), 0)
 	j := &federation.Job{ID: 7, User: "alice"}
 	j.SetSpec(sbatch.Spec{Account: "physics", TimeLimit: sbatch.Unlimited})
-	o := &federation.Offer{Site: "x", Nodes: 1, Run: 10 * time.Hour, PerHour: federation.Dollar}
+	o := &decision.Offer{Site: "x", Nodes: 1, Run: 10 * time.Hour, PerHour: federation.Dollar}
 	w := WantOf(j, o, nil, .5)
 	if w.Cost != 10*federation.Dollar {
 		t.Fatalf("it may cost %s", w.Cost.USD())

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/fairshare"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
@@ -40,9 +41,9 @@ type Config struct {
 	// Ends are when what runs at the beginning ends; what is not there runs to its limit, or forever.
 	Ends map[federation.SiteName]map[federation.JobID]time.Time
 	// Expected is what the planner reckons with instead of forecasts of its own.
-	Expected map[federation.JobID]*federation.Expected
+	Expected map[federation.JobID]*decision.Expected
 	// Refused are sites that have refused a job.
-	Refused map[federation.JobID]map[federation.SiteName]federation.Rejection
+	Refused map[federation.JobID]map[federation.SiteName]decision.Rejection
 	// Limits, if set, keep jobs back. Numbers are the jobs that run at the beginning under another number than ours.
 	Limits  Limits
 	Numbers map[federation.SiteName]map[federation.JobID]federation.JobID
@@ -61,9 +62,9 @@ type Outcome struct {
 	Start, End time.Time
 	GPUs, CPUs int
 	Rented     bool
-	Cost       federation.Dollars // of what ran
-	Reason     reasons.Reason     // why it waits still
-	Limited    bool               // the reason is one of Config.Limits
+	Cost       decision.Dollars // of what ran
+	Reason     reasons.Reason   // why it waits still
+	Limited    bool             // the reason is one of Config.Limits
 }
 
 // Result is a replay's.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/sbatch"
 )
@@ -145,7 +146,7 @@ func (f *fleet) changed(now time.Time) (out []*federation.Site) {
 }
 
 // look is what a look at the site shows.
-func (s *siteNow) look(now time.Time, waiting []federation.WaitingJob, outlook federation.Outlook) *federation.Site {
+func (s *siteNow) look(now time.Time, waiting []federation.WaitingJob, outlook decision.Outlook) *federation.Site {
 	next, obs := *s.site, *s.site.Seen
 	obs.At = now
 	obs.Nodes, obs.Partitions = slices.Clone(s.nodes), s.parts
@@ -173,7 +174,7 @@ func (f *fleet) boot(held []start) (longest time.Duration) {
 }
 
 // lasts is how long a job runs on the nodes of an offer.
-func (f *fleet) lasts(o *federation.Offer, run time.Duration) time.Duration {
+func (f *fleet) lasts(o *decision.Offer, run time.Duration) time.Duration {
 	if speed := f.byName[o.Site].site.Speed[o.GPUType]; speed > 0 {
 		return time.Duration(float64(run) / speed)
 	}

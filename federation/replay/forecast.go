@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/predict"
 	"fsub/sbatch"
 )
@@ -14,7 +15,7 @@ import (
 type forecasts struct {
 	book    *predict.Book
 	oracle  bool
-	given   map[federation.JobID]*federation.Expected
+	given   map[federation.JobID]*decision.Expected
 	running map[federation.JobID]predict.Live
 }
 
@@ -23,9 +24,9 @@ func newForecasts(cfg *Config) *forecasts {
 }
 
 // expect is how long a job is expected to run; nil: nothing is known.
-func (f *forecasts) expect(j *Job) *federation.Expected {
+func (f *forecasts) expect(j *Job) *decision.Expected {
 	if f.oracle {
-		return &federation.Expected{P50: j.Run, P90: j.Run, Runs: 1, Of: "itself"}
+		return &decision.Expected{P50: j.Run, P90: j.Run, Runs: 1, Of: "itself"}
 	}
 	if f.given != nil {
 		return f.given[j.ID]

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 )
 
 // Limits keep jobs back: see [federation.Limits].
 type Limits interface {
-	Check(now time.Time, j *federation.Job, o *federation.Offer) reasons.Reason
-	Start(now time.Time, j *federation.Job, o *federation.Offer)
+	Check(now time.Time, j *federation.Job, o *decision.Offer) reasons.Reason
+	Start(now time.Time, j *federation.Job, o *decision.Offer)
 	End(now time.Time, id federation.JobID)
 }
 
@@ -68,7 +69,7 @@ func (r *run) offer(i int) bool {
 }
 
 // keep reports whether a limit keeps job i back, which is noted then.
-func (r *run) keep(i int, o *federation.Offer) bool {
+func (r *run) keep(i int, o *decision.Offer) bool {
 	if r.cfg.Limits == nil {
 		return false
 	}
@@ -89,7 +90,7 @@ func (r *run) forget(i int) {
 }
 
 // allows reports whether no limit keeps a job from what the plan has for it. Else the planner forgets it.
-func (r *run) allows(d *federation.Decision) bool {
+func (r *run) allows(d *decision.Decision) bool {
 	i := r.index[d.Job]
 	if !r.keep(i, d.Offers[0]) {
 		return true
@@ -100,7 +101,7 @@ func (r *run) allows(d *federation.Decision) bool {
 
 // keepOthers has the planner forget those that wait and are kept back for what is known of them anywhere, or in the end for what those like them were to get, so that it need not find
 // out one by one. refused is what was to be got. It reports whether there is time for another plan.
-func (r *run) keepOthers(refused map[int]*federation.Offer) bool {
+func (r *run) keepOthers(refused map[int]*decision.Offer) bool {
 	select {
 	case <-r.cfg.Done:
 		return false

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 	"fsub/federation/replay"
@@ -15,10 +16,10 @@ import (
 // most lets so many jobs run at once; where its price is known, one of them only for less than dear.
 type most struct {
 	jobs, runs, checks int
-	dear               federation.Dollars
+	dear               decision.Dollars
 }
 
-func (l *most) Check(_ time.Time, _ *federation.Job, o *federation.Offer) reasons.Reason {
+func (l *most) Check(_ time.Time, _ *federation.Job, o *decision.Offer) reasons.Reason {
 	l.checks++
 	if o != nil && l.dear > 0 && o.Total >= l.dear {
 		return reasons.AccountBudget
@@ -29,8 +30,8 @@ func (l *most) Check(_ time.Time, _ *federation.Job, o *federation.Offer) reason
 	return ""
 }
 
-func (l *most) Start(time.Time, *federation.Job, *federation.Offer) { l.runs++ }
-func (l *most) End(time.Time, federation.JobID)                     { l.runs-- }
+func (l *most) Start(time.Time, *federation.Job, *decision.Offer) { l.runs++ }
+func (l *most) End(time.Time, federation.JobID)                   { l.runs-- }
 
 // What many jobs like each other are kept back for is found out from some of them, and all start as they may.
 func TestLimitsOfManyAlike(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/predict"
 	"fsub/sbatch"
@@ -83,7 +84,7 @@ type queueAt struct {
 	seats   int64
 	starts  map[federation.JobID][]start
 	changed bool
-	outlook federation.Outlook
+	outlook decision.Outlook
 	made    time.Time
 }
 
@@ -102,7 +103,7 @@ func newLocal(r *run) (*local, error) {
 		p := place.DefaultPolicy()
 		p.Backlog, p.Reservations = -1, r.cfg.Policy.Reservations
 		q := &queueAt{world: place.NewWorld(p, r.cfg.Seed), seat: map[federation.JobID]int64{}, starts: map[federation.JobID][]start{}}
-		q.world.SetPriority(func(j *federation.Job, _ *federation.Expected) int64 { return -q.seat[j.ID] })
+		q.world.SetPriority(func(j *federation.Job, _ *decision.Expected) int64 { return -q.seat[j.ID] })
 		q.world.OnStart(func(j *federation.Job, site federation.SiteName, held federation.RunningJob) {
 			q.starts[j.ID] = append(q.starts[j.ID], start{site, held})
 		})
@@ -180,7 +181,7 @@ func (l *local) schedule() {
 }
 
 // begin starts a job.
-func (l *local) begin(number int, d *federation.Decision, held []start) {
+func (l *local) begin(number int, d *decision.Decision, held []start) {
 	r := l.r
 	j, o := l.job(number)
 	offer := d.Offers[0]

@@ -9,6 +9,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/decision"
 	"fsub/federation/fairshare"
 	"fsub/federation/place"
 )
@@ -32,8 +33,8 @@ var Orders = []Order{FIFO, Short, FairShare}
 
 // ordering gives jobs their priority.
 type ordering struct {
-	priority func(*federation.Job, *federation.Expected) int64 // what the queue is ordered by: a higher one first
-	shares   *fairshare.Shares                                 // nil: they do not matter
+	priority func(*federation.Job, *decision.Expected) int64 // what the queue is ordered by: a higher one first
+	shares   *fairshare.Shares                               // nil: they do not matter
 	running  map[federation.JobID]fairshare.Running
 }
 
@@ -47,14 +48,14 @@ func newOrdering(cfg *Config) (*ordering, error) {
 	policy := fairshare.Default()
 	switch cfg.Order {
 	case "", FIFO:
-		o.priority = func(j *federation.Job, _ *federation.Expected) int64 { return place.Priority(j) }
+		o.priority = func(j *federation.Job, _ *decision.Expected) int64 { return place.Priority(j) }
 		return o, nil
 	case Given:
 		fixed := make(map[federation.JobID]int64, len(cfg.Jobs))
 		for i := range cfg.Jobs {
 			fixed[cfg.Jobs[i].ID] = -int64(i)
 		}
-		o.priority = func(j *federation.Job, _ *federation.Expected) int64 { return fixed[j.ID] }
+		o.priority = func(j *federation.Job, _ *decision.Expected) int64 { return fixed[j.ID] }
 		return o, nil
 	case Short:
 		policy = fairshare.ShortFirst()

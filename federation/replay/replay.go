@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 )
 
@@ -235,7 +236,7 @@ func (r *run) plan() {
 	passed := r.know.pass(r.now)
 	switch changed := r.order.pass(r.now); {
 	case passed && r.order.shares != nil && r.order.shares.ByWork():
-		r.world.Predict(func(j *federation.Job) *federation.Expected { return r.know.expect(&r.cfg.Jobs[r.index[j.ID]]) })
+		r.world.Predict(func(j *federation.Job) *decision.Expected { return r.know.expect(&r.cfg.Jobs[r.index[j.ID]]) })
 	case changed:
 		r.world.Reorder()
 	}
@@ -252,7 +253,7 @@ func (r *run) plan() {
 	r.world.SetTime(r.now)
 	clear(r.starts)
 	kept, some := len(r.limited.kept), false // have begun
-	refused := map[int]*federation.Offer{}   // to the jobs of a kin
+	refused := map[int]*decision.Offer{}     // to the jobs of a kin
 	decisions := r.world.Decide()
 	r.res.Planner += time.Since(began)
 	r.res.Plans++
@@ -281,7 +282,7 @@ func (r *run) plan() {
 }
 
 // bind gives a job to the queue of a site.
-func (r *run) bind(d *federation.Decision) {
+func (r *run) bind(d *decision.Decision) {
 	i := r.index[d.Job]
 	j, o := &r.cfg.Jobs[i], &r.res.Jobs[i]
 	delete(r.wait, d.Job)
@@ -300,7 +301,7 @@ func (r *run) released(o *Outcome) {
 }
 
 // begin starts a job.
-func (r *run) begin(d *federation.Decision, held []start) {
+func (r *run) begin(d *decision.Decision, held []start) {
 	i := r.index[d.Job]
 	j, o := &r.cfg.Jobs[i], &r.res.Jobs[i]
 	offer := d.Offers[0]
@@ -332,11 +333,11 @@ func (r *run) begin(d *federation.Decision, held []start) {
 }
 
 // costOf is what a run comes to: its offer's price for the time that it was expected to run, for the time that it ran.
-func costOf(o *federation.Offer, lasts time.Duration) federation.Dollars {
+func costOf(o *decision.Offer, lasts time.Duration) decision.Dollars {
 	if o.Run <= 0 || len(o.Terms) == 0 {
 		return 0
 	}
-	return o.Terms[0].Amount * federation.Dollars(lasts.Seconds()/o.Run.Seconds())
+	return o.Terms[0].Amount * decision.Dollars(lasts.Seconds()/o.Run.Seconds())
 }
 
 // sampleEvery is how far apart samples are at least.

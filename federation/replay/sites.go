@@ -10,6 +10,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/sbatch"
 )
@@ -84,13 +85,13 @@ func ParseSite(text string) (*federation.Site, error) {
 			site.Prices = accounting.Prices{"cpu": price}
 		}
 	}
-	site.Seen = manyNodes(name, nodes, node, rented, boot, federation.Dollars(price*float64(max(perNode, 1))))
+	site.Seen = manyNodes(name, nodes, node, rented, boot, decision.Dollars(price*float64(max(perNode, 1))))
 	site.Pools = place.Pools(site.Name, site.Seen)
 	return site, nil
 }
 
 // manyNodes is what a site of like nodes says of itself.
-func manyNodes(name string, count int, like federation.Node, rented bool, boot time.Duration, price federation.Dollars) *federation.Observation {
+func manyNodes(name string, count int, like federation.Node, rented bool, boot time.Duration, price decision.Dollars) *federation.Observation {
 	part := federation.Partition{Name: "main", Default: true, Up: true, State: "UP", MaxTime: sbatch.Unlimited}
 	obs := &federation.Observation{Cluster: name}
 	for i := range count {

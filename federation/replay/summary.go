@@ -6,40 +6,40 @@ import (
 	"strings"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Summary is the figures of a replay.
 type Summary struct {
-	Jobs          int                `json:"jobs"`
-	Ended         int                `json:"ended"`
-	MeanWait      time.Duration      `json:"mean_wait_ns"`
-	WaitP50       time.Duration      `json:"wait_p50_ns"`
-	WaitP90       time.Duration      `json:"wait_p90_ns"`
-	WaitP99       time.Duration      `json:"wait_p99_ns"`
-	MeanTime      time.Duration      `json:"mean_time_ns"` // from submission to end: the completion time
-	SlowDown      float64            `json:"slow_down"`    // mean of the bounded slow-downs
-	Accounts      []AccountFigures   `json:"accounts"`
-	Fairness      float64            `json:"fairness"`     // Jain's index of the accounts' mean slow-downs: 1 is alike for all
-	GPUHours      float64            `json:"gpu_hours"`    // of the owned fleet
-	RentedHours   float64            `json:"rented_hours"` // GPU-hours that were rented
-	Utilisation   float64            `json:"utilisation"`  // of the owned GPUs, or CPUs where no job asks for GPUs, while jobs came
-	Cost          federation.Dollars `json:"cost_usd"`
-	Span          time.Duration      `json:"span_ns"`     // from the first submission to the last end
-	PerPlan       time.Duration      `json:"per_plan_ns"` // of this machine's time
-	Plans         int                `json:"plans"`
-	UnstartedGPUs int                `json:"unstarted_gpus"` // that jobs ask for which have not ended
+	Jobs          int              `json:"jobs"`
+	Ended         int              `json:"ended"`
+	MeanWait      time.Duration    `json:"mean_wait_ns"`
+	WaitP50       time.Duration    `json:"wait_p50_ns"`
+	WaitP90       time.Duration    `json:"wait_p90_ns"`
+	WaitP99       time.Duration    `json:"wait_p99_ns"`
+	MeanTime      time.Duration    `json:"mean_time_ns"` // from submission to end: the completion time
+	SlowDown      float64          `json:"slow_down"`    // mean of the bounded slow-downs
+	Accounts      []AccountFigures `json:"accounts"`
+	Fairness      float64          `json:"fairness"`     // Jain's index of the accounts' mean slow-downs: 1 is alike for all
+	GPUHours      float64          `json:"gpu_hours"`    // of the owned fleet
+	RentedHours   float64          `json:"rented_hours"` // GPU-hours that were rented
+	Utilisation   float64          `json:"utilisation"`  // of the owned GPUs, or CPUs where no job asks for GPUs, while jobs came
+	Cost          decision.Dollars `json:"cost_usd"`
+	Span          time.Duration    `json:"span_ns"`     // from the first submission to the last end
+	PerPlan       time.Duration    `json:"per_plan_ns"` // of this machine's time
+	Plans         int              `json:"plans"`
+	UnstartedGPUs int              `json:"unstarted_gpus"` // that jobs ask for which have not ended
 }
 
 // AccountFigures are those of one account.
 type AccountFigures struct {
-	Account     string             `json:"account"`
-	Jobs        int                `json:"jobs"`
-	MeanWait    time.Duration      `json:"mean_wait_ns"`
-	SlowDown    float64            `json:"slow_down"`
-	SlowDownP99 float64            `json:"slow_down_p99"`
-	GPUHours    float64            `json:"gpu_hours"`
-	Cost        federation.Dollars `json:"cost_usd"`
+	Account     string           `json:"account"`
+	Jobs        int              `json:"jobs"`
+	MeanWait    time.Duration    `json:"mean_wait_ns"`
+	SlowDown    float64          `json:"slow_down"`
+	SlowDownP99 float64          `json:"slow_down_p99"`
+	GPUHours    float64          `json:"gpu_hours"`
+	Cost        decision.Dollars `json:"cost_usd"`
 }
 
 // slowDown is how many times as long a job took as it ran. Runs of less than ten minutes count as ten minutes, as is usual (Feitelson's bounded slow-down).

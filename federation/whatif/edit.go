@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 	"fsub/federation/replay"
@@ -45,7 +46,7 @@ type exempt struct {
 	jobs map[federation.JobID]bool // that stand under one of these
 }
 
-func (l exempt) Check(now time.Time, j *federation.Job, o *federation.Offer) reasons.Reason {
+func (l exempt) Check(now time.Time, j *federation.Job, o *decision.Offer) reasons.Reason {
 	if why := l.Limits.Check(now, j, o); !l.jobs[j.ID] || strings.HasPrefix(string(why), "QOS") {
 		return why
 	}
@@ -293,11 +294,11 @@ var policyKeys = map[string]func(p *place.Policy, value string) error{
 }
 
 // orNone is an amount, where 0 means nothing and not the default.
-func orNone(x float64) federation.Dollars {
+func orNone(x float64) decision.Dollars {
 	if x == 0 {
 		return -1
 	}
-	return federation.Dollars(x)
+	return decision.Dollars(x)
 }
 
 // atLeast refuses an amount below least where 0 has no meaning of its own: in a [place.Policy] it stands for the default.

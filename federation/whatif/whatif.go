@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 	"fsub/federation/replay"
@@ -26,7 +27,7 @@ type Fate struct {
 	Pool   string
 	Start  time.Time
 	End    time.Time
-	Cost   federation.Dollars
+	Cost   decision.Dollars
 	Reason reasons.Reason // why it does not
 	// Limited: the reason is a limit or a budget of the account tree. Unless another value of one is asked about, it is taken to keep the job back throughout.
 	Limited bool
@@ -41,7 +42,7 @@ type Answer struct {
 	Changes []Change  // of jobs that start at another time or elsewhere; those that it matters to most first
 	// Of the jobs that start both ways.
 	MeanWaitBefore, MeanWaitAfter time.Duration
-	CostBefore, CostAfter         federation.Dollars
+	CostBefore, CostAfter         decision.Dollars
 	StartBefore, StartAfter       int // how many start within the horizon
 }
 
@@ -86,7 +87,7 @@ func Compare(o *federation.Prospects, e Edit, policy place.Policy, horizon time.
 func play(o *federation.Prospects, p place.Policy, lifted func(*federation.Prospect) bool, horizon time.Duration, done <-chan struct{}) (map[federation.JobID]Fate, error) {
 	cfg := replay.Config{
 		Sites: o.Sites, Policy: p, Order: replay.Given, At: o.Now, Until: o.Now.Add(horizon), Ends: o.Ends, Done: done,
-		Expected: map[federation.JobID]*federation.Expected{}, Refused: map[federation.JobID]map[federation.SiteName]federation.Rejection{},
+		Expected: map[federation.JobID]*decision.Expected{}, Refused: map[federation.JobID]map[federation.SiteName]decision.Rejection{},
 	}
 	cfg.Sites = slices.DeleteFunc(slices.Clone(cfg.Sites), func(s *federation.Site) bool { return s.Seen == nil }) // nothing is known of what is there
 	if o.Limits != nil {

@@ -9,6 +9,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/quota"
 	"fsub/federation/reasons"
@@ -48,7 +49,7 @@ func standing(t *testing.T) *federation.Prospects {
 	for i := range 4 {
 		j := &federation.Job{ID: federation.JobID(100 - i), State: federation.Pending, Submit: now.Add(-time.Hour)}
 		j.SetSpec(sbatch.Spec{GPUsPerNode: "8", MinNodes: 1, MaxNodes: 1, CPUsPerTask: 8, MemPerNode: 1, TimeLimit: 2 * time.Hour, Account: "a"})
-		p := federation.Prospect{Job: j, Expected: &federation.Expected{P50: time.Hour, P90: 2 * time.Hour, Runs: 9}}
+		p := federation.Prospect{Job: j, Expected: &decision.Expected{P50: time.Hour, P90: 2 * time.Hour, Runs: 9}}
 		if i == 3 {
 			p.Limited, p.Reason, p.Under = true, "AssocGrpGRES", []string{"a", "above"}
 		}
@@ -78,7 +79,7 @@ func TestCompare(t *testing.T) {
 	if c := a.Changes[0]; c.Job.ID != 98 || c.After.Start != now {
 		t.Errorf("the last one gains most, not job %d", c.Job.ID)
 	}
-	if cost := 3 * 8 * 2.0; a.CostBefore < federation.Dollars(cost*0.95) || a.CostBefore > federation.Dollars(cost*1.05) {
+	if cost := 3 * 8 * 2.0; a.CostBefore < decision.Dollars(cost*0.95) || a.CostBefore > decision.Dollars(cost*1.05) {
 		t.Errorf("they cost $%.2f, want $%.2f", a.CostBefore, cost)
 	}
 	if a := ask(t, Edit{Drain: []string{"rhein"}}); a.StartAfter != 0 || len(a.Changes) != 3 || a.Changes[0].After.Reason != reasons.SiteDrain {

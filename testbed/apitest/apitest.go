@@ -17,6 +17,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -99,8 +100,8 @@ type Controller struct {
 	mu        sync.Mutex
 	sites     []*federation.Site
 	judge     func(*federation.Job) error
-	decision  federation.Decision
-	starts    federation.Starts
+	decision  decision.Decision
+	starts    decision.Starts
 	spendings federation.Spendings
 	done      []federation.Request
 }
@@ -118,8 +119,8 @@ func (c *Controller) SetRefusal(err error)           { c.SetJudge(func(*federati
 func (c *Controller) SetJudge(f func(*federation.Job) error) {
 	c.locked(func() { c.judge = f })
 }
-func (c *Controller) SetDecision(d federation.Decision) { c.locked(func() { c.decision = d }) }
-func (c *Controller) Sites() (s []*federation.Site)     { c.locked(func() { s = c.sites }); return s }
+func (c *Controller) SetDecision(d decision.Decision) { c.locked(func() { c.decision = d }) }
+func (c *Controller) Sites() (s []*federation.Site)   { c.locked(func() { s = c.sites }); return s }
 func (c *Controller) Judge(j *federation.Job) (err error) {
 	c.locked(func() {
 		if c.judge != nil {
@@ -131,12 +132,12 @@ func (c *Controller) Judge(j *federation.Job) (err error) {
 func (c *Controller) Wake() {}
 
 // WhyNone returns a function that knows of one site only, local, that it cannot run a job.
-func (c *Controller) WhyNone() func(*federation.Job, []federation.SiteName) []federation.Rejection {
-	return func(_ *federation.Job, sites []federation.SiteName) []federation.Rejection {
+func (c *Controller) WhyNone() func(*federation.Job, []federation.SiteName) []decision.Rejection {
+	return func(_ *federation.Job, sites []federation.SiteName) []decision.Rejection {
 		if len(sites) != 1 || sites[0] != "local" {
 			return nil
 		}
-		return []federation.Rejection{{Site: "local", Reason: reasons.GRES, Why: codes.Because(codes.NoSuchGRES, "gpu")}}
+		return []decision.Rejection{{Site: "local", Reason: reasons.GRES, Why: codes.Because(codes.NoSuchGRES, "gpu")}}
 	}
 }
 
@@ -153,7 +154,7 @@ func (c *Controller) LookAt(site federation.SiteName) {
 }
 
 // Try implements api.Controller: the first offer of the decision, on nodes n1 and up.
-func (c *Controller) Try(_ context.Context, j *federation.Job) (t federation.Trial, err error) {
+func (c *Controller) Try(_ context.Context, j *federation.Job) (t decision.Trial, err error) {
 	c.locked(func() { t.Decision = c.decision })
 	if err = c.Judge(j); err != nil || len(t.Decision.Offers) == 0 {
 		return t, err
@@ -165,31 +166,31 @@ func (c *Controller) Try(_ context.Context, j *federation.Job) (t federation.Tri
 	}
 	return t, nil
 }
-func (c *Controller) Decision(*federation.Job) (d federation.Decision) {
+func (c *Controller) Decision(*federation.Job) (d decision.Decision) {
 	c.locked(func() { d = c.decision })
 	return d
 }
 
 // Priority implements api.Controller.
-func (c *Controller) Priority(*federation.Job) []federation.PriorityPart {
-	return []federation.PriorityPart{{Name: federation.PriorityFairShare, Points: 1000}, {Name: federation.PriorityWork, Points: -12}}
+func (c *Controller) Priority(*federation.Job) []decision.PriorityPart {
+	return []decision.PriorityPart{{Name: decision.PriorityFairShare, Points: 1000}, {Name: decision.PriorityWork, Points: -12}}
 }
 
 // Explain implements api.Controller: with that decision, and a budget that keeps back each job that waits.
-func (c *Controller) Explain(_ context.Context, j *federation.Job) federation.Explained {
-	e := federation.Explained{Decision: c.Decision(j)}
+func (c *Controller) Explain(_ context.Context, j *federation.Job) decision.Explained {
+	e := decision.Explained{Decision: c.Decision(j)}
 	if j.State == federation.Pending {
 		e.Priority = c.Priority(j)
-		e.Holdbacks = []federation.Holdback{{Kind: federation.HeldByBudget, Text: "account proj may spend $5.00 this month", Details: []string{"job 17 of alice holds $4.00"}, Free: []string{"when 17 ends"}}}
+		e.Holdbacks = []decision.Holdback{{Kind: decision.HeldByBudget, Text: "account proj may spend $5.00 this month", Details: []string{"job 17 of alice holds $4.00"}, Free: []string{"when 17 ends"}}}
 	}
 	return e
 }
 
 // SetStarts sets what Starts returns.
-func (c *Controller) SetStarts(s federation.Starts) { c.locked(func() { c.starts = s }) }
+func (c *Controller) SetStarts(s decision.Starts) { c.locked(func() { c.starts = s }) }
 
 // Starts implements api.Controller.
-func (c *Controller) Starts(context.Context) (s federation.Starts, err error) {
+func (c *Controller) Starts(context.Context) (s decision.Starts, err error) {
 	c.locked(func() { s = c.starts })
 	return s, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/replay"
 	"fsub/federation/replay/chart"
@@ -24,7 +24,7 @@ var rented = map[int]struct{ hours, goal float64 }{480: {263_734, .8}, 600: {157
 const wholeValue = 20
 
 // waitValues are others. With the first one nobody waits.
-var waitValues = []federation.Dollars{10_000, 60, wholeValue, 8, 4, 2}
+var waitValues = []decision.Dollars{10_000, 60, wholeValue, 8, 4, 2}
 
 // clouds replays the trace on owned sites and a cloud that has GPUs enough, for three times the price. Run times are not known and there are no time limits. The whole
 // trace is replayed with one value of waiting, its eighth week with others too.
@@ -110,7 +110,7 @@ func (r *cloudRun) longer() float64 {
 	return r.MeanWait.Seconds() / (r.MeanTime - r.MeanWait).Seconds()
 }
 
-func cloudRunOf(file string, gpus int, value federation.Dollars) (cloudRun, error) {
+func cloudRunOf(file string, gpus int, value decision.Dollars) (cloudRun, error) {
 	jobs, err := readTrace(file)
 	if err != nil {
 		return cloudRun{}, err

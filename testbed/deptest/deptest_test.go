@@ -40,6 +40,7 @@ var forbidden = []struct {
 	{"fsub/federation/reasons", "fsub/...", "reasons are words"},
 	{"fsub/federation/codes", "fsub/...", "codes and their sentences are text"},
 	{"fsub/federation/ident", "fsub/...", "names are text and numbers"},
+	{"fsub/federation/decision", "fsub/federation", "the root keeps decisions with attempts"},
 	{"fsub/federation/audit", "fsub/...", "who did what is told in words"},
 	{"fsub/federation/demand", "fsub/federation", "what a job needs depends on no site"},
 	{"fsub/federation/demand", "fsub/slurm", "what a job needs is said in no site's language"},

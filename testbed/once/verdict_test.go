@@ -12,6 +12,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/client"
+	"fsub/federation/decision"
 	"fsub/testbed/proxy"
 )
 
@@ -108,7 +109,7 @@ func (w *world) judge(ctx context.Context, c *client.Client, s *Submission) Kind
 func (w *world) explain(ctx context.Context, s *Submission, rec *client.JobRecord, runs []Run, v Verdict) {
 	var b strings.Builder
 	for i := range rec.Attempts {
-		rec.Attempts[i].Decision = federation.Decision{}
+		rec.Attempts[i].Decision = decision.Decision{}
 	}
 	record, _ := json.MarshalIndent(rec, "", "  ")
 	b.Write(record)

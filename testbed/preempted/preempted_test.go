@@ -10,19 +10,20 @@ import (
 
 	"fsub/accounting/report"
 	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // One job makes room for a job of one node: it gets TERM, is requeued when its grace is over, keeps its ID, its age and its place before who has come after it, and the
 // ledger counts what it had done as lost.
 func TestRequeuedByUs(t *testing.T) {
 	world.Need(t)
-	eachSite(t, federate(t, 0, federation.PreemptByUs), func(p *place) {
+	eachSite(t, federate(t, 0, decision.PreemptByUs), func(p *place) {
 		low := p.fill("low")
 		after := p.submit("low", 1, 600)
 		high := p.submit("high", 1, map[bool]int{false: 10, true: 75}[full()]) // for a minute its site remembers the victim, which cannot come back
 		r := p.await(high, federation.Running)
 		by, chosen := victims(r)
-		if by != federation.PreemptByUs || len(chosen) != 1 {
+		if by != decision.PreemptByUs || len(chosen) != 1 {
 			p.Fatalf("who makes room for it is %q %+v", by, chosen)
 		}
 		p.requeued(low, &after, high, chosen[0].Job)
@@ -35,14 +36,14 @@ func TestRequeuedBySite(t *testing.T) {
 	if !full() {
 		t.Skip("SKIPPED: another daemon over the same sites; FSUB_FULL=1 runs it")
 	}
-	d := federate(t, 1, federation.PreemptBySite)
+	d := federate(t, 1, decision.PreemptBySite)
 	eachSite(t, d, func(p *place) {
 		p.at("sacctmgr", "-i", "modify", "qos", "high", "set", "Preempt=low")
 		defer p.at("sacctmgr", "-i", "modify", "qos", "high", "set", "Preempt=")
 		low := p.fill("low")
 		high := p.submit("high", 1, 10)
 		r := p.await(high, federation.Running)
-		if by, _ := victims(r); by != federation.PreemptBySite {
+		if by, _ := victims(r); by != decision.PreemptBySite {
 			p.Errorf("who makes room for it is chosen by %q", by)
 		}
 		gone := p.ended(low)
@@ -154,7 +155,7 @@ func (p *place) lost(qos string, all []job) {
 // Two jobs of a QOS that is cancelled make room for a job of two nodes. They end as PREEMPTED, and the others go on.
 func TestCancelledByUs(t *testing.T) {
 	world.Need(t)
-	eachSite(t, federate(t, 2, federation.PreemptByUs), func(p *place) {
+	eachSite(t, federate(t, 2, decision.PreemptByUs), func(p *place) {
 		brief := p.fill("brief")
 		high := p.submit("high", 2, 5)
 		_, chosen := victims(p.await(high, federation.Running))
@@ -181,7 +182,7 @@ func TestExemptTime(t *testing.T) {
 	if !full() {
 		t.Skip("SKIPPED: the exempt time is a minute at least; FSUB_FULL=1 waits for it")
 	}
-	eachSite(t, federate(t, 3, federation.PreemptByUs), func(p *place) {
+	eachSite(t, federate(t, 3, decision.PreemptByUs), func(p *place) {
 		fresh := p.fill("fresh")
 		high := p.submit("high", 1, 5)
 		p.await(high, federation.Running)

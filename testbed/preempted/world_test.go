@@ -15,6 +15,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/client"
+	"fsub/federation/decision"
 	"fsub/testbed/bed"
 	"fsub/testbed/daemon"
 	"fsub/testbed/suite"
@@ -58,7 +59,7 @@ func start(ctx context.Context) error {
 }
 
 // federate starts a daemon over all sites, with QOS of which high preempts the others.
-func federate(t *testing.T, number int, by federation.PreemptBy) *daemon.Daemon {
+func federate(t *testing.T, number int, by decision.PreemptBy) *daemon.Daemon {
 	t.Helper()
 	d := suite.Daemon(t, daemon.Options{Bed: world.Bed, Fed: filepath.Join(world.Bin, "fed"), Dir: filepath.Join(world.Bed.FedDir(), t.Name()), Federation: t.Name(),
 		Edit: func(config map[string]any) {
@@ -267,7 +268,7 @@ func (p *place) clear(all ...job) {
 }
 
 // victims are those that a job is let preempt by the decision to bind it.
-func victims(r *client.JobRecord) (by federation.PreemptBy, all []federation.Victim) {
+func victims(r *client.JobRecord) (by decision.PreemptBy, all []decision.Victim) {
 	for _, a := range r.Attempts {
 		if d := a.Decision.Preempt; d != nil {
 			by, all = d.By, append(all, d.Victims...)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
@@ -16,8 +17,8 @@ import (
 // may at one time, and now and then it has none left and gives a job back.
 type Rented struct {
 	federation.Driver
-	Price    federation.Dollars // of a node by the hour
-	StockOut float64            // chance that a job is given back
+	Price    decision.Dollars // of a node by the hour
+	StockOut float64          // chance that a job is given back
 	Now      func() time.Time
 	RNG      *rand.Rand
 

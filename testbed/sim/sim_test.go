@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/slurm"
 	"fsub/testbed/simsite"
 )
@@ -230,7 +231,7 @@ func TestRented(t *testing.T) {
 			for i := range histories {
 				var rented []*Rented
 				open := driver(t)
-				rent := func(price federation.Dollars) func(*simsite.Site) (federation.Driver, error) {
+				rent := func(price decision.Dollars) func(*simsite.Site) (federation.Driver, error) {
 					return func(s *simsite.Site) (federation.Driver, error) {
 						d, err := open(s)
 						r := &Rented{Driver: d, Price: price, StockOut: 0.3, Now: s.Now, RNG: rand.New(rand.NewPCG(uint64(i), uint64(len(rented))))}

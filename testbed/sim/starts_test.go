@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/controller"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/predict"
 	"fsub/federation/store"
@@ -53,8 +54,8 @@ func TestNoStartBeforeItIsPossible(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ask := func() federation.Starts {
-		told := make(chan federation.Starts, 1)
+	ask := func() decision.Starts {
+		told := make(chan decision.Starts, 1)
 		go func() {
 			s, err := ctl.Starts(t.Context())
 			if err != nil {
@@ -74,7 +75,7 @@ func TestNoStartBeforeItIsPossible(t *testing.T) {
 	type forecast struct {
 		job   federation.JobID
 		at    time.Time
-		start federation.Start
+		start decision.Start
 	}
 	var said []forecast
 	wants := map[federation.JobID]int{} // nodes

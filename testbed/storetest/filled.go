@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 )
 
@@ -29,7 +30,7 @@ func fill(v reflect.Value, n *int, within []reflect.Type) {
 	if v.Type() == reflect.TypeFor[*demand.Demand]() {
 		return // it follows from the Spec
 	}
-	if v.Type() == reflect.TypeFor[[]federation.LeftOut]() {
+	if v.Type() == reflect.TypeFor[[]decision.LeftOut]() {
 		return // it is not stored
 	}
 	if v.Type() == reflect.TypeFor[federation.TaskSet]() {

@@ -22,6 +22,7 @@ import (
 	"fsub/cloud/provider"
 	"fsub/cloud/tpu"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/store"
 	azurecloud "fsub/testbed/azure"
 	"fsub/testbed/ec2"
@@ -111,7 +112,7 @@ func openGCP(t *testing.T) *stand {
 func openTPU(t *testing.T) *stand {
 	c := gce.New(gce.Config{})
 	p, err := tpu.New(t.Context(), tpu.Config{Site: "site", Federation: "test", Project: c.Project(), Zones: []string{"us-central1-a"}, Endpoint: "http://gce", HTTP: c.Client(),
-		Slices: []string{"v5litepod-16"}, Markets: []provider.Market{provider.OnDemand}, Contract: map[string]federation.Dollars{"v5e": 3}})
+		Slices: []string{"v5litepod-16"}, Markets: []provider.Market{provider.OnDemand}, Contract: map[string]decision.Dollars{"v5e": 3}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func bills(t *testing.T, s *stand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	price := map[bool]federation.Dollars{} // of spot machines, and of others
+	price := map[bool]decision.Dollars{} // of spot machines, and of others
 	for _, o := range offers {
 		price[o.Market == provider.Spot] = o.Price
 	}
@@ -266,7 +267,7 @@ func bills(t *testing.T, s *stand) {
 
 // bill is the cloud's bill: by the second with the least that is charged, spot machines at the price at the beginning of each hour that they run, which is a tenth higher
 // after the first hour of the month, and a disk of each machine.
-func (s *stand) bill(lives []life, price map[bool]federation.Dollars) (text string, total federation.Money) {
+func (s *stand) bill(lives []life, price map[bool]decision.Dollars) (text string, total federation.Money) {
 	rows := []string{s.head}
 	add := func(service, resource string, from, to time.Time, m federation.Money) {
 		total += m

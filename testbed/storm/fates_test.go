@@ -20,6 +20,7 @@ import (
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/federation/controller"
+	"fsub/federation/decision"
 	"fsub/federation/ledger"
 	"fsub/federation/place"
 	"fsub/federation/store"
@@ -90,7 +91,7 @@ func fates(t *testing.T, seed uint64) {
 	}}
 	for _, market := range []provider.Market{provider.Spot, provider.OnDemand} {
 		f.cloud.Offers = append(f.cloud.Offers, provider.Offering{ID: "x/a/" + string(market), Type: "x", Region: "here", Zone: "a", Market: market, CPUs: 4, Mem: 16000, Arch: "x86_64",
-			Price: federation.Dollars(map[provider.Market]float64{provider.Spot: 3.21, provider.OnDemand: 7.77}[market]), PricedAt: time.Now(), PriceFrom: "test", Boot: 60 * time.Second})
+			Price: decision.Dollars(map[provider.Market]float64{provider.Spot: 3.21, provider.OnDemand: 7.77}[market]), PricedAt: time.Now(), PriceFrom: "test", Boot: 60 * time.Second})
 	}
 	f.begin()
 	draw := func(n int) int {

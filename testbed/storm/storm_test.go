@@ -20,6 +20,7 @@ import (
 	"fsub/cloud/provider"
 	"fsub/federation"
 	"fsub/federation/controller"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/store"
 	"fsub/sbatch"
@@ -128,7 +129,7 @@ func storm(t *testing.T, seed uint64) {
 					price *= 1.2
 				}
 				c.Offers = append(c.Offers, provider.Offering{ID: "x/" + zone + "/" + string(market), Type: "x", Region: string(name), Zone: zone, Market: market, CPUs: 4, Mem: 16000,
-					Arch: "x86_64", Price: federation.Dollars(price), PricedAt: start, PriceFrom: "test", Boot: 30 * time.Second})
+					Arch: "x86_64", Price: decision.Dollars(price), PricedAt: start, PriceFrom: "test", Boot: 30 * time.Second})
 			}
 		}
 		d, err := cloud.New(cloud.Config{Site: name, Provider: c, Store: st, AgentServer: server, Secret: []byte("0123456789abcdef"), Users: people{}, Logger: slog.New(slog.DiscardHandler),
@@ -241,7 +242,7 @@ func checkJobs(t *testing.T, st *store.Store, clouds []*cloudOf, ids []federatio
 	}
 }
 
-func priceOf(clouds []*cloudOf, got *federation.Offer) federation.Dollars {
+func priceOf(clouds []*cloudOf, got *decision.Offer) decision.Dollars {
 	for _, c := range clouds {
 		for _, o := range c.Offers {
 			if c.name == got.Site && o.ID == got.Offering {
@@ -286,7 +287,7 @@ func checkBills(t *testing.T, st *store.Store, clouds []*cloudOf) {
 	}
 	b := booked(t, st, names...)
 	for _, c := range clouds {
-		price := map[string]federation.Dollars{}
+		price := map[string]decision.Dollars{}
 		for _, o := range c.Offers {
 			price[o.ID] = o.Price
 		}

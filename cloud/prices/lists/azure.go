@@ -11,7 +11,7 @@ import (
 
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Azure is Azure's Retail Prices API. Nobody has to prove who he is there.
@@ -122,7 +122,7 @@ func (p *azurePage) append(list []prices.Price, at time.Time) []prices.Price {
 			market = provider.Spot
 		}
 		list = append(list, prices.Price{Key: prices.Key{Cloud: prices.Azure, Type: it.ArmSkuName, Region: it.ArmRegionName, Market: market},
-			PerHour: federation.Dollars(it.RetailPrice), At: at, From: "retail price list"})
+			PerHour: decision.Dollars(it.RetailPrice), At: at, From: "retail price list"})
 	}
 	return list
 }

@@ -13,7 +13,7 @@ import (
 
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Google is the Cloud Billing Catalog. It has no prices of machines, but of cores, memory, GPUs and local disks; a machine is the sum of its parts. Each part must be there
@@ -247,7 +247,7 @@ func (p *parts) machines(more map[string]prices.Shape, at time.Time) (list []pri
 			for _, market := range []provider.Market{provider.OnDemand, provider.Spot, provider.Flex} {
 				if usd, ok := p.machine(t, shape, region, market); ok {
 					list = append(list, prices.Price{Key: prices.Key{Cloud: prices.Google, Type: t, Region: region, Market: market},
-						PerHour: federation.Dollars(usd), At: at, From: "billing catalog"})
+						PerHour: decision.Dollars(usd), At: at, From: "billing catalog"})
 				}
 			}
 		}

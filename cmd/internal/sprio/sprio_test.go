@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 )
 
 // daemon answers with the priorities of two jobs, and keeps what it was asked.
@@ -17,9 +17,9 @@ func (d *daemon) Do(_, path string, _ []byte) (int, []byte, error) {
 	d.asked = path
 	list := v1.Priorities{Jobs: []v1.Priority{
 		{Job: 100012, Partition: "main", User: "alice", Account: "physics", QOS: "normal", Priority: 16661, Nice: 5,
-			Parts: []federation.PriorityPart{{Name: federation.PriorityFairShare, Points: 16666.7}, {Name: federation.PriorityNice, Points: -5}}},
+			Parts: []decision.PriorityPart{{Name: decision.PriorityFairShare, Points: 16666.7}, {Name: decision.PriorityNice, Points: -5}}},
 		{Job: 100011, Partition: "main", User: "alice", Account: "physics", QOS: "normal", Priority: 16666,
-			Parts: []federation.PriorityPart{{Name: federation.PriorityFairShare, Points: 16666.7}, {Name: federation.PriorityWork, Points: -24}, {Name: federation.PriorityLate, Points: -1}}},
+			Parts: []decision.PriorityPart{{Name: decision.PriorityFairShare, Points: 16666.7}, {Name: decision.PriorityWork, Points: -24}, {Name: decision.PriorityLate, Points: -1}}},
 	}}
 	b, err := json.Marshal(list)
 	return 200, b, err

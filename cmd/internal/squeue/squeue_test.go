@@ -15,6 +15,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -144,7 +145,7 @@ func TestRows(t *testing.T) {
 func TestStart(t *testing.T) {
 	d := start(t)
 	at := time.Unix(2_000_000_000, 0)
-	d.Controller.SetStarts(federation.Starts{20: {Site: "alpha", At: at, Within: at.Add(time.Hour), Total: 99, Price: 13.145}, 6: {Site: "beta", At: at.Add(time.Minute), Total: 99, Price: 0.004}, 1: {Site: "beta", At: at}})
+	d.Controller.SetStarts(decision.Starts{20: {Site: "alpha", At: at, Within: at.Add(time.Hour), Total: 99, Price: 13.145}, 6: {Site: "beta", At: at.Add(time.Minute), Total: 99, Price: 0.004}, 1: {Site: "beta", At: at}})
 	d.Controller.SetSpendings(federation.Spendings{1: {SoFar: 12_345_000, AtMost: 100 * federation.Dollar}, 21: {SoFar: 1_000}, 2: {SoFar: 7 * federation.Dollar}})
 	env := []string{"SLURM_TIME_FORMAT=%s"}
 	for _, test := range []struct{ args, want string }{

@@ -5,6 +5,7 @@ import (
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 )
 
 // JobRecord is all that the daemon has written down of one job.
@@ -19,9 +20,9 @@ type JobRecord struct {
 // Explanation is why a job is where it is.
 type Explanation struct {
 	Job federation.Job
-	federation.Explained
-	Chosen *federation.Offer // what the newest attempt was bound for; nil while the job waits
-	Start  *federation.Start // when and where a waiting job is expected to start; nil: not known
+	decision.Explained
+	Chosen *decision.Offer // what the newest attempt was bound for; nil while the job waits
+	Start  *decision.Start // when and where a waiting job is expected to start; nil: not known
 	Now    time.Time
 
 	Spending *federation.Spending // nil: it does not run
@@ -58,6 +59,6 @@ func (e *Explanation) Wire() *v1.Explanation {
 }
 
 func explanationOf(w *v1.Explanation) *Explanation {
-	why := federation.Explained{Decision: w.Decision, Components: w.Components, Waits: w.Waits, Holdbacks: w.Holdbacks, Sooner: w.Sooner, Priority: w.Priority}
+	why := decision.Explained{Decision: w.Decision, Components: w.Components, Waits: w.Waits, Holdbacks: w.Holdbacks, Sooner: w.Sooner, Priority: w.Priority}
 	return &Explanation{Job: w.Job.Domain(), Explained: why, Chosen: w.Chosen, Start: w.Start, Now: w.Now, Spending: w.Spending}
 }

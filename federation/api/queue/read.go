@@ -18,6 +18,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 	"fsub/federation/share"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
@@ -146,7 +147,7 @@ func (q *Queue) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) e
 			rows = append(rows, row)
 		}
 	}
-	var starts federation.Starts
+	var starts decision.Starts
 	if query.Get("start") != "" {
 		starts = q.cfg.Lister.Foretold(r.Context())
 	}
@@ -174,7 +175,7 @@ func (q *Queue) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) e
 const mostUnknown = 1000
 
 // foretell fills in the expected start of a job that waits, if that is later than its begin time. It reports whether it is.
-func foretell(r *queueRow, w *wire.Job, starts federation.Starts) bool {
+func foretell(r *queueRow, w *wire.Job, starts decision.Starts) bool {
 	s, known := starts[federation.JobID(r.raw())]
 	if !known || r.kind.facts.Value().base != wire.StatePending || w.StartTime.Value() >= s.At.Unix() {
 		return false
@@ -184,7 +185,7 @@ func foretell(r *queueRow, w *wire.Job, starts federation.Starts) bool {
 }
 
 // foretold appends the row as v1 writes it, with the expected start of a job that waits and what is known of that, or what a job that runs has come to.
-func (r *queueRow) foretold(b []byte, starts federation.Starts, spent federation.Spendings) ([]byte, error) {
+func (r *queueRow) foretold(b []byte, starts decision.Starts, spent federation.Spendings) ([]byte, error) {
 	row := r.bytes(b)
 	if is := spent[federation.JobID(r.raw())]; is != nil && !r.ended && r.kind.facts.Value().base != wire.StatePending {
 		return v1.AppendForetold(row, &v1.Foretold{Runs: true, Spent: is.SoFar}), nil
@@ -246,7 +247,7 @@ func (q *Queue) onlyUser(f *restd.Filter) string {
 }
 
 // writeRows writes the answer: with its length, unless jobs have an expected start or a cost, which is worked out as their rows go out.
-func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow, starts federation.Starts, spent federation.Spendings) error {
+func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow, starts decision.Starts, spent federation.Spendings) error {
 	text, err := json.Marshal(head)
 	if err != nil {
 		return err

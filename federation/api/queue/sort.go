@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 	"fsub/slurm/wire"
 )
 
@@ -69,7 +69,7 @@ func readOrder(text string) ([]sortField, error) {
 }
 
 // sortRows orders rows; those that are equal stay as they are.
-func sortRows(rows []*queueRow, starts federation.Starts, order []sortField, now time.Time) ([]*queueRow, error) {
+func sortRows(rows []*queueRow, starts decision.Starts, order []sortField, now time.Time) ([]*queueRow, error) {
 	type keyed struct {
 		row  *queueRow
 		keys []sortKey

@@ -12,6 +12,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/decision"
 	"fsub/federation/share"
 	"fsub/slurm/wire"
 )
@@ -134,7 +135,7 @@ type Lister struct {
 	Keep    time.Duration // how long an ended job is listed
 	Cluster string        // the federation's name
 
-	Starts    func(context.Context) (federation.Starts, error)    // when jobs that wait are expected to start; nil: not told
+	Starts    func(context.Context) (decision.Starts, error)      // when jobs that wait are expected to start; nil: not told
 	Spendings func(context.Context) (federation.Spendings, error) // what jobs that run have come to; nil: not told
 }
 
@@ -151,7 +152,7 @@ func (s *Lister) Foretelling(ctx context.Context) *View {
 const answersWithin = time.Second
 
 // Foretold are the starts that the controller can tell now.
-func (s *Lister) Foretold(ctx context.Context) federation.Starts { return asked(ctx, s.Starts) }
+func (s *Lister) Foretold(ctx context.Context) decision.Starts { return asked(ctx, s.Starts) }
 
 // Spent is what jobs that run have come to, as far as the controller can tell now.
 func (s *Lister) Spent(ctx context.Context) federation.Spendings { return asked(ctx, s.Spendings) }

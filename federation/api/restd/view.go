@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/identity"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 	"fsub/slurm/hostlist"
@@ -22,7 +23,7 @@ type View struct {
 	partitions map[federation.SiteName]map[string]*federation.Partition
 	Default    string // name of the partition that a job without one is shown in
 	users      *identity.Names
-	starts     federation.Starts
+	starts     decision.Starts
 	Expand     bool // standard_output with its patterns replaced: up to v0.0.42
 
 	accounts sync.Map // the default account of each user that was asked for

@@ -9,6 +9,7 @@ import (
 
 	"fsub/accounting/egress"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 )
@@ -137,7 +138,7 @@ func (s *Gate) pin(job *federation.Job) {
 	defer func() { job.Demand = demand.Of(job.Spec) }()
 	d := s.Controller.Decision(job)
 	if len(d.Offers) > 0 {
-		first := slices.MinFunc(d.Offers, func(a, b *federation.Offer) int { return a.Start.Compare(b.Start) })
+		first := slices.MinFunc(d.Offers, func(a, b *decision.Offer) int { return a.Start.Compare(b.Start) })
 		at(first.Site)
 		return
 	}

@@ -19,6 +19,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/decision"
 	"fsub/federation/demand"
 	"fsub/federation/reasons"
 	"fsub/federation/share"
@@ -53,8 +54,8 @@ type Gate struct {
 // Planner is what a gate asks of the controller: see Controller.
 type Planner interface {
 	Judge(j *federation.Job) error
-	Decision(j *federation.Job) federation.Decision
-	Try(ctx context.Context, j *federation.Job) (federation.Trial, error)
+	Decision(j *federation.Job) decision.Decision
+	Try(ctx context.Context, j *federation.Job) (decision.Trial, error)
 	Sites() []*federation.Site
 	Wake()
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 )
 
@@ -20,9 +21,9 @@ func (p *planner) Sites() (all []*federation.Site) {
 	return all
 }
 
-func (p *planner) Decision(*federation.Job) (d federation.Decision) {
+func (p *planner) Decision(*federation.Job) (d decision.Decision) {
 	for _, s := range p.offers {
-		d.Offers = append(d.Offers, &federation.Offer{Site: s})
+		d.Offers = append(d.Offers, &decision.Offer{Site: s})
 	}
 	return d
 }

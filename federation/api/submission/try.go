@@ -12,6 +12,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
@@ -28,7 +29,7 @@ func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, 
 	if err != nil {
 		return resp, err
 	}
-	var t federation.Trial
+	var t decision.Trial
 	err = s.judge(job, func() (err error) {
 		t, err = s.Controller.Try(ctx, job)
 		return err
@@ -61,7 +62,7 @@ func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, 
 }
 
 // trialText is what sbatch 24.11 prints after "sbatch: ". Of a heterogeneous job it leaves the partition out.
-func trialText(id federation.JobID, t *federation.Trial, het bool) string {
+func trialText(id federation.JobID, t *decision.Trial, het bool) string {
 	start := "Unknown" // as Slurm prints a time that is not known
 	if !t.Start.IsZero() {
 		start = t.Start.Local().Format("2006-01-02T15:04:05")
@@ -75,7 +76,7 @@ func trialText(id federation.JobID, t *federation.Trial, het bool) string {
 }
 
 // trialMore is what sbatch does not tell: the site, what the job would come to there, how long it would wait, and how long it is expected to run.
-func trialMore(t *federation.Trial) string {
+func trialMore(t *decision.Trial) string {
 	if len(t.Decision.Offers) == 0 {
 		return ""
 	}
@@ -95,7 +96,7 @@ func trialMore(t *federation.Trial) string {
 }
 
 // trialWait is how long a job would wait, and for what.
-func trialWait(t *federation.Trial, o *federation.Offer) string {
+func trialWait(t *decision.Trial, o *decision.Offer) string {
 	begins := o.Begins()
 	switch f := o.Foreseen; {
 	case t.Waits != nil:
@@ -132,16 +133,16 @@ func whole(d time.Duration) time.Duration { return max(d.Round(time.Second), tim
 
 // nowhereNow is the refusal of a job that may run one day, while nothing says when. Where the sites that are seen can never run it that is
 // what it says, although one that is not seen might.
-func nowhereNow(d *federation.Decision) error {
+func nowhereNow(d *decision.Decision) error {
 	why := "no site is configured"
-	unseen := func(r federation.Rejection) bool { return !r.Never && r.Reason == reasons.SiteUnavailable }
+	unseen := func(r decision.Rejection) bool { return !r.Never && r.Reason == reasons.SiteUnavailable }
 	for _, r := range d.Rejections {
 		if r.Reason == d.Reason {
 			why = fmt.Sprintf("%s: %s (%s)", r.Site, r.Text(), r.Reason)
 		}
 	}
 	if d.Reason == reasons.SiteUnavailable {
-		seen := federation.Decision{Rejections: slices.DeleteFunc(slices.Clone(d.Rejections), unseen)}
+		seen := decision.Decision{Rejections: slices.DeleteFunc(slices.Clone(d.Rejections), unseen)}
 		if no := place.Refusal(seen); no != nil {
 			no.Detail += "; another site may: " + why
 			return no

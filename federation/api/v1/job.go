@@ -5,6 +5,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/codes"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -157,7 +158,7 @@ type Attempt struct {
 	Class       federation.FailureClass `json:"failure_class,omitempty"` // user, node, site, capacity or preemption
 	Code        federation.FailureCode  `json:"failure_code,omitempty"`  // what of that class: see docs/health.md
 	Note        string                  `json:"note,omitempty"`          // why it was refused, withdrawn or forgotten
-	Decision    federation.Decision     `json:"decision"`                // why it went there
+	Decision    decision.Decision       `json:"decision"`                // why it went there
 	Cost        federation.Money        `json:"cost_usd"`                // of all its runs
 	Runs        []federation.AttemptRun `json:"runs,omitempty"`          // those before the last one, which the site has ended to queue the job again
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/slurm/wire"
 )
 
@@ -15,15 +16,15 @@ type Priorities struct {
 
 // Priority is what the priority of a waiting job is made of. The tasks of an array that wait are one.
 type Priority struct {
-	Job       federation.JobID          `json:"job_id"` // its number
-	Cluster   string                    `json:"cluster"`
-	Partition string                    `json:"partition"`
-	User      string                    `json:"user"`
-	Account   string                    `json:"account"`
-	QOS       string                    `json:"qos"`
-	Priority  int64                     `json:"priority"`        // what the parts add up to; without parts, as squeue shows it
-	Nice      int64                     `json:"nice,omitempty"`  // is taken off
-	Parts     []federation.PriorityPart `json:"parts,omitempty"` // none: there is no fair-share
+	Job       federation.JobID        `json:"job_id"` // its number
+	Cluster   string                  `json:"cluster"`
+	Partition string                  `json:"partition"`
+	User      string                  `json:"user"`
+	Account   string                  `json:"account"`
+	QOS       string                  `json:"qos"`
+	Priority  int64                   `json:"priority"`        // what the parts add up to; without parts, as squeue shows it
+	Nice      int64                   `json:"nice,omitempty"`  // is taken off
+	Parts     []decision.PriorityPart `json:"parts,omitempty"` // none: there is no fair-share
 }
 
 // Sum is what all parts add up to.

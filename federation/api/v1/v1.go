@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 	"fsub/sbatch/bounded"
 )
@@ -80,22 +81,22 @@ type JobRecord struct {
 
 // Explanation is why a job is where it is: what placement said when it was bound, or says now if it waits.
 type Explanation struct {
-	Job      Job                 `json:"job"`
-	Decision federation.Decision `json:"decision"`
+	Job      Job               `json:"job"`
+	Decision decision.Decision `json:"decision"`
 	// Chosen is what the newest attempt was bound for; nil while the job waits.
-	Chosen *federation.Offer `json:"chosen,omitempty"`
+	Chosen *decision.Offer `json:"chosen,omitempty"`
 	// Start is when and where a waiting job is expected to start; nil where nothing says when.
-	Start *federation.Start `json:"start,omitempty"`
+	Start *decision.Start `json:"start,omitempty"`
 	// Components are what placement says of each component of a heterogeneous job that waits, if it were a job of its own. Those start together.
-	Components []federation.Decision `json:"components,omitempty"`
+	Components []decision.Decision `json:"components,omitempty"`
 	// Waits are what keeps a job from being sent to a site, whatever is free: the most important first. A job that has any does not wait for nodes.
-	Waits []federation.Wait `json:"waits,omitempty"`
+	Waits []decision.Wait `json:"waits,omitempty"`
 	// Holdbacks are what of the account tree keeps a waiting job back.
-	Holdbacks []federation.Holdback `json:"holdbacks,omitempty"`
+	Holdbacks []decision.Holdback `json:"holdbacks,omitempty"`
 	// Sooner is what would have a waiting job start sooner.
-	Sooner []federation.Sooner `json:"sooner,omitempty"`
+	Sooner []decision.Sooner `json:"sooner,omitempty"`
 	// Priority is what a waiting job's place in the queue is made of.
-	Priority []federation.PriorityPart `json:"priority,omitempty"`
+	Priority []decision.PriorityPart `json:"priority,omitempty"`
 	// Spending is what a job that runs has come to, and may come to.
 	Spending *federation.Spending `json:"spending,omitempty"`
 	Now      time.Time            `json:"now"`

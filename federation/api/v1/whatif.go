@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
 
@@ -31,11 +32,11 @@ type WhatIfAnswer struct {
 	StartBefore int       `json:"start_before"`
 	StartAfter  int       `json:"start_after"`
 	// Of the jobs that start both ways.
-	MeanWaitBefore float64            `json:"mean_wait_before_s"`
-	MeanWaitAfter  float64            `json:"mean_wait_after_s"`
-	CostBefore     federation.Dollars `json:"cost_before_usd"`
-	CostAfter      federation.Dollars `json:"cost_after_usd"`
-	Changes        []WhatIfChange     `json:"changes"` // those that it matters to most first
+	MeanWaitBefore float64          `json:"mean_wait_before_s"`
+	MeanWaitAfter  float64          `json:"mean_wait_after_s"`
+	CostBefore     decision.Dollars `json:"cost_before_usd"`
+	CostAfter      decision.Dollars `json:"cost_after_usd"`
+	Changes        []WhatIfChange   `json:"changes"` // those that it matters to most first
 }
 
 // WhatIfChange is a job that would start at another time or elsewhere.
@@ -53,7 +54,7 @@ type WhatIfFate struct {
 	Site   federation.SiteName `json:"site,omitempty"`
 	Pool   string              `json:"pool,omitempty"`
 	Start  *time.Time          `json:"start,omitempty"`
-	Cost   federation.Dollars  `json:"cost_usd,omitempty"`
+	Cost   decision.Dollars    `json:"cost_usd,omitempty"`
 	Reason reasons.Reason      `json:"reason,omitempty"`
 	// Limited: what keeps it back is a limit or a budget of the account tree.
 	Limited bool `json:"limited,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/replay"
 	"fsub/sbatch"
 )
@@ -21,7 +22,7 @@ func replayOf(name string, hours int, began time.Time) Replay {
 		start := began.Add(time.Duration(hours) * time.Hour)
 		spec := &sbatch.Spec{Account: "proj1", MinNodes: 1, MaxNodes: 1, GPUsPerNode: "8"}
 		r.Jobs = append(r.Jobs, replay.Outcome{Job: &federation.Job{ID: federation.JobID(i + 1), Spec: spec}, Submit: began, Start: start, End: start.Add(time.Hour), GPUs: 8, Rented: i == 1,
-			Cost: federation.Dollars(1000 * (i + 1))})
+			Cost: decision.Dollars(1000 * (i + 1))})
 	}
 	r.End = r.Jobs[1].End
 	for h := range hours + 1 {

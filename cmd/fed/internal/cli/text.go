@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"fsub/accounting"
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/slurm/hostlist"
 )
 
@@ -45,4 +45,4 @@ func AllIfNone(nodes string) string {
 }
 
 // USD is an amount of dollars as people read it.
-func USD(d federation.Dollars) string { return accounting.MoneyOf(float64(d)).USD() }
+func USD(d decision.Dollars) string { return accounting.MoneyOf(float64(d)).USD() }

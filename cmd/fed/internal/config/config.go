@@ -12,6 +12,7 @@ import (
 	"fsub/cloud/container"
 	"fsub/cloud/prices/lists"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/health"
 )
 
@@ -146,7 +147,7 @@ type Site struct {
 	AccountBacklog map[string]int `yaml:"account_backlog,omitempty"`
 	// Who ends jobs there for others, as the QOS of the account tree allow it: federation, off, or site, whose slurmctld preempts by itself
 	// (PreemptType=preempt/qos).
-	Preempt federation.PreemptBy `yaml:"preempt,omitempty"`
+	Preempt decision.PreemptBy `yaml:"preempt,omitempty"`
 	// Partition of jobs that name none. slurmrestd of Slurm 24.11 does not say which it is.
 	Partition string `yaml:"default_partition,omitempty"`
 	// File that says how the nodes are wired: topology.conf, topology.yaml, or what "scontrol show topology" prints. Without it node_command is asked, and then the records of the nodes.

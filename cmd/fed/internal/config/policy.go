@@ -1,7 +1,7 @@
 package config
 
 import (
-	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 )
 
@@ -15,9 +15,9 @@ func (c *Config) PlacementPolicy() place.Policy {
 	p := place.DefaultPolicy()
 	// In place.Policy 0 stands for the default. In a configuration, which has the defaults already, it is a 0 that somebody wrote.
 	p.RunFraction, p.Backlog, p.BindAhead, p.LostWork = c.Policy.RunFraction, orNone(c.Policy.Backlog), max(c.Policy.BindAhead, 1), max(c.Policy.LostWork, 1)
-	p.WaitJobHour, p.WaitGPUHour = federation.Dollars(orNone(c.Policy.WaitJobHour)), federation.Dollars(orNone(c.Policy.WaitGPUHour))
+	p.WaitJobHour, p.WaitGPUHour = decision.Dollars(orNone(c.Policy.WaitJobHour)), decision.Dollars(orNone(c.Policy.WaitGPUHour))
 	p.WaitQOS = c.Policy.WaitQOS
-	p.MoveMargin = federation.Dollars(c.Policy.MoveMargin)
+	p.MoveMargin = decision.Dollars(c.Policy.MoveMargin)
 	if c.Policy.MoveMargin == 0 { // any saving will do; in place.Policy it stands for the default
 		p.MoveMargin = 1e-6
 	}

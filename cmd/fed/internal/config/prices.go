@@ -9,7 +9,7 @@ import (
 	"fsub/cloud/kind"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/decision"
 )
 
 // Terms is what a contract makes of a cloud's list prices.
@@ -88,7 +88,7 @@ const hoursOfMonth = 730
 
 // terms are those of the contract.
 func (t *Terms) terms() (out prices.Terms) {
-	out.Disk = federation.Dollars(float64(t.DiskGiB) * t.DiskGiBMonth / hoursOfMonth)
+	out.Disk = decision.Dollars(float64(t.DiskGiB) * t.DiskGiBMonth / hoursOfMonth)
 	for _, d := range t.Discounts {
 		one := prices.Discount{Types: d.Types, Off: d.Off}
 		for _, m := range d.Markets {
@@ -110,7 +110,7 @@ func (s *Site) ContractTerms() (t prices.Terms) {
 	}
 	if t.Disk == 0 {
 		f := s.Facts()
-		t.Disk = f.DiskGiBMonth * federation.Dollars(f.DiskGiB) / hoursOfMonth
+		t.Disk = f.DiskGiBMonth * decision.Dollars(f.DiskGiB) / hoursOfMonth
 	}
 	return t
 }

@@ -16,6 +16,7 @@ import (
 
 	"fsub/cloud/clouds"
 	"fsub/federation"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 )
 
@@ -230,7 +231,7 @@ func (s *Site) checkCommon() error {
 		}
 	}
 	switch s.Preempt {
-	case "", federation.PreemptByUs, federation.PreemptBySite, federation.PreemptByNone:
+	case "", decision.PreemptByUs, decision.PreemptBySite, decision.PreemptByNone:
 	default:
 		return fmt.Errorf("preempt: %q: want federation, site or off", s.Preempt)
 	}

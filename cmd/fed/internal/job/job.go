@@ -15,6 +15,7 @@ import (
 	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	"fsub/federation/api/client"
+	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/federation/plain"
 	"fsub/federation/reasons"
@@ -56,7 +57,7 @@ func NewExplainCommand() *cobra.Command {
 				text = place.Summarize(&e.Job, &e.Explained, time.Local)
 			}
 			if len(e.Priority) > 0 {
-				text += "  priority " + federation.PriorityText(e.Priority) + "\n"
+				text += "  priority " + decision.PriorityText(e.Priority) + "\n"
 			}
 			text += startText(e.Start)
 			if e.Spending != nil {
@@ -78,7 +79,7 @@ func NewExplainCommand() *cobra.Command {
 }
 
 // mostText says what a job that has not ended can cost at most where it runs or is to run; "" where nothing bounds that.
-func mostText(j *federation.Job, d *federation.Decision) string {
+func mostText(j *federation.Job, d *decision.Decision) string {
 	if len(d.Offers) == 0 || j.State.Ended() || d.Offers[0].Most <= d.Offers[0].Price() {
 		return ""
 	}
@@ -86,7 +87,7 @@ func mostText(j *federation.Job, d *federation.Decision) string {
 }
 
 // startText says when and where a job that waits is expected to start; "" where nothing says when.
-func startText(s *federation.Start) string {
+func startText(s *decision.Start) string {
 	if s == nil {
 		return ""
 	}
@@ -183,11 +184,11 @@ func newAboutCommand(verb, short string, ask func(context.Context, *client.Clien
 	return cmd
 }
 
-func showJob(w io.Writer, r *client.JobRecord, waits []federation.Wait) {
+func showJob(w io.Writer, r *client.JobRecord, waits []decision.Wait) {
 	j := &r.Job
 	fmt.Fprintf(w, "Job %d  %s  user %s\n", j.ID, j.Spec.Name, j.User)
 	fmt.Fprintf(w, "  state     %s%s\n", j.State, reasonText(j))
-	for _, line := range federation.Lines(waits, time.Local) {
+	for _, line := range decision.Lines(waits, time.Local) {
 		fmt.Fprintf(w, "            %s\n", line)
 	}
 	if j.Site != "" {

@@ -10,6 +10,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/client"
+	"fsub/federation/decision"
 	"fsub/sbatch"
 	"fsub/testbed/apitest"
 )
@@ -45,7 +46,7 @@ func TestFindJobs(t *testing.T) {
 
 // What a job would be billed is told, not what offers are compared by.
 func TestStartTextTellsThePrice(t *testing.T) {
-	s := &federation.Start{Site: "alpha", At: time.Unix(1e9, 0), Of: "from when its nodes are to be free", Total: 7.5, Price: 2}
+	s := &decision.Start{Site: "alpha", At: time.Unix(1e9, 0), Of: "from when its nodes are to be free", Total: 7.5, Price: 2}
 	if got := startText(s); !strings.Contains(got, " at alpha for $2.00, from when") {
 		t.Error(got)
 	}

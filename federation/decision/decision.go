@@ -1,4 +1,7 @@
-package federation
+// Package decision is what placement says of a job: a [Decision] with its offers in dollars and its rejections, the waits and holdbacks that keep the
+// job from being placed at all, and what it would take to start sooner. Decisions are stored with an attempt, and answers of the API have them as
+// they are: fields and their names are only added.
+package decision
 
 import (
 	"slices"

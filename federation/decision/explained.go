@@ -1,4 +1,4 @@
-package federation
+package decision
 
 // Explained is why a job is where it is.
 type Explained struct {
