@@ -50,7 +50,7 @@ func (d *Driver) Cancel(ctx context.Context, ref federation.JobRef, _ []int) err
 	})
 }
 
-// Requeue implements federation.Requeuer.
+// Requeue implements driver.Requeuer.
 func (d *Driver) Requeue(ctx context.Context, ref federation.JobRef, _ []int) error {
 	return d.act(ctx, ref, func(j *job, over bool) error {
 		switch {

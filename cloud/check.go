@@ -13,28 +13,28 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
-// Check implements [federation.Checker]: what the provider can try of its cloud, what can be rented, and the way back from machines to the daemon. Nothing is changed.
-func (d *Driver) Check(ctx context.Context) (out []federation.SiteCheck) {
+// Check implements [driver.Checker]: what the provider can try of its cloud, what can be rented, and the way back from machines to the daemon. Nothing is changed.
+func (d *Driver) Check(ctx context.Context) (out []driver.SiteCheck) {
 	if c, ok := d.cfg.Provider.(provider.Checker); ok {
 		out = c.Check(ctx)
 	}
 	offers, err := d.cfg.Provider.Offerings(ctx)
-	k := federation.SiteCheck{Name: "offerings", Result: federation.CheckOK, Detail: fmt.Sprintf("%d can be rented", len(offers))}
+	k := driver.SiteCheck{Name: "offerings", Result: driver.CheckOK, Detail: fmt.Sprintf("%d can be rented", len(offers))}
 	switch {
 	case err != nil:
-		k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), checkAdvice(err, "what it said is shown beside this; the daemon asks again by itself")
+		k.Result, k.Detail, k.Advice = driver.CheckFailed, err.Error(), checkAdvice(err, "what it said is shown beside this; the daemon asks again by itself")
 	case len(offers) == 0:
-		k.Result, k.Advice = federation.CheckFailed, "the daemon's log says what was left out, and why"
+		k.Result, k.Advice = driver.CheckFailed, "the daemon's log says what was left out, and why"
 	}
 	out = append(out, k)
 	out = append(out, checkPrices(offers, time.Now())...)
 	machines, err := d.cfg.Provider.List(ctx)
-	k = federation.SiteCheck{Name: "machines", Result: federation.CheckOK, Detail: fmt.Sprintf("%d are there", len(machines))}
+	k = driver.SiteCheck{Name: "machines", Result: driver.CheckOK, Detail: fmt.Sprintf("%d are there", len(machines))}
 	if err != nil {
-		k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), checkAdvice(err, "no machine is started that could not be listed: fix this first")
+		k.Result, k.Detail, k.Advice = driver.CheckFailed, err.Error(), checkAdvice(err, "no machine is started that could not be listed: fix this first")
 	}
 	return append(append(out, k), d.cfg.checkWayBack()...)
 }
@@ -48,7 +48,7 @@ func checkAdvice(err error, otherwise string) string {
 }
 
 // checkPrices says from where prices are, and whether they are so old that placement goes by what is no longer true.
-func checkPrices(offers []provider.Offering, now time.Time) []federation.SiteCheck {
+func checkPrices(offers []provider.Offering, now time.Time) []driver.SiteCheck {
 	var old []prices.Price
 	from := map[string]bool{}
 	for _, o := range offers {
@@ -63,33 +63,33 @@ func checkPrices(offers []provider.Offering, now time.Time) []federation.SiteChe
 	if len(from) == 0 {
 		return nil
 	}
-	k := federation.SiteCheck{Name: "prices", Result: federation.CheckOK, Detail: strings.Join(slices.Sorted(maps.Keys(from)), ", ")}
+	k := driver.SiteCheck{Name: "prices", Result: driver.CheckOK, Detail: strings.Join(slices.Sorted(maps.Keys(from)), ", ")}
 	if len(old) > 0 {
 		first := slices.MinFunc(old, func(a, b prices.Price) int { return a.At.Compare(b.At) })
-		k.Result, k.Detail = federation.CheckWarning, fmt.Sprintf("%d of %d may have changed; the oldest: %s of %s ago (%s)", len(old), len(offers), first.Type, first.Age(now), first.From)
+		k.Result, k.Detail = driver.CheckWarning, fmt.Sprintf("%d of %d may have changed; the oldest: %s of %s ago (%s)", len(old), len(offers), first.Type, first.Age(now), first.From)
 		k.Advice = "have the daemon ask the cloud's price list (docs/prices.md); then: fed offers refresh"
 	}
-	return []federation.SiteCheck{k}
+	return []driver.SiteCheck{k}
 }
 
 // checkWayBack looks at the address that machines are told.
-func (c *Config) checkWayBack() []federation.SiteCheck {
+func (c *Config) checkWayBack() []driver.SiteCheck {
 	if c.AgentServer == nil || !c.Boot.PowerOff { // machines of this one
 		return nil
 	}
-	k := federation.SiteCheck{Name: "way back", Result: federation.CheckOK, Advice: "from a machine in that network: curl -k URL must connect"}
+	k := driver.SiteCheck{Name: "way back", Result: driver.CheckOK, Advice: "from a machine in that network: curl -k URL must connect"}
 	boot, err := c.AgentServer.Boot(c.Site, "check", agentapi.Boot{Expires: time.Now().Add(time.Minute)})
 	at, bad := url.Parse(boot.URL)
 	switch {
 	case err != nil || bad != nil:
-		k.Result, k.Detail = federation.CheckFailed, fmt.Sprint("machines cannot be told where the daemon is: ", err)
-		return []federation.SiteCheck{k}
+		k.Result, k.Detail = driver.CheckFailed, fmt.Sprint("machines cannot be told where the daemon is: ", err)
+		return []driver.SiteCheck{k}
 	case at.Scheme != "https":
 		return nil
 	}
 	k.Detail = "machines are told " + boot.URL
 	if ip := net.ParseIP(at.Hostname()); ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) || at.Hostname() == "localhost" {
-		k.Result, k.Advice = federation.CheckWarning, "set agents: address to what machines in that network reach"
+		k.Result, k.Advice = driver.CheckWarning, "set agents: address to what machines in that network reach"
 	}
-	return []federation.SiteCheck{k}
+	return []driver.SiteCheck{k}
 }

@@ -11,20 +11,21 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // TestCheck: a cloud that does not answer is told by fed site test, with what to do.
 func TestCheck(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.ready()
-		results := func() map[string]federation.SiteCheck {
-			found := map[string]federation.SiteCheck{}
+		results := func() map[string]driver.SiteCheck {
+			found := map[string]driver.SiteCheck{}
 			for _, k := range w.driver.Check(context.Background()) {
 				found[k.Name] = k
 			}
 			return found
 		}
-		if got := results(); got["offerings"].Result != federation.CheckOK || got["machines"].Result != federation.CheckOK {
+		if got := results(); got["offerings"].Result != driver.CheckOK || got["machines"].Result != driver.CheckOK {
 			t.Errorf("%+v", got)
 		}
 		w.cloud.Before = func(op string, _ *provider.Request) error {
@@ -33,14 +34,14 @@ func TestCheck(t *testing.T) {
 			}
 			return nil
 		}
-		if got := results()["machines"]; got.Result != federation.CheckFailed || got.Advice == "" {
+		if got := results()["machines"]; got.Result != driver.CheckFailed || got.Advice == "" {
 			t.Errorf("%+v", got)
 		}
 		w.cloud.Before = func(string, *provider.Request) error {
 			return &provider.Error{Kind: provider.KindDenied, Scope: provider.ScopeCloud, Code: "ExpiredToken", Text: "expired"}
 		}
 		for _, name := range []string{"offerings", "machines"} {
-			if got := results()[name]; got.Result != federation.CheckFailed || !strings.HasPrefix(got.Advice, "renew the credentials, or give them the right") {
+			if got := results()[name]; got.Result != driver.CheckFailed || !strings.HasPrefix(got.Advice, "renew the credentials, or give them the right") {
 				t.Errorf("%+v", got)
 			}
 		}
@@ -63,22 +64,22 @@ func (s tells) Boot(federation.SiteName, string, agentapi.Boot) (agentapi.Boot, 
 
 // TestCheckOfTheWayBack: fed site test says what machines are told, and that one of them which is this machine's own reaches nothing.
 func TestCheckOfTheWayBack(t *testing.T) {
-	for url, want := range map[string]federation.CheckResult{
-		"": federation.CheckFailed, "https://127.0.0.1:6830": federation.CheckWarning, "https://localhost:6830": federation.CheckWarning,
-		"https://0.0.0.0:6830": federation.CheckWarning, "https://[::1]:6830": federation.CheckWarning, "https://10.0.0.1:6830": federation.CheckOK,
+	for url, want := range map[string]driver.CheckResult{
+		"": driver.CheckFailed, "https://127.0.0.1:6830": driver.CheckWarning, "https://localhost:6830": driver.CheckWarning,
+		"https://0.0.0.0:6830": driver.CheckWarning, "https://[::1]:6830": driver.CheckWarning, "https://10.0.0.1:6830": driver.CheckOK,
 	} {
 		bubble(t, func(w *world) {
 			w.cfg.AgentServer = tells{w.server, url}
 			w.cloud.Offers = nil
 			w.start()
-			found := map[string]federation.SiteCheck{}
+			found := map[string]driver.SiteCheck{}
 			for _, k := range w.driver.Check(context.Background()) {
 				found[k.Name] = k
 			}
 			if got := found["way back"]; got.Result != want || got.Advice == "" {
 				t.Errorf("%q: %+v", url, got)
 			}
-			if got := found["offerings"]; got.Result != federation.CheckFailed || got.Advice == "" {
+			if got := found["offerings"]; got.Result != driver.CheckFailed || got.Advice == "" {
 				t.Errorf("nothing to rent: %+v", got)
 			}
 		})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // TestCheckPrices: prices that may have changed are told, with the oldest; what has no price says nothing.
@@ -16,18 +16,18 @@ func TestCheckPrices(t *testing.T) {
 	spot := provider.Offering{Type: "a3", Market: provider.Spot, PricedAt: now.AddDate(0, 0, -3), PriceFrom: "table"}
 	for _, c := range []struct {
 		offers []provider.Offering
-		want   federation.CheckResult
+		want   driver.CheckResult
 		detail string
 	}{
-		{[]provider.Offering{list}, federation.CheckOK, "retail price list"},
-		{[]provider.Offering{list, spot}, federation.CheckWarning, "1 of 2 may have changed; the oldest: a3 of 3 d ago (table)"},
+		{[]provider.Offering{list}, driver.CheckOK, "retail price list"},
+		{[]provider.Offering{list, spot}, driver.CheckWarning, "1 of 2 may have changed; the oldest: a3 of 3 d ago (table)"},
 		{[]provider.Offering{{Type: "local"}}, "", ""},
 	} {
-		var got federation.SiteCheck
+		var got driver.SiteCheck
 		for _, k := range checkPrices(c.offers, now) {
 			got = k
 		}
-		if got.Result != c.want || !strings.Contains(got.Detail, c.detail) || got.Result == federation.CheckWarning && got.Advice == "" {
+		if got.Result != c.want || !strings.Contains(got.Detail, c.detail) || got.Result == driver.CheckWarning && got.Advice == "" {
 			t.Errorf("%+v", got)
 		}
 	}

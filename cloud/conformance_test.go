@@ -12,6 +12,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/testbed/drivertest"
 )
 
@@ -75,8 +76,8 @@ func (m *mortal) Lookup(ctx context.Context, ref federation.JobRef) (federation.
 func (m *mortal) Cancel(ctx context.Context, ref federation.JobRef, tasks []int) error {
 	return tell(m, func(d *cloud.Driver) error { return d.Cancel(ctx, ref, tasks) })
 }
-func (m *mortal) Abilities() federation.Abilities {
-	return federation.Abilities{Requeue: m, Suspend: m, Nodes: m, Limits: m.Limits}
+func (m *mortal) Abilities() driver.Abilities {
+	return driver.Abilities{Requeue: m, Suspend: m, Nodes: m, Limits: m.Limits}
 }
 func (m *mortal) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
 	return tell(m, func(d *cloud.Driver) error { return d.Requeue(ctx, ref, tasks) })
@@ -96,7 +97,7 @@ func (m *mortal) Hold(ctx context.Context, ref federation.JobRef) error {
 func (m *mortal) Release(ctx context.Context, ref federation.JobRef) error {
 	return tell(m, func(d *cloud.Driver) error { return d.Release(ctx, ref) })
 }
-func (m *mortal) SetNodes(ctx context.Context, o federation.NodeOrder) (map[string]error, error) {
+func (m *mortal) SetNodes(ctx context.Context, o driver.NodeOrder) (map[string]error, error) {
 	return ask(m, func(d *cloud.Driver) (map[string]error, error) { return d.SetNodes(ctx, o) })
 }
 func (m *mortal) Limits() map[string]string {

@@ -10,6 +10,7 @@ import (
 
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/reasons"
 )
 
@@ -231,24 +232,24 @@ func (cs *cooldowns) load(r federation.PoolRecord) error {
 }
 
 // told is a cool-down as operators are told of it.
-func (c *coolDown) told() federation.Cooling {
-	return federation.Cooling{What: c.key, Reason: reasonOf(c.Kind), Detail: c.Text, Until: c.Until}
+func (c *coolDown) told() driver.Cooling {
+	return driver.Cooling{What: c.key, Reason: reasonOf(c.Kind), Detail: c.Text, Until: c.Until}
 }
 
 // retry forgives all that was refused, and tells what of it still counted.
-func (cs *cooldowns) retry() (forgiven []federation.Cooling) {
+func (cs *cooldowns) retry() (forgiven []driver.Cooling) {
 	for key, c := range cs.down {
 		if cs.now().Before(c.Until) {
 			forgiven = append(forgiven, c.told())
 		}
 		cs.forgive(key)
 	}
-	slices.SortFunc(forgiven, func(a, b federation.Cooling) int { return a.Until.Compare(b.Until) })
+	slices.SortFunc(forgiven, func(a, b driver.Cooling) int { return a.Until.Compare(b.Until) })
 	return forgiven
 }
 
 // of are the cool-downs that keep some offerings from being asked for, each once, by what they are about.
-func (cs *cooldowns) of(groups []*nodeGroup) (list []federation.Cooling) {
+func (cs *cooldowns) of(groups []*nodeGroup) (list []driver.Cooling) {
 	seen := map[*coolDown]bool{}
 	for _, ng := range groups {
 		for _, key := range coolKeys(&ng.offering) {
@@ -258,6 +259,6 @@ func (cs *cooldowns) of(groups []*nodeGroup) (list []federation.Cooling) {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b federation.Cooling) int { return strings.Compare(a.What, b.What) })
+	slices.SortFunc(list, func(a, b driver.Cooling) int { return strings.Compare(a.What, b.What) })
 	return list
 }

@@ -9,6 +9,7 @@ import (
 
 	"fsub/cloud/output"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // Driver makes a site of the federation out of a provider's machines. It is made of parts that each keep their own state; all of that is in memory, under one
@@ -48,9 +49,9 @@ type Driver struct {
 
 var _ federation.Driver = (*Driver)(nil)
 
-// Abilities is asked by [federation.AbilitiesOf].
-func (d *Driver) Abilities() federation.Abilities {
-	return federation.Abilities{Requeue: d, Suspend: d, Update: d, Notify: d, Run: d, Measure: d, Steps: d, SignalStep: d, Pools: d, Nodes: d, Check: d, Limits: d.Limits}
+// Abilities is asked by [driver.AbilitiesOf].
+func (d *Driver) Abilities() driver.Abilities {
+	return driver.Abilities{Requeue: d, Suspend: d, Update: d, Notify: d, Run: d, Measure: d, Steps: d, SignalStep: d, Pools: d, Nodes: d, Check: d, Limits: d.Limits}
 }
 
 // New makes a driver. It calls nobody before Run.
@@ -90,7 +91,7 @@ func assemble(cfg Config) *Driver {
 	return d
 }
 
-// Run implements federation.Runner.
+// Run implements driver.Runner.
 func (d *Driver) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer d.bg.Wait()

@@ -7,14 +7,15 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/slurm/hostlist"
 )
 
-// Steps implements federation.StepTeller. They are kept in memory until their run ends, so that a job may have any number of them.
-func (d *Driver) Steps(jobs []federation.JobID, ended bool) []federation.LiveStep {
+// Steps implements driver.StepTeller. They are kept in memory until their run ends, so that a job may have any number of them.
+func (d *Driver) Steps(jobs []federation.JobID, ended bool) []driver.LiveStep {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var out []federation.LiveStep
+	var out []driver.LiveStep
 	if jobs != nil {
 		for _, id := range jobs {
 			out = append(out, d.jobs.byID[id].liveSteps(ended)...)
@@ -24,7 +25,7 @@ func (d *Driver) Steps(jobs []federation.JobID, ended bool) []federation.LiveSte
 			out = append(out, j.liveSteps(ended)...)
 		}
 	}
-	slices.SortFunc(out, func(a, b federation.LiveStep) int {
+	slices.SortFunc(out, func(a, b driver.LiveStep) int {
 		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(stepNumber(a.ID), stepNumber(b.ID)))
 	})
 	return out
@@ -40,7 +41,7 @@ func stepNumber(id string) int {
 }
 
 // liveSteps are the steps of a job. j may be nil.
-func (j *job) liveSteps(ended bool) (list []federation.LiveStep) {
+func (j *job) liveSteps(ended bool) (list []driver.LiveStep) {
 	var steps []agentapi.Step
 	switch {
 	case j == nil:
@@ -51,7 +52,7 @@ func (j *job) liveSteps(ended bool) (list []federation.LiveStep) {
 	}
 	for i := range steps {
 		if s := &steps[i]; ended || s.State == string(federation.Running) && s.ID != "batch" {
-			list = append(list, federation.LiveStep{Job: j.id(), Number: j.Job.Number(), Step: stepOf(s), Limit: s.Limit, SrunHost: s.SrunHost, SrunPID: s.SrunPID})
+			list = append(list, driver.LiveStep{Job: j.id(), Number: j.Job.Number(), Step: stepOf(s), Limit: s.Limit, SrunHost: s.SrunHost, SrunPID: s.SrunPID})
 		}
 	}
 	return list

@@ -6,7 +6,7 @@ import (
 	"fsub/federation"
 )
 
-// meter tells what became of time in which a machine was up and no job was charged for it: see federation.Machine.
+// meter tells what became of time in which a machine was up and no job was charged for it: see driver.Machine.
 type meter struct {
 	GangWait federation.Money `json:"gang_wait,omitempty"`
 	Drained  federation.Money `json:"drained,omitempty"`

@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // news tells the controller that there is something to be seen.
 type news struct {
 	mu     sync.Mutex
-	told   func(federation.News)
+	told   func(driver.News)
 	nodes_ atomic.Bool
 	jobs_  atomic.Bool
 	wake   chan struct{}
@@ -20,8 +20,8 @@ type news struct {
 
 func newNews() *news { return &news{wake: make(chan struct{}, 1)} }
 
-// Notify implements federation.Notifier.
-func (d *Driver) Notify(f func(federation.News)) {
+// Notify implements driver.Notifier.
+func (d *Driver) Notify(f func(driver.News)) {
 	d.news.mu.Lock()
 	defer d.news.mu.Unlock()
 	d.news.told = f
@@ -47,7 +47,7 @@ func (n *news) follow(ctx context.Context, clock func() time.Time) {
 			return
 		case <-n.wake:
 		}
-		what := federation.News{Jobs: n.jobs_.Swap(false)}
+		what := driver.News{Jobs: n.jobs_.Swap(false)}
 		if now := clock(); now.Sub(last) >= nodesEach {
 			what.Nodes = n.nodes_.Swap(false)
 			last = now

@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"fsub/cloud/records"
-	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/health"
 )
 
-// SetNodes implements federation.NodeSetter. It is a node's name that is drained: the machine that has it gets no new jobs and is ended when it is
+// SetNodes implements driver.NodeSetter. It is a node's name that is drained: the machine that has it gets no new jobs and is ended when it is
 // idle, and no other gets the name until it is resumed. The records keep that with the machine; of a name without one a later daemon is told again.
-func (d *Driver) SetNodes(ctx context.Context, o federation.NodeOrder) (left map[string]error, err error) {
+func (d *Driver) SetNodes(ctx context.Context, o driver.NodeOrder) (left map[string]error, err error) {
 	seen, err := d.Observe(ctx)
 	if err != nil {
 		return nil, err

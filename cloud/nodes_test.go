@@ -8,6 +8,7 @@ import (
 
 	"fsub/cloud"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // TestDrainedMachine: its job goes on, it gets no other and is ended when it is idle, by a later daemon too; nobody else has its name and its place
@@ -21,7 +22,7 @@ func TestDrainedMachine(t *testing.T) {
 	const text = "fed:olga: fan"
 	set := func(wish federation.NodeWish, name string) {
 		t.Helper()
-		left, err := w.driver.SetNodes(context.Background(), federation.NodeOrder{Wish: wish, Nodes: []string{name}, Text: text, Mark: "fed"})
+		left, err := w.driver.SetNodes(context.Background(), driver.NodeOrder{Wish: wish, Nodes: []string{name}, Text: text, Mark: "fed"})
 		if err != nil || len(left) > 0 {
 			t.Fatalf("%s: %v, %v", wish, left, err)
 		}

@@ -173,7 +173,7 @@ type machineRecord struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Why     string    `json:"why,omitempty"` // it ended, or is to end
 
-	Stray    bool             `json:"stray,omitempty"` // see federation.Machine
+	Stray    bool             `json:"stray,omitempty"` // see driver.Machine
 	Busy     time.Duration    `json:"busy,omitempty"`  // for how long jobs were charged for it that had it until BusyFrom
 	BusyFrom time.Time        `json:"busy_from,omitzero"`
 	Cost     federation.Money `json:"cost,omitempty"` // of its whole life; set at its end

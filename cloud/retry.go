@@ -4,15 +4,15 @@ import (
 	"context"
 
 	"fsub/cloud/records"
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
-// Retry implements federation.PoolTeller: an operator has mended what the cloud refused.
-func (d *Driver) Retry(ctx context.Context) ([]federation.Cooling, error) {
+// Retry implements driver.PoolTeller: an operator has mended what the cloud refused.
+func (d *Driver) Retry(ctx context.Context) ([]driver.Cooling, error) {
 	if err := d.isLoaded(ctx); err != nil {
 		return nil, err
 	}
-	var forgiven []federation.Cooling
+	var forgiven []driver.Cooling
 	var batch *records.Batch
 	d.locked(func() {
 		forgiven = d.cool.retry()

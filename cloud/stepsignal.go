@@ -7,11 +7,12 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
-// SignalStep implements federation.StepSignaller. The agent of the gang's first machine leads all steps, and its word counts: what it has told of steps so far may
+// SignalStep implements driver.StepSignaller. The agent of the gang's first machine leads all steps, and its word counts: what it has told of steps so far may
 // be a second old.
-func (d *Driver) SignalStep(ctx context.Context, id federation.JobID, step string, sig federation.StepSignal) error {
+func (d *Driver) SignalStep(ctx context.Context, id federation.JobID, step string, sig driver.StepSignal) error {
 	var s signal
 	var head *machine
 	err := d.act(ctx, federation.JobRef{ID: id}, func(j *job, over bool) error {

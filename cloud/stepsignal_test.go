@@ -9,20 +9,21 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // TestSignalStep: an order to a step goes to the machine that leads the gang, and its word that there is no such step is the answer.
 func TestSignalStep(t *testing.T) {
 	byHand(t, func(w *world) {
 		ctx := context.Background()
-		ask := func(id federation.JobID, step string, s federation.StepSignal) chan error {
+		ask := func(id federation.JobID, step string, s driver.StepSignal) chan error {
 			answer := make(chan error, 1)
 			go func() { answer <- w.driver.SignalStep(ctx, id, step, s) }()
 			time.Sleep(time.Second)
 			return answer
 		}
 		id := w.submit("srun", nodes(2))
-		if err := <-ask(id, "0", federation.StepSignal{}); !errors.Is(err, federation.ErrNotFound) {
+		if err := <-ask(id, "0", driver.StepSignal{}); !errors.Is(err, federation.ErrNotFound) {
 			t.Errorf("before it runs: %v", err)
 		}
 		ids := w.let()
@@ -31,7 +32,7 @@ func TestSignalStep(t *testing.T) {
 		w.report(rest, agentapi.Status{Run: run, State: agentapi.RunReady})
 		o := w.poll(head, agentapi.Poll{})
 		w.report(head, agentapi.Status{Run: run, State: agentapi.RunRunning, Start: time.Now()})
-		kill, usr1, none := ask(id, "0", federation.StepSignal{By: 7001}), ask(id, "1", federation.StepSignal{Name: "USR1"}), ask(id, "2", federation.StepSignal{Name: "USR1"})
+		kill, usr1, none := ask(id, "0", driver.StepSignal{By: 7001}), ask(id, "1", driver.StepSignal{Name: "USR1"}), ask(id, "2", driver.StepSignal{Name: "USR1"})
 		poll := agentapi.Poll{Version: o.Version, Known: []string{run}}
 		o = w.poll(head, poll)
 		want := []agentapi.Signal{{Run: run, Step: "0", By: 7001}, {Run: run, Step: "1", Name: "USR1"}, {Run: run, Step: "2", Name: "USR1"}}
@@ -59,12 +60,12 @@ func TestSignalStep(t *testing.T) {
 		impatient := func(step string) error {
 			patience, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
-			return w.driver.SignalStep(patience, id, step, federation.StepSignal{Name: "USR1"})
+			return w.driver.SignalStep(patience, id, step, driver.StepSignal{Name: "USR1"})
 		}
 		if err := impatient("4"); !errors.Is(err, federation.ErrUnavailable) {
 			t.Errorf("nobody asks for orders: %v", err)
 		}
-		told := ask(id, "5", federation.StepSignal{})
+		told := ask(id, "5", driver.StepSignal{})
 		if o = w.poll(head, poll); len(o.StepSignals) != 1 || o.StepSignals[0].Step != "5" {
 			t.Errorf("one order was taken back, the other not: the head is told %+v", o.StepSignals)
 		}
@@ -73,7 +74,7 @@ func TestSignalStep(t *testing.T) {
 		if err := <-told; err != nil {
 			t.Error(err)
 		}
-		late := ask(id, "3", federation.StepSignal{})
+		late := ask(id, "3", driver.StepSignal{})
 		w.report(head, agentapi.Status{Run: run, State: agentapi.RunEnded})
 		w.report(rest, agentapi.Status{Run: run, State: agentapi.RunEnded})
 		if err := <-late; !errors.Is(err, federation.ErrNotFound) {
@@ -81,7 +82,7 @@ func TestSignalStep(t *testing.T) {
 		}
 		patience, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if err := w.driver.SignalStep(patience, id, "0", federation.StepSignal{}); !errors.Is(err, federation.ErrNotFound) {
+		if err := w.driver.SignalStep(patience, id, "0", driver.StepSignal{}); !errors.Is(err, federation.ErrNotFound) {
 			t.Errorf("a job that has ended: %v", err)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"fsub/federation"
 )
 
-// Suspend implements federation.Suspender. The job is SUSPENDED as soon as that is in the records; its agents are told then, and follow within moments. Its machines stay its own, and are
+// Suspend implements driver.Suspender. The job is SUSPENDED as soon as that is in the records; its agents are told then, and follow within moments. Its machines stay its own, and are
 // paid for.
 func (d *Driver) Suspend(ctx context.Context, ref federation.JobRef) error {
 	return d.act(ctx, ref, func(j *job, over bool) error {
@@ -33,7 +33,7 @@ func (d *Driver) Suspend(ctx context.Context, ref federation.JobRef) error {
 	})
 }
 
-// Resume implements federation.Suspender.
+// Resume implements driver.Suspender.
 func (d *Driver) Resume(ctx context.Context, ref federation.JobRef) error {
 	return d.act(ctx, ref, func(j *job, over bool) error {
 		switch {

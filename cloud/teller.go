@@ -6,22 +6,23 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
-// Pools implements federation.PoolTeller.
-func (d *Driver) Pools() []federation.PoolStatus {
+// Pools implements driver.PoolTeller.
+func (d *Driver) Pools() []driver.PoolStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.now()
-	var all []federation.PoolStatus
+	var all []driver.PoolStatus
 	for _, p := range d.pools.all {
 		all = append(all, d.fleet.statusOf(p, now))
 	}
 	return all
 }
 
-func (f *fleet) statusOf(p *pool, now time.Time) federation.PoolStatus {
-	s := federation.PoolStatus{Site: f.cfg.Site, Name: p.Name, Min: p.Min, Max: p.Max, Daily: p.Daily, Monthly: p.Monthly, Stopped: p.overBudget(now), Note: f.cfg.Note}
+func (f *fleet) statusOf(p *pool, now time.Time) driver.PoolStatus {
+	s := driver.PoolStatus{Site: f.cfg.Site, Name: p.Name, Min: p.Min, Max: p.Max, Daily: p.Daily, Monthly: p.Monthly, Stopped: p.overBudget(now), Note: f.cfg.Note}
 	p.spent.roll(now)
 	s.Today, s.Month = p.spending(now)
 	for _, a := range p.allowances(now) {
@@ -53,21 +54,21 @@ func (f *fleet) statusOf(p *pool, now time.Time) federation.PoolStatus {
 }
 
 // MachineOf reads a machine's record in the records, as of now.
-func MachineOf(r federation.PoolRecord, now time.Time) (federation.Machine, error) {
+func MachineOf(r federation.PoolRecord, now time.Time) (driver.Machine, error) {
 	var m machineRecord
 	if err := json.Unmarshal(r.Data, &m); err != nil {
-		return federation.Machine{}, fmt.Errorf("machine %s in the records of %s cannot be read: %w", r.ID, r.Site, err)
+		return driver.Machine{}, fmt.Errorf("machine %s in the records of %s cannot be read: %w", r.ID, r.Site, err)
 	}
 	return m.told(r, now), nil
 }
 
 // Machine is what a machine that is there does now, which is not in the records each time that it begins another job. false: there is none.
-func (d *Driver) Machine(id string) (federation.Machine, bool) {
+func (d *Driver) Machine(id string) (driver.Machine, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	m := d.fleet.machines[MachineID(id)]
 	if m == nil {
-		return federation.Machine{}, false
+		return driver.Machine{}, false
 	}
 	r, _ := m.Record()
 	r.Site = d.cfg.Site
@@ -78,8 +79,8 @@ func (d *Driver) Machine(id string) (federation.Machine, bool) {
 }
 
 // told is what others are told of a machine.
-func (m *machineRecord) told(r federation.PoolRecord, now time.Time) federation.Machine {
-	out := federation.Machine{
+func (m *machineRecord) told(r federation.PoolRecord, now time.Time) driver.Machine {
+	out := driver.Machine{
 		Site: r.Site, Pool: m.Pool, ID: r.ID, Name: m.Name, Instance: string(m.Instance), Offering: m.Offering, Market: string(m.Market), PricePerHour: m.Price,
 		Job: r.Job, Created: m.Created, Ready: m.Ready, Ended: m.Ended, Cost: m.Cost, IdleCost: m.IdleCost, Why: m.Why,
 		State: string(m.State), CPUs: m.CPUs, GPUs: max(m.GPUs, len(m.Devices)), GPUType: m.GPUType, Stray: m.Stray, GangWait: m.Meter.GangWait, Drained: m.Meter.Drained,

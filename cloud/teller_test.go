@@ -10,6 +10,7 @@ import (
 	"fsub/accounting"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -18,7 +19,7 @@ import (
 func TestMachineOf(t *testing.T) {
 	created := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	base := machineRecord{Pool: "gpu", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: provider.Spot, Price: 2 * federation.Dollar, Created: created, Ready: created.Add(time.Minute)}
-	want := federation.Machine{Site: "aws", Pool: "gpu", ID: "aws:1.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: "spot", PricePerHour: 2 * federation.Dollar, Job: 7,
+	want := driver.Machine{Site: "aws", Pool: "gpu", ID: "aws:1.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: "spot", PricePerHour: 2 * federation.Dollar, Job: 7,
 		Created: created, Ready: base.Ready}
 	for name, c := range map[string]struct {
 		change     func(*machineRecord)
@@ -81,10 +82,10 @@ func TestPoolStatus(t *testing.T) {
 	d.pools.all = []*pool{p, other}
 	both, one := &subqueue{jobs: make(byClaim, 3)}, &subqueue{jobs: make(byClaim, 2)}
 	p.subqueues, other.subqueues = map[*subqueue]bool{both: true, one: true}, map[*subqueue]bool{both: true}
-	want := []federation.PoolStatus{{
+	want := []driver.PoolStatus{{
 		Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 1, Busy: 1, Ending: 1, Waiting: 5, PricePerHour: 2.5 * federation.Dollar, Today: 2.5 * federation.Dollar, Month: 6.5 * federation.Dollar, Daily: 100 * federation.Dollar, Monthly: 5 * federation.Dollar,
 		Stopped: "pool gpu has spent $6.50 of its $5.00 for this month", Note: "on machines",
-		Cooling: []federation.Cooling{{What: "cloud", Reason: reasons.CloudDenied, Detail: "no", Until: now.Add(time.Minute)},
+		Cooling: []driver.Cooling{{What: "cloud", Reason: reasons.CloudDenied, Detail: "no", Until: now.Add(time.Minute)},
 			{What: "offering g6/a/od", Reason: reasons.StockOut, Detail: "none left", Until: now.Add(time.Hour)}},
 	}, {Site: "aws", Name: "cpu", Max: 2, Waiting: 3, Note: "on machines"}}
 	if diff := cmp.Diff(want, d.Pools()); diff != "" {

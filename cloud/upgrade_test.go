@@ -13,6 +13,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/store"
 )
 
@@ -34,7 +35,7 @@ func TestEarlierBooks(t *testing.T) {
 	var old struct {
 		At       time.Time
 		SiteJobs map[federation.JobID]federation.SiteJob
-		Pools    []federation.PoolStatus
+		Pools    []driver.PoolStatus
 	}
 	text, err := os.ReadFile(earlier + ".json")
 	if err == nil {

@@ -13,21 +13,22 @@ import (
 	"fsub/accounting"
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/usage"
 )
 
-// Measured implements federation.Measurer: what the agents have told of the steps of jobs that have ended.
-func (d *Driver) Measured(ctx context.Context, refs []federation.JobRef) (map[federation.JobID][]federation.Usage, error) {
+// Measured implements driver.Measurer: what the agents have told of the steps of jobs that have ended.
+func (d *Driver) Measured(ctx context.Context, refs []federation.JobRef) (map[federation.JobID][]usage.Usage, error) {
 	if err := d.isLoaded(ctx); err != nil {
 		return nil, err
 	}
-	out := map[federation.JobID][]federation.Usage{}
+	out := map[federation.JobID][]usage.Usage{}
 	for _, ref := range refs {
 		r, err := d.jobs.ended(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
 		if r != nil {
-			out[ref.ID] = []federation.Usage{usageOf(ref.ID, r)}
+			out[ref.ID] = []usage.Usage{usageOf(ref.ID, r)}
 		}
 	}
 	return out, nil
@@ -53,8 +54,8 @@ func (js *jobTable) ended(ctx context.Context, ref federation.JobRef) (*jobRecor
 	return r, err
 }
 
-func usageOf(id federation.JobID, r *jobRecord) federation.Usage {
-	u := federation.Usage{Job: id, Index: -1}
+func usageOf(id federation.JobID, r *jobRecord) usage.Usage {
+	u := usage.Usage{Job: id, Index: -1}
 	for i := range r.Steps {
 		s := stepOf(&r.Steps[i])
 		u.User += s.User
@@ -70,37 +71,37 @@ func usageOf(id federation.JobID, r *jobRecord) federation.Usage {
 }
 
 // allocatedIn reads the TRES of a job.
-func allocatedIn(text string) (list []federation.Amount) {
+func allocatedIn(text string) (list []usage.Amount) {
 	tres, err := accounting.ParseTRES(text)
 	if err != nil {
 		return nil // the records then show what was asked for
 	}
 	for _, name := range slices.Sorted(maps.Keys(tres)) {
 		kind, rest, _ := strings.Cut(name, "/")
-		list = append(list, federation.Amount{Type: kind, Name: rest, Count: tres[name]})
+		list = append(list, usage.Amount{Type: kind, Name: rest, Count: tres[name]})
 	}
 	return list
 }
 
 // allocatedTo is what a step had, in Slurm's order.
-func allocatedTo(s *agentapi.Step, nodes int) []federation.Amount {
-	list := []federation.Amount{{Type: "cpu", Count: int64(s.CPUs)}}
+func allocatedTo(s *agentapi.Step, nodes int) []usage.Amount {
+	list := []usage.Amount{{Type: "cpu", Count: int64(s.CPUs)}}
 	if s.Mem > 0 {
-		list = append(list, federation.Amount{Type: "mem", Count: s.Mem})
+		list = append(list, usage.Amount{Type: "mem", Count: s.Mem})
 	}
-	list = append(list, federation.Amount{Type: "node", Count: int64(nodes)})
+	list = append(list, usage.Amount{Type: "node", Count: int64(nodes)})
 	if s.GPUs > 0 {
-		list = append(list, federation.Amount{Type: "gres", Name: "gpu", Count: int64(s.GPUs)})
+		list = append(list, usage.Amount{Type: "gres", Name: "gpu", Count: int64(s.GPUs)})
 		if s.GPUType != "" {
-			list = append(list, federation.Amount{Type: "gres", Name: "gpu:" + s.GPUType, Count: int64(s.GPUs)})
+			list = append(list, usage.Amount{Type: "gres", Name: "gpu:" + s.GPUType, Count: int64(s.GPUs)})
 		}
 	}
 	return list
 }
 
 // stepOf is a step in the federation's words. What one node used most of stands for the task that used most.
-func stepOf(s *agentapi.Step) federation.Step {
-	out := federation.Step{ID: s.ID, Name: s.Name, State: federation.State(s.State), ExitStatus: s.Exit, Nodes: s.Nodes, NumNodes: nodeCount(s.Nodes),
+func stepOf(s *agentapi.Step) usage.Step {
+	out := usage.Step{ID: s.ID, Name: s.Name, State: federation.State(s.State), ExitStatus: s.Exit, Nodes: s.Nodes, NumNodes: nodeCount(s.Nodes),
 		NumTasks: s.Tasks, Start: s.Start, End: s.End, Layout: cmp.Or(s.Layout, "Unknown"),
 		System: s.Used.System, User: s.Used.User, Total: s.Used.System + s.Used.User, Suspended: s.Suspended}
 	if s.CancelledBy != nil {
@@ -112,22 +113,22 @@ func stepOf(s *agentapi.Step) federation.Step {
 	}
 	out.Allocated = allocatedTo(s, out.NumNodes)
 	in := &out.In
-	in.Total = []federation.Amount{{Type: "cpu", Count: out.Total.Milliseconds()}}
+	in.Total = []usage.Amount{{Type: "cpu", Count: out.Total.Milliseconds()}}
 	most := func(kind, name string, n, all int64) {
 		if n > 0 {
-			in.Max = append(in.Max, federation.TaskAmount{Amount: federation.Amount{Type: kind, Name: name, Count: n}, Node: s.Used.MaxNode, Task: int64(s.Used.MaxTask)})
-			in.Total = append(in.Total, federation.Amount{Type: kind, Name: name, Count: all})
-			in.Average = append(in.Average, federation.Amount{Type: kind, Name: name, Count: all / int64(max(s.Tasks, 1))})
+			in.Max = append(in.Max, usage.TaskAmount{Amount: usage.Amount{Type: kind, Name: name, Count: n}, Node: s.Used.MaxNode, Task: int64(s.Used.MaxTask)})
+			in.Total = append(in.Total, usage.Amount{Type: kind, Name: name, Count: all})
+			in.Average = append(in.Average, usage.Amount{Type: kind, Name: name, Count: all / int64(max(s.Tasks, 1))})
 		}
 	}
 	most("mem", "", s.Used.MaxRSS, cmp.Or(s.Used.RSS, s.Used.MaxRSS*int64(max(s.Tasks, 1))))
 	most("gres", "gpumem", s.Used.GPUMem, s.Used.GPUMem)
 	most("gres", "gpuutil", int64(s.Used.GPUUtil), int64(s.Used.GPUUtil))
 	if s.Used.Read > 0 {
-		in.Total = append(in.Total, federation.Amount{Type: "fs", Name: "disk", Count: s.Used.Read})
+		in.Total = append(in.Total, usage.Amount{Type: "fs", Name: "disk", Count: s.Used.Read})
 	}
 	if s.Used.Written > 0 {
-		out.Out.Total = []federation.Amount{{Type: "fs", Name: "disk", Count: s.Used.Written}}
+		out.Out.Total = []usage.Amount{{Type: "fs", Name: "disk", Count: s.Used.Written}}
 	}
 	return out
 }

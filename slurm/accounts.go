@@ -16,6 +16,7 @@ import (
 	"fsub/accounting"
 	"fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/slurm/wire"
 )
 
@@ -38,10 +39,10 @@ type books struct {
 	named   atomic.Int64 // until when accounts of 22.05 are asked for by states only, in Unix seconds
 }
 
-// Accounts implements [federation.Accountant] with one call to slurmdbd. It names the states that a row ends in: slurmdbd then looks for ends in the window
+// Accounts implements [driver.Accountant] with one call to slurmdbd. It names the states that a row ends in: slurmdbd then looks for ends in the window
 // only. Without states it would give everything that waits and runs too, in each answer. The API of 22.05 cannot name REQUEUED, so there it does, until such
 // an answer is too long: then rows of 22.05 that were requeued are missed rather than slurmrestd filled.
-func (b *books) Accounts(ctx context.Context, from, until time.Time, steps bool) ([]federation.SiteRun, error) {
+func (b *books) Accounts(ctx context.Context, from, until time.Time, steps bool) ([]driver.SiteRun, error) {
 	tr, err := b.accountsAPI(ctx)
 	if err != nil {
 		return nil, err
@@ -54,18 +55,18 @@ func (b *books) Accounts(ctx context.Context, from, until time.Time, steps bool)
 		states = nil
 	}
 	runs, err := b.accounts(ctx, from, until, states, steps)
-	if states == nil && errors.Is(err, federation.ErrTooLong) {
+	if states == nil && errors.Is(err, driver.ErrTooLong) {
 		b.named.Store(b.c.now().Add(namedFor).Unix())
 		runs, err = b.accounts(ctx, from, until, endedOld, steps)
 	}
-	return slices.DeleteFunc(runs, func(r federation.SiteRun) bool { return r.Live || r.End < from.Unix() || r.End > until.Unix() }), err
+	return slices.DeleteFunc(runs, func(r driver.SiteRun) bool { return r.Live || r.End < from.Unix() || r.End > until.Unix() }), err
 }
 
-// Live implements [federation.Accountant] with one call to slurmdbd.
-func (b *books) Live(ctx context.Context) ([]federation.SiteRun, error) {
+// Live implements [driver.Accountant] with one call to slurmdbd.
+func (b *books) Live(ctx context.Context) ([]driver.SiteRun, error) {
 	now := b.c.now()
 	runs, err := b.accounts(ctx, now.Add(-time.Second), now, liveStates, false)
-	return slices.DeleteFunc(runs, func(r federation.SiteRun) bool { return !r.Live }), err
+	return slices.DeleteFunc(runs, func(r driver.SiteRun) bool { return !r.Live }), err
 }
 
 func (b *books) accountsAPI(ctx context.Context) (*translation, error) {
@@ -81,7 +82,7 @@ func (b *books) accountsAPI(ctx context.Context) (*translation, error) {
 
 // accounts reads rows, all of them where no states are named. Their steps would be most of the answer. With any flag, slurmrestd of 24.11 and later leaves out
 // the rows of runs that were requeued, and cuts times to the window, unless two more flags tell it otherwise.
-func (b *books) accounts(ctx context.Context, from, until time.Time, states []string, steps bool) ([]federation.SiteRun, error) {
+func (b *books) accounts(ctx context.Context, from, until time.Time, states []string, steps bool) ([]driver.SiteRun, error) {
 	tr, err := b.accountsAPI(ctx)
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (b *books) accounts(ctx context.Context, from, until time.Time, states []st
 	}
 	cluster := a.Meta.Slurm.Cluster
 	tres := map[string]string{}
-	out := make([]federation.SiteRun, 0, len(a.Jobs))
+	out := make([]driver.SiteRun, 0, len(a.Jobs))
 	for i := range a.Jobs {
 		r := &a.Jobs[i]
 		if cluster != "" && r.Cluster != "" && r.Cluster != cluster || r.Time.Start <= 0 || len(r.TRES.Allocated) == 0 {
@@ -119,8 +120,8 @@ func (b *books) accounts(ctx context.Context, from, until time.Time, states []st
 }
 
 // runOf reads a row. shared are the texts of TRES read so far: most rows hold what others do.
-func (b *books) runOf(r *wire.DBJob, asked time.Time, shared map[string]string) federation.SiteRun {
-	run := federation.SiteRun{Association: r.Association.ID}
+func (b *books) runOf(r *wire.DBJob, asked time.Time, shared map[string]string) driver.SiteRun {
+	run := driver.SiteRun{Association: r.Association.ID}
 	e := &run.Entry
 	e.Source, e.ReadAt, e.Number = ledger.FromSite, asked.UnixMilli(), r.JobID
 	e.Submit, e.Start, e.End, e.Suspended = r.Time.Submission, r.Time.Start, r.Time.End, r.Time.Suspended

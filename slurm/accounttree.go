@@ -13,6 +13,7 @@ import (
 	"fsub/accounting/fairtree"
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/driver"
 	"fsub/sbatch"
 )
 
@@ -24,9 +25,9 @@ type accountKeeper struct {
 	queue   *queue
 }
 
-var _ federation.AccountKeeper = (*accountKeeper)(nil)
+var _ driver.AccountKeeper = (*accountKeeper)(nil)
 
-// ReadAccounts implements [federation.AccountKeeper]. A slurmrestd of 22.05 is asked for accounts, users and
+// ReadAccounts implements [driver.AccountKeeper]. A slurmrestd of 22.05 is asked for accounts, users and
 // shares only.
 func (k *accountKeeper) ReadAccounts(ctx context.Context) (*accounts.Import, error) {
 	tr, err := k.books.accountsAPI(ctx)
@@ -193,7 +194,7 @@ func (k *accountKeeper) show(ctx context.Context, fields int, take func([]string
 	return nil
 }
 
-// Sacctmgr implements [federation.AccountKeeper] by the configured command, else by slurmrestd of 24.11 and later. The next look at the site reads who may run there again.
+// Sacctmgr implements [driver.AccountKeeper] by the configured command, else by slurmrestd of 24.11 and later. The next look at the site reads who may run there again.
 func (k *accountKeeper) Sacctmgr(ctx context.Context, words []string) error {
 	defer k.members.changed()
 	if len(k.cfg.AccountCommand) == 0 {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"sync"
 
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // wholeBody reads each response to its end before it hands it over, so that a connection which breaks meanwhile has failed like one that broke before; and
@@ -71,7 +71,7 @@ func readBody(r io.Reader, most int) ([]byte, error) {
 		text = text[:len(text)+n]
 		switch {
 		case len(text) > most:
-			return nil, federation.ErrTooLong
+			return nil, driver.ErrTooLong
 		case err == io.EOF:
 			return text, nil
 		case err != nil:

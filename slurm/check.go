@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/health"
 	"fsub/slurm/wire"
 )
@@ -21,22 +22,22 @@ import (
 // checks are the results of a walk over all that is needed of a site. What depends on something that failed is skipped.
 type checks struct {
 	d    *Driver
-	list []federation.SiteCheck
+	list []driver.SiteCheck
 	stop string // what failed: the rest cannot be tried
 }
 
-func (k *checks) add(name string, r federation.CheckResult, advice, format string, args ...any) {
-	k.list = append(k.list, federation.SiteCheck{Name: name, Result: r, Detail: fmt.Sprintf(format, args...), Advice: advice})
+func (k *checks) add(name string, r driver.CheckResult, advice, format string, args ...any) {
+	k.list = append(k.list, driver.SiteCheck{Name: name, Result: r, Detail: fmt.Sprintf(format, args...), Advice: advice})
 }
 
 // fails adds a failure, after which the rest cannot be tried.
 func (k *checks) fails(name, advice string, err error) {
-	k.add(name, federation.CheckFailed, advice, "%v", err)
+	k.add(name, driver.CheckFailed, advice, "%v", err)
 	k.stop = name
 }
 
-// Check implements [federation.Checker]. Nothing is changed at the site: what it is asked to do it must refuse.
-func (d *Driver) Check(ctx context.Context) []federation.SiteCheck {
+// Check implements [driver.Checker]. Nothing is changed at the site: what it is asked to do it must refuse.
+func (d *Driver) Check(ctx context.Context) []driver.SiteCheck {
 	k := &checks{d: d}
 	for _, c := range []struct {
 		name string
@@ -46,7 +47,7 @@ func (d *Driver) Check(ctx context.Context) []federation.SiteCheck {
 		{"node updates", k.nodeUpdates}, {"slurmdbd", k.slurmdbd},
 	} {
 		if k.stop != "" {
-			k.add(c.name, federation.CheckSkipped, "", "%s failed", k.stop)
+			k.add(c.name, driver.CheckSkipped, "", "%s failed", k.stop)
 			continue
 		}
 		c.try(ctx)
@@ -67,7 +68,7 @@ func (k *checks) address(ctx context.Context) {
 		}
 	}
 	if k.d.cfg.Transport != nil {
-		k.add("address", federation.CheckSkipped, "", "%s is reached in another way", k.d.cfg.URL)
+		k.add("address", driver.CheckSkipped, "", "%s is reached in another way", k.d.cfg.URL)
 		return
 	}
 	began := time.Now()
@@ -77,7 +78,7 @@ func (k *checks) address(ctx context.Context) {
 		return
 	}
 	conn.Close()
-	k.add("address", federation.CheckOK, "", "%s is reached in %v", addr, time.Since(began).Round(10*time.Microsecond))
+	k.add("address", driver.CheckOK, "", "%s is reached in %v", addr, time.Since(began).Round(10*time.Microsecond))
 }
 
 func (k *checks) tls(ctx context.Context) {
@@ -89,9 +90,9 @@ func (k *checks) tls(ctx context.Context) {
 		}
 		ip := net.ParseIP(host)
 		if strings.HasPrefix(k.d.cfg.URL, "unix:") || host == "localhost" || ip != nil && ip.IsLoopback() {
-			k.add("TLS", federation.CheckOK, "", "not needed: nothing leaves this machine")
+			k.add("TLS", driver.CheckOK, "", "not needed: nothing leaves this machine")
 		} else {
-			k.add("TLS", federation.CheckWarning, "use https:// (a proxy before slurmrestd), or a network that nobody else reads", "the token travels in the clear")
+			k.add("TLS", driver.CheckWarning, "use https:// (a proxy before slurmrestd), or a network that nobody else reads", "the token travels in the clear")
 		}
 		return
 	}
@@ -107,10 +108,10 @@ func (k *checks) tls(ctx context.Context) {
 	defer conn.Close()
 	until := conn.(*tls.Conn).ConnectionState().PeerCertificates[0].NotAfter
 	if left := time.Until(until); left < 14*24*time.Hour {
-		k.add("TLS", federation.CheckWarning, "renew the certificate", "the certificate ends at %s", until.UTC().Format(time.RFC3339))
+		k.add("TLS", driver.CheckWarning, "renew the certificate", "the certificate ends at %s", until.UTC().Format(time.RFC3339))
 		return
 	}
-	k.add("TLS", federation.CheckOK, "", "the certificate is good until %s", until.UTC().Format(time.DateOnly))
+	k.add("TLS", driver.CheckOK, "", "the certificate is good until %s", until.UTC().Format(time.DateOnly))
 }
 
 func (k *checks) token(ctx context.Context) {
@@ -137,10 +138,10 @@ func (k *checks) token(ctx context.Context) {
 		return
 	}
 	if known && src.file != "" && left < 24*time.Hour {
-		k.add("token", federation.CheckWarning, renew, "taken; the %s expires in %v", src.describe(), left.Round(time.Minute))
+		k.add("token", driver.CheckWarning, renew, "taken; the %s expires in %v", src.describe(), left.Round(time.Minute))
 		return
 	}
-	k.add("token", federation.CheckOK, "", "taken: %s", src.describe())
+	k.add("token", driver.CheckOK, "", "taken: %s", src.describe())
 }
 
 // expiry is when a token expires, if it says so.
@@ -167,10 +168,10 @@ func (k *checks) version(ctx context.Context) {
 	}
 	release, _ := k.d.c.release.Load().(string)
 	if tr.old {
-		k.add("version", federation.CheckWarning, "24.11 or newer can have pinned IDs, heterogeneous jobs and node updates", "Slurm %s, API %s", release, tr.version)
+		k.add("version", driver.CheckWarning, "24.11 or newer can have pinned IDs, heterogeneous jobs and node updates", "Slurm %s, API %s", release, tr.version)
 		return
 	}
-	k.add("version", federation.CheckOK, "", "Slurm %s, API %s", release, tr.version)
+	k.add("version", driver.CheckOK, "", "Slurm %s, API %s", release, tr.version)
 }
 
 // maxSkew is how far the clocks may be apart before tokens and times of jobs suffer.
@@ -182,16 +183,16 @@ func (k *checks) clock(ctx context.Context) {
 	at := unix(diag.ReqTime.Value())
 	switch {
 	case err != nil:
-		k.add("clock", federation.CheckFailed, "does slurmctld run? scontrol ping", "%v", err)
+		k.add("clock", driver.CheckFailed, "does slurmctld run? scontrol ping", "%v", err)
 	case at.IsZero():
-		k.add("clock", federation.CheckSkipped, "", "this version does not tell the time")
+		k.add("clock", driver.CheckSkipped, "", "this version does not tell the time")
 	default:
 		skew := at.Sub(before.Truncate(time.Second))
 		if skew.Abs() > maxSkew {
-			k.add("clock", federation.CheckFailed, "set both clocks by NTP", "slurmctld's clock is %v off ours", skew)
+			k.add("clock", driver.CheckFailed, "set both clocks by NTP", "slurmctld's clock is %v off ours", skew)
 			return
 		}
-		k.add("clock", federation.CheckOK, "", "slurmctld's clock is within %v of ours", max(skew.Abs(), time.Second))
+		k.add("clock", driver.CheckOK, "", "slurmctld's clock is within %v of ours", max(skew.Abs(), time.Second))
 	}
 }
 
@@ -199,13 +200,13 @@ func (k *checks) jobIDs(ctx context.Context) {
 	st, err := k.d.rights.probe(ctx)
 	switch {
 	case err != nil:
-		k.add("job IDs", federation.CheckFailed, "use a token of SlurmUser, or mode: mapped", "%v", err)
+		k.add("job IDs", driver.CheckFailed, "use a token of SlurmUser, or mode: mapped", "%v", err)
 	case st.onlyUser != "":
-		k.add("job IDs", federation.CheckWarning, "use SlurmUser's token or key for jobs of all", "the token acts for %s only: mapped", st.onlyUser)
+		k.add("job IDs", driver.CheckWarning, "use SlurmUser's token or key for jobs of all", "the token acts for %s only: mapped", st.onlyUser)
 	case st.mapped:
-		k.add("job IDs", federation.CheckOK, "", "mapped: the site numbers the jobs; they run as their own users")
+		k.add("job IDs", driver.CheckOK, "", "mapped: the site numbers the jobs; they run as their own users")
 	default:
-		k.add("job IDs", federation.CheckOK, "", "pinned: jobs run as their own users under the federation's numbers")
+		k.add("job IDs", driver.CheckOK, "", "pinned: jobs run as their own users under the federation's numbers")
 	}
 }
 
@@ -214,7 +215,7 @@ func (k *checks) nodeUpdates(ctx context.Context) {
 	const name = "fsub-no-such-node"
 	tr, err := k.d.c.negotiated(ctx)
 	if err == nil && tr.old && len(k.d.cfg.NodeCommand) == 0 {
-		k.add("node updates", federation.CheckWarning, "set node_command in the site's configuration", "API %s has no word for them: fed node drain does nothing at the site", tr.version)
+		k.add("node updates", driver.CheckWarning, "set node_command in the site's configuration", "API %s has no word for them: fed node drain does nothing at the site", tr.version)
 		return
 	}
 	if err == nil {
@@ -222,30 +223,30 @@ func (k *checks) nodeUpdates(ctx context.Context) {
 	}
 	switch {
 	case errors.Is(err, federation.ErrNotFound) || err == nil:
-		k.add("node updates", federation.CheckOK, "", "allowed")
+		k.add("node updates", driver.CheckOK, "", "allowed")
 	case errors.Is(err, federation.ErrDenied):
-		k.add("node updates", federation.CheckWarning, "use a token of SlurmUser, root or an operator (sacctmgr modify user ... set adminlevel=operator)", "refused: fed node drain does nothing at the site: %v", err)
+		k.add("node updates", driver.CheckWarning, "use a token of SlurmUser, root or an operator (sacctmgr modify user ... set adminlevel=operator)", "refused: fed node drain does nothing at the site: %v", err)
 	default:
-		k.add("node updates", federation.CheckWarning, "", "not known: %v", err)
+		k.add("node updates", driver.CheckWarning, "", "not known: %v", err)
 	}
 }
 
 func (k *checks) slurmdbd(ctx context.Context) {
 	if k.d.cfg.NoAssociations {
-		k.add("slurmdbd", federation.CheckSkipped, "", "no_associations is set")
+		k.add("slurmdbd", driver.CheckSkipped, "", "no_associations is set")
 		return
 	}
 	var a wire.WCKeysResponse
 	err := k.d.c.do(ctx, request{op: "tres", method: http.MethodGet, db: true, path: wire.PathDBTRES}, &a)
 	switch {
 	case errors.Is(err, errNoEndpoint):
-		k.add("slurmdbd", federation.CheckWarning, "start slurmrestd with -s slurmctld,slurmdbd", "slurmrestd does not serve it: the fate of lost jobs and their usage stay unknown")
+		k.add("slurmdbd", driver.CheckWarning, "start slurmrestd with -s slurmctld,slurmdbd", "slurmrestd does not serve it: the fate of lost jobs and their usage stay unknown")
 	case err == nil && len(a.Errors) > 0:
 		err = slurmError(federation.ErrUnavailable, a.Errors[0], "")
 		fallthrough
 	case err != nil:
-		k.add("slurmdbd", federation.CheckFailed, "does slurmdbd run, and its database? sacctmgr ping", "%v", err)
+		k.add("slurmdbd", driver.CheckFailed, "does slurmdbd run, and its database? sacctmgr ping", "%v", err)
 	default:
-		k.add("slurmdbd", federation.CheckOK, "", "answers")
+		k.add("slurmdbd", driver.CheckOK, "", "answers")
 	}
 }

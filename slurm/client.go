@@ -15,6 +15,7 @@ import (
 	"github.com/go-resty/resty/v2"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/slurm/wire"
 )
 
@@ -123,7 +124,7 @@ const changePatience = 3
 func mayRetry(r *resty.Response, err error) bool {
 	var timeout net.Error
 	return err != nil && r != nil && r.Request.Method == http.MethodGet && r.Request.Context().Value(mostKey{}) == nil &&
-		!errors.Is(err, federation.ErrTooLong) && !errors.Is(err, context.Canceled) &&
+		!errors.Is(err, driver.ErrTooLong) && !errors.Is(err, context.Canceled) &&
 		!errors.Is(err, context.DeadlineExceeded) && (!errors.As(err, &timeout) || !timeout.Timeout())
 }
 
@@ -199,7 +200,7 @@ func (c *client) send(ctx context.Context, r request, path string) (status int, 
 		req.SetHeader("Content-Type", "application/json").SetBody(raw)
 	}
 	resp, err := req.Execute(r.method, path)
-	if errors.Is(err, federation.ErrTooLong) {
+	if errors.Is(err, driver.ErrTooLong) {
 		return 0, nil, fmt.Errorf("%w: %w", federation.ErrUnavailable, err)
 	}
 	if err != nil {

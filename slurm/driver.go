@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/slurm/wire"
 )
 
@@ -40,9 +41,9 @@ type site struct {
 
 var _ federation.Driver = (*Driver)(nil)
 
-// Abilities is asked by [federation.AbilitiesOf].
-func (d *Driver) Abilities() federation.Abilities {
-	return federation.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d.books, Nodes: d.nodes, Check: d, AccountTree: d.keeper, Reboot: d.nodes, Accounts: d.books, Limits: d.Limits, Calls: d.c.budget.used}
+// Abilities is asked by [driver.AbilitiesOf].
+func (d *Driver) Abilities() driver.Abilities {
+	return driver.Abilities{Requeue: d, Update: d, Ranker: d, Measure: d.books, Nodes: d.nodes, Check: d, AccountTree: d.keeper, Reboot: d.nodes, Accounts: d.books, Limits: d.Limits, Calls: d.c.budget.used}
 }
 
 // Open makes a Driver. It reads the secret files, so that a bad one is reported at once, but does

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/usage"
 	"fsub/slurm/wire"
 )
 
-// Measured implements [federation.Measurer] with one call to slurmdbd. A site without slurmdbd, or with an API that does not
+// Measured implements [driver.Measurer] with one call to slurmdbd. A site without slurmdbd, or with an API that does not
 // select by job, knows nothing.
-func (b *books) Measured(ctx context.Context, refs []federation.JobRef) (map[federation.JobID][]federation.Usage, error) {
-	out := map[federation.JobID][]federation.Usage{}
+func (b *books) Measured(ctx context.Context, refs []federation.JobRef) (map[federation.JobID][]usage.Usage, error) {
+	out := map[federation.JobID][]usage.Usage{}
 	tr, err := b.c.negotiated(ctx)
 	if err != nil || tr.old || len(refs) == 0 {
 		return out, err
@@ -83,8 +84,8 @@ func sameAttempt(r *wire.DBJob, ref *federation.JobRef) bool {
 }
 
 // usageOf translates what slurmdbd has of a job or task.
-func usageOf(job federation.JobID, index int, r *wire.DBJob) federation.Usage {
-	u := federation.Usage{Job: job, Index: index, Flags: r.Flags, Allocated: amounts(r.TRES.Allocated), Requested: amounts(r.TRES.Requested)}
+func usageOf(job federation.JobID, index int, r *wire.DBJob) usage.Usage {
+	u := usage.Usage{Job: job, Index: index, Flags: r.Flags, Allocated: amounts(r.TRES.Allocated), Requested: amounts(r.TRES.Requested)}
 	for i := range r.Steps { // slurmrestd leaves the sums to its readers
 		s := stepOf(&r.Steps[i])
 		u.System, u.User, u.Total = u.System+s.System, u.User+s.User, u.Total+s.Total
@@ -93,9 +94,9 @@ func usageOf(job federation.JobID, index int, r *wire.DBJob) federation.Usage {
 	return u
 }
 
-func stepOf(st *wire.DBStep) federation.Step {
+func stepOf(st *wire.DBStep) usage.Step {
 	_, id, _ := strings.Cut(string(st.Step.ID), ".")
-	s := federation.Step{
+	s := usage.Step{
 		ID: id, Name: st.Step.Name, State: state(st.State), ExitStatus: waitStatus(st.ExitCode), Nodes: st.Nodes.Range, NumNodes: int(st.Nodes.Count),
 		NumTasks: int(st.Tasks.Count), Start: unix(st.Time.Start.Value()), End: unix(st.Time.End.Value()),
 		KilledBy: st.KillRequestUser,
@@ -127,20 +128,20 @@ func setNumber(n wire.Number) *int64 {
 	return &n.Number
 }
 
-func amounts(list []wire.TRES) []federation.Amount {
-	var out []federation.Amount
+func amounts(list []wire.TRES) []usage.Amount {
+	var out []usage.Amount
 	for _, t := range list {
-		out = append(out, federation.Amount{Type: t.Type, Name: t.Name, Count: t.Count})
+		out = append(out, usage.Amount{Type: t.Type, Name: t.Name, Count: t.Count})
 	}
 	return out
 }
 
-func measured(u *wire.StepUsage) federation.Measured {
-	tasks := func(list []wire.TaskTRES) (out []federation.TaskAmount) {
+func measured(u *wire.StepUsage) usage.Measured {
+	tasks := func(list []wire.TaskTRES) (out []usage.TaskAmount) {
 		for _, t := range list {
-			out = append(out, federation.TaskAmount{Amount: federation.Amount{Type: t.Type, Name: t.Name, Count: t.Count}, Task: t.Task, Node: t.Node})
+			out = append(out, usage.TaskAmount{Amount: usage.Amount{Type: t.Type, Name: t.Name, Count: t.Count}, Task: t.Task, Node: t.Node})
 		}
 		return out
 	}
-	return federation.Measured{Max: tasks(u.Max), Min: tasks(u.Min), Average: amounts(u.Average), Total: amounts(u.Total)}
+	return usage.Measured{Max: tasks(u.Max), Min: tasks(u.Min), Average: amounts(u.Average), Total: amounts(u.Total)}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/usage"
 	"fsub/slurm/wire"
 )
 
@@ -73,7 +74,7 @@ func TestMeasured(t *testing.T) {
 	}
 	u := got[61][0]
 	if u.Index != -1 || u.Total != 2*time.Second+time.Millisecond || len(u.Steps) != 2 || u.Steps[1].ID != "0" ||
-		!reflect.DeepEqual(u.Steps[0].In.Max, []federation.TaskAmount{{Amount: federation.Amount{Type: "mem", Count: 4096}, Task: 1, Node: "a1"}}) {
+		!reflect.DeepEqual(u.Steps[0].In.Max, []usage.TaskAmount{{Amount: usage.Amount{Type: "mem", Count: 4096}, Task: 1, Node: "a1"}}) {
 		t.Errorf("%+v", u)
 	}
 	srv.Close()

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/health"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
@@ -29,9 +30,9 @@ func newNodes(at *site) *nodes {
 	return &nodes{at, list[wire.Node, federation.Node]{op: "nodes", path: wire.PathNodes, key: "nodes"}}
 }
 
-// SetNodes implements [federation.NodeSetter] with one look and one call for every 250 nodes. It looks first because slurmctld writes a
+// SetNodes implements [driver.NodeSetter] with one look and one call for every 250 nodes. It looks first because slurmctld writes a
 // reason over the one that is there, also when it refuses the state. A change that somebody makes between the look and the call is lost.
-func (ns *nodes) SetNodes(ctx context.Context, o federation.NodeOrder) (left map[string]error, err error) {
+func (ns *nodes) SetNodes(ctx context.Context, o driver.NodeOrder) (left map[string]error, err error) {
 	tr, err := ns.c.negotiated(ctx)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"fsub/slurm/wire"
 )
 
-// SetNice implements [federation.Ranker].
+// SetNice implements [driver.Ranker].
 func (ac *actor) SetNice(ctx context.Context, ref federation.JobRef, nice int64) error {
 	st, err := ac.rights.standing(ctx)
 	if err != nil {

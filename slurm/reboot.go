@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/slurm/hostlist"
 )
 
-// RebootNodes implements [federation.Rebooter] by the configured command: no version of slurmrestd has a call for it.
-func (ns *nodes) RebootNodes(ctx context.Context, o federation.RebootOrder) error {
+// RebootNodes implements [driver.Rebooter] by the configured command: no version of slurmrestd has a call for it.
+func (ns *nodes) RebootNodes(ctx context.Context, o driver.RebootOrder) error {
 	list, verb := hostlist.Compress(o.Nodes), "reboot"
 	if o.Cancel {
 		verb = "cancel_reboot"

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // TestReboot: the words that node_command gets, what becomes of its refusals, and what is said where there is none.
@@ -24,12 +25,12 @@ func TestReboot(t *testing.T) {
 		}
 		return d
 	}
-	err := open().nodes.RebootNodes(t.Context(), federation.RebootOrder{Nodes: []string{"n1", "n2"}})
+	err := open().nodes.RebootNodes(t.Context(), driver.RebootOrder{Nodes: []string{"n1", "n2"}})
 	if !errors.Is(err, federation.ErrInvalid) || !strings.Contains(err.Error(), "set node_command in the site's configuration, or run there: scontrol reboot n[1-2]") {
 		t.Errorf("without node_command: %v", err)
 	}
 	d := open(program, "-M", "x")
-	for _, o := range []federation.RebootOrder{
+	for _, o := range []driver.RebootOrder{
 		{Nodes: []string{"n1", "n2", "n3"}},
 		{Nodes: []string{"n1", "n2"}, Cancel: true},
 		{Nodes: []string{"n1"}, ASAP: true, NextState: "RESUME", Reason: "fed:olga: new firmware"},
@@ -38,10 +39,10 @@ func TestReboot(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := d.nodes.RebootNodes(t.Context(), federation.RebootOrder{Nodes: []string{"n9"}}); !errors.Is(err, federation.ErrNotFound) {
+	if err := d.nodes.RebootNodes(t.Context(), driver.RebootOrder{Nodes: []string{"n9"}}); !errors.Is(err, federation.ErrNotFound) {
 		t.Errorf("a node that is not there: %v", err)
 	}
-	if err := open(dir+"/nothing").nodes.RebootNodes(t.Context(), federation.RebootOrder{Nodes: []string{"n1"}}); !errors.Is(err, federation.ErrUnavailable) {
+	if err := open(dir+"/nothing").nodes.RebootNodes(t.Context(), driver.RebootOrder{Nodes: []string{"n1"}}); !errors.Is(err, federation.ErrUnavailable) {
 		t.Errorf("a program that is not there: %v", err)
 	}
 	told, _ := os.ReadFile(dir + "/told")

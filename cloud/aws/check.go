@@ -9,18 +9,18 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 var _ provider.Checker = (*Provider)(nil)
 
 // Check implements [provider.Checker]: in each region the subnets, the images, and whether machines might be started. That is asked as a dry run, for which Amazon
 // judges rights, subnet, image and parameters, and starts nothing; stock it does not tell.
-func (p *Provider) Check(ctx context.Context) (out []federation.SiteCheck) {
+func (p *Provider) Check(ctx context.Context) (out []driver.SiteCheck) {
 	add := func(name string, err error, advice, format string, args ...any) bool {
-		k := federation.SiteCheck{Name: name, Result: federation.CheckOK, Detail: fmt.Sprintf(format, args...)}
+		k := driver.SiteCheck{Name: name, Result: driver.CheckOK, Detail: fmt.Sprintf(format, args...)}
 		if err != nil {
-			k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), advice
+			k.Result, k.Detail, k.Advice = driver.CheckFailed, err.Error(), advice
 		}
 		out = append(out, k)
 		return err == nil

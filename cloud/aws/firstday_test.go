@@ -14,7 +14,7 @@ import (
 
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
-	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/testbed/ec2"
 )
 
@@ -147,10 +147,10 @@ func TestCheck(t *testing.T) {
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	failed := func(cfg Config) (n int, text string) {
 		for _, k := range open(t, cfg).Check(t.Context()) {
-			if text += fmt.Sprintln(k); k.Result != federation.CheckOK {
+			if text += fmt.Sprintln(k); k.Result != driver.CheckOK {
 				n++
 			}
-			if k.Result == federation.CheckFailed && k.Advice == "" {
+			if k.Result == driver.CheckFailed && k.Advice == "" {
 				t.Errorf("%s: no advice", k.Name)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
-	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/testbed/ec2"
 )
 
@@ -74,7 +74,7 @@ func TestSubnetWithoutRoute(t *testing.T) {
 		{ID: "subnet-0a", Zone: "us-east-2a"}, {ID: "subnet-0b", Zone: "us-east-2a", Route: "igw-1", NoAddress: true}, {ID: "subnet-0c", Zone: "us-east-2a", Route: "nat-1"}, {ID: "subnet-0d", Zone: "us-east-2a", Route: "nat-1"},
 	}})
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
-	chosen := func(subnets ...string) (string, federation.SiteCheck) {
+	chosen := func(subnets ...string) (string, driver.SiteCheck) {
 		t.Helper()
 		cfg.Region.Subnets = subnets
 		p := open(t, cfg)
@@ -86,24 +86,24 @@ func TestSubnetWithoutRoute(t *testing.T) {
 	}
 	for want, k := range map[string]struct {
 		of     []string
-		result federation.CheckResult
+		result driver.CheckResult
 	}{
-		"subnet-0c": {nil, federation.CheckOK}, "subnet-0d": {[]string{"subnet-0a", "subnet-0b", "subnet-0d"}, federation.CheckOK},
-		"subnet-0a": {[]string{"subnet-0a", "subnet-0b"}, federation.CheckWarning}, "subnet-0b": {[]string{"subnet-0b"}, federation.CheckWarning},
+		"subnet-0c": {nil, driver.CheckOK}, "subnet-0d": {[]string{"subnet-0a", "subnet-0b", "subnet-0d"}, driver.CheckOK},
+		"subnet-0a": {[]string{"subnet-0a", "subnet-0b"}, driver.CheckWarning}, "subnet-0b": {[]string{"subnet-0b"}, driver.CheckWarning},
 	} {
-		if got, check := chosen(k.of...); got != want || check.Result != k.result || (check.Result == federation.CheckWarning) != (check.Advice != "") {
+		if got, check := chosen(k.of...); got != want || check.Result != k.result || (check.Result == driver.CheckWarning) != (check.Advice != "") {
 			t.Errorf("of %v: %s, %+v", k.of, got, check)
 		}
 	}
 	c.Deny("DescribeRouteTables") // a role of before
-	if got, check := chosen(); got != "subnet-0a" || check.Result != federation.CheckWarning {
+	if got, check := chosen(); got != "subnet-0a" || check.Result != driver.CheckWarning {
 		t.Errorf("unseen: %s, %+v", got, check)
 	}
 }
 
 // TestGroupsForEFA: the group that Amazon makes lets no EFA traffic out to itself. Near machines with EFA are refused until it does, and fed site test says so.
 func TestGroupsForEFA(t *testing.T) {
-	for good, want := range map[bool]federation.CheckResult{false: federation.CheckFailed, true: federation.CheckOK} {
+	for good, want := range map[bool]driver.CheckResult{false: driver.CheckFailed, true: driver.CheckOK} {
 		c, url := world(t, ec2.Config{SelfEgress: good})
 		cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 		cfg.Types = []string{"p5.48xlarge"}
@@ -117,7 +117,7 @@ func TestGroupsForEFA(t *testing.T) {
 		if c.Count("CreatePlacementGroup") > 0 != good {
 			t.Errorf("self egress %t: %d placement groups", good, c.Count("CreatePlacementGroup"))
 		}
-		var got federation.SiteCheck
+		var got driver.SiteCheck
 		for _, k := range p.Check(t.Context()) {
 			if strings.HasPrefix(k.Name, "efa") {
 				got = k
@@ -140,9 +140,9 @@ func TestQuotas(t *testing.T) {
 	cfg := standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey()))
 	cfg.PricingEndpoint = url
 	cfg.Types = append(cfg.Types, "p5.48xlarge")
-	got := func() (ok, short []federation.SiteCheck) {
+	got := func() (ok, short []driver.SiteCheck) {
 		for _, k := range open(t, cfg).Check(t.Context()) {
-			if strings.HasPrefix(k.Name, "quota") && k.Result == federation.CheckOK {
+			if strings.HasPrefix(k.Name, "quota") && k.Result == driver.CheckOK {
 				ok = append(ok, k)
 			} else if strings.HasPrefix(k.Name, "quota") {
 				short = append(short, k)

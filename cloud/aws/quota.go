@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // EC2 counts vCPUs by groups of families, for on-demand machines and for spot ones, as Service
@@ -66,7 +66,7 @@ func (p *Provider) quotaClient(region string) *servicequotas.Client {
 }
 
 // checkQuotas says what the account's quotas allow of each type that is offered in a region, in machines. What is in use counts to them, and is not told.
-func (p *Provider) checkQuotas(ctx context.Context, region string, offers []provider.Offering) (out []federation.SiteCheck) {
+func (p *Provider) checkQuotas(ctx context.Context, region string, offers []provider.Offering) (out []driver.SiteCheck) {
 	client := p.quotaClient(region)
 	if client == nil {
 		return nil
@@ -76,7 +76,7 @@ func (p *Provider) checkQuotas(ctx context.Context, region string, offers []prov
 	for pages := servicequotas.NewListServiceQuotasPaginator(client, in); pages.HasMorePages(); {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return []federation.SiteCheck{{Name: "quotas " + region, Result: federation.CheckWarning, Detail: refused(err).Error(), Advice: "let the daemon's role look: servicequotas:ListServiceQuotas of cloud/aws/policy.json"}}
+			return []driver.SiteCheck{{Name: "quotas " + region, Result: driver.CheckWarning, Detail: refused(err).Error(), Advice: "let the daemon's role look: servicequotas:ListServiceQuotas of cloud/aws/policy.json"}}
 		}
 		for _, q := range page.Quotas {
 			code := sdk.ToString(q.QuotaCode)
@@ -99,9 +99,9 @@ func (p *Provider) checkQuotas(ctx context.Context, region string, offers []prov
 		}
 	}
 	for _, code := range slices.Sorted(maps.Keys(allows)) {
-		k := federation.SiteCheck{Name: "quota " + region, Result: federation.CheckOK, Detail: fmt.Sprintf("%s: %d vCPUs, which is %s", name[code], limit[code], strings.Join(allows[code], " or "))}
+		k := driver.SiteCheck{Name: "quota " + region, Result: driver.CheckOK, Detail: fmt.Sprintf("%s: %d vCPUs, which is %s", name[code], limit[code], strings.Join(allows[code], " or "))}
 		if least[code] == 0 {
-			k.Result = federation.CheckWarning
+			k.Result = driver.CheckWarning
 			k.Advice = fmt.Sprintf("aws service-quotas request-service-quota-increase --region %s --service-code ec2 --quota-code %s --desired-value VCPUS", region, code)
 		}
 		out = append(out, k)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/testbed/ec2"
 )
 
@@ -54,12 +54,12 @@ func TestCheckOfQuotas(t *testing.T) {
 		{Type: "m7i.large", Region: "elsewhere", CPUs: 2, Market: provider.OnDemand, Quota: quotaOf("m7i.large", provider.OnDemand)},
 	}
 	found := p.checkQuotas(t.Context(), c.Region(), offers)
-	if len(found) != 2 || found[0].Result != federation.CheckOK || !strings.Contains(found[0].Detail, "64 vCPUs, which is 32 x c7i.large") || strings.Contains(found[0].Detail, "m7i") ||
-		found[1].Result != federation.CheckWarning || !strings.Contains(found[1].Advice, "--quota-code L-3819A6DF") {
+	if len(found) != 2 || found[0].Result != driver.CheckOK || !strings.Contains(found[0].Detail, "64 vCPUs, which is 32 x c7i.large") || strings.Contains(found[0].Detail, "m7i") ||
+		found[1].Result != driver.CheckWarning || !strings.Contains(found[1].Advice, "--quota-code L-3819A6DF") {
 		t.Errorf("%+v", found)
 	}
 	answer = ""
-	if found := p.checkQuotas(t.Context(), c.Region(), offers); len(found) != 1 || found[0].Result != federation.CheckWarning || !strings.Contains(found[0].Advice, "policy.json") {
+	if found := p.checkQuotas(t.Context(), c.Region(), offers); len(found) != 1 || found[0].Result != driver.CheckWarning || !strings.Contains(found[0].Advice, "policy.json") {
 		t.Errorf("without the right to look: %+v", found)
 	}
 }

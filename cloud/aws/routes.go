@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // waysOut returns what the default routes of subnets lead to: "igw-...", "nat-..."; one without such a route is missing. A subnet that is in no route table
@@ -81,12 +81,12 @@ func noWay(target string, s subnet) int {
 }
 
 // checkRoutes says whether machines get out of the subnets that are chosen for them. Where the daemon is in their VPC they need not.
-func (p *Provider) checkRoutes(ctx context.Context, r *regional, c *catalog, several bool) federation.SiteCheck {
-	k := federation.SiteCheck{Name: "way out " + r.Name, Result: federation.CheckOK}
+func (p *Provider) checkRoutes(ctx context.Context, r *regional, c *catalog, several bool) driver.SiteCheck {
+	k := driver.SiteCheck{Name: "way out " + r.Name, Result: driver.CheckOK}
 	subnets := slices.SortedFunc(maps.Values(c.subnet), func(a, b subnet) int { return cmp.Compare(a.zone, b.zone) })
 	out, err := r.waysOut(ctx, subnets)
 	if err != nil {
-		k.Result, k.Detail, k.Advice = federation.CheckWarning, err.Error(), "let the daemon's role look: ec2:DescribeRouteTables of cloud/aws/policy.json"
+		k.Result, k.Detail, k.Advice = driver.CheckWarning, err.Error(), "let the daemon's role look: ec2:DescribeRouteTables of cloud/aws/policy.json"
 		return k
 	}
 	var none, hidden, single []string
@@ -103,13 +103,13 @@ func (p *Provider) checkRoutes(ctx context.Context, r *regional, c *catalog, sev
 	}
 	k.Detail = fmt.Sprintf("machines get out of %d subnets", len(subnets))
 	if len(none) > 0 {
-		k.Result, k.Detail = federation.CheckWarning, "no default route: "+strings.Join(none, ", ")
+		k.Result, k.Detail = driver.CheckWarning, "no default route: "+strings.Join(none, ", ")
 	} else if len(hidden) > 0 {
-		k.Result, k.Detail = federation.CheckWarning, "an internet gateway, and machines get no public address: "+strings.Join(hidden, ", ")
+		k.Result, k.Detail = driver.CheckWarning, "an internet gateway, and machines get no public address: "+strings.Join(hidden, ", ")
 	} else if several && len(single) > 0 {
-		k.Result, k.Detail = federation.CheckWarning, "machines with EFA get no public address, and there is an internet gateway only: "+strings.Join(single, ", ")
+		k.Result, k.Detail = driver.CheckWarning, "machines with EFA get no public address, and there is an internet gateway only: "+strings.Join(single, ", ")
 	}
-	if k.Result == federation.CheckWarning {
+	if k.Result == driver.CheckWarning {
 		k.Advice = "give the subnet's route table a default route to a NAT gateway, or name other subnets; or have the daemon (agents: address) within that VPC"
 	}
 	return k

@@ -13,8 +13,8 @@ import (
 
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
-	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/driver"
 	standin "fsub/testbed/azure"
 	"fsub/testbed/machines"
 )
@@ -267,7 +267,7 @@ func TestNoDriver(t *testing.T) {
 		t.Errorf("offered: %t, %v", there, err)
 	}
 	for _, k := range open(t, cfg).Check(t.Context()) {
-		if k.Name == "sizes" && (k.Result == federation.CheckOK || !strings.Contains(k.Detail, a10+" (its part of an A10") || k.Advice == "") {
+		if k.Name == "sizes" && (k.Result == driver.CheckOK || !strings.Contains(k.Detail, a10+" (its part of an A10") || k.Advice == "") {
 			t.Errorf("%+v", k)
 		}
 	}
@@ -343,20 +343,20 @@ func TestRole(t *testing.T) {
 func TestCheck(t *testing.T) {
 	c, cfg := world(t, standin.Config{})
 	p := open(t, cfg)
-	results := func() map[string]federation.SiteCheck {
-		found := map[string]federation.SiteCheck{}
+	results := func() map[string]driver.SiteCheck {
+		found := map[string]driver.SiteCheck{}
 		for _, k := range p.Check(t.Context()) {
 			found[k.Name] = k
-			if k.Result != federation.CheckOK && (k.Detail == "" || k.Advice == "") {
+			if k.Result != driver.CheckOK && (k.Detail == "" || k.Advice == "") {
 				t.Errorf("%+v tells too little", k)
 			}
 		}
 		return found
 	}
 	got := results()
-	for name, want := range map[string]federation.CheckResult{
-		"list scale sets": federation.CheckOK, "make scale sets": federation.CheckOK, "delete scale sets": federation.CheckOK, "delete machines": federation.CheckOK,
-		"subnet": federation.CheckWarning, "read sizes": federation.CheckOK, "sizes": federation.CheckWarning, "quotas": federation.CheckOK,
+	for name, want := range map[string]driver.CheckResult{
+		"list scale sets": driver.CheckOK, "make scale sets": driver.CheckOK, "delete scale sets": driver.CheckOK, "delete machines": driver.CheckOK,
+		"subnet": driver.CheckWarning, "read sizes": driver.CheckOK, "sizes": driver.CheckWarning, "quotas": driver.CheckOK,
 	} {
 		if got[name].Result != want {
 			t.Errorf("%s: %+v", name, got[name])
@@ -370,7 +370,7 @@ func TestCheck(t *testing.T) {
 	p.cfg.Subnet = "net/none"
 	got = results()
 	for _, name := range []string{"make scale sets", "delete machines", "subnet"} {
-		if got[name].Result != federation.CheckFailed {
+		if got[name].Result != driver.CheckFailed {
 			t.Errorf("%s: %+v", name, got[name])
 		}
 	}

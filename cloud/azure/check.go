@@ -11,12 +11,12 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // Check implements provider.Checker: rights, network, sizes and quotas. What it asks to be made or deleted cannot be: a scale set without anything in it, and names that
 // nothing has. Azure checks the right to ask first.
-func (p *Provider) Check(ctx context.Context) []federation.SiteCheck {
+func (p *Provider) Check(ctx context.Context) []driver.SiteCheck {
 	const nobody = "fsub-check-0"
 	group := p.cfg.ResourceGroup
 	_, read := p.ourSets(ctx)
@@ -25,7 +25,7 @@ func (p *Provider) Check(ctx context.Context) []federation.SiteCheck {
 		write = nil // it was judged: so it was allowed
 	}
 	_, end := p.vms.BeginDelete(ctx, group, nobody, nil)
-	out := []federation.SiteCheck{
+	out := []driver.SiteCheck{
 		right("list scale sets", read), right("make scale sets", write), right("delete scale sets", p.deleteSet(ctx, nobody)), right("delete machines", unlessGone(end)),
 		p.checkSubnet(ctx),
 	}
@@ -46,13 +46,13 @@ func orNone(err error) error {
 }
 
 // right is whether a call was allowed.
-func right(name string, err error) federation.SiteCheck {
-	k := federation.SiteCheck{Name: name, Result: federation.CheckOK, Detail: "allowed"}
+func right(name string, err error) driver.SiteCheck {
+	k := driver.SiteCheck{Name: name, Result: driver.CheckOK, Detail: "allowed"}
 	if err == nil {
 		return k
 	}
 	e := provider.AsError(refused(err))
-	k.Result, k.Detail = federation.CheckFailed, e.Error()
+	k.Result, k.Detail = driver.CheckFailed, e.Error()
 	switch e.Kind {
 	case provider.KindDenied:
 		k.Advice = "give the daemon the role of cloud/azure/role.json, and Reader on the subscription: see docs/azure.md"
@@ -64,10 +64,10 @@ func right(name string, err error) federation.SiteCheck {
 	return k
 }
 
-func (p *Provider) checkSubnet(ctx context.Context) federation.SiteCheck {
+func (p *Provider) checkSubnet(ctx context.Context) driver.SiteCheck {
 	id := strings.Split(p.cfg.subnetID(), "/") // /subscriptions/S/resourceGroups/G/providers/Microsoft.Network/virtualNetworks/N/subnets/M
 	if len(id) != 11 {
-		return federation.SiteCheck{Name: "subnet", Result: federation.CheckFailed, Detail: p.cfg.Subnet + " is not a subnet's ID", Advice: "set subnet: NETWORK/SUBNET"}
+		return driver.SiteCheck{Name: "subnet", Result: driver.CheckFailed, Detail: p.cfg.Subnet + " is not a subnet's ID", Advice: "set subnet: NETWORK/SUBNET"}
 	}
 	got, err := p.subnets.Get(ctx, id[4], id[8], id[10], nil)
 	if err != nil {
@@ -77,15 +77,15 @@ func (p *Provider) checkSubnet(ctx context.Context) federation.SiteCheck {
 		}
 		return k
 	}
-	k := federation.SiteCheck{Name: "subnet", Result: federation.CheckOK, Detail: path.Join(id[8], id[10])}
+	k := driver.SiteCheck{Name: "subnet", Result: driver.CheckOK, Detail: path.Join(id[8], id[10])}
 	if (got.Properties == nil || got.Properties.NatGateway == nil) && !p.cfg.PublicIP {
-		k.Result, k.Detail = federation.CheckWarning, k.Detail+" has no NAT gateway, and machines get no public address: is there another way from them to the daemon?"
+		k.Result, k.Detail = driver.CheckWarning, k.Detail+" has no NAT gateway, and machines get no public address: is there another way from them to the daemon?"
 		k.Advice = "give the subnet a NAT gateway (docs/azure.md), or set public_ip: true"
 	}
 	return k
 }
 
-func (p *Provider) checkSizes(skus map[string]*size) federation.SiteCheck {
+func (p *Provider) checkSizes(skus map[string]*size) driver.SiteCheck {
 	wanted := p.cfg.wanted(skus)
 	var barred, undriven []string
 	for _, name := range wanted {
@@ -95,16 +95,16 @@ func (p *Provider) checkSizes(skus map[string]*size) federation.SiteCheck {
 			undriven = append(undriven, name+" ("+why+")")
 		}
 	}
-	k := federation.SiteCheck{Name: "sizes", Result: federation.CheckOK, Detail: fmt.Sprintf("%d of the region's %d", len(wanted)-len(barred)-len(undriven), len(skus))}
+	k := driver.SiteCheck{Name: "sizes", Result: driver.CheckOK, Detail: fmt.Sprintf("%d of the region's %d", len(wanted)-len(barred)-len(undriven), len(skus))}
 	switch {
 	case len(wanted) == len(barred)+len(undriven) && len(p.cfg.Reservations) == 0:
-		k.Result, k.Advice = federation.CheckFailed, "which sizes are there? az vm list-skus -l "+p.cfg.Location+" --resource-type virtualMachines -o table"
+		k.Result, k.Advice = driver.CheckFailed, "which sizes are there? az vm list-skus -l "+p.cfg.Location+" --resource-type virtualMachines -o table"
 	case len(barred) > 0:
-		k.Result, k.Advice = federation.CheckWarning, "ask Azure's support for access to the sizes in the region"
+		k.Result, k.Advice = driver.CheckWarning, "ask Azure's support for access to the sizes in the region"
 	}
 	if len(undriven) > 0 {
-		if k.Detail += "; the default image has no driver for " + strings.Join(undriven, ", "); k.Result == federation.CheckOK {
-			k.Result = federation.CheckWarning
+		if k.Detail += "; the default image has no driver for " + strings.Join(undriven, ", "); k.Result == driver.CheckOK {
+			k.Result = driver.CheckWarning
 		}
 		k.Advice = "name an image with their driver in images, under the size or a pattern"
 	}
@@ -115,7 +115,7 @@ func (p *Provider) checkSizes(skus map[string]*size) federation.SiteCheck {
 }
 
 // checkQuotas finds families of which not even one machine more may be had.
-func (p *Provider) checkQuotas(ctx context.Context, skus map[string]*size) federation.SiteCheck {
+func (p *Provider) checkQuotas(ctx context.Context, skus map[string]*size) driver.SiteCheck {
 	list, err := pages(ctx, p.usage.NewListPager(p.cfg.Location, nil), func(r armcompute.UsageClientListResponse) []*armcompute.Usage { return r.Value })
 	if err != nil {
 		return right("quotas", err)
@@ -138,8 +138,8 @@ func (p *Provider) checkQuotas(ctx context.Context, skus map[string]*size) feder
 		}
 	}
 	if len(short) == 0 {
-		return federation.SiteCheck{Name: "quotas", Result: federation.CheckOK, Detail: "one machine at least of each size"}
+		return driver.SiteCheck{Name: "quotas", Result: driver.CheckOK, Detail: "one machine at least of each size"}
 	}
-	return federation.SiteCheck{Name: "quotas", Result: federation.CheckWarning, Detail: strings.Join(slices.Sorted(maps.Keys(short)), "; "),
+	return driver.SiteCheck{Name: "quotas", Result: driver.CheckWarning, Detail: strings.Join(slices.Sorted(maps.Keys(short)), "; "),
 		Advice: "ask for more: the portal's Quotas, or az quota; az vm list-usage -l " + p.cfg.Location}
 }

@@ -12,17 +12,17 @@ import (
 	"fsub/cloud/google"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // Check implements provider.Checker: credentials, rights, network, types, images and quotas. It only reads.
-func (p *Provider) Check(ctx context.Context) []federation.SiteCheck {
+func (p *Provider) Check(ctx context.Context) []driver.SiteCheck {
 	c, err := p.cfg.account().Check(ctx, p.cfg.Project, "cloud/gcp/role.yaml")
 	if err != nil {
-		return []federation.SiteCheck{c.Failed("project", "compute", err, "")}
+		return []driver.SiteCheck{c.Failed("project", "compute", err, "")}
 	}
 	project, k := c.Describe(ctx)
-	out := []federation.SiteCheck{k, c.Rights(ctx, p.needs())}
+	out := []driver.SiteCheck{k, c.Rights(ctx, p.needs())}
 	if p.cfg.ServiceAccount != "" {
 		out = append(out, c.ActAs(ctx, p.cfg.ServiceAccount))
 	}
@@ -57,7 +57,7 @@ func (p *Provider) needs() []string {
 }
 
 // checkTypes finds types that no zone has, and those without a known price.
-func (p *Provider) checkTypes(types []*computepb.MachineType) federation.SiteCheck {
+func (p *Provider) checkTypes(types []*computepb.MachineType) driver.SiteCheck {
 	var none []string
 	for _, want := range p.cfg.Types {
 		if !slices.ContainsFunc(types, func(t *computepb.MachineType) bool { return p.cfg.wanted(t.GetName()) == want }) {
@@ -75,23 +75,23 @@ func (p *Provider) checkTypes(types []*computepb.MachineType) federation.SiteChe
 			}
 		}
 	}
-	k := federation.SiteCheck{Name: "types", Result: federation.CheckOK, Detail: fmt.Sprintf("%d in the zones", len(types))}
+	k := driver.SiteCheck{Name: "types", Result: driver.CheckOK, Detail: fmt.Sprintf("%d in the zones", len(types))}
 	switch {
 	case len(none) > 0:
-		k.Result, k.Detail = federation.CheckWarning, "not in the zones: "+strings.Join(none, ", ")
+		k.Result, k.Detail = driver.CheckWarning, "not in the zones: "+strings.Join(none, ", ")
 		k.Advice = fmt.Sprintf("where are they? gcloud compute machine-types list --project=%s --filter=name=%s", p.cfg.Project, none[0])
 		if len(types) == 0 {
-			k.Result = federation.CheckFailed
+			k.Result = driver.CheckFailed
 		}
 	case len(unpriced) > 0:
-		k.Result, k.Detail = federation.CheckWarning, "no price is known, so that they are not offered: "+strings.Join(slices.Sorted(maps.Keys(unpriced)), ", ")
+		k.Result, k.Detail = driver.CheckWarning, "no price is known, so that they are not offered: "+strings.Join(slices.Sorted(maps.Keys(unpriced)), ", ")
 		k.Advice = "give them a price in prices, or let the daemon ask Google's price list: see docs/prices.md"
 	}
 	return k
 }
 
 // checkImages looks for what machines boot.
-func (p *Provider) checkImages(ctx context.Context, c *google.Check, types []*computepb.MachineType) federation.SiteCheck {
+func (p *Provider) checkImages(ctx context.Context, c *google.Check, types []*computepb.MachineType) driver.SiteCheck {
 	images := map[string]bool{}
 	for _, t := range types {
 		o := p.offering(t, provider.OnDemand, prices.Price{}, 0)
@@ -109,14 +109,14 @@ func (p *Provider) checkImages(ctx context.Context, c *google.Check, types []*co
 			return k
 		}
 		if got.Status != "READY" {
-			return federation.SiteCheck{Name: "images", Result: federation.CheckFailed, Detail: fmt.Sprintf("%s is %s", got.Name, got.Status), Advice: "wait until it is made, or name another in images"}
+			return driver.SiteCheck{Name: "images", Result: driver.CheckFailed, Detail: fmt.Sprintf("%s is %s", got.Name, got.Status), Advice: "wait until it is made, or name another in images"}
 		}
 	}
-	return federation.SiteCheck{Name: "images", Result: federation.CheckOK, Detail: fmt.Sprintf("%d that machines boot", len(all))}
+	return driver.SiteCheck{Name: "images", Result: driver.CheckOK, Detail: fmt.Sprintf("%d that machines boot", len(all))}
 }
 
 // checkQuotas finds types of which not even one machine more may be had.
-func (p *Provider) checkQuotas(ctx context.Context, c *google.Check, project google.Project, types []*computepb.MachineType) federation.SiteCheck {
+func (p *Provider) checkQuotas(ctx context.Context, c *google.Check, project google.Project, types []*computepb.MachineType) driver.SiteCheck {
 	var region struct{ Quotas []google.Quota }
 	if err := c.Get(ctx, "compute", "/compute/v1/projects/"+p.cfg.Project+"/regions/"+p.cfg.Region, &region); err != nil {
 		return c.Failed("quotas", "compute", err, "is there such a region? gcloud compute regions list")
@@ -139,9 +139,9 @@ func (p *Provider) checkQuotas(ctx context.Context, c *google.Check, project goo
 		}
 	}
 	if len(short) == 0 {
-		return federation.SiteCheck{Name: "quotas", Result: federation.CheckOK, Detail: "one machine at least of each type, as far as the region tells"}
+		return driver.SiteCheck{Name: "quotas", Result: driver.CheckOK, Detail: "one machine at least of each type, as far as the region tells"}
 	}
-	return federation.SiteCheck{Name: "quotas", Result: federation.CheckWarning, Detail: strings.Join(slices.Sorted(maps.Keys(short)), "; "),
+	return driver.SiteCheck{Name: "quotas", Result: driver.CheckWarning, Detail: strings.Join(slices.Sorted(maps.Keys(short)), "; "),
 		Advice: "ask for more: https://console.cloud.google.com/iam-admin/quotas?project=" + p.cfg.Project}
 }
 

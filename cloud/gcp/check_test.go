@@ -9,18 +9,18 @@ import (
 	"fsub/cloud/google"
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
-	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/testbed/gce"
 	"fsub/testbed/machines"
 )
 
 // checked are the results of a check by their names. Whatever is not well says what to do.
-func checked(t *testing.T, p *Provider) map[string]federation.SiteCheck {
+func checked(t *testing.T, p *Provider) map[string]driver.SiteCheck {
 	t.Helper()
-	found := map[string]federation.SiteCheck{}
+	found := map[string]driver.SiteCheck{}
 	for _, k := range p.Check(t.Context()) {
 		found[k.Name] = k
-		if k.Detail == "" || k.Result != federation.CheckOK && k.Advice == "" {
+		if k.Detail == "" || k.Result != driver.CheckOK && k.Advice == "" {
 			t.Errorf("%+v tells too little", k)
 		}
 	}
@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 	cfg := standIn(c, url)
 	cfg.ServiceAccount = "jobs@project-1.iam.gserviceaccount.com"
 	for name, k := range checked(t, open(t, cfg)) {
-		if k.Result != federation.CheckOK && name != "types" { // flex-start of a G2 has no price in the table
+		if k.Result != driver.CheckOK && name != "types" { // flex-start of a G2 has no price in the table
 			t.Errorf("%+v", k)
 		}
 	}
@@ -46,7 +46,7 @@ func TestCheck(t *testing.T) {
 	for name, want := range map[string]string{
 		"rights": "lacks compute.instances.create", "service account": "may not give machines jobs@", "firewall": "no rule", "quotas": "PREEMPTIBLE_CPUS: 3 left, g2-standard-4 takes 4",
 	} {
-		if k := got[name]; k.Result == federation.CheckOK || !strings.Contains(k.Detail, want) {
+		if k := got[name]; k.Result == driver.CheckOK || !strings.Contains(k.Detail, want) {
 			t.Errorf("%s: %+v", name, k)
 		}
 	}
@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 	for name, want := range map[string]string{
 		"network": "no subnetwork in us-central1", "way out": "no Cloud NAT", "types": "not in the zones: g9-standard-4", "images": "debian-gone",
 	} {
-		if k := got[name]; k.Result == federation.CheckOK || !strings.Contains(k.Detail, want) {
+		if k := got[name]; k.Result == driver.CheckOK || !strings.Contains(k.Detail, want) {
 			t.Errorf("%s: %+v", name, k)
 		}
 	}
@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 
 	c.Deny("networks.get", "projects.testIamPermissions")
 	got = checked(t, short)
-	if got["network"].Result != federation.CheckFailed || !strings.Contains(got["network"].Advice, "cloud/gcp/role.yaml") || got["rights"].Result != federation.CheckWarning {
+	if got["network"].Result != driver.CheckFailed || !strings.Contains(got["network"].Advice, "cloud/gcp/role.yaml") || got["rights"].Result != driver.CheckWarning {
 		t.Errorf("%+v\n%+v", got["network"], got["rights"])
 	}
 	if calls := c.Calls(); slices.ContainsFunc(calls, func(call machines.Call) bool {

@@ -16,7 +16,7 @@ import (
 
 	"google.golang.org/api/googleapi"
 
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // Check asks Google what a first day needs to know. It asks in plain requests: the clients of the SDK for all that is looked at would be larger than what they are asked.
@@ -74,8 +74,8 @@ func (c *Check) call(ctx context.Context, method, service, path string, body, ou
 }
 
 // Failed is a check that Google has refused, with what to do. missing is the advice where the thing is not there.
-func (c *Check) Failed(name, service string, err error, missing string) federation.SiteCheck {
-	k := federation.SiteCheck{Name: name, Result: federation.CheckFailed, Detail: err.Error()}
+func (c *Check) Failed(name, service string, err error, missing string) driver.SiteCheck {
+	k := driver.SiteCheck{Name: name, Result: driver.CheckFailed, Detail: err.Error()}
 	var api *googleapi.Error
 	text := err.Error()
 	if errors.As(err, &api) {
@@ -111,7 +111,7 @@ func Permissions(role string) (list []string) {
 }
 
 // Rights says which permissions the daemon lacks in the project.
-func (c *Check) Rights(ctx context.Context, permissions []string) federation.SiteCheck {
+func (c *Check) Rights(ctx context.Context, permissions []string) driver.SiteCheck {
 	var got struct{ Permissions []string }
 	const most = 100 // of one call
 	lacks := permissions
@@ -119,29 +119,29 @@ func (c *Check) Rights(ctx context.Context, permissions []string) federation.Sit
 		err := c.call(ctx, http.MethodPost, "cloudresourcemanager", "/v3/projects/"+url.PathEscape(c.Project)+":testIamPermissions", map[string]any{"permissions": some}, &got)
 		if err != nil {
 			k := c.Failed("rights", "cloudresourcemanager", err, "is the project's ID right? gcloud projects list")
-			k.Result = federation.CheckWarning // nothing but this check needs that API
+			k.Result = driver.CheckWarning // nothing but this check needs that API
 			return k
 		}
 		lacks = slices.DeleteFunc(slices.Clone(lacks), func(p string) bool { return slices.Contains(got.Permissions, p) })
 	}
 	if len(lacks) == 0 {
-		return federation.SiteCheck{Name: "rights", Result: federation.CheckOK, Detail: fmt.Sprintf("all %d that are needed", len(permissions))}
+		return driver.SiteCheck{Name: "rights", Result: driver.CheckOK, Detail: fmt.Sprintf("all %d that are needed", len(permissions))}
 	}
-	return federation.SiteCheck{Name: "rights", Result: federation.CheckFailed, Detail: "lacks " + strings.Join(lacks, ", "),
+	return driver.SiteCheck{Name: "rights", Result: driver.CheckFailed, Detail: "lacks " + strings.Join(lacks, ", "),
 		Advice: fmt.Sprintf("gcloud iam roles update ROLE --project=%s --file=%s, and bind that role to the daemon's service account: see docs/google.md", c.Project, c.Role)}
 }
 
 // ActAs says whether the daemon may give machines a service account.
-func (c *Check) ActAs(ctx context.Context, account string) federation.SiteCheck {
+func (c *Check) ActAs(ctx context.Context, account string) driver.SiteCheck {
 	const right = "iam.serviceAccounts.actAs"
 	var got struct{ Permissions []string }
 	err := c.call(ctx, http.MethodPost, "iam", "/v1/projects/-/serviceAccounts/"+url.PathEscape(account)+":testIamPermissions", map[string]any{"permissions": []string{right}}, &got)
 	if err != nil {
 		return c.Failed("service account", "iam", err, "gcloud iam service-accounts list --project="+c.Project)
 	}
-	k := federation.SiteCheck{Name: "service account", Result: federation.CheckOK, Detail: "machines may be given " + account}
+	k := driver.SiteCheck{Name: "service account", Result: driver.CheckOK, Detail: "machines may be given " + account}
 	if !slices.Contains(got.Permissions, right) {
-		k.Result, k.Detail = federation.CheckFailed, "the daemon may not give machines "+account
+		k.Result, k.Detail = driver.CheckFailed, "the daemon may not give machines "+account
 		k.Advice = fmt.Sprintf("gcloud iam service-accounts add-iam-policy-binding %s --role=roles/iam.serviceAccountUser --member=serviceAccount:DAEMON", account)
 	}
 	return k
@@ -160,11 +160,11 @@ type Quota struct {
 }
 
 // Describe reads the project, which takes credentials and little more.
-func (c *Check) Describe(ctx context.Context) (p Project, k federation.SiteCheck) {
+func (c *Check) Describe(ctx context.Context) (p Project, k driver.SiteCheck) {
 	if err := c.Get(ctx, "compute", "/compute/v1/projects/"+url.PathEscape(c.Project), &p); err != nil {
 		return p, c.Failed("project", "compute", err, "is the project's ID right? gcloud projects list")
 	}
-	return p, federation.SiteCheck{Name: "project", Result: federation.CheckOK, Detail: c.Project + " answers"}
+	return p, driver.SiteCheck{Name: "project", Result: driver.CheckOK, Detail: c.Project + " answers"}
 }
 
 // QuotaOfZones reads a quota that each zone has for itself, as Cloud Quotas tells. A zone without a value has none of it.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // Net is where machines are to be, as the configuration has it.
@@ -26,7 +26,7 @@ func (c *Check) path(named string, folder ...string) string {
 }
 
 // Network says whether machines have a network in the region, whether they may talk to each other there, and whether they get out of it.
-func (c *Check) Network(ctx context.Context, n Net) []federation.SiteCheck {
+func (c *Check) Network(ctx context.Context, n Net) []driver.SiteCheck {
 	name := n.Network
 	for i, sub := range append([]string{n.Subnetwork}, n.More...) {
 		if sub == "" {
@@ -34,7 +34,7 @@ func (c *Check) Network(ctx context.Context, n Net) []federation.SiteCheck {
 		}
 		var s struct{ Network string }
 		if err := c.Get(ctx, "compute", c.path(sub, "regions", n.Region, "subnetworks"), &s); err != nil {
-			return []federation.SiteCheck{c.Failed("network", "compute", err, fmt.Sprintf("gcloud compute networks subnets list --project=%s --regions=%s", c.Project, n.Region))}
+			return []driver.SiteCheck{c.Failed("network", "compute", err, fmt.Sprintf("gcloud compute networks subnets list --project=%s --regions=%s", c.Project, n.Region))}
 		}
 		if i == 0 {
 			name = s.Network
@@ -48,14 +48,14 @@ func (c *Check) Network(ctx context.Context, n Net) []federation.SiteCheck {
 		Subnetworks []string
 	}
 	if err := c.Get(ctx, "compute", c.path(name, "global", "networks"), &net); err != nil {
-		return []federation.SiteCheck{c.Failed("network", "compute", err, fmt.Sprintf("gcloud compute networks create %s --project=%s, or set network or subnetwork", Base(name), c.Project))}
+		return []driver.SiteCheck{c.Failed("network", "compute", err, fmt.Sprintf("gcloud compute networks create %s --project=%s, or set network or subnetwork", Base(name), c.Project))}
 	}
-	k := federation.SiteCheck{Name: "network", Result: federation.CheckOK, Detail: net.Name + " in " + n.Region}
+	k := driver.SiteCheck{Name: "network", Result: driver.CheckOK, Detail: net.Name + " in " + n.Region}
 	if n.Subnetwork == "" && !slices.ContainsFunc(net.Subnetworks, func(s string) bool { return strings.Contains(s, "/regions/"+n.Region+"/") }) {
-		k.Result, k.Detail = federation.CheckFailed, fmt.Sprintf("network %s has no subnetwork in %s", net.Name, n.Region)
+		k.Result, k.Detail = driver.CheckFailed, fmt.Sprintf("network %s has no subnetwork in %s", net.Name, n.Region)
 		k.Advice = fmt.Sprintf("gcloud compute networks subnets create fsub --project=%s --network=%s --region=%s --range=10.4.0.0/18", c.Project, net.Name, n.Region)
 	}
-	out := []federation.SiteCheck{k, c.firewall(ctx, net.Name)}
+	out := []driver.SiteCheck{k, c.firewall(ctx, net.Name)}
 	if n.NoAddress {
 		out = append(out, c.wayOut(ctx, net.Name, n.Region))
 	}
@@ -63,7 +63,7 @@ func (c *Check) Network(ctx context.Context, n Net) []federation.SiteCheck {
 }
 
 // firewall says whether machines of a network may talk to each other on all ports.
-func (c *Check) firewall(ctx context.Context, network string) federation.SiteCheck {
+func (c *Check) firewall(ctx context.Context, network string) driver.SiteCheck {
 	var got struct {
 		Items []struct {
 			Network, Direction string
@@ -83,16 +83,16 @@ func (c *Check) firewall(ctx context.Context, network string) federation.SiteChe
 		}
 		for _, a := range rule.Allowed {
 			if a.IPProtocol == "all" || a.IPProtocol == "tcp" && (len(a.Ports) == 0 || slices.Contains(a.Ports, "0-65535") || slices.Contains(a.Ports, "1-65535")) {
-				return federation.SiteCheck{Name: "firewall", Result: federation.CheckOK, Detail: "a rule lets machines talk to each other"}
+				return driver.SiteCheck{Name: "firewall", Result: driver.CheckOK, Detail: "a rule lets machines talk to each other"}
 			}
 		}
 	}
-	return federation.SiteCheck{Name: "firewall", Result: federation.CheckWarning, Detail: "no rule lets machines of " + network + " talk to each other: jobs of several nodes need that (a policy of the organization may)",
+	return driver.SiteCheck{Name: "firewall", Result: driver.CheckWarning, Detail: "no rule lets machines of " + network + " talk to each other: jobs of several nodes need that (a policy of the organization may)",
 		Advice: fmt.Sprintf("gcloud compute firewall-rules create fsub --project=%s --network=%s --source-ranges=10.0.0.0/8 --allow=all", c.Project, network)}
 }
 
 // wayOut says whether machines without an address get out of their network.
-func (c *Check) wayOut(ctx context.Context, network, region string) federation.SiteCheck {
+func (c *Check) wayOut(ctx context.Context, network, region string) driver.SiteCheck {
 	var got struct {
 		Items []struct {
 			Network string
@@ -104,9 +104,9 @@ func (c *Check) wayOut(ctx context.Context, network, region string) federation.S
 	}
 	for _, r := range got.Items {
 		if Base(r.Network) == network && len(r.Nats) > 0 {
-			return federation.SiteCheck{Name: "way out", Result: federation.CheckOK, Detail: "Cloud NAT " + r.Nats[0].Name}
+			return driver.SiteCheck{Name: "way out", Result: driver.CheckOK, Detail: "Cloud NAT " + r.Nats[0].Name}
 		}
 	}
-	return federation.SiteCheck{Name: "way out", Result: federation.CheckWarning, Detail: fmt.Sprintf("machines have no address, and %s has no Cloud NAT in %s: is there another way from them to the daemon?", network, region),
+	return driver.SiteCheck{Name: "way out", Result: driver.CheckWarning, Detail: fmt.Sprintf("machines have no address, and %s has no Cloud NAT in %s: is there another way from them to the daemon?", network, region),
 		Advice: fmt.Sprintf("gcloud compute routers create fsub --network=%s --region=%s; gcloud compute routers nats create fsub --router=fsub --region=%s --auto-allocate-nat-external-ips --nat-all-subnet-ip-ranges", network, region, region)}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/driver"
 )
 
 // Terms are what a contract makes of list prices.
@@ -80,7 +80,7 @@ func (w *terms) Note() string {
 }
 
 // Check implements [provider.Checker], for a Provider that does.
-func (w *terms) Check(ctx context.Context) []federation.SiteCheck {
+func (w *terms) Check(ctx context.Context) []driver.SiteCheck {
 	if c, ok := w.Provider.(provider.Checker); ok {
 		return c.Check(ctx)
 	}

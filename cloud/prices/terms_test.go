@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/driver"
 )
 
 // renter is a Provider that has whatever it is asked for.
@@ -36,8 +36,8 @@ func (r *renter) Create(_ context.Context, q provider.Request) (made []provider.
 // looker is a renter that can be looked at.
 type looker struct{ *renter }
 
-func (looker) Check(context.Context) []federation.SiteCheck {
-	return []federation.SiteCheck{{Name: "rights"}}
+func (looker) Check(context.Context) []driver.SiteCheck {
+	return []driver.SiteCheck{{Name: "rights"}}
 }
 func (looker) Console(context.Context, provider.InstanceID) (string, error) {
 	return "login:", nil

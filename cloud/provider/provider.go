@@ -10,6 +10,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/driver"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
 )
@@ -57,7 +58,7 @@ type Consoler interface {
 
 // Checker is a Provider that can try what it needs of its cloud: rights, networks, quotas. Nothing is changed by that.
 type Checker interface {
-	Check(ctx context.Context) []federation.SiteCheck
+	Check(ctx context.Context) []driver.SiteCheck
 }
 
 // InstanceID is the provider's name of a machine: "i-0abc...".

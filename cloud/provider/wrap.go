@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // WrapConfig says how a Provider is called.
@@ -102,7 +103,7 @@ func (w *wrapper) Delete(ctx context.Context, ids []InstanceID) error {
 }
 
 // Check implements [Checker], for a Provider that does.
-func (w *wrapper) Check(ctx context.Context) []federation.SiteCheck {
+func (w *wrapper) Check(ctx context.Context) []driver.SiteCheck {
 	if c, ok := w.p.(Checker); ok {
 		return c.Check(ctx)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"fsub/cloud/google"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // Role is a custom role with what the daemon's service account needs, as "gcloud iam roles create --file" reads it.
@@ -20,14 +20,14 @@ import (
 var Role string
 
 // Check implements provider.Checker: credentials, rights, network, slices with their prices, and runtime versions. It only reads.
-func (p *Provider) Check(ctx context.Context) []federation.SiteCheck {
+func (p *Provider) Check(ctx context.Context) []driver.SiteCheck {
 	c, err := p.cfg.account().Check(ctx, p.cfg.Project, "cloud/tpu/role.yaml")
 	if err != nil {
-		return []federation.SiteCheck{c.Failed("project", "compute", err, "")}
+		return []driver.SiteCheck{c.Failed("project", "compute", err, "")}
 	}
 	project, k := c.Describe(ctx)
 	rights := slices.DeleteFunc(google.Permissions(Role), func(right string) bool { return strings.HasPrefix(right, "compute.routers.") && !p.cfg.NoAddress })
-	out := []federation.SiteCheck{k, c.Rights(ctx, rights)}
+	out := []driver.SiteCheck{k, c.Rights(ctx, rights)}
 	account := p.cfg.ServiceAccount
 	if account == "" {
 		account = project.DefaultServiceAccount // Google gives it to hosts that ask for none
@@ -53,7 +53,7 @@ var quotaIDs = map[string][2]string{
 }
 
 // checkQuotas finds slices of which not even one may be had in any of the zones.
-func (p *Provider) checkQuotas(ctx context.Context, c *google.Check) federation.SiteCheck {
+func (p *Provider) checkQuotas(ctx context.Context, c *google.Check) driver.SiteCheck {
 	chips := map[string]map[string]int{} // by quota and zone
 	var short []string
 	for _, text := range p.cfg.Slices {
@@ -67,7 +67,7 @@ func (p *Provider) checkQuotas(ctx context.Context, c *google.Check) federation.
 				var err error
 				if chips[id], err = c.QuotaOfZones(ctx, "tpu.googleapis.com", id); err != nil {
 					k := c.Failed("quotas", "cloudquotas", err, "https://console.cloud.google.com/iam-admin/quotas?service=tpu.googleapis.com&project="+p.cfg.Project)
-					k.Result = federation.CheckWarning // nothing but this check needs that API
+					k.Result = driver.CheckWarning // nothing but this check needs that API
 					return k
 				}
 			}
@@ -81,14 +81,14 @@ func (p *Provider) checkQuotas(ctx context.Context, c *google.Check) federation.
 		}
 	}
 	if len(short) == 0 {
-		return federation.SiteCheck{Name: "quotas", Result: federation.CheckOK, Detail: "one slice at least of each kind"}
+		return driver.SiteCheck{Name: "quotas", Result: driver.CheckOK, Detail: "one slice at least of each kind"}
 	}
-	return federation.SiteCheck{Name: "quotas", Result: federation.CheckWarning, Detail: strings.Join(short, "; "),
+	return driver.SiteCheck{Name: "quotas", Result: driver.CheckWarning, Detail: strings.Join(short, "; "),
 		Advice: "ask for more: https://console.cloud.google.com/iam-admin/quotas?service=tpu.googleapis.com&project=" + p.cfg.Project}
 }
 
 // checkSlices finds slices that no zone has, and those without a known price.
-func (p *Provider) checkSlices(ctx context.Context, c *google.Check) federation.SiteCheck {
+func (p *Provider) checkSlices(ctx context.Context, c *google.Check) driver.SiteCheck {
 	zones, err := p.known(ctx)
 	if err != nil {
 		return c.Failed("slices", "tpu", err, "gcloud compute tpus locations list --project="+p.cfg.Project)
@@ -112,23 +112,23 @@ func (p *Provider) checkSlices(ctx context.Context, c *google.Check) federation.
 			none = append(none, s.name())
 		}
 	}
-	k := federation.SiteCheck{Name: "slices", Result: federation.CheckOK, Detail: fmt.Sprintf("%d, each in one zone at least", len(p.cfg.Slices))}
+	k := driver.SiteCheck{Name: "slices", Result: driver.CheckOK, Detail: fmt.Sprintf("%d, each in one zone at least", len(p.cfg.Slices))}
 	switch {
 	case len(none) > 0:
-		k.Result, k.Detail = federation.CheckWarning, "no zone has "+strings.Join(none, ", ")
+		k.Result, k.Detail = driver.CheckWarning, "no zone has "+strings.Join(none, ", ")
 		if k.Advice = "gcloud compute tpus accelerator-types list --zone=" + p.cfg.Zones[0]; len(none) == len(p.cfg.Slices) {
-			k.Result = federation.CheckFailed
+			k.Result = driver.CheckFailed
 		}
 	case len(unpriced) > 0:
-		k.Result, k.Detail = federation.CheckWarning, "no price is known, so that they are not offered: "+strings.Join(unpriced, ", ")
+		k.Result, k.Detail = driver.CheckWarning, "no price is known, so that they are not offered: "+strings.Join(unpriced, ", ")
 		k.Advice = "give the generation a price in prices, or let the daemon ask Google's price list: see docs/prices.md"
 	}
 	return k
 }
 
 // checkRuntimes looks for what hosts boot.
-func (p *Provider) checkRuntimes(ctx context.Context, c *google.Check) federation.SiteCheck {
-	k := federation.SiteCheck{Name: "runtimes", Result: federation.CheckOK}
+func (p *Provider) checkRuntimes(ctx context.Context, c *google.Check) driver.SiteCheck {
+	k := driver.SiteCheck{Name: "runtimes", Result: driver.CheckOK}
 	var wanted []string
 	for _, text := range p.cfg.Slices {
 		s, _ := parseSlice(text)
@@ -150,7 +150,7 @@ func (p *Provider) checkRuntimes(ctx context.Context, c *google.Check) federatio
 		}
 		for _, v := range wanted {
 			if !slices.Contains(there, v) {
-				return federation.SiteCheck{Name: "runtimes", Result: federation.CheckFailed, Detail: fmt.Sprintf("%s has no runtime version %s", zone, v),
+				return driver.SiteCheck{Name: "runtimes", Result: driver.CheckFailed, Detail: fmt.Sprintf("%s has no runtime version %s", zone, v),
 					Advice: "gcloud compute tpus versions list --zone=" + zone + ", and name one in runtime"}
 			}
 		}

@@ -14,7 +14,9 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/driver"
 	"fsub/federation/reasons"
+	"fsub/federation/usage"
 	"fsub/sbatch"
 	"fsub/testbed/apitest"
 )
@@ -62,16 +64,16 @@ func noon() string {
 // steps are those of the job that runs.
 type steps struct{}
 
-func (steps) Steps(jobs []federation.JobID, _ bool) []federation.LiveStep {
+func (steps) Steps(jobs []federation.JobID, _ bool) []driver.LiveStep {
 	if jobs != nil && !slices.Contains(jobs, 30000000) {
 		return nil
 	}
 	start := time.Now().Add(-65 * time.Second)
-	return []federation.LiveStep{
-		{Job: 30000000, Step: federation.Step{ID: "0", Name: "train", State: "RUNNING", Nodes: "a[1-2]", NumNodes: 2, NumTasks: 4, Start: start, Layout: "Cyclic",
-			Allocated: []federation.Amount{{Type: "cpu", Count: 4}, {Type: "mem", Count: 65536}, {Type: "node", Count: 2}, {Type: "gres", Name: "gpu", Count: 4}}}},
-		{Job: 30000000, Step: federation.Step{ID: "12", Name: "watch", State: "RUNNING", Nodes: "a1", NumNodes: 1, NumTasks: 1, Start: start, Layout: "Cyclic",
-			Allocated: []federation.Amount{{Type: "cpu", Count: 1}, {Type: "node", Count: 1}}}},
+	return []driver.LiveStep{
+		{Job: 30000000, Step: usage.Step{ID: "0", Name: "train", State: "RUNNING", Nodes: "a[1-2]", NumNodes: 2, NumTasks: 4, Start: start, Layout: "Cyclic",
+			Allocated: []usage.Amount{{Type: "cpu", Count: 4}, {Type: "mem", Count: 65536}, {Type: "node", Count: 2}, {Type: "gres", Name: "gpu", Count: 4}}}},
+		{Job: 30000000, Step: usage.Step{ID: "12", Name: "watch", State: "RUNNING", Nodes: "a1", NumNodes: 1, NumTasks: 1, Start: start, Layout: "Cyclic",
+			Allocated: []usage.Amount{{Type: "cpu", Count: 1}, {Type: "node", Count: 1}}}},
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"fsub/federation/api/client"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/driver"
 	"fsub/federation/place"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -329,7 +330,7 @@ type stalled struct {
 	let   chan bool
 }
 
-func (s *stalled) SignalStep(context.Context, federation.JobID, string, federation.StepSignal) error {
+func (s *stalled) SignalStep(context.Context, federation.JobID, string, driver.StepSignal) error {
 	s.asked <- true
 	<-s.let
 	return nil
@@ -347,7 +348,7 @@ func TestWaitsForOthersTakeNoTurn(t *testing.T) {
 		t.Skip("needs root: it sends requests as another user")
 	}
 	s := &stalled{make(chan bool, 100), make(chan bool)}
-	d := startWith(t, api.Config{StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": s}, Logs: s})
+	d := startWith(t, api.Config{StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": s}, Logs: s})
 	j := job(1, alice, federation.Running)
 	j.Site, j.Attempt = "sky", 1
 	d.Put(t, j)

@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/driver"
 	"fsub/federation/plain"
 	"fsub/federation/share"
 )
@@ -22,7 +23,7 @@ import (
 type Accounts struct {
 	Books *accounts.Books // nil: there is no tree
 	// Sites are those whose accounting can be read, as they are now; nil: there are none.
-	Sites func() map[federation.SiteName]federation.AccountKeeper
+	Sites func() map[federation.SiteName]driver.AccountKeeper
 	// Members are the sites as they were seen last; nil: nobody is told what they have otherwise.
 	Members func() []*federation.Site
 	Users   identity.Users   // of this machine; nil: not known
@@ -154,7 +155,7 @@ func (s *Accounts) known(account string) string {
 	return ""
 }
 
-func (s *Accounts) keepers() map[federation.SiteName]federation.AccountKeeper {
+func (s *Accounts) keepers() map[federation.SiteName]driver.AccountKeeper {
 	if s.Sites == nil {
 		return nil
 	}
@@ -162,7 +163,7 @@ func (s *Accounts) keepers() map[federation.SiteName]federation.AccountKeeper {
 }
 
 // site is the accounting of a site, as it is now.
-func (s *Accounts) site(ctx context.Context, name string) (federation.AccountKeeper, *accounts.Import, error) {
+func (s *Accounts) site(ctx context.Context, name string) (driver.AccountKeeper, *accounts.Import, error) {
 	if s.Books == nil {
 		return nil, nil, errNoBooks
 	}
@@ -178,7 +179,7 @@ func (s *Accounts) site(ctx context.Context, name string) (federation.AccountKee
 }
 
 // readAt reads a site's accounting. Others have their turns meanwhile.
-func readAt(ctx context.Context, keeper federation.AccountKeeper) (*accounts.Import, error) {
+func readAt(ctx context.Context, keeper driver.AccountKeeper) (*accounts.Import, error) {
 	defer share.Idle(ctx)()
 	return keeper.ReadAccounts(ctx)
 }
@@ -244,7 +245,7 @@ func (s *Accounts) Sync(r *http.Request, _ identity.Caller, q *v1.SyncAccounts) 
 }
 
 // mend carries out the commands of a difference. That the federation makes something is written down before.
-func (s *Accounts) mend(ctx context.Context, keeper federation.AccountKeeper, site string, d *accounts.Difference, made map[accounts.Key]bool) error {
+func (s *Accounts) mend(ctx context.Context, keeper driver.AccountKeeper, site string, d *accounts.Difference, made map[accounts.Key]bool) error {
 	if d.What == accounts.Missing {
 		if err := s.Books.SetMadeAt(ctx, site, d.Key, true); err != nil {
 			return err
@@ -264,7 +265,7 @@ func (s *Accounts) mend(ctx context.Context, keeper federation.AccountKeeper, si
 }
 
 // readBack looks at what has become of the differences: an accounting may answer well and do nothing.
-func (s *Accounts) readBack(ctx context.Context, keeper federation.AccountKeeper, drop func(accounts.Key) bool, found []accounts.Difference, out []v1.AccountDifference) error {
+func (s *Accounts) readBack(ctx context.Context, keeper driver.AccountKeeper, drop func(accounts.Key) bool, found []accounts.Difference, out []v1.AccountDifference) error {
 	at, err := readAt(ctx, keeper)
 	if err != nil {
 		return err

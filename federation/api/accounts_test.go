@@ -10,6 +10,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/usage"
 	"fsub/slurm/wire"
 )
 
@@ -100,18 +101,18 @@ func TestUsage(t *testing.T) {
 	c := client.New(d.Socket)
 	defer c.Close()
 	running, _, ended, array := fill(t, d)
-	step := func(id string) federation.Step {
-		return federation.Step{ID: id, Name: "n" + id, State: federation.Completed, NumNodes: 1, NumTasks: 2, Total: 1500 * time.Millisecond, ExitStatus: 2 << 8,
-			In: federation.Measured{Max: []federation.TaskAmount{{Amount: federation.Amount{Type: "mem", Count: 4096}, Task: 1, Node: "n1"}}}}
+	step := func(id string) usage.Step {
+		return usage.Step{ID: id, Name: "n" + id, State: federation.Completed, NumNodes: 1, NumTasks: 2, Total: 1500 * time.Millisecond, ExitStatus: 2 << 8,
+			In: usage.Measured{Max: []usage.TaskAmount{{Amount: usage.Amount{Type: "mem", Count: 4096}, Task: 1, Node: "n1"}}}}
 	}
-	put := func(id federation.JobID, u ...federation.Usage) {
+	put := func(id federation.JobID, u ...usage.Usage) {
 		if err := d.Usage.PutUsage(t.Context(), id, u); err != nil {
 			t.Fatal(err)
 		}
 	}
-	put(ended, federation.Usage{Index: -1, Total: 3 * time.Second, Allocated: []federation.Amount{{Type: "mem", Count: 2000}, {Type: "energy", Count: -2}}, Flags: []string{"START_RECEIVED"}, Steps: []federation.Step{step("batch"), step("0")}})
-	put(array, federation.Usage{Index: 0, Total: time.Second, Steps: []federation.Step{step("extern")}})
-	put(running, federation.Usage{Index: -1}) // measured, and nothing found
+	put(ended, usage.Usage{Index: -1, Total: 3 * time.Second, Allocated: []usage.Amount{{Type: "mem", Count: 2000}, {Type: "energy", Count: -2}}, Flags: []string{"START_RECEIVED"}, Steps: []usage.Step{step("batch"), step("0")}})
+	put(array, usage.Usage{Index: 0, Total: time.Second, Steps: []usage.Step{step("extern")}})
+	put(running, usage.Usage{Index: -1}) // measured, and nothing found
 	var resp wire.DBJobsResponse
 	if err := c.Do(t.Context(), "GET", fmt.Sprintf("/slurmdb/v0.0.42/jobs/?job_id=%d,%d,%d", running, ended, array), nil, &resp); err != nil {
 		t.Fatal(err)

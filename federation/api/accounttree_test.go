@@ -15,6 +15,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/driver"
 	"fsub/federation/fairshare"
 	"fsub/testbed/apitest"
 )
@@ -86,8 +87,8 @@ func treeOfTwo(t *testing.T) (api.Accounts, *keeper) {
 		t.Fatal(err)
 	}
 	site := &keeper{tree: books.Tree, at: accounts.Import{Cluster: "alpha", Limits: true}}
-	return api.Accounts{Books: books, Sites: func() map[federation.SiteName]federation.AccountKeeper {
-		return map[federation.SiteName]federation.AccountKeeper{"alpha": site}
+	return api.Accounts{Books: books, Sites: func() map[federation.SiteName]driver.AccountKeeper {
+		return map[federation.SiteName]driver.AccountKeeper{"alpha": site}
 	}}, site
 }
 

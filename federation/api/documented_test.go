@@ -19,6 +19,7 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
 	"fsub/federation/decision"
+	"fsub/federation/driver"
 	"fsub/federation/health"
 	"fsub/federation/reports"
 	"fsub/sbatch"
@@ -116,17 +117,17 @@ func (d *described) check(path string, s *schema, v any) (faults []string) {
 // there has to be asked here.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	pools := &books{
-		pools:    []federation.PoolStatus{{Site: "sky", Name: "p", Daily: 5, Cooling: []federation.Cooling{{What: "cloud", Reason: "FedQuota", Until: time.Now()}}}},
-		machines: []federation.Machine{{Site: "sky", Pool: "p", ID: "m1", Created: time.Now(), Job: 5}},
+		pools:    []driver.PoolStatus{{Site: "sky", Name: "p", Daily: 5, Cooling: []driver.Cooling{{What: "cloud", Reason: "FedQuota", Until: time.Now()}}}},
+		machines: []driver.Machine{{Site: "sky", Pool: "p", ID: "m1", Created: time.Now(), Job: 5}},
 	}
 	steps := &running{}
 	known := health.Report{Rules: health.Rules(), Nodes: []health.NodeState{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Fails: []health.Fail{{At: time.Now()}}, Until: time.Now().Add(time.Hour)}},
 		Breakers: []health.Breaker{{Name: "lemon", Open: time.Now(), Why: "w"}}}
 	tree, _ := treeOfTwo(t)
 	saved := savedReports(t)
-	d := startWith(t, api.Config{Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": &stepSite{}},
-		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
-			return []federation.SiteCheck{{Name: "clock", Result: federation.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
+	d := startWith(t, api.Config{Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": &stepSite{}},
+		CheckSite: func(context.Context, federation.SiteName) ([]driver.SiteCheck, error) {
+			return []driver.SiteCheck{{Name: "clock", Result: driver.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
 		UpdateSite: func(context.Context, federation.SiteName, v1.UpdateSite, audit.Entry) error { return nil },
 		AddSite: func(context.Context, v1.AddSite, audit.Entry) (federation.SiteName, error) {

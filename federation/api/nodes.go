@@ -17,6 +17,7 @@ import (
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
+	"fsub/federation/driver"
 	"fsub/federation/health"
 	"fsub/federation/plain"
 	"fsub/slurm/wire"
@@ -30,7 +31,7 @@ type nodes struct {
 	Now   func() time.Time
 	Mark  string // the federation's name, with which reasons of ours begin
 	// Reboots is what reboots the nodes of a site, nil if nothing can.
-	Reboots func(federation.SiteName) federation.Rebooter
+	Reboots func(federation.SiteName) driver.Rebooter
 	Rules   func() *health.Report // what the rules of health know; nil: there are none
 
 	orders sync.Mutex // one order is read, judged and written at a time: each knows the one before it

@@ -13,6 +13,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/usage"
 	"fsub/slurm/wire"
 )
 
@@ -35,9 +36,9 @@ func (l *lockedLog) String() string {
 }
 
 // brokenUsage panics where usage is read.
-type brokenUsage struct{ federation.UsageStore }
+type brokenUsage struct{ usage.Store }
 
-func (brokenUsage) UsageOf(context.Context, []federation.JobID) (map[federation.JobID][]federation.Usage, error) {
+func (brokenUsage) UsageOf(context.Context, []federation.JobID) (map[federation.JobID][]usage.Usage, error) {
 	panic("no usage today")
 }
 

@@ -13,16 +13,17 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/driver"
 )
 
 // Pools tells how rented pools stand.
 type Pools interface {
 	// Pools are those of all sites.
-	Pools() []federation.PoolStatus
+	Pools() []driver.PoolStatus
 	// Machines are those that there are, and those that have ended at since or later, the newest first, at most limit; of all sites if site is "".
-	Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]federation.Machine, error)
+	Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]driver.Machine, error)
 	// Retry has a site's cloud asked again for what it has refused, and tells what that was. ErrNotFound: the site has no rented pools.
-	Retry(ctx context.Context, site federation.SiteName) ([]federation.Cooling, error)
+	Retry(ctx context.Context, site federation.SiteName) ([]driver.Cooling, error)
 }
 
 var errAdminsOnly = answer.Detailed(answer.Denied, "only an administrator may, as in Slurm: root, and the user that the daemon runs as")
@@ -84,7 +85,7 @@ func (s *rented) getMachines(ctx context.Context, c identity.Caller, q v1.Machin
 }
 
 // nameTasks says of which array the jobs of machines are tasks. A job that has been deleted since keeps its ID alone.
-func (s *rented) nameTasks(ctx context.Context, machines []federation.Machine) error {
+func (s *rented) nameTasks(ctx context.Context, machines []driver.Machine) error {
 	of := map[federation.JobID]*federation.ArrayPart{}
 	for i := range machines {
 		if id := machines[i].Job; id != 0 {
@@ -112,7 +113,7 @@ func (s *rented) nameTasks(ctx context.Context, machines []federation.Machine) e
 // retry is POST /fed/v1/site/{name}/retry.
 func (s *rented) retry(r *http.Request, c identity.Caller) ([]v1.Cooling, error) {
 	site := federation.SiteName(r.PathValue("name"))
-	forgiven, err := []federation.Cooling(nil), error(federation.ErrNotFound)
+	forgiven, err := []driver.Cooling(nil), error(federation.ErrNotFound)
 	if s.all != nil {
 		forgiven, err = s.all.Retry(r.Context(), site)
 	}

@@ -15,6 +15,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/driver"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -22,8 +23,8 @@ import (
 // books are pools that remember what they were asked.
 type books struct {
 	mu       sync.Mutex
-	pools    []federation.PoolStatus
-	machines []federation.Machine
+	pools    []driver.PoolStatus
+	machines []driver.Machine
 	asked    string
 	err      error
 }
@@ -39,13 +40,13 @@ func (b *books) said() (asked string) {
 	return asked
 }
 
-func (b *books) Pools() []federation.PoolStatus {
+func (b *books) Pools() []driver.PoolStatus {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.pools
 }
 
-func (b *books) Machines(_ context.Context, site federation.SiteName, since time.Time, limit int) ([]federation.Machine, error) {
+func (b *books) Machines(_ context.Context, site federation.SiteName, since time.Time, limit int) ([]driver.Machine, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asked = fmt.Sprint(site, " ", since.Unix(), " ", limit)
@@ -55,7 +56,7 @@ func (b *books) Machines(_ context.Context, site federation.SiteName, since time
 	return slices.Clone(b.machines), b.err
 }
 
-func (b *books) Retry(_ context.Context, site federation.SiteName) ([]federation.Cooling, error) {
+func (b *books) Retry(_ context.Context, site federation.SiteName) ([]driver.Cooling, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if site != b.pools[0].Site {
@@ -65,7 +66,7 @@ func (b *books) Retry(_ context.Context, site federation.SiteName) ([]federation
 }
 
 func TestRetryPools(t *testing.T) {
-	b := &books{pools: []federation.PoolStatus{{Site: "aws", Cooling: []federation.Cooling{{What: "cloud", Reason: reasons.CloudDenied, Detail: "no"}}}}}
+	b := &books{pools: []driver.PoolStatus{{Site: "aws", Cooling: []driver.Cooling{{What: "cloud", Reason: reasons.CloudDenied, Detail: "no"}}}}}
 	d := startWith(t, api.Config{Pools: b})
 	if code := as(t, alice, d.Socket, "POST", "/fed/v1/site/aws/retry", nil, nil); code != 403 {
 		t.Errorf("for a user: status %d", code)
@@ -86,9 +87,9 @@ func TestRetryPools(t *testing.T) {
 func TestPoolsAreForOperators(t *testing.T) {
 	until := time.Date(2026, 11, 20, 12, 5, 0, 0, time.UTC)
 	b := &books{
-		pools: []federation.PoolStatus{{Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 3, Busy: 4, Ending: 5, Waiting: 6, PricePerHour: 7.5 * federation.Dollar, Today: 8 * federation.Dollar, Month: 90 * federation.Dollar,
-			Daily: 100 * federation.Dollar, Monthly: 1000 * federation.Dollar, Stopped: "spent", Note: "new", Cooling: []federation.Cooling{{What: "cloud", Reason: reasons.Quota, Detail: "no more", Until: until}}}},
-		machines: []federation.Machine{{Site: "aws", Pool: "gpu", ID: "aws:1.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: "spot", State: "ended",
+		pools: []driver.PoolStatus{{Site: "aws", Name: "gpu", Min: 1, Max: 16, Starting: 2, Idle: 3, Busy: 4, Ending: 5, Waiting: 6, PricePerHour: 7.5 * federation.Dollar, Today: 8 * federation.Dollar, Month: 90 * federation.Dollar,
+			Daily: 100 * federation.Dollar, Monthly: 1000 * federation.Dollar, Stopped: "spent", Note: "new", Cooling: []driver.Cooling{{What: "cloud", Reason: reasons.Quota, Detail: "no more", Until: until}}}},
+		machines: []driver.Machine{{Site: "aws", Pool: "gpu", ID: "aws:1.0", Name: "aws-gpu-1", Instance: "i-1", Offering: "g6/a/spot", Market: "spot", State: "ended",
 			PricePerHour: 0.4 * federation.Dollar, Job: 30000001, Created: until, Ready: until.Add(time.Minute), Ended: until.Add(time.Hour), Cost: 0.4 * federation.Dollar, IdleCost: 0.1 * federation.Dollar, Why: "idle"}},
 	}
 	d := startWith(t, api.Config{Pools: b})
@@ -112,7 +113,7 @@ func TestPoolsAreForOperators(t *testing.T) {
 	} {
 		var machines []v1.Machine
 		code := as(t, olga, d.Socket, "GET", "/fed/v1/machines"+query, nil, &machines)
-		if code != 200 || b.said() != asked || len(machines) != 1 || federation.Machine(machines[0]) != b.machines[0] {
+		if code != 200 || b.said() != asked || len(machines) != 1 || driver.Machine(machines[0]) != b.machines[0] {
 			t.Errorf("%q: status %d, asked %q, want %q: %+v", query, code, b.said(), asked, machines)
 		}
 	}
@@ -140,7 +141,7 @@ func TestMachineOfATask(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.locked(func() {
-		b.machines = []federation.Machine{{ID: "aws:1.0", Job: task.ID}, {ID: "aws:1.1", Job: 39999999}, {ID: "aws:1.2"}}
+		b.machines = []driver.Machine{{ID: "aws:1.0", Job: task.ID}, {ID: "aws:1.1", Job: 39999999}, {ID: "aws:1.2"}}
 	})
 	var machines []v1.Machine
 	if code := as(t, olga, d.Socket, "GET", "/fed/v1/machines", nil, &machines); code != 200 || len(machines) != 3 {
@@ -157,7 +158,7 @@ func TestMachineOfATask(t *testing.T) {
 }
 
 func TestPoolsOfAClient(t *testing.T) {
-	b := &books{pools: []federation.PoolStatus{{Site: "local", Name: "main"}}, machines: []federation.Machine{{ID: "local:1.0"}}}
+	b := &books{pools: []driver.PoolStatus{{Site: "local", Name: "main"}}, machines: []driver.Machine{{ID: "local:1.0"}}}
 	d := startWith(t, api.Config{Pools: b})
 	c := client.New(d.Socket)
 	defer c.Close()

@@ -13,6 +13,7 @@ import (
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
+	"fsub/federation/driver"
 	"fsub/federation/health"
 	"fsub/federation/plain"
 	"fsub/federation/share"
@@ -100,7 +101,7 @@ func (s *nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 	}
 	var failed federation.Batch
 	for _, k := range order {
-		o := federation.RebootOrder{Cancel: q.Cancel, ASAP: q.ASAP, NextState: q.NextState}
+		o := driver.RebootOrder{Cancel: q.Cancel, ASAP: q.ASAP, NextState: q.NextState}
 		if q.Reason != "" && !k.plain {
 			o.Reason = (&federation.NodeRecord{Owner: c.Name, Reason: q.Reason}).Text(s.Mark)
 		}
@@ -129,14 +130,14 @@ func (s *nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 	return out, nil
 }
 
-func (s *nodes) tellReboot(ctx context.Context, site federation.SiteName, o federation.RebootOrder) error {
+func (s *nodes) tellReboot(ctx context.Context, site federation.SiteName, o driver.RebootOrder) error {
 	defer share.Idle(ctx)()
 	ctx, cancel := context.WithTimeout(ctx, rebootWait)
 	defer cancel()
 	return s.rebooter(site).RebootNodes(ctx, o)
 }
 
-func (s *nodes) rebooter(site federation.SiteName) federation.Rebooter {
+func (s *nodes) rebooter(site federation.SiteName) driver.Rebooter {
 	if s.Reboots == nil {
 		return nil
 	}

@@ -25,6 +25,7 @@ import (
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
+	"fsub/federation/driver"
 	"fsub/federation/fairshare"
 	"fsub/federation/faults"
 	"fsub/federation/health"
@@ -32,6 +33,7 @@ import (
 	"fsub/federation/quota"
 	"fsub/federation/records"
 	"fsub/federation/reports"
+	"fsub/federation/usage"
 )
 
 // Store is what a Server needs of a store.
@@ -52,7 +54,7 @@ type Store interface {
 type Config struct {
 	Store      Store
 	Controller Controller
-	Usage      federation.UsageStore // what sites measured of ended jobs; nil: nothing
+	Usage      usage.Store           // what sites measured of ended jobs; nil: nothing
 	Health     func() *health.Report // what the rules of health know; nil: there are none
 	Faults     func() []faults.Fault // what is wrong with the daemon and its sites; nil: nobody looks
 
@@ -102,19 +104,19 @@ type Config struct {
 	Budgets    func() []quota.Standing // nil: there are none
 	// BudgetsStand reports whether those are of the account tree as it is now; nil: they are.
 	BudgetsStand func() bool
-	Reports      *reports.Runner       // makes those that are saved; nil: nothing is saved
-	Pools        Pools                 // of rented machines; nil: there are none
-	Prices       Prices                // what clouds ask; nil: it is not known
-	Steps        federation.StepTeller // nil: no site tells of steps while they run
+	Reports      *reports.Runner   // makes those that are saved; nil: nothing is saved
+	Pools        Pools             // of rented machines; nil: there are none
+	Prices       Prices            // what clouds ask; nil: it is not known
+	Steps        driver.StepTeller // nil: no site tells of steps while they run
 	// Reboots is what reboots the nodes of a site, nil if nothing can; nil: no site can.
-	Reboots func(federation.SiteName) federation.Rebooter
+	Reboots func(federation.SiteName) driver.Rebooter
 	// CheckSite tries a site, and AddSite takes one into the federation; nil: that cannot be done.
-	CheckSite func(ctx context.Context, site federation.SiteName) ([]federation.SiteCheck, error)
+	CheckSite func(ctx context.Context, site federation.SiteName) ([]driver.SiteCheck, error)
 	AddSite   func(ctx context.Context, req v1.AddSite, by audit.Entry) (federation.SiteName, error)
 	// UpdateSite changes the description of one that was added; nil: that cannot be done.
 	UpdateSite func(ctx context.Context, site federation.SiteName, req v1.UpdateSite, by audit.Entry) error
 	// StepSignals are the sites that take orders to single steps.
-	StepSignals map[federation.SiteName]federation.StepSignaller
+	StepSignals map[federation.SiteName]driver.StepSignaller
 	// Suspends are the sites that can suspend jobs.
 	Suspends map[federation.SiteName]bool
 	Policy   place.Policy // for what-if

@@ -12,6 +12,7 @@ import (
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
+	"fsub/federation/driver"
 )
 
 // sites answers for the members of the federation. What operators order is written to the store; the controller carries it out.
@@ -21,12 +22,12 @@ type sites struct {
 	Wake  func() // the store has something for the controller
 	Now   func() time.Time
 
-	// Calls is the budget of calls of a site, nil if it has none: see federation.Abilities; nil: no site has.
+	// Calls is the budget of calls of a site, nil if it has none: see driver.Abilities; nil: no site has.
 	Calls func(federation.SiteName) func() (perSecond, used float64)
 	// Elsewhere tells a caller which jobs run at a site under another account than the one that pays for them; nil: nobody knows.
 	Elsewhere func(c identity.Caller, site *federation.Site) []string
 	// Check tries a site; nil: sites cannot be tried here.
-	Check func(ctx context.Context, site federation.SiteName) ([]federation.SiteCheck, error)
+	Check func(ctx context.Context, site federation.SiteName) ([]driver.SiteCheck, error)
 	// Add takes a site into the federation, and returns its name; nil: that cannot be done here.
 	Add func(ctx context.Context, req v1.AddSite, by audit.Entry) (federation.SiteName, error)
 	// Change changes how a site is described; nil: that cannot be done here.

@@ -18,6 +18,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/answer"
+	"fsub/federation/usage"
 )
 
 // TestStatusOfFailures: 500 is a fault of the daemon's own and is logged. What it cannot do just now is 503, with a time to try again; the log has that
@@ -73,11 +74,11 @@ func TestStatusOfFailures(t *testing.T) {
 
 // waitingUsage waits where usage is read until its caller has gone.
 type waitingUsage struct {
-	federation.UsageStore
+	usage.Store
 	read, gone chan struct{}
 }
 
-func (u waitingUsage) UsageOf(ctx context.Context, _ []federation.JobID) (map[federation.JobID][]federation.Usage, error) {
+func (u waitingUsage) UsageOf(ctx context.Context, _ []federation.JobID) (map[federation.JobID][]usage.Usage, error) {
 	close(u.read)
 	<-ctx.Done()
 	defer close(u.gone)

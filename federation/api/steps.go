@@ -15,6 +15,8 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/driver"
+	"fsub/federation/usage"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
 )
@@ -22,8 +24,8 @@ import (
 // steps tells of the steps of jobs that run, and sends them signals.
 type steps struct {
 	store   Store
-	teller  federation.StepTeller // nil: no site tells
-	signals map[federation.SiteName]federation.StepSignaller
+	teller  driver.StepTeller // nil: no site tells
+	signals map[federation.SiteName]driver.StepSignaller
 }
 
 // getSteps is GET /fed/v1/steps: the steps that run of the jobs that job_id names, of all jobs without it, but for their batch scripts. Of jobs at sites that
@@ -70,7 +72,7 @@ func (s *steps) numbered(ctx context.Context, number federation.JobID) (federati
 	return jobs[at], nil
 }
 
-func stepOf(s *federation.LiveStep) v1.Step {
+func stepOf(s *driver.LiveStep) v1.Step {
 	out := v1.Step{Job: int64(cmp.Or(s.Number, s.Job)), ID: s.ID, Name: s.Name, Nodes: s.Nodes, NumNodes: s.NumNodes, Tasks: s.NumTasks, Start: s.Start.Unix(), Layout: s.Layout,
 		Limit: int64(s.Limit / time.Second), SrunHost: s.SrunHost, SrunPID: s.SrunPID}
 	var list []string
@@ -85,7 +87,7 @@ func stepOf(s *federation.LiveStep) v1.Step {
 	return out
 }
 
-func tresText(a federation.Amount) string {
+func tresText(a usage.Amount) string {
 	key, value := a.Type, strconv.FormatInt(a.Count, 10)
 	if a.Name != "" {
 		key += "/" + a.Name

@@ -10,6 +10,8 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/driver"
+	"fsub/federation/usage"
 	"fsub/slurm/wire"
 )
 
@@ -18,20 +20,20 @@ type running struct{ id atomic.Int64 }
 
 func (r *running) job() federation.JobID { return federation.JobID(r.id.Load()) }
 
-func (r *running) Steps(jobs []federation.JobID, ended bool) []federation.LiveStep {
+func (r *running) Steps(jobs []federation.JobID, ended bool) []driver.LiveStep {
 	if jobs != nil && !slices.Contains(jobs, r.job()) {
 		return nil
 	}
 	start := time.Now().Add(-2 * time.Minute)
-	step := func(id string, state federation.State, end time.Time) federation.LiveStep {
-		return federation.LiveStep{Job: r.job(), Number: r.job(), Step: federation.Step{ID: id, Name: "s" + id, State: state, Nodes: "n1", NumNodes: 1, NumTasks: 2, Start: start, End: end,
-			Elapsed: end.Sub(start) * 0, Allocated: []federation.Amount{{Type: "cpu", Count: 2}, {Type: "mem", Count: 1536}, {Type: "node", Count: 1}}}}
+	step := func(id string, state federation.State, end time.Time) driver.LiveStep {
+		return driver.LiveStep{Job: r.job(), Number: r.job(), Step: usage.Step{ID: id, Name: "s" + id, State: state, Nodes: "n1", NumNodes: 1, NumTasks: 2, Start: start, End: end,
+			Elapsed: end.Sub(start) * 0, Allocated: []usage.Amount{{Type: "cpu", Count: 2}, {Type: "mem", Count: 1536}, {Type: "node", Count: 1}}}}
 	}
 	last := step("1", federation.Running, time.Time{})
 	if !ended {
-		return []federation.LiveStep{last}
+		return []driver.LiveStep{last}
 	}
-	return []federation.LiveStep{step("batch", federation.Running, time.Time{}), step("0", federation.Completed, start), last}
+	return []driver.LiveStep{step("batch", federation.Running, time.Time{}), step("0", federation.Completed, start), last}
 }
 
 // TestStepsOfARunningJob: what its site tells of a job's steps is listed as they run, and in the accounting before the job has ended.

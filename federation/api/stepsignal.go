@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/driver"
 	"fsub/federation/share"
 )
 
@@ -68,7 +69,7 @@ func (s *steps) sendToStep(ctx context.Context, c identity.Caller, job *federati
 	ctx, cancel := context.WithTimeout(ctx, stepWait)
 	defer cancel()
 	again := share.Idle(ctx)
-	err := site.SignalStep(ctx, id, req.Step, federation.StepSignal{Name: req.Signal, By: c.UID})
+	err := site.SignalStep(ctx, id, req.Step, driver.StepSignal{Name: req.Signal, By: c.UID})
 	again()
 	switch {
 	case errors.Is(err, federation.ErrNotFound):

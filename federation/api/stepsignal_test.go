@@ -12,6 +12,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/driver"
 )
 
 // stepSite is a site where each job has a step 0.
@@ -29,7 +30,7 @@ func (s *stepSite) take() []string {
 	return asked
 }
 
-func (s *stepSite) SignalStep(_ context.Context, job federation.JobID, step string, sig federation.StepSignal) error {
+func (s *stepSite) SignalStep(_ context.Context, job federation.JobID, step string, sig driver.StepSignal) error {
 	if step != "0" {
 		return federation.ErrNotFound
 	}
@@ -42,7 +43,7 @@ func (s *stepSite) SignalStep(_ context.Context, job federation.JobID, step stri
 // TestSignalStep: who may signal a step, and at which sites.
 func TestSignalStep(t *testing.T) {
 	site := &stepSite{}
-	d := startWith(t, api.Config{StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": site}})
+	d := startWith(t, api.Config{StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": site}})
 	put := func(id federation.JobID, at federation.SiteName, state federation.State) *federation.Job {
 		j := job(id, alice, state)
 		j.Site, j.End = at, time.Now()

@@ -16,8 +16,10 @@ import (
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
+	"fsub/federation/driver"
 	"fsub/federation/reports"
 	"fsub/federation/store"
+	"fsub/federation/usage"
 )
 
 // slowPlace is all that operators have asked and that takes long: it waits until the test lets it go.
@@ -46,9 +48,9 @@ func (p slowPlace) Check(context.Context, federation.SiteName, int64, int64) (*v
 }
 
 // busyUsage takes a processor for as long as who has worked much lately.
-type busyUsage struct{ federation.UsageStore }
+type busyUsage struct{ usage.Store }
 
-func (busyUsage) UsageOf(context.Context, []federation.JobID) (map[federation.JobID][]federation.Usage, error) {
+func (busyUsage) UsageOf(context.Context, []federation.JobID) (map[federation.JobID][]usage.Usage, error) {
 	time.Sleep(400 * time.Millisecond)
 	return nil, nil
 }
@@ -76,10 +78,10 @@ func TestSlowPlacesHoldNobodyUp(t *testing.T) {
 				}
 				return report.Make(q, nil)
 			}}),
-		Accounts: api.Accounts{Books: books, Sites: func() map[federation.SiteName]federation.AccountKeeper {
-			return map[federation.SiteName]federation.AccountKeeper{"alpha": p}
+		Accounts: api.Accounts{Books: books, Sites: func() map[federation.SiteName]driver.AccountKeeper {
+			return map[federation.SiteName]driver.AccountKeeper{"alpha": p}
 		}},
-		CheckSite: func(context.Context, federation.SiteName) ([]federation.SiteCheck, error) {
+		CheckSite: func(context.Context, federation.SiteName) ([]driver.SiteCheck, error) {
 			p.wait()
 			return nil, nil
 		},

@@ -15,6 +15,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/decision"
 	"fsub/federation/demand"
+	"fsub/federation/driver"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 	"fsub/federation/store"
@@ -250,7 +251,7 @@ func (b *bench) with(change func(*Config)) {
 // drive has the cheap site driven by d from now on.
 func (b *bench) drive(d federation.Driver) {
 	s := b.ctl.sites.byName["cheap"]
-	s.driver, s.can = d, federation.AbilitiesOf(d)
+	s.driver, s.can = d, driver.AbilitiesOf(d)
 }
 
 // rounds lets n rounds pass, a fifth of a second apart.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -12,12 +13,12 @@ import (
 // telling is a site that says when it has news.
 type telling struct {
 	*fakeSite
-	tell func(federation.News)
+	tell func(driver.News)
 }
 
-func (t *telling) Abilities() federation.Abilities { return federation.Abilities{Notify: t} }
+func (t *telling) Abilities() driver.Abilities { return driver.Abilities{Notify: t} }
 
-func (t *telling) Notify(f func(federation.News)) { t.tell = f }
+func (t *telling) Notify(f func(driver.News)) { t.tell = f }
 
 func TestNewsAreLookedAtAtOnce(t *testing.T) {
 	b := newBench(t)
@@ -35,7 +36,7 @@ func TestNewsAreLookedAtAtOnce(t *testing.T) {
 	b.ctl.Round(t.Context())
 	b.ctl.Round(t.Context())
 	b.want(id, federation.Pending, "", "cheap") // no time has passed: nothing was due
-	site.tell(federation.News{Jobs: true})
+	site.tell(driver.News{Jobs: true})
 	b.ctl.Round(t.Context()) // asks
 	b.ctl.Round(t.Context()) // takes in the answer
 	b.want(id, federation.Completed, "", "cheap")

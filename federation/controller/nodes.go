@@ -12,6 +12,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/audit"
+	"fsub/federation/driver"
 	"fsub/federation/health"
 	"fsub/federation/place"
 	"fsub/slurm/hostlist"
@@ -69,7 +70,7 @@ type jobTask struct {
 
 // nodesSet is the end of an order.
 type nodesSet struct {
-	order federation.NodeOrder
+	order driver.NodeOrder
 	left  map[string]error
 	err   error
 }
@@ -278,7 +279,7 @@ func (ns *nodes) mend(s *site, n *siteNodes) {
 			byText[text] = append(byText[text], node.Name)
 		}
 	}
-	order := federation.NodeOrder{Wish: federation.WishResume, Nodes: resume, Mark: ns.federation}
+	order := driver.NodeOrder{Wish: federation.WishResume, Nodes: resume, Mark: ns.federation}
 	if len(byText) > 0 {
 		text := slices.Sorted(maps.Keys(byText))[0]
 		order.Wish, order.Nodes, order.Text = federation.WishDrain, byText[text], text
@@ -295,7 +296,7 @@ func (ns *nodes) mend(s *site, n *siteNodes) {
 }
 
 // tell gives a site an order after the round's commit.
-func (ns *nodes) tell(s *site, n *siteNodes, o federation.NodeOrder) {
+func (ns *nodes) tell(s *site, n *siteNodes, o driver.NodeOrder) {
 	n.calling = true
 	set := s.can.Nodes
 	ns.calls.add(s, nodesSet{}, func(ctx context.Context) any {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/health"
 	"fsub/sbatch"
 )
@@ -18,13 +19,13 @@ type hall struct {
 	*able
 	states  map[string][]string // flags beside IDLE
 	reasons map[string]string
-	orders  []federation.NodeOrder
+	orders  []driver.NodeOrder
 	refuse  error // what SetNodes fails with
 	left    map[string]error
 	info    federation.NodeInfo // of all nodes
 }
 
-func (h *hall) Abilities() federation.Abilities { return federation.Abilities{Requeue: h, Nodes: h} }
+func (h *hall) Abilities() driver.Abilities { return driver.Abilities{Requeue: h, Nodes: h} }
 
 func (h *hall) Observe(ctx context.Context) (*federation.Observation, error) {
 	o, err := h.fakeSite.Observe(ctx)
@@ -42,7 +43,7 @@ func (h *hall) Observe(ctx context.Context) (*federation.Observation, error) {
 	return o, nil
 }
 
-func (h *hall) SetNodes(ctx context.Context, o federation.NodeOrder) (map[string]error, error) {
+func (h *hall) SetNodes(ctx context.Context, o driver.NodeOrder) (map[string]error, error) {
 	h.orders = append(h.orders, o)
 	if h.refuse != nil {
 		return nil, h.refuse

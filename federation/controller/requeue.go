@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/reasons"
 )
 
@@ -27,7 +28,7 @@ func (rq *requests) requeueAsked(j *job, r federation.Request) {
 	rq.batch.eventf(j, "%s asked for by %s", r.Kind, r.Who())
 }
 
-func requeueAt(q federation.Requeuer, ref federation.JobRef, tasks federation.TaskSet) func(context.Context) error {
+func requeueAt(q driver.Requeuer, ref federation.JobRef, tasks federation.TaskSet) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if q == nil {
 			return fmt.Errorf("%w: its driver cannot requeue", federation.ErrInvalid)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -21,7 +22,7 @@ type able struct {
 	err      error
 }
 
-func (a *able) Abilities() federation.Abilities { return federation.Abilities{Requeue: a, Update: a} }
+func (a *able) Abilities() driver.Abilities { return driver.Abilities{Requeue: a, Update: a} }
 
 func (a *able) Requeue(_ context.Context, ref federation.JobRef, _ []int) error {
 	if a.err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"fsub/accounting/power"
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/health"
 	"fsub/federation/share"
 )
@@ -16,7 +17,7 @@ import (
 type site struct {
 	federation.Site
 	driver federation.Driver
-	can    federation.Abilities // of it
+	can    driver.Abilities // of it
 	lifts  []health.Lift
 	power  func(now time.Time) *power.Rates
 	slots  chan struct{} // bounds the submissions that are under way at once
@@ -66,7 +67,7 @@ func (r *roster) remove(s *site) {
 
 // configure makes the site what is configured of it, at the start or later.
 func (s *site) configure(sc *Site) {
-	s.driver, s.can, s.power, s.lifts = sc.Driver, federation.AbilitiesOf(sc.Driver), sc.Power, sc.Lifts
+	s.driver, s.can, s.power, s.lifts = sc.Driver, driver.AbilitiesOf(sc.Driver), sc.Power, sc.Lifts
 	s.Prices, s.Speed, s.Data, s.Backlog, s.AccountBacklog = sc.Prices, sc.Speed, sc.Data, sc.Backlog, sc.AccountBacklog
 	s.Preempt, s.Users, s.Accounts, s.FileSystems, s.Options = sc.Preempt, sc.Users, sc.Accounts, sc.FileSystems, sc.Options
 }

@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/audit"
+	"fsub/federation/driver"
 	"fsub/federation/health"
 )
 
@@ -98,7 +99,7 @@ func (ns *nodes) lift(s *site, n *siteNodes, found map[string]lift) {
 	}
 	names := slices.Sorted(maps.Keys(found))
 	reason := found[names[0]].reason
-	o := federation.NodeOrder{Wish: federation.WishResume, Text: reason, Mark: ns.federation}
+	o := driver.NodeOrder{Wish: federation.WishResume, Text: reason, Mark: ns.federation}
 	now := ns.now()
 	for _, name := range names {
 		f := found[name]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/slurm/wire"
 )
 
@@ -26,7 +27,7 @@ func (rq *requests) suspendAsked(j *job, r federation.Request) {
 	rq.batch.eventf(j, "%s asked for by %s", r.Kind, r.Who())
 }
 
-func suspendAt(p federation.Suspender, ref federation.JobRef, kind federation.RequestKind) func(context.Context) error {
+func suspendAt(p driver.Suspender, ref federation.JobRef, kind federation.RequestKind) func(context.Context) error {
 	return func(ctx context.Context) error {
 		switch {
 		case p == nil:

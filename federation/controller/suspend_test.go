@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/sbatch"
 )
 
@@ -20,7 +21,7 @@ type pauser struct {
 	stale []federation.SiteJob // what the next look shows
 }
 
-func (p *pauser) Abilities() federation.Abilities { return federation.Abilities{Suspend: p} }
+func (p *pauser) Abilities() driver.Abilities { return driver.Abilities{Suspend: p} }
 
 func (p *pauser) Jobs(ctx context.Context, m federation.Mark) (federation.JobsReport, error) {
 	r, err := p.fakeSite.Jobs(ctx, m)

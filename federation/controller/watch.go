@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/place"
 	"fsub/federation/share"
 )
@@ -199,7 +200,7 @@ func (w *watch) listenTo(s *site) {
 	if s.can.Notify == nil {
 		return
 	}
-	s.can.Notify.Notify(func(what federation.News) {
+	s.can.Notify.Notify(func(what driver.News) {
 		if what.Jobs {
 			s.news.jobs.Store(true)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/place"
 	"fsub/sbatch"
 )
@@ -79,7 +80,7 @@ func (m *moody) Submit(ctx context.Context, s federation.Submission) (federation
 func (h *history) begin() {
 	for _, s := range h.ctl.sites.all {
 		m := &moody{fakeSite: h.site(s), rng: h.rng}
-		s.driver, s.can = m, federation.AbilitiesOf(m)
+		s.driver, s.can = m, driver.AbilitiesOf(m)
 	}
 	h.bad = map[federation.JobID]bool{}
 	h.ctl.queue.world.Watch(func(j *federation.Job) {

@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // Todo is what an order comes to, by a fresh look at the site's nodes: the names for each action, and those that are left alone, with the
 // reason. Nodes that are as they should be are in neither.
-func Todo(nodes []federation.Node, o federation.NodeOrder) (do map[Action][]string, left map[string]error) {
+func Todo(nodes []federation.Node, o driver.NodeOrder) (do map[Action][]string, left map[string]error) {
 	byName := make(map[string]*federation.Node, len(nodes))
 	for i := range nodes {
 		byName[nodes[i].Name] = &nodes[i]

@@ -9,6 +9,7 @@ import (
 	"fsub/accounting"
 	book "fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // costs are what the books have of a site by day and name.
@@ -46,7 +47,7 @@ func TestBillSettlesEstimate(t *testing.T) {
 	f := newFixture(t) // now is 2023-11-14 22:13:20
 	first := book.DayOf(time.Date(2023, 11, 1, 0, 0, 0, 0, time.UTC).Unix())
 	noon := func(day int) time.Time { return time.Unix((first+int64(day)-1)*24*3600+12*3600, 0) }
-	f.site.runs = []federation.SiteRun{run(1, noon(2)), run(2, noon(3)), run(3, noon(3)), run(4, noon(9))} // 2 dollars each
+	f.site.runs = []driver.SiteRun{run(1, noon(2)), run(2, noon(3)), run(3, noon(3)), run(4, noon(9))} // 2 dollars each
 	f.read()
 	const usd = accounting.Dollar
 	bill := federation.Bill{Site: "rhein", From: first, Until: first + 30, Told: noon(9).Unix(), Format: "FOCUS", Rows: 9, Lines: []federation.BillLine{

@@ -17,6 +17,7 @@ import (
 	"fsub/accounting"
 	"fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // Check is what the books and a site's own accounting say of some days.
@@ -115,7 +116,7 @@ func (c *Collector) Check(ctx context.Context, name federation.SiteName, from, u
 
 // runsOf are the runs that held something in a span of time: they have ended in it or since, or run still. Those are asked for only where sreport, which
 // counts them, is compared.
-func (c *Collector) runsOf(ctx context.Context, r *reader, from, until time.Time) (runs []federation.SiteRun, err error) {
+func (c *Collector) runsOf(ctx context.Context, r *reader, from, until time.Time) (runs []driver.SiteRun, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.Report) > 0 {
@@ -124,14 +125,14 @@ func (c *Collector) runsOf(ctx context.Context, r *reader, from, until time.Time
 		}
 	}
 	now := c.Now()
-	to, err := r.each(ctx, c, from, now, mostChecking, func(_ time.Time, some []federation.SiteRun) error {
+	to, err := r.each(ctx, c, from, now, mostChecking, func(_ time.Time, some []driver.SiteRun) error {
 		runs = append(runs, some...)
 		return nil
 	})
 	if err == nil && to.Before(now) {
 		err = fmt.Errorf("site %s: %w: its accounting is so slow that in %v it told only of the time until %s", r.Name, federation.ErrUnavailable, mostChecking, to.UTC().Format(time.DateTime))
 	}
-	return slices.DeleteFunc(runs, func(run federation.SiteRun) bool {
+	return slices.DeleteFunc(runs, func(run driver.SiteRun) bool {
 		return run.Start >= until.Unix() || run.End < from.Unix() || run.End == from.Unix() && run.Start < run.End
 	}), err
 }
@@ -237,7 +238,7 @@ func differ(with string, ours, theirs, may map[figure]int64) (out []Difference) 
 const mostNamed = 20
 
 // explain names the runs that are in one of the two only, or not the same in both.
-func (c *Collector) explain(ctx context.Context, out *Check, runs []federation.SiteRun, theirs map[ledger.ID]ledger.Entry, from, until int64) error {
+func (c *Collector) explain(ctx context.Context, out *Check, runs []driver.SiteRun, theirs map[ledger.ID]ledger.Entry, from, until int64) error {
 	booked := map[ledger.ID]bool{}
 	named := 0
 	name := func(e *ledger.Entry, ours, theirs int64, why string) {

@@ -14,6 +14,7 @@ import (
 	"fsub/accounting"
 	book "fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/ledger"
 	"fsub/federation/store"
 )
@@ -29,7 +30,7 @@ var zones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord
 
 // row is a row of slurmdbd's, known to it from seen until gone, and corrected in between.
 type row struct {
-	federation.SiteRun
+	driver.SiteRun
 	seen, gone, corrected time.Time // zero: never
 	wrong                 int64     // seconds that it was too long by until it was corrected
 }
@@ -41,9 +42,9 @@ type past struct {
 	fails func(from, until time.Time) error
 }
 
-func (p *past) Live(context.Context) ([]federation.SiteRun, error) { return nil, nil }
+func (p *past) Live(context.Context) ([]driver.SiteRun, error) { return nil, nil }
 
-func (p *past) Accounts(_ context.Context, from, until time.Time, _ bool) (out []federation.SiteRun, err error) {
+func (p *past) Accounts(_ context.Context, from, until time.Time, _ bool) (out []driver.SiteRun, err error) {
 	if err := p.fails(from, until); err != nil {
 		return nil, err
 	}
@@ -81,7 +82,7 @@ func drawRows(t *rapid.T, site string, from time.Time) (rows []row) {
 				State: state, Submit: submit.Unix(), Start: start.Unix(), End: end.Unix(), Wait: start.Unix() - eligible.Unix(), CPUUsed: -1, GPUUsed: -1,
 				Group: book.Group{Site: site, Account: rapid.SampledFrom([]string{"bio", "physics"}).Draw(t, "account"), User: "al"}}
 			e.Suspended = rapid.Int64Range(0, e.Elapsed()).Draw(t, "suspended")
-			r := row{SiteRun: federation.SiteRun{Entry: e}}
+			r := row{SiteRun: driver.SiteRun{Entry: e}}
 			r.seen = end.Add(-off) // when it is end there
 			if rapid.IntRange(0, 4).Draw(t, "late") == 0 {
 				r.seen = r.seen.Add(time.Duration(rapid.IntRange(1, 20*3600).Draw(t, "told late by")) * time.Second)
@@ -150,7 +151,7 @@ func TestEveryReadingGivesTheSameBooks(t *testing.T) {
 					if n++; n%2 == 0 {
 						return federation.ErrUnavailable
 					} else if until.Sub(from) > 20*time.Minute {
-						return federation.ErrTooLong
+						return driver.ErrTooLong
 					}
 					return nil
 				}

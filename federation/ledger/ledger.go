@@ -16,6 +16,7 @@ import (
 	"fsub/accounting"
 	"fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // Store is what a Collector reads of jobs.
@@ -45,8 +46,8 @@ type Config struct {
 // Site is one member of the federation.
 type Site struct {
 	Name     federation.SiteName
-	Accounts federation.Accountant // nil: it has no accounts of its own, or they are not read
-	Unread   bool                  // they are not read
+	Accounts driver.Accountant // nil: it has no accounts of its own, or they are not read
+	Unread   bool              // they are not read
 	Prices   accounting.Prices
 	Users    map[string]federation.SiteUser // by name here
 	// Report is a program with its first arguments that does what sreport does at the site; nil: none.

@@ -18,6 +18,7 @@ import (
 	book "fsub/accounting/ledger"
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/driver"
 	"fsub/federation/ledger"
 	"fsub/federation/store"
 	"fsub/sbatch"
@@ -25,7 +26,7 @@ import (
 
 // site is a site's accounting: what it tells of a span of time, and what it does wrong.
 type site struct {
-	runs  []federation.SiteRun
+	runs  []driver.SiteRun
 	fails func(from, until time.Time) error
 	asked int
 	most  int // runs in one answer
@@ -33,9 +34,9 @@ type site struct {
 	measured int
 }
 
-func (s *site) Live(context.Context) ([]federation.SiteRun, error) { return nil, nil }
+func (s *site) Live(context.Context) ([]driver.SiteRun, error) { return nil, nil }
 
-func (s *site) Accounts(_ context.Context, from, until time.Time, steps bool) (out []federation.SiteRun, err error) {
+func (s *site) Accounts(_ context.Context, from, until time.Time, steps bool) (out []driver.SiteRun, err error) {
 	if s.asked++; s.fails != nil {
 		if err := s.fails(from, until); err != nil {
 			return nil, err
@@ -104,9 +105,9 @@ func (f *fixture) total() (sum book.Sums) {
 }
 
 // run is a run of two CPUs for an hour that was submitted at the site.
-func run(number int64, ended time.Time) federation.SiteRun {
+func run(number int64, ended time.Time) driver.SiteRun {
 	end := ended.Unix()
-	return federation.SiteRun{Entry: book.Entry{ID: book.ID{Site: "rhein", Job: number, At: end - 4000}, Source: book.FromSite, ReadAt: now.UnixMilli(), TRES: "cpu=2", State: "COMPLETED",
+	return driver.SiteRun{Entry: book.Entry{ID: book.ID{Site: "rhein", Job: number, At: end - 4000}, Source: book.FromSite, ReadAt: now.UnixMilli(), TRES: "cpu=2", State: "COMPLETED",
 		Start: end - 3600, End: end, CPUUsed: -1, GPUUsed: -1, Group: book.Group{Site: "rhein", Account: "bio", User: "al"}}}
 }
 
@@ -134,7 +135,7 @@ func TestPayerCounts(t *testing.T) {
 		k.Account, k.SiteAccount, k.TRES, k.PricePerHour, k.Amount = "nlp", "bio", "cpu=2", 2*accounting.Dollar, 2*accounting.Dollar
 		r := run(int64(j.ID), now)
 		r.ID = book.ID{Site: "rhein", Kind: book.OwnJob, Job: int64(j.ID), At: now.Unix() - 3600}
-		f.site.runs = []federation.SiteRun{r, run(7, now)}
+		f.site.runs = []driver.SiteRun{r, run(7, now)}
 		if siteFirst {
 			f.read()
 		}
@@ -176,7 +177,7 @@ func TestOursCountOnce(t *testing.T) {
 		k.Account, k.TRES, k.PricePerHour, k.Amount = "bio", "cpu=2", 3*accounting.Dollar, 3*accounting.Dollar
 		r := run(int64(j.ID), now)
 		r.ID = book.ID{Site: "rhein", Kind: book.OwnJob, Job: int64(j.ID), At: now.Unix() - 3600}
-		f.site.runs = []federation.SiteRun{r}
+		f.site.runs = []driver.SiteRun{r}
 		charge := func() {
 			if err := f.store.Commit(t.Context(), &federation.Batch{Charges: []federation.Charge{k}}); err != nil {
 				t.Fatal(err)
@@ -206,7 +207,7 @@ func TestOursCountOnce(t *testing.T) {
 // What was submitted at the site counts, at the site's prices; what it learns of late too, and what was read is not read as new.
 func TestSiteIsRead(t *testing.T) {
 	f := newFixture(t)
-	f.site.runs = []federation.SiteRun{run(1, now.Add(-20*24*time.Hour)), run(2, now.Add(-40*24*time.Hour)), run(3, now)}
+	f.site.runs = []driver.SiteRun{run(1, now.Add(-20*24*time.Hour)), run(2, now.Add(-40*24*time.Hour)), run(3, now)}
 	f.read()
 	if got := f.total(); got.Runs != 2 || got.Amount != 4*accounting.Dollar {
 		t.Fatalf("at first: %+v", got)
@@ -229,7 +230,7 @@ func TestSiteThatCannotAnswer(t *testing.T) {
 	}
 	f.site.fails = func(from, until time.Time) error {
 		if until.Sub(from) > 20*time.Minute {
-			return federation.ErrTooLong
+			return driver.ErrTooLong
 		}
 		return nil
 	}
@@ -249,9 +250,9 @@ func TestSiteThatCannotAnswer(t *testing.T) {
 }
 
 // rented are machines.
-type rented []federation.Machine
+type rented []driver.Machine
 
-func (r rented) Machines(context.Context, federation.SiteName, time.Time, int) ([]federation.Machine, error) {
+func (r rented) Machines(context.Context, federation.SiteName, time.Time, int) ([]driver.Machine, error) {
 	return r, nil
 }
 
@@ -303,7 +304,7 @@ func TestFatesComeToTheCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		money := func(name string) accounting.Money { return accounting.Money(rapid.Int64Range(0, 1e9).Draw(t, name)) }
 		life := time.Duration(rapid.Int64Range(0, 1e15).Draw(t, "life"))
-		m := federation.Machine{Site: "aws", ID: fmt.Sprint("m", len(all)), GPUs: 1, PricePerHour: 1 + money("price"), Created: now.Add(-life), Ended: now, GangWait: money("gang"), Drained: money("drained")}
+		m := driver.Machine{Site: "aws", ID: fmt.Sprint("m", len(all)), GPUs: 1, PricePerHour: 1 + money("price"), Created: now.Add(-life), Ended: now, GangWait: money("gang"), Drained: money("drained")}
 		if rapid.Bool().Draw(t, "ready") {
 			m.Ready = m.Created.Add(time.Duration(rapid.Int64Range(0, int64(life)).Draw(t, "boot")))
 		}

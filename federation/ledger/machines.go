@@ -10,12 +10,13 @@ import (
 	"fsub/accounting"
 	"fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // MachineTeller tells which machines were rented.
 type MachineTeller interface {
 	// Machines returns those that are there, or ended at since or later, the newest first.
-	Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]federation.Machine, error)
+	Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]driver.Machine, error)
 }
 
 const (
@@ -67,7 +68,7 @@ func (c *Collector) Machines(ctx context.Context) error {
 }
 
 // overhead are the entries of one machine.
-func (c *Collector) overhead(ctx context.Context, m *federation.Machine) ([]ledger.Entry, error) {
+func (c *Collector) overhead(ctx context.Context, m *driver.Machine) ([]ledger.Entry, error) {
 	g := ledger.Group{Site: string(m.Site), Partition: m.Pool}
 	if m.Job != 0 {
 		jobs, err := c.Store.Jobs(ctx, federation.JobQuery{IDs: []federation.JobID{m.Job}, Alone: true})
@@ -111,7 +112,7 @@ type part struct {
 
 // uncharged shares out what a machine has cost and no run is charged. The entries come to that, to the second and to the millionth of a dollar: what is
 // paid says for how long. They follow one another, since nobody told when each was.
-func uncharged(e ledger.Entry, m *federation.Machine, parts ...part) (out []ledger.Entry) {
+func uncharged(e ledger.Entry, m *driver.Machine, parts ...part) (out []ledger.Entry) {
 	taken := accounting.Money(0)
 	seconds := func() int64 {
 		if m.PricePerHour <= 0 {

@@ -12,6 +12,7 @@ import (
 
 	"fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // slurmrestd builds an answer whole in memory, some MB for each job, and goes on with it when nobody waits for it any more. So each question is to be answered
@@ -119,7 +120,7 @@ func (p *pace) overlap() time.Duration {
 
 // each asks a site for a span of time, one question after the other, and hands over each answer with the time that it is for. The caller holds r.mu. It stops
 // without an error, and says how far it came, when it has used up the time that it may take; 0: any.
-func (r *reader) each(ctx context.Context, c *Collector, from, until time.Time, may time.Duration, take func(end time.Time, runs []federation.SiteRun) error) (time.Time, error) {
+func (r *reader) each(ctx context.Context, c *Collector, from, until time.Time, may time.Duration, take func(end time.Time, runs []driver.SiteRun) error) (time.Time, error) {
 	begun := c.Now()
 	for from.Before(until) {
 		asked := c.Now()
@@ -134,7 +135,7 @@ func (r *reader) each(ctx context.Context, c *Collector, from, until time.Time, 
 		took := c.Now().Sub(asked)
 		r.took = took
 		switch {
-		case errors.Is(err, federation.ErrTooLong):
+		case errors.Is(err, driver.ErrTooLong):
 			again, err := r.tooLong(ctx, c, from, end)
 			if err != nil {
 				return from, err
@@ -178,13 +179,13 @@ func (r *reader) tooLong(ctx context.Context, c *Collector, from, end time.Time)
 
 // measure fills in what CPUs and GPUs were used by some of the runs of an answer. That takes their steps, which cost the site much: so it is asked for few
 // runs at once, and not for those that ended too densely. If the site does not tell, they are booked without.
-func (r *reader) measure(ctx context.Context, c *Collector, runs []federation.SiteRun, fresh []*ledger.Entry) {
+func (r *reader) measure(ctx context.Context, c *Collector, runs []driver.SiteRun, fresh []*ledger.Entry) {
 	byID := make(map[ledger.ID]*ledger.Entry, len(fresh))
 	for _, e := range fresh {
 		byID[e.ID] = e
 	}
 	for some := range windows(runs, mostMeasured) {
-		if !slices.ContainsFunc(some, func(run federation.SiteRun) bool { return byID[run.ID] != nil }) {
+		if !slices.ContainsFunc(some, func(run driver.SiteRun) bool { return byID[run.ID] != nil }) {
 			continue
 		}
 		asked := c.Now()
@@ -204,10 +205,10 @@ func (r *reader) measure(ctx context.Context, c *Collector, runs []federation.Si
 }
 
 // windows are the runs in the order of their ends, at most so many at once, and each with all that ended in the same second. More are left out.
-func windows(runs []federation.SiteRun, most int) iter.Seq[[]federation.SiteRun] {
+func windows(runs []driver.SiteRun, most int) iter.Seq[[]driver.SiteRun] {
 	runs = slices.Clone(runs)
-	slices.SortFunc(runs, func(a, b federation.SiteRun) int { return cmp.Compare(a.End, b.End) })
-	return func(yield func([]federation.SiteRun) bool) {
+	slices.SortFunc(runs, func(a, b driver.SiteRun) int { return cmp.Compare(a.End, b.End) })
+	return func(yield func([]driver.SiteRun) bool) {
 		first := 0
 		for i := 0; i < len(runs); {
 			next := i + 1

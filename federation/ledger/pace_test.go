@@ -9,6 +9,7 @@ import (
 
 	book "fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // A minute in which 50,000 jobs end is read in answers of some hundreds; each run is booked once, and the dense time is not read again and again.
@@ -113,7 +114,7 @@ func TestRestsAfterTimeouts(t *testing.T) {
 // A machine that is busy answers late, whatever it is asked. A month is asked for all the same, and not by the minute.
 func TestSlowSite(t *testing.T) {
 	f := newFixture(t)
-	f.site.runs = []federation.SiteRun{run(1, now.Add(-29*24*time.Hour)), run(2, now.Add(-time.Hour))}
+	f.site.runs = []driver.SiteRun{run(1, now.Add(-29*24*time.Hour)), run(2, now.Add(-time.Hour))}
 	f.site.fails = func(from, until time.Time) error { f.now = f.now.Add(4 * time.Second); return nil }
 	for range 400 {
 		f.read()
@@ -156,7 +157,7 @@ func TestMeasures(t *testing.T) {
 // A site whose answers are too long even for a second is left alone, not asked for each second of a month.
 func TestAlwaysTooLong(t *testing.T) {
 	f := newFixture(t)
-	f.site.fails = func(from, until time.Time) error { return federation.ErrTooLong }
+	f.site.fails = func(from, until time.Time) error { return driver.ErrTooLong }
 	if err := f.books.Site(t.Context(), "rhein"); !errors.Is(err, federation.ErrUnavailable) || f.site.asked > 20 {
 		t.Errorf("asked %d times: %v", f.site.asked, err)
 	}
@@ -167,7 +168,7 @@ func TestUnreadableTRES(t *testing.T) {
 	f := newFixture(t)
 	bad := run(1, now.Add(-time.Hour))
 	bad.TRES = "cpu=2,energy=-2,mem=x"
-	f.site.runs = []federation.SiteRun{bad, run(2, now.Add(-time.Hour))}
+	f.site.runs = []driver.SiteRun{bad, run(2, now.Add(-time.Hour))}
 	f.read()
 	if got := f.total(); got.Runs != 2 || got.CPU != 2*7200 {
 		t.Errorf("%+v", got)
@@ -179,7 +180,7 @@ func TestImpossibleRun(t *testing.T) {
 	f := newFixture(t)
 	bad, huge := run(1, now.Add(-time.Hour)), run(2, now.Add(-time.Hour))
 	bad.Start, huge.TRES = 1, "cpu=2,mem=80000000000G"
-	f.site.runs = []federation.SiteRun{bad, huge, run(3, now.Add(-time.Hour))}
+	f.site.runs = []driver.SiteRun{bad, huge, run(3, now.Add(-time.Hour))}
 	f.read()
 	if got := f.total(); got.Runs != 1 || got.CPU != 7200 {
 		t.Errorf("%+v", got)

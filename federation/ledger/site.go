@@ -14,6 +14,7 @@ import (
 	"fsub/accounting"
 	"fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // reader reads the accounting of one site.
@@ -94,7 +95,7 @@ func (c *Collector) Site(ctx context.Context, name federation.SiteName) error {
 		}
 		from = from.Add(-r.pace.overlap())
 	}
-	if _, err := r.each(ctx, c, from, now, turn, func(end time.Time, runs []federation.SiteRun) error {
+	if _, err := r.each(ctx, c, from, now, turn, func(end time.Time, runs []driver.SiteRun) error {
 		err := c.book(ctx, r, runs, map[string]string{siteMark(name): strconv.FormatInt(end.Unix(), 10)})
 		if err == nil && end.After(r.at) {
 			r.at = end
@@ -140,7 +141,7 @@ func (c *Collector) rereadDay(ctx context.Context, r *reader, now time.Time) err
 		if was.part.IsZero() {
 			was.part = h
 		}
-		if _, err := r.each(ctx, c, was.part, end, left, func(to time.Time, runs []federation.SiteRun) error {
+		if _, err := r.each(ctx, c, was.part, end, left, func(to time.Time, runs []driver.SiteRun) error {
 			err := c.book(ctx, r, runs, nil)
 			if err == nil {
 				was.part, was.some = to, was.some+len(runs)
@@ -187,14 +188,14 @@ func (c *Collector) Again(ctx context.Context, name federation.SiteName, from, u
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, err := r.each(ctx, c, from, until, 0, func(_ time.Time, runs []federation.SiteRun) error { return c.book(ctx, r, runs, nil) })
+	_, err := r.each(ctx, c, from, until, 0, func(_ time.Time, runs []driver.SiteRun) error { return c.book(ctx, r, runs, nil) })
 	return err
 }
 
 var seed = maphash.MakeSeed()
 
 // book books runs that have ended; marks are set once all are booked.
-func (c *Collector) book(ctx context.Context, r *reader, runs []federation.SiteRun, marks map[string]string) error {
+func (c *Collector) book(ctx context.Context, r *reader, runs []driver.SiteRun, marks map[string]string) error {
 	var entries []ledger.Entry
 	sums := map[ledger.ID]uint64{}
 	for i := range runs {
@@ -239,7 +240,7 @@ func (c *Collector) book(ctx context.Context, r *reader, runs []federation.SiteR
 }
 
 // entry is a run of the site in the words of the federation, with the site's price.
-func (r *reader) entry(log *slog.Logger, run *federation.SiteRun) ledger.Entry {
+func (r *reader) entry(log *slog.Logger, run *driver.SiteRun) ledger.Entry {
 	e := run.Entry
 	if here, ok := r.names[e.Group.User]; ok {
 		e.Group.User = here

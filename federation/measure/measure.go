@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
+	"fsub/federation/usage"
 )
 
 // Store is what a Collector reads of jobs, and where it writes what they used.
 type Store interface {
-	federation.UsageStore
+	usage.Store
 	Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error)
 	Attempts(ctx context.Context, id federation.JobID) ([]federation.Attempt, error)
 }
@@ -25,7 +27,7 @@ type Store interface {
 // Config is what a Collector is made of. All but Now is required.
 type Config struct {
 	Store  Store
-	Site   func(federation.SiteName) federation.Measurer // nil: its accounting is not read
+	Site   func(federation.SiteName) driver.Measurer // nil: its accounting is not read
 	Logger *slog.Logger
 	Now    func() time.Time // nil: time.Now
 }
@@ -93,7 +95,7 @@ func (c *Collector) Round(ctx context.Context) error {
 		}
 		bySite[jobs[i].Site] = append(bySite[jobs[i].Site], ref)
 	}
-	found := map[federation.JobID][]federation.Usage{}
+	found := map[federation.JobID][]usage.Usage{}
 	for site, refs := range bySite {
 		m := c.Site(site)
 		if m == nil {
@@ -143,7 +145,7 @@ func (c *Collector) ref(ctx context.Context, j *federation.Job) (federation.JobR
 }
 
 // keep stores what was found, and nothing of a job that ended too long ago.
-func (c *Collector) keep(ctx context.Context, jobs []federation.Job, found map[federation.JobID][]federation.Usage, now time.Time) error {
+func (c *Collector) keep(ctx context.Context, jobs []federation.Job, found map[federation.JobID][]usage.Usage, now time.Time) error {
 	for i := range jobs {
 		j := &jobs[i]
 		list, ok := found[j.ID]

@@ -8,21 +8,23 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/measure"
 	"fsub/federation/store"
+	"fsub/federation/usage"
 	"fsub/sbatch"
 )
 
 // site knows of the jobs in ended, and notes what it was asked for.
 type site struct {
-	ended map[federation.JobID][]federation.Usage
+	ended map[federation.JobID][]usage.Usage
 	asked [][]federation.JobRef
 	err   error
 }
 
-func (s *site) Measured(_ context.Context, refs []federation.JobRef) (map[federation.JobID][]federation.Usage, error) {
+func (s *site) Measured(_ context.Context, refs []federation.JobRef) (map[federation.JobID][]usage.Usage, error) {
 	s.asked = append(s.asked, refs)
-	out := map[federation.JobID][]federation.Usage{}
+	out := map[federation.JobID][]usage.Usage{}
 	for _, r := range refs {
 		if u, ok := s.ended[r.ID]; ok {
 			out[r.ID] = u
@@ -45,9 +47,9 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { st.Close() })
-	w := &world{t: t, store: st, alpha: &site{ended: map[federation.JobID][]federation.Usage{}}, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
-	w.c = measure.New(measure.Config{Store: st, Site: func(name federation.SiteName) federation.Measurer {
-		return map[federation.SiteName]federation.Measurer{"alpha": w.alpha}[name]
+	w := &world{t: t, store: st, alpha: &site{ended: map[federation.JobID][]usage.Usage{}}, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	w.c = measure.New(measure.Config{Store: st, Site: func(name federation.SiteName) driver.Measurer {
+		return map[federation.SiteName]driver.Measurer{"alpha": w.alpha}[name]
 	},
 		Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return w.now }})
 	return w
@@ -78,7 +80,7 @@ func (w *world) round() {
 	}
 }
 
-func (w *world) usage(id federation.JobID) []federation.Usage {
+func (w *world) usage(id federation.JobID) []usage.Usage {
 	all, err := w.store.UsageOf(w.t.Context(), []federation.JobID{id})
 	if err != nil {
 		w.t.Fatal(err)
@@ -91,9 +93,9 @@ func TestOnce(t *testing.T) {
 	w := newWorld(t)
 	low := int64(0)
 	id, _ := w.ended("alpha"), w.ended("")
-	want := []federation.Usage{{Job: id, Index: -1, Flags: []string{"SchedMain"}, Total: 15 * time.Millisecond, Steps: []federation.Step{
-		{ID: "0", Name: "true", State: federation.Completed, NumNodes: 1, Start: w.now, End: w.now, MinFreq: &low, Allocated: []federation.Amount{{Type: "cpu", Count: 2}},
-			In: federation.Measured{Max: []federation.TaskAmount{{Amount: federation.Amount{Type: "fs", Name: "disk", Count: 7}, Task: 1, Node: "a1"}}}}}}}
+	want := []usage.Usage{{Job: id, Index: -1, Flags: []string{"SchedMain"}, Total: 15 * time.Millisecond, Steps: []usage.Step{
+		{ID: "0", Name: "true", State: federation.Completed, NumNodes: 1, Start: w.now, End: w.now, MinFreq: &low, Allocated: []usage.Amount{{Type: "cpu", Count: 2}},
+			In: usage.Measured{Max: []usage.TaskAmount{{Amount: usage.Amount{Type: "fs", Name: "disk", Count: 7}, Task: 1, Node: "a1"}}}}}}}
 	w.alpha.ended[id] = want
 	w.round()
 	w.round()
@@ -123,7 +125,7 @@ func TestLate(t *testing.T) {
 	w.now = w.now.Add(10 * time.Minute)
 	w.round()
 	before := len(w.alpha.asked)
-	w.alpha.ended[id] = []federation.Usage{{Index: -1}}
+	w.alpha.ended[id] = []usage.Usage{{Index: -1}}
 	w.now = w.now.Add(10 * time.Minute)
 	w.round()
 	if len(w.alpha.asked) != before || len(w.usage(id)) != 1 {
@@ -136,7 +138,7 @@ func TestOtherSite(t *testing.T) {
 	w := newWorld(t)
 	w.ended("beta")
 	id := w.ended("alpha")
-	w.alpha.ended[id] = []federation.Usage{{Index: -1, Total: time.Second}}
+	w.alpha.ended[id] = []usage.Usage{{Index: -1, Total: time.Second}}
 	w.round()
 	if got := w.usage(id); len(got) != 1 || got[0].Total != time.Second {
 		t.Errorf("%+v", got)

@@ -14,6 +14,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/reports"
 	"fsub/federation/store"
+	"fsub/federation/usage"
 	"fsub/sbatch"
 )
 
@@ -26,7 +27,7 @@ type books struct {
 	Events                map[federation.JobID][]federation.Event
 	Requests              []federation.Request
 	Sites                 map[federation.SiteName]federation.SiteRecord
-	Usage                 map[federation.JobID][]federation.Usage
+	Usage                 map[federation.JobID][]usage.Usage
 	Runs, Gangs, Machines []poolRecord
 	PoolPayloads          map[string]string
 }

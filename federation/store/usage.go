@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/usage"
 )
 
-var _ federation.UsageStore = (*Store)(nil)
+var _ usage.Store = (*Store)(nil)
 
 const insertUsage = "INSERT INTO usage (job_id, task_index, data) VALUES ($1, $2, $3)"
 
-// PutUsage implements [federation.UsageStore]. A job that does not exist is ErrNotFound.
-func (s *past) PutUsage(ctx context.Context, job federation.JobID, all []federation.Usage) error {
+// PutUsage implements [usage.Store]. A job that does not exist is ErrNotFound.
+func (s *past) PutUsage(ctx context.Context, job federation.JobID, all []usage.Usage) error {
 	if len(all) == 0 {
-		all = []federation.Usage{{Index: -1}}
+		all = []usage.Usage{{Index: -1}}
 	}
 	rows := make([][]byte, len(all))
 	for i := range all {
@@ -50,7 +51,7 @@ func (s *past) PutUsage(ctx context.Context, job federation.JobID, all []federat
 	return nil
 }
 
-func readUsage(r *row) (u federation.Usage) {
+func readUsage(r *row) (u usage.Usage) {
 	u.Job, u.Index = federation.JobID(r.int()), int(r.int())
 	if err := json.Unmarshal(r.bytes(), &u); err != nil && r.err == nil {
 		r.err = fmt.Errorf("%w: the store is damaged: usage of job %d: %v", federation.ErrUnavailable, u.Job, err)
@@ -58,9 +59,9 @@ func readUsage(r *row) (u federation.Usage) {
 	return u
 }
 
-// UsageOf implements [federation.UsageStore].
-func (s *past) UsageOf(ctx context.Context, ids []federation.JobID) (map[federation.JobID][]federation.Usage, error) {
-	out := make(map[federation.JobID][]federation.Usage)
+// UsageOf implements [usage.Store].
+func (s *past) UsageOf(ctx context.Context, ids []federation.JobID) (map[federation.JobID][]usage.Usage, error) {
+	out := make(map[federation.JobID][]usage.Usage)
 	for part := range slices.Chunk(sorted(ids), maxIDs) {
 		args := make([]any, len(part))
 		for i, id := range part {
@@ -78,7 +79,7 @@ func (s *past) UsageOf(ctx context.Context, ids []federation.JobID) (map[federat
 	return out, nil
 }
 
-// Unmeasured implements [federation.UsageStore].
+// Unmeasured implements [usage.Store].
 func (s *past) Unmeasured(ctx context.Context, since time.Time, limit int) ([]federation.JobID, error) {
 	ids, err := query(ctx, s.readers, func(r *row) federation.JobID { return federation.JobID(r.int()) },
 		"SELECT id FROM jobs WHERE NOT live AND end_time >= $1 AND end_time > 0 AND start_time > 0 AND attempt > 0 "+

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/store"
+	"fsub/federation/usage"
 	"fsub/sbatch"
 )
 
@@ -53,7 +54,7 @@ func TestUsage(t *testing.T) {
 	if got := unmeasured(1); !slices.Equal(got, []federation.JobID{first}) {
 		t.Errorf("the first of them is %v", got)
 	}
-	for _, list := range [][]federation.Usage{{{Index: 0}, {Index: 1}}, {{Index: 1, Total: time.Second}}} {
+	for _, list := range [][]usage.Usage{{{Index: 0}, {Index: 1}}, {{Index: 1, Total: time.Second}}} {
 		if err := st.PutUsage(t.Context(), first, list); err != nil {
 			t.Fatal(err)
 		}

@@ -6,32 +6,33 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/usage"
 )
 
-// Usage is a federation.UsageStore in memory. It knows no jobs, so that all are measured.
+// Usage is a usage.Store in memory. It knows no jobs, so that all are measured.
 type Usage struct {
 	mu   sync.Mutex
-	jobs map[federation.JobID][]federation.Usage
+	jobs map[federation.JobID][]usage.Usage
 }
 
-var _ federation.UsageStore = (*Usage)(nil)
+var _ usage.Store = (*Usage)(nil)
 
 // NewUsage returns an empty one.
-func NewUsage() *Usage { return &Usage{jobs: map[federation.JobID][]federation.Usage{}} }
+func NewUsage() *Usage { return &Usage{jobs: map[federation.JobID][]usage.Usage{}} }
 
-// PutUsage implements federation.UsageStore.
-func (u *Usage) PutUsage(_ context.Context, job federation.JobID, list []federation.Usage) error {
+// PutUsage implements usage.Store.
+func (u *Usage) PutUsage(_ context.Context, job federation.JobID, list []usage.Usage) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.jobs[job] = list
 	return nil
 }
 
-// UsageOf implements federation.UsageStore.
-func (u *Usage) UsageOf(_ context.Context, ids []federation.JobID) (map[federation.JobID][]federation.Usage, error) {
+// UsageOf implements usage.Store.
+func (u *Usage) UsageOf(_ context.Context, ids []federation.JobID) (map[federation.JobID][]usage.Usage, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	out := map[federation.JobID][]federation.Usage{}
+	out := map[federation.JobID][]usage.Usage{}
 	for _, id := range ids {
 		if list, ok := u.jobs[id]; ok {
 			out[id] = list
@@ -40,7 +41,7 @@ func (u *Usage) UsageOf(_ context.Context, ids []federation.JobID) (map[federati
 	return out, nil
 }
 
-// Unmeasured implements federation.UsageStore.
+// Unmeasured implements usage.Store.
 func (u *Usage) Unmeasured(context.Context, time.Time, int) ([]federation.JobID, error) {
 	return nil, nil
 }

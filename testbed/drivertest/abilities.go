@@ -4,18 +4,19 @@ import (
 	"reflect"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // testAbilities: a driver names whatever it can do beyond federation.Driver, the same each time, and so does one that wraps it.
 func testAbilities(s *suite) {
 	can := told(s.Driver)
 	for ability, has := range map[string]bool{
-		"Requeue": implements[federation.Requeuer](s.Driver), "Suspend": implements[federation.Suspender](s.Driver),
-		"Update": implements[federation.Updater](s.Driver), "Notify": implements[federation.Notifier](s.Driver),
-		"Run": implements[federation.Runner](s.Driver), "Measure": implements[federation.Measurer](s.Driver),
-		"Steps": implements[federation.StepTeller](s.Driver), "SignalStep": implements[federation.StepSignaller](s.Driver),
-		"Pools": implements[federation.PoolTeller](s.Driver), "Nodes": implements[federation.NodeSetter](s.Driver),
-		"Accounts": implements[federation.Accountant](s.Driver),
+		"Requeue": implements[driver.Requeuer](s.Driver), "Suspend": implements[driver.Suspender](s.Driver),
+		"Update": implements[driver.Updater](s.Driver), "Notify": implements[driver.Notifier](s.Driver),
+		"Run": implements[driver.Runner](s.Driver), "Measure": implements[driver.Measurer](s.Driver),
+		"Steps": implements[driver.StepTeller](s.Driver), "SignalStep": implements[driver.StepSignaller](s.Driver),
+		"Pools": implements[driver.PoolTeller](s.Driver), "Nodes": implements[driver.NodeSetter](s.Driver),
+		"Accounts": implements[driver.Accountant](s.Driver),
 	} {
 		if has && !can[ability] {
 			s.Errorf("the driver has the methods of %s, and does not tell of it", ability)
@@ -31,7 +32,7 @@ func testAbilities(s *suite) {
 // told are the abilities that a driver tells of, by name.
 func told(d federation.Driver) map[string]bool {
 	can := map[string]bool{}
-	v := reflect.ValueOf(federation.AbilitiesOf(d))
+	v := reflect.ValueOf(driver.AbilitiesOf(d))
 	for i := range v.NumField() {
 		can[v.Type().Field(i).Name] = !v.Field(i).IsNil()
 	}

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/sbatch"
 )
 
 // update asks for a change of a job that was submitted as sub. A driver that cannot is one that has changed nothing.
 func (s *suite) update(sub federation.Submission, change func(*federation.Job)) (err error, can bool) {
 	s.Helper()
-	u := federation.AbilitiesOf(s.Driver).Update
+	u := driver.AbilitiesOf(s.Driver).Update
 	if u == nil {
 		return nil, false
 	}
@@ -62,7 +63,7 @@ func testUpdateUnknown(s *suite) {
 // testRequeue: a job that is requeued waits again under its ID and key, and is one restart on. Where the site cannot it runs on. A site that has room and makes it wait
 // no longer than that may run it again already.
 func testRequeue(s *suite) {
-	q := federation.AbilitiesOf(s.Driver).Requeue
+	q := driver.AbilitiesOf(s.Driver).Requeue
 	if q == nil {
 		s.Skip("SKIPPED: the driver has no Requeue")
 	}
@@ -93,7 +94,7 @@ func testRequeue(s *suite) {
 
 // testSuspend: a suspended job keeps its start and its nodes, goes on when it is resumed, and can be cancelled. What is asked twice is no error.
 func testSuspend(s *suite) {
-	p := federation.AbilitiesOf(s.Driver).Suspend
+	p := driver.AbilitiesOf(s.Driver).Suspend
 	if p == nil {
 		s.Skip("SKIPPED: the driver has no Suspend")
 	}

@@ -1,6 +1,6 @@
 // Package drivertest is the conformance suite of federation.Driver: each promise of that interface's comments is one
 // subtest that runs alone. Every driver passes it: real Slurm of each version, the simulated site, each cloud provider. What a site
-// cannot do its driver declares (federation.Abilities), and what a test bed cannot do its [Harness] leaves nil; both
+// cannot do its driver declares (driver.Abilities), and what a test bed cannot do its [Harness] leaves nil; both
 // are printed as skipped, with the reason.
 //
 // Start with [Run]; suite.go holds the list of promises.
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // Harness is a site to be tested, with what the tests must know of it.
@@ -73,7 +74,7 @@ func Run(t *testing.T, h Harness) {
 		h.Hasty = h.Driver
 	}
 	limits := map[string]string{}
-	if can := federation.AbilitiesOf(h.Driver); can.Limits != nil {
+	if can := driver.AbilitiesOf(h.Driver); can.Limits != nil {
 		limits = can.Limits()
 	}
 	t.Run("Promises", func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // nodesOf are the names of the partition's nodes, with a function that tells how one is now.
@@ -30,9 +31,9 @@ func (s *suite) nodesOf() (names []string, now func(name string) federation.Node
 }
 
 // setNodes has nodes drained or resumed. A site whose token may not is one that has changed nothing.
-func (s *suite) setNodes(o federation.NodeOrder) map[string]error {
+func (s *suite) setNodes(o driver.NodeOrder) map[string]error {
 	s.Helper()
-	set := federation.AbilitiesOf(s.Driver).Nodes
+	set := driver.AbilitiesOf(s.Driver).Nodes
 	if set == nil {
 		s.Skip("SKIPPED: the driver has no Nodes")
 	}
@@ -75,7 +76,7 @@ func (s *suite) accept(script string) federation.JobID {
 func (s *suite) nodesBack(names []string, marks ...string) {
 	s.Cleanup(func() {
 		for _, mark := range marks {
-			left, err := federation.AbilitiesOf(s.Driver).Nodes.SetNodes(s.ctx, federation.NodeOrder{Wish: federation.WishResume, Nodes: names, Mark: mark})
+			left, err := driver.AbilitiesOf(s.Driver).Nodes.SetNodes(s.ctx, driver.NodeOrder{Wish: federation.WishResume, Nodes: names, Mark: mark})
 			if err != nil {
 				s.Errorf("resume all: %v %v", left, err)
 			}
@@ -92,7 +93,7 @@ func testNodes(s *suite) {
 	names, now := s.nodesOf()
 	runs := s.accept("sleep 300")
 	s.untilState(runs, federation.Running)
-	o := federation.NodeOrder{Wish: federation.WishDrain, Nodes: names, Text: `fed:olga:T-1 the fan's "loud" again`, Mark: "fed"}
+	o := driver.NodeOrder{Wish: federation.WishDrain, Nodes: names, Text: `fed:olga:T-1 the fan's "loud" again`, Mark: "fed"}
 	left := s.setNodes(o)
 	s.nodesBack(names, "fed")
 	if len(left) > 0 {
@@ -117,7 +118,7 @@ func testNodes(s *suite) {
 	if j := s.lookup(runs); j.State != federation.Running || j.Restarts != 0 {
 		s.Errorf("the job that runs there is %s after %d restarts", j.State, j.Restarts)
 	}
-	if left := s.setNodes(federation.NodeOrder{Wish: federation.WishResume, Nodes: names, Mark: "fed"}); len(left) > 0 {
+	if left := s.setNodes(driver.NodeOrder{Wish: federation.WishResume, Nodes: names, Mark: "fed"}); len(left) > 0 {
 		s.Fatalf("resume: left %v", left)
 	}
 	s.untilState(waits, federation.Completed)
@@ -131,14 +132,14 @@ func testNodes(s *suite) {
 // testNodesOfOthers: a drain of somebody else is neither ended nor given another reason, and does not keep the others from being drained.
 func testNodesOfOthers(s *suite) {
 	names, now := s.nodesOf()
-	theirs := federation.NodeOrder{Wish: federation.WishDrain, Nodes: names[:1], Text: "theirs:admin: cooling", Mark: "theirs"}
+	theirs := driver.NodeOrder{Wish: federation.WishDrain, Nodes: names[:1], Text: "theirs:admin: cooling", Mark: "theirs"}
 	left := s.setNodes(theirs)
 	s.nodesBack(names, "theirs", "fed")
 	if len(left) > 0 {
 		s.Fatalf("their drain: left %v", left)
 	}
 	for _, wish := range []federation.NodeWish{federation.WishDrain, federation.WishResume} {
-		left := s.setNodes(federation.NodeOrder{Wish: wish, Nodes: append(slices.Clone(names), "nosuchnode"), Text: "fed:olga: fan", Mark: "fed"})
+		left := s.setNodes(driver.NodeOrder{Wish: wish, Nodes: append(slices.Clone(names), "nosuchnode"), Text: "fed:olga: fan", Mark: "fed"})
 		if len(left) != 2 || !errors.Is(left[names[0]], federation.ErrConflict) || !errors.Is(left["nosuchnode"], federation.ErrNotFound) ||
 			!strings.Contains(fmt.Sprint(left[names[0]]), "cooling") {
 			s.Errorf("%s: left %v", wish, left)

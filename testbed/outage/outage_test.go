@@ -15,6 +15,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/driver"
 	"fsub/testbed/bed"
 	"fsub/testbed/suite"
 )
@@ -330,7 +331,7 @@ func TestPartialOutages(t *testing.T) {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(checks, func(k v1.SiteCheck) bool { return k.Name == "token" })
-		if i < 0 || checks[i].Result != federation.CheckFailed || !strings.Contains(checks[i].Detail, "expired at") {
+		if i < 0 || checks[i].Result != driver.CheckFailed || !strings.Contains(checks[i].Detail, "expired at") {
 			t.Errorf("fed site test: %+v", checks)
 		}
 		if err := newToken(ctx, 24*time.Hour); err != nil {
@@ -365,7 +366,7 @@ func TestPartialOutages(t *testing.T) {
 			}
 			for _, k := range checks {
 				t.Logf("%s: %s %s: %s %s", name, k.Name, k.Result, k.Detail, k.Advice)
-				if k.Result == federation.CheckFailed || k.Name == "node updates" && k.Result != federation.CheckOK {
+				if k.Result == driver.CheckFailed || k.Name == "node updates" && k.Result != driver.CheckOK {
 					t.Errorf("%s: %s", name, k.Name)
 				}
 			}

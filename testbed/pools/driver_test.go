@@ -7,6 +7,7 @@ import (
 
 	"fsub/cloud"
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // now is the driver, while the daemon is up.
@@ -27,11 +28,11 @@ func (w *world) lifetime() context.Context {
 
 var _ federation.Driver = (*world)(nil)
 
-func (w *world) Abilities() federation.Abilities {
-	return federation.Abilities{Requeue: w, Suspend: w, Nodes: w, Limits: w.Limits}
+func (w *world) Abilities() driver.Abilities {
+	return driver.Abilities{Requeue: w, Suspend: w, Nodes: w, Limits: w.Limits}
 }
 
-func (w *world) SetNodes(ctx context.Context, o federation.NodeOrder) (map[string]error, error) {
+func (w *world) SetNodes(ctx context.Context, o driver.NodeOrder) (map[string]error, error) {
 	d, err := w.now()
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/aws"
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/store"
 	"fsub/testbed/drivertest"
 )
@@ -39,15 +40,15 @@ func tell(ctx context.Context, s *site, f func(context.Context, *cloud.Driver) e
 
 var _ federation.Driver = (*site)(nil)
 
-func (s *site) Abilities() federation.Abilities {
-	return federation.Abilities{Requeue: s, Suspend: s, Nodes: s, Limits: s.Limits}
+func (s *site) Abilities() driver.Abilities {
+	return driver.Abilities{Requeue: s, Suspend: s, Nodes: s, Limits: s.Limits}
 }
 
 func (s *site) Observe(ctx context.Context) (*federation.Observation, error) {
 	return ask(ctx, s, func(ctx context.Context, d *cloud.Driver) (*federation.Observation, error) { return d.Observe(ctx) })
 }
 
-func (s *site) SetNodes(ctx context.Context, o federation.NodeOrder) (map[string]error, error) {
+func (s *site) SetNodes(ctx context.Context, o driver.NodeOrder) (map[string]error, error) {
 	return ask(ctx, s, func(ctx context.Context, d *cloud.Driver) (map[string]error, error) { return d.SetNodes(ctx, o) })
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/testbed/gce"
 )
 
@@ -30,7 +31,7 @@ func TestGoogle(t *testing.T) {
 			t.Errorf("test %s: %d checks, %v", site, len(checks), err)
 		}
 		for _, k := range checks {
-			if want := slices.Contains(warned, k.Name); (k.Result == federation.CheckWarning) != want || k.Result == federation.CheckFailed {
+			if want := slices.Contains(warned, k.Name); (k.Result == driver.CheckWarning) != want || k.Result == driver.CheckFailed {
 				t.Errorf("%s: %+v", site, k)
 			}
 		}

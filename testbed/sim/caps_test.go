@@ -27,7 +27,7 @@ func TestCapsSurviveCrashes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			crashes, outages, lost, waited := 0, 0, 0, 0
 			for seed := range seeds {
-				r := play(t, Config{Seed: 5000 + seed, Jobs: 150, Sites: sites(4, driver(t)), Caps: c.set, MeanGap: 20 * time.Millisecond, Limit: 12 * time.Hour,
+				r := play(t, Config{Seed: 5000 + seed, Jobs: 150, Sites: sites(4, slurmAt(t)), Caps: c.set, MeanGap: 20 * time.Millisecond, Limit: 12 * time.Hour,
 					Crash: 5 * time.Second, Away: 30 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}})
 				if r.Completed != r.Submitted || r.Runs != r.Submitted {
 					t.Errorf("not every job ran exactly once and to its end: %+v", r)

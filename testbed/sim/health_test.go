@@ -36,7 +36,7 @@ var clinicUsers = []string{"alice", "bob", "carol", "dave", "erin"}
 
 func newClinic(t *testing.T, seed uint64, nodes int) *clinic {
 	c := &clinic{t: t, rng: rand.New(rand.NewPCG(seed, 7)), clock: simsite.NewVirtualClock(start), poison: map[federation.JobID]bool{}, good: map[federation.JobID]bool{}}
-	s := sites(nodes, driver(t))[0]
+	s := sites(nodes, slurmAt(t))[0]
 	s.Config.Clock, s.Config.Seed, s.Config.Users = c.clock, seed, nil
 	s.Config.EnforceAssociations = false
 	for i, name := range clinicUsers {

@@ -27,7 +27,7 @@ func TestLostSite(t *testing.T) {
 	defer st.Close()
 	var members []controller.Site
 	var sims []*simsite.Site
-	for i, s := range sites(nodes, driver(t))[:2] { // a, and the cheaper b
+	for i, s := range sites(nodes, slurmAt(t))[:2] { // a, and the cheaper b
 		s.Config.Clock, s.Config.Seed = clock, uint64(i)+1
 		if i == 0 {
 			s.Config.Nodes[0].Names = "a[1-30]"

@@ -41,7 +41,7 @@ func TestMoves(t *testing.T) {
 	}
 	for name, kills := range map[string]time.Duration{"daemon": 0, "controllers": time.Minute} {
 		t.Run(name, func(t *testing.T) {
-			cfg := Config{Seed: 7, Jobs: jobs, Sites: sites(nodes, driver(t))[:2], MeanGap: 100 * time.Millisecond, Limit: 12 * time.Hour, Crowd: crowd(nodes),
+			cfg := Config{Seed: 7, Jobs: jobs, Sites: sites(nodes, slurmAt(t))[:2], MeanGap: 100 * time.Millisecond, Limit: 12 * time.Hour, Crowd: crowd(nodes),
 				Crash: 20 * time.Second, Controller: kills, Loss: Loss{Request: 0.01, Refused: 0.01, Reply: 0.03}}
 			cfg.Sites[0].Prices, cfg.Sites[1].Prices = map[string]float64{"gres/gpu": 1}, map[string]float64{"gres/gpu": 1}
 			r := play(t, cfg)

@@ -22,7 +22,7 @@ func TestPartialOutages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	s := sites(4, driver(t))[0]
+	s := sites(4, slurmAt(t))[0]
 	s.Config.Clock, s.Config.Seed = clock, 1
 	site, err := simsite.New(s.Config)
 	if err != nil {

@@ -12,7 +12,7 @@ func TestPreemptionSurvivesCrashes(t *testing.T) {
 		seized := 0
 		for seed := range uint64(2) {
 			t.Run(fmt.Sprint(crash, seed), func(t *testing.T) {
-				all := sites(4, driver(t))
+				all := sites(4, slurmAt(t))
 				for i := range all {
 					all[i].Config.Users[0].QOS = []string{"low", "high"}
 				}

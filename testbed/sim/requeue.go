@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // requeueDue has a user requeue a job that runs, if it is time for that.
@@ -47,8 +48,8 @@ func (w *world) settled(ctx context.Context) (bool, error) {
 }
 
 // Abilities are those of the driver inside.
-func (d *mortalDriver) Abilities() federation.Abilities {
-	can := federation.AbilitiesOf(d.Driver)
+func (d *mortalDriver) Abilities() driver.Abilities {
+	can := driver.AbilitiesOf(d.Driver)
 	if can.Requeue != nil {
 		can.Requeue = d
 	}
@@ -56,8 +57,8 @@ func (d *mortalDriver) Abilities() federation.Abilities {
 }
 
 // Abilities are those of the driver inside.
-func (d *lossy) Abilities() federation.Abilities {
-	can := federation.AbilitiesOf(d.Driver)
+func (d *lossy) Abilities() driver.Abilities {
+	can := driver.AbilitiesOf(d.Driver)
 	if can.Requeue != nil {
 		can.Requeue = d
 	}
@@ -66,10 +67,10 @@ func (d *lossy) Abilities() federation.Abilities {
 
 // Requeue is a step of the daemon too.
 func (d *mortalDriver) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
-	return d.life.step(func() error { return federation.AbilitiesOf(d.Driver).Requeue.Requeue(ctx, ref, tasks) })
+	return d.life.step(func() error { return driver.AbilitiesOf(d.Driver).Requeue.Requeue(ctx, ref, tasks) })
 }
 
 // Requeue may get lost, or its reply.
 func (d *lossy) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
-	return d.call(func() error { return federation.AbilitiesOf(d.Driver).Requeue.Requeue(ctx, ref, tasks) })
+	return d.call(func() error { return driver.AbilitiesOf(d.Driver).Requeue.Requeue(ctx, ref, tasks) })
 }

@@ -30,7 +30,7 @@ func TestShortJobs(t *testing.T) {
 		"long":   {false, time.Minute, 200, 1.15, 16},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sites(4, driver(t))[0]
+			s := sites(4, slurmAt(t))[0]
 			s.Config.Nodes[0].CPUs = slots / 4
 			clock := simsite.NewVirtualClock(start)
 			s.Config.Clock = clock

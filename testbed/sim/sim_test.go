@@ -25,8 +25,8 @@ var (
 
 var key = []byte("the key of every simulated site")
 
-// driver makes the real driver, speaking to the simulated site without a socket.
-func driver(t *testing.T) func(*simsite.Site) (federation.Driver, error) {
+// slurmAt makes the real driver, speaking to the simulated site without a socket.
+func slurmAt(t *testing.T) func(*simsite.Site) (federation.Driver, error) {
 	file := filepath.Join(t.TempDir(), "jwt.key")
 	if err := os.WriteFile(file, key, 0o600); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func play(t *testing.T, cfg Config) Report {
 
 // TestCalm: nothing fails, so every job runs once. It goes through the driver for real sites.
 func TestCalm(t *testing.T) {
-	r := play(t, Config{Seed: 1, Jobs: 300, Sites: sites(4, driver(t)), MeanGap: 200 * time.Millisecond, Limit: time.Hour})
+	r := play(t, Config{Seed: 1, Jobs: 300, Sites: sites(4, slurmAt(t)), MeanGap: 200 * time.Millisecond, Limit: time.Hour})
 	if r.Runs != r.Submitted || r.Completed != r.Submitted {
 		t.Errorf("%+v: every job should have run once and completed", r)
 	}
@@ -134,7 +134,7 @@ func TestArrays(t *testing.T) {
 		histories, each = 10, 300
 	}
 	for i := range histories {
-		r := play(t, Config{Seed: uint64(2000 + i), Jobs: each, Sites: sites(4, driver(t)), MeanGap: time.Second, MaxTasks: 80, Limit: 24 * time.Hour,
+		r := play(t, Config{Seed: uint64(2000 + i), Jobs: each, Sites: sites(4, slurmAt(t)), MeanGap: time.Second, MaxTasks: 80, Limit: 24 * time.Hour,
 			Crash: 10 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}})
 		sum.Tasks, sum.Parts, sum.Crashes, sum.Lost = sum.Tasks+r.Tasks, sum.Parts+r.Parts, sum.Crashes+r.Crashes, sum.Lost+r.Lost
 	}
@@ -160,7 +160,7 @@ func playMany(t *testing.T, cfg Config) (sum Report) {
 	}
 	for i := range histories {
 		c := cfg
-		c.Seed, c.Jobs, c.Sites, c.MeanGap, c.Limit = uint64(1000+i), each, sites(16, driver(t)), 80*time.Millisecond, 12*time.Hour
+		c.Seed, c.Jobs, c.Sites, c.MeanGap, c.Limit = uint64(1000+i), each, sites(16, slurmAt(t)), 80*time.Millisecond, 12*time.Hour
 		r := play(t, c)
 		sum.Submitted += r.Submitted
 		sum.Completed += r.Completed
@@ -183,7 +183,7 @@ func playMany(t *testing.T, cfg Config) (sum Report) {
 
 // TestReplay: equal seeds give equal histories.
 func TestReplay(t *testing.T) {
-	cfg := Config{Seed: 7, Jobs: 200, Sites: sites(2, driver(t)), MeanGap: 150 * time.Millisecond, Limit: 12 * time.Hour,
+	cfg := Config{Seed: 7, Jobs: 200, Sites: sites(2, slurmAt(t)), MeanGap: 150 * time.Millisecond, Limit: 12 * time.Hour,
 		Crash: 10 * time.Second, Controller: 20 * time.Second, Loss: Loss{Reply: 0.05}}
 	if a, b := play(t, cfg), play(t, cfg); a != b {
 		t.Errorf("seed 7 gave %+v and then %+v", a, b)
@@ -201,7 +201,7 @@ func TestRequeues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var sum Report
 			for i := range histories {
-				all := sites(4, driver(t))
+				all := sites(4, slurmAt(t))
 				for i := range all {
 					all[i].Config.Version = version
 				}
@@ -230,7 +230,7 @@ func TestRented(t *testing.T) {
 		t.Run(fmt.Sprintf("%d tasks", tasks), func(t *testing.T) {
 			for i := range histories {
 				var rented []*Rented
-				open := driver(t)
+				open := slurmAt(t)
 				rent := func(price decision.Dollars) func(*simsite.Site) (federation.Driver, error) {
 					return func(s *simsite.Site) (federation.Driver, error) {
 						d, err := open(s)
@@ -239,7 +239,7 @@ func TestRented(t *testing.T) {
 						return r, err
 					}
 				}
-				all := sites(4, driver(t))
+				all := sites(4, slurmAt(t))
 				all[1].Driver, all[2].Driver = rent(0.5), rent(0.7)
 				r := play(t, Config{Seed: uint64(4000 + i), Jobs: each / max(tasks/4, 1), Sites: all, MeanGap: time.Second, MaxTasks: tasks, Limit: 24 * time.Hour,
 					Crash: 10 * time.Second, Accounting: time.Minute, Loss: Loss{Request: 0.02, Refused: 0.02, Reply: 0.05}})

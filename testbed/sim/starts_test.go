@@ -24,7 +24,7 @@ import (
 // though it was known who held them. testbed/starts has the same on real Slurm.
 func TestNoStartBeforeItIsPossible(t *testing.T) {
 	const nodes, cpus = 4, 64
-	s := sites(nodes, driver(t))[0]
+	s := sites(nodes, slurmAt(t))[0]
 	clock := simsite.NewVirtualClock(start)
 	s.Config.Clock = clock
 	s.Config.Users = append(s.Config.Users, simsite.UserConfig{Name: "bob", UID: 7002, GID: 7002, Accounts: []string{"vision"}})

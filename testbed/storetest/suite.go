@@ -18,6 +18,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/audit"
 	"fsub/federation/records"
+	"fsub/federation/usage"
 	"fsub/sbatch"
 )
 
@@ -40,7 +41,7 @@ type Store interface {
 	federation.PoolStore
 	federation.RunStore
 	federation.Submitters
-	federation.UsageStore
+	usage.Store
 	federation.WaitStore
 	accounts.Store
 	records.Store

@@ -9,6 +9,7 @@ import (
 	"fsub/accounting/bill"
 	"fsub/cloud"
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/ledger"
 	"fsub/federation/store"
 )
@@ -23,7 +24,7 @@ type books struct {
 // rented tells of the machines in a store.
 type rented struct{ *store.Store }
 
-func (r rented) Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) (all []federation.Machine, err error) {
+func (r rented) Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) (all []driver.Machine, err error) {
 	records, err := r.PoolHistory(ctx, site, federation.PoolMachine, since, limit)
 	for i := range records {
 		m, err := cloud.MachineOf(records[i], time.Now())

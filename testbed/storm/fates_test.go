@@ -21,6 +21,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/controller"
 	"fsub/federation/decision"
+	"fsub/federation/driver"
 	"fsub/federation/ledger"
 	"fsub/federation/place"
 	"fsub/federation/store"
@@ -125,11 +126,11 @@ func fates(t *testing.T, seed uint64) {
 		case 2, 3: // a node is drained, with or without a job, and perhaps resumed
 			if len(living) > 0 {
 				nodes := []string{living[draw(len(living))].Name}
-				if _, err := f.driver.SetNodes(t.Context(), federation.NodeOrder{Wish: federation.WishDrain, Nodes: nodes, Text: "test:op:1 looked at", Mark: "test"}); err != nil {
+				if _, err := f.driver.SetNodes(t.Context(), driver.NodeOrder{Wish: federation.WishDrain, Nodes: nodes, Text: "test:op:1 looked at", Mark: "test"}); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Duration(draw(40)) * time.Second)
-				if _, err := f.driver.SetNodes(t.Context(), federation.NodeOrder{Wish: federation.WishResume, Nodes: nodes, Mark: "test"}); err != nil {
+				if _, err := f.driver.SetNodes(t.Context(), driver.NodeOrder{Wish: federation.WishResume, Nodes: nodes, Mark: "test"}); err != nil {
 					t.Fatal(err)
 				}
 			}

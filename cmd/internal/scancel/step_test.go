@@ -12,6 +12,7 @@ import (
 	"fsub/cmd/internal/conn"
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/driver"
 	"fsub/sbatch"
 	"fsub/testbed/apitest"
 )
@@ -19,7 +20,7 @@ import (
 // stepSite is a site where each job has a step 0.
 type stepSite struct{ asked []string }
 
-func (s *stepSite) SignalStep(_ context.Context, job federation.JobID, step string, sig federation.StepSignal) error {
+func (s *stepSite) SignalStep(_ context.Context, job federation.JobID, step string, sig driver.StepSignal) error {
 	if step != "0" {
 		return federation.ErrNotFound
 	}
@@ -28,8 +29,8 @@ func (s *stepSite) SignalStep(_ context.Context, job federation.JobID, step stri
 }
 
 // stepDaemon has a job for each case: 2 and 4 run at sky, 4 is another's, 3 at a Slurm cluster; 1 waits, 5 has ended; 20 is an array whose task 0 is job 21; 9 is heterogeneous.
-func stepDaemon(t *testing.T, site federation.StepSignaller) *apitest.Daemon {
-	d := apitest.Start(t, api.Config{Users: everybody{}, StepSignals: map[federation.SiteName]federation.StepSignaller{"sky": site}})
+func stepDaemon(t *testing.T, site driver.StepSignaller) *apitest.Daemon {
+	d := apitest.Start(t, api.Config{Users: everybody{}, StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": site}})
 	d.Controller.SetSites(&federation.Site{Name: "alpha"}, &federation.Site{Name: "sky"})
 	put := func(id federation.JobID, at federation.SiteName, state federation.State, change func(*federation.Job)) {
 		j := federation.Job{ID: id, User: "me", UID: uint32(os.Getuid()), State: state, Site: at, Partition: "main", Spec: &sbatch.Spec{Name: "j", WorkDir: "/"}}

@@ -14,6 +14,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/audit"
+	"fsub/federation/driver"
 	"fsub/testbed/apitest"
 )
 
@@ -44,7 +45,7 @@ func (o *orders) take() string {
 	return strings.Join(o.lines, "|")
 }
 
-func (r rebooter) RebootNodes(_ context.Context, o federation.RebootOrder) error {
+func (r rebooter) RebootNodes(_ context.Context, o driver.RebootOrder) error {
 	if r.err != nil {
 		return r.err
 	}
@@ -55,11 +56,11 @@ func (r rebooter) RebootNodes(_ context.Context, o federation.RebootOrder) error
 // TestReboot: what scontrol 24.11 prints of orders to reboot, over three sites. One of them cannot, one does not answer.
 func TestReboot(t *testing.T) {
 	var told orders
-	can := map[federation.SiteName]federation.Rebooter{
+	can := map[federation.SiteName]driver.Rebooter{
 		"alpha": rebooter{"alpha", &told, nil}, "beta": rebooter{"beta", &told, fmt.Errorf("%w: slurmrestd has no call for it: set node_command", federation.ErrInvalid)},
 		"gamma": rebooter{"gamma", &told, nil},
 	}
-	d := apitest.Start(t, api.Config{Federation: "fed", Reboots: func(s federation.SiteName) federation.Rebooter { return can[s] }})
+	d := apitest.Start(t, api.Config{Federation: "fed", Reboots: func(s federation.SiteName) driver.Rebooter { return can[s] }})
 	site := func(name federation.SiteName, answers bool, nodes ...federation.Node) *federation.Site {
 		return &federation.Site{Name: name, State: federation.FedActive, Answering: answers, Seen: &federation.Observation{At: time.Now(), Cluster: string(name), Version: "24.11.5", Nodes: nodes}}
 	}

@@ -9,6 +9,8 @@ import (
 	"fsub/cmd/internal/conn"
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/driver"
+	"fsub/federation/usage"
 	"fsub/sbatch"
 	"fsub/testbed/apitest"
 )
@@ -16,12 +18,12 @@ import (
 // rented tells of two steps of job 1, one of which has a time limit.
 type rented struct{ start time.Time }
 
-func (r rented) Steps([]federation.JobID, bool) []federation.LiveStep {
-	first := federation.Step{ID: "0", Name: "first", State: federation.Running, Nodes: "n[1-2]", NumNodes: 2, NumTasks: 2, Start: r.start, Layout: "Cyclic",
-		Allocated: []federation.Amount{{Type: "cpu", Count: 2}, {Type: "mem", Count: 200}, {Type: "node", Count: 2}, {Type: "gres", Name: "gpu", Count: 2}, {Type: "gres", Name: "gpu:h100", Count: 2}}}
-	second := federation.Step{ID: "1", Name: "sleep", State: federation.Running, Nodes: "n1", NumNodes: 1, NumTasks: 1, Start: r.start, Layout: "Block",
-		Allocated: []federation.Amount{{Type: "cpu", Count: 2}, {Type: "mem", Count: 400}, {Type: "node", Count: 1}}}
-	return []federation.LiveStep{{Job: 1, Step: first, Limit: 3 * time.Minute, SrunHost: "n1", SrunPID: 8891}, {Job: 1, Step: second, SrunHost: "n1", SrunPID: 8941}}
+func (r rented) Steps([]federation.JobID, bool) []driver.LiveStep {
+	first := usage.Step{ID: "0", Name: "first", State: federation.Running, Nodes: "n[1-2]", NumNodes: 2, NumTasks: 2, Start: r.start, Layout: "Cyclic",
+		Allocated: []usage.Amount{{Type: "cpu", Count: 2}, {Type: "mem", Count: 200}, {Type: "node", Count: 2}, {Type: "gres", Name: "gpu", Count: 2}, {Type: "gres", Name: "gpu:h100", Count: 2}}}
+	second := usage.Step{ID: "1", Name: "sleep", State: federation.Running, Nodes: "n1", NumNodes: 1, NumTasks: 1, Start: r.start, Layout: "Block",
+		Allocated: []usage.Amount{{Type: "cpu", Count: 2}, {Type: "mem", Count: 400}, {Type: "node", Count: 1}}}
+	return []driver.LiveStep{{Job: 1, Step: first, Limit: 3 * time.Minute, SrunHost: "n1", SrunPID: 8891}, {Job: 1, Step: second, SrunHost: "n1", SrunPID: 8941}}
 }
 
 // TestShowStep: a step is shown as scontrol 24.11 shows it, but for what srun was asked for (TresPer...).

@@ -8,6 +8,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/driver"
+	measured "fsub/federation/usage"
 	"fsub/sbatch"
 	"fsub/testbed/apitest"
 )
@@ -15,12 +17,12 @@ import (
 // rented tells of the steps of job 1.
 type rented struct{ start time.Time }
 
-func (r rented) Steps([]federation.JobID, bool) []federation.LiveStep {
-	step := func(id, name string, nodes, tasks, cpus int, list string) federation.Step {
-		return federation.Step{ID: id, Name: name, State: federation.Running, Nodes: list, NumNodes: nodes, NumTasks: tasks, Start: r.start, Layout: "Cyclic",
-			Allocated: []federation.Amount{{Type: "cpu", Count: int64(cpus)}}}
+func (r rented) Steps([]federation.JobID, bool) []driver.LiveStep {
+	step := func(id, name string, nodes, tasks, cpus int, list string) measured.Step {
+		return measured.Step{ID: id, Name: name, State: federation.Running, Nodes: list, NumNodes: nodes, NumTasks: tasks, Start: r.start, Layout: "Cyclic",
+			Allocated: []measured.Amount{{Type: "cpu", Count: int64(cpus)}}}
 	}
-	return []federation.LiveStep{{Job: 1, Step: step("0", "first", 2, 2, 2, "n[1-2]"), Limit: 3 * time.Minute, SrunHost: "n1", SrunPID: 77}, {Job: 1, Step: step("1", "sleep", 1, 1, 4, "n1")}}
+	return []driver.LiveStep{{Job: 1, Step: step("0", "first", 2, 2, 2, "n[1-2]"), Limit: 3 * time.Minute, SrunHost: "n1", SrunPID: 77}, {Job: 1, Step: step("1", "sleep", 1, 1, 4, "n1")}}
 }
 
 // TestRentedSteps: the columns of steps that run, as squeue 24.11 has them.

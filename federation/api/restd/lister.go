@@ -13,7 +13,9 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/decision"
+	"fsub/federation/driver"
 	"fsub/federation/share"
+	"fsub/federation/usage"
 	"fsub/slurm/wire"
 )
 
@@ -127,8 +129,8 @@ func (s *Lister) SitesOf(q url.Values) []*federation.Site {
 // Lister reads what listings show: jobs from the store, and what the sites measured of them.
 type Lister struct {
 	Store   Store
-	Usage   federation.UsageStore // nil: there is none
-	Steps   federation.StepTeller // nil: no site tells
+	Usage   usage.Store       // nil: there is none
+	Steps   driver.StepTeller // nil: no site tells
 	Users   *identity.Names
 	All     func() []*federation.Site
 	Now     func() time.Time

@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
+	"fsub/federation/usage"
 	"fsub/slurm/wire"
 )
 
@@ -102,7 +103,7 @@ func (s *Lister) addSteps(list []Part, records func(i int) *wire.DBJob) {
 }
 
 // runStep fills in how far a step is that has not ended. It is suspended with its job.
-func (p *Part) runStep(s *federation.Step, now time.Time) {
+func (p *Part) runStep(s *usage.Step, now time.Time) {
 	if p.State == federation.Suspended {
 		s.State = federation.Suspended
 		s.Suspended += max(now.Sub(p.suspension.At), 0)
@@ -111,7 +112,7 @@ func (p *Part) runStep(s *federation.Step, now time.Time) {
 	s.Elapsed = max(s.Elapsed, 0)
 }
 
-func fillUsage(w *wire.DBJob, u *federation.Usage, name string) {
+func fillUsage(w *wire.DBJob, u *usage.Usage, name string) {
 	if len(u.Allocated) > 0 {
 		w.TRES.Allocated = withoutEnergy(u.Allocated)
 	}
@@ -135,11 +136,11 @@ func fillUsage(w *wire.DBJob, u *federation.Usage, name string) {
 }
 
 // withoutEnergy leaves out energy, which Slurm counts among what was given, as -2 joules.
-func withoutEnergy(list []federation.Amount) wire.List[wire.TRES] {
-	return amounts(slices.DeleteFunc(slices.Clone(list), func(a federation.Amount) bool { return a.Type == "energy" }))
+func withoutEnergy(list []usage.Amount) wire.List[wire.TRES] {
+	return amounts(slices.DeleteFunc(slices.Clone(list), func(a usage.Amount) bool { return a.Type == "energy" }))
 }
 
-func stepRecord(s *federation.Step, name string) wire.DBStep {
+func stepRecord(s *usage.Step, name string) wire.DBStep {
 	var st wire.DBStep
 	st.Step.ID, st.Step.Name, st.State, st.ExitCode = wire.Text(name+"."+s.ID), s.Name, wire.Strings{string(dbState(s.State))}, wire.ExitOf(s.ExitStatus)
 	st.KillRequestUser = s.KilledBy
@@ -168,11 +169,11 @@ func setNumber(n *int64) wire.Number {
 // tresIDs are the numbers that Slurm gives the TRES which every cluster has.
 var tresIDs = map[string]int64{"cpu": 1, "mem": 2, "energy": 3, "node": 4, "billing": 5, "fs": 6, "vmem": 7, "pages": 8}
 
-func tresRecord(a federation.Amount) wire.TRES {
+func tresRecord(a usage.Amount) wire.TRES {
 	return wire.TRES{Type: a.Type, Name: a.Name, ID: tresIDs[a.Type], Count: a.Count}
 }
 
-func amounts(list []federation.Amount) wire.List[wire.TRES] {
+func amounts(list []usage.Amount) wire.List[wire.TRES] {
 	var out wire.List[wire.TRES]
 	for _, a := range list {
 		out = append(out, tresRecord(a))
@@ -180,8 +181,8 @@ func amounts(list []federation.Amount) wire.List[wire.TRES] {
 	return out
 }
 
-func measured(m *federation.Measured) wire.StepUsage {
-	tasks := func(list []federation.TaskAmount) (out wire.List[wire.TaskTRES]) {
+func measured(m *usage.Measured) wire.StepUsage {
+	tasks := func(list []usage.TaskAmount) (out wire.List[wire.TaskTRES]) {
 		for _, a := range list {
 			out = append(out, wire.TaskTRES{TRES: tresRecord(a.Amount), Task: a.Task, Node: a.Node})
 		}

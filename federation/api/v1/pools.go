@@ -8,6 +8,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/federation/reasons"
 )
 
@@ -43,7 +44,7 @@ type Cooling struct {
 }
 
 // PoolOf is the answer for a pool.
-func PoolOf(s *federation.PoolStatus) Pool {
+func PoolOf(s *driver.PoolStatus) Pool {
 	p := Pool{Site: s.Site, Name: s.Name, Min: s.Min, Max: s.Max, Starting: s.Starting, Idle: s.Idle, Busy: s.Busy, Ending: s.Ending, Waiting: s.Waiting,
 		PricePerHour: s.PricePerHour, Today: s.Today, Month: s.Month, Daily: s.Daily, Monthly: s.Monthly, BoundToday: s.BoundToday, BoundMonth: s.BoundMonth, Stopped: s.Stopped, Note: s.Note}
 	for _, c := range s.Cooling {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 )
 
 // SetSiteState changes a site's standing in the federation.
@@ -74,10 +75,10 @@ func MaintenanceOf(m *federation.Maintenance) Maintenance {
 
 // SiteCheck is one thing that was tried at a site.
 type SiteCheck struct {
-	Name   string                 `json:"name"` // address, TLS, token ...
-	Result federation.CheckResult `json:"result"`
-	Detail string                 `json:"detail"`
-	Advice string                 `json:"advice,omitempty"` // what to do, where something is to be done
+	Name   string             `json:"name"` // address, TLS, token ...
+	Result driver.CheckResult `json:"result"`
+	Detail string             `json:"detail"`
+	Advice string             `json:"advice,omitempty"` // what to do, where something is to be done
 }
 
 // AddSite is a site that is to be a member of the federation from now on.

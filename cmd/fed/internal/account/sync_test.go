@@ -10,6 +10,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
+	"fsub/federation/driver"
 	"fsub/federation/store"
 	"fsub/testbed/apitest"
 )
@@ -50,8 +51,8 @@ func TestAccountDriftAndSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	site := &siteAccounts{tree: books.Tree}
-	d := apitest.Start(t, api.Config{Accounts: api.Accounts{Books: books, Sites: func() map[federation.SiteName]federation.AccountKeeper {
-		return map[federation.SiteName]federation.AccountKeeper{"alpha": site}
+	d := apitest.Start(t, api.Config{Accounts: api.Accounts{Books: books, Sites: func() map[federation.SiteName]driver.AccountKeeper {
+		return map[federation.SiteName]driver.AccountKeeper{"alpha": site}
 	}}})
 	t.Setenv("FSUB_SOCKET", d.Socket)
 	run := func(fails bool, want string, args ...string) {

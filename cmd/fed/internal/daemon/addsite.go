@@ -13,6 +13,7 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
 	"fsub/federation/controller"
+	"fsub/federation/driver"
 )
 
 // members are the sites of a daemon, with those that were added while it runs.
@@ -43,17 +44,17 @@ func (m *members) put(s controller.Site) {
 }
 
 // measurer is what reads a site's accounting; nil: nothing does.
-func (m *members) measurer(name federation.SiteName) federation.Measurer {
+func (m *members) measurer(name federation.SiteName) driver.Measurer {
 	if s := m.site(name); s != nil {
-		return federation.AbilitiesOf(s.Driver).Measure
+		return driver.AbilitiesOf(s.Driver).Measure
 	}
 	return nil
 }
 
 // rebooter is what reboots a site's nodes; nil: nothing does.
-func (m *members) rebooter(name federation.SiteName) federation.Rebooter {
+func (m *members) rebooter(name federation.SiteName) driver.Rebooter {
 	if s := m.site(name); s != nil {
-		return federation.AbilitiesOf(s.Driver).Reboot
+		return driver.AbilitiesOf(s.Driver).Reboot
 	}
 	return nil
 }
@@ -61,16 +62,16 @@ func (m *members) rebooter(name federation.SiteName) federation.Rebooter {
 // calls is the budget of calls of a site; nil: it has none.
 func (m *members) calls(name federation.SiteName) func() (perSecond, used float64) {
 	if s := m.site(name); s != nil {
-		return federation.AbilitiesOf(s.Driver).Calls
+		return driver.AbilitiesOf(s.Driver).Calls
 	}
 	return nil
 }
 
 // keepers are the sites whose accounts can be read and changed.
-func (m *members) keepers() map[federation.SiteName]federation.AccountKeeper {
-	all := map[federation.SiteName]federation.AccountKeeper{}
+func (m *members) keepers() map[federation.SiteName]driver.AccountKeeper {
+	all := map[federation.SiteName]driver.AccountKeeper{}
 	for _, s := range m.list() {
-		if k := federation.AbilitiesOf(s.Driver).AccountTree; k != nil {
+		if k := driver.AbilitiesOf(s.Driver).AccountTree; k != nil {
 			all[s.Name] = k
 		}
 	}
@@ -188,9 +189,9 @@ func (p *parts) tryOut(ctx context.Context, s *config.Site, force bool) (federat
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
 	var failed []string
-	if can := federation.AbilitiesOf(d); can.Check != nil {
+	if can := driver.AbilitiesOf(d); can.Check != nil {
 		for _, k := range can.Check.Check(ctx) {
-			if k.Result == federation.CheckFailed {
+			if k.Result == driver.CheckFailed {
 				failed = append(failed, strings.TrimSuffix(fmt.Sprintf("%s: %s; %s", k.Name, k.Detail, k.Advice), "; "))
 			}
 		}
@@ -223,44 +224,44 @@ func sameCluster(a, b *federation.Observation) bool {
 const checkLimit = 90 * time.Second
 
 // checkSite tries everything that is needed of a site: what its driver needs, and what the daemon itself does.
-func (p *parts) checkSite(ctx context.Context, name federation.SiteName) ([]federation.SiteCheck, error) {
+func (p *parts) checkSite(ctx context.Context, name federation.SiteName) ([]driver.SiteCheck, error) {
 	s := p.members.site(name)
 	if s == nil {
 		return nil, federation.ErrNotFound
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
-	var out []federation.SiteCheck
+	var out []driver.SiteCheck
 	if i := slices.IndexFunc(p.config.Sites, func(c config.Site) bool { return c.Name == name }); i >= 0 {
 		if err := p.config.Sites[i].CheckSecrets(); err != nil {
-			return []federation.SiteCheck{{Name: "credentials", Result: federation.CheckFailed, Detail: err.Error(), Advice: "put the file there, for the daemon's user alone"}}, nil
+			return []driver.SiteCheck{{Name: "credentials", Result: driver.CheckFailed, Detail: err.Error(), Advice: "put the file there, for the daemon's user alone"}}, nil
 		}
 	}
-	if can := federation.AbilitiesOf(s.Driver); can.Check != nil {
+	if can := driver.AbilitiesOf(s.Driver); can.Check != nil {
 		out = can.Check.Check(ctx)
 	} else {
-		k := federation.SiteCheck{Name: "answer", Result: federation.CheckOK, Detail: "node information available"}
+		k := driver.SiteCheck{Name: "answer", Result: driver.CheckOK, Detail: "node information available"}
 		if _, err := s.Driver.Observe(ctx); err != nil {
-			k.Result, k.Detail, k.Advice = federation.CheckFailed, err.Error(), "see: fed site show "+string(name)
+			k.Result, k.Detail, k.Advice = driver.CheckFailed, err.Error(), "see: fed site show "+string(name)
 		}
 		out = append(out, k)
 	}
 	out = append(out, p.checkFiles(s))
-	if !slices.ContainsFunc(out, func(k federation.SiteCheck) bool { return k.Result == federation.CheckFailed }) {
+	if !slices.ContainsFunc(out, func(k driver.SiteCheck) bool { return k.Result == driver.CheckFailed }) {
 		p.ctl.LookAgain(name)
 	}
 	return out, nil
 }
 
 // checkFiles tells how the users' files get to a site. Whether its nodes see a directory only a job can tell.
-func (p *parts) checkFiles(s *controller.Site) federation.SiteCheck {
-	k := federation.SiteCheck{Name: "file systems", Result: federation.CheckOK}
+func (p *parts) checkFiles(s *controller.Site) driver.SiteCheck {
+	k := driver.SiteCheck{Name: "file systems", Result: driver.CheckOK}
 	try := fmt.Sprintf(`fsub --fed-sites=%s --wrap 'ls -d "$PWD"'`, s.Name)
 	switch {
 	case s.FileSystems == nil:
-		k.Result, k.Detail, k.Advice = federation.CheckSkipped, "configured as seeing all of the users' directories; only a job can tell", "to try it run as a user: "+try
+		k.Result, k.Detail, k.Advice = driver.CheckSkipped, "configured as seeing all of the users' directories; only a job can tell", "to try it run as a user: "+try
 	case p.objects == nil:
-		k.Result, k.Detail, k.Advice = federation.CheckFailed, "it does not see all of the users' directories, and nothing carries files there", "set blobs in the configuration"
+		k.Result, k.Detail, k.Advice = driver.CheckFailed, "it does not see all of the users' directories, and nothing carries files there", "set blobs in the configuration"
 	case len(s.FileSystems) == 0:
 		k.Detail = "it sees none of the users' directories: files are carried there and back"
 	default:

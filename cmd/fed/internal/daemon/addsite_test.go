@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/controller"
+	"fsub/federation/driver"
 )
 
 // rebootable is a driver that reboots nodes and has a budget of calls.
@@ -14,11 +15,11 @@ type rebootable struct {
 	used float64
 }
 
-func (d *rebootable) Abilities() federation.Abilities {
-	return federation.Abilities{Reboot: d, Calls: func() (float64, float64) { return 10, d.used }}
+func (d *rebootable) Abilities() driver.Abilities {
+	return driver.Abilities{Reboot: d, Calls: func() (float64, float64) { return 10, d.used }}
 }
 
-func (d *rebootable) RebootNodes(context.Context, federation.RebootOrder) error { return nil }
+func (d *rebootable) RebootNodes(context.Context, driver.RebootOrder) error { return nil }
 
 // TestMembersAreAsTheyAreNow: what asks for a site's abilities gets those of the driver that it has now, of sites too that were added since.
 func TestMembersAreAsTheyAreNow(t *testing.T) {
@@ -28,7 +29,7 @@ func TestMembersAreAsTheyAreNow(t *testing.T) {
 	}
 	for used, d := range []*rebootable{{used: 0}, {used: 1}} {
 		m.put(controller.Site{Name: "alpha", Driver: d})
-		if m.rebooter("alpha") != federation.Rebooter(d) {
+		if m.rebooter("alpha") != driver.Rebooter(d) {
 			t.Errorf("driver %d does not reboot its nodes", used)
 		}
 		if _, is := m.calls("alpha")(); is != float64(used) {

@@ -10,6 +10,7 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
 	"fsub/federation/controller"
+	"fsub/federation/driver"
 	"fsub/federation/ledger"
 	"fsub/federation/store"
 )
@@ -29,7 +30,7 @@ func newLedger(c *config.Config, sites []controller.Site, st *store.Store, log *
 
 // ledgerSite is a site as the ledger is told of it. report is its command in the place of sreport, if it has one.
 func ledgerSite(c *config.Config, s *controller.Site, report []string) ledger.Site {
-	site := ledger.Site{Name: s.Name, Prices: s.Prices, Users: s.Users, Report: report, Accounts: federation.AbilitiesOf(s.Driver).Accounts}
+	site := ledger.Site{Name: s.Name, Prices: s.Prices, Users: s.Users, Report: report, Accounts: driver.AbilitiesOf(s.Driver).Accounts}
 	if site.Unread = site.Accounts != nil && !c.Books.Sites; site.Unread {
 		site.Accounts = nil
 	}

@@ -22,6 +22,7 @@ import (
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	"fsub/federation/api/identity"
+	"fsub/federation/driver"
 	"fsub/federation/secret"
 )
 
@@ -32,7 +33,7 @@ type clouds struct {
 	prices    *prices.Catalogue
 	listeners []net.Listener
 	api       later
-	running   []federation.Runner
+	running   []driver.Runner
 	logs      map[federation.SiteName]federation.LogReader // of sites that do not share the users' files
 }
 

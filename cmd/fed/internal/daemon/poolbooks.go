@@ -8,15 +8,16 @@ import (
 	"fsub/cloud"
 	"fsub/federation"
 	"fsub/federation/controller"
+	"fsub/federation/driver"
 )
 
 // poolBooks tells of all rented pools: how they stand from their drivers, which machines there were
 // from the store.
 type poolBooks struct {
-	tellers []federation.PoolTeller
-	retries map[federation.SiteName]federation.PoolTeller
-	steps   []federation.StepTeller
-	signals map[federation.SiteName]federation.StepSignaller
+	tellers []driver.PoolTeller
+	retries map[federation.SiteName]driver.PoolTeller
+	steps   []driver.StepTeller
+	signals map[federation.SiteName]driver.StepSignaller
 	// suspends are the sites that can suspend jobs.
 	suspends map[federation.SiteName]bool
 	store    federation.PoolStore
@@ -24,10 +25,10 @@ type poolBooks struct {
 }
 
 func newPoolBooks(sites []controller.Site, st federation.PoolStore, log *slog.Logger) *poolBooks {
-	b := &poolBooks{store: st, log: log, signals: map[federation.SiteName]federation.StepSignaller{}, retries: map[federation.SiteName]federation.PoolTeller{},
+	b := &poolBooks{store: st, log: log, signals: map[federation.SiteName]driver.StepSignaller{}, retries: map[federation.SiteName]driver.PoolTeller{},
 		suspends: map[federation.SiteName]bool{}}
 	for _, s := range sites {
-		can := federation.AbilitiesOf(s.Driver)
+		can := driver.AbilitiesOf(s.Driver)
 		if can.Pools != nil {
 			b.tellers = append(b.tellers, can.Pools)
 			b.retries[s.Name] = can.Pools
@@ -43,15 +44,15 @@ func newPoolBooks(sites []controller.Site, st federation.PoolStore, log *slog.Lo
 	return b
 }
 
-func (b *poolBooks) Pools() []federation.PoolStatus {
-	var all []federation.PoolStatus
+func (b *poolBooks) Pools() []driver.PoolStatus {
+	var all []driver.PoolStatus
 	for _, t := range b.tellers {
 		all = append(all, t.Pools()...)
 	}
 	return all
 }
 
-func (b *poolBooks) Retry(ctx context.Context, site federation.SiteName) ([]federation.Cooling, error) {
+func (b *poolBooks) Retry(ctx context.Context, site federation.SiteName) ([]driver.Cooling, error) {
 	t := b.retries[site]
 	if t == nil {
 		return nil, federation.ErrNotFound
@@ -59,8 +60,8 @@ func (b *poolBooks) Retry(ctx context.Context, site federation.SiteName) ([]fede
 	return t.Retry(ctx)
 }
 
-// Steps implements federation.StepTeller for all sites.
-func (b *poolBooks) Steps(jobs []federation.JobID, ended bool) (all []federation.LiveStep) {
+// Steps implements driver.StepTeller for all sites.
+func (b *poolBooks) Steps(jobs []federation.JobID, ended bool) (all []driver.LiveStep) {
 	for _, t := range b.steps {
 		all = append(all, t.Steps(jobs, ended)...)
 	}
@@ -68,12 +69,12 @@ func (b *poolBooks) Steps(jobs []federation.JobID, ended bool) (all []federation
 }
 
 // Machines leaves out records that it cannot read: one is not a reason to show none.
-func (b *poolBooks) Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]federation.Machine, error) {
+func (b *poolBooks) Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]driver.Machine, error) {
 	records, err := b.store.PoolHistory(ctx, site, federation.PoolMachine, since, limit)
 	if err != nil {
 		return nil, err
 	}
-	all, now := make([]federation.Machine, 0, len(records)), time.Now()
+	all, now := make([]driver.Machine, 0, len(records)), time.Now()
 	for i := range records {
 		m, err := cloud.MachineOf(records[i], now)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/driver"
 )
 
 func newShowCommand() *cobra.Command {
@@ -126,7 +127,7 @@ file systems. Nothing is changed at the site. The exit code is 1 if something fa
 				}
 				all[name] = checks
 				for _, k := range checks {
-					failed = failed || k.Result == federation.CheckFailed
+					failed = failed || k.Result == driver.CheckFailed
 					t.Row(string(name), k.Name, string(k.Result), strings.ReplaceAll(k.Detail, "\n", " "), k.Advice)
 				}
 			}

@@ -1,10 +1,14 @@
-package federation
+// Package driver is what a driver can do beyond [federation.Driver], each ability an interface of its own: see [Abilities]. Those that use one ask
+// [AbilitiesOf] for it.
+package driver
 
 import (
 	"context"
 	"time"
 
+	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/usage"
 )
 
 // Abilities are what a driver can do beyond [Driver]: nil is what it cannot. One that it has may still return
@@ -35,7 +39,7 @@ type Abilities struct {
 // AbilitiesOf asks a driver for its abilities, if it has any. They do not change. A driver that wraps another has
 // an Abilities of its own, which passes on what it does not do itself: a type that embeds a Driver hides them
 // otherwise.
-func AbilitiesOf(d Driver) Abilities {
+func AbilitiesOf(d federation.Driver) Abilities {
 	if a, ok := d.(interface{ Abilities() Abilities }); ok {
 		return a.Abilities()
 	}
@@ -46,7 +50,7 @@ func AbilitiesOf(d Driver) Abilities {
 // its number and is a restart more. Of an array only the given tasks, if there are any. ErrConflict: it waits
 // already, or is ending.
 type Requeuer interface {
-	Requeue(ctx context.Context, ref JobRef, tasks []int) error
+	Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error
 }
 
 // AccountKeeper reads and changes the accounting of its site.
@@ -67,7 +71,7 @@ type NodeSetter interface {
 
 // NodeOrder is what is wanted of nodes of one site.
 type NodeOrder struct {
-	Wish  NodeWish
+	Wish  federation.NodeWish
 	Nodes []string
 	Text  string // reason of a drain, see [NodeRecord.Text]; of a resume that of the drain which it ends
 	Mark  string // the federation's name: reasons that begin with it and a colon are ours
@@ -77,8 +81,8 @@ type NodeOrder struct {
 // done, also by a later daemon; the job's state tells of it. A job that is suspended already, or has been resumed,
 // is no error. ErrConflict: it does not run, or is ending.
 type Suspender interface {
-	Suspend(ctx context.Context, ref JobRef) error
-	Resume(ctx context.Context, ref JobRef) error
+	Suspend(ctx context.Context, ref federation.JobRef) error
+	Resume(ctx context.Context, ref federation.JobRef) error
 }
 
 // Updater changes a job at its site from what before asks for to what after does. Job.Partition of both is the
@@ -87,13 +91,13 @@ type Suspender interface {
 // any more; any other refusal is the site's word about what is asked for. In each case nothing, or only a part of
 // it, was changed.
 type Updater interface {
-	Update(ctx context.Context, ref JobRef, as string, before, after *Job) error
+	Update(ctx context.Context, ref federation.JobRef, as string, before, after *federation.Job) error
 }
 
 // Ranker changes where a job that waits stands in its site's queue.
 type Ranker interface {
 	// SetNice gives a job a nice in place of the one that it has there: its priority falls by what that is more. ErrConflict: it does not wait any more.
-	SetNice(ctx context.Context, ref JobRef, nice int64) error
+	SetNice(ctx context.Context, ref federation.JobRef, nice int64) error
 }
 
 // Notifier is a driver that knows by itself when Jobs or Observe would tell something new. The controller then
@@ -110,7 +114,7 @@ type News struct{ Jobs, Nodes bool }
 type Measurer interface {
 	// Measured returns what the site's accounting knows of jobs that it has seen end, an array by its tasks. A job that is not in the result
 	// is not known to have ended there yet.
-	Measured(ctx context.Context, refs []JobRef) (map[JobID][]Usage, error)
+	Measured(ctx context.Context, refs []federation.JobRef) (map[federation.JobID][]usage.Usage, error)
 }
 
 // StepTeller is a driver that knows the steps of its jobs while they run.
@@ -118,14 +122,14 @@ type StepTeller interface {
 	// Steps are the steps of jobs, of the given ones or of all (nil), in order of job and number: those of srun
 	// that run now, or with ended every step that the job's last run has had so far, its batch script's too. It
 	// comes from memory: of jobs that have ended long ago there are none.
-	Steps(jobs []JobID, ended bool) []LiveStep
+	Steps(jobs []federation.JobID, ended bool) []LiveStep
 }
 
 // StepSignaller is a driver that can signal single steps of jobs that run at its site.
 type StepSignaller interface {
 	// SignalStep sends a signal to the step of that number ("0"), or kills it, and returns when that was passed
 	// on. It is not repeated. ErrNotFound: no such step runs. ErrUnavailable: it may have been done, or not.
-	SignalStep(ctx context.Context, job JobID, step string, s StepSignal) error
+	SignalStep(ctx context.Context, job federation.JobID, step string, s StepSignal) error
 }
 
 // StepSignal is what scancel asks of a step.
@@ -136,9 +140,9 @@ type StepSignal struct {
 
 // LiveStep is a step of a job.
 type LiveStep struct {
-	Job    JobID
-	Number JobID // the job's, see [Job.Number]; 0: its ID
-	Step
+	Job    federation.JobID
+	Number federation.JobID // the job's, see [Job.Number]; 0: its ID
+	usage.Step
 	Limit    time.Duration // its own; 0: none
 	SrunHost string        // where the srun runs that it was started with
 	SrunPID  int

@@ -1,14 +1,17 @@
-package federation
+// Package usage is what a site's accounting measured of a job, by its steps. It is stored as it is: fields and their names are only added.
+package usage
 
 import (
 	"context"
 	"time"
+
+	"fsub/federation"
 )
 
 // Usage is what a site's accounting measured of a job that has ended, or of one task of an array: sacct shows it. It is read once.
 type Usage struct {
-	Job   JobID `json:"-"`
-	Index int   `json:"-"` // the task; -1: the job itself
+	Job   federation.JobID `json:"-"`
+	Index int              `json:"-"` // the task; -1: the job itself
 
 	Flags               []string      `json:"flags,omitempty"` // how it was scheduled, in slurmrestd's words: STARTED_ON_BACKFILL ...
 	System, User, Total time.Duration `json:",omitempty"`      // CPU time of all steps
@@ -19,17 +22,17 @@ type Usage struct {
 
 // Step is one step of a job: its batch script, what its site runs beside it ("extern"), or an srun.
 type Step struct {
-	ID         string        `json:"id"` // "batch", "extern", "0"
-	Name       string        `json:"name"`
-	State      State         `json:"state"`
-	ExitStatus int32         `json:"exit,omitempty"` // as wait(2) gives it
-	Nodes      string        `json:"nodes,omitempty"`
-	NumNodes   int           `json:"num_nodes,omitempty"`
-	KilledBy   string        `json:"killed_by,omitempty"` // who has cancelled it alone: a user's name, or a uid
-	NumTasks   int           `json:"num_tasks,omitempty"`
-	Start, End time.Time     `json:",omitzero"`
-	Elapsed    time.Duration `json:",omitempty"`
-	Suspended  time.Duration `json:",omitempty"`
+	ID         string           `json:"id"` // "batch", "extern", "0"
+	Name       string           `json:"name"`
+	State      federation.State `json:"state"`
+	ExitStatus int32            `json:"exit,omitempty"` // as wait(2) gives it
+	Nodes      string           `json:"nodes,omitempty"`
+	NumNodes   int              `json:"num_nodes,omitempty"`
+	KilledBy   string           `json:"killed_by,omitempty"` // who has cancelled it alone: a user's name, or a uid
+	NumTasks   int              `json:"num_tasks,omitempty"`
+	Start, End time.Time        `json:",omitzero"`
+	Elapsed    time.Duration    `json:",omitempty"`
+	Suspended  time.Duration    `json:",omitempty"`
 
 	System, User, Total time.Duration `json:",omitempty"`
 	Layout              string        `json:"layout,omitempty"`    // how its tasks were spread: "Block"
@@ -65,12 +68,12 @@ type TaskAmount struct {
 	Node string `json:"node,omitempty"`
 }
 
-// UsageStore keeps what was measured.
-type UsageStore interface {
+// Store keeps what was measured.
+type Store interface {
 	// PutUsage stores what was measured of a job, in place of what is there. None at all is stored too: the job then counts as measured.
-	PutUsage(ctx context.Context, job JobID, list []Usage) error
+	PutUsage(ctx context.Context, job federation.JobID, list []Usage) error
 	// UsageOf returns what is stored of jobs. One of which nothing is, is not in the result.
-	UsageOf(ctx context.Context, ids []JobID) (map[JobID][]Usage, error)
+	UsageOf(ctx context.Context, ids []federation.JobID) (map[federation.JobID][]Usage, error)
 	// Unmeasured returns jobs that ran, ended at or after since, and of which nothing is stored; the first to end first, at most limit.
-	Unmeasured(ctx context.Context, since time.Time, limit int) ([]JobID, error)
+	Unmeasured(ctx context.Context, since time.Time, limit int) ([]federation.JobID, error)
 }

@@ -1,9 +1,10 @@
-package federation
+package driver
 
 import (
 	"context"
 	"time"
 
+	"fsub/federation"
 	"fsub/federation/reasons"
 )
 
@@ -20,18 +21,18 @@ type PoolTeller interface {
 
 // PoolStatus is how a rented pool stands.
 type PoolStatus struct {
-	Site SiteName
+	Site federation.SiteName
 	Name string // also of its partition
 
 	Min, Max                     int // machines that are kept though idle; that there may be at one time
 	Starting, Idle, Busy, Ending int // machines: asked for or starting, without a job, with jobs, on their way out
 	Waiting                      int // jobs that the site has and that no machine has been found for
 
-	PricePerHour   Money // of all machines that there are
-	Today, Month   Money // spent since the beginning of the UTC day and month, what runs included
-	Daily, Monthly Money // what it may spend; 0: no bound
+	PricePerHour   federation.Money // of all machines that there are
+	Today, Month   federation.Money // spent since the beginning of the UTC day and month, what runs included
+	Daily, Monthly federation.Money // what it may spend; 0: no bound
 	// What machines with jobs will cost of today's and of this month's budget until the time limits of these; 0 where there is no such budget.
-	BoundToday, BoundMonth Money
+	BoundToday, BoundMonth federation.Money
 	Stopped                string // why it starts no machine at all; "": it does
 	Note                   string // what operators are to know of its machines beyond that
 	Cooling                []Cooling
@@ -47,7 +48,7 @@ type Cooling struct {
 
 // Machine is a rented machine as the books have it.
 type Machine struct {
-	Site         SiteName
+	Site         federation.SiteName
 	Pool         string
 	ID           string // the driver's
 	Name         string // of its node
@@ -59,16 +60,16 @@ type Machine struct {
 	GPUType      string // "": not known
 	Stray        bool   // nobody had asked for it any more: it was ended when it was found
 	State        string // starting, idle, busy, ending, ended
-	PricePerHour Money
-	Job          JobID // that it runs or has run last; 0: none, or not told
-	Array        JobID // that Job is a task of; 0: none, or not told
-	Task         *int  // its index in that
+	PricePerHour federation.Money
+	Job          federation.JobID // that it runs or has run last; 0: none, or not told
+	Array        federation.JobID // that Job is a task of; 0: none, or not told
+	Task         *int             // its index in that
 	Created      time.Time
-	Ready        time.Time // zero: it never was
-	Ended        time.Time // zero: it has not
-	Cost         Money     // so far
-	IdleCost     Money     // of that, what no job is charged: it started, or had no job
-	GangWait     Money     // of IdleCost, while it was up and its job waited for other machines
-	Drained      Money     // of IdleCost, while it was up, drained and had no job
-	Why          string    // it ended, or is to end
+	Ready        time.Time        // zero: it never was
+	Ended        time.Time        // zero: it has not
+	Cost         federation.Money // so far
+	IdleCost     federation.Money // of that, what no job is charged: it started, or had no job
+	GangWait     federation.Money // of IdleCost, while it was up and its job waited for other machines
+	Drained      federation.Money // of IdleCost, while it was up, drained and had no job
+	Why          string           // it ended, or is to end
 }
