@@ -23,7 +23,7 @@ var (
 	ErrConflict = errors.New("conflict")
 )
 
-// ErrTrimmed: the log of changes does not go back so far. Who follows it reads the store anew; see [Follower].
+// ErrTrimmed: the log of changes does not go back so far. Who follows it reads the store anew; see journal.Follower.
 var ErrTrimmed = errors.New("no longer in the log of changes")
 
 // ErrNotSent is the one kind of ErrUnavailable that proves something: the request never left, so nothing of it can have

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// HealthStore keeps what package health remembers, and what came of it. A [Batch] writes both.
+// HealthStore keeps what package health remembers, and what came of it. A journal.Batch writes both.
 type HealthStore interface {
 	// HealthRecords returns all records, in order of kind and name.
 	HealthRecords(ctx context.Context) ([]HealthRecord, error)

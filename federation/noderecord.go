@@ -70,7 +70,7 @@ type NodeEvent struct {
 	Why    string
 }
 
-// NodeStore reads what operators want of nodes, and the history of nodes. A [Batch] writes both.
+// NodeStore reads what operators want of nodes, and the history of nodes. A journal.Batch writes both.
 type NodeStore interface {
 	// Nodes returns what operators want of nodes, in order of site and name.
 	Nodes(ctx context.Context) ([]NodeRecord, error)

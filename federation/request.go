@@ -83,7 +83,7 @@ type Relocation struct {
 	Why     string `json:"why,omitempty"` // for the job's history
 }
 
-// RequestStore keeps requests until a [Batch] says that they are done.
+// RequestStore keeps requests until a journal.Batch says that they are done.
 type RequestStore interface {
 	// AddRequest records what a user asked to be done with a job, for the controller to carry out, and returns its number. With it goes what
 	// the audit log is to say of it.

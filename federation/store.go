@@ -10,7 +10,7 @@ import (
 // The state of the federation is kept by a store, and each of its users asks for those of the interfaces below that it needs. What a method returned
 // without error is durable: it survives kill -9 and loss of power. Methods may be called from several goroutines; concurrent writes share commits.
 
-// JobStore creates and reads jobs. A [Batch] changes them.
+// JobStore creates and reads jobs. A journal.Batch changes them.
 type JobStore interface {
 	// CreateJob gives the job the next free ID and stores it in state PENDING together with its payload. It fills
 	// ID, Rev and, if zero, Submit. It fails with ErrConflict if the range of IDs is used up. The components in Spec.Het become jobs too,

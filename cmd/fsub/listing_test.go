@@ -15,6 +15,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/driver"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 	"fsub/federation/usage"
 	"fsub/sbatch"
@@ -125,7 +126,7 @@ func (f fixture) jobs() {
 	held := job(federation.Pending, reasons.HeldUser, sbatch.Spec{Name: "held", Hold: true})
 	held.Held = federation.HeldUser
 	ids := f.d.Put(f.t, run, wait, fail, array, held)
-	err = f.d.Store.Commit(f.t.Context(), &federation.Batch{Tasks: []*federation.Task{
+	err = f.d.Store.Commit(f.t.Context(), &journal.Batch{Tasks: []*federation.Task{
 		{Job: ids[3], Index: 0, SiteJobID: 77, State: federation.Running, Nodes: "a1", Start: now}}})
 	if err != nil {
 		f.t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/driver"
+	"fsub/federation/journal"
 	"fsub/federation/place"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -353,7 +354,7 @@ func TestWaitsForOthersTakeNoTurn(t *testing.T) {
 	j.Site, j.Attempt = "sky", 1
 	d.Put(t, j)
 	d.Controller.SetSites(&federation.Site{Name: "sky", FileSystems: []string{"/scratch"}})
-	if err := d.Store.Commit(t.Context(), &federation.Batch{Attempts: []*federation.Attempt{{Job: 1, Number: 1, Key: "k", Site: "sky"}}}); err != nil {
+	if err := d.Store.Commit(t.Context(), &journal.Batch{Attempts: []*federation.Attempt{{Job: 1, Number: 1, Key: "k", Site: "sky"}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, ask := range [][3]string{{"POST", "/fed/v1/steps/signal", `{"job": 1, "step": "0"}`}, {"GET", "/fed/v1/job/1/log/text", ""}} {

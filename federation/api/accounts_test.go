@@ -10,6 +10,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 	"fsub/federation/usage"
 	"fsub/slurm/wire"
 )
@@ -152,7 +153,7 @@ func TestAccountingCosts(t *testing.T) {
 	ago := time.Now().Add(-time.Hour)
 	a := &federation.Attempt{Job: 40, Number: 1, Key: "k", Site: "alpha", State: federation.AttemptStarted, Created: ago, Started: time.Now(), Cost: 5 * federation.Dollar,
 		Runs: []federation.AttemptRun{{State: federation.NodeFail, Started: ago, Ended: time.Now(), Nodes: "a1", Cost: 5 * federation.Dollar}}}
-	if err := d.Store.Commit(t.Context(), &federation.Batch{Attempts: []*federation.Attempt{a}}); err != nil {
+	if err := d.Store.Commit(t.Context(), &journal.Batch{Attempts: []*federation.Attempt{a}}); err != nil {
 		t.Fatal(err)
 	}
 	d.Controller.SetSpendings(federation.Spendings{31: {SoFar: 2 * federation.Dollar}, 40: {SoFar: 6 * federation.Dollar}})
@@ -208,7 +209,7 @@ func TestTasksCancelledBy(t *testing.T) {
 	array.Spec.Array, array.Whole = "2", &federation.ArrayWhole{Count: 3, Max: 2, Step: 1, Spread: true}
 	array.Submit, array.End, array.Cancel, array.CancelBy = time.Now().Add(-time.Minute), time.Now(), true, olga
 	d.Put(t, array)
-	d.Store.Commit(t.Context(), &federation.Batch{Tasks: []*federation.Task{
+	d.Store.Commit(t.Context(), &journal.Batch{Tasks: []*federation.Task{
 		{Job: 1, Index: 0, State: federation.Cancelled, End: time.Now(), Cancel: true, CancelBy: alice},
 		{Job: 1, Index: 1, State: federation.Failed, End: time.Now()},
 	}})

@@ -14,6 +14,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 	"fsub/slurm/wire"
 	"fsub/testbed/apitest"
 )
@@ -116,7 +117,7 @@ func TestListingsGrow(t *testing.T) {
 			a := job(0, alice, federation.Pending)
 			a.Spec.Array, a.Whole = fmt.Sprint(n), &federation.ArrayWhole{Count: n + 1, Max: n, Step: 1, Spread: true}
 			id := d.Put(t, a)[0]
-			b := &federation.Batch{}
+			b := &journal.Batch{}
 			for i := range n {
 				b.Tasks = append(b.Tasks, &federation.Task{Job: id, Index: i, State: federation.Cancelled, End: time.Now(), Cancel: true, CancelBy: alice})
 			}
@@ -157,7 +158,7 @@ func touch(t testing.TB, d *apitest.Daemon, id federation.JobID) error {
 	if err != nil {
 		return err
 	}
-	return d.Store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}})
+	return d.Store.Commit(t.Context(), &journal.Batch{Jobs: []*federation.Job{&j}})
 }
 
 func read(t testing.TB, d *apitest.Daemon, path string) {

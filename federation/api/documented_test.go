@@ -21,6 +21,7 @@ import (
 	"fsub/federation/decision"
 	"fsub/federation/driver"
 	"fsub/federation/health"
+	"fsub/federation/journal"
 	"fsub/federation/reports"
 	"fsub/sbatch"
 )
@@ -148,12 +149,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	ids := d.Put(t, ran, waits, ended)
 	ran.ID = ids[0]
 	steps.id.Store(int64(ids[0]))
-	d.Store.Commit(t.Context(), &federation.Batch{
+	d.Store.Commit(t.Context(), &journal.Batch{
 		Attempts: []*federation.Attempt{{Job: ids[0], Number: 1, Key: "k", Site: "sky", State: federation.AttemptStarted, Created: time.Now(),
 			Decision: decision.Decision{Offers: []*decision.Offer{{Site: "sky"}}}, Runs: []federation.AttemptRun{{State: federation.Requeued}}}},
 		Tasks:  []*federation.Task{{Job: ids[1], Index: 1, State: federation.Running}},
 		Events: []federation.Event{{Job: ids[0], At: time.Now(), Text: "happened"}},
-		Moves:  []federation.Move{{Job: ids[0], Task: -1, What: federation.MoveEnd, State: federation.Completed}},
+		Moves:  []journal.Move{{Job: ids[0], Task: -1, What: journal.MoveEnd, State: federation.Completed}},
 	})
 	hello := v1.SubmitRequest{Spec: sbatch.Spec{Name: "x", WorkDir: "/tmp"}, Payload: sbatch.Payload{Script: "#!/bin/sh\n"}}
 	act := v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[1]}, {ID: 99}}}

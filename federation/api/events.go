@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 	"fsub/federation/share"
 )
@@ -125,26 +126,26 @@ func (s *eventStream) pause(ctx context.Context, out *http.ResponseController) b
 }
 
 // eventsFrom reads where to begin.
-func eventsFrom(after, since string) (mark federation.LogMark, from time.Time, err error) {
+func eventsFrom(after, since string) (mark journal.Mark, from time.Time, err error) {
 	switch {
 	case after != "":
 		n, err := strconv.ParseInt(after, 10, 64)
 		if err != nil || n <= 0 {
 			return 0, from, answer.BadBody("after: " + after + " is not a mark")
 		}
-		return federation.LogMark(n), from, nil
+		return journal.Mark(n), from, nil
 	case since != "":
 		n, err := strconv.ParseInt(since, 10, 64)
 		if err != nil {
 			return 0, from, answer.BadBody("since: " + since + " is not a number of seconds")
 		}
-		return federation.OldestMark, time.Unix(n, 0), nil
+		return journal.OldestMark, time.Unix(n, 0), nil
 	}
 	return 0, from, nil
 }
 
 // eventsOf are what the first commits tell if they are not older than since. rest are those that would be too many at once.
-func (s *eventStream) eventsOf(ctx context.Context, commits []federation.Commit, since time.Time) (events []v1.Event, rest []federation.Commit, err error) {
+func (s *eventStream) eventsOf(ctx context.Context, commits []journal.Commit, since time.Time) (events []v1.Event, rest []journal.Commit, err error) {
 	var ids []federation.JobID
 	for rest = commits; len(rest) > 0 && len(events) < mostEvents; rest = rest[1:] {
 		if rest[0].At.Before(since) {
@@ -191,43 +192,43 @@ func (s *eventStream) eventsOf(ctx context.Context, commits []federation.Commit,
 	return told, rest, nil
 }
 
-func eventOf(commit *federation.Commit, c *federation.Change) (e v1.Event, ok bool) {
+func eventOf(commit *journal.Commit, c *journal.Change) (e v1.Event, ok bool) {
 	e = v1.Event{Time: commit.At, Job: c.Job, Site: c.Site}
 	switch {
-	case c.Kind == federation.ChangeJob && c.How == federation.Created:
+	case c.Kind == journal.ChangeJob && c.How == journal.Created:
 		e.Event, e.State = "submit", federation.State(c.State)
-	case c.Kind == federation.ChangeRequest && c.How == federation.Created:
+	case c.Kind == journal.ChangeRequest && c.How == journal.Created:
 		e.Event, e.Request, e.Who = "request", c.State, c.Who
-	case c.Kind == federation.ChangeSite:
+	case c.Kind == journal.ChangeSite:
 		e.Event, e.Who, e.Detail = strings.ToLower(c.State), c.Who, c.Why
-	case c.Kind == federation.ChangeMaintenance:
-		if e.Event = "maintenance"; c.How == federation.Gone {
+	case c.Kind == journal.ChangeMaintenance:
+		if e.Event = "maintenance"; c.How == journal.Gone {
 			e.Event = "maintenance-removed"
 		}
-	case c.Kind == federation.ChangeSiteEvent && c.Of != nil:
+	case c.Kind == journal.ChangeSiteEvent && c.Of != nil:
 		e.Event, e.Site, e.User, e.State, e.Detail = "site", c.Of.Site, c.Of.Who, federation.State(c.Of.To), c.Of.Why
 		e.Who, e.From = c.Of.Who, federation.State(c.Of.From)
-	case c.Kind == federation.ChangeNodeEvent && c.Node != nil:
+	case c.Kind == journal.ChangeNodeEvent && c.Node != nil:
 		n := c.Node
 		e.Event, e.Site, e.Node, e.User, e.State, e.Detail = "node", n.Node.Site, n.Node.Name, n.Who, federation.State(n.To), n.Why
 		e.Who, e.From = n.Who, federation.State(n.From)
 		if n.Wanted {
 			e.Event = "node-" + strings.ToLower(n.To)
 		}
-	case c.Kind == federation.ChangeFinding && c.Finding != nil:
+	case c.Kind == journal.ChangeFinding && c.Finding != nil:
 		f := c.Finding
 		e.Event, e.Site, e.Node, e.Detail = "health", f.Node.Site, f.Node.Name, f.Act+" by "+f.Rule+": "+f.Why
 		if f.Denied != "" {
 			e.Detail += " (not done: " + f.Denied + ")"
 		}
-	case c.Kind == federation.ChangeMove:
+	case c.Kind == journal.ChangeMove:
 		m := c.Move
 		e.Event, e.Site, e.State, e.Reason = string(m.What), m.Site, m.State, m.Reason
 		e.From = m.From
 		if e.Reason == reasons.None {
 			e.Reason = ""
 		}
-		if m.What == federation.MoveEnd {
+		if m.What == journal.MoveEnd {
 			e.Exit = &m.Exit
 		}
 		switch {

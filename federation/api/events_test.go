@@ -12,6 +12,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 )
 
@@ -37,7 +38,7 @@ func TestEvents(t *testing.T) {
 		}
 		return s
 	}
-	read := func(from client.EventsFrom) (all []string, mark federation.LogMark) {
+	read := func(from client.EventsFrom) (all []string, mark journal.Mark) {
 		t.Helper()
 		mark, err := c.Events(t.Context(), from, func(e *v1.Event) error { all = append(all, text(e)); return nil })
 		if err != nil {
@@ -66,10 +67,10 @@ func TestEvents(t *testing.T) {
 	}()
 	d.Store.SetSiteState(t.Context(), federation.SiteRecord{Name: "alpha", State: federation.FedDrain})
 	d.Store.AddRequest(t.Context(), federation.Request{Job: id, Kind: federation.RequestHold})
-	d.Store.Commit(t.Context(), &federation.Batch{Moves: []federation.Move{
-		{Job: id, Task: -1, What: federation.MoveStart, State: federation.Running, Site: "alpha"},
-		{Job: arrayID, Task: 3, What: federation.MoveEnd, State: federation.Failed, Reason: reasons.NonZeroExit, Exit: 256},
-		{Job: part.ID, Task: -1, What: federation.MoveRequeue, State: federation.Pending},
+	d.Store.Commit(t.Context(), &journal.Batch{Moves: []journal.Move{
+		{Job: id, Task: -1, What: journal.MoveStart, State: federation.Running, Site: "alpha"},
+		{Job: arrayID, Task: 3, What: journal.MoveEnd, State: federation.Failed, Reason: reasons.NonZeroExit, Exit: 256},
+		{Job: part.ID, Task: -1, What: journal.MoveRequeue, State: federation.Pending},
 	}})
 	want := []string{
 		"drain 0  alpha ", fmt.Sprintf("request %d alice  hold", id), fmt.Sprintf("start %d alice alpha RUNNING", id),

@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/decision"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 	"fsub/testbed/apitest"
 )
@@ -188,7 +189,7 @@ func TestWaitReturnsTheEndedJob(t *testing.T) {
 	}()
 	j := job(id, alice, federation.Failed)
 	j.ExitStatus = 3 << 8
-	d.Store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}})
+	d.Store.Commit(t.Context(), &journal.Batch{Jobs: []*federation.Job{&j}})
 	r := <-got
 	if r.err != nil || r.rec.Job.State != federation.Failed || r.rec.Job.ExitStatus != 3<<8 {
 		t.Errorf("%+v, %v", r.rec, r.err)

@@ -16,6 +16,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 	"fsub/slurm/wire"
 	"fsub/testbed/apitest"
 )
@@ -125,7 +126,7 @@ func TestTokenOfAJob(t *testing.T) {
 		t.Errorf("just after the end: status %d", status)
 	}
 	j.End = time.Now().Add(-2 * time.Minute)
-	if err := d.Store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}}); err != nil {
+	if err := d.Store.Commit(t.Context(), &journal.Batch{Jobs: []*federation.Job{&j}}); err != nil {
 		t.Fatal(err)
 	}
 	if status := call(token, "GET", "/fed/v1/sites", nil, nil); status != 401 {

@@ -11,6 +11,7 @@ import (
 	"fsub/federation/api/client"
 	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -65,7 +66,7 @@ func TestLogs(t *testing.T) {
 		}
 		d.Put(t, j)
 		a := federation.Attempt{Job: id, Number: 1, Key: "k" + id.String(), Site: site, State: federation.AttemptStarted}
-		if err := d.Store.Commit(t.Context(), &federation.Batch{Attempts: []*federation.Attempt{&a}}); err != nil {
+		if err := d.Store.Commit(t.Context(), &journal.Batch{Attempts: []*federation.Attempt{&a}}); err != nil {
 			t.Fatal(err)
 		}
 	}

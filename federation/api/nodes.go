@@ -19,6 +19,7 @@ import (
 	"fsub/federation/audit"
 	"fsub/federation/driver"
 	"fsub/federation/health"
+	"fsub/federation/journal"
 	"fsub/federation/plain"
 	"fsub/slurm/wire"
 )
@@ -195,7 +196,7 @@ func (s *nodes) Order(ctx context.Context, c identity.Caller, q *v1.SetNodes) ([
 		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: "no node is meant; see: fed node list"}
 	}
 	now := s.Now().UTC()
-	var b federation.Batch
+	var b journal.Batch
 	out := make([]v1.NodeSet, 0, len(chosen))
 	for i := range chosen {
 		m := &chosen[i]

@@ -12,6 +12,7 @@ import (
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 	"fsub/federation/store"
 	"fsub/sbatch"
@@ -42,7 +43,7 @@ func TestOperationsKnowWhoMay(t *testing.T) {
 			t.Fatal(err)
 		}
 		j.State, j.Site, j.Nodes, j.Partition = federation.Running, "alpha", "n2", "main"
-		if err := st.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}}); err != nil {
+		if err := st.Commit(t.Context(), &journal.Batch{Jobs: []*federation.Job{&j}}); err != nil {
 			t.Fatal(err)
 		}
 		return j.ID
@@ -212,7 +213,7 @@ func TestMoveAsksFirst(t *testing.T) {
 		}
 	}
 	live.State, live.Site, ended.State, ended.End = federation.Running, "alpha", federation.Completed, time.Now()
-	if err := st.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&live, &ended}}); err != nil {
+	if err := st.Commit(t.Context(), &journal.Batch{Jobs: []*federation.Job{&live, &ended}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

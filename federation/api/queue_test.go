@@ -24,6 +24,7 @@ import (
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/decision"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 	"fsub/testbed/apitest"
@@ -173,7 +174,7 @@ func (w *queueWriter) change(t *rapid.T) {
 	if j.State.Ended() {
 		j.End = w.now()
 	}
-	w.commit(t, &federation.Batch{Jobs: []*federation.Job{j}})
+	w.commit(t, &journal.Batch{Jobs: []*federation.Job{j}})
 }
 
 // task writes a task, and as a controller does its job with it.
@@ -186,10 +187,10 @@ func (w *queueWriter) task(t *rapid.T) {
 	if k.State.Ended() {
 		k.End = w.now()
 	}
-	w.commit(t, &federation.Batch{Jobs: []*federation.Job{j}, Tasks: []*federation.Task{k}})
+	w.commit(t, &journal.Batch{Jobs: []*federation.Job{j}, Tasks: []*federation.Task{k}})
 }
 
-func (w *queueWriter) commit(t *rapid.T, b *federation.Batch) {
+func (w *queueWriter) commit(t *rapid.T, b *journal.Batch) {
 	if err := w.store.Commit(context.Background(), b); err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +313,7 @@ func TestQueueIsSafeForManyPollers(t *testing.T) {
 		j, err := d.Store.Job(t.Context(), id)
 		if err == nil {
 			j.Priority = uint32(i)
-			err = d.Store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}})
+			err = d.Store.Commit(t.Context(), &journal.Batch{Jobs: []*federation.Job{&j}})
 		}
 		if err != nil {
 			t.Fatal(err)

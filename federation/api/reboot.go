@@ -15,6 +15,7 @@ import (
 	"fsub/federation/audit"
 	"fsub/federation/driver"
 	"fsub/federation/health"
+	"fsub/federation/journal"
 	"fsub/federation/plain"
 	"fsub/federation/share"
 )
@@ -68,7 +69,7 @@ func (s *nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 		verb, after = "cancel-reboot", ""
 	}
 	out := make([]v1.NodeSet, len(chosen))
-	var asked federation.Batch
+	var asked journal.Batch
 	for i := range chosen {
 		m := &chosen[i]
 		out[i] = v1.NodeSet{Site: m.site.Name, Name: m.node.Name}
@@ -99,7 +100,7 @@ func (s *nodes) reboot(ctx context.Context, c identity.Caller, q *v1.RebootNodes
 	if err := s.Store.Commit(ctx, &asked); err != nil {
 		return nil, answer.OfStore(err, answer.TimedOut)
 	}
-	var failed federation.Batch
+	var failed journal.Batch
 	for _, k := range order {
 		o := driver.RebootOrder{Cancel: q.Cancel, ASAP: q.ASAP, NextState: q.NextState}
 		if q.Reason != "" && !k.plain {

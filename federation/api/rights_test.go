@@ -9,6 +9,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -117,7 +118,7 @@ func TestActStates(t *testing.T) {
 	array := job(0, alice, federation.Running)
 	array.Spec.Array = "0-3"
 	ids := d.Put(t, job(0, alice, federation.Completed), job(0, alice, federation.Running), job(0, alice, federation.Pending), array)
-	d.Store.Commit(t.Context(), &federation.Batch{Tasks: []*federation.Task{
+	d.Store.Commit(t.Context(), &journal.Batch{Tasks: []*federation.Task{
 		{Job: ids[3], Index: 0, State: federation.Completed}, {Job: ids[3], Index: 1, State: federation.Running}}})
 	for _, test := range []struct {
 		name   string

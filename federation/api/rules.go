@@ -16,6 +16,7 @@ import (
 	"fsub/federation/audit"
 	"fsub/federation/faults"
 	"fsub/federation/health"
+	"fsub/federation/journal"
 	"fsub/federation/plain"
 )
 
@@ -114,7 +115,7 @@ func (s *rules) Reset(r *http.Request, c identity.Caller, q *v1.ResetHealth) (v1
 		}
 		return v1.ResetHealthResponse{}, &federation.SlurmError{Kind: federation.ErrNotFound, Text: text + "; see: fed health", Alone: true}
 	}
-	b := federation.Batch{}
+	b := journal.Batch{}
 	for _, name := range closed {
 		data, _ := json.Marshal(health.ResetBy{Breaker: name, Who: c.Name})
 		b.Health = append(b.Health, federation.HealthRecord{Kind: federation.HealthReset, Name: name, Data: data})
@@ -147,7 +148,7 @@ func (s *rules) Check(r *http.Request, c identity.Caller, q *v1.HealthCheck) (v1
 	if err != nil {
 		return v1.None{}, err
 	}
-	if err := s.Store.Commit(r.Context(), &federation.Batch{Health: []federation.HealthRecord{{Kind: federation.HealthCheck, Name: q.Node, Data: data}}}); err != nil {
+	if err := s.Store.Commit(r.Context(), &journal.Batch{Health: []federation.HealthRecord{{Kind: federation.HealthCheck, Name: q.Node, Data: data}}}); err != nil {
 		return v1.None{}, answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()

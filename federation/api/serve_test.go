@@ -19,6 +19,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 	"fsub/slurm/wire"
 	"fsub/testbed/apitest"
 )
@@ -144,9 +145,9 @@ func TestDiagCounts(t *testing.T) {
 	task := job(2, alice, federation.Running)
 	task.Part = &federation.ArrayPart{Array: 1, Index: 0, Count: 10, Max: 9, Step: 1}
 	d.Put(t, array, task, job(3, bob, federation.Pending), job(4, bob, federation.Running))
-	move := func(id federation.JobID, what federation.MoveKind, state federation.State) {
+	move := func(id federation.JobID, what journal.MoveKind, state federation.State) {
 		t.Helper()
-		if err := d.Store.Commit(t.Context(), &federation.Batch{Moves: []federation.Move{{Job: id, Task: -1, What: what, State: state}}}); err != nil {
+		if err := d.Store.Commit(t.Context(), &journal.Batch{Moves: []journal.Move{{Job: id, Task: -1, What: what, State: state}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,15 +159,15 @@ func TestDiagCounts(t *testing.T) {
 		}
 		return g.Statistics
 	}
-	move(1, federation.MoveStart, federation.Running) // not a job of its own
-	move(2, federation.MoveStart, federation.Running)
-	move(4, federation.MoveStart, federation.Running)
+	move(1, journal.MoveStart, federation.Running) // not a job of its own
+	move(2, journal.MoveStart, federation.Running)
+	move(4, journal.MoveStart, federation.Running)
 	if g := count(); g.JobsSubmitted != 12 || g.JobsStarted != 2 || g.JobsPending != 8 || g.JobsRunning != 2 || g.JobsCompleted != 0 {
 		t.Errorf("%+v", g)
 	}
-	move(2, federation.MoveEnd, federation.Completed)
-	move(3, federation.MoveEnd, federation.Cancelled)
-	move(4, federation.MoveEnd, federation.Timeout)
+	move(2, journal.MoveEnd, federation.Completed)
+	move(3, journal.MoveEnd, federation.Cancelled)
+	move(4, journal.MoveEnd, federation.Timeout)
 	if g := count(); g.JobsSubmitted != 12 || g.JobsStarted != 2 || g.JobsCompleted != 1 || g.JobsCanceled != 1 || g.JobsFailed != 1 {
 		t.Errorf("%+v", g)
 	}

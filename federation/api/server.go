@@ -29,6 +29,7 @@ import (
 	"fsub/federation/fairshare"
 	"fsub/federation/faults"
 	"fsub/federation/health"
+	"fsub/federation/journal"
 	"fsub/federation/place"
 	"fsub/federation/quota"
 	"fsub/federation/records"
@@ -39,8 +40,8 @@ import (
 // Store is what a Server needs of a store.
 type Store interface {
 	submission.Store
-	federation.Committer
-	federation.Follower
+	journal.Committer
+	journal.Follower
 	federation.SiteStore
 	federation.NodeStore
 	audit.Log

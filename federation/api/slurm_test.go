@@ -13,6 +13,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/client"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -36,7 +37,7 @@ func fill(t *testing.T, d *apitest.Daemon) (running, pending, ended, array feder
 	gone := job(0, alice, federation.Completed)
 	gone.End = now.Add(-time.Hour)
 	ids := d.Put(t, r, p, e, a, gone)
-	d.Store.Commit(t.Context(), &federation.Batch{Tasks: []*federation.Task{
+	d.Store.Commit(t.Context(), &journal.Batch{Tasks: []*federation.Task{
 		{Job: ids[3], Index: 0, SiteJobID: 7001, State: federation.Completed, Nodes: "b2", Start: now.Add(-time.Minute), End: now},
 		{Job: ids[3], Index: 1, SiteJobID: 7002, State: federation.Running, Nodes: "b2", Start: now.Add(-time.Minute)},
 	}})
@@ -195,7 +196,7 @@ func TestUpdateTime(t *testing.T) {
 	}
 	j, _ := d.Store.Job(t.Context(), running)
 	j.State = federation.Completing
-	d.Store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}})
+	d.Store.Commit(t.Context(), &journal.Batch{Jobs: []*federation.Job{&j}})
 	if now := read(fmt.Sprintf("/jobs?update_time=%d", first.LastUpdate.Number)); len(now.Jobs) != len(first.Jobs) {
 		t.Errorf("after a change: %d jobs, want %d", len(now.Jobs), len(first.Jobs))
 	}

@@ -11,6 +11,7 @@ import (
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/driver"
+	"fsub/federation/journal"
 	"fsub/federation/usage"
 	"fsub/slurm/wire"
 )
@@ -82,7 +83,7 @@ func TestEarlierRuns(t *testing.T) {
 	refused := federation.Attempt{Job: id, Number: 2, Key: "2", Site: "sky", State: federation.AttemptEnded, Final: federation.BootFail}
 	last := federation.Attempt{Job: id, Number: 4, Key: "4", Site: "alpha", State: federation.AttemptEnded, Started: j.Start, Ended: j.End, Nodes: "n1", Final: federation.Completed}
 	last.Runs = []federation.AttemptRun{{State: federation.Requeued, Started: began.Add(15 * time.Minute), Ended: began.Add(15*time.Minute + 30*time.Second), Nodes: "n1"}}
-	if err := d.Store.Commit(t.Context(), &federation.Batch{Attempts: []*federation.Attempt{&first, &refused, &stopped, &last}}); err != nil {
+	if err := d.Store.Commit(t.Context(), &journal.Batch{Attempts: []*federation.Attempt{&first, &refused, &stopped, &last}}); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string][]string{

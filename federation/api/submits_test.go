@@ -11,6 +11,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 	"fsub/testbed/apitest"
@@ -97,7 +98,7 @@ func TestSubmitLimitsCountTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(&j)
-		if err := d.Store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}}); err != nil {
+		if err := d.Store.Commit(t.Context(), &journal.Batch{Jobs: []*federation.Job{&j}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/restd"
+	"fsub/federation/journal"
 )
 
 // watchGap is the time between two looks at the store's log while somebody waits for a job.
@@ -52,7 +53,7 @@ func (w *watch) job(ctx context.Context, id federation.JobID) (changed <-chan st
 }
 
 // follow returns when nobody waits any more. What it has missed, because the store failed or the log was trimmed, wakes everybody.
-func (w *watch) follow(mark federation.LogMark) {
+func (w *watch) follow(mark journal.Mark) {
 	for {
 		time.Sleep(watchGap)
 		next, changed, err := restd.ChangedJobs(context.Background(), w.store, mark)

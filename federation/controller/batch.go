@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/audit"
+	"fsub/federation/journal"
 )
 
 // pendingBatch gathers what a round writes. A job that is written twice in a round is written once, as it is at the end. Nothing is added but by its methods.
@@ -16,12 +17,12 @@ type pendingBatch struct {
 	attempts map[*federation.Attempt]bool
 	tasks    map[*federation.Task]bool
 	specs    map[*job]bool
-	rows     federation.Batch
+	rows     journal.Batch
 	now      func() time.Time
 	log      *slog.Logger
 
-	written   []*job            // in order
-	taskMoves []federation.Move // those of jobs follow from what is written
+	written   []*job         // in order
+	taskMoves []journal.Move // those of jobs follow from what is written
 }
 
 func newPendingBatch(now func() time.Time, log *slog.Logger) *pendingBatch {
@@ -92,15 +93,15 @@ func (b *pendingBatch) task(t *federation.Task) {
 
 // taskMoved tells of a task that was something else before.
 func (b *pendingBatch) taskMoved(was, t *federation.Task) {
-	before := federation.JobStage{State: was.State, Restarts: was.Restarts, Ran: !was.Start.IsZero()}
-	for _, what := range federation.MovesOf(before, federation.JobStage{State: t.State, Restarts: t.Restarts, Ran: !t.Start.IsZero()}) {
-		b.taskMoves = append(b.taskMoves, federation.Move{Job: t.Job, Task: t.Index, What: what, State: t.State, From: was.State, Reason: t.Reason, Exit: t.ExitStatus})
+	before := journal.JobStage{State: was.State, Restarts: was.Restarts, Ran: !was.Start.IsZero()}
+	for _, what := range journal.MovesOf(before, journal.JobStage{State: t.State, Restarts: t.Restarts, Ran: !t.Start.IsZero()}) {
+		b.taskMoves = append(b.taskMoves, journal.Move{Job: t.Job, Task: t.Index, What: what, State: t.State, From: was.State, Reason: t.Reason, Exit: t.ExitStatus})
 	}
 }
 
 // tasksCancelled tells of tasks of an array that have been cancelled while they waited.
 func (b *pendingBatch) tasksCancelled(array federation.JobID, tasks federation.TaskSet) {
-	m := federation.Move{Job: array, Task: -1, What: federation.MoveEnd, State: federation.Cancelled}
+	m := journal.Move{Job: array, Task: -1, What: journal.MoveEnd, State: federation.Cancelled}
 	if tasks.Len() > 1 {
 		m.Tasks = tasks
 	}
@@ -114,17 +115,17 @@ func (b *pendingBatch) tasksCancelled(array federation.JobID, tasks federation.T
 }
 
 // records are what is written.
-func (b *pendingBatch) records() *federation.Batch {
+func (b *pendingBatch) records() *journal.Batch {
 	b.rows.Moves = b.moves()
 	return &b.rows
 }
 
 // moves are what has become of jobs and tasks since the last commit.
-func (b *pendingBatch) moves() []federation.Move {
+func (b *pendingBatch) moves() []journal.Move {
 	moves := slices.Clone(b.taskMoves)
 	for _, j := range b.written {
-		for _, what := range federation.MovesOf(j.stored, federation.StageOf(&j.Job)) {
-			moves = append(moves, federation.Move{Job: j.ID, Task: -1, What: what, State: j.State, From: j.stored.State, Reason: j.Reason, Site: j.Site, Exit: j.ExitStatus})
+		for _, what := range journal.MovesOf(j.stored, journal.StageOf(&j.Job)) {
+			moves = append(moves, journal.Move{Job: j.ID, Task: -1, What: what, State: j.State, From: j.stored.State, Reason: j.Reason, Site: j.Site, Exit: j.ExitStatus})
 		}
 	}
 	return moves

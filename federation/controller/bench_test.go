@@ -14,6 +14,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/fairshare"
+	"fsub/federation/journal"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 	"fsub/federation/store"
@@ -51,7 +52,7 @@ func (f *full) Observe(ctx context.Context) (*federation.Observation, error) {
 // noted is a store that has only the jobs that were submitted to it: it takes what is to be written of others, whose numbers are below, and forgets it.
 type noted struct{ Store }
 
-func (n noted) Commit(ctx context.Context, b *federation.Batch) error {
+func (n noted) Commit(ctx context.Context, b *journal.Batch) error {
 	some := *b
 	some.Jobs, some.Events = nil, nil
 	for _, j := range b.Jobs {

@@ -10,6 +10,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
+	"fsub/federation/journal"
 	"fsub/federation/place"
 	"fsub/federation/quota"
 	"fsub/sbatch"
@@ -117,7 +118,7 @@ func TestPayerIsSettledAtSubmission(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.TreeAccount = tree.Tree().JobAccount(j.User, j.Spec.Account)
-	if err := b.store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}}); err != nil {
+	if err := b.store.Commit(t.Context(), &journal.Batch{Jobs: []*federation.Job{&j}}); err != nil {
 		t.Fatal(err)
 	}
 	tree.edit(t, accounts.Edit{Op: accounts.Add, Key: accounts.UserKey("nlp", "alice"), Default: true}, accounts.Edit{Op: accounts.Remove, Key: accounts.UserKey("vision", "alice")})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 // writer writes what rounds have changed.
@@ -54,7 +55,7 @@ func (w *writer) commit(ctx context.Context) bool {
 }
 
 // wrote notes what is done now that a batch is durable.
-func (w *writer) wrote(b *federation.Batch) {
+func (w *writer) wrote(b *journal.Batch) {
 	w.inbox.done(slices.Sorted(slices.Values(b.Done)))
 	w.settled(b.Done)
 	if len(b.Requests) > 0 {
@@ -64,7 +65,7 @@ func (w *writer) wrote(b *federation.Batch) {
 
 // commitApart writes all of a batch but the units that the store can never take. A live job of one is put aside; what is of no live job is dropped, and
 // stands in the log. If the store fails on the way, what was not written yet is read again.
-func (w *writer) commitApart(ctx context.Context, b *federation.Batch) error {
+func (w *writer) commitApart(ctx context.Context, b *journal.Batch) error {
 	units := unitsOf(b, w.jobs.rootOf, func(seq int64) federation.JobID { return w.inbox.taken[seq] })
 	bad, err := w.halve(ctx, units)
 	if err != nil {
@@ -79,7 +80,7 @@ func (w *writer) commitApart(ctx context.Context, b *federation.Batch) error {
 		w.metrics.dropped.Inc()
 		w.log.Error("records dropped: the store can never take them", "job", u.job, "err", u.why, "records", fmt.Sprintf("%+v", together([]*unit{u.unit})))
 		for _, seq := range u.Done { // a request about a job that is gone is done
-			if err := w.store.Commit(ctx, &federation.Batch{Done: []int64{seq}}); err != nil {
+			if err := w.store.Commit(ctx, &journal.Batch{Done: []int64{seq}}); err != nil {
 				w.log.Error("end a request", "seq", seq, "err", err)
 				continue
 			}

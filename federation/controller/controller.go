@@ -27,6 +27,7 @@ import (
 	"fsub/federation/decision"
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
+	"fsub/federation/journal"
 	"fsub/federation/place"
 	"fsub/federation/predict"
 	"fsub/federation/quota"
@@ -36,8 +37,8 @@ import (
 type Store interface {
 	federation.JobStore
 	federation.RequestStore
-	federation.Committer
-	federation.Follower
+	journal.Committer
+	journal.Follower
 	federation.SiteStore
 	federation.NodeStore
 	audit.Log

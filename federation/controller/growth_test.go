@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -161,7 +162,7 @@ func TestTakenApart(t *testing.T) {
 	if gone.Len() != 1+200_000+100_000+150_000 || waiting.Len() != 1_000_000-gone.Len() || waiting.Has(7) || waiting.Has(400_001) || !waiting.Has(400_002) {
 		t.Errorf("%d are cancelled, %d wait", gone.Len(), waiting.Len())
 	}
-	if log, err := b.store.Changes(t.Context(), federation.OldestMark, 0); err != nil || len(log.Commits) == 0 {
+	if log, err := b.store.Changes(t.Context(), journal.OldestMark, 0); err != nil || len(log.Commits) == 0 {
 		t.Errorf("the log of changes: %d commits, %v", len(log.Commits), err)
 	}
 	b.restart()

@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/journal"
 	"fsub/federation/lifecycle"
 	"fsub/sbatch"
 	"fsub/slurm/hostlist"
@@ -33,7 +34,7 @@ func newJob(j federation.Job) *job {
 
 // tried is what the controller knows of a job's attempts.
 type tried struct {
-	stored federation.JobStage // how far the store knows the job to have come
+	stored journal.JobStage    // how far the store knows the job to have come
 	att    *federation.Attempt // the newest; nil before the first
 
 	busy       bool        // a submission or look-up of the attempt is under way
@@ -100,7 +101,7 @@ type hindered struct {
 
 // What most jobs have. It is only read.
 var (
-	neverTried  = tried{stored: federation.JobStage{State: federation.Pending}}
+	neverTried  = tried{stored: journal.JobStage{State: federation.Pending}}
 	noFamily    family
 	notHindered hindered
 )
@@ -132,7 +133,7 @@ func (j *job) hinder() *hindered {
 
 // nowStored notes that the store knows how far the job has come.
 func (j *job) nowStored() {
-	if stage := federation.StageOf(&j.Job); stage != j.stored {
+	if stage := journal.StageOf(&j.Job); stage != j.stored {
 		j.try().stored = stage
 	}
 }

@@ -9,13 +9,14 @@ import (
 	"unsafe"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 )
 
 // TestMain fails if anything was written to what jobs share.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if !reflect.DeepEqual(neverTried, tried{stored: federation.JobStage{State: federation.Pending}}) || !reflect.DeepEqual(noFamily, family{}) ||
+	if !reflect.DeepEqual(neverTried, tried{stored: journal.JobStage{State: federation.Pending}}) || !reflect.DeepEqual(noFamily, family{}) ||
 		!reflect.DeepEqual(notHindered, hindered{}) {
 		fmt.Printf("what is the same for most jobs was written to by way of one: %+v %+v %+v\n", neverTried, noFamily, notHindered)
 		code = 1

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 // moves are what the store's log tells of a job and of its tasks.
 func (b *bench) moves(id federation.JobID) (all []string) {
 	b.t.Helper()
-	log, err := b.store.Changes(b.t.Context(), federation.OldestMark, 0)
+	log, err := b.store.Changes(b.t.Context(), journal.OldestMark, 0)
 	if err != nil {
 		b.t.Fatal(err)
 	}

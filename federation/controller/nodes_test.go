@@ -11,6 +11,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/driver"
 	"fsub/federation/health"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -91,7 +92,7 @@ func (b *bench) makeHall() *hall {
 // wish says what is wanted of nodes of the cheap site, as the API does.
 func (b *bench) wish(w federation.NodeWish, change func(*federation.NodeRecord), names ...string) {
 	b.t.Helper()
-	var batch federation.Batch
+	var batch journal.Batch
 	for _, name := range names {
 		r := federation.NodeRecord{Node: federation.NodeID{Site: "cheap", Name: name}, Wish: w, Owner: "olga", Ticket: "T1", Reason: "fan", Since: b.clock}
 		if change != nil {

@@ -13,6 +13,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -43,25 +44,25 @@ func (b *bench) gone() federation.JobID {
 // What can never be written, of each kind, stops nothing else: it is dropped, and the log has it.
 func TestPoisonedRecordsAreDropped(t *testing.T) {
 	nan := decision.Decision{Offers: []*decision.Offer{{Run: 1, Total: decision.Dollars(math.NaN())}}}
-	for name, poison := range map[string]func(gone federation.JobID, p *federation.Batch){
-		"event": func(id federation.JobID, p *federation.Batch) { p.Events = []federation.Event{{Job: id, Text: "late"}} },
-		"record": func(id federation.JobID, p *federation.Batch) {
+	for name, poison := range map[string]func(gone federation.JobID, p *journal.Batch){
+		"event": func(id federation.JobID, p *journal.Batch) { p.Events = []federation.Event{{Job: id, Text: "late"}} },
+		"record": func(id federation.JobID, p *journal.Batch) {
 			p.Jobs = []*federation.Job{{ID: id, Spec: new(sbatch.Spec)}}
 		},
-		"spec": func(id federation.JobID, p *federation.Batch) {
+		"spec": func(id federation.JobID, p *journal.Batch) {
 			p.Specs = []*federation.Job{{ID: id, Spec: new(sbatch.Spec)}}
 		},
-		"attempt": func(id federation.JobID, p *federation.Batch) {
+		"attempt": func(id federation.JobID, p *journal.Batch) {
 			p.Attempts = []*federation.Attempt{{Job: id, Number: 9, Key: "k"}}
 		},
-		"value": func(id federation.JobID, p *federation.Batch) {
+		"value": func(id federation.JobID, p *journal.Batch) {
 			p.Attempts = []*federation.Attempt{{Job: id, Number: 9, Key: "k", Decision: nan}}
 		},
-		"task": func(id federation.JobID, p *federation.Batch) { p.Tasks = []*federation.Task{{Job: id, Index: 1}} },
-		"request": func(id federation.JobID, p *federation.Batch) {
+		"task": func(id federation.JobID, p *journal.Batch) { p.Tasks = []*federation.Task{{Job: id, Index: 1}} },
+		"request": func(id federation.JobID, p *journal.Batch) {
 			p.Requests = []federation.Request{{Job: id, Kind: federation.RequestHold}}
 		},
-		"creation": func(_ federation.JobID, p *federation.Batch) {
+		"creation": func(_ federation.JobID, p *journal.Batch) {
 			p.Create = []*federation.Job{{ID: federation.FirstJobID + 1, Spec: new(sbatch.Spec)}}
 		},
 	} {
@@ -73,7 +74,7 @@ func TestPoisonedRecordsAreDropped(t *testing.T) {
 				b.rounds(5)
 				b.ctl.jobs.Delete(other)
 			}
-			var p federation.Batch
+			var p journal.Batch
 			poison(gone, &p)
 			if b.store.Commit(t.Context(), &p) == nil {
 				t.Fatal("the store takes it: it is no poison")
@@ -107,7 +108,7 @@ func TestOrphanOfAPurgedJob(t *testing.T) {
 
 // No field of a batch is forgotten when it is taken apart.
 func TestUnitsHoldTheWholeBatch(t *testing.T) {
-	b := new(federation.Batch)
+	b := new(journal.Batch)
 	v := reflect.ValueOf(b).Elem()
 	for i := range v.NumField() {
 		f := v.Field(i)
@@ -129,7 +130,7 @@ type poisonStore struct {
 	job federation.JobID
 }
 
-func (s *poisonStore) Commit(ctx context.Context, b *federation.Batch) error {
+func (s *poisonStore) Commit(ctx context.Context, b *journal.Batch) error {
 	for _, j := range b.Jobs {
 		if j.ID == s.job {
 			return federation.ErrInvalid

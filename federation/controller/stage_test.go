@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -224,7 +225,7 @@ func TestCancelledWhileItsFilesAreOnTheWay(t *testing.T) {
 	f.meanwhile = func() { // as another round of a real controller would write it down
 		j := b.job(id)
 		j.Cancel = true
-		if err := b.store.Commit(b.t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}}); err != nil {
+		if err := b.store.Commit(b.t.Context(), &journal.Batch{Jobs: []*federation.Job{&j}}); err != nil {
 			t.Fatal(err)
 		}
 		b.ctl.jobs.Of(id).Cancel = true

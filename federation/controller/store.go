@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 // inbox follows the store's log, which tells of all that others write.
@@ -165,7 +166,7 @@ func (x *inbox) begin(ctx context.Context) error {
 
 // storeNews is what the store's log tells of, and is to be read.
 type storeNews struct {
-	mark     federation.LogMark // up to which it was read
+	mark     journal.Mark       // up to which it was read
 	jobs     []federation.JobID // new ones
 	sites    bool
 	nodes    bool
@@ -201,19 +202,19 @@ func (x *inbox) readLog(ctx context.Context) (storeNews, error) {
 	}
 }
 
-func (n *storeNews) take(change *federation.Change) {
+func (n *storeNews) take(change *journal.Change) {
 	switch {
-	case change.Kind == federation.ChangeSite || change.Kind == federation.ChangeMaintenance:
+	case change.Kind == journal.ChangeSite || change.Kind == journal.ChangeMaintenance:
 		n.sites = true
-	case change.Kind == federation.ChangeNode:
+	case change.Kind == journal.ChangeNode:
 		n.nodes = true
-	case change.Kind == federation.ChangeHealth:
+	case change.Kind == journal.ChangeHealth:
 		kind := federation.HealthKind(change.State)
-		n.health = n.health || change.How != federation.Gone && (kind == federation.HealthReset || kind == federation.HealthCheck)
-	case change.How != federation.Created:
-	case change.Kind == federation.ChangeJob:
+		n.health = n.health || change.How != journal.Gone && (kind == federation.HealthReset || kind == federation.HealthCheck)
+	case change.How != journal.Created:
+	case change.Kind == journal.ChangeJob:
 		n.jobs = append(n.jobs, change.Job)
-	case change.Kind == federation.ChangeRequest:
+	case change.Kind == journal.ChangeRequest:
 		n.requests, n.newest = true, max(n.newest, change.Number)
 	}
 }

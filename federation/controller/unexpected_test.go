@@ -9,6 +9,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
@@ -43,7 +44,7 @@ func (h *hookedStore) Job(ctx context.Context, id federation.JobID) (federation.
 	return h.Store.Job(ctx, id)
 }
 
-func (h *hookedStore) Commit(ctx context.Context, b *federation.Batch) error {
+func (h *hookedStore) Commit(ctx context.Context, b *journal.Batch) error {
 	if h.failCommit != nil {
 		return h.failCommit
 	}

@@ -5,6 +5,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/audit"
+	"fsub/federation/journal"
 )
 
 // unwritable reports whether a batch can never be written, however often it is tried: something in it is at fault, and not the store.
@@ -15,11 +16,11 @@ func unwritable(err error) bool {
 // unit is what of a batch is written together or not at all: all that is of one job, its array or its components; or one record of nothing of the kind.
 type unit struct {
 	job federation.JobID // 0: none
-	federation.Batch
+	journal.Batch
 }
 
 // unitsOf divides a batch into its units. root tells with which job another is written, asked whose a request was.
-func unitsOf(b *federation.Batch, root func(federation.JobID) federation.JobID, asked func(seq int64) federation.JobID) []*unit {
+func unitsOf(b *journal.Batch, root func(federation.JobID) federation.JobID, asked func(seq int64) federation.JobID) []*unit {
 	var all []*unit
 	byJob := map[federation.JobID]*unit{}
 	of := func(id federation.JobID) *unit {
@@ -38,16 +39,16 @@ func unitsOf(b *federation.Batch, root func(federation.JobID) federation.JobID, 
 	each(b.Charges, func(k federation.Charge) { u := of(k.Job); u.Charges = append(u.Charges, k) })
 	each(b.Requests, func(r federation.Request) { u := of(r.Job); u.Requests = append(u.Requests, r) })
 	each(b.Done, func(seq int64) { u := of(asked(seq)); u.Done = append(u.Done, seq) })
-	each(b.Moves, func(m federation.Move) { u := of(m.Job); u.Moves = append(u.Moves, m) })
-	alone := func(one federation.Batch) { all = append(all, &unit{Batch: one}) }
-	each(b.Nodes, func(r federation.NodeRecord) { alone(federation.Batch{Nodes: []federation.NodeRecord{r}}) })
-	each(b.NodeEvents, func(e federation.NodeEvent) { alone(federation.Batch{NodeEvents: []federation.NodeEvent{e}}) })
-	each(b.SiteEvents, func(e federation.SiteEvent) { alone(federation.Batch{SiteEvents: []federation.SiteEvent{e}}) })
-	each(b.Audit, func(e audit.Entry) { alone(federation.Batch{Audit: []audit.Entry{e}}) })
-	each(b.Health, func(r federation.HealthRecord) { alone(federation.Batch{Health: []federation.HealthRecord{r}}) })
-	each(b.Findings, func(f federation.HealthFinding) { alone(federation.Batch{Findings: []federation.HealthFinding{f}}) })
-	each(b.Lengths, func(l federation.RunLength) { alone(federation.Batch{Lengths: []federation.RunLength{l}}) })
-	each(b.Waits, func(w federation.PastWait) { alone(federation.Batch{Waits: []federation.PastWait{w}}) })
+	each(b.Moves, func(m journal.Move) { u := of(m.Job); u.Moves = append(u.Moves, m) })
+	alone := func(one journal.Batch) { all = append(all, &unit{Batch: one}) }
+	each(b.Nodes, func(r federation.NodeRecord) { alone(journal.Batch{Nodes: []federation.NodeRecord{r}}) })
+	each(b.NodeEvents, func(e federation.NodeEvent) { alone(journal.Batch{NodeEvents: []federation.NodeEvent{e}}) })
+	each(b.SiteEvents, func(e federation.SiteEvent) { alone(journal.Batch{SiteEvents: []federation.SiteEvent{e}}) })
+	each(b.Audit, func(e audit.Entry) { alone(journal.Batch{Audit: []audit.Entry{e}}) })
+	each(b.Health, func(r federation.HealthRecord) { alone(journal.Batch{Health: []federation.HealthRecord{r}}) })
+	each(b.Findings, func(f federation.HealthFinding) { alone(journal.Batch{Findings: []federation.HealthFinding{f}}) })
+	each(b.Lengths, func(l federation.RunLength) { alone(journal.Batch{Lengths: []federation.RunLength{l}}) })
+	each(b.Waits, func(w federation.PastWait) { alone(journal.Batch{Waits: []federation.PastWait{w}}) })
 	return all
 }
 
@@ -58,8 +59,8 @@ func each[T any](all []T, do func(T)) {
 }
 
 // together joins units to a batch again.
-func together(units []*unit) *federation.Batch {
-	b := new(federation.Batch)
+func together(units []*unit) *journal.Batch {
+	b := new(journal.Batch)
 	for _, u := range units {
 		b.Create = append(b.Create, u.Create...)
 		b.Jobs = append(b.Jobs, u.Jobs...)

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/journal"
 	"fsub/federation/place"
 	"fsub/sbatch"
 )
@@ -43,7 +44,7 @@ func TestExplainEveryWait(t *testing.T) {
 	}
 	failed := b.part(array, 4)
 	failed.ExitStatus = 3 << 8
-	if err := b.store.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&failed}}); err != nil {
+	if err := b.store.Commit(t.Context(), &journal.Batch{Jobs: []*federation.Job{&failed}}); err != nil {
 		t.Fatal(err)
 	}
 	runs := b.submit(func(s *sbatch.Spec) { s.Name = "first" })

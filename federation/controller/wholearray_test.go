@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -37,7 +38,7 @@ func (b *bench) handedOver(array string) federation.JobID {
 	j.Whole.Spread, j.Site, j.Attempt = false, "cheap", 1
 	j.EditSpec(func(s *sbatch.Spec) { s.Begin = time.Time{} })
 	a := federation.Attempt{Job: id, Number: 1, Key: federation.AttemptKey("test", &j, 1), Site: "cheap", State: federation.AttemptSubmitted, Created: b.clock, Acked: b.clock}
-	if err := b.store.Commit(b.t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}, Specs: []*federation.Job{&j}, Attempts: []*federation.Attempt{&a}}); err != nil {
+	if err := b.store.Commit(b.t.Context(), &journal.Batch{Jobs: []*federation.Job{&j}, Specs: []*federation.Job{&j}, Attempts: []*federation.Attempt{&a}}); err != nil {
 		b.t.Fatal(err)
 	}
 	b.cheap.jobs[id] = &federation.SiteJob{ID: id, SiteJobID: uint32(id), Key: a.Key, State: federation.Pending, Submit: b.clock}

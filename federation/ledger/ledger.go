@@ -17,12 +17,13 @@ import (
 	"fsub/accounting/ledger"
 	"fsub/federation"
 	"fsub/federation/driver"
+	"fsub/federation/journal"
 )
 
 // Store is what a Collector reads of jobs.
 type Store interface {
 	federation.ChargeStore
-	federation.Follower
+	journal.Follower
 	Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error)
 	Attempts(ctx context.Context, id federation.JobID) ([]federation.Attempt, error)
 }
@@ -146,7 +147,7 @@ func (c *Collector) Charges(ctx context.Context) (int, error) {
 	}
 	mark, total := max(stored, c.mark), 0
 	for {
-		log, err := c.Store.Changes(ctx, federation.LogMark(mark), 1000)
+		log, err := c.Store.Changes(ctx, journal.Mark(mark), 1000)
 		if errors.Is(err, federation.ErrTrimmed) {
 			return c.allCharges(ctx)
 		}
@@ -157,7 +158,7 @@ func (c *Collector) Charges(ctx context.Context) (int, error) {
 		var fresh []federation.Charge
 		for _, commit := range log.Commits {
 			for _, ch := range commit.Changes {
-				if ch.Kind != federation.ChangeCharge || seen[ch.Job] {
+				if ch.Kind != journal.ChangeCharge || seen[ch.Job] {
 					continue
 				}
 				seen[ch.Job] = true

@@ -19,6 +19,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/decision"
 	"fsub/federation/driver"
+	"fsub/federation/journal"
 	"fsub/federation/ledger"
 	"fsub/federation/store"
 	"fsub/sbatch"
@@ -139,7 +140,7 @@ func TestPayerCounts(t *testing.T) {
 		if siteFirst {
 			f.read()
 		}
-		if err := f.store.Commit(t.Context(), &federation.Batch{Charges: []federation.Charge{k}}); err != nil {
+		if err := f.store.Commit(t.Context(), &journal.Batch{Charges: []federation.Charge{k}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := f.books.Charges(t.Context()); err != nil {
@@ -179,7 +180,7 @@ func TestOursCountOnce(t *testing.T) {
 		r.ID = book.ID{Site: "rhein", Kind: book.OwnJob, Job: int64(j.ID), At: now.Unix() - 3600}
 		f.site.runs = []driver.SiteRun{r}
 		charge := func() {
-			if err := f.store.Commit(t.Context(), &federation.Batch{Charges: []federation.Charge{k}}); err != nil {
+			if err := f.store.Commit(t.Context(), &journal.Batch{Charges: []federation.Charge{k}}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := f.books.Charges(t.Context()); err != nil {
@@ -338,7 +339,7 @@ func TestSavings(t *testing.T) {
 		Offers: []*decision.Offer{offer("weser", "p5/a/spot", 0, 10), offer("weser", "p5/a/on-demand", 0, 30), offer("elbe", "", 0, 20), offer("aare", "", time.Hour, 15), offer("rhein", "", 0, 50)}}}
 	k := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "weser", User: "alice", State: federation.Completed, Start: now.Add(-2 * time.Hour), End: now, From: federation.PriceOffering}
 	k.TRES, k.PricePerHour, k.Amount = "cpu=2", 4*accounting.Dollar, 8*accounting.Dollar
-	if err := f.store.Commit(t.Context(), &federation.Batch{Attempts: []*federation.Attempt{a}, Charges: []federation.Charge{k}}); err != nil {
+	if err := f.store.Commit(t.Context(), &journal.Batch{Attempts: []*federation.Attempt{a}, Charges: []federation.Charge{k}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.books.Charges(t.Context()); err != nil {

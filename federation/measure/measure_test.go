@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/driver"
+	"fsub/federation/journal"
 	"fsub/federation/measure"
 	"fsub/federation/store"
 	"fsub/federation/usage"
@@ -62,7 +63,7 @@ func (w *world) ended(at federation.SiteName) federation.JobID {
 		w.t.Fatal(err)
 	}
 	j.State, j.End = federation.Completed, w.now
-	b := federation.Batch{Jobs: []*federation.Job{&j}}
+	b := journal.Batch{Jobs: []*federation.Job{&j}}
 	if at != "" {
 		j.Site, j.Attempt, j.Start = at, 1, w.now.Add(-time.Minute)
 		b.Attempts = []*federation.Attempt{{Job: j.ID, Number: 1, Key: "key" + j.ID.String(), Site: at, State: federation.AttemptEnded, SiteJobID: uint32(j.ID)}}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"fsub/federation"
 	"fsub/federation/audit"
+	"fsub/federation/journal"
 )
 
 var _ audit.Log = (*Store)(nil)
@@ -28,7 +28,7 @@ func auditSteps(entries []audit.Entry, steps []step) []step {
 		}
 		w := &e.Who
 		args := []any{nanos(at), w.User, int64(w.UID), w.Role, w.From, e.Verb, string(e.Kind), e.Object, e.Before, e.After, e.Why, e.Ticket, e.Result}
-		steps = append(steps, step{insertAudit, args, "audit entry", 0, federation.Change{Kind: federation.ChangeAudit, How: federation.Created, State: e.Verb}})
+		steps = append(steps, step{insertAudit, args, "audit entry", 0, journal.Change{Kind: journal.ChangeAudit, How: journal.Created, State: e.Verb}})
 	}
 	return steps
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/store"
 	"fsub/sbatch"
 )
@@ -148,7 +149,7 @@ func TestPurgeGivesSpaceBack(t *testing.T) {
 	s := open(t, store.Config{Path: path, Volatile: true})
 	for range 3000 {
 		ended := federation.Job{ID: create(t, s), Spec: new(sbatch.Spec), State: federation.Completed, End: time.Unix(1, 0)}
-		if err := s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{&ended}}); err != nil {
+		if err := s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{&ended}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 	"fsub/federation/store"
 	"fsub/sbatch"
@@ -98,7 +99,7 @@ func fill(b *testing.B, n int) string {
 				err := s.CreateJob(b.Context(), j, p)
 				if err == nil && i%10 != 0 {
 					j.State, j.End = federation.Completed, time.Now().Add(-24*time.Hour)
-					err = s.Commit(b.Context(), &federation.Batch{Jobs: []*federation.Job{j}})
+					err = s.Commit(b.Context(), &journal.Batch{Jobs: []*federation.Job{j}})
 				}
 				if err != nil {
 					b.Error(err)

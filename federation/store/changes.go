@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 )
 
@@ -41,8 +42,8 @@ const maxCommits = 10_000
 
 // changeRecord is a change as it is stored.
 type changeRecord struct {
-	Kind    federation.ChangeKind     `json:"kind"`
-	How     federation.ChangeHow      `json:"how,omitempty"`
+	Kind    journal.ChangeKind        `json:"kind"`
+	How     journal.ChangeHow         `json:"how,omitempty"`
 	Job     federation.JobID          `json:"job,omitempty"`
 	Number  int64                     `json:"n,omitempty"`
 	Site    federation.SiteName       `json:"site,omitempty"`
@@ -56,16 +57,16 @@ type changeRecord struct {
 }
 
 type moveRecord struct {
-	What   federation.MoveKind `json:"what"`
-	Task   int                 `json:"task"`
-	Tasks  string              `json:"tasks,omitempty"`
-	From   federation.State    `json:"from,omitempty"`
-	Reason reasons.Reason      `json:"reason,omitempty"`
-	Exit   int32               `json:"exit,omitempty"`
+	What   journal.MoveKind `json:"what"`
+	Task   int              `json:"task"`
+	Tasks  string           `json:"tasks,omitempty"`
+	From   federation.State `json:"from,omitempty"`
+	Reason reasons.Reason   `json:"reason,omitempty"`
+	Exit   int32            `json:"exit,omitempty"`
 }
 
 // note puts a change into the log of this transaction.
-func (t *tx) note(c federation.Change) {
+func (t *tx) note(c journal.Change) {
 	r := changeRecord{c.Kind, c.How, c.Job, c.Number, c.Site, c.State, c.Who, c.Why, nil, c.Node, c.Finding, c.Of}
 	if m := c.Move; m != nil {
 		r.Job, r.Site, r.State, r.Move = m.Job, m.Site, string(m.State), &moveRecord{m.What, m.Task, m.Tasks.Format(0), m.From, m.Reason, m.Exit}
@@ -73,10 +74,10 @@ func (t *tx) note(c federation.Change) {
 	t.log = append(t.log, r)
 }
 
-func (r *changeRecord) change() federation.Change {
-	c := federation.Change{Kind: r.Kind, How: r.How, Job: r.Job, Number: r.Number, Site: r.Site, State: r.State, Who: r.Who, Why: r.Why, Node: r.Node, Finding: r.Finding, Of: r.Of}
+func (r *changeRecord) change() journal.Change {
+	c := journal.Change{Kind: r.Kind, How: r.How, Job: r.Job, Number: r.Number, Site: r.Site, State: r.State, Who: r.Who, Why: r.Why, Node: r.Node, Finding: r.Finding, Of: r.Of}
 	if m := r.Move; m != nil {
-		c.Move = &federation.Move{
+		c.Move = &journal.Move{
 			Job: r.Job, Task: m.Task, What: m.What, State: federation.State(r.State), From: m.From, Reason: m.Reason, Site: r.Site, Exit: m.Exit,
 		}
 		c.Move.Tasks, _ = federation.ReadTasks(m.Tasks) // it was written by us
@@ -107,8 +108,8 @@ func (t *tx) writeLog() error {
 	return err
 }
 
-// Changes implements [federation.Follower].
-func (s *Store) Changes(ctx context.Context, after federation.LogMark, limit int) (federation.ChangeLog, error) {
+// Changes implements [journal.Follower].
+func (s *Store) Changes(ctx context.Context, after journal.Mark, limit int) (journal.Log, error) {
 	log, err := s.changes(ctx, after, limit)
 	if err != nil {
 		return log, fmt.Errorf("changes after %d: %w", after, err)
@@ -116,7 +117,7 @@ func (s *Store) Changes(ctx context.Context, after federation.LogMark, limit int
 	return log, nil
 }
 
-func (s *Store) changes(ctx context.Context, after federation.LogMark, limit int) (log federation.ChangeLog, err error) {
+func (s *Store) changes(ctx context.Context, after journal.Mark, limit int) (log journal.Log, err error) {
 	if limit <= 0 || limit > maxCommits {
 		limit = maxCommits
 	}
@@ -130,7 +131,7 @@ func (s *Store) changes(ctx context.Context, after federation.LogMark, limit int
 	}
 	switch {
 	case after > 0 && (len(log.Commits) == 0 || log.Commits[0].Mark != after):
-		return federation.ChangeLog{}, federation.ErrTrimmed
+		return journal.Log{}, federation.ErrTrimmed
 	case after > 0:
 		log.Commits = log.Commits[1:]
 		log.Mark = after
@@ -143,16 +144,16 @@ func (s *Store) changes(ctx context.Context, after federation.LogMark, limit int
 	}
 	marks, err := query(ctx, s.readers, (*row).int, newestChange)
 	if err == nil {
-		log.Mark = federation.LogMark(marks[0])
+		log.Mark = journal.Mark(marks[0])
 	}
 	return log, err
 }
 
-func readCommit(r *row) (c federation.Commit) {
-	c.Mark, c.At = federation.LogMark(r.int()), r.time()
+func readCommit(r *row) (c journal.Commit) {
+	c.Mark, c.At = journal.Mark(r.int()), r.time()
 	var records []changeRecord
 	r.json(&records)
-	c.Changes = make([]federation.Change, len(records))
+	c.Changes = make([]journal.Change, len(records))
 	for i := range records {
 		c.Changes[i] = records[i].change()
 	}

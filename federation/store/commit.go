@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
-// Commit implements [federation.Committer]. Besides what the interface says: ErrNotFound if b names a job that does not exist;
+// Commit implements [journal.Committer]. Besides what the interface says: ErrNotFound if b names a job that does not exist;
 // ErrConflict if it would leave a job with two attempts that are not final, or give an attempt the key of another. Where b has
 // the same thing twice, the later one counts.
-func (s *Store) Commit(ctx context.Context, b *federation.Batch) error {
+func (s *Store) Commit(ctx context.Context, b *journal.Batch) error {
 	if b.Empty() {
 		return nil
 	}
@@ -25,7 +26,7 @@ func (s *Store) Commit(ctx context.Context, b *federation.Batch) error {
 			}
 		}
 		for i := range b.Moves {
-			t.note(federation.Change{Kind: federation.ChangeMove, Move: &b.Moves[i]})
+			t.note(journal.Change{Kind: journal.ChangeMove, Move: &b.Moves[i]})
 		}
 		return nil
 	})
@@ -47,56 +48,56 @@ type step struct {
 	args []any
 	what string // of which job it is what, for errors
 	job  federation.JobID
-	note federation.Change
+	note journal.Change
 }
 
 // stepsOf prepares b in the caller's goroutine, as far as that is possible outside the transaction.
-func stepsOf(b *federation.Batch) ([]step, error) {
+func stepsOf(b *journal.Batch) ([]step, error) {
 	steps := make([]step, 0, len(b.Create)+len(b.Jobs)+len(b.Specs)+len(b.Attempts)+len(b.Tasks)+len(b.Events)+len(b.Charges)+len(b.Requests)+len(b.Done))
 	for _, j := range b.Create {
 		args, err := jobValues(j)
 		if err != nil {
 			return nil, fmt.Errorf("job %d: %w", j.ID, err)
 		}
-		steps = append(steps, step{insertJob, args, "creation", j.ID, jobChange(j, federation.Created)})
+		steps = append(steps, step{insertJob, args, "creation", j.ID, jobChange(j, journal.Created)})
 	}
 	for _, j := range b.Jobs {
 		args := appendChanging(append(make([]any, 0, 2+len(changingColumns)), nil), j)
-		steps = append(steps, step{updateJob, append(args, int64(j.ID)), "record", j.ID, jobChange(j, federation.Changed)})
+		steps = append(steps, step{updateJob, append(args, int64(j.ID)), "record", j.ID, jobChange(j, journal.Changed)})
 	}
 	for _, j := range b.Specs {
 		args, err := specValues(j)
 		if err != nil {
 			return nil, fmt.Errorf("job %d: %w", j.ID, err)
 		}
-		steps = append(steps, step{updateSpec, args, "spec", j.ID, federation.Change{}}) // it is among Jobs
+		steps = append(steps, step{updateSpec, args, "spec", j.ID, journal.Change{}}) // it is among Jobs
 	}
 	for _, a := range finalFirst(b.Attempts) {
 		args, err := attemptValues(a)
 		if err != nil {
 			return nil, fmt.Errorf("job %d attempt %d: %w", a.Job, a.Number, err)
 		}
-		steps = append(steps, step{upsertAttempt, args, "attempt", a.Job, federation.Change{
-			Kind: federation.ChangeAttempt, Job: a.Job, Number: int64(a.Number), Site: a.Site, State: string(a.State),
+		steps = append(steps, step{upsertAttempt, args, "attempt", a.Job, journal.Change{
+			Kind: journal.ChangeAttempt, Job: a.Job, Number: int64(a.Number), Site: a.Site, State: string(a.State),
 		}})
 	}
 	for _, k := range b.Tasks {
-		steps = append(steps, step{upsertTask, taskValues(k), "task", k.Job, federation.Change{
-			Kind: federation.ChangeTask, Job: k.Job, Number: int64(k.Index), State: string(k.State),
+		steps = append(steps, step{upsertTask, taskValues(k), "task", k.Job, journal.Change{
+			Kind: journal.ChangeTask, Job: k.Job, Number: int64(k.Index), State: string(k.State),
 		}})
 	}
 	for _, e := range b.Events {
 		args := []any{int64(e.Job), nil, int64(e.Attempt), nanos(e.At), e.Text}
-		steps = append(steps, step{insertEvent, args, "event", e.Job, federation.Change{Kind: federation.ChangeEvent, How: federation.Created, Job: e.Job}})
+		steps = append(steps, step{insertEvent, args, "event", e.Job, journal.Change{Kind: journal.ChangeEvent, How: journal.Created, Job: e.Job}})
 	}
 	for i := range b.Charges {
 		k := &b.Charges[i]
-		steps = append(steps, step{insertCharge, chargeValues(k), "charge", k.Job, federation.Change{
-			Kind: federation.ChangeCharge, How: federation.Created, Job: k.Job, Number: int64(k.Attempt), Site: k.Site, State: string(k.State),
+		steps = append(steps, step{insertCharge, chargeValues(k), "charge", k.Job, journal.Change{
+			Kind: journal.ChangeCharge, How: journal.Created, Job: k.Job, Number: int64(k.Attempt), Site: k.Site, State: string(k.State),
 		}})
 	}
 	for _, seq := range b.Done {
-		steps = append(steps, step{deleteRequest, []any{seq}, "request", 0, federation.Change{Kind: federation.ChangeRequest, How: federation.Gone, Number: seq}})
+		steps = append(steps, step{deleteRequest, []any{seq}, "request", 0, journal.Change{Kind: journal.ChangeRequest, How: journal.Gone, Number: seq}})
 	}
 	for i := range b.Requests {
 		r := &b.Requests[i]
@@ -104,15 +105,15 @@ func stepsOf(b *federation.Batch) ([]step, error) {
 		if err != nil {
 			return nil, fmt.Errorf("job %d: request: %w", r.Job, err)
 		}
-		steps = append(steps, step{insertRequest, args, "request", r.Job, federation.Change{
-			Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, State: string(r.Kind), Who: fmt.Sprint(r.UID),
+		steps = append(steps, step{insertRequest, args, "request", r.Job, journal.Change{
+			Kind: journal.ChangeRequest, How: journal.Created, Job: r.Job, State: string(r.Kind), Who: fmt.Sprint(r.UID),
 		}})
 	}
 	return auditSteps(b.Audit, healthSteps(b, siteSteps(b, nodeSteps(b, runLengthSteps(b, pastWaitSteps(b, steps)))))), nil
 }
 
-func jobChange(j *federation.Job, how federation.ChangeHow) federation.Change {
-	return federation.Change{Kind: federation.ChangeJob, How: how, Job: j.ID, Number: int64(j.Attempt), Site: j.Site, State: string(j.State)}
+func jobChange(j *federation.Job, how journal.ChangeHow) journal.Change {
+	return journal.Change{Kind: journal.ChangeJob, How: how, Job: j.ID, Number: int64(j.Attempt), Site: j.Site, State: string(j.State)}
 }
 
 // step does one statement, with the number that only the transaction can give.

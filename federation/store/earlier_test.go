@@ -12,6 +12,7 @@ import (
 
 	"fsub/accounting/report"
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/reports"
 	"fsub/federation/store"
 	"fsub/federation/usage"
@@ -109,7 +110,7 @@ func sure[T any](v T, err error) T {
 // rewrite changes something of every record, and returns what is to be read then.
 func rewrite(t *testing.T, s *store.Store, b *books) *books {
 	t.Helper()
-	batch := &federation.Batch{}
+	batch := &journal.Batch{}
 	for i := range b.Jobs {
 		j := &b.Jobs[i]
 		j.Priority++

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 const (
@@ -18,11 +19,11 @@ const (
 )
 
 // healthSteps are what writes the health records and findings of a batch. What others tell the controller is a change, and so is a finding.
-func healthSteps(b *federation.Batch, steps []step) []step {
+func healthSteps(b *journal.Batch, steps []step) []step {
 	for _, r := range b.Health {
-		change := federation.Change{Kind: federation.ChangeHealth, State: string(r.Kind)}
+		change := journal.Change{Kind: journal.ChangeHealth, State: string(r.Kind)}
 		if r.Data == nil {
-			change.How = federation.Gone
+			change.How = journal.Gone
 			steps = append(steps, step{deleteHealth, []any{string(r.Kind), r.Name}, "health of " + r.Name, 0, change})
 			continue
 		}
@@ -31,7 +32,7 @@ func healthSteps(b *federation.Batch, steps []step) []step {
 	for i := range b.Findings {
 		f := &b.Findings[i]
 		args := []any{nanos(f.At), f.Rule, f.Act, string(f.Node.Site), f.Node.Name, int64(f.Job), f.Why, f.Denied}
-		steps = append(steps, step{insertFinding, args, "finding of " + f.Rule, 0, federation.Change{Kind: federation.ChangeFinding, Job: f.Job, Finding: f}})
+		steps = append(steps, step{insertFinding, args, "finding of " + f.Rule, 0, journal.Change{Kind: journal.ChangeFinding, Job: f.Job, Finding: f}})
 	}
 	return steps
 }

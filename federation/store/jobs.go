@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -112,7 +113,7 @@ func (t *tx) createJob(values, payload []any) (federation.JobID, int64, error) {
 	if t.nextJob = id + 1; id == t.last {
 		t.nextJob = t.first
 	}
-	t.note(federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: id, State: string(federation.Pending)})
+	t.note(journal.Change{Kind: journal.ChangeJob, How: journal.Created, Job: id, State: string(federation.Pending)})
 	return id, t.rev, nil
 }
 
@@ -164,7 +165,7 @@ func (t *tx) createComponents(leader *federation.Job) error {
 		if err != nil {
 			return err
 		}
-		t.note(federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: c.ID, State: string(c.State)})
+		t.note(journal.Change{Kind: journal.ChangeJob, How: journal.Created, Job: c.ID, State: string(c.State)})
 		if t.nextJob = c.ID + 1; c.ID == t.last {
 			t.nextJob = t.first
 		}

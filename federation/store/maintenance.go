@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/audit"
+	"fsub/federation/journal"
 )
 
 const (
@@ -27,7 +28,7 @@ func (s *fleet) AddMaintenance(ctx context.Context, m *federation.Maintenance, a
 			return err
 		}
 		id = ids[0]
-		t.note(federation.Change{Kind: federation.ChangeMaintenance, How: federation.Created, Site: m.Site, Number: id})
+		t.note(journal.Change{Kind: journal.ChangeMaintenance, How: journal.Created, Site: m.Site, Number: id})
 		if _, err = t.exec(insertSiteEvent, string(m.Site), nanos(m.At), m.By, "", maintenanceWord, planned(m)); err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func (s *fleet) RemoveMaintenance(ctx context.Context, id int64, by string, at t
 			if err != nil || n == 0 { // somebody else was faster
 				return err
 			}
-			t.note(federation.Change{Kind: federation.ChangeMaintenance, How: federation.Gone, Site: m.Site, Number: id})
+			t.note(journal.Change{Kind: journal.ChangeMaintenance, How: journal.Gone, Site: m.Site, Number: id})
 			if _, err = t.exec(insertSiteEvent, string(m.Site), nanos(at), by, maintenanceWord, "", planned(m)); err != nil {
 				return err
 			}

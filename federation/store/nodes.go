@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 const (
@@ -22,16 +23,16 @@ const (
 )
 
 // nodeSteps are what writes the records and events of nodes of a batch.
-func nodeSteps(b *federation.Batch, steps []step) []step {
+func nodeSteps(b *journal.Batch, steps []step) []step {
 	for i := range b.Nodes {
 		r := &b.Nodes[i]
 		args := []any{string(r.Node.Site), r.Node.Name, string(r.Wish), r.Owner, r.Ticket, r.Reason, r.Requeue, nanos(r.Since), nanos(r.Until)}
-		steps = append(steps, step{upsertNode, args, "node " + r.Node.String(), 0, federation.Change{Kind: federation.ChangeNode, Site: r.Node.Site, State: string(r.Wish)}})
+		steps = append(steps, step{upsertNode, args, "node " + r.Node.String(), 0, journal.Change{Kind: journal.ChangeNode, Site: r.Node.Site, State: string(r.Wish)}})
 	}
 	for i := range b.NodeEvents {
 		e := &b.NodeEvents[i]
 		args := []any{string(e.Node.Site), e.Node.Name, nanos(e.At), e.Who, e.From, e.To, e.Wanted, e.Why}
-		steps = append(steps, step{insertNodeEvent, args, "event of node " + e.Node.String(), 0, federation.Change{Kind: federation.ChangeNodeEvent, Node: e}})
+		steps = append(steps, step{insertNodeEvent, args, "event of node " + e.Node.String(), 0, journal.Change{Kind: journal.ChangeNodeEvent, Node: e}})
 	}
 	return steps
 }

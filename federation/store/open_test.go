@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/store"
 	"fsub/sbatch"
 )
@@ -176,7 +177,7 @@ func TestTornLog(t *testing.T) {
 	const batches = 40
 	for i := 1; i <= batches; i++ {
 		j.Priority = uint32(i)
-		b := &federation.Batch{Jobs: []*federation.Job{j}}
+		b := &journal.Batch{Jobs: []*federation.Job{j}}
 		for n := range 40 {
 			b.Tasks = append(b.Tasks, &federation.Task{Job: j.ID, Index: n, Restarts: i, Nodes: strings.Repeat("n", 500)})
 		}

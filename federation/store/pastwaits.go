@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 var _ federation.WaitStore = (*Store)(nil)
@@ -17,14 +18,14 @@ const (
 		(SELECT seq FROM (SELECT seq, row_number() OVER (PARTITION BY site ORDER BY seq DESC) AS nth FROM past_waits) AS numbered WHERE nth > $1)`
 )
 
-func pastWaitSteps(b *federation.Batch, steps []step) []step {
+func pastWaitSteps(b *journal.Batch, steps []step) []step {
 	for i := range b.Waits {
 		w := &b.Waits[i]
 		traits := make([]byte, 0, 4*len(w.Traits))
 		for _, t := range w.Traits {
 			traits = binary.LittleEndian.AppendUint32(traits, t)
 		}
-		steps = append(steps, step{insertPastWait, []any{string(w.Site), nanos(w.Since), w.Seconds, traits}, "wait at a site", 0, federation.Change{}})
+		steps = append(steps, step{insertPastWait, []any{string(w.Site), nanos(w.Since), w.Seconds, traits}, "wait at a site", 0, journal.Change{}})
 	}
 	return steps
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 var _ federation.PoolStore = (*Store)(nil)
@@ -67,7 +68,7 @@ func (t *tx) putPool(site string, r *federation.PoolRecord) error {
 		data = []byte{} // nil would be NULL
 	}
 	t.poolSeq++
-	t.note(federation.Change{Kind: federation.ChangePool, Job: r.Job, Site: federation.SiteName(site), State: string(r.Kind) + " " + r.ID})
+	t.note(journal.Change{Kind: journal.ChangePool, Job: r.Job, Site: federation.SiteName(site), State: string(r.Kind) + " " + r.ID})
 	_, err := t.exec(upsertPool, t.poolSeq, site, string(r.Kind), r.ID, int64(r.Job), nanos(r.Closed), data)
 	switch {
 	case err != nil:

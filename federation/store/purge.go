@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 // purgeAtOnce bounds the jobs that one transaction deletes, so that other writers do not wait for long.
@@ -29,7 +30,7 @@ func (s *cleaner) Purge(ctx context.Context, before time.Time) (int, error) {
 		}
 		gone, err := t.numbers(deleteEnded, before, limit)
 		for _, id := range gone {
-			t.note(federation.Change{Kind: federation.ChangeJob, How: federation.Gone, Job: federation.JobID(id)})
+			t.note(journal.Change{Kind: journal.ChangeJob, How: journal.Gone, Job: federation.JobID(id)})
 		}
 		t.usedUp = t.usedUp && len(gone) == 0
 		return len(gone), err

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/audit"
+	"fsub/federation/journal"
 )
 
 const (
@@ -65,7 +66,7 @@ func (t *tx) waiting(r *federation.Request, args []any, most int64) (int64, erro
 func (t *tx) addRequest(r *federation.Request, args []any) (int64, error) {
 	t.requestSeq++
 	args[0] = t.requestSeq
-	t.note(federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, Number: t.requestSeq, State: string(r.Kind), Who: fmt.Sprint(r.UID)})
+	t.note(journal.Change{Kind: journal.ChangeRequest, How: journal.Created, Job: r.Job, Number: t.requestSeq, State: string(r.Kind), Who: fmt.Sprint(r.UID)})
 	_, err := t.exec(insertRequest, args...)
 	return t.requestSeq, err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/store"
 	"fsub/sbatch"
 )
@@ -39,7 +40,7 @@ func TestRequestsOfEarlierVersions(t *testing.T) {
 			t.Errorf("request %d is about tasks %.40s, want %s: %+v", i+1, got, want, all[i].Kind)
 		}
 	}
-	if err := s.Commit(ctx, &federation.Batch{Done: []int64{1, 2, 3, 4}}); err != nil {
+	if err := s.Commit(ctx, &journal.Batch{Done: []int64{1, 2, 3, 4}}); err != nil {
 		t.Fatal(err)
 	}
 	if all, err = s.Requests(ctx, 0); err != nil || len(all) > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 var _ federation.RunStore = (*Store)(nil)
@@ -16,14 +17,14 @@ const (
 	deleteRunLengths = "DELETE FROM run_lengths WHERE seq <= (SELECT max(seq) FROM run_lengths) - $1"
 )
 
-func runLengthSteps(b *federation.Batch, steps []step) []step {
+func runLengthSteps(b *journal.Batch, steps []step) []step {
 	for i := range b.Lengths {
 		r := &b.Lengths[i]
 		groups := make([]byte, 0, 8*len(r.Groups))
 		for _, g := range r.Groups {
 			groups = binary.LittleEndian.AppendUint64(groups, g)
 		}
-		steps = append(steps, step{insertRunLength, []any{nanos(r.Start), r.Seconds, int64(r.Ending), groups}, "length of a run", 0, federation.Change{}})
+		steps = append(steps, step{insertRunLength, []any{nanos(r.Start), r.Seconds, int64(r.Ending), groups}, "length of a run", 0, journal.Change{}})
 	}
 	return steps
 }

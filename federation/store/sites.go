@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/audit"
+	"fsub/federation/journal"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // SetSiteState implements [federation.SiteStore].
 func (s *fleet) SetSiteState(ctx context.Context, r federation.SiteRecord, audit ...audit.Entry) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
-		t.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: r.Word(), Who: r.By, Why: r.Reason})
+		t.note(journal.Change{Kind: journal.ChangeSite, Site: r.Name, State: r.Word(), Who: r.By, Why: r.Reason})
 		if _, err := t.exec(insertSiteWord, string(r.Name), nanos(r.At), r.By, r.Word(), r.Reason); err != nil {
 			return err
 		}
@@ -61,11 +62,11 @@ func readSite(r *row) federation.SiteRecord {
 }
 
 // siteSteps are what writes the events of sites of a batch.
-func siteSteps(b *federation.Batch, steps []step) []step {
+func siteSteps(b *journal.Batch, steps []step) []step {
 	for i := range b.SiteEvents {
 		e := &b.SiteEvents[i]
 		args := []any{string(e.Site), nanos(e.At), e.Who, e.From, e.To, e.Why}
-		steps = append(steps, step{insertSiteEvent, args, "event of site " + string(e.Site), 0, federation.Change{Kind: federation.ChangeSiteEvent, Of: e}})
+		steps = append(steps, step{insertSiteEvent, args, "event of site " + string(e.Site), 0, journal.Change{Kind: journal.ChangeSiteEvent, Of: e}})
 	}
 	return steps
 }

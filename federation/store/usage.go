@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/usage"
 )
 
@@ -37,7 +38,7 @@ func (s *past) PutUsage(ctx context.Context, job federation.JobID, all []usage.U
 		if _, err := t.exec("DELETE FROM usage WHERE job_id = $1", int64(job)); err != nil {
 			return err
 		}
-		t.note(federation.Change{Kind: federation.ChangeUsage, Job: job})
+		t.note(journal.Change{Kind: journal.ChangeUsage, Job: job})
 		for i, data := range rows {
 			if _, err := t.exec(insertUsage, int64(job), int64(all[i].Index), data); err != nil {
 				return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/store"
 	"fsub/federation/usage"
 	"fsub/sbatch"
@@ -32,7 +33,7 @@ func TestUsage(t *testing.T) {
 		if end.IsZero() {
 			j.State, j.Start = federation.Running, now
 		}
-		if err := st.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&j}}); err != nil {
+		if err := st.Commit(t.Context(), &journal.Batch{Jobs: []*federation.Job{&j}}); err != nil {
 			t.Fatal(err)
 		}
 		return j.ID

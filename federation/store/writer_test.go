@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/share"
 	"fsub/sbatch"
 )
@@ -149,7 +150,7 @@ func TestFailuresInOneCommit(t *testing.T) {
 			case 1:
 				errs[i] = s.CreateJob(gone, &jobs[i], &sbatch.Payload{})
 			case 2: // its first half is right
-				errs[i] = s.Commit(ctx, &federation.Batch{Events: []federation.Event{{Job: known.ID}, {Job: 1}}})
+				errs[i] = s.Commit(ctx, &journal.Batch{Events: []federation.Event{{Job: known.ID}, {Job: 1}}})
 			}
 		})
 	}
@@ -324,7 +325,7 @@ func TestUsedUpIsForgottenWithItsTransaction(t *testing.T) {
 		}
 	}
 	old := &federation.Job{ID: 2, State: federation.Completed, End: time.Unix(1, 0)}
-	if err := s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{old}}); err != nil {
+	if err := s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{old}}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.Purge(ctx, time.Now()); n != 1 || err != nil {
@@ -351,7 +352,7 @@ func TestReserveMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	var taken federation.Batch
+	var taken journal.Batch
 	for id := federation.JobID(10); id < 1_000_000; id += 10_000 {
 		taken.Create = append(taken.Create, &federation.Job{ID: id, State: federation.Pending, Part: &federation.ArrayPart{Array: 1}})
 	}

@@ -18,6 +18,7 @@ import (
 	"fsub/federation/api"
 	"fsub/federation/codes"
 	"fsub/federation/decision"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -149,7 +150,7 @@ func (c *Controller) LookAt(site federation.SiteName) {
 	}
 	for i := range jobs {
 		jobs[i].State, jobs[i].Start = federation.Running, time.Now()
-		_ = c.store.Commit(context.Background(), &federation.Batch{Jobs: []*federation.Job{&jobs[i]}})
+		_ = c.store.Commit(context.Background(), &journal.Batch{Jobs: []*federation.Job{&jobs[i]}})
 	}
 }
 
@@ -226,7 +227,7 @@ func (c *Controller) locked(f func()) {
 func (c *Controller) Settled(ctx context.Context, _ []int64, _ time.Duration) {
 	requests, _ := c.store.Requests(ctx, 0)
 	for _, r := range requests {
-		b := &federation.Batch{Done: []int64{r.Seq}}
+		b := &journal.Batch{Done: []int64{r.Seq}}
 		job, err := c.store.Job(ctx, r.Job)
 		if err == nil && r.Tasks.Len() == 0 {
 			b.Jobs = append(b.Jobs, &job)

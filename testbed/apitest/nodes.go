@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 // nodes is what a Store keeps of nodes.
@@ -14,15 +15,15 @@ type nodes struct {
 	events  []federation.NodeEvent
 }
 
-func (n *nodes) commit(b *federation.Batch, note func(federation.Change)) {
+func (n *nodes) commit(b *journal.Batch, note func(journal.Change)) {
 	for _, r := range b.Nodes {
 		n.records = slices.DeleteFunc(n.records, func(old federation.NodeRecord) bool { return old.Node == r.Node })
 		n.records = append(n.records, r)
-		note(federation.Change{Kind: federation.ChangeNode, Site: r.Node.Site, State: string(r.Wish)})
+		note(journal.Change{Kind: journal.ChangeNode, Site: r.Node.Site, State: string(r.Wish)})
 	}
 	for _, e := range b.NodeEvents {
 		n.events = append(n.events, e)
-		note(federation.Change{Kind: federation.ChangeNodeEvent, Node: &e})
+		note(journal.Change{Kind: journal.ChangeNodeEvent, Node: &e})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/audit"
+	"fsub/federation/journal"
 )
 
 // places is what a Store keeps of sites beside their states.
@@ -16,10 +17,10 @@ type places struct {
 	ids     int64
 }
 
-func (p *places) commit(b *federation.Batch, note func(federation.Change)) {
+func (p *places) commit(b *journal.Batch, note func(journal.Change)) {
 	for _, e := range b.SiteEvents {
 		p.events = append(p.events, e)
-		note(federation.Change{Kind: federation.ChangeSiteEvent, Of: &e})
+		note(journal.Change{Kind: journal.ChangeSiteEvent, Of: &e})
 	}
 }
 
@@ -57,7 +58,7 @@ func (s *Store) AddMaintenance(_ context.Context, m *federation.Maintenance, aud
 		s.places.ids++
 		m.ID = s.places.ids
 		s.places.planned = append(s.places.planned, *m)
-		s.note(federation.Change{Kind: federation.ChangeMaintenance, How: federation.Created, Site: m.Site, Number: m.ID})
+		s.note(journal.Change{Kind: journal.ChangeMaintenance, How: journal.Created, Site: m.Site, Number: m.ID})
 	}
 	return s.fail
 }
@@ -74,7 +75,7 @@ func (s *Store) RemoveMaintenance(_ context.Context, id int64, _ string, _ time.
 		return federation.ErrNotFound
 	}
 	s.audit.add(audit)
-	s.note(federation.Change{Kind: federation.ChangeMaintenance, How: federation.Gone, Site: s.places.planned[i].Site, Number: id})
+	s.note(journal.Change{Kind: journal.ChangeMaintenance, How: journal.Gone, Site: s.places.planned[i].Site, Number: id})
 	s.places.planned = slices.Delete(s.places.planned, i, i+1)
 	return nil
 }

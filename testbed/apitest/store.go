@@ -11,6 +11,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/audit"
+	"fsub/federation/journal"
 	"fsub/federation/records"
 	"fsub/sbatch"
 )
@@ -29,7 +30,7 @@ type Store struct {
 	events     map[federation.JobID][]federation.Event
 	requests   map[int64]federation.Request
 	keys       map[string]federation.JobID // of submissions
-	log        []federation.Commit
+	log        []journal.Commit
 	follows    int
 	sites      map[federation.SiteName]federation.SiteRecord
 	nodes      nodes
@@ -80,20 +81,20 @@ func (s *Store) CreateJob(_ context.Context, j *federation.Job, p *sbatch.Payloa
 	s.rev++
 	j.Rev = s.rev
 	s.jobs[j.ID], s.payloads[j.ID] = *j, *p
-	s.note(federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: j.ID, State: string(j.State)})
+	s.note(journal.Change{Kind: journal.ChangeJob, How: journal.Created, Job: j.ID, State: string(j.State)})
 	for i := range j.Spec.Het {
 		c := *j
 		c.ID, c.Spec, c.Component = j.ID+federation.JobID(i+1), &j.Spec.Het[i], &federation.HetComponent{Leader: j.ID, Offset: i + 1}
 		s.next = max(s.next, c.ID+1)
 		s.jobs[c.ID] = c
-		s.note(federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: c.ID, State: string(c.State)})
+		s.note(journal.Change{Kind: journal.ChangeJob, How: journal.Created, Job: c.ID, State: string(c.State)})
 	}
 	return nil
 }
 
 // note makes a commit of a change of its own: the log of this store has no other.
-func (s *Store) note(c federation.Change) {
-	s.log = append(s.log, federation.Commit{Mark: federation.LogMark(len(s.log) + 2), At: time.Now().UTC(), Changes: []federation.Change{c}})
+func (s *Store) note(c journal.Change) {
+	s.log = append(s.log, journal.Commit{Mark: journal.Mark(len(s.log) + 2), At: time.Now().UTC(), Changes: []journal.Change{c}})
 }
 
 // Followers is how often somebody has begun to follow the log.
@@ -103,25 +104,25 @@ func (s *Store) Followers() int {
 	return s.follows
 }
 
-// Changes implements federation.Follower. Nothing is trimmed.
-func (s *Store) Changes(_ context.Context, after federation.LogMark, limit int) (federation.ChangeLog, error) {
+// Changes implements journal.Follower. Nothing is trimmed.
+func (s *Store) Changes(_ context.Context, after journal.Mark, limit int) (journal.Log, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	newest := federation.LogMark(len(s.log) + 1)
+	newest := journal.Mark(len(s.log) + 1)
 	switch {
 	case s.fail != nil:
-		return federation.ChangeLog{}, s.fail
+		return journal.Log{}, s.fail
 	case after > newest:
-		return federation.ChangeLog{}, federation.ErrTrimmed
+		return journal.Log{}, federation.ErrTrimmed
 	case after == 0:
 		s.follows++
-		return federation.ChangeLog{Mark: newest}, nil
+		return journal.Log{Mark: newest}, nil
 	}
 	rest := s.log[max(after-1, 0):]
 	if limit > 0 && len(rest) > limit {
 		rest = rest[:limit]
 	}
-	return federation.ChangeLog{Commits: slices.Clone(rest), Mark: max(after, 1) + federation.LogMark(len(rest))}, nil
+	return journal.Log{Commits: slices.Clone(rest), Mark: max(after, 1) + journal.Mark(len(rest))}, nil
 }
 
 // ReserveIDs implements federation.JobStore.
@@ -289,7 +290,7 @@ func (s *Store) AddRequest(_ context.Context, r federation.Request, audit ...aud
 	r.Seq = s.seq
 	s.requests[r.Seq] = r
 	s.audit.add(audit)
-	s.note(federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: r.Job, Number: r.Seq, State: string(r.Kind), Who: fmt.Sprint(r.UID)})
+	s.note(journal.Change{Kind: journal.ChangeRequest, How: journal.Created, Job: r.Job, Number: r.Seq, State: string(r.Kind), Who: fmt.Sprint(r.UID)})
 	return r.Seq, nil
 }
 
@@ -306,8 +307,8 @@ func (s *Store) Requests(_ context.Context, after int64) ([]federation.Request, 
 	return out, s.fail
 }
 
-// Commit implements federation.Committer.
-func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
+// Commit implements journal.Committer.
+func (s *Store) Commit(_ context.Context, b *journal.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {
@@ -316,15 +317,15 @@ func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
 	for _, j := range slices.Concat(b.Create, b.Jobs) {
 		s.rev++
 		j.Rev = s.rev
-		how := federation.Changed
+		how := journal.Changed
 		if _, known := s.jobs[j.ID]; !known {
-			how = federation.Created
+			how = journal.Created
 		}
 		s.jobs[j.ID] = *j
-		s.note(federation.Change{Kind: federation.ChangeJob, How: how, Job: j.ID, Site: j.Site, State: string(j.State)})
+		s.note(journal.Change{Kind: journal.ChangeJob, How: how, Job: j.ID, Site: j.Site, State: string(j.State)})
 	}
 	for i := range b.Moves {
-		s.note(federation.Change{Kind: federation.ChangeMove, Job: b.Moves[i].Job, Move: &b.Moves[i]})
+		s.note(journal.Change{Kind: journal.ChangeMove, Job: b.Moves[i].Job, Move: &b.Moves[i]})
 	}
 	for _, a := range b.Attempts {
 		s.putAttempt(*a)
@@ -334,7 +335,7 @@ func (s *Store) Commit(_ context.Context, b *federation.Batch) error {
 			s.tasks[t.Job] = map[int]federation.Task{}
 		}
 		s.tasks[t.Job][t.Index] = *t
-		s.note(federation.Change{Kind: federation.ChangeTask, Job: t.Job, Number: int64(t.Index), State: string(t.State)})
+		s.note(journal.Change{Kind: journal.ChangeTask, Job: t.Job, Number: int64(t.Index), State: string(t.State)})
 	}
 	for _, e := range b.Events {
 		s.events[e.Job] = append(s.events[e.Job], e)
@@ -377,7 +378,7 @@ func (s *Store) SetSiteState(_ context.Context, r federation.SiteRecord, audit .
 		s.places.events = append(s.places.events, federation.SiteEvent{Site: r.Name, At: r.At, Who: r.By, From: was.Word(), To: r.Word(), Why: r.Reason})
 		s.sites[r.Name] = r
 		s.audit.add(audit)
-		s.note(federation.Change{Kind: federation.ChangeSite, Site: r.Name, State: r.Word(), Who: r.By, Why: r.Reason})
+		s.note(journal.Change{Kind: journal.ChangeSite, Site: r.Name, State: r.Word(), Who: r.By, Why: r.Reason})
 	}
 	return s.fail
 }

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/testbed/apitest"
@@ -89,7 +90,7 @@ func newWorld(t *testing.T, n int) *world {
 func (w *world) put(t *testing.T, p phase) {
 	jobs, tasks := w.jobs()
 	p.change(jobs, w.began)
-	b := &federation.Batch{Tasks: tasks}
+	b := &journal.Batch{Tasks: tasks}
 	for id := federation.JobID(1); id <= 12; id++ {
 		switch j := jobs[id]; {
 		case j == nil:

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/controller"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -45,7 +46,7 @@ type mortalStore struct {
 	life *life
 }
 
-func (s *mortalStore) Commit(ctx context.Context, b *federation.Batch) error {
+func (s *mortalStore) Commit(ctx context.Context, b *journal.Batch) error {
 	return s.life.step(func() error { return s.Store.Commit(ctx, b) })
 }
 

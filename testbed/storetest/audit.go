@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/audit"
+	"fsub/federation/journal"
 )
 
 // testAudit: entries are kept with every field, in the order in which they were written, and can be asked for by each of them.
@@ -69,13 +70,13 @@ func testAuditWhole(e *env) {
 	_, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestHold}, said("hold"))
 	e.must(err)
 	e.must(s.SetSiteState(ctx, federation.SiteRecord{Name: "alpha"}, said("drain")))
-	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{j}, Audit: []audit.Entry{said("requeue")}}))
+	e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{j}, Audit: []audit.Entry{said("requeue")}}))
 
 	_, err = s.AddRequest(ctx, federation.Request{Job: j.ID + 1, Kind: federation.RequestHold}, said("hold of nothing"))
 	e.wants(err, federation.ErrNotFound)
 	unknown := *j
 	unknown.ID++
-	e.wants(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{&unknown}, Audit: []audit.Entry{said("nothing")}}), federation.ErrNotFound)
+	e.wants(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{&unknown}, Audit: []audit.Entry{said("nothing")}}), federation.ErrNotFound)
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
 	e.wants(s.AddAudit(gone, said("cancelled")), context.Canceled)

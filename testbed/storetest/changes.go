@@ -11,11 +11,12 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/audit"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
 // newest is the mark at which a follower begins.
-func (e *env) newest(s Store) federation.LogMark {
+func (e *env) newest(s Store) journal.Mark {
 	e.Helper()
 	log, err := s.Changes(ctx, 0, 0)
 	e.must(err)
@@ -26,7 +27,7 @@ func (e *env) newest(s Store) federation.LogMark {
 }
 
 // after are all changes after a mark, read so many commits at a time.
-func (e *env) after(s Store, mark federation.LogMark, limit int) (all []federation.Change, end federation.LogMark) {
+func (e *env) after(s Store, mark journal.Mark, limit int) (all []journal.Change, end journal.Mark) {
 	e.Helper()
 	at := time.Time{}
 	for {
@@ -55,9 +56,9 @@ func (e *env) after(s Store, mark federation.LogMark, limit int) (all []federati
 func testChanges(e *env) {
 	s := e.open()
 	mark := e.newest(s)
-	told := func(what string, want ...federation.Change) {
+	told := func(what string, want ...journal.Change) {
 		e.Helper()
-		var got []federation.Change
+		var got []journal.Change
 		before := mark
 		if got, mark = e.after(s, mark, 0); mark <= before {
 			e.Fatalf("%s: the mark is %d, as before", what, mark)
@@ -65,26 +66,26 @@ func testChanges(e *env) {
 		e.same(what, got, want)
 	}
 	j := e.create(s, "alice", "train")
-	told("submission", federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: j.ID, State: "PENDING"})
+	told("submission", journal.Change{Kind: journal.ChangeJob, How: journal.Created, Job: j.ID, State: "PENDING"})
 
 	het := &federation.Job{User: "alice", Spec: &sbatch.Spec{Het: []sbatch.Spec{{Name: "second"}}}}
 	e.must(s.CreateJob(ctx, het, &sbatch.Payload{}))
-	told("submission of components", federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: het.ID, State: "PENDING"},
-		federation.Change{Kind: federation.ChangeJob, How: federation.Created, Job: het.ID + 1, State: "PENDING"})
+	told("submission of components", journal.Change{Kind: journal.ChangeJob, How: journal.Created, Job: het.ID, State: "PENDING"},
+		journal.Change{Kind: journal.ChangeJob, How: journal.Created, Job: het.ID + 1, State: "PENDING"})
 
 	seq, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestHold, UID: 7})
 	e.must(err)
-	told("request", federation.Change{Kind: federation.ChangeRequest, How: federation.Created, Job: j.ID, Number: seq, State: "hold", Who: "7"})
+	told("request", journal.Change{Kind: journal.ChangeRequest, How: journal.Created, Job: j.ID, Number: seq, State: "hold", Who: "7"})
 
 	e.must(s.SetSiteState(ctx, federation.SiteRecord{Name: "alpha", State: federation.FedDrain, By: "olga", Reason: "cooling"}))
-	told("site", federation.Change{Kind: federation.ChangeSite, Site: "alpha", State: "DRAIN", Who: "olga", Why: "cooling"})
+	told("site", journal.Change{Kind: journal.ChangeSite, Site: "alpha", State: "DRAIN", Who: "olga", Why: "cooling"})
 	e.must(s.SetSiteState(ctx, federation.SiteRecord{Name: "alpha", State: federation.FedDrain, Lost: longAgo}))
-	told("lost site", federation.Change{Kind: federation.ChangeSite, Site: "alpha", State: "LOST"})
+	told("lost site", journal.Change{Kind: journal.ChangeSite, Site: "alpha", State: "LOST"})
 	m := federation.Maintenance{Site: "alpha", To: longAgo}
 	e.must(s.AddMaintenance(ctx, &m))
-	told("maintenance", federation.Change{Kind: federation.ChangeMaintenance, How: federation.Created, Site: "alpha", Number: m.ID})
+	told("maintenance", journal.Change{Kind: journal.ChangeMaintenance, How: journal.Created, Site: "alpha", Number: m.ID})
 	e.must(s.RemoveMaintenance(ctx, m.ID, "root", longAgo))
-	told("end of maintenance", federation.Change{Kind: federation.ChangeMaintenance, How: federation.Gone, Site: "alpha", Number: m.ID})
+	told("end of maintenance", journal.Change{Kind: journal.ChangeMaintenance, How: journal.Gone, Site: "alpha", Number: m.ID})
 
 	ids, err := s.ReserveIDs(ctx, 1)
 	e.must(err)
@@ -93,11 +94,11 @@ func testChanges(e *env) {
 	}
 
 	j.State, j.Site, j.Attempt = federation.Running, "alpha", 1
-	move := federation.Move{Job: j.ID, Task: -1, What: federation.MoveStart, State: federation.Running, From: federation.Pending, Reason: "None", Site: "alpha", Exit: 3, Tasks: federation.Tasks(3, 4)}
+	move := journal.Move{Job: j.ID, Task: -1, What: journal.MoveStart, State: federation.Running, From: federation.Pending, Reason: "None", Site: "alpha", Exit: 3, Tasks: federation.Tasks(3, 4)}
 	event, finding := filled[federation.NodeEvent](1), filled[federation.HealthFinding](1)
 	condition := filled[federation.SiteEvent](1)
 	charge := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "alpha", State: federation.Requeued}
-	b := &federation.Batch{
+	b := &journal.Batch{
 		Create:     []*federation.Job{{ID: ids[0], User: "alice", State: federation.Pending}},
 		Jobs:       []*federation.Job{j},
 		Specs:      []*federation.Job{j},
@@ -107,7 +108,7 @@ func testChanges(e *env) {
 		Charges:    []federation.Charge{charge, charge}, // the second is there already
 		Requests:   []federation.Request{{Job: j.ID, Kind: federation.RequestTop}},
 		Done:       []int64{seq},
-		Moves:      []federation.Move{move},
+		Moves:      []journal.Move{move},
 		Nodes:      []federation.NodeRecord{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Wish: federation.WishDrain}},
 		NodeEvents: []federation.NodeEvent{event},
 		SiteEvents: []federation.SiteEvent{condition},
@@ -128,42 +129,42 @@ func testChanges(e *env) {
 	e.must(err)
 	got, end := e.after(s, mark, 0)
 	mark = end
-	want := []federation.Change{
-		{Kind: federation.ChangeJob, How: federation.Created, Job: ids[0], State: "PENDING"},
-		{Kind: federation.ChangeJob, Job: j.ID, Number: 1, Site: "alpha", State: "RUNNING"},
-		{Kind: federation.ChangeAttempt, Job: j.ID, Number: 1, Site: "alpha", State: "STARTED"},
-		{Kind: federation.ChangeTask, Job: j.ID, Number: 7, State: "RUNNING"},
-		{Kind: federation.ChangeEvent, How: federation.Created, Job: j.ID},
-		{Kind: federation.ChangeCharge, How: federation.Created, Job: j.ID, Number: 1, Site: "alpha", State: "REQUEUED"},
-		{Kind: federation.ChangeRequest, How: federation.Gone, Number: seq},
-		{Kind: federation.ChangeRequest, How: federation.Created, Job: j.ID, Number: requests[0].Seq, State: "top", Who: "0"},
-		{Kind: federation.ChangeNode, Site: "alpha", State: "DRAIN"},
-		{Kind: federation.ChangeNodeEvent, Node: &event},
-		{Kind: federation.ChangeSiteEvent, Of: &condition},
-		{Kind: federation.ChangeHealth, State: "check"},
-		{Kind: federation.ChangeFinding, Job: finding.Job, Finding: &finding},
-		{Kind: federation.ChangeAudit, How: federation.Created, State: "drain"},
-		{Kind: federation.ChangeMove, Job: j.ID, Move: &move},
+	want := []journal.Change{
+		{Kind: journal.ChangeJob, How: journal.Created, Job: ids[0], State: "PENDING"},
+		{Kind: journal.ChangeJob, Job: j.ID, Number: 1, Site: "alpha", State: "RUNNING"},
+		{Kind: journal.ChangeAttempt, Job: j.ID, Number: 1, Site: "alpha", State: "STARTED"},
+		{Kind: journal.ChangeTask, Job: j.ID, Number: 7, State: "RUNNING"},
+		{Kind: journal.ChangeEvent, How: journal.Created, Job: j.ID},
+		{Kind: journal.ChangeCharge, How: journal.Created, Job: j.ID, Number: 1, Site: "alpha", State: "REQUEUED"},
+		{Kind: journal.ChangeRequest, How: journal.Gone, Number: seq},
+		{Kind: journal.ChangeRequest, How: journal.Created, Job: j.ID, Number: requests[0].Seq, State: "top", Who: "0"},
+		{Kind: journal.ChangeNode, Site: "alpha", State: "DRAIN"},
+		{Kind: journal.ChangeNodeEvent, Node: &event},
+		{Kind: journal.ChangeSiteEvent, Of: &condition},
+		{Kind: journal.ChangeHealth, State: "check"},
+		{Kind: journal.ChangeFinding, Job: finding.Job, Finding: &finding},
+		{Kind: journal.ChangeAudit, How: journal.Created, State: "drain"},
+		{Kind: journal.ChangeMove, Job: j.ID, Move: &move},
 	}
 	e.same("batch", got, want)
 
 	e.must(s.PutUsage(ctx, j.ID, nil))
-	told("usage", federation.Change{Kind: federation.ChangeUsage, Job: j.ID})
+	told("usage", journal.Change{Kind: journal.ChangeUsage, Job: j.ID})
 	e.must(s.CommitPool(ctx, "sky", []federation.PoolRecord{{Kind: federation.PoolMachine, ID: "m1", Job: 5}}))
-	told("pool", federation.Change{Kind: federation.ChangePool, Job: 5, Site: "sky", State: "machine m1"})
+	told("pool", journal.Change{Kind: journal.ChangePool, Job: 5, Site: "sky", State: "machine m1"})
 	het.State, het.End = federation.Completed, longAgo
-	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{het}}))
+	e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{het}}))
 	_, mark = e.after(s, mark, 0)
 	_, err = s.Purge(ctx, longAgo.Add(time.Hour))
 	e.must(err)
-	told("deletion", federation.Change{Kind: federation.ChangeJob, How: federation.Gone, Job: het.ID})
+	told("deletion", journal.Change{Kind: journal.ChangeJob, How: journal.Gone, Job: het.ID})
 }
 
 // testChangesPages reads the log in pages of any size, from any mark in it, before and after the store was opened anew.
 func testChangesPages(e *env) {
 	s := e.open()
 	begin := e.newest(s)
-	marks := []federation.LogMark{begin}
+	marks := []journal.Mark{begin}
 	for range 7 {
 		e.create(s, "alice", "")
 		marks = append(marks, e.newest(s))
@@ -177,7 +178,7 @@ func testChangesPages(e *env) {
 				}
 			}
 		}
-		if all, _ := e.after(s, federation.OldestMark, 3); len(all) != len(marks)-1 {
+		if all, _ := e.after(s, journal.OldestMark, 3); len(all) != len(marks)-1 {
 			e.Fatalf("%d changes from the oldest on, want %d", len(all), len(marks)-1)
 		}
 	}
@@ -199,7 +200,7 @@ func testChangesRefused(e *env) {
 	s := e.open()
 	j := e.create(s, "alice", "")
 	mark := e.newest(s)
-	e.wants(s.Commit(ctx, &federation.Batch{
+	e.wants(s.Commit(ctx, &journal.Batch{
 		Jobs: []*federation.Job{j}, Events: []federation.Event{{Job: 40_000_000, Text: "no"}},
 	}), federation.ErrNotFound)
 	if got, end := e.after(s, mark, 0); end != mark {
@@ -219,7 +220,7 @@ func testChangesSafe(e *env) {
 		all.Go(func() {
 			for i := range each {
 				if w%4 == 0 {
-					err := s.Commit(ctx, &federation.Batch{Events: []federation.Event{{Job: 40_000_000, Text: "no"}}})
+					err := s.Commit(ctx, &journal.Batch{Events: []federation.Event{{Job: 40_000_000, Text: "no"}}})
 					if !errors.Is(err, federation.ErrNotFound) {
 						e.Error(err)
 					}
@@ -232,8 +233,8 @@ func testChangesSafe(e *env) {
 				}
 				if log, err := s.Changes(ctx, 0, 0); err != nil {
 					e.Error(err)
-				} else if back, err := s.Changes(ctx, log.Mark, 0); err != nil || slices.ContainsFunc(back.Commits, func(c federation.Commit) bool {
-					return slices.ContainsFunc(c.Changes, func(x federation.Change) bool { return x.Job == j.ID })
+				} else if back, err := s.Changes(ctx, log.Mark, 0); err != nil || slices.ContainsFunc(back.Commits, func(c journal.Commit) bool {
+					return slices.ContainsFunc(c.Changes, func(x journal.Change) bool { return x.Job == j.ID })
 				}) {
 					e.Errorf("job %d was acknowledged before the mark %d was given, and is told after it: %v", j.ID, log.Mark, err)
 				}
@@ -253,7 +254,7 @@ func testChangesSafe(e *env) {
 			}
 			mark = c.Mark
 			for _, x := range c.Changes {
-				if told[x.Job] || x.Kind != federation.ChangeJob {
+				if told[x.Job] || x.Kind != journal.ChangeJob {
 					e.Fatalf("told again: %+v", x)
 				}
 				told[x.Job] = true
@@ -287,7 +288,7 @@ func testAlone(e *env) {
 	id, err := s.ReserveIDs(ctx, 1)
 	e.must(err)
 	part.ID, part.Part = id[0], &federation.ArrayPart{Array: array.ID, Index: 1}
-	e.must(s.Commit(ctx, &federation.Batch{Create: []*federation.Job{&part}}))
+	e.must(s.Commit(ctx, &journal.Batch{Create: []*federation.Job{&part}}))
 	for _, q := range []struct {
 		alone bool
 		want  []federation.JobID

@@ -8,6 +8,7 @@ import (
 
 	book "fsub/accounting/ledger"
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 func testChargeFields(e *env) {
@@ -15,7 +16,7 @@ func testChargeFields(e *env) {
 	j := e.create(s, "alice", "train")
 	k := filled[federation.Charge](1)
 	k.Job = j.ID
-	e.must(s.Commit(ctx, &federation.Batch{Charges: []federation.Charge{k}}))
+	e.must(s.Commit(ctx, &journal.Batch{Charges: []federation.Charge{k}}))
 	e.sameCharges(s, federation.ChargeQuery{}, k)
 	e.must(s.Close())
 	s = e.open()
@@ -27,11 +28,11 @@ func testChargeOnce(e *env) {
 	s := e.open()
 	j := e.create(s, "alice", "train")
 	k := federation.Charge{Job: j.ID, Key: "fsub:x:1", Attempt: 1, Run: 1, Amount: 5, End: time.Unix(100, 0).UTC()}
-	e.must(s.Commit(ctx, &federation.Batch{Charges: []federation.Charge{k, k}}))
+	e.must(s.Commit(ctx, &journal.Batch{Charges: []federation.Charge{k, k}}))
 	later := k
 	later.Amount, later.Attempt, later.End, later.Site = 7, 2, time.Unix(200, 0).UTC(), "alpha"
 	j.Priority = 99
-	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{j}, Charges: []federation.Charge{later}}))
+	e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{j}, Charges: []federation.Charge{later}}))
 	e.sameCharges(s, federation.ChargeQuery{}, k)
 	if got, err := s.Job(ctx, j.ID); err != nil || got.Priority != 99 {
 		e.Errorf("what was written with a charge that is there: %v, %v", got.Priority, err)
@@ -39,7 +40,7 @@ func testChargeOnce(e *env) {
 	// Each of these is another run.
 	task, run, attempt, other := k, k, k, k
 	task.Task, run.Run, attempt.Key, other.Job = 3, 2, "fsub:x:2", k.Job+1
-	e.must(s.Commit(ctx, &federation.Batch{Charges: []federation.Charge{task, run, attempt, other}}))
+	e.must(s.Commit(ctx, &journal.Batch{Charges: []federation.Charge{task, run, attempt, other}}))
 	if all, err := s.Charges(ctx, federation.ChargeQuery{}); err != nil || len(all) != 5 {
 		e.Errorf("%d charges, %v; want 5", len(all), err)
 	}
@@ -48,7 +49,7 @@ func testChargeOnce(e *env) {
 // A charge is written with the rest of its batch, or not at all.
 func testChargeWhole(e *env) {
 	s := e.open()
-	b := &federation.Batch{Jobs: []*federation.Job{{ID: 40_000_000}}, Charges: []federation.Charge{{Job: 40_000_000, Key: "k", Run: 1}}}
+	b := &journal.Batch{Jobs: []*federation.Job{{ID: 40_000_000}}, Charges: []federation.Charge{{Job: 40_000_000, Key: "k", Run: 1}}}
 	e.wants(s.Commit(ctx, b), federation.ErrNotFound)
 	e.sameCharges(s, federation.ChargeQuery{})
 }
@@ -69,7 +70,7 @@ func testChargeQuery(e *env) {
 		}
 		all = append(all, k)
 	}
-	e.must(s.Commit(ctx, &federation.Batch{Charges: []federation.Charge{all[7], all[6], all[5], all[4], all[3], all[2], all[1], all[0]}}))
+	e.must(s.Commit(ctx, &journal.Batch{Charges: []federation.Charge{all[7], all[6], all[5], all[4], all[3], all[2], all[1], all[0]}}))
 	for _, c := range []struct {
 		q    federation.ChargeQuery
 		want []federation.Charge
@@ -95,7 +96,7 @@ func testChargePurge(e *env) {
 	j := e.create(s, "alice", "")
 	end(e, s, j.ID)
 	k := federation.Charge{Job: j.ID, Key: "k", Run: 1, End: longAgo}
-	e.must(s.Commit(ctx, &federation.Batch{Charges: []federation.Charge{k}}))
+	e.must(s.Commit(ctx, &journal.Batch{Charges: []federation.Charge{k}}))
 	purge(e, s, 1)
 	e.sameCharges(s, federation.ChargeQuery{}, k)
 }
@@ -112,7 +113,7 @@ func testChargeSums(e *env) {
 	s := e.open()
 	const long = 30 * time.Hour
 	at := time.Unix(1_000_000, 0).UTC()
-	var b federation.Batch
+	var b journal.Batch
 	var want time.Duration
 	var money federation.Money
 	for i := range 20 {

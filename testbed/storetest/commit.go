@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
 func testCommitFields(e *env) {
 	s := e.open()
 	j := e.create(s, "alice", "train")
-	b := federation.Batch{Jobs: []*federation.Job{{}}}
+	b := journal.Batch{Jobs: []*federation.Job{{}}}
 	*b.Jobs[0] = filled[federation.Job](1)
 	for i := range 3 {
 		a, k, ev := filled[federation.Attempt](2+i), filled[federation.Task](10+i), filled[federation.Event](20+i)
@@ -52,7 +53,7 @@ func testCommitFields(e *env) {
 }
 
 // checkRecords compares all records of a job with those of b.
-func checkRecords(e *env, s Store, id federation.JobID, b *federation.Batch) {
+func checkRecords(e *env, s Store, id federation.JobID, b *journal.Batch) {
 	e.Helper()
 	attempts, err := s.Attempts(ctx, id)
 	e.must(err)
@@ -79,7 +80,7 @@ func testCommitLeaves(e *env) {
 	want := *j
 	j.User, j.UID, j.GID = "mallory", 0, 0
 	j.EditSpec(func(s *sbatch.Spec) { s.Name, s.Account, s.MinNodes, s.Array = "other", "other", 9, "0-9" })
-	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{j}}))
+	e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{j}}))
 	want.EditSpec(func(s *sbatch.Spec) { s.Array = "0-9" })
 	want.Rev = j.Rev
 	got, err := s.Job(ctx, j.ID)
@@ -90,21 +91,21 @@ func testCommitLeaves(e *env) {
 func testAllOrNothing(e *env) {
 	s := e.open()
 	j := e.create(s, "alice", "")
-	e.must(s.Commit(ctx, &federation.Batch{Attempts: []*federation.Attempt{attempt(j, 1, federation.AttemptSubmitted)}}))
+	e.must(s.Commit(ctx, &journal.Batch{Attempts: []*federation.Attempt{attempt(j, 1, federation.AttemptSubmitted)}}))
 	request, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestHold})
 	e.must(err)
 	const no = federation.JobID(40_000_000)
-	for name, spoil := range map[string]func(*federation.Batch){
-		"unknown job":                func(b *federation.Batch) { b.Jobs = append(b.Jobs, &federation.Job{ID: no}) },
-		"attempt of unknown job":     func(b *federation.Batch) { b.Attempts[0].Job = no },
-		"task of unknown job":        func(b *federation.Batch) { b.Tasks[0].Job = no },
-		"event of unknown job":       func(b *federation.Batch) { b.Events[0].Job = no },
-		"request about unknown job":  func(b *federation.Batch) { b.Requests[0].Job = no },
-		"a second attempt that live": func(b *federation.Batch) { b.Attempts[0].State = federation.AttemptIntended },
+	for name, spoil := range map[string]func(*journal.Batch){
+		"unknown job":                func(b *journal.Batch) { b.Jobs = append(b.Jobs, &federation.Job{ID: no}) },
+		"attempt of unknown job":     func(b *journal.Batch) { b.Attempts[0].Job = no },
+		"task of unknown job":        func(b *journal.Batch) { b.Tasks[0].Job = no },
+		"event of unknown job":       func(b *journal.Batch) { b.Events[0].Job = no },
+		"request about unknown job":  func(b *journal.Batch) { b.Requests[0].Job = no },
+		"a second attempt that live": func(b *journal.Batch) { b.Attempts[0].State = federation.AttemptIntended },
 	} {
 		changed := *j
 		changed.Priority = 99
-		b := &federation.Batch{
+		b := &journal.Batch{
 			Jobs:     []*federation.Job{&changed},
 			Attempts: []*federation.Attempt{attempt(j, 2, federation.AttemptRefused)},
 			Tasks:    []*federation.Task{{Job: j.ID, Index: 1, State: federation.Running}},
@@ -123,7 +124,7 @@ func testAllOrNothing(e *env) {
 		if changed.Rev != j.Rev {
 			e.Fatalf("%s: the refused job has a new Rev", name)
 		}
-		checkRecords(e, s, j.ID, &federation.Batch{Attempts: []*federation.Attempt{attempt(j, 1, federation.AttemptSubmitted)}})
+		checkRecords(e, s, j.ID, &journal.Batch{Attempts: []*federation.Attempt{attempt(j, 1, federation.AttemptSubmitted)}})
 		requests, err := s.Requests(ctx, 0)
 		e.must(err)
 		if len(requests) != 1 {
@@ -144,7 +145,7 @@ func testRev(e *env) {
 			e.Fatalf("Rev %d of job %d, then %d", all[i].Rev, all[i].ID, all[i+1].Rev)
 		}
 	}
-	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{all[3], all[1]}}))
+	e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{all[3], all[1]}}))
 	if all[3].Rev <= last || all[1].Rev <= all[3].Rev {
 		e.Fatalf("last Rev was %d, the batch gave %d and then %d", last, all[3].Rev, all[1].Rev)
 	}
@@ -154,7 +155,7 @@ func testOneLive(e *env) {
 	s := e.open()
 	j := e.create(s, "alice", "")
 	commit := func(attempts ...*federation.Attempt) error {
-		return s.Commit(ctx, &federation.Batch{Attempts: attempts})
+		return s.Commit(ctx, &journal.Batch{Attempts: attempts})
 	}
 	first := attempt(j, 1, federation.AttemptIntended)
 	e.must(commit(first))
@@ -185,17 +186,17 @@ func testOneLive(e *env) {
 func testKeys(e *env) {
 	s := e.open()
 	a, b := e.create(s, "alice", ""), e.create(s, "alice", "")
-	e.must(s.Commit(ctx, &federation.Batch{Attempts: []*federation.Attempt{attempt(a, 1, federation.AttemptEnded)}}))
+	e.must(s.Commit(ctx, &journal.Batch{Attempts: []*federation.Attempt{attempt(a, 1, federation.AttemptEnded)}}))
 	thief := attempt(b, 1, federation.AttemptIntended)
 	thief.Key = attempt(a, 1, "").Key
-	e.wants(s.Commit(ctx, &federation.Batch{Attempts: []*federation.Attempt{thief}}), federation.ErrConflict)
+	e.wants(s.Commit(ctx, &journal.Batch{Attempts: []*federation.Attempt{thief}}), federation.ErrConflict)
 }
 
 func testOrder(e *env) {
 	s := e.open()
 	j := e.create(s, "alice", "")
 	at := func(n int) time.Time { return time.Unix(int64(1000+n), 0).UTC() }
-	b := &federation.Batch{}
+	b := &journal.Batch{}
 	for _, n := range []int{12, 3, 7, 1, 100} {
 		b.Attempts = append(b.Attempts, attempt(j, n, federation.AttemptEnded))
 		b.Tasks = append(b.Tasks, &federation.Task{Job: j.ID, Index: n, State: federation.Running})

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -15,7 +16,7 @@ import (
 func testFailAlone(e *env) {
 	s := e.open()
 	shared := e.create(s, "alice", "")
-	e.must(s.Commit(ctx, &federation.Batch{Attempts: []*federation.Attempt{attempt(shared, 1, federation.AttemptStarted)}}))
+	e.must(s.Commit(ctx, &journal.Batch{Attempts: []*federation.Attempt{attempt(shared, 1, federation.AttemptStarted)}}))
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	seen := make(map[federation.JobID]bool)
@@ -24,7 +25,7 @@ func testFailAlone(e *env) {
 			for i := range 20 {
 				switch w % 4 {
 				case 0:
-					b := &federation.Batch{
+					b := &journal.Batch{
 						Events:   []federation.Event{{Job: shared.ID, Text: "no"}},
 						Attempts: []*federation.Attempt{attempt(shared, 2+i, federation.AttemptIntended)},
 					}
@@ -43,7 +44,7 @@ func testFailAlone(e *env) {
 					if err := s.CreateJob(ctx, j, &sbatch.Payload{}); err != nil {
 						e.Errorf("CreateJob: %v", err)
 					}
-					if err := s.Commit(ctx, &federation.Batch{Events: []federation.Event{{Job: j.ID, Text: fmt.Sprint(j.ID)}}}); err != nil {
+					if err := s.Commit(ctx, &journal.Batch{Events: []federation.Event{{Job: j.ID, Text: fmt.Sprint(j.ID)}}}); err != nil {
 						e.Errorf("Commit: %v", err)
 					}
 					mu.Lock()
@@ -95,7 +96,7 @@ func testSnapshot(e *env) {
 	}
 	for i := range 300 {
 		a.Priority, b.Priority = uint32(i), uint32(i)
-		if err := s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{a, b}}); err != nil {
+		if err := s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{a, b}}); err != nil {
 			e.Error(err)
 		}
 		if j, err := s.Job(ctx, b.ID); err != nil || j.Priority != uint32(i) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 // testHealth: the last record of a name is kept until there is nothing to remember; findings are kept in their order, the newest of them, until they are
@@ -19,9 +20,9 @@ func testHealth(e *env) {
 		f.At = time.Unix(int64(1000+i), 0).UTC()
 		findings = append(findings, f)
 	}
-	e.must(s.Commit(ctx, &federation.Batch{Health: []federation.HealthRecord{one, two}, Findings: findings[:2]}))
+	e.must(s.Commit(ctx, &journal.Batch{Health: []federation.HealthRecord{one, two}, Findings: findings[:2]}))
 	one.Data = []byte(`{"a":2}`)
-	e.must(s.Commit(ctx, &federation.Batch{Health: []federation.HealthRecord{one}, Findings: findings[2:]}))
+	e.must(s.Commit(ctx, &journal.Batch{Health: []federation.HealthRecord{one}, Findings: findings[2:]}))
 	check := func(records []federation.HealthRecord, limit int, want ...federation.HealthFinding) {
 		e.Helper()
 		got, err := s.HealthRecords(ctx)
@@ -34,14 +35,14 @@ func testHealth(e *env) {
 	check([]federation.HealthRecord{two, one}, 9, findings...)
 	e.must(s.Close())
 	s = e.open()
-	e.must(s.Commit(ctx, &federation.Batch{Health: []federation.HealthRecord{{Kind: two.Kind, Name: two.Name}}}))
+	e.must(s.Commit(ctx, &journal.Batch{Health: []federation.HealthRecord{{Kind: two.Kind, Name: two.Name}}}))
 	check([]federation.HealthRecord{one}, 2, findings[2:]...)
-	log, err := s.Changes(ctx, federation.OldestMark, 0)
+	log, err := s.Changes(ctx, journal.OldestMark, 0)
 	e.must(err)
 	var told []federation.HealthFinding
 	for i := range log.Commits {
 		for _, c := range log.Commits[i].Changes {
-			if c.Kind == federation.ChangeFinding {
+			if c.Kind == journal.ChangeFinding {
 				told = append(told, *c.Finding)
 			}
 		}

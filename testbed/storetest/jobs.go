@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -100,7 +101,7 @@ func testGoOn(e *env) {
 	first := e.create(s, "alice", "")
 	request, err := s.AddRequest(ctx, federation.Request{Job: first.ID, Kind: federation.RequestHold})
 	e.must(err)
-	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{first}, Done: []int64{request}}))
+	e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{first}, Done: []int64{request}}))
 	e.must(s.Close())
 
 	s = e.open()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -117,7 +118,7 @@ func writeOne(s Store, w, n int) error {
 			continue // stays
 		}
 		fmt.Printf("begin %d 0\n", seq)
-		if err := s.Commit(ctx, &federation.Batch{Done: []int64{seq}}); err != nil {
+		if err := s.Commit(ctx, &journal.Batch{Done: []int64{seq}}); err != nil {
 			return err
 		}
 		fmt.Printf("done %d 0\n", seq)
@@ -126,11 +127,11 @@ func writeOne(s Store, w, n int) error {
 }
 
 // marked is a batch that leaves the number of the step in every record of the job.
-func marked(j *federation.Job, step int) *federation.Batch {
+func marked(j *federation.Job, step int) *journal.Batch {
 	j.Priority = uint32(step)
 	a := attempt(j, 1, federation.AttemptStarted)
 	a.Tries = step
-	b := &federation.Batch{Jobs: []*federation.Job{j}, Attempts: []*federation.Attempt{a}}
+	b := &journal.Batch{Jobs: []*federation.Job{j}, Attempts: []*federation.Attempt{a}}
 	for i := range 3 {
 		b.Tasks = append(b.Tasks, &federation.Task{Job: j.ID, Index: i, State: federation.Running, Restarts: step})
 	}
@@ -239,7 +240,7 @@ func checkWhole(e *env, s Store, j *federation.Job) {
 	if p.Script != j.User {
 		e.Fatalf("payload of job %d is %q, want %q", j.ID, p.Script, j.User)
 	}
-	want := &federation.Batch{}
+	want := &journal.Batch{}
 	step := int(j.Priority)
 	for n := 1; n <= step; n++ {
 		events := append(want.Events, marked(j, n).Events...)

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -32,7 +33,7 @@ type modelJob struct {
 }
 
 // commit returns the error that b must meet; the caller then drops m. Otherwise m is what follows b.
-func (m *model) commit(b *federation.Batch) error {
+func (m *model) commit(b *journal.Batch) error {
 	for _, a := range b.Attempts {
 		if m.jobs[a.Job] == nil {
 			return federation.ErrNotFound
@@ -198,7 +199,7 @@ func (m *machine) job(t *rapid.T) federation.JobID {
 }
 
 func (m *machine) commit(t *rapid.T) {
-	b := &federation.Batch{}
+	b := &journal.Batch{}
 	for range anyNumber.Draw(t, "jobs") {
 		b.Jobs = append(b.Jobs, &federation.Job{
 			ID: m.job(t), State: anyJob.Draw(t, "state"), Site: anySite.Draw(t, "site"), End: anyTime.Draw(t, "end"), Submit: longAgo,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 // testNodes: of what was said of a node the last word is kept, with every field.
@@ -12,8 +13,8 @@ func testNodes(e *env) {
 	s := e.open()
 	first, second, other := filled[federation.NodeRecord](1), filled[federation.NodeRecord](2), filled[federation.NodeRecord](3)
 	first.Node, second.Node, other.Node = federation.NodeID{Site: "beta", Name: "n1"}, federation.NodeID{Site: "beta", Name: "n1"}, federation.NodeID{Site: "alpha", Name: "n1"}
-	e.must(s.Commit(ctx, &federation.Batch{Nodes: []federation.NodeRecord{first, other}}))
-	e.must(s.Commit(ctx, &federation.Batch{Nodes: []federation.NodeRecord{first, second}}))
+	e.must(s.Commit(ctx, &journal.Batch{Nodes: []federation.NodeRecord{first, other}}))
+	e.must(s.Commit(ctx, &journal.Batch{Nodes: []federation.NodeRecord{first, second}}))
 	for range 2 {
 		got, err := s.Nodes(ctx)
 		e.must(err)
@@ -22,7 +23,7 @@ func testNodes(e *env) {
 		s = e.open()
 	}
 	resumed := federation.NodeRecord{Node: second.Node, Wish: federation.WishResume, Owner: "olga", Since: second.Since}
-	e.must(s.Commit(ctx, &federation.Batch{Nodes: []federation.NodeRecord{resumed}}))
+	e.must(s.Commit(ctx, &journal.Batch{Nodes: []federation.NodeRecord{resumed}}))
 	got, err := s.Nodes(ctx)
 	e.must(err)
 	e.same("after a resume", got, []federation.NodeRecord{other, resumed})
@@ -38,8 +39,8 @@ func testNodeEvents(e *env) {
 		v.At = time.Unix(int64(1000-i), 0).UTC()
 		all = append(all, v)
 	}
-	e.must(s.Commit(ctx, &federation.Batch{NodeEvents: all[:4]}))
-	e.must(s.Commit(ctx, &federation.Batch{NodeEvents: all[4:]}))
+	e.must(s.Commit(ctx, &journal.Batch{NodeEvents: all[:4]}))
+	e.must(s.Commit(ctx, &journal.Batch{NodeEvents: all[4:]}))
 	check := func(limit int, want ...federation.NodeEvent) {
 		e.Helper()
 		got, err := s.NodeEvents(ctx, federation.NodeID{Site: "alpha", Name: "n0"}, limit)
@@ -52,7 +53,7 @@ func testNodeEvents(e *env) {
 	check(2, all[2], all[4])
 	shown := all[2]
 	shown.Wanted = false
-	e.must(s.Commit(ctx, &federation.Batch{NodeEvents: []federation.NodeEvent{shown, all[5]}}))
+	e.must(s.Commit(ctx, &journal.Batch{NodeEvents: []federation.NodeEvent{shown, all[5]}}))
 	last, err := s.LastNodeEvents(ctx)
 	e.must(err)
 	e.same("last states", last, []federation.NodeEvent{shown})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -22,7 +23,7 @@ func testParts(e *env) {
 	}
 	array.Whole = &federation.ArrayWhole{Count: 3, Max: 2, Step: 1, Limit: 2, Spread: true}
 	first := attempt(parts[0], 1, federation.AttemptIntended)
-	e.must(s.Commit(ctx, &federation.Batch{Create: parts, Jobs: []*federation.Job{array}, Attempts: []*federation.Attempt{first}}))
+	e.must(s.Commit(ctx, &journal.Batch{Create: parts, Jobs: []*federation.Job{array}, Attempts: []*federation.Attempt{first}}))
 	for _, p := range parts {
 		if p.Rev == 0 {
 			e.Fatalf("part %d has no Rev", p.ID)
@@ -51,7 +52,7 @@ func testParts(e *env) {
 	again := *parts[1]
 	again.EditSpec(func(s *sbatch.Spec) { s.Name = "another" })
 	array.Reason = reasons.Priority
-	e.wants(s.Commit(ctx, &federation.Batch{Create: []*federation.Job{&again}, Jobs: []*federation.Job{array}}), federation.ErrConflict)
+	e.wants(s.Commit(ctx, &journal.Batch{Create: []*federation.Job{&again}, Jobs: []*federation.Job{array}}), federation.ErrConflict)
 	got, err := s.Job(ctx, array.ID)
 	e.must(err)
 	if got.Reason != "" {
@@ -61,7 +62,7 @@ func testParts(e *env) {
 	moved := *parts[2]
 	moved.Part = &federation.ArrayPart{Array: other.ID}
 	moved.State, moved.End = federation.Completed, time.Unix(1_700_000_000, 0).UTC()
-	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{&moved}}))
+	e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{&moved}}))
 	got, err = s.Job(ctx, moved.ID)
 	e.must(err)
 	e.same("part of", got.Part, parts[2].Part)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 // testPastWaits: the newest waits of each site come back in their order, and older ones are gone for good.
@@ -17,8 +18,8 @@ func testPastWaits(e *env) {
 		}
 		all = append(all, federation.PastWait{Site: site, Since: time.Unix(int64(1000+i), 0).UTC(), Seconds: 0.5 + float64(i), Traits: []uint32{uint32(i), 1 << 31, 7}})
 	}
-	e.must(s.Commit(ctx, &federation.Batch{Waits: all[:2]}))
-	e.must(s.Commit(ctx, &federation.Batch{Waits: all[2:]}))
+	e.must(s.Commit(ctx, &journal.Batch{Waits: all[:2]}))
+	e.must(s.Commit(ctx, &journal.Batch{Waits: all[2:]}))
 	e.must(s.Close())
 	s = e.open()
 	got, err := s.PastWaits(ctx, 9)

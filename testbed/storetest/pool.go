@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -288,7 +289,7 @@ func testPoolNumbers(e *env) {
 func testPoolPurge(e *env) {
 	s := e.open()
 	ended, live := e.create(s, "alice", ""), e.create(s, "alice", "")
-	e.must(s.Commit(ctx, &federation.Batch{Attempts: []*federation.Attempt{
+	e.must(s.Commit(ctx, &journal.Batch{Attempts: []*federation.Attempt{
 		attempt(ended, 1, federation.AttemptEnded), attempt(live, 1, federation.AttemptStarted),
 	}}))
 	end(e, s, ended.ID)
@@ -347,7 +348,7 @@ func testPoolConcurrent(e *env) {
 				if err := s.CommitPool(ctx, "local", pair); err != nil {
 					e.Error(err)
 				}
-				if err := s.Commit(ctx, &federation.Batch{Events: []federation.Event{{Job: 1}}}); !errors.Is(err, federation.ErrNotFound) {
+				if err := s.Commit(ctx, &journal.Batch{Events: []federation.Event{{Job: 1}}}); !errors.Is(err, federation.ErrNotFound) {
 					e.Errorf("event of no job: %v", err)
 				}
 				if err := s.CreateJob(ctx, &federation.Job{}, &sbatch.Payload{}); err != nil {

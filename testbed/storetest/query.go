@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -20,7 +21,7 @@ func end(e *env, s Store, ids ...federation.JobID) {
 		j, err := s.Job(ctx, id)
 		e.must(err)
 		j.State, j.End = federation.Completed, longAgo
-		e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{&j}}))
+		e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{&j}}))
 	}
 }
 
@@ -44,7 +45,7 @@ func testPurge(e *env) {
 	jobs[2].State, jobs[2].End = federation.Failed, time.Now()
 	jobs[3].State, jobs[3].Start = federation.Running, longAgo
 	jobs[5].State = federation.Cancelled
-	e.must(s.Commit(ctx, &federation.Batch{
+	e.must(s.Commit(ctx, &journal.Batch{
 		Jobs:     []*federation.Job{jobs[2], jobs[3], jobs[5]},
 		Attempts: []*federation.Attempt{attempt(jobs[0], 1, federation.AttemptEnded), attempt(jobs[4], 1, federation.AttemptSubmitted)},
 		Tasks:    []*federation.Task{{Job: jobs[0].ID, Index: 1, State: federation.Completed}},
@@ -89,7 +90,7 @@ func testJobs(e *env) {
 		jobs[i] = e.create(s, c.user, c.name)
 		jobs[i].State, jobs[i].Site, jobs[i].End = c.state, c.site, c.end
 	}
-	e.must(s.Commit(ctx, &federation.Batch{Jobs: jobs}))
+	e.must(s.Commit(ctx, &journal.Batch{Jobs: jobs}))
 	id := func(i int) federation.JobID { return jobs[i].ID }
 	for _, c := range []struct {
 		q    federation.JobQuery
@@ -142,7 +143,7 @@ func testLiveJobs(e *env) {
 	}
 	ids, err := s.ReserveIDs(ctx, 20_000)
 	e.must(err)
-	b := &federation.Batch{}
+	b := &journal.Batch{}
 	var live []federation.JobID
 	for i, id := range ids {
 		state := federation.Pending
@@ -173,7 +174,7 @@ func testLiveJobs(e *env) {
 
 func testManyIDs(e *env) {
 	s := e.open()
-	b := &federation.Batch{}
+	b := &journal.Batch{}
 	all := make([]federation.JobID, 0, 40_000)
 	for i := range 1200 {
 		j := e.create(s, "alice", "")
@@ -241,20 +242,20 @@ func testRequests(e *env) {
 	later, err := s.Requests(ctx, want[1].Seq)
 	e.must(err)
 	e.same("requests after the second", later, want[2:])
-	e.must(s.Commit(ctx, &federation.Batch{Done: []int64{want[2].Seq, want[0].Seq}}))
+	e.must(s.Commit(ctx, &journal.Batch{Done: []int64{want[2].Seq, want[0].Seq}}))
 	want = append(want[1:2:2], want[3:]...)
 	check()
-	e.must(s.Commit(ctx, &federation.Batch{Done: []int64{want[0].Seq, 12345}})) // one that is not there is done
+	e.must(s.Commit(ctx, &journal.Batch{Done: []int64{want[0].Seq, 12345}})) // one that is not there is done
 	want = want[1:]
 	check()
-	e.must(s.Commit(ctx, &federation.Batch{Done: []int64{want[0].Seq, want[1].Seq}}))
+	e.must(s.Commit(ctx, &journal.Batch{Done: []int64{want[0].Seq, want[1].Seq}}))
 	want = nil
 	check()
 	seq, err = s.AddRequest(ctx, r)
 	e.must(err)
 	handed := filled[federation.Request](5)
 	handed.Job = j.ID
-	e.must(s.Commit(ctx, &federation.Batch{Done: []int64{seq}, Requests: []federation.Request{handed}}))
+	e.must(s.Commit(ctx, &journal.Batch{Done: []int64{seq}, Requests: []federation.Request{handed}}))
 	got, err := s.Requests(ctx, 0)
 	e.must(err)
 	if len(got) != 1 || got[0].Seq <= seq {
@@ -291,7 +292,7 @@ func testCancelled(e *env) {
 	refused := &federation.Job{User: "bob"}
 	for what, err := range map[string]error{
 		"CreateJob":    s.CreateJob(gone, refused, &sbatch.Payload{}),
-		"Commit":       s.Commit(gone, &federation.Batch{Events: []federation.Event{{Job: j.ID}}}),
+		"Commit":       s.Commit(gone, &journal.Batch{Events: []federation.Event{{Job: j.ID}}}),
 		"SetSiteState": s.SetSiteState(gone, federation.SiteRecord{Name: "alpha"}),
 	} {
 		if !errors.Is(err, context.Canceled) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 // testRunLengths: the newest lengths of runs come back in their order, and older ones are gone for good.
@@ -13,8 +14,8 @@ func testRunLengths(e *env) {
 	for i := range 5 {
 		all = append(all, federation.RunLength{Start: time.Unix(int64(1000+i), 0).UTC(), Seconds: 0.5 + float64(i), Ending: federation.RunEnding(i % 3), Groups: []uint64{uint64(i), 1 << 63, 7}})
 	}
-	e.must(s.Commit(ctx, &federation.Batch{Lengths: all[:2]}))
-	e.must(s.Commit(ctx, &federation.Batch{Lengths: all[2:]}))
+	e.must(s.Commit(ctx, &journal.Batch{Lengths: all[:2]}))
+	e.must(s.Commit(ctx, &journal.Batch{Lengths: all[2:]}))
 	e.must(s.Close())
 	s = e.open()
 	for _, limit := range []int{9, 3} {

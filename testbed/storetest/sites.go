@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 // testSiteHistory: what was said of a site and what was seen are in one history, in order, each with what was before.
@@ -16,7 +17,7 @@ func testSiteHistory(e *env) {
 	}
 	say(1, federation.SiteRecord{State: federation.FedDrain, By: "ann", Reason: "cooling"})
 	silent := federation.SiteEvent{Site: "alpha", At: at(2), From: "OK", To: "NO_ANSWER", Why: "connection refused"}
-	e.must(s.Commit(ctx, &federation.Batch{SiteEvents: []federation.SiteEvent{silent, {Site: "beta", At: at(2), To: "RESTORED"}}}))
+	e.must(s.Commit(ctx, &journal.Batch{SiteEvents: []federation.SiteEvent{silent, {Site: "beta", At: at(2), To: "RESTORED"}}}))
 	say(3, federation.SiteRecord{State: federation.FedDrain, By: "bob", Lost: at(3)})
 	say(4, federation.SiteRecord{State: federation.FedActive, By: "bob"})
 	want := []federation.SiteEvent{

@@ -5,6 +5,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/demand"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
@@ -15,7 +16,7 @@ func testCommitSpecs(e *env) {
 	j.User, j.UID = "mallory", 0
 	j.Spec.Name, j.Spec.TimeLimit, j.Spec.Array = "renamed", 7*time.Minute, "0-3"
 	j.Spec.More = &sbatch.More{Prefer: "ib"}
-	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{j}, Specs: []*federation.Job{j}}))
+	e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{j}, Specs: []*federation.Job{j}}))
 	e.must(s.Close())
 	s = e.open()
 	got, err := s.Job(ctx, j.ID)
@@ -28,7 +29,7 @@ func testCommitSpecs(e *env) {
 		e.same("jobs named "+name, ids(jobs), want)
 	}
 	unknown := federation.Job{ID: 40_000_000}
-	e.wants(s.Commit(ctx, &federation.Batch{Specs: []*federation.Job{&unknown}}), federation.ErrNotFound)
+	e.wants(s.Commit(ctx, &journal.Batch{Specs: []*federation.Job{&unknown}}), federation.ErrNotFound)
 }
 
 // testDemand: a job comes with what its Spec asks for, whatever Demand it had when it was written.
@@ -47,6 +48,6 @@ func testDemand(e *env) {
 	stored(j.ID, *j.Spec)
 	stored(j.ID+1, j.Spec.Het[0])
 	j.SetSpec(sbatch.Spec{Name: "a", GRES: "gpu:4", Array: "3"})
-	e.must(s.Commit(ctx, &federation.Batch{Jobs: []*federation.Job{j}, Specs: []*federation.Job{j}}))
+	e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{j}, Specs: []*federation.Job{j}}))
 	stored(j.ID, *j.Spec)
 }

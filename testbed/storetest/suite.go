@@ -17,6 +17,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/audit"
+	"fsub/federation/journal"
 	"fsub/federation/records"
 	"fsub/federation/usage"
 	"fsub/sbatch"
@@ -26,8 +27,8 @@ import (
 type Store interface {
 	federation.JobStore
 	federation.RequestStore
-	federation.Committer
-	federation.Follower
+	journal.Committer
+	journal.Follower
 	federation.SiteStore
 	federation.NodeStore
 	federation.ChargeStore

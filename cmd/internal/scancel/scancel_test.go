@@ -15,6 +15,7 @@ import (
 	"fsub/cmd/internal/conn"
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 	"fsub/testbed/apitest"
 )
@@ -59,7 +60,7 @@ func start(t *testing.T) *apitest.Daemon {
 	task := func(i int) *federation.Task {
 		return &federation.Task{Job: 6, Index: i, SiteJobID: uint32(i + 1), State: federation.Running}
 	}
-	if err := d.Store.Commit(t.Context(), &federation.Batch{Tasks: []*federation.Task{task(0), task(1)}}); err != nil {
+	if err := d.Store.Commit(t.Context(), &journal.Batch{Tasks: []*federation.Task{task(0), task(1)}}); err != nil {
 		t.Fatal(err)
 	}
 	job := func(id federation.JobID, name string, state federation.State) federation.Job {

@@ -16,6 +16,7 @@ import (
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/decision"
+	"fsub/federation/journal"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -84,7 +85,7 @@ func start(t testing.TB) *apitest.Daemon {
 	task := func(i int, raw uint32) *federation.Task {
 		return &federation.Task{Job: 6, Index: i, SiteJobID: raw, State: federation.Running, Nodes: "a1", Start: now}
 	}
-	err := d.Store.Commit(t.Context(), &federation.Batch{Tasks: []*federation.Task{task(0, 77), task(1, 78)}})
+	err := d.Store.Commit(t.Context(), &journal.Batch{Tasks: []*federation.Task{task(0, 77), task(1, 78)}})
 	if err != nil {
 		t.Fatal(err)
 	}

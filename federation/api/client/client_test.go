@@ -17,6 +17,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 )
 
 // serve answers at a unix socket, and returns a client of it.
@@ -118,7 +119,7 @@ func TestEvents(t *testing.T) {
 		asked = r.URL.RawQuery
 		fmt.Fprint(w, text)
 	})
-	read := func(from client.EventsFrom) (federation.LogMark, []string, error) {
+	read := func(from client.EventsFrom) (journal.Mark, []string, error) {
 		var names []string
 		mark, err := c.Events(t.Context(), from, func(e *v1.Event) error { names = append(names, e.Event); return nil })
 		return mark, names, err

@@ -12,13 +12,13 @@ import (
 	"strconv"
 	"time"
 
-	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 )
 
 // EventsFrom says which events to read: those after a mark, else those since a time, else those that come. With Follow there is no end.
 type EventsFrom struct {
-	After  federation.LogMark
+	After  journal.Mark
 	Since  time.Time
 	Follow bool
 	Where  []string // conditions: see GET /fed/v1/events
@@ -26,7 +26,7 @@ type EventsFrom struct {
 
 // Events calls f with one event after the other, until there are no more or f fails. It returns the mark to go on from: what f has been
 // given since that comes again.
-func (c *Client) Events(ctx context.Context, from EventsFrom, f func(*v1.Event) error) (federation.LogMark, error) {
+func (c *Client) Events(ctx context.Context, from EventsFrom, f func(*v1.Event) error) (journal.Mark, error) {
 	query := url.Values{"where": from.Where}
 	switch {
 	case from.After != 0:

@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/restd"
+	"fsub/federation/journal"
 	"fsub/federation/quota"
 )
 
@@ -25,7 +26,7 @@ type Queue struct {
 	cfg Config
 
 	mu      sync.Mutex
-	mark    federation.LogMark // of the store's log; 0: nothing has been read
+	mark    journal.Mark // of the store's log; 0: nothing has been read
 	jobs    map[federation.JobID]*queuedJob
 	kinds   map[federation.Job]*rowKind       // of jobs that wait alike
 	groups  map[federation.JobID][]*queuedJob // by array or leader: its parts or components, which are jobs of their own

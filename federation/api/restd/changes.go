@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"fsub/federation"
+	"fsub/federation/journal"
 )
 
 // LogPage is how many commits are read at once.
 const LogPage = 1000
 
 // ChangedJobs are the jobs that the log tells of after a mark, themselves or their tasks.
-func ChangedJobs(ctx context.Context, store Store, mark federation.LogMark) (federation.LogMark, map[federation.JobID]bool, error) {
+func ChangedJobs(ctx context.Context, store Store, mark journal.Mark) (journal.Mark, map[federation.JobID]bool, error) {
 	changed := map[federation.JobID]bool{}
 	for {
 		log, err := store.Changes(ctx, mark, LogPage)
@@ -19,7 +20,7 @@ func ChangedJobs(ctx context.Context, store Store, mark federation.LogMark) (fed
 		}
 		for i := range log.Commits {
 			for _, c := range log.Commits[i].Changes {
-				if c.Kind == federation.ChangeJob || c.Kind == federation.ChangeTask {
+				if c.Kind == journal.ChangeJob || c.Kind == journal.ChangeTask {
 					changed[c.Job] = true
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/journal"
 	"fsub/slurm/wire"
 )
 
@@ -32,7 +33,7 @@ func (s *Server) diag(w http.ResponseWriter, r *http.Request, c identity.Caller)
 // task of an array counts as a job.
 type counters struct {
 	mu    sync.Mutex
-	mark  federation.LogMark // 0: nothing has been read
+	mark  journal.Mark // 0: nothing has been read
 	since time.Time
 	day   tally
 }
@@ -44,11 +45,11 @@ func (n *counters) fill(ctx context.Context, store Store, d *wire.Diag, now time
 	defer n.mu.Unlock()
 	midnight := now.UTC().Truncate(24 * time.Hour)
 	if n.since.Before(midnight) {
-		n.begin(cmp.Or(n.mark, federation.OldestMark), midnight)
+		n.begin(cmp.Or(n.mark, journal.OldestMark), midnight)
 	}
 	err := n.follow(ctx, store)
 	if errors.Is(err, federation.ErrTrimmed) {
-		n.begin(federation.OldestMark, midnight)
+		n.begin(journal.OldestMark, midnight)
 		err = n.follow(ctx, store)
 	}
 	d.ReqTimeStart = wire.Time(n.since)
@@ -57,7 +58,7 @@ func (n *counters) fill(ctx context.Context, store Store, d *wire.Diag, now time
 	return err
 }
 
-func (n *counters) begin(mark federation.LogMark, since time.Time) {
+func (n *counters) begin(mark journal.Mark, since time.Time) {
 	n.mark, n.since = mark, since
 	n.day = tally{}
 }
@@ -68,7 +69,7 @@ func (n *counters) follow(ctx context.Context, store Store) error {
 		if err != nil {
 			return err
 		}
-		if n.mark == federation.OldestMark && len(log.Commits) > 0 && log.Commits[0].At.After(n.since) {
+		if n.mark == journal.OldestMark && len(log.Commits) > 0 && log.Commits[0].At.After(n.since) {
 			n.since = log.Commits[0].At // it goes back no further
 		}
 		if err := n.count(ctx, store, log.Commits); err != nil {
@@ -80,15 +81,15 @@ func (n *counters) follow(ctx context.Context, store Store) error {
 	}
 }
 
-func (n *counters) count(ctx context.Context, store Store, commits []federation.Commit) error {
+func (n *counters) count(ctx context.Context, store Store, commits []journal.Commit) error {
 	var ids []federation.JobID
-	var changes []federation.Change
+	var changes []journal.Change
 	for _, commit := range commits {
 		if commit.At.Before(n.since) {
 			continue
 		}
 		for _, c := range commit.Changes {
-			if c.Kind == federation.ChangeMove || c.Kind == federation.ChangeJob && c.How == federation.Created {
+			if c.Kind == journal.ChangeMove || c.Kind == journal.ChangeJob && c.How == journal.Created {
 				ids, changes = append(ids, c.Job), append(changes, c)
 			}
 		}
@@ -112,8 +113,8 @@ func (n *counters) count(ctx context.Context, store Store, commits []federation.
 	return nil
 }
 
-func (n *counters) add(c *federation.Change, j *federation.Job) {
-	if c.Kind == federation.ChangeJob {
+func (n *counters) add(c *journal.Change, j *federation.Job) {
+	if c.Kind == journal.ChangeJob {
 		switch {
 		case j.Whole != nil:
 			n.day.submitted += int64(j.Whole.Count)
@@ -127,9 +128,9 @@ func (n *counters) add(c *federation.Change, j *federation.Job) {
 		return // its tasks count
 	}
 	switch {
-	case c.Move.What == federation.MoveStart:
+	case c.Move.What == journal.MoveStart:
 		n.day.started++
-	case c.Move.What != federation.MoveEnd:
+	case c.Move.What != journal.MoveEnd:
 	case c.Move.State == federation.Completed:
 		n.day.completed++
 	case c.Move.State == federation.Cancelled:

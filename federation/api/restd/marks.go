@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
+	"fsub/federation/journal"
 )
 
 // marks remember how far the store's log was when a listing of all jobs was made, so that update_time can be answered without
@@ -20,10 +21,10 @@ type marks struct {
 
 type mark struct {
 	at  int64
-	log federation.LogMark
+	log journal.Mark
 }
 
-func (m *marks) add(at int64, log federation.LogMark) {
+func (m *marks) add(at int64, log journal.Mark) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n := len(m.list); n > 0 && m.list[n-1].at == at {

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/restd"
+	"fsub/federation/journal"
 	"fsub/sbatch"
 	"fsub/testbed/apitest"
 )
@@ -53,7 +54,7 @@ func TestTasksWhileListed(t *testing.T) {
 		array.ID = put(array)
 		split := func(from, to int) {
 			array.Spec = &sbatch.Spec{Array: fmt.Sprintf("%d-%d", to, tasks-1)}
-			if err := inner.Commit(t.Context(), &federation.Batch{Jobs: []*federation.Job{&array}}); err != nil {
+			if err := inner.Commit(t.Context(), &journal.Batch{Jobs: []*federation.Job{&array}}); err != nil {
 				t.Fatal(err)
 			}
 			for i := from; i < to; i++ {
@@ -130,7 +131,7 @@ func TestTasksInPages(t *testing.T) {
 	if err := store.CreateJob(t.Context(), &array, &sbatch.Payload{}); err != nil {
 		t.Fatal(err)
 	}
-	var b federation.Batch
+	var b journal.Batch
 	for i := range tasks {
 		b.Tasks = append(b.Tasks, &federation.Task{Job: array.ID, Index: i, State: federation.Cancelled})
 	}

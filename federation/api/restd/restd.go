@@ -21,6 +21,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 	"fsub/slurm/wire"
 )
 
@@ -30,7 +31,7 @@ func newer(r *http.Request, v string) bool { return r.PathValue("version") >= v 
 // Store is what a Server and a Lister need of a store.
 type Store interface {
 	federation.JobStore
-	federation.Follower
+	journal.Follower
 }
 
 // Server answers as slurmrestd does.

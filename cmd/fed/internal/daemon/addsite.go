@@ -14,6 +14,7 @@ import (
 	"fsub/federation/audit"
 	"fsub/federation/controller"
 	"fsub/federation/driver"
+	"fsub/federation/journal"
 )
 
 // members are the sites of a daemon, with those that were added while it runs.
@@ -157,7 +158,7 @@ func (p *parts) updateSite(ctx context.Context, name federation.SiteName, req v1
 	}
 	by.Before, by.After = was.URL, s.URL
 	event := federation.SiteEvent{Site: name, At: by.At, Who: by.Who.User, To: "UPDATED", Why: strings.Join(req.Set, " ")}
-	if err := p.store.Commit(ctx, &federation.Batch{SiteEvents: []federation.SiteEvent{event}, Audit: []audit.Entry{by}}); err != nil {
+	if err := p.store.Commit(ctx, &journal.Batch{SiteEvents: []federation.SiteEvent{event}, Audit: []audit.Entry{by}}); err != nil {
 		return err
 	}
 	p.join(&s, d)

@@ -1,26 +1,27 @@
-package federation
+package journal
 
 import (
 	"time"
 
+	"fsub/federation"
 	"fsub/federation/reasons"
 )
 
-// LogMark is a place in the store's log of changes: the number of a commit. Zero means that nothing has been read yet.
-type LogMark int64
+// Mark is a place in the store's log of changes: the number of a commit. Zero means that nothing has been read yet.
+type Mark int64
 
 // OldestMark stands before the oldest commit that the log still has.
-const OldestMark LogMark = -1
+const OldestMark Mark = -1
 
-// ChangeLog is a part of the log, as [Follower] returns it.
-type ChangeLog struct {
+// Log is a part of the log, as [Follower] returns it.
+type Log struct {
 	Commits []Commit
-	Mark    LogMark // to go on from; nothing can appear at or below it any more
+	Mark    Mark // to go on from; nothing can appear at or below it any more
 }
 
 // Commit is what became durable together. Several callers' writes may share one.
 type Commit struct {
-	Mark    LogMark
+	Mark    Mark
 	At      time.Time // never before that of an earlier commit
 	Changes []Change  // in the order in which they were written
 }
@@ -30,17 +31,17 @@ type Commit struct {
 type Change struct {
 	Kind   ChangeKind
 	How    ChangeHow
-	Job    JobID      // that the record is, or belongs to; 0: none
-	Number int64      // of an attempt or its charge, of an array's task, of a request
-	Site   SiteName   // of a job, an attempt or a charge where it is, of a site the site itself
-	State  string     // of a job, a task, an attempt, a charge's run or a site; of a request its kind
-	Who    string     // of a request the uid, of an operator\'s word about a site the name of whom it is from
-	Why    string     // of a word about a site
-	Move   *Move      // of ChangeMove
-	Node   *NodeEvent // of ChangeNodeEvent
+	Job    federation.JobID      // that the record is, or belongs to; 0: none
+	Number int64                 // of an attempt or its charge, of an array's task, of a request
+	Site   federation.SiteName   // of a job, an attempt or a charge where it is, of a site the site itself
+	State  string                // of a job, a task, an attempt, a charge's run or a site; of a request its kind
+	Who    string                // of a request the uid, of an operator\'s word about a site the name of whom it is from
+	Why    string                // of a word about a site
+	Move   *Move                 // of ChangeMove
+	Node   *federation.NodeEvent // of ChangeNodeEvent
 	// Finding is of ChangeFinding.
-	Finding *HealthFinding
-	Of      *SiteEvent // of ChangeSiteEvent
+	Finding *federation.HealthFinding
+	Of      *federation.SiteEvent // of ChangeSiteEvent
 }
 
 // ChangeKind says what kind of record has changed.
@@ -81,15 +82,15 @@ const (
 
 // Move is one step of a job's life, or of the life of one task of an array that is not spread.
 type Move struct {
-	Job    JobID
-	Task   int     // index; -1: the job itself, or Tasks
-	Tasks  TaskSet // more than one task, of each of which the same is true
+	Job    federation.JobID
+	Task   int                // index; -1: the job itself, or Tasks
+	Tasks  federation.TaskSet // more than one task, of each of which the same is true
 	What   MoveKind
-	State  State // that it has now
-	From   State // that it had
+	State  federation.State // that it has now
+	From   federation.State // that it had
 	Reason reasons.Reason
-	Site   SiteName // where it is or was; "" in the federation's queue
-	Exit   int32    // as wait(2) gives it, of MoveEnd
+	Site   federation.SiteName // where it is or was; "" in the federation's queue
+	Exit   int32               // as wait(2) gives it, of MoveEnd
 }
 
 // MoveKind is a step of a job's life. Its beginning is a [ChangeJob] that is [Created].
@@ -108,7 +109,7 @@ const (
 func MovesOf(was, is JobStage) []MoveKind {
 	var moves []MoveKind
 	add := func(m MoveKind) { moves = append(moves, m) }
-	if is.State == Pending && (was.State.Started() || was.State.Ended() || is.Restarts > was.Restarts) {
+	if is.State == federation.Pending && (was.State.Started() || was.State.Ended() || is.Restarts > was.Restarts) {
 		add(MoveRequeue)
 	}
 	if is.Attempt > was.Attempt {
@@ -122,9 +123,9 @@ func MovesOf(was, is JobStage) []MoveKind {
 		add(MoveEnd)
 	}
 	switch {
-	case is.State == Suspended && was.State != Suspended:
+	case is.State == federation.Suspended && was.State != federation.Suspended:
 		add(MoveSuspend)
-	case was.State == Suspended && is.State == Running:
+	case was.State == federation.Suspended && is.State == federation.Running:
 		add(MoveResume)
 	}
 	return moves
@@ -132,11 +133,13 @@ func MovesOf(was, is JobStage) []MoveKind {
 
 // JobStage is how far a job has come, as far as [MovesOf] looks at it.
 type JobStage struct {
-	State    State
+	State    federation.State
 	Attempt  int
 	Restarts int
 	Ran      bool // since it last waited
 }
 
 // StageOf is how far j has come.
-func StageOf(j *Job) JobStage { return JobStage{j.State, j.Attempt, j.Restarts, !j.Start.IsZero()} }
+func StageOf(j *federation.Job) JobStage {
+	return JobStage{j.State, j.Attempt, j.Restarts, !j.Start.IsZero()}
+}

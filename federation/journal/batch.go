@@ -1,8 +1,11 @@
-package federation
+// Package journal is what the store writes, and what it tells of that: a [Batch] becomes durable together, each [Commit] is an entry of the log of
+// changes, and a [Change] of it names a record that is new, has another value or is gone.
+package journal
 
 import (
 	"context"
 
+	"fsub/federation"
 	"fsub/federation/audit"
 )
 
@@ -11,26 +14,26 @@ import (
 type Batch struct {
 	// Create are new jobs without a payload, under IDs of ReserveIDs: parts of arrays, whose payload is the array's. They are
 	// stored as they are. ErrConflict: an ID is taken.
-	Create   []*Job
-	Jobs     []*Job
-	Specs    []*Job // jobs whose Spec is written too, because a user has changed it; they are among Jobs as well
-	Attempts []*Attempt
-	Tasks    []*Task
-	Events   []Event
-	Charges  []Charge  // of runs that have ended. One that is there already stays as it is
-	Requests []Request // to be carried out in place of one that is done, by the jobs that it meant; Seq is the store's to give
-	Done     []int64   // numbers of requests that were carried out
-	Moves    []Move    // what the log of changes is to tell of them
+	Create   []*federation.Job
+	Jobs     []*federation.Job
+	Specs    []*federation.Job // jobs whose Spec is written too, because a user has changed it; they are among Jobs as well
+	Attempts []*federation.Attempt
+	Tasks    []*federation.Task
+	Events   []federation.Event
+	Charges  []federation.Charge  // of runs that have ended. One that is there already stays as it is
+	Requests []federation.Request // to be carried out in place of one that is done, by the jobs that it meant; Seq is the store's to give
+	Done     []int64              // numbers of requests that were carried out
+	Moves    []Move               // what the log of changes is to tell of them
 
-	Nodes      []NodeRecord // written over what is there; of several for one node the last counts
-	NodeEvents []NodeEvent
-	SiteEvents []SiteEvent
+	Nodes      []federation.NodeRecord // written over what is there; of several for one node the last counts
+	NodeEvents []federation.NodeEvent
+	SiteEvents []federation.SiteEvent
 
-	Audit    []audit.Entry  // appended to the [audit.Log]; Seq is the store's to give
-	Health   []HealthRecord // written over what is there
-	Findings []HealthFinding
-	Lengths  []RunLength // of runs that have ended
-	Waits    []PastWait  // at sites that others use too
+	Audit    []audit.Entry             // appended to the [audit.Log]; Seq is the store's to give
+	Health   []federation.HealthRecord // written over what is there
+	Findings []federation.HealthFinding
+	Lengths  []federation.RunLength // of runs that have ended
+	Waits    []federation.PastWait  // at sites that others use too
 }
 
 // Empty reports whether there is nothing to write.
@@ -51,5 +54,5 @@ type Follower interface {
 	// are no commits but the newest mark: a follower begins there, then reads what it wants to follow, then asks for
 	// what came after. The log keeps a bounded number of changes, for a bounded time. ErrTrimmed: it no longer goes back to
 	// that mark, or never came so far (the store was replaced): begin anew.
-	Changes(ctx context.Context, after LogMark, limit int) (ChangeLog, error)
+	Changes(ctx context.Context, after Mark, limit int) (Log, error)
 }
