@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/depend"
 )
 
 // FuzzDependency reads --dependency: an error is ErrInvalid and names the text, and there are no more conditions than the text has room for.
@@ -14,7 +15,7 @@ func FuzzDependency(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		d, err := federation.ParseDependency(text)
+		d, err := depend.Parse(text)
 		if err != nil {
 			if !errors.Is(err, federation.ErrInvalid) || !strings.Contains(err.Error(), "dependency ") {
 				t.Errorf("%q: %v", text, err)
@@ -25,7 +26,7 @@ func FuzzDependency(f *testing.F) {
 			t.Errorf("%q has %d conditions", text, len(d.Terms))
 		}
 		for _, c := range d.Terms {
-			if c.Job == 0 != (c.Kind == federation.DependSingleton) || c.Task < -1 || c.Delay < 0 || c.Delay > 0 && c.Kind != federation.DependAfter {
+			if c.Job == 0 != (c.Kind == depend.Singleton) || c.Task < -1 || c.Delay < 0 || c.Delay > 0 && c.Kind != depend.After {
 				t.Errorf("%q: %+v", text, c)
 			}
 		}

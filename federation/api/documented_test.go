@@ -15,6 +15,7 @@ import (
 	"fsub/accounting/report"
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/action"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
@@ -160,8 +161,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	act := v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[1]}, {ID: 99}}}
 	signal, change := act, act
 	signal.Signal, change.Change = federation.Signal{Name: "USR1"}, []sbatch.Change{{Key: "Comment", Option: "comment", Value: "y"}}
-	operation := federation.Operation{At: time.Now(), Verb: federation.RequestCancel}
-	d.Store.AddOperation(t.Context(), &operation, []federation.OperationItem{{N: 1, Job: ids[0], Settled: 1, Note: "x"}})
+	operation := action.Operation{At: time.Now(), Verb: action.Cancel}
+	d.Store.AddOperation(t.Context(), &operation, []action.OperationItem{{N: 1, Job: ids[0], Settled: 1, Note: "x"}})
 	d.Store.AddAudit(t.Context(), audit.Entry{Verb: "drain", Kind: audit.Node, Object: "alpha/n1"})
 	bodies := map[string]any{ // of POST, by path
 		"/fed/v1/job": hello, "/fed/v1/jobs/signal": signal, "/fed/v1/jobs/update": change,
@@ -184,7 +185,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/sites":               v1.AddSite{Config: "name: new"},
 		"/fed/v1/maintenance":         v1.Maintenance{Site: "sky", From: now, To: now.Add(time.Hour), Reason: "x"},
 		"/fed/v1/nodes/state":         v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
-		"/fed/v1/operations":          v1.NewOperation{Verb: federation.RequestCancel, Where: []string{"user=alice"}},
+		"/fed/v1/operations":          v1.NewOperation{Verb: action.Cancel, Where: []string{"user=alice"}},
 		"/fed/v1/operation/{id}/told": nil,
 		"/fed/v1/health/reset":        v1.ResetHealth{},
 		"/fed/v1/health/check":        v1.HealthCheck{Node: "alpha/n1", Findings: []v1.HealthProblem{{Code: "check-disk", Text: "/tmp is full"}}},

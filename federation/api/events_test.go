@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/journal"
@@ -66,7 +67,7 @@ func TestEvents(t *testing.T) {
 		done <- err
 	}()
 	d.Store.SetSiteState(t.Context(), federation.SiteRecord{Name: "alpha", State: federation.FedDrain})
-	d.Store.AddRequest(t.Context(), federation.Request{Job: id, Kind: federation.RequestHold})
+	d.Store.AddRequest(t.Context(), action.Request{Job: id, Kind: action.Hold})
 	d.Store.Commit(t.Context(), &journal.Batch{Moves: []journal.Move{
 		{Job: id, Task: -1, What: journal.MoveStart, State: federation.Running, Site: "alpha"},
 		{Job: arrayID, Task: 3, What: journal.MoveEnd, State: federation.Failed, Reason: reasons.NonZeroExit, Exit: 256},

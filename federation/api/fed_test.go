@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
@@ -158,7 +159,7 @@ func TestBrokenStoreLooksLikeABrokenController(t *testing.T) {
 	wantError(t, err, federation.ErrUnavailable, 5004, "disk full") // for Slurm's commands it is: Socket timed out on send/recv operation
 	_, err = c.Job(t.Context(), 30000000)
 	wantError(t, err, federation.ErrUnavailable, 1800, "disk full")
-	_, err = c.Act(t.Context(), federation.RequestCancel, v1.ActRequest{Jobs: []v1.JobRef{{ID: 30000000}}})
+	_, err = c.Act(t.Context(), action.Cancel, v1.ActRequest{Jobs: []v1.JobRef{{ID: 30000000}}})
 	wantError(t, err, federation.ErrUnavailable, 1800, "disk full")
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
@@ -16,13 +17,13 @@ import (
 )
 
 // items are what becomes of chosen jobs: what is refused, or needs nothing, is settled at once.
-func (s *operations) items(ctx context.Context, c identity.Caller, op *federation.Operation, q *v1.NewOperation, chosen []federation.Job) []federation.OperationItem {
-	items := make([]federation.OperationItem, 0, len(chosen))
+func (s *operations) items(ctx context.Context, c identity.Caller, op *action.Operation, q *v1.NewOperation, chosen []federation.Job) []action.OperationItem {
+	items := make([]action.OperationItem, 0, len(chosen))
 	cannot := s.cannotMove(q)
 	settled := 0
 	for i := range chosen {
 		j := &chosen[i]
-		v := federation.OperationItem{N: i + 1, Job: j.ID, Site: j.Site, Restarts: j.Restarts}
+		v := action.OperationItem{N: i + 1, Job: j.ID, Site: j.Site, Restarts: j.Restarts}
 		if j.Whole != nil && j.Whole.Spread {
 			v.Tasks = j.Waiting()
 		}
@@ -46,16 +47,16 @@ func (s *operations) items(ctx context.Context, c identity.Caller, op *federatio
 }
 
 // notDone says that a job did not get what it was chosen for.
-func notDone(verb federation.RequestKind, why string) string {
+func notDone(verb action.Kind, why string) string {
 	return "not " + verb.Done() + ": " + why
 }
 
 // remark is what else there is to say of a job to which an operation is done.
-func remark(verb federation.RequestKind, j *federation.Job) string {
+func remark(verb action.Kind, j *federation.Job) string {
 	switch {
-	case verb == federation.RequestHold && j.State.Started():
+	case verb == action.Hold && j.State.Started():
 		return "runs; will be held if requeued"
-	case verb != federation.RequestRelease:
+	case verb != action.Release:
 		return ""
 	}
 	switch j.Held {
@@ -68,20 +69,20 @@ func remark(verb federation.RequestKind, j *federation.Job) string {
 }
 
 // fit says why an operation's verb cannot be done to a job, or why that is needless.
-func (s *operations) fit(ctx context.Context, c identity.Caller, op *federation.Operation, j *federation.Job) (needless string, err error) {
+func (s *operations) fit(ctx context.Context, c identity.Caller, op *action.Operation, j *federation.Job) (needless string, err error) {
 	verb := op.Verb
-	requeues := verb == federation.RequestRequeue || verb == federation.RequestReqHold
-	moves := verb == federation.RequestMove
+	requeues := verb == action.Requeue || verb == action.ReqHold
+	moves := verb == action.Move
 	err = s.Actions.Permit(ctx, c, verb, j, op.Change)
 	switch {
 	case errors.Is(err, federation.ErrDenied):
 		return "", err
-	case verb == federation.RequestRequeue && j.State == federation.Pending && !j.Cancel:
+	case verb == action.Requeue && j.State == federation.Pending && !j.Cancel:
 		return "it waits already", nil
-	case verb == federation.RequestCancel && (j.Cancel || j.State.Ended()):
+	case verb == action.Cancel && (j.Cancel || j.State.Ended()):
 		return "it was cancelled or has ended before", nil
-	case verb == federation.RequestReqHold && j.State == federation.Pending:
-		return "", s.Actions.Permit(ctx, c, federation.RequestHold, j, nil)
+	case verb == action.ReqHold && j.State == federation.Pending:
+		return "", s.Actions.Permit(ctx, c, action.Hold, j, nil)
 	case moves && slices.Contains(op.Move.To, j.Site):
 		return "it is there already", nil
 	case moves && j.State.Started() && !op.Move.Running:
@@ -98,7 +99,7 @@ func (s *operations) cannotMove(q *v1.NewOperation) func(*federation.Job) error 
 	c, ok := s.Controller.(interface {
 		WhyNone() func(*federation.Job, []federation.SiteName) []decision.Rejection
 	})
-	if q.Verb != federation.RequestMove || q.Force || !ok {
+	if q.Verb != action.Move || q.Force || !ok {
 		return nil
 	}
 	whyNone, all := c.WhyNone(), s.Controller.Sites()
@@ -133,7 +134,7 @@ func whyText(no *decision.Rejection) string {
 }
 
 // notChosen are the jobs that conditions name by their IDs and that cannot be chosen: there is no such job, or it has ended. They are settled.
-func (s *operations) notChosen(ctx context.Context, q *v1.NewOperation, chosen []federation.Job) ([]federation.OperationItem, error) {
+func (s *operations) notChosen(ctx context.Context, q *v1.NewOperation, chosen []federation.Job) ([]action.OperationItem, error) {
 	conditions, err := readConditions(q.Where)
 	if err != nil {
 		return nil, invalidOperation(err.Error())
@@ -156,7 +157,7 @@ func (s *operations) notChosen(ctx context.Context, q *v1.NewOperation, chosen [
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
-	var out []federation.OperationItem
+	var out []action.OperationItem
 	for _, n := range names {
 		note := n.whyNot(known)
 		if note == "" && len(conditions) == 1 {
@@ -165,7 +166,7 @@ func (s *operations) notChosen(ctx context.Context, q *v1.NewOperation, chosen [
 		if note == "" || len(conditions) > 1 && note != noSuchJob { // it is for the other conditions to say
 			continue
 		}
-		out = append(out, federation.OperationItem{Job: n.id, Tasks: federation.Tasks(n.task...), Failed: true, Note: note})
+		out = append(out, action.OperationItem{Job: n.id, Tasks: federation.Tasks(n.task...), Failed: true, Note: note})
 	}
 	return out, nil
 }
@@ -236,7 +237,7 @@ func (n *jobName) whyNot(known []federation.Job) string {
 }
 
 // numbered are items, and more of them that are settled.
-func numbered(items, more []federation.OperationItem) []federation.OperationItem {
+func numbered(items, more []action.OperationItem) []action.OperationItem {
 	settled := 0
 	for i := range items {
 		settled = max(settled, items[i].Settled)

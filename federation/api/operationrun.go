@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/submission"
 	"fsub/federation/audit"
 )
@@ -29,16 +30,16 @@ const (
 // waitingItem is what operations wait for.
 type waitingItem struct {
 	mu sync.Mutex
-	on map[federation.OperationID][]string
+	on map[action.OperationID][]string
 }
 
-func (w *waitingItem) of(id federation.OperationID) []string {
+func (w *waitingItem) of(id action.OperationID) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.on[id]
 }
 
-func (w *waitingItem) set(on map[federation.OperationID][]string) {
+func (w *waitingItem) set(on map[action.OperationID][]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.on = on
@@ -47,14 +48,14 @@ func (w *waitingItem) set(on map[federation.OperationID][]string) {
 // worker works off the operations. What it knows it has read from the store; after an error it reads that again.
 type operationWorker struct {
 	*operations
-	open  map[federation.OperationID]*operationProgress
+	open  map[action.OperationID]*operationProgress
 	rates map[federation.SiteName]*rate.Limiter
 }
 
 // operationProgress is how far an operation has come.
 type operationProgress struct {
-	op      federation.Operation
-	items   []federation.OperationItem
+	op      action.Operation
+	items   []action.OperationItem
 	settled int
 	asked   []int // places of the items whose requests are open
 	held    []int // places of those that had to wait for their sites
@@ -63,7 +64,7 @@ type operationProgress struct {
 // Run works off the operations until ctx is done: those that an earlier daemon has left, too.
 func (s *operations) Run(ctx context.Context) error {
 	s.init()
-	w := &operationWorker{operations: s, open: map[federation.OperationID]*operationProgress{}, rates: map[federation.SiteName]*rate.Limiter{}}
+	w := &operationWorker{operations: s, open: map[action.OperationID]*operationProgress{}, rates: map[federation.SiteName]*rate.Limiter{}}
 	for {
 		pause := operationTick
 		if err := w.step(ctx); err != nil && ctx.Err() == nil {
@@ -113,7 +114,7 @@ func (w *operationWorker) step(ctx context.Context) error {
 		}
 	}
 	asked := false
-	on := map[federation.OperationID][]string{}
+	on := map[action.OperationID][]string{}
 	for _, p := range w.inOrder() {
 		n, err := w.ask(ctx, p, busy)
 		if err != nil {
@@ -194,7 +195,7 @@ func (w *operationWorker) read(ctx context.Context) error {
 
 // settle writes down what has become of items whose requests are done.
 func (w *operationWorker) settle(ctx context.Context, p *operationProgress, open map[int64]bool) error {
-	var done []federation.OperationItem
+	var done []action.OperationItem
 	var rest []int
 	for _, i := range p.asked {
 		v := p.items[i]
@@ -218,7 +219,7 @@ func (w *operationWorker) settle(ctx context.Context, p *operationProgress, open
 }
 
 // refused is why the request of an item was not carried out; "": it was. The controller remembers that for a while; the job's history has it for good.
-func (w *operationWorker) refused(ctx context.Context, op *federation.Operation, v *federation.OperationItem) string {
+func (w *operationWorker) refused(ctx context.Context, op *action.Operation, v *action.OperationItem) string {
 	if c, ok := w.Controller.(interface{ Refusal(seq int64) error }); ok {
 		if err := c.Refusal(v.Seq); err != nil {
 			return textOf(err)
@@ -258,7 +259,7 @@ func (w *operationWorker) ask(ctx context.Context, p *operationProgress, busy ma
 	if len(now) == 0 {
 		return 0, nil
 	}
-	var chosen []federation.OperationItem
+	var chosen []action.OperationItem
 	for _, i := range now {
 		chosen = append(chosen, p.items[i])
 	}
@@ -266,8 +267,8 @@ func (w *operationWorker) ask(ctx context.Context, p *operationProgress, busy ma
 	if err != nil {
 		return 0, err
 	}
-	var asks []federation.ItemRequest
-	var settled []federation.OperationItem
+	var asks []action.ItemRequest
+	var settled []action.OperationItem
 	var asked []int
 	for _, i := range now {
 		v := &p.items[i]
@@ -282,7 +283,7 @@ func (w *operationWorker) ask(ctx context.Context, p *operationProgress, busy ma
 			continue
 		}
 		r := w.request(&p.op, v, job)
-		asks = append(asks, federation.ItemRequest{N: v.N, Request: r, Audit: auditedItem(&p.op, job, &r)})
+		asks = append(asks, action.ItemRequest{N: v.N, Request: r, Audit: auditedItem(&p.op, job, &r)})
 		asked = append(asked, i)
 	}
 	if len(settled) > 0 {
@@ -304,14 +305,14 @@ func (w *operationWorker) ask(ctx context.Context, p *operationProgress, busy ma
 }
 
 // unneeded says why a job does not get its request after all: much may have happened since it was chosen.
-func unneeded(op *federation.Operation, v *federation.OperationItem, job *federation.Job) (note string, failed bool) {
-	again := op.Verb == federation.RequestRequeue || op.Verb == federation.RequestMove
+func unneeded(op *action.Operation, v *action.OperationItem, job *federation.Job) (note string, failed bool) {
+	again := op.Verb == action.Requeue || op.Verb == action.Move
 	switch {
 	case job == nil:
-		return "it is not known any more", op.Verb != federation.RequestCancel
+		return "it is not known any more", op.Verb != action.Cancel
 	case again && job.Restarts > v.Restarts:
 		return "it was queued again meanwhile", false
-	case job.State.Ended() && op.Verb == federation.RequestCancel:
+	case job.State.Ended() && op.Verb == action.Cancel:
 		return "it has ended: " + string(job.State), false
 	case job.State.Ended() && !job.End.Before(op.At): // those that had ended when they were chosen were meant
 		return "it has ended: " + string(job.State), true
@@ -320,10 +321,10 @@ func unneeded(op *federation.Operation, v *federation.OperationItem, job *federa
 }
 
 // request is what an item is to get.
-func (w *operationWorker) request(op *federation.Operation, v *federation.OperationItem, job *federation.Job) federation.Request {
-	r := federation.Request{Job: v.Job, Tasks: v.Tasks, Kind: op.Verb, UID: op.By.UID, User: op.By.User, Restarts: v.Restarts, At: w.Now().UTC(), Change: op.Change,
+func (w *operationWorker) request(op *action.Operation, v *action.OperationItem, job *federation.Job) action.Request {
+	r := action.Request{Job: v.Job, Tasks: v.Tasks, Kind: op.Verb, UID: op.By.UID, User: op.By.User, Restarts: v.Restarts, At: w.Now().UTC(), Change: op.Change,
 		// An operator's hold of a job of their own is a user's hold.
-		Operator: op.Operator && (op.Verb != federation.RequestHold || op.By.UID != job.UID)}
+		Operator: op.Operator && (op.Verb != action.Hold || op.By.UID != job.UID)}
 	if op.Move != nil {
 		to := *op.Move
 		to.From = v.Site
@@ -332,7 +333,7 @@ func (w *operationWorker) request(op *federation.Operation, v *federation.Operat
 	return r
 }
 
-func auditedItem(op *federation.Operation, job *federation.Job, r *federation.Request) []audit.Entry {
+func auditedItem(op *action.Operation, job *federation.Job, r *action.Request) []audit.Entry {
 	entries := submission.Audited(op.By, job, r)
 	for i := range entries {
 		entries[i].Why, entries[i].Ticket = strings.TrimSpace(fmt.Sprintf("%s (operation %d)", op.Why, op.ID)), op.Ticket

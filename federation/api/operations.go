@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/submission"
@@ -20,8 +21,8 @@ import (
 )
 
 // operationVerbs are what can be done to many jobs at once.
-var operationVerbs = []federation.RequestKind{federation.RequestHold, federation.RequestRelease, federation.RequestRequeue, federation.RequestReqHold,
-	federation.RequestCancel, federation.RequestUpdate, federation.RequestMove}
+var operationVerbs = []action.Kind{action.Hold, action.Release, action.Requeue, action.ReqHold,
+	action.Cancel, action.Update, action.Move}
 
 // untoldItems is how long an operation whose end its caller has not read is the answer to the same command.
 const untoldItems = time.Hour
@@ -50,9 +51,9 @@ func (s *operations) check(q *v1.NewOperation) error {
 		return invalidOperation(fmt.Sprintf("unknown verb %q: use one of %v", q.Verb, operationVerbs))
 	case len(q.Where) == 0:
 		return invalidOperation("no job is named: give jobs, or a condition")
-	case (q.Verb == federation.RequestUpdate) != (len(q.Change) > 0):
+	case (q.Verb == action.Update) != (len(q.Change) > 0):
 		return invalidOperation("changes are for update, which needs some")
-	case q.Verb != federation.RequestMove && (len(q.To) > 0 || q.Queued || q.Force):
+	case q.Verb != action.Move && (len(q.To) > 0 || q.Queued || q.Force):
 		return invalidOperation("sites are for move")
 	}
 	if err := cmp.Or(plain.Check("reason", q.Why, plain.MaxReason), plain.Check("ticket", q.Ticket, maxTicket)); err != nil {
@@ -91,9 +92,9 @@ func commandOf(q *v1.NewOperation) string {
 // operate writes an operation down, unless it is a preview or goes on already.
 func (s *operations) operate(ctx context.Context, c identity.Caller, q *v1.NewOperation) (*v1.Operation, error) {
 	now := s.Now().UTC()
-	op := federation.Operation{At: now, By: answer.By(c), Operator: c.Role >= identity.RoleOperator, Verb: q.Verb, Command: commandOf(q), Change: q.Change, Why: q.Why, Ticket: q.Ticket}
-	if q.Verb == federation.RequestMove {
-		op.Move = &federation.Relocation{To: q.To, Running: !q.Queued, Why: q.Why}
+	op := action.Operation{At: now, By: answer.By(c), Operator: c.Role >= identity.RoleOperator, Verb: q.Verb, Command: commandOf(q), Change: q.Change, Why: q.Why, Ticket: q.Ticket}
+	if q.Verb == action.Move {
+		op.Move = &action.Relocation{To: q.To, Running: !q.Queued, Why: q.Why}
 	}
 	if !q.Preview {
 		s.adding.Lock()
@@ -155,7 +156,7 @@ func textOf(err error) string {
 	return strings.TrimSpace(strings.TrimSuffix(e.Text+": "+e.Detail, ": "))
 }
 
-func (s *operations) preview(op *federation.Operation, items []federation.OperationItem, chosen []federation.Job) *v1.Operation {
+func (s *operations) preview(op *action.Operation, items []action.OperationItem, chosen []federation.Job) *v1.Operation {
 	out := s.tell(op, nil)
 	out.Jobs = len(items)
 	for i := range items {
@@ -176,7 +177,7 @@ func (s *operations) preview(op *federation.Operation, items []federation.Operat
 	return out
 }
 
-func itemOf(v *federation.OperationItem, j *federation.Job) v1.OperationItem {
+func itemOf(v *action.OperationItem, j *federation.Job) v1.OperationItem {
 	name := v.Job.String()
 	switch {
 	case j != nil && (j.Part != nil || v.Tasks.Len() != 1):
@@ -188,7 +189,7 @@ func itemOf(v *federation.OperationItem, j *federation.Job) v1.OperationItem {
 }
 
 // tell is an operation as the API shows it, with some of its items.
-func (s *operations) tell(op *federation.Operation, items []v1.OperationItem) *v1.Operation {
+func (s *operations) tell(op *action.Operation, items []v1.OperationItem) *v1.Operation {
 	out := &v1.Operation{ID: op.ID, Time: op.At, User: op.By.User, Verb: op.Verb, Command: op.Command, Why: op.Why, Ticket: op.Ticket, Jobs: op.Jobs, Settled: op.Settled,
 		Failed: op.Failed, AskAbove: s.AskAbove, Items: items, Waiting: s.waiting.of(op.ID)}
 	if !op.Ended.IsZero() {
@@ -226,8 +227,8 @@ func (s *operations) Show(r *http.Request, c identity.Caller) (*v1.Operation, er
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
-	all = slices.DeleteFunc(all, func(v federation.OperationItem) bool { return v.Settled <= after })
-	slices.SortFunc(all, func(a, b federation.OperationItem) int { return cmp.Compare(a.Settled, b.Settled) })
+	all = slices.DeleteFunc(all, func(v action.OperationItem) bool { return v.Settled <= after })
+	slices.SortFunc(all, func(a, b action.OperationItem) int { return cmp.Compare(a.Settled, b.Settled) })
 	jobs, err := s.jobsOf(r.Context(), all)
 	if err != nil {
 		return nil, err
@@ -253,7 +254,7 @@ func (s *operations) Told(w http.ResponseWriter, r *http.Request, c identity.Cal
 }
 
 // find is the operation that a path names. Those of others are for operators.
-func (s *operations) find(r *http.Request, c identity.Caller) (*federation.Operation, error) {
+func (s *operations) find(r *http.Request, c identity.Caller) (*action.Operation, error) {
 	unknown := &federation.SlurmError{Kind: federation.ErrNotFound, Alone: true, Text: fmt.Sprintf("no operation %q; see: fed job operations", r.PathValue("id"))}
 	n, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
@@ -263,7 +264,7 @@ func (s *operations) find(r *http.Request, c identity.Caller) (*federation.Opera
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
-	i := slices.IndexFunc(all, func(op federation.Operation) bool { return op.ID == federation.OperationID(n) })
+	i := slices.IndexFunc(all, func(op action.Operation) bool { return op.ID == action.OperationID(n) })
 	if i < 0 || !c.Owns(all[i].By.UID) {
 		return nil, unknown
 	}
@@ -271,7 +272,7 @@ func (s *operations) find(r *http.Request, c identity.Caller) (*federation.Opera
 }
 
 // jobsOf reads the jobs of items.
-func (s *operations) jobsOf(ctx context.Context, items []federation.OperationItem) (map[federation.JobID]*federation.Job, error) {
+func (s *operations) jobsOf(ctx context.Context, items []action.OperationItem) (map[federation.JobID]*federation.Job, error) {
 	ids := make([]federation.JobID, len(items))
 	for i := range items {
 		ids[i] = items[i].Job

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
@@ -49,7 +50,7 @@ func TestOperationsKnowWhoMay(t *testing.T) {
 		return j.ID
 	}
 	physics, vision, bobs := put(alice, "physics"), put(alice, "vision"), put(bob, "biology")
-	for _, verb := range []federation.RequestKind{federation.RequestRequeue, federation.RequestCancel, federation.RequestHold, federation.RequestMove} {
+	for _, verb := range []action.Kind{action.Requeue, action.Cancel, action.Hold, action.Move} {
 		for uid, may := range map[uint32][]federation.JobID{alice: {physics, vision}, bob: {physics, bobs}, olga: {physics, vision, bobs}} {
 			var out v1.Operation
 			ask := v1.NewOperation{Verb: verb, Where: []string{"node=alpha/n[1-2]"}, Preview: true}
@@ -80,7 +81,7 @@ func TestOperationsKnowWhoMay(t *testing.T) {
 
 	// What is refused is written down as that, and gets no request. The same command is the same operation until its end was read.
 	var first, again v1.Operation
-	ask := v1.NewOperation{Verb: federation.RequestRequeue, Where: []string{"node=alpha/n2"}}
+	ask := v1.NewOperation{Verb: action.Requeue, Where: []string{"node=alpha/n2"}}
 	as(t, bob, d.Socket, "POST", "/fed/v1/operations", ask, &first)
 	as(t, bob, d.Socket, "POST", "/fed/v1/operations", ask, &again)
 	if first.ID == 0 || again.ID != first.ID {
@@ -102,7 +103,7 @@ func TestOperationsKnowWhoMay(t *testing.T) {
 // slowReader takes its time to tell of operations.
 type slowReader struct{ *store.Store }
 
-func (s slowReader) Operations(ctx context.Context, open bool, limit int) ([]federation.Operation, error) {
+func (s slowReader) Operations(ctx context.Context, open bool, limit int) ([]action.Operation, error) {
 	out, err := s.Store.Operations(ctx, open, limit)
 	time.Sleep(20 * time.Millisecond)
 	return out, err
@@ -122,11 +123,11 @@ func TestSameCommandAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
-	ids := make([]federation.OperationID, 16)
+	ids := make([]action.OperationID, 16)
 	for i := range ids {
 		wg.Go(func() {
 			var out v1.Operation
-			as(t, alice, d.Socket, "POST", "/fed/v1/operations", v1.NewOperation{Verb: federation.RequestHold, Where: []string{"user=alice"}}, &out)
+			as(t, alice, d.Socket, "POST", "/fed/v1/operations", v1.NewOperation{Verb: action.Hold, Where: []string{"user=alice"}}, &out)
 			ids[i] = out.ID
 		})
 	}
@@ -220,7 +221,7 @@ func TestMoveAsksFirst(t *testing.T) {
 		force bool
 		note  string
 	}{{false, `not moved: local cannot run it (no GRES gpu at the site)`}, {true, ""}} {
-		ask := v1.NewOperation{Verb: federation.RequestMove, To: []federation.SiteName{"local"}, Where: []string{"id=" + live.ID.String()}, Force: c.force}
+		ask := v1.NewOperation{Verb: action.Move, To: []federation.SiteName{"local"}, Where: []string{"id=" + live.ID.String()}, Force: c.force}
 		var op v1.Operation
 		if code := as(t, alice, d.Socket, "POST", "/fed/v1/operations", ask, &op); code != 200 {
 			t.Fatalf("status %d", code)
@@ -231,7 +232,7 @@ func TestMoveAsksFirst(t *testing.T) {
 		}
 	}
 
-	ask := v1.NewOperation{Verb: federation.RequestCancel, Where: []string{"id=" + live.ID.String() + "," + ended.ID.String() + ",99999999,99999999_3"}, Preview: true}
+	ask := v1.NewOperation{Verb: action.Cancel, Where: []string{"id=" + live.ID.String() + "," + ended.ID.String() + ",99999999,99999999_3"}, Preview: true}
 	var op v1.Operation
 	as(t, alice, d.Socket, "POST", "/fed/v1/operations", ask, &op)
 	var got []string

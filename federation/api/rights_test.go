@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/journal"
@@ -122,7 +123,7 @@ func TestActStates(t *testing.T) {
 		{Job: ids[3], Index: 0, State: federation.Completed}, {Job: ids[3], Index: 1, State: federation.Running}}})
 	for _, test := range []struct {
 		name   string
-		kind   federation.RequestKind
+		kind   action.Kind
 		ref    v1.JobRef
 		number int
 		text   string
@@ -166,7 +167,7 @@ func TestActOnMany(t *testing.T) {
 	for range 500 {
 		req.Jobs = append(req.Jobs, v1.JobRef{ID: d.Put(t, job(0, alice, federation.Pending))[0]})
 	}
-	out, err := c.Act(t.Context(), federation.RequestCancel, req)
+	out, err := c.Act(t.Context(), action.Cancel, req)
 	if err != nil || len(out) != 500 {
 		t.Fatalf("%d results, %v", len(out), err)
 	}

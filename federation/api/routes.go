@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
@@ -85,20 +86,20 @@ func (s *Server) jobRoutes(t *table) {
 	t.get("/fed/v1/job/{id}/log/text", v1.ForOwners, nil, "The output itself, where it comes through the daemon; the header "+v1.LogHeader+" says whether there is more",
 		append(output, param{"offset", "bytes that are known already"}), s.logs.getLogText).Content = "application/octet-stream"
 	for _, a := range []struct {
-		kind federation.RequestKind
+		kind action.Kind
 		doc  string
 	}{
-		{federation.RequestCancel, "Cancel jobs"},
-		{federation.RequestSignal, "Send a signal to jobs that run"},
-		{federation.RequestHold, "Keep jobs that wait from starting"},
-		{federation.RequestRelease, "Let held jobs go"},
-		{federation.RequestRequeue, "Stop jobs and queue them again"},
-		{federation.RequestReqHold, "The same, and hold them"},
-		{federation.RequestSpecial, "The same, in state SPECIAL_EXIT"},
-		{federation.RequestUpdate, "Change what jobs ask for"},
-		{federation.RequestTop, "Put jobs before the others of their user"},
-		{federation.RequestSuspend, "Suspend jobs; operators only, unless the site lets others"},
-		{federation.RequestResume, "Let suspended jobs go on"},
+		{action.Cancel, "Cancel jobs"},
+		{action.Signal, "Send a signal to jobs that run"},
+		{action.Hold, "Keep jobs that wait from starting"},
+		{action.Release, "Let held jobs go"},
+		{action.Requeue, "Stop jobs and queue them again"},
+		{action.ReqHold, "The same, and hold them"},
+		{action.Special, "The same, in state SPECIAL_EXIT"},
+		{action.Update, "Change what jobs ask for"},
+		{action.Top, "Put jobs before the others of their user"},
+		{action.Suspend, "Suspend jobs; operators only, unless the site lets others"},
+		{action.Resume, "Let suspended jobs go on"},
 	} {
 		t.add("POST", "/fed/v1/jobs/"+string(a.kind), v1.ForOwners, v1.ActRequest{}, v1.ActResponse{}, a.doc, nil, s.act(a.kind))
 	}

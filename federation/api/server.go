@@ -18,6 +18,7 @@ import (
 	"fsub/accounting/report"
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/queue"
@@ -45,7 +46,7 @@ type Store interface {
 	federation.SiteStore
 	federation.NodeStore
 	audit.Log
-	federation.OperationStore
+	action.OperationStore
 	records.Store
 	// HealthFindings returns the newest findings of the rules of health, at most limit of them, oldest first.
 	HealthFindings(ctx context.Context, limit int) ([]federation.HealthFinding, error)

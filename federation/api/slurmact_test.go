@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/client"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -111,7 +112,7 @@ func TestSlurmKill(t *testing.T) {
 		}
 	}
 	done := d.Controller.Done()
-	if len(done) != 3 || done[0].Signal.Name != "USR1" || done[1].Tasks.Len() != 1 || done[2].Kind != federation.RequestCancel {
+	if len(done) != 3 || done[0].Signal.Name != "USR1" || done[1].Tasks.Len() != 1 || done[2].Kind != action.Cancel {
 		t.Errorf("carried out %+v", done)
 	}
 	if out := kill(alice, "/jobs/", wire.KillJobs{UserName: "bob", JobState: wire.Strings{"PENDING"}}); len(out.Status) != 1 || out.Status[0].Error.Code != 2002 {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/submission"
@@ -14,7 +15,7 @@ import (
 )
 
 // act is POST /fed/v1/jobs/{cancel,signal,hold,release,...}.
-func (s *Server) act(kind federation.RequestKind) answer.Handler {
+func (s *Server) act(kind action.Kind) answer.Handler {
 	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 		body, err := answer.ReadBody(r)
 		if err != nil {

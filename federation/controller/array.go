@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -131,7 +132,7 @@ func (j *job) setArray(array string) {
 
 // wantIDs is how many tasks may become jobs before the store is read again: by a plan, and by requests about
 // single tasks.
-func (ar *arrays) wantIDs(requests []federation.Request) int {
+func (ar *arrays) wantIDs(requests []action.Request) int {
 	n := 0
 	for i := range requests {
 		r := &requests[i]
@@ -150,16 +151,16 @@ func (ar *arrays) wantIDs(requests []federation.Request) int {
 }
 
 // splits reports whether waiting tasks become jobs of their own if kind is done to some of an array's.
-func splits(kind federation.RequestKind) bool {
+func splits(kind action.Kind) bool {
 	switch kind {
-	case federation.RequestHold, federation.RequestRelease, federation.RequestTop, federation.RequestUpdate:
+	case action.Hold, action.Release, action.Top, action.Update:
 		return true
 	}
 	return false
 }
 
 // reserveIDs makes sure that there are numbers for the tasks that may become jobs soon.
-func (ar *arrays) reserveIDs(ctx context.Context, requests []federation.Request) {
+func (ar *arrays) reserveIDs(ctx context.Context, requests []action.Request) {
 	if ar.ids.reserve(ctx, ar.wantIDs(requests)) {
 		for j := range ar.short {
 			ar.queue.look(j)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -102,12 +103,12 @@ func TestLimitOfSplitArray(t *testing.T) {
 	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-3%1" })
 	b.rounds(4)
 	limit := func(n string) {
-		b.request(federation.Request{Job: id, Kind: federation.RequestUpdate, UID: 7001, Change: []sbatch.Change{{Option: "array-limit", Key: "ArrayTaskThrottle", Value: n}}})
+		b.request(action.Request{Job: id, Kind: action.Update, UID: 7001, Change: []sbatch.Change{{Option: "array-limit", Key: "ArrayTaskThrottle", Value: n}}})
 		b.rounds(6)
 	}
-	for _, kind := range []federation.RequestKind{federation.RequestHold, federation.RequestRelease} { // which splits them off
-		b.request(federation.Request{Job: id, Tasks: federation.Tasks(1, 2), Kind: kind, UID: 7001})
-		b.request(federation.Request{Job: id, Tasks: federation.Tasks(3), Kind: kind, UID: 7001})
+	for _, kind := range []action.Kind{action.Hold, action.Release} { // which splits them off
+		b.request(action.Request{Job: id, Tasks: federation.Tasks(1, 2), Kind: kind, UID: 7001})
+		b.request(action.Request{Job: id, Tasks: federation.Tasks(3), Kind: kind, UID: 7001})
 		b.rounds(4)
 	}
 	if j := b.job(id); j.Spec.Array != "" || b.live() != 1 {
@@ -134,8 +135,8 @@ func TestSpreadRequests(t *testing.T) {
 		t.Fatalf("%d tasks are bound, want some", len(bound))
 	}
 	running, waiting := bound[0].Part.Index, 19
-	b.request(federation.Request{Job: id, Tasks: federation.Tasks(running, waiting), Kind: federation.RequestCancel, UID: 7001})
-	b.request(federation.Request{Job: id, Tasks: federation.Tasks(18), Kind: federation.RequestHold, UID: 7001})
+	b.request(action.Request{Job: id, Tasks: federation.Tasks(running, waiting), Kind: action.Cancel, UID: 7001})
+	b.request(action.Request{Job: id, Tasks: federation.Tasks(18), Kind: action.Hold, UID: 7001})
 	b.rounds(6)
 	if p := b.part(id, running); p.State != federation.Cancelled {
 		t.Errorf("task %d that ran is %s", running, p.State)
@@ -155,7 +156,7 @@ func TestSpreadRequests(t *testing.T) {
 		t.Fatalf("the array is %s, and task 18 is held", j.State)
 	}
 	b.restart()
-	b.request(federation.Request{Job: id, Kind: federation.RequestRelease, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Release, UID: 7001})
 	for range 6 {
 		b.turn(wellDone)
 	}
@@ -168,7 +169,7 @@ func TestSpreadRequests(t *testing.T) {
 	b.turn(wellDone)
 	b.cheap.fail, b.dear.fail = federation.ErrUnavailable, federation.ErrUnavailable // what runs there is not stopped yet
 	for range 2 {                                                                    // an operator may ask again, after a restart too
-		b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 0, Operator: true})
+		b.request(action.Request{Job: id, Kind: action.Cancel, UID: 0, Operator: true})
 		b.rounds(2)
 		b.restart()
 	}
@@ -344,7 +345,7 @@ func TestSpreadReasons(t *testing.T) {
 			id := b.submit(func(s *sbatch.Spec) { s.Array = "0-5" })
 			b.rounds(4)
 			if c.cancel { // while some wait still
-				b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 7001})
+				b.request(action.Request{Job: id, Kind: action.Cancel, UID: 7001})
 			}
 			for n := 0; !b.job(id).State.Ended(); n++ {
 				if n == 100 {
@@ -389,7 +390,7 @@ func TestCancelTakesNoIDs(t *testing.T) {
 	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-9999"; s.Begin = b.now().Add(time.Hour) })
 	b.rounds(2)
 	tasks, _ := federation.ReadArray("0-9998")
-	b.request(federation.Request{Job: id, Tasks: tasks.Set(), Kind: federation.RequestCancel, UID: 1000})
+	b.request(action.Request{Job: id, Tasks: tasks.Set(), Kind: action.Cancel, UID: 1000})
 	b.rounds(50)
 	if array := b.job(id).Spec.Array; array != "9999" {
 		t.Fatalf("%s still waits", array)
@@ -410,27 +411,27 @@ func TestAllThatWait(t *testing.T) {
 	if begun == 0 || waiting.Len() != 10_000-begun {
 		t.Fatalf("%d tasks have begun, %d wait: this shows nothing", begun, waiting.Len())
 	}
-	ask := func(kind federation.RequestKind, change ...sbatch.Change) {
-		b.request(federation.Request{Job: id, Tasks: waiting, Kind: kind, UID: 7001, Change: change, At: b.now()})
+	ask := func(kind action.Kind, change ...sbatch.Change) {
+		b.request(action.Request{Job: id, Tasks: waiting, Kind: kind, UID: 7001, Change: change, At: b.now()})
 		b.rounds(2)
 	}
-	ask(federation.RequestHold)
+	ask(action.Hold)
 	if j := b.job(id); j.Held != federation.HeldUser {
 		t.Errorf("held %q", j.Held)
 	}
-	ask(federation.RequestUpdate, sbatch.Change{Key: "Comment", Option: "comment", Value: "x"})
+	ask(action.Update, sbatch.Change{Key: "Comment", Option: "comment", Value: "x"})
 	if j := b.job(id); j.Spec.Comment != "x" {
 		t.Errorf("comment %q", j.Spec.Comment)
 	}
-	ask(federation.RequestRelease)
+	ask(action.Release)
 	if j := b.job(id); j.Held != federation.NotHeld {
 		t.Errorf("held %q after the release", j.Held)
 	}
-	ask(federation.RequestHold)
+	ask(action.Hold)
 	if n := len(b.partsOf(id)); n != begun {
 		t.Errorf("%d tasks are jobs, want %d as before", n, begun)
 	}
-	ask(federation.RequestCancel)
+	ask(action.Cancel)
 	for _, p := range b.partsOf(id) {
 		if p.Cancel {
 			t.Errorf("task %d is cancelled, and was not meant", p.Part.Index)
@@ -452,9 +453,9 @@ func TestManyTasksByName(t *testing.T) {
 	array, _ := federation.ReadArray("1000-2999")
 	other := b.submit(func(s *sbatch.Spec) { s.Array = "0-9"; s.Begin = b.now().Add(time.Hour) })
 	b.rounds(1)
-	b.request(federation.Request{Job: id, Tasks: array.Set(), Kind: federation.RequestHold, UID: 7001})
-	b.request(federation.Request{Job: id, Tasks: federation.Tasks(2999), Kind: federation.RequestRelease, UID: 7001})
-	b.request(federation.Request{Job: other, Tasks: federation.Tasks(3), Kind: federation.RequestHold, UID: 7001})
+	b.request(action.Request{Job: id, Tasks: array.Set(), Kind: action.Hold, UID: 7001})
+	b.request(action.Request{Job: id, Tasks: federation.Tasks(2999), Kind: action.Release, UID: 7001})
+	b.request(action.Request{Job: other, Tasks: federation.Tasks(3), Kind: action.Hold, UID: 7001})
 	b.rounds(1)
 	if n := len(b.partsOf(id)); n == 0 || n > tasksARound {
 		t.Fatalf("%d tasks in a round", n)
@@ -475,7 +476,7 @@ func TestManyTasksByName(t *testing.T) {
 		t.Errorf("%d tasks are jobs, %d of them held, the last one %q", n, held, b.part(id, 2999).Held)
 	}
 	array, _ = federation.ReadArray("3000-4999")
-	b.request(federation.Request{Job: id, Tasks: array.Set(), Kind: federation.RequestCancel, UID: 7001})
+	b.request(action.Request{Job: id, Tasks: array.Set(), Kind: action.Cancel, UID: 7001})
 	b.rounds(40)
 	if j := b.job(id); j.Spec.Array != "0-999,5000-9999" {
 		t.Errorf("%s still waits", j.Spec.Array)
@@ -502,13 +503,13 @@ func TestQueuedCountsTasks(t *testing.T) {
 	wants(1001, "a job and an array of 1000")
 	some, _ := federation.ReadArray("0-4")
 	rest, _ := federation.ReadArray("5-998")
-	b.request(federation.Request{Job: id, Tasks: some.Set(), Kind: federation.RequestHold, UID: 1000})
+	b.request(action.Request{Job: id, Tasks: some.Set(), Kind: action.Hold, UID: 1000})
 	wants(1001, "five tasks are held by themselves")
-	b.request(federation.Request{Job: id, Tasks: rest.Set(), Kind: federation.RequestCancel, UID: 1000})
+	b.request(action.Request{Job: id, Tasks: rest.Set(), Kind: action.Cancel, UID: 1000})
 	wants(7, "all but six tasks are cancelled")
 	b.restart()
 	wants(7, "after a restart")
-	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 1000})
-	b.request(federation.Request{Job: single, Kind: federation.RequestCancel, UID: 1000})
+	b.request(action.Request{Job: id, Kind: action.Cancel, UID: 1000})
+	b.request(action.Request{Job: single, Kind: action.Cancel, UID: 1000})
 	wants(0, "all are cancelled")
 }

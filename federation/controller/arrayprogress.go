@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/action"
 )
 
 // A request may name a hundred thousand tasks of an array. What is done to each of them is written in the round's commit, for which other writers
@@ -37,7 +38,7 @@ type progress struct {
 func (u *unfinished) begin() { u.room, u.more = tasksARound, false }
 
 // mayGoOn reports whether it is r's turn, and there is room for it in this round.
-func (u *unfinished) mayGoOn(r *federation.Request) bool {
+func (u *unfinished) mayGoOn(r *action.Request) bool {
 	p := u.of[r.Job]
 	if p != nil && p.seq != r.Seq {
 		return false
@@ -54,20 +55,20 @@ func (u *unfinished) mayGoOn(r *federation.Request) bool {
 }
 
 // meansRest reports whether r is about all tasks of an array that wait, by name or not. They stay one record then, as they do in slurmctld.
-func (j *job) meansRest(r *federation.Request) bool {
+func (j *job) meansRest(r *action.Request) bool {
 	return r.Tasks.Len() == 0 || j.rest.Len() > 1 && r.Tasks.Covers(&j.rest)
 }
 
 // each does something with the tasks of an array that r means: rest with those that wait, if all of them are meant, and one with the job of each other one. Some
 // of the tasks that wait are cancelled as one; for anything else each becomes a job. It reports whether all is done.
-func (aq *arrayRequests) each(j *job, r *federation.Request, rest func(), one func(*job)) (done bool) {
+func (aq *arrayRequests) each(j *job, r *action.Request, rest func(), one func(*job)) (done bool) {
 	p := aq.unfinished.of[j.ID]
 	if p == nil {
 		p = &progress{seq: r.Seq, rest: j.meansRest(r)}
 		switch {
 		case p.rest:
 			rest()
-		case r.Kind == federation.RequestCancel:
+		case r.Kind == action.Cancel:
 			aq.life.cancelRest(j, &r.Tasks, &r.UID)
 			p.rest = true
 		}
@@ -108,7 +109,7 @@ func (aq *arrayRequests) each(j *job, r *federation.Request, rest func(), one fu
 }
 
 // meant are the indices that r has not come to.
-func (aq *arrayRequests) meant(j *job, r *federation.Request, p *progress) iter.Seq[int] {
+func (aq *arrayRequests) meant(j *job, r *action.Request, p *progress) iter.Seq[int] {
 	if !p.rest {
 		return r.Tasks.From(p.from)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/reasons"
 )
 
@@ -17,7 +18,7 @@ type arrayRequests struct {
 }
 
 // carryOut does what a user asked for by do with each of the tasks that are meant: all, if none is named. It reports whether all is done.
-func (aq *arrayRequests) carryOut(j *job, r federation.Request, do func(*job, federation.Request)) (done bool) {
+func (aq *arrayRequests) carryOut(j *job, r action.Request, do func(*job, action.Request)) (done bool) {
 	one := r
 	one.Tasks = federation.TaskSet{}
 	return aq.each(j, &r, func() { aq.carryOutRest(j, one, do) }, func(p *job) { do(p, one) })
@@ -34,14 +35,14 @@ func (j *job) asWaiting(do func()) {
 }
 
 // carryOutRest does what was asked for with the tasks that are not jobs yet.
-func (aq *arrayRequests) carryOutRest(j *job, r federation.Request, do func(*job, federation.Request)) {
+func (aq *arrayRequests) carryOutRest(j *job, r action.Request, do func(*job, action.Request)) {
 	switch r.Kind {
-	case federation.RequestCancel:
+	case action.Cancel:
 		j.CancelBy, j.Reason = r.UID, reasons.None
 		aq.batch.eventf(j, "cancelled by %s", r.Who())
 		aq.arrays.dropRest(j)
 		aq.life.endIfDone(j, aq.now())
-	case federation.RequestHold, federation.RequestRelease, federation.RequestTop:
+	case action.Hold, action.Release, action.Top:
 		j.asWaiting(func() { do(j, r) })
 	}
 }

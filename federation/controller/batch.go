@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/journal"
 )
@@ -137,7 +138,7 @@ func (b *pendingBatch) empty() bool { return b.rows.Empty() }
 
 func (b *pendingBatch) event(e federation.Event)         { add(&b.rows.Events, e) }
 func (b *pendingBatch) charge(k federation.Charge)       { add(&b.rows.Charges, k) }
-func (b *pendingBatch) request(r federation.Request)     { add(&b.rows.Requests, r) }
+func (b *pendingBatch) request(r action.Request)         { add(&b.rows.Requests, r) }
 func (b *pendingBatch) done(seq int64)                   { add(&b.rows.Done, seq) }
 func (b *pendingBatch) node(r federation.NodeRecord)     { add(&b.rows.Nodes, r) }
 func (b *pendingBatch) nodeEvent(e federation.NodeEvent) { add(&b.rows.NodeEvents, e) }

@@ -13,6 +13,7 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/action"
 	"fsub/federation/fairshare"
 	"fsub/federation/journal"
 	"fsub/federation/place"
@@ -129,7 +130,7 @@ func benchRound(b *testing.B, jobs, groups int) {
 	t.measure("cancelled", func(i int) func() {
 		id := t.submit(i)
 		t.plan()
-		if _, err := st.AddRequest(b.Context(), federation.Request{Job: id, Kind: federation.RequestCancel}); err != nil {
+		if _, err := st.AddRequest(b.Context(), action.Request{Job: id, Kind: action.Cancel}); err != nil {
 			b.Fatal(err)
 		}
 		return func() { t.known(id, false) }

@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/health"
 	"fsub/federation/lifecycle"
@@ -135,16 +136,16 @@ func (b *budgets) end(j *job, e quota.Ending, now time.Time) {
 		return
 	}
 	at, told := b.ends[j.ID]
-	r := federation.Request{Job: j.ID, Operator: true, At: now.UTC()}
+	r := action.Request{Job: j.ID, Operator: true, At: now.UTC()}
 	switch {
 	case !told && e.Grace > 0:
 		b.ends[j.ID] = now.Add(e.Grace)
-		r.Kind, r.Signal = federation.RequestSignal, endSignal(j)
+		r.Kind, r.Signal = action.Signal, endSignal(j)
 		b.batch.eventf(j, "%s: signal %s, to be cancelled at %s", e.Text, r.Signal.Name, now.Add(e.Grace).UTC().Format(time.DateTime))
 		b.batch.request(r)
 	case !told || !now.Before(at):
 		b.ends[j.ID] = now.Add(time.Hour) // it is asked for until it has ended
-		r.Kind = federation.RequestCancel
+		r.Kind = action.Cancel
 		b.batch.eventf(j, "%s: cancelled", e.Text)
 		b.batch.request(r)
 	}

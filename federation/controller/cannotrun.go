@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/decision"
 	"fsub/federation/reasons"
 )
@@ -80,12 +81,12 @@ func (mv *moves) judge(j *job) (d decision.Decision) {
 // moving reports whether the job is being moved already.
 func (mv *moves) moving(j *job) bool {
 	a := mv.asks.open[j.ID]
-	return a != nil && a.Kind == federation.RequestMove
+	return a != nil && a.Kind == action.Move
 }
 
 // start has a job leave the site where it waits, by a request like an operator's.
 func (mv *moves) start(j *job, why string) {
 	j.try().stuck = time.Time{}
-	mv.batch.request(federation.Request{Job: j.ID, Kind: federation.RequestMove, Operator: true, Restarts: j.Restarts, At: mv.now().UTC(),
-		Move: &federation.Relocation{From: j.att.Site, Why: why}})
+	mv.batch.request(action.Request{Job: j.ID, Kind: action.Move, Operator: true, Restarts: j.Restarts, At: mv.now().UTC(),
+		Move: &action.Relocation{From: j.att.Site, Why: why}})
 }

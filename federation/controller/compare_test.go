@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/reasons"
 	"fsub/federation/store"
 	"fsub/sbatch"
@@ -40,11 +41,11 @@ func (f *fakeSite) forget(id federation.JobID) {
 func TestRestoreFromAnOlderCopy(t *testing.T) {
 	b := newBench(t)
 	hold := func(id federation.JobID) federation.JobID {
-		b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+		b.request(action.Request{Job: id, Kind: action.Hold, UID: 7001})
 		return id
 	}
 	release := func(id federation.JobID) {
-		b.request(federation.Request{Job: id, Kind: federation.RequestRelease, UID: 7001})
+		b.request(action.Request{Job: id, Kind: action.Release, UID: 7001})
 	}
 	done, runs, twice, waits := hold(b.submit(nil)), hold(b.submit(nil)), hold(b.submit(nil)), hold(b.submit(nil))
 	array := hold(b.submit(func(s *sbatch.Spec) { s.Array = "0-3" }))

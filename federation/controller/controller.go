@@ -22,6 +22,7 @@ import (
 	"fsub/accounting/egress"
 	"fsub/accounting/power"
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/codes"
 	"fsub/federation/decision"
@@ -36,7 +37,7 @@ import (
 // Store is what a controller needs of a store.
 type Store interface {
 	federation.JobStore
-	federation.RequestStore
+	action.Store
 	journal.Committer
 	journal.Follower
 	federation.SiteStore
@@ -221,7 +222,7 @@ func (c *Controller) load(ctx context.Context, also func([]federation.Job) error
 	c.standings.take(states)
 	c.comparing.begin(func(j *job) {
 		why := codes.Because(codes.WaitRestoredArray, c.cfg.Restored.UTC().Format(time.RFC3339))
-		c.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true}, why)
+		c.requests.hold(j, action.Request{Job: j.ID, Kind: action.Hold, Operator: true}, why)
 	})
 	if err := c.standings.recall(ctx); err != nil {
 		return fmt.Errorf("read the history of the sites: %w", err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -232,7 +233,7 @@ func TestCancel(t *testing.T) {
 	b.wait(5 * time.Second)
 	waiting := b.submit(nil)
 	b.rounds(2)
-	b.request(federation.Request{Job: waiting, Kind: federation.RequestCancel, UID: 7001})
+	b.request(action.Request{Job: waiting, Kind: action.Cancel, UID: 7001})
 	b.rounds(1)
 	b.want(waiting, federation.Cancelled, "", "")
 
@@ -242,7 +243,7 @@ func TestCancel(t *testing.T) {
 	b.wait(2 * time.Second)
 	b.cheap.start(running)
 	b.rounds(4)
-	b.request(federation.Request{Job: running, Kind: federation.RequestCancel, UID: 7001})
+	b.request(action.Request{Job: running, Kind: action.Cancel, UID: 7001})
 	b.wait(2 * time.Second)
 	b.want(running, federation.Cancelled, "", "cheap")
 }
@@ -255,7 +256,7 @@ func TestCancelIsRepeated(t *testing.T) {
 	b.cheap.start(id)
 	b.rounds(4)
 	b.cheap.fail = errLost
-	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Cancel, UID: 7001})
 	b.wait(2 * time.Second)
 	b.cheap.fail = nil
 	b.wait(time.Minute)
@@ -297,7 +298,7 @@ func TestHoldDependencyBegin(t *testing.T) {
 	after := b.submit(func(s *sbatch.Spec) { s.Dependency = "afterany:" + killed.String() })
 	later := b.submit(func(s *sbatch.Spec) { s.Begin = b.clock.Add(time.Minute) })
 	held := b.submit(nil)
-	b.request(federation.Request{Job: held, Kind: federation.RequestHold, UID: 7001})
+	b.request(action.Request{Job: held, Kind: action.Hold, UID: 7001})
 	b.wait(2 * time.Second)
 	b.want(ok, federation.Pending, reasons.Dependency, "")
 	b.want(later, federation.Pending, reasons.BeginTime, "")
@@ -316,7 +317,7 @@ func TestHoldDependencyBegin(t *testing.T) {
 		t.Error("not bound after its begin time")
 	}
 	b.want(held, federation.Pending, reasons.HeldUser, "")
-	b.request(federation.Request{Job: held, Kind: federation.RequestRelease, UID: 7001})
+	b.request(action.Request{Job: held, Kind: action.Release, UID: 7001})
 	b.wait(2 * time.Second)
 	if b.job(held).Site == "" {
 		t.Error("not bound after its release")
@@ -327,7 +328,7 @@ func TestHoldReachesTheSite(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(nil)
 	b.wait(2 * time.Second)
-	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Hold, UID: 7001})
 	b.rounds(2)
 	if len(b.cheap.held) != 1 {
 		t.Errorf("held at its site: %v", b.cheap.held)
@@ -385,7 +386,7 @@ func TestArrayTasks(t *testing.T) {
 	b.wait(5 * time.Second)
 	id := b.submit(func(s *sbatch.Spec) { s.Array = "0-4%2" })
 	b.rounds(2)
-	b.request(federation.Request{Job: id, Tasks: federation.Tasks(1, 4), Kind: federation.RequestCancel, UID: 7001})
+	b.request(action.Request{Job: id, Tasks: federation.Tasks(1, 4), Kind: action.Cancel, UID: 7001})
 	b.rounds(1)
 	if j := b.job(id); j.Spec.Array != "0,2-3%2" || j.State != federation.Pending {
 		t.Errorf("array is %q %s after tasks 1 and 4 were cancelled", j.Spec.Array, j.State)

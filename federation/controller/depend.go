@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/depend"
 	"fsub/federation/reasons"
 )
 
@@ -26,7 +27,7 @@ type dependency struct {
 }
 
 type waitTerm struct {
-	federation.DependTerm
+	depend.Term
 	met   bool
 	never bool
 	from  time.Time // for after:J+minutes: when J started
@@ -171,17 +172,17 @@ func (t *waitTerm) settle(on *job) {
 		return
 	}
 	switch t.Kind {
-	case federation.DependAfter: // once is enough: a requeue takes nothing back
+	case depend.After: // once is enough: a requeue takes nothing back
 		if !t.met {
 			t.met = (state.Started() || state.Ended()) && (t.Task >= 0 || !on.tasksWait())
 			t.from = start
 		}
-	case federation.DependAfterAny:
+	case depend.AfterAny:
 		t.met = state.Ended()
-	case federation.DependAfterOK:
+	case depend.AfterOK:
 		t.met = state == federation.Completed
 		t.never = state.Ended() && !t.met
-	case federation.DependAfterNotOK:
+	case depend.AfterNotOK:
 		t.met = state.Ended() && state != federation.Completed
 		t.never = state == federation.Completed
 	}
@@ -224,7 +225,7 @@ func (ds *dependencies) add(ctx context.Context, j *job) error {
 	if j.Spec.Dependency == "" || j.Attempt > 0 && !j.spreads() {
 		return nil
 	}
-	parsed, err := federation.ParseDependency(j.Spec.Dependency)
+	parsed, err := depend.Parse(j.Spec.Dependency)
 	if err != nil { // checked when it was submitted
 		ds.log.Error("stored dependency cannot be read", "job", j.ID, "err", err)
 		return nil
@@ -233,7 +234,7 @@ func (ds *dependencies) add(ctx context.Context, j *job) error {
 	d.any, d.job = parsed.Any, j.ID
 	earlier := map[federation.JobID]*job{}
 	for _, t := range parsed.Terms {
-		if t.Kind == federation.DependSingleton {
+		if t.Kind == depend.Singleton {
 			if counts(j) {
 				d.names = ds.names.want(j)
 			}
@@ -246,7 +247,7 @@ func (ds *dependencies) add(ctx context.Context, j *job) error {
 			}
 			earlier[t.Job] = on
 		}
-		if on.tasks == nil && (t.Task >= 0 || t.Kind == federation.DependAfterCorr) && earlier[t.Job] != nil {
+		if on.tasks == nil && (t.Task >= 0 || t.Kind == depend.AfterCorr) && earlier[t.Job] != nil {
 			on.join().tasks = map[int]*federation.Task{}
 			if err := ds.readTasks(ctx, on); err != nil {
 				return fmt.Errorf("read the tasks of job %d, which it depends on: %w", t.Job, err)
@@ -289,7 +290,7 @@ func (ds *dependencies) readTasks(ctx context.Context, on *job) error {
 }
 
 // waitFor adds a term to what j waits for and brings it in line with the job that it names.
-func (ds *dependencies) waitFor(j *job, t federation.DependTerm, on *job) {
+func (ds *dependencies) waitFor(j *job, t depend.Term, on *job) {
 	term := j.hinder().depends.add(termOf(j, t, on))
 	if !on.State.Ended() {
 		ds.waits[on.ID] = append(ds.waits[on.ID], waiting{j, term})
@@ -297,14 +298,14 @@ func (ds *dependencies) waitFor(j *job, t federation.DependTerm, on *job) {
 }
 
 // termOf is a term of what j waits for, in line with the job that it names.
-func termOf(j *job, t federation.DependTerm, on *job) waitTerm {
-	w := waitTerm{DependTerm: t}
+func termOf(j *job, t depend.Term, on *job) waitTerm {
+	w := waitTerm{Term: t}
 	switch {
-	case t.Kind == federation.DependAfterBB:
-		w.Kind = federation.DependAfterAny
-	case t.Kind == federation.DependAfterCorr && (j.Whole == nil || on.Whole == nil || t.Task >= 0):
-		w.Kind = federation.DependAfterOK // there are no tasks that correspond
-	case t.Kind == federation.DependAfterCorr:
+	case t.Kind == depend.AfterBB:
+		w.Kind = depend.AfterAny
+	case t.Kind == depend.AfterCorr && (j.Whole == nil || on.Whole == nil || t.Task >= 0):
+		w.Kind = depend.AfterOK // there are no tasks that correspond
+	case t.Kind == depend.AfterCorr:
 		w.byTask = on
 	}
 	w.settle(on)

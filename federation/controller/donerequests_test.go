@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 )
 
 // TestSettledIsNotOvertaken: who waits for a request waits for that one, although a later one is done first, and hears that it was refused.
@@ -16,12 +17,12 @@ func TestSettledIsNotOvertaken(t *testing.T) {
 	p := &pauser{fakeSite: b.cheap, err: federation.ErrUnavailable}
 	b.drive(p)
 	id := b.running()
-	first, err := b.store.AddRequest(t.Context(), federation.Request{Job: id, Kind: federation.RequestSuspend, Operator: true})
+	first, err := b.store.AddRequest(t.Context(), action.Request{Job: id, Kind: action.Suspend, Operator: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.rounds(2)
-	second, err := b.store.AddRequest(t.Context(), federation.Request{Job: b.submit(nil), Kind: federation.RequestHold, UID: 7001})
+	second, err := b.store.AddRequest(t.Context(), action.Request{Job: b.submit(nil), Kind: action.Hold, UID: 7001})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/decision"
 	"fsub/federation/demand"
 	"fsub/federation/driver"
@@ -285,7 +286,7 @@ func (b *bench) submit(change func(*sbatch.Spec)) federation.JobID {
 	return j.ID
 }
 
-func (b *bench) request(r federation.Request) {
+func (b *bench) request(r action.Request) {
 	b.t.Helper()
 	if _, err := b.store.AddRequest(b.t.Context(), r); err != nil {
 		b.t.Fatal(err)

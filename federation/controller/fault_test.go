@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -64,14 +65,14 @@ func TestJobThatIsPutAsideCanBeChanged(t *testing.T) {
 	changed, held, cancelled := b.submit(named("bad")), b.submit(named("bad")), b.submit(named("bad"))
 	b.rounds(10)
 	b.want(changed, federation.Pending, reasons.Fault, "")
-	b.request(federation.Request{Job: changed, Kind: federation.RequestUpdate, UID: 7001, Change: []sbatch.Change{{Option: "job-name", Key: "JobName", Value: "mended"}}})
-	b.request(federation.Request{Job: held, Kind: federation.RequestHold, UID: 7001})
-	b.request(federation.Request{Job: cancelled, Kind: federation.RequestCancel, UID: 7001})
+	b.request(action.Request{Job: changed, Kind: action.Update, UID: 7001, Change: []sbatch.Change{{Option: "job-name", Key: "JobName", Value: "mended"}}})
+	b.request(action.Request{Job: held, Kind: action.Hold, UID: 7001})
+	b.request(action.Request{Job: cancelled, Kind: action.Cancel, UID: 7001})
 	b.rounds(10)
 	b.want(changed, federation.Pending, "", "cheap")
 	b.want(held, federation.Pending, reasons.HeldUser, "")
 	b.want(cancelled, federation.Cancelled, "", "")
-	b.request(federation.Request{Job: held, Kind: federation.RequestRelease, UID: 7001})
+	b.request(action.Request{Job: held, Kind: action.Release, UID: 7001})
 	b.rounds(10)
 	b.want(held, federation.Pending, reasons.Fault, "")
 }

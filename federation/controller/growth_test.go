@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/journal"
 	"fsub/sbatch"
 )
@@ -65,32 +66,32 @@ func (b *bench) doneToArrays(n int) map[string]spent {
 		}
 		return a.Set()
 	}
-	do := func(what string, kind federation.RequestKind, some federation.TaskSet) {
+	do := func(what string, kind action.Kind, some federation.TaskSet) {
 		b.t.Helper()
 		did[what] = b.spend(func() {
-			b.request(federation.Request{Job: id, Tasks: some, Kind: kind, UID: 7001, At: b.now()})
+			b.request(action.Request{Job: id, Tasks: some, Kind: kind, UID: 7001, At: b.now()})
 		})
 	}
 	all := tasks("0-%d", n-1)
 	did["submit"] = b.spend(submit)
-	do("hold", federation.RequestHold, federation.TaskSet{})
-	do("release", federation.RequestRelease, federation.TaskSet{})
-	do("hold all by name", federation.RequestHold, all)
-	do("hold some by name", federation.RequestHold, tasks("%d-%d", n/2, n/2+n/20))
-	do("release all by name", federation.RequestRelease, all)
-	do("cancel some", federation.RequestCancel, tasks("%d-%d", n/4, n/2-1))
-	do("cancel every second", federation.RequestCancel, tasks("0-%d:2", n/4))
-	do("cancel all but one", federation.RequestCancel, tasks("0-%d", n-2))
-	do("cancel what is left by name", federation.RequestCancel, all)
+	do("hold", action.Hold, federation.TaskSet{})
+	do("release", action.Release, federation.TaskSet{})
+	do("hold all by name", action.Hold, all)
+	do("hold some by name", action.Hold, tasks("%d-%d", n/2, n/2+n/20))
+	do("release all by name", action.Release, all)
+	do("cancel some", action.Cancel, tasks("%d-%d", n/4, n/2-1))
+	do("cancel every second", action.Cancel, tasks("0-%d:2", n/4))
+	do("cancel all but one", action.Cancel, tasks("0-%d", n-2))
+	do("cancel what is left by name", action.Cancel, all)
 	submit()
 	b.rounds(4)
-	do("cancel", federation.RequestCancel, federation.TaskSet{})
+	do("cancel", action.Cancel, federation.TaskSet{})
 	submit()
 	b.rounds(4)
 	for i := range 200 {
-		b.request(federation.Request{Job: id, Tasks: federation.Tasks(n/2 + 3*i), Kind: federation.RequestCancel, UID: 7001, At: b.now()})
+		b.request(action.Request{Job: id, Tasks: federation.Tasks(n/2 + 3*i), Kind: action.Cancel, UID: 7001, At: b.now()})
 	}
-	do("cancel one by one", federation.RequestCancel, federation.Tasks(n-1))
+	do("cancel one by one", action.Cancel, federation.Tasks(n-1))
 	j := b.job(id)
 	if left := j.Waiting(); left.Len() == 0 || left.Has(n/2+3) || !left.Has(n/2+4) || len(j.Whole.Cancelled) > 64 {
 		b.t.Errorf("of %d tasks that were cancelled one by one %d are kept, in %d groups; %d tasks wait", 200, n-left.Len(), len(j.Whole.Cancelled), left.Len())
@@ -132,7 +133,7 @@ func TestTasksThatCanNeverStart(t *testing.T) {
 	b.rounds(2)
 	tasks, _ := federation.ReadArray("0-9998")
 	cost := b.spend(func() {
-		b.request(federation.Request{Job: first, Tasks: tasks.Set(), Kind: federation.RequestCancel, UID: 7001, At: b.now()})
+		b.request(action.Request{Job: first, Tasks: tasks.Set(), Kind: action.Cancel, UID: 7001, At: b.now()})
 	})
 	j := b.job(second)
 	if gone := j.CancelledSet(); gone.Format(0) != "0-9998" || j.Spec.Array != "9999" {
@@ -154,7 +155,7 @@ func TestTakenApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.request(federation.Request{Job: id, Tasks: a.Set(), Kind: federation.RequestCancel, UID: 7001, At: b.now()})
+		b.request(action.Request{Job: id, Tasks: a.Set(), Kind: action.Cancel, UID: 7001, At: b.now()})
 		b.rounds(2)
 	}
 	j := b.job(id)

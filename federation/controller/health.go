@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/health"
 	"fsub/federation/reasons"
@@ -282,7 +283,7 @@ func (hr *healthRules) drain(f health.Finding) {
 	hr.nodes.take([]federation.NodeRecord{r})
 	for _, id := range f.Victims {
 		hr.batch.event(federation.Event{Job: id, At: now, Text: fmt.Sprintf("its failure was that of node %s, which rule %s has drained: it runs again", f.Node, f.Rule)})
-		hr.batch.request(federation.Request{Job: id, Kind: federation.RequestRequeue, Operator: true, Restarts: math.MaxInt32, At: now})
+		hr.batch.request(action.Request{Job: id, Kind: action.Requeue, Operator: true, Restarts: math.MaxInt32, At: now})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/health"
 )
 
@@ -29,7 +30,7 @@ func TestRequeuedForEver(t *testing.T) {
 	if j := b.job(id); j.Held != federation.HeldAdmin || j.State != federation.Pending || len(b.cheap.held) == 0 {
 		t.Fatalf("%s %q after %d restarts, held at the site: %v", j.State, j.Held, j.Restarts, b.cheap.held)
 	}
-	b.request(federation.Request{Job: id, Kind: federation.RequestRelease, Operator: true})
+	b.request(action.Request{Job: id, Kind: action.Release, Operator: true})
 	b.rounds(5)
 	b.cheap.start(id)
 	b.wait(time.Second)

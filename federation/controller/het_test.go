@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -97,14 +98,14 @@ func TestComponentsAreCancelledTogether(t *testing.T) {
 	b.wait(4 * time.Second)
 	id := b.submit(func(s *sbatch.Spec) { s.Het = []sbatch.Spec{{Name: "y", WorkDir: "/"}, {Name: "z", WorkDir: "/"}} })
 	b.rounds(3)
-	b.request(federation.Request{Job: id + 2, Kind: federation.RequestHold, UID: 7001})
+	b.request(action.Request{Job: id + 2, Kind: action.Hold, UID: 7001})
 	b.rounds(3)
 	for k := range federation.JobID(3) {
 		if j := b.job(id + k); j.Held != federation.HeldUser || j.Reason != reasons.HeldUser {
 			t.Errorf("component %d: held %q, %s", k, j.Held, j.Reason)
 		}
 	}
-	b.request(federation.Request{Job: id + 1, Kind: federation.RequestCancel, UID: 7001})
+	b.request(action.Request{Job: id + 1, Kind: action.Cancel, UID: 7001})
 	b.rounds(3)
 	for k := range federation.JobID(3) {
 		b.want(id+k, federation.Cancelled, "", "")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -172,7 +173,7 @@ func TestHeldByUserOrSiteIsNotReleased(t *testing.T) {
 	b.wait(2 * time.Second)
 	b.cheap.jobs[bySite].Reason = reasons.HeldUser // without a requeue: an operator there
 	b.cheap.jobs[byUser].Reason, b.cheap.jobs[byUser].Restarts = reasons.HeldUser, 1
-	b.request(federation.Request{Job: byUser, Kind: federation.RequestHold, UID: 7001})
+	b.request(action.Request{Job: byUser, Kind: action.Hold, UID: 7001})
 	b.wait(10 * time.Second)
 	if len(b.cheap.released) != 0 {
 		t.Errorf("released %v", b.cheap.released)

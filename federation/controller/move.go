@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/codes"
 	"fsub/federation/decision"
 	"fsub/federation/health"
@@ -35,7 +36,7 @@ type moves struct {
 }
 
 // ask takes up a request to move a job: operators ask for it, and the controller itself where a site cannot run what it was given.
-func (mv *moves) ask(j *job, r federation.Request) {
+func (mv *moves) ask(j *job, r action.Request) {
 	a, m := &asked{Request: r, stop: true}, r.Move
 	switch {
 	case m == nil:
@@ -62,7 +63,7 @@ func errHasStarted(site federation.SiteName) error {
 }
 
 // whyMoved is the reason of a request to move a job, or who has asked for it.
-func whyMoved(r *federation.Request) string {
+func whyMoved(r *action.Request) string {
 	if r.Move.Why != "" {
 		return r.Move.Why
 	}
@@ -98,7 +99,7 @@ func takeAway(d federation.Driver, ref federation.JobRef, unstarted bool) func(c
 
 // takesUnstarted reports whether what a asks for is only to be done to an attempt that has not started.
 func (a *asked) takesUnstarted() bool {
-	return a.Kind == federation.RequestUpdate || a.Kind == federation.RequestMove && !a.Move.Running
+	return a.Kind == action.Update || a.Kind == action.Move && !a.Move.Running
 }
 
 // inFlight reports whether it is not known yet that the site has the attempt.
@@ -136,7 +137,7 @@ func (mv *moves) recall(j *job, a *federation.Attempt) {
 }
 
 // place has a job that waits here placed where a request to move it says.
-func (mv *moves) place(j *job, m *federation.Relocation, from federation.SiteName) {
+func (mv *moves) place(j *job, m *action.Relocation, from federation.SiteName) {
 	until := mv.now().Add(max(movedFor, mv.t.MinJobAge))
 	for _, s := range mv.sites.all {
 		no := decision.Rejection{Site: s.Name, Reason: reasons.Moved}

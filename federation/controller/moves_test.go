@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/journal"
 )
 
@@ -45,7 +46,7 @@ func TestMoves(t *testing.T) {
 	b.cheap.start(id)
 	for range 3 {
 		b.rounds(4)
-		b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+		b.request(action.Request{Job: id, Kind: action.Hold, UID: 7001})
 	}
 	told(id, "bind", "start")
 	b.cheap.end(id, federation.NodeFail)

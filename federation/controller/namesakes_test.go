@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
+	"fsub/federation/depend"
 	"fsub/federation/jobmap"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
@@ -62,10 +64,10 @@ func TestNamesakes(t *testing.T) {
 func TestDependencyCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	states := []federation.State{federation.Pending, federation.Running, federation.Completed, federation.Failed}
-	kinds := []federation.DependKind{federation.DependAfter, federation.DependAfterAny, federation.DependAfterOK, federation.DependAfterNotOK}
+	kinds := []depend.Kind{depend.After, depend.AfterAny, depend.AfterOK, depend.AfterNotOK}
 	var d dependency
 	for range 200 {
-		d.add(waitTerm{DependTerm: federation.DependTerm{Kind: kinds[r.IntN(4)], Task: -1}})
+		d.add(waitTerm{Term: depend.Term{Kind: kinds[r.IntN(4)], Task: -1}})
 	}
 	for range 5000 {
 		d.settle(r.IntN(200), newJob(federation.Job{State: states[r.IntN(4)], Spec: new(sbatch.Spec)}))
@@ -85,7 +87,7 @@ func TestDependencyCounts(t *testing.T) {
 
 // TestDependencySaidTwice: a job that names another ten thousand times waits for it once.
 func TestDependencySaidTwice(t *testing.T) {
-	d, err := federation.ParseDependency("afterany:7" + strings.Repeat(":7", 10_000) + strings.Repeat(",singleton", 1000) + ",afterok:7")
+	d, err := depend.Parse("afterany:7" + strings.Repeat(":7", 10_000) + strings.Repeat(",singleton", 1000) + ",afterok:7")
 	if err != nil || len(d.Terms) != 3 {
 		t.Errorf("%d terms, %v", len(d.Terms), err)
 	}
@@ -138,7 +140,7 @@ func TestSingletonIsRenamed(t *testing.T) {
 		return b.submit(func(s *sbatch.Spec) { s.Name, s.Dependency = name, dependency })
 	}
 	rename := func(id federation.JobID, name string) {
-		b.request(federation.Request{Job: id, Kind: federation.RequestUpdate, UID: 7001, Change: []sbatch.Change{{Option: "job-name", Key: "JobName", Value: name}}})
+		b.request(action.Request{Job: id, Kind: action.Update, UID: 7001, Change: []sbatch.Change{{Option: "job-name", Key: "JobName", Value: name}}})
 		b.wait(10 * time.Second)
 	}
 	first := named("a", "")

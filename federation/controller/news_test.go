@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/driver"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
@@ -62,7 +63,7 @@ func TestReturnedWhileCancelled(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(nil)
 	b.rounds(3)
-	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Cancel, UID: 7001})
 	k := b.cheap.jobs[id]
 	k.State, k.Returned, k.Reason = federation.BootFail, true, reasons.StockOut
 	b.cheap.fail = federation.ErrUnavailable // the cancellation does not get there first

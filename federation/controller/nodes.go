@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/driver"
 	"fsub/federation/health"
@@ -383,7 +384,7 @@ func (ns *nodes) requeue(s *site, n *siteNodes, drained map[string]*federation.N
 		}
 		n.requeued[k] = restarts
 		ns.batch.eventf(j, "requeued because node %s is drained by %s: %s", r.Node, r.Owner, r.Reason)
-		ns.batch.request(federation.Request{Job: j.ID, Tasks: tasks, Kind: federation.RequestRequeue, Operator: true, Restarts: j.Restarts, At: ns.now().UTC()})
+		ns.batch.request(action.Request{Job: j.ID, Tasks: tasks, Kind: action.Requeue, Operator: true, Restarts: j.Restarts, At: ns.now().UTC()})
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]

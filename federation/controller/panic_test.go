@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/decision"
 	"fsub/federation/journal"
 	"fsub/federation/reasons"
@@ -60,7 +61,7 @@ func TestPoisonedRecordsAreDropped(t *testing.T) {
 		},
 		"task": func(id federation.JobID, p *journal.Batch) { p.Tasks = []*federation.Task{{Job: id, Index: 1}} },
 		"request": func(id federation.JobID, p *journal.Batch) {
-			p.Requests = []federation.Request{{Job: id, Kind: federation.RequestHold}}
+			p.Requests = []action.Request{{Job: id, Kind: action.Hold}}
 		},
 		"creation": func(_ federation.JobID, p *journal.Batch) {
 			p.Create = []*federation.Job{{ID: federation.FirstJobID + 1, Spec: new(sbatch.Spec)}}
@@ -159,11 +160,11 @@ func TestLiveJobThatCannotBeWritten(t *testing.T) {
 	if n := strings.Count(log.String(), "job put aside"); n != 1 {
 		t.Errorf("said %d times, want once:\n%s", n, log)
 	}
-	b.request(federation.Request{Job: bad, Kind: federation.RequestHold, UID: 7001}) // waits with it
+	b.request(action.Request{Job: bad, Kind: action.Hold, UID: 7001}) // waits with it
 	poison.job = 0
 	b.wait(asideFor)
 	b.want(bad, federation.Pending, reasons.HeldUser, "")
-	b.request(federation.Request{Job: bad, Kind: federation.RequestRelease, UID: 7001})
+	b.request(action.Request{Job: bad, Kind: action.Release, UID: 7001})
 	b.rounds(5)
 	b.want(bad, federation.Pending, "", "cheap")
 	if b.cheap.submits != 2 || len(b.attempts(good)) != 1 {

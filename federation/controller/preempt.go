@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/decision"
 	"fsub/federation/health"
 	"fsub/federation/quota"
@@ -220,23 +221,23 @@ func (pr *preempts) makeRoom(j *job, p *decision.Preemption, v *decision.Victim,
 		return // it has made room
 	}
 	until, told := pr.told[v.Job]
-	r := federation.Request{Job: v.Job, Operator: true, Restarts: v.Restarts, At: now.UTC()}
+	r := action.Request{Job: v.Job, Operator: true, Restarts: v.Restarts, At: now.UTC()}
 	ends := j.att.Acked.Add(v.Grace)
 	switch {
 	case told && now.Before(until):
 	case now.Before(ends):
 		pr.told[v.Job] = ends
 		pr.mark(victim)
-		r.Kind, r.Signal = federation.RequestSignal, endSignal(victim)
+		r.Kind, r.Signal = action.Signal, endSignal(victim)
 		pr.batch.request(r)
 		pr.batch.eventf(victim, "has to make room for job %s %s at %s: signal %s, to be ended at %s", j.ID, p.For(), j.att.Site, r.Signal.Name, ends.UTC().Format(time.DateTime))
 	default:
 		pr.told[v.Job] = now.Add(preemptAgain)
 		pr.mark(victim)
-		r.Kind = federation.RequestRequeue
+		r.Kind = action.Requeue
 		how := "requeued"
 		if v.Mode == decision.PreemptCancel || victim.Spec.Requeue != nil && !*victim.Spec.Requeue {
-			r.Kind, how = federation.RequestCancel, "cancelled"
+			r.Kind, how = action.Cancel, "cancelled"
 		}
 		pr.batch.request(r)
 		pr.batch.eventf(victim, "%s to make room for job %s %s at %s: QOS %s may be preempted, and %s of its work is lost", how, j.ID, p.For(), j.att.Site, v.QOS, v.Lost.Round(time.Second))

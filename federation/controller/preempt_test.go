@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/action"
 	"fsub/federation/codes"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
@@ -109,7 +110,7 @@ func TestSparedVictimIsNoVictim(t *testing.T) {
 				b.limited(tree)
 				b.wait(time.Second)
 			}
-			b.request(federation.Request{Job: other, Kind: federation.RequestCancel, UID: 7001})
+			b.request(action.Request{Job: other, Kind: action.Cancel, UID: 7001})
 			b.rounds(2)
 			if restart == "after" { // it knows nothing of the other job
 				b.wait(2 * time.Second)
@@ -132,7 +133,7 @@ func TestSparedVictimEndsOfItsSignal(t *testing.T) {
 		for _, restart := range []bool{false, true} {
 			t.Run(fmt.Sprint(mode, restart), func(t *testing.T) {
 				b, tree, victim, other := seized(t, mode)
-				b.request(federation.Request{Job: other, Kind: federation.RequestCancel, UID: 7001})
+				b.request(action.Request{Job: other, Kind: action.Cancel, UID: 7001})
 				b.wait(2 * time.Second)
 				if restart {
 					b.limited(tree)

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/depend"
 	"fsub/sbatch"
 )
 
@@ -18,13 +19,13 @@ func (jd *judging) checkDependency(j *federation.Job) error {
 	refuse := func(detail string) error {
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: 2038, Text: "Job dependency problem", Detail: detail}
 	}
-	parsed, err := federation.ParseDependency(j.Spec.Dependency)
+	parsed, err := depend.Parse(j.Spec.Dependency)
 	if err != nil {
 		return refuse(err.Error())
 	}
 	var ids []federation.JobID
 	for _, t := range parsed.Terms {
-		if t.Kind != federation.DependSingleton {
+		if t.Kind != depend.Singleton {
 			ids = append(ids, t.Job)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/decision"
 	"fsub/federation/place"
 )
@@ -83,7 +84,7 @@ func (rl *relocation) reconcile() {
 // any reports whether any job is being moved: what it will take elsewhere is not known to placement yet.
 func (mv *moves) any() bool {
 	for _, a := range mv.asks.open {
-		if a.Kind == federation.RequestMove {
+		if a.Kind == action.Move {
 			return true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/decision"
 )
 
@@ -33,7 +34,7 @@ func TestMovesToWhereItStartsSooner(t *testing.T) {
 		{name: "margin", left: 2 * time.Hour, margin: 10},
 		{name: "off", left: 2 * time.Hour, margin: -1},
 		{name: "held", left: 2 * time.Hour, before: func(b *bench, id federation.JobID) {
-			b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+			b.request(action.Request{Job: id, Kind: action.Hold, UID: 7001})
 		}},
 		{name: "started", left: 2 * time.Hour, before: func(b *bench, id federation.JobID) { b.cheap.start(id) }},
 		{name: "full", left: 2 * time.Hour, before: func(b *bench, id federation.JobID) { b.dear.nodes = 0 }},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/codes"
 	"fsub/federation/decision"
 	"fsub/federation/health"
@@ -246,7 +247,7 @@ func (rp *reports) holdBy(j *job, said *health.Finding) {
 		return
 	}
 	rp.batch.eventf(j, "held by rule %s: %s", said.Rule, said.Why)
-	rp.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: said.Rule != "poison"}, codes.Because(codes.WaitRule, said.Rule, said.Why))
+	rp.requests.hold(j, action.Request{Job: j.ID, Kind: action.Hold, Operator: said.Rule != "poison"}, codes.Because(codes.WaitRule, said.Rule, said.Why))
 }
 
 // returned takes back a job that its site could not start after all. It counts as no attempt, and the site is
@@ -299,7 +300,7 @@ func (rp *reports) failedThere(s *site, j *job, sj *federation.SiteJob) {
 	rp.holdBy(j, said)
 	if j.Held == federation.NotHeld && j.Restarts > rp.life.rules.MaxRequeue {
 		rp.batch.eventf(j, "held: nodes have failed it %d times", j.Restarts)
-		rp.requests.hold(j, federation.Request{Job: j.ID, Kind: federation.RequestHold, Operator: true}, codes.Because(codes.WaitFailures, strconv.Itoa(j.Restarts)))
+		rp.requests.hold(j, action.Request{Job: j.ID, Kind: action.Hold, Operator: true}, codes.Because(codes.WaitFailures, strconv.Itoa(j.Restarts)))
 	}
 }
 

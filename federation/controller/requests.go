@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/codes"
 	"fsub/federation/reasons"
 )
@@ -39,7 +40,7 @@ type requests struct {
 }
 
 // carryOutAll carries out what users asked for.
-func (rq *requests) carryOutAll(requests []federation.Request) {
+func (rq *requests) carryOutAll(requests []action.Request) {
 	rq.tasks.unfinished.begin()
 	for _, r := range requests {
 		rq.inbox.taken[r.Seq] = r.Job
@@ -53,7 +54,7 @@ func (rq *requests) carryOutAll(requests []federation.Request) {
 
 // carryOut does what a user asked for, as far as that needs no site; the rest becomes a call. Rights were checked
 // when the request was accepted. A request about a job that has ended meanwhile is done.
-func (rq *requests) carryOut(r federation.Request) {
+func (rq *requests) carryOut(r action.Request) {
 	j := rq.jobs.Of(r.Job)
 	spreads := j != nil && j.spreads()
 	if spreads && !rq.tasks.unfinished.mayGoOn(&r) {
@@ -61,8 +62,8 @@ func (rq *requests) carryOut(r federation.Request) {
 		return
 	}
 	switch r.Kind {
-	case federation.RequestRequeue, federation.RequestReqHold, federation.RequestSpecial, federation.RequestUpdate,
-		federation.RequestSuspend, federation.RequestResume, federation.RequestMove:
+	case action.Requeue, action.ReqHold, action.Special, action.Update,
+		action.Suspend, action.Resume, action.Move:
 		rq.ask(r)
 		return
 	}
@@ -92,9 +93,9 @@ func (rq *requests) doneIf(done bool, seq int64) {
 }
 
 // carryOutOne is carryOut for what is one job at one site.
-func (rq *requests) carryOutOne(j *job, r federation.Request) {
+func (rq *requests) carryOutOne(j *job, r action.Request) {
 	switch r.Kind {
-	case federation.RequestCancel:
+	case action.Cancel:
 		if r.Tasks.Len() > 0 {
 			rq.calls.act(j, "cancel", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
 				return d.Cancel(ctx, ref, slices.Collect(r.Tasks.All()))
@@ -102,20 +103,20 @@ func (rq *requests) carryOutOne(j *job, r federation.Request) {
 			return
 		}
 		rq.cancel(j, r)
-	case federation.RequestHold:
+	case action.Hold:
 		rq.hold(j, r, nil)
-	case federation.RequestRelease:
+	case action.Release:
 		rq.release(j, r)
-	case federation.RequestSignal:
+	case action.Signal:
 		rq.signal(j, r)
-	case federation.RequestTop:
+	case action.Top:
 		rq.top(j)
 	}
 }
 
 // cancel ends a job that is at no site at once; otherwise its site is asked until the end is seen. Of a site that
 // is no member any more nobody can ask that: the job waits until it is one again, or until an operator cancels it.
-func (rq *requests) cancel(j *job, r federation.Request) {
+func (rq *requests) cancel(j *job, r action.Request) {
 	orphan := j.live() && rq.sites.byName[j.att.Site] == nil
 	if j.Cancel && !(orphan && r.Operator) {
 		return
@@ -135,7 +136,7 @@ func (rq *requests) cancel(j *job, r federation.Request) {
 }
 
 // hold holds a job. why says why the daemon does.
-func (rq *requests) hold(j *job, r federation.Request, why *codes.Why) {
+func (rq *requests) hold(j *job, r action.Request, why *codes.Why) {
 	if rq.refuseTasks(j, r) {
 		return
 	}
@@ -155,7 +156,7 @@ func (rq *requests) hold(j *job, r federation.Request, why *codes.Why) {
 }
 
 // holdFor notes that a job is held as a request says.
-func (j *job) holdFor(r federation.Request, why *codes.Why, now time.Time) {
+func (j *job) holdFor(r action.Request, why *codes.Why, now time.Time) {
 	j.Held, j.Holder = holdOf(r), &federation.Holder{At: now.UTC(), Why: why}
 	if why == nil {
 		j.Holder.By = r.Who()
@@ -174,7 +175,7 @@ func (j *job) heldReason() reasons.Reason {
 }
 
 // release lets a held job go. What an operator held, only an operator releases.
-func (rq *requests) release(j *job, r federation.Request) {
+func (rq *requests) release(j *job, r action.Request) {
 	if rq.refuseTasks(j, r) {
 		return
 	}
@@ -197,7 +198,7 @@ func (rq *requests) release(j *job, r federation.Request) {
 	}
 }
 
-func (rq *requests) signal(j *job, r federation.Request) {
+func (rq *requests) signal(j *job, r action.Request) {
 	if !j.live() || j.att.State != federation.AttemptStarted {
 		rq.batch.eventf(j, "signal %s dropped: the job does not run", r.Signal.Name)
 		return

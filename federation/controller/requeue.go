@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/driver"
 	"fsub/federation/reasons"
 )
 
 // requeueAsked is scontrol requeue of a job that has not ended. One that waits already is as good as requeued.
 // Where the site cannot do it the attempt is stopped, and the job queued here again under its ID.
-func (rq *requests) requeueAsked(j *job, r federation.Request) {
+func (rq *requests) requeueAsked(j *job, r action.Request) {
 	a := &asked{Request: r}
 	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {
 		rq.asks.answer(a)
@@ -56,7 +57,7 @@ func (rq *requests) requeuedThere(s *site, j *job, a *asked, err error) {
 }
 
 // takeUpAgain is scontrol requeue of a job that has ended: it gets back into the queue under its ID.
-func (rq *requests) takeUpAgain(r federation.Request) {
+func (rq *requests) takeUpAgain(r action.Request) {
 	again := func() { rq.inbox.again(r.Seq) } // read again
 	if rq.jobs.ended[r.Job] != nil {
 		again()

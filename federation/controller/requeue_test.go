@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/driver"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
@@ -49,12 +50,12 @@ func (b *bench) makeAble() *able {
 	return a
 }
 
-func requeue(id federation.JobID) federation.Request {
-	return federation.Request{Job: id, Kind: federation.RequestRequeue, UID: 7001}
+func requeue(id federation.JobID) action.Request {
+	return action.Request{Job: id, Kind: action.Requeue, UID: 7001}
 }
 
-func change(id federation.JobID, option, value string) federation.Request {
-	return federation.Request{Job: id, Kind: federation.RequestUpdate, UID: 7001, Change: []sbatch.Change{{Key: option, Option: option, Value: value}}}
+func change(id federation.JobID, option, value string) action.Request {
+	return action.Request{Job: id, Kind: action.Update, UID: 7001, Change: []sbatch.Change{{Key: option, Option: option, Value: value}}}
 }
 
 func (b *bench) running() federation.JobID {
@@ -100,9 +101,9 @@ func TestRequeueHold(t *testing.T) {
 			if can {
 				b.makeAble()
 			}
-			for kind, held := range map[federation.RequestKind]federation.Hold{federation.RequestReqHold: federation.HeldUser, federation.RequestSpecial: federation.HeldSpecial} {
+			for kind, held := range map[action.Kind]federation.Hold{action.ReqHold: federation.HeldUser, action.Special: federation.HeldSpecial} {
 				id := b.running()
-				b.request(federation.Request{Job: id, Kind: kind, UID: 7001})
+				b.request(action.Request{Job: id, Kind: kind, UID: 7001})
 				b.wait(3 * time.Second)
 				if j := b.job(id); j.State != federation.Pending || j.Held != held || j.Restarts != 1 {
 					t.Errorf("%s: %s, held %q, %d restarts", kind, j.State, j.Held, j.Restarts)
@@ -186,7 +187,7 @@ func TestCancelWhileIDIsLeftAlone(t *testing.T) {
 	delete(b.cheap.jobs, id)
 	b.wait(62 * time.Second)
 	b.want(id, federation.Pending, "", "cheap")
-	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Cancel, UID: 7001})
 	b.wait(freeFor + time.Second)
 	b.want(id, federation.Cancelled, "", "cheap")
 	if b.cheap.submits != 1 {
@@ -310,7 +311,7 @@ func TestHoldOfTasks(t *testing.T) {
 	there := b.submit(func(s *sbatch.Spec) { s.Array, s.GPUsPerNode = "0-1", "1" })
 	whole := b.handedOver("0-1")
 	hold := func(id federation.JobID) {
-		b.request(federation.Request{Job: id, Tasks: federation.Tasks(1), Kind: federation.RequestHold, UID: 7001})
+		b.request(action.Request{Job: id, Tasks: federation.Tasks(1), Kind: action.Hold, UID: 7001})
 	}
 	hold(here)
 	hold(there)
@@ -376,7 +377,7 @@ func TestTop(t *testing.T) {
 		ids = append(ids, b.submit(func(s *sbatch.Spec) { s.Begin = b.clock.Add(time.Hour) }))
 	}
 	b.wait(time.Second)
-	b.request(federation.Request{Job: ids[2], Kind: federation.RequestTop, Operator: true})
+	b.request(action.Request{Job: ids[2], Kind: action.Top, Operator: true})
 	b.wait(time.Second)
 	for _, id := range ids[:2] {
 		if !before(b.ctl.jobs.Of(ids[2]), b.ctl.jobs.Of(id)) || b.job(ids[2]).Top != 1 || b.job(id).Top != 0 {
@@ -391,7 +392,7 @@ func TestPriorityOfArrays(t *testing.T) {
 	other := b.submit(func(s *sbatch.Spec) { s.Begin = b.clock.Add(time.Hour) })
 	id := b.submit(func(s *sbatch.Spec) { s.Array, s.Begin = "0-19", b.clock.Add(time.Hour) })
 	b.wait(time.Second)
-	b.request(federation.Request{Job: id, Kind: federation.RequestTop, Operator: true})
+	b.request(action.Request{Job: id, Kind: action.Top, Operator: true})
 	b.wait(time.Second)
 	if !before(b.ctl.jobs.Of(id), b.ctl.jobs.Of(other)) {
 		t.Errorf("the array does not stand before job %d", other)
@@ -487,13 +488,13 @@ func TestHoldWhileItRuns(t *testing.T) {
 	b := newBench(t)
 	b.makeAble()
 	id := b.running()
-	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Hold, UID: 7001})
 	b.wait(time.Second)
 	b.want(id, federation.Running, reasons.HeldUser, "cheap")
-	b.request(federation.Request{Job: id, Kind: federation.RequestRelease, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Release, UID: 7001})
 	b.wait(time.Second)
 	b.want(id, federation.Running, "", "cheap")
-	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Hold, UID: 7001})
 	b.wait(time.Second)
 	if len(b.cheap.held) != 0 {
 		t.Errorf("the site was to hold what runs")

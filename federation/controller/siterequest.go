@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/codes"
 	"fsub/federation/decision"
 	"fsub/federation/reasons"
@@ -18,7 +19,7 @@ import (
 // that was handed over. It stays in the store until it is carried out or refused, so that a crash does not lose
 // it; a job has one of them at a time.
 type asked struct {
-	federation.Request
+	action.Request
 	spec    *sbatch.Spec // of an update: what the job asks for afterwards
 	calling bool         // the site is being asked
 	at      time.Time    // do nothing before
@@ -68,7 +69,7 @@ func (ak *asks) site(j *job, a *asked) {
 	switch {
 	case a.stop:
 		do = takeAway(s.driver, ref, a.takesUnstarted())
-	case a.Kind == federation.RequestUpdate:
+	case a.Kind == action.Update:
 		as := s.user(&j.Job).Name
 		if a.Operator {
 			as = ""
@@ -98,17 +99,17 @@ func (ak *asks) takesBack(j *job, sj *federation.SiteJob) bool {
 	switch {
 	case a == nil || j.Cancel || suspends(a.Request):
 		return false
-	case a.Kind == federation.RequestMove:
+	case a.Kind == action.Move:
 		return sj.State == federation.Cancelled && (sj.Start.IsZero() || a.Move.Running)
 	}
-	return a.stop || sj.State == federation.Cancelled && (a.Kind != federation.RequestUpdate || sj.Start.IsZero())
+	return a.stop || sj.State == federation.Cancelled && (a.Kind != action.Update || sj.Start.IsZero())
 }
 
 // ask takes up a request to requeue, to suspend, to resume or to change a job.
-func (rq *requests) ask(r federation.Request) {
+func (rq *requests) ask(r action.Request) {
 	j := rq.jobs.Of(r.Job)
 	switch {
-	case j == nil && r.Kind != federation.RequestUpdate && r.Kind != federation.RequestMove && !suspends(r):
+	case j == nil && r.Kind != action.Update && r.Kind != action.Move && !suspends(r):
 		rq.takeUpAgain(r)
 	case j == nil:
 		rq.batch.done(r.Seq)
@@ -116,7 +117,7 @@ func (rq *requests) ask(r federation.Request) {
 		rq.inbox.again(r.Seq) // read again, when the one before it is done
 	case j.spreads():
 		rq.askSpread(j, r)
-	case r.Kind == federation.RequestUpdate && rq.refuseTasks(j, r):
+	case r.Kind == action.Update && rq.refuseTasks(j, r):
 		rq.batch.done(r.Seq)
 	default:
 		rq.askOne(j, r)
@@ -125,16 +126,16 @@ func (rq *requests) ask(r federation.Request) {
 
 // askSpread passes a request about an array whose tasks are bound one by one on to those tasks. What sites have a
 // word in becomes a request of its own, written as the array's is done.
-func (rq *requests) askSpread(j *job, r federation.Request) {
+func (rq *requests) askSpread(j *job, r action.Request) {
 	whole := r
-	if r.Kind == federation.RequestUpdate {
+	if r.Kind == action.Update {
 		if r.Change = rq.changeLimit(j, r.Change); len(r.Change) == 0 && r.Tasks.Len() > 0 {
 			rq.batch.done(r.Seq)
 			return
 		}
 	}
 	rest := func() {
-		if r.Kind != federation.RequestUpdate {
+		if r.Kind != action.Update {
 			return
 		}
 		if spec, err := federation.ChangedSpec(&j.Job, whole.Change, r.At); err == nil {
@@ -146,7 +147,7 @@ func (rq *requests) askSpread(j *job, r federation.Request) {
 		one := r
 		one.Job, one.Tasks, one.Seq, one.Restarts = p.ID, federation.TaskSet{}, 0, p.Restarts
 		switch {
-		case len(one.Change) == 0 && r.Kind == federation.RequestUpdate:
+		case len(one.Change) == 0 && r.Kind == action.Update:
 		case p.live() || rq.asks.open[p.ID] != nil: // of an attempt that has just ended, one before this is still to be done
 			rq.batch.request(one)
 		default:
@@ -155,11 +156,11 @@ func (rq *requests) askSpread(j *job, r federation.Request) {
 	}), r.Seq)
 }
 
-func (rq *requests) askOne(j *job, r federation.Request) {
+func (rq *requests) askOne(j *job, r action.Request) {
 	switch {
-	case r.Kind == federation.RequestMove:
+	case r.Kind == action.Move:
 		rq.moves.ask(j, r)
-	case r.Kind == federation.RequestUpdate:
+	case r.Kind == action.Update:
 		rq.update(j, r)
 	case suspends(r):
 		rq.suspendAsked(j, r)
@@ -186,7 +187,7 @@ func (rq *requests) takeAnswered(s *site, r answered) {
 		if r.err != nil && a.takesUnstarted() {
 			rq.asks.refuse(j, a, r.err)
 		}
-	case a.Kind == federation.RequestUpdate:
+	case a.Kind == action.Update:
 		rq.updated(j, a, r.err)
 	case suspends(a.Request):
 		rq.suspendedThere(s, j, a, r.err)
@@ -207,17 +208,17 @@ func (rq *requests) repairAsked() {
 			if a.spec != nil {
 				rq.changeHere(j, *a.spec)
 			}
-			if a.Kind == federation.RequestMove {
+			if a.Kind == action.Move {
 				rq.moves.place(j, a.Move, a.Move.From)
 			}
 			rq.asks.answer(a)
-		case a.Kind == federation.RequestMove && j.inFlight():
+		case a.Kind == action.Move && j.inFlight():
 		case a.hold:
 			if j.State == federation.Pending {
 				rq.asks.answer(a)
 				rq.hold(j, a.Request, nil)
 			}
-		case a.Kind != federation.RequestUpdate && a.Kind != federation.RequestMove && j.Restarts > a.Restarts:
+		case a.Kind != action.Update && a.Kind != action.Move && j.Restarts > a.Restarts:
 			rq.asks.answer(a)
 		case !a.calling && !now.Before(a.at) && rq.sites.byName[j.att.Site] != nil && !rq.sites.byName[j.att.Site].breaker.open:
 			rq.asks.site(j, a)
@@ -229,7 +230,7 @@ func (rq *requests) repairAsked() {
 // while: it remembers the number, and refuses to take it a second time, until MinJobAge has passed.
 func (rq *requests) putBack(j *job) {
 	a := rq.asks.open[j.ID]
-	if a.Kind == federation.RequestMove {
+	if a.Kind == action.Move {
 		rq.moves.putElsewhere(j, a)
 		return
 	}
@@ -268,13 +269,13 @@ func (j *job) waitForSite(site federation.SiteName, madeRoom bool, until time.Ti
 }
 
 // holds reports whether r is to requeue a job and to hold it then.
-func holds(r federation.Request) bool {
-	return r.Kind == federation.RequestReqHold || r.Kind == federation.RequestSpecial
+func holds(r action.Request) bool {
+	return r.Kind == action.ReqHold || r.Kind == action.Special
 }
 
-func holdOf(r federation.Request) federation.Hold {
+func holdOf(r action.Request) federation.Hold {
 	switch {
-	case r.Kind == federation.RequestSpecial:
+	case r.Kind == action.Special:
 		return federation.HeldSpecial
 	case r.Operator:
 		return federation.HeldAdmin

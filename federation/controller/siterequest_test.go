@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/sbatch"
 )
 
@@ -25,7 +26,7 @@ func TestSuspendAfterAnEnd(t *testing.T) {
 	if part.ID == 0 {
 		t.Fatal("no task runs: this shows nothing")
 	}
-	b.pauses(part.ID, federation.RequestSuspend)
+	b.pauses(part.ID, action.Suspend)
 	b.rounds(2)
 	if b.ctl.requests.asks.open[part.ID] == nil {
 		t.Fatal("its site is not asked: this shows nothing")
@@ -42,7 +43,7 @@ func TestSuspendAfterAnEnd(t *testing.T) {
 		b.ctl.repairs.reconcile()
 		b.ctl.takeResults()
 	}
-	b.request(federation.Request{Job: id, Tasks: federation.Tasks(part.Part.Index), Kind: federation.RequestSuspend, Operator: true})
+	b.request(action.Request{Job: id, Tasks: federation.Tasks(part.Part.Index), Kind: action.Suspend, Operator: true})
 	b.ctl.requests.carryOutAll(b.ctl.readStore(t.Context()))
 	p.err = nil
 	b.wait(10 * time.Second)

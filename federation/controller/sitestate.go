@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/health"
 	"fsub/federation/reasons"
 )
@@ -204,8 +205,8 @@ func (st *standings) moveAway(s *site, why string, which func(*job) bool) {
 			continue
 		}
 		st.asked[k] = true
-		st.batch.request(federation.Request{Job: id, Kind: federation.RequestMove, Operator: true, Restarts: j.Restarts, At: st.now().UTC(),
-			Move: &federation.Relocation{From: s.Name, Why: why}})
+		st.batch.request(action.Request{Job: id, Kind: action.Move, Operator: true, Restarts: j.Restarts, At: st.now().UTC(),
+			Move: &action.Relocation{From: s.Name, Why: why}})
 	}
 }
 

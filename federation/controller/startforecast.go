@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/depend"
 	"fsub/federation/lifecycle"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
@@ -136,7 +137,7 @@ func (f *foretelling) term(t *waitTerm) (happens, bool) {
 	if t.Task >= 0 && on.taskJobs[t.Task] != nil {
 		on = on.taskJobs[t.Task]
 	}
-	if t.Kind != federation.DependAfter {
+	if t.Kind != depend.After {
 		return f.end(on)
 	}
 	s, known := f.start(on)

@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/action"
 	"fsub/federation/decision"
 	"fsub/federation/predict"
 	"fsub/federation/quota"
@@ -30,7 +31,7 @@ func TestStartsOfAChain(t *testing.T) {
 	either := b.submit(hour(fmt.Sprintf("afterany:%d?afterok:%d", grandchild, parent)))
 	delayed := b.submit(hour(fmt.Sprintf("after:%d+30", parent)))
 	held := b.submit(func(s *sbatch.Spec) { s.Hold = true })
-	b.request(federation.Request{Job: held, Kind: federation.RequestHold, UID: 7001})
+	b.request(action.Request{Job: held, Kind: action.Hold, UID: 7001})
 	never := b.submit(hour(fmt.Sprintf("afterok:%d", held)))
 	late := b.submit(func(s *sbatch.Spec) { s.Begin = began.Add(5 * time.Hour) })
 	b.wait(10 * time.Minute)

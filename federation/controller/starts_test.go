@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/decision"
 	"fsub/federation/share"
 	"fsub/sbatch"
@@ -18,7 +19,7 @@ func TestStarts(t *testing.T) {
 	b.wait(2 * time.Second)
 	b.want(id, federation.Pending, "", "cheap")
 	b.want(held, federation.Pending, "", "cheap")
-	b.request(federation.Request{Job: held, Kind: federation.RequestHold, UID: 7001})
+	b.request(action.Request{Job: held, Kind: action.Hold, UID: 7001})
 	b.wait(2 * time.Second)
 	site := b.ctl.sites.byName["cheap"]
 	site.Outlook = busy{2 * time.Hour}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/journal"
 )
 
@@ -19,7 +20,7 @@ type inbox struct {
 	inline bool // it is read in every round
 
 	news  storeNews                  // what was read last
-	open  []federation.Request       // those that were read and are not yet durable as done, oldest first
+	open  []action.Request           // those that were read and are not yet durable as done, oldest first
 	read  int64                      // number of the newest that was read
 	given int64                      // number of the newest that was to be carried out
 	taken map[int64]federation.JobID // those of open that are taken up, and whose they are
@@ -58,7 +59,7 @@ func (x *inbox) done(seqs []int64) {
 	if len(seqs) == 0 {
 		return
 	}
-	x.open = slices.DeleteFunc(x.open, func(r federation.Request) bool {
+	x.open = slices.DeleteFunc(x.open, func(r action.Request) bool {
 		_, done := slices.BinarySearch(seqs, r.Seq)
 		return done
 	})
@@ -70,7 +71,7 @@ func (x *inbox) done(seqs []int64) {
 // readStore takes up what was written by others: new jobs, operators' words. The requests are to be carried out.
 // The store's log is the only door: whatever wakes the controller, it looks there, so nothing is lost if a wake-up
 // is.
-func (c *Controller) readStore(ctx context.Context) (open []federation.Request) {
+func (c *Controller) readStore(ctx context.Context) (open []action.Request) {
 	if !c.inbox.readNow() {
 		return nil
 	}
@@ -133,7 +134,7 @@ const mostRequests = 256
 
 // due are the requests to be carried out now, and whether there are more. Those that had to wait come first, so that the requests for a job keep
 // their order.
-func (x *inbox) due() (open []federation.Request, more bool) {
+func (x *inbox) due() (open []action.Request, more bool) {
 	first := 0
 	for _, r := range x.open {
 		if _, taken := x.taken[r.Seq]; taken || r.Seq > x.news.newest {

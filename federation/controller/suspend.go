@@ -6,18 +6,19 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/driver"
 	"fsub/slurm/wire"
 )
 
 // suspends reports whether r is to suspend or to resume a job.
-func suspends(r federation.Request) bool {
-	return r.Kind == federation.RequestSuspend || r.Kind == federation.RequestResume
+func suspends(r action.Request) bool {
+	return r.Kind == action.Suspend || r.Kind == action.Resume
 }
 
 // suspendAsked is scontrol suspend and resume. One that meets another run of the job than the one that was meant
 // is done.
-func (rq *requests) suspendAsked(j *job, r federation.Request) {
+func (rq *requests) suspendAsked(j *job, r action.Request) {
 	a := &asked{Request: r}
 	if !j.live() || j.att.State != federation.AttemptStarted || j.Restarts > r.Restarts {
 		rq.asks.refuse(j, a, slurmError(wire.ErrJobPending))
@@ -27,12 +28,12 @@ func (rq *requests) suspendAsked(j *job, r federation.Request) {
 	rq.batch.eventf(j, "%s asked for by %s", r.Kind, r.Who())
 }
 
-func suspendAt(p driver.Suspender, ref federation.JobRef, kind federation.RequestKind) func(context.Context) error {
+func suspendAt(p driver.Suspender, ref federation.JobRef, kind action.Kind) func(context.Context) error {
 	return func(ctx context.Context) error {
 		switch {
 		case p == nil:
 			return fmt.Errorf("%w: its driver cannot suspend jobs", federation.ErrInvalid)
-		case kind == federation.RequestSuspend:
+		case kind == action.Suspend:
 			return p.Suspend(ctx, ref)
 		}
 		return p.Resume(ctx, ref)
@@ -65,9 +66,9 @@ func (rq *requests) follow(s *site, j *job, a *asked) {
 	for _, k := range append([]*job{j}, j.others...) {
 		is := federation.SiteJob{PricePerHour: k.rent}
 		switch {
-		case a.Kind == federation.RequestSuspend && k.State == federation.Running:
+		case a.Kind == action.Suspend && k.State == federation.Running:
 			is.State, is.Suspension = federation.Suspended, k.Suspension().Suspend(k.Start, now)
-		case a.Kind == federation.RequestResume && k.State == federation.Suspended:
+		case a.Kind == action.Resume && k.State == federation.Suspended:
 			is.State, is.Suspension = federation.Running, k.Suspension().Resume(now)
 		default: // it has been told already, or is ending
 			continue

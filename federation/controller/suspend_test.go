@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/driver"
 	"fsub/sbatch"
 )
@@ -56,9 +57,9 @@ func (p *pauser) set(ref federation.JobRef, what string, state federation.State)
 	return p.err
 }
 
-func (b *bench) pauses(id federation.JobID, kind federation.RequestKind) {
+func (b *bench) pauses(id federation.JobID, kind action.Kind) {
 	b.t.Helper()
-	b.request(federation.Request{Job: id, Kind: kind, Operator: true, Restarts: b.job(id).Restarts})
+	b.request(action.Request{Job: id, Kind: kind, Operator: true, Restarts: b.job(id).Restarts})
 }
 
 func TestSuspendAndResume(t *testing.T) {
@@ -68,7 +69,7 @@ func TestSuspendAndResume(t *testing.T) {
 	id := b.running()
 	b.cheap.jobs[id].PricePerHour = 2 * federation.Dollar
 	b.wait(10 * time.Second)
-	b.pauses(id, federation.RequestSuspend)
+	b.pauses(id, action.Suspend)
 	b.wait(time.Second)
 	b.want(id, federation.Suspended, "", "cheap")
 	b.wait(time.Hour)
@@ -76,7 +77,7 @@ func TestSuspendAndResume(t *testing.T) {
 	if ran := j.Suspension().Elapsed(j.Start, b.now(), true); ran < 10*time.Second || ran > 15*time.Second {
 		t.Errorf("it has run %s: %+v", ran, j)
 	}
-	b.pauses(id, federation.RequestResume)
+	b.pauses(id, action.Resume)
 	b.wait(time.Second)
 	b.want(id, federation.Running, "", "cheap")
 	b.cheap.end(id, federation.Completed)
@@ -97,8 +98,8 @@ func TestSuspendSurvives(t *testing.T) {
 	p := &pauser{fakeSite: b.cheap, err: federation.ErrUnavailable}
 	b.drive(p)
 	id := b.running()
-	b.pauses(id, federation.RequestSuspend)
-	b.pauses(id, federation.RequestResume)
+	b.pauses(id, action.Suspend)
+	b.pauses(id, action.Resume)
 	b.wait(time.Second)
 	b.restart()
 	p.err, p.asked = nil, nil
@@ -117,17 +118,17 @@ func TestSuspendRefused(t *testing.T) {
 	p := &pauser{fakeSite: b.cheap, err: fmt.Errorf("an old agent: %w", federation.ErrInvalid)}
 	b.drive(p)
 	id := b.running()
-	b.pauses(id, federation.RequestSuspend)
+	b.pauses(id, action.Suspend)
 	b.wait(time.Second)
 	b.want(id, federation.Running, "", "cheap")
 	if h := b.history(id); !strings.Contains(h, "suspend refused: an old agent") {
 		t.Errorf("its history:\n%s", h)
 	}
 	p.asked = nil
-	b.request(federation.Request{Job: id, Kind: federation.RequestSuspend, Operator: true, Restarts: -1})
+	b.request(action.Request{Job: id, Kind: action.Suspend, Operator: true, Restarts: -1})
 	b.cheap.end(id, federation.Completed)
 	b.wait(time.Second)
-	b.pauses(id, federation.RequestResume)
+	b.pauses(id, action.Resume)
 	b.wait(time.Second)
 	b.want(id, federation.Completed, "", "cheap")
 	if len(p.asked) > 0 {
@@ -142,7 +143,7 @@ func TestCancelWhileSuspending(t *testing.T) {
 	p := &pauser{fakeSite: b.cheap, err: federation.ErrUnavailable}
 	b.drive(p)
 	id := b.running()
-	b.pauses(id, federation.RequestSuspend)
+	b.pauses(id, action.Suspend)
 	b.wait(time.Second)
 	b.cheap.end(id, federation.Cancelled) // at the site, not by us
 	b.wait(5 * time.Second)
@@ -162,9 +163,9 @@ func TestSuspendedAtOnce(t *testing.T) {
 	b.drive(p)
 	before := *b.cheap.jobs[id]
 	for _, c := range []struct {
-		kind federation.RequestKind
+		kind action.Kind
 		want federation.State
-	}{{federation.RequestSuspend, federation.Suspended}, {federation.RequestResume, federation.Running}, {federation.RequestSuspend, federation.Suspended}} {
+	}{{action.Suspend, federation.Suspended}, {action.Resume, federation.Running}, {action.Suspend, federation.Suspended}} {
 		b.pauses(id, c.kind)
 		b.rounds(3)
 		b.want(id, c.want, "", "cheap")

@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/depend"
 	"fsub/federation/place"
 )
 
@@ -67,7 +68,7 @@ func (fc *forecasts) tried(j *federation.Job) *decision.Trial {
 
 // tryDependency has a trial start when what the job depends on is over.
 func (fc *forecasts) tryDependency(task *federation.Job, t *decision.Trial, now time.Time) {
-	parsed, err := federation.ParseDependency(task.Spec.Dependency)
+	parsed, err := depend.Parse(task.Spec.Dependency)
 	if err != nil { // Judge has read it
 		return
 	}
@@ -77,7 +78,7 @@ func (fc *forecasts) tryDependency(task *federation.Job, t *decision.Trial, now 
 	for _, term := range parsed.Terms {
 		if on := fc.jobs.Of(term.Job); on != nil {
 			d.add(termOf(j, term, on))
-		} else if term.Kind == federation.DependSingleton {
+		} else if term.Kind == depend.Singleton {
 			t.Unknown = true // it waits for its namesakes
 			return
 		}

@@ -9,6 +9,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/journal"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
@@ -27,7 +28,7 @@ type hookedStore struct {
 	done, most     int // requests that are done, in all and in one commit
 }
 
-func (h *hookedStore) Requests(ctx context.Context, after int64) ([]federation.Request, error) {
+func (h *hookedStore) Requests(ctx context.Context, after int64) ([]action.Request, error) {
 	if f := h.beforeRequests; f != nil {
 		h.beforeRequests = nil
 		f()
@@ -66,7 +67,7 @@ func TestEndIsNotTakenForANewJob(t *testing.T) {
 	b.cheap.start(id)
 	b.cheap.end(id, federation.Completed)
 	for range 5 { // each writes the job, still pending here, again
-		b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+		b.request(action.Request{Job: id, Kind: action.Hold, UID: 7001})
 		b.rounds(1)
 	}
 	b.rounds(20)
@@ -81,7 +82,7 @@ func TestEndIsNotTakenForANewJobWhileTheStoreFails(t *testing.T) {
 	h := b.hook()
 	id := b.submit(nil)
 	b.rounds(4)
-	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Hold, UID: 7001})
 	b.cheap.start(id)
 	b.cheap.end(id, federation.Completed)
 	b.ctl.Round(t.Context())
@@ -128,7 +129,7 @@ func TestRequestsOfARoundAreBounded(t *testing.T) {
 	const each = 51
 	for i := range each {
 		for _, id := range ids {
-			b.request(federation.Request{Job: id, Kind: []federation.RequestKind{federation.RequestHold, federation.RequestRelease}[i%2], UID: 7001})
+			b.request(action.Request{Job: id, Kind: []action.Kind{action.Hold, action.Release}[i%2], UID: 7001})
 		}
 	}
 	b.rounds(1)
@@ -150,10 +151,10 @@ func TestJobsWrittenWhileReadingAreTakenUp(t *testing.T) {
 	b := newBench(t)
 	var first, second federation.JobID
 	h := b.hook()
-	b.request(federation.Request{Job: b.submit(nil), Kind: federation.RequestTop, UID: 7001}) // requests are read once there are some
+	b.request(action.Request{Job: b.submit(nil), Kind: action.Top, UID: 7001}) // requests are read once there are some
 	h.beforeRequests = func() {
 		first, second = b.submit(nil), b.submit(nil)
-		b.request(federation.Request{Job: second, Kind: federation.RequestHold, UID: 7001})
+		b.request(action.Request{Job: second, Kind: action.Hold, UID: 7001})
 	}
 	b.rounds(10)
 	b.want(first, federation.Pending, "", "cheap")
@@ -223,7 +224,7 @@ func TestDependencyWhileTheStoreFails(t *testing.T) {
 	b := newBench(t)
 	on := b.submit(func(s *sbatch.Spec) { s.Array = "0-1" })
 	b.rounds(5)
-	b.request(federation.Request{Job: on, Kind: federation.RequestCancel, UID: 7001})
+	b.request(action.Request{Job: on, Kind: action.Cancel, UID: 7001})
 	b.rounds(20)
 	if j := b.job(on); j.State != federation.Cancelled {
 		t.Fatalf("%s after it was cancelled", j.State)
@@ -246,7 +247,7 @@ func TestCancelAfterRefusalElsewhere(t *testing.T) {
 	id := b.submit(nil)
 	b.rounds(8)
 	b.want(id, federation.Pending, "", "dear")
-	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Cancel, UID: 7001})
 	b.wait(3 * time.Second)
 	b.want(id, federation.Cancelled, "", "dear")
 }
@@ -261,9 +262,9 @@ func TestUserCannotLiftOperatorsHold(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(func(s *sbatch.Spec) { s.Begin = b.clock.Add(time.Hour) })
 	b.rounds(2)
-	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 0, Operator: true})
-	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
-	b.request(federation.Request{Job: id, Kind: federation.RequestRelease, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Hold, UID: 0, Operator: true})
+	b.request(action.Request{Job: id, Kind: action.Hold, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Release, UID: 7001})
 	b.rounds(2)
 	b.want(id, federation.Pending, reasons.HeldAdmin, "")
 }
@@ -286,10 +287,10 @@ func TestSiteRemovedFromConfiguration(t *testing.T) {
 	b.ctl = ctl
 	b.rounds(10)
 	b.want(id, federation.Running, "", "cheap")
-	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Cancel, UID: 7001})
 	b.rounds(10)
 	b.want(id, federation.Running, "", "cheap")
-	b.request(federation.Request{Job: id, Kind: federation.RequestCancel, UID: 0, Operator: true})
+	b.request(action.Request{Job: id, Kind: action.Cancel, UID: 0, Operator: true})
 	b.rounds(2)
 	b.want(id, federation.Cancelled, "", "cheap")
 	b.restart() // with the site again: the copy there is cancelled
@@ -340,10 +341,10 @@ func TestReleaseIsRepeated(t *testing.T) {
 	b := newBench(t)
 	id := b.submit(nil)
 	b.rounds(4)
-	b.request(federation.Request{Job: id, Kind: federation.RequestHold, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Hold, UID: 7001})
 	b.rounds(2)
 	b.drive(&deafSite{fakeSite: b.cheap, deaf: 2})
-	b.request(federation.Request{Job: id, Kind: federation.RequestRelease, UID: 7001})
+	b.request(action.Request{Job: id, Kind: action.Release, UID: 7001})
 	b.wait(15 * time.Second)
 	if len(b.cheap.released) != 1 {
 		t.Fatalf("released %d times, want once: it did not hear the first two", len(b.cheap.released))

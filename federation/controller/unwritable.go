@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/journal"
 )
@@ -37,7 +38,7 @@ func unitsOf(b *journal.Batch, root func(federation.JobID) federation.JobID, ask
 	each(b.Tasks, func(t *federation.Task) { u := of(t.Job); u.Tasks = append(u.Tasks, t) })
 	each(b.Events, func(e federation.Event) { u := of(e.Job); u.Events = append(u.Events, e) })
 	each(b.Charges, func(k federation.Charge) { u := of(k.Job); u.Charges = append(u.Charges, k) })
-	each(b.Requests, func(r federation.Request) { u := of(r.Job); u.Requests = append(u.Requests, r) })
+	each(b.Requests, func(r action.Request) { u := of(r.Job); u.Requests = append(u.Requests, r) })
 	each(b.Done, func(seq int64) { u := of(asked(seq)); u.Done = append(u.Done, seq) })
 	each(b.Moves, func(m journal.Move) { u := of(m.Job); u.Moves = append(u.Moves, m) })
 	alone := func(one journal.Batch) { all = append(all, &unit{Batch: one}) }

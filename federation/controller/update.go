@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/place"
 	"fsub/sbatch"
 )
 
 // update is scontrol update. Of a job that waits here only the Spec changes, and it is planned for anew; of one that was handed over
 // the site is told. What its site refuses while the job has not started is a reason to look for another site.
-func (rq *requests) update(j *job, r federation.Request) {
+func (rq *requests) update(j *job, r action.Request) {
 	a := &asked{Request: r}
 	spec, err := federation.ChangedSpec(&j.Job, r.Change, r.At)
 	if err != nil { // checked when it was asked for
@@ -48,7 +49,7 @@ func changesText(changes []sbatch.Change) string {
 }
 
 // changePriority does what the Spec does not hold: priority 0 holds, an operator's number counts.
-func (rq *requests) changePriority(j *job, r federation.Request) {
+func (rq *requests) changePriority(j *job, r action.Request) {
 	for _, ch := range r.Change {
 		if ch.Option != "priority" {
 			continue

@@ -9,6 +9,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/codes"
 	"fsub/federation/decision"
+	"fsub/federation/depend"
 	"fsub/federation/reasons"
 )
 
@@ -27,7 +28,7 @@ type waitsNow struct {
 
 // termNow is a term of a dependency that is not met.
 type termNow struct {
-	federation.DependTerm
+	depend.Term
 	never bool
 	until time.Time // of a delay that has begun
 }
@@ -71,16 +72,16 @@ func (d *dependency) unmet(rest *federation.TaskSet, now time.Time) (all []termN
 		case t.byTask != nil:
 			for index := range rest.All() {
 				if r := d.taskReason(index, now); r != "" {
-					term := federation.DependTerm{Kind: federation.DependAfterOK, Job: t.Job, Task: index}
-					all = append(all, termNow{DependTerm: term, never: r == reasons.DependencyNever})
+					term := depend.Term{Kind: depend.AfterOK, Job: t.Job, Task: index}
+					all = append(all, termNow{Term: term, never: r == reasons.DependencyNever})
 					break
 				}
 			}
 		case t.met && t.Delay > 0 && now.Before(t.from.Add(t.Delay)):
-			all = append(all, termNow{DependTerm: t.DependTerm, until: t.from.Add(t.Delay)})
+			all = append(all, termNow{Term: t.Term, until: t.from.Add(t.Delay)})
 		case d.any && t.never && d.reason(now) != reasons.DependencyNever: // another one may be met
 		case !t.met:
-			all = append(all, termNow{DependTerm: t.DependTerm, never: t.never})
+			all = append(all, termNow{Term: t.Term, never: t.never})
 		}
 	}
 	return all
@@ -160,15 +161,15 @@ func (v *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow)
 		switch {
 		case !t.until.IsZero():
 			w.Why = codes.Because(codes.WaitDelay, t.Delay.String(), name)
-		case t.never && t.Kind == federation.DependAfterNotOK:
+		case t.never && t.Kind == depend.AfterNotOK:
 			w.Why = codes.Because(codes.WaitNeverFailure, name, state)
 		case t.never:
 			w.Why = codes.Because(codes.WaitNeverSuccess, name, state)
-		case t.Kind == federation.DependAfter:
+		case t.Kind == depend.After:
 			w.Why = codes.Because(codes.WaitStart, name, state)
-		case t.Kind == federation.DependAfterAny:
+		case t.Kind == depend.AfterAny:
 			w.Why = codes.Because(codes.WaitEnd, name, state)
-		case t.Kind == federation.DependAfterNotOK:
+		case t.Kind == depend.AfterNotOK:
 			w.Why = codes.Because(codes.WaitFailure, name, state)
 		default:
 			w.Why = codes.Because(codes.WaitSuccess, name, state)
@@ -178,7 +179,7 @@ func (v *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow)
 	if now.names {
 		w := decision.Wait{Reason: reasons.Dependency, Why: codes.Because(codes.WaitNamesakes), Advice: []*codes.Why{without}}
 		if now.before != 0 {
-			name, state := v.dependedOn(ctx, termNow{DependTerm: federation.DependTerm{Job: now.before, Task: -1}})
+			name, state := v.dependedOn(ctx, termNow{Term: depend.Term{Job: now.before, Task: -1}})
 			w.Why = codes.Because(codes.WaitNamesake, name, state)
 		}
 		all = append(all, w)
@@ -218,7 +219,7 @@ func (v *View) dependedOn(ctx context.Context, t termNow) (name, state string) {
 		switch {
 		case k.Index == t.Task:
 			return name, stateText(k.State, k.ExitStatus)
-		case t.Task < 0 && t.never && t.Kind != federation.DependAfterNotOK && k.State.Ended() && k.State != federation.Completed:
+		case t.Task < 0 && t.never && t.Kind != depend.AfterNotOK && k.State.Ended() && k.State != federation.Completed:
 			if bad++; bad == 1 {
 				name, state = fmt.Sprintf("%d_%d", t.Job, k.Index), stateText(k.State, k.ExitStatus)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/decision"
 	"fsub/federation/journal"
 	"fsub/federation/place"
@@ -55,8 +56,8 @@ func TestExplainEveryWait(t *testing.T) {
 	held := b.submit(nil)
 	stopped := b.submit(nil)
 	limited := b.submit(func(s *sbatch.Spec) { s.Array = "0-9%1" })
-	b.request(federation.Request{Job: held, Kind: federation.RequestHold, UID: 7001, User: "alice"})
-	b.request(federation.Request{Job: stopped, Kind: federation.RequestHold, UID: 0, User: "olga", Operator: true})
+	b.request(action.Request{Job: held, Kind: action.Hold, UID: 7001, User: "alice"})
+	b.request(action.Request{Job: stopped, Kind: action.Hold, UID: 0, User: "olga", Operator: true})
 	b.rounds(6)
 	for _, c := range []struct {
 		what string
@@ -79,7 +80,7 @@ func TestExplainEveryWait(t *testing.T) {
 	if h := b.history(stopped); !strings.Contains(h, "held by olga") {
 		t.Errorf("history: %s", h)
 	}
-	b.request(federation.Request{Job: stopped, Kind: federation.RequestRelease, User: "olga", Operator: true})
+	b.request(action.Request{Job: stopped, Kind: action.Release, User: "olga", Operator: true})
 	b.rounds(2)
 	if j := b.job(stopped); j.Holder != nil || !strings.Contains(b.history(stopped), "released by olga") {
 		t.Errorf("released: %+v, %s", j.Holder, b.history(stopped))

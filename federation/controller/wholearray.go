@@ -1,6 +1,10 @@
 package controller
 
-import "fsub/federation"
+import (
+	"fsub/federation"
+
+	"fsub/federation/action"
+)
 
 // Versions before this one handed an array over to a site as a whole where one site could start all of it. Those that
 // are alive at a site are followed to their end here; none is made any more.
@@ -72,7 +76,7 @@ func (ch *charges) tasks(s *site, j *job, held federation.Held) {
 // refuseTasks refuses to hold, release or change some tasks of an array that one site has: they cannot be told
 // apart there before they start, for slurmrestd takes no task in the path of an update. It reports false if that
 // is not what r asks for.
-func (rq *requests) refuseTasks(j *job, r federation.Request) bool {
+func (rq *requests) refuseTasks(j *job, r action.Request) bool {
 	if r.Tasks.Len() == 0 || j.whole == nil || !j.live() {
 		return false
 	}

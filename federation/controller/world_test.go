@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/driver"
 	"fsub/federation/place"
 	"fsub/sbatch"
@@ -174,17 +175,17 @@ func (h *history) draw(s *sbatch.Spec) {
 // ask is a request of a user or an operator.
 func (h *history) ask() {
 	ids := h.ids[max(len(h.ids)-12, 0):]
-	r := federation.Request{Job: h.one(ids), UID: 7001, At: h.clock, Operator: h.rng.IntN(3) == 0}
-	r.Kind = []federation.RequestKind{
-		federation.RequestHold, federation.RequestRelease, federation.RequestRelease, federation.RequestCancel, federation.RequestRequeue,
-		federation.RequestReqHold, federation.RequestTop, federation.RequestUpdate, federation.RequestUpdate,
+	r := action.Request{Job: h.one(ids), UID: 7001, At: h.clock, Operator: h.rng.IntN(3) == 0}
+	r.Kind = []action.Kind{
+		action.Hold, action.Release, action.Release, action.Cancel, action.Requeue,
+		action.ReqHold, action.Top, action.Update, action.Update,
 	}[h.rng.IntN(9)]
-	if j := h.ctl.jobs.Of(r.Job); j != nil && j.Whole != nil && h.rng.IntN(2) == 0 && r.Kind != federation.RequestTop {
+	if j := h.ctl.jobs.Of(r.Job); j != nil && j.Whole != nil && h.rng.IntN(2) == 0 && r.Kind != action.Top {
 		if indices, err := federation.ArrayIndices(j.Spec.Array); err == nil && len(indices) > 0 {
 			r.Tasks = federation.Tasks(indices[h.rng.IntN(len(indices))])
 		}
 	}
-	if r.Kind == federation.RequestUpdate {
+	if r.Kind == action.Update {
 		r.Change = []sbatch.Change{[]sbatch.Change{
 			{Option: "job-name", Key: "JobName", Value: "other"},
 			{Option: "time", Key: "TimeLimit", Value: fmt.Sprint(10 * (1 + h.rng.IntN(4)))},

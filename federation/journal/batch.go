@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 )
 
@@ -20,10 +21,10 @@ type Batch struct {
 	Attempts []*federation.Attempt
 	Tasks    []*federation.Task
 	Events   []federation.Event
-	Charges  []federation.Charge  // of runs that have ended. One that is there already stays as it is
-	Requests []federation.Request // to be carried out in place of one that is done, by the jobs that it meant; Seq is the store's to give
-	Done     []int64              // numbers of requests that were carried out
-	Moves    []Move               // what the log of changes is to tell of them
+	Charges  []federation.Charge // of runs that have ended. One that is there already stays as it is
+	Requests []action.Request    // to be carried out in place of one that is done, by the jobs that it meant; Seq is the store's to give
+	Done     []int64             // numbers of requests that were carried out
+	Moves    []Move              // what the log of changes is to tell of them
 
 	Nodes      []federation.NodeRecord // written over what is there; of several for one node the last counts
 	NodeEvents []federation.NodeEvent

@@ -12,6 +12,7 @@ import (
 
 	"fsub/accounting/report"
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/journal"
 	"fsub/federation/reports"
 	"fsub/federation/store"
@@ -26,7 +27,7 @@ type books struct {
 	Tasks                 map[federation.JobID][]federation.Task
 	Attempts              map[federation.JobID][]federation.Attempt
 	Events                map[federation.JobID][]federation.Event
-	Requests              []federation.Request
+	Requests              []action.Request
 	Sites                 map[federation.SiteName]federation.SiteRecord
 	Usage                 map[federation.JobID][]usage.Usage
 	Runs, Gangs, Machines []poolRecord
@@ -150,7 +151,7 @@ func goesOn(t *testing.T, s *store.Store, b *books) {
 	if err := s.CreateJob(ctx, j, &sbatch.Payload{}); err != nil || j.ID != last+1 {
 		t.Errorf("the next job has the ID %d, %v; the last one had %d", j.ID, err, last)
 	}
-	seq := sure(s.AddRequest(ctx, federation.Request{Job: last, Kind: federation.RequestHold}))
+	seq := sure(s.AddRequest(ctx, action.Request{Job: last, Kind: action.Hold}))
 	if old := b.Requests[len(b.Requests)-1].Seq; seq != old+1 {
 		t.Errorf("the next request has the number %d, the last one %d", seq, old)
 	}

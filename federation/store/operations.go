@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/sbatch"
 )
 
-var _ federation.OperationStore = (*Store)(nil)
+var _ action.OperationStore = (*Store)(nil)
 
 const (
 	insertOperation  = "INSERT INTO operations (id, at, data, ended, told) VALUES ($1, $2, $3, 0, 0)"
@@ -31,18 +32,18 @@ const (
 
 // operationRecord is what of an operation never changes.
 type operationRecord struct {
-	By       audit.Actor            `json:"by"`
-	Operator bool                   `json:"operator,omitempty"`
-	Verb     federation.RequestKind `json:"verb"`
-	Command  string                 `json:"command"`
-	Change   []sbatch.Change        `json:"change,omitempty"`
-	Move     *federation.Relocation `json:"move,omitempty"`
-	Why      string                 `json:"why,omitempty"`
-	Ticket   string                 `json:"ticket,omitempty"`
+	By       audit.Actor        `json:"by"`
+	Operator bool               `json:"operator,omitempty"`
+	Verb     action.Kind        `json:"verb"`
+	Command  string             `json:"command"`
+	Change   []sbatch.Change    `json:"change,omitempty"`
+	Move     *action.Relocation `json:"move,omitempty"`
+	Why      string             `json:"why,omitempty"`
+	Ticket   string             `json:"ticket,omitempty"`
 }
 
-// AddOperation implements [federation.OperationStore].
-func (s *operations) AddOperation(ctx context.Context, op *federation.Operation, items []federation.OperationItem, entries ...audit.Entry) error {
+// AddOperation implements [action.OperationStore].
+func (s *operations) AddOperation(ctx context.Context, op *action.Operation, items []action.OperationItem, entries ...audit.Entry) error {
 	data, err := encode(operationRecord{op.By, op.Operator, op.Verb, op.Command, op.Change, op.Move, op.Why, op.Ticket})
 	if err != nil {
 		return fmt.Errorf("add operation: %w", err)
@@ -83,12 +84,12 @@ func (s *operations) AddOperation(ctx context.Context, op *federation.Operation,
 	if err != nil {
 		return fmt.Errorf("add operation: %w", err)
 	}
-	op.ID, op.Jobs = federation.OperationID(id), len(items)
+	op.ID, op.Jobs = action.OperationID(id), len(items)
 	return nil
 }
 
-// Operations implements [federation.OperationStore].
-func (s *operations) Operations(ctx context.Context, open bool, limit int) ([]federation.Operation, error) {
+// Operations implements [action.OperationStore].
+func (s *operations) Operations(ctx context.Context, open bool, limit int) ([]action.Operation, error) {
 	all, err := query(ctx, s.readers, readOperation, selectOperations, open, int64(limit))
 	if err != nil {
 		return nil, fmt.Errorf("list operations: %w", err)
@@ -96,8 +97,8 @@ func (s *operations) Operations(ctx context.Context, open bool, limit int) ([]fe
 	return all, nil
 }
 
-func readOperation(r *row) (op federation.Operation) {
-	op.ID, op.At = federation.OperationID(r.int()), r.time()
+func readOperation(r *row) (op action.Operation) {
+	op.ID, op.At = action.OperationID(r.int()), r.time()
 	var v operationRecord
 	r.json(&v)
 	op.By, op.Operator, op.Verb, op.Command, op.Change, op.Move, op.Why, op.Ticket = v.By, v.Operator, v.Verb, v.Command, v.Change, v.Move, v.Why, v.Ticket
@@ -106,8 +107,8 @@ func readOperation(r *row) (op federation.Operation) {
 	return op
 }
 
-// OperationItems implements [federation.OperationStore].
-func (s *operations) OperationItems(ctx context.Context, id federation.OperationID) ([]federation.OperationItem, error) {
+// OperationItems implements [action.OperationStore].
+func (s *operations) OperationItems(ctx context.Context, id action.OperationID) ([]action.OperationItem, error) {
 	all, err := query(ctx, s.readers, readItem, selectItems, int64(id))
 	if err == nil && len(all) == 0 {
 		err = federation.ErrNotFound // none is without jobs
@@ -118,7 +119,7 @@ func (s *operations) OperationItems(ctx context.Context, id federation.Operation
 	return all, nil
 }
 
-func readItem(r *row) (v federation.OperationItem) {
+func readItem(r *row) (v action.OperationItem) {
 	v.N, v.Job = int(r.int()), federation.JobID(r.int())
 	r.json(&v.Tasks)
 	v.Site, v.Restarts, v.Seq, v.Asked = federation.SiteName(r.word()), int(r.int()), r.int(), r.time()
@@ -126,8 +127,8 @@ func readItem(r *row) (v federation.OperationItem) {
 	return v
 }
 
-// AskItems implements [federation.OperationStore].
-func (s *operations) AskItems(ctx context.Context, id federation.OperationID, asks []federation.ItemRequest) ([]int64, error) {
+// AskItems implements [action.OperationStore].
+func (s *operations) AskItems(ctx context.Context, id action.OperationID, asks []action.ItemRequest) ([]int64, error) {
 	seqs := make([]int64, len(asks))
 	rows := make([][]any, len(asks))
 	for i := range asks {
@@ -163,8 +164,8 @@ func (s *operations) AskItems(ctx context.Context, id federation.OperationID, as
 	return seqs, nil
 }
 
-// SettleItems implements [federation.OperationStore].
-func (s *operations) SettleItems(ctx context.Context, id federation.OperationID, items []federation.OperationItem, ended time.Time) error {
+// SettleItems implements [action.OperationStore].
+func (s *operations) SettleItems(ctx context.Context, id action.OperationID, items []action.OperationItem, ended time.Time) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		for i := range items {
 			v := &items[i]
@@ -184,8 +185,8 @@ func (s *operations) SettleItems(ctx context.Context, id federation.OperationID,
 	return nil
 }
 
-// OperationTold implements [federation.OperationStore].
-func (s *operations) OperationTold(ctx context.Context, id federation.OperationID, at time.Time) error {
+// OperationTold implements [action.OperationStore].
+func (s *operations) OperationTold(ctx context.Context, id action.OperationID, at time.Time) error {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		n, err := t.exec(tellOperation, nanos(at), int64(id))
 		if err == nil && n == 0 {

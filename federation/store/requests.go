@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/journal"
 )
@@ -23,9 +24,9 @@ const (
 	selectRequest = "SELECT seq, job_id, tasks, kind, uid, operator, signal, at, change, restarts, move, user_name FROM requests WHERE seq > $1 ORDER BY seq"
 )
 
-// AddRequest implements [federation.RequestStore]. The store assigns Seq; a zero At becomes now.
+// AddRequest implements [action.Store]. The store assigns Seq; a zero At becomes now.
 // ErrNotFound: there is no such job. ErrConflict: too many wait of it. Numbers increase and are never reused.
-func (s *jobs) AddRequest(ctx context.Context, r federation.Request, audit ...audit.Entry) (int64, error) {
+func (s *jobs) AddRequest(ctx context.Context, r action.Request, audit ...audit.Entry) (int64, error) {
 	args, err := requestValues(&r)
 	if err != nil {
 		return 0, fmt.Errorf("add request: %w", err)
@@ -47,12 +48,12 @@ func (s *jobs) AddRequest(ctx context.Context, r federation.Request, audit ...au
 }
 
 // waiting is the number of a request that is the same as r, whose values args are, and not done yet; 0: there is none.
-func (t *tx) waiting(r *federation.Request, args []any, most int64) (int64, error) {
+func (t *tx) waiting(r *action.Request, args []any, most int64) (int64, error) {
 	same, err := t.numbers(sameRequest, args[1], args[2], args[3], args[4], args[5], args[6], args[8], args[9], args[10])
 	if err != nil || len(same) > 0 {
 		return slices.Max(append(same, 0)), err
 	}
-	if r.Tasks.Len() > 0 || r.Kind == federation.RequestCancel { // which always finds room: there is one of each caller
+	if r.Tasks.Len() > 0 || r.Kind == action.Cancel { // which always finds room: there is one of each caller
 		return 0, nil
 	}
 	n, err := t.numbers(requestsOfJob, args[1])
@@ -63,7 +64,7 @@ func (t *tx) waiting(r *federation.Request, args []any, most int64) (int64, erro
 }
 
 // addRequest adds r, whose values args are, under the next number.
-func (t *tx) addRequest(r *federation.Request, args []any) (int64, error) {
+func (t *tx) addRequest(r *action.Request, args []any) (int64, error) {
 	t.requestSeq++
 	args[0] = t.requestSeq
 	t.note(journal.Change{Kind: journal.ChangeRequest, How: journal.Created, Job: r.Job, Number: t.requestSeq, State: string(r.Kind), Who: fmt.Sprint(r.UID)})
@@ -72,7 +73,7 @@ func (t *tx) addRequest(r *federation.Request, args []any) (int64, error) {
 }
 
 // requestValues are what insertRequest wants. The first, the number, is for the transaction to fill in.
-func requestValues(r *federation.Request) ([]any, error) {
+func requestValues(r *action.Request) ([]any, error) {
 	tasks, err := encode(r.Tasks)
 	if err != nil {
 		return nil, err
@@ -96,8 +97,8 @@ func requestValues(r *federation.Request) ([]any, error) {
 	return []any{nil, int64(r.Job), tasks, string(r.Kind), int64(r.UID), r.Operator, signal, nanos(at), change, int64(r.Restarts), move, r.User}, nil
 }
 
-// Requests implements [federation.RequestStore].
-func (s *jobs) Requests(ctx context.Context, after int64) ([]federation.Request, error) {
+// Requests implements [action.Store].
+func (s *jobs) Requests(ctx context.Context, after int64) ([]action.Request, error) {
 	all, err := query(ctx, s.readers, readRequest, selectRequest, after)
 	if err != nil {
 		return nil, fmt.Errorf("list requests: %w", err)
@@ -105,11 +106,11 @@ func (s *jobs) Requests(ctx context.Context, after int64) ([]federation.Request,
 	return all, nil
 }
 
-func readRequest(r *row) (q federation.Request) {
+func readRequest(r *row) (q action.Request) {
 	q.Seq = r.int()
 	q.Job = federation.JobID(r.int())
 	r.json(&q.Tasks)
-	q.Kind = federation.RequestKind(r.text())
+	q.Kind = action.Kind(r.text())
 	q.UID = uint32(r.int())
 	q.Operator = r.bool()
 	r.json(&q.Signal)

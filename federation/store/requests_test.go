@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/journal"
 	"fsub/federation/store"
 	"fsub/sbatch"
@@ -36,7 +37,7 @@ func TestRequestsOfEarlierVersions(t *testing.T) {
 		t.Fatalf("%d requests, %v", len(all), err)
 	}
 	for i, want := range []string{"3,7", "0-299999", "", ""} {
-		if got := all[i].Tasks.Format(0); got != want || all[i].Kind != federation.RequestCancel || all[i].UID != 7001 {
+		if got := all[i].Tasks.Format(0); got != want || all[i].Kind != action.Cancel || all[i].UID != 7001 {
 			t.Errorf("request %d is about tasks %.40s, want %s: %+v", i+1, got, want, all[i].Kind)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api"
 	"fsub/federation/codes"
 	"fsub/federation/decision"
@@ -104,7 +105,7 @@ type Controller struct {
 	decision  decision.Decision
 	starts    decision.Starts
 	spendings federation.Spendings
-	done      []federation.Request
+	done      []action.Request
 }
 
 var _ api.Controller = (*Controller)(nil)
@@ -212,7 +213,7 @@ func (c *Controller) Prospects(context.Context, int) (*federation.Prospects, err
 }
 
 // Done are the requests that were carried out.
-func (c *Controller) Done() (r []federation.Request) {
+func (c *Controller) Done() (r []action.Request) {
 	c.locked(func() { r = slices.Clone(c.done) })
 	return r
 }
@@ -238,24 +239,24 @@ func (c *Controller) Settled(ctx context.Context, _ []int64, _ time.Duration) {
 	}
 }
 
-func apply(job *federation.Job, r federation.Request) {
+func apply(job *federation.Job, r action.Request) {
 	switch r.Kind {
-	case federation.RequestCancel:
+	case action.Cancel:
 		job.State, job.Cancel, job.CancelBy, job.End = federation.Cancelled, true, r.UID, r.At
-	case federation.RequestHold:
+	case action.Hold:
 		job.Held, job.Reason = federation.HeldUser, reasons.HeldUser
 		if r.Operator {
 			job.Held, job.Reason = federation.HeldAdmin, reasons.HeldAdmin
 		}
-	case federation.RequestRelease:
+	case action.Release:
 		job.Held, job.Reason = federation.NotHeld, reasons.Priority
-	case federation.RequestRequeue, federation.RequestSpecial:
-		if r.Kind == federation.RequestSpecial {
+	case action.Requeue, action.Special:
+		if r.Kind == action.Special {
 			job.Held = federation.HeldSpecial
 		}
 		job.State, job.Reason, job.Cancel, job.Restarts = federation.Pending, reasons.BeginTime, false, job.Restarts+1
 		job.Start, job.End, job.Nodes = time.Time{}, time.Time{}, ""
-	case federation.RequestUpdate:
+	case action.Update:
 		spec, _ := federation.ChangedSpec(job, r.Change, r.At) // the server has checked them
 		job.SetSpec(spec)
 	}

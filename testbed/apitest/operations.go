@@ -6,23 +6,24 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 )
 
 // operations is what a Store keeps of operations. They are not worked off.
 type operations struct {
-	all   []federation.Operation
-	items map[federation.OperationID][]federation.OperationItem
+	all   []action.Operation
+	items map[action.OperationID][]action.OperationItem
 }
 
-// AddOperation implements federation.OperationStore.
-func (s *Store) AddOperation(_ context.Context, op *federation.Operation, items []federation.OperationItem, audit ...audit.Entry) error {
+// AddOperation implements action.OperationStore.
+func (s *Store) AddOperation(_ context.Context, op *action.Operation, items []action.OperationItem, audit ...audit.Entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {
 		return s.fail
 	}
-	op.ID, op.Jobs = federation.OperationID(len(s.operations.all)+1), len(items)
+	op.ID, op.Jobs = action.OperationID(len(s.operations.all)+1), len(items)
 	for _, v := range items {
 		if v.Settled > 0 {
 			op.Settled++
@@ -33,37 +34,37 @@ func (s *Store) AddOperation(_ context.Context, op *federation.Operation, items 
 	}
 	s.operations.all = append(s.operations.all, *op)
 	if s.operations.items == nil {
-		s.operations.items = map[federation.OperationID][]federation.OperationItem{}
+		s.operations.items = map[action.OperationID][]action.OperationItem{}
 	}
 	s.operations.items[op.ID] = slices.Clone(items)
 	s.audit.add(audit)
 	return nil
 }
 
-// Operations implements federation.OperationStore.
-func (s *Store) Operations(context.Context, bool, int) ([]federation.Operation, error) {
+// Operations implements action.OperationStore.
+func (s *Store) Operations(context.Context, bool, int) ([]action.Operation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.operations.all), s.fail
 }
 
-// OperationItems implements federation.OperationStore.
-func (s *Store) OperationItems(_ context.Context, id federation.OperationID) ([]federation.OperationItem, error) {
+// OperationItems implements action.OperationStore.
+func (s *Store) OperationItems(_ context.Context, id action.OperationID) ([]action.OperationItem, error) {
 	return get(s, s.operations.items, id)
 }
 
-// AskItems implements federation.OperationStore.
-func (s *Store) AskItems(context.Context, federation.OperationID, []federation.ItemRequest) ([]int64, error) {
+// AskItems implements action.OperationStore.
+func (s *Store) AskItems(context.Context, action.OperationID, []action.ItemRequest) ([]int64, error) {
 	return nil, federation.ErrUnavailable
 }
 
-// SettleItems implements federation.OperationStore.
-func (s *Store) SettleItems(context.Context, federation.OperationID, []federation.OperationItem, time.Time) error {
+// SettleItems implements action.OperationStore.
+func (s *Store) SettleItems(context.Context, action.OperationID, []action.OperationItem, time.Time) error {
 	return federation.ErrUnavailable
 }
 
-// OperationTold implements federation.OperationStore.
-func (s *Store) OperationTold(_ context.Context, id federation.OperationID, at time.Time) error {
+// OperationTold implements action.OperationStore.
+func (s *Store) OperationTold(_ context.Context, id action.OperationID, at time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id < 1 || int(id) > len(s.operations.all) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api"
 	"fsub/federation/audit"
 	"fsub/federation/journal"
@@ -28,7 +29,7 @@ type Store struct {
 	tasks      map[federation.JobID]map[int]federation.Task
 	attempts   map[federation.JobID][]federation.Attempt
 	events     map[federation.JobID][]federation.Event
-	requests   map[int64]federation.Request
+	requests   map[int64]action.Request
 	keys       map[string]federation.JobID // of submissions
 	log        []journal.Commit
 	follows    int
@@ -51,7 +52,7 @@ func NewStore() *Store {
 		tasks:    map[federation.JobID]map[int]federation.Task{},
 		attempts: map[federation.JobID][]federation.Attempt{},
 		events:   map[federation.JobID][]federation.Event{},
-		requests: map[int64]federation.Request{},
+		requests: map[int64]action.Request{},
 		keys:     map[string]federation.JobID{},
 		sites:    map[federation.SiteName]federation.SiteRecord{},
 	}
@@ -279,8 +280,8 @@ func (s *Store) LiveAttempts(context.Context) ([]federation.Attempt, error) {
 	return out, s.fail
 }
 
-// AddRequest implements federation.RequestStore.
-func (s *Store) AddRequest(_ context.Context, r federation.Request, audit ...audit.Entry) (int64, error) {
+// AddRequest implements action.Store.
+func (s *Store) AddRequest(_ context.Context, r action.Request, audit ...audit.Entry) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {
@@ -294,11 +295,11 @@ func (s *Store) AddRequest(_ context.Context, r federation.Request, audit ...aud
 	return r.Seq, nil
 }
 
-// Requests implements federation.RequestStore.
-func (s *Store) Requests(_ context.Context, after int64) ([]federation.Request, error) {
+// Requests implements action.Store.
+func (s *Store) Requests(_ context.Context, after int64) ([]action.Request, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []federation.Request
+	var out []action.Request
 	for _, seq := range slices.Sorted(maps.Keys(s.requests)) {
 		if seq > after {
 			out = append(out, s.requests[seq])

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/testbed/bed"
@@ -259,7 +260,7 @@ func TestOurs(t *testing.T) {
 			s.wants(i, "")
 		}
 		s.until(waits, federation.Completed)
-		s.client.Act(context.Background(), federation.RequestCancel, v1.ActRequest{Jobs: []v1.JobRef{{ID: runs}}})
+		s.client.Act(context.Background(), action.Cancel, v1.ActRequest{Jobs: []v1.JobRef{{ID: runs}}})
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 )
@@ -311,7 +312,7 @@ func (a *attacker) change(ctx context.Context, r *rand.Rand) string {
 }
 
 func (a *attacker) operations(ctx context.Context, r *rand.Rand) string {
-	verb := []federation.RequestKind{"hold", "release", "move"}[r.IntN(3)]
+	verb := []action.Kind{"hold", "release", "move"}[r.IntN(3)]
 	return a.call(ctx, "POST", "/fed/v1/operations", v1.NewOperation{Verb: verb, Preview: r.IntN(2) == 0, Where: []string{"state=PENDING", fmt.Sprintf("name=*%d", r.IntN(1000))}})
 }
 

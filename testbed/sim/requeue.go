@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/driver"
 )
 
@@ -21,7 +22,7 @@ func (w *world) requeueDue(ctx context.Context) error {
 		if j.State != federation.Running || j.Spec.Requeue != nil || j.Whole != nil {
 			continue
 		}
-		_, err = w.store.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestRequeue, UID: j.UID, Restarts: j.Restarts, At: w.clock.Now()})
+		_, err = w.store.AddRequest(ctx, action.Request{Job: j.ID, Kind: action.Requeue, UID: j.UID, Restarts: j.Restarts, At: w.clock.Now()})
 		w.report.Asked++
 		w.asked[j.ID]++
 		return err

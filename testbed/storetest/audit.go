@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/journal"
 )
@@ -67,12 +68,12 @@ func testAuditWhole(e *env) {
 	s := e.open()
 	j := e.create(s, "alice", "")
 	said := func(verb string) audit.Entry { return audit.Entry{Verb: verb} }
-	_, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestHold}, said("hold"))
+	_, err := s.AddRequest(ctx, action.Request{Job: j.ID, Kind: action.Hold}, said("hold"))
 	e.must(err)
 	e.must(s.SetSiteState(ctx, federation.SiteRecord{Name: "alpha"}, said("drain")))
 	e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{j}, Audit: []audit.Entry{said("requeue")}}))
 
-	_, err = s.AddRequest(ctx, federation.Request{Job: j.ID + 1, Kind: federation.RequestHold}, said("hold of nothing"))
+	_, err = s.AddRequest(ctx, action.Request{Job: j.ID + 1, Kind: action.Hold}, said("hold of nothing"))
 	e.wants(err, federation.ErrNotFound)
 	unknown := *j
 	unknown.ID++

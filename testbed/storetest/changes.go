@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/journal"
 	"fsub/sbatch"
@@ -73,7 +74,7 @@ func testChanges(e *env) {
 	told("submission of components", journal.Change{Kind: journal.ChangeJob, How: journal.Created, Job: het.ID, State: "PENDING"},
 		journal.Change{Kind: journal.ChangeJob, How: journal.Created, Job: het.ID + 1, State: "PENDING"})
 
-	seq, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestHold, UID: 7})
+	seq, err := s.AddRequest(ctx, action.Request{Job: j.ID, Kind: action.Hold, UID: 7})
 	e.must(err)
 	told("request", journal.Change{Kind: journal.ChangeRequest, How: journal.Created, Job: j.ID, Number: seq, State: "hold", Who: "7"})
 
@@ -106,7 +107,7 @@ func testChanges(e *env) {
 		Tasks:      []*federation.Task{{Job: j.ID, Index: 7, State: federation.Running}},
 		Events:     []federation.Event{{Job: j.ID, At: longAgo, Text: "happened"}},
 		Charges:    []federation.Charge{charge, charge}, // the second is there already
-		Requests:   []federation.Request{{Job: j.ID, Kind: federation.RequestTop}},
+		Requests:   []action.Request{{Job: j.ID, Kind: action.Top}},
 		Done:       []int64{seq},
 		Moves:      []journal.Move{move},
 		Nodes:      []federation.NodeRecord{{Node: federation.NodeID{Site: "alpha", Name: "n1"}, Wish: federation.WishDrain}},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/journal"
 	"fsub/sbatch"
 )
@@ -92,7 +93,7 @@ func testAllOrNothing(e *env) {
 	s := e.open()
 	j := e.create(s, "alice", "")
 	e.must(s.Commit(ctx, &journal.Batch{Attempts: []*federation.Attempt{attempt(j, 1, federation.AttemptSubmitted)}}))
-	request, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestHold})
+	request, err := s.AddRequest(ctx, action.Request{Job: j.ID, Kind: action.Hold})
 	e.must(err)
 	const no = federation.JobID(40_000_000)
 	for name, spoil := range map[string]func(*journal.Batch){
@@ -110,7 +111,7 @@ func testAllOrNothing(e *env) {
 			Attempts: []*federation.Attempt{attempt(j, 2, federation.AttemptRefused)},
 			Tasks:    []*federation.Task{{Job: j.ID, Index: 1, State: federation.Running}},
 			Events:   []federation.Event{{Job: j.ID, At: time.Unix(1, 0), Text: "happened"}},
-			Requests: []federation.Request{{Job: j.ID, Kind: federation.RequestRequeue}},
+			Requests: []action.Request{{Job: j.ID, Kind: action.Requeue}},
 			Done:     []int64{request},
 		}
 		spoil(b)

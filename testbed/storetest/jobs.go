@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/journal"
 	"fsub/sbatch"
 )
@@ -99,7 +100,7 @@ func testWrap(e *env) {
 func testGoOn(e *env) {
 	s := e.open()
 	first := e.create(s, "alice", "")
-	request, err := s.AddRequest(ctx, federation.Request{Job: first.ID, Kind: federation.RequestHold})
+	request, err := s.AddRequest(ctx, action.Request{Job: first.ID, Kind: action.Hold})
 	e.must(err)
 	e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{first}, Done: []int64{request}}))
 	e.must(s.Close())
@@ -109,7 +110,7 @@ func testGoOn(e *env) {
 	if second.ID != first.ID+1 || second.Rev <= first.Rev {
 		e.Fatalf("job %d with Rev %d follows job %d with Rev %d", second.ID, second.Rev, first.ID, first.Rev)
 	}
-	next, err := s.AddRequest(ctx, federation.Request{Job: first.ID, Kind: federation.RequestHold})
+	next, err := s.AddRequest(ctx, action.Request{Job: first.ID, Kind: action.Hold})
 	e.must(err)
 	if next <= request {
 		e.Fatalf("request %d follows request %d", next, request)
@@ -148,7 +149,7 @@ func testUnknown(e *env) {
 	e.wants(err, federation.ErrNotFound)
 	_, err = s.Events(ctx, no)
 	e.wants(err, federation.ErrNotFound)
-	_, err = s.AddRequest(ctx, federation.Request{Job: no, Kind: federation.RequestCancel})
+	_, err = s.AddRequest(ctx, action.Request{Job: no, Kind: action.Cancel})
 	e.wants(err, federation.ErrNotFound)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/journal"
 	"fsub/sbatch"
 )
@@ -108,13 +109,13 @@ func writeOne(s Store, w, n int) error {
 		}
 		fmt.Printf("batch %d %d\n", j.ID, step)
 	}
-	for _, kind := range []federation.RequestKind{federation.RequestHold, federation.RequestCancel} {
-		seq, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: kind})
+	for _, kind := range []action.Kind{action.Hold, action.Cancel} {
+		seq, err := s.AddRequest(ctx, action.Request{Job: j.ID, Kind: kind})
 		if err != nil {
 			return err
 		}
 		fmt.Printf("request %d %d\n", seq, j.ID)
-		if kind == federation.RequestCancel {
+		if kind == action.Cancel {
 			continue // stays
 		}
 		fmt.Printf("begin %d 0\n", seq)

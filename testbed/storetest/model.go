@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/journal"
 	"fsub/sbatch"
 )
@@ -19,7 +20,7 @@ import (
 // model is a store without a database: the simplest thing that keeps the promises of the interface.
 type model struct {
 	jobs     map[federation.JobID]*modelJob
-	requests []federation.Request
+	requests []action.Request
 	sites    map[federation.SiteName]federation.SiteRecord
 	rev, seq int64
 }
@@ -63,7 +64,7 @@ func (m *model) commit(b *journal.Batch) error {
 		next.EditSpec(func(s *sbatch.Spec) { s.Array = j.Spec.Array })
 		old.Job = next
 	}
-	m.requests = slices.DeleteFunc(m.requests, func(r federation.Request) bool { return slices.Contains(b.Done, r.Seq) })
+	m.requests = slices.DeleteFunc(m.requests, func(r action.Request) bool { return slices.Contains(b.Done, r.Seq) })
 	for _, r := range b.Requests {
 		if m.jobs[r.Job] == nil {
 			return federation.ErrNotFound
@@ -224,7 +225,7 @@ func (m *machine) commit(t *rapid.T) {
 		b.Done = append(b.Done, rapid.Int64Range(1, m.model.seq+1).Draw(t, "seq"))
 	}
 	for range anyNumber.Draw(t, "requests") {
-		b.Requests = append(b.Requests, federation.Request{Job: m.job(t), Kind: federation.RequestRequeue, At: longAgo})
+		b.Requests = append(b.Requests, action.Request{Job: m.job(t), Kind: action.Requeue, At: longAgo})
 	}
 	after := m.model.clone()
 	want := after.commit(b)
@@ -249,7 +250,7 @@ func (m *machine) commit(t *rapid.T) {
 }
 
 func (m *machine) request(t *rapid.T) {
-	r := federation.Request{Job: m.job(t), Kind: federation.RequestCancel, Tasks: federation.Tasks(rapid.SliceOfN(anyNumber, 0, 2).Draw(t, "tasks")...), At: longAgo}
+	r := action.Request{Job: m.job(t), Kind: action.Cancel, Tasks: federation.Tasks(rapid.SliceOfN(anyNumber, 0, 2).Draw(t, "tasks")...), At: longAgo}
 	seq, err := m.store.AddRequest(ctx, r)
 	if m.model.jobs[r.Job] == nil {
 		if !errors.Is(err, federation.ErrNotFound) {

@@ -4,20 +4,21 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/sbatch"
 )
 
 func testOperationFields(e *env) {
 	o := e.open()
-	var want []federation.Operation
-	var items [][]federation.OperationItem
+	var want []action.Operation
+	var items [][]action.OperationItem
 	for i := range 3 {
-		op := filled[federation.Operation](i)
-		list := []federation.OperationItem{filled[federation.OperationItem](i), filled[federation.OperationItem](i + 10)}
+		op := filled[action.Operation](i)
+		list := []action.OperationItem{filled[action.OperationItem](i), filled[action.OperationItem](i + 10)}
 		op.Ended, op.Told, op.Settled, op.Failed, list[0].N, list[1].N = time.Time{}, time.Time{}, 2, 2, 1, 2
 		e.must(o.AddOperation(ctx, &op, list))
-		if op.ID != federation.OperationID(i+1) || op.Jobs != 2 {
+		if op.ID != action.OperationID(i+1) || op.Jobs != 2 {
 			e.Fatalf("operation %d has the number %d and %d jobs", i, op.ID, op.Jobs)
 		}
 		want, items = append(want, op), append(items, list)
@@ -34,7 +35,7 @@ func testOperationFields(e *env) {
 		e.same("operations", got, want)
 		got, err = o.Operations(ctx, true, 9)
 		e.must(err)
-		e.same("open operations", got, []federation.Operation{want[0], want[2]})
+		e.same("open operations", got, []action.Operation{want[0], want[2]})
 		got, err = o.Operations(ctx, false, 1)
 		e.must(err)
 		e.same("newest operation", got, want[2:])
@@ -61,14 +62,14 @@ func (e *env) reopen(s Store) Store {
 func testOperationAsks(e *env) {
 	s := e.open()
 	a, b := e.create(s, "alice", ""), e.create(s, "bob", "")
-	op := federation.Operation{Verb: federation.RequestUpdate, Change: []sbatch.Change{{Option: "time"}}}
-	e.must(s.AddOperation(ctx, &op, []federation.OperationItem{{Job: a.ID}, {Job: b.ID}, {Job: b.ID + 1}}))
-	ask := func(n int, id federation.JobID) federation.ItemRequest {
-		return federation.ItemRequest{N: n, Request: federation.Request{Job: id, Kind: federation.RequestUpdate, At: time.Unix(9, 0).UTC()}, Audit: []audit.Entry{{Verb: "update"}}}
+	op := action.Operation{Verb: action.Update, Change: []sbatch.Change{{Option: "time"}}}
+	e.must(s.AddOperation(ctx, &op, []action.OperationItem{{Job: a.ID}, {Job: b.ID}, {Job: b.ID + 1}}))
+	ask := func(n int, id federation.JobID) action.ItemRequest {
+		return action.ItemRequest{N: n, Request: action.Request{Job: id, Kind: action.Update, At: time.Unix(9, 0).UTC()}, Audit: []audit.Entry{{Verb: "update"}}}
 	}
-	seqs, err := s.AskItems(ctx, op.ID, []federation.ItemRequest{ask(1, a.ID)})
+	seqs, err := s.AskItems(ctx, op.ID, []action.ItemRequest{ask(1, a.ID)})
 	e.must(err)
-	refused := func(want error, asks ...federation.ItemRequest) {
+	refused := func(want error, asks ...action.ItemRequest) {
 		e.Helper()
 		_, err := s.AskItems(ctx, op.ID, asks)
 		e.wants(err, want)
@@ -87,6 +88,6 @@ func testOperationAsks(e *env) {
 	if len(entries) != 1 {
 		e.Errorf("%d entries in the audit log, want 1", len(entries))
 	}
-	e.must(s.SettleItems(ctx, op.ID, []federation.OperationItem{{N: 2, Settled: 1, Failed: true, Note: "no"}}, time.Time{}))
+	e.must(s.SettleItems(ctx, op.ID, []action.OperationItem{{N: 2, Settled: 1, Failed: true, Note: "no"}}, time.Time{}))
 	refused(federation.ErrConflict, ask(2, b.ID)) // it is settled
 }

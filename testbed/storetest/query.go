@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/journal"
 	"fsub/sbatch"
 )
@@ -218,16 +219,16 @@ func testManyIDs(e *env) {
 func testRequests(e *env) {
 	s := e.open()
 	j := e.create(s, "alice", "")
-	var want []federation.Request
+	var want []action.Request
 	for i := range 4 {
-		r := filled[federation.Request](i)
+		r := filled[action.Request](i)
 		r.Job = j.ID
 		var err error
 		r.Seq, err = s.AddRequest(ctx, r)
 		e.must(err)
 		want = append(want, r)
 	}
-	r := federation.Request{Job: j.ID, Kind: federation.RequestCancel, At: longAgo}
+	r := action.Request{Job: j.ID, Kind: action.Cancel, At: longAgo}
 	seq, err := s.AddRequest(ctx, r)
 	e.must(err)
 	r.Seq = seq
@@ -253,9 +254,9 @@ func testRequests(e *env) {
 	check()
 	seq, err = s.AddRequest(ctx, r)
 	e.must(err)
-	handed := filled[federation.Request](5)
+	handed := filled[action.Request](5)
 	handed.Job = j.ID
-	e.must(s.Commit(ctx, &journal.Batch{Done: []int64{seq}, Requests: []federation.Request{handed}}))
+	e.must(s.Commit(ctx, &journal.Batch{Done: []int64{seq}, Requests: []action.Request{handed}}))
 	got, err := s.Requests(ctx, 0)
 	e.must(err)
 	if len(got) != 1 || got[0].Seq <= seq {
@@ -263,7 +264,7 @@ func testRequests(e *env) {
 	}
 	seq, handed.Seq = got[0].Seq, got[0].Seq
 	e.same("handed on", got[0], handed)
-	again, err := s.AddRequest(ctx, federation.Request{Job: j.ID, Kind: federation.RequestCancel})
+	again, err := s.AddRequest(ctx, action.Request{Job: j.ID, Kind: action.Cancel})
 	e.must(err)
 	if again <= seq {
 		e.Fatalf("request %d follows request %d", again, seq)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/sbatch"
 )
 
@@ -68,13 +69,13 @@ func testHoldings(e *env) {
 func testSameRequest(e *env) {
 	s := e.open()
 	j := e.create(s, "alice", "")
-	ask := func(r federation.Request) (int64, error) {
+	ask := func(r action.Request) (int64, error) {
 		r.Job, r.UID, r.At = j.ID, 1, time.Now()
 		return s.AddRequest(ctx, r)
 	}
-	hold, release, cancel := federation.Request{Kind: federation.RequestHold}, federation.Request{Kind: federation.RequestRelease}, federation.Request{Kind: federation.RequestCancel}
+	hold, release, cancel := action.Request{Kind: action.Hold}, action.Request{Kind: action.Release}, action.Request{Kind: action.Cancel}
 	var seqs []int64
-	for _, r := range []federation.Request{hold, hold, release, hold, cancel, release, cancel} {
+	for _, r := range []action.Request{hold, hold, release, hold, cancel, release, cancel} {
 		seq, err := ask(r)
 		e.must(err)
 		seqs = append(seqs, seq)

@@ -16,6 +16,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/journal"
 	"fsub/federation/records"
@@ -26,7 +27,7 @@ import (
 // Store is a whole store.
 type Store interface {
 	federation.JobStore
-	federation.RequestStore
+	action.Store
 	journal.Committer
 	journal.Follower
 	federation.SiteStore
@@ -38,7 +39,7 @@ type Store interface {
 	federation.BillStore
 	federation.Books
 	federation.HealthStore
-	federation.OperationStore
+	action.OperationStore
 	federation.PoolStore
 	federation.RunStore
 	federation.Submitters

@@ -19,6 +19,7 @@ import (
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/controller"
 	"fsub/federation/decision"
 	"fsub/federation/driver"
@@ -115,7 +116,7 @@ func fates(t *testing.T, seed uint64) {
 		ids = append(ids, j.ID)
 		switch living := f.cloud.Living(); draw(8) {
 		case 0: // a job is cancelled, perhaps before its machines are up
-			if _, err := st.AddRequest(t.Context(), federation.Request{Job: ids[draw(len(ids))], Kind: federation.RequestCancel, UID: 2001}); err != nil {
+			if _, err := st.AddRequest(t.Context(), action.Request{Job: ids[draw(len(ids))], Kind: action.Cancel, UID: 2001}); err != nil {
 				t.Fatal(err)
 			}
 			f.ctl.Wake()

@@ -14,6 +14,7 @@ import (
 
 	"fsub/cmd/internal/conn"
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api"
 	"fsub/federation/journal"
 	"fsub/sbatch"
@@ -191,8 +192,8 @@ func TestScancel(t *testing.T) {
 }
 
 // requests writes what the daemon was asked to do, in order of the jobs and tasks: requests of one call are written side by side.
-func requests(list []federation.Request) string {
-	slices.SortFunc(list, func(a, b federation.Request) int {
+func requests(list []action.Request) string {
+	slices.SortFunc(list, func(a, b action.Request) int {
 		return cmp.Or(cmp.Compare(a.Job, b.Job), cmp.Compare(a.Tasks.Format(0), b.Tasks.Format(0)))
 	})
 	var out []string

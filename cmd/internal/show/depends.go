@@ -7,6 +7,7 @@ import (
 
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/depend"
 	"fsub/slurm/wire"
 )
 
@@ -24,7 +25,7 @@ func Dependencies(c Caller, jobs []*wire.Job, now time.Time) {
 	var ids []string
 	named := map[federation.JobID]bool{}
 	for _, j := range jobs {
-		d, err := federation.ParseDependency(j.Dependency)
+		d, err := depend.Parse(j.Dependency)
 		if err != nil || !waits(j) {
 			continue
 		}
@@ -78,7 +79,7 @@ func parentsOf(c Caller, ids []string) (map[federation.JobID][]parent, error) {
 
 // dependency is the text of what is not fulfilled.
 func dependency(text string, parents map[federation.JobID][]parent, now time.Time) string {
-	d, err := federation.ParseDependency(text)
+	d, err := depend.Parse(text)
 	if err != nil {
 		return text
 	}
@@ -125,8 +126,8 @@ func ofTask(all []parent, task int) []parent {
 }
 
 // fate is what has become of a condition: "unfulfilled", "failed", or "" if it is met.
-func fate(t *federation.DependTerm, all []parent, now time.Time) string {
-	if t.Kind == federation.DependSingleton || len(all) == 0 {
+func fate(t *depend.Term, all []parent, now time.Time) string {
+	if t.Kind == depend.Singleton || len(all) == 0 {
 		return "unfulfilled"
 	}
 	ended, good, began := true, true, true
@@ -140,13 +141,13 @@ func fate(t *federation.DependTerm, all []parent, now time.Time) string {
 	}
 	met, never := false, false
 	switch t.Kind {
-	case federation.DependAfter:
+	case depend.After:
 		met = began && !now.Before(time.Unix(latest, 0).Add(t.Delay))
-	case federation.DependAfterAny:
+	case depend.AfterAny:
 		met = ended
-	case federation.DependAfterNotOK:
+	case depend.AfterNotOK:
 		met, never = ended && !good, ended && good
-	case federation.DependAfterOK:
+	case depend.AfterOK:
 		met, never = ended && good, ended && !good
 	default: // each task by itself
 		met = ended && good

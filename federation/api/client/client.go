@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -91,7 +92,7 @@ func (c *Client) Payload(ctx context.Context, id federation.JobID) (*sbatch.Payl
 }
 
 // Act asks that kind be done with jobs; there is one result for each reference.
-func (c *Client) Act(ctx context.Context, kind federation.RequestKind, r v1.ActRequest) ([]v1.ActResult, error) {
+func (c *Client) Act(ctx context.Context, kind action.Kind, r v1.ActRequest) ([]v1.ActResult, error) {
 	var out v1.ActResponse
 	err := c.Do(ctx, "POST", "/fed/v1/jobs/"+string(kind), r, &out)
 	return out.Results, err

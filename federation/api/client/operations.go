@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"fsub/federation"
+	"fsub/federation/action"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -20,11 +20,11 @@ func (c *Client) Operate(ctx context.Context, q v1.NewOperation) (*v1.Operation,
 }
 
 // Operation is how an operation stands, with the items that were settled after the n-th.
-func (c *Client) Operation(ctx context.Context, id federation.OperationID, after int) (*v1.Operation, error) {
+func (c *Client) Operation(ctx context.Context, id action.OperationID, after int) (*v1.Operation, error) {
 	return get[v1.Operation](ctx, c, fmt.Sprintf("/fed/v1/operation/%d?after=%d", id, after))
 }
 
 // OperationTold says that the caller knows how an operation has ended.
-func (c *Client) OperationTold(ctx context.Context, id federation.OperationID) error {
+func (c *Client) OperationTold(ctx context.Context, id action.OperationID) error {
 	return c.Do(ctx, "POST", fmt.Sprintf("/fed/v1/operation/%d/told", id), nil, nil)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/submission"
@@ -94,9 +95,9 @@ func (s *Server) kill(r *http.Request, c identity.Caller, refs []string, signal 
 	req := v1.ActRequest{Signal: federation.Signal{
 		Name: strings.TrimPrefix(strings.ToUpper(signal), "SIG"), Batch: slices.Contains(flags, wire.KillBatch), Full: slices.Contains(flags, wire.KillFull),
 	}}
-	kind := federation.RequestSignal
+	kind := action.Signal
 	if n := req.Signal.Name; (n == "" || n == "KILL" || n == "9") && !req.Signal.Batch {
-		kind = federation.RequestCancel
+		kind = action.Cancel
 	}
 	var names []string
 	for _, text := range refs {

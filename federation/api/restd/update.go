@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/submission"
@@ -66,7 +67,7 @@ func updateResults(id federation.JobID, err error) (list []wire.JobUpdateResult,
 }
 
 // updateKind reads what an update asks for: hold true or false, or priority 0 and INFINITE, which mean the same.
-func updateKind(fields map[string]json.RawMessage, desc *wire.JobDesc) (federation.RequestKind, error) {
+func updateKind(fields map[string]json.RawMessage, desc *wire.JobDesc) (action.Kind, error) {
 	for name := range fields {
 		if name != "hold" && name != "priority" && name != "job_id" {
 			return "", notSupported(fmt.Sprintf("field %q of a job cannot be changed yet; only hold can", name))
@@ -83,9 +84,9 @@ func updateKind(fields map[string]json.RawMessage, desc *wire.JobDesc) (federati
 		}
 	}
 	if hold {
-		return federation.RequestHold, nil
+		return action.Hold, nil
 	}
-	return federation.RequestRelease, nil
+	return action.Release, nil
 }
 
 // notSupported is Slurm's refusal of what it was not built for, with the reason. The number is SLURM_ERROR.
@@ -130,7 +131,7 @@ var restChanges = map[string]restChange{
 func inUTC(unix int64) string { return time.Unix(unix, 0).UTC().Format("2006-01-02T15:04:05") }
 
 // restUpdate reads what an update asks for: to hold or release, or to change fields. What cannot be carried is refused by name.
-func restUpdate(fields map[string]json.RawMessage, desc *wire.JobDesc) (federation.RequestKind, []sbatch.Change, error) {
+func restUpdate(fields map[string]json.RawMessage, desc *wire.JobDesc) (action.Kind, []sbatch.Change, error) {
 	var changes []sbatch.Change
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if c, ok := restChanges[name]; ok {
@@ -146,5 +147,5 @@ func restUpdate(fields map[string]json.RawMessage, desc *wire.JobDesc) (federati
 			return "", nil, notSupported(fmt.Sprintf("field %q of a job cannot be changed, or not together with others", name))
 		}
 	}
-	return federation.RequestUpdate, changes, nil
+	return action.Update, changes, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
@@ -41,17 +42,17 @@ type Controls interface {
 
 // Do checks each reference of req against c's rights and the job's state, makes the accepted ones durable and waits a
 // moment for them to be carried out. There is one error, or nil, for each reference.
-func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.RequestKind, req v1.ActRequest) ([]error, error) {
-	if kind == federation.RequestSignal && !ValidSignal(req.Signal.Name) {
+func (s *Actions) Do(ctx context.Context, c identity.Caller, kind action.Kind, req v1.ActRequest) ([]error, error) {
+	if kind == action.Signal && !ValidSignal(req.Signal.Name) {
 		return nil, answer.BadBody(fmt.Sprintf("no signal %q: use a name such as USR1, or a number", req.Signal.Name))
 	}
 	if err := s.Limits.Ask(ctx, c, len(req.Jobs)); err != nil {
 		return nil, err
 	}
-	if kind == federation.RequestSuspend || kind == federation.RequestResume {
+	if kind == action.Suspend || kind == action.Resume {
 		return s.suspend(ctx, c, kind, req.Jobs)
 	}
-	if kind == federation.RequestTop && c.Role < identity.RoleOperator { // of unknown jobs, too
+	if kind == action.Top && c.Role < identity.RoleOperator { // of unknown jobs, too
 		errs := make([]error, len(req.Jobs))
 		for i := range errs {
 			errs[i] = answer.Denied
@@ -87,7 +88,7 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 		switch all := s.wholeOf(kind, &job, ref.Tasks, tasks[ref.ID], parts[ref.ID], &req); {
 		case all != nil:
 			ask, fates[i] = s.permitWhole(ctx, c, kind, all, &req)
-		case ref.Tasks.Len() > 0 && kind != federation.RequestCancel && kind != federation.RequestSignal:
+		case ref.Tasks.Len() > 0 && kind != action.Cancel && kind != action.Signal:
 			ask, fates[i] = s.permitTasks(ctx, c, kind, array, ref.Tasks, &req)
 		default:
 			ask, errs[i] = s.permitJob(ctx, c, kind, ofLiveTasks(&job, parts[ref.ID]), ref.Tasks, array, &req)
@@ -104,10 +105,10 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 			}
 			wg.Go(func() {
 				defer func() { <-room }()
-				r := federation.Request{
+				r := action.Request{
 					Job: a.job.ID, Tasks: a.tasks, Kind: kind, UID: c.UID, User: c.Name, Signal: req.Signal, At: s.Now().UTC(), Change: req.Change, Restarts: a.job.Restarts,
 					// An operator's hold of a job of their own is a user's hold.
-					Operator: c.Role >= identity.RoleOperator && (kind != federation.RequestHold || c.UID != a.job.UID && !req.AsUser),
+					Operator: c.Role >= identity.RoleOperator && (kind != action.Hold || c.UID != a.job.UID && !req.AsUser),
 				}
 				a.seq, a.err = s.Store.AddRequest(alone, r, Audited(answer.By(c), a.job, &r)...)
 				a.err = storeError(a.err)
@@ -122,7 +123,7 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind federation.Req
 }
 
 // permitJob asks whether kind may be done to a job, or to tasks of an array together. What is to be asked of the controller is nothing or one request.
-func (s *Actions) permitJob(ctx context.Context, c identity.Caller, kind federation.RequestKind, job *federation.Job, tasks federation.TaskSet, array *arrayTasks, req *v1.ActRequest) ([]*request, error) {
+func (s *Actions) permitJob(ctx context.Context, c identity.Caller, kind action.Kind, job *federation.Job, tasks federation.TaskSet, array *arrayTasks, req *v1.ActRequest) ([]*request, error) {
 	err := s.permitAct(ctx, c, kind, job, req)
 	if err == answer.JobFinished && job.Whole != nil {
 		return nil, nil // scontrol looks for the tasks that wait, and there are none

@@ -5,28 +5,29 @@ import (
 	"strings"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/audit"
 )
 
 // Audited is what the audit log says of a request: nothing where the job is the actor's own.
-func Audited(who audit.Actor, job *federation.Job, r *federation.Request) []audit.Entry {
+func Audited(who audit.Actor, job *federation.Job, r *action.Request) []audit.Entry {
 	if who.UID == job.UID {
 		return nil
 	}
 	e := audit.Entry{At: r.At, Who: who, Verb: string(r.Kind), Kind: audit.Job, Object: NameOf(job, r.Tasks), Before: string(job.State)}
 	switch r.Kind {
-	case federation.RequestUpdate:
+	case action.Update:
 		var changes []string
 		for _, c := range r.Change {
 			changes = append(changes, c.Key+"="+c.Value)
 		}
 		e.After = strings.Join(changes, " ")
-	case federation.RequestMove:
+	case action.Move:
 		e.After, e.Why = "away from "+string(r.Move.From), r.Move.Why
 		if len(r.Move.To) > 0 {
 			e.After = fmt.Sprint("to ", r.Move.To)
 		}
-	case federation.RequestSignal:
+	case action.Signal:
 		e.After = "signal " + r.Signal.Name
 	}
 	return []audit.Entry{e}

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
@@ -24,9 +25,9 @@ var (
 )
 
 // permitAct says in Slurm's words why c may not do what req asks to job; nil if it may.
-func (s *Actions) permitAct(ctx context.Context, c identity.Caller, kind federation.RequestKind, job *federation.Job, req *v1.ActRequest) error {
+func (s *Actions) permitAct(ctx context.Context, c identity.Caller, kind action.Kind, job *federation.Job, req *v1.ActRequest) error {
 	switch {
-	case requeues(kind), kind == federation.RequestUpdate, kind == federation.RequestTop:
+	case requeues(kind), kind == action.Update, kind == action.Top:
 	default:
 		return permit(c, kind, job)
 	}
@@ -36,7 +37,7 @@ func (s *Actions) permitAct(ctx context.Context, c identity.Caller, kind federat
 	switch {
 	case requeues(kind):
 		return permitRequeue(c, job)
-	case kind == federation.RequestUpdate:
+	case kind == action.Update:
 		return s.permitUpdate(ctx, c, job, req.Change)
 	}
 	if job.State != federation.Pending { // top, by an operator
@@ -46,8 +47,8 @@ func (s *Actions) permitAct(ctx context.Context, c identity.Caller, kind federat
 }
 
 // requeues reports whether kind is one of the ways to requeue a job.
-func requeues(kind federation.RequestKind) bool {
-	return kind == federation.RequestRequeue || kind == federation.RequestReqHold || kind == federation.RequestSpecial
+func requeues(kind action.Kind) bool {
+	return kind == action.Requeue || kind == action.ReqHold || kind == action.Special
 }
 
 func permitRequeue(c identity.Caller, job *federation.Job) error {

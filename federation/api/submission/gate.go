@@ -17,6 +17,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/accounts"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/decision"
@@ -35,7 +36,7 @@ func (s *Gate) Allow(job *federation.Job) error {
 // Store is what a Gate and Actions need of a store.
 type Store interface {
 	federation.JobStore
-	federation.RequestStore
+	action.Store
 	federation.Submitters
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
@@ -22,39 +23,39 @@ func mayAct(c identity.Caller, job *federation.Job) bool {
 func AccountOf(job *federation.Job) string { return cmp.Or(job.Account, job.Spec.Account) }
 
 // Permit says why c may not do kind to job, nil if he may. What is refused for whose job it is names that; the rest is in Slurm's words.
-func (s *Actions) Permit(ctx context.Context, c identity.Caller, kind federation.RequestKind, job *federation.Job, change []sbatch.Change) error {
+func (s *Actions) Permit(ctx context.Context, c identity.Caller, kind action.Kind, job *federation.Job, change []sbatch.Change) error {
 	if !mayAct(c, job) {
 		account := cmp.Or(job.TreeAccount, "its account")
 		return &federation.SlurmError{Kind: federation.ErrDenied, Alone: true, Text: fmt.Sprintf("it is %s's: only %[1]s, coordinators of %s and operators may %s it", job.User, account, kind)}
 	}
-	if kind == federation.RequestMove {
-		return permit(c, federation.RequestCancel, job)
+	if kind == action.Move {
+		return permit(c, action.Cancel, job)
 	}
 	return s.permitAct(ctx, c, kind, job, &v1.ActRequest{Change: change})
 }
 
 // permit says in Slurm's words why c may not do kind to job; nil if it may.
-func permit(c identity.Caller, kind federation.RequestKind, job *federation.Job) error {
+func permit(c identity.Caller, kind action.Kind, job *federation.Job) error {
 	if !mayAct(c, job) {
-		if kind == federation.RequestHold || kind == federation.RequestRelease {
+		if kind == action.Hold || kind == action.Release {
 			return answer.NotYourJob
 		}
 		return answer.Denied
 	}
 	// An operator may cancel once more: that ends a job whose site has left the federation.
-	again := kind == federation.RequestSignal || kind == federation.RequestCancel && c.Role >= identity.RoleOperator
+	again := kind == action.Signal || kind == action.Cancel && c.Role >= identity.RoleOperator
 	if job.State.Ended() || job.Cancel && !again {
-		if kind == federation.RequestHold || kind == federation.RequestRelease {
+		if kind == action.Hold || kind == action.Release {
 			return answer.JobFinished
 		}
 		return answer.AlreadyDone
 	}
 	switch kind {
-	case federation.RequestSignal:
+	case action.Signal:
 		if job.State == federation.Pending || job.State == federation.Suspended {
 			return answer.TryLater
 		}
-	case federation.RequestRelease: // of what runs there is nothing to release, and as in Slurm that is no error; nor is a hold
+	case action.Release: // of what runs there is nothing to release, and as in Slurm that is no error; nor is a hold
 		if job.Held == federation.HeldAdmin && c.Role < identity.RoleOperator {
 			return answer.Denied
 		}
@@ -110,7 +111,7 @@ func newArrayTasks(job *federation.Job, known []federation.Task, parts map[int]*
 
 // countTasks refuses references that name too many tasks. All that wait of an array are one, and for a cancel any of those that wait, or were cancelled so
 // before: nothing is done to each of them.
-func countTasks(kind federation.RequestKind, refs []v1.JobRef, jobs map[federation.JobID]federation.Job) error {
+func countTasks(kind action.Kind, refs []v1.JobRef, jobs map[federation.JobID]federation.Job) error {
 	var total TaskCount
 	counted := map[federation.JobID]bool{}
 	for _, ref := range refs {
@@ -118,7 +119,7 @@ func countTasks(kind federation.RequestKind, refs []v1.JobRef, jobs map[federati
 		if job, ok := jobs[ref.ID]; ok && n > 1 && !counted[ref.ID] {
 			counted[ref.ID] = true
 			one := job.Waiting()
-			if kind == federation.RequestCancel {
+			if kind == action.Cancel {
 				gone := job.CancelledSet()
 				one = one.Or(&gone)
 				one = one.Both(&ref.Tasks)
@@ -139,7 +140,7 @@ const spelledOut = 1001
 
 // permitTasks asks for each task whether kind may be done to it. What is to be asked of the controller speaks of tasks that are jobs by their own
 // numbers, as its answer waits for these; the rest is refused.
-func (s *Actions) permitTasks(ctx context.Context, c identity.Caller, kind federation.RequestKind, a *arrayTasks, tasks federation.TaskSet, req *v1.ActRequest) (ask []*request, refused *tasksError) {
+func (s *Actions) permitTasks(ctx context.Context, c identity.Caller, kind action.Kind, a *arrayTasks, tasks federation.TaskSet, req *v1.ActRequest) (ask []*request, refused *tasksError) {
 	waiting, gone := *a.job, *a.job // what all tasks are like that wait, or have ended without having been a job
 	waiting.State, waiting.Cancel = federation.Pending, false
 	gone.State, gone.End, gone.Part = federation.Cancelled, s.Now(), &federation.ArrayPart{}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
@@ -15,7 +16,7 @@ import (
 
 // suspend is POST /fed/v1/jobs/suspend and resume: for operators, as in Slurm, and for jobs at sites that can do it. Each task of an array is a job of its own there, and gets a
 // request of its own.
-func (s *Actions) suspend(ctx context.Context, c identity.Caller, kind federation.RequestKind, refs []v1.JobRef) ([]error, error) {
+func (s *Actions) suspend(ctx context.Context, c identity.Caller, kind action.Kind, refs []v1.JobRef) ([]error, error) {
 	jobs, err := s.suspendable(ctx, refs)
 	if err != nil {
 		return nil, err
@@ -107,8 +108,8 @@ func denied(refs []v1.JobRef, jobs map[federation.JobID]federation.Job) []error 
 
 // requestFor is what to ask of the controller. The components of a job are suspended with their leader, whose runs are what counts: a component is
 // requeued under the numbers of its site.
-func requestFor(kind federation.RequestKind, c identity.Caller, job *federation.Job, jobs map[federation.JobID]federation.Job) federation.Request {
-	r := federation.Request{Job: job.ID, Kind: kind, UID: c.UID, User: c.Name, Operator: true, Restarts: job.Restarts}
+func requestFor(kind action.Kind, c identity.Caller, job *federation.Job, jobs map[federation.JobID]federation.Job) action.Request {
+	r := action.Request{Job: job.ID, Kind: kind, UID: c.UID, User: c.Name, Operator: true, Restarts: job.Restarts}
 	if job.Component != nil {
 		r.Job = job.Component.Leader
 		if leader, ok := jobs[r.Job]; ok {
@@ -119,7 +120,7 @@ func requestFor(kind federation.RequestKind, c identity.Caller, job *federation.
 }
 
 // permitSuspend says in Slurm's words why an operator may not suspend or resume a job; nil if they may.
-func (s *Actions) permitSuspend(kind federation.RequestKind, job *federation.Job) error {
+func (s *Actions) permitSuspend(kind action.Kind, job *federation.Job) error {
 	switch {
 	case job.State.Ended() && job.End.Before(s.Now().Add(-s.Keep)):
 		return answer.InvalidJobID // slurmctld would have forgotten it
@@ -131,7 +132,7 @@ func (s *Actions) permitSuspend(kind federation.RequestKind, job *federation.Job
 		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: -1, Text: fmt.Sprintf(
 			"Requested operation not supported on this system: %[1]s is a Slurm cluster, whose REST API can neither suspend nor resume; have an operator of %[1]s run scontrol %[2]s there",
 			job.Site, kind)}
-	case kind == federation.RequestResume && job.State != federation.Suspended:
+	case kind == action.Resume && job.State != federation.Suspended:
 		return answer.NotSuspended
 	case job.State == federation.Configuring:
 		return answer.TryLater

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
@@ -15,14 +16,14 @@ const asOne = 64
 
 // wholeOf is the array that a number means whose tasks slurmctld changes, holds, releases and requeues each by itself, and names those that it refuses; nil for all else. The
 // limit of tasks that run at once is one for all.
-func (s *Actions) wholeOf(kind federation.RequestKind, job *federation.Job, tasks federation.TaskSet, known []federation.Task, parts map[int]*federation.Job, req *v1.ActRequest) *arrayTasks {
+func (s *Actions) wholeOf(kind action.Kind, job *federation.Job, tasks federation.TaskSet, known []federation.Task, parts map[int]*federation.Job, req *v1.ActRequest) *arrayTasks {
 	spread := job.Whole != nil && job.Whole.Spread || job.Spec.Array != "" && job.Site == "" // the controller may not have seen it yet
 	switch {
 	case tasks.Len() > 0 || !spread || len(parts) == 0 && job.State.Ended():
 		return nil
 	case job.State.Ended() && job.End.Before(s.Now().Add(-s.Keep)):
 		return nil
-	case kind != federation.RequestUpdate && kind != federation.RequestHold && kind != federation.RequestRelease && !requeues(kind):
+	case kind != action.Update && kind != action.Hold && kind != action.Release && !requeues(kind):
 		return nil
 	case slices.ContainsFunc(req.Change, func(c sbatch.Change) bool { return c.Option == "array-limit" }):
 		return nil
@@ -31,7 +32,7 @@ func (s *Actions) wholeOf(kind federation.RequestKind, job *federation.Job, task
 }
 
 // permitWhole is permitTasks of what waits of an array and of its tasks whose records are still there. What would be many requests is one about the array.
-func (s *Actions) permitWhole(ctx context.Context, c identity.Caller, kind federation.RequestKind, a *arrayTasks, req *v1.ActRequest) ([]*request, *tasksError) {
+func (s *Actions) permitWhole(ctx context.Context, c identity.Caller, kind action.Kind, a *arrayTasks, req *v1.ActRequest) ([]*request, *tasksError) {
 	live := 0
 	var there []int
 	for index, p := range a.parts {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/sbatch/bounded"
@@ -108,7 +109,7 @@ func (j *JobLine) shownMost() string {
 // NewOperation asks that one thing be done to many jobs. Which they are is written down at once; each gets it once, whatever crashes.
 type NewOperation struct {
 	// Verb is hold, release, requeue, requeuehold, cancel, update or move.
-	Verb federation.RequestKind `json:"verb"`
+	Verb action.Kind `json:"verb"`
 	// Where chooses the jobs, as of GET /fed/v1/jobs; all conditions must be met.
 	Where []string `json:"where,omitempty"`
 	// Jobs: only these of them, as a preview has shown them. None: all that Where chooses when the operation is written down.
@@ -126,18 +127,18 @@ type NewOperation struct {
 
 // Operation is how an operation stands.
 type Operation struct {
-	ID      federation.OperationID `json:"id,omitempty"` // none: a preview
-	Time    time.Time              `json:"time"`
-	User    string                 `json:"user"`
-	Verb    federation.RequestKind `json:"verb"`
-	Command string                 `json:"command,omitempty"`
-	Why     string                 `json:"why,omitempty"`
-	Ticket  string                 `json:"ticket,omitempty"`
-	Jobs    int                    `json:"jobs"`
-	Settled int                    `json:"settled"`           // so many of them are done, or will not be
-	Failed  int                    `json:"failed"`            // so many of these will not be
-	Ended   *time.Time             `json:"ended,omitempty"`   // all are settled
-	Waiting []string               `json:"waiting,omitempty"` // what it waits for: sites that do not answer
+	ID      action.OperationID `json:"id,omitempty"` // none: a preview
+	Time    time.Time          `json:"time"`
+	User    string             `json:"user"`
+	Verb    action.Kind        `json:"verb"`
+	Command string             `json:"command,omitempty"`
+	Why     string             `json:"why,omitempty"`
+	Ticket  string             `json:"ticket,omitempty"`
+	Jobs    int                `json:"jobs"`
+	Settled int                `json:"settled"`           // so many of them are done, or will not be
+	Failed  int                `json:"failed"`            // so many of these will not be
+	Ended   *time.Time         `json:"ended,omitempty"`   // all are settled
+	Waiting []string           `json:"waiting,omitempty"` // what it waits for: sites that do not answer
 	// AskAbove: people are asked first where there are more jobs.
 	AskAbove int             `json:"ask_above,omitempty"`
 	Items    []OperationItem `json:"items,omitempty"` // of a preview all; else those settled after the n-th, in order

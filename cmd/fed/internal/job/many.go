@@ -19,6 +19,7 @@ import (
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/internal/scontrol"
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
@@ -43,25 +44,25 @@ type many struct {
 func newJobVerbCommands() []*cobra.Command {
 	var all []*cobra.Command
 	for _, v := range []struct {
-		verb  federation.RequestKind
+		verb  action.Kind
 		short string
 	}{
-		{federation.RequestHold, "Keep jobs that wait from starting"},
-		{federation.RequestRelease, "Let held jobs go"},
-		{federation.RequestRequeue, "Stop jobs that run and queue them again, under their IDs"},
-		{federation.RequestCancel, "Cancel jobs"},
-		{federation.RequestUpdate, "Change what jobs ask for: KEY=VALUE as of scontrol update"},
-		{federation.RequestMove, "Take jobs to another site, under their IDs"},
+		{action.Hold, "Keep jobs that wait from starting"},
+		{action.Release, "Let held jobs go"},
+		{action.Requeue, "Stop jobs that run and queue them again, under their IDs"},
+		{action.Cancel, "Cancel jobs"},
+		{action.Update, "Change what jobs ask for: KEY=VALUE as of scontrol update"},
+		{action.Move, "Take jobs to another site, under their IDs"},
 	} {
 		all = append(all, newVerbCommand(v.verb, v.short))
 	}
 	return all
 }
 
-func newVerbCommand(verb federation.RequestKind, short string) *cobra.Command {
+func newVerbCommand(verb action.Kind, short string) *cobra.Command {
 	m := &many{ask: v1.NewOperation{Verb: verb}}
 	use := string(verb) + " [JOB...]"
-	if verb == federation.RequestUpdate {
+	if verb == action.Update {
 		use += " KEY=VALUE..."
 	}
 	cmd := &cobra.Command{
@@ -87,9 +88,9 @@ The same command once more, or --resume ID, shows the rest. Each job has a line 
 	f.StringVar(&m.ask.Why, "reason", "", "why, for the audit log and the jobs' history")
 	f.StringVar(&m.ask.Ticket, "ticket", "", "number of a ticket, for the audit log")
 	switch verb {
-	case federation.RequestRequeue:
+	case action.Requeue:
 		f.BoolVar(&m.hold, "hold", false, "hold them once they wait")
-	case federation.RequestMove:
+	case action.Move:
 		f.StringSliceVar(&m.to, "to", nil, "to one of these sites; else to any but the one where the job is")
 		f.BoolVar(&m.ask.Queued, "queued", false, "only jobs that have not started")
 		f.BoolVar(&m.ask.Force, "force", false, "even if no such site can run the job now")
@@ -99,7 +100,7 @@ The same command once more, or --resume ID, shows the rest. Each job has a line 
 
 func (m *many) run(ctx context.Context, args []string) error {
 	if m.resume > 0 {
-		op, err := m.client.Operation(ctx, federation.OperationID(m.resume), 1<<30)
+		op, err := m.client.Operation(ctx, action.OperationID(m.resume), 1<<30)
 		if err != nil {
 			return err
 		}
@@ -148,7 +149,7 @@ func (m *many) preview(op *v1.Operation) error {
 func (m *many) read(args []string) error {
 	var ids []string
 	for _, arg := range args {
-		if m.ask.Verb == federation.RequestUpdate && strings.Contains(arg, "=") {
+		if m.ask.Verb == action.Update && strings.Contains(arg, "=") {
 			change, err := scontrol.ReadChange(arg, time.Now())
 			if err != nil {
 				return fmt.Errorf("invalid change %q: %w", arg, err)
@@ -168,7 +169,7 @@ func (m *many) read(args []string) error {
 		m.ask.Where = append(m.ask.Where, "id="+strings.Join(ids, ","))
 	}
 	if m.hold {
-		m.ask.Verb = federation.RequestReqHold
+		m.ask.Verb = action.ReqHold
 	}
 	for _, site := range m.to {
 		m.ask.To = append(m.ask.To, federation.SiteName(site))
@@ -176,7 +177,7 @@ func (m *many) read(args []string) error {
 	switch {
 	case len(m.ask.Where) == 0:
 		return errors.New("no job is named: give job IDs, or --where")
-	case m.ask.Verb == federation.RequestUpdate && len(m.ask.Change) == 0:
+	case m.ask.Verb == action.Update && len(m.ask.Change) == 0:
 		return errors.New("no change is named: give KEY=VALUE as for scontrol update")
 	}
 	return nil
@@ -272,7 +273,7 @@ func (m *many) failed(op *v1.Operation) error {
 
 // sum says of many jobs that were released who had held them.
 func (m *many) sum() {
-	if m.ask.Verb != federation.RequestRelease || len(m.notes) < 2 {
+	if m.ask.Verb != action.Release || len(m.notes) < 2 {
 		return
 	}
 	var parts []string
@@ -291,7 +292,7 @@ func (m *many) say(before, now string) string {
 }
 
 // print prints a line for each item: its note, or else what was done, after before.
-func (m *many) print(w io.Writer, items []v1.OperationItem, verb federation.RequestKind, before string) error {
+func (m *many) print(w io.Writer, items []v1.OperationItem, verb action.Kind, before string) error {
 	out := bufio.NewWriter(w)
 	for _, v := range items {
 		if !v.Failed && v.Note != "" {

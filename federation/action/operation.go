@@ -1,10 +1,11 @@
-package federation
+package action
 
 import (
 	"context"
 	"strconv"
 	"time"
 
+	"fsub/federation"
 	"fsub/federation/audit"
 	"fsub/sbatch"
 )
@@ -20,9 +21,9 @@ type Operation struct {
 	ID       OperationID
 	At       time.Time
 	By       audit.Actor
-	Operator bool        // By acts as an operator
-	Verb     RequestKind // cancel, hold, release, requeue, requeuehold, update or move
-	Command  string      // what was asked for, in a form in which two commands that ask for the same are equal
+	Operator bool   // By acts as an operator
+	Verb     Kind   // cancel, hold, release, requeue, requeuehold, update or move
+	Command  string // what was asked for, in a form in which two commands that ask for the same are equal
 	Change   []sbatch.Change
 	Move     *Relocation
 	Why      string
@@ -36,11 +37,11 @@ type Operation struct {
 // OperationItem is one job of an operation.
 type OperationItem struct {
 	N        int // its place in the operation, from 1
-	Job      JobID
-	Tasks    TaskSet  // of an array: those that waited when the job was chosen
-	Site     SiteName // where it was then
-	Restarts int      // what Job.Restarts was then: one that was started anew meanwhile is not requeued again
-	Seq      int64    // of the request that it got; 0: none yet
+	Job      federation.JobID
+	Tasks    federation.TaskSet  // of an array: those that waited when the job was chosen
+	Site     federation.SiteName // where it was then
+	Restarts int                 // what Job.Restarts was then: one that was started anew meanwhile is not requeued again
+	Seq      int64               // of the request that it got; 0: none yet
 	Asked    time.Time
 	Settled  int    // it was the n-th to be settled; 0: it is not yet
 	Failed   bool   // it was not done, and Note says why
