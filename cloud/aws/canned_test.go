@@ -53,7 +53,7 @@ func TestAnswersAtOnce(t *testing.T) {
 	p := open(t, Config{Site: "aws", Federation: "test", Region: r, Endpoint: s.URL, Types: []string{"c7i.large"}, Logger: quiet,
 		CredentialsFile: credentials(t, "AKIAIOSFODNN7EXAMPLE", "secret")})
 	for range 2 {
-		if got, err := p.regions[0].subnets(t.Context(), p); err != nil || len(got) != 1 {
+		if got, err := p.region.subnets(t.Context(), p); err != nil || len(got) != 1 {
 			t.Fatal(got, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestOneSubnetOfAZone(t *testing.T) {
 	}
 	for _, order := range [][3]string{{"subnet-1", "subnet-2", "subnet-3"}, {"subnet-3", "subnet-1", "subnet-2"}, {"subnet-2", "subnet-3", "subnet-1"}} {
 		p := canned(t, map[string]string{"DescribeSubnets": "<subnetSet>" + item(order[0], "a") + item(order[1], "a") + item("subnet-9", "b") + item(order[2], "a") + "</subnetSet>"})
-		got, err := p.regions[0].subnets(t.Context(), p)
+		got, err := p.region.subnets(t.Context(), p)
 		if err != nil || len(got) != 2 || got["a"].id != "subnet-1" || got["b"].id != "subnet-9" {
 			t.Errorf("%v, %v", got, err)
 		}
@@ -80,12 +80,12 @@ func TestNewestSpotPrice(t *testing.T) {
 	}
 	p := canned(t, map[string]string{"DescribeSpotPriceHistory": "<spotPriceHistorySet>" + item("0.03", "2026-11-20T10:00:00.000Z") + item("0.04", "2026-11-21T10:00:00.000Z") + item("0.02", "2026-11-19T10:00:00.000Z") + item("cheap", "2026-11-22T10:00:00.000Z") + "</spotPriceHistorySet>"})
 	p.now = func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
-	got, err := p.regions[0].askSpot(t.Context(), p, &catalog{}, []string{"c7i.large"})
+	got, err := p.region.askSpot(t.Context(), p, &catalog{}, []string{"c7i.large"})
 	if err != nil || len(got) != 1 || got[0].PerHour != 0.04 || got[0].Type != "c7i.large" || got[0].Zone != "us-east-2a" {
 		t.Errorf("%v, %v", got, err)
 	}
 	p.now = func() time.Time { return time.Date(2027, 11, 22, 12, 0, 0, 0, time.UTC) }
-	if got, err := p.regions[0].askSpot(t.Context(), p, &catalog{}, []string{"c7i.large"}); err != nil || len(got) != 0 {
+	if got, err := p.region.askSpot(t.Context(), p, &catalog{}, []string{"c7i.large"}); err != nil || len(got) != 0 {
 		t.Errorf("a year later: %v, %v", got, err)
 	}
 }
@@ -99,7 +99,7 @@ func TestRefusedPrices(t *testing.T) {
 	p.now = func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 	p.log = quiet
 	c := &catalog{}
-	p.regions[0].spot(t.Context(), p, c, []string{"p5.48xlarge"})
+	p.region.spot(t.Context(), p, c, []string{"p5.48xlarge"})
 	for zone, want := range map[string]decision.Dollars{"us-east-2a": 55.04, "us-east-2b": 55.04, "us-east-2c": 55.04, "us-east-2d": 20.5} {
 		if q, ok := p.catalogue.Price(c.spotKey("us-east-2", zone, "p5.48xlarge")); !ok || q.PerHour != want || q.Bound != (want == 55.04) {
 			t.Errorf("%s: %+v, want $%v", zone, q, want)
@@ -129,7 +129,7 @@ func TestStates(t *testing.T) {
 		"i-stopped":       {State: provider.InstanceRunning, Reason: "Client.InstanceInitiatedShutdown"}, "i-stopping": {State: provider.InstanceRunning},
 		"i-none": {State: provider.InstancePending},
 	}
-	all, err := p.find(t.Context(), p.regions[0])
+	all, err := p.find(t.Context(), p.region)
 	if err != nil || len(all) != len(want) {
 		t.Fatalf("%v, %v", all, err)
 	}

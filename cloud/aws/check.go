@@ -14,7 +14,7 @@ import (
 
 var _ provider.Checker = (*Provider)(nil)
 
-// Check implements [provider.Checker]: in each region the subnets, the images, and whether machines might be started. That is asked as a dry run, for which Amazon
+// Check implements [provider.Checker]: the subnets, the images, and whether machines might be started. That is asked as a dry run, for which Amazon
 // judges rights, subnet, image and parameters, and starts nothing; stock it does not tell.
 func (p *Provider) Check(ctx context.Context) (out []driver.SiteCheck) {
 	add := func(name string, err error, advice, format string, args ...any) bool {
@@ -29,27 +29,26 @@ func (p *Provider) Check(ctx context.Context) (out []driver.SiteCheck) {
 	if !add("credentials", err, "give the daemon credentials of a role with cloud/aws/policy.json: credentials_file, profile, or the role of its machine", "Amazon takes them") {
 		return out
 	}
-	for _, r := range p.regions {
-		c, err := r.known(ctx, p)
-		if !add("subnets "+r.Name, err, "name subnets or vpc of that region", "machines go to %d zones", zonesOf(c)) {
+	r := p.region
+	c, err := r.known(ctx, p)
+	if !add("subnets "+r.Name, err, "name subnets or vpc of that region", "machines go to %d zones", zonesOf(c)) {
+		return out
+	}
+	several := slices.ContainsFunc(offers, func(o provider.Offering) bool { return slices.Contains(o.Features, "efa") })
+	out = append(out, p.checkRoutes(ctx, r, c, several))
+	if several {
+		add("efa "+r.Name, r.groupsForEFA(ctx, anyVPC(c)), "run the command it names, or set security_groups to your own group; jobs of one machine, and others without EFA, need none of that", "the security group lets it through")
+	}
+	out = append(out, p.checkQuotas(ctx, r.Name, offers)...)
+	seen := map[string]bool{}
+	for i := range offers {
+		o := &offers[i]
+		kind := fmt.Sprint(o.Arch, o.GPUs > 0, o.Market)
+		if o.Zone == "" || o.Reservation != "" || seen[kind] {
 			continue
 		}
-		several := slices.ContainsFunc(offers, func(o provider.Offering) bool { return o.Region == r.Name && slices.Contains(o.Features, "efa") })
-		out = append(out, p.checkRoutes(ctx, r, c, several))
-		if several {
-			add("efa "+r.Name, r.groupsForEFA(ctx, anyVPC(c)), "run the command it names, or set security_groups to your own group; jobs of one machine, and others without EFA, need none of that", "the security group lets it through")
-		}
-		out = append(out, p.checkQuotas(ctx, r.Name, offers)...)
-		seen := map[string]bool{}
-		for i := range offers {
-			o := &offers[i]
-			kind := fmt.Sprint(o.Arch, o.GPUs > 0, o.Market)
-			if o.Region != r.Name || o.Zone == "" || o.Reservation != "" || seen[kind] {
-				continue
-			}
-			seen[kind] = true
-			add("start "+o.ID, p.dryRun(ctx, o), "fix what it names: a right (cloud/aws/policy.json), image, subnet, security group, key or instance profile", "it may be started")
-		}
+		seen[kind] = true
+		add("start "+o.ID, p.dryRun(ctx, o), "fix what it names: a right (cloud/aws/policy.json), image, subnet, security group, key or instance profile", "it may be started")
 	}
 	return out
 }

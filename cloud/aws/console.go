@@ -13,28 +13,15 @@ import (
 // Console is the last that a machine has written, up to 64 KiB. Only machines on the Nitro hypervisor can show what they have written since their last
 // change of state; of the others, and of one that has ended, Amazon keeps what was there then.
 func (p *Provider) Console(ctx context.Context, id provider.InstanceID) (string, error) {
-	var text string
-	var last error
-	for reg := range p.byRegion([]provider.InstanceID{id}) {
-		in := &ec2.GetConsoleOutputInput{InstanceId: sdk.String(string(id)), Latest: sdk.Bool(true)}
-		out, err := reg.ec2.GetConsoleOutput(ctx, in)
-		if hasCode(err, "UnsupportedOperation", "IncorrectInstanceState", "InvalidParameterCombination") {
-			in.Latest = nil
-			out, err = reg.ec2.GetConsoleOutput(ctx, in)
-		}
-		if err != nil {
-			last = refused(err)
-			continue
-		}
-		raw, err := base64.StdEncoding.DecodeString(sdk.ToString(out.Output))
-		if err != nil {
-			last = err
-			continue
-		}
-		text = string(raw)
+	in := &ec2.GetConsoleOutputInput{InstanceId: sdk.String(string(id)), Latest: sdk.Bool(true)}
+	out, err := p.region.ec2.GetConsoleOutput(ctx, in)
+	if hasCode(err, "UnsupportedOperation", "IncorrectInstanceState", "InvalidParameterCombination") {
+		in.Latest = nil
+		out, err = p.region.ec2.GetConsoleOutput(ctx, in)
 	}
-	if text != "" {
-		return text, nil
+	if err != nil {
+		return "", refused(err)
 	}
-	return "", last
+	raw, err := base64.StdEncoding.DecodeString(sdk.ToString(out.Output))
+	return string(raw), err
 }

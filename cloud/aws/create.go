@@ -57,7 +57,6 @@ func (p *Provider) Create(ctx context.Context, r provider.Request) ([]provider.I
 		reg.cleanUp(ctx, p, l, err)
 		return nil, err
 	}
-	p.remember(reg, made)
 	return made, nil
 }
 
@@ -72,11 +71,10 @@ func (p *Provider) prepare(ctx context.Context, r *provider.Request) (*regional,
 	if r.Near && o.MaxGang == 0 {
 		return nil, nil, invalid("%s cannot be put into a placement group", o.Type)
 	}
-	i := slices.IndexFunc(p.regions, func(x *regional) bool { return x.Name == o.Region })
-	if i < 0 {
+	reg := p.region
+	if o.Region != reg.Name {
 		return nil, nil, invalid("region %s is not configured", o.Region)
 	}
-	reg := p.regions[i]
 	c, err := reg.known(ctx, p)
 	if err != nil {
 		return nil, nil, err

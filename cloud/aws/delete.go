@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -15,21 +16,22 @@ import (
 // terminateMost is how many machines one call ends: fewer than EC2 takes (1,000), since one bad ID refuses all.
 const terminateMost = 200
 
-// Delete ends machines region by region. All that can be ended is, whatever becomes of the others.
-func (p *Provider) Delete(ctx context.Context, ids []provider.InstanceID) error {
-	var errs []error
-	for reg, names := range p.byRegion(ids) {
-		slices.Sort(names)
-		for batch := range slices.Chunk(slices.Compact(names), terminateMost) {
-			if err := p.terminate(ctx, reg, batch); err != nil {
-				errs = append(errs, err)
-			}
-		}
+// Delete ends machines. All that can be ended is, whatever becomes of the others.
+func (p *Provider) Delete(ctx context.Context, ids []provider.InstanceID) (first error) {
+	for batch := range slices.Chunk(names(ids), terminateMost) {
+		first = cmp.Or(first, p.region.terminate(ctx, batch))
 	}
-	if len(errs) == 0 {
-		return nil
+	return first
+}
+
+// names are the machines, each once and in order.
+func names(ids []provider.InstanceID) []string {
+	var all []string
+	for _, id := range ids {
+		all = append(all, string(id))
 	}
-	return errs[0]
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // unknownIn reports whether a call was refused for machines that EC2 does not know, and which it names.
@@ -49,11 +51,11 @@ var instanceID = regexp.MustCompile(`\bi-[0-9A-Za-z-]+`)
 
 // terminate ends machines. Those that EC2 does not know are ended already; it names them, and
 // refuses the whole call for each.
-func (p *Provider) terminate(ctx context.Context, reg *regional, ids []string) error {
+func (r *regional) terminate(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err := reg.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
+	_, err := r.ec2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: ids})
 	if err == nil {
 		return nil
 	}
@@ -70,10 +72,10 @@ func (p *Provider) terminate(ctx context.Context, reg *regional, ids []string) e
 		return err // protected
 	}
 	if rest := without(ids, bad); len(rest) < len(ids) {
-		return p.terminate(ctx, reg, rest)
+		return r.terminate(ctx, rest)
 	}
 	half := len(ids) / 2
-	return errors.Join(p.terminate(ctx, reg, ids[:half]), p.terminate(ctx, reg, ids[half:]))
+	return errors.Join(r.terminate(ctx, ids[:half]), r.terminate(ctx, ids[half:]))
 }
 
 // Withdraw implements provider.Provider: EC2 answers at once, and queues nothing.

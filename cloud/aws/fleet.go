@@ -121,7 +121,7 @@ func (p *Provider) fleetMade(ctx context.Context, reg *regional, l *launch, out 
 		return l.pending(ids), nil
 	}
 	if len(ids) > 0 {
-		if err := p.terminate(ctx, reg, ids); err != nil {
+		if err := reg.terminate(ctx, ids); err != nil {
 			return nil, &provider.Error{Kind: provider.KindUnavailable, Scope: provider.ScopeOffering, Text: "part of a fleet was made and cannot be ended", Err: err}
 		}
 		return nil, &provider.Error{Kind: provider.KindStockOut, Scope: provider.ScopeOffering, Text: "part of a fleet was made, and ended again"}

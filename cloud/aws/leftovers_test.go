@@ -124,7 +124,7 @@ func allEnded(t *testing.T, p *Provider) bool {
 // templates and groups that the stand-in has, by name.
 func leftIn(t *testing.T, p *Provider) []string {
 	t.Helper()
-	all, err := p.regions[0].findLeft(t.Context(), p)
+	all, err := p.region.findLeft(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestNear(t *testing.T) {
 func group(t *testing.T, c *ec2.Cloud, url string) string {
 	t.Helper()
 	p := open(t, standIn(c, url, credentials(t, c.AccessKey(), c.SecretKey())))
-	out, err := p.regions[0].ec2.DescribeSecurityGroups(t.Context(), &sdkec2.DescribeSecurityGroupsInput{})
+	out, err := p.region.ec2.DescribeSecurityGroups(t.Context(), &sdkec2.DescribeSecurityGroupsInput{})
 	if err != nil || len(out.SecurityGroups) == 0 {
 		t.Fatalf("no security group: %v", err)
 	}

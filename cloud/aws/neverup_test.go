@@ -78,11 +78,11 @@ func TestSubnetWithoutRoute(t *testing.T) {
 		t.Helper()
 		cfg.Region.Subnets = subnets
 		p := open(t, cfg)
-		known, err := p.regions[0].known(t.Context(), p)
+		known, err := p.region.known(t.Context(), p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return known.subnet["us-east-2a"].id, p.checkRoutes(t.Context(), p.regions[0], known, false)
+		return known.subnet["us-east-2a"].id, p.checkRoutes(t.Context(), p.region, known, false)
 	}
 	for want, k := range map[string]struct {
 		of     []string

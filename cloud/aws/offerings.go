@@ -23,13 +23,9 @@ const gangs = 1000
 // Offerings are made from EC2's description of the wanted types, by zone and market. An offering
 // without a known price is left out, and logged: it would seem to cost nothing.
 func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
-	var all []provider.Offering
-	for _, r := range p.regions {
-		some, err := r.offerings(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
+	all, err := p.region.offerings(ctx, p)
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(all, func(a, b provider.Offering) int { return strings.Compare(a.ID, b.ID) })
 	return all, nil

@@ -19,30 +19,27 @@ func (s priceSource) Name() string { return "Amazon price list (" + string(s.p.c
 
 // Prices implements prices.Source.
 func (s priceSource) Prices(ctx context.Context) (list []prices.Price, err error) {
-	p := s.p
-	for _, r := range p.regions {
-		c, err := r.known(ctx, p)
-		if err != nil {
-			return list, err
+	p, r := s.p, s.p.region
+	c, err := r.known(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	names := p.cfg.wanted(c.types)
+	for _, typ := range names {
+		if p.list.clients == nil {
+			break
 		}
-		names := p.cfg.wanted(c.types)
-		for _, typ := range names {
-			if p.list.clients == nil {
-				break
-			}
-			usd, err := fetchPrice(ctx, p.list.clients[endpoint(r.Name)], r.Name, typ)
-			if err != nil {
-				return list, refused(err)
-			}
-			if usd > 0 {
-				list = append(list, prices.Price{Key: listKey(r.Name, typ), PerHour: usd, At: p.now(), From: fromList})
-			}
-		}
-		spots, err := r.askSpot(ctx, p, c, names)
+		usd, err := fetchPrice(ctx, p.list.clients[endpoint(r.Name)], r.Name, typ)
 		if err != nil {
 			return list, refused(err)
 		}
-		list = append(list, spots...)
+		if usd > 0 {
+			list = append(list, prices.Price{Key: listKey(r.Name, typ), PerHour: usd, At: p.now(), From: fromList})
+		}
 	}
-	return list, nil
+	spots, err := r.askSpot(ctx, p, c, names)
+	if err != nil {
+		return list, refused(err)
+	}
+	return append(list, spots...), nil
 }

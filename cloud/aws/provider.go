@@ -5,14 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
-	"golang.org/x/sync/errgroup"
 
 	"fsub/cloud/leftovers"
 	"fsub/cloud/prices"
@@ -22,17 +19,14 @@ import (
 // Provider rents machines from EC2. It remembers prices, types and images for some hours, and
 // nothing that a crash would make worse.
 type Provider struct {
-	cfg     Config
-	log     *slog.Logger
-	now     func() time.Time
-	regions []*regional
-	list    *priceList
-	base    sdk.Config
+	cfg    Config
+	log    *slog.Logger
+	now    func() time.Time
+	region *regional
+	list   *priceList
+	base   sdk.Config
 	// catalogue keeps what lists have said.
 	catalogue *prices.Catalogue
-
-	mu    sync.Mutex
-	where map[provider.InstanceID]*regional // of machines seen in the last listing or made since
 }
 
 var (
@@ -41,7 +35,7 @@ var (
 	_ provider.Consoler   = (*Provider)(nil)
 )
 
-// regional is one region that is rented in.
+// regional is the region that is rented in.
 type regional struct {
 	Region
 	ec2    *ec2.Client
@@ -86,7 +80,7 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 	if cfg.Boot == 0 {
 		cfg.Boot = 90 * time.Second
 	}
-	p := &Provider{cfg: cfg, log: cfg.Logger, now: cfg.Now, where: map[provider.InstanceID]*regional{}}
+	p := &Provider{cfg: cfg, log: cfg.Logger, now: cfg.Now}
 	if p.log == nil {
 		p.log = slog.Default()
 	}
@@ -101,7 +95,7 @@ func New(ctx context.Context, cfg Config) (*Provider, error) {
 			return nil, err
 		}
 	}
-	p.regions = []*regional{{Region: cfg.Region, ec2: client(base, cfg.Region.Name, cfg.Endpoint)}}
+	p.region = &regional{Region: cfg.Region, ec2: client(base, cfg.Region.Name, cfg.Endpoint)}
 	return p, nil
 }
 
@@ -117,31 +111,15 @@ func client(base sdk.Config, region, endpoint string) *ec2.Client {
 	})
 }
 
-// List asks each region once, in pages of 1,000. It also clears away what machines have left behind
+// List asks once, in pages of 1,000. It also clears away what machines have left behind
 // (see sweep).
 func (p *Provider) List(ctx context.Context) ([]provider.Instance, error) {
-	lists := make([][]provider.Instance, len(p.regions))
-	g, gctx := errgroup.WithContext(ctx)
-	for i, r := range p.regions {
-		g.Go(func() (err error) {
-			lists[i], err = p.find(gctx, r, tagFilter(tagFederation, p.cfg.Federation), tagFilter(tagSite, string(p.cfg.Site)))
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	all, err := p.find(ctx, p.region, tagFilter(tagFederation, p.cfg.Federation), tagFilter(tagSite, string(p.cfg.Site)))
+	if err != nil {
 		return nil, err
 	}
-	where := map[provider.InstanceID]*regional{}
-	for i, r := range p.regions {
-		for _, m := range lists[i] {
-			where[m.ID] = r
-		}
-		r.sweep(ctx, p, lists[i])
-	}
-	p.mu.Lock()
-	p.where = where
-	p.mu.Unlock()
-	return slices.Concat(lists...), nil
+	p.region.sweep(ctx, p, all)
+	return all, nil
 }
 
 // find lists the machines of a region that the filters take.
@@ -164,30 +142,4 @@ func (p *Provider) find(ctx context.Context, r *regional, filters ...filter) ([]
 		}
 	}
 	return found, nil
-}
-
-// remember notes where machines are, so that Delete asks one region only.
-func (p *Provider) remember(r *regional, made []provider.Instance) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, m := range made {
-		p.where[m.ID] = r
-	}
-}
-
-// byRegion groups machines by region. Machines whose region is unknown are in all groups.
-func (p *Provider) byRegion(ids []provider.InstanceID) map[*regional][]string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	groups := map[*regional][]string{}
-	for _, id := range ids {
-		in := p.regions
-		if r := p.where[id]; r != nil {
-			in = []*regional{r}
-		}
-		for _, r := range in {
-			groups[r] = append(groups[r], string(id))
-		}
-	}
-	return groups
 }

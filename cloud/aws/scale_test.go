@@ -181,12 +181,12 @@ func TestRegionOfTheEnvironment(t *testing.T) {
 	}
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "false")
 	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", s.URL)
-	if p := open(t, cfg); p.regions[0].Name != "eu-north-1" {
-		t.Errorf("region %s", p.regions[0].Name)
+	if p := open(t, cfg); p.region.Name != "eu-north-1" {
+		t.Errorf("region %s", p.region.Name)
 	}
 	t.Setenv("AWS_REGION", "us-west-2")
-	if p := open(t, cfg); p.regions[0].Name != "us-west-2" {
-		t.Errorf("region %s", p.regions[0].Name)
+	if p := open(t, cfg); p.region.Name != "us-west-2" {
+		t.Errorf("region %s", p.region.Name)
 	}
 }
 

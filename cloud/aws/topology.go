@@ -19,12 +19,9 @@ const topologyMost = 100
 // some minutes after their start.
 func (p *Provider) Topology(ctx context.Context, ids []provider.InstanceID) (map[provider.InstanceID][]string, error) {
 	found := map[provider.InstanceID][]string{}
-	for reg, names := range p.byRegion(ids) {
-		slices.Sort(names)
-		for batch := range slices.Chunk(slices.Compact(names), topologyMost) {
-			if err := reg.topology(ctx, batch, found); err != nil {
-				return nil, err
-			}
+	for batch := range slices.Chunk(names(ids), topologyMost) {
+		if err := p.region.topology(ctx, batch, found); err != nil {
+			return nil, err
 		}
 	}
 	return found, nil
