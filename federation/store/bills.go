@@ -13,7 +13,8 @@ var _ federation.BillStore = (*Store)(nil)
 
 const (
 	billColumns = "site, from_day, until_day, told, closed, format, file_rows, imported_by, imported_at, lines"
-	putBill     = "INSERT OR REPLACE INTO bills (" + billColumns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+	putBill     = "INSERT INTO bills (" + billColumns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (site, from_day, until_day) DO UPDATE SET " +
+		"(told, closed, format, file_rows, imported_by, imported_at, lines) = ($4, $5, $6, $7, $8, $9, $10)"
 	selectBills = "SELECT " + billColumns + " FROM bills WHERE site = $1 OR $1 = '' ORDER BY site, from_day, until_day"
 )
 

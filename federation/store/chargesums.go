@@ -9,7 +9,7 @@ import (
 	"fsub/federation"
 )
 
-const selectChargeSums = "SELECT user_name, account, qos, tres, end_time / $1, SUM((end_time - start_time) / 1000000), SUM(amount), COUNT(*) FROM charges " +
+const selectChargeSums = "SELECT user_name, account, qos, tres, end_time / $1, CAST(SUM((end_time - start_time) / 1000000) AS BIGINT), CAST(SUM(amount) AS BIGINT), COUNT(*) FROM charges " +
 	"WHERE end_time >= $2 AND price_from <> '' GROUP BY user_name, account, qos, tres, end_time / $1, (end_time - start_time) / $1"
 
 // ChargeSums implements [federation.ChargeSummer].
@@ -26,7 +26,7 @@ func (s *books) ChargeSums(ctx context.Context, since time.Time, step time.Durat
 	return all, nil
 }
 
-const selectDirectSums = "SELECT g.user_name, g.account, g.qos, t.word, l.end_time / $1, SUM(l.end_time - l.start_time - l.suspended), SUM(l.amount), COUNT(*) FROM ledger l " +
+const selectDirectSums = "SELECT g.user_name, g.account, g.qos, t.word, l.end_time / $1, CAST(SUM(l.end_time - l.start_time - l.suspended) AS BIGINT), CAST(SUM(l.amount) AS BIGINT), COUNT(*) FROM ledger l " +
 	"JOIN ledger_words t ON t.id = l.tres JOIN ledger_groups g ON g.id = l.grp " +
 	"WHERE l.site = (SELECT id FROM ledger_words WHERE word = $2) AND l.end_time >= $3 AND l.end_time < $4 AND l.kind = $5 GROUP BY g.user_name, g.account, g.qos, t.word, l.end_time / $1, (l.end_time - l.start_time - l.suspended) / $1"
 

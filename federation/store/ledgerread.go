@@ -193,7 +193,7 @@ func selectSums(q federation.SumQuery, p piece) (string, []any, error) {
 		if i < 0 || i >= len(names) {
 			return "", nil, fmt.Errorf("%w: sums have no number %d", federation.ErrInvalid, i)
 		}
-		sums = append(sums, "SUM(t."+names[i]+")")
+		sums = append(sums, "CAST(SUM(t."+names[i]+") AS BIGINT)")
 	}
 	w := where{}
 	w.and("t.period >= %s", p.from)

@@ -14,8 +14,7 @@ import (
 var _ action.OperationStore = (*Store)(nil)
 
 const (
-	insertOperation  = "INSERT INTO operations (id, at, data, ended, told) VALUES ($1, $2, $3, 0, 0)"
-	newestOperation  = "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = 'operations'"
+	insertOperation  = "INSERT INTO operations (at, data, ended, told) VALUES ($1, $2, 0, 0) RETURNING id"
 	selectOperations = "SELECT id, at, data, ended, told, (SELECT COUNT(*) FROM operation_jobs WHERE op = id), " +
 		"(SELECT COUNT(*) FROM operation_jobs WHERE op = id AND settled > 0), (SELECT COUNT(*) FROM operation_jobs WHERE op = id AND failed) " +
 		"FROM (SELECT * FROM operations WHERE ended = 0 OR NOT $1 ORDER BY id DESC LIMIT $2) AS newest ORDER BY id"
@@ -59,13 +58,8 @@ func (s *operations) AddOperation(ctx context.Context, op *action.Operation, ite
 		rows[i] = []any{nil, int64(v.N), int64(v.Job), tasks, string(v.Site), int64(v.Restarts), v.Seq, nanos(v.Asked), int64(v.Settled), v.Failed, v.Note}
 	}
 	var id int64
-	err = s.writer.submit(ctx, func(t *tx) error {
-		last, _, err := t.number(newestOperation)
-		if err != nil {
-			return err
-		}
-		id = last + 1
-		if _, err := t.exec(insertOperation, id, nanos(op.At), data); err != nil {
+	err = s.writer.submit(ctx, func(t *tx) (err error) {
+		if id, _, err = t.number(insertOperation, nanos(op.At), data); err != nil {
 			return err
 		}
 		for _, args := range rows {
