@@ -249,6 +249,10 @@ func (s *Store) noteCopy(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	s.copied = copiedAt(version)
+	s.compared = func(t *tx) error {
+		_, err := t.exec("PRAGMA user_version = 0")
+		return err
+	}
 	var vacuum int
 	if err := s.readers.QueryRowContext(ctx, "PRAGMA auto_vacuum").Scan(&vacuum); err != nil {
 		return err
@@ -274,8 +278,5 @@ func (s *Store) Copied() time.Time { return s.copied }
 
 // Compared notes that all live jobs were looked for at the sites.
 func (s *Store) Compared(ctx context.Context) error {
-	return s.writer.submit(ctx, func(t *tx) error {
-		_, err := t.exec("PRAGMA user_version = 0")
-		return err
-	})
+	return s.writer.submit(ctx, s.compared)
 }

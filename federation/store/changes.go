@@ -10,14 +10,11 @@ import (
 	"fsub/federation/reasons"
 )
 
-// The log of changes has one row for each transaction, and the transactions are numbered in the order of their commits, without gaps:
-// there is one writer, which stores its counters with each of them. So whoever sees number n sees all below it, and the
-// highest number that a reader sees is its safe mark.
+// The log of changes has one row for each transaction, and the transactions are numbered in the order of their commits, without gaps.
+// So a reader that sees number n sees all below it, and the highest number that it sees is its safe mark.
 //
-// Where several daemons share a PostgreSQL, the number must come from "UPDATE meta SET change_seq = change_seq + 1 RETURNING
-// change_seq" as the last statement before the COMMIT: the lock on that row is held until the commit is visible to others,
-// so that the same holds there and readers change in nothing. What that costs is that commits follow one another, and each is of many
-// writes already.
+// On SQLite there is one writer, which stores its counters with each transaction. On PostgreSQL a lock is held from before the number is taken until the commit
+// is visible to others (see pgSession.commit). That costs that commits follow one another, and each is of many writes.
 
 // Bounds of the log. A follower that is further behind reads everything anew.
 const (
@@ -32,7 +29,7 @@ const (
 	// From the mark itself: that it is there shows that nothing after it has been trimmed. Its changes are not read again: a follower
 	// asks twice a second, and the newest commit may tell of a hundred thousand jobs.
 	selectChanges = "SELECT seq, at, CASE WHEN seq > $1 THEN changes ELSE '[]' END FROM change_log WHERE seq >= $1 ORDER BY seq LIMIT $2"
-	newestChange  = "SELECT change_seq FROM meta"
+	newestChange  = "SELECT MAX(seq) FROM change_log" // it is never empty
 	trimChanges   = "DELETE FROM change_log WHERE seq <= (SELECT MAX(seq) FROM (SELECT seq, at, total FROM change_log ORDER BY seq LIMIT $1) AS oldest " +
 		"WHERE at < $2 OR total <= $3)"
 )
@@ -86,6 +83,9 @@ func (r *changeRecord) change() journal.Change {
 	return c
 }
 
+// trimDue tells that old commits are to be deleted with the next one.
+func (t *tx) trimDue() bool { return t.changeSeq > 0 && t.changeSeq%trimEvery == 0 }
+
 // writeLog stores what this transaction has noted, under the next number.
 func (t *tx) writeLog() error {
 	if len(t.log) == 0 {
@@ -101,7 +101,7 @@ func (t *tx) writeLog() error {
 	if _, err := t.exec(insertChanges, t.changeSeq, t.changedAt, t.changeTotal, text); err != nil {
 		return err
 	}
-	if t.changeSeq%trimEvery != 0 {
+	if !t.trimDue() {
 		return nil
 	}
 	_, err = t.exec(trimChanges, trimStep, t.changedAt-int64(t.keepFor), t.changeTotal-t.keepChanges)

@@ -25,6 +25,12 @@ func (s *Store) Commit(ctx context.Context, b *journal.Batch) error {
 				return err
 			}
 		}
+		if len(b.Moves) == 0 {
+			return nil
+		}
+		if err := t.db.settle(); err != nil { // so that what has moved is told before
+			return err
+		}
 		for i := range b.Moves {
 			t.note(journal.Change{Kind: journal.ChangeMove, Move: &b.Moves[i]})
 		}
@@ -117,22 +123,26 @@ func jobChange(j *federation.Job, how journal.ChangeHow) journal.Change {
 }
 
 // step does one statement, with the number that only the transaction can give.
-func (t *tx) step(s *step) error {
+func (t *tx) step(s *step) (err error) {
 	switch s.text {
 	case updateJob:
-		t.rev++
-		s.args[0] = t.rev
+		s.args[0], err = t.next(&t.rev, revs)
 	case insertJob:
-		t.rev++
-		s.args[1] = t.rev
+		s.args[1], err = t.next(&t.rev, revs)
 	case insertEvent:
-		t.eventSeq++
-		s.args[1] = t.eventSeq
+		s.args[1], err = t.next(&t.eventSeq, eventSeqs)
 	case insertRequest:
-		t.requestSeq++
-		s.args[0], s.note.Number = t.requestSeq, t.requestSeq
+		s.note.Number, err = t.next(&t.requestSeq, requestSeqs)
+		s.args[0] = s.note.Number
 	}
-	rows, err := t.exec(s.text, s.args...)
+	if err != nil {
+		return err
+	}
+	return t.later(func(rows int64, err error) error { return t.stepped(s, rows, err) }, s.text, s.args...)
+}
+
+// stepped notes what s has changed, or says what went wrong.
+func (t *tx) stepped(s *step, rows int64, err error) error {
 	if err == nil && rows == 0 && (s.text == updateJob || s.text == updateSpec) {
 		err = federation.ErrNotFound
 	}

@@ -120,8 +120,9 @@ func namesOf(columns ...column) string {
 var jobColumns = namesOf(fixedColumns...) + ", " + namesOf(changingColumns...)
 
 var (
-	insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, len(fixedColumns)+len(changingColumns)) + " ON CONFLICT (id) DO NOTHING"
-	updateJob = "UPDATE jobs SET (rev, " + namesOf(changingColumns...) + ") = " + list(1, 1+len(changingColumns)) + " WHERE id = " + list(2+len(changingColumns), 1)
+	insertNewJob = "INSERT INTO jobs (" + jobColumns + ") VALUES " + list(1, len(fixedColumns)+len(changingColumns))
+	insertJob    = insertNewJob + " ON CONFLICT (id) DO NOTHING"
+	updateJob    = "UPDATE jobs SET (rev, " + namesOf(changingColumns...) + ") = " + list(1, 1+len(changingColumns)) + " WHERE id = " + list(2+len(changingColumns), 1)
 )
 
 // jobValues are those of all columns.

@@ -57,8 +57,9 @@ func (s *jobs) createOnce(ctx context.Context, j *federation.Job, p *sbatch.Payl
 	if err != nil {
 		return false, fmt.Errorf("create job: %w", err)
 	}
-	err = s.writer.submitOf(ctx, int64(j.UID), sizeOf(values)+sizeOf(payload), func(t *tx) error {
-		if again = false; key != "" {
+	w := write{user: int64(j.UID), size: sizeOf(values) + sizeOf(payload), ids: 1}
+	w.do = func(t *tx) error {
+		if again = false; key != "" && (t.shared == nil || t.careful) { // else the key is refused if it is there, and all is done again
 			known, err := t.ofKey(job.UID, key)
 			if err != nil || known != 0 {
 				job.ID, again = known, err == nil
@@ -77,8 +78,8 @@ func (s *jobs) createOnce(ctx context.Context, j *federation.Job, p *sbatch.Payl
 			return err
 		}
 		return t.createComponents(&job)
-	})
-	if err != nil {
+	}
+	if err = s.writer.put(ctx, &w); err != nil {
 		return false, fmt.Errorf("create job: %w", err)
 	}
 	if again {
@@ -91,10 +92,36 @@ func (s *jobs) createOnce(ctx context.Context, j *federation.Job, p *sbatch.Payl
 
 // createJob sets the ID and Rev in values and stores the job.
 func (t *tx) createJob(values, payload []any) (federation.JobID, int64, error) {
-	id := t.nextJob
-	t.rev++
+	id, rev, err := t.insertJob(values)
+	if err != nil {
+		return 0, 0, err
+	}
+	payload[0] = int64(id)
+	if err := t.later(nil, insertPayload, payload...); err != nil {
+		return 0, 0, err
+	}
+	t.note(journal.Change{Kind: journal.ChangeJob, How: journal.Created, Job: id, State: string(federation.Pending)})
+	return id, rev, nil
+}
+
+// insertJob stores the job under the next free ID.
+func (t *tx) insertJob(values []any) (id federation.JobID, rev int64, err error) {
+	if t.shared == nil {
+		t.rev++
+		id, rev = t.nextJob, t.rev
+	} else {
+		d, err := t.shared.job(t)
+		if err != nil {
+			return 0, 0, err
+		}
+		id, rev = d.id, d.rev
+	}
+	values[0], values[1] = int64(id), rev
+	if t.shared != nil && !t.careful { // an ID that a job has fails all of the group, who then are done again, carefully
+		return id, rev, t.later(nil, insertNewJob, values...)
+	}
+	searched := false
 	for {
-		values[0], values[1] = int64(id), t.rev
 		rows, err := t.exec(insertJob, values...)
 		if err != nil {
 			return 0, 0, err
@@ -102,24 +129,35 @@ func (t *tx) createJob(values, payload []any) (federation.JobID, int64, error) {
 		if rows == 1 {
 			break
 		}
+		t.nextJob, searched = id, true
 		if id, err = t.freeID(); err != nil {
 			return 0, 0, err
 		}
+		values[0] = int64(id)
 	}
-	payload[0] = int64(id)
-	if _, err := t.exec(insertPayload, payload...); err != nil {
-		return 0, 0, err
+	switch {
+	case t.shared == nil:
+		t.goOn(id)
+	case searched:
+		err = t.goOnAfter(id)
 	}
+	return id, rev, err
+}
+
+// goOn has the search for the next free ID begin after one.
+func (t *tx) goOn(id federation.JobID) {
 	if t.nextJob = id + 1; id == t.last {
 		t.nextJob = t.first
 	}
-	t.note(journal.Change{Kind: journal.ChangeJob, How: journal.Created, Job: id, State: string(federation.Pending)})
-	return id, t.rev, nil
 }
 
 // ReserveIDs implements [federation.JobStore].
 func (s *jobs) ReserveIDs(ctx context.Context, n int) (ids []federation.JobID, err error) {
-	err = s.writer.submit(ctx, func(t *tx) error {
+	err = s.writer.submit(ctx, func(t *tx) (err error) {
+		if t.shared != nil {
+			ids, err = t.shared.reserve(t, n)
+			return err
+		}
 		ids = make([]federation.JobID, 0, n)
 		for len(ids) < n {
 			more, err := t.freeRun(n - len(ids))
@@ -132,10 +170,7 @@ func (s *jobs) ReserveIDs(ctx context.Context, n int) (ids []federation.JobID, e
 				}
 				ids = append(ids, id)
 			}
-			last := ids[len(ids)-1]
-			if t.nextJob = last + 1; last == t.last {
-				t.nextJob = t.first
-			}
+			t.goOn(ids[len(ids)-1])
 		}
 		return nil
 	})
@@ -152,12 +187,14 @@ func (t *tx) createComponents(leader *federation.Job) error {
 		spec := leader.Spec.Het[i]
 		spec.Het = nil
 		c.ID, c.Spec, c.Component = leader.ID+federation.JobID(i)+1, &spec, &federation.HetComponent{Leader: leader.ID, Offset: i + 1}
-		t.rev++
-		c.Rev = t.rev
 		values, err := jobValues(&c)
 		if err != nil {
 			return err
 		}
+		if c.Rev, err = t.next(&t.rev, revs); err != nil {
+			return err
+		}
+		values[1] = c.Rev
 		rows, err := t.exec(insertJob, values...)
 		if err == nil && rows == 0 {
 			err = federation.ErrConflict
@@ -166,9 +203,7 @@ func (t *tx) createComponents(leader *federation.Job) error {
 			return err
 		}
 		t.note(journal.Change{Kind: journal.ChangeJob, How: journal.Created, Job: c.ID, State: string(c.State)})
-		if t.nextJob = c.ID + 1; c.ID == t.last {
-			t.nextJob = t.first
-		}
+		t.goOn(c.ID)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,7 +34,7 @@ const rowsAtOnce = 50
 var (
 	insertEntry   = insertEntries(1)
 	insertMany    = insertEntries(rowsAtOnce)
-	replaceEntry  = "INSERT OR REPLACE" + strings.TrimPrefix(strings.TrimSuffix(insertEntry, " ON CONFLICT DO NOTHING"), "INSERT")
+	replaceEntry  = strings.TrimSuffix(insertEntry, "DO NOTHING") + "(" + ledgerKey + ") DO UPDATE SET (" + ledgerValues + ") = " + list(6, ledgerWidth-5)
 	addDay        = addSums("ledger_days", 1)
 	addManyDays   = addSums("ledger_days", rowsAtOnce)
 	addMonth      = addSums("ledger_months", 1)
@@ -225,25 +224,13 @@ func (b *booking) one(e *ledger.Entry) error {
 }
 
 // read is what the ledger says of a run now.
-func (b *booking) read(key []any) (ledger.Entry, error) {
-	stmt, err := b.t.prepared(selectEntryNamed)
-	if err != nil {
-		return ledger.Entry{}, err
+func (b *booking) read(key []any) (e ledger.Entry, err error) {
+	found := false
+	err = b.t.each(func(r *row) { e, found = readEntry(r), true }, selectEntryNamed, key...)
+	if err == nil && !found { // it was there when it was not inserted
+		err = fmt.Errorf("%w: a row of the ledger is gone", federation.ErrUnavailable)
 	}
-	rows, err := stmt.QueryContext(context.Background(), key...)
-	if err != nil {
-		return ledger.Entry{}, databaseError(err)
-	}
-	defer rows.Close()
-	r := newRow(entryWidth)
-	if !rows.Next() {
-		return ledger.Entry{}, databaseError(cmp.Or(rows.Err(), errClosed))
-	}
-	if err := rows.Scan(r.into...); err != nil {
-		return ledger.Entry{}, databaseError(err)
-	}
-	e := readEntry(r)
-	return e, r.err
+	return e, err
 }
 
 func (b *booking) values(args []any, e *ledger.Entry) ([]any, error) {

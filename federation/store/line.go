@@ -12,6 +12,7 @@ type line struct {
 	came chan struct{} // holds one: there is a write
 
 	mu    sync.Mutex
+	ids   int // job IDs that those who wait take
 	users map[int64][]*write
 	order []int64 // users who have writes here, the next one first
 }
@@ -37,6 +38,7 @@ func (l *line) add(ctx context.Context, closing <-chan struct{}, late <-chan tim
 		l.order = append(l.order, p.user)
 	}
 	l.users[p.user] = append(l.users[p.user], p)
+	l.ids += p.ids
 	l.tell()
 	return nil
 }
@@ -58,6 +60,7 @@ func (l *line) next() *write {
 	user := l.order[0]
 	l.order = l.order[1:]
 	p := l.users[user][0]
+	l.ids -= p.ids
 	l.users[user][0] = nil
 	if rest := l.users[user][1:]; len(rest) > 0 {
 		l.users[user] = rest
@@ -70,6 +73,13 @@ func (l *line) next() *write {
 	}
 	<-l.room
 	return p
+}
+
+// numbers is how many job IDs they take.
+func (l *line) numbers() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ids
 }
 
 // waiting is how many there are.

@@ -7,18 +7,67 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
+	"slices"
+	"strconv"
 )
 
-//go:embed migrations/sqlite/*.sql
+//go:embed migrations
 var migrations embed.FS
 
-// migrate brings the schema up to date: migration n of the folder leads from schema version n-1 to n. Each is one
-// transaction together with the version it reaches. A migration that was released is never changed.
+// migration leads from the schema version before its own to its own.
+type migration struct {
+	version int
+	name    string
+	text    string
+}
+
+// migrationsOf are those of a database, in order. Those that both databases take stand in migrations, in SQLite's words (see forPostgres); where they must
+// differ, each has a file of that number in the folder of its name. PostgreSQL begins with the tables as they were when it was added. One that was released is
+// never changed.
+func migrationsOf(dialect string) (all []migration, err error) {
+	for _, dir := range []string{"migrations", "migrations/" + dialect} {
+		files, err := fs.Glob(migrations, dir+"/*.sql")
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range files {
+			text, err := fs.ReadFile(migrations, name)
+			if err != nil {
+				return nil, err
+			}
+			version, err := strconv.Atoi(path.Base(name)[:4])
+			if err != nil {
+				return nil, fmt.Errorf("%s: its name must begin with its number", name)
+			}
+			all = append(all, migration{version, name, string(text)})
+		}
+	}
+	slices.SortFunc(all, func(a, b migration) int { return a.version - b.version })
+	return all, nil
+}
+
+// NewestSchema is the version of the schema that this program writes. It opens no store of a newer one.
+func NewestSchema() int {
+	all, _ := migrationsOf("sqlite")
+	return all[len(all)-1].version
+}
+
+// knownVersion refuses a store that a newer program has written.
+func knownVersion(name string, version int) error {
+	if newest := NewestSchema(); version > newest {
+		return fmt.Errorf("store %s: its schema has version %d and this fed knows up to %d: run the newer fed that wrote it, "+
+			"or restore a copy made before that", name, version, newest)
+	}
+	return nil
+}
+
+// migrate brings the schema of a SQLite store up to date. Each migration is one transaction together with the version it reaches.
 //
 // What was there before is copied first, and can be put back with the fed that wrote it. Where there is no room for the copy nothing is changed.
 func migrate(ctx context.Context, conn *sql.Conn, c Config) error {
 	path, log := c.Path, c.Logger
-	files, err := fs.Glob(migrations, "migrations/sqlite/*.sql") // sorted
+	all, err := migrationsOf("sqlite")
 	if err != nil {
 		return err
 	}
@@ -26,36 +75,29 @@ func migrate(ctx context.Context, conn *sql.Conn, c Config) error {
 	if err != nil {
 		return openError(path, err)
 	}
-	if version > len(files) {
-		return fmt.Errorf("store %s: its schema has version %d and this fed knows up to %d: run the newer fed that wrote it, "+
-			"or restore a copy made before that", path, version, len(files))
+	if err := knownVersion(path, version); err != nil {
+		return err
 	}
-	if version > 0 && version < len(files) && !c.Volatile {
+	if version > 0 && version < len(all) && !c.Volatile {
 		if err := copyBefore(ctx, conn, path, version); err != nil {
 			return fmt.Errorf("store %s: copy it before its schema is changed: %w; nothing was changed", path, err)
 		}
 		log.Info("store copied before its schema is changed", "copy", copyName(path, version))
 	}
 	from := version
-	for ; version < len(files); version++ {
-		text, err := fs.ReadFile(migrations, files[version])
-		if err != nil {
-			return err
+	for _, m := range all {
+		if m.version <= version {
+			continue
 		}
-		if err := migrateTo(ctx, conn, version+1, string(text)); err != nil {
-			return openError(path, fmt.Errorf("%s: %w", files[version], err))
+		if err := migrateTo(ctx, conn, m); err != nil {
+			return openError(path, fmt.Errorf("%s: %w", m.name, err))
 		}
+		version = m.version
 	}
 	if version > from {
 		log.Info("store schema migrated", "from", from, "version", version)
 	}
 	return nil
-}
-
-// NewestSchema is the version of the schema that this program writes. It opens no store of a newer one.
-func NewestSchema() int {
-	files, _ := fs.Glob(migrations, "migrations/sqlite/*.sql")
-	return len(files)
 }
 
 func copyName(path string, version int) string { return fmt.Sprintf("%s.schema-%d", path, version) }
@@ -88,16 +130,16 @@ func schemaVersion(ctx context.Context, conn *sql.Conn) (version int, err error)
 	return version, err
 }
 
-func migrateTo(ctx context.Context, conn *sql.Conn, version int, text string) error {
+func migrateTo(ctx context.Context, conn *sql.Conn, m migration) error {
 	t, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer t.Rollback()
-	if _, err := t.ExecContext(ctx, text); err != nil {
+	if _, err := t.ExecContext(ctx, m.text); err != nil {
 		return err
 	}
-	if _, err := t.ExecContext(ctx, "INSERT INTO schema_version (version) VALUES ($1)", version); err != nil {
+	if _, err := t.ExecContext(ctx, "INSERT INTO schema_version (version) VALUES ($1)", m.version); err != nil {
 		return err
 	}
 	return t.Commit()

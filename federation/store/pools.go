@@ -67,9 +67,12 @@ func (t *tx) putPool(site string, r *federation.PoolRecord) error {
 	if data == nil {
 		data = []byte{} // nil would be NULL
 	}
-	t.poolSeq++
+	seq, err := t.next(&t.poolSeq, poolSeqs)
+	if err != nil {
+		return err
+	}
 	t.note(journal.Change{Kind: journal.ChangePool, Job: r.Job, Site: federation.SiteName(site), State: string(r.Kind) + " " + r.ID})
-	_, err := t.exec(upsertPool, t.poolSeq, site, string(r.Kind), r.ID, int64(r.Job), nanos(r.Closed), data)
+	_, err = t.exec(upsertPool, seq, site, string(r.Kind), r.ID, int64(r.Job), nanos(r.Closed), data)
 	switch {
 	case err != nil:
 	case !r.Closed.IsZero():

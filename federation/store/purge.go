@@ -54,7 +54,7 @@ const (
 // shrink gives space back that nothing uses any more. The file is cut when the WAL has been copied into it. A store that was made before this was possible
 // keeps its space, for what comes next.
 func (s *cleaner) shrink(ctx context.Context) error {
-	for {
+	for s.shrinks {
 		left := int64(0)
 		err := s.writer.submit(ctx, func(t *tx) error {
 			free, _, err := t.number("PRAGMA freelist_count")
@@ -66,25 +66,16 @@ func (s *cleaner) shrink(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("give back what the store does not use: %w", err)
 		}
-		if left <= shrinkPages || !s.shrinks {
+		if left <= shrinkPages {
 			return nil
 		}
 	}
+	return nil
 }
 
 // vacuum gives pages back. The pragma does one with each step.
 func (t *tx) vacuum(pages int64) error {
-	rows, err := t.conn.QueryContext(context.Background(), fmt.Sprintf("PRAGMA incremental_vacuum(%d)", pages))
-	if err != nil {
-		return databaseError(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-	}
-	if err := rows.Err(); err != nil {
-		return databaseError(err)
-	}
-	return nil
+	return t.each(func(*row) {}, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", pages))
 }
 
 // PurgeHistory deletes what happened to nodes and sites before a time, and what the rules of health said then, and returns how many lines.

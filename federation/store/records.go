@@ -32,9 +32,10 @@ func (s *owned) Records(ctx context.Context, kind, owner string) ([]records.Reco
 // PutRecord implements [records.Store].
 func (s *owned) PutRecord(ctx context.Context, r *records.Record, audit ...audit.Entry) error {
 	rev := int64(0)
-	err := s.writer.submit(ctx, func(t *tx) error {
-		t.rev++
-		rev = t.rev
+	err := s.writer.submit(ctx, func(t *tx) (err error) {
+		if rev, err = t.next(&t.rev, revs); err != nil {
+			return err
+		}
 		if err := t.putRecord(r, rev); err != nil {
 			return err
 		}

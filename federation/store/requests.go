@@ -65,11 +65,14 @@ func (t *tx) waiting(r *action.Request, args []any, most int64) (int64, error) {
 
 // addRequest adds r, whose values args are, under the next number.
 func (t *tx) addRequest(r *action.Request, args []any) (int64, error) {
-	t.requestSeq++
-	args[0] = t.requestSeq
-	t.note(journal.Change{Kind: journal.ChangeRequest, How: journal.Created, Job: r.Job, Number: t.requestSeq, State: string(r.Kind), Who: fmt.Sprint(r.UID)})
-	_, err := t.exec(insertRequest, args...)
-	return t.requestSeq, err
+	seq, err := t.next(&t.requestSeq, requestSeqs)
+	if err != nil {
+		return 0, err
+	}
+	args[0] = seq
+	t.note(journal.Change{Kind: journal.ChangeRequest, How: journal.Created, Job: r.Job, Number: seq, State: string(r.Kind), Who: fmt.Sprint(r.UID)})
+	_, err = t.exec(insertRequest, args...)
+	return seq, err
 }
 
 // requestValues are what insertRequest wants. The first, the number, is for the transaction to fill in.

@@ -24,7 +24,7 @@ type row struct {
 }
 
 func newRow(columns int) *row {
-	r := &row{values: make([]any, columns), into: make([]any, columns), known: make(map[string]string)}
+	r := &row{values: make([]any, columns), into: make([]any, columns)}
 	for i := range r.values {
 		r.into[i] = &r.values[i]
 	}
@@ -57,6 +57,9 @@ func (r *row) word() string {
 	s := r.text()
 	if k, ok := r.known[s]; ok {
 		return k
+	}
+	if r.known == nil {
+		r.known = make(map[string]string)
 	}
 	if len(r.known) < 10_000 {
 		r.known[s] = s
@@ -101,15 +104,20 @@ func queryInto(ctx context.Context, db *sql.DB, take func(*row), text string, ar
 	if err != nil {
 		return readError(ctx, err)
 	}
+	return eachRow(rows, take, func(err error) error { return readError(ctx, err) })
+}
+
+// eachRow calls take with each of rows, and closes them. fault is what an error of the database becomes.
+func eachRow(rows *sql.Rows, take func(*row), fault func(error) error) error {
 	defer rows.Close()
 	columns, err := rows.Columns()
 	if err != nil {
-		return readError(ctx, err)
+		return fault(err)
 	}
 	r := newRow(len(columns))
 	for rows.Next() {
 		if err := rows.Scan(r.into...); err != nil {
-			return readError(ctx, err)
+			return fault(err)
 		}
 		r.next = 0
 		take(r)
@@ -118,7 +126,7 @@ func queryInto(ctx context.Context, db *sql.DB, take func(*row), text string, ar
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return readError(ctx, err)
+		return fault(err)
 	}
 	return nil
 }

@@ -185,7 +185,7 @@ func sqliteURL(path string, q url.Values) string {
 func classify(err error) error {
 	var e sqlite3.Error
 	if !errors.As(err, &e) {
-		return federation.ErrUnavailable
+		return postgresClass(err)
 	}
 	switch e.ExtendedCode {
 	case sqlite3.ErrConstraintForeignKey:
@@ -204,7 +204,7 @@ func classify(err error) error {
 func advice(err error) string {
 	var e sqlite3.Error
 	if !errors.As(err, &e) {
-		return ""
+		return postgresWords(err)
 	}
 	switch e.Code {
 	case sqlite3.ErrFull:

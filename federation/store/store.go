@@ -16,6 +16,9 @@ import (
 
 // Config says where the state is kept and which job IDs may be given.
 type Config struct {
+	// Postgres is where the state is kept instead of a SQLite file; nil: in the file.
+	Postgres *Postgres
+
 	// Path of the database file. Its directory is created if need be, for this user only. SQLite keeps two more files
 	// beside it (-wal and -shm) that belong to it: copy or move the three together and only while no daemon runs.
 	Path string
@@ -57,8 +60,9 @@ type Store struct {
 	*past        // what jobs that ended have used, how long they ran and waited
 	*cleaner     // deletes what is old
 
-	copied  time.Time   // see Copied
-	closers []io.Closer // in the order in which they are closed
+	copied   time.Time       // see Copied
+	compared func(*tx) error // see Compared
+	closers  []io.Closer     // in the order in which they are closed
 }
 
 // database is what the parts of a store share.
@@ -102,7 +106,11 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, err
 	}
 	s := new(Store)
-	if err := s.open(ctx, c); err != nil {
+	open := s.openSQLite
+	if c.Postgres != nil {
+		open = s.openPostgres
+	}
+	if err := open(ctx, c); err != nil {
 		s.closeAll()
 		return nil, err
 	}
@@ -129,7 +137,7 @@ func (c *Config) complete() error {
 	if c.FirstID > c.LastID {
 		return fmt.Errorf("store: range of job IDs: first %d is above last %d", c.FirstID, c.LastID)
 	}
-	if c.Path == "" && !c.Volatile {
+	if c.Path == "" && !c.Volatile && c.Postgres == nil {
 		return fmt.Errorf("store: no path for the database")
 	}
 	if c.Logger == nil {
@@ -138,7 +146,7 @@ func (c *Config) complete() error {
 	return nil
 }
 
-func (s *Store) open(ctx context.Context, c Config) error {
+func (s *Store) openSQLite(ctx context.Context, c Config) error {
 	if c.Path == "" {
 		dir, err := os.MkdirTemp("", "fsub-store-")
 		if err != nil {
@@ -168,10 +176,11 @@ func (s *Store) open(ctx context.Context, c Config) error {
 	if err := migrate(ctx, conn, c); err != nil {
 		return err
 	}
-	w, err := startWriter(ctx, conn, c)
+	t, err := counted(ctx, conn, c)
 	if err != nil {
 		return openError(c.Path, err)
 	}
+	w := startWriter(t, c, startCheckpointer(c.Path, c.Volatile, c.Logger))
 	s.have(database{readers: sqliteReaders(c.Path), writer: w}, c)
 	s.closers = append([]io.Closer{w, w.wal, s.readers}, s.closers...)
 	return s.noteCopy(ctx, c.Logger)

@@ -12,12 +12,12 @@ const (
 	selectKey     = "SELECT job_id FROM submission_keys WHERE uid = $1 AND key = $2"
 	selectKeyOf   = "SELECT key FROM submission_keys WHERE job_id = $1"
 	insertKey     = "INSERT INTO submission_keys (uid, key, job_id) VALUES ($1, $2, $3)"
-	addHolding    = "INSERT INTO holdings (uid, bytes) VALUES ($1, $2) ON CONFLICT (uid) DO UPDATE SET bytes = bytes + excluded.bytes"
+	addHolding    = "INSERT INTO holdings (uid, bytes) VALUES ($1, $2) ON CONFLICT (uid) DO UPDATE SET bytes = holdings.bytes + excluded.bytes"
 	selectHolding = "SELECT (SELECT COUNT(*) FROM jobs WHERE live AND uid = $1), (SELECT COUNT(*) FROM jobs WHERE live), " +
 		"COALESCE((SELECT bytes FROM holdings WHERE uid = $1), 0), (SELECT COALESCE(SUM(length(spec)), 0) FROM jobs WHERE live AND uid = $1)"
 	countRequests = "SELECT COUNT(*) FROM requests WHERE uid = $1"
 	// A job that is deleted takes its payload with it.
-	releaseHolding = "UPDATE holdings SET bytes = MAX(0, bytes - freed.n) FROM (SELECT jobs.uid AS owner, " +
+	releaseHolding = "UPDATE holdings SET bytes = CASE WHEN bytes > freed.n THEN bytes - freed.n ELSE 0 END FROM (SELECT jobs.uid AS owner, " +
 		"SUM(length(script) + length(argv) + length(environment)) AS n FROM payloads JOIN jobs ON jobs.id = payloads.job_id " +
 		"WHERE jobs.id IN (" + selectEnded + ") GROUP BY jobs.uid) AS freed WHERE holdings.uid = freed.owner"
 )
@@ -84,9 +84,8 @@ func (t *tx) submitted(j *federation.Job, payload []any, key string) error {
 			size += len(b)
 		}
 	}
-	if _, err := t.exec(addHolding, int64(j.UID), int64(size)); err != nil || key == "" {
+	if err := t.later(nil, addHolding, int64(j.UID), int64(size)); err != nil || key == "" {
 		return err
 	}
-	_, err := t.exec(insertKey, int64(j.UID), key, int64(j.ID))
-	return err
+	return t.later(nil, insertKey, int64(j.UID), key, int64(j.ID))
 }

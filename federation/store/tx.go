@@ -1,8 +1,6 @@
 package store
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -13,12 +11,14 @@ import (
 // tx is the writer's transaction, one after the other on the same connection. Its errors wrap one of the federation's;
 // ErrUnavailable means that the transaction is lost.
 type tx struct {
-	conn        *sql.Conn
-	stmts       map[string]*sql.Stmt // by their text: each is prepared once
+	db          session
 	first, last federation.JobID
 	counters
 	stored counters // what the meta table holds
 	usedUp bool     // no ID is free: spares a search of the whole range, until jobs are deleted
+
+	shared  *sequences // on PostgreSQL: numbers come from there, and not from the counters
+	careful bool       // each write is done by itself
 
 	log         []changeRecord // of the transaction that is under way
 	changedAt   int64          // when the newest commit in the log was made
@@ -37,24 +37,14 @@ type counters struct {
 	changeSeq, changeTotal int64
 }
 
-func newTx(ctx context.Context, conn *sql.Conn, first, last federation.JobID) (*tx, error) {
-	t := &tx{conn: conn, stmts: make(map[string]*sql.Stmt), first: first, last: last}
-	row := conn.QueryRowContext(ctx, "SELECT next_job, rev, event_seq, request_seq, pool_seq, change_seq, change_total FROM meta")
-	if err := row.Scan(&t.nextJob, &t.rev, &t.eventSeq, &t.requestSeq, &t.poolSeq, &t.changeSeq, &t.changeTotal); err != nil {
-		return nil, err
-	}
-	if err := conn.QueryRowContext(ctx, "SELECT at FROM change_log WHERE seq = $1", t.changeSeq).Scan(&t.changedAt); err != nil {
-		return nil, err
-	}
-	if t.nextJob < first || t.nextJob > last {
-		t.nextJob = first // a new store, or the range was changed
-	}
-	t.stored = t.counters
-	return t, nil
+func newTx(db session, c Config) *tx {
+	return &tx{db: db, first: c.FirstID, last: c.LastID, keepChanges: c.KeepChanges, keepFor: c.KeepFor}
 }
 
 // apart does those of the group that can be done in one transaction and leaves in the others why they cannot.
 func (t *tx) apart(group []*write) error {
+	t.careful = true
+	defer func() { t.careful = false }()
 	return t.transaction(func() error {
 		for _, p := range group {
 			if p.err = t.savepoint(p); errors.Is(p.err, federation.ErrUnavailable) {
@@ -69,139 +59,92 @@ func (t *tx) apart(group []*write) error {
 func (t *tx) transaction(do func() error) error {
 	before := t.counters
 	t.log = t.log[:0]
-	_, err := t.exec("BEGIN")
+	err := t.db.begin()
 	if err == nil {
 		err = do()
 	}
 	if err == nil {
-		err = t.commit()
+		err = t.db.settle()
+	}
+	if err == nil {
+		err = t.db.commit(t)
 	}
 	if err != nil {
-		// It fails if the transaction is gone: SQLite itself ends it after some errors.
-		_, _ = t.exec("ROLLBACK")
+		t.db.rollback()
 		if t.nextJob != before.nextJob {
 			t.usedUp = false // what used them up is undone
 		}
 		t.counters = before
 	}
+	if t.shared != nil {
+		t.shared.ended()
+	}
 	return err
 }
 
-func (t *tx) commit() error {
-	if err := t.writeLog(); err != nil {
-		return err
+// next is the next number that c counts, or a sequence gives.
+func (t *tx) next(c *int64, sequence string) (int64, error) {
+	if t.shared != nil {
+		return t.shared.next(t, sequence)
 	}
-	if t.counters != t.stored {
-		_, err := t.exec("UPDATE meta SET next_job = $1, rev = $2, event_seq = $3, request_seq = $4, pool_seq = $5, change_seq = $6, change_total = $7",
-			int64(t.nextJob), t.rev, t.eventSeq, t.requestSeq, t.poolSeq, t.changeSeq, t.changeTotal)
-		if err != nil {
-			return err
-		}
-	}
-	if _, err := t.exec("COMMIT"); err != nil {
-		return err
-	}
-	t.stored = t.counters
-	return nil
+	*c++
+	return *c, nil
 }
 
 // savepoint does p so that its failure leaves nothing of it behind.
 func (t *tx) savepoint(p *write) error {
 	before, noted := t.counters, len(t.log)
-	if _, err := t.exec("SAVEPOINT one"); err != nil {
+	if err := t.later(nil, "SAVEPOINT one"); err != nil {
 		return err
 	}
 	failed := p.run(t)
+	if failed == nil {
+		failed = t.db.settle()
+	}
+	if failed == nil {
+		if _, failed = t.exec("RELEASE one"); failed == nil {
+			return nil
+		}
+	}
+	if errors.Is(failed, errAgain) { // this was the second time
+		failed = fmt.Errorf("%w: %w", federation.ErrUnavailable, failed)
+	}
 	if errors.Is(failed, federation.ErrUnavailable) {
 		return failed
 	}
-	if failed != nil {
-		t.counters, t.log = before, t.log[:noted]
-		if _, err := t.exec("ROLLBACK TO one"); err != nil {
-			return err
-		}
+	t.counters, t.log = before, t.log[:noted]
+	if _, err := t.exec("ROLLBACK TO one"); err != nil {
+		return err
 	}
-	if _, err := t.exec("RELEASE one"); err != nil {
+	if err := t.later(nil, "RELEASE one"); err != nil {
 		return err
 	}
 	return failed
 }
 
-// exec runs one statement. It never uses a caller's context: a statement that is interrupted would end everybody's
-// transaction.
-func (t *tx) exec(query string, args ...any) (rows int64, err error) {
-	s, err := t.prepared(query)
-	if err != nil {
-		return 0, err
-	}
-	r, err := s.ExecContext(context.Background(), args...)
-	if err != nil {
-		return 0, databaseError(err)
-	}
-	rows, err = r.RowsAffected()
-	if err != nil {
-		return 0, databaseError(err)
-	}
-	return rows, nil
+// exec runs one statement and returns how many rows it has changed.
+func (t *tx) exec(text string, args ...any) (rows int64, err error) { return t.db.exec(text, args) }
+
+// later is session.later; done may be nil.
+func (t *tx) later(done func(rows int64, err error) error, text string, args ...any) error {
+	return t.db.later(text, args, done)
+}
+
+// each calls take with each row of a query.
+func (t *tx) each(take func(*row), text string, args ...any) error {
+	return t.db.each(text, args, take)
 }
 
 // number runs a query that gives one number or no row at all.
-func (t *tx) number(query string, args ...any) (n int64, found bool, err error) {
-	s, err := t.prepared(query)
-	if err != nil {
-		return 0, false, err
-	}
-	switch err := s.QueryRowContext(context.Background(), args...).Scan(&n); err {
-	case nil:
-		return n, true, nil
-	case sql.ErrNoRows:
-		return 0, false, nil
-	default:
-		return 0, false, databaseError(err)
-	}
+func (t *tx) number(text string, args ...any) (n int64, found bool, err error) {
+	err = t.each(func(r *row) { n, found = r.int(), true }, text, args...)
+	return n, found, err
 }
 
 // numbers runs a statement that gives any number of rows, of one number each.
-func (t *tx) numbers(query string, args ...any) (all []int64, err error) {
-	s, err := t.prepared(query)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.QueryContext(context.Background(), args...)
-	if err != nil {
-		return nil, databaseError(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var n int64
-		if err := rows.Scan(&n); err != nil {
-			return nil, databaseError(err)
-		}
-		all = append(all, n)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, databaseError(err)
-	}
-	return all, nil
-}
-
-func (t *tx) prepared(query string) (*sql.Stmt, error) {
-	if s, ok := t.stmts[query]; ok {
-		return s, nil
-	}
-	s, err := t.conn.PrepareContext(context.Background(), query)
-	if err != nil {
-		return nil, databaseError(err)
-	}
-	t.stmts[query] = s
-	return s, nil
-}
-
-func (t *tx) close() error {
-	for _, s := range t.stmts {
-		s.Close()
-	}
-	return t.conn.Close()
+func (t *tx) numbers(text string, args ...any) (all []int64, err error) {
+	err = t.each(func(r *row) { all = append(all, r.int()) }, text, args...)
+	return all, err
 }
 
 // freeID returns the next free job ID: from nextJob to the end of the range, then from its beginning. Jobs that still
@@ -244,6 +187,14 @@ func (t *tx) freeRun(n int) ([]federation.JobID, error) {
 
 // roomFor moves on to where n IDs in a row are free.
 func (t *tx) roomFor(n int) error {
+	if t.shared != nil {
+		return t.shared.roomFor(t, n)
+	}
+	return t.searchRoom(n)
+}
+
+// searchRoom is roomFor from nextJob on.
+func (t *tx) searchRoom(n int) error {
 	wrapped := false
 	for id := t.nextJob; ; {
 		end := id + federation.JobID(n) - 1

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math"
@@ -37,6 +36,7 @@ type write struct {
 	ctx  context.Context
 	user int64 // whose it is; ours: the daemon's own
 	size int
+	ids  int             // job IDs that it takes
 	do   func(*tx) error // may be called twice: what it did the first time is rolled back then
 	err  error           // why it failed alone
 	done chan error      // holds one
@@ -87,17 +87,13 @@ type writer struct {
 	stopped chan struct{} // closed: all that was taken is answered
 	once    sync.Once
 	metrics *metrics
-	wal     *checkpointer
+	wal     *checkpointer // of SQLite
 
 	groupTime, storeWait time.Duration
 }
 
-func startWriter(ctx context.Context, conn *sql.Conn, c Config) (*writer, error) {
-	t, err := newTx(ctx, conn, c.FirstID, c.LastID)
-	if err != nil {
-		return nil, err
-	}
-	t.keepChanges, t.keepFor = c.KeepChanges, c.KeepFor
+// startWriter has t do what is submitted.
+func startWriter(t *tx, c Config, wal *checkpointer) *writer {
 	w := &writer{
 		tx:      t,
 		queue:   newLine(maxQueue),
@@ -105,19 +101,19 @@ func startWriter(ctx context.Context, conn *sql.Conn, c Config) (*writer, error)
 		closing: make(chan struct{}),
 		stopped: make(chan struct{}),
 		metrics: newMetrics(c.Metrics),
-		wal:     startCheckpointer(c.Path, c.Volatile, c.Logger),
+		wal:     wal,
 
 		groupTime: groupTime, storeWait: storeWait,
 	}
 	go w.run()
-	return w, nil
+	return w
 }
 
 // Close refuses further writes and waits for those that were taken.
 func (w *writer) Close() error {
 	w.once.Do(func() { close(w.closing) })
 	<-w.stopped
-	return w.tx.close()
+	return w.tx.db.close()
 }
 
 // submit has do done in the next transaction and waits until it is durable or refused. Cancelling ctx keeps a write that has
@@ -129,14 +125,19 @@ func (w *writer) submit(ctx context.Context, do func(*tx) error) error {
 
 // submitOf is submit for a user, of about so many bytes.
 func (w *writer) submitOf(ctx context.Context, user int64, size int, do func(*tx) error) error {
+	return w.put(ctx, &write{user: user, size: size, do: do})
+}
+
+// put is submit for a write that says more of itself.
+func (w *writer) put(ctx context.Context, p *write) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	p.ctx, p.done = ctx, make(chan error, 1)
 	var slow, late <-chan time.Time
 	if share.Asked(ctx) {
 		slow, late = time.After(keepsTurn), time.After(w.storeWait)
 	}
-	p := &write{ctx: ctx, user: user, size: size, do: do, done: make(chan error, 1)}
 	select {
 	case <-w.closing:
 		return errClosed
@@ -167,6 +168,9 @@ func (w *writer) submitOf(ctx context.Context, user int64, size int, do func(*tx
 		case <-late:
 			if p.fate.CompareAndSwap(0, withdrawn) {
 				return errSlow
+			}
+			if w.tx.shared != nil { // it may wait for a standby for hours
+				return ErrOpen
 			}
 		}
 	}
@@ -252,5 +256,7 @@ func (w *writer) round(next func() *write, most, bytes int, long time.Duration) 
 		}
 		p.done <- p.err
 	}
-	w.wal.committed()
+	if w.wal != nil {
+		w.wal.committed()
+	}
 }

@@ -1,0 +1,172 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"fsub/federation"
+)
+
+// skipAfterFailover is how many job IDs are left out when a standby took over: more than asynchronous replication loses.
+const skipAfterFailover = 10_000
+
+// first makes the connection of a store that is opened: the schema and the range of job IDs are right after it.
+func (s *pgSession) first(ctx context.Context, c Config) error {
+	if err := s.connect(ctx); err != nil {
+		return err
+	}
+	if err := s.takeStore(ctx); err != nil {
+		return err
+	}
+	found, err := risks(ctx, s.conn)
+	if err != nil {
+		return s.fault(err)
+	}
+	if len(found) > 0 && !c.Postgres.Unsafe {
+		return fmt.Errorf("store: %s: with its setting %s the server may lose jobs that users were told are submitted: change it, or accept that with store_unsafe: true", s.name, strings.Join(found, ", "))
+	}
+	if len(found) > 0 {
+		s.log.Warn("the database may lose what it has acknowledged", "settings", strings.Join(found, ", "))
+	}
+	if err := migratePostgres(ctx, s.conn, s.name, s.log); err != nil {
+		return err
+	}
+	return s.fault(s.inTransaction(ctx, func() error {
+		if err := s.setRange(ctx, c); err != nil {
+			return err
+		}
+		if err := s.recognize(ctx); err != nil {
+			return err
+		}
+		_, err := s.conn.Exec(ctx, "DELETE FROM commits WHERE at < $1", time.Now().Add(-24*time.Hour).UnixNano())
+		return err
+	}))
+}
+
+func (s *pgSession) inTransaction(ctx context.Context, do func() error) error {
+	tx, err := s.conn.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback(ctx)
+	if err := do(); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// connect makes a new connection to the primary, in the place of one that is lost.
+func (s *pgSession) connect(ctx context.Context) error {
+	config, err := s.current()
+	if err != nil {
+		return err
+	}
+	config.OnNotice = s.notice
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", federation.ErrUnavailable, s.name, err)
+	}
+	is, err := serverOf(ctx, conn)
+	if err == nil {
+		err = s.same(is)
+	} else {
+		err = s.fault(err)
+	}
+	if err == nil { // whatever the database or the role has as its default
+		_, err = conn.Exec(ctx, "SET synchronous_commit = on")
+	}
+	if err != nil {
+		closeNow(conn)
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conn, s.raw = conn, conn.PgConn().Conn()
+	if s.server == (server{}) {
+		s.server = is
+	}
+	return nil
+}
+
+// takeStore keeps other daemons out as long as the connection lasts. What remains of a connection that was lost goes when the server notices.
+func (s *pgSession) takeStore(ctx context.Context) error {
+	for deadline := time.Now().Add(takeLock); ; {
+		var taken bool
+		if err := s.conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", int64(lockStore)).Scan(&taken); err != nil {
+			return s.fault(err)
+		}
+		if taken {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	var holder string
+	_ = s.conn.QueryRow(ctx, "SELECT COALESCE(a.client_addr::TEXT, 'this host') || ', since ' || date_trunc('second', a.backend_start) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "+
+		"WHERE l.locktype = 'advisory' AND l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND (l.classid::bigint << 32 | l.objid::bigint) = $1", int64(lockStore)).Scan(&holder)
+	return fmt.Errorf("%w: %s is in use by another fed (%s): stop it first", federation.ErrUnavailable, s.name, holder)
+}
+
+// setRange has the sequence of job IDs keep to the configured range.
+func (s *pgSession) setRange(ctx context.Context, c Config) error {
+	var first, last, next int64
+	err := s.conn.QueryRow(ctx, "SELECT min_value, max_value, COALESCE(last_value, 0) FROM pg_sequences WHERE schemaname = current_schema AND sequencename = 'job_ids'").Scan(&first, &last, &next)
+	if err != nil || first == int64(c.FirstID) && last == int64(c.LastID) {
+		return err
+	}
+	text := fmt.Sprintf("ALTER SEQUENCE job_ids MINVALUE %d MAXVALUE %d START %d", c.FirstID, c.LastID, c.FirstID)
+	if next < int64(c.FirstID) || next > int64(c.LastID) {
+		text += " RESTART"
+	}
+	_, err = s.conn.Exec(ctx, text)
+	return err
+}
+
+// recognize finds out whether this is the database that the store was in before.
+func (s *pgSession) recognize(ctx context.Context) error {
+	var was server
+	var copied int64
+	err := s.conn.QueryRow(ctx, "SELECT server, timeline, copied_at FROM meta").Scan(&was.id, &was.timeline, &copied)
+	if errors.Is(err, pgx.ErrNoRows) {
+		_, err = s.conn.Exec(ctx, "INSERT INTO meta (one, server, timeline, copied_at) VALUES (1, $1, $2, 0)", s.server.id, s.server.timeline)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	s.copied = fromNanos(copied)
+	if was == s.server {
+		return nil
+	}
+	if was.id == s.server.id && s.server.timeline < was.timeline {
+		return (&postgres{name: s.name, server: was}).same(s.server)
+	}
+	skip := int64(skipAfterFailover)
+	if was.id != s.server.id {
+		skip = skipIDs
+	}
+	s.copied = time.Now().UTC()
+	s.log.Warn("the database is not the one that the store was in: a standby that took over, or a copy. Job IDs that may have been given since are left out, and the store is compared with the sites",
+		"was", was.id, "timeline", was.timeline, "is", s.server.id, "now", s.server.timeline)
+	if _, err := s.conn.Exec(ctx, "UPDATE meta SET (server, timeline, copied_at) = ($1, $2, $3)", s.server.id, s.server.timeline, s.copied.UnixNano()); err != nil {
+		return err
+	}
+	_, err = s.conn.Exec(ctx, "SELECT setval('job_ids', min_value + (COALESCE(last_value, min_value) - min_value + LEAST($1, (max_value - min_value) / 4)) % (max_value - min_value + 1)) "+
+		"FROM pg_sequences WHERE schemaname = current_schema AND sequencename = 'job_ids'", skip)
+	return err
+}
+
+// release closes what an attempt to open has left.
+func (s *pgSession) release() error {
+	if s.conn != nil {
+		closeNow(s.conn)
+	}
+	return nil
+}
