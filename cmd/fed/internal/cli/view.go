@@ -20,11 +20,7 @@ type View struct {
 
 // flags adds the flags of v for a table with these heads. A query that has a limit keeps its own.
 func (v *View) flags(f *pflag.FlagSet, heads []string) {
-	names := make([]string, len(heads))
-	for i := range heads {
-		names[i] = columnName(heads[i])
-	}
-	f.StringSliceVar(&v.Columns, "columns", nil, "print these: "+strings.Join(names, ","))
+	f.StringSliceVar(&v.Columns, "columns", nil, "print these: "+columnNames(heads, ","))
 	f.StringVar(&v.Sort, "sort", "", "sort by this column; -COLUMN: descending")
 	if f.Lookup("limit") == nil {
 		f.IntVar(&v.Limit, "limit", 0, "maximum number of lines; 0: all")
@@ -33,6 +29,14 @@ func (v *View) flags(f *pflag.FlagSet, heads []string) {
 
 // columnName is how the command line names a column: "waits-for" for WAITS FOR.
 func columnName(head string) string { return strings.ReplaceAll(strings.ToLower(head), " ", "-") }
+
+func columnNames(heads []string, between string) string {
+	names := make([]string, len(heads))
+	for i := range heads {
+		names[i] = columnName(heads[i])
+	}
+	return strings.Join(names, between)
+}
 
 // Heads are the heads of all columns of a noun.
 func Heads[T, Q any](n *v1.Noun[T, Q]) []string { return headsOf(slices.Concat(n.Columns, n.More)) }
@@ -65,7 +69,7 @@ func column[T, Q any](n *v1.Noun[T, Q], name string) (v1.Column[T], error) {
 	all := slices.Concat(n.Columns, n.More)
 	i := slices.IndexFunc(all, func(c v1.Column[T]) bool { return strings.EqualFold(columnName(c.Head), name) })
 	if i < 0 {
-		return v1.Column[T]{}, fmt.Errorf("unknown column %q: want %s", name, columnName(strings.Join(headsOf(all), ", ")))
+		return v1.Column[T]{}, fmt.Errorf("unknown column %q: want %s", name, columnNames(headsOf(all), ", "))
 	}
 	return all[i], nil
 }
