@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
-	"net/http"
 	"path"
 	"regexp"
 	"slices"
@@ -17,26 +15,20 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/google"
 	"fsub/cloud/kind"
-	"fsub/cloud/prices"
 	"fsub/cloud/provider"
-	"fsub/federation"
 	"fsub/federation/decision"
 )
 
 // Config is what is rented from Google Compute Engine, in one region. Credentials are found as
 // Google's own tools find them, or in the file named here; none stands in this file.
 type Config struct {
-	// ID of the project that pays.
-	Project string `yaml:"project"`
+	google.Section `yaml:",inline"`
 	// Region: us-central1.
 	Region string `yaml:"region"`
 	// Zones, by name. Not set: all of the region.
 	Zones []string `yaml:"zones,omitempty"`
 	// Machine types: g2-standard-4, or with a star g2-standard-*.
 	Types []string `yaml:"types"`
-	// Markets to rent in: on-demand, spot, flex. on-demand and spot if not set. In flex, Google
-	// queues the request until it has all machines, and has them back after flex_run.
-	Markets []provider.Market `yaml:"markets,omitempty"`
 	// Names of reservations of the project, also those of calendar mode, or
 	// projects/P/reservations/NAME of another project that shares them; /reservationBlocks/BLOCK behind
 	// takes of one block. Offered while they are ready.
@@ -44,14 +36,8 @@ type Config struct {
 	// Dollars per hour on demand by type, or by types with a star, where a contract differs from
 	// Google's list, or the type is not in it.
 	Contract map[string]decision.Dollars `yaml:"prices,omitempty"`
-	// Name of the VPC network. default if not set.
-	Network string `yaml:"network,omitempty"`
-	// Name of the subnetwork in the region. Not set: that of the network.
-	Subnetwork string `yaml:"subnetwork,omitempty"`
 	// Subnetworks of further interfaces, in order, of machines that are close to each other.
 	MoreSubnetworks []string `yaml:"more_subnetworks,omitempty"`
-	// Machines have no public address: they reach the daemon within the network, or by Cloud NAT.
-	NoAddress bool `yaml:"no_address,omitempty"`
 	// Images by type (with stars) or architecture (x86_64, arm64, x86_64/gpu): PROJECT/FAMILY, or
 	// projects/PROJECT/global/images/NAME. Not set: Debian 12, and Google's Ubuntu with NVIDIA's
 	// driver for GPUs.
@@ -62,36 +48,12 @@ type Config struct {
 	DiskType string `yaml:"disk_type,omitempty"`
 	// E-mail address of the machines' service account. Every job on the machines can use its rights. None if not set.
 	ServiceAccount string `yaml:"service_account,omitempty"`
-	// Further labels of all machines.
-	Labels map[string]string `yaml:"labels,omitempty"`
-	// Expected interruptions of a spot machine per hour. 0.05 if not set.
-	SpotInterrupts float64 `yaml:"spot_interrupts,omitempty"`
 	// Expected time from the request to the first word of the agent. 90s if not set.
 	Boot time.Duration `yaml:"boot,omitempty"`
-	// How long a request of the market flex may be queued. 2h if not set.
-	FlexQueue time.Duration `yaml:"flex_queue,omitempty"`
-	// How long its machines are had at most, from 10m to 168h. 168h if not set. Google is asked for the
+	// How long machines of the market flex are had at most, from 10m to 168h. 168h if not set. Google is asked for the
 	// job's time limit and what its machines take to start.
 	FlexRun time.Duration `yaml:"flex_run,omitempty"`
-	// File with a service account's key. Not set: where Google's own tools look.
-	CredentialsFile string `yaml:"credentials_file,omitempty"`
-	// URL that stands in for compute.googleapis.com, for tests.
-	Endpoint string `yaml:"endpoint,omitempty"`
-
-	Site       federation.SiteName `yaml:"-"`
-	Federation string              `yaml:"-"` // the label by which our machines are known from others': not empty
-
-	Prices *prices.Catalogue `yaml:"-"` // nil: the table alone
-	HTTP   *http.Client      `yaml:"-"` // nil: the SDK's, with credentials
-	Logger *slog.Logger      `yaml:"-"` // nil: slog.Default()
-	Now    func() time.Time  `yaml:"-"` // nil: time.Now
 }
-
-// DefaultInterrupts is the rate of spot interruptions per hour that is assumed where none is configured: a cautious guess, since Google publishes none.
-const DefaultInterrupts = 0.05
-
-// Boot is what machines of Google need in their boot data (cloud.Config.Boot).
-func Boot() agentapi.Boot { return agentapi.Boot{Metadata: "gce", PowerOff: true} }
 
 // Families are documented at cloud.google.com/compute/docs/images/os-details; the accelerator images have NVIDIA's driver.
 var defaultImages = map[string]string{
@@ -108,7 +70,6 @@ const (
 )
 
 var (
-	labelForm = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 	typeForm  = regexp.MustCompile(`^[a-z][a-z0-9*-]*$`)
 	nameForm  = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 	imageForm = regexp.MustCompile(`^(projects/[^/ ]+/global/images/(family/)?[^/ ]+|[a-z][^/ ]*/[a-z][^/ ]*)$`)
@@ -119,12 +80,9 @@ func (*Config) Missing() string {
 	return "gcp is missing: at least project, region and the types that may be rented"
 }
 
-// Paths implements kind.Settings.
-func (c *Config) Paths() []*string { return []*string{&c.CredentialsFile} }
-
 // Check implements kind.Settings.
 func (c *Config) Check(string) error {
-	if err := google.CheckSection("gcp", c.Project, c.Markets); err != nil {
+	if err := c.CheckSection("gcp"); err != nil {
 		return err
 	}
 	switch {
@@ -136,19 +94,14 @@ func (c *Config) Check(string) error {
 		return errors.New("gcp: types is missing: the machine types that may be rented")
 	case c.DiskGiB < 0 || c.DiskGiB > 65536:
 		return fmt.Errorf("gcp: invalid disk_gib %d: want 10 to 65536", c.DiskGiB)
-	case c.Boot < 0 || c.FlexQueue < 0 || c.FlexRun < 0 || !provider.Amount(c.SpotInterrupts):
-		return errors.New("gcp: boot, flex_queue, flex_run and spot_interrupts must not be negative")
+	case c.Boot < 0 || c.FlexRun < 0:
+		return errors.New("gcp: boot and flex_run must not be negative")
 	case c.FlexRun != 0 && (c.FlexRun < flexLeast || c.FlexRun > flexMost):
 		return fmt.Errorf("gcp: invalid flex_run %s: want 10m to 168h", c.FlexRun)
 	}
 	for _, z := range c.Zones {
 		if !strings.HasPrefix(z, c.Region+"-") {
 			return fmt.Errorf("gcp: zone %q is not in region %s", z, c.Region)
-		}
-	}
-	for k, v := range c.Labels {
-		if !labelForm.MatchString(k) || strings.HasPrefix(k, "fsub-") || v != google.LabelValue(v) {
-			return fmt.Errorf("gcp: invalid label %s=%s: keys and values are up to 63 of small letters, digits, _ and -, and no key begins with fsub-", k, v)
 		}
 	}
 	for _, t := range c.Types {
@@ -181,8 +134,7 @@ func (c *Config) checkImages() error {
 
 // Facts implements kind.Settings. The list price of a disk is that of pd-balanced in us-central1, of 2026-06. Each machine's zone says in which region its data lies.
 func (c *Config) Facts() kind.Facts {
-	f := kind.Facts{Place: "gcp:", DiskGiB: c.DiskGiB, DiskGiBMonth: 0.10,
-		List: &kind.List{Cloud: prices.Google, Regions: []string{c.Region}, StandIn: c.Endpoint != "", Named: c.CredentialsFile != "", Client: google.PriceClient(c.CredentialsFile)}}
+	f := kind.Facts{Place: "gcp:", DiskGiB: c.DiskGiB, DiskGiBMonth: 0.10, List: c.List(c.Region)}
 	if c.DiskGiB == 0 && len(c.Images) == 0 {
 		f.DiskGiB = defaultDisk
 	}
@@ -195,28 +147,15 @@ func (c *Config) Facts() kind.Facts {
 // Open implements kind.Settings.
 func (c *Config) Open(ctx context.Context, s kind.Setup) (provider.Provider, agentapi.Boot, error) {
 	own := *c
-	own.Site, own.Federation, own.Prices, own.Logger = s.Site, s.Federation, s.Prices, s.Logger
+	own.Set(s)
 	p, err := New(ctx, own)
-	return p, Boot(), err
+	return p, google.Boot(), err
 }
 
 // check refuses what cannot work, and fills in defaults.
 func (c *Config) check() error {
-	if c.Site == "" || c.Federation == "" {
-		return errors.New("gcp: the site and the federation need names: machines are known by them")
-	}
-	if err := c.Check(""); err != nil {
-		return err
-	}
-	c.Markets = provider.Rented(c.Markets)
-	c.SpotInterrupts = cmp.Or(c.SpotInterrupts, DefaultInterrupts)
-	c.Boot = cmp.Or(c.Boot, 90*time.Second)
-	c.FlexQueue, c.FlexRun = cmp.Or(c.FlexQueue, 2*time.Hour), cmp.Or(c.FlexRun, flexMost)
-	c.Logger = cmp.Or(c.Logger, slog.Default()).With("site", c.Site)
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	return nil
+	c.Boot, c.FlexRun = cmp.Or(c.Boot, 90*time.Second), cmp.Or(c.FlexRun, flexMost)
+	return cmp.Or(c.Check(""), c.Complete("gcp"))
 }
 
 // wanted is the first of the types in the configuration that a machine type matches; "": none.

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/api/googleapi"
 	"google.golang.org/protobuf/proto"
 
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 	"fsub/federation/decision"
 )
@@ -67,7 +68,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	good := Config{Site: "s", Federation: "f", Project: "p", Region: "us-central1", Types: []string{"g2-standard-4"}}
+	good := Config{Section: google.Section{Site: "s", Federation: "f", Project: "p"}, Region: "us-central1", Types: []string{"g2-standard-4"}}
 	for want, spoil := range map[string]func(*Config){
 		"project":  func(c *Config) { c.Project = "" },
 		"region":   func(c *Config) { c.Region = "" },

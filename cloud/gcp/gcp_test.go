@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
 	"fsub/testbed/gce"
@@ -36,8 +37,8 @@ func world(t *testing.T, cfg gce.Config) (*gce.Cloud, string) {
 // standIn is a configuration for a stand-in.
 func standIn(c *gce.Cloud, url string) Config {
 	return Config{
-		Site: "google", Federation: "test", Project: c.Project(), Region: c.Region(), Endpoint: url,
-		Types: []string{"g2-standard-4"}, Markets: []provider.Market{provider.OnDemand, provider.Spot, provider.Flex},
+		Section: google.Section{Site: "google", Federation: "test", Project: c.Project(), Endpoint: url, Markets: []provider.Market{provider.OnDemand, provider.Spot, provider.Flex}},
+		Region:  c.Region(), Types: []string{"g2-standard-4"},
 	}
 }
 
@@ -110,7 +111,7 @@ func breakIt(c *gce.Cloud, f providertest.Fault, o provider.Offering) (func(), e
 
 // gang is a request for n machines.
 func gang(o provider.Offering, token string, n int) provider.Request {
-	r := provider.Request{Token: token, Site: "google", Offering: o, Count: n, Boot: Boot()}
+	r := provider.Request{Token: token, Site: "google", Offering: o, Count: n, Boot: google.Boot()}
 	r.Boot.URL, r.Boot.Token = "https://127.0.0.1:9", "one-time"
 	for i := range n {
 		r.Names = append(r.Names, token+"-"+string(rune('a'+i)))

@@ -166,7 +166,7 @@ func (p *Provider) Offerings(ctx context.Context) ([]provider.Offering, error) {
 // price is that of one chip.
 func (p *Provider) price(generation, zone string, market provider.Market) (prices.Price, bool) {
 	key := prices.Key{Cloud: prices.Google, Type: prices.TPU(generation), Region: regionOf(zone), Zone: zone, Market: market}
-	return p.cfg.Catalogue.Contracted(key, p.cfg.Contract[generation], p.now())
+	return p.cfg.Prices.Contracted(key, p.cfg.Contract[generation], p.now())
 }
 
 func regionOf(zone string) string { return zone[:strings.LastIndexByte(zone, '-')] }

@@ -11,6 +11,7 @@ import (
 
 	tpuapi "google.golang.org/api/tpu/v2alpha1"
 
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 	"fsub/cloud/providertest"
 	"fsub/federation/decision"
@@ -38,8 +39,8 @@ func world(t *testing.T, cfg gce.Config) (*gce.Cloud, Config) {
 		t.Fatal(err)
 	}
 	return c, Config{
-		Site: "tpus", Federation: "test", Project: c.Project(), Zones: []string{"us-central1-a", "us-central1-b"}, Endpoint: url, Slices: []string{"v5litepod-4", "v5litepod-16", "v5p-256"},
-		Markets: []provider.Market{provider.OnDemand, provider.Spot, provider.Flex}, Reservations: []string{"projects/project-1/locations/us-central1-a/reservations/paid"},
+		Section: google.Section{Site: "tpus", Federation: "test", Project: c.Project(), Endpoint: url, Markets: []provider.Market{provider.OnDemand, provider.Spot, provider.Flex}},
+		Zones:   []string{"us-central1-a", "us-central1-b"}, Slices: []string{"v5litepod-4", "v5litepod-16", "v5p-256"}, Reservations: []string{"projects/project-1/locations/us-central1-a/reservations/paid"},
 		Contract: map[string]decision.Dollars{"v5p": 4.2},
 	}
 }
@@ -95,7 +96,7 @@ func breakIt(c *gce.Cloud, f providertest.Fault) (func(), error) {
 
 // gang is a request for n machines.
 func gang(o provider.Offering, token string, n int) provider.Request {
-	r := provider.Request{Token: token, Site: "tpus", Offering: o, Count: n, Boot: Boot()}
+	r := provider.Request{Token: token, Site: "tpus", Offering: o, Count: n, Boot: google.Boot()}
 	r.Boot.URL, r.Boot.Token = "https://127.0.0.1:9", "one-time"
 	for i := range n {
 		r.Names = append(r.Names, fmt.Sprintf("%s-%d", token, i+1))

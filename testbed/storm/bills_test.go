@@ -19,6 +19,7 @@ import (
 	"fsub/cloud/azure"
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/gcp"
+	"fsub/cloud/google"
 	"fsub/cloud/provider"
 	"fsub/cloud/tpu"
 	"fsub/federation"
@@ -99,7 +100,8 @@ func ofGoogle(c *gce.Cloud, p provider.Provider) *stand {
 
 func openGCP(t *testing.T) *stand {
 	c := gce.New(gce.Config{})
-	p, err := gcp.New(t.Context(), gcp.Config{Site: "site", Federation: "test", Project: c.Project(), Region: c.Region(), Zones: []string{"us-central1-a"}, Endpoint: "http://gce", HTTP: c.Client(),
+	p, err := gcp.New(t.Context(), gcp.Config{Section: google.Section{Site: "site", Federation: "test", Project: c.Project(), Endpoint: "http://gce", HTTP: c.Client()},
+		Region: c.Region(), Zones: []string{"us-central1-a"},
 		Types: []string{"g2-standard-4"}})
 	if err != nil {
 		t.Fatal(err)
@@ -111,8 +113,9 @@ func openGCP(t *testing.T) *stand {
 
 func openTPU(t *testing.T) *stand {
 	c := gce.New(gce.Config{})
-	p, err := tpu.New(t.Context(), tpu.Config{Site: "site", Federation: "test", Project: c.Project(), Zones: []string{"us-central1-a"}, Endpoint: "http://gce", HTTP: c.Client(),
-		Slices: []string{"v5litepod-16"}, Markets: []provider.Market{provider.OnDemand}, Contract: map[string]decision.Dollars{"v5e": 3}})
+	p, err := tpu.New(t.Context(), tpu.Config{Section: google.Section{Site: "site", Federation: "test", Project: c.Project(), Endpoint: "http://gce", HTTP: c.Client(),
+		Markets: []provider.Market{provider.OnDemand}}, Zones: []string{"us-central1-a"},
+		Slices: []string{"v5litepod-16"}, Contract: map[string]decision.Dollars{"v5e": 3}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func TestGoogleList(t *testing.T) {
 		t.Fatal(err)
 	}
 	rents := func(standIn bool, regions ...string) *kind.List {
-		return &kind.List{Cloud: prices.Google, Regions: regions, StandIn: standIn, Client: google.PriceClient("")}
+		return &kind.List{Cloud: prices.Google, Regions: regions, StandIn: standIn, Client: new(google.Section).List().Client}
 	}
 	gcp, tpu := rents(false, "us-central1"), rents(false, "us-east5", "us-east5", "us-central1")
 	for _, c := range []struct {

@@ -11,6 +11,7 @@ import (
 	"fsub/cloud/azure"
 	"fsub/cloud/clouds"
 	"fsub/cloud/gcp"
+	"fsub/cloud/google"
 )
 
 // TestDiskPrice: a machine's disk is paid for too, at list prices where the contract sets none, and as far as its size is known.
@@ -22,7 +23,7 @@ func TestDiskPrice(t *testing.T) {
 	}{
 		{rents("aws", clouds.Sections{AWS: &aws.Config{}}), 8}, {rents("aws", clouds.Sections{AWS: &aws.Config{VolumeGiB: 200}}), 16},
 		{rents("gcp", clouds.Sections{GCP: &gcp.Config{}}), 10}, {rents("azure", clouds.Sections{Azure: &azure.Config{}}), 19.712}, {rents("tpu", clouds.Sections{}), 0},
-		{rents("aws", clouds.Sections{AWS: &aws.Config{Images: map[string]string{"x86_64": "ami-1"}}}), 0}, {rents("gcp", clouds.Sections{GCP: &gcp.Config{Endpoint: "http://x"}}), 0},
+		{rents("aws", clouds.Sections{AWS: &aws.Config{Images: map[string]string{"x86_64": "ami-1"}}}), 0}, {rents("gcp", clouds.Sections{GCP: &gcp.Config{Section: google.Section{Endpoint: "http://x"}}}), 0},
 		{Site{Kind: "aws", Terms: &Terms{DiskGiB: 50, DiskGiBMonth: 0.2}}, 10},
 	} {
 		if got := float64(c.site.ContractTerms().Disk) * 730; math.Abs(got-c.want) > 1e-6 {
