@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/cloud/records"
 )
 
 // availability is how requests for an offering went lately. Older ones count less.
@@ -28,12 +28,12 @@ const (
 	availabilityKept = 8 * time.Hour
 )
 
-func (o *availability) Record() (federation.PoolRecord, any) {
-	return federation.PoolRecord{Kind: federation.PoolOdds, ID: o.id, Closed: o.At.Add(availabilityKept)}, &o.availabilityRecord
+func (o *availability) Record() (records.PoolRecord, any) {
+	return records.PoolRecord{Kind: records.PoolOdds, ID: o.id, Closed: o.At.Add(availabilityKept)}, &o.availabilityRecord
 }
 
 // loadAvailability takes in what an earlier daemon has written down.
-func (cs *cooldowns) loadAvailability(r federation.PoolRecord) error {
+func (cs *cooldowns) loadAvailability(r records.PoolRecord) error {
 	o := &availability{id: r.ID}
 	err := json.Unmarshal(r.Data, &o.availabilityRecord)
 	if err == nil && cs.now().Sub(o.At) < availabilityKept {

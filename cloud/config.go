@@ -15,6 +15,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/container"
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/sbatch"
 )
@@ -23,7 +24,7 @@ import (
 type Config struct {
 	Site        federation.SiteName
 	Provider    provider.Provider
-	Store       federation.PoolStore
+	Store       records.PoolStore
 	AgentServer AgentServer  // nil: no machine can register, and none is started
 	Pools       []PoolConfig // at least one
 	// Boot is what the provider's machines need in their boot data beyond what the agent server fills in: Path, Metadata, PowerOff. The driver

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/cloud/records"
 	"fsub/federation/driver"
 	"fsub/federation/reasons"
 )
@@ -22,8 +22,8 @@ type coolDown struct {
 	probe *gang     // the first that asks after it has passed; the others wait for what it hears
 }
 
-func (c *coolDown) Record() (federation.PoolRecord, any) {
-	return federation.PoolRecord{Kind: federation.PoolCool, ID: c.key, Closed: c.over}, &c.coolRecord
+func (c *coolDown) Record() (records.PoolRecord, any) {
+	return records.PoolRecord{Kind: records.PoolCool, ID: c.key, Closed: c.over}, &c.coolRecord
 }
 
 // about reports whether the refusal is about an offering that is remembered under its key.
@@ -222,7 +222,7 @@ func (cs *cooldowns) cameUp(o *provider.Offering) {
 }
 
 // load takes in a record of an earlier daemon's.
-func (cs *cooldowns) load(r federation.PoolRecord) error {
+func (cs *cooldowns) load(r records.PoolRecord) error {
 	c := &coolDown{key: r.ID}
 	if err := json.Unmarshal(r.Data, &c.coolRecord); err != nil || !r.Closed.IsZero() || cs.now().Sub(c.Until) > forgotten {
 		return err

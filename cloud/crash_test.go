@@ -16,6 +16,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/decision"
 	"fsub/sbatch"
@@ -79,14 +80,14 @@ type lifeStore struct {
 	l *life
 }
 
-func (s lifeStore) CommitPool(ctx context.Context, site federation.SiteName, put []federation.PoolRecord) error {
+func (s lifeStore) CommitPool(ctx context.Context, site federation.SiteName, put []records.PoolRecord) error {
 	time.Sleep(50 * time.Millisecond) // long enough for others to see what is not durable yet
 	err := s.l.cross("CommitPool", func() error { return s.Store.CommitPool(ctx, site, put) })
 	time.Sleep(50 * time.Millisecond)
 	return err
 }
 
-func (s lifeStore) NextPoolNumber(ctx context.Context, site federation.SiteName, kind federation.PoolKind) (int64, error) {
+func (s lifeStore) NextPoolNumber(ctx context.Context, site federation.SiteName, kind records.PoolKind) (int64, error) {
 	return s.Store.NextPoolNumber(ctx, site, kind) // a number that is lost is no matter
 }
 
@@ -211,7 +212,7 @@ func (s *story) over() bool {
 }
 
 func (s *story) booksClosed() bool {
-	for _, kind := range []federation.PoolKind{federation.PoolGang, federation.PoolMachine} {
+	for _, kind := range []records.PoolKind{records.PoolGang, records.PoolMachine} {
 		for _, r := range s.records(kind) {
 			if r.Closed.IsZero() {
 				return false
@@ -269,7 +270,7 @@ func (s *story) check(machines int) {
 
 // recorded fails unless a machine is in the records, with what it cost.
 func (s *story) recorded(m provider.Instance) {
-	for _, r := range s.records(federation.PoolMachine) {
+	for _, r := range s.records(records.PoolMachine) {
 		if text := string(r.Data); strings.Contains(text, `"instance":"`+string(m.ID)+`"`) && strings.Contains(text, `"cost":`) {
 			return
 		}

@@ -14,6 +14,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/reasons"
 )
@@ -192,7 +193,7 @@ func TestStrays(t *testing.T) {
 		w.until("the orphans are gone", 10*time.Minute, func() bool { return len(w.cloud.Living()) == 0 })
 		w.until("the orphans are in the records", 5*time.Minute, func() bool {
 			n := 0
-			for _, r := range w.records(federation.PoolMachine) {
+			for _, r := range w.records(records.PoolMachine) {
 				if !r.Closed.IsZero() {
 					n++
 				}
@@ -218,9 +219,9 @@ func TestStrayThatEndedUnseen(t *testing.T) {
 		}
 		time.Sleep(20 * time.Minute)
 		w.ready()
-		w.until("the orphans are in the records", 5*time.Minute, func() bool { return len(w.records(federation.PoolMachine)) == 2 })
+		w.until("the orphans are in the records", 5*time.Minute, func() bool { return len(w.records(records.PoolMachine)) == 2 })
 		var cost federation.Money
-		for _, r := range w.records(federation.PoolMachine) {
+		for _, r := range w.records(records.PoolMachine) {
 			m, err := cloud.MachineOf(r, time.Now())
 			if err != nil || time.Since(m.Ended) < 20*time.Minute {
 				t.Errorf("%s ended at %s, %s ago: %v", m.Instance, m.Ended, time.Since(m.Ended), err)

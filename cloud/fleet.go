@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/reasons"
 )
@@ -160,7 +161,7 @@ func (f *fleet) loadMachine(r machineRecord, id string) {
 }
 
 // loadSpent adds up what the machines that have ended in this month have cost.
-func (f *fleet) loadSpent(records []federation.PoolRecord, now time.Time) {
+func (f *fleet) loadSpent(records []records.PoolRecord, now time.Time) {
 	for _, p := range f.pools.all {
 		p.spent.roll(now)
 	}

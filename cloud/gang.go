@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/reasons"
 )
@@ -18,8 +19,8 @@ type gang struct {
 	console  consoleState
 }
 
-func (g *gang) Record() (federation.PoolRecord, any) {
-	r := federation.PoolRecord{Kind: federation.PoolGang, ID: g.Token}
+func (g *gang) Record() (records.PoolRecord, any) {
+	r := records.PoolRecord{Kind: records.PoolGang, ID: g.Token}
 	if g.State == gangOver && !slices.ContainsFunc(g.machines, func(m *machine) bool { return m.State != machineEnded }) {
 		for _, m := range g.machines {
 			if m.Ended.After(r.Closed) {

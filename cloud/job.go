@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/demand"
 	"fsub/sbatch"
@@ -30,8 +31,8 @@ type job struct {
 
 func (j *job) id() federation.JobID { return j.Job.ID }
 
-func (j *job) Record() (federation.PoolRecord, any) {
-	r := federation.PoolRecord{Kind: federation.PoolJob, ID: j.Key, Job: j.id(), Closed: j.End}
+func (j *job) Record() (records.PoolRecord, any) {
+	r := records.PoolRecord{Kind: records.PoolJob, ID: j.Key, Job: j.id(), Closed: j.End}
 	if !j.written && j.End.IsZero() {
 		r.Payload = j.payload
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/reasons"
 )
@@ -208,7 +209,7 @@ func (d *Driver) Lookup(ctx context.Context, ref federation.JobRef) (federation.
 
 // recorded reads the record of a job that has left memory.
 func (js *jobTable) recorded(ctx context.Context, ref federation.JobRef) (*jobRecord, error) {
-	records, err := js.cfg.Store.PoolRecords(ctx, js.cfg.Site, federation.PoolJob, ref.ID)
+	records, err := js.cfg.Store.PoolRecords(ctx, js.cfg.Site, records.PoolJob, ref.ID)
 	if err != nil {
 		return nil, fmt.Errorf("look up job %d: %w: %w", ref.ID, err, federation.ErrUnavailable)
 	}

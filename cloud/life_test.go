@@ -9,6 +9,7 @@ import (
 
 	"fsub/cloud"
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/reasons"
 )
@@ -41,7 +42,7 @@ func TestWarm(t *testing.T) {
 		}
 		w.until("idle machines are ended", 2*time.Minute, func() bool { return len(w.cloud.Living()) == 0 })
 		time.Sleep(time.Minute)
-		for _, r := range w.records(federation.PoolMachine) {
+		for _, r := range w.records(records.PoolMachine) {
 			if r.Closed.IsZero() || !strings.Contains(string(r.Data), `"why":"idle"`) || !strings.Contains(string(r.Data), `"idle_cost":0.0`) {
 				t.Errorf("record %s", r.Data)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/reasons"
 )
@@ -147,7 +148,7 @@ type flakyStore struct {
 	failed bool
 }
 
-func (s *flakyStore) PoolHistory(ctx context.Context, site federation.SiteName, kind federation.PoolKind, since time.Time, limit int) ([]federation.PoolRecord, error) {
+func (s *flakyStore) PoolHistory(ctx context.Context, site federation.SiteName, kind records.PoolKind, since time.Time, limit int) ([]records.PoolRecord, error) {
 	if !s.failed {
 		s.failed = true
 		return nil, errors.New("the disk is busy")

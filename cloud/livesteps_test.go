@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
@@ -25,7 +26,7 @@ func (w *world) bookedSteps() (list []agentapi.Step) {
 	var r struct {
 		Steps []agentapi.Step `json:"steps"`
 	}
-	if err := json.Unmarshal(w.records(federation.PoolJob)[0].Data, &r); err != nil {
+	if err := json.Unmarshal(w.records(records.PoolJob)[0].Data, &r); err != nil {
 		w.Fatal(err)
 	}
 	return r.Steps

@@ -6,18 +6,19 @@ import (
 	"fmt"
 	"time"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
 // load reads the records. Nobody else looks at the driver's state yet, and nothing of it is changed before all is read: what fails is done again.
 func (d *Driver) load(ctx context.Context) error {
 	now := d.now()
-	records, err := d.cfg.Store.LoadPool(ctx, d.cfg.Site, now.Add(-d.t.Keep))
+	stored, err := d.cfg.Store.LoadPool(ctx, d.cfg.Site, now.Add(-d.t.Keep))
 	if err != nil {
 		return err
 	}
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
-	ended, err := d.cfg.Store.PoolHistory(ctx, d.cfg.Site, federation.PoolMachine, month, 1<<20)
+	ended, err := d.cfg.Store.PoolHistory(ctx, d.cfg.Site, records.PoolMachine, month, 1<<20)
 	if err != nil {
 		return err
 	}
@@ -25,14 +26,14 @@ func (d *Driver) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.starts.enter(ctx, records, now); err != nil {
+	if err := d.starts.enter(ctx, stored, now); err != nil {
 		return err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.numbers.free = numbers
-	for _, kind := range []federation.PoolKind{federation.PoolGang, federation.PoolMachine, federation.PoolJob, federation.PoolCool, federation.PoolOdds} {
-		for _, r := range records {
+	for _, kind := range []records.PoolKind{records.PoolGang, records.PoolMachine, records.PoolJob, records.PoolCool, records.PoolOdds} {
+		for _, r := range stored {
 			if r.Kind != kind {
 				continue
 			}
@@ -48,30 +49,30 @@ func (d *Driver) load(ctx context.Context) error {
 	return nil
 }
 
-func (d *Driver) loadRecord(r federation.PoolRecord) error {
+func (d *Driver) loadRecord(r records.PoolRecord) error {
 	switch r.Kind {
-	case federation.PoolGang:
+	case records.PoolGang:
 		g := &gang{}
 		if err := json.Unmarshal(r.Data, &g.gangRecord); err != nil || !r.Closed.IsZero() {
 			return err
 		}
 		d.fleet.loadGang(g)
-	case federation.PoolMachine:
+	case records.PoolMachine:
 		var m machineRecord
 		if err := json.Unmarshal(r.Data, &m); err != nil || !r.Closed.IsZero() {
 			return err
 		}
 		d.fleet.met = d.fleet.met || !m.Ready.IsZero()
 		d.fleet.loadMachine(m, r.ID)
-	case federation.PoolJob:
+	case records.PoolJob:
 		j := &job{written: true}
 		if err := json.Unmarshal(r.Data, &j.jobRecord); err != nil {
 			return err
 		}
 		d.loadJob(j)
-	case federation.PoolCool:
+	case records.PoolCool:
 		return d.cool.load(r)
-	case federation.PoolOdds:
+	case records.PoolOdds:
 		return d.cool.loadAvailability(r)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"fsub/accounting"
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/cloud/records"
 	"fsub/federation/demand"
 	"fsub/sbatch"
 	"fsub/sbatch/gres"
@@ -69,8 +69,8 @@ func machineID(g *gang, index int) MachineID {
 	return MachineID(fmt.Sprintf("%s:%d.%d", g.pool.fleet.cfg.Site, g.Number, index))
 }
 
-func (m *machine) Record() (federation.PoolRecord, any) {
-	return federation.PoolRecord{Kind: federation.PoolMachine, ID: string(m.id), Job: m.LastJob, Closed: m.Ended}, &m.machineRecord
+func (m *machine) Record() (records.PoolRecord, any) {
+	return records.PoolRecord{Kind: records.PoolMachine, ID: string(m.id), Job: m.LastJob, Closed: m.Ended}, &m.machineRecord
 }
 
 // bump lets those who wait for the machine's orders look again.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
@@ -33,7 +34,7 @@ func TestMapped(t *testing.T) {
 				t.Errorf("%s: error %v, want %q", what, err, c.denied)
 			}
 			if u, ok := c.mapped[c.user]; ok {
-				records := w.records(federation.PoolJob)
+				records := w.records(records.PoolJob)
 				if len(records) != 1 || !strings.Contains(string(records[0].Data), `"name":"`+u.Name+`","uid":9,"gid":9`) {
 					t.Errorf("%s: records %s", what, records)
 				}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"fsub/federation"
+	"fsub/cloud/records"
 )
 
 // numbers are drawn for gangs to come.
@@ -76,7 +76,7 @@ func (ns *numbers) drawMany(ctx context.Context, count int) (numbers []int64, er
 	var wg sync.WaitGroup
 	for range count {
 		wg.Go(func() {
-			n, failed := ns.cfg.Store.NextPoolNumber(ctx, ns.cfg.Site, federation.PoolGang)
+			n, failed := ns.cfg.Store.NextPoolNumber(ctx, ns.cfg.Site, records.PoolGang)
 			mu.Lock()
 			defer mu.Unlock()
 			if failed != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
@@ -128,7 +129,7 @@ func (a *agents) payloadOf(ctx context.Context, j *job) (p sbatch.Payload, err e
 	text := j.payload
 	a.mu.Unlock()
 	if text == nil {
-		if text, err = a.cfg.Store.PoolPayload(ctx, a.cfg.Site, federation.PoolJob, j.Key); err != nil {
+		if text, err = a.cfg.Store.PoolPayload(ctx, a.cfg.Site, records.PoolJob, j.Key); err != nil {
 			return p, fmt.Errorf("the script of job %d: %w: %w", j.id(), err, federation.ErrUnavailable)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/cloud/records"
 )
 
 // orphan is a machine with our tag that no gang in the records has.
@@ -18,8 +18,8 @@ type orphan struct {
 	asked   time.Time // when it was last asked to be ended
 }
 
-func (s *orphan) Record() (federation.PoolRecord, any) {
-	return federation.PoolRecord{Kind: federation.PoolMachine, ID: string(s.id), Closed: s.machine.Ended}, &s.machine
+func (s *orphan) Record() (records.PoolRecord, any) {
+	return records.PoolRecord{Kind: records.PoolMachine, ID: string(s.id), Closed: s.machine.Ended}, &s.machine
 }
 
 // orphans are machines with our tag that no gang in the records has.
@@ -100,7 +100,7 @@ func (st *orphans) recordEnded(ctx context.Context, list []provider.Instance, ca
 	if len(unknown) == 0 {
 		return
 	}
-	records, err := st.cfg.Store.PoolHistory(ctx, st.cfg.Site, federation.PoolMachine, oldest, 1<<20)
+	records, err := st.cfg.Store.PoolHistory(ctx, st.cfg.Site, records.PoolMachine, oldest, 1<<20)
 	if err != nil {
 		st.log.Error("look for ended machines in the records", "err", err)
 		return

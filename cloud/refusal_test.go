@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/reasons"
 )
@@ -96,7 +97,7 @@ func TestRefusedAtOnce(t *testing.T) {
 		if n := w.cloud.Calls("Create", begin); n < 1 || n > 8 {
 			t.Errorf("%d calls of Create", n)
 		}
-		if n := len(w.records(federation.PoolGang)); n == 0 {
+		if n := len(w.records(records.PoolGang)); n == 0 {
 			t.Error("no gang was thought of")
 		}
 	})

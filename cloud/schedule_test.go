@@ -12,6 +12,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
@@ -20,7 +21,7 @@ import (
 // noProvider and noStore are called by nobody.
 type (
 	noProvider struct{ provider.Provider }
-	noStore    struct{ federation.PoolStore }
+	noStore    struct{ records.PoolStore }
 	noServer   struct{ AgentServer }
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"fsub/federation"
+	"fsub/cloud/records"
 )
 
 // A daemon that crashes again and again must not ask the cloud the same again and again: its starts are in the records, and one that comes after too many
@@ -32,7 +32,7 @@ type starts struct {
 }
 
 // enter enters a start in the records, after those of before, and finds out how long the cloud is to be left alone.
-func (s *starts) enter(ctx context.Context, written []federation.PoolRecord, now time.Time) error {
+func (s *starts) enter(ctx context.Context, written []records.PoolRecord, now time.Time) error {
 	life := lifeRecord{Starts: []time.Time{now}}
 	for _, at := range startsIn(written) {
 		if now.Sub(at) < livesWithin && len(life.Starts) < 2*livesFree {
@@ -48,17 +48,17 @@ func (s *starts) enter(ctx context.Context, written []federation.PoolRecord, now
 	if err != nil {
 		return err
 	}
-	err = s.cfg.Store.CommitPool(ctx, s.cfg.Site, []federation.PoolRecord{{Site: s.cfg.Site, Kind: federation.PoolLife, ID: lifeID, Data: data}})
+	err = s.cfg.Store.CommitPool(ctx, s.cfg.Site, []records.PoolRecord{{Site: s.cfg.Site, Kind: records.PoolLife, ID: lifeID, Data: data}})
 	if err != nil {
 		return fmt.Errorf("record the daemon's start: %w", err)
 	}
 	return nil
 }
 
-func startsIn(written []federation.PoolRecord) []time.Time {
+func startsIn(written []records.PoolRecord) []time.Time {
 	var life lifeRecord
 	for _, r := range written {
-		if r.Kind == federation.PoolLife && json.Unmarshal(r.Data, &life) != nil {
+		if r.Kind == records.PoolLife && json.Unmarshal(r.Data, &life) != nil {
 			return nil // it counts anew
 		}
 	}

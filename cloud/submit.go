@@ -79,11 +79,11 @@ func (d *Driver) hasAttempt(ctx context.Context, s *federation.Submission) (bool
 	if j != nil && j.Key == s.Key {
 		return false, nil // accept sees it too, and waits until it is durable
 	}
-	records, err := d.cfg.Store.PoolRecords(ctx, d.cfg.Site, federation.PoolJob, s.Job.ID)
+	stored, err := d.cfg.Store.PoolRecords(ctx, d.cfg.Site, records.PoolJob, s.Job.ID)
 	if err != nil {
 		return false, fmt.Errorf("look for job %d: %w: %w", s.Job.ID, err, federation.ErrNotSent)
 	}
-	return slices.ContainsFunc(records, func(r federation.PoolRecord) bool { return r.ID == s.Key }), nil
+	return slices.ContainsFunc(stored, func(r records.PoolRecord) bool { return r.ID == s.Key }), nil
 }
 
 // accept takes a job in, and returns the batch that makes it durable.

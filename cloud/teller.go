@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"fsub/federation"
+	"fsub/cloud/records"
 	"fsub/federation/driver"
 )
 
@@ -54,7 +54,7 @@ func (f *fleet) statusOf(p *pool, now time.Time) driver.PoolStatus {
 }
 
 // MachineOf reads a machine's record in the records, as of now.
-func MachineOf(r federation.PoolRecord, now time.Time) (driver.Machine, error) {
+func MachineOf(r records.PoolRecord, now time.Time) (driver.Machine, error) {
 	var m machineRecord
 	if err := json.Unmarshal(r.Data, &m); err != nil {
 		return driver.Machine{}, fmt.Errorf("machine %s in the records of %s cannot be read: %w", r.ID, r.Site, err)
@@ -79,7 +79,7 @@ func (d *Driver) Machine(id string) (driver.Machine, bool) {
 }
 
 // told is what others are told of a machine.
-func (m *machineRecord) told(r federation.PoolRecord, now time.Time) driver.Machine {
+func (m *machineRecord) told(r records.PoolRecord, now time.Time) driver.Machine {
 	out := driver.Machine{
 		Site: r.Site, Pool: m.Pool, ID: r.ID, Name: m.Name, Instance: string(m.Instance), Offering: m.Offering, Market: string(m.Market), PricePerHour: m.Price,
 		Job: r.Job, Created: m.Created, Ready: m.Ready, Ended: m.Ended, Cost: m.Cost, IdleCost: m.IdleCost, Why: m.Why,

@@ -9,6 +9,7 @@ import (
 
 	"fsub/accounting"
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/driver"
 	"fsub/federation/reasons"
@@ -43,14 +44,14 @@ func TestMachineOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := MachineOf(federation.PoolRecord{Site: "aws", Kind: federation.PoolMachine, ID: "aws:1.0", Job: 7, Data: data}, created.Add(2*time.Hour))
+		got, err := MachineOf(records.PoolRecord{Site: "aws", Kind: records.PoolMachine, ID: "aws:1.0", Job: 7, Data: data}, created.Add(2*time.Hour))
 		w := want
 		w.State, w.Cost, w.IdleCost, w.Why, w.Ended = c.state, accounting.MoneyOf(c.cost), accounting.MoneyOf(c.idle), c.why, r.Ended
 		if diff := cmp.Diff(w, got); diff != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
-	if _, err := MachineOf(federation.PoolRecord{ID: "aws:1.0", Data: []byte("{")}, created); err == nil {
+	if _, err := MachineOf(records.PoolRecord{ID: "aws:1.0", Data: []byte("{")}, created); err == nil {
 		t.Error("a record that is cut off was read")
 	}
 }

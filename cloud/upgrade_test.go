@@ -12,6 +12,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/driver"
 	"fsub/federation/store"
@@ -124,7 +125,7 @@ func fill(t *testing.T, path string) {
 }
 
 // remake has the cloud make the machines that the older driver had made, in their order; those that it had ended have ended.
-func (w *world) remake(books federation.PoolStore) {
+func (w *world) remake(books records.PoolStore) {
 	w.Helper()
 	gangs, err := books.LoadPool(context.Background(), w.cfg.Site, time.Time{})
 	if err != nil {
@@ -136,7 +137,7 @@ func (w *world) remake(books federation.PoolStore) {
 			Offering     provider.Offering
 			Names        []string
 		}
-		if r.Kind != federation.PoolGang {
+		if r.Kind != records.PoolGang {
 			continue
 		}
 		if err := json.Unmarshal(r.Data, &g); err != nil {

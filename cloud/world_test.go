@@ -13,6 +13,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/cloudtest"
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/decision"
 	"fsub/sbatch"
@@ -154,7 +155,7 @@ func (w *world) wants(id federation.JobID, state federation.State, within time.D
 }
 
 // machines are the records of all machines, by host name and number of record.
-func (w *world) records(kind federation.PoolKind) []federation.PoolRecord {
+func (w *world) records(kind records.PoolKind) []records.PoolRecord {
 	w.Helper()
 	list, err := w.store.PoolHistory(context.Background(), w.cfg.Site, kind, time.Time{}, 1<<20)
 	if err != nil {

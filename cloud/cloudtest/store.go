@@ -8,22 +8,23 @@ import (
 	"sync"
 	"time"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
-// Store is a federation.PoolStore in memory. What it has taken outlives every driver.
+// Store is a records.PoolStore in memory. What it has taken outlives every driver.
 type Store struct {
 	mu      sync.Mutex
-	records []federation.PoolRecord
+	records []records.PoolRecord
 	at      map[string]int
-	numbers map[federation.PoolKind]int64
+	numbers map[records.PoolKind]int64
 	// Before is called before each call that changes something; an error is what the caller gets, and nothing is done. After is
 	// called when it is done; an error is what the caller gets all the same. Nil: no fault.
 	Before, After func(op string) error
 	commits       int
 }
 
-var _ federation.PoolStore = (*Store)(nil)
+var _ records.PoolStore = (*Store)(nil)
 
 func (s *Store) around(op string, do func()) error {
 	if s.Before != nil {
@@ -40,8 +41,8 @@ func (s *Store) around(op string, do func()) error {
 	return nil
 }
 
-// CommitPool implements federation.PoolStore.
-func (s *Store) CommitPool(_ context.Context, site federation.SiteName, put []federation.PoolRecord) error {
+// CommitPool implements records.PoolStore.
+func (s *Store) CommitPool(_ context.Context, site federation.SiteName, put []records.PoolRecord) error {
 	return s.around("CommitPool", func() {
 		s.commits++
 		for _, r := range put {
@@ -50,7 +51,7 @@ func (s *Store) CommitPool(_ context.Context, site federation.SiteName, put []fe
 	})
 }
 
-func (s *Store) put(site federation.SiteName, r federation.PoolRecord) {
+func (s *Store) put(site federation.SiteName, r records.PoolRecord) {
 	r.Site = site
 	r.Data, r.Payload = slices.Clone(r.Data), slices.Clone(r.Payload)
 	key := fmt.Sprint(site, " ", r.Kind, " ", r.ID)
@@ -61,7 +62,7 @@ func (s *Store) put(site federation.SiteName, r federation.PoolRecord) {
 	if !ok {
 		i = len(s.records)
 		s.at[key] = i
-		s.records = append(s.records, federation.PoolRecord{})
+		s.records = append(s.records, records.PoolRecord{})
 	}
 	if r.Payload == nil {
 		r.Payload = s.records[i].Payload
@@ -79,7 +80,7 @@ func (s *Store) Commits() int {
 	return s.commits
 }
 
-func (s *Store) filter(keep func(*federation.PoolRecord) bool) (out []federation.PoolRecord) {
+func (s *Store) filter(keep func(*records.PoolRecord) bool) (out []records.PoolRecord) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.records {
@@ -91,20 +92,20 @@ func (s *Store) filter(keep func(*federation.PoolRecord) bool) (out []federation
 	return out
 }
 
-// LoadPool implements federation.PoolStore.
-func (s *Store) LoadPool(_ context.Context, site federation.SiteName, since time.Time) ([]federation.PoolRecord, error) {
-	return s.filter(func(r *federation.PoolRecord) bool {
+// LoadPool implements records.PoolStore.
+func (s *Store) LoadPool(_ context.Context, site federation.SiteName, since time.Time) ([]records.PoolRecord, error) {
+	return s.filter(func(r *records.PoolRecord) bool {
 		return r.Site == site && (r.Closed.IsZero() || !r.Closed.Before(since))
 	}), nil
 }
 
-// PoolRecords implements federation.PoolStore.
-func (s *Store) PoolRecords(_ context.Context, site federation.SiteName, kind federation.PoolKind, job federation.JobID) ([]federation.PoolRecord, error) {
-	return s.filter(func(r *federation.PoolRecord) bool { return r.Site == site && r.Kind == kind && r.Job == job }), nil
+// PoolRecords implements records.PoolStore.
+func (s *Store) PoolRecords(_ context.Context, site federation.SiteName, kind records.PoolKind, job federation.JobID) ([]records.PoolRecord, error) {
+	return s.filter(func(r *records.PoolRecord) bool { return r.Site == site && r.Kind == kind && r.Job == job }), nil
 }
 
-// PoolPayload implements federation.PoolStore.
-func (s *Store) PoolPayload(_ context.Context, site federation.SiteName, kind federation.PoolKind, id string) ([]byte, error) {
+// PoolPayload implements records.PoolStore.
+func (s *Store) PoolPayload(_ context.Context, site federation.SiteName, kind records.PoolKind, id string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, ok := s.at[fmt.Sprint(site, " ", kind, " ", id)]
@@ -114,20 +115,20 @@ func (s *Store) PoolPayload(_ context.Context, site federation.SiteName, kind fe
 	return s.records[i].Payload, nil
 }
 
-// PoolHistory implements federation.PoolStore.
-func (s *Store) PoolHistory(_ context.Context, site federation.SiteName, kind federation.PoolKind, since time.Time, limit int) ([]federation.PoolRecord, error) {
-	list := s.filter(func(r *federation.PoolRecord) bool {
+// PoolHistory implements records.PoolStore.
+func (s *Store) PoolHistory(_ context.Context, site federation.SiteName, kind records.PoolKind, since time.Time, limit int) ([]records.PoolRecord, error) {
+	list := s.filter(func(r *records.PoolRecord) bool {
 		return (site == "" || r.Site == site) && r.Kind == kind && (r.Closed.IsZero() || !r.Closed.Before(since))
 	})
 	slices.Reverse(list)
 	return list[:min(len(list), limit)], nil
 }
 
-// NextPoolNumber implements federation.PoolStore.
-func (s *Store) NextPoolNumber(_ context.Context, site federation.SiteName, kind federation.PoolKind) (n int64, err error) {
+// NextPoolNumber implements records.PoolStore.
+func (s *Store) NextPoolNumber(_ context.Context, site federation.SiteName, kind records.PoolKind) (n int64, err error) {
 	err = s.around("NextPoolNumber", func() {
 		if s.numbers == nil {
-			s.numbers = map[federation.PoolKind]int64{}
+			s.numbers = map[records.PoolKind]int64{}
 		}
 		s.numbers[kind]++
 		n = s.numbers[kind]

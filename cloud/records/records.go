@@ -17,7 +17,7 @@ import (
 // Entity is something that has a record.
 type Entity interface {
 	// Record is what is to be written of it now. data is written as JSON.
-	Record() (r federation.PoolRecord, data any)
+	Record() (r PoolRecord, data any)
 }
 
 // Witness is an Entity that does something once its record is durable.
@@ -26,9 +26,9 @@ type Witness interface {
 	Written()
 }
 
-// Store is what takes batches, all of one or none: a part of [federation.PoolStore].
+// Store is what takes batches, all of one or none: a part of [PoolStore].
 type Store interface {
-	CommitPool(ctx context.Context, site federation.SiteName, put []federation.PoolRecord) error
+	CommitPool(ctx context.Context, site federation.SiteName, put []PoolRecord) error
 }
 
 // Log takes changes to the store. Its methods but for Durable and Run are called under the lock.
@@ -137,7 +137,7 @@ func (l *Log) write(ctx context.Context) bool {
 	l.cfg.Lock.Lock()
 	b := l.open
 	l.open = newBatch()
-	put := make([]federation.PoolRecord, 0, len(b.order))
+	put := make([]PoolRecord, 0, len(b.order))
 	for _, e := range b.order {
 		r, data := e.Record()
 		var err error

@@ -21,8 +21,8 @@ type thing struct {
 
 func (t *thing) Written() { *t.said = append(*t.said, t.id) }
 
-func (t *thing) Record() (federation.PoolRecord, any) {
-	return federation.PoolRecord{ID: t.id}, t.state
+func (t *thing) Record() (PoolRecord, any) {
+	return PoolRecord{ID: t.id}, t.state
 }
 
 // paper is a store that can fail.
@@ -31,7 +31,7 @@ type paper struct {
 	commits []string
 }
 
-func (p *paper) CommitPool(_ context.Context, _ federation.SiteName, put []federation.PoolRecord) error {
+func (p *paper) CommitPool(_ context.Context, _ federation.SiteName, put []PoolRecord) error {
 	if p.fail {
 		return errors.New("disk full")
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"fsub/accounting/ledger"
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api/answer"
@@ -26,8 +27,8 @@ type Accounts struct {
 	Sites func() map[federation.SiteName]driver.AccountKeeper
 	// Members are the sites as they were seen last; nil: nobody is told what they have otherwise.
 	Members func() []*federation.Site
-	Users   identity.Users   // of this machine; nil: not known
-	Ledger  federation.Books // nil: there is none
+	Users   identity.Users // of this machine; nil: not known
+	Ledger  ledger.Books   // nil: there is none
 }
 
 // Sees reports whether a caller may know of a user's association, in the tree or at a site: it is his own or of an account that he coordinates, or he is
@@ -127,7 +128,7 @@ func (s *Accounts) mayAdd(ctx context.Context, c identity.Caller, edits []accoun
 		name := strings.ToLower(e.Name)
 		where := s.known(name)
 		if where == "" && s.Ledger != nil {
-			rows, err := s.Ledger.BookedSums(ctx, federation.SumQuery{Until: everyDay, By: []federation.Dimension{federation.ByAccount}, Where: map[federation.Dimension][]string{federation.ByAccount: {name}}})
+			rows, err := s.Ledger.BookedSums(ctx, ledger.SumQuery{Until: everyDay, By: []ledger.Dimension{ledger.ByAccount}, Where: map[ledger.Dimension][]string{ledger.ByAccount: {name}}})
 			if err != nil {
 				return answer.OfStore(err, answer.NoContact)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/accounting/ledger"
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
@@ -321,13 +322,13 @@ func TestElsewhere(t *testing.T) {
 
 // booksOf is a ledger with runs of one account.
 type booksOf struct {
-	federation.Books
+	ledger.Books
 	account string
 }
 
-func (b booksOf) BookedSums(_ context.Context, q federation.SumQuery) (rows []federation.SumRow, _ error) {
-	if slices.Contains(q.Where[federation.ByAccount], b.account) {
-		rows = append(rows, federation.SumRow{Values: []string{b.account}})
+func (b booksOf) BookedSums(_ context.Context, q ledger.SumQuery) (rows []ledger.SumRow, _ error) {
+	if slices.Contains(q.Where[ledger.ByAccount], b.account) {
+		rows = append(rows, ledger.SumRow{Values: []string{b.account}})
 	}
 	return rows, nil
 }

@@ -30,9 +30,9 @@ type BookChecker interface {
 
 // books answers for the ledger: its sums, for those who may see them, and its comparison with sites.
 type books struct {
-	Books  federation.Books // nil: there is no ledger
-	Check  BookChecker      // nil: sites are not asked
-	Biller Biller           // nil: bills are not taken
+	Books  ledger.Books // nil: there is no ledger
+	Check  BookChecker  // nil: sites are not asked
+	Biller Biller       // nil: bills are not taken
 	// Budgets tells how the budgets of the account tree stand; nil: there are none.
 	Budgets func() []quota.Standing
 	// Stand reports whether those are of the tree as it is now; nil: they are. Wake has them looked at.
@@ -142,16 +142,16 @@ func (b *books) each(ctx context.Context, q url.Values, c identity.Caller, take 
 	if s.Within, err = b.scope(ctx, s, c); err != nil {
 		return err
 	}
-	err = b.Books.EachSum(ctx, *s, func(row *federation.SumRow) error {
+	err = b.Books.EachSum(ctx, *s, func(row *ledger.SumRow) error {
 		if row.Sums.Zero() {
 			return nil
 		}
 		one := v1.BookedSumOf(&row.Sums)
 		one.Values, one.Fate = row.Values, row.Fate.String()
 		switch s.Every {
-		case federation.Daily:
+		case ledger.Daily:
 			one.Period = dayText(row.Period)
-		case federation.Monthly:
+		case ledger.Monthly:
 			one.Period = monthText(row.Period)
 		}
 		return take(&one)
@@ -163,8 +163,8 @@ func (b *books) each(ctx context.Context, q url.Values, c identity.Caller, take 
 }
 
 // question reads a query.
-func (b *books) question(q url.Values) (*federation.SumQuery, error) {
-	s := &federation.SumQuery{Where: map[federation.Dimension][]string{}}
+func (b *books) question(q url.Values) (*ledger.SumQuery, error) {
+	s := &ledger.SumQuery{Where: map[ledger.Dimension][]string{}}
 	var err error
 	if s.From, s.Until, err = b.span(q); err != nil {
 		return nil, err
@@ -173,11 +173,11 @@ func (b *books) question(q url.Values) (*federation.SumQuery, error) {
 		if name == "" {
 			continue
 		}
-		d := federation.Dimension(name)
+		d := ledger.Dimension(name)
 		if name == "job" {
 			return nil, invalid(`invalid --by "job": reports add up many jobs; what each has cost: sacct -X -S DATE -o JobID,JobName,Cost, or fed job list --columns jobid,name,cost`)
 		}
-		if !slices.Contains(federation.Dimensions, d) || slices.Contains(s.By, d) {
+		if !slices.Contains(ledger.Dimensions, d) || slices.Contains(s.By, d) {
 			return nil, invalid("invalid --by %q: want %s, each once", name, strings.Join(report.Dimensions, ", "))
 		}
 		s.By = append(s.By, d)
@@ -192,12 +192,12 @@ func (b *books) question(q url.Values) (*federation.SumQuery, error) {
 		}
 		s.Sums = append(s.Sums, i)
 	}
-	switch s.Every = federation.Period(q.Get("every")); s.Every {
-	case federation.Altogether, federation.Daily, federation.Monthly:
+	switch s.Every = ledger.Period(q.Get("every")); s.Every {
+	case ledger.Altogether, ledger.Daily, ledger.Monthly:
 	default:
 		return nil, invalid("invalid period %q: want day or month", s.Every)
 	}
-	for _, d := range federation.Dimensions {
+	for _, d := range ledger.Dimensions {
 		if values, ok := q[string(d)]; ok {
 			s.Where[d] = values
 		}
@@ -206,15 +206,15 @@ func (b *books) question(q url.Values) (*federation.SumQuery, error) {
 }
 
 // scope is what c may see of what is asked for.
-func (b *books) scope(ctx context.Context, q *federation.SumQuery, c identity.Caller) (*federation.Scope, error) {
+func (b *books) scope(ctx context.Context, q *ledger.SumQuery, c identity.Caller) (*ledger.Scope, error) {
 	if c.Role >= identity.RoleOperator {
 		return nil, nil
 	}
-	accounts, err := b.Books.BookedSums(ctx, federation.SumQuery{From: q.From, Until: q.Until, By: []federation.Dimension{federation.ByAccount}})
+	accounts, err := b.Books.BookedSums(ctx, ledger.SumQuery{From: q.From, Until: q.Until, By: []ledger.Dimension{ledger.ByAccount}})
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
-	s := &federation.Scope{User: c.Name}
+	s := &ledger.Scope{User: c.Name}
 	for i := range accounts {
 		if a := accounts[i].Values[0]; a != "" && !slices.Contains(s.Accounts, a) && c.Coordinates(a) {
 			s.Accounts = append(s.Accounts, a)

@@ -22,22 +22,22 @@ import (
 
 // sumsOf is a ledger that has one line, and keeps what it was asked last.
 type sumsOf struct {
-	federation.Books
-	asked *atomic.Pointer[federation.SumQuery]
+	ledger.Books
+	asked *atomic.Pointer[ledger.SumQuery]
 }
 
-func (s sumsOf) BookedSums(_ context.Context, q federation.SumQuery) ([]federation.SumRow, error) {
+func (s sumsOf) BookedSums(_ context.Context, q ledger.SumQuery) ([]ledger.SumRow, error) {
 	if s.asked != nil {
 		s.asked.Store(&q)
 	}
-	row := federation.SumRow{Period: 20_000, Fate: ledger.Lost, Sums: ledger.Sums{Runs: 1, GPU: 3600, Amount: 2 * accounting.Dollar}}
+	row := ledger.SumRow{Period: 20_000, Fate: ledger.Lost, Sums: ledger.Sums{Runs: 1, GPU: 3600, Amount: 2 * accounting.Dollar}}
 	for range q.By {
 		row.Values = append(row.Values, "physics")
 	}
-	return []federation.SumRow{row}, nil
+	return []ledger.SumRow{row}, nil
 }
 
-func (s sumsOf) EachSum(ctx context.Context, q federation.SumQuery, take func(*federation.SumRow) error) error {
+func (s sumsOf) EachSum(ctx context.Context, q ledger.SumQuery, take func(*ledger.SumRow) error) error {
 	all, err := s.BookedSums(ctx, q)
 	for i := range all {
 		if err == nil {
@@ -93,7 +93,7 @@ func TestBudgets(t *testing.T) {
 
 // A user asks for what is his own, operators for all; what makes no sense is refused in words.
 func TestBookedSums(t *testing.T) {
-	var last atomic.Pointer[federation.SumQuery]
+	var last atomic.Pointer[ledger.SumQuery]
 	d := startWith(t, api.Config{Books: sumsOf{asked: &last}, CheckBooks: unequal{}, Coordinators: leads{"bob": "physics"}})
 	q := url.Values{"by": {"account,gpu"}, "every": {"month"}, "from": {"2026-01-15"}, "until": {"2026-03-01"}, "user": {"bob", "alice"}}
 	c := client.New(d.Socket) // this process: an administrator
@@ -103,8 +103,8 @@ func TestBookedSums(t *testing.T) {
 		t.Fatalf("%+v, %v", rows, err)
 	}
 	asked := last.Load()
-	if asked.From != 20468 || asked.Until != 20513 || !slices.Equal(asked.By, []federation.Dimension{"account", "gpu"}) || asked.Every != federation.Monthly ||
-		!slices.Equal(asked.Where[federation.ByUser], []string{"bob", "alice"}) || asked.Within != nil {
+	if asked.From != 20468 || asked.Until != 20513 || !slices.Equal(asked.By, []ledger.Dimension{"account", "gpu"}) || asked.Every != ledger.Monthly ||
+		!slices.Equal(asked.Where[ledger.ByUser], []string{"bob", "alice"}) || asked.Within != nil {
 		t.Errorf("asked %+v", asked)
 	}
 	if code := as(t, alice, d.Socket, "GET", "/fed/v1/books/sums?by=account", nil, &rows); code != 200 || last.Load().Within == nil || last.Load().Within.User != "alice" || len(last.Load().Within.Accounts) > 0 {

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"fsub/accounting/ledger"
 	"fsub/accounting/report"
 	"fsub/accounting/report/format"
-	"fsub/federation"
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/reports"
@@ -28,7 +28,7 @@ func savedReports(t *testing.T) *reports.Runner {
 
 // A saved report shows what its owner may see when it is made, and is nobody else's to see, run or remove, but for operators.
 func TestSavedReports(t *testing.T) {
-	var last atomic.Pointer[federation.SumQuery]
+	var last atomic.Pointer[ledger.SumQuery]
 	runner := savedReports(t)
 	d := startWith(t, api.Config{Books: sumsOf{asked: &last}, Budgets: standings, Coordinators: leads{"bob": "physics"}, Reports: runner})
 	runner.Make = d.Server.Report
@@ -51,8 +51,8 @@ func TestSavedReports(t *testing.T) {
 	if as(t, 0, d.Socket, "GET", "/fed/v1/reports", nil, &all); len(all) != 2 {
 		t.Errorf("root sees %+v", all)
 	}
-	for uid, want := range map[uint32]*federation.Scope{alice: {User: "alice"}, bob: {User: "bob", Accounts: []string{"physics"}}} {
-		last.Store(new(federation.SumQuery))
+	for uid, want := range map[uint32]*ledger.Scope{alice: {User: "alice"}, bob: {User: "bob", Accounts: []string{"physics"}}} {
+		last.Store(new(ledger.SumQuery))
 		if code := as(t, uid, d.Socket, "POST", "/fed/v1/report/weekly/run", nil, nil); code != 200 || last.Load().Within == nil || last.Load().Within.User != want.User || len(last.Load().Within.Accounts) != len(want.Accounts) {
 			t.Errorf("uid %d, status %d: its report was of %+v", uid, code, last.Load().Within)
 		}

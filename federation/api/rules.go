@@ -118,7 +118,7 @@ func (s *rules) Reset(r *http.Request, c identity.Caller, q *v1.ResetHealth) (v1
 	b := journal.Batch{}
 	for _, name := range closed {
 		data, _ := json.Marshal(health.ResetBy{Breaker: name, Who: c.Name})
-		b.Health = append(b.Health, federation.HealthRecord{Kind: federation.HealthReset, Name: name, Data: data})
+		b.Health = append(b.Health, health.Record{Kind: health.RecordReset, Name: name, Data: data})
 		b.Audit = append(b.Audit, audit.Entry{Who: answer.By(c), Verb: "reset", Kind: audit.Rule, Object: name, Before: "open", After: "closed"})
 	}
 	if err := s.Store.Commit(r.Context(), &b); err != nil {
@@ -148,7 +148,7 @@ func (s *rules) Check(r *http.Request, c identity.Caller, q *v1.HealthCheck) (v1
 	if err != nil {
 		return v1.None{}, err
 	}
-	if err := s.Store.Commit(r.Context(), &journal.Batch{Health: []federation.HealthRecord{{Kind: federation.HealthCheck, Name: q.Node, Data: data}}}); err != nil {
+	if err := s.Store.Commit(r.Context(), &journal.Batch{Health: []health.Record{{Kind: health.RecordCheck, Name: q.Node, Data: data}}}); err != nil {
 		return v1.None{}, answer.OfStore(err, answer.TimedOut)
 	}
 	s.Wake()

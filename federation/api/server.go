@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"fsub/accounting/ledger"
 	"fsub/accounting/report"
 	"fsub/federation"
 	"fsub/federation/accounts"
@@ -49,7 +50,7 @@ type Store interface {
 	action.OperationStore
 	records.Store
 	// HealthFindings returns the newest findings of the rules of health, at most limit of them, oldest first.
-	HealthFindings(ctx context.Context, limit int) ([]federation.HealthFinding, error)
+	HealthFindings(ctx context.Context, limit int) ([]health.PastFinding, error)
 }
 
 // Config is what a Server is made of. Store and Controller are required.
@@ -100,7 +101,7 @@ type Config struct {
 	Now        func() time.Time        // nil: time.Now
 	Users      identity.Users          // nil: the system's user database
 	Logs       federation.LogReader    // of jobs at sites that do not see their directory; nil: there are none
-	Books      federation.Books        // nil: there is no ledger
+	Books      ledger.Books            // nil: there is no ledger
 	CheckBooks BookChecker             // nil: nobody compares it with what sites say
 	Bills      Biller                  // nil: it takes no bills
 	Budgets    func() []quota.Standing // nil: there are none

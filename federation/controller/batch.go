@@ -9,7 +9,9 @@ import (
 	"fsub/federation"
 	"fsub/federation/action"
 	"fsub/federation/audit"
+	"fsub/federation/health"
 	"fsub/federation/journal"
+	"fsub/federation/predict"
 )
 
 // pendingBatch gathers what a round writes. A job that is written twice in a round is written once, as it is at the end. Nothing is added but by its methods.
@@ -144,11 +146,11 @@ func (b *pendingBatch) node(r federation.NodeRecord)     { add(&b.rows.Nodes, r)
 func (b *pendingBatch) nodeEvent(e federation.NodeEvent) { add(&b.rows.NodeEvents, e) }
 func (b *pendingBatch) siteEvent(e federation.SiteEvent) { add(&b.rows.SiteEvents, e) }
 func (b *pendingBatch) audit(e audit.Entry)              { add(&b.rows.Audit, e) }
-func (b *pendingBatch) health(r federation.HealthRecord) { add(&b.rows.Health, r) }
-func (b *pendingBatch) finding(f federation.HealthFinding) {
+func (b *pendingBatch) health(r health.Record)           { add(&b.rows.Health, r) }
+func (b *pendingBatch) finding(f health.PastFinding) {
 	add(&b.rows.Findings, f)
 }
-func (b *pendingBatch) length(l federation.RunLength)   { add(&b.rows.Lengths, l) }
-func (b *pendingBatch) waits(all []federation.PastWait) { add(&b.rows.Waits, all...) }
+func (b *pendingBatch) length(l predict.RunLength)   { add(&b.rows.Lengths, l) }
+func (b *pendingBatch) waits(all []predict.PastWait) { add(&b.rows.Waits, all...) }
 
 func add[T any](to *[]T, more ...T) { *to = append(*to, more...) }

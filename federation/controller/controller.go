@@ -66,7 +66,7 @@ type Config struct {
 	// Stager carries files to and from sites that do not see a job's working directory; nil: such sites run nothing of it.
 	Stager federation.Stager
 	// Health keeps what the rules of health remember; nil: they forget it with the daemon. Rules are those rules; nil: the built-in ones.
-	Health federation.HealthStore
+	Health health.Store
 	Rules  []health.Rule
 	// RerunEarly: what the rules say of early deaths holds for all jobs, not only for those of sbatch --requeue.
 	RerunEarly bool

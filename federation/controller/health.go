@@ -25,9 +25,9 @@ type healthRules struct {
 	now        func() time.Time
 	log        *slog.Logger
 	metrics    *metrics
-	records    federation.HealthStore // nil: what the rules remember is forgotten with the daemon
-	rerunEarly bool                   // see Config
-	notify     func(health.Finding)   // nil: nobody is told
+	records    health.Store         // nil: what the rules remember is forgotten with the daemon
+	rerunEarly bool                 // see Config
+	notify     func(health.Finding) // nil: nobody is told
 	sites      *roster
 	jobs       *jobTable
 	batch      *pendingBatch
@@ -223,7 +223,7 @@ const healthOwner = "health"
 
 func (hr *healthRules) carryOut(f health.Finding) {
 	hr.report.changed = true
-	hr.batch.finding(federation.HealthFinding{At: f.At, Rule: f.Rule, Act: string(f.Act), Node: f.Node, Job: f.Job, Why: f.Why, Denied: f.Denied})
+	hr.batch.finding(health.PastFinding{At: f.At, Rule: f.Rule, Act: string(f.Act), Node: f.Node, Job: f.Job, Why: f.Why, Denied: f.Denied})
 	hr.metrics.found(f.Rule, string(f.Act), f.Denied != "")
 	level := hr.log.Info
 	if f.Trips || f.Act == health.ActDrain {

@@ -29,11 +29,11 @@ func (hr *healthRules) load(ctx context.Context) error {
 	var breakers []health.Breaker
 	for _, r := range records {
 		switch r.Kind {
-		case federation.HealthNode:
+		case health.RecordNode:
 			err = decode(r, &nodes)
-		case federation.HealthJob:
+		case health.RecordJob:
 			err = decode(r, &jobs)
-		case federation.HealthBreaker:
+		case health.RecordBreaker:
 			err = decode(r, &breakers)
 		}
 		if err != nil {
@@ -44,7 +44,7 @@ func (hr *healthRules) load(ctx context.Context) error {
 	return hr.takeTold(records)
 }
 
-func decode[T any](r federation.HealthRecord, into *[]T) error {
+func decode[T any](r health.Record, into *[]T) error {
 	var v T
 	if err := json.Unmarshal(r.Data, &v); err != nil {
 		return fmt.Errorf("what is known of %s %s: %w", r.Kind, r.Name, err)
@@ -66,10 +66,10 @@ func (hr *healthRules) read(ctx context.Context) error {
 }
 
 // takeTold takes in resets of breakers and findings of health checks.
-func (hr *healthRules) takeTold(records []federation.HealthRecord) error {
+func (hr *healthRules) takeTold(records []health.Record) error {
 	for _, r := range records {
 		switch r.Kind {
-		case federation.HealthReset:
+		case health.RecordReset:
 			var by health.ResetBy
 			if err := json.Unmarshal(r.Data, &by); err != nil {
 				return err
@@ -77,7 +77,7 @@ func (hr *healthRules) takeTold(records []federation.HealthRecord) error {
 			for _, name := range hr.engine.Reset(by.Breaker, hr.now()) {
 				hr.carryOut(health.Finding{At: hr.now(), Rule: name, Act: health.ActNotify, Why: "breaker reset by " + by.Who})
 			}
-		case federation.HealthCheck:
+		case health.RecordCheck:
 			var checks []health.Check
 			if err := json.Unmarshal(r.Data, &checks); err != nil {
 				return err
@@ -87,7 +87,7 @@ func (hr *healthRules) takeTold(records []federation.HealthRecord) error {
 		default:
 			continue
 		}
-		hr.batch.health(federation.HealthRecord{Kind: r.Kind, Name: r.Name})
+		hr.batch.health(health.Record{Kind: r.Kind, Name: r.Name})
 	}
 	hr.write()
 	return nil
@@ -103,8 +103,8 @@ func (hr *healthRules) write() {
 	if hr.records == nil {
 		return
 	}
-	add := func(kind federation.HealthKind, name string, v any, gone bool) {
-		r := federation.HealthRecord{Kind: kind, Name: name}
+	add := func(kind health.RecordKind, name string, v any, gone bool) {
+		r := health.Record{Kind: kind, Name: name}
 		if !gone {
 			r.Data, _ = json.Marshal(v)
 		}
@@ -112,15 +112,15 @@ func (hr *healthRules) write() {
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(changed.Nodes), func(a, b federation.NodeID) int { return strings.Compare(a.String(), b.String()) }) {
 		n := hr.engine.Node(id)
-		add(federation.HealthNode, id.String(), n, n == nil)
+		add(health.RecordNode, id.String(), n, n == nil)
 	}
 	for _, id := range slices.Sorted(maps.Keys(changed.Jobs)) {
 		j := hr.engine.Job(id)
-		add(federation.HealthJob, strconv.FormatUint(uint64(id), 10), j, j == nil)
+		add(health.RecordJob, strconv.FormatUint(uint64(id), 10), j, j == nil)
 	}
 	if changed.Breakers {
 		for _, b := range hr.engine.Breakers() {
-			add(federation.HealthBreaker, b.Name, &b, false)
+			add(health.RecordBreaker, b.Name, &b, false)
 			hr.metrics.breaker(b.Name, !b.Open.IsZero())
 		}
 	}

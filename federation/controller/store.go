@@ -9,6 +9,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/action"
+	"fsub/federation/health"
 	"fsub/federation/journal"
 )
 
@@ -210,8 +211,8 @@ func (n *storeNews) take(change *journal.Change) {
 	case change.Kind == journal.ChangeNode:
 		n.nodes = true
 	case change.Kind == journal.ChangeHealth:
-		kind := federation.HealthKind(change.State)
-		n.health = n.health || change.How != journal.Gone && (kind == federation.HealthReset || kind == federation.HealthCheck)
+		kind := health.RecordKind(change.State)
+		n.health = n.health || change.How != journal.Gone && (kind == health.RecordReset || kind == health.RecordCheck)
 	case change.How != journal.Created:
 	case change.Kind == journal.ChangeJob:
 		n.jobs = append(n.jobs, change.Job)

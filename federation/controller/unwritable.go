@@ -6,7 +6,9 @@ import (
 	"fsub/federation"
 	"fsub/federation/action"
 	"fsub/federation/audit"
+	"fsub/federation/health"
 	"fsub/federation/journal"
+	"fsub/federation/predict"
 )
 
 // unwritable reports whether a batch can never be written, however often it is tried: something in it is at fault, and not the store.
@@ -46,10 +48,10 @@ func unitsOf(b *journal.Batch, root func(federation.JobID) federation.JobID, ask
 	each(b.NodeEvents, func(e federation.NodeEvent) { alone(journal.Batch{NodeEvents: []federation.NodeEvent{e}}) })
 	each(b.SiteEvents, func(e federation.SiteEvent) { alone(journal.Batch{SiteEvents: []federation.SiteEvent{e}}) })
 	each(b.Audit, func(e audit.Entry) { alone(journal.Batch{Audit: []audit.Entry{e}}) })
-	each(b.Health, func(r federation.HealthRecord) { alone(journal.Batch{Health: []federation.HealthRecord{r}}) })
-	each(b.Findings, func(f federation.HealthFinding) { alone(journal.Batch{Findings: []federation.HealthFinding{f}}) })
-	each(b.Lengths, func(l federation.RunLength) { alone(journal.Batch{Lengths: []federation.RunLength{l}}) })
-	each(b.Waits, func(w federation.PastWait) { alone(journal.Batch{Waits: []federation.PastWait{w}}) })
+	each(b.Health, func(r health.Record) { alone(journal.Batch{Health: []health.Record{r}}) })
+	each(b.Findings, func(f health.PastFinding) { alone(journal.Batch{Findings: []health.PastFinding{f}}) })
+	each(b.Lengths, func(l predict.RunLength) { alone(journal.Batch{Lengths: []predict.RunLength{l}}) })
+	each(b.Waits, func(w predict.PastWait) { alone(journal.Batch{Waits: []predict.PastWait{w}}) })
 	return all
 }
 

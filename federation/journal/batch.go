@@ -8,6 +8,8 @@ import (
 	"fsub/federation"
 	"fsub/federation/action"
 	"fsub/federation/audit"
+	"fsub/federation/health"
+	"fsub/federation/predict"
 )
 
 // Batch is a set of changes that become durable together. Jobs, Attempts and Tasks are written whole, by key, over what
@@ -30,11 +32,11 @@ type Batch struct {
 	NodeEvents []federation.NodeEvent
 	SiteEvents []federation.SiteEvent
 
-	Audit    []audit.Entry             // appended to the [audit.Log]; Seq is the store's to give
-	Health   []federation.HealthRecord // written over what is there
-	Findings []federation.HealthFinding
-	Lengths  []federation.RunLength // of runs that have ended
-	Waits    []federation.PastWait  // at sites that others use too
+	Audit    []audit.Entry   // appended to the [audit.Log]; Seq is the store's to give
+	Health   []health.Record // written over what is there
+	Findings []health.PastFinding
+	Lengths  []predict.RunLength // of runs that have ended
+	Waits    []predict.PastWait  // at sites that others use too
 }
 
 // Empty reports whether there is nothing to write.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/health"
 	"fsub/federation/reasons"
 )
 
@@ -40,7 +41,7 @@ type Change struct {
 	Move   *Move                 // of ChangeMove
 	Node   *federation.NodeEvent // of ChangeNodeEvent
 	// Finding is of ChangeFinding.
-	Finding *federation.HealthFinding
+	Finding *health.PastFinding
 	Of      *federation.SiteEvent // of ChangeSiteEvent
 }
 

@@ -178,7 +178,7 @@ func (c *Collector) estimates(ctx context.Context, name federation.SiteName, bil
 	if len(bills) == 0 {
 		return out, nil
 	}
-	q := federation.SumQuery{From: bills[0].From, Every: federation.Daily, Where: map[federation.Dimension][]string{federation.BySite: {string(name)}}}
+	q := ledger.SumQuery{From: bills[0].From, Every: ledger.Daily, Where: map[ledger.Dimension][]string{ledger.BySite: {string(name)}}}
 	for i := range bills {
 		q.Until = max(q.Until, bills[i].Until)
 	}
@@ -198,8 +198,8 @@ func (c *Collector) bookedBills(ctx context.Context, name federation.SiteName, w
 		from, until = min(from, k.day), max(until, k.day+1)
 	}
 	have := map[billed]federation.Money{}
-	rows, err := c.Books.BookedSums(ctx, federation.SumQuery{From: min(from, until) - 366, Until: until + 366, Every: federation.Daily, By: []federation.Dimension{federation.ByName, federation.ByQOS},
-		Where: map[federation.Dimension][]string{federation.BySite: {string(name)}, federation.ByQOS: {billQOS}}})
+	rows, err := c.Books.BookedSums(ctx, ledger.SumQuery{From: min(from, until) - 366, Until: until + 366, Every: ledger.Daily, By: []ledger.Dimension{ledger.ByName, ledger.ByQOS},
+		Where: map[ledger.Dimension][]string{ledger.BySite: {string(name)}, ledger.ByQOS: {billQOS}}})
 	for i := range rows {
 		if k := (billed{rows[i].Period, rows[i].Values[0]}); rows[i].Fate == ledger.Settled {
 			if k.service == differenceName {

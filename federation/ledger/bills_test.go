@@ -15,7 +15,7 @@ import (
 // costs are what the books have of a site by day and name.
 func (f *fixture) costs() map[string]accounting.Money {
 	f.Helper()
-	rows, err := f.store.BookedSums(f.Context(), federation.SumQuery{Until: 1 << 20, By: []federation.Dimension{federation.ByName}, Every: federation.Daily})
+	rows, err := f.store.BookedSums(f.Context(), book.SumQuery{Until: 1 << 20, By: []book.Dimension{book.ByName}, Every: book.Daily})
 	if err != nil {
 		f.Fatal(err)
 	}

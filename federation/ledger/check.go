@@ -174,7 +174,7 @@ func addRun(into map[figure]int64, e *ledger.Entry, from, until int64) error {
 // moved is by how much a site's figures are other ones where runs count for the accounts that pay for them, and not for those that the site has them under.
 func (c *Collector) moved(ctx context.Context, out *Check, theirs map[ledger.ID]ledger.Entry, from, until int64) (map[figure]int64, error) {
 	moved := map[figure]int64{}
-	err := c.Books.BookedRuns(ctx, out.Site, from*day, until*day, func(e *ledger.Entry) error {
+	err := c.Books.BookedRuns(ctx, string(out.Site), from*day, until*day, func(e *ledger.Entry) error {
 		t, ok := theirs[e.ID]
 		if !ok || e.Source&ledger.FromRun == 0 || t.Group.Account == e.Group.Account || t.Unfit() != "" {
 			return nil
@@ -205,8 +205,8 @@ func add(to, figures map[figure]int64) {
 
 // figures are the books' own.
 func (c *Collector) figures(ctx context.Context, name federation.SiteName, from, until int64) (map[figure]int64, error) {
-	rows, err := c.Books.BookedSums(ctx, federation.SumQuery{From: from, Until: until, By: []federation.Dimension{federation.ByAccount, federation.ByUser, federation.ByGPU},
-		Where: map[federation.Dimension][]string{federation.BySite: {string(name)}}})
+	rows, err := c.Books.BookedSums(ctx, ledger.SumQuery{From: from, Until: until, By: []ledger.Dimension{ledger.ByAccount, ledger.ByUser, ledger.ByGPU},
+		Where: map[ledger.Dimension][]string{ledger.BySite: {string(name)}}})
 	out := map[figure]int64{}
 	for i := range rows {
 		addFigures(out, rows[i].Values[0], rows[i].Values[1], rows[i].Values[2], &rows[i].Sums)
@@ -247,7 +247,7 @@ func (c *Collector) explain(ctx context.Context, out *Check, runs []driver.SiteR
 				Why: fmt.Sprintf("job %d, started %s: %s", cmp.Or(e.Number, e.Job), time.Unix(e.Start, 0).UTC().Format(time.RFC3339), why)})
 		}
 	}
-	err := c.Books.BookedRuns(ctx, out.Site, from*day, until*day, func(e *ledger.Entry) error {
+	err := c.Books.BookedRuns(ctx, string(out.Site), from*day, until*day, func(e *ledger.Entry) error {
 		booked[e.ID] = true
 		t, ok := theirs[e.ID]
 		switch {

@@ -198,7 +198,7 @@ func TestEveryReadingGivesTheSameBooks(t *testing.T) {
 			})
 		}
 		got := book.Sums{}
-		rows, err := s.BookedSums(t.Context(), federation.SumQuery{Until: 1 << 20, Every: federation.Daily, Where: map[federation.Dimension][]string{federation.BySite: {site}}})
+		rows, err := s.BookedSums(t.Context(), book.SumQuery{Until: 1 << 20, Every: book.Daily, Where: map[book.Dimension][]string{book.BySite: {site}}})
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -31,7 +31,7 @@ type Store interface {
 // Config is what a Collector is made of. All but Now and Rest is required.
 type Config struct {
 	Store  Store
-	Books  federation.Books
+	Books  ledger.Books
 	Sites  []Site // those of the beginning; see Join
 	Logger *slog.Logger
 	Rented MachineTeller // nil: no machines are rented

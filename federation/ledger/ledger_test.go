@@ -95,7 +95,7 @@ func (f *fixture) read() {
 
 func (f *fixture) total() (sum book.Sums) {
 	f.Helper()
-	rows, err := f.store.BookedSums(f.Context(), federation.SumQuery{Until: 1 << 20})
+	rows, err := f.store.BookedSums(f.Context(), book.SumQuery{Until: 1 << 20})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestPayerCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.read()
-		rows, err := f.store.BookedSums(t.Context(), federation.SumQuery{Until: 1 << 20, By: []federation.Dimension{federation.ByAccount}})
+		rows, err := f.store.BookedSums(t.Context(), book.SumQuery{Until: 1 << 20, By: []book.Dimension{book.ByAccount}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestOursCountOnce(t *testing.T) {
 		if got := f.total(); got.Runs != 1 || got.CPU != 7200 || got.Amount != 3*accounting.Dollar {
 			t.Errorf("site first %v: %+v", siteFirst, got)
 		}
-		rows, err := f.store.BookedSums(t.Context(), federation.SumQuery{Until: 1 << 20, By: []federation.Dimension{federation.ByUser}})
+		rows, err := f.store.BookedSums(t.Context(), book.SumQuery{Until: 1 << 20, By: []book.Dimension{book.ByUser}})
 		if err != nil || len(rows) == 0 || rows[0].Values[0] != "alice" {
 			t.Errorf("users %+v, %v", rows, err)
 		}
@@ -275,7 +275,7 @@ func TestMachinesWithoutJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rows, err := f.store.BookedSums(t.Context(), federation.SumQuery{Until: 1 << 20})
+	rows, err := f.store.BookedSums(t.Context(), book.SumQuery{Until: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,8 +286,8 @@ func TestMachinesWithoutJobs(t *testing.T) {
 			t.Errorf("%v: %d seconds of CPUs for %d of GPUs", r.Fate, r.CPU, r.GPU)
 		}
 	}
-	if byGPU, err := f.store.BookedSums(t.Context(), federation.SumQuery{Until: 1 << 20, By: []federation.Dimension{federation.ByGPU}}); err != nil ||
-		!slices.ContainsFunc(byGPU, func(r federation.SumRow) bool { return r.GPU > 0 && slices.Equal(r.Values, []string{"h100"}) }) {
+	if byGPU, err := f.store.BookedSums(t.Context(), book.SumQuery{Until: 1 << 20, By: []book.Dimension{book.ByGPU}}); err != nil ||
+		!slices.ContainsFunc(byGPU, func(r book.SumRow) bool { return r.GPU > 0 && slices.Equal(r.Values, []string{"h100"}) }) {
 		t.Errorf("by GPU: %+v, %v", byGPU, err)
 	}
 	want := map[book.Fate][3]int64{book.Provisioning: {600 + 3600, 8 * 600, 600 + 3600}, book.GangWait: {300, 8 * 300, 300}, book.Drained: {200, 8 * 200, 200}, book.Unused: {700, 8 * 700, 700}, book.Leaked: {3600, 0, 3600}}

@@ -90,7 +90,7 @@ func New(share float64) *Book {
 const keptRuns = 100_000
 
 // Open returns a Book of the runs that a store has. See [New].
-func Open(ctx context.Context, store federation.RunStore, share float64) (*Book, error) {
+func Open(ctx context.Context, store RunStore, share float64) (*Book, error) {
 	b := New(share)
 	all, err := store.RunLengths(ctx, keptRuns)
 	if err != nil {
@@ -121,20 +121,20 @@ func Tells(state federation.State, lasted time.Duration) (tells, cut bool) {
 }
 
 // Length is a run as the store keeps it.
-func (r *Run) Length() federation.RunLength {
-	l := federation.RunLength{Start: r.Start, Seconds: float64(r.Seconds), Ending: federation.RanToItsEnd, Groups: r.Keys[:]}
+func (r *Run) Length() RunLength {
+	l := RunLength{Start: r.Start, Seconds: float64(r.Seconds), Ending: RanToItsEnd, Groups: r.Keys[:]}
 	if r.Cut {
-		l.Ending = federation.RanUntilCut
+		l.Ending = RanUntilCut
 	}
 	return l
 }
 
 // runOf reads what Length wrote, or an earlier version: that had fewer levels, or did not note how runs ended, and then one of less than a minute may have failed. It is false for
 // what tells nothing.
-func runOf(l *federation.RunLength) (r Run, ok bool) {
-	r = Run{Start: l.Start, Seconds: float32(l.Seconds), Cut: l.Ending == federation.RanUntilCut}
+func runOf(l *RunLength) (r Run, ok bool) {
+	r = Run{Start: l.Start, Seconds: float32(l.Seconds), Cut: l.Ending == RanUntilCut}
 	switch {
-	case l.Ending != federation.RanSomehow:
+	case l.Ending != RanSomehow:
 		return r, copy(r.Keys[:], l.Groups) > int(anyNodes)
 	case len(l.Groups) != len(earlierLevels) || l.Seconds < failsWithin.Seconds():
 		return r, false

@@ -372,7 +372,7 @@ func TestNamesThatSayNothing(t *testing.T) {
 // Lengths that an earlier version has stored count where their groups still mean the same. Nobody knows how those runs ended: what took less than a minute may have failed.
 func TestEarlierLengths(t *testing.T) {
 	k := oneCPU.Keys()
-	old := federation.RunLength{Start: time.Unix(1e9, 0), Seconds: 300, Groups: []uint64{k[sameNameAndSize], 17, k[sameShape], k[sameSize], 18, k[anyUser], 19}}
+	old := RunLength{Start: time.Unix(1e9, 0), Seconds: 300, Groups: []uint64{k[sameNameAndSize], 17, k[sameShape], k[sameSize], 18, k[anyUser], 19}}
 	short := old
 	short.Seconds = 2
 	cut := Run{Keys: k, Start: time.Unix(2e9, 0), Seconds: 200, Cut: true}
@@ -387,9 +387,9 @@ func TestEarlierLengths(t *testing.T) {
 	}
 }
 
-type lengths []federation.RunLength
+type lengths []RunLength
 
-func (l lengths) RunLengths(context.Context, int) ([]federation.RunLength, error) { return l, nil }
+func (l lengths) RunLengths(context.Context, int) ([]RunLength, error) { return l, nil }
 
 // The number of groups is bounded, and the ones that are in use stay.
 func TestGroupsAreBounded(t *testing.T) {

@@ -131,7 +131,7 @@ func NewQueue(site federation.SiteName) *Queue {
 }
 
 // Look takes in what the site says of its jobs. It returns the waits that have ended since the last look.
-func (q *Queue) Look(obs *federation.Observation) (ended []federation.PastWait) {
+func (q *Queue) Look(obs *federation.Observation) (ended []PastWait) {
 	now := obs.At.Unix()
 	s := q.scene(now)
 	running := make(map[federation.JobID]held, len(obs.Running))
@@ -212,7 +212,7 @@ func (q *Queue) stands(w *federation.WaitingJob, s *scene, now int64) {
 }
 
 // started ends a wait.
-func (q *Queue) started(o *open, now int64) federation.PastWait {
+func (q *Queue) started(o *open, now int64) PastWait {
 	w := wait{o.trait, o.trait.size(), o.queue, uint32(o.since), float32(max(now-o.since, 0))}
 	if o.idle {
 		w.seconds = 0
@@ -340,16 +340,16 @@ func (s *scene) sight(t *trait) sight {
 }
 
 // past is the wait as the store keeps it.
-func (w *wait) past(site federation.SiteName) federation.PastWait {
+func (w *wait) past(site federation.SiteName) PastWait {
 	traits := []uint32{w.user, w.account, w.part, w.nodes, w.gpus, math.Float32bits(w.cpus), math.Float32bits(w.limit)}
 	for _, x := range w.queue {
 		traits = append(traits, math.Float32bits(x))
 	}
-	return federation.PastWait{Site: site, Since: time.Unix(int64(w.since), 0).UTC(), Seconds: float64(w.seconds), Traits: traits}
+	return PastWait{Site: site, Since: time.Unix(int64(w.since), 0).UTC(), Seconds: float64(w.seconds), Traits: traits}
 }
 
 // waitOf reads what past wrote. It is false for what another version wrote.
-func waitOf(p *federation.PastWait) (w wait, ok bool) {
+func waitOf(p *PastWait) (w wait, ok bool) {
 	t := p.Traits
 	if len(t) != 7+len(w.queue) || p.Since.IsZero() {
 		return w, false

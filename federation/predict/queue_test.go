@@ -45,7 +45,7 @@ func TestQueueIsForetold(t *testing.T) {
 	if o := b.look(); waits.Look("quiet", &federation.Observation{At: o.At}) != nil || waits["quiet"] != nil {
 		t.Error("a site where nobody waits is followed")
 	}
-	var all []federation.PastWait
+	var all []PastWait
 	for range 100 {
 		all = append(all, waits.Look("busy", b.look())...)
 	}
@@ -120,9 +120,9 @@ func TestFewStartsSaySomething(t *testing.T) {
 	}
 }
 
-type store []federation.PastWait
+type store []PastWait
 
-func (s store) PastWaits(context.Context, int) ([]federation.PastWait, error) { return s, nil }
+func (s store) PastWaits(context.Context, int) ([]PastWait, error) { return s, nil }
 
 func BenchmarkWait(b *testing.B) {
 	q := NewQueue("busy")

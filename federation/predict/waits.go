@@ -10,7 +10,7 @@ import (
 type Waits map[federation.SiteName]*Queue
 
 // OpenWaits returns the queues of which a store has waits.
-func OpenWaits(ctx context.Context, store federation.WaitStore) (Waits, error) {
+func OpenWaits(ctx context.Context, store WaitStore) (Waits, error) {
 	w := Waits{}
 	all, err := store.PastWaits(ctx, keptWaits)
 	if err != nil {
@@ -29,7 +29,7 @@ func OpenWaits(ctx context.Context, store federation.WaitStore) (Waits, error) {
 }
 
 // Look takes in what a site says of its jobs. A queue is followed from when jobs of others have been seen to wait in it. See [Queue.Look].
-func (w Waits) Look(site federation.SiteName, obs *federation.Observation) (ended []federation.PastWait) {
+func (w Waits) Look(site federation.SiteName, obs *federation.Observation) (ended []PastWait) {
 	q := w[site]
 	if q == nil {
 		if obs.NoSlurm || !othersWait(obs) {

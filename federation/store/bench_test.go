@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/journal"
 	"fsub/federation/reasons"
@@ -176,9 +177,9 @@ func BenchmarkLoadPool(b *testing.B) {
 	data := []byte(`{"offering": "g6.xlarge/us-east-2a/spot", "padding": "` + strings.Repeat("x", 500) + `"}`)
 	now := time.Now()
 	for i := range 200 {
-		var put []federation.PoolRecord
+		var put []records.PoolRecord
 		for n := range 500 {
-			put = append(put, federation.PoolRecord{Kind: federation.PoolMachine, ID: fmt.Sprint(i, ".", n), Closed: now.Add(-time.Hour), Data: data})
+			put = append(put, records.PoolRecord{Kind: records.PoolMachine, ID: fmt.Sprint(i, ".", n), Closed: now.Add(-time.Hour), Data: data})
 		}
 		put[0].Closed = time.Time{}
 		put[1].Closed = now
@@ -195,7 +196,7 @@ func BenchmarkLoadPool(b *testing.B) {
 	})
 	b.Run("Newest100", func(b *testing.B) {
 		for b.Loop() {
-			if all, err := s.PoolHistory(b.Context(), "", federation.PoolMachine, now.Add(-24*time.Hour), 100); err != nil || len(all) != 100 {
+			if all, err := s.PoolHistory(b.Context(), "", records.PoolMachine, now.Add(-24*time.Hour), 100); err != nil || len(all) != 100 {
 				b.Fatal(len(all), err)
 			}
 		}
@@ -206,8 +207,8 @@ func BenchmarkLoadPool(b *testing.B) {
 		for range 64 {
 			all.Go(func() {
 				for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-					r := federation.PoolRecord{Kind: federation.PoolJob, ID: fmt.Sprint(i), Job: federation.JobID(i), Data: data}
-					if err := s.CommitPool(b.Context(), "aws", []federation.PoolRecord{r}); err != nil {
+					r := records.PoolRecord{Kind: records.PoolJob, ID: fmt.Sprint(i), Job: federation.JobID(i), Data: data}
+					if err := s.CommitPool(b.Context(), "aws", []records.PoolRecord{r}); err != nil {
 						b.Error(err)
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/health"
 	"fsub/federation/journal"
 	"fsub/federation/reasons"
 )
@@ -39,18 +40,18 @@ const maxCommits = 10_000
 
 // changeRecord is a change as it is stored.
 type changeRecord struct {
-	Kind    journal.ChangeKind        `json:"kind"`
-	How     journal.ChangeHow         `json:"how,omitempty"`
-	Job     federation.JobID          `json:"job,omitempty"`
-	Number  int64                     `json:"n,omitempty"`
-	Site    federation.SiteName       `json:"site,omitempty"`
-	State   string                    `json:"state,omitempty"`
-	Who     string                    `json:"who,omitempty"`
-	Why     string                    `json:"why,omitempty"`
-	Move    *moveRecord               `json:"move,omitempty"`
-	Node    *federation.NodeEvent     `json:"node,omitempty"`
-	Finding *federation.HealthFinding `json:"finding,omitempty"`
-	Of      *federation.SiteEvent     `json:"of,omitempty"`
+	Kind    journal.ChangeKind    `json:"kind"`
+	How     journal.ChangeHow     `json:"how,omitempty"`
+	Job     federation.JobID      `json:"job,omitempty"`
+	Number  int64                 `json:"n,omitempty"`
+	Site    federation.SiteName   `json:"site,omitempty"`
+	State   string                `json:"state,omitempty"`
+	Who     string                `json:"who,omitempty"`
+	Why     string                `json:"why,omitempty"`
+	Move    *moveRecord           `json:"move,omitempty"`
+	Node    *federation.NodeEvent `json:"node,omitempty"`
+	Finding *health.PastFinding   `json:"finding,omitempty"`
+	Of      *federation.SiteEvent `json:"of,omitempty"`
 }
 
 type moveRecord struct {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/accounting/report"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/action"
 	"fsub/federation/journal"
@@ -96,8 +97,8 @@ func readBooks(s *store.Store) *books {
 	return &b
 }
 
-func (b *books) pools() map[federation.PoolKind]*[]poolRecord {
-	return map[federation.PoolKind]*[]poolRecord{federation.PoolJob: &b.Runs, federation.PoolGang: &b.Gangs, federation.PoolMachine: &b.Machines}
+func (b *books) pools() map[records.PoolKind]*[]poolRecord {
+	return map[records.PoolKind]*[]poolRecord{records.PoolJob: &b.Runs, records.PoolGang: &b.Gangs, records.PoolMachine: &b.Machines}
 }
 
 // sure takes a result that cannot but be there.
@@ -132,7 +133,7 @@ func rewrite(t *testing.T, s *store.Store, b *books) *books {
 		for i := range *list {
 			r := &(*list)[i]
 			r.Job++
-			if err := s.CommitPool(ctx, "sky", []federation.PoolRecord{{Kind: kind, ID: r.ID, Job: r.Job, Closed: r.Closed, Data: r.Data}}); err != nil {
+			if err := s.CommitPool(ctx, "sky", []records.PoolRecord{{Kind: kind, ID: r.ID, Job: r.Job, Closed: r.Closed, Data: r.Data}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -155,7 +156,7 @@ func goesOn(t *testing.T, s *store.Store, b *books) {
 	if old := b.Requests[len(b.Requests)-1].Seq; seq != old+1 {
 		t.Errorf("the next request has the number %d, the last one %d", seq, old)
 	}
-	if n := sure(s.NextPoolNumber(ctx, "sky", federation.PoolGang)); n <= int64(len(b.Gangs)) {
+	if n := sure(s.NextPoolNumber(ctx, "sky", records.PoolGang)); n <= int64(len(b.Gangs)) {
 		t.Errorf("the next gang has the number %d, and there are %d", n, len(b.Gangs))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/health"
 	"fsub/federation/journal"
 )
 
@@ -37,10 +38,10 @@ func healthSteps(b *journal.Batch, steps []step) []step {
 	return steps
 }
 
-// HealthRecords implements [federation.HealthStore].
-func (s *fleet) HealthRecords(ctx context.Context) ([]federation.HealthRecord, error) {
-	all, err := query(ctx, s.readers, func(r *row) federation.HealthRecord {
-		return federation.HealthRecord{Kind: federation.HealthKind(r.text()), Name: r.text(), Data: []byte(r.text())}
+// HealthRecords implements [health.Store].
+func (s *fleet) HealthRecords(ctx context.Context) ([]health.Record, error) {
+	all, err := query(ctx, s.readers, func(r *row) health.Record {
+		return health.Record{Kind: health.RecordKind(r.text()), Name: r.text(), Data: []byte(r.text())}
 	}, selectHealth)
 	if err != nil {
 		return nil, fmt.Errorf("read what is known of the health of nodes: %w", err)
@@ -48,10 +49,10 @@ func (s *fleet) HealthRecords(ctx context.Context) ([]federation.HealthRecord, e
 	return all, nil
 }
 
-// HealthFindings implements [federation.HealthStore].
-func (s *fleet) HealthFindings(ctx context.Context, limit int) ([]federation.HealthFinding, error) {
-	all, err := query(ctx, s.readers, func(r *row) federation.HealthFinding {
-		return federation.HealthFinding{At: r.time(), Rule: r.text(), Act: r.text(), Node: federation.NodeID{Site: federation.SiteName(r.text()), Name: r.text()},
+// HealthFindings implements [health.Store].
+func (s *fleet) HealthFindings(ctx context.Context, limit int) ([]health.PastFinding, error) {
+	all, err := query(ctx, s.readers, func(r *row) health.PastFinding {
+		return health.PastFinding{At: r.time(), Rule: r.text(), Act: r.text(), Node: federation.NodeID{Site: federation.SiteName(r.text()), Name: r.text()},
 			Job: federation.JobID(r.int()), Why: r.text(), Denied: r.text()}
 	}, newFindings, int64(limit))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"fsub/federation"
 )
 
-var _ federation.Books = (*Store)(nil)
+var _ ledger.Books = (*Store)(nil)
 
 const (
 	ledgerKey     = "site, kind, job, task, at"
@@ -79,7 +79,7 @@ type sumKey struct {
 	fate          ledger.Fate
 }
 
-// Book implements [federation.Books].
+// Book implements [ledger.Books].
 func (s *books) Book(ctx context.Context, entries []ledger.Entry, marks map[string]string) (int, error) {
 	entries, aside := fit(entries)
 	entries = together(entries)
@@ -261,7 +261,7 @@ func number(b bool) int64 {
 	return 0
 }
 
-// BooksMark implements [federation.Books].
+// BooksMark implements [ledger.Books].
 func (s *books) BooksMark(ctx context.Context, name string) (string, error) {
 	all, err := query(ctx, s.readers, func(r *row) string { return r.text() }, "SELECT mark FROM ledger_marks WHERE name = $1", name)
 	if err != nil || len(all) == 0 {

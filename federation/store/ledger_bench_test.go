@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"fsub/accounting/ledger"
-	"fsub/federation"
 	"fsub/federation/store"
 )
 
@@ -96,14 +95,14 @@ func TestReportsOfLargeLedger(t *testing.T) {
 		from, until int64
 		most        time.Duration
 	}{{"month", first + 500, first + 531, time.Second}, {"three years", first - 1, first + 3*365 + 1, 5 * time.Second}} {
-		for _, every := range []federation.Period{federation.Altogether, federation.Monthly, federation.Daily} {
-			for _, by := range append([]federation.Dimension{""}, federation.Dimensions...) {
-				q := federation.SumQuery{From: span.from, Until: span.until, Every: every}
+		for _, every := range []ledger.Period{ledger.Altogether, ledger.Monthly, ledger.Daily} {
+			for _, by := range append([]ledger.Dimension{""}, ledger.Dimensions...) {
+				q := ledger.SumQuery{From: span.from, Until: span.until, Every: every}
 				if by != "" {
-					q.By = []federation.Dimension{by}
+					q.By = []ledger.Dimension{by}
 				}
 				began, used, rows := time.Now(), cpuTime(t), 0
-				err := s.EachSum(t.Context(), q, func(*federation.SumRow) error { rows++; return nil })
+				err := s.EachSum(t.Context(), q, func(*ledger.SumRow) error { rows++; return nil })
 				if err != nil || rows == 0 {
 					t.Fatalf("%s by %q: %d rows, %v", span.name, by, rows, err)
 				}

@@ -32,8 +32,8 @@ func readEntry(r *row) (e ledger.Entry) {
 	return e
 }
 
-// BookedRuns implements [federation.Books].
-func (s *books) BookedRuns(ctx context.Context, site federation.SiteName, from, until int64, take func(*ledger.Entry) error) error {
+// BookedRuns implements [ledger.Books].
+func (s *books) BookedRuns(ctx context.Context, site string, from, until int64, take func(*ledger.Entry) error) error {
 	var failed error
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -47,7 +47,7 @@ func (s *books) BookedRuns(ctx context.Context, site federation.SiteName, from, 
 				cancel()
 			}
 		}
-	}, selectRuns, string(site), from, until)
+	}, selectRuns, site, from, until)
 	if failed != nil {
 		return failed
 	}
@@ -57,23 +57,23 @@ func (s *books) BookedRuns(ctx context.Context, site federation.SiteName, from, 
 	return nil
 }
 
-var sumColumn = map[federation.Dimension]string{
-	federation.BySite: "g.site", federation.ByAccount: "g.account", federation.ByUser: "g.user_name", federation.ByQOS: "g.qos",
-	federation.ByPartition: "g.part", federation.ByGPU: "g.gpu", federation.ByName: "g.name",
+var sumColumn = map[ledger.Dimension]string{
+	ledger.BySite: "g.site", ledger.ByAccount: "g.account", ledger.ByUser: "g.user_name", ledger.ByQOS: "g.qos",
+	ledger.ByPartition: "g.part", ledger.ByGPU: "g.gpu", ledger.ByName: "g.name",
 }
 
-// BookedSums implements [federation.Books].
-func (s *books) BookedSums(ctx context.Context, q federation.SumQuery) ([]federation.SumRow, error) {
-	var out gathered[federation.SumRow]
-	err := s.EachSum(ctx, q, func(r *federation.SumRow) error {
+// BookedSums implements [ledger.Books].
+func (s *books) BookedSums(ctx context.Context, q ledger.SumQuery) ([]ledger.SumRow, error) {
+	var out gathered[ledger.SumRow]
+	err := s.EachSum(ctx, q, func(r *ledger.SumRow) error {
 		out.add(*r)
 		return nil
 	})
 	return out.list(), err
 }
 
-// EachSum implements [federation.Books]. Whole months are read from their own sums, unless days are to be told apart.
-func (s *books) EachSum(ctx context.Context, q federation.SumQuery, take func(*federation.SumRow) error) error {
+// EachSum implements [ledger.Books]. Whole months are read from their own sums, unless days are to be told apart.
+func (s *books) EachSum(ctx context.Context, q ledger.SumQuery, take func(*ledger.SumRow) error) error {
 	var failed error
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -86,7 +86,7 @@ func (s *books) EachSum(ctx context.Context, q federation.SumQuery, take func(*f
 			if failed != nil {
 				return
 			}
-			one := federation.SumRow{Period: r.int(), Fate: ledger.Fate(r.int()), Values: make([]string, 0, len(q.By))}
+			one := ledger.SumRow{Period: r.int(), Fate: ledger.Fate(r.int()), Values: make([]string, 0, len(q.By))}
 			for range q.By {
 				one.Values = append(one.Values, r.word())
 			}
@@ -111,7 +111,7 @@ func (s *books) EachSum(ctx context.Context, q federation.SumQuery, take func(*f
 }
 
 // numbersOf are the places among the fields of sums of those that q asks for.
-func numbersOf(q federation.SumQuery) []int {
+func numbersOf(q ledger.SumQuery) []int {
 	if len(q.Sums) > 0 {
 		return q.Sums
 	}
@@ -133,11 +133,11 @@ type piece struct {
 }
 
 // pieces are whole months, and the days before and after them.
-func pieces(from, until int64, every federation.Period) []piece {
+func pieces(from, until int64, every ledger.Period) []piece {
 	if from >= until {
 		return nil
 	}
-	if every == federation.Daily { // a month at a time: sorting years at once takes twice as long, and a lot of memory
+	if every == ledger.Daily { // a month at a time: sorting years at once takes twice as long, and a lot of memory
 		var out []piece
 		for m := ledger.MonthOf(from); m <= ledger.MonthOf(until-1); m++ {
 			out = append(out, piece{"ledger_days", max(from, ledger.FirstDay(m)), min(until, ledger.FirstDay(m+1)), "t.period"})
@@ -145,7 +145,7 @@ func pieces(from, until int64, every federation.Period) []piece {
 		return out
 	}
 	label := func(month int64) string {
-		if every == federation.Monthly {
+		if every == ledger.Monthly {
 			return fmt.Sprint(month)
 		}
 		return "0"
@@ -168,7 +168,7 @@ func pieces(from, until int64, every federation.Period) []piece {
 	}
 	if first < last {
 		whole := piece{"ledger_months", first, last, "0"}
-		if every == federation.Monthly {
+		if every == ledger.Monthly {
 			whole.label = "t.period"
 		}
 		out = append(out, whole)
@@ -179,7 +179,7 @@ func pieces(from, until int64, every federation.Period) []piece {
 	return out
 }
 
-func selectSums(q federation.SumQuery, p piece) (string, []any, error) {
+func selectSums(q ledger.SumQuery, p piece) (string, []any, error) {
 	var columns, sums []string
 	for _, d := range q.By {
 		c, ok := sumColumn[d]
@@ -198,7 +198,7 @@ func selectSums(q federation.SumQuery, p piece) (string, []any, error) {
 	w := where{}
 	w.and("t.period >= %s", p.from)
 	w.and("t.period < %s", p.to)
-	for _, d := range federation.Dimensions {
+	for _, d := range ledger.Dimensions {
 		values, ok := q.Where[d]
 		if !ok {
 			continue

@@ -7,9 +7,10 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/journal"
+	"fsub/federation/predict"
 )
 
-var _ federation.WaitStore = (*Store)(nil)
+var _ predict.WaitStore = (*Store)(nil)
 
 const (
 	insertPastWait  = "INSERT INTO past_waits (site, since, seconds, traits) VALUES ($1, $2, $3, $4)"
@@ -30,8 +31,8 @@ func pastWaitSteps(b *journal.Batch, steps []step) []step {
 	return steps
 }
 
-// PastWaits implements [federation.WaitStore].
-func (s *past) PastWaits(ctx context.Context, ofEach int) ([]federation.PastWait, error) {
+// PastWaits implements [predict.WaitStore].
+func (s *past) PastWaits(ctx context.Context, ofEach int) ([]predict.PastWait, error) {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		_, err := t.exec(deletePastWaits, int64(ofEach))
 		return err
@@ -39,8 +40,8 @@ func (s *past) PastWaits(ctx context.Context, ofEach int) ([]federation.PastWait
 	if err != nil {
 		return nil, fmt.Errorf("delete old waits: %w", err)
 	}
-	all, err := query(ctx, s.readers, func(r *row) federation.PastWait {
-		w := federation.PastWait{Site: federation.SiteName(r.text()), Since: r.time(), Seconds: take[float64](r)}
+	all, err := query(ctx, s.readers, func(r *row) predict.PastWait {
+		w := predict.PastWait{Site: federation.SiteName(r.text()), Since: r.time(), Seconds: take[float64](r)}
 		for b := r.bytes(); len(b) >= 4; b = b[4:] {
 			w.Traits = append(w.Traits, binary.LittleEndian.Uint32(b))
 		}

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/journal"
 )
 
-var _ federation.PoolStore = (*Store)(nil)
+var _ records.PoolStore = (*Store)(nil)
 
 const (
 	upsertPool = "INSERT INTO pool_records (seq, site, kind, id, job_id, closed, data) VALUES ($1, $2, $3, $4, $5, $6, $7) " +
@@ -37,8 +38,8 @@ const (
 		"AND NOT EXISTS (SELECT 1 FROM attempts WHERE attempts.attempt_key = pool_records.id AND attempts.live) ORDER BY closed LIMIT $2)"
 )
 
-// CommitPool implements [federation.PoolStore]. ErrInvalid: a record has no kind or ID, or names another site.
-func (s *pools) CommitPool(ctx context.Context, site federation.SiteName, put []federation.PoolRecord) error {
+// CommitPool implements [records.PoolStore]. ErrInvalid: a record has no kind or ID, or names another site.
+func (s *pools) CommitPool(ctx context.Context, site federation.SiteName, put []records.PoolRecord) error {
 	for i := range put {
 		if r := &put[i]; r.Kind == "" || r.ID == "" || r.Site != "" && r.Site != site {
 			return fmt.Errorf("%w: commit pool of %s: record %q %q of site %q: it must have a kind and an ID, and be of this site",
@@ -62,7 +63,7 @@ func (s *pools) CommitPool(ctx context.Context, site federation.SiteName, put []
 	return nil
 }
 
-func (t *tx) putPool(site string, r *federation.PoolRecord) error {
+func (t *tx) putPool(site string, r *records.PoolRecord) error {
 	data := r.Data
 	if data == nil {
 		data = []byte{} // nil would be NULL
@@ -83,9 +84,9 @@ func (t *tx) putPool(site string, r *federation.PoolRecord) error {
 	return err
 }
 
-func readPool(r *row) (p federation.PoolRecord) {
+func readPool(r *row) (p records.PoolRecord) {
 	p.Site = federation.SiteName(r.word())
-	p.Kind = federation.PoolKind(r.word())
+	p.Kind = records.PoolKind(r.word())
 	p.ID = r.text()
 	p.Job = federation.JobID(r.int())
 	p.Closed = r.time()
@@ -93,22 +94,22 @@ func readPool(r *row) (p federation.PoolRecord) {
 	return p
 }
 
-// LoadPool implements [federation.PoolStore].
-func (s *pools) LoadPool(ctx context.Context, site federation.SiteName, since time.Time) ([]federation.PoolRecord, error) {
+// LoadPool implements [records.PoolStore].
+func (s *pools) LoadPool(ctx context.Context, site federation.SiteName, since time.Time) ([]records.PoolRecord, error) {
 	return s.poolRecords(ctx, loadPool, string(site), nanos(since))
 }
 
-// PoolRecords implements [federation.PoolStore].
-func (s *pools) PoolRecords(ctx context.Context, site federation.SiteName, kind federation.PoolKind, job federation.JobID) ([]federation.PoolRecord, error) {
+// PoolRecords implements [records.PoolStore].
+func (s *pools) PoolRecords(ctx context.Context, site federation.SiteName, kind records.PoolKind, job federation.JobID) ([]records.PoolRecord, error) {
 	return s.poolRecords(ctx, poolOfJob, int64(job), string(site), string(kind))
 }
 
-// PoolHistory implements [federation.PoolStore]. The newest is the one first written last.
-func (s *pools) PoolHistory(ctx context.Context, site federation.SiteName, kind federation.PoolKind, since time.Time, limit int) ([]federation.PoolRecord, error) {
+// PoolHistory implements [records.PoolStore]. The newest is the one first written last.
+func (s *pools) PoolHistory(ctx context.Context, site federation.SiteName, kind records.PoolKind, since time.Time, limit int) ([]records.PoolRecord, error) {
 	return s.poolRecords(ctx, poolHistory, string(site), string(kind), nanos(since), int64(max(limit, 0)))
 }
 
-func (s *pools) poolRecords(ctx context.Context, text string, args ...any) ([]federation.PoolRecord, error) {
+func (s *pools) poolRecords(ctx context.Context, text string, args ...any) ([]records.PoolRecord, error) {
 	all, err := query(ctx, s.readers, readPool, text, args...)
 	if err != nil {
 		return nil, fmt.Errorf("records of pools: %w", err)
@@ -116,8 +117,8 @@ func (s *pools) poolRecords(ctx context.Context, text string, args ...any) ([]fe
 	return all, nil
 }
 
-// PoolPayload implements [federation.PoolStore].
-func (s *pools) PoolPayload(ctx context.Context, site federation.SiteName, kind federation.PoolKind, id string) ([]byte, error) {
+// PoolPayload implements [records.PoolStore].
+func (s *pools) PoolPayload(ctx context.Context, site federation.SiteName, kind records.PoolKind, id string) ([]byte, error) {
 	found, err := query(ctx, s.readers, (*row).bytes, "SELECT payload FROM pool_payloads WHERE record = "+thatPool, string(site), string(kind), id)
 	if err == nil && len(found) == 0 {
 		err = federation.ErrNotFound
@@ -128,8 +129,8 @@ func (s *pools) PoolPayload(ctx context.Context, site federation.SiteName, kind 
 	return found[0], nil
 }
 
-// NextPoolNumber implements [federation.PoolStore].
-func (s *pools) NextPoolNumber(ctx context.Context, site federation.SiteName, kind federation.PoolKind) (n int64, err error) {
+// NextPoolNumber implements [records.PoolStore].
+func (s *pools) NextPoolNumber(ctx context.Context, site federation.SiteName, kind records.PoolKind) (n int64, err error) {
 	err = s.writer.submit(ctx, func(t *tx) (err error) {
 		n, _, err = t.number(nextPoolNumber, string(site), string(kind))
 		return err

@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"fsub/federation"
 	"fsub/federation/journal"
+	"fsub/federation/predict"
 )
 
-var _ federation.RunStore = (*Store)(nil)
+var _ predict.RunStore = (*Store)(nil)
 
 const (
 	insertRunLength  = "INSERT INTO run_lengths (start, seconds, ending, groups) VALUES ($1, $2, $3, $4)"
@@ -29,8 +29,8 @@ func runLengthSteps(b *journal.Batch, steps []step) []step {
 	return steps
 }
 
-// RunLengths implements [federation.RunStore].
-func (s *past) RunLengths(ctx context.Context, limit int) ([]federation.RunLength, error) {
+// RunLengths implements [predict.RunStore].
+func (s *past) RunLengths(ctx context.Context, limit int) ([]predict.RunLength, error) {
 	err := s.writer.submit(ctx, func(t *tx) error {
 		_, err := t.exec(deleteRunLengths, int64(limit))
 		return err
@@ -38,8 +38,8 @@ func (s *past) RunLengths(ctx context.Context, limit int) ([]federation.RunLengt
 	if err != nil {
 		return nil, fmt.Errorf("delete old lengths of runs: %w", err)
 	}
-	all, err := query(ctx, s.readers, func(r *row) federation.RunLength {
-		l := federation.RunLength{Start: r.time(), Seconds: take[float64](r), Ending: federation.RunEnding(take[int64](r))}
+	all, err := query(ctx, s.readers, func(r *row) predict.RunLength {
+		l := predict.RunLength{Start: r.time(), Seconds: take[float64](r), Ending: predict.RunEnding(take[int64](r))}
 		for b := r.bytes(); len(b) >= 8; b = b[8:] {
 			l.Groups = append(l.Groups, binary.LittleEndian.Uint64(b))
 		}

@@ -12,6 +12,7 @@ import (
 	"fsub/federation/action"
 	"fsub/federation/api"
 	"fsub/federation/audit"
+	"fsub/federation/health"
 	"fsub/federation/journal"
 	"fsub/federation/records"
 	"fsub/sbatch"
@@ -261,7 +262,7 @@ func (s *Store) LiveJobs(ctx context.Context, take func([]federation.Job) error)
 }
 
 // HealthFindings implements api.Store. It keeps none.
-func (s *Store) HealthFindings(context.Context, int) ([]federation.HealthFinding, error) {
+func (s *Store) HealthFindings(context.Context, int) ([]health.PastFinding, error) {
 	return nil, nil
 }
 

@@ -14,7 +14,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/agentserver"
 	"fsub/cloud/provider"
-	"fsub/federation"
+	"fsub/cloud/records"
 	"fsub/federation/store"
 )
 
@@ -31,7 +31,7 @@ func (w *world) start() {
 	})
 	d, l := w.openServer()
 	var p provider.Provider = w.provider
-	var books federation.PoolStore = st
+	var books records.PoolStore = st
 	var entry cloud.AgentServer = d
 	if w.opts.toll != nil {
 		p, books, entry = tollProvider{p, w.opts.toll}, tollStore{st, w.opts.toll}, tollServer{d, w.opts.toll}

@@ -13,6 +13,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
@@ -36,11 +37,11 @@ func (p tollProvider) Delete(ctx context.Context, ids []provider.InstanceID) err
 }
 
 type tollStore struct {
-	federation.PoolStore
+	records.PoolStore
 	toll func(string)
 }
 
-func (s tollStore) CommitPool(ctx context.Context, site federation.SiteName, put []federation.PoolRecord) error {
+func (s tollStore) CommitPool(ctx context.Context, site federation.SiteName, put []records.PoolRecord) error {
 	s.toll("before CommitPool")
 	defer s.toll("after CommitPool")
 	return s.PoolStore.CommitPool(ctx, site, put)

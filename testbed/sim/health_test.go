@@ -197,7 +197,7 @@ func TestEveryNode(t *testing.T) {
 	}
 	began := c.clock.Now()
 	for i := range 40 {
-		b := &journal.Batch{Health: []federation.HealthRecord{{Kind: federation.HealthCheck, Name: fmt.Sprintf("a/a%d", i+1), Data: []byte(`[{"code":"check-gpu","text":"Xid 79"}]`)}}}
+		b := &journal.Batch{Health: []health.Record{{Kind: health.RecordCheck, Name: fmt.Sprintf("a/a%d", i+1), Data: []byte(`[{"code":"check-gpu","text":"Xid 79"}]`)}}}
 		if err := c.store.Commit(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
@@ -226,7 +226,7 @@ func TestEveryNode(t *testing.T) {
 	}
 	c.boot()
 	for i := range 40 {
-		b := &journal.Batch{Health: []federation.HealthRecord{{Kind: federation.HealthCheck, Name: fmt.Sprintf("a/a%d", i+1), Data: []byte(`[{"code":"check-gpu","text":"Xid 48"}]`)}}}
+		b := &journal.Batch{Health: []health.Record{{Kind: health.RecordCheck, Name: fmt.Sprintf("a/a%d", i+1), Data: []byte(`[{"code":"check-gpu","text":"Xid 48"}]`)}}}
 		if err := c.store.Commit(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}

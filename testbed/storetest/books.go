@@ -57,7 +57,7 @@ func someRuns(r *rand.Rand, n int) (all []book.Entry) {
 	return all
 }
 
-func sumsBy(e *env, b federation.Books, q federation.SumQuery) map[string]book.Sums {
+func sumsBy(e *env, b book.Books, q book.SumQuery) map[string]book.Sums {
 	e.Helper()
 	rows, err := b.BookedSums(ctx, q)
 	e.must(err)
@@ -88,7 +88,7 @@ const someDay, lastDay = 1_700_000_000 / secondsOfDay, 1_700_000_000/secondsOfDa
 func testBooksOrder(e *env) {
 	r := rand.New(rand.NewPCG(1, 2))
 	runs := someRuns(r, 700)
-	everything := federation.SumQuery{From: someDay - 1, Until: lastDay, By: federation.Dimensions, Every: federation.Daily}
+	everything := book.SumQuery{From: someDay - 1, Until: lastDay, By: book.Dimensions, Every: book.Daily}
 	var want map[string]book.Sums
 	for i := range 4 {
 		b := e.books(e.TempDir())
@@ -112,7 +112,7 @@ func testBooksOrder(e *env) {
 		}
 		got = maps.Clone(got)
 		for _, site := range []federation.SiteName{"elbe", "rhein"} { // what is summed is what the runs come to
-			e.must(b.BookedRuns(ctx, site, 0, 1<<40, func(x *book.Entry) error {
+			e.must(b.BookedRuns(ctx, string(site), 0, 1<<40, func(x *book.Entry) error {
 				tres, err := accounting.ParseTRES(x.TRES)
 				x.Days(tres, func(day int64, s book.Sums) {
 					key := fmt.Sprintf("%d%v|%s|%s|%s|%s|%s|%s|%s", day, x.Fate, x.Group.Site, x.Group.Account, x.Group.User, x.Group.QOS, x.Group.Partition, x.Group.GPU, x.Group.Name)
@@ -145,32 +145,32 @@ func testBooksTotals(e *env) {
 	for range 60 {
 		from := int64(someDay) - 40 + r.Int64N(150)
 		until := from + r.Int64N(120)
-		want := total(sumsBy(e, b, federation.SumQuery{From: from, Until: until, Every: federation.Daily}))
-		for _, every := range []federation.Period{federation.Altogether, federation.Monthly, federation.Daily} {
-			by := federation.Dimensions[r.IntN(len(federation.Dimensions))]
-			if got := total(sumsBy(e, b, federation.SumQuery{From: from, Until: until, Every: every, By: []federation.Dimension{by}})); got != want {
+		want := total(sumsBy(e, b, book.SumQuery{From: from, Until: until, Every: book.Daily}))
+		for _, every := range []book.Period{book.Altogether, book.Monthly, book.Daily} {
+			by := book.Dimensions[r.IntN(len(book.Dimensions))]
+			if got := total(sumsBy(e, b, book.SumQuery{From: from, Until: until, Every: every, By: []book.Dimension{by}})); got != want {
 				e.Fatalf("days %d to %d by %s, every %q: %+v, want %+v", from, until, by, every, got, want)
 			}
 		}
 		cut := from + r.Int64N(until-from+1)
-		split := total(sumsBy(e, b, federation.SumQuery{From: from, Until: cut}))
-		rest := total(sumsBy(e, b, federation.SumQuery{From: cut, Until: until}))
+		split := total(sumsBy(e, b, book.SumQuery{From: from, Until: cut}))
+		rest := total(sumsBy(e, b, book.SumQuery{From: cut, Until: until}))
 		if split.Add(&rest, 1); split != want {
 			e.Fatalf("days %d to %d in two parts: %+v, want %+v", from, until, split, want)
 		}
 	}
-	all := federation.SumQuery{From: 0, Until: lastDay}
+	all := book.SumQuery{From: 0, Until: lastDay}
 	whole := total(sumsBy(e, b, all))
 	var parts book.Sums
 	for _, user := range []string{"alice", "bob", "carol"} {
-		all.Where = map[federation.Dimension][]string{federation.ByUser: {user}}
+		all.Where = map[book.Dimension][]string{book.ByUser: {user}}
 		s := total(sumsBy(e, b, all))
 		parts.Add(&s, 1)
 	}
 	if parts != whole || whole.Zero() {
 		e.Errorf("users come to %+v, all to %+v", parts, whole)
 	}
-	all.Where, all.By, all.Within = nil, []federation.Dimension{federation.ByUser, federation.ByAccount}, &federation.Scope{User: "bob", Accounts: []string{"ml"}}
+	all.Where, all.By, all.Within = nil, []book.Dimension{book.ByUser, book.ByAccount}, &book.Scope{User: "bob", Accounts: []string{"ml"}}
 	for key := range sumsBy(e, b, all) {
 		if !strings.Contains(key, "|bob|") && !strings.HasSuffix(key, "|ml") {
 			e.Errorf("bob, who coordinates ml, sees %s", key)

@@ -9,10 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/action"
 	"fsub/federation/audit"
+	"fsub/federation/health"
 	"fsub/federation/journal"
+	"fsub/federation/predict"
 	"fsub/sbatch"
 )
 
@@ -96,7 +99,7 @@ func testChanges(e *env) {
 
 	j.State, j.Site, j.Attempt = federation.Running, "alpha", 1
 	move := journal.Move{Job: j.ID, Task: -1, What: journal.MoveStart, State: federation.Running, From: federation.Pending, Reason: "None", Site: "alpha", Exit: 3, Tasks: federation.Tasks(3, 4)}
-	event, finding := filled[federation.NodeEvent](1), filled[federation.HealthFinding](1)
+	event, finding := filled[federation.NodeEvent](1), filled[health.PastFinding](1)
 	condition := filled[federation.SiteEvent](1)
 	charge := federation.Charge{Job: j.ID, Key: "k", Attempt: 1, Run: 1, Site: "alpha", State: federation.Requeued}
 	b := &journal.Batch{
@@ -114,10 +117,10 @@ func testChanges(e *env) {
 		NodeEvents: []federation.NodeEvent{event},
 		SiteEvents: []federation.SiteEvent{condition},
 		Audit:      []audit.Entry{{Verb: "drain"}},
-		Health:     []federation.HealthRecord{{Kind: federation.HealthCheck, Name: "alpha/n1", Data: []byte("[]")}},
-		Findings:   []federation.HealthFinding{finding},
-		Lengths:    []federation.RunLength{{Start: longAgo, Seconds: 1}}, // of which it tells nothing
-		Waits:      []federation.PastWait{{Site: "alpha", Since: longAgo, Seconds: 1}},
+		Health:     []health.Record{{Kind: health.RecordCheck, Name: "alpha/n1", Data: []byte("[]")}},
+		Findings:   []health.PastFinding{finding},
+		Lengths:    []predict.RunLength{{Start: longAgo, Seconds: 1}}, // of which it tells nothing
+		Waits:      []predict.PastWait{{Site: "alpha", Since: longAgo, Seconds: 1}},
 	}
 	b.Attempts[0].Site = "alpha"
 	for i, v := 0, reflect.ValueOf(b).Elem(); i < v.NumField(); i++ {
@@ -151,7 +154,7 @@ func testChanges(e *env) {
 
 	e.must(s.PutUsage(ctx, j.ID, nil))
 	told("usage", journal.Change{Kind: journal.ChangeUsage, Job: j.ID})
-	e.must(s.CommitPool(ctx, "sky", []federation.PoolRecord{{Kind: federation.PoolMachine, ID: "m1", Job: 5}}))
+	e.must(s.CommitPool(ctx, "sky", []records.PoolRecord{{Kind: records.PoolMachine, ID: "m1", Job: 5}}))
 	told("pool", journal.Change{Kind: journal.ChangePool, Job: 5, Site: "sky", State: "machine m1"})
 	het.State, het.End = federation.Completed, longAgo
 	e.must(s.Commit(ctx, &journal.Batch{Jobs: []*federation.Job{het}}))

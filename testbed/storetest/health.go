@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"fsub/federation"
+	"fsub/federation/health"
 	"fsub/federation/journal"
 )
 
@@ -12,18 +12,18 @@ import (
 // purged.
 func testHealth(e *env) {
 	s := e.open()
-	one := federation.HealthRecord{Kind: federation.HealthNode, Name: "alpha/n1", Data: []byte(`{"a":1}`)}
-	two := federation.HealthRecord{Kind: federation.HealthJob, Name: "alpha/n1", Data: []byte(`{"b":1}`)}
-	var findings []federation.HealthFinding
+	one := health.Record{Kind: health.RecordNode, Name: "alpha/n1", Data: []byte(`{"a":1}`)}
+	two := health.Record{Kind: health.RecordJob, Name: "alpha/n1", Data: []byte(`{"b":1}`)}
+	var findings []health.PastFinding
 	for i := range 4 {
-		f := filled[federation.HealthFinding](i)
+		f := filled[health.PastFinding](i)
 		f.At = time.Unix(int64(1000+i), 0).UTC()
 		findings = append(findings, f)
 	}
-	e.must(s.Commit(ctx, &journal.Batch{Health: []federation.HealthRecord{one, two}, Findings: findings[:2]}))
+	e.must(s.Commit(ctx, &journal.Batch{Health: []health.Record{one, two}, Findings: findings[:2]}))
 	one.Data = []byte(`{"a":2}`)
-	e.must(s.Commit(ctx, &journal.Batch{Health: []federation.HealthRecord{one}, Findings: findings[2:]}))
-	check := func(records []federation.HealthRecord, limit int, want ...federation.HealthFinding) {
+	e.must(s.Commit(ctx, &journal.Batch{Health: []health.Record{one}, Findings: findings[2:]}))
+	check := func(records []health.Record, limit int, want ...health.PastFinding) {
 		e.Helper()
 		got, err := s.HealthRecords(ctx)
 		e.must(err)
@@ -32,14 +32,14 @@ func testHealth(e *env) {
 		e.must(err)
 		e.same(fmt.Sprintf("at most %d findings", limit), said, want)
 	}
-	check([]federation.HealthRecord{two, one}, 9, findings...)
+	check([]health.Record{two, one}, 9, findings...)
 	e.must(s.Close())
 	s = e.open()
-	e.must(s.Commit(ctx, &journal.Batch{Health: []federation.HealthRecord{{Kind: two.Kind, Name: two.Name}}}))
-	check([]federation.HealthRecord{one}, 2, findings[2:]...)
+	e.must(s.Commit(ctx, &journal.Batch{Health: []health.Record{{Kind: two.Kind, Name: two.Name}}}))
+	check([]health.Record{one}, 2, findings[2:]...)
 	log, err := s.Changes(ctx, journal.OldestMark, 0)
 	e.must(err)
-	var told []federation.HealthFinding
+	var told []health.PastFinding
 	for i := range log.Commits {
 		for _, c := range log.Commits[i].Changes {
 			if c.Kind == journal.ChangeFinding {

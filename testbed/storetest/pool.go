@@ -9,16 +9,17 @@ import (
 	"sync"
 	"time"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/journal"
 	"fsub/sbatch"
 )
 
-func record(kind federation.PoolKind, id string, job federation.JobID) federation.PoolRecord {
-	return federation.PoolRecord{Site: "local", Kind: kind, ID: id, Job: job, Data: []byte(fmt.Sprintf(`{"id": %q}`, id))}
+func record(kind records.PoolKind, id string, job federation.JobID) records.PoolRecord {
+	return records.PoolRecord{Site: "local", Kind: kind, ID: id, Job: job, Data: []byte(fmt.Sprintf(`{"id": %q}`, id))}
 }
 
-func recordIDs(all []federation.PoolRecord) []string {
+func recordIDs(all []records.PoolRecord) []string {
 	var ids []string
 	for _, r := range all {
 		ids = append(ids, r.ID)
@@ -27,7 +28,7 @@ func recordIDs(all []federation.PoolRecord) []string {
 }
 
 // poolIs compares all that a site has with want. Payloads are left out of a list.
-func poolIs(e *env, p federation.PoolStore, site federation.SiteName, want ...federation.PoolRecord) {
+func poolIs(e *env, p records.PoolStore, site federation.SiteName, want ...records.PoolRecord) {
 	e.Helper()
 	got, err := p.LoadPool(ctx, site, time.Time{})
 	e.must(err)
@@ -40,9 +41,9 @@ func poolIs(e *env, p federation.PoolStore, site federation.SiteName, want ...fe
 
 func testPoolFields(e *env) {
 	s := e.open()
-	var want []federation.PoolRecord
+	var want []records.PoolRecord
 	for i := range 3 {
-		want = append(want, filled[federation.PoolRecord](i))
+		want = append(want, filled[records.PoolRecord](i))
 		want[i].Site, want[i].Data = "local", []byte{'{', 0, 0xff, '}', byte(i)}
 	}
 	want[1].Closed = time.Time{}
@@ -56,16 +57,16 @@ func testPoolFields(e *env) {
 // testPoolOver writes over what is there: the order stays that of the first writing, and what is named twice is as named last.
 func testPoolOver(e *env) {
 	p := e.open()
-	a, b, c := record(federation.PoolJob, "a", 1), record(federation.PoolGang, "b", 1), record(federation.PoolMachine, "c", 1)
-	e.must(p.CommitPool(ctx, "local", []federation.PoolRecord{a, b, c}))
+	a, b, c := record(records.PoolJob, "a", 1), record(records.PoolGang, "b", 1), record(records.PoolMachine, "c", 1)
+	e.must(p.CommitPool(ctx, "local", []records.PoolRecord{a, b, c}))
 	a.Job, a.Data, a.Closed = 2, []byte(`{"n": 1}`), longAgo
 	first := a
 	first.Data = []byte("first")
-	d := record(federation.PoolMachine, "d", 0)
-	e.must(p.CommitPool(ctx, "local", []federation.PoolRecord{first, d, a}))
+	d := record(records.PoolMachine, "d", 0)
+	e.must(p.CommitPool(ctx, "local", []records.PoolRecord{first, d, a}))
 	poolIs(e, p, "local", a, b, c, d)
 	a.Closed = time.Time{} // and open again
-	e.must(p.CommitPool(ctx, "local", []federation.PoolRecord{a}))
+	e.must(p.CommitPool(ctx, "local", []records.PoolRecord{a}))
 	poolIs(e, p, "local", a, b, c, d)
 }
 
@@ -73,9 +74,9 @@ func testPoolOver(e *env) {
 func testPoolNames(e *env) {
 	p := e.open()
 	for _, site := range []federation.SiteName{"local", "aws"} {
-		for _, kind := range []federation.PoolKind{federation.PoolJob, federation.PoolGang, federation.PoolMachine} {
+		for _, kind := range []records.PoolKind{records.PoolJob, records.PoolGang, records.PoolMachine} {
 			payload := []byte(string(site) + string(kind))
-			e.must(p.CommitPool(ctx, site, []federation.PoolRecord{{Kind: kind, ID: "same", Job: 7, Data: payload, Payload: payload}}))
+			e.must(p.CommitPool(ctx, site, []records.PoolRecord{{Kind: kind, ID: "same", Job: 7, Data: payload, Payload: payload}}))
 		}
 	}
 	for _, site := range []federation.SiteName{"local", "aws"} {
@@ -97,31 +98,31 @@ func testPoolNames(e *env) {
 
 func testPoolWhole(e *env) {
 	p := e.open()
-	old := record(federation.PoolJob, "old", 1)
+	old := record(records.PoolJob, "old", 1)
 	old.Payload = []byte("payload")
-	e.must(p.CommitPool(ctx, "local", []federation.PoolRecord{old}))
+	e.must(p.CommitPool(ctx, "local", []records.PoolRecord{old}))
 	changed := old
 	changed.Data, changed.Closed = []byte("changed"), longAgo
-	for name, bad := range map[string]federation.PoolRecord{
-		"no ID":          {Kind: federation.PoolJob},
+	for name, bad := range map[string]records.PoolRecord{
+		"no ID":          {Kind: records.PoolJob},
 		"no kind":        {ID: "x"},
-		"another site's": {Site: "aws", Kind: federation.PoolJob, ID: "x"},
+		"another site's": {Site: "aws", Kind: records.PoolJob, ID: "x"},
 	} {
-		err := p.CommitPool(ctx, "local", []federation.PoolRecord{changed, record(federation.PoolGang, "new", 1), bad})
+		err := p.CommitPool(ctx, "local", []records.PoolRecord{changed, record(records.PoolGang, "new", 1), bad})
 		if !errors.Is(err, federation.ErrInvalid) {
 			e.Fatalf("%s: error is %v", name, err)
 		}
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := p.CommitPool(gone, "local", []federation.PoolRecord{changed}); !errors.Is(err, context.Canceled) {
+	if err := p.CommitPool(gone, "local", []records.PoolRecord{changed}); !errors.Is(err, context.Canceled) {
 		e.Fatalf("with a cancelled context: %v", err)
 	}
-	if n, err := p.NextPoolNumber(gone, "local", federation.PoolMachine); !errors.Is(err, context.Canceled) {
+	if n, err := p.NextPoolNumber(gone, "local", records.PoolMachine); !errors.Is(err, context.Canceled) {
 		e.Fatalf("number %d with a cancelled context: %v", n, err)
 	}
 	poolIs(e, p, "local", old)
-	payload, err := p.PoolPayload(ctx, "local", federation.PoolJob, "old")
+	payload, err := p.PoolPayload(ctx, "local", records.PoolJob, "old")
 	e.must(err)
 	e.same("payload", string(payload), "payload")
 }
@@ -129,9 +130,9 @@ func testPoolWhole(e *env) {
 // testPoolLoad: what is open, and what was closed lately.
 func testPoolLoad(e *env) {
 	p := e.open()
-	var all []federation.PoolRecord
+	var all []records.PoolRecord
 	for i, closed := range []time.Time{longAgo.Add(-time.Nanosecond), {}, longAgo.Add(time.Hour), longAgo, {}} {
-		r := record(federation.PoolJob, fmt.Sprint(i), federation.JobID(i))
+		r := record(records.PoolJob, fmt.Sprint(i), federation.JobID(i))
 		r.Closed = closed
 		all = append(all, r)
 	}
@@ -147,26 +148,26 @@ func testPoolLoad(e *env) {
 
 func testPoolOfJob(e *env) {
 	p := e.open()
-	var all []federation.PoolRecord
+	var all []records.PoolRecord
 	for i := range 12 {
-		r := record([]federation.PoolKind{federation.PoolMachine, federation.PoolGang}[i/6], fmt.Sprint(i), federation.JobID(i%3))
+		r := record([]records.PoolKind{records.PoolMachine, records.PoolGang}[i/6], fmt.Sprint(i), federation.JobID(i%3))
 		if i%2 == 0 {
 			r.Closed = longAgo
 		}
 		all = append(all, r)
 	}
 	e.must(p.CommitPool(ctx, "local", all))
-	other := record(federation.PoolMachine, "other", 1)
+	other := record(records.PoolMachine, "other", 1)
 	other.Site = "aws"
-	e.must(p.CommitPool(ctx, "aws", []federation.PoolRecord{other}))
+	e.must(p.CommitPool(ctx, "aws", []records.PoolRecord{other}))
 	for job, want := range map[federation.JobID][]string{0: {"0", "3"}, 1: {"1", "4"}, 9: nil} {
-		got, err := p.PoolRecords(ctx, "local", federation.PoolMachine, job)
+		got, err := p.PoolRecords(ctx, "local", records.PoolMachine, job)
 		e.must(err)
 		e.same(fmt.Sprint("machines of job ", job), recordIDs(got), want)
 	}
 	all[4].Job = 9 // moves to another job
 	e.must(p.CommitPool(ctx, "local", all[4:5]))
-	got, err := p.PoolRecords(ctx, "local", federation.PoolMachine, 9)
+	got, err := p.PoolRecords(ctx, "local", records.PoolMachine, 9)
 	e.must(err)
 	e.same("machines of job 9", got, all[4:5])
 }
@@ -176,7 +177,7 @@ func testPoolPayload(e *env) {
 	s := e.open()
 	is := func(want []byte) {
 		e.Helper()
-		got, err := s.PoolPayload(ctx, "local", federation.PoolJob, "a")
+		got, err := s.PoolPayload(ctx, "local", records.PoolJob, "a")
 		if want == nil {
 			e.wants(err, federation.ErrNotFound)
 			return
@@ -187,11 +188,11 @@ func testPoolPayload(e *env) {
 		}
 	}
 	is(nil)
-	r := record(federation.PoolJob, "a", 1)
+	r := record(records.PoolJob, "a", 1)
 	put := func(payload []byte, closed time.Time) {
 		e.Helper()
 		r.Payload, r.Closed = payload, closed
-		e.must(s.CommitPool(ctx, "local", []federation.PoolRecord{r}))
+		e.must(s.CommitPool(ctx, "local", []records.PoolRecord{r}))
 	}
 	put(nil, time.Time{})
 	is(nil)
@@ -219,12 +220,12 @@ func testPoolPayload(e *env) {
 func testPoolHistory(e *env) {
 	p := e.open()
 	for i, site := range []federation.SiteName{"local", "aws", "local", "aws", "local"} {
-		r := record(federation.PoolMachine, fmt.Sprint(i), 0)
+		r := record(records.PoolMachine, fmt.Sprint(i), 0)
 		r.Site = site
 		if i < 4 {
 			r.Closed = longAgo.Add(-time.Duration(i) * time.Hour) // the later ones ended earlier
 		}
-		e.must(p.CommitPool(ctx, site, []federation.PoolRecord{r, {Kind: federation.PoolGang, ID: r.ID}}))
+		e.must(p.CommitPool(ctx, site, []records.PoolRecord{r, {Kind: records.PoolGang, ID: r.ID}}))
 	}
 	for _, c := range []struct {
 		site  federation.SiteName
@@ -240,7 +241,7 @@ func testPoolHistory(e *env) {
 		{"local", time.Time{}, 0, nil},
 		{"gcp", time.Time{}, 10, nil},
 	} {
-		got, err := p.PoolHistory(ctx, c.site, federation.PoolMachine, c.since, c.limit)
+		got, err := p.PoolHistory(ctx, c.site, records.PoolMachine, c.since, c.limit)
 		e.must(err)
 		e.same(fmt.Sprintf("history %+v", c), recordIDs(got), c.want)
 	}
@@ -250,7 +251,7 @@ func testPoolNumbers(e *env) {
 	s := e.open()
 	var mu sync.Mutex
 	given := make(map[string]bool)
-	take := func(site federation.SiteName, kind federation.PoolKind) int64 {
+	take := func(site federation.SiteName, kind records.PoolKind) int64 {
 		n, err := s.NextPoolNumber(ctx, site, kind)
 		name := fmt.Sprint(site, kind, n)
 		mu.Lock()
@@ -261,28 +262,28 @@ func testPoolNumbers(e *env) {
 		given[name] = true
 		return n
 	}
-	if n := take("local", federation.PoolMachine); n != 1 {
+	if n := take("local", records.PoolMachine); n != 1 {
 		e.Fatalf("the first number is %d", n)
 	}
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
 			for range 20 {
-				take("local", federation.PoolMachine)
+				take("local", records.PoolMachine)
 			}
 		})
 	}
 	all.Wait()
-	for _, kind := range []federation.PoolKind{federation.PoolGang, federation.PoolJob} {
+	for _, kind := range []records.PoolKind{records.PoolGang, records.PoolJob} {
 		if n := take("local", kind); n != 1 {
 			e.Fatalf("the first number of a %s is %d", kind, n)
 		}
 	}
-	take("aws", federation.PoolMachine)
+	take("aws", records.PoolMachine)
 	e.must(s.Close())
 	s = e.open()
-	take("local", federation.PoolMachine)
-	take("aws", federation.PoolMachine)
+	take("local", records.PoolMachine)
+	take("aws", records.PoolMachine)
 }
 
 // testPoolPurge: what is closed goes, but for machines, and for what an attempt that has not ended still needs.
@@ -293,12 +294,12 @@ func testPoolPurge(e *env) {
 		attempt(ended, 1, federation.AttemptEnded), attempt(live, 1, federation.AttemptStarted),
 	}}))
 	end(e, s, ended.ID)
-	var all []federation.PoolRecord
-	for _, kind := range []federation.PoolKind{federation.PoolJob, federation.PoolGang, federation.PoolMachine} {
+	var all []records.PoolRecord
+	for _, kind := range []records.PoolKind{records.PoolJob, records.PoolGang, records.PoolMachine} {
 		for _, j := range []*federation.Job{ended, live} {
 			for n, closed := range []time.Time{longAgo, longAgo.Add(time.Hour), {}} {
 				r := record(kind, fmt.Sprint(j.ID, ".", n), j.ID)
-				if n == 0 && kind == federation.PoolJob {
+				if n == 0 && kind == records.PoolJob {
 					r.ID = attempt(j, 1, "").Key
 				}
 				r.Closed = closed
@@ -307,14 +308,14 @@ func testPoolPurge(e *env) {
 		}
 	}
 	for i := range 700 { // more than one transaction deletes
-		r := record(federation.PoolJob, fmt.Sprint("many", i), 1)
+		r := record(records.PoolJob, fmt.Sprint("many", i), 1)
 		r.Closed = longAgo
 		all = append(all, r)
 	}
 	e.must(s.CommitPool(ctx, "local", all))
 	purge(e, s, 1)
-	want := slices.DeleteFunc(all, func(r federation.PoolRecord) bool {
-		return r.Closed.Equal(longAgo) && r.Kind != federation.PoolMachine && r.ID != attempt(live, 1, "").Key
+	want := slices.DeleteFunc(all, func(r records.PoolRecord) bool {
+		return r.Closed.Equal(longAgo) && r.Kind != records.PoolMachine && r.ID != attempt(live, 1, "").Key
 	})
 	poolIs(e, s, "local", want...)
 }
@@ -343,7 +344,7 @@ func testPoolConcurrent(e *env) {
 		writers.Go(func() {
 			for i := range 20 {
 				id := fmt.Sprint(w, ".", i)
-				pair := []federation.PoolRecord{record(federation.PoolGang, id, 1), record(federation.PoolMachine, id, 1)}
+				pair := []records.PoolRecord{record(records.PoolGang, id, 1), record(records.PoolMachine, id, 1)}
 				pair[0].Payload = []byte(id)
 				if err := s.CommitPool(ctx, "local", pair); err != nil {
 					e.Error(err)

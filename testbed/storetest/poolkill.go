@@ -4,19 +4,20 @@ import (
 	"fmt"
 	"time"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
 // writePool changes a job and its machine together three times, at last closing both, and takes a number. It prints each when it was
 // acknowledged.
-func writePool(p federation.PoolStore, id federation.JobID, mark string) error {
+func writePool(p records.PoolStore, id federation.JobID, mark string) error {
 	for step := 1; step <= 3; step++ {
 		if err := p.CommitPool(ctx, "local", poolPair(id, mark, step)); err != nil {
 			return err
 		}
 		fmt.Printf("pool %d %d\n", id, step)
 	}
-	n, err := p.NextPoolNumber(ctx, "local", federation.PoolMachine)
+	n, err := p.NextPoolNumber(ctx, "local", records.PoolMachine)
 	if err != nil {
 		return err
 	}
@@ -25,8 +26,8 @@ func writePool(p federation.PoolStore, id federation.JobID, mark string) error {
 }
 
 // poolPair leaves the number of the step in both records.
-func poolPair(id federation.JobID, mark string, step int) []federation.PoolRecord {
-	pair := []federation.PoolRecord{record(federation.PoolJob, mark, id), record(federation.PoolMachine, mark, id)}
+func poolPair(id federation.JobID, mark string, step int) []records.PoolRecord {
+	pair := []records.PoolRecord{record(records.PoolJob, mark, id), record(records.PoolMachine, mark, id)}
 	for i := range pair {
 		pair[i].Data = []byte(fmt.Sprint(step))
 		if step == 3 {
@@ -41,13 +42,13 @@ func poolPair(id federation.JobID, mark string, step int) []federation.PoolRecor
 
 // checkPools makes sure that both records of each pair are there as acknowledged, or both a step further, and that a payload is there
 // exactly while its job is open.
-func (l *ledger) checkPools(e *env, p federation.PoolStore) {
+func (l *ledger) checkPools(e *env, p records.PoolStore) {
 	e.Helper()
 	all, err := p.LoadPool(ctx, "local", time.Time{})
 	e.must(err)
-	jobs := make(map[federation.JobID]federation.PoolRecord)
+	jobs := make(map[federation.JobID]records.PoolRecord)
 	for _, r := range all {
-		if r.Kind == federation.PoolJob {
+		if r.Kind == records.PoolJob {
 			jobs[r.Job] = r
 			continue
 		}
@@ -63,7 +64,7 @@ func (l *ledger) checkPools(e *env, p federation.PoolStore) {
 		e.Fatalf("%d records of %d jobs, %d jobs were acknowledged", len(all), len(jobs), len(l.pools))
 	}
 	for id, j := range jobs {
-		payload, err := p.PoolPayload(ctx, "local", federation.PoolJob, j.ID)
+		payload, err := p.PoolPayload(ctx, "local", records.PoolJob, j.ID)
 		if j.Closed.IsZero() && (err != nil || string(payload) != j.ID) {
 			e.Fatalf("payload of job %d is %q, want %q: %v", id, payload, j.ID, err)
 		}
@@ -71,7 +72,7 @@ func (l *ledger) checkPools(e *env, p federation.PoolStore) {
 			e.wants(err, federation.ErrNotFound)
 		}
 	}
-	n, err := p.NextPoolNumber(ctx, "local", federation.PoolMachine)
+	n, err := p.NextPoolNumber(ctx, "local", records.PoolMachine)
 	e.must(err)
 	if l.numbers[n] {
 		e.Fatalf("number %d of a machine was given again", n)

@@ -7,20 +7,21 @@ import (
 
 	"pgregory.net/rapid"
 
+	"fsub/cloud/records"
 	"fsub/federation"
 )
 
 // poolModel is a pool's books without a database: records in the order of their first writing, with their payloads.
 type poolModel struct {
-	records []federation.PoolRecord
-	numbers map[federation.PoolKind]int64
+	records []records.PoolRecord
+	numbers map[records.PoolKind]int64
 }
 
-func (m *poolModel) put(r federation.PoolRecord) {
-	i := slices.IndexFunc(m.records, func(o federation.PoolRecord) bool { return o.Site == r.Site && o.Kind == r.Kind && o.ID == r.ID })
+func (m *poolModel) put(r records.PoolRecord) {
+	i := slices.IndexFunc(m.records, func(o records.PoolRecord) bool { return o.Site == r.Site && o.Kind == r.Kind && o.ID == r.ID })
 	if i < 0 {
 		i = len(m.records)
-		m.records = append(m.records, federation.PoolRecord{})
+		m.records = append(m.records, records.PoolRecord{})
 	}
 	switch {
 	case !r.Closed.IsZero():
@@ -32,8 +33,8 @@ func (m *poolModel) put(r federation.PoolRecord) {
 }
 
 // list returns the records that are wanted, without payloads.
-func (m *poolModel) list(want func(*federation.PoolRecord) bool) []federation.PoolRecord {
-	var all []federation.PoolRecord
+func (m *poolModel) list(want func(*records.PoolRecord) bool) []records.PoolRecord {
+	var all []records.PoolRecord
 	for _, r := range m.records {
 		if want(&r) {
 			r.Payload = nil
@@ -46,12 +47,12 @@ func (m *poolModel) list(want func(*federation.PoolRecord) bool) []federation.Po
 // poolMachine is a store beside its model.
 type poolMachine struct {
 	machine
-	pool  federation.PoolStore
+	pool  records.PoolStore
 	model *poolModel
 }
 
 var (
-	anyKind = rapid.SampledFrom([]federation.PoolKind{federation.PoolJob, federation.PoolGang, federation.PoolMachine})
+	anyKind = rapid.SampledFrom([]records.PoolKind{records.PoolJob, records.PoolGang, records.PoolMachine})
 	anyPool = rapid.SampledFrom([]federation.SiteName{"local", "aws"})
 	anyID   = rapid.SampledFrom([]string{"a", "b", "ü\n", "0"})
 )
@@ -61,7 +62,7 @@ func testPoolModel(e *env) {
 	rapid.Check(e.T, func(t *rapid.T) {
 		dir, err := os.MkdirTemp(e.TempDir(), "")
 		e.must(err)
-		m := &poolMachine{machine: machine{dir: dir, suite: e.suite}, model: &poolModel{numbers: make(map[federation.PoolKind]int64)}}
+		m := &poolMachine{machine: machine{dir: dir, suite: e.suite}, model: &poolModel{numbers: make(map[records.PoolKind]int64)}}
 		m.open(t)
 		defer func() { m.store.Close() }()
 		t.Repeat(map[string]func(*rapid.T){"put": m.put, "number": m.number, "reopen": m.open, "purge": m.purge, "": m.check})
@@ -75,9 +76,9 @@ func (m *poolMachine) open(t *rapid.T) {
 
 func (m *poolMachine) put(t *rapid.T) {
 	site := anyPool.Draw(t, "site")
-	var all []federation.PoolRecord
+	var all []records.PoolRecord
 	for range rapid.IntRange(0, 4).Draw(t, "records") {
-		r := federation.PoolRecord{
+		r := records.PoolRecord{
 			Site: site, Kind: anyKind.Draw(t, "kind"), ID: anyID.Draw(t, "id"), Job: federation.JobID(anyNumber.Draw(t, "job")),
 			Closed: anyTime.Draw(t, "closed"), Data: []byte(anyText.Draw(t, "data")),
 		}
@@ -108,27 +109,27 @@ func (m *poolMachine) purge(t *rapid.T) {
 	if _, err := m.store.Purge(ctx, before); err != nil {
 		t.Fatal(err)
 	}
-	m.model.records = slices.DeleteFunc(m.model.records, func(r federation.PoolRecord) bool {
-		return r.Kind != federation.PoolMachine && !r.Closed.IsZero() && r.Closed.Before(before)
+	m.model.records = slices.DeleteFunc(m.model.records, func(r records.PoolRecord) bool {
+		return r.Kind != records.PoolMachine && !r.Closed.IsZero() && r.Closed.Before(before)
 	})
 }
 
 func (m *poolMachine) check(t *rapid.T) {
 	since, kind := anyTime.Draw(t, "since"), anyKind.Draw(t, "of kind")
-	recent := func(r *federation.PoolRecord) bool { return r.Closed.IsZero() || !r.Closed.Before(since) }
+	recent := func(r *records.PoolRecord) bool { return r.Closed.IsZero() || !r.Closed.Before(since) }
 	for _, site := range []federation.SiteName{"local", "aws"} {
 		got, err := m.pool.LoadPool(ctx, site, since)
-		m.same(t, "records", got, m.model.list(func(r *federation.PoolRecord) bool { return r.Site == site && recent(r) }), err)
+		m.same(t, "records", got, m.model.list(func(r *records.PoolRecord) bool { return r.Site == site && recent(r) }), err)
 		for job := range federation.JobID(4) {
 			got, err := m.pool.PoolRecords(ctx, site, kind, job)
-			m.same(t, "records of a job", got, m.model.list(func(r *federation.PoolRecord) bool {
+			m.same(t, "records of a job", got, m.model.list(func(r *records.PoolRecord) bool {
 				return r.Site == site && r.Kind == kind && r.Job == job
 			}), err)
 		}
 	}
 	limit := rapid.IntRange(0, 5).Draw(t, "limit")
 	got, err := m.pool.PoolHistory(ctx, "", kind, since, limit)
-	want := m.model.list(func(r *federation.PoolRecord) bool { return r.Kind == kind && recent(r) })
+	want := m.model.list(func(r *records.PoolRecord) bool { return r.Kind == kind && recent(r) })
 	slices.Reverse(want)
 	m.same(t, "history", got, want[:min(limit, len(want))], err)
 	for _, r := range m.model.records {

@@ -14,11 +14,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	book "fsub/accounting/ledger"
+	poolrecords "fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/action"
 	"fsub/federation/audit"
+	"fsub/federation/health"
 	"fsub/federation/journal"
+	"fsub/federation/predict"
 	"fsub/federation/records"
 	"fsub/federation/usage"
 	"fsub/sbatch"
@@ -37,14 +41,14 @@ type Store interface {
 	federation.DirectSummer
 	audit.Log
 	federation.BillStore
-	federation.Books
-	federation.HealthStore
+	book.Books
+	health.Store
 	action.OperationStore
-	federation.PoolStore
-	federation.RunStore
+	poolrecords.PoolStore
+	predict.RunStore
 	federation.Submitters
 	usage.Store
-	federation.WaitStore
+	predict.WaitStore
 	accounts.Store
 	records.Store
 	// Purge deletes what ended or was closed before a time, PurgeHistory what happened to sites and nodes, PurgeAudit who did what. Each returns how many.

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"fsub/accounting/bill"
+	book "fsub/accounting/ledger"
 	"fsub/cloud"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/driver"
 	"fsub/federation/ledger"
@@ -25,7 +27,7 @@ type books struct {
 type rented struct{ *store.Store }
 
 func (r rented) Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) (all []driver.Machine, err error) {
-	records, err := r.PoolHistory(ctx, site, federation.PoolMachine, since, limit)
+	records, err := r.PoolHistory(ctx, site, records.PoolMachine, since, limit)
 	for i := range records {
 		m, err := cloud.MachineOf(records[i], time.Now())
 		if err != nil {
@@ -56,7 +58,7 @@ func booked(t testing.TB, st *store.Store, sites ...federation.SiteName) *books 
 // total is what the ledger has of a site.
 func (b *books) total(site federation.SiteName) (sum federation.Money) {
 	b.Helper()
-	rows, err := b.store.BookedSums(b.Context(), federation.SumQuery{Until: 1 << 20, Where: map[federation.Dimension][]string{federation.BySite: {string(site)}}})
+	rows, err := b.store.BookedSums(b.Context(), book.SumQuery{Until: 1 << 20, Where: map[book.Dimension][]string{book.BySite: {string(site)}}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -180,7 +180,7 @@ func (f *fleet) checkFates() {
 			f.Fatal(err)
 		}
 	}
-	rows, err := f.store.BookedSums(f.Context(), federation.SumQuery{Until: 1 << 20})
+	rows, err := f.store.BookedSums(f.Context(), book.SumQuery{Until: 1 << 20})
 	if err != nil {
 		f.Fatal(err)
 	}

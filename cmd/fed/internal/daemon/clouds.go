@@ -19,6 +19,7 @@ import (
 	"fsub/cloud/agentserver"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
+	"fsub/cloud/records"
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	"fsub/federation/api/identity"
@@ -147,7 +148,7 @@ func (cl *clouds) close() {
 }
 
 // open makes the driver of a rented site.
-func (cl *clouds) open(ctx context.Context, c *config.Config, s *config.Site, st federation.PoolStore, log *slog.Logger, reg prometheus.Registerer) (*cloud.Driver, error) {
+func (cl *clouds) open(ctx context.Context, c *config.Config, s *config.Site, st records.PoolStore, log *slog.Logger, reg prometheus.Registerer) (*cloud.Driver, error) {
 	p, boot, err := OpenProvider(ctx, c, s, cl.key, cl.prices, log)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"fsub/cloud/records"
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	"fsub/federation/controller"
@@ -14,7 +15,7 @@ import (
 
 // openSites makes the driver of every configured site: of Slurm clusters here, of pools that are
 // rented in clouds.go.
-func openSites(ctx context.Context, c config.Config, rented *clouds, st federation.PoolStore, log *slog.Logger, reg prometheus.Registerer) ([]controller.Site, error) {
+func openSites(ctx context.Context, c config.Config, rented *clouds, st records.PoolStore, log *slog.Logger, reg prometheus.Registerer) ([]controller.Site, error) {
 	var out []controller.Site
 	for i, s := range c.Sites {
 		var d federation.Driver

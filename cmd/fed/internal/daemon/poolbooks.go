@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fsub/cloud"
+	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/controller"
 	"fsub/federation/driver"
@@ -20,11 +21,11 @@ type poolBooks struct {
 	signals map[federation.SiteName]driver.StepSignaller
 	// suspends are the sites that can suspend jobs.
 	suspends map[federation.SiteName]bool
-	store    federation.PoolStore
+	store    records.PoolStore
 	log      *slog.Logger
 }
 
-func newPoolBooks(sites []controller.Site, st federation.PoolStore, log *slog.Logger) *poolBooks {
+func newPoolBooks(sites []controller.Site, st records.PoolStore, log *slog.Logger) *poolBooks {
 	b := &poolBooks{store: st, log: log, signals: map[federation.SiteName]driver.StepSignaller{}, retries: map[federation.SiteName]driver.PoolTeller{},
 		suspends: map[federation.SiteName]bool{}}
 	for _, s := range sites {
@@ -70,7 +71,7 @@ func (b *poolBooks) Steps(jobs []federation.JobID, ended bool) (all []driver.Liv
 
 // Machines leaves out records that it cannot read: one is not a reason to show none.
 func (b *poolBooks) Machines(ctx context.Context, site federation.SiteName, since time.Time, limit int) ([]driver.Machine, error) {
-	records, err := b.store.PoolHistory(ctx, site, federation.PoolMachine, since, limit)
+	records, err := b.store.PoolHistory(ctx, site, records.PoolMachine, since, limit)
 	if err != nil {
 		return nil, err
 	}

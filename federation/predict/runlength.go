@@ -1,8 +1,10 @@
-package federation
+package predict
 
 import (
 	"context"
 	"time"
+
+	"fsub/federation"
 )
 
 // RunLength is how long a run lasted, for later forecasts.
@@ -31,7 +33,7 @@ type RunStore interface {
 
 // PastWait is how long a job waited at a site, for later forecasts.
 type PastWait struct {
-	Site    SiteName
+	Site    federation.SiteName
 	Since   time.Time
 	Seconds float64
 	Traits  []uint32 // of the job, and of the queue when it came; see package predict
