@@ -3,8 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"net/http"
 	"net/url"
 
 	v1 "fsub/federation/api/v1"
@@ -18,20 +16,11 @@ func (c *Client) BookedSums(ctx context.Context, q url.Values) (out []v1.BookedS
 
 // EachBookedSum calls take with each of the same as it comes: there may be half a million.
 func (c *Client) EachBookedSum(ctx context.Context, q url.Values, take func(*v1.BookedSum)) error {
-	const path = "/fed/v1/books/sums"
-	req, err := http.NewRequestWithContext(ctx, "GET", "http://fsub"+path+"?"+q.Encode(), nil)
+	resp, err := c.open(ctx, "/fed/v1/books/sums?"+q.Encode())
 	if err != nil {
 		return err
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return c.noAnswer(ctx, err)
-	}
 	defer resp.Body.Close()
-	if resp.StatusCode >= 400 {
-		b, _ := io.ReadAll(resp.Body)
-		return refusal("GET", path, resp.StatusCode, b)
-	}
 	lines := json.NewDecoder(resp.Body)
 	if _, err = lines.Token(); err == nil {
 		for lines.More() && err == nil {

@@ -128,22 +128,15 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 		short, query := v1.ShortPath(path)
 		path, body, kind = short, bytes.NewReader(query), v1.QueryType
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://fsub"+path, body)
+	resp, err := c.send(ctx, method, path, kind, body)
 	if err != nil {
 		return err
-	}
-	req.Header.Set("Content-Type", kind)
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return c.noAnswer(ctx, err)
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	switch {
 	case err != nil:
 		return c.noAnswer(ctx, err)
-	case resp.StatusCode >= 400:
-		return refusal(method, path, resp.StatusCode, b)
 	case out == nil || len(b) == 0:
 		return nil
 	}
@@ -151,6 +144,33 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 		return fmt.Errorf("answer of %s %s: %w", method, path, err)
 	}
 	return nil
+}
+
+// send sends one request. The answer is not a refusal; its body is the caller's to close.
+func (c *Client) send(ctx context.Context, method, path, kind string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://fsub"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", kind)
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.noAnswer(ctx, err)
+	}
+	if resp.StatusCode < 400 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, c.noAnswer(ctx, err)
+	}
+	return nil, refusal(method, path, resp.StatusCode, b)
+}
+
+// open begins to read what may be long.
+func (c *Client) open(ctx context.Context, path string) (*http.Response, error) {
+	return c.send(ctx, http.MethodGet, path, "application/json", nil)
 }
 
 // Post sends in to a path of /fed/v1 and returns the answer.

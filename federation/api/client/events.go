@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -37,19 +36,11 @@ func (c *Client) Events(ctx context.Context, from EventsFrom, f func(*v1.Event) 
 	if from.Follow {
 		query.Set("follow", "1")
 	}
-	req, err := http.NewRequestWithContext(ctx, "GET", "http://fsub/fed/v1/events?"+query.Encode(), nil)
+	resp, err := c.open(ctx, "/fed/v1/events?"+query.Encode())
 	if err != nil {
 		return from.After, err
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return from.After, c.noAnswer(ctx, err)
-	}
 	defer resp.Body.Close()
-	if resp.StatusCode >= 400 {
-		b, _ := io.ReadAll(resp.Body)
-		return from.After, refusal("GET", "/fed/v1/events", resp.StatusCode, b)
-	}
 	lines, whole := bufio.NewScanner(resp.Body), false
 	for lines.Scan() {
 		var line struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -40,22 +39,13 @@ func (c *Client) Log(ctx context.Context, l LogRef) (*v1.Log, error) {
 
 // LogText reads a part of an output that comes through the daemon; word is what v1.LogHeader says of it.
 func (c *Client) LogText(ctx context.Context, l LogRef, offset int64) (text []byte, word string, err error) {
-	path := l.path("/text", offset)
-	req, err := http.NewRequestWithContext(ctx, "GET", "http://fsub"+path, nil)
+	resp, err := c.open(ctx, l.path("/text", offset))
 	if err != nil {
 		return nil, "", err
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, "", c.noAnswer(ctx, err)
-	}
 	defer resp.Body.Close()
-	text, err = io.ReadAll(resp.Body)
-	switch {
-	case err != nil:
+	if text, err = io.ReadAll(resp.Body); err != nil {
 		return nil, "", c.noAnswer(ctx, err)
-	case resp.StatusCode >= 400:
-		return nil, "", refusal("GET", path, resp.StatusCode, text)
 	}
 	return text, resp.Header.Get(v1.LogHeader), nil
 }
