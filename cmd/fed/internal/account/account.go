@@ -2,6 +2,7 @@
 package account
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -63,39 +64,39 @@ func below(all []v1.Account, names []string) (out []v1.Account, err error) {
 }
 
 func newShowCommand() *cobra.Command {
-	var c cli.Connection
 	var user string
-	cmd := &cobra.Command{
-		Use:   "show ACCOUNT [--user USER]",
-		Short: "Show what is set for an account, or for a user in it",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			k := accounts.AccountKey(args[0])
-			if user != "" {
-				k = accounts.UserKey(args[0], user)
-			}
-			return showAccount(cmd, &c, k)
-		},
-	}
-	c.Flags(cmd)
+	cmd := showCommand("show ACCOUNT [--user USER]", "Show what is set for an account, or for a user in it", func(name string) accounts.Key {
+		if user != "" {
+			return accounts.UserKey(name, user)
+		}
+		return accounts.AccountKey(name)
+	})
 	cmd.Flags().StringVar(&user, "user", "", "a user of the account")
 	return cmd
 }
 
-func showAccount(cmd *cobra.Command, c *cli.Connection, k accounts.Key) error {
-	all, err := client.List(cmd.Context(), c.Client(), &v1.Accounts, v1.None{})
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(all, func(a v1.Account) bool { return accounts.Key{Kind: a.Kind, Account: a.Account, Name: a.Name} == k })
-	if i < 0 {
-		return fmt.Errorf("there is no %s, or you may not see it", k)
-	}
-	a, out := &all[i], cmd.OutOrStdout()
-	if c.JSON {
-		return cli.PrintJSON(out, a)
-	}
-	fmt.Fprintln(out, k)
+// showCommand shows the record that an argument names, whose key is that of key.
+func showCommand(use, short string, key func(name string) accounts.Key) *cobra.Command {
+	return cli.Ask(&cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1)}, func(ctx context.Context, c *client.Client, args []string) (*v1.Account, error) {
+		all, err := client.List(ctx, c, &v1.Accounts, v1.None{})
+		if err != nil {
+			return nil, err
+		}
+		k := key(args[0])
+		i := slices.IndexFunc(all, func(a v1.Account) bool { return keyOf(&a) == k })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no %s, or you may not see it", k)
+		}
+		return &all[i], nil
+	}, showAccount)
+}
+
+func keyOf(a *v1.Account) accounts.Key {
+	return accounts.Key{Kind: a.Kind, Account: a.Account, Name: a.Name}
+}
+
+func showAccount(out io.Writer, a *v1.Account) error {
+	fmt.Fprintln(out, keyOf(a))
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(out, "  %s=%s\n", name, plain.Line(value))
@@ -118,27 +119,20 @@ The value -1 unsets an option; of TRES, gres/gpu=-1 unsets one. Operators may ch
 remove users and accounts below it, and change their shares.`
 
 func newEditCommand(op accounts.Op) *cobra.Command {
-	var c cli.Connection
-	var q v1.EditAccounts
 	var user string
 	e := v1.AccountEdit{Op: op, Kind: accounts.Account}
-	cmd := &cobra.Command{
+	cmd := editCommand(&cobra.Command{
 		Use:   string(op) + " ACCOUNT [--user USER] [OPTION=VALUE...]",
 		Short: map[accounts.Op]string{accounts.Add: "Add an account, or a user to one", accounts.Modify: "Change an account, or a user's association with it", accounts.Remove: "Remove an account, or a user from it"}[op],
 		Long:  accountWords,
-		Args:  cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			e.Name = args[0]
-			if user != "" {
-				e.Kind, e.Account, e.Name = accounts.User, args[0], user
-			}
-			return editAccount(cmd, &c, q, e, args[1:])
-		},
-	}
-	c.Flags(cmd)
+	}, func(name string) v1.AccountEdit {
+		if e.Name = name; user != "" {
+			e.Kind, e.Account, e.Name = accounts.User, name, user
+		}
+		return e
+	})
 	f := cmd.Flags()
 	f.StringVar(&user, "user", "", "user of the account")
-	editFlags(cmd, &q)
 	if op != accounts.Remove {
 		f.BoolVar(&e.Default, "default", false, "with --user: jobs that name no account are charged to this one")
 		f.StringArrayVar(&e.AddCoordinators, "coordinator", nil, "make this user a coordinator of the account; may be repeated")
@@ -149,13 +143,30 @@ func newEditCommand(op accounts.Op) *cobra.Command {
 	return cmd
 }
 
-func editFlags(cmd *cobra.Command, q *v1.EditAccounts) {
+// editCommand makes cmd the command that edits the record that its first argument names, by words OPTION=VALUE, and prints what was changed.
+func editCommand(cmd *cobra.Command, edit func(name string) v1.AccountEdit) *cobra.Command {
+	var q v1.EditAccounts
+	cmd.Args = cobra.MinimumNArgs(1)
+	cli.Ask(cmd, func(ctx context.Context, c *client.Client, args []string) (r v1.EditAccountsResponse, err error) {
+		e := edit(args[0])
+		if err := setOptions(&e, args[1:]); err != nil {
+			return r, err
+		}
+		q.Edits = []v1.AccountEdit{e}
+		return client.Post[v1.EditAccountsResponse](ctx, c, "/fed/v1/accounts", q)
+	}, func(w io.Writer, r v1.EditAccountsResponse) error {
+		err := printChanges(w, r.Changes)
+		for _, n := range r.Notices {
+			fmt.Fprintln(cmd.ErrOrStderr(), "note: "+n)
+		}
+		return err
+	})
 	cmd.Flags().BoolVarP(&q.DryRun, "dry-run", "n", false, "only tell what would change")
 	cmd.Flags().StringVar(&q.Why, "reason", "", "why, for the audit log")
+	return cmd
 }
 
-// editAccount makes an edit of the words OPTION=VALUE, and prints what it has changed.
-func editAccount(cmd *cobra.Command, c *cli.Connection, q v1.EditAccounts, e v1.AccountEdit, words []string) error {
+func setOptions(e *v1.AccountEdit, words []string) error {
 	e.Set = map[string]string{}
 	for _, w := range words {
 		name, value, ok := strings.Cut(w, "=")
@@ -169,20 +180,6 @@ func editAccount(cmd *cobra.Command, c *cli.Connection, q v1.EditAccounts, e v1.
 		default:
 			e.Set[name] = value
 		}
-	}
-	q.Edits = []v1.AccountEdit{e}
-	resp, err := client.Post[v1.EditAccountsResponse](cmd.Context(), c.Client(), "/fed/v1/accounts", q)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return cli.PrintJSON(cmd.OutOrStdout(), resp)
-	}
-	if err := printChanges(cmd.OutOrStdout(), resp.Changes); err != nil {
-		return err
-	}
-	for _, n := range resp.Notices {
-		fmt.Fprintln(cmd.ErrOrStderr(), "note: "+n)
 	}
 	return nil
 }
@@ -211,42 +208,35 @@ func orNothing(text string) string {
 }
 
 func newImportCommand() *cobra.Command {
-	var c cli.Connection
 	var q v1.ImportAccounts
-	cmd := &cobra.Command{
+	cmd := cli.Ask(&cobra.Command{
 		Use:   "import SITE",
 		Short: "Bring what a site's accounting has into the tree",
 		Long: `Bring what a site's accounting has into the tree: accounts, users and shares, and with account_command in the configuration limits, QOS and
 coordinators too. What is in the tree already stays as it is, and is listed where the site has it otherwise; with --replace the site's word
 counts. Associations of single partitions have no place in the tree, and are listed.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Site = args[0]
-			resp, err := client.Post[v1.EditAccountsResponse](cmd.Context(), c.Client(), "/fed/v1/accounts/import", q)
-			if err != nil {
-				return err
-			}
-			out := cmd.OutOrStdout()
-			if c.JSON {
-				return cli.PrintJSON(out, resp)
-			}
-			if err := printChanges(out, resp.Changes); err != nil {
-				return err
-			}
-			for _, s := range resp.Skipped {
-				fmt.Fprintln(out, "left out: "+s)
-			}
-			if len(resp.Left) > 0 {
-				fmt.Fprintln(out, "left as it is (--replace takes the site's word):")
-				return printDifferences(out, resp.Left)
-			}
-			return nil
-		},
-	}
-	c.Flags(cmd)
+	}, func(ctx context.Context, c *client.Client, args []string) (v1.EditAccountsResponse, error) {
+		q.Site = args[0]
+		return client.Post[v1.EditAccountsResponse](ctx, c, "/fed/v1/accounts/import", q)
+	}, printImport)
 	cmd.Flags().BoolVarP(&q.DryRun, "dry-run", "n", false, "only tell what would change")
 	cmd.Flags().BoolVar(&q.Replace, "replace", false, "where both have something, take the site's word")
 	return cmd
+}
+
+func printImport(out io.Writer, r v1.EditAccountsResponse) error {
+	if err := printChanges(out, r.Changes); err != nil {
+		return err
+	}
+	for _, s := range r.Skipped {
+		fmt.Fprintln(out, "left out: "+s)
+	}
+	if len(r.Left) == 0 {
+		return nil
+	}
+	fmt.Fprintln(out, "left as it is (--replace takes the site's word):")
+	return printDifferences(out, r.Left)
 }
 
 func newSyncCommand() *cobra.Command {

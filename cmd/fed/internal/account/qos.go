@@ -25,31 +25,14 @@ func newQOSListCommand() *cobra.Command {
 }
 
 func newQOSShowCommand() *cobra.Command {
-	var c cli.Connection
-	cmd := &cobra.Command{
-		Use:   "show QOS",
-		Short: "Show what is set for a QOS",
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return showAccount(cmd, &c, accounts.QOSKey(args[0])) },
-	}
-	c.Flags(cmd)
-	return cmd
+	return showCommand("show QOS", "Show what is set for a QOS", accounts.QOSKey)
 }
 
 func newQOSEditCommand(op accounts.Op) *cobra.Command {
-	var c cli.Connection
-	var q v1.EditAccounts
-	cmd := &cobra.Command{
+	return editCommand(&cobra.Command{
 		Use:   string(op) + " QOS [OPTION=VALUE...]",
 		Short: map[accounts.Op]string{accounts.Add: "Add a QOS", accounts.Modify: "Change a QOS", accounts.Remove: "Remove a QOS that nothing names"}[op],
 		Long: `OPTION=VALUE are sacctmgr's: Priority=100, UsageFactor=2, Preempt=low, MaxTRESPerUser=gres/gpu=8, GrpTRESMins=gres/gpu=60000. The value -1 unsets
 an option. Only operators may.`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return editAccount(cmd, &c, q, v1.AccountEdit{Op: op, Kind: accounts.QOS, Name: args[0]}, args[1:])
-		},
-	}
-	c.Flags(cmd)
-	editFlags(cmd, &q)
-	return cmd
+	}, func(name string) v1.AccountEdit { return v1.AccountEdit{Op: op, Kind: accounts.QOS, Name: name} })
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/url"
@@ -57,7 +58,6 @@ func userFlag(cmd *cobra.Command, user *string, word string) {
 }
 
 func addVerb[T any](n *v1.Owned[T], cmd *cobra.Command) *cobra.Command {
-	var c Connection
 	var thing T
 	into, words := reflect.ValueOf(&thing).Elem(), []string{n.Add, "NAME"}
 	var fields []int
@@ -67,52 +67,38 @@ func addVerb[T any](n *v1.Owned[T], cmd *cobra.Command) *cobra.Command {
 		}
 	}
 	cmd.Use, cmd.Args = strings.Join(words, " "), cobra.ExactArgs(len(words)-1)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	Ask(cmd, func(ctx context.Context, c *client.Client, args []string) (T, error) {
 		_, name := n.Key(&thing)
 		*name = args[0]
 		for i, field := range fields {
 			into.Field(field).SetString(args[i+1])
 		}
-		done, err := client.Post[T](cmd.Context(), c.Client(), n.Path, thing)
-		switch {
-		case err != nil:
-			return err
-		case c.JSON:
-			return PrintJSON(cmd.OutOrStdout(), done)
-		}
-		return showThing(cmd.OutOrStdout(), n, &done)
-	}
-	c.Flags(cmd)
+		return client.Post[T](ctx, c, n.Path, thing)
+	}, func(w io.Writer, done T) error { return showThing(w, n, &done) })
 	flagsOf(cmd.Flags(), into)
 	return cmd
 }
 
 func showVerb[T any](n *v1.Owned[T]) *cobra.Command {
-	var c Connection
 	var user string
-	cmd := &cobra.Command{Use: "show NAME", Short: fmt.Sprintf("Show all that there is of a %s", n.Word), Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-		all, err := client.List(cmd.Context(), c.Client(), &n.Noun, v1.None{})
-		if err != nil {
-			return err
-		}
+	cmd := Ask(&cobra.Command{Use: "show NAME", Short: fmt.Sprintf("Show all that there is of a %s", n.Word), Args: cobra.ExactArgs(1)}, func(ctx context.Context, c *client.Client, args []string) ([]T, error) {
+		all, err := client.List(ctx, c, &n.Noun, v1.None{})
 		all = slices.DeleteFunc(all, func(x T) bool {
 			owner, name := n.Key(&x)
 			return *name != args[0] || user != "" && *owner != user
 		})
-		switch {
-		case len(all) == 0:
-			return fmt.Errorf("there is no %s %q that you may see; see: fed %[1]s list", n.Word, args[0])
-		case c.JSON:
-			return PrintJSON(cmd.OutOrStdout(), all)
+		if err == nil && len(all) == 0 {
+			err = fmt.Errorf("there is no %s %q that you may see; see: fed %[1]s list", n.Word, args[0])
 		}
+		return all, err
+	}, func(w io.Writer, all []T) error {
 		for i := range all {
-			if err := showThing(cmd.OutOrStdout(), n, &all[i]); err != nil {
+			if err := showThing(w, n, &all[i]); err != nil {
 				return err
 			}
 		}
 		return nil
-	}}
-	c.Flags(cmd)
+	})
 	userFlag(cmd, &user, n.Word)
 	return cmd
 }

@@ -2,6 +2,7 @@
 package health
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -10,13 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/cmd/fed/internal/cli"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
 )
 
 func NewCommand() *cobra.Command {
-	var c cli.Connection
-	cmd := &cobra.Command{
+	cmd := cli.Ask(&cobra.Command{
 		Use:   "health",
 		Short: "What the daemon does by itself about bad nodes and poison jobs: breakers, suspected nodes, rules",
 		Long: `The daemon looks at how jobs end and at what health checks find. By its rules it avoids nodes for a while, drains them, and holds jobs that fail
@@ -24,23 +25,13 @@ wherever they run. Limits bound what a rule drains; beyond them its breaker open
 
 Without a verb: what is wrong with the daemon and its sites, the breakers that are open, and the nodes of which something is remembered.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := c.Client().Health(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), h)
-			}
-			return showHealth(cmd.OutOrStdout(), h, time.Now())
-		},
-	}
-	c.Flags(cmd)
+	}, func(ctx context.Context, c *client.Client, _ []string) (*v1.Health, error) { return c.Health(ctx) }, showHealth)
 	cmd.AddCommand(newRulesCommand(), newHistoryCommand(), newResetCommand(), newTestCommand())
 	return cmd
 }
 
-func showHealth(out io.Writer, h *v1.Health, now time.Time) error {
+func showHealth(out io.Writer, h *v1.Health) error {
+	now := time.Now()
 	for _, f := range h.Faults {
 		fmt.Fprintf(out, "FAULT since %s: %s\n", cli.When(f.Since), cli.OneLine(f.Text))
 	}
@@ -80,36 +71,30 @@ func showHealth(out io.Writer, h *v1.Health, now time.Time) error {
 }
 
 func newRulesCommand() *cobra.Command {
-	var c cli.Connection
-	cmd := &cobra.Command{
+	return cli.Ask(&cobra.Command{
 		Use:   "rules",
 		Short: "The rules in force: what triggers them, what they do, and their limits",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := c.Client().Health(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), h.Rules)
-			}
-			t := cli.NewTable(cmd.OutOrStdout())
-			t.Row("RULE", "ACTION", "FOR", "LIMIT", "NEEDS", "WHAT")
-			for _, r := range h.Rules {
-				lasts, limit := "-", "-"
-				if r.For > 0 && r.Action == "suspect" {
-					lasts = health.Span(time.Duration(r.For * float64(time.Second)))
-				}
-				if r.Limit > 0 && r.Action == "drain" {
-					limit = fmt.Sprintf("%d/h", r.Limit)
-				}
-				t.Row(r.Name, r.Action, lasts, limit, r.Needs, r.What)
-			}
-			return t.Flush()
-		},
+	}, func(ctx context.Context, c *client.Client, _ []string) ([]v1.HealthRule, error) {
+		h, err := c.Health(ctx)
+		return h.Rules, err
+	}, showRules)
+}
+
+func showRules(out io.Writer, rules []v1.HealthRule) error {
+	t := cli.NewTable(out)
+	t.Row("RULE", "ACTION", "FOR", "LIMIT", "NEEDS", "WHAT")
+	for _, r := range rules {
+		lasts, limit := "-", "-"
+		if r.For > 0 && r.Action == "suspect" {
+			lasts = health.Span(time.Duration(r.For * float64(time.Second)))
+		}
+		if r.Limit > 0 && r.Action == "drain" {
+			limit = fmt.Sprintf("%d/h", r.Limit)
+		}
+		t.Row(r.Name, r.Action, lasts, limit, r.Needs, r.What)
 	}
-	c.Flags(cmd)
-	return cmd
+	return t.Flush()
 }
 
 func newHistoryCommand() *cobra.Command {
@@ -117,27 +102,18 @@ func newHistoryCommand() *cobra.Command {
 }
 
 func newResetCommand() *cobra.Command {
-	var c cli.Connection
-	cmd := &cobra.Command{
+	return cli.Ask(&cobra.Command{
 		Use:   "reset [BREAKER]",
 		Short: "Close a breaker, or all of them; operators only",
 		Long: `Close a breaker, or all of them. Its rule starts again: it ignores what was seen before. Look at "fed health history" first, and
 resume the nodes that were drained for nothing.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			closed, err := c.Client().ResetHealth(cmd.Context(), strings.Join(args, ""))
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), closed)
-			}
-			for _, name := range closed {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: reset\n", name)
-			}
-			return nil
-		},
-	}
-	c.Flags(cmd)
-	return cmd
+	}, func(ctx context.Context, c *client.Client, args []string) ([]string, error) {
+		return c.ResetHealth(ctx, strings.Join(args, ""))
+	}, func(out io.Writer, closed []string) error {
+		for _, name := range closed {
+			fmt.Fprintf(out, "%s: reset\n", name)
+		}
+		return nil
+	})
 }

@@ -54,31 +54,20 @@ func whereFlag(cmd *cobra.Command, where *[]string) {
 }
 
 func newShowCommand() *cobra.Command {
-	var c cli.Connection
-	cmd := &cobra.Command{
+	return cli.Ask(&cobra.Command{
 		Use:   "show SITE/NODE",
 		Short: "Show a node, its desired state and its history",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := c.Client().Nodes(cmd.Context(), args, nil)
-			if err != nil {
-				return err
-			}
-			if len(found) != 1 {
-				return fmt.Errorf("%s names %d nodes; name one", args[0], len(found))
-			}
-			n, err := c.Client().Node(cmd.Context(), federation.NodeID{Site: found[0].Site, Name: found[0].Name})
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), n)
-			}
-			return showNode(cmd.OutOrStdout(), n)
-		},
-	}
-	c.Flags(cmd)
-	return cmd
+	}, func(ctx context.Context, c *client.Client, args []string) (*v1.Node, error) {
+		found, err := c.Nodes(ctx, args, nil)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) != 1 {
+			return nil, fmt.Errorf("%s names %d nodes; name one", args[0], len(found))
+		}
+		return c.Node(ctx, federation.NodeID{Site: found[0].Site, Name: found[0].Name})
+	}, showNode)
 }
 
 func newDrainCommand() *cobra.Command {

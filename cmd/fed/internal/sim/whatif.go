@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"fsub/cmd/fed/internal/cli"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/replay"
 )
 
 func NewWhatIfCommand() *cobra.Command {
-	var c cli.Connection
 	var q v1.WhatIf
 	var lines int
-	cmd := &cobra.Command{
+	cmd := cli.Ask(&cobra.Command{
 		Use:   "what-if",
 		Short: "Predict the waiting jobs' starts and costs if a site were drained, nodes added, or a price, limit or policy changed",
 		Long: `Plays the queue forward in virtual time twice, as things are and with the difference, by the daemon's own planner, and prints which jobs would start sooner, later or
@@ -26,21 +27,12 @@ elsewhere, and what that costs. You are told of your own jobs, operators of all.
 What a limit or a budget of an account keeps back now stays back, and what starts passes none, unless --lift names the account. With --limit or --qos-limit all are
 played within their limits, as things are and with the other value: a job that one keeps back starts when others have ended.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(q.Drain)+len(q.Resume)+len(q.Add)+len(q.Site)+len(q.Price)+len(q.Policy)+len(q.Lift)+len(q.Limit)+len(q.QOSLimit) == 0 {
-				return errors.New("say what would be different: --drain, --resume, --add, --site, --price, --policy, --limit, --qos-limit or --lift")
-			}
-			a, err := c.Client().WhatIf(cmd.Context(), q)
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), a)
-			}
-			return showWhatIf(cmd.OutOrStdout(), &a, lines)
-		},
-	}
-	c.Flags(cmd)
+	}, func(ctx context.Context, c *client.Client, _ []string) (a v1.WhatIfAnswer, err error) {
+		if len(q.Drain)+len(q.Resume)+len(q.Add)+len(q.Site)+len(q.Price)+len(q.Policy)+len(q.Lift)+len(q.Limit)+len(q.QOSLimit) == 0 {
+			return a, errors.New("say what would be different: --drain, --resume, --add, --site, --price, --policy, --limit, --qos-limit or --lift")
+		}
+		return c.WhatIf(ctx, q)
+	}, func(w io.Writer, a v1.WhatIfAnswer) error { return showWhatIf(w, &a, lines) })
 	f := cmd.Flags()
 	f.StringArrayVar(&q.Drain, "drain", nil, "SITE, or SITE/HOSTLIST: takes no more jobs; may be repeated, as all of these")
 	f.StringArrayVar(&q.Resume, "resume", nil, "SITE, or SITE/HOSTLIST: takes jobs again")

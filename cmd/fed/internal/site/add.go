@@ -1,7 +1,9 @@
 package site
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -67,9 +70,8 @@ The site is tried first, as by fed site test, and what fails is told; --force ad
 }
 
 func newUpdateCommand() *cobra.Command {
-	var c cli.Connection
 	var force bool
-	cmd := &cobra.Command{
+	cmd := cli.Ask(&cobra.Command{
 		Use:   "update FILE|SITE [KEY=VALUE...]",
 		Short: "Change the description of a site that was added while the daemon ran",
 		Long: `Change the description of a site that was added while the daemon ran: by FILE as a whole, as for fed site add, or some of its keys:
@@ -79,42 +81,35 @@ func newUpdateCommand() *cobra.Command {
 The site is tried first, as by fed site test, and what fails is told; --force changes it all the same. Its jobs stay where they are. A site of the
 configuration is changed there.`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, req := federation.SiteName(args[0]), v1.UpdateSite{Force: force}
-			if len(args) > 1 {
-				for _, word := range args[1:] {
-					word, err := absoluteValue(word)
-					if err != nil {
-						return err
-					}
-					req.Set = append(req.Set, word)
-				}
-			} else {
-				text, err := os.ReadFile(args[0])
+	}, func(ctx context.Context, c *client.Client, args []string) (done v1.Site, err error) {
+		name, req := federation.SiteName(args[0]), v1.UpdateSite{Force: force}
+		if len(args) > 1 {
+			for _, word := range args[1:] {
+				word, err := absoluteValue(word)
 				if err != nil {
-					return fmt.Errorf("read the description of the site: %w; to change some keys: fed site update SITE KEY=VALUE", err)
+					return done, err
 				}
-				if req.Config, err = siteFromFile(string(text), filepath.Dir(args[0])); err != nil {
-					return fmt.Errorf("%s: %w", args[0], err)
-				}
-				s, err := config.ParseSite(req.Config)
-				if err != nil {
-					return err
-				}
-				name = s.Name
+				req.Set = append(req.Set, word)
 			}
-			s, err := c.Client().UpdateSite(cmd.Context(), name, req)
+		} else {
+			text, err := os.ReadFile(args[0])
 			if err != nil {
-				return err
+				return done, fmt.Errorf("read the description of the site: %w; to change some keys: fed site update SITE KEY=VALUE", err)
 			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), s)
+			if req.Config, err = siteFromFile(string(text), filepath.Dir(args[0])); err != nil {
+				return done, fmt.Errorf("%s: %w", args[0], err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Site %s is configured again\n", s.Name)
-			return nil
-		},
-	}
-	c.Flags(cmd)
+			s, err := config.ParseSite(req.Config)
+			if err != nil {
+				return done, err
+			}
+			name = s.Name
+		}
+		return c.UpdateSite(ctx, name, req)
+	}, func(w io.Writer, s v1.Site) error {
+		_, err := fmt.Fprintf(w, "Site %s is configured again\n", s.Name)
+		return err
+	})
 	cmd.Flags().BoolVar(&force, "force", false, "even if the site does not pass the checks")
 	return cmd
 }

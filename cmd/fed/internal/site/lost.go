@@ -2,6 +2,7 @@ package site
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 
 	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -19,7 +21,6 @@ import (
 const shortSilence = 10 * time.Minute
 
 func newLostCommand() *cobra.Command {
-	var c cli.Connection
 	var yes bool
 	r := v1.SetSiteState{Lost: true}
 	cmd := &cobra.Command{
@@ -32,31 +33,26 @@ If the site's nodes run on and only the link is cut, jobs run twice from now on:
 asked (--yes: not asked). A site that answers cannot be lost. When it is back, what it still has of these jobs is ended at the first poll; it gets new ones
 after: fed site resume SITE`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if strings.TrimSpace(r.Reason) == "" {
-				return errors.New("--reason is missing: say why the site is gone, for those whose jobs run again")
-			}
-			name := federation.SiteName(args[0])
-			s, err := c.Client().Site(cmd.Context(), name)
-			if err != nil {
-				return err
-			}
-			if !s.Answering { // else the daemon refuses it
-				fmt.Fprintln(cmd.ErrOrStderr(), lostText(s, time.Now()))
-				if !yes {
-					if err := cli.Confirm(cmd, "a lost site's jobs run again elsewhere"); err != nil {
-						return err
-					}
+	}
+	cli.Ask(cmd, func(ctx context.Context, c *client.Client, args []string) (set v1.SiteSet, err error) {
+		if strings.TrimSpace(r.Reason) == "" {
+			return set, errors.New("--reason is missing: say why the site is gone, for those whose jobs run again")
+		}
+		name := federation.SiteName(args[0])
+		s, err := c.Site(ctx, name)
+		if err != nil {
+			return set, err
+		}
+		if !s.Answering { // else the daemon refuses it
+			fmt.Fprintln(cmd.ErrOrStderr(), lostText(s, time.Now()))
+			if !yes {
+				if err := cli.Confirm(cmd, "a lost site's jobs run again elsewhere"); err != nil {
+					return set, err
 				}
 			}
-			set, err := c.Client().SetSiteState(cmd.Context(), name, r)
-			if err != nil {
-				return err
-			}
-			return printSiteSet(cmd.OutOrStdout(), &c, &set)
-		},
-	}
-	c.Flags(cmd)
+		}
+		return c.SetSiteState(ctx, name, r)
+	}, printSiteSet)
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for its history and those whose jobs run again")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
@@ -83,10 +79,7 @@ func lostText(s *v1.SiteDetail, now time.Time) string {
 }
 
 // printSiteSet says what has become of a site.
-func printSiteSet(out io.Writer, c *cli.Connection, s *v1.SiteSet) error {
-	if c.JSON {
-		return cli.PrintJSON(out, s)
-	}
+func printSiteSet(out io.Writer, s v1.SiteSet) error {
 	text := fmt.Sprintf("%s: %s, was %s", s.Name, s.State, cmp.Or(s.Was, string(federation.FedActive)))
 	switch federation.FedState(s.State) {
 	case federation.FedActive:

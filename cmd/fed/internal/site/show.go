@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -10,29 +11,19 @@ import (
 
 	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/driver"
 )
 
 func newShowCommand() *cobra.Command {
-	var c cli.Connection
-	cmd := &cobra.Command{
+	return cli.Ask(&cobra.Command{
 		Use:   "show SITE",
 		Short: "Show a site: what is wrong with it and what to do, what is planned there, its history",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := c.Client().Site(cmd.Context(), federation.SiteName(args[0]))
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				return cli.PrintJSON(cmd.OutOrStdout(), s)
-			}
-			return showSite(cmd.OutOrStdout(), s)
-		},
-	}
-	c.Flags(cmd)
-	return cmd
+	}, func(ctx context.Context, c *client.Client, args []string) (*v1.SiteDetail, error) {
+		return c.Site(ctx, federation.SiteName(args[0]))
+	}, showSite)
 }
 
 func showSite(out io.Writer, s *v1.SiteDetail) error {

@@ -2,12 +2,14 @@
 package site
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -34,24 +36,13 @@ func newListCommand() *cobra.Command {
 
 // newStateCommand makes a command that sets a site's state: to that of r, or to the second argument if it has none.
 func newStateCommand(use, short string, r v1.SetSiteState) *cobra.Command {
-	var c cli.Connection
 	n := len(strings.Fields(use)) - 1
-	cmd := &cobra.Command{
-		Use:   use,
-		Short: short,
-		Args:  cobra.ExactArgs(n),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if n == 2 {
-				r.State = federation.FedState(strings.ToUpper(args[1]))
-			}
-			set, err := c.Client().SetSiteState(cmd.Context(), federation.SiteName(args[0]), r)
-			if err != nil {
-				return err
-			}
-			return printSiteSet(cmd.OutOrStdout(), &c, &set)
-		},
-	}
-	c.Flags(cmd)
+	cmd := cli.Ask(&cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(n)}, func(ctx context.Context, c *client.Client, args []string) (v1.SiteSet, error) {
+		if n == 2 {
+			r.State = federation.FedState(strings.ToUpper(args[1]))
+		}
+		return c.SetSiteState(ctx, federation.SiteName(args[0]), r)
+	}, printSiteSet)
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "why; shown by fed site show")
 	return cmd
 }
