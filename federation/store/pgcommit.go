@@ -142,10 +142,15 @@ func orClosed(err error) error {
 	return err
 }
 
-// outcome asks a new connection. The insert waits for the old transaction if that has come so far, and keeps it from being done if it has not.
+// outcome asks a new connection, to the standby that took over if one has. The insert waits for the old transaction if that has come so far, and keeps it from being done if it has not.
 func (s *pgSession) outcome(ctx context.Context) (done bool, err error) {
-	if err := s.connect(ctx); err != nil {
+	is, err := s.dial(ctx)
+	if err != nil {
 		return false, err
+	}
+	other := s.same(is)
+	if other != nil && (is.id != s.server.id || is.timeline < s.server.timeline) {
+		return false, other
 	}
 	s.warned = false
 	now := time.Now().UnixNano()
@@ -164,7 +169,11 @@ func (s *pgSession) outcome(ctx context.Context) (done bool, err error) {
 	if err == nil && s.warned {
 		err = errors.New("the server could not confirm it")
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case other != nil: // nothing more is to be written there before the store is opened again
+		closeNow(s.conn)
+	default:
 		err = s.takeStore(ctx)
 	}
 	return done, err

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"fsub/federation"
 )
@@ -17,6 +19,7 @@ const skipAfterFailover = 10_000
 
 // first makes the connection of a store that is opened: the schema and the range of job IDs are right after it.
 func (s *pgSession) first(ctx context.Context, c Config) error {
+	s.preferNewest(ctx)
 	if err := s.connect(ctx); err != nil {
 		return err
 	}
@@ -48,6 +51,40 @@ func (s *pgSession) first(ctx context.Context, c Config) error {
 	}))
 }
 
+// preferNewest asks all hosts of the URL, and puts the one first that takes writes and has the greatest timeline: an old primary that came back takes writes too.
+func (p *postgres) preferNewest(ctx context.Context) {
+	if len(p.config.Fallbacks) == 0 {
+		return
+	}
+	hosts := append([]*pgconn.FallbackConfig{{Host: p.config.Host, Port: p.config.Port, TLSConfig: p.config.TLSConfig}}, p.config.Fallbacks...)
+	found := make([]server, len(hosts))
+	var all sync.WaitGroup
+	for i, h := range hosts {
+		all.Go(func() {
+			config, err := p.current()
+			if err != nil {
+				return
+			}
+			config.Host, config.Port, config.TLSConfig, config.Fallbacks = h.Host, h.Port, h.TLSConfig, nil
+			conn, err := pgx.ConnectConfig(ctx, config)
+			if err != nil {
+				return
+			}
+			defer closeNow(conn)
+			found[i], _ = serverOf(ctx, conn)
+		})
+	}
+	all.Wait()
+	best := 0
+	for i := range found {
+		if found[i].timeline > found[best].timeline {
+			best = i
+		}
+	}
+	hosts[0], hosts[best] = hosts[best], hosts[0]
+	p.config.Host, p.config.Port, p.config.TLSConfig, p.config.Fallbacks = hosts[0].Host, hosts[0].Port, hosts[0].TLSConfig, hosts[1:]
+}
+
 func (s *pgSession) inTransaction(ctx context.Context, do func() error) error {
 	tx, err := s.conn.Begin(ctx)
 	if err != nil {
@@ -62,35 +99,37 @@ func (s *pgSession) inTransaction(ctx context.Context, do func() error) error {
 
 // connect makes a new connection to the primary, in the place of one that is lost.
 func (s *pgSession) connect(ctx context.Context) error {
-	config, err := s.current()
-	if err != nil {
-		return err
-	}
-	config.OnNotice = s.notice
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", federation.ErrUnavailable, s.name, err)
-	}
-	is, err := serverOf(ctx, conn)
+	is, err := s.dial(ctx)
 	if err == nil {
 		err = s.same(is)
-	} else {
-		err = s.fault(err)
-	}
-	if err == nil { // whatever the database or the role has as its default
-		_, err = conn.Exec(ctx, "SET synchronous_commit = on")
 	}
 	if err != nil {
-		closeNow(conn)
-		return err
+		return errors.Join(err, s.release())
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.conn, s.raw = conn, conn.PgConn().Conn()
 	if s.server == (server{}) {
 		s.server = is
 	}
 	return nil
+}
+
+// dial makes a new connection to whichever primary there is.
+func (s *pgSession) dial(ctx context.Context) (is server, err error) {
+	config, err := s.current()
+	if err != nil {
+		return is, err
+	}
+	config.OnNotice = s.notice
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return is, fmt.Errorf("%w: %s: %w", federation.ErrUnavailable, s.name, err)
+	}
+	s.mu.Lock()
+	s.conn, s.raw = conn, conn.PgConn().Conn()
+	s.mu.Unlock()
+	if is, err = serverOf(ctx, conn); err == nil { // whatever the database or the role has as its default
+		_, err = conn.Exec(ctx, "SET synchronous_commit = on")
+	}
+	return is, s.fault(err)
 }
 
 // takeStore keeps other daemons out as long as the connection lasts. What remains of a connection that was lost goes when the server notices.
@@ -146,7 +185,7 @@ func (s *pgSession) recognize(ctx context.Context) error {
 		return nil
 	}
 	if was.id == s.server.id && s.server.timeline < was.timeline {
-		return (&postgres{name: s.name, server: was}).same(s.server)
+		return (&postgres{name: s.name, server: was, replaced: make(chan struct{})}).same(s.server)
 	}
 	skip := int64(skipAfterFailover)
 	if was.id != s.server.id {
@@ -161,6 +200,20 @@ func (s *pgSession) recognize(ctx context.Context) error {
 	_, err = s.conn.Exec(ctx, "SELECT setval('job_ids', min_value + (COALESCE(last_value, min_value) - min_value + LEAST($1, (max_value - min_value) / 4)) % (max_value - min_value + 1)) "+
 		"FROM pg_sequences WHERE schemaname = current_schema AND sequencename = 'job_ids'", skip)
 	return err
+}
+
+// InUsePostgres reports as an error that a daemon uses the store in a PostgreSQL.
+func InUsePostgres(ctx context.Context, at Postgres) error {
+	p, err := newPostgres(&Config{Postgres: &at})
+	if err != nil {
+		return err
+	}
+	s := &pgSession{postgres: p}
+	defer s.release()
+	if err := s.connect(ctx); err != nil {
+		return err
+	}
+	return s.takeStore(ctx)
 }
 
 // release closes what an attempt to open has left.

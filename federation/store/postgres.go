@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -68,7 +69,7 @@ func (s *Store) openPostgres(ctx context.Context, c Config) error {
 	t.shared.waiting = w.queue.numbers
 	s.have(database{readers: p.readers(), writer: w}, c)
 	s.closers = []io.Closer{closerFunc(db.closeSoon), w, s.readers}
-	s.copied = db.copied
+	s.copied, s.replaced = db.copied, p.replaced
 	s.compared = func(t *tx) error {
 		_, err := t.exec("UPDATE meta SET copied_at = 0")
 		return err
@@ -83,6 +84,9 @@ type postgres struct {
 	name   string // for people
 	log    *slog.Logger
 	server server
+
+	replaced chan struct{} // closed: the database is not that server any more
+	once     sync.Once
 }
 
 // server is a PostgreSQL that is written to. A standby that takes over has the same identifier and a greater timeline.
@@ -96,7 +100,7 @@ func newPostgres(c *Config) (*postgres, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err) // it hides passwords
 	}
-	p := &postgres{config: config, file: c.Postgres.PasswordFile, name: "PostgreSQL " + config.Database, log: c.Logger}
+	p := &postgres{replaced: make(chan struct{}), config: config, file: c.Postgres.PasswordFile, name: "PostgreSQL " + config.Database, log: c.Logger}
 	if err := p.secure(c.Postgres.URL); err != nil {
 		return nil, err
 	}
@@ -211,8 +215,10 @@ func (p *postgres) same(is server) error {
 	case is.id == was.id && is.timeline < was.timeline:
 		return fmt.Errorf("%w: %s: this server is an old primary (timeline %d, the store is at %d): stop it, or make a standby of it", federation.ErrUnavailable, p.name, is.timeline, was.timeline)
 	case is.id == was.id:
+		p.once.Do(func() { close(p.replaced) })
 		return fmt.Errorf("%w: %s: a standby took over (timeline %d, now %d): restart fed, which then compares the store with the sites", federation.ErrUnavailable, p.name, was.timeline, is.timeline)
 	default:
+		p.once.Do(func() { close(p.replaced) })
 		return fmt.Errorf("%w: %s: this is another database than the one that fed was started with: restart fed", federation.ErrUnavailable, p.name)
 	}
 }

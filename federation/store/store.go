@@ -61,6 +61,7 @@ type Store struct {
 	*cleaner     // deletes what is old
 
 	copied   time.Time       // see Copied
+	replaced chan struct{}   // see Replaced
 	compared func(*tx) error // see Compared
 	closers  []io.Closer     // in the order in which they are closed
 }
@@ -193,6 +194,10 @@ func (s *Store) have(db database, c Config) {
 	s.books, s.pools, s.fleet, s.operations = &books{database: db}, &pools{db}, &fleet{db}, &operations{db}
 	s.accountTree, s.auditLog, s.owned, s.past, s.cleaner = &accountTree{db}, &auditLog{db}, &owned{db}, &past{db}, &cleaner{database: db}
 }
+
+// Replaced is closed when the database turns out to be another one than the store was opened on: a standby that took over, or a copy. All methods fail then, and
+// the store must be opened again, which notes it (see Copied). A SQLite file is never replaced.
+func (s *Store) Replaced() <-chan struct{} { return s.replaced }
 
 // Close waits for the writes that are under way, refuses new ones and closes the database.
 func (s *Store) Close() error {

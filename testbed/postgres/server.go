@@ -172,6 +172,7 @@ func (s *Server) Restart() {
 	}
 	p := s.command("postgres", args...)
 	p.Stdout, p.Stderr = log, log
+	p.SysProcAttr.Pdeathsig = syscall.SIGQUIT // a test that is killed leaves no server
 	if err := p.Start(); err != nil {
 		s.tb.Fatal(err)
 	}

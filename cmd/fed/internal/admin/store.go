@@ -127,6 +127,9 @@ Of a directory of backup --all the keys, certificates and added sites are put ba
 				return restoreAll(cmd, &file, args[0])
 			}
 			c, err := file.ReadOwn()
+			if err == nil {
+				err = isFile(&c)
+			}
 			if err != nil {
 				return err
 			}
@@ -156,6 +159,9 @@ func restoreAll(cmd *cobra.Command, file *config.Flag, dir string) error {
 		fmt.Fprintf(out, "restored %s\n", config)
 	}
 	c, err := file.ReadOwn()
+	if err == nil {
+		err = isFile(&c)
+	}
 	if err != nil {
 		return err
 	}
@@ -172,8 +178,19 @@ func restoreAll(cmd *cobra.Command, file *config.Flag, dir string) error {
 	return nil
 }
 
+// isFile refuses to go on where the state is not in a file.
+func isFile(c *config.Config) error {
+	if c.Store == "" {
+		return nil
+	}
+	return errors.New("the state is in PostgreSQL (store): copy it with pg_dump -Fc, put it back with pg_restore, check it with pg_amcheck; see docs/daemons.md. These commands are for SQLite's file")
+}
+
 // hasStore refuses to go on where the configuration has no database.
 func hasStore(c *config.Config, file *config.Flag) error {
+	if err := isFile(c); err != nil {
+		return err
+	}
 	path := c.StorePath()
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil // others say what else is wrong with it

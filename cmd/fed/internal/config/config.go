@@ -29,6 +29,13 @@ type Config struct {
 	Socket string `yaml:"socket"`
 	// Directory of the database, certificates and what else the daemon keeps.
 	StateDir string `yaml:"state_dir"`
+	// PostgreSQL that keeps the state instead of a SQLite file in state_dir: postgres://USER@HOST1,HOST2/DATABASE?sslmode=verify-full&sslrootcert=FILE.
+	// See docs/daemons.md.
+	Store string `yaml:"store,omitempty"`
+	// File with the password of store's user, and nothing else.
+	StorePasswordFile string `yaml:"store_password_file,omitempty"`
+	// Use store's PostgreSQL even if its settings may lose jobs that users were told are submitted, such as fsync = off.
+	StoreUnsafe bool `yaml:"store_unsafe,omitempty"`
 	// HOST:PORT that serves /metrics over TCP. Not set: they are served on the socket only.
 	Metrics string `yaml:"metrics,omitempty"`
 	// Least level that is logged: debug, info (the default), warn or error. --log of fed serve takes its place.
@@ -214,4 +221,5 @@ type Site struct {
 	Timing *Timing `yaml:"timing,omitempty"`
 }
 
+// StorePath is the SQLite file of the state, where Store does not say that it is elsewhere.
 func (c *Config) StorePath() string { return filepath.Join(c.StateDir, "fed.db") }

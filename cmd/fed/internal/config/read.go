@@ -100,6 +100,7 @@ func (c *Config) resolve(dir string) {
 	}
 	abs(&c.Socket)
 	abs(&c.StateDir)
+	abs(&c.StorePasswordFile)
 	abs(&c.Reports.Directory)
 	abs(&c.Reports.Mail.PasswordFile)
 	abs(&c.Remote.Cert)
@@ -132,6 +133,12 @@ func (c *Config) check() error {
 	}
 	if _, err := ParseLevel("log_level", c.LogLevel); err != nil {
 		return err
+	}
+	if c.Store != "" && !strings.HasPrefix(c.Store, "postgres://") && !strings.HasPrefix(c.Store, "postgresql://") {
+		return fmt.Errorf("invalid store %q: want postgres://USER@HOST/DATABASE, or nothing for SQLite in state_dir", c.Store)
+	}
+	if c.Store == "" && (c.StorePasswordFile != "" || c.StoreUnsafe) {
+		return errors.New("store_password_file and store_unsafe are of a PostgreSQL: set store too")
 	}
 	if c.MinJobAge < 0 || c.MaxRequeue < 0 {
 		return errors.New("min_job_age and max_requeue must not be negative")

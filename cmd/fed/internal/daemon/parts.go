@@ -67,7 +67,7 @@ type parts struct {
 func (p *parts) open(ctx context.Context) (err error) {
 	c := p.config
 	p.store, err = store.Open(ctx, store.Config{
-		Path: c.StorePath(), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, KeepFor: c.KeepEvents, RequestsPerJob: c.Limits.RequestsPerJob, Logger: p.log, Metrics: p.reg,
+		Postgres: postgresOf(c), Path: c.StorePath(), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, KeepFor: c.KeepEvents, RequestsPerJob: c.Limits.RequestsPerJob, Logger: p.log, Metrics: p.reg,
 	})
 	if err != nil {
 		return err
@@ -187,6 +187,7 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 	g.Go(func() error { return p.ctl.Run(ctx) })
 	g.Go(func() error { return p.faults.Run(ctx) })
 	g.Go(func() error { return also(ctx) })
+	g.Go(func() error { return watchStore(ctx, p.store) })
 	g.Go(func() error { return p.api.Serve(ctx, l) })
 	g.Go(func() error { return p.api.Work(ctx) })
 	p.rented.serve(ctx, g, p.api)

@@ -41,7 +41,7 @@ no daemon: while one runs it refuses. It shows the machines and asks first (--ye
 				}
 			}
 			if !dry {
-				if err := store.InUse(c.StorePath()); err != nil {
+				if err := inUse(cmd.Context(), &c); err != nil {
 					return fmt.Errorf("%w: a daemon that runs would rent other machines, and take its jobs for running", err)
 				}
 			}
@@ -165,4 +165,12 @@ func clearSite(ctx context.Context, p provider.Provider) (int, error) {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+// inUse reports as an error that a daemon uses the store of the configuration.
+func inUse(ctx context.Context, c *config.Config) error {
+	if c.Store != "" {
+		return store.InUsePostgres(ctx, store.Postgres{URL: c.Store, PasswordFile: c.StorePasswordFile})
+	}
+	return store.InUse(c.StorePath())
 }
