@@ -1,6 +1,9 @@
 package squeue
 
-import "fsub/slurm/wire"
+import (
+	"fsub/federation"
+	"fsub/slurm/wire"
+)
 
 // startEntries are fields that Slurm does not have: what is known of the expected start of a job that waits. Where nothing is known they show what Slurm shows then.
 func (c *command) startEntries() []entry {
@@ -14,8 +17,8 @@ func (c *command) startEntries() []entry {
 // schedCost is what a job that waits would come to in dollars, or what one that runs has come to; "" if that is not known. It is a number: programs add it up.
 func schedCost(r *row) string {
 	switch {
-	case r.next.Runs:
-		return r.next.Spent.Text(2)
+	case r.next.Spent.Set:
+		return federation.Money(r.next.Spent.Number).Text(2)
 	case r.next.Site != "":
 		return r.next.Price.Text(2)
 	}

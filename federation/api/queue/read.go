@@ -188,7 +188,7 @@ func foretell(r *queueRow, w *wire.Job, starts decision.Starts) bool {
 func (r *queueRow) foretold(b []byte, starts decision.Starts, spent federation.Spendings) ([]byte, error) {
 	row := r.bytes(b)
 	if is := spent[federation.JobID(r.raw())]; is != nil && !r.ended && r.kind.facts.Value().base != wire.StatePending {
-		return v1.AppendForetold(row, &v1.Foretold{Runs: true, Spent: is.SoFar}), nil
+		return v1.AppendForetold(row, &v1.Foretold{Spent: wire.Num(int64(is.SoFar))}), nil
 	}
 	s, known := starts[federation.JobID(r.raw())]
 	if !known || r.kind.facts.Value().base != wire.StatePending {

@@ -71,11 +71,36 @@ func TestRowsReadBack(t *testing.T) {
 	})
 }
 
+// Numbers are the wire's: none is used twice, none is left out, and none has changed.
+func TestNumbersOfRows(t *testing.T) {
+	for i, f := range jobRow().fields {
+		if f.kind == unused {
+			t.Errorf("no field of a job has the number %d", i)
+		}
+	}
+	tagged := 0
+	for f := range reflect.TypeFor[wire.Job]().Fields() {
+		if f.Tag.Get("row") != "" {
+			tagged++
+		} else if !slices.Contains(leftOut, f.Name) {
+			t.Errorf("%s has no number, and is not among those that are left out", f.Name)
+		}
+	}
+	if n := len(jobRow().fields); tagged != n {
+		t.Errorf("%d fields of a job have %d numbers", tagged, n)
+	}
+	for name, number := range map[string]int{"Account": 0, "JobID": 51, "State": 53, "Priority": 85, "SubmitTime": 108, "WorkDir": 126} {
+		if tag := jobRow().tagOf(name); tag != uint64(number)<<2 {
+			t.Errorf("%s has the number %d, and had %d", name, tag>>2, number)
+		}
+	}
+}
+
 // A newer daemon may write fields that this client does not know.
 func TestUnknownFieldsAreLeftOut(t *testing.T) {
 	want := wire.Job{JobID: 17, Name: "a"}
-	row := appendText(nil, uint64(len(rowFields)+5)<<2, "new")
-	row = appendNumber(whole(row, &want), uint64(len(rowFields))<<2, 5)
+	row := appendText(nil, uint64(len(jobRow().fields)+5)<<2, "new")
+	row = appendNumber(whole(row, &want), uint64(len(jobRow().fields))<<2, 5)
 	var got wire.Job
 	if err := ReadRow(row, &got); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %+v", err, got)
@@ -90,11 +115,14 @@ func FuzzReadRow(f *testing.F) {
 	})
 }
 
+// benchJob is a job that waits.
+var benchJob = wire.Job{JobID: 30000001, Name: "train", UserName: "alice", Partition: "main", State: wire.Strings{"PENDING"}, Account: "proj",
+	TRESReq: "cpu=1,mem=100M,node=1,billing=1", WorkDir: "/home/alice/project", StdOut: "/home/alice/project/slurm-%j.out",
+	StdIn: "/dev/null", NodeCount: wire.Num(1), CPUs: wire.Num(1), SubmitTime: wire.Num(1800000000), TimeLimit: wire.Num(60), Priority: wire.Num(1)}
+
 // BenchmarkReadRow reads a job as a row, and as the JSON of a wire.Job.
 func BenchmarkReadRow(b *testing.B) {
-	j := wire.Job{JobID: 30000001, Name: "train", UserName: "alice", Partition: "main", State: wire.Strings{"PENDING"}, Account: "proj",
-		TRESReq: "cpu=1,mem=100M,node=1,billing=1", WorkDir: "/home/alice/project", StdOut: "/home/alice/project/slurm-%j.out",
-		StdIn: "/dev/null", NodeCount: wire.Num(1), CPUs: wire.Num(1), SubmitTime: wire.Num(1800000000), TimeLimit: wire.Num(60), Priority: wire.Num(1)}
+	j := benchJob
 	text, err := json.Marshal(&j)
 	if err != nil {
 		b.Fatal(err)
@@ -114,15 +142,21 @@ func BenchmarkReadRow(b *testing.B) {
 	}
 }
 
+func BenchmarkAppendRow(b *testing.B) {
+	j := benchJob
+	var shared, own []byte
+	for b.Loop() {
+		shared, own = AppendRow(shared[:0], own[:0], &j)
+	}
+}
+
 // What is foretold stands behind a row, which an older client reads without it; a row without it foretells nothing.
 func TestForetoldReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want, got wire.Job
 		fill(t, &want)
-		f := Foretold{Site: rapid.StringMatching(`[a-z]{0,5}`).Draw(t, "site"), Within: rapid.Int64().Draw(t, "within"), Price: federation.Money(rapid.Int64().Draw(t, "price")), Runs: rapid.Bool().Draw(t, "runs")}
-		if f.Runs {
-			f.Spent = federation.Money(rapid.Int64().Draw(t, "spent"))
-		}
+		f := Foretold{Site: rapid.StringMatching(`[a-z]{0,5}`).Draw(t, "site"), Within: rapid.Int64().Draw(t, "within"), Price: federation.Money(rapid.Int64().Draw(t, "price")),
+			Spent: rapid.SampledFrom([]wire.Number{{}, wire.Num(0), wire.Num(4_100_000)}).Draw(t, "spent")}
 		row := whole(nil, &want)
 		if none := ReadForetold(row); none != (Foretold{}) {
 			t.Fatalf("a row without it foretells %+v", none)
