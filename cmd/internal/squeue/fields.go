@@ -75,7 +75,7 @@ func (c *command) when(of func(*row) wire.Number) func(*row) string {
 
 // entries are all fields; the order is that of --helpFormat.
 func (c *command) entries() []entry {
-	return slices.Concat(c.identityEntries(), c.resourceEntries(), c.timeEntries(), c.placeEntries(), c.rareEntries(), fixedEntries, c.startEntries())
+	return slices.Concat(c.identityEntries(), c.resourceEntries(), c.timeEntries(), c.placeEntries(), c.rareEntries(), fixedEntries, c.startEntries(), shownEntries())
 }
 
 func (c *command) identityEntries() []entry {

@@ -187,7 +187,7 @@ func (c *command) print(q *show.Queue) error {
 	if q == nil {
 		return nil
 	}
-	selected, foretold := c.selection(), c.tellsStarts()
+	selected, foretold := c.selection(), c.tellsMore()
 	if c.tellsDependencies() {
 		return c.printDependencies(layout, q, selected)
 	}
@@ -222,7 +222,7 @@ func (c *command) tellsDependencies() bool {
 
 // printDependencies writes the rows once it is known what has become of the jobs that those of them wait for.
 func (c *command) printDependencies(layout show.Layout[row], q *show.Queue, selected *selection) error {
-	foretold := c.tellsStarts()
+	foretold := c.tellsMore()
 	var jobs []*wire.Job
 	var next []v1.Foretold
 	for j := new(wire.Job); q.Next(j); j = new(wire.Job) {

@@ -73,6 +73,7 @@ func start(t testing.TB) *apitest.Daemon {
 	failed := runs(job(4, "bad", federation.Failed, sbatch.Spec{}), "beta", "b1")
 	failed.End = now
 	spread := job(20, "spread", federation.Pending, sbatch.Spec{Array: "2-5%2"})
+	spread.TreeAccount = "physics"
 	spread.Whole = &federation.ArrayWhole{Count: 6, Max: 5, Step: 1, Limit: 2, Spread: true}
 	part := func(id federation.JobID, index int) federation.Job {
 		j := job(id, "spread", federation.Running, sbatch.Spec{})
@@ -158,6 +159,8 @@ func TestStart(t *testing.T) {
 		{"-h -j 3 -O SchedSite:7,SchedCost:7,StartTimeP90:4", "(null) N/A    N/A \n"},
 		{"-h -t R -n train -O SchedSite:7,SchedCost:7,StartTimeP90:4", "(null) 12.35  N/A \n"},
 		{"-h -j 2,20 -O JobID:5,SchedCost:7", "20   13.15  \n21   0.00   \n22   N/A    \n2    N/A    \n"},
+		{"-h -j 3,20 -t PD -O JobID:5,TreeAccount:9,SchedSite:7", "20   physics  alpha  \n3    (null)   (null) \n"},
+		{"-h -j 20 -t PD -O JobID:5,treeaccount:9", "20   physics  \n"},
 		{"-h --start -j 20 -o %i|%S|%Y|%R", "20_[2-5%2]|2000000000|(null)|(Priority)\n"},
 		{"-h --start -j 20 -O StartTime:11,SchedNodes:7,ReasonList:11", "2000000000 (null) (Priority) \n"},
 	} {

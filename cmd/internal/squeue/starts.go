@@ -1,7 +1,13 @@
 package squeue
 
 import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
 	"fsub/federation"
+	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 )
 
@@ -12,6 +18,21 @@ func (c *command) startEntries() []entry {
 		{0, "SchedCost", "SCHED_COST", orNA(schedCost)},
 		{0, "StartTimeP90", "START_TIME_P90", c.when(func(r *row) wire.Number { return wire.Num(r.next.Within) })},
 	}
+}
+
+// shownEntries are the fields that v1.Shown names: those of a job that Slurm does not have.
+func shownEntries() (all []entry) {
+	for f := range reflect.TypeFor[v1.Shown]().Fields() {
+		name, header, _ := strings.Cut(f.Tag.Get("column"), ",")
+		all = append(all, entry{0, name, header, orNull(func(r *row) string { return fmt.Sprint(reflect.ValueOf(&r.next.Shown).Elem().FieldByIndex(f.Index)) })})
+	}
+	return all
+}
+
+// tellsMore reports whether the rows show what is beyond a wire.Job.
+func (c *command) tellsMore() bool {
+	named := func(e entry) bool { return strings.Contains(strings.ToLower(c.format2), strings.ToLower(e.name)) }
+	return c.tellsStarts() || c.document == "" && slices.ContainsFunc(shownEntries(), named)
 }
 
 // schedCost is what a job that waits would come to in dollars, or what one that runs has come to; "" if that is not known. It is a number: programs add it up.

@@ -235,7 +235,7 @@ func (q *Queue) take(v *restd.View, j *federation.Job, tasks []federation.Task) 
 			rest.more = append(rest.more, row)
 		}
 		w := v.Record(&p)
-		q.set(row, &w)
+		q.set(row, &w, j)
 		if row.ended = p.State.Ended(); row.ended {
 			row.own.end = unixNanos(p.End)
 		}

@@ -198,11 +198,12 @@ func (r *queueRow) foretold(b []byte, starts decision.Starts, spent federation.S
 	if err := v1.ReadRow(row[len(b):], &w); err != nil {
 		return nil, err
 	}
+	f := v1.Foretold{Site: string(s.Site), Price: accounting.MoneyOf(float64(s.Price))}
 	if foretell(r, &w, starts) {
+		f.Shown = v1.ReadForetold(row[len(b):]).Shown
 		shared, own := v1.AppendRow(nil, nil, &w)
 		row = append(append(b, shared...), own...)
 	}
-	f := v1.Foretold{Site: string(s.Site), Price: accounting.MoneyOf(float64(s.Price))}
 	if s.Within.Unix() >= w.StartTime.Value() { // else the row's start is another's word
 		f.Within = s.Within.Unix()
 	}

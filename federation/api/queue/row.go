@@ -155,7 +155,8 @@ func kindOf(v *restd.View, like *federation.Job) (*rowKind, bool) {
 		return nil, false
 	}
 	shared, own := v1.AppendRow(nil, nil, &w)
-	return &rowKind{facts: unique.Make(factsOf(&w)), shared: unique.Make(string(append(shared, own...))), job: like}, true
+	shared = v1.AppendForetold(append(shared, own...), &v1.Foretold{Shown: v1.ShownOf(like)})
+	return &rowKind{facts: unique.Make(factsOf(&w)), shared: unique.Make(string(shared)), job: like}, true
 }
 
 func factsOf(w *wire.Job) rowFacts {
@@ -167,9 +168,10 @@ func factsOf(w *wire.Job) rowFacts {
 	return f
 }
 
-// set fills in a row from the record that it shows.
-func (q *Queue) set(r *queueRow, w *wire.Job) {
+// set fills in a row of a job from the record that it shows.
+func (q *Queue) set(r *queueRow, w *wire.Job, j *federation.Job) {
 	q.shared, q.own = v1.AppendRow(q.shared[:0], q.own[:0], w)
+	q.shared = v1.AppendForetold(q.shared, &v1.Foretold{Shown: v1.ShownOf(j)})
 	r.id, r.priority = uint32(masterID(w)), w.Priority.Value()
 	r.kind = &rowKind{facts: unique.Make(factsOf(w)), shared: unique.Make(string(q.shared))}
 	r.own = &rowOwn{raw: uint32(w.JobID), task: taskIndex(w), text: string(q.own)}

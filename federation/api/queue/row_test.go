@@ -12,6 +12,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
@@ -39,6 +40,7 @@ func TestRowsOfJobsAlike(t *testing.T) {
 				Held:     rapid.SampledFrom([]federation.Hold{federation.NotHeld, federation.NotHeld, federation.HeldUser}).Draw(t, "held"),
 				Priority: rapid.Uint32Range(0, 3).Draw(t, "priority"), Top: rapid.Uint32Range(0, 1).Draw(t, "top"), Submit: time.Unix(rapid.Int64Range(1, 1e9).Draw(t, "submit"), 5), Rev: int64(id),
 				Restarts: rapid.IntRange(0, 1).Draw(t, "restarts"), Account: rapid.SampledFrom([]string{"", "x"}).Draw(t, "account"),
+				TreeAccount: rapid.SampledFrom([]string{"", "physics"}).Draw(t, "tree account"),
 			}
 			if rapid.IntRange(0, 5).Draw(t, "tried") == 0 {
 				j.Attempt, j.Site, j.Partition = 1, "alpha", "main"
@@ -52,6 +54,12 @@ func TestRowsOfJobsAlike(t *testing.T) {
 			text := k.row.bytes(nil)
 			if err := v1.ReadRow(text, &got); err != nil || v1.ReadRow(append(shared, own...), &want) != nil || !reflect.DeepEqual(got, want) {
 				t.Fatalf("%v\n got %+v\nwant %+v", err, got, want)
+			}
+			starts := decision.Starts{j.ID: {Site: "alpha", At: time.Unix(2e9, 0)}}
+			for _, text := range [][]byte{text, must(k.row.foretold(nil, starts, nil))} {
+				if is := v1.ReadForetold(text).Shown; is != v1.ShownOf(&j) {
+					t.Fatalf("the row shows %+v of %+v", is, j)
+				}
 			}
 			if len(text) != k.row.size() || k.row.priority != w.Priority.Value() || k.row.id != uint32(masterID(&w)) || k.row.raw() != uint32(w.JobID) || k.row.task() != taskIndex(&w) ||
 				k.row.kind.facts.Value() != factsOf(&w) {
@@ -68,6 +76,13 @@ func TestRowsOfJobsAlike(t *testing.T) {
 			t.Fatalf("%d kinds are left of no jobs", len(q.kinds))
 		}
 	})
+}
+
+func must(text []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return text
 }
 
 // TestWaitingRowIsSmall: there may be a million of them.

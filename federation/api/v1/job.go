@@ -41,8 +41,7 @@ type Job struct {
 	Partition string              `json:"partition,omitempty"`
 	Nodes     string              `json:"nodes,omitempty"`   // hostlist
 	Account   string              `json:"account,omitempty"` // at its site
-	// The account of the federation's tree that it was submitted under, whose coordinators may act on it.
-	TreeAccount string `json:"tree_account,omitempty"`
+	Shown
 
 	ExitStatus int32            `json:"exit_status"` // as wait(2) gives it: exit code << 8 | signal
 	Restarts   int              `json:"restarts,omitempty"`
@@ -53,6 +52,15 @@ type Job struct {
 	Whole      *ArrayWhole   `json:"array,omitempty"`
 	SubmitHost string        `json:"submit_host,omitempty"`
 }
+
+// Shown is what squeue shows of a job beyond Slurm's columns. The tags of a field say what number it has in a row (see [AppendRow]), and what -O and its header call it.
+type Shown struct {
+	// The account of the federation's tree that it was submitted under, whose coordinators may act on it.
+	TreeAccount string `json:"tree_account,omitempty" row:"1029" column:"TreeAccount,TREE_ACCOUNT"`
+}
+
+// ShownOf is what squeue shows of a job.
+func ShownOf(j *federation.Job) Shown { return Shown{TreeAccount: j.TreeAccount} }
 
 // ArrayPart says which task of which array a job is, and what that was when it was submitted.
 type ArrayPart struct {
@@ -176,7 +184,7 @@ func JobOf(j *federation.Job) Job {
 	w := Job{
 		ID: j.ID, User: j.User, UID: j.UID, GID: j.GID, Spec: *j.Spec, State: j.State, Reason: j.Reason, Priority: j.Priority, Top: j.Top, Held: j.Held,
 		Cancel: j.Cancel, CancelBy: j.CancelBy, Submit: j.Submit, Start: j.Start, End: j.End, Suspension: j.Suspension(),
-		Attempt: j.Attempt, Site: j.Site, Partition: j.Partition, Nodes: j.Nodes, Account: j.Account, TreeAccount: j.TreeAccount,
+		Attempt: j.Attempt, Site: j.Site, Partition: j.Partition, Nodes: j.Nodes, Account: j.Account, Shown: ShownOf(j),
 		ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost, SubmitHost: j.SubmitHost,
 	}
 	if j.Part != nil {

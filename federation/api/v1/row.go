@@ -63,13 +63,14 @@ func ReadRow(row []byte, j *wire.Job) error {
 	return jobRow().read(row, unsafe.Pointer(j))
 }
 
-// Foretold is what a row says beyond a wire.Job: where a job that waits is expected to start, and what is known of that; and what a job that runs has cost so far. It is
-// there where that was asked for and is known. The zero value is that of a row without it.
+// Foretold is what a row says beyond a wire.Job: what is [Shown] of the job, where a job that waits is expected to start, and what is known of that; and what a job that runs has cost so far. All but
+// the first is there where that was asked for and is known. The zero value is that of a row without it.
 type Foretold struct {
 	Site   string           `row:"1024"` // the site; "": no start is expected
 	Within int64            `row:"1025"` // p90 of the start, in seconds since 1970; 0: not known
 	Price  federation.Money `row:"1027"` // what the job is expected to pay for. Of an array it is the first task that waits
 	Spent  wire.Number      `row:"1028"` // what a job that runs has cost so far, as a federation.Money; not set: that is not known
+	Shown
 }
 
 // firstForetold is far behind the numbers of a wire.Job, which grow.

@@ -42,22 +42,29 @@ const (
 // rowTableOf reads the tags of a struct whose numbers begin at first.
 func rowTableOf(of reflect.Type, first int) *rowTable {
 	t := &rowTable{first: first}
-	for i := range of.NumField() {
-		sf := of.Field(i)
+	t.add(of, 0)
+	return t
+}
+
+// add adds the fields of a struct that is at an offset, and those of the structs that it embeds.
+func (t *rowTable) add(of reflect.Type, at uintptr) {
+	for sf := range of.Fields() {
+		if sf.Anonymous {
+			t.add(sf.Type, at+sf.Offset)
+		}
 		number, rest, _ := strings.Cut(sf.Tag.Get("row"), ",")
 		if number == "" {
 			continue
 		}
 		n, err := strconv.Atoi(number)
-		if n -= first; err != nil || n < 0 {
+		if n -= t.first; err != nil || n < 0 {
 			panic(fmt.Sprintf("%s.%s has no number of a row: %q", of.Name(), sf.Name, number))
 		}
 		if more := n + 1 - len(t.fields); more > 0 {
 			t.fields = append(t.fields, make([]rowField, more)...)
 		}
-		t.fields[n] = rowField{name: sf.Name, at: sf.Offset, kind: rowKindOf(sf.Type), own: rest == "own"}
+		t.fields[n] = rowField{name: sf.Name, at: at + sf.Offset, kind: rowKindOf(sf.Type), own: rest == "own"}
 	}
-	return t
 }
 
 func rowKindOf(of reflect.Type) rowKind {
