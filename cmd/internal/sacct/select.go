@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"fsub/cmd/internal/show"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
 )
@@ -23,7 +24,7 @@ func (c *command) selects(j *v1.AccountingJob, whole string) bool {
 		oneOf(c.flags, jobFlagsOf(j)...) &&
 		oneOf(c.groups, j.Group, strconv.FormatUint(uint64(j.GroupID), 10)) &&
 		oneOf(c.reasons, j.State.Reason) && oneOf(c.wckeys, j.WCKey.WCKey) &&
-		c.nodeCount.has(j.AllocationNodes) && c.cpuCount.has(count(j.TRES.Allocated, "cpu")) && c.inLimits(j)
+		c.nodeCount.has(j.AllocationNodes) && c.cpuCount.has(show.TRES(j.TRES.Allocated, "cpu")) && c.inLimits(j)
 }
 
 // named reports whether --jobs asks for j or a step of it.

@@ -138,9 +138,9 @@ func (p *printer) jobHead(r *record, j *wire.Job) {
 	r.line("UserId=%s(%d) GroupId=%s(%d) MCS_label=%s", j.UserName, j.UserID, j.GroupName, j.GroupID, cmp.Or(j.MCSLabel, "N/A"))
 	r.line("Priority=%d Nice=%d Account=%s QOS=%s", j.Priority.Value(), j.Nice, show.OrNull(j.Account), show.OrNull(j.QOS))
 	r.line("JobState=%s Reason=%s Dependency=%s", show.State(j.State), strings.ReplaceAll(cmp.Or(j.StateReason, "None"), " ", "_"), show.OrNull(j.Dependency))
-	r.line("Requeue=%s Restarts=%d BatchFlag=%s Reboot=%s ExitCode=%s", flag(j.Requeue), j.RestartCnt, flag(j.BatchFlag), flag(j.Reboot), exitText(j.ExitCode))
+	r.line("Requeue=%s Restarts=%d BatchFlag=%s Reboot=%s ExitCode=%s", flag(j.Requeue), j.RestartCnt, flag(j.BatchFlag), flag(j.Reboot), show.ExitCode(j.ExitCode))
 	if p.details {
-		r.line("DerivedExitCode=%s", exitText(j.DerivedExitCode))
+		r.line("DerivedExitCode=%s", show.ExitCode(j.DerivedExitCode))
 	}
 }
 
@@ -156,10 +156,6 @@ func flag(on bool) string {
 		return "1"
 	}
 	return "0"
-}
-
-func exitText(e wire.ExitCode) string {
-	return fmt.Sprintf("%d:%d", e.ReturnCode.Value(), e.Signal.ID.Value())
 }
 
 func (p *printer) jobTimes(r *record, j *wire.Job) {

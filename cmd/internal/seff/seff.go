@@ -95,7 +95,7 @@ func text(j *v1.AccountingJob) string {
 	} else {
 		line("State: %s (exit code %d)", state, j.ExitCode.ReturnCode.Value())
 	}
-	cores, nodes := max(count(j.TRES.Allocated, "cpu"), 1), max(count(j.TRES.Allocated, "node"), 1)
+	cores, nodes := max(show.TRES(j.TRES.Allocated, "cpu"), 1), max(show.TRES(j.TRES.Allocated, "node"), 1)
 	if cores == 1 {
 		line("Cores: 1")
 	} else {
@@ -110,7 +110,7 @@ func text(j *v1.AccountingJob) string {
 	line("CPU Utilized: %s", show.Clock(used))
 	line("CPU Efficiency: %s of %s core-walltime", percent(used, wall*cores), show.Clock(wall*cores))
 	line("Job Wall-clock time: %s", show.Clock(wall))
-	m, held := memoryOf(j), count(j.TRES.Allocated, "mem")*1024
+	m, held := memoryOf(j), show.TRES(j.TRES.Allocated, "mem")*1024
 	line("Memory Utilized: %s", size(float64(m.used)))
 	per, parts := "node", nodes
 	if j.Required.MemoryPerCPU.Set {
@@ -132,24 +132,14 @@ type memory struct{ used, largest, average int64 }
 func memoryOf(j *v1.AccountingJob) (m memory) {
 	for i := range j.Steps {
 		of := &j.Steps[i].TRES.Requested
-		if n := count(of.Total, "mem") / 1024; n > m.used {
-			m = memory{used: n, average: count(of.Average, "mem")}
+		if n := show.TRES(of.Total, "mem") / 1024; n > m.used {
+			m = memory{used: n, average: show.TRES(of.Average, "mem")}
 			if at := slices.IndexFunc(of.Max, func(t wire.TaskTRES) bool { return t.Type == "mem" }); at >= 0 {
 				m.largest = of.Max[at].Count
 			}
 		}
 	}
 	return m
-}
-
-// count is the amount of one TRES; 0: there is none.
-func count(list []wire.TRES, kind string) int64 {
-	for _, t := range list {
-		if t.Type == kind {
-			return t.Count
-		}
-	}
-	return 0
 }
 
 func percent(part, whole int64) string {

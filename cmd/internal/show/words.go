@@ -1,6 +1,7 @@
 package show
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,21 @@ func StateNames() string {
 		names[i] = strings.ToLower(s.Long)
 	}
 	return strings.Join(names, ",")
+}
+
+// TRES is an amount of a list, 0 if it is not in it.
+func TRES(list []wire.TRES, kind string) int64 {
+	for _, t := range list {
+		if t.Type == kind && t.Name == "" {
+			return t.Count
+		}
+	}
+	return 0
+}
+
+// ExitCode is the status and the signal of an end: "1:0".
+func ExitCode(e wire.ExitCode) string {
+	return fmt.Sprintf("%d:%d", e.ReturnCode.Value(), e.Signal.ID.Value())
 }
 
 // LongState is the long name of a state given by its long or compact name, in any case; "" if there is none.

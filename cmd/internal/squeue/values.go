@@ -1,7 +1,6 @@
 package squeue
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -117,10 +116,6 @@ func shared(r *row) string {
 		return "YES"
 	}
 	return "NO"
-}
-
-func exitText(e wire.ExitCode) string {
-	return fmt.Sprintf("%d:%d", e.ReturnCode.Value(), e.Signal.ID.Value())
 }
 
 // star prints a count that was not asked for as *.

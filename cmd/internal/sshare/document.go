@@ -67,19 +67,9 @@ func (o *options) showsShare(raw json.RawMessage, caller string) (bool, error) {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return false, err
 	}
-	isUser := slices.Contains(e.Type, "USER")
-	account := e.Name
-	if isUser {
-		account = e.Parent
+	if !slices.Contains(e.Type, "USER") {
+		return o.selects(e.Name, "", "", false), nil
 	}
-	switch {
-	case len(o.accounts) > 0 && !slices.Contains(o.accounts, account):
-		return false, nil
-	case !isUser, o.all:
-		return true, nil
-	case len(o.users) > 0:
-		uid, known := show.UserID(e.Name)
-		return slices.Contains(o.users, e.Name) || known && slices.Contains(o.users, uid), nil
-	}
-	return e.Name == caller, nil
+	uid, _ := show.UserID(e.Name)
+	return o.selects(e.Parent, e.Name, uid, e.Name == caller), nil
 }

@@ -129,21 +129,29 @@ func (o *options) columns() string {
 	return "account,user,rawshares,normshares,rawusage,effectvusage,fairshare"
 }
 
-// shows selects: accounts, and users that are asked for, the caller if none is.
+// shows reports whether a row is shown to the user of that uid.
 func (o *options) shows(n assoc.Node, uid uint32) bool {
-	if len(o.accounts) > 0 && !slices.Contains(o.accounts, n.Account) {
+	if n.User == "" && o.onlyUsers {
 		return false
 	}
-	if n.User == "" {
-		return !o.onlyUsers
+	id := ""
+	if n.UID != nil {
+		id = strconv.FormatUint(uint64(*n.UID), 10)
 	}
+	return o.selects(n.Account, n.User, id, n.UID != nil && *n.UID == uid)
+}
+
+// selects selects accounts (user is ""), and users that are asked for, or else the caller. uid is "" if it is not known.
+func (o *options) selects(account, user, uid string, caller bool) bool {
 	switch {
-	case o.all:
+	case len(o.accounts) > 0 && !slices.Contains(o.accounts, account):
+		return false
+	case user == "", o.all:
 		return true
 	case len(o.users) > 0:
-		return slices.Contains(o.users, n.User) || n.UID != nil && slices.Contains(o.users, strconv.FormatUint(uint64(*n.UID), 10))
+		return slices.Contains(o.users, user) || uid != "" && slices.Contains(o.users, uid)
 	}
-	return n.UID != nil && *n.UID == uid
+	return caller
 }
 
 const help = `Usage: sshare [OPTIONS]
