@@ -9,7 +9,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/decision"
 	"fsub/federation/fairshare"
-	"fsub/federation/health"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 )
@@ -195,8 +194,7 @@ func (at *attempts) submitFailed(s *site, j *job, err error) {
 
 // refuse notes that the site did not take the job: the next site is tried.
 func (at *attempts) refuse(s *site, j *job, err error, reason reasons.Reason) {
-	at.life.finishAttempt(j, federation.AttemptRefused, err.Error())
-	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
+	at.life.refused(j, err)
 	at.batch.eventf(j, "refused by %s: %v", s.Name, err)
 	remembered := errors.Is(err, federation.ErrConflict) && j.Attempt > 1 // for a while: it may have been there before
 	no := decision.Rejection{Site: s.Name, Reason: reason, Detail: err.Error(), Never: !remembered}
@@ -214,7 +212,7 @@ const freeFor = 10 * time.Second
 
 // ranHere reports whether the site of j's attempt has run j before under the same ID: that must be free before it is submitted there.
 func ranHere(s *site, j *job) bool {
-	return len(j.older) > 0 && s.Seen != nil && s.Seen.Mode == federation.Pinned && !s.Seen.NoSlurm
+	return len(j.older) > 0 && s.remembersIDs()
 }
 
 // rememberedFor is how long a site that still remembers the run before of a job is left alone with it, or for a quarter of the time for which it has refused it so
@@ -228,8 +226,7 @@ func (at *attempts) remembered(s *site, j *job, err error) {
 		j.try().remembered = now
 	}
 	until := now.Add(max(rememberedFor, now.Sub(j.remembered)/4))
-	at.life.finishAttempt(j, federation.AttemptRefused, err.Error())
-	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
+	at.life.refused(j, err)
 	at.batch.eventf(j, "%s remembers the run before under the same number: not sent there again before %s", s.Name, until.UTC().Format(timeOfDay))
 	j.waitForSite(s.Name, j.madeRoom, until)
 	at.life.backToQueue(j, reasons.BeginTime)
@@ -242,8 +239,7 @@ const limitedFor = 15 * time.Second
 // limited notes that the site takes no more jobs like j until some have ended.
 func (at *attempts) limited(s *site, j *job, err error) {
 	now := at.now()
-	at.life.finishAttempt(j, federation.AttemptRefused, err.Error())
-	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
+	at.life.refused(j, err)
 	j.leaveOut(decision.Rejection{Site: s.Name, Reason: reasons.SubmitLimit, Detail: err.Error()}, now.Add(2*limitedFor))
 	s.limit(federation.Limited{User: j.User, Account: j.Spec.Account, QOS: j.Spec.QOS}, now.Add(limitedFor))
 	at.life.backToQueue(j, reasons.SubmitLimit)

@@ -24,7 +24,7 @@ type charges struct {
 	book      *quota.Book
 }
 
-// run writes what a run has come to, of which k says who held what, and when. s is nil if the site is not
+// run writes the cost of a run, of which k says who held what, and when. s is nil if the site is not
 // configured any more: nothing is billed then.
 func (ch *charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge) federation.Money {
 	k.Job, k.User = j.ID, j.User
@@ -78,7 +78,7 @@ func (ch *charges) ended(s *site, j *job, sj federation.SiteJob) {
 	}
 }
 
-// lost writes, before an attempt is over or starts anew, that a run of it was lost: its end was not seen. Tasks
+// lost writes, before an attempt is over or starts again, that a run of it was lost: its end was not seen. Tasks
 // whose end was are billed.
 func (ch *charges) lost(j *job) {
 	a := j.att
@@ -87,7 +87,7 @@ func (ch *charges) lost(j *job) {
 	case a.State != federation.AttemptStarted || a.Started.IsZero():
 	case j.whole != nil:
 		ch.tasks(s, j, a.Held)
-	case len(a.Runs) == 0 || !a.Runs[len(a.Runs)-1].Started.Equal(a.Started):
+	case !lifecycle.RequeueCounted(a):
 		a.Charged++
 		ch.run(s, j, a, federation.Charge{Run: a.Charged, Held: a.Held, Nodes: a.Nodes, State: federation.NodeFail, Start: a.Started, End: ch.now().UTC()})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/health"
 	"fsub/federation/lifecycle"
 	"fsub/federation/reasons"
 )
@@ -74,7 +75,7 @@ func (l *life) end(j *job, state federation.State, reason reasons.Reason, at tim
 	l.log.Info("job ended", "job", j.ID, "state", state, "site", j.Site, "cost", j.Cost.Dollars())
 }
 
-// requeue puts a job back into the federation's queue after an attempt that did not run it to an end of its own.
+// requeue puts a job back into the federation's queue after an attempt that did not run it to its end.
 func (l *life) requeue(j *job, reason reasons.Reason) {
 	j.State, j.Reason = federation.Pending, reason
 	j.Start, j.End, j.Pause, j.Nodes = time.Time{}, time.Time{}, nil, ""
@@ -119,6 +120,24 @@ func (l *life) finishAttempt(j *job, to federation.AttemptState, note string) {
 		j.try().older = append(j.older, a.SiteSubmit)
 	}
 	l.batch.attempt(a)
+}
+
+// refused ends the job's live attempt, which its site did not take.
+func (l *life) refused(j *job, err error) {
+	l.finishAttempt(j, federation.AttemptRefused, err.Error())
+	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
+}
+
+// lose gives up the job's live attempt, of which its site says no more: if it had started the requeue rules decide, else the job goes back to the queue.
+func (l *life) lose(j *job, started bool, code federation.FailureCode, note string) {
+	j.att.Class, j.att.Code = federation.ClassSite, code
+	l.finishAttempt(j, federation.AttemptForgotten, note)
+	l.batch.eventf(j, "%s", note)
+	if !started {
+		l.backToQueue(j, reasons.Forgotten)
+		return
+	}
+	l.siteFailure(j, federation.NodeFail, reasons.Forgotten)
 }
 
 // backToQueue returns a job to the queue, or ends it if it was to be cancelled.

@@ -173,15 +173,8 @@ func (re *repairs) lost(j *job, s *site, startedByAccounting bool) {
 		s.wentBack(now, "it does not know job %s any more, which it had taken at %s", j.ID, j.att.Acked.Format(time.RFC3339))
 	}
 	started := startedByAccounting || j.att.State == federation.AttemptStarted
-	j.att.Class, j.att.Code = federation.ClassSite, health.CodeForgotten
-	re.life.finishAttempt(j, federation.AttemptForgotten, lostNote(s.Name, started))
-	re.batch.eventf(j, "%s", j.att.Note)
 	j.mayLive(j.att, now)
-	if !started {
-		re.life.backToQueue(j, reasons.Forgotten)
-		return
-	}
-	re.life.siteFailure(j, federation.NodeFail, reasons.Forgotten)
+	re.life.lose(j, started, health.CodeForgotten, lostNote(s.Name, started))
 }
 
 func lostNote(s federation.SiteName, started bool) string {

@@ -219,7 +219,7 @@ func (rp *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 
 // avoidAfter keeps a job, after a failure that was not its own, from where it would only fail again.
 func (rp *reports) avoidAfter(s *site, j *job, state federation.State) {
-	if state == federation.Failed && s.Seen != nil && s.Seen.Mode == federation.Pinned && !s.Seen.NoSlurm { // which remembers the job of this ID, and takes no other
+	if state == federation.Failed && s.remembersIDs() {
 		j.avoid(j.att, rp.now().Add(rp.t.MinJobAge), rp.now())
 	}
 	if j.att.Class == federation.ClassPreempt {
@@ -251,7 +251,7 @@ func (rp *reports) holdBy(j *job, said *health.Finding) {
 }
 
 // returned takes back a job that its site could not start after all. It counts as no attempt, and the site is
-// asked again when it has been seen anew: what it lacks shows in its nodes.
+// asked again when it has been seen again: what it lacks shows in its nodes.
 func (rp *reports) returned(s *site, j *job, sj federation.SiteJob) {
 	why := string(sj.Reason)
 	if sj.Detail != "" {

@@ -88,6 +88,11 @@ func (s *site) limit(l federation.Limited, until time.Time) {
 	s.Limited, s.limitedUntil = append(slices.Clip(s.Limited), l), append(s.limitedUntil, until)
 }
 
+// remembersIDs reports whether the site takes no job under an ID that it remembers the run before of.
+func (s *site) remembersIDs() bool {
+	return s.Seen != nil && s.Seen.Mode == federation.Pinned && !s.Seen.NoSlurm
+}
+
 // hasOthersOf reports whether the site has other jobs of j's user, or of the account that j names: so many may be the limit.
 func (s *site) hasOthersOf(j *job) bool {
 	for _, other := range s.jobs {

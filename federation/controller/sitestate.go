@@ -12,7 +12,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/action"
 	"fsub/federation/health"
-	"fsub/federation/reasons"
 )
 
 // standings are what operators have said of sites, and what is wrong with those: it is written to their history when it changes, and acted upon.
@@ -176,19 +175,11 @@ func (st *standings) giveUp(s *site) {
 		if h := st.stageOut.byKey[j.att.Key]; h != nil && h.ended != nil {
 			continue
 		}
-		started := j.att.State == federation.AttemptStarted
 		note := fmt.Sprintf("%s was declared lost by %s", s.Name, r.By)
 		if r.Reason != "" {
 			note += ": " + r.Reason
 		}
-		j.att.Class = federation.ClassSite
-		st.life.finishAttempt(j, federation.AttemptForgotten, note)
-		st.batch.eventf(j, "%s", note)
-		if started {
-			st.life.siteFailure(j, federation.NodeFail, reasons.Forgotten)
-		} else {
-			st.life.backToQueue(j, reasons.Forgotten)
-		}
+		st.life.lose(j, j.att.State == federation.AttemptStarted, "", note)
 	}
 }
 
@@ -310,7 +301,7 @@ func (s *site) wentBack(now time.Time, format string, args ...any) {
 	}
 }
 
-// counter watches the numbers that a mapped site gives to jobs: they rise, but for a counter that begins anew at its end.
+// counter watches the numbers that a mapped site gives to jobs: they rise, but for a counter that begins again at its end.
 type counter struct {
 	top, old uint32    // the highest number, and that of some time ago
 	at       time.Time // when old was top
@@ -323,7 +314,7 @@ func (k *counter) take(id uint32, now time.Time) (back bool) {
 	}
 	const small, large = 10_000, 1_000_000
 	switch back = id <= k.old; {
-	case back && id < small && k.old > large: // it has begun anew
+	case back && id < small && k.old > large: // it has begun again
 		*k, back = counter{top: id, at: now}, false
 	case back:
 		*k = counter{top: id, at: now}
