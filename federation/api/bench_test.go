@@ -95,6 +95,21 @@ func BenchmarkListJobs(b *testing.B) {
 	}
 }
 
+// BenchmarkQueue is a listing of 10,000 live jobs as squeue asks for it, with the reading of its rows.
+func BenchmarkQueue(b *testing.B) {
+	d := apitest.Start(b, api.Config{})
+	for range 10000 {
+		d.Put(b, job(0, alice, federation.Pending))
+	}
+	cpu := cpuTime()
+	for b.Loop() {
+		if _, _, jobs, err := readQueue(d.Socket, ""); err != nil || len(jobs) != 10000 {
+			b.Fatal(len(jobs), err)
+		}
+	}
+	b.ReportMetric(float64((cpuTime()-cpu).Microseconds())/float64(b.N), "cpu-us/op")
+}
+
 // cpuTime is the CPU time that this process has used, clients included.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
