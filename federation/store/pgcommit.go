@@ -41,7 +41,7 @@ func (s *pgSession) commit(t *tx) error {
 	s.number++
 	now := time.Now().UnixNano()
 	var b pgx.Batch
-	for _, q := range s.queue {
+	for _, q := range grouped(s.queue) {
 		b.Queue(q.text, q.args...)
 	}
 	s.queue = s.queue[:0]

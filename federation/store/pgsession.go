@@ -104,7 +104,7 @@ func (s *pgSession) each(text string, args []any, take func(*row)) error {
 // send sends what is queued in one exchange. take, if not nil, is called with each row of the last.
 func (s *pgSession) send(take func(*row)) error {
 	var b pgx.Batch
-	queue := s.queue
+	queue := grouped(s.queue)
 	s.queue, s.waits = s.queue[:0], false
 	for _, q := range queue {
 		b.Queue(q.text, q.args...)
