@@ -138,14 +138,14 @@ func (c *cutter) close(all ...net.Conn) {
 }
 
 // TestCutAtEachByte cuts the line at each byte of what a submission and a batch say and hear. What was acknowledged is there, once; what was refused is not; and
-// nothing is left open while the database can be asked. Without FSUB_FULL it cuts at each seventh.
+// nothing is left open while the database can be asked. Without FSUB_FULL it cuts at each nineteenth.
 func TestCutAtEachByte(t *testing.T) {
 	server := postgres.Start(t)
 	server.Exec("CREATE DATABASE cut OWNER " + postgres.Role)
 	line := newCutter(t, server.Listen())
 	s := openPostgres(t, line.url("cut"))
 
-	stride := 7
+	stride := 19
 	if os.Getenv("FSUB_FULL") != "" {
 		stride = 1
 	}
@@ -190,6 +190,15 @@ func TestCutAtEachByte(t *testing.T) {
 	}
 	try("submission", func(user string) error {
 		return s.CreateJob(ctx, &federation.Job{User: user, UID: 1000}, &sbatch.Payload{Script: "#!/bin/sh"})
+	})
+	try("batch", func(user string) error {
+		ids, err := s.ReserveIDs(ctx, 1)
+		if err != nil {
+			return err
+		}
+		return s.Commit(ctx, &journal.Batch{
+			Create: []*federation.Job{{ID: ids[0], User: user, State: federation.Pending}}, Events: []federation.Event{{Job: ids[0], At: time.Now(), Text: "created"}},
+		})
 	})
 	t.Logf("%d done, %d refused", done, refused)
 	if done == 0 || refused == 0 {

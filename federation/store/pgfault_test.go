@@ -285,6 +285,36 @@ func TestDatabaseComesBack(t *testing.T) {
 	}
 }
 
+// TestReadOnlyDatabase: a database that takes no writes is named as such, and left for one that does.
+func TestReadOnlyDatabase(t *testing.T) {
+	server := testbed.Start(t)
+	server.Exec("CREATE DATABASE shared OWNER " + testbed.Role)
+	s := mustOpenAt(t, server.Address("shared"))
+	set := func(to string) {
+		server.Exec("ALTER DATABASE shared SET default_transaction_read_only = " + to)
+		server.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'fed'")
+	}
+	set("on")
+	_, err := create(s, "first") // it meets the old connection
+	for range 3 {
+		if _, err = create(s, "refused"); err == nil || !errors.Is(err, federation.ErrUnavailable) {
+			t.Fatalf("a write to a read-only database: %v", err)
+		}
+	}
+	if !strings.Contains(err.Error(), "takes writes") {
+		t.Errorf("it is said so: %v", err)
+	}
+	set("off")
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if _, err = create(s, "after"); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestSecondDaemonOnPostgres(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits until the second gives up")

@@ -121,7 +121,7 @@ func (s *pgSession) dial(ctx context.Context) (is server, err error) {
 	config.OnNotice = s.notice
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return is, fmt.Errorf("%w: %s: %w", federation.ErrUnavailable, s.name, err)
+		return is, s.unreachable(err)
 	}
 	s.mu.Lock()
 	s.conn, s.raw = conn, conn.PgConn().Conn()
@@ -130,6 +130,14 @@ func (s *pgSession) dial(ctx context.Context) (is server, err error) {
 		_, err = conn.Exec(ctx, "SET synchronous_commit = on")
 	}
 	return is, s.fault(err)
+}
+
+// unreachable is why there is no connection.
+func (p *postgres) unreachable(err error) error {
+	if strings.Contains(err.Error(), "read only connection") { // pgx has no other sign of it
+		return fmt.Errorf("%w: %s: no host of the URL takes writes: each is a standby, cannot be reached, or was made read-only (%w)", federation.ErrUnavailable, p.name, err)
+	}
+	return fmt.Errorf("%s: %w", p.name, databaseError(err))
 }
 
 // takeStore keeps other daemons out as long as the connection lasts. What remains of a connection that was lost goes when the server notices.
