@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -80,5 +81,29 @@ func TestSavedReports(t *testing.T) {
 	}
 	if code := as(t, alice, d.Socket, "DELETE", "/fed/v1/report/weekly", nil, nil); code != 200 {
 		t.Errorf("status %d", code)
+	}
+}
+
+// TestOwnedIsBounded: of what users add themselves each may have so many; one more is refused, and one that takes the place of another is not.
+func TestOwnedIsBounded(t *testing.T) {
+	d := startWith(t, api.Config{Reports: savedReports(t)})
+	add := func(name string) (int, string) {
+		var no v1.ErrorResponse
+		code := as(t, alice, d.Socket, "POST", "/fed/v1/reports", v1.SavedReport{Name: name, Report: "usage", Format: "csv", By: []string{"user"}}, &no)
+		return code, no.Error.Text
+	}
+	for i := range v1.SavedReports.Most {
+		if code, text := add(fmt.Sprint("r", i)); code != 200 {
+			t.Fatalf("%d: status %d, %s", i, code, text)
+		}
+	}
+	if code, text := add("more"); code != 422 && code != 400 || text != "alice has 50 reports: a user may have 50; to remove one: fed report remove NAME" {
+		t.Errorf("one more: status %d, %s", code, text)
+	}
+	if code, text := add("r7"); code != 200 {
+		t.Errorf("in place of another: status %d, %s", code, text)
+	}
+	if code, text := add("../r7"); code == 200 || !strings.Contains(text, `invalid name "../r7"`) {
+		t.Errorf("a name that is a path: status %d, %s", code, text)
 	}
 }
