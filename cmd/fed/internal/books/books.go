@@ -2,15 +2,18 @@
 package books
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"fsub/cmd/fed/internal/cli"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -22,39 +25,26 @@ func NewCommand() *cobra.Command {
 }
 
 func newCheckCommand() *cobra.Command {
-	var c cli.Connection
 	var sites []string
 	var day, since string
-	cmd := &cobra.Command{
+	cmd := cli.Ask(&cobra.Command{
 		Use:   "check",
 		Short: "Compare the ledger with the accounts of sites, and name every difference",
 		Long: `Compare the ledger with what sites' own accounts say now, for UTC days: the seconds of each TRES for each account and user, with what
 sacct would add up, and with sreport where the site's configuration has a report_command. Every difference is named, with the runs that make it.
 The exit code is 1 if there are any.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			q, err := checkQuery(sites, day, since, time.Now())
-			if err != nil {
-				return err
-			}
-			found, err := c.Client().CheckBooks(cmd.Context(), q)
-			if err != nil {
-				return err
-			}
-			if c.JSON {
-				err = cli.PrintJSON(cmd.OutOrStdout(), found)
-			} else {
-				err = printChecks(cmd.OutOrStdout(), found)
-			}
-			for i := range found {
-				if err == nil && (found[i].Error != "" || len(found[i].Differences) > 0) {
-					err = cli.ExitError(1)
-				}
-			}
-			return err
-		},
-	}
-	c.Flags(cmd)
+	}, func(ctx context.Context, c *client.Client, _ []string) ([]v1.BooksCheck, error) {
+		q, err := checkQuery(sites, day, since, time.Now())
+		if err != nil {
+			return nil, err
+		}
+		found, err := c.CheckBooks(ctx, q)
+		if err == nil && slices.ContainsFunc(found, func(c v1.BooksCheck) bool { return c.Error != "" || len(c.Differences) > 0 }) {
+			err = cli.ExitError(1)
+		}
+		return found, err
+	}, printChecks)
 	cmd.Flags().StringSliceVar(&sites, "site", nil, "these sites (default: all)")
 	cmd.Flags().StringVar(&day, "day", "", "this UTC day, YYYY-MM-DD (default: yesterday)")
 	cmd.Flags().StringVar(&since, "since", "", "with --day, from this day on: at most 31 days")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,11 +72,10 @@ func newShowCommand() *cobra.Command {
 }
 
 func newDrainCommand() *cobra.Command {
-	var c cli.Connection
-	var q v1.SetNodes
+	q := v1.SetNodes{State: federation.WishDrain}
 	var until string
-	var finish, wait bool
-	cmd := &cobra.Command{
+	var finish bool
+	cmd := setCommand(&cobra.Command{
 		Use:   "drain SITE/HOSTLIST... --reason TEXT",
 		Short: "Start no new jobs on nodes; running jobs continue",
 		Long: `Let no new job start on nodes. What runs there ends by itself (--finish, which is the default), or is requeued with --requeue:
@@ -85,79 +85,63 @@ until it shows the drain. A node that is drained already keeps the --until and -
 --wait returns when the sites show the drain. With --finish or --requeue it returns when the nodes are DRAINED: nothing runs there any more.
 
 ` + nodeNames,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			q.Nodes, q.State = args, federation.WishDrain
-			if finish && q.Requeue {
-				return errors.New("--finish and --requeue exclude each other")
-			}
-			if q.NoEnd = until == "none"; q.NoEnd {
-				until = ""
-			}
-			if q.Until, err = ReadUntil(until, time.Now()); err != nil {
-				return err
-			}
-			return setNodes(cmd, &c, q, wait, finish || q.Requeue)
-		},
-	}
-	c.Flags(cmd)
+	}, "return when the sites show it; with --finish or --requeue, when nothing runs there any more", &q, func() (idle bool, err error) {
+		if finish && q.Requeue {
+			return false, errors.New("--finish and --requeue exclude each other")
+		}
+		if q.NoEnd = until == "none"; q.NoEnd {
+			until = ""
+		}
+		q.Until, err = ReadUntil(until, time.Now())
+		return finish || q.Requeue, err
+	})
 	f := cmd.Flags()
-	whereFlag(cmd, &q.Where)
 	f.StringVar(&q.Reason, "reason", "", "why, for the others; the site's admin reads it too")
 	f.StringVar(&q.Ticket, "ticket", "", "number of a ticket; the site's admin reads it too")
 	f.StringVar(&until, "until", "", `resume by itself then: "4h", "18:00", "2026-12-01T08:00"; none: no earlier drain's end counts any more`)
 	f.BoolVar(&finish, "finish", false, "let running jobs end by themselves (default)")
 	f.BoolVar(&q.Requeue, "requeue", false, "requeue the jobs that run there")
-	f.BoolVar(&wait, "wait", false, "return when the sites show it; with --finish or --requeue, when nothing runs there any more")
 	return cmd
 }
 
 func newResumeCommand() *cobra.Command {
-	var c cli.Connection
 	q := v1.SetNodes{State: federation.WishResume}
-	var wait bool
-	cmd := &cobra.Command{
+	cmd := setCommand(&cobra.Command{
 		Use:   "resume SITE/HOSTLIST...",
 		Short: "End drains of nodes that were made here",
 		Long: `End drains of nodes that were made here. What a site's admin, slurmctld or a provider has drained stays as it is: that is said, and the
 exit code is 1 then.
 
 ` + nodeNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q.Nodes = args
-			return setNodes(cmd, &c, q, wait, false)
-		},
-	}
-	c.Flags(cmd)
-	whereFlag(cmd, &q.Where)
+	}, "return when the sites show it", &q, func() (bool, error) { return false, nil })
 	cmd.Flags().StringVar(&q.Reason, "reason", "", "why, for the history")
 	cmd.Flags().StringVar(&q.Ticket, "ticket", "", "number of a ticket, for the history")
-	cmd.Flags().BoolVar(&wait, "wait", false, "return when the sites show it")
 	return cmd
 }
 
-// setNodes gives an order and prints what was made of it; with wait once the sites show it, and with idle once nothing runs there either.
-func setNodes(cmd *cobra.Command, c *cli.Connection, q v1.SetNodes, wait, idle bool) error {
-	said, err := c.Client().SetNodes(cmd.Context(), q)
-	if err != nil {
-		return err
-	}
-	if wait {
-		w := nodesWait{client: c.Client(), errOut: cmd.ErrOrStderr(), wish: q.State, idle: idle}
-		if err := w.run(cmd.Context(), said); err != nil {
-			return err
+// setCommand makes cmd the command that gives the order q about the nodes that are named, once prepare has completed it, and prints what was made of it;
+// with --wait once the sites show it, and if prepare says so once the nodes are idle.
+func setCommand(cmd *cobra.Command, waits string, q *v1.SetNodes, prepare func() (idle bool, err error)) *cobra.Command {
+	var wait bool
+	cli.Ask(cmd, func(ctx context.Context, c *client.Client, args []string) ([]v1.NodeSet, error) {
+		q.Nodes = args
+		idle, err := prepare()
+		if err != nil {
+			return nil, err
 		}
-	}
-	if c.JSON {
-		err = cli.PrintJSON(cmd.OutOrStdout(), said)
-	} else {
-		err = printSaid(cmd.OutOrStdout(), said, q.State)
-	}
-	for _, s := range said {
-		if s.Left && q.State == federation.WishResume && err == nil {
+		said, err := c.SetNodes(ctx, *q)
+		if err == nil && wait {
+			w := nodesWait{client: c, errOut: cmd.ErrOrStderr(), wish: q.State, idle: idle}
+			err = w.run(ctx, said)
+		}
+		if err == nil && q.State == federation.WishResume && slices.ContainsFunc(said, func(s v1.NodeSet) bool { return s.Left }) {
 			err = cli.ExitError(1)
 		}
-	}
-	return err
+		return said, err
+	}, func(w io.Writer, said []v1.NodeSet) error { return printSaid(w, said, q.State) })
+	whereFlag(cmd, &q.Where)
+	cmd.Flags().BoolVar(&wait, "wait", false, waits)
+	return cmd
 }
 
 // nodesWait waits until nodes are as they are wanted. That may take until a site answers again.

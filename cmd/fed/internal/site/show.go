@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,57 +84,44 @@ func showSiteHistory(out io.Writer, s *v1.SiteDetail) error {
 }
 
 func newTestCommand() *cobra.Command {
-	var c cli.Connection
-	cmd := &cobra.Command{
+	var names []federation.SiteName
+	return cli.Ask(&cobra.Command{
 		Use:   "test [SITE]",
 		Short: "Try everything that is needed of a site, or of all, and say what to do",
 		Long: `The daemon tries everything that it needs of a site: address, TLS, token, version, rights (job IDs, node updates), slurmdbd, clock and
 file systems. Nothing is changed at the site. The exit code is 1 if something failed.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var names []federation.SiteName
-			for _, a := range args {
-				names = append(names, federation.SiteName(a))
+	}, func(ctx context.Context, c *client.Client, args []string) (map[federation.SiteName][]v1.SiteCheck, error) {
+		if len(args) > 0 {
+			names = []federation.SiteName{federation.SiteName(args[0])}
+		} else {
+			sites, err := c.Sites(ctx)
+			if err != nil {
+				return nil, err
 			}
-			if len(args) == 0 {
-				sites, err := c.Client().Sites(cmd.Context())
-				if err != nil {
-					return err
-				}
-				for _, s := range sites {
-					names = append(names, s.Name)
-				}
+			for _, s := range sites {
+				names = append(names, s.Name)
 			}
-			all, failed := map[federation.SiteName][]v1.SiteCheck{}, false
-			out := cmd.OutOrStdout()
-			if c.JSON {
-				out = io.Discard
+		}
+		all, failed := map[federation.SiteName][]v1.SiteCheck{}, error(nil)
+		for _, name := range names {
+			checks, err := c.TestSite(ctx, name)
+			if err != nil {
+				return nil, err
 			}
-			t := cli.NewTable(out)
-			t.Row("SITE", "CHECK", "RESULT", "FOUND", "DO")
-			for _, name := range names {
-				checks, err := c.Client().TestSite(cmd.Context(), name)
-				if err != nil {
-					return err
-				}
-				all[name] = checks
-				for _, k := range checks {
-					failed = failed || k.Result == driver.CheckFailed
-					t.Row(string(name), k.Name, string(k.Result), strings.ReplaceAll(k.Detail, "\n", " "), k.Advice)
-				}
+			if all[name] = checks; slices.ContainsFunc(checks, func(k v1.SiteCheck) bool { return k.Result == driver.CheckFailed }) {
+				failed = cli.ExitError(1)
 			}
-			err := error(nil)
-			if c.JSON {
-				err = cli.PrintJSON(cmd.OutOrStdout(), all)
-			} else {
-				err = t.Flush()
+		}
+		return all, failed
+	}, func(w io.Writer, all map[federation.SiteName][]v1.SiteCheck) error {
+		t := cli.NewTable(w)
+		t.Row("SITE", "CHECK", "RESULT", "FOUND", "DO")
+		for _, name := range names {
+			for _, k := range all[name] {
+				t.Row(string(name), k.Name, string(k.Result), strings.ReplaceAll(k.Detail, "\n", " "), k.Advice)
 			}
-			if err == nil && failed {
-				err = cli.ExitError(1)
-			}
-			return err
-		},
-	}
-	c.Flags(cmd)
-	return cmd
+		}
+		return t.Flush()
+	})
 }
