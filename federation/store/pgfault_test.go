@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -282,6 +284,33 @@ func TestDatabaseComesBack(t *testing.T) {
 	}
 	if n := count(t, s, "before") + count(t, s, "after") + 10*count(t, s, "meanwhile"); n != 2 {
 		t.Errorf("jobs of before, meanwhile and after: %d", n)
+	}
+}
+
+// TestRestoredDumpIsNoticed: a store that pg_restore has put into a new database has all jobs, gives no ID that may have been given since, and asks to be compared.
+func TestRestoredDumpIsNoticed(t *testing.T) {
+	server := testbed.Start(t)
+	from, to, dump := server.URL(), server.URL(), filepath.Join(t.TempDir(), "fed.dump")
+	s := mustOpenAt(t, from)
+	before, err := create(s, "before")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"pg_dump", "-Fc", "-f", dump, from}, {"pg_restore", "-d", to, dump}} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", args[0], err, out)
+		}
+	}
+	restored := mustOpenAt(t, to)
+	if restored.Copied().IsZero() {
+		t.Error("it does not say that it was restored")
+	}
+	if n := count(t, restored, "before"); n != 1 {
+		t.Errorf("%d jobs, want 1", n)
+	}
+	after, err := create(restored, "after")
+	if err != nil || after < before+skipIDs {
+		t.Errorf("the next ID is %d after %d: %v", after, before, err)
 	}
 }
 

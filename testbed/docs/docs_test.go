@@ -304,6 +304,7 @@ func (w *world) config(text string) {
 		"google.json":       `{"type": "service_account"}`,
 		"google.key":        "example",
 		"smtp.password":     "example",
+		"db.password":       "example",
 		"azure.credentials": "AZURE_TENANT_ID=t\nAZURE_CLIENT_ID=c\nAZURE_CLIENT_SECRET=s\n",
 		"fed.yaml":          strings.NewReplacer("/etc/fsub/", dir+"/", "/usr/local/sbin/tell-oncall", "/bin/true").Replace(text),
 	} {
