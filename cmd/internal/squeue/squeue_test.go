@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -284,6 +285,17 @@ func TestListedFieldsExist(t *testing.T) {
 	for _, name := range listedNames {
 		if fields.names[strings.ToLower(name)] == nil {
 			t.Errorf("no field %s", name)
+		}
+	}
+}
+
+// The fields that Slurm does not have are in the list of names, too.
+func TestOurFieldsAreListed(t *testing.T) {
+	var list strings.Builder
+	printFields(&list, false, false)
+	for _, name := range []string{"SchedSite", "SchedCost", "StartTimeP90", "TreeAccount"} {
+		if !slices.Contains(strings.Fields(list.String()), name) {
+			t.Errorf("%s is not in the list of names", name)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package squeue
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"fsub/cmd/internal/show"
@@ -115,7 +116,7 @@ func stepID(r *row) string {
 	return jobID(r) + "." + id
 }
 
-// listedLetters and listedNames are in the order of real squeue's --helpformat and --helpFormat. The last three names are ours.
+// listedLetters and listedNames are in the order of real squeue's --helpformat and --helpFormat.
 const listedLetters = "aFKBokOIXEexfGgiAWcmdjyNCDhPpQqrRnvYzHSTtVJLlMUuwZ"
 
 var listedNames = []string{
@@ -130,7 +131,6 @@ var listedNames = []string{
 	"SiblingsActiveRaw", "SiblingsViable", "SiblingsViableRaw", "Sockets", "SPerBoard", "StartTime", "State", "StateCompact", "StdErr", "StdIn",
 	"StdOut", "SubmitTime", "system_comment", "Threads", "TimeLeft", "TimeLimit", "TimeUsed", "tres-alloc", "tres-bind", "tres-freq",
 	"tres-per-job", "tres-per-socket", "tres-per-task", "UserId", "UserName", "Wait4Switch", "WCKey", "WorkDir",
-	"SchedSite", "SchedCost", "StartTimeP90",
 }
 
 // printFields lists the fields for --helpformat (letters) and --helpFormat (names).
@@ -155,7 +155,10 @@ func printFields(w io.Writer, letters, steps bool) {
 			words = append(words, e.name)
 		}
 	default:
-		words = listedNames
+		words = slices.Clone(listedNames)
+		for _, e := range slices.Concat(new(command).startEntries(), shownEntries()) { // ours
+			words = append(words, e.name)
+		}
 	}
 	for i, word := range words {
 		fmt.Fprintf(w, "%-*s", width, word)
