@@ -84,7 +84,7 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 			}
 		}
 		if told || !begun || !follow {
-			lines.Encode(v1.EventsMark{Mark: log.Mark}) // a number can be written
+			lines.Encode(v1.EventsMark{Mark: int64(log.Mark)}) // a number can be written
 		}
 		if !send(w, &page) {
 			return nil

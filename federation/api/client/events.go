@@ -51,7 +51,7 @@ func (c *Client) Events(ctx context.Context, from EventsFrom, f func(*v1.Event) 
 			return from.After, fmt.Errorf("answer of GET /fed/v1/events: %w", err)
 		}
 		if whole = line.Event.Event == ""; whole {
-			from.After = line.Mark
+			from.After = journal.Mark(line.Mark)
 		} else if err := f(&line.Event); err != nil {
 			return from.After, err
 		}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"fsub/federation"
-	"fsub/federation/journal"
 	"fsub/federation/reasons"
 )
 
@@ -39,5 +38,5 @@ type Event struct {
 // EventsMark says that all up to a mark has been told: go on from there. One stands at the end of an answer, and one at the beginning of
 // an answer that does not end.
 type EventsMark struct {
-	Mark journal.Mark `json:"mark"`
+	Mark int64 `json:"mark"`
 }
