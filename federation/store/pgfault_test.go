@@ -59,14 +59,17 @@ func TestPostgresThatLosesIsRefused(t *testing.T) {
 func TestCommitsAreSynchronous(t *testing.T) {
 	server := testbed.Start(t)
 	url := server.URL()
-	server.Exec("ALTER ROLE " + testbed.Role + " SET synchronous_commit = off")
-	s := mustOpenAt(t, url)
-	var setting string
-	err := s.writer.submit(ctx, func(x *tx) error {
-		return x.each(func(r *row) { setting = r.text() }, "SELECT current_setting('synchronous_commit')")
-	})
-	if err != nil || setting != "on" {
-		t.Errorf("synchronous_commit is %q: %v", setting, err)
+	for of, want := range map[string]string{"off": "on", "remote_write": "on", "remote_apply": "remote_apply"} {
+		server.Exec("ALTER ROLE " + testbed.Role + " SET synchronous_commit = " + of)
+		s := mustOpenAt(t, url)
+		var setting string
+		err := s.writer.submit(ctx, func(x *tx) error {
+			return x.each(func(r *row) { setting = r.text() }, "SELECT current_setting('synchronous_commit')")
+		})
+		if err != nil || setting != want {
+			t.Errorf("synchronous_commit is %q where the role has %s: %v", setting, of, err)
+		}
+		s.Close()
 	}
 }
 

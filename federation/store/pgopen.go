@@ -36,6 +36,14 @@ func (s *pgSession) first(ctx context.Context, c Config) error {
 	if len(found) > 0 {
 		s.log.Warn("the database may lose what it has acknowledged", "settings", strings.Join(found, ", "))
 	}
+	var asynchronous bool
+	err = s.conn.QueryRow(ctx, "SELECT current_setting('synchronous_standby_names') = '' AND EXISTS (SELECT 1 FROM pg_stat_replication)").Scan(&asynchronous)
+	if err != nil {
+		return s.fault(err)
+	}
+	if asynchronous {
+		s.log.Warn("the database's standbys are asynchronous: if one takes over, jobs that users were told are submitted may be lost; see synchronous_standby_names")
+	}
 	if err := migratePostgres(ctx, s.conn, s.name, s.log); err != nil {
 		return err
 	}
@@ -127,7 +135,7 @@ func (s *pgSession) dial(ctx context.Context) (is server, err error) {
 	s.conn, s.raw = conn, conn.PgConn().Conn()
 	s.mu.Unlock()
 	if is, err = serverOf(ctx, conn); err == nil { // whatever the database or the role has as its default
-		_, err = conn.Exec(ctx, "SET synchronous_commit = on")
+		_, err = conn.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') <> 'remote_apply'")
 	}
 	return is, s.fault(err)
 }
