@@ -1,6 +1,6 @@
 // Package quota keeps jobs within the limits of the account tree: what may be held at once, what may be used, what may be spent in a day, month or
 // year. A job that is bound reserves the most that it can come to, until its attempt is over and its charges are written: so a thousand jobs that are
-// submitted at once cannot pass a limit together, nor can those at a site that does not answer. [Book] is pure; it is made anew of charges and live
+// submitted at once cannot pass a limit together, nor can those at a site that does not answer. [Book] is pure; it is made again of charges and live
 // attempts when the daemon starts.
 package quota
 

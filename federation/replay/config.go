@@ -40,7 +40,7 @@ type Config struct {
 	At time.Time
 	// Ends are when what runs at the beginning ends; what is not there runs to its limit, or forever.
 	Ends map[federation.SiteName]map[federation.JobID]time.Time
-	// Expected is what the planner reckons with instead of forecasts of its own.
+	// Expected is what the planner counts with instead of its own forecasts.
 	Expected map[federation.JobID]*decision.Expected
 	// Refused are sites that have refused a job.
 	Refused map[federation.JobID]map[federation.SiteName]decision.Rejection

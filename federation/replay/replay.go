@@ -167,7 +167,7 @@ func (r *run) nextTime() (at time.Time, ok bool) {
 		at = over
 	}
 	if day := dayOf(r.now).Add(24 * time.Hour); len(r.limited.kept) > 0 && !r.cfg.Until.IsZero() && (!ok || day.Before(at)) {
-		at, ok = day, true // budgets begin anew
+		at, ok = day, true // budgets begin again
 	}
 	if ok && at.Before(r.now) {
 		at = r.now
@@ -253,7 +253,7 @@ func (r *run) plan() {
 	r.world.SetTime(r.now)
 	clear(r.starts)
 	kept, some := len(r.limited.kept), false // have begun
-	refused := map[int]*decision.Offer{}     // to the jobs of a kin
+	refused := map[int]*decision.Offer{}     // to the jobs of a user group
 	decisions := r.world.Decide()
 	r.res.Planner += time.Since(began)
 	r.res.Plans++

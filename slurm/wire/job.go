@@ -7,7 +7,7 @@ type Job struct {
 	AdminComment          string         `json:"admin_comment" row:"2"`
 	AllocatingNode        string         `json:"allocating_node" row:"3,own"`
 	ArrayJobID            Number         `json:"array_job_id" row:"4,own"`  // 0: no array
-	ArrayTaskID           Number         `json:"array_task_id" row:"5,own"` // unset: no task of its own
+	ArrayTaskID           Number         `json:"array_task_id" row:"5,own"` // unset: no separate task
 	ArrayMaxTasks         Number         `json:"array_max_tasks" row:"6"`
 	ArrayTaskString       string         `json:"array_task_string" row:"7,own"` // tasks that have not started: "2-5,7%2"
 	AssociationID         int64          `json:"association_id" row:"8"`

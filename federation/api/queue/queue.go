@@ -29,7 +29,7 @@ type Queue struct {
 	mark    journal.Mark // of the store's log; 0: nothing has been read
 	jobs    map[federation.JobID]*queuedJob
 	kinds   map[federation.Job]*rowKind       // of jobs that wait alike
-	groups  map[federation.JobID][]*queuedJob // by array or leader: its parts or components, which are jobs of their own
+	groups  map[federation.JobID][]*queuedJob // by array or leader: its parts or components, which are separate jobs
 	sorted  []*queueRow                       // in squeue's order, with rows that are dead
 	fresh   []*queueRow                       // not in sorted yet
 	dead    int                               // rows in sorted that are
@@ -133,7 +133,7 @@ func (q *Queue) Load(ctx context.Context, live func(context.Context, func([]fede
 	return q.readAll(ctx, q.cfg.Lister.View(), q.cfg.Now(), live)
 }
 
-// readAll reads the store anew.
+// readAll reads all of the store again.
 func (q *Queue) readAll(ctx context.Context, v *restd.View, now time.Time, live func(context.Context, func([]federation.Job) error) error) error {
 	log, err := q.cfg.Store.Changes(ctx, 0, 0)
 	if err != nil {

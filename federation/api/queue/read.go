@@ -174,7 +174,7 @@ func (q *Queue) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) e
 // mostUnknown is how many nodes that no site has are told one by one.
 const mostUnknown = 1000
 
-// foretell fills in the expected start of a job that waits, if that is later than its begin time. It reports whether it is.
+// foretell fills in the predicted start of a job that waits, if that is later than its begin time. It reports whether it is.
 func foretell(r *queueRow, w *wire.Job, starts decision.Starts) bool {
 	s, known := starts[federation.JobID(r.raw())]
 	if !known || r.kind.facts.Value().base != wire.StatePending || w.StartTime.Value() >= s.At.Unix() {

@@ -13,8 +13,8 @@ import (
 	"fsub/slurm/wire"
 )
 
-// queuedJob is a job with its rows: one, or for an array one for each started task and one for the rest. An array whose tasks are all jobs
-// of their own has none.
+// queuedJob is a job with its rows: one, or for an array one for each started task and one for the rest. An array whose tasks are all separate
+// jobs has none.
 type queuedJob struct {
 	row  queueRow // the first
 	rest *queuedRest
@@ -56,10 +56,10 @@ type queueRow struct {
 	priority int64
 	submit   int64 // in seconds since 1970, of a row without own
 	kind     *rowKind
-	own      *rowOwn // nil: that of a job that waits like many others, and has of its own what is above
+	own      *rowOwn // nil: that of a job that waits like many others, and differs in what is above
 }
 
-// rowOwn is what a row has of its own.
+// rowOwn is what a row shares with no other.
 type rowOwn struct {
 	raw   uint32 // the number of the job, or of the task, itself
 	place uint32 // where slurmctld would have it in its list
@@ -72,7 +72,7 @@ type rowOwn struct {
 type rowKind struct {
 	facts  unique.Handle[rowFacts]
 	shared unique.Handle[string] // fields as they are sent
-	job    *federation.Job       // of jobs that wait alike: one of them, without what it has of its own; nil: of others
+	job    *federation.Job       // of jobs that wait alike: one of them, without what differs; nil: of others
 	rows   int                   // of those: how many
 	who    *quota.Submitted      // as in queuedRest
 }
@@ -134,7 +134,7 @@ func (r *queueRow) size() int {
 	return n + w.Size()
 }
 
-// alike reports whether a job may be one of many that wait alike, and returns what it then has in common with them: its record without what it has of its own.
+// alike reports whether a job may be one of many that wait alike, and returns what it then has in common with them: its record without what differs.
 func alike(j *federation.Job) (federation.Job, bool) {
 	if j.State != federation.Pending || j.Attempt > 0 || j.Part != nil || j.Whole != nil || j.Component != nil || j.Held != federation.NotHeld || j.Spec.Array != "" ||
 		len(j.Spec.Het) > 0 || !j.Spec.Begin.IsZero() {

@@ -47,7 +47,7 @@ type Job struct {
 	Restarts   int              `json:"restarts,omitempty"`
 	Cost       federation.Money `json:"cost_usd"`
 
-	Part       *ArrayPart    `json:"array_part,omitempty"` // of a task that is a job of its own
+	Part       *ArrayPart    `json:"array_part,omitempty"` // of a task that is a separate job
 	Component  *HetComponent `json:"component,omitempty"`
 	Whole      *ArrayWhole   `json:"array,omitempty"`
 	SubmitHost string        `json:"submit_host,omitempty"`
