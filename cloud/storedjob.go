@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"fsub/federation"
+	"fsub/federation/stored"
 	"fsub/sbatch"
 )
 
@@ -61,16 +62,18 @@ func (s *storedJob) job() federation.Job {
 // plainRecord is a jobRecord without its methods.
 type plainRecord jobRecord
 
-// versionedRecord is a jobRecord as it is written: its Job hides the record's.
+// versionedRecord is a jobRecord as it is written: its own fields hide the record's.
 type versionedRecord struct {
 	Version int       `json:"version"`
 	Job     storedJob `json:"job"`
 	*plainRecord
+	Suspension stored.Suspension `json:"suspension,omitzero"`
+	Earlier    []stored.Run      `json:"earlier,omitempty"`
 }
 
 // MarshalJSON implements [json.Marshaler].
 func (r jobRecord) MarshalJSON() ([]byte, error) {
-	return json.Marshal(versionedRecord{recordVersion, storedOf(&r.Job), (*plainRecord)(&r)})
+	return json.Marshal(versionedRecord{recordVersion, storedOf(&r.Job), (*plainRecord)(&r), stored.Suspension(r.Suspension), stored.RunsOf(r.Earlier)})
 }
 
 // UnmarshalJSON implements [json.Unmarshaler], of records of all versions.
@@ -79,7 +82,7 @@ func (r *jobRecord) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return err
 	}
-	r.Job = v.Job.job()
+	r.Job, r.Suspension, r.Earlier = v.Job.job(), federation.Suspension(v.Suspension), stored.Runs(v.Earlier)
 	if v.Version >= recordVersion {
 		return nil
 	}

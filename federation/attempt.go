@@ -48,14 +48,14 @@ type Attempt struct {
 
 // AttemptRun is a run of a job that has ended, and that did not end the job.
 type AttemptRun struct {
-	State      State     `json:"state"` // REQUEUED, where nothing better is known
-	Started    time.Time `json:"started"`
-	Ended      time.Time `json:"ended"`
-	Nodes      string    `json:"nodes"`
-	ExitStatus int32     `json:"exit,omitempty"`
-	Cost       Money     `json:"cost,omitempty"`
+	State      State // REQUEUED, where nothing better is known
+	Started    time.Time
+	Ended      time.Time
+	Nodes      string
+	ExitStatus int32
+	Cost       Money
 
-	Suspension Suspension `json:"suspension,omitzero"`
+	Suspension Suspension
 }
 
 // AttemptKey is the key of an attempt: federation, job, number, and the job's time of submission, so that a key is never

@@ -1,7 +1,6 @@
 package federation
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 )
@@ -13,30 +12,6 @@ type CancelledTasks struct {
 	End      time.Time // when they were cancelled, of those that were joined the last one
 	Cancel   bool      // CancelBy has asked for it; else they could never have started
 	CancelBy uint32
-}
-
-// cancelledRecord is how CancelledTasks are stored.
-type cancelledRecord struct {
-	Tasks    string
-	End      time.Time
-	Cancel   bool   `json:",omitempty"`
-	CancelBy uint32 `json:",omitempty"`
-}
-
-// MarshalJSON implements [json.Marshaler], for stores.
-func (c CancelledTasks) MarshalJSON() ([]byte, error) {
-	return json.Marshal(cancelledRecord{c.Tasks.Format(0), c.End, c.Cancel, c.CancelBy})
-}
-
-// UnmarshalJSON implements [json.Unmarshaler]. Many requests may have taken an array apart further than one may: that is read, too.
-func (c *CancelledTasks) UnmarshalJSON(text []byte) error {
-	var r cancelledRecord
-	err := json.Unmarshal(text, &r)
-	if err == nil {
-		*c = CancelledTasks{End: r.End, Cancel: r.Cancel, CancelBy: r.CancelBy}
-		c.Tasks, err = ReadTasks(r.Tasks)
-	}
-	return err
 }
 
 // maxCancelled is how many CancelledTasks an array has before those of the same user are joined.

@@ -33,14 +33,14 @@ type Charge struct {
 
 // Held is what a run holds, as its site counts it.
 type Held struct {
-	Account     string `json:"account,omitempty"`      // that pays for it: the account tree's, where there is one
-	SiteAccount string `json:"site_account,omitempty"` // that the site runs it under, if that is another one
-	QOS         string `json:"qos,omitempty"`
-	Partition   string `json:"partition,omitempty"`
-	TRES        string `json:"tres,omitempty"` // "cpu=4,mem=4000M,node=1,billing=4,gres/gpu=4"
+	Account     string // that pays for it: the account tree's, where there is one
+	SiteAccount string // that the site runs it under, if that is another one
+	QOS         string
+	Partition   string
+	TRES        string // "cpu=4,mem=4000M,node=1,billing=4,gres/gpu=4"
 	// PricePerHour is of all of it. Of an attempt that lives it is the site's own word, or 0; a charge has what
 	// was billed.
-	PricePerHour Money `json:"price,omitempty"`
+	PricePerHour Money
 }
 
 // Held is what the job holds as s says.

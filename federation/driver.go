@@ -62,9 +62,9 @@ func (r JobRef) Pinned() JobID { return cmp.Or(r.Number, r.ID) }
 
 // Signal is what scancel --signal, --batch and --full ask for.
 type Signal struct {
-	Name  string `json:"name"`            // "USR1" or a number
-	Batch bool   `json:"batch,omitempty"` // to the batch shell only
-	Full  bool   `json:"full,omitempty"`  // to the batch shell and the steps
+	Name  string // "USR1" or a number
+	Batch bool   // to the batch shell only
+	Full  bool   // to the batch shell and the steps
 }
 
 // Submission is an attempt with all that the site needs to run it.

@@ -36,7 +36,7 @@ type Job struct {
 	Spec *sbatch.Spec
 	// Demand is what Spec asks for, Spec.Array aside. It is made when the job is submitted and whenever its Spec is changed in anything
 	// else. See [Job.Needs].
-	Demand *demand.Demand `json:"-"`
+	Demand *demand.Demand
 
 	State  State
 	Reason reasons.Reason // why it is PENDING, or why it ended badly
@@ -55,7 +55,7 @@ type Job struct {
 	Start  time.Time // of the newest attempt
 	End    time.Time
 	// Pause is the suspension of the newest attempt's last run; nil: there was none, as for nearly all jobs. It is not changed in place: see SetSuspension.
-	Pause *Suspension `json:"Suspension"`
+	Pause *Suspension
 
 	// Where the newest attempt is or was. Empty while the job waits in the federation's queue.
 	Attempt   int // number of the newest attempt, from 1; 0: none yet
@@ -128,7 +128,7 @@ type ArrayPart struct {
 	Count, Min, Max, Step int
 	Limit                 int // tasks that may run at once, 0: all
 	// Last: when it became a job, none of the array waited any more. Slurm gives such a task the array's own number: see [Job.Number].
-	Last bool `json:",omitempty"`
+	Last bool
 }
 
 // HetComponent says which component of which heterogeneous job a job is. Its ID is the leader's plus Offset.
@@ -186,7 +186,7 @@ type ArrayWhole struct {
 	Spread bool
 	// Cancelled are the tasks that were cancelled by name while they waited, those that were cancelled first before others. Spec.Array does not name
 	// them, and they have no [Task]. What waits when all of an array is cancelled is not among them: it stays in Spec.Array.
-	Cancelled []CancelledTasks `json:",omitempty"`
+	Cancelled []CancelledTasks
 }
 
 // Waiting are the tasks of an array that are no jobs of their own yet and may still become such; none of what is no array.
@@ -220,9 +220,9 @@ const (
 
 // Holder says who holds a job.
 type Holder struct {
-	By  string     `json:"by,omitempty"` // a user's name; "": the daemon
-	At  time.Time  `json:"at"`
-	Why *codes.Why `json:"why,omitempty"` // why the daemon does
+	By  string // a user's name; "": the daemon
+	At  time.Time
+	Why *codes.Why // why the daemon does
 }
 
 // Task is one task of a job array that has started or ended. Tasks that merely wait have no record of their own: they are what Spec.Array names and no

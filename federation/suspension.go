@@ -5,8 +5,8 @@ import "time"
 // Suspension is when a job was suspended or resumed last, and how long it had run until then: Slurm's SuspendTime and SecsPreSuspend. A job that is suspended keeps its
 // nodes, which go on costing, and its time limit does not run. The zero value: it was never suspended.
 type Suspension struct {
-	At  time.Time     `json:"at,omitzero"`
-	Ran time.Duration `json:"ran,omitempty"`
+	At  time.Time
+	Ran time.Duration
 }
 
 // Elapsed is how long a job that began at start has run by now, without the times when it was suspended. suspended: it is so now.

@@ -26,6 +26,7 @@ import (
 	"fsub/federation/action"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/stored"
 	"fsub/sbatch"
 	"fsub/testbed/simsite"
 )
@@ -152,7 +153,7 @@ func signalJob(ts *testscript.TestScript, _ bool, args []string) {
 	defer c.Close()
 	id, err := cli.ParseJobID(args[0])
 	ts.Check(err)
-	done, err := c.Act(context.Background(), action.Signal, v1.ActRequest{Jobs: []v1.JobRef{{ID: id}}, Signal: federation.Signal{Name: args[1], Batch: true}})
+	done, err := c.Act(context.Background(), action.Signal, v1.ActRequest{Jobs: []v1.JobRef{{ID: id}}, Signal: stored.Signal{Name: args[1], Batch: true}})
 	ts.Check(err)
 	if len(done) != 1 || done[0].Error != nil {
 		ts.Fatalf("signal %s to job %d: %+v", args[1], id, done)

@@ -9,6 +9,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/spending"
 	"fsub/slurm/wire"
 )
 
@@ -21,7 +22,7 @@ func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c identity.C
 	}
 	out := answer.NewList(w, "jobs")
 	costs := r.URL.Query().Get("cost") != ""
-	var spent federation.Spendings
+	var spent spending.Spendings
 	if costs {
 		spent = s.lister.Spent(r.Context())
 	}

@@ -11,6 +11,7 @@ import (
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/journal"
+	"fsub/federation/spending"
 	"fsub/federation/usage"
 	"fsub/slurm/wire"
 )
@@ -156,7 +157,7 @@ func TestAccountingCosts(t *testing.T) {
 	if err := d.Store.Commit(t.Context(), &journal.Batch{Attempts: []*federation.Attempt{a}}); err != nil {
 		t.Fatal(err)
 	}
-	d.Controller.SetSpendings(federation.Spendings{31: {SoFar: 2 * federation.Dollar}, 40: {SoFar: 6 * federation.Dollar}})
+	d.Controller.SetSpendings(spending.Spendings{31: {SoFar: 2 * federation.Dollar}, 40: {SoFar: 6 * federation.Dollar}})
 	for query, want := range map[string]string{"30&cost=1": "[0 2]", "40&cost=1": "[6]", "40&duplicates=1&cost=1": "[5 1]", "40": "[-]"} {
 		var a v1.AccountingResponse
 		if err := c.Do(t.Context(), "GET", "/fed/v1/accounting?job_id="+query, nil, &a); err != nil {

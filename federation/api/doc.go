@@ -14,6 +14,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/spending"
 )
 
 // Controller is what the API needs of the controller. None of the methods waits for a site.
@@ -28,7 +29,7 @@ type Controller interface {
 	// Starts tells when jobs that wait are expected to start, as far as that is known. It may wait for the controller's round, and not change what it returns.
 	Starts(ctx context.Context) (decision.Starts, error)
 	// Spendings tells what the jobs that run have come to. It may wait for the controller's round, and not change what it returns.
-	Spendings(ctx context.Context) (federation.Spendings, error)
+	Spendings(ctx context.Context) (spending.Spendings, error)
 	// Try says when and where j would start if it were submitted now. It fails with what Judge says of a job that can run nowhere.
 	Try(ctx context.Context, j *federation.Job) (decision.Trial, error)
 	// Sites are the members of the federation as last seen, by name. The values are shared: do not change them.

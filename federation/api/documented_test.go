@@ -24,6 +24,7 @@ import (
 	"fsub/federation/health"
 	"fsub/federation/journal"
 	"fsub/federation/reports"
+	"fsub/federation/stored"
 	"fsub/sbatch"
 )
 
@@ -160,7 +161,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	hello := v1.SubmitRequest{Spec: sbatch.Spec{Name: "x", WorkDir: "/tmp"}, Payload: sbatch.Payload{Script: "#!/bin/sh\n"}}
 	act := v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[1]}, {ID: 99}}}
 	signal, change := act, act
-	signal.Signal, change.Change = federation.Signal{Name: "USR1"}, []sbatch.Change{{Key: "Comment", Option: "comment", Value: "y"}}
+	signal.Signal, change.Change = stored.Signal{Name: "USR1"}, []sbatch.Change{{Key: "Comment", Option: "comment", Value: "y"}}
 	operation := action.Operation{At: time.Now(), Verb: action.Cancel}
 	d.Store.AddOperation(t.Context(), &operation, []action.OperationItem{{N: 1, Job: ids[0], Settled: 1, Note: "x"}})
 	d.Store.AddAudit(t.Context(), audit.Entry{Verb: "drain", Kind: audit.Node, Object: "alpha/n1"})

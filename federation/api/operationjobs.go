@@ -16,6 +16,7 @@ import (
 	"fsub/federation/api/restd"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/spending"
 )
 
 // operations answers for jobs of all sites that conditions choose, and does one thing to many of them. The jobs of an operation are written down
@@ -26,7 +27,7 @@ type operations struct {
 	Actions    *submission.Actions
 	Controller operationControls
 	// Spent tells what jobs that run have come to, as far as that is known; nil: it is not told.
-	Spent    func(context.Context) federation.Spendings
+	Spent    func(context.Context) spending.Spendings
 	Now      func() time.Time
 	Log      *slog.Logger
 	AskAbove int // operations on more jobs are to be confirmed by people
@@ -48,7 +49,7 @@ type operationControls interface {
 // List is GET /fed/v1/jobs.
 func (s *operations) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
 	out := answer.NewList(w, "")
-	var spent federation.Spendings
+	var spent spending.Spendings
 	if s.Spent != nil {
 		spent = s.Spent(r.Context())
 	}

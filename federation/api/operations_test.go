@@ -15,6 +15,7 @@ import (
 	"fsub/federation/audit"
 	"fsub/federation/journal"
 	"fsub/federation/reasons"
+	"fsub/federation/spending"
 	"fsub/federation/store"
 	"fsub/sbatch"
 )
@@ -147,8 +148,8 @@ func TestConditionsOfJobs(t *testing.T) {
 	c := job(0, bob, federation.Completed)
 	a.Cost, c.Cost = 2*federation.Dollar, 3*federation.Dollar
 	ids := d.Put(t, a, b, c)
-	spent := federation.Spending{SoFar: 5 * federation.Dollar, AtMost: 9 * federation.Dollar, PerHour: federation.Dollar}
-	d.Controller.SetSpendings(federation.Spendings{ids[0]: &spent, ids[1]: &spent, ids[2]: &spent})
+	spent := spending.Spending{SoFar: 5 * federation.Dollar, AtMost: 9 * federation.Dollar, PerHour: federation.Dollar}
+	d.Controller.SetSpendings(spending.Spendings{ids[0]: &spent, ids[1]: &spent, ids[2]: &spent})
 	var lines []v1.JobLine
 	as(t, alice, d.Socket, "GET", "/fed/v1/jobs?where=state%3Drunning,pending,completed", nil, &lines)
 	if len(lines) != 3 || lines[0].Spending == nil || *lines[0].Spending != spent || lines[1].Spending != nil || lines[2].Spending != nil || lines[2].Cost != c.Cost {

@@ -14,6 +14,7 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/decision"
 	"fsub/federation/share"
+	"fsub/federation/spending"
 )
 
 // pollTime is how long GET /fed/v1/job/{id}/wait is kept open before the caller has to ask again.
@@ -61,13 +62,13 @@ func (s *Server) record(ctx context.Context, id federation.JobID) (*v1.JobRecord
 }
 
 // spending is what a job that runs has come to, and may come to.
-func (s *Server) spending(job *federation.Job, attempts []federation.Attempt) *federation.Spending {
+func (s *Server) spending(job *federation.Job, attempts []federation.Attempt) *spending.Spending {
 	sites := s.cfg.Controller.Sites()
 	i := slices.IndexFunc(sites, func(site *federation.Site) bool { return site.Name == job.Site })
 	if i < 0 || len(attempts) == 0 {
 		return nil
 	}
-	return sites[i].Spending(job, &attempts[len(attempts)-1], s.cfg.Now())
+	return spending.Of(sites[i], job, &attempts[len(attempts)-1], s.cfg.Now())
 }
 
 // spreadTasks are the tasks of an array that is spread: those with a record of their own that ended in it, and its parts.

@@ -11,6 +11,7 @@ import (
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/journal"
+	"fsub/federation/stored"
 	"fsub/sbatch"
 )
 
@@ -51,7 +52,7 @@ func TestRights(t *testing.T) {
 				d.Put(t, job(id, alice, state))
 				req := v1.ActRequest{Jobs: []v1.JobRef{{ID: id}}}
 				if test.act == "signal" {
-					req.Signal = federation.Signal{Name: "USR1"}
+					req.Signal = stored.Signal{Name: "USR1"}
 				}
 				var out v1.ActResponse
 				if code := as(t, uid, d.Socket, "POST", "/fed/v1/jobs/"+test.act, req, &out); code != 200 || len(out.Results) != 1 {
@@ -141,7 +142,7 @@ func TestActStates(t *testing.T) {
 		{"task of no array", "cancel", v1.JobRef{ID: ids[1], Tasks: federation.Tasks(1)}, 2017, "Invalid job id specified"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			out, err := c.Act(t.Context(), test.kind, v1.ActRequest{Jobs: []v1.JobRef{test.ref}, Signal: federation.Signal{Name: "USR1"}})
+			out, err := c.Act(t.Context(), test.kind, v1.ActRequest{Jobs: []v1.JobRef{test.ref}, Signal: stored.Signal{Name: "USR1"}})
 			if err != nil || len(out) != 1 || out[0].ID != test.ref.ID {
 				t.Fatalf("%+v, %v", out, err)
 			}
@@ -154,7 +155,7 @@ func TestActStates(t *testing.T) {
 			}
 		})
 	}
-	if _, err := c.Act(t.Context(), "signal", v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[1]}}, Signal: federation.Signal{Name: "BOGUS"}}); !errors.Is(err, federation.ErrInvalid) {
+	if _, err := c.Act(t.Context(), "signal", v1.ActRequest{Jobs: []v1.JobRef{{ID: ids[1]}}, Signal: stored.Signal{Name: "BOGUS"}}); !errors.Is(err, federation.ErrInvalid) {
 		t.Errorf("bogus signal: %v", err)
 	}
 }

@@ -3,19 +3,19 @@ package controller
 import (
 	"context"
 
-	"fsub/federation"
+	"fsub/federation/spending"
 )
 
 // Spendings returns what the jobs that run have come to, by their IDs and by the numbers that Slurm's commands call them by. It may be some seconds old; else it waits for the round under way.
-func (v *View) Spendings(ctx context.Context) (federation.Spendings, error) {
+func (v *View) Spendings(ctx context.Context) (spending.Spendings, error) {
 	return v.spendings.ask(ctx, v)
 }
 
-func (fc *forecasts) spendings() federation.Spendings {
-	all, now := federation.Spendings{}, fc.now().UTC()
+func (fc *forecasts) spendings() spending.Spendings {
+	all, now := spending.Spendings{}, fc.now().UTC()
 	for _, s := range fc.sites.all {
 		for id, j := range s.jobs {
-			if is := s.Spending(&j.Job, j.att, now); is != nil {
+			if is := spending.Of(&s.Site, &j.Job, j.att, now); is != nil {
 				all[id], all[j.Number()] = is, is
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
 	"fsub/federation/place"
+	"fsub/federation/spending"
 )
 
 // View is what the rest of the daemon sees of the controller. Its methods may be called at any time, by any goroutine. It never waits for a round, but where it
@@ -35,7 +36,7 @@ type View struct {
 	after []func(*forecasts) // see afterRound
 
 	starts    question[decision.Starts]
-	spendings question[federation.Spendings]
+	spendings question[spending.Spendings]
 
 	refused refusals
 	told    atomic.Pointer[health.Report] // what the rules of health know

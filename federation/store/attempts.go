@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fsub/federation"
+	"fsub/federation/stored"
 )
 
 const attemptColumns = "job_id, number, attempt_key, site, part, state, live, created, acked, started, ended, site_job_id, site_submit, " +
@@ -19,11 +20,11 @@ func attemptValues(a *federation.Attempt) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, err := encode(a.Runs)
+	runs, err := encode(stored.RunsOf(a.Runs))
 	if err != nil {
 		return nil, err
 	}
-	held, err := encode(&a.Held)
+	held, err := encode(stored.Held(a.Held))
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +55,10 @@ func readAttempt(r *row) (a federation.Attempt) {
 	a.Note = r.text()
 	r.json(&a.Decision)
 	a.Cost = federation.Money(r.int())
-	r.json(&a.Runs)
-	r.json(&a.Held)
+	var runs []stored.Run
+	r.json(&runs)
+	a.Runs = stored.Runs(runs)
+	r.json((*stored.Held)(&a.Held))
 	a.Charged = int(r.int())
 	a.Code = federation.FailureCode(r.word())
 	return a

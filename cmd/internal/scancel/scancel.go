@@ -11,8 +11,8 @@ import (
 
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/show"
-	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/stored"
 	"fsub/slurm/wire"
 )
 
@@ -83,11 +83,11 @@ func (c *command) run() int {
 
 // act sends everything in one request, as hundreds of IDs may come at once, and reports what was refused.
 func (c *command) act(refs []ref) int {
-	req := v1.ActRequest{Signal: federation.Signal{Name: c.signal, Batch: c.batch, Full: c.full}}
+	req := v1.ActRequest{Signal: stored.Signal{Name: c.signal, Batch: c.batch, Full: c.full}}
 	path := "/fed/v1/jobs/signal"
 	switch {
 	case c.kills():
-		path, req.Signal = "/fed/v1/jobs/cancel", federation.Signal{}
+		path, req.Signal = "/fed/v1/jobs/cancel", stored.Signal{}
 	case c.signal == "":
 		req.Signal.Name = "KILL" // of the batch script alone
 	}

@@ -19,6 +19,7 @@ import (
 	"fsub/federation/decision"
 	"fsub/federation/journal"
 	"fsub/federation/reasons"
+	"fsub/federation/spending"
 	"fsub/sbatch"
 	"fsub/slurm/wire"
 	"fsub/testbed/apitest"
@@ -149,7 +150,7 @@ func TestStart(t *testing.T) {
 	d := start(t)
 	at := time.Unix(2_000_000_000, 0)
 	d.Controller.SetStarts(decision.Starts{20: {Site: "alpha", At: at, Within: at.Add(time.Hour), Total: 99, Price: 13.145}, 6: {Site: "beta", At: at.Add(time.Minute), Total: 99, Price: 0.004}, 1: {Site: "beta", At: at}})
-	d.Controller.SetSpendings(federation.Spendings{1: {SoFar: 12_345_000, AtMost: 100 * federation.Dollar}, 21: {SoFar: 1_000}, 2: {SoFar: 7 * federation.Dollar}})
+	d.Controller.SetSpendings(spending.Spendings{1: {SoFar: 12_345_000, AtMost: 100 * federation.Dollar}, 21: {SoFar: 1_000}, 2: {SoFar: 7 * federation.Dollar}})
 	env := []string{"SLURM_TIME_FORMAT=%s"}
 	for _, test := range []struct{ args, want string }{
 		{"--start --me", "             JOBID PARTITION     NAME     USER ST          START_TIME  NODES SCHEDNODES           NODELIST(REASON)\n" +

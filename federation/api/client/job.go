@@ -6,6 +6,7 @@ import (
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/decision"
+	"fsub/federation/spending"
 )
 
 // JobRecord is all that the daemon has written down of one job.
@@ -14,7 +15,7 @@ type JobRecord struct {
 	Tasks    []federation.Task
 	Attempts []federation.Attempt
 	Events   []federation.Event
-	Spending *federation.Spending // nil: it does not run
+	Spending *spending.Spending // nil: it does not run
 }
 
 // Explanation is why a job is where it is.
@@ -25,7 +26,7 @@ type Explanation struct {
 	Start  *decision.Start // when and where a waiting job is expected to start; nil: not known
 	Now    time.Time
 
-	Spending *federation.Spending // nil: it does not run
+	Spending *spending.Spending // nil: it does not run
 }
 
 // Wire is r as /fed/v1 has it.

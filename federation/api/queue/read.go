@@ -20,6 +20,7 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/decision"
 	"fsub/federation/share"
+	"fsub/federation/spending"
 	"fsub/slurm/hostlist"
 	"fsub/slurm/wire"
 )
@@ -156,7 +157,7 @@ func (q *Queue) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) e
 			return err
 		}
 	}
-	var spent federation.Spendings
+	var spent spending.Spendings
 	if query.Get("cost") != "" {
 		spent = q.cfg.Lister.Spent(r.Context())
 	}
@@ -185,7 +186,7 @@ func foretell(r *queueRow, w *wire.Job, starts decision.Starts) bool {
 }
 
 // foretold appends the row as v1 writes it, with the expected start of a job that waits and what is known of that, or what a job that runs has come to.
-func (r *queueRow) foretold(b []byte, starts decision.Starts, spent federation.Spendings) ([]byte, error) {
+func (r *queueRow) foretold(b []byte, starts decision.Starts, spent spending.Spendings) ([]byte, error) {
 	row := r.bytes(b)
 	if is := spent[federation.JobID(r.raw())]; is != nil && !r.ended && r.kind.facts.Value().base != wire.StatePending {
 		return v1.AppendForetold(row, &v1.Foretold{Spent: wire.Num(int64(is.SoFar))}), nil
@@ -248,7 +249,7 @@ func (q *Queue) onlyUser(f *restd.Filter) string {
 }
 
 // writeRows writes the answer: with its length, unless jobs have an expected start or a cost, which is worked out as their rows go out.
-func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow, starts decision.Starts, spent federation.Spendings) error {
+func writeRows(w http.ResponseWriter, head v1.QueueHead, rows []*queueRow, starts decision.Starts, spent spending.Spendings) error {
 	text, err := json.Marshal(head)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/stored"
 	"fsub/slurm/wire"
 )
 
@@ -92,7 +93,7 @@ func (s *Server) matching(r *http.Request, req *wire.KillJobs) ([]string, error)
 // kill cancels or signals jobs and answers with the refusals.
 func (s *Server) kill(r *http.Request, c identity.Caller, refs []string, signal string, flags []string) (resp wire.KillJobsResponse, err error) {
 	resp = wire.KillJobsResponse{Reply: s.Reply(r, c)}
-	req := v1.ActRequest{Signal: federation.Signal{
+	req := v1.ActRequest{Signal: stored.Signal{
 		Name: strings.TrimPrefix(strings.ToUpper(signal), "SIG"), Batch: slices.Contains(flags, wire.KillBatch), Full: slices.Contains(flags, wire.KillFull),
 	}}
 	kind := action.Signal

@@ -15,6 +15,7 @@ import (
 	"fsub/federation/decision"
 	"fsub/federation/driver"
 	"fsub/federation/share"
+	"fsub/federation/spending"
 	"fsub/federation/usage"
 	"fsub/slurm/wire"
 )
@@ -137,8 +138,8 @@ type Lister struct {
 	Keep    time.Duration // how long an ended job is listed
 	Cluster string        // the federation's name
 
-	Starts    func(context.Context) (decision.Starts, error)      // when jobs that wait are expected to start; nil: not told
-	Spendings func(context.Context) (federation.Spendings, error) // what jobs that run have come to; nil: not told
+	Starts    func(context.Context) (decision.Starts, error)    // when jobs that wait are expected to start; nil: not told
+	Spendings func(context.Context) (spending.Spendings, error) // what jobs that run have come to; nil: not told
 }
 
 func (s *Lister) View() *View { return s.ViewOf(s.All()) }
@@ -157,7 +158,7 @@ const answersWithin = time.Second
 func (s *Lister) Foretold(ctx context.Context) decision.Starts { return asked(ctx, s.Starts) }
 
 // Spent is what jobs that run have come to, as far as the controller can tell now.
-func (s *Lister) Spent(ctx context.Context) federation.Spendings { return asked(ctx, s.Spendings) }
+func (s *Lister) Spent(ctx context.Context) spending.Spendings { return asked(ctx, s.Spendings) }
 
 // asked is what the controller answers in time; nothing if it does not.
 func asked[T any](ctx context.Context, ask func(context.Context) (T, error)) (none T) {

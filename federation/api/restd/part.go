@@ -10,6 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/reasons"
+	"fsub/federation/spending"
 	"fsub/slurm/wire"
 )
 
@@ -113,7 +114,7 @@ func splitParts(j *federation.Job, tasks []federation.Task, yield func(Part) boo
 }
 
 // Cost is what p has come to, with what its job has come to so far while it runs.
-func (p *Part) Cost(spent federation.Spendings) federation.Money {
+func (p *Part) Cost(spent spending.Spendings) federation.Money {
 	is := spent[p.Job.ID]
 	if is == nil || p.earlier || p.pending != "" || p.task != nil && p.Job.Part == nil || !p.State.Started() || p.State.Ended() {
 		return p.cost

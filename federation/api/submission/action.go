@@ -106,7 +106,7 @@ func (s *Actions) Do(ctx context.Context, c identity.Caller, kind action.Kind, r
 			wg.Go(func() {
 				defer func() { <-room }()
 				r := action.Request{
-					Job: a.job.ID, Tasks: a.tasks, Kind: kind, UID: c.UID, User: c.Name, Signal: req.Signal, At: s.Now().UTC(), Change: req.Change, Restarts: a.job.Restarts,
+					Job: a.job.ID, Tasks: a.tasks, Kind: kind, UID: c.UID, User: c.Name, Signal: federation.Signal(req.Signal), At: s.Now().UTC(), Change: req.Change, Restarts: a.job.Restarts,
 					// An operator's hold of a job of their own is a user's hold.
 					Operator: c.Role >= identity.RoleOperator && (kind != action.Hold || c.UID != a.job.UID && !req.AsUser),
 				}

@@ -7,6 +7,7 @@ import (
 	"fsub/federation/codes"
 	"fsub/federation/decision"
 	"fsub/federation/reasons"
+	"fsub/federation/stored"
 	"fsub/sbatch"
 )
 
@@ -31,10 +32,10 @@ type Job struct {
 	Cancel   bool             `json:"cancel,omitempty"` // a cancellation was accepted
 	CancelBy uint32           `json:"cancel_user_id,omitempty"`
 
-	Submit     time.Time             `json:"submit_time"`
-	Start      time.Time             `json:"start_time,omitzero"` // of the newest attempt
-	End        time.Time             `json:"end_time,omitzero"`
-	Suspension federation.Suspension `json:"suspension,omitzero"` // of the newest attempt's last run
+	Submit     time.Time         `json:"submit_time"`
+	Start      time.Time         `json:"start_time,omitzero"` // of the newest attempt
+	End        time.Time         `json:"end_time,omitzero"`
+	Suspension stored.Suspension `json:"suspension,omitzero"` // of the newest attempt's last run
 
 	Attempt   int                 `json:"attempt,omitempty"` // number of the newest attempt, from 1
 	Site      federation.SiteName `json:"site,omitempty"`    // where that is or was
@@ -168,7 +169,7 @@ type Attempt struct {
 	Note        string                  `json:"note,omitempty"`          // why it was refused, withdrawn or forgotten
 	Decision    decision.Decision       `json:"decision"`                // why it went there
 	Cost        federation.Money        `json:"cost_usd"`                // of all its runs
-	Runs        []federation.AttemptRun `json:"runs,omitempty"`          // those before the last one, which the site has ended to queue the job again
+	Runs        []stored.Run            `json:"runs,omitempty"`          // those before the last one, which the site has ended to queue the job again
 }
 
 // HistoryEntry is one line of a job's history.
@@ -183,7 +184,7 @@ type HistoryEntry struct {
 func JobOf(j *federation.Job) Job {
 	w := Job{
 		ID: j.ID, User: j.User, UID: j.UID, GID: j.GID, Spec: *j.Spec, State: j.State, Reason: j.Reason, Priority: j.Priority, Top: j.Top, Held: j.Held,
-		Cancel: j.Cancel, CancelBy: j.CancelBy, Submit: j.Submit, Start: j.Start, End: j.End, Suspension: j.Suspension(),
+		Cancel: j.Cancel, CancelBy: j.CancelBy, Submit: j.Submit, Start: j.Start, End: j.End, Suspension: stored.Suspension(j.Suspension()),
 		Attempt: j.Attempt, Site: j.Site, Partition: j.Partition, Nodes: j.Nodes, Account: j.Account, Shown: ShownOf(j),
 		ExitStatus: j.ExitStatus, Restarts: j.Restarts, Cost: j.Cost, SubmitHost: j.SubmitHost,
 	}
@@ -210,7 +211,7 @@ func (w *Job) Domain() federation.Job {
 		Attempt: w.Attempt, Site: w.Site, Partition: w.Partition, Nodes: w.Nodes, Account: w.Account, TreeAccount: w.TreeAccount,
 		ExitStatus: w.ExitStatus, Restarts: w.Restarts, Cost: w.Cost, SubmitHost: w.SubmitHost,
 	}
-	j.SetSuspension(w.Suspension)
+	j.SetSuspension(federation.Suspension(w.Suspension))
 	if w.Part != nil {
 		j.Part = new(federation.ArrayPart(*w.Part))
 	}
@@ -231,7 +232,7 @@ func AttemptOf(a *federation.Attempt) Attempt {
 	return Attempt{
 		Job: a.Job, Number: a.Number, Key: a.Key, Site: a.Site, Partition: a.Partition, State: a.State, Created: a.Created, Acked: a.Acked,
 		Started: a.Started, Ended: a.Ended, SiteJobID: a.SiteJobID, SiteSubmit: a.SiteSubmit, Tries: a.Tries, Restarts: a.Restarts,
-		Nodes: a.Nodes, Account: a.Held.Account, SiteAccount: a.Held.SiteAccount, Final: a.Final, ExitStatus: a.ExitStatus, Class: a.Class, Code: a.Code, Note: a.Note, Decision: a.Decision.Worded(), Cost: a.Cost, Runs: a.Runs,
+		Nodes: a.Nodes, Account: a.Held.Account, SiteAccount: a.Held.SiteAccount, Final: a.Final, ExitStatus: a.ExitStatus, Class: a.Class, Code: a.Code, Note: a.Note, Decision: a.Decision.Worded(), Cost: a.Cost, Runs: stored.RunsOf(a.Runs),
 	}
 }
 
@@ -240,7 +241,7 @@ func (w *Attempt) Domain() federation.Attempt {
 	return federation.Attempt{
 		Job: w.Job, Number: w.Number, Key: w.Key, Site: w.Site, Partition: w.Partition, State: w.State, Created: w.Created, Acked: w.Acked,
 		Started: w.Started, Ended: w.Ended, SiteJobID: w.SiteJobID, SiteSubmit: w.SiteSubmit, Tries: w.Tries, Restarts: w.Restarts,
-		Nodes: w.Nodes, Final: w.Final, ExitStatus: w.ExitStatus, Class: w.Class, Code: w.Code, Note: w.Note, Decision: w.Decision, Cost: w.Cost, Runs: w.Runs,
+		Nodes: w.Nodes, Final: w.Final, ExitStatus: w.ExitStatus, Class: w.Class, Code: w.Code, Note: w.Note, Decision: w.Decision, Cost: w.Cost, Runs: stored.Runs(w.Runs),
 		Held: federation.Held{Account: w.Account, SiteAccount: w.SiteAccount},
 	}
 }

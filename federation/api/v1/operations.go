@@ -10,6 +10,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/action"
 	"fsub/federation/reasons"
+	"fsub/federation/spending"
 	"fsub/sbatch"
 	"fsub/sbatch/bounded"
 )
@@ -32,8 +33,8 @@ type JobLine struct {
 	End       *time.Time          `json:"end,omitempty"`
 	Restarts  int                 `json:"restarts,omitempty"`
 
-	Cost     federation.Money     `json:"cost_usd"`           // of its runs that have ended
-	Spending *federation.Spending `json:"spending,omitempty"` // what it has come to, and may come to, while it runs
+	Cost     federation.Money   `json:"cost_usd"`           // of its runs that have ended
+	Spending *spending.Spending `json:"spending,omitempty"` // what it has come to, and may come to, while it runs
 }
 
 // JobQuery chooses jobs; without conditions, all that have not ended.

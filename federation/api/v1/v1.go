@@ -9,6 +9,8 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/spending"
+	"fsub/federation/stored"
 	"fsub/sbatch"
 	"fsub/sbatch/bounded"
 )
@@ -76,7 +78,7 @@ type JobRecord struct {
 	Attempts []Attempt      `json:"attempts,omitempty"` // in order
 	Events   []HistoryEntry `json:"events,omitempty"`   // in order
 	// Spending is what a job that runs has come to, and may come to; cost_usd is of runs that have ended.
-	Spending *federation.Spending `json:"spending,omitempty"`
+	Spending *spending.Spending `json:"spending,omitempty"`
 }
 
 // Explanation is why a job is where it is: what placement said when it was bound, or says now if it waits.
@@ -98,14 +100,14 @@ type Explanation struct {
 	// Priority is what a waiting job's place in the queue is made of.
 	Priority []decision.PriorityPart `json:"priority,omitempty"`
 	// Spending is what a job that runs has come to, and may come to.
-	Spending *federation.Spending `json:"spending,omitempty"`
-	Now      time.Time            `json:"now"`
+	Spending *spending.Spending `json:"spending,omitempty"`
+	Now      time.Time          `json:"now"`
 }
 
 // ActRequest asks that something be done with jobs. For operators Force skips nothing: rights come from the caller alone.
 type ActRequest struct {
 	Jobs   bounded.Slice[JobRef, bounded.Named]        `json:"jobs"`
-	Signal federation.Signal                           `json:"signal,omitzero"`   // for /jobs/signal
+	Signal stored.Signal                               `json:"signal,omitzero"`   // for /jobs/signal
 	Change bounded.Slice[sbatch.Change, bounded.Named] `json:"change,omitempty"`  // for /jobs/update
 	AsUser bool                                        `json:"as_user,omitempty"` // for /jobs/hold: an operator's hold that the job's owner may release
 }

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"fsub/cmd/fed/internal/cli"
-	"fsub/federation"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/spending"
 )
 
 func TestJobListOrders(t *testing.T) {
 	now := time.Now()
 	jobs := []v1.JobLine{
-		{ID: 1, User: "bob", State: "RUNNING", Submit: now.Add(-time.Hour), Site: "alpha", Spending: &federation.Spending{SoFar: 280_000, AtMost: 47_540_000}},
+		{ID: 1, User: "bob", State: "RUNNING", Submit: now.Add(-time.Hour), Site: "alpha", Spending: &spending.Spending{SoFar: 280_000, AtMost: 47_540_000}},
 		{ID: 2, Array: 2, Tasks: "3-12", User: "alice", State: "RUNNING", Submit: now.Add(-3 * time.Hour)},
 		{ID: 9, Array: 2, Tasks: "1", User: "alice", State: "RUNNING", Submit: now.Add(-2 * time.Hour), Site: "alpha", Cost: 1},
 	}

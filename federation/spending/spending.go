@@ -1,4 +1,5 @@
-package federation
+// Package spending is what a job that runs has come to so far, and may come to. Answers of the API have it as it is.
+package spending
 
 import (
 	"cmp"
@@ -6,18 +7,19 @@ import (
 	"time"
 
 	"fsub/accounting"
+	"fsub/federation"
 	"fsub/sbatch"
 )
 
 // Spending is what a job that runs has come to, with its runs that have ended, and what it may come to. It is an estimate: the charge is made when the run ends.
 type Spending struct {
-	SoFar   Money `json:"so_far_usd"`
-	AtMost  Money `json:"at_most_usd,omitempty"` // by its time limit; 0: it has none
-	PerHour Money `json:"per_hour_usd"`
+	SoFar   federation.Money `json:"so_far_usd"`
+	AtMost  federation.Money `json:"at_most_usd,omitempty"` // by its time limit; 0: it has none
+	PerHour federation.Money `json:"per_hour_usd"`
 }
 
-// Spending tells that of a job whose newest attempt, at this site, is a; nil of one that does not run.
-func (s *Site) Spending(j *Job, a *Attempt, now time.Time) *Spending {
+// Of is that of a job whose newest attempt, at site s, is a; nil of one that does not run.
+func Of(s *federation.Site, j *federation.Job, a *federation.Attempt, now time.Time) *Spending {
 	if a == nil || a.Started.IsZero() || a.State.Final() || !j.State.Started() || j.State.Ended() {
 		return nil
 	}
@@ -29,12 +31,12 @@ func (s *Site) Spending(j *Job, a *Attempt, now time.Time) *Spending {
 			return nil
 		}
 		is.PerHour = accounting.MoneyOf(accounting.PerHour(s.Prices, tres))
-		held -= j.Suspension().Suspended(a.Started, now, j.State == Suspended)
+		held -= j.Suspension().Suspended(a.Started, now, j.State == federation.Suspended)
 	}
 	is.SoFar = j.Cost + is.PerHour.For(held)
 	limit := j.Needs().TimeLimit
 	if limit == 0 {
-		limit = s.usualLimit(j.Partition)
+		limit = usualLimit(s, j.Partition)
 	}
 	if limit > 0 && limit != sbatch.Unlimited {
 		is.AtMost = max(j.Cost+is.PerHour.For(limit), is.SoFar)
@@ -43,11 +45,11 @@ func (s *Site) Spending(j *Job, a *Attempt, now time.Time) *Spending {
 }
 
 // usualLimit is the time limit of jobs in a partition that have none of their own; 0: there is none, or it is not known.
-func (s *Site) usualLimit(partition string) time.Duration {
+func usualLimit(s *federation.Site, partition string) time.Duration {
 	if s.Seen == nil {
 		return 0
 	}
-	i := slices.IndexFunc(s.Seen.Partitions, func(p Partition) bool { return p.Name == partition })
+	i := slices.IndexFunc(s.Seen.Partitions, func(p federation.Partition) bool { return p.Name == partition })
 	if i < 0 {
 		return 0
 	}
@@ -55,7 +57,7 @@ func (s *Site) usualLimit(partition string) time.Duration {
 }
 
 // Spendings are what jobs that run have come to.
-type Spendings map[JobID]*Spending
+type Spendings map[federation.JobID]*Spending
 
 // Text is "$0.28 so far, $47.54 at most".
 func (s *Spending) Text() string {
