@@ -46,7 +46,8 @@ func (b *Batch) Empty() bool {
 
 // Committer writes what belongs together.
 type Committer interface {
-	// Commit writes all of b or nothing.
+	// Commit writes all of b or nothing, and its error says which: nil or not. If the answer of a database is lost, the store asks until it knows; only one that is
+	// closed meanwhile may leave it open, and says so (store.ErrOpen).
 	Commit(ctx context.Context, b *Batch) error
 }
 
