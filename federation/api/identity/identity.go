@@ -178,15 +178,42 @@ type peerKey struct{}
 
 // peer is what the kernel said of a connection, or why it could not.
 type peer struct {
-	cred *unix.Ucred
-	err  error
+	cred  *unix.Ucred
+	err   error
+	names bool // another daemon's: each request says who calls
 }
+
+// HeaderCaller names the caller of a request that another daemon passes on: UID:GID. It counts on such connections only.
+const HeaderCaller = "X-Fsub-Caller"
 
 // ConnContext asks the kernel who is at the other end of c and keeps it for the requests of that connection. It is
 // for http.Server.ConnContext.
-func (i *Identity) ConnContext(ctx context.Context, c net.Conn) context.Context {
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	if _, names := c.(interface{ NamesCaller() }); names {
+		return context.WithValue(ctx, peerKey{}, peer{names: true})
+	}
 	cred, err := peerCred(c)
-	return context.WithValue(ctx, peerKey{}, peer{cred, err})
+	return context.WithValue(ctx, peerKey{}, peer{cred: cred, err: err})
+}
+
+// CallerOf is the value of [HeaderCaller] for whoever sent the request that ctx belongs to, if the kernel has said who that is.
+func CallerOf(ctx context.Context) (caller string, known bool) {
+	p, ok := ctx.Value(peerKey{}).(peer)
+	if !ok || p.cred == nil {
+		return "", false
+	}
+	return fmt.Sprintf("%d:%d", p.cred.Uid, p.cred.Gid), true
+}
+
+// passedOn is who sent a request that another daemon passes on.
+func passedOn(caller string) (*unix.Ucred, error) {
+	uid, gid, _ := strings.Cut(caller, ":")
+	u, err1 := strconv.ParseUint(uid, 10, 32)
+	g, err2 := strconv.ParseUint(gid, 10, 32)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, fmt.Errorf("%s %q: want UID:GID", HeaderCaller, caller)
+	}
+	return &unix.Ucred{Uid: uint32(u), Gid: uint32(g)}, nil
 }
 
 func peerCred(c net.Conn) (*unix.Ucred, error) {
@@ -209,13 +236,9 @@ func peerCred(c net.Conn) (*unix.Ucred, error) {
 	return cred, errors.Join(err, credErr)
 }
 
-// peer is who sent the request that ctx belongs to.
-func (i *Identity) peer(ctx context.Context) (Caller, error) {
-	p, ok := ctx.Value(peerKey{}).(peer)
-	switch {
-	case !ok:
-		return Caller{}, noCaller("the connection was not accepted by this server")
-	case p.err != nil:
+// peer is who sent a request on a connection.
+func (i *Identity) peer(p peer) (Caller, error) {
+	if p.err != nil {
 		return Caller{}, noCaller(p.err.Error())
 	}
 	name, err := i.Users.UserName(p.cred.Uid)

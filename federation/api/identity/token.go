@@ -107,8 +107,18 @@ func (i *Identity) Caller(r *http.Request) (Caller, error) {
 	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && token == "" {
 		token = bearer
 	}
-	if r.TLS == nil || i.tokens == nil {
-		return i.peer(r.Context())
+	p, ok := r.Context().Value(peerKey{}).(peer)
+	switch caller := r.Header.Get(HeaderCaller); {
+	case p.names && caller != "":
+		p.cred, p.err = passedOn(caller)
+		return i.peer(p)
+	case !p.names && (r.TLS == nil || i.tokens == nil):
+		if !ok {
+			return Caller{}, noCaller("the connection was not accepted by this server")
+		}
+		return i.peer(p)
+	case i.tokens == nil:
+		return Caller{}, noCaller("the daemon that passes it on does not say who calls")
 	}
 	if token == "" {
 		return Caller{}, noCaller("a call over TCP needs a token in X-SLURM-USER-TOKEN; jobs find one in FSUB_TOKEN")

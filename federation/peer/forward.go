@@ -1,0 +1,211 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"sync/atomic"
+	"time"
+
+	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/submission"
+	v1 "fsub/federation/api/v1"
+)
+
+const (
+	// patience is how long a request waits for a daemon that leads: longer than a take-over, shorter than commands wait for an answer.
+	patience = 20 * time.Second
+	// again is after how long it is tried once more.
+	again = 100 * time.Millisecond
+	// mostBody is how large the body of a request may be that is kept for another try.
+	mostBody = 64 << 20
+)
+
+// Forwarder answers requests by passing them on to the daemon that leads. While none does they wait. What is lost on its way is sent again if that does no
+// harm: if it was not sent yet, reads only, or has a key under which it is carried out once.
+type Forwarder struct {
+	proxy  *httputil.ReverseProxy
+	leader atomic.Pointer[route]
+}
+
+// route is a way to the leader. It ends when another daemon leads: whoever waits for an answer of one that was stopped need not wait for ever.
+type route struct {
+	address string
+	ended   context.Context
+	end     context.CancelFunc
+}
+
+// NewForwarder returns a Forwarder that knows no leader yet. It is for one side of a listener whose connections [identity.ConnContext] has seen.
+func NewForwarder(k *Keys, log *slog.Logger) *Forwarder {
+	f := new(Forwarder)
+	transport := &http.Transport{TLSClientConfig: k.config(), DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
+		MaxIdleConnsPerHost: 256, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 5 * time.Second, DisableCompression: true}
+	f.proxy = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.Header.Del(identity.HeaderCaller)
+			if caller, known := identity.CallerOf(r.In.Context()); known {
+				r.Out.Header.Set(identity.HeaderCaller, caller)
+			}
+		},
+		Transport: &retrying{next: transport, leader: &f.leader}, FlushInterval: -1, // logs that are followed come as they are written
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), ErrorHandler: refuse,
+	}
+	return f
+}
+
+// Follow says at which address the leader answers from now on; "": nobody knows.
+func (f *Forwarder) Follow(address string) {
+	if f.Leader() == address {
+		return
+	}
+	r := &route{address: address}
+	r.ended, r.end = context.WithCancel(context.Background())
+	if was := f.leader.Swap(r); was != nil {
+		was.end()
+	}
+}
+
+// Leader is the address of the leader; "": there is none that is known.
+func (f *Forwarder) Leader() string {
+	if r := f.leader.Load(); r != nil {
+		return r.address
+	}
+	return ""
+}
+
+// ServeHTTP implements http.Handler.
+func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.proxy.ServeHTTP(w, r) }
+
+var (
+	errNoLeader   = errors.New("no daemon leads")
+	errOtherLeads = errors.New("another daemon leads by now")
+)
+
+// refuse answers a request that could not be passed on.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // the caller has gone
+	}
+	said := answer.TimedOut // clients take it that something may have been done
+	if reads(r) || errors.Is(err, errNoLeader) || unsent(err) {
+		said = answer.NoContact
+	}
+	w.Header().Set("Retry-After", "5")
+	answer.Refusal(w, http.StatusServiceUnavailable, answer.Detailed(said, "this daemon stands by, and the one that leads has not answered: "+err.Error()))
+}
+
+// retrying sends requests to the leader, whoever that is by then.
+type retrying struct {
+	next   http.RoundTripper
+	leader *atomic.Pointer[route]
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
+	repeats := reads(r) || r.Header.Get(submission.HeaderKey) != ""
+	body, err := keep(r, repeats)
+	if err != nil {
+		return nil, err
+	}
+	ctx, late := r.Context(), time.Now().Add(patience)
+	for {
+		resp, err := t.once(r, body)
+		if err == nil {
+			return resp, nil
+		}
+		if errors.Is(err, errStranger) || !repeats && !errors.Is(err, errNoLeader) && !unsent(err) || time.Now().After(late) || ctx.Err() != nil {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(again):
+		}
+	}
+}
+
+func (t *retrying) once(r *http.Request, body []byte) (*http.Response, error) {
+	to := t.leader.Load()
+	if to == nil || to.address == "" {
+		return nil, errNoLeader
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	stop := context.AfterFunc(to.ended, func() { cancel(errOtherLeads) })
+	out := r.Clone(ctx)
+	out.URL.Scheme, out.URL.Host = "https", to.address
+	if body != nil {
+		out.Body = io.NopCloser(bytes.NewReader(body))
+		out.ContentLength = int64(len(body))
+	} else if r.Body != nil {
+		out.Body = &untouched{ReadCloser: r.Body}
+	}
+	resp, err := t.next.RoundTrip(out)
+	if err != nil {
+		stop()
+		if errors.Is(context.Cause(ctx), errOtherLeads) {
+			err = errOtherLeads
+		}
+		cancel(nil)
+		return nil, err
+	}
+	resp.Body = &answerBody{resp.Body, func() { stop(); cancel(nil) }}
+	return resp, nil
+}
+
+// answerBody is the body of an answer, which ends with its route.
+type answerBody struct {
+	io.ReadCloser
+	end func()
+}
+
+// Close implements io.Closer.
+func (b *answerBody) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
+}
+
+// keep reads the body of a request that may be sent again.
+func keep(r *http.Request, repeats bool) ([]byte, error) {
+	if r.Body == nil || r.Body == http.NoBody || !repeats {
+		return nil, nil
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, mostBody))
+	r.Body.Close()
+	return body, err
+}
+
+// untouched keeps a body open when a connection could not be made: it is sent with the next try.
+type untouched struct{ io.ReadCloser }
+
+// Close implements io.Closer.
+func (*untouched) Close() error { return nil }
+
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+// unsent reports whether nothing of a request can have arrived.
+func unsent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, errStranger)
+}
+
+// Serve answers requests on l with h, in the names of their callers, until ctx is done; then it lets those in hand finish.
+func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	srv := &http.Server{Handler: h, ConnContext: identity.ConnContext, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: v1.MaxHeader, IdleTimeout: 5 * time.Minute}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience+5*time.Second)
+		defer cancel()
+		stopped <- srv.Shutdown(ending)
+	})
+	err := srv.Serve(l)
+	if stop() || !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-stopped
+}
