@@ -1,0 +1,233 @@
+package leader_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"fsub/federation/leader"
+	"fsub/testbed/postgres"
+)
+
+// open returns the table in a database of its own.
+func open(t *testing.T, s *postgres.Server) leader.Postgres {
+	t.Helper()
+	db, err := sql.Open("pgx", s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if _, err := db.Exec(leader.Schema); err != nil {
+		t.Fatal(err)
+	}
+	return leader.Postgres{DB: db}
+}
+
+func TestPostgres(t *testing.T) {
+	s := postgres.Start(t)
+	t.Run("lease", func(t *testing.T) { testLease(t, open(t, s)) })
+	t.Run("fence", func(t *testing.T) { testFence(t, open(t, s)) })
+	t.Run("two leaders", func(t *testing.T) { testTwoLeaders(t, open(t, s)) })
+	t.Run("members", func(t *testing.T) { testMembers(t, open(t, s)) })
+	t.Run("sealed", func(t *testing.T) { testSealed(t, open(t, s)) })
+}
+
+func testLease(t *testing.T, p leader.Postgres) {
+	ctx := t.Context()
+	a, b := leader.Holder{Name: "a", Address: "a:1"}, leader.Holder{Name: "b", Address: "b:1"}
+	if l, err := p.Read(ctx); err != nil || l != (leader.Lease{}) {
+		t.Errorf("before anybody leads: %+v, %v", l, err)
+	}
+	first, err := p.Take(ctx, a, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Take(ctx, b, time.Minute); !errors.Is(err, leader.ErrHeld) {
+		t.Errorf("b takes what a has: %v", err)
+	}
+	if err := p.Extend(ctx, first, time.Minute); err != nil {
+		t.Error(err)
+	}
+	if l, err := p.Read(ctx); err != nil || l.Holder != a || l.Epoch != first || l.Left < 50*time.Second || l.Left > time.Minute {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if err := p.Resign(ctx, first); err != nil {
+		t.Error(err)
+	}
+	if err := p.Extend(ctx, first, time.Minute); !errors.Is(err, leader.ErrLost) {
+		t.Errorf("a lease that was given up is renewed: %v", err)
+	}
+	second, err := p.Take(ctx, b, 50*time.Millisecond)
+	if err != nil || second <= first {
+		t.Fatalf("epoch %d after %d: %v", second, first, err)
+	}
+	if err := p.Resign(ctx, first); err != nil {
+		t.Error(err)
+	}
+	if l, _ := p.Read(ctx); l.Holder != b {
+		t.Errorf("a has given up b's lease: %+v", l)
+	}
+	time.Sleep(60 * time.Millisecond)
+	if err := p.Extend(ctx, second, time.Minute); !errors.Is(err, leader.ErrLost) {
+		t.Errorf("a lease that is over is renewed: %v", err)
+	}
+}
+
+// A transaction that has begun under an epoch ends before another daemon leads; none begins under it after that.
+func testFence(t *testing.T, p leader.Postgres) {
+	ctx := t.Context()
+	epoch, err := p.Take(ctx, leader.Holder{Name: "a"}, 50*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var committed atomic.Int64
+	written := make(chan error, 1)
+	inside := make(chan struct{})
+	go func() {
+		written <- p.Fenced(ctx, epoch, func(*sql.Tx) error {
+			close(inside)
+			time.Sleep(300 * time.Millisecond) // the daemon is stopped inside its transaction, and its lease ends
+			committed.Store(time.Now().UnixNano())
+			return nil
+		})
+	}()
+	<-inside
+	time.Sleep(60 * time.Millisecond)
+	next, err := p.Take(ctx, leader.Holder{Name: "b"}, time.Minute)
+	if end := committed.Load(); err != nil || end == 0 || time.Now().UnixNano() < end {
+		t.Errorf("b leads while a commits: %v", err)
+	}
+	if err := <-written; err != nil {
+		t.Errorf("what was locked in time was not committed: %v", err)
+	}
+	if err := p.Fenced(ctx, epoch, func(*sql.Tx) error { return nil }); !errors.Is(err, leader.ErrLost) {
+		t.Errorf("a commits after b leads (epoch %d): %v", next, err)
+	}
+}
+
+// Two daemons that both believe that they lead write numbers that must follow one another within an epoch, each as fast as it can, while the lease goes from one
+// to the other: the database takes nothing of the older.
+func testTwoLeaders(t *testing.T, p leader.Postgres) {
+	ctx, stop := context.WithTimeout(t.Context(), 4*time.Second)
+	defer stop()
+	if _, err := p.DB.Exec("CREATE TABLE writes (seq bigserial, epoch bigint)"); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var refused atomic.Int64
+	for _, name := range []string{"a", "b"} {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				epoch, err := p.Take(ctx, leader.Holder{Name: name}, 40*time.Millisecond)
+				if err != nil {
+					time.Sleep(time.Millisecond)
+					continue
+				}
+				for ctx.Err() == nil { // it looks at no clock
+					if err := write(ctx, p, epoch); errors.Is(err, leader.ErrLost) {
+						refused.Add(1)
+						break
+					} else if err != nil && ctx.Err() == nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var writes, backwards int
+	if err := p.DB.QueryRow("SELECT count(*), count(*) FILTER (WHERE epoch < before) FROM (SELECT epoch, max(epoch) OVER (ORDER BY seq) AS before FROM writes) w").Scan(&writes, &backwards); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d writes, %d terms ended by the fence", writes, refused.Load())
+	if backwards > 0 || refused.Load() < 10 || writes < 100 {
+		t.Errorf("%d writes of an older leader among %d; %d terms ended", backwards, writes, refused.Load())
+	}
+}
+
+func testMembers(t *testing.T, p leader.Postgres) {
+	ctx := t.Context()
+	a := leader.Self{Holder: leader.Holder{Name: "a", Address: "a:1"}, Version: "v1", Place: "here", Since: time.Now()}
+	for range 2 {
+		if err := p.Join(ctx, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	elsewhere := a
+	elsewhere.Place = "elsewhere"
+	if err := p.Join(ctx, elsewhere); err == nil || !strings.Contains(err.Error(), "daemons: name") {
+		t.Errorf("two daemons have one name: %v", err)
+	}
+	if err := p.Join(ctx, leader.Self{Holder: leader.Holder{Name: "b"}, Version: "v2", Place: "here"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Take(ctx, a.Holder, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.Members(ctx)
+	if err != nil || len(all) != 2 || !all[0].Leads || all[1].Leads || all[0].Address != "a:1" || all[1].Version != "v2" || all[0].Age > time.Minute {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if err := p.Leave(ctx, a); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Join(ctx, elsewhere); err != nil {
+		t.Errorf("the name is free: %v", err)
+	}
+}
+
+func testSealed(t *testing.T, p leader.Postgres) {
+	ctx := t.Context()
+	epoch, err := p.Take(ctx, leader.Holder{Name: "a"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	box := func(secret string) *leader.Sealed {
+		b, err := leader.NewSealed(p.DB, []byte(strings.Repeat(secret, 32)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	s := box("s")
+	for _, value := range []string{"one", "two"} {
+		if err := s.Put(ctx, epoch, "agents.key", []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := s.All(ctx)
+	if err != nil || fmt.Sprintf("%s", all) != "map[agents.key:two]" {
+		t.Errorf("%s, %v", all, err)
+	}
+	var stored []byte
+	if err := p.DB.QueryRow("SELECT value FROM sealed").Scan(&stored); err != nil || strings.Contains(string(stored), "two") {
+		t.Errorf("the database has %q, %v", stored, err)
+	}
+	if _, err := box("x").All(ctx); err == nil || !strings.Contains(err.Error(), "secret_file") {
+		t.Errorf("another secret opens it: %v", err)
+	}
+	if _, err := p.DB.Exec("UPDATE sealed SET name = 'token.key'"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.All(ctx); err == nil {
+		t.Error("one value is taken for another")
+	}
+	if err := s.Put(ctx, epoch-1, "agents.key", nil); !errors.Is(err, leader.ErrLost) {
+		t.Errorf("an older leader keeps a key: %v", err)
+	}
+}
+
+func write(ctx context.Context, p leader.Postgres, epoch int64) error {
+	return p.Fenced(ctx, epoch, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO writes (epoch) VALUES ($1)", epoch)
+		return err
+	})
+}
