@@ -48,6 +48,13 @@ func (s *pgSession) first(ctx context.Context, c Config) error {
 		return err
 	}
 	return s.fault(s.inTransaction(ctx, func() error {
+		if s.epoch != 0 {
+			q := s.fence()
+			done, err := s.conn.Exec(ctx, q.text, q.args...)
+			if err := q.done(done.RowsAffected(), err); err != nil {
+				return err
+			}
+		}
 		if err := s.setRange(ctx, c); err != nil {
 			return err
 		}
@@ -150,6 +157,9 @@ func (p *postgres) unreachable(err error) error {
 
 // takeStore keeps other daemons out as long as the connection lasts. What remains of a connection that was lost goes when the server notices.
 func (s *pgSession) takeStore(ctx context.Context) error {
+	if s.epoch != 0 {
+		return nil // the fence does
+	}
 	for deadline := time.Now().Add(takeLock); ; {
 		var taken bool
 		if err := s.conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", int64(lockStore)).Scan(&taken); err != nil {

@@ -11,6 +11,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"fsub/federation"
+	"fsub/federation/leader"
 )
 
 // pgSession is the connection that writes to PostgreSQL. Each exchange with the server takes longer than what the server does, so statements whose outcome
@@ -46,7 +49,20 @@ func (s *pgSession) begin() error {
 		return err
 	}
 	s.queue, s.idle = append(s.queue[:0], queued{text: "BEGIN"}), true
+	if s.epoch != 0 {
+		s.queue = append(s.queue, s.fence())
+	}
 	return nil
+}
+
+// fence looks whether this daemon still leads, and keeps another from it until the transaction is over.
+func (s *pgSession) fence() queued {
+	return queued{text: leader.Fence, args: []any{s.epoch}, done: func(rows int64, err error) error {
+		if err == nil && rows == 0 {
+			err = fmt.Errorf("%w: %s: nothing was written: %w (epoch %d)", federation.ErrUnavailable, s.name, leader.ErrLost, s.epoch)
+		}
+		return err
+	}}
 }
 
 // reconnect makes a connection if there is none. Nobody else may have used the store meanwhile.

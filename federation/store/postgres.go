@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fsub/federation"
+	"fsub/federation/leader"
 )
 
 // Postgres says which PostgreSQL the state is kept in.
@@ -30,6 +31,9 @@ type Postgres struct {
 	URL string
 	// PasswordFile holds the password and nothing else. It is read for each connection. Empty: none is needed.
 	PasswordFile string
+	// Epoch is that of the lease under which this daemon leads: see package leader. Each transaction begins with a look at it, and fails once another daemon
+	// leads. 0: no other daemon shares the database; one that tries is kept out.
+	Epoch int64
 	// Unsafe takes a server too whose settings may lose what it has acknowledged.
 	Unsafe bool
 }
@@ -41,6 +45,8 @@ const (
 	deadTime = 10 * time.Second
 	// idleTransaction is after how long the server itself ends a transaction of a daemon that says nothing.
 	idleTransaction = 10 * time.Second
+	// idleLeader is the same for one that leads: it holds up another, and must not for longer than its lease.
+	idleLeader = leader.TTL / 2
 	// takeLock bounds how long a daemon waits for the one that was there before.
 	takeLock = 15 * time.Second
 )
@@ -48,6 +54,7 @@ const (
 // Keys of PostgreSQL's advisory locks.
 const (
 	lockStore = 0x66737562_0001 // the daemon that uses the store has it, as long as its connection lasts
+	lockLease = 0x66737562_0003 // while the tables of the lease are made
 	lockLog   = 0x66737562_0002 // until the commit whose number in the log of changes was taken under it is visible
 )
 
@@ -84,6 +91,7 @@ type postgres struct {
 	name   string // for people
 	log    *slog.Logger
 	server server
+	epoch  int64
 
 	replaced chan struct{} // closed: the database is not that server any more
 	once     sync.Once
@@ -100,7 +108,7 @@ func newPostgres(c *Config) (*postgres, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err) // it hides passwords
 	}
-	p := &postgres{replaced: make(chan struct{}), config: config, file: c.Postgres.PasswordFile, name: "PostgreSQL " + config.Database, log: c.Logger}
+	p := &postgres{replaced: make(chan struct{}), config: config, file: c.Postgres.PasswordFile, name: "PostgreSQL " + config.Database, log: c.Logger, epoch: c.Postgres.Epoch}
 	if err := p.secure(c.Postgres.URL); err != nil {
 		return nil, err
 	}
@@ -109,8 +117,12 @@ func newPostgres(c *Config) (*postgres, error) {
 		Timeout: connectTime, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 3}, Control: userTimeout,
 	}
 	config.DialFunc = dialer.DialContext
+	idle := idleTransaction
+	if c.Postgres.Epoch != 0 {
+		idle = idleLeader
+	}
 	set := map[string]string{
-		"application_name": "fed", "idle_in_transaction_session_timeout": fmt.Sprint(idleTransaction.Milliseconds()), "statement_timeout": "0", "lock_timeout": "0",
+		"application_name": "fed", "idle_in_transaction_session_timeout": fmt.Sprint(idle.Milliseconds()), "statement_timeout": "0", "lock_timeout": "0",
 		// So that the server notices too that the other end is gone. None of it has a meaning on a unix socket.
 		"tcp_keepalives_idle": "2", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "3", "tcp_user_timeout": fmt.Sprint(deadTime.Milliseconds()),
 	}
