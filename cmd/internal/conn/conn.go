@@ -22,7 +22,7 @@ import (
 
 // DefaultSocket is where the daemon of a machine listens, OwnSocket, below a user's home directory,
 // where one listens that the user has started without a configuration. The environment's
-// FSUB_SOCKET names any other.
+// FSUB_SOCKET names any other, or several with commas between them: the first that answers is used.
 const (
 	DefaultSocket = "/run/fsub/fsub.sock"
 	OwnSocket     = "/.fsub/fsub.sock"
@@ -52,7 +52,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Conn is a connection to the daemon, made at the first call. It is not for concurrent use.
 type Conn struct {
 	path    string
-	own     string // tried where path does not exist; "" for none
+	others  []string // tried in turn where nobody answers at path
+	own     string   // tried where path does not exist; "" for none
 	timeout time.Duration
 	fd      int
 	open    bool
@@ -73,10 +74,12 @@ func New(path string, timeout time.Duration) *Conn {
 // FromEnv makes a Conn to the socket that the environment names, else to DefaultSocket, else to OwnSocket.
 func FromEnv(env []string) *Conn {
 	path, token, own := DefaultSocket, "", ""
+	var others []string
 	var job, array, known string
 	for _, e := range env {
 		if v, ok := strings.CutPrefix(e, "FSUB_SOCKET="); ok && v != "" {
-			path = v
+			all := strings.Split(v, ",")
+			path, others = all[0], all[1:]
 		}
 		if v, ok := strings.CutPrefix(e, "HOME="); ok && v != "" {
 			own = v + OwnSocket
@@ -98,7 +101,7 @@ func FromEnv(env []string) *Conn {
 	if path == DefaultSocket {
 		c.own = own
 	}
-	c.token, c.job = token, job
+	c.token, c.job, c.others = token, job, others
 	if known != "" { // the site has numbers of its own
 		c.job = known
 	} else if array != "" {
@@ -148,10 +151,25 @@ func (c *Conn) DoKeyed(method, path, key string, body []byte) (status int, reply
 	return status, reply, err
 }
 
+// connect makes a connection to the first daemon that answers.
 func (c *Conn) connect() error {
 	if c.open {
 		return nil
 	}
+	err := c.dial()
+	for range c.others {
+		if err == nil {
+			break
+		}
+		c.path, c.others = c.others[0], append(c.others[1:], c.path)
+		if c.dial() == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (c *Conn) dial() error {
 	if address, ok := strings.CutPrefix(c.path, "tls://"); ok {
 		t, err := dial(address, c.timeout)
 		if err != nil {

@@ -172,6 +172,27 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
+// Of several daemons the first that answers is asked, and then asked again.
+func TestSeveralDaemons(t *testing.T) {
+	dir := t.TempDir()
+	l, err := net.Listen("unix", dir+"/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "b") }))
+	c := FromEnv([]string{"FSUB_SOCKET=" + dir + "/a," + dir + "/b," + dir + "/c"})
+	for range 2 {
+		if _, reply, err := c.Do("GET", "/", nil); err != nil || string(reply) != "b" {
+			t.Errorf("%q, %v", reply, err)
+		}
+		c.Close()
+	}
+	l.Close()
+	if _, _, err := c.Do("GET", "/", nil); !errors.Is(err, ErrConnect) {
+		t.Errorf("nobody answers: %v", err)
+	}
+}
+
 func FuzzReply(f *testing.F) {
 	f.Add("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n")
 	f.Add("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc")

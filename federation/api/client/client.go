@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 
 	"fsub/federation"
@@ -31,15 +32,19 @@ type Client struct {
 	http   http.Client
 }
 
-// New returns a client of the daemon at a unix socket. It connects at the first call.
+// New returns a client of the daemon at a unix socket, or at the first that answers of several with commas between them. It connects at the first call.
 func New(socket string) *Client {
 	var d net.Dialer
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		c, err := d.DialContext(ctx, "unix", socket)
-		if err != nil {
-			return nil, notSent{err}
+		var all []error
+		for path := range strings.SplitSeq(socket, ",") {
+			c, err := d.DialContext(ctx, "unix", path)
+			if err == nil {
+				return c, nil
+			}
+			all = append(all, err)
 		}
-		return c, nil
+		return nil, notSent{errors.Join(all...)}
 	}
 	return &Client{socket: socket, http: http.Client{Transport: &http.Transport{
 		DialContext: dial, MaxIdleConnsPerHost: 64, DisableCompression: true,
