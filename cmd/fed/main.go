@@ -91,7 +91,7 @@ needs a coordinator or an operator.`,
 		sim.NewCommand(), sim.NewWhatIfCommand(),
 		books.NewCommand(), books.NewReportCommand(),
 		top.NewCommand(),
-		admin.NewAuditCommand(), admin.NewShimsCommand(), admin.NewStoreCommand(), admin.NewDebugCommand(),
+		admin.NewAuditCommand(), admin.NewDaemonCommand(), admin.NewShimsCommand(), admin.NewStoreCommand(), admin.NewDebugCommand(),
 	)
 	group(cmd)
 	addCompletion(cmd)

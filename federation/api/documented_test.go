@@ -128,7 +128,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		Breakers: []health.Breaker{{Name: "lemon", Open: time.Now(), Why: "w"}}}
 	tree, _ := treeOfTwo(t)
 	saved := savedReports(t)
-	d := startWith(t, api.Config{Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": &stepSite{}},
+	d := startWith(t, api.Config{Daemons: twoDaemons{}, Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": &stepSite{}},
 		CheckSite: func(context.Context, federation.SiteName) ([]driver.SiteCheck, error) {
 			return []driver.SiteCheck{{Name: "clock", Result: driver.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
@@ -171,6 +171,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/site/{name}/state": v1.SetSiteState{State: federation.FedActive},
 		"/fed/v1/site/{name}/retry": nil,
 		"/fed/v1/offers/refresh":    nil,
+		"/fed/v1/daemons/step-down": nil,
 		"/fed/v1/what-if":           v1.WhatIf{Drain: []string{"alpha"}, Jobs: 10},
 		"/fed/v1/accounts": v1.EditAccounts{Edits: []v1.AccountEdit{{Op: accounts.Modify, Kind: accounts.User, Account: "physics", Name: "alice",
 			Set: map[string]string{"Fairshare": "5"}}}, Why: "x"},
@@ -321,3 +322,12 @@ func (asked) Refresh(context.Context) []v1.PriceList {
 	at := time.Unix(1e9, 0).UTC()
 	return []v1.PriceList{{Name: "Azure retail prices", At: &at, Prices: 3, Error: "gone", Refused: []v1.RefusedPrice{{Cloud: "azure", Type: "Standard_NC96ads_A100_v4", Region: "eastus", Zone: "1", Market: "on-demand", USD: 700, Why: "unknown"}}}}
 }
+
+// twoDaemons share a store.
+type twoDaemons struct{}
+
+func (twoDaemons) Daemons(context.Context) ([]v1.Daemon, error) {
+	return []v1.Daemon{{Name: "a", Address: "a:6825", Leads: true, Version: "v0.4.0", Since: time.Now()}, {Name: "b", Address: "b:6825", Version: "v0.4.0", Since: time.Now(), Silent: 0.5}}, nil
+}
+
+func (twoDaemons) StepDown() {}

@@ -150,6 +150,8 @@ func (s *Server) operationRoutes(t *table) {
 	do(t, "GET", "/fed/v1/operation/{id}", v1.ForOwners, "How an operation stands", s.jobs.Show).Query = query{{"after", "items settled after the n-th"}}
 	t.add("POST", "/fed/v1/operation/{id}/told", v1.ForOwners, nil, nil, "The caller has read how it ended: the same command is a new operation from now on", nil, s.jobs.Told)
 	list(t, &v1.Audits, s.audit.List)
+	list(t, &v1.Daemons, s.daemons.List)
+	do(t, "POST", "/fed/v1/daemons/step-down", v1.ForAdmins, "Have another daemon lead", s.daemons.StepDown)
 }
 
 // accountRoutes are those for the account tree, and the rules of health.

@@ -58,6 +58,8 @@ type Config struct {
 	Store      Store
 	Controller Controller
 	Usage      usage.Store           // what sites measured of ended jobs; nil: nothing
+	Deposed    func() bool           // another daemon leads by now; nil: there is none
+	Daemons    Daemons               // that share the store; nil: there is only this one
 	Health     func() *health.Report // what the rules of health know; nil: there are none
 	Faults     func() []faults.Fault // what is wrong with the daemon and its sites; nil: nobody looks
 
@@ -152,6 +154,7 @@ type Server struct {
 	sites    sites
 	jobs     *operations
 	rules    rules
+	daemons  daemons
 	books    books
 	whatIf   whatIf
 
@@ -191,13 +194,15 @@ func NewServer(c Config) *Server {
 
 		stopping: make(chan struct{}),
 	}
+	s.daemons = daemons{all: c.Daemons, store: c.Store}
 	s.books = books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Budgets: c.Budgets, Stand: c.BudgetsStand, Wake: c.Controller.Wake, Sites: all, Now: c.Now}
 	s.whatIf.Foreseer, _ = c.Controller.(foreseer)
 	s.whatIf.Policy = c.Policy
 	s.host, _ = os.Hostname()
 	s.router = &answer.Router{
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,
-		Long: map[string]bool{"GET /fed/v1/job/{id}/wait": true, "GET /fed/v1/events": true},
+		Deposed: c.Deposed,
+		Long:    map[string]bool{"GET /fed/v1/job/{id}/wait": true, "GET /fed/v1/events": true},
 	}
 	s.actions = &submission.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends, Limits: bounds}
 	s.jobs = &operations{Spent: s.lister.Spent, Store: c.Store, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
@@ -274,7 +279,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.router.Mu
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	h := &http.Server{
 		Handler:           s,
-		ConnContext:       s.who.ConnContext,
+		ConnContext:       identity.ConnContext,
 		ReadHeaderTimeout: 10 * time.Second,
 		MaxHeaderBytes:    v1.MaxHeader,
 		IdleTimeout:       5 * time.Minute,

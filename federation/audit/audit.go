@@ -48,6 +48,7 @@ const (
 	Books       Object = "books"
 	Report      Object = "report" // OWNER/NAME
 	Maintenance Object = "maintenance"
+	Leader      Object = "daemon"
 	Operation   Object = "operation" // on many jobs at once
 )
 

@@ -28,6 +28,10 @@ type Router struct {
 	Within  *Within
 	Log     *slog.Logger
 
+	// Deposed reports that another daemon answers by now; nil: there is no other. What this one cannot do any more is left unanswered, so that it is asked
+	// again, there.
+	Deposed func() bool
+
 	// Long are the patterns of routes that may wait for something to happen. They take up no share of their user's.
 	Long   map[string]bool
 	inHand shares
@@ -64,6 +68,9 @@ func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 				s.LogFailure(r, code, cut.cause)
 			}
 			observe(code, time.Since(began))
+			panic(http.ErrAbortHandler) // the connection breaks
+		case err != nil && s.Deposed != nil && errors.Is(err, federation.ErrUnavailable) && s.Deposed():
+			observe(0, time.Since(began))
 			panic(http.ErrAbortHandler) // the connection breaks
 		case err != nil:
 			if code = fail(w, r, c, timedOut(r, err)); r.Context().Err() != nil {

@@ -41,9 +41,6 @@ type manifest struct {
 	Files map[string]string `json:"files"` // hex SHA-256 by name in the backup
 }
 
-// stateFiles are what a backup has of a state directory beside the database, as patterns.
-var stateFiles = []string{"*.key", "*.crt", "sites/*.yaml"}
-
 // backUp writes a backup of the daemon to dir: a new directory, an empty one, or an earlier backup, which it replaces.
 func backUp(c *config.Config, ctx context.Context, config, dir string, logs bool) (*manifest, error) {
 	dir = filepath.Clean(dir)
@@ -62,18 +59,12 @@ func backUp(c *config.Config, ctx context.Context, config, dir string, logs bool
 	if config != "" {
 		from[backupConfig] = config
 	}
-	for _, pattern := range stateFiles {
-		found, err := filepath.Glob(filepath.Join(c.StateDir, pattern))
-		if err != nil {
-			return nil, err
-		}
-		for _, path := range found {
-			name, err := filepath.Rel(c.StateDir, path)
-			if err != nil {
-				return nil, err
-			}
-			from[filepath.Join(backupState, name)] = path
-		}
+	names, err := c.StateFiles()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		from[filepath.Join(backupState, name)] = filepath.Join(c.StateDir, name)
 	}
 	if logs {
 		if err := addTree(from, filepath.Join(c.StateDir, "logs"), filepath.Join(backupState, "logs")); err != nil {

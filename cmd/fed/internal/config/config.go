@@ -76,6 +76,8 @@ type Config struct {
 	Blobs Blobs `yaml:"blobs,omitempty"`
 	// TLS listener for the commands inside jobs and for other machines without the socket.
 	Remote Remote `yaml:"remote,omitempty"`
+	// Several daemons that share one PostgreSQL.
+	Daemons Daemons `yaml:"daemons,omitempty"`
 	// TLS listener for the agents on rented machines.
 	Agents Agents `yaml:"agents,omitempty"`
 	// Price lists of clouds that are asked.

@@ -105,6 +105,7 @@ func (c *Config) resolve(dir string) {
 	abs(&c.Reports.Mail.PasswordFile)
 	abs(&c.Remote.Cert)
 	abs(&c.Remote.Key)
+	abs(&c.Daemons.SecretFile)
 	abs(&c.Agents.Binary)
 	abs(&c.PriceLists.GoogleKeyFile)
 	for i := range c.Sites {
@@ -158,7 +159,7 @@ func (c *Config) check() error {
 	if err := c.Priority.check(); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Agents.check(), c.Health.check(), c.PriceLists.Check(c.Lists()), c.Power.check(), c.Reports.check()); err != nil {
+	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.Daemons.check(c), c.Agents.check(), c.Health.check(), c.PriceLists.Check(c.Lists()), c.Power.check(), c.Reports.check()); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}

@@ -16,6 +16,27 @@ import (
 
 // Sites that were added while the daemon ran are files in its state directory, one for each, with what stands in the configuration below its dash.
 
+// StateFiles are the files of the state directory that a daemon cannot do without, by their names below it: keys, certificates, and sites that were added.
+func (c *Config) StateFiles() (names []string, err error) {
+	for _, pattern := range []string{"*.key", "*.crt", "sites/*.yaml"} {
+		found, err := filepath.Glob(filepath.Join(c.StateDir, pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range found {
+			name, err := filepath.Rel(c.StateDir, path)
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// SiteFile reports whether one of [Config.StateFiles] is that of a site.
+func SiteFile(name string) bool { return strings.HasPrefix(name, "sites/") }
+
 func (c *Config) siteDir() string { return filepath.Join(c.StateDir, "sites") }
 
 // ParseSite reads the description of one Slurm site.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,7 +111,7 @@ func (p *parts) addSite(ctx context.Context, req v1.AddSite, by audit.Entry) (fe
 	if err != nil {
 		return "", err
 	}
-	if err := p.config.WriteSiteFile(&s); err != nil {
+	if err := p.keepSite(ctx, &s); err != nil {
 		return "", fmt.Errorf("keep the description of site %s: %w", s.Name, err)
 	}
 	by.Object = string(s.Name)
@@ -153,7 +154,7 @@ func (p *parts) updateSite(ctx context.Context, name federation.SiteName, req v1
 	if err != nil {
 		return err
 	}
-	if err := p.config.WriteSiteFile(&s); err != nil {
+	if err := p.keepSite(ctx, &s); err != nil {
 		return fmt.Errorf("keep the description of site %s: %w", name, err)
 	}
 	by.Before, by.After = was.URL, s.URL
@@ -269,4 +270,9 @@ func (p *parts) checkFiles(s *controller.Site) driver.SiteCheck {
 		k.Detail = fmt.Sprintf("it sees %v; for other directories files are carried there and back", s.FileSystems)
 	}
 	return k
+}
+
+// keepSite keeps the description of a site that was added or changed, for this daemon and those that share its store.
+func (p *parts) keepSite(ctx context.Context, s *config.Site) error {
+	return errors.Join(p.config.WriteSiteFile(s), p.shared.keep(ctx))
 }

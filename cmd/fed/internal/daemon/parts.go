@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
 	"fsub/cloud/prices"
@@ -24,6 +25,7 @@ import (
 	"fsub/federation/controller"
 	"fsub/federation/fairshare"
 	"fsub/federation/faults"
+	"fsub/federation/leader"
 	"fsub/federation/ledger"
 	"fsub/federation/predict"
 	"fsub/federation/quota"
@@ -38,6 +40,11 @@ type parts struct {
 	config *config.Config
 	log    *slog.Logger
 	reg    *prometheus.Registry
+	term   *leader.Term // nil: the store is this daemon's alone
+	shared *sharedFiles // nil likewise
+	others api.Daemons  // nil likewise
+
+	deposed func() bool // nil likewise
 
 	store   *store.Store
 	books   *accounts.Books
@@ -63,12 +70,21 @@ type parts struct {
 	api     *api.Server
 }
 
+func newParts(c *config.Config, log *slog.Logger) *parts {
+	p := &parts{config: c, log: log, reg: prometheus.NewRegistry()}
+	p.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildMetric())
+	return p
+}
+
 // open makes all parts, each with those that it needs. Call close whatever it returns.
 func (p *parts) open(ctx context.Context) (err error) {
 	c := p.config
-	p.store, err = store.Open(ctx, store.Config{
-		Postgres: postgresOf(c), Path: c.StorePath(), FirstID: c.JobIDs.First, LastID: c.JobIDs.Last, KeepFor: c.KeepEvents, RequestsPerJob: c.Limits.RequestsPerJob, Logger: p.log, Metrics: p.reg,
-	})
+	with := storeConfig(c)
+	with.Logger, with.Metrics = p.log, p.reg
+	if with.Postgres != nil && p.term != nil {
+		with.Postgres.Epoch = p.term.Epoch
+	}
+	p.store, err = store.Open(ctx, with)
 	if err != nil {
 		return err
 	}
@@ -169,7 +185,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 		Limits:   c.Limits.ForAPI(c),
 		Build:    build.Read(),
 		Accounts: p.accounts(), FairShare: p.shares,
-		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Health: p.ctl.Health, Faults: p.faults.Faults, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
+		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, Deposed: p.deposed, Daemons: p.others, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Health: p.ctl.Health, Faults: p.faults.Faults, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
 		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Policy: c.PlacementPolicy(), Reboots: p.members.rebooter, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: p.members.calls, OperationRate: func(name federation.SiteName) float64 { return operationRate(c, name) }, Logger: p.log, Registerer: p.reg,
 	}), nil
 }
@@ -216,7 +232,7 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 	if c.KeepAudit > 0 {
 		g.Go(func() error { return purge(ctx, p.store.PurgeAudit, "audit entries", c.KeepAudit, p.log) })
 	}
-	if c.Metrics != "" {
+	if c.Metrics != "" && p.term == nil { // else there is a listener already
 		g.Go(func() error { return serveMetrics(ctx, c.Metrics, p.reg) })
 	}
 	return g.Wait()

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
@@ -67,19 +66,12 @@ func serve(ctx context.Context, c config.Config, reload *reloader, log *slog.Log
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP) // before all else: it never ends the daemon
 	defer signal.Stop(hup)
-	p := &parts{config: &c, log: log, reg: prometheus.NewRegistry()}
-	p.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildMetric())
-	defer p.close()
-	if err := p.open(ctx); err != nil {
-		return err
+	reload.hup = hup
+	run := alone
+	if c.Daemons.Listen != "" {
+		run = among
 	}
-	l, err := Listen(c.Socket)
-	if err != nil {
-		return err
-	}
-	log.Info("fed serves", "version", Version(), "socket", c.Socket, "state", c.StateDir, "sites", len(p.sites))
-	reload.parts, reload.hup = p, hup
-	err = p.run(ctx, l, reload.run)
+	err := run(ctx, &c, reload, log)
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
@@ -91,7 +83,23 @@ func serve(ctx context.Context, c config.Config, reload *reloader, log *slog.Log
 	return err
 }
 
-func serveMetrics(ctx context.Context, addr string, reg *prometheus.Registry) error {
+// alone runs a daemon that shares its store with no other.
+func alone(ctx context.Context, c *config.Config, reload *reloader, log *slog.Logger) error {
+	p := newParts(c, log)
+	defer p.close()
+	if err := p.open(ctx); err != nil {
+		return err
+	}
+	l, err := Listen(c.Socket)
+	if err != nil {
+		return err
+	}
+	log.Info("fed serves", "version", Version(), "socket", c.Socket, "state", c.StateDir, "sites", len(p.sites))
+	reload.parts = p
+	return p.run(ctx, l, reload.run)
+}
+
+func serveMetrics(ctx context.Context, addr string, reg prometheus.Gatherer) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
 	mux.Handle("GET /healthz", api.Alive(build.Read()))

@@ -1,0 +1,30 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// What only one daemon has is refused where there are several.
+func TestDaemons(t *testing.T) {
+	const store, daemons = "store: postgres://fed@db/fed\n", "daemons: {name: a, listen: \"a:6825\", secret_file: /s}\n"
+	for _, tt := range []struct{ text, want string }{
+		{store + daemons, ""},
+		{daemons, "set store"},
+		{store + "daemons: {name: a}\n", "listen is missing"},
+		{store + "daemons: {listen: \"a:6825\"}\n", "secret_file is missing"},
+		{store + "daemons: {listen: \":6825\", secret_file: /s}\n", "set address"},
+		{store + "daemons: {listen: a, secret_file: /s}\n", "want HOST:PORT"},
+		{store + daemons + "blobs: {url: \"file:///b\", listen: \":1\", public_url: \"http://a:1\"}\n", "one machine's"},
+		{store + daemons + "sites: [{name: here, kind: local, pools: [{name: a, max: 1}]}]\n", "only Slurm sites"},
+	} {
+		_, err := Parse([]byte(tt.text))
+		if got := ""; err != nil {
+			if got = err.Error(); tt.want == "" || !strings.Contains(got, tt.want) {
+				t.Errorf("%s: %s; want %q", tt.text, got, tt.want)
+			}
+		} else if tt.want != "" {
+			t.Errorf("%s: taken; want %q", tt.text, tt.want)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package daemon
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"golang.org/x/sync/errgroup"
+
+	"fsub/cmd/fed/internal/config"
+	"fsub/cmd/internal/build"
+	"fsub/federation/api/identity"
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/leader"
+	"fsub/federation/peer"
+	"fsub/federation/store"
+)
+
+// shared is a daemon among several that share a database. It always answers: what it is asked while another one leads it passes on to that one.
+type shared struct {
+	config  *config.Config
+	log     *slog.Logger
+	keys    *peer.Keys
+	forward *peer.Forwarder
+	answers atomic.Pointer[http.Handler]        // who answers now
+	reg     atomic.Pointer[prometheus.Registry] // what /metrics tells
+	table   leader.Postgres
+	vault   vault
+	self    leader.Self
+	step    atomic.Pointer[context.CancelCauseFunc] // ends this daemon's term
+}
+
+var errSteppedDown = errors.New("an administrator has had it step down")
+
+// Daemons implements [api.Daemons].
+func (s *shared) Daemons(ctx context.Context) ([]v1.Daemon, error) {
+	members, err := s.table.Members(ctx)
+	all := make([]v1.Daemon, len(members))
+	for i, m := range members {
+		all[i] = v1.Daemon{Name: m.Name, Address: m.Address, Leads: m.Leads, Version: m.Version, Since: m.Since, Silent: m.Age.Seconds()}
+	}
+	return all, err
+}
+
+// StepDown implements [api.Daemons].
+func (s *shared) StepDown() { (*s.step.Load())(errSteppedDown) }
+
+// live tells the other daemons again and again that this one lives.
+func (s *shared) live(ctx context.Context) error {
+	tick := time.NewTicker(leader.Renew)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), leader.Renew)
+			defer cancel()
+			return errors.Join(ctx.Err(), s.table.Leave(ending, s.self))
+		case <-tick.C:
+			if err := s.table.Join(ctx, s.self); err != nil && ctx.Err() == nil {
+				s.log.Warn("the other daemons cannot be told that this one lives", "err", err)
+			}
+		}
+	}
+}
+
+// openShared reads what the daemons have in common.
+func openShared(c *config.Config, db *sql.DB, log *slog.Logger) (*shared, error) {
+	secret, err := os.ReadFile(c.Daemons.SecretFile)
+	if err != nil {
+		return nil, fmt.Errorf("daemons: secret_file: %w", err)
+	}
+	keys, err := peer.NewKeys(secret)
+	if err != nil {
+		return nil, fmt.Errorf("daemons: secret_file: %s: %w", c.Daemons.SecretFile, err)
+	}
+	sealed, err := leader.NewSealed(db, secret)
+	if err != nil {
+		return nil, err
+	}
+	s := &shared{config: c, log: log, keys: keys, forward: peer.NewForwarder(keys, log), table: leader.Postgres{DB: db}, vault: sealed, self: selfOf(c)}
+	s.use(s.forward)
+	s.reg.Store(newParts(c, log).reg)
+	return s, nil
+}
+
+// among runs a daemon that shares its store with others.
+func among(ctx context.Context, c *config.Config, reload *reloader, log *slog.Logger) error {
+	with := storeConfig(c)
+	with.Logger = log
+	db, err := store.OpenLease(ctx, with)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	s, err := openShared(c, db, log)
+	if err != nil {
+		return err
+	}
+	l, err := Listen(c.Socket)
+	if err != nil {
+		return err
+	}
+	log.Info("fed serves, with others", "version", Version(), "name", c.Daemons.Named(), "socket", c.Socket, "state", c.StateDir)
+	return s.run(ctx, l, func(ctx context.Context, t *leader.Term) error { return s.lead(ctx, t, reload) })
+}
+
+// lead opens a daemon and has it work until its term is over.
+func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) error {
+	files := &sharedFiles{config: s.config, vault: s.vault, epoch: t.Epoch}
+	if err := files.fetch(ctx); err != nil {
+		return err
+	}
+	c, err := reload.read()
+	if err == nil {
+		err = c.ReadSiteFiles()
+	}
+	if err != nil {
+		return err
+	}
+	p := newParts(&c, s.log)
+	p.term, p.shared, p.others = t, files, s
+	p.deposed = func() bool { return ctx.Err() != nil || !t.Trusted() }
+	defer p.close()
+	if err := p.open(ctx); err != nil {
+		return err
+	}
+	if err := files.keep(ctx); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", c.Daemons.Listen)
+	if err != nil {
+		return fmt.Errorf("daemons: %w", err)
+	}
+	reload.parts, reload.now = p, c
+	s.reg.Store(p.reg)
+	s.use(p.api)
+	s.forward.Follow(c.Daemons.At()) // for what has waited
+	s.log.Info("this daemon leads", "epoch", t.Epoch, "sites", len(p.sites))
+	return p.run(ctx, s.keys.Listen(l), reload.run)
+}
+
+func selfOf(c *config.Config) leader.Self {
+	host, _ := os.Hostname()
+	return leader.Self{Holder: leader.Holder{Name: c.Daemons.Named(), Address: c.Daemons.At()}, Version: build.Read().Version, Place: host + ":" + c.Socket, Since: time.Now()}
+}
+
+// use has h answer from the next request on.
+func (s *shared) use(h http.Handler) { s.answers.Store(&h) }
+
+// ServeHTTP implements http.Handler.
+func (s *shared) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	(*s.answers.Load()).ServeHTTP(w, r)
+}
+
+// run answers on the socket until ctx is done, and leads whenever it is this daemon's turn: lead opens a daemon, has it work until its context ends, and closes it.
+func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Context, *leader.Term) error) error {
+	if err := s.table.Join(ctx, s.self); err != nil {
+		return err
+	}
+	who := identity.New(identity.Config{Users: identity.SystemUsers{}, Operators: s.config.Operators, Self: uint32(os.Geteuid()), Logger: s.log, Now: time.Now})
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return peer.Serve(ctx, who.Listen(l), s) })
+	if s.config.Metrics != "" {
+		g.Go(func() error {
+			return serveMetrics(ctx, s.config.Metrics, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return s.reg.Load().Gather() }))
+		})
+	}
+	g.Go(func() error { return s.live(ctx) })
+	g.Go(func() error { return s.turns(ctx, lead) })
+	return g.Wait()
+}
+
+// turns leads again and again. A term that ends with the lease is no failure: this daemon stands by then.
+func (s *shared) turns(ctx context.Context, lead func(context.Context, *leader.Term) error) error {
+	e := leader.Elector{Table: s.table, Self: s.self.Holder, Log: s.log, StandBy: func(l leader.Lease) { s.forward.Follow(l.Address) }}
+	for {
+		term, end := context.WithCancelCause(ctx)
+		s.step.Store(&end)
+		err := e.Lead(term, func(ctx context.Context, t *leader.Term) error {
+			context.AfterFunc(ctx, func() { s.use(s.forward) }) // at once: what is under way may take longer to end
+			s.forward.Follow("")                                // until this daemon answers itself, whoever asks waits
+			return lead(ctx, t)
+		})
+		end(nil)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case context.Cause(term) == errSteppedDown:
+			s.log.Info("this daemon stands by", "because", errSteppedDown)
+			s.giveWay(ctx)
+		case errors.Is(err, errReplaced):
+			s.log.Error("this daemon begins again", "err", err)
+		case errors.Is(err, leader.ErrLost):
+			s.log.Error("this daemon leads no longer: it stands by", "err", err)
+		default:
+			return err
+		}
+	}
+}
+
+// giveWay waits until another daemon leads; not for ever, since there may be none by now.
+func (s *shared) giveWay(ctx context.Context) {
+	s.forward.Follow("")
+	for deadline := time.Now().Add(2 * leader.TTL); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(leader.Renew / 10) {
+		if l, err := s.table.Read(ctx); err == nil && l.Left > 0 {
+			return
+		}
+	}
+}

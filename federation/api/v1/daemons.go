@@ -1,0 +1,45 @@
+package v1
+
+import (
+	"fmt"
+	"time"
+)
+
+// Daemon is one of the daemons that share the federation's database.
+type Daemon struct {
+	Name    string    `json:"name"`
+	Address string    `json:"address,omitempty"` // where the other daemons reach it
+	Leads   bool      `json:"leads"`             // it plans and speaks to the sites; the others pass on to it what they are asked
+	Version string    `json:"version"`
+	Since   time.Time `json:"since"`  // when it was started
+	Silent  float64   `json:"silent"` // seconds since it was last heard of; daemons say a word every two seconds
+}
+
+// Daemons lists the daemons.
+var Daemons = Noun[Daemon, None]{
+	Path: "/fed/v1/daemons", Who: ForAnybody, Doc: "The daemons that share the federation's database, and which of them leads",
+	Empty: "this daemon shares its store with no other",
+	Columns: []Column[Daemon]{
+		{"NAME", func(d *Daemon) string { return d.Name }},
+		{"ROLE", func(d *Daemon) string { return d.role() }},
+		{"ADDRESS", func(d *Daemon) string { return d.Address }},
+		{"VERSION", func(d *Daemon) string { return d.Version }},
+		{"SINCE", func(d *Daemon) string { return moment(d.Since) }},
+	},
+}
+
+// silentAfter is after how many seconds without a word a daemon is thought to be gone.
+const silentAfter = 10
+
+// Gone reports whether the daemon has said nothing for so long that it must have ended.
+func (d *Daemon) Gone() bool { return d.Silent > silentAfter }
+
+func (d *Daemon) role() string {
+	switch {
+	case d.Leads:
+		return "leads"
+	case d.Gone():
+		return fmt.Sprintf("silent for %s", (time.Duration(d.Silent) * time.Second).Round(time.Second))
+	}
+	return "stands by"
+}
