@@ -305,6 +305,7 @@ func (w *world) config(text string) {
 		"google.key":        "example",
 		"smtp.password":     "example",
 		"db.password":       "example",
+		"daemons.secret":    strings.Repeat("s", 32),
 		"azure.credentials": "AZURE_TENANT_ID=t\nAZURE_CLIENT_ID=c\nAZURE_CLIENT_SECRET=s\n",
 		"fed.yaml":          strings.NewReplacer("/etc/fsub/", dir+"/", "/usr/local/sbin/tell-oncall", "/bin/true").Replace(text),
 	} {
