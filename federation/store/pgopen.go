@@ -157,12 +157,13 @@ func (p *postgres) unreachable(err error) error {
 
 // takeStore keeps other daemons out as long as the connection lasts. What remains of a connection that was lost goes when the server notices.
 func (s *pgSession) takeStore(ctx context.Context) error {
-	if s.epoch != 0 {
-		return nil // the fence does
+	try := "SELECT pg_try_advisory_lock($1)"
+	if s.epoch != 0 { // the fence keeps those out that do not lead, this one those that want it for themselves
+		try = "SELECT pg_try_advisory_lock_shared($1)"
 	}
 	for deadline := time.Now().Add(takeLock); ; {
 		var taken bool
-		if err := s.conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", int64(lockStore)).Scan(&taken); err != nil {
+		if err := s.conn.QueryRow(ctx, try, int64(lockStore)).Scan(&taken); err != nil {
 			return s.fault(err)
 		}
 		if taken {

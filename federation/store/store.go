@@ -38,6 +38,8 @@ type Config struct {
 	// not of the machine. With an empty Path the state is gone at Close.
 	Volatile bool
 
+	copying bool // by [Copy], which may have been cut off before
+
 	Logger  *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: none
 }
@@ -111,7 +113,11 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Postgres != nil {
 		open = s.openPostgres
 	}
-	if err := open(ctx, c); err != nil {
+	err := open(ctx, c)
+	if err == nil && !c.copying {
+		err = s.whole(ctx, c)
+	}
+	if err != nil {
 		s.closeAll()
 		return nil, err
 	}

@@ -18,8 +18,8 @@ import (
 )
 
 func NewStoreCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "store", Short: "The daemon's database: backup, check, restore"}
-	cmd.AddCommand(newStoreBackupCommand(), newStoreCheckCommand(), newStoreRestoreCommand())
+	cmd := &cobra.Command{Use: "store", Short: "The daemon's database: backup, check, restore; copy it to PostgreSQL and back"}
+	cmd.AddCommand(newStoreBackupCommand(), newStoreCheckCommand(), newStoreRestoreCommand(), newStoreCopyCommand())
 	return cmd
 }
 
@@ -142,6 +142,49 @@ Of a directory of backup --all the keys, certificates and added sites are put ba
 		},
 	}
 	file.Add(cmd)
+	return cmd
+}
+
+func newStoreCopyCommand() *cobra.Command {
+	var password string
+	cmd := &cobra.Command{
+		Use:   "copy FROM TO",
+		Short: "Copy the database from SQLite to PostgreSQL, or back; no daemon may run",
+		Long: `Copy the database from SQLite to PostgreSQL, or back: one is a file, the other is postgres://USER@HOST/DATABASE, as store in the configuration. No daemon may
+run on either. What is there afterwards is the same store: jobs go on under their IDs.
+
+The target is empty. A copy that was cut off goes on when the same command is given again; until it is done no daemon opens the target. Each table is compared on both sides by
+the number of its rows and by a sum over what they hold.`,
+		Example: `  fed store copy /var/lib/fsub/fed.db postgres://fed@db1.example.org/fed?sslmode=verify-full --password-file /etc/fsub/db.password`,
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var sides [2]store.Config
+			for i, at := range args {
+				if config.IsPostgres(at) {
+					sides[i].Postgres = &store.Postgres{URL: at, PasswordFile: password}
+				} else {
+					sides[i].Path = at
+				}
+			}
+			if sides[0].Postgres == nil {
+				if _, err := os.Stat(args[0]); err != nil {
+					return err
+				}
+			}
+			tables, rows := 0, int64(0)
+			err := store.Copy(cmd.Context(), sides[0], sides[1], func(c store.Copied) {
+				if tables, rows = tables+1, rows+c.Rows; c.Rows > 0 {
+					fmt.Fprintf(cmd.ErrOrStderr(), "%-16s %d rows\n", c.Table, c.Rows)
+				}
+			})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "copied: %d tables with %d rows, the same on both sides\n", tables, rows)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&password, "password-file", "", "file with the password of PostgreSQL's user, and nothing else")
 	return cmd
 }
 

@@ -64,3 +64,8 @@ func (d *Daemons) check(c *Config) error {
 	}
 	return nil
 }
+
+// IsPostgres reports whether a store is named by the URL of a PostgreSQL.
+func IsPostgres(store string) bool {
+	return strings.HasPrefix(store, "postgres://") || strings.HasPrefix(store, "postgresql://")
+}

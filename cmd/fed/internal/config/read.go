@@ -135,7 +135,7 @@ func (c *Config) check() error {
 	if _, err := ParseLevel("log_level", c.LogLevel); err != nil {
 		return err
 	}
-	if c.Store != "" && !strings.HasPrefix(c.Store, "postgres://") && !strings.HasPrefix(c.Store, "postgresql://") {
+	if c.Store != "" && !IsPostgres(c.Store) {
 		return fmt.Errorf("invalid store %q: want postgres://USER@HOST/DATABASE, or nothing for SQLite in state_dir", c.Store)
 	}
 	if c.Store == "" && (c.StorePasswordFile != "" || c.StoreUnsafe) {
