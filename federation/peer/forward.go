@@ -23,8 +23,10 @@ const (
 	patience = 20 * time.Second
 	// again is after how long it is tried once more.
 	again = 100 * time.Millisecond
-	// mostBody is how large the body of a request may be that is kept for another try.
-	mostBody = 64 << 20
+	// mostBody is how large the body of a request may be that is kept for another try, mostBodies how large all of them together: whatever is more passes
+	// through once.
+	mostBody   = 4 << 20
+	mostBodies = 256 << 20
 )
 
 // Forwarder answers requests by passing them on to the daemon that leads. While none does they wait. What is lost on its way is sent again if that does no
@@ -104,12 +106,13 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 type retrying struct {
 	next   http.RoundTripper
 	leader *atomic.Pointer[route]
+	kept   atomic.Int64 // bytes of bodies
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *retrying) RoundTrip(r *http.Request) (*http.Response, error) {
-	repeats := reads(r) || r.Header.Get(submission.HeaderKey) != ""
-	body, err := keep(r, repeats)
+	body, repeats, err := t.keep(r)
+	defer t.kept.Add(-int64(len(body)))
 	if err != nil {
 		return nil, err
 	}
@@ -170,14 +173,25 @@ func (b *answerBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// keep reads the body of a request that may be sent again.
-func keep(r *http.Request, repeats bool) ([]byte, error) {
-	if r.Body == nil || r.Body == http.NoBody || !repeats {
-		return nil, nil
+// keep reads the body of a request that may be sent again, and tells whether it may.
+func (t *retrying) keep(r *http.Request) (body []byte, repeats bool, err error) {
+	if repeats = reads(r) || r.Header.Get(submission.HeaderKey) != ""; !repeats || r.Body == nil || r.Body == http.NoBody {
+		return nil, repeats, nil
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, mostBody))
+	body, err = io.ReadAll(io.LimitReader(r.Body, mostBody+1))
+	if sum := t.kept.Add(int64(len(body))); err == nil && (len(body) > mostBody || sum > mostBodies) {
+		t.kept.Add(-int64(len(body)))
+		r.Body = &rest{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
+		return nil, false, nil
+	}
 	r.Body.Close()
-	return body, err
+	return body, true, err
+}
+
+// rest is a body whose beginning was read already.
+type rest struct {
+	io.Reader
+	io.Closer
 }
 
 // untouched keeps a body open when a connection could not be made: it is sent with the next try.

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -196,5 +197,29 @@ func TestNobodyLeadsYet(t *testing.T) {
 	defer resp.Body.Close()
 	if got, _ := io.ReadAll(resp.Body); resp.StatusCode != 200 || string(got) != "hello" {
 		t.Errorf("%s %q", resp.Status, got)
+	}
+}
+
+// A body that is too large to be kept arrives whole.
+func TestLargeBody(t *testing.T) {
+	p := newPair(t, secret, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, n, err)
+	}))
+	for _, n := range []int{mostBody, mostBody + 1, 3 * mostBody} {
+		req, _ := http.NewRequest("POST", "http://fsub/x", strings.NewReader(strings.Repeat("x", n)))
+		req.Header.Set(submission.HeaderKey, "k")
+		resp, err := p.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if want := fmt.Sprint(n, error(nil)); string(got) != want {
+			t.Errorf("%d bytes: %s", n, got)
+		}
+	}
+	if kept := p.forward.proxy.Transport.(*retrying).kept.Load(); kept != 0 {
+		t.Errorf("%d bytes are kept still", kept)
 	}
 }
