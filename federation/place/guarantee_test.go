@@ -173,7 +173,7 @@ func TestBorrowersPassNobodyWithinHisGuarantee(t *testing.T) {
 // Only what was borrowed is given back, only by those who may be ended, and only as much as it takes.
 func TestBorrowersGiveBackOnlyWhatIsNeeded(t *testing.T) {
 	back := 0
-	rapid.Check(t, func(t *rapid.T) {
+	check := func(t *rapid.T) {
 		w, nodes := drawShares(t)
 		j := w.job(1000, rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "asks"), rapid.IntRange(1, nodes).Draw(t, "nodes asked"), rapid.IntRange(1, 8).Draw(t, "GPUs asked"))
 		d := Plan(w.snapshot(j), Policy{}).Decisions[0]
@@ -215,7 +215,12 @@ func TestBorrowersGiveBackOnlyWhatIsNeeded(t *testing.T) {
 			}
 			gone[v.Job] = true
 		}
-	})
+	}
+	for range 50 { // one draw in twenty has somebody give something back
+		if rapid.Check(t, check); back > 0 {
+			break
+		}
+	}
 	if back == 0 {
 		t.Error("nobody has given anything back")
 	}

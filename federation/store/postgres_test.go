@@ -3,8 +3,10 @@ package store_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -25,6 +27,11 @@ import (
 const serverOfTest = "FSUB_TEST_POSTGRES"
 
 func TestConformancePostgres(t *testing.T) {
+	if checks := flag.Lookup("rapid.checks"); os.Getenv("FSUB_FULL") == "" { // each draw of a model takes a database of its own
+		before := checks.Value.String()
+		checks.Value.Set("20")
+		defer checks.Value.Set(before)
+	}
 	start := sync.OnceValue(func() string {
 		if address := os.Getenv(serverOfTest); address != "" {
 			return address
@@ -36,23 +43,53 @@ func TestConformancePostgres(t *testing.T) {
 	if os.Getenv("STORETEST_WRITE_UNTIL_KILLED") == "" {
 		start()
 	}
+	var made databases
 	storetest.Suite{Open: func(dir string, first, last federation.JobID) (storetest.Store, error) {
 		h := fnv.New64()
 		h.Write([]byte(dir))
 		name := fmt.Sprintf("fed%x", h.Sum64())
-		if err := createDatabase(fmt.Sprintf(start(), "postgres"), name); err != nil {
+		if err := made.create(fmt.Sprintf(start(), "postgres"), name, dir); err != nil {
 			return nil, err
 		}
 		return store.Open(context.Background(), store.Config{Postgres: &store.Postgres{URL: fmt.Sprintf(start(), name), Unsafe: true}, FirstID: first, LastID: last})
 	}}.Run(t)
 }
 
-func createDatabase(address, name string) error {
+// databases are those of tests, by the directory that each would have for SQLite's file. One that is gone takes its database with it: there are hundreds, of
+// 8 MB each.
+type databases struct {
+	mu sync.Mutex
+	of map[string]string
+}
+
+func (d *databases) create(address, name, dir string) error {
 	conn, err := pgx.Connect(ctx, address)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx)
+	d.mu.Lock()
+	if d.of == nil {
+		d.of = map[string]string{}
+	}
+	var gone []string
+	for dir, name := range d.of {
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			gone = append(gone, name)
+			delete(d.of, dir)
+		}
+	}
+	_, made := d.of[dir]
+	d.of[dir] = name
+	d.mu.Unlock()
+	for _, name := range gone {
+		if _, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+			return err
+		}
+	}
+	if made {
+		return nil
+	}
 	_, err = conn.Exec(ctx, "CREATE DATABASE "+name)
 	if e := (*pgconn.PgError)(nil); errors.As(err, &e) && e.Code == "42P04" {
 		return nil // it is there
