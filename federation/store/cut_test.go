@@ -22,11 +22,10 @@ type cutter struct {
 	listener net.Listener
 	server   string
 
-	mu    sync.Mutex
-	open  map[net.Conn]bool
-	left  [2]int // bytes that may go to the server, and from it; below 0: any number
-	went  [2]int
-	stops bool // nothing goes in either direction, and nobody is told
+	mu   sync.Mutex
+	open map[net.Conn]bool
+	left [2]int // bytes that may go to the server, and from it; below 0: any number
+	went [2]int
 }
 
 const toServer, fromServer = 0, 1

@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	entryWidth = ledgerWidth + 6 // a group has seven columns
 	// The names of an entry are read with it.
 	selectNamed = "SELECT s.word, l.kind, l.job, l.task, l.at, g.site, g.account, g.user_name, g.qos, g.part, g.gpu, g.name, l.source, l.read_at, l.number, t.word, st.word, " +
 		"l.submit, l.start_time, l.end_time, l.wait, l.suspended, l.lim, l.cpu_used, l.gpu_used, l.per_hour, l.rented, l.amount, l.dearest, l.listed, l.first_fit, l.fate " +
