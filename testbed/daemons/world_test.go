@@ -199,7 +199,7 @@ func (d *daemon) run(args ...string) (string, error) {
 }
 
 // patience is how long anything may take on a busy machine.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 func eventually(t *testing.T, what string, do func() error) {
 	t.Helper()
