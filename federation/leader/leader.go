@@ -2,7 +2,8 @@
 // names it, with an epoch that grows with each holder. The database's clock says when a lease is over; no daemon's clock is compared with another's.
 //
 // The lease alone protects nothing: a process may be stopped between a look at it and what it does next. So every commit of the leader looks at the row
-// again and locks it ([Fence]), and what is sent to sites is sent only while the [Term] is trusted, which ends before the lease does.
+// again and locks it ([Fence]). The context of the leader's work ends with the trust in its [Term], before the lease does: calls to sites end with it. One of a
+// daemon that was stopped in the middle of it may still arrive late; the site refuses what it has already, by the job's ID.
 package leader
 
 import (
@@ -86,10 +87,14 @@ func (e *Elector) Lead(ctx context.Context, lead func(context.Context, *Term) er
 	if resignErr := e.resign(ctx, t.Epoch); resignErr != nil {
 		e.Log.Warn("the lease could not be given up: another daemon takes it when it is over", "err", resignErr)
 	}
-	if lost := context.Cause(leading); errors.Is(lost, ErrLost) && (err == nil || errors.Is(err, context.Canceled)) {
+	lost := context.Cause(leading)
+	switch {
+	case !errors.Is(lost, ErrLost):
+		return err
+	case err == nil || errors.Is(err, context.Canceled):
 		return lost
 	}
-	return err
+	return fmt.Errorf("%w: %w", lost, err) // what fails after that fails because of it
 }
 
 func (e *Elector) complete() {

@@ -15,7 +15,6 @@ CREATE TABLE IF NOT EXISTS leader (
 	epoch bigint NOT NULL,
 	name text NOT NULL,
 	address text NOT NULL,
-	pid integer NOT NULL,
 	expires timestamptz NOT NULL
 );
 CREATE TABLE IF NOT EXISTS daemons (
@@ -27,7 +26,7 @@ CREATE TABLE IF NOT EXISTS daemons (
 	seen timestamptz NOT NULL
 );
 CREATE TABLE IF NOT EXISTS sealed (name text PRIMARY KEY, value bytea NOT NULL);
-INSERT INTO leader (epoch, name, address, pid, expires) VALUES (0, '', '', 0, '-infinity') ON CONFLICT DO NOTHING`
+INSERT INTO leader (epoch, name, address, expires) VALUES (0, '', '', '-infinity') ON CONFLICT DO NOTHING`
 
 // Postgres keeps the lease in a PostgreSQL database that has [Schema].
 type Postgres struct{ DB *sql.DB }
@@ -37,7 +36,7 @@ var _ Table = Postgres{}
 // Take implements [Table]. A lease that is over may still be locked by a commit of its holder that has begun before and was stopped in it: the database
 // ends such a session by its idle_in_transaction_session_timeout, and until then Take waits.
 func (p Postgres) Take(ctx context.Context, h Holder, ttl time.Duration) (epoch int64, err error) {
-	err = p.DB.QueryRowContext(ctx, `UPDATE leader SET epoch = epoch + 1, name = $1, address = $2, pid = pg_backend_pid(),
+	err = p.DB.QueryRowContext(ctx, `UPDATE leader SET epoch = epoch + 1, name = $1, address = $2,
 		expires = clock_timestamp() + make_interval(secs => $3) WHERE expires <= clock_timestamp() RETURNING epoch`,
 		h.Name, h.Address, ttl.Seconds()).Scan(&epoch)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
 )
 
@@ -47,7 +48,7 @@ func (f *sharedFiles) fetch(ctx context.Context) (err error) {
 		case err != nil && !errors.Is(err, os.ErrNotExist):
 			return err
 		}
-		if err := writeState(path, value); err != nil {
+		if err := cli.WritePrivate(path, value); err != nil {
 			return err
 		}
 	}
@@ -79,15 +80,4 @@ func (f *sharedFiles) keep(ctx context.Context) error {
 		f.kept[name] = value
 	}
 	return nil
-}
-
-// writeState writes a file of the state directory, whole or not at all.
-func writeState(path string, value []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(path+".new", value, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
 }

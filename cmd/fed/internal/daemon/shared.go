@@ -120,10 +120,11 @@ func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) err
 		return err
 	}
 	c, err := reload.read()
-	if err == nil {
-		err = c.ReadSiteFiles()
+	if err != nil { // it was changed since this daemon was started, and another one is not to be kept from its jobs by that
+		s.log.Error("the configuration was not read again: this daemon leads with the one that it has", "err", err)
+		c = reload.now
 	}
-	if err != nil {
+	if err := c.ReadSiteFiles(); err != nil {
 		return err
 	}
 	p := newParts(&c, s.log)
@@ -145,7 +146,7 @@ func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) err
 	s.use(p.api)
 	s.forward.Follow(c.Daemons.At()) // for what has waited
 	s.log.Info("this daemon leads", "epoch", t.Epoch, "sites", len(p.sites))
-	return p.run(ctx, s.keys.Listen(l), reload.run)
+	return p.run(ctx, s.keys.Listen(identity.PerSource(l, agentsAtOne)), reload.run)
 }
 
 func selfOf(c *config.Config) leader.Self {
@@ -187,7 +188,7 @@ func (s *shared) turns(ctx context.Context, lead func(context.Context, *leader.T
 		s.step.Store(&end)
 		err := e.Lead(term, func(ctx context.Context, t *leader.Term) error {
 			context.AfterFunc(ctx, func() { s.use(s.forward) }) // at once: what is under way may take longer to end
-			s.forward.Follow("")                                // until this daemon answers itself, whoever asks waits
+			s.forward.Follow("")                                // requests wait until this daemon answers them
 			return lead(ctx, t)
 		})
 		end(nil)
