@@ -7,7 +7,7 @@ import (
 	"fsub/federation/driver"
 )
 
-// Retry implements driver.PoolTeller: an operator has mended what the cloud refused.
+// Retry implements driver.PoolTeller: an operator has removed the cause of the refusals.
 func (d *Driver) Retry(ctx context.Context) ([]driver.Cooling, error) {
 	if err := d.isLoaded(ctx); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ var noted = []string{"Name", "Comment", "MailType", "MailUser", "Requeue", "Nice
 
 const timed = "TimeLimit"
 
-// Update implements driver.Updater. A job of which more is changed than its time limit and what is only written down must be taken back and submitted anew while it waits; once it
+// Update implements driver.Updater. A job of which more is changed than its time limit and what is only written down must be withdrawn and submitted again while it waits; once it
 // runs it cannot be. A longer time limit must be paid for by the pool's budget, as at the start. Nothing else of before counts: the job may have come here in another form, as one that is staged.
 func (d *Driver) Update(ctx context.Context, ref federation.JobRef, _ string, before, after *federation.Job) error {
 	return d.act(ctx, ref, func(j *job, over bool) error {

@@ -349,7 +349,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 
 func TestSecondDaemonOnPostgres(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it waits until the second gives up")
+		t.Skip("SKIPPED with -short: it waits until the second gives up")
 	}
 	server := testbed.Start(t)
 	url := server.URL()

@@ -12,7 +12,7 @@ import (
 	"fsub/federation/api/client"
 )
 
-// An answer is printed, also one that ends with a status of its own; of a failure nothing is.
+// An answer is printed, even where the command exits with another status than 0; a failure prints nothing.
 func TestAsk(t *testing.T) {
 	failed := errors.New("no")
 	for _, c := range []struct {

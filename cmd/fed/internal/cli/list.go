@@ -12,7 +12,7 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-// Lister is what the list command of a noun has of its own. Each part may be nil.
+// Lister is what is special about the list command of a noun. Each part may be nil.
 type Lister[T, Q any] struct {
 	Ask    func(q *Q, args []string) error           // completes the query by the command's arguments and own flags
 	Choose func(all []T, args []string) ([]T, error) // leaves those that are listed
@@ -26,7 +26,7 @@ func List[T, Q any](n *v1.Noun[T, Q], cmd *cobra.Command) *cobra.Command {
 	return ListWith(n, cmd, Lister[T, Q]{})
 }
 
-// ListWith is List for a command with arguments, flags or a table of its own. cmd says which arguments it takes.
+// ListWith is List for a command with arguments, flags or a table that the noun's row does not give. cmd says which arguments it takes.
 func ListWith[T, Q any](n *v1.Noun[T, Q], cmd *cobra.Command, l Lister[T, Q]) *cobra.Command {
 	var c Connection
 	var q Q
