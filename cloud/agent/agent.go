@@ -179,6 +179,7 @@ func (a *Agent) hello(ctx context.Context) error {
 		if err == nil {
 			a.lease = newLease(began, a.welcome.Lease)
 			a.server.session = a.welcome.Session
+			a.server.epoch.Store(a.welcome.Epoch)
 			a.log.Info("in", "machine", a.welcome.Machine, "node", a.welcome.Node, "lease", a.welcome.Lease)
 			return nil
 		}

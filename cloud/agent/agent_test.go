@@ -80,6 +80,39 @@ func TestDaemonRestarts(t *testing.T) {
 	}
 }
 
+// A daemon that leads no longer can end nothing, nor start anything: neither what it orders counts, nor that it has answered.
+func TestOlderEpoch(t *testing.T) {
+	d := newFakeServer(t)
+	a := startAgent(t, d, nil)
+	d.order(func(o *agentapi.Orders) { o.Epoch = 5 })
+	dir := d.launch("r1", "touch began; while ! [ -e go ]; do sleep 0.01; done", nil)
+	awaitFile(t, filepath.Join(dir, "began"))
+	var saved []agentapi.Order
+	d.order(func(o *agentapi.Orders) { o.Epoch, o.End, saved, o.Runs = 4, "idle", o.Runs, nil })
+	polls := 0
+	d.set(func() { polls = d.polls })
+	d.await("the agent has refused", func() bool { return d.polls > polls+3 })
+	a.mu.Lock()
+	if a.ending != "" || a.version == d.orders.Version {
+		t.Errorf("orders of an older epoch were carried out: %q", a.ending)
+	}
+	a.mu.Unlock()
+	d.set(func() {
+		if d.epoch != "5" {
+			t.Errorf("the agent has seen epoch 5, and says %q", d.epoch)
+		}
+	})
+	d.order(func(o *agentapi.Orders) { o.Epoch, o.End, o.Runs = 6, "", saved })
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.awaitEnd("r1"); s.Exit != 0 || s.Why != "" {
+		t.Errorf("%+v", s)
+	}
+	d.order(func(o *agentapi.Orders) { o.Epoch, o.End = 0, "a daemon that is alone says so" })
+	<-a.done
+}
+
 // A lease that lapses ends the jobs, then the machine.
 func TestLeaseLapses(t *testing.T) {
 	t.Parallel()

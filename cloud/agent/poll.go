@@ -15,6 +15,9 @@ func (a *Agent) poll(ctx context.Context) {
 		var o agentapi.Orders
 		began := time.Now()
 		err := a.server.call(ctx, a.welcome.PollWait+min(callTime, a.lease.third()), agentapi.PathPoll, a.server.session, a.standing(), &o)
+		if err == nil {
+			err = a.server.follow(o.Epoch)
+		}
 		switch {
 		case err == nil:
 			a.mu.Lock()

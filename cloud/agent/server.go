@@ -15,7 +15,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"fsub/cloud/agentapi"
@@ -32,6 +34,18 @@ type server struct {
 	http    *http.Client
 	base    string
 	session string
+	epoch   atomic.Int64 // the newest under which a daemon has answered
+}
+
+// follow takes it that a daemon leads under an epoch, unless another one does under a newer one. 0 is a daemon that is alone.
+func (d *server) follow(epoch int64) error {
+	if seen := d.epoch.Load(); epoch != 0 && epoch < seen {
+		return fmt.Errorf("refused: the daemon that gives them leads no longer (epoch %d): another one does (epoch %d)", epoch, seen)
+	}
+	if epoch != 0 {
+		d.epoch.Store(epoch)
+	}
+	return nil
 }
 
 // refused is an answer that is not 200.
@@ -108,6 +122,9 @@ func (d *server) send(ctx context.Context, path, token string, body io.Reader, s
 	r.ContentLength = size
 	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Content-Type", "application/json")
+	if epoch := d.epoch.Load(); epoch != 0 {
+		r.Header.Set(agentapi.HeaderEpoch, strconv.FormatInt(epoch, 10))
+	}
 	answer, err := d.http.Do(r)
 	if err != nil {
 		return err

@@ -46,6 +46,7 @@ type fakeServer struct {
 	refused  int  // such
 	polls    int
 	polled   agentapi.Poll // the last one
+	epoch    string        // that it came with
 	eager    bool          // polls are answered at once
 	single   bool          // reports of several runs are too large
 	gap      bool          // the next piece of output is refused with the size 0
@@ -163,7 +164,7 @@ func (d *fakeServer) poll(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.polls++
-	d.polled = p
+	d.polled, d.epoch = p, r.Header.Get(agentapi.HeaderEpoch)
 	d.cond.Broadcast()
 	for r.Context().Err() == nil && !d.down && !d.denied && !d.eager && p.Version == d.orders.Version && time.Now().Before(until) {
 		d.cond.Wait()

@@ -15,6 +15,9 @@
 //  5. When the lease lapses without a response, the agent ends its runs and then its machine.
 package agentapi
 
+// HeaderEpoch is the newest epoch of [Orders] that the agent has seen, in each of its requests. A daemon of an older one leads no longer: it answers 503.
+const HeaderEpoch = "X-Fed-Epoch"
+
 // The paths of the server. RUN is the ID of a run. The job's own commands reach the daemon's API
 // below PathJob/RUN: the agent passes on requests of processes of the job's user, and the daemon
 // answers as that user.

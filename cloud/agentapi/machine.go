@@ -34,6 +34,7 @@ type Welcome struct {
 	Lease    time.Duration `json:"lease"`   // without an answer for so long the machine ends itself
 	PollWait time.Duration `json:"poll_wait"`
 	Metadata string        `json:"metadata,omitempty"` // where the provider announces the machine's end: as in [Boot]; "" nowhere
+	Epoch    int64         `json:"epoch,omitempty"`    // as in [Orders]
 }
 
 // Poll asks for orders. The server holds it for up to Welcome.PollWait while the orders are still
@@ -58,7 +59,10 @@ type Problem struct {
 type Orders struct {
 	Version uint64 `json:"version"`
 	// Daemon changes when the daemon restarts: it then knows only the steps in its records.
-	Daemon  string        `json:"daemon,omitempty"`
+	Daemon string `json:"daemon,omitempty"`
+	// Epoch is that of the lease under which the daemon leads others that share its database; 0: it is alone. An agent that has seen a newer one
+	// refuses the orders, and they do not renew its lease: the daemon was frozen or cut off, and another one leads. 0 is never refused.
+	Epoch   int64         `json:"epoch,omitempty"`
 	Lease   time.Duration `json:"lease"`
 	Runs    []Order       `json:"runs,omitempty"`
 	Signals []Signal      `json:"signals,omitempty"` // signals that the agent has yet to deliver

@@ -60,7 +60,7 @@ func (s *Server) hello(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) welcome(let cloud.Let) agentapi.Welcome {
 	welcome := let.Welcome
-	welcome.Machine, welcome.Session = string(let.Machine), s.session(let.Machine)
+	welcome.Machine, welcome.Session, welcome.Epoch = string(let.Machine), s.session(let.Machine), s.cfg.Epoch
 	if welcome.Node == "" {
 		welcome.Node = let.Node
 	}
@@ -81,6 +81,9 @@ func (s *Server) asMachine(h machineHandler) handler {
 		m, err := s.machine(bearer(r))
 		if err != nil {
 			return unauthorized{err}
+		}
+		if seen, _ := strconv.ParseInt(r.Header.Get(agentapi.HeaderEpoch), 10, 64); s.cfg.Epoch != 0 && seen > s.cfg.Epoch {
+			return fmt.Errorf("%w: this daemon leads no longer (epoch %d): another one does (epoch %d)", federation.ErrUnavailable, s.cfg.Epoch, seen)
 		}
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // h sets its own
 		done, err := s.machines.take(string(m))
@@ -112,7 +115,7 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request, m cloud.MachineID,
 	if err != nil {
 		return overIfDenied(err)
 	}
-	if orders.Lease == 0 {
+	if orders.Epoch = s.cfg.Epoch; orders.Lease == 0 {
 		orders.Lease = s.cfg.Lease
 	}
 	return writeJSON(w, orders)

@@ -33,6 +33,7 @@ type Config struct {
 	// one of URL and Socket is set.
 	URL, Pin, Socket string
 
+	Epoch    int64         // of the lease under which the daemon leads others; 0: it is alone
 	Lease    time.Duration // 2 minutes if zero
 	PollWait time.Duration // a quarter of Lease if zero, at most 30 seconds
 

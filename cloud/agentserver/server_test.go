@@ -101,11 +101,12 @@ func (d *driver) Asking(run string) func() {
 // world is a server with a site, and its clock.
 type world struct {
 	*Server
-	site *driver
-	now  time.Time
-	srv  *httptest.Server
-	logs bytes.Buffer
-	seen *http.Request // what the API got last
+	site  *driver
+	now   time.Time
+	srv   *httptest.Server
+	logs  bytes.Buffer
+	seen  *http.Request // what the API got last
+	epoch string        // that the machine says it has seen
 }
 
 func newWorld(t testing.TB) *world {
@@ -143,6 +144,9 @@ func (w *world) ask(t *testing.T, method, path, token, body string) (int, string
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
+	if w.epoch != "" {
+		r.Header.Set(agentapi.HeaderEpoch, w.epoch)
+	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -307,6 +311,38 @@ func TestReportIsNotTakenByADaemonThatEnds(t *testing.T) {
 	}
 	if err := <-served; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMachineHasANewerEpoch: a daemon that leads no longer answers no machine that another one has spoken to: not even that it does not know the machine.
+func TestMachineHasANewerEpoch(t *testing.T) {
+	w := newWorld(t)
+	w.cfg.Epoch = 7
+	session := w.letIn(t, "gang1")
+	if _, text := w.ask(t, "POST", agentapi.PathHello, w.oneTime("aws", "gang1", w.now.Add(time.Hour)), "{}"); !strings.Contains(text, `"epoch":7`) {
+		t.Errorf("the welcome has no epoch: %s", text)
+	}
+	if _, text := w.ask(t, "POST", agentapi.PathPoll, session, "{}"); !strings.Contains(text, `"epoch":7`) {
+		t.Errorf("the orders have no epoch: %s", text)
+	}
+	for _, tt := range []struct {
+		own  int64
+		seen string
+		code int
+	}{{7, "", 200}, {7, "6", 200}, {7, "7", 200}, {7, "8", 503}, {0, "8", 200}} {
+		w.cfg.Epoch, w.epoch = tt.own, tt.seen
+		for _, route := range machineRoutes {
+			code, text := w.ask(t, route.method, route.path, session, "{}")
+			if refused := code == 503 && strings.Contains(text, "leads no longer (epoch 7)"); refused != (tt.code == 503) {
+				t.Errorf("%s of a machine that has seen epoch %q, to a daemon of epoch %d: %d %s", route.path, tt.seen, tt.own, code, text)
+			}
+		}
+	}
+	w.cfg.Epoch, w.epoch, w.site.err = 7, "8", federation.ErrDenied
+	for _, route := range machineRoutes {
+		if code, _ := w.ask(t, route.method, route.path, session, "{}"); code != 503 {
+			t.Errorf("%s: a daemon that leads no longer denies the machine: %d", route.path, code)
+		}
 	}
 }
 

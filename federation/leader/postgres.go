@@ -35,8 +35,10 @@ var _ Table = Postgres{}
 
 // Take implements [Table]. A lease that is over may still be locked by a commit of its holder that has begun before and was stopped in it: the database
 // ends such a session by its idle_in_transaction_session_timeout, and until then Take waits.
+//
+// An epoch is a second since 1970 at least: so it is newer than those that agents and sites have seen when the database was restored from a copy, or is another one.
 func (p Postgres) Take(ctx context.Context, h Holder, ttl time.Duration) (epoch int64, err error) {
-	err = p.DB.QueryRowContext(ctx, `UPDATE leader SET epoch = epoch + 1, name = $1, address = $2,
+	err = p.DB.QueryRowContext(ctx, `UPDATE leader SET epoch = greatest(epoch + 1, extract(epoch FROM clock_timestamp())::bigint), name = $1, address = $2,
 		expires = clock_timestamp() + make_interval(secs => $3) WHERE expires <= clock_timestamp() RETURNING epoch`,
 		h.Name, h.Address, ttl.Seconds()).Scan(&epoch)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -18,6 +18,14 @@ func newTerm(epoch int64, until time.Time) *Term {
 	return t
 }
 
+// Under is the epoch; 0: the daemon shares its store with nobody, and the Term is nil.
+func (t *Term) Under() int64 {
+	if t == nil {
+		return 0
+	}
+	return t.Epoch
+}
+
 // Until is when trust in the lease ends, by this machine's monotonic clock, unless it is renewed before: [Margin] before the lease is over at the earliest,
 // since the time of the request counts, not that of its answer.
 func (t *Term) Until() time.Time { return *t.until.Load() }

@@ -24,6 +24,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/driver"
+	"fsub/federation/leader"
 	"fsub/federation/secret"
 )
 
@@ -52,8 +53,8 @@ func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // openClouds opens the agent server if a site needs one, and returns nil if none does. Its keys are
-// made once and kept in the state directory.
-func openClouds(c *config.Config, cat *prices.Catalogue, log *slog.Logger, reg prometheus.Registerer) (_ *clouds, err error) {
+// made once and kept in the state directory. term is that of a daemon that leads others; nil: it is alone.
+func openClouds(c *config.Config, term *leader.Term, cat *prices.Catalogue, log *slog.Logger, reg prometheus.Registerer) (_ *clouds, err error) {
 	if !rents(c) {
 		return nil, nil
 	}
@@ -85,7 +86,7 @@ func openClouds(c *config.Config, cat *prices.Catalogue, log *slog.Logger, reg p
 		return nil, err
 	}
 	cl.listeners = append(cl.listeners, l)
-	dc := agentserver.Config{Key: cl.key, API: &cl.api, Token: inRun(tokens), Agent: binary, Socket: socket, Lease: c.Agents.Lease, Logger: log, Registerer: reg}
+	dc := agentserver.Config{Key: cl.key, API: &cl.api, Token: inRun(tokens), Agent: binary, Socket: socket, Epoch: term.Under(), Lease: c.Agents.Lease, Logger: log, Registerer: reg}
 	if c.Agents.Listen != "" {
 		if dc.URL, dc.Pin, err = cl.listenTLS(c); err != nil {
 			return nil, err

@@ -114,7 +114,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if p.prices, err = openPrices(c, p.log); err != nil {
 		return err
 	}
-	if p.rented, err = openClouds(c, p.prices, p.log, p.reg); err != nil {
+	if p.rented, err = openClouds(c, p.term, p.prices, p.log, p.reg); err != nil {
 		return err
 	}
 	if p.sites, err = openSites(ctx, *c, p.rented, p.store, p.log, p.reg); err != nil {
