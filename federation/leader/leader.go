@@ -1,5 +1,6 @@
 // Package leader decides which of several daemons that share a database plans and speaks to the sites: the one that holds a lease, a row of a table that
-// names it, with an epoch that grows with each holder. The database's clock says when a lease is over; no daemon's clock is compared with another's.
+// names it, with an epoch that grows with each holder. The database's clock says when a lease is over; no daemon's clock is compared with another's. Before that
+// it passes to another daemon only if its holder gives it up, or if the holder's process has ended for sure.
 //
 // The lease alone protects nothing: a process may be stopped between a look at it and what it does next. So every commit of the leader looks at the row
 // again and locks it ([Fence]). The context of the leader's work ends with the trust in its [Term], before the lease does: calls to sites end with it. One of a
@@ -14,7 +15,8 @@ import (
 	"time"
 )
 
-// Lease times. A daemon that is killed is followed by another after TTL at most, one that steps down at once.
+// Lease times. A daemon that hangs or is cut off is followed by another after TTL at most, one that steps down at once, and one that was killed as soon as that is
+// sure ([Elector.Dead]).
 const (
 	TTL    = 5 * time.Second         // for which a lease is given
 	Renew  = 1500 * time.Millisecond // after which it is renewed
@@ -39,12 +41,15 @@ type Lease struct {
 	Holder
 	Epoch int64
 	Left  time.Duration // until it is over, by the database's clock; 0 or less: it is over
+	Gone  bool          // the connection on which it was renewed last has ended
 }
 
 // Table keeps the lease. [Postgres] is one.
 type Table interface {
 	// Take takes the lease for ttl and returns its new epoch. ErrHeld: another holds it.
 	Take(ctx context.Context, h Holder, ttl time.Duration) (epoch int64, err error)
+	// TakeFrom takes the lease of an epoch that is not over. ErrHeld: it is another epoch's by now, or the connection of its holder has not ended.
+	TakeFrom(ctx context.Context, epoch int64, h Holder, ttl time.Duration) (int64, error)
 	// Extend has the lease of an epoch last for ttl from now. ErrLost: it is over, or another daemon has it.
 	Extend(ctx context.Context, epoch int64, ttl time.Duration) error
 	// Resign ends the lease of an epoch now. It is no error if it was over.
@@ -60,6 +65,9 @@ type Elector struct {
 	Log   *slog.Logger
 	// Times; 0: [TTL], [Renew] and [Margin].
 	TTL, Renew, Margin time.Duration
+	// Dead reports whether the process of a holder has ended for sure, so that it can use its lease no more. It is asked when the holder's connection to the database
+	// has ended. Nil: that is never known.
+	Dead func(context.Context, Holder) bool
 	// StandBy is told which other daemon leads, each time that this changes. Nil: nobody is.
 	StandBy func(Lease)
 }
@@ -111,7 +119,7 @@ func (e *Elector) wait(ctx context.Context) (*Term, error) {
 	var last Lease
 	for {
 		began := time.Now()
-		epoch, err := e.Table.Take(ctx, e.Self, e.TTL)
+		epoch, err := e.take(ctx, &last)
 		switch {
 		case err == nil:
 			if t := newTerm(epoch, began.Add(e.TTL-e.Margin)); t.Trusted() {
@@ -123,13 +131,25 @@ func (e *Elector) wait(ctx context.Context) (*Term, error) {
 			return nil, ctx.Err()
 		case !errors.Is(err, ErrHeld):
 			e.Log.Warn("the lease cannot be asked for; trying again", "err", err)
-		default:
-			last = e.tell(ctx, last)
 		}
 		if err := sleep(ctx, e.pause(last)); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// take takes the lease when it is over, or before that from a holder that has surely ended. It notes in last who has it.
+func (e *Elector) take(ctx context.Context, last *Lease) (int64, error) {
+	epoch, err := e.Table.Take(ctx, e.Self, e.TTL)
+	if !errors.Is(err, ErrHeld) {
+		return epoch, err
+	}
+	*last = e.tell(ctx, *last)
+	if !last.Gone || last.Left <= 0 || e.Dead == nil || !e.Dead(ctx, last.Holder) {
+		return 0, err
+	}
+	e.Log.Info("the daemon that led has ended: its lease is not waited for", "leader", last.Name, "address", last.Address, "epoch", last.Epoch)
+	return e.Table.TakeFrom(ctx, last.Epoch, e.Self, e.TTL)
 }
 
 // pause is how long to wait before the lease is asked for again: a holder that steps down is followed within a fifth of a renewal.

@@ -9,13 +9,17 @@ import (
 )
 
 // Schema makes the table that [Postgres] uses. It is logged, unlike a table of locks might be: an epoch must survive a crash of the database.
+//
+// A session is the connection on which the lease was taken or renewed last, such as "1796000000/4711/1796000000.123456" (the epoch, the server's process for it, and its start): while
+// the holder lives there is one, and a server knows at once when the process at its other end is gone.
 const Schema = `
 CREATE TABLE IF NOT EXISTS leader (
 	one boolean PRIMARY KEY DEFAULT true CHECK (one),
 	epoch bigint NOT NULL,
 	name text NOT NULL,
 	address text NOT NULL,
-	expires timestamptz NOT NULL
+	expires timestamptz NOT NULL,
+	session text NOT NULL DEFAULT ''
 );
 CREATE TABLE IF NOT EXISTS daemons (
 	name text PRIMARY KEY,
@@ -36,20 +40,38 @@ var _ Table = Postgres{}
 // Take implements [Table]. A lease that is over may still be locked by a commit of its holder that has begun before and was stopped in it: the database
 // ends such a session by its idle_in_transaction_session_timeout, and until then Take waits.
 //
-// An epoch is a second since 1970 at least: so it is newer than those that agents and sites have seen when the database was restored from a copy, or is another one.
+// An epoch is a second since 1970 at least: it is newer than those that agents have seen, also when the database was restored from a copy, or is another one.
 func (p Postgres) Take(ctx context.Context, h Holder, ttl time.Duration) (epoch int64, err error) {
-	err = p.DB.QueryRowContext(ctx, `UPDATE leader SET epoch = greatest(epoch + 1, extract(epoch FROM clock_timestamp())::bigint), name = $1, address = $2,
-		expires = clock_timestamp() + make_interval(secs => $3) WHERE expires <= clock_timestamp() RETURNING epoch`,
-		h.Name, h.Address, ttl.Seconds()).Scan(&epoch)
+	return p.take(ctx, h, ttl, "expires <= clock_timestamp()")
+}
+
+// TakeFrom implements [Table].
+func (p Postgres) TakeFrom(ctx context.Context, epoch int64, h Holder, ttl time.Duration) (int64, error) {
+	return p.take(ctx, h, ttl, "epoch = $4 AND "+sessionGone, epoch)
+}
+
+// take takes the lease where a condition on it holds.
+func (p Postgres) take(ctx context.Context, h Holder, ttl time.Duration, where string, args ...any) (epoch int64, err error) {
+	err = p.DB.QueryRowContext(ctx, `WITH next AS (SELECT greatest(epoch + 1, extract(epoch FROM clock_timestamp())::bigint) AS epoch FROM leader WHERE `+where+` FOR UPDATE)
+		UPDATE leader SET epoch = next.epoch, name = $1, address = $2, expires = clock_timestamp() + make_interval(secs => $3), session = next.epoch || `+thisSession+`
+		FROM next RETURNING next.epoch`, append([]any{h.Name, h.Address, ttl.Seconds()}, args...)...).Scan(&epoch)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, ErrHeld
 	}
 	return epoch, err
 }
 
+// thisSession is the connection that makes a statement, and sessionGone whether that of the lease has ended. A lease that tells of none, or of another epoch's, does
+// not count; nor does a process of the server of which this user may not see the start.
+const (
+	thisSession = `(SELECT '/' || pid || '/' || extract(epoch FROM backend_start) FROM pg_stat_activity WHERE pid = pg_backend_pid())`
+	sessionGone = `(session LIKE epoch || '/%' AND NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid::text = split_part(session, '/', 2)
+		AND coalesce(extract(epoch FROM backend_start)::text = split_part(session, '/', 3), true)))`
+)
+
 // Extend implements [Table].
 func (p Postgres) Extend(ctx context.Context, epoch int64, ttl time.Duration) error {
-	done, err := p.DB.ExecContext(ctx, `UPDATE leader SET expires = clock_timestamp() + make_interval(secs => $2)
+	done, err := p.DB.ExecContext(ctx, `UPDATE leader SET expires = clock_timestamp() + make_interval(secs => $2), session = epoch || `+thisSession+`
 		WHERE epoch = $1 AND expires > clock_timestamp()`, epoch, ttl.Seconds())
 	return lostUnlessOne(done, err, epoch)
 }
@@ -63,8 +85,8 @@ func (p Postgres) Resign(ctx context.Context, epoch int64) error {
 // Read implements [Table].
 func (p Postgres) Read(ctx context.Context) (l Lease, err error) {
 	var left float64
-	err = p.DB.QueryRowContext(ctx, `SELECT epoch, name, address, greatest(extract(epoch FROM expires - clock_timestamp()), -1e9)::float8
-		FROM leader WHERE expires > '-infinity'`).Scan(&l.Epoch, &l.Name, &l.Address, &left)
+	err = p.DB.QueryRowContext(ctx, `SELECT epoch, name, address, greatest(extract(epoch FROM expires - clock_timestamp()), -1e9)::float8, `+sessionGone+`
+		FROM leader WHERE expires > '-infinity'`).Scan(&l.Epoch, &l.Name, &l.Address, &left, &l.Gone)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Lease{}, nil // nobody has led yet
 	}

@@ -3,6 +3,7 @@ package leader_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,7 +21,12 @@ import (
 // open returns the table in a database of its own.
 func open(t *testing.T, s *postgres.Server) leader.Postgres {
 	t.Helper()
-	db, err := sql.Open("pgx", s.URL())
+	return openAt(t, s.URL())
+}
+
+func openAt(t *testing.T, url string) leader.Postgres {
+	t.Helper()
+	db, err := sql.Open("pgx", url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +40,7 @@ func open(t *testing.T, s *postgres.Server) leader.Postgres {
 func TestPostgres(t *testing.T) {
 	s := postgres.Start(t)
 	t.Run("lease", func(t *testing.T) { testLease(t, open(t, s)) })
+	t.Run("session", func(t *testing.T) { testSession(t, s) })
 	t.Run("fence", func(t *testing.T) { testFence(t, open(t, s)) })
 	t.Run("two leaders", func(t *testing.T) { testTwoLeaders(t, open(t, s)) })
 	t.Run("members", func(t *testing.T) { testMembers(t, open(t, s)) })
@@ -81,6 +88,61 @@ func testLease(t *testing.T, p leader.Postgres) {
 	time.Sleep(60 * time.Millisecond)
 	if err := p.Extend(ctx, second, time.Minute); !errors.Is(err, leader.ErrLost) {
 		t.Errorf("a lease that is over is renewed: %v", err)
+	}
+}
+
+// A lease passes on before it is over when the connection has ended on which it was taken or renewed last, and not by a connection of another epoch.
+func testSession(t *testing.T, s *postgres.Server) {
+	ctx, url := t.Context(), s.URL()
+	p, holders := openAt(t, url), openAt(t, url) // which renews it on any of its connections
+	epoch, err := holders.Take(ctx, leader.Holder{Name: "a"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := func(when string) {
+		t.Helper()
+		if l, err := p.Read(ctx); err != nil || l.Gone {
+			t.Errorf("%s: %+v, %v", when, l, err)
+		}
+		if _, err := p.TakeFrom(ctx, epoch, leader.Holder{Name: "b"}, time.Minute); !errors.Is(err, leader.ErrHeld) {
+			t.Errorf("%s: b takes it: %v", when, err)
+		}
+	}
+	held("a lives")
+	first, err := holders.DB.Conn(ctx) // the connection on which it was taken
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := holders.Extend(ctx, epoch, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Raw(func(any) error { return driver.ErrBadConn }); !errors.Is(err, driver.ErrBadConn) { // which closes it
+		t.Fatal(err)
+	}
+	held("a has renewed it on another connection")
+	holders.DB.Close()
+	for l := (leader.Lease{}); !l.Gone; time.Sleep(time.Millisecond) {
+		if l, err = p.Read(ctx); err != nil || l.Left < 50*time.Second {
+			t.Fatalf("%+v, %v", l, err)
+		}
+	}
+	if _, err := p.TakeFrom(ctx, epoch-1, leader.Holder{Name: "b"}, time.Minute); !errors.Is(err, leader.ErrHeld) {
+		t.Errorf("b takes the lease of another epoch: %v", err)
+	}
+	next, err := p.TakeFrom(ctx, epoch, leader.Holder{Name: "b"}, time.Minute)
+	if err != nil || next <= epoch {
+		t.Fatalf("epoch %d after %d: %v", next, epoch, err)
+	}
+	if l, err := p.Read(ctx); err != nil || l.Name != "b" || l.Epoch != next || l.Gone || l.Left < 50*time.Second {
+		t.Errorf("%+v, %v", l, err)
+	}
+	for _, session := range []string{"", fmt.Sprintf("%d/1/1", epoch)} { // none, and one that has ended, of the epoch before
+		if _, err := p.DB.Exec("UPDATE leader SET session = $1", session); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := p.Read(ctx); err != nil || l.Gone {
+			t.Errorf("session %q counts as one of epoch %d: %v", session, next, err)
+		}
 	}
 }
 

@@ -46,8 +46,7 @@ type route struct {
 // NewForwarder returns a Forwarder that knows no leader yet. It is for one side of a listener whose connections [identity.ConnContext] has seen.
 func NewForwarder(k *Keys, log *slog.Logger) *Forwarder {
 	f := new(Forwarder)
-	transport := &http.Transport{TLSClientConfig: k.config(), DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
-		MaxIdleConnsPerHost: 256, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 5 * time.Second, DisableCompression: true}
+	transport := &http.Transport{DialTLSContext: k.dial, MaxIdleConnsPerHost: 256, IdleConnTimeout: time.Minute, DisableCompression: true}
 	f.proxy = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.Header.Del(identity.HeaderCaller)

@@ -3,6 +3,7 @@
 package peer
 
 import (
+	"context"
 	"crypto/ed25519"
 	"crypto/hkdf"
 	"crypto/rand"
@@ -23,6 +24,12 @@ type Keys struct {
 	cert   tls.Certificate
 	public ed25519.PublicKey
 }
+
+// Times that a connection may take to be made.
+const (
+	dialTime      = 2 * time.Second
+	handshakeTime = 5 * time.Second
+)
 
 // MinSecret is how many bytes a secret has at least.
 const MinSecret = 32
@@ -63,6 +70,22 @@ func (k *Keys) config() *tls.Config {
 			return nil
 		},
 	}
+}
+
+// dial makes a connection to another daemon. An error says that nothing was sent.
+func (k *Keys) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	tc := tls.Client(c, k.config())
+	if err := tc.HandshakeContext(ctx); err != nil {
+		c.Close()
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: c.RemoteAddr(), Err: err}
+	}
+	return tc, nil
 }
 
 // Listen has l take connections of daemons with the same secret only. Their requests say who calls: see [Conn].

@@ -29,6 +29,7 @@ func OpenLease(ctx context.Context, c Config) (*sql.DB, error) {
 		return err
 	}))
 	db.SetMaxOpenConns(leaseConns)
+	db.SetMaxIdleConns(leaseConns) // none is closed while this process lives: others take that for its end
 	if err := makeLease(ctx, db); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("%w: %s: %w", federation.ErrUnavailable, p.name, err)

@@ -1,8 +1,10 @@
 package daemons
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"syscall"
@@ -115,6 +117,20 @@ func (s *submitter) end() {
 	t.Logf("%d jobs were submitted; the slowest command took %v", len(s.ids), s.slow.Round(time.Millisecond))
 }
 
+// notWaited checks that the lease of a daemon that was killed was not waited for.
+func (w *world) notWaited(killed *daemon) {
+	for _, d := range w.daemons {
+		log, err := os.ReadFile(w.path(d.name + ".log"))
+		if err != nil {
+			w.t.Error(err)
+		}
+		if bytes.Contains(log, []byte("its lease is not waited for\" leader="+killed.name+" ")) {
+			return
+		}
+	}
+	w.t.Errorf("%s was killed, and the others have waited for the end of its lease", killed.name)
+}
+
 // The leader is taken away while jobs are submitted, in each way that a daemon may go: no command fails, and each job runs exactly once.
 func TestLeaderGoes(t *testing.T) {
 	w := newWorld(t, 3)
@@ -125,7 +141,8 @@ func TestLeaderGoes(t *testing.T) {
 		gone func(d *daemon) // takes it away
 		back func(d *daemon)
 	}{
-		{"killed", (*daemon).kill, (*daemon).start},
+		{"killed", (*daemon).kill, func(d *daemon) { w.notWaited(d); d.start() }},
+		{"killed and started again at once", func(d *daemon) { d.kill(); d.start() }, func(d *daemon) { w.notWaited(d) }},
 		{"stopped", func(d *daemon) { d.end(syscall.SIGTERM); <-d.ended; d.cmd = nil }, (*daemon).start},
 		{"frozen for three leases", func(d *daemon) { d.end(syscall.SIGSTOP) }, func(d *daemon) { time.Sleep(15 * time.Second); d.end(syscall.SIGCONT) }},
 		{"stepped down", func(d *daemon) {
@@ -139,12 +156,12 @@ func TestLeaderGoes(t *testing.T) {
 			s.without(was)
 			time.Sleep(300 * time.Millisecond) // what was asked of it is answered
 		}
-		began := time.Now()
+		began, before := time.Now(), was.cmd
 		tt.gone(was)
 		asked := w.others(was)[0]
 		var is *daemon
 		eventually(t, "another daemon leads", func() error {
-			if is = w.leader(asked); is == was {
+			if is = w.leader(asked); is == was && is.cmd == before {
 				return errors.New(was.name + " does")
 			}
 			return nil

@@ -31,6 +31,7 @@ type shared struct {
 	log     *slog.Logger
 	keys    *peer.Keys
 	forward *peer.Forwarder
+	listen  *peer.Listener                      // for the other daemons, for as long as this one lives
 	answers atomic.Pointer[http.Handler]        // who answers now
 	reg     atomic.Pointer[prometheus.Registry] // what /metrics tells
 	table   leader.Postgres
@@ -105,6 +106,10 @@ func among(ctx context.Context, c *config.Config, reload *reloader, log *slog.Lo
 	if err != nil {
 		return err
 	}
+	if s.listen, err = peer.Listen(c.Daemons.Listen); err != nil {
+		return fmt.Errorf("daemons: %w", err)
+	}
+	defer s.listen.Close()
 	l, err := Listen(c.Socket)
 	if err != nil {
 		return err
@@ -137,16 +142,12 @@ func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) err
 	if err := files.keep(ctx); err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", c.Daemons.Listen)
-	if err != nil {
-		return fmt.Errorf("daemons: %w", err)
-	}
 	reload.parts, reload.now = p, c
 	s.reg.Store(p.reg)
 	s.use(p.api)
 	s.forward.Follow(c.Daemons.At()) // for what has waited
 	s.log.Info("this daemon leads", "epoch", t.Epoch, "sites", len(p.sites))
-	return p.run(ctx, s.keys.Listen(identity.PerSource(l, agentsAtOne)), reload.run)
+	return p.run(ctx, s.keys.Listen(identity.PerSource(s.listen.Term(), agentsAtOne)), reload.run)
 }
 
 func selfOf(c *config.Config) leader.Self {
@@ -182,7 +183,7 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 
 // turns leads again and again. A term that ends with the lease is no failure: this daemon stands by then.
 func (s *shared) turns(ctx context.Context, lead func(context.Context, *leader.Term) error) error {
-	e := leader.Elector{Table: s.table, Self: s.self.Holder, Log: s.log, StandBy: func(l leader.Lease) { s.forward.Follow(l.Address) }}
+	e := leader.Elector{Table: s.table, Self: s.self.Holder, Log: s.log, Dead: s.dead, StandBy: func(l leader.Lease) { s.forward.Follow(l.Address) }}
 	for {
 		term, end := context.WithCancelCause(ctx)
 		s.step.Store(&end)
@@ -206,6 +207,11 @@ func (s *shared) turns(ctx context.Context, lead func(context.Context, *leader.T
 			return err
 		}
 	}
+}
+
+// dead reports whether the process of a daemon has ended for sure: nobody listens at its address, or this process does.
+func (s *shared) dead(ctx context.Context, other leader.Holder) bool {
+	return other == s.self.Holder || peer.Gone(ctx, other.Address)
 }
 
 // giveWay waits until another daemon leads; not for ever, since there may be none by now.
