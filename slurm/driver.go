@@ -28,6 +28,7 @@ type Driver struct {
 	parts   list[wire.Partition, federation.Partition]
 	resvs   list[wire.Reservation, federation.Reservation]
 	wiring  *wiring
+	lookups *lookups
 	unsure  doubts // submissions to a mapped site that had no response
 }
 
@@ -69,7 +70,7 @@ func Open(cfg Config) (*Driver, error) {
 }
 
 func newDriver(at *site) *Driver {
-	d := &Driver{site: at, rights: &rights{site: at}, records: &records{site: at}, nodes: newNodes(at)}
+	d := &Driver{site: at, rights: &rights{site: at}, records: &records{site: at}, nodes: newNodes(at), lookups: newLookups()}
 	d.queue = newQueue(at, d.rights)
 	d.books = &books{site: at, records: d.records}
 	d.holders = &holders{site: at, queue: d.queue}

@@ -24,7 +24,11 @@ func (d *Driver) Lookup(ctx context.Context, ref federation.JobRef) (federation.
 	if err != nil {
 		return federation.SiteJob{}, err
 	}
-	st = st.of(ref)
+	return d.lookupWith(ctx, st.of(ref), ref)
+}
+
+// lookupOne makes one look-up by itself.
+func (d *Driver) lookupOne(ctx context.Context, st standing, ref federation.JobRef) (federation.SiteJob, error) {
 	j, err := d.queue.held(ctx, st, ref)
 	if err == nil {
 		return j, d.addPast(ctx, st, &j)
@@ -78,14 +82,25 @@ func settled(s federation.State) bool {
 	return false
 }
 
-// really confirms that a job is unknown: the controller must have delivered all its news to slurmdbd. On a busy site
-// there is nearly always some on its way, for some milliseconds.
+// really confirms that a job is unknown: the controller must have delivered all its news to slurmdbd.
 func (d *Driver) really(ctx context.Context, st standing, ref federation.JobRef) error {
 	id := ref.ID
 	// Of one that was acknowledged nothing more is under way.
 	if left := d.unsure.left(ref.Key, d.c.now(), d.cfg.Settle); st.mapped && ref.SiteJobID == 0 && left > 0 {
 		return fmt.Errorf("site %s: job %d: %w: not found, but a submission of which nothing was heard may arrive for another %s", d.cfg.Name, id, federation.ErrUnavailable, left.Round(time.Second))
 	}
+	if err := d.delivered(ctx); err != nil {
+		return err
+	}
+	_, err := d.records.recorded(ctx, st, ref)
+	if err == nil { // it was on its way
+		return fmt.Errorf("site %s: job %d: %w: slurmdbd has just heard of it", d.cfg.Name, id, federation.ErrUnavailable)
+	}
+	return err
+}
+
+// delivered waits until the controller has told slurmdbd all that it has to tell. On a busy site there is nearly always some on its way, for some milliseconds.
+func (d *Driver) delivered(ctx context.Context) error {
 	var waiting int64
 	for range 5 {
 		stats, err := d.diag(ctx)
@@ -93,19 +108,23 @@ func (d *Driver) really(ctx context.Context, st standing, ref federation.JobRef)
 			return err
 		}
 		if waiting = stats.DBDAgentQueueSize; waiting == 0 {
-			_, err := d.records.recorded(ctx, st, ref)
-			if err == nil {
-				break // it was on its way
-			}
-			return err
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("site %s: job %d: %w: %v", d.cfg.Name, id, federation.ErrUnavailable, ctx.Err())
+			return fmt.Errorf("site %s: %w: %v", d.cfg.Name, federation.ErrUnavailable, ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("site %s: job %d: %w: not found, but the controller has records that slurmdbd has not taken yet (%d)", d.cfg.Name, id, federation.ErrUnavailable, waiting)
+	return fmt.Errorf("site %s: %w: the controller has records that slurmdbd has not taken yet (%d)", d.cfg.Name, federation.ErrUnavailable, waiting)
+}
+
+func unknownJob(site federation.SiteName, ref federation.JobRef) error {
+	return fmt.Errorf("site %s: job %d: %w", site, ref.ID, federation.ErrNotFound)
+}
+
+func noTime(ctx context.Context, site federation.SiteName, ref federation.JobRef) error {
+	return fmt.Errorf("site %s: job %d: %w: %v", site, ref.ID, federation.ErrUnavailable, ctx.Err())
 }
 
 // diag reads the controller's counters.

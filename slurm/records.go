@@ -81,7 +81,7 @@ func (db *records) searchRecords(ctx context.Context, st standing, ref federatio
 
 // recordsWith searches what was submitted since the attempt was made, all of it or what has the attempt's key for its wckey.
 func (db *records) recordsWith(ctx context.Context, ref federation.JobRef, wckey bool) ([]wire.DBJob, error) {
-	query := url.Values{"submit_time": {"uts" + strconv.FormatInt(max(0, ref.Submitted.Add(-searchSkew).Unix()), 10)}}
+	query := submittedSince(ref)
 	if wckey && ref.Key != "" {
 		query.Set("wckey", ref.Key)
 	}
@@ -91,6 +91,15 @@ func (db *records) recordsWith(ctx context.Context, ref federation.JobRef, wckey
 		return !ours || n.job != ref.ID || ref.Key != "" && ref.Key != n.key
 	}), err
 }
+
+// submittedSince asks for what was submitted since the attempt was made.
+func submittedSince(ref federation.JobRef) url.Values {
+	since := max(firstTime, ref.Submitted.Add(-searchSkew).Unix())
+	return url.Values{"submit_time": {"uts" + strconv.FormatInt(since, 10)}}
+}
+
+// firstTime is before any job, in seconds since 1970. slurmrestd takes 0 for no time at all, and refuses it, and other small numbers too.
+const firstTime = 1_000_000
 
 // recordsAt returns the rows of the job's number that were submitted in that very second and have
 // no key: what slurmdbd has of a job that its controller forgot before it had reported the key. A

@@ -163,7 +163,8 @@ func (cs *calls) abandon() {
 }
 
 // run makes one call, within the time that a call may take. Submissions share a few slots of their site, so that a
-// burst does not fall on its controller all at once; looks go first. What else is asked about jobs has slots that users share.
+// burst does not fall on its controller all at once; looks go first. What else users ask about jobs has slots that they share.
+// Look-ups are not bounded here: a driver that is asked for many makes them together.
 func (cs *calls) run(ctx context.Context, k call) (value any) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -182,7 +183,7 @@ func (cs *calls) run(ctx context.Context, k call) (value any) {
 		case <-ctx.Done():
 			return withError(k.kind, fmt.Errorf("%w: the daemon stops", federation.ErrNotSent))
 		}
-	case acted, answered, lookedUp:
+	case acted, answered:
 		free, err := k.site.acts.Take(ctx, k.user)
 		if err != nil {
 			return withError(k.kind, fmt.Errorf("%w: %v", federation.ErrThrottled, err))

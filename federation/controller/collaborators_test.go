@@ -133,7 +133,7 @@ func TestCallsOfOneUser(t *testing.T) {
 			t.Fatal("it counts against the site")
 		}
 	}
-	for _, kind := range []any{acted{job: 100_000}, answered{job: 100_000}, lookedUp{job: 100_000}} {
+	for _, kind := range []any{acted{job: 100_000}, answered{job: 100_000}} {
 		c.add(s, kind, func(context.Context) any { return kind })
 		c.make(t.Context())
 		if r := <-c.results; jobOf(r.value) != 100_000 {

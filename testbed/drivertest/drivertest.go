@@ -115,6 +115,7 @@ var promises = []promise{
 	{"LookupForgottenTellsExitCode", testAccountingExit},
 	{"LookupForgottenArrayIsInAccounting", testArrayAccounting},
 	{"LookupUnknownIsNotFound", testLookupUnknown},
+	{"LookupOfMany", testLookupMany},
 	{"AbilitiesAreTold", testAbilities},
 	{"HoldAndRelease", testHoldRelease},
 	{"ArrayOfManyTasks", testManyTasks},

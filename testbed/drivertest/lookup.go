@@ -2,6 +2,9 @@ package drivertest
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"fsub/federation"
@@ -17,6 +20,46 @@ func testLookupHeld(s *suite) {
 	if j := s.lookup(id); j.FromAccounting || j.Key != sub.Key || j.State != federation.Pending || j.Submit.IsZero() {
 		s.Errorf("%+v", j)
 	}
+}
+
+// testLookupMany: a daemon that takes over asks for many attempts at once, of which most have never arrived. What the site holds or has recorded is found among them.
+func testLookupMany(s *suite) {
+	held := s.submit(s.job("exit 0", hold))
+	ended := s.run("exit 0")
+	s.until(ended, "ended", func(j federation.SiteJob) bool { return j.State.Ended() })
+	if s.ForgetsAfter != 0 {
+		s.forgotten(ended)
+	}
+	refs := []federation.JobRef{s.ref(held), s.ref(ended)}
+	for i := range refs { // whoever asks has not heard their numbers
+		refs[i].SiteJobID, refs[i].SiteSubmit = 0, time.Time{}
+	}
+	for range 60 {
+		j := federation.Job{ID: s.NextID(), Submit: s.Now().UTC()}
+		refs = append(refs, federation.JobRef{ID: j.ID, Key: federation.AttemptKey(s.Federation, &j, 1), Submitted: j.Submit})
+	}
+	s.eventually("62 look-ups at once", s.Patience+s.Settle, func() string {
+		errs := make([]error, len(refs))
+		var g sync.WaitGroup
+		for i, ref := range refs {
+			g.Go(func() {
+				j, err := s.Driver.Lookup(s.ctx, ref)
+				if errs[i] = err; err == nil && (j.ID != ref.ID || j.Key != "" && j.Key != ref.Key) {
+					errs[i] = fmt.Errorf("%w: %+v", errors.ErrUnsupported, j)
+				}
+			})
+		}
+		g.Wait()
+		for i, err := range errs {
+			switch {
+			case errors.Is(err, federation.ErrUnavailable):
+				return err.Error()
+			case i < 2 && err != nil, i >= 2 && !errors.Is(err, federation.ErrNotFound):
+				s.Fatalf("look-up %d of job %d: %v", i, refs[i].ID, err)
+			}
+		}
+		return ""
+	})
 }
 
 // forgotten waits until the controller no longer holds the job.

@@ -23,9 +23,20 @@ func (s *Site) getDBJobs(c *call) {
 		}
 		list = s.dbd.byID[uint32(id)]
 	}
+	if steps := c.query["step"]; c.arg == "" && len(steps) > 0 { // of jobs, each in a parameter of its own: a list with commas is refused
+		list = nil
+		for _, step := range steps {
+			id, err := strconv.ParseUint(step, 10, 32)
+			if err != nil {
+				s.refuse(c, errJobID, "slurmdb_jobs_get()")
+				return
+			}
+			list = append(list, s.dbd.byID[uint32(id)]...)
+		}
+	}
 	match := dbFilter(c)
 	for _, r := range list {
-		if c.arg != "" || match(r) {
+		if c.arg != "" || len(c.query["step"]) > 0 || match(r) {
 			a.Jobs = append(a.Jobs, s.wireRecord(&r.Record))
 		}
 	}
