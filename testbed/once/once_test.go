@@ -22,18 +22,23 @@ func TestExactlyOnce(t *testing.T) { exactlyOnce(t, pinned, 300, 2000) }
 // TestExactlyOnceMapped is the same where sites give numbers of their own: Slurm 22.05, which has no word for ours, and 24.11 made to.
 func TestExactlyOnceMapped(t *testing.T) { exactlyOnce(t, mapped, 120, 1000) }
 
+// TestExactlyOnceSeveral is the same with three daemons that share a database: the one that leads is killed.
+func TestExactlyOnceSeveral(t *testing.T) { exactlyOnce(t, several, 100, 1000) }
+
 // setting is the sites of a run, and what of the daemon's configuration of them is not as usual.
 type setting struct {
 	sites    []string
 	features []string // bind a job to one site; all have nodes without need for their GPUs
 	config   map[string]any
 	policy   map[string]any
+	daemons  int  // 0: one
 	direct   bool // no line that loses anything stands between them and the daemon
 }
 
 var (
-	pinned = setting{sites: []string{"alpha", "beta"}, features: []string{"", "", "h100", "a100"}}
-	mapped = setting{sites: []string{"alpha", "delta"}, features: []string{"", "", "h100", "v100"}, config: map[string]any{"mode": "mapped"}}
+	pinned  = setting{sites: []string{"alpha", "beta"}, features: []string{"", "", "h100", "a100"}}
+	several = setting{sites: []string{"gamma", "delta"}, features: []string{""}, daemons: 3}
+	mapped  = setting{sites: []string{"alpha", "delta"}, features: []string{"", "", "h100", "v100"}, config: map[string]any{"mode": "mapped"}}
 )
 
 func exactlyOnce(t *testing.T, set setting, few, many int) {

@@ -81,7 +81,7 @@ func (w *world) makeDaemon() {
 	if err := program.Put(dir, "fed"); err != nil {
 		t.Fatal(err)
 	}
-	d, err := daemon.New(t.Context(), daemon.Options{
+	o := daemon.Options{
 		Bed: w.bed, Fed: filepath.Join(dir, "fed"), Dir: dir, Federation: "once",
 		Edit: func(config map[string]any) {
 			if set := w.policy; set != nil {
@@ -99,14 +99,22 @@ func (w *world) makeDaemon() {
 				maps.Copy(site, w.config)
 			}
 		},
-	})
+	}
+	if w.daemons > 1 {
+		o = suite.Share(t, o, w.daemons)
+	} else {
+		o = suite.Several(t, o)
+	}
+	d, err := daemon.New(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		d.Stop()
 		if t.Failed() {
-			keepLog(t, d.LogFile())
+			for _, log := range d.LogFiles() {
+				keepLog(t, log)
+			}
 		}
 	})
 	w.daemon = d
@@ -126,7 +134,7 @@ func keepLog(t *testing.T, path string) {
 	if err != nil {
 		return
 	}
-	to := filepath.Join(os.TempDir(), fmt.Sprintf("fsub-%s-%d.log", t.Name(), os.Getpid()))
+	to := filepath.Join(os.TempDir(), fmt.Sprintf("fsub-%s-%d-%s", t.Name(), os.Getpid(), filepath.Base(path)))
 	if os.WriteFile(to, text, 0o644) == nil {
 		t.Logf("the daemon's log: %s", to)
 	}

@@ -10,11 +10,11 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 )
 
@@ -27,9 +27,20 @@ const superuser = "postgres"
 // bootTime bounds how long a server takes until it answers, on a busy machine.
 const bootTime = time.Minute
 
+// TB is what a server needs of a test: a [testing.TB], or what a package of tests has instead of one.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Failed() bool
+	Fatal(...any)
+	Fatalf(string, ...any)
+	Skipf(string, ...any)
+	Logf(string, ...any)
+}
+
 // Server is a running PostgreSQL, or one that was stopped.
 type Server struct {
-	tb        testing.TB
+	tb        TB
 	bin       string              // where the programs are
 	as        *syscall.Credential // nil: this user
 	dir       string              // socket, log and data
@@ -43,7 +54,7 @@ type Server struct {
 
 // Start starts a primary. Each setting is "name=value", as in postgresql.conf; no client can change it. The test is skipped where PostgreSQL is not installed,
 // and fails there in CI.
-func Start(tb testing.TB, settings ...string) *Server {
+func Start(tb TB, settings ...string) *Server {
 	tb.Helper()
 	s := newServer(tb, settings)
 	s.must(s.command("initdb", "-D", s.data(), "-U", superuser, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"))
@@ -67,7 +78,7 @@ func (s *Server) Standby(settings ...string) *Server {
 	return standby
 }
 
-func newServer(tb testing.TB, settings []string) *Server {
+func newServer(tb TB, settings []string) *Server {
 	tb.Helper()
 	bin, err := programs()
 	if err != nil {
@@ -109,7 +120,7 @@ func programs() (string, error) {
 	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) })), nil
 }
 
-func unavailable(tb testing.TB, err error) {
+func unavailable(tb TB, err error) {
 	tb.Helper()
 	if os.Getenv("CI") == "true" {
 		tb.Fatalf("CI must run this test: %v", err)
@@ -130,7 +141,7 @@ func unprivileged() (*syscall.Credential, error) {
 	return nil, errors.New("there is no user postgres or nobody to run it as")
 }
 
-func freePort(tb testing.TB) int {
+func freePort(tb TB) int {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
@@ -173,15 +184,20 @@ func (s *Server) Restart() {
 	p := s.command("postgres", args...)
 	p.Stdout, p.Stderr = log, log
 	p.SysProcAttr.Pdeathsig = syscall.SIGQUIT // a test that is killed leaves no server
-	if err := p.Start(); err != nil {
-		s.tb.Fatal(err)
-	}
-	ended := make(chan struct{})
+	ended, started := make(chan struct{}), make(chan error)
 	s.process, s.ended = p, ended
 	go func() {
-		_ = p.Wait() // how it ended is in its log
+		runtime.LockOSThread() // the signal comes when the thread ends that has started the process
+		defer runtime.UnlockOSThread()
+		err := p.Start()
+		if started <- err; err == nil {
+			_ = p.Wait() // how it ended is in its log
+		}
 		close(ended)
 	}()
+	if err := <-started; err != nil {
+		s.tb.Fatal(err)
+	}
 	s.wait("the server answers", func() bool {
 		select {
 		case <-ended:

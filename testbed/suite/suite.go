@@ -184,7 +184,8 @@ func (s *Suite) StartDaemon(ctx context.Context, edit func(map[string]any)) erro
 	if s.Lent {
 		dir = filepath.Join(s.Dir, "run")
 	}
-	d, err := daemon.New(ctx, daemon.Options{Bed: s.Bed, Fed: filepath.Join(s.Bin, "fed"), Dir: dir, Federation: s.name, Edit: edit})
+	o := daemon.Options{Bed: s.Bed, Fed: filepath.Join(s.Bin, "fed"), Dir: dir, Federation: s.name, Edit: edit}
+	d, err := daemon.New(ctx, Several(outside{s}, o))
 	if err == nil {
 		err = d.Start(ctx)
 	}
@@ -203,6 +204,8 @@ func (s *Suite) StartDaemon(ctx context.Context, edit func(map[string]any)) erro
 const logTail = 16_000
 
 func (s *Suite) showLog() {
-	log, _ := os.ReadFile(s.Daemon.LogFile())
-	fmt.Fprintf(os.Stderr, "the daemon's log ends:\n%s\n", log[max(0, len(log)-logTail):])
+	for _, name := range s.Daemon.LogFiles() {
+		log, _ := os.ReadFile(name)
+		fmt.Fprintf(os.Stderr, "the daemon's log ends:\n%s\n", log[max(0, len(log)-logTail):])
+	}
 }
