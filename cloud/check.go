@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -79,17 +80,19 @@ func (c *Config) checkWayBack() []driver.SiteCheck {
 	}
 	k := driver.SiteCheck{Name: "way back", Result: driver.CheckOK, Advice: "from a machine in that network: curl -k URL must connect"}
 	boot, err := c.AgentServer.Boot(c.Site, "check", agentapi.Boot{Expires: time.Now().Add(time.Minute)})
-	at, bad := url.Parse(boot.URL)
-	switch {
-	case err != nil || bad != nil:
-		k.Result, k.Detail = driver.CheckFailed, fmt.Sprint("machines cannot be told where the daemon is: ", err)
-		return []driver.SiteCheck{k}
-	case at.Scheme != "https":
-		return nil
-	}
-	k.Detail = "machines are told " + boot.URL
-	if ip := net.ParseIP(at.Hostname()); ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) || at.Hostname() == "localhost" {
-		k.Result, k.Advice = driver.CheckWarning, "set agents: address to what machines in that network reach"
+	k.Detail = "machines are told " + strings.Join(boot.Servers(), ", ")
+	for _, server := range boot.Servers() {
+		at, bad := url.Parse(server)
+		switch {
+		case err != nil || bad != nil:
+			k.Result, k.Detail = driver.CheckFailed, fmt.Sprint("machines cannot be told where the daemon is: ", errors.Join(err, bad))
+			return []driver.SiteCheck{k}
+		case at.Scheme != "https":
+			return nil
+		}
+		if ip := net.ParseIP(at.Hostname()); ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) || at.Hostname() == "localhost" {
+			k.Result, k.Advice = driver.CheckWarning, "set agents: address to what machines in that network reach"
+		}
 	}
 	return []driver.SiteCheck{k}
 }

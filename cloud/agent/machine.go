@@ -75,7 +75,7 @@ func Addr(ctx context.Context, b agentapi.Boot) string {
 			return ip
 		}
 	}
-	u, err := url.Parse(b.URL)
+	u, err := url.Parse(b.Servers()[0])
 	if err != nil || u.Scheme != "https" {
 		return "127.0.0.1"
 	}

@@ -27,6 +27,9 @@ func (a *Agent) poll(ctx context.Context) {
 				wait.reset()
 			}
 			a.lease.renew(began, o.Lease)
+			if err := a.server.know(o.Servers); err != nil {
+				a.log.Warn("the addresses of the daemons stay as they are", "err", err)
+			}
 			if a.obey(o); !a.ends() {
 				continue
 			}

@@ -32,6 +32,7 @@ const (
 // server is the daemon's server for agents.
 type server struct {
 	http    *http.Client
+	servers *servers // nil: there is a unix socket
 	base    string
 	session string
 	epoch   atomic.Int64 // the newest under which a daemon has answered
@@ -64,10 +65,10 @@ func denied(err error) bool {
 
 func newServer(b agentapi.Boot) (*server, error) {
 	t := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 2 * time.Minute, WriteBufferSize: 64 << 10}
-	dialer := &net.Dialer{Timeout: 10 * time.Second}
-	d := &server{http: &http.Client{Transport: t}, base: b.URL}
+	d := &server{http: &http.Client{Transport: t}}
 	if path, ok := strings.CutPrefix(b.URL, "unix:"); ok {
 		d.base = "http://server"
+		dialer := &net.Dialer{Timeout: dialTime}
 		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer.DialContext(ctx, "unix", path) }
 		return d, nil
 	}
@@ -78,11 +79,21 @@ func newServer(b agentapi.Boot) (*server, error) {
 	if err != nil || len(pin) != sha256.Size {
 		return nil, errors.New("boot data: the pin is not the base64 of a SHA-256")
 	}
-	t.DialContext = dialer.DialContext
-	t.TLSHandshakeTimeout = 10 * time.Second
-	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, VerifyPeerCertificate: pinned(pin)}
-	d.base = strings.TrimSuffix(b.URL, "/")
+	d.servers, err = newServers(b.Servers(), &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, VerifyPeerCertificate: pinned(pin)})
+	if err != nil {
+		return nil, fmt.Errorf("boot data: %w", err)
+	}
+	t.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return d.servers.dial(ctx) }
+	d.base = strings.TrimSuffix(b.Servers()[0], "/")
 	return d, nil
+}
+
+// know takes up the addresses of the daemons that there are by now.
+func (d *server) know(urls []string) error {
+	if d.servers == nil {
+		return nil
+	}
+	return d.servers.know(urls)
 }
 
 // pinned accepts a certificate with the key that the boot data names. The server needs neither an
@@ -127,6 +138,7 @@ func (d *server) send(ctx context.Context, path, token string, body io.Reader, s
 	}
 	answer, err := d.http.Do(r)
 	if err != nil {
+		d.http.CloseIdleConnections() // they lead to the same daemon
 		return err
 	}
 	defer answer.Body.Close()

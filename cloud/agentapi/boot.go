@@ -16,7 +16,9 @@ import (
 // It depends on the gang's record and the daemon's key alone, so that a repeated request for a gang
 // has the same content.
 type Boot struct {
-	URL     string    // of the agent server: "https://HOST:PORT", or "unix:/PATH" for machines that see the daemon's file system
+	// URL of the agent server: "https://HOST:PORT", or "unix:/PATH" for machines that see the daemon's file system. Where several daemons share a database, those
+	// of all, with commas between them: one answers, that of the daemon that leads.
+	URL     string
 	Pin     string    // base64 of the SHA-256 of the server's public key (as curl's --pinnedpubkey takes it); "" for a unix socket
 	Token   string    // the one-time token
 	Expires time.Time // of the token
@@ -96,6 +98,9 @@ func setField(fields []bootField, key, value string) error {
 	}
 	return nil
 }
+
+// Servers are the addresses in the boot data's URL.
+func (b Boot) Servers() []string { return strings.Split(b.URL, ",") }
 
 // bootField is one line of the boot data. An empty value is not written.
 type bootField struct {

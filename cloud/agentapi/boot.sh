@@ -31,22 +31,23 @@ hash() {
 	fi
 }
 
-# obtain sets agent to the path of the agent's binary. A network that comes up late, or a daemon that is being started again, is waited for.
+# obtain sets agent to the path of the agent's binary. A network that comes up late, or a daemon that is being started again, is waited for. Of several daemons one answers.
 obtain() {
 	agent=$(value path)
 	[ -n "$agent" ] && [ -x "$agent" ] && return 0
-	want=$(value agent) url=$(value url)/agent/v1/binary/$want tries=30
+	want=$(value agent) servers=$(value url | sed 's/,/ /g') tries=30
 	agent=$dir/fed-agent
 	while [ "$tries" -gt 0 ]; do
 		tries=$((tries - 1))
-		if fetch "$url" fed-agent.new; then
+		for server in $servers; do
+			fetch "$server/agent/v1/binary/$want" fed-agent.new || continue
 			got=$(hash fed-agent.new)
 			if [ "${got%% *}" = "$want" ]; then
 				chmod 700 fed-agent.new && mv fed-agent.new fed-agent
 				return
 			fi
 			echo 'fsub: what was fetched is not the agent'
-		fi
+		done
 		[ "$tries" -eq 0 ] || sleep "${FSUB_RETRY:-5}"
 	done
 	return 1

@@ -131,3 +131,13 @@ func TestBootScriptIsSmall(t *testing.T) {
 		t.Errorf("%d bytes, EC2 takes 16384", n)
 	}
 }
+
+// Of several daemons one serves the agent.
+func TestBootScriptAsksAllDaemons(t *testing.T) {
+	w := newBootWorld(t, "curl", "sha256sum")
+	b := w.boot()
+	b.URL = "https://127.0.0.1:1," + w.url + ",https://127.0.0.1:2"
+	if out, off := w.run(t, b); !strings.Contains(out, "agent -boot") || !off {
+		t.Errorf("off %v, printed %q", off, out)
+	}
+}

@@ -62,10 +62,12 @@ type Orders struct {
 	Daemon string `json:"daemon,omitempty"`
 	// Epoch is that of the lease under which the daemon leads others that share its database; 0: it is alone. An agent that has seen a newer one
 	// refuses the orders, and they do not renew its lease: the daemon was frozen or cut off, and another one leads. 0 is never refused.
-	Epoch   int64         `json:"epoch,omitempty"`
-	Lease   time.Duration `json:"lease"`
-	Runs    []Order       `json:"runs,omitempty"`
-	Signals []Signal      `json:"signals,omitempty"` // signals that the agent has yet to deliver
+	Epoch int64         `json:"epoch,omitempty"`
+	Lease time.Duration `json:"lease"`
+	// Servers are the addresses of all daemons' agent servers by now, as in [Boot]; none: those that the agent knows.
+	Servers []string `json:"servers,omitempty"`
+	Runs    []Order  `json:"runs,omitempty"`
+	Signals []Signal `json:"signals,omitempty"` // signals that the agent has yet to deliver
 	// StepSignals are those to single steps, apart from the others: an agent of before there were
 	// any is not to send them to all steps.
 	StepSignals []Signal `json:"step_signals,omitempty"`
