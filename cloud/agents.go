@@ -28,7 +28,7 @@ type Agents interface {
 	// before it, and the size tells where to go on. ErrDenied: the run is not one of this machine's.
 	Log(ctx context.Context, m MachineID, run, stream string, offset int64, body io.Reader) (size int64, err error)
 	// Owner is the user of the federation whose commands run inside the run on this machine. ErrDenied: the run is not one of this machine's, or is over.
-	Owner(m MachineID, run string) (user string, err error)
+	Owner(ctx context.Context, m MachineID, run string) (user string, err error)
 	// Asking tells that a command inside the run asks for something to be changed, until answered is called. A cancellation or requeue of the run
 	// that comes meanwhile reaches its machines after the answer, so that "scontrol requeue $SLURM_JOB_ID" is not killed before it has succeeded.
 	Asking(run string) (answered func())
@@ -47,6 +47,8 @@ type AgentServer interface {
 	http.Handler
 	// Boot fills in URL, Pin, Token, Expires and the agent of a gang's boot data. Equal arguments give equal data.
 	Boot(site federation.SiteName, gang string, provider agentapi.Boot) (agentapi.Boot, error)
+	// Servers are the addresses that are told to machines where several daemons share a database: of all their agent servers, this one's first. nil: there is one daemon.
+	Servers() []string
 	// Add lets the machines of a site in.
 	Add(site federation.SiteName, a Agents)
 }

@@ -192,7 +192,7 @@ func TestLaunch(t *testing.T) {
 		if o = w.poll(head, known); o.Version != known.Version || o.Runs[0].Launch != nil {
 			t.Errorf("nothing has changed, and the orders are %+v", o)
 		}
-		if user, err := w.driver.Agents().Owner(head, run); err != nil || user != "alice" {
+		if user, err := w.driver.Agents().Owner(context.Background(), head, run); err != nil || user != "alice" {
 			t.Errorf("owner %q, %v", user, err)
 		}
 		w.report(head, agentapi.Status{Run: run, State: agentapi.RunRunning, Start: time.Now()})
@@ -215,7 +215,7 @@ func TestLaunch(t *testing.T) {
 		if o = w.poll(head, agentapi.Poll{Version: o.Version}); len(o.Runs) != 0 {
 			t.Errorf("what was forgotten: %+v", o.Runs)
 		}
-		if _, err := w.driver.Agents().Owner(head, run); !errors.Is(err, federation.ErrDenied) {
+		if _, err := w.driver.Agents().Owner(context.Background(), head, run); !errors.Is(err, federation.ErrDenied) {
 			t.Errorf("owner of a run that is over: %v", err)
 		}
 		usage, err := w.driver.Measured(context.Background(), []federation.JobRef{{ID: id}, {ID: 1}})

@@ -67,6 +67,7 @@ func TestCheckOfTheWayBack(t *testing.T) {
 	for url, want := range map[string]driver.CheckResult{
 		"": driver.CheckFailed, "https://127.0.0.1:6830": driver.CheckWarning, "https://localhost:6830": driver.CheckWarning,
 		"https://0.0.0.0:6830": driver.CheckWarning, "https://[::1]:6830": driver.CheckWarning, "https://10.0.0.1:6830": driver.CheckOK,
+		"https://10.0.0.1:6830,https://10.0.0.2:6830": driver.CheckOK, "https://10.0.0.1:6830,https://127.0.0.1:6830": driver.CheckWarning,
 	} {
 		bubble(t, func(w *world) {
 			w.cfg.AgentServer = tells{w.server, url}

@@ -140,7 +140,10 @@ func (a lifeAgents) Report(ctx context.Context, m cloud.MachineID, r agentapi.Re
 func (a lifeAgents) Log(ctx context.Context, m cloud.MachineID, run, stream string, offset int64, body io.Reader) (int64, error) {
 	return a.a.Log(ctx, m, run, stream, offset, body)
 }
-func (a lifeAgents) Owner(m cloud.MachineID, run string) (string, error) { return a.a.Owner(m, run) }
+func (a lifeAgents) Owner(ctx context.Context, m cloud.MachineID, run string) (string, error) {
+	return a.a.Owner(ctx, m, run)
+}
+
 func (a lifeAgents) Asking(run string) func()                            { return a.a.Asking(run) }
 
 // born starts a driver in a life of its own.

@@ -73,6 +73,9 @@ func (f *fleet) newGang(number int64, ng *nodeGroup, names []string, near bool) 
 	g := &gang{pool: ng.pool, group: ng}
 	g.gangRecord = gangRecord{Number: number, Pool: ng.pool.Name, Offering: ng.offering, Names: names, Near: near, Run: ng.offering.Run, Asked: now, State: gangAsked,
 		Expires: now.Add(ng.offering.Queue + f.t.bootWithin(&ng.offering)).Truncate(time.Second)}
+	if f.cfg.AgentServer != nil {
+		g.Servers = f.cfg.AgentServer.Servers()
+	}
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // never fails
 	g.Token = fmt.Sprintf("%.30s-%d-%s", f.cfg.Site, g.Number, hex.EncodeToString(random[:]))

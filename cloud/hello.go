@@ -161,11 +161,9 @@ func (a *agents) survive(id MachineID, err *error) {
 }
 
 // Owner implements Agents.
-func (a *agents) Owner(id MachineID, run string) (string, error) {
-	select {
-	case <-a.loaded:
-	default:
-		return "", errNotLoaded
+func (a *agents) Owner(ctx context.Context, id MachineID, run string) (string, error) {
+	if err := a.isLoaded(ctx); err != nil {
+		return "", err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -119,6 +119,8 @@ type gangRecord struct {
 	Warm     bool              `json:"warm,omitempty"`   // it is of the pool's minimum: no job need wait for it
 	Lives    int               `json:"lives,omitempty"`  // daemons that have taken it up while it was asked for
 	Resume   string            `json:"resume,omitempty"` // how the provider goes on with a request that the cloud has queued
+	// Servers are the daemons' addresses that its machines are told, where there are several: another daemon that asks again does so in the same words.
+	Servers []string `json:"servers,omitempty"`
 }
 
 // coolRecord is a refusal that is remembered.

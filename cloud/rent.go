@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"fsub/cloud/provider"
@@ -131,6 +132,9 @@ func (rt *renter) tooLate(g *gang, wait time.Duration) bool {
 func (rt *renter) request(g *gang) (provider.Request, error) {
 	boot := rt.cfg.Boot
 	boot.Lease, boot.Expires = rt.t.Lease, g.Expires
+	if len(g.Servers) > 0 {
+		boot.URL = strings.Join(g.Servers, ",")
+	}
 	if rt.cfg.AgentServer != nil {
 		var err error
 		if boot, err = rt.cfg.AgentServer.Boot(rt.cfg.Site, g.Token, boot); err != nil {

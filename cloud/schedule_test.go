@@ -26,6 +26,7 @@ type (
 )
 
 func (noServer) Add(federation.SiteName, Agents) {}
+func (noServer) Servers() []string               { return nil }
 
 // idleDriver is a driver with one pool whose loops do not run: what is scheduled stays in memory.
 func idleDriver(tb testing.TB, p PoolConfig, offers ...provider.Offering) *Driver {

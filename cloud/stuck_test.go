@@ -108,14 +108,15 @@ func TestListingLacks(t *testing.T) {
 
 // TestOwnerWhileLoading: commands of jobs are not told that they are denied while the driver does not know its machines yet.
 func TestOwnerWhileLoading(t *testing.T) {
-	w := newWorld(t)
-	d, err := cloud.New(w.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Agents().Owner("sky:1.0", "run"); errors.Is(err, federation.ErrDenied) || err == nil {
-		t.Errorf("%v", err)
-	}
+	bubble(t, func(w *world) {
+		d, err := cloud.New(w.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Agents().Owner(context.Background(), "sky:1.0", "run"); errors.Is(err, federation.ErrDenied) || err == nil {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
 // TestLogWithoutRoom: output stops before it has filled the daemon's disk, and in a way that the agent does not wait for.
@@ -142,7 +143,7 @@ func TestOwner(t *testing.T) {
 		if name := run.Launch.User.Name; name != "bob" {
 			t.Errorf("the job runs as %s", name)
 		}
-		if name, err := w.driver.Agents().Owner(m, run.Run); name != "alice" || err != nil {
+		if name, err := w.driver.Agents().Owner(context.Background(), m, run.Run); name != "alice" || err != nil {
 			t.Errorf("its commands are %s's, %v", name, err)
 		}
 	})

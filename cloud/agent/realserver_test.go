@@ -73,7 +73,7 @@ func (o *oneMachine) Log(_ context.Context, _ cloud.MachineID, _, _ string, offs
 	return offset + n, err
 }
 
-func (o *oneMachine) Owner(cloud.MachineID, string) (string, error) {
+func (o *oneMachine) Owner(context.Context, cloud.MachineID, string) (string, error) {
 	return "", federation.ErrDenied
 }
 

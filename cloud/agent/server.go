@@ -41,6 +41,7 @@ type server struct {
 // follow takes it that a daemon leads under an epoch, unless another one does under a newer one. 0 is a daemon that is alone.
 func (d *server) follow(epoch int64) error {
 	if seen := d.epoch.Load(); epoch != 0 && epoch < seen {
+		d.http.CloseIdleConnections()
 		return fmt.Errorf("refused: the daemon that gives them leads no longer (epoch %d): another one does (epoch %d)", epoch, seen)
 	}
 	if epoch != 0 {

@@ -118,6 +118,7 @@ func (s *Server) poll(w http.ResponseWriter, r *http.Request, m cloud.MachineID,
 	if orders.Epoch = s.cfg.Epoch; orders.Lease == 0 {
 		orders.Lease = s.cfg.Lease
 	}
+	orders.Servers = s.Servers()
 	return writeJSON(w, orders)
 }
 
@@ -171,7 +172,7 @@ func (s *Server) within(w http.ResponseWriter, r *http.Request, m cloud.MachineI
 	if s.cfg.API == nil {
 		return fmt.Errorf("%w: the daemon takes no requests of commands inside jobs", federation.ErrNotFound)
 	}
-	user, err := a.Owner(m, r.PathValue("run"))
+	user, err := a.Owner(r.Context(), m, r.PathValue("run"))
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,8 @@ type Config struct {
 	// URL and Pin are how other machines reach the server, Socket how processes of this one do. At least
 	// one of URL and Socket is set.
 	URL, Pin, Socket string
+	// Others are the URLs of the agent servers of other daemons that share the database, which have the same key and certificate. nil: there are no others.
+	Others func() []string
 
 	Epoch    int64         // of the lease under which the daemon leads others; 0: it is alone
 	Lease    time.Duration // 2 minutes if zero
@@ -128,6 +130,14 @@ func siteOf(m cloud.MachineID) federation.SiteName {
 	return federation.SiteName(site)
 }
 
+// Servers implements cloud.AgentServer.
+func (s *Server) Servers() []string {
+	if s.cfg.Others == nil || s.cfg.URL == "" {
+		return nil
+	}
+	return append([]string{s.cfg.URL}, s.cfg.Others()...)
+}
+
 // Boot implements cloud.AgentServer. The token expires at b.Expires, which comes from the gang's record. What the
 // provider has set of URL, Lease and Agent stays. A machine that cannot power off (PowerOff) is a process
 // of this one and uses the socket.
@@ -144,9 +154,14 @@ func (s *Server) Boot(site federation.SiteName, gang string, b agentapi.Boot) (a
 			b.URL = "unix:" + s.cfg.Socket
 		case s.cfg.URL == "":
 			return agentapi.Boot{}, fmt.Errorf("%w: the daemon has no address that other machines can reach; set agents: listen", federation.ErrInvalid)
+		case s.cfg.Others != nil:
+			b.URL = strings.Join(s.Servers(), ",")
 		default:
-			b.URL, b.Pin = s.cfg.URL, s.cfg.Pin
+			b.URL = s.cfg.URL
 		}
+	}
+	if b.Pin == "" && strings.HasPrefix(b.URL, "https://") {
+		b.Pin = s.cfg.Pin
 	}
 	if b.Path == "" && b.Agent == "" {
 		hash, err := s.binary.hash()

@@ -86,7 +86,7 @@ func (d *driver) Log(_ context.Context, m cloud.MachineID, run, _ string, offset
 	return int64(d.log.Len()), err
 }
 
-func (d *driver) Owner(m cloud.MachineID, run string) (string, error) {
+func (d *driver) Owner(_ context.Context, m cloud.MachineID, run string) (string, error) {
 	if runs[m] != run {
 		return "", fmt.Errorf("%w: not its run", federation.ErrDenied)
 	}
@@ -428,6 +428,29 @@ func TestBoot(t *testing.T) {
 	}
 	if _, err := w.Boot("aws", "gang1", agentapi.Boot{}); !errors.Is(err, federation.ErrInvalid) {
 		t.Errorf("without an end: %v", err)
+	}
+}
+
+// Where several daemons share a database machines are told the addresses of all, with one pin, at their boot and with each order.
+func TestSeveralDaemons(t *testing.T) {
+	w := newWorld(t)
+	session := w.letIn(t, "gang1")
+	if _, text := w.ask(t, "POST", agentapi.PathPoll, session, "{}"); strings.Contains(text, "servers") || w.Servers() != nil {
+		t.Errorf("a daemon that is alone names others: %v, %s", w.Servers(), text)
+	}
+	others := []string{"https://b:1", "https://c:1"}
+	w.cfg.Others = func() []string { return others }
+	b, err := w.Boot("aws", "gang1", agentapi.Boot{Expires: w.now.Add(time.Hour), PowerOff: true})
+	if want := "https://door:1,https://b:1,https://c:1"; err != nil || b.URL != want || b.Pin != "PIN" {
+		t.Errorf("machines are told %s with pin %q (%v), want %s", b.URL, b.Pin, err, want)
+	}
+	b, err = w.Boot("aws", "gang1", agentapi.Boot{Expires: w.now.Add(time.Hour), PowerOff: true, URL: "https://b:1,https://door:1"})
+	if err != nil || b.URL != "https://b:1,https://door:1" || b.Pin != "PIN" {
+		t.Errorf("a gang that was asked for before is told %s with pin %q (%v)", b.URL, b.Pin, err)
+	}
+	others = others[:1]
+	if _, text := w.ask(t, "POST", agentapi.PathPoll, session, "{}"); !strings.Contains(text, `"servers":["https://door:1","https://b:1"]`) {
+		t.Errorf("orders: %s", text)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cloudtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -17,6 +18,8 @@ type AgentServer struct {
 	sites map[federation.SiteName]daemon
 	// Before is called before a call of an agent reaches the driver, After when it was answered: an error is what the agent gets. Nil: no fault.
 	Before, After func(op string) error
+	// Daemons are the addresses that machines are told where there are several.
+	Daemons []string
 }
 
 var _ cloud.AgentServer = (*AgentServer)(nil)
@@ -30,9 +33,12 @@ type daemon struct {
 
 // Boot implements cloud.AgentServer.
 func (d *AgentServer) Boot(site federation.SiteName, gang string, b agentapi.Boot) (agentapi.Boot, error) {
-	b.URL, b.Token = "https://door", "token-of-"+gang
+	b.URL, b.Token = cmp.Or(b.URL, "https://door"), "token-of-"+gang
 	return b, nil
 }
+
+// Servers implements cloud.AgentServer.
+func (d *AgentServer) Servers() []string { return d.Daemons }
 
 // Add implements cloud.AgentServer.
 func (d *AgentServer) Add(site federation.SiteName, a cloud.Agents) {
