@@ -144,7 +144,7 @@ func (a lifeAgents) Owner(ctx context.Context, m cloud.MachineID, run string) (s
 	return a.a.Owner(ctx, m, run)
 }
 
-func (a lifeAgents) Asking(run string) func()                            { return a.a.Asking(run) }
+func (a lifeAgents) Asking(run string) func() { return a.a.Asking(run) }
 
 // born starts a driver in a life of its own.
 func (w *world) born(dieAt int, after bool) *life {

@@ -24,6 +24,8 @@ type WrapConfig struct {
 	// for a wrapper to decide.
 	Retries int
 	Timeout time.Duration // of one call; 0: none but the caller's
+	// Deposed reports that another daemon leads: no call is made any more. nil: there is no other.
+	Deposed func() bool
 
 	Registerer prometheus.Registerer // nil: metrics are not shown
 	Logger     *slog.Logger          // nil: slog.Default()
@@ -150,6 +152,9 @@ func once[T any](ctx context.Context, w *wrapper, method string, f func(context.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, w.cfg.Timeout)
 		defer cancel()
+	}
+	if w.cfg.Deposed != nil && w.cfg.Deposed() {
+		return none, &Error{Kind: KindUnavailable, Scope: ScopeCloud, Text: "this daemon leads no longer: it asks nothing"}
 	}
 	began := w.cfg.Now()
 	result, err := f(ctx)

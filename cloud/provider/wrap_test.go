@@ -247,3 +247,19 @@ func TestWrapMetrics(t *testing.T) {
 		}
 	})
 }
+
+// A daemon that leads no longer asks nothing, not even what it has waited to ask.
+func TestDeposed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{}
+		deposed := false
+		p := Wrap(s, WrapConfig{RPS: 1, Burst: 1, Deposed: func() bool { return deposed }})
+		if _, err := p.List(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Millisecond, func() { deposed = true })
+		if err := p.Delete(t.Context(), nil); kindOf(err) != KindUnavailable || len(s.calls) != 1 {
+			t.Errorf("%v; calls %v", err, s.calls)
+		}
+	})
+}
