@@ -169,9 +169,16 @@ func (c *Conn) connect() error {
 	return err
 }
 
+// nextDaemon is how long a daemon may take to answer a connection before the next one is tried.
+const nextDaemon = 5 * time.Second
+
 func (c *Conn) dial() error {
 	if address, ok := strings.CutPrefix(c.path, "tls://"); ok {
-		t, err := dial(address, c.timeout)
+		within := c.timeout
+		if len(c.others) > 0 {
+			within = min(within, nextDaemon)
+		}
+		t, err := dial(address, within, c.timeout)
 		if err != nil {
 			return &Error{ErrConnect, "no daemon answers at " + c.path + " (" + err.Error() + "); nothing was submitted or changed"}
 		}

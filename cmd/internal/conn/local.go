@@ -9,7 +9,7 @@ import (
 )
 
 // dial refuses: TLS would make every command three times as large and slower to start.
-func dial(string, time.Duration) (io.ReadWriteCloser, error) {
+func dial(string, time.Duration, time.Duration) (io.ReadWriteCloser, error) {
 	return nil, errors.New("this program was built for a unix socket only; use fsub-remote, by the names of Slurm's commands, on this machine")
 }
 

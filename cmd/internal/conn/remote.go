@@ -17,8 +17,9 @@ import (
 
 // dial connects to HOST:PORT#FINGERPRINT. The daemon proves itself by the certificate with that
 // SHA-256, in hexadecimal: nothing else, so that it needs no authority and no name; without a
-// fingerprint by one that this machine trusts for HOST.
-func dial(address string, timeout time.Duration) (io.ReadWriteCloser, error) {
+// fingerprint by one that this machine trusts for HOST. It takes at most within; timeout bounds each
+// send and each wait after that.
+func dial(address string, within, timeout time.Duration) (io.ReadWriteCloser, error) {
 	host, print, pinned := strings.Cut(address, "#")
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if pinned {
@@ -32,7 +33,7 @@ func dial(address string, timeout time.Duration) (io.ReadWriteCloser, error) {
 			return errors.New("it shows another certificate than the one in FSUB_SOCKET")
 		}
 	}
-	c, err := tls.DialWithDialer(&net.Dialer{Timeout: timeout}, "tcp", host, config)
+	c, err := tls.DialWithDialer(&net.Dialer{Timeout: within}, "tcp", host, config)
 	if err != nil {
 		return nil, err
 	}

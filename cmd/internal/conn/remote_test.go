@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -47,5 +48,27 @@ func TestTLS(t *testing.T) {
 		if _, _, err := connect(bad).Do("GET", "/", nil); !errors.Is(err, ErrConnect) {
 			t.Errorf("%s: %v", bad, err)
 		}
+	}
+}
+
+// Of several daemons one that is down or frozen is passed over.
+func TestTLSOfSeveralDaemons(t *testing.T) {
+	frozen, err := net.Listen("tcp", "127.0.0.1:0") // the kernel takes its connections
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer frozen.Close()
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "here") }))
+	defer srv.Close()
+	sum := sha256.Sum256(srv.Certificate().Raw)
+	var all []string
+	for _, host := range []string{"127.0.0.1:1", frozen.Addr().String(), strings.TrimPrefix(srv.URL, "https://")} {
+		all = append(all, "tls://"+host+"#"+hex.EncodeToString(sum[:]))
+	}
+	c := FromEnv([]string{"FSUB_SOCKET=" + strings.Join(all, ","), "FSUB_TOKEN=secret"})
+	defer c.Close()
+	began := time.Now()
+	if _, body, err := c.Do("GET", "/", nil); string(body) != "here" || err != nil || time.Since(began) > 5*nextDaemon {
+		t.Errorf("%q, %v after %v", body, err, time.Since(began))
 	}
 }
