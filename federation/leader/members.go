@@ -24,13 +24,17 @@ type Self struct {
 	Version string
 	Place   string    // where it runs, such as host and socket: another daemon of the same name is elsewhere
 	Since   time.Time // when it was started
+	Agents  string    // URL of its agent server, which answers while it leads; "": it has none
+	Remote  string    // HOST:PORT where it answers callers on other machines; "": nowhere
 }
 
 // Join says that a daemon lives: once, and then every [Renew]. Another one of the same name is an error while it lives.
 func (p Postgres) Join(ctx context.Context, s Self) error {
-	done, err := p.DB.ExecContext(ctx, `INSERT INTO daemons (name, address, version, place, since, seen) VALUES ($1, $2, $3, $4, $5, clock_timestamp())
-		ON CONFLICT (name) DO UPDATE SET address = $2, version = $3, place = $4, since = $5, seen = clock_timestamp()
-		WHERE daemons.place = $4 OR daemons.seen < clock_timestamp() - make_interval(secs => $6)`, s.Name, s.Address, s.Version, s.Place, s.Since, gone.Seconds())
+	done, err := p.DB.ExecContext(ctx, `INSERT INTO daemons (name, address, version, place, since, agents, remote, seen)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp())
+		ON CONFLICT (name) DO UPDATE SET address = $2, version = $3, place = $4, since = $5, agents = $6, remote = $7, seen = clock_timestamp(), stopped = false
+		WHERE daemons.place = $4 OR daemons.stopped OR daemons.seen < clock_timestamp() - make_interval(secs => $8)`,
+		s.Name, s.Address, s.Version, s.Place, s.Since, s.Agents, s.Remote, gone.Seconds())
 	if err != nil {
 		return err
 	}
@@ -42,15 +46,35 @@ func (p Postgres) Join(ctx context.Context, s Self) error {
 
 // Leave says that a daemon has stopped.
 func (p Postgres) Leave(ctx context.Context, s Self) error {
-	_, err := p.DB.ExecContext(ctx, `DELETE FROM daemons WHERE name = $1 AND place = $2`, s.Name, s.Place)
+	_, err := p.DB.ExecContext(ctx, `UPDATE daemons SET stopped = true WHERE name = $1 AND place = $2`, s.Name, s.Place)
 	return err
 }
 
-// Members are the daemons that share the database and have said a word within a day, in order of their names.
+// Others are the names and addresses of the daemons but one, in order of their names: of those that live, and of those that were heard of within a week, since one that
+// is started anew is to be found.
+func (p Postgres) Others(ctx context.Context, than string) ([]Self, error) {
+	rows, err := p.DB.QueryContext(ctx, `SELECT name, address, agents, remote FROM daemons
+		WHERE name <> $1 AND seen > clock_timestamp() - interval '7 days' ORDER BY name`, than)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []Self
+	for rows.Next() {
+		var s Self
+		if err := rows.Scan(&s.Name, &s.Address, &s.Agents, &s.Remote); err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, rows.Err()
+}
+
+// Members are the daemons that share the database and have said a word within a day, but for those that were stopped, in order of their names.
 func (p Postgres) Members(ctx context.Context) ([]Member, error) {
 	rows, err := p.DB.QueryContext(ctx, `SELECT d.name, d.address, d.version, d.since, extract(epoch FROM clock_timestamp() - d.seen)::float8,
 			l.name IS NOT NULL FROM daemons d LEFT JOIN leader l ON l.name = d.name AND l.expires > clock_timestamp()
-		WHERE d.seen > clock_timestamp() - interval '1 day' ORDER BY d.name`)
+		WHERE NOT d.stopped AND d.seen > clock_timestamp() - interval '1 day' ORDER BY d.name`)
 	if err != nil {
 		return nil, err
 	}

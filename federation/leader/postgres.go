@@ -27,7 +27,10 @@ CREATE TABLE IF NOT EXISTS daemons (
 	version text NOT NULL,
 	place text NOT NULL,
 	since timestamptz NOT NULL,
-	seen timestamptz NOT NULL
+	seen timestamptz NOT NULL,
+	agents text NOT NULL DEFAULT '',
+	remote text NOT NULL DEFAULT '',
+	stopped boolean NOT NULL DEFAULT false
 );
 CREATE TABLE IF NOT EXISTS sealed (name text PRIMARY KEY, value bytea NOT NULL);
 INSERT INTO leader (epoch, name, address, expires) VALUES (0, '', '', '-infinity') ON CONFLICT DO NOTHING`

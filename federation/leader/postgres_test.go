@@ -244,6 +244,16 @@ func testMembers(t *testing.T, p leader.Postgres) {
 	if err := p.Leave(ctx, a); err != nil {
 		t.Fatal(err)
 	}
+	if all, err := p.Members(ctx); err != nil || len(all) != 1 {
+		t.Errorf("once a has stopped: %+v, %v", all, err)
+	}
+	if err := p.Join(ctx, leader.Self{Holder: leader.Holder{Name: "c"}, Place: "here", Agents: "https://c:1", Remote: "c:2"}); err != nil {
+		t.Fatal(err)
+	}
+	others, err := p.Others(ctx, "b")
+	if err != nil || len(others) != 2 || others[0].Name != "a" || others[1].Agents != "https://c:1" || others[1].Remote != "c:2" {
+		t.Errorf("the others than b, of which a was stopped: %+v, %v", others, err)
+	}
 	if err := p.Join(ctx, elsewhere); err != nil {
 		t.Errorf("the name is free: %v", err)
 	}
