@@ -209,7 +209,8 @@ func unsent(err error) bool {
 
 // Serve answers requests on l with h, in the names of their callers, until ctx is done; then it lets those in hand finish.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	srv := &http.Server{Handler: h, ConnContext: identity.ConnContext, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: v1.MaxHeader, IdleTimeout: 5 * time.Minute}
+	srv := &http.Server{Handler: h, ConnContext: identity.ConnContext, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: v1.MaxHeader, IdleTimeout: 5 * time.Minute,
+		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug)}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience+5*time.Second)

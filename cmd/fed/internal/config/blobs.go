@@ -16,6 +16,8 @@ type Blobs struct {
 	Listen string `yaml:"listen,omitempty"`
 	// http://HOST:PORT as the sites' nodes reach that.
 	Public string `yaml:"public_url,omitempty"`
+	// The directory of a file:// store is one file system of all daemons, and public_url reaches the one that leads.
+	Shared bool `yaml:"shared,omitempty"`
 	// Most MiB of a job's input files, and of each stage-out directive.
 	MaxMiB int64 `yaml:"max_mib"`
 	// How long the signed addresses of a submission are valid.
@@ -33,7 +35,7 @@ func defaultBlobs() Blobs {
 
 func (b *Blobs) check() error {
 	if b.URL == "" {
-		if b.Listen != "" || b.Public != "" {
+		if b.Listen != "" || b.Public != "" || b.Shared {
 			return errors.New("blobs: url is missing: file:///PATH, s3://, gs:// or azblob://")
 		}
 		return nil
@@ -46,8 +48,8 @@ func (b *Blobs) check() error {
 		return errors.New("blobs: a file:// store is served by the daemon: set listen (HOST:PORT) and public_url (http://HOST:PORT as the sites' nodes reach it)")
 	case u.Scheme == "file" && (u.Host != "" || !filepath.IsAbs(u.Path)):
 		return fmt.Errorf("blobs: url: %s has no absolute path: write file:///PATH", b.URL)
-	case u.Scheme != "file" && (b.Listen != "" || b.Public != ""):
-		return fmt.Errorf("blobs: listen and public_url are for a file:// store; %s:// has its own server", u.Scheme)
+	case u.Scheme != "file" && (b.Listen != "" || b.Public != "" || b.Shared):
+		return fmt.Errorf("blobs: listen, public_url and shared are for a file:// store; %s:// has its own server", u.Scheme)
 	case u.Scheme != "file" && u.Scheme != "s3" && u.Scheme != "gs" && u.Scheme != "azblob":
 		return fmt.Errorf("blobs: url: unknown scheme %q: want file, s3, gs or azblob", u.Scheme)
 	case b.MaxMiB < 1 || b.URLLife < time.Minute || b.Keep < 0:

@@ -198,8 +198,8 @@ type Site struct {
 	// fsub where the nodes see the daemon's socket. Jobs find it first in PATH. Not set: jobs have
 	// the site's own commands.
 	Commands string `yaml:"commands,omitempty"`
-	// Where those commands reach the daemon: HOST:PORT of its remote listener, or the path of its
-	// socket. Not set: the address of remote, else the socket.
+	// Where those commands reach the daemon: HOST:PORT of its remote listener, or several with commas between them, or the path of its
+	// socket. Not set: the address of remote, of each daemon, else the socket.
 	Daemon string `yaml:"daemon,omitempty"`
 	// Options that the site's plugins add to sbatch.
 	PluginOptions []PluginOption `yaml:"plugin_options,omitempty"`

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"time"
 )
 
 // Daemons are several daemons that share one PostgreSQL: docs/daemons.md.
@@ -40,29 +41,58 @@ func (d *Daemons) check(c *Config) error {
 		return nil
 	case c.Store == "":
 		return errors.New("daemons: they share a PostgreSQL: set store")
-	case strings.HasPrefix(c.Blobs.URL, "file:"):
-		return errors.New("daemons: a file:// store of blobs is one machine's: use s3://, gs:// or azblob://")
+	case strings.HasPrefix(c.Blobs.URL, "file:") && !c.Blobs.Shared:
+		return errors.New("daemons: a file:// store of blobs is one machine's: use s3://, gs:// or azblob://, or set blobs: shared, if all daemons see that directory")
 	case d.Listen == "":
 		return errors.New("daemons: listen is missing: HOST:PORT for the other daemons")
 	case d.SecretFile == "":
 		return errors.New("daemons: secret_file is missing: a file with 32 or more random bytes that all daemons have (head -c 32 /dev/urandom)")
 	}
-	for name, addr := range map[string]string{"listen": d.Listen, "address": d.Address} {
-		host, _, err := net.SplitHostPort(addr)
-		switch {
-		case addr == "":
-		case err != nil:
-			return fmt.Errorf("daemons: invalid %s %q: want HOST:PORT", name, addr)
-		case host == "" && d.Address == "":
-			return fmt.Errorf("daemons: listen %q names no host: set address to HOST:PORT as the other daemons reach it", addr)
-		}
+	if err := reachable("daemons", d.Listen, d.Address, "the other daemons reach it"); err != nil {
+		return err
 	}
+	if err := reachable("remote", c.Remote.Listen, c.Remote.Address, "compute nodes reach it"); err != nil {
+		return err
+	}
+	return d.checkRented(c)
+}
+
+// checkRented refuses what would end with the daemon that leads, of machines that are to outlive it.
+func (d *Daemons) checkRented(c *Config) error {
 	for i := range c.Sites {
-		if s := &c.Sites[i]; s.Rented() {
-			return fmt.Errorf("site %s: machines that are rented know one daemon only, so far: with daemons only Slurm sites are taken", s.Name)
+		switch s := &c.Sites[i]; {
+		case s.Here():
+			return fmt.Errorf("site %s: machines of kind %s are processes of one daemon and end with it: with daemons, sites are Slurm clusters or machines of a cloud", s.Name, s.Kind)
+		case s.Rented() && c.Agents.Lease < leastLease:
+			return fmt.Errorf("agents: lease: %s is less than %s: with daemons, machines must outlast a take-over", c.Agents.Lease, leastLease)
+		case s.Rented():
+			return reachable("agents", c.Agents.Listen, c.Agents.Address, "rented machines reach it")
 		}
 	}
 	return nil
+}
+
+// leastLease is the shortest lease of machines that several daemons rent: a poll at a daemon that is frozen may take half of it.
+const leastLease = time.Minute
+
+// reachable checks addresses of which the others are told.
+func reachable(key, listen, address, who string) error {
+	for name, addr := range map[string]string{"listen": listen, "address": address} {
+		host, port, err := net.SplitHostPort(addr)
+		switch {
+		case addr == "":
+		case err != nil:
+			return fmt.Errorf("%s: invalid %s %q: want HOST:PORT", key, name, addr)
+		case address == "" && (host == "" || port == "0" || isUnspecified(host)):
+			return fmt.Errorf("%s: listen %q names no host: set address to HOST:PORT as %s", key, addr, who)
+		}
+	}
+	return nil
+}
+
+func isUnspecified(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsUnspecified()
 }
 
 // IsPostgres reports whether a store is named by the URL of a PostgreSQL.

@@ -7,6 +7,7 @@ import (
 
 // What only one daemon has is refused where there are several.
 func TestDaemons(t *testing.T) {
+	const aws = "sites: [{name: aws, kind: aws, aws: {region: us-east-2, types: [g6.xlarge]}}]\n"
 	const store, daemons = "store: postgres://fed@db/fed\n", "daemons: {name: a, listen: \"a:6825\", secret_file: /s}\n"
 	for _, tt := range []struct{ text, want string }{
 		{store + daemons, ""},
@@ -16,7 +17,14 @@ func TestDaemons(t *testing.T) {
 		{store + "daemons: {listen: \":6825\", secret_file: /s}\n", "set address"},
 		{store + "daemons: {listen: a, secret_file: /s}\n", "want HOST:PORT"},
 		{store + daemons + "blobs: {url: \"file:///b\", listen: \":1\", public_url: \"http://a:1\"}\n", "one machine's"},
-		{store + daemons + "sites: [{name: here, kind: local, pools: [{name: a, max: 1}]}]\n", "only Slurm sites"},
+		{store + daemons + "blobs: {url: \"file:///b\", listen: \":1\", public_url: \"http://a:1\", shared: true}\n", ""},
+		{store + daemons + "sites: [{name: here, kind: local, pools: [{name: a, max: 1}]}]\n", "end with it"},
+		{store + daemons + aws + "agents: {listen: \"10.0.0.1:6826\"}\n", ""},
+		{store + daemons + aws + "agents: {listen: \":6826\", address: \"10.0.0.1:6826\"}\n", ""},
+		{store + daemons + aws + "agents: {listen: \":6826\"}\n", "agents: listen \":6826\" names no host"},
+		{store + daemons + aws + "agents: {listen: \"0.0.0.0:6826\"}\n", "names no host"},
+		{store + daemons + aws + "agents: {listen: \"a:6826\", lease: 30s}\n", "outlast a take-over"},
+		{store + daemons + "remote: {listen: \":6824\"}\n", "remote: listen \":6824\" names no host"},
 	} {
 		_, err := Parse([]byte(tt.text))
 		if got := ""; err != nil {

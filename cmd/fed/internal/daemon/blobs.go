@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,6 +35,26 @@ func openBlobs(ctx context.Context, c *config.Config) (*blobs.Store, error) {
 		return nil, err
 	}
 	return blobs.Open(ctx, blobs.Config{URL: c.Blobs.URL, Public: c.Blobs.Public, Key: key, Max: c.Blobs.MaxMiB << 20, Free: c.Limits.MinFreeMiB << 20})
+}
+
+// sharedMark is a file that the first of several daemons puts into the directory of a file:// store.
+const sharedMark = "daemons"
+
+// checkShared refuses a directory that is not the one which the other daemons use, such as that below a file system which is not mounted here.
+func checkShared(ctx context.Context, c *config.Config, objects *blobs.Store, f *sharedFiles) error {
+	if f == nil || !c.Blobs.Shared {
+		return nil
+	}
+	_, err := objects.Size(ctx, sharedMark)
+	_, used := f.kept["blobs.key"]
+	switch {
+	case !errors.Is(err, federation.ErrNotFound):
+		return err
+	case used:
+		dir := strings.TrimPrefix(c.Blobs.URL, "file://")
+		return fmt.Errorf("blobs: %s has no file %q, which the daemons that share it have put there: is the file system mounted? If it was emptied: touch %s", dir, sharedMark, filepath.Join(dir, sharedMark))
+	}
+	return objects.Put(ctx, sharedMark, strings.NewReader("the daemons that share this directory know it by this file\n"))
 }
 
 // blobKey reads the key that signs addresses, and makes one the first time.

@@ -24,7 +24,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/identity"
 	"fsub/federation/driver"
-	"fsub/federation/leader"
 	"fsub/federation/secret"
 )
 
@@ -34,6 +33,8 @@ type clouds struct {
 	key       []byte
 	prices    *prices.Catalogue
 	listeners []net.Listener
+	deposed   func() bool // nil: the daemon is alone
+	shared    bool        // with other daemons
 	api       later
 	running   []driver.Runner
 	logs      map[federation.SiteName]federation.LogReader // of sites that do not share the users' files
@@ -54,11 +55,12 @@ func (l *later) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // openClouds opens the agent server if a site needs one, and returns nil if none does. Its keys are
 // made once and kept in the state directory. term is that of a daemon that leads others; nil: it is alone.
-func openClouds(c *config.Config, term *leader.Term, cat *prices.Catalogue, log *slog.Logger, reg prometheus.Registerer) (_ *clouds, err error) {
+func openClouds(p *parts) (_ *clouds, err error) {
+	c := p.config
 	if !rents(c) {
 		return nil, nil
 	}
-	cl := &clouds{prices: cat, logs: map[federation.SiteName]federation.LogReader{}}
+	cl := &clouds{prices: p.prices, deposed: p.deposed, shared: p.known != nil, logs: map[federation.SiteName]federation.LogReader{}}
 	defer func() {
 		if err != nil {
 			cl.close()
@@ -86,7 +88,10 @@ func openClouds(c *config.Config, term *leader.Term, cat *prices.Catalogue, log 
 		return nil, err
 	}
 	cl.listeners = append(cl.listeners, l)
-	dc := agentserver.Config{Key: cl.key, API: &cl.api, Token: inRun(tokens), Agent: binary, Socket: socket, Epoch: term.Under(), Lease: c.Agents.Lease, Logger: log, Registerer: reg}
+	dc := agentserver.Config{Key: cl.key, API: &cl.api, Token: inRun(tokens), Agent: binary, Socket: socket, Epoch: p.term.Under(), Lease: c.Agents.Lease, Logger: p.log, Registerer: p.reg}
+	if p.known != nil {
+		dc.Others = p.known.agents
+	}
 	if c.Agents.Listen != "" {
 		if dc.URL, dc.Pin, err = cl.listenTLS(c); err != nil {
 			return nil, err
@@ -142,7 +147,11 @@ func (cl *clouds) serve(ctx context.Context, g *errgroup.Group, srv http.Handler
 	}
 }
 
+// close closes the listeners, which serve has closed when it has run.
 func (cl *clouds) close() {
+	if cl == nil {
+		return
+	}
 	for _, l := range cl.listeners {
 		l.Close()
 	}
@@ -159,8 +168,8 @@ func (cl *clouds) open(ctx context.Context, c *config.Config, s *config.Site, st
 		return nil, fmt.Errorf("site %s: %w", s.Name, err)
 	}
 	d, err := cloud.New(cloud.Config{
-		Note: noteOf(p), Mapped: mapped, Site: s.Name, Provider: wrapProvider(p, s, log, reg), Store: st, AgentServer: cl.server, Pools: poolsOf(s), Boot: boot, Secret: cl.key,
-		LogDir: filepath.Join(c.StateDir, "logs", string(s.Name)), SharesFiles: s.FileSystems == nil, OnlyUser: onlyUser(s), Logger: log, Registerer: reg,
+		Note: noteOf(p), Mapped: mapped, Site: s.Name, Provider: cl.wrap(p, s, log, reg), Store: st, AgentServer: cl.server, Pools: poolsOf(s), Boot: boot, Secret: cl.key,
+		LogDir: cl.logDir(c, s.Name), SharesFiles: s.FileSystems == nil, OnlyUser: onlyUser(s), Logger: log, Registerer: reg,
 		LogMost: c.Limits.LogMiB << 20, LogUser: c.Limits.LogUserMiB << 20,
 		Timing: timingOf(s, c.Agents.Lease), Containers: s.Engine(),
 	})
@@ -172,6 +181,15 @@ func (cl *clouds) open(ctx context.Context, c *config.Config, s *config.Site, st
 		cl.logs[s.Name] = d
 	}
 	return d, nil
+}
+
+// logDir is where the output of a site's jobs is kept while they run. Not beside a daemon that may lead no more in a moment: where machines see none of the
+// users' files, jobs send it to the store of blobs, which all daemons have.
+func (cl *clouds) logDir(c *config.Config, site federation.SiteName) string {
+	if cl.shared {
+		return ""
+	}
+	return filepath.Join(c.StateDir, "logs", string(site))
 }
 
 // noteOf is what a provider has to say of its machines.

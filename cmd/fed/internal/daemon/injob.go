@@ -20,13 +20,13 @@ const tokenBeyond = 30 * 24 * time.Hour
 // first in PATH, and find the daemon and a token.
 type inJob struct {
 	commands map[federation.SiteName]string
-	socket   map[federation.SiteName]string // where the daemon is, as the site's nodes see it: a path, or an address for which they need a token
-	remote   *remoteListener                // nil: there is no remote listener
+	socket   map[federation.SiteName]func() string // where the daemon is, as the site's nodes see it: a path, or addresses for which they need a token
+	remote   *remote                               // nil: there is no remote listener
 	now      func() time.Time
 }
 
-func newInJob(c *config.Config, d *remoteListener) *inJob {
-	in := &inJob{commands: map[federation.SiteName]string{}, socket: map[federation.SiteName]string{}, remote: d, now: time.Now}
+func newInJob(c *config.Config, d *remote) *inJob {
+	in := &inJob{commands: map[federation.SiteName]string{}, socket: map[federation.SiteName]func() string{}, remote: d, now: time.Now}
 	for _, s := range c.Sites {
 		if s.Commands == "" {
 			continue
@@ -34,13 +34,13 @@ func newInJob(c *config.Config, d *remoteListener) *inJob {
 		in.commands[s.Name] = s.Commands
 		switch {
 		case filepath.IsAbs(s.Daemon):
-			in.socket[s.Name] = s.Daemon
+			in.socket[s.Name] = func() string { return s.Daemon }
 		case d == nil:
-			in.socket[s.Name] = c.Socket
+			in.socket[s.Name] = func() string { return c.Socket }
 		case s.Daemon != "":
-			in.socket[s.Name] = d.at(s.Daemon)
+			in.socket[s.Name] = func() string { return d.at(strings.Split(s.Daemon, ",")...) }
 		default:
-			in.socket[s.Name] = d.at(d.address)
+			in.socket[s.Name] = d.everywhere
 		}
 	}
 	return in
@@ -63,7 +63,7 @@ func (in *inJob) Environment(site federation.SiteName, j *federation.Job, env []
 		}
 		return strings.HasPrefix(e, "FSUB_SOCKET=") || strings.HasPrefix(e, "FSUB_TOKEN=")
 	})
-	socket := in.socket[site]
+	socket := in.socket[site]()
 	env = append(env, "PATH="+dir+":"+path, "FSUB_SOCKET="+socket)
 	if !filepath.IsAbs(socket) {
 		until := in.now().Add(tokenBeyond)

@@ -43,6 +43,7 @@ type parts struct {
 	term   *leader.Term // nil: the store is this daemon's alone
 	shared *sharedFiles // nil likewise
 	others api.Daemons  // nil likewise
+	known  *addresses   // nil likewise
 
 	deposed func() bool // nil likewise
 
@@ -56,8 +57,8 @@ type parts struct {
 	carrier *staging.Stager
 	prices  *prices.Catalogue
 	power   *powerFile
-	remote  *remoteListener // may be missing
-	rented  *clouds         // may be missing
+	remote  *remote // may be missing
+	rented  *clouds // may be missing
 	sites   []controller.Site
 	members members // sites, and those that were added since
 	adding  sync.Mutex
@@ -107,14 +108,17 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if p.objects, err = openBlobs(ctx, c); err != nil {
 		return err
 	}
+	if err = checkShared(ctx, c, p.objects, p.shared); err != nil {
+		return err
+	}
 	p.carrier = newStager(c, p.objects, p.store, p.log)
-	if p.remote, err = openRemote(c); err != nil {
+	if p.remote, err = openRemote(c, p.known); err != nil {
 		return err
 	}
 	if p.prices, err = openPrices(c, p.log); err != nil {
 		return err
 	}
-	if p.rented, err = openClouds(c, p.term, p.prices, p.log, p.reg); err != nil {
+	if p.rented, err = openClouds(p); err != nil {
 		return err
 	}
 	if p.sites, err = openSites(ctx, *c, p.rented, p.store, p.log, p.reg); err != nil {
@@ -143,6 +147,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 }
 
 func (p *parts) close() {
+	p.rented.close()
 	if p.objects != nil {
 		p.objects.Close()
 	}
@@ -207,7 +212,7 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 	g.Go(func() error { return p.api.Serve(ctx, l) })
 	g.Go(func() error { return p.api.Work(ctx) })
 	p.rented.serve(ctx, g, p.api)
-	if p.remote != nil {
+	if p.remote != nil && p.remote.listener != nil {
 		p.log.Info("listening for other machines", "address", p.remote.address)
 		g.Go(func() error { return p.api.Serve(ctx, p.remote.listener) })
 	}

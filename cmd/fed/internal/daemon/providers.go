@@ -49,14 +49,14 @@ func OpenProvider(ctx context.Context, c *config.Config, s *config.Site, key []b
 // many more than that.
 const cloudCalls = 5
 
-// wrapProvider gives a provider what all have alike: a bound on the rate of its calls, repetition, metrics.
-func wrapProvider(p provider.Provider, s *config.Site, log *slog.Logger, reg prometheus.Registerer) provider.Provider {
+// wrap gives a provider what all have alike: a bound on the rate of its calls, repetition, metrics, and an end with the daemon's term.
+func (cl *clouds) wrap(p provider.Provider, s *config.Site, log *slog.Logger, reg prometheus.Registerer) provider.Provider {
 	if s.Here() { // no calls leave this machine
 		return p
 	}
 	p = s.ContractTerms().Wrap(p, time.Now)
 	return provider.Wrap(p, provider.WrapConfig{Site: s.Name, RPS: cmp.Or(s.CallsPerSecond, cloudCalls), Burst: 2 * cloudCalls, Retries: 1, Timeout: cmp.Or(s.Timeout, 90*time.Second),
-		Registerer: reg, Logger: log})
+		Deposed: cl.deposed, Registerer: reg, Logger: log})
 }
 
 // poolsOf are the site's partitions as its driver has them.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
@@ -10,28 +11,43 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"fsub/cloud/agentserver"
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation/api/identity"
+	"fsub/federation/leader"
+	"fsub/federation/peer"
 	"fsub/federation/secret"
 )
 
-// remoteListener is an open Remote.
-type remoteListener struct {
-	listener    net.Listener
+// remote is the way to the daemon for callers on other machines, such as commands inside jobs.
+type remote struct {
+	listener    net.Listener // nil: it is open for as long as the process lives, whichever daemon leads
 	tokens      *identity.Tokens
 	address     string // HOST:PORT
+	others      *addresses
 	fingerprint string // SHA-256 of the certificate
 }
 
-// at returns the value of FSUB_SOCKET for a listener that is reached at HOST:PORT.
-func (d *remoteListener) at(address string) string { return "tls://" + address + "#" + d.fingerprint }
+// at returns the value of FSUB_SOCKET for daemons that are reached at HOST:PORT, and have one certificate.
+func (d *remote) at(addresses ...string) string {
+	var all []string
+	for _, a := range addresses {
+		all = append(all, "tls://"+a+"#"+d.fingerprint)
+	}
+	return strings.Join(all, ",")
+}
 
-// openRemote opens the listener; nil if none is configured. Its key and certificate are kept in the
-// state directory, so that jobs of an earlier daemon still find them.
-func openRemote(c *config.Config) (*remoteListener, error) {
+// everywhere is that of all daemons.
+func (d *remote) everywhere() string {
+	return d.at(append([]string{d.address}, d.others.remote()...)...)
+}
+
+// openRemote reads what the way to the daemon needs, and opens the listener of one that is alone; nil if none is configured.
+func openRemote(c *config.Config, others *addresses) (*remote, error) {
 	if c.Remote.Listen == "" {
 		return nil, nil
 	}
@@ -39,6 +55,24 @@ func openRemote(c *config.Config) (*remoteListener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("remote: %w", err)
 	}
+	cert, err := remoteCertificate(c)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(cert.Certificate[0])
+	d := &remote{tokens: tokens, address: remoteAt(c), others: others, fingerprint: hex.EncodeToString(sum[:])}
+	if others != nil {
+		return d, nil
+	}
+	if d.listener, err = listenRemote(c, cert); err == nil && c.Remote.Address == "" {
+		d.address = d.listener.Addr().String()
+	}
+	return d, err
+}
+
+// remoteCertificate is that of the configuration, or the daemon's own, which it makes the first time and keeps in the state directory, so that jobs of an earlier
+// daemon still know it.
+func remoteCertificate(c *config.Config) (tls.Certificate, error) {
 	certFile, keyFile, load := c.Remote.Cert, c.Remote.Key, tls.LoadX509KeyPair
 	if certFile == "" {
 		certFile, keyFile, load = filepath.Join(c.StateDir, "remote.crt"), filepath.Join(c.StateDir, "remote.key"), agentserver.Certificate
@@ -48,21 +82,57 @@ func openRemote(c *config.Config) (*remoteListener, error) {
 		err = secret.Check(keyFile)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("remote: %w", err)
+		return cert, fmt.Errorf("remote: %w", err)
 	}
+	return cert, nil
+}
+
+func listenRemote(c *config.Config, cert tls.Certificate) (net.Listener, error) {
 	l, err := net.Listen("tcp", c.Remote.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("remote: %w", err)
 	}
-	address := c.Remote.Address
-	if address == "" {
-		address = l.Addr().String()
+	return tls.NewListener(identity.PerSource(l, fromOneAddress), &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}), nil
+}
+
+// serveRemote answers callers on other machines whether this daemon leads or not, as soon as the daemons have a certificate: the first of them that leads makes it.
+func (s *shared) serveRemote(ctx context.Context) error {
+	if s.config.Remote.Listen == "" {
+		return nil
 	}
-	sum := sha256.Sum256(cert.Certificate[0])
-	return &remoteListener{
-		listener: tls.NewListener(identity.PerSource(l, fromOneAddress), &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}),
-		tokens:   tokens, address: address, fingerprint: hex.EncodeToString(sum[:]),
-	}, nil
+	if err := s.awaitCertificate(ctx); err != nil {
+		return err
+	}
+	cert, err := remoteCertificate(s.config)
+	if err != nil {
+		return err
+	}
+	l, err := listenRemote(s.config, cert)
+	if err != nil {
+		return err
+	}
+	s.log.Info("listening for other machines", "address", remoteAt(s.config))
+	return peer.Serve(ctx, l, s)
+}
+
+func (s *shared) awaitCertificate(ctx context.Context) error {
+	files := &sharedFiles{config: s.config, vault: s.vault}
+	for told := false; s.config.Remote.Cert == ""; {
+		err := files.fetch(ctx)
+		if _, made := files.kept["remote.crt"]; made && err == nil {
+			return nil
+		}
+		if err != nil && !told && ctx.Err() == nil {
+			s.log.Warn("this daemon does not answer at the address of remote yet", "err", err)
+			told = true
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(leader.Renew):
+		}
+	}
+	return nil
 }
 
 // Connections that one address may have to a TCP listener at a time. Behind one may be all nodes of a site; agents keep theirs open.
@@ -72,7 +142,7 @@ const (
 )
 
 // callers authenticates callers of the remote listener; nobody if there is none.
-func (d *remoteListener) callers() *identity.Tokens {
+func (d *remote) callers() *identity.Tokens {
 	if d == nil {
 		return nil
 	}

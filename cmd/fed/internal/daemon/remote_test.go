@@ -10,6 +10,7 @@ import (
 
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
+	"fsub/federation/leader"
 	"fsub/sbatch"
 )
 
@@ -20,7 +21,7 @@ func TestRemoteIsKept(t *testing.T) {
 	c.Remote = config.Remote{Listen: "127.0.0.1:0", Address: "fed.example.org:6829"}
 	var addresses, tokens []string
 	for range 2 {
-		d, err := openRemote(&c)
+		d, err := openRemote(&c, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +45,7 @@ func TestRemoteIsKept(t *testing.T) {
 		if err := os.Chmod(path, 0o640); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openRemote(&c); err == nil || !strings.Contains(err.Error(), "chmod 600 "+path) {
+		if _, err := openRemote(&c, nil); err == nil || !strings.Contains(err.Error(), "chmod 600 "+path) {
 			t.Errorf("%s that others may read: %v", name, err)
 		}
 		if err := os.Chmod(path, 0o600); err != nil {
@@ -54,7 +55,7 @@ func TestRemoteIsKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.StateDir, "token.key"), []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openRemote(&c); err == nil || !strings.Contains(err.Error(), "5 bytes") {
+	if _, err := openRemote(&c, nil); err == nil || !strings.Contains(err.Error(), "5 bytes") {
 		t.Errorf("a short secret: %v", err)
 	}
 }
@@ -78,7 +79,7 @@ func TestInJobEnvironment(t *testing.T) {
 	}
 
 	c.StateDir, c.Remote = t.TempDir(), config.Remote{Listen: "127.0.0.1:0"}
-	d, err := openRemote(&c)
+	d, err := openRemote(&c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +88,10 @@ func TestInJobEnvironment(t *testing.T) {
 	c.Sites[0].Daemon = "10.0.0.1:7"
 	if got := newInJob(&c, d).Environment("a", job, env); !slices.Contains(got, "FSUB_SOCKET="+d.at("10.0.0.1:7")) {
 		t.Errorf("an address of its own: %q", got)
+	}
+	c.Sites[0].Daemon = "10.0.0.1:7,10.0.0.2:7"
+	if got := newInJob(&c, d).Environment("a", job, env); !slices.Contains(got, "FSUB_SOCKET="+d.at("10.0.0.1:7")+","+d.at("10.0.0.2:7")) {
+		t.Errorf("several addresses: %q", got)
 	}
 	c.Sites[0].Daemon = "/run/s"
 	if got := newInJob(&c, d).Environment("a", job, env); got[len(got)-1] != "FSUB_SOCKET=/run/s" {
@@ -99,5 +104,25 @@ func TestInJobEnvironment(t *testing.T) {
 		if user, err := d.tokens.User(token); !ok || user != "alice" || err != nil || !slices.Contains(got, "FSUB_SOCKET="+d.at(d.address)) {
 			t.Errorf("limit %v: %q: %q %v", limit, got, user, err)
 		}
+	}
+}
+
+// Jobs are told the addresses of all daemons that there are when they begin.
+func TestInJobSeveralDaemons(t *testing.T) {
+	c := config.Default()
+	c.Sites = []config.Site{{Name: "a", Commands: "/opt/fsub/bin"}}
+	c.StateDir, c.Remote = t.TempDir(), config.Remote{Listen: ":6824", Address: "login1:6824"}
+	var known addresses
+	known.others.Store(&[]leader.Self{{Remote: "login2:6824"}, {}})
+	d, err := openRemote(&c, &known)
+	if err != nil || d.listener != nil {
+		t.Fatalf("%+v, %v: it is the process that listens", d, err)
+	}
+	in, job := newInJob(&c, d), &federation.Job{User: "alice", Spec: &sbatch.Spec{}}
+	for _, want := range []string{d.at("login1:6824") + "," + d.at("login2:6824"), d.at("login1:6824")} {
+		if got := in.Environment("a", job, nil); !slices.Contains(got, "FSUB_SOCKET="+want) {
+			t.Errorf("%q, want %s", got, want)
+		}
+		known.others.Store(&[]leader.Self{})
 	}
 }

@@ -37,6 +37,7 @@ type shared struct {
 	table   leader.Postgres
 	vault   vault
 	self    leader.Self
+	known   addresses
 	step    atomic.Pointer[context.CancelCauseFunc] // ends this daemon's term
 }
 
@@ -66,11 +67,19 @@ func (s *shared) live(ctx context.Context) error {
 			defer cancel()
 			return errors.Join(ctx.Err(), s.table.Leave(ending, s.self))
 		case <-tick.C:
-			if err := s.table.Join(ctx, s.self); err != nil && ctx.Err() == nil {
+			if err := s.join(ctx); err != nil && ctx.Err() == nil {
 				s.log.Warn("the other daemons cannot be told that this one lives", "err", err)
 			}
 		}
 	}
+}
+
+// join tells the other daemons that this one lives, and reads where they are.
+func (s *shared) join(ctx context.Context) error {
+	if err := s.table.Join(ctx, s.self); err != nil {
+		return err
+	}
+	return s.known.read(ctx, s.table, s.self.Name)
 }
 
 // openShared reads what the daemons have in common.
@@ -133,7 +142,7 @@ func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) err
 		return err
 	}
 	p := newParts(&c, s.log)
-	p.term, p.shared, p.others = t, files, s
+	p.term, p.shared, p.others, p.known = t, files, s, &s.known
 	p.deposed = func() bool { return ctx.Err() != nil || !t.Trusted() }
 	defer p.close()
 	if err := p.open(ctx); err != nil {
@@ -152,7 +161,8 @@ func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) err
 
 func selfOf(c *config.Config) leader.Self {
 	host, _ := os.Hostname()
-	return leader.Self{Holder: leader.Holder{Name: c.Daemons.Named(), Address: c.Daemons.At()}, Version: build.Read().Version, Place: host + ":" + c.Socket, Since: time.Now()}
+	return leader.Self{Holder: leader.Holder{Name: c.Daemons.Named(), Address: c.Daemons.At()}, Version: build.Read().Version, Place: host + ":" + c.Socket, Since: time.Now(),
+		Agents: agentsAt(c), Remote: remoteAt(c)}
 }
 
 // use has h answer from the next request on.
@@ -165,7 +175,7 @@ func (s *shared) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // run answers on the socket until ctx is done, and leads whenever it is this daemon's turn: lead opens a daemon, has it work until its context ends, and closes it.
 func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Context, *leader.Term) error) error {
-	if err := s.table.Join(ctx, s.self); err != nil {
+	if err := s.join(ctx); err != nil {
 		return err
 	}
 	who := identity.New(identity.Config{Users: identity.SystemUsers{}, Operators: s.config.Operators, Self: uint32(os.Geteuid()), Logger: s.log, Now: time.Now})
@@ -176,6 +186,7 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 			return serveMetrics(ctx, s.config.Metrics, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return s.reg.Load().Gather() }))
 		})
 	}
+	g.Go(func() error { return s.serveRemote(ctx) })
 	g.Go(func() error { return s.live(ctx) })
 	g.Go(func() error { return s.turns(ctx, lead) })
 	return g.Wait()
