@@ -45,14 +45,15 @@ setup: ## install what the build and the testbed need (compiler, Go, debootstrap
 setup-build:
 	@testbed/setup/setup.sh build
 
-demo: build ## two real Slurm clusters, this machine, a stand-in for Amazon, the daemon, five jobs of an ordinary user
-	@testbed/demo/demo.sh
+demo: build ## two real Slurm clusters, this machine, a stand-in for Amazon, the daemon, five jobs of an ordinary user; DAEMONS=3: several daemons on PostgreSQL, one is killed
+	@testbed/demo/$(if $(DAEMONS),several.sh show $(DAEMONS),demo.sh)
 
 testbed-up: setup build ## start the default sites; SITES="alpha gamma" or SITES=--all for others
 	bin/bed up $(SITES)
 
 testbed-down: build ## stop the demo's daemon, all sites, and what killed tests have left
 	@testbed/demo/daemon.sh stop
+	@testbed/demo/several.sh stop
 	bin/bed down
 	bin/bed down --abandoned
 

@@ -115,6 +115,6 @@ start() {
 case ${1:-} in
 start) start ;;
 stop) stop ;;
-restart) stop && start ;;
+restart) testbed/demo/several.sh stop && stop && start ;;
 *) echo "usage: daemon.sh start|stop|restart" >&2; exit 2 ;;
 esac

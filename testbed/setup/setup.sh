@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [build|testbed|test]: install what "make build" needs and this machine lacks, or what real Slurm clusters on this machine need beyond that, or the programs
-# that the tests run; the first two if none is named. Quick when there is nothing to do.
+# setup.sh [build|testbed|database|test]: install what "make build" needs and this machine lacks, or what real Slurm clusters on this machine need beyond that, or PostgreSQL, or
+# the programs that the tests run; the first two if none is named. Quick when there is nothing to do.
 set -eu
 cd "$(dirname "$0")/../.."
 missing=
@@ -34,6 +34,8 @@ if [ "${1:-}" = test ]; then
 	need podman podman
 	need mksquashfs squashfs-tools
 	need /usr/share/doc/busybox-static busybox-static
+fi
+if [ "${1:-}" = test ] || [ "${1:-}" = database ]; then
 	need "$(echo /usr/lib/postgresql/*/bin/initdb)" postgresql # tests start their own servers
 	case $missing in *postgresql*) # and no other is to run
 		[ "$(id -u)" != 0 ] || { mkdir -p /etc/postgresql-common/createcluster.d && echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/fsub.conf; } ;;
