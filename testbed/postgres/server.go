@@ -244,6 +244,43 @@ func (s *Server) URL() string {
 	return s.Address(name)
 }
 
+// Small makes a new database on a file system of its own, of so many MiB, and returns its URL. fill leaves no space there, free gives it back. Only root can
+// make one: else the test is skipped.
+func (s *Server) Small(mib int) (url string, fill, free func()) {
+	s.tb.Helper()
+	dir := filepath.Join(s.dir, "small")
+	if os.Getuid() != 0 {
+		unavailable(s.tb, errors.New("only root mounts a file system"))
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		s.tb.Fatal(err)
+	}
+	options := fmt.Sprintf("size=%dm,uid=%d,gid=%d,mode=700", mib, s.as.Uid, s.as.Gid)
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
+		unavailable(s.tb, fmt.Errorf("mount a tmpfs: %w", err))
+	}
+	s.tb.Cleanup(func() {
+		s.Kill()
+		_ = syscall.Unmount(dir, syscall.MNT_DETACH) // it goes with the directory's removal, or that fails
+	})
+	s.Exec("CREATE TABLESPACE small LOCATION '" + dir + "'")
+	s.Exec("CREATE DATABASE small OWNER " + Role + " TABLESPACE small")
+	waste := filepath.Join(dir, "waste")
+	fill = func() {
+		f, err := os.Create(waste)
+		if err != nil {
+			s.tb.Fatal(err)
+		}
+		defer f.Close()
+		for size := 1 << 20; size >= 512; size /= 2 { // to the last block
+			for err = nil; err == nil; {
+				_, err = f.Write(make([]byte, size))
+			}
+		}
+	}
+	return s.Address("small"), fill, func() { os.Remove(waste) }
+}
+
 // Address is that of a database through the unix socket.
 func (s *Server) Address(database string) string {
 	return fmt.Sprintf("postgres://%s@/%s?host=%s&port=%d", Role, database, s.dir, s.port)
