@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"sync"
-	"time"
 )
 
 // line is where writes wait: users take turns, so that many writes of some do not delay the one of another. The writes of one user go in their order.
@@ -21,8 +20,8 @@ func newLine(most int) *line {
 	return &line{room: make(chan struct{}, most), came: make(chan struct{}, 1), users: map[int64][]*write{}}
 }
 
-// add waits for room, and has p wait.
-func (l *line) add(ctx context.Context, closing <-chan struct{}, late <-chan time.Time, p *write) error {
+// add waits for room, and has p wait. After late it fails with slow.
+func (l *line) add(ctx context.Context, closing <-chan struct{}, late <-chan struct{}, slow func() error, p *write) error {
 	select {
 	case l.room <- struct{}{}:
 	case <-closing:
@@ -30,7 +29,7 @@ func (l *line) add(ctx context.Context, closing <-chan struct{}, late <-chan tim
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-late:
-		return errSlow
+		return slow()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

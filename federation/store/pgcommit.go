@@ -118,8 +118,10 @@ func (s *pgSession) resolve(why error) error {
 	if s.conn != nil {
 		closeNow(s.conn)
 	}
+	defer s.unsettled(nil)
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		done, err := s.outcome(context.Background())
+		s.unsettled(err)
 		switch {
 		case err == nil && done:
 			return nil

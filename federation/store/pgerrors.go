@@ -2,6 +2,9 @@ package store
 
 import (
 	"errors"
+	"io"
+	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -70,11 +73,64 @@ func postgresClass(err error) error {
 }
 
 func postgresWords(err error) string {
+	if noPrimary(err) {
+		return "no host of the URL takes writes: each is a standby, cannot be reached, or was made read-only"
+	}
 	code := state(err)
 	for _, a := range postgresAdvice {
 		if code != "" && strings.HasPrefix(code, a.prefix) {
 			return a.advice
 		}
 	}
+	switch {
+	case code != "":
+		return ""
+	case errors.As(err, new(*pgconn.ConnectError)):
+		return "the database does not answer"
+	case lost(err):
+		return "the connection to the database was lost"
+	}
 	return ""
 }
+
+// noPrimary reports that a host that answers takes no writes. pgx has no other sign of it.
+func noPrimary(err error) bool {
+	return errors.As(err, new(*pgconn.ConnectError)) && strings.Contains(err.Error(), "read only connection")
+}
+
+// lost reports that a connection has ended.
+func lost(err error) bool {
+	return errors.As(err, new(*net.OpError)) || errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// passing are the states of a server that stops or starts, has no connection left, or takes no writes: another host may take over, or an administrator acts.
+var passing = []string{"08", "53300", "57P", readOnly}
+
+// mayPass reports that the database is away, or is not the primary, and that nothing was done: the same may succeed in a moment.
+func mayPass(err error) bool {
+	code := state(err)
+	switch {
+	case err == nil || errors.Is(err, ErrOpen):
+		return false
+	case code == "":
+		return errors.As(err, new(*pgconn.ConnectError)) || lost(err)
+	}
+	return noPrimary(err) || slices.ContainsFunc(passing, func(prefix string) bool { return strings.HasPrefix(code, prefix) })
+}
+
+// inOneLine is err with the reasons of all hosts in one line.
+func inOneLine(err error) error {
+	var e *pgconn.ConnectError
+	if !errors.As(err, &e) {
+		return err
+	}
+	return lineError{strings.ReplaceAll(e.Unwrap().Error(), "\n", "; "), err}
+}
+
+type lineError struct {
+	line string
+	of   error
+}
+
+func (e lineError) Error() string { return e.line }
+func (e lineError) Unwrap() error { return e.of }

@@ -136,7 +136,7 @@ func (s *pgSession) dial(ctx context.Context) (is server, err error) {
 	config.OnNotice = s.notice
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return is, s.unreachable(err)
+		return is, s.fault(err)
 	}
 	s.mu.Lock()
 	s.conn, s.raw = conn, conn.PgConn().Conn()
@@ -145,14 +145,6 @@ func (s *pgSession) dial(ctx context.Context) (is server, err error) {
 		_, err = conn.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') <> 'remote_apply'")
 	}
 	return is, s.fault(err)
-}
-
-// unreachable is why there is no connection.
-func (p *postgres) unreachable(err error) error {
-	if strings.Contains(err.Error(), "read only connection") { // pgx has no other sign of it
-		return fmt.Errorf("%w: %s: no host of the URL takes writes: each is a standby, cannot be reached, or was made read-only (%w)", federation.ErrUnavailable, p.name, err)
-	}
-	return fmt.Errorf("%s: %w", p.name, databaseError(err))
 }
 
 // takeStore keeps other daemons out as long as the connection lasts. What remains of a connection that was lost goes when the server notices.

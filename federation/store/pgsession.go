@@ -33,6 +33,7 @@ type pgSession struct {
 	mu      sync.Mutex
 	raw     net.Conn // of conn
 	closing bool     // nothing is waited for any more
+	open    error    // why it is not known yet what became of a commit
 }
 
 type queued struct {
@@ -192,6 +193,23 @@ func (s *pgSession) fault(err error) error {
 		closeNow(s.conn)
 	}
 	return fmt.Errorf("%s: %w", s.name, databaseError(err))
+}
+
+// slow is what a request is told that others have kept from its turn.
+func (s *pgSession) slow() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open != nil {
+		return fmt.Errorf("%w: the database has not answered in time; nothing was done: %w", federation.ErrUnavailable, s.open)
+	}
+	return fmt.Errorf("%w: %s has not answered in time; nothing was done", federation.ErrUnavailable, s.name)
+}
+
+// unsettled notes why it is not known yet what became of a commit; nil: it is known.
+func (s *pgSession) unsettled(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = why
 }
 
 // notice hears what the server says beside its answers.

@@ -72,7 +72,7 @@ func (s *Store) openPostgres(ctx context.Context, c Config) error {
 	t := newTx(db, c)
 	t.shared = &sequences{}
 	w := startWriter(t, c, nil)
-	w.storeWait = pgStoreWait
+	w.storeWait, w.slow = pgStoreWait, db.slow
 	t.shared.waiting = w.queue.numbers
 	s.have(database{readers: p.readers(), writer: w}, c)
 	s.closers = []io.Closer{closerFunc(db.closeSoon), w, s.readers}
@@ -123,6 +123,7 @@ func newPostgres(c *Config) (*postgres, error) {
 	}
 	set := map[string]string{
 		"application_name": "fed", "idle_in_transaction_session_timeout": fmt.Sprint(idle.Milliseconds()), "statement_timeout": "0", "lock_timeout": "0",
+		"default_transaction_isolation": "read committed", // what is read under a lock is not to be older than it
 		// So that the server notices too that the other end is gone. None of it has a meaning on a unix socket.
 		"tcp_keepalives_idle": "2", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "3", "tcp_user_timeout": fmt.Sprint(deadTime.Milliseconds()),
 	}

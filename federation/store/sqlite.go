@@ -225,7 +225,7 @@ func openError(path string, err error) error {
 // databaseError gives err its class and advice.
 func databaseError(err error) error {
 	if a := advice(err); a != "" {
-		return fmt.Errorf("%w: %s (%w)", classify(err), a, err)
+		return fmt.Errorf("%w: %s (%w)", classify(err), a, inOneLine(err))
 	}
 	return fmt.Errorf("%w: %w", classify(err), err)
 }

@@ -47,12 +47,35 @@ func (t *tx) apart(group []*write) error {
 	defer func() { t.careful = false }()
 	return t.transaction(func() error {
 		for _, p := range group {
-			if p.err = t.savepoint(p); errors.Is(p.err, federation.ErrUnavailable) {
+			if p.err = t.savepoint(p); errors.Is(p.err, federation.ErrUnavailable) || errors.Is(p.err, errAgain) {
 				return p.err
 			}
 		}
 		return nil
 	})
+}
+
+// againAtOnce is how often a transaction is done again because it was in another one's way.
+const againAtOnce = 5
+
+// again does a transaction as often as the database asks for it, within bounds.
+func again(do func() error) (err error) {
+	for range againAtOnce {
+		if err = do(); !errors.Is(err, errAgain) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", federation.ErrUnavailable, err)
+}
+
+// all does the writes of a group, one after the other.
+func (t *tx) all(group []*write) error {
+	for _, p := range group {
+		if err := p.run(t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // transaction commits what do does, unless it fails. The counters follow.
@@ -106,10 +129,7 @@ func (t *tx) savepoint(p *write) error {
 			return nil
 		}
 	}
-	if errors.Is(failed, errAgain) { // this was the second time
-		failed = fmt.Errorf("%w: %w", federation.ErrUnavailable, failed)
-	}
-	if errors.Is(failed, federation.ErrUnavailable) {
+	if errors.Is(failed, federation.ErrUnavailable) || errors.Is(failed, errAgain) {
 		return failed
 	}
 	t.counters, t.log = before, t.log[:noted]

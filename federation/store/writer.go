@@ -64,6 +64,8 @@ func (p *write) run(t *tx) error {
 const (
 	keepsTurn = 50 * time.Millisecond
 	storeWait = 20 * time.Second
+	// awayPause is between two tries of a request while the database is away.
+	awayPause = 100 * time.Millisecond
 )
 
 var errSlow = fmt.Errorf("%w: the store is busy; nothing was done: %w", federation.ErrUnavailable, context.DeadlineExceeded)
@@ -90,6 +92,7 @@ type writer struct {
 	wal     *checkpointer // of SQLite
 
 	groupTime, storeWait time.Duration
+	slow                 func() error // what a request is told that has waited for so long
 }
 
 // startWriter has t do what is submitted.
@@ -103,7 +106,7 @@ func startWriter(t *tx, c Config, wal *checkpointer) *writer {
 		metrics: newMetrics(c.Metrics),
 		wal:     wal,
 
-		groupTime: groupTime, storeWait: storeWait,
+		groupTime: groupTime, storeWait: storeWait, slow: func() error { return errSlow },
 	}
 	go w.run()
 	return w
@@ -128,16 +131,41 @@ func (w *writer) submitOf(ctx context.Context, user int64, size int, do func(*tx
 	return w.put(ctx, &write{user: user, size: size, do: do})
 }
 
-// put is submit for a write that says more of itself.
+// put is submit for a write that says more of itself. While the database is away somebody's request is tried again and again.
 func (w *writer) put(ctx context.Context, p *write) error {
+	if !share.Asked(ctx) {
+		return w.putOnce(ctx, p, nil, nil)
+	}
+	slow := time.After(keepsTurn)
+	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.storeWait)
+	defer cancel()
+	late := waiting.Done()
+	for {
+		err := w.putOnce(ctx, p, slow, late)
+		if !mayPass(err) {
+			return err
+		}
+		select {
+		case <-time.After(awayPause):
+		case <-slow:
+			share.Idle(ctx)
+		case <-late:
+			return err
+		case <-w.closing:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// putOnce is put in one transaction. After slow the request gives its turn back, after late it is refused; nil: never.
+func (w *writer) putOnce(ctx context.Context, p *write, slow <-chan time.Time, late <-chan struct{}) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p.ctx, p.done = ctx, make(chan error, 1)
-	var slow, late <-chan time.Time
-	if share.Asked(ctx) {
-		slow, late = time.After(keepsTurn), time.After(w.storeWait)
-	}
+	p.ctx, p.done, p.err = ctx, make(chan error, 1), nil
+	p.fate.Store(0)
 	select {
 	case <-w.closing:
 		return errClosed
@@ -167,7 +195,7 @@ func (w *writer) put(ctx context.Context, p *write) error {
 			gone = nil
 		case <-late:
 			if p.fate.CompareAndSwap(0, withdrawn) {
-				return errSlow
+				return w.slow()
 			}
 			if w.tx.shared != nil { // it may wait for a standby for hours
 				return ErrOpen
@@ -177,9 +205,9 @@ func (w *writer) put(ctx context.Context, p *write) error {
 }
 
 // add has p wait for the writer.
-func (w *writer) add(ctx context.Context, p *write, late <-chan time.Time) error {
+func (w *writer) add(ctx context.Context, p *write, late <-chan struct{}) error {
 	if p.size < large {
-		return w.queue.add(ctx, w.closing, late, p)
+		return w.queue.add(ctx, w.closing, late, w.slow, p)
 	}
 	select {
 	case w.large <- p:
@@ -189,7 +217,7 @@ func (w *writer) add(ctx context.Context, p *write, late <-chan time.Time) error
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-late:
-		return errSlow
+		return w.slow()
 	}
 }
 
@@ -239,11 +267,18 @@ func (w *writer) round(next func() *write, most, bytes int, long time.Duration) 
 		}
 		return nil
 	})
-	if len(group) == 0 { // the transaction could not begin
-		group = append(group, p)
+	if len(group) == 0 { // the transaction could not begin: that meets all who wait
+		for group = append(group, p); len(group) < most; group = append(group, p) {
+			if p = next(); p == nil {
+				break
+			}
+		}
+	}
+	if errors.Is(err, errAgain) {
+		err = again(func() error { return w.tx.transaction(func() error { return w.tx.all(group) }) })
 	}
 	if err != nil && !errors.Is(err, federation.ErrUnavailable) {
-		err = w.tx.apart(group)
+		err = again(func() error { return w.tx.apart(group) })
 	}
 	if err != nil {
 		w.metrics.failures.Inc()
