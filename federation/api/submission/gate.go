@@ -196,6 +196,9 @@ func components(sp *sbatch.Spec) iter.Seq[*sbatch.Spec] {
 	}
 }
 
+// notNow is the answer on which sbatch waits and tries again.
+var notNow = &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable"}
+
 // create stores a job, if its user has not submitted it already.
 func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payload, key string) (again bool, err error) {
 	job.State = federation.Pending
@@ -212,12 +215,13 @@ func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payloa
 		job.Reason = reasons.Priority
 	}
 	again, err = s.Store.CreateJobOnce(ctx, job, p, key)
-	if err != nil {
-		if errors.Is(err, federation.ErrConflict) {
-			// All IDs are in use: what slurmctld says when it has no number left.
-			full := &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable"}
-			return false, answer.Outage(full, err)
-		}
+	switch {
+	case err == nil:
+	case errors.Is(err, federation.ErrConflict): // all IDs are in use: what slurmctld says when it has no number left
+		return false, answer.Outage(notNow, err)
+	case errors.Is(err, federation.ErrUnavailable) && key != "": // sbatch tries again for some minutes, and the key makes one job of it
+		return false, answer.Outage(notNow, err)
+	default:
 		return false, answer.OfStore(err, answer.TimedOut)
 	}
 	s.Controller.Wake()
