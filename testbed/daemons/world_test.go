@@ -31,9 +31,21 @@ type world struct {
 	dir     string
 	site    *simsite.Site
 	pg      *postgres.Server
-	url     string
+	url     string // of the database
+	alone   bool   // the one daemon has the database for itself
 	daemons []*daemon
 }
+
+// option changes what a world is made of.
+type option func(*world)
+
+// on has the state in a database of a server.
+func on(pg *postgres.Server, url string) option {
+	return func(w *world) { w.pg, w.url = pg, url }
+}
+
+// alone makes a daemon that shares the database with no other.
+func alone(w *world) { w.alone = true }
 
 // daemon is one of the daemons, each with a socket and a state directory of its own.
 type daemon struct {
@@ -45,7 +57,7 @@ type daemon struct {
 }
 
 // newWorld starts so many daemons.
-func newWorld(t *testing.T, count int) *world {
+func newWorld(t *testing.T, count int, options ...option) *world {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "daemons") // the path of a socket is short
 	if err != nil {
@@ -55,8 +67,19 @@ func newWorld(t *testing.T, count int) *world {
 	if err := program.Put(dir, "fsub", "fed"); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, dir: dir, pg: postgres.Start(t)}
-	w.url = w.pg.URL()
+	for _, name := range []string{"squeue", "scancel", "sacct", "sinfo"} {
+		if err := os.Symlink("fsub", filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{t: t, dir: dir}
+	for _, o := range options {
+		o(w)
+	}
+	if w.pg == nil {
+		w.pg = postgres.Start(t)
+		w.url = w.pg.URL()
+	}
 	key := []byte(rand.Text())
 	w.site, err = simsite.New(simsite.Config{Name: "alpha", Clock: simsite.RealClock{}, JWTKey: key, Nodes: []simsite.NodeConfig{{Names: "a[1-50]", CPUs: 64, Mem: 256000}},
 		Partitions: []simsite.PartitionConfig{{Name: "main", Default: true}}})
@@ -72,14 +95,7 @@ func newWorld(t *testing.T, count int) *world {
 	w.write("secret", strings.Repeat("secret", 8))
 	for i := range count {
 		d := &daemon{world: w, name: "d" + strconv.Itoa(i+1), address: freeAddress(t)}
-		w.write(d.name+".yaml", fmt.Sprintf(`federation: test
-socket: %[1]s/%[2]s.sock
-state_dir: %[1]s/%[2]s
-store: %[3]s
-daemons: {name: %[2]s, listen: "%[4]s", secret_file: %[1]s/secret}
-sites:
-  - {name: alpha, url: "unix:%[1]s/rest", key_file: %[1]s/key, no_associations: true}
-`, w.dir, d.name, w.url, d.address))
+		d.configure()
 		w.daemons = append(w.daemons, d)
 		d.start()
 		t.Cleanup(func() {
@@ -92,6 +108,22 @@ sites:
 		})
 	}
 	return w
+}
+
+// configure writes the daemon's configuration.
+func (d *daemon) configure() {
+	d.t.Helper()
+	text := fmt.Sprintf(`federation: test
+socket: %[1]s/%[2]s.sock
+state_dir: %[1]s/%[2]s
+store: %[3]s
+sites:
+  - {name: alpha, url: "unix:%[1]s/rest", key_file: %[1]s/key, no_associations: true}
+`, d.dir, d.name, d.url)
+	if !d.world.alone {
+		text += fmt.Sprintf("daemons: {name: %s, listen: %q, secret_file: %s}\n", d.name, d.address, d.path("secret"))
+	}
+	d.write(d.name+".yaml", text)
 }
 
 func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
