@@ -27,6 +27,7 @@ type client struct {
 	cfg    Config
 	http   *resty.Client
 	tokens *tokens
+	leased leased
 	budget *budget
 	api    atomic.Pointer[translation] // nil until negotiated
 	// release is that of the slurmrestd that answered last: "22.05.8".
@@ -94,15 +95,14 @@ func endpoint(cfg Config) (string, http.RoundTripper, error) {
 		return "", nil, err
 	}
 	dialer := &net.Dialer{Timeout: min(5*time.Second, cfg.Timeout)}
-	t := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	dial := dialFunc(func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return dialTCP(ctx, dialer, network, addr)
-	},
-		TLSClientConfig: secure, TLSHandshakeTimeout: dialer.Timeout,
-		MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, ForceAttemptHTTP2: false}
+	})
 	if isSocket {
-		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer.DialContext(ctx, "unix", path) }
+		dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer.DialContext(ctx, "unix", path) }
 	}
-	return base, t, nil
+	return base, &http.Transport{DialContext: dial.until(cfg.Lease), TLSClientConfig: secure, TLSHandshakeTimeout: dialer.Timeout,
+		MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second, ForceAttemptHTTP2: false}, nil
 }
 
 // dialTCP makes connections that take what was not delivered yet with them when they are closed. Otherwise a submission that we
@@ -170,6 +170,9 @@ func (c *client) send(ctx context.Context, r request, path string) (status int, 
 		return 0, nil, err
 	}
 	user, token, err := c.tokens.get(c.now())
+	if err == nil && c.leases(&r) {
+		token, err = c.leasedToken(ctx, user, token)
+	}
 	if err != nil {
 		return 0, nil, err
 	}
@@ -215,7 +218,10 @@ func (c *client) send(ctx context.Context, r request, path string) (status int, 
 
 // judge says what a response means. The HTTP status alone says little: 24.11 sends 500 for every
 // refusal, and 200 for a refused DELETE.
-func (c *client) judge(r request, tr *translation, status int, body []byte, into answer) error {
+func (c *client) judge(r request, tr *translation, status int, body []byte, into answer) (err error) {
+	if c.leases(&r) {
+		defer func() { err = c.refusedLeased(err) }()
+	}
 	if status == http.StatusUnauthorized {
 		return c.refusedToken("Authentication failure")
 	}

@@ -66,6 +66,9 @@ type Config struct {
 	// be changed.
 	AccountCommand []string
 
+	// Lease is when this daemon ceases to lead others, unless it renews its lease before: nothing is sent after that. Nil: the daemon is alone.
+	Lease func() time.Time
+
 	Logger    *slog.Logger      // default: nothing is logged
 	Transport http.RoundTripper // for tests; default: made from URL
 }

@@ -94,6 +94,13 @@ func (t *tokens) get(now time.Time) (user, token string, err error) {
 	return t.user, t.token, nil
 }
 
+// signed makes a token of its own from the key that get has read.
+func (t *tokens) signed(user string, now, until time.Time) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return sign(t.secret, user, now, until)
+}
+
 // read returns the secret file's content if it has changed since the last time.
 func (t *tokens) read() (content []byte, changed bool, err error) {
 	path := t.key + t.file

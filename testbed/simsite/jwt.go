@@ -45,7 +45,7 @@ func (s *Site) tokenUser(token string) (string, bool) {
 		Sun      string  `json:"sun"`
 		Username string  `json:"username"`
 	}
-	if err != nil || json.Unmarshal(raw, &c) != nil || int64(c.Exp) <= s.cfg.TokenClock.Now().Unix() {
+	if err != nil || json.Unmarshal(raw, &c) != nil || int64(c.Exp) < s.cfg.TokenClock.Now().Unix() {
 		return "", false
 	}
 	if c.Sun == "" {

@@ -50,7 +50,7 @@ root checks as the user who serves: the one of --user, else the owner of state_d
 				if s.Rented() {
 					continue
 				}
-				if _, err := openSite(c, s, nil); err != nil {
+				if _, err := openSite(c, s, nil, nil); err != nil {
 					return err
 				}
 				if clear := slurm.ClearText(s.URL); clear != "" {

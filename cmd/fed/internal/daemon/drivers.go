@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -10,12 +11,13 @@ import (
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	"fsub/federation/controller"
+	"fsub/federation/leader"
 	"fsub/slurm"
 )
 
 // openSites makes the driver of every configured site: of Slurm clusters here, of pools that are
 // rented in clouds.go.
-func openSites(ctx context.Context, c config.Config, rented *clouds, st records.PoolStore, log *slog.Logger, reg prometheus.Registerer) ([]controller.Site, error) {
+func openSites(ctx context.Context, c config.Config, term *leader.Term, rented *clouds, st records.PoolStore, log *slog.Logger, reg prometheus.Registerer) ([]controller.Site, error) {
 	var out []controller.Site
 	for i, s := range c.Sites {
 		var d federation.Driver
@@ -23,7 +25,7 @@ func openSites(ctx context.Context, c config.Config, rented *clouds, st records.
 		if s.Rented() {
 			d, err = rented.open(ctx, &c, &c.Sites[i], st, log, reg)
 		} else {
-			d, err = openSite(c, s, log)
+			d, err = openSite(c, s, term, log)
 		}
 		if err != nil {
 			return nil, err
@@ -43,13 +45,17 @@ func memberOf(s *config.Site, d federation.Driver) controller.Site {
 		Lifts: s.Lifts(), FileSystems: s.FileSystems, Options: s.PluginOptionList(), Data: s.DataPlace()}
 }
 
-// openSite reads the site's key and makes its driver. It speaks to nobody.
-func openSite(c config.Config, s config.Site, log *slog.Logger) (federation.Driver, error) {
+// openSite reads the site's key and makes its driver. It speaks to nobody. term is that of a daemon that leads others; nil: it is alone.
+func openSite(c config.Config, s config.Site, term *leader.Term, log *slog.Logger) (federation.Driver, error) {
+	var lease func() time.Time
+	if term != nil {
+		lease = term.Until
+	}
 	d, err := slurm.Open(slurm.Config{
 		Name: s.Name, URL: s.URL, User: s.User, Mode: s.Mode, KeyFile: s.KeyFile, TokenFile: s.TokenFile, TokenCommand: s.TokenCommand, Timeout: s.Timeout,
 		CAFile: s.CAFile, CertFile: s.ClientCert, CertKeyFile: s.ClientKey,
 		RPS: s.CallsPerSecond, Burst: int(max(s.CallsPerSecond, 1)), DefaultPartition: s.Partition, Federation: c.Federation, FirstID: c.JobIDs.First, LastID: c.JobIDs.Last,
-		TopologyFile: s.Topology, NodeCommand: s.NodeCommand, AccountCommand: s.AccountCommand, NoAssociations: s.NoAssociations, Logger: log,
+		TopologyFile: s.Topology, NodeCommand: s.NodeCommand, AccountCommand: s.AccountCommand, NoAssociations: s.NoAssociations, Lease: lease, Logger: log,
 	})
 	if err != nil { // it names the site
 		return nil, err

@@ -121,7 +121,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if p.rented, err = openClouds(p); err != nil {
 		return err
 	}
-	if p.sites, err = openSites(ctx, *c, p.rented, p.store, p.log, p.reg); err != nil {
+	if p.sites, err = openSites(ctx, *c, p.term, p.rented, p.store, p.log, p.reg); err != nil {
 		return err
 	}
 	if p.power, err = openPower(c.Power, p.log); err != nil {
