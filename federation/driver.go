@@ -103,6 +103,8 @@ type JobsReport struct {
 	Begun []JobID
 	// Keys are the attempts that the controller holds, where one job may be there in several: nil where its ID can be there but once.
 	Keys map[string]bool
+	// Late are second copies of attempts, which arrived after their site or another daemon had been asked again. The driver has cancelled them.
+	Late []SiteJob
 	Mark Mark
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -168,8 +167,8 @@ func (q *queue) viewJobs(ctx context.Context, stats *wire.Diag) (*view, error) {
 	return &view{rows: rowsOf(records), records: records}, nil
 }
 
-// endTwins cancels the second copy of an attempt, should one have arrived late: one that was given up and that its site took after all. What
-// has started is left; if both have, an operator hears of it.
+// endTwins cancels the second copy of an attempt, should one have arrived late: one that was given up and that its site took after all, or that another daemon sent. The
+// first counts; what has started of the others is lost, as the job is to run once.
 func (d *Driver) endTwins(ctx context.Context, r *federation.JobsReport, m *mark) error {
 	first := map[string]number{}
 	for n, who := range m.named {
@@ -187,14 +186,14 @@ func (d *Driver) endTwins(ctx context.Context, r *federation.JobsReport, m *mark
 			kept = append(kept, j)
 			continue
 		}
-		if j.State == federation.Pending {
-			if errs := d.kill(ctx, "cancel", wire.KillJobs{Jobs: []string{strconv.FormatInt(int64(n), 10)}}); len(errs) > 0 {
-				return errors.Join(errs...)
-			}
-			d.log.Warn("cancelled the second copy of a job", "job", j.ID, "key", j.Key, "number", n, "first", first[j.Key])
-		} else if !j.State.Ended() {
-			d.remarks.add(fmt.Sprintf("job %d runs twice: as %d and as %d", j.ID, first[j.Key], n))
+		if j.State.Ended() {
+			continue
 		}
+		if errs := d.kill(ctx, "cancel", wire.KillJobs{Jobs: []string{strconv.FormatInt(int64(n), 10)}}); len(errs) > 0 {
+			return errors.Join(errs...)
+		}
+		d.log.Warn("cancelled the second copy of a job", "job", j.ID, "key", j.Key, "number", n, "state", j.State, "first", first[j.Key])
+		r.Late = append(r.Late, j)
 	}
 	r.Changed = kept
 	return nil

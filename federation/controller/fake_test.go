@@ -41,6 +41,7 @@ type fakeSite struct {
 	cancelled    []federation.JobID
 	held         []federation.JobID
 	released     []federation.JobID
+	late         []federation.SiteJob // second copies that the next report tells of
 	signals      []federation.Signal
 	associations federation.Associations // nil: it keeps no accounts
 	pool         bool                    // it has no slurmctld
@@ -112,7 +113,8 @@ func (f *fakeSite) Jobs(context.Context, federation.Mark) (federation.JobsReport
 	if f.fail != nil {
 		return federation.JobsReport{}, f.fail
 	}
-	r := federation.JobsReport{At: f.now(), Known: map[federation.JobID]bool{}}
+	r := federation.JobsReport{At: f.now(), Known: map[federation.JobID]bool{}, Late: f.late}
+	f.late = nil
 	for id, j := range f.jobs {
 		r.Known[id] = true
 		r.Changed = append(r.Changed, *j)

@@ -28,6 +28,7 @@ type metrics struct {
 	expires     *prometheus.GaugeVec
 	dropped     prometheus.Counter
 	handedOver_ prometheus.Histogram
+	late_       *prometheus.CounterVec
 	found_      *prometheus.CounterVec
 	breaker_    *prometheus.GaugeVec
 }
@@ -51,17 +52,19 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		expires:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_token_expiry_timestamp_seconds", Help: "When the token for a site expires, of sites whose token is not made here."}, []string{"site"}),
 		dropped:     prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_records_dropped_total", Help: "Records that the store can never take; the log has them."}),
 		handedOver_: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_handover_seconds", Help: "From the decision to send a job to a site until the site has acknowledged it.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 16)}),
+		late_:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_late_copies_total", Help: "Copies of jobs that arrived late at a site, and were cancelled."}, []string{"site"}),
 		found_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_health_findings_total", Help: "What rules of health have said, by rule and action, and whether it was denied."}, []string{"rule", "action", "denied"}),
 		breaker_:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_health_breaker_open", Help: "1 if a breaker is open: nothing is drained automatically by its rule, or at its site."}, []string{"breaker"}),
 	}
 	if r != nil {
-		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.found_, m.breaker_)
+		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_)
 	}
 	return m
 }
 
 func (m *metrics) taken()                      { m.taken_.Inc() }
 func (m *metrics) ended(s federation.State)    { m.ended_.WithLabelValues(string(s)).Inc() }
+func (m *metrics) late(s federation.SiteName)  { m.late_.WithLabelValues(string(s)).Inc() }
 func (m *metrics) bound(s federation.SiteName) { m.bound_.WithLabelValues(string(s)).Inc() }
 func (m *metrics) queued(n int)                { m.queued_.Set(float64(n)) }
 func (m *metrics) handedOver(d time.Duration)  { m.handedOver_.Observe(d.Seconds()) }

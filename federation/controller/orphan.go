@@ -16,6 +16,7 @@ type orphans struct {
 	now        func() time.Time
 	t          Timing
 	log        *slog.Logger
+	metrics    *metrics
 	store      Store
 	batch      *pendingBatch
 	calls      *calls
@@ -102,10 +103,25 @@ func (os *orphans) note(s *site, r acted) {
 		return
 	}
 	os.known[k] = true
+	os.metrics.late(s.Name)
 	if !r.over.IsZero() && os.now().Sub(r.over) > sinceSaved {
 		s.wentBack(os.now(), "it shows job %s as alive, of which it had told the end at %s", r.job, r.over.UTC().Format(time.RFC3339))
 	}
 	os.batch.event(federation.Event{
 		Job: r.job, Attempt: r.orphan, At: os.now().UTC(), Text: fmt.Sprintf("a copy of it turned up at %s after the attempt was over: cancelled", s.Name),
 	})
+}
+
+// ended notes a second copy of an attempt that the site's driver has cancelled.
+func (os *orphans) ended(s *site, j *job, sj federation.SiteJob) {
+	os.metrics.late(s.Name)
+	text := fmt.Sprintf("a second copy of it arrived late at %s, as %d, and was cancelled before it started", s.Name, sj.SiteJobID)
+	if sj.State.Started() {
+		text = fmt.Sprintf("a second copy of it arrived late at %s, as %d, and had started: cancelled", s.Name, sj.SiteJobID)
+	}
+	event := federation.Event{Job: sj.ID, At: os.now().UTC(), Text: text}
+	if j != nil {
+		event.Attempt = j.Attempt
+	}
+	os.batch.event(event)
 }

@@ -304,6 +304,9 @@ func (rp *reports) failedThere(s *site, j *job, sj *federation.SiteJob) {
 	}
 }
 
+// late takes in a second copy of an attempt that the site's driver has cancelled.
+func (rp *reports) late(s *site, sj federation.SiteJob) { rp.orphans.ended(s, rp.jobs.Of(sj.ID), sj) }
+
 // findMissing finds attempts that the site has acknowledged and that its controller does not hold any more.
 func (rp *reports) findMissing(s *site, r federation.JobsReport) {
 	for _, j := range s.jobs {

@@ -41,6 +41,7 @@ type siteReports interface {
 	takeReport(s *site, sj federation.SiteJob)
 	begun(s *site, id federation.JobID)
 	findMissing(s *site, r federation.JobsReport)
+	late(s *site, sj federation.SiteJob)
 }
 
 // siteLooks adds to a look what operators want of the site's nodes, and what the rules of health say of them.
@@ -248,6 +249,9 @@ func (w *watch) takePolled(s *site, r polled) {
 	}
 	for _, id := range r.report.Begun {
 		w.reports.begun(s, id)
+	}
+	for _, sj := range r.report.Late {
+		w.reports.late(s, sj)
 	}
 	w.reports.findMissing(s, r.report)
 }

@@ -67,29 +67,39 @@ func TestNumbersAreGivenTwice(t *testing.T) {
 	}
 }
 
-// TestLateCopies: an attempt that was submitted twice, since the first was not heard of, runs once.
+// TestLateCopies: an attempt that was submitted twice, since the first was not heard of, runs once, also if the second copy has started.
 func TestLateCopies(t *testing.T) {
-	s, d := mappedSite(t, "slurm")
-	ctx := t.Context()
-	sub := submission(federation.FirstJobID+1, script("#SIM run=1h"))
-	r, err := d.Submit(ctx, sub)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hold := true
-	late, _, err := s.Submit(Caller{Name: "alice"}, &wire.JobDesc{Name: "late", WCKey: sub.Key, Hold: &hold, Script: "#!/bin/sh\n", WorkDir: "/", Environment: wire.Environment{"A=b"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := d.Jobs(ctx, nil)
-	if err != nil || len(report.Changed) != 1 || report.Changed[0].SiteJobID != r.SiteJobID {
-		t.Errorf("%+v, %v", report.Changed, err)
-	}
-	if got := s.jobs[late].state; got != federation.Cancelled {
-		t.Errorf("the late copy is %s", got)
-	}
-	if got := s.jobs[r.SiteJobID].state; got != federation.Running {
-		t.Errorf("the first is %s", got)
+	for _, held := range []bool{true, false} {
+		s, d := mappedSite(t, "slurm")
+		ctx := t.Context()
+		sub := submission(federation.FirstJobID+1, script("#SIM run=1h"))
+		r, err := d.Submit(ctx, sub)
+		if err != nil {
+			t.Fatal(err)
+		}
+		late, _, err := s.Submit(Caller{Name: "alice"}, &wire.JobDesc{Name: "late", WCKey: sub.Key, Hold: &held, Script: "#!/bin/sh\n#SIM run=1h\n", WorkDir: "/", Environment: wire.Environment{"A=b"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := s.jobs[late].state; now.Started() == held {
+			t.Fatalf("the late copy is %s", now)
+		}
+		report, err := d.Jobs(ctx, nil)
+		if err != nil || len(report.Changed) != 1 || report.Changed[0].SiteJobID != r.SiteJobID {
+			t.Errorf("%+v, %v", report.Changed, err)
+		}
+		if l := report.Late; len(l) != 1 || l[0].SiteJobID != late || l[0].ID != sub.Job.ID || l[0].State.Started() == held {
+			t.Errorf("late are %+v", l)
+		}
+		if got := s.jobs[late].state; got != federation.Cancelled {
+			t.Errorf("the late copy is %s", got)
+		}
+		if got := s.jobs[r.SiteJobID].state; got != federation.Running {
+			t.Errorf("the first is %s", got)
+		}
+		if report, err = d.Jobs(ctx, report.Mark); err != nil || len(report.Late) > 0 {
+			t.Errorf("cancelled again: %+v, %v", report.Late, err)
+		}
 	}
 }
 
