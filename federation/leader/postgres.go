@@ -100,7 +100,10 @@ func (p Postgres) Read(ctx context.Context) (l Lease, err error) {
 // Fence is the first statement of each transaction of the leader, with its epoch. It locks the lease, so that no other daemon can take it before the
 // transaction is over: one that looked without a lock could commit after another daemon has read what is to be done. No row: another daemon has taken the
 // lease. A lease that is over, but that nobody has taken, does not matter: nobody else has written since.
-const Fence = `SELECT 1 FROM leader WHERE epoch = $1 FOR SHARE`
+//
+// It is a lock on the epoch, which is a key: it keeps others from the lease, and does not hold up [Postgres.Extend], which leaves the epoch as it is. A commit may
+// take seconds, as long as the lease can be renewed meanwhile.
+const Fence = `SELECT 1 FROM leader WHERE epoch = $1 FOR KEY SHARE`
 
 // Fenced runs do in a transaction that only the leader of an epoch may make. ErrLost: it leads no more.
 func (p Postgres) Fenced(ctx context.Context, epoch int64, do func(*sql.Tx) error) error {

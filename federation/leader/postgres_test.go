@@ -42,6 +42,7 @@ func TestPostgres(t *testing.T) {
 	t.Run("lease", func(t *testing.T) { testLease(t, open(t, s)) })
 	t.Run("session", func(t *testing.T) { testSession(t, s) })
 	t.Run("fence", func(t *testing.T) { testFence(t, open(t, s)) })
+	t.Run("slow commit", func(t *testing.T) { testSlowCommit(t, open(t, s)) })
 	t.Run("two leaders", func(t *testing.T) { testTwoLeaders(t, open(t, s)) })
 	t.Run("members", func(t *testing.T) { testMembers(t, open(t, s)) })
 	t.Run("sealed", func(t *testing.T) { testSealed(t, open(t, s)) })
@@ -180,6 +181,31 @@ func testFence(t *testing.T, p leader.Postgres) {
 
 // Two daemons that both believe that they lead write numbers that must follow one another within an epoch, each as fast as it can, while the lease goes from one
 // to the other: the database takes nothing of the older.
+// testSlowCommit: a commit of the leader that takes its time does not hold up the renewal of its lease, but another daemon.
+func testSlowCommit(t *testing.T, p leader.Postgres) {
+	epoch, err := p.Take(t.Context(), leader.Holder{Name: "a"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = p.Fenced(t.Context(), epoch, func(*sql.Tx) error {
+		soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := p.Extend(soon, epoch, time.Millisecond); err != nil {
+			t.Errorf("the lease is not renewed: %v", err)
+		}
+		time.Sleep(2 * time.Millisecond)
+		soon, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if _, err := p.Take(soon, leader.Holder{Name: "b"}, time.Minute); err == nil {
+			t.Error("another daemon has taken the lease in the middle of a commit")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func testTwoLeaders(t *testing.T, p leader.Postgres) {
 	ctx, stop := context.WithTimeout(t.Context(), 4*time.Second)
 	defer stop()
