@@ -68,6 +68,8 @@ type Elector struct {
 	// Dead reports whether the process of a holder has ended for sure, so that it can use its lease no more. It is asked when the holder's connection to the database
 	// has ended. Nil: that is never known.
 	Dead func(context.Context, Holder) bool
+	// Tried is told how each try to take the lease has ended: nil, ErrHeld, or why the database could not be asked. Nil: nobody is.
+	Tried func(error)
 	// StandBy is told which other daemon leads, each time that this changes. Nil: nobody is.
 	StandBy func(Lease)
 }
@@ -120,6 +122,9 @@ func (e *Elector) wait(ctx context.Context) (*Term, error) {
 	for {
 		began := time.Now()
 		epoch, err := e.take(ctx, &last)
+		if e.Tried != nil {
+			e.Tried(err)
+		}
 		switch {
 		case err == nil:
 			if t := newTerm(epoch, began.Add(e.TTL-e.Margin)); t.Trusted() {

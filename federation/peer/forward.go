@@ -34,6 +34,7 @@ const (
 type Forwarder struct {
 	proxy  *httputil.ReverseProxy
 	leader atomic.Pointer[route]
+	why    atomic.Pointer[string] // nobody can lead
 }
 
 // route is a way to the leader. It ends when another daemon leads: whoever waits for an answer of one that was stopped need not wait for ever.
@@ -55,7 +56,7 @@ func NewForwarder(k *Keys, log *slog.Logger) *Forwarder {
 			}
 		},
 		Transport: &retrying{next: transport, leader: &f.leader}, FlushInterval: -1, // logs that are followed come as they are written
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), ErrorHandler: refuse,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), ErrorHandler: f.refuse,
 	}
 	return f
 }
@@ -70,6 +71,16 @@ func (f *Forwarder) Follow(address string) {
 	if was := f.leader.Swap(r); was != nil {
 		was.end()
 	}
+}
+
+// Explain says why nobody can lead, for whom waits; nil: nothing keeps daemons from it.
+func (f *Forwarder) Explain(why error) {
+	if why == nil {
+		f.why.Store(nil)
+		return
+	}
+	text := why.Error()
+	f.why.Store(&text)
 }
 
 // Leader is the address of the leader; "": there is none that is known.
@@ -88,8 +99,8 @@ var (
 	errOtherLeads = errors.New("another daemon leads by now")
 )
 
-// refuse answers a request that could not be passed on.
-func refuse(w http.ResponseWriter, r *http.Request, err error) {
+// refuse answers a request that could not be passed on. One with a key is carried out once, however often it is sent: sbatch tries again.
+func (f *Forwarder) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // the caller has gone
 	}
@@ -97,8 +108,15 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if reads(r) || errors.Is(err, errNoLeader) || unsent(err) {
 		said = answer.NoContact
 	}
+	if r.Header.Get(submission.HeaderKey) != "" {
+		said = answer.NotNow
+	}
+	detail := "this daemon stands by, and the one that leads has not answered: " + err.Error()
+	if why := f.why.Load(); why != nil {
+		detail = "no daemon can lead: " + *why
+	}
 	w.Header().Set("Retry-After", "5")
-	answer.Refusal(w, http.StatusServiceUnavailable, answer.Detailed(said, "this daemon stands by, and the one that leads has not answered: "+err.Error()))
+	answer.Refusal(w, http.StatusServiceUnavailable, answer.Detailed(said, detail))
 }
 
 // retrying sends requests to the leader, whoever that is by then.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -51,4 +52,12 @@ func makeLease(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	return tx.Commit()
+}
+
+// Explained is err of a database that [OpenLease] has opened, in words; nil: it says nothing against the database.
+func Explained(err error) error {
+	if err == nil || errors.Is(err, leader.ErrHeld) || errors.Is(err, leader.ErrLost) {
+		return nil
+	}
+	return databaseError(err)
 }

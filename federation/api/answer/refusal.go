@@ -25,6 +25,8 @@ var (
 	// something may have been: clients retry the first without a thought.
 	NoContact = NewError(federation.ErrUnavailable, wire.ErrUnreachable)
 	TimedOut  = &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 5004, Text: "Socket timed out on send/recv operation"}
+	// NotNow is the answer to a submission on which sbatch waits and tries again.
+	NotNow = &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable"}
 )
 
 // New is Slurm's error number with its sentence.

@@ -196,9 +196,6 @@ func components(sp *sbatch.Spec) iter.Seq[*sbatch.Spec] {
 	}
 }
 
-// notNow is the answer on which sbatch waits and tries again.
-var notNow = &federation.SlurmError{Kind: federation.ErrUnavailable, Number: 11, Text: "Resource temporarily unavailable"}
-
 // create stores a job, if its user has not submitted it already.
 func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payload, key string) (again bool, err error) {
 	job.State = federation.Pending
@@ -218,9 +215,9 @@ func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payloa
 	switch {
 	case err == nil:
 	case errors.Is(err, federation.ErrConflict): // all IDs are in use: what slurmctld says when it has no number left
-		return false, answer.Outage(notNow, err)
+		return false, answer.Outage(answer.NotNow, err)
 	case errors.Is(err, federation.ErrUnavailable) && key != "": // sbatch tries again for some minutes, and the key makes one job of it
-		return false, answer.Outage(notNow, err)
+		return false, answer.Outage(answer.NotNow, err)
 	default:
 		return false, answer.OfStore(err, answer.TimedOut)
 	}

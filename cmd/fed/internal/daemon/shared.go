@@ -194,7 +194,8 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 
 // turns leads again and again. A term that ends with the lease is no failure: this daemon stands by then.
 func (s *shared) turns(ctx context.Context, lead func(context.Context, *leader.Term) error) error {
-	e := leader.Elector{Table: s.table, Self: s.self.Holder, Log: s.log, Dead: s.dead, StandBy: func(l leader.Lease) { s.forward.Follow(l.Address) }}
+	e := leader.Elector{Table: s.table, Self: s.self.Holder, Log: s.log, Dead: s.dead, StandBy: func(l leader.Lease) { s.forward.Follow(l.Address) },
+		Tried: func(err error) { s.forward.Explain(store.Explained(err)) }}
 	for {
 		term, end := context.WithCancelCause(ctx)
 		s.step.Store(&end)
