@@ -45,7 +45,7 @@ func NewServeCommand() *cobra.Command {
 				return err
 			}
 			l := new(slog.LevelVar)
-			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: l}))
+			log := slog.New(slog.NewTextHandler(&repeats{to: cmd.ErrOrStderr(), now: time.Now}, &slog.HandlerOptions{Level: l}))
 			reload := &reloader{read: file.Read, now: c}
 			if l.Set(given); level == "" {
 				l.Set(c.Level())
