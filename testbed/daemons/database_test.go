@@ -1,10 +1,12 @@
 package daemons
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -225,4 +227,57 @@ func (w *world) recorded(ids []uint32) {
 		}
 		return nil
 	})
+}
+
+// The database is gone for ten minutes, as in a botched upgrade. Whoever submits then gives up, and has been told why; jobs run to their ends, which are recorded.
+func TestDatabaseGoneForTenMinutes(t *testing.T) {
+	if os.Getenv("FSUB_FULL") == "" {
+		t.Skip("SKIPPED: set FSUB_FULL=1")
+	}
+	for _, count := range []int{1, 3} {
+		t.Run(fmt.Sprint(count, " daemons"), func(t *testing.T) {
+			t.Parallel()
+			var options []option
+			if count == 1 {
+				options = append(options, alone)
+			}
+			w := newWorld(t, count, options...)
+			d := w.daemons[0]
+			w.write("job.sh", "#!/bin/sh\n#SBATCH --time=20\n#SIM run=300s\n")
+			var ids []uint32
+			for range 20 {
+				out, err := d.run("fsub", "--parsable", "job.sh")
+				id, bad := strconv.ParseUint(out, 10, 32)
+				if err := errors.Join(err, bad); err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, uint32(id))
+			}
+			eventually(t, "all run", func() error { return atLeast(20, len(w.site.Active())) })
+			w.pg.Stop()
+			back := time.After(10 * time.Minute)
+			began := time.Now()
+			_, err := d.run("fsub", "--parsable", "job.sh")
+			if err == nil || !regexp.MustCompile("the database does not answer|the one that leads has not answered").MatchString(err.Error()) {
+				t.Errorf("without its database: %v", err)
+			}
+			t.Logf("given up after %v: %v", time.Since(began).Round(time.Second), err)
+			<-back
+			w.pg.Restart()
+			eventually(t, "a job is submitted again", func() error {
+				_, err := d.run("fsub", "--parsable", "--hold", "job.sh")
+				return err
+			})
+			w.recorded(ids)
+			for _, id := range ids {
+				if n := w.site.RunCount(id); n != 1 {
+					t.Errorf("job %d ran %d times", id, n)
+				}
+			}
+			for _, d := range w.daemons {
+				log, _ := os.ReadFile(w.path(d.name + ".log"))
+				t.Logf("%s has written %d lines of log", d.name, strings.Count(string(log), "\n"))
+			}
+		})
+	}
 }
