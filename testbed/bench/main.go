@@ -1,6 +1,6 @@
 // Command bench measures what fsub promises about speed and prints ratios. Each pair is measured in one run, taking turns,
 // because the machine's load changes. It starts two Slurm sites in a bed of its own and a daemon for each part, and removes
-// all of them. Parts: processes.go, accept.go, handover.go, hung.go, tasks.go, queue.go, local.go, rest.go.
+// all of them. Parts: processes.go, accept.go, shared.go, handover.go, hung.go, tasks.go, queue.go, local.go, rest.go.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 // allParts are measured unless others are named, in this order.
-const allParts = "processes,accept,handover,hung,tasks,queue,local,rest"
+const allParts = "processes,accept,shared,handover,hung,tasks,queue,local,rest"
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == takeTurnsArg {
@@ -86,7 +86,7 @@ type row struct {
 func run(ctx context.Context, o options, parts []string, out io.Writer) (err error) {
 	r := &bench{options: o, out: out}
 	do := map[string]func(context.Context) error{
-		"processes": r.processes, "accept": r.accept, "handover": r.handover, "hung": r.hung, "tasks": r.tasks, "queue": r.queue, "local": r.local, "rest": r.rest,
+		"processes": r.processes, "accept": r.accept, "shared": r.shared, "handover": r.handover, "hung": r.hung, "tasks": r.tasks, "queue": r.queue, "local": r.local, "rest": r.rest,
 	}
 	for _, p := range parts {
 		if do[p] == nil {
@@ -149,10 +149,16 @@ func noRates(config map[string]any) {
 
 // startDaemon starts a daemon with a new state over the sites, all if none is named, and returns once it sees them.
 func (r *bench) startDaemon(ctx context.Context, part string, sites ...string) (*daemon.Daemon, error) {
+	return r.openDaemon(ctx, part, daemon.Options{Sites: sites})
+}
+
+// openDaemon starts one, or several, as startDaemon does.
+func (r *bench) openDaemon(ctx context.Context, part string, o daemon.Options) (*daemon.Daemon, error) {
 	if err := os.RemoveAll(r.dir(part)); err != nil {
 		return nil, err
 	}
-	d, err := daemon.New(ctx, daemon.Options{Bed: r.b, Sites: sites, Fed: r.fed, Dir: r.dir(part), Federation: "bench-" + part, Edit: noRates})
+	o.Bed, o.Fed, o.Dir, o.Federation, o.Edit = r.b, r.fed, r.dir(part), "bench-"+part, noRates
+	d, err := daemon.New(ctx, o)
 	if err != nil {
 		return nil, err
 	}

@@ -34,9 +34,9 @@ type Options struct {
 	Federation string   // name: no other daemon of the same sites may have it
 	// Edit changes the configuration before it is written: the keys are those of the file. May be nil.
 	Edit func(config map[string]any)
-	// Store is the URL of a PostgreSQL that so many daemons share; "": one daemon, on SQLite.
+	// Store is the URL of a PostgreSQL, which as many daemons share as Count says; "": one daemon, on SQLite.
 	Store string
-	Count int
+	Count int // 0: 1
 }
 
 // Daemon is one daemon, or several that share a database and of which one leads. Its methods are for one goroutine, but for Socket and Client.
@@ -85,6 +85,9 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 			o.Edit(config)
 		}
 		if o.Store != "" {
+			config["store"] = o.Store
+		}
+		if o.Count > 1 {
 			if err := share(config, o, i+1); err != nil {
 				return nil, err
 			}
@@ -105,7 +108,6 @@ func share(config map[string]any, o Options, number int) error {
 	}
 	defer l.Close()
 	secret := filepath.Join(o.Dir, "secret")
-	config["store"] = o.Store
 	config["daemons"] = map[string]any{"name": "d" + strconv.Itoa(number), "listen": l.Addr().String(), "secret_file": secret}
 	return os.WriteFile(secret, []byte(strings.Repeat("secret", 8)), 0o600)
 }
@@ -124,6 +126,14 @@ func (p *process) open(config map[string]any) error {
 
 // Socket is the path of the daemon's socket: of several, of the last that runs, which at first is not the one that leads.
 func (d *Daemon) Socket() string { return d.runs().socket() }
+
+// Sockets are those of all processes.
+func (d *Daemon) Sockets() (all []string) {
+	for _, p := range d.all {
+		all = append(all, p.socket())
+	}
+	return all
+}
 
 // runs is the last process that runs, else the first.
 func (d *Daemon) runs() *process {

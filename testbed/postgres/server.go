@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -279,6 +280,16 @@ func (s *Server) Small(mib int) (url string, fill, free func()) {
 		}
 	}
 	return s.Address("small"), fill, func() { os.Remove(waste) }
+}
+
+// URLOverTCP is that of a new database, over loopback.
+func (s *Server) URLOverTCP() string {
+	s.tb.Helper()
+	u, err := url.Parse(s.URL())
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	return fmt.Sprintf("postgres://%s@%s%s?sslmode=disable", Role, s.Listen(), u.Path)
 }
 
 // Address is that of a database through the unix socket.

@@ -154,7 +154,7 @@ func TestKilledControllers(t *testing.T) {
 
 // playMany plays many histories, 100,000 jobs in all if there is time, and adds up what they came to.
 func playMany(t *testing.T, cfg Config) (sum Report) {
-	histories, each := 10, 500
+	histories, each := 5, 500
 	if os.Getenv("FSUB_FULL") != "" {
 		histories, each = 50, 2000
 	}

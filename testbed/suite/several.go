@@ -20,10 +20,7 @@ func Several(tb postgres.TB, o daemon.Options) daemon.Options {
 
 // Share has n daemons share a PostgreSQL.
 func Share(tb postgres.TB, o daemon.Options, n int) daemon.Options {
-	pg := postgres.Start(tb)
-	pg.Exec("CREATE DATABASE fed OWNER " + postgres.Role)
-	o.Store = "postgres://" + postgres.Role + "@" + pg.Listen() + "/fed?sslmode=disable" // the login has a /tmp of its own
-	o.Count = n
+	o.Store, o.Count = postgres.Start(tb).URLOverTCP(), n // the login has a /tmp of its own
 	return o
 }
 
