@@ -17,6 +17,9 @@ import (
 // again, the one that runs runs on, both are found by their keys, and the third one's ID is not given out again.
 func TestRestore(t *testing.T) {
 	world.Need(t)
+	if len(world.Daemon.Sockets()) > 1 {
+		t.Skip("SKIPPED: several daemons have no file to copy; PostgreSQL's copies are tested by themselves")
+	}
 	ctx := context.Background()
 	c := world.Daemon.Client()
 	defer c.Close()
