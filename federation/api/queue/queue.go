@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fsub/federation"
@@ -25,7 +26,11 @@ import (
 type Queue struct {
 	cfg Config
 
-	mu      sync.Mutex
+	reading chan struct{} // holds one while the store is read
+	begun   atomic.Int64  // how often it was begun to read it
+	read    int64         // which of those was the last that ended well; only for who reads
+
+	mu      sync.Mutex   // of what follows, which is written by who reads alone, but for the counts of submissions
 	mark    journal.Mark // of the store's log; 0: nothing has been read
 	jobs    map[federation.JobID]*queuedJob
 	kinds   map[federation.Job]*rowKind       // of jobs that wait alike
@@ -56,32 +61,33 @@ type Config struct {
 
 // New returns a Queue that has read nothing yet. It counts submissions if counts is not nil.
 func New(c Config, counts *quota.Submits) *Queue {
-	q := &Queue{cfg: c}
+	q := &Queue{cfg: c, reading: make(chan struct{}, 1)}
 	if counts != nil {
 		q.submits = newSubmits(q, counts)
 	}
 	return q
 }
 
-// refresh takes up what was written since the last call. The store is read with the lock held: others who call meanwhile would
-// read the same.
+// refresh takes up what was written before it was called. Those who call it while the store is being read share the next look at it. The lock is not held then,
+// so that what is in memory can be listed.
 func (q *Queue) refresh(ctx context.Context) error {
-	now, v := q.cfg.Now(), q.cfg.Lister.View()
-	if q.mark != 0 && q.otherWorld(v) {
-		mark := q.mark
-		q.mark = 0 // if this fails half-way
-		if q.remake(ctx, v) == nil {
-			q.mark = mark
-		}
+	begun := q.begun.Load()
+	select {
+	case q.reading <- struct{}{}:
+	case <-ctx.Done():
+		return answer.OfStore(ctx.Err(), answer.NoContact)
 	}
-	err := q.follow(ctx, v, now)
-	if errors.Is(err, federation.ErrTrimmed) {
-		q.mark = 0
-		err = q.follow(ctx, v, now)
+	defer func() { <-q.reading }()
+	if q.read > begun {
+		return nil // the store was read since this call
 	}
-	if err != nil {
+	this, now := q.begun.Add(1), q.cfg.Now()
+	if err := q.readStore(ctx, now); err != nil {
 		return answer.OfStore(err, answer.NoContact)
 	}
+	q.read = this
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.submits != nil {
 		q.submits.read = now
 	}
@@ -92,42 +98,84 @@ func (q *Queue) refresh(ctx context.Context) error {
 	return nil
 }
 
+// readStore reads what the store has that is new.
+func (q *Queue) readStore(ctx context.Context, now time.Time) error {
+	v := q.cfg.Lister.View()
+	if q.mark != 0 && q.otherWorld(v) {
+		err := q.remake(ctx, v)
+		if errors.Is(err, errOtherForm) {
+			q.forget()
+		} else if err != nil {
+			q.seen, q.world = nil, "" // it is made anew the next time
+			return err
+		}
+	}
+	err := q.follow(ctx, v, now)
+	if errors.Is(err, federation.ErrTrimmed) {
+		q.forget()
+		err = q.follow(ctx, v, now)
+	}
+	return err
+}
+
+// forget has all be read anew.
+func (q *Queue) forget() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mark = 0
+}
+
 // follow reads all jobs, or those that the log tells of and those whose time has come.
 func (q *Queue) follow(ctx context.Context, v *restd.View, now time.Time) error {
 	if q.mark == 0 {
+		q.mu.Lock()
+		defer q.mu.Unlock()
 		return q.readAll(ctx, v, now, q.cfg.Store.LiveJobs)
 	}
 	mark, changed, err := restd.ChangedJobs(ctx, q.cfg.Store, q.mark)
 	if err != nil {
 		return err
 	}
+	q.mu.Lock()
 	for _, id := range q.overtaken(now) {
 		changed[id] = true
 	}
+	q.mu.Unlock()
+	var jobs []federation.Job
+	var tasks map[federation.JobID][]federation.Task
 	if len(changed) > 0 {
-		ids := slices.Sorted(maps.Keys(changed))
-		jobs, err := q.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true})
-		if err == nil {
-			err = q.takeAll(ctx, v, jobs)
-		}
-		if err != nil {
-			q.changes = now // what was overtaken is looked for again
-			return err
-		}
-		for i := range jobs {
-			delete(changed, jobs[i].ID)
-		}
-		for id := range changed {
-			q.drop(id) // deleted
-		}
+		jobs, tasks, err = q.fetch(ctx, slices.Sorted(maps.Keys(changed)))
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err != nil {
+		q.changes = now // what was overtaken is looked for again
+		return err
+	}
+	for i := range jobs {
+		q.take(v, &jobs[i], tasks[jobs[i].ID])
+		delete(changed, jobs[i].ID)
+	}
+	for id := range changed {
+		q.drop(id) // deleted
 	}
 	q.mark = mark
 	return nil
 }
 
+// fetch reads some jobs, and the tasks of those that are arrays.
+func (q *Queue) fetch(ctx context.Context, ids []federation.JobID) (jobs []federation.Job, tasks map[federation.JobID][]federation.Task, err error) {
+	if jobs, err = q.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true}); err == nil {
+		tasks, err = q.tasksOf(ctx, jobs)
+	}
+	return jobs, tasks, err
+}
+
 // Load reads the store for the first time. live gives it the live jobs page by page, as federation.JobStore.LiveJobs would: a caller who reads them
 // all anyway shares them so.
 func (q *Queue) Load(ctx context.Context, live func(context.Context, func([]federation.Job) error) error) error {
+	q.reading <- struct{}{}
+	defer func() { <-q.reading }()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.readAll(ctx, q.cfg.Lister.View(), q.cfg.Now(), live)
@@ -156,23 +204,27 @@ func (q *Queue) readAll(ctx context.Context, v *restd.View, now time.Time, live 
 
 // takeAll takes up jobs as the store has them now, with their tasks.
 func (q *Queue) takeAll(ctx context.Context, v *restd.View, jobs []federation.Job) error {
+	tasks, err := q.tasksOf(ctx, jobs)
+	for i := range jobs {
+		if err == nil {
+			q.take(v, &jobs[i], tasks[jobs[i].ID])
+		}
+	}
+	return err
+}
+
+// tasksOf reads the tasks of those jobs that are arrays.
+func (q *Queue) tasksOf(ctx context.Context, jobs []federation.Job) (map[federation.JobID][]federation.Task, error) {
 	var arrays []federation.JobID
 	for i := range jobs {
 		if jobs[i].Spec.Array != "" || jobs[i].Whole != nil {
 			arrays = append(arrays, jobs[i].ID)
 		}
 	}
-	var tasks map[federation.JobID][]federation.Task
-	if len(arrays) > 0 {
-		var err error
-		if tasks, err = q.cfg.Store.TasksOf(ctx, arrays); err != nil {
-			return err
-		}
+	if len(arrays) == 0 {
+		return nil, nil
 	}
-	for i := range jobs {
-		q.take(v, &jobs[i], tasks[jobs[i].ID])
-	}
-	return nil
+	return q.cfg.Store.TasksOf(ctx, arrays)
 }
 
 // clear forgets everything.

@@ -94,9 +94,7 @@ func (q *Queue) named(f *queueFilter) (rows []*queueRow, known bool) {
 
 // Warm reads the queue before anybody asks: of a hundred thousand jobs that takes a second or two. The next caller is told of a failure.
 func (q *Queue) Warm(ctx context.Context) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.refresh(ctx)
+	_ = q.refresh(ctx)
 }
 
 // selected are the rows that f selects, in squeue's order.
@@ -131,10 +129,7 @@ func (q *Queue) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) e
 	if err != nil {
 		return err
 	}
-	q.mu.Lock()
-	err = q.refresh(r.Context())
-	q.mu.Unlock()
-	if err != nil {
+	if err := q.refresh(r.Context()); err != nil {
 		return err
 	}
 	all, err := q.selected(&f, q.onlyUser(&f.Filter))

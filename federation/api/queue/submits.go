@@ -47,7 +47,7 @@ func (q *Queue) Admit(ctx context.Context, parts []submission.Part) (func(federa
 			return func(federation.JobID) {}, nil, nil
 		}
 		if !fresh && (changed || q.mark == 0 || q.cfg.Now().Sub(s.read) > submitsAgain) {
-			if err := q.refresh(ctx); err != nil {
+			if err := q.refreshed(ctx); err != nil {
 				return nil, nil, err
 			}
 			fresh = true
@@ -60,7 +60,7 @@ func (q *Queue) Admit(ctx context.Context, parts []submission.Part) (func(federa
 		}
 		switch {
 		case !fresh: // some may have ended
-			if err := q.refresh(ctx); err != nil {
+			if err := q.refreshed(ctx); err != nil {
 				return nil, nil, err
 			}
 			fresh = true
@@ -76,6 +76,13 @@ func (q *Queue) Admit(ctx context.Context, parts []submission.Part) (func(federa
 	}
 }
 
+// refreshed is refresh for who holds the lock. It is not held meanwhile.
+func (q *Queue) refreshed(ctx context.Context) error {
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	return q.refresh(ctx)
+}
+
 // Change implements [submission.Admission].
 func (q *Queue) Change(ctx context.Context, from, to []submission.Part) (*quota.Refusal, error) {
 	if q.submits.Free() {
@@ -87,7 +94,7 @@ func (q *Queue) Change(ctx context.Context, from, to []submission.Part) (*quota.
 	if limited, _ := s.Limited(); !limited {
 		return nil, nil
 	}
-	if err := q.refresh(ctx); err != nil {
+	if err := q.refreshed(ctx); err != nil {
 		return nil, err
 	}
 	s.count(from, -1)

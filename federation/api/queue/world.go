@@ -57,6 +57,33 @@ func worldOf(v *restd.View) string {
 // remake makes the rows anew, because the sites are others in what rows depend on. What jobs that wait alike have in common is written once for all of
 // them, and where it stays the same so do their rows; other jobs are read again.
 func (q *Queue) remake(ctx context.Context, v *restd.View) error {
+	var read []federation.JobID
+	for id, k := range q.jobs { // only this goroutine changes it
+		if k.rest != nil {
+			read = append(read, id)
+		}
+	}
+	var jobs []federation.Job
+	var tasks map[federation.JobID][]federation.Task
+	if len(read) > 0 {
+		var err error
+		if jobs, tasks, err = q.fetch(ctx, read); err != nil {
+			return err
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.remakeKinds(v); err != nil {
+		return err
+	}
+	for i := range jobs {
+		q.take(v, &jobs[i], tasks[jobs[i].ID])
+	}
+	return nil
+}
+
+// remakeKinds makes the rows of jobs that wait alike anew.
+func (q *Queue) remakeKinds(v *restd.View) error {
 	others := map[*rowKind]*rowKind{}
 	for like, kind := range q.kinds {
 		next, ok := kindOf(v, kind.job)
@@ -71,11 +98,8 @@ func (q *Queue) remake(ctx context.Context, v *restd.View) error {
 			q.kinds[like], others[kind] = next, next
 		}
 	}
-	var read []federation.JobID
 	for id, k := range q.jobs {
-		if k.rest != nil {
-			read = append(read, id)
-		} else if kind := others[k.row.kind]; kind != nil {
+		if kind := others[k.row.kind]; k.rest == nil && kind != nil {
 			k.row.dead = true
 			q.dead++
 			row := k.row
@@ -83,14 +107,7 @@ func (q *Queue) remake(ctx context.Context, v *restd.View) error {
 			q.add(id, &queuedJob{row: row})
 		}
 	}
-	if len(read) == 0 {
-		return nil
-	}
-	jobs, err := q.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: read, Alone: true})
-	if err != nil {
-		return err
-	}
-	return q.takeAll(ctx, v, jobs)
+	return nil
 }
 
 var errOtherForm = errors.New("the rows of jobs that wait have another form now")

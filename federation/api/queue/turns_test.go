@@ -1,0 +1,76 @@
+package queue
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/restd"
+	"fsub/federation/journal"
+)
+
+// slowLog is a store without jobs, whose log is read when somebody lets it.
+type slowLog struct {
+	restd.Store
+	reads int
+	let   chan struct{}
+}
+
+func (s *slowLog) Changes(context.Context, journal.Mark, int) (journal.Log, error) {
+	s.reads++
+	<-s.let
+	return journal.Log{Mark: 1}, nil
+}
+
+func (s *slowLog) Jobs(context.Context, federation.JobQuery) ([]federation.Job, error) {
+	return nil, nil
+}
+
+func (s *slowLog) LiveJobs(context.Context, func([]federation.Job) error) error { return nil }
+
+// Those who ask while the store is being read share the next look at it: the one under way may have missed what they have written.
+func TestLooksAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowLog{let: make(chan struct{}, 9)}
+		s.let <- struct{}{}
+		q := New(Config{Store: s, Now: time.Now, Keep: time.Minute, Lister: &restd.Lister{Store: s, Now: time.Now, All: func() []*federation.Site { return nil }}}, nil)
+		if err := q.refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.reads = 0
+		var all sync.WaitGroup
+		ask := func() {
+			all.Go(func() {
+				if err := q.refresh(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		ask()
+		for range 9 {
+			ask()
+		}
+		if s.reads != 1 {
+			t.Errorf("%d looks while the first goes on", s.reads)
+		}
+		if rows, err := q.selected(&queueFilter{}, ""); err != nil || len(rows) != 0 { // it does not wait for the store
+			t.Error(rows, err)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if err := q.refresh(gone); err == nil {
+			t.Error("who has gone waits still")
+		}
+		for range 9 {
+			s.let <- struct{}{}
+		}
+		all.Wait()
+		if s.reads != 2 {
+			t.Errorf("%d looks for one and nine who came meanwhile", s.reads)
+		}
+	})
+}
