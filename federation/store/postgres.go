@@ -76,7 +76,7 @@ func (s *Store) openPostgres(ctx context.Context, c Config) error {
 	t.shared.waiting = w.queue.numbers
 	s.have(database{readers: p.readers(), writer: w}, c)
 	s.closers = []io.Closer{closerFunc(db.closeSoon), w, s.readers}
-	s.copied, s.replaced = db.copied, p.replaced
+	s.copied, s.replaced, s.server = db.copied, p.replaced, p.server.String()
 	s.compared = func(t *tx) error {
 		_, err := t.exec("UPDATE meta SET copied_at = 0")
 		return err
@@ -102,6 +102,8 @@ type server struct {
 	id       string
 	timeline int64
 }
+
+func (s server) String() string { return fmt.Sprintf("%s timeline %d", s.id, s.timeline) }
 
 func newPostgres(c *Config) (*postgres, error) {
 	config, err := pgx.ParseConfig(withPrimary(c.Postgres.URL))

@@ -64,6 +64,7 @@ type Store struct {
 
 	copied   time.Time       // see Copied
 	replaced chan struct{}   // see Replaced
+	server   string          // see Database
 	compared func(*tx) error // see Compared
 	closers  []io.Closer     // in the order in which they are closed
 }
@@ -204,6 +205,9 @@ func (s *Store) have(db database, c Config) {
 // Replaced is closed when the database turns out to be another one than the store was opened on: a standby that took over, or a copy. All methods fail then, and
 // the store must be opened again, which notes it (see Copied). A SQLite file is never replaced.
 func (s *Store) Replaced() <-chan struct{} { return s.replaced }
+
+// Database names the PostgreSQL that the store was opened on, before and after a standby took over by two names. "": the store is a SQLite file.
+func (s *Store) Database() string { return s.server }
 
 // Close waits for the writes that are under way, refuses new ones and closes the database.
 func (s *Store) Close() error {
