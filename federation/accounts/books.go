@@ -29,16 +29,25 @@ type Books struct {
 // Open reads the tree.
 func Open(ctx context.Context, s Store, now func() time.Time) (*Books, error) {
 	b := &Books{Store: s, now: now}
-	records, err := s.AccountRecords(ctx)
-	if err != nil {
+	if err := b.Reload(ctx); err != nil {
 		return nil, err
+	}
+	return b, nil
+}
+
+// Reload reads the tree again, where another daemon edits it.
+func (b *Books) Reload(ctx context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	records, err := b.AccountRecords(ctx)
+	if err != nil {
+		return err
 	}
 	t, err := New(records)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		b.tree.Store(t)
 	}
-	b.tree.Store(t)
-	return b, nil
+	return err
 }
 
 // Tree is the newest tree.

@@ -1,6 +1,9 @@
 package api
 
-import "reflect"
+import (
+	"reflect"
+	"strings"
+)
 
 // Bodies are the types of the bodies that the routes of /fed/v1 take, by method and path.
 func (s *Server) Bodies() map[string]reflect.Type {
@@ -23,4 +26,21 @@ func (s *Server) MayCall() map[string]string {
 		all[r.Method+" "+r.Path] = r.Who
 	}
 	return all
+}
+
+// Undecided are the routes of s of which nobody has said who answers them, and those that somebody has spoken of and that are not there.
+func (s *Server) Undecided() (undecided, gone []string) {
+	known := map[string]bool{}
+	for _, r := range s.router.Routes() {
+		known[r] = true
+		if _, said := answeredBy[r]; !said && strings.HasPrefix(r, "GET ") {
+			undecided = append(undecided, r)
+		}
+	}
+	for r := range answeredBy {
+		if !known[r] {
+			gone = append(gone, r)
+		}
+	}
+	return undecided, gone
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,11 +58,19 @@ type Store interface {
 type Config struct {
 	Store      Store
 	Controller Controller
-	Usage      usage.Store           // what sites measured of ended jobs; nil: nothing
-	Deposed    func() bool           // another daemon leads by now; nil: there is none
-	Daemons    Daemons               // that share the store; nil: there is only this one
-	Health     func() *health.Report // what the rules of health know; nil: there are none
-	Faults     func() []faults.Fault // what is wrong with the daemon and its sites; nil: nobody looks
+	Usage      usage.Store // what sites measured of ended jobs; nil: nothing
+	Deposed    func() bool // another daemon leads by now; nil: there is none
+	Daemons    Daemons     // that share the store; nil: there is only this one
+	// Leader passes requests on to the daemon that leads, where this one stands by: it answers by itself what [answeredBy] says. Nil: this one leads.
+	Leader http.Handler
+	// Database names the one that Store is in, where Queue outlives it.
+	Database string
+	// Ready says why the daemon is not ready to answer; nil: it is whenever it serves.
+	Ready func() error
+	// Queue is one that servers of this daemon use one after the other: each goes on with what it has read. Nil: the server has its own.
+	Queue  *queue.Queue
+	Health func() *health.Report // what the rules of health know; nil: there are none
+	Faults func() []faults.Fault // what is wrong with the daemon and its sites; nil: nobody looks
 
 	// Operators are user names or decimal uids that act as operators. Root and the daemon's own uid are administrators.
 	Operators []string
@@ -160,6 +169,9 @@ type Server struct {
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
+	operators atomic.Pointer[[]string]
+	copies    copies
+
 	stopping chan struct{} // closed when Serve is told to end: long polls return
 	stopOnce sync.Once
 }
@@ -167,6 +179,7 @@ type Server struct {
 // Tune changes who the operators are and what users may take up, from the next request on.
 func (s *Server) Tune(operators []string, bounds submission.Bounds) {
 	s.who.SetOperators(operators)
+	s.operators.Store(&operators)
 	s.bounds.Set(bounds)
 }
 
@@ -216,17 +229,41 @@ func NewServer(c Config) *Server {
 	s.document = sync.OnceValues(s.makeDocument)
 	s.accounts.Members, s.accounts.Users, s.accounts.Ledger = all, who.Users, c.Books
 	s.sites.Elsewhere = func(c identity.Caller, site *federation.Site) []string { return s.accounts.Elsewhere(c, site, true) }
-	var submits *quota.Submits
+	s.queue = s.newQueue(s.submits())
 	if c.Accounts.Books != nil {
-		submits = quota.NewSubmits(c.Accounts.Books)
-	}
-	s.queue = queue.New(queue.Config{Store: c.Store, Lister: s.lister, Users: who.Users, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation}, submits)
-	if submits != nil {
 		s.gate.Submits, s.gate.Tree = s.queue, c.Accounts.Books
 		s.books.Tree = c.Accounts.Books.Tree
 	}
+	s.operators.Store(&c.Operators)
 	s.routes()
 	return s
+}
+
+// newQueue is the queue, which goes on with what another server of this daemon had.
+func (s *Server) newQueue(submits *quota.Submits) *queue.Queue {
+	c := queue.Config{Store: s.cfg.Store, Lister: s.lister, Users: s.users, Now: s.cfg.Now, Keep: s.cfg.MinJobAge, Cluster: s.cfg.Federation, Follows: s.cfg.Leader != nil, Database: s.cfg.Database}
+	if c.Follows && s.accounts.Books != nil {
+		c.ReadTree = s.accounts.Books.Reload
+	}
+	if s.cfg.Queue == nil {
+		return queue.New(c, submits)
+	}
+	s.cfg.Queue.Use(c, submits)
+	return s.cfg.Queue
+}
+
+// Resume has the server's queue be its own again after another server of this daemon has used it.
+func (s *Server) Resume() { s.newQueue(s.submits()) }
+
+// Queue is what squeue lists.
+func (s *Server) Queue() *queue.Queue { return s.queue }
+
+// submits counts the jobs that are submitted for the account tree's limits; nil: there is no tree.
+func (s *Server) submits() *quota.Submits {
+	if s.accounts.Books == nil {
+		return nil
+	}
+	return quota.NewSubmits(s.accounts.Books)
 }
 
 // Report makes a saved report of what its owner may see now.
@@ -315,11 +352,17 @@ func (s *Server) Work(ctx context.Context) error { return s.jobs.Run(ctx) }
 
 // routes is the whole surface in one place. Each route counts its requests under its own pattern.
 func (s *Server) routes() {
+	if s.cfg.Leader != nil {
+		by := &standing{leader: s.cfg.Leader, queue: s.queue}
+		s.router.Elsewhere, s.router.Before = by.elsewhere, by.catchUp
+	}
 	for _, r := range s.fedRoutes() {
 		s.router.Handle(r.Method+" "+r.Path, r.restricted())
 	}
 	s.restd.Routes()
 	s.router.Mux.Handle("GET /healthz", Alive(s.cfg.Build))
+	s.router.Mux.Handle("GET /readyz", Ready(s.cfg.Ready))
+	s.daemonRoutes()
 	if s.cfg.Gatherer != nil {
 		metrics := answer.MetricsHandler(s.cfg.Gatherer)
 		onSocket := func(r *http.Request, err error) error { // whoever reaches it is a user of this machine
@@ -353,6 +396,24 @@ func Alive(build any) http.Handler {
 			Status string `json:"status"`
 			Build  any    `json:"build,omitempty"`
 		}{"ok", build})
+	})
+}
+
+// Ready answers GET /readyz, by which load balancers choose whom to ask: 503 with the reason while it is not ready. Anybody may ask.
+func Ready(not func() error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		said := struct {
+			Status string `json:"status"`
+			Why    string `json:"why,omitempty"`
+		}{Status: "ready"}
+		if not != nil {
+			if err := not(); err != nil {
+				said.Status, said.Why = "not ready", err.Error()
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}
+		_ = json.NewEncoder(w).Encode(said)
 	})
 }
 

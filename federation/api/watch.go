@@ -56,12 +56,12 @@ func (w *watch) job(ctx context.Context, id federation.JobID) (changed <-chan st
 func (w *watch) follow(mark journal.Mark) {
 	for {
 		time.Sleep(watchGap)
-		next, changed, err := restd.ChangedJobs(context.Background(), w.store, mark)
+		news, err := restd.ReadLog(context.Background(), w.store, mark)
 		if err != nil {
-			next = 0 // begin anew
+			news.Mark = 0 // begin anew
 		}
-		w.wake(func(id federation.JobID) bool { return err != nil || mark == 0 || changed[id] })
-		mark = next
+		w.wake(func(id federation.JobID) bool { return err != nil || mark == 0 || news.Jobs[id] })
+		mark = news.Mark
 		w.mu.Lock()
 		w.runs = len(w.waits) > 0
 		over := !w.runs

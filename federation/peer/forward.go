@@ -33,6 +33,7 @@ const (
 // harm: if it was not sent yet, reads only, or has a key under which it is carried out once.
 type Forwarder struct {
 	proxy  *httputil.ReverseProxy
+	asks   *retrying
 	leader atomic.Pointer[route]
 	why    atomic.Pointer[string] // nobody can lead
 }
@@ -48,6 +49,7 @@ type route struct {
 func NewForwarder(k *Keys, log *slog.Logger) *Forwarder {
 	f := new(Forwarder)
 	transport := &http.Transport{DialTLSContext: k.dial, MaxIdleConnsPerHost: 256, IdleConnTimeout: time.Minute, DisableCompression: true}
+	f.asks = &retrying{next: transport, leader: &f.leader}
 	f.proxy = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.Header.Del(identity.HeaderCaller)
@@ -55,7 +57,7 @@ func NewForwarder(k *Keys, log *slog.Logger) *Forwarder {
 				r.Out.Header.Set(identity.HeaderCaller, caller)
 			}
 		},
-		Transport: &retrying{next: transport, leader: &f.leader}, FlushInterval: -1, // logs that are followed come as they are written
+		Transport: f.asks, FlushInterval: -1, // logs that are followed come as they are written
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), ErrorHandler: f.refuse,
 	}
 	return f
@@ -93,6 +95,18 @@ func (f *Forwarder) Leader() string {
 
 // ServeHTTP implements http.Handler.
 func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.proxy.ServeHTTP(w, r) }
+
+// Get asks the leader for something in this daemon's own name, once. An answer that tag names need not be sent again.
+func (f *Forwarder) Get(ctx context.Context, path, tag string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if tag != "" {
+		r.Header.Set("If-None-Match", tag)
+	}
+	return f.asks.once(r, nil)
+}
 
 var (
 	errNoLeader   = errors.New("no daemon leads")

@@ -219,7 +219,7 @@ func TestLargeBody(t *testing.T) {
 			t.Errorf("%d bytes: %s", n, got)
 		}
 	}
-	if kept := p.forward.proxy.Transport.(*retrying).kept.Load(); kept != 0 {
+	if kept := p.forward.asks.kept.Load(); kept != 0 {
 		t.Errorf("%d bytes are kept still", kept)
 	}
 }

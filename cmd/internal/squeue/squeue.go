@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -110,6 +111,9 @@ func (c *command) body(cluster string) error {
 		return fmt.Errorf("slurm_load_jobs error: %w", err)
 	}
 	defer q.Close()
+	if age := q.Head.Age; age > 0 {
+		fmt.Fprintf(c.stderr, "squeue: warning: the database does not answer: these are the jobs of %.0f seconds ago\n", math.Ceil(age))
+	}
 	for _, u := range q.Head.InvalidUsers {
 		fmt.Fprintf(c.stderr, "squeue: error: Invalid user: %s\n\n", u)
 	}

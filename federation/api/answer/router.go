@@ -32,10 +32,19 @@ type Router struct {
 	// again, there.
 	Deposed func() bool
 
+	// Elsewhere is who answers a request on a route instead, nil: nobody does; nil: nothing is answered elsewhere.
+	Elsewhere func(pattern string, r *http.Request) http.Handler
+	// Before is called before a request on a route is answered, which fails if it does; nil: nothing is.
+	Before func(pattern string, r *http.Request) error
+
 	// Long are the patterns of routes that may wait for something to happen. They take up no share of their user's.
 	Long   map[string]bool
 	inHand shares
+	routes []string
 }
+
+// Routes are those that were added.
+func (s *Router) Routes() []string { return s.routes }
 
 // Handle adds a route: it identifies the caller, runs h, turns its error into an answer and counts.
 func (s *Router) Handle(pattern string, h Handler) {
@@ -47,9 +56,17 @@ type Failure func(w http.ResponseWriter, r *http.Request, c identity.Caller, err
 
 // HandleAs is Handle with its own way to say that something failed.
 func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
-	observe := s.Metrics.Route(strings.TrimSuffix(pattern, "/{$}"))
-	h = withLongQuery(h)
+	route := strings.TrimSuffix(pattern, "/{$}")
+	s.routes = append(s.routes, route)
+	observe := s.Metrics.Route(route)
+	h = s.prepared(route, withLongQuery(h))
 	s.Mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		if s.Elsewhere != nil {
+			if other := s.Elsewhere(route, r); other != nil {
+				other.ServeHTTP(w, r)
+				return
+			}
+		}
 		began := time.Now()
 		c, err := s.Who.Caller(r)
 		if err == nil {
@@ -79,6 +96,19 @@ func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 		}
 		observe(code, time.Since(began))
 	})
+}
+
+// prepared is h after what is to be done before.
+func (s *Router) prepared(route string, h Handler) Handler {
+	if s.Before == nil {
+		return h
+	}
+	return func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+		if err := s.Before(route, r); err != nil {
+			return err
+		}
+		return h(w, r, c)
+	}
 }
 
 // timedOut words the end of a request's time, or of its caller, that a handler has returned as it is.

@@ -205,6 +205,12 @@ func CallerOf(ctx context.Context) (caller string, known bool) {
 	return fmt.Sprintf("%d:%d", p.cred.Uid, p.cred.Gid), true
 }
 
+// ByDaemon reports whether the request that ctx belongs to has come from another daemon that shares the store.
+func ByDaemon(ctx context.Context) bool {
+	p, ok := ctx.Value(peerKey{}).(peer)
+	return ok && p.names
+}
+
 // passedOn is who sent a request that another daemon passes on.
 func passedOn(caller string) (*unix.Ucred, error) {
 	uid, gid, _ := strings.Cut(caller, ":")

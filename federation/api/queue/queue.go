@@ -24,11 +24,9 @@ import (
 // would hold: live jobs, and those that ended within the time that they are kept. There may be a million of them, so what many
 // have in common is there once.
 type Queue struct {
-	cfg Config
+	config atomic.Pointer[Config]
 
-	reading chan struct{} // holds one while the store is read
-	begun   atomic.Int64  // how often it was begun to read it
-	read    int64         // which of those was the last that ended well; only for who reads
+	looks // at the store
 
 	mu      sync.Mutex   // of what follows, which is written by who reads alone, but for the counts of submissions
 	mark    journal.Mark // of the store's log; 0: nothing has been read
@@ -41,6 +39,7 @@ type Queue struct {
 	byUser  map[string][]*queueRow            // of sorted; nil: to be made again
 	world   string                            // what of the sites the rows depend on
 	seen    []*federation.Observation         // of which world was made
+	adopted time.Time                         // until then rows stay as they are while a site has not been seen
 	changes time.Time                         // when a row changes by the clock alone; zero: none does
 	shown   bool                              // somebody has got rows since all was read
 	swept   time.Time                         // when jobs were last forgotten for their age
@@ -57,50 +56,39 @@ type Config struct {
 	Now     func() time.Time
 	Keep    time.Duration // how long ended jobs are listed
 	Cluster string        // the federation's name
+	// Database names the one that Store is in: what was read of another is worth nothing. "": it has no name.
+	Database string
+	// Follows: another daemon leads. While the store does not answer, what is in memory is listed with its age.
+	Follows bool
+	// ReadTree reads the account tree again; nil: no other daemon changes it.
+	ReadTree func(context.Context) error
 }
 
 // New returns a Queue that has read nothing yet. It counts submissions if counts is not nil.
 func New(c Config, counts *quota.Submits) *Queue {
-	q := &Queue{cfg: c, reading: make(chan struct{}, 1)}
+	q := &Queue{looks: looks{turn: make(chan struct{}, 1)}}
+	q.config.Store(&c)
 	if counts != nil {
 		q.submits = newSubmits(q, counts)
 	}
 	return q
 }
 
-// refresh takes up what was written before it was called. Those who call it while the store is being read share the next look at it. The lock is not held then,
-// so that what is in memory can be listed.
+func (q *Queue) cfg() *Config { return q.config.Load() }
+
+// refresh takes up what was written before it was called. The lock is not held while the store is read, so that what is in memory can be listed.
 func (q *Queue) refresh(ctx context.Context) error {
-	begun := q.begun.Load()
-	select {
-	case q.reading <- struct{}{}:
-	case <-ctx.Done():
-		return answer.OfStore(ctx.Err(), answer.NoContact)
-	}
-	defer func() { <-q.reading }()
-	if q.read > begun {
-		return nil // the store was read since this call
-	}
-	this, now := q.begun.Add(1), q.cfg.Now()
-	if err := q.readStore(ctx, now); err != nil {
+	now := q.cfg().Now()
+	err := q.share(ctx, func() error { return q.readStore(ctx, now) })
+	if err != nil {
 		return answer.OfStore(err, answer.NoContact)
-	}
-	q.read = this
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.submits != nil {
-		q.submits.read = now
-	}
-	if now.Sub(q.swept) > q.cfg.Keep/10 {
-		q.sweep(now.Add(-q.cfg.Keep))
-		q.swept = now
 	}
 	return nil
 }
 
 // readStore reads what the store has that is new.
 func (q *Queue) readStore(ctx context.Context, now time.Time) error {
-	v := q.cfg.Lister.View()
+	v := q.cfg().Lister.View()
 	if q.mark != 0 && q.otherWorld(v) {
 		err := q.remake(ctx, v)
 		if errors.Is(err, errOtherForm) {
@@ -115,7 +103,19 @@ func (q *Queue) readStore(ctx context.Context, now time.Time) error {
 		q.forget()
 		err = q.follow(ctx, v, now)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.submits != nil {
+		q.submits.read = now
+	}
+	if keep := q.cfg().Keep; now.Sub(q.swept) > keep/10 {
+		q.sweep(now.Add(-keep))
+		q.swept = now
+	}
+	return nil
 }
 
 // forget has all be read anew.
@@ -130,12 +130,16 @@ func (q *Queue) follow(ctx context.Context, v *restd.View, now time.Time) error 
 	if q.mark == 0 {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		return q.readAll(ctx, v, now, q.cfg.Store.LiveJobs)
+		return q.readAll(ctx, v, now, q.cfg().Store.LiveJobs)
 	}
-	mark, changed, err := restd.ChangedJobs(ctx, q.cfg.Store, q.mark)
+	news, err := restd.ReadLog(ctx, q.cfg().Store, q.mark)
+	if err == nil && news.Audited && q.cfg().ReadTree != nil {
+		err = q.cfg().ReadTree(ctx)
+	}
 	if err != nil {
 		return err
 	}
+	changed := news.Jobs
 	q.mu.Lock()
 	for _, id := range q.overtaken(now) {
 		changed[id] = true
@@ -159,36 +163,31 @@ func (q *Queue) follow(ctx context.Context, v *restd.View, now time.Time) error 
 	for id := range changed {
 		q.drop(id) // deleted
 	}
-	q.mark = mark
+	q.mark = news.Mark
 	return nil
 }
 
 // fetch reads some jobs, and the tasks of those that are arrays.
 func (q *Queue) fetch(ctx context.Context, ids []federation.JobID) (jobs []federation.Job, tasks map[federation.JobID][]federation.Task, err error) {
-	if jobs, err = q.cfg.Store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true}); err == nil {
+	if jobs, err = q.cfg().Store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true}); err == nil {
 		tasks, err = q.tasksOf(ctx, jobs)
 	}
 	return jobs, tasks, err
 }
 
-// Load reads the store for the first time. live gives it the live jobs page by page, as federation.JobStore.LiveJobs would: a caller who reads them
-// all anyway shares them so.
-func (q *Queue) Load(ctx context.Context, live func(context.Context, func([]federation.Job) error) error) error {
-	q.reading <- struct{}{}
-	defer func() { <-q.reading }()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.readAll(ctx, q.cfg.Lister.View(), q.cfg.Now(), live)
-}
-
 // readAll reads all of the store again.
 func (q *Queue) readAll(ctx context.Context, v *restd.View, now time.Time, live func(context.Context, func([]federation.Job) error) error) error {
-	log, err := q.cfg.Store.Changes(ctx, 0, 0)
+	log, err := q.cfg().Store.Changes(ctx, 0, 0)
 	if err != nil {
 		return err
 	}
+	if read := q.cfg().ReadTree; read != nil {
+		if err := read(ctx); err != nil {
+			return err
+		}
+	}
 	q.clear(v)
-	ended, err := q.cfg.Store.Jobs(ctx, federation.JobQuery{EndedAfter: now.Add(-q.cfg.Keep), States: federation.EndStates})
+	ended, err := q.cfg().Store.Jobs(ctx, federation.JobQuery{EndedAfter: now.Add(-q.cfg().Keep), States: federation.EndStates})
 	if err == nil {
 		err = q.takeAll(ctx, v, ended)
 	}
@@ -224,7 +223,7 @@ func (q *Queue) tasksOf(ctx context.Context, jobs []federation.Job) (map[federat
 	if len(arrays) == 0 {
 		return nil, nil
 	}
-	return q.cfg.Store.TasksOf(ctx, arrays)
+	return q.cfg().Store.TasksOf(ctx, arrays)
 }
 
 // clear forgets everything.

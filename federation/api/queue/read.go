@@ -129,14 +129,15 @@ func (q *Queue) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) e
 	if err != nil {
 		return err
 	}
-	if err := q.refresh(r.Context()); err != nil {
+	age, err := q.age(r.Context())
+	if err != nil {
 		return err
 	}
 	all, err := q.selected(&f, q.onlyUser(&f.Filter))
 	if err != nil {
 		return err
 	}
-	ended := q.cfg.Now().Add(-q.cfg.Keep)
+	ended := q.cfg().Now().Add(-q.cfg().Keep)
 	rows := make([]*queueRow, 0, len(all))
 	for _, row := range all {
 		if f.row(row, ended) {
@@ -145,20 +146,20 @@ func (q *Queue) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) e
 	}
 	var starts decision.Starts
 	if query.Get("start") != "" {
-		starts = q.cfg.Lister.Foretold(r.Context())
+		starts = q.cfg().Lister.Foretold(r.Context())
 	}
 	if len(order) > 0 {
-		if rows, err = sortRows(rows, starts, order, q.cfg.Now()); err != nil {
+		if rows, err = sortRows(rows, starts, order, q.cfg().Now()); err != nil {
 			return err
 		}
 	}
 	var spent spending.Spendings
 	if query.Get("cost") != "" {
-		spent = q.cfg.Lister.Spent(r.Context())
+		spent = q.cfg().Lister.Spent(r.Context())
 	}
 	share.Hold(r.Context(), 8*len(rows)+64*(len(starts)+len(spent)))
-	head := v1.QueueHead{Cluster: q.cfg.Cluster}
-	for _, warning := range q.cfg.Lister.UnknownUsers(&f.Filter) {
+	head := v1.QueueHead{Cluster: q.cfg().Cluster, Age: age.Seconds()}
+	for _, warning := range q.cfg().Lister.UnknownUsers(&f.Filter) {
 		head.InvalidUsers = append(head.InvalidUsers, strings.TrimPrefix(warning.Description, "Invalid user: "))
 	}
 	if head.InvalidNodes = q.unknownNodes(query.Get("nodes")); len(head.InvalidNodes) > 0 {
@@ -212,7 +213,7 @@ func (q *Queue) unknownNodes(list string) []string {
 		return nil
 	}
 	known := map[string]bool{}
-	for _, site := range q.cfg.Lister.All() {
+	for _, site := range q.cfg().Lister.All() {
 		if site.Seen == nil {
 			continue
 		}
@@ -238,7 +239,7 @@ func (q *Queue) onlyUser(f *restd.Filter) string {
 	}
 	name := f.Users[0]
 	if uid, err := strconv.ParseUint(name, 10, 32); err == nil {
-		name, _ = q.cfg.Users.UserName(uint32(uid))
+		name, _ = q.cfg().Users.UserName(uint32(uid))
 	}
 	return name
 }

@@ -30,7 +30,7 @@ func TestRowsOfJobsAlike(t *testing.T) {
 	lister := restd.Lister{Users: names, All: func() []*federation.Site { return []*federation.Site{site} }, Now: time.Now, Cluster: "fed"}
 	v := lister.View()
 	rapid.Check(t, func(t *rapid.T) {
-		q := Queue{}
+		q := New(Config{}, nil)
 		q.clear(v)
 		specs := []*sbatch.Spec{{Name: "a", WorkDir: "/tmp", MinNodes: 2}, {Name: "b", GRES: "gpu:2", Output: "%j.out", Nice: 4}, {Name: "c", Array: "1-3"}, {Begin: v.Now.Add(time.Hour)}}
 		for id := range rapid.IntRange(1, 20).Draw(t, "jobs") {

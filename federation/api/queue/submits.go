@@ -46,7 +46,7 @@ func (q *Queue) Admit(ctx context.Context, parts []submission.Part) (func(federa
 		if !limited {
 			return func(federation.JobID) {}, nil, nil
 		}
-		if !fresh && (changed || q.mark == 0 || q.cfg.Now().Sub(s.read) > submitsAgain) {
+		if !fresh && (changed || q.mark == 0 || q.cfg().Now().Sub(s.read) > submitsAgain) {
 			if err := q.refreshed(ctx); err != nil {
 				return nil, nil, err
 			}
@@ -130,6 +130,12 @@ func (q *Queue) settle(a *admitted, id federation.JobID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := q.submits
+	if !s.open[a] {
+		return // another server of this daemon counts now
+	}
+	if !s.open[a] {
+		return // another server of this daemon counts by now
+	}
 	delete(s.open, a)
 	if id == 0 || q.jobs[id] != nil {
 		s.count(a.parts, -1)

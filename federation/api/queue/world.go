@@ -16,7 +16,7 @@ func (q *Queue) otherWorld(v *restd.View) bool {
 	for i, site := range v.Sites {
 		seen[i] = site.Seen
 	}
-	if slices.Equal(seen, q.seen) {
+	if slices.Equal(seen, q.seen) || v.Now.Before(q.adopted) && slices.Contains(seen, nil) {
 		return false
 	}
 	q.seen = seen

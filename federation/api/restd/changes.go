@@ -10,23 +10,33 @@ import (
 // LogPage is how many commits are read at once.
 const LogPage = 1000
 
-// ChangedJobs are the jobs that the log tells of after a mark, themselves or their tasks.
-func ChangedJobs(ctx context.Context, store Store, mark journal.Mark) (journal.Mark, map[federation.JobID]bool, error) {
-	changed := map[federation.JobID]bool{}
+// News is what the log tells after a mark.
+type News struct {
+	Mark    journal.Mark              // to go on from
+	Jobs    map[federation.JobID]bool // that have changed, themselves or their tasks
+	Audited bool                      // somebody has changed what is not a job: it is in the audit log
+}
+
+// ReadLog reads the log from a mark on.
+func ReadLog(ctx context.Context, store Store, mark journal.Mark) (News, error) {
+	n := News{Mark: mark, Jobs: map[federation.JobID]bool{}}
 	for {
-		log, err := store.Changes(ctx, mark, LogPage)
+		log, err := store.Changes(ctx, n.Mark, LogPage)
 		if err != nil {
-			return mark, nil, err
+			return News{Mark: n.Mark}, err
 		}
 		for i := range log.Commits {
 			for _, c := range log.Commits[i].Changes {
-				if c.Kind == journal.ChangeJob || c.Kind == journal.ChangeTask {
-					changed[c.Job] = true
+				switch c.Kind {
+				case journal.ChangeJob, journal.ChangeTask:
+					n.Jobs[c.Job] = true
+				case journal.ChangeAudit:
+					n.Audited = true
 				}
 			}
 		}
-		if mark = log.Mark; len(log.Commits) < LogPage {
-			return mark, changed, nil
+		if n.Mark = log.Mark; len(log.Commits) < LogPage {
+			return n, nil
 		}
 	}
 }

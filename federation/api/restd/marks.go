@@ -55,15 +55,15 @@ func (s *Server) unchanged(ctx context.Context, since int64) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	_, changed, err := ChangedJobs(ctx, s.Store, m.log)
+	news, err := ReadLog(ctx, s.Store, m.log)
 	if errors.Is(err, federation.ErrTrimmed) {
 		return false, nil
 	}
-	if err != nil || len(changed) == 0 {
+	if err != nil || len(news.Jobs) == 0 {
 		return err == nil, answer.OfStore(err, answer.NoContact)
 	}
 	jobs, err := s.Store.Jobs(ctx, federation.JobQuery{
-		IDs: slices.Collect(maps.Keys(changed)), Alone: true, EndedAfter: s.Now().Add(-s.Keep), Limit: 1,
+		IDs: slices.Collect(maps.Keys(news.Jobs)), Alone: true, EndedAfter: s.Now().Add(-s.Keep), Limit: 1,
 	})
 	return err == nil && len(jobs) == 0, answer.OfStore(err, answer.NoContact)
 }

@@ -9,7 +9,7 @@ import (
 type Daemon struct {
 	Name    string    `json:"name"`
 	Address string    `json:"address,omitempty"` // where the other daemons reach it
-	Leads   bool      `json:"leads"`             // it plans and speaks to the sites; the others pass on to it what they are asked
+	Leads   bool      `json:"leads"`             // it plans and speaks to the sites; the others pass on to it what they cannot answer
 	Version string    `json:"version"`
 	Since   time.Time `json:"since"`  // when it was started
 	Silent  float64   `json:"silent"` // seconds since it was last heard of; daemons say a word every two seconds

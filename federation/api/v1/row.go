@@ -23,6 +23,7 @@ type QueueHead struct {
 	Cluster      string   `json:"cluster"`                 // the name of the federation
 	InvalidUsers []string `json:"invalid_users,omitempty"` // users of the query that this machine does not have
 	InvalidNodes []string `json:"invalid_nodes,omitempty"` // nodes of the query that no site has
+	Age          float64  `json:"age,omitempty"`           // seconds by which the rows are old, because the database does not answer; 0: they are as of now
 }
 
 // How values are written.
