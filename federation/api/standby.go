@@ -102,10 +102,10 @@ type standing struct {
 	queue  *queue.Queue
 }
 
-// elsewhere passes on what the leader is to answer: also a call from inside a job, which may have to wait until the leader has seen that job start, and what takes
-// the database while that does not answer, since the leader's answer is waited for.
+// elsewhere passes on what the leader is to answer: also a call from inside a job, which may have to wait until the leader has seen that job start, one from another
+// machine, whose token the leader knows, and what takes the database while that does not answer, since the leader's answer is waited for.
 func (s *standing) elsewhere(route string, r *http.Request) http.Handler {
-	here := answeredBy[route] == each && r.Header.Get(answer.HeaderJob) == "" && s.queue.Complete()
+	here := answeredBy[route] == each && r.Header.Get(answer.HeaderJob) == "" && r.TLS == nil && s.queue.Complete()
 	if here && (route == ofQueue || !s.queue.Fails()) {
 		return nil
 	}

@@ -7,7 +7,9 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -219,15 +221,38 @@ func (w *world) others(than *daemon) (all []*daemon) {
 
 // run runs a command against the daemon. It must succeed.
 func (d *daemon) run(args ...string) (string, error) {
+	out, _, err := d.both(args...)
+	return out, err
+}
+
+// both is run with what the command says on its standard error.
+func (d *daemon) both(args ...string) (out, said string, err error) {
 	cmd := exec.Command(d.path(args[0]), args[1:]...)
 	cmd.Env = append(os.Environ(), "FSUB_SOCKET="+d.path(d.name+".sock"), "LC_ALL=C.UTF-8")
 	cmd.Dir = d.dir
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
+	var output, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &errs
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("%s at %s: %w: %s", strings.Join(args, " "), d.name, err, strings.TrimSpace(errs.String()))
+		return "", "", fmt.Errorf("%s at %s: %w: %s", strings.Join(args, " "), d.name, err, strings.TrimSpace(errs.String()))
 	}
-	return strings.TrimSpace(out.String()), nil
+	return strings.TrimSpace(output.String()), errs.String(), nil
+}
+
+// ready is why the daemon says that it is not ready to answer.
+func (d *daemon) ready() error {
+	h := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix", d.path(d.name+".sock"))
+	}}}
+	resp, err := h.Get("http://fed/readyz")
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		why, _ := io.ReadAll(resp.Body)
+		return fmt.Errorf("%s: %s", resp.Status, why)
+	}
+	return nil
 }
 
 // patience is how long anything may take on a busy machine.

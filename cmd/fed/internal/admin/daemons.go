@@ -15,8 +15,8 @@ func NewDaemonCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "daemon",
 		Short: "The daemons that share one PostgreSQL, and which of them leads",
-		Long: `Several daemons may share a PostgreSQL (store and daemons in the configuration). One of them leads: it plans and speaks to the sites. The others stand by
-and pass on to it what they are asked; when it ends, one of them leads within seconds.`,
+		Long: `Several daemons may share a PostgreSQL (store and daemons in the configuration). One of them leads: it plans and speaks to the sites. The others stand by:
+they list jobs by themselves, and pass on to it what they cannot answer. When it ends, one of them leads within seconds.`,
 	}
 	cmd.AddCommand(
 		cli.List(&v1.Daemons, &cobra.Command{Use: "list", Short: "List the daemons"}),

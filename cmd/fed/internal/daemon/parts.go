@@ -21,6 +21,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api"
+	"fsub/federation/api/queue"
 	"fsub/federation/api/submission"
 	"fsub/federation/controller"
 	"fsub/federation/fairshare"
@@ -45,7 +46,8 @@ type parts struct {
 	others api.Daemons  // nil likewise
 	known  *addresses   // nil likewise
 
-	deposed func() bool // nil likewise
+	deposed func() bool  // nil likewise
+	queue   *queue.Queue // nil likewise
 
 	store   *store.Store
 	books   *accounts.Books
@@ -190,7 +192,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 		Limits:   c.Limits.ForAPI(c),
 		Build:    build.Read(),
 		Accounts: p.accounts(), FairShare: p.shares,
-		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, Deposed: p.deposed, Daemons: p.others, CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Health: p.ctl.Health, Faults: p.faults.Faults, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
+		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, Deposed: p.deposed, Daemons: p.others, Queue: p.queue, Database: p.store.Database(), CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Health: p.ctl.Health, Faults: p.faults.Faults, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, Logs: logs,
 		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Policy: c.PlacementPolicy(), Reboots: p.members.rebooter, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: p.members.calls, OperationRate: func(name federation.SiteName) float64 { return operationRate(c, name) }, Logger: p.log, Registerer: p.reg,
 	}), nil
 }
@@ -238,7 +240,7 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 		g.Go(func() error { return purge(ctx, p.store.PurgeAudit, "audit entries", c.KeepAudit, p.log) })
 	}
 	if c.Metrics != "" && p.term == nil { // else there is a listener already
-		g.Go(func() error { return serveMetrics(ctx, c.Metrics, p.reg) })
+		g.Go(func() error { return serveMetrics(ctx, c.Metrics, nil, p.reg) })
 	}
 	return g.Wait()
 }

@@ -99,10 +99,11 @@ func alone(ctx context.Context, c *config.Config, reload *reloader, log *slog.Lo
 	return p.run(ctx, l, reload.run)
 }
 
-func serveMetrics(ctx context.Context, addr string, reg prometheus.Gatherer) error {
+func serveMetrics(ctx context.Context, addr string, ready func() error, reg prometheus.Gatherer) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
 	mux.Handle("GET /healthz", api.Alive(build.Read()))
+	mux.Handle("GET /readyz", api.Ready(ready))
 	srv := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	stop := context.AfterFunc(ctx, func() { srv.Close() })
 	defer stop()

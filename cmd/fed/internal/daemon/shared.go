@@ -18,6 +18,7 @@ import (
 
 	"fsub/cmd/fed/internal/config"
 	"fsub/cmd/internal/build"
+	"fsub/federation/api"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/leader"
@@ -25,13 +26,14 @@ import (
 	"fsub/federation/store"
 )
 
-// shared is a daemon among several that share a database. It always answers: what it is asked while another one leads it passes on to that one.
+// shared is a daemon among several that share a database. It always answers: while another one leads, by itself or through that one.
 type shared struct {
 	config  *config.Config
 	log     *slog.Logger
 	keys    *peer.Keys
 	forward *peer.Forwarder
-	listen  *peer.Listener                      // for the other daemons, for as long as this one lives
+	listen  *peer.Listener // for the other daemons, for as long as this one lives
+	standby *standby
 	answers atomic.Pointer[http.Handler]        // who answers now
 	reg     atomic.Pointer[prometheus.Registry] // what /metrics tells
 	table   leader.Postgres
@@ -97,8 +99,9 @@ func openShared(c *config.Config, db *sql.DB, log *slog.Logger) (*shared, error)
 		return nil, err
 	}
 	s := &shared{config: c, log: log, keys: keys, forward: peer.NewForwarder(keys, log), table: leader.Postgres{DB: db}, vault: sealed, self: selfOf(c)}
-	s.use(s.forward)
-	s.reg.Store(newParts(c, log).reg)
+	reg := newParts(c, log).reg
+	s.standby = newStandby(c, reg, s.forward, s, log)
+	s.standsBy()
 	return s, nil
 }
 
@@ -143,11 +146,13 @@ func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) err
 	}
 	p := newParts(&c, s.log)
 	p.term, p.shared, p.others, p.known = t, files, s, &s.known
+	p.queue = s.standby.queue
 	p.deposed = func() bool { return ctx.Err() != nil || !t.Trusted() }
 	defer p.close()
 	if err := p.open(ctx); err != nil {
 		return err
 	}
+	defer func() { s.standby.know(p.ctl.Sites()) }()
 	if err := files.keep(ctx); err != nil {
 		return err
 	}
@@ -170,7 +175,28 @@ func (s *shared) use(h http.Handler) { s.answers.Store(&h) }
 
 // ServeHTTP implements http.Handler.
 func (s *shared) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	(*s.answers.Load()).ServeHTTP(w, r)
+	switch h := *s.answers.Load(); {
+	case r.URL.Path == "/healthz" && r.Method == http.MethodGet: // whatever becomes of the leader
+		api.Alive(build.Read()).ServeHTTP(w, r)
+	case r.URL.Path == "/readyz" && r.Method == http.MethodGet:
+		api.Ready(s.ready).ServeHTTP(w, r)
+	default:
+		h.ServeHTTP(w, r)
+	}
+}
+
+// ready says why this daemon is not ready to answer. One that leads is.
+func (s *shared) ready() error {
+	if *s.answers.Load() != http.Handler(s.standby) {
+		return nil
+	}
+	return s.standby.ready()
+}
+
+// standsBy has this daemon answer as one that does not lead.
+func (s *shared) standsBy() {
+	s.use(s.standby)
+	s.reg.Store(s.standby.reg)
 }
 
 // run answers on the socket until ctx is done, and leads whenever it is this daemon's turn: lead opens a daemon, has it work until its context ends, and closes it.
@@ -183,7 +209,7 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 	g.Go(func() error { return peer.Serve(ctx, who.Listen(l), s) })
 	if s.config.Metrics != "" {
 		g.Go(func() error {
-			return serveMetrics(ctx, s.config.Metrics, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return s.reg.Load().Gather() }))
+			return serveMetrics(ctx, s.config.Metrics, s.ready, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return s.reg.Load().Gather() }))
 		})
 	}
 	g.Go(func() error { return s.serveRemote(ctx) })
@@ -194,14 +220,19 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 
 // turns leads again and again. A term that ends with the lease is no failure: this daemon stands by then.
 func (s *shared) turns(ctx context.Context, lead func(context.Context, *leader.Term) error) error {
+	standing := ctx
 	e := leader.Elector{Table: s.table, Self: s.self.Holder, Log: s.log, Dead: s.dead, StandBy: func(l leader.Lease) { s.forward.Follow(l.Address) },
 		Tried: func(err error) { s.forward.Explain(store.Explained(err)) }}
+	s.standby.begin(ctx)
+	defer func() { s.standby.end() }()
 	for {
 		term, end := context.WithCancelCause(ctx)
 		s.step.Store(&end)
 		err := e.Lead(term, func(ctx context.Context, t *leader.Term) error {
-			context.AfterFunc(ctx, func() { s.use(s.forward) }) // at once: what is under way may take longer to end
-			s.forward.Follow("")                                // requests wait until this daemon answers them
+			context.AfterFunc(ctx, s.standsBy) // at once: what is under way may take longer to end
+			s.forward.Follow("")               // requests wait until this daemon answers them
+			s.standby.end()
+			defer s.standby.begin(standing)
 			return lead(ctx, t)
 		})
 		end(nil)

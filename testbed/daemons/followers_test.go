@@ -1,0 +1,95 @@
+package daemons
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// squeue has what a daemon lists of a job, and what it says beside that.
+func (d *daemon) squeue(id string) (string, error) {
+	return d.run("squeue", "--noheader", "-j", id, "-o", "%i %T")
+}
+
+// A job that was submitted at one daemon is listed by each other one at once, whichever leads.
+func TestReadYourWrites(t *testing.T) {
+	w := newWorld(t, 3)
+	w.write("job.sh", "#!/bin/sh\n#SBATCH --time=5\n#SBATCH --hold\n")
+	w.stand()
+	times := 200
+	if os.Getenv("FSUB_FULL") != "" {
+		times = 10_000
+	}
+	for i := range times {
+		at, asked := w.daemons[i%3], w.daemons[(i+1+i/3%2)%3]
+		id, err := at.run("fsub", "--parsable", w.path("job.sh"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out, err := asked.squeue(id); err != nil || out != id+" PENDING" {
+			t.Fatalf("job %s, submitted at %s, at %s: %q, %v", id, at.name, asked.name, out, err)
+		}
+		if _, err := asked.run("scancel", id); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := at.run("squeue", "--noheader", "-t", "all", "-j", id, "-o", "%i %T"); err != nil || out != id+" CANCELLED" {
+			t.Fatalf("job %s, cancelled at %s, at %s: %q, %v", id, asked.name, at.name, out, err)
+		}
+	}
+}
+
+// stand waits until each daemon is ready to answer.
+func (w *world) stand() {
+	for _, d := range w.daemons {
+		eventually(w.t, d.name+" is ready", func() error { return d.ready() })
+	}
+}
+
+// Those that stand by list jobs while the leader is frozen, and also while the database is gone: what they have then, with its age.
+func TestFollowersAnswer(t *testing.T) {
+	w := newWorld(t, 3)
+	w.write("job.sh", "#!/bin/sh\n#SBATCH --time=5\n#SBATCH --hold\n")
+	w.stand()
+	leads := w.leader(w.daemons[0])
+	id, err := leads.run("fsub", "--parsable", w.path("job.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leads.end(syscall.SIGSTOP)
+	for _, d := range w.others(leads) {
+		for _, command := range []string{"squeue -h -o %i", "sacct -n -X -o JobID -j " + id, "fed job list"} {
+			began := time.Now()
+			if out, err := d.run(strings.Fields(command)...); err != nil || !strings.Contains(out, id) {
+				t.Errorf("%s at %s: %q, %v", command, d.name, out, err)
+			}
+			t.Logf("%s: %s answered in %v while the leader was frozen", command, d.name, time.Since(began).Round(time.Millisecond))
+		}
+	}
+	w.pg.Kill()
+	for _, d := range w.others(leads) {
+		eventually(t, d.name+" says how old its list is", func() error {
+			out, said, err := d.both("squeue", "-h", "-o", "%i")
+			if err != nil || out != id || !strings.Contains(said, "squeue: warning: the database does not answer: these are the jobs of ") {
+				return fmt.Errorf("%q, %q, %v", out, said, err)
+			}
+			return nil
+		})
+		eventually(t, d.name+" is not ready", func() error {
+			if d.ready() == nil {
+				return fmt.Errorf("it is")
+			}
+			return nil
+		})
+	}
+	w.pg.Restart()
+	leads.end(syscall.SIGCONT)
+	w.stand()
+	for _, d := range w.daemons {
+		if out, said, err := d.both("squeue", "-h", "-o", "%i"); err != nil || out != id || said != "" {
+			t.Errorf("%s, after all: %q, %q, %v", d.name, out, said, err)
+		}
+	}
+}
