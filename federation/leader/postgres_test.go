@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,7 +42,6 @@ func TestPostgres(t *testing.T) {
 	t.Run("session", func(t *testing.T) { testSession(t, s) })
 	t.Run("fence", func(t *testing.T) { testFence(t, open(t, s)) })
 	t.Run("slow commit", func(t *testing.T) { testSlowCommit(t, open(t, s)) })
-	t.Run("two leaders", func(t *testing.T) { testTwoLeaders(t, open(t, s)) })
 	t.Run("members", func(t *testing.T) { testMembers(t, open(t, s)) })
 	t.Run("sealed", func(t *testing.T) { testSealed(t, open(t, s)) })
 }
@@ -179,8 +177,6 @@ func testFence(t *testing.T, p leader.Postgres) {
 	}
 }
 
-// Two daemons that both believe that they lead write numbers that must follow one another within an epoch, each as fast as it can, while the lease goes from one
-// to the other: the database takes nothing of the older.
 // testSlowCommit: a commit of the leader that takes its time does not hold up the renewal of its lease, but another daemon.
 func testSlowCommit(t *testing.T, p leader.Postgres) {
 	epoch, err := p.Take(t.Context(), leader.Holder{Name: "a"}, time.Minute)
@@ -203,44 +199,6 @@ func testSlowCommit(t *testing.T, p leader.Postgres) {
 	})
 	if err != nil {
 		t.Error(err)
-	}
-}
-
-func testTwoLeaders(t *testing.T, p leader.Postgres) {
-	ctx, stop := context.WithTimeout(t.Context(), 4*time.Second)
-	defer stop()
-	if _, err := p.DB.Exec("CREATE TABLE writes (seq bigserial, epoch bigint)"); err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	var refused atomic.Int64
-	for _, name := range []string{"a", "b"} {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				epoch, err := p.Take(ctx, leader.Holder{Name: name}, 40*time.Millisecond)
-				if err != nil {
-					time.Sleep(time.Millisecond)
-					continue
-				}
-				for ctx.Err() == nil { // it looks at no clock
-					if err := write(ctx, p, epoch); errors.Is(err, leader.ErrLost) {
-						refused.Add(1)
-						break
-					} else if err != nil && ctx.Err() == nil {
-						t.Error(err)
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
-	var writes, backwards int
-	if err := p.DB.QueryRow("SELECT count(*), count(*) FILTER (WHERE epoch < before) FROM (SELECT epoch, max(epoch) OVER (ORDER BY seq) AS before FROM writes) w").Scan(&writes, &backwards); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%d writes, %d terms ended by the fence", writes, refused.Load())
-	if backwards > 0 || refused.Load() < 10 || writes < 100 {
-		t.Errorf("%d writes of an older leader among %d; %d terms ended", backwards, writes, refused.Load())
 	}
 }
 
@@ -324,11 +282,4 @@ func testSealed(t *testing.T, p leader.Postgres) {
 	if err := s.Put(ctx, epoch-1, "agents.key", nil); !errors.Is(err, leader.ErrLost) {
 		t.Errorf("an older leader keeps a key: %v", err)
 	}
-}
-
-func write(ctx context.Context, p leader.Postgres, epoch int64) error {
-	return p.Fenced(ctx, epoch, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO writes (epoch) VALUES ($1)", epoch)
-		return err
-	})
 }
