@@ -40,8 +40,9 @@ type Postgres struct{ DB *sql.DB }
 
 var _ Table = Postgres{}
 
-// Take implements [Table]. A lease that is over may still be locked by a commit of its holder that has begun before and was stopped in it: the database
-// ends such a session by its idle_in_transaction_session_timeout, and until then Take waits.
+// Take implements [Table]. A lease that is over may still be locked by a commit of its holder that was begun before. One that the server carries out is waited for.
+// One in which the server waits for its client is ended: the holder was stopped or cut off in the middle of it. No timeout of the server does that for a holder that
+// has sent half of its statements.
 //
 // An epoch is a second since 1970 at least: it is newer than those that agents have seen, also when the database was restored from a copy, or is another one.
 func (p Postgres) Take(ctx context.Context, h Holder, ttl time.Duration) (epoch int64, err error) {
@@ -55,14 +56,38 @@ func (p Postgres) TakeFrom(ctx context.Context, epoch int64, h Holder, ttl time.
 
 // take takes the lease where a condition on it holds.
 func (p Postgres) take(ctx context.Context, h Holder, ttl time.Duration, where string, args ...any) (epoch int64, err error) {
-	err = p.DB.QueryRowContext(ctx, `WITH next AS (SELECT greatest(epoch + 1, extract(epoch FROM clock_timestamp())::bigint) AS epoch FROM leader WHERE `+where+` FOR UPDATE)
-		UPDATE leader SET epoch = next.epoch, name = $1, address = $2, expires = clock_timestamp() + make_interval(secs => $3), session = next.epoch || `+thisSession+`
-		FROM next RETURNING next.epoch`, append([]any{h.Name, h.Address, ttl.Seconds()}, args...)...).Scan(&epoch)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, ErrHeld
+	for range unlockTries {
+		err = p.DB.QueryRowContext(ctx, `WITH next AS (SELECT greatest(epoch + 1, extract(epoch FROM clock_timestamp())::bigint) AS epoch FROM leader WHERE `+where+`
+				FOR UPDATE SKIP LOCKED)
+			UPDATE leader SET epoch = next.epoch, name = $1, address = $2, expires = clock_timestamp() + make_interval(secs => $3), session = next.epoch || `+thisSession+`
+			FROM next RETURNING next.epoch`, append([]any{h.Name, h.Address, ttl.Seconds()}, args...)...).Scan(&epoch)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return epoch, err
+		}
+		var over bool
+		if err := p.DB.QueryRowContext(ctx, "SELECT expires <= clock_timestamp() FROM leader").Scan(&over); err != nil {
+			return 0, err
+		}
+		if !over {
+			break
+		}
+		if _, err := p.DB.ExecContext(ctx, endHolder); err != nil {
+			return 0, err
+		}
+		if err := sleep(ctx, unlockPause); err != nil {
+			return 0, err
+		}
 	}
-	return epoch, err
+	return 0, ErrHeld
 }
+
+// What is done about a lease that is over and locked: how often it is looked at again, and what ends the transactions that wait for their clients.
+const (
+	unlockTries = 10
+	unlockPause = 20 * time.Millisecond
+	endHolder   = `SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid AND a.datname = current_database()
+		WHERE l.relation = 'leader'::regclass AND l.mode = 'RowShareLock' AND a.usename = current_user AND a.wait_event_type = 'Client' AND a.pid <> pg_backend_pid()`
+)
 
 // thisSession is the connection that makes a statement, and sessionGone whether that of the lease has ended. A lease that tells of none, or of another epoch's, does
 // not count; nor does a process of the server of which this user may not see the start.

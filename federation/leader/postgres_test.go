@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"fsub/federation/leader"
 	"fsub/testbed/postgres"
@@ -42,6 +43,7 @@ func TestPostgres(t *testing.T) {
 	t.Run("session", func(t *testing.T) { testSession(t, s) })
 	t.Run("fence", func(t *testing.T) { testFence(t, open(t, s)) })
 	t.Run("slow commit", func(t *testing.T) { testSlowCommit(t, open(t, s)) })
+	t.Run("stopped", func(t *testing.T) { testStopped(t, open(t, s)) })
 	t.Run("members", func(t *testing.T) { testMembers(t, open(t, s)) })
 	t.Run("sealed", func(t *testing.T) { testSealed(t, open(t, s)) })
 }
@@ -145,7 +147,21 @@ func testSession(t *testing.T, s *postgres.Server) {
 	}
 }
 
-// A transaction that has begun under an epoch ends before another daemon leads; none begins under it after that.
+// take takes the lease as an elector does: again and again.
+func take(t *testing.T, p leader.Postgres, name string) (epoch int64) {
+	t.Helper()
+	for {
+		epoch, err := p.Take(t.Context(), leader.Holder{Name: name}, time.Minute)
+		if err == nil {
+			return epoch
+		}
+		if !errors.Is(err, leader.ErrHeld) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A transaction that the server carries out when the lease ends is over before another daemon leads; none begins under the epoch after that.
 func testFence(t *testing.T, p leader.Postgres) {
 	ctx := t.Context()
 	epoch, err := p.Take(ctx, leader.Holder{Name: "a"}, 50*time.Millisecond)
@@ -156,18 +172,18 @@ func testFence(t *testing.T, p leader.Postgres) {
 	written := make(chan error, 1)
 	inside := make(chan struct{})
 	go func() {
-		written <- p.Fenced(ctx, epoch, func(*sql.Tx) error {
+		written <- p.Fenced(ctx, epoch, func(tx *sql.Tx) error {
 			close(inside)
-			time.Sleep(300 * time.Millisecond) // the daemon is stopped inside its transaction, and its lease ends
+			_, err := tx.Exec("SELECT pg_sleep(0.3)") // and the lease ends
 			committed.Store(time.Now().UnixNano())
-			return nil
+			return err
 		})
 	}()
 	<-inside
 	time.Sleep(60 * time.Millisecond)
-	next, err := p.Take(ctx, leader.Holder{Name: "b"}, time.Minute)
-	if end := committed.Load(); err != nil || end == 0 || time.Now().UnixNano() < end {
-		t.Errorf("b leads while a commits: %v", err)
+	next := take(t, p, "b")
+	if end := committed.Load(); end == 0 || time.Now().UnixNano() < end {
+		t.Error("b leads while a commits")
 	}
 	if err := <-written; err != nil {
 		t.Errorf("what was locked in time was not committed: %v", err)
@@ -177,28 +193,71 @@ func testFence(t *testing.T, p leader.Postgres) {
 	}
 }
 
-// testSlowCommit: a commit of the leader that takes its time does not hold up the renewal of its lease, but another daemon.
+// testSlowCommit: a commit of the leader that takes its time does not hold up the renewal of its lease.
 func testSlowCommit(t *testing.T, p leader.Postgres) {
-	epoch, err := p.Take(t.Context(), leader.Holder{Name: "a"}, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = p.Fenced(t.Context(), epoch, func(*sql.Tx) error {
+	epoch := take(t, p, "a")
+	err := p.Fenced(t.Context(), epoch, func(*sql.Tx) error {
 		soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if err := p.Extend(soon, epoch, time.Millisecond); err != nil {
-			t.Errorf("the lease is not renewed: %v", err)
-		}
-		time.Sleep(2 * time.Millisecond)
-		soon, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		if _, err := p.Take(soon, leader.Holder{Name: "b"}, time.Minute); err == nil {
-			t.Error("another daemon has taken the lease in the middle of a commit")
-		}
-		return nil
+		return p.Extend(soon, epoch, time.Minute)
 	})
 	if err != nil {
-		t.Error(err)
+		t.Errorf("the lease is not renewed: %v", err)
+	}
+}
+
+// A transaction whose daemon is stopped inside it does not hold up the next one: neither between two statements, nor, which no timeout of the server ends, when the server
+// has got the first half of what belongs together. It writes nothing.
+func testStopped(t *testing.T, p leader.Postgres) {
+	ctx := t.Context()
+	for _, half := range []bool{false, true} {
+		epoch, err := p.Take(ctx, leader.Holder{Name: "a"}, 200*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := p.DB.Conn(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = conn.Raw(func(c any) error {
+			pg := c.(*stdlib.Conn).Conn().PgConn()
+			text := strings.ReplaceAll(leader.Fence, "$1", fmt.Sprint(epoch))
+			if !half {
+				if err := pg.Exec(ctx, "BEGIN").Close(); err != nil {
+					return err
+				}
+				return pg.Exec(ctx, text).Close()
+			}
+			f := pg.Frontend() // without a Sync: the server waits for the rest
+			for _, text := range []string{"BEGIN", text} {
+				f.SendParse(&pgproto3.Parse{Query: text})
+				f.SendBind(&pgproto3.Bind{})
+				f.SendExecute(&pgproto3.Execute{})
+			}
+			f.Send(&pgproto3.Flush{})
+			return f.Flush()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		locked := func() (n int) {
+			if err := p.DB.QueryRow("SELECT count(*) FROM pg_locks WHERE relation = 'leader'::regclass AND mode = 'RowShareLock'").Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		for locked() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		next := take(t, p, "b")
+		err = conn.Raw(func(c any) error { return c.(*stdlib.Conn).Conn().PgConn().Exec(ctx, "COMMIT").Close() })
+		if err == nil {
+			t.Error("a commits after b leads")
+		}
+		conn.Close()
+		if err := p.Resign(ctx, next); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
