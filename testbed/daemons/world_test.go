@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -35,6 +36,8 @@ type world struct {
 	pg      *postgres.Server
 	url     string // of the database
 	alone   bool   // the one daemon has the database for itself
+	ways    bool   // each daemon has ways of its own to database and site
+	mapped  bool   // the site numbers jobs itself, and the daemons have a token that does not expire
 	daemons []*daemon
 }
 
@@ -49,11 +52,19 @@ func on(pg *postgres.Server, url string) option {
 // alone makes a daemon that shares the database with no other.
 func alone(w *world) { w.alone = true }
 
+// throughWays has each daemon reach database and site by ways on which messages can be held.
+func throughWays(w *world) { w.ways = true }
+
+// mapped has the site number jobs itself, and gives the daemons a token that does not expire.
+func mapped(w *world) { w.mapped = true }
+
 // daemon is one of the daemons, each with a socket and a state directory of its own.
 type daemon struct {
 	*world
 	name    string
 	address string
+	toDB    *way      // nil: there is none
+	toSite  *way      // likewise
 	cmd     *exec.Cmd // nil: it does not run
 	ended   chan struct{}
 }
@@ -94,9 +105,13 @@ func newWorld(t *testing.T, count int, options ...option) *world {
 	}
 	go w.site.Serve(t.Context(), l)
 	w.write("key", string(key))
+	w.write("token", w.site.Token("slurm", time.Hour))
 	w.write("secret", strings.Repeat("secret", 8))
 	for i := range count {
 		d := &daemon{world: w, name: "d" + strconv.Itoa(i+1), address: freeAddress(t)}
+		if w.ways {
+			d.toDB, d.toSite = newWay(t, w.pg.Listen(), pgMessages), newWay(t, w.path("rest"), pieces)
+		}
 		d.configure()
 		w.daemons = append(w.daemons, d)
 		d.start()
@@ -115,13 +130,20 @@ func newWorld(t *testing.T, count int, options ...option) *world {
 // configure writes the daemon's configuration.
 func (d *daemon) configure() {
 	d.t.Helper()
+	url, rest, token := d.url, "unix:"+d.path("rest"), "key_file: "+d.path("key")
+	if d.toDB != nil {
+		url, rest = fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", postgres.Role, d.toDB.address(), path.Base(strings.Split(d.url, "?")[0])), "http://"+d.toSite.address()
+	}
+	if d.mapped {
+		token = "mode: mapped, token_file: " + d.path("token")
+	}
 	text := fmt.Sprintf(`federation: test
 socket: %[1]s/%[2]s.sock
 state_dir: %[1]s/%[2]s
 store: %[3]s
 sites:
-  - {name: alpha, url: "unix:%[1]s/rest", key_file: %[1]s/key, no_associations: true}
-`, d.dir, d.name, d.url)
+  - {name: alpha, url: "%[4]s", %[5]s, no_associations: true}
+`, d.dir, d.name, url, rest, token)
 	if !d.world.alone {
 		text += fmt.Sprintf("daemons: {name: %s, listen: %q, secret_file: %s}\n", d.name, d.address, d.path("secret"))
 	}

@@ -110,6 +110,11 @@ func (s *Site) respond(q *request) response {
 	}
 	caller, auth := s.authenticate(q.header)
 	c := &call{request: q, caller: caller, arg: arg}
+	if auth == authBad {
+		s.mu.Lock()
+		s.stats.Denied++
+		s.mu.Unlock()
+	}
 	switch {
 	case auth == authMissing:
 		return textResponse(http.StatusUnauthorized, "Authentication failure")

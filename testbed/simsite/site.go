@@ -73,6 +73,7 @@ type due struct {
 type Stats struct {
 	Submitted, Started, Ended, Cancelled, Requeued, Forgotten, Orphans int
 	Requests, Faults                                                   int
+	Denied                                                             int // requests with a token that does not count
 }
 
 // New makes a site. Its controller, slurmdbd and nodes are up.
