@@ -72,6 +72,20 @@ func (w *world) awayDue(now time.Time) {
 // away reports whether a site does not answer.
 func (w *world) away(site federation.SiteName) bool { return w.clock.Now().Before(w.back[site]) }
 
+// gpusOf is how many GPUs a job asked for.
+func (w *world) gpusOf(id federation.JobID) (int64, error) {
+	if n, known := w.gpus[id]; known {
+		return n, nil
+	}
+	j, err := w.store.Job(context.Background(), id)
+	if err != nil {
+		return 0, err
+	}
+	each, _ := strconv.Atoi(j.Spec.GPUsPerNode)
+	w.gpus[id] = int64(each * j.Spec.MinNodes)
+	return w.gpus[id], nil
+}
+
 // checkCaps adds up what has run at the sites' nodes until now, whatever our books say of it, and holds it against the limits.
 func (w *world) checkCaps() error {
 	if w.lifted {
@@ -84,12 +98,11 @@ func (w *world) checkCaps() error {
 		price := accounting.MoneyOf(w.cfg.Sites[i].Prices["gres/gpu"])
 		var err error
 		s.EachRun(func(r simsite.Run) bool {
-			var j federation.Job
-			if j, err = w.store.Job(context.Background(), federation.JobID(r.JobID)); err != nil {
+			var held int64
+			if held, err = w.gpusOf(federation.JobID(r.JobID)); err != nil {
 				return false
 			}
-			each, _ := strconv.Atoi(j.Spec.GPUsPerNode)
-			held, end := int64(each*j.Spec.MinNodes), r.End
+			end := r.End
 			if end.IsZero() {
 				jobs, gpus, end = jobs+1, gpus+held, now
 			}

@@ -123,6 +123,7 @@ type world struct {
 	lifted   bool           // the limits are gone
 	nextAway time.Time
 	back     map[federation.SiteName]time.Time // of sites that do not answer
+	gpus     map[federation.JobID]int64        // that jobs ask for
 	ended    int
 }
 
@@ -130,7 +131,7 @@ type world struct {
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	w := &world{cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1)), clock: simsite.NewVirtualClock(start),
 		asked: map[federation.JobID]int{}, limits: map[federation.JobID]int{}, arrays: map[federation.JobID]federation.JobID{},
-		dbdBack: map[*simsite.Site]time.Time{}, ctldBack: map[*simsite.Site]time.Time{}, back: map[federation.SiteName]time.Time{}}
+		dbdBack: map[*simsite.Site]time.Time{}, ctldBack: map[*simsite.Site]time.Time{}, back: map[federation.SiteName]time.Time{}, gpus: map[federation.JobID]int64{}}
 	if w.cfg.Logger == nil {
 		w.cfg.Logger = slog.New(slog.DiscardHandler)
 	}
