@@ -29,7 +29,7 @@ var (
 func (s *side) masked(text string) string {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, s.dir, "DIR"), "/usr/bin/sbatch ", "sbatch ")
 	text = aNode.ReplaceAllString(someNodes.ReplaceAllString(stamp.ReplaceAllString(text, "TIME"), "$1[#]"), "$1#")
-	return s.today(number.ReplaceAllString(text, "NUMBER"))
+	return s.today(number.ReplaceAllString(socket.ReplaceAllString(text, "fsub.sock"), "NUMBER"))
 }
 
 // except are variables of the environment whose value differs from one job to the next also if sbatch submits both.
@@ -145,6 +145,7 @@ func (s *side) accounting(pr *pair, options []string) []string {
 }
 
 var (
+	socket  = regexp.MustCompile(`fsub\d\.sock`) // of several daemons: jobs are told another one than was asked
 	rest    = regexp.MustCompile(`^(. NUMBER_)\[([^]%]*)[^]]*\](\|.*(?:CANCELLED|PENDING).*)$`)
 	onlyOne = regexp.MustCompile(`^(. NUMBER_)\[(\d+)(?:%\d+)?\](\|.*)$`)
 )

@@ -29,5 +29,5 @@ fi
 export FSUB_BIN=$PWD/bin GOFLAGS="${GOFLAGS:-} -trimpath"
 "$go" vet ./... || { echo "TESTS FAILED: go vet (its words are above)" >&2; exit 1; }
 "$go" build -o bin/verdict ./testbed/setup/verdict
-# A test that fails is run again, to tell those that fail now and then from those that are broken. One package more than there are CPUs: the long ones wait for Slurm nearly all of their time.
-exec bin/verdict -log bin/test.log -packages "$packages" "$go" test -json -vet=off -p $(($(nproc) + 1)) "$@"
+# A test that fails is run again, to tell those that fail now and then from those that are broken. Two packages more than there are CPUs: the long ones wait for Slurm nearly all of their time.
+exec bin/verdict -log bin/test.log -packages "$packages" "$go" test -json -vet=off -p $(($(nproc) + 2)) "$@"
