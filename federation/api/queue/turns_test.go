@@ -74,3 +74,35 @@ func TestLooksAreShared(t *testing.T) {
 		}
 	})
 }
+
+// A queue that another server of the daemon has read is gone on with as it is, also before the sites have been seen; one of another database is not.
+func TestQueueIsTakenOver(t *testing.T) {
+	site := &federation.Site{Name: "alpha", Seen: &federation.Observation{Partitions: []federation.Partition{{Name: "main", Default: true}}}}
+	sites := []*federation.Site{site}
+	s := &slowLog{let: make(chan struct{}, 9)}
+	for range cap(s.let) {
+		s.let <- struct{}{}
+	}
+	config := func(database string) Config {
+		return Config{Store: s, Now: time.Now, Keep: time.Minute, Database: database, Lister: &restd.Lister{Store: s, Now: time.Now, All: func() []*federation.Site { return sites }}}
+	}
+	q := New(config("one"), nil)
+	if err := q.refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	world := q.world
+	for _, next := range [][]*federation.Site{nil, {{Name: "alpha"}}, {site}} {
+		sites = next
+		q.Use(config("one"), nil)
+		if err := q.refresh(t.Context()); err != nil || !q.Complete() || q.world != world {
+			t.Errorf("with %d sites the queue is made anew: %v", len(next), err)
+		}
+	}
+	sites = []*federation.Site{{Name: "alpha", Seen: &federation.Observation{Partitions: []federation.Partition{{Name: "main", MaxTime: time.Hour}}}}}
+	if err := q.refresh(t.Context()); err != nil || q.world == world {
+		t.Errorf("the queue is not made anew for other sites: %v", err)
+	}
+	if q.Use(config("another"), nil); q.Complete() {
+		t.Error("what was read of one database is gone on with on another")
+	}
+}

@@ -16,7 +16,8 @@ func (q *Queue) otherWorld(v *restd.View) bool {
 	for i, site := range v.Sites {
 		seen[i] = site.Seen
 	}
-	if slices.Equal(seen, q.seen) || v.Now.Before(q.adopted) && slices.Contains(seen, nil) {
+	unknown := len(seen) < len(q.seen) || slices.Contains(seen, nil)
+	if slices.Equal(seen, q.seen) || unknown && v.Now.Before(q.adopted) {
 		return false
 	}
 	q.seen = seen
