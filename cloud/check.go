@@ -79,7 +79,7 @@ func (c *Config) checkWayBack() []driver.SiteCheck {
 		return nil
 	}
 	k := driver.SiteCheck{Name: "way back", Result: driver.CheckOK, Advice: "from a machine in that network: curl -k URL must connect"}
-	boot, err := c.AgentServer.Boot(c.Site, "check", agentapi.Boot{Expires: time.Now().Add(time.Minute)})
+	boot, err := c.AgentServer.Boot(c.Site, "check", agentapi.Boot{Expires: time.Now().Add(time.Minute), PowerOff: true})
 	k.Detail = "machines are told " + strings.Join(boot.Servers(), ", ")
 	for _, server := range boot.Servers() {
 		at, bad := url.Parse(server)
