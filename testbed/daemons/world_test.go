@@ -1,5 +1,5 @@
-// Package daemons runs several real daemons, `fed serve`, that share one PostgreSQL, over a simulated site, and takes them away while jobs are submitted: what
-// was acknowledged runs exactly once, and no command fails.
+// Package daemons runs several real daemons, `fed serve`, that share one PostgreSQL, over a simulated site or one of rented machines, and takes them away while jobs are
+// submitted: what was acknowledged runs exactly once, no command fails, and no machine is ended or rented two times.
 package daemons
 
 import (
@@ -34,10 +34,11 @@ type world struct {
 	dir     string
 	site    *simsite.Site
 	pg      *postgres.Server
-	url     string // of the database
-	alone   bool   // the one daemon has the database for itself
-	ways    bool   // each daemon has ways of its own to database and site
-	mapped  bool   // the site numbers jobs itself, and the daemons have a token that does not expire
+	url     string               // of the database
+	alone   bool                 // the one daemon has the database for itself
+	ways    bool                 // each daemon has ways of its own to database and site
+	mapped  bool                 // the site numbers jobs itself, and the daemons have a token that does not expire
+	sites   func(*daemon) string // further lines of a daemon's configuration, in place of the simulated site; nil: none
 	daemons []*daemon
 }
 
@@ -137,13 +138,11 @@ func (d *daemon) configure() {
 	if d.mapped {
 		token = "mode: mapped, token_file: " + d.path("token")
 	}
-	text := fmt.Sprintf(`federation: test
-socket: %[1]s/%[2]s.sock
-state_dir: %[1]s/%[2]s
-store: %[3]s
-sites:
-  - {name: alpha, url: "%[4]s", %[5]s, no_associations: true}
-`, d.dir, d.name, url, rest, token)
+	sites := fmt.Sprintf("sites: [{name: alpha, url: %q, %s, no_associations: true}]\n", rest, token)
+	if d.sites != nil {
+		sites = d.sites(d)
+	}
+	text := fmt.Sprintf("federation: test\nsocket: %[1]s/%[2]s.sock\nstate_dir: %[1]s/%[2]s\nstore: %[3]s\n", d.dir, d.name, url) + sites
 	if !d.world.alone {
 		text += fmt.Sprintf("daemons: {name: %s, listen: %q, secret_file: %s}\n", d.name, d.address, d.path("secret"))
 	}
