@@ -77,6 +77,7 @@ type (
 		orphan int                 // number of the attempt whose copy was cancelled
 		over   time.Time           // when that had ended by the site's own word; zero: it had not
 		copy   *federation.SiteJob // for an orphan: what the site showed
+		gone   bool                // for an orphan: the store has no such job
 		err    error
 	}
 )

@@ -3,6 +3,7 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -284,6 +285,22 @@ func TestForeignJobWithOurIDIsLeftAlone(t *testing.T) {
 	b.wait(5 * time.Second)
 	if len(b.cheap.cancelled) != 0 {
 		t.Error("cancelled a job that is not ours")
+	}
+}
+
+// A job of ours that the store has lost is told once, and left alone.
+func TestLostJobIsTold(t *testing.T) {
+	b := newBench(t)
+	var log strings.Builder
+	b.out.Writer = &log
+	lost := &federation.Job{ID: federation.FirstJobID + 5, User: "ada", Submit: b.clock}
+	b.cheap.jobs[lost.ID] = &federation.SiteJob{ID: lost.ID, Key: federation.AttemptKey("test", lost, 1), State: federation.Running, Start: b.clock}
+	b.wait(time.Minute)
+	if n := strings.Count(log.String(), "the store does not have it"); n != 1 || !strings.Contains(log.String(), fmt.Sprint("job=", lost.ID)) {
+		t.Errorf("it is told %d times:\n%s", n, log.String())
+	}
+	if len(b.cheap.cancelled) != 0 {
+		t.Error("it was cancelled")
 	}
 }
 

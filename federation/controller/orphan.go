@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -70,6 +71,9 @@ func (os *orphans) check(s *site, sj federation.SiteJob) {
 		r := kind
 		var attempts []federation.Attempt
 		if attempts, r.err = os.store.Attempts(ctx, id); r.err != nil {
+			if r.gone = errors.Is(r.err, federation.ErrNotFound); r.gone {
+				r.err = nil
+			}
 			return r
 		}
 		for _, a := range attempts {
@@ -88,11 +92,23 @@ func (os *orphans) check(s *site, sj federation.SiteJob) {
 // take takes in how the cancellation of an orphan went.
 func (os *orphans) take(s *site, r acted) {
 	switch {
+	case r.gone:
+		os.lost(s, r.job)
 	case r.err == nil:
 		os.note(s, r)
 	case r.copy != nil: // the site reports it only once
 		os.failed = append(os.failed, orphanCopy{s, *r.copy, os.now().Add(os.t.CancelEach)})
 	}
+}
+
+// lost tells, once, of a job of ours that the store does not have: it was lost when a copy was restored, or when a standby took over. It runs on.
+func (os *orphans) lost(s *site, id federation.JobID) {
+	k := orphanKey{s.Name, id}
+	if os.known[k] {
+		return
+	}
+	os.known[k] = true
+	os.log.Error("a job of this federation runs at a site, and the store does not have it: it was lost with a restore or a fail-over. It is left alone: scancel it there, or let it end", "job", id, "site", s.Name)
 }
 
 // note adds to a job's history, once, that a copy of it was cancelled: its controller has forgotten its end, or
