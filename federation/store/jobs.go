@@ -88,6 +88,7 @@ func (s *jobs) createOnce(ctx context.Context, j *federation.Job, p *sbatch.Payl
 		return true, nil
 	}
 	*j = job
+	s.acknowledged.add(j)
 	return false, nil
 }
 

@@ -34,6 +34,8 @@ type Postgres struct {
 	// Epoch is that of the lease under which this daemon leads: see package leader. Each transaction begins with a look at it, and fails once another daemon
 	// leads. 0: no other daemon shares the database; one that tries is kept out.
 	Epoch int64
+	// Acknowledged remembers jobs beyond this store (see Store.Lost); nil: they are remembered as long as it is open.
+	Acknowledged *Acknowledgements
 	// Unsafe takes a server too whose settings may lose what it has acknowledged.
 	Unsafe bool
 }
@@ -76,6 +78,10 @@ func (s *Store) openPostgres(ctx context.Context, c Config) error {
 	t.shared.waiting = w.queue.numbers
 	s.have(database{readers: p.readers(), writer: w}, c)
 	s.closers = []io.Closer{closerFunc(db.closeSoon), w, s.readers}
+	s.postgres, s.acknowledged = p, c.Postgres.Acknowledged
+	if s.acknowledged == nil {
+		s.acknowledged = new(Acknowledgements)
+	}
 	s.copied, s.replaced, s.server = db.copied, p.replaced, p.server.String()
 	s.compared = func(t *tx) error {
 		_, err := t.exec("UPDATE meta SET copied_at = 0")

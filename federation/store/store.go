@@ -66,6 +66,7 @@ type Store struct {
 	replaced chan struct{}   // see Replaced
 	server   string          // see Database
 	compared func(*tx) error // see Compared
+	postgres *postgres       // nil: the store is in a file
 	closers  []io.Closer     // in the order in which they are closed
 }
 
@@ -80,6 +81,7 @@ type jobs struct {
 	database
 	specs          specs
 	requestsPerJob int64
+	acknowledged   *Acknowledgements // nil: nothing takes the place of a file
 }
 
 // books keeps what runs came to.

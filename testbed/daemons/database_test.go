@@ -208,9 +208,9 @@ func (b *text) String() string {
 // recorded checks that the store has the end of each job as the site has it.
 func (w *world) recorded(ids []uint32) {
 	w.t.Helper()
-	ends := map[uint32]time.Time{}
-	w.site.EachRun(func(r simsite.Run) bool { ends[r.JobID] = r.End; return true })
 	eventually(w.t, "the ends are recorded", func() error {
+		ends := map[uint32]time.Time{}
+		w.site.EachRun(func(r simsite.Run) bool { ends[r.JobID] = r.End; return true })
 		out, err := w.daemons[0].run("sacct", "-X", "-n", "-P", "-a", "--format=jobid,state,end")
 		if err != nil {
 			return err

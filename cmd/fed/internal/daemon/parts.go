@@ -49,6 +49,8 @@ type parts struct {
 	deposed func() bool  // nil likewise
 	queue   *queue.Queue // nil likewise
 
+	acknowledged *store.Acknowledgements // nil likewise
+
 	store   *store.Store
 	books   *accounts.Books
 	shares  *fairshare.Shares
@@ -85,12 +87,13 @@ func (p *parts) open(ctx context.Context) (err error) {
 	with := storeConfig(c)
 	with.Logger, with.Metrics = p.log, p.reg
 	if with.Postgres != nil && p.term != nil {
-		with.Postgres.Epoch = p.term.Epoch
+		with.Postgres.Epoch, with.Postgres.Acknowledged = p.term.Epoch, p.acknowledged
 	}
 	p.store, err = store.Open(ctx, with)
 	if err != nil {
 		return err
 	}
+	nameLost(ctx, p.store, p.log)
 	if p.books, err = accounts.Open(ctx, p.store, time.Now); err != nil {
 		return err
 	}
@@ -210,7 +213,7 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 	g.Go(func() error { return p.ctl.Run(ctx) })
 	g.Go(func() error { return p.faults.Run(ctx) })
 	g.Go(func() error { return also(ctx) })
-	g.Go(func() error { return watchStore(ctx, p.store) })
+	g.Go(func() error { return watchStore(ctx, p.store, p.log) })
 	g.Go(func() error { return p.api.Serve(ctx, l) })
 	g.Go(func() error { return p.api.Work(ctx) })
 	p.rented.serve(ctx, g, p.api)

@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"time"
 
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation/store"
@@ -23,12 +25,33 @@ func postgresOf(c *config.Config) *store.Postgres {
 
 var errReplaced = errors.New("a standby took over the database, or it is another one: the daemon must start again and compare it with the sites")
 
+// lostTime bounds how long the new primary is asked for what it does not have.
+const lostTime = 30 * time.Second
+
 // watchStore ends the daemon when its database is not the one that it was started on: the next one compares it with the sites.
-func watchStore(ctx context.Context, st *store.Store) error {
+func watchStore(ctx context.Context, st *store.Store, log *slog.Logger) error {
 	select {
 	case <-st.Replaced():
-		return errReplaced
 	case <-ctx.Done():
+	}
+	select {
+	case <-st.Replaced():
+		nameLost(ctx, st, log)
+		return errReplaced
+	default:
 		return nil
+	}
+}
+
+// nameLost writes to the log which jobs users were told are submitted, and are not in the database since a standby took over.
+func nameLost(ctx context.Context, st *store.Store, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lostTime)
+	defer cancel()
+	lost, err := st.Lost(ctx)
+	if err != nil {
+		log.Error("the database could not be asked which acknowledged jobs it lacks", "err", err)
+	}
+	for _, j := range lost {
+		log.Error("a job is lost that its user was told is submitted: the standby that took over lacks it. It must be submitted again; what has reached a site runs on there", "job", j.ID, "user", j.User)
 	}
 }

@@ -39,6 +39,7 @@ type shared struct {
 	table   leader.Postgres
 	vault   vault
 	self    leader.Self
+	acked   store.Acknowledgements // while this daemon led
 	known   addresses
 	step    atomic.Pointer[context.CancelCauseFunc] // ends this daemon's term
 }
@@ -145,7 +146,7 @@ func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) err
 		return err
 	}
 	p := newParts(&c, s.log)
-	p.term, p.shared, p.others, p.known = t, files, s, &s.known
+	p.term, p.shared, p.others, p.known, p.acknowledged = t, files, s, &s.known, &s.acked
 	p.queue = s.standby.queue
 	p.deposed = func() bool { return ctx.Err() != nil || !t.Trusted() }
 	defer p.close()
