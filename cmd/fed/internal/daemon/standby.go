@@ -35,6 +35,7 @@ type standby struct {
 	config  *config.Config
 	log     *slog.Logger
 	reg     *prometheus.Registry
+	metrics registered // of server
 	forward *peer.Forwarder
 	others  api.Daemons
 	queue   *queue.Queue
@@ -116,11 +117,12 @@ func (b *standby) follow(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return b.followSites(ctx) })
 	g.Go(func() error { return b.followQueue(ctx) })
-	g.Go(func() error { return watchStore(ctx, b.store) })
+	g.Go(func() error { return watchStore(ctx, b.store, b.log) })
 	err := g.Wait()
 	if errors.Is(err, errReplaced) {
 		b.answers.Store(nil)
 		b.server = nil
+		b.metrics.end()
 		b.store.Close()
 	}
 	return err
@@ -138,11 +140,12 @@ func (b *standby) open(ctx context.Context) (err error) {
 		return err
 	}
 	c, st := b.config, b.store
+	b.metrics.Registerer = b.reg
 	b.server = api.NewServer(api.Config{
 		Leader: b.forward, Queue: b.queue, Database: st.Database(), Ready: b.ready, Controller: b.sites, Daemons: b.others,
 		Store: st, Usage: st, Books: st, Accounts: api.Accounts{Books: books}, Coordinators: books,
 		Limits: c.Limits.ForAPI(c), Build: build.Read(), Federation: c.Federation, Operators: c.Operators, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove,
-		Logger: b.log, Registerer: b.reg,
+		Logger: b.log, Registerer: &b.metrics,
 	})
 	return nil
 }
