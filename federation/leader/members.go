@@ -13,6 +13,7 @@ type Member struct {
 	Since   time.Time     // when it was started
 	Age     time.Duration // since it was last heard of, by the database's clock
 	Leads   bool
+	Lag     *float64 // how many seconds it was behind then; nil: it leads, or knows nothing yet
 }
 
 // gone is after how long without a word another daemon may have a daemon's name.
@@ -26,15 +27,16 @@ type Self struct {
 	Since   time.Time // when it was started
 	Agents  string    // URL of its agent server, which answers while it leads; "": it has none
 	Remote  string    // HOST:PORT where it answers callers on other machines; "": nowhere
+	Lag     *float64  // as in [Member]
 }
 
 // Join says that a daemon lives: once, and then every [Renew]. Another one of the same name is an error while it lives.
 func (p Postgres) Join(ctx context.Context, s Self) error {
-	done, err := p.DB.ExecContext(ctx, `INSERT INTO daemons (name, address, version, place, since, agents, remote, seen)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, clock_timestamp())
-		ON CONFLICT (name) DO UPDATE SET address = $2, version = $3, place = $4, since = $5, agents = $6, remote = $7, seen = clock_timestamp(), stopped = false
+	done, err := p.DB.ExecContext(ctx, `INSERT INTO daemons (name, address, version, place, since, agents, remote, lag, seen)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $9, clock_timestamp())
+		ON CONFLICT (name) DO UPDATE SET address = $2, version = $3, place = $4, since = $5, agents = $6, remote = $7, lag = $9, seen = clock_timestamp(), stopped = false
 		WHERE daemons.place = $4 OR daemons.stopped OR daemons.seen < clock_timestamp() - make_interval(secs => $8)`,
-		s.Name, s.Address, s.Version, s.Place, s.Since, s.Agents, s.Remote, gone.Seconds())
+		s.Name, s.Address, s.Version, s.Place, s.Since, s.Agents, s.Remote, gone.Seconds(), s.Lag)
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func (p Postgres) Others(ctx context.Context, than string) ([]Self, error) {
 // Members are the daemons that share the database and have said a word within a day, but for those that were stopped, in order of their names.
 func (p Postgres) Members(ctx context.Context) ([]Member, error) {
 	rows, err := p.DB.QueryContext(ctx, `SELECT d.name, d.address, d.version, d.since, extract(epoch FROM clock_timestamp() - d.seen)::float8,
-			l.name IS NOT NULL FROM daemons d LEFT JOIN leader l ON l.name = d.name AND l.expires > clock_timestamp()
+			l.name IS NOT NULL, d.lag FROM daemons d LEFT JOIN leader l ON l.name = d.name AND l.expires > clock_timestamp()
 		WHERE NOT d.stopped AND d.seen > clock_timestamp() - interval '1 day' ORDER BY d.name`)
 	if err != nil {
 		return nil, err
@@ -83,7 +85,7 @@ func (p Postgres) Members(ctx context.Context) ([]Member, error) {
 	for rows.Next() {
 		var m Member
 		var age float64
-		if err := rows.Scan(&m.Name, &m.Address, &m.Version, &m.Since, &age, &m.Leads); err != nil {
+		if err := rows.Scan(&m.Name, &m.Address, &m.Version, &m.Since, &age, &m.Leads, &m.Lag); err != nil {
 			return nil, err
 		}
 		m.Age = time.Duration(age * float64(time.Second))

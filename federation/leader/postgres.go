@@ -30,6 +30,7 @@ CREATE TABLE IF NOT EXISTS daemons (
 	seen timestamptz NOT NULL,
 	agents text NOT NULL DEFAULT '',
 	remote text NOT NULL DEFAULT '',
+	lag double precision,
 	stopped boolean NOT NULL DEFAULT false
 );
 CREATE TABLE IF NOT EXISTS sealed (name text PRIMARY KEY, value bytea NOT NULL);

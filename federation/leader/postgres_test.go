@@ -274,14 +274,14 @@ func testMembers(t *testing.T, p leader.Postgres) {
 	if err := p.Join(ctx, elsewhere); err == nil || !strings.Contains(err.Error(), "daemons: name") {
 		t.Errorf("two daemons have one name: %v", err)
 	}
-	if err := p.Join(ctx, leader.Self{Holder: leader.Holder{Name: "b"}, Version: "v2", Place: "here"}); err != nil {
+	if err := p.Join(ctx, leader.Self{Holder: leader.Holder{Name: "b"}, Version: "v2", Place: "here", Lag: new(0.25)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Take(ctx, a.Holder, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	all, err := p.Members(ctx)
-	if err != nil || len(all) != 2 || !all[0].Leads || all[1].Leads || all[0].Address != "a:1" || all[1].Version != "v2" || all[0].Age > time.Minute {
+	if err != nil || len(all) != 2 || !all[0].Leads || all[1].Leads || all[0].Address != "a:1" || all[1].Version != "v2" || all[0].Age > time.Minute || all[0].Lag != nil || all[1].Lag == nil || *all[1].Lag != 0.25 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if err := p.Leave(ctx, a); err != nil {

@@ -13,6 +13,8 @@ type Daemon struct {
 	Version string    `json:"version"`
 	Since   time.Time `json:"since"`  // when it was started
 	Silent  float64   `json:"silent"` // seconds since it was last heard of; daemons say a word every two seconds
+	// Lag is by how many seconds its lists of jobs were older than the database's, when it was last heard of; nil: it leads, or passes all requests on.
+	Lag *float64 `json:"lag,omitempty"`
 }
 
 // Daemons lists the daemons.
@@ -22,6 +24,7 @@ var Daemons = Noun[Daemon, None]{
 	Columns: []Column[Daemon]{
 		{"NAME", func(d *Daemon) string { return d.Name }},
 		{"ROLE", func(d *Daemon) string { return d.role() }},
+		{"LAG", func(d *Daemon) string { return d.lag() }},
 		{"ADDRESS", func(d *Daemon) string { return d.Address }},
 		{"VERSION", func(d *Daemon) string { return d.Version }},
 		{"SINCE", func(d *Daemon) string { return moment(d.Since) }},
@@ -33,6 +36,13 @@ const silentAfter = 10
 
 // Gone reports whether the daemon has said nothing for so long that it must have ended.
 func (d *Daemon) Gone() bool { return d.Silent > silentAfter }
+
+func (d *Daemon) lag() string {
+	if d.Lag == nil || d.Leads || d.Gone() {
+		return ""
+	}
+	return fmt.Sprintf("%.1fs", *d.Lag)
+}
 
 func (d *Daemon) role() string {
 	switch {

@@ -51,7 +51,7 @@ func (s *shared) Daemons(ctx context.Context) ([]v1.Daemon, error) {
 	members, err := s.table.Members(ctx)
 	all := make([]v1.Daemon, len(members))
 	for i, m := range members {
-		all[i] = v1.Daemon{Name: m.Name, Address: m.Address, Leads: m.Leads, Version: m.Version, Since: m.Since, Silent: m.Age.Seconds()}
+		all[i] = v1.Daemon{Name: m.Name, Address: m.Address, Leads: m.Leads, Version: m.Version, Since: m.Since, Silent: m.Age.Seconds(), Lag: m.Lag}
 	}
 	return all, err
 }
@@ -79,7 +79,9 @@ func (s *shared) live(ctx context.Context) error {
 
 // join tells the other daemons that this one lives, and reads where they are.
 func (s *shared) join(ctx context.Context) error {
-	if err := s.table.Join(ctx, s.self); err != nil {
+	self := s.self
+	self.Lag = s.lag()
+	if err := s.table.Join(ctx, self); err != nil {
 		return err
 	}
 	return s.known.read(ctx, s.table, s.self.Name)
@@ -192,6 +194,14 @@ func (s *shared) ready() error {
 		return nil
 	}
 	return s.standby.ready()
+}
+
+// lag is how many seconds this daemon is behind the one that leads; nil: it leads itself, or knows nothing yet.
+func (s *shared) lag() *float64 {
+	if s.standby.answers.Load() == nil {
+		return nil
+	}
+	return new(s.standby.queue.Lag().Seconds())
 }
 
 // standsBy has this daemon answer as one that does not lead.
