@@ -53,7 +53,7 @@ func TestFrozenLeader(t *testing.T) {
 	if os.Getenv("FSUB_FULL") != "" {
 		worlds, rounds, freeze = 10, 10, 3*leader.TTL
 	}
-	pg := postgres.Start(t)
+	pg := postgres.Start(t, "max_connections=1000") // each daemon has some fifteen
 	t.Run("at", func(t *testing.T) {
 		for _, m := range moments {
 			if m.late && os.Getenv("FSUB_FULL") == "" {

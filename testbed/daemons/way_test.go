@@ -21,6 +21,7 @@ type way struct {
 
 	mu   sync.Mutex
 	trap *trap
+	open chan struct{} // closed: the way is open; else nothing comes through, and nobody is told
 }
 
 // trap catches one message.
@@ -38,7 +39,8 @@ func newWay(t *testing.T, target string, split func(io.Reader, func([]byte)) err
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	w := &way{l: l, target: target, split: split}
+	w := &way{l: l, target: target, split: split, open: make(chan struct{})}
+	close(w.open)
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -62,6 +64,27 @@ func (w *way) hold(reply bool, catches func([]byte) bool) *trap {
 	return tr
 }
 
+// cut has nothing come through until it is mended.
+func (w *way) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open = make(chan struct{})
+}
+
+func (w *way) mend() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.open)
+}
+
+// through waits while the way is cut.
+func (w *way) through() {
+	w.mu.Lock()
+	open := w.open
+	w.mu.Unlock()
+	<-open
+}
+
 // sprung is the trap that catches a message. It catches no other.
 func (w *way) sprung(message []byte) *trap {
 	w.mu.Lock()
@@ -80,6 +103,7 @@ func (w *way) pass(from net.Conn) {
 	if strings.HasPrefix(w.target, "/") {
 		network = "unix"
 	}
+	w.through()
 	to, err := net.Dial(network, w.target)
 	if err != nil {
 		return
@@ -104,6 +128,7 @@ func (w *way) pass(from net.Conn) {
 				<-tr.free
 				tr = nil
 			}
+			w.through()
 			if _, err := from.Write(piece[:n]); err != nil {
 				return
 			}
@@ -124,6 +149,7 @@ func (w *way) pass(from net.Conn) {
 			close(tr.caught)
 			<-tr.free
 		}
+		w.through()
 		if _, err := to.Write(message); err != nil {
 			from.Close()
 		}

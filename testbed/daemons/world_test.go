@@ -95,8 +95,8 @@ func newWorld(t *testing.T, count int, options ...option) *world {
 		w.url = w.pg.URL()
 	}
 	key := []byte(rand.Text())
-	w.site, err = simsite.New(simsite.Config{Name: "alpha", Clock: simsite.RealClock{}, JWTKey: key, Nodes: []simsite.NodeConfig{{Names: "a[1-50]", CPUs: 64, Mem: 256000}},
-		Partitions: []simsite.PartitionConfig{{Name: "main", Default: true}}})
+	w.site, err = simsite.New(simsite.Config{Name: "alpha", Clock: simsite.RealClock{}, JWTKey: key, Nodes: []simsite.NodeConfig{{Names: "a[1-50]", CPUs: 64, Mem: 256000}, {Names: "b[1-20]", CPUs: 64, Mem: 256000}},
+		Partitions: []simsite.PartitionConfig{{Name: "main", Default: true, Nodes: "a[1-50]"}, {Name: "spare", Nodes: "b[1-20]"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
