@@ -1,6 +1,7 @@
 package store
 
 import (
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -85,10 +86,28 @@ func postgresWords(err error) string {
 	switch {
 	case code != "":
 		return ""
+	case certificateWords(err) != "":
+		return certificateWords(err)
 	case errors.As(err, new(*pgconn.ConnectError)):
 		return "the database does not answer"
 	case lost(err):
 		return "the connection to the database was lost"
+	}
+	return ""
+}
+
+// certificateWords says what is wrong with TLS, if that is it.
+func certificateWords(err error) string {
+	const of = "the certificate of the database's server "
+	switch {
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return "no authority of sslrootcert has signed " + strings.TrimSpace(of) + ": see that file in the URL, and ssl_cert_file there"
+	case errors.As(err, new(x509.HostnameError)):
+		return of + "is for another name than the URL's: name the server in the URL as its certificate does"
+	case errors.As(err, new(x509.CertificateInvalidError)):
+		return of + "is not valid now: see its dates, and the clocks"
+	case errors.As(err, new(*pgconn.ConnectError)) && strings.Contains(err.Error(), "server refused TLS connection"): // pgx has no other sign of it
+		return "the database's server has no TLS: set ssl = on there"
 	}
 	return ""
 }

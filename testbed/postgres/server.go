@@ -245,6 +245,31 @@ func (s *Server) URL() string {
 	return s.Address(name)
 }
 
+// Encrypt has the server take TLS connections from now on, with a certificate and its key from these files.
+func (s *Server) Encrypt(cert, key string) {
+	s.tb.Helper()
+	for from, to := range map[string]string{cert: "server.crt", key: "server.key"} {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			s.tb.Fatal(err)
+		}
+		to = filepath.Join(s.data(), to)
+		if err := os.WriteFile(to, text, 0o600); err != nil {
+			s.tb.Fatal(err)
+		}
+		if s.as != nil {
+			if err := os.Chown(to, int(s.as.Uid), int(s.as.Gid)); err != nil {
+				s.tb.Fatal(err)
+			}
+		}
+	}
+	const loaded = "SELECT pg_conf_load_time()"
+	before := s.Exec(loaded)
+	s.Exec("ALTER SYSTEM SET ssl = on")
+	s.Exec("SELECT pg_reload_conf()")
+	s.wait("the server has read them", func() bool { return s.Exec(loaded) != before })
+}
+
 // Small makes a new database on a file system of its own, of so many MiB, and returns its URL. fill leaves no space there, free gives it back. Only root can
 // make one: else the test is skipped.
 func (s *Server) Small(mib int) (url string, fill, free func()) {
