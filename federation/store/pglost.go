@@ -48,7 +48,7 @@ func (a *Acknowledgements) add(j *federation.Job) {
 // Lost returns the jobs that were acknowledged, and that are not in the database since another server took over: each is told once. Those that an array
 // made are not among them. Where the server is the same, or there is no other, it returns none.
 func (s *Store) Lost(ctx context.Context) ([]Acknowledged, error) {
-	if s.postgres == nil {
+	if s.acknowledged == nil {
 		return nil, nil
 	}
 	config, err := s.postgres.current()

@@ -58,7 +58,7 @@ func (s *pgSession) first(ctx context.Context, c Config) error {
 		if err := s.setRange(ctx, c); err != nil {
 			return err
 		}
-		if err := s.recognize(ctx); err != nil {
+		if err := s.recognize(ctx, c.Postgres.Seen); err != nil {
 			return err
 		}
 		_, err := s.conn.Exec(ctx, "DELETE FROM commits WHERE at < $1", time.Now().Add(-24*time.Hour).UnixNano())
@@ -187,8 +187,8 @@ func (s *pgSession) setRange(ctx context.Context, c Config) error {
 	return err
 }
 
-// recognize finds out whether this is the database that the store was in before.
-func (s *pgSession) recognize(ctx context.Context) error {
+// recognize finds out whether this is the database that the store was in before, as it was seen.
+func (s *pgSession) recognize(ctx context.Context, seen Seen) error {
 	var was server
 	var copied int64
 	err := s.conn.QueryRow(ctx, "SELECT server, timeline, copied_at FROM meta").Scan(&was.id, &was.timeline, &copied)
@@ -201,7 +201,12 @@ func (s *pgSession) recognize(ctx context.Context) error {
 	}
 	s.copied = fromNanos(copied)
 	if was == s.server {
-		return nil
+		back, err := s.wentBack(ctx, seen)
+		if err != nil || !back {
+			return err
+		}
+		s.log.Warn("the database is behind what this daemon has seen of it: a copy was restored over it. Job IDs that may have been given since are left out, and the store is compared with the sites")
+		return s.leaveOut(ctx, skipIDs)
 	}
 	if was.id == s.server.id && s.server.timeline < was.timeline {
 		return (&postgres{name: s.name, server: was, replaced: make(chan struct{})}).same(s.server)
@@ -210,15 +215,9 @@ func (s *pgSession) recognize(ctx context.Context) error {
 	if was.id != s.server.id {
 		skip = skipIDs
 	}
-	s.copied = time.Now().UTC()
 	s.log.Warn("the database is not the one that the store was in: a standby that took over, or a copy. Job IDs that may have been given since are left out, and the store is compared with the sites",
 		"was", was.id, "timeline", was.timeline, "is", s.server.id, "now", s.server.timeline)
-	if _, err := s.conn.Exec(ctx, "UPDATE meta SET (server, timeline, copied_at) = ($1, $2, $3)", s.server.id, s.server.timeline, s.copied.UnixNano()); err != nil {
-		return err
-	}
-	_, err = s.conn.Exec(ctx, "SELECT setval('job_ids', min_value + (COALESCE(last_value, min_value) - min_value + LEAST($1, (max_value - min_value) / 4)) % (max_value - min_value + 1)) "+
-		"FROM pg_sequences WHERE schemaname = current_schema AND sequencename = 'job_ids'", skip)
-	return err
+	return s.leaveOut(ctx, skip)
 }
 
 // InUsePostgres reports as an error that a daemon uses the store in a PostgreSQL.

@@ -34,6 +34,8 @@ type Postgres struct {
 	// Epoch is that of the lease under which this daemon leads: see package leader. Each transaction begins with a look at it, and fails once another daemon
 	// leads. 0: no other daemon shares the database; one that tries is kept out.
 	Epoch int64
+	// Seen is how far this daemon has seen the log of changes, by Store.Seen.
+	Seen Seen
 	// Acknowledged remembers jobs beyond this store (see Store.Lost); nil: they are remembered as long as it is open.
 	Acknowledged *Acknowledgements
 	// Unsafe takes a server too whose settings may lose what it has acknowledged.

@@ -29,7 +29,7 @@ func OpenReader(ctx context.Context, c Config) (*Store, error) {
 	readers.SetConnMaxIdleTime(idleReader)
 	w := &writer{closing: make(chan struct{})}
 	close(w.closing)
-	s := &Store{replaced: p.replaced, server: p.server.String(), closers: []io.Closer{readers}}
+	s := &Store{postgres: p, replaced: p.replaced, server: p.server.String(), closers: []io.Closer{readers}}
 	s.have(database{readers: readers, writer: w}, c)
 	return s, nil
 }

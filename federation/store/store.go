@@ -81,7 +81,7 @@ type jobs struct {
 	database
 	specs          specs
 	requestsPerJob int64
-	acknowledged   *Acknowledgements // nil: nothing takes the place of a file
+	acknowledged   *Acknowledgements // nil: nothing takes the place of a file, and who only reads acknowledges nothing
 }
 
 // books keeps what runs came to.

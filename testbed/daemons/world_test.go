@@ -81,7 +81,7 @@ func newWorld(t *testing.T, count int, options ...option) *world {
 	if err := program.Put(dir, "fsub", "fed"); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"squeue", "scancel", "sacct", "sinfo"} {
+	for _, name := range []string{"squeue", "scancel", "sacct", "sinfo", "scontrol"} {
 		if err := os.Symlink("fsub", filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -92,6 +92,8 @@ func newWorld(t *testing.T, count int, options ...option) *world {
 	}
 	if w.pg == nil {
 		w.pg = postgres.Start(t)
+	}
+	if w.url == "" {
 		w.url = w.pg.URL()
 	}
 	key := []byte(rand.Text())

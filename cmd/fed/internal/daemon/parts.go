@@ -86,6 +86,9 @@ func (p *parts) open(ctx context.Context) (err error) {
 	c := p.config
 	with := storeConfig(c)
 	with.Logger, with.Metrics = p.log, p.reg
+	if with.Postgres != nil {
+		with.Postgres.Seen = readSeen(c, p.log)
+	}
 	if with.Postgres != nil && p.term != nil {
 		with.Postgres.Epoch, with.Postgres.Acknowledged = p.term.Epoch, p.acknowledged
 	}
@@ -214,6 +217,7 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 	g.Go(func() error { return p.faults.Run(ctx) })
 	g.Go(func() error { return also(ctx) })
 	g.Go(func() error { return watchStore(ctx, p.store, p.log) })
+	g.Go(func() error { return keepSeen(ctx, c, p.store, p.log) })
 	g.Go(func() error { return p.api.Serve(ctx, l) })
 	g.Go(func() error { return p.api.Work(ctx) })
 	p.rented.serve(ctx, g, p.api)

@@ -118,6 +118,7 @@ func (b *standby) follow(ctx context.Context) error {
 	g.Go(func() error { return b.followSites(ctx) })
 	g.Go(func() error { return b.followQueue(ctx) })
 	g.Go(func() error { return watchStore(ctx, b.store, b.log) })
+	g.Go(func() error { return keepSeen(ctx, b.config, b.store, b.log) })
 	err := g.Wait()
 	if errors.Is(err, errReplaced) {
 		b.answers.Store(nil)
