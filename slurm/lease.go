@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -41,7 +42,7 @@ func (c *client) refusedLeased(err error) error {
 
 // leased is the token for calls that change something, where it expires with the lease.
 type leased struct {
-	lease func() time.Time // see [Config.Lease]
+	looking sync.Mutex // at the site's clock
 
 	mu    sync.Mutex
 	key   string // that the token was made with
@@ -78,10 +79,12 @@ func (c *client) leasedToken(ctx context.Context, user, long string) (string, er
 // clocksApart reports whether the site's clock is not this machine's.
 func (c *client) clocksApart(ctx context.Context) (bool, error) {
 	l := &c.leased
-	l.mu.Lock()
-	apart, known := l.apart, c.now().Before(l.look)
-	l.mu.Unlock()
-	if known {
+	if apart, known := l.known(c.now()); known {
+		return apart, nil
+	}
+	l.looking.Lock() // once for all calls
+	defer l.looking.Unlock()
+	if apart, known := l.known(c.now()); known {
 		return apart, nil
 	}
 	began := c.now()
@@ -90,7 +93,7 @@ func (c *client) clocksApart(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	at := unix(a.Statistics.ReqTime.Value())
-	apart = at.IsZero() || at.Before(began.Add(-clockSlack)) || at.After(c.now().Add(clockSlack))
+	apart := at.IsZero() || at.Before(began.Add(-clockSlack)) || at.After(c.now().Add(clockSlack))
 	if apart {
 		c.cfg.Logger.Warn("the clocks of this machine and of the site differ: tokens for the site do not expire with the lease of this daemon", "site", c.cfg.Name,
 			"site_time", at.UTC().Format(time.RFC3339), "time", began.UTC().Format(time.RFC3339))
@@ -99,6 +102,13 @@ func (c *client) clocksApart(ctx context.Context) (bool, error) {
 	defer l.mu.Unlock()
 	l.apart, l.look = apart, c.now().Add(clockAgain)
 	return apart, nil
+}
+
+// known tells what the last look at the site's clock has shown, if that was not long ago.
+func (l *leased) known(now time.Time) (apart, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.apart, now.Before(l.look)
 }
 
 // lookAtClock has the site's clock looked at before the next call that changes something: a token was refused.
@@ -117,7 +127,11 @@ type leaseConn struct {
 
 // Write implements net.Conn.
 func (c leaseConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(c.lease()); err != nil {
+	until := c.lease()
+	if !time.Now().Before(until) { // also where it was lost, and is the zero time, which would be no deadline
+		return 0, fmt.Errorf("this daemon leads no longer: %w", os.ErrDeadlineExceeded)
+	}
+	if err := c.SetWriteDeadline(until); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
