@@ -65,15 +65,19 @@ func (st *orphans) make(in provider.Instance, began time.Time) *orphan {
 	if in.Launched.IsZero() {
 		s.machine.Created = began
 	}
+	st.price(&s.machine)
+	return s
+}
+
+// price finds the pool that a machine would be of, and what it costs there, once it is known what can be rented.
+func (st *orphans) price(r *machineRecord) {
 	for _, p := range st.pools.all {
 		for _, ng := range p.groups {
-			if ng.offering.ID == in.Offering {
-				s.machine.Pool, s.machine.Price, s.machine.Market = p.Name, accounting.MoneyOf(float64(ng.offering.Price)), ng.offering.Market
-				s.machine.Least = ng.offering.Least
+			if ng.offering.ID == r.Offering {
+				r.Pool, r.Price, r.Market, r.Least = p.Name, accounting.MoneyOf(float64(ng.offering.Price)), ng.offering.Market, ng.offering.Least
 			}
 		}
 	}
-	return s
 }
 
 // recordEnded enters machines in the records that are seen for the first time when they have ended already. Most of those that a listing shows as ended are recorded:
@@ -82,6 +86,10 @@ func (st *orphans) recordEnded(ctx context.Context, list []provider.Instance, ca
 	var unknown []provider.Instance
 	oldest := st.now()
 	st.mu.Lock()
+	if !st.pools.known { // nor what they cost: the next listing shows them again
+		st.mu.Unlock()
+		return
+	}
 	settled := map[provider.InstanceID]bool{}
 	for _, in := range list {
 		switch {
@@ -127,6 +135,9 @@ func (st *orphans) ended(id provider.InstanceID, s *orphan, at time.Time) {
 	delete(st.seen, id)
 	st.settled[id] = true
 	r := &s.machine
+	if r.Pool == "" {
+		st.price(r)
+	}
 	r.settle(at, st.now())
 	r.IdleCost, r.Stray = r.Cost, true
 	st.put(s)
