@@ -98,6 +98,9 @@ sites:
 	}
 }
 
+// toStore gives up a server that is frozen.
+var toStore = &http.Transport{ResponseHeaderTimeout: 3 * time.Second, DisableKeepAlives: true}
+
 // floating passes a request on to the one of several servers that answers, as an address that follows the leader does.
 func floating(rw http.ResponseWriter, q *http.Request, servers []string) {
 	body, _ := io.ReadAll(q.Body)
@@ -105,7 +108,7 @@ func floating(rw http.ResponseWriter, q *http.Request, servers []string) {
 		for _, at := range servers {
 			out := q.Clone(q.Context())
 			out.URL.Scheme, out.URL.Host, out.RequestURI, out.Body = "http", at, "", io.NopCloser(bytes.NewReader(body))
-			answer, err := http.DefaultTransport.RoundTrip(out)
+			answer, err := toStore.RoundTrip(out)
 			if err != nil {
 				continue
 			}
@@ -349,5 +352,42 @@ func TestLeaderGoesWhileItRents(t *testing.T) {
 	if n := r.cloud.Count("TerminateInstances"); n != 0 {
 		t.Errorf("machines were ended %d times", n)
 	}
+	r.beganOnce()
+}
+
+// The leader is frozen for longer than the lease of its machines, with agents that wait for its answers: they find the next leader before their lease is over, jobs go on
+// and end there, and nothing that the old one does once it goes on again ends a machine.
+func TestLeaderOfMachinesIsFrozen(t *testing.T) {
+	if os.Getenv("FSUB_FULL") == "" {
+		t.Skip("SKIPPED: takes 90 seconds: set FSUB_FULL=1")
+	}
+	t.Parallel()
+	r := newRented(t, 4)
+	was := r.leader(r.daemons[0])
+	asked := r.others(was)[0]
+	soon, late := r.submit(asked, "soon", r.waits("soon")), r.submit(asked, "late", r.waits("late"))
+	r.untilState(asked, "RUNNING", []string{soon, late})
+	before := r.live()
+	was.end(syscall.SIGSTOP)
+	began := time.Now()
+	r.write("soon", "")
+	r.untilState(asked, "COMPLETED", []string{soon})
+	t.Logf("a job's end is known at the next leader %v after the old one was frozen", time.Since(began).Round(time.Millisecond))
+	eventually(t, "the machines' lease is over", func() error {
+		if left := 75*time.Second - time.Since(began); left > 0 {
+			return fmt.Errorf("in %v", left)
+		}
+		return nil
+	})
+	was.end(syscall.SIGCONT)
+	r.untilState(asked, "RUNNING", []string{late})
+	eventually(t, "the old leader stands by", was.ready)
+	r.untilState(was, "RUNNING", []string{late})
+	if after := r.live(); !slices.Equal(after, before) {
+		t.Errorf("machines are %v, and were %v", after, before)
+	}
+	r.write("late", "")
+	r.untilState(asked, "COMPLETED", []string{late})
+	r.shows(asked, late)
 	r.beganOnce()
 }
