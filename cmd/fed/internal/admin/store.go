@@ -82,30 +82,41 @@ func backUpAll(cmd *cobra.Command, c *config.Config, file *config.Flag, dir stri
 
 func newStoreCheckCommand() *cobra.Command {
 	var file config.Flag
+	var password string
 	cmd := &cobra.Command{
-		Use:   "check [FILE]",
+		Use:   "check [FILE | postgres://...]",
 		Short: "Read the whole database, or a copy of it, and say whether it is sound",
-		Args:  cobra.MaximumNArgs(1),
+		Long: `Read the whole database, or a copy of it, and say whether it is sound. The daemon may be running. Of a PostgreSQL each row is read, and whether what it belongs to is there;
+its indexes are checked by PostgreSQL's pg_amcheck.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path := strings.Join(args, "")
-			if path == "" {
+			at := strings.Join(args, "")
+			if at == "" {
 				c, err := file.ReadOwn()
-				if err == nil {
+				if err == nil && c.Store == "" {
 					err = hasStore(&c, &file)
 				}
 				if err != nil {
 					return err
 				}
-				path = c.StorePath()
+				at, password = cmp.Or(c.Store, c.StorePath()), cmp.Or(password, c.StorePasswordFile)
 			}
-			r, err := store.Check(cmd.Context(), path)
+			if config.IsPostgres(at) {
+				r, err := store.CheckPostgres(cmd.Context(), store.Postgres{URL: at, PasswordFile: password})
+				if err != nil {
+					return err
+				}
+				return printStore(cmd, at, r)
+			}
+			r, err := store.Check(cmd.Context(), at)
 			if err != nil {
 				return err
 			}
-			return printStore(cmd, path, r)
+			return printStore(cmd, at, r)
 		},
 	}
 	file.Add(cmd)
+	addPassword(cmd, &password)
 	return cmd
 }
 
@@ -184,8 +195,12 @@ the number of its rows and by a sum over what they hold.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&password, "password-file", "", "file with the password of PostgreSQL's user, and nothing else")
+	addPassword(cmd, &password)
 	return cmd
+}
+
+func addPassword(cmd *cobra.Command, path *string) {
+	cmd.Flags().StringVar(path, "password-file", "", "file with the password of PostgreSQL's user, and nothing else")
 }
 
 func restoreAll(cmd *cobra.Command, file *config.Flag, dir string) error {
@@ -226,7 +241,7 @@ func isFile(c *config.Config) error {
 	if c.Store == "" {
 		return nil
 	}
-	return errors.New("the state is in PostgreSQL (store): copy it with pg_dump -Fc, put it back with pg_restore, check it with pg_amcheck; see docs/daemons.md. These commands are for SQLite's file")
+	return errors.New("the state is in PostgreSQL (store): copy it with pg_dump -Fc, and put it back with pg_restore; see docs/daemons.md. This command is for SQLite's file")
 }
 
 // hasStore refuses to go on where the configuration has no database.
@@ -251,7 +266,11 @@ func printStore(cmd *cobra.Command, path string, r *store.Report) error {
 		fmt.Fprintln(out, f)
 	}
 	if len(r.Faults) > 0 {
-		return fmt.Errorf("%s is damaged: stop the daemon, and put the last good copy back with: fed store restore FILE", path)
+		back := "fed store restore FILE"
+		if config.IsPostgres(path) {
+			back = "pg_restore (see docs/daemons.md)"
+		}
+		return fmt.Errorf("%s is damaged: stop the daemon, and put the last good copy back with: %s", path, back)
 	}
 	if r.Schema > r.Newest {
 		return fmt.Errorf("%s: its schema has version %d and this fed knows up to %d: run the newer fed that wrote it", path, r.Schema, r.Newest)
