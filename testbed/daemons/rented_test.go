@@ -193,7 +193,7 @@ func (r *rented) waits(gate string) string {
 // machines, and each job's end and output; no machine is ended, and none is rented two times.
 func TestLeaderOfMachinesIsKilled(t *testing.T) {
 	t.Parallel()
-	machines := 6
+	machines := 3
 	if os.Getenv("FSUB_FULL") != "" {
 		machines = 50
 	}
