@@ -18,6 +18,7 @@ import (
 
 	"fsub/cmd/fed/internal/config"
 	"fsub/cmd/internal/build"
+	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
@@ -257,6 +258,9 @@ func (s *shared) turns(ctx context.Context, lead func(context.Context, *leader.T
 			s.log.Error("this daemon begins again", "err", err)
 		case errors.Is(err, leader.ErrLost):
 			s.log.Error("this daemon leads no longer: it stands by", "err", err)
+		case errors.Is(err, federation.ErrUnavailable): // the database was lost while it was read, or is short of connections
+			s.log.Error("this daemon cannot lead now: it stands by", "err", err)
+			s.giveWay(ctx)
 		default:
 			return err
 		}
