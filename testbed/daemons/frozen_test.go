@@ -63,7 +63,11 @@ func TestFrozenLeader(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%d", m.name, k), func(t *testing.T) {
 					t.Parallel()
 					w := newWorld(t, 2, append(slices.Clone(m.options), on(pg, pg.URL()), throughWays)...)
-					w.write("job.sh", "#!/bin/sh\n#SBATCH --time=5\n#SIM run=3s\n")
+					run := "3s"
+					if m.late {
+						run = "30s" // while it runs, the site is polled for late copies twice a second
+					}
+					w.write("job.sh", "#!/bin/sh\n#SBATCH --time=5\n#SIM run="+run+"\n")
 					f := &freezer{world: w, moment: m, freeze: freeze}
 					for round := range rounds {
 						f.round(k + round)
@@ -107,7 +111,7 @@ func (f *freezer) round(n int) {
 		t.Fatal("nothing was caught")
 	}
 	was.end(syscall.SIGSTOP)
-	began := time.Now()
+	began, submitted := time.Now(), f.site.Stats().Submitted
 	eventually(t, "another daemon leads", func() error {
 		if f.leader(other) != other {
 			return errors.New(was.name + " does")
@@ -117,7 +121,7 @@ func (f *freezer) round(n int) {
 	f.longer = max(f.longer, time.Since(began))
 	time.Sleep(f.freeze)
 	if f.late {
-		f.ranAgain(other)
+		f.ranAgain(submitted)
 	}
 	before := f.site.Stats().Denied
 	was.end(syscall.SIGCONT)
@@ -141,8 +145,7 @@ func (f *freezer) round(n int) {
 }
 
 // ranAgain waits until the next leader has submitted the job once more.
-func (f *freezer) ranAgain(leads *daemon) {
-	submitted := f.site.Stats().Submitted
+func (f *freezer) ranAgain(submitted int) {
 	eventually(f.t, "the job is submitted again", func() error {
 		if f.site.Stats().Submitted == submitted {
 			return errors.New("it is not")

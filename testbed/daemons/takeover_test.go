@@ -69,7 +69,7 @@ func TestTakeOverTime(t *testing.T) {
 		{"cut off", func(d *daemon) { d.toDB.cut() }, func(d *daemon) { d.toDB.mend() }, leader.TTL + 3*time.Second},
 	} {
 		var took []time.Duration
-		for range 12 {
+		for range 10 {
 			was := w.leader(w.daemons[0])
 			asked := w.others(was)[0]
 			w.handOver(asked)
