@@ -22,7 +22,7 @@ func TestExactlyOnce(t *testing.T) { exactlyOnce(t, pinned, 300, 2000) }
 // TestExactlyOnceMapped is the same where sites give numbers of their own: Slurm 22.05, which has no word for ours, and 24.11 made to.
 func TestExactlyOnceMapped(t *testing.T) { exactlyOnce(t, mapped, 120, 1000) }
 
-// TestExactlyOnceSeveral is the same with three daemons that share a database: the one that leads is killed.
+// TestExactlyOnceSeveral is the same with three daemons that share a database: the one that leads is killed, and so is the database.
 func TestExactlyOnceSeveral(t *testing.T) { exactlyOnce(t, several, 100, 1000) }
 
 // setting is the sites of a run, and what of the daemon's configuration of them is not as usual.
@@ -65,6 +65,9 @@ func exactlyOnce(t *testing.T, set setting, few, many int) {
 	faults, stop := context.WithCancel(ctx)
 	var torment sync.WaitGroup
 	torment.Go(func() { w.killDaemon(faults) })
+	if w.database != nil {
+		torment.Go(func() { w.killDatabase(faults) })
+	}
 	for _, site := range w.sites {
 		torment.Go(func() { w.killController(faults, site) })
 	}

@@ -24,6 +24,7 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/testbed/bed"
 	"fsub/testbed/daemon"
+	"fsub/testbed/postgres"
 	"fsub/testbed/program"
 	"fsub/testbed/proxy"
 	"fsub/testbed/suite"
@@ -31,9 +32,10 @@ import (
 
 // world is everything that the test starts: sites, proxies, the daemon, clients of two users.
 type world struct {
-	t      *testing.T
-	bed    *bed.Bed
-	daemon *daemon.Daemon
+	t        *testing.T
+	bed      *bed.Bed
+	daemon   *daemon.Daemon
+	database *postgres.Server // that several daemons share
 	setting
 	proxies map[string]*proxy.Proxy
 	users   []bed.User
@@ -44,6 +46,7 @@ type world struct {
 	model   func(*rand.Rand) Submission // what is submitted
 
 	daemonKills     atomic.Int64
+	databaseKills   atomic.Int64
 	drains          atomic.Int64 // nodes that Slurm drained
 	mu              sync.Mutex
 	controllerKills []Kill
@@ -101,7 +104,8 @@ func (w *world) makeDaemon() {
 		},
 	}
 	if w.daemons > 1 {
-		o = suite.Share(t, o, w.daemons)
+		w.database = postgres.Start(t)
+		o = suite.Share(w.database, o, w.daemons)
 	} else {
 		o = suite.Several(t, o)
 	}
@@ -187,7 +191,7 @@ func (w *world) struck(ctx context.Context) {
 			killed[k.Site] = true
 		}
 		w.mu.Unlock()
-		if w.daemonKills.Load() > 0 && len(killed) == len(w.sites) || !sleep(ctx, 200*time.Millisecond) {
+		if w.daemonKills.Load() > 0 && (w.database == nil || w.databaseKills.Load() > 0) && len(killed) == len(w.sites) || !sleep(ctx, 200*time.Millisecond) {
 			return
 		}
 	}
@@ -204,6 +208,17 @@ func (w *world) killDaemon(ctx context.Context) {
 			w.t.Errorf("start the daemon again: %v", err)
 			return
 		}
+	}
+}
+
+// killDatabase kills the database of several daemons again and again, and starts it again at once or some seconds later.
+func (w *world) killDatabase(ctx context.Context) {
+	rng := w.rng(101)
+	for sleep(ctx, between(rng, 3*time.Second, 20*time.Second)) {
+		w.database.Kill()
+		w.databaseKills.Add(1)
+		sleep(ctx, between(rng, 0, 5*time.Second))
+		w.database.Restart()
 	}
 }
 

@@ -15,12 +15,12 @@ func Several(tb postgres.TB, o daemon.Options) daemon.Options {
 	if n < 2 {
 		return o
 	}
-	return Share(tb, o, n)
+	return Share(postgres.Start(tb), o, n)
 }
 
-// Share has n daemons share a PostgreSQL.
-func Share(tb postgres.TB, o daemon.Options, n int) daemon.Options {
-	o.Store, o.Count = postgres.Start(tb).URLOverTCP(), n // the login has a /tmp of its own
+// Share has n daemons share a database of a server.
+func Share(s *postgres.Server, o daemon.Options, n int) daemon.Options {
+	o.Store, o.Count = s.URLOverTCP(), n // the login has a /tmp of its own
 	return o
 }
 
