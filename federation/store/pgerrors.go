@@ -137,6 +137,9 @@ func mayPass(err error) bool {
 	return noPrimary(err) || slices.ContainsFunc(passing, func(prefix string) bool { return strings.HasPrefix(code, prefix) })
 }
 
+// Away reports whether an error says that PostgreSQL does not answer now, or takes no writes now, as while it restarts or a standby takes over: it may in a moment.
+func Away(err error) bool { return mayPass(err) }
+
 // inOneLine is err with the reasons of all hosts in one line.
 func inOneLine(err error) error {
 	var e *pgconn.ConnectError

@@ -92,7 +92,12 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if with.Postgres != nil && p.term != nil {
 		with.Postgres.Epoch, with.Postgres.Acknowledged = p.term.Epoch, p.acknowledged
 	}
-	p.store, err = store.Open(ctx, with)
+	openStore := func() (*store.Store, error) { return store.Open(ctx, with) }
+	if with.Postgres == nil || p.term != nil {
+		p.store, err = openStore()
+	} else {
+		p.store, err = whenBack(ctx, p.log, openStore)
+	}
 	if err != nil {
 		return err
 	}

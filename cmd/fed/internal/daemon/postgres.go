@@ -23,6 +23,29 @@ func postgresOf(c *config.Config) *store.Postgres {
 	return &store.Postgres{URL: c.Store, PasswordFile: c.StorePasswordFile, Unsafe: c.StoreUnsafe}
 }
 
+// startTime is for how long a daemon that starts waits for its database, which may start at the same time. After it the daemon ends, for whoever started it to see.
+const startTime = time.Minute
+
+// whenBack opens something in the database, and tries again while that is away.
+func whenBack[T any](ctx context.Context, log *slog.Logger, open func() (T, error)) (T, error) {
+	told := false
+	for deadline := time.Now().Add(startTime); ; {
+		opened, err := open()
+		if !store.Away(err) || time.Now().After(deadline) {
+			return opened, err
+		}
+		if !told {
+			log.Warn("the database is waited for", "at_most", startTime, "err", store.Explained(err))
+			told = true
+		}
+		select {
+		case <-time.After(time.Second / 2):
+		case <-ctx.Done():
+			return opened, ctx.Err()
+		}
+	}
+}
+
 var errReplaced = errors.New("a standby took over the database, or it is another one: the daemon must start again and compare it with the sites")
 
 // lostTime bounds how long the new primary is asked for what it does not have.

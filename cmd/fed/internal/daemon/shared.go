@@ -113,7 +113,7 @@ func openShared(c *config.Config, db *sql.DB, log *slog.Logger) (*shared, error)
 func among(ctx context.Context, c *config.Config, reload *reloader, log *slog.Logger) error {
 	with := storeConfig(c)
 	with.Logger = log
-	db, err := store.OpenLease(ctx, with)
+	db, err := whenBack(ctx, log, func() (*sql.DB, error) { return store.OpenLease(ctx, with) })
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (s *shared) standsBy() {
 
 // run answers on the socket until ctx is done, and leads whenever it is this daemon's turn: lead opens a daemon, has it work until its context ends, and closes it.
 func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Context, *leader.Term) error) error {
-	if err := s.join(ctx); err != nil {
+	if _, err := whenBack(ctx, s.log, func() (struct{}, error) { return struct{}{}, s.join(ctx) }); err != nil {
 		return err
 	}
 	who := identity.New(identity.Config{Users: identity.SystemUsers{}, Operators: s.config.Operators, Self: uint32(os.Geteuid()), Logger: s.log, Now: time.Now})
