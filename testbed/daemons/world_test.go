@@ -180,6 +180,7 @@ func (d *daemon) start() {
 	defer log.Close()
 	d.cmd = exec.Command(d.path("fed"), "serve", "--config", d.path(d.name+".yaml"))
 	d.cmd.Stdout, d.cmd.Stderr = log, log
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that is killed leaves no daemon
 	if err := d.cmd.Start(); err != nil {
 		d.t.Fatal(err)
 	}
