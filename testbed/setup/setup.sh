@@ -37,6 +37,10 @@ if [ "${1:-}" = test ]; then
 fi
 if [ "${1:-}" = test ] || [ "${1:-}" = database ]; then
 	need "$(echo /usr/lib/postgresql/*/bin/initdb)" postgresql # tests start their own servers
+	if [ -n "${FSUB_FULL:-}" ]; then
+		need patroni patroni
+		need /usr/lib/python3/dist-packages/pysyncobj python3-pysyncobj
+	fi
 	case $missing in *postgresql*) # and no other is to run
 		[ "$(id -u)" != 0 ] || { mkdir -p /etc/postgresql-common/createcluster.d && echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/fsub.conf; } ;;
 	esac
