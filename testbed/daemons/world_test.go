@@ -181,7 +181,7 @@ func (d *daemon) start() {
 	d.cmd = exec.Command(d.path("fed"), "serve", "--config", d.path(d.name+".yaml"))
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that is killed leaves no daemon
-	if err := d.cmd.Start(); err != nil {
+	if err := program.Spawn(d.cmd); err != nil {
 		d.t.Fatal(err)
 	}
 	d.ended = make(chan struct{})

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"fsub/testbed/program"
 )
 
 // Spec is what a machine is started with.
@@ -71,7 +73,7 @@ func (m *Machine) start(hasDir bool) error {
 		Setsid: true, Pdeathsig: syscall.SIGKILL, // a stand-in that is killed takes its machines with it
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWPID | syscall.CLONE_NEWIPC,
 	}
-	if err := spawn(m.init); err != nil {
+	if err := program.Spawn(m.init); err != nil {
 		m.init = nil
 		return fmt.Errorf("start the machine's first process: %w", err)
 	}

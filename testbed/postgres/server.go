@@ -11,12 +11,13 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"fsub/testbed/program"
 )
 
 // Role is the role that stores use: it may make databases, owns them, and is no superuser.
@@ -185,20 +186,15 @@ func (s *Server) Restart() {
 	p := s.command("postgres", args...)
 	p.Stdout, p.Stderr = log, log
 	p.SysProcAttr.Pdeathsig = syscall.SIGQUIT // a test that is killed leaves no server
-	ended, started := make(chan struct{}), make(chan error)
-	s.process, s.ended = p, ended
-	go func() {
-		runtime.LockOSThread() // the signal comes when the thread ends that has started the process
-		defer runtime.UnlockOSThread()
-		err := p.Start()
-		if started <- err; err == nil {
-			_ = p.Wait() // how it ended is in its log
-		}
-		close(ended)
-	}()
-	if err := <-started; err != nil {
+	if err := program.Spawn(p); err != nil {
 		s.tb.Fatal(err)
 	}
+	ended := make(chan struct{})
+	s.process, s.ended = p, ended
+	go func() {
+		_ = p.Wait() // how it ended is in its log
+		close(ended)
+	}()
 	s.wait("the server answers", func() bool {
 		select {
 		case <-ended:

@@ -1,4 +1,4 @@
-package machines
+package program
 
 import (
 	"os/exec"
@@ -14,7 +14,7 @@ func TestSpawnOutlivesThreads(t *testing.T) {
 	for range 8 {
 		cmd := exec.Command("sleep", "60")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := spawn(cmd); err != nil {
+		if err := Spawn(cmd); err != nil {
 			t.Fatal(err)
 		}
 		cmds = append(cmds, cmd)

@@ -1,4 +1,4 @@
-package machines
+package program
 
 import (
 	"os/exec"
@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// spawn starts a process with Pdeathsig. The signal comes when the thread that started it ends, not the process: a goroutine that ends with its thread locked takes that thread
+// Spawn starts a process with Pdeathsig. The signal comes when the thread that started it ends, not the process: a goroutine that ends with its thread locked takes that thread
 // along, whatever ran on it before. So all are started by one thread, which stays.
-func spawn(cmd *exec.Cmd) error {
+func Spawn(cmd *exec.Cmd) error {
 	done := make(chan error)
 	spawner() <- func() { done <- cmd.Start() }
 	return <-done
