@@ -28,7 +28,7 @@ endif
 
 RELEASE_FLAGS := $(if $(RELEASE),-X fsub/cmd/internal/build.version=$(RELEASE))
 
-.PHONY: build setup setup-build demo test test-changed test-full race race-bed race-pure release-notes lint bench bench-place install testbed-up testbed-down testbed-status fuzz clean
+.PHONY: build setup setup-build demo test test-changed test-full test-several race race-bed race-pure release-notes lint bench bench-place install testbed-up testbed-down testbed-status fuzz clean
 
 build: setup-build ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static), bin/fed, and bin/bed, which is not installed
 	@echo "building bin/fsub, bin/fsub-remote, bin/fed-agent, bin/fed and bin/bed"
@@ -66,9 +66,17 @@ test: setup build ## everything that takes less than ten minutes, real Slurm of 
 test-changed: setup build ## of test, what the files that differ from main can reach; CI tests everything
 	@FSUB_CHANGED=1 testbed/setup/test.sh $(GO) -timeout 30m $(TESTFLAGS)
 
-test-full: setup build ## test, and what takes longer: long fault runs, the race detector on all packages
+test-full: setup build ## test, and what takes longer: long fault runs, three daemons, the race detector on all packages
 	@FSUB_FULL=1 testbed/setup/test.sh $(GO) -timeout 80m $(TESTFLAGS)
+	$(MAKE) test-several
 	$(MAKE) race
+
+# What runs over real Slurm with one daemon, with three that share a PostgreSQL; local machines belong to one daemon, so that packages with some are left out.
+SEVERAL := arrays drain failing outage preempted rights situations spine starts tree wiring
+
+test-several: setup build ## tests over real Slurm with three daemons that share a PostgreSQL
+	@testbed/setup/setup.sh testbed && testbed/setup/setup.sh test
+	FSUB_DAEMONS=3 FSUB_BIN=$(CURDIR)/bin $(GO) test -timeout 40m -p 2 $(addprefix ./testbed/,$(SEVERAL))
 
 race: setup build ## all packages under the race detector, but for what needs real Slurm
 	FSUB_BIN=$(CURDIR)/bin $(GO) test -race -short -timeout 40m ./...

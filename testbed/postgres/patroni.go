@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fsub/testbed/program"
 )
 
 // Cluster is PostgreSQL under Patroni: some servers of which one is the primary, and who that is they agree upon by themselves.
@@ -95,7 +97,7 @@ func (n *Node) Begin() {
 	n.patroni.Dir, n.patroni.Stdout, n.patroni.Stderr = n.dir, log, log
 	n.patroni.Env = append(os.Environ(), "HOME="+n.dir)
 	n.patroni.SysProcAttr = &syscall.SysProcAttr{Credential: n.as, Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := n.patroni.Start(); err != nil {
+	if err := program.Spawn(n.patroni); err != nil {
 		n.tb.Fatal(err)
 	}
 }
