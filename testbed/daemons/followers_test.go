@@ -93,3 +93,40 @@ func TestFollowersAnswer(t *testing.T) {
 		}
 	}
 }
+
+// A daemon that has led for a moment only when the database went lists what it has, too.
+func TestNewLeaderLosesTheDatabase(t *testing.T) {
+	if os.Getenv("FSUB_FULL") == "" {
+		t.Skip("SKIPPED: set FSUB_FULL=1")
+	}
+	w := newWorld(t, 2)
+	w.write("job.sh", "#!/bin/sh\n#SBATCH --time=5\n#SBATCH --hold\n")
+	w.stand()
+	was := w.leader(w.daemons[0])
+	id, err := was.run("fsub", "--parsable", w.path("job.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := was.run("fed", "daemon", "step-down"); err != nil {
+		t.Fatal(err)
+	}
+	is := w.others(was)[0]
+	eventually(t, is.name+" leads", func() error {
+		if w.leader(was) != is {
+			return fmt.Errorf("not yet")
+		}
+		return nil
+	})
+	w.pg.Kill()
+	for _, d := range w.daemons {
+		eventually(t, d.name+" says how old its list is", func() error {
+			out, said, err := d.both("squeue", "-h", "-o", "%i")
+			if err != nil || out != id || !strings.Contains(said, "ago") {
+				return fmt.Errorf("%q, %q, %v", out, said, err)
+			}
+			return nil
+		})
+	}
+	w.pg.Restart()
+	w.stand()
+}

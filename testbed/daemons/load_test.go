@@ -81,7 +81,7 @@ func TestPollsLeaveTheLeaderAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	long := 2 * time.Second
+	long := time.Second
 	if os.Getenv("FSUB_FULL") != "" {
 		long = 10 * time.Second
 	}
