@@ -326,7 +326,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
-		s.stopOnce.Do(func() { close(s.stopping) })
+		s.Leave()
 		c, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		stopped <- h.Shutdown(c)
@@ -341,6 +341,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	return nil
 }
+
+// Leave ends long polls, since the daemon stops: those who wait ask again, elsewhere.
+func (s *Server) Leave() { s.stopOnce.Do(func() { close(s.stopping) }) }
 
 // LoadQueue reads the queue before the server serves: see [queue.Queue.Load].
 func (s *Server) LoadQueue(ctx context.Context, live func(context.Context, func([]federation.Job) error) error) error {

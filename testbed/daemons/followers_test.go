@@ -1,6 +1,7 @@
 package daemons
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"strings"
@@ -92,6 +93,28 @@ func TestFollowersAnswer(t *testing.T) {
 			t.Errorf("%s, after all: %q, %q, %v", d.name, out, said, err)
 		}
 	}
+}
+
+// A daemon that stands by and is stopped does not wait for those who follow events, or wait for a job, at it.
+func TestFollowerStops(t *testing.T) {
+	w := newWorld(t, 2)
+	w.stand()
+	d := w.others(w.leader(w.daemons[0]))[0]
+	resp, err := d.http().Get("http://fed/fed/v1/events?follow=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := bufio.NewReader(resp.Body).ReadString('\n'); err != nil { // the mark from which it goes on
+		t.Fatal(err)
+	}
+	began := time.Now()
+	d.end(syscall.SIGTERM)
+	<-d.ended
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it has stopped after %v", took)
+	}
+	d.cmd = nil
 }
 
 // A daemon that has led for a moment only when the database went lists what it has, too.

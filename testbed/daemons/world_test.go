@@ -262,12 +262,16 @@ func (d *daemon) both(args ...string) (out, said string, err error) {
 	return strings.TrimSpace(output.String()), errs.String(), nil
 }
 
-// ready is why the daemon says that it is not ready to answer.
-func (d *daemon) ready() error {
-	h := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
+// http asks the daemon, on a connection of its own for each request.
+func (d *daemon) http() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return net.Dial("unix", d.path(d.name+".sock"))
 	}}}
-	resp, err := h.Get("http://fed/readyz")
+}
+
+// ready is why the daemon says that it is not ready to answer.
+func (d *daemon) ready() error {
+	resp, err := d.http().Get("http://fed/readyz")
 	if err != nil {
 		return err
 	}

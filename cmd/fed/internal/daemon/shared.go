@@ -218,6 +218,7 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 	}
 	who := identity.New(identity.Config{Users: identity.SystemUsers{}, Operators: s.config.Operators, Self: uint32(os.Geteuid()), Logger: s.log, Now: time.Now})
 	g, ctx := errgroup.WithContext(ctx)
+	context.AfterFunc(ctx, s.standby.leave)
 	g.Go(func() error { return peer.Serve(ctx, who.Listen(l), s) })
 	if s.config.Metrics != "" {
 		g.Go(func() error {
@@ -236,7 +237,7 @@ func (s *shared) turns(ctx context.Context, lead func(context.Context, *leader.T
 	e := leader.Elector{Table: s.table, Self: s.self.Holder, Log: s.log, Dead: s.dead, StandBy: func(l leader.Lease) { s.forward.Follow(l.Address) },
 		Tried: func(err error) { s.forward.Explain(store.Explained(err)) }}
 	s.standby.begin(ctx)
-	defer func() { s.standby.end() }()
+	defer s.standby.end()
 	for {
 		term, end := context.WithCancelCause(ctx)
 		s.step.Store(&end)

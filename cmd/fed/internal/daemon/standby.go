@@ -77,6 +77,13 @@ func (b *standby) ready() error {
 	return nil
 }
 
+// leave ends long polls, since the daemon stops.
+func (b *standby) leave() {
+	if s := b.answers.Load(); s != nil {
+		s.Leave()
+	}
+}
+
 // begin has the daemon follow the one that leads, until end.
 func (b *standby) begin(ctx context.Context) {
 	ctx, b.stop = context.WithCancel(ctx)
