@@ -34,6 +34,13 @@ CREATE TABLE IF NOT EXISTS daemons (
 	stopped boolean NOT NULL DEFAULT false
 );
 CREATE TABLE IF NOT EXISTS sealed (name text PRIMARY KEY, value bytea NOT NULL);
+DO $$ BEGIN -- a table of before has fewer columns; each ALTER waits for all who use it, so that it is made only then
+	IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'daemons'::regclass AND attname = 'lag') THEN
+		ALTER TABLE leader ADD COLUMN IF NOT EXISTS session text NOT NULL DEFAULT '';
+		ALTER TABLE daemons ADD COLUMN IF NOT EXISTS agents text NOT NULL DEFAULT '', ADD COLUMN IF NOT EXISTS remote text NOT NULL DEFAULT '',
+			ADD COLUMN IF NOT EXISTS stopped boolean NOT NULL DEFAULT false, ADD COLUMN lag double precision;
+	END IF;
+END $$;
 INSERT INTO leader (epoch, name, address, expires) VALUES (0, '', '', '-infinity') ON CONFLICT DO NOTHING`
 
 // Postgres keeps the lease in a PostgreSQL database that has [Schema].

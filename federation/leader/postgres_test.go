@@ -45,6 +45,7 @@ func TestPostgres(t *testing.T) {
 	t.Run("slow commit", func(t *testing.T) { testSlowCommit(t, open(t, s)) })
 	t.Run("stopped", func(t *testing.T) { testStopped(t, open(t, s)) })
 	t.Run("members", func(t *testing.T) { testMembers(t, open(t, s)) })
+	t.Run("earlier tables", func(t *testing.T) { testEarlierTables(t, open(t, s)) })
 	t.Run("sealed", func(t *testing.T) { testSealed(t, open(t, s)) })
 }
 
@@ -259,6 +260,19 @@ func testStopped(t *testing.T, p leader.Postgres) {
 			t.Error(err)
 		}
 	}
+}
+
+// Tables that were made with fewer columns get the others.
+func testEarlierTables(t *testing.T, p leader.Postgres) {
+	if _, err := p.DB.Exec(`ALTER TABLE leader DROP COLUMN session; ALTER TABLE daemons DROP COLUMN agents, DROP COLUMN remote, DROP COLUMN lag, DROP COLUMN stopped`); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := p.DB.Exec(leader.Schema); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testMembers(t, p)
 }
 
 func testMembers(t *testing.T, p leader.Postgres) {
