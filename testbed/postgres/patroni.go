@@ -56,7 +56,7 @@ watchdog: {mode: "off"}
 func StartCluster(tb testing.TB, count int) *Cluster {
 	tb.Helper()
 	if _, err := exec.LookPath("patroni"); err != nil {
-		unavailable(tb, errors.New("Patroni is not installed (Debian: apt-get install patroni python3-pysyncobj)"))
+		unavailable(tb, errors.New("the package patroni is not installed (Debian: apt-get install patroni python3-pysyncobj)"))
 	}
 	c := new(Cluster)
 	for range count {
