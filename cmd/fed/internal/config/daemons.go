@@ -59,17 +59,21 @@ func (d *Daemons) check(c *Config) error {
 
 // checkRented refuses what would end with the daemon that leads, of machines that are to outlive it.
 func (d *Daemons) checkRented(c *Config) error {
+	rents := false
 	for i := range c.Sites {
-		switch s := &c.Sites[i]; {
-		case s.Here():
+		s := &c.Sites[i]
+		if s.Here() {
 			return fmt.Errorf("site %s: machines of kind %s are processes of one daemon and end with it: with daemons, sites are Slurm clusters or machines of a cloud", s.Name, s.Kind)
-		case s.Rented() && c.Agents.Lease < leastLease:
-			return fmt.Errorf("agents: lease: %s is less than %s: with daemons, machines must outlast a take-over", c.Agents.Lease, leastLease)
-		case s.Rented():
-			return reachable("agents", c.Agents.Listen, c.Agents.Address, "rented machines reach it")
 		}
+		rents = rents || s.Rented()
 	}
-	return nil
+	switch {
+	case !rents:
+		return nil
+	case c.Agents.Lease < leastLease:
+		return fmt.Errorf("agents: lease: %s is less than %s: with daemons, machines must outlast a take-over", c.Agents.Lease, leastLease)
+	}
+	return reachable("agents", c.Agents.Listen, c.Agents.Address, "rented machines reach it")
 }
 
 // leastLease is the shortest lease of machines that several daemons rent: a poll at a daemon that is frozen may take half of it.

@@ -19,6 +19,7 @@ func TestDaemons(t *testing.T) {
 		{store + daemons + "blobs: {url: \"file:///b\", listen: \":1\", public_url: \"http://a:1\"}\n", "one machine's"},
 		{store + daemons + "blobs: {url: \"file:///b\", listen: \":1\", public_url: \"http://a:1\", shared: true}\n", ""},
 		{store + daemons + "sites: [{name: here, kind: local, pools: [{name: a, max: 1}]}]\n", "end with it"},
+		{store + daemons + strings.TrimSuffix(aws, "]\n") + ", {name: here, kind: local, pools: [{name: a, max: 1}]}]\nagents: {listen: \"10.0.0.1:6826\"}\n", "site here"},
 		{store + daemons + aws + "agents: {listen: \"10.0.0.1:6826\"}\n", ""},
 		{store + daemons + aws + "agents: {listen: \":6826\", address: \"10.0.0.1:6826\"}\n", ""},
 		{store + daemons + aws + "agents: {listen: \":6826\"}\n", "agents: listen \":6826\" names no host"},
