@@ -133,9 +133,6 @@ func (q *Queue) settle(a *admitted, id federation.JobID) {
 	if !s.open[a] {
 		return // another server of this daemon counts now
 	}
-	if !s.open[a] {
-		return // another server of this daemon counts by now
-	}
 	delete(s.open, a)
 	if id == 0 || q.jobs[id] != nil {
 		s.count(a.parts, -1)

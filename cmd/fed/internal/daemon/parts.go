@@ -92,13 +92,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if with.Postgres != nil && p.term != nil {
 		with.Postgres.Epoch, with.Postgres.Acknowledged = p.term.Epoch, p.acknowledged
 	}
-	openStore := func() (*store.Store, error) { return store.Open(ctx, with) }
-	if with.Postgres == nil || p.term != nil {
-		p.store, err = openStore()
-	} else {
-		p.store, err = whenBack(ctx, p.log, openStore)
-	}
-	if err != nil {
+	if p.store, err = p.openStore(ctx, with); err != nil {
 		return err
 	}
 	nameLost(ctx, p.store, p.log)
@@ -157,6 +151,15 @@ func (p *parts) open(ctx context.Context) (err error) {
 	p.reports.Make = p.api.Report
 	debug.SetGCPercent(garbageAtFirst)
 	return p.api.LoadQueue(ctx, p.ctl.Load)
+}
+
+// openStore opens the store. A daemon that is alone waits for its database; one that is to lead others stands by meanwhile.
+func (p *parts) openStore(ctx context.Context, with store.Config) (*store.Store, error) {
+	open := func() (*store.Store, error) { return store.Open(ctx, with) }
+	if p.term != nil {
+		return open()
+	}
+	return whenBack(ctx, p.log, open)
 }
 
 func (p *parts) close() {
