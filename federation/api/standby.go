@@ -103,10 +103,12 @@ type standing struct {
 }
 
 // elsewhere passes on what the leader is to answer: also a call from inside a job, which may have to wait until the leader has seen that job start, one from another
-// machine, whose token the leader knows, and what takes the database while that does not answer, since the leader's answer is waited for.
+// machine, whose token the leader knows, what takes the database while that does not answer, since the leader's answer is waited for, and all while this daemon has much to
+// read.
 func (s *standing) elsewhere(route string, r *http.Request) http.Handler {
 	here := answeredBy[route] == each && r.Header.Get(answer.HeaderJob) == "" && r.TLS == nil && s.queue.Complete()
-	if here && (route == ofQueue || !s.queue.Fails()) {
+	switch {
+	case here && !s.queue.Fails() && !s.queue.Behind(), here && s.queue.Fails() && route == ofQueue:
 		return nil
 	}
 	return s.leader
@@ -120,5 +122,5 @@ func (s *standing) catchUp(route string, r *http.Request) error {
 	if route == ofQueue {
 		return nil
 	}
-	return s.queue.Follow(r.Context())
+	return s.queue.CatchUp(r.Context())
 }

@@ -9,8 +9,19 @@ import (
 	"fsub/federation/quota"
 )
 
-// readsWithin bounds one look at the store of a daemon that follows another: what is in memory is listed then, with its age.
+// readsWithin bounds each question to the store of a daemon that follows another, and how long a list waits for what is new: what is in memory is listed then, with its
+// age.
 const readsWithin = 3 * time.Second
+
+// bounded asks the store something.
+func (q *Queue) bounded(ctx context.Context, ask func(context.Context) error) error {
+	if q.cfg().Follows {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, readsWithin)
+		defer cancel()
+	}
+	return ask(ctx)
+}
 
 // age has the queue take up what was written before the call, and returns how old it is if it could not: 0 otherwise. Only a daemon that follows another lists
 // what is old.
@@ -20,9 +31,7 @@ func (q *Queue) age(ctx context.Context) (time.Duration, error) {
 	}
 	err := error(answer.NoContact)
 	if !q.Fails() { // else Follow will notice when the store is back
-		reading, cancel := context.WithTimeout(ctx, readsWithin)
-		defer cancel()
-		err = q.refresh(reading)
+		err = q.CatchUp(ctx)
 	}
 	if err == nil || ctx.Err() != nil || !q.Complete() {
 		return 0, err
@@ -30,22 +39,21 @@ func (q *Queue) age(ctx context.Context) (time.Duration, error) {
 	return q.Lag(), nil
 }
 
-// Follow takes up what was written before the call. A daemon that follows another calls it again and again.
-func (q *Queue) Follow(ctx context.Context) error {
-	if !q.Complete() {
-		return q.refresh(ctx) // there may be a million jobs
-	}
-	reading, cancel := context.WithTimeout(ctx, readsWithin)
+// Follow takes up what was written before the call, which may be much. A daemon that follows another calls it again and again.
+func (q *Queue) Follow(ctx context.Context) error { return q.refresh(ctx) }
+
+// CatchUp is Follow for who cannot wait long.
+func (q *Queue) CatchUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readsWithin)
 	defer cancel()
-	return q.refresh(reading)
+	return q.refresh(ctx)
 }
 
-// Complete reports whether the queue has been read and is not being read anew.
-func (q *Queue) Complete() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.mark != 0
-}
+// Behind reports whether more is to be read than a list could wait for: it is under way, or the database does not answer.
+func (q *Queue) Behind() bool { return q.Lag() > readsWithin }
+
+// Complete reports whether the queue has been read, and is not being read again.
+func (q *Queue) Complete() bool { return q.mark.get() != 0 }
 
 // adoptedFor is how long rows are kept that another server of this daemon has made, while this one has not seen all sites yet.
 const adoptedFor = time.Minute
@@ -57,7 +65,7 @@ func (q *Queue) Use(c Config, counts *quota.Submits) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if before := q.config.Swap(&c); before.Database != c.Database {
-		q.mark = 0
+		q.mark.set(0)
 	}
 	q.adopted = c.Now().Add(adoptedFor)
 	q.count(counts)
@@ -72,7 +80,7 @@ func (q *Queue) count(counts *quota.Submits) {
 	}
 	q.submits = newSubmits(q, counts)
 	if before == nil {
-		q.mark = 0 // nobody has kept who submitted what
+		q.mark.set(0) // nobody has kept who submitted what
 		return
 	}
 	for _, kind := range q.kinds {

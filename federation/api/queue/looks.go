@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"math"
 	"sync/atomic"
 	"time"
@@ -32,7 +31,9 @@ func (l *looks) share(ctx context.Context, look func() error) error {
 	}
 	this, now := l.begun.Add(1), time.Now()
 	if err := look(); err != nil {
-		l.failed.Store(!errors.Is(err, context.Canceled))
+		if ctx.Err() == nil { // else nobody waits for more, which says nothing of the store
+			l.failed.Store(true)
+		}
 		return err
 	}
 	l.last = this

@@ -28,8 +28,8 @@ type Queue struct {
 
 	looks // at the store
 
-	mu      sync.Mutex   // of what follows, which is written by who reads alone, but for the counts of submissions
-	mark    journal.Mark // of the store's log; 0: nothing has been read
+	mu      sync.Mutex // of what follows, which is written by who reads alone, but for the counts of submissions
+	mark    mark       // of the store's log; 0: nothing has been read
 	jobs    map[federation.JobID]*queuedJob
 	kinds   map[federation.Job]*rowKind       // of jobs that wait alike
 	groups  map[federation.JobID][]*queuedJob // by array or leader: its parts or components, which are separate jobs
@@ -64,6 +64,12 @@ type Config struct {
 	ReadTree func(context.Context) error
 }
 
+// mark is a place in the store's log, which may be asked for without the lock: all may be read meanwhile, which takes long.
+type mark struct{ at atomic.Int64 }
+
+func (m *mark) get() journal.Mark   { return journal.Mark(m.at.Load()) }
+func (m *mark) set(to journal.Mark) { m.at.Store(int64(to)) }
+
 // New returns a Queue that has read nothing yet. It counts submissions if counts is not nil.
 func New(c Config, counts *quota.Submits) *Queue {
 	q := &Queue{looks: looks{turn: make(chan struct{}, 1)}}
@@ -89,12 +95,12 @@ func (q *Queue) refresh(ctx context.Context) error {
 // readStore reads what the store has that is new.
 func (q *Queue) readStore(ctx context.Context, now time.Time) error {
 	v := q.cfg().Lister.View()
-	if q.mark != 0 && q.otherWorld(v) {
+	if q.mark.get() != 0 && q.otherWorld(v) {
 		err := q.remake(ctx, v)
 		if errors.Is(err, errOtherForm) {
 			q.forget()
 		} else if err != nil {
-			q.seen, q.world = nil, "" // it is made anew the next time
+			q.seen, q.world = nil, "" // it is made the next time
 			return err
 		}
 	}
@@ -118,38 +124,53 @@ func (q *Queue) readStore(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// forget has all be read anew.
-func (q *Queue) forget() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.mark = 0
-}
+// forget has all be read again.
+func (q *Queue) forget() { q.mark.set(0) }
 
-// follow reads all jobs, or those that the log tells of and those whose time has come.
+// follow reads all jobs, or those that the log tells of and those whose time has come. Where another daemon leads it goes on page by page: what has come so far stays.
 func (q *Queue) follow(ctx context.Context, v *restd.View, now time.Time) error {
-	if q.mark == 0 {
+	if q.mark.get() == 0 {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		return q.readAll(ctx, v, now, q.cfg().Store.LiveJobs)
 	}
-	news, err := restd.ReadLog(ctx, q.cfg().Store, q.mark)
-	if err == nil && news.Audited && q.cfg().ReadTree != nil {
-		err = q.cfg().ReadTree(ctx)
+	for {
+		news, end, err := q.readLog(ctx)
+		if err == nil {
+			err = q.takeUp(ctx, v, now, &news)
+		}
+		if end || err != nil {
+			return err
+		}
 	}
-	if err != nil {
+}
+
+// readLog reads what the log tells, or a page of it where another daemon leads.
+func (q *Queue) readLog(ctx context.Context) (news restd.News, end bool, err error) {
+	mark, c := q.mark.get(), q.cfg()
+	if !c.Follows {
+		news, err = restd.ReadLog(ctx, c.Store, mark)
+		return news, true, err
+	}
+	news = restd.News{Mark: mark, Jobs: map[federation.JobID]bool{}}
+	err = q.bounded(ctx, func(ctx context.Context) error {
+		if end, err = restd.ReadPage(ctx, c.Store, &news); err == nil && news.Audited && c.ReadTree != nil {
+			err = c.ReadTree(ctx)
+		}
 		return err
-	}
+	})
+	return news, end, err
+}
+
+// takeUp reads the jobs of which there is news.
+func (q *Queue) takeUp(ctx context.Context, v *restd.View, now time.Time, news *restd.News) error {
 	changed := news.Jobs
 	q.mu.Lock()
 	for _, id := range q.overtaken(now) {
 		changed[id] = true
 	}
 	q.mu.Unlock()
-	var jobs []federation.Job
-	var tasks map[federation.JobID][]federation.Task
-	if len(changed) > 0 {
-		jobs, tasks, err = q.fetch(ctx, slices.Sorted(maps.Keys(changed)))
-	}
+	jobs, tasks, err := q.fetch(ctx, slices.Sorted(maps.Keys(changed)))
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err != nil {
@@ -163,16 +184,32 @@ func (q *Queue) follow(ctx context.Context, v *restd.View, now time.Time) error 
 	for id := range changed {
 		q.drop(id) // deleted
 	}
-	q.mark = news.Mark
+	q.mark.set(news.Mark)
 	return nil
 }
 
+// fetchAtOnce is how many jobs are read in one question.
+const fetchAtOnce = 2000
+
 // fetch reads some jobs, and the tasks of those that are arrays.
 func (q *Queue) fetch(ctx context.Context, ids []federation.JobID) (jobs []federation.Job, tasks map[federation.JobID][]federation.Task, err error) {
-	if jobs, err = q.cfg().Store.Jobs(ctx, federation.JobQuery{IDs: ids, Alone: true}); err == nil {
-		tasks, err = q.tasksOf(ctx, jobs)
+	tasks = map[federation.JobID][]federation.Task{}
+	for some := range slices.Chunk(ids, fetchAtOnce) {
+		err := q.bounded(ctx, func(ctx context.Context) error {
+			found, err := q.cfg().Store.Jobs(ctx, federation.JobQuery{IDs: some, Alone: true})
+			if err != nil {
+				return err
+			}
+			of, err := q.tasksOf(ctx, found)
+			maps.Copy(tasks, of)
+			jobs = append(jobs, found...)
+			return err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
 	}
-	return jobs, tasks, err
+	return jobs, tasks, nil
 }
 
 // readAll reads all of the store again.
@@ -197,7 +234,7 @@ func (q *Queue) readAll(ctx context.Context, v *restd.View, now time.Time, live 
 	if err != nil {
 		return err
 	}
-	q.mark = log.Mark
+	q.mark.set(log.Mark)
 	return nil
 }
 
@@ -229,7 +266,8 @@ func (q *Queue) tasksOf(ctx context.Context, jobs []federation.Job) (map[federat
 // clear forgets everything.
 func (q *Queue) clear(v *restd.View) {
 	q.jobs, q.groups, q.kinds = map[federation.JobID]*queuedJob{}, map[federation.JobID][]*queuedJob{}, map[federation.Job]*rowKind{}
-	q.mark, q.sorted, q.fresh, q.dead, q.byUser, q.changes, q.shown = 0, nil, nil, 0, nil, time.Time{}, false
+	q.mark.set(0)
+	q.sorted, q.fresh, q.dead, q.byUser, q.changes, q.shown = nil, nil, 0, nil, time.Time{}, false
 	q.submits.clear()
 	q.otherWorld(v)
 }

@@ -46,7 +46,7 @@ func (q *Queue) Admit(ctx context.Context, parts []submission.Part) (func(federa
 		if !limited {
 			return func(federation.JobID) {}, nil, nil
 		}
-		if !fresh && (changed || q.mark == 0 || q.cfg().Now().Sub(s.read) > submitsAgain) {
+		if !fresh && (changed || q.mark.get() == 0 || q.cfg().Now().Sub(s.read) > submitsAgain) {
 			if err := q.refreshed(ctx); err != nil {
 				return nil, nil, err
 			}

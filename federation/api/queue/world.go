@@ -55,7 +55,7 @@ func worldOf(v *restd.View) string {
 	return string(b)
 }
 
-// remake makes the rows anew, because the sites are others in what rows depend on. What jobs that wait alike have in common is written once for all of
+// remake makes the rows again, because the sites are others in what rows depend on. What jobs that wait alike have in common is written once for all of
 // them, and where it stays the same so do their rows; other jobs are read again.
 func (q *Queue) remake(ctx context.Context, v *restd.View) error {
 	var read []federation.JobID
@@ -83,7 +83,7 @@ func (q *Queue) remake(ctx context.Context, v *restd.View) error {
 	return nil
 }
 
-// remakeKinds makes the rows of jobs that wait alike anew.
+// remakeKinds makes the rows of jobs that wait alike again.
 func (q *Queue) remakeKinds(v *restd.View) error {
 	others := map[*rowKind]*rowKind{}
 	for like, kind := range q.kinds {

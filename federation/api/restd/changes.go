@@ -19,24 +19,31 @@ type News struct {
 
 // ReadLog reads the log from a mark on.
 func ReadLog(ctx context.Context, store Store, mark journal.Mark) (News, error) {
-	n := News{Mark: mark, Jobs: map[federation.JobID]bool{}}
+	all := News{Mark: mark, Jobs: map[federation.JobID]bool{}}
 	for {
-		log, err := store.Changes(ctx, n.Mark, LogPage)
-		if err != nil {
-			return News{Mark: n.Mark}, err
-		}
-		for i := range log.Commits {
-			for _, c := range log.Commits[i].Changes {
-				switch c.Kind {
-				case journal.ChangeJob, journal.ChangeTask:
-					n.Jobs[c.Job] = true
-				case journal.ChangeAudit:
-					n.Audited = true
-				}
-			}
-		}
-		if n.Mark = log.Mark; len(log.Commits) < LogPage {
-			return n, nil
+		end, err := ReadPage(ctx, store, &all)
+		if end || err != nil {
+			return all, err
 		}
 	}
+}
+
+// ReadPage adds a page of the log to what is known of it, and reports whether it was the last.
+func ReadPage(ctx context.Context, store Store, n *News) (end bool, err error) {
+	log, err := store.Changes(ctx, n.Mark, LogPage)
+	if err != nil {
+		return false, err
+	}
+	for i := range log.Commits {
+		for _, c := range log.Commits[i].Changes {
+			switch c.Kind {
+			case journal.ChangeJob, journal.ChangeTask:
+				n.Jobs[c.Job] = true
+			case journal.ChangeAudit:
+				n.Audited = true
+			}
+		}
+	}
+	n.Mark = log.Mark
+	return len(log.Commits) < LogPage, nil
 }
