@@ -290,6 +290,40 @@ func TestDatabaseComesBack(t *testing.T) {
 	}
 }
 
+// TestDaemonLeavesAnOpenCommit: a daemon that ends, or leads no longer, does not wait for a database that was lost before it has answered a commit.
+func TestDaemonLeavesAnOpenCommit(t *testing.T) {
+	t.Parallel()
+	server := testbed.Start(t)
+	standby := server.Standby()
+	s := mustOpenAt(t, server.URL())
+	standby.Kill()
+	written := make(chan error, 1)
+	go func() { _, err := create(s, "open"); written <- err }()
+	for deadline := time.Now().Add(time.Minute); server.Exec("SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == "0"; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the commit does not wait for the standby")
+		}
+	}
+	server.Kill()
+	select {
+	case err := <-written:
+		t.Fatalf("a commit whose answer was lost is given up though the daemon goes on: %v", err)
+	case <-time.After(time.Second):
+	}
+	s.Leave()
+	select {
+	case err := <-written:
+		if !errors.Is(err, ErrOpen) {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for a database that is away")
+	}
+	if _, err := create(s, "after"); err == nil {
+		t.Error("more is written after that")
+	}
+}
+
 // TestRestoredDumpIsNoticed: a store that pg_restore has put into a new database has all jobs, gives no ID that may have been given since, and asks to be compared.
 func TestRestoredDumpIsNoticed(t *testing.T) {
 	server := testbed.Start(t)

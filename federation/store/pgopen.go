@@ -138,13 +138,24 @@ func (s *pgSession) dial(ctx context.Context) (is server, err error) {
 	if err != nil {
 		return is, s.fault(err)
 	}
-	s.mu.Lock()
-	s.conn, s.raw = conn, conn.PgConn().Conn()
-	s.mu.Unlock()
+	if !s.use(conn) {
+		closeNow(conn)
+		return is, errClosed
+	}
 	if is, err = serverOf(ctx, conn); err == nil { // whatever the database or the role has as its default
 		_, err = conn.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') <> 'remote_apply'")
 	}
 	return is, s.fault(err)
+}
+
+// use takes a connection for what follows, unless nothing is to follow any more.
+func (s *pgSession) use(conn *pgx.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.conn, s.raw = conn, conn.PgConn().Conn()
+	}
+	return !s.closing
 }
 
 // takeStore keeps other daemons out as long as the connection lasts. What remains of a connection that was lost goes when the server notices.

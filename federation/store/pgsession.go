@@ -219,16 +219,25 @@ func (s *pgSession) notice(_ *pgconn.PgConn, n *pgconn.Notice) {
 	}
 }
 
-// closeSoon gives what is under way some seconds, and then leaves it. Nothing is cancelled: the server would take the end of a wait for a standby as a success.
+// leaveTime is how long writes go on after [Store.Leave]: a daemon that stops in order has ended by then.
+const leaveTime = 2 * connectTime
+
+// leave gives what is under way some time, and then leaves it.
+func (s *pgSession) leave() { time.AfterFunc(leaveTime, s.cut) }
+
+// closeSoon is leave for a store that is being closed.
 func (s *pgSession) closeSoon() error {
-	time.AfterFunc(connectTime, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.closing = true; s.raw != nil {
-			s.raw.Close()
-		}
-	})
+	time.AfterFunc(connectTime, s.cut)
 	return nil
+}
+
+// cut leaves what is under way, and has nothing be waited for any more. Nothing is cancelled: the server would take the end of a wait for a standby as a success.
+func (s *pgSession) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing = true; s.raw != nil {
+		s.raw.Close()
+	}
 }
 
 func (s *pgSession) close() error {

@@ -79,7 +79,7 @@ func (s *Store) openPostgres(ctx context.Context, c Config) error {
 	w.storeWait, w.slow = pgStoreWait, db.slow
 	t.shared.waiting = w.queue.numbers
 	s.have(database{readers: p.readers(), writer: w}, c)
-	s.closers = []io.Closer{closerFunc(db.closeSoon), w, s.readers}
+	s.closers, s.leave = []io.Closer{closerFunc(db.closeSoon), w, s.readers}, db.leave
 	s.postgres, s.acknowledged = p, c.Postgres.Acknowledged
 	if s.acknowledged == nil {
 		s.acknowledged = new(Acknowledgements)

@@ -67,6 +67,7 @@ type Store struct {
 	server   string          // see Database
 	compared func(*tx) error // see Compared
 	postgres *postgres       // nil: the store is in a file
+	leave    func()          // see Leave; nil: a file always answers
 	closers  []io.Closer     // in the order in which they are closed
 }
 
@@ -210,6 +211,14 @@ func (s *Store) Replaced() <-chan struct{} { return s.replaced }
 
 // Database names the PostgreSQL that the store was opened on, before and after a standby took over by two names. "": the store is a SQLite file.
 func (s *Store) Database() string { return s.server }
+
+// Leave says that the daemon ends, or leads no longer. Writes that are under way have some seconds more. One that waits then for a PostgreSQL which does not answer
+// fails with ErrOpen; what is to be written after that fails too.
+func (s *Store) Leave() {
+	if s.leave != nil {
+		s.leave()
+	}
+}
 
 // Close waits for the writes that are under way, refuses new ones and closes the database.
 func (s *Store) Close() error {

@@ -220,6 +220,7 @@ func (p *parts) accounts() api.Accounts {
 func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Context) error) error {
 	c := p.config
 	g, ctx := errgroup.WithContext(ctx)
+	context.AfterFunc(ctx, p.store.Leave) // or this would last as long as the database is away
 	g.Go(func() error { return boundGarbage(ctx) })
 	g.Go(func() error { return p.ctl.Run(ctx) })
 	g.Go(func() error { return p.faults.Run(ctx) })
