@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"fsub/federation"
 )
 
 // inPostgres are the words of a migration that PostgreSQL has others for. Text compares by bytes, as in SQLite.
@@ -46,7 +48,7 @@ func migratePostgres(ctx context.Context, conn *pgx.Conn, name string, log *slog
 		return openError(name, err)
 	}
 	if err := knownVersion(name, version); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", federation.ErrUnavailable, err) // to this fed; another daemon may be newer
 	}
 	from := version
 	for _, m := range all {
