@@ -35,7 +35,7 @@ type Config struct {
 	Mode federation.Mode
 	// Settle is how long a submission without a response may still take effect at a mapped site.
 	// Only after that it counts as lost. Default 30 s: slurmrestd gives up on a slurmctld that is
-	// down after 20. A daemon that leads anew waits for so long too: the lease of the one before
+	// down after 20. A daemon that has just begun to lead waits for so long too: the lease of the one before
 	// and the longest of its calls are over then.
 	Settle time.Duration
 

@@ -58,7 +58,7 @@ func (w *watch) follow(mark journal.Mark) {
 		time.Sleep(watchGap)
 		news, err := restd.ReadLog(context.Background(), w.store, mark)
 		if err != nil {
-			news.Mark = 0 // begin anew
+			news.Mark = 0 // begin again
 		}
 		w.wake(func(id federation.JobID) bool { return err != nil || mark == 0 || news.Jobs[id] })
 		mark = news.Mark

@@ -53,7 +53,7 @@ func (p Postgres) Leave(ctx context.Context, s Self) error {
 }
 
 // Others are the names and addresses of the daemons but one, in order of their names: of those that live, and of those that were heard of within a week, since one that
-// is started anew is to be found.
+// is started again is to be found.
 func (p Postgres) Others(ctx context.Context, than string) ([]Self, error) {
 	rows, err := p.DB.QueryContext(ctx, `SELECT name, address, agents, remote FROM daemons
 		WHERE name <> $1 AND seen > clock_timestamp() - interval '7 days' ORDER BY name`, than)

@@ -98,12 +98,12 @@ func (s *suffered) delay(by string) {
 }
 
 // The database suffers while jobs are submitted and run: whoever submits is told why it takes longer, and waits; no command fails, each job runs once, and
-// the ends of those that ended meanwhile are recorded. Nobody does anything but mend the database. All ways with FSUB_FULL=1.
+// the ends of those that ended meanwhile are recorded. Only the database is repaired. All ways with FSUB_FULL=1.
 func TestDatabaseSuffers(t *testing.T) {
 	for _, how := range sufferings {
 		t.Run(how.name, func(t *testing.T) {
 			if os.Getenv("FSUB_FULL") == "" && !how.always {
-				t.Skip("SKIPPED: set FSUB_FULL=1")
+				t.Skip("SKIPPED: takes half a minute, as two other ways do: FSUB_FULL=1 runs it")
 			}
 			t.Parallel()
 			s := &suffered{t: t, pg: postgres.Start(t)}
@@ -232,7 +232,7 @@ func (w *world) recorded(ids []uint32) {
 // The database is gone for ten minutes, as in a botched upgrade. Whoever submits then gives up, and has been told why; jobs run to their ends, which are recorded.
 func TestDatabaseGoneForTenMinutes(t *testing.T) {
 	if os.Getenv("FSUB_FULL") == "" {
-		t.Skip("SKIPPED: set FSUB_FULL=1")
+		t.Skip("SKIPPED: takes a quarter of an hour: FSUB_FULL=1 runs it")
 	}
 	for _, count := range []int{1, 3} {
 		t.Run(fmt.Sprint(count, " daemons"), func(t *testing.T) {

@@ -17,7 +17,7 @@ func TestDumpIsRestored(t *testing.T) {
 	for _, over := range []bool{false, true} {
 		t.Run(fmt.Sprintf("over the same %v", over), func(t *testing.T) {
 			if !over && os.Getenv("FSUB_FULL") == "" {
-				t.Skip("SKIPPED: set FSUB_FULL=1")
+				t.Skip("SKIPPED: the store's tests restore into a new database too: FSUB_FULL=1 does it with a daemon")
 			}
 			t.Parallel()
 			w := newWorld(t, 1, on(postgres.Start(t), ""), alone)

@@ -120,7 +120,7 @@ func TestFollowerStops(t *testing.T) {
 // A daemon that has led for a moment only when the database went lists what it has, too.
 func TestNewLeaderLosesTheDatabase(t *testing.T) {
 	if os.Getenv("FSUB_FULL") == "" {
-		t.Skip("SKIPPED: set FSUB_FULL=1")
+		t.Skip("SKIPPED: takes a minute or more: FSUB_FULL=1 runs it")
 	}
 	w := newWorld(t, 2)
 	w.write("job.sh", "#!/bin/sh\n#SBATCH --time=5\n#SBATCH --hold\n")

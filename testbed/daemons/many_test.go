@@ -64,7 +64,7 @@ func (d *daemon) openings() (all []time.Duration) {
 // How long it takes from the lease until a daemon that stood by answers, with many jobs. It reports, and fails at nothing but what takes minutes.
 func TestTakeOverOfMany(t *testing.T) {
 	if os.Getenv("FSUB_FULL") == "" {
-		t.Skip("takes a minute: set FSUB_FULL=1")
+		t.Skip("SKIPPED: reports how long a take-over takes, in a minute: FSUB_FULL=1 runs it")
 	}
 	w := newWorld(t, 2)
 	w.write("job.sh", "#!/bin/sh\n#SBATCH --time=5\n#SBATCH --hold\n")

@@ -14,7 +14,7 @@ import (
 // command fails, and each job that was acknowledged runs exactly once.
 func TestPatroni(t *testing.T) {
 	if os.Getenv("FSUB_FULL") == "" {
-		t.Skip("SKIPPED: set FSUB_FULL=1")
+		t.Skip("SKIPPED: needs Patroni, and takes a minute: FSUB_FULL=1 runs it")
 	}
 	c := postgres.StartCluster(t, 3)
 	c.Primary().Exec("CREATE DATABASE shared OWNER " + postgres.Role)

@@ -359,7 +359,7 @@ func TestLeaderGoesWhileItRents(t *testing.T) {
 // and end there, and nothing that the old one does once it goes on again ends a machine.
 func TestLeaderOfMachinesIsFrozen(t *testing.T) {
 	if os.Getenv("FSUB_FULL") == "" {
-		t.Skip("SKIPPED: takes 90 seconds: set FSUB_FULL=1")
+		t.Skip("SKIPPED: takes 90 seconds: FSUB_FULL=1 runs it")
 	}
 	t.Parallel()
 	r := newRented(t, 4)

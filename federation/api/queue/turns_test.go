@@ -95,12 +95,12 @@ func TestQueueIsTakenOver(t *testing.T) {
 		sites = next
 		q.Use(config("one"), nil)
 		if err := q.refresh(t.Context()); err != nil || !q.Complete() || q.world != world {
-			t.Errorf("with %d sites the queue is made anew: %v", len(next), err)
+			t.Errorf("with %d sites the queue is made again: %v", len(next), err)
 		}
 	}
 	sites = []*federation.Site{{Name: "alpha", Seen: &federation.Observation{Partitions: []federation.Partition{{Name: "main", MaxTime: time.Hour}}}}}
 	if err := q.refresh(t.Context()); err != nil || q.world == world {
-		t.Errorf("the queue is not made anew for other sites: %v", err)
+		t.Errorf("the queue is not made again for other sites: %v", err)
 	}
 	if q.Use(config("another"), nil); q.Complete() {
 		t.Error("what was read of one database is gone on with on another")

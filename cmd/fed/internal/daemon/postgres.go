@@ -23,7 +23,7 @@ func postgresOf(c *config.Config) *store.Postgres {
 	return &store.Postgres{URL: c.Store, PasswordFile: c.StorePasswordFile, Unsafe: c.StoreUnsafe}
 }
 
-// startTime is for how long a daemon that starts waits for its database, which may start at the same time. After it the daemon ends, for whoever started it to see.
+// startTime is for how long a daemon that starts waits for its database, which may start at the same time. After that the daemon ends with an error.
 const startTime = time.Minute
 
 // whenBack opens something in the database, and tries again while that is away.
