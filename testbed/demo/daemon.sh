@@ -23,7 +23,7 @@ stop() {
 		rm -f "$pidfile"
 	fi
 	# The machines would go on until their lease is over.
-	if [ -f "$dir/fed.yaml" ] && [ -x "$bed/bin/fed" ] && grep -q "kind: local" "$dir/fed.yaml"; then
+	if [ -d "$cloud" ] && [ -f "$dir/fed.yaml" ] && [ -x "$bed/bin/fed" ] && grep -q "kind: local" "$dir/fed.yaml"; then
 		"$programs/bed" exec login -- "$bed/bin/fed" pool clear --yes --config "$dir/fed.yaml" >>"$dir/fed.log" 2>&1 || echo "demo: not all machines were ended; see $dir/fed.log" >&2
 	fi
 	stop_cloud

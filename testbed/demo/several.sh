@@ -7,7 +7,7 @@ export FSUB_BED=${FSUB_BED:-/var/lib/fsub-bed}
 bed=$FSUB_BED dir=$FSUB_BED/fed/several
 pg=$dir/pg port_file=$dir/pg.port
 
-table() { printf '\n$ fed %s\n' "$*"; "$bed/bin/fed" "$@" | expand -t 10,22,40,86; }
+table() { printf '\n$ fed %s\n' "$*"; "$bed/bin/fed" "$@" | expand -t 10,22,28,46,90; }
 say() { printf '\n== %s\n' "$*"; }
 pid_of() { # pid_of NAME: of a daemon that runs
 	local pid

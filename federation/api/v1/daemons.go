@@ -32,7 +32,7 @@ var Daemons = Noun[Daemon, None]{
 }
 
 // silentAfter is after how many seconds without a word a daemon is thought to be gone.
-const silentAfter = 10
+const silentAfter = 5
 
 // Gone reports whether the daemon has said nothing for so long that it must have ended.
 func (d *Daemon) Gone() bool { return d.Silent > silentAfter }
