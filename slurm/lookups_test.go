@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"sync"
@@ -37,9 +38,6 @@ func TestLookupsTogether(t *testing.T) {
 		f.on("POST /slurm/job/submit", 500, wire.JobSubmitResponse{Reply: failed(wire.ErrReservation)})
 		f.on("GET /slurmdb/wckeys/", 200, wire.WCKeysResponse{})
 		f.on("GET /slurm/diag/", 200, wire.DiagResponse{})
-		if _, err := d.rights.standing(t.Context()); err != nil {
-			t.Fatal(err)
-		}
 		var refs []federation.JobRef
 		byID := map[federation.JobID]federation.JobRef{}
 		for i := range federation.JobID(many) {
@@ -60,26 +58,21 @@ func TestLookupsTogether(t *testing.T) {
 		}
 		f.on("GET /slurm/job/"+held.String(), 200, wire.JobsResponse{Jobs: wire.List[wire.Job]{there}})
 		f.on("GET /slurmdb/job/"+recorded.String(), 200, wire.DBJobsResponse{Jobs: wire.List[wire.DBJob]{past}})
-		for range lookupsSingly { // the places are taken, and the controller does not answer, until all wait
+		for range lookupsSingly { // the places are taken, and a common look-up is said to be under way, until all wait for the next
 			d.lookups.singly <- struct{}{}
 		}
-		all := make(chan struct{})
-		for _, list := range []string{"GET /slurm/jobs/", "GET /slurm/jobs/state/"} {
-			f.mu.Lock()
-			answer := f.answers[list]
-			f.mu.Unlock()
-			f.do(list, func(w http.ResponseWriter, r *http.Request) {
-				<-all
-				answer(w, r)
-			})
+		st, err := d.rights.standing(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
+		d.lookups.under = true
 		go func() {
-			for waiting := 0; waiting < many-1; time.Sleep(time.Millisecond) { // all but the one that asks
+			for waiting := 0; waiting < many; time.Sleep(time.Millisecond) {
 				d.lookups.mu.Lock()
 				waiting = len(d.lookups.waiting)
 				d.lookups.mu.Unlock()
 			}
-			close(all)
+			go d.lookTogether(context.WithoutCancel(t.Context()), st)
 			for range lookupsSingly {
 				<-d.lookups.singly
 			}
