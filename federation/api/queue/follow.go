@@ -14,8 +14,8 @@ import (
 const readsWithin = 3 * time.Second
 
 // bounded asks the store something.
-func (q *Queue) bounded(ctx context.Context, ask func(context.Context) error) error {
-	if q.cfg().Follows {
+func (c *Config) bounded(ctx context.Context, ask func(context.Context) error) error {
+	if c.Follows {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, readsWithin)
 		defer cancel()
@@ -49,9 +49,6 @@ func (q *Queue) CatchUp(ctx context.Context) error {
 	return q.refresh(ctx)
 }
 
-// Behind reports whether more is to be read than a list could wait for: it is under way, or the database does not answer.
-func (q *Queue) Behind() bool { return q.Lag() > readsWithin }
-
 // Complete reports whether the queue has been read, and is not being read again.
 func (q *Queue) Complete() bool { return q.mark.get() != 0 }
 
@@ -67,7 +64,7 @@ func (q *Queue) Use(c Config, counts *quota.Submits) {
 	if before := q.config.Swap(&c); before.Database != c.Database {
 		q.mark.set(0)
 	}
-	q.adopted = c.Now().Add(adoptedFor)
+	q.world.adopted = c.Now().Add(adoptedFor)
 	q.count(counts)
 }
 

@@ -45,6 +45,9 @@ func (l *looks) share(ctx context.Context, look func() error) error {
 // Fails reports whether the newest look at the store has failed.
 func (l *looks) Fails() bool { return l.failed.Load() }
 
+// Behind reports whether more is to be read than a list could wait for: it is under way, or the database does not answer.
+func (l *looks) Behind() bool { return l.Lag() > readsWithin }
+
 // Lag is how old what was read is at most: the time since all was read that there was.
 func (l *looks) Lag() time.Duration {
 	at := l.asOf.Load()

@@ -37,9 +37,7 @@ type Queue struct {
 	fresh   []*queueRow                       // not in sorted yet
 	dead    int                               // rows in sorted that are
 	byUser  map[string][]*queueRow            // of sorted; nil: to be made again
-	world   string                            // what of the sites the rows depend on
-	seen    []*federation.Observation         // of which world was made
-	adopted time.Time                         // until then rows stay as they are while a site has not been seen
+	world   world                             // the sites as the rows show them
 	changes time.Time                         // when a row changes by the clock alone; zero: none does
 	shown   bool                              // somebody has got rows since all was read
 	swept   time.Time                         // when jobs were last forgotten for their age
@@ -95,12 +93,12 @@ func (q *Queue) refresh(ctx context.Context) error {
 // readStore reads what the store has that is new.
 func (q *Queue) readStore(ctx context.Context, now time.Time) error {
 	v := q.cfg().Lister.View()
-	if q.mark.get() != 0 && q.otherWorld(v) {
+	if q.mark.get() != 0 && q.world.changed(v) {
 		err := q.remake(ctx, v)
 		if errors.Is(err, errOtherForm) {
 			q.forget()
 		} else if err != nil {
-			q.seen, q.world = nil, "" // it is made the next time
+			q.world.seen, q.world.text = nil, "" // it is made the next time
 			return err
 		}
 	}
@@ -153,7 +151,7 @@ func (q *Queue) readLog(ctx context.Context) (news restd.News, end bool, err err
 		return news, true, err
 	}
 	news = restd.News{Mark: mark, Jobs: map[federation.JobID]bool{}}
-	err = q.bounded(ctx, func(ctx context.Context) error {
+	err = q.cfg().bounded(ctx, func(ctx context.Context) error {
 		if end, err = restd.ReadPage(ctx, c.Store, &news); err == nil && news.Audited && c.ReadTree != nil {
 			err = c.ReadTree(ctx)
 		}
@@ -195,7 +193,7 @@ const fetchAtOnce = 2000
 func (q *Queue) fetch(ctx context.Context, ids []federation.JobID) (jobs []federation.Job, tasks map[federation.JobID][]federation.Task, err error) {
 	tasks = map[federation.JobID][]federation.Task{}
 	for some := range slices.Chunk(ids, fetchAtOnce) {
-		err := q.bounded(ctx, func(ctx context.Context) error {
+		err := q.cfg().bounded(ctx, func(ctx context.Context) error {
 			found, err := q.cfg().Store.Jobs(ctx, federation.JobQuery{IDs: some, Alone: true})
 			if err != nil {
 				return err
@@ -269,7 +267,7 @@ func (q *Queue) clear(v *restd.View) {
 	q.mark.set(0)
 	q.sorted, q.fresh, q.dead, q.byUser, q.changes, q.shown = nil, nil, 0, nil, time.Time{}, false
 	q.submits.clear()
-	q.otherWorld(v)
+	q.world.changed(v)
 }
 
 // overtaken are the jobs whose begin time has come without a write to them.

@@ -162,7 +162,7 @@ func (q *Queue) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) e
 	for _, warning := range q.cfg().Lister.UnknownUsers(&f.Filter) {
 		head.InvalidUsers = append(head.InvalidUsers, strings.TrimPrefix(warning.Description, "Invalid user: "))
 	}
-	if head.InvalidNodes = q.unknownNodes(query.Get("nodes")); len(head.InvalidNodes) > 0 {
+	if head.InvalidNodes = unknownNodes(q.cfg().Lister, query.Get("nodes")); len(head.InvalidNodes) > 0 {
 		rows = nil
 	}
 	return writeRows(w, head, rows, starts, spent)
@@ -208,12 +208,12 @@ func (r *queueRow) foretold(b []byte, starts decision.Starts, spent spending.Spe
 }
 
 // unknownNodes are the nodes of a hostlist that no site has.
-func (q *Queue) unknownNodes(list string) []string {
+func unknownNodes(sites *restd.Lister, list string) []string {
 	if list == "" {
 		return nil
 	}
 	known := map[string]bool{}
-	for _, site := range q.cfg().Lister.All() {
+	for _, site := range sites.All() {
 		if site.Seen == nil {
 			continue
 		}

@@ -90,16 +90,16 @@ func TestQueueIsTakenOver(t *testing.T) {
 	if err := q.refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	world := q.world
+	world := q.world.text
 	for _, next := range [][]*federation.Site{nil, {{Name: "alpha"}}, {site}} {
 		sites = next
 		q.Use(config("one"), nil)
-		if err := q.refresh(t.Context()); err != nil || !q.Complete() || q.world != world {
+		if err := q.refresh(t.Context()); err != nil || !q.Complete() || q.world.text != world {
 			t.Errorf("with %d sites the queue is made again: %v", len(next), err)
 		}
 	}
 	sites = []*federation.Site{{Name: "alpha", Seen: &federation.Observation{Partitions: []federation.Partition{{Name: "main", MaxTime: time.Hour}}}}}
-	if err := q.refresh(t.Context()); err != nil || q.world == world {
+	if err := q.refresh(t.Context()); err != nil || q.world.text == world {
 		t.Errorf("the queue is not made again for other sites: %v", err)
 	}
 	if q.Use(config("another"), nil); q.Complete() {

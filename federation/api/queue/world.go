@@ -5,25 +5,33 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"time"
 
 	"fsub/federation"
 	"fsub/federation/api/restd"
 )
 
-// otherWorld reports whether the sites have changed in what rows depend on: partitions' limits and defaults, and the types of GRES.
-func (q *Queue) otherWorld(v *restd.View) bool {
+// world is what of the sites the rows depend on: partitions' limits and defaults, and the types of GRES.
+type world struct {
+	text    string
+	seen    []*federation.Observation // of which text was made
+	adopted time.Time                 // until then rows stay as they are while a site has not been seen
+}
+
+// changed reports whether the world has changed since the last call.
+func (w *world) changed(v *restd.View) bool {
 	seen := make([]*federation.Observation, len(v.Sites))
 	for i, site := range v.Sites {
 		seen[i] = site.Seen
 	}
-	unknown := len(seen) < len(q.seen) || slices.Contains(seen, nil)
-	if slices.Equal(seen, q.seen) || unknown && v.Now.Before(q.adopted) {
+	unknown := len(seen) < len(w.seen) || slices.Contains(seen, nil)
+	if slices.Equal(seen, w.seen) || unknown && v.Now.Before(w.adopted) {
 		return false
 	}
-	q.seen = seen
-	before := q.world
-	q.world = worldOf(v)
-	return q.world != before
+	w.seen = seen
+	before := w.text
+	w.text = worldOf(v)
+	return w.text != before
 }
 
 func worldOf(v *restd.View) string {
