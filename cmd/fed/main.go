@@ -91,7 +91,7 @@ needs a coordinator or an operator.`,
 		sim.NewCommand(), sim.NewWhatIfCommand(),
 		books.NewCommand(), books.NewReportCommand(),
 		top.NewCommand(),
-		admin.NewAuditCommand(), admin.NewDaemonCommand(), admin.NewShimsCommand(), admin.NewStoreCommand(), admin.NewDebugCommand(),
+		admin.NewTokenCommand(), admin.NewAuditCommand(), admin.NewDaemonCommand(), admin.NewShimsCommand(), admin.NewStoreCommand(), admin.NewDebugCommand(),
 	)
 	group(cmd)
 	addCompletion(cmd)
@@ -104,7 +104,7 @@ var groups = []struct {
 	title    string
 	commands []string
 }{
-	{"Your jobs:", []string{"job", "explain", "logs", "top", "events", "what-if", "offers", "completion", "version", "help"}},
+	{"Your jobs:", []string{"job", "explain", "logs", "top", "events", "what-if", "offers", "token", "completion", "version", "help"}},
 	{"Your team:", []string{"account", "qos", "report", "books"}},
 	{"The operators':", nil},
 }

@@ -26,6 +26,8 @@ func boundsOf(r route) string {
 		return "operation"
 	case strings.HasPrefix(r.Path, "/fed/v1/report"):
 		return "report"
+	case strings.HasPrefix(r.Path, "/fed/v1/token"):
+		return "token"
 	case r.Path == "/fed/v1/what-if":
 		return "what-if"
 	case r.Path == "/fed/v1/accounts":
@@ -64,7 +66,7 @@ func TestEveryRouteHasItsBounds(t *testing.T) {
 	if old != table.String() {
 		t.Errorf("%s is not up to date; run: go test ./federation/api -run TestEveryRouteHasItsBounds -api.update", file)
 	}
-	for _, class := range []string{"long poll", "operators", "read", "submission", "change", "operation", "coordinators", "report", "what-if"} {
+	for _, class := range []string{"long poll", "operators", "read", "submission", "change", "operation", "coordinators", "report", "token", "what-if"} {
 		if !strings.Contains(before, "| **"+class+"** |") {
 			t.Errorf("%s does not say what bounds %q", file, class)
 		}

@@ -17,6 +17,7 @@ import (
 	"fsub/federation/accounts"
 	"fsub/federation/action"
 	"fsub/federation/api"
+	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
 	"fsub/federation/decision"
@@ -128,7 +129,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		Breakers: []health.Breaker{{Name: "lemon", Open: time.Now(), Why: "w"}}}
 	tree, _ := treeOfTwo(t)
 	saved := savedReports(t)
-	d := startWith(t, api.Config{Daemons: twoDaemons{}, Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": &stepSite{}},
+	d := startWith(t, api.Config{Daemons: twoDaemons{}, Tokens: identity.NewTokens([]byte("key")), RemoteAddress: func() string { return "tls://a:1#b" }, Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": &stepSite{}},
 		CheckSite: func(context.Context, federation.SiteName) ([]driver.SiteCheck, error) {
 			return []driver.SiteCheck{{Name: "clock", Result: driver.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
@@ -184,6 +185,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/books/bills":         v1.ImportBill{Site: "sky", From: "2026-11-01", Until: "2026-12-01", Format: "FOCUS", Lines: []v1.BillLine{{Day: "2026-11-02", Amount: 5}}},
 		"/fed/v1/reports":             v1.SavedReport{Name: "new", Report: "cost", Format: "csv", Mail: nil},
 		"/fed/v1/report/{name}/run":   nil,
+		"/fed/v1/tokens":              v1.Token{Name: "ci", Scope: "submit", Lifetime: "30d"},
 		"/fed/v1/sites":               v1.AddSite{Config: "name: new"},
 		"/fed/v1/maintenance":         v1.Maintenance{Site: "sky", From: now, To: now.Add(time.Hour), Reason: "x"},
 		"/fed/v1/nodes/state":         v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
@@ -259,6 +261,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			name := strings.NewReplacer("{site}/{name}", "alpha/n1", "{id}", of, "{number}", "1", "{name}", "sky").Replace(path)
 			if strings.HasPrefix(path, "/fed/v1/report/") { // which one of them removes
 				reports.In(d.Store).Put(t.Context(), &reports.Saved{Definition: reports.Definition{Owner: "root", Name: "sky", Spec: report.Spec{Kind: "budget"}, Format: "csv"}})
+			}
+			if strings.HasPrefix(path, "/fed/v1/token/") {
+				ask("POST", "/fed/v1/tokens", v1.Token{Name: "sky", Scope: "read", Lifetime: "1h"})
 			}
 			resp, answer := ask(strings.ToUpper(method), name+queries[path], body)
 			want, ok := op.Responses[fmt.Sprint(resp.StatusCode)]

@@ -95,7 +95,7 @@ func (o *owned[S, T]) add(r *http.Request, c identity.Caller, in *T) (out T, err
 		}
 	}
 	if n := o.Noun; len(others) >= n.Most {
-		return out, refuseOwned(federation.ErrInvalid, "%s has %d %ss: a user may have %d; to remove one: fed %s remove NAME", c.Name, len(others), n.Word, n.Most, n.Word)
+		return out, refuseOwned(federation.ErrInvalid, "%s has %d %ss: a user may have %d; to %s one: fed %s %[5]s NAME", c.Name, len(others), n.Word, n.Most, n.Removes(), n.Word)
 	}
 	one, err := o.Make(c, in, others)
 	if err != nil {
@@ -137,7 +137,7 @@ func (o *owned[S, T]) remove(r *http.Request, c identity.Caller) (none v1.None, 
 		return none, err
 	}
 	owner, name := o.Kept.Key(&one)
-	err = o.Kept.Remove(r.Context(), *owner, *name, o.entry(c, "remove", *owner, *name, ""))
+	err = o.Kept.Remove(r.Context(), *owner, *name, o.entry(c, o.Noun.Removes(), *owner, *name, ""))
 	if errors.Is(err, federation.ErrNotFound) { // somebody else was faster
 		return none, nil
 	}

@@ -57,6 +57,7 @@ func (s *Server) fedRoutes() []route {
 	s.accountRoutes(&t)
 	s.bookRoutes(&t)
 	s.poolRoutes(&t)
+	newTokens(&s.cfg).routes(&t)
 	return t.routes
 }
 

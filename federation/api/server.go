@@ -105,6 +105,8 @@ type Config struct {
 
 	// Tokens say who calls over TLS; nil: nobody may.
 	Tokens *identity.Tokens
+	// RemoteAddress is where callers over TLS reach the daemons, as a value of FSUB_SOCKET; nil: that is not known.
+	RemoteAddress func() string
 
 	Logger     *slog.Logger            // nil: no logs
 	Registerer prometheus.Registerer   // nil: no metrics
@@ -187,7 +189,7 @@ func (s *Server) Tune(operators []string, bounds submission.Bounds) {
 func NewServer(c Config) *Server {
 	setDefaults(&c)
 	who := identity.New(identity.Config{
-		Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Coordinators: c.Coordinators, Tokens: c.Tokens, Logger: c.Logger, Now: c.Now,
+		Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Coordinators: c.Coordinators, Tokens: c.Tokens, Issued: findIssued(c.Store), Logger: c.Logger, Now: c.Now,
 	})
 	all := c.Controller.Sites
 	bounds := submission.NewHoldings(c.Limits, c.Store, c.Now)

@@ -29,6 +29,8 @@ var answeredBy = map[string]answerer{
 	"GET /fed/v1/books/sums":       each,
 	"GET /fed/v1/daemons":          each,
 	"GET /fed/v1/openapi.json":     each,
+	"GET /fed/v1/tokens":           each,
+	"GET /fed/v1/caller":           each,
 
 	"GET /fed/v1/job/{id}/explain":   leader,
 	"GET /fed/v1/job/{id}/log":       leader,

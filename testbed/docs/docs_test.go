@@ -167,7 +167,7 @@ func (w *world) open() {
 	w.t.Cleanup(func() { os.RemoveAll(dir) })
 	w.dir = dir
 	const site = "  - {name: %s, kind: local, containers: enroot, local: {nodes: 2, cpus: 4, mem_mib: 4000, gpus: 2, gpu_type: %s, price: %v, network: host}}\n"
-	config := fmt.Sprintf("socket: %s/fsub.sock\nstate_dir: %[1]s/state\nsites:\n"+site+site, dir, "alpha", "h100", 3.90, "beta", "a100", 1.30)
+	config := fmt.Sprintf("socket: %s/fsub.sock\nstate_dir: %[1]s/state\nremote: {listen: \"127.0.0.1:0\"}\nsites:\n"+site+site, dir, "alpha", "h100", 3.90, "beta", "a100", 1.30)
 	if err := os.WriteFile(dir+"/fed.yaml", []byte(config), 0o600); err != nil {
 		w.t.Fatal(err)
 	}

@@ -53,6 +53,7 @@ var attacks = map[string]struct {
 	"explanations":   {3, (*attacker).explain},
 	"reports":        {2, (*attacker).reports},
 	"what-if":        {1, (*attacker).whatIf},
+	"tokens":         {2, (*attacker).tokens},
 	"accounting":     {2, (*attacker).accounting},
 	"garbage":        {2, (*attacker).garbage},
 	"too large":      {1, (*attacker).tooLarge},
@@ -336,6 +337,17 @@ func (a *attacker) reports(ctx context.Context, r *rand.Rand) string {
 		return a.call(ctx, "POST", "/fed/v1/report/"+name+"/run", nil)
 	}
 	return a.call(ctx, "GET", "/fed/v1/books/sums?from=2000-01-01&every=day&by=site,account,user,qos,partition,gpu,name", nil)
+}
+
+func (a *attacker) tokens(ctx context.Context, r *rand.Rand) string {
+	name := fmt.Sprint("t", r.IntN(100))
+	switch r.IntN(3) {
+	case 0:
+		return a.call(ctx, "POST", "/fed/v1/tokens", v1.Token{Name: name, Scope: "submit", Lifetime: "1h"})
+	case 1:
+		return a.call(ctx, "DELETE", "/fed/v1/token/"+name, nil)
+	}
+	return a.call(ctx, "GET", "/fed/v1/tokens", nil)
 }
 
 func (a *attacker) whatIf(ctx context.Context, _ *rand.Rand) string {

@@ -67,7 +67,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	go site.Serve(t.Context(), l)
-	config := fmt.Sprintf("federation: hostile\nsocket: %s\nstate_dir: %s\nsites:\n- {name: alpha, url: \"unix:%s\", key_file: %s, no_associations: true}\n",
+	config := fmt.Sprintf("federation: hostile\nsocket: %s\nstate_dir: %s\nremote: {listen: \"127.0.0.1:0\"}\nsites:\n- {name: alpha, url: \"unix:%s\", key_file: %s, no_associations: true}\n",
 		w.socket, w.file("state"), w.file("rest"), w.file("key"))
 	if err := errors.Join(os.WriteFile(w.file("key"), key, 0o600), os.WriteFile(w.file("fed.yaml"), []byte(config), 0o600)); err != nil {
 		t.Fatal(err)

@@ -73,6 +73,9 @@ func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 			c, err = s.Within.inside(r, c)
 		}
 		if err == nil {
+			err = scoped(r, c)
+		}
+		if err == nil {
 			err = s.shared(h, w, r, c)
 		}
 		code := http.StatusOK

@@ -1,4 +1,4 @@
-// Package identity tells who calls the daemon. On a unix socket that is the kernel's word; over TLS it is a token that the daemon has made.
+// Package identity tells who calls the daemon. On a unix socket that is the kernel's word; over TLS it is a token that the daemon has made: each way to say who calls is a file of its own.
 // [Identity] is what the API asks; it also knows the names of this machine's users, and who of them is more than a user.
 package identity
 
@@ -26,6 +26,8 @@ type Identity struct {
 	coords Coordinators // may be nil
 	tokens *Tokens
 	log    *slog.Logger
+
+	issuedTokens IssuedTokens
 }
 
 // Config is what an Identity is made of.
@@ -35,6 +37,7 @@ type Config struct {
 	Self         uint32       // the daemon's own: an administrator, as root is
 	Coordinators Coordinators // nil: no account has any
 	Tokens       *Tokens      // nil: nobody calls over TLS
+	Issued       IssuedTokens // nil: there are none
 	Logger       *slog.Logger
 	Now          func() time.Time
 }
@@ -42,7 +45,7 @@ type Config struct {
 // New returns an Identity.
 func New(c Config) *Identity {
 	names := newNames(c.Users, c.Now)
-	return &Identity{Users: names, roles: newRoles(c.Operators, c.Self, names.inGroup), coords: c.Coordinators, tokens: c.Tokens, log: c.Logger}
+	return &Identity{Users: names, roles: newRoles(c.Operators, c.Self, names.inGroup), coords: c.Coordinators, tokens: c.Tokens, issuedTokens: c.Issued, log: c.Logger}
 }
 
 // Caller is who stands at the other end of a connection, by the word of the kernel.
@@ -51,7 +54,10 @@ type Caller struct {
 	UID  uint32
 	GID  uint32 // the effective group of the process
 	Role Role
-	From string // how the call came: socket or TLS
+	From string // how the call came: socket, TLS (from inside a job), or "token NAME"
+	// Scope limits what the caller may do; "": nothing beyond Role and Claim does. Expires is when the caller's token does; zero: there is none.
+	Scope   Scope
+	Expires time.Time
 	// Claim is the job that the caller's token was made for; nil: it is no job's. Who answers sets Reach, which says what of its user's jobs it may
 	// act on: itself, and those that were submitted from inside it. nil: whatever its user may.
 	Claim *JobClaim

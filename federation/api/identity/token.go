@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// Tokens makes and checks the tokens by which those say who they are whom the kernel cannot vouch for, because they call over TCP:
-// the commands inside jobs. A token is a JWT (HS256) of the shape that "scontrol token" prints, with the claims exp, iat and
+// Tokens makes and checks the tokens that identify callers over TLS: the commands inside jobs, and people who were issued one ([Tokens.Issue]). A token is a JWT (HS256) of the shape that "scontrol token" prints, with the claims exp, iat and
 // sun (the user's name here).
 type Tokens struct {
 	key []byte
@@ -28,22 +27,27 @@ func (t *Tokens) Make(user string, until time.Time) string { return t.MakeFor(us
 
 // MakeFor is Make for the commands inside a job: the token ends with the job, and does what a job needs and nothing else.
 func (t *Tokens) MakeFor(user string, job *JobClaim, until time.Time) string {
-	claims, err := json.Marshal(claims{Expires: until.Unix(), Issued: t.now().Unix(), User: user, Job: job})
+	return t.sign(claims{Expires: until.Unix(), Issued: t.now().Unix(), User: user, Job: job})
+}
+
+func (t *Tokens) sign(c claims) string {
+	body, err := json.Marshal(c)
 	if err != nil {
-		panic(err) // numbers and a string
+		panic(err) // numbers and strings
 	}
 	enc := base64.RawURLEncoding
-	text := enc.EncodeToString([]byte(tokenHead)) + "." + enc.EncodeToString(claims)
+	text := enc.EncodeToString([]byte(tokenHead)) + "." + enc.EncodeToString(body)
 	return text + "." + enc.EncodeToString(t.mac(text))
 }
 
 const tokenHead = `{"alg":"HS256","typ":"JWT"}`
 
 type claims struct {
-	Expires int64     `json:"exp"`
-	Issued  int64     `json:"iat"`
-	User    string    `json:"sun"`
-	Job     *JobClaim `json:"fsub_job,omitempty"`
+	Expires int64        `json:"exp"`
+	Issued  int64        `json:"iat"`
+	User    string       `json:"sun"`
+	Job     *JobClaim    `json:"fsub_job,omitempty"`
+	Token   *issuedClaim `json:"fsub_token,omitempty"`
 }
 
 // JobClaim names the job that a token was made for: its number in the federation, the attempt that has brought it to a site, and the site.
@@ -121,7 +125,7 @@ func (i *Identity) Caller(r *http.Request) (Caller, error) {
 		return Caller{}, noCaller("the daemon that passes it on does not say who calls")
 	}
 	if token == "" {
-		return Caller{}, noCaller("a call over TCP needs a token in X-SLURM-USER-TOKEN; jobs find one in FSUB_TOKEN")
+		return Caller{}, noCaller("a call over TCP needs a token in X-SLURM-USER-TOKEN; jobs find one in FSUB_TOKEN, people make one: fed token create NAME")
 	}
 	claims, err := i.tokens.read(token)
 	if err != nil {
@@ -134,6 +138,9 @@ func (i *Identity) Caller(r *http.Request) (Caller, error) {
 	uid, gid, err := i.Users.UserIDs(user)
 	if err != nil {
 		return Caller{}, noCaller(fmt.Sprintf("%s is not a user of this machine", user))
+	}
+	if claims.Token != nil {
+		return i.issued(r.Context(), claims, uid, gid)
 	}
 	return Caller{Name: user, UID: uid, GID: gid, From: "TLS", Claim: claims.Job}, nil
 }

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,12 +21,13 @@ type Noun[T, Q any] struct {
 }
 
 // Owned is a noun of things that users add themselves: each has a name, and a user one of that name. Beside the list, POST to Path adds one in place of
-// that of the same name, and DELETE of One removes it; "fed NOUN" has the verbs Add, list, show and remove. What a user adds is read from the command
+// that of the same name, and DELETE of One removes it; "fed NOUN" has the verbs Add, list, show and Drop. What a user adds is read from the command
 // line: see cli.AddVerbs for the tags of the fields of T.
 type Owned[T any] struct {
 	Noun[T, None]
 	Word string // what one is called: "report". The path of one is /fed/v1/report/NAME
 	Add  string // the verb that adds one: "save"
+	Drop string // the verb that removes one; "": remove
 	Most int    // how many a user may have
 	// Key is where a thing says whose it is and what it is called.
 	Key func(*T) (user, name *string)
@@ -35,6 +37,9 @@ type Owned[T any] struct {
 
 // One is the path of the thing of that name.
 func (n *Owned[T]) One(name string) string { return "/fed/v1/" + n.Word + "/" + name }
+
+// Removes is the verb that removes one.
+func (n *Owned[T]) Removes() string { return cmp.Or(n.Drop, "remove") }
 
 // Column is one column of a noun's table.
 type Column[T any] struct {

@@ -16,7 +16,7 @@ import (
 	"fsub/federation/plain"
 )
 
-// AddVerbs adds the commands of a noun whose things users add themselves to noun, which it returns: the verb that adds one, list, show and remove. add has
+// AddVerbs adds the commands of a noun whose things users add themselves to noun, which it returns: the verb that adds one, list, show, and the one that removes it. add has
 // the words of the first. Fields of T that have the tag arg are its arguments after the name, in their order; those that have the tag flag are its flags:
 // see [flagsOf].
 //
@@ -26,7 +26,7 @@ func AddVerbs[T any](noun *cobra.Command, n *v1.Owned[T], add *cobra.Command) *c
 		addVerb(n, add),
 		List(&n.Noun, &cobra.Command{Use: "list", Short: fmt.Sprintf("List your %ss; operators see those of all", n.Word)}),
 		showVerb(n),
-		verb(n, "remove", "", fmt.Sprintf("Remove a %s", n.Word), func(cmd *cobra.Command, c *client.Client, path string) error {
+		verb(n, n.Removes(), "", fmt.Sprintf("%s a %s", strings.ToUpper(n.Removes()[:1])+n.Removes()[1:], n.Word), func(cmd *cobra.Command, c *client.Client, path string) error {
 			_, err := client.Delete[v1.None](cmd.Context(), c, path)
 			return err
 		}))

@@ -149,6 +149,14 @@ func (d *remote) callers() *identity.Tokens {
 	return d.tokens
 }
 
+// reached tells where callers reach all daemons; nil if they do not listen for other machines.
+func (d *remote) reached() func() string {
+	if d == nil {
+		return nil
+	}
+	return d.everywhere
+}
+
 // secretFile reads a secret, which it makes the first time.
 func secretFile(path string) ([]byte, error) {
 	secret, err := os.ReadFile(path)
