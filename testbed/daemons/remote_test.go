@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"fsub/federation/api/identity"
+	v1 "fsub/federation/api/v1"
 	"fsub/testbed/program"
 )
 
@@ -35,18 +36,22 @@ func TestRemoteCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := os.ReadFile(filepath.Join(w.dir, was.name, "token.key"))
+	made, err := w.others(was)[0].run("fed", "token", "create", "ci", "--json") // at one that stands by
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, sum := identity.NewTokens(key).Make("root", time.Now().Add(time.Hour)), sha256.Sum256(cert.Certificate[0])
+	var token v1.Token
+	if err := json.Unmarshal([]byte(made), &token); err != nil {
+		t.Fatalf("%v: %s", err, made)
+	}
+	sum := sha256.Sum256(cert.Certificate[0])
 	run := func(addresses []string, args ...string) (string, error) {
 		var all []string
 		for _, a := range addresses {
 			all = append(all, "tls://"+a+"#"+hex.EncodeToString(sum[:]))
 		}
 		cmd := exec.Command(w.path("fsub-remote"))
-		cmd.Args, cmd.Dir, cmd.Env = args, w.dir, append(os.Environ(), "FSUB_SOCKET="+strings.Join(all, ","), "FSUB_TOKEN="+token)
+		cmd.Args, cmd.Dir, cmd.Env = args, w.dir, append(os.Environ(), "FSUB_SOCKET="+strings.Join(all, ","), "FSUB_TOKEN="+token.Token)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			err = fmt.Errorf("%v: %w: %s", args, err, out)
@@ -75,6 +80,14 @@ func TestRemoteCommands(t *testing.T) {
 	}
 	if _, err := run(addresses, "fsub", "--parsable", w.path("job.sh")); err != nil {
 		t.Error(err)
+	}
+	if _, err := w.others(was)[0].run("fed", "token", "revoke", "ci"); err != nil {
+		t.Error(err)
+	}
+	for _, at := range addresses {
+		if out, err := run([]string{at}, "squeue"); err == nil {
+			t.Errorf("a revoked token at %s: %s", at, out)
+		}
 	}
 	t.Logf("21 commands took %v", time.Since(began).Round(time.Millisecond))
 }

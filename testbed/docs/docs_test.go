@@ -38,7 +38,7 @@ var bin string // folder of the programs
 func TestMain(m *testing.M) {
 	var err error
 	if bin, err = os.MkdirTemp("", "fsub-docs-"); err == nil {
-		if err = program.Put(bin, "fsub", "fed", "fed-agent"); err == nil {
+		if err = program.Put(bin, "fsub-remote", "fsub", "fed", "fed-agent"); err == nil {
 			err = program.Link(bin)
 		}
 	}
@@ -204,7 +204,10 @@ func (w *world) command(ctx context.Context, line string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+w.dir, "FSUB_SOCKET="+w.dir+"/fsub.sock", "TZ=UTC")
+	cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+w.dir, "TZ=UTC")
+	if !strings.HasPrefix(line, "fsub-remote") { // as on another machine
+		cmd.Env = append(cmd.Env, "FSUB_SOCKET="+w.dir+"/fsub.sock")
+	}
 	cmd.WaitDelay = time.Second
 	return cmd
 }
@@ -229,7 +232,7 @@ func (w *world) session(text string) {
 }
 
 // once are commands that do something, and so are not tried again until they print what is expected.
-var once = regexp.MustCompile(`^(fsub|sbatch|scancel|fed site (drain|resume)|fed logs -f)\b`)
+var once = regexp.MustCompile(`^(fsub|fsub-remote|sbatch|scancel|fed site (drain|resume)|fed logs -f)\b`)
 
 // expect runs a command, again and again if it only looks, until it prints want.
 func (w *world) expect(command string, want []string) {

@@ -3,9 +3,11 @@ package commands
 
 import (
 	"io"
+	"os"
 	"slices"
 
 	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/login"
 	"fsub/cmd/internal/refusal"
 	"fsub/cmd/internal/sacct"
 	"fsub/cmd/internal/sacctmgr"
@@ -33,9 +35,22 @@ func (main Main) Run(args, env []string, stdout, stderr io.Writer) (exit int) {
 
 // own are the commands that the federation answers.
 var own = map[string]Main{
-	"fsub": submit.Main, "fsub-remote": submit.Main, "sbatch": submit.Sbatch, "squeue": squeue.Main, "scancel": scancel.Main, "sacct": sacct.Main, "sinfo": sinfo.Main,
+	"fsub": fsub, "fsub-remote": fsub, "sbatch": submit.Sbatch, "squeue": squeue.Main, "scancel": scancel.Main, "sacct": sacct.Main, "sinfo": sinfo.Main,
 	"scontrol": scontrol.Main, "sacctmgr": sacctmgr.Main, "sshare": sshare.Main, "sprio": sprio.Main, "sstat": sacct.Stat, "seff": seff.Main, "sreport": sreport.Main,
 	"sdiag": sdiag.Main,
+}
+
+// fsub submits, or signs in and out: a script that is called login is ./login.
+func fsub(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
+	if len(args) > 0 {
+		switch args[0] {
+		case "login":
+			return login.Main(args[1:], env, os.Stdin, stdout, stderr)
+		case "logout":
+			return login.Logout(args[1:], env, stdout, stderr)
+		}
+	}
+	return submit.Main(args, env, stdout, stderr, c)
 }
 
 // Names are Slurm's commands that the federation answers, in the order in which they are linked and listed. [refusal.Names] are those that give way to a site's own.

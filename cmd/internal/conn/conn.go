@@ -3,8 +3,9 @@
 // [Conn] sends one request at a time and keeps the connection for the next; what a request means is
 // left to the commands.
 //
-// Built with the tag "remote" it speaks TLS too, to an address tls://HOST:PORT#FINGERPRINT: for
-// machines that do not have the socket.
+// Built with the tag "remote" it speaks TLS too, for machines that do not have the socket: to an address
+// tls://HOST:PORT#FINGERPRINT in FSUB_SOCKET, else to the servers of FSUB_SERVER, of the user's own
+// file or of [ClientFile] ([Client]).
 package conn
 
 //lint:file-ignore ST1005 Slurm's own sentences begin and end as Slurm has them.
@@ -59,6 +60,8 @@ type Conn struct {
 	open    bool
 	tls     io.ReadWriteCloser // instead of fd, where path is an address
 	token   string             // authenticates the caller over TLS
+	ca      string             // file of the authorities that certificates are signed by; "": those that this machine trusts
+	fault   error              // there is something wrong with what says where the daemon is
 	job     string             // the job that this process runs in, and its array
 	buf     []byte             // received and not yet used
 }
@@ -71,15 +74,16 @@ func New(path string, timeout time.Duration) *Conn {
 	return &Conn{path: path, timeout: timeout}
 }
 
-// FromEnv makes a Conn to the socket that the environment names, else to DefaultSocket, else to OwnSocket.
+// FromEnv makes a Conn to the socket that the environment names, else to the servers that it or a file names, else to DefaultSocket, else to OwnSocket.
 func FromEnv(env []string) *Conn {
 	path, token, own := DefaultSocket, "", ""
 	var others []string
 	var job, array, known string
+	named := false
 	for _, e := range env {
 		if v, ok := strings.CutPrefix(e, "FSUB_SOCKET="); ok && v != "" {
 			all := strings.Split(v, ",")
-			path, others = all[0], all[1:]
+			path, others, named = all[0], all[1:], true
 		}
 		if v, ok := strings.CutPrefix(e, "HOME="); ok && v != "" {
 			own = v + OwnSocket
@@ -101,7 +105,11 @@ func FromEnv(env []string) *Conn {
 	if path == DefaultSocket {
 		c.own = own
 	}
-	c.token, c.job, c.others = token, job, others
+	c.token, c.others = token, others
+	if !named {
+		c.findServers(env)
+	}
+	c.job = job
 	if known != "" { // the site has numbers of its own
 		c.job = known
 	} else if array != "" {
@@ -156,6 +164,9 @@ func (c *Conn) connect() error {
 	if c.open {
 		return nil
 	}
+	if c.fault != nil {
+		return &Error{ErrConnect, c.fault.Error()}
+	}
 	err := c.dial()
 	for range c.others {
 		if err == nil {
@@ -169,6 +180,12 @@ func (c *Conn) connect() error {
 	return err
 }
 
+// Server is the address that the connection is made to: of several, the one that has answered last.
+func (c *Conn) Server() string {
+	host, _, _ := strings.Cut(strings.TrimPrefix(c.path, "tls://"), "#")
+	return host
+}
+
 // nextDaemon is how long a daemon may take to answer a connection before the next one is tried.
 const nextDaemon = 5 * time.Second
 
@@ -178,9 +195,12 @@ func (c *Conn) dial() error {
 		if len(c.others) > 0 {
 			within = min(within, nextDaemon)
 		}
-		t, err := dial(address, within, c.timeout)
+		if c.token == "" {
+			return &Error{ErrConnect, "nothing says who you are to the daemon at " + c.Server() + ": create a token on its machine (fed token create NAME), then run fsub login here"}
+		}
+		t, err := dial(address, c.ca, within, c.timeout)
 		if err != nil {
-			return &Error{ErrConnect, "no daemon answers at " + c.path + " (" + err.Error() + "); nothing was submitted or changed"}
+			return &Error{ErrConnect, "no daemon answers at " + c.Server() + " (" + err.Error() + "); nothing was submitted or changed"}
 		}
 		c.tls, c.open, c.buf = t, true, nil
 		return nil

@@ -1,0 +1,215 @@
+// Package login is fsub login and fsub logout: they keep a user's token, with the servers that it is for, in a file that only the user can read
+// ([conn.LoginFile]). Whoever creates the token is fed token create on the daemon's machine.
+package login
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/show"
+	v1 "fsub/federation/api/v1"
+)
+
+const usage = `Usage: fsub login [--server HOST[:PORT][#FINGERPRINT][,HOST...]] [--ca FILE]
+Keep a token, which is read from standard input, for the commands on this machine.
+fed token create, on the daemon's machine, prints the token and the server. With --json
+it prints what fsub login takes as it is: fed token create laptop --json | ssh laptop fsub login
+
+  --server LIST  the daemons, with commas; the first that answers is used
+                 (default: as standard input has it, else FSUB_SERVER, else the servers of /etc/fsub/client.yaml)
+  --ca FILE      PEM file of the authorities that sign their certificates
+                 (default: ca_file of /etc/fsub/client.yaml, else those of this machine)
+`
+
+// Main runs fsub login; it returns the exit code.
+func Main(args, env []string, stdin *os.File, stdout, stderr io.Writer) int {
+	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+		io.WriteString(stdout, usage)
+		return 0
+	}
+	who, at, err := login(args, env, stdin, stderr)
+	if err != nil {
+		return fail(stderr, "login", err)
+	}
+	io.WriteString(stdout, "Signed in as "+who.User+" at "+strings.Join(at.Servers, ", ")+": "+scope(who)+"\n")
+	return 0
+}
+
+func scope(who *v1.Caller) string {
+	text := "scope " + who.Scope
+	if who.Scope == "" {
+		text = "a token of a job"
+	}
+	if !who.Expires.IsZero() {
+		text += ", until " + who.Expires.Local().Format("2006-01-02 15:04")
+	}
+	return text
+}
+
+// Logout runs fsub logout.
+func Logout(args, env []string, stdout, stderr io.Writer) int {
+	path := conn.LoginFile(env)
+	err := os.Remove(path)
+	switch {
+	case len(args) > 0:
+		return fail(stderr, "logout", errors.New("it takes no arguments"))
+	case errors.Is(err, os.ErrNotExist), path == "":
+		return fail(stderr, "logout", errors.New("nobody is signed in: there is no file "+path))
+	case err != nil:
+		return fail(stderr, "logout", err)
+	}
+	io.WriteString(stdout, "Removed "+path+"; to revoke the token itself, on the daemon's machine: fed token revoke NAME\n")
+	return 0
+}
+
+func fail(stderr io.Writer, verb string, err error) int {
+	io.WriteString(stderr, "fsub "+verb+": error: "+err.Error()+"\n")
+	return 1
+}
+
+func login(args, env []string, stdin *os.File, stderr io.Writer) (*v1.Caller, conn.Client, error) {
+	at, err := options(args, env)
+	if err != nil {
+		return nil, at, err
+	}
+	path := conn.LoginFile(env)
+	if path == "" {
+		return nil, at, errors.New("there is no home directory to keep a token in: set HOME or XDG_CONFIG_HOME")
+	}
+	token, err := readToken(stdin, stderr)
+	if err != nil {
+		return nil, at, err
+	}
+	if at.Token = token.Token; len(at.Servers) == 0 {
+		at.Servers = conn.Servers(token.Server)
+	}
+	machine, err := conn.ReadClientFile(env)
+	if err != nil {
+		return nil, at, err
+	}
+	if len(at.Servers) == 0 {
+		at.Servers = machine.Servers
+	}
+	if at.CAFile == "" {
+		at.CAFile = machine.CAFile
+	}
+	if len(at.Servers) == 0 {
+		return nil, at, errors.New("no server is known: name one with --server HOST, as fed token create prints it")
+	}
+	if strings.ContainsAny(strings.Join(at.Servers, "")+at.CAFile, "\n\"'[]") {
+		return nil, at, errors.New("invalid --server or --ca: it has quotes, brackets or line breaks")
+	}
+	who, err := ask(at)
+	if err != nil {
+		return nil, at, err
+	}
+	return who, at, at.Save(path)
+}
+
+func options(args, env []string) (at conn.Client, err error) {
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, "FSUB_SERVER="); ok && v != "" {
+			at.Servers = conn.Servers(v)
+		}
+	}
+	for i := 0; i < len(args); i++ {
+		name, value, joined := strings.Cut(args[i], "=")
+		if name != "--server" && name != "--ca" {
+			return at, errors.New("invalid argument \"" + args[i] + "\"; see: fsub login --help")
+		}
+		if !joined {
+			if i++; i == len(args) {
+				return at, errors.New(name + " wants a value; see: fsub login --help")
+			}
+			value = args[i]
+		}
+		if name == "--server" {
+			at.Servers = conn.Servers(value)
+		} else if at.CAFile = value; value != "" && value[0] != '/' {
+			dir, err := os.Getwd()
+			if err != nil {
+				return at, err
+			}
+			at.CAFile = dir + "/" + value
+		}
+	}
+	return at, nil
+}
+
+// mostToken is how long a token may be.
+const mostToken = 8 << 10
+
+// readToken reads a token, without showing it on a terminal: one line, or what fed token create --json prints.
+func readToken(stdin *os.File, stderr io.Writer) (t v1.Token, err error) {
+	defer hide(stdin, stderr)()
+	var text []byte
+	piece := make([]byte, 4096)
+	for len(text) <= mostToken {
+		n, err := stdin.Read(piece)
+		text = append(text, piece[:n]...)
+		if err != nil || n == 0 || text[0] != '{' && piece[n-1] == '\n' { // a terminal does not end
+			break
+		}
+	}
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 || text[0] != '{' {
+		t.Token = strings.TrimPrefix(string(text), "SLURM_JWT=")
+	} else if err := json.Unmarshal(text, &t); err != nil {
+		return t, errors.New("standard input is not what fed token create --json prints: " + err.Error())
+	}
+	switch {
+	case t.Token == "":
+		return t, errors.New("no token: give it on standard input; fed token create NAME prints one on the daemon's machine")
+	case len(text) > mostToken || strings.ContainsFunc(t.Token, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\'' }):
+		return t, errors.New("invalid token: want one word, as fed token create prints it")
+	}
+	return t, nil
+}
+
+// hide asks for a token where standard input is a terminal, and has the terminal not show it until the end.
+func hide(stdin *os.File, stderr io.Writer) (end func()) {
+	var was syscall.Termios
+	if control(stdin, syscall.TCGETS, &was) != nil {
+		return func() {}
+	}
+	io.WriteString(stderr, "Token: ")
+	quiet := was
+	quiet.Lflag &^= syscall.ECHO
+	control(stdin, syscall.TCSETS, &quiet)
+	return func() {
+		control(stdin, syscall.TCSETS, &was)
+		io.WriteString(stderr, "\n")
+	}
+}
+
+func control(f *os.File, request uintptr, t *syscall.Termios) error {
+	if _, _, err := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), request, uintptr(unsafe.Pointer(t))); err != 0 {
+		return err
+	}
+	return nil
+}
+
+// ask asks the daemon whose the token is.
+func ask(at conn.Client) (*v1.Caller, error) {
+	c := conn.At(at)
+	defer c.Close()
+	status, reply, err := c.Do("GET", "/fed/v1/caller", nil)
+	if e := (*conn.Error)(nil); errors.As(err, &e) {
+		return nil, errors.New(e.Detail)
+	}
+	if status >= 400 {
+		return nil, errors.New("the daemon at " + c.Server() + " refuses the token: " + show.Refusal(reply).Error())
+	}
+	who := new(v1.Caller)
+	if err := json.Unmarshal(reply, who); err != nil || who.User == "" {
+		return nil, errors.New("the server at " + c.Server() + " is not an fsub daemon, or one of another version")
+	}
+	return who, nil
+}
