@@ -87,7 +87,7 @@ func TestTakeOverTime(t *testing.T) {
 	}
 }
 
-// quiet waits until nothing has been written for some seconds: what the first plan says of each job is.
+// quiet waits until nothing has been written for a while: what the first plan says of each job is, in a commit that may take seconds.
 func (w *world) quiet() {
 	w.t.Helper()
 	last, since := "", time.Now()
@@ -95,7 +95,7 @@ func (w *world) quiet() {
 		if now := w.pg.ExecIn(path.Base(strings.Split(w.url, "?")[0]), "SELECT max(seq) FROM change_log"); now != last {
 			last, since = now, time.Now()
 		}
-		if still := time.Since(since); still < 5*time.Second {
+		if still := time.Since(since); still < 15*time.Second {
 			return fmt.Errorf("for %v", still)
 		}
 		return nil
