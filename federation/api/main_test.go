@@ -15,11 +15,19 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"fsub/federation/api/identity/munge"
 )
 
 // TestMain lets this test program stand in for another user: with API_TEST_SOCKET set it sends one request as whoever
 // runs it, and prints the status and the answer.
 func TestMain(m *testing.M) {
+	if socket := os.Getenv("API_TEST_MUNGE"); socket != "" {
+		cred, err := munge.Encode(socket, os.Args[1], time.Minute)
+		fmt.Println(cred, err)
+		return
+	}
 	if socket := os.Getenv("API_TEST_SOCKET"); socket != "" && os.Args[1] == "hoard" {
 		hoardConns(socket)
 		return

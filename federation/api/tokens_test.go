@@ -16,6 +16,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/identity/munge"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
@@ -23,7 +24,7 @@ import (
 	"fsub/testbed/apitest"
 )
 
-// overTLS has a daemon listen for other machines too, and returns what calls it there with a token.
+// overTLS has a daemon listen for other machines too, and returns what calls it there with a token, or a credential after "munge ".
 func overTLS(t *testing.T, d *apitest.Daemon) func(token, method, path string, in, out any) (status int, refusal string) {
 	t.Helper()
 	cert := httptest.NewTLSServer(nil)
@@ -43,7 +44,11 @@ func overTLS(t *testing.T, d *apitest.Daemon) func(token, method, path string, i
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Header.Set("X-SLURM-USER-TOKEN", token)
+		if cred, ok := strings.CutPrefix(token, "munge "); ok {
+			r.Header.Set(munge.Header, cred)
+		} else {
+			r.Header.Set("X-SLURM-USER-TOKEN", token)
+		}
 		resp, err := cert.Client().Do(r)
 		if err != nil {
 			t.Fatal(err)

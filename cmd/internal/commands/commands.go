@@ -15,6 +15,7 @@ import (
 	"fsub/cmd/internal/scontrol"
 	"fsub/cmd/internal/sdiag"
 	"fsub/cmd/internal/seff"
+	"fsub/cmd/internal/show"
 	"fsub/cmd/internal/sinfo"
 	"fsub/cmd/internal/sprio"
 	"fsub/cmd/internal/squeue"
@@ -30,6 +31,7 @@ type Main func(args, env []string, stdout, stderr io.Writer, c *conn.Conn) (exit
 func (main Main) Run(args, env []string, stdout, stderr io.Writer) (exit int) {
 	c := conn.FromEnv(env)
 	defer c.Close()
+	show.AskUID(c)
 	return main(args, env, stdout, stderr, c)
 }
 

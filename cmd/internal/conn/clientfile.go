@@ -19,6 +19,8 @@ type Client struct {
 	Servers []string // HOST[:PORT][#FINGERPRINT]: the first that answers is used
 	CAFile  string   // PEM file of the authorities that may have signed their certificates; "": those that this machine trusts
 	Token   string   // in a user's own file only
+	// Munge is the site whose munge key this machine has: without a token a credential says who calls. MungeSocket is where its munged listens; "": at its usual place.
+	Munge, MungeSocket string
 }
 
 // LoginFile is where a user's own file is; "" without a home directory.
@@ -132,6 +134,12 @@ func (r *clientReader) line(line string) error {
 	case "ca_file":
 		r.c.CAFile = scalar(val)
 		return nil
+	case "munge":
+		r.c.Munge = scalar(val)
+		return nil
+	case "munge_socket":
+		r.c.MungeSocket = scalar(val)
+		return nil
 	case "token":
 		if !r.private {
 			return errors.New("a token is not for all users: it belongs in the file that fsub login writes")
@@ -139,7 +147,7 @@ func (r *clientReader) line(line string) error {
 		r.c.Token = scalar(val)
 		return nil
 	}
-	return errors.New("unknown key " + strconv.Quote(key) + ": want server or ca_file")
+	return errors.New("unknown key " + strconv.Quote(key) + ": want server, ca_file, munge or munge_socket")
 }
 
 // scalar is a text without its quotes, or without the comment behind it.
@@ -219,7 +227,7 @@ func (c *Conn) use(at Client) {
 			c.others = append(c.others, address(s))
 		}
 	}
-	c.ca, c.token = at.CAFile, at.Token
+	c.ca, c.token, c.site, c.munged = at.CAFile, at.Token, at.Munge, at.MungeSocket
 }
 
 // find says how the environment and the files of this machine reach the daemons over TLS; no servers: they say nothing of it, and there is a socket. A token goes to no
@@ -247,7 +255,7 @@ func find(env []string) (Client, error) {
 	if len(named) == 0 {
 		at.Servers = machine.Servers
 	}
-	at.CAFile = machine.CAFile
+	at.CAFile, at.Munge, at.MungeSocket = machine.CAFile, machine.Munge, machine.MungeSocket
 	return at, err
 }
 

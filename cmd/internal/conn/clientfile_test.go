@@ -21,6 +21,7 @@ func TestClientFile(t *testing.T) {
 		"# of the site\n---\nserver: login1\n": {Servers: []string{"login1"}},
 		"server: login1:7, login2:7 # both\nca_file: \"/etc/my ca\"\n":    {Servers: []string{"login1:7", "login2:7"}, CAFile: "/etc/my ca"},
 		"server: [login1, 'login2:7#ab']\nca_file: /etc/ca.pem\r\n":       {Servers: []string{"login1", "login2:7#ab"}, CAFile: "/etc/ca.pem"},
+		"server: h\nmunge: alpha\nmunge_socket: /run/m":                   {Servers: []string{"h"}, Munge: "alpha", MungeSocket: "/run/m"},
 		"server:\n- login1\n  - \"login2\"\n\nca_file: /etc/ca.pem # x\n": {Servers: []string{"login1", "login2"}, CAFile: "/etc/ca.pem"},
 	} {
 		if got, err := read(text); err != nil || !reflect.DeepEqual(got, want) {
@@ -28,7 +29,7 @@ func TestClientFile(t *testing.T) {
 		}
 	}
 	for text, says := range map[string]string{
-		"servers: x\n":             `line 1: unknown key "servers": want server or ca_file`,
+		"servers: x\n":             `line 1: unknown key "servers": want server, ca_file, munge or munge_socket`,
 		"\nserver: [a, b\n":        "line 2: a list ends in ]",
 		"server: a\n- b\n":         "line 2: want KEY: VALUE",
 		"server: a\n  ca_file: x":  "line 2: want KEY: VALUE",

@@ -60,6 +60,8 @@ type Conn struct {
 	open    bool
 	tls     io.ReadWriteCloser // instead of fd, where path is an address
 	token   string             // authenticates the caller over TLS
+	site    string             // whose munge key this machine has; "": none's. Where there is no token, a munge credential authenticates each request
+	munged  string             // the socket of its munged
 	ca      string             // file of the authorities that certificates are signed by; "": those that this machine trusts
 	fault   error              // there is something wrong with what says where the daemon is
 	job     string             // the job that this process runs in, and its array
@@ -180,6 +182,9 @@ func (c *Conn) connect() error {
 	return err
 }
 
+// Remote reports whether the connection leads to another machine, or may.
+func (c *Conn) Remote() bool { return strings.HasPrefix(c.path, "tls://") }
+
 // Server is the address that the connection is made to: of several, the one that has answered last.
 func (c *Conn) Server() string {
 	host, _, _ := strings.Cut(strings.TrimPrefix(c.path, "tls://"), "#")
@@ -195,7 +200,7 @@ func (c *Conn) dial() error {
 		if len(c.others) > 0 {
 			within = min(within, nextDaemon)
 		}
-		if c.token == "" {
+		if c.token == "" && c.site == "" {
 			return &Error{ErrConnect, "nothing says who you are to the daemon at " + c.Server() + ": create a token on its machine (fed token create NAME), then run fsub login here"}
 		}
 		t, err := dial(address, c.ca, within, c.timeout)
@@ -258,7 +263,11 @@ func (c *Conn) send(method, path, key string, body []byte) error {
 		head += "X-Fsub-Job: " + c.job + "\r\n"
 	}
 	if c.tls != nil {
-		head += "X-SLURM-USER-TOKEN: " + c.token + "\r\n"
+		who, err := c.identify()
+		if err != nil {
+			return err
+		}
+		head += who
 	}
 	if body != nil {
 		head += "Content-Type: " + kind + "\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n"
@@ -271,6 +280,18 @@ func (c *Conn) send(method, path, key string, body []byte) error {
 		return c.write(body)
 	}
 	return c.write(append(append(make([]byte, 0, len(head)+len(body)), head...), body...))
+}
+
+// identify is the header that says who calls over TLS.
+func (c *Conn) identify() (string, error) {
+	if c.token != "" || c.site == "" {
+		return "X-SLURM-USER-TOKEN: " + c.token + "\r\n", nil
+	}
+	header, err := c.credential()
+	if err != nil {
+		return "", &Error{ErrConnect, "nothing says who you are to the daemon at " + c.Server() + ": " + err.Error() + "; nothing was submitted or changed"}
+	}
+	return header, nil
 }
 
 func (c *Conn) write(msg []byte) error {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"fsub/federation/api/identity/munge"
 )
 
 // findServers has c connect to what the environment and the files of this machine name, if anything.
@@ -89,6 +91,18 @@ func explained(err error, ca string) error {
 		return errors.New("it does not answer")
 	}
 	return err
+}
+
+// credential has munged make a credential for one request to the daemon that has shown its certificate.
+func (c *Conn) credential() (string, error) {
+	socket := c.munged
+	if socket == "" {
+		socket = munge.Socket
+	}
+	cert := c.tls.(*timed).Conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
+	sum := sha256.Sum256(cert.Raw)
+	cred, err := munge.Encode(socket, munge.PayloadFor(c.site, hex.EncodeToString(sum[:])), c.timeout)
+	return munge.Header + ": " + c.site + " " + cred + "\r\n", err
 }
 
 // timed bounds each send and each wait.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,8 +108,8 @@ func (c *command) query() string {
 	q.Add("job_id", strings.Join(refs, ","))
 	if len(c.users) > 0 {
 		q.Add("users", strings.Join(c.users, ","))
-	} else if !c.allUsers && len(c.refs) == 0 && os.Getuid() != 0 {
-		q.Add("users", strconv.Itoa(os.Getuid()))
+	} else if !c.allUsers && len(c.refs) == 0 && show.UID() != 0 {
+		q.Add("users", strconv.Itoa(show.UID()))
 	}
 	if c.duplicates {
 		q.Add("duplicates", "1")

@@ -5,7 +5,6 @@ package scancel
 import (
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -53,7 +52,7 @@ var optionSet = option.NewSet("scancel", []option.Row[options]{
 	{Name: "hurry", Short: 'H'},
 	{Name: "interactive", Short: 'i', Flag: func(o *options) *bool { return &o.interactive }},
 	{Name: "jobname", As: "name"},
-	{Name: "me", Do: func(o *options, _ option.Value) error { o.users = []string{strconv.Itoa(os.Getuid())}; return nil }},
+	{Name: "me", Do: func(o *options, _ option.Value) error { o.users = []string{strconv.Itoa(show.UID())}; return nil }},
 	{Name: "name", Short: 'n', Env: "SCANCEL_NAME", List: func(o *options) *[]string { return &o.names }},
 	{Name: "nodelist", Short: 'w', Text: func(o *options) *string { return &o.nodes }},
 	{Name: "partition", Short: 'p', Env: "SCANCEL_PARTITION", Text: func(o *options) *string { return &o.partition }},

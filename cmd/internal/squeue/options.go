@@ -24,7 +24,8 @@ type options struct {
 	licenses, stepIDs                                                  []string
 	states                                                             []string // long names; empty with allStates unset: those not ended
 	allStates                                                          bool
-	notMe                                                              bool
+	notMe                                                              bool // all but those of the user me
+	me                                                                 int
 	clusters, format, format2, sort                                    string
 	iterate                                                            time.Duration // 0: once
 	array, long, noConvert, noHeader, start, steps                     bool
@@ -57,13 +58,13 @@ var optionSet = option.NewSet("squeue", []option.Row[options]{
 	{Name: "licenses", Short: 'L', Env: "SQUEUE_LICENSES", List: func(o *options) *[]string { return &o.licenses }},
 	{Name: "local"},
 	{Name: "long", Short: 'l', Do: (*options).setLong},
-	{Name: "me", Do: func(o *options, _ option.Value) error { o.users = []string{strconv.Itoa(uid())}; return nil }},
+	{Name: "me", Do: func(o *options, _ option.Value) error { o.users = []string{strconv.Itoa(show.UID())}; return nil }},
 	{Name: "name", Short: 'n', Env: "SQUEUE_NAMES", List: func(o *options) *[]string { return &o.names }},
 	{Name: "noconvert", Flag: func(o *options) *bool { return &o.noConvert }},
 	{Name: "nodelist", Short: 'w', Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { o.nodes = append(o.nodes, v.Text); return nil }},
 	{Name: "nodes", As: "nodelist"},
 	{Name: "noheader", Short: 'h', Flag: func(o *options) *bool { return &o.noHeader }},
-	{Name: "notme", Flag: func(o *options) *bool { return &o.notMe }},
+	{Name: "notme", Do: func(o *options, _ option.Value) error { o.notMe, o.me = true, show.UID(); return nil }},
 	{Name: "only-job-state", Flag: func(o *options) *bool { return &o.onlyState }},
 	{Name: "partitions", Short: 'p', Env: "SQUEUE_PARTITION", List: func(o *options) *[]string { return &o.partitions }},
 	{Name: "priority", Short: 'P'},

@@ -37,7 +37,7 @@ func (s *selection) wants(j *wire.Job) bool {
 	case s.command.steps && (wire.BaseState(j.State) != wire.StateRunning || j.HetJobOffset.Value() > 0):
 		return false // all components share the batch script of the first
 	}
-	return oneOf(s.reservations, j.ReservationName) && !(s.notMe && int(j.UserID) == uid()) &&
+	return oneOf(s.reservations, j.ReservationName) && !(s.notMe && int(j.UserID) == s.me) &&
 		(s.nodes == nil || s.command.steps || onNodes(j.Nodes, s.nodes)) && (len(s.licenses) == 0 || hasLicense(j.Licenses, s.licenses))
 }
 

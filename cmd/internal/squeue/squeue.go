@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -289,8 +288,5 @@ func (c *command) oneFormat() string {
 	}
 	return shortFormat
 }
-
-// uid is the caller's.
-func uid() int { return os.Getuid() }
 
 func oneOf(list []string, s string) bool { return len(list) == 0 || slices.Contains(list, s) }

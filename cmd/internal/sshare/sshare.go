@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,7 @@ import (
 
 // Main is the command sshare.
 func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
-	return run(args, env, stdout, stderr, c, uint32(os.Getuid()))
+	return run(args, env, stdout, stderr, c, uint32(show.UID()))
 }
 
 // options are what the command line asks for.

@@ -28,6 +28,7 @@ type Identity struct {
 	log    *slog.Logger
 
 	issuedTokens IssuedTokens
+	munge        *Munge
 }
 
 // Config is what an Identity is made of.
@@ -38,6 +39,7 @@ type Config struct {
 	Coordinators Coordinators // nil: no account has any
 	Tokens       *Tokens      // nil: nobody calls over TLS
 	Issued       IssuedTokens // nil: there are none
+	Munge        *Munge       // nil: no site's munge key is here
 	Logger       *slog.Logger
 	Now          func() time.Time
 }
@@ -45,7 +47,7 @@ type Config struct {
 // New returns an Identity.
 func New(c Config) *Identity {
 	names := newNames(c.Users, c.Now)
-	return &Identity{Users: names, roles: newRoles(c.Operators, c.Self, names.inGroup), coords: c.Coordinators, tokens: c.Tokens, issuedTokens: c.Issued, log: c.Logger}
+	return &Identity{Users: names, roles: newRoles(c.Operators, c.Self, names.inGroup), coords: c.Coordinators, tokens: c.Tokens, issuedTokens: c.Issued, munge: c.Munge, log: c.Logger}
 }
 
 // Caller is who stands at the other end of a connection, by the word of the kernel.
@@ -54,7 +56,7 @@ type Caller struct {
 	UID  uint32
 	GID  uint32 // the effective group of the process
 	Role Role
-	From string // how the call came: socket, TLS (from inside a job), or "token NAME"
+	From string // how the call came: socket, TLS (from inside a job), "token NAME" or "munge SITE"
 	// Scope limits what the caller may do; "": nothing beyond Role and Claim does. Expires is when the caller's token does; zero: there is none.
 	Scope   Scope
 	Expires time.Time

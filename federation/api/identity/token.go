@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"fsub/federation/api/identity/munge"
 )
 
 // Tokens makes and checks the tokens that identify callers over TLS: the commands inside jobs, and people who were issued one ([Tokens.Issue]). A token is a JWT (HS256) of the shape that "scontrol token" prints, with the claims exp, iat and
@@ -123,6 +125,9 @@ func (i *Identity) Caller(r *http.Request) (Caller, error) {
 		return i.peer(p)
 	case i.tokens == nil:
 		return Caller{}, noCaller("the daemon that passes it on does not say who calls")
+	}
+	if token == "" && r.Header.Get(munge.Header) != "" {
+		return i.munge.caller(r, i.Users)
 	}
 	if token == "" {
 		return Caller{}, noCaller("a call over TCP needs a token in X-SLURM-USER-TOKEN; jobs find one in FSUB_TOKEN, people make one: fed token create NAME")

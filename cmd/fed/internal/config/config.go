@@ -76,6 +76,9 @@ type Config struct {
 	Blobs Blobs `yaml:"blobs,omitempty"`
 	// TLS listener for the commands inside jobs and for other machines without the socket.
 	Remote Remote `yaml:"remote,omitempty"`
+	// Sockets of the munged that have the munge keys of sites, on the daemon's machine, by site: {alpha: /run/munge-alpha/munge.socket.2}. Users of machines with
+	// such a key call the daemon without a token. Needs remote. See docs/login.md.
+	Munge map[federation.SiteName]string `yaml:"munge,omitempty"`
 	// Several daemons that share one PostgreSQL.
 	Daemons Daemons `yaml:"daemons,omitempty"`
 	// TLS listener for the agents on rented machines.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
+	"slices"
 )
 
 // Remote is the listener for callers on other machines, such as the commands inside jobs: TLS, with
@@ -17,6 +19,21 @@ type Remote struct {
 	Cert string `yaml:"cert_file,omitempty"`
 	// PEM file with its key.
 	Key string `yaml:"key_file,omitempty"`
+}
+
+// checkMunge refuses sockets of sites that are not there, and those of no use.
+func (c *Config) checkMunge() error {
+	for site, socket := range c.Munge {
+		switch {
+		case c.Remote.Listen == "":
+			return errors.New("munge: no other machine reaches this daemon: set remote: listen")
+		case !slices.ContainsFunc(c.Sites, func(s Site) bool { return s.Name == site }):
+			return fmt.Errorf("munge: %s: there is no site of that name", site)
+		case !filepath.IsAbs(socket):
+			return fmt.Errorf("munge: %s: invalid socket %q: want the absolute path of a socket of munged", site, socket)
+		}
+	}
+	return nil
 }
 
 func (r *Remote) check() error {

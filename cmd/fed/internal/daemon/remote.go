@@ -157,6 +157,24 @@ func (d *remote) reached() func() string {
 	return d.everywhere
 }
 
+// munge identifies callers on machines with the munge key of a site; nil: there are none.
+func (d *remote) munge(c *config.Config) *identity.Munge {
+	if d == nil || len(c.Munge) == 0 {
+		return nil
+	}
+	m := &identity.Munge{Sites: map[string]identity.MungeSite{}, Fingerprint: d.fingerprint}
+	for _, s := range c.Sites {
+		if socket := c.Munge[s.Name]; socket != "" {
+			users := map[string]uint32{}
+			for name, u := range s.Users {
+				users[name] = u.UID
+			}
+			m.Sites[string(s.Name)] = identity.MungeSite{Socket: socket, Users: users}
+		}
+	}
+	return m
+}
+
 // secretFile reads a secret, which it makes the first time.
 func secretFile(path string) ([]byte, error) {
 	secret, err := os.ReadFile(path)

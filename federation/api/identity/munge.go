@@ -1,0 +1,130 @@
+package identity
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"fsub/federation/api/identity/munge"
+)
+
+// Munge identifies callers on machines that share a munge key with a site: munged says which uid of those machines has made a credential.
+type Munge struct {
+	Sites       map[string]MungeSite
+	Fingerprint string // of the daemon's certificate: SHA-256 in hexadecimal
+	used        used
+}
+
+// MungeSite is one site whose munge key a munged of this machine has.
+type MungeSite struct {
+	Socket string
+	// Users are the uids there of users who are known otherwise there, by their names here; 0: nobody knows which.
+	Users map[string]uint32
+}
+
+// mungeTime is how long munged may take, longestTTL how long a credential may be good for: it is munged's own default.
+const (
+	mungeTime  = 5 * time.Second
+	longestTTL = 5 * time.Minute
+)
+
+// caller is who has made the credential of a request. Whoever comes so is an ordinary user: root of a login node is not trusted with more than its users.
+func (m *Munge) caller(r *http.Request, names *Names) (Caller, error) {
+	name, cred, _ := strings.Cut(r.Header.Get(munge.Header), " ")
+	if m == nil {
+		return Caller{}, noCaller("this daemon takes no munge credentials: create a token on its machine (fed token create NAME)")
+	}
+	site, known := m.Sites[name]
+	if !known {
+		return Caller{}, noCaller(fmt.Sprintf("this daemon has no munge key of a site %q", name))
+	}
+	c, err := munge.Decode(site.Socket, cred, mungeTime)
+	if err == nil {
+		err = m.check(name, cred, &c)
+	}
+	if err != nil {
+		return Caller{}, noCaller(fmt.Sprintf("site %s: %v", name, err))
+	}
+	user, err := site.user(name, c.UID, names)
+	if err != nil {
+		return Caller{}, noCaller(err.Error())
+	}
+	uid, gid, err := names.UserIDs(user)
+	switch {
+	case err != nil:
+		return Caller{}, noCaller(fmt.Sprintf("%s, who is uid %d at %s, is not a user of the daemon's machine", user, c.UID, name))
+	case uid == 0:
+		return Caller{}, noCaller(fmt.Sprintf("uid %d of %s would be root on the daemon's machine", c.UID, name))
+	}
+	return Caller{Name: user, UID: uid, GID: gid, From: "munge " + name, Scope: ScopeSubmit}, nil
+}
+
+// check refuses a credential that was made for something else, or was used before: a munged knows those that it has decoded itself since it was started, and there may be
+// others with the same key.
+func (m *Munge) check(site, cred string, c *munge.Credential) error {
+	switch {
+	case c.Payload != munge.PayloadFor(site, m.Fingerprint):
+		return errors.New("the munge credential was made for something else than a call of this daemon")
+	case c.TTL > longestTTL:
+		return fmt.Errorf("the munge credential is good for %s, longer than %s", c.TTL, longestTTL)
+	case !m.used.first(cred, time.Now()):
+		return munge.ErrReplayed
+	}
+	return nil
+}
+
+// user is the name here of a uid of a site: of the user who has it there, or of the one who has it here and is not known otherwise there.
+func (s *MungeSite) user(site string, uid uint32, names *Names) (string, error) {
+	if uid == 0 {
+		return "", fmt.Errorf("root of a machine of %s is not root here: call as a user", site)
+	}
+	var known []string
+	for name, there := range s.Users {
+		if there == uid {
+			known = append(known, name)
+		}
+	}
+	switch slices.Sort(known); len(known) {
+	case 0:
+	case 1:
+		return known[0], nil
+	default:
+		return "", fmt.Errorf("uid %d of %s is one of several users here: %s", uid, site, strings.Join(known, ", "))
+	}
+	name, err := names.UserName(uid)
+	if err != nil {
+		return "", fmt.Errorf("uid %d of %s is not a user of the daemon's machine; where uids differ the site's users name them", uid, site)
+	}
+	if there, otherwise := s.Users[name]; otherwise && there == 0 {
+		return "", fmt.Errorf("uid %d of %s is %s here, who has another name there: the uid is missing in the site's users", uid, site, name)
+	} else if otherwise {
+		return "", fmt.Errorf("uid %d of %s is %s here, who is uid %d there", uid, site, name, there)
+	}
+	return name, nil
+}
+
+// used remembers credentials for as long as they can be good: longestTTL before and after they were made.
+type used struct {
+	mu       sync.Mutex
+	now, was map[[sha256.Size]byte]struct{} // since and before the last turn
+	turn     time.Time
+}
+
+// first reports whether a credential has not been used before.
+func (u *used) first(cred string, at time.Time) bool {
+	sum := sha256.Sum256([]byte(cred))
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if at.Sub(u.turn) > 2*longestTTL {
+		u.now, u.was, u.turn = map[[sha256.Size]byte]struct{}{}, u.now, at
+	}
+	_, now := u.now[sum]
+	_, before := u.was[sum]
+	u.now[sum] = struct{}{}
+	return !now && !before
+}
