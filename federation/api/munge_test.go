@@ -42,9 +42,9 @@ func TestMungeCredentials(t *testing.T) {
 	}
 	const alAtAlpha, fingerprint = 47001, "ab"
 	key, sameKey, beta := munged.Start(t, "alpha"), munged.Start(t, "alpha"), munged.Start(t, "beta")
-	alpha := identity.MungeSite{Socket: key, Users: map[string]uint32{"alice": alAtAlpha, "olga": 0, "carol": 47003, "dave": 47003}}
+	alpha := identity.MungeSite{Socket: key, Users: identity.SiteUsers{"alice": {Name: "al", UID: alAtAlpha}, "olga": {Name: "ol"}, "carol": {Name: "c", UID: 47003}, "dave": {Name: "c", UID: 47003}}}
 	d := withMunge(t, &identity.Munge{Fingerprint: fingerprint, Sites: map[string]identity.MungeSite{
-		"alpha": alpha, "beta": {Socket: beta}, "down": {Socket: "/nonexistent"}, "evil": {Socket: sameKey, Users: map[string]uint32{"root": alAtAlpha}},
+		"alpha": alpha, "beta": {Socket: beta}, "down": {Socket: "/nonexistent"}, "evil": {Socket: sameKey, Users: identity.SiteUsers{"root": {Name: "al", UID: alAtAlpha}}},
 	}})
 	call := overTLS(t, d)
 	payload := munge.PayloadFor("alpha", fingerprint)

@@ -106,6 +106,8 @@ type Config struct {
 	// Tokens say who calls over TLS; nil: nobody may.
 	Tokens *identity.Tokens
 	Munge  *identity.Munge // likewise, on machines with the munge key of a site; nil: nobody may
+	// SiteTokens are those of sites that are taken over TLS; nil: none are.
+	SiteTokens *identity.SiteTokens
 	// RemoteAddress is where callers over TLS reach the daemons, as a value of FSUB_SOCKET; nil: that is not known.
 	RemoteAddress func() string
 
@@ -190,7 +192,7 @@ func (s *Server) Tune(operators []string, bounds submission.Bounds) {
 func NewServer(c Config) *Server {
 	setDefaults(&c)
 	who := identity.New(identity.Config{
-		Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Coordinators: c.Coordinators, Tokens: c.Tokens, Issued: findIssued(c.Store), Munge: c.Munge, Logger: c.Logger, Now: c.Now,
+		Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Coordinators: c.Coordinators, Tokens: c.Tokens, Issued: findIssued(c.Store), Munge: c.Munge, SiteTokens: c.SiteTokens, Logger: c.Logger, Now: c.Now,
 	})
 	all := c.Controller.Sites
 	bounds := submission.NewHoldings(c.Limits, c.Store, c.Now)

@@ -29,6 +29,7 @@ type Identity struct {
 
 	issuedTokens IssuedTokens
 	munge        *Munge
+	siteTokens   *SiteTokens
 }
 
 // Config is what an Identity is made of.
@@ -40,6 +41,7 @@ type Config struct {
 	Tokens       *Tokens      // nil: nobody calls over TLS
 	Issued       IssuedTokens // nil: there are none
 	Munge        *Munge       // nil: no site's munge key is here
+	SiteTokens   *SiteTokens  // nil: no site's tokens are taken
 	Logger       *slog.Logger
 	Now          func() time.Time
 }
@@ -47,7 +49,7 @@ type Config struct {
 // New returns an Identity.
 func New(c Config) *Identity {
 	names := newNames(c.Users, c.Now)
-	return &Identity{Users: names, roles: newRoles(c.Operators, c.Self, names.inGroup), coords: c.Coordinators, tokens: c.Tokens, issuedTokens: c.Issued, munge: c.Munge, log: c.Logger}
+	return &Identity{Users: names, roles: newRoles(c.Operators, c.Self, names.inGroup), coords: c.Coordinators, tokens: c.Tokens, issuedTokens: c.Issued, munge: c.Munge, siteTokens: c.SiteTokens, log: c.Logger}
 }
 
 // Caller is who stands at the other end of a connection, by the word of the kernel.
@@ -56,7 +58,7 @@ type Caller struct {
 	UID  uint32
 	GID  uint32 // the effective group of the process
 	Role Role
-	From string // how the call came: socket, TLS (from inside a job), "token NAME" or "munge SITE"
+	From string // how the call came: socket, TLS (from inside a job), "token NAME", "munge SITE" or "site SITE" (its token)
 	// Scope limits what the caller may do; "": nothing beyond Role and Claim does. Expires is when the caller's token does; zero: there is none.
 	Scope   Scope
 	Expires time.Time

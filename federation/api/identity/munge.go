@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,8 +22,7 @@ type Munge struct {
 // MungeSite is one site whose munge key a munged of this machine has.
 type MungeSite struct {
 	Socket string
-	// Users are the uids there of users who are known otherwise there, by their names here; 0: nobody knows which.
-	Users map[string]uint32
+	Users  SiteUsers
 }
 
 // mungeTime is how long munged may take, longestTTL how long a credential may be good for: it is munged's own default.
@@ -50,18 +48,11 @@ func (m *Munge) caller(r *http.Request, names *Names) (Caller, error) {
 	if err != nil {
 		return Caller{}, noCaller(fmt.Sprintf("site %s: %v", name, err))
 	}
-	user, err := site.user(name, c.UID, names)
+	user, err := site.Users.byUID(name, c.UID, names)
 	if err != nil {
 		return Caller{}, noCaller(err.Error())
 	}
-	uid, gid, err := names.UserIDs(user)
-	switch {
-	case err != nil:
-		return Caller{}, noCaller(fmt.Sprintf("%s, who is uid %d at %s, is not a user of the daemon's machine", user, c.UID, name))
-	case uid == 0:
-		return Caller{}, noCaller(fmt.Sprintf("uid %d of %s would be root on the daemon's machine", c.UID, name))
-	}
-	return Caller{Name: user, UID: uid, GID: gid, From: "munge " + name, Scope: ScopeSubmit}, nil
+	return names.ordinary(user, "munge "+name, fmt.Sprintf("uid %d of %s", c.UID, name))
 }
 
 // check refuses a credential that was made for something else, or was used before: a munged knows those that it has decoded itself since it was started, and there may be
@@ -76,36 +67,6 @@ func (m *Munge) check(site, cred string, c *munge.Credential) error {
 		return munge.ErrReplayed
 	}
 	return nil
-}
-
-// user is the name here of a uid of a site: of the user who has it there, or of the one who has it here and is not known otherwise there.
-func (s *MungeSite) user(site string, uid uint32, names *Names) (string, error) {
-	if uid == 0 {
-		return "", fmt.Errorf("root of a machine of %s is not root here: call as a user", site)
-	}
-	var known []string
-	for name, there := range s.Users {
-		if there == uid {
-			known = append(known, name)
-		}
-	}
-	switch slices.Sort(known); len(known) {
-	case 0:
-	case 1:
-		return known[0], nil
-	default:
-		return "", fmt.Errorf("uid %d of %s is one of several users here: %s", uid, site, strings.Join(known, ", "))
-	}
-	name, err := names.UserName(uid)
-	if err != nil {
-		return "", fmt.Errorf("uid %d of %s is not a user of the daemon's machine; where uids differ the site's users name them", uid, site)
-	}
-	if there, otherwise := s.Users[name]; otherwise && there == 0 {
-		return "", fmt.Errorf("uid %d of %s is %s here, who has another name there: the uid is missing in the site's users", uid, site, name)
-	} else if otherwise {
-		return "", fmt.Errorf("uid %d of %s is %s here, who is uid %d there", uid, site, name, there)
-	}
-	return name, nil
 }
 
 // used remembers credentials for as long as they can be good: longestTTL before and after they were made.

@@ -65,7 +65,7 @@ func (t *Tokens) mac(text string) []byte {
 	return m.Sum(nil)
 }
 
-var errBadToken = errors.New("the token was not made by this daemon")
+var errBadToken = errors.New("the token was not made by this daemon, nor by a site whose tokens it takes")
 
 // User returns whose token it is.
 func (t *Tokens) User(token string) (string, error) {
@@ -133,6 +133,11 @@ func (i *Identity) Caller(r *http.Request) (Caller, error) {
 		return Caller{}, noCaller("a call over TCP needs a token in X-SLURM-USER-TOKEN; jobs find one in FSUB_TOKEN, people make one: fed token create NAME")
 	}
 	claims, err := i.tokens.read(token)
+	if errors.Is(err, errBadToken) {
+		if c, known, err := i.siteTokens.caller(token, i.Users); known {
+			return c, err
+		}
+	}
 	if err != nil {
 		return Caller{}, noCaller(err.Error())
 	}

@@ -79,6 +79,9 @@ type Config struct {
 	// Sockets of the munged that have the munge keys of sites, on the daemon's machine, by site: {alpha: /run/munge-alpha/munge.socket.2}. Users of machines with
 	// such a key call the daemon without a token. Needs remote. See docs/login.md.
 	Munge map[federation.SiteName]string `yaml:"munge,omitempty"`
+	// Files with the keys by which tokens of sites are checked, by site: the jwt_key, which may be that of key_file, or the JWKS. What scontrol token prints there is
+	// taken for a call of that site's user. Needs remote. See docs/login.md.
+	SiteTokens map[federation.SiteName]string `yaml:"site_tokens,omitempty"`
 	// Several daemons that share one PostgreSQL.
 	Daemons Daemons `yaml:"daemons,omitempty"`
 	// TLS listener for the agents on rented machines.

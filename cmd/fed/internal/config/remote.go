@@ -6,6 +6,8 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+
+	"fsub/federation"
 )
 
 // Remote is the listener for callers on other machines, such as the commands inside jobs: TLS, with
@@ -21,16 +23,20 @@ type Remote struct {
 	Key string `yaml:"key_file,omitempty"`
 }
 
-// checkMunge refuses sockets of sites that are not there, and those of no use.
-func (c *Config) checkMunge() error {
-	for site, socket := range c.Munge {
+// checkCallers refuses ways to say who calls that are those of no site, or of no use.
+func (c *Config) checkCallers() error {
+	return errors.Join(c.checkWay("munge", "a socket of munged", c.Munge), c.checkWay("site_tokens", "a file with the site's key", c.SiteTokens))
+}
+
+func (c *Config) checkWay(key, what string, bySite map[federation.SiteName]string) error {
+	for site, path := range bySite {
 		switch {
 		case c.Remote.Listen == "":
-			return errors.New("munge: no other machine reaches this daemon: set remote: listen")
+			return fmt.Errorf("%s: no other machine reaches this daemon: set remote: listen", key)
 		case !slices.ContainsFunc(c.Sites, func(s Site) bool { return s.Name == site }):
-			return fmt.Errorf("munge: %s: there is no site of that name", site)
-		case !filepath.IsAbs(socket):
-			return fmt.Errorf("munge: %s: invalid socket %q: want the absolute path of a socket of munged", site, socket)
+			return fmt.Errorf("%s: %s: there is no site of that name", key, site)
+		case !filepath.IsAbs(path):
+			return fmt.Errorf("%s: %s: invalid path %q: want the absolute path of %s", key, site, path, what)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -165,14 +166,37 @@ func (d *remote) munge(c *config.Config) *identity.Munge {
 	m := &identity.Munge{Sites: map[string]identity.MungeSite{}, Fingerprint: d.fingerprint}
 	for _, s := range c.Sites {
 		if socket := c.Munge[s.Name]; socket != "" {
-			users := map[string]uint32{}
-			for name, u := range s.Users {
-				users[name] = u.UID
-			}
-			m.Sites[string(s.Name)] = identity.MungeSite{Socket: socket, Users: users}
+			m.Sites[string(s.Name)] = identity.MungeSite{Socket: socket, Users: usersOf(&s)}
 		}
 	}
 	return m
+}
+
+// siteTokens identify callers by tokens of sites; nil: there are none.
+func (d *remote) siteTokens(c *config.Config, log *slog.Logger) *identity.SiteTokens {
+	if d == nil || len(c.SiteTokens) == 0 {
+		return nil
+	}
+	t := &identity.SiteTokens{Sites: map[string]*identity.TokenSite{}, Private: secret.Check}
+	for _, s := range c.Sites {
+		if file := c.SiteTokens[s.Name]; file != "" {
+			one := &identity.TokenSite{File: file, Users: usersOf(&s)}
+			if err := one.Check(secret.Check); err != nil {
+				log.Warn("tokens of a site are refused", "site", s.Name, "err", err)
+			}
+			t.Sites[string(s.Name)] = one
+		}
+	}
+	return t
+}
+
+// usersOf are the users who are known otherwise at a site.
+func usersOf(s *config.Site) identity.SiteUsers {
+	users := identity.SiteUsers{}
+	for name, u := range s.Users {
+		users[name] = identity.SiteUser{Name: u.Name, UID: u.UID}
+	}
+	return users
 }
 
 // secretFile reads a secret, which it makes the first time.

@@ -17,18 +17,18 @@ func TestMunge(t *testing.T) {
 		return c
 	}
 	c := good()
-	if err := c.checkMunge(); err != nil {
+	if err := c.checkCallers(); err != nil {
 		t.Error(err)
 	}
 	for says, change := range map[string]func(*Config){
-		"set remote: listen":              func(c *Config) { c.Remote.Listen = "" },
-		"there is no site of that name":   func(c *Config) { c.Sites[0].Name = "beta" },
-		"want the absolute path":          func(c *Config) { c.Munge["alpha"] = "munge.socket.2" },
-		`alpha: invalid socket "": want `: func(c *Config) { c.Munge["alpha"] = "" },
+		"set remote: listen":            func(c *Config) { c.Remote.Listen = "" },
+		"there is no site of that name": func(c *Config) { c.Sites[0].Name = "beta" },
+		"want the absolute path":        func(c *Config) { c.Munge["alpha"] = "munge.socket.2" },
+		`alpha: invalid path "": want `: func(c *Config) { c.Munge["alpha"] = "" },
 	} {
 		c := good()
 		change(&c)
-		if err := c.checkMunge(); err == nil || !strings.Contains(err.Error(), says) {
+		if err := c.checkCallers(); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %q", err, says)
 		}
 	}
