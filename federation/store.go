@@ -53,7 +53,9 @@ type JobQuery struct {
 	Site       SiteName
 	Name       string
 	AfterID    JobID // only jobs with a higher ID: with Limit, a listing is read page by page
-	Limit      int   // at most so many, lowest IDs first; 0: no limit
+	BeforeID   JobID // only jobs with a lower ID; 0: all
+	Down       bool  // highest IDs first
+	Limit      int   // at most so many, lowest IDs first unless Down; 0: no limit
 }
 
 // ListedJob is a job in a list of IDs.

@@ -30,7 +30,7 @@ func (s *jobs) ListJobs(ctx context.Context, q federation.JobQuery) ([]federatio
 	return selected(ctx, s, q, "id, part_of, component", read, func(l federation.ListedJob) federation.JobID { return l.ID })
 }
 
-// selected reads columns of the jobs that match q, in order of ID.
+// selected reads columns of the jobs that match q, in its order.
 func selected[T any](ctx context.Context, s *jobs, q federation.JobQuery, columns string, read func(*row) T, id func(T) federation.JobID) ([]T, error) {
 	some := func() ([]T, error) {
 		text, args := selectJobs(columns, q)
@@ -55,6 +55,9 @@ func selected[T any](ctx context.Context, s *jobs, q federation.JobQuery, column
 	// A part and its array may be in different chunks, or both be asked for.
 	slices.SortFunc(all, func(a, b T) int { return cmp.Compare(id(a), id(b)) })
 	all = slices.CompactFunc(all, func(a, b T) bool { return id(a) == id(b) })
+	if q.Down {
+		slices.Reverse(all)
+	}
 	if q.Limit > 0 && len(all) > q.Limit {
 		all = all[:q.Limit]
 	}
@@ -79,6 +82,9 @@ func selectJobs(columns string, q federation.JobQuery) (string, []any) {
 	}
 	if q.AfterID > 0 {
 		w.and("id > %s", int64(q.AfterID))
+	}
+	if q.BeforeID > 0 {
+		w.and("id < %s", int64(q.BeforeID))
 	}
 	switch ended := nanos(q.EndedAfter); {
 	case q.Live:
@@ -106,6 +112,9 @@ func selectJobs(columns string, q federation.JobQuery) (string, []any) {
 		}
 	}
 	text := "SELECT " + columns + " FROM jobs" + w.text() + " ORDER BY id"
+	if q.Down {
+		text += " DESC"
+	}
 	if q.Limit > 0 {
 		w.args = append(w.args, q.Limit)
 		text += fmt.Sprintf(" LIMIT $%d", len(w.args))

@@ -212,7 +212,11 @@ func (s *Store) Jobs(_ context.Context, q federation.JobQuery) ([]federation.Job
 	if len(q.IDs) == 0 || !q.Alone {
 		among = slices.Collect(maps.Keys(s.jobs))
 	}
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(among))) {
+	ids := slices.Compact(slices.Sorted(slices.Values(among)))
+	if q.Down {
+		slices.Reverse(ids)
+	}
+	for _, id := range ids {
 		if _, known := s.jobs[id]; !known {
 			continue
 		}
@@ -246,7 +250,7 @@ func matches(j *federation.Job, q federation.JobQuery) bool {
 		(q.User == "" || q.User == j.User) &&
 		(len(q.States) == 0 || slices.Contains(q.States, j.State)) &&
 		(!q.Live || !j.State.Ended()) &&
-		j.ID > q.AfterID &&
+		j.ID > q.AfterID && (q.BeforeID == 0 || j.ID < q.BeforeID) &&
 		(q.EndedAfter.IsZero() || !j.State.Ended() || !j.End.Before(q.EndedAfter)) &&
 		(q.Site == "" || q.Site == j.Site) &&
 		(q.Name == "" || q.Name == j.Spec.Name)

@@ -107,7 +107,7 @@ func (m *model) query(q federation.JobQuery) []federation.Job {
 	for _, id := range m.ids() {
 		j := m.jobs[id].Job
 		ended := j.State.Ended()
-		if id <= q.AfterID {
+		if id <= q.AfterID || q.BeforeID > 0 && id >= q.BeforeID {
 			continue
 		}
 		if len(q.IDs) > 0 && !slices.Contains(q.IDs, id) || q.User != "" && q.User != j.User || q.Site != "" && q.Site != j.Site ||
@@ -116,6 +116,9 @@ func (m *model) query(q federation.JobQuery) []federation.Job {
 			continue
 		}
 		found = append(found, j)
+	}
+	if q.Down {
+		slices.Reverse(found)
 	}
 	if q.Limit > 0 && len(found) > q.Limit {
 		found = found[:q.Limit]
@@ -305,6 +308,7 @@ func (m *machine) query(t *rapid.T) {
 		EndedAfter: anyTime.Draw(t, "ended after"),
 		Site:       anySite.Draw(t, "site"), Name: anyText.Draw(t, "name"), Limit: anyNumber.Draw(t, "limit"),
 		Alone: rapid.Bool().Draw(t, "alone"), AfterID: federation.JobID(anyNumber.Draw(t, "after ID")),
+		Down: rapid.Bool().Draw(t, "down"),
 	}
 	for range anyNumber.Draw(t, "ids") {
 		q.IDs = append(q.IDs, m.job(t))
