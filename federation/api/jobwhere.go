@@ -10,7 +10,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/submission"
+	"fsub/federation/api/queue"
 	"fsub/slurm/hostlist"
 )
 
@@ -165,70 +165,147 @@ func (c *condition) readStates() error {
 	return nil
 }
 
-// candidate is a job as conditions see it.
-type candidate struct {
-	job  *federation.Job
-	now  time.Time
-	gpus []string // kinds that it asks for or holds
+// jobChoice are conditions on jobs, of which all must be met.
+type jobChoice struct {
+	conditions []condition
+	now        time.Time
+	gpus       gpuKinds // of nodes
 }
 
-// holds reports whether the condition is met.
-func (c *condition) holds(j *candidate) bool {
-	switch c.op {
-	case '<':
-		return j.now.Sub(j.job.Submit) < c.age
-	case '>':
-		return j.now.Sub(j.job.Submit) > c.age
+// Class implements [queue.Choice].
+func (c *jobChoice) Class(f *queue.Facts, name *string) (chosen, sure bool) {
+	sure = true
+	for i := range c.conditions {
+		switch w := &c.conditions[i]; {
+		case w.needsJob(f, name):
+			sure = false
+		case !w.holds(f, name):
+			return false, true
+		}
 	}
-	return c.wants(c.any(j))
+	return true, sure
 }
 
-func (c *condition) any(j *candidate) bool {
+// Job implements [queue.Choice].
+func (c *jobChoice) Job(l *queue.Listed) bool {
+	return !slices.ContainsFunc(c.conditions, func(w condition) bool {
+		if w.ofJob() {
+			return !w.holdsOf(c, l)
+		}
+		return !w.holds(&l.Facts, &l.Name)
+	})
+}
+
+// ofJob reports whether the condition is on what each job has for itself.
+func (c *condition) ofJob() bool {
+	switch c.key {
+	case "id", "age", "node", "gpu":
+		return true
+	}
+	return false
+}
+
+// needsJob reports whether the facts, and the name if it is told, do not say whether a job meets the condition.
+func (c *condition) needsJob(f *queue.Facts, name *string) bool {
+	switch c.key {
+	case "name":
+		return name == nil
+	case "node", "gpu":
+		return f.State != federation.Pending
+	}
+	return c.ofJob()
+}
+
+// holdsOf reports whether a job meets a condition on what it has for itself.
+func (c *condition) holdsOf(all *jobChoice, l *queue.Listed) bool {
+	switch age := all.now.Sub(time.Unix(l.Submit, 0)); c.op {
+	case '<':
+		return age < c.age
+	case '>':
+		return age > c.age
+	}
+	is := func(s string) bool { return slices.Contains(c.values, s) }
+	switch c.key {
+	case "id":
+		return c.wants(is(l.ID.String()) || l.Array != 0 && (is(l.Array.String()) || is(fmt.Sprintf("%d_%d", l.Array, l.Index))))
+	case "node":
+		return c.wants(c.onNode(l))
+	}
+	return c.wants(c.onGPUs(all.gpus.of(l)))
+}
+
+// onGPUs reports whether one of the kinds is meant.
+func (c *condition) onGPUs(kinds []string) bool {
+	return len(kinds) > 0 && (slices.Contains(c.values, "any") || slices.ContainsFunc(kinds, func(kind string) bool {
+		return slices.ContainsFunc(c.values, func(v string) bool { return strings.EqualFold(v, kind) })
+	}))
+}
+
+// holds reports whether facts and the name meet a condition on them.
+func (c *condition) holds(f *queue.Facts, name *string) bool {
 	is := func(s string) bool { return slices.Contains(c.values, s) }
 	like := func(s string) bool {
 		return slices.ContainsFunc(c.values, func(pattern string) bool { ok, _ := path.Match(pattern, s); return ok })
 	}
-	job := j.job
+	met := false
 	switch c.key {
-	case "id":
-		return is(job.ID.String()) || job.Part != nil && (is(job.Part.Array.String()) || is(fmt.Sprintf("%d_%d", job.Part.Array, job.Part.Index)))
 	case "state":
-		return is(string(job.State))
+		met = is(string(f.State))
 	case "user":
-		return like(job.User)
+		met = like(f.User)
 	case "account":
-		return like(submission.AccountOf(job))
+		met = like(f.Account)
 	case "site":
-		return is(string(job.Site)) || job.Site == "" && is("none")
+		met = is(string(f.Site)) || f.Site == "" && is("none")
 	case "partition", "pool":
-		if job.Partition != "" {
-			return is(job.Partition)
+		for p := range f.PartitionList() {
+			met = met || is(p)
 		}
-		return slices.ContainsFunc(job.Needs().Partitions, is)
-	case "node":
-		return c.onNode(job)
-	case "gpu":
-		return len(j.gpus) > 0 && (is("any") || slices.ContainsFunc(j.gpus, func(kind string) bool {
-			return slices.ContainsFunc(c.values, func(v string) bool { return strings.EqualFold(v, kind) })
-		}))
 	case "name":
-		return like(job.Spec.Name)
+		met = like(*name)
+	case "reason":
+		met = strings.Contains(strings.ToLower(string(f.Reason)), c.values[0])
+	case "gpu": // of a job that waits, as the next
+		met = c.onGPUs(f.GPUKinds())
+	case "node":
 	}
-	return strings.Contains(strings.ToLower(string(job.Reason)), c.values[0]) // reason
+	return c.wants(met)
 }
 
 // onNode reports whether the job holds one of the nodes, or, where it has ended, has held one.
-func (c *condition) onNode(job *federation.Job) bool {
-	if job.State == federation.Pending || job.Nodes == "" {
+func (c *condition) onNode(l *queue.Listed) bool {
+	if l.State == federation.Pending || l.Nodes == "" {
 		return false
 	}
-	return slices.ContainsFunc(nodesOf(job), func(n string) bool { return c.nodes[n] || c.nodes[string(job.Site)+"/"+n] })
+	return slices.ContainsFunc(nodesOf(l), func(n string) bool { return c.nodes[n] || c.nodes[string(l.Site)+"/"+n] })
 }
 
-func nodesOf(job *federation.Job) []string {
-	names, err := hostlist.Expand(job.Nodes)
+func nodesOf(l *queue.Listed) []string {
+	if !strings.ContainsAny(l.Nodes, "[,") {
+		return []string{l.Nodes}
+	}
+	names, err := hostlist.Expand(l.Nodes)
 	if err != nil {
 		return nil
 	}
 	return names
+}
+
+// idsOf are the jobs that a condition id= names, where there is one; nil: there is none.
+func idsOf(conditions []condition) []federation.JobID {
+	for i := range conditions {
+		c := &conditions[i]
+		if c.key != "id" || c.op != '=' {
+			continue
+		}
+		ids := []federation.JobID{}
+		for _, v := range c.values {
+			master, _, _ := strings.Cut(v, "_")
+			if n, err := strconv.ParseUint(master, 10, 32); err == nil {
+				ids = append(ids, federation.JobID(n))
+			}
+		}
+		return ids
+	}
+	return nil
 }

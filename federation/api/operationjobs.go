@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"log/slog"
 	"net/http"
@@ -12,7 +11,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
-	"fsub/federation/api/identity"
+	"fsub/federation/api/queue"
 	"fsub/federation/api/restd"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
@@ -46,23 +45,15 @@ type operationControls interface {
 	Sites() []*federation.Site
 }
 
-// List is GET /fed/v1/jobs.
-func (s *operations) List(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
-	out := answer.NewList(w, "")
-	var spent spending.Spendings
-	if s.Spent != nil {
-		spent = s.Spent(r.Context())
-	}
-	for page, err := range s.choose(r.Context(), r.URL.Query()["where"], nil) {
+// list writes all jobs that meet the conditions, as they are read.
+func (s *operations) list(w http.ResponseWriter, r *http.Request, where []string, fields []string) error {
+	out, spent := answer.NewList(w, ""), s.spent(r.Context())
+	for page, err := range s.choose(r.Context(), where, nil) {
 		if err != nil {
 			return out.Fail(err)
 		}
-		for i := range page {
-			one := lineOf(&page[i])
-			if one.State != federation.Pending && !one.State.Ended() {
-				one.Spending = spent[one.ID]
-			}
-			text, err := json.Marshal(one)
+		for _, line := range lines(page, spent) {
+			text, err := only(&line, fields)
 			if err != nil {
 				return out.Fail(err)
 			}
@@ -73,6 +64,28 @@ func (s *operations) List(w http.ResponseWriter, r *http.Request, _ identity.Cal
 		}
 	}
 	return out.End(nil)
+}
+
+// spent asks once, when it is called first, what jobs that run have come to.
+func (s *operations) spent(ctx context.Context) func() spending.Spendings {
+	return sync.OnceValue(func() spending.Spendings {
+		if s.Spent == nil {
+			return nil
+		}
+		return s.Spent(ctx)
+	})
+}
+
+// lines are jobs as lists show them, those that run with what they have come to.
+func lines(jobs []federation.Job, spent func() spending.Spendings) []v1.JobLine {
+	lines := make([]v1.JobLine, len(jobs))
+	for i := range jobs {
+		lines[i] = lineOf(&jobs[i])
+		if lines[i].State != federation.Pending && !lines[i].State.Ended() {
+			lines[i].Spending = spent()[lines[i].ID]
+		}
+	}
+	return lines
 }
 
 func lineOf(j *federation.Job) v1.JobLine {
@@ -103,13 +116,18 @@ func (s *operations) choose(ctx context.Context, texts []string, only []federati
 		}
 		q := conditionQuery(conditions)
 		q.IDs, q.Alone = only, len(only) > 0
-		kinds := kindsOf(s.Controller.Sites())
+		choice := s.choice(conditions)
 		for all, err := range restd.InPages(ctx, s.Store, q, restd.ByID) {
-			if !yield(s.holding(all, conditions, kinds), err) || err != nil {
+			if !yield(holding(all, choice), err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// choice are the conditions as they are to be met now.
+func (s *operations) choice(conditions []condition) *jobChoice {
+	return &jobChoice{conditions, s.Now(), kindsOf(s.Controller.Sites())}
 }
 
 // conditionQuery is the part of the conditions that the store can answer.
@@ -128,20 +146,13 @@ func conditionQuery(conditions []condition) federation.JobQuery {
 	return q
 }
 
-// holding are those of all that meet the conditions.
-func (s *operations) holding(all []federation.Job, conditions []condition, kinds gpuKinds) []federation.Job {
-	now := s.Now()
+// holding are those of all that meet the conditions. What is left of an array has the state of that.
+func holding(all []federation.Job, choice *jobChoice) []federation.Job {
 	out := all[:0]
 	for i := range all {
-		j := candidate{job: &all[i], now: now}
-		if j.job.Component != nil || j.job.Whole != nil && j.job.Whole.Spread && (j.job.Spec.Array == "" || j.job.Cancel) { // told by the leader, by the tasks
-			continue
-		}
-		if j.job.Whole != nil && j.job.Whole.Spread {
-			j.job.State = federation.Pending // of what is left of it
-		}
-		j.gpus = kinds.of(j.job)
-		if !slices.ContainsFunc(conditions, func(c condition) bool { return !c.holds(&j) }) {
+		l, listed := queue.ListedOf(&all[i])
+		if listed && choice.Job(&l) {
+			all[i].State = l.State
 			out = append(out, all[i])
 		}
 	}
@@ -169,17 +180,13 @@ func kindsOf(sites []*federation.Site) gpuKinds {
 }
 
 // of are the kinds of GPUs that a job asks for, and that the nodes have that it holds; "" is any kind.
-func (k gpuKinds) of(j *federation.Job) (kinds []string) {
-	for _, g := range j.Needs().GRES {
-		if g.Name == "gpu" {
-			kinds = append(kinds, g.Type)
-		}
-	}
-	if len(kinds) == 0 || !j.State.Started() {
+func (k gpuKinds) of(l *queue.Listed) []string {
+	kinds := l.GPUKinds()
+	if len(kinds) == 0 || !l.State.Started() {
 		return kinds
 	}
-	for _, n := range nodesOf(j) {
-		if kind := k[string(j.Site)+"/"+n]; kind != "" {
+	for _, n := range nodesOf(l) {
+		if kind := k[string(l.Site)+"/"+n]; kind != "" {
 			return append(kinds, kind)
 		}
 	}

@@ -42,6 +42,7 @@ type Queue struct {
 	shown   bool                              // somebody has got rows since all was read
 	swept   time.Time                         // when jobs were last forgotten for their age
 	submits *submits                          // nil: nobody counts submissions
+	lists   listings                          // of jobs, for pages and counts of them
 
 	shared, own []byte // of the row that is being made
 }
@@ -267,6 +268,7 @@ func (q *Queue) clear(v *restd.View) {
 	q.mark.set(0)
 	q.sorted, q.fresh, q.dead, q.byUser, q.changes, q.shown = nil, nil, 0, nil, time.Time{}, false
 	q.submits.clear()
+	q.lists.clear()
 	q.world.changed(v)
 }
 
@@ -301,10 +303,11 @@ func (q *Queue) take(v *restd.View, j *federation.Job, tasks []federation.Task) 
 		kind.rows++
 		k := &queuedJob{row: queueRow{id: uint32(j.ID), priority: restd.Priority(j), submit: j.Submit.Unix(), kind: kind}}
 		q.add(j.ID, k)
+		q.lists.add(k)
 		q.submits.takes(j.ID, k)
 		return
 	}
-	rest := &queuedRest{empty: true, who: q.submits.of(j)}
+	rest := &queuedRest{empty: true, who: q.submits.of(j), list: q.lists.listingOf(j)}
 	k := &queuedJob{rest: rest}
 	if j.State.Ended() {
 		rest.end = unixNanos(j.End)
@@ -341,6 +344,7 @@ func (q *Queue) take(v *restd.View, j *federation.Job, tasks []federation.Task) 
 		q.groups[rest.group] = append(q.groups[rest.group], k)
 	}
 	q.add(j.ID, k)
+	q.lists.add(k)
 	q.submits.takes(j.ID, k)
 }
 
@@ -366,7 +370,7 @@ func (q *Queue) kindOf(v *restd.View, j *federation.Job) *rowKind {
 	if kind == nil && len(q.kinds) < maxKinds {
 		first := like
 		if kind, ok = kindOf(v, &first); ok {
-			kind.who = q.submits.of(&first)
+			kind.who, kind.class = q.submits.of(&first), q.lists.classOfKind(&first)
 			q.kinds[like] = kind
 		}
 	}
@@ -388,6 +392,7 @@ func (q *Queue) drop(id federation.JobID) {
 	}
 	delete(q.jobs, id)
 	q.submits.drops(k)
+	q.lists.remove(k)
 	for r := range k.rows {
 		r.dead = true
 		q.dead++

@@ -28,6 +28,7 @@ type queuedRest struct {
 	empty bool             // there are no rows
 	who   *quota.Submitted // on whose behalf the job counts as submitted; nil: nobody counts
 	live  int64            // for how many: its tasks that have not ended
+	list  *listing         // nil: lists of jobs do not have it
 	more  []*queueRow
 }
 
@@ -75,6 +76,7 @@ type rowKind struct {
 	job    *federation.Job       // of jobs that wait alike: one of them, without what differs; nil: of others
 	rows   int                   // of those: how many
 	who    *quota.Submitted      // as in queuedRest
+	class  int32                 // of those, in lists of jobs
 }
 
 // rowFacts are what many rows have in common.

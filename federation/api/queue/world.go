@@ -99,7 +99,7 @@ func (q *Queue) remakeKinds(v *restd.View) error {
 		if !ok {
 			return errOtherForm
 		}
-		next.rows, next.who = kind.rows, kind.who
+		next.rows, next.who, next.class = kind.rows, kind.who, kind.class
 		switch {
 		case !q.shown:
 			*kind = *next
@@ -113,7 +113,9 @@ func (q *Queue) remakeKinds(v *restd.View) error {
 			q.dead++
 			row := k.row
 			row.kind, row.dead = kind, false
-			q.add(id, &queuedJob{row: row})
+			other := &queuedJob{row: row}
+			q.add(id, other)
+			q.lists.replace(k, other)
 		}
 	}
 	return nil

@@ -40,9 +40,10 @@ type JobLine struct {
 // JobQuery chooses jobs; without conditions, all that have not ended.
 type JobQuery struct {
 	Where []string `query:"where" doc:"KEY=VALUE[,VALUE...], KEY!=VALUE[,VALUE...], age>TIME or age<TIME; keys: id, state, user, account, site, partition, node, gpu, reason, name, age; may be repeated" flag:"where" split:"no" usage:"choose jobs: site=alpha, node=alpha/n[1-4], state=running, 'age>2h' ...; may be repeated"`
+	Sort  string   `query:"sort" enum:"id,-id,submit,-submit,priority,-priority,state,-state,user,-user,account,-account,site,-site,start,-start,cost,-cost" doc:"the order of a page; with - before it from the last to the first. Jobs that have ended are in order of id only"`
 }
 
-// Jobs are the jobs of all sites. The daemon writes this list as it reads it.
+// Jobs are the jobs of all sites. The daemon writes the whole list as it reads it, in order of ID; a page has its own order.
 var Jobs = Noun[JobLine, JobQuery]{
 	Path: "/fed/v1/jobs", Who: ForAnybody, Doc: "The jobs that conditions choose; those that have ended only where a state says so",
 	Columns: []Column[JobLine]{

@@ -9,7 +9,7 @@ import (
 )
 
 // A query is a struct whose fields have the tags query (the name in the URL) and doc (what it means, for the OpenAPI document). Fields are
-// strings, lists of strings (the name may be repeated), numbers from 0, or from 1 with the tag min:"1", times (in seconds since 1970) and
+// strings, lists of strings (the name may be repeated), numbers from 0, or from 1 with the tag min:"1" and to that of the tag max, times (in seconds since 1970) and
 // flags ("1"). A field that the URL does not have keeps its value.
 
 var timeType = reflect.TypeFor[time.Time]()
@@ -27,14 +27,14 @@ func ReadQuery(values url.Values, q any) error {
 				list.Index(i).SetString(text)
 			}
 			v.Set(list)
-		} else if err := readValue(texts[0], v, field.Tag.Get("min") == "1"); err != nil {
+		} else if err := readValue(texts[0], v, field.Tag); err != nil {
 			return fmt.Errorf("invalid %s %q: %w", field.Tag.Get("query"), texts[0], err)
 		}
 	}
 	return nil
 }
 
-func readValue(text string, v reflect.Value, positive bool) error {
+func readValue(text string, v reflect.Value, tag reflect.StructTag) error {
 	switch {
 	case v.Kind() == reflect.String:
 		v.SetString(text)
@@ -46,8 +46,11 @@ func readValue(text string, v reflect.Value, positive bool) error {
 		if err != nil || n < 0 || v.CanInt() && v.OverflowInt(n) {
 			return fmt.Errorf("want a number")
 		}
-		if positive && n == 0 {
+		if tag.Get("min") == "1" && n == 0 {
 			return fmt.Errorf("want a number from 1")
+		}
+		if most, err := strconv.ParseInt(tag.Get("max"), 10, 64); err == nil && n > most {
+			return fmt.Errorf("want a number to %d", most)
 		}
 		if v.Type() == timeType {
 			v.Set(reflect.ValueOf(time.Unix(n, 0)))
