@@ -23,6 +23,7 @@ import (
 	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/identity/oidc"
 	"fsub/federation/api/queue"
 	"fsub/federation/api/restd"
 	"fsub/federation/api/submission"
@@ -108,6 +109,7 @@ type Config struct {
 	Munge  *identity.Munge // likewise, on machines with the munge key of a site; nil: nobody may
 	// SiteTokens are those of sites that are taken over TLS; nil: none are.
 	SiteTokens *identity.SiteTokens
+	Provider   *oidc.Verifier // of OpenID, whose ID tokens are taken likewise; nil: none's are
 	// RemoteAddress is where callers over TLS reach the daemons, as a value of FSUB_SOCKET; nil: that is not known.
 	RemoteAddress func() string
 
@@ -192,7 +194,7 @@ func (s *Server) Tune(operators []string, bounds submission.Bounds) {
 func NewServer(c Config) *Server {
 	setDefaults(&c)
 	who := identity.New(identity.Config{
-		Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Coordinators: c.Coordinators, Tokens: c.Tokens, Issued: findIssued(c.Store), Munge: c.Munge, SiteTokens: c.SiteTokens, Logger: c.Logger, Now: c.Now,
+		Users: c.Users, Operators: c.Operators, Self: uint32(os.Getuid()), Coordinators: c.Coordinators, Tokens: c.Tokens, Issued: findIssued(c.Store), Munge: c.Munge, SiteTokens: c.SiteTokens, Provider: c.Provider, Logger: c.Logger, Now: c.Now,
 	})
 	all := c.Controller.Sites
 	bounds := submission.NewHoldings(c.Limits, c.Store, c.Now)

@@ -100,7 +100,7 @@ func TestTokensOfSites(t *testing.T) {
 	}
 	public, _ := json.Marshal(rsaKey.PublicKey.N)
 	for name, c := range map[string]struct{ token, says string }{
-		"another key":                  {scontrolToken([]byte(strings.Repeat("x", 32)), head, claims("al")), "nor by a site whose tokens it takes"},
+		"another key":                  {scontrolToken([]byte(strings.Repeat("x", 32)), head, claims("al")), "nor by a site"},
 		"expired":                      {alpha(`{"exp":1000000000,"sun":"bob"}`), "has expired, or does not say when it does"},
 		"without an end":               {alpha(`{"sun":"bob"}`), "has expired, or does not say when it does"},
 		"not good yet":                 {alpha(fmt.Sprintf(`{"exp":%d,"nbf":%d,"sun":"bob"}`, until, until)), "is not good yet"},

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"fsub/federation/api/identity/oidc"
 )
 
 // Identity tells who calls: by the kernel's word on a unix socket, by a token over TLS.
@@ -30,18 +32,20 @@ type Identity struct {
 	issuedTokens IssuedTokens
 	munge        *Munge
 	siteTokens   *SiteTokens
+	provider     *oidc.Verifier
 }
 
 // Config is what an Identity is made of.
 type Config struct {
 	Users        Users
-	Operators    []string     // user names, decimal uids, or groups: "%wheel"
-	Self         uint32       // the daemon's own: an administrator, as root is
-	Coordinators Coordinators // nil: no account has any
-	Tokens       *Tokens      // nil: nobody calls over TLS
-	Issued       IssuedTokens // nil: there are none
-	Munge        *Munge       // nil: no site's munge key is here
-	SiteTokens   *SiteTokens  // nil: no site's tokens are taken
+	Operators    []string       // user names, decimal uids, or groups: "%wheel"
+	Self         uint32         // the daemon's own: an administrator, as root is
+	Coordinators Coordinators   // nil: no account has any
+	Tokens       *Tokens        // nil: nobody calls over TLS
+	Issued       IssuedTokens   // nil: there are none
+	Munge        *Munge         // nil: no site's munge key is here
+	SiteTokens   *SiteTokens    // nil: no site's tokens are taken
+	Provider     *oidc.Verifier // nil: no OpenID provider's are
 	Logger       *slog.Logger
 	Now          func() time.Time
 }
@@ -49,7 +53,7 @@ type Config struct {
 // New returns an Identity.
 func New(c Config) *Identity {
 	names := newNames(c.Users, c.Now)
-	return &Identity{Users: names, roles: newRoles(c.Operators, c.Self, names.inGroup), coords: c.Coordinators, tokens: c.Tokens, issuedTokens: c.Issued, munge: c.Munge, siteTokens: c.SiteTokens, log: c.Logger}
+	return &Identity{Users: names, roles: newRoles(c.Operators, c.Self, names.inGroup), coords: c.Coordinators, tokens: c.Tokens, issuedTokens: c.Issued, munge: c.Munge, siteTokens: c.SiteTokens, provider: c.Provider, log: c.Logger}
 }
 
 // Caller is who stands at the other end of a connection, by the word of the kernel.
@@ -58,7 +62,7 @@ type Caller struct {
 	UID  uint32
 	GID  uint32 // the effective group of the process
 	Role Role
-	From string // how the call came: socket, TLS (from inside a job), "token NAME", "munge SITE" or "site SITE" (its token)
+	From string // how the call came: socket, TLS (from inside a job), "token NAME", "munge SITE" "site SITE" (its token) or "oidc"
 	// Scope limits what the caller may do; "": nothing beyond Role and Claim does. Expires is when the caller's token does; zero: there is none.
 	Scope   Scope
 	Expires time.Time

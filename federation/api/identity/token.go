@@ -65,7 +65,7 @@ func (t *Tokens) mac(text string) []byte {
 	return m.Sum(nil)
 }
 
-var errBadToken = errors.New("the token was not made by this daemon, nor by a site whose tokens it takes")
+var errBadToken = errors.New("the token was not made by this daemon, nor by a site or provider whose tokens it takes")
 
 // User returns whose token it is.
 func (t *Tokens) User(token string) (string, error) {
@@ -135,6 +135,9 @@ func (i *Identity) Caller(r *http.Request) (Caller, error) {
 	claims, err := i.tokens.read(token)
 	if errors.Is(err, errBadToken) {
 		if c, known, err := i.siteTokens.caller(token, i.Users); known {
+			return c, err
+		}
+		if c, known, err := i.ofProvider(r.Context(), token); known {
 			return c, err
 		}
 	}

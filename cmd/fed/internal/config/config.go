@@ -82,6 +82,8 @@ type Config struct {
 	// Files with the keys by which tokens of sites are checked, by site: the jwt_key, which may be that of key_file, or the JWKS. What scontrol token prints there is
 	// taken for a call of that site's user. Needs remote. See docs/login.md.
 	SiteTokens map[federation.SiteName]string `yaml:"site_tokens,omitempty"`
+	// OpenID provider whose ID tokens are taken for calls from other machines.
+	OIDC OIDC `yaml:"oidc,omitempty"`
 	// Several daemons that share one PostgreSQL.
 	Daemons Daemons `yaml:"daemons,omitempty"`
 	// TLS listener for the agents on rented machines.
