@@ -44,7 +44,7 @@ func start(ctx context.Context) error {
 }
 
 // edit gives the federation a broken member, and jobs our commands: at alpha they see the daemon's socket, at gamma they call over
-// the network.
+// the network, and so may its users with tokens of gamma's.
 func edit(b *bed.Bed, dir string) func(map[string]any) {
 	broken := addBrokenSite(dir)
 	return func(config map[string]any) {
@@ -60,6 +60,7 @@ func edit(b *bed.Bed, dir string) func(map[string]any) {
 				site["commands"], site["daemon"] = world.Bin, filepath.Join(b.FedDir(), "fsub.sock")
 			case "gamma":
 				site["commands"], site["daemon"] = filepath.Join(world.Bin, "remote"), listen
+				config["site_tokens"] = map[string]any{"gamma": site["key_file"]}
 			}
 		}
 		broken(config)
