@@ -26,6 +26,7 @@ import (
 type attacker struct {
 	socket string
 	http   *http.Client
+	remote fromElsewhere
 
 	mu    sync.Mutex
 	count map[string]map[string]int // kind of attack, how it was answered
@@ -54,6 +55,7 @@ var attacks = map[string]struct {
 	"reports":        {2, (*attacker).reports},
 	"what-if":        {1, (*attacker).whatIf},
 	"tokens":         {2, (*attacker).tokens},
+	"guesses":        {4, (*attacker).guesses},
 	"accounting":     {2, (*attacker).accounting},
 	"garbage":        {2, (*attacker).garbage},
 	"too large":      {1, (*attacker).tooLarge},
@@ -103,8 +105,8 @@ func (a *attacker) tell(kind, said string) {
 	a.count[kind][said]++
 }
 
-// call sends a request, throws the answer away as it comes, and returns its status. Of what was submitted it keeps the number.
-func (a *attacker) call(ctx context.Context, method, path string, body any) string {
+// send sends a request.
+func (a *attacker) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	var in io.Reader
 	switch b := body.(type) {
 	case nil:
@@ -121,7 +123,12 @@ func (a *attacker) call(ctx context.Context, method, path string, body any) stri
 	if err != nil {
 		panic(err)
 	}
-	resp, err := a.http.Do(r)
+	return a.http.Do(r)
+}
+
+// call sends a request, throws the answer away as it comes, and returns its status. Of what was submitted it keeps the number.
+func (a *attacker) call(ctx context.Context, method, path string, body any) string {
+	resp, err := a.send(ctx, method, path, body)
 	if err != nil {
 		time.Sleep(10 * time.Millisecond) // its connections are at their bound
 		return "cut"
