@@ -83,6 +83,14 @@ func BenchmarkPages(b *testing.B) {
 			return url.Values{"limit": {"100"}, "sort": {"-priority"}, "where": {where}}
 		}, none, http.StatusOK)
 	}
+	counts := newReader[v1.JobCount](d.Socket)
+	b.Run("summary", func(b *testing.B) {
+		for b.Loop() {
+			if p, status, body, err := counts.get("/fed/v1/summary", url.Values{"by": {"state,site,reason,user,account"}}, ""); err != nil || status != http.StatusOK || len(p.Items) < 50 {
+				b.Fatalf("%d %s %v", status, body, err)
+			}
+		}
+	})
 	for _, where := range []string{"", "user=user07"} {
 		q := url.Values{"limit": {"100"}, "where": {where}, "fields": {"job_id,user,name,state,reason,site,submit"}}
 		if where == "" {

@@ -210,8 +210,10 @@ func (c *condition) needsJob(f *queue.Facts, name *string) bool {
 	switch c.key {
 	case "name":
 		return name == nil
-	case "node", "gpu":
+	case "node":
 		return f.State != federation.Pending
+	case "gpu":
+		return f.State.Started() && f.GPUs != ""
 	}
 	return c.ofJob()
 }
@@ -265,7 +267,7 @@ func (c *condition) holds(f *queue.Facts, name *string) bool {
 		met = like(*name)
 	case "reason":
 		met = strings.Contains(strings.ToLower(string(f.Reason)), c.values[0])
-	case "gpu": // of a job that waits, as the next
+	case "gpu": // of a job that holds none, and a node of one that waits
 		met = c.onGPUs(f.GPUKinds())
 	case "node":
 	}

@@ -145,7 +145,9 @@ func (s *Server) siteRoutes(t *table) {
 
 // operationRoutes are those for many jobs at once, and who did what.
 func (s *Server) operationRoutes(t *table) {
-	t.get(v1.Jobs.Path, v1.Jobs.Who, []v1.JobLine{}, v1.Jobs.Doc, append(v1.QueryParams(new(v1.JobQuery)), v1.QueryParams(new(v1.PageQuery))...), newJobPages(s.jobs, s.queue).List)
+	pages := newJobPages(s.jobs, s.queue)
+	t.get(v1.Jobs.Path, v1.Jobs.Who, []v1.JobLine{}, v1.Jobs.Doc, append(v1.QueryParams(new(v1.JobQuery)), v1.QueryParams(new(v1.PageQuery))...), pages.List)
+	list(t, &v1.Summary, pages.Summary)
 	postLarge(t, 16<<20, "/fed/v1/operations", v1.ForOwners, "Do one thing to many jobs, or show to which", s.jobs.Operate)
 	list(t, &v1.Operations, s.jobs.ListOperations)
 	do(t, "GET", "/fed/v1/operation/{id}", v1.ForOwners, "How an operation stands", s.jobs.Show).Query = query{{"after", "items settled after the n-th"}}

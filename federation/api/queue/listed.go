@@ -192,6 +192,7 @@ type classes struct {
 	numbers map[classKey]int32
 	all     []class
 	free    []int32
+	views   []*countView // those that somebody has asked for
 }
 
 // of is the number of a class, which goes once the count of its jobs is back at 0.
@@ -218,6 +219,9 @@ func (c *classes) count(n int32, jobs, tasks int64) {
 	x := &c.all[n]
 	x.jobs += jobs
 	x.tasks += tasks
+	for _, v := range c.views {
+		v.count(&x.Facts, jobs, tasks)
+	}
 	if x.jobs == 0 {
 		delete(c.numbers, x.classKey)
 		*x = class{}

@@ -1,0 +1,109 @@
+package queue
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+)
+
+// By says what counts of jobs tell apart: a set of the fields of [Facts].
+type By byte
+
+// The fields.
+const (
+	ByState By = 1 << iota
+	ByReason
+	BySite
+	ByUser
+	ByAccount
+)
+
+// of are the facts of f that are told apart.
+func (by By) of(f *Facts) (out Facts) {
+	if by&ByState != 0 {
+		out.State = f.State
+	}
+	if by&ByReason != 0 {
+		out.Reason = f.Reason
+	}
+	if by&BySite != 0 {
+		out.Site = f.Site
+	}
+	if by&ByUser != 0 {
+		out.User = f.User
+	}
+	if by&ByAccount != 0 {
+		out.Account = f.Account
+	}
+	return out
+}
+
+// Count is how many jobs have some facts.
+type Count struct {
+	Facts       // those that are told apart; the others are empty
+	Jobs  int64 // lines of a list of jobs
+	Tasks int64 // that these stand for; a job without tasks is one
+}
+
+// countView are the counts by some fields. It is made when it is first asked for, and follows each job that comes or goes.
+type countView struct {
+	by     By
+	counts map[Facts]*Count
+}
+
+func (v *countView) count(f *Facts, jobs, tasks int64) {
+	key := v.by.of(f)
+	n := v.counts[key]
+	if n == nil {
+		n = &Count{Facts: key}
+		v.counts[key] = n
+	}
+	n.Jobs += jobs
+	n.Tasks += tasks
+	if n.Jobs == 0 {
+		delete(v.counts, key)
+	}
+}
+
+// view are the counts by some fields.
+func (c *classes) view(by By) *countView {
+	for _, v := range c.views {
+		if v.by == by {
+			return v
+		}
+	}
+	v := &countView{by: by, counts: map[Facts]*Count{}}
+	for i := range c.all {
+		if x := &c.all[i]; x.jobs > 0 {
+			v.count(&x.Facts, x.jobs, x.tasks)
+		}
+	}
+	c.views = append(c.views, v)
+	return v
+}
+
+// Count counts the jobs whose facts meet a condition on the fields of looks, the most tasks first. It looks at no job, and costs what there is to tell apart.
+func (l Lists) Count(ctx context.Context, by, looks By, meets func(*Facts) bool) ([]Count, error) {
+	q := l.Queue
+	if _, err := q.age(ctx); err != nil {
+		return nil, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	sum := countView{by: by, counts: map[Facts]*Count{}}
+	for f, n := range q.lists.classes.view(by | looks).counts {
+		if meets(&f) {
+			sum.count(&f, n.Jobs, n.Tasks)
+		}
+	}
+	all := make([]Count, 0, len(sum.counts))
+	for _, n := range sum.counts {
+		all = append(all, *n)
+	}
+	slices.SortFunc(all, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(b.Tasks, a.Tasks), strings.Compare(string(a.State), string(b.State)), strings.Compare(string(a.Site), string(b.Site)),
+			strings.Compare(string(a.Reason), string(b.Reason)), strings.Compare(a.User, b.User), strings.Compare(a.Account, b.Account))
+	})
+	return all, nil
+}

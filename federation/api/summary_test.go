@@ -1,0 +1,142 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"fsub/federation"
+	"fsub/federation/api"
+	"fsub/federation/api/queue"
+	v1 "fsub/federation/api/v1"
+	"fsub/testbed/apitest"
+)
+
+// Whatever comes, changes, ends or is forgotten, and whichever server answers, the summary is what a count of all jobs gives: 100 runs of 100 steps.
+func TestSummaryIsACount(t *testing.T) {
+	outer := t
+	bys := []string{"state", "state,user", "user,account,site,reason,state", "site"}
+	rapid.Check(t, func(t *rapid.T) {
+		var clock atomic.Int64
+		began := time.Now().Truncate(time.Second)
+		now := func() time.Time { return began.Add(time.Duration(clock.Load())) }
+		store := apitest.NewStore()
+		controller := apitest.NewController(store)
+		c := api.Config{Store: store, Controller: controller, Users: queueUsers{}, Now: now, MinJobAge: time.Minute, Database: "one", Queue: queue.New(queue.Config{}, nil)}
+		d := apitest.Start(outer, c)
+		defer func() { d.Stop() }()
+		w := queueWriter{store: store, controller: controller, now: now}
+		w.sites(0)
+		check := func() {
+			by := rapid.SampledFrom(bys).Draw(t, "by")
+			where := rapid.SampledFrom([]string{"", "user=alice", "site!=none", "state=R"}).Draw(t, "where")
+			q := url.Values{"by": {by}}
+			if where != "" {
+				q.Set("where", where)
+			}
+			r := newReader[v1.JobCount](d.Socket)
+			defer r.CloseIdleConnections()
+			p, status, body, err := r.get("/fed/v1/summary", q, "")
+			if err != nil || status != http.StatusOK {
+				t.Fatalf("%d %s %v", status, body, err)
+			}
+			jobs, err := store.Jobs(context.Background(), federation.JobQuery{Live: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[v1.JobCount][2]int64{}
+			for i := range jobs {
+				j := &jobs[i]
+				l, listed := queue.ListedOf(j)
+				if !listed || where == "user=alice" && l.User != "alice" || where == "site!=none" && l.Site == "" || where == "state=R" && l.State != federation.Running {
+					continue
+				}
+				tasks := int64(1)
+				if a, err := federation.ReadArray(j.Spec.Array); err == nil && j.Part == nil && a.Len() > 0 {
+					tasks = int64(a.Len())
+				}
+				var key v1.JobCount
+				for word := range strings.SplitSeq(by, ",") {
+					switch word {
+					case "state":
+						key.State = l.State
+					case "user":
+						key.User = l.User
+					case "account":
+						key.Account = l.Account
+					case "site":
+						key.Site = l.Site
+					case "reason":
+						key.Reason = l.Reason
+					}
+				}
+				n := want[key]
+				want[key] = [2]int64{n[0] + 1, n[1] + tasks}
+			}
+			for _, n := range p.Items {
+				key := n
+				key.Jobs, key.Tasks = 0, 0
+				if want[key] != [2]int64{n.Jobs, n.Tasks} {
+					t.Fatalf("by %s where %q: %+v, want %v of %v", by, where, n, want[key], want)
+				}
+				delete(want, key)
+			}
+			if len(want) > 0 || !slices.IsSortedFunc(p.Items, func(a, b v1.JobCount) int { return int(b.Tasks - a.Tasks) }) {
+				t.Fatalf("by %s where %q: %+v lacks %v, or is not in order", by, where, p.Items, want)
+			}
+		}
+		for i := range 100 {
+			switch rapid.IntRange(0, 9).Draw(t, "step") {
+			case 0, 1, 2:
+				w.create(t)
+			case 3, 4, 5, 6:
+				w.change(t)
+			case 7:
+				w.task(t)
+			case 8:
+				clock.Add(int64(rapid.SampledFrom([]time.Duration{time.Second, 40 * time.Second, time.Hour}).Draw(t, "later")))
+			case 9:
+				w.sites(rapid.IntRange(0, 2).Draw(t, "world"))
+			}
+			if i%10 == 9 {
+				check()
+			}
+			if i%50 == 49 { // another server takes over the queue
+				d.Stop()
+				d = apitest.Start(outer, c)
+			}
+		}
+	})
+}
+
+func TestSummaryIsAskedFor(t *testing.T) {
+	d := apitest.Start(t, api.Config{Users: queueUsers{}})
+	ended := job(0, bob, federation.Failed)
+	ended.End = time.Now()
+	d.Put(t, job(0, alice, federation.Pending), job(0, alice, federation.Pending), job(0, bob, federation.Pending), ended)
+	r := newReader[v1.JobCount](d.Socket)
+	for query, want := range map[string]string{
+		"":                          `[{"state":"PENDING","jobs":3,"tasks":3}]`,
+		"by=user":                   `[{"user":"alice","jobs":2,"tasks":2},{"user":"bob","jobs":1,"tasks":1}]`,
+		"by=user&limit=1":           `[{"user":"alice","jobs":2,"tasks":2}]`,
+		"by=user&where=state=ENDED": `[{"user":"bob","jobs":1,"tasks":1}]`,
+		"by=name":                   `invalid by \"name\": want some of state, site, reason, user, account, with commas`,
+		"where=age>2h":              `invalid condition on age: jobs are counted by state, site, reason, user, account only`,
+		"where=name=x":              `invalid condition on name`,
+	} {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, body, _ := r.get("/fed/v1/summary", values, ""); !strings.Contains(string(body), want) {
+			t.Errorf("%s: %s", query, body)
+		}
+	}
+}
