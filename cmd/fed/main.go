@@ -26,6 +26,7 @@ import (
 	"fsub/cmd/fed/internal/sim"
 	"fsub/cmd/fed/internal/site"
 	"fsub/cmd/fed/internal/top"
+	"fsub/cmd/fed/internal/web"
 	"fsub/cmd/internal/crash"
 	"fsub/federation/plain"
 )
@@ -90,7 +91,7 @@ needs a coordinator or an operator.`,
 		job.NewCommand(), job.NewExplainCommand(), job.NewEventsCommand(), job.NewLogsCommand(),
 		sim.NewCommand(), sim.NewWhatIfCommand(),
 		books.NewCommand(), books.NewReportCommand(),
-		top.NewCommand(),
+		top.NewCommand(), web.NewCommand(),
 		admin.NewTokenCommand(), admin.NewAuditCommand(), admin.NewDaemonCommand(), admin.NewShimsCommand(), admin.NewStoreCommand(), admin.NewDebugCommand(),
 	)
 	group(cmd)
@@ -104,7 +105,7 @@ var groups = []struct {
 	title    string
 	commands []string
 }{
-	{"Your jobs:", []string{"job", "explain", "logs", "top", "events", "what-if", "offers", "token", "completion", "version", "help"}},
+	{"Your jobs:", []string{"job", "explain", "logs", "top", "web", "events", "what-if", "offers", "token", "completion", "version", "help"}},
 	{"Your team:", []string{"account", "qos", "report", "books"}},
 	{"The operators':", nil},
 }

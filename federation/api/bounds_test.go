@@ -18,6 +18,8 @@ func boundsOf(r route) string {
 		return "operators"
 	case r.Method == "GET":
 		return "read"
+	case strings.HasPrefix(r.Path, "/fed/v1/web/"):
+		return "sign-in"
 	case r.Path == "/fed/v1/job":
 		return "submission"
 	case strings.HasPrefix(r.Path, "/fed/v1/jobs/"), r.Path == "/fed/v1/steps/signal":
@@ -66,7 +68,7 @@ func TestEveryRouteHasItsBounds(t *testing.T) {
 	if old != table.String() {
 		t.Errorf("%s is not up to date; run: go test ./federation/api -run TestEveryRouteHasItsBounds -api.update", file)
 	}
-	for _, class := range []string{"long poll", "operators", "read", "submission", "change", "operation", "coordinators", "report", "token", "what-if"} {
+	for _, class := range []string{"long poll", "operators", "read", "submission", "change", "operation", "coordinators", "report", "sign-in", "token", "what-if"} {
 		if !strings.Contains(before, "| **"+class+"** |") {
 			t.Errorf("%s does not say what bounds %q", file, class)
 		}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"fsub/federation/action"
 	"fsub/federation/api"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/signin"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
 	"fsub/federation/decision"
@@ -129,7 +132,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		Breakers: []health.Breaker{{Name: "lemon", Open: time.Now(), Why: "w"}}}
 	tree, _ := treeOfTwo(t)
 	saved := savedReports(t)
-	d := startWith(t, api.Config{Daemons: twoDaemons{}, Tokens: identity.NewTokens([]byte("key")), RemoteAddress: func() string { return "tls://a:1#b" }, Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": &stepSite{}},
+	d := startWith(t, api.Config{WebAddress: "https://fed.example", Daemons: twoDaemons{}, Tokens: identity.NewTokens([]byte("key")), RemoteAddress: func() string { return "tls://a:1#b" }, Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": &stepSite{}},
 		CheckSite: func(context.Context, federation.SiteName) ([]driver.SiteCheck, error) {
 			return []driver.SiteCheck{{Name: "clock", Result: driver.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
@@ -139,6 +142,15 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		}})
 	saved.Make = d.Server.Report
 	now := time.Now()
+	signIns := signin.New(d.Store, time.Now)
+	newTicket := func() string {
+		secret, _, err := signIns.Ticket(t.Context(), "root", uint32(os.Getuid()), false, audit.Entry{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}
+	ticket := newTicket()
 	d.Store.AddMaintenance(t.Context(), &federation.Maintenance{Site: "sky", Nodes: "n1", From: now, To: now.Add(time.Hour), Reason: "x", By: "ann"})
 	d.Store.SetSiteState(t.Context(), federation.SiteRecord{Name: "sky", State: federation.FedDrain, Lost: now, By: "ann", At: now})
 	d.Controller.SetSites(append(testSites(), &federation.Site{Name: "sky", Lost: now, NextTry: now, Conditions: []federation.Condition{{Name: federation.CondLost, Since: now}}})...)
@@ -176,23 +188,26 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/what-if":           v1.WhatIf{Drain: []string{"alpha"}, Jobs: 10},
 		"/fed/v1/accounts": v1.EditAccounts{Edits: []v1.AccountEdit{{Op: accounts.Modify, Kind: accounts.User, Account: "physics", Name: "alice",
 			Set: map[string]string{"Fairshare": "5"}}}, Why: "x"},
-		"/fed/v1/accounts/import":     v1.ImportAccounts{Site: "alpha", Replace: true},
-		"/fed/v1/accounts/sync":       v1.SyncAccounts{Site: "alpha", DryRun: true},
-		"/fed/v1/nodes/reboot":        v1.RebootNodes{Nodes: []string{"alpha/*"}, ASAP: true},
-		"/fed/v1/site/{name}/test":    nil,
-		"/fed/v1/site/{name}/update":  v1.UpdateSite{Set: []string{"timeout=20s"}},
-		"/fed/v1/books/check":         nil,
-		"/fed/v1/books/bills":         v1.ImportBill{Site: "sky", From: "2026-11-01", Until: "2026-12-01", Format: "FOCUS", Lines: []v1.BillLine{{Day: "2026-11-02", Amount: 5}}},
-		"/fed/v1/reports":             v1.SavedReport{Name: "new", Report: "cost", Format: "csv", Mail: nil},
-		"/fed/v1/report/{name}/run":   nil,
-		"/fed/v1/tokens":              v1.Token{Name: "ci", Scope: "submit", Lifetime: "30d"},
-		"/fed/v1/sites":               v1.AddSite{Config: "name: new"},
-		"/fed/v1/maintenance":         v1.Maintenance{Site: "sky", From: now, To: now.Add(time.Hour), Reason: "x"},
-		"/fed/v1/nodes/state":         v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
-		"/fed/v1/operations":          v1.NewOperation{Verb: action.Cancel, Where: []string{"user=alice"}},
-		"/fed/v1/operation/{id}/told": nil,
-		"/fed/v1/health/reset":        v1.ResetHealth{},
-		"/fed/v1/health/check":        v1.HealthCheck{Node: "alpha/n1", Findings: []v1.HealthProblem{{Code: "check-disk", Text: "/tmp is full"}}},
+		"/fed/v1/accounts/import":         v1.ImportAccounts{Site: "alpha", Replace: true},
+		"/fed/v1/accounts/sync":           v1.SyncAccounts{Site: "alpha", DryRun: true},
+		"/fed/v1/nodes/reboot":            v1.RebootNodes{Nodes: []string{"alpha/*"}, ASAP: true},
+		"/fed/v1/site/{name}/test":        nil,
+		"/fed/v1/site/{name}/update":      v1.UpdateSite{Set: []string{"timeout=20s"}},
+		"/fed/v1/books/check":             nil,
+		"/fed/v1/books/bills":             v1.ImportBill{Site: "sky", From: "2026-11-01", Until: "2026-12-01", Format: "FOCUS", Lines: []v1.BillLine{{Day: "2026-11-02", Amount: 5}}},
+		"/fed/v1/reports":                 v1.SavedReport{Name: "new", Report: "cost", Format: "csv", Mail: nil},
+		"/fed/v1/report/{name}/run":       nil,
+		"/fed/v1/tokens":                  v1.Token{Name: "ci", Scope: "submit", Lifetime: "30d"},
+		"/fed/v1/sites":                   v1.AddSite{Config: "name: new"},
+		"/fed/v1/maintenance":             v1.Maintenance{Site: "sky", From: now, To: now.Add(time.Hour), Reason: "x"},
+		"/fed/v1/nodes/state":             v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
+		"/fed/v1/operations":              v1.NewOperation{Verb: action.Cancel, Where: []string{"user=alice"}},
+		"/fed/v1/operation/{id}/told":     nil,
+		"/fed/v1/web/tickets":             v1.NewTicket{},
+		"/fed/v1/web/sessions":            v1.NewSession{Ticket: signin.Hash(ticket), Session: signin.Hash("new")},
+		"/fed/v1/web/session/{hash}/used": nil,
+		"/fed/v1/health/reset":            v1.ResetHealth{},
+		"/fed/v1/health/check":            v1.HealthCheck{Node: "alpha/n1", Findings: []v1.HealthProblem{{Code: "check-disk", Text: "/tmp is full"}}},
 	}
 	for _, kind := range []string{"cancel", "hold", "release", "requeue", "requeuehold", "requeuespecial", "top", "suspend", "resume"} {
 		bodies["/fed/v1/jobs/"+kind] = act
@@ -214,6 +229,14 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		r, err := http.NewRequest(method, "http://fsub"+path, body)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if strings.HasPrefix(path, "/fed/v1/web/session") { // the page asks within the process
+			if r.Body == nil {
+				r.Body = http.NoBody
+			}
+			w := httptest.NewRecorder()
+			d.Server.ServeHTTP(w, r.WithContext(identity.ByBrowser(t.Context(), uint32(os.Getuid()), false)))
+			return w.Result(), w.Body.Bytes()
 		}
 		resp, err := client.Do(r)
 		if err != nil {
@@ -255,10 +278,18 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 				id = ids[2]
 			}
 			of := id.String()
-			if strings.HasPrefix(path, "/fed/v1/operation/") {
+			switch {
+			case strings.HasPrefix(path, "/fed/v1/operation/"):
 				of = "1"
+			case strings.HasPrefix(path, "/fed/v1/web/"):
+				of = "all"
 			}
-			name := strings.NewReplacer("{site}/{name}", "alpha/n1", "{id}", of, "{number}", "1", "{name}", "sky").Replace(path)
+			name := strings.NewReplacer("{site}/{name}", "alpha/n1", "{hash}", signin.Hash("session"), "{id}", of, "{number}", "1", "{name}", "sky").Replace(path)
+			if strings.HasPrefix(path, "/fed/v1/web/session/") { // which one of them ends
+				if _, err := signIns.Open(t.Context(), "root", uint32(os.Getuid()), signin.Hash(newTicket()), signin.Hash("session"), "", audit.Entry{}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if strings.HasPrefix(path, "/fed/v1/report/") { // which one of them removes
 				reports.In(d.Store).Put(t.Context(), &reports.Saved{Definition: reports.Definition{Owner: "root", Name: "sky", Spec: report.Spec{Kind: "budget"}, Format: "csv"}})
 			}

@@ -58,6 +58,7 @@ func (s *Server) fedRoutes() []route {
 	s.bookRoutes(&t)
 	s.poolRoutes(&t)
 	newTokens(&s.cfg).routes(&t)
+	s.browsers.routes(&t)
 	return t.routes
 }
 

@@ -26,6 +26,7 @@ import (
 	"fsub/federation/api/identity/oidc"
 	"fsub/federation/api/queue"
 	"fsub/federation/api/restd"
+	"fsub/federation/api/signin"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
@@ -141,6 +142,11 @@ type Config struct {
 	// Suspends are the sites that can suspend jobs.
 	Suspends map[federation.SiteName]bool
 	Policy   place.Policy // for what-if
+
+	// WebAddress is where browsers reach the daemon's page, https://HOST:PORT; "": nobody signs in there. Web makes of the API the page below /web/ on the socket; nil: there
+	// is none.
+	WebAddress string
+	Web        func(api http.Handler) http.Handler
 }
 
 // Server answers the API. It is an http.Handler, but knows a caller only on connections that [Server.Serve] has accepted.
@@ -173,6 +179,7 @@ type Server struct {
 	daemons  daemons
 	books    books
 	whatIf   whatIf
+	browsers browsers
 
 	document func() ([]byte, error) // of /fed/v1, made when it is first asked for
 
@@ -218,6 +225,7 @@ func NewServer(c Config) *Server {
 	s.books = books{Books: c.Books, Check: c.CheckBooks, Biller: c.Bills, Budgets: c.Budgets, Stand: c.BudgetsStand, Wake: c.Controller.Wake, Sites: all, Now: c.Now}
 	s.whatIf.Foreseer, _ = c.Controller.(foreseer)
 	s.whatIf.Policy = c.Policy
+	s.browsers.Book, s.browsers.Log, s.browsers.Now, s.browsers.Address = signin.New(c.Store, c.Now), c.Store, c.Now, c.WebAddress
 	s.host, _ = os.Hostname()
 	s.router = &answer.Router{
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,
@@ -373,6 +381,9 @@ func (s *Server) routes() {
 	s.router.Mux.Handle("GET /healthz", Alive(s.cfg.Build))
 	s.router.Mux.Handle("GET /readyz", Ready(s.cfg.Ready))
 	s.daemonRoutes()
+	if s.cfg.Web != nil {
+		s.router.Mux.Handle(webPath, onSocket(s.who, s.cfg.Web(s)))
+	}
 	if s.cfg.Gatherer != nil {
 		metrics := answer.MetricsHandler(s.cfg.Gatherer)
 		onSocket := func(r *http.Request, err error) error { // whoever reaches it is a user of this machine

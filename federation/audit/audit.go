@@ -27,7 +27,7 @@ type Actor struct {
 	User string
 	UID  uint32
 	Role string // as it was then: Operator, Administrator, Coordinator; None for a user; Daemon
-	From string // socket, TLS (a job's token), "token NAME", "munge SITE", "site SITE" (its token), oidc, or site:NAME for what was done at a site by its own admins
+	From string // socket, TLS (a job's token), "token NAME", "munge SITE", "site SITE" (its token), oidc, web, or site:NAME for what was done at a site by its own admins
 }
 
 // Daemon is the daemon itself: its rules, and what it does when a time has come.

@@ -51,6 +51,11 @@ func New(socket string) *Client {
 	}}}
 }
 
+// Through returns a client that sends its requests by t, to a daemon that is called name in errors.
+func Through(t http.RoundTripper, name string) *Client {
+	return &Client{socket: name, http: http.Client{Transport: t}}
+}
+
 type notSent struct{ error }
 
 func (e notSent) Unwrap() error { return e.error }
@@ -102,6 +107,9 @@ func (c *Client) Act(ctx context.Context, kind action.Kind, r v1.ActRequest) ([]
 	err := c.Do(ctx, "POST", "/fed/v1/jobs/"+string(kind), r, &out)
 	return out.Results, err
 }
+
+// Get reads a path of /fed/v1.
+func Get[T any](ctx context.Context, c *Client, path string) (*T, error) { return get[T](ctx, c, path) }
 
 func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
 	out := new(T)

@@ -62,7 +62,7 @@ type Caller struct {
 	UID  uint32
 	GID  uint32 // the effective group of the process
 	Role Role
-	From string // how the call came: socket, TLS (from inside a job), "token NAME", "munge SITE" "site SITE" (its token) or "oidc"
+	From string // how the call came: socket, TLS (from inside a job), "token NAME", "munge SITE" "site SITE" (its token) "oidc", or web
 	// Scope limits what the caller may do; "": nothing beyond Role and Claim does. Expires is when the caller's token does; zero: there is none.
 	Scope   Scope
 	Expires time.Time
@@ -197,7 +197,7 @@ type peer struct {
 	names bool // another daemon's: each request says who calls
 }
 
-// HeaderCaller names the caller of a request that another daemon passes on: UID:GID. It counts on such connections only.
+// HeaderCaller names the caller of a request that another daemon passes on: UID:GID, or web:UID of a browser. It counts on such connections only.
 const HeaderCaller = "X-Fsub-Caller"
 
 // ConnContext asks the kernel who is at the other end of c and keeps it for the requests of that connection. It is
@@ -210,8 +210,11 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, peer{cred: cred, err: err})
 }
 
-// CallerOf is the value of [HeaderCaller] for whoever sent the request that ctx belongs to, if the kernel has said who that is.
+// CallerOf is the value of [HeaderCaller] for the sender of the request that ctx belongs to, if the kernel or a session of a browser has said who that is.
 func CallerOf(ctx context.Context) (caller string, known bool) {
+	if b, ok := ctx.Value(webKey{}).(browser); ok {
+		return b.String(), true
+	}
 	p, ok := ctx.Value(peerKey{}).(peer)
 	if !ok || p.cred == nil {
 		return "", false

@@ -109,12 +109,21 @@ func NoCaller(why string) error { return NoCallerError{why} }
 // Caller is who sent a request: by the kernel's word on a unix socket, by a token over TCP. Whoever comes with a token is a user
 // and no more: tokens lie in the environment of jobs.
 func (i *Identity) Caller(r *http.Request) (Caller, error) {
+	if b, ok := r.Context().Value(webKey{}).(browser); ok {
+		return i.browser(b, r.Method)
+	}
 	token := r.Header.Get("X-SLURM-USER-TOKEN")
 	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && token == "" {
 		token = bearer
 	}
 	p, ok := r.Context().Value(peerKey{}).(peer)
 	switch caller := r.Header.Get(HeaderCaller); {
+	case p.names && strings.HasPrefix(caller, webPrefix):
+		b, err := readBrowser(caller)
+		if err != nil {
+			return Caller{}, noCaller(err.Error())
+		}
+		return i.browser(b, r.Method)
 	case p.names && caller != "":
 		p.cred, p.err = passedOn(caller)
 		return i.peer(p)

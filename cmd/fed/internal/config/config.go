@@ -84,6 +84,8 @@ type Config struct {
 	SiteTokens map[federation.SiteName]string `yaml:"site_tokens,omitempty"`
 	// OpenID provider whose ID tokens are taken for calls from other machines.
 	OIDC OIDC `yaml:"oidc,omitempty"`
+	// Listener for browsers.
+	Web Web `yaml:"web,omitempty"`
 	// Several daemons that share one PostgreSQL.
 	Daemons Daemons `yaml:"daemons,omitempty"`
 	// TLS listener for the agents on rented machines.

@@ -58,7 +58,7 @@ type named struct{ key, path string }
 
 // secrets are the files with secrets that the configuration names, beside those of sites.
 func (c *Config) secrets() []named {
-	return present([]named{{"store_password_file", c.StorePasswordFile}, {"reports: mail: password_file", c.Reports.Mail.PasswordFile}, {"remote: key_file", c.Remote.Key}, {"daemons: secret_file", c.Daemons.SecretFile}, {"price_lists: google_key_file", c.PriceLists.GoogleKeyFile}})
+	return present([]named{{"store_password_file", c.StorePasswordFile}, {"reports: mail: password_file", c.Reports.Mail.PasswordFile}, {"remote: key_file", c.Remote.Key}, {"web: key_file", c.Web.Key}, {"daemons: secret_file", c.Daemons.SecretFile}, {"price_lists: google_key_file", c.PriceLists.GoogleKeyFile}})
 }
 
 // secrets are those of a site.

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"fsub/cmd/fed/internal/config"
 	"fsub/cmd/internal/build"
@@ -94,9 +95,18 @@ func alone(ctx context.Context, c *config.Config, reload *reloader, log *slog.Lo
 	if err != nil {
 		return err
 	}
+	browsers, err := listenWeb(c)
+	if err != nil {
+		return err
+	}
 	log.Info("fed serves", "version", Version(), "socket", c.Socket, "state", c.StateDir, "sites", len(p.sites))
 	reload.parts = p
-	return p.run(ctx, l, reload.run)
+	return p.run(ctx, l, func(ctx context.Context) error {
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() error { return serveWeb(ctx, browsers, c, p.api, log) })
+		g.Go(func() error { return reload.run(ctx) })
+		return g.Wait()
+	})
 }
 
 func serveMetrics(ctx context.Context, addr string, ready func() error, reg prometheus.Gatherer) error {

@@ -217,6 +217,10 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 		return err
 	}
 	who := identity.New(identity.Config{Users: identity.SystemUsers{}, Operators: s.config.Operators, Self: uint32(os.Geteuid()), Logger: s.log, Now: time.Now})
+	browsers, err := listenWeb(s.config)
+	if err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	context.AfterFunc(ctx, s.standby.leave)
 	g.Go(func() error { return peer.Serve(ctx, who.Listen(l), s) })
@@ -226,6 +230,7 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 		})
 	}
 	g.Go(func() error { return s.serveRemote(ctx) })
+	g.Go(func() error { return serveWeb(ctx, browsers, s.config, s, s.log) })
 	g.Go(func() error { return s.live(ctx) })
 	g.Go(func() error { return s.turns(ctx, lead) })
 	return g.Wait()

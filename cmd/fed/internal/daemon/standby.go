@@ -151,7 +151,7 @@ func (b *standby) open(ctx context.Context) (err error) {
 	b.metrics.Registerer = b.reg
 	b.server = api.NewServer(api.Config{
 		Leader: b.forward, Queue: b.queue, Database: st.Database(), Ready: b.ready, Controller: b.sites, Daemons: b.others,
-		Store: st, Usage: st, Books: st, Accounts: api.Accounts{Books: books}, Coordinators: books,
+		Store: st, Usage: st, Books: st, Accounts: api.Accounts{Books: books}, Coordinators: books, WebAddress: c.Web.At(), Web: pagesOnSocket(c),
 		Limits: c.Limits.ForAPI(c), Build: build.Read(), Federation: c.Federation, Operators: c.Operators, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove,
 		Logger: b.log, Registerer: &b.metrics,
 	})

@@ -1,0 +1,72 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+)
+
+// Web is the listener for browsers: see docs/web.md.
+type Web struct {
+	// HOST:PORT to listen on. Not set: there is no page. Without a certificate, an address of this machine alone: 127.0.0.1:8443.
+	Listen string `yaml:"listen,omitempty"`
+	// Where browsers find it: https://HOST, or https://HOST:PORT. Not set: that of listen. With https and no certificate, a proxy before it speaks TLS.
+	Address string `yaml:"address,omitempty"`
+	// PEM file with a certificate that browsers trust.
+	Cert string `yaml:"cert_file,omitempty"`
+	// PEM file with its key.
+	Key string `yaml:"key_file,omitempty"`
+}
+
+func (w *Web) check() error {
+	if w.Listen == "" {
+		if *w != (Web{}) {
+			return errors.New("web: listen is missing: HOST:PORT")
+		}
+		return nil
+	}
+	host, _, err := net.SplitHostPort(w.Listen)
+	if err != nil {
+		return fmt.Errorf("web: invalid listen %q: want HOST:PORT", w.Listen)
+	}
+	if (w.Cert == "") != (w.Key == "") {
+		return errors.New("web: cert_file and key_file go together")
+	}
+	if w.Cert == "" && !loopback(host) {
+		return fmt.Errorf("web: listen %q is open to other machines, and sessions would go in clear text: set cert_file and key_file, or listen on 127.0.0.1", w.Listen)
+	}
+	if w.Address == "" {
+		return nil
+	}
+	u, err := url.Parse(w.Address)
+	if err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+		return fmt.Errorf("web: invalid address %q: want https://HOST or https://HOST:PORT", w.Address)
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+// Secure reports whether browsers reach it by TLS.
+func (w *Web) Secure() bool {
+	u, err := url.Parse(w.Address)
+	return w.Cert != "" || err == nil && u.Scheme == "https"
+}
+
+// At is where browsers find it; "": nowhere.
+func (w *Web) At() string {
+	if w.Listen == "" {
+		return ""
+	}
+	scheme := "http://"
+	if w.Secure() {
+		scheme = "https://"
+	}
+	return cmp.Or(w.Address, scheme+w.Listen)
+}

@@ -1,0 +1,233 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"fsub/federation"
+	"fsub/federation/api/client"
+	"fsub/federation/api/identity"
+	"fsub/federation/api/signin"
+	v1 "fsub/federation/api/v1"
+)
+
+// gate lets browsers with a session through to the pages, and the others sign in.
+type gate struct {
+	*server
+	tries *tries
+}
+
+func (g *gate) serve(w http.ResponseWriter, r *http.Request) {
+	if !g.Secure && !onThisMachine(r.Host) { // a name of somebody else's that leads here
+		http.Error(w, "this page is for browsers of this machine: ask for it at "+g.Address, http.StatusMisdirectedRequest)
+		return
+	}
+	if g.Secure {
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+	}
+	s, c, err := g.session(r)
+	if err != nil && !errors.Is(err, federation.ErrNotFound) {
+		g.fail(w, r, err)
+		return
+	}
+	if s != nil {
+		ctx := identity.ByBrowser(r.Context(), c.uid, s.Raised != nil && g.Now().Before(*s.Raised))
+		r = r.WithContext(context.WithValue(ctx, sessionKey{}, s))
+	}
+	switch r.Method + " " + r.URL.Path {
+	case "GET /login":
+		g.loginPage(w, r, http.StatusOK, "")
+	case "POST /login":
+		g.login(w, r, c)
+	case "POST /logout":
+		g.logout(w, r, s, c)
+	default:
+		if s == nil && !open(r.URL.Path) {
+			g.refuse(w, r)
+			return
+		}
+		if s != nil && g.Now().Sub(s.Used) >= signin.UsedWithin {
+			_ = g.api.Do(r.Context(), "POST", "/fed/v1/web/session/"+c.hash+"/used", nil, nil) // else it is said with the next page
+		}
+		g.mux.ServeHTTP(w, r)
+	}
+}
+
+// refuse sends who has not signed in to where that is done.
+func (g *gate) refuse(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet || strings.Contains(r.URL.Path, ".") {
+		http.Error(w, "sign in first: "+g.Address+"/login", http.StatusUnauthorized)
+		return
+	}
+	http.Redirect(w, r, "/login?"+url.Values{"to": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
+}
+
+func onThisMachine(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// cookie is what a browser has of a session: whose it is, and the hash of its secret.
+type cookie struct {
+	uid  uint32
+	hash string
+}
+
+// cookieName is that of the cookie. Where there is no TLS no cookie can have the prefix, which keeps other hosts of the domain from setting it.
+func (g *gate) cookieName() string {
+	if g.Secure {
+		return "__Host-fsub"
+	}
+	return "fsub"
+}
+
+func (g *gate) cookie(r *http.Request) (c cookie, ok bool) {
+	got, err := r.Cookie(g.cookieName())
+	if err != nil {
+		return c, false
+	}
+	uid, secret, ok := strings.Cut(got.Value, ".")
+	n, err := strconv.ParseUint(uid, 10, 32)
+	if !ok || err != nil || len(secret) > 100 {
+		return c, false
+	}
+	return cookie{uint32(n), signin.Hash(secret)}, true
+}
+
+func (g *gate) setCookie(w http.ResponseWriter, value string, life time.Duration) {
+	http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Value: value, Path: "/", Secure: g.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(life.Seconds())})
+}
+
+// session is that of a request. ErrNotFound: it has none.
+func (g *gate) session(r *http.Request) (*v1.WebSession, cookie, error) {
+	c, ok := g.cookie(r)
+	if !ok || open(r.URL.Path) && r.URL.Path != "/login" {
+		return nil, c, federation.ErrNotFound
+	}
+	s, err := client.Get[v1.WebSession](identity.ByBrowser(r.Context(), c.uid, false), g.api, "/fed/v1/web/session/"+c.hash)
+	if errors.Is(err, federation.ErrDenied) || errors.Is(err, federation.ErrNotFound) { // the user is gone, or it has ended
+		return nil, c, federation.ErrNotFound
+	}
+	if err != nil {
+		return nil, c, err
+	}
+	return s, c, nil
+}
+
+// login exchanges a ticket for a session. One that the browser has already ends.
+func (g *gate) login(w http.ResponseWriter, r *http.Request, had cookie) {
+	if !g.tries.take(r.RemoteAddr, g.Now()) {
+		w.Header().Set("Retry-After", "60")
+		g.loginPage(w, r, http.StatusTooManyRequests, "Too many tickets from this address were refused. Wait a minute, then run fed web again.")
+		return
+	}
+	text := strings.TrimSpace(r.PostFormValue("ticket"))
+	if i := strings.LastIndexByte(text, '#'); i >= 0 { // the whole address was pasted
+		text = text[i+1:]
+	}
+	i := strings.LastIndexByte(text, '.')
+	if i < 0 || len(text) > 400 {
+		g.loginPage(w, r, http.StatusForbidden, "That is no ticket. fed web prints one.")
+		return
+	}
+	const invalid = "The ticket is not valid: it was used, or is older than a minute. Run fed web again."
+	uid, err := g.UID(text[:i])
+	if err != nil {
+		g.loginPage(w, r, http.StatusForbidden, invalid)
+		return
+	}
+	secret := signin.Secret()
+	ctx := identity.ByBrowser(r.Context(), uid, false)
+	err = g.api.Do(ctx, "POST", "/fed/v1/web/sessions", v1.NewSession{Ticket: signin.Hash(text[i+1:]), Session: signin.Hash(secret), Browser: r.UserAgent()}, nil)
+	switch {
+	case errors.Is(err, federation.ErrDenied), errors.Is(err, federation.ErrInvalid):
+		g.loginPage(w, r, http.StatusForbidden, invalid)
+		return
+	case err != nil:
+		g.fail(w, r, err)
+		return
+	}
+	g.tries.succeeded(r.RemoteAddr)
+	if had.hash != "" {
+		_ = g.api.Do(identity.ByBrowser(r.Context(), had.uid, false), "DELETE", "/fed/v1/web/session/"+had.hash, nil, nil)
+	}
+	g.setCookie(w, strconv.FormatUint(uint64(uid), 10)+"."+secret, signin.SessionLife)
+	http.Redirect(w, r, localAddress(r.PostFormValue("to")), http.StatusSeeOther)
+}
+
+// localAddress is an address of this page, or the first page.
+func localAddress(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n") || u.Path == "/login" {
+		return "/jobs"
+	}
+	return to
+}
+
+func (g *gate) logout(w http.ResponseWriter, r *http.Request, s *v1.WebSession, c cookie) {
+	if s != nil {
+		which := c.hash
+		if r.PostFormValue("all") != "" {
+			which = "all"
+		}
+		if err := g.api.Do(r.Context(), "DELETE", "/fed/v1/web/session/"+which, nil, nil); err != nil && !errors.Is(err, federation.ErrNotFound) {
+			g.fail(w, r, err)
+			return
+		}
+	}
+	g.setCookie(w, "", -time.Second)
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+// tries bounds how many tickets of one address are refused in a minute.
+type tries struct {
+	mu sync.Mutex
+	of map[string]*tried
+}
+
+type tried struct {
+	since time.Time
+	n     int
+}
+
+const (
+	mostTries     = 60
+	mostAddresses = 10_000
+)
+
+func newTries() *tries { return &tries{of: map[string]*tried{}} }
+
+func (t *tries) take(address string, now time.Time) bool {
+	host, _, _ := net.SplitHostPort(address)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.of) >= mostAddresses {
+		clear(t.of)
+	}
+	x := t.of[host]
+	if x == nil || now.Sub(x.since) >= time.Minute {
+		x = &tried{since: now}
+		t.of[host] = x
+	}
+	x.n++
+	return x.n <= mostTries
+}
+
+func (t *tries) succeeded(address string) {
+	host, _, _ := net.SplitHostPort(address)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x := t.of[host]; x != nil {
+		x.n--
+	}
+}

@@ -1,0 +1,227 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "fsub/federation/api/v1"
+	. "fsub/federation/web/html"
+)
+
+// pageRoutes are all pages, and the forms on them.
+func (s *server) pageRoutes() {
+	s.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, s.at(r)+"/jobs", http.StatusSeeOther)
+	})
+	s.route("/jobs", s.jobs)
+	s.route("/job/{id}", s.job)
+	s.route("/now", s.now)
+	s.route("/team", s.team)
+	s.route("/operate", s.operate)
+	s.route("/operation/{id}", s.operation)
+	s.mux.HandleFunc("GET /job/{id}/log", s.log)
+	s.mux.HandleFunc("POST /act", s.act)
+}
+
+// jobFilter is which jobs the page of jobs shows: what its URL says.
+type jobFilter struct {
+	user, state, site, name string
+	from                    int
+}
+
+// states are the choices of the filter, with the states that each means.
+var states = []struct{ name, word, where string }{
+	{"", "not ended", ""}, {"running", "running", "state=running"}, {"pending", "waiting", "state=pending"}, {"ended", "ended", "state=ended"}, {"failed", "failed", "state=failed,timeout,node_fail,out_of_memory,boot_fail,deadline"},
+}
+
+func (s *server) jobFilter(r *http.Request) jobFilter {
+	q := r.URL.Query()
+	f := jobFilter{user: q.Get("user"), state: q.Get("state"), site: q.Get("site"), name: q.Get("name")}
+	if !q.Has("user") {
+		f.user = s.me(r)
+	}
+	f.from, _ = strconv.Atoi(q.Get("from"))
+	f.from = max(f.from, 0)
+	return f
+}
+
+// where is the filter as conditions of /fed/v1/jobs.
+func (f *jobFilter) where() (where []string) {
+	add := func(key, value string) {
+		if value != "" {
+			where = append(where, key+"="+value)
+		}
+	}
+	add("user", f.user)
+	for _, s := range states {
+		if s.name == f.state && s.where != "" {
+			where = append(where, s.where)
+		}
+	}
+	add("site", f.site)
+	add("name", f.name)
+	return where
+}
+
+func (f jobFilter) query() string {
+	q := url.Values{"user": {f.user}}
+	for key, value := range map[string]string{"state": f.state, "site": f.site, "name": f.name} {
+		if value != "" {
+			q.Set(key, value)
+		}
+	}
+	if f.from > 0 {
+		q.Set("from", strconv.Itoa(f.from))
+	}
+	return "?" + q.Encode()
+}
+
+// onePage is how many jobs one page shows.
+const onePage = 100
+
+// jobs is the page of jobs.
+func (s *server) jobs(r *http.Request) (*page, error) {
+	f := s.jobFilter(r)
+	all, err := s.api.Jobs(r.Context(), f.where())
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b v1.JobLine) int { return b.Submit.Compare(a.Submit) })
+	end := min(f.from+onePage, len(all))
+	shown := all[min(f.from, end):end]
+	command := "fed job list"
+	for _, w := range f.where() {
+		command += " --where " + quoted(w)
+	}
+	title := "My jobs"
+	if f.user != s.me(r) {
+		title = "Jobs"
+	}
+	p := &page{title: title, command: command, data: shown, table: [][]string{nil}}
+	for _, c := range v1.Jobs.Columns {
+		p.table[0] = append(p.table[0], c.Head)
+	}
+	for i := range shown {
+		var row []string
+		for _, c := range v1.Jobs.Columns {
+			row = append(row, c.Cell(&shown[i]))
+		}
+		p.table = append(p.table, row)
+	}
+	p.parts = []Node{s.filterForm(r, &f), counts(all), s.jobTable(r, shown), s.pager(r, f, len(all))}
+	return p, nil
+}
+
+// filterForm chooses jobs: it asks for the page with another query.
+func (s *server) filterForm(r *http.Request, f *jobFilter) Node {
+	choose := E("select", A("name", "state"), A("id", "f-state"))
+	for _, st := range states {
+		o := E("option", A("value", st.name), st.word)
+		if st.name == f.state {
+			o.Attrs = append(o.Attrs, A("selected", ""))
+		}
+		choose.Children = append(choose.Children, o)
+	}
+	field := func(name, label, value, hint string) Node {
+		return E("div", E("label", A("for", "f-"+name), label), E("input", A("id", "f-"+name), A("name", name), A("value", value), A("placeholder", hint), A("size", "12"), A("autocomplete", "off")))
+	}
+	return E("form", Class("filter"), A("method", "get"), A("action", s.at(r)+"/jobs"), A("role", "search"), A("aria-label", "Choose jobs"),
+		E("div", E("label", A("for", "f-state"), "State"), choose),
+		field("user", "User", f.user, "all"), field("site", "Site", f.site, "any"), field("name", "Name", f.name, "any, * too"),
+		E("button", A("type", "submit"), "Show"))
+}
+
+// counts says how many jobs are in which state.
+func counts(all []v1.JobLine) Node {
+	n := map[string]int{}
+	var order []string
+	for i := range all {
+		name := string(all[i].State)
+		if n[name] == 0 {
+			order = append(order, name)
+		}
+		n[name]++
+	}
+	slices.Sort(order)
+	ul := E("ul", Class("counts"), A("aria-label", "Jobs by state"))
+	for _, name := range order {
+		ul.Children = append(ul.Children, E("li", cell("count/"+name, "number", strconv.Itoa(n[name])), " ", strings.ToLower(name)))
+	}
+	return ul
+}
+
+// jobTable is the table of jobs, with what can be done to those that are ticked.
+func (s *server) jobTable(r *http.Request, jobs []v1.JobLine) Node {
+	if len(jobs) == 0 {
+		return E("p", Class("empty"), "There are no such jobs.")
+	}
+	head := E("tr", E("th", A("scope", "col"), E("span", Class("unseen"), "Choose")))
+	for _, h := range []string{"Job", "Name", "State", "Why", "Site", "Nodes", "Submitted", "Cost"} {
+		th := E("th", A("scope", "col"), h)
+		if h == "Cost" {
+			th.Attrs = append(th.Attrs, Class("n"))
+		}
+		head.Children = append(head.Children, th)
+	}
+	body, base := E("tbody"), s.at(r)
+	cost := v1.Jobs.Columns[len(v1.Jobs.Columns)-1]
+	for i := range jobs {
+		j := &jobs[i]
+		key := j.Ref()
+		if j.Array == j.ID { // its waiting tasks become fewer
+			key = j.ID.String()
+		}
+		body.Children = append(body.Children, E("tr", A("data-row", key),
+			E("td", E("input", A("type", "checkbox"), A("name", "job"), A("value", j.ID.String()), A("aria-label", "Choose job "+j.Ref()))),
+			E("th", A("scope", "row"), E("a", A("href", base+"/job/"+j.ID.String()), j.Ref())),
+			E("td", Class("name"), A("data-label", "Name"), j.Name),
+			E("td", A("data-label", "State"), state(key+"/state", j.State)),
+			E("td", A("data-label", "Why"), cell(key+"/why", "", j.Why())),
+			E("td", A("data-label", "Site"), cell(key+"/site", "", string(j.Site))),
+			E("td", Class("nodes"), A("data-label", "Nodes"), cell(key+"/nodes", "", j.Nodes)),
+			E("td", A("data-label", "Submitted"), moment(j.Submit)),
+			E("td", Class("n"), A("data-label", "Cost"), cell(key+"/cost", "", cost.Cell(j)))))
+	}
+	return E("form", A("method", "post"), A("action", base+"/act"),
+		scrolled("Jobs", E("table", Class("jobs"), E("caption", Class("unseen"), "Jobs, the newest first"), E("thead", head), body)),
+		E("div", Class("verbs"), E("span", "With the chosen:"), verbButtons("")))
+}
+
+// verbs are what can be done to jobs, with what a button says.
+var verbs = []struct{ verb, word string }{{"hold", "Hold"}, {"release", "Release"}, {"requeue", "Requeue"}, {"move", "Move"}, {"cancel", "Cancel"}}
+
+func verbButtons(of string) []Node {
+	var all []Node
+	for _, v := range verbs {
+		b := E("button", A("type", "submit"), A("name", "verb"), A("value", v.verb), v.word)
+		if v.verb == "cancel" {
+			b.Attrs = append(b.Attrs, Class("danger"))
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// pager leads to the other pages of a list.
+func (s *server) pager(r *http.Request, f jobFilter, all int) Node {
+	if all <= onePage && f.from == 0 {
+		return E("p", Class("pager"), count(all, "job"))
+	}
+	nav := E("nav", Class("pager"), A("aria-label", "Parts of the list"))
+	link := func(from int, word string) {
+		to := f
+		to.from = max(from, 0)
+		nav.Children = append(nav.Children, E("a", A("href", s.at(r)+"/jobs"+to.query()), word))
+	}
+	if f.from > 0 {
+		link(f.from-onePage, "Newer")
+	}
+	nav.Children = append(nav.Children, E("span", strconv.Itoa(min(f.from+1, all))+" to "+strconv.Itoa(min(f.from+onePage, all))+" of "+strconv.Itoa(all)))
+	if f.from+onePage < all {
+		link(f.from+onePage, "Older")
+	}
+	return nav
+}

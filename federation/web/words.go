@@ -1,0 +1,99 @@
+package web
+
+import (
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"net/http"
+
+	"fsub/accounting"
+	"fsub/federation"
+	"fsub/federation/api/identity"
+	v1 "fsub/federation/api/v1"
+	"fsub/federation/decision"
+	. "fsub/federation/web/html"
+)
+
+// Time is a moment: in UTC, which app.js turns into the reader's own zone.
+func Time(t time.Time, layout string) Node {
+	if t.IsZero() {
+		return E("span", Class("none"), "-")
+	}
+	zone := ""
+	if layout != "15:04" {
+		zone = " UTC"
+	}
+	return E("time", A("datetime", t.UTC().Format(time.RFC3339)), t.UTC().Format(layout)+zone)
+}
+
+// moment is a time of a day that may not be today's.
+func moment(t time.Time) Node { return Time(t, "2006-01-02 15:04") }
+
+// cell is a text that the page keeps up to date under a name.
+func cell(name, class, text string) Node {
+	if text == "" {
+		text = "-"
+	}
+	return E("span", A("data-live", name), Class(class), text)
+}
+
+// state is a job's state: a word, with a mark before it that has a colour.
+func state(name string, s federation.State) Node {
+	return cell(name, "state "+stateClass(s), string(s))
+}
+
+func stateClass(s federation.State) string {
+	switch {
+	case s == federation.Pending:
+		return "waits"
+	case s == federation.Completed:
+		return "good"
+	case s == federation.Cancelled:
+		return "ended"
+	case s.Ended():
+		return "bad"
+	}
+	return "runs"
+}
+
+func dollars(d decision.Dollars) string { return accounting.MoneyOf(float64(d)).USD() }
+
+// me is the name of who asks.
+func (s *server) me(r *http.Request) string {
+	if session := sessionOf(r); session != nil {
+		return session.User
+	}
+	uid, _ := identity.Browser(r.Context())
+	id := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return id
+}
+
+// count is "1 job", "3 jobs".
+func count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return strconv.Itoa(n) + " " + word + "s"
+}
+
+func since(now, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return v1.Age(now.Sub(t))
+}
+
+// quoted is a word of a command as a shell takes it.
+func quoted(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-=.,:/@%+", r))
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
