@@ -67,8 +67,8 @@ func (s SiteUsers) only(what string, is func(SiteUser) bool) (string, error) {
 }
 
 // ordinary is a caller whom a site has named: an ordinary user of this machine, and not root.
-func (n *Names) ordinary(user, from, is string) (Caller, error) {
-	uid, gid, err := n.UserIDs(user)
+func (c *Names) ordinary(user, from, is string) (Caller, error) {
+	uid, gid, err := c.UserIDs(user)
 	switch {
 	case err != nil:
 		return Caller{}, noCaller(fmt.Sprintf("%s, who is %s, is not a user of the daemon's machine", user, is))
