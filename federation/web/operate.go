@@ -143,7 +143,7 @@ func (s *server) operationTable(r *http.Request, all []v1.Operation) Node {
 	for _, h := range []string{"Operation", "Time", "User", "Command", "Jobs", "Settled", "Failed"} {
 		head.Children = append(head.Children, E("th", A("scope", "col"), h))
 	}
-	return scrolled("Operations", E("table", E("caption", "Operations on many jobs"), E("thead", head), rows))
+	return scrolled("Operations", E("table", E("caption", Class("unseen"), "Operations on many jobs"), E("thead", head), rows))
 }
 
 // operation is the page of one operation on many jobs, and how it goes on.

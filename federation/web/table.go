@@ -11,8 +11,8 @@ import (
 )
 
 // numeric are the heads of columns with numbers, which stand to the right.
-var numeric = map[string]bool{"NODES": true, "IDLE": true, "GPUS": true, "FREE": true, "RUNNING": true, "BOUND": true, "JOBS": true, "SETTLED": true, "FAILED": true, "COUNT": true, "RESTARTS": true,
-	"COST": true, "AGE": true, "USD/H": true, "TOTAL/H": true, "PRICE": true, "RUNS": true, "LIMIT": true, "USED": true, "SPENT": true, "MACHINES": true, "CPUS": true, "PENDING": true, "SHARE": true, "GPU HOURS": true, "LEFT": true}
+var numeric = map[string]bool{"$/H": true, "TOTAL": true, "FREE CPUS": true, "CPU HOURS": true, "LAST MONTH": true, "RESERVED": true, "PRICE": true, "MORE": true, "IDLE": true, "GPUS": true, "FREE": true, "RUNNING": true, "BOUND": true, "JOBS": true, "SETTLED": true, "FAILED": true, "COUNT": true, "RESTARTS": true,
+	"COST": true, "AGE": true, "RUNS": true, "LIMIT": true, "USED": true, "SPENT": true, "MACHINES": true, "CPUS": true, "PENDING": true, "SHARE": true, "GPU HOURS": true, "LEFT": true}
 
 // nounTable is the table that fed prints of things, as HTML and for .csv. Columns that are empty in all rows are left out.
 func nounTable[T, Q any](caption string, n *v1.Noun[T, Q], all []T, without ...string) (Node, [][]string) {
@@ -72,7 +72,7 @@ func textTable(caption string, rows [][]string) Node {
 		}
 		body.Children = append(body.Children, tr)
 	}
-	return scrolled(caption, E("table", E("caption", caption), E("thead", head), body))
+	return scrolled(caption, E("table", E("caption", Class("unseen"), caption), E("thead", head), body))
 }
 
 // scrolled lets a table that is too wide move by itself, by the keyboard too.
@@ -101,11 +101,11 @@ func shownCell(row, head, text string) Node {
 // wordClass is the colour of a word of a site or a node.
 func wordClass(s string) string {
 	switch {
-	case s == "ok" || s == "ACTIVE" || strings.HasPrefix(s, "IDLE"):
+	case s == "ok" || s == "COMPLETED" || s == "ACTIVE" || strings.HasPrefix(s, "IDLE"):
 		return "good"
-	case strings.HasPrefix(s, "ALLOC") || strings.HasPrefix(s, "MIX"):
+	case s == "RUNNING" || s == "LAUNCHED" || strings.HasPrefix(s, "ALLOC") || strings.HasPrefix(s, "MIX"):
 		return "runs"
-	case strings.Contains(s, "DOWN") || strings.Contains(s, "FAIL") || strings.Contains(s, "LOST") || strings.Contains(s, "NO "):
+	case strings.Contains(s, "DOWN") || strings.Contains(s, "FAIL") || s == "TIMEOUT" || s == "OUT_OF_MEMORY" || strings.Contains(s, "LOST") || strings.Contains(s, "NO "):
 		return "bad"
 	}
 	return "waits"

@@ -62,7 +62,7 @@ type Caller struct {
 	UID  uint32
 	GID  uint32 // the effective group of the process
 	Role Role
-	From string // how the call came: socket, TLS (from inside a job), "token NAME", "munge SITE" "site SITE" (its token) "oidc", or web
+	From string // how the call came: socket, TLS (from inside a job), "token NAME", "munge SITE", "site SITE" (its token), "oidc" or web
 	// Scope limits what the caller may do; "": nothing beyond Role and Claim does. Expires is when the caller's token does; zero: there is none.
 	Scope   Scope
 	Expires time.Time

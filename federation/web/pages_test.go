@@ -1,0 +1,62 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"fsub/federation"
+)
+
+// hostile is a name with markup, a quotation mark, writing from right to left, an escape of terminals, and 64 KB.
+var hostile = `<script>alert(1)</script>"'><img src=x onerror=x>` + "\u202egnp\x1b[2J\x00" + strings.Repeat("x", 64<<10)
+
+// What users name is text on every page, without what does not show, and not longer than anybody reads.
+func TestHostileNames(t *testing.T) {
+	p := start(t)
+	p.Put(t, jobOf(9, alice, hostile, federation.Pending))
+	b := p.signedIn(alice, false)
+	for _, path := range []string{"/jobs", "/job/9", "/jobs.live", "/jobs.csv", "/jobs?name=" + url.QueryEscape(hostile[:100]), "/job/%3Cscript%3E", "/login?to=%22%3E%3Cscript%3E"} {
+		_, text := b.get(path)
+		if strings.ContainsAny(text, "\u202e\x1b\x00") || len(text) > 40<<10 {
+			t.Errorf("%s: %d bytes, with what does not show: %v", path, len(text), strings.ContainsAny(text, "\u202e\x1b\x00"))
+		}
+		if !strings.HasSuffix(path, ".csv") && (strings.Contains(text, "<script>") || strings.Contains(text, "<img")) {
+			t.Errorf("%s: the name has become markup", path)
+		}
+	}
+}
+
+// By role: a user acts on what is the user's own, and sees no audit log; an operator likewise until the session is raised.
+func TestRightsByRole(t *testing.T) {
+	p := start(t)
+	cancel := func(b *browser, job string) (int, string) {
+		return b.post("/act", url.Values{"verb": {"cancel"}, "job": {job}, "confirmed": {"yes"}})
+	}
+	for name, b := range map[string]*browser{"alice": p.signedIn(alice, false), "olga, not raised": p.signedIn(olga, false)} {
+		if _, text := cancel(b, "3"); strings.Contains(text, "Operation") {
+			t.Errorf("%s cancels bob's job: %s", name, text)
+		}
+		if j, err := p.Store.Job(t.Context(), 3); err != nil || j.Cancel {
+			t.Errorf("%s has cancelled bob's job: %v", name, err)
+		}
+		for _, path := range []string{"/jobs", "/now", "/operate", "/job/3"} {
+			status, text := b.get(path)
+			if status != http.StatusOK || strings.Contains(text, "Who did what") || strings.Contains(text, `id="log"`) {
+				t.Errorf("%s: %s: %d, or with what operators see", name, path, status)
+			}
+		}
+		if status, _ := b.get("/job/3/log"); status != http.StatusForbidden {
+			t.Errorf("%s: the output of bob's job: %d", name, status)
+		}
+	}
+	raised := p.signedIn(olga, true)
+	if _, text := raised.get("/operate"); !strings.Contains(text, "operator until") || !strings.Contains(text, "Who did what") {
+		t.Error("a raised session sees no audit log, or does not say that it is raised")
+	}
+	p.clock.advance(16 * 60e9)
+	if _, text := raised.get("/operate"); strings.Contains(text, "Who did what") {
+		t.Error("a session is raised for more than 15 minutes")
+	}
+}
