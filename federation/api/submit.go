@@ -10,6 +10,7 @@ import (
 	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/queue"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
 )
@@ -46,7 +47,7 @@ func (s *Server) act(kind action.Kind) answer.Handler {
 	}
 }
 
-// submit is POST /fed/v1/job. It must stay cheap: no site is asked and nothing is read from the store.
+// submit is POST /fed/v1/job. It must stay cheap: no site is asked, and nothing is read from the store but, after some seconds in which nobody else has read it, its log.
 func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	body, err := answer.ReadBody(r)
 	if err != nil {
@@ -69,23 +70,30 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Calle
 		}
 		return answer.JSON(w, resp)
 	}
+	mark := int64(queue.Lists{Queue: s.queue}.Recent(r.Context()))
 	named, err := s.gate.Accept(r.Context(), c, job, &req.Payload, r.Header.Get(submission.HeaderKey))
 	if err != nil {
 		return err
 	}
+	if named.Again {
+		mark = 0
+	}
 	note := s.gate.MailNote(job)
 	if named.Answer != "" || len(named.Warnings) > 0 || note != "" {
-		return answer.JSON(w, v1.SubmitResponse{JobID: job.ID, Cluster: named.Answer, Warnings: named.Warnings, Note: note})
+		return answer.JSON(w, v1.SubmitResponse{JobID: job.ID, Mark: mark, Cluster: named.Answer, Warnings: named.Warnings, Note: note})
 	}
-	writeJobID(w, job.ID)
+	writeJobID(w, job.ID, mark)
 	return nil
 }
 
 // writeJobID writes a v1.SubmitResponse.
-func writeJobID(w http.ResponseWriter, id federation.JobID) {
-	b := make([]byte, 0, 32)
+func writeJobID(w http.ResponseWriter, id federation.JobID, mark int64) {
+	b := make([]byte, 0, 64)
 	b = append(b, `{"job_id":`...)
 	b = strconv.AppendUint(b, uint64(id), 10)
+	if mark != 0 {
+		b = strconv.AppendInt(append(b, `,"mark":`...), mark, 10)
+	}
 	b = append(b, "}\n"...)
 	h := w.Header()
 	h["Content-Type"] = jsonType

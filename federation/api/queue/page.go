@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"fsub/federation"
 	"fsub/federation/journal"
@@ -48,6 +49,20 @@ func (s Lists) Mark(ctx context.Context) (journal.Mark, error) {
 		return 0, err
 	}
 	return q.mark.get(), nil
+}
+
+// markStays is how old a mark may be of which a submission tells: the log goes back much longer.
+const markStays = 10 * time.Second
+
+// Recent is a mark of the store's log of the last seconds, before anything that is written after the call; 0: the queue has not been read yet, or cannot be.
+func (l Lists) Recent(ctx context.Context) journal.Mark {
+	q := l.Queue
+	if q.Complete() && q.Lag() > markStays {
+		if err := q.refresh(ctx); err != nil {
+			return 0 // the submission will say why, if it needs the store
+		}
+	}
+	return q.mark.get()
 }
 
 // Page lists jobs that have not ended, as of the last look at the store: see [Lists.Mark]. No job is in two pages of one order, or in none, that was there

@@ -40,6 +40,7 @@ func (s *Gate) checkDemand(spec *sbatch.Spec) (named Clusters, err error) {
 type Clusters struct {
 	Answer   string   // the name that the answer to a submission gives, once the job is pinned; "" if there was no --clusters
 	Warnings []string // of names that nobody knows
+	Again    bool     // the job had been submitted before, under the same key
 }
 
 // setClusters leaves in --clusters the names of sites, as they are written here. The federation's own name stands for the whole

@@ -79,7 +79,7 @@ func (s *Gate) Accept(ctx context.Context, c identity.Caller, job *federation.Jo
 	}
 	if id, unknown := s.Store.JobOfKey(ctx, job.UID, key); unknown == nil {
 		job.ID = id
-		return Clusters{}, nil
+		return Clusters{Again: true}, nil
 	}
 	return named, err
 }
@@ -113,6 +113,7 @@ func (s *Gate) accept(ctx context.Context, c identity.Caller, job *federation.Jo
 	named.Answer = cmp.Or(named.Answer, job.Spec.Clusters)
 	share.Idle(ctx) // little is left to do after it, and others who wait for settled may hold all turns
 	again, err := s.create(ctx, job, p, key)
+	named.Again = again
 	if err == nil && !again {
 		stored = job.ID
 	}

@@ -41,7 +41,10 @@ func (r *PayloadResponse) Exact() *sbatch.Payload {
 // SubmitResponse is the answer to a submission. If JobID is not 0 the job is durable, whatever else is said.
 type SubmitResponse struct {
 	JobID federation.JobID `json:"job_id,omitempty"`
-	Error *Error           `json:"error,omitempty"`
+	// Mark is a mark of the log of changes from before the job: GET /fed/v1/events?after=MARK misses nothing of it. It is missing where the job had been submitted before,
+	// under the same key, and while the daemon has not read its queue: read the job then.
+	Mark  int64  `json:"mark,omitempty"`
+	Error *Error `json:"error,omitempty"`
 	// Cluster is the site that --clusters has chosen: what "Submitted batch job N on cluster C" says. "" without that option.
 	Cluster string `json:"cluster,omitempty"`
 	// Warnings are sentences that the command prints as errors, although it goes on: clusters that nobody knows.
