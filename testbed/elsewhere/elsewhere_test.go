@@ -27,10 +27,10 @@ import (
 	"fsub/testbed/program"
 )
 
-// The user is alice on the daemon's machine and al on the other.
+// The user is fsubalice, a name that no machine has already, on the daemon's machine and al on the other.
 const (
 	alice, al = 54100, 47100
-	patience  = 3 * time.Minute
+	patience  = time.Minute
 )
 
 // world is both machines.
@@ -50,12 +50,12 @@ func TestSecondMachine(t *testing.T) {
 	w := newWorld(t)
 	w.user(al, "sbatch says who called", `^Submitted batch job 30000000\n$`, "sbatch", "--output="+w.dir+"/out/%j", "/tmp/job.sh", "a word")
 	w.user(al, "squeue has it, or sacct", `30000000`, "sh", "-c", "squeue -h -o %i; sacct -X -n -o JobID")
-	w.await("COMPLETED|0:0|alice\n", "sacct", "-X", "-n", "-P", "-j", "30000000", "-o", "State,ExitCode,User")
+	w.await("COMPLETED|0:0|fsubalice\n", "sacct", "-X", "-n", "-P", "-j", "30000000", "-o", "State,ExitCode,User")
 	if text, err := os.ReadFile(w.dir + "/out/30000000"); err != nil || string(text) != fmt.Sprintf("%d a word\n", alice) {
 		t.Errorf("the output: %q, %v", text, err)
 	}
 	w.user(al, "a job that waits", `^30000001\n$`, "sbatch", "--parsable", "--hold", "/tmp/job.sh")
-	w.user(al, "is listed", `^30000001 alice PENDING\n$`, "squeue", "-h", "-o", "%i %u %T", "--me")
+	w.user(al, "is listed", `^30000001 fsubalice PENDING\n$`, "squeue", "-h", "-o", "%i %u %T", "--me")
 	w.user(al, "is cancelled", `^$`, "scancel", "30000001")
 	w.await("CANCELLED by 54100\n", "sacct", "-X", "-n", "-P", "-j", "30000001", "-o", "State")
 	for name, c := range map[string]struct {
@@ -64,7 +64,7 @@ func TestSecondMachine(t *testing.T) {
 		env  []string
 	}{
 		"root of that machine":       {0, "root of a machine of alpha is not root here", nil},
-		"a user who has alice's uid": {alice, "uid 54100 of alpha is alice here, who is uid 47100 there", nil},
+		"a user who has alice's uid": {alice, "uid 54100 of alpha is fsubalice here, who is uid 47100 there", nil},
 		"a stranger":                 {47999, "uid 47999 of alpha is not a user of the daemon's machine", nil},
 		"another key":                {al, "made with another key", []string{"FSUB_CLIENT_FILE=" + w.there + "/another.yaml"}},
 		"no munged":                  {al, "munged does not answer at /run/nothing (no such file or directory)", []string{"FSUB_CLIENT_FILE=" + w.there + "/none.yaml"}},
@@ -83,7 +83,7 @@ func TestSecondMachine(t *testing.T) {
 	if err := json.Unmarshal(made, &token); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := w.run(47999, []string{"FSUB_TOKEN=" + token.Token}, "squeue", "-h", "--me", "-t", "all", "-o", "%u"); err != nil || !strings.Contains(out, "alice") {
+	if out, err := w.run(47999, []string{"FSUB_TOKEN=" + token.Token}, "squeue", "-h", "--me", "-t", "all", "-o", "%u"); err != nil || !strings.Contains(out, "fsubalice") {
 		t.Errorf("by a token: %v: %s", err, out)
 	}
 }
@@ -113,14 +113,14 @@ func newWorld(t *testing.T) *world {
 	w.machine(key)
 	w.network()
 	w.certificate()
-	w.write(dir+"/passwd", fmt.Sprintf("alice:x:%d:%[1]d::/nonexistent:/bin/sh\n", alice))
-	w.write(dir+"/group", fmt.Sprintf("alice:x:%d:\n", alice))
+	w.write(dir+"/passwd", fmt.Sprintf("fsubalice:x:%d:%[1]d::/nonexistent:/bin/sh\n", alice))
+	w.write(dir+"/group", fmt.Sprintf("fsubalice:x:%d:\n", alice))
 	w.write(dir+"/fed.yaml", fmt.Sprintf(`socket: %[1]s/fsub.sock
 state_dir: %[1]s/state
 remote: {listen: "%[2]s", cert_file: %[1]s/crt, key_file: %[1]s/key}
 munge: {alpha: %[3]s}
 sites:
-  - {name: alpha, url: "unix:%[1]s/rest", token_file: %[1]s/token, users: {alice: {name: al, uid: %[4]d, gid: %[4]d}}}
+  - {name: alpha, url: "unix:%[1]s/rest", token_file: %[1]s/token, users: {fsubalice: {name: al, uid: %[4]d, gid: %[4]d}}}
   - {name: here, kind: local, local: {nodes: 1, cpus: 2, mem_mib: 500, network: host}}
 `, dir, w.server, here, al))
 	w.write(dir+"/token", "SLURM_JWT=a.b.c")
