@@ -50,6 +50,8 @@ func (d *Daemon) role() string {
 		return "leads"
 	case d.Gone():
 		return fmt.Sprintf("silent for %s", (time.Duration(d.Silent) * time.Second).Round(time.Second))
+	case d.Lag == nil: // it passes all requests on, or it led a moment ago and has ended
+		return "not ready"
 	}
 	return "stands by"
 }

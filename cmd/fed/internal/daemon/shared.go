@@ -157,6 +157,9 @@ func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) err
 		return err
 	}
 	defer func() { s.standby.know(p.ctl.Sites()) }()
+	if err := s.standby.reach(ctx); err != nil { // it is tried again when this daemon stands by
+		s.log.Debug("the store was not opened for the time after this term", "err", err)
+	}
 	if err := files.keep(ctx); err != nil {
 		return err
 	}
@@ -164,6 +167,7 @@ func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) err
 	s.reg.Store(p.reg)
 	s.use(p.api)
 	s.forward.Follow(c.Daemons.At()) // for what has waited
+	defer s.standby.keepUp(ctx)()
 	s.log.Info("this daemon leads", "epoch", t.Epoch, "sites", len(p.sites))
 	return p.run(ctx, s.keys.Listen(identity.PerSource(s.listen.Term(), agentsAtOne)), reload.run)
 }

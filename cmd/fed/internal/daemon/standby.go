@@ -43,7 +43,8 @@ type standby struct {
 	answers atomic.Pointer[api.Server] // nil: it does not know enough, or this daemon leads
 
 	// Of the goroutine that follows, while there is one.
-	store   *store.Store
+	store   *store.Store // nil: not reached yet
+	books   *accounts.Books
 	server  *api.Server // over store; nil: there is none
 	sites   *api.Following
 	known   atomic.Bool // the sites are
@@ -132,26 +133,40 @@ func (b *standby) follow(ctx context.Context) error {
 		b.server = nil
 		b.metrics.end()
 		b.store.Close()
+		b.store = nil
 	}
 	return err
 }
 
-func (b *standby) open(ctx context.Context) (err error) {
+// reach opens the store for the time when this daemon stands by. One that leads does so early: it stands by also when it has lost the database, and lists the jobs that it
+// knows of.
+func (b *standby) reach(ctx context.Context) error {
+	if b.store != nil {
+		return nil
+	}
 	with := storeConfig(b.config)
 	with.Logger = b.log
-	if b.store, err = store.OpenReader(ctx, with); err != nil {
+	st, err := store.OpenReader(ctx, with)
+	if err != nil {
 		return err
 	}
-	books, err := accounts.Open(ctx, b.store, time.Now)
-	if err != nil {
-		b.store.Close()
+	if b.books, err = accounts.Open(ctx, st, time.Now); err != nil {
+		st.Close()
+		return err
+	}
+	b.store = st
+	return nil
+}
+
+func (b *standby) open(ctx context.Context) error {
+	if err := b.reach(ctx); err != nil {
 		return err
 	}
 	c, st := b.config, b.store
 	b.metrics.Registerer = b.reg
 	b.server = api.NewServer(api.Config{
 		Leader: b.forward, Queue: b.queue, Database: st.Database(), Ready: b.ready, Controller: b.sites, Daemons: b.others,
-		Store: st, Usage: st, Books: st, Accounts: api.Accounts{Books: books}, Coordinators: books, WebAddress: c.Web.At(), Web: pagesOnSocket(c),
+		Store: st, Usage: st, Books: st, Accounts: api.Accounts{Books: b.books}, Coordinators: b.books, WebAddress: c.Web.At(), Web: pagesOnSocket(c),
 		Limits: c.Limits.ForAPI(c), Build: build.Read(), Federation: c.Federation, Operators: c.Operators, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove,
 		Logger: b.log, Registerer: &b.metrics,
 	})
@@ -174,6 +189,24 @@ func (b *standby) followQueue(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// keepUp has the queue know what is new while this daemon leads, whether anybody lists it or not, until the function that it returns is called: when the database is lost, that is
+// what can be listed.
+func (b *standby) keepUp(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			_ = b.queue.Follow(ctx) // where it fails, the queue says so with each list
+			select {
+			case <-time.After(updateEvery):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
 }
 
 // followSites asks the leader again and again how the sites are.
