@@ -88,7 +88,7 @@ func withHeaders(h http.Handler) http.Handler {
 		head := w.Header()
 		head.Set("Content-Security-Policy", csp)
 		head.Set("X-Content-Type-Options", "nosniff")
-		head.Set("Referrer-Policy", "no-referrer")
+		head.Set("Referrer-Policy", "same-origin")
 		head.Set("Cross-Origin-Resource-Policy", "same-origin")
 		head.Set("Cross-Origin-Opener-Policy", "same-origin")
 		head.Set("Cache-Control", "no-store")

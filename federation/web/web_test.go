@@ -277,7 +277,7 @@ func TestHeadersAndOrigins(t *testing.T) {
 	for _, path := range []string{"/jobs", "/job/1", "/job/9", "/now", "/team", "/operate", "/login", "/nothing", "/jobs.json", "/jobs.csv", "/jobs.live", assetPath("app.js")} {
 		r, _ := http.NewRequest("GET", p.url+path, nil)
 		_, _, head := b.ask(r)
-		for name, want := range map[string]string{"Content-Security-Policy": csp, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Resource-Policy": "same-origin"} {
+		for name, want := range map[string]string{"Content-Security-Policy": csp, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin"} {
 			if head.Get(name) != want {
 				t.Errorf("%s: %s: %q", path, name, head.Get(name))
 			}
