@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	. "fsub/federation/web/html"
 )
@@ -29,7 +30,7 @@ func (s *server) pageRoutes() {
 // jobFilter is which jobs the page of jobs shows: what its URL says.
 type jobFilter struct {
 	user, state, site, name string
-	from                    int
+	after, before           string // cursors of pages: the one older than it, or the one newer
 }
 
 // states are the choices of the filter, with the states that each means.
@@ -43,8 +44,7 @@ func (s *server) jobFilter(r *http.Request) jobFilter {
 	if !q.Has("user") {
 		f.user = s.me(r)
 	}
-	f.from, _ = strconv.Atoi(q.Get("from"))
-	f.from = max(f.from, 0)
+	f.after, f.before = q.Get("after"), q.Get("before")
 	return f
 }
 
@@ -66,15 +66,17 @@ func (f *jobFilter) where() (where []string) {
 	return where
 }
 
+// counted reports whether there are counters of such jobs: not by name, and not of those that have ended long ago.
+func (f *jobFilter) counted() bool {
+	return f.name == "" && (f.state == "" || f.state == "running" || f.state == "pending")
+}
+
 func (f jobFilter) query() string {
 	q := url.Values{"user": {f.user}}
-	for key, value := range map[string]string{"state": f.state, "site": f.site, "name": f.name} {
+	for key, value := range map[string]string{"state": f.state, "site": f.site, "name": f.name, "after": f.after, "before": f.before} {
 		if value != "" {
 			q.Set(key, value)
 		}
-	}
-	if f.from > 0 {
-		q.Set("from", strconv.Itoa(f.from))
 	}
 	return "?" + q.Encode()
 }
@@ -85,13 +87,19 @@ const onePage = 100
 // jobs is the page of jobs.
 func (s *server) jobs(r *http.Request) (*page, error) {
 	f := s.jobFilter(r)
-	all, err := s.api.Jobs(r.Context(), f.where())
+	some, err := client.ListPage(r.Context(), s.api, &v1.Jobs, v1.JobQuery{Where: f.where(), Sort: "-id"}, v1.PageQuery{Limit: onePage, After: f.after, Before: f.before})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(all, func(a, b v1.JobLine) int { return b.Submit.Compare(a.Submit) })
-	end := min(f.from+onePage, len(all))
-	shown := all[min(f.from, end):end]
+	shown := some.Items
+	var counted Node
+	if f.counted() {
+		n, err := client.List(r.Context(), s.api, &v1.Summary, v1.SummaryQuery{By: "state", Where: f.where()})
+		if err != nil {
+			return nil, err
+		}
+		counted = counts(n)
+	}
 	command := "fed job list"
 	for _, w := range f.where() {
 		command += " --where " + quoted(w)
@@ -111,7 +119,7 @@ func (s *server) jobs(r *http.Request) (*page, error) {
 		}
 		p.table = append(p.table, row)
 	}
-	p.parts = []Node{s.filterForm(r, &f), counts(all), s.jobTable(r, shown), s.pager(r, f, len(all))}
+	p.parts = []Node{s.filterForm(r, &f), counted, s.jobTable(r, shown), s.pager(r, f, some)}
 	return p, nil
 }
 
@@ -135,20 +143,11 @@ func (s *server) filterForm(r *http.Request, f *jobFilter) Node {
 }
 
 // counts says how many jobs are in which state.
-func counts(all []v1.JobLine) Node {
-	n := map[string]int{}
-	var order []string
-	for i := range all {
-		name := string(all[i].State)
-		if n[name] == 0 {
-			order = append(order, name)
-		}
-		n[name]++
-	}
-	slices.Sort(order)
+func counts(all []v1.JobCount) Node {
+	slices.SortFunc(all, func(a, b v1.JobCount) int { return strings.Compare(string(a.State), string(b.State)) })
 	ul := E("ul", Class("counts"), A("aria-label", "Jobs by state"))
-	for _, name := range order {
-		ul.Children = append(ul.Children, E("li", cell("count/"+name, "number", strconv.Itoa(n[name])), " ", strings.ToLower(name)))
+	for _, x := range all {
+		ul.Children = append(ul.Children, E("li", cell("count/"+string(x.State), "number", strconv.FormatInt(x.Jobs, 10)), " ", strings.ToLower(string(x.State))))
 	}
 	return ul
 }
@@ -206,22 +205,17 @@ func verbButtons(of string) []Node {
 }
 
 // pager leads to the other pages of a list.
-func (s *server) pager(r *http.Request, f jobFilter, all int) Node {
-	if all <= onePage && f.from == 0 {
-		return E("p", Class("pager"), count(all, "job"))
-	}
+func (s *server) pager(r *http.Request, f jobFilter, some *v1.Page[v1.JobLine]) Node {
 	nav := E("nav", Class("pager"), A("aria-label", "Parts of the list"))
-	link := func(from int, word string) {
-		to := f
-		to.from = max(from, 0)
-		nav.Children = append(nav.Children, E("a", A("href", s.at(r)+"/jobs"+to.query()), word))
+	link := func(after, before, word string) {
+		if after != "" || before != "" {
+			to := f
+			to.after, to.before = after, before
+			nav.Children = append(nav.Children, E("a", A("href", s.at(r)+"/jobs"+to.query()), word))
+		}
 	}
-	if f.from > 0 {
-		link(f.from-onePage, "Newer")
-	}
-	nav.Children = append(nav.Children, E("span", strconv.Itoa(min(f.from+1, all))+" to "+strconv.Itoa(min(f.from+onePage, all))+" of "+strconv.Itoa(all)))
-	if f.from+onePage < all {
-		link(f.from+onePage, "Older")
-	}
+	link("", some.Prev, "Newer")
+	nav.Children = append(nav.Children, E("span", count(len(some.Items), "job")))
+	link(some.Next, "", "Older")
 	return nav
 }

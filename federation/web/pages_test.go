@@ -1,8 +1,13 @@
 package web
 
 import (
+	"html"
 	"net/http"
 	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,5 +63,56 @@ func TestRightsByRole(t *testing.T) {
 	p.clock.advance(16 * 60e9)
 	if _, text := raised.get("/operate"); strings.Contains(text, "Who did what") {
 		t.Error("a session is raised for more than 15 minutes")
+	}
+}
+
+// Many jobs are shown a hundred at a time, each once, in both directions; how many there are is said from counters.
+func TestJobsPageByPage(t *testing.T) {
+	p := start(t)
+	for i := range federation.JobID(250) {
+		p.Put(t, jobOf(1000+i, alice, "many", federation.Pending))
+	}
+	b := p.signedIn(alice, false)
+	row := regexp.MustCompile(`href="/job/(\d+)"`)
+	link := regexp.MustCompile(`href="([^"]+)">(Newer|Older)</a>`)
+	pages := func(path, word string) (all [][]string, last string) {
+		for path != "" {
+			status, text := b.get(path)
+			if status != http.StatusOK || !strings.Contains(text, ">251</") { // with the one that start has
+				t.Fatalf("%s: %d, or without the number of jobs: %s", path, status, text)
+			}
+			last, path = path, ""
+			for _, m := range link.FindAllStringSubmatch(text, -1) {
+				if m[2] == word {
+					path = html.UnescapeString(m[1])
+				}
+			}
+			var ids []string
+			for _, m := range row.FindAllStringSubmatch(text, -1) {
+				ids = append(ids, m[1])
+			}
+			all = append(all, ids)
+		}
+		return all, last
+	}
+	older, last := pages("/jobs", "Older")
+	if len(older) != 3 || len(older[0]) != 100 || older[0][0] != "1249" || older[2][len(older[2])-1] != "1" {
+		t.Errorf("pages: %v", older)
+	}
+	newer, _ := pages(last, "Newer")
+	slices.Reverse(newer)
+	if !reflect.DeepEqual(newer, older) {
+		t.Errorf("back: %v\nthere: %v", newer, older)
+	}
+	seen := map[string]int{}
+	for _, ids := range older {
+		for _, id := range ids {
+			seen[id]++
+		}
+	}
+	for i := 1000; i < 1250; i++ {
+		if id := strconv.Itoa(i); seen[id] != 1 {
+			t.Errorf("job %s is shown %d times", id, seen[id])
+		}
 	}
 }

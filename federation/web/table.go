@@ -103,7 +103,7 @@ func wordClass(s string) string {
 	switch {
 	case s == "ok" || s == "COMPLETED" || s == "ACTIVE" || strings.HasPrefix(s, "IDLE"):
 		return "good"
-	case s == "RUNNING" || s == "LAUNCHED" || strings.HasPrefix(s, "ALLOC") || strings.HasPrefix(s, "MIX"):
+	case s == "RUNNING" || s == "STARTED" || s == "LAUNCHED" || strings.HasPrefix(s, "ALLOC") || strings.HasPrefix(s, "MIX"):
 		return "runs"
 	case strings.Contains(s, "DOWN") || strings.Contains(s, "FAIL") || s == "TIMEOUT" || s == "OUT_OF_MEMORY" || strings.Contains(s, "LOST") || strings.Contains(s, "NO "):
 		return "bad"

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -126,13 +127,31 @@ func List[T, Q any](ctx context.Context, c *Client, n *v1.Noun[T, Q], q Q) ([]T,
 	return *out, err
 }
 
+// ListPage is List for one page of those lists that have pages.
+func ListPage[T, Q any](ctx context.Context, c *Client, n *v1.Noun[T, Q], q Q, of v1.PageQuery) (*v1.Page[T], error) {
+	query := v1.URLQuery(&q)
+	maps.Copy(query, v1.URLQuery(&of))
+	var p v1.Page[T]
+	head, err := c.do(ctx, "GET", n.Path+"?"+query.Encode(), nil, &p.Items)
+	if err == nil {
+		p.ReadHeaders(head)
+	}
+	return &p, err
+}
+
 // Do sends one request and decodes the answer into out. in and out may be nil; an empty answer leaves out as it is.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
+	_, err := c.do(ctx, method, path, in, out)
+	return err
+}
+
+// do is Do. It returns the header of the answer too.
+func (c *Client) do(ctx context.Context, method, path string, in, out any) (http.Header, error) {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		body = bytes.NewReader(b)
 	}
@@ -143,20 +162,20 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	}
 	resp, err := c.send(ctx, method, path, kind, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	switch {
 	case err != nil:
-		return c.noAnswer(ctx, err)
+		return nil, c.noAnswer(ctx, err)
 	case out == nil || len(b) == 0:
-		return nil
+		return resp.Header, nil
 	}
 	if err := json.Unmarshal(b, out); err != nil {
-		return fmt.Errorf("answer of %s %s: %w", method, path, err)
+		return nil, fmt.Errorf("answer of %s %s: %w", method, path, err)
 	}
-	return nil
+	return resp.Header, nil
 }
 
 // send sends one request. The answer is not a refusal; its body is the caller's to close.
