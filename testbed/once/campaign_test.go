@@ -365,9 +365,9 @@ func (x *campaign) judgeAll(subs []*Submission, begun time.Time) {
 	}
 	x.t.Logf("SUMMARY seed %d, %v: %d faults %v; %d jobs acknowledged, %d tasks; ran once %d, reruns explained %d, NODE_FAIL by --no-requeue %d, "+
 		"--no-requeue and submitted again because nothing told that it had started %d, refused for its number %d, started again by a controller before anybody could see it %d, "+
-		"end unheard by the controller %d, broken %d; recoveries to which nothing had happened %d; second runs without a restart count %d; drains seen %d",
+		"end unheard by the controller %d, script removed by slurmd %d, broken %d; recoveries to which nothing had happened %d; second runs without a restart count %d; drains seen %d",
 		x.seed, time.Since(begun).Round(time.Second), len(x.faults), struck, jobs, tasks, count[Once], count[Rerun], count[NodeFailed], count[RerunBlindly], count[NumberTaken],
-		count[RerunUnseen], count[EndUnheard], count[Broken], len(falsely), restartless, drained)
+		count[RerunUnseen], count[EndUnheard], count[ScriptGone], count[Broken], len(falsely), restartless, drained)
 	x.t.Logf("recovery: the daemon has looked at a site again %s after a fault there; a job that was lost runs again %s after the fault", percentiles(x.back), percentiles(again))
 	for _, f := range falsely {
 		x.t.Errorf("a recovery to which nothing had happened: %s", f)

@@ -2,6 +2,8 @@ package once
 
 import (
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +29,7 @@ const (
 	NumberTaken              // its last attempt never ran: its node refused it for a forgotten job of the same number at a mapped site, and it was not to be requeued, or 22.05 says that it failed
 	RerunUnseen              // its controller forgot the start, and started it again before anybody could ask: the record says nothing, or that it was too late
 	EndUnheard               // it came to its end, and its controller, which was killed about then, has not heard of that: it takes it for one that ran into its limit, or started it again, and its node has refused that
+	ScriptGone               // never ran: its node's slurmd removed its script between writing and starting it, and says so; the record says that it failed
 	Broken                   // anything else
 )
 
@@ -60,6 +63,8 @@ func Check(s *Submission, rec *client.JobRecord, runs []Run, kills []Kill) Verdi
 		return Verdict{NumberTaken, ""}
 	case state == federation.Timeout && endUnheard(runs, kills), state == federation.Failed && launchRefused(rec) && endUnheard(runs, kills):
 		return Verdict{EndUnheard, ""}
+	case state == federation.Failed && len(runs) <= excuses && s.scriptGone():
+		return Verdict{ScriptGone, ""}
 	case state != federation.Completed:
 		return Verdict{Broken, fmt.Sprintf("ended as %s (%s)", state, rec.Job.Reason)}
 	case !slices.ContainsFunc(runs, func(r Run) bool { return !r.End.IsZero() }):
@@ -188,4 +193,11 @@ func siteRepeats(runs []Run, kills []Kill) (n int) {
 		}
 	}
 	return n
+}
+
+// scriptGone reports whether the job's own standard error says that its script was not there when it was to be started. A slurmd of 26.05 was seen to do that,
+// while its controller lived.
+func (s *Submission) scriptGone() bool {
+	said, err := os.ReadFile(s.complaints())
+	return err == nil && regexp.MustCompile(`error: execve\(\): \S+/slurm_script: No such file or directory`).Match(said)
 }

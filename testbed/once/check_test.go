@@ -1,6 +1,7 @@
 package once
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -103,5 +104,25 @@ func TestCheck(t *testing.T) {
 				t.Errorf("verdict %d %q, want %d", v.Kind, v.Why, c.want)
 			}
 		})
+	}
+}
+
+// A job that failed since its node had removed its script is nobody's fault here; one whose script said something else is.
+func TestScriptGone(t *testing.T) {
+	for said, want := range map[string]Kind{
+		"[2026-11-29T08:52:49.091] error: execve(): /spool/alpha1/job30000000/slurm_script: No such file or directory\n": ScriptGone,
+		"sh: 1: /spool/slurm_script: not found\n": Broken,
+	} {
+		s := &Submission{ID: 30000000, Token: "x", User: "alice", Home: t.TempDir()}
+		if err := os.MkdirAll(RunDir(s.Home), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.complaints(), []byte(said), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rec := &client.JobRecord{Job: federation.Job{ID: 30000000, User: "alice", State: federation.Failed, Spec: &sbatch.Spec{Name: "x"}}}
+		if v := Check(s, rec, nil, nil); v.Kind != want {
+			t.Errorf("%q: verdict %d %q, want %d", said, v.Kind, v.Why, want)
+		}
 	}
 }

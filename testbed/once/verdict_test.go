@@ -78,10 +78,10 @@ func (w *world) check(ctx context.Context, subs []*Submission, begun time.Time) 
 	lostReplies, lostReceipts := lost(proxy.LoseReply, proxy.CutReply, proxy.Swallow)
 	w.t.Logf("SUMMARY seed %d, %v: %d submissions acknowledged (and %d accepted whose answer was lost), daemon killed %d times, database %d times, controllers %d times, "+
 		"requests lost %d (submissions %d), replies lost %d (receipts %d), nodes drained by Slurm %d; ran once %d, reruns explained %d, NODE_FAIL by --no-requeue %d, "+
-		"--no-requeue and submitted again because nothing told that it had started %d, refused for its number %d, started again by a controller before anybody could see it %d, end unheard by the controller %d, broken %d",
+		"--no-requeue and submitted again because nothing told that it had started %d, refused for its number %d, started again by a controller before anybody could see it %d, end unheard by the controller %d, script removed by slurmd %d, broken %d",
 		w.seed, time.Since(begun).Round(time.Second), acknowledged, unanswered, w.daemonKills.Load(), w.databaseKills.Load(), len(w.controllerKills),
 		lostRequests, lostSubmissions, lostReplies, lostReceipts, w.drains.Load(),
-		count[Once], count[Rerun], count[NodeFailed], count[RerunBlindly], count[NumberTaken], count[RerunUnseen], count[EndUnheard], count[Broken])
+		count[Once], count[Rerun], count[NodeFailed], count[RerunBlindly], count[NumberTaken], count[RerunUnseen], count[EndUnheard], count[ScriptGone], count[Broken])
 	if acknowledged == 0 || w.daemonKills.Load() == 0 || len(w.controllerKills) == 0 || lostReceipts == 0 {
 		w.t.Error("nothing was tested: no submission, no kill or no lost reply")
 	}
