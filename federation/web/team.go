@@ -57,10 +57,10 @@ func (s *server) team(r *http.Request) (*page, error) {
 type spent struct {
 	now, before federation.Money
 	gpu, cpu    int64
-	runs, bad   int64
+	runs        int64
 }
 
-// spentRows add up what each account's users have spent, the most first. Wasted is what runs took that did not end well.
+// spentRows add up what each account's users have spent, the most first.
 func spentRows(month, last []v1.BookedSum) [][]string {
 	sum := map[[2]string]*spent{}
 	of := func(x *v1.BookedSum) *spent {

@@ -11,7 +11,6 @@ import (
 	"fsub/accounting"
 	"fsub/federation"
 	"fsub/federation/api/identity"
-	v1 "fsub/federation/api/v1"
 	"fsub/federation/decision"
 	. "fsub/federation/web/html"
 )
@@ -79,13 +78,6 @@ func count(n int, word string) string {
 		return "1 " + word
 	}
 	return strconv.Itoa(n) + " " + word + "s"
-}
-
-func since(now, t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return v1.Age(now.Sub(t))
 }
 
 // quoted is a word of a command as a shell takes it.

@@ -132,7 +132,7 @@ func ListPage[T, Q any](ctx context.Context, c *Client, n *v1.Noun[T, Q], q Q, o
 	query := v1.URLQuery(&q)
 	maps.Copy(query, v1.URLQuery(&of))
 	var p v1.Page[T]
-	head, err := c.do(ctx, "GET", n.Path+"?"+query.Encode(), nil, &p.Items)
+	head, err := do(ctx, c, "GET", n.Path+"?"+query.Encode(), nil, &p.Items)
 	if err == nil {
 		p.ReadHeaders(head)
 	}
@@ -141,12 +141,12 @@ func ListPage[T, Q any](ctx context.Context, c *Client, n *v1.Noun[T, Q], q Q, o
 
 // Do sends one request and decodes the answer into out. in and out may be nil; an empty answer leaves out as it is.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
-	_, err := c.do(ctx, method, path, in, out)
+	_, err := do(ctx, c, method, path, in, out)
 	return err
 }
 
 // do is Do. It returns the header of the answer too.
-func (c *Client) do(ctx context.Context, method, path string, in, out any) (http.Header, error) {
+func do(ctx context.Context, c *Client, method, path string, in, out any) (http.Header, error) {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)

@@ -43,8 +43,8 @@ type Page struct {
 type Lists struct{ Queue *Queue }
 
 // Mark takes up what was written before the call, and returns its mark in the store's log.
-func (s Lists) Mark(ctx context.Context) (journal.Mark, error) {
-	q := s.Queue
+func (l Lists) Mark(ctx context.Context) (journal.Mark, error) {
+	q := l.Queue
 	if _, err := q.age(ctx); err != nil {
 		return 0, err
 	}
