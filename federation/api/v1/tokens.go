@@ -23,6 +23,7 @@ type Token struct {
 var Tokens = Owned[Token]{
 	Noun: Noun[Token, None]{
 		Path: "/fed/v1/tokens", Who: ForAnybody, Doc: "Tokens that identify users on other machines; a user's own, an operator all",
+		Empty: "there are no tokens; see: fed token create --help",
 		Columns: []Column[Token]{
 			{"NAME", func(x *Token) string { return x.Name }},
 			{"USER", func(x *Token) string { return x.User }},

@@ -37,3 +37,12 @@ func TestDaemons(t *testing.T) {
 		}
 	}
 }
+
+// A port that is none is found before the daemon is started.
+func TestHostPort(t *testing.T) {
+	for addr, ok := range map[string]bool{"127.0.0.1:8443": true, ":8443": true, "[::1]:https": true, "127.0.0.1:84x": false, "127.0.0.1:99999": false, "localhost": false} {
+		if _, err := hostPort(addr); (err == nil) != ok {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+}

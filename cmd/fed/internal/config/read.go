@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -155,7 +154,7 @@ func (c *Config) check() error {
 	if c.KeepAudit < 0 || c.KeepEvents < 0 || c.KeepHistory < 0 || c.AskAbove < 1 {
 		return errors.New("keep_audit, keep_events and keep_history must not be negative; ask_above must be at least 1")
 	}
-	if _, _, err := net.SplitHostPort(c.Metrics); c.Metrics != "" && err != nil {
+	if _, err := hostPort(c.Metrics); c.Metrics != "" && err != nil {
 		return fmt.Errorf("metrics: invalid address %q: want HOST:PORT, such as 127.0.0.1:9999", c.Metrics)
 	}
 	if err := c.Priority.check(); err != nil {

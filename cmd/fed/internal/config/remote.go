@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
 
@@ -50,7 +49,7 @@ func (r *Remote) check() error {
 		return nil
 	}
 	for name, addr := range map[string]string{"listen": r.Listen, "address": r.Address} {
-		if _, _, err := net.SplitHostPort(addr); addr != "" && err != nil {
+		if _, err := hostPort(addr); addr != "" && err != nil {
 			return fmt.Errorf("remote: invalid %s %q: want HOST:PORT", name, addr)
 		}
 	}

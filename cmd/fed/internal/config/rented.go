@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
 	"time"
@@ -34,7 +33,7 @@ func defaultAgents() Agents { return Agents{Lease: 2 * time.Minute} }
 
 func (a *Agents) check() error {
 	for name, addr := range map[string]string{"listen": a.Listen, "address": a.Address} {
-		if _, _, err := net.SplitHostPort(addr); addr != "" && err != nil {
+		if _, err := hostPort(addr); addr != "" && err != nil {
 			return fmt.Errorf("agents: invalid %s %q: want HOST:PORT", name, addr)
 		}
 	}

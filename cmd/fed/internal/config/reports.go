@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net"
 	netmail "net/mail"
 	"slices"
 	"strings"
@@ -43,7 +42,7 @@ func (c *Reports) check() error {
 		}
 		return nil
 	}
-	if _, _, err := net.SplitHostPort(m.Server); err != nil {
+	if _, err := hostPort(m.Server); err != nil {
 		return fmt.Errorf("reports: mail: invalid server %q: want HOST:PORT, such as smtp.example.org:587", m.Server)
 	}
 	if a, err := netmail.ParseAddress(m.From); err != nil || a.Address != m.From {

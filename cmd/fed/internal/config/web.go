@@ -28,7 +28,7 @@ func (w *Web) check() error {
 		}
 		return nil
 	}
-	host, _, err := net.SplitHostPort(w.Listen)
+	host, err := hostPort(w.Listen)
 	if err != nil {
 		return fmt.Errorf("web: invalid listen %q: want HOST:PORT", w.Listen)
 	}
@@ -69,4 +69,13 @@ func (w *Web) At() string {
 		scheme = "https://"
 	}
 	return cmp.Or(w.Address, scheme+w.Listen)
+}
+
+// hostPort splits HOST:PORT. The port is a number or the name of a service.
+func hostPort(addr string) (host string, err error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	return host, err
 }
