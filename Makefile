@@ -72,7 +72,7 @@ test-full: setup build ## test, and what takes longer: long fault runs, three da
 	$(MAKE) race
 
 # What runs over real Slurm with one daemon, with three that share a PostgreSQL; local machines belong to one daemon, so that packages with some are left out.
-SEVERAL := arrays drain failing outage preempted rights situations spine starts tree wiring
+SEVERAL := arrays drain failing outage preempted rented rights situations spine starts tree wiring
 
 test-several: setup build ## tests over real Slurm with three daemons that share a PostgreSQL
 	@testbed/setup/setup.sh testbed && testbed/setup/setup.sh test

@@ -23,6 +23,9 @@ var requeueLine = regexp.MustCompile(`(?m)^.*DUE TO JOB REQUEUE \*\*\*\n`)
 
 // TestTaskRequeuesItself has a task of an array requeue itself ten times on rented machines and on this one. The other tasks run once.
 func TestTaskRequeuesItself(t *testing.T) {
+	if several() > 1 {
+		t.Skip("SKIPPED: it has a local pool, which one daemon has alone")
+	}
 	t.Parallel()
 	p := newHome(t, config{pool: "max: 3, idle: 20s", daemon: []string{"- {name: local, kind: local, local: {nodes: 2, cpus: 4, mem_mib: 2000}}"}})
 	t.Cleanup(func() {

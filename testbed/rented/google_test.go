@@ -126,7 +126,7 @@ func newGoogle(t *testing.T) (*world, *gce.Cloud) {
 		t.Fatal(err)
 	}
 	timing := "{boot: 2m, list: 2s, list_soon: 500ms, list_lag: 2s, stray: 2s, margin: 1s, kill_wait: 2s}"
-	w.write("fed.yaml", fmt.Sprintf(`federation: rented
+	w.configure(fmt.Sprintf(`federation: rented
 socket: %[1]s/s
 state_dir: %[1]s/state
 agents: {listen: "127.0.0.1:%[2]s", lease: 1m}

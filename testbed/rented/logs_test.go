@@ -66,6 +66,7 @@ func kept(dir string) (path string, size int64) {
 // TestLongOutput has a job write more than 1 GB, while the daemon is killed and started again two times: what the daemon has in the end is what the job wrote, byte for byte. The job
 // does not come to its end before that: it waits for a file at its half, and for another later.
 func TestLongOutput(t *testing.T) {
+	single(t)
 	t.Parallel()
 	lines := 115_000_000
 	if testing.Short() {

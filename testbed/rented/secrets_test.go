@@ -24,6 +24,7 @@ import (
 
 // TestSecrets looks for credentials and tokens wherever others, or a backup, could see them, while a job runs and after it: the cloud's secret, the daemon's keys, the tokens of machines.
 func TestSecrets(t *testing.T) {
+	single(t)
 	t.Parallel()
 	w := newWorld(t, config{pool: "max: 2, idle: 2s"})
 	w.start()

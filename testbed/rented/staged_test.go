@@ -36,7 +36,7 @@ func newPlace(t *testing.T, c config) *place {
 		t.Fatal(err)
 	}
 	c.site = "filesystems: none\n  scratch: " + dir
-	c.daemon = append(c.daemon, fmt.Sprintf(`blobs: {url: "file://%s/blobs", listen: %q, public_url: "http://%s"}`, dir, blobs, blobs))
+	c.daemon = append(c.daemon, fmt.Sprintf(`blobs: {url: "file://%s/blobs", shared: %v, listen: %q, public_url: "http://%s"}`, dir, several() > 1, blobs, blobs))
 	t.Cleanup(func() {
 		if left, _ := filepath.Glob(filepath.Join(dir, "fsub-*")); len(left) > 0 {
 			t.Errorf("jobs have left %v", left)

@@ -65,9 +65,14 @@ type world struct {
 	// hook sees every call to the cloud before it is carried out, and after that and before it is answered.
 	hook atomic.Pointer[func(action string, after bool)]
 
-	mu     sync.Mutex
-	daemon *exec.Cmd
-	gone   chan struct{}
+	mu      sync.Mutex
+	daemons []process // those that were started last
+}
+
+// process is a daemon.
+type process struct {
+	*exec.Cmd
+	gone chan struct{}
 }
 
 // standIn is what stands in for a cloud.
@@ -127,7 +132,7 @@ func newWorld(t *testing.T, c config) *world {
 	if c.pool == "" {
 		c.pool = "max: 4, idle: 2s"
 	}
-	w.write("fed.yaml", fmt.Sprintf(`federation: rented
+	w.configure(fmt.Sprintf(`federation: rented
 socket: %[1]s/s
 state_dir: %[1]s/state
 agents: {listen: "127.0.0.1:%[2]s", lease: 1m}
@@ -209,7 +214,7 @@ type readCloser struct{ *bytes.Reader }
 
 func (readCloser) Close() error { return nil }
 
-// start starts the daemon. It returns when it answers.
+// start starts the daemon, or all of several. It returns when they answer.
 func (w *world) start() {
 	w.t.Helper()
 	log, err := os.OpenFile(filepath.Join(w.dir, "fed.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -217,22 +222,26 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(filepath.Join(scratch, "fed"), "serve", "--config", filepath.Join(w.dir, "fed.yaml"))
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		w.t.Fatal(err)
+	var all []process
+	for i := range several() {
+		cmd := exec.Command(filepath.Join(scratch, "fed"), "serve", "--config", filepath.Join(w.dir, configName(i)))
+		cmd.Stdout, cmd.Stderr = log, log
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := cmd.Start(); err != nil {
+			w.t.Fatal(err)
+		}
+		d := process{cmd, make(chan struct{})}
+		go func() { cmd.Wait(); close(d.gone) }()
+		all = append(all, d)
 	}
-	gone := make(chan struct{})
-	go func() { cmd.Wait(); close(gone) }()
 	w.mu.Lock()
-	w.daemon, w.gone = cmd, gone
+	w.daemons = all
 	w.mu.Unlock()
 	client := w.client()
 	defer client.Close()
 	w.eventually("the daemon answers", 20*time.Second, func() string {
 		select {
-		case <-gone:
+		case <-all[0].gone:
 			return "" // killed by the test meanwhile
 		default:
 		}
@@ -243,31 +252,37 @@ func (w *world) start() {
 	})
 }
 
-// kill ends the daemon with SIGKILL and returns when it is gone.
-func (w *world) kill() {
+// running are the daemons that were started.
+func (w *world) running() []process {
 	w.mu.Lock()
-	cmd, gone := w.daemon, w.gone
-	w.mu.Unlock()
-	if cmd != nil {
-		cmd.Process.Kill()
-		<-gone
+	defer w.mu.Unlock()
+	return w.daemons
+}
+
+// kill ends the daemon, or all of several, with SIGKILL and returns when they are gone.
+func (w *world) kill() {
+	for _, d := range w.running() {
+		d.Process.Kill()
+	}
+	for _, d := range w.running() {
+		<-d.gone
 	}
 }
 
-// stop ends it as an operator would.
+// stop ends them as an operator would.
 func (w *world) stop() {
-	w.mu.Lock()
-	cmd, gone := w.daemon, w.gone
-	w.mu.Unlock()
-	if cmd == nil {
-		return
+	for _, d := range w.running() {
+		d.Process.Signal(syscall.SIGTERM)
 	}
-	cmd.Process.Signal(syscall.SIGTERM)
-	select {
-	case <-gone:
-	case <-time.After(2 * time.Minute):
-		w.t.Error("the daemon does not stop at SIGTERM")
-		w.kill()
+	late := time.After(2 * time.Minute)
+	for _, d := range w.running() {
+		select {
+		case <-d.gone:
+		case <-late:
+			w.t.Error("the daemon does not stop at SIGTERM")
+			w.kill()
+			return
+		}
 	}
 }
 
