@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/action"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/place"
@@ -182,7 +183,7 @@ func asked(j *federation.Job) Node {
 
 // output is the end of what a job has written, which app.js follows.
 func (s *server) output(r *http.Request, j *federation.Job) Node {
-	if j.Whole != nil || j.User != s.me(r) {
+	if j.Whole != nil || !s.mayAct(r, j.User) {
 		return nil
 	}
 	follow := s.at(r) + "/job/" + j.ID.String() + "/log"
@@ -191,13 +192,39 @@ func (s *server) output(r *http.Request, j *federation.Job) Node {
 		E("p", Class("hint"), E("a", A("href", follow), "The whole output"), " or by command: ", E("code", "fed logs -f "+j.ID.String())))
 }
 
-// actions are the forms of what can be done to a job.
+// actions are the forms of what can be done to a job by who asks.
 func (s *server) actions(r *http.Request, j *federation.Job) Node {
-	if j.State.Ended() {
+	if j.State.Ended() || !s.mayAct(r, j.User) {
 		return nil
 	}
+	buttons := verbButtons(func(verb action.Kind) bool { return fits(verb, j, s.raised(r)) })
+	if len(buttons) == 0 {
+		return nil
+	}
+	var whole Node
+	if j.Whole != nil {
+		whole = hidden("whole", "yes")
+	}
 	return section("Do", E("form", Class("verbs"), A("method", "post"), A("action", s.at(r)+"/act"),
-		E("input", A("type", "hidden"), A("name", "job"), A("value", j.ID.String())), verbButtons("")))
+		hidden("job", j.ID.String()), whole, buttons))
+}
+
+// fits reports whether a verb has a meaning for a job that has not ended: the API refuses the others, or has nothing to do.
+func fits(verb action.Kind, j *federation.Job, operator bool) bool {
+	again := j.Spec.Requeue == nil || *j.Spec.Requeue
+	switch {
+	case j.Cancel:
+		return verb == action.Cancel && operator // which ends a job whose site has left
+	case verb == action.Hold:
+		return j.Held == federation.NotHeld
+	case verb == action.Release:
+		return j.Held != federation.NotHeld && (operator || j.Held != federation.HeldAdmin)
+	case verb == action.Requeue:
+		return j.State != federation.Pending && j.State != federation.Completing && again
+	case verb == action.Move:
+		return again || !j.State.Started()
+	}
+	return true
 }
 
 func attempts(rec *client.JobRecord) Node {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fsub/federation/action"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	. "fsub/federation/web/html"
@@ -14,7 +15,7 @@ import (
 
 // pageRoutes are all pages, and the forms on them.
 func (s *server) pageRoutes() {
-	s.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+	s.handle("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, s.at(r)+"/jobs", http.StatusSeeOther)
 	})
 	s.route("/jobs", s.jobs)
@@ -23,8 +24,8 @@ func (s *server) pageRoutes() {
 	s.route("/team", s.team)
 	s.route("/operate", s.operate)
 	s.route("/operation/{id}", s.operation)
-	s.mux.HandleFunc("GET /job/{id}/log", s.log)
-	s.mux.HandleFunc("POST /act", s.act)
+	s.handle("GET /job/{id}/log", s.log)
+	s.handle("POST /act", s.act)
 }
 
 // jobFilter is which jobs the page of jobs shows: what its URL says.
@@ -165,7 +166,7 @@ func (s *server) jobTable(r *http.Request, jobs []v1.JobLine) Node {
 		}
 		head.Children = append(head.Children, th)
 	}
-	body, base := E("tbody"), s.at(r)
+	body, base, any := E("tbody"), s.at(r), false
 	cost := v1.Jobs.Columns[len(v1.Jobs.Columns)-1]
 	for i := range jobs {
 		j := &jobs[i]
@@ -173,8 +174,12 @@ func (s *server) jobTable(r *http.Request, jobs []v1.JobLine) Node {
 		if j.Array == j.ID { // its waiting tasks become fewer
 			key = j.ID.String()
 		}
-		body.Children = append(body.Children, E("tr", A("data-row", key),
-			E("td", E("input", A("type", "checkbox"), A("name", "job"), A("value", j.ID.String()), A("aria-label", "Choose job "+j.Ref()))),
+		choose := E("td")
+		if !j.State.Ended() && s.mayAct(r, j.User) {
+			any = true
+			choose.Children = []Node{E("input", A("type", "checkbox"), A("name", "job"), A("value", j.ID.String()), A("aria-label", "Choose job "+j.Ref()))}
+		}
+		body.Children = append(body.Children, E("tr", A("data-row", key), choose,
 			E("th", A("scope", "row"), E("a", A("href", base+"/job/"+j.ID.String()), j.Ref())),
 			E("td", Class("name"), A("data-label", "Name"), j.Name),
 			E("td", A("data-label", "State"), state(key+"/state", j.State)),
@@ -184,18 +189,27 @@ func (s *server) jobTable(r *http.Request, jobs []v1.JobLine) Node {
 			E("td", A("data-label", "Submitted"), moment(j.Submit)),
 			E("td", Class("n"), A("data-label", "Cost"), cell(key+"/cost", "", cost.Cell(j)))))
 	}
-	return E("form", A("method", "post"), A("action", base+"/act"),
-		scrolled("Jobs", E("table", Class("jobs"), E("caption", Class("unseen"), "Jobs, the newest first"), E("thead", head), body)),
-		E("div", Class("verbs"), E("span", "With the chosen:"), verbButtons("")))
+	table := scrolled("Jobs", E("table", Class("jobs"), E("caption", Class("unseen"), "Jobs, the newest first"), E("thead", head), body))
+	if !any {
+		return table
+	}
+	return E("form", A("method", "post"), A("action", base+"/act"), table, E("div", Class("verbs"), E("span", "With the chosen:"), verbButtons(nil)))
 }
 
 // verbs are what can be done to jobs, with what a button says.
-var verbs = []struct{ verb, word string }{{"hold", "Hold"}, {"release", "Release"}, {"requeue", "Requeue"}, {"move", "Move"}, {"cancel", "Cancel"}}
+var verbs = []struct {
+	verb action.Kind
+	word string
+}{{action.Hold, "Hold"}, {action.Release, "Release"}, {action.Requeue, "Requeue"}, {action.Move, "Move"}, {action.Cancel, "Cancel"}}
 
-func verbButtons(of string) []Node {
+// verbButtons are the buttons of the verbs that can be done; nil: of all.
+func verbButtons(can func(action.Kind) bool) []Node {
 	var all []Node
 	for _, v := range verbs {
-		b := E("button", A("type", "submit"), A("name", "verb"), A("value", v.verb), v.word)
+		if can != nil && !can(v.verb) {
+			continue
+		}
+		b := E("button", A("type", "submit"), A("name", "verb"), A("value", string(v.verb)), v.word)
 		if v.verb == "cancel" {
 			b.Attrs = append(b.Attrs, Class("danger"))
 		}

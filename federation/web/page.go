@@ -30,9 +30,9 @@ type maker func(r *http.Request) (*page, error)
 
 // route adds a page, as HTML, as data, and as what app.js asks for again and again.
 func (s *server) route(path string, make maker) {
-	s.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { s.show(w, r, path, make, "") })
+	s.handle("GET "+path, func(w http.ResponseWriter, r *http.Request) { s.show(w, r, path, make, "") })
 	for _, form := range []string{".json", ".csv", ".live"} {
-		s.mux.HandleFunc("GET "+formPath(path, form), func(w http.ResponseWriter, r *http.Request) { s.show(w, r, path, make, form) })
+		s.handle("GET "+formPath(path, form), func(w http.ResponseWriter, r *http.Request) { s.show(w, r, path, make, form) })
 	}
 }
 
@@ -195,7 +195,7 @@ func (s *server) who(r *http.Request) Node {
 		return E("span")
 	}
 	name := E("span", Class("user"), session.User)
-	if session.Raised != nil && s.Now().Before(*session.Raised) {
+	if s.raised(r) {
 		name = E("span", Class("user raised"), session.User+", operator until ", Time(*session.Raised, "15:04"))
 	}
 	return E("form", Class("who"), A("method", "post"), A("action", "/logout"), name, E("button", A("type", "submit"), "Sign out"))

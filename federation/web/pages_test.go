@@ -116,3 +116,34 @@ func TestJobsPageByPage(t *testing.T) {
 		}
 	}
 }
+
+// What is done to an array from its page is done to all of its tasks that live, those that have started among them.
+func TestActOnAnArray(t *testing.T) {
+	p := furnished(t)
+	b := p.signedIn(alice, false)
+	form := url.Values{"verb": {"cancel"}, "job": {"20"}, "whole": {"yes"}}
+	_, text := b.post("/act", form)
+	for _, want := range []string{"20_[8-11]", "20_3", "Cancel 2 jobs", `name="whole" value="yes"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the preview lacks %q: %s", want, textOf(text))
+		}
+	}
+	form.Set("confirmed", "yes")
+	if status, _ := b.post("/act", form); status != http.StatusSeeOther {
+		t.Fatalf("confirmed: %d", status)
+	}
+	ops, err := p.Store.Operations(t.Context(), false, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := p.Store.OperationItems(t.Context(), ops[len(ops)-1].ID)
+	asked := 0
+	for _, i := range items {
+		if i.Settled == 0 {
+			asked++
+		}
+	}
+	if err != nil || asked != 2 {
+		t.Errorf("%d tasks are asked for: %+v %v", asked, items, err)
+	}
+}

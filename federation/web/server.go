@@ -37,6 +37,13 @@ type server struct {
 	api  *client.Client
 	base string // before the path of each page: "" or "/web"
 	mux  *http.ServeMux
+	all  []string // what mux has
+}
+
+// handle adds a route.
+func (s *server) handle(pattern string, h http.HandlerFunc) {
+	s.all = append(s.all, pattern)
+	s.mux.HandleFunc(pattern, h)
 }
 
 func newServer(c Config, base string) *server {
@@ -108,7 +115,7 @@ func (s *server) assetRoutes() {
 		if strings.HasSuffix(name, ".js") {
 			kind = "text/javascript; charset=utf-8"
 		}
-		s.mux.HandleFunc("GET "+assetPath(name), func(w http.ResponseWriter, _ *http.Request) {
+		s.handle("GET "+assetPath(name), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)
 			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 			_, _ = w.Write(text)

@@ -26,12 +26,13 @@ const (
 	alice = 1001
 	bob   = 1002
 	olga  = 1003
+	carol = 1004
 )
 
 // people are the users of the tests; olga is an operator.
 type people struct{ gone atomic.Bool }
 
-var names = map[uint32]string{alice: "alice", bob: "bob", olga: "olga", 0: "root"}
+var names = map[uint32]string{alice: "alice", bob: "bob", olga: "olga", carol: "carol", 0: "root"}
 
 func (p *people) UserName(uid uint32) (string, error) {
 	if n, ok := names[uid]; ok && !(uid == alice && p.gone.Load()) {
@@ -52,9 +53,18 @@ func (p *people) UserIDs(name string) (uint32, uint32, error) {
 func (p *people) GroupName(gid uint32) (string, error) { return fmt.Sprint(gid), nil }
 
 // clock is the time of a test.
-type clock struct{ ahead atomic.Int64 }
+type clock struct {
+	ahead   atomic.Int64
+	stopped atomic.Pointer[time.Time]
+}
 
-func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *clock) now() time.Time {
+	at := time.Now()
+	if s := c.stopped.Load(); s != nil {
+		at = *s
+	}
+	return at.Add(time.Duration(c.ahead.Load()))
+}
 func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // place is a daemon with its page.
@@ -65,13 +75,22 @@ type house struct {
 	book   *signin.Book
 	clock  *clock
 	people *people
+	asked  watched
 }
 
 func start(t *testing.T) *house {
 	p := &house{t: t, clock: new(clock), people: new(people)}
-	p.Daemon = apitest.Start(t, api.Config{Users: p.people, Operators: []string{"olga"}, WebAddress: "https://fed.example", Now: p.clock.now})
+	return p.serve(api.Config{})
+}
+
+// serve starts the daemon with what c has beside what all tests need.
+func (p *house) serve(c api.Config) *house {
+	t := p.t
+	c.Users, c.Operators, c.WebAddress, c.Now = p.people, []string{"olga"}, "https://fed.example", p.clock.now
+	p.Daemon = apitest.Start(t, c)
+	p.asked.next = p.Server
 	uid := func(name string) (uint32, error) { u, _, err := p.people.UserIDs(name); return u, err }
-	s := httptest.NewServer(ForBrowsers(Config{API: p.Server, Federation: "fed", Version: "v1", Address: "http://127.0.0.1:1", Now: p.clock.now, UID: uid}))
+	s := httptest.NewServer(ForBrowsers(Config{API: &p.asked, Federation: "fed", Version: "v1", Address: "http://127.0.0.1:1", Now: p.clock.now, UID: uid}))
 	t.Cleanup(s.Close)
 	p.url, p.book = s.URL, signin.New(p.Store, p.clock.now)
 	p.Put(t, jobOf(1, alice, "train", federation.Running), jobOf(2, alice, "sweep", federation.Pending), jobOf(3, bob, "other", federation.Pending), jobOf(4, alice, "done", federation.Completed))

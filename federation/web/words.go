@@ -72,6 +72,15 @@ func (s *server) me(r *http.Request) string {
 	return id
 }
 
+// raised reports whether who asks has an operator's rights now.
+func (s *server) raised(r *http.Request) bool {
+	session := sessionOf(r)
+	return session != nil && session.Raised != nil && s.Now().Before(*session.Raised)
+}
+
+// mayAct reports whether who asks may act on the jobs of a user. Nothing is offered that the API would refuse; coordinators act by fed.
+func (s *server) mayAct(r *http.Request, user string) bool { return user == s.me(r) || s.raised(r) }
+
 // count is "1 job", "3 jobs".
 func count(n int, word string) string {
 	if n == 1 {
