@@ -60,21 +60,22 @@ start_cloud() {
 	return 1
 }
 
-# agents_port is the port at which rented machines find the daemon: the same after a restart, or they end when their lease is over.
-agents_port() {
-	if [ ! -s "$dir/agents.port" ]; then
+# port_of NAME is a free port for something of the daemon: the same after a restart, or rented machines, which know it, end when their lease is over.
+port_of() {
+	if [ ! -s "$dir/$1.port" ]; then
 		for _ in $(seq 20); do
 			port=$(shuf -i 20000-32000 -n 1)
 			(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
 		done
-		echo "$port" >"$dir/agents.port"
+		echo "$port" >"$dir/$1.port"
 	fi
-	cat "$dir/agents.port"
+	cat "$dir/$1.port"
 }
 
 # The federation: two Slurm clusters, this machine, and Amazon.
 configure() {
-	echo "agents: {listen: \"127.0.0.1:$(agents_port)\"}"
+	echo "agents: {listen: \"127.0.0.1:$(port_of agents)\"}"
+	echo "web: {listen: \"127.0.0.1:$(port_of web)\"}"
 	"$programs/bed" config alpha beta
 	cat <<T
   - name: local

@@ -172,7 +172,11 @@ for id in "${ids[@]}"; do
 done
 
 say "Go on by hand: the clusters and the daemon are still up"
+ticket=$(alice fed web --print 2>/dev/null) || fail "fed web"
 cat <<T
+In a browser of this machine, the page as alice sees it (the ticket is good once, for a minute):
+    $ticket
+    bin/bed exec login$dir --user alice -- fed web --print     # prints another
 As alice, in her home, with sbatch, squeue, scancel, sinfo and sacct that mean the federation:
     bin/bed exec login$dir --user alice -- bash
     fsub train-one-node.sbatch

@@ -5,10 +5,14 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"fsub/testbed/program"
@@ -54,9 +58,39 @@ func TestDemo(t *testing.T) {
 			t.Errorf("the demo shows %d times %q, want %d", got, what, want)
 		}
 	}
+	page := jobsPage(t, out)
+	for _, id := range regexp.MustCompile(`(?m)^Submitted batch job (\d+)$`).FindAllSubmatch(out, -1) {
+		if !strings.Contains(page, ">"+string(id[1])) { // or ID_TASK of an array
+			t.Errorf("the page does not show job %s: %s", id[1], page)
+		}
+	}
 	if t.Failed() {
 		t.Logf("it printed:\n%s", bytes.TrimSpace(out))
 	}
+}
+
+// jobsPage signs in by the address that the demo has printed, and reads the page of the jobs that have ended.
+func jobsPage(t *testing.T, out []byte) string {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^    (http://127\.0\.0\.1:\d+)/login#(alice\.\S+)$`).FindSubmatch(out)
+	if m == nil {
+		t.Error("the demo prints no address of the page with a ticket")
+		return ""
+	}
+	at := string(m[1])
+	jar, _ := cookiejar.New(nil)
+	browser := http.Client{Jar: jar}
+	resp, err := browser.PostForm(at+"/login", url.Values{"ticket": {string(m[2])}, "to": {"/jobs?state=ended"}})
+	if err != nil {
+		t.Error(err)
+		return ""
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("signing in by the ticket: %d %v", resp.StatusCode, err)
+	}
+	return string(text)
 }
 
 // TestUsedBed: a second demo on the same clusters says that their queues are not empty, and its jobs run once there is room.
