@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,6 +70,14 @@ func furnished(t *testing.T) *house {
 	return p
 }
 
+// commit writes a job.
+func (p *house) commit(j *federation.Job) {
+	p.t.Helper()
+	if err := p.Store.Commit(p.t.Context(), &journal.Batch{Jobs: []*federation.Job{j}}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 func furnishedSites(now time.Time) []*federation.Site {
 	gpu := func(name string, used int, state ...string) federation.Node {
 		return federation.Node{Name: name, State: state, CPUs: 16, Mem: 64000, CPUsUsed: used, MemUsed: sbatch.MemMiB(1000 * used), Partitions: []string{"main"},
@@ -121,6 +130,7 @@ func (b spentBooks) BookedSums(ctx context.Context, q ledger.SumQuery) (all []le
 // watched passes requests of the page on to the API, and keeps them with their answers if it is told to.
 type watched struct {
 	next http.Handler
+	away atomic.Bool // it does not answer
 	mu   sync.Mutex
 	keep bool
 	all  []request
@@ -135,6 +145,10 @@ type request struct {
 
 // ServeHTTP implements http.Handler.
 func (a *watched) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if a.away.Load() {
+		http.Error(w, "away", http.StatusServiceUnavailable)
+		return
+	}
 	a.mu.Lock()
 	keep := a.keep
 	a.mu.Unlock()

@@ -77,7 +77,7 @@ func textTable(caption string, rows [][]string) Node {
 
 // scrolled lets a table that is too wide move by itself, by the keyboard too.
 func scrolled(caption string, table *Element) Node {
-	return E("div", Class("scroll"), A("role", "region"), A("aria-label", caption), A("tabindex", "0"), table)
+	return E("div", Class("scroll"), A("role", "region"), A("aria-label", caption+", table"), A("tabindex", "0"), table)
 }
 
 func classOf(head string) any {

@@ -34,6 +34,8 @@ if [ "${1:-}" = test ]; then
 	need podman podman
 	need mksquashfs squashfs-tools
 	need /usr/share/doc/busybox-static busybox-static
+	need chromium-headless-shell chromium-headless-shell # which opens the page
+	need /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf fonts-dejavu-core
 fi
 if [ "${1:-}" = test ] || [ "${1:-}" = database ]; then
 	need "$(echo /usr/lib/postgresql/*/bin/initdb)" postgresql # tests start their own servers

@@ -1,8 +1,9 @@
 // The ticket stands in the fragment of the address, which no server and no log sees. It is sent by a click, never by opening the page.
-const ticket = decodeURIComponent(location.hash.slice(1));
-history.replaceState(null, "", location.pathname + location.search);
-const cut = ticket.lastIndexOf(".");
-if (cut > 0) {
+function take() {
+	const ticket = decodeURIComponent(location.hash.slice(1));
+	const cut = ticket.lastIndexOf(".");
+	if (cut <= 0) return;
+	history.replaceState(null, "", location.pathname + location.search);
 	const ask = document.getElementById("ask");
 	const who = ticket.slice(0, cut);
 	ask.textContent = "Sign in as " + who + " at " + ask.dataset.host + "?";
@@ -13,3 +14,6 @@ if (cut > 0) {
 	go.textContent = "Sign in as " + who;
 	go.focus();
 }
+
+take();
+window.addEventListener("hashchange", take); // an address that is pasted where this page is open
