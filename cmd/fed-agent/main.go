@@ -12,7 +12,7 @@ import (
 	"fsub/cloud/container/hold"
 	"fsub/cloud/local/inside"
 	"fsub/cloud/steps"
-	"fsub/cmd/fed-agent/internal/srun"
+	"fsub/cmd/internal/srun"
 	"fsub/cmd/fed-agent/internal/ssh"
 	"fsub/cmd/internal/commands"
 	"fsub/cmd/internal/conn"

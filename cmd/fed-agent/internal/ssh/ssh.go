@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"fsub/cloud/steps"
-	"fsub/cmd/fed-agent/internal/srun"
+	"fsub/cmd/internal/srun"
 	"fsub/cmd/internal/refusal"
 	"fsub/cmd/internal/show"
 	"fsub/slurm/hostlist"
