@@ -7,6 +7,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/tunnel"
 )
 
 // MachineID is our name of a machine: the site's name, a colon, the number of its gang and its
@@ -29,6 +30,9 @@ type Agents interface {
 	Log(ctx context.Context, m MachineID, run, stream string, offset int64, body io.Reader) (size int64, err error)
 	// Owner is the user of the federation whose commands run inside the run on this machine. ErrDenied: the run is not one of this machine's, or is over.
 	Owner(ctx context.Context, m MachineID, run string) (user string, err error)
+	// Stream hands over a connection that the machine was ordered to make, to the caller of Connect, by the ID of the order. ErrNotFound: nobody waits for it
+	// (any more). The connection is made by accept.
+	Stream(m MachineID, id string, accept func() (tunnel.End, error)) error
 	// Asking tells that a command inside the run asks for something to be changed, until answered is called. A cancellation or requeue of the run
 	// that comes meanwhile reaches its machines after the answer, so that "scontrol requeue $SLURM_JOB_ID" is not killed before it has succeeded.
 	Asking(run string) (answered func())

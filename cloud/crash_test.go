@@ -19,6 +19,7 @@ import (
 	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/decision"
+	"fsub/federation/tunnel"
 	"fsub/sbatch"
 )
 
@@ -142,6 +143,10 @@ func (a lifeAgents) Log(ctx context.Context, m cloud.MachineID, run, stream stri
 }
 func (a lifeAgents) Owner(ctx context.Context, m cloud.MachineID, run string) (string, error) {
 	return a.a.Owner(ctx, m, run)
+}
+
+func (a lifeAgents) Stream(m cloud.MachineID, id string, accept func() (tunnel.End, error)) error {
+	return a.a.Stream(m, id, accept)
 }
 
 func (a lifeAgents) Asking(run string) func() { return a.a.Asking(run) }

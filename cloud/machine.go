@@ -33,6 +33,7 @@ type machine struct {
 	changed chan struct{}
 	signals []signal
 	acked   uint64
+	streams map[string]*streamWait // connections that its agent is to make, by ID
 
 	stops    map[string]time.Time // runs that its agent is to end, and since when it is, or was last seen to send what they wrote
 	lapse    time.Time            // it is known to run nothing from then on, unless it is heard of before
@@ -57,7 +58,7 @@ type signal struct {
 }
 
 func newMachine(g *gang, index int) *machine {
-	m := &machine{gang: g, pool: g.pool, group: g.group, id: machineID(g, index), runs: map[string]*run{}, over: map[string]bool{}, stops: map[string]time.Time{}, changed: make(chan struct{}),
+	m := &machine{gang: g, pool: g.pool, group: g.group, id: machineID(g, index), runs: map[string]*run{}, over: map[string]bool{}, stops: map[string]time.Time{}, streams: map[string]*streamWait{}, changed: make(chan struct{}),
 		gpus: make([]bool, g.Offering.GPUs)}
 	m.machineRecord = machineRecord{Gang: g.Token, Index: index, Pool: g.Pool, Name: g.Names[index], Offering: g.Offering.ID, Market: g.Offering.Market,
 		Price: accounting.MoneyOf(float64(g.Offering.Price)), Least: g.Offering.Least, State: machineAsked,

@@ -56,6 +56,9 @@ func (a *agents) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[strin
 			o.Signals = append(o.Signals, s.Signal)
 		}
 	}
+	for id, w := range m.streams {
+		o.Streams = append(o.Streams, agentapi.Stream{ID: id, Run: w.run})
+	}
 	if m.State == machineEnding && len(o.Runs) == 0 || m.State == machineEnding && len(m.runs) == 0 {
 		o.End = m.Why
 	}

@@ -51,6 +51,7 @@ type Agent struct {
 	version  uint64             // of the orders that are carried out
 	daemon   string             // that gave them
 	signals  uint64             // the last one that was sent
+	streams  map[string]bool    // IDs of those that were ordered last
 	problems []agentapi.Problem // that the last health check found
 	missed   []uint64           // those whose step did not run, until the daemon knows it
 	notice   *agentapi.Notice

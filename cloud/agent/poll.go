@@ -91,6 +91,7 @@ func (a *Agent) obey(o agentapi.Orders) {
 		}
 	}
 	a.obeySignals(o)
+	a.obeyStreams(o.Streams)
 	a.version = o.Version
 	a.mu.Unlock()
 	if o.End != "" {

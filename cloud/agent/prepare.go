@@ -14,6 +14,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/container/hold"
 	"fsub/cloud/jobenv"
+	"fsub/cloud/steps/wire"
 	"fsub/sbatch"
 )
 
@@ -113,6 +114,9 @@ func (r *run) script() (keeper.Config, error) {
 	c.Err = r.fileName(spec.Error)
 	c.Cgroup, c.Tasks = r.group.forBatch()
 	c.Env = r.environment()
+	r.mu.Lock()
+	r.outer = &wire.JobInfo{Env: slices.Clone(c.Env), Dir: spec.WorkDir} // what is done to c is not seen there
+	r.mu.Unlock()
 	return c, r.contain(&c)
 }
 

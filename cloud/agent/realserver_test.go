@@ -18,6 +18,7 @@ import (
 	"fsub/cloud/agentapi"
 	"fsub/cloud/agentserver"
 	"fsub/federation"
+	"fsub/federation/tunnel"
 	"fsub/sbatch"
 )
 
@@ -75,6 +76,10 @@ func (o *oneMachine) Log(_ context.Context, _ cloud.MachineID, _, _ string, offs
 
 func (o *oneMachine) Owner(context.Context, cloud.MachineID, string) (string, error) {
 	return "", federation.ErrDenied
+}
+
+func (o *oneMachine) Stream(_ cloud.MachineID, _ string, accept func() (tunnel.End, error)) error {
+	return federation.ErrNotFound
 }
 
 func (o *oneMachine) Asking(string) func() { return func() {} }

@@ -7,6 +7,7 @@ import (
 
 	"fsub/cloud/agent/keeper"
 	"fsub/cloud/agentapi"
+	"fsub/cloud/steps/wire"
 	"fsub/sbatch"
 )
 
@@ -31,6 +32,7 @@ type run struct {
 
 	mu     sync.Mutex
 	status agentapi.Status
+	outer  *wire.JobInfo // what others are told of it; nil: the script has not begun
 
 	told   map[string]string // states of steps that were reported to the daemon, or are about to be
 	p      *keeper.Process

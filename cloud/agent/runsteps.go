@@ -2,13 +2,17 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/steps"
+	"fsub/federation/tunnel"
 )
 
 // runSteps are the steps of one run, which the step service runs. Until the service knows the run they do nothing.
@@ -16,7 +20,8 @@ type runSteps struct {
 	service steps.Steps // nil: there is no srun
 	run     string
 	log     *slog.Logger
-	known   bool // by the service
+	known   bool   // by the service
+	socket  string // of the service, for this run
 }
 
 // add makes the run known to the service. It returns what the environment of its processes has for that.
@@ -26,7 +31,24 @@ func (s *runSteps) add(r steps.Run) (env []string, err error) {
 	}
 	env, err = s.service.AddRun(r)
 	s.known = err == nil
+	for _, e := range env {
+		if path, ok := strings.CutPrefix(e, steps.SocketEnv+"="); ok {
+			s.socket = path
+		}
+	}
 	return env, err
+}
+
+// dial connects to the service, as the run's srun does.
+func (s *runSteps) dial() (tunnel.End, error) {
+	if s.socket == "" {
+		return nil, errNoSteps
+	}
+	c, err := steps.Dial(s.socket)
+	if err != nil {
+		return nil, fmt.Errorf("the step service: %w", err)
+	}
+	return c.(*net.UnixConn), nil
 }
 
 // list returns the steps that began.

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/federation/tunnel"
 )
 
 // helloTime bounds one attempt to register, callTime any other request that does not wait.
@@ -32,7 +33,8 @@ const (
 // server is the daemon's server for agents.
 type server struct {
 	http    *http.Client
-	servers *servers // nil: there is a unix socket
+	servers *servers                                // nil: there is a unix socket
+	dial    func(context.Context) (net.Conn, error) // a connection for a stream
 	base    string
 	session string
 	epoch   atomic.Int64 // the newest under which a daemon has answered
@@ -70,7 +72,8 @@ func newServer(b agentapi.Boot) (*server, error) {
 	if path, ok := strings.CutPrefix(b.URL, "unix:"); ok {
 		d.base = "http://server"
 		dialer := &net.Dialer{Timeout: dialTime}
-		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dialer.DialContext(ctx, "unix", path) }
+		d.dial = func(ctx context.Context) (net.Conn, error) { return dialer.DialContext(ctx, "unix", path) }
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return d.dial(ctx) }
 		return d, nil
 	}
 	if !strings.HasPrefix(b.URL, "https://") || b.Pin == "" {
@@ -84,7 +87,8 @@ func newServer(b agentapi.Boot) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("boot data: %w", err)
 	}
-	t.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return d.servers.dial(ctx) }
+	d.dial = d.servers.dial
+	t.DialTLSContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return d.dial(ctx) }
 	d.base = strings.TrimSuffix(b.Servers()[0], "/")
 	return d, nil
 }
@@ -152,6 +156,19 @@ func (d *server) send(ctx context.Context, path, token string, body io.Reader, s
 	}
 	io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<16)) // the connection is used again
 	return err
+}
+
+// stream makes a connection to the daemon that is upgraded.
+func (d *server) stream(ctx context.Context, path, token string) (*tunnel.Conn, error) {
+	c, err := d.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := http.Header{"Authorization": {"Bearer " + token}}
+	if epoch := d.epoch.Load(); epoch != 0 {
+		h.Set(agentapi.HeaderEpoch, strconv.FormatInt(epoch, 10))
+	}
+	return tunnel.Open(ctx, c, path, h)
 }
 
 // backoff is the time between tries: from 50 ms to 2 s, none the same.

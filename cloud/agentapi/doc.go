@@ -25,7 +25,8 @@ const (
 	PathHello  = "/agent/v1/hello"
 	PathPoll   = "/agent/v1/poll"
 	PathReport = "/agent/v1/report"
-	PathLog    = "/agent/v1/log/" // RUN/out or RUN/err; query offset=N, query end=1 with the last piece
+	PathLog    = "/agent/v1/log/"    // RUN/out or RUN/err; query offset=N, query end=1 with the last piece
+	PathStream = "/agent/v1/stream/" // ID of a [Stream]; the connection is upgraded: fsub/federation/tunnel
 	PathBinary = "/agent/v1/binary/"
 	PathJob    = "/agent/v1/job/" // RUN/PATH-OF-THE-API
 )

@@ -71,7 +71,16 @@ type Orders struct {
 	// StepSignals are those to single steps, apart from the others: an agent of before there were
 	// any is not to send them to all steps.
 	StepSignals []Signal `json:"step_signals,omitempty"`
-	End         string   `json:"end,omitempty"` // why the machine is to end itself: "idle", ...; "" it stays
+	// Streams are connections that the daemon waits for. An agent of before there were any does not make them.
+	Streams []Stream `json:"streams,omitempty"`
+	End     string   `json:"end,omitempty"` // why the machine is to end itself: "idle", ...; "" it stays
+}
+
+// Stream is a connection that the agent is to make to the daemon, once, at PathStream: somebody wants to speak to the step service of a run. The agent begins with a frame
+// that describes the job ([fsub/cloud/steps/wire.JobInfo]); after that it passes on what comes from either side.
+type Stream struct {
+	ID  string `json:"id"` // good for one connection, of this machine
+	Run string `json:"run"`
 }
 
 // Order is one run that the machine is to have. A run that the agent does not know and that comes

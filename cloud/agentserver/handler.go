@@ -15,6 +15,7 @@ import (
 	"fsub/cloud"
 	"fsub/cloud/agentapi"
 	"fsub/federation"
+	"fsub/federation/tunnel"
 )
 
 // maxBody bounds a JSON body: the largest reports the end of a job with as many steps as it can have. maxPiece
@@ -165,6 +166,14 @@ func (s *Server) logPiece(w http.ResponseWriter, r *http.Request, m cloud.Machin
 		return err
 	}
 	return json.NewEncoder(w).Encode(agentapi.LogSize{Size: size})
+}
+
+// stream takes a connection that the machine was ordered to make over for the one who waits for it.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, m cloud.MachineID, a cloud.Agents) error {
+	if !tunnel.Asked(r) {
+		return fmt.Errorf("%w: want the header Upgrade: %s", federation.ErrInvalid, tunnel.Protocol)
+	}
+	return a.Stream(m, r.PathValue("id"), func() (tunnel.End, error) { return tunnel.Accept(w) })
 }
 
 // within passes a request of a command inside a run on to the API, as the run's owner.

@@ -96,6 +96,7 @@ func (s *Server) routes() {
 	s.handle("POST "+agentapi.PathPoll, s.asMachine(s.poll))
 	s.handle("POST "+agentapi.PathReport, s.asMachine(s.report))
 	s.handle("POST "+agentapi.PathLog+"{run}/{stream}", s.asMachine(s.logPiece))
+	s.handle("POST "+agentapi.PathStream+"{id}", s.asMachine(s.stream))
 	s.handle("GET "+agentapi.PathBinary+"{hash}", s.sendBinary)
 	s.handle(agentapi.PathJob+"{run}/{path...}", s.asMachine(s.within))
 }

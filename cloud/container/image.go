@@ -2,7 +2,6 @@ package container
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -17,12 +16,32 @@ type Image struct {
 	Tag      string // "24.01-py3", or "sha256:..."; "" is latest
 }
 
-var (
-	goodRegistry = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]+)?$`)
-	goodImage    = regexp.MustCompile(`^[a-z0-9]([a-z0-9/._-]*[a-z0-9_-])?$`)
-	goodTag      = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
-	goodDigest   = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+// Characters that the parts of a reference are made of.
+const (
+	lower    = "abcdefghijklmnopqrstuvwxyz"
+	upper    = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits   = "0123456789"
+	alphaNum = lower + upper + digits
 )
+
+// of reports whether s is not empty, has characters of inner only, and begins and ends with ones of first and last.
+func of(s, first, inner, last string) bool {
+	return s != "" && strings.Trim(s, inner) == "" && strings.IndexByte(first, s[0]) >= 0 && strings.IndexByte(last, s[len(s)-1]) >= 0
+}
+
+func goodRegistry(s string) bool {
+	host, port, ok := strings.Cut(s, ":")
+	return of(host, alphaNum, alphaNum+".-", alphaNum) && (!ok || of(port, digits, digits, digits))
+}
+
+func goodImage(s string) bool {
+	return of(s, lower+digits, lower+digits+"/._-", lower+digits+"_-")
+}
+
+func goodTag(s string) bool {
+	hash, digest := strings.CutPrefix(s, "sha256:")
+	return of(s, alphaNum+"_", alphaNum+"._-", alphaNum+"._-") || digest && len(hash) == 64 && of(hash, digits+"abcdef", digits+"abcdef", digits+"abcdef")
+}
 
 // ParseImage reads what --container-image takes: [docker://][USER@][REGISTRY#]IMAGE[:TAG][@DIGEST],
 // REGISTRY/IMAGE where the registry has a dot or a port, or the path of a squashfs file, which
@@ -65,8 +84,8 @@ func ParseImage(ref string) (Image, error) {
 func (m *Image) check(ref string) error {
 	known := m.Scheme == "docker" || m.Scheme == "dockerd" || m.Scheme == "podman"
 	switch {
-	case !known, !goodImage.MatchString(m.Name), m.Registry != "" && !goodRegistry.MatchString(m.Registry),
-		m.Tag != "" && !goodTag.MatchString(m.Tag) && !goodDigest.MatchString(m.Tag), strings.HasSuffix(ref, ":"):
+	case !known, !goodImage(m.Name), m.Registry != "" && !goodRegistry(m.Registry),
+		m.Tag != "" && !goodTag(m.Tag), strings.HasSuffix(ref, ":"):
 		return fmt.Errorf("invalid image reference: %s", ref)
 	}
 	return nil

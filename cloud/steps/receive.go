@@ -7,24 +7,19 @@ import (
 	"os"
 	"strconv"
 	"syscall"
-	"time"
+
+	"fsub/cloud/steps/wire"
 )
 
-// File is what each node makes of a file that sbcast sends: Request.Receive in JSON.
-type File struct {
-	Dest     string      `json:"dest"` // absolute
-	Mode     os.FileMode `json:"mode"`
-	Force    bool        `json:"force,omitempty"` // replace what is there
-	Modified time.Time   `json:"modified,omitzero"`
-	Accessed time.Time   `json:"accessed,omitzero"`
-}
+// file is the one that a step receives.
+type file wire.File
 
 // receiveWord stands before the File in the command line of the step daemon's other self.
 const receiveWord = "receive"
 
 // receive is a task whose stdin is the file. Its exit code is an error's number.
 func receive(order string, in io.Reader) int {
-	var f File
+	var f file
 	if json.Unmarshal([]byte(order), &f) != nil {
 		return int(syscall.EINVAL)
 	}
@@ -37,7 +32,7 @@ func receive(order string, in io.Reader) int {
 	return 0
 }
 
-func (f *File) write(in io.Reader) error {
+func (f *file) write(in io.Reader) error {
 	name := f.Dest
 	if f.Force { // it may run, and a program that runs cannot be written to; and several nodes may share the folder
 		name += ".sbcast-" + strconv.Itoa(os.Getpid()) + "-" + os.Getenv("SLURM_NODEID")

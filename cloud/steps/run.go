@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"fsub/cloud/agentapi"
+	"fsub/cloud/steps/wire"
 )
 
 // SocketEnv names the variable by which a job's srun finds its machine's Service.
-const SocketEnv = "FSUB_STEPS"
+const SocketEnv = wire.SocketEnv
 
 // CommandsEnv names the variable that tells [Run.Commands] of the machine where a process runs.
 const CommandsEnv = "FSUB_COMMANDS"

@@ -12,11 +12,11 @@ import (
 	"fsub/cloud/container/hold"
 	"fsub/cloud/local/inside"
 	"fsub/cloud/steps"
-	"fsub/cmd/internal/srun"
 	"fsub/cmd/fed-agent/internal/ssh"
 	"fsub/cmd/internal/commands"
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/crash"
+	"fsub/cmd/internal/srun"
 )
 
 // stepDaemon is the word by which the agent starts the daemon of a step.

@@ -88,7 +88,7 @@ needs a coordinator or an operator.`,
 		health.NewMaintenanceCommand(), health.NewCommand(), health.NewCheckCommand(),
 		pool.NewCommand(), pool.NewOffersCommand(),
 		account.NewCommand(), account.NewQOSCommand(),
-		job.NewCommand(), job.NewExplainCommand(), job.NewEventsCommand(), job.NewLogsCommand(),
+		job.NewCommand(), job.NewExplainCommand(), job.NewEventsCommand(), job.NewLogsCommand(), job.NewAttachCommand(),
 		sim.NewCommand(), sim.NewWhatIfCommand(),
 		books.NewCommand(), books.NewReportCommand(),
 		top.NewCommand(), web.NewCommand(),
@@ -105,7 +105,7 @@ var groups = []struct {
 	title    string
 	commands []string
 }{
-	{"Your jobs:", []string{"job", "explain", "logs", "top", "web", "events", "what-if", "offers", "token", "completion", "version", "help"}},
+	{"Your jobs:", []string{"job", "explain", "logs", "attach", "top", "web", "events", "what-if", "offers", "token", "completion", "version", "help"}},
 	{"Your team:", []string{"account", "qos", "report", "books"}},
 	{"The operators':", nil},
 }

@@ -12,6 +12,8 @@ import (
 // boundsOf says by what a request is bounded: the name of a class of docs/limits.md.
 func boundsOf(r route) string {
 	switch {
+	case r.Path == "/fed/v1/job/{id}/tunnel":
+		return "tunnel"
 	case r.Path == "/fed/v1/job/{id}/wait" || r.Path == "/fed/v1/events":
 		return "long poll"
 	case r.Who == string(v1.ForOperators) || r.Who == string(v1.ForAdmins):

@@ -257,6 +257,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	checked := 0
 	for path, methods := range doc.Paths {
 		for method, op := range methods {
+			if strings.HasSuffix(path, "/tunnel") { // its answer is no answer: TestTunnel
+				continue
+			}
 			body, known := bodies[path]
 			if method != "post" {
 				body = nil

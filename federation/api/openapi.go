@@ -18,6 +18,7 @@ type operation struct {
 	Query        []param
 	In, Out      any
 	Content      string // of the answer: "" is JSON
+	Upgrades     bool   // the connection becomes a tunnel
 }
 
 // param is one name of the query, and what it means.
@@ -92,6 +93,8 @@ func (m *documentMaker) operation(r *operation) object {
 	good := object{"description": "It was done."}
 	code := "204"
 	switch {
+	case r.Upgrades:
+		code, good["description"] = "101", "The connection is a tunnel."
 	case r.Out != nil && r.Content != "":
 		code, good["content"] = "200", m.content(r.Content, r.Out)
 	case r.Out != nil:

@@ -39,6 +39,7 @@ import (
 	"fsub/federation/quota"
 	"fsub/federation/records"
 	"fsub/federation/reports"
+	"fsub/federation/share"
 	"fsub/federation/usage"
 )
 
@@ -139,6 +140,8 @@ type Config struct {
 	UpdateSite func(ctx context.Context, site federation.SiteName, req v1.UpdateSite, by audit.Entry) error
 	// StepSignals are the sites that take orders to single steps.
 	StepSignals map[federation.SiteName]driver.StepSignaller
+	// Connects are the sites that reach what runs there.
+	Connects map[federation.SiteName]driver.Connector
 	// Suspends are the sites that can suspend jobs.
 	Suspends map[federation.SiteName]bool
 	Policy   place.Policy // for what-if
@@ -165,6 +168,7 @@ type Server struct {
 	restd    *restd.Server
 	logs     logs
 	steps    steps
+	tunnels  tunnels
 	queue    *queue.Queue
 	watch    watch
 	events   eventStream
@@ -230,7 +234,7 @@ func NewServer(c Config) *Server {
 	s.router = &answer.Router{
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,
 		Deposed: c.Deposed,
-		Long:    map[string]bool{"GET /fed/v1/job/{id}/wait": true, "GET /fed/v1/events": true},
+		Long:    map[string]bool{"GET /fed/v1/job/{id}/wait": true, "GET /fed/v1/events": true, "POST /fed/v1/job/{id}/tunnel": true},
 	}
 	s.actions = &submission.Actions{Store: c.Store, Controller: c.Controller, Gate: s.gate, Now: c.Now, Keep: c.MinJobAge, Suspends: c.Suspends, Limits: bounds}
 	s.jobs = &operations{Spent: s.lister.Spent, Store: c.Store, Actions: s.actions, Controller: c.Controller, Now: c.Now, Log: c.Logger, AskAbove: c.AskAbove, Rate: c.OperationRate}
@@ -240,6 +244,7 @@ func NewServer(c Config) *Server {
 		QOS: func() []*accounts.Record { return s.accounts.Books.Tree().QOS() },
 	}
 	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals}
+	s.tunnels = tunnels{steps: &s.steps, sites: c.Connects, stopping: s.stopping, slots: share.New(0, tunnelsOfUser)}
 	s.events = eventStream{store: c.Store, users: who.Users, stopping: s.stopping}
 	s.document = sync.OnceValues(s.makeDocument)
 	s.accounts.Members, s.accounts.Users, s.accounts.Ledger = all, who.Users, c.Books

@@ -4,6 +4,7 @@ package driver
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"fsub/federation"
@@ -23,6 +24,7 @@ type Abilities struct {
 	Measure     Measurer
 	Steps       StepTeller
 	SignalStep  StepSignaller
+	Connect     Connector
 	Pools       PoolTeller
 	Nodes       NodeSetter
 	Reboot      Rebooter
@@ -130,6 +132,19 @@ type StepSignaller interface {
 	// SignalStep sends a signal to the step of that number ("0"), or kills it, and returns when that was passed
 	// on. It is not repeated. ErrNotFound: no such step runs. ErrUnavailable: it may have been done, or not.
 	SignalStep(ctx context.Context, job federation.JobID, step string, s StepSignal) error
+}
+
+// Connector is a driver that reaches what runs at its site.
+type Connector interface {
+	// Connect opens a connection to the step service of the job's first machine, which does all that the job's user may do there; it is the caller's to see that it is him. It
+	// speaks as package fsub/cloud/steps/wire says. ErrConflict: the job does not run. ErrUnavailable: its machine does not answer.
+	Connect(ctx context.Context, job federation.JobID) (Tunnel, error)
+}
+
+// Tunnel is a connection that can be closed for writing alone.
+type Tunnel interface {
+	io.ReadWriteCloser
+	CloseWrite() error
 }
 
 // StepSignal is what scancel asks of a step.

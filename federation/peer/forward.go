@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/api/submission"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/tunnel"
 )
 
 const (
@@ -94,7 +96,27 @@ func (f *Forwarder) Leader() string {
 }
 
 // ServeHTTP implements http.Handler.
-func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.proxy.ServeHTTP(w, r) }
+func (f *Forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if tunnel.Asked(r) {
+		w = tunnelWriter{w}
+	}
+	f.proxy.ServeHTTP(w, r)
+}
+
+// tunnelWriter answers a request for a tunnel.
+type tunnelWriter struct{ http.ResponseWriter }
+
+// Hijack implements http.Hijacker.
+func (w tunnelWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil {
+		tunnel.Settle(c)
+	}
+	return c, rw, err
+}
+
+// Unwrap is for http.ResponseController.
+func (w tunnelWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Get asks the leader for something in this daemon's own name, once. An answer that tag names need not be sent again.
 func (f *Forwarder) Get(ctx context.Context, path, tag string) (*http.Response, error) {
@@ -188,7 +210,13 @@ func (t *retrying) once(r *http.Request, body []byte) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
-	resp.Body = &answerBody{resp.Body, func() { stop(); cancel(nil) }}
+	end := func() { stop(); cancel(nil) }
+	if c, ok := resp.Body.(tunnel.End); ok && resp.StatusCode == http.StatusSwitchingProtocols {
+		context.AfterFunc(ctx, func() { c.Close() }) // it is not the request's any more
+		resp.Body = &tunnelBody{c, end}
+		return resp, nil
+	}
+	resp.Body = &answerBody{resp.Body, end}
 	return resp, nil
 }
 
@@ -202,6 +230,18 @@ type answerBody struct {
 func (b *answerBody) Close() error {
 	defer b.end()
 	return b.ReadCloser.Close()
+}
+
+// tunnelBody is a connection that was upgraded, which ends with its route.
+type tunnelBody struct {
+	tunnel.End
+	end func()
+}
+
+// Close implements io.Closer.
+func (b *tunnelBody) Close() error {
+	defer b.end()
+	return b.End.Close()
 }
 
 // keep reads the body of a request that may be sent again, and tells whether it may.

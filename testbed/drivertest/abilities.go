@@ -15,7 +15,7 @@ func testAbilities(s *suite) {
 		"Update": implements[driver.Updater](s.Driver), "Notify": implements[driver.Notifier](s.Driver),
 		"Run": implements[driver.Runner](s.Driver), "Measure": implements[driver.Measurer](s.Driver),
 		"Steps": implements[driver.StepTeller](s.Driver), "SignalStep": implements[driver.StepSignaller](s.Driver),
-		"Pools": implements[driver.PoolTeller](s.Driver), "Nodes": implements[driver.NodeSetter](s.Driver),
+		"Connect": implements[driver.Connector](s.Driver), "Pools": implements[driver.PoolTeller](s.Driver), "Nodes": implements[driver.NodeSetter](s.Driver),
 		"Accounts": implements[driver.Accountant](s.Driver),
 	} {
 		if has && !can[ability] {

@@ -58,6 +58,7 @@ var attacks = map[string]struct {
 	"guesses":        {4, (*attacker).guesses},
 	"accounting":     {2, (*attacker).accounting},
 	"garbage":        {2, (*attacker).garbage},
+	"tunnels":        {4, (*attacker).tunnel},
 	"too large":      {1, (*attacker).tooLarge},
 }
 
@@ -369,6 +370,11 @@ func (a *attacker) garbage(ctx context.Context, r *rand.Rand) string {
 	text := []string{strings.Repeat("[", 1<<20), strings.Repeat(`{"spec":`, 100_000), "\x00\xff", `{"spec":{"ntasks":1e308}}`, "{}", `{"jobs":[` + strings.Repeat("{},", 300_000) + "{}]}"}[r.IntN(6)]
 	path := []string{"/fed/v1/job", "/fed/v1/jobs/update", "/slurm/v0.0.42/job/submit", "/fed/v1/operations", "/fed/v1/reports", "/fed/v1/accounts", "/" + url.PathEscape(text[:min(len(text), 1000)])}[r.IntN(7)]
 	return a.call(ctx, "POST", path, strings.NewReader(text))
+}
+
+// tunnel asks for a shell in a job, mostly of another user's, and then says nothing sensible.
+func (a *attacker) tunnel(ctx context.Context, r *rand.Rand) string {
+	return a.hold(ctx, fmt.Sprintf("POST /fed/v1/job/%d/tunnel HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: fsub-tunnel\r\n\r\n\x01\xff\xff\xff\xff\xff\xff\xff\xff", 30_000_000+r.IntN(1000)), r.IntN(2)*1000)
 }
 
 // tooLarge sends a body whose end it does not tell.

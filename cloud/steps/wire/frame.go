@@ -12,6 +12,9 @@ import (
 	"sync"
 )
 
+// SocketEnv names the variable by which a job's srun finds the step service of its machine.
+const SocketEnv = "FSUB_STEPS"
+
 // Kind is what a frame is.
 type Kind uint8
 
@@ -42,6 +45,7 @@ const (
 	End                        // nothing follows
 	Meet                       // Meeting: all tasks of a node wait for those of others. N is the node's index. Not for srun
 	Abort                      // an MPI program ends its step. N is the exit code that it asks for, 0 if none
+	Job                        // JobInfo: the first frame to an srun outside of the job, from the agent
 )
 
 // All is the N of a frame that concerns every task.
@@ -60,7 +64,7 @@ const (
 // most is how large a frame of a kind may be.
 func most(k Kind) uint32 {
 	switch k {
-	case Launch, Meet, Met, Created:
+	case Launch, Meet, Met, Created, Job:
 		return MaxPayload
 	case Create:
 		return maxRequest

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"os"
 	"slices"
 	"time"
 
@@ -28,6 +29,12 @@ type Request struct {
 	MPI string `json:"mpi,omitempty"`
 }
 
+// JobInfo is what a process outside of a job must know to ask for steps as its batch script would.
+type JobInfo struct {
+	Env []string `json:"env"` // the batch script's
+	Dir string   `json:"dir"` // where it began
+}
+
 // Numbered: it is a step that users see.
 func (r *Request) Numbered() bool { return r.Receive == "" && !r.TestOnly }
 
@@ -52,6 +59,15 @@ type Part struct {
 	Distribution string `json:"distribution,omitempty"`
 	// Container is the one that tasks run in on each node; nil: none.
 	Container *container.Options `json:"container,omitempty"`
+}
+
+// File is what each node makes of a file that sbcast sends: Request.Receive in JSON.
+type File struct {
+	Dest     string      `json:"dest"` // absolute
+	Mode     os.FileMode `json:"mode"`
+	Force    bool        `json:"force,omitempty"` // replace what is there
+	Modified time.Time   `json:"modified,omitzero"`
+	Accessed time.Time   `json:"accessed,omitzero"`
 }
 
 // Program is a line of a --multi-prog file. In its words %t is the rank and %o its place among Ranks.

@@ -20,6 +20,7 @@ import (
 	"fsub/cmd/internal/sprio"
 	"fsub/cmd/internal/squeue"
 	"fsub/cmd/internal/sreport"
+	"fsub/cmd/internal/srun"
 	"fsub/cmd/internal/sshare"
 	"fsub/cmd/internal/submit"
 )
@@ -60,6 +61,9 @@ var Names = []string{"sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol"
 
 // Named is the command called name; nil if there is none.
 func Named(name string) Main {
+	if name == "srun" {
+		return srun.Login
+	}
 	if slices.Contains(refusal.Names, name) {
 		return func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {
 			return refusal.Main(name, args, env, stdout, stderr)

@@ -66,6 +66,7 @@ type Conn struct {
 	fault   error              // there is something wrong with what says where the daemon is
 	job     string             // the job that this process runs in, and its array
 	buf     []byte             // received and not yet used
+	upgrade string             // to what the request that is being sent asks the connection to be upgraded
 }
 
 // New makes a Conn to the socket at path. timeout bounds each send and each wait for bytes; 0 is 30 seconds.
@@ -261,6 +262,9 @@ func (c *Conn) send(method, path, key string, body []byte) error {
 	}
 	if c.job != "" && !strings.ContainsAny(c.job, "\r\n") {
 		head += "X-Fsub-Job: " + c.job + "\r\n"
+	}
+	if c.upgrade != "" {
+		head += "Connection: Upgrade\r\nUpgrade: " + c.upgrade + "\r\n"
 	}
 	if c.tls != nil {
 		who, err := c.identify()

@@ -125,6 +125,21 @@ func (t *timed) Write(p []byte) (int, error) {
 	return t.Conn.Write(p)
 }
 
+// untimed is the connection without its time-outs. A daemon that is gone without a word is noticed in about five seconds.
+func untimed(c io.ReadWriteCloser) io.ReadWriteCloser {
+	t, ok := c.(*timed)
+	if !ok {
+		return c
+	}
+	_ = t.SetDeadline(time.Time{})
+	if s, ok := t.Conn.(*tls.Conn); ok {
+		if tcp, ok := s.NetConn().(*net.TCPConn); ok {
+			_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 3}) // it works without
+		}
+	}
+	return t.Conn
+}
+
 func isTimeout(err error) bool {
 	var e net.Error
 	return errors.As(err, &e) && e.Timeout()

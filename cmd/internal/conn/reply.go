@@ -34,10 +34,13 @@ func (c *Conn) receive() (status int, body []byte, keep bool, err error) {
 	return h.status, body, h.keep, err
 }
 
-// readHead reads up to the body of the real answer: answers of 100 to 199 come before it.
+// switching is the status of an answer after which the connection is no longer HTTP's.
+const switching = 101
+
+// readHead reads up to the body of the real answer: answers of 100 to 199 come before it, but for one that ends HTTP.
 func (c *Conn) readHead() (header, error) {
 	for {
-		if h, err := c.readHeader(); err != nil || h.status >= 200 {
+		if h, err := c.readHeader(); err != nil || h.status >= 200 || h.status == switching {
 			return h, err
 		}
 	}

@@ -5,7 +5,8 @@ import (
 	"io"
 	"os"
 
-	"fsub/cloud/steps"
+	"fsub/cloud/steps/wire"
+	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/refusal"
 	"fsub/cmd/internal/show"
 )
@@ -15,19 +16,31 @@ func Main(name string, args, env []string, stdin *os.File, stdout, stderr io.Wri
 	if name == "sbcast" {
 		return sbcast(args, env, stdout, stderr)
 	}
-	socket := show.Env(env, steps.SocketEnv)
+	socket := show.Env(env, wire.SocketEnv)
 	if socket == "" && !asksOnly(args) {
 		return refusal.Main(name, args, env, stdout, stderr)
 	}
-	s := &session{env: env, stdin: stdin, stdout: stdout, stderr: stderr}
-	code, err := s.run(args, socket)
+	s := &session{env: env, stdin: stdin, stdout: stdout, stderr: stderr, lost: "the step service of this node has gone"}
+	s.dial = func() (io.ReadWriteCloser, error) {
+		c, err := conn.Dial(socket)
+		if err != nil {
+			return nil, fmt.Errorf("the step service of this node does not answer: %w", err)
+		}
+		return c, nil
+	}
+	return s.main(args)
+}
+
+// main runs the step of a command line, and says what it failed with.
+func (s *session) main(args []string) int {
+	code, err := s.run(args)
 	if e, ok := err.(*exit); ok {
-		io.WriteString(stdout, e.stdout)
-		io.WriteString(stderr, e.stderr)
+		io.WriteString(s.stdout, e.stdout)
+		io.WriteString(s.stderr, e.stderr)
 		return e.code
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "srun: error: %s\n", err)
+		fmt.Fprintf(s.stderr, "srun: error: %s\n", err)
 		return 1
 	}
 	return code

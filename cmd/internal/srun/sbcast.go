@@ -11,8 +11,8 @@ import (
 	"syscall"
 
 	"fsub/cloud/layout"
-	"fsub/cloud/steps"
 	"fsub/cloud/steps/wire"
+	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/show"
 	"fsub/sbatch/getopt"
 )
@@ -39,7 +39,7 @@ func sbcast(args, env []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s\nTry \"sbcast --help\" for more information\n", err)
 		return 1
 	}
-	var what steps.File
+	var what wire.File
 	preserve := false
 	for _, f := range found {
 		switch f.ID {
@@ -63,7 +63,7 @@ func sbcast(args, env []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "Need two file names, have %d names\nTry \"sbcast --help\" for more information\n", len(files))
 		return 1
 	}
-	socket := show.Env(env, steps.SocketEnv)
+	socket := show.Env(env, wire.SocketEnv)
 	if socket == "" {
 		return fail(1, "Slurm job ID not specified")
 	}
@@ -87,19 +87,19 @@ func sbcast(args, env []string, stdout, stderr io.Writer) int {
 }
 
 // broadcast sends the file through a step's stdin.
-func broadcast(f *os.File, what steps.File, socket string, env []string, stderr io.Writer) int {
+func broadcast(f *os.File, what wire.File, socket string, env []string, stderr io.Writer) int {
 	order, _ := json.Marshal(what)
 	ask := layout.Step{Overlap: true, Overcommit: true, NoGPUs: true}
 	ask.MinNodes, _ = strconv.Atoi(envOf(env, "SLURM_JOB_NUM_NODES"))
 	quiet := wire.Stream{Kind: "null"}
 	r := wire.Request{Name: "sbcast", Receive: string(order), Parts: []wire.Part{{Ask: ask, Argv: []string{"sbcast"}, Env: env, Dir: "/", Umask: 0o022, Stdout: quiet, Stderr: quiet}}}
-	c, err := steps.Dial(socket)
+	c, err := conn.Dial(socket)
 	if err != nil {
 		fmt.Fprintf(stderr, "sbcast: error: the step service of this node does not answer: %s\n", err)
 		return 1
 	}
 	defer c.Close()
-	s := &session{out: wire.NewWriter(c), stderr: stderr, first: &call{}}
+	s := &session{out: wire.NewWriter(c), stderr: stderr, first: &call{}, lost: "the step service of this node has gone"}
 	if err := s.out.WriteJSON(wire.Create, 0, r); err != nil {
 		return 1
 	}

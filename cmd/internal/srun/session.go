@@ -11,13 +11,14 @@ import (
 	"syscall"
 	"time"
 
-	"fsub/cloud/steps"
 	"fsub/cloud/steps/wire"
 )
 
 // session is one step, seen from srun. Everything but input and signals happens in one goroutine.
 type session struct {
 	env            []string
+	dial           func() (io.ReadWriteCloser, error) // the step service
+	lost           string                             // what is said when it has gone
 	stdin          *os.File
 	stdout, stderr io.Writer
 
@@ -50,7 +51,7 @@ const (
 	exitedBadly
 )
 
-func (s *session) run(args []string, socket string) (int, error) {
+func (s *session) run(args []string) (int, error) {
 	if err := s.parse(args); err != nil {
 		return 0, err
 	}
@@ -63,9 +64,9 @@ func (s *session) run(args []string, socket string) (int, error) {
 	}
 	restore := s.terminal(req)
 	defer restore()
-	c, err := steps.Dial(socket)
+	c, err := s.dial()
 	if err != nil {
-		return 0, fmt.Errorf("the step service of this node does not answer: %w", err)
+		return 0, err
 	}
 	defer c.Close()
 	s.out, s.finished = wire.NewWriter(c), make(chan struct{})
@@ -111,7 +112,7 @@ func envOf(env []string, name string) string {
 	return v
 }
 
-// checkJob: the agent knows of this job only.
+// checkJob: the step service knows of this job only.
 func (s *session) checkJob() error {
 	own := envOf(s.env, "SLURM_JOB_ID")
 	if job := s.first.job; job != "" && own != "" && job != own && job != envOf(s.env, "SLURM_JOBID") {
@@ -125,7 +126,7 @@ func (s *session) checkJob() error {
 func (s *session) created(in *wire.Reader) error {
 	f, err := in.Read()
 	if err != nil {
-		return fmt.Errorf("the step service of this node has gone: %w", err)
+		return fmt.Errorf("%s: %w", s.lost, err)
 	}
 	if f.Kind == wire.Refused {
 		lines := ""
@@ -181,7 +182,7 @@ func (s *session) follow(in *wire.Reader) (int, error) {
 		if err != nil {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.error("the step service of this node has gone: " + err.Error())
+			s.error(s.lost + ": " + err.Error())
 			return max(s.exit.code(), 1), nil
 		}
 		if f.Kind == wire.End {
@@ -231,7 +232,7 @@ func (s *session) take(f wire.Frame) {
 	case wire.NodeEnd:
 		s.credit.gone(int(f.N))
 	case wire.NodeLost:
-		s.lost(int(f.N), string(f.Payload))
+		s.lostNode(int(f.N), string(f.Payload))
 	}
 }
 
@@ -245,8 +246,8 @@ func (s *session) startedNode(i int) {
 	}
 }
 
-// lost: a node is not there any more. Its tasks count as killed, and the others are ended, unless --no-kill.
-func (s *session) lost(i int, why string) {
+// lostNode: a node is not there any more. Its tasks count as killed, and the others are ended, unless --no-kill.
+func (s *session) lostNode(i int, why string) {
 	s.credit.gone(i)
 	if i >= len(s.layout.Nodes) {
 		return

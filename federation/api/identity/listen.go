@@ -125,8 +125,9 @@ func (l *fairListener) Accept() (net.Conn, error) {
 // userConn is a connection of a known user, counted unless that is an administrator.
 type userConn struct {
 	*net.UnixConn
-	cred *unix.Ucred
-	free func()
+	cred      *unix.Ucred
+	free      func()
+	unhurried bool
 }
 
 // Close implements net.Conn.
@@ -137,7 +138,9 @@ func (c *userConn) Close() error {
 
 // Write implements net.Conn. A reader that is too slow is cut off.
 func (c *userConn) Write(p []byte) (int, error) {
-	_ = c.SetWriteDeadline(time.Now().Add(patience(len(p))))
+	if !c.unhurried {
+		_ = c.SetWriteDeadline(time.Now().Add(patience(len(p))))
+	}
 	return c.UnixConn.Write(p)
 }
 
@@ -180,8 +183,18 @@ func (l *sourceListener) Accept() (net.Conn, error) {
 // sourceConn is a connection from a counted address.
 type sourceConn struct {
 	net.Conn
-	free func()
+	free      func()
+	unhurried bool
 }
+
+// NetConn is the connection itself.
+func (c *sourceConn) NetConn() net.Conn { return c.Conn }
+
+// Unhurried lets the other side take its time from now on: what is written next holds nothing but its buffer.
+func (c *sourceConn) Unhurried() { c.unhurried = true }
+
+// Unhurried does as that of sourceConn.
+func (c *userConn) Unhurried() { c.unhurried = true }
 
 // Close implements net.Conn.
 func (c *sourceConn) Close() error {
@@ -191,6 +204,8 @@ func (c *sourceConn) Close() error {
 
 // Write implements net.Conn, as userConn does.
 func (c *sourceConn) Write(p []byte) (int, error) {
-	_ = c.SetWriteDeadline(time.Now().Add(patience(len(p))))
+	if !c.unhurried {
+		_ = c.SetWriteDeadline(time.Now().Add(patience(len(p))))
+	}
 	return c.Conn.Write(p)
 }

@@ -13,9 +13,9 @@ import (
 	"syscall"
 
 	"fsub/cloud/steps"
-	"fsub/cmd/internal/srun"
 	"fsub/cmd/internal/refusal"
 	"fsub/cmd/internal/show"
+	"fsub/cmd/internal/srun"
 	"fsub/slurm/hostlist"
 )
 

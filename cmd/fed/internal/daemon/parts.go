@@ -211,7 +211,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 		Build:  build.Read(), WebAddress: c.Web.At(), Web: pagesOnSocket(c),
 		Accounts: p.accounts(), FairShare: p.shares,
 		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, Deposed: p.deposed, Daemons: p.others, Queue: p.queue, Database: p.store.Database(), CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Health: p.ctl.Health, Faults: p.faults.Faults, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, RemoteAddress: p.remote.reached(), Munge: p.remote.munge(c), SiteTokens: p.remote.siteTokens(c, p.log), Provider: provider, Logs: logs,
-		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Suspends: pools.suspends, Policy: c.PlacementPolicy(), Reboots: p.members.rebooter, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: p.members.calls, OperationRate: func(name federation.SiteName) float64 { return operationRate(c, name) }, Logger: p.log, Registerer: p.reg,
+		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Connects: pools.connects, Suspends: pools.suspends, Policy: c.PlacementPolicy(), Reboots: p.members.rebooter, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: p.members.calls, OperationRate: func(name federation.SiteName) float64 { return operationRate(c, name) }, Logger: p.log, Registerer: p.reg,
 	}), nil
 }
 

@@ -19,6 +19,8 @@ type poolBooks struct {
 	retries map[federation.SiteName]driver.PoolTeller
 	steps   []driver.StepTeller
 	signals map[federation.SiteName]driver.StepSignaller
+	// connects are the sites that reach what runs there.
+	connects map[federation.SiteName]driver.Connector
 	// suspends are the sites that can suspend jobs.
 	suspends map[federation.SiteName]bool
 	store    records.PoolStore
@@ -27,7 +29,7 @@ type poolBooks struct {
 
 func newPoolBooks(sites []controller.Site, st records.PoolStore, log *slog.Logger) *poolBooks {
 	b := &poolBooks{store: st, log: log, signals: map[federation.SiteName]driver.StepSignaller{}, retries: map[federation.SiteName]driver.PoolTeller{},
-		suspends: map[federation.SiteName]bool{}}
+		connects: map[federation.SiteName]driver.Connector{}, suspends: map[federation.SiteName]bool{}}
 	for _, s := range sites {
 		can := driver.AbilitiesOf(s.Driver)
 		if can.Pools != nil {
@@ -39,6 +41,9 @@ func newPoolBooks(sites []controller.Site, st records.PoolStore, log *slog.Logge
 		}
 		if can.SignalStep != nil {
 			b.signals[s.Name] = can.SignalStep
+		}
+		if can.Connect != nil {
+			b.connects[s.Name] = can.Connect
 		}
 		b.suspends[s.Name] = can.Suspend != nil
 	}

@@ -1,0 +1,134 @@
+package srun
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"fsub/cloud/steps/wire"
+	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/refusal"
+	"fsub/cmd/internal/show"
+	"fsub/sbatch/getopt"
+)
+
+// protocol is that of fsub/federation/tunnel, which is too large for a command that starts in a millisecond.
+const protocol = "fsub-tunnel"
+
+// Login is srun on a login node: with --jobid a step of a job that runs, through the daemon.
+func Login(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
+	job := jobOf(args)
+	if job == "" || show.Env(env, "SLURM_JOB_ID") != "" {
+		return refusal.Main("srun", args, env, stdout, stderr)
+	}
+	o, code := open(job, c, stderr)
+	if o == nil {
+		return code
+	}
+	defer o.Close()
+	own := slices.DeleteFunc(slices.Clone(env), func(e string) bool { return ofJob(e) && !ofStreams(e) })
+	for _, e := range o.info.Env {
+		if ofJob(e) && !ofStreams(e) {
+			own = append(own, e)
+		}
+	}
+	return o.session(job, own, os.Stdin, stdout, stderr).main(args)
+}
+
+// Attach runs a command in a job that runs, beside its steps and in its batch script's environment and directory, with a terminal where stdin is one. No command: the
+// user's shell.
+func Attach(job string, command, env []string, stdin *os.File, stdout, stderr io.Writer, c *conn.Conn) int {
+	o, code := open(job, c, stderr)
+	if o == nil {
+		return code
+	}
+	defer o.Close()
+	own := slices.DeleteFunc(o.info.Env, ofStreams)
+	if term := show.Env(env, "TERM"); term != "" {
+		own = append(slices.DeleteFunc(own, func(e string) bool { return strings.HasPrefix(e, "TERM=") }), "TERM="+term)
+	}
+	args := []string{"--overlap", "--nodes=1", "--ntasks=1", "--chdir=" + o.info.Dir}
+	if _, err := winsize(stdin); err == nil {
+		args = append(args, "--pty")
+	}
+	if len(command) == 0 {
+		command = []string{"/bin/sh"}
+		if shell := show.Env(own, "SHELL"); shell != "" {
+			command[0] = shell
+		}
+	}
+	return o.session(job, own, stdin, stdout, stderr).main(append(args, command...))
+}
+
+// jobOf is the job that a command line names; "": none.
+func jobOf(args []string) (job string) {
+	found, _, _ := newSet().Parse(args, getopt.StopAtFirst)
+	for _, f := range found {
+		if f.Name == "jobid" {
+			job = f.Value
+		}
+	}
+	return job
+}
+
+// ofJob reports whether a variable describes a job, rather than its user.
+func ofJob(e string) bool {
+	return strings.HasPrefix(e, "SLURM_") || strings.HasPrefix(e, "SLURMD_") || strings.HasPrefix(e, "FSUB_")
+}
+
+// ofStreams reports whether a variable names files that srun itself reads or writes. The job's machine does not get to choose those here.
+func ofStreams(e string) bool {
+	name, _, _ := strings.Cut(e, "=")
+	name, _, _ = strings.Cut(name, "_HET_GROUP_")
+	return slices.Contains([]string{"SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE", "SLURM_OPEN_MODE", "SLURM_MULTI_PROG"}, name)
+}
+
+// outside is a connection to the step service of a job, for a process that is none of it.
+type outside struct {
+	io.ReadWriteCloser
+	in   *bufio.Reader
+	info wire.JobInfo
+}
+
+// Read implements io.Reader.
+func (o *outside) Read(p []byte) (int, error) { return o.in.Read(p) }
+
+// open connects to a job's step service. nil: it has said why not, and the exit code is code.
+func open(job string, c *conn.Conn, stderr io.Writer) (o *outside, code int) {
+	fail := func(err error) (*outside, int) {
+		fmt.Fprintf(stderr, "srun: error: Unable to confirm allocation for job %s: %s\n", job, err)
+		return nil, 1
+	}
+	if job == "" || strings.Trim(job, "0123456789") != "" {
+		return fail(fmt.Errorf("invalid job ID %q: want the job's own number, of an array's task too (squeue -O JobID)", job))
+	}
+	status, reply, t, err := c.Upgrade("/fed/v1/job/"+job+"/tunnel", protocol)
+	if err != nil {
+		return fail(err)
+	}
+	if t == nil {
+		return fail(fmt.Errorf("%w (%d)", show.Refusal(reply), status))
+	}
+	o = &outside{ReadWriteCloser: t, in: bufio.NewReaderSize(t, 64<<10)}
+	f, err := wire.NewReader(o.in).Read()
+	if err == nil && f.Kind != wire.Job {
+		err = fmt.Errorf("the job's machine began with a frame of kind %d", f.Kind)
+	}
+	if err == nil {
+		o.info, err = wire.JSON[wire.JobInfo](f)
+	}
+	if err != nil {
+		t.Close()
+		return fail(err)
+	}
+	return o, 0
+}
+
+// session is one for a step of the job, which env describes.
+func (o *outside) session(job string, env []string, stdin *os.File, stdout, stderr io.Writer) *session {
+	return &session{env: env, stdin: stdin, stdout: stdout, stderr: stderr, lost: "the connection to job " + job + " is lost, and its step ends",
+		dial: func() (io.ReadWriteCloser, error) { return o, nil }}
+}
