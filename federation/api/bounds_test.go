@@ -18,6 +18,8 @@ func boundsOf(r route) string {
 		return "long poll"
 	case r.Who == string(v1.ForOperators) || r.Who == string(v1.ForAdmins):
 		return "operators"
+	case r.Who == string(v1.ForStrangers):
+		return "stranger"
 	case r.Method == "GET":
 		return "read"
 	case strings.HasPrefix(r.Path, "/fed/v1/web/"):
@@ -70,7 +72,7 @@ func TestEveryRouteHasItsBounds(t *testing.T) {
 	if old != table.String() {
 		t.Errorf("%s is not up to date; run: go test ./federation/api -run TestEveryRouteHasItsBounds -api.update", file)
 	}
-	for _, class := range []string{"long poll", "operators", "read", "submission", "change", "operation", "coordinators", "report", "sign-in", "token", "what-if"} {
+	for _, class := range []string{"long poll", "operators", "read", "submission", "change", "operation", "coordinators", "report", "sign-in", "stranger", "token", "what-if"} {
 		if !strings.Contains(before, "| **"+class+"** |") {
 			t.Errorf("%s does not say what bounds %q", file, class)
 		}

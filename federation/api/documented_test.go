@@ -20,6 +20,7 @@ import (
 	"fsub/federation/action"
 	"fsub/federation/api"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/identity/oidc"
 	"fsub/federation/api/signin"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
@@ -30,6 +31,7 @@ import (
 	"fsub/federation/reports"
 	"fsub/federation/stored"
 	"fsub/sbatch"
+	"fsub/testbed/openid"
 )
 
 // schema is what the tests know of JSON schema: all that package openapi writes.
@@ -132,7 +134,13 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		Breakers: []health.Breaker{{Name: "lemon", Open: time.Now(), Why: "w"}}}
 	tree, _ := treeOfTwo(t)
 	saved := savedReports(t)
-	d := startWith(t, api.Config{WebAddress: "https://fed.example", Daemons: twoDaemons{}, Tokens: identity.NewTokens([]byte("key")), RemoteAddress: func() string { return "tls://a:1#b" }, Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": &stepSite{}},
+	idp := openid.Start(t)
+	idp.Devices.Auto = "alice"
+	provider, err := oidc.New(oidc.Config{Issuer: idp.Issuer, ClientID: "fsub"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := startWith(t, api.Config{Provider: provider, WebAddress: "https://fed.example", Daemons: twoDaemons{}, Tokens: identity.NewTokens([]byte("key")), RemoteAddress: func() string { return "tls://a:1#b" }, Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": &stepSite{}},
 		CheckSite: func(context.Context, federation.SiteName) ([]driver.SiteCheck, error) {
 			return []driver.SiteCheck{{Name: "clock", Result: driver.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
@@ -198,6 +206,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/reports":                 v1.SavedReport{Name: "new", Report: "cost", Format: "csv", Mail: nil},
 		"/fed/v1/report/{name}/run":       nil,
 		"/fed/v1/tokens":                  v1.Token{Name: "ci", Scope: "submit", Lifetime: "30d"},
+		"/fed/v1/login":                   nil,
+		"/fed/v1/login/token":             v1.LoginPoll{Name: "x"},
 		"/fed/v1/sites":                   v1.AddSite{Config: "name: new"},
 		"/fed/v1/maintenance":             v1.Maintenance{Site: "sky", From: now, To: now.Add(time.Hour), Reason: "x"},
 		"/fed/v1/nodes/state":             v1.SetNodes{Nodes: []string{"alpha/*"}, State: federation.WishDrain, Reason: "x", Until: time.Now().Add(time.Hour)},
@@ -295,6 +305,13 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			}
 			if strings.HasPrefix(path, "/fed/v1/report/") { // which one of them removes
 				reports.In(d.Store).Put(t.Context(), &reports.Saved{Definition: reports.Definition{Owner: "root", Name: "sky", Spec: report.Spec{Kind: "budget"}, Format: "csv"}})
+			}
+			if path == "/fed/v1/login/token" {
+				begun, err := provider.Begin(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				body = v1.LoginPoll{Secret: begun.Secret, Name: "x"}
 			}
 			if strings.HasPrefix(path, "/fed/v1/token/") {
 				ask("POST", "/fed/v1/tokens", v1.Token{Name: "sky", Scope: "read", Lifetime: "1h"})

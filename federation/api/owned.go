@@ -23,6 +23,8 @@ type owned[S, T any] struct {
 	Now  func() time.Time
 	// Make returns what is to be kept of what a caller has asked for, who has others already; the error says what is wrong with it.
 	Make func(c identity.Caller, in *T, others []S) (S, error)
+	// Itself reports whether a thing of that name is what a caller on another machine calls with, who may remove it; nil: nothing is.
+	Itself func(c identity.Caller, name string) bool
 	// Shown is what callers see of what is kept.
 	Shown func(*S) T
 }
@@ -79,12 +81,17 @@ func (o *owned[S, T]) add(r *http.Request, c identity.Caller, in *T) (out T, err
 	if err := o.able(c, true); err != nil {
 		return out, err
 	}
+	return o.put(r.Context(), c, in, o.Make)
+}
+
+// put keeps what of makes of what a caller has asked for.
+func (o *owned[S, T]) put(ctx context.Context, c identity.Caller, in *T, of func(c identity.Caller, in *T, others []S) (S, error)) (out T, err error) {
 	user, name := o.Noun.Key(in)
 	*user = c.Name
 	if err := records.CheckName(*name); err != nil {
 		return out, refuseOwned(federation.ErrInvalid, "%v", err)
 	}
-	all, err := o.kept(r.Context(), c.Name)
+	all, err := o.kept(ctx, c.Name)
 	if err != nil {
 		return out, err
 	}
@@ -97,11 +104,11 @@ func (o *owned[S, T]) add(r *http.Request, c identity.Caller, in *T) (out T, err
 	if n := o.Noun; len(others) >= n.Most {
 		return out, refuseOwned(federation.ErrInvalid, "%s has %d %ss: a user may have %d; to %s one: fed %s %[5]s NAME", c.Name, len(others), n.Word, n.Most, n.Removes(), n.Word)
 	}
-	one, err := o.Make(c, in, others)
+	one, err := of(c, in, others)
 	if err != nil {
 		return out, refuseOwned(federation.ErrInvalid, "%v", err)
 	}
-	if err := o.Kept.Put(r.Context(), &one, o.entry(c, o.Noun.Add, *user, *name, o.Noun.About(in))); err != nil {
+	if err := o.Kept.Put(ctx, &one, o.entry(c, o.Noun.Add, *user, *name, o.Noun.About(in))); err != nil {
 		return out, answer.OfStore(err, answer.NoContact)
 	}
 	return o.Shown(&one), nil
@@ -114,12 +121,13 @@ func (o *owned[S, T]) entry(c identity.Caller, verb, owner, name, after string) 
 
 // find reads the thing that a request names: of the caller, or of the user that an operator names.
 func (o *owned[S, T]) find(r *http.Request, c identity.Caller) (one S, err error) {
-	if err := o.able(c, true); err != nil {
-		return one, err
-	}
 	owner, name := r.URL.Query().Get("user"), r.PathValue("name")
 	if owner == "" {
 		owner = c.Name
+	}
+	itself := o.Itself != nil && owner == c.Name && o.Itself(c, name)
+	if err := o.able(c, !itself); err != nil {
+		return one, err
 	}
 	if owner != c.Name && c.Role < identity.RoleOperator {
 		return one, refuseOwned(federation.ErrDenied, "%ss of others are for operators", o.Noun.Word)

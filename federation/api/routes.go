@@ -58,7 +58,9 @@ func (s *Server) fedRoutes() []route {
 	s.accountRoutes(&t)
 	s.bookRoutes(&t)
 	s.poolRoutes(&t)
-	newTokens(&s.cfg).routes(&t)
+	tokens := newTokens(&s.cfg)
+	tokens.routes(&t)
+	newLogins(&s.cfg, s.who, tokens).routes(&t)
 	s.browsers.routes(&t)
 	return t.routes
 }

@@ -112,6 +112,7 @@ type Config struct {
 	// SiteTokens are those of sites that are taken over TLS; nil: none are.
 	SiteTokens *identity.SiteTokens
 	Provider   *oidc.Verifier // of OpenID, whose ID tokens are taken likewise; nil: none's are
+	SignIn     SignIn         // what those get who sign in by it
 	// RemoteAddress is where callers over TLS reach the daemons, as a value of FSUB_SOCKET; nil: that is not known.
 	RemoteAddress func() string
 
@@ -380,6 +381,10 @@ func (s *Server) routes() {
 		s.router.Elsewhere, s.router.Before = by.elsewhere, by.catchUp
 	}
 	for _, r := range s.fedRoutes() {
+		if r.Who == string(v1.ForStrangers) {
+			s.router.HandleStranger(r.Method+" "+r.Path, r.handle)
+			continue
+		}
 		s.router.Handle(r.Method+" "+r.Path, r.restricted())
 	}
 	s.restd.Routes()

@@ -40,7 +40,7 @@ func findIssued(st records.Store) identity.IssuedTokens {
 }
 
 func newTokens(c *Config) *tokens {
-	t := &tokens{owned[identity.Issued, v1.Token]{Noun: &v1.Tokens, Now: c.Now}, c.Tokens, c.RemoteAddress}
+	t := &tokens{owned[identity.Issued, v1.Token]{Noun: &v1.Tokens, Now: c.Now, Itself: identity.Caller.IsToken}, c.Tokens, c.RemoteAddress}
 	t.Make, t.Shown = t.made, t.shown
 	if c.Store != nil {
 		t.Kept = issuedIn(c.Store)
@@ -79,10 +79,15 @@ func (t *tokens) made(c identity.Caller, in *v1.Token, _ []identity.Issued) (one
 	if err != nil {
 		return one, err
 	}
+	return t.issue(c, in.Name, scope, life), nil
+}
+
+// issue makes a token for c.
+func (t *tokens) issue(c identity.Caller, name string, scope identity.Scope, life time.Duration) identity.Issued {
 	now := t.Now().UTC().Truncate(time.Second)
-	one = identity.Issued{Owner: c.Name, Name: in.Name, UID: c.UID, Scope: scope, Created: now, Expires: now.Add(life)}
+	one := identity.Issued{Owner: c.Name, Name: name, UID: c.UID, Scope: scope, Created: now, Expires: now.Add(life)}
 	t.makes.Issue(&one)
-	return one, nil
+	return one
 }
 
 // mostLifetime of a token. A token that nobody renews in a year is one that nobody looks after.

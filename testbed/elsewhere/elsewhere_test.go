@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"fsub/testbed/munged"
+	"fsub/testbed/openid"
 	"fsub/testbed/program"
 )
 
@@ -40,6 +41,7 @@ type world struct {
 	server string // HOST:PORT
 	other  string // the PID of a process on the other machine
 	there  string // a directory on both
+	idp    *openid.Provider
 }
 
 // A script goes from the second machine to its result by sbatch, squeue, scancel and sacct, unchanged, and nobody there is more than he should be.
@@ -74,6 +76,7 @@ func TestSecondMachine(t *testing.T) {
 			t.Errorf("%s: %v: %s, want %q", name, err, out, c.says)
 		}
 	}
+	w.signIn()
 	// The same user with a token, as on a laptop.
 	made, err := w.onDaemon(alice, "fed", "token", "create", "laptop", "--json").Output()
 	if err != nil {
@@ -98,7 +101,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir); os.RemoveAll(there) })
-	w := &world{t: t, dir: dir, there: there}
+	w := &world{t: t, dir: dir, there: there, idp: openid.Start(t)}
 	remote := filepath.Join(there, "bin")
 	for _, err := range []error{
 		os.Chmod(dir, 0o755), os.Chmod(there, 0o755), os.Mkdir(dir+"/bin", 0o755), os.Mkdir(remote, 0o755), os.Mkdir(dir+"/out", 0o755), os.Chown(dir+"/out", alice, alice),
@@ -119,10 +122,11 @@ func newWorld(t *testing.T) *world {
 state_dir: %[1]s/state
 remote: {listen: "%[2]s", cert_file: %[1]s/crt, key_file: %[1]s/key}
 munge: {alpha: %[3]s}
+oidc: {issuer: "%[5]s", client_id: fsub}
 sites:
   - {name: alpha, url: "unix:%[1]s/rest", token_file: %[1]s/token, users: {fsubalice: {name: al, uid: %[4]d, gid: %[4]d}}}
   - {name: here, kind: local, local: {nodes: 1, cpus: 2, mem_mib: 500, network: host}}
-`, dir, w.server, here, al))
+`, dir, w.server, here, al, w.idp.Issuer))
 	w.write(dir+"/token", "SLURM_JWT=a.b.c")
 	if err := os.Chmod(dir+"/token", 0o600); err != nil {
 		t.Fatal(err)
@@ -258,9 +262,14 @@ func (w *world) inside(command string) {
 func (w *world) run(uid int, env []string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
+	out, err := w.command(ctx, uid, env, args...).CombinedOutput()
+	return string(out), err
+}
+
+// command is a command of a user of the second machine.
+func (w *world) command(ctx context.Context, uid int, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"-t", w.other, "-m", "-n", "setpriv", fmt.Sprintf("--reuid=%d", uid), fmt.Sprintf("--regid=%d", uid), "--clear-groups"}, args...)...)
 	cmd.Env = append([]string{"PATH=" + w.there + "/bin:" + os.Getenv("PATH"), "HOME=/nonexistent"}, env...)
 	cmd.Dir = "/"
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	return cmd
 }

@@ -1,4 +1,4 @@
-// Package openid is an OpenID provider for tests: it tells its endpoints and keys, and signs what a test has it sign.
+// Package openid is an OpenID provider for tests: it tells its endpoints and keys, signs what a test has it sign, and signs in users at devices.
 package openid
 
 import (
@@ -22,6 +22,9 @@ type Provider struct {
 	Issuer string
 	Asked  atomic.Int32 // how often it was asked for its keys
 	Down   atomic.Bool  // it answers nothing that is of use
+
+	// Devices are the sign-ins of devices.
+	Devices Devices
 
 	t   testing.TB
 	mu  sync.Mutex
@@ -54,6 +57,9 @@ func (p *Provider) Rotate(id string) {
 
 // ServeHTTP implements http.Handler.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p.Devices.serve(p, w, r) {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
@@ -61,8 +67,12 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case p.Down.Load():
 		w.WriteHeader(http.StatusBadGateway)
 	case r.URL.Path == "/.well-known/openid-configuration":
-		json.NewEncoder(w).Encode(map[string]any{"issuer": p.Issuer, "jwks_uri": p.Issuer + "/keys", "authorization_endpoint": p.Issuer + "/authorize", "token_endpoint": p.Issuer + "/token",
-			"id_token_signing_alg_values_supported": []string{"ES256"}})
+		about := map[string]any{"issuer": p.Issuer, "jwks_uri": p.Issuer + "/keys", "authorization_endpoint": p.Issuer + "/authorize", "token_endpoint": p.Issuer + "/token",
+			"id_token_signing_alg_values_supported": []string{"ES256"}}
+		if !p.Devices.Off {
+			about["device_authorization_endpoint"] = p.Issuer + "/device"
+		}
+		json.NewEncoder(w).Encode(about)
 	case r.URL.Path == "/keys":
 		p.Asked.Add(1)
 		json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &p.key.PublicKey, KeyID: p.id, Algorithm: "ES256", Use: "sig"}}})

@@ -21,6 +21,10 @@ type Client struct {
 	Token   string   // in a user's own file only
 	// Munge is the site whose munge key this machine has: without a token a credential says who calls. MungeSocket is where its munged listens; "": at its usual place.
 	Munge, MungeSocket string
+	// Stranger: nothing says who calls, as when somebody signs in. Not in any file.
+	Stranger bool
+	// Own is the name of a token that fsub login has had made for this machine alone: fsub logout revokes it. In a user's own file only.
+	Own string
 }
 
 // LoginFile is where a user's own file is; "" without a home directory.
@@ -146,6 +150,9 @@ func (r *clientReader) line(line string) error {
 		}
 		r.c.Token = scalar(val)
 		return nil
+	case "own":
+		r.c.Own = scalar(val)
+		return nil
 	}
 	return errors.New("unknown key " + strconv.Quote(key) + ": want server, ca_file, munge or munge_socket")
 }
@@ -177,6 +184,9 @@ func (c *Client) Save(path string) error {
 		text += "ca_file: " + c.CAFile + "\n"
 	}
 	text += "token: " + c.Token + "\n"
+	if c.Own != "" {
+		text += "own: " + c.Own + "\n"
+	}
 	if err := os.MkdirAll(path[:strings.LastIndexByte(path, '/')], 0o700); err != nil {
 		return err
 	}
@@ -227,7 +237,7 @@ func (c *Conn) use(at Client) {
 			c.others = append(c.others, address(s))
 		}
 	}
-	c.ca, c.token, c.site, c.munged = at.CAFile, at.Token, at.Munge, at.MungeSocket
+	c.ca, c.token, c.site, c.munged, c.stranger = at.CAFile, at.Token, at.Munge, at.MungeSocket, at.Stranger
 }
 
 // find says how the environment and the files of this machine reach the daemons over TLS; no servers: they say nothing of it, and there is a socket. A token goes to no

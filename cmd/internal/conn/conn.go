@@ -52,21 +52,22 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Conn is a connection to the daemon, made at the first call. It is not for concurrent use.
 type Conn struct {
-	path    string
-	others  []string // tried in turn where nobody answers at path
-	own     string   // tried where path does not exist; "" for none
-	timeout time.Duration
-	fd      int
-	open    bool
-	tls     io.ReadWriteCloser // instead of fd, where path is an address
-	token   string             // authenticates the caller over TLS
-	site    string             // whose munge key this machine has; "": none's. Where there is no token, a munge credential authenticates each request
-	munged  string             // the socket of its munged
-	ca      string             // file of the authorities that certificates are signed by; "": those that this machine trusts
-	fault   error              // there is something wrong with what says where the daemon is
-	job     string             // the job that this process runs in, and its array
-	buf     []byte             // received and not yet used
-	upgrade string             // to what the request that is being sent asks the connection to be upgraded
+	path     string
+	others   []string // tried in turn where nobody answers at path
+	own      string   // tried where path does not exist; "" for none
+	timeout  time.Duration
+	fd       int
+	open     bool
+	tls      io.ReadWriteCloser // instead of fd, where path is an address
+	token    string             // authenticates the caller over TLS
+	site     string             // whose munge key this machine has; "": none's. Where there is no token, a munge credential authenticates each request
+	munged   string             // the socket of its munged
+	stranger bool               // nothing authenticates the caller
+	ca       string             // file of the authorities that certificates are signed by; "": those that this machine trusts
+	fault    error              // there is something wrong with what says where the daemon is
+	job      string             // the job that this process runs in, and its array
+	buf      []byte             // received and not yet used
+	upgrade  string             // to what the request that is being sent asks the connection to be upgraded
 }
 
 // New makes a Conn to the socket at path. timeout bounds each send and each wait for bytes; 0 is 30 seconds.
@@ -201,8 +202,8 @@ func (c *Conn) dial() error {
 		if len(c.others) > 0 {
 			within = min(within, nextDaemon)
 		}
-		if c.token == "" && c.site == "" {
-			return &Error{ErrConnect, "nothing says who you are to the daemon at " + c.Server() + ": create a token on its machine (fed token create NAME), then run fsub login here"}
+		if c.token == "" && c.site == "" && !c.stranger {
+			return &Error{ErrConnect, "nothing says who you are to the daemon at " + c.Server() + ": create a token on its machine (fed token create NAME), then run fsub login here; or run fsub login --oidc"}
 		}
 		t, err := dial(address, c.ca, within, c.timeout)
 		if err != nil {
@@ -288,6 +289,9 @@ func (c *Conn) send(method, path, key string, body []byte) error {
 
 // identify is the header that says who calls over TLS.
 func (c *Conn) identify() (string, error) {
+	if c.stranger {
+		return "", nil
+	}
 	if c.token != "" || c.site == "" {
 		return "X-SLURM-USER-TOKEN: " + c.token + "\r\n", nil
 	}

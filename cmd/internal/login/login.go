@@ -18,14 +18,20 @@ import (
 )
 
 const usage = `Usage: fsub login [--server HOST[:PORT][#FINGERPRINT][,HOST...]] [--ca FILE]
+       fsub login --oidc [--name NAME] [--scope read|submit|operate] [--server LIST] [--ca FILE]
 Keep a token, which is read from standard input, for the commands on this machine.
 fed token create, on the daemon's machine, prints the token and the server. With --json
 it prints what fsub login takes as it is: fed token create laptop --json | ssh laptop fsub login
+
+With --oidc nothing is read: you confirm a code at the page of the daemon's OpenID provider, in
+a browser of any machine, and the daemon makes a token for this machine. fsub logout revokes it.
 
   --server LIST  the daemons, with commas; the first that answers is used
                  (default: as standard input has it, else FSUB_SERVER, else the servers of /etc/fsub/client.yaml)
   --ca FILE      PEM file of the authorities that sign their certificates
                  (default: ca_file of /etc/fsub/client.yaml, else those of this machine)
+  --name NAME    of the token: one of yours with the same name is revoked (default: login-HOST, by this machine's name)
+  --scope SCOPE  what the token is for (default: as much as the daemon's configuration allows)
 `
 
 // Main runs fsub login; it returns the exit code.
@@ -56,17 +62,45 @@ func scope(who *v1.Caller) string {
 // Logout runs fsub logout.
 func Logout(args, env []string, stdout, stderr io.Writer) int {
 	path := conn.LoginFile(env)
-	err := os.Remove(path)
-	switch {
-	case len(args) > 0:
+	if len(args) > 0 {
 		return fail(stderr, "logout", errors.New("it takes no arguments"))
+	}
+	at, err := conn.ReadLogin(env)
+	said := "to revoke the token itself, on the daemon's machine: fed token revoke NAME"
+	if err == nil && at.Own != "" {
+		said = revoke(at)
+	}
+	err = os.Remove(path)
+	switch {
 	case errors.Is(err, os.ErrNotExist), path == "":
 		return fail(stderr, "logout", errors.New("nobody is signed in: there is no file "+path))
 	case err != nil:
 		return fail(stderr, "logout", err)
 	}
-	io.WriteString(stdout, "Removed "+path+"; to revoke the token itself, on the daemon's machine: fed token revoke NAME\n")
+	io.WriteString(stdout, "Removed "+path+"; "+said+"\n")
 	return 0
+}
+
+// revoke ends the token that was made for this machine. It says what has become of it.
+func revoke(at conn.Client) string {
+	c := conn.At(at)
+	defer c.Close()
+	status, reply, err := c.Do("DELETE", v1.Tokens.One(at.Own), nil)
+	switch {
+	case err != nil:
+		return "the token " + at.Own + " is not revoked: " + detail(err).Error()
+	case status >= 400:
+		return "the token " + at.Own + " is not revoked: " + show.Refusal(reply).Error()
+	}
+	return "the token " + at.Own + " is revoked"
+}
+
+// detail is what happened to a call that got no answer.
+func detail(err error) error {
+	if e := (*conn.Error)(nil); errors.As(err, &e) {
+		return errors.New(e.Detail)
+	}
+	return err
 }
 
 func fail(stderr io.Writer, verb string, err error) int {
@@ -74,25 +108,52 @@ func fail(stderr io.Writer, verb string, err error) int {
 	return 1
 }
 
+// request is what fsub login is asked for.
+type request struct {
+	at          conn.Client
+	oidc        bool
+	name, scope string // of the token, with oidc
+}
+
 func login(args, env []string, stdin *os.File, stderr io.Writer) (*v1.Caller, conn.Client, error) {
-	at, err := options(args, env)
+	in, err := options(args, env)
 	if err != nil {
-		return nil, at, err
+		return nil, in.at, err
 	}
 	path := conn.LoginFile(env)
 	if path == "" {
-		return nil, at, errors.New("there is no home directory to keep a token in: set HOME or XDG_CONFIG_HOME")
+		return nil, in.at, errors.New("there is no home directory to keep a token in: set HOME or XDG_CONFIG_HOME")
 	}
-	token, err := readToken(stdin, stderr)
+	var token v1.Token
+	if !in.oidc {
+		if token, err = readToken(stdin, stderr); err != nil {
+			return nil, in.at, err
+		}
+	}
+	if in.at.Token = token.Token; len(in.at.Servers) == 0 {
+		in.at.Servers = conn.Servers(token.Server)
+	}
+	if err := in.fill(env); err != nil {
+		return nil, in.at, err
+	}
+	if in.oidc {
+		if err := in.confirm(stderr); err != nil {
+			return nil, in.at, err
+		}
+	}
+	who, err := ask(in.at)
 	if err != nil {
-		return nil, at, err
+		return nil, in.at, err
 	}
-	if at.Token = token.Token; len(at.Servers) == 0 {
-		at.Servers = conn.Servers(token.Server)
-	}
+	return who, in.at, in.at.Save(path)
+}
+
+// fill takes from the machine's file what is not named otherwise.
+func (in *request) fill(env []string) error {
+	at := &in.at
 	machine, err := conn.ReadClientFile(env)
 	if err != nil {
-		return nil, at, err
+		return err
 	}
 	if len(at.Servers) == 0 {
 		at.Servers = machine.Servers
@@ -100,47 +161,76 @@ func login(args, env []string, stdin *os.File, stderr io.Writer) (*v1.Caller, co
 	if at.CAFile == "" {
 		at.CAFile = machine.CAFile
 	}
-	if len(at.Servers) == 0 {
-		return nil, at, errors.New("no server is known: name one with --server HOST, as fed token create prints it")
+	switch {
+	case len(at.Servers) == 0 && in.oidc:
+		return errors.New("no server is known: name one with --server HOST")
+	case len(at.Servers) == 0:
+		return errors.New("no server is known: name one with --server HOST, as fed token create prints it")
+	case strings.ContainsAny(strings.Join(at.Servers, "")+at.CAFile, "\n\"'[]"):
+		return errors.New("invalid --server or --ca: it has quotes, brackets or line breaks")
 	}
-	if strings.ContainsAny(strings.Join(at.Servers, "")+at.CAFile, "\n\"'[]") {
-		return nil, at, errors.New("invalid --server or --ca: it has quotes, brackets or line breaks")
-	}
-	who, err := ask(at)
-	if err != nil {
-		return nil, at, err
-	}
-	return who, at, at.Save(path)
+	return nil
 }
 
-func options(args, env []string) (at conn.Client, err error) {
+func options(args, env []string) (in request, err error) {
 	for _, e := range env {
 		if v, ok := strings.CutPrefix(e, "FSUB_SERVER="); ok && v != "" {
-			at.Servers = conn.Servers(v)
+			in.at.Servers = conn.Servers(v)
 		}
 	}
 	for i := 0; i < len(args); i++ {
 		name, value, joined := strings.Cut(args[i], "=")
-		if name != "--server" && name != "--ca" {
-			return at, errors.New("invalid argument \"" + args[i] + "\"; see: fsub login --help")
+		if name == "--oidc" && !joined {
+			in.oidc = true
+			continue
+		}
+		set := in.setter(name)
+		if set == nil {
+			return in, errors.New("invalid argument \"" + args[i] + "\"; see: fsub login --help")
 		}
 		if !joined {
 			if i++; i == len(args) {
-				return at, errors.New(name + " wants a value; see: fsub login --help")
+				return in, errors.New(name + " wants a value; see: fsub login --help")
 			}
 			value = args[i]
 		}
-		if name == "--server" {
-			at.Servers = conn.Servers(value)
-		} else if at.CAFile = value; value != "" && value[0] != '/' {
-			dir, err := os.Getwd()
-			if err != nil {
-				return at, err
-			}
-			at.CAFile = dir + "/" + value
+		if err := set(value); err != nil {
+			return in, err
 		}
 	}
-	return at, nil
+	if !in.oidc && in.name+in.scope != "" {
+		return in, errors.New("--name and --scope go with --oidc: a token that you give has both already")
+	}
+	return in, nil
+}
+
+// setter takes the value of an option; nil: there is no such option.
+func (in *request) setter(name string) func(value string) error {
+	text := func(to *string) func(string) error {
+		return func(value string) error { *to = value; return nil }
+	}
+	switch name {
+	case "--server":
+		return func(value string) error { in.at.Servers = conn.Servers(value); return nil }
+	case "--ca":
+		return func(value string) (err error) {
+			in.at.CAFile, err = absolute(value)
+			return err
+		}
+	case "--name":
+		return text(&in.name)
+	case "--scope":
+		return text(&in.scope)
+	}
+	return nil
+}
+
+func absolute(path string) (string, error) {
+	if path == "" || path[0] == '/' {
+		return path, nil
+	}
+	dir, err := os.Getwd()
+	return dir + "/" + path, err
 }
 
 // mostToken is how long a token may be.
@@ -201,8 +291,8 @@ func ask(at conn.Client) (*v1.Caller, error) {
 	c := conn.At(at)
 	defer c.Close()
 	status, reply, err := c.Do("GET", "/fed/v1/caller", nil)
-	if e := (*conn.Error)(nil); errors.As(err, &e) {
-		return nil, errors.New(e.Detail)
+	if err != nil {
+		return nil, detail(err)
 	}
 	if status >= 400 {
 		return nil, errors.New("the daemon at " + c.Server() + " refuses the token: " + show.Refusal(reply).Error())

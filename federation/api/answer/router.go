@@ -38,9 +38,10 @@ type Router struct {
 	Before func(pattern string, r *http.Request) error
 
 	// Long are the patterns of routes that may wait for something to happen. They take up no share of their user's.
-	Long   map[string]bool
-	inHand shares
-	routes []string
+	Long      map[string]bool
+	inHand    shares
+	strangers strangers
+	routes    []string
 }
 
 // Routes are those that were added.
@@ -56,11 +57,28 @@ type Failure func(w http.ResponseWriter, r *http.Request, c identity.Caller, err
 
 // HandleAs is Handle with its own way to say that something failed.
 func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
+	s.Mux.HandleFunc(pattern, s.answering(pattern, s.identify, h, fail))
+}
+
+// identify is who sent a request, if that caller may send it.
+func (s *Router) identify(r *http.Request) (identity.Caller, error) {
+	c, err := s.Who.Caller(r)
+	if err == nil {
+		c, err = s.Within.inside(r, c)
+	}
+	if err == nil {
+		err = scoped(r, c)
+	}
+	return c, err
+}
+
+// answering answers the requests of a route by h, for the caller whom identify finds.
+func (s *Router) answering(pattern string, identify func(*http.Request) (identity.Caller, error), h Handler, fail Failure) http.HandlerFunc {
 	route := strings.TrimSuffix(pattern, "/{$}")
 	s.routes = append(s.routes, route)
 	observe := s.Metrics.Route(route)
 	h = s.prepared(route, withLongQuery(h))
-	s.Mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		if s.Elsewhere != nil {
 			if other := s.Elsewhere(route, r); other != nil {
 				other.ServeHTTP(w, r)
@@ -68,13 +86,7 @@ func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 			}
 		}
 		began := time.Now()
-		c, err := s.Who.Caller(r)
-		if err == nil {
-			c, err = s.Within.inside(r, c)
-		}
-		if err == nil {
-			err = scoped(r, c)
-		}
+		c, err := identify(r)
 		if err == nil {
 			err = s.shared(h, w, r, c)
 		}
@@ -98,7 +110,7 @@ func (s *Router) HandleAs(pattern string, h Handler, fail Failure) {
 			}
 		}
 		observe(code, time.Since(began))
-	})
+	}
 }
 
 // prepared is h after what is to be done before.

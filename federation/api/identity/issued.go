@@ -32,6 +32,12 @@ type Issued struct {
 	Text string `json:"-"`
 }
 
+// fromToken begins [Caller.From] of one who has an issued token; its name follows.
+const fromToken = "token "
+
+// IsToken reports whether c has called with its user's issued token of that name.
+func (c Caller) IsToken(name string) bool { return c.From == fromToken+name }
+
 // IssuedTokens finds the issued token of a user by its name. known is false if there is none, as after it was revoked.
 type IssuedTokens func(ctx context.Context, owner, name string) (token Issued, known bool, err error)
 
@@ -68,7 +74,7 @@ func (i *Identity) issued(ctx context.Context, c claims, uid, gid uint32) (Calle
 	case kept.UID != uid:
 		return Caller{}, noCaller(fmt.Sprintf("the token was made for uid %d, and %s is uid %d now", kept.UID, c.User, uid))
 	}
-	caller := Caller{Name: c.User, UID: uid, GID: gid, From: "token " + kept.Name, Scope: kept.Scope, Expires: kept.Expires}
+	caller := Caller{Name: c.User, UID: uid, GID: gid, From: fromToken + kept.Name, Scope: kept.Scope, Expires: kept.Expires}
 	if kept.Scope == ScopeOperate {
 		caller.Role = min(i.roles.of(caller), RoleOperator)
 	}

@@ -95,6 +95,7 @@ type Who string
 
 // Those for operators, administrators and coordinators only are refused to others before anything else is looked at.
 const (
+	ForStrangers    Who = "callers whom nothing identifies yet"
 	ForAnybody      Who = "anybody"
 	ForOwners       Who = "the job's owner, operators"
 	ForOperators    Who = "operators"

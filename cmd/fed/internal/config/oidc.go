@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
+	"fsub/federation/api/identity"
 	"fsub/federation/api/identity/oidc"
+	"fsub/federation/secret"
 )
 
 // OIDC is the OpenID provider whose ID tokens are taken for calls from other machines: docs/login.md. Not set: none's are.
@@ -22,6 +25,12 @@ type OIDC struct {
 	Claim string `yaml:"claim,omitempty"`
 	// Regular expression for the whole of the claim, with one group, which is the user's name on the daemon's machine: "([a-z]+)@example\.org". Not set: the claim is the name.
 	Match string `yaml:"match,omitempty"`
+	// File with the secret by which the provider knows fsub, for sign-ins at terminals. Not set: fsub is a public client there.
+	Secret string `yaml:"client_secret_file,omitempty"`
+	// Scope of the tokens of those who sign in at a terminal, at most: read, submit or operate. submit if not set.
+	Scope identity.Scope `yaml:"scope,omitempty"`
+	// How long these tokens are good for, as 12h. 168h if not set.
+	Lifetime time.Duration `yaml:"lifetime,omitempty"`
 	// PEM file of the authorities that may have signed the provider's certificate. Not set: those that this machine trusts.
 	CA string `yaml:"ca_file,omitempty"`
 }
@@ -31,7 +40,11 @@ func (o *OIDC) Verifier() (*oidc.Verifier, error) {
 	if *o == (OIDC{}) {
 		return nil, nil
 	}
-	c := oidc.Config{Issuer: o.Issuer, ClientID: o.ClientID, Claim: o.Claim, Match: o.Match}
+	secretText, err := o.secret()
+	if err != nil {
+		return nil, err
+	}
+	c := oidc.Config{Secret: secretText, Issuer: o.Issuer, ClientID: o.ClientID, Claim: o.Claim, Match: o.Match}
 	if o.CA != "" {
 		text, err := os.ReadFile(o.CA)
 		if err != nil {
@@ -52,9 +65,32 @@ func (o *OIDC) Verifier() (*oidc.Verifier, error) {
 	return v, nil
 }
 
+func (o *OIDC) secret() (string, error) {
+	if o.Secret == "" {
+		return "", nil
+	}
+	err := secret.Check(o.Secret)
+	if err != nil {
+		return "", fmt.Errorf("oidc: client_secret_file: %w", err)
+	}
+	text, err := os.ReadFile(o.Secret)
+	if s := strings.TrimSpace(string(text)); err == nil && s != "" {
+		return s, nil
+	}
+	return "", fmt.Errorf("oidc: client_secret_file: there is no secret in %s", o.Secret)
+}
+
 func (o *OIDC) check(c *Config) error {
 	if _, err := o.Verifier(); err != nil {
 		return err
+	}
+	switch o.Scope {
+	case "", identity.ScopeRead, identity.ScopeSubmit, identity.ScopeOperate:
+	default:
+		return fmt.Errorf("oidc: invalid scope %q: want read, submit or operate", o.Scope)
+	}
+	if o.Lifetime < 0 || o.Lifetime > 0 && o.Lifetime < time.Minute || o.Lifetime > 366*24*time.Hour {
+		return fmt.Errorf("oidc: invalid lifetime %s: want a minute to a year", o.Lifetime)
 	}
 	if o.Issuer != "" && c.Remote.Listen == "" {
 		return errors.New("oidc: no other machine reaches this daemon: set remote: listen")
