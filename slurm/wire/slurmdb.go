@@ -124,6 +124,16 @@ type TRES struct {
 	Count int64  `json:"count"`
 }
 
+// CountOf is how much there is of a kind of TRES that has no name, such as cpu.
+func CountOf(list []TRES, kind string) int64 {
+	for _, t := range list {
+		if t.Type == kind && t.Name == "" {
+			return t.Count
+		}
+	}
+	return 0
+}
+
 // DBStep is one step of a job: the batch script, the external step, or an srun.
 type DBStep struct {
 	Time struct {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"fsub/cmd/internal/show"
 	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
+	"fsub/slurm/wire"
 )
 
 // selects makes the selections that the daemon does not make. whole is the name of the federation,
@@ -24,7 +24,7 @@ func (c *command) selects(j *v1.AccountingJob, whole string) bool {
 		oneOf(c.flags, jobFlagsOf(j)...) &&
 		oneOf(c.groups, j.Group, strconv.FormatUint(uint64(j.GroupID), 10)) &&
 		oneOf(c.reasons, j.State.Reason) && oneOf(c.wckeys, j.WCKey.WCKey) &&
-		c.nodeCount.has(j.AllocationNodes) && c.cpuCount.has(show.TRES(j.TRES.Allocated, "cpu")) && c.inLimits(j)
+		c.nodeCount.has(j.AllocationNodes) && c.cpuCount.has(wire.CountOf(j.TRES.Allocated, "cpu")) && c.inLimits(j)
 }
 
 // named reports whether --jobs asks for j or a step of it.

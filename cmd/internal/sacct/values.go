@@ -206,9 +206,9 @@ func elapsed(r *record) int64 {
 // cpus are the CPUs that were given: a batch step has those of its node.
 func cpus(r *record) int64 {
 	if r.step != nil && len(r.step.TRES.Allocated) > 0 {
-		return show.TRES(r.step.TRES.Allocated, "cpu")
+		return wire.CountOf(r.step.TRES.Allocated, "cpu")
 	}
-	n := show.TRES(r.TRES.Allocated, "cpu")
+	n := wire.CountOf(r.TRES.Allocated, "cpu")
 	if r.step != nil && r.AllocationNodes > 1 {
 		return max(n/r.AllocationNodes, 1)
 	}
@@ -228,7 +228,7 @@ func requestedNodes(r *record) string {
 	if r.step != nil {
 		return decimal(r.step.Nodes.Count)
 	}
-	return decimal(show.TRES(r.TRES.Requested, "node"))
+	return decimal(wire.CountOf(r.TRES.Requested, "node"))
 }
 
 func cpuSeconds(_ *command, r *record) int64 { return cpus(r) * elapsed(r) }
@@ -243,7 +243,7 @@ func allocNodes(_ *command, r *record) string {
 // nodeCount is what a job has, or asks for until then.
 func nodeCount(c *command, r *record) string {
 	if r.step == nil && r.AllocationNodes == 0 {
-		return decimal(show.TRES(r.TRES.Requested, "node"))
+		return decimal(wire.CountOf(r.TRES.Requested, "node"))
 	}
 	return allocNodes(c, r)
 }
@@ -279,7 +279,7 @@ func timeLimit(r *record, minutes func(int64) string) string {
 }
 
 func requestedMemory(c *command, r *record) string {
-	if mem := show.TRES(r.TRES.Requested, "mem"); mem > 0 {
+	if mem := wire.CountOf(r.TRES.Requested, "mem"); mem > 0 {
 		return c.memory(mem)
 	}
 	return "0"

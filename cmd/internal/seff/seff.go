@@ -4,7 +4,6 @@ package seff
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -95,51 +94,33 @@ func text(j *v1.AccountingJob) string {
 	} else {
 		line("State: %s (exit code %d)", state, j.ExitCode.ReturnCode.Value())
 	}
-	cores, nodes := max(show.TRES(j.TRES.Allocated, "cpu"), 1), max(show.TRES(j.TRES.Allocated, "node"), 1)
-	if cores == 1 {
+	e, nodes := j.Efficiency(), max(wire.CountOf(j.TRES.Allocated, "node"), 1)
+	if e.Cores == 1 {
 		line("Cores: 1")
 	} else {
 		line("Nodes: %d", nodes)
-		line("Cores per node: %d", cores/nodes)
+		line("Cores per node: %d", e.Cores/nodes)
 	}
 	if state == wire.StatePending {
 		line("Efficiency not available for jobs in the PENDING state.")
 		return b.String()
 	}
-	used, wall := j.Time.Total.Seconds+(j.Time.Total.Microseconds+500_000)/1_000_000, j.Time.Elapsed
-	line("CPU Utilized: %s", show.Clock(used))
-	line("CPU Efficiency: %s of %s core-walltime", percent(used, wall*cores), show.Clock(wall*cores))
-	line("Job Wall-clock time: %s", show.Clock(wall))
-	m, held := memoryOf(j), show.TRES(j.TRES.Allocated, "mem")*1024
-	line("Memory Utilized: %s", size(float64(m.used)))
+	line("CPU Utilized: %s", show.Clock(e.CPU))
+	line("CPU Efficiency: %s of %s core-walltime", percent(e.CPU, e.CPUOf), show.Clock(e.CPUOf))
+	line("Job Wall-clock time: %s", show.Clock(e.Wall))
+	line("Memory Utilized: %s", size(float64(e.Mem)))
 	per, parts := "node", nodes
 	if j.Required.MemoryPerCPU.Set {
-		per, parts = "core", cores
+		per, parts = "core", e.Cores
 	}
-	line("Memory Efficiency: %s of %s (%s/%s)", percent(m.used, held), size(float64(held)), size(float64(held)/float64(parts)), per)
-	if m.largest > m.average && m.average > 0 {
-		line("The task which had the largest memory consumption differs by %s from the average task max memory consumption", percent(m.largest, m.average))
+	line("Memory Efficiency: %s of %s (%s/%s)", percent(e.Mem, e.MemOf), size(float64(e.MemOf)), size(float64(e.MemOf)/float64(parts)), per)
+	if e.Largest > e.Avg && e.Avg > 0 {
+		line("The task which had the largest memory consumption differs by %s from the average task max memory consumption", percent(e.Largest, e.Avg))
 	}
 	if state == wire.StateRunning {
 		line("WARNING: Efficiency statistics can only be obtained after the job has ended as seff tool is based on the accounting database data.")
 	}
 	return b.String()
-}
-
-// memory is what the step used that used most: its tasks together in KiB, its largest task and their average in bytes.
-type memory struct{ used, largest, average int64 }
-
-func memoryOf(j *v1.AccountingJob) (m memory) {
-	for i := range j.Steps {
-		of := &j.Steps[i].TRES.Requested
-		if n := show.TRES(of.Total, "mem") / 1024; n > m.used {
-			m = memory{used: n, average: show.TRES(of.Average, "mem")}
-			if at := slices.IndexFunc(of.Max, func(t wire.TaskTRES) bool { return t.Type == "mem" }); at >= 0 {
-				m.largest = of.Max[at].Count
-			}
-		}
-	}
-	return m
 }
 
 func percent(part, whole int64) string {

@@ -30,16 +30,6 @@ func StateNames() string {
 	return strings.Join(names, ",")
 }
 
-// TRES is an amount of a list, 0 if it is not in it.
-func TRES(list []wire.TRES, kind string) int64 {
-	for _, t := range list {
-		if t.Type == kind && t.Name == "" {
-			return t.Count
-		}
-	}
-	return 0
-}
-
 // ExitCode is the status and the signal of an end: "1:0".
 func ExitCode(e wire.ExitCode) string {
 	return fmt.Sprintf("%d:%d", e.ReturnCode.Value(), e.Signal.ID.Value())
