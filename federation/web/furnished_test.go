@@ -39,7 +39,7 @@ func furnished(t *testing.T) *house {
 		task := jobOf(federation.JobID(21+i), alice, "sweep", st)
 		task.Part = &federation.ArrayPart{Array: 20, Index: i, Count: 12, Max: 11, Step: 1}
 		if task.Start = now.Add(-50 * time.Second); st.Ended() {
-			task.End = now.Add(time.Duration(i-40) * time.Second)
+			task.End = now.Add(-time.Duration(10+i*3%8) * time.Second)
 		}
 		if st == federation.Failed {
 			task.ExitStatus = 3 << 8

@@ -42,17 +42,17 @@ func (s *server) job(r *http.Request) (*page, error) {
 			return nil, err
 		}
 	}
-	p := &page{title: "Job " + j.ID.String(), command: "fed job show " + j.ID.String(), data: rec.Wire()}
+	p := &page{title: titleOf(j), command: "fed job show " + j.ID.String(), data: rec.Wire()}
 	if !j.State.Ended() {
 		p.command = "fed explain " + j.ID.String()
 	}
 	p.parts = []Node{
-		E("p", Class("lead"), state("state", j.State), " ", E("strong", j.Spec.Name), " of "+j.User+accountText(j)),
+		E("p", Class("lead"), state("state", j.State), " ", E("strong", j.Spec.Name), " of "+j.User+accountText(j), s.partOf(r, j)),
 		section("Why, when, how much", s.sentences(rec, e), reasonsOf(rec, e)),
 		sooner(e),
 		timeline(rec, s.Now()),
-		tasksOf(rec),
-		section("What it asked for", asked(j)),
+		s.tasks(r, rec),
+		s.used(r, j),
 		s.output(r, j),
 		s.actions(r, j),
 		attempts(rec),
@@ -80,6 +80,9 @@ func (s *server) sentences(rec *client.JobRecord, e *client.Explanation) Node {
 		ul.Children = append(ul.Children, E("li", append([]any{A("data-said", name)}, parts...)...))
 	}
 	switch {
+	case j.Whole != nil && !j.State.Ended() && j.Site == "":
+		n := taskCounts(rec)
+		say("why", fmt.Sprintf("Of its %s %d wait in the federation's queue%s, %d run.", count(j.Whole.Count, "task"), n[federation.Pending], reasonText(j), n[federation.Running]))
 	case j.State == federation.Pending && j.Site == "":
 		say("why", "It waits in the federation's queue"+reasonText(j)+".")
 	case j.State == federation.Pending:
@@ -171,16 +174,6 @@ func sooner(e *client.Explanation) Node {
 	return section("What would start it sooner", textTable("Changes", rows))
 }
 
-// asked is what a job asks for.
-func asked(j *federation.Job) Node {
-	need := j.Needs()
-	limit := "none"
-	if need.TimeLimit > 0 && need.TimeLimit != sbatch.Unlimited {
-		limit = v1.Age(need.TimeLimit)
-	}
-	return facts("Command", E("code", j.Spec.Name), "Directory", E("code", j.Spec.WorkDir), "Time limit", limit, "Submitted", moment(j.Submit), "Restarts", j.Restarts)
-}
-
 // output is the end of what a job has written, which app.js follows.
 func (s *server) output(r *http.Request, j *federation.Job) Node {
 	if j.Whole != nil || !s.mayAct(r, j.User) {
@@ -263,46 +256,4 @@ func history(rec *client.JobRecord) Node {
 		ol.Children = append(ol.Children, E("li", A("data-row", "history/"+strconv.Itoa(i)), moment(e.At), " ", E("span", e.Text)))
 	}
 	return section("History", ol)
-}
-
-// mostTasks of an array are listed, those that failed first; the others are counted.
-const mostTasks = 20
-
-// tasksOf says what has become of the tasks of an array: counts, and the first that failed.
-func tasksOf(rec *client.JobRecord) Node {
-	if rec.Job.Whole == nil {
-		return nil
-	}
-	n := map[federation.State]int{}
-	known := 0
-	rows := [][]string{{"TASK", "STATE", "NODES", "ENDED", "EXIT"}}
-	for _, t := range rec.Tasks {
-		n[t.State]++
-		known++
-		if t.State.Ended() && t.State != federation.Completed && len(rows) <= mostTasks {
-			rows = append(rows, []string{strconv.Itoa(t.Index), string(t.State), t.Nodes, stamp(t.End), fmt.Sprintf("%d:%d", t.ExitStatus>>8, t.ExitStatus&0x7f)})
-		}
-	}
-	for _, c := range rec.Job.Whole.Cancelled {
-		n[federation.Cancelled] += c.Tasks.Len()
-		known += c.Tasks.Len()
-	}
-	if left := rec.Job.Whole.Count - known; left > 0 {
-		if rec.Job.State.Ended() {
-			n[federation.Cancelled] += left
-		} else {
-			n[federation.Pending] += left
-		}
-	}
-	ul := E("ul", Class("counts"), A("aria-label", "Tasks by state"))
-	for _, st := range []federation.State{federation.Running, federation.Pending, federation.Completed, federation.Failed, federation.Timeout, federation.NodeFail, federation.Cancelled} {
-		if n[st] > 0 {
-			ul.Children = append(ul.Children, E("li", cell("tasks/"+string(st), "number", strconv.Itoa(n[st])), " ", strings.ToLower(string(st))))
-		}
-	}
-	parts := []any{ul}
-	if len(rows) > 1 {
-		parts = append(parts, textTable("First tasks that failed", rows))
-	}
-	return section("Tasks", parts...)
 }

@@ -31,6 +31,7 @@ func (s *server) pageRoutes() {
 // jobFilter is which jobs the page of jobs shows: what its URL says.
 type jobFilter struct {
 	user, state, site, name string
+	id                      string // an array: its tasks
 	after, before           string // cursors of pages: the one older than it, or the one newer
 }
 
@@ -41,7 +42,7 @@ var states = []struct{ name, word, where string }{
 
 func (s *server) jobFilter(r *http.Request) jobFilter {
 	q := r.URL.Query()
-	f := jobFilter{user: q.Get("user"), state: q.Get("state"), site: q.Get("site"), name: q.Get("name")}
+	f := jobFilter{user: q.Get("user"), state: q.Get("state"), site: q.Get("site"), name: q.Get("name"), id: q.Get("id")}
 	if !q.Has("user") {
 		f.user = s.me(r)
 	}
@@ -64,17 +65,18 @@ func (f *jobFilter) where() (where []string) {
 	}
 	add("site", f.site)
 	add("name", f.name)
+	add("id", f.id)
 	return where
 }
 
-// counted reports whether there are counters of such jobs: not by name, and not of those that have ended long ago.
+// counted reports whether there are counters of such jobs: not by name or number, and not of those that have ended long ago.
 func (f *jobFilter) counted() bool {
-	return f.name == "" && (f.state == "" || f.state == "running" || f.state == "pending")
+	return f.name == "" && f.id == "" && (f.state == "" || f.state == "running" || f.state == "pending")
 }
 
 func (f jobFilter) query() string {
 	q := url.Values{"user": {f.user}}
-	for key, value := range map[string]string{"state": f.state, "site": f.site, "name": f.name, "after": f.after, "before": f.before} {
+	for key, value := range map[string]string{"state": f.state, "site": f.site, "name": f.name, "id": f.id, "after": f.after, "before": f.before} {
 		if value != "" {
 			q.Set(key, value)
 		}
@@ -106,7 +108,10 @@ func (s *server) jobs(r *http.Request) (*page, error) {
 		command += " --where " + quoted(w)
 	}
 	title := "My jobs"
-	if f.user != s.me(r) {
+	switch {
+	case f.id != "":
+		title = "Tasks of " + f.id
+	case f.user != s.me(r):
 		title = "Jobs"
 	}
 	p := &page{title: title, command: command, data: shown, table: [][]string{nil}}
@@ -137,9 +142,15 @@ func (s *server) filterForm(r *http.Request, f *jobFilter) Node {
 	field := func(name, label, value, hint string) Node {
 		return E("div", E("label", A("for", "f-"+name), label), E("input", A("id", "f-"+name), A("name", name), A("value", value), A("placeholder", hint), A("size", "12"), A("autocomplete", "off")))
 	}
+	kept := func(name, value string) Node {
+		if value == "" {
+			return nil
+		}
+		return hidden(name, value)
+	}
 	return E("form", Class("filter"), A("method", "get"), A("action", s.at(r)+"/jobs"), A("role", "search"), A("aria-label", "Choose jobs"),
 		E("div", E("label", A("for", "f-state"), "State"), choose),
-		field("user", "User", f.user, "all"), field("site", "Site", f.site, "any"), field("name", "Name", f.name, "any, * too"),
+		field("user", "User", f.user, "all"), field("site", "Site", f.site, "any"), field("name", "Name", f.name, "any, * too"), kept("id", f.id),
 		E("button", A("type", "submit"), "Show"))
 }
 

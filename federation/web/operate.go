@@ -1,13 +1,11 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"fsub/federation"
 	"fsub/federation/action"
@@ -27,7 +25,7 @@ func (s *server) operate(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	events, err := s.lastHour(ctx)
+	events, err := s.recent.lastHour(ctx, s.api, s.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -73,31 +71,6 @@ func permitted[T any](all []T, err error) ([]T, error) {
 	return all, err
 }
 
-// mostEvents of the last hour are shown, the newest.
-const mostEvents = 60
-
-var errEnough = errors.New("enough")
-
-// lastHour are the events of sites and nodes within the last hour, the newest first.
-func (s *server) lastHour(ctx context.Context) (last []v1.Event, err error) {
-	n := 0
-	_, err = s.api.Events(ctx, client.EventsFrom{Since: s.Now().Add(-time.Hour), Where: []string{"event!=submit,bind,start,end,suspend,resume,requeue,request"}}, func(e *v1.Event) error {
-		last = append(last, *e)
-		if len(last) > mostEvents {
-			last = last[1:]
-		}
-		if n++; n > 50_000 {
-			return errEnough
-		}
-		return nil
-	})
-	slices.Reverse(last)
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return last, err
-}
-
 func eventTable(all []v1.Event) Node {
 	rows := [][]string{{"TIME", "EVENT", "SITE", "NODE", "STATE", "WHO", "WHY"}}
 	for _, e := range all {
@@ -130,20 +103,12 @@ func nodesOut(nodes []v1.Node) [][]string {
 }
 
 func (s *server) operationTable(r *http.Request, all []v1.Operation) Node {
-	rows := E("tbody")
+	rows := [][]string{{"OPERATION", "TIME", "USER", "COMMAND", "JOBS", "SETTLED", "FAILED"}}
 	for i := range all {
 		o := &all[i]
-		key := "operation/" + o.ID.String()
-		rows.Children = append(rows.Children, E("tr", A("data-row", key),
-			E("th", A("scope", "row"), E("a", A("href", s.at(r)+"/operation/"+o.ID.String()), o.ID.String())),
-			E("td", moment(o.Time)), E("td", o.User), E("td", E("code", o.Command)), E("td", Class("n"), o.Jobs),
-			E("td", Class("n"), cell(key+"/settled", "", itoa(o.Settled))), E("td", Class("n"), cell(key+"/failed", "", itoa(o.Failed)))))
+		rows = append(rows, []string{o.ID.String(), stamp(o.Time), o.User, o.Command, itoa(o.Jobs), itoa(o.Settled), itoa(o.Failed)})
 	}
-	head := E("tr")
-	for _, h := range []string{"Operation", "Time", "User", "Command", "Jobs", "Settled", "Failed"} {
-		head.Children = append(head.Children, E("th", A("scope", "col"), h))
-	}
-	return scrolled("Operations", E("table", E("caption", Class("unseen"), "Operations on many jobs"), E("thead", head), rows))
+	return linkedTable("Operations on many jobs", rows, func(i int) string { return s.at(r) + "/operation/" + all[i].ID.String() })
 }
 
 // operation is the page of one operation on many jobs, and how it goes on.

@@ -122,7 +122,7 @@ var (
 // textOf is what a page says.
 func textOf(page string) string {
 	_, main, _ := strings.Cut(page, "<main")
-	return strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString("<main"+main, " ")), " ")
+	return strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(html.UnescapeString("<main"+main), " ")), " ")
 }
 
 // offers follows the links of a page, and asks for a preview of each of its buttons.

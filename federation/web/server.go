@@ -31,13 +31,15 @@ type Config struct {
 	UID        func(name string) (uint32, error) // of a user; nil: the system's user database
 }
 
-// server serves the pages. It keeps nothing: sessions are the API's.
+// server serves the pages. It keeps nothing that the API does not tell again: sessions are the API's.
 type server struct {
 	Config
 	api  *client.Client
 	base string // before the path of each page: "" or "/web"
 	mux  *http.ServeMux
 	all  []string // what mux has
+
+	recent recentEvents
 }
 
 // handle adds a route.

@@ -21,7 +21,7 @@ func (s *server) team(r *http.Request) (*page, error) {
 	ctx, now := r.Context(), s.Now().UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	sums := func(from, until time.Time, more url.Values) ([]v1.BookedSum, error) {
-		q := url.Values{"from": {from.Format(time.DateOnly)}, "until": {until.Format(time.DateOnly)}, "sums": {"amount,gpu,cpu,runs"}}
+		q := url.Values{"from": {from.Format(time.DateOnly)}, "until": {until.Format(time.DateOnly)}, "sums": {"amount,gpu,cpu,runs,cpu_used,cpu_of,gpu_used,gpu_of,limit_by,limit_of"}}
 		maps.Copy(q, more)
 		return s.api.BookedSums(ctx, q)
 	}
@@ -42,13 +42,20 @@ func (s *server) team(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
+	live, limits, err := s.standing(r)
+	if err != nil {
+		return nil, err
+	}
 	rows := spentRows(byUser, before)
-	p := &page{title: "Team", command: "fed report cost --by account,user", data: map[string]any{"month": byUser, "last_month": before, "budgets": budgets}, table: rows}
+	p := &page{title: "Team", command: "fed report cost --by account,user", data: map[string]any{"month": byUser, "last_month": before, "budgets": budgets, "jobs": live, "limits": limits}, table: rows}
 	p.parts = []Node{
 		E("p", Class("lead"), "From the 1st of "+month.Format("January")+" until now, against the whole of "+month.AddDate(0, -1, 0).Format("January")+". What still runs is not in it."),
+		section("Running and waiting", textTable("Jobs by account, state and why", liveRows(live))),
 		section("Budgets", budgetTable(budgets)),
+		section("Limits", textTable("Limits of accounts and users", limitRows(limits))),
 		section("Spent by day", dayChart(daily, month, now)),
 		section("Spent by user", textTable("Spent by account and user", rows)),
+		section("Waste", textTable("Used of what was held", wasteRows(byUser)), E("p", Class("hint"), "Used is of the runs of which it was measured. Lost went to runs whose nodes failed or that were preempted, idle to GPUs that did nothing.")),
 	}
 	return p, nil
 }
@@ -143,5 +150,5 @@ func dayChart(sums []v1.BookedSum, month, now time.Time) Node {
 		}
 		rows = append(rows, []string{month.AddDate(0, 0, i).Format(time.DateOnly), a.USD()})
 	}
-	return E("figure", svg, E("details", E("summary", "As a table"), textTable("Spent by day", rows)))
+	return E("figure", A("tabindex", "0"), svg, E("details", E("summary", "As a table"), textTable("Spent by day", rows)))
 }

@@ -56,7 +56,7 @@ func timeline(rec *client.JobRecord, now time.Time) Node {
 	}
 	label(left, height-6, "start", j.Submit.UTC().Format("15:04:05"))
 	label(width-8, height-6, "end", end.UTC().Format("15:04:05")+" UTC")
-	return E("figure", svg, E("figcaption", E("span", Class("key w"), "waited"), E("span", Class("key r"), "ran")))
+	return E("figure", A("tabindex", "0"), svg, E("figcaption", E("span", Class("key w"), "waited"), E("span", Class("key r"), "runs"), E("span", Class("key good"), "ended well"), E("span", Class("key bad"), "failed")))
 }
 
 func later(t, otherwise time.Time) time.Time {

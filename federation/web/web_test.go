@@ -70,12 +70,13 @@ func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
 // place is a daemon with its page.
 type house struct {
 	*apitest.Daemon
-	t      *testing.T
-	url    string
-	book   *signin.Book
-	clock  *clock
-	people *people
-	asked  watched
+	t        *testing.T
+	url      string
+	book     *signin.Book
+	clock    *clock
+	people   *people
+	asked    watched
+	failures int
 }
 
 func start(t *testing.T) *house {
