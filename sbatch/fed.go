@@ -32,6 +32,7 @@ var fedOptions = [...]struct {
 	{"input", placement, addInput},
 	{"stage-in", access, func(f *Fed, v string) string { return addStage((*[]Stage)(&f.StageIn), v) }},
 	{"stage-out", access, func(f *Fed, v string) string { return addStage((*[]Stage)(&f.StageOut), v) }},
+	{"group", display, setGroup},
 }
 
 // IDs of options that are not of the table: fedID + index in fedOptions, pluginID + index in Input.Plugins.
@@ -71,11 +72,14 @@ func (r *Request) giveExplain(from source) error {
 	return nil
 }
 
-// fedRows are the fed options as the command line has them.
+// fedRows are the fed options as the command line has them. Two have a short name there, too, which no option of sbatch has.
 func fedRows() []getopt.Option {
-	rows := make([]getopt.Option, len(fedOptions), len(fedOptions)+3)
+	rows := make([]getopt.Option, len(fedOptions), len(fedOptions)+4)
 	for i, o := range fedOptions {
 		rows[i] = getopt.Option{Name: "fed-" + o.name, Arg: getopt.RequiredArg, ID: fedID + i}
+		if o.name == "group" {
+			rows = append(rows, getopt.Option{Name: o.name, Arg: getopt.RequiredArg, ID: fedID + i})
+		}
 	}
 	return append(rows, getopt.Option{Name: "fed-key", Arg: getopt.RequiredArg, ID: keyID},
 		getopt.Option{Name: "fed-explain", ID: explainID}, getopt.Option{Name: "explain", ID: explainID})
@@ -85,7 +89,9 @@ func fedRows() []getopt.Option {
 var fedLineSet = sync.OnceValue(func() *getopt.Set {
 	rows := fedRows()
 	for i, o := range fedOptions {
-		rows = append(rows, getopt.Option{Name: o.name, Arg: getopt.RequiredArg, ID: fedID + i})
+		if o.name != "group" { // which is among them
+			rows = append(rows, getopt.Option{Name: o.name, Arg: getopt.RequiredArg, ID: fedID + i})
+		}
 	}
 	return getopt.NewSet("sbatch: error: #FSUB", rows)
 })
@@ -107,7 +113,7 @@ func (r *Request) fedLines(words []string) error {
 	switch {
 	case err != nil:
 		return exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in and --stage-out")
+			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out and --group")
 	case len(rest) > 0:
 		return errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
@@ -282,6 +288,7 @@ func (f *Fed) options(w *words) {
 	for _, s := range f.StageOut {
 		w.add("fed-stage-out", s.String())
 	}
+	w.text("fed-group", f.Group)
 }
 
 // String is in as an option has it.

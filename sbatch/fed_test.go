@@ -25,7 +25,7 @@ true
 #FSUB --bogus
 `
 	in := input(script, "--fed-accelerators=h100,a100:2", "--fed-stage-out", "out->s3://b/o", "--fed-stage-out=log")
-	in.Env = []string{"FSUB_SITES=d", "FSUB_STAGE_IN=m -> n\nk", "FSUB_SOCKET=/x"}
+	in.Env = []string{"FSUB_SITES=d", "FSUB_STAGE_IN=m -> n\nk", "FSUB_GROUP=run-7/prep", "FSUB_SOCKET=/x"}
 	r, err := Parse(in)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ true
 	want := &Fed{Sites: []string{"d"}, NotSites: []string{"c"}, Accelerators: []string{"h100", "a100:2"}, MaxCost: 10,
 		Inputs:   []Dataset{{500 << 30, []string{"a", "aws:us-east-1"}}, {100, []string{"b"}}},
 		StageIn:  []Stage{{"data/*.txt", "in"}, {"s3://bucket/x?region=eu:1=2", ""}, {"m", "n"}, {"k", ""}},
-		StageOut: []Stage{{"out", "s3://b/o"}, {"log", ""}}}
+		StageOut: []Stage{{"out", "s3://b/o"}, {"log", ""}}, Group: "run-7/prep"}
 	if diff := cmp.Diff(want, r.Spec.Fed); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -62,6 +62,9 @@ func TestFedRefusals(t *testing.T) {
 		{"", "--fed-max-cost=-1", `sbatch: error: Invalid --fed-max-cost specification: want US dollars above 0, such as 25.50, got "-1"`},
 		{"", "--fed-sites=a,", `sbatch: error: Invalid --fed-sites specification: want names separated by commas, got "a,"`},
 		{"", "--fed-accelerators=a100:0", `sbatch: error: Invalid --fed-accelerators specification: want TYPE or TYPE:FACTOR with a factor above 0, such as a100:2, got "a100:0"`},
+		{"", "--group=", `sbatch: error: Invalid --fed-group specification: want 1 to 128 letters, digits and . _ + : @ / -, the first and the last a letter or a digit, such as sweep-7 or sweep/lr-3, got ""`},
+		{"#FSUB --group=none", "", `sbatch: error: Invalid --fed-group specification: "none" stands for jobs without a group`},
+		{"", "--grou=a", "sbatch: unrecognized option '--grou=a'"},
 		{"", "--fed-stage-in=->x", `sbatch: error: Invalid --fed-stage-in specification: "->x" is not FROM or "FROM -> TO" with paths or URLs`},
 		{"#FSUB --bogus", "", "sbatch: error: #FSUB: unrecognized option '--bogus'"},
 		{"#FSUB --sites=a b", "", "sbatch: error: Invalid directive found in a #FSUB line: b"},

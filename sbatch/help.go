@@ -153,6 +153,7 @@ var headings = []struct {
 		{"fed-traffic", "kind", "how its nodes talk: collective, none, point-to-point, all-to-all"},
 		{"fed-tpu-topology", "AxB[xC]", "shape of the TPU slices that it runs on: 4x4x8"},
 		{"fed-stage-in", "from[->to]", "copy to the job's directory first: path, pattern or URL; may be repeated"},
+		{"fed-group", "name", "label of jobs that belong together, and of what they submit; also --group"},
 		{"fed-explain", "", "where it would run, and why not elsewhere; submits nothing"},
 		{"fed-key", "text", "the same key again is the same job: for scripts that repeat a submission"},
 		{"fed-stage-out", "from[->to]", "copy back when the job has ended; may be repeated"},

@@ -110,6 +110,8 @@ type Fed struct {
 	Inputs     bounded.Slice[Dataset, bounded.Named] `json:"inputs,omitempty"` // what it reads, and by itself brings to where it runs
 	StageIn    bounded.Slice[Stage, bounded.Named]   `json:"stage_in,omitempty"`
 	StageOut   bounded.Slice[Stage, bounded.Named]   `json:"stage_out,omitempty"`
+	// Group is a label of jobs that belong together, of one user or of several: see [InvalidGroup]; "": none.
+	Group string `json:"group,omitempty"`
 }
 
 // Dataset is data that a job reads.

@@ -177,7 +177,7 @@ func (s *eventStream) eventsOf(ctx context.Context, commits []journal.Commit, si
 			if e.Event == "submit" && (j.Part != nil || j.Component != nil) { // submitted with its array, or its leader
 				continue
 			}
-			e.User, e.Name = j.User, j.Spec.Name
+			e.User, e.Name, e.Group = j.User, j.Spec.Name, j.Spec.GroupName()
 			if j.Part != nil {
 				e.Array, e.Task = j.Part.Array, &j.Part.Index
 			}

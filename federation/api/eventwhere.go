@@ -5,9 +5,10 @@ import (
 	"slices"
 
 	v1 "fsub/federation/api/v1"
+	"fsub/sbatch"
 )
 
-var eventKeys = []string{"event", "job", "user", "who", "name", "site", "node", "state", "from", "reason", "request"}
+var eventKeys = []string{"event", "job", "user", "who", "name", "group", "site", "node", "state", "from", "reason", "request"}
 
 func holdAll(all []where, e *v1.Event) bool {
 	return !slices.ContainsFunc(all, func(w where) bool { return !w.met(eventWords(w.key, e)...) })
@@ -29,6 +30,8 @@ func eventWords(key string, e *v1.Event) []string {
 		return []string{e.Who}
 	case "name":
 		return []string{e.Name}
+	case "group":
+		return sbatch.Groups(e.Group)
 	case "site":
 		return []string{string(e.Site)}
 	case "node":

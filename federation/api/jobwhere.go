@@ -11,6 +11,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/queue"
+	"fsub/sbatch"
 	"fsub/slurm/hostlist"
 )
 
@@ -22,7 +23,7 @@ type condition struct {
 	age    time.Duration
 }
 
-var jobKeys = []string{"id", "state", "user", "account", "site", "partition", "pool", "node", "gpu", "reason", "name", "age"}
+var jobKeys = []string{"id", "state", "user", "account", "group", "site", "partition", "pool", "node", "gpu", "reason", "name", "age"}
 
 // jobStates are short for several states of jobs.
 var jobStates = map[string][]federation.State{
@@ -87,7 +88,7 @@ func readCondition(text string) (c condition, err error) {
 		if err = fewNames(value); err == nil {
 			c.values, err = hostlist.Expand(value)
 		}
-	case "name", "user", "account":
+	case "name", "user", "account", "group":
 		for _, v := range c.values {
 			if _, bad := path.Match(v, ""); bad != nil {
 				err = fmt.Errorf("%q is not a pattern", v)
@@ -257,6 +258,8 @@ func (c *condition) holds(f *queue.Facts, name *string) bool {
 		met = like(f.User)
 	case "account":
 		met = like(f.Account)
+	case "group":
+		met = slices.ContainsFunc(sbatch.Groups(f.Group), like)
 	case "site":
 		met = is(string(f.Site)) || f.Site == "" && is("none")
 	case "partition", "pool":

@@ -141,6 +141,9 @@ func (w *queueWriter) create(t *rapid.T) {
 		Priority: rapid.Uint32Range(0, 2).Draw(t, "priority"),
 		Spec: &sbatch.Spec{Name: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), GPUs: "1", Account: rapid.SampledFrom([]string{"", "x"}).Draw(t, "account"),
 			Array: rapid.SampledFrom([]string{"", "0-3", "1,5%1"}).Draw(t, "array")}}
+	if group := rapid.SampledFrom([]string{"", "sweep", "sweep/lr", "sweeper"}).Draw(t, "group"); group != "" {
+		j.Spec.Fed = &sbatch.Fed{Group: group}
+	}
 	switch rapid.IntRange(0, 3).Draw(t, "kind") {
 	case 0:
 		j.Spec.Begin = w.now().Add(30 * time.Second)

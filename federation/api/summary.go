@@ -13,13 +13,13 @@ import (
 )
 
 // countKeys are what jobs are counted by.
-var countKeys = map[string]queue.By{"state": queue.ByState, "site": queue.BySite, "reason": queue.ByReason, "user": queue.ByUser, "account": queue.ByAccount}
+var countKeys = map[string]queue.By{"state": queue.ByState, "site": queue.BySite, "reason": queue.ByReason, "user": queue.ByUser, "account": queue.ByAccount, "group": queue.ByGroup}
 
 const usualCounts = 1000
 
 // Summary is GET /fed/v1/summary.
 func (s *jobPages) Summary(ctx context.Context, _ identity.Caller, q v1.SummaryQuery) ([]v1.JobCount, error) {
-	const keys = "state, site, reason, user, account"
+	const keys = "state, site, reason, user, account, group"
 	var by queue.By
 	for word := range strings.SplitSeq(cmp.Or(q.By, "state"), ",") {
 		if countKeys[word] == 0 {
@@ -49,7 +49,7 @@ func (s *jobPages) Summary(ctx context.Context, _ identity.Caller, q v1.SummaryQ
 	}
 	out := make([]v1.JobCount, 0, len(counts))
 	for _, n := range counts[:min(len(counts), cmp.Or(q.Limit, usualCounts))] {
-		out = append(out, v1.JobCount{State: n.State, Site: n.Site, Reason: n.Reason, User: n.User, Account: n.Account, Jobs: n.Jobs, Tasks: n.Tasks})
+		out = append(out, v1.JobCount{State: n.State, Site: n.Site, Reason: n.Reason, User: n.User, Account: n.Account, Group: n.Group, Jobs: n.Jobs, Tasks: n.Tasks})
 	}
 	return out, nil
 }

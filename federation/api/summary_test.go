@@ -22,7 +22,7 @@ import (
 // Whatever comes, changes, ends or is forgotten, and whichever server answers, the summary is what a count of all jobs gives: 100 runs of 100 steps.
 func TestSummaryIsACount(t *testing.T) {
 	outer := t
-	bys := []string{"state", "state,user", "user,account,site,reason,state", "site"}
+	bys := []string{"state", "state,user", "user,account,site,reason,state", "site", "group,user"}
 	rapid.Check(t, func(t *rapid.T) {
 		var clock atomic.Int64
 		began := time.Now().Truncate(time.Second)
@@ -36,7 +36,7 @@ func TestSummaryIsACount(t *testing.T) {
 		w.sites(0)
 		check := func() {
 			by := rapid.SampledFrom(bys).Draw(t, "by")
-			where := rapid.SampledFrom([]string{"", "user=alice", "site!=none", "state=R"}).Draw(t, "where")
+			where := rapid.SampledFrom([]string{"", "user=alice", "site!=none", "state=R", "group=sweep"}).Draw(t, "where")
 			q := url.Values{"by": {by}}
 			if where != "" {
 				q.Set("where", where)
@@ -55,7 +55,8 @@ func TestSummaryIsACount(t *testing.T) {
 			for i := range jobs {
 				j := &jobs[i]
 				l, listed := queue.ListedOf(j)
-				if !listed || where == "user=alice" && l.User != "alice" || where == "site!=none" && l.Site == "" || where == "state=R" && l.State != federation.Running {
+				if !listed || where == "user=alice" && l.User != "alice" || where == "site!=none" && l.Site == "" || where == "state=R" && l.State != federation.Running ||
+					where == "group=sweep" && l.Group != "sweep" && l.Group != "sweep/lr" {
 					continue
 				}
 				tasks := int64(1)
@@ -75,6 +76,8 @@ func TestSummaryIsACount(t *testing.T) {
 						key.Site = l.Site
 					case "reason":
 						key.Reason = l.Reason
+					case "group":
+						key.Group = l.Group
 					}
 				}
 				n := want[key]
@@ -127,8 +130,8 @@ func TestSummaryIsAskedFor(t *testing.T) {
 		"by=user":                   `[{"user":"alice","jobs":2,"tasks":2},{"user":"bob","jobs":1,"tasks":1}]`,
 		"by=user&limit=1":           `[{"user":"alice","jobs":2,"tasks":2}]`,
 		"by=user&where=state=ENDED": `[{"user":"bob","jobs":1,"tasks":1}]`,
-		"by=name":                   `invalid by \"name\": want some of state, site, reason, user, account, with commas`,
-		"where=age>2h":              `invalid condition on age: jobs are counted by state, site, reason, user, account only`,
+		"by=name":                   `invalid by \"name\": want some of state, site, reason, user, account, group, with commas`,
+		"where=age>2h":              `invalid condition on age: jobs are counted by state, site, reason, user, account, group only`,
 		"where=name=x":              `invalid condition on name`,
 	} {
 		values, err := url.ParseQuery(query)

@@ -17,6 +17,7 @@ const (
 	BySite
 	ByUser
 	ByAccount
+	ByGroup
 )
 
 // of are the facts of f that are told apart.
@@ -35,6 +36,9 @@ func (by By) of(f *Facts) (out Facts) {
 	}
 	if by&ByAccount != 0 {
 		out.Account = f.Account
+	}
+	if by&ByGroup != 0 {
+		out.Group = f.Group
 	}
 	return out
 }
@@ -103,7 +107,7 @@ func (l Lists) Count(ctx context.Context, by, looks By, meets func(*Facts) bool)
 	}
 	slices.SortFunc(all, func(a, b Count) int {
 		return cmp.Or(cmp.Compare(b.Tasks, a.Tasks), strings.Compare(string(a.State), string(b.State)), strings.Compare(string(a.Site), string(b.Site)),
-			strings.Compare(string(a.Reason), string(b.Reason)), strings.Compare(a.User, b.User), strings.Compare(a.Account, b.Account))
+			strings.Compare(string(a.Reason), string(b.Reason)), strings.Compare(a.User, b.User), strings.Compare(a.Account, b.Account), strings.Compare(a.Group, b.Group))
 	})
 	return all, nil
 }

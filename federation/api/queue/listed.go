@@ -17,6 +17,7 @@ type Facts struct {
 	Reason        reasons.Reason
 	Site          federation.SiteName // "": it waits in the federation's queue
 	Partition     string              // where it runs or ran, else those that it asks for, with commas
+	Group         string              // "": none
 	GPUs          string              // the kinds that it asks for, each with a comma behind it; "": no GPU. Any kind is ""
 }
 
@@ -34,7 +35,7 @@ type Listed struct {
 // ListedOf is how lists have a job. It reports whether they do: components are told by their leader, and an array of which nothing is left by its tasks.
 func ListedOf(j *federation.Job) (Listed, bool) {
 	l := Listed{
-		Facts: Facts{User: j.User, Account: submission.AccountOf(j), State: j.State, Reason: j.Reason, Site: j.Site, Partition: j.Partition},
+		Facts: Facts{User: j.User, Account: submission.AccountOf(j), State: j.State, Reason: j.Reason, Site: j.Site, Partition: j.Partition, Group: j.Spec.GroupName()},
 		ID:    j.ID, Name: j.Spec.Name, Nodes: j.Nodes, Submit: j.Submit.Unix(),
 	}
 	needs := j.Needs()

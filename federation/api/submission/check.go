@@ -139,6 +139,11 @@ func checkTexts(sp *sbatch.Spec, submitHost string) error {
 			return answer.BadBody(fmt.Sprintf("%s contains a control character at byte %d: %.40q", t.name, bad, t.text))
 		}
 	}
+	if group := sp.GroupName(); group != "" {
+		if why := sbatch.InvalidGroup(group); why != "" {
+			return answer.BadBody("invalid group: " + why)
+		}
+	}
 	if sp.Signal != nil && !ValidSignal(sp.Signal.Name) {
 		return answer.BadBody(fmt.Sprintf("invalid signal %.40q: want a name such as USR1, or a number", sp.Signal.Name))
 	}

@@ -179,8 +179,17 @@ func (s *Gate) prepare(c identity.Caller, job *federation.Job, p *sbatch.Payload
 	}
 	named, err := s.checkDemand(job.Spec)
 	job.Demand = demand.Of(job.Spec)
+	passOnGroup(job.Spec, p)
 	job.Spec.Digest = p.Digest()
 	return named, err
+}
+
+// passOnGroup puts the job's group into its environment, whatever --export leaves of that: so what it submits is in the group, too.
+func passOnGroup(sp *sbatch.Spec, p *sbatch.Payload) {
+	if group := sp.GroupName(); group != "" {
+		p.Environment = append(slices.DeleteFunc(slices.Clone(p.Environment), func(e string) bool { return strings.HasPrefix(e, sbatch.GroupVariable+"=") }),
+			sbatch.GroupVariable+"="+group)
+	}
 }
 
 // components are sp and the further components of a heterogeneous job.

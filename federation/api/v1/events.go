@@ -24,6 +24,7 @@ type Event struct {
 	Tasks   string              `json:"array_tasks,omitempty"`   // or of several of its tasks: "3-9,12"
 	User    string              `json:"user,omitempty"`          // the job's owner; "" where the job has been deleted since. Of a node: who did it
 	Name    string              `json:"name,omitempty"`          // of the job
+	Group   string              `json:"group,omitempty"`         // of the job; "": it is in none
 	Site    federation.SiteName `json:"site,omitempty"`          // where the job is or was; the site itself
 	State   federation.State    `json:"state,omitempty"`         // of the job, task, node or site, after this
 	From    federation.State    `json:"from,omitempty"`          // before this, where it is known

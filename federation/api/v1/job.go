@@ -58,10 +58,14 @@ type Job struct {
 type Shown struct {
 	// The account of the federation's tree that it was submitted under, whose coordinators may act on it.
 	TreeAccount string `json:"tree_account,omitempty" row:"1029" column:"TreeAccount,TREE_ACCOUNT"`
+	// The group that the job was put into; see --group.
+	JobGroup string `json:"group,omitempty" row:"1030" column:"JobGroup,JOB_GROUP"`
 }
 
 // ShownOf is what squeue shows of a job.
-func ShownOf(j *federation.Job) Shown { return Shown{TreeAccount: j.TreeAccount} }
+func ShownOf(j *federation.Job) Shown {
+	return Shown{TreeAccount: j.TreeAccount, JobGroup: j.Spec.GroupName()}
+}
 
 // ArrayPart says which task of which array a job is, and what that was when it was submitted.
 type ArrayPart struct {

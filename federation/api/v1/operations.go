@@ -23,6 +23,7 @@ type JobLine struct {
 	User      string              `json:"user"`
 	Account   string              `json:"account,omitempty"`
 	Name      string              `json:"name"`
+	Group     string              `json:"group,omitempty"`
 	State     federation.State    `json:"state"`
 	Reason    reasons.Reason      `json:"reason,omitempty"`
 	Site      federation.SiteName `json:"site,omitempty"` // none: it waits in the federation's queue
@@ -39,7 +40,7 @@ type JobLine struct {
 
 // JobQuery chooses jobs; without conditions, all that have not ended.
 type JobQuery struct {
-	Where []string `query:"where" doc:"KEY=VALUE[,VALUE...], KEY!=VALUE[,VALUE...], age>TIME or age<TIME; keys: id, state, user, account, site, partition, node, gpu, reason, name, age; may be repeated" flag:"where" split:"no" usage:"choose jobs: site=alpha, node=alpha/n[1-4], state=running, 'age>2h' ...; may be repeated"`
+	Where []string `query:"where" doc:"KEY=VALUE[,VALUE...], KEY!=VALUE[,VALUE...], age>TIME or age<TIME; keys: id, state, user, account, group, site, partition, node, gpu, reason, name, age; may be repeated" flag:"where" split:"no" usage:"choose jobs: site=alpha, node=alpha/n[1-4], state=running, 'age>2h' ...; may be repeated"`
 	Sort  string   `query:"sort" enum:"id,-id,submit,-submit,priority,-priority,state,-state,user,-user,account,-account,site,-site,start,-start,cost,-cost" doc:"the order of a page; with - before it from the last to the first. Jobs that have ended are in order of id only"`
 }
 
@@ -61,6 +62,7 @@ var Jobs = Noun[JobLine, JobQuery]{
 		{"COST", func(x *JobLine) string { return x.shownCost() }},
 	},
 	More: []Column[JobLine]{
+		{"GROUP", func(x *JobLine) string { return x.Group }},
 		{"MOST", func(x *JobLine) string { return x.shownMost() }},
 	},
 	Sort: map[string]func(a, b *JobLine) int{

@@ -9,7 +9,7 @@ import (
 
 // SummaryQuery says what is counted.
 type SummaryQuery struct {
-	By    string   `query:"by" doc:"state, site, reason, user, account: what to tell apart, with commas. Not set: state"`
+	By    string   `query:"by" doc:"state, site, reason, user, account, group: what to tell apart, with commas. Not set: state"`
 	Where []string `query:"where" doc:"conditions as of GET /fed/v1/jobs, on these same keys; may be repeated"`
 	Limit int      `query:"limit" min:"1" max:"10000" doc:"maximum number of counts, those of the most tasks; without it 1000"`
 }
@@ -21,8 +21,9 @@ type JobCount struct {
 	Reason  reasons.Reason      `json:"reason,omitempty"`
 	User    string              `json:"user,omitempty"`
 	Account string              `json:"account,omitempty"`
-	Jobs    int64               `json:"jobs"`  // lines of GET /fed/v1/jobs
-	Tasks   int64               `json:"tasks"` // that these stand for; a job without tasks is one
+	Group   string              `json:"group,omitempty"` // none: they are in no group
+	Jobs    int64               `json:"jobs"`            // lines of GET /fed/v1/jobs
+	Tasks   int64               `json:"tasks"`           // that these stand for; a job without tasks is one
 }
 
 // Summary counts jobs.
@@ -35,6 +36,7 @@ var Summary = Noun[JobCount, SummaryQuery]{
 		{"REASON", func(x *JobCount) string { return string(x.Reason) }},
 		{"USER", func(x *JobCount) string { return x.User }},
 		{"ACCOUNT", func(x *JobCount) string { return x.Account }},
+		{"GROUP", func(x *JobCount) string { return x.Group }},
 		{"JOBS", func(x *JobCount) string { return fmt.Sprint(x.Jobs) }},
 		{"TASKS", func(x *JobCount) string { return fmt.Sprint(x.Tasks) }},
 	},

@@ -197,6 +197,9 @@ func showJob(w io.Writer, r *client.JobRecord, waits []decision.Wait) {
 	if j.Account != "" {
 		fmt.Fprintf(w, "  account   %s\n", j.Account)
 	}
+	if group := j.Spec.GroupName(); group != "" {
+		fmt.Fprintf(w, "  group     %s\n", group)
+	}
 	fmt.Fprintf(w, "  submitted %s\n", cli.When(j.Submit))
 	if !j.Start.IsZero() {
 		fmt.Fprintf(w, "  started   %s (%s after it was submitted)\n", cli.When(j.Start), max(j.Start.Sub(j.Submit), 0).Round(time.Second))

@@ -17,7 +17,7 @@ import (
 
 // jobWhere explains the conditions that choose jobs.
 const jobWhere = `Conditions are KEY=VALUE[,VALUE...], KEY!=VALUE[,VALUE...], age>TIME and age<TIME; of several --where all must be met. Keys: id; state (running,
-pending, R, PD ..., ended for all that are final); user, account and name, in which * stands for anything; site (none: in the federation's queue);
+pending, R, PD ..., ended for all that are final); user, account, group (which has those within it, too; none: no group) and name, in which * stands for anything; site (none: in the federation's queue);
 partition; node (SITE/HOSTLIST or HOSTLIST); gpu (a kind, or any); reason (a part of it); age, since the submission: 90m, 2h, 3d.
 Jobs that have ended are meant only where a state says so.`
 
