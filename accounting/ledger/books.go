@@ -58,10 +58,11 @@ const (
 	ByPartition Dimension = "partition"
 	ByGPU       Dimension = "gpu"
 	ByName      Dimension = "name"
+	ByJobGroup  Dimension = "group"
 )
 
 // Dimensions are all of them.
-var Dimensions = []Dimension{BySite, ByAccount, ByUser, ByQOS, ByPartition, ByGPU, ByName}
+var Dimensions = []Dimension{BySite, ByAccount, ByUser, ByQOS, ByPartition, ByGPU, ByName, ByJobGroup}
 
 // Period is how a report tells the time apart.
 type Period string

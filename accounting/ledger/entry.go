@@ -48,6 +48,7 @@ type Group struct {
 	Site, Account, User, QOS, Partition string
 	GPU                                 string // type: "h100"; "a100+h100" where a run held both; "gpu" where the site tells no type; "" without GPUs
 	Name                                string // of the job, as [FoldName] writes it
+	JobGroup                            string // the outermost of the job's groups; "": it is in none, or was submitted at its site
 }
 
 // Entry is one run in the books: what it held, when, and what it came to.

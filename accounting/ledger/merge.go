@@ -46,7 +46,7 @@ func older(n, old *Entry) bool {
 	a, b := &n.Group, &old.Group
 	order := cmp.Or(cmp.Compare(n.ReadAt, old.ReadAt), cmp.Compare(n.End, old.End), cmp.Compare(n.TRES, old.TRES), cmp.Compare(n.State, old.State), cmp.Compare(n.Start, old.Start),
 		cmp.Compare(n.Suspended, old.Suspended), cmp.Compare(n.Wait, old.Wait), cmp.Compare(n.Limit, old.Limit), cmp.Compare(n.Submit, old.Submit),
-		cmp.Compare(a.Account, b.Account), cmp.Compare(a.QOS, b.QOS), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Name, b.Name))
+		cmp.Compare(a.Account, b.Account), cmp.Compare(a.QOS, b.QOS), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.GPU, b.GPU), cmp.Compare(a.Name, b.Name), cmp.Compare(a.JobGroup, b.JobGroup))
 	if order == 0 && n.Kind != SiteJob && n.Kind != OwnJob {
 		order = cmp.Compare(n.Amount, old.Amount)
 	}
@@ -64,6 +64,7 @@ func (e *Entry) measured(a, b *Entry) {
 func (e Entry) with(own *Entry) Entry {
 	e.Source |= own.Source & (FromRun | Priced | Redone)
 	e.Group.User, e.Group.Account = own.Group.User, own.Group.Account // who pays; the site may have it under another one
+	e.Group.JobGroup = own.Group.JobGroup                             // which no site knows
 	e.DearestPerHour, e.ListPerHour, e.FirstPerHour = own.DearestPerHour, own.ListPerHour, own.FirstPerHour
 	if own.Source&Priced != 0 {
 		e.PerHour, e.Rented = own.PerHour, own.Rented

@@ -27,8 +27,8 @@ type Maker struct {
 	all   sums
 }
 
-// rowKey is what a row is about: words by their numbers. There are seven dimensions, and the period.
-type rowKey [8]uint32
+// rowKey is what a row is about: words by their numbers. There are eight dimensions, and the period.
+type rowKey [9]uint32
 
 // sums is what a row sums up.
 type sums struct {

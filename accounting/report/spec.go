@@ -9,7 +9,7 @@ import (
 )
 
 // Dimensions are what reports tell apart.
-var Dimensions = []string{"site", "account", "user", "qos", "partition", "gpu", "name"}
+var Dimensions = []string{"site", "account", "user", "qos", "partition", "gpu", "name", "group"}
 
 // Formats are those that reports are written in, of which this package knows some.
 var Formats = []string{"table", "csv", "json", "parquet", "html"}

@@ -180,7 +180,7 @@ func (s *Server) accountRoutes(t *table) {
 func (s *Server) bookRoutes(t *table) {
 	days := query{{"from", "the first UTC day, YYYY-MM-DD; without it, the first of this month"}, {"until", "the day after the last; without it, tomorrow"}}
 	t.get("/fed/v1/books/sums", v1.ForAnybody, []v1.BookedSum{}, "Sums of the ledger. Users see their own sums and those of accounts that they coordinate, operators see all", append(days, query{
-		{"by", "site, account, user, qos, partition, gpu, name: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"}, {"sums", "which numbers are wanted, with commas: cpu, gpu, amount ...; the others are 0. Not set: all"},
+		{"by", "site, account, user, qos, partition, gpu, name, group: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"}, {"sums", "which numbers are wanted, with commas: cpu, gpu, amount ...; the others are 0. Not set: all"},
 		{"site", "only these; may be repeated. So for all that by takes"}, {"account", ""}, {"user", ""}, {"qos", ""}, {"partition", ""}, {"gpu", ""}, {"name", ""}}...), s.books.Sums)
 	list(t, &v1.Budgets, s.books.BudgetList)
 	newSavedReports(&s.cfg).routes(t)

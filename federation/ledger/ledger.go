@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -227,6 +228,12 @@ func (c *Collector) bookCharges(ctx context.Context, all []federation.Charge, ma
 	return c.Books.Book(ctx, entries, marks)
 }
 
+// outerGroup is the outermost of the groups that a job is in: books that told the inner ones apart would have as many rows as a workflow has parts.
+func outerGroup(j *federation.Job) string {
+	outer, _, _ := strings.Cut(j.Spec.GroupName(), "/")
+	return outer
+}
+
 func (c *Collector) jobsOf(ctx context.Context, all []federation.Charge) (map[federation.JobID]*federation.Job, error) {
 	out := map[federation.JobID]*federation.Job{}
 	var ids []federation.JobID
@@ -269,6 +276,7 @@ func (c *Collector) entryOf(ctx context.Context, k *federation.Charge, j *federa
 	}
 	if j != nil {
 		e.Group.Name = ledger.FoldName(j.Spec.Name)
+		e.Group.JobGroup = outerGroup(j)
 		e.Submit = j.Submit.Unix()
 		e.Wait = max(0, e.Start-e.Submit)
 		if k.Run > 1 || k.Attempt > 1 {

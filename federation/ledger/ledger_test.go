@@ -170,7 +170,7 @@ func TestPayerCounts(t *testing.T) {
 func TestOursCountOnce(t *testing.T) {
 	for _, siteFirst := range []bool{false, true} {
 		f := newFixture(t)
-		j := &federation.Job{Spec: &sbatch.Spec{Name: "train-7"}, User: "alice", UID: 1, Submit: now.Add(-2 * time.Hour)}
+		j := &federation.Job{Spec: &sbatch.Spec{Name: "train-7", Fed: &sbatch.Fed{Group: "sweep/lr-3"}}, User: "alice", UID: 1, Submit: now.Add(-2 * time.Hour)}
 		if err := f.store.CreateJob(t.Context(), j, &sbatch.Payload{}); err != nil {
 			t.Fatal(err)
 		}
@@ -198,9 +198,10 @@ func TestOursCountOnce(t *testing.T) {
 		if got := f.total(); got.Runs != 1 || got.CPU != 7200 || got.Amount != 3*accounting.Dollar {
 			t.Errorf("site first %v: %+v", siteFirst, got)
 		}
-		rows, err := f.store.BookedSums(t.Context(), book.SumQuery{Until: 1 << 20, By: []book.Dimension{book.ByUser}})
-		if err != nil || len(rows) == 0 || rows[0].Values[0] != "alice" {
-			t.Errorf("users %+v, %v", rows, err)
+		rows, err := f.store.BookedSums(t.Context(), book.SumQuery{Until: 1 << 20, By: []book.Dimension{book.ByUser, book.ByJobGroup}})
+		rows = slices.DeleteFunc(rows, func(r book.SumRow) bool { return r.Sums.Zero() }) // what the site said before the charge
+		if err != nil || len(rows) != 1 || rows[0].Values[0] != "alice" || rows[0].Values[1] != "sweep" {
+			t.Errorf("users and groups %+v, %v", rows, err)
 		}
 	}
 }

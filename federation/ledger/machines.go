@@ -76,7 +76,7 @@ func (c *Collector) overhead(ctx context.Context, m *driver.Machine) ([]ledger.E
 			return nil, err
 		}
 		if len(jobs) == 1 {
-			g.Account, g.User, g.Name = jobs[0].Account, jobs[0].User, ledger.FoldName(jobs[0].Spec.Name)
+			g.Account, g.User, g.Name, g.JobGroup = jobs[0].Account, jobs[0].User, ledger.FoldName(jobs[0].Spec.Name), outerGroup(&jobs[0])
 		}
 	}
 	tres := accounting.TRES{"node": 1}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/accounting/ledger"
 	"fsub/accounting/report"
 	"fsub/cloud/records"
 	"fsub/federation"
@@ -58,6 +59,18 @@ func TestEarlierVersions(t *testing.T) {
 			holds(t, name, old, b)
 			if got, err := s.LiveAttempts(ctx); err != nil || len(got) != live {
 				t.Errorf("%d live attempts, %v; want %d", len(got), err, live)
+			}
+			for site, runs := range map[string]map[string]int64{"v25": {"aws": 5, "alpha": 1}}[name] {
+				rows := sure(s.BookedSums(ctx, ledger.SumQuery{Until: 1 << 20, By: []ledger.Dimension{ledger.ByJobGroup}, Where: map[ledger.Dimension][]string{ledger.BySite: {site}}}))
+				got := int64(0)
+				for i := range rows {
+					if got += rows[i].Runs; rows[i].Values[0] != "" {
+						t.Errorf("site %s: runs of the group %q", site, rows[i].Values[0])
+					}
+				}
+				if got != runs {
+					t.Errorf("site %s: %d runs are booked, want %d", site, got, runs)
+				}
 			}
 			after := rewrite(t, s, b)
 			s.Close()

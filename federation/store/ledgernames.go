@@ -91,9 +91,9 @@ func (b *booking) group(g *ledger.Group) (int64, error) {
 		b.groups[*g] = id
 		return id, nil
 	}
-	id, err := b.number("SELECT id FROM ledger_groups WHERE (site, account, user_name, qos, part, gpu, name) = ($1, $2, $3, $4, $5, $6, $7)",
-		"INSERT INTO ledger_groups (site, account, user_name, qos, part, gpu, name) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id",
-		g.Site, g.Account, g.User, g.QOS, g.Partition, g.GPU, g.Name)
+	id, err := b.number("SELECT id FROM ledger_groups WHERE (site, account, user_name, qos, part, gpu, name, job_group) = ($1, $2, $3, $4, $5, $6, $7, $8)",
+		"INSERT INTO ledger_groups (site, account, user_name, qos, part, gpu, name, job_group) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id",
+		g.Site, g.Account, g.User, g.QOS, g.Partition, g.GPU, g.Name, g.JobGroup)
 	b.groups[*g] = id
 	return id, err
 }

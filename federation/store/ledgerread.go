@@ -12,7 +12,7 @@ import (
 
 const (
 	// The names of an entry are read with it.
-	selectNamed = "SELECT s.word, l.kind, l.job, l.task, l.at, g.site, g.account, g.user_name, g.qos, g.part, g.gpu, g.name, l.source, l.read_at, l.number, t.word, st.word, " +
+	selectNamed = "SELECT s.word, l.kind, l.job, l.task, l.at, g.site, g.account, g.user_name, g.qos, g.part, g.gpu, g.name, g.job_group, l.source, l.read_at, l.number, t.word, st.word, " +
 		"l.submit, l.start_time, l.end_time, l.wait, l.suspended, l.lim, l.cpu_used, l.gpu_used, l.per_hour, l.rented, l.amount, l.dearest, l.listed, l.first_fit, l.fate " +
 		"FROM ledger l JOIN ledger_words s ON s.id = l.site JOIN ledger_words t ON t.id = l.tres JOIN ledger_words st ON st.id = l.state JOIN ledger_groups g ON g.id = l.grp "
 	selectEntryNamed = selectNamed + "WHERE l.site = $1 AND l.kind = $2 AND l.job = $3 AND l.task = $4 AND l.at = $5"
@@ -22,7 +22,7 @@ const (
 func readEntry(r *row) (e ledger.Entry) {
 	e.Site, e.Kind, e.Job, e.Task, e.At = r.word(), ledger.Kind(r.int()), r.int(), r.int(), r.int()
 	g := &e.Group
-	g.Site, g.Account, g.User, g.QOS, g.Partition, g.GPU, g.Name = r.word(), r.word(), r.word(), r.word(), r.word(), r.word(), r.word()
+	g.Site, g.Account, g.User, g.QOS, g.Partition, g.GPU, g.Name, g.JobGroup = r.word(), r.word(), r.word(), r.word(), r.word(), r.word(), r.word(), r.word()
 	e.Source, e.ReadAt, e.Number, e.TRES, e.State = ledger.Source(r.int()), r.int(), r.int(), r.word(), r.word()
 	e.Submit, e.Start, e.End, e.Wait, e.Suspended, e.Limit, e.CPUUsed, e.GPUUsed = r.int(), r.int(), r.int(), r.int(), r.int(), r.int(), r.int(), r.int()
 	e.PerHour, e.Rented, e.Amount = accounting.Money(r.int()), r.int() != 0, accounting.Money(r.int())
@@ -58,7 +58,7 @@ func (s *books) BookedRuns(ctx context.Context, site string, from, until int64, 
 
 var sumColumn = map[ledger.Dimension]string{
 	ledger.BySite: "g.site", ledger.ByAccount: "g.account", ledger.ByUser: "g.user_name", ledger.ByQOS: "g.qos",
-	ledger.ByPartition: "g.part", ledger.ByGPU: "g.gpu", ledger.ByName: "g.name",
+	ledger.ByPartition: "g.part", ledger.ByGPU: "g.gpu", ledger.ByName: "g.name", ledger.ByJobGroup: "g.job_group",
 }
 
 // BookedSums implements [ledger.Books].

@@ -38,7 +38,7 @@ func someRuns(r *rand.Rand, n int) (all []book.Entry) {
 		e.Suspended = r.Int64N(1 + e.Elapsed()/4)
 		e.PerHour = accounting.Money(len(e.TRES) * 123_457)
 		e.Group = book.Group{Site: e.Site, Account: pick("bio", "chem", "ml"), User: pick("alice", "bob", "carol"), QOS: pick("normal", "high"), Partition: "batch",
-			GPU: map[bool]string{true: "h100"}[strings.Contains(e.TRES, "h100")], Name: pick("train", "eval", "sweep-#")}
+			GPU: map[bool]string{true: "h100"}[strings.Contains(e.TRES, "h100")], Name: pick("train", "eval", "sweep-#"), JobGroup: pick("", "", "nightly")}
 		e.Fate = book.FateOf(e.State, 0, -1)
 		all = append(all, e)
 		switch r.IntN(4) {
@@ -115,7 +115,7 @@ func testBooksOrder(e *env) {
 			e.must(b.BookedRuns(ctx, string(site), 0, 1<<40, func(x *book.Entry) error {
 				tres, err := accounting.ParseTRES(x.TRES)
 				x.Days(tres, func(day int64, s book.Sums) {
-					key := fmt.Sprintf("%d%v|%s|%s|%s|%s|%s|%s|%s", day, x.Fate, x.Group.Site, x.Group.Account, x.Group.User, x.Group.QOS, x.Group.Partition, x.Group.GPU, x.Group.Name)
+					key := fmt.Sprintf("%d%v|%s|%s|%s|%s|%s|%s|%s|%s", day, x.Fate, x.Group.Site, x.Group.Account, x.Group.User, x.Group.QOS, x.Group.Partition, x.Group.GPU, x.Group.Name, x.Group.JobGroup)
 					key = strings.Replace(key, fmt.Sprint(day)+x.Fate.String(), fmt.Sprint(day, x.Fate), 1)
 					sum := got[key]
 					if sum.Add(&s, -1); sum.Zero() {

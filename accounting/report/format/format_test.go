@@ -33,7 +33,7 @@ func lines(t *rapid.T) []report.Line {
 		s := ledger.Sums{Runs: runs, GPU: hours * 8, CPU: hours * 64, Mem: hours * 4096, Node: hours, Amount: accounting.Money(rapid.Int64Range(-1e6, 1e9).Draw(t, "amount")), Waited: runs * 30}
 		s.Dearest, s.List, s.First, s.Waits[0] = 3*s.Amount, 2*s.Amount, s.Amount, runs
 		return report.Line{Period: first.AddDate(0, 0, rapid.IntRange(0, 60).Draw(t, "day")).Format(time.DateOnly), Fate: word(ledger.Fates...), Sums: s,
-			Values: []string{word("alpha", "sky"), word("bio", "ml", ""), word("ann", "bob", `o"neil, <b>`), word("normal", "(bill)"), word("gpu", "cpu"), word("h100", ""), word("train-#", "prep")}}
+			Values: []string{word("alpha", "sky"), word("bio", "ml", ""), word("ann", "bob", `o"neil, <b>`), word("normal", "(bill)"), word("gpu", "cpu"), word("h100", ""), word("train-#", "prep"), word("", "sweep")}}
 	}), 0, 40).Draw(t, "lines")
 }
 
@@ -68,7 +68,7 @@ func TestTotalsOfAllGroupings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q.By = rapid.SliceOfNDistinct(rapid.SampledFrom(report.Dimensions), 0, 7, rapid.ID[string]).Draw(t, "by")
+			q.By = rapid.SliceOfNDistinct(rapid.SampledFrom(report.Dimensions), 0, 8, rapid.ID[string]).Draw(t, "by")
 			q.Every = rapid.SampledFrom([]string{"", "day", "week", "month"}).Draw(t, "every")
 			table, err := report.Make(q, project(all, q.By, map[string]string{"forecast": "day"}[kind]+map[bool]string{true: q.Every}[kind != "forecast"]))
 			if err != nil {

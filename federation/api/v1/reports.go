@@ -13,7 +13,7 @@ type SavedReport struct {
 	Name   string `json:"name"`
 	Report string `json:"report" arg:"REPORT"` // usage, cost ...: see docs/books.md
 	// By is what it tells apart.
-	By    []string `json:"by,omitempty" flag:"by" default:"account" usage:"what to tell apart: site, account, user, qos, partition, gpu, name; several with commas, or none"`
+	By    []string `json:"by,omitempty" flag:"by" default:"account" usage:"what to tell apart: site, account, user, qos, partition, gpu, name, group; several with commas, or none"`
 	Every string   `json:"every,omitempty" flag:"every" usage:"tell the time apart: day, week or month"`
 	// Last is "30d", "4w" or "12m"; without it, the report is of the day, week or month before it is sent.
 	Last  string   `json:"last,omitempty" flag:"last" usage:"days, weeks or months: \"30d\", \"4w\", \"12m\" (default: the period that is over)"`

@@ -53,7 +53,7 @@ operators see all. Days are UTC days.`,
 		one := &cobra.Command{Use: k[0], Short: k[1], Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd, k[0]) }}
 		o.spanFlags(one)
 		f := one.Flags()
-		f.StringSliceVar(&o.by, "by", []string{"account"}, "what to tell apart: site, account, user, qos, partition, gpu, name; several with commas, or none")
+		f.StringSliceVar(&o.by, "by", []string{"account"}, "what to tell apart: site, account, user, qos, partition, gpu, name, group; several with commas, or none")
 		f.StringVar(&o.every, "every", "", "tell the time apart: day, week or month")
 		f.StringArrayVar(&o.where, "where", nil, "KEY=VALUE[,VALUE...]: only runs of which this is true; keys are those of --by")
 		o.formatFlags(one)
