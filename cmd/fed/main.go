@@ -92,7 +92,7 @@ needs a coordinator or an operator.`,
 		sim.NewCommand(), sim.NewWhatIfCommand(),
 		books.NewCommand(), books.NewReportCommand(),
 		top.NewCommand(), web.NewCommand(),
-		admin.NewTokenCommand(), admin.NewAuditCommand(), admin.NewDaemonCommand(), admin.NewShimsCommand(), admin.NewStoreCommand(), admin.NewDebugCommand(),
+		admin.NewTokenCommand(), admin.NewAuditCommand(), admin.NewDaemonCommand(), admin.NewShimsCommand(), admin.NewStoreCommand(), admin.NewDebugCommand(), admin.NewSupportCommand(),
 	)
 	group(cmd)
 	addCompletion(cmd)

@@ -151,6 +151,7 @@ type Config struct {
 	// is none.
 	WebAddress string
 	Web        func(api http.Handler) http.Handler
+	Debug      http.Handler // answers below /debug/, whoever asks; nil: nothing does
 }
 
 // Server answers the API. It is an http.Handler, but knows a caller only on connections that [Server.Serve] has accepted.
@@ -390,6 +391,9 @@ func (s *Server) routes() {
 	s.restd.Routes()
 	s.router.Mux.Handle("GET /healthz", Alive(s.cfg.Build))
 	s.router.Mux.Handle("GET /readyz", Ready(s.cfg.Ready))
+	if s.cfg.Debug != nil {
+		s.router.Mux.Handle("/debug/", s.cfg.Debug)
+	}
 	s.daemonRoutes()
 	if s.cfg.Web != nil {
 		s.router.Mux.Handle(webPath, onSocket(s.who, s.cfg.Web(s)))

@@ -222,6 +222,18 @@ func CallerOf(ctx context.Context) (caller string, known bool) {
 	return fmt.Sprintf("%d:%d", p.cred.Uid, p.cred.Gid), true
 }
 
+// LocalUID is the uid of who sent the request that ctx belongs to, if it came over a unix socket, from no browser, and the kernel has said who that is.
+func LocalUID(ctx context.Context) (uid uint32, known bool) {
+	if _, web := ctx.Value(webKey{}).(browser); web {
+		return 0, false
+	}
+	p, ok := ctx.Value(peerKey{}).(peer)
+	if !ok || p.cred == nil {
+		return 0, false
+	}
+	return p.cred.Uid, true
+}
+
 // ByDaemon reports whether the request that ctx belongs to has come from another daemon that shares the store.
 func ByDaemon(ctx context.Context) bool {
 	p, ok := ctx.Value(peerKey{}).(peer)

@@ -19,8 +19,8 @@ import (
 )
 
 func NewDebugCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "debug", Short: "See how fsub reads what it is given"}
-	cmd.AddCommand(newDebugParseCommand())
+	cmd := &cobra.Command{Use: "debug", Short: "See how fsub reads what it is given, and what the daemon does"}
+	cmd.AddCommand(newDebugParseCommand(), newDebugLevelCommand())
 	return cmd
 }
 

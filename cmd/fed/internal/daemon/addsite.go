@@ -184,7 +184,7 @@ func (p *parts) tryOut(ctx context.Context, s *config.Site, force bool) (federat
 	if s.FileSystems != nil && p.objects == nil {
 		return nil, fmt.Errorf("site %s: filesystems: files are carried there through a store: set blobs in the configuration", s.Name)
 	}
-	d, err := openSite(*p.config, *s, p.term, p.log)
+	d, err := openSite(*p.config, *s, p.term, p.logOf("sites"))
 	if err != nil || force {
 		return d, err
 	}

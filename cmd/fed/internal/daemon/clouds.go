@@ -88,7 +88,7 @@ func openClouds(p *parts) (_ *clouds, err error) {
 		return nil, err
 	}
 	cl.listeners = append(cl.listeners, l)
-	dc := agentserver.Config{Key: cl.key, API: &cl.api, Token: inRun(tokens), Agent: binary, Socket: socket, Epoch: p.term.Under(), Lease: c.Agents.Lease, Logger: p.log, Registerer: p.reg}
+	dc := agentserver.Config{Key: cl.key, API: &cl.api, Token: inRun(tokens), Agent: binary, Socket: socket, Epoch: p.term.Under(), Lease: c.Agents.Lease, Logger: p.logOf("agents"), Registerer: p.reg}
 	if p.known != nil {
 		dc.Others = p.known.agents
 	}

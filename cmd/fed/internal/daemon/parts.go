@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/http"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -17,6 +18,7 @@ import (
 
 	"fsub/cloud/prices"
 	"fsub/cmd/fed/internal/config"
+	"fsub/cmd/fed/internal/logging"
 	"fsub/cmd/internal/build"
 	"fsub/federation"
 	"fsub/federation/accounts"
@@ -73,6 +75,7 @@ type parts struct {
 	bounds  atomic.Pointer[submission.Bounds] // in force now
 	faults  *faults.Watch
 	api     *api.Server
+	debug   http.Handler // below /debug/; nil: [shared] answers there
 }
 
 func newParts(c *config.Config, log *slog.Logger) *parts {
@@ -81,11 +84,14 @@ func newParts(c *config.Config, log *slog.Logger) *parts {
 	return p
 }
 
+// logOf is the logger of a part of the daemon, whose level can be set by this name.
+func (p *parts) logOf(component string) *slog.Logger { return p.log.With(logging.Component, component) }
+
 // open makes all parts, each with those that it needs. Call close whatever it returns.
 func (p *parts) open(ctx context.Context) (err error) {
 	c := p.config
 	with := storeConfig(c)
-	with.Logger, with.Metrics = p.log, p.reg
+	with.Logger, with.Metrics = p.logOf("store"), p.reg
 	if with.Postgres != nil {
 		with.Postgres.Seen = readSeen(c, p.log)
 	}
@@ -118,17 +124,17 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if err = checkShared(ctx, c, p.objects, p.shared); err != nil {
 		return err
 	}
-	p.carrier = newStager(c, p.objects, p.store, p.log)
+	p.carrier = newStager(c, p.objects, p.store, p.logOf("staging"))
 	if p.remote, err = openRemote(c, p.known); err != nil {
 		return err
 	}
-	if p.prices, err = openPrices(c, p.log); err != nil {
+	if p.prices, err = openPrices(c, p.logOf("prices")); err != nil {
 		return err
 	}
 	if p.rented, err = openClouds(p); err != nil {
 		return err
 	}
-	if p.sites, err = openSites(ctx, *c, p.term, p.rented, p.store, p.log, p.reg); err != nil {
+	if p.sites, err = openSites(ctx, *c, p.term, p.rented, p.store, p.logOf("sites"), p.reg); err != nil {
 		return err
 	}
 	if p.power, err = openPower(c.Power, p.log); err != nil {
@@ -138,10 +144,10 @@ func (p *parts) open(ctx context.Context) (err error) {
 		p.power.joins(&p.sites[i])
 	}
 	p.members.all = slices.Clone(p.sites)
-	p.notices = newNotifier(&c.Health, p.log)
+	p.notices = newNotifier(&c.Health, p.logOf("notices"))
 	p.ctl = p.newController()
-	p.ledger = newLedger(c, p.sites, p.store, p.log)
-	if p.reports, err = newReports(c, p.store, p.log); err != nil {
+	p.ledger = newLedger(c, p.sites, p.store, p.logOf("ledger"))
+	if p.reports, err = newReports(c, p.store, p.logOf("reports")); err != nil {
 		return err
 	}
 	p.faults = p.newFaults()
@@ -181,7 +187,7 @@ func (p *parts) newController() *controller.Controller {
 	return controller.Open(controller.Config{
 		Federation: c.Federation, Store: p.store, Sites: p.sites, Policy: c.PlacementPolicy(), Runs: p.runs, Waits: p.waits, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.Effective(), RerunEarly: c.Health.RerunEarly, Notify: p.notices.tell,
 		MaxRequeue: c.RequeueLimit(), MaxArray: c.MaxArray, Timing: controller.Timing{MoveAfter: c.Policy.MoveAfter}, Restored: p.store.Copied(), Compared: p.store.Compared,
-		Priced: p.prices.Accelerators, Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.log, Registerer: p.reg,
+		Priced: p.prices.Accelerators, Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.logOf("controller"), Registerer: p.reg,
 	})
 }
 
@@ -208,10 +214,16 @@ func (p *parts) newAPI() (*api.Server, error) {
 	pools := newPoolBooks(p.sites, p.store, p.log)
 	return api.NewServer(api.Config{
 		Limits: c.Limits.ForAPI(c),
-		Build:  build.Read(), WebAddress: c.Web.At(), Web: pagesOnSocket(c),
+		Build:  build.Read(), WebAddress: c.Web.At(), Web: pagesOnSocket(c), Debug: p.debug,
 		Accounts: p.accounts(), FairShare: p.shares,
-		Federation: c.Federation, Store: p.store, Usage: p.store, Books: p.store, Deposed: p.deposed, Daemons: p.others, Queue: p.queue, Database: p.store.Database(), CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Health: p.ctl.Health, Faults: p.faults.Faults, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Controller: p.ctl, Operators: c.Operators, Coordinators: p.books, Tokens: tokens, RemoteAddress: p.remote.reached(), Munge: p.remote.munge(c), SiteTokens: p.remote.siteTokens(c, p.log), Provider: provider, SignIn: api.SignIn{Scope: c.OIDC.Scope, Lifetime: c.OIDC.Lifetime}, Logs: logs,
-		Pools: pools, Prices: priceBook{p.prices}, Steps: pools, StepSignals: pools.signals, Connects: pools.connects, Suspends: pools.suspends, Policy: c.PlacementPolicy(), Reboots: p.members.rebooter, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove, Calls: p.members.calls, OperationRate: func(name federation.SiteName) float64 { return operationRate(c, name) }, Logger: p.log, Registerer: p.reg,
+		Federation: c.Federation, Policy: c.PlacementPolicy(), Operators: c.Operators, Coordinators: p.books, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove,
+		Store: p.store, Usage: p.store, Books: p.store, Database: p.store.Database(), Deposed: p.deposed, Daemons: p.others, Queue: p.queue, Controller: p.ctl,
+		CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Prices: priceBook{p.prices},
+		Health: p.ctl.Health, Faults: p.faults.Faults, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Calls: p.members.calls, Reboots: p.members.rebooter,
+		OperationRate: func(name federation.SiteName) float64 { return operationRate(c, name) },
+		Tokens:        tokens, RemoteAddress: p.remote.reached(), Munge: p.remote.munge(c), SiteTokens: p.remote.siteTokens(c, p.log), Provider: provider,
+		SignIn: api.SignIn{Scope: c.OIDC.Scope, Lifetime: c.OIDC.Lifetime},
+		Pools:  pools, Steps: pools, StepSignals: pools.signals, Connects: pools.connects, Suspends: pools.suspends, Logs: logs, Logger: p.logOf("api"), Registerer: p.reg,
 	}), nil
 }
 

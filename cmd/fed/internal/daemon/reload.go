@@ -2,13 +2,13 @@ package daemon
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
 
 	"fsub/cmd/fed/internal/config"
+	"fsub/cmd/fed/internal/logging"
 	"fsub/federation/controller"
 )
 
@@ -19,7 +19,8 @@ type reloader struct {
 	hup  <-chan os.Signal
 	now  config.Config // what is in force
 
-	level *slog.LevelVar // nil: --log says what is logged
+	logs  *logging.Log
+	fixed bool // --log says what is logged
 }
 
 // run waits for signals until ctx is done.
@@ -58,7 +59,7 @@ func (r *reloader) reload() {
 	r.now.Operators, r.now.Limits, r.now.Policy, r.now.MaxRequeue = next.Operators, next.Limits, next.Policy, next.MaxRequeue
 	r.now.Health, r.now.LogLevel = next.Health, next.LogLevel
 	r.notices.use(&r.now.Health)
-	if i := slices.Index(done, "log_level"); i >= 0 && r.level == nil {
+	if i := slices.Index(done, "log_level"); i >= 0 && r.fixed {
 		done, restart = slices.Delete(done, i, i+1), append(restart, "log_level (--log is given)")
 	}
 	if slices.ContainsFunc(done, func(key string) bool { return key == "operators" || key == "limits" }) {
@@ -70,8 +71,8 @@ func (r *reloader) reload() {
 		r.ctl.Tune(controller.Tuning{Policy: r.now.PlacementPolicy(), Rules: r.now.Health.Effective(), RerunEarly: r.now.Health.RerunEarly, MaxRequeue: r.now.RequeueLimit()})
 	}
 	r.log.Info("the configuration was read again", "changed", namesOrNothing(done), "needs a restart", namesOrNothing(restart))
-	if r.level != nil {
-		r.level.Set(next.Level()) // after the line that says so
+	if !r.fixed {
+		r.logs.Levels().Set(next.Level()) // after the line that says so
 	}
 }
 

@@ -19,13 +19,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fsub/cmd/fed/internal/config"
+	"fsub/cmd/fed/internal/logging"
 	"fsub/cmd/internal/build"
 	"fsub/federation/api"
 )
 
 func NewServeCommand() *cobra.Command {
 	var file config.Flag
-	var level string
+	var level, format string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon until SIGTERM; on SIGHUP it reads its configuration again",
@@ -45,18 +46,20 @@ func NewServeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			l := new(slog.LevelVar)
-			log := slog.New(slog.NewTextHandler(&repeats{to: cmd.ErrOrStderr(), now: time.Now}, &slog.HandlerOptions{Level: l}))
-			reload := &reloader{read: file.Read, now: c}
-			if l.Set(given); level == "" {
-				l.Set(c.Level())
-				reload.level = l
+			log, err := logging.New(cmd.ErrOrStderr(), format)
+			if err != nil {
+				return err
 			}
-			return serve(cmd.Context(), c, reload, log)
+			reload := &reloader{read: file.Read, now: c, logs: log, fixed: level != ""}
+			if log.Levels().Set(given); level == "" {
+				log.Levels().Set(c.Level())
+			}
+			return serve(cmd.Context(), c, reload, log.Logger())
 		},
 	}
 	file.Add(cmd)
 	cmd.Flags().StringVar(&level, "log", "", "least level that is logged: debug, info, warn, error (default: log_level of the configuration, else info)")
+	cmd.Flags().StringVar(&format, "log-format", logging.Text, "lines of the log: text, or json: an object in each")
 	return cmd
 }
 
@@ -87,6 +90,7 @@ func serve(ctx context.Context, c config.Config, reload *reloader, log *slog.Log
 // alone runs a daemon that shares its store with no other.
 func alone(ctx context.Context, c *config.Config, reload *reloader, log *slog.Logger) error {
 	p := newParts(c, log)
+	p.debug = debugging(c, reload.logs, p.reg)
 	defer p.close()
 	if err := p.open(ctx); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fsub/cmd/fed/internal/config"
+	"fsub/cmd/fed/internal/logging"
 	"fsub/cmd/internal/build"
 	"fsub/federation"
 	"fsub/federation/api"
@@ -35,6 +37,7 @@ type shared struct {
 	forward *peer.Forwarder
 	listen  *peer.Listener // for the other daemons, for as long as this one lives
 	standby *standby
+	debug   http.Handler                        // below /debug/
 	answers atomic.Pointer[http.Handler]        // who answers now
 	reg     atomic.Pointer[prometheus.Registry] // what /metrics tells
 	table   leader.Postgres
@@ -122,6 +125,7 @@ func among(ctx context.Context, c *config.Config, reload *reloader, log *slog.Lo
 	if err != nil {
 		return err
 	}
+	s.debug = debugging(c, reload.logs, s.metrics())
 	if s.listen, err = peer.Listen(c.Daemons.Listen); err != nil {
 		return fmt.Errorf("daemons: %w", err)
 	}
@@ -188,6 +192,8 @@ func (s *shared) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		api.Alive(build.Read()).ServeHTTP(w, r)
 	case r.URL.Path == "/readyz" && r.Method == http.MethodGet:
 		api.Ready(s.ready).ServeHTTP(w, r)
+	case strings.HasPrefix(r.URL.Path, "/debug/"):
+		s.debug.ServeHTTP(w, r)
 	default:
 		h.ServeHTTP(w, r)
 	}
@@ -230,7 +236,7 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 	g.Go(func() error { return peer.Serve(ctx, who.Listen(l), s) })
 	if s.config.Metrics != "" {
 		g.Go(func() error {
-			return serveMetrics(ctx, s.config.Metrics, s.ready, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return s.reg.Load().Gather() }))
+			return serveMetrics(ctx, s.config.Metrics, s.ready, s.metrics())
 		})
 	}
 	g.Go(func() error { return s.serveRemote(ctx) })
@@ -240,10 +246,15 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 	return g.Wait()
 }
 
+// metrics are those of the daemon as it is at the time: it leads, or stands by.
+func (s *shared) metrics() prometheus.Gatherer {
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return s.reg.Load().Gather() })
+}
+
 // turns leads again and again. A term that ends with the lease is no failure: this daemon stands by then.
 func (s *shared) turns(ctx context.Context, lead func(context.Context, *leader.Term) error) error {
 	standing := ctx
-	e := leader.Elector{Table: s.table, Self: s.self.Holder, Log: s.log, Dead: s.dead, StandBy: func(l leader.Lease) { s.forward.Follow(l.Address) },
+	e := leader.Elector{Table: s.table, Self: s.self.Holder, Log: s.log.With(logging.Component, "leader"), Dead: s.dead, StandBy: func(l leader.Lease) { s.forward.Follow(l.Address) },
 		Tried: func(err error) { s.forward.Explain(store.Explained(err)) }}
 	s.standby.begin(ctx)
 	defer s.standby.end()

@@ -1,4 +1,4 @@
-package daemon
+package logging
 
 import (
 	"bytes"
@@ -11,8 +11,9 @@ import (
 // repeats writes lines of the log, and a warning or an error that says the same again once a minute only, with the number of those that were left out. What is
 // tried twice a second while the database is away is one line a minute so, and not thousands.
 type repeats struct {
-	to  io.Writer
-	now func() time.Time
+	to   io.Writer
+	json bool // lines are objects
+	now  func() time.Time
 
 	mu   sync.Mutex
 	seen map[string]*repeated // by the line without its time
@@ -31,8 +32,13 @@ const (
 
 // Write takes one line, as slog's handlers give it.
 func (r *repeats) Write(line []byte) (int, error) {
-	_, rest, timed := bytes.Cut(line, []byte(" "))
-	if !timed || !bytes.HasPrefix(rest, []byte("level=ERROR")) && !bytes.HasPrefix(rest, []byte("level=WARN")) {
+	sep, level := " ", "level="
+	if r.json {
+		sep, level = ",", `"level":"`
+	}
+	_, rest, timed := bytes.Cut(line, []byte(sep))
+	what, leveled := bytes.CutPrefix(rest, []byte(level))
+	if !timed || !leveled || !bytes.HasPrefix(what, []byte("ERROR")) && !bytes.HasPrefix(what, []byte("WARN")) {
 		return r.to.Write(line)
 	}
 	left, write := r.count(string(rest))
@@ -40,7 +46,11 @@ func (r *repeats) Write(line []byte) (int, error) {
 	case !write:
 		return len(line), nil
 	case left > 0:
-		_, err := fmt.Fprintf(r.to, "%s repeated=%d\n", bytes.TrimSuffix(line, []byte("\n")), left)
+		format, line := "%s repeated=%d\n", bytes.TrimSuffix(line, []byte("\n"))
+		if r.json {
+			format, line = "%s,\"repeated\":%d}\n", bytes.TrimSuffix(line, []byte("}"))
+		}
+		_, err := fmt.Fprintf(r.to, format, line, left)
 		return len(line), err
 	}
 	return r.to.Write(line)
