@@ -124,11 +124,11 @@ func argumentName(word string) string {
 func asked(cmd *cobra.Command, ask words) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), completeWithin)
 	defer cancel()
-	socket := cli.DefaultSocket()
+	at := cli.Connection{Socket: cli.DefaultSocket()}
 	if f := cmd.Flag("socket"); f != nil && f.Changed {
-		socket = f.Value.String()
+		at.Socket = f.Value.String()
 	}
-	c := client.New(socket)
+	c := at.Client()
 	defer c.Close()
 	told := make(chan []string, 1)
 	go func() {

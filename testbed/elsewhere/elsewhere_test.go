@@ -60,6 +60,8 @@ func TestSecondMachine(t *testing.T) {
 	w.user(al, "is listed", `^30000001 fsubalice PENDING\n$`, "squeue", "-h", "-o", "%i %u %T", "--me")
 	w.user(al, "is cancelled", `^$`, "scancel", "30000001")
 	w.await("CANCELLED by 54100\n", "sacct", "-X", "-n", "-P", "-j", "30000001", "-o", "State")
+	w.user(al, "fed asks as the user, too", `(?m)^30000001\tfsubalice\t(.*)\tCANCELLED\t`, "fed", "job", "list", "--where", "state=CANCELLED")
+	w.user(al, "why it went where it went", `^job 30000000 -> here`, "fed", "explain", "30000000")
 	for name, c := range map[string]struct {
 		uid  int
 		says string
@@ -105,7 +107,7 @@ func newWorld(t *testing.T) *world {
 	remote := filepath.Join(there, "bin")
 	for _, err := range []error{
 		os.Chmod(dir, 0o755), os.Chmod(there, 0o755), os.Mkdir(dir+"/bin", 0o755), os.Mkdir(remote, 0o755), os.Mkdir(dir+"/out", 0o755), os.Chown(dir+"/out", alice, alice),
-		program.Put(dir+"/bin", "fsub", "fed", "fed-agent"), program.PutAs(remote+"/fsub", "fsub-remote"), program.Link(remote),
+		program.Put(dir+"/bin", "fsub", "fed", "fed-agent"), program.PutAs(remote+"/fsub", "fsub-remote"), program.Put(remote, "fed"), program.Link(remote),
 	} {
 		if err != nil {
 			t.Fatal(err)

@@ -240,6 +240,20 @@ func (c *Conn) use(at Client) {
 	c.ca, c.token, c.site, c.munged, c.stranger = at.CAFile, at.Token, at.Munge, at.MungeSocket, at.Stranger
 }
 
+// Find is how the environment and the files of this machine reach the daemons over TLS, for a program that is on the daemon's machine as well as on others: a socket of this
+// machine is preferred to what a file says, since home directories are shared between machines, but not to what the environment says. The addresses are HOST:PORT[#FINGERPRINT];
+// none: the daemon is to be asked at socket.
+func Find(env []string, socket string) (Client, error) {
+	if value(env, "FSUB_SOCKET") != "" || value(env, "FSUB_SERVER") == "" && exists(socket) {
+		return Client{}, nil
+	}
+	at, err := find(env)
+	for i, s := range at.Servers {
+		at.Servers[i] = strings.TrimPrefix(address(s), "tls://")
+	}
+	return at, err
+}
+
 // find says how the environment and the files of this machine reach the daemons over TLS; no servers: they say nothing of it, and there is a socket. A token goes to no
 // servers but those that it was given for.
 func find(env []string) (Client, error) {

@@ -29,8 +29,9 @@ import (
 // A refusal is a *federation.SlurmError that wraps the Err value that the daemon had. A daemon that does not answer is
 // ErrUnavailable, ErrNotSent if nothing of the request can have reached it.
 type Client struct {
-	socket string
-	http   http.Client
+	socket   string
+	http     http.Client
+	identify func(http.Header) error // nil: the connection says who calls
 }
 
 // New returns a client of the daemon at a unix socket, or at the first that answers of several with commas between them. It connects at the first call.
@@ -55,6 +56,18 @@ func New(socket string) *Client {
 // Through returns a client that sends its requests by t, to a daemon that is called name in errors.
 func Through(t http.RoundTripper, name string) *Client {
 	return &Client{socket: name, http: http.Client{Transport: t}}
+}
+
+// Dialing returns a client whose connections dial makes, to a daemon that is called name in errors. identify adds to a request what says who calls.
+func Dialing(name string, dial func(context.Context) (net.Conn, error), identify func(http.Header) error) *Client {
+	connect := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		c, err := dial(ctx)
+		if err != nil {
+			return nil, notSent{err}
+		}
+		return c, nil
+	}
+	return &Client{socket: name, identify: identify, http: http.Client{Transport: &http.Transport{DialContext: connect, MaxIdleConnsPerHost: 64, DisableCompression: true}}}
 }
 
 type notSent struct{ error }
@@ -185,6 +198,11 @@ func (c *Client) send(ctx context.Context, method, path, kind string, body io.Re
 		return nil, err
 	}
 	req.Header.Set("Content-Type", kind)
+	if c.identify != nil {
+		if err := c.identify(req.Header); err != nil {
+			return nil, c.noAnswer(ctx, notSent{err})
+		}
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.noAnswer(ctx, err)
@@ -225,6 +243,9 @@ func (c *Client) noAnswer(ctx context.Context, err error) error {
 	kind := federation.ErrUnavailable
 	if errors.As(err, new(notSent)) {
 		kind = federation.ErrNotSent
+	}
+	if c.identify != nil { // what is wrong is said by what has made the connection
+		return noAnswerError{kind: kind, err: fmt.Errorf("no answer from the daemon at %s: %w", c.socket, cause(err))}
 	}
 	return noAnswerError{kind: kind, err: fmt.Errorf("no answer from the daemon at %s, is it running (fed serve)? %w", c.socket, cause(err))}
 }

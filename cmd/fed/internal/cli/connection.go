@@ -24,7 +24,7 @@ type Connection struct {
 
 // Flags adds what every command that asks the daemon has.
 func (c *Connection) Flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.Socket, "socket", DefaultSocket(), "the daemon's socket (environment: FSUB_SOCKET)")
+	cmd.Flags().StringVar(&c.Socket, "socket", DefaultSocket(), "the daemon's socket (environment: FSUB_SOCKET); without one, the daemon of FSUB_SERVER or fsub login")
 	cmd.Flags().BoolVar(&c.JSON, "json", false, "print JSON")
 }
 
@@ -49,8 +49,13 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// Client is a client of the daemon.
-func (c *Connection) Client() *client.Client { return client.New(c.Socket) }
+// Client is a client of the daemon: at the socket that the flag or the environment names, else at one of this machine, else on another machine.
+func (c *Connection) Client() *client.Client {
+	if at, far := c.elsewhere(); far {
+		return over(at)
+	}
+	return client.New(c.Socket)
+}
 
 // PrintJSON prints a value for programs.
 func PrintJSON(w io.Writer, v any) error {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,6 +40,12 @@ func (f *Flag) ReadOwn() (Config, error) {
 	if s := os.Getenv("FSUB_SOCKET"); err == nil && f.Path == "" && s != "" && s != c.Socket {
 		return c, fmt.Errorf("FSUB_SOCKET names the daemon at %s, and %s is of one at %s: name the daemon's configuration with --config",
 			s, cmp.Or(f.Found(), "what is used without "+DefaultFile), c.Socket)
+	}
+	if err == nil && f.Found() == "" {
+		if at, err := conn.Find(os.Environ(), c.Socket); err == nil && len(at.Servers) > 0 {
+			host, _, _ := strings.Cut(at.Servers[0], "#")
+			return c, fmt.Errorf("this works on the daemon's own files, and the daemon is on another machine (%s): run it there", host)
+		}
 	}
 	return c, err
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,9 @@ work. The command ends when the connection does, and with the job.`,
 		Example: "  fed attach 30000017\n  fed attach 30000017 nvidia-smi\n  srun --jobid=30000017 --overlap --pty -N2 hostname",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if at := c.Elsewhere(); at != "" {
+				return fmt.Errorf("fed attach works on the daemon's machine, and the daemon is on another (%s); from here, by fsub-remote: srun --jobid=%s --overlap --pty $SHELL", at, args[0])
+			}
 			env := append(os.Environ(), "FSUB_SOCKET="+c.Socket)
 			if code := srun.Attach(args[0], args[1:], os.Environ(), os.Stdin, plain.Raw(cmd.OutOrStdout()), cmd.ErrOrStderr(), conn.FromEnv(env)); code != 0 {
 				return cli.ExitError(code)
