@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/driver"
 	"fsub/topology"
 )
 
@@ -62,6 +63,8 @@ type Config struct {
 	// added, "reboot [ASAP] [nextstate=STATE] [reason=TEXT] LIST", or "show topology". It is for API versions that cannot update nodes, and for reboots, for which
 	// there is no call. Set, it is used in any case.
 	NodeCommand []string
+	// Srun is how users call the site's srun; nil: they do not.
+	Srun *driver.Srun
 
 	// AccountCommand is a program with its first arguments that does what sacctmgr does there. Without it limits cannot be read, and nothing can
 	// be changed.

@@ -93,8 +93,6 @@ func (m *documentMaker) operation(r *operation) object {
 	good := object{"description": "It was done."}
 	code := "204"
 	switch {
-	case r.Upgrades:
-		code, good["description"] = "101", "The connection is a tunnel."
 	case r.Out != nil && r.Content != "":
 		code, good["content"] = "200", m.content(r.Content, r.Out)
 	case r.Out != nil:
@@ -102,10 +100,14 @@ func (m *documentMaker) operation(r *operation) object {
 	case r.Content != "":
 		code, good["content"] = "200", object{r.Content: object{}}
 	}
-	op["responses"] = object{
+	responses := object{
 		code:      good,
 		"default": object{"description": "It was refused, or failed.", "content": m.content("application/json", m.Error)},
 	}
+	if r.Upgrades {
+		responses["101"] = object{"description": "The connection is a tunnel."}
+	}
+	op["responses"] = responses
 	return op
 }
 

@@ -86,8 +86,8 @@ func (s *Server) jobRoutes(t *table) {
 	t.get("/fed/v1/job/{id}/wait", v1.ForAnybody, v1.JobRecord{}, "The same, once the job has ended; status 204 after a minute: ask again", nil, s.waitJob)
 	t.get("/fed/v1/job/{id}/explain", v1.ForAnybody, v1.Explanation{}, "Why a job is where it is", nil, s.explainJob)
 	t.get("/fed/v1/job/{id}/payload", v1.ForOwners, v1.PayloadResponse{}, "A job's script, arguments and environment", nil, s.getPayload)
-	t.add("POST", "/fed/v1/job/{id}/tunnel", v1.ForOwners, nil, nil, "A connection to the step service of a running job, for its owner alone: the request has the header Upgrade: "+tunnel.Protocol+
-		", and status 101 is followed by frames of fsub's own srun", nil, s.tunnels.open).Upgrades = true
+	t.add("POST", "/fed/v1/job/{id}/tunnel", v1.ForOwners, nil, v1.SiteSrun{}, "A connection to the step service of a running job, for its owner alone: the request has the header Upgrade: "+tunnel.Protocol+
+		", and status 101 is followed by frames of fsub's own srun. Of a job at a Slurm cluster, status 200 says how to call that cluster's srun", nil, s.tunnels.open).Upgrades = true
 	output := query{{"stream", "stdout or stderr"}, {"task", "index of an array's task"}}
 	t.get("/fed/v1/job/{id}/log", v1.ForOwners, v1.Log{}, "Where a job's output is", output, s.logs.getLog)
 	t.get("/fed/v1/job/{id}/log/text", v1.ForOwners, nil, "The output itself, where it comes through the daemon; the header "+v1.LogHeader+" says whether there is more",

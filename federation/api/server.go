@@ -143,6 +143,8 @@ type Config struct {
 	StepSignals map[federation.SiteName]driver.StepSignaller
 	// Connects are the sites that reach what runs there.
 	Connects map[federation.SiteName]driver.Connector
+	// Srun is how a user calls the srun of a site whose jobs nothing connects to; nil, or its answer: not at all.
+	Srun func(site federation.SiteName, user string) *v1.SiteSrun
 	// Suspends are the sites that can suspend jobs.
 	Suspends map[federation.SiteName]bool
 	Policy   place.Policy // for what-if
@@ -246,7 +248,7 @@ func NewServer(c Config) *Server {
 		QOS: func() []*accounts.Record { return s.accounts.Books.Tree().QOS() },
 	}
 	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals}
-	s.tunnels = tunnels{steps: &s.steps, sites: c.Connects, stopping: s.stopping, slots: share.New(0, tunnelsOfUser)}
+	s.tunnels = tunnels{steps: &s.steps, sites: c.Connects, srun: c.Srun, stopping: s.stopping, slots: share.New(0, tunnelsOfUser)}
 	s.events = eventStream{store: c.Store, users: who.Users, stopping: s.stopping}
 	s.document = sync.OnceValues(s.makeDocument)
 	s.accounts.Members, s.accounts.Users, s.accounts.Ledger = all, who.Users, c.Books

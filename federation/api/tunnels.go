@@ -10,6 +10,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	v1 "fsub/federation/api/v1"
 	"fsub/federation/driver"
 	"fsub/federation/share"
 	"fsub/federation/tunnel"
@@ -23,6 +24,7 @@ const tunnelsOfUser = 64
 type tunnels struct {
 	steps    *steps
 	sites    map[federation.SiteName]driver.Connector
+	srun     func(federation.SiteName, string) *v1.SiteSrun // see Config.Srun
 	slots    *share.Slots
 	stopping <-chan struct{} // the daemon ends, or leads no longer
 }
@@ -40,9 +42,12 @@ func (t *tunnels) open(w http.ResponseWriter, r *http.Request, c identity.Caller
 	if err != nil {
 		return answer.OfStore(err, answer.NoContact)
 	}
-	site, err := t.reach(c, &job)
-	if err != nil {
+	if err := mayEnter(c, &job); err != nil {
 		return err
+	}
+	site := t.sites[job.Site]
+	if site == nil {
+		return t.elsewhere(w, r, &job)
 	}
 	soon, cancel := context.WithTimeout(r.Context(), time.Second)
 	free, err := t.slots.Take(soon, c.UID)
@@ -80,21 +85,45 @@ func (t *tunnels) open(w http.ResponseWriter, r *http.Request, c identity.Caller
 	return nil
 }
 
-// reach is the site where a job runs, if the caller may have a shell there: what is typed there is done as the job's owner, so that nobody else may, operators neither.
-func (t *tunnels) reach(c identity.Caller, job *federation.Job) (driver.Connector, error) {
-	site := t.sites[job.Site]
+// mayEnter fails unless the job runs and the caller may have a shell there: what is typed there is done as the job's owner, so that nobody else may, operators neither.
+func mayEnter(c identity.Caller, job *federation.Job) error {
 	switch {
 	case c.UID != job.UID:
-		return nil, answer.NotYourJob
+		return answer.NotYourJob
 	case job.State.Ended():
-		return nil, answer.JobFinished
+		return answer.JobFinished
 	case job.Site == "" || job.State == federation.Pending:
-		return nil, answer.NewError(federation.ErrConflict, wire.ErrJobPending)
+		return answer.NewError(federation.ErrConflict, wire.ErrJobPending)
 	case job.State == federation.Suspended:
-		return nil, answer.StepNotRunning
-	case site == nil:
-		return nil, &federation.SlurmError{Kind: federation.ErrInvalid, Number: -1, Text: fmt.Sprintf(
-			"%s is a Slurm cluster, which fed has no way into: log in there, and call srun --overlap --pty with the job's number there (fed job show %d)", job.Site, job.Number())}
+		return answer.StepNotRunning
 	}
-	return site, nil
+	return nil
+}
+
+// elsewhere says how the site's own srun is called, where that is how its users get in.
+func (t *tunnels) elsewhere(w http.ResponseWriter, r *http.Request, job *federation.Job) error {
+	var at *v1.SiteSrun
+	if t.srun != nil {
+		at = t.srun(job.Site, job.User)
+	}
+	if at == nil {
+		return &federation.SlurmError{Kind: federation.ErrInvalid, Number: -1, Text: fmt.Sprintf(
+			"%s is a Slurm cluster, which fed has no way into: log in there, and call srun --overlap --pty with the job's number there (fed job show %d); an operator can set interactive for the site (docs/interactive.md)",
+			job.Site, job.Number())}
+	}
+	leader := job.ID
+	if job.Component != nil {
+		leader = job.Component.Leader
+	}
+	attempts, err := t.steps.store.Attempts(r.Context(), leader)
+	if err != nil {
+		return answer.OfStore(err, answer.NoContact)
+	}
+	if n := len(attempts); n > 0 {
+		at.Job = int64(attempts[n-1].SiteJobID)
+	}
+	if at.Job == 0 {
+		return answer.NewError(federation.ErrConflict, wire.ErrJobPending)
+	}
+	return answer.JSON(w, at)
 }

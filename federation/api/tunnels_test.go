@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/driver"
+	"fsub/federation/journal"
 	"fsub/federation/tunnel"
 )
 
@@ -45,7 +46,13 @@ func (s *echoSite) Connect(_ context.Context, job federation.JobID) (driver.Tunn
 // TestTunnel: who may open a tunnel into which job, what goes through it, and how many one user may have.
 func TestTunnel(t *testing.T) {
 	site, self := &echoSite{}, uint32(os.Getuid())
-	d := startWith(t, api.Config{Connects: map[federation.SiteName]driver.Connector{"sky": site}, Operators: []string{"olga"}})
+	srun := func(name federation.SiteName, _ string) *v1.SiteSrun {
+		if name != "beta" {
+			return nil
+		}
+		return &v1.SiteSrun{Site: name, Host: "login.beta"}
+	}
+	d := startWith(t, api.Config{Connects: map[federation.SiteName]driver.Connector{"sky": site}, Srun: srun, Operators: []string{"olga"}})
 	put := func(id federation.JobID, uid uint32, at federation.SiteName, state federation.State) federation.Job {
 		j := job(id, uid, state)
 		j.Site, j.End = at, time.Now()
@@ -74,6 +81,19 @@ func TestTunnel(t *testing.T) {
 		var out v1.ErrorResponse
 		if code := as(t, uid, d.Socket, "POST", "/fed/v1/job/5/tunnel", nil, &out); code != 400 || !strings.Contains(out.Error.Detail, "Upgrade") {
 			t.Errorf("without the header: %d, %+v", code, out)
+		}
+	}
+	others := put(9, alice, "beta", federation.Running)
+	d.Put(t, put(10, self, "beta", federation.Running), put(11, self, "beta", federation.Running), others)
+	attempt := &federation.Attempt{Job: 10, Number: 1, Site: "beta", SiteJobID: 4711, Key: "k"}
+	if err := d.Store.Commit(t.Context(), &journal.Batch{Attempts: []*federation.Attempt{attempt}}); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"/fed/v1/job/9/tunnel": "Invalid user id", "/fed/v1/job/10/tunnel": `200 OK: {"site":"beta","job":4711,"host":"login.beta"}`, "/fed/v1/job/11/tunnel": "Job is pending execution",
+	} {
+		if c, err := open(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v, want %s", path, c, err, want)
 		}
 	}
 	c, err := open("/fed/v1/job/8/tunnel")

@@ -25,6 +25,7 @@ type Abilities struct {
 	Steps       StepTeller
 	SignalStep  StepSignaller
 	Connect     Connector
+	Srun        *Srun // nil: users do not call a srun of the site's
 	Pools       PoolTeller
 	Nodes       NodeSetter
 	Reboot      Rebooter
@@ -139,6 +140,12 @@ type Connector interface {
 	// Connect opens a connection to the step service of the job's first machine, which does all that the job's user may do there; it is the caller's to see that it is him. It
 	// speaks as package fsub/cloud/steps/wire says. ErrConflict: the job does not run. ErrUnavailable: its machine does not answer.
 	Connect(ctx context.Context, job federation.JobID) (Tunnel, error)
+}
+
+// Srun is the site's own srun, as users call it.
+type Srun struct {
+	Host    string   // where they log in for it, by ssh; "": it is on the daemon's machine
+	Command []string // program, with its first arguments; nil: the one that PATH has
 }
 
 // Tunnel is a connection that can be closed for writing alone.

@@ -58,8 +58,10 @@ func edit(b *bed.Bed, dir string) func(map[string]any) {
 			switch site := s.(map[string]any); site["name"] {
 			case "alpha":
 				site["commands"], site["daemon"] = world.Bin, filepath.Join(b.FedDir(), "fsub.sock")
+				site["interactive"] = map[string]any{"srun": []string{"/usr/bin/srun"}}
 			case "gamma":
 				site["commands"], site["daemon"] = filepath.Join(world.Bin, "remote"), listen
+				site["interactive"] = map[string]any{"ssh": "login.gamma"}
 				config["site_tokens"] = map[string]any{"gamma": site["key_file"]}
 			}
 		}

@@ -29,6 +29,19 @@ type Terminal struct {
 // Start starts cmd as the first process of a session on a terminal of so many rows and columns.
 func Start(t testing.TB, cmd *exec.Cmd, rows, columns uint16) *Terminal {
 	t.Helper()
+	return StartBy(t, rows, columns, func(tty *os.File) (*exec.Cmd, error) {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+		if cmd.SysProcAttr == nil {
+			cmd.SysProcAttr = &syscall.SysProcAttr{}
+		}
+		cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty = true, true
+		return cmd, cmd.Start()
+	})
+}
+
+// StartBy is Start with a function that starts the program with tty as its streams. It is the program's terminal once it has said so: setsid --ctty.
+func StartBy(t testing.TB, rows, columns uint16, start func(tty *os.File) (*exec.Cmd, error)) *Terminal {
+	t.Helper()
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		t.Skipf("SKIPPED: this machine gives no terminals: %v", err)
@@ -40,25 +53,20 @@ func Start(t testing.TB, cmd *exec.Cmd, rows, columns uint16) *Terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &Terminal{t: t, side: os.NewFile(uintptr(fd), "terminal"), cmd: cmd, came: make(chan struct{}, 1), ended: make(chan struct{})}
+	x := &Terminal{t: t, side: os.NewFile(uintptr(fd), "terminal"), came: make(chan struct{}, 1), ended: make(chan struct{})}
 	x.resize(rows, columns)
 	program, err := os.OpenFile(fmt.Sprint("/dev/pts/", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer program.Close()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty = true, true
-	if err := cmd.Start(); err != nil {
+	if x.cmd, err = start(program); err != nil {
 		t.Fatal(err)
 	}
 	go x.read()
-	go func() { cmd.Wait(); close(x.ended) }()
+	go func() { x.cmd.Wait(); close(x.ended) }()
 	t.Cleanup(func() {
-		cmd.Process.Kill()
+		x.cmd.Process.Kill()
 		<-x.ended
 		x.side.Close()
 	})

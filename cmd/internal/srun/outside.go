@@ -24,9 +24,12 @@ func Login(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
 	if job == "" || show.Env(env, "SLURM_JOB_ID") != "" {
 		return refusal.Main("srun", args, env, stdout, stderr)
 	}
-	o, code := open(job, c, stderr)
-	if o == nil {
-		return code
+	o, site, err := open(job, c)
+	if site != nil {
+		err = site.become(withoutJob(args), true, env, os.Stdin)
+	}
+	if err != nil {
+		return notIn(job, err, stderr)
 	}
 	defer o.Close()
 	own := slices.DeleteFunc(slices.Clone(env), func(e string) bool { return ofJob(e) && !ofStreams(e) })
@@ -38,22 +41,26 @@ func Login(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
 	return o.session(job, own, os.Stdin, stdout, stderr).main(args)
 }
 
-// Attach runs a command in a job that runs, beside its steps and in its batch script's environment and directory, with a terminal where stdin is one. No command: the
-// user's shell.
+// Attach runs a command in a job that runs, beside its steps, with a terminal where stdin is one; on rented machines in its batch script's environment and directory. No
+// command: the user's shell.
 func Attach(job string, command, env []string, stdin *os.File, stdout, stderr io.Writer, c *conn.Conn) int {
-	o, code := open(job, c, stderr)
-	if o == nil {
-		return code
+	args := []string{"--overlap", "--nodes=1", "--ntasks=1"}
+	if _, err := winsize(stdin); err == nil {
+		args = append(args, "--pty")
+	}
+	o, site, err := open(job, c)
+	if site != nil {
+		err = site.become(append(args, command...), len(command) > 0, env, stdin)
+	}
+	if err != nil {
+		return notIn(job, err, stderr)
 	}
 	defer o.Close()
 	own := slices.DeleteFunc(o.info.Env, ofStreams)
 	if term := show.Env(env, "TERM"); term != "" {
 		own = append(slices.DeleteFunc(own, func(e string) bool { return strings.HasPrefix(e, "TERM=") }), "TERM="+term)
 	}
-	args := []string{"--overlap", "--nodes=1", "--ntasks=1", "--chdir=" + o.info.Dir}
-	if _, err := winsize(stdin); err == nil {
-		args = append(args, "--pty")
-	}
+	args = append(args, "--chdir="+o.info.Dir)
 	if len(command) == 0 {
 		command = []string{"/bin/sh"}
 		if shell := show.Env(own, "SHELL"); shell != "" {
@@ -96,23 +103,28 @@ type outside struct {
 // Read implements io.Reader.
 func (o *outside) Read(p []byte) (int, error) { return o.in.Read(p) }
 
-// open connects to a job's step service. nil: it has said why not, and the exit code is code.
-func open(job string, c *conn.Conn, stderr io.Writer) (o *outside, code int) {
-	fail := func(err error) (*outside, int) {
-		fmt.Fprintf(stderr, "srun: error: Unable to confirm allocation for job %s: %s\n", job, err)
-		return nil, 1
-	}
+// notIn says why there is no way into a job, and returns the exit code.
+func notIn(job string, err error, stderr io.Writer) int {
+	fmt.Fprintf(stderr, "srun: error: Unable to confirm allocation for job %s: %s\n", job, err)
+	return 1
+}
+
+// open connects to a job's step service, or says which srun of its site is to be called instead.
+func open(job string, c *conn.Conn) (*outside, *siteSrun, error) {
 	if job == "" || strings.Trim(job, "0123456789") != "" {
-		return fail(fmt.Errorf("invalid job ID %q: want the job's own number, of an array's task too (squeue -O JobID)", job))
+		return nil, nil, fmt.Errorf("invalid job ID %q: want the job's own number, of an array's task too (squeue -O JobID)", job)
 	}
 	status, reply, t, err := c.Upgrade("/fed/v1/job/"+job+"/tunnel", protocol)
-	if err != nil {
-		return fail(err)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case t == nil && status == 200:
+		site, err := readSiteSrun(reply, c)
+		return nil, site, err
+	case t == nil:
+		return nil, nil, fmt.Errorf("%w (%d)", show.Refusal(reply), status)
 	}
-	if t == nil {
-		return fail(fmt.Errorf("%w (%d)", show.Refusal(reply), status))
-	}
-	o = &outside{ReadWriteCloser: t, in: bufio.NewReaderSize(t, 64<<10)}
+	o := &outside{ReadWriteCloser: t, in: bufio.NewReaderSize(t, 64<<10)}
 	f, err := wire.NewReader(o.in).Read()
 	if err == nil && f.Kind != wire.Job {
 		err = fmt.Errorf("the job's machine began with a frame of kind %d", f.Kind)
@@ -122,9 +134,9 @@ func open(job string, c *conn.Conn, stderr io.Writer) (o *outside, code int) {
 	}
 	if err != nil {
 		t.Close()
-		return fail(err)
+		return nil, nil, err
 	}
-	return o, 0
+	return o, nil, nil
 }
 
 // session is one for a step of the job, which env describes.

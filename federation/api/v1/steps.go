@@ -26,3 +26,12 @@ type Step struct {
 	SrunHost string `json:"srun_host,omitempty"`
 	SrunPID  int    `json:"srun_pid,omitempty"`
 }
+
+// SiteSrun says how the owner of a job that runs at a Slurm cluster calls the srun of that cluster: the answer of POST /fed/v1/job/{id}/tunnel where there is no tunnel.
+type SiteSrun struct {
+	Site    federation.SiteName `json:"site"`
+	Job     int64               `json:"job"`               // its number there
+	Host    string              `json:"host,omitempty"`    // to log in at by ssh; "": it is the daemon's machine
+	User    string              `json:"user,omitempty"`    // there, if it is another name than here
+	Command []string            `json:"command,omitempty"` // program, with its first arguments; without it, the srun that PATH has there
+}

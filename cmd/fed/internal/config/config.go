@@ -176,6 +176,8 @@ type Site struct {
 	// whose slurmrestd cannot drain nodes (Slurm 22.05), those where the user's token may not, and for
 	// reboots, for which slurmrestd has no call. Set, it is used in any case.
 	NodeCommand []string `yaml:"node_command,omitempty"`
+	// How users get inside their running jobs: fed attach JOB and srun --jobid call the site's own srun, as the user. Not set: they do not.
+	Interactive *Interactive `yaml:"interactive,omitempty"`
 	// Program, with its first arguments, that does what sacctmgr does at the site, as an administrator: the words of
 	// sacctmgr are added. "fed account sync" and "fed account import" use it; without it, they use slurmrestd, which can
 	// change nothing at 22.05.

@@ -80,6 +80,9 @@ func (s *Site) checkOffered() error {
 	if err := s.checkContainers(); err != nil {
 		return err
 	}
+	if err := s.checkInteractive(); err != nil {
+		return err
+	}
 	if err := s.Data.check(); err != nil {
 		return err
 	}

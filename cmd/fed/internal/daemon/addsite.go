@@ -61,6 +61,19 @@ func (m *members) rebooter(name federation.SiteName) driver.Rebooter {
 	return nil
 }
 
+// srun is how a user calls the srun of a site; nil: not at all.
+func (m *members) srun(name federation.SiteName, user string) *v1.SiteSrun {
+	s := m.site(name)
+	if s == nil {
+		return nil
+	}
+	at := driver.AbilitiesOf(s.Driver).Srun
+	if at == nil {
+		return nil
+	}
+	return &v1.SiteSrun{Site: name, Host: at.Host, Command: at.Command, User: s.Users[user].Name}
+}
+
 // calls is the budget of calls of a site; nil: it has none.
 func (m *members) calls(name federation.SiteName) func() (perSecond, used float64) {
 	if s := m.site(name); s != nil {
