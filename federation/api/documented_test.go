@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,12 +51,21 @@ type schema struct {
 type described struct {
 	OpenAPI string `json:"openapi"`
 	Paths   map[string]map[string]struct {
-		Summary     string `json:"summary"`
+		Summary    string `json:"summary"`
+		Parameters []struct {
+			Name, In string
+			Schema   struct {
+				Type             string
+				Minimum, Maximum int64
+				Enum             []string
+			}
+		}
 		RequestBody *struct {
 			Content map[string]struct{ Schema schema }
 		} `json:"requestBody"`
 		Responses map[string]struct {
 			Content map[string]struct{ Schema schema }
+			Headers map[string]any
 		} `json:"responses"`
 	} `json:"paths"`
 	Components struct{ Schemas map[string]*schema } `json:"components"`
@@ -264,6 +275,22 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	if err := json.Unmarshal(text, &doc); err != nil || doc.OpenAPI != "3.1.0" || len(doc.Paths) < 30 {
 		t.Fatalf("%d paths, %v: %.200s", len(doc.Paths), err, text)
 	}
+	lists := 0
+	for path, methods := range doc.Paths {
+		if _, pages := methods["get"].Responses["304"]; pages {
+			lists++
+			pagesAreAsDescribed(t, &doc, path, func(query string, have string) (int, http.Header, []byte) {
+				r := httptest.NewRequest("GET", "http://fsub"+path+"?"+query, nil)
+				r.Header.Set("If-None-Match", have)
+				w := httptest.NewRecorder()
+				d.Server.ServeHTTP(w, r.WithContext(identity.ByBrowser(t.Context(), uint32(os.Getuid()), true)))
+				return w.Code, w.Result().Header, w.Body.Bytes()
+			})
+		}
+	}
+	if lists < 15 {
+		t.Errorf("only %d lists are there page by page", lists)
+	}
 	checked := 0
 	for path, methods := range doc.Paths {
 		for method, op := range methods {
@@ -383,7 +410,81 @@ func (asked) Refresh(context.Context) []v1.PriceList {
 type twoDaemons struct{}
 
 func (twoDaemons) Daemons(context.Context) ([]v1.Daemon, error) {
-	return []v1.Daemon{{Name: "a", Address: "a:6825", Leads: true, Version: "v0.4.0", Since: time.Now()}, {Name: "b", Address: "b:6825", Version: "v0.4.0", Since: time.Now(), Silent: 0.5}}, nil
+	return []v1.Daemon{{Name: "a", Address: "a:6825", Leads: true, Version: "v0.4.0", Since: time.Unix(1.7e9, 0)}, {Name: "b", Address: "b:6825", Version: "v0.4.0", Since: time.Unix(1.7e9, 0), Silent: 0.5}}, nil
 }
 
 func (twoDaemons) StepDown() {}
+
+// pagesAreAsDescribed reads a list page by page: it is what the whole list is. Words are refused whose values the document does not allow.
+func pagesAreAsDescribed(t *testing.T, doc *described, path string, get func(query, have string) (int, http.Header, []byte)) {
+	t.Helper()
+	op := doc.Paths[path]["get"]
+	code, _, text := get("", "")
+	var whole, paged []json.RawMessage
+	if err := json.Unmarshal(text, &whole); code != http.StatusOK || err != nil {
+		t.Errorf("%s: status %d, %v: %.200s", path, code, err, text)
+		return
+	}
+	for query := "limit=1"; ; {
+		code, head, text := get(query, "")
+		var p v1.Page[json.RawMessage]
+		if err := json.Unmarshal(text, &p.Items); code != http.StatusOK || err != nil || len(p.Items) > 1 {
+			t.Errorf("%s?%s: status %d, %v: %.200s", path, query, code, err, text)
+			return
+		}
+		p.ReadHeaders(head)
+		paged = append(paged, p.Items...)
+		for name := range head {
+			known := slices.ContainsFunc(slices.Collect(maps.Keys(op.Responses["200"].Headers)), func(one string) bool { return strings.EqualFold(one, name) })
+			if !known && name != "Content-Type" && name != "Cache-Control" {
+				t.Errorf("%s: the header %s is not described", path, name)
+			}
+		}
+		if code, _, text := get(query, p.ETag); p.ETag == "" || code != http.StatusNotModified || len(text) > 0 {
+			t.Errorf("%s?%s: the ETag %q once more is status %d: %.200s", path, query, p.ETag, code, text)
+		}
+		if p.Next == "" {
+			break
+		}
+		query = "limit=1&after=" + p.Next
+	}
+	sorted := func(all []json.RawMessage) []string {
+		var texts []string
+		for _, x := range all {
+			texts = append(texts, string(x))
+		}
+		slices.Sort(texts)
+		return texts
+	}
+	if path != "/fed/v1/jobs" && !slices.Equal(sorted(whole), sorted(paged)) { // in which costs go on
+		t.Errorf("%s: page by page it is\n%s\nand as a whole\n%s", path, paged, whole)
+	}
+	if len(paged) != len(whole) {
+		t.Errorf("%s: %d things page by page, %d in the whole list", path, len(paged), len(whole))
+	}
+	refused := map[string][]string{"after": {"x"}, "before": {"x"}, "fields": {"nonsense"}}
+	for _, p := range op.Parameters {
+		bad := refused[p.Name]
+		switch {
+		case p.In != "query":
+			continue
+		case p.Schema.Type == "integer":
+			bad = []string{"x", "-1", fmt.Sprint(p.Schema.Minimum - 1)}
+			if p.Schema.Maximum > 0 {
+				bad = append(bad, fmt.Sprint(p.Schema.Maximum+1))
+			}
+		case p.Schema.Enum != nil:
+			bad = []string{"nonsense"}
+			for _, v := range p.Schema.Enum {
+				if code, _, text := get(p.Name+"="+v, ""); code != http.StatusOK {
+					t.Errorf("%s?%s=%s: status %d: %.200s", path, p.Name, v, code, text)
+				}
+			}
+		}
+		for _, v := range bad {
+			if code, _, text := get(p.Name+"="+v, ""); code != http.StatusBadRequest {
+				t.Errorf("%s?%s=%s: status %d, want 400: %.200s", path, p.Name, v, code, text)
+			}
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	v1 "fsub/federation/api/v1"
 )
 
 // operation is one of the routes that describeRoutes describes. In and Out are values of the types of its bodies, nil where it has none.
@@ -19,10 +21,44 @@ type operation struct {
 	In, Out      any
 	Content      string // of the answer: "" is JSON
 	Upgrades     bool   // the connection becomes a tunnel
+	Pages        bool   // it is a list that is there page by page
+	Marked       bool   // its pages have a mark of the log of changes
 }
 
-// param is one name of the query, and what it means.
-type param = [2]string
+// param is one word of a query.
+type param = v1.Param
+
+// words are words of a query that no struct has: each with its type, ":integer", ":flag" or ":array", if it is not a text, and what it means.
+type words [][2]string
+
+func (w words) params() (all []param) {
+	for _, word := range w {
+		name, kind, _ := strings.Cut(word[0], ":")
+		p := param{Name: name, Doc: word[1], Type: cmp.Or(kind, "string")}
+		if kind == "flag" {
+			p.Type, p.Enum = "string", []string{"1"}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// schemaOf is what the values of a word of a query are.
+func schemaOf(p *param) object {
+	o := object{"type": p.Type}
+	switch {
+	case p.Type == "array":
+		o["items"] = object{"type": "string"}
+	case p.Type == "integer":
+		o["format"], o["minimum"] = "int64", p.Min
+		if p.Max > 0 {
+			o["maximum"] = p.Max
+		}
+	case p.Enum != nil:
+		o["enum"] = p.Enum
+	}
+	return o
+}
 
 // shape lets a type that writes its own JSON say what that is.
 type shape struct {
@@ -82,7 +118,10 @@ func (m *documentMaker) operation(r *operation) object {
 		params = append(params, object{"name": name[1], "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
 	for _, q := range r.Query {
-		params = append(params, object{"name": q[0], "in": "query", "description": q[1], "schema": object{"type": "string"}})
+		params = append(params, object{"name": q.Name, "in": "query", "description": q.Doc, "schema": schemaOf(&q)})
+	}
+	if r.Pages {
+		params = append(params, object{"name": "If-None-Match", "in": "header", "description": "the ETag of a page that the caller has", "schema": object{"type": "string"}})
 	}
 	if params != nil {
 		op["parameters"] = params
@@ -107,8 +146,25 @@ func (m *documentMaker) operation(r *operation) object {
 	if r.Upgrades {
 		responses["101"] = object{"description": "The connection is a tunnel."}
 	}
+	if r.Pages {
+		good["headers"] = pageHeaders(r.Marked)
+		responses["304"] = object{"description": "The page is still the one that the caller has."}
+	}
 	op["responses"] = responses
 	return op
+}
+
+// pageHeaders are the headers of the answer with a page.
+func pageHeaders(marked bool) object {
+	head := func(kind, doc string) object { return object{"description": doc, "schema": object{"type": kind}} }
+	all := object{
+		"Link": head("string", `of a page: the addresses of the pages before it, rel="prev", and behind it, rel="next"; one that is not there is left out`),
+		"ETag": head("string", "of a page: send it as If-None-Match; the answer is 304 as long as nothing has changed"),
+	}
+	if marked {
+		all[v1.AsOfHeader] = head("integer", "of a page: a mark of the log of changes, from which GET /fed/v1/events goes on")
+	}
+	return all
 }
 
 func (m *documentMaker) content(mime string, v any) object {

@@ -38,7 +38,7 @@ func (o *owned[S, T]) routes(t *table) {
 }
 
 // whose says of whom a thing is that has an owner.
-var whose = query{{"user", "whose it is, for operators; not set: the caller's"}}
+var whose = words{{"user", "whose it is, for operators; not set: the caller's"}}.params()
 
 func refuseOwned(kind error, format string, args ...any) error {
 	return &federation.SlurmError{Kind: kind, Text: fmt.Sprintf(format, args...), Alone: true}

@@ -13,9 +13,9 @@ import (
 // usualBody bounds the body of a request that says nothing else.
 const usualBody = 1 << 20
 
-// list adds the route of a noun's list. f lists what the caller may see of what the query chooses.
+// list adds the route of a noun's list, which is there page by page if things have a key. f lists what the caller may see of what the query chooses.
 func list[T, Q any](t *table, n *v1.Noun[T, Q], f func(ctx context.Context, c identity.Caller, q Q) ([]T, error)) {
-	t.add("GET", n.Path, n.Who, nil, []T{}, n.Doc, v1.QueryParams(new(Q)), func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+	route := t.add("GET", n.Path, n.Who, nil, []T{}, n.Doc, append(v1.QueryParams(new(Q)), pageParams(n)...), func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 		var q Q
 		if err := v1.ReadQuery(r.URL.Query(), &q); err != nil {
 			return answer.BadBody(err.Error())
@@ -27,8 +27,9 @@ func list[T, Q any](t *table, n *v1.Noun[T, Q], f func(ctx context.Context, c id
 		if all == nil {
 			all = []T{}
 		}
-		return answer.JSON(w, all)
+		return writeNoun(w, r, n, all)
 	})
+	route.Pages = n.Key != nil
 }
 
 // do adds a request that has no body.

@@ -79,6 +79,9 @@ func (t *table) get(path string, who v1.Who, out any, doc string, q query, h ans
 	return t.add("GET", path, who, nil, out, doc, q, h)
 }
 
+// listsJobs says that the route lists jobs page by page, as of a mark of the log of changes.
+func (r *route) listsJobs() { r.Pages, r.Marked = true, true }
+
 // jobRoutes are those for single jobs.
 func (s *Server) jobRoutes(t *table) {
 	t.add("POST", "/fed/v1/job", v1.ForAnybody, v1.SubmitRequest{}, v1.SubmitResponse{}, "Submit a job, or ask when it would start", nil, s.submit)
@@ -88,10 +91,10 @@ func (s *Server) jobRoutes(t *table) {
 	t.get("/fed/v1/job/{id}/payload", v1.ForOwners, v1.PayloadResponse{}, "A job's script, arguments and environment", nil, s.getPayload)
 	t.add("POST", "/fed/v1/job/{id}/tunnel", v1.ForOwners, nil, v1.SiteSrun{}, "A connection to the step service of a running job, for its owner alone: the request has the header Upgrade: "+tunnel.Protocol+
 		", and status 101 is followed by frames of fsub's own srun. Of a job at a Slurm cluster, status 200 says how to call that cluster's srun", nil, s.tunnels.open).Upgrades = true
-	output := query{{"stream", "stdout or stderr"}, {"task", "index of an array's task"}}
+	output := words{{"stream", "stdout or stderr"}, {"task:integer", "index of an array's task"}}.params()
 	t.get("/fed/v1/job/{id}/log", v1.ForOwners, v1.Log{}, "Where a job's output is", output, s.logs.getLog)
 	t.get("/fed/v1/job/{id}/log/text", v1.ForOwners, nil, "The output itself, where it comes through the daemon; the header "+v1.LogHeader+" says whether there is more",
-		append(output, param{"offset", "bytes that are known already"}), s.logs.getLogText).Content = "application/octet-stream"
+		append(output, words{{"offset:integer", "bytes that are known already"}}.params()...), s.logs.getLogText).Content = "application/octet-stream"
 	for _, a := range []struct {
 		kind action.Kind
 		doc  string
@@ -117,20 +120,20 @@ func (s *Server) listRoutes(t *table) {
 	list(t, &v1.ConfigValues, s.config)
 	list(t, &v1.Switches, s.topology)
 	t.get("/fed/v1/accounting", v1.ForAnybody, v1.AccountingResponse{}, "What sacct shows. The query is that of GET /slurmdb/<version>/jobs, and cost: 1: with the cost of jobs so far", nil, s.accounting)
-	t.get("/fed/v1/associations", v1.ForAnybody, v1.Associations{}, "What sacctmgr and sshare show", query{{"cluster", "sites, with commas"}}, s.associations)
-	t.get("/fed/v1/priorities", v1.ForAnybody, v1.Priorities{}, "What the priorities of waiting jobs are made of, for sprio", query{
+	t.get("/fed/v1/associations", v1.ForAnybody, v1.Associations{}, "What sacctmgr and sshare show", words{{"cluster", "sites, with commas"}}.params(), s.associations)
+	t.get("/fed/v1/priorities", v1.ForAnybody, v1.Priorities{}, "What the priorities of waiting jobs are made of, for sprio", words{
 		{"job_id", "jobs, with commas"}, {"users", "names or uids"}, {"partition", ""}, {"account", ""}, {"cluster", "sites"},
-	}, s.priorities)
-	t.get("/fed/v1/queue", v1.ForAnybody, nil, "What squeue shows, in its order, in a binary form of its own: see v1.AppendRow", query{
+	}.params(), s.priorities)
+	t.get("/fed/v1/queue", v1.ForAnybody, nil, "What squeue shows, in its order, in a binary form of its own: see v1.AppendRow", words{
 		{"job_id", "jobs, with commas"}, {"users", "names or uids"}, {"states", "long names"}, {"name", ""}, {"partition", ""}, {"account", ""},
-		{"qos", ""}, {"cluster", "sites"}, {"nodes", "hostlist: which of them no site has is told"}, {"live", "1: none that has ended"},
+		{"qos", ""}, {"cluster", "sites"}, {"nodes", "hostlist: which of them no site has is told"}, {"live:flag", "1: none that has ended"},
 		{"sort", "letters of squeue's --format with commas, each with + or - before it"},
-		{"start", "1: with the expected start of waiting jobs"}, {"cost", "1: with the cost of running jobs so far"},
-	}, s.queue.Get).Content = "application/octet-stream"
-	t.get("/fed/v1/events", v1.ForAnybody, v1.Event{}, "What happens, one event in a line", query{
-		{"after", "the mark to go on from"}, {"since", "seconds since 1970: without a mark, begin there"}, {"follow", "1: the answer does not end"},
-		{"where", "KEY=VALUE[,VALUE...] or KEY!=VALUE[,VALUE...]; keys: event, job, user, who, name, site, node, state, from, reason, request; * stands for anything; may be repeated"},
-	}, s.events.get).Content = "application/x-ndjson"
+		{"start:flag", "1: with the expected start of waiting jobs"}, {"cost:flag", "1: with the cost of running jobs so far"},
+	}.params(), s.queue.Get).Content = "application/octet-stream"
+	t.get("/fed/v1/events", v1.ForAnybody, v1.Event{}, "What happens, one event in a line", words{
+		{"after:integer", "the mark to go on from"}, {"since:integer", "seconds since 1970: without a mark, begin there"}, {"follow:flag", "1: the answer does not end"},
+		{"where:array", "KEY=VALUE[,VALUE...] or KEY!=VALUE[,VALUE...]; keys: event, job, user, who, name, group, site, node, state, from, reason, request; * stands for anything; may be repeated"},
+	}.params(), s.events.get).Content = "application/x-ndjson"
 }
 
 // siteRoutes are those for sites and their nodes.
@@ -152,11 +155,11 @@ func (s *Server) siteRoutes(t *table) {
 // operationRoutes are those for many jobs at once, and who did what.
 func (s *Server) operationRoutes(t *table) {
 	pages := newJobPages(s.jobs, s.queue)
-	t.get(v1.Jobs.Path, v1.Jobs.Who, []v1.JobLine{}, v1.Jobs.Doc, append(v1.QueryParams(new(v1.JobQuery)), v1.QueryParams(new(v1.PageQuery))...), pages.List)
+	t.get(v1.Jobs.Path, v1.Jobs.Who, []v1.JobLine{}, v1.Jobs.Doc, append(v1.QueryParams(new(v1.JobQuery)), v1.QueryParams(new(v1.PageQuery))...), pages.List).listsJobs()
 	list(t, &v1.Summary, pages.Summary)
 	postLarge(t, 16<<20, "/fed/v1/operations", v1.ForOwners, "Do one thing to many jobs, or show to which", s.jobs.Operate)
 	list(t, &v1.Operations, s.jobs.ListOperations)
-	do(t, "GET", "/fed/v1/operation/{id}", v1.ForOwners, "How an operation stands", s.jobs.Show).Query = query{{"after", "items settled after the n-th"}}
+	do(t, "GET", "/fed/v1/operation/{id}", v1.ForOwners, "How an operation stands", s.jobs.Show).Query = words{{"after:integer", "items settled after the n-th"}}.params()
 	t.add("POST", "/fed/v1/operation/{id}/told", v1.ForOwners, nil, nil, "The caller has read how it ended: the same command is a new operation from now on", nil, s.jobs.Told)
 	list(t, &v1.Audits, s.audit.List)
 	list(t, &v1.Daemons, s.daemons.List)
@@ -169,7 +172,7 @@ func (s *Server) accountRoutes(t *table) {
 	postLarge(t, 16<<20, "/fed/v1/accounts", v1.ForCoordinators, "Change accounts, users and QOS", s.accounts.Edit)
 	postLarge(t, 16<<20, "/fed/v1/accounts/import", v1.ForOperators, "Bring what a site's accounting has into the tree", s.accounts.Import)
 	postLarge(t, 16<<20, "/fed/v1/accounts/sync", v1.ForOperators, "Make a site's accounting agree with the tree", s.accounts.Sync)
-	do(t, "GET", "/fed/v1/accounts/drift", v1.ForOperators, "What sites' accounting has otherwise than the tree", s.accounts.Drift).Query = query{{"site", "a site; may be repeated"}}
+	do(t, "GET", "/fed/v1/accounts/drift", v1.ForOperators, "What sites' accounting has otherwise than the tree", s.accounts.Drift).Query = words{{"site:array", "a site; may be repeated"}}.params()
 	do(t, "GET", "/fed/v1/health", v1.ForAnybody, "The rules of health, what they remember of nodes, and their breakers", s.rules.Get)
 	list(t, &v1.HealthFindings, s.rules.History)
 	post(t, "/fed/v1/health/reset", v1.ForOperators, "Close breakers of the rules of health", s.rules.Reset)
@@ -178,13 +181,13 @@ func (s *Server) accountRoutes(t *table) {
 
 // bookRoutes are those for the ledger and reports of it.
 func (s *Server) bookRoutes(t *table) {
-	days := query{{"from", "the first UTC day, YYYY-MM-DD; without it, the first of this month"}, {"until", "the day after the last; without it, tomorrow"}}
-	t.get("/fed/v1/books/sums", v1.ForAnybody, []v1.BookedSum{}, "Sums of the ledger. Users see their own sums and those of accounts that they coordinate, operators see all", append(days, query{
+	days := words{{"from", "the first UTC day, YYYY-MM-DD; without it, the first of this month"}, {"until", "the day after the last; without it, tomorrow"}}.params()
+	t.get("/fed/v1/books/sums", v1.ForAnybody, []v1.BookedSum{}, "Sums of the ledger. Users see their own sums and those of accounts that they coordinate, operators see all", append(days, words{
 		{"by", "site, account, user, qos, partition, gpu, name, group: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"}, {"sums", "which numbers are wanted, with commas: cpu, gpu, amount ...; the others are 0. Not set: all"},
-		{"site", "only these; may be repeated. So for all that by takes"}, {"account", ""}, {"user", ""}, {"qos", ""}, {"partition", ""}, {"gpu", ""}, {"name", ""}}...), s.books.Sums)
+		{"site:array", "only these; may be repeated. So for all that by takes"}, {"account:array", ""}, {"user:array", ""}, {"qos:array", ""}, {"partition:array", ""}, {"gpu:array", ""}, {"name:array", ""}, {"group:array", ""}}.params()...), s.books.Sums)
 	list(t, &v1.Budgets, s.books.BudgetList)
 	newSavedReports(&s.cfg).routes(t)
-	do(t, "POST", "/fed/v1/books/check", v1.ForOperators, "Compare the ledger with what sites say", s.books.Compare).Query = append(days, param{"site", "these; may be repeated"})
+	do(t, "POST", "/fed/v1/books/check", v1.ForOperators, "Compare the ledger with what sites say", s.books.Compare).Query = append(days, words{{"site:array", "these; may be repeated"}}.params()...)
 	list(t, &v1.Bills, s.books.Bills)
 	t.add("POST", "/fed/v1/books/bills", v1.ForOperators, v1.ImportBill{}, v1.Bill{}, "Take a provider's bill for a site, in place of an earlier one of the same period", nil, s.books.Import)
 }
@@ -192,7 +195,7 @@ func (s *Server) bookRoutes(t *table) {
 // poolRoutes are those for rented machines, what they cost, and the rest.
 func (s *Server) poolRoutes(t *table) {
 	list(t, &v1.PluginOptions, s.getOptions)
-	t.get("/fed/v1/steps", v1.ForAnybody, []v1.Step{}, "The running steps, where sites report them", query{{"job_id", "of these jobs, with commas"}}, s.steps.getSteps)
+	t.get("/fed/v1/steps", v1.ForAnybody, []v1.Step{}, "The running steps, where sites report them", words{{"job_id", "of these jobs, with commas"}}.params(), s.steps.getSteps)
 	t.add("POST", "/fed/v1/steps/signal", v1.ForOwners, v1.StepSignal{}, struct{}{}, "Signal or kill one step of a job that runs", nil, s.steps.signalStep)
 	list(t, &v1.Pools, s.pools.get)
 	list(t, &v1.Machines, s.pools.getMachines)

@@ -125,6 +125,7 @@ type AccountDrift struct {
 
 // Accounts are the records of the account tree. The columns are those of accounts and users.
 var Accounts = Noun[Account, None]{
+	Key:  func(x *Account) string { return key(x.Kind, x.Account, x.Name) },
 	Path: "/fed/v1/accounts", Who: ForAnybody, Doc: "The federation's account tree, and its QOS. Users see themselves, coordinators those below them",
 	Columns: []Column[Account]{
 		{"ACCOUNT", func(x *Account) string { return strings.Repeat(" ", x.Depth) + x.account() }},
@@ -137,6 +138,7 @@ var Accounts = Noun[Account, None]{
 
 // QOS are the same records with the columns of QOS.
 var QOS = Noun[Account, None]{
+	Key:  func(x *Account) string { return key(x.Kind, x.Account, x.Name) },
 	Path: Accounts.Path, Who: Accounts.Who, Doc: Accounts.Doc,
 	Columns: []Column[Account]{
 		{"QOS", func(x *Account) string { return x.Name }},

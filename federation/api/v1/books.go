@@ -166,6 +166,7 @@ type Bill struct {
 
 // Bills are the bills of providers.
 var Bills = Noun[Bill, None]{
+	Key:  func(x *Bill) string { return key(x.Site, x.From, x.Until) },
 	Path: "/fed/v1/books/bills", Who: ForOperators, Doc: "The bills of providers that were imported, beside what the ledger had estimated",
 	Columns: []Column[Bill]{
 		{"SITE", func(x *Bill) string { return string(x.Site) }},
@@ -197,4 +198,4 @@ func (b *Bill) settled() string {
 }
 
 // Budgets are the budgets of the account tree.
-var Budgets = Noun[Budget, None]{Path: "/fed/v1/books/budgets", Who: ForAnybody, Doc: "How the budgets of the account tree stand. Users see their own and those of their accounts, coordinators those of theirs"}
+var Budgets = Noun[Budget, None]{Key: func(x *Budget) string { return key(x.Kind, x.Account, x.Name, x.TRES, x.Period) }, Path: "/fed/v1/books/budgets", Who: ForAnybody, Doc: "How the budgets of the account tree stand. Users see their own and those of their accounts, coordinators those of theirs"}

@@ -19,6 +19,7 @@ type Daemon struct {
 
 // Daemons lists the daemons.
 var Daemons = Noun[Daemon, None]{
+	Key:  func(x *Daemon) string { return key(x.Name) },
 	Path: "/fed/v1/daemons", Who: ForAnybody, Doc: "The daemons that share the federation's database, and which of them leads",
 	Empty: "this daemon shares its store with no other",
 	Columns: []Column[Daemon]{

@@ -116,4 +116,4 @@ type NodeQuery struct {
 }
 
 // Nodes are the nodes of all sites.
-var Nodes = Noun[Node, NodeQuery]{Path: "/fed/v1/nodes", Who: ForAnybody, Doc: "The nodes of all sites, with what operators want of them"}
+var Nodes = Noun[Node, NodeQuery]{Key: func(x *Node) string { return key(x.Site, x.Name) }, Path: "/fed/v1/nodes", Who: ForAnybody, Doc: "The nodes of all sites, with what operators want of them"}

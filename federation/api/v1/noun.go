@@ -15,6 +15,7 @@ type Noun[T, Q any] struct {
 	Who     Who    // may list them
 	Doc     string // what the list is, in the OpenAPI document
 	Columns []Column[T]
+	Key     func(*T) string              // what names a thing: no two have the same. Pages of the list are in its order; nil: the list has a limit of its own instead
 	More    []Column[T]                  // those that are shown of a single thing, and in a list where they are asked for
 	Sort    map[string]func(a, b *T) int // by the heads of columns that do not sort by what their cells say
 	Empty   string                       // what fed says where there are none; "": nothing
@@ -46,6 +47,14 @@ type Column[T any] struct {
 	Head string
 	Cell func(*T) string // "" is shown as "-"
 }
+
+// key makes the key of a thing from names, of which the first counts first.
+func key[S ~string](first S, others ...string) string {
+	return strings.Join(append([]string{string(first)}, others...), "\x00")
+}
+
+// numberKey makes the key of a thing that has a number.
+func numberKey[N ~int64](n N) string { return fmt.Sprintf("%020d", n) }
 
 // moment is a time in a cell: in the reader's own zone, which it says.
 func moment(t time.Time) string {

@@ -165,6 +165,7 @@ type OperationItem struct {
 
 // Operations are the newest operations on many jobs.
 var Operations = Noun[Operation, None]{
+	Key:  func(x *Operation) string { return numberKey(x.ID) },
 	Path: "/fed/v1/operations", Who: ForOwners, Doc: "The newest operations on many jobs, oldest first; a user's own, an operator all",
 	Columns: []Column[Operation]{
 		{"ID", func(x *Operation) string { return x.ID.String() }},

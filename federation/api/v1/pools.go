@@ -93,6 +93,7 @@ type MachineQuery struct {
 
 // Pools are the pools of all sites.
 var Pools = Noun[Pool, None]{
+	Key:  func(x *Pool) string { return key(x.Site, x.Name) },
 	Path: "/fed/v1/pools", Who: ForOperators, Doc: "How the pools of rented machines stand",
 	Columns: []Column[Pool]{
 		{"SITE", func(x *Pool) string { return string(x.Site) }},

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -39,6 +40,9 @@ func readValue(text string, v reflect.Value, tag reflect.StructTag) error {
 	case v.Kind() == reflect.String:
 		v.SetString(text)
 	case v.Kind() == reflect.Bool:
+		if text != "" && text != "0" && text != "1" {
+			return fmt.Errorf("want 1 or 0")
+		}
 		v.SetBool(text == "1")
 	case text == "":
 	default:
@@ -85,10 +89,31 @@ func URLQuery(q any) url.Values {
 	return values
 }
 
-// QueryParams are the names of the query q, each with what it means.
-func QueryParams(q any) (params [][2]string) {
-	for field := range queryFields(q) {
-		params = append(params, [2]string{field.Tag.Get("query"), field.Tag.Get("doc")})
+// Param is one word of a query as the OpenAPI document describes it.
+type Param struct {
+	Name, Doc string
+	Type      string   // in the words of JSON schema: "string", "integer", or "array" of strings, of which each is one value of the word
+	Enum      []string // of a string: nothing else is taken
+	Min, Max  int64    // of an integer; Max 0: no bound
+}
+
+// QueryParams are the words of the query q.
+func QueryParams(q any) (params []Param) {
+	for field, v := range queryFields(q) {
+		p := Param{Name: field.Tag.Get("query"), Doc: field.Tag.Get("doc"), Type: "string"}
+		switch {
+		case v.Kind() == reflect.Slice:
+			p.Type = "array"
+		case v.Kind() == reflect.Bool:
+			p.Enum = []string{"0", "1"}
+		case v.Kind() != reflect.String:
+			p.Type = "integer"
+			p.Min, _ = strconv.ParseInt(field.Tag.Get("min"), 10, 64)
+			p.Max, _ = strconv.ParseInt(field.Tag.Get("max"), 10, 64)
+		case field.Tag.Get("enum") != "":
+			p.Enum = strings.Split(field.Tag.Get("enum"), ",")
+		}
+		params = append(params, p)
 	}
 	return params
 }

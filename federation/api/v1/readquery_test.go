@@ -35,8 +35,8 @@ func TestQueriesComeBack(t *testing.T) {
 	if len(URLQuery(&everything{})) > 0 {
 		t.Errorf("nothing is %v", URLQuery(&everything{}))
 	}
-	if got := QueryParams(&everything{}); len(got) != 7 || got[0] != [2]string{"word", "a word"} {
-		t.Errorf("%q", got)
+	if got := QueryParams(&everything{}); len(got) != 7 || got[0].Name != "word" || got[0].Doc != "a word" {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -45,6 +45,7 @@ type DeliveredReport struct {
 // SavedReports are those of the caller; an operator sees all.
 var SavedReports = Owned[SavedReport]{
 	Noun: Noun[SavedReport, None]{
+		Key:  func(x *SavedReport) string { return key(x.User, x.Name) },
 		Path: "/fed/v1/reports", Who: ForAnybody, Doc: "Reports that are made again and again; a user's own, an operator all",
 		Columns: []Column[SavedReport]{
 			{"NAME", func(x *SavedReport) string { return x.Name }},

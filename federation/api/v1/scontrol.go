@@ -20,7 +20,7 @@ type ConfigValue struct {
 }
 
 // ConfigValues are what scontrol show config shows.
-var ConfigValues = Noun[ConfigValue, None]{Path: "/fed/v1/config", Who: ForAnybody, Doc: "What scontrol show config shows, in its order"}
+var ConfigValues = Noun[ConfigValue, None]{Key: func(x *ConfigValue) string { return key(x.Key) }, Path: "/fed/v1/config", Who: ForAnybody, Doc: "What scontrol show config shows, in its order"}
 
 // Switches are the switches of the sites.
-var Switches = Noun[Switch, None]{Path: "/fed/v1/topology", Who: ForAnybody, Doc: "The switches of the sites"}
+var Switches = Noun[Switch, None]{Key: func(x *Switch) string { return key(x.Site, x.Name) }, Path: "/fed/v1/topology", Who: ForAnybody, Doc: "The switches of the sites"}

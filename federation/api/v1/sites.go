@@ -101,6 +101,7 @@ type SiteQuery struct {
 
 // Sites are the members of the federation.
 var Sites = Noun[Site, SiteQuery]{
+	Key:  func(x *Site) string { return key(x.Name) },
 	Path: "/fed/v1/sites", Who: ForAnybody, Doc: "The members of the federation",
 	Columns: []Column[Site]{
 		{"SITE", func(x *Site) string { return string(x.Name) }},
@@ -158,6 +159,7 @@ func (s *Site) reasons() string {
 
 // Maintenances are what is planned at sites.
 var Maintenances = Noun[Maintenance, None]{
+	Key:  func(x *Maintenance) string { return numberKey(x.ID) },
 	Path: "/fed/v1/maintenance", Who: ForAnybody, Doc: "Planned maintenance that is not over",
 	Columns: []Column[Maintenance]{
 		{"ID", func(x *Maintenance) string { return strconv.FormatInt(x.ID, 10) }},

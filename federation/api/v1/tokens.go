@@ -22,6 +22,7 @@ type Token struct {
 // Tokens are those of the caller; an operator sees all.
 var Tokens = Owned[Token]{
 	Noun: Noun[Token, None]{
+		Key:  func(x *Token) string { return key(x.User, x.Name) },
 		Path: "/fed/v1/tokens", Who: ForAnybody, Doc: "Tokens that identify users on other machines; a user's own, an operator all",
 		Empty: "there are no tokens; see: fed token create --help",
 		Columns: []Column[Token]{

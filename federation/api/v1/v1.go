@@ -177,4 +177,4 @@ type PluginOption struct {
 }
 
 // PluginOptions are the options that plugins of sites add to sbatch's.
-var PluginOptions = Noun[PluginOption, None]{Path: "/fed/v1/options", Who: ForAnybody, Doc: "Options that plugins of sites add to sbatch's"}
+var PluginOptions = Noun[PluginOption, None]{Key: func(x *PluginOption) string { return key(x.Name) }, Path: "/fed/v1/options", Who: ForAnybody, Doc: "Options that plugins of sites add to sbatch's"}

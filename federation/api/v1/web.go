@@ -34,6 +34,7 @@ type WebSession struct {
 
 // WebSessions are the sessions of browsers.
 var WebSessions = Noun[WebSession, None]{
+	Key:  func(x *WebSession) string { return key(x.ID) },
 	Path: "/fed/v1/web/sessions", Who: ForAnybody, Doc: "The browsers at which the caller has signed in; all for operators",
 	Columns: []Column[WebSession]{
 		{"ID", func(x *WebSession) string { return x.ID }},
