@@ -140,8 +140,38 @@ func List[T, Q any](ctx context.Context, c *Client, n *v1.Noun[T, Q], q Q) ([]T,
 	return *out, err
 }
 
-// ListPage is List for one page of those lists that have pages.
+// mostFollowed is how many pages of a search that finds little are asked for at once.
+const mostFollowed = 20
+
+// ListPage is List for one page of those lists that have pages. Where the server has not searched to the end for it, it asks on, up to a bound: a page that is
+// short and has a next one is of a search that takes long.
 func ListPage[T, Q any](ctx context.Context, c *Client, n *v1.Noun[T, Q], q Q, of v1.PageQuery) (*v1.Page[T], error) {
+	p, err := listPage(ctx, c, n, q, of)
+	for back, size, more := of.Before != "", of.Size(), 0; err == nil && len(p.Items) < size && more < mostFollowed; more++ {
+		cursor := p.Next
+		if back {
+			cursor = p.Prev
+		}
+		if cursor == "" {
+			break
+		}
+		if of.Limit, of.After, of.Before = size-len(p.Items), cursor, ""; back {
+			of.After, of.Before = "", cursor
+		}
+		var rest *v1.Page[T]
+		if rest, err = listPage(ctx, c, n, q, of); err != nil {
+			return nil, err
+		}
+		if p.ETag = ""; back { // it would be of a part alone
+			p.Items, p.Prev = append(rest.Items, p.Items...), rest.Prev
+		} else {
+			p.Items, p.Next = append(p.Items, rest.Items...), rest.Next
+		}
+	}
+	return p, err
+}
+
+func listPage[T, Q any](ctx context.Context, c *Client, n *v1.Noun[T, Q], q Q, of v1.PageQuery) (*v1.Page[T], error) {
 	query := v1.URLQuery(&q)
 	maps.Copy(query, v1.URLQuery(&of))
 	var p v1.Page[T]

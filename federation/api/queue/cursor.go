@@ -45,12 +45,12 @@ func readCursor(by *listOrder, text string) (*place, error) {
 // IDCursor is the cursor of a job in the order of ID.
 func IDCursor(id federation.JobID) string {
 	p := place{id: id}
-	return p.cursor(&listOrders[0])
+	return p.cursor(byID)
 }
 
 // ReadIDCursor reads a cursor of the order of ID; "" is 0.
 func ReadIDCursor(text string) (federation.JobID, error) {
-	p, err := readCursor(&listOrders[0], text)
+	p, err := readCursor(byID, text)
 	if p == nil {
 		return 0, err
 	}

@@ -79,38 +79,59 @@ func (l Lists) Page(p *PageQuery) (*Page, error) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := search{lists: &q.lists, by: by, choice: p.Choice, since: p.Since, until: cmp.Or(p.Until, math.MaxInt64), verdicts: make([]verdict, len(q.lists.classes.all))}
+	s := search{lists: &q.lists, by: by, choice: p.Choice, since: p.Since, until: cmp.Or(p.Until, math.MaxInt64), verdicts: make([]verdict, len(q.lists.classes.all)), left: searchBound}
 	back := down != (p.Before != "")
-	if p.Only != nil {
+	switch {
+	case p.Only != nil:
 		s.some(onlyListed(q, p.Only), at, back, p.Limit+1)
-	} else {
+	case s.any():
 		x := q.lists.index(by, q.jobs, q.cfg().Now())
 		x.walk(&q.lists, at, back, func(e entry) bool {
 			s.take(e)
-			return len(s.found) <= p.Limit
+			if s.left <= 0 {
+				s.stopped = e.k
+			}
+			return s.stopped == nil && len(s.found) <= p.Limit
 		})
 	}
-	more := len(s.found) > p.Limit
+	return s.page(p, q.mark.get()), nil
+}
+
+// page is the page of what was found for p: one job more than it has, if there is one. Where the search has stopped before its end, a cursor goes on from there.
+func (s *search) page(p *PageQuery, mark journal.Mark) *Page {
+	back, more := p.Before != "", len(s.found) > p.Limit
 	if more {
-		s.found = s.found[:p.Limit]
+		s.found, s.stopped = s.found[:p.Limit], nil
 	}
-	if p.Before != "" {
+	if back {
 		slices.Reverse(s.found)
 	}
-	out := &Page{Mark: q.mark.get()}
+	out := &Page{Mark: mark}
 	for _, k := range s.found {
 		out.IDs = append(out.IDs, k.id())
 	}
+	var first, last *queuedJob // of what was searched
 	if n := len(s.found); n > 0 {
-		first, last := q.lists.placeOf(by, s.found[0]), q.lists.placeOf(by, s.found[n-1])
-		if p.Before != "" || more {
-			out.Next = last.cursor(by)
+		first, last = s.found[0], s.found[n-1]
+	}
+	if k := s.stopped; k != nil {
+		more = true
+		if back || first == nil {
+			first = k
 		}
-		if p.After != "" || p.Before != "" && more {
-			out.Prev = first.cursor(by)
+		if !back || last == nil {
+			last = k
 		}
 	}
-	return out, nil
+	if last != nil && (back || more) {
+		at := s.lists.placeOf(s.by, last)
+		out.Next = at.cursor(s.by)
+	}
+	if first != nil && (p.After != "" || back && more) {
+		at := s.lists.placeOf(s.by, first)
+		out.Prev = at.cursor(s.by)
+	}
+	return out
 }
 
 // onlyListed are listed jobs by their IDs, with those that are tasks of them.
@@ -135,8 +156,16 @@ type search struct {
 	until    int64
 	verdicts []verdict // by class
 	found    []*queuedJob
-	one      Listed // that is looked at
+	one      Listed     // that is looked at
+	left     int        // how many jobs may still be passed
+	stopped  *queuedJob // the last one that was passed before left was at an end
 }
+
+// Bounds of the search for one page, which holds up all others of the queue. To look at a job costs as much as to pass lookCost of which the class says that they are not chosen;
+// to read when it was submitted, readCost.
+const lookCost, readCost = 50, 4
+
+var searchBound = 200_000
 
 // verdict is what is known of the jobs of a class.
 type verdict byte
@@ -148,20 +177,36 @@ const (
 	askEach
 )
 
+// any reports whether there are jobs that may be chosen.
+func (s *search) any() bool {
+	for class := range s.verdicts {
+		if s.lists.classes.all[class].jobs > 0 && s.of(int32(class)) != none {
+			return true
+		}
+	}
+	return false
+}
+
+// of is what is known of the jobs of a class.
+func (s *search) of(class int32) verdict {
+	if s.verdicts[class] == notAsked {
+		s.verdicts[class] = s.ask(class)
+	}
+	return s.verdicts[class]
+}
+
 // take adds a job if it is chosen.
 func (s *search) take(e entry) {
-	v := s.verdicts[e.class]
-	if v == notAsked {
-		v = s.ask(e.class)
-		s.verdicts[e.class] = v
-	}
-	if v == none {
+	v := s.of(e.class)
+	if s.left--; v == none {
 		return
 	}
 	if at := e.k.submitted() * 1e9; at <= s.since || at >= s.until {
+		s.left -= readCost
 		return
 	}
 	if v == askEach {
+		s.left -= lookCost
 		v = none
 		s.one = s.lists.listed(e.k)
 		if s.choice.Job(&s.one) {
