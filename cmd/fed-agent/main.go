@@ -40,7 +40,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "%s: error: usage: fed-agent -boot FILE; by the names of Slurm's commands (srun, sbcast, sbatch, squeue ...) it is those\n", name)
 		os.Exit(1)
 	}
-	os.Exit(crash.Guard(name, os.Stderr, func() int { return command.Run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr) }))
+	os.Exit(crash.Guard(name, os.Stderr, func() int { return command.Run(name, os.Args[1:], os.Environ(), os.Stdout, os.Stderr) }))
 }
 
 // named is the command called name, nil if there is none.

@@ -31,7 +31,7 @@ func run(name string, args, env []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	if main := commands.Named(name); main != nil {
-		return main.Run(args, env, stdout, stderr)
+		return main.Run(name, args, env, stdout, stderr)
 	}
 	io.WriteString(stderr, name+": error: fsub does not know a command of this name; it is fsub, "+strings.Join(commands.Names, ", ")+", "+
 		strings.Join(refusal.Names, ", ")+" by the name of the file\n")

@@ -91,6 +91,7 @@ func TestSecondMachine(t *testing.T) {
 	if out, err := w.run(47999, []string{"FSUB_TOKEN=" + token.Token}, "squeue", "-h", "--me", "-t", "all", "-o", "%u"); err != nil || !strings.Contains(out, "fsubalice") {
 		t.Errorf("by a token: %v: %s", err, out)
 	}
+	w.mistakes(token.Token)
 }
 
 func newWorld(t *testing.T) *world {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/login"
@@ -28,12 +29,30 @@ import (
 // Main is a command: args are the words after its name, c is not connected before its first use. It returns the exit code.
 type Main func(args, env []string, stdout, stderr io.Writer, c *conn.Conn) (exit int)
 
-// Run runs the command main.
-func (main Main) Run(args, env []string, stdout, stderr io.Writer) (exit int) {
+// Run runs the command main, which is called name. Where it fails since the daemon does not answer, or does not know who calls, and has said so in Slurm's words alone, a line
+// with the reason follows.
+func (main Main) Run(name string, args, env []string, stdout, stderr io.Writer) (exit int) {
 	c := conn.FromEnv(env)
 	defer c.Close()
 	show.AskUID(c)
-	return main(args, env, stdout, stderr, c)
+	said := &heard{Writer: stderr}
+	exit = main(args, env, stdout, said, c)
+	if why := c.Why(); exit != 0 && why != "" && !strings.Contains(said.text, why) {
+		io.WriteString(stderr, name+": error: "+why+"\n")
+	}
+	return exit
+}
+
+// heard remembers the beginning of what is written.
+type heard struct {
+	io.Writer
+	text string
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	const most = 64 << 10
+	h.text += string(p[:min(len(p), most-min(len(h.text), most))])
+	return h.Writer.Write(p)
 }
 
 // own are the commands that the federation answers.

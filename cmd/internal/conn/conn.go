@@ -68,6 +68,7 @@ type Conn struct {
 	job      string             // the job that this process runs in, and its array
 	buf      []byte             // received and not yet used
 	upgrade  string             // to what the request that is being sent asks the connection to be upgraded
+	why      string             // see Explain
 }
 
 // New makes a Conn to the socket at path. timeout bounds each send and each wait for bytes; 0 is 30 seconds.
@@ -149,6 +150,7 @@ func (c *Conn) Do(method, path string, body []byte) (status int, reply []byte, e
 
 // DoKeyed is Do for a request that may be repeated under the same key: it is carried out once.
 func (c *Conn) DoKeyed(method, path, key string, body []byte) (status int, reply []byte, err error) {
+	defer func() { c.Explain(reason(err)) }()
 	if err := c.connect(); err != nil {
 		return 0, nil, err
 	}
@@ -161,6 +163,19 @@ func (c *Conn) DoKeyed(method, path, key string, body []byte) (status int, reply
 		c.Close()
 	}
 	return status, reply, err
+}
+
+// Explain says what people are told of the last call beside Slurm's sentence, if it was one that failed; "": nothing. A call that got no answer explains itself.
+func (c *Conn) Explain(why string) { c.why = why }
+
+// Why is what Explain was told last.
+func (c *Conn) Why() string { return c.why }
+
+func reason(err error) string {
+	if e, ok := err.(*Error); ok {
+		return e.Detail
+	}
+	return ""
 }
 
 // connect makes a connection to the first daemon that answers.

@@ -10,6 +10,7 @@ import (
 // are used piece by piece. The body must be closed before the next call. Any error, also one of
 // reading, is an *Error; a body that ends without one is whole.
 func (c *Conn) Stream(path string) (status int, body io.ReadCloser, err error) {
+	defer func() { c.Explain(reason(err)) }()
 	if err := c.connect(); err != nil {
 		return 0, nil, err
 	}
@@ -51,6 +52,7 @@ func (b *stream) Read(p []byte) (int, error) {
 	}
 	switch {
 	case b.err != nil:
+		b.c.Explain(reason(b.err))
 		return 0, b.err
 	case b.left == 0 && !b.chunked && !b.toEnd:
 		b.err = io.EOF

@@ -42,7 +42,7 @@ func call(c Caller, method, path string, body []byte, out any) error {
 		return &Failure{Text: err.Error()}
 	}
 	if status >= 400 {
-		return refusal(reply)
+		return refused(c, status, reply)
 	}
 	if raw, ok := out.(*[]byte); ok {
 		*raw = reply
@@ -54,25 +54,46 @@ func call(c Caller, method, path string, body []byte, out any) error {
 	return nil
 }
 
-// refusal reads the error of an answer: slurmrestd's shape, /fed/v1's, or plain text.
-func refusal(reply []byte) error {
+// refused is the failure that an answer tells of. What the daemon says of it beside Slurm's sentence is kept by the connection ([conn.Conn.Explain]): of an outage, and of callers who are
+// refused whatever they ask for.
+func refused(c any, status int, reply []byte) error {
+	f, detail := readRefusal(reply)
+	if asks, can := c.(Caller); can && status == 401 && detail == "" { // slurmrestd has no more words for it
+		if status, reply, err := asks.Do("GET", "/fed/v1/caller", nil); err == nil && status == 401 {
+			said, _ := readRefusal(reply)
+			detail = said.Text
+		}
+	}
+	to, can := c.(interface{ Explain(why string) })
+	if can && (status == 401 || status == 403 || status >= 500) && detail != f.Text {
+		to.Explain(detail)
+	}
+	return f
+}
+
+// readRefusal reads the error of an answer, and what it says beside: slurmrestd's shape, /fed/v1's, or plain text.
+func readRefusal(reply []byte) (f *Failure, detail string) {
 	var both struct {
 		v1.ErrorResponse
 		Errors []wire.Error `json:"errors"`
 	}
 	if json.Unmarshal(reply, &both) == nil {
 		if len(both.Errors) > 0 {
-			return &Failure{both.Errors[0].Number, orText(both.Errors[0].Text, both.Errors[0].Description)}
+			e := &both.Errors[0]
+			return &Failure{e.Number, orText(e.Text, e.Description)}, e.Description
 		}
-		if both.Error.Text != "" {
-			return &Failure{both.Error.Number, both.Error.Text}
+		if e := &both.Error; e.Text != "" {
+			return &Failure{e.Number, e.Text}, e.Detail
 		}
 	}
-	return &Failure{Number: wire.ErrAuth, Text: orText(strings.TrimSpace(string(reply)), "Unexpected message received")}
+	return &Failure{Number: wire.ErrAuth, Text: orText(strings.TrimSpace(string(reply)), "Unexpected message received")}, ""
 }
 
 // Refusal is the failure that an answer with a status of 400 and above tells of.
-func Refusal(reply []byte) error { return refusal(reply) }
+func Refusal(reply []byte) error {
+	f, _ := readRefusal(reply)
+	return f
+}
 
 func orText(a, b string) string {
 	if a != "" {

@@ -47,7 +47,7 @@ func OpenQueue(c Streamer, query string) (*Queue, error) {
 		if err != nil {
 			return nil, &Failure{Text: err.Error()}
 		}
-		return nil, refusal(reply)
+		return nil, refused(c, status, reply)
 	}
 	q := &Queue{body: body, in: bufio.NewReaderSize(body, 64<<10)}
 	if !q.frame() || json.Unmarshal(q.row, &q.Head) != nil {

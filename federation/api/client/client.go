@@ -275,7 +275,7 @@ func (c *Client) noAnswer(ctx context.Context, err error) error {
 		kind = federation.ErrNotSent
 	}
 	if c.identify != nil { // what is wrong is said by what has made the connection
-		return noAnswerError{kind: kind, err: fmt.Errorf("no answer from the daemon at %s: %w", c.socket, cause(err))}
+		return noAnswerError{kind: kind, err: fmt.Errorf("no answer from the daemon at %s: %w", c.socket, sent(err))}
 	}
 	return noAnswerError{kind: kind, err: fmt.Errorf("no answer from the daemon at %s, is it running (fed serve)? %w", c.socket, cause(err))}
 }
@@ -286,12 +286,18 @@ type noAnswerError struct{ kind, err error }
 func (e noAnswerError) Error() string   { return e.err.Error() }
 func (e noAnswerError) Unwrap() []error { return []error{e.kind, e.err} }
 
-// cause is err without what net and http put before it.
-func cause(err error) error {
+// sent is err without what http puts before it.
+func sent(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
-		err = of.Err
+		return of.Err
 	}
+	return err
+}
+
+// cause is err without what net and http put before it.
+func cause(err error) error {
+	err = sent(err)
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
 		return errno

@@ -61,7 +61,7 @@ func digest(random string) []byte {
 
 // issued is the caller of a token that was made for a person. Its signature and its time were checked before: a guess costs no look at the store.
 func (i *Identity) issued(ctx context.Context, c claims, uid, gid uint32) (Caller, error) {
-	revoked := fmt.Errorf("%s's token %q was revoked, or another was made in its place", c.User, c.Token.Name)
+	revoked := fmt.Errorf("%s's token %q was revoked, or another was made in its place: sign in again (fsub login)", c.User, c.Token.Name)
 	if i.issuedTokens == nil {
 		return Caller{}, noCaller("this daemon keeps no tokens")
 	}

@@ -91,7 +91,7 @@ func (t *Tokens) read(token string) (claims, error) {
 		return claims{}, errBadToken
 	}
 	if t.now().Unix() >= c.Expires {
-		return claims{}, fmt.Errorf("the token has expired at %s", time.Unix(c.Expires, 0).UTC().Format(time.DateTime))
+		return claims{}, fmt.Errorf("the token has expired at %s UTC: sign in again (fsub login)", time.Unix(c.Expires, 0).UTC().Format(time.DateTime))
 	}
 	return c, nil
 }
