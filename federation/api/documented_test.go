@@ -162,14 +162,15 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	saved.Make = d.Server.Report
 	now := time.Now()
 	signIns := signin.New(d.Store, time.Now)
-	newTicket := func() string {
-		secret, _, err := signIns.Ticket(t.Context(), "root", uint32(os.Getuid()), false, audit.Entry{})
+	newTicket := func() (hash string, seal signin.Seal) {
+		text, _, err := signIns.Ticket(t.Context(), "root", uint32(os.Getuid()), false, audit.Entry{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return secret
+		_, secret, seal, _ := signin.ReadTicket(text)
+		return signin.Hash(secret), seal
 	}
-	ticket := newTicket()
+	ticket, seal := newTicket()
 	d.Store.AddMaintenance(t.Context(), &federation.Maintenance{Site: "sky", Nodes: "n1", From: now, To: now.Add(time.Hour), Reason: "x", By: "ann"})
 	d.Store.SetSiteState(t.Context(), federation.SiteRecord{Name: "sky", State: federation.FedDrain, Lost: now, By: "ann", At: now})
 	d.Controller.SetSites(append(testSites(), &federation.Site{Name: "sky", Lost: now, NextTry: now, Conditions: []federation.Condition{{Name: federation.CondLost, Since: now}}})...)
@@ -225,7 +226,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/operations":              v1.NewOperation{Verb: action.Cancel, Where: []string{"user=alice"}},
 		"/fed/v1/operation/{id}/told":     nil,
 		"/fed/v1/web/tickets":             v1.NewTicket{},
-		"/fed/v1/web/sessions":            v1.NewSession{Ticket: signin.Hash(ticket), Session: signin.Hash("new")},
+		"/fed/v1/web/sessions":            v1.NewSession{Ticket: ticket, Until: seal.Until, Seal: seal.MAC, Session: signin.Hash("new")},
 		"/fed/v1/web/session/{hash}/used": nil,
 		"/fed/v1/health/reset":            v1.ResetHealth{},
 		"/fed/v1/health/check":            v1.HealthCheck{Node: "alpha/n1", Findings: []v1.HealthProblem{{Code: "check-disk", Text: "/tmp is full"}}},
@@ -326,7 +327,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			}
 			name := strings.NewReplacer("{site}/{name}", "alpha/n1", "{hash}", signin.Hash("session"), "{id}", of, "{number}", "1", "{name}", "sky").Replace(path)
 			if strings.HasPrefix(path, "/fed/v1/web/session/") { // which one of them ends
-				if _, err := signIns.Open(t.Context(), "root", uint32(os.Getuid()), signin.Hash(newTicket()), signin.Hash("session"), "", audit.Entry{}); err != nil {
+				another, seal := newTicket()
+				if _, err := signIns.Open(t.Context(), "root", uint32(os.Getuid()), another, seal, signin.Hash("session"), "", audit.Entry{}); err != nil {
 					t.Fatal(err)
 				}
 			}

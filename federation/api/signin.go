@@ -57,11 +57,11 @@ func (b *browsers) ticket(r *http.Request, c identity.Caller, in *v1.NewTicket) 
 	if in.Operator {
 		verb = "web-ticket-operator"
 	}
-	secret, t, err := b.Book.Ticket(r.Context(), c.Name, c.UID, in.Operator, b.entry(c, verb, c.Name))
+	text, t, err := b.Book.Ticket(r.Context(), c.Name, c.UID, in.Operator, b.entry(c, verb, c.Name))
 	if err != nil {
 		return out, answer.OfStore(err, answer.NoContact)
 	}
-	return v1.Ticket{Ticket: c.Name + "." + secret, Until: t.Until, Address: b.Address}, nil
+	return v1.Ticket{Ticket: text, Until: t.Until, Address: b.Address}, nil
 }
 
 var (
@@ -78,7 +78,7 @@ func (b *browsers) open(r *http.Request, c identity.Caller, in *v1.NewSession) (
 		return out, answer.BadBody("ticket and session are 64 hexadecimal digits")
 	}
 	browser := in.Browser[:min(len(in.Browser), 200)]
-	s, err := b.Book.Open(r.Context(), c.Name, c.UID, in.Ticket, in.Session, browser, b.entry(c, "sign-in", c.Name))
+	s, err := b.Book.Open(r.Context(), c.Name, c.UID, in.Ticket, signin.Seal{Until: in.Until, MAC: in.Seal}, in.Session, browser, b.entry(c, "sign-in", c.Name))
 	if errors.Is(err, federation.ErrDenied) {
 		b.tell(r.Context(), c)
 		return out, errBadTicket

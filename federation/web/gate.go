@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"fsub/federation"
@@ -21,7 +20,7 @@ import (
 // gate lets browsers with a session through to the pages, and the others sign in.
 type gate struct {
 	*server
-	tries *tries
+	lookups chan struct{}
 }
 
 func (g *gate) serve(w http.ResponseWriter, r *http.Request) {
@@ -126,38 +125,32 @@ func (g *gate) session(r *http.Request) (*v1.WebSession, cookie, error) {
 
 // login exchanges a ticket for a session. One that the browser has already ends.
 func (g *gate) login(w http.ResponseWriter, r *http.Request, had cookie) {
-	if !g.tries.take(r.RemoteAddr, g.Now()) {
-		w.Header().Set("Retry-After", "60")
-		g.loginPage(w, r, http.StatusTooManyRequests, "Too many tickets from this address were refused. Wait a minute, then run fed web again.")
-		return
-	}
 	text := strings.TrimSpace(r.PostFormValue("ticket"))
 	if i := strings.LastIndexByte(text, '#'); i >= 0 { // the whole address was pasted
 		text = text[i+1:]
 	}
-	i := strings.LastIndexByte(text, '.')
-	if i < 0 || len(text) > 400 {
-		g.loginPage(w, r, http.StatusForbidden, "That is no ticket. fed web prints one.")
+	user, ticket, seal, ok := signin.ReadTicket(text)
+	if !ok {
+		g.refuseTicket(w, r, "That is no ticket. fed web prints one.")
 		return
 	}
 	const invalid = "The ticket is not valid: it was used, or is older than a minute. Run fed web again."
-	uid, err := g.UID(text[:i])
+	uid, err := g.find(r.Context(), user)
 	if err != nil {
-		g.loginPage(w, r, http.StatusForbidden, invalid)
+		g.refuseTicket(w, r, invalid)
 		return
 	}
 	secret := signin.Secret()
 	ctx := identity.ByBrowser(r.Context(), uid, false)
-	err = g.api.Do(ctx, "POST", "/fed/v1/web/sessions", v1.NewSession{Ticket: signin.Hash(text[i+1:]), Session: signin.Hash(secret), Browser: r.UserAgent()}, nil)
+	err = g.api.Do(ctx, "POST", "/fed/v1/web/sessions", v1.NewSession{Ticket: signin.Hash(ticket), Until: seal.Until, Seal: seal.MAC, Session: signin.Hash(secret), Browser: r.UserAgent()}, nil)
 	switch {
 	case errors.Is(err, federation.ErrDenied), errors.Is(err, federation.ErrInvalid):
-		g.loginPage(w, r, http.StatusForbidden, invalid)
+		g.refuseTicket(w, r, invalid)
 		return
 	case err != nil:
 		g.fail(w, r, err)
 		return
 	}
-	g.tries.succeeded(r.RemoteAddr)
 	if had.hash != "" {
 		_ = g.api.Do(identity.ByBrowser(r.Context(), had.uid, false), "DELETE", "/fed/v1/web/session/"+had.hash, nil, nil)
 	}
@@ -189,45 +182,24 @@ func (g *gate) logout(w http.ResponseWriter, r *http.Request, s *v1.WebSession, 
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 
-// tries bounds how many tickets of one address are refused in a minute.
-type tries struct {
-	mu sync.Mutex
-	of map[string]*tried
-}
-
-type tried struct {
-	since time.Time
-	n     int
-}
-
-const (
-	mostTries     = 60
-	mostAddresses = 10_000
-)
-
-func newTries() *tries { return &tries{of: map[string]*tried{}} }
-
-func (t *tries) take(address string, now time.Time) bool {
-	host, _, _ := net.SplitHostPort(address)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.of) >= mostAddresses {
-		clear(t.of)
+// refuseTicket says why a ticket does not sign in, and counts it. Nobody is kept from trying again: who guesses would keep out those who come from the same address.
+func (g *gate) refuseTicket(w http.ResponseWriter, r *http.Request, why string) {
+	if g.Refused != nil {
+		g.Refused()
 	}
-	x := t.of[host]
-	if x == nil || now.Sub(x.since) >= time.Minute {
-		x = &tried{since: now}
-		t.of[host] = x
-	}
-	x.n++
-	return x.n <= mostTries
+	g.loginPage(w, r, http.StatusForbidden, why)
 }
 
-func (t *tries) succeeded(address string) {
-	host, _, _ := net.SplitHostPort(address)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if x := t.of[host]; x != nil {
-		x.n--
+// mostLookups is how many names are looked up at a time: that may go over the network, and anybody may ask.
+const mostLookups = 8
+
+// find is the uid of a user.
+func (g *gate) find(ctx context.Context, name string) (uint32, error) {
+	select {
+	case g.lookups <- struct{}{}:
+		defer func() { <-g.lookups }()
+		return g.UID(name)
+	case <-ctx.Done():
+		return 0, ctx.Err()
 	}
 }

@@ -29,6 +29,7 @@ type Config struct {
 	Address    string // where: https://HOST:PORT
 	Now        func() time.Time
 	UID        func(name string) (uint32, error) // of a user; nil: the system's user database
+	Refused    func()                            // is called for each ticket that is refused; may be nil
 }
 
 // server serves the pages. It keeps nothing that the API does not tell again: sessions are the API's.
@@ -79,7 +80,7 @@ func OnSocket(c Config) http.Handler {
 // ForBrowsers is the page for browsers, who sign in by a ticket.
 func ForBrowsers(c Config) http.Handler {
 	s := newServer(c, "")
-	g := &gate{server: s, tries: newTries()}
+	g := &gate{server: s, lookups: make(chan struct{}, mostLookups)}
 	return guarded(http.HandlerFunc(g.serve))
 }
 

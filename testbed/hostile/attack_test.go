@@ -27,6 +27,7 @@ type attacker struct {
 	socket string
 	http   *http.Client
 	remote fromElsewhere
+	page   atBrowser
 
 	mu    sync.Mutex
 	count map[string]map[string]int // kind of attack, how it was answered
@@ -58,6 +59,7 @@ var attacks = map[string]struct {
 	"guesses":        {4, (*attacker).guesses},
 	"accounting":     {2, (*attacker).accounting},
 	"garbage":        {2, (*attacker).garbage},
+	"page":           {6, (*attacker).browse},
 	"tunnels":        {4, (*attacker).tunnel},
 	"too large":      {1, (*attacker).tooLarge},
 }

@@ -55,8 +55,11 @@ func TestHostileUsers(t *testing.T) {
 	calm := w.honest(t, 3*time.Second)
 	begun, cpu := time.Now(), w.cpu()
 	attackers := w.attackers(t, span)
+	looks := make(chan times, 1)
+	go func() { looks <- w.look(span) }()
 	under := w.honest(t, span)
 	took, used := time.Since(begun), w.cpu()-cpu
+	looked := <-looks
 	answers := attackers()
 	for _, kind := range slices.Sorted(maps.Keys(answers)) {
 		t.Logf("%-12s %s", kind, answers[kind])
@@ -66,12 +69,16 @@ func TestHostileUsers(t *testing.T) {
 	}
 	t.Logf("fsub, nobody else there: %s", calm)
 	t.Logf("fsub among %d hostile users, %s: %s", hostileUsers, took.Round(time.Second), under)
+	t.Logf("signing in at the page and a look at the jobs: %s", looked)
 	t.Logf("the daemon: %d MiB of memory at most, %d MiB on disk, %.2f processors", w.peak()>>20, w.disk()>>20, used.Seconds()/took.Seconds())
 	if most := int64(mostMemory); w.peak() > most {
 		t.Errorf("the daemon took %d MiB, more than %d", w.peak()>>20, most>>20)
 	}
 	if under.failed > 0 {
 		t.Errorf("%d submissions failed, the last: %s", under.failed, under.failure)
+	}
+	if looked.failed > 0 || len(looked.took) == 0 {
+		t.Errorf("of %d looks at the page %d failed, the last: %s", len(looked.took), looked.failed, looked.failure)
 	}
 	w.awaitEnds(t, slices.Concat(calm.jobs, under.jobs))
 	w.alive(t)

@@ -67,13 +67,24 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	go site.Serve(t.Context(), l)
-	config := fmt.Sprintf("federation: hostile\nsocket: %s\nstate_dir: %s\nremote: {listen: \"127.0.0.1:0\"}\nsites:\n- {name: alpha, url: \"unix:%s\", key_file: %s, no_associations: true}\n",
-		w.socket, w.file("state"), w.file("rest"), w.file("key"))
+	config := fmt.Sprintf("federation: hostile\nsocket: %s\nstate_dir: %s\nremote: {listen: \"127.0.0.1:0\"}\nweb: {listen: \"127.0.0.1:%d\"}\nsites:\n- {name: alpha, url: \"unix:%s\", key_file: %s, no_associations: true}\n",
+		w.socket, w.file("state"), freePort(t), w.file("rest"), w.file("key"))
 	if err := errors.Join(os.WriteFile(w.file("key"), key, 0o600), os.WriteFile(w.file("fed.yaml"), []byte(config), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	w.start(t)
 	return w
+}
+
+// freePort is a port of this machine that nobody listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 func (w *world) file(name string) string { return filepath.Join(w.dir, name) }

@@ -153,15 +153,16 @@ func patience(n int) time.Duration {
 	return readerSlack + time.Duration(n/slowest)*time.Second
 }
 
-// PerSource bounds the connections that each address may have to l, a TCP listener, at a time, whoever calls: what is too much is closed before
+// PerSource bounds the connections that each address, or user of this machine, may have to l, a TCP listener, at a time, whoever calls: what is too much is closed before
 // anything is read. Readers that are too slow are cut off. It goes below TLS.
 func PerSource(l net.Listener, most int) net.Listener {
-	return &sourceListener{Listener: l, sources: newCrowd[string](most)}
+	return &sourceListener{Listener: l, sources: newCrowd[string](most), of: sourceOf}
 }
 
 type sourceListener struct {
 	net.Listener
-	sources *crowd[string] // by address without port
+	sources *crowd[string]
+	of      func(net.Conn) string // see sourceOf
 }
 
 // Accept implements net.Listener.
@@ -171,12 +172,12 @@ func (l *sourceListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		host, _, err := net.SplitHostPort(c.RemoteAddr().String())
-		if err != nil || !l.sources.take(host, c) {
+		source := l.of(c)
+		if source == "" || !l.sources.take(source, c) {
 			c.Close()
 			continue
 		}
-		return &sourceConn{Conn: c, free: sync.OnceFunc(func() { l.sources.release(host, c) })}, nil
+		return &sourceConn{Conn: c, free: sync.OnceFunc(func() { l.sources.release(source, c) })}, nil
 	}
 }
 

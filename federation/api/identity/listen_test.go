@@ -56,6 +56,7 @@ func TestConnectionsOfOneAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := PerSource(raw, 2)
+	l.(*sourceListener).of = func(c net.Conn) string { return c.RemoteAddr().(*net.TCPAddr).IP.String() } // all are of one user
 	defer l.Close()
 	accepted := make(chan net.Conn, 10)
 	go func() {

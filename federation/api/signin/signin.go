@@ -1,5 +1,6 @@
 // Package signin keeps the tickets by which users sign in at a browser, and the sessions that they open with them. [Book] has both, in the store, so that each of several
-// daemons knows them. Of secrets it has the hash only ([Hash]): nobody who reads the store can sign in.
+// daemons knows them. Of secrets it has the hash only ([Hash]): nobody who reads the store can sign in. A ticket is signed ([Seal]): one that is made up, or too old, is refused
+// without a look at the store, so that guesses cost nothing, and nobody has to be kept from trying.
 package signin
 
 import (
@@ -79,6 +80,7 @@ type Book struct {
 	tickets  records.Set[Ticket]
 	sessions records.Set[Session]
 	now      func() time.Time
+	key      key
 }
 
 // New returns the Book of a store.
@@ -87,6 +89,7 @@ func New(s records.Store, now func() time.Time) *Book {
 		tickets:  records.Set[Ticket]{Store: s, Kind: "web-ticket", Key: func(t *Ticket) (owner, name *string) { return &t.User, &t.Hash }},
 		sessions: records.Set[Session]{Store: s, Kind: "web-session", Key: func(s *Session) (owner, name *string) { return &s.User, &s.Hash }},
 		now:      now,
+		key:      key{kept: records.Set[keyRecord]{Store: s, Kind: "web-key", Key: func(k *keyRecord) (owner, name *string) { return &k.Owner, &k.Name }}},
 	}
 }
 
@@ -98,8 +101,12 @@ func gone(err error) error {
 	return err
 }
 
-// Ticket makes a ticket and returns its secret.
+// Ticket makes a ticket and returns its text: see [ReadTicket].
 func (b *Book) Ticket(ctx context.Context, user string, uid uint32, raise bool, by audit.Entry) (string, *Ticket, error) {
+	key, err := b.key.get(ctx)
+	if err != nil {
+		return "", nil, err
+	}
 	old, err := b.tickets.List(ctx, user)
 	if err != nil {
 		return "", nil, err
@@ -114,11 +121,19 @@ func (b *Book) Ticket(ctx context.Context, user string, uid uint32, raise bool, 
 	}
 	secret := Secret()
 	t := &Ticket{User: user, Hash: Hash(secret), UID: uid, Until: b.now().Add(TicketLife).UTC(), Raise: raise}
-	return secret, t, b.tickets.Put(ctx, t, by)
+	text := user + "." + secret + sealOf(key, user, t.Hash, t.Until).text()
+	return text, t, b.tickets.Put(ctx, t, by)
 }
 
-// Open exchanges a ticket for a session. The ticket is used up by that. ErrDenied: there is none of that hash, or no longer.
-func (b *Book) Open(ctx context.Context, user string, uid uint32, ticket, session, browser string, by audit.Entry) (*Session, error) {
+// Open exchanges a ticket for a session. The ticket is used up by that. ErrDenied: there is none of that hash and seal, or no longer.
+func (b *Book) Open(ctx context.Context, user string, uid uint32, ticket string, seal Seal, session, browser string, by audit.Entry) (*Session, error) {
+	key, err := b.key.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !seal.good(key, user, ticket, b.now()) {
+		return nil, federation.ErrDenied
+	}
 	t, err := b.tickets.Find(ctx, user, ticket)
 	if err == nil {
 		err = b.tickets.Remove(ctx, user, ticket) // of two who come with it at once, one removes it

@@ -17,6 +17,8 @@ type Ticket struct {
 // NewSession exchanges a ticket for a session. Secrets are known to the browser alone: their SHA-256 is sent, in hexadecimal digits.
 type NewSession struct {
 	Ticket  string `json:"ticket"`            // of the ticket's secret
+	Until   int64  `json:"until"`             // until when the ticket is good, seconds since 1970
+	Seal    []byte `json:"seal"`              // what proves that a daemon has made the ticket: the last 22 characters of its text
 	Session string `json:"session"`           // of the session's
 	Browser string `json:"browser,omitempty"` // what it says it is
 }

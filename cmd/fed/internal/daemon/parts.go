@@ -80,7 +80,7 @@ type parts struct {
 
 func newParts(c *config.Config, log *slog.Logger) *parts {
 	p := &parts{config: c, log: log, reg: prometheus.NewRegistry()}
-	p.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildMetric())
+	p.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildMetric(), ticketsRefused)
 	return p
 }
 

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"fsub/cmd/fed/internal/config"
 	"fsub/cmd/internal/build"
 	"fsub/federation/api/identity"
@@ -15,6 +17,9 @@ import (
 	"fsub/federation/secret"
 	"fsub/federation/web"
 )
+
+// ticketsRefused is of this process, whether it leads or stands by.
+var ticketsRefused = prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_web_tickets_refused_total", Help: "Tickets of browsers that were refused."})
 
 // webConfig is what the page is made of.
 func webConfig(c *config.Config) web.Config {
@@ -61,6 +66,6 @@ func serveWeb(ctx context.Context, l net.Listener, c *config.Config, api http.Ha
 	}
 	log.Info("listening for browsers", "address", c.Web.At())
 	with := webConfig(c)
-	with.API = api
+	with.API, with.Refused = api, ticketsRefused.Inc
 	return peer.Serve(ctx, l, web.ForBrowsers(with))
 }
