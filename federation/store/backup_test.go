@@ -223,20 +223,21 @@ func TestCopyBeforeAMigration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Exec(fmt.Sprintf("DELETE FROM schema_version WHERE version = %d", r.Newest)); err != nil {
+	before := r.Newest - 3 // one of three migrations makes a table, at least
+	if _, err := db.Exec(fmt.Sprintf("DELETE FROM schema_version WHERE version > %d", before)); err != nil {
 		t.Fatal(err)
 	}
 	db.Close()
 	// The migration itself fails here, for its tables are there: what was copied before is what counts.
 	refused(t, path)
-	copied, err := store.Check(ctx, fmt.Sprintf("%s.schema-%d", path, r.Newest-1))
-	if err != nil || copied.Schema != r.Newest-1 || copied.Jobs != 1 || len(copied.Faults) > 0 {
+	copied, err := store.Check(ctx, fmt.Sprintf("%s.schema-%d", path, before))
+	if err != nil || copied.Schema != before || copied.Jobs != 1 || len(copied.Faults) > 0 {
 		t.Fatalf("%+v, %v", copied, err)
 	}
-	if err := os.RemoveAll(fmt.Sprintf("%s.schema-%d", path, r.Newest-1)); err != nil {
+	if err := os.RemoveAll(fmt.Sprintf("%s.schema-%d", path, before)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(fmt.Sprintf("%s.schema-%d", path, r.Newest-1), 0o700); err != nil { // no copy can be made
+	if err := os.Mkdir(fmt.Sprintf("%s.schema-%d", path, before), 0o700); err != nil { // no copy can be made
 		t.Fatal(err)
 	}
 	refused(t, path, "copy it before", "nothing was changed")

@@ -11,8 +11,7 @@ var bulk = map[string]string{
 	insertNewJob:  ofRows(insertNewJob),
 	insertPayload: ofRows(insertPayload),
 	insertKey:     ofRows(insertKey),
-	// One statement must not meet the same row twice.
-	addHolding: "INSERT INTO holdings (uid, bytes) SELECT uid, CAST(SUM(bytes) AS BIGINT) FROM %s AS n (uid, bytes) GROUP BY uid " + addHolding[strings.Index(addHolding, "ON CONFLICT"):],
+	addHolding:    "INSERT INTO holdings (uid, bytes) SELECT uid, CAST(SUM(bytes) AS BIGINT) FROM %s AS n (uid, bytes) GROUP BY uid",
 }
 
 func ofRows(insert string) string {
@@ -33,7 +32,7 @@ func grouped(queue []queued) []queued {
 	for i, q := range queue {
 		same := rows[q.text]
 		switch {
-		case len(same) < 2 || q.done != nil:
+		case q.done != nil || len(same) == 0 || len(same) == 1 && q.text != addHolding:
 			out = append(out, q)
 		case same[0] == i:
 			all := make([][]any, len(same))

@@ -61,6 +61,9 @@ func (s *pgSession) first(ctx context.Context, c Config) error {
 		if err := s.recognize(ctx, c.Postgres.Seen); err != nil {
 			return err
 		}
+		if _, err := s.conn.Exec(ctx, pgFoldHoldings); err != nil {
+			return err
+		}
 		_, err := s.conn.Exec(ctx, "DELETE FROM commits WHERE at < $1", time.Now().Add(-24*time.Hour).UnixNano())
 		return err
 	}))

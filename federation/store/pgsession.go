@@ -95,6 +95,12 @@ func (s *pgSession) later(text string, args []any, done func(int64, error) error
 }
 
 func (s *pgSession) exec(text string, args []any) (rows int64, err error) {
+	if text == releaseHolding {
+		text = pgReleaseHolding
+		if err := s.later(pgFoldHoldings, nil, nil); err != nil {
+			return 0, err
+		}
+	}
 	err = s.later(text, args, func(n int64, err error) error {
 		rows = n
 		return err

@@ -14,12 +14,13 @@ const (
 	insertKey     = "INSERT INTO submission_keys (uid, key, job_id) VALUES ($1, $2, $3)"
 	addHolding    = "INSERT INTO holdings (uid, bytes) VALUES ($1, $2) ON CONFLICT (uid) DO UPDATE SET bytes = holdings.bytes + excluded.bytes"
 	selectHolding = "SELECT (SELECT COUNT(*) FROM jobs WHERE live AND uid = $1), (SELECT COUNT(*) FROM jobs WHERE live), " +
-		"COALESCE((SELECT bytes FROM holdings WHERE uid = $1), 0), (SELECT COALESCE(SUM(length(spec)), 0) FROM jobs WHERE live AND uid = $1)"
+		"COALESCE((SELECT CAST(SUM(bytes) AS BIGINT) FROM holdings WHERE uid = $1), 0), (SELECT COALESCE(SUM(length(spec)), 0) FROM jobs WHERE live AND uid = $1)"
 	countRequests = "SELECT COUNT(*) FROM requests WHERE uid = $1"
 	// A job that is deleted takes its payload with it.
 	releaseHolding = "UPDATE holdings SET bytes = CASE WHEN bytes > freed.n THEN bytes - freed.n ELSE 0 END FROM (SELECT jobs.uid AS owner, " +
-		"SUM(length(script) + length(argv) + length(environment)) AS n FROM payloads JOIN jobs ON jobs.id = payloads.job_id " +
-		"WHERE jobs.id IN (" + selectEnded + ") GROUP BY jobs.uid) AS freed WHERE holdings.uid = freed.owner"
+		freedBytes + " AS n FROM " + freedJobs + ") AS freed WHERE holdings.uid = freed.owner"
+	freedBytes = "SUM(length(script) + length(argv) + length(environment))"
+	freedJobs  = "payloads JOIN jobs ON jobs.id = payloads.job_id WHERE jobs.id IN (" + selectEnded + ") GROUP BY jobs.uid"
 )
 
 var _ federation.Submitters = (*Store)(nil)

@@ -1,0 +1,1 @@
+-- Nothing: here a user has one row (pgholdings.go).
