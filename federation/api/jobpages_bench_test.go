@@ -83,6 +83,9 @@ func BenchmarkPages(b *testing.B) {
 			return url.Values{"limit": {"100"}, "sort": {"-priority"}, "where": {where}}
 		}, none, http.StatusOK)
 	}
+	for _, where := range []string{"name=none", "node=alpha/n7", "id=30000005"} { // as an operation on many jobs chooses them
+		measure("whole/where="+where, func(int) url.Values { return url.Values{"where": {where}} }, none, http.StatusOK)
+	}
 	counts := newReader[v1.JobCount](d.Socket)
 	b.Run("summary", func(b *testing.B) {
 		for b.Loop() {

@@ -25,6 +25,8 @@ type operations struct {
 	Store      Store
 	Actions    *submission.Actions
 	Controller operationControls
+	// Queue finds jobs that have not ended; nil: they are looked for in the store.
+	Queue *queue.Queue
 	// Spent tells what jobs that run have come to, as far as that is known; nil: it is not told.
 	Spent    func(context.Context) spending.Spendings
 	Now      func() time.Time
@@ -117,10 +119,43 @@ func (s *operations) choose(ctx context.Context, texts []string, only []federati
 		q := conditionQuery(conditions)
 		q.IDs, q.Alone = only, len(only) > 0
 		choice := s.choice(conditions)
+		if q.Live && only == nil && len(conditions) > 0 && s.Queue != nil {
+			s.chooseLive(ctx, conditions, choice, yield)
+			return
+		}
 		for all, err := range restd.InPages(ctx, s.Store, q, restd.ByID) {
 			if !yield(holding(all, choice), err) || err != nil {
 				return
 			}
+		}
+	}
+}
+
+// foundAtOnce is how many jobs are read of the store that the queue has found.
+const foundAtOnce = 1000
+
+// chooseLive is choose for jobs that have not ended: the queue finds those that may be meant, so that a few of a million cost little, and the store says what they are now.
+func (s *operations) chooseLive(ctx context.Context, conditions []condition, choice *jobChoice, yield func([]federation.Job, error) bool) {
+	lists := queue.Lists{Queue: s.Queue}
+	if _, err := lists.Mark(ctx); err != nil {
+		yield(nil, err)
+		return
+	}
+	ask := queue.PageQuery{Limit: foundAtOnce, Choice: choice, Only: idsOf(conditions)}
+	for {
+		p, err := lists.Page(&ask)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if len(p.IDs) > 0 {
+			found, err := s.Store.Jobs(ctx, federation.JobQuery{IDs: p.IDs, Alone: true, Live: true})
+			if !yield(holding(found, choice), answer.OfStore(err, answer.NoContact)) || err != nil {
+				return
+			}
+		}
+		if ask.After = p.Next; p.Next == "" {
+			return
 		}
 	}
 }

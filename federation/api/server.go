@@ -254,6 +254,7 @@ func NewServer(c Config) *Server {
 	s.accounts.Members, s.accounts.Users, s.accounts.Ledger = all, who.Users, c.Books
 	s.sites.Elsewhere = func(c identity.Caller, site *federation.Site) []string { return s.accounts.Elsewhere(c, site, true) }
 	s.queue = s.newQueue(s.submits())
+	s.jobs.Queue = s.queue
 	if c.Accounts.Books != nil {
 		s.gate.Submits, s.gate.Tree = s.queue, c.Accounts.Books
 		s.books.Tree = c.Accounts.Books.Tree
