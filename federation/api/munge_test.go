@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"fsub/federation/api"
 	"fsub/federation/api/identity"
@@ -95,6 +96,24 @@ func TestMungeCredentials(t *testing.T) {
 	}
 	if _, status, said := ask("alpha " + cred); status != 401 || !strings.Contains(said, "it was used before") {
 		t.Errorf("after munged was restarted: %d %s", status, said)
+	}
+	// What another daemon may have taken before this one took over is refused, whoever has decoded it; one of a later second is good.
+	since := time.Now()
+	call = overTLS(t, withMunge(t, &identity.Munge{Fingerprint: fingerprint, Since: since, Sites: map[string]identity.MungeSite{"alpha": {Socket: key}}}))
+	made := credentialOf(t, bob, sameKey, payload)
+	for deadline := time.Now().Add(time.Minute); ; {
+		_, status, said := ask("alpha " + made)
+		if status == 200 {
+			break
+		}
+		if status != 425 || !strings.Contains(said, "before this daemon took over") || time.Now().After(deadline) {
+			t.Fatalf("early: %d %s", status, said)
+		}
+		if status, said := call("munge alpha "+credentialOf(t, bob, sameKey, payload), "GET", "/slurm/v0.0.42/jobs", nil, nil); status != 425 && time.Now().Unix() <= since.Unix() {
+			t.Errorf("early, by REST: %d %s", status, said)
+		}
+		time.Sleep(50 * time.Millisecond)
+		made = credentialOf(t, bob, sameKey, payload)
 	}
 	call = overTLS(t, withMunge(t, nil))
 	if _, status, said := ask("alpha " + cred); status != 401 || !strings.Contains(said, "takes no munge credentials") {

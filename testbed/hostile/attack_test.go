@@ -32,6 +32,7 @@ type attacker struct {
 	mu    sync.Mutex
 	count map[string]map[string]int // kind of attack, how it was answered
 	jobs  []federation.JobID        // some of his own
+	begun string                    // the secret of a sign-in that he has begun
 }
 
 // attacks are all kinds, each with how many of it go on at a time, and what is done once.
@@ -57,6 +58,7 @@ var attacks = map[string]struct {
 	"what-if":        {1, (*attacker).whatIf},
 	"tokens":         {2, (*attacker).tokens},
 	"guesses":        {4, (*attacker).guesses},
+	"sign-ins":       {2, (*attacker).signIns},
 	"accounting":     {2, (*attacker).accounting},
 	"garbage":        {2, (*attacker).garbage},
 	"page":           {6, (*attacker).browse},

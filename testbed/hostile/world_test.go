@@ -67,8 +67,8 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	go site.Serve(t.Context(), l)
-	config := fmt.Sprintf("federation: hostile\nsocket: %s\nstate_dir: %s\nremote: {listen: \"127.0.0.1:0\"}\nweb: {listen: \"127.0.0.1:%d\"}\nsites:\n- {name: alpha, url: \"unix:%s\", key_file: %s, no_associations: true}\n",
-		w.socket, w.file("state"), freePort(t), w.file("rest"), w.file("key"))
+	config := fmt.Sprintf("federation: hostile\nsocket: %s\nstate_dir: %s\nremote: {listen: \"127.0.0.1:0\"}\noidc: {issuer: \"%s\", client_id: fsub}\nmunge: {alpha: %s}\nweb: {listen: \"127.0.0.1:%d\"}\nsites:\n- {name: alpha, url: \"unix:%s\", key_file: %s, no_associations: true}\n",
+		w.socket, w.file("state"), w.provider(t), w.file("no-munged"), freePort(t), w.file("rest"), w.file("key"))
 	if err := errors.Join(os.WriteFile(w.file("key"), key, 0o600), os.WriteFile(w.file("fed.yaml"), []byte(config), 0o600)); err != nil {
 		t.Fatal(err)
 	}

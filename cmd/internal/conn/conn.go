@@ -143,7 +143,7 @@ func (c *Conn) Close() {
 }
 
 // Do sends one request and returns the whole answer with its HTTP status. body, if not nil, is sent as JSON.
-// Any error is an *Error; nothing is ever sent twice.
+// Any error is an *Error; what may have been carried out is never sent twice.
 func (c *Conn) Do(method, path string, body []byte) (status int, reply []byte, err error) {
 	return c.DoKeyed(method, path, "", body)
 }
@@ -151,6 +151,15 @@ func (c *Conn) Do(method, path string, body []byte) (status int, reply []byte, e
 // DoKeyed is Do for a request that may be repeated under the same key: it is carried out once.
 func (c *Conn) DoKeyed(method, path, key string, body []byte) (status int, reply []byte, err error) {
 	defer func() { c.Explain(reason(err)) }()
+	for try := 0; ; try++ {
+		status, reply, err = c.once(method, path, key, body)
+		if status != tooEarly || !c.again(try) {
+			return status, reply, err
+		}
+	}
+}
+
+func (c *Conn) once(method, path, key string, body []byte) (status int, reply []byte, err error) {
 	if err := c.connect(); err != nil {
 		return 0, nil, err
 	}
@@ -163,6 +172,19 @@ func (c *Conn) DoKeyed(method, path, key string, body []byte) (status int, reply
 		c.Close()
 	}
 	return status, reply, err
+}
+
+// tooEarly is the status of a request whose munge credential was made before the daemon took over from another: nothing was done, and a new credential is good, if it is of a later second.
+const tooEarly = 425
+
+// again waits before a request is sent once more with a new credential, if it is to be.
+func (c *Conn) again(try int) bool {
+	const most, pause = 8, 500 * time.Millisecond
+	if try == most || c.site == "" || c.token != "" {
+		return false
+	}
+	time.Sleep(pause)
+	return true
 }
 
 // Explain says what people are told of the last call beside Slurm's sentence, if it was one that failed; "": nothing. A call that got no answer explains itself.

@@ -222,3 +222,25 @@ func TestOwnSocket(t *testing.T) {
 		t.Errorf("below the home directory it is %q", c.own)
 	}
 }
+
+// A request that comes before a daemon that has taken over knows it to be new is sent again with another credential, and no other request is.
+func TestTooEarly(t *testing.T) {
+	asked := 0
+	c := listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked%3 != 0 {
+			w.WriteHeader(425)
+		}
+	}))
+	if status, _, err := c.Do("POST", "/", nil); status != 425 || err != nil || asked != 1 {
+		t.Errorf("without munge: status %d, %v, asked %d times", status, err, asked)
+	}
+	asked, c.site = 0, "alpha"
+	if status, _, err := c.Do("POST", "/", nil); status != 200 || err != nil || asked != 3 {
+		t.Errorf("status %d, %v, asked %d times", status, err, asked)
+	}
+	status, body, err := c.Stream("/")
+	if status != 200 || err != nil || asked != 6 {
+		t.Fatalf("a stream: status %d, %v, asked %d times", status, err, asked)
+	}
+	body.Close()
+}

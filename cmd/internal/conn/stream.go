@@ -11,6 +11,16 @@ import (
 // reading, is an *Error; a body that ends without one is whole.
 func (c *Conn) Stream(path string) (status int, body io.ReadCloser, err error) {
 	defer func() { c.Explain(reason(err)) }()
+	for try := 0; ; try++ {
+		status, body, err = c.stream(path)
+		if status != tooEarly || !c.again(try) {
+			return status, body, err
+		}
+		body.Close()
+	}
+}
+
+func (c *Conn) stream(path string) (status int, body io.ReadCloser, err error) {
 	if err := c.connect(); err != nil {
 		return 0, nil, err
 	}

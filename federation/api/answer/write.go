@@ -18,6 +18,8 @@ func Status(err error) int {
 	switch {
 	case errors.As(err, &no):
 		return http.StatusUnauthorized
+	case errors.As(err, new(identity.EarlyError)):
+		return http.StatusTooEarly
 	case errors.As(err, &noRoute), errors.Is(err, federation.ErrNotFound):
 		return http.StatusNotFound
 	case errors.Is(err, federation.ErrInvalid), errors.Is(err, federation.ErrCapacity):

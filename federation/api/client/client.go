@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"syscall"
+	"time"
 
 	"fsub/federation"
 	"fsub/federation/action"
@@ -234,6 +235,10 @@ func (c *Client) send(ctx context.Context, method, path, kind string, body io.Re
 		}
 	}
 	resp, err := c.http.Do(req)
+	for try := 0; err == nil && resp.StatusCode == http.StatusTooEarly && c.identify != nil && try < mostEarly; try++ {
+		resp.Body.Close()
+		resp, err = c.again(req)
+	}
 	if err != nil {
 		return nil, c.noAnswer(ctx, err)
 	}
@@ -246,6 +251,32 @@ func (c *Client) send(ctx context.Context, method, path, kind string, body io.Re
 		return nil, c.noAnswer(ctx, err)
 	}
 	return nil, refusal(method, path, resp.StatusCode, b)
+}
+
+// A request that came too early, see [identity.EarlyError], is sent again after a pause, so many times at most.
+const (
+	mostEarly  = 8
+	earlyPause = 500 * time.Millisecond
+)
+
+// again sends a request that came too early, after a pause and with what says who calls then.
+func (c *Client) again(req *http.Request) (*http.Response, error) {
+	select {
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	case <-time.After(earlyPause):
+	}
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, err
+		}
+		req.Body = body
+	}
+	if err := c.identify(req.Header); err != nil {
+		return nil, err
+	}
+	return c.http.Do(req)
 }
 
 // open begins to read what may be long.

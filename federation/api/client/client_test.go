@@ -1,12 +1,14 @@
 package client_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -144,5 +146,28 @@ func TestBookedSums(t *testing.T) {
 	text = strings.TrimSuffix(text, "]")
 	if _, err := c.BookedSums(t.Context(), nil); !errors.Is(err, federation.ErrUnavailable) {
 		t.Errorf("it breaks off: %v", err)
+	}
+}
+
+// A call that came too early is made again, with what says who calls then and with its body, and no other is.
+func TestTooEarly(t *testing.T) {
+	var bodies, callers []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies, callers = append(bodies, string(body)), append(callers, r.Header.Get("Caller"))
+		if len(bodies) < 3 {
+			w.WriteHeader(http.StatusTooEarly)
+		}
+	}))
+	defer srv.Close()
+	asked := 0
+	c := client.Dialing("there", func(context.Context) (net.Conn, error) { return net.Dial("tcp", srv.Listener.Addr().String()) }, func(h http.Header) error {
+		asked++
+		h.Set("Caller", fmt.Sprint(asked))
+		return nil
+	})
+	defer c.Close()
+	if err := c.Do(t.Context(), "POST", "/", 5, nil); err != nil || !slices.Equal(bodies, []string{"5", "5", "5"}) || !slices.Equal(callers, []string{"1", "2", "3"}) {
+		t.Errorf("%v: %q of %q", err, bodies, callers)
 	}
 }

@@ -16,7 +16,16 @@ import (
 type Munge struct {
 	Sites       map[string]MungeSite
 	Fingerprint string // of the daemon's certificate: SHA-256 in hexadecimal
-	used        used
+	// Since is when this daemon began to answer in the place of another, which may have taken credentials that were made before; zero: there was none.
+	Since time.Time
+	used  used
+}
+
+// EarlyError refuses a credential since another daemon may have taken it before: a new one is good.
+type EarlyError struct{ since time.Time }
+
+func (e EarlyError) Error() string {
+	return "cannot tell who calls: the munge credential was made before this daemon took over, at " + e.since.UTC().Format(time.DateTime) + " UTC: try again; if it stays so, set the clock of the machine that makes it"
 }
 
 // MungeSite is one site whose munge key a munged of this machine has.
@@ -47,6 +56,9 @@ func (m *Munge) caller(r *http.Request, names *Names) (Caller, error) {
 	}
 	if err != nil {
 		return Caller{}, noCaller(fmt.Sprintf("site %s: %v", name, err))
+	}
+	if !m.Since.IsZero() && c.Encoded.Unix() <= m.Since.Unix() {
+		return Caller{}, EarlyError{m.Since}
 	}
 	user, err := site.Users.byUID(name, c.UID, names)
 	if err != nil {

@@ -169,6 +169,9 @@ func (s *Server) failSlurm(w http.ResponseWriter, r *http.Request, c identity.Ca
 	case errors.As(err, new(identity.NoCallerError)):
 		http.Error(w, "Authentication failure", http.StatusUnauthorized)
 		return http.StatusUnauthorized
+	case errors.As(err, new(identity.EarlyError)):
+		http.Error(w, err.Error(), http.StatusTooEarly)
+		return http.StatusTooEarly
 	case errors.As(err, new(answer.NoRouteError)):
 		http.Error(w, "Unable find requested URL. Please view /openapi/v3 for API reference.", http.StatusNotFound)
 		return http.StatusNotFound

@@ -30,7 +30,8 @@ type remote struct {
 	tokens      *identity.Tokens
 	address     string // HOST:PORT
 	others      *addresses
-	fingerprint string // SHA-256 of the certificate
+	fingerprint string    // SHA-256 of the certificate
+	since       time.Time // when this daemon took over from another; zero: it is alone
 }
 
 // at returns the value of FSUB_SOCKET for daemons that are reached at HOST:PORT, and have one certificate.
@@ -63,6 +64,7 @@ func openRemote(c *config.Config, others *addresses) (*remote, error) {
 	sum := sha256.Sum256(cert.Certificate[0])
 	d := &remote{tokens: tokens, address: remoteAt(c), others: others, fingerprint: hex.EncodeToString(sum[:])}
 	if others != nil {
+		d.since = time.Now()
 		return d, nil
 	}
 	if d.listener, err = listenRemote(c, cert); err == nil && c.Remote.Address == "" {
@@ -163,7 +165,7 @@ func (d *remote) munge(c *config.Config) *identity.Munge {
 	if d == nil || len(c.Munge) == 0 {
 		return nil
 	}
-	m := &identity.Munge{Sites: map[string]identity.MungeSite{}, Fingerprint: d.fingerprint}
+	m := &identity.Munge{Sites: map[string]identity.MungeSite{}, Fingerprint: d.fingerprint, Since: d.since}
 	for _, s := range c.Sites {
 		if socket := c.Munge[s.Name]; socket != "" {
 			m.Sites[string(s.Name)] = identity.MungeSite{Socket: socket, Users: usersOf(&s)}
