@@ -36,15 +36,15 @@ var flagWords = map[string]words{
 
 // Keys of --where, by the command that they are for.
 var whereKeys = map[string][]string{
-	"fed job":    {"id", "state", "user", "account", "name", "site", "partition", "node", "gpu", "reason"},
-	"fed events": {"event", "job", "user", "who", "name", "site", "node", "state", "from", "reason", "request"},
+	"fed job":    {"id", "state", "user", "account", "group", "name", "site", "partition", "node", "gpu", "reason"},
+	"fed events": {"event", "job", "user", "who", "name", "group", "site", "node", "state", "from", "reason", "request"},
 	"fed node":   {"site", "state", "partition", "gpu", "reason", "by"},
 	"fed report": report.Dimensions,
 }
 
 // Words for the values of such keys.
 var whereWords = map[string]words{
-	"site": siteWords, "user": userWords, "who": userWords, "account": treeAccountWords, "qos": qosWords, "partition": partitionWords, "node": nodeWords, "id": jobWords, "job": jobWords,
+	"site": siteWords, "user": userWords, "who": userWords, "account": treeAccountWords, "qos": qosWords, "group": groupWords, "partition": partitionWords, "node": nodeWords, "id": jobWords, "job": jobWords,
 	"state": fixed("pending", "running", "suspended", "completed", "failed", "cancelled", "timeout", "ended"),
 }
 

@@ -31,7 +31,7 @@ func completed(t *testing.T, args ...string) string {
 func TestCompletion(t *testing.T) {
 	d := apitest.Start(t, api.Config{})
 	t.Setenv("FSUB_SOCKET", d.Socket)
-	d.Put(t, federation.Job{ID: 30000017, User: "alice", UID: 7001, State: federation.Running, Spec: &sbatch.Spec{Name: "train", WorkDir: "/"}})
+	d.Put(t, federation.Job{ID: 30000017, User: "alice", UID: 7001, State: federation.Running, Spec: &sbatch.Spec{Name: "train", WorkDir: "/", Fed: &sbatch.Fed{Group: "sweep/lr-3"}}})
 	d.Controller.SetSites(&federation.Site{Name: "alpha", State: federation.FedActive})
 	for _, c := range []struct {
 		args []string
@@ -42,6 +42,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"site", "show", ""}, "alpha\n"},
 		{[]string{"job", "list", "--where", ""}, "state=\n"},
 		{[]string{"job", "list", "--where", "user="}, "user=alice\n"},
+		{[]string{"events", "--where", "group="}, "group=sweep/lr-3\n"},
 		{[]string{"report", "cost", "--by", "site,"}, "site,account\n"},
 		{[]string{"report", "cost", "--where", ""}, "gpu=\n"},
 		{[]string{"report", "cost", "--every", ""}, "week\n"},

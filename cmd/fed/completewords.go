@@ -11,8 +11,11 @@ import (
 
 // jobWords are the jobs that have not ended, with what tells them apart.
 func jobWords(ctx context.Context, c *client.Client) ([]string, error) {
-	jobs, err := c.Jobs(ctx, nil)
-	return each(jobs, err, func(j *v1.JobLine) []string {
+	newest, err := client.ListPage(ctx, c, &v1.Jobs, v1.JobQuery{Sort: "-id"}, v1.PageQuery{Limit: v1.MostPage, Fields: "job_id,array_job_id,name,user,state"})
+	if err != nil {
+		return nil, err
+	}
+	return each(newest.Items, err, func(j *v1.JobLine) []string {
 		id := j.ID
 		if j.Array != 0 {
 			id = j.Array
@@ -57,7 +60,7 @@ func namesOf(ctx context.Context, c *client.Client, kind accounts.Kind) ([]strin
 
 // userWords are the users of the account tree, and those who have jobs.
 func userWords(ctx context.Context, c *client.Client) ([]string, error) {
-	jobs, err := c.Jobs(ctx, nil)
+	users, err := client.List(ctx, c, &v1.Summary, v1.SummaryQuery{By: "user"})
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +70,13 @@ func userWords(ctx context.Context, c *client.Client) ([]string, error) {
 	}
 	for _, a := range all {
 		if a.Kind == accounts.User {
-			jobs = append(jobs, v1.JobLine{User: a.Name})
+			users = append(users, v1.JobCount{User: a.Name})
 		}
 	}
-	return each(jobs, nil, func(j *v1.JobLine) []string { return []string{j.User} })
+	return each(users, nil, func(n *v1.JobCount) []string { return []string{n.User} })
+}
+
+func groupWords(ctx context.Context, c *client.Client) ([]string, error) {
+	groups, err := client.List(ctx, c, &v1.Summary, v1.SummaryQuery{By: "group"})
+	return each(groups, err, func(n *v1.JobCount) []string { return []string{n.Group} })
 }

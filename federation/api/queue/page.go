@@ -79,7 +79,7 @@ func (l Lists) Page(p *PageQuery) (*Page, error) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := search{lists: &q.lists, by: by, choice: p.Choice, since: p.Since, until: cmp.Or(p.Until, math.MaxInt64), verdicts: make([]verdict, len(q.lists.classes.all)), left: searchBound}
+	s := search{lists: &q.lists, by: by, choice: p.Choice, since: cmp.Or(p.Since, math.MinInt64), until: cmp.Or(p.Until, math.MaxInt64), verdicts: make([]verdict, len(q.lists.classes.all)), left: searchBound}
 	back := down != (p.Before != "")
 	switch {
 	case p.Only != nil:

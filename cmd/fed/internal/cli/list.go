@@ -18,6 +18,8 @@ type Lister[T, Q any] struct {
 	Choose func(all []T, args []string) ([]T, error) // leaves those that are listed
 	Table  func(w io.Writer, all []T, v View) error  // prints the table where it has other lines than one for each thing
 	Heads  []string                                  // of that table
+	// Instead answers in place of the list, unless JSON is wanted. It reports whether it has.
+	Instead func(cmd *cobra.Command, c *client.Client, q *Q) (bool, error)
 }
 
 // List makes cmd, which has its words, the command that lists a noun. Fields of the noun's query that have the tag flag are its flags: see [flagsOf].
@@ -34,6 +36,11 @@ func ListWith[T, Q any](n *v1.Noun[T, Q], cmd *cobra.Command, l Lister[T, Q]) *c
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if l.Ask != nil {
 			if err := l.Ask(&q, args); err != nil {
+				return err
+			}
+		}
+		if l.Instead != nil && !c.JSON {
+			if done, err := l.Instead(cmd, c.Client(), &q); done || err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"fsub/cmd/fed/internal/cli"
 	"fsub/federation"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -38,52 +39,106 @@ func newListCommand() *cobra.Command {
 			return countJobs(w, jobs, by)
 		}
 		return cli.PrintRows(w, &v1.Jobs, jobs, v)
+	}, Instead: func(cmd *cobra.Command, c *client.Client, q *v1.JobQuery) (bool, error) {
+		if by == "" || by == "partition" || slices.ContainsFunc(q.Where, notCounted) {
+			return false, nil
+		}
+		return true, countBy(cmd, c, q, by)
 	}})
-	cmd.Flags().StringVar(&by, "by", "", "count jobs, each task of an array as one: by user, account, state, site or partition")
+	cmd.Flags().StringVar(&by, "by", "", "count jobs, each task of an array as one: by user, account, group, state, site or partition")
 	return cmd
 }
 
-// counted are the columns that jobs can be counted by.
-var counted = map[string]func(*v1.JobLine) string{
-	"user": func(j *v1.JobLine) string { return j.User }, "account": func(j *v1.JobLine) string { return j.Account }, "state": func(j *v1.JobLine) string { return string(j.State) },
-	"site": func(j *v1.JobLine) string { return string(j.Site) }, "partition": func(j *v1.JobLine) string { return j.Partition },
+// notCounted reports whether the daemon has no counts of the jobs that a condition chooses, or of those that have ended only for a while.
+func notCounted(where string) bool {
+	key, _, _ := strings.Cut(where, "=")
+	return !slices.Contains([]string{"user", "account", "group", "site", "reason"}, strings.TrimSuffix(key, "!"))
 }
 
-// countJobs prints how many jobs there are of each value of a column, the most first: who floods the queue.
+// mostCounts is how many counts the daemon gives at most.
+const mostCounts = 10_000
+
+// countBy prints the counts that the daemon keeps.
+func countBy(cmd *cobra.Command, c *client.Client, q *v1.JobQuery, by string) error {
+	cell := countedBy[by]
+	if cell == nil {
+		return invalidBy(by)
+	}
+	all, err := client.List(cmd.Context(), c, &v1.Summary, v1.SummaryQuery{By: by + map[bool]string{true: ",state"}[by != "state"], Where: q.Where, Limit: mostCounts})
+	if err != nil {
+		return err
+	}
+	sums := counts{}
+	for i := range all {
+		sums.add(cell(&all[i]), all[i].State, int(all[i].Tasks))
+	}
+	return sums.print(cmd.OutOrStdout(), by)
+}
+
+// counted are the columns that jobs can be counted by, and countedBy those of them of which the daemon has counts.
+var (
+	counted = map[string]func(*v1.JobLine) string{
+		"user": func(j *v1.JobLine) string { return j.User }, "account": func(j *v1.JobLine) string { return j.Account }, "group": func(j *v1.JobLine) string { return j.Group },
+		"state": func(j *v1.JobLine) string { return string(j.State) }, "site": func(j *v1.JobLine) string { return string(j.Site) }, "partition": func(j *v1.JobLine) string { return j.Partition },
+	}
+	countedBy = map[string]func(*v1.JobCount) string{
+		"user": func(n *v1.JobCount) string { return n.User }, "account": func(n *v1.JobCount) string { return n.Account }, "group": func(n *v1.JobCount) string { return n.Group },
+		"state": func(n *v1.JobCount) string { return string(n.State) }, "site": func(n *v1.JobCount) string { return string(n.Site) },
+	}
+)
+
+func invalidBy(by string) error {
+	return fmt.Errorf("invalid --by %q: want user, account, group, state, site or partition", by)
+}
+
+// counts are the jobs of each value of a column.
+type counts map[string]*struct{ pending, running, other int }
+
+// add counts n jobs of a state.
+func (c counts) add(value string, state federation.State, n int) {
+	k := c[value]
+	if k == nil {
+		k = new(struct{ pending, running, other int })
+		c[value] = k
+	}
+	switch {
+	case state == federation.Pending:
+		k.pending += n
+	case state.Ended():
+		k.other += n
+	default:
+		k.running += n
+	}
+}
+
+// print prints how many jobs there are of each value, the most first: who floods the queue.
+func (c counts) print(out io.Writer, by string) error {
+	total := func(v string) int { return c[v].pending + c[v].running + c[v].other }
+	t, flush := cli.NewWideTable(out)
+	t.Row(strings.ToUpper(by), "JOBS", "PENDING", "RUNNING", "ENDED")
+	for _, v := range slices.SortedFunc(maps.Keys(c), func(a, b string) int { return cmp.Or(cmp.Compare(total(b), total(a)), cmp.Compare(a, b)) }) {
+		k := c[v]
+		t.Row(v, fmt.Sprint(total(v)), fmt.Sprint(k.pending), fmt.Sprint(k.running), fmt.Sprint(k.other))
+	}
+	return flush()
+}
+
+// countJobs prints how many of the jobs there are of each value of a column.
 func countJobs(out io.Writer, jobs []v1.JobLine, by string) error {
 	cell := counted[by]
 	if cell == nil {
-		return fmt.Errorf("invalid --by %q: want user, account, state, site or partition", by)
+		return invalidBy(by)
 	}
-	type count struct{ pending, running, other int }
-	counts := map[string]*count{}
+	c := counts{}
 	for i := range jobs {
-		j, n := &jobs[i], 1
-		if j.Array == j.ID && j.Tasks != "" {
+		j, n, state := &jobs[i], 1, jobs[i].State
+		if j.Array == j.ID && j.Tasks != "" { // those of its tasks that wait
+			state = federation.Pending
 			if a, err := federation.ReadArray(j.Tasks); err == nil {
 				n = a.Len()
 			}
 		}
-		k := counts[cell(j)]
-		if k == nil {
-			k = new(count)
-			counts[cell(j)] = k
-		}
-		switch {
-		case j.State == federation.Pending || j.Array == j.ID && j.Tasks != "":
-			k.pending += n
-		case j.State.Ended():
-			k.other += n
-		default:
-			k.running += n
-		}
+		c.add(cell(j), state, n)
 	}
-	total := func(v string) int { return counts[v].pending + counts[v].running + counts[v].other }
-	t, flush := cli.NewWideTable(out)
-	t.Row(strings.ToUpper(by), "JOBS", "PENDING", "RUNNING", "ENDED")
-	for _, v := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(total(b), total(a)), cmp.Compare(a, b)) }) {
-		k := counts[v]
-		t.Row(v, fmt.Sprint(total(v)), fmt.Sprint(k.pending), fmt.Sprint(k.running), fmt.Sprint(k.other))
-	}
-	return flush()
+	return c.print(out, by)
 }

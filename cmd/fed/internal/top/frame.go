@@ -19,11 +19,13 @@ import (
 type topData struct {
 	at    time.Time
 	sites []v1.Site
-	pools []v1.Pool // operators only
-	nodes []v1.Node // that take no jobs
-	jobs  []v1.JobLine
-	wrong []v1.Fault
-	err   error // why it could not be read: what is shown is old
+	pools []v1.Pool    // operators only
+	nodes []v1.Node    // that take no jobs
+	jobs  []v1.JobLine // the first of them
+	// counts are how many jobs there are of each state.
+	counts []v1.JobCount
+	wrong  []v1.Fault
+	err    error // why it could not be read: what is shown is old
 }
 
 // topView is how it is shown.
@@ -39,13 +41,22 @@ type topView struct {
 // topSorts are the columns by which jobs can be sorted.
 var topSorts = []struct {
 	name    string
+	order   string // in which the daemon lists them
 	compare func(a, b *v1.JobLine) int
 }{
-	{"age", func(a, b *v1.JobLine) int { return a.Submit.Compare(b.Submit) }},
-	{"user", func(a, b *v1.JobLine) int { return cmp.Compare(a.User, b.User) }},
-	{"state", func(a, b *v1.JobLine) int { return cmp.Compare(a.State, b.State) }},
-	{"site", func(a, b *v1.JobLine) int { return cmp.Compare(a.Site, b.Site) }},
-	{"reason", func(a, b *v1.JobLine) int { return cmp.Compare(a.Reason, b.Reason) }},
+	{"age", "submit", func(a, b *v1.JobLine) int { return a.Submit.Compare(b.Submit) }},
+	{"user", "user", func(a, b *v1.JobLine) int { return cmp.Compare(a.User, b.User) }},
+	{"state", "state", func(a, b *v1.JobLine) int { return cmp.Compare(a.State, b.State) }},
+	{"site", "site", func(a, b *v1.JobLine) int { return cmp.Compare(a.Site, b.Site) }},
+	{"reason", "state", func(a, b *v1.JobLine) int { return cmp.Compare(a.Reason, b.Reason) }},
+}
+
+// order is the daemon's order of jobs that is nearest to the view's.
+func (v *topView) order() string {
+	if v.reverse {
+		return "-" + topSorts[v.sort].order
+	}
+	return topSorts[v.sort].order
 }
 
 // frame draws what fits into the view. Each section has some lines at least, and the jobs what is left. Nothing is wider than the view.
@@ -60,10 +71,10 @@ func (d *topData) frame(v *topView, now time.Time) string {
 		most  int
 	}{{sites, v.height * 2 / 5}, {pools, v.height / 6}, {nodes, v.height / 5}} {
 		if len(section.lines) > 1 { // a title alone says nothing
-			lines = append(lines, cut(section.lines, max(section.most, 3))...)
+			lines = append(lines, cut(section.lines, max(section.most, 3), 0)...)
 		}
 	}
-	lines = append(lines, cut(jobs, max(v.height-1-len(lines), 2))...)
+	lines = append(lines, cut(jobs, max(v.height-1-len(lines), 2), d.left())...)
 	for len(lines) < v.height-1 {
 		lines = append(lines, "")
 	}
@@ -74,14 +85,24 @@ func (d *topData) frame(v *topView, now time.Time) string {
 	return strings.Join(lines, "\n")
 }
 
-// cut leaves n lines of a section, the last of which says how many more there are.
-func cut(section []string, n int) []string {
-	if len(section) <= n {
+// cut leaves n lines of a section, the last of which says how many more there are: those that are left out, and more that the section does not have.
+func cut(section []string, n, more int) []string {
+	if len(section) <= n && more == 0 {
 		return section
 	}
-	out := slices.Clone(section[:n])
-	out[n-1] = fmt.Sprintf("  ... %d more", len(section)-n+1)
-	return out
+	n = min(n, len(section)+1)
+	return append(slices.Clone(section[:n-1]), fmt.Sprintf("  ... %d more", len(section)-n+1+more))
+}
+
+// left is how many jobs there are beyond those that were read.
+func (d *topData) left() int {
+	all := 0
+	for _, n := range d.counts {
+		if !n.State.Ended() {
+			all += int(n.Jobs)
+		}
+	}
+	return max(0, all-len(d.jobs))
 }
 
 func clip(line string, width int) string {
@@ -99,11 +120,12 @@ func (d *topData) head(now time.Time) string {
 			silent++
 		}
 	}
-	for i := range d.jobs {
-		if d.jobs[i].State == federation.Pending {
-			waiting++
-		} else {
-			running++
+	for _, n := range d.counts {
+		switch {
+		case n.State == federation.Pending:
+			waiting += int(n.Jobs)
+		case !n.State.Ended():
+			running += int(n.Jobs)
 		}
 	}
 	text := fmt.Sprintf("fed %s  %d sites", d.at.Local().Format("15:04:05"), len(d.sites))

@@ -27,12 +27,13 @@ func NewCommand() *cobra.Command {
 		Use:   "top",
 		Short: "Watch sites, pools, nodes that are out, and the queue",
 		Long: `Watch the federation: its sites with what is free there and how much of their calls is used (CALLS), pools of rented machines (operators only), nodes
-that take no jobs by reason, and the jobs. Keys: q quits, s sorts the jobs by another column, r reverses that, / filters jobs and nodes by a text, p pauses.`,
+that take no jobs by reason, and the jobs. Keys: q quits, s sorts the jobs by another column, r reverses that, / filters jobs and nodes by a text, p pauses.
+Of very many jobs it has the first 1000 in the order that is chosen.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m := &topModel{ctx: cmd.Context(), client: c.Client(), every: every, view: v}
 			if once {
-				m.data = readTop(m.ctx, m.client)
+				m.data = readTop(m.ctx, m.client, m.view.order())
 				if m.data.err != nil {
 					return m.data.err
 				}
@@ -60,8 +61,8 @@ that take no jobs by reason, and the jobs. Keys: q quits, s sorts the jobs by an
 	return cmd
 }
 
-// readTop asks the daemon for all that is shown.
-func readTop(ctx context.Context, c *client.Client) topData {
+// readTop asks the daemon for all that is shown, the jobs in that order.
+func readTop(ctx context.Context, c *client.Client, order string) topData {
 	d := topData{at: time.Now()}
 	var err error
 	if d.sites, err = c.Sites(ctx); err != nil {
@@ -84,7 +85,12 @@ func readTop(ctx context.Context, c *client.Client) topData {
 			d.nodes = append(d.nodes, n)
 		}
 	}
-	if d.jobs, err = c.Jobs(ctx, nil); err != nil {
+	first, err := client.ListPage(ctx, c, &v1.Jobs, v1.JobQuery{Sort: order}, v1.PageQuery{Limit: v1.MostPage})
+	if err != nil {
+		return topData{err: err}
+	}
+	d.jobs = first.Items
+	if d.counts, err = client.List(ctx, c, &v1.Summary, v1.SummaryQuery{By: "state"}); err != nil {
 		return topData{err: err}
 	}
 	return d
@@ -105,7 +111,7 @@ type topTick struct{}
 func (m *topModel) Init() tea.Cmd { return m.read }
 
 // read asks the daemon, and says what it said.
-func (m *topModel) read() tea.Msg { return readTop(m.ctx, m.client) }
+func (m *topModel) read() tea.Msg { return readTop(m.ctx, m.client, m.view.order()) }
 
 // Update implements tea.Model.
 func (m *topModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {

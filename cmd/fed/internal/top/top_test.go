@@ -28,6 +28,7 @@ func topOf(sites, nodes, jobs int, now time.Time) *topData {
 			j.State, j.Site, j.Nodes = federation.Running, "site0", "n1"
 		}
 		d.jobs = append(d.jobs, j)
+		d.counts = append(d.counts, v1.JobCount{State: j.State, Jobs: 1})
 	}
 	return d
 }
@@ -95,5 +96,21 @@ func TestTopKeys(t *testing.T) {
 	m.Update(topData{err: errors.New("the daemon is away")})
 	if text := m.View().Content; !strings.Contains(text, "no data since") || !strings.Contains(text, "user2") {
 		t.Errorf("while the daemon is away:\n%s", text)
+	}
+}
+
+// Of very many jobs the frame has the first, counts all, and says how many it leaves out.
+func TestTopOfVeryManyJobs(t *testing.T) {
+	now := time.Now()
+	d := topOf(1, 0, 1000, now)
+	d.counts = []v1.JobCount{{State: federation.Pending, Jobs: 999_000}, {State: federation.Running, Jobs: 1000}}
+	text := d.frame(&topView{width: 100, height: 24}, now)
+	shown := strings.Count(text, "Resources") + strings.Count(text, " n1")
+	if want := fmt.Sprintf("... %d more", 1_000_000-shown); !strings.Contains(text, want) || !strings.Contains(text, "jobs: 1000 running, 999000 waiting") {
+		t.Errorf("want %q in\n%s", want, text)
+	}
+	d.jobs = d.jobs[:2]
+	if text := d.frame(&topView{width: 100, height: 24}, now); !strings.Contains(text, "... 999998 more") {
+		t.Error(text)
 	}
 }
