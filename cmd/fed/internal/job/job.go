@@ -37,7 +37,7 @@ func NewCommand() *cobra.Command {
 			}
 			return r.Wire(), func(w io.Writer) { showJob(w, r, e.Waits) }, nil
 		}))
-	cmd.AddCommand(newListCommand(), newOperationsCommand())
+	cmd.AddCommand(newTraceCommand(), newListCommand(), newOperationsCommand())
 	cmd.AddCommand(newJobVerbCommands()...)
 	return cmd
 }
