@@ -45,8 +45,12 @@ func (b *browsers) entry(c identity.Caller, verb, user string) audit.Entry {
 }
 
 func (b *browsers) ticket(r *http.Request, c identity.Caller, in *v1.NewTicket) (out v1.Ticket, err error) {
+	address := b.Address
+	if page := r.Header.Get(identity.HeaderPage); page != "" && identity.ByDaemon(r.Context()) { // the page where the caller is
+		address = page
+	}
 	switch {
-	case b.Address == "":
+	case address == "":
 		return out, refuseOwned(federation.ErrNotFound, "this daemon serves no page: set web: {listen: HOST:PORT} in its configuration")
 	case c.From != "socket":
 		return out, refuseOwned(federation.ErrDenied, "a ticket is given on the daemon's machine only, where the kernel says who asks")
@@ -61,7 +65,7 @@ func (b *browsers) ticket(r *http.Request, c identity.Caller, in *v1.NewTicket) 
 	if err != nil {
 		return out, answer.OfStore(err, answer.NoContact)
 	}
-	return v1.Ticket{Ticket: text, Until: t.Until, Address: b.Address}, nil
+	return v1.Ticket{Ticket: text, Until: t.Until, Address: address}, nil
 }
 
 var (

@@ -34,6 +34,7 @@ const (
 // Forwarder answers requests by passing them on to the daemon that leads. While none does they wait. What is lost on its way is sent again if that does no
 // harm: if it was not sent yet, reads only, or has a key under which it is carried out once.
 type Forwarder struct {
+	Page   string // where browsers find the page of this daemon; "": it has none
 	proxy  *httputil.ReverseProxy
 	asks   *retrying
 	leader atomic.Pointer[route]
@@ -55,6 +56,10 @@ func NewForwarder(k *Keys, log *slog.Logger) *Forwarder {
 	f.proxy = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.Header.Del(identity.HeaderCaller)
+			r.Out.Header.Del(identity.HeaderPage)
+			if f.Page != "" {
+				r.Out.Header.Set(identity.HeaderPage, f.Page)
+			}
 			if caller, known := identity.CallerOf(r.In.Context()); known {
 				r.Out.Header.Set(identity.HeaderCaller, caller)
 			}

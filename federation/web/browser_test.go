@@ -17,7 +17,7 @@ import (
 // shown are the pages that are looked at in a browser, each with a text that it must have.
 var shown = []struct{ path, text string }{
 	{"/jobs", "train"}, {"/jobs?user=&state=ended", "done"}, {"/job/1", "Timeline"}, {"/job/2", "Why, when, how much"}, {"/job/4", "COMPLETED"}, {"/job/20", "First tasks that failed"},
-	{"/now", "What is free"}, {"/team", "Spent by day"}, {"/operate", "Nodes that are out"}, {"/operation/1", "settled"}, {"/job/99", "There is no such thing"},
+	{"/group?name=sweep", "Failed last"}, {"/now", "What is free"}, {"/team", "Spent by day"}, {"/operate", "Nodes that are out"}, {"/operation/1", "settled"}, {"/job/99", "There is no such thing"},
 }
 
 // enter signs a user in as a person does: by the address of fed web, and a click.

@@ -47,6 +47,27 @@ func TestArrayPage(t *testing.T) {
 	}
 }
 
+// The page of a group counts its jobs, those of groups within it too, and lists those that failed last; a job leads to its group.
+func TestGroupPage(t *testing.T) {
+	p := furnished(t)
+	b := p.signedIn(alice, false)
+	_, page := b.get("/group?name=sweep")
+	for _, want := range []string{"Group sweep", "1 pending", "Priority", "broken ✕"} {
+		if !strings.Contains(strings.ReplaceAll(textOf(page), "FAILED", "✕"), want) {
+			t.Errorf("the page lacks %q: %s", want, textOf(page))
+		}
+	}
+	if _, job := b.get("/job/7"); !strings.Contains(job, `href="/group?name=sweep%2Fa"`) {
+		t.Errorf("a job does not lead to its group: %s", textOf(job))
+	}
+	if _, list := b.get("/jobs?user=&group=sweep"); strings.Count(list, "<tr data-row") != 1 || !strings.Contains(list, "Jobs of group sweep") {
+		t.Errorf("its jobs: %s", textOf(list))
+	}
+	if status, _ := b.get("/group"); status != http.StatusNotFound {
+		t.Errorf("no group: %d", status)
+	}
+}
+
 // failedTask is another task of the array 20.
 func (p *house) failedTask(t *testing.T) federation.Job {
 	t.Helper()

@@ -51,7 +51,10 @@ func furnished(t *testing.T) *house {
 	held.Held, held.Reason = federation.HeldAdmin, "JobHeldAdmin"
 	mine := jobOf(6, bob, "private-name-of-bob", federation.Running)
 	mine.TreeAccount, mine.Site, mine.Nodes, mine.Start = "physics", "alpha", "n2", now.Add(-time.Minute)
-	p.Put(t, held, mine)
+	grouped, broken := jobOf(7, alice, "grouped", federation.Pending), jobOf(8, alice, "broken", federation.Failed)
+	grouped.Spec.Fed, broken.Spec.Fed = &sbatch.Fed{Group: "sweep/a"}, &sbatch.Fed{Group: "sweep/b"}
+	grouped.Reason, broken.End = "Priority", now.Add(-time.Second)
+	p.Put(t, held, mine, grouped, broken)
 	first := federation.Attempt{Job: 1, Number: 1, Key: "k1", Site: "beta", Partition: "main", State: federation.AttemptEnded, Created: now.Add(-time.Minute), Started: now.Add(-50 * time.Second), Ended: now.Add(-30 * time.Second), Final: federation.NodeFail, Nodes: "b2", Note: "its node failed"}
 	second := federation.Attempt{Job: 1, Number: 2, Key: "k2", Site: "alpha", Partition: "main", State: federation.AttemptStarted, Created: now.Add(-29 * time.Second), Started: now.Add(-20 * time.Second), Nodes: "n2"}
 	err := p.Store.Commit(t.Context(), &journal.Batch{Attempts: []*federation.Attempt{&first, &second}})

@@ -47,7 +47,7 @@ func (s *server) job(r *http.Request) (*page, error) {
 		p.command = "fed explain " + j.ID.String()
 	}
 	p.parts = []Node{
-		E("p", Class("lead"), state("state", j.State), " ", E("strong", j.Spec.Name), " of "+j.User+accountText(j), s.partOf(r, j)),
+		E("p", Class("lead"), state("state", j.State), " ", E("strong", j.Spec.Name), " of "+j.User+accountText(j), s.partOf(r, j), s.groupLink(r, j.Spec.GroupName())),
 		section("Why, when, how much", s.sentences(rec, e), reasonsOf(rec, e)),
 		sooner(e),
 		timeline(rec, s.Now()),

@@ -10,6 +10,7 @@ import (
 	"fsub/federation/action"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/reasons"
 	. "fsub/federation/web/html"
 )
 
@@ -20,6 +21,7 @@ func (s *server) pageRoutes() {
 	})
 	s.route("/jobs", s.jobs)
 	s.route("/job/{id}", s.job)
+	s.route("/group", s.group)
 	s.route("/now", s.now)
 	s.route("/team", s.team)
 	s.route("/operate", s.operate)
@@ -32,6 +34,7 @@ func (s *server) pageRoutes() {
 type jobFilter struct {
 	user, state, site, name string
 	id                      string // an array: its tasks
+	group                   string
 	after, before           string // cursors of pages: the one older than it, or the one newer
 }
 
@@ -42,7 +45,7 @@ var states = []struct{ name, word, where string }{
 
 func (s *server) jobFilter(r *http.Request) jobFilter {
 	q := r.URL.Query()
-	f := jobFilter{user: q.Get("user"), state: q.Get("state"), site: q.Get("site"), name: q.Get("name"), id: q.Get("id")}
+	f := jobFilter{user: q.Get("user"), state: q.Get("state"), site: q.Get("site"), name: q.Get("name"), id: q.Get("id"), group: q.Get("group")}
 	if !q.Has("user") {
 		f.user = s.me(r)
 	}
@@ -66,6 +69,7 @@ func (f *jobFilter) where() (where []string) {
 	add("site", f.site)
 	add("name", f.name)
 	add("id", f.id)
+	add("group", f.group)
 	return where
 }
 
@@ -76,7 +80,7 @@ func (f *jobFilter) counted() bool {
 
 func (f jobFilter) query() string {
 	q := url.Values{"user": {f.user}}
-	for key, value := range map[string]string{"state": f.state, "site": f.site, "name": f.name, "id": f.id, "after": f.after, "before": f.before} {
+	for key, value := range map[string]string{"state": f.state, "site": f.site, "name": f.name, "id": f.id, "group": f.group, "after": f.after, "before": f.before} {
 		if value != "" {
 			q.Set(key, value)
 		}
@@ -111,22 +115,30 @@ func (s *server) jobs(r *http.Request) (*page, error) {
 	switch {
 	case f.id != "":
 		title = "Tasks of " + f.id
+	case f.group != "":
+		title = "Jobs of group " + f.group
 	case f.user != s.me(r):
 		title = "Jobs"
 	}
-	p := &page{title: title, command: command, data: shown, table: [][]string{nil}}
-	for _, c := range v1.Jobs.Columns {
-		p.table[0] = append(p.table[0], c.Head)
-	}
-	for i := range shown {
-		var row []string
-		for _, c := range v1.Jobs.Columns {
-			row = append(row, c.Cell(&shown[i]))
-		}
-		p.table = append(p.table, row)
-	}
+	p := &page{title: title, command: command, data: shown, table: jobRows(shown)}
 	p.parts = []Node{s.filterForm(r, &f), counted, s.jobTable(r, shown), s.pager(r, f, some)}
 	return p, nil
+}
+
+// jobRows are jobs as fed job list prints them.
+func jobRows(jobs []v1.JobLine) [][]string {
+	rows := [][]string{nil}
+	for _, c := range v1.Jobs.Columns {
+		rows[0] = append(rows[0], c.Head)
+	}
+	for i := range jobs {
+		var row []string
+		for _, c := range v1.Jobs.Columns {
+			row = append(row, c.Cell(&jobs[i]))
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // filterForm chooses jobs: it asks for the page with another query.
@@ -150,7 +162,7 @@ func (s *server) filterForm(r *http.Request, f *jobFilter) Node {
 	}
 	return E("form", Class("filter"), A("method", "get"), A("action", s.at(r)+"/jobs"), A("role", "search"), A("aria-label", "Choose jobs"),
 		E("div", E("label", A("for", "f-state"), "State"), choose),
-		field("user", "User", f.user, "all"), field("site", "Site", f.site, "any"), field("name", "Name", f.name, "any, * too"), kept("id", f.id),
+		field("user", "User", f.user, "all"), field("site", "Site", f.site, "any"), field("name", "Name", f.name, "any, * too"), kept("id", f.id), kept("group", f.group),
 		E("button", A("type", "submit"), "Show"))
 }
 
@@ -177,7 +189,7 @@ func (s *server) jobTable(r *http.Request, jobs []v1.JobLine) Node {
 		}
 		head.Children = append(head.Children, th)
 	}
-	body, base, any := E("tbody"), s.at(r), false
+	body, base, offered := E("tbody"), s.at(r), map[action.Kind]bool{}
 	cost := v1.Jobs.Columns[len(v1.Jobs.Columns)-1]
 	for i := range jobs {
 		j := &jobs[i]
@@ -187,7 +199,9 @@ func (s *server) jobTable(r *http.Request, jobs []v1.JobLine) Node {
 		}
 		choose := E("td")
 		if !j.State.Ended() && s.mayAct(r, j.User) {
-			any = true
+			offered[action.Hold], offered[action.Move], offered[action.Cancel] = true, true, true
+			offered[action.Requeue] = offered[action.Requeue] || j.State.Started()
+			offered[action.Release] = offered[action.Release] || j.Reason == reasons.HeldUser || j.Reason == reasons.HeldAdmin && s.raised(r)
 			choose.Children = []Node{E("input", A("type", "checkbox"), A("name", "job"), A("value", j.ID.String()), A("aria-label", "Choose job "+j.Ref()))}
 		}
 		body.Children = append(body.Children, E("tr", A("data-row", key), choose,
@@ -201,10 +215,10 @@ func (s *server) jobTable(r *http.Request, jobs []v1.JobLine) Node {
 			E("td", Class("n"), A("data-label", "Cost"), cell(key+"/cost", "", cost.Cell(j)))))
 	}
 	table := scrolled("Jobs", E("table", Class("jobs"), E("caption", Class("unseen"), "Jobs, the newest first"), E("thead", head), body))
-	if !any {
+	if len(offered) == 0 {
 		return table
 	}
-	return E("form", A("method", "post"), A("action", base+"/act"), table, E("div", Class("verbs"), E("span", "With the chosen:"), verbButtons(nil)))
+	return E("form", A("method", "post"), A("action", base+"/act"), table, E("div", Class("verbs"), E("span", "With the chosen:"), verbButtons(func(k action.Kind) bool { return offered[k] })))
 }
 
 // verbs are what can be done to jobs, with what a button says.
@@ -213,11 +227,11 @@ var verbs = []struct {
 	word string
 }{{action.Hold, "Hold"}, {action.Release, "Release"}, {action.Requeue, "Requeue"}, {action.Move, "Move"}, {action.Cancel, "Cancel"}}
 
-// verbButtons are the buttons of the verbs that can be done; nil: of all.
+// verbButtons are the buttons of the verbs that can be done.
 func verbButtons(can func(action.Kind) bool) []Node {
 	var all []Node
 	for _, v := range verbs {
-		if can != nil && !can(v.verb) {
+		if !can(v.verb) {
 			continue
 		}
 		b := E("button", A("type", "submit"), A("name", "verb"), A("value", string(v.verb)), v.word)

@@ -138,7 +138,7 @@ func (s *server) framed(r *http.Request, p *page) []Node {
 	nav := E("nav", A("aria-label", "Pages"))
 	for _, t := range tabs {
 		a := E("a", A("href", base+t.path), t.name)
-		if strings.HasPrefix(r.URL.Path, t.path) || t.path == "/jobs" && strings.HasPrefix(r.URL.Path, "/job/") {
+		if strings.HasPrefix(r.URL.Path, t.path) || t.path == "/jobs" && (strings.HasPrefix(r.URL.Path, "/job/") || strings.HasPrefix(r.URL.Path, "/group")) {
 			a.Attrs = append(a.Attrs, A("aria-current", "page"))
 		}
 		nav.Children = append(nav.Children, a)

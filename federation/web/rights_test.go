@@ -18,7 +18,7 @@ import (
 
 // samples are what stands for the numbers in the paths of pages.
 var samples = map[string][]string{
-	"/job/{id}":       {"1", "2", "3", "4", "5", "6", "20", "21", "22", "99"},
+	"/job/{id}":       {"1", "2", "3", "4", "5", "6", "7", "20", "21", "22", "99"},
 	"/operation/{id}": {"1", "2", "9"},
 }
 
@@ -47,7 +47,7 @@ func pathsOf(t *testing.T) (paths []string) {
 			t.Errorf("no sample for the path %s", path)
 		}
 	}
-	return append(paths, "/jobs?user=", "/jobs?user=bob", "/jobs.json?user=", "/jobs.csv?user=&state=ended", "/jobs?state=failed", "/login")
+	return append(paths, "/jobs?user=", "/jobs?user=bob", "/group?name=sweep", "/group.csv?name=sweep", "/jobs?user=&group=sweep", "/jobs.json?user=", "/jobs.csv?user=&state=ended", "/jobs?state=failed", "/login")
 }
 
 // namesCaller is a connection on which each request says who calls, as the kernel does on the socket.

@@ -210,6 +210,9 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, peer{cred: cred, err: err})
 }
 
+// HeaderPage is where browsers find the page of the daemon that passes a request on. It counts on such connections only.
+const HeaderPage = "X-Fsub-Page"
+
 // CallerOf is the value of [HeaderCaller] for the sender of the request that ctx belongs to, if the kernel or a session of a browser has said who that is.
 func CallerOf(ctx context.Context) (caller string, known bool) {
 	if b, ok := ctx.Value(webKey{}).(browser); ok {

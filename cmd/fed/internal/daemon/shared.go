@@ -106,6 +106,7 @@ func openShared(c *config.Config, db *sql.DB, log *slog.Logger) (*shared, error)
 		return nil, err
 	}
 	s := &shared{config: c, log: log, keys: keys, forward: peer.NewForwarder(keys, log), table: leader.Postgres{DB: db}, vault: sealed, self: selfOf(c)}
+	s.forward.Page = c.Web.At()
 	reg := newParts(c, log).reg
 	s.standby = newStandby(c, reg, s.forward, s, log)
 	s.standsBy()
