@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -302,6 +303,49 @@ func TestPagesAreAskedFor(t *testing.T) {
 		}
 		if _, status, body, err := r.get("/fed/v1/jobs", values, ""); err != nil || status != http.StatusBadRequest || !strings.Contains(string(body), strings.ReplaceAll(want, `"`, `\"`)) {
 			t.Errorf("%s: %d %s %v", query, status, body, err)
+		}
+	}
+}
+
+// readsCounted is a store that counts how often jobs are read of it.
+type readsCounted struct {
+	*apitest.Store
+	reads atomic.Int64
+}
+
+func (s *readsCounted) Jobs(ctx context.Context, q federation.JobQuery) ([]federation.Job, error) {
+	s.reads.Add(1)
+	return s.Store.Jobs(ctx, q)
+}
+
+// A first page of jobs with long names is below 60 kB, and a poll without a change reads no job.
+func TestFirstPageAndPoll(t *testing.T) {
+	store := &readsCounted{Store: apitest.NewStore()}
+	d := apitest.Start(t, api.Config{Store: store, Controller: apitest.NewController(store), Users: queueUsers{}})
+	for i := range 150 {
+		j := job(0, alice, federation.Pending)
+		spec := *j.Spec
+		spec.Name, spec.Account, spec.Fed = strings.Repeat("name-", 20), "account-of-some-length", &sbatch.Fed{Group: fmt.Sprintf("sweep-of-2026-11-29/part-%d", i)}
+		j.Spec = &spec
+		if err := store.CreateJob(t.Context(), &j, &sbatch.Payload{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := newReader[v1.JobLine](d.Socket)
+	defer r.CloseIdleConnections()
+	for _, q := range []url.Values{{"limit": {"100"}}, {"limit": {"100"}, "sort": {"-submit"}, "where": {"group=sweep-of-2026-11-29"}}} {
+		p, status, body, err := r.get("/fed/v1/jobs", q, "")
+		if err != nil || status != http.StatusOK || len(p.Items) != 100 || len(body) >= 60_000 {
+			t.Fatalf("%v: status %d, %d jobs in %d bytes, %v", q, status, len(p.Items), len(body), err)
+		}
+		before := store.reads.Load()
+		for range 3 {
+			if _, status, body, err := r.get("/fed/v1/jobs", q, p.ETag); err != nil || status != http.StatusNotModified || len(body) > 0 {
+				t.Fatalf("%v again: status %d, %d bytes, %v", q, status, len(body), err)
+			}
+		}
+		if n := store.reads.Load() - before; n > 0 {
+			t.Errorf("%v: jobs were read %d times for polls without a change", q, n)
 		}
 	}
 }
