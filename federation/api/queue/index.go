@@ -3,7 +3,6 @@ package queue
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -132,91 +131,13 @@ func (q *listings) index(by *listOrder, jobs map[federation.JobID]*queuedJob, no
 			return x
 		}
 	}
-	x := &index{by: by, used: now}
-	all := q.inOrder(by, jobs, now)
-	for some := range slices.Chunk(all, blockSize*3/4) {
-		x.blocks = append(x.blocks, append(make([]entry, 0, blockSize), some...))
-	}
-	q.indexes = append(q.indexes, x)
-	return x
+	b := q.begin(by, jobs)
+	return q.finish(b, b.sorted(), now)
 }
 
-// inOrder are all listed jobs in an order. Of a million jobs it takes a tenth of a second, in which the queue waits.
-func (q *listings) inOrder(by *listOrder, jobs map[federation.JobID]*queuedJob, now time.Time) []entry {
-	if by == byID {
-		all := make([]numbered, 0, len(jobs))
-		for _, k := range jobs {
-			if k.isListed() {
-				all = append(all, numbered{int64(k.id()), 0, entry{k, k.class()}})
-			}
-		}
-		return sorted(all)
-	}
-	var inIDs []entry
-	for _, block := range q.index(byID, jobs, now).blocks {
-		inIDs = append(inIDs, block...)
-	}
-	if by.text != nil {
-		return q.inTexts(by.text, inIDs)
-	}
-	all := make([]numbered, len(inIDs))
-	for i, e := range inIDs {
-		all[i] = numbered{by.key(q, e.k).number, int32(i), e}
-	}
-	return sorted(all)
-}
-
-// numbered is a job in an order of numbers.
-type numbered struct {
-	key int64
-	at  int32 // its place in order of ID
-	entry
-}
-
-func sorted(all []numbered) []entry {
-	slices.SortFunc(all, func(a, b numbered) int {
-		switch {
-		case a.key < b.key || a.key == b.key && a.at < b.at:
-			return -1
-		case a.key == b.key && a.at == b.at:
-			return 0
-		}
-		return 1
-	})
-	out := make([]entry, len(all))
-	for i := range all {
-		out[i] = all[i].entry
-	}
-	return out
-}
-
-// inTexts puts jobs that are in order of ID into an order of texts, which are those of their classes: the classes alone are sorted.
-func (q *listings) inTexts(text func(*Facts) string, all []entry) []entry {
-	ranks := map[string]int{}
-	for i := range q.classes.all {
-		ranks[text(&q.classes.all[i].Facts)] = 0
-	}
-	for rank, one := range slices.Sorted(maps.Keys(ranks)) {
-		ranks[one] = rank
-	}
-	rankOf := make([]int, len(q.classes.all))
-	for i := range q.classes.all {
-		rankOf[i] = ranks[text(&q.classes.all[i].Facts)]
-	}
-	next := make([]int, len(ranks)+1) // where the next job of each rank comes
-	for _, e := range all {
-		next[rankOf[e.class]+1]++
-	}
-	for rank := 1; rank < len(next); rank++ {
-		next[rank] += next[rank-1]
-	}
-	out := make([]entry, len(all))
-	for _, e := range all {
-		rank := rankOf[e.class]
-		out[next[rank]] = e
-		next[rank]++
-	}
-	return out
+// has reports whether there is the index of an order.
+func (q *listings) has(by *listOrder) bool {
+	return slices.ContainsFunc(q.indexes, func(x *index) bool { return x.by == by })
 }
 
 // find is where a place is, or would come: before position i of block b.

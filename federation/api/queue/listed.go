@@ -146,6 +146,7 @@ func (k *queuedJob) tasks() int64 {
 type listings struct {
 	classes classes
 	indexes []*index
+	news    *news // of an index that is being made; nil: none is
 }
 
 func (q *listings) add(k *queuedJob) {
@@ -156,6 +157,9 @@ func (q *listings) add(k *queuedJob) {
 	for _, x := range q.indexes {
 		x.insert(q, k)
 	}
+	if q.news != nil {
+		q.news.came = append(q.news.came, k)
+	}
 }
 
 func (q *listings) remove(k *queuedJob) {
@@ -165,6 +169,9 @@ func (q *listings) remove(k *queuedJob) {
 	for _, x := range q.indexes {
 		x.remove(q, k)
 	}
+	if q.news != nil {
+		q.news.gone[k] = true
+	}
 	q.classes.count(k.class(), -1, -k.tasks())
 }
 
@@ -173,6 +180,10 @@ func (q *listings) replace(old, k *queuedJob) {
 	for _, x := range q.indexes {
 		x.remove(q, old)
 		x.insert(q, k)
+	}
+	if q.news != nil {
+		q.news.gone[old] = true
+		q.news.came = append(q.news.came, k)
 	}
 }
 

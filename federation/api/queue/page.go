@@ -79,7 +79,13 @@ func (l Lists) Page(p *PageQuery) (*Page, error) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := search{lists: &q.lists, by: by, choice: p.Choice, since: cmp.Or(p.Since, math.MinInt64), until: cmp.Or(p.Until, math.MaxInt64), verdicts: make([]verdict, len(q.lists.classes.all)), left: searchBound}
+	s := newSearch(q, by, p)
+	if p.Only == nil && !q.lists.has(by) && s.any() {
+		q.mu.Unlock()
+		q.prepare(by)
+		q.mu.Lock()
+		s = newSearch(q, by, p)
+	}
 	back := down != (p.Before != "")
 	switch {
 	case p.Only != nil:
@@ -166,6 +172,11 @@ type search struct {
 const lookCost, readCost = 50, 4
 
 var searchBound = 200_000
+
+func newSearch(q *Queue, by *listOrder, p *PageQuery) *search {
+	return &search{lists: &q.lists, by: by, choice: p.Choice, since: cmp.Or(p.Since, math.MinInt64), until: cmp.Or(p.Until, math.MaxInt64),
+		verdicts: make([]verdict, len(q.lists.classes.all)), left: searchBound}
+}
 
 // verdict is what is known of the jobs of a class.
 type verdict byte

@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -109,4 +110,70 @@ func TestNothingIsSearchedForNothing(t *testing.T) {
 	if err != nil || len(p.IDs) > 0 || p.Next != "" || len(q.lists.indexes) > 0 {
 		t.Errorf("%+v, %v; %d indexes were made", p, err, len(q.lists.indexes))
 	}
+}
+
+// What comes and goes while an index is made is in it, or is not, as in one that is made afterwards; so is what comes later.
+func TestIndexesThatAreMadeMeanwhile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := New(Config{Now: time.Now}, nil)
+		q.jobs = map[federation.JobID]*queuedJob{}
+		next := federation.JobID(1)
+		make1 := func(id federation.JobID, facts Facts) *queuedJob {
+			x := &listing{id: id, tasks: 1, submit: int64(rapid.IntRange(1, 5).Draw(t, "submit")), class: q.lists.classes.of(classKey{Facts: facts})}
+			return &queuedJob{rest: &queuedRest{list: x}}
+		}
+		change := func() {
+			facts := Facts{User: rapid.SampledFrom([]string{"alice", "bob", "carol"}).Draw(t, "user"), State: federation.Pending}
+			ids := slices.Sorted(maps.Keys(q.jobs))
+			switch what := rapid.IntRange(0, 3).Draw(t, "what"); {
+			case what < 2 || len(ids) == 0:
+				k := make1(next, facts)
+				q.jobs[next] = k
+				q.lists.add(k)
+				next++
+			case what == 2:
+				id := rapid.SampledFrom(ids).Draw(t, "gone")
+				q.lists.remove(q.jobs[id])
+				delete(q.jobs, id)
+			default:
+				id := rapid.SampledFrom(ids).Draw(t, "replaced")
+				old := q.jobs[id]
+				k := make1(id, q.lists.classes.all[old.class()].Facts)
+				q.jobs[id] = k
+				q.lists.replace(old, k)
+			}
+		}
+		changes := func() {
+			for range rapid.IntRange(0, 20).Draw(t, "changes") {
+				change()
+			}
+		}
+		changes()
+		if rapid.Bool().Draw(t, "by id first") {
+			q.prepare(byID)
+		}
+		by := &listOrders[rapid.SampledFrom([]int{0, 1, 4}).Draw(t, "order")]
+		if q.lists.has(by) {
+			return
+		}
+		b := q.lists.begin(by, q.jobs)
+		changes()
+		all := b.sorted()
+		x := q.lists.finish(b, all, time.Now())
+		changes()
+		var got []federation.JobID
+		x.walk(&q.lists, nil, false, func(e entry) bool {
+			if got = append(got, e.k.id()); e.k != q.jobs[e.k.id()] || e.class != e.k.class() {
+				t.Fatalf("job %d is another one", e.k.id())
+			}
+			return true
+		})
+		want := slices.SortedFunc(maps.Keys(q.jobs), func(a, b federation.JobID) int {
+			pa, pb := q.lists.placeOf(by, q.jobs[a]), q.lists.placeOf(by, q.jobs[b])
+			return pa.compare(&pb)
+		})
+		if !slices.Equal(got, want) {
+			t.Fatalf("by %s: %v, want %v", by.name, got, want)
+		}
+	})
 }

@@ -44,6 +44,8 @@ type Queue struct {
 	submits *submits                          // nil: nobody counts submissions
 	lists   listings                          // of jobs, for pages and counts of them
 
+	building sync.Mutex // of indexes, one at a time; it is held longer than mu
+
 	shared, own []byte // of the row that is being made
 }
 

@@ -102,7 +102,7 @@ func (q *Queue) remakeKinds(v *restd.View) error {
 		next.rows, next.who, next.class = kind.rows, kind.who, kind.class
 		switch {
 		case !q.shown:
-			*kind = *next
+			kind.facts, kind.shared = next.facts, next.shared // the rest is read without the lock: see build
 		case next.facts != kind.facts || next.shared != kind.shared:
 			q.kinds[like], others[kind] = next, next
 		}
