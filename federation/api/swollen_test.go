@@ -19,6 +19,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/federation/api/identity"
+	v1 "fsub/federation/api/v1"
 	"fsub/slurm/wire"
 	"fsub/testbed/apitest"
 )
