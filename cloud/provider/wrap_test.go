@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -252,12 +253,12 @@ func TestWrapMetrics(t *testing.T) {
 func TestDeposed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{}
-		deposed := false
-		p := Wrap(s, WrapConfig{RPS: 1, Burst: 1, Deposed: func() bool { return deposed }})
+		var deposed atomic.Bool
+		p := Wrap(s, WrapConfig{RPS: 1, Burst: 1, Deposed: deposed.Load})
 		if _, err := p.List(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.AfterFunc(time.Millisecond, func() { deposed = true })
+		time.AfterFunc(time.Millisecond, func() { deposed.Store(true) })
 		if err := p.Delete(t.Context(), nil); kindOf(err) != KindUnavailable || len(s.calls) != 1 {
 			t.Errorf("%v; calls %v", err, s.calls)
 		}

@@ -139,10 +139,12 @@ func submit(ts *testscript.TestScript, _ bool, args []string) {
 		other.GPUsPerNode = args[4]
 		spec.Het = []sbatch.Spec{other}
 	}
-	id, err := c.Submit(context.Background(), v1.SubmitRequest{
-		Spec:    spec,
-		Payload: sbatch.Payload{Script: "#!/bin/sh\n" + args[2] + "\n", Environment: []string{"PATH=/bin"}},
-	})
+	req := v1.SubmitRequest{Spec: spec, Payload: sbatch.Payload{Script: "#!/bin/sh\n" + args[2] + "\n", Environment: []string{"PATH=/bin"}}}
+	id, err := c.Submit(context.Background(), req)
+	// A site is asked for its associations at the next look after they were changed.
+	for deadline := time.Now().Add(patience); err != nil && strings.Contains(err.Error(), "has no account") && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		id, err = c.Submit(context.Background(), req)
+	}
 	ts.Check(err)
 	ts.Setenv(args[0], id.String())
 }
@@ -171,6 +173,7 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 
 // priceLists serves what stands in for the price lists of Azure and Google at $LISTS, with the answers that package lists is tested with.
 func priceLists(ts *testscript.TestScript, _ bool, _ []string) {
+	lists := ts.Getenv("LISTDATA")
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page := "azure-1.json"
 		switch {
@@ -181,7 +184,7 @@ func priceLists(ts *testscript.TestScript, _ bool, _ []string) {
 		case strings.HasSuffix(r.URL.Path, "/skus"):
 			page = "google-1.json"
 		}
-		data, err := os.ReadFile(filepath.Join(ts.Getenv("LISTDATA"), page))
+		data, err := os.ReadFile(filepath.Join(lists, page))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

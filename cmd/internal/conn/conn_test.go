@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -225,22 +226,23 @@ func TestOwnSocket(t *testing.T) {
 
 // A request that comes before a daemon that has taken over knows it to be new is sent again with another credential, and no other request is.
 func TestTooEarly(t *testing.T) {
-	asked := 0
+	var asked atomic.Int64
 	c := listen(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if asked++; asked%3 != 0 {
+		if asked.Add(1)%3 != 0 {
 			w.WriteHeader(425)
 		}
 	}))
-	if status, _, err := c.Do("POST", "/", nil); status != 425 || err != nil || asked != 1 {
-		t.Errorf("without munge: status %d, %v, asked %d times", status, err, asked)
+	if status, _, err := c.Do("POST", "/", nil); status != 425 || err != nil || asked.Load() != 1 {
+		t.Errorf("without munge: status %d, %v, asked %d times", status, err, asked.Load())
 	}
-	asked, c.site = 0, "alpha"
-	if status, _, err := c.Do("POST", "/", nil); status != 200 || err != nil || asked != 3 {
-		t.Errorf("status %d, %v, asked %d times", status, err, asked)
+	asked.Store(0)
+	c.site = "alpha"
+	if status, _, err := c.Do("POST", "/", nil); status != 200 || err != nil || asked.Load() != 3 {
+		t.Errorf("status %d, %v, asked %d times", status, err, asked.Load())
 	}
 	status, body, err := c.Stream("/")
-	if status != 200 || err != nil || asked != 6 {
-		t.Fatalf("a stream: status %d, %v, asked %d times", status, err, asked)
+	if status != 200 || err != nil || asked.Load() != 6 {
+		t.Fatalf("a stream: status %d, %v, asked %d times", status, err, asked.Load())
 	}
 	body.Close()
 }

@@ -49,7 +49,7 @@ func TestTLS(t *testing.T) {
 			t.Fatalf("%d, %d bytes, %v", status, len(body), err)
 		}
 	}
-	c.SetTimeout(50 * time.Millisecond)
+	c.SetTimeout(time.Second)
 	if _, _, err := c.Do("GET", "/hang", nil); !errors.Is(err, ErrTimeout) {
 		t.Errorf("a daemon that does not answer: %v", err)
 	}
