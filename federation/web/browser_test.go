@@ -149,7 +149,7 @@ func TestKeyboardAlone(t *testing.T) {
 	until("the job", active+`.matches("tbody a")`)
 	page.Press("Enter")
 	page.Await(`location.pathname === "/job/1"`)
-	page.Eval("history.back()", nil)
+	page.Eval("void setTimeout(() => history.back())", nil) // the answer comes before the page goes
 	page.Await(`location.pathname === "/jobs" && document.readyState === "complete"`)
 	until("its box", active+`.type === "checkbox"`)
 	page.Press(" ")
@@ -245,7 +245,7 @@ fetch("` + p.url + `/jobs.json", {credentials: "include"}).then(async (r) => { d
 		if read != "not read" || framed != "" {
 			t.Errorf("%s: %s; framed: %q", host, read, framed)
 		}
-		page.Eval(`document.querySelector("form").submit()`, nil)
+		page.Eval(`void setTimeout(() => document.querySelector("form").submit())`, nil)
 		page.Await(`location.href.startsWith("` + p.url + `")`)
 		page.Loaded()
 	}

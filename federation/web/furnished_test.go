@@ -61,7 +61,8 @@ func furnished(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for uid, command := range map[uint32]string{alice: "hold --where name=night", bob: "cancel --where name=secret-of-bob"} {
+	for i, command := range []string{"hold --where name=night", "cancel --where name=secret-of-bob"} {
+		uid := uint32(alice + i) // and bob
 		op := &action.Operation{At: now, By: audit.Actor{User: names[uid], UID: uid}, Verb: action.Hold, Command: command}
 		if err := p.Store.AddOperation(t.Context(), op, []action.OperationItem{{N: 1, Job: 2, Settled: 1}, {N: 2, Job: 3}}); err != nil {
 			t.Fatal(err)

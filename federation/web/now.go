@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	. "fsub/federation/web/html"
 )
@@ -14,19 +13,19 @@ import (
 // now is the page of what is free now, and what it costs.
 func (s *server) now(r *http.Request) (*page, error) {
 	ctx := r.Context()
-	sites, err := client.List(ctx, s.api, &v1.Sites, v1.SiteQuery{})
+	sites, err := list(ctx, s, &s.common.sites, &v1.Sites, v1.SiteQuery{}, seenLife)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := client.List(ctx, s.api, &v1.Nodes, v1.NodeQuery{})
+	nodes, err := list(ctx, s, &s.common.nodes, &v1.Nodes, v1.NodeQuery{}, seenLife)
 	if err != nil {
 		return nil, err
 	}
-	planned, err := client.List(ctx, s.api, &v1.Maintenances, v1.None{})
+	planned, err := list(ctx, s, &s.common.planned, &v1.Maintenances, v1.None{}, seenLife)
 	if err != nil {
 		return nil, err
 	}
-	offers, err := client.List(ctx, s.api, &v1.Offers, v1.OfferQuery{Limit: 20})
+	offers, err := list(ctx, s, &s.common.offers, &v1.Offers, v1.OfferQuery{Limit: 20}, pricesLife)
 	if err != nil {
 		return nil, err
 	}

@@ -17,11 +17,11 @@ import (
 // operate is the page of what needs an operator: sites and nodes that are out, pools, operations, events, and who did what. What the caller may not see is left out.
 func (s *server) operate(r *http.Request) (*page, error) {
 	ctx := r.Context()
-	sites, err := client.List(ctx, s.api, &v1.Sites, v1.SiteQuery{})
+	sites, err := list(ctx, s, &s.common.sites, &v1.Sites, v1.SiteQuery{}, seenLife)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := client.List(ctx, s.api, &v1.Nodes, v1.NodeQuery{})
+	nodes, err := list(ctx, s, &s.common.nodes, &v1.Nodes, v1.NodeQuery{}, seenLife)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"fsub/federation/api/identity"
+	v1 "fsub/federation/api/v1"
 )
 
 // samples are what stands for the numbers in the paths of pages.
@@ -108,6 +109,36 @@ func TestPagesHoldWhatFedAnswers(t *testing.T) {
 		if !strings.Contains(operate+team, secret) {
 			t.Errorf("an operator does not see %q", secret)
 		}
+	}
+}
+
+// What pages keep for everybody the API tells everybody in the same words, operators too.
+func TestCommonListsAreTheSame(t *testing.T) {
+	p := furnished(t)
+	now := time.Now().UTC()
+	p.clock.stopped.Store(&now)
+	for _, path := range []string{v1.Sites.Path, v1.Nodes.Path, v1.Maintenances.Path, v1.Offers.Path + "?limit=20"} {
+		var first string
+		for _, uid := range []uint32{alice, bob, carol, olga, 0} {
+			status, text := p.bySocket(uid, &request{method: "GET", path: path})
+			if first == "" {
+				first = text
+			}
+			if status != http.StatusOK || text != first {
+				t.Errorf("%s: %s is told %d %.200s, alice %.200s", path, names[uid], status, text, first)
+			}
+		}
+	}
+	b, asked := p.signedIn(alice, false), 0
+	for range 3 {
+		for _, q := range p.asked.during(func() { b.get("/now"); b.get("/operate") }) {
+			if strings.HasPrefix(q.path, v1.Nodes.Path) {
+				asked++
+			}
+		}
+	}
+	if asked != 1 {
+		t.Errorf("nodes were asked for %d times by six pages at one moment", asked)
 	}
 }
 

@@ -41,6 +41,7 @@ type server struct {
 	all  []string // what mux has
 
 	recent recentEvents
+	common common
 }
 
 // handle adds a route.

@@ -74,10 +74,7 @@ func attack(socket string) {
 		os.Exit(1)
 	}
 	seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}
-	a := &attacker{socket: socket, count: map[string]map[string]int{}, http: &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 100}}}
+	a := &attacker{socket: socket, count: map[string]map[string]int{}, http: overSocket(socket)}
 	ctx, cancel := context.WithTimeout(context.Background(), span)
 	defer cancel()
 	only := os.Getenv("ONLY") // for whoever looks for the one that does harm
@@ -99,6 +96,14 @@ func attack(socket string) {
 	}
 	wg.Wait()
 	json.NewEncoder(os.Stdout).Encode(a.count)
+}
+
+// overSocket is a client whose requests all go to a socket.
+func overSocket(socket string) *http.Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 100}}
 }
 
 func (a *attacker) tell(kind, said string) {

@@ -37,6 +37,7 @@ type world struct {
 	dir, socket string
 	daemon      *exec.Cmd
 	ended       chan struct{}
+	site        *simsite.Site
 }
 
 func newWorld(t *testing.T) *world {
@@ -66,6 +67,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.site = site
 	go site.Serve(t.Context(), l)
 	config := fmt.Sprintf("federation: hostile\nsocket: %s\nstate_dir: %s\nremote: {listen: \"127.0.0.1:0\"}\noidc: {issuer: \"%s\", client_id: fsub}\nmunge: {alpha: %s}\nweb: {listen: \"127.0.0.1:%d\"}\nsites:\n- {name: alpha, url: \"unix:%s\", key_file: %s, no_associations: true}\n",
 		w.socket, w.file("state"), w.provider(t), w.file("no-munged"), freePort(t), w.file("rest"), w.file("key"))
