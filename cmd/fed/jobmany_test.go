@@ -123,7 +123,10 @@ func TestRequeueOfManyIsKilled(t *testing.T) {
 	}
 	wg.Wait()
 	all := []string{"node=alpha/a1"}
-	eventually(t, "running jobs", func() bool { jobs, err := c.Jobs(context.Background(), all); return err == nil && len(jobs) == n })
+	eventually(t, "running jobs", func() bool {
+		jobs, err := client.List(context.Background(), c, &v1.Jobs, v1.JobQuery{Where: all})
+		return err == nil && len(jobs) == n
+	})
 
 	set(federation.FedActive)
 	settled := func(most int) func() bool {
@@ -157,7 +160,7 @@ func TestRequeueOfManyIsKilled(t *testing.T) {
 		t.Errorf("%d lines of requeued jobs, want %d:\n%s", got, n, end(out))
 	}
 	eventually(t, "jobs that run again", func() bool {
-		jobs, err := c.Jobs(context.Background(), []string{"state=R"})
+		jobs, err := client.List(context.Background(), c, &v1.Jobs, v1.JobQuery{Where: []string{"state=R"}})
 		return err == nil && len(jobs) == n
 	})
 	for _, id := range ids {

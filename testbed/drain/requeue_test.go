@@ -47,7 +47,7 @@ func TestRequeueMany(t *testing.T) {
 	states := func() (n map[federation.State]int) {
 		n = map[federation.State]int{}
 		for _, where := range [][]string{{"name=many"}, {"name=many", "state=ENDED"}} {
-			jobs, err := s.client.Jobs(context.Background(), where)
+			jobs, err := client.List(context.Background(), s.client, &v1.Jobs, v1.JobQuery{Where: where})
 			if err != nil {
 				return nil
 			}

@@ -396,8 +396,8 @@ func texts(rec *client.JobRecord) (out []string) {
 func (x *campaign) unanswered(ctx context.Context, subs []*Submission) {
 	c := x.daemon.Client()
 	defer c.Close()
-	jobs, err := c.Jobs(ctx, nil)
-	ended, err2 := c.Jobs(ctx, []string{"state=ENDED"})
+	jobs, err := client.List(ctx, c, &v1.Jobs, v1.JobQuery{})
+	ended, err2 := client.List(ctx, c, &v1.Jobs, v1.JobQuery{Where: []string{"state=ENDED"}})
 	if err := errors.Join(err, err2); err != nil {
 		x.t.Fatal(err)
 	}

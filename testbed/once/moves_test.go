@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/health"
 )
@@ -137,7 +138,7 @@ func (w *world) awaitSite(ctx context.Context, what string, ready func(map[feder
 	defer c.Close()
 	for {
 		asking, cancel := context.WithTimeout(ctx, 5*time.Second)
-		jobs, err := c.Jobs(asking, nil)
+		jobs, err := client.List(asking, c, &v1.Jobs, v1.JobQuery{})
 		cancel()
 		sites := map[federation.SiteName]int{}
 		for _, j := range jobs {

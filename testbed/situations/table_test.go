@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/client"
+	v1 "fsub/federation/api/v1"
 	"fsub/federation/reasons"
 	"fsub/testbed/daemon"
 )
@@ -269,7 +271,7 @@ func borrow(t *testing.T, d *daemon.Daemon, jobs int, gres string) {
 	c := d.Client()
 	defer c.Close()
 	err := await(t.Context(), "carol's jobs to run", func() (string, bool) {
-		all, err := c.Jobs(t.Context(), []string{"state=RUNNING"})
+		all, err := client.List(t.Context(), c, &v1.Jobs, v1.JobQuery{Where: []string{"state=RUNNING"}})
 		return fmt.Sprint(len(all), err), len(all) == jobs
 	})
 	if err != nil {

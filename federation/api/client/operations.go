@@ -8,11 +8,6 @@ import (
 	v1 "fsub/federation/api/v1"
 )
 
-// Jobs lists the jobs that conditions choose: see GET /fed/v1/jobs.
-func (c *Client) Jobs(ctx context.Context, where []string) ([]v1.JobLine, error) {
-	return List(ctx, c, &v1.Jobs, v1.JobQuery{Where: where})
-}
-
 // Operate does one thing to many jobs, or with Preview shows to which.
 func (c *Client) Operate(ctx context.Context, q v1.NewOperation) (*v1.Operation, error) {
 	var out v1.Operation

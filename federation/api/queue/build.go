@@ -25,7 +25,8 @@ type news struct {
 }
 
 // prepare makes the index of an order if there is none. The queue goes on meanwhile.
-func (q *Queue) prepare(by *listOrder) {
+func (l Lists) prepare(by *listOrder) {
+	q := l.Queue
 	q.building.Lock()
 	defer q.building.Unlock()
 	for done := false; !done; {

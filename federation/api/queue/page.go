@@ -82,7 +82,7 @@ func (l Lists) Page(p *PageQuery) (*Page, error) {
 	s := newSearch(q, by, p)
 	if p.Only == nil && !q.lists.has(by) && s.any() {
 		q.mu.Unlock()
-		q.prepare(by)
+		l.prepare(by)
 		q.mu.Lock()
 		s = newSearch(q, by, p)
 	}

@@ -150,7 +150,7 @@ func TestIndexesThatAreMadeMeanwhile(t *testing.T) {
 		}
 		changes()
 		if rapid.Bool().Draw(t, "by id first") {
-			q.prepare(byID)
+			Lists{q}.prepare(byID)
 		}
 		by := &listOrders[rapid.SampledFrom([]int{0, 1, 4}).Draw(t, "order")]
 		if q.lists.has(by) {
