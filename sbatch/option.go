@@ -58,6 +58,17 @@ func newOptionSet(r Release, plugins []Plugin) *getopt.Set {
 	return getopt.NewSet("sbatch", append(rows, pluginRows(plugins)...)).Whole(fedRows())
 }
 
+// Known are all options of the command line, for other commands that take most of them.
+func Known() []getopt.Option {
+	rows := fedRows()
+	for i := range options {
+		if o := &options[i]; o.in(Following) {
+			rows = append(rows, getopt.Option{Name: o.name, Short: o.short, Arg: o.arg, ID: i})
+		}
+	}
+	return rows
+}
+
 // apply takes over options that getopt has found, in their order.
 func (p *parser) apply(found []getopt.Found, from source) error {
 	for _, f := range found {

@@ -248,6 +248,7 @@ func NewServer(c Config) *Server {
 		QOS: func() []*accounts.Record { return s.accounts.Books.Tree().QOS() },
 	}
 	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals}
+	s.sites.Interactive = s.tunnels.reaches
 	s.tunnels = tunnels{steps: &s.steps, sites: c.Connects, srun: c.Srun, stopping: s.stopping, slots: share.New(0, tunnelsOfUser)}
 	s.events = eventStream{store: c.Store, users: who.Users, stopping: s.stopping}
 	s.document = sync.OnceValues(s.makeDocument)

@@ -26,6 +26,8 @@ type sites struct {
 	Calls func(federation.SiteName) func() (perSecond, used float64)
 	// Elsewhere tells a caller which jobs run at a site under another account than the one that pays for them; nil: nobody knows.
 	Elsewhere func(c identity.Caller, site *federation.Site) []string
+	// Interactive reports whether users get inside their jobs at a site.
+	Interactive func(federation.SiteName) bool
 	// Check tries a site; nil: sites cannot be tried here.
 	Check func(ctx context.Context, site federation.SiteName) ([]driver.SiteCheck, error)
 	// Add takes a site into the federation, and returns its name; nil: that cannot be done here.
@@ -48,7 +50,7 @@ func (s *sites) List(ctx context.Context, _ identity.Caller, q v1.SiteQuery) ([]
 	for _, site := range s.Sites() {
 		v := describeSite(site)
 		v.StateWhy = said[site.Name].Reason
-		v.Running = running[site.Name]
+		v.Running, v.Interactive = running[site.Name], s.Interactive != nil && s.Interactive(site.Name)
 		if s.Calls != nil {
 			if calls := s.Calls(site.Name); calls != nil {
 				v.CallsPerSecond, v.CallsUsed = calls()

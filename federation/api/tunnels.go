@@ -85,6 +85,11 @@ func (t *tunnels) open(w http.ResponseWriter, r *http.Request, c identity.Caller
 	return nil
 }
 
+// reaches reports whether users get inside their jobs at a site.
+func (t *tunnels) reaches(site federation.SiteName) bool {
+	return t.sites[site] != nil || t.srun != nil && t.srun(site, "") != nil
+}
+
 // mayEnter fails unless the job runs and the caller may have a shell there: what is typed there is done as the job's owner, so that nobody else may, operators neither.
 func mayEnter(c identity.Caller, job *federation.Job) error {
 	switch {

@@ -182,7 +182,6 @@ func script(t *testing.T, w *world, id string) {
 		{"--jobid=a true", `srun: error: Unable to confirm allocation for job a: invalid job ID "a": want the job's own number`},
 		{"--jobid=" + id, "srun: fatal: No command given to execute."},
 		{"--jobid=" + id + " --overlap -N3 -n3 true", "srun: error: Only allocated 2 nodes asked for 3"},
-		{"true", "srun: error: the federation runs batch jobs"},
 	} {
 		out, err := w.as(w.uid, "srun", strings.Fields(c.args)...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), c.want) {

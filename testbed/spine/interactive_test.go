@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"fsub/federation"
 	"fsub/testbed/bed"
 	"fsub/testbed/terminal"
 )
@@ -142,5 +144,31 @@ func TestNoWayIn(t *testing.T) {
 		if out.code != 1 || strings.Count(out.stderr, "\n") != 1 || !strings.Contains(out.stderr, "beta is a Slurm cluster, which fed has no way into: log in there, and call srun --overlap --pty") {
 			t.Errorf("%v: %+v", args, out)
 		}
+	}
+}
+
+// TestAllocateAtASite: salloc, and srun without a job, by the srun of a Slurm cluster.
+func TestAllocateAtASite(t *testing.T) {
+	world.Need(t)
+	out := run(t, inside("alpha", "alice", "salloc", "--fed-sites=alpha", "-N2", "--ntasks-per-node=1", "--mem=100M", "-t", "5", "sh", "-c",
+		`echo "$SLURM_JOB_ID $SLURM_NNODES $SLURM_JOB_NAME"; srun hostname; exit 3`))
+	lines := strings.Split(strings.TrimSpace(out.stdout), "\n")
+	if len(lines) != 3 || !strings.HasSuffix(lines[0], " 2 sh") || lines[1] == lines[2] || out.code != 3 || !strings.Contains(out.stderr, "salloc: Relinquishing job allocation ") {
+		t.Fatalf("%+v", out)
+	}
+	id, _ := strconv.ParseUint(strings.Fields(lines[0])[0], 10, 32)
+	if j := awaitEnd(t, federation.JobID(id)); j.State != federation.Failed || j.ExitStatus != 1<<8 {
+		t.Errorf("the job is %s, %d", j.State, j.ExitStatus)
+	}
+	alone := inside("alpha", "alice", "srun", "-N2", "--ntasks-per-node=1", "--mem=100M", "-t", "5", "-l", "sh", "-c", "echo $SLURM_JOB_ID $SLURM_NTASKS; exit 4")
+	alone.Env = append(alone.Env, "FSUB_SITES=alpha")
+	out = run(t, alone)
+	if lines := strings.Split(strings.TrimSpace(out.stdout), "\n"); len(lines) != 2 || out.code != 4 || !strings.HasSuffix(lines[0], " 2") {
+		t.Fatalf("%+v", out)
+	}
+	id, _ = strconv.ParseUint(strings.Fields(out.stdout)[1], 10, 32)
+	awaitEnd(t, federation.JobID(id))
+	if out := run(t, inside("alpha", "alice", "salloc", "--fed-sites=beta", "true")); out.code != 1 || !strings.Contains(out.stderr, "salloc: error: the federation has no way into jobs at beta: ") {
+		t.Errorf("%+v", out)
 	}
 }

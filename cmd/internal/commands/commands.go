@@ -12,6 +12,7 @@ import (
 	"fsub/cmd/internal/refusal"
 	"fsub/cmd/internal/sacct"
 	"fsub/cmd/internal/sacctmgr"
+	"fsub/cmd/internal/salloc"
 	"fsub/cmd/internal/scancel"
 	"fsub/cmd/internal/scontrol"
 	"fsub/cmd/internal/sdiag"
@@ -78,10 +79,21 @@ func fsub(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
 // Names are Slurm's commands that the federation answers, in the order in which they are linked and listed. [refusal.Names] are those that give way to a site's own.
 var Names = []string{"sbatch", "squeue", "scancel", "sacct", "sinfo", "scontrol", "sacctmgr", "sshare", "sprio", "sstat", "seff", "sreport", "sdiag"}
 
+// onLogin is srun on a login node: a step of a job that runs, or a job and its step.
+func onLogin(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
+	if srun.Without(args, env) {
+		return salloc.Srun(args, env, stdout, stderr, c)
+	}
+	return srun.Login(args, env, stdout, stderr, c)
+}
+
 // Named is the command called name; nil if there is none.
 func Named(name string) Main {
-	if name == "srun" {
-		return srun.Login
+	switch name {
+	case "srun":
+		return onLogin
+	case "salloc":
+		return salloc.Main
 	}
 	if slices.Contains(refusal.Names, name) {
 		return func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {

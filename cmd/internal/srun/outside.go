@@ -18,15 +18,38 @@ import (
 // protocol is that of fsub/federation/tunnel, which is too large for a command that starts in a millisecond.
 const protocol = "fsub-tunnel"
 
-// Login is srun on a login node: with --jobid a step of a job that runs, through the daemon.
+// AllocationEnv names the job that salloc has allocated for the commands that it runs: they are not inside that job, whose steps go through the daemon.
+const AllocationEnv = "FSUB_ALLOCATION"
+
+// Login is srun on a login node: with --jobid, or within salloc, a step of a job that runs.
 func Login(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
-	job := jobOf(args)
-	if job == "" || show.Env(env, "SLURM_JOB_ID") != "" {
+	job, own := jobOf(args), show.Env(env, "SLURM_JOB_ID")
+	allocated := own != "" && own == show.Env(env, AllocationEnv)
+	if job == "" && allocated {
+		job = own
+	}
+	if job == "" || own != "" && !allocated {
 		return refusal.Main("srun", args, env, stdout, stderr)
 	}
+	return Step(job, args, env, stdout, stderr, c, become)
+}
+
+// Without reports whether a call of srun is in no job and names none.
+func Without(args, env []string) bool {
+	return jobOf(args) == "" && show.Env(env, "SLURM_JOB_ID") == "" && !slices.Contains(args, "--fed-version")
+}
+
+// Step runs a step of a job that runs, and returns its exit code: through the daemon, or by the srun of a Slurm cluster, which run runs with an environment.
+func Step(job string, args, env []string, stdout, stderr io.Writer, c *conn.Conn, run func(argv, env []string) (int, error)) int {
 	o, site, err := open(job, c)
 	if site != nil {
-		err = site.become(withoutJob(args), true, env, os.Stdin)
+		var argv []string
+		if argv, err = site.command(withoutJob(args), true, env, os.Stdin); err == nil {
+			var code int
+			if code, err = run(argv, slices.DeleteFunc(slices.Clone(env), func(e string) bool { return strings.HasPrefix(e, AllocationEnv+"=") })); err == nil {
+				return code
+			}
+		}
 	}
 	if err != nil {
 		return notIn(job, err, stderr)
@@ -41,6 +64,21 @@ func Login(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
 	return o.session(job, own, os.Stdin, stdout, stderr).main(args)
 }
 
+// Environment is what the batch script of a job that runs on rented machines is told about its job; nil: the job is at a Slurm cluster.
+func Environment(job string, c *conn.Conn) (env []string, err error) {
+	o, _, err := open(job, c)
+	if o == nil {
+		return nil, err
+	}
+	defer o.Close()
+	return o.info.Env, nil
+}
+
+// Split parts a command line into its options and the command.
+func Split(args []string) (found []getopt.Found, command []string, err error) {
+	return newSet().Parse(args, getopt.StopAtFirst)
+}
+
 // Attach runs a command in a job that runs, beside its steps, with a terminal where stdin is one; on rented machines in its batch script's environment and directory. No
 // command: the user's shell.
 func Attach(job string, command, env []string, stdin *os.File, stdout, stderr io.Writer, c *conn.Conn) int {
@@ -50,7 +88,10 @@ func Attach(job string, command, env []string, stdin *os.File, stdout, stderr io
 	}
 	o, site, err := open(job, c)
 	if site != nil {
-		err = site.become(append(args, command...), len(command) > 0, env, stdin)
+		var argv []string
+		if argv, err = site.command(append(args, command...), len(command) > 0, env, stdin); err == nil {
+			_, err = become(argv, env)
+		}
 	}
 	if err != nil {
 		return notIn(job, err, stderr)

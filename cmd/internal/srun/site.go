@@ -32,25 +32,33 @@ func readSiteSrun(reply []byte, c *conn.Conn) (*siteSrun, error) {
 	return s, nil
 }
 
-// become has this process become the site's srun, with args; without a command in them, it runs the user's shell there. It returns only on error.
-func (s *siteSrun) become(args []string, command bool, env []string, stdin *os.File) error {
+// command is the site's srun, with args; without a command in them, it runs the user's shell there.
+func (s *siteSrun) command(args []string, command bool, env []string, stdin *os.File) (argv []string, err error) {
 	args = append([]string{"--jobid=" + strconv.FormatInt(s.Job, 10)}, args...)
 	if s.Host == "" {
 		if !command {
 			args = append(args, cmp.Or(show.Env(env, "SHELL"), "/bin/sh"))
 		}
-		return s.here(args, env)
+		line := s.Command
+		if len(line) == 0 {
+			path := refusal.After("srun", env)
+			if path == "" {
+				return nil, fmt.Errorf("site %s: this machine has no srun in PATH beside the federation's", s.Site)
+			}
+			line = []string{path}
+		}
+		return slices.Concat(line, args), nil
 	}
 	ssh, err := exec.LookPath("ssh")
 	if err != nil {
-		return fmt.Errorf("site %s is reached by ssh: %w", s.Site, err)
+		return nil, fmt.Errorf("site %s is reached by ssh: %w", s.Site, err)
 	}
-	words := []string{"ssh"}
+	argv = []string{ssh}
 	if _, err := winsize(stdin); err == nil && slices.Contains(args, "--pty") {
-		words = append(words, "-t")
+		argv = append(argv, "-t")
 	}
 	if s.User != "" {
-		words = append(words, "-l", s.User)
+		argv = append(argv, "-l", s.User)
 	}
 	line := s.Command
 	if len(line) == 0 {
@@ -60,20 +68,12 @@ func (s *siteSrun) become(args []string, command bool, env []string, stdin *os.F
 	if !command {
 		text += ` "${SHELL:-/bin/sh}"`
 	}
-	return fmt.Errorf("%s: %w", ssh, syscall.Exec(ssh, append(words, "--", s.Host, text), env))
+	return append(argv, "--", s.Host, text), nil
 }
 
-// here runs it on this machine.
-func (s *siteSrun) here(args, env []string) error {
-	line := s.Command
-	if len(line) == 0 {
-		path := refusal.After("srun", env)
-		if path == "" {
-			return fmt.Errorf("site %s: this machine has no srun in PATH beside the federation's", s.Site)
-		}
-		line = []string{path}
-	}
-	return fmt.Errorf("site %s: %s: %w", s.Site, line[0], syscall.Exec(line[0], slices.Concat(line, args), env))
+// become has this process become a command. It returns only on error.
+func become(argv, env []string) (int, error) {
+	return 1, fmt.Errorf("%s: %w", argv[0], syscall.Exec(argv[0], argv, env))
 }
 
 // quoted is a line that a shell reads as these words.

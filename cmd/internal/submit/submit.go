@@ -47,7 +47,7 @@ func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn, more bool) int
 		return exit.Code
 	}
 	say(stderr, req.Warnings...)
-	req.Spec.SubmitLine = submitLine(in.Args)
+	req.Spec.SubmitLine = submitLine("sbatch", in.Args)
 	req.Spec.Dependency = show.OwnDependency(in.Env, req.Spec.Dependency)
 	if word, ok := notText(&req.Spec); ok {
 		say(stderr, "sbatch: error: "+strconv.Quote(word)+" is not valid UTF-8 and would reach the site changed; only scripts, "+
@@ -74,9 +74,9 @@ func run(in sbatch.Input, stdout, stderr io.Writer, c *conn.Conn, more bool) int
 
 // submitLine is the call as sacct shows it, in one line. A script given by --wrap may be long: its
 // beginning is enough.
-func submitLine(args []string) string {
+func submitLine(name string, args []string) string {
 	const most = 1024
-	line := "sbatch"
+	line := name
 	for _, a := range args {
 		if len(line) >= most {
 			break

@@ -11,7 +11,7 @@ func TestSubmitLine(t *testing.T) {
 		"sbatch": nil, "sbatch -N 2 a b.sh": {"-N", "2", "a b.sh"}, "sbatch \xc3\xa9": {"\xc3\xa9\xff"}, "sbatch --wrap  a  b": {"--wrap", "\na\r\nb"},
 		"sbatch " + long[:1017]: {long, "more"},
 	} {
-		if got := submitLine(args); got != want || len(got) > 1024 {
+		if got := submitLine("sbatch", args); got != want || len(got) > 1024 {
 			t.Errorf("%q: %q", args, got)
 		}
 	}

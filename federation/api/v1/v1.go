@@ -163,6 +163,8 @@ type Site struct {
 	Running    int                 `json:"running"` // jobs of ours
 	Bound      int                 `json:"bound"`   // jobs of ours that wait there
 	Warnings   []string            `json:"warnings,omitempty"`
+	// Interactive: users get inside their jobs there: fed attach, srun, salloc.
+	Interactive bool `json:"interactive"`
 	// CallsPerSecond is how often the daemon may call the site at the most, and CallsUsed how much of that is used now: 0 to 1.
 	CallsPerSecond float64 `json:"calls_per_second,omitempty"`
 	CallsUsed      float64 `json:"calls_used,omitempty"`
