@@ -1,7 +1,7 @@
 // Command fsub is the small client of the daemon. What it does depends on the name it is called by:
 // fsub and sbatch submit a job, squeue scancel sinfo sacct scontrol sacctmgr sshare sprio sstat seff sreport sdiag do what Slurm's
-// commands of these names do, over the whole federation; srun, salloc and others give way to the site's own
-// within a job.
+// commands of these names do, over the whole federation; srun and salloc get jobs and run steps on a
+// login node; they and others give way to the site's own within a job.
 //
 // It starts in well under a millisecond, so that a loop of submissions is not slowed by it: one
 // static binary without net, net/http, regexp or init work, one request to the daemon's unix socket

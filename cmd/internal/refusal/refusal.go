@@ -1,5 +1,5 @@
-// Package refusal is the commands of Slurm that the federation does not have: srun, salloc, sbcast, sattach, strigger and scrontab. Within a job they are the
-// site's own; elsewhere there is nothing that they could do, and one sentence says what to do instead.
+// Package refusal is the commands of Slurm that give way to a site's own within a job: srun, salloc, sbcast, sattach, strigger and scrontab. Elsewhere there is nothing that
+// they could do, and one sentence says what to do instead; but for srun and salloc on a login node, which packages srun and salloc are.
 package refusal
 
 import (
