@@ -40,9 +40,12 @@ func newLogins(c *Config, who *identity.Identity, t *tokens) *logins {
 	return l
 }
 
+// mostSecret bounds the secret of a sign-in: providers have some hundred bytes.
+const mostSecret = 4 << 10
+
 func (l *logins) routes(t *table) {
 	do(t, "POST", "/fed/v1/login", v1.ForStrangers, "Begin to sign in at a terminal, by the OpenID provider", l.begin)
-	post(t, "/fed/v1/login/token", v1.ForStrangers, "Ask whether the user has confirmed the code, and for a token if so", l.poll)
+	postLarge(t, 2*mostSecret, "/fed/v1/login/token", v1.ForStrangers, "Ask whether the user has confirmed the code, and for a token if so", l.poll)
 }
 
 func (l *logins) begin(r *http.Request, _ identity.Caller) (out v1.Login, err error) {
@@ -66,8 +69,6 @@ func ofProvider(err error) error {
 	}
 	return refuseOwned(kind, "%v", err)
 }
-
-const mostSecret = 4 << 10
 
 func (l *logins) poll(r *http.Request, _ identity.Caller, in *v1.LoginPoll) (out v1.LoginState, err error) {
 	scope := identity.Scope(in.Scope)

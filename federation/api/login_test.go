@@ -92,7 +92,8 @@ func TestLoginRefused(t *testing.T) {
 		"no scope":      {v1.LoginPoll{Name: "x", Scope: "root"}, nil, 400, `invalid scope \"root\"`},
 		"no name":       {v1.LoginPoll{}, nil, 400, "invalid name"},
 		"a guess":       {v1.LoginPoll{Name: "x", Secret: "guess"}, nil, 403, "does not know the sign-in"},
-		"a long secret": {v1.LoginPoll{Name: "x", Secret: strings.Repeat("x", 64<<10)}, nil, 400, "secret is that of a sign-in"},
+		"a long secret": {v1.LoginPoll{Name: "x", Secret: strings.Repeat("x", 5<<10)}, nil, 400, "secret is that of a sign-in"},
+		"a large body":  {v1.LoginPoll{Name: "x", Secret: strings.Repeat("x", 64<<10)}, nil, 400, "request body too large"},
 		"no audience":   {v1.LoginPoll{Name: "x"}, map[string]any{"aud": "wiki"}, 403, "for another client than fsub"},
 	} {
 		var l v1.Login
