@@ -55,6 +55,7 @@ func (q *listings) begin(by *listOrder, jobs map[federation.JobID]*queuedJob) *b
 	}
 	for _, x := range q.indexes {
 		if b.inIDs = x.by == byID; b.inIDs {
+			b.all = make([]entry, 0, len(jobs))
 			for _, block := range x.blocks {
 				b.all = append(b.all, block...)
 			}
