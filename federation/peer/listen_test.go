@@ -55,6 +55,7 @@ func TestListener(t *testing.T) {
 		if err := <-ended; err != http.ErrServerClosed {
 			t.Error(err)
 		}
+		p.forward.asks.next.(*http.Transport).CloseIdleConnections() // or it may not have seen yet that this one is closed
 	}
 	l.Close()
 	if !Gone(t.Context(), address) {
