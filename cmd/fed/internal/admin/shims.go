@@ -54,7 +54,7 @@ Links to fsub are renewed; any other file with one of these names in DIR is an e
 		},
 	}
 	cmd.Flags().StringVar(&s.fsub, "fsub", "", "the fsub binary (default: beside fed, else the one in PATH)")
-	cmd.Flags().BoolVar(&s.noSrun, "no-srun", false, "link only what the federation answers, not srun, salloc and the others that become a site's own")
+	cmd.Flags().BoolVar(&s.noSrun, "no-srun", false, "leave out srun, salloc and the others that become a site's own where the federation does not answer")
 	return cmd
 }
 
