@@ -120,7 +120,7 @@ func openWay(dir string) error {
 
 // names are the commands that the agent's binary is.
 var names = []string{"srun", "sbatch", "squeue", "scancel", "sacct", "scontrol", "sinfo", "sacctmgr", "sshare", "sprio", "sstat", "seff", "sreport",
-	"sdiag", "sbcast", "salloc", "sattach", "strigger", "scrontab", "fsub"}
+	"sdiag", "sbcast", "salloc", "sattach", "strigger", "scrontab", "fsub", "fsub-relay"}
 
 // commands is the folder of the commands; "": there is none.
 func (a *Agent) commands() string {

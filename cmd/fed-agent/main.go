@@ -12,6 +12,7 @@ import (
 	"fsub/cloud/container/hold"
 	"fsub/cloud/local/inside"
 	"fsub/cloud/steps"
+	"fsub/cmd/fed-agent/internal/relay"
 	"fsub/cmd/fed-agent/internal/ssh"
 	"fsub/cmd/internal/commands"
 	"fsub/cmd/internal/conn"
@@ -49,6 +50,10 @@ func named(name string) commands.Main {
 	case "srun", "sbcast":
 		return func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {
 			return srun.Main(name, args, env, os.Stdin, stdout, stderr)
+		}
+	case relay.Name:
+		return func(args, _ []string, stdout, stderr io.Writer, _ *conn.Conn) int {
+			return relay.Main(args, os.Stdin, stdout, stderr)
 		}
 	case "ssh":
 		return func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {

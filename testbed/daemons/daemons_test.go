@@ -124,7 +124,7 @@ func (w *world) notWaited(killed *daemon) {
 		if err != nil {
 			w.t.Error(err)
 		}
-		if bytes.Contains(log, []byte("its lease is not waited for\" leader="+killed.name+" ")) {
+		if bytes.Contains(log, []byte("its lease is not waited for\" component=leader leader="+killed.name+" ")) {
 			return
 		}
 	}

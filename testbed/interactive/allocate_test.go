@@ -98,7 +98,9 @@ func allocatedShell(t *testing.T, w *world) {
 	x.Expect("READY> ")
 	x.Type("echo be''gun; cat\r")
 	x.Expect("begun")
-	x.Type("\x03") // ends cat, and not the allocation
+	x.Type("hello\r")
+	x.Expect("hello\r\nhello") // the terminal is cat's
+	x.Type("\x03")             // ends it, and not the allocation
 	x.Expect("READY> ")
 	x.Type("srun echo in''side\r")
 	x.Expect("inside")

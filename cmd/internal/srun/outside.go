@@ -85,6 +85,8 @@ func Attach(job string, command, env []string, stdin *os.File, stdout, stderr io
 	args := []string{"--overlap", "--nodes=1", "--ntasks=1"}
 	if _, err := winsize(stdin); err == nil {
 		args = append(args, "--pty")
+	} else {
+		args = append(args, "--unbuffered") // what comes may be no lines
 	}
 	o, site, err := open(job, c)
 	if site != nil {

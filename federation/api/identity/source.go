@@ -26,6 +26,16 @@ func sourceOf(c net.Conn) string {
 	return ""
 }
 
+// OwnerOf is the uid of the process of this machine that has the other end of a connection over TCP.
+func OwnerOf(c net.Conn) (uint32, error) {
+	there, ok1 := c.RemoteAddr().(*net.TCPAddr)
+	here, ok2 := c.LocalAddr().(*net.TCPAddr)
+	if !ok1 || !ok2 {
+		return 0, errors.New("the connection is not one over TCP")
+	}
+	return ownerOf(there, here)
+}
+
 // diagRequest asks for one socket: struct inet_diag_req_v2 of Linux.
 type diagRequest []byte
 
