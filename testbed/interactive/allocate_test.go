@@ -94,7 +94,6 @@ func allocatedShell(t *testing.T, w *world) {
 	cmd.Env = append(cmd.Env, "SHELL="+shell)
 	x := start(t, cmd)
 	x.Expect("Granted job allocation ")
-	x.Type("\x03") // means nothing to it
 	x.Expect("READY> ")
 	x.Type("echo be''gun; cat\r")
 	x.Expect("begun")
@@ -112,6 +111,10 @@ func allocatedShell(t *testing.T, w *world) {
 	if code := x.Wait(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
+	until(t, "the allocation is given back", func() bool {
+		out, err := w.as(w.uid, "squeue", "-h", "-n", "interactive").Output()
+		return err == nil && len(out) == 0
+	})
 }
 
 // noShell: the allocation stays until it is cancelled.
