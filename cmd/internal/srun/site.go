@@ -88,10 +88,11 @@ func quoted(words []string) string {
 	return b.String()
 }
 
-// withoutJob is a command line without its --jobid, which stands before the command.
+// withoutJob is a command line without its --jobid. What follows the command is the command's.
 func withoutJob(args []string) []string {
 	args = slices.Clone(args)
-	for i := 0; i < len(args); i++ {
+	_, command, _ := Split(args)
+	for i := range len(args) - len(command) {
 		name, _, given := strings.Cut(args[i], "=")
 		if name != "--jobid" && name != "--jobi" {
 			continue

@@ -26,6 +26,7 @@ func TestWithoutJob(t *testing.T) {
 		"--jobi=7 prog":                      "prog",
 		"--job-name=x --jobid=7 prog":        "--job-name=x prog",
 		"--jobid":                            "",
+		"-N2 prog --jobid=8":                 "-N2 prog --jobid=8",
 	} {
 		if got := strings.Join(withoutJob(strings.Fields(line)), " "); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
