@@ -46,9 +46,7 @@ func Of(j *federation.Job, attempts []federation.Attempt, now time.Time) []Span 
 	t.end, t.open = now, true
 	if t.ended {
 		t.open = false
-		if t.end = j.End; t.end.IsZero() {
-			t.end = j.Submit
-		}
+		t.end = later(j.Submit, j.End) // by the site's clock
 	}
 	t.add(Span{Kind: Whole, Begin: j.Submit, End: t.end, Open: t.open, State: j.State})
 	at := j.Submit // until when is told

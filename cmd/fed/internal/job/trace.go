@@ -23,8 +23,8 @@ func newTraceCommand() *cobra.Command {
 			if err != nil {
 				return nil, nil, err
 			}
-			if r.Job.Spec.Array != "" && len(r.Tasks) > 0 {
-				return nil, nil, fmt.Errorf("it is an array, whose tasks have lives of their own: give one of them, such as %d_%d", id, r.Tasks[0].Index)
+			if r.Job.Whole != nil {
+				return nil, nil, fmt.Errorf("it is an array: trace one of its tasks, as %d_TASK; fed job show %d lists them", id, id)
 			}
 			all := spans.Of(&r.Job, r.Attempts, time.Now())
 			return all, func(w io.Writer) { waterfall(w, &r.Job, all) }, nil
