@@ -96,7 +96,8 @@ func Attach(job string, command, env []string, stdin *os.File, stdout, stderr io
 		}
 	}
 	if err != nil {
-		return notIn(job, err, stderr)
+		fmt.Fprintf(stderr, "fed: error: job %s: %s\n", job, err)
+		return 1
 	}
 	defer o.Close()
 	own := slices.DeleteFunc(o.info.Env, ofStreams)
@@ -165,7 +166,7 @@ func open(job string, c *conn.Conn) (*outside, *siteSrun, error) {
 		site, err := readSiteSrun(reply, c)
 		return nil, site, err
 	case t == nil:
-		return nil, nil, fmt.Errorf("%w (%d)", show.Refusal(reply), status)
+		return nil, nil, show.Refusal(reply)
 	}
 	o := &outside{ReadWriteCloser: t, in: bufio.NewReaderSize(t, 64<<10)}
 	f, err := wire.NewReader(o.in).Read()
