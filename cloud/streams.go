@@ -12,8 +12,8 @@ import (
 	"fsub/federation/tunnel"
 )
 
-// streamWait is one who waits for a machine to connect. The channel has room for one connection, and whoever takes the wait out of its machine's is the one who fills it
-// or reads it.
+// streamWait is one who waits for a machine to connect. The channel has room for one connection. Only the goroutine that removes the wait from its machine
+// fills the channel, or reads it.
 type streamWait struct {
 	run  string
 	conn chan tunnel.End // closed without one where the connection broke

@@ -81,7 +81,7 @@ func Logout(args, env []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// revoke ends the token that was made for this machine. It says what has become of it.
+// revoke revokes the token that was made for this machine, and returns a sentence about the outcome.
 func revoke(at conn.Client) string {
 	c := conn.At(at)
 	defer c.Close()

@@ -116,7 +116,7 @@ func (a *allocation) sites(chosen string) (string, error) {
 const (
 	// patience is after how long a job that does not run yet is said to wait.
 	patience = 2 * time.Second
-	// estimates is how often it is told anew when the job is expected to start, if that has changed.
+	// estimates is how often the expected start is looked up; it is printed when it has changed.
 	estimates = 10 * time.Second
 )
 

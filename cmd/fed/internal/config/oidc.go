@@ -27,7 +27,7 @@ type OIDC struct {
 	Match string `yaml:"match,omitempty"`
 	// File with the secret by which the provider knows fsub, for sign-ins at terminals. Not set: fsub is a public client there.
 	Secret string `yaml:"client_secret_file,omitempty"`
-	// Scope of the tokens of those who sign in at a terminal, at most: read, submit or operate. submit if not set.
+	// Highest scope of a token made by a sign-in at a terminal: read, submit or operate. submit if not set.
 	Scope identity.Scope `yaml:"scope,omitempty"`
 	// How long these tokens are good for, as 12h. 168h if not set.
 	Lifetime time.Duration `yaml:"lifetime,omitempty"`

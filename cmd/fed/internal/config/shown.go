@@ -46,7 +46,7 @@ func withoutSecrets(key string, v any) any {
 		case !strings.Contains(v, "://"):
 		case err != nil:
 			return leftOut
-		case key == "webhook": // whoever knows the path may post
+		case key == "webhook": // anybody who knows the path may post
 			return u.Scheme + "://" + u.Host + "/" + leftOut
 		case u.User != nil:
 			return u.Redacted()

@@ -19,7 +19,7 @@ import (
 	"fsub/federation/api/identity"
 )
 
-// What is below /debug/ is for administrators on the socket: not for another user there, nor for whoever comes over TCP.
+// What is below /debug/ is for administrators on the socket: not for other users there, nor for anybody over TCP.
 func TestWhoMayDebug(t *testing.T) {
 	log, err := logging.New(io.Discard, logging.Text)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // sitePrefix stands before the name of a site where it has a level.
 const sitePrefix = "site:"
 
-// All is the key of the level of all that has none of its own.
+// All is the key of the default level.
 const All = "all"
 
 // Levels are the least levels that are written. What is set for some time comes before what is set for good.

@@ -13,7 +13,7 @@ type Setting struct {
 	Until  *time.Time            `json:"until,omitempty"`
 	// Seconds are for how long they are set. 0: ten minutes. At most a day.
 	Seconds int64 `json:"seconds,omitempty"`
-	// Least is the level of all, as the configuration has it, and Known is what may have a level of its own. They are told, and cannot be set so.
+	// Least is the default level, from the configuration. Known are the components and sites whose level can be set. Both are read only.
 	Least slog.Level `json:"least"`
 	Known []string   `json:"known,omitempty"`
 }
