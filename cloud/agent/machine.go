@@ -18,6 +18,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/local/inside"
+	"fsub/cloud/steps/wire"
 )
 
 // machine introduces this one.
@@ -120,7 +121,7 @@ func openWay(dir string) error {
 
 // names are the commands that the agent's binary is.
 var names = []string{"srun", "sbatch", "squeue", "scancel", "sacct", "scontrol", "sinfo", "sacctmgr", "sshare", "sprio", "sstat", "seff", "sreport",
-	"sdiag", "sbcast", "salloc", "sattach", "strigger", "scrontab", "fsub", "fsub-relay"}
+	"sdiag", "sbcast", "salloc", "sattach", "strigger", "scrontab", "fsub", wire.Relay}
 
 // commands is the folder of the commands; "": there is none.
 func (a *Agent) commands() string {

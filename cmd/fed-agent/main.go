@@ -12,6 +12,7 @@ import (
 	"fsub/cloud/container/hold"
 	"fsub/cloud/local/inside"
 	"fsub/cloud/steps"
+	"fsub/cloud/steps/wire"
 	"fsub/cmd/fed-agent/internal/relay"
 	"fsub/cmd/fed-agent/internal/ssh"
 	"fsub/cmd/internal/commands"
@@ -51,7 +52,7 @@ func named(name string) commands.Main {
 		return func(args, env []string, stdout, stderr io.Writer, _ *conn.Conn) int {
 			return srun.Main(name, args, env, os.Stdin, stdout, stderr)
 		}
-	case relay.Name:
+	case wire.Relay:
 		return func(args, _ []string, stdout, stderr io.Writer, _ *conn.Conn) int {
 			return relay.Main(args, os.Stdin, stdout, stderr)
 		}

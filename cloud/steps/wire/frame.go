@@ -12,6 +12,9 @@ import (
 	"sync"
 )
 
+// Relay is the command on the machines of jobs that connects fed forward to a port there.
+const Relay = "fsub-relay"
+
 // SocketEnv names the variable by which a job's srun finds the step service of its machine.
 const SocketEnv = "FSUB_STEPS"
 

@@ -11,11 +11,9 @@ import (
 
 	"github.com/hashicorp/yamux"
 
+	"fsub/cloud/steps/wire"
 	"fsub/federation/tunnel"
 )
-
-// Name is the command's name on the machines of jobs.
-const Name = "fsub-relay"
 
 // connectTime bounds how long the port may take to answer.
 const connectTime = 10 * time.Second
@@ -27,12 +25,12 @@ func Main(args []string, stdin io.Reader, stdout io.Writer, stderr io.Writer) in
 		port, _ = strconv.Atoi(args[0])
 	}
 	if port < 1 || port > 65535 {
-		fmt.Fprintf(stderr, "%s: error: want a port from 1 to 65535, got %q\n", Name, args)
+		fmt.Fprintf(stderr, "%s: error: want a port from 1 to 65535, got %q\n", wire.Relay, args)
 		return 1
 	}
 	session, err := yamux.Server(tunnel.Stdio(stdin, stdout), tunnel.Streams())
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: error: %v\n", Name, err)
+		fmt.Fprintf(stderr, "%s: error: %v\n", wire.Relay, err)
 		return 1
 	}
 	say := complaints{to: stderr}
@@ -78,7 +76,6 @@ func (c *complaints) once(err error) {
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.last) > 10*time.Second {
 		c.last = now
-		host := "the job's machine"
-		fmt.Fprintf(c.to, "%s: nothing answers there: %v\n", host, err)
+		fmt.Fprintf(c.to, "the job's machine: nothing answers there: %v\n", err)
 	}
 }

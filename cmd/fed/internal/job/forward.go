@@ -14,15 +14,13 @@ import (
 	"github.com/hashicorp/yamux"
 	"github.com/spf13/cobra"
 
+	"fsub/cloud/steps/wire"
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/srun"
 	"fsub/federation/api/identity"
 	"fsub/federation/tunnel"
 )
-
-// relay is the command on the machines of jobs that connects to their ports (cmd/fed-agent/internal/relay).
-const relay = "fsub-relay"
 
 func NewForwardCommand() *cobra.Command {
 	var c cli.Connection
@@ -82,7 +80,7 @@ func forward(cmd *cobra.Command, socket, job string, local, port int) error {
 	if err != nil {
 		return err
 	}
-	far := exec.CommandContext(cmd.Context(), self, "attach", "--socket", socket, job, relay, strconv.Itoa(port))
+	far := exec.CommandContext(cmd.Context(), self, "attach", "--socket", socket, job, wire.Relay, strconv.Itoa(port))
 	far.Stderr = cmd.ErrOrStderr()
 	far.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM} // Ctrl-C is for this process
 	in, err := far.StdinPipe()
