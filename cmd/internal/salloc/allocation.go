@@ -17,6 +17,7 @@ import (
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/stored"
+	"fsub/slurm/wire"
 )
 
 func line(name string, args []string) string { return submit.Line(name, args) }
@@ -31,6 +32,8 @@ type allocation struct {
 	signals chan os.Signal // for this process, from before there is a job
 
 	submitted func() // called once there is one; nil: nothing is
+
+	chose string // sites that the user has not named: those with a way in; "": all have one
 
 	id      string
 	job     v1.Job
@@ -58,6 +61,9 @@ func (a *allocation) get(o *options) int {
 	if sites != "" {
 		args = append(slices.Clone(args), "--fed-sites="+sites)
 	}
+	if o.sites == "" {
+		a.chose = sites
+	}
 	a.signals = make(chan os.Signal, 16)
 	signal.Notify(a.signals, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP)
 	id, code, lines := submit.Allocate(o.line, append(args, "--wrap="+hold), o.env, a.c, a.say)
@@ -82,6 +88,9 @@ func (a *allocation) say(l string) {
 		l = instead + rest
 	} else if rest, ok := strings.CutPrefix(l, "sbatch: "); ok {
 		l = a.name + ": " + rest
+	}
+	if a.chose != "" {
+		l = strings.Replace(l, ": the job asks for "+a.chose, ": there is no way into jobs there (docs/interactive.md)", 1)
 	}
 	fmt.Fprintln(a.stderr, strings.ReplaceAll(l, `"sbatch --help"`, `"`+a.name+` --help"`))
 }
@@ -229,7 +238,7 @@ func (a *allocation) act(path string, s stored.Signal) error {
 		return err
 	}
 	for _, r := range resp.Results {
-		if r.Error != nil && !strings.Contains(r.Error.Text, "already") {
+		if r.Error != nil && r.Error.Number != wire.ErrAlreadyDone && r.Error.Number != wire.ErrJobFinished {
 			return errors.New(r.Error.Text)
 		}
 	}
