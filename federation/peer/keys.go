@@ -72,15 +72,22 @@ func (k *Keys) config() *tls.Config {
 	}
 }
 
-// dial makes a connection to another daemon. An error says that nothing was sent.
+// dial makes a connection to the daemon that leads. An error says that nothing was sent.
 func (k *Keys) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return k.dialFor(ctx, network, address)
+}
+
+// dialFor makes a connection for protocols; without any it is for a daemon that leads.
+func (k *Keys) dialFor(ctx context.Context, network, address string, protocols ...string) (net.Conn, error) {
 	c, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
-	tc := tls.Client(c, k.config())
+	config := k.config()
+	config.NextProtos = protocols
+	tc := tls.Client(c, config)
 	if err := tc.HandshakeContext(ctx); err != nil {
 		c.Close()
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: c.RemoteAddr(), Err: err}

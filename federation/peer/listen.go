@@ -10,12 +10,14 @@ import (
 )
 
 // Listener is where the other daemons reach this one. It listens for as long as the daemon's process lives, whether the daemon leads or not: a refused
-// connection proves that the process has ended ([Gone]). What comes while the daemon does not lead is closed, and sent again by its [Forwarder].
+// connection proves that the process has ended ([Gone]). What comes for the leader while the daemon does not lead is closed, and sent again by its [Forwarder];
+// what is for this daemon itself is answered ([Listener.ServeDirect]).
 type Listener struct {
 	l net.Listener
 
-	mu   sync.Mutex
-	term *termListener // nil: this daemon does not lead
+	mu     sync.Mutex
+	term   *termListener // nil: this daemon does not lead
+	direct *termListener // for connections to this daemon itself; nil: it takes none
 }
 
 // Listen listens on HOST:PORT.
@@ -52,9 +54,9 @@ func (l *Listener) accept() {
 			continue
 		}
 		l.mu.Lock()
-		t := l.term
+		t, own := l.term, l.direct
 		l.mu.Unlock()
-		if t == nil || !t.give(c) {
+		if (t == nil || !t.give(c)) && (own == nil || !own.give(c)) {
 			c.Close()
 		}
 	}
