@@ -37,6 +37,7 @@ type Settings interface {
 type Facts struct {
 	Here  bool   // machines are processes of this one: they see its files, no call leaves it, and while idle they cost nothing
 	Nodes int    // with Here: how many there are
+	Host  string // with Here: name of the daemon on whose machine they are; "": there is one daemon
 	Place string // where data lies there, as in "aws:us-east-1"; "gcp:" alone: each machine's zone says in which region; "": in no cloud
 
 	DiskGiB      int              // size of each machine's disk; 0: not known, as with images of one's own

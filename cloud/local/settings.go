@@ -18,8 +18,10 @@ import (
 	"fsub/sbatch"
 )
 
-// Settings is a pool of processes on this machine.
+// Settings is a pool of processes on this machine, or on that of another daemon.
 type Settings struct {
+	// With several daemons: name of the one on whose machine the nodes are (daemons: name).
+	Host string `yaml:"host,omitempty"`
 	// Number of nodes. 1 if not set.
 	Nodes int `yaml:"nodes,omitempty"`
 	// CPUs of each node. Not set: this machine's, divided among the nodes.
@@ -86,7 +88,9 @@ func notInName(r rune) bool {
 }
 
 // Facts implements kind.Settings.
-func (s *Settings) Facts() kind.Facts { return kind.Facts{Here: true, Nodes: max(s.Nodes, 1)} }
+func (s *Settings) Facts() kind.Facts {
+	return kind.Facts{Here: true, Nodes: max(s.Nodes, 1), Host: s.Host}
+}
 
 // Open implements kind.Settings. The machines' directory lies beside the daemon's state, not in it: the users of jobs must get to their scripts there,
 // and to nothing of the daemon's.

@@ -24,6 +24,9 @@ const (
 	KindConflict    ErrorKind = "conflict" // the token was used for another request
 )
 
+// ErrAway is in an Error: the machine that has the nodes of a site cannot be reached, so that none can be started, listed or ended there. What runs on them goes on.
+var ErrAway = errors.New("the machine of the nodes is away")
+
 // Scope is how much of a cloud a refusal is about.
 type Scope string
 

@@ -23,10 +23,10 @@ func (s *Site) checkContainers() error {
 }
 
 // Engine returns the container runtime on the machines of a rented site. What the image of a
-// cloud's machines has is not known before the first is rented, so the configuration names it. This
-// machine can be inspected.
+// cloud's machines has is not known before the first is rented, so the configuration names it, and
+// what another daemon's machine has is not known here. This machine can be inspected.
 func (s *Site) Engine() container.Engine {
-	if s.Containers != "" || !s.Here() {
+	if s.Containers != "" || !s.Here() || s.Facts().Host != "" {
 		return s.Containers
 	}
 	if container.Can(container.Any, installed) {

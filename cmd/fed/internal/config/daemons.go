@@ -38,7 +38,7 @@ func (d *Daemons) At() string { return cmp.Or(d.Address, d.Listen) }
 func (d *Daemons) check(c *Config) error {
 	switch {
 	case *d == (Daemons{}):
-		return nil
+		return d.checkAlone(c)
 	case c.Store == "":
 		return errors.New("daemons: they share a PostgreSQL: set store")
 	case strings.HasPrefix(c.Blobs.URL, "file:") && !c.Blobs.Shared:
@@ -57,13 +57,30 @@ func (d *Daemons) check(c *Config) error {
 	return d.checkRented(c)
 }
 
+// checkAlone refuses what only one of several daemons can have.
+func (d *Daemons) checkAlone(c *Config) error {
+	for i := range c.Sites {
+		if s := &c.Sites[i]; s.Facts().Host != "" {
+			return fmt.Errorf("site %s: host %s: there is one daemon, and the nodes are on its machine: leave it out, or set daemons", s.Name, s.Facts().Host)
+		}
+	}
+	return nil
+}
+
+// Hosts reports whether the nodes of a site are on this daemon's machine, of several.
+func (c *Config) Hosts(s *Site) bool { return s.Here() && s.Facts().Host == c.Daemons.Named() }
+
 // checkRented refuses what would end with the daemon that leads, of machines that are to outlive it.
 func (d *Daemons) checkRented(c *Config) error {
 	rents := false
 	for i := range c.Sites {
 		s := &c.Sites[i]
-		if s.Here() {
-			return fmt.Errorf("site %s: machines of kind %s are processes of one daemon and end with it: with daemons, sites are Slurm clusters or machines of a cloud", s.Name, s.Kind)
+		switch {
+		case !s.Here():
+		case s.Facts().Host == "":
+			return fmt.Errorf("site %s: nodes of kind %s are on one daemon's machine: set %s: host to that daemon's name", s.Name, s.Kind, s.Kind)
+		case c.Agents.Listen == "":
+			return fmt.Errorf("site %s: its nodes could not reach a daemon on another machine: set agents: listen, HOST:PORT", s.Name)
 		}
 		rents = rents || s.Rented()
 	}

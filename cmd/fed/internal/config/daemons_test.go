@@ -8,6 +8,7 @@ import (
 // What only one daemon has is refused where there are several.
 func TestDaemons(t *testing.T) {
 	const aws = "sites: [{name: aws, kind: aws, aws: {region: us-east-2, types: [g6.xlarge]}}]\n"
+	const local = "sites: [{name: here, kind: local, local: {host: b}}]\n"
 	const store, daemons = "store: postgres://fed@db/fed\n", "daemons: {name: a, listen: \"a:6825\", secret_file: /s}\n"
 	for _, tt := range []struct{ text, want string }{
 		{store + daemons, ""},
@@ -18,8 +19,11 @@ func TestDaemons(t *testing.T) {
 		{store + "daemons: {listen: a, secret_file: /s}\n", "want HOST:PORT"},
 		{store + daemons + "blobs: {url: \"file:///b\", listen: \":1\", public_url: \"http://a:1\"}\n", "one machine's"},
 		{store + daemons + "blobs: {url: \"file:///b\", listen: \":1\", public_url: \"http://a:1\", shared: true}\n", ""},
-		{store + daemons + "sites: [{name: here, kind: local, pools: [{name: a, max: 1}]}]\n", "end with it"},
+		{store + daemons + "sites: [{name: here, kind: local, pools: [{name: a, max: 1}]}]\n", "set local: host"},
 		{store + daemons + strings.TrimSuffix(aws, "]\n") + ", {name: here, kind: local, pools: [{name: a, max: 1}]}]\nagents: {listen: \"10.0.0.1:6826\"}\n", "site here"},
+		{store + daemons + local, "set agents: listen"},
+		{store + daemons + local + "agents: {listen: \"10.0.0.1:6826\"}\n", ""},
+		{store + local + "agents: {listen: \"10.0.0.1:6826\"}\n", "there is one daemon"},
 		{store + daemons + aws + "agents: {listen: \"10.0.0.1:6826\"}\n", ""},
 		{store + daemons + aws + "agents: {listen: \":6826\", address: \"10.0.0.1:6826\"}\n", ""},
 		{store + daemons + aws + "agents: {listen: \":6826\"}\n", "agents: listen \":6826\" names no host"},

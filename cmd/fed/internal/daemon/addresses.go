@@ -35,6 +35,16 @@ func (a *addresses) remote() []string {
 	return a.of(func(s *leader.Self) string { return s.Remote })
 }
 
+// daemon is where another daemon answers; "": none of that name is known.
+func (a *addresses) daemon(name string) string {
+	for _, s := range *a.others.Load() {
+		if s.Name == name {
+			return s.Address
+		}
+	}
+	return ""
+}
+
 func (a *addresses) of(address func(*leader.Self) string) (out []string) {
 	for _, s := range *a.others.Load() {
 		if at := address(&s); at != "" {

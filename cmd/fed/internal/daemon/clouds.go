@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"fsub/cloud"
+	"fsub/cloud/agentapi"
 	"fsub/cloud/agentserver"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
@@ -35,6 +36,8 @@ type clouds struct {
 	listeners []net.Listener
 	deposed   func() bool // nil: the daemon is alone
 	shared    bool        // with other daemons
+	hosts     *hosts      // nil: it is not
+	epoch     int64       // of its lease
 	api       later
 	running   []driver.Runner
 	logs      map[federation.SiteName]federation.LogReader // of sites that do not share the users' files
@@ -60,7 +63,7 @@ func openClouds(p *parts) (_ *clouds, err error) {
 	if !rents(c) {
 		return nil, nil
 	}
-	cl := &clouds{prices: p.prices, deposed: p.deposed, shared: p.known != nil, logs: map[federation.SiteName]federation.LogReader{}}
+	cl := &clouds{prices: p.prices, deposed: p.deposed, shared: p.known != nil, hosts: p.hosts, epoch: p.term.Under(), logs: map[federation.SiteName]federation.LogReader{}}
 	defer func() {
 		if err != nil {
 			cl.close()
@@ -159,7 +162,7 @@ func (cl *clouds) close() {
 
 // open makes the driver of a rented site.
 func (cl *clouds) open(ctx context.Context, c *config.Config, s *config.Site, st records.PoolStore, log *slog.Logger, reg prometheus.Registerer) (*cloud.Driver, error) {
-	p, boot, err := OpenProvider(ctx, c, s, cl.key, cl.prices, log)
+	p, boot, err := cl.provider(ctx, c, s, log)
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +184,14 @@ func (cl *clouds) open(ctx context.Context, c *config.Config, s *config.Site, st
 		cl.logs[s.Name] = d
 	}
 	return d, nil
+}
+
+// provider is what rents the machines of a site, or starts them, on this daemon's machine or another's.
+func (cl *clouds) provider(ctx context.Context, c *config.Config, s *config.Site, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
+	if s.Here() && cl.hosts != nil {
+		return cl.hosts.there(ctx, s, cl.epoch)
+	}
+	return OpenProvider(ctx, c, s, cl.key, cl.prices, log)
 }
 
 // logDir is where the output of a site's jobs is kept while they run. Not beside a daemon that may lead no more in a moment: where machines see none of the

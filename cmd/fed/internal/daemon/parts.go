@@ -47,6 +47,7 @@ type parts struct {
 	shared *sharedFiles // nil likewise
 	others api.Daemons  // nil likewise
 	known  *addresses   // nil likewise
+	hosts  *hosts       // nil likewise
 
 	deposed func() bool  // nil likewise
 	queue   *queue.Queue // nil likewise

@@ -27,6 +27,9 @@ import (
 func OpenProvider(ctx context.Context, c *config.Config, s *config.Site, key []byte, cat *prices.Catalogue, log *slog.Logger) (provider.Provider, agentapi.Boot, error) {
 	var p provider.Provider
 	var boot agentapi.Boot
+	if s.Facts().Host != "" && !c.Hosts(s) {
+		return nil, boot, elsewhere(s)
+	}
 	err := s.CheckSecrets() // without them an SDK would look for credentials elsewhere, and may find others
 	with := kind.Setup{Site: s.Name, Federation: c.Federation, Settle: SettleCommand, Prices: cat, Logger: log,
 		Installation: fmt.Sprintf("%x", sha256.Sum256(append([]byte("installation"), key...)))[:16]}
@@ -51,13 +54,23 @@ const cloudCalls = 5
 
 // wrap gives a provider what all have alike: a bound on the rate of its calls, repetition, metrics, and an end with the daemon's term.
 func (cl *clouds) wrap(p provider.Provider, s *config.Site, log *slog.Logger, reg prometheus.Registerer) provider.Provider {
-	if s.Here() { // no calls leave this machine
-		return p
+	if s.Here() { // machines of this one, or of another daemon's
+		if cl.hosts == nil {
+			return p
+		}
+		return provider.Wrap(p, provider.WrapConfig{Site: s.Name, Timeout: hostTime, Deposed: cl.deposed, Registerer: reg, Logger: log})
 	}
 	p = s.ContractTerms().Wrap(p, time.Now)
 	return provider.Wrap(p, provider.WrapConfig{Site: s.Name, RPS: cmp.Or(s.CallsPerSecond, cloudCalls), Burst: 2 * cloudCalls, Retries: 1, Timeout: cmp.Or(s.Timeout, 90*time.Second),
 		Deposed: cl.deposed, Registerer: reg, Logger: log})
 }
+
+// What is asked of another daemon's machine: how long a call may take, and how often its nodes are listed, which is how it is noticed that the daemon there is gone.
+const (
+	hostTime     = time.Minute
+	hostList     = 5 * time.Second
+	hostListSoon = 2 * time.Second
+)
 
 // poolsOf are the site's partitions as its driver has them.
 func poolsOf(s *config.Site) []cloud.PoolConfig {
@@ -115,6 +128,11 @@ func timingOf(s *config.Site, lease time.Duration) cloud.Timing {
 	t := s.Timing
 	if t == nil {
 		t = &config.Timing{}
+	}
+	if s.Facts().Host != "" {
+		own := *t
+		own.List, own.ListSoon = cmp.Or(t.List, hostList), cmp.Or(t.ListSoon, hostListSoon)
+		t = &own
 	}
 	return cloud.Timing{Lease: lease, Boot: t.Boot, List: t.List, ListSoon: t.ListSoon, ListLag: t.ListLag, Stray: t.Stray, StockOut: t.StockOut, KillWait: t.KillWait, Margin: t.Margin}
 }

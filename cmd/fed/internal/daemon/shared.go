@@ -45,6 +45,7 @@ type shared struct {
 	self    leader.Self
 	acked   store.Acknowledgements // while this daemon led
 	known   addresses
+	hosts   *hosts
 	step    atomic.Pointer[context.CancelCauseFunc] // ends this daemon's term
 }
 
@@ -107,6 +108,7 @@ func openShared(c *config.Config, db *sql.DB, log *slog.Logger) (*shared, error)
 	}
 	s := &shared{config: c, log: log, keys: keys, forward: peer.NewForwarder(keys, log), table: leader.Postgres{DB: db}, vault: sealed, self: selfOf(c)}
 	s.forward.Page = c.Web.At()
+	s.hosts = newHosts(c, s.table, keys, &s.known, log.With(logging.Component, "sites"))
 	reg := newParts(c, log).reg
 	s.standby = newStandby(c, reg, s.forward, s, log)
 	s.standsBy()
@@ -131,6 +133,9 @@ func among(ctx context.Context, c *config.Config, reload *reloader, log *slog.Lo
 		return fmt.Errorf("daemons: %w", err)
 	}
 	defer s.listen.Close()
+	if err := s.hosts.start(ctx); err != nil {
+		return err
+	}
 	l, err := Listen(c.Socket)
 	if err != nil {
 		return err
@@ -154,7 +159,7 @@ func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) err
 		return err
 	}
 	p := newParts(&c, s.log)
-	p.term, p.shared, p.others, p.known, p.acknowledged = t, files, s, &s.known, &s.acked
+	p.term, p.shared, p.others, p.known, p.hosts, p.acknowledged = t, files, s, &s.known, s.hosts, &s.acked
 	p.queue = s.standby.queue
 	p.deposed = func() bool { return ctx.Err() != nil || !t.Trusted() }
 	defer p.close()
@@ -241,6 +246,7 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 		})
 	}
 	g.Go(func() error { return s.serveRemote(ctx) })
+	g.Go(func() error { return s.listen.ServeDirect(ctx, s.keys, s.hosts.handler()) })
 	g.Go(func() error { return serveWeb(ctx, browsers, s.config, s, s.log) })
 	g.Go(func() error { return s.live(ctx) })
 	g.Go(func() error { return s.turns(ctx, lead) })

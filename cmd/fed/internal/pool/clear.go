@@ -92,7 +92,10 @@ func clearable(ctx context.Context, c *config.Config, names []string) (sites []r
 	key, missing := os.ReadFile(filepath.Join(c.StateDir, "agents.key")) // some know their machines by it
 	for i := range c.Sites {
 		s := &c.Sites[i]
-		if !s.Rented() || len(names) > 0 && !slices.Contains(names, string(s.Name)) {
+		switch {
+		case !s.Rented(), len(names) > 0 && !slices.Contains(names, string(s.Name)):
+			continue
+		case len(names) == 0 && s.Facts().Host != "" && !c.Hosts(s): // another machine's
 			continue
 		}
 		if missing != nil && !s.Here() {
