@@ -78,6 +78,8 @@ func (d *Devices) serve(p *Provider, w http.ResponseWriter, r *http.Request) boo
 			about["interval"] = d.Interval
 		}
 		json.NewEncoder(w).Encode(about)
+	case r.PostFormValue("grant_type") == "authorization_code":
+		p.Browsers.token(p, w, r, refuse)
 	default:
 		d.poll(p, w, r, refuse)
 	}

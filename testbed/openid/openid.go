@@ -1,4 +1,4 @@
-// Package openid is an OpenID provider for tests: it tells its endpoints and keys, signs what a test has it sign, and signs in users at devices.
+// Package openid is an OpenID provider for tests: it tells its endpoints and keys, signs what a test has it sign, and signs in users at devices and browsers.
 package openid
 
 import (
@@ -25,6 +25,8 @@ type Provider struct {
 
 	// Devices are the sign-ins of devices.
 	Devices Devices
+	// Browsers are those of browsers.
+	Browsers Browsers
 
 	t   testing.TB
 	mu  sync.Mutex
@@ -58,6 +60,10 @@ func (p *Provider) Rotate(id string) {
 // ServeHTTP implements http.Handler.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p.Devices.serve(p, w, r) {
+		return
+	}
+	if r.URL.Path == "/authorize" && !p.Down.Load() {
+		p.Browsers.authorize(w, r)
 		return
 	}
 	p.mu.Lock()

@@ -1,5 +1,6 @@
 // Package oidc verifies ID tokens of an OpenID provider, and makes users of this machine of them by a rule. [Verifier] is all there is: the API takes tokens by it that
-// come with a request; by [Verifier.Begin] and [Verifier.Poll] users sign in at a terminal; a flow of a browser, with a nonce, verifies by it what the provider returns. It gives no roles: no claim can.
+// come with a request; by [Verifier.Begin] and [Verifier.Poll] users sign in at a terminal, by [Verifier.BeginAtBrowser] and [Verifier.Complete] at a browser. It gives no
+// roles: no claim can.
 package oidc
 
 import (
@@ -21,7 +22,7 @@ import (
 type Config struct {
 	Issuer   string // https://HOST[/PATH]; http:// of this machine alone
 	ClientID string // the audience that tokens must have
-	Secret   string // by which the provider knows the client in [Verifier.Begin] and [Verifier.Poll]; "": the client is a public one
+	Secret   string // by which the provider knows the client that signs users in; "": the client is a public one
 	Claim    string // whose value names the user; "": preferred_username
 	// Match is a regular expression with one group for the whole of the claim's value: the group is the user's name. "": a plain name.
 	Match string
