@@ -234,6 +234,7 @@ func NewServer(c Config) *Server {
 	s.whatIf.Foreseer, _ = c.Controller.(foreseer)
 	s.whatIf.Policy = c.Policy
 	s.browsers.Book, s.browsers.Log, s.browsers.Now, s.browsers.Address = signin.New(c.Store, c.Now), c.Store, c.Now, c.WebAddress
+	s.browsers.Provider, s.browsers.SignedIn = c.Provider, who.SignedIn
 	s.host, _ = os.Hostname()
 	s.router = &answer.Router{
 		Mux: http.NewServeMux(), Who: who, Metrics: answer.NewMetrics(c.Registerer), Within: &answer.Within{Store: c.Store, Controller: c.Controller}, Log: c.Logger,

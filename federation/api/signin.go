@@ -12,9 +12,11 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/identity/oidc"
 	"fsub/federation/api/signin"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
+	"fsub/federation/share"
 )
 
 // browsers lets users sign in at browsers.
@@ -24,6 +26,9 @@ type browsers struct {
 	Now     func() time.Time
 	Address string // of the page; "": there is none
 
+	Provider *oidc.Verifier // of OpenID, by which users sign in; nil: there is none
+	SignedIn func(oidc.User) (identity.Caller, error)
+
 	mu      sync.Mutex
 	refused time.Time // that a ticket was refused was written down last then
 	more    int       // and so many since
@@ -32,7 +37,7 @@ type browsers struct {
 func (b *browsers) routes(t *table) {
 	post(t, "/fed/v1/web/tickets", v1.ForAnybody, "A ticket by which the caller signs in at a browser: on the socket only", b.ticket)
 	list(t, &v1.WebSessions, b.list)
-	post(t, "/fed/v1/web/sessions", v1.ForAnybody, "Exchange a ticket for a session: for the daemon's page only", b.open)
+	postLarge(t, mostIDToken, "/fed/v1/web/sessions", v1.ForAnybody, "Exchange a ticket or an ID token for a session: for the daemon's page only", b.open)
 	do(t, "GET", "/fed/v1/web/session/{hash}", v1.ForAnybody, "A session by the SHA-256 of its secret: for the daemon's page only", b.find)
 	do(t, "POST", "/fed/v1/web/session/{hash}/used", v1.ForAnybody, "The session was used: for the daemon's page only", b.use)
 	end := do(t, "DELETE", "/fed/v1/web/session/{id}", v1.ForOwners, "End a session of the caller's; all: every one", b.end)
@@ -78,15 +83,51 @@ func (b *browsers) open(r *http.Request, c identity.Caller, in *v1.NewSession) (
 	if c.From != identity.FromWeb {
 		return out, errPageOnly
 	}
-	if !hashForm.MatchString(in.Ticket) || !hashForm.MatchString(in.Session) {
-		return out, answer.BadBody("ticket and session are 64 hexadecimal digits")
-	}
 	browser := in.Browser[:min(len(in.Browser), 200)]
+	switch {
+	case !hashForm.MatchString(in.Session), in.IDToken == "" && !hashForm.MatchString(in.Ticket):
+		return out, answer.BadBody("ticket and session are 64 hexadecimal digits")
+	case in.IDToken != "":
+		return b.openByToken(r.Context(), c, in, browser)
+	}
 	s, err := b.Book.Open(r.Context(), c.Name, c.UID, in.Ticket, signin.Seal{Until: in.Until, MAC: in.Seal}, in.Session, browser, b.entry(c, "sign-in", c.Name))
 	if errors.Is(err, federation.ErrDenied) {
 		b.tell(r.Context(), c)
 		return out, errBadTicket
 	}
+	if err != nil {
+		return out, answer.OfStore(err, answer.NoContact)
+	}
+	return shownSession(s), nil
+}
+
+// mostIDToken bounds the request for a session: ID tokens have some kilobytes.
+const mostIDToken = 64 << 10
+
+// openByToken opens a session of the user whom an ID token names. The page has verified it; but whoever opens a session does not take its word for that.
+func (b *browsers) openByToken(ctx context.Context, c identity.Caller, in *v1.NewSession, browser string) (out v1.WebSession, err error) {
+	if b.Provider == nil {
+		return out, refuseOwned(federation.ErrDenied, "this daemon has no OpenID provider")
+	}
+	if in.Nonce == "" {
+		return out, answer.BadBody("nonce is that of the sign-in")
+	}
+	again := share.Idle(ctx)
+	u, err := b.Provider.Verify(ctx, in.IDToken, in.Nonce)
+	again()
+	if err != nil {
+		return out, refuseOwned(federation.ErrDenied, "%v", err)
+	}
+	named, err := b.SignedIn(u)
+	switch {
+	case err != nil:
+		return out, err
+	case named.UID != c.UID:
+		return out, refuseOwned(federation.ErrDenied, "the ID token names %s, and not %s", named.Name, c.Name)
+	}
+	e := b.entry(c, "sign-in", c.Name)
+	e.After = fmt.Sprintf("by the OpenID provider, as %.64q", u.Subject)
+	s, err := b.Book.OpenAs(ctx, c.Name, c.UID, in.Session, browser, e)
 	if err != nil {
 		return out, answer.OfStore(err, answer.NoContact)
 	}

@@ -18,7 +18,7 @@ func (t within) RoundTrip(r *http.Request) (*http.Response, error) {
 		in.Body = http.NoBody
 	}
 	body, out := io.Pipe()
-	w := &answer{header: http.Header{}, began: make(chan struct{}), out: out}
+	w := &reply{header: http.Header{}, began: make(chan struct{}), out: out}
 	go func() {
 		defer func() {
 			if v := recover(); v != nil { // a handler breaks the connection so
@@ -44,8 +44,8 @@ func (t within) RoundTrip(r *http.Request) (*http.Response, error) {
 		Header: w.sent, Body: body, ContentLength: -1, Request: r}, nil
 }
 
-// answer is the http.ResponseWriter of a request within the process.
-type answer struct {
+// reply is the http.ResponseWriter of a request within the process.
+type reply struct {
 	header http.Header
 	out    *io.PipeWriter
 
@@ -55,7 +55,7 @@ type answer struct {
 	sent   http.Header
 }
 
-func (w *answer) begin(status int) {
+func (w *reply) begin(status int) {
 	w.once.Do(func() {
 		w.status, w.sent = status, w.header.Clone()
 		close(w.began)
@@ -63,16 +63,16 @@ func (w *answer) begin(status int) {
 }
 
 // Header implements http.ResponseWriter.
-func (w *answer) Header() http.Header { return w.header }
+func (w *reply) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *answer) WriteHeader(status int) { w.begin(status) }
+func (w *reply) WriteHeader(status int) { w.begin(status) }
 
 // Write implements http.ResponseWriter.
-func (w *answer) Write(p []byte) (int, error) {
+func (w *reply) Write(p []byte) (int, error) {
 	w.begin(http.StatusOK)
 	return w.out.Write(p)
 }
 
 // Flush implements http.Flusher: what is written is read at once.
-func (w *answer) Flush() { w.begin(http.StatusOK) }
+func (w *reply) Flush() { w.begin(http.StatusOK) }

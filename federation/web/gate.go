@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/answer"
 	"fsub/federation/api/client"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/signin"
@@ -20,7 +21,8 @@ import (
 // gate lets browsers with a session through to the pages, and the others sign in.
 type gate struct {
 	*server
-	lookups chan struct{}
+	lookups   chan struct{}
+	strangers answer.Strangers // who come back from the provider, or say so
 }
 
 func (g *gate) serve(w http.ResponseWriter, r *http.Request) {
@@ -45,6 +47,10 @@ func (g *gate) serve(w http.ResponseWriter, r *http.Request) {
 		g.loginPage(w, r, http.StatusOK, "")
 	case "POST /login":
 		g.login(w, r, c)
+	case "GET " + toProvider:
+		g.beginAtProvider(w, r)
+	case "GET " + fromProvider:
+		g.endAtProvider(w, r, c)
 	case "POST /logout":
 		g.logout(w, r, s, c)
 	default:
@@ -104,7 +110,12 @@ func (g *gate) cookie(r *http.Request) (c cookie, ok bool) {
 }
 
 func (g *gate) setCookie(w http.ResponseWriter, value string, life time.Duration) {
-	http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Value: value, Path: "/", Secure: g.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(life.Seconds())})
+	g.put(w, g.cookieName(), value, life)
+}
+
+// put sets a cookie; one with a life in the past is removed.
+func (g *gate) put(w http.ResponseWriter, name, value string, life time.Duration) {
+	http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", Secure: g.Secure, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(life.Seconds())})
 }
 
 // session is that of a request. ErrNotFound: it has none.
@@ -140,28 +151,35 @@ func (g *gate) login(w http.ResponseWriter, r *http.Request, had cookie) {
 		g.refuseTicket(w, r, invalid)
 		return
 	}
-	secret := signin.Secret()
-	ctx := identity.ByBrowser(r.Context(), uid, false)
-	err = g.api.Do(ctx, "POST", "/fed/v1/web/sessions", v1.NewSession{Ticket: signin.Hash(ticket), Until: seal.Until, Seal: seal.MAC, Session: signin.Hash(secret), Browser: r.UserAgent()}, nil)
+	err = g.open(w, r, had, uid, v1.NewSession{Ticket: signin.Hash(ticket), Until: seal.Until, Seal: seal.MAC})
 	switch {
 	case errors.Is(err, federation.ErrDenied), errors.Is(err, federation.ErrInvalid):
 		g.refuseTicket(w, r, invalid)
-		return
 	case err != nil:
 		g.fail(w, r, err)
-		return
+	default:
+		http.Redirect(w, r, localAddress(r.PostFormValue("to")), http.StatusSeeOther)
+	}
+}
+
+// open opens a session of a user by what proves who that is, and ends the one that the browser had.
+func (g *gate) open(w http.ResponseWriter, r *http.Request, had cookie, uid uint32, in v1.NewSession) error {
+	secret := signin.Secret()
+	in.Session, in.Browser = signin.Hash(secret), r.UserAgent()
+	if err := g.api.Do(identity.ByBrowser(r.Context(), uid, false), "POST", "/fed/v1/web/sessions", in, nil); err != nil {
+		return err
 	}
 	if had.hash != "" {
 		_ = g.api.Do(identity.ByBrowser(r.Context(), had.uid, false), "DELETE", "/fed/v1/web/session/"+had.hash, nil, nil)
 	}
 	g.setCookie(w, strconv.FormatUint(uint64(uid), 10)+"."+secret, signin.SessionLife)
-	http.Redirect(w, r, localAddress(r.PostFormValue("to")), http.StatusSeeOther)
+	return nil
 }
 
 // localAddress is an address of this page, or the first page.
 func localAddress(to string) string {
 	u, err := url.Parse(to)
-	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n") || u.Path == "/login" {
+	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n") || u.Path == "/login" || strings.HasPrefix(u.Path, "/login/") {
 		return "/jobs"
 	}
 	return to

@@ -6,7 +6,7 @@ import (
 	. "fsub/federation/web/html"
 )
 
-// loginPage is where users sign in: by the ticket in the fragment of the address, which login.js reads and the server never sees before the click; or by pasting it.
+// loginPage is where users sign in: by the ticket in the fragment of the address, which login.js reads and the server never sees before the click; or by pasting it; or at the OpenID provider.
 func (g *gate) loginPage(w http.ResponseWriter, r *http.Request, status int, refused string) {
 	var who, warning Node
 	if s := sessionOf(r); s != nil {
@@ -24,7 +24,7 @@ func (g *gate) loginPage(w http.ResponseWriter, r *http.Request, status int, ref
 	g.write(w, r, status, "Sign in", []Node{
 		E("main", Class("login"), A("id", "main"), A("tabindex", "-1"),
 			E("h1", "Sign in to ", g.Federation),
-			who, warning,
+			who, warning, g.byProvider(localAddress(r.FormValue("to"))),
 			E("p", A("id", "ask"), A("data-host", r.Host), A("hidden", "")),
 			form,
 			E("p", Class("hint"), "For a ticket run ", E("code", "fed web"), " on a machine where you run ", E("code", "fsub"), ". It is good for a minute, once. There is no password."),

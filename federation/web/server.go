@@ -14,6 +14,7 @@ import (
 
 	"fsub/federation/api/client"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/identity/oidc"
 	v1 "fsub/federation/api/v1"
 )
 
@@ -22,14 +23,16 @@ var assets embed.FS
 
 // Config is what the page is made of. API is required.
 type Config struct {
-	API        http.Handler // that of /fed/v1; it learns who calls from the context: see [identity.ByBrowser]
-	Federation string
-	Version    string // of the build
-	Secure     bool   // browsers reach it by TLS
-	Address    string // where: https://HOST:PORT
-	Now        func() time.Time
-	UID        func(name string) (uint32, error) // of a user; nil: the system's user database
-	Refused    func()                            // is called for each ticket that is refused; may be nil
+	API          http.Handler // that of /fed/v1; it learns who calls from the context: see [identity.ByBrowser]
+	Federation   string
+	Version      string // of the build
+	Secure       bool   // browsers reach it by TLS
+	Address      string // where: https://HOST:PORT
+	Now          func() time.Time
+	UID          func(name string) (uint32, error) // of a user; nil: the system's user database
+	Refused      func()                            // is called for each ticket that is refused; may be nil
+	Provider     *oidc.Verifier                    // of OpenID, by which users sign in too; nil: there is none
+	ProviderName string                            // as the page calls it
 }
 
 // server serves the pages. It keeps nothing that the API does not tell again: sessions are the API's.
@@ -78,7 +81,7 @@ func OnSocket(c Config) http.Handler {
 	}))
 }
 
-// ForBrowsers is the page for browsers, who sign in by a ticket.
+// ForBrowsers is the page for browsers, who sign in by a ticket, or at the OpenID provider.
 func ForBrowsers(c Config) http.Handler {
 	s := newServer(c, "")
 	g := &gate{server: s, lookups: make(chan struct{}, mostLookups)}

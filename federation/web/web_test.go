@@ -17,6 +17,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api"
+	"fsub/federation/api/identity/oidc"
 	"fsub/federation/api/signin"
 	"fsub/federation/audit"
 	"fsub/sbatch"
@@ -79,6 +80,7 @@ type house struct {
 	asked    watched
 	failures int
 	refused  atomic.Int32
+	provider *oidc.Verifier // nil: there is none
 }
 
 func start(t *testing.T) *house {
@@ -93,7 +95,11 @@ func (p *house) serve(c api.Config) *house {
 	p.Daemon = apitest.Start(t, c)
 	p.asked.next = p.Server
 	uid := func(name string) (uint32, error) { u, _, err := p.people.UserIDs(name); return u, err }
-	s := httptest.NewServer(ForBrowsers(Config{API: &p.asked, Federation: "fed", Version: "v1", Address: "http://127.0.0.1:1", Now: p.clock.now, UID: uid, Refused: func() { p.refused.Add(1) }}))
+	s := httptest.NewUnstartedServer(nil)
+	p.url = "http://" + s.Listener.Addr().String()
+	s.Config.Handler = ForBrowsers(Config{API: &p.asked, Federation: "fed", Version: "v1", Address: p.url, Now: p.clock.now, UID: uid, Refused: func() { p.refused.Add(1) },
+		Provider: p.provider, ProviderName: "Campus"})
+	s.Start()
 	t.Cleanup(s.Close)
 	p.url, p.book = s.URL, signin.New(p.Store, p.clock.now)
 	p.Put(t, jobOf(1, alice, "train", federation.Running), jobOf(2, alice, "sweep", federation.Pending), jobOf(3, bob, "other", federation.Pending), jobOf(4, alice, "done", federation.Completed))

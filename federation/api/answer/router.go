@@ -40,7 +40,7 @@ type Router struct {
 	// Long are the patterns of routes that may wait for something to happen. They take up no share of their user's.
 	Long      map[string]bool
 	inHand    shares
-	strangers strangers
+	strangers Strangers
 	routes    []string
 }
 

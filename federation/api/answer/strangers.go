@@ -23,8 +23,8 @@ const (
 	strangerSecond = time.Second
 )
 
-// strangers are callers whom nothing identifies, bounded by where they call from.
-type strangers struct {
+// Strangers are callers whom nothing identifies, bounded by where they call from.
+type Strangers struct {
 	once  sync.Once
 	slots *share.Slots
 }
@@ -39,7 +39,7 @@ func (s *Router) HandleStranger(pattern string, h Handler) {
 	answer := s.answering(pattern, func(*http.Request) (identity.Caller, error) { return identity.Caller{UID: stranger}, nil }, h, s.fail)
 	s.Mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if !identity.ByDaemon(r.Context()) { // else they were counted there
-			free, err := s.strangers.take(r)
+			free, err := s.strangers.Take(r)
 			if err != nil {
 				Refusal(w, http.StatusServiceUnavailable, errManyStrangers)
 				return
@@ -50,8 +50,8 @@ func (s *Router) HandleStranger(pattern string, h Handler) {
 	})
 }
 
-// take counts a request. It is to be freed, which counts at the earliest a second after it was taken.
-func (s *strangers) take(r *http.Request) (free func(), err error) {
+// Take counts a request. It is to be freed, which counts at the earliest a second after it was taken.
+func (s *Strangers) Take(r *http.Request) (free func(), err error) {
 	s.once.Do(func() { s.slots = share.New(ofStrangers, ofOneAddress).Bound(waitAtAddress) })
 	ctx, cancel := context.WithTimeout(r.Context(), turnWait)
 	defer cancel()

@@ -144,13 +144,23 @@ func (b *Book) Open(ctx context.Context, user string, uid uint32, ticket string,
 	case err != nil:
 		return nil, err
 	}
-	if err := b.makeRoom(ctx, user); err != nil {
+	return b.begin(ctx, &Session{User: user, Hash: session, UID: uid, Browser: browser}, t.Raise, by)
+}
+
+// OpenAs opens a session of a user whom somebody else has identified.
+func (b *Book) OpenAs(ctx context.Context, user string, uid uint32, session, browser string, by audit.Entry) (*Session, error) {
+	return b.begin(ctx, &Session{User: user, Hash: session, UID: uid, Browser: browser}, false, by)
+}
+
+// begin opens a session now.
+func (b *Book) begin(ctx context.Context, s *Session, raise bool, by audit.Entry) (*Session, error) {
+	if err := b.makeRoom(ctx, s.User); err != nil {
 		return nil, err
 	}
-	now := b.now().UTC()
-	s := &Session{User: user, Hash: session, UID: uid, Browser: browser, Since: now, Used: now}
-	if t.Raise {
-		s.Raised = now.Add(RaisedLife)
+	s.Since = b.now().UTC()
+	s.Used = s.Since
+	if raise {
+		s.Raised = s.Since.Add(RaisedLife)
 		by.After = "operator until " + s.Raised.Format(time.RFC3339)
 	}
 	return s, b.sessions.Put(ctx, s, by)

@@ -14,11 +14,13 @@ type Ticket struct {
 	Address string    `json:"address,omitempty"` // of the page: https://HOST:PORT
 }
 
-// NewSession exchanges a ticket for a session. Secrets are known to the browser alone: their SHA-256 is sent, in hexadecimal digits.
+// NewSession exchanges a ticket, or an ID token, for a session. Secrets are known to the browser alone: their SHA-256 is sent, in hexadecimal digits.
 type NewSession struct {
-	Ticket  string `json:"ticket"`            // of the ticket's secret
-	Until   int64  `json:"until"`             // until when the ticket is good, seconds since 1970
-	Seal    []byte `json:"seal"`              // what proves that a daemon has made the ticket: the last 22 characters of its text
+	Ticket  string `json:"ticket,omitempty"`  // of the ticket's secret
+	Until   int64  `json:"until,omitempty"`   // until when the ticket is good, seconds since 1970
+	Seal    []byte `json:"seal,omitempty"`    // what proves that a daemon has made the ticket: the last 22 characters of its text
+	IDToken string `json:"idToken,omitempty"` // instead of a ticket: that of the OpenID provider for this sign-in
+	Nonce   string `json:"nonce,omitempty"`   // which it has
 	Session string `json:"session"`           // of the session's
 	Browser string `json:"browser,omitempty"` // what it says it is
 }

@@ -82,7 +82,7 @@ type Config struct {
 	// Files with the keys by which tokens of sites are checked, by site: the jwt_key, which may be that of key_file, or the JWKS. What scontrol token prints there is
 	// taken for a call of that site's user. Needs remote. See docs/login.md.
 	SiteTokens map[federation.SiteName]string `yaml:"site_tokens,omitempty"`
-	// OpenID provider whose ID tokens are taken for calls from other machines.
+	// OpenID provider whose ID tokens are taken for calls from other machines, and by which users sign in at the page.
 	OIDC OIDC `yaml:"oidc,omitempty"`
 	// Listener for browsers.
 	Web Web `yaml:"web,omitempty"`

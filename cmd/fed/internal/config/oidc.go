@@ -15,7 +15,7 @@ import (
 	"fsub/federation/secret"
 )
 
-// OIDC is the OpenID provider whose ID tokens are taken for calls from other machines: docs/login.md. Not set: none's are.
+// OIDC is the OpenID provider by which users of other machines, and of the page, are identified: docs/login.md, docs/web.md. Not set: by none.
 type OIDC struct {
 	// Address of the provider, as its tokens have it: https://HOST[/PATH].
 	Issuer string `yaml:"issuer,omitempty"`
@@ -25,7 +25,7 @@ type OIDC struct {
 	Claim string `yaml:"claim,omitempty"`
 	// Regular expression for the whole of the claim, with one group, which is the user's name on the daemon's machine: "([a-z]+)@example\.org". Not set: the claim is the name.
 	Match string `yaml:"match,omitempty"`
-	// File with the secret by which the provider knows fsub, for sign-ins at terminals. Not set: fsub is a public client there.
+	// File with the secret by which the provider knows fsub, for sign-ins. Not set: fsub is a public client there.
 	Secret string `yaml:"client_secret_file,omitempty"`
 	// Highest scope of a token made by a sign-in at a terminal: read, submit or operate. submit if not set.
 	Scope identity.Scope `yaml:"scope,omitempty"`
@@ -92,8 +92,8 @@ func (o *OIDC) check(c *Config) error {
 	if o.Lifetime < 0 || o.Lifetime > 0 && o.Lifetime < time.Minute || o.Lifetime > 366*24*time.Hour {
 		return fmt.Errorf("oidc: invalid lifetime %s: want a minute to a year", o.Lifetime)
 	}
-	if o.Issuer != "" && c.Remote.Listen == "" {
-		return errors.New("oidc: no other machine reaches this daemon: set remote: listen")
+	if o.Issuer != "" && c.Remote.Listen == "" && c.Web.SignInWith == "" {
+		return errors.New("oidc: nobody can sign in: no other machine reaches this daemon without remote: listen, and the page has no web: sign_in_with")
 	}
 	return nil
 }

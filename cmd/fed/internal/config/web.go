@@ -19,9 +19,11 @@ type Web struct {
 	Cert string `yaml:"cert_file,omitempty"`
 	// PEM file with its key.
 	Key string `yaml:"key_file,omitempty"`
+	// Users may also sign in by the provider of oidc, which the page calls by this name: University account. Not set: by tickets alone.
+	SignInWith string `yaml:"sign_in_with,omitempty"`
 }
 
-func (w *Web) check() error {
+func (w *Web) check(o *OIDC) error {
 	if w.Listen == "" {
 		if *w != (Web{}) {
 			return errors.New("web: listen is missing: HOST:PORT")
@@ -37,6 +39,9 @@ func (w *Web) check() error {
 	}
 	if w.Cert == "" && !loopback(host) {
 		return fmt.Errorf("web: listen %q is open to other machines, and sessions would go in clear text: set cert_file and key_file, or listen on 127.0.0.1", w.Listen)
+	}
+	if w.SignInWith != "" && o.Issuer == "" {
+		return fmt.Errorf("web: sign_in_with %q: there is no provider: set oidc", w.SignInWith)
 	}
 	if w.Address == "" {
 		return nil

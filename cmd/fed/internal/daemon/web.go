@@ -21,7 +21,7 @@ import (
 // ticketsRefused is of this process, whether it leads or stands by.
 var ticketsRefused = prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_web_tickets_refused_total", Help: "Tickets of browsers that were refused."})
 
-// webConfig is what the page is made of.
+// webConfig is what every page is made of.
 func webConfig(c *config.Config) web.Config {
 	return web.Config{Federation: c.Federation, Version: build.Read().Version, Secure: c.Web.Secure(), Address: c.Web.At()}
 }
@@ -66,6 +66,13 @@ func serveWeb(ctx context.Context, l net.Listener, c *config.Config, api http.Ha
 	}
 	log.Info("listening for browsers", "address", c.Web.At())
 	with := webConfig(c)
+	if c.Web.SignInWith != "" {
+		var err error
+		if with.Provider, err = c.OIDC.Verifier(); err != nil {
+			return err
+		}
+		with.ProviderName = c.Web.SignInWith
+	}
 	with.API, with.Refused = api, ticketsRefused.Inc
 	return peer.Serve(ctx, l, web.ForBrowsers(with))
 }
