@@ -64,6 +64,9 @@ func (s *server) me(r *http.Request) string {
 	if session := sessionOf(r); session != nil {
 		return session.User
 	}
+	if name, named := r.Context().Value(nameKey{}).(string); named {
+		return name
+	}
 	uid, _ := identity.Browser(r.Context())
 	id := strconv.FormatUint(uint64(uid), 10)
 	if u, err := user.LookupId(id); err == nil {

@@ -106,6 +106,7 @@ func (c *Config) resolve(dir string) {
 	abs(&c.Remote.Key)
 	abs(&c.Web.Cert)
 	abs(&c.Web.Key)
+	abs(&c.Web.Proxy.Socket)
 	abs(&c.Daemons.SecretFile)
 	abs(&c.Agents.Binary)
 	abs(&c.PriceLists.GoogleKeyFile)

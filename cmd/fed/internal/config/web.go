@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 )
 
 // Web is the listener for browsers: see docs/web.md.
@@ -21,11 +22,45 @@ type Web struct {
 	Key string `yaml:"key_file,omitempty"`
 	// Users may also sign in by the provider of oidc, which the page calls by this name: University account. Not set: by tickets alone.
 	SignInWith string `yaml:"sign_in_with,omitempty"`
+	// A proxy on this machine that identifies users itself. Not set: no header of any proxy is read.
+	Proxy WebProxy `yaml:"proxy,omitempty"`
+}
+
+// WebProxy is a proxy that says in a header who asks for the page, on a socket that only the proxy's user may open.
+type WebProxy struct {
+	// Unix socket that the daemon makes for it.
+	Socket string `yaml:"socket,omitempty"`
+	// User whom the proxy runs as: www-data.
+	User string `yaml:"user,omitempty"`
+	// Header with the name of the user who asks. Remote-User if not set.
+	Header string `yaml:"header,omitempty"`
+}
+
+// Named is the name of the header.
+func (p *WebProxy) Named() string { return cmp.Or(p.Header, "Remote-User") }
+
+var headerName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+
+func (p *WebProxy) check() error {
+	switch {
+	case *p == (WebProxy{}):
+		return nil
+	case p.Socket == "":
+		return errors.New("web: proxy: socket is missing: the path of a unix socket")
+	case p.User == "":
+		return errors.New("web: proxy: user is missing: whom the proxy runs as")
+	case !headerName.MatchString(p.Named()):
+		return fmt.Errorf("web: proxy: invalid header %q: want letters, digits and dashes, as Remote-User", p.Header)
+	}
+	return nil
 }
 
 func (w *Web) check(o *OIDC) error {
+	if err := w.Proxy.check(); err != nil {
+		return err
+	}
 	if w.Listen == "" {
-		if *w != (Web{}) {
+		if *w != (Web{Proxy: w.Proxy}) {
 			return errors.New("web: listen is missing: HOST:PORT")
 		}
 		return nil

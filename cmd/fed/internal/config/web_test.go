@@ -14,6 +14,11 @@ func TestWeb(t *testing.T) {
 		{"web: {listen: \"127.0.0.1:8443\", sign_in_with: Campus}\n", "there is no provider: set oidc"},
 		{"web: {listen: \"127.0.0.1:8443\", sign_in_with: Campus}\n" + oidc, ""},
 		{"web: {listen: \"127.0.0.1:8443\"}\n" + oidc, "nobody can sign in"},
+		{"web: {proxy: {socket: /run/fsub/web.sock, user: www-data}}\n", ""},
+		{"web: {proxy: {socket: /run/fsub/web.sock}}\n", "user is missing"},
+		{"web: {proxy: {user: www-data}}\n", "socket is missing"},
+		{"web: {proxy: {socket: /s, user: www-data, header: \"a b\"}}\n", "invalid header"},
+		{"web: {address: \"https://a\", proxy: {socket: /s, user: www-data}}\n", "listen is missing"},
 	} {
 		_, err := Parse([]byte(tt.text))
 		if got := ""; err != nil {

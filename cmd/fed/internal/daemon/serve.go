@@ -99,7 +99,7 @@ func alone(ctx context.Context, c *config.Config, reload *reloader, log *slog.Lo
 	if err != nil {
 		return err
 	}
-	browsers, err := listenWeb(c)
+	pages, err := listenForPage(c, log)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func alone(ctx context.Context, c *config.Config, reload *reloader, log *slog.Lo
 	reload.parts = p
 	return p.run(ctx, l, func(ctx context.Context) error {
 		g, ctx := errgroup.WithContext(ctx)
-		g.Go(func() error { return serveWeb(ctx, browsers, c, p.api, log) })
+		pages.serve(ctx, g, c, p.api, log)
 		g.Go(func() error { return reload.run(ctx) })
 		return g.Wait()
 	})

@@ -233,7 +233,7 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 		return err
 	}
 	who := identity.New(identity.Config{Users: identity.SystemUsers{}, Operators: s.config.Operators, Self: uint32(os.Geteuid()), Logger: s.log, Now: time.Now})
-	browsers, err := listenWeb(s.config)
+	pages, err := listenForPage(s.config, s.log)
 	if err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (s *shared) run(ctx context.Context, l net.Listener, lead func(context.Cont
 	}
 	g.Go(func() error { return s.serveRemote(ctx) })
 	g.Go(func() error { return s.listen.ServeDirect(ctx, s.keys, s.hosts.handler()) })
-	g.Go(func() error { return serveWeb(ctx, browsers, s.config, s, s.log) })
+	pages.serve(ctx, g, s.config, s, s.log)
 	g.Go(func() error { return s.live(ctx) })
 	g.Go(func() error { return s.turns(ctx, lead) })
 	return g.Wait()

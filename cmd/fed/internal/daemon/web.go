@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"fsub/cmd/fed/internal/config"
 	"fsub/cmd/internal/build"
@@ -35,6 +36,25 @@ func pagesOnSocket(c *config.Config) func(http.Handler) http.Handler {
 	}
 }
 
+// webListeners are the listeners of the page; nil: it is not configured.
+type webListeners struct{ browsers, proxy net.Listener }
+
+func listenForPage(c *config.Config, log *slog.Logger) (l webListeners, err error) {
+	if l.browsers, err = listenWeb(c); err != nil {
+		return l, err
+	}
+	if l.proxy, err = listenProxy(c, log); err != nil && l.browsers != nil {
+		l.browsers.Close()
+	}
+	return l, err
+}
+
+// serve serves the page on all of them, over the API of whichever daemon answers, until ctx is done.
+func (l webListeners) serve(ctx context.Context, g *errgroup.Group, c *config.Config, api http.Handler, log *slog.Logger) {
+	g.Go(func() error { return serveWeb(ctx, l.browsers, c, api, log) })
+	g.Go(func() error { return serveProxy(ctx, l.proxy, c, api, log) })
+}
+
 // listenWeb opens the listener for browsers; nil: none is configured.
 func listenWeb(c *config.Config) (net.Listener, error) {
 	if c.Web.Listen == "" {
@@ -59,7 +79,7 @@ func listenWeb(c *config.Config) (net.Listener, error) {
 	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), nil
 }
 
-// serveWeb serves the page to browsers, over the API of whichever daemon answers, until ctx is done. It closes l, which may be nil.
+// serveWeb serves the page to browsers until ctx is done. It closes l, which may be nil.
 func serveWeb(ctx context.Context, l net.Listener, c *config.Config, api http.Handler, log *slog.Logger) error {
 	if l == nil {
 		return nil
