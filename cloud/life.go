@@ -147,6 +147,11 @@ func (f *fleet) heard(m *machine) {
 	m.lapse = f.now().Add(m.Silence + f.t.Margin)
 }
 
+// silent reports whether a machine that is up was not heard for half of the time after which it counts as lost.
+func (m *machine) silent(now time.Time, margin time.Duration) bool {
+	return now.After(m.lapse.Add(-margin - m.Silence/2))
+}
+
 func values[K comparable, V any](m map[K]V) []V {
 	out := make([]V, 0, len(m))
 	for _, v := range m {

@@ -13,6 +13,7 @@ import (
 // metrics of one site. Labels are pools, states and kinds: bounded sets.
 type metrics struct {
 	machines *prometheus.GaugeVec
+	silent   *prometheus.GaugeVec
 	creates  *prometheus.CounterVec
 	cools    *prometheus.CounterVec
 	lists    *prometheus.CounterVec
@@ -29,17 +30,19 @@ func newMetrics(r prometheus.Registerer, site federation.SiteName) *metrics {
 	}
 	m := &metrics{
 		machines: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_machines", Help: "Rented machines, by pool and state.", ConstLabels: labels}, []string{"pool", "state"}),
-		creates:  counter("fsub_machine_creates_total", "Requests for machines, by what came of them.", "result"),
-		cools:    counter("fsub_cloud_cooldowns_total", "Refusals that were remembered, by kind.", "kind"),
-		lists:    counter("fsub_cloud_lists_total", "Listings of machines, by what came of them.", "result"),
-		notices:  counter("fsub_machine_notices_total", "Announcements that a machine will be taken, by kind.", "kind"),
+		silent: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_agents_silent", Help: "Machines that are up whose agents were not heard for half of the time after which they count as lost, by pool.",
+			ConstLabels: labels}, []string{"pool"}),
+		creates: counter("fsub_machine_creates_total", "Requests for machines, by what came of them.", "result"),
+		cools:   counter("fsub_cloud_cooldowns_total", "Refusals that were remembered, by kind.", "kind"),
+		lists:   counter("fsub_cloud_lists_total", "Listings of machines, by what came of them.", "result"),
+		notices: counter("fsub_machine_notices_total", "Announcements that a machine will be taken, by kind.", "kind"),
 		boots: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_machine_boot_seconds", Help: "From the decision to rent a machine to its first word.",
 			Buckets: prometheus.ExponentialBuckets(0.02, 2.5, 12), ConstLabels: labels}),
 		dollars: counter("fsub_machine_dollars_total", "What machines that have ended had cost, by pool.", "pool"),
 		idle:    counter("fsub_machine_idle_dollars_total", "What of that no job is charged: it is for machines that start or have no job, by pool.", "pool"),
 	}
 	if r != nil {
-		r.MustRegister(m.machines, m.creates, m.cools, m.lists, m.notices, m.boots, m.dollars, m.idle)
+		r.MustRegister(m.machines, m.silent, m.creates, m.cools, m.lists, m.notices, m.boots, m.dollars, m.idle)
 	}
 	return m
 }
@@ -62,14 +65,19 @@ func (m *metrics) machineEnded(k *machine) {
 }
 
 // look counts the machines.
-func (m *metrics) look(f *fleet) {
+func (m *metrics) look(f *fleet, now time.Time) {
 	for _, p := range f.pools.all {
 		count := map[machineState]int{machineAsked: 0, machineBooting: 0, machineUp: 0, machineEnding: 0}
+		silent := 0
 		for _, ng := range p.groups {
 			for _, k := range ng.machines {
 				count[k.State]++
+				if k.State == machineUp && k.silent(now, f.t.Margin) {
+					silent++
+				}
 			}
 		}
+		m.silent.WithLabelValues(p.Name).Set(float64(silent))
 		for state, n := range count {
 			m.machines.WithLabelValues(p.Name, string(state)).Set(float64(n))
 		}

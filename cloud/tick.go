@@ -34,6 +34,6 @@ func (d *Driver) tick(last time.Time) time.Time {
 	}
 	d.jobs.tidy(now)
 	d.scheduler.schedule()
-	d.metrics.look(d.fleet)
+	d.metrics.look(d.fleet, d.now())
 	return now
 }

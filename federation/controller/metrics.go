@@ -31,6 +31,9 @@ type metrics struct {
 	late_       *prometheus.CounterVec
 	found_      *prometheus.CounterVec
 	breaker_    *prometheus.GaugeVec
+	waits       *prometheus.HistogramVec
+	placed      prometheus.Histogram
+	forecasts   *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -55,19 +58,24 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		late_:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_late_copies_total", Help: "Copies of jobs that arrived late at a site, and were cancelled."}, []string{"site"}),
 		found_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_health_findings_total", Help: "What rules of health have said, by rule and action, and whether it was denied."}, []string{"rule", "action", "denied"}),
 		breaker_:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_health_breaker_open", Help: "1 if a breaker is open: nothing is drained automatically by its rule, or at its site."}, []string{"breaker"}),
+		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fsub_job_wait_seconds", Help: "From the submission of a job until its first start, by site.",
+			Buckets: waitBuckets}, []string{"site"}),
+		placed: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_job_place_seconds", Help: "From the submission of a job until it is given to a site for the first time.",
+			Buckets: waitBuckets}),
+		forecasts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_start_forecasts_total",
+			Help: "Jobs that have started whose start was foretold, by whether they started by the p90: nine in ten should."}, []string{"site", "kept"}),
 	}
 	if r != nil {
-		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_)
+		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_, m.waits, m.placed, m.forecasts)
 	}
 	return m
 }
 
-func (m *metrics) taken()                      { m.taken_.Inc() }
-func (m *metrics) ended(s federation.State)    { m.ended_.WithLabelValues(string(s)).Inc() }
-func (m *metrics) late(s federation.SiteName)  { m.late_.WithLabelValues(string(s)).Inc() }
-func (m *metrics) bound(s federation.SiteName) { m.bound_.WithLabelValues(string(s)).Inc() }
-func (m *metrics) queued(n int)                { m.queued_.Set(float64(n)) }
-func (m *metrics) handedOver(d time.Duration)  { m.handedOver_.Observe(d.Seconds()) }
+func (m *metrics) taken()                     { m.taken_.Inc() }
+func (m *metrics) ended(s federation.State)   { m.ended_.WithLabelValues(string(s)).Inc() }
+func (m *metrics) late(s federation.SiteName) { m.late_.WithLabelValues(string(s)).Inc() }
+func (m *metrics) queued(n int)               { m.queued_.Set(float64(n)) }
+func (m *metrics) handedOver(d time.Duration) { m.handedOver_.Observe(d.Seconds()) }
 func (m *metrics) planned(d time.Duration, jobs int) {
 	m.plans.Observe(d.Seconds())
 	m.decisions.Add(float64(jobs))
@@ -90,6 +98,31 @@ func (m *metrics) tokenExpires(s federation.SiteName, at time.Time) {
 		return
 	}
 	m.expires.WithLabelValues(string(s)).Set(float64(at.Unix()))
+}
+
+// waitBuckets are from a second to a week.
+var waitBuckets = []float64{1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400}
+
+// given takes in that a job is given to a site. Only the first time tells how long placement took.
+func (m *metrics) given(j *federation.Job, a *federation.Attempt) {
+	m.bound_.WithLabelValues(string(a.Site)).Inc()
+	if a.Number == 1 {
+		m.placed.Observe(max(a.Created.Sub(j.Submit), 0).Seconds())
+	}
+}
+
+// started takes in that an attempt has started.
+func (m *metrics) started(j *federation.Job, a *federation.Attempt) {
+	if a.Started.IsZero() {
+		return
+	}
+	if a.Number == 1 && a.Restarts == 0 {
+		m.waits.WithLabelValues(string(a.Site)).Observe(max(a.Started.Sub(j.Submit), 0).Seconds())
+	}
+	if d := &a.Decision; a.Restarts == 0 && len(d.Offers) > 0 && d.Offers[0].Foreseen != nil {
+		kept := !a.Started.After(a.Created.Add(d.Offers[0].Foreseen.P90))
+		m.forecasts.WithLabelValues(string(a.Site), strconv.FormatBool(kept)).Inc()
+	}
 }
 
 func set(g prometheus.Gauge, is bool) {

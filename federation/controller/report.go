@@ -33,6 +33,7 @@ type reports struct {
 	stageOut   *stageOut
 	orphans    *orphans
 	rules      *healthRules
+	metrics    *metrics
 }
 
 func (rp *reports) takeReport(s *site, sj federation.SiteJob) {
@@ -147,6 +148,7 @@ func (rp *reports) runs(s *site, j *job, sj *federation.SiteJob) {
 	j.State, j.Reason = sj.State, j.heldReason()
 	rp.batch.advance(j, federation.AttemptStarted)
 	if began {
+		rp.metrics.started(&j.Job, j.att)
 		rp.agenda.plan = true // what is bound and waits there has become less
 		rp.depends.changed(j)
 		if j.array != nil {
@@ -186,6 +188,9 @@ func (rp *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 		if victim {
 			a.Class, a.Code = federation.ClassPreempt, health.CodePreempted
 		}
+	}
+	if j.State == federation.Pending { // it was not seen to run
+		rp.metrics.started(&j.Job, a)
 	}
 	rp.charges.ended(s, j, booked)
 	j.Start, j.ExitStatus = sj.Start, sj.ExitStatus

@@ -38,6 +38,8 @@ type Config struct {
 	StoreUnsafe bool `yaml:"store_unsafe,omitempty"`
 	// HOST:PORT that serves /metrics over TCP. Not set: they are served on the socket only.
 	Metrics string `yaml:"metrics,omitempty"`
+	// Of how many accounts /metrics shows budgets and spending at most: of those with the largest.
+	MetricsAccounts int `yaml:"metrics_accounts"`
 	// Least level that is logged: debug, info (the default), warn or error. --log of fed serve takes its place.
 	LogLevel string `yaml:"log_level,omitempty"`
 	// Users who may do what root may: drain sites, act on the jobs of others. %NAME is all users of a group.

@@ -22,20 +22,21 @@ import (
 func Default() Config {
 	p := place.DefaultPolicy()
 	return Config{
-		Federation: "fed",
-		Socket:     "/run/fsub/fsub.sock",
-		StateDir:   "/var/lib/fsub",
-		JobIDs:     IDRange{federation.FirstJobID, federation.LastJobID},
-		MinJobAge:  5 * time.Minute,
-		MaxRequeue: 5,
-		MaxArray:   1_000_001,
-		AskAbove:   20,
-		KeepEnded:  90 * 24 * time.Hour,
-		Limits:     defaultLimits(),
-		Blobs:      defaultBlobs(),
-		Agents:     defaultAgents(),
-		Books:      Books{History: 31 * 24 * time.Hour},
-		Priority:   defaultPriority(),
+		Federation:      "fed",
+		Socket:          "/run/fsub/fsub.sock",
+		StateDir:        "/var/lib/fsub",
+		JobIDs:          IDRange{federation.FirstJobID, federation.LastJobID},
+		MinJobAge:       5 * time.Minute,
+		MaxRequeue:      5,
+		MaxArray:        1_000_001,
+		AskAbove:        20,
+		KeepEnded:       90 * 24 * time.Hour,
+		MetricsAccounts: 20,
+		Limits:          defaultLimits(),
+		Blobs:           defaultBlobs(),
+		Agents:          defaultAgents(),
+		Books:           Books{History: 31 * 24 * time.Hour},
+		Priority:        defaultPriority(),
 		Policy: Policy{RunFraction: p.RunFraction, WaitJobHour: float64(p.WaitJobHour), WaitGPUHour: float64(p.WaitGPUHour),
 			Backlog: p.Backlog, BindAhead: p.BindAhead, MoveMargin: float64(p.MoveMargin), MoveAfter: 10 * time.Minute, LostWork: p.LostWork},
 	}
@@ -157,6 +158,9 @@ func (c *Config) check() error {
 	}
 	if _, err := hostPort(c.Metrics); c.Metrics != "" && err != nil {
 		return fmt.Errorf("metrics: invalid address %q: want HOST:PORT, such as 127.0.0.1:9999", c.Metrics)
+	}
+	if c.MetricsAccounts < 0 {
+		return fmt.Errorf("metrics_accounts: invalid number %d: want how many accounts /metrics shows at most, such as 20", c.MetricsAccounts)
 	}
 	if err := c.Priority.check(); err != nil {
 		return err

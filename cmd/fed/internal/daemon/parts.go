@@ -30,6 +30,7 @@ import (
 	"fsub/federation/faults"
 	"fsub/federation/leader"
 	"fsub/federation/ledger"
+	"fsub/federation/metrics"
 	"fsub/federation/predict"
 	"fsub/federation/quota"
 	"fsub/federation/reports"
@@ -76,6 +77,7 @@ type parts struct {
 	bounds  atomic.Pointer[submission.Bounds] // in force now
 	faults  *faults.Watch
 	api     *api.Server
+	fleet   *metrics.Fleet
 	debug   http.Handler // below /debug/; nil: [shared] answers there
 }
 
@@ -156,6 +158,8 @@ func (p *parts) open(ctx context.Context) (err error) {
 		return err
 	}
 	p.reports.Make = p.api.Report
+	p.fleet = p.newFleet()
+	p.reg.MustRegister(p.fleet)
 	debug.SetGCPercent(garbageAtFirst)
 	return p.api.LoadQueue(ctx, p.ctl.Load)
 }
@@ -252,6 +256,7 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 		g.Go(func() error { return p.api.Serve(ctx, p.remote.listener) })
 	}
 	g.Go(func() error { return p.ledger.Run(ctx) })
+	g.Go(func() error { return p.fleet.Run(ctx, p.logOf("metrics")) })
 	g.Go(func() error { return p.reports.Run(ctx) })
 	if c.Books.Sites {
 		g.Go(func() error { return directUse(ctx, &c.Priority, p.members.list, p.store, p.shares, p.log) })
