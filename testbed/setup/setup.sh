@@ -35,6 +35,7 @@ if [ "${1:-}" = test ]; then
 	need mksquashfs squashfs-tools
 	need /usr/share/doc/busybox-static busybox-static
 	need chromium-headless-shell chromium-headless-shell # which opens the page
+	need promtool prometheus # which reads our rules, and scrapes a daemon
 	need /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf fonts-dejavu-core
 fi
 if [ "${1:-}" = test ] || [ "${1:-}" = database ]; then
@@ -47,6 +48,9 @@ if [ "${1:-}" = test ] || [ "${1:-}" = database ]; then
 		[ "$(id -u)" != 0 ] || { mkdir -p /etc/postgresql-common/createcluster.d && echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/fsub.conf; } ;;
 	esac
 fi
+case $missing in *prometheus*) # only its programs are wanted: no service is to start with the package
+	[ "$(id -u)" != 0 ] || [ -e /etc/systemd/system/prometheus.service ] || { mkdir -p /etc/systemd/system && ln -s /dev/null /etc/systemd/system/prometheus.service; } ;;
+esac
 # shellcheck disable=SC2086
 [ -z "$missing" ] || testbed/setup/apt.sh $missing
 if [ ! -e /etc/hosts ] && [ "$(id -u)" = 0 ]; then # as debootstrap leaves a system: nodes of this machine have theirs mounted on it
