@@ -17,6 +17,23 @@ import (
 // mostTasks of an array are listed, those that failed first; the others are counted.
 const mostTasks = 20
 
+// manyTasks is from how many on all who look at an array are shown what was read once.
+const manyTasks = 500
+
+// record reads a job. A large array is read again only when it is too old, whoever asks: that takes all its tasks.
+func (s *server) record(r *http.Request, id federation.JobID) (*client.JobRecord, error) {
+	which := viewer{what: id.String()}
+	read := func() (*client.JobRecord, error) { return s.api.Job(r.Context(), id) }
+	if k := s.arrays.known(which); k != nil {
+		return k.get(s.Now, seenLife, read)
+	}
+	rec, err := read()
+	if err == nil && rec.Job.Whole != nil && len(rec.Tasks) >= manyTasks {
+		s.arrays.of(which)
+	}
+	return rec, err
+}
+
 // titleOf is what the page of a job is called.
 func titleOf(j *federation.Job) string {
 	switch {

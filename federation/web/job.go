@@ -31,7 +31,7 @@ func (s *server) job(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := s.api.Job(r.Context(), id)
+	rec, err := s.record(r, id)
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,10 @@ func formPath(path, form string) string {
 }
 
 func (s *server) show(w http.ResponseWriter, r *http.Request, path string, make maker, form string) {
+	if form == ".live" {
+		s.showLive(w, r, make)
+		return
+	}
 	p, err := make(r)
 	if err != nil {
 		s.fail(w, r, err)
@@ -55,9 +59,6 @@ func (s *server) show(w http.ResponseWriter, r *http.Request, path string, make 
 	case ".json":
 		w.Header().Set("Content-Type", "application/json")
 		body, err = json.MarshalIndent(p.data, "", "  ")
-	case ".live":
-		w.Header().Set("Content-Type", "application/json")
-		body, err = json.Marshal(liveOf(p))
 	case ".csv":
 		if p.table == nil {
 			http.NotFound(w, r)
@@ -73,6 +74,28 @@ func (s *server) show(w http.ResponseWriter, r *http.Request, path string, make 
 		s.fail(w, r, err)
 		return
 	}
+	tagged(w, r, body)
+}
+
+// showLive is what may have changed of a page. Whoever has it open more than once, or asks again at once, is told the same.
+func (s *server) showLive(w http.ResponseWriter, r *http.Request, make maker) {
+	body, err := s.lives.of(s.viewer(r, r.URL.RequestURI())).get(s.Now, seenLife, func() ([]byte, error) {
+		p, err := make(r)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(liveOf(p))
+	})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	tagged(w, r, body)
+}
+
+// tagged is an answer that a browser need not read again while it stays the same.
+func tagged(w http.ResponseWriter, r *http.Request, body []byte) {
 	sum := sha256.Sum256(body)
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
 	w.Header().Set("ETag", tag)

@@ -20,21 +20,21 @@ import (
 func (s *server) team(r *http.Request) (*page, error) {
 	ctx, now := r.Context(), s.Now().UTC()
 	month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
-	sums := func(from, until time.Time, more url.Values) ([]v1.BookedSum, error) {
+	sums := func(life time.Duration, from, until time.Time, more url.Values) ([]v1.BookedSum, error) {
 		q := url.Values{"from": {from.Format(time.DateOnly)}, "until": {until.Format(time.DateOnly)}, "sums": {"amount,gpu,cpu,runs,cpu_used,cpu_of,gpu_used,gpu_of,limit_by,limit_of"}}
 		maps.Copy(q, more)
-		return s.api.BookedSums(ctx, q)
+		return s.sums.of(s.viewer(r, q.Encode())).get(s.Now, life, func() ([]v1.BookedSum, error) { return s.api.BookedSums(ctx, q) })
 	}
 	tomorrow := now.AddDate(0, 0, 1)
-	byUser, err := sums(month, tomorrow, url.Values{"by": {"account,user"}})
+	byUser, err := sums(spentLife, month, tomorrow, url.Values{"by": {"account,user"}})
 	if err != nil {
 		return nil, err
 	}
-	before, err := sums(month.AddDate(0, -1, 0), month, url.Values{"by": {"account,user"}})
+	before, err := sums(pastLife, month.AddDate(0, -1, 0), month, url.Values{"by": {"account,user"}})
 	if err != nil {
 		return nil, err
 	}
-	daily, err := sums(month, tomorrow, url.Values{"by": {"account"}, "every": {"day"}})
+	daily, err := sums(spentLife, month, tomorrow, url.Values{"by": {"account"}, "every": {"day"}})
 	if err != nil {
 		return nil, err
 	}
