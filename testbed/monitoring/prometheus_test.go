@@ -105,7 +105,8 @@ func (w *world) openSite() {
 	w.closeSite = func() { cancel(); <-done }
 }
 
-func newWorld(t *testing.T) *world {
+// newWorld starts all of it. more are further lines of the daemon's configuration.
+func newWorld(t *testing.T, more ...string) *world {
 	t.Helper()
 	prometheus := tool(t, "prometheus")
 	dir, err := os.MkdirTemp("", "mon") // the path of a socket is short
@@ -127,7 +128,7 @@ func newWorld(t *testing.T) *world {
 	w.openSite()
 	w.write("key", key)
 	w.write("fed.yaml", fmt.Sprintf("federation: test\nsocket: %s\nstate_dir: %s\nmetrics: %q\nsites: [{name: alpha, url: \"unix:%s\", key_file: %s, no_associations: true}]\n",
-		w.file("fed.sock"), w.file("state"), w.metrics, w.file("rest"), w.file("key")))
+		w.file("fed.sock"), w.file("state"), w.metrics, w.file("rest"), w.file("key"))+strings.Join(more, "\n"))
 	w.startFed()
 
 	var r rules

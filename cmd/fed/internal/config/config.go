@@ -88,6 +88,8 @@ type Config struct {
 	OIDC OIDC `yaml:"oidc,omitempty"`
 	// Listener for browsers.
 	Web Web `yaml:"web,omitempty"`
+	// Collector of OpenTelemetry that gets a trace of each job that ends.
+	Traces Traces `yaml:"traces,omitempty"`
 	// Several daemons that share one PostgreSQL.
 	Daemons Daemons `yaml:"daemons,omitempty"`
 	// TLS listener for the agents on rented machines.

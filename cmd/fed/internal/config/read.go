@@ -109,6 +109,8 @@ func (c *Config) resolve(dir string) {
 	abs(&c.Web.Key)
 	abs(&c.Web.Proxy.Socket)
 	abs(&c.Daemons.SecretFile)
+	abs(&c.Traces.HeadersFile)
+	abs(&c.Traces.CAFile)
 	abs(&c.Agents.Binary)
 	abs(&c.PriceLists.GoogleKeyFile)
 	for i := range c.Sites {

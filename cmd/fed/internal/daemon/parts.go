@@ -192,7 +192,7 @@ func (p *parts) newController() *controller.Controller {
 	return controller.Open(controller.Config{
 		Federation: c.Federation, Store: p.store, Sites: p.sites, Policy: c.PlacementPolicy(), Runs: p.runs, Waits: p.waits, FairShare: p.shares, Quota: p.quota, Health: p.store, Rules: c.Health.Effective(), RerunEarly: c.Health.RerunEarly, Notify: p.notices.tell,
 		MaxRequeue: c.RequeueLimit(), MaxArray: c.MaxArray, Timing: controller.Timing{MoveAfter: c.Policy.MoveAfter}, Restored: p.store.Copied(), Compared: p.store.Compared,
-		Priced: p.prices.Accelerators, Environment: newInJob(c, p.remote).Environment, Stager: stager, Logger: p.logOf("controller"), Registerer: p.reg,
+		Priced: p.prices.Accelerators, Environment: traced(c, newInJob(c, p.remote).Environment), Stager: stager, Logger: p.logOf("controller"), Registerer: p.reg,
 	})
 }
 
@@ -257,6 +257,9 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 	}
 	g.Go(func() error { return p.ledger.Run(ctx) })
 	g.Go(func() error { return p.fleet.Run(ctx, p.logOf("metrics")) })
+	if err := p.runTraces(ctx, g); err != nil {
+		return err
+	}
 	g.Go(func() error { return p.reports.Run(ctx) })
 	if c.Books.Sites {
 		g.Go(func() error { return directUse(ctx, &c.Priority, p.members.list, p.store, p.shares, p.log) })
