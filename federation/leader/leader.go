@@ -21,6 +21,8 @@ const (
 	TTL    = 5 * time.Second         // for which a lease is given
 	Renew  = 1500 * time.Millisecond // after which it is renewed
 	Margin = 500 * time.Millisecond  // by which trust in it ends before it
+	// Longest is for how long it is given at most, where the database takes so long to record it that it could not be renewed within TTL.
+	Longest = 30 * time.Second
 )
 
 var (
@@ -50,7 +52,8 @@ type Table interface {
 	Take(ctx context.Context, h Holder, ttl time.Duration) (epoch int64, err error)
 	// TakeFrom takes the lease of an epoch that is not over. ErrHeld: it is another epoch's by now, or the connection of its holder has not ended.
 	TakeFrom(ctx context.Context, epoch int64, h Holder, ttl time.Duration) (int64, error)
-	// Extend has the lease of an epoch last for ttl from now. ErrLost: it is over, or another daemon has it.
+	// Extend has the lease of an epoch last for ttl from now, or as long as it does if that is longer: its holder may not hear of this, and counts on what it was given before.
+	// ErrLost: it is over, or another daemon has it.
 	Extend(ctx context.Context, epoch int64, ttl time.Duration) error
 	// Resign ends the lease of an epoch now. It is no error if it was over.
 	Resign(ctx context.Context, epoch int64) error
@@ -72,6 +75,8 @@ type Elector struct {
 	Tried func(error)
 	// StandBy is told which other daemon leads, each time that this changes. Nil: nobody is.
 	StandBy func(Lease)
+
+	pace pace
 }
 
 // Lead waits until this daemon leads, and calls lead with a context that ends with the trust in its lease: its cause is ErrLost then. Once lead has returned
@@ -120,17 +125,23 @@ func (e *Elector) complete() {
 func (e *Elector) wait(ctx context.Context) (*Term, error) {
 	var last Lease
 	for {
-		began := time.Now()
-		epoch, err := e.take(ctx, &last)
+		began, ttl := time.Now(), e.pace.lease(e.TTL)
+		epoch, err := e.take(ctx, &last, ttl)
+		var t *Term
+		if err == nil {
+			e.took(time.Since(began))
+			if t = newTerm(epoch, began.Add(e.trusted(ttl))); !t.Trusted() {
+				err = fmt.Errorf("%w: it took %s to record who leads", errSlow, time.Since(began).Round(100*time.Millisecond))
+			}
+		}
 		if e.Tried != nil {
 			e.Tried(err)
 		}
 		switch {
 		case err == nil:
-			if t := newTerm(epoch, began.Add(e.TTL-e.Margin)); t.Trusted() {
-				return t, nil
-			}
-			e.Log.Warn("the lease was granted too late to be trusted; trying again", "epoch", epoch, "took", time.Since(began).Round(time.Millisecond))
+			return t, nil
+		case errors.Is(err, errSlow):
+			e.Log.Warn("the lease was granted too late to be trusted; trying again", "epoch", epoch, "err", err)
 			e.resign(ctx, epoch)
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -144,8 +155,8 @@ func (e *Elector) wait(ctx context.Context) (*Term, error) {
 }
 
 // take takes the lease when it is over, or before that from a holder that has surely ended. It notes in last who has it.
-func (e *Elector) take(ctx context.Context, last *Lease) (int64, error) {
-	epoch, err := e.Table.Take(ctx, e.Self, e.TTL)
+func (e *Elector) take(ctx context.Context, last *Lease, ttl time.Duration) (int64, error) {
+	epoch, err := e.Table.Take(ctx, e.Self, ttl)
 	if !errors.Is(err, ErrHeld) {
 		return epoch, err
 	}
@@ -154,7 +165,7 @@ func (e *Elector) take(ctx context.Context, last *Lease) (int64, error) {
 		return 0, err
 	}
 	e.Log.Info("the daemon that led has ended: its lease is not waited for", "leader", last.Name, "address", last.Address, "epoch", last.Epoch)
-	return e.Table.TakeFrom(ctx, last.Epoch, e.Self, e.TTL)
+	return e.Table.TakeFrom(ctx, last.Epoch, e.Self, ttl)
 }
 
 // pause is how long to wait before the lease is asked for again: a holder that steps down is followed within a fifth of a renewal.
@@ -184,19 +195,20 @@ func (e *Elector) tell(ctx context.Context, last Lease) Lease {
 // keep renews the lease until ctx is done or the term's trust is over. It returns why.
 func (e *Elector) keep(ctx context.Context, t *Term) error {
 	for {
-		if err := sleep(ctx, min(e.Renew, time.Until(t.Until()))); err != nil {
+		if err := sleep(ctx, min(e.Renew, time.Until(t.Until())-2*e.pace.slow)); err != nil {
 			return err
 		}
 		if !t.Trusted() {
 			return fmt.Errorf("%w: its lease (epoch %d) could not be renewed in time", ErrLost, t.Epoch)
 		}
-		began := time.Now()
+		began, ttl := time.Now(), e.pace.lease(e.TTL)
 		extending, cancel := context.WithDeadline(ctx, t.Until())
-		err := e.Table.Extend(extending, t.Epoch, e.TTL)
+		err := e.Table.Extend(extending, t.Epoch, ttl)
 		cancel()
+		e.took(time.Since(began))
 		switch {
 		case err == nil:
-			t.trust(began.Add(e.TTL - e.Margin))
+			t.trust(began.Add(e.trusted(ttl)))
 		case errors.Is(err, ErrLost):
 			t.trust(time.Time{})
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,7 +83,9 @@ func (tb *table) Extend(ctx context.Context, epoch int64, ttl time.Duration) err
 			return ErrLost
 		}
 		delete(tb.gone, tb.lease.Name)
-		tb.expires = time.Now().Add(ttl)
+		if until := time.Now().Add(ttl); until.After(tb.expires) {
+			tb.expires = until
+		}
 		return nil
 	})
 }
@@ -189,4 +192,45 @@ func TestWorkFails(t *testing.T) {
 			t.Errorf("the lease lasts for %v still", l.Left)
 		}
 	})
+}
+
+// A database that takes seconds for each commit has a leader nonetheless, which stays; one that takes longer than the longest lease allows has none, and that is
+// said. When it is fast again leases are as short as before.
+func TestSlowDatabase(t *testing.T) {
+	for commit, leads := range map[time.Duration]bool{time.Second: true, 4500 * time.Millisecond: true, 10 * time.Second: true, 28 * time.Second: false} {
+		synctest.Test(t, func(t *testing.T) {
+			var after atomic.Int64 // it is done at once, and known after a commit
+			after.Store(int64(commit))
+			table := &table{faults: func() (time.Duration, time.Duration, bool) { return 0, time.Duration(after.Load()), false }}
+			ctx, stop := context.WithCancel(t.Context())
+			terms, lost, tooSlow := 0, 0, false
+			var term *Term
+			e := Elector{Table: table, Self: Holder{Name: "a"}, Tried: func(err error) { tooSlow = errors.Is(err, errSlow) }}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				for ctx.Err() == nil {
+					if err := e.Lead(ctx, func(ctx context.Context, t *Term) error { terms++; term = t; <-ctx.Done(); return nil }); errors.Is(err, ErrLost) {
+						lost++
+					}
+				}
+			}()
+			time.Sleep(10 * time.Minute)
+			if leads != (terms == 1 && lost == 0 && term.Trusted()) || leads == tooSlow {
+				t.Errorf("%v a commit: %d terms, %d lost, too slow: %v", commit, terms, lost, tooSlow)
+			}
+			after.Store(0)
+			time.Sleep(5 * time.Minute)
+			if left := time.Until(term.Until()); lost > 0 || !term.Trusted() || left > TTL {
+				t.Errorf("%v a commit, and fast again: %d lost, the lease lasts %v", commit, lost, left)
+			}
+			after.Store(int64(2 * time.Second)) // a jump as high as a lease of the usual length has room for
+			time.Sleep(time.Minute)
+			if lost > 0 || !term.Trusted() {
+				t.Errorf("two seconds a commit at once: %d lost", lost)
+			}
+			stop()
+			<-ended
+		})
+	}
 }

@@ -13,6 +13,7 @@ type Member struct {
 	Since   time.Time     // when it was started
 	Age     time.Duration // since it was last heard of, by the database's clock
 	Leads   bool
+	Slow    bool     // it leads, and its lease is longer than [TTL], since the database is slow
 	Lag     *float64 // how many seconds it was behind then; nil: it leads, or knows nothing yet
 }
 
@@ -30,9 +31,18 @@ type Self struct {
 	Lag     *float64  // as in [Member]
 }
 
-// Join says that a daemon lives: once, and then every [Renew]. Another one of the same name is an error while it lives.
+// Join says that a daemon lives: once, and then every [Renew]. Another one of the same name is an error while it lives. It waits for no disk and no standby: what is
+// lost of it is said again, and a database that is slow makes no daemon seem silent.
 func (p Postgres) Join(ctx context.Context, s Self) error {
-	done, err := p.DB.ExecContext(ctx, `INSERT INTO daemons (name, address, version, place, since, agents, remote, lag, seen)
+	tx, err := p.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := tx.ExecContext(ctx, "SET LOCAL synchronous_commit = off"); err != nil {
+		return err
+	}
+	done, err := tx.ExecContext(ctx, `INSERT INTO daemons (name, address, version, place, since, agents, remote, lag, seen)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $9, clock_timestamp())
 		ON CONFLICT (name) DO UPDATE SET address = $2, version = $3, place = $4, since = $5, agents = $6, remote = $7, lag = $9, seen = clock_timestamp(), stopped = false
 		WHERE daemons.place = $4 OR daemons.stopped OR daemons.seen < clock_timestamp() - make_interval(secs => $8)`,
@@ -40,8 +50,11 @@ func (p Postgres) Join(ctx context.Context, s Self) error {
 	if err != nil {
 		return err
 	}
-	if n, err := done.RowsAffected(); err != nil || n == 1 {
+	switch n, err := done.RowsAffected(); {
+	case err != nil:
 		return err
+	case n == 1:
+		return tx.Commit()
 	}
 	return fmt.Errorf("another daemon that is called %s shares this database: give each another name (daemons: name)", s.Name)
 }
@@ -75,8 +88,8 @@ func (p Postgres) Others(ctx context.Context, than string) ([]Self, error) {
 // Members are the daemons that share the database and have said a word within a day, but for those that were stopped, in order of their names.
 func (p Postgres) Members(ctx context.Context) ([]Member, error) {
 	rows, err := p.DB.QueryContext(ctx, `SELECT d.name, d.address, d.version, d.since, extract(epoch FROM clock_timestamp() - d.seen)::float8,
-			l.name IS NOT NULL, d.lag FROM daemons d LEFT JOIN leader l ON l.name = d.name AND l.expires > clock_timestamp()
-		WHERE NOT d.stopped AND d.seen > clock_timestamp() - interval '1 day' ORDER BY d.name`)
+			l.name IS NOT NULL, coalesce(l.expires > clock_timestamp() + make_interval(secs => $1), false), d.lag FROM daemons d LEFT JOIN leader l ON l.name = d.name AND l.expires > clock_timestamp()
+		WHERE NOT d.stopped AND d.seen > clock_timestamp() - interval '1 day' ORDER BY d.name`, TTL.Seconds())
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +98,7 @@ func (p Postgres) Members(ctx context.Context) ([]Member, error) {
 	for rows.Next() {
 		var m Member
 		var age float64
-		if err := rows.Scan(&m.Name, &m.Address, &m.Version, &m.Since, &age, &m.Leads, &m.Lag); err != nil {
+		if err := rows.Scan(&m.Name, &m.Address, &m.Version, &m.Since, &age, &m.Leads, &m.Slow, &m.Lag); err != nil {
 			return nil, err
 		}
 		m.Age = time.Duration(age * float64(time.Second))

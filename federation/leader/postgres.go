@@ -107,7 +107,7 @@ const (
 
 // Extend implements [Table].
 func (p Postgres) Extend(ctx context.Context, epoch int64, ttl time.Duration) error {
-	done, err := p.DB.ExecContext(ctx, `UPDATE leader SET expires = clock_timestamp() + make_interval(secs => $2), session = epoch || `+thisSession+`
+	done, err := p.DB.ExecContext(ctx, `UPDATE leader SET expires = greatest(expires, clock_timestamp() + make_interval(secs => $2)), session = epoch || `+thisSession+`
 		WHERE epoch = $1 AND expires > clock_timestamp()`, epoch, ttl.Seconds())
 	return lostUnlessOne(done, err, epoch)
 }

@@ -64,6 +64,13 @@ var sufferings = []suffering{
 		always:  true,
 	},
 	{
+		name:    "its log's disk full",
+		prepare: func(s *suffered) { s.fill, s.free = s.pg.SmallLog(128) },
+		begin:   func(s *suffered) { s.fill() },
+		end:     func(s *suffered) { s.free() },
+		says:    "the database does not answer|the database has crashed|the database is starting|the connection to the database was lost",
+	},
+	{
 		name:    "without its standby",
 		prepare: func(s *suffered) { s.standby = s.pg.Standby() },
 		begin:   func(s *suffered) { s.standby.Stop() },

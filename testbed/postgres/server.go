@@ -277,6 +277,56 @@ func (s *Server) Small(mib int) (url string, fill, free func()) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		s.tb.Fatal(err)
 	}
+	fill, free = s.mount(dir, mib)
+	s.Exec("CREATE TABLESPACE small LOCATION '" + dir + "'")
+	s.Exec("CREATE DATABASE small OWNER " + Role + " TABLESPACE small")
+	return s.Address("small"), fill, free
+}
+
+// SmallLog moves the write-ahead log to a file system of its own, of so many MiB. fill leaves no space there and uses up what the server has set aside, so that it crashes; free
+// gives the space back, and starts the server if it has ended. Only root can do that: else the test is skipped.
+func (s *Server) SmallLog(mib int) (fill, free func()) {
+	s.tb.Helper()
+	if os.Getuid() != 0 {
+		unavailable(s.tb, errors.New("only root mounts a file system"))
+	}
+	s.Stop()
+	dir, log := filepath.Join(s.dir, "wal"), filepath.Join(s.data(), "pg_wal")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		s.tb.Fatal(err)
+	}
+	waste, give := s.mount(dir, mib)
+	s.must(exec.Command("cp", "-a", log, dir))
+	if err := errors.Join(os.RemoveAll(log), os.Symlink(filepath.Join(dir, "pg_wal"), log)); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.Restart()
+	fill = func() {
+		waste()
+		for range 4 * mib { // a segment each
+			if s.psql("postgres", "CREATE TABLE IF NOT EXISTS t (); DROP TABLE t; SELECT pg_switch_wal()").Run() != nil {
+				return
+			}
+		}
+		s.tb.Fatal("the log finds space all the same")
+	}
+	return fill, func() {
+		give()
+		s.wait("the server answers, or ends", func() bool {
+			select {
+			case <-s.ended:
+				s.Restart()
+				return true
+			default:
+				return s.psql("postgres", "SELECT 1").Run() == nil
+			}
+		})
+	}
+}
+
+// mount makes a small file system, which lasts as long as the test.
+func (s *Server) mount(dir string, mib int) (fill, free func()) {
+	s.tb.Helper()
 	options := fmt.Sprintf("size=%dm,uid=%d,gid=%d,mode=700", mib, s.as.Uid, s.as.Gid)
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, options); err != nil {
 		unavailable(s.tb, fmt.Errorf("mount a tmpfs: %w", err))
@@ -285,8 +335,6 @@ func (s *Server) Small(mib int) (url string, fill, free func()) {
 		s.Kill()
 		_ = syscall.Unmount(dir, syscall.MNT_DETACH) // it goes with the directory's removal, or that fails
 	})
-	s.Exec("CREATE TABLESPACE small LOCATION '" + dir + "'")
-	s.Exec("CREATE DATABASE small OWNER " + Role + " TABLESPACE small")
 	waste := filepath.Join(dir, "waste")
 	fill = func() {
 		f, err := os.Create(waste)
@@ -300,7 +348,7 @@ func (s *Server) Small(mib int) (url string, fill, free func()) {
 			}
 		}
 	}
-	return s.Address("small"), fill, func() { os.Remove(waste) }
+	return fill, func() { os.Remove(waste) }
 }
 
 // URLOverTCP is that of a new database, over loopback.

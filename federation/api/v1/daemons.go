@@ -11,8 +11,9 @@ type Daemon struct {
 	Address string    `json:"address,omitempty"` // where the other daemons reach it
 	Leads   bool      `json:"leads"`             // it plans and speaks to the sites; the others pass on to it what they cannot answer
 	Version string    `json:"version"`
-	Since   time.Time `json:"since"`  // when it was started
-	Silent  float64   `json:"silent"` // seconds since it was last heard of; daemons say a word every two seconds
+	Since   time.Time `json:"since"`          // when it was started
+	Silent  float64   `json:"silent"`         // seconds since it was last heard of; daemons say a word every two seconds
+	Slow    bool      `json:"slow,omitempty"` // it leads, and the database takes so long for a commit that its lease is longer than usual
 	// Lag is by how many seconds its lists of jobs were older than the database's, when it was last heard of; nil: it leads, or passes all requests on.
 	Lag *float64 `json:"lag,omitempty"`
 }
@@ -47,6 +48,8 @@ func (d *Daemon) lag() string {
 
 func (d *Daemon) role() string {
 	switch {
+	case d.Leads && d.Slow:
+		return "leads (slow database)"
 	case d.Leads:
 		return "leads"
 	case d.Gone():

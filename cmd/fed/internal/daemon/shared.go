@@ -56,7 +56,7 @@ func (s *shared) Daemons(ctx context.Context) ([]v1.Daemon, error) {
 	members, err := s.table.Members(ctx)
 	all := make([]v1.Daemon, len(members))
 	for i, m := range members {
-		all[i] = v1.Daemon{Name: m.Name, Address: m.Address, Leads: m.Leads, Version: m.Version, Since: m.Since, Silent: m.Age.Seconds(), Lag: m.Lag}
+		all[i] = v1.Daemon{Name: m.Name, Address: m.Address, Leads: m.Leads, Version: m.Version, Since: m.Since, Silent: m.Age.Seconds(), Slow: m.Slow, Lag: m.Lag}
 	}
 	return all, err
 }
