@@ -38,7 +38,7 @@ func TestOIDC(t *testing.T) {
 		}
 	}
 	c := Default()
-	if err := (&OIDC{Issuer: "https://idp.example.org", ClientID: "fsub"}).check(&c); err == nil || !strings.Contains(err.Error(), "set remote: listen") {
+	if err := (&OIDC{Issuer: "https://idp.example.org", ClientID: "fsub"}).check(&c); err == nil || !strings.Contains(err.Error(), "nobody can sign in") {
 		t.Errorf("without a listener: %v", err)
 	}
 	if err := (&OIDC{}).check(&c); err != nil {
