@@ -91,7 +91,7 @@ func lines(jobs []federation.Job, spent func() spending.Spendings) []v1.JobLine 
 }
 
 func lineOf(j *federation.Job) v1.JobLine {
-	v := v1.JobLine{ID: j.ID, User: j.User, Account: submission.AccountOf(j), Name: j.Spec.Name, Group: j.Spec.GroupName(), State: j.State, Reason: j.Reason, Site: j.Site, Partition: j.Partition,
+	v := v1.JobLine{ID: j.ID, User: j.User, Account: submission.AccountOf(j), TreeAccount: j.TreeAccount, Name: j.Spec.Name, Group: j.Spec.GroupName(), State: j.State, Reason: j.Reason, Site: j.Site, Partition: j.Partition,
 		Nodes: j.Nodes, Submit: j.Submit, Restarts: j.Restarts, Cost: j.Cost}
 	if !j.Start.IsZero() && j.State != federation.Pending {
 		v.Start = &j.Start

@@ -20,16 +20,19 @@ const mostTasks = 20
 // manyTasks is from how many on all who look at an array are shown what was read once.
 const manyTasks = 500
 
-// record reads a job. A large array is read again only when it is too old, whoever asks: that takes all its tasks.
-func (s *server) record(r *http.Request, id federation.JobID) (*client.JobRecord, error) {
+// arrays are large ones, with their tasks. Everybody may see jobs.
+type arrays struct{ shelf[*client.JobRecord] }
+
+// job reads a job. A large array is read again only when it is too old, whoever asks: that takes all its tasks.
+func (a *arrays) job(s *server, r *http.Request, id federation.JobID) (*client.JobRecord, error) {
 	which := viewer{what: id.String()}
 	read := func() (*client.JobRecord, error) { return s.api.Job(r.Context(), id) }
-	if k := s.arrays.known(which); k != nil {
+	if k := a.known(which); k != nil {
 		return k.get(s.Now, seenLife, read)
 	}
 	rec, err := read()
 	if err == nil && rec.Job.Whole != nil && len(rec.Tasks) >= manyTasks {
-		s.arrays.of(which)
+		a.of(which)
 	}
 	return rec, err
 }

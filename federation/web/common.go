@@ -16,8 +16,9 @@ import (
 const (
 	seenLife   = 2 * time.Second // everybody's lists, and what open pages ask again and again
 	pricesLife = time.Minute
-	spentLife  = time.Minute // what somebody has spent this month
-	pastLife   = time.Hour   // and last month
+	spentLife  = time.Minute      // what somebody has spent this month
+	pastLife   = time.Hour        // and last month
+	leadsLife  = 10 * time.Second // which accounts somebody coordinates
 )
 
 // What takes long to make is shown for as many times as long, so that no page that is open takes more than a small part of a processor; but not for longer than that.
@@ -84,7 +85,7 @@ type viewer struct {
 	what   string
 }
 
-func (s *server) viewer(r *http.Request, what string) viewer {
+func viewerOf(s *server, r *http.Request, what string) viewer {
 	uid, _ := identity.Browser(r.Context())
 	return viewer{uid, s.raised(r), what}
 }

@@ -27,7 +27,7 @@ import (
 func furnished(t *testing.T) *house {
 	p := &house{t: t, clock: new(clock), people: new(people)}
 	now := time.Now().UTC().Truncate(time.Second)
-	p.serve(api.Config{Books: spentBooks{}, Coordinators: leads{"carol": "physics"}, Budgets: func() []quota.Standing {
+	p.serve(api.Config{Books: spentBooks{}, Coordinators: coordinators{"carol": "physics"}, Budgets: func() []quota.Standing {
 		return []quota.Standing{{Key: accounts.AccountKey("physics"), Period: "month", Limit: 1000, Used: 412.5}, {Key: accounts.UserKey("physics", "bob"), Period: "month", Limit: 77, Used: 71.25}}
 	}})
 	p.Controller.SetSites(furnishedSites(now)...)
@@ -100,10 +100,10 @@ func furnishedSites(now time.Time) []*federation.Site {
 }
 
 // leads are coordinators, each of one account.
-type leads map[string]string
+type coordinators map[string]string
 
-func (l leads) CoordinatesAny(user string) bool       { return l[user] != "" }
-func (l leads) Coordinates(user, account string) bool { return l[user] == account }
+func (l coordinators) CoordinatesAny(user string) bool       { return l[user] != "" }
+func (l coordinators) Coordinates(user, account string) bool { return l[user] == account }
 
 // spentBooks is a ledger in which alice and bob have spent, of which each caller sees what is within what the query allows.
 type spentBooks struct{ ledger.Books }

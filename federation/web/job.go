@@ -31,7 +31,7 @@ func (s *server) job(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := s.record(r, id)
+	rec, err := s.arrays.job(s, r, id)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func sooner(e *client.Explanation) Node {
 
 // output is the end of what a job has written, which app.js follows.
 func (s *server) output(r *http.Request, j *federation.Job) Node {
-	if j.Whole != nil || !s.mayAct(r, j.User) {
+	if j.Whole != nil || !s.owns(r, j.User) {
 		return nil
 	}
 	follow := s.at(r) + "/job/" + j.ID.String() + "/log"
@@ -187,7 +187,7 @@ func (s *server) output(r *http.Request, j *federation.Job) Node {
 
 // actions are the forms of what can be done to a job by who asks.
 func (s *server) actions(r *http.Request, j *federation.Job) Node {
-	if j.State.Ended() || !s.mayAct(r, j.User) {
+	if j.State.Ended() || !s.mayAct(r, j.User, j.TreeAccount) {
 		return nil
 	}
 	buttons := verbButtons(func(verb action.Kind) bool { return fits(verb, j, s.raised(r)) })

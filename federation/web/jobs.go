@@ -198,7 +198,7 @@ func (s *server) jobTable(r *http.Request, jobs []v1.JobLine) Node {
 			key = j.ID.String()
 		}
 		choose := E("td")
-		if !j.State.Ended() && s.mayAct(r, j.User) {
+		if !j.State.Ended() && s.mayAct(r, j.User, j.TreeAccount) {
 			offered[action.Hold], offered[action.Move], offered[action.Cancel] = true, true, true
 			offered[action.Requeue] = offered[action.Requeue] || j.State.Started()
 			offered[action.Release] = offered[action.Release] || j.Reason == reasons.HeldUser || j.Reason == reasons.HeldAdmin && s.raised(r)

@@ -46,7 +46,7 @@ func formPath(path, form string) string {
 
 func (s *server) show(w http.ResponseWriter, r *http.Request, path string, make maker, form string) {
 	if form == ".live" {
-		s.showLive(w, r, make)
+		s.lives.show(s, w, r, make)
 		return
 	}
 	p, err := make(r)
@@ -77,9 +77,11 @@ func (s *server) show(w http.ResponseWriter, r *http.Request, path string, make 
 	tagged(w, r, body)
 }
 
-// showLive is what may have changed of a page. Whoever has it open more than once, or asks again at once, is told the same.
-func (s *server) showLive(w http.ResponseWriter, r *http.Request, make maker) {
-	body, err := s.lives.of(s.viewer(r, r.URL.RequestURI())).get(s.Now, seenLife, func() ([]byte, error) {
+// lives are what may have changed of pages. Whoever has one open more than once, or asks again at once, is told the same.
+type lives struct{ shelf[[]byte] }
+
+func (l *lives) show(s *server, w http.ResponseWriter, r *http.Request, make maker) {
+	body, err := l.of(viewerOf(s, r, r.URL.RequestURI())).get(s.Now, seenLife, func() ([]byte, error) {
 		p, err := make(r)
 		if err != nil {
 			return nil, err

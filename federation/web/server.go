@@ -45,9 +45,10 @@ type server struct {
 
 	recent recentEvents
 	common common
-	lives  shelf[[]byte]            // what open pages ask for again and again
-	sums   shelf[[]v1.BookedSum]    // what users have spent
-	arrays shelf[*client.JobRecord] // large ones, with their tasks: everybody may see jobs
+	leads  leads
+	lives  lives
+	sums   shelf[[]v1.BookedSum] // what users have spent
+	arrays arrays
 }
 
 // handle adds a route.

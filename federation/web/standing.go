@@ -46,6 +46,34 @@ func (s *server) standing(r *http.Request) ([]v1.JobCount, []v1.Account, error) 
 	return live, limits, nil
 }
 
+// leads are which accounts users coordinate.
+type leads struct{ shelf[map[string]bool] }
+
+// all are the accounts that who asks coordinates, with those below these.
+func (l *leads) all(s *server, r *http.Request) map[string]bool {
+	own, err := l.of(viewerOf(s, r, "")).get(s.Now, leadsLife, func() (map[string]bool, error) {
+		tree, err := client.List(r.Context(), s.api, &v1.Accounts, v1.None{})
+		me, own := s.me(r), map[string]bool{}
+		for again := true; again; {
+			again = false
+			for i := range tree {
+				a := &tree[i]
+				if a.Kind == accounts.Account && !own[a.Name] && (slices.Contains(a.Coordinators, me) || own[a.Parent]) {
+					own[a.Name], again = true, true
+				}
+			}
+		}
+		if errors.Is(err, federation.ErrInvalid) { // which says that there is no tree
+			err = nil
+		}
+		return own, err
+	})
+	if err != nil {
+		return nil // no button is better than no page
+	}
+	return own
+}
+
 // ofTeam are the accounts that a user is in, or coordinates, with those below these.
 func ofTeam(tree []v1.Account, user string) map[string]bool {
 	mine := map[string]bool{}

@@ -23,7 +23,7 @@ func (s *server) team(r *http.Request) (*page, error) {
 	sums := func(life time.Duration, from, until time.Time, more url.Values) ([]v1.BookedSum, error) {
 		q := url.Values{"from": {from.Format(time.DateOnly)}, "until": {until.Format(time.DateOnly)}, "sums": {"amount,gpu,cpu,runs,cpu_used,cpu_of,gpu_used,gpu_of,limit_by,limit_of"}}
 		maps.Copy(q, more)
-		return s.sums.of(s.viewer(r, q.Encode())).get(s.Now, life, func() ([]v1.BookedSum, error) { return s.api.BookedSums(ctx, q) })
+		return s.sums.of(viewerOf(s, r, q.Encode())).get(s.Now, life, func() ([]v1.BookedSum, error) { return s.api.BookedSums(ctx, q) })
 	}
 	tomorrow := now.AddDate(0, 0, 1)
 	byUser, err := sums(spentLife, month, tomorrow, url.Values{"by": {"account,user"}})

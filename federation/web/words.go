@@ -81,8 +81,13 @@ func (s *server) raised(r *http.Request) bool {
 	return session != nil && session.Raised != nil && s.Now().Before(*session.Raised)
 }
 
-// mayAct reports whether who asks may act on the jobs of a user. Nothing is offered that the API would refuse; coordinators act by fed.
-func (s *server) mayAct(r *http.Request, user string) bool { return user == s.me(r) || s.raised(r) }
+// owns reports whether the jobs of a user are those of who asks, or an operator does.
+func (s *server) owns(r *http.Request, user string) bool { return user == s.me(r) || s.raised(r) }
+
+// mayAct reports whether who asks may act on the jobs that a user has submitted under an account of the tree. Nothing is offered that the API would refuse.
+func (s *server) mayAct(r *http.Request, user, treeAccount string) bool {
+	return s.owns(r, user) || treeAccount != "" && s.leads.all(s, r)[treeAccount]
+}
 
 // count is "1 job", "3 jobs".
 func count(n int, word string) string {

@@ -1,6 +1,10 @@
 package identity
 
-import "testing"
+import (
+	"net/http/httptest"
+	"testing"
+	"time"
+)
 
 type leads struct{}
 
@@ -25,6 +29,26 @@ func TestMayActFor(t *testing.T) {
 	} {
 		if got := c.caller.MayActFor(c.uid, c.account); got != c.want {
 			t.Errorf("%s for a job of uid %d under %q: %v", c.caller.Name, c.uid, c.account, got)
+		}
+	}
+}
+
+type carolOnly struct{ SystemUsers }
+
+func (carolOnly) UserName(uint32) (string, error)             { return "carol", nil }
+func (carolOnly) UserIDs(string) (uid, gid uint32, err error) { return 9, 9, nil }
+
+// At a browser a coordinator sees what one sees, and acts on jobs; nothing else is changed there as a coordinator.
+func TestCoordinatorAtABrowser(t *testing.T) {
+	i := New(Config{Users: carolOnly{}, Coordinators: leads{}, Now: time.Now})
+	for _, c := range []struct {
+		method, path string
+		want         bool
+	}{{"GET", "/fed/v1/books/sums", true}, {"POST", "/fed/v1/operations", true}, {"POST", "/fed/v1/accounts", false}, {"DELETE", "/fed/v1/reports", false}} {
+		r := httptest.NewRequest(c.method, c.path, nil)
+		got, err := i.Caller(r.WithContext(ByBrowser(r.Context(), 9, false)))
+		if err != nil || got.CoordinatesAny() != c.want || got.Role != RoleNone {
+			t.Errorf("%s %s: %+v, %v", c.method, c.path, got, err)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func NoCaller(why string) error { return NoCallerError{why} }
 // and no more: tokens lie in the environment of jobs.
 func (i *Identity) Caller(r *http.Request) (Caller, error) {
 	if b, ok := r.Context().Value(webKey{}).(browser); ok {
-		return i.browser(b, r.Method)
+		return i.browser(b, r)
 	}
 	token := r.Header.Get("X-SLURM-USER-TOKEN")
 	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && token == "" {
@@ -123,7 +123,7 @@ func (i *Identity) Caller(r *http.Request) (Caller, error) {
 		if err != nil {
 			return Caller{}, noCaller(err.Error())
 		}
-		return i.browser(b, r.Method)
+		return i.browser(b, r)
 	case p.names && caller != "":
 		p.cred, p.err = passedOn(caller)
 		return i.peer(p)

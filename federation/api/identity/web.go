@@ -20,7 +20,7 @@ type browser struct {
 }
 
 // ByBrowser is ctx for the requests of a page: uid has signed in at the browser that asks for it. Such a caller is a user and no more, as one with a token is, but sees
-// what coordinators may see. Raised, he is what he is on the socket, though no administrator.
+// what coordinators may see, and acts on jobs as they may. Raised, he is what he is on the socket, though no administrator.
 func ByBrowser(ctx context.Context, uid uint32, raised bool) context.Context {
 	return context.WithValue(ctx, webKey{}, browser{uid, raised})
 }
@@ -54,8 +54,11 @@ func readBrowser(caller string) (browser, error) {
 	return browser{uint32(n), raised}, nil
 }
 
+// operations is the one route by which a page acts on jobs.
+const operations = "/fed/v1/operations"
+
 // browser is who sent a request through a page.
-func (i *Identity) browser(b browser, method string) (Caller, error) {
+func (i *Identity) browser(b browser, r *http.Request) (Caller, error) {
 	name, err := i.Users.UserName(b.uid)
 	if err != nil {
 		return Caller{}, noCaller(fmt.Sprintf("uid %d is not a user of this machine", b.uid))
@@ -65,7 +68,7 @@ func (i *Identity) browser(b browser, method string) (Caller, error) {
 		return Caller{}, noCaller(fmt.Sprintf("%s is not a user of this machine", name))
 	}
 	c := Caller{Name: name, UID: uid, GID: gid, From: FromWeb}
-	if b.raised || method == http.MethodGet {
+	if b.raised || r.Method == http.MethodGet || r.URL.Path == operations {
 		c.coords = i.coords
 	}
 	if b.raised {

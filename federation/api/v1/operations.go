@@ -17,22 +17,24 @@ import (
 
 // JobLine is a job as lists show it. Of an array one line tells of the tasks that wait, and each other task has a line of its own.
 type JobLine struct {
-	ID        federation.JobID    `json:"job_id"`
-	Array     federation.JobID    `json:"array_job_id,omitempty"` // it is a task of, or the rest of
-	Tasks     string              `json:"array_tasks,omitempty"`  // its index, or those that wait: "3-7"
-	User      string              `json:"user"`
-	Account   string              `json:"account,omitempty"`
-	Name      string              `json:"name"`
-	Group     string              `json:"group,omitempty"`
-	State     federation.State    `json:"state"`
-	Reason    reasons.Reason      `json:"reason,omitempty"`
-	Site      federation.SiteName `json:"site,omitempty"` // none: it waits in the federation's queue
-	Partition string              `json:"partition,omitempty"`
-	Nodes     string              `json:"nodes,omitempty"`
-	Submit    time.Time           `json:"submit"`
-	Start     *time.Time          `json:"start,omitempty"`
-	End       *time.Time          `json:"end,omitempty"`
-	Restarts  int                 `json:"restarts,omitempty"`
+	ID      federation.JobID `json:"job_id"`
+	Array   federation.JobID `json:"array_job_id,omitempty"` // it is a task of, or the rest of
+	Tasks   string           `json:"array_tasks,omitempty"`  // its index, or those that wait: "3-7"
+	User    string           `json:"user"`
+	Account string           `json:"account,omitempty"`
+	// TreeAccount is the account of the federation's tree that it was submitted under, whose coordinators may act on it.
+	TreeAccount string              `json:"tree_account,omitempty"`
+	Name        string              `json:"name"`
+	Group       string              `json:"group,omitempty"`
+	State       federation.State    `json:"state"`
+	Reason      reasons.Reason      `json:"reason,omitempty"`
+	Site        federation.SiteName `json:"site,omitempty"` // none: it waits in the federation's queue
+	Partition   string              `json:"partition,omitempty"`
+	Nodes       string              `json:"nodes,omitempty"`
+	Submit      time.Time           `json:"submit"`
+	Start       *time.Time          `json:"start,omitempty"`
+	End         *time.Time          `json:"end,omitempty"`
+	Restarts    int                 `json:"restarts,omitempty"`
 
 	Cost     federation.Money   `json:"cost_usd"`           // of its runs that have ended
 	Spending *spending.Spending `json:"spending,omitempty"` // what it has come to, and may come to, while it runs
