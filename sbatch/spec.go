@@ -61,7 +61,7 @@ type Spec struct {
 	Requeue *bool `json:"requeue,omitempty" slurm:"requeue,-,-"` // nil: the site's default
 
 	MailType string `json:"mail_type,omitempty"` // sbatch's words with commas: "BEGIN,END,FAIL"
-	MailUser string `json:"mail_user,omitempty" slurm:"mail_user,-"`
+	MailUser string `json:"mail_user,omitempty"`
 
 	WorkDir  string `json:"work_dir,omitempty" opt:"chdir" slurm:"current_working_directory,-"` // absolute
 	Input    string `json:"input,omitempty"`                                                    // file name pattern; "" is /dev/null

@@ -42,7 +42,6 @@ func describe(s *federation.Submission) (*wire.JobDesc, error) {
 	describeSize(d, sp)
 	describeTRES(d, sp, s.Job.Needs())
 	describeTimes(d, sp)
-	describeMail(d, sp)
 	describeFiles(d, sp, &s.Payload, s.Restarts)
 	if sp.More != nil {
 		describeMore(d, sp, s.Job.Needs())
@@ -150,28 +149,6 @@ func describeTimes(d *wire.JobDesc, sp *sbatch.Spec) {
 		}
 		if s.Reservation {
 			d.KillWarningFlags = append(d.KillWarningFlags, "RESERVATION_JOB")
-		}
-	}
-}
-
-// mailTypes are sbatch's words where slurmrestd has others.
-var mailTypes = map[string][]string{
-	"NONE":           nil,
-	"ALL":            {"BEGIN", "END", "FAIL", "REQUEUE", "INVALID_DEPENDENCY", "STAGE_OUT"},
-	"INVALID_DEPEND": {"INVALID_DEPENDENCY"},
-	"TIME_LIMIT":     {"TIME=100%"},
-	"TIME_LIMIT_90":  {"TIME=90%"},
-	"TIME_LIMIT_80":  {"TIME=80%"},
-	"TIME_LIMIT_50":  {"TIME=50%"},
-}
-
-func describeMail(d *wire.JobDesc, sp *sbatch.Spec) {
-	for _, w := range strings.Split(sp.MailType, ",") {
-		w = strings.ToUpper(strings.TrimSpace(w))
-		if rest, special := mailTypes[w]; special {
-			d.MailType = append(d.MailType, rest...)
-		} else if w != "" {
-			d.MailType = append(d.MailType, w)
 		}
 	}
 }

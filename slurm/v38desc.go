@@ -35,9 +35,6 @@ func describeV38(s *federation.Submission, h how) (any, error) {
 	if sp.GRES != "none" {
 		set38(d, "gres", sp.GRES)
 	}
-	if !strings.EqualFold(sp.MailType, "none") {
-		set38(d, "mail_type", sp.MailType)
-	}
 	set38(d, "hold", s.Job.Held != federation.NotHeld)
 	if r := sp.Requeue; r != nil && *r {
 		d["requeue"] = true

@@ -34,6 +34,7 @@ import (
 	"fsub/federation/fairshare"
 	"fsub/federation/faults"
 	"fsub/federation/health"
+	"fsub/federation/jobmail"
 	"fsub/federation/journal"
 	"fsub/federation/place"
 	"fsub/federation/quota"
@@ -129,6 +130,7 @@ type Config struct {
 	// BudgetsStand reports whether those are of the account tree as it is now; nil: they are.
 	BudgetsStand func() bool
 	Reports      *reports.Runner   // makes those that are saved; nil: nothing is saved
+	Mail         *jobmail.Rules    // of mail that jobs ask for; nil: none is sent
 	Pools        Pools             // of rented machines; nil: there are none
 	Prices       Prices            // what clouds ask; nil: it is not known
 	Steps        driver.StepTeller // nil: no site tells of steps while they run
@@ -216,7 +218,7 @@ func NewServer(c Config) *Server {
 	s := &Server{
 		cfg: c, who: who, bounds: bounds, users: who.Users, started: c.Now(),
 		lister:   &restd.Lister{Store: c.Store, Usage: c.Usage, Steps: c.Steps, Users: who.Users, All: all, Now: c.Now, Keep: c.MinJobAge, Cluster: c.Federation, Starts: c.Controller.Starts, Spendings: c.Controller.Spendings},
-		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds},
+		gate:     &submission.Gate{Store: c.Store, Controller: c.Controller, Now: c.Now, Federation: c.Federation, Limits: bounds, Mail: c.Mail},
 		logs:     logs{store: c.Store, reader: c.Logs, sites: all},
 		pools:    rented{all: c.Pools, store: c.Store, sites: all, now: c.Now},
 		offers:   offers{Prices: c.Prices},

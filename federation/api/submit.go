@@ -78,7 +78,7 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Calle
 	if named.Again {
 		mark = 0
 	}
-	note := s.gate.MailNote(job)
+	note := s.gate.Mail.Note(job)
 	if named.Answer != "" || len(named.Warnings) > 0 || note != "" {
 		return answer.JSON(w, v1.SubmitResponse{JobID: job.ID, Mark: mark, Cluster: named.Answer, Warnings: named.Warnings, Note: note})
 	}

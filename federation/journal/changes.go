@@ -104,6 +104,8 @@ const (
 	MoveResume  MoveKind = "resume"
 	MoveRequeue MoveKind = "requeue" // it waits again
 	MoveEnd     MoveKind = "end"
+	// MoveInvalidDepend: what the job depends on can never be met any more.
+	MoveInvalidDepend MoveKind = "invalid-depend"
 )
 
 // MovesOf are the steps that led a job, or a task, from what it was to what it is.
@@ -112,6 +114,9 @@ func MovesOf(was, is JobStage) []MoveKind {
 	add := func(m MoveKind) { moves = append(moves, m) }
 	if is.State == federation.Pending && (was.State.Started() || was.State.Ended() || is.Restarts > was.Restarts) {
 		add(MoveRequeue)
+	}
+	if is.Never && !was.Never {
+		add(MoveInvalidDepend)
 	}
 	if is.Attempt > was.Attempt {
 		add(MoveBind)
@@ -138,9 +143,10 @@ type JobStage struct {
 	Attempt  int
 	Restarts int
 	Ran      bool // since it last waited
+	Never    bool // its dependency is never met
 }
 
 // StageOf is how far j has come.
 func StageOf(j *federation.Job) JobStage {
-	return JobStage{j.State, j.Attempt, j.Restarts, !j.Start.IsZero()}
+	return JobStage{j.State, j.Attempt, j.Restarts, !j.Start.IsZero(), j.Reason == reasons.DependencyNever}
 }

@@ -22,7 +22,7 @@ import (
 	"fsub/federation/share"
 )
 
-// Message is a mail with one report.
+// Message is a mail, with one report or about jobs.
 type Message struct {
 	ID      string // without brackets: one that is sent twice has the same
 	To      []string
@@ -31,7 +31,7 @@ type Message struct {
 	HTML    string // the same as Text; "": Text alone
 	Picture []byte // that HTML refers to by the Content-ID of its name; nil: none
 	Name    string
-	File    string // name of what is attached
+	File    string // name of what is attached; "": nothing is
 	Content []byte
 }
 

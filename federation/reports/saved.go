@@ -56,6 +56,12 @@ func Kinds() []string { return append(slices.Clone(report.Kinds), "budget") }
 // validAddress has nothing that a mail server may take for an address at another one, such as a%elsewhere.com@example.org, or for a command.
 var validAddress = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+=~'&-]*@[A-Za-z0-9.-]+$`)
 
+// ValidAddress reports whether mail may go to an address, whatever the domain.
+func ValidAddress(to string) bool {
+	a, err := mail.ParseAddress(to)
+	return err == nil && a.Address == to && validAddress.MatchString(to)
+}
+
 const (
 	mostTo    = 20
 	defaultAt = "06:00"
@@ -98,8 +104,7 @@ func (d *Definition) Check(now time.Time, domains []string, operator bool) error
 		return fmt.Errorf("%d addresses: want at most %d", len(d.To), mostTo)
 	}
 	for _, to := range d.To {
-		a, err := mail.ParseAddress(to)
-		if err != nil || a.Address != to || !validAddress.MatchString(to) {
+		if !ValidAddress(to) {
 			return fmt.Errorf("invalid address %q: want NAME@DOMAIN", to)
 		}
 		if domain := strings.ToLower(to[strings.LastIndexByte(to, '@')+1:]); !operator && !slices.Contains(domains, domain) {

@@ -16,7 +16,7 @@ var byHand = map[string]string{
 	"MinNodes": "a range", "MaxNodes": "a range", "NodeSizes": "a range", "NTasks": "derived where it is not given", "Dependency": "the federation has seen to it",
 	"MemPerNode": "a number that may be all", "MemPerCPU": "one of three", "MemPerGPU": "one of three", "GRES": "joined with GPUs", "TRESPerTask": "joined with GPUs",
 	"Switches": "with SwitchesWait", "SwitchesWait": "with Switches", "TimeLimit": "may be unlimited", "TimeMin": "may be unlimited", "Distribution": "with the size of its planes", "DelayBoot": "may be unlimited",
-	"Begin": "a time", "Deadline": "a time", "Hold": "the federation's hold", "MailType": "words of other names", "Input": "made absolute", "Output": "made absolute", "Error": "made absolute",
+	"Begin": "a time", "Deadline": "a time", "Hold": "the federation's hold", "MailType": "the federation sends mail itself", "MailUser": "likewise", "Input": "made absolute", "Output": "made absolute", "Error": "made absolute",
 	"Command": "with the script", "Hint": "in Layout", "SocketsPerNode": "in Layout", "CoresPerSocket": "in Layout", "ThreadsPerCore": "in Layout", "NTasksPerCore": "in Layout",
 	"TRESBind": "one of two, or derived", "NoKill": "its contrary", "WaitAllNodes": "yes or no", "OOMKillStep": "yes or no", "NoCoreSpec": "no site's interface can say it but that of v0.0.38",
 	"ResvPorts": "no site's interface can say it", "Priority": "for operators only, whom the site does not know", "More": "the fields below it", "Fed": "the federation's own",

@@ -286,6 +286,7 @@ var differs = map[string]string{
 	"JobId": "", "ArrayJobId": "", "SubmitTime": "seconds apart", "AccrueTime": "seconds apart", "EligibleTime": "seconds apart", "StartTime": "seconds apart", "EndTime": "seconds apart",
 	"Deadline": "seconds apart", "LastSchedEval": "", "RunTime": "", "SLUID": "", "AdminComment": "the attempt's key", "AllocNode:Sid": "the host that slurmrestd runs on",
 	"FSUB_JOB_ID": "for commands within a job of a mapped site", "FSUB_ARRAY_JOB_ID": "the same",
+	"MailType": "the federation sends mail itself", "MailUser": "likewise",
 	"SubmitLine": "no API version can set it", "Priority": "ages",
 	"SLURM_JOB_ID": "", "SLURM_JOB_SLUID": "", "SLURM_JOBID": "", "SLURM_JOB_START_TIME": "", "SLURM_JOB_END_TIME": "", "SLURM_TASK_PID": "", "SLURM_SUBMIT_HOST": "", "SLURM_NODEID": "",
 	"SLURM_JOB_GPUS": "as they fall free", "CUDA_VISIBLE_DEVICES": "as they fall free", "GPU_DEVICE_ORDINAL": "as they fall free", "ROCR_VISIBLE_DEVICES": "as they fall free", "ZE_AFFINITY_MASK": "as they fall free",

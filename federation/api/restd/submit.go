@@ -125,7 +125,7 @@ func specOf(d *wire.JobDesc) (sbatch.Spec, error) {
 	sp := sbatch.Spec{
 		Partition: d.Partition, Dependency: d.Dependency, Clusters: d.Clusters,
 		MinNodes: d.MinNodes, MaxNodes: d.MaxNodes, NTasks: d.Tasks,
-		Input: d.StdIn, Output: d.StdOut, Error: d.StdErr, MailType: strings.Join(d.MailType, ","),
+		Input: d.StdIn, Output: d.StdOut, Error: d.StdErr, MailType: strings.Join(d.MailType, ","), MailUser: d.MailUser,
 		NodeList: hostlist.Compress(d.RequiredNodes), Exclude: hostlist.Compress(d.ExcludedNodes),
 		Switches: int(d.RequiredSwitches.Value()), SwitchesWait: time.Duration(d.WaitForSwitch) * time.Second,
 		TimeLimit: limit(d.TimeLimit), TimeMin: limit(d.TimeMinimum),

@@ -195,3 +195,6 @@ func (v *View) typesOf(site federation.SiteName, node string) map[string]string 
 	}
 	return types
 }
+
+// Limit is a job's time limit: its own, else what the partition where it is has as a default. 0: not known.
+func (v *View) Limit(j *federation.Job) time.Duration { return v.limitOf(j) }

@@ -22,6 +22,7 @@ import (
 	"fsub/federation/api/identity"
 	"fsub/federation/decision"
 	"fsub/federation/demand"
+	"fsub/federation/jobmail"
 	"fsub/federation/reasons"
 	"fsub/federation/share"
 	"fsub/sbatch"
@@ -47,7 +48,8 @@ type Gate struct {
 	Now        func() time.Time
 	Federation string // its name
 	Limits     *Holdings
-	Submits    Admission // nil: the account tree sets no limits
+	Mail       *jobmail.Rules // nil: no mail is sent
+	Submits    Admission      // nil: the account tree sets no limits
 	// Tree has the account that a job is submitted under; nil: there is no tree.
 	Tree interface{ Tree() *accounts.Tree }
 }

@@ -14,7 +14,7 @@ import (
 // after it is not all known.
 type Event struct {
 	Time time.Time `json:"time"` // when it was written
-	// Event is submit, bind, start, suspend, resume, requeue or end of a job; request; active, inactive, drain, drain+remove, removed, lost,
+	// Event is submit, bind, start, suspend, resume, requeue, invalid-depend (what it depends on can never be met) or end of a job; request; active, inactive, drain, drain+remove, removed, lost,
 	// maintenance or maintenance-removed of a site; site, a condition of it that has begun or ended; node-drain or node-resume, an operator's
 	// word about a node; node, another state that its site shows; or health, what a rule of health says.
 	Event   string              `json:"event"`

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/wneessen/go-mail"
 
+	"fsub/federation"
 	"fsub/federation/reports"
 )
 
@@ -36,7 +38,7 @@ type Sender struct {
 
 const timeout = 30 * time.Second
 
-// Send sends one mail.
+// Send sends one mail. What the mail server will never take is ErrInvalid.
 func (s *Sender) Send(ctx context.Context, m *reports.Message) error {
 	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	if err := msg.From(s.From); err != nil {
@@ -57,17 +59,28 @@ func (s *Sender) Send(ctx context.Context, m *reports.Message) error {
 			return err
 		}
 	}
-	if err := msg.AttachReader(m.File, bytes.NewReader(m.Content)); err != nil {
-		return err
+	if m.File != "" {
+		if err := msg.AttachReader(m.File, bytes.NewReader(m.Content)); err != nil {
+			return err
+		}
 	}
 	c, err := s.client()
 	if err != nil {
 		return err
 	}
 	if err := c.DialAndSendWithContext(ctx, msg); err != nil {
+		if refused(err) {
+			err = fmt.Errorf("%w: %w", federation.ErrInvalid, err)
+		}
 		return fmt.Errorf("mail server %s: %w", s.Server, err)
 	}
 	return nil
+}
+
+// refused reports whether the mail server will never take this mail: it says so of a recipient or of the text, with a number of 500 or more.
+func refused(err error) bool {
+	var e *mail.SendError
+	return errors.As(err, &e) && !e.IsTemp() && (e.Reason == mail.ErrSMTPRcptTo || e.Reason == mail.ErrSMTPData || e.Reason == mail.ErrSMTPDataClose) && e.ErrorCode() >= 500
 }
 
 func (s *Sender) client() (*mail.Client, error) {

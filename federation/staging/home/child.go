@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Child does one piece of work, which it reads from in, as the user that this process is. It returns the process's exit status.
@@ -66,6 +68,8 @@ func serve(in *bufio.Reader, out io.Writer) error {
 		return link(req)
 	case "write":
 		return write(req, in)
+	case "tail":
+		return lastOf(req, out)
 	}
 	return fmt.Errorf("asked to %q", req.Do)
 }
@@ -92,4 +96,22 @@ func write(req request, in io.Reader) error {
 	}
 	_, err = io.Copy(f, in)
 	return errors.Join(err, f.Close())
+}
+
+// lastOf copies the end of a regular file. A pipe is not waited for.
+func lastOf(req request, out io.Writer) error {
+	f, err := os.OpenFile(req.Name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() {
+		return userErrorf("%s is not a regular file", req.Name)
+	}
+	_, err = io.Copy(out, io.NewSectionReader(f, max(st.Size()-req.Max, 0), req.Max))
+	return err
 }

@@ -29,7 +29,7 @@ type Spawner struct {
 
 // request is the first line that a child reads.
 type request struct {
-	Do     string         `json:"do"` // "pack", "unpack", "link", "write"
+	Do     string         `json:"do"` // "pack", "unpack", "link", "write", "tail"
 	Dir    string         `json:"dir,omitempty"`
 	Items  []staging.Item `json:"items,omitempty"`
 	Max    int64          `json:"max,omitempty"`
@@ -72,6 +72,13 @@ func (s Spawner) Link(ctx context.Context, u staging.User, dir string, items []s
 // Write implements staging.Files.
 func (s Spawner) Write(ctx context.Context, u staging.User, name string, appendTo bool, r io.Reader) error {
 	return s.run(ctx, u, request{Do: "write", Name: name, Append: appendTo}, r, io.Discard)
+}
+
+// Tail reads the last bytes of a regular file.
+func (s Spawner) Tail(ctx context.Context, u staging.User, name string, most int64) ([]byte, error) {
+	var out bytes.Buffer
+	err := s.run(ctx, u, request{Do: "tail", Name: name, Max: most}, nil, &limitedWriter{w: &out, left: most})
+	return out.Bytes(), err
 }
 
 func (s Spawner) run(ctx context.Context, u staging.User, req request, in io.Reader, out io.Writer) error {

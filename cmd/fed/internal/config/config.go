@@ -70,6 +70,8 @@ type Config struct {
 	Policy Policy `yaml:"policy"`
 	// The ledger of what jobs used and cost.
 	Books Books `yaml:"books,omitempty"`
+	// Mail server for the mail that jobs ask for (--mail-type), and for reports where reports names no other. See docs/notices.md.
+	Mail Mail `yaml:"mail,omitempty"`
 	// Reports that are saved with a schedule.
 	Reports Reports `yaml:"reports,omitempty"`
 	// How the queue is ordered: Slurm's multifactor priority, over all sites.

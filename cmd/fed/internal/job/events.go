@@ -26,7 +26,7 @@ func NewEventsCommand() *cobra.Command {
 		Use:   "events",
 		Short: "What has happened: jobs submitted, bound, started, requeued and ended, requests, sites drained; one line each",
 		Long: `Each line tells one thing that happened, in the order in which it was written down: submit, bind (to a site), start, suspend,
-resume, requeue and end of a job; request, what a user asked to be done with it; active, inactive, drain, drain+remove, removed and lost,
+resume, requeue and end of a job; invalid-depend, that what it depends on can never be met; request, what a user asked to be done with it; active, inactive, drain, drain+remove, removed and lost,
 what an operator said of a site; maintenance and maintenance-removed, what is planned there; site, that a condition of it has begun or ended
 (see: fed site show); node-drain and node-resume, what an operator wants of a node; node-reboot, and node-lift, the end of a drain that slurmctld has left behind;
 node, that its site shows it in another state; health, what a rule of health has said of a node or a job.
