@@ -21,7 +21,7 @@ func TestArrayPage(t *testing.T) {
 	b := p.signedIn(alice, false)
 	status, page := b.get("/job/20")
 	text := textOf(page)
-	for _, want := range []string{"Array 20", "Of its 12 tasks 4 wait in the federation's queue, 1 run.", "3 completed 2 failed 1 node_fail 4 pending 1 running 1 timeout"} {
+	for _, want := range []string{"Array 20", "Of its 12 tasks 4 wait in the federation's queue, 1 runs.", "3 completed 2 failed 1 node_fail 4 pending 1 running 1 timeout"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%d: the page lacks %q: %s", status, want, text)
 		}

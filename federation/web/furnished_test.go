@@ -47,6 +47,12 @@ func furnished(t *testing.T) *house {
 		task.Site, task.Nodes = "alpha", "n2"
 		p.Put(t, task)
 	}
+	running := jobOf(1, alice, "train", federation.Running)
+	running.Site, running.Nodes, running.Start = "alpha", "n2", now.Add(-20*time.Second)
+	done := jobOf(4, alice, "done", federation.Completed)
+	done.Site, done.Nodes, done.Start, done.End = "alpha", "n1", now.Add(-50*time.Second), now.Add(-5*time.Second)
+	p.commit(&running)
+	p.commit(&done)
 	held := jobOf(5, alice, "held", federation.Pending)
 	held.Held, held.Reason = federation.HeldAdmin, "JobHeldAdmin"
 	mine := jobOf(6, bob, "private-name-of-bob", federation.Running)

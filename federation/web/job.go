@@ -72,6 +72,14 @@ func accountText(j *federation.Job) string {
 	return ", account " + j.Account
 }
 
+// they is "1 runs", "3 run".
+func they(n int, verb string) string {
+	if n == 1 {
+		verb += "s"
+	}
+	return strconv.Itoa(n) + " " + verb
+}
+
 // sentences say why a job is where it is, when it starts or ends, and what it costs.
 func (s *server) sentences(rec *client.JobRecord, e *client.Explanation) Node {
 	j := &rec.Job
@@ -82,7 +90,7 @@ func (s *server) sentences(rec *client.JobRecord, e *client.Explanation) Node {
 	switch {
 	case j.Whole != nil && !j.State.Ended() && j.Site == "":
 		n := taskCounts(rec)
-		say("why", fmt.Sprintf("Of its %s %d wait in the federation's queue%s, %d run.", count(j.Whole.Count, "task"), n[federation.Pending], reasonText(j), n[federation.Running]))
+		say("why", fmt.Sprintf("Of its %s %s in the federation's queue%s, %s.", count(j.Whole.Count, "task"), they(n[federation.Pending], "wait"), reasonText(j), they(n[federation.Running], "run")))
 	case j.State == federation.Pending && j.Site == "":
 		say("why", "It waits in the federation's queue"+reasonText(j)+".")
 	case j.State == federation.Pending:
@@ -106,7 +114,7 @@ func (s *server) sentences(rec *client.JobRecord, e *client.Explanation) Node {
 		say("wait", parts...)
 	}
 	for _, h := range e.Holdbacks {
-		say("holdback", h.Text)
+		say("holdback", written(h.Text))
 	}
 	if st := e.Start; st != nil {
 		parts := []any{"It is expected to start ", moment(st.At)}

@@ -119,6 +119,14 @@ func sentence(err error) string {
 	if errors.As(err, &refusal) && refusal.Detail != "" {
 		text = refusal.Detail
 	}
+	return written(text)
+}
+
+// written is a text as a sentence.
+func written(text string) string {
+	if text == "" {
+		return ""
+	}
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
