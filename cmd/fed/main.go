@@ -27,6 +27,7 @@ import (
 	"fsub/cmd/fed/internal/site"
 	"fsub/cmd/fed/internal/top"
 	"fsub/cmd/fed/internal/web"
+	"fsub/cmd/fed/internal/webhook"
 	"fsub/cmd/internal/crash"
 	"fsub/federation/plain"
 )
@@ -85,7 +86,7 @@ needs a coordinator or an operator.`,
 		daemon.NewServeCommand(), daemon.NewConfigCommand(), daemon.NewAsUserCommand(), daemon.NewVersionCommand(),
 		site.NewCommand(),
 		node.NewCommand(),
-		health.NewMaintenanceCommand(), health.NewCommand(), health.NewCheckCommand(),
+		webhook.NewCommand(), health.NewMaintenanceCommand(), health.NewCommand(), health.NewCheckCommand(),
 		pool.NewCommand(), pool.NewOffersCommand(),
 		account.NewCommand(), account.NewQOSCommand(),
 		job.NewCommand(), job.NewExplainCommand(), job.NewEventsCommand(), job.NewLogsCommand(), job.NewAttachCommand(), job.NewForwardCommand(),
@@ -105,7 +106,7 @@ var groups = []struct {
 	title    string
 	commands []string
 }{
-	{"Your jobs:", []string{"job", "explain", "logs", "attach", "top", "web", "events", "what-if", "offers", "token", "completion", "version", "help"}},
+	{"Your jobs:", []string{"job", "explain", "logs", "attach", "top", "web", "events", "webhook", "what-if", "offers", "token", "completion", "version", "help"}},
 	{"Your team:", []string{"account", "qos", "report", "books"}},
 	{"The operators':", nil},
 }

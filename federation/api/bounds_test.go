@@ -32,6 +32,8 @@ func boundsOf(r route) string {
 		return "operation"
 	case strings.HasPrefix(r.Path, "/fed/v1/report"):
 		return "report"
+	case strings.HasPrefix(r.Path, "/fed/v1/webhook"):
+		return "webhook"
 	case strings.HasPrefix(r.Path, "/fed/v1/token"):
 		return "token"
 	case r.Path == "/fed/v1/what-if":

@@ -66,16 +66,16 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 		}
 		told, full := false, len(log.Commits) == eventsPage
 		for rest := log.Commits; len(rest) > 0; {
-			var events []v1.Event
+			var events []loggedEvent
 			if events, rest, err = s.eventsOf(r.Context(), rest, since); err != nil {
 				return nil
 			}
 			told = told || len(events) > 0
 			for i := range events {
-				if !holdAll(conditions, &events[i]) {
+				if !holdAll(conditions, &events[i].Event) {
 					continue
 				}
-				if err := lines.Encode(&events[i]); err != nil {
+				if err := lines.Encode(&events[i].Event); err != nil {
 					return nil
 				}
 			}
@@ -144,8 +144,16 @@ func eventsFrom(after, since string) (mark journal.Mark, from time.Time, err err
 	return 0, from, nil
 }
 
+// loggedEvent is an event with its place in the log, and the job that it is about; nil: it is about none, or one that has been deleted since.
+type loggedEvent struct {
+	v1.Event
+	mark  journal.Mark
+	index int
+	job   *federation.Job
+}
+
 // eventsOf are what the first commits tell if they are not older than since. rest are those that would be too many at once.
-func (s *eventStream) eventsOf(ctx context.Context, commits []journal.Commit, since time.Time) (events []v1.Event, rest []journal.Commit, err error) {
+func (s *eventStream) eventsOf(ctx context.Context, commits []journal.Commit, since time.Time) (events []loggedEvent, rest []journal.Commit, err error) {
 	var ids []federation.JobID
 	for rest = commits; len(rest) > 0 && len(events) < mostEvents; rest = rest[1:] {
 		if rest[0].At.Before(since) {
@@ -153,7 +161,7 @@ func (s *eventStream) eventsOf(ctx context.Context, commits []journal.Commit, si
 		}
 		for k := range rest[0].Changes {
 			if e, ok := eventOf(&rest[0], &rest[0].Changes[k]); ok {
-				events = append(events, e)
+				events = append(events, loggedEvent{e, rest[0].Mark, k, nil})
 				if e.Job != 0 {
 					ids = append(ids, e.Job)
 				}
@@ -174,9 +182,10 @@ func (s *eventStream) eventsOf(ctx context.Context, commits []journal.Commit, si
 	told := events[:0]
 	for _, e := range events {
 		if j := byID[e.Job]; j != nil {
-			if e.Event == "submit" && (j.Part != nil || j.Component != nil) { // submitted with its array, or its leader
+			if e.Event.Event == "submit" && (j.Part != nil || j.Component != nil) { // submitted with its array, or its leader
 				continue
 			}
+			e.job = j
 			e.User, e.Name, e.Group = j.User, j.Spec.Name, j.Spec.GroupName()
 			if j.Part != nil {
 				e.Array, e.Task = j.Part.Array, &j.Part.Index

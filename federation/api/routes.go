@@ -187,6 +187,7 @@ func (s *Server) bookRoutes(t *table) {
 		{"site:array", "only these; may be repeated. So for all that by takes"}, {"account:array", ""}, {"user:array", ""}, {"qos:array", ""}, {"partition:array", ""}, {"gpu:array", ""}, {"name:array", ""}, {"group:array", ""}}.params()...), s.books.Sums)
 	list(t, &v1.Budgets, s.books.BudgetList)
 	newSavedReports(&s.cfg).routes(t)
+	newHooks(&s.cfg).routes(t)
 	do(t, "POST", "/fed/v1/books/check", v1.ForOperators, "Compare the ledger with what sites say", s.books.Compare).Query = append(days, words{{"site:array", "these; may be repeated"}}.params()...)
 	list(t, &v1.Bills, s.books.Bills)
 	t.add("POST", "/fed/v1/books/bills", v1.ForOperators, v1.ImportBill{}, v1.Bill{}, "Take a provider's bill for a site, in place of an earlier one of the same period", nil, s.books.Import)

@@ -42,6 +42,7 @@ import (
 	"fsub/federation/reports"
 	"fsub/federation/share"
 	"fsub/federation/usage"
+	"fsub/federation/webhooks"
 )
 
 // Store is what a Server needs of a store.
@@ -129,11 +130,12 @@ type Config struct {
 	Budgets    func() []quota.Standing // nil: there are none
 	// BudgetsStand reports whether those are of the account tree as it is now; nil: they are.
 	BudgetsStand func() bool
-	Reports      *reports.Runner   // makes those that are saved; nil: nothing is saved
-	Mail         *jobmail.Rules    // of mail that jobs ask for; nil: none is sent
-	Pools        Pools             // of rented machines; nil: there are none
-	Prices       Prices            // what clouds ask; nil: it is not known
-	Steps        driver.StepTeller // nil: no site tells of steps while they run
+	Reports      *reports.Runner      // makes those that are saved; nil: nothing is saved
+	Mail         *jobmail.Rules       // of mail that jobs ask for; nil: none is sent
+	Webhooks     func() *webhooks.Hub // delivers events to users' endpoints; nil, or its answer: nothing does
+	Pools        Pools                // of rented machines; nil: there are none
+	Prices       Prices               // what clouds ask; nil: it is not known
+	Steps        driver.StepTeller    // nil: no site tells of steps while they run
 	// Reboots is what reboots the nodes of a site, nil if nothing can; nil: no site can.
 	Reboots func(federation.SiteName) driver.Rebooter
 	// CheckSite tries a site, and AddSite takes one into the federation; nil: that cannot be done.

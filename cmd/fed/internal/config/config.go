@@ -72,6 +72,8 @@ type Config struct {
 	Books Books `yaml:"books,omitempty"`
 	// Mail server for the mail that jobs ask for (--mail-type), and for reports where reports names no other. See docs/notices.md.
 	Mail Mail `yaml:"mail,omitempty"`
+	// Where events may be posted to (fed webhook). See docs/notices.md.
+	Webhooks Webhooks `yaml:"webhooks,omitempty"`
 	// Reports that are saved with a schedule.
 	Reports Reports `yaml:"reports,omitempty"`
 	// How the queue is ordered: Slurm's multifactor priority, over all sites.

@@ -37,6 +37,7 @@ import (
 	"fsub/federation/staging"
 	"fsub/federation/staging/blobs"
 	"fsub/federation/store"
+	"fsub/federation/webhooks"
 )
 
 // parts are what a daemon is made of. What may be missing is nil then.
@@ -73,6 +74,7 @@ type parts struct {
 	ctl     *controller.Controller
 	ledger  *ledger.Collector
 	reports *reports.Runner
+	hooks   *webhooks.Hub // may be missing
 	notices *notifier
 	bounds  atomic.Pointer[submission.Bounds] // in force now
 	faults  *faults.Watch
@@ -158,6 +160,9 @@ func (p *parts) open(ctx context.Context) (err error) {
 		return err
 	}
 	p.reports.Make = p.api.Report
+	if p.hooks, err = p.newHooks(); err != nil {
+		return err
+	}
 	p.fleet = p.newFleet()
 	p.reg.MustRegister(p.fleet)
 	debug.SetGCPercent(garbageAtFirst)
@@ -223,7 +228,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 		Accounts: p.accounts(), FairShare: p.shares,
 		Federation: c.Federation, Policy: c.PlacementPolicy(), Operators: c.Operators, Coordinators: p.books, MinJobAge: c.MinJobAge, MaxArraySize: c.MaxArray, AskAbove: c.AskAbove,
 		Store: p.store, Usage: p.store, Books: p.store, Database: p.store.Database(), Deposed: p.deposed, Daemons: p.others, Queue: p.queue, Controller: p.ctl,
-		CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Mail: mailRules(c), Prices: priceBook{p.prices},
+		CheckBooks: checker{p.ledger}, Bills: checker{p.ledger}, Budgets: p.quota.Standings, BudgetsStand: p.quota.Stands, Reports: p.reports, Mail: mailRules(c), Webhooks: func() *webhooks.Hub { return p.hooks }, Prices: priceBook{p.prices},
 		Health: p.ctl.Health, Faults: p.faults.Faults, CheckSite: p.checkSite, AddSite: p.addSite, UpdateSite: p.updateSite, Calls: p.members.calls, Reboots: p.members.rebooter,
 		OperationRate: func(name federation.SiteName) float64 { return operationRate(c, name) },
 		Tokens:        tokens, RemoteAddress: p.remote.reached(), Munge: p.remote.munge(c), SiteTokens: p.remote.siteTokens(c, p.log), Provider: provider,
@@ -263,6 +268,9 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 	g.Go(func() error { return p.reports.Run(ctx) })
 	if err := p.runJobMail(ctx, g); err != nil {
 		return err
+	}
+	if p.hooks != nil {
+		g.Go(func() error { return p.hooks.Run(ctx) })
 	}
 	if c.Books.Sites {
 		g.Go(func() error { return directUse(ctx, &c.Priority, p.members.list, p.store, p.shares, p.log) })
