@@ -107,6 +107,14 @@ func share(config map[string]any, o Options, number int) error {
 		return err
 	}
 	defer l.Close()
+	if remote, ok := config["remote"].(map[string]any); ok && number > 1 { // all run on one machine: each has a port to itself
+		host, text, err := net.SplitHostPort(fmt.Sprint(remote["listen"]))
+		port, bad := strconv.Atoi(text)
+		if err := errors.Join(err, bad); err != nil {
+			return err
+		}
+		remote["listen"] = net.JoinHostPort(host, strconv.Itoa(port+number-1))
+	}
 	secret := filepath.Join(o.Dir, "secret")
 	config["daemons"] = map[string]any{"name": "d" + strconv.Itoa(number), "listen": l.Addr().String(), "secret_file": secret}
 	return os.WriteFile(secret, []byte(strings.Repeat("secret", 8)), 0o600)
