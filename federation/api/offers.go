@@ -27,6 +27,7 @@ type offers struct {
 func (o *offers) Get(ctx context.Context, _ identity.Caller, q v1.OfferQuery) ([]v1.Offer, error) {
 	out := []v1.Offer{}
 	if o.Prices != nil {
+		q.Limit = 0 // it is of the page
 		list, err := o.Prices.Offers(q)
 		if err != nil {
 			return nil, answer.BadBody(err.Error())

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,8 +15,10 @@ import (
 )
 
 // readPageQuery reads what a query says of a page.
-func readPageQuery(r *http.Request) (q v1.PageQuery, err error) {
-	err = v1.ReadQuery(r.URL.Query(), &q)
+func readPageQuery(r *http.Request) (q v1.PageQuery, err error) { return pageQueryOf(r.URL.Query()) }
+
+func pageQueryOf(values url.Values) (q v1.PageQuery, err error) {
+	err = v1.ReadQuery(values, &q)
 	if err == nil && q.After != "" && q.Before != "" {
 		err = fmt.Errorf("invalid page: after and before go in two directions: give one of them")
 	}

@@ -61,14 +61,11 @@ func (s *rented) getMachines(ctx context.Context, c identity.Caller, q v1.Machin
 	if q.Since.IsZero() {
 		q.Since = s.now().AddDate(1, 0, 0)
 	}
-	if q.Limit = min(q.Limit, v1.MaxMachines); q.Limit == 0 {
-		q.Limit = v1.MaxMachines
-	}
 	out := []v1.Machine{}
 	if s.all == nil {
 		return out, nil
 	}
-	all, err := s.all.Machines(ctx, q.Site, q.Since, q.Limit)
+	all, err := s.all.Machines(ctx, q.Site, q.Since, v1.MaxMachines)
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}

@@ -109,7 +109,7 @@ func TestPoolsAreForOperators(t *testing.T) {
 		t.Error(diff)
 	}
 	for query, asked := range map[string]string{
-		"": " now 10000", "?site=aws": "aws now 10000", "?since=0&limit=7": " 0 7", "?since=1700000000&limit=99999999": " 1700000000 10000",
+		"": " now 10000", "?site=aws": "aws now 10000", "?since=0&limit=7": " 0 10000", "?since=1700000000&limit=99999999": " 1700000000 10000",
 	} {
 		var machines []v1.Machine
 		code := as(t, olga, d.Socket, "GET", "/fed/v1/machines"+query, nil, &machines)

@@ -20,6 +20,11 @@ func list[T, Q any](t *table, n *v1.Noun[T, Q], f func(ctx context.Context, c id
 		if err := v1.ReadQuery(r.URL.Query(), &q); err != nil {
 			return answer.BadBody(err.Error())
 		}
+		page, err := readListQuery[Q](r)
+		if err != nil {
+			return err
+		}
+		asOf := asOf(t, n, r, page.Paged())
 		all, err := f(r.Context(), c, q)
 		if err != nil {
 			return err
@@ -27,9 +32,9 @@ func list[T, Q any](t *table, n *v1.Noun[T, Q], f func(ctx context.Context, c id
 		if all == nil {
 			all = []T{}
 		}
-		return writeNoun(w, r, n, all)
+		return writeNoun(w, r, n, all, &page, asOf)
 	})
-	route.Pages = n.Key != nil
+	route.Pages, route.Marked = n.Key != nil, n.Logged
 }
 
 // do adds a request that has no body.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"net/http"
@@ -10,7 +11,9 @@ import (
 	"fsub/federation/action"
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
+	"fsub/federation/api/queue"
 	v1 "fsub/federation/api/v1"
+	"fsub/federation/journal"
 	"fsub/federation/tunnel"
 )
 
@@ -50,7 +53,7 @@ func (r *route) refuse(c identity.Caller) error {
 
 // fedRoutes are all routes of /fed/v1.
 func (s *Server) fedRoutes() []route {
-	var t table
+	t := table{mark: queue.Lists{Queue: s.queue}.Mark}
 	s.jobRoutes(&t)
 	s.listRoutes(&t)
 	s.siteRoutes(&t)
@@ -66,7 +69,10 @@ func (s *Server) fedRoutes() []route {
 }
 
 // table takes routes.
-type table struct{ routes []route }
+type table struct {
+	routes []route
+	mark   func(context.Context) (journal.Mark, error) // of the store's log, before all that is written after the call
+}
 
 type query = []param
 
@@ -161,7 +167,7 @@ func (s *Server) operationRoutes(t *table) {
 	list(t, &v1.Operations, s.jobs.ListOperations)
 	do(t, "GET", "/fed/v1/operation/{id}", v1.ForOwners, "How an operation stands", s.jobs.Show).Query = words{{"after:integer", "items settled after the n-th"}}.params()
 	t.add("POST", "/fed/v1/operation/{id}/told", v1.ForOwners, nil, nil, "The caller has read how it ended: the same command is a new operation from now on", nil, s.jobs.Told)
-	list(t, &v1.Audits, s.audit.List)
+	history(t, &v1.Audits, 1000, s.audit.List)
 	list(t, &v1.Daemons, s.daemons.List)
 	do(t, "POST", "/fed/v1/daemons/step-down", v1.ForAdmins, "Have another daemon lead", s.daemons.StepDown)
 }
@@ -174,7 +180,7 @@ func (s *Server) accountRoutes(t *table) {
 	postLarge(t, 16<<20, "/fed/v1/accounts/sync", v1.ForOperators, "Make a site's accounting agree with the tree", s.accounts.Sync)
 	do(t, "GET", "/fed/v1/accounts/drift", v1.ForOperators, "What sites' accounting has otherwise than the tree", s.accounts.Drift).Query = words{{"site:array", "a site; may be repeated"}}.params()
 	do(t, "GET", "/fed/v1/health", v1.ForAnybody, "The rules of health, what they remember of nodes, and their breakers", s.rules.Get)
-	list(t, &v1.HealthFindings, s.rules.History)
+	history(t, &v1.HealthFindings, 200, s.rules.History)
 	post(t, "/fed/v1/health/reset", v1.ForOperators, "Close breakers of the rules of health", s.rules.Reset)
 	post(t, "/fed/v1/health/check", v1.ForOperators, "Tell what a node's health check has found", s.rules.Check)
 }

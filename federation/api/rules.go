@@ -80,17 +80,13 @@ func (s *rules) Get(_ *http.Request, _ identity.Caller) (v1.Health, error) {
 }
 
 // History is GET /fed/v1/health/history.
-func (s *rules) History(ctx context.Context, _ identity.Caller, q v1.HealthQuery) ([]v1.HealthFinding, error) {
-	if q.Limit = min(q.Limit, 100_000); q.Limit == 0 {
-		q.Limit = 200
-	}
-	out := []v1.HealthFinding{}
-	all, err := s.Store.HealthFindings(ctx, q.Limit)
+func (s *rules) History(ctx context.Context, _ v1.HealthQuery, part past) (out []v1.HealthFinding, err error) {
+	all, err := s.Store.HealthFindings(ctx, health.FindingQuery(part))
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	for _, f := range all {
-		out = append(out, v1.HealthFinding{Time: f.At, Rule: f.Rule, Action: f.Act, Site: f.Node.Site, Node: f.Node.Name, Job: f.Job, Why: f.Why, Denied: f.Denied})
+		out = append(out, v1.HealthFinding{Seq: f.Seq, Time: f.At, Rule: f.Rule, Action: f.Act, Site: f.Node.Site, Node: f.Node.Name, Job: f.Job, Why: f.Why, Denied: f.Denied})
 	}
 	return out, nil
 }

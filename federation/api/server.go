@@ -55,8 +55,8 @@ type Store interface {
 	audit.Log
 	action.OperationStore
 	records.Store
-	// HealthFindings returns the newest findings of the rules of health, at most limit of them, oldest first.
-	HealthFindings(ctx context.Context, limit int) ([]health.PastFinding, error)
+	// HealthFindings returns findings of the rules of health, oldest first.
+	HealthFindings(ctx context.Context, q health.FindingQuery) ([]health.KeptFinding, error)
 }
 
 // Config is what a Server is made of. Store and Controller are required.

@@ -71,5 +71,7 @@ type Query struct {
 	Since  time.Time // at or after
 	Until  time.Time // before
 	After  int64     // with a higher Seq
-	Limit  int       // maximum number of findings, newest first of them; 0: no limit
+	Before int64     // with a lower one; 0: no bound
+	Limit  int       // maximum number of entries; 0: no limit
+	Oldest bool      // of more than Limit the oldest, else the newest
 }

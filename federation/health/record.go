@@ -11,8 +11,22 @@ import (
 type Store interface {
 	// HealthRecords returns all records, in order of kind and name.
 	HealthRecords(ctx context.Context) ([]Record, error)
-	// HealthFindings returns the newest findings, at most limit of them, oldest first.
-	HealthFindings(ctx context.Context, limit int) ([]PastFinding, error)
+	// HealthFindings returns the findings that q selects, oldest first.
+	HealthFindings(ctx context.Context, q FindingQuery) ([]KeptFinding, error)
+}
+
+// FindingQuery selects findings. The zero value selects all.
+type FindingQuery struct {
+	After  int64 // with a higher Seq
+	Before int64 // with a lower one; 0: no bound
+	Limit  int   // maximum number of findings; 0: no limit
+	Oldest bool  // of more than Limit the oldest, else the newest
+}
+
+// KeptFinding is a finding as a store has it.
+type KeptFinding struct {
+	Seq int64 // increases
+	PastFinding
 }
 
 // Record is something that the daemon must not forget of the health of nodes and jobs.

@@ -58,6 +58,9 @@ func (s *auditLog) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, err
 	if q.After > 0 {
 		w.and("seq > %s", q.After)
 	}
+	if q.Before > 0 {
+		w.and("seq < %s", q.Before)
+	}
 	if !q.Since.IsZero() {
 		w.and("at >= %s", nanos(q.Since))
 	}
@@ -75,15 +78,22 @@ func (s *auditLog) Audit(ctx context.Context, q audit.Query) ([]audit.Entry, err
 	} else if q.Object != "" {
 		w.and("object = %s", q.Object)
 	}
-	text := "SELECT seq, " + auditColumns + " FROM audit" + w.text() + " ORDER BY seq"
-	if q.Limit > 0 {
-		text += " DESC LIMIT " + fmt.Sprint(q.Limit)
-	}
-	all, err := query(ctx, s.readers, readAudit, "SELECT * FROM ("+text+") AS newest ORDER BY seq", w.args...)
+	all, err := query(ctx, s.readers, readAudit, inSequence("SELECT seq, "+auditColumns+" FROM audit"+w.text(), q.Limit, q.Oldest), w.args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
 	return all, nil
+}
+
+// inSequence completes a query whose rows have the column seq: at most limit of them, the oldest or the newest; 0: all. They come oldest first.
+func inSequence(text string, limit int, oldest bool) string {
+	switch {
+	case limit <= 0:
+		return text + " ORDER BY seq"
+	case oldest:
+		return fmt.Sprintf("%s ORDER BY seq LIMIT %d", text, limit)
+	}
+	return fmt.Sprintf("SELECT * FROM (%s ORDER BY seq DESC LIMIT %d) AS newest ORDER BY seq", text, limit)
 }
 
 func readAudit(r *row) audit.Entry {

@@ -15,7 +15,6 @@ const (
 	selectHealth  = "SELECT kind, name, data FROM health ORDER BY kind, name"
 	findings      = "at, rule, act, site, node, job_id, why, denied"
 	insertFinding = "INSERT INTO health_findings (" + findings + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
-	newFindings   = "SELECT " + findings + " FROM (SELECT seq, " + findings + " FROM health_findings ORDER BY seq DESC LIMIT $1) AS newest ORDER BY seq"
 	oldFindings   = "DELETE FROM health_findings WHERE seq IN (SELECT seq FROM health_findings WHERE at < $1 LIMIT $2)"
 )
 
@@ -50,11 +49,18 @@ func (s *fleet) HealthRecords(ctx context.Context) ([]health.Record, error) {
 }
 
 // HealthFindings implements [health.Store].
-func (s *fleet) HealthFindings(ctx context.Context, limit int) ([]health.PastFinding, error) {
-	all, err := query(ctx, s.readers, func(r *row) health.PastFinding {
-		return health.PastFinding{At: r.time(), Rule: r.text(), Act: r.text(), Node: federation.NodeID{Site: federation.SiteName(r.text()), Name: r.text()},
-			Job: federation.JobID(r.int()), Why: r.text(), Denied: r.text()}
-	}, newFindings, int64(limit))
+func (s *fleet) HealthFindings(ctx context.Context, q health.FindingQuery) ([]health.KeptFinding, error) {
+	var w where
+	if q.After > 0 {
+		w.and("seq > %s", q.After)
+	}
+	if q.Before > 0 {
+		w.and("seq < %s", q.Before)
+	}
+	all, err := query(ctx, s.readers, func(r *row) health.KeptFinding {
+		return health.KeptFinding{Seq: r.int(), PastFinding: health.PastFinding{At: r.time(), Rule: r.text(), Act: r.text(),
+			Node: federation.NodeID{Site: federation.SiteName(r.text()), Name: r.text()}, Job: federation.JobID(r.int()), Why: r.text(), Denied: r.text()}}
+	}, inSequence("SELECT seq, "+findings+" FROM health_findings"+w.text(), q.Limit, q.Oldest), w.args...)
 	if err != nil {
 		return nil, fmt.Errorf("read the findings of health rules: %w", err)
 	}

@@ -31,11 +31,20 @@ func (s *Store) AddAudit(_ context.Context, entries ...audit.Entry) error {
 	return s.fail
 }
 
-// Audit implements audit.Log. Of the query it knows user, object and kind.
+// Audit implements audit.Log. Of the query it knows user, object and kind, and all that pages are made of.
 func (s *Store) Audit(_ context.Context, q audit.Query) ([]audit.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.audit.entries), func(e audit.Entry) bool {
-		return q.User != "" && q.User != e.Who.User || q.Object != "" && q.Object != e.Object || q.Kind != "" && q.Kind != e.Kind
-	}), s.fail
+	found := slices.DeleteFunc(slices.Clone(s.audit.entries), func(e audit.Entry) bool {
+		return q.User != "" && q.User != e.Who.User || q.Object != "" && q.Object != e.Object || q.Kind != "" && q.Kind != e.Kind ||
+			e.Seq <= q.After || q.Before > 0 && e.Seq >= q.Before
+	})
+	switch more := len(found) - q.Limit; {
+	case q.Limit == 0 || more <= 0:
+	case q.Oldest:
+		found = found[:q.Limit]
+	default:
+		found = found[more:]
+	}
+	return found, s.fail
 }

@@ -266,7 +266,7 @@ func (s *Store) LiveJobs(ctx context.Context, take func([]federation.Job) error)
 }
 
 // HealthFindings implements api.Store. It keeps none.
-func (s *Store) HealthFindings(context.Context, int) ([]health.PastFinding, error) {
+func (s *Store) HealthFindings(context.Context, health.FindingQuery) ([]health.KeptFinding, error) {
 	return nil, nil
 }
 

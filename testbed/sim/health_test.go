@@ -162,7 +162,7 @@ func TestOneBadNode(t *testing.T) {
 				t.Errorf("drained: %+v, want %s alone", records, bad)
 			}
 			touched := map[string]bool{}
-			said, err := c.store.HealthFindings(t.Context(), 10000)
+			said, err := c.store.HealthFindings(t.Context(), health.FindingQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}

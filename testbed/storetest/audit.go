@@ -49,6 +49,9 @@ func testAudit(e *env) {
 		{"after", audit.Query{After: want[2].Seq}, want[3:]},
 		{"newest", audit.Query{Limit: 2}, want[2:]},
 		{"newest of an object", audit.Query{Object: "alpha/*", Limit: 1}, want[2:3]},
+		{"before", audit.Query{Before: want[2].Seq}, want[:2]},
+		{"oldest after", audit.Query{After: want[0].Seq, Limit: 2, Oldest: true}, want[1:3]},
+		{"newest before", audit.Query{Before: want[3].Seq, Limit: 2}, want[1:3]},
 		{"none", audit.Query{User: "nobody"}, nil},
 	} {
 		got, err := s.Audit(ctx, c.q)

@@ -28,15 +28,30 @@ func testHealth(e *env) {
 		got, err := s.HealthRecords(ctx)
 		e.must(err)
 		e.same("records", got, records)
-		said, err := s.HealthFindings(ctx, limit)
+		said, err := s.HealthFindings(ctx, health.FindingQuery{Limit: limit})
 		e.must(err)
-		e.same(fmt.Sprintf("at most %d findings", limit), said, want)
+		e.same(fmt.Sprintf("at most %d findings", limit), plainFindings(said), want)
 	}
 	check([]health.Record{two, one}, 9, findings...)
 	e.must(s.Close())
 	s = e.open()
 	e.must(s.Commit(ctx, &journal.Batch{Health: []health.Record{{Kind: two.Kind, Name: two.Name}}}))
 	check([]health.Record{one}, 2, findings[2:]...)
+	all, err := s.HealthFindings(ctx, health.FindingQuery{})
+	e.must(err)
+	for _, c := range []struct {
+		q    health.FindingQuery
+		want []health.PastFinding
+	}{
+		{health.FindingQuery{Limit: 3, Oldest: true}, findings[:3]},
+		{health.FindingQuery{After: all[0].Seq, Limit: 2, Oldest: true}, findings[1:3]},
+		{health.FindingQuery{Before: all[3].Seq, Limit: 2}, findings[1:3]},
+		{health.FindingQuery{After: all[0].Seq, Before: all[2].Seq}, findings[1:2]},
+	} {
+		some, err := s.HealthFindings(ctx, c.q)
+		e.must(err)
+		e.same(fmt.Sprintf("findings of %+v", c.q), plainFindings(some), c.want)
+	}
 	log, err := s.Changes(ctx, journal.OldestMark, 0)
 	e.must(err)
 	var told []health.PastFinding
@@ -48,4 +63,12 @@ func testHealth(e *env) {
 		}
 	}
 	e.same("findings that the log tells", told, findings)
+}
+
+// plainFindings are findings without their numbers.
+func plainFindings(kept []health.KeptFinding) (all []health.PastFinding) {
+	for i := range kept {
+		all = append(all, kept[i].PastFinding)
+	}
+	return all
 }

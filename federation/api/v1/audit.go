@@ -39,11 +39,13 @@ type AuditQuery struct {
 	Object string       `query:"object" doc:"its name; NAME* for all that begin so" flag:"object" usage:"only actions on this: a job ID, SITE/NODE, a site ...; 'alpha/*' for all that begin so"`
 	Since  time.Time    `query:"since" doc:"seconds since 1970" flag:"since" usage:"only since then: 90m, 2h, 3d, or 2026-11-22T18:00"`
 	Until  time.Time    `query:"until" doc:"likewise; before then" flag:"until" usage:"only before then; likewise"`
-	Limit  int          `query:"limit" doc:"how many at most, the newest of them; 1000 if not given" flag:"limit,n" usage:"maximum number of lines, the newest" default:"1000"`
+	Limit  int          `query:"limit" doc:"maximum number of entries; 1000 if not given. Without sort and cursor they are the newest" flag:"limit,n" usage:"maximum number of lines, the newest" default:"1000"`
+	Sort   string       `query:"sort" enum:"time,-time" doc:"the order of the page, which begins at its first; without it time, and the page is the last of it"`
 }
 
 // Audits is the audit log.
 var Audits = Noun[AuditEntry, AuditQuery]{
+	Key: func(x *AuditEntry) string { return numberKey(x.Seq) }, Logged: true,
 	Path: "/fed/v1/audit", Who: ForOperators, Doc: "Who has done what to jobs, nodes and sites, oldest first",
 	Columns: []Column[AuditEntry]{
 		{"TIME", func(x *AuditEntry) string { return moment(x.Time) }},

@@ -55,6 +55,7 @@ type HealthBreaker struct {
 
 // HealthFinding is what a rule has said.
 type HealthFinding struct {
+	Seq    int64               `json:"seq"` // increases
 	Time   time.Time           `json:"time"`
 	Rule   string              `json:"rule"`
 	Action string              `json:"action"`
@@ -89,11 +90,13 @@ type HealthProblem struct {
 
 // HealthQuery is how many findings are listed.
 type HealthQuery struct {
-	Limit int `query:"limit" min:"1" doc:"maximum number of findings, newest first" flag:"limit,n" usage:"maximum number of lines, the newest" default:"200"`
+	Limit int    `query:"limit" min:"1" doc:"maximum number of findings; 200 if not given. Without sort and cursor they are the newest" flag:"limit,n" usage:"maximum number of lines, the newest" default:"200"`
+	Sort  string `query:"sort" enum:"time,-time" doc:"the order of the page, which begins at its first; without it time, and the page is the last of it"`
 }
 
 // HealthFindings are what the rules of health have said.
 var HealthFindings = Noun[HealthFinding, HealthQuery]{
+	Key: func(x *HealthFinding) string { return numberKey(x.Seq) }, Logged: true,
 	Path: "/fed/v1/health/history", Who: ForAnybody, Doc: "What the rules of health have said, oldest first",
 	Columns: []Column[HealthFinding]{
 		{"TIME", func(x *HealthFinding) string { return moment(x.Time) }},

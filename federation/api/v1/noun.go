@@ -15,7 +15,10 @@ type Noun[T, Q any] struct {
 	Who     Who    // may list them
 	Doc     string // what the list is, in the OpenAPI document
 	Columns []Column[T]
-	Key     func(*T) string              // what names a thing: no two have the same. Pages of the list are in its order; nil: the list has a limit of its own instead
+	Key     func(*T) string              // what names a thing: no two have the same. Pages of the list are in its order; nil: it has no pages
+	Orders  map[string]func(*T) string   // other orders of pages, by the words that sort of Q takes: the text that counts first, before the key
+	Usual   string                       // the one of them, with - before it from the last to the first, where a page asks for none; "": that of the keys
+	Logged  bool                         // what changes the list is in the log of changes: its pages have a mark of it
 	More    []Column[T]                  // those that are shown of a single thing, and in a list where they are asked for
 	Sort    map[string]func(a, b *T) int // by the heads of columns that do not sort by what their cells say
 	Empty   string                       // what fed says where there are none; "": nothing
@@ -55,6 +58,9 @@ func key[S ~string](first S, others ...string) string {
 
 // numberKey makes the key of a thing that has a number.
 func numberKey[N ~int64](n N) string { return fmt.Sprintf("%020d", n) }
+
+// dollarsKey makes the key of an amount, which is not negative.
+func dollarsKey(usd float64) string { return fmt.Sprintf("%020.6f", usd) }
 
 // moment is a time in a cell: in the reader's own zone, which it says.
 func moment(t time.Time) string {

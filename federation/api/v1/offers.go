@@ -56,12 +56,20 @@ type OfferQuery struct {
 	Cloud  string `query:"cloud" doc:"a cloud, by the name that offers have" flag:"cloud" usage:"only this cloud"`
 	Region string `query:"region" doc:"may have *; or a zone" flag:"region" usage:"only this region or zone; may have *"`
 	Market string `query:"market" doc:"on-demand, spot or flex" flag:"market" usage:"only this market: on-demand, spot or flex"`
-	Limit  int    `query:"limit" doc:"how many at most" flag:"limit,n" usage:"maximum number of lines; 0: all" default:"20"` // 0: all
+	Limit  int    `query:"limit" doc:"maximum number of offers in a page" flag:"limit,n" usage:"maximum number of lines; 0: all" default:"20"` // 0: all
+	Sort   string `query:"sort" enum:"total,-total,price,-price,type,-type" doc:"the order of a page; without it total, what all machines cost that are needed"`
 }
 
 // Offers are what clouds ask for machines.
 var Offers = Noun[Offer, OfferQuery]{
-	Path: "/fed/v1/offers", Who: ForAnybody, Doc: "What clouds ask for machines with accelerators, the cheapest first",
+	Key: func(x *Offer) string { return key(x.Cloud, x.Type, x.Region, x.Zone, x.Market) },
+	Orders: map[string]func(*Offer) string{
+		"total": func(x *Offer) string { return key(dollarsKey(x.Total), numberKey(int64(x.Machines))) },
+		"price": func(x *Offer) string { return dollarsKey(x.USD) },
+		"type":  func(x *Offer) string { return x.Type },
+	},
+	Usual: "total",
+	Path:  "/fed/v1/offers", Who: ForAnybody, Doc: "What clouds ask for machines with accelerators, the cheapest first",
 	Columns: []Column[Offer]{
 		{"CLOUD", func(x *Offer) string { return x.Cloud }},
 		{"TYPE", func(x *Offer) string { return x.Type }},

@@ -88,7 +88,8 @@ const MaxMachines = 10_000
 type MachineQuery struct {
 	Site  federation.SiteName `query:"site"`
 	Since time.Time           `query:"since" doc:"seconds since 1970: those too that have ended since then"`
-	Limit int                 `query:"limit" min:"1" doc:"how many at most"`
+	Limit int                 `query:"limit" min:"1" doc:"maximum number of machines in a page"`
+	Sort  string              `query:"sort" enum:"created,-created,cost,-cost,state,-state,pool,-pool" doc:"the order of a page; without it -created, the newest first"`
 }
 
 // Pools are the pools of all sites.
@@ -114,6 +115,14 @@ var Pools = Noun[Pool, None]{
 
 // Machines are the rented machines of all sites.
 var Machines = Noun[Machine, MachineQuery]{
+	Key: func(x *Machine) string { return key(string(x.Site), x.ID) },
+	Orders: map[string]func(*Machine) string{
+		"created": func(x *Machine) string { return numberKey(x.Created.UnixNano()) },
+		"cost":    func(x *Machine) string { return numberKey(int64(x.Cost)) },
+		"state":   func(x *Machine) string { return x.State },
+		"pool":    func(x *Machine) string { return key(string(x.Site), x.Pool) },
+	},
+	Usual: "-created", Logged: true,
 	Path: "/fed/v1/machines", Who: ForOperators, Doc: "Rented machines, the newest first",
 	Columns: []Column[Machine]{
 		{"SITE", func(x *Machine) string { return string(x.Site) }},
