@@ -16,7 +16,7 @@ import (
 // accounting is GET /fed/v1/accounting: the same for sacct, which wants uids too.
 func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	v := s.lister.View()
-	pages, warnings, err := s.lister.Account(r.Context(), v, r.URL.Query())
+	pages, warnings, err := s.lister.Account(r.Context(), v, r.URL.Query(), c)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/api/identity"
 	"fsub/federation/api/restd"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/jobmail"
@@ -47,7 +48,7 @@ func (f *JobFacts) Used(ctx context.Context, j *federation.Job) (u jobmail.Used,
 	}
 	u.Known = true
 	v := f.lister.View()
-	pages, _, err := f.lister.Account(ctx, v, url.Values{"job_id": {j.ID.String()}})
+	pages, _, err := f.lister.Account(ctx, v, url.Values{"job_id": {j.ID.String()}}, identity.Caller{})
 	if err != nil {
 		return u, err
 	}

@@ -12,7 +12,7 @@ import (
 
 // priorities is GET /fed/v1/priorities: what the priority of each waiting job is made of, for sprio.
 func (s *Server) priorities(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	f, err := restd.ReadFilter(r.URL.Query())
+	f, err := restd.ReadFilter(r.URL.Query(), c)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -196,6 +197,18 @@ func (w *queueWriter) task(t *rapid.T) {
 func (w *queueWriter) commit(t *rapid.T, b *journal.Batch) {
 	if err := w.store.Commit(context.Background(), b); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The word @me stands for the caller, which a command on another machine knows by no number.
+func TestQueueOfTheCaller(t *testing.T) {
+	d := apitest.Start(t, api.Config{Users: queueUsers{}})
+	for i, name := range []string{"alice", "bob"} {
+		d.Put(t, federation.Job{User: name, UID: uint32(os.Getuid() + i), State: federation.Pending, Spec: &sbatch.Spec{Name: name}})
+	}
+	_, head, jobs, err := readQueue(d.Socket, "?users="+v1.OfCaller)
+	if err != nil || len(jobs) != 1 || jobs[0].Name != "alice" || len(head.InvalidUsers) > 0 {
+		t.Errorf("%v, %+v: %s", err, head, brief(jobs))
 	}
 }
 

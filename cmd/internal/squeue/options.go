@@ -58,7 +58,7 @@ var optionSet = option.NewSet("squeue", []option.Row[options]{
 	{Name: "licenses", Short: 'L', Env: "SQUEUE_LICENSES", List: func(o *options) *[]string { return &o.licenses }},
 	{Name: "local"},
 	{Name: "long", Short: 'l', Do: (*options).setLong},
-	{Name: "me", Do: func(o *options, _ option.Value) error { o.users = []string{strconv.Itoa(show.UID())}; return nil }},
+	{Name: "me", Do: func(o *options, _ option.Value) error { o.users = []string{show.Me()}; return nil }},
 	{Name: "name", Short: 'n', Env: "SQUEUE_NAMES", List: func(o *options) *[]string { return &o.names }},
 	{Name: "noconvert", Flag: func(o *options) *bool { return &o.noConvert }},
 	{Name: "nodelist", Short: 'w', Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { o.nodes = append(o.nodes, v.Text); return nil }},

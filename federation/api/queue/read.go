@@ -31,7 +31,7 @@ type queueFilter struct {
 	one bool // job_id names one job: that it is not known is an error
 }
 
-func readQueueFilter(q url.Values) (f queueFilter, err error) {
+func readQueueFilter(q url.Values, c identity.Caller) (f queueFilter, err error) {
 	refs := hostlist.Split(strings.Join(q["job_id"], ","))
 	for i, text := range refs {
 		refs[i], _, _ = strings.Cut(text, "+") // a component stands for its job, as in squeue
@@ -41,7 +41,7 @@ func readQueueFilter(q url.Values) (f queueFilter, err error) {
 		rest[name] = values
 	}
 	rest["job_id"] = refs
-	f.Filter, err = restd.ReadFilter(rest)
+	f.Filter, err = restd.ReadFilter(rest, c)
 	f.one = len(refs) == 1
 	return f, err
 }
@@ -119,9 +119,9 @@ func (q *Queue) selected(f *queueFilter, user string) (rows []*queueRow, err err
 
 // Get is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of restd.Filter and cluster, live, sort, start:
 // then jobs that wait have the start that is expected of them; and cost: then jobs that run have what they have come to.
-func (q *Queue) Get(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (q *Queue) Get(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
 	query := r.URL.Query()
-	f, err := readQueueFilter(query)
+	f, err := readQueueFilter(query, c)
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,13 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/answer"
+	"fsub/federation/api/identity"
 	"fsub/slurm/wire"
 )
 
 // Account reads what the query of an accounting listing selects, in order of the jobs, tasks in the place of their arrays.
-func (s *Lister) Account(ctx context.Context, v *View, q url.Values) (Pages, []wire.Warning, error) {
-	f, err := ReadFilter(q)
+func (s *Lister) Account(ctx context.Context, v *View, q url.Values, c identity.Caller) (Pages, []wire.Warning, error) {
+	f, err := ReadFilter(q, c)
 	if err != nil {
 		return nil, nil, err
 	}

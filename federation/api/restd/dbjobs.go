@@ -15,7 +15,7 @@ func (s *Server) dbJobs(w http.ResponseWriter, r *http.Request, c identity.Calle
 		q.Set("job_id", id)
 	}
 	v := s.Lister.View()
-	pages, warnings, err := s.Lister.Account(r.Context(), v, q)
+	pages, warnings, err := s.Lister.Account(r.Context(), v, q, c)
 	if err != nil {
 		return err
 	}

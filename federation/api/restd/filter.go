@@ -12,6 +12,7 @@ import (
 	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	"fsub/federation/api/submission"
+	v1 "fsub/federation/api/v1"
 	"fsub/slurm/hostlist"
 )
 
@@ -32,7 +33,7 @@ type Filter struct {
 // mostListed bounds each list of a Filter: each job is compared with all of it.
 const mostListed = 1024
 
-func ReadFilter(q url.Values) (Filter, error) {
+func ReadFilter(q url.Values, c identity.Caller) (Filter, error) {
 	f := Filter{
 		Users: CSV(q, "users", "user"), States: Upper(CSV(q, "states", "state")), Names: CSV(q, "name", "job_name"),
 		Partitions: CSV(q, "partition"), Accounts: CSV(q, "account"), QOS: CSV(q, "qos"),
@@ -41,6 +42,11 @@ func ReadFilter(q url.Values) (Filter, error) {
 	for name, list := range map[string][]string{"users": f.Users, "states": f.States, "name": f.Names, "partition": f.Partitions, "account": f.Accounts, "qos": f.QOS, "cluster": f.Clusters} {
 		if len(list) > mostListed {
 			return f, answer.BadBody(fmt.Sprintf("%s: %d values, at most %d are allowed", name, len(list), mostListed))
+		}
+	}
+	for i := range f.Users {
+		if f.Users[i] == v1.OfCaller {
+			f.Users[i] = strconv.FormatUint(uint64(c.UID), 10)
 		}
 	}
 	var total submission.TaskCount

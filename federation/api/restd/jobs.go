@@ -13,7 +13,7 @@ import (
 
 // jobs is GET /jobs.
 func (s *Server) jobs(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	f, err := ReadFilter(r.URL.Query())
+	f, err := ReadFilter(r.URL.Query(), c)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (s *Server) jobs(w http.ResponseWriter, r *http.Request, c identity.Caller)
 
 // job is GET /job/{id}.
 func (s *Server) job(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	f, err := ReadFilter(r.URL.Query())
+	f, err := ReadFilter(r.URL.Query(), c)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *Server) writeJobs(w http.ResponseWriter, r *http.Request, f *Filter, re
 
 // jobsState is GET /jobs/state: the cheap poll.
 func (s *Server) jobsState(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	f, err := ReadFilter(r.URL.Query())
+	f, err := ReadFilter(r.URL.Query(), c)
 	if err != nil {
 		return err
 	}

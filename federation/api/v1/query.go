@@ -9,6 +9,9 @@ const MaxHeader = 64 << 10
 // QueryType is the content type of a query that comes as a body. It is written as in a URL, and is added to the URL's own.
 const QueryType = "application/x-www-form-urlencoded"
 
+// OfCaller stands for the caller in the word users of a query. Commands on other machines use it: their user's name and uid may be others on the daemon's.
+const OfCaller = "@me"
+
 // ShortPath splits the path of a GET whose query is too long for a header: the query is to be the body, of type QueryType. It is nil if path may stay as it is.
 func ShortPath(path string) (short string, query []byte) {
 	short, long, _ := strings.Cut(path, "?")
