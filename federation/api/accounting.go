@@ -14,22 +14,21 @@ import (
 )
 
 // accounting is GET /fed/v1/accounting: the same for sacct, which wants uids too.
-func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *Server) accounting(w http.ResponseWriter, r *http.Request, c identity.Caller, q v1.AccountingQuery) error {
 	v := s.lister.View()
 	pages, warnings, err := s.lister.Account(r.Context(), v, r.URL.Query(), c)
 	if err != nil {
 		return err
 	}
 	out := answer.NewList(w, "jobs")
-	costs := r.URL.Query().Get("cost") != ""
 	var spent spending.Spendings
-	if costs {
+	if q.Cost {
 		spent = s.lister.Spent(r.Context())
 	}
 	for list, err := range pages {
 		if err == nil {
 			err = s.addAccounting(r, out, v, list, func(i int) *federation.Money {
-				if !costs {
+				if !q.Cost {
 					return nil
 				}
 				return new(list[i].Cost(spent))

@@ -282,8 +282,8 @@ func (s *Accounts) readBack(ctx context.Context, keeper driver.AccountKeeper, dr
 }
 
 // Drift is GET /fed/v1/accounts/drift: the differences of the sites that the query names, of all if it names none.
-func (s *Accounts) Drift(r *http.Request, c identity.Caller) (v1.AccountDrift, error) {
-	sites := r.URL.Query()["site"]
+func (s *Accounts) Drift(r *http.Request, c identity.Caller, q v1.SiteNames) (v1.AccountDrift, error) {
+	sites := q.Site
 	if len(sites) == 0 {
 		for _, name := range slices.Sorted(maps.Keys(s.keepers())) {
 			sites = append(sites, string(name))

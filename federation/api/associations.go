@@ -14,9 +14,9 @@ import (
 
 // associations is GET /fed/v1/associations, for sacctmgr and sshare. The query's cluster names sites. Without it the answer is the federation's own tree,
 // as one cluster, or all sites if there is none.
-func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity.Caller, q v1.AssociationQuery) error {
 	resp := v1.Associations{Reply: s.restd.Reply(r, c), Clusters: []v1.AccountingCluster{}, Associations: []v1.Association{}}
-	if own := s.treeAssociations(c); own != nil && r.URL.Query().Get("cluster") == "" {
+	if own := s.treeAssociations(c); own != nil && strings.Join(q.Cluster, "") == "" {
 		var nodes []federation.Node
 		for _, site := range s.lister.All() {
 			if site.Seen != nil {
@@ -27,7 +27,7 @@ func (s *Server) associations(w http.ResponseWriter, r *http.Request, c identity
 		resp.Associations = own
 		return answer.JSON(w, resp)
 	}
-	for _, site := range s.lister.SitesOf(r.URL.Query()) {
+	for _, site := range s.lister.SitesOf(v1.URLQuery(&q)) {
 		if site.Seen == nil {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -48,11 +47,15 @@ func invalid(format string, args ...any) error {
 }
 
 // span reads the days from and until of a query; without them they are those of this month until today.
-func (b *books) span(q url.Values) (from, until int64, err error) {
+func (b *books) span(q *v1.Days) (from, until int64, err error) {
 	today := ledger.DayOf(b.Now().Unix())
 	from, until = ledger.FirstDay(ledger.MonthOf(today)), today+1
 	for key, into := range map[string]*int64{"from": &from, "until": &until} {
-		if text := q.Get(key); text != "" {
+		text := q.From
+		if key == "until" {
+			text = q.Until
+		}
+		if text != "" {
 			t, err := time.Parse(time.DateOnly, text)
 			if err != nil {
 				return 0, 0, invalid("invalid day %s %q: want YYYY-MM-DD", key, text)
@@ -72,10 +75,10 @@ func monthText(month int64) string { return fmt.Sprintf("%04d-%02d", month/12, m
 
 // Sums is GET /fed/v1/books/sums. A user sees what is his own, and what is of the accounts that he coordinates; operators see all. The answer is
 // written as it is read: three years by day and user are half a million lines.
-func (b *books) Sums(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
+func (b *books) Sums(w http.ResponseWriter, r *http.Request, c identity.Caller, q v1.SumQuery) error {
 	out := bufio.NewWriterSize(w, 64<<10)
 	begun, next := false, byte('[')
-	err := b.each(r.Context(), r.URL.Query(), c, func(s *v1.BookedSum) error {
+	err := b.each(r.Context(), &q, c, func(s *v1.BookedSum) error {
 		text, err := json.Marshal(s)
 		if err != nil {
 			return err
@@ -120,7 +123,11 @@ func (b *books) Report(ctx context.Context, c identity.Caller, spec report.Spec,
 	if err != nil {
 		return nil, err
 	}
-	if err := b.each(ctx, ask, c, func(s *v1.BookedSum) error {
+	var sums v1.SumQuery
+	if err := v1.ReadQuery(ask, &sums); err != nil {
+		return nil, err
+	}
+	if err := b.each(ctx, &sums, c, func(s *v1.BookedSum) error {
 		l := s.Line()
 		m.Add(&l)
 		return nil
@@ -131,7 +138,7 @@ func (b *books) Report(ctx context.Context, c identity.Caller, spec report.Spec,
 }
 
 // each calls take with what a caller may see of what a query asks for.
-func (b *books) each(ctx context.Context, q url.Values, c identity.Caller, take func(*v1.BookedSum) error) error {
+func (b *books) each(ctx context.Context, q *v1.SumQuery, c identity.Caller, take func(*v1.BookedSum) error) error {
 	if b.Books == nil {
 		return &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
 	}
@@ -163,13 +170,13 @@ func (b *books) each(ctx context.Context, q url.Values, c identity.Caller, take 
 }
 
 // question reads a query.
-func (b *books) question(q url.Values) (*ledger.SumQuery, error) {
+func (b *books) question(q *v1.SumQuery) (*ledger.SumQuery, error) {
 	s := &ledger.SumQuery{Where: map[ledger.Dimension][]string{}}
 	var err error
-	if s.From, s.Until, err = b.span(q); err != nil {
+	if s.From, s.Until, err = b.span(&q.Days); err != nil {
 		return nil, err
 	}
-	for name := range strings.SplitSeq(q.Get("by"), ",") {
+	for name := range strings.SplitSeq(q.By, ",") {
 		if name == "" {
 			continue
 		}
@@ -182,7 +189,7 @@ func (b *books) question(q url.Values) (*ledger.SumQuery, error) {
 		}
 		s.By = append(s.By, d)
 	}
-	for name := range strings.SplitSeq(q.Get("sums"), ",") {
+	for name := range strings.SplitSeq(q.Sums, ",") {
 		if name == "" {
 			continue
 		}
@@ -192,13 +199,14 @@ func (b *books) question(q url.Values) (*ledger.SumQuery, error) {
 		}
 		s.Sums = append(s.Sums, i)
 	}
-	switch s.Every = ledger.Period(q.Get("every")); s.Every {
+	switch s.Every = ledger.Period(q.Every); s.Every {
 	case ledger.Altogether, ledger.Daily, ledger.Monthly:
 	default:
 		return nil, invalid("invalid period %q: want day or month", s.Every)
 	}
+	only := v1.URLQuery(q)
 	for _, d := range ledger.Dimensions {
-		if values, ok := q[string(d)]; ok {
+		if values, ok := only[string(d)]; ok {
 			s.Where[d] = values
 		}
 	}
@@ -227,19 +235,18 @@ func (b *books) scope(ctx context.Context, q *ledger.SumQuery, c identity.Caller
 const mostDays = 31
 
 // Compare is POST /fed/v1/books/check. The query chooses the days and the sites; without sites, all that keep accounts.
-func (b *books) Compare(r *http.Request, _ identity.Caller) ([]v1.BooksCheck, error) {
+func (b *books) Compare(r *http.Request, _ identity.Caller, q v1.CheckQuery) ([]v1.BooksCheck, error) {
 	if b.Check == nil {
 		return nil, &federation.SlurmError{Kind: federation.ErrNotFound, Text: "this daemon keeps no ledger", Alone: true}
 	}
-	q := r.URL.Query()
-	from, until, err := b.span(q)
+	from, until, err := b.span(&q.Days)
 	if err != nil {
 		return nil, err
 	}
 	if until-from > mostDays {
 		return nil, invalid("%d days are asked for: want at most %d at once", until-from, mostDays)
 	}
-	names := q["site"]
+	names := q.Site
 	all := len(names) == 0
 	if all {
 		for _, s := range b.Sites() {

@@ -38,14 +38,14 @@ type eventStream struct {
 }
 
 // get is GET /fed/v1/events.
-func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
-	query := r.URL.Query()
-	mark, since, err := eventsFrom(query.Get("after"), query.Get("since"))
-	if err != nil {
-		return err
+func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Caller, q v1.EventQuery) error {
+	mark, since := journal.Mark(q.After), q.Since
+	if mark != 0 {
+		since = time.Time{}
+	} else if !since.IsZero() {
+		mark = journal.OldestMark
 	}
-	follow := query.Get("follow") != ""
-	conditions, err := readWheres(query["where"], eventKeys)
+	conditions, err := readWheres(q.Where, eventKeys)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 				return nil
 			}
 		}
-		if told || !begun || !follow {
+		if told || !begun || !q.Follow {
 			lines.Encode(v1.EventsMark{Mark: int64(log.Mark)}) // a number can be written
 		}
 		if !send(w, &page) {
@@ -93,7 +93,7 @@ func (s *eventStream) get(w http.ResponseWriter, r *http.Request, _ identity.Cal
 		if full {
 			continue
 		}
-		if !follow {
+		if !q.Follow {
 			return nil
 		}
 		if !s.pause(r.Context(), out) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"fsub/federation/api/answer"
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 )
@@ -26,9 +25,9 @@ const mostPast = 100_000
 // -time; without a sort and a cursor the page is the last of time, and has usual things if the query does not say how many. f lists a part, oldest first.
 func history[T, Q any](t *table, n *v1.Noun[T, Q], usual int, f func(ctx context.Context, q Q, part past) ([]T, error)) {
 	route := t.add("GET", n.Path, n.Who, nil, []T{}, n.Doc, append(v1.QueryParams(new(Q)), pageParams(n)...), func(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-		var q Q
-		if err := v1.ReadQuery(r.URL.Query(), &q); err != nil {
-			return answer.BadBody(err.Error())
+		q, err := queryOf[Q](r)
+		if err != nil {
+			return err
 		}
 		page, err := readListQuery[Q](r)
 		if err != nil {

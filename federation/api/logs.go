@@ -32,8 +32,8 @@ type logOf struct {
 }
 
 // getLog is GET /fed/v1/job/{id}/log.
-func (s *logs) getLog(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	l, err := s.logOf(r, c)
+func (s *logs) getLog(w http.ResponseWriter, r *http.Request, c identity.Caller, q v1.LogQuery) error {
+	l, err := s.logOf(r, c, &q)
 	if err != nil {
 		return err
 	}
@@ -50,14 +50,10 @@ func (s *logs) getLog(w http.ResponseWriter, r *http.Request, c identity.Caller)
 const logPart = 1 << 20
 
 // getLogText is GET /fed/v1/job/{id}/log/text.
-func (s *logs) getLogText(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	l, err := s.logOf(r, c)
+func (s *logs) getLogText(w http.ResponseWriter, r *http.Request, c identity.Caller, q v1.LogTextQuery) error {
+	l, err := s.logOf(r, c, &q.LogQuery)
 	if err != nil {
 		return err
-	}
-	offset, err := strconv.ParseInt("0"+r.FormValue("offset"), 10, 64)
-	if err != nil {
-		return answer.BadBody("offset: " + err.Error())
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if !l.staged {
@@ -69,7 +65,7 @@ func (s *logs) getLogText(w http.ResponseWriter, r *http.Request, c identity.Cal
 		task = l.task.Index
 	}
 	again := share.Idle(r.Context())
-	p, err := s.reader.ReadLog(r.Context(), &l.job, l.attempt, task, l.stderr, offset, logPart)
+	p, err := s.reader.ReadLog(r.Context(), &l.job, l.attempt, task, l.stderr, q.Offset, logPart)
 	again()
 	switch {
 	case errors.Is(err, federation.ErrNotFound):
@@ -90,24 +86,20 @@ func (s *logs) getLogText(w http.ResponseWriter, r *http.Request, c identity.Cal
 }
 
 // logOf finds what a request asks for; it is the owner's and the operators' only.
-func (s *logs) logOf(r *http.Request, c identity.Caller) (*logOf, error) {
+func (s *logs) logOf(r *http.Request, c identity.Caller, q *v1.LogQuery) (*logOf, error) {
 	id, err := jobID(r)
 	if err != nil {
 		return nil, err
 	}
-	l := &logOf{stderr: r.FormValue("stream") == "stderr"}
+	l := &logOf{stderr: q.Stream == "stderr"}
 	if l.job, err = s.store.Job(r.Context(), id); err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
 	if !c.Owns(l.job.UID) || !c.Reaches(uint32(l.job.ID), uint32(l.job.Group())) {
 		return nil, answer.NotYourJob
 	}
-	if text := r.FormValue("task"); text != "" {
-		index, err := strconv.Atoi(text)
-		if err == nil {
-			err = s.findTask(r.Context(), l, index)
-		}
-		if err != nil {
+	if q.Task != nil {
+		if err := s.findTask(r.Context(), l, *q.Task); err != nil {
 			return nil, err
 		}
 	}

@@ -214,20 +214,19 @@ func (s *operations) ListOperations(ctx context.Context, c identity.Caller, _ v1
 }
 
 // Show is GET /fed/v1/operation/{id}.
-func (s *operations) Show(r *http.Request, c identity.Caller) (*v1.Operation, error) {
+func (s *operations) Show(r *http.Request, c identity.Caller, q v1.SettledQuery) (*v1.Operation, error) {
 	op, err := s.find(r, c)
 	if err != nil {
 		return nil, err
 	}
-	after, _ := strconv.Atoi(r.URL.Query().Get("after"))
-	if op.Settled <= after {
+	if op.Settled <= q.After {
 		return s.tell(op, nil), nil
 	}
 	all, err := s.Store.OperationItems(r.Context(), op.ID)
 	if err != nil {
 		return nil, answer.OfStore(err, answer.NoContact)
 	}
-	all = slices.DeleteFunc(all, func(v action.OperationItem) bool { return v.Settled <= after })
+	all = slices.DeleteFunc(all, func(v action.OperationItem) bool { return v.Settled <= q.After })
 	slices.SortFunc(all, func(a, b action.OperationItem) int { return cmp.Compare(a.Settled, b.Settled) })
 	jobs, err := s.jobsOf(r.Context(), all)
 	if err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,8 +38,15 @@ func (o *owned[S, T]) routes(t *table) {
 	do(t, "DELETE", n.One("{name}"), v1.ForOwners, fmt.Sprintf("Remove a %s", n.Word), o.remove).Query = whose
 }
 
-// whose says of whom a thing is that has an owner.
-var whose = words{{"user", "whose it is, for operators; not set: the caller's"}}.params()
+// whose says of whom a thing is that has an owner: see [ownerOf].
+var whose = v1.QueryParams(new(v1.OwnerQuery))
+
+// ownerOf is the user whose thing a request is about: the caller, unless it names another.
+func ownerOf(r *http.Request, c identity.Caller) string {
+	var q v1.OwnerQuery
+	_ = v1.ReadQuery(r.URL.Query(), &q) // any text will do
+	return cmp.Or(q.User, c.Name)
+}
 
 func refuseOwned(kind error, format string, args ...any) error {
 	return &federation.SlurmError{Kind: kind, Text: fmt.Sprintf(format, args...), Alone: true}
@@ -121,10 +129,7 @@ func (o *owned[S, T]) entry(c identity.Caller, verb, owner, name, after string) 
 
 // find reads the thing that a request names: of the caller, or of the user that an operator names.
 func (o *owned[S, T]) find(r *http.Request, c identity.Caller) (one S, err error) {
-	owner, name := r.URL.Query().Get("user"), r.PathValue("name")
-	if owner == "" {
-		owner = c.Name
-	}
+	owner, name := ownerOf(r, c), r.PathValue("name")
 	itself := o.Itself != nil && owner == c.Name && o.Itself(c, name)
 	if err := o.able(c, !itself); err != nil {
 		return one, err

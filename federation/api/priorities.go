@@ -11,8 +11,8 @@ import (
 )
 
 // priorities is GET /fed/v1/priorities: what the priority of each waiting job is made of, for sprio.
-func (s *Server) priorities(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	f, err := restd.ReadFilter(r.URL.Query(), c)
+func (s *Server) priorities(w http.ResponseWriter, r *http.Request, c identity.Caller, q v1.ChosenJobs) error {
+	f, err := restd.ReadFilter(v1.URLQuery(&q), c)
 	if err != nil {
 		return err
 	}

@@ -97,10 +97,9 @@ func (s *Server) jobRoutes(t *table) {
 	t.get("/fed/v1/job/{id}/payload", v1.ForOwners, v1.PayloadResponse{}, "A job's script, arguments and environment", nil, s.getPayload)
 	t.add("POST", "/fed/v1/job/{id}/tunnel", v1.ForOwners, nil, v1.SiteSrun{}, "A connection to the step service of a running job, for its owner alone: the request has the header Upgrade: "+tunnel.Protocol+
 		", and status 101 is followed by frames of fsub's own srun. Of a job at a Slurm cluster, status 200 says how to call that cluster's srun", nil, s.tunnels.open).Upgrades = true
-	output := words{{"stream", "stdout or stderr"}, {"task:integer", "index of an array's task"}}.params()
-	t.get("/fed/v1/job/{id}/log", v1.ForOwners, v1.Log{}, "Where a job's output is", output, s.logs.getLog)
-	t.get("/fed/v1/job/{id}/log/text", v1.ForOwners, nil, "The output itself, where it comes through the daemon; the header "+v1.LogHeader+" says whether there is more",
-		append(output, words{{"offset:integer", "bytes that are known already"}}.params()...), s.logs.getLogText).Content = "application/octet-stream"
+	ask(t, "/fed/v1/job/{id}/log", v1.ForOwners, v1.Log{}, "Where a job's output is", s.logs.getLog)
+	ask(t, "/fed/v1/job/{id}/log/text", v1.ForOwners, nil, "The output itself, where it comes through the daemon; the header "+v1.LogHeader+" says whether there is more",
+		s.logs.getLogText).Content = "application/octet-stream"
 	for _, a := range []struct {
 		kind action.Kind
 		doc  string
@@ -125,21 +124,11 @@ func (s *Server) jobRoutes(t *table) {
 func (s *Server) listRoutes(t *table) {
 	list(t, &v1.ConfigValues, s.config)
 	list(t, &v1.Switches, s.topology)
-	t.get("/fed/v1/accounting", v1.ForAnybody, v1.AccountingResponse{}, "What sacct shows. The query is that of GET /slurmdb/<version>/jobs, and cost: 1: with the cost of jobs so far", nil, s.accounting)
-	t.get("/fed/v1/associations", v1.ForAnybody, v1.Associations{}, "What sacctmgr and sshare show", words{{"cluster", "sites, with commas"}}.params(), s.associations)
-	t.get("/fed/v1/priorities", v1.ForAnybody, v1.Priorities{}, "What the priorities of waiting jobs are made of, for sprio", words{
-		{"job_id", "jobs, with commas"}, {"users", "names or uids"}, {"partition", ""}, {"account", ""}, {"cluster", "sites"},
-	}.params(), s.priorities)
-	t.get("/fed/v1/queue", v1.ForAnybody, nil, "What squeue shows, in its order, in a binary form of its own: see v1.AppendRow", words{
-		{"job_id", "jobs, with commas"}, {"users", "names or uids"}, {"states", "long names"}, {"name", ""}, {"partition", ""}, {"account", ""},
-		{"qos", ""}, {"cluster", "sites"}, {"nodes", "hostlist: which of them no site has is told"}, {"live:flag", "1: none that has ended"},
-		{"sort", "letters of squeue's --format with commas, each with + or - before it"},
-		{"start:flag", "1: with the expected start of waiting jobs"}, {"cost:flag", "1: with the cost of running jobs so far"},
-	}.params(), s.queue.Get).Content = "application/octet-stream"
-	t.get("/fed/v1/events", v1.ForAnybody, v1.Event{}, "What happens, one event in a line", words{
-		{"after:integer", "the mark to go on from"}, {"since:integer", "seconds since 1970: without a mark, begin there"}, {"follow:flag", "1: the answer does not end"},
-		{"where:array", "KEY=VALUE[,VALUE...] or KEY!=VALUE[,VALUE...]; keys: event, job, user, who, name, group, site, node, state, from, reason, request; * stands for anything; may be repeated"},
-	}.params(), s.events.get).Content = "application/x-ndjson"
+	ask(t, "/fed/v1/accounting", v1.ForAnybody, v1.AccountingResponse{}, "What sacct shows. The query is that of GET /slurmdb/<version>/jobs, and cost", s.accounting)
+	ask(t, "/fed/v1/associations", v1.ForAnybody, v1.Associations{}, "What sacctmgr and sshare show", s.associations)
+	ask(t, "/fed/v1/priorities", v1.ForAnybody, v1.Priorities{}, "What the priorities of waiting jobs are made of, for sprio", s.priorities)
+	ask(t, "/fed/v1/queue", v1.ForAnybody, nil, "What squeue shows, in its order, in a binary form of its own: see v1.AppendRow", s.queue.Get).Content = "application/octet-stream"
+	ask(t, "/fed/v1/events", v1.ForAnybody, v1.Event{}, "What happens, one event in a line", s.events.get).Content = "application/x-ndjson"
 }
 
 // siteRoutes are those for sites and their nodes.
@@ -165,7 +154,7 @@ func (s *Server) operationRoutes(t *table) {
 	list(t, &v1.Summary, pages.Summary)
 	postLarge(t, 16<<20, "/fed/v1/operations", v1.ForOwners, "Do one thing to many jobs, or show to which", s.jobs.Operate)
 	list(t, &v1.Operations, s.jobs.ListOperations)
-	do(t, "GET", "/fed/v1/operation/{id}", v1.ForOwners, "How an operation stands", s.jobs.Show).Query = words{{"after:integer", "items settled after the n-th"}}.params()
+	doAsked(t, "GET", "/fed/v1/operation/{id}", v1.ForOwners, "How an operation stands", s.jobs.Show)
 	t.add("POST", "/fed/v1/operation/{id}/told", v1.ForOwners, nil, nil, "The caller has read how it ended: the same command is a new operation from now on", nil, s.jobs.Told)
 	history(t, &v1.Audits, 1000, s.audit.List)
 	list(t, &v1.Daemons, s.daemons.List)
@@ -178,7 +167,7 @@ func (s *Server) accountRoutes(t *table) {
 	postLarge(t, 16<<20, "/fed/v1/accounts", v1.ForCoordinators, "Change accounts, users and QOS", s.accounts.Edit)
 	postLarge(t, 16<<20, "/fed/v1/accounts/import", v1.ForOperators, "Bring what a site's accounting has into the tree", s.accounts.Import)
 	postLarge(t, 16<<20, "/fed/v1/accounts/sync", v1.ForOperators, "Make a site's accounting agree with the tree", s.accounts.Sync)
-	do(t, "GET", "/fed/v1/accounts/drift", v1.ForOperators, "What sites' accounting has otherwise than the tree", s.accounts.Drift).Query = words{{"site:array", "a site; may be repeated"}}.params()
+	doAsked(t, "GET", "/fed/v1/accounts/drift", v1.ForOperators, "What sites' accounting has otherwise than the tree", s.accounts.Drift)
 	do(t, "GET", "/fed/v1/health", v1.ForAnybody, "The rules of health, what they remember of nodes, and their breakers", s.rules.Get)
 	history(t, &v1.HealthFindings, 200, s.rules.History)
 	post(t, "/fed/v1/health/reset", v1.ForOperators, "Close breakers of the rules of health", s.rules.Reset)
@@ -187,14 +176,11 @@ func (s *Server) accountRoutes(t *table) {
 
 // bookRoutes are those for the ledger and reports of it.
 func (s *Server) bookRoutes(t *table) {
-	days := words{{"from", "the first UTC day, YYYY-MM-DD; without it, the first of this month"}, {"until", "the day after the last; without it, tomorrow"}}.params()
-	t.get("/fed/v1/books/sums", v1.ForAnybody, []v1.BookedSum{}, "Sums of the ledger. Users see their own sums and those of accounts that they coordinate, operators see all", append(days, words{
-		{"by", "site, account, user, qos, partition, gpu, name, group: what to tell apart, with commas"}, {"every", "day or month: tell the time apart"}, {"sums", "which numbers are wanted, with commas: cpu, gpu, amount ...; the others are 0. Not set: all"},
-		{"site:array", "only these; may be repeated. So for all that by takes"}, {"account:array", ""}, {"user:array", ""}, {"qos:array", ""}, {"partition:array", ""}, {"gpu:array", ""}, {"name:array", ""}, {"group:array", ""}}.params()...), s.books.Sums)
+	ask(t, "/fed/v1/books/sums", v1.ForAnybody, []v1.BookedSum{}, "Sums of the ledger. Users see their own sums and those of accounts that they coordinate, operators see all", s.books.Sums)
 	list(t, &v1.Budgets, s.books.BudgetList)
 	newSavedReports(&s.cfg).routes(t)
 	newHooks(&s.cfg).routes(t)
-	do(t, "POST", "/fed/v1/books/check", v1.ForOperators, "Compare the ledger with what sites say", s.books.Compare).Query = append(days, words{{"site:array", "these; may be repeated"}}.params()...)
+	doAsked(t, "POST", "/fed/v1/books/check", v1.ForOperators, "Compare the ledger with what sites say", s.books.Compare)
 	list(t, &v1.Bills, s.books.Bills)
 	t.add("POST", "/fed/v1/books/bills", v1.ForOperators, v1.ImportBill{}, v1.Bill{}, "Take a provider's bill for a site, in place of an earlier one of the same period", nil, s.books.Import)
 }
@@ -202,7 +188,7 @@ func (s *Server) bookRoutes(t *table) {
 // poolRoutes are those for rented machines, what they cost, and the rest.
 func (s *Server) poolRoutes(t *table) {
 	list(t, &v1.PluginOptions, s.getOptions)
-	t.get("/fed/v1/steps", v1.ForAnybody, []v1.Step{}, "The running steps, where sites report them", words{{"job_id", "of these jobs, with commas"}}.params(), s.steps.getSteps)
+	ask(t, "/fed/v1/steps", v1.ForAnybody, []v1.Step{}, "The running steps, where sites report them", s.steps.getSteps)
 	t.add("POST", "/fed/v1/steps/signal", v1.ForOwners, v1.StepSignal{}, struct{}{}, "Signal or kill one step of a job that runs", nil, s.steps.signalStep)
 	list(t, &v1.Pools, s.pools.get)
 	list(t, &v1.Machines, s.pools.getMachines)

@@ -198,10 +198,8 @@ func (b *browsers) list(ctx context.Context, c identity.Caller, _ v1.None) ([]v1
 }
 
 func (b *browsers) end(r *http.Request, c identity.Caller) (out v1.Ended, err error) {
-	user, id := r.URL.Query().Get("user"), r.PathValue("id")
+	user, id := ownerOf(r, c), r.PathValue("id")
 	switch {
-	case user == "":
-		user = c.Name
 	case user != c.Name && c.Role < identity.RoleOperator:
 		return out, refuseOwned(federation.ErrDenied, "sessions of others are for operators")
 	}

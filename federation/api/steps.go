@@ -30,9 +30,9 @@ type steps struct {
 
 // getSteps is GET /fed/v1/steps: the steps that run of the jobs that job_id names, of all jobs without it, but for their batch scripts. Of jobs at sites that
 // do not tell there are none.
-func (s *steps) getSteps(w http.ResponseWriter, r *http.Request, _ identity.Caller) error {
+func (s *steps) getSteps(w http.ResponseWriter, r *http.Request, _ identity.Caller, q v1.StepQuery) error {
 	var ids []federation.JobID
-	for _, text := range hostlist.Split(strings.Join(r.URL.Query()["job_id"], ",")) {
+	for _, text := range hostlist.Split(strings.Join(q.JobID, ",")) {
 		id, tasks, err := restd.ParseRef(text)
 		if err != nil {
 			return err

@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
-	"strconv"
 	"time"
 
 	v1 "fsub/federation/api/v1"
@@ -26,16 +24,7 @@ type EventsFrom struct {
 // Events calls f with one event after the other, until there are no more or f fails. It returns the mark to go on from: what f has been
 // given since that comes again.
 func (c *Client) Events(ctx context.Context, from EventsFrom, f func(*v1.Event) error) (journal.Mark, error) {
-	query := url.Values{"where": from.Where}
-	switch {
-	case from.After != 0:
-		query.Set("after", strconv.FormatInt(int64(from.After), 10))
-	case !from.Since.IsZero():
-		query.Set("since", strconv.FormatInt(from.Since.Unix(), 10))
-	}
-	if from.Follow {
-		query.Set("follow", "1")
-	}
+	query := v1.URLQuery(&v1.EventQuery{After: int64(from.After), Since: from.Since, Follow: from.Follow, Where: from.Where})
 	resp, err := c.open(ctx, "/fed/v1/events?"+query.Encode())
 	if err != nil {
 		return from.After, err

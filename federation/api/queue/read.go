@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,17 +30,14 @@ type queueFilter struct {
 	one bool // job_id names one job: that it is not known is an error
 }
 
-func readQueueFilter(q url.Values, c identity.Caller) (f queueFilter, err error) {
-	refs := hostlist.Split(strings.Join(q["job_id"], ","))
+func readQueueFilter(q *v1.QueueQuery, c identity.Caller) (f queueFilter, err error) {
+	refs := hostlist.Split(strings.Join(q.JobID, ","))
 	for i, text := range refs {
 		refs[i], _, _ = strings.Cut(text, "+") // a component stands for its job, as in squeue
 	}
-	rest := url.Values{}
-	for name, values := range q {
-		rest[name] = values
-	}
-	rest["job_id"] = refs
-	f.Filter, err = restd.ReadFilter(rest, c)
+	chosen := *q
+	chosen.JobID = refs
+	f.Filter, err = restd.ReadFilter(v1.URLQuery(&chosen), c)
 	f.one = len(refs) == 1
 	return f, err
 }
@@ -117,15 +113,14 @@ func (q *Queue) selected(f *queueFilter, user string) (rows []*queueRow, err err
 	return rows, nil
 }
 
-// Get is GET /fed/v1/queue: what squeue lists, as rows of package v1. Queries are those of restd.Filter and cluster, live, sort, start:
-// then jobs that wait have the start that is expected of them; and cost: then jobs that run have what they have come to.
-func (q *Queue) Get(w http.ResponseWriter, r *http.Request, c identity.Caller) error {
-	query := r.URL.Query()
-	f, err := readQueueFilter(query, c)
+// Get is GET /fed/v1/queue: what squeue lists, as rows of package v1. With start, jobs that wait
+// have the start that is expected of them; with cost, jobs that run have what they have come to.
+func (q *Queue) Get(w http.ResponseWriter, r *http.Request, c identity.Caller, query v1.QueueQuery) error {
+	f, err := readQueueFilter(&query, c)
 	if err != nil {
 		return err
 	}
-	order, err := readOrder(query.Get("sort"))
+	order, err := readOrder(query.Sort)
 	if err != nil {
 		return err
 	}
@@ -145,7 +140,7 @@ func (q *Queue) Get(w http.ResponseWriter, r *http.Request, c identity.Caller) e
 		}
 	}
 	var starts decision.Starts
-	if query.Get("start") != "" {
+	if query.Start {
 		starts = q.cfg().Lister.Foretold(r.Context())
 	}
 	if len(order) > 0 {
@@ -154,7 +149,7 @@ func (q *Queue) Get(w http.ResponseWriter, r *http.Request, c identity.Caller) e
 		}
 	}
 	var spent spending.Spendings
-	if query.Get("cost") != "" {
+	if query.Cost {
 		spent = q.cfg().Lister.Spent(r.Context())
 	}
 	share.Hold(r.Context(), 8*len(rows)+64*(len(starts)+len(spent)))
@@ -162,7 +157,7 @@ func (q *Queue) Get(w http.ResponseWriter, r *http.Request, c identity.Caller) e
 	for _, warning := range q.cfg().Lister.UnknownUsers(&f.Filter) {
 		head.InvalidUsers = append(head.InvalidUsers, strings.TrimPrefix(warning.Description, "Invalid user: "))
 	}
-	if head.InvalidNodes = unknownNodes(q.cfg().Lister, query.Get("nodes")); len(head.InvalidNodes) > 0 {
+	if head.InvalidNodes = unknownNodes(q.cfg().Lister, query.Nodes); len(head.InvalidNodes) > 0 {
 		rows = nil
 	}
 	return writeRows(w, head, rows, starts, spent)

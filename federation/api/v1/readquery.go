@@ -10,8 +10,8 @@ import (
 )
 
 // A query is a struct whose fields have the tags query (the name in the URL) and doc (what it means, for the OpenAPI document). Fields are
-// strings, lists of strings (the name may be repeated), numbers from 0, or from 1 with the tag min:"1" and to that of the tag max, times (in seconds since 1970) and
-// flags ("1"). A field that the URL does not have keeps its value.
+// strings, lists of strings (the name may be repeated), numbers from 0, or from 1 with the tag min:"1" and to that of the tag max, pointers to such numbers (nil where
+// the URL has none), times (in seconds since 1970), flags ("1"), and structs without a name that have such fields. A field that the URL does not have keeps its value.
 
 var timeType = reflect.TypeFor[time.Time]()
 
@@ -45,6 +45,9 @@ func readValue(text string, v reflect.Value, tag reflect.StructTag) error {
 		}
 		v.SetBool(text == "1")
 	case text == "":
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return readValue(text, v.Elem(), tag)
 	default:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 || v.CanInt() && v.OverflowInt(n) {
@@ -72,6 +75,8 @@ func URLQuery(q any) url.Values {
 		name := field.Tag.Get("query")
 		switch {
 		case v.IsZero():
+		case v.Kind() == reflect.Pointer:
+			values.Set(name, strconv.FormatInt(v.Elem().Int(), 10))
 		case v.Kind() == reflect.Slice:
 			for i := range v.Len() {
 				values.Add(name, v.Index(i).String())
@@ -123,7 +128,14 @@ func queryFields(q any) func(yield func(reflect.StructField, reflect.Value) bool
 	v := reflect.Indirect(reflect.ValueOf(q))
 	return func(yield func(reflect.StructField, reflect.Value) bool) {
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.Tag.Get("query") != "" && !yield(f, v.Field(i)) {
+			f := v.Type().Field(i)
+			if f.Anonymous {
+				for f, v := range queryFields(v.Field(i).Addr().Interface()) {
+					if !yield(f, v) {
+						return
+					}
+				}
+			} else if f.Tag.Get("query") != "" && !yield(f, v.Field(i)) {
 				return
 			}
 		}
