@@ -42,6 +42,7 @@ type world struct {
 	other  string // the PID of a process on the other machine
 	there  string // a directory on both
 	idp    *openid.Provider
+	daemon *exec.Cmd
 }
 
 // A script goes from the second machine to its result by sbatch, squeue, scancel and sacct, unchanged, and nobody there is more than he should be.
@@ -92,6 +93,7 @@ func TestSecondMachine(t *testing.T) {
 		t.Errorf("by a token: %v: %s", err, out)
 	}
 	w.mistakes(token.Token)
+	w.forged()
 }
 
 func newWorld(t *testing.T) *world {
@@ -149,6 +151,7 @@ sites:
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
 	}
+	w.daemon = daemon
 	t.Cleanup(func() {
 		daemon.Process.Signal(os.Interrupt)
 		daemon.Wait()

@@ -18,8 +18,8 @@ const bed = "/var/cache/fsub-bed/*-1"
 // Start runs a munged with a key until the test ends, and returns its socket, which every user may use. The test is skipped where there is none.
 func Start(t testing.TB, key string) (socket string) {
 	t.Helper()
-	program, libraries := find()
-	if program == "" {
+	program := find("munged")
+	if program == nil {
 		t.Skip("SKIPPED: no munged: install Debian's munge, or run bin/bed up --install-only")
 	}
 	dir, err := os.MkdirTemp("", "munged") // the path of a socket is short
@@ -39,9 +39,8 @@ func Start(t testing.TB, key string) (socket string) {
 	}
 	socket = path("munge.socket.2") // as at its usual place
 	var said bytes.Buffer
-	cmd := exec.Command(program, "--foreground", "--force", "--num-threads=2", "--origin=127.0.0.1", "--key-file="+path("key"), "--socket="+socket,
-		"--pid-file="+path("pid"), "--seed-file="+path("seed"))
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+libraries)
+	cmd := exec.Command(program[0], append(program[1:], "--foreground", "--force", "--num-threads=2", "--origin=127.0.0.1", "--key-file="+path("key"), "--socket="+socket,
+		"--pid-file="+path("pid"), "--seed-file="+path("seed"))...)
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -67,16 +66,30 @@ func Start(t testing.TB, key string) (socket string) {
 	}
 }
 
-// find is the system's munged, or that of the test bed with where its libraries are.
-func find() (program, libraries string) {
-	if path, err := exec.LookPath("munged"); err == nil {
-		return path, ""
+// Tool is the command munge that belongs to the munged that Start runs, as the first words of a command line.
+func Tool(t testing.TB) []string {
+	t.Helper()
+	program := find("munge")
+	if program == nil {
+		t.Fatal("there is a munged, and no munge beside it")
 	}
-	if found, _ := filepath.Glob(bed + "/usr/sbin/munged"); len(found) > 0 {
+	return program
+}
+
+// find is how a program of the system's munge is called, or of that of the test bed: with the bed's own loader and libraries, which may be of another release.
+func find(name string) []string {
+	if _, err := exec.LookPath("munged"); err == nil {
+		if path, err := exec.LookPath(name); err == nil {
+			return []string{path}
+		}
+		return nil
+	}
+	if found, _ := filepath.Glob(bed + "/usr/*bin/" + name); len(found) > 0 {
 		root := filepath.Dir(filepath.Dir(filepath.Dir(found[0])))
-		if all, _ := filepath.Glob(root + "/usr/lib/*-linux-gnu"); len(all) > 0 {
-			return found[0], all[0]
+		loaders, _ := filepath.Glob(root + "/usr/lib/*-linux-gnu/ld-linux*.so.*")
+		if len(loaders) > 0 {
+			return []string{loaders[0], "--library-path", filepath.Dir(loaders[0]), found[0]}
 		}
 	}
-	return "", ""
+	return nil
 }

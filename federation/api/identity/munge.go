@@ -48,7 +48,7 @@ func (m *Munge) caller(r *http.Request, names *Names) (Caller, error) {
 	}
 	site, known := m.Sites[name]
 	if !known {
-		return Caller{}, noCaller(fmt.Sprintf("this daemon has no munge key of a site %q", name))
+		return Caller{}, noCaller(fmt.Sprintf("this daemon has no munge key of a site %.64q", name))
 	}
 	c, err := munge.Decode(site.Socket, cred, mungeTime)
 	if err == nil {
