@@ -14,7 +14,7 @@ TOOLS   := bin/tools
 
 # Without Google's gRPC client of blob stores (we use the HTTP one) and the debug pages of gRPC, whose templates would have the linker keep
 # every method of every SDK: 36 MB instead of 88.
-FED_TAGS := disable_grpc_modules,grpcnotrace
+FED_TAGS := disable_grpc_modules,grpcnotrace,remote
 
 # Golden cases and traces that do not belong to the project are used where they lie beside the checkout.
 export FSUB_ORACLE ?= $(patsubst %/cli_golden,%,$(firstword $(wildcard $(abspath ..)/*/data/cli_golden)))

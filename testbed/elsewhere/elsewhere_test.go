@@ -94,6 +94,7 @@ func TestSecondMachine(t *testing.T) {
 	}
 	w.mistakes(token.Token)
 	w.forged()
+	w.insideJob()
 }
 
 func newWorld(t *testing.T) *world {

@@ -19,7 +19,7 @@ const Folder = "FSUB_BIN"
 type recipe struct{ pkg, cgo, tags string }
 
 // FedTags leave out of fed what its SDKs bring along and it never uses.
-const FedTags = "disable_grpc_modules,grpcnotrace"
+const FedTags = "disable_grpc_modules,grpcnotrace,remote"
 
 var recipes = map[string]recipe{
 	"fsub":        {"cmd/fsub", "0", ""},

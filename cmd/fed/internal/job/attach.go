@@ -1,8 +1,8 @@
 package job
 
 import (
-	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,11 +23,7 @@ work. The command ends when the connection does, and with the job.`,
 		Example: "  fed attach 30000017\n  fed attach 30000017 nvidia-smi\n  srun --jobid=30000017 --overlap --pty -N2 hostname",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if at := c.Elsewhere(); at != "" {
-				return fmt.Errorf("fed attach works on the daemon's machine, and the daemon is on another (%s); from here, by fsub-remote: srun --jobid=%s --overlap --pty $SHELL", at, args[0])
-			}
-			env := append(os.Environ(), "FSUB_SOCKET="+c.Socket)
-			if code := srun.Attach(args[0], args[1:], os.Environ(), os.Stdin, plain.Raw(cmd.OutOrStdout()), cmd.ErrOrStderr(), conn.FromEnv(env)); code != 0 {
+			if code := srun.Attach(args[0], args[1:], os.Environ(), os.Stdin, plain.Raw(cmd.OutOrStdout()), cmd.ErrOrStderr(), connect(&c)); code != 0 {
 				return cli.ExitError(code)
 			}
 			return nil
@@ -36,4 +32,18 @@ work. The command ends when the connection does, and with the job.`,
 	cmd.Flags().SetInterspersed(false) // what follows the job is the command's
 	cmd.Flags().StringVar(&c.Socket, "socket", cli.DefaultSocket(), "the daemon's socket (environment: FSUB_SOCKET)")
 	return cmd
+}
+
+// named reports whether a socket is named, or is there: else the servers are asked that files and the environment name.
+func named(c *cli.Connection) bool {
+	return c.Elsewhere() == "" || strings.HasPrefix(c.Socket, "tls://")
+}
+
+// connect is the connection of the small commands, which becomes a tunnel, to the daemon that the command asks.
+func connect(c *cli.Connection) *conn.Conn {
+	env := os.Environ()
+	if named(c) {
+		env = append(env, "FSUB_SOCKET="+c.Socket)
+	}
+	return conn.FromEnv(env)
 }

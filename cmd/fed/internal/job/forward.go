@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,7 +17,6 @@ import (
 
 	"fsub/cloud/steps/wire"
 	"fsub/cmd/fed/internal/cli"
-	"fsub/cmd/internal/conn"
 	"fsub/cmd/internal/srun"
 	"fsub/federation/api/identity"
 	"fsub/federation/tunnel"
@@ -31,18 +31,15 @@ func NewForwardCommand() *cobra.Command {
 until it is interrupted, or the job ends. The machine opens no port for it, and only processes of yours on this machine are let through. LOCAL is the port here, 0 for one that is free;
 without it, it is the same port.
 
-From a laptop: ssh -L 8888:127.0.0.1:8888 LOGIN fed forward JOB 8888`,
+From a laptop without a token: ssh -L 8888:127.0.0.1:8888 LOGIN fed forward JOB 8888`,
 		Example: "  fed forward 30000017 8888\n  fed forward 30000017 0:6006",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if at := c.Elsewhere(); at != "" {
-				return fmt.Errorf("fed forward works on the daemon's machine, and the daemon is on another (%s); from here: ssh -L PORT:127.0.0.1:PORT LOGIN fed forward %s PORT", at, args[0])
-			}
 			local, port, err := ports(args[1])
 			if err != nil {
 				return err
 			}
-			return forward(cmd, c.Socket, args[0], local, port)
+			return forward(cmd, &c, args[0], local, port)
 		},
 	}
 	cmd.Flags().StringVar(&c.Socket, "socket", cli.DefaultSocket(), "the daemon's socket (environment: FSUB_SOCKET)")
@@ -63,8 +60,8 @@ func ports(text string) (local, port int, err error) {
 	return local, port, nil
 }
 
-func forward(cmd *cobra.Command, socket, job string, local, port int) error {
-	env, err := srun.Environment(job, conn.FromEnv(append(os.Environ(), "FSUB_SOCKET="+socket)))
+func forward(cmd *cobra.Command, at *cli.Connection, job string, local, port int) error {
+	env, err := srun.Environment(job, connect(at))
 	switch {
 	case err != nil:
 		return fmt.Errorf("job %s: %w", job, err)
@@ -80,7 +77,10 @@ func forward(cmd *cobra.Command, socket, job string, local, port int) error {
 	if err != nil {
 		return err
 	}
-	far := exec.CommandContext(cmd.Context(), self, "attach", "--socket", socket, job, wire.Relay, strconv.Itoa(port))
+	far := exec.CommandContext(cmd.Context(), self, "attach", job, wire.Relay, strconv.Itoa(port))
+	if named(at) {
+		far.Args = slices.Insert(far.Args, 2, "--socket", at.Socket)
+	}
 	far.Stderr = cmd.ErrOrStderr()
 	far.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM} // Ctrl-C is for this process
 	in, err := far.StdinPipe()
