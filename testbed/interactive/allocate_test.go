@@ -146,7 +146,7 @@ func revoked(t *testing.T, w *world) {
 		t.Errorf("%v: %q, %q", err, text, words)
 	}
 	out := w.run(t, "salloc", "-K", "--mem=100M", "-t", "5", "sh", "-c", `scancel $SLURM_JOB_ID; while :; do sleep 0.1; done`)
-	if out.code != 143 || !strings.Contains(out.stderr, "has been revoked.") {
+	if out.code != 1 || !strings.Contains(out.stderr, "has been revoked.") {
 		t.Errorf("-K: %+v", out)
 	}
 }

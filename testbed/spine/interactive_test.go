@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -170,5 +171,32 @@ func TestAllocateAtASite(t *testing.T) {
 	awaitEnd(t, federation.JobID(id))
 	if out := run(t, inside("alpha", "alice", "salloc", "--fed-sites=beta", "true")); out.code != 1 || !strings.Contains(out.stderr, "salloc: error: the federation has no way into jobs at beta: ") {
 		t.Errorf("%+v", out)
+	}
+}
+
+// TestKillCommand: what becomes of salloc's command when its allocation ends, and of its exit code, is what a real salloc makes of it: without -K it goes on, with it there is a
+// signal.
+func TestKillCommand(t *testing.T) {
+	world.Need(t)
+	words := regexp.MustCompile(`(?m)^salloc: (Granted|Nodes|Pending|job \d+ (queued|has been)|Waiting).*\n`)
+	said := func(out output) string {
+		return fmt.Sprintf("%d %q %q", out.code, out.stdout, regexp.MustCompile(`\d{3,}`).ReplaceAllString(words.ReplaceAllString(out.stderr, ""), "N"))
+	}
+	for _, c := range []struct{ options, command string }{
+		{"", `scancel $SLURM_JOB_ID; sleep 3; echo still; exit 4`},
+		{"-K", `scancel $SLURM_JOB_ID; exec sleep 60`},
+		{"-KUSR1", `trap "echo told; exit 9" USR1; scancel $SLURM_JOB_ID; while :; do sleep 0.1; done`},
+		{"--kill-command=KILL", `scancel $SLURM_JOB_ID; exec sleep 60`},
+		{"", "kill -INT $$"}, {"", "kill -HUP $$"}, {"", "kill -QUIT $$"}, {"", "kill -SEGV $$"}, {"", "kill -USR1 $$"},
+	} {
+		args := append(append([]string{"salloc", "-N1", "--mem=100M", "-t", "5"}, strings.Fields(c.options)...), "sh", "-c", c.command)
+		real := said(at(t, "alpha", "alice", args...))
+		ours := inside("alpha", "alice", args...)
+		ours.Env = append(ours.Env, "FSUB_SITES=alpha")
+		if got := said(run(t, ours)); got != real {
+			t.Errorf("salloc %s %q: ours %s, real %s", c.options, c.command, got, real)
+		} else {
+			t.Logf("salloc %s %q: %s", c.options, c.command, got)
+		}
 	}
 }

@@ -98,7 +98,7 @@ func (a *allocation) say(l string) {
 // sites are those of chosen, "" for all, at which users get inside their jobs; "": all of the federation's.
 func (a *allocation) sites(chosen string) (string, error) {
 	var all []v1.Site
-	if err := show.Get(a.c, "/fed/v1/sites", &all); err != nil {
+	if err := show.Get(a.c, "/fed/v1/sites?fields=name,interactive", &all); err != nil {
 		return "", err
 	}
 	var can, cannot []string

@@ -143,7 +143,7 @@ func (a *allocation) child(argv, env []string) (int, error) {
 	for {
 		select {
 		case <-ended:
-			return exitCode(cmd.ProcessState), nil
+			return shellCode(cmd.ProcessState), nil
 		case s := <-a.signals:
 			if s == syscall.SIGTERM || s == syscall.SIGHUP { // a terminal sends the others to both
 				cmd.Process.Signal(s)
@@ -152,10 +152,23 @@ func (a *allocation) child(argv, env []string) (int, error) {
 	}
 }
 
-// exitCode is that of a shell.
-func exitCode(p *os.ProcessState) int {
+// shellCode is that of a shell.
+func shellCode(p *os.ProcessState) int {
 	if w, ok := p.Sys().(syscall.WaitStatus); ok && w.Signaled() {
 		return 128 + int(w.Signal())
 	}
 	return p.ExitCode()
+}
+
+// exitCode is what salloc makes of how its command ended: of the signals that users send it is 0, of others 1.
+func exitCode(p *os.ProcessState) int {
+	w, ok := p.Sys().(syscall.WaitStatus)
+	if !ok || !w.Signaled() {
+		return p.ExitCode()
+	}
+	switch w.Signal() {
+	case syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL:
+		return 0
+	}
+	return 1
 }
