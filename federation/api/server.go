@@ -41,6 +41,7 @@ import (
 	"fsub/federation/records"
 	"fsub/federation/reports"
 	"fsub/federation/share"
+	"fsub/federation/tunnel"
 	"fsub/federation/usage"
 	"fsub/federation/webhooks"
 )
@@ -149,6 +150,8 @@ type Config struct {
 	Connects map[federation.SiteName]driver.Connector
 	// Srun is how a user calls the srun of a site whose jobs nothing connects to; nil, or its answer: not at all.
 	Srun func(site federation.SiteName, user string) *v1.SiteSrun
+	// IdleTunnels ends tunnels into jobs through which nothing passes.
+	IdleTunnels tunnel.Idle
 	// Suspends are the sites that can suspend jobs.
 	Suspends map[federation.SiteName]bool
 	Policy   place.Policy // for what-if
@@ -254,7 +257,7 @@ func NewServer(c Config) *Server {
 	}
 	s.steps = steps{store: c.Store, teller: c.Steps, signals: c.StepSignals}
 	s.sites.Interactive = s.tunnels.reaches
-	s.tunnels = tunnels{steps: &s.steps, sites: c.Connects, srun: c.Srun, stopping: s.stopping, slots: share.New(0, tunnelsOfUser)}
+	s.tunnels = tunnels{steps: &s.steps, sites: c.Connects, srun: c.Srun, stopping: s.stopping, slots: share.New(0, tunnelsOfUser), idle: c.IdleTunnels}
 	s.events = eventStream{store: c.Store, users: who.Users, stopping: s.stopping}
 	s.document = sync.OnceValues(s.makeDocument)
 	s.accounts.Members, s.accounts.Users, s.accounts.Ledger = all, who.Users, c.Books

@@ -27,6 +27,7 @@ type tunnels struct {
 	srun     func(federation.SiteName, string) *v1.SiteSrun // see Config.Srun
 	slots    *share.Slots
 	stopping <-chan struct{} // the daemon ends, or leads no longer
+	idle     tunnel.Idle
 }
 
 // open is POST /fed/v1/job/{id}/tunnel. It ends with the tunnel.
@@ -81,7 +82,7 @@ func (t *tunnels) open(w http.ResponseWriter, r *http.Request, c identity.Caller
 		case <-ctx.Done():
 		}
 	}()
-	tunnel.Join(ctx, here, there)
+	t.idle.Join(ctx, here, there)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -92,6 +93,40 @@ func TestJoinEnds(t *testing.T) {
 	}
 	<-joined
 }
+
+// TestIdle: a tunnel ends when nothing has passed for some time, in either direction, and its near end reads why. What passes keeps it open.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left, a := net.Pipe()
+		right, b := net.Pipe()
+		done := make(chan struct{})
+		go func() { Idle{time.Hour, []byte("enough")}.Join(t.Context(), whole{a}, whole{b}); close(done) }()
+		for i := range 4 {
+			time.Sleep(50 * time.Minute)
+			to, from := left, right
+			if i%2 == 1 {
+				to, from = right, left
+			}
+			go io.WriteString(to, "x")
+			if n, err := from.Read(make([]byte, 1)); n != 1 || err != nil {
+				t.Fatalf("after %d: %d, %v", i, n, err)
+			}
+		}
+		began := time.Now()
+		if text, err := io.ReadAll(left); string(text) != "enough" || err != nil || time.Since(began) != time.Hour {
+			t.Errorf("after %v: %q, %v", time.Since(began), text, err)
+		}
+		if _, err := right.Read(make([]byte, 1)); err == nil {
+			t.Error("the far end is open")
+		}
+		<-done
+	})
+}
+
+// whole is a connection that is closed in both directions at once.
+type whole struct{ net.Conn }
+
+func (w whole) CloseWrite() error { return w.Close() }
 
 // TestBackpressure: a side that does not read holds up the one that writes, and costs no memory.
 func TestBackpressure(t *testing.T) {

@@ -25,7 +25,8 @@ type world struct {
 
 const sites = "- {name: local, kind: local, local: {nodes: 2, cpus: 4, mem_mib: 2000}}\n"
 
-func newWorld(t *testing.T) *world {
+// newWorld starts both. more is of the daemon's configuration.
+func newWorld(t *testing.T, more ...string) *world {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "fsubi") // the path of a socket is short
 	if err != nil {
@@ -52,7 +53,7 @@ func newWorld(t *testing.T) *world {
 			t.Fatal(err)
 		}
 	}
-	text := fmt.Sprintf("federation: all\nsocket: %[1]s/s\nstate_dir: %[1]s/state\noperators: [daemon]\nsites:\n%s", dir, sites)
+	text := fmt.Sprintf("federation: all\nsocket: %[1]s/s\nstate_dir: %[1]s/state\noperators: [daemon]\n%[3]ssites:\n%[2]s", dir, sites, strings.Join(more, ""))
 	if err := os.WriteFile(filepath.Join(dir, "fed.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,10 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
+	"time"
 
 	"fsub/federation/api/submission"
 )
@@ -42,6 +44,9 @@ type Limits struct {
 	LogUserMiB int64 `yaml:"log_mib_per_user"`
 	// Jobs of one user whose files are packed or unpacked at the same time, of 8 in all. Not 0.
 	StagesPerUser int `yaml:"stages_per_user"`
+	// A shell or a forwarded port in a job on rented or local machines ends when nothing was typed, printed or sent for so long, its step with it: 2h. The job goes on.
+	// Not set, they stay as long as the job. At a Slurm cluster its own InactiveLimit holds.
+	IdleSession time.Duration `yaml:"idle_session"`
 }
 
 func defaultLimits() Limits {
@@ -64,6 +69,8 @@ func (l *Limits) check() error {
 		return errors.New("limits: submissions_per_second and requests_per_second are positive numbers, or 0 for no bound")
 	case l.SubmissionsPerSecond > 0 && l.SubmissionBurst == 0 || l.RequestsPerSecond > 0 && l.RequestBurst == 0:
 		return errors.New("limits: a rate needs a burst: submission_burst, request_burst")
+	case l.IdleSession != 0 && l.IdleSession < time.Second:
+		return fmt.Errorf("limits: invalid idle_session %s: want a second or more, such as 2h, or 0 for no bound", l.IdleSession)
 	case l.RequestsPerJob < 1 || l.StagesPerUser < 1:
 		return errors.New("limits: requests_per_job and stages_per_user are at least 1")
 	}

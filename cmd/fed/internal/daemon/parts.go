@@ -233,7 +233,7 @@ func (p *parts) newAPI() (*api.Server, error) {
 		OperationRate: func(name federation.SiteName) float64 { return operationRate(c, name) },
 		Tokens:        tokens, RemoteAddress: p.remote.reached(), Munge: p.remote.munge(c), SiteTokens: p.remote.siteTokens(c, p.log), Provider: provider,
 		SignIn: api.SignIn{Scope: c.OIDC.Scope, Lifetime: c.OIDC.Lifetime},
-		Pools:  pools, Steps: pools, StepSignals: pools.signals, Connects: pools.connects, Srun: p.members.srun, Suspends: pools.suspends, Logs: logs, Logger: p.logOf("api"), Registerer: p.reg,
+		Pools:  pools, Steps: pools, StepSignals: pools.signals, Connects: pools.connects, Srun: p.members.srun, IdleTunnels: idleTunnels(c.Limits.IdleSession), Suspends: pools.suspends, Logs: logs, Logger: p.logOf("api"), Registerer: p.reg,
 	}), nil
 }
 
