@@ -3,6 +3,7 @@
 package httpmetrics
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,19 +27,22 @@ func New(r prometheus.Registerer, name, requests, seconds string, buckets []floa
 	return m
 }
 
-// Route returns a function that records one answered request. Code 0 means that the client went away.
+var classes = [6]string{"gone", "1xx", "2xx", "3xx", "4xx", "5xx"}
+
+// Route returns a function that records one answered request. Code 0 means that the client went away. Rows of a route and of a status come with the first request
+// that they count: a server has many routes, most of which nobody asks for.
 func (m *Requests) Route(route string) func(code int, d time.Duration) {
-	seconds := m.seconds.WithLabelValues(route)
-	var counts [6]prometheus.Counter
-	for i, class := range [6]string{"gone", "1xx", "2xx", "3xx", "4xx", "5xx"} {
-		counts[i] = m.requests.WithLabelValues(route, class)
+	seconds := sync.OnceValue(func() prometheus.Observer { return m.seconds.WithLabelValues(route) })
+	var counts [len(classes)]func() prometheus.Counter
+	for i, class := range classes {
+		counts[i] = sync.OnceValue(func() prometheus.Counter { return m.requests.WithLabelValues(route, class) })
 	}
 	return func(code int, d time.Duration) {
-		seconds.Observe(d.Seconds())
+		seconds().Observe(d.Seconds())
 		class := code / 100
 		if class < 0 || class > 5 {
 			class = 0
 		}
-		counts[class].Inc()
+		counts[class]().Inc()
 	}
 }

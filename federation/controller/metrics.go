@@ -19,6 +19,7 @@ type metrics struct {
 	breakers    *prometheus.GaugeVec
 	conditions  *prometheus.GaugeVec
 	calls       *prometheus.HistogramVec
+	kinds       *prometheus.CounterVec
 	plans       prometheus.Histogram
 	decisions   prometheus.Counter
 	faults      prometheus.Counter
@@ -45,7 +46,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		answering_:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_answering", Help: "1 if the site's last look and poll were good."}, []string{"site"}),
 		breakers:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_breaker_open", Help: "1 while no calls but looks are made to a site, because it does not answer."}, []string{"site"}),
 		conditions:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_condition", Help: "1 while a site is in a condition: see fed site show."}, []string{"site", "condition"}),
-		calls:       prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fsub_site_call_seconds", Help: "Calls to drivers, by site and kind.", Buckets: prometheus.ExponentialBuckets(0.001, 3, 10)}, []string{"site", "kind"}),
+		calls:       prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fsub_site_call_seconds", Help: "Calls to drivers, by site.", Buckets: prometheus.ExponentialBuckets(0.004, 5, 7)}, []string{"site"}),
+		kinds:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_site_calls_total", Help: "Calls to drivers, by site and kind."}, []string{"site", "kind"}),
 		plans:       prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_plan_seconds", Help: "Time to plan.", Buckets: prometheus.ExponentialBuckets(0.0001, 4, 10)}),
 		decisions:   prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_plan_decisions_total", Help: "Jobs that plans looked at."}),
 		faults:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_placement_faults_total", Help: "Panics of placement; the log has their stacks."}),
@@ -66,7 +68,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help: "Jobs that have started whose start was foretold, by whether they started by the p90: nine in ten should."}, []string{"site", "kept"}),
 	}
 	if r != nil {
-		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_, m.waits, m.placed, m.forecasts)
+		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.kinds, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_, m.waits, m.placed, m.forecasts)
 	}
 	return m
 }
@@ -100,8 +102,8 @@ func (m *metrics) tokenExpires(s federation.SiteName, at time.Time) {
 	m.expires.WithLabelValues(string(s)).Set(float64(at.Unix()))
 }
 
-// waitBuckets are from a second to a week.
-var waitBuckets = []float64{1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400}
+// waitBuckets are from seconds to a week. There are as many rows of them as buckets and sites.
+var waitBuckets = []float64{5, 60, 600, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400}
 
 // given takes in that a job is given to a site. Only the first time tells how long placement took.
 func (m *metrics) given(j *federation.Job, a *federation.Attempt) {
@@ -137,7 +139,10 @@ func set(g prometheus.Gauge, is bool) {
 func (m *metrics) call(s federation.SiteName, kind any) func() {
 	name := kindName(kind)
 	began := time.Now()
-	return func() { m.calls.WithLabelValues(string(s), name).Observe(time.Since(began).Seconds()) }
+	return func() {
+		m.calls.WithLabelValues(string(s)).Observe(time.Since(began).Seconds())
+		m.kinds.WithLabelValues(string(s), name).Inc()
+	}
 }
 
 func kindName(kind any) string {

@@ -6,10 +6,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -90,6 +93,39 @@ func (r *bench) rest(ctx context.Context) error {
 	r.add(row{what: what + "all in squeue after", ours: ms(shown), goal: "<= 6 s", met: shown <= 6*time.Second})
 	r.add(row{what: what + "memory held", ours: fmt.Sprintf("%.0f MiB", mib(held)), goal: "<= 1 GB", met: held <= 1e9})
 	r.add(row{what: what + "of one processor", ours: fmt.Sprintf("%.1f %%", share), goal: "< 5 %", met: share < 5})
+	return r.scrape(ctx, what, filepath.Join(dir, "s"))
+}
+
+const scrapes = 20
+
+// scrape asks for the metrics as Prometheus does, without compression.
+func (r *bench) scrape(ctx context.Context, what, socket string) error {
+	c := &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+	var took []time.Duration
+	var size int64
+	for range scrapes {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://fed/metrics", nil)
+		if err != nil {
+			return err
+		}
+		begun := time.Now()
+		resp, err := c.Do(req)
+		if err != nil {
+			return err
+		}
+		size, err = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("/metrics: %s: %w", resp.Status, err)
+		}
+		took = append(took, time.Since(begun))
+	}
+	slices.Sort(took)
+	median := took[scrapes/2]
+	r.add(row{what: what + "/metrics, median", ours: ms(median), goal: "<= 50 ms", met: median <= 50*time.Millisecond})
+	r.add(row{what: what + "/metrics, size", ours: fmt.Sprintf("%d KB", size/1000), goal: "<= 300 KB", met: size <= 300_000})
 	return nil
 }
 
