@@ -71,7 +71,7 @@ test-full: setup build ## test, and what takes longer: long fault runs, three da
 	$(MAKE) test-several
 	$(MAKE) race
 
-# What runs over real Slurm with one daemon, with three that share a PostgreSQL; local machines belong to one daemon, so that packages with some are left out.
+# What runs over real Slurm with one daemon, with three that share a PostgreSQL.
 SEVERAL := arrays drain failing outage preempted rented rights situations spine starts tree wiring
 
 test-several: setup build ## tests over real Slurm with three daemons that share a PostgreSQL
