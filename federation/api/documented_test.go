@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -32,6 +33,7 @@ import (
 	"fsub/federation/journal"
 	"fsub/federation/reports"
 	"fsub/federation/stored"
+	"fsub/federation/webhooks"
 	"fsub/sbatch"
 	"fsub/testbed/openid"
 )
@@ -151,7 +153,10 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := startWith(t, api.Config{Provider: provider, WebAddress: "https://fed.example", Daemons: twoDaemons{}, Tokens: identity.NewTokens([]byte("key")), RemoteAddress: func() string { return "tls://a:1#b" }, Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": &stepSite{}},
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(receiver.Close)
+	var hooks *webhooks.Hub
+	d := startWith(t, api.Config{Webhooks: func() *webhooks.Hub { return hooks }, Provider: provider, WebAddress: "https://fed.example", Daemons: twoDaemons{}, Tokens: identity.NewTokens([]byte("key")), RemoteAddress: func() string { return "tls://a:1#b" }, Reports: saved, Accounts: tree, Prices: asked{}, Books: sumsOf{}, CheckBooks: unequal{}, Bills: unequal{}, Budgets: standings, Health: func() *health.Report { return &known }, Pools: pools, Steps: steps, Logs: fakeLogs{}, StepSignals: map[federation.SiteName]driver.StepSignaller{"sky": &stepSite{}},
 		CheckSite: func(context.Context, federation.SiteName) ([]driver.SiteCheck, error) {
 			return []driver.SiteCheck{{Name: "clock", Result: driver.CheckFailed, Detail: "1 h", Advice: "set it"}}, nil
 		},
@@ -160,6 +165,15 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			return "new", nil
 		}})
 	saved.Make = d.Server.Report
+	allowed, err := webhooks.ReadAllowed([]string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := webhooks.NewBox(make([]byte, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hooks = webhooks.New(webhooks.Config{Federation: "fed", Records: d.Store, Source: api.WebhookSource(d.Server), Box: box, Allow: allowed, Logger: slog.New(slog.DiscardHandler)})
 	now := time.Now()
 	signIns := signin.New(d.Store, time.Now)
 	newTicket := func() (hash string, seal signin.Seal) {
@@ -217,6 +231,10 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		"/fed/v1/books/bills":             v1.ImportBill{Site: "sky", From: "2026-11-01", Until: "2026-12-01", Format: "FOCUS", Lines: []v1.BillLine{{Day: "2026-11-02", Amount: 5}}},
 		"/fed/v1/reports":                 v1.SavedReport{Name: "new", Report: "cost", Format: "csv", Mail: nil},
 		"/fed/v1/report/{name}/run":       nil,
+		"/fed/v1/webhooks":                v1.Webhook{Name: "new", URL: receiver.URL},
+		"/fed/v1/webhook/{name}/test":     nil,
+		"/fed/v1/webhook/{name}/replay":   nil,
+		"/fed/v1/webhook/{name}/rotate":   nil,
 		"/fed/v1/tokens":                  v1.Token{Name: "ci", Scope: "submit", Lifetime: "30d"},
 		"/fed/v1/login":                   nil,
 		"/fed/v1/login/token":             v1.LoginPoll{Name: "x"},
@@ -334,6 +352,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			}
 			if strings.HasPrefix(path, "/fed/v1/report/") { // which one of them removes
 				reports.In(d.Store).Put(t.Context(), &reports.Saved{Definition: reports.Definition{Owner: "root", Name: "sky", Spec: report.Spec{Kind: "budget"}, Format: "csv"}})
+			}
+			if strings.HasPrefix(path, "/fed/v1/webhook/") {
+				ask("POST", "/fed/v1/webhooks", v1.Webhook{Name: "sky", URL: receiver.URL})
 			}
 			if path == "/fed/v1/login/token" {
 				begun, err := provider.Begin(t.Context())

@@ -84,7 +84,7 @@ func (at *attempts) bind(j *job, d decision.Decision) {
 	if !j.unsure {
 		at.submit(j)
 	}
-	at.metrics.given(&j.Job, j.att)
+	at.metrics.waits.given(&j.Job, j.att)
 	at.log.Debug("job bound", "job", j.ID, "site", o.Site, "pool", o.Pool, "attempt", number, "dollars", float64(o.Total))
 }
 

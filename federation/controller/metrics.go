@@ -13,7 +13,6 @@ import (
 type metrics struct {
 	taken_      prometheus.Counter
 	ended_      *prometheus.CounterVec
-	bound_      *prometheus.CounterVec
 	queued_     prometheus.Gauge
 	answering_  *prometheus.GaugeVec
 	breakers    *prometheus.GaugeVec
@@ -32,16 +31,13 @@ type metrics struct {
 	late_       *prometheus.CounterVec
 	found_      *prometheus.CounterVec
 	breaker_    *prometheus.GaugeVec
-	waits       *prometheus.HistogramVec
-	placed      prometheus.Histogram
-	forecasts   *prometheus.CounterVec
+	waits       waitMetrics
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		taken_:      prometheus.NewCounter(prometheus.CounterOpts{Name: "fsub_jobs_taken_total", Help: "Jobs taken into the queue."}),
 		ended_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_jobs_ended_total", Help: "Jobs that ended, by state."}, []string{"state"}),
-		bound_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_jobs_bound_total", Help: "Attempts, by site."}, []string{"site"}),
 		queued_:     prometheus.NewGauge(prometheus.GaugeOpts{Name: "fsub_jobs_queued", Help: "Jobs that wait in the federation's queue; each task of an array counts."}),
 		answering_:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_answering", Help: "1 if the site's last look and poll were good."}, []string{"site"}),
 		breakers:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_site_breaker_open", Help: "1 while no calls but looks are made to a site, because it does not answer."}, []string{"site"}),
@@ -60,15 +56,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		late_:       prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_late_copies_total", Help: "Copies of jobs that arrived late at a site, and were cancelled."}, []string{"site"}),
 		found_:      prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_health_findings_total", Help: "What rules of health have said, by rule and action, and whether it was denied."}, []string{"rule", "action", "denied"}),
 		breaker_:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "fsub_health_breaker_open", Help: "1 if a breaker is open: nothing is drained automatically by its rule, or at its site."}, []string{"breaker"}),
-		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "fsub_job_wait_seconds", Help: "From the submission of a job until its first start, by site.",
-			Buckets: waitBuckets}, []string{"site"}),
-		placed: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_job_place_seconds", Help: "From the submission of a job until it is given to a site for the first time.",
-			Buckets: waitBuckets}),
-		forecasts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_start_forecasts_total",
-			Help: "Jobs that have started whose start was foretold, by whether they started by the p90: nine in ten should."}, []string{"site", "kept"}),
+		waits:       newWaitMetrics(r),
 	}
 	if r != nil {
-		r.MustRegister(m.taken_, m.ended_, m.bound_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.kinds, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_, m.waits, m.placed, m.forecasts)
+		r.MustRegister(m.taken_, m.ended_, m.queued_, m.answering_, m.breakers, m.conditions, m.calls, m.kinds, m.plans, m.decisions, m.faults, m.panics, m.asides, m.aside, m.expires, m.dropped, m.handedOver_, m.late_, m.found_, m.breaker_)
 	}
 	return m
 }
@@ -100,31 +91,6 @@ func (m *metrics) tokenExpires(s federation.SiteName, at time.Time) {
 		return
 	}
 	m.expires.WithLabelValues(string(s)).Set(float64(at.Unix()))
-}
-
-// waitBuckets are from seconds to a week. There are as many rows of them as buckets and sites.
-var waitBuckets = []float64{5, 60, 600, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400}
-
-// given takes in that a job is given to a site. Only the first time tells how long placement took.
-func (m *metrics) given(j *federation.Job, a *federation.Attempt) {
-	m.bound_.WithLabelValues(string(a.Site)).Inc()
-	if a.Number == 1 {
-		m.placed.Observe(max(a.Created.Sub(j.Submit), 0).Seconds())
-	}
-}
-
-// started takes in that an attempt has started.
-func (m *metrics) started(j *federation.Job, a *federation.Attempt) {
-	if a.Started.IsZero() {
-		return
-	}
-	if a.Number == 1 && a.Restarts == 0 {
-		m.waits.WithLabelValues(string(a.Site)).Observe(max(a.Started.Sub(j.Submit), 0).Seconds())
-	}
-	if d := &a.Decision; a.Restarts == 0 && len(d.Offers) > 0 && d.Offers[0].Foreseen != nil {
-		kept := !a.Started.After(a.Created.Add(d.Offers[0].Foreseen.P90))
-		m.forecasts.WithLabelValues(string(a.Site), strconv.FormatBool(kept)).Inc()
-	}
 }
 
 func set(g prometheus.Gauge, is bool) {

@@ -14,7 +14,7 @@ import (
 
 // TestForecastsAreCounted: a job counts with its first start only, and as kept if it started by the p90 that was foretold when it was given to the site.
 func TestForecastsAreCounted(t *testing.T) {
-	m := newMetrics(prometheus.NewRegistry())
+	m := newWaitMetrics(prometheus.NewRegistry())
 	submit := time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
 	j := &federation.Job{ID: 1, Submit: submit}
 	attempt := func(number int, waited time.Duration, f *decision.Foreseen) *federation.Attempt {
@@ -35,7 +35,7 @@ func TestForecastsAreCounted(t *testing.T) {
 			t.Errorf("kept %s: %v, want %v", kept, n, want)
 		}
 	}
-	if n := histogram(t, m.waits.WithLabelValues("alpha").(prometheus.Histogram)); n != 3 {
+	if n := histogram(t, m.starts.WithLabelValues("alpha").(prometheus.Histogram)); n != 3 {
 		t.Errorf("%d waits, want those of 3 first starts", n)
 	}
 	if n := histogram(t, m.placed); n != 5 {

@@ -148,7 +148,7 @@ func (rp *reports) runs(s *site, j *job, sj *federation.SiteJob) {
 	j.State, j.Reason = sj.State, j.heldReason()
 	rp.batch.advance(j, federation.AttemptStarted)
 	if began {
-		rp.metrics.started(&j.Job, j.att)
+		rp.metrics.waits.started(&j.Job, j.att)
 		rp.agenda.plan = true // what is bound and waits there has become less
 		rp.depends.changed(j)
 		if j.array != nil {
@@ -190,7 +190,7 @@ func (rp *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 		}
 	}
 	if j.State == federation.Pending { // it was not seen to run
-		rp.metrics.started(&j.Job, a)
+		rp.metrics.waits.started(&j.Job, a)
 	}
 	rp.charges.ended(s, j, booked)
 	j.Start, j.ExitStatus = sj.Start, sj.ExitStatus

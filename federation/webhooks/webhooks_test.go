@@ -211,7 +211,10 @@ func TestDelivery(t *testing.T) {
 	w.src.add(2)
 	w.start()
 	r.wait(1)
-	if got := r.seen(); got[len(got)-1] != "107.0" || len(got) != 7 {
+	if got := r.seen(); got[6] == "105.0" { // it was taken, and that was not yet known when the daemon ended
+		r.wait(1)
+	}
+	if got := r.seen(); got[len(got)-1] != "107.0" || len(slices.Compact(got[3:])) != 4 {
 		t.Errorf("after a restart: %v", got)
 	}
 }

@@ -153,7 +153,7 @@ func (w *worker) one(ctx context.Context, e *Event) bool {
 			return false
 		}
 		t, after := w.hub.post(ctx, w.is, e)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && !t.Good { // what was taken just before the end is written down
 			return false
 		}
 		w.mu.Lock()
