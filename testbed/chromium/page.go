@@ -103,10 +103,16 @@ func (p *Page) Faults() []string {
 // Go opens an address, and waits until all of it is there.
 func (p *Page) Go(to string) {
 	p.b.t.Helper()
-	var answer struct{ ErrorText string }
-	p.b.must(p.b.call(p.session, "Page.navigate", object{"url": to}, &answer))
-	if answer.ErrorText != "" {
-		p.b.t.Fatalf("open %s: %s", to, answer.ErrorText)
+	for {
+		var answer struct{ ErrorText string }
+		p.b.must(p.b.call(p.session, "Page.navigate", object{"url": to}, &answer))
+		if answer.ErrorText == "net::ERR_NETWORK_CHANGED" { // a bed's interfaces came or went meanwhile
+			continue
+		}
+		if answer.ErrorText != "" {
+			p.b.t.Fatalf("open %s: %s", to, answer.ErrorText)
+		}
+		break
 	}
 	p.Loaded()
 }
