@@ -26,6 +26,7 @@ var exceptions = map[string]exception{
 	"GPU_DEVICE_ORDINAL":       {anyDevice, "as GPUs fall free"},
 	"ROCR_VISIBLE_DEVICES":     {anyDevice, "as GPUs fall free"},
 	"ZE_AFFINITY_MASK":         {anyDevice, "as GPUs fall free"},
+	"stderr":                   {withoutMail, "the federation sends mail, and says when it cannot"},
 }
 
 // ours are variables that only our jobs have, with the reason.
@@ -62,3 +63,12 @@ func anyNode(s string) string {
 }
 
 func anyDevice(s string) string { return fmt.Sprint(len(strings.Split(s, ",")), " devices") }
+
+// withoutMail is what was said, without the sentence that no mail will come.
+func withoutMail(said string) string {
+	if i := strings.Index(said, "sbatch: no mail will come: "); i >= 0 {
+		_, rest, _ := strings.Cut(said[i:], "\n")
+		return said[:i] + rest
+	}
+	return said
+}
