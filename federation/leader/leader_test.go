@@ -203,31 +203,32 @@ func TestSlowDatabase(t *testing.T) {
 			after.Store(int64(commit))
 			table := &table{faults: func() (time.Duration, time.Duration, bool) { return 0, time.Duration(after.Load()), false }}
 			ctx, stop := context.WithCancel(t.Context())
-			terms, lost, tooSlow := 0, 0, false
-			var term *Term
-			e := Elector{Table: table, Self: Holder{Name: "a"}, Tried: func(err error) { tooSlow = errors.Is(err, errSlow) }}
+			var terms, lost atomic.Int32
+			var tooSlow atomic.Bool
+			var term atomic.Pointer[Term]
+			e := Elector{Table: table, Self: Holder{Name: "a"}, Tried: func(err error) { tooSlow.Store(errors.Is(err, errSlow)) }}
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
 				for ctx.Err() == nil {
-					if err := e.Lead(ctx, func(ctx context.Context, t *Term) error { terms++; term = t; <-ctx.Done(); return nil }); errors.Is(err, ErrLost) {
-						lost++
+					if err := e.Lead(ctx, func(ctx context.Context, t *Term) error { terms.Add(1); term.Store(t); <-ctx.Done(); return nil }); errors.Is(err, ErrLost) {
+						lost.Add(1)
 					}
 				}
 			}()
 			time.Sleep(10 * time.Minute)
-			if leads != (terms == 1 && lost == 0 && term.Trusted()) || leads == tooSlow {
-				t.Errorf("%v a commit: %d terms, %d lost, too slow: %v", commit, terms, lost, tooSlow)
+			if leads != (terms.Load() == 1 && lost.Load() == 0 && term.Load().Trusted()) || leads == tooSlow.Load() {
+				t.Errorf("%v a commit: %d terms, %d lost, too slow: %v", commit, terms.Load(), lost.Load(), tooSlow.Load())
 			}
 			after.Store(0)
 			time.Sleep(5 * time.Minute)
-			if left := time.Until(term.Until()); lost > 0 || !term.Trusted() || left > TTL {
-				t.Errorf("%v a commit, and fast again: %d lost, the lease lasts %v", commit, lost, left)
+			if left := time.Until(term.Load().Until()); lost.Load() > 0 || !term.Load().Trusted() || left > TTL {
+				t.Errorf("%v a commit, and fast again: %d lost, the lease lasts %v", commit, lost.Load(), left)
 			}
 			after.Store(int64(2 * time.Second)) // a jump as high as a lease of the usual length has room for
 			time.Sleep(time.Minute)
-			if lost > 0 || !term.Trusted() {
-				t.Errorf("two seconds a commit at once: %d lost", lost)
+			if lost.Load() > 0 || !term.Load().Trusted() {
+				t.Errorf("two seconds a commit at once: %d lost", lost.Load())
 			}
 			stop()
 			<-ended

@@ -185,7 +185,7 @@ func TestKillCommand(t *testing.T) {
 	for _, c := range []struct{ options, command string }{
 		{"", `scancel $SLURM_JOB_ID; sleep 3; echo still; exit 4`},
 		{"-K", `scancel $SLURM_JOB_ID; exec sleep 60`},
-		{"-KUSR1", `trap "echo told; exit 9" USR1; scancel $SLURM_JOB_ID; while :; do sleep 0.1; done`},
+		{"-KUSR1", `trap "echo told; exit 9" USR1; scancel $SLURM_JOB_ID; while :; do :; done`},
 		{"--kill-command=KILL", `scancel $SLURM_JOB_ID; exec sleep 60`},
 		{"", "kill -INT $$"}, {"", "kill -HUP $$"}, {"", "kill -QUIT $$"}, {"", "kill -SEGV $$"}, {"", "kill -USR1 $$"},
 	} {
