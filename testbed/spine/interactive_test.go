@@ -179,8 +179,9 @@ func TestAllocateAtASite(t *testing.T) {
 func TestKillCommand(t *testing.T) {
 	world.Need(t)
 	words := regexp.MustCompile(`(?m)^salloc: (Granted|Nodes|Pending|job \d+ (queued|has been)|Waiting).*\n`)
+	back := regexp.MustCompile(`(salloc: Relinquishing job allocation \d+\n)salloc: Job allocation \d+ has been revoked\.\n`) // slurmctld's word of it may still come
 	said := func(out output) string {
-		return fmt.Sprintf("%d %q %q", out.code, out.stdout, regexp.MustCompile(`\d{3,}`).ReplaceAllString(words.ReplaceAllString(out.stderr, ""), "N"))
+		return fmt.Sprintf("%d %q %q", out.code, out.stdout, regexp.MustCompile(`\d{3,}`).ReplaceAllString(back.ReplaceAllString(words.ReplaceAllString(out.stderr, ""), "$1"), "N"))
 	}
 	for _, c := range []struct{ options, command string }{
 		{"", `scancel $SLURM_JOB_ID; sleep 3; echo still; exit 4`},

@@ -168,7 +168,7 @@ func (c *Config) check() error {
 	if err := c.Priority.check(); err != nil {
 		return err
 	}
-	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.checkCallers(), c.OIDC.check(c), c.Web.check(&c.OIDC), c.Daemons.check(c), c.Agents.check(), c.Health.check(), c.PriceLists.Check(c.Lists()), c.Power.check(), c.Mail.check("mail"), c.Webhooks.check(), c.Reports.Mail.check("reports: mail")); err != nil {
+	if err := errors.Join(c.Limits.check(), c.Policy.check(), c.Blobs.check(), c.Remote.check(), c.checkCallers(), c.OIDC.check(c), c.Web.check(&c.OIDC), c.Traces.check(), c.Daemons.check(c), c.Agents.check(), c.Health.check(), c.PriceLists.Check(c.Lists()), c.Power.check(), c.Mail.check("mail"), c.Webhooks.check(), c.Reports.Mail.check("reports: mail")); err != nil {
 		return err
 	}
 	seen := map[federation.SiteName]bool{}

@@ -40,8 +40,11 @@ func (t *Traces) check() error {
 		}
 		return nil
 	}
-	if u, err := url.Parse(t.Endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+	if u, err := url.Parse(t.Endpoint); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" {
 		return fmt.Errorf("traces: invalid endpoint %q: want http or https://HOST:PORT/v1/traces", t.Endpoint)
+	}
+	if u, _ := url.Parse(t.Endpoint); u.User != nil {
+		return fmt.Errorf("traces: invalid endpoint %q: a password does not belong into it: use headers_file", u.Redacted())
 	}
 	if s := t.SampledShare(); !(s >= 0 && s <= 1) {
 		return fmt.Errorf("traces: invalid share %v: want a number from 0 to 1", s)
