@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -165,15 +164,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 			return "new", nil
 		}})
 	saved.Make = d.Server.Report
-	allowed, err := webhooks.ReadAllowed([]string{"127.0.0.1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	box, err := webhooks.NewBox(make([]byte, 32))
-	if err != nil {
-		t.Fatal(err)
-	}
-	hooks = webhooks.New(webhooks.Config{Federation: "fed", Records: d.Store, Source: api.WebhookSource(d.Server), Box: box, Allow: allowed, Logger: slog.New(slog.DiscardHandler)})
+	hooks = newHooks(t, d)
 	now := time.Now()
 	signIns := signin.New(d.Store, time.Now)
 	newTicket := func() (hash string, seal signin.Seal) {

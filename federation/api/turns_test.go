@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"fsub/federation/reports"
 	"fsub/federation/store"
 	"fsub/federation/usage"
+	"fsub/federation/webhooks"
 )
 
 // slowPlace is all that operators have asked and that takes long: it waits until the test lets it go.
@@ -68,8 +70,10 @@ func TestSlowPlacesHoldNobodyUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
+	var hooks *webhooks.Hub
 	d := startWith(t, api.Config{
-		Usage: busyUsage{}, Prices: p, CheckBooks: p,
+		Webhooks: func() *webhooks.Hub { return hooks },
+		Usage:    busyUsage{}, Prices: p, CheckBooks: p,
 		Reports: reports.New(reports.Config{Saved: reports.In(st), Mail: p, Domains: []string{"example.org"}, Write: format.Write, Ending: format.Ending,
 			Make: func(_ context.Context, _ *reports.Definition, spec report.Spec, at time.Time) (*report.Table, error) {
 				q, _, err := spec.Ask(at)
@@ -90,6 +94,12 @@ func TestSlowPlacesHoldNobodyUp(t *testing.T) {
 			return "beta", nil
 		},
 	})
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { p.wait() }))
+	t.Cleanup(receiver.Close)
+	hooks = newHooks(t, d)
+	if code := as(t, olga, d.Socket, "POST", "/fed/v1/webhooks", v1.Webhook{Name: "w", URL: receiver.URL}, nil); code != http.StatusOK {
+		t.Fatalf("status %d", code)
+	}
 	d.Controller.SetSites(&federation.Site{Name: "alpha"})
 	d.Put(t, job(1, alice, federation.Running))
 	saved := v1.SavedReport{Name: "r", Report: "usage", By: []string{"user"}, Every: "day", Last: "30d", Format: "html", Mail: []string{"olga@example.org"}}
@@ -109,6 +119,7 @@ func TestSlowPlacesHoldNobodyUp(t *testing.T) {
 		{"POST", "/fed/v1/accounts/import", v1.ImportAccounts{Site: "alpha"}},
 		{"POST", "/fed/v1/accounts/sync", v1.SyncAccounts{Site: "alpha"}},
 		{"POST", "/fed/v1/report/r/run", nil},
+		{"POST", "/fed/v1/webhook/w/test", nil},
 	} {
 		one := strings.HasSuffix(r.path, "/run")                                                          // at a time
 		if code := as(t, alice, d.Socket, "GET", "/fed/v1/accounting", nil, nil); code != http.StatusOK { // now she has worked much
@@ -116,7 +127,16 @@ func TestSlowPlacesHoldNobodyUp(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		for i := range turns {
-			wg.Go(func() { as(t, olga, d.Socket, r.method, r.path, r.in, nil) })
+			wg.Go(func() {
+				if !strings.HasPrefix(r.path, "/fed/v1/webhook/") {
+					as(t, olga, d.Socket, r.method, r.path, r.in, nil)
+					return
+				}
+				var try v1.WebhookTry // else she has given up, and only then was another answered
+				if as(t, olga, d.Socket, r.method, r.path, r.in, &try); !try.Good {
+					t.Errorf("%s: %s", r.path, try.Result)
+				}
+			})
 			if i == 0 || !one {
 				<-p.asked
 			}

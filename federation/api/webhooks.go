@@ -11,6 +11,7 @@ import (
 	"fsub/federation/api/identity"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/journal"
+	"fsub/federation/share"
 	"fsub/federation/webhooks"
 )
 
@@ -106,7 +107,10 @@ func (h *hooks) test(r *http.Request, c identity.Caller) (out v1.WebhookTry, err
 	if err != nil {
 		return out, err
 	}
-	return tryOf(hub.Test(r.Context(), &one)), nil
+	again := share.Idle(r.Context()) // the receiver may take its time
+	try := hub.Test(r.Context(), &one)
+	again()
+	return tryOf(try), nil
 }
 
 func tryOf(t webhooks.Try) v1.WebhookTry {
