@@ -27,10 +27,13 @@ type Store interface {
 	Payload(ctx context.Context, id federation.JobID) (sbatch.Payload, error)
 }
 
+// ErrRefused means that a collector has got spans and takes them neither now nor later.
+var ErrRefused = errors.New("the collector refuses these spans")
+
 // Config is what an exporter is made of.
 type Config struct {
 	Store Store
-	// Upload sends spans to the collector.
+	// Upload sends spans to the collector. [ErrRefused]: it will never take these.
 	Upload     func(context.Context, []*trace.ResourceSpans) error
 	Federation string
 	Version    string
@@ -52,7 +55,7 @@ func New(c Config) *Exporter {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	e := &Exporter{cfg: c, sent: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_traces_total", Help: "Traces of jobs, by what became of them: sent, failed (it is tried again)."}, []string{"result"})}
+	e := &Exporter{cfg: c, sent: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_traces_total", Help: "Traces of jobs, by what became of them: sent, refused by the collector."}, []string{"result"})}
 	if c.Registerer != nil {
 		c.Registerer.MustRegister(e.sent)
 	}
@@ -111,7 +114,6 @@ func (e *Exporter) Run(ctx context.Context) error {
 			}
 			wait = min(tryAgain<<min(failures, 10), longest)
 			failures++
-			e.sent.WithLabelValues("failed").Inc()
 			if at.Name == "" {
 				at, err = e.begin(ctx)
 			} else {
@@ -189,10 +191,14 @@ func (e *Exporter) send(ctx context.Context, ids []federation.JobID) error {
 		if len(all) == 0 {
 			return nil
 		}
-		if err := e.cfg.Upload(ctx, e.cfg.request(all)); err != nil {
+		result := "sent"
+		if err := e.cfg.Upload(ctx, e.cfg.request(all)); errors.Is(err, ErrRefused) { // else it would keep back all that come later
+			result = "refused"
+			e.cfg.Logger.Error("traces of jobs are lost", "traces", n, "err", err)
+		} else if err != nil {
 			return err
 		}
-		e.sent.WithLabelValues("sent").Add(float64(n))
+		e.sent.WithLabelValues(result).Add(float64(n))
 		all, n = nil, 0
 		return nil
 	}

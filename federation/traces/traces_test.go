@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -101,6 +102,7 @@ func (m *memory) Payload(_ context.Context, id federation.JobID) (p sbatch.Paylo
 type collector struct {
 	mu    sync.Mutex
 	down  bool
+	never bool // it refuses what it gets
 	spans []*trace.Span
 	tries int
 }
@@ -111,6 +113,9 @@ func (c *collector) upload(_ context.Context, all []*trace.ResourceSpans) error 
 	c.tries++
 	if c.down {
 		return errors.New("connection refused")
+	}
+	if c.never {
+		return fmt.Errorf("%w: status 400", ErrRefused)
 	}
 	for _, r := range all {
 		for _, s := range r.ScopeSpans {
@@ -270,6 +275,25 @@ func TestCollectorDown(t *testing.T) {
 		run(t, m.exporter(c, 1), func() { time.Sleep(time.Minute) })
 		if len(c.spans) != all {
 			t.Errorf("%d spans were sent again after a restart", len(c.spans)-all)
+		}
+	})
+}
+
+// TestRefusedTraces: what the collector never takes keeps nothing back that comes later.
+func TestRefusedTraces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newMemory(), &collector{never: true}
+		run(t, m.exporter(c, 1), func() {
+			m.end(ended(1, federation.Completed))
+			time.Sleep(time.Minute)
+			c.mu.Lock()
+			c.never = false
+			c.mu.Unlock()
+			m.end(ended(2, federation.Completed))
+			time.Sleep(time.Minute)
+		})
+		if c.tries != 2 || count(c.spans) != 1 {
+			t.Errorf("%d tries, %d traces", c.tries, count(c.spans))
 		}
 	})
 }

@@ -22,8 +22,11 @@ import (
 type collector struct {
 	mu    sync.Mutex
 	down  bool
+	never bool   // it answers 400
 	key   string // that was sent last
-	spans []*trace.Span
+
+	refused int
+	spans   []*trace.Span
 }
 
 func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -31,6 +34,11 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.mu.Unlock()
 	if c.down {
 		http.Error(w, "down", http.StatusServiceUnavailable)
+		return
+	}
+	if c.never {
+		c.refused++
+		http.Error(w, "no", http.StatusBadRequest)
 		return
 	}
 	body := io.Reader(r.Body)
@@ -60,6 +68,12 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, _ := proto.Marshal(&otlp.ExportTraceServiceResponse{})
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	_, _ = w.Write(answer)
+}
+
+func (c *collector) refuse(never bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.never = never
 }
 
 func (c *collector) set(down bool) {
@@ -121,6 +135,15 @@ func TestTracesReachACollector(t *testing.T) {
 		if theirs := fmt.Sprintf("%x", all[0].TraceId) == "0af7651916cd43dd8448eb211c80319c"; theirs != (i == 0) {
 			t.Errorf("job %s stands in trace %x", id, all[0].TraceId)
 		}
+	}
+	c.refuse(true)
+	lost := submit("-n1")
+	w.await("a trace is refused", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.refused > 0 })
+	c.refuse(false)
+	kept := submit("-n1")
+	w.await("the trace of job "+kept, func() bool { names, _ := c.trace(kept); return len(names) > 0 })
+	if names, _ := c.trace(lost); len(names) > 0 {
+		t.Errorf("what was refused was sent again: %v", names)
 	}
 	if c.mu.Lock(); c.key != "secret" {
 		t.Errorf("header X-Key: %q", c.key)

@@ -3,8 +3,12 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"golang.org/x/sync/errgroup"
 
 	"fsub/cmd/fed/internal/config"
@@ -36,18 +40,50 @@ func (p *parts) runTraces(ctx context.Context, g *errgroup.Group) error {
 	if err != nil {
 		return err
 	}
-	options := []otlptracehttp.Option{otlptracehttp.WithEndpointURL(c.Endpoint), otlptracehttp.WithHeaders(headers), otlptracehttp.WithCompression(otlptracehttp.GzipCompression)}
-	if with, err := c.TLS(); err != nil {
+	with, err := c.TLS()
+	if err != nil {
 		return err
-	} else if with != nil {
-		options = append(options, otlptracehttp.WithTLSClientConfig(with))
 	}
-	collector := otlptracehttp.NewClient(options...)
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = with
+	status := &lastStatus{RoundTripper: transport}
+	collector := otlptracehttp.NewClient(otlptracehttp.WithEndpointURL(c.Endpoint), otlptracehttp.WithHeaders(headers),
+		otlptracehttp.WithCompression(otlptracehttp.GzipCompression), otlptracehttp.WithHTTPClient(&http.Client{Transport: status, Timeout: uploadTime}))
 	if err := collector.Start(ctx); err != nil {
 		return fmt.Errorf("traces: %w", err)
 	}
-	e := traces.New(traces.Config{Store: p.store, Upload: collector.UploadTraces, Federation: p.config.Federation, Version: build.Read().Version, Share: c.SampledShare(),
+	e := traces.New(traces.Config{Store: p.store, Upload: status.refusing(collector.UploadTraces), Federation: p.config.Federation, Version: build.Read().Version, Share: c.SampledShare(),
 		Logger: p.logOf("traces"), Registerer: p.reg})
 	g.Go(func() error { return e.Run(ctx) })
 	return nil
+}
+
+// uploadTime is how long a collector has for one request.
+const uploadTime = 10 * time.Second
+
+// lastStatus notes the status of the last answer: the client of OTLP has it in a sentence only.
+type lastStatus struct {
+	http.RoundTripper
+	code atomic.Int32
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *lastStatus) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.code.Store(0)
+	resp, err := s.RoundTripper.RoundTrip(r)
+	if err == nil {
+		s.code.Store(int32(resp.StatusCode))
+	}
+	return resp, err
+}
+
+// refusing tells what is never to be sent again, as OTLP's specification says, from what is: a token that is wrong, or an address, can be put right.
+func (s *lastStatus) refusing(upload func(context.Context, []*trace.ResourceSpans) error) func(context.Context, []*trace.ResourceSpans) error {
+	return func(ctx context.Context, all []*trace.ResourceSpans) error {
+		err := upload(ctx, all)
+		if code := s.code.Load(); err != nil && (code == http.StatusBadRequest || code == http.StatusRequestEntityTooLarge) {
+			return fmt.Errorf("%w: %w", traces.ErrRefused, err)
+		}
+		return err
+	}
 }
