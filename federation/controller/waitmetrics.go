@@ -27,7 +27,7 @@ func newWaitMetrics(r prometheus.Registerer) waitMetrics {
 		placed: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "fsub_job_place_seconds", Help: "From the submission of a job until it is given to a site for the first time.",
 			Buckets: waitBuckets}),
 		forecasts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_start_forecasts_total",
-			Help: "Jobs that have started whose start was foretold, by whether they started by the p90: nine in ten should."}, []string{"site", "kept"}),
+			Help: "Jobs that started after a forecast of their start, by whether they did before its 90th percentile: nine in ten should."}, []string{"site", "kept"}),
 	}
 	if r != nil {
 		r.MustRegister(m.bound, m.starts, m.placed, m.forecasts)
