@@ -18,6 +18,10 @@ package agentapi
 // HeaderEpoch is the newest epoch of [Orders] that the agent has seen, in each of its requests. A daemon of an older one leads no longer: it answers 503.
 const HeaderEpoch = "X-Fed-Epoch"
 
+// Protocol is the version of these messages that daemon and agents speak, as the paths have it. Agents live as long as their machine, longer than a daemon: within
+// a version fields are only added, and either side takes the absence of one for what was true before it was there.
+const Protocol = 1
+
 // The paths of the server. RUN is the ID of a run. The job's own commands reach the daemon's API
 // below PathJob/RUN: the agent passes on requests of processes of the job's user, and the daemon
 // answers as that user.

@@ -7,19 +7,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"fsub/cloud/agentapi"
 	"fsub/cmd/internal/build"
 	"fsub/federation/store"
 )
 
-// Version names the build, and the newest schema of the database that it knows.
+// Version names the build, the newest schema of the database that it knows, and what it speaks with agents.
 func Version() string {
-	return fmt.Sprintf("%s, database schema %d", build.Read(), store.NewestSchema())
+	return fmt.Sprintf("%s, database schema %d, agent protocol %d", build.Read(), store.NewestSchema(), agentapi.Protocol)
 }
 
 func NewVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Name this build: version, commit, date, and the schema of the database that it writes",
+		Short: "Name this build: version, commit, date, schema of the database, protocol of agents",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "fed %s\n", Version())
