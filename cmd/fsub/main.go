@@ -20,6 +20,7 @@ import (
 )
 
 func main() {
+	far(os.Environ())
 	name := os.Args[0][strings.LastIndexByte(os.Args[0], '/')+1:]
 	os.Exit(crash.Guard(name, os.Stderr, func() int { return run(name, os.Args[1:], os.Environ(), os.Stdout, os.Stderr) }))
 }
