@@ -19,6 +19,7 @@ import (
 	"fsub/cloud/prices"
 	"fsub/cmd/fed/internal/config"
 	"fsub/cmd/fed/internal/logging"
+	"fsub/cmd/fed/internal/systemd"
 	"fsub/cmd/internal/build"
 	"fsub/federation"
 	"fsub/federation/accounts"
@@ -80,6 +81,7 @@ type parts struct {
 	faults  *faults.Watch
 	api     *api.Server
 	fleet   *metrics.Fleet
+	systemd *systemd.Manager
 	debug   http.Handler // below /debug/; nil: [shared] answers there
 }
 
@@ -130,7 +132,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 		return err
 	}
 	p.carrier = newStager(c, p.objects, p.store, p.logOf("staging"))
-	if p.remote, err = openRemote(c, p.known); err != nil {
+	if p.remote, err = openRemote(c, p.known, p.systemd); err != nil {
 		return err
 	}
 	if p.prices, err = openPrices(c, p.logOf("prices")); err != nil {

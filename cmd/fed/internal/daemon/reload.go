@@ -9,6 +9,7 @@ import (
 
 	"fsub/cmd/fed/internal/config"
 	"fsub/cmd/fed/internal/logging"
+	"fsub/cmd/fed/internal/systemd"
 	"fsub/federation/controller"
 )
 
@@ -19,6 +20,8 @@ type reloader struct {
 	hup  <-chan os.Signal
 	now  config.Config // what is in force
 
+	systemd *systemd.Manager
+
 	logs  *logging.Log
 	fixed bool // --log says what is logged
 }
@@ -28,7 +31,7 @@ func (r *reloader) run(ctx context.Context) error {
 	for {
 		select {
 		case <-r.hup:
-			r.reload()
+			r.systemd.Reload(r.reload)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

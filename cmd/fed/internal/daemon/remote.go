@@ -18,6 +18,7 @@ import (
 	"fsub/cloud/agentserver"
 	"fsub/cmd/fed/internal/cli"
 	"fsub/cmd/fed/internal/config"
+	"fsub/cmd/fed/internal/systemd"
 	"fsub/federation/api/identity"
 	"fsub/federation/leader"
 	"fsub/federation/peer"
@@ -49,7 +50,7 @@ func (d *remote) everywhere() string {
 }
 
 // openRemote reads what the way to the daemon needs, and opens the listener of one that is alone; nil if none is configured.
-func openRemote(c *config.Config, others *addresses) (*remote, error) {
+func openRemote(c *config.Config, others *addresses, m *systemd.Manager) (*remote, error) {
 	if c.Remote.Listen == "" {
 		return nil, nil
 	}
@@ -67,7 +68,7 @@ func openRemote(c *config.Config, others *addresses) (*remote, error) {
 		d.since = time.Now()
 		return d, nil
 	}
-	if d.listener, err = listenRemote(c, cert); err == nil && c.Remote.Address == "" {
+	if d.listener, err = listenRemote(c, cert, m); err == nil && c.Remote.Address == "" {
 		d.address = d.listener.Addr().String()
 	}
 	return d, err
@@ -90,10 +91,13 @@ func remoteCertificate(c *config.Config) (tls.Certificate, error) {
 	return cert, nil
 }
 
-func listenRemote(c *config.Config, cert tls.Certificate) (net.Listener, error) {
-	l, err := net.Listen("tcp", c.Remote.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("remote: %w", err)
+func listenRemote(c *config.Config, cert tls.Certificate, m *systemd.Manager) (net.Listener, error) {
+	l := m.Take("tcp", c.Remote.Listen)
+	if l == nil {
+		var err error
+		if l, err = net.Listen("tcp", c.Remote.Listen); err != nil {
+			return nil, fmt.Errorf("remote: %w", err)
+		}
 	}
 	return tls.NewListener(identity.PerSource(l, fromOneAddress), &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}), nil
 }
@@ -110,7 +114,7 @@ func (s *shared) serveRemote(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := listenRemote(s.config, cert)
+	l, err := listenRemote(s.config, cert, s.systemd)
 	if err != nil {
 		return err
 	}

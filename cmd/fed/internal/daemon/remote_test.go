@@ -21,7 +21,7 @@ func TestRemoteIsKept(t *testing.T) {
 	c.Remote = config.Remote{Listen: "127.0.0.1:0", Address: "fed.example.org:6829"}
 	var addresses, tokens []string
 	for range 2 {
-		d, err := openRemote(&c, nil)
+		d, err := openRemote(&c, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestRemoteIsKept(t *testing.T) {
 		if err := os.Chmod(path, 0o640); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openRemote(&c, nil); err == nil || !strings.Contains(err.Error(), "chmod 600 "+path) {
+		if _, err := openRemote(&c, nil, nil); err == nil || !strings.Contains(err.Error(), "chmod 600 "+path) {
 			t.Errorf("%s that others may read: %v", name, err)
 		}
 		if err := os.Chmod(path, 0o600); err != nil {
@@ -55,7 +55,7 @@ func TestRemoteIsKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(c.StateDir, "token.key"), []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openRemote(&c, nil); err == nil || !strings.Contains(err.Error(), "5 bytes") {
+	if _, err := openRemote(&c, nil, nil); err == nil || !strings.Contains(err.Error(), "5 bytes") {
 		t.Errorf("a short secret: %v", err)
 	}
 }
@@ -79,7 +79,7 @@ func TestInJobEnvironment(t *testing.T) {
 	}
 
 	c.StateDir, c.Remote = t.TempDir(), config.Remote{Listen: "127.0.0.1:0"}
-	d, err := openRemote(&c, nil)
+	d, err := openRemote(&c, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestInJobSeveralDaemons(t *testing.T) {
 	c.StateDir, c.Remote = t.TempDir(), config.Remote{Listen: ":6824", Address: "login1:6824"}
 	var known addresses
 	known.others.Store(&[]leader.Self{{Remote: "login2:6824"}, {}})
-	d, err := openRemote(&c, &known)
+	d, err := openRemote(&c, &known, nil)
 	if err != nil || d.listener != nil {
 		t.Fatalf("%+v, %v: it is the process that listens", d, err)
 	}

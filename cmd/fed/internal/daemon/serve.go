@@ -20,8 +20,10 @@ import (
 
 	"fsub/cmd/fed/internal/config"
 	"fsub/cmd/fed/internal/logging"
+	"fsub/cmd/fed/internal/systemd"
 	"fsub/cmd/internal/build"
 	"fsub/federation/api"
+	"fsub/federation/api/client"
 )
 
 func NewServeCommand() *cobra.Command {
@@ -75,7 +77,7 @@ func serve(ctx context.Context, c config.Config, reload *reloader, log *slog.Log
 	if c.Daemons.Listen != "" {
 		run = among
 	}
-	err := run(ctx, &c, reload, log)
+	err := supervised(ctx, &c, reload, log, run)
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
@@ -87,15 +89,45 @@ func serve(ctx context.Context, c config.Config, reload *reloader, log *slog.Log
 	return err
 }
 
+// supervised runs a daemon, and tells the systemd that started it how it is, if one did.
+func supervised(ctx context.Context, c *config.Config, reload *reloader, log *slog.Logger, run func(context.Context, *config.Config, *reloader, *slog.Logger) error) error {
+	m, err := systemd.Open(log)
+	if err == nil {
+		err = m.Check(systemd.Address{Key: "socket", Network: "unix", At: c.Socket}, systemd.Address{Key: "remote: listen", Network: "tcp", At: c.Remote.Listen})
+	}
+	if err != nil {
+		return err
+	}
+	reload.systemd = m
+	ctx, stop := context.WithCancel(ctx)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		m.Run(ctx, answersAt(c.Socket))
+	}()
+	defer func() { stop(); <-told }()
+	return run(ctx, c, reload, log)
+}
+
+// answersAt asks the daemon by its socket whether it serves, over a new connection as everybody's commands do.
+func answersAt(socket string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		c := client.New(socket)
+		defer c.Close()
+		return c.Do(ctx, http.MethodGet, "/healthz", nil, &struct{}{})
+	}
+}
+
 // alone runs a daemon that shares its store with no other.
 func alone(ctx context.Context, c *config.Config, reload *reloader, log *slog.Logger) error {
 	p := newParts(c, log)
+	p.systemd = reload.systemd
 	p.debug = debugging(c, reload.logs, p.reg)
 	defer p.close()
 	if err := p.open(ctx); err != nil {
 		return err
 	}
-	l, err := Listen(c.Socket)
+	l, err := listenSocket(c.Socket, p.systemd)
 	if err != nil {
 		return err
 	}
@@ -105,6 +137,7 @@ func alone(ctx context.Context, c *config.Config, reload *reloader, log *slog.Lo
 	}
 	log.Info("fed serves", "version", Version(), "socket", c.Socket, "state", c.StateDir, "sites", len(p.sites))
 	reload.parts = p
+	p.systemd.Describe(p.summary)
 	return p.run(ctx, l, func(ctx context.Context) error {
 		g, ctx := errgroup.WithContext(ctx)
 		pages.serve(ctx, g, c, p.api, log)

@@ -19,6 +19,7 @@ import (
 
 	"fsub/cmd/fed/internal/config"
 	"fsub/cmd/fed/internal/logging"
+	"fsub/cmd/fed/internal/systemd"
 	"fsub/cmd/internal/build"
 	"fsub/federation"
 	"fsub/federation/api"
@@ -46,6 +47,7 @@ type shared struct {
 	acked   store.Acknowledgements // while this daemon led
 	known   addresses
 	hosts   *hosts
+	systemd *systemd.Manager
 	step    atomic.Pointer[context.CancelCauseFunc] // ends this daemon's term
 }
 
@@ -93,7 +95,7 @@ func (s *shared) join(ctx context.Context) error {
 }
 
 // openShared reads what the daemons have in common.
-func openShared(c *config.Config, db *sql.DB, log *slog.Logger) (*shared, error) {
+func openShared(c *config.Config, db *sql.DB, m *systemd.Manager, log *slog.Logger) (*shared, error) {
 	secret, err := os.ReadFile(c.Daemons.SecretFile)
 	if err != nil {
 		return nil, fmt.Errorf("daemons: secret_file: %w", err)
@@ -106,7 +108,7 @@ func openShared(c *config.Config, db *sql.DB, log *slog.Logger) (*shared, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &shared{config: c, log: log, keys: keys, forward: peer.NewForwarder(keys, log), table: leader.Postgres{DB: db}, vault: sealed, self: selfOf(c)}
+	s := &shared{config: c, log: log, keys: keys, forward: peer.NewForwarder(keys, log), table: leader.Postgres{DB: db}, vault: sealed, self: selfOf(c), systemd: m}
 	s.forward.Page = c.Web.At()
 	s.hosts = newHosts(c, s.table, keys, &s.known, log.With(logging.Component, "sites"))
 	reg := newParts(c, log).reg
@@ -124,7 +126,7 @@ func among(ctx context.Context, c *config.Config, reload *reloader, log *slog.Lo
 		return err
 	}
 	defer db.Close()
-	s, err := openShared(c, db, log)
+	s, err := openShared(c, db, reload.systemd, log)
 	if err != nil {
 		return err
 	}
@@ -136,7 +138,7 @@ func among(ctx context.Context, c *config.Config, reload *reloader, log *slog.Lo
 	if err := s.hosts.start(ctx); err != nil {
 		return err
 	}
-	l, err := Listen(c.Socket)
+	l, err := listenSocket(c.Socket, s.systemd)
 	if err != nil {
 		return err
 	}
@@ -176,6 +178,7 @@ func (s *shared) lead(ctx context.Context, t *leader.Term, reload *reloader) err
 	reload.parts, reload.now = p, c
 	s.reg.Store(p.reg)
 	s.use(p.api)
+	s.systemd.Describe(p.summary)
 	s.forward.Follow(c.Daemons.At()) // for what has waited
 	defer s.standby.keepUp(ctx)()
 	s.log.Info("this daemon leads", "epoch", t.Epoch, "sites", len(p.sites))
@@ -225,6 +228,7 @@ func (s *shared) lag() *float64 {
 func (s *shared) standsBy() {
 	s.use(s.standby)
 	s.reg.Store(s.standby.reg)
+	s.systemd.Describe(func(context.Context) string { return "stands by" })
 }
 
 // run answers on the socket until ctx is done, and leads whenever it is this daemon's turn: lead opens a daemon, has it work until its context ends, and closes it.

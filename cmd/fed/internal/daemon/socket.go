@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"fsub/cmd/fed/internal/systemd"
 )
 
 // Listen opens the socket for everybody on this machine: the kernel says who a caller is, file
@@ -26,6 +28,14 @@ func Listen(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
 	return l, nil
+}
+
+// listenSocket is Listen, unless systemd has the socket already: there callers wait while the daemon restarts.
+func listenSocket(path string, m *systemd.Manager) (net.Listener, error) {
+	if l := m.Take("unix", path); l != nil {
+		return l, nil
+	}
+	return Listen(path)
 }
 
 // maxSocketPath is what the kernel has room for.
