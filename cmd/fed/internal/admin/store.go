@@ -83,11 +83,14 @@ func backUpAll(cmd *cobra.Command, c *config.Config, file *config.Flag, dir stri
 func newStoreCheckCommand() *cobra.Command {
 	var file config.Flag
 	var password string
+	var schema bool
 	cmd := &cobra.Command{
 		Use:   "check [FILE | postgres://...]",
 		Short: "Read the whole database, or a copy of it, and say whether it is sound",
 		Long: `Read the whole database, or a copy of it, and say whether it is sound. The daemon may be running. Of a PostgreSQL each row is read, and whether what it belongs to is there;
-its indexes are checked by PostgreSQL's pg_amcheck.`,
+its indexes are checked by PostgreSQL's pg_amcheck.
+
+With --schema it is not read: an upgrade asks whether this fed knows its schema, and whether the copy fits that is made before the schema changes.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at := strings.Join(args, "")
@@ -100,6 +103,9 @@ its indexes are checked by PostgreSQL's pg_amcheck.`,
 					return err
 				}
 				at, password = cmp.Or(c.Store, c.StorePath()), cmp.Or(password, c.StorePasswordFile)
+			}
+			if schema {
+				return checkSchema(cmd, at)
 			}
 			if config.IsPostgres(at) {
 				r, err := store.CheckPostgres(cmd.Context(), store.Postgres{URL: at, PasswordFile: password})
@@ -117,7 +123,25 @@ its indexes are checked by PostgreSQL's pg_amcheck.`,
 	}
 	file.Add(cmd)
 	addPassword(cmd, &password)
+	cmd.Flags().BoolVar(&schema, "schema", false, "only whether this fed can take it over from the one that wrote it")
 	return cmd
+}
+
+// checkSchema is the check of an upgrade. PostgreSQL is not copied before its schema changes: that takes no room here.
+func checkSchema(cmd *cobra.Command, at string) error {
+	if config.IsPostgres(at) {
+		return nil
+	}
+	u, err := store.CheckUpgrade(cmd.Context(), at)
+	switch {
+	case err != nil:
+		return err
+	case u.From == u.To:
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: schema %d\n", at, u.To)
+	default:
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: schema %d becomes %d; the copy before that takes %d MiB, %d are free\n", at, u.From, u.To, u.Copy>>20, u.Room>>20)
+	}
+	return nil
 }
 
 func newStoreRestoreCommand() *cobra.Command {

@@ -22,6 +22,7 @@ func NewConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "The configuration file"}
 	var file config.Flag
 	var as string
+	var quiet bool
 	check := &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration and print what was understood, with all defaults",
@@ -57,11 +58,15 @@ root checks as the user who serves: the one of --user, else the owner of state_d
 					fmt.Fprintf(cmd.ErrOrStderr(), "warning: site %s: %s\n", s.Name, clear)
 				}
 			}
+			if quiet {
+				return nil
+			}
 			return yaml.NewEncoder(cmd.OutOrStdout(), yaml.IndentSequence(true)).Encode(c)
 		},
 	}
 	file.Add(check)
 	check.Flags().StringVar(&as, "user", "", "check as this user, who will run the daemon; for root")
+	check.Flags().BoolVarP(&quiet, "quiet", "q", false, "print what is wrong, and nothing else")
 	cmd.AddCommand(check)
 	return cmd
 }
