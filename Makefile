@@ -26,9 +26,10 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 endif
 
+export RELEASE
 RELEASE_FLAGS := $(if $(RELEASE),-X fsub/cmd/internal/build.version=$(RELEASE))
 
-.PHONY: build setup setup-build demo test test-changed test-full test-several race race-bed race-pure release-notes lint bench bench-place install testbed-up testbed-down testbed-status fuzz clean
+.PHONY: packages release build setup setup-build demo test test-changed test-full test-several race race-bed race-pure release-notes lint bench bench-place install testbed-up testbed-down testbed-status fuzz clean
 
 build: setup-build ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static), bin/fed, and bin/bed, which is not installed
 	@echo "building bin/fsub, bin/fsub-remote, bin/fed-agent, bin/fed and bin/bed"
@@ -117,6 +118,16 @@ install: build
 	install -D -m 755 bin/fsub-remote $(DESTDIR)$(PREFIX)/bin/fsub-remote
 	install -D -m 755 bin/fed-agent $(DESTDIR)$(PREFIX)/bin/fed-agent
 	install -D -m 755 bin/fed $(DESTDIR)$(PREFIX)/bin/fed
+
+packages: setup-build ## deb and rpm of this commit, for x86_64 and aarch64, in bin/packages; ARCHS=amd64 for one
+	@testbed/setup/setup.sh packages
+	@deploy/packages/make.sh $(GO) bin/packages $(ARCHS)
+
+# Further targets that put files of a release into bin/packages: they are done before the sums.
+RELEASE_EXTRAS :=
+
+release: packages $(RELEASE_EXTRAS) ## all that is released but the signature, with SHA256SUMS, in bin/packages; RELEASE=v0.4.0 where there is no Git checkout
+	@cd bin/packages && rm -f SHA256SUMS && sha256sum -- * >.sums && mv .sums SHA256SUMS && cat SHA256SUMS
 
 clean:
 	rm -rf bin

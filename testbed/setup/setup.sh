@@ -1,6 +1,6 @@
 #!/bin/sh
-# setup.sh [build|testbed|database|test]: install what "make build" needs and this machine lacks, or what real Slurm clusters on this machine need beyond that, or PostgreSQL, or
-# the programs that the tests run; the first two if none is named. Quick when there is nothing to do.
+# setup.sh [build|testbed|database|packages|test]: install what "make build" needs and this machine lacks, or what real Slurm clusters on this machine need beyond that, or
+# PostgreSQL, or what packages are made with, or the programs that the tests run; the first two if none is named. Quick when there is nothing to do.
 set -eu
 cd "$(dirname "$0")/../.."
 missing=
@@ -37,6 +37,15 @@ if [ "${1:-}" = test ]; then
 	need chromium-headless-shell chromium-headless-shell # which opens the page
 	need promtool prometheus # which reads our rules, and scrapes a daemon
 	need /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf fonts-dejavu-core
+	need lintian lintian # judges of the packages, their units and scripts
+	need rpm rpm
+	need shellcheck shellcheck
+	need systemd-analyze systemd
+	need objdump binutils
+fi
+if [ "${1:-}" = test ] || [ "${1:-}" = packages ]; then
+	need python3 python3
+	python3 -m pip --version >/dev/null 2>&1 || missing="$missing python3-pip"
 fi
 if [ "${1:-}" = test ] || [ "${1:-}" = database ]; then
 	need "$(echo /usr/lib/postgresql/*/bin/initdb)" postgresql # tests start their own servers

@@ -1,0 +1,6 @@
+help([[sbatch, squeue, sinfo and Slurm's other commands, over the whole federation: see man fsub]])
+whatis("Name: fsub")
+whatis("Description: one sbatch for several Slurm clusters and clouds")
+prepend_path("PATH", "/usr/libexec/fsub/shims")
+prepend_path("MANPATH", "/usr/share/fsub/man")
+append_path("MANPATH", "")

