@@ -1,7 +1,6 @@
 package sbatch
 
 import (
-	"fmt"
 	"strings"
 
 	"fsub/sbatch/getopt"
@@ -59,7 +58,7 @@ var headings = []struct {
 		{"job-name", "name", "name of the job"},
 		{"kill-on-invalid-dep", "yes|no", "end the job if its dependency can never be met"},
 		{"licenses", "name[:n]", "licenses that the job uses"},
-		{"mail-type", "type", "mail on these events: BEGIN, END, FAIL, REQUEUE, ALL, TIME_LIMIT_80, ..."},
+		{"mail-type", "type", "mail on these events: BEGIN, END, FAIL, REQUEUE, ALL, TIME_LIMIT_80 and others"},
 		{"mail-user", "address", "who gets the mail"},
 		{"mcs-label", "label", "label of multi-category security"},
 		{"network", "spec", "network or switch resources"},
@@ -153,7 +152,7 @@ var headings = []struct {
 		{"fed-traffic", "kind", "how its nodes talk: collective, none, point-to-point, all-to-all"},
 		{"fed-tpu-topology", "AxB[xC]", "shape of the TPU slices that it runs on: 4x4x8"},
 		{"fed-stage-in", "from[->to]", "copy to the job's directory first: path, pattern or URL; may be repeated"},
-		{"fed-group", "name", "label of jobs that belong together, and of what they submit; also --group"},
+		{"fed-group", "name", "label of jobs that belong together, and of what they submit"},
 		{"fed-explain", "", "where it would run, and why not elsewhere; submits nothing"},
 		{"fed-key", "text", "the same key again is the same job: for scripts that repeat a submission"},
 		{"fed-stage-out", "from[->to]", "copy back when the job has ended; may be repeated"},
@@ -167,80 +166,59 @@ var headings = []struct {
 	}},
 }
 
-// helpText lists the options: first those that are carried to a site, by headings, then those that are refused.
-func helpText() string {
+// Described are the options of a call by headings, as --help shows them, and the names of those that are known and not carried.
+func Described() (groups []getopt.Group, refusedNames []string) {
 	known := map[string]*option{}
-	var not []string
 	for i := range options {
 		o := &options[i]
 		switch {
 		case !o.in(Following):
 		case o.class == refused:
-			not = append(not, "--"+o.name)
+			refusedNames = append(refusedNames, o.name)
 		default:
 			known[o.name] = o
 		}
 	}
+	for _, h := range headings {
+		g := getopt.Group{Title: strings.TrimSuffix(h.text, ":")}
+		for _, d := range h.options {
+			o := known[d.name]
+			if o == nil {
+				o = fedOption(d)
+			}
+			g.Options = append(g.Options, getopt.Described{Option: getopt.Option{Name: o.name, Short: o.short, Arg: o.arg}, Also: otherNames[d.name],
+				Value: d.value, Env: o.env, Help: d.help})
+		}
+		groups = append(groups, g)
+	}
+	return groups, refusedNames
+}
+
+// otherNames are the short names of two of the federation's options.
+var otherNames = map[string][]getopt.Option{"fed-group": {{Name: "group"}}, "fed-explain": {{Name: "explain"}}}
+
+// fedOption is one of the federation's own options as a row of the table.
+func fedOption(d describedOption) *option {
+	o := &option{name: d.name}
+	if d.value != "" {
+		o.arg = getopt.RequiredArg
+	}
+	if d.name != "fed-key" && d.name != "fed-explain" {
+		o.env = strings.ReplaceAll("FSUB_"+strings.ToUpper(d.name[len("fed-"):]), "-", "_")
+	}
+	return o
+}
+
+// helpText lists the options: first those that are carried to a site, by headings, then those that are refused.
+func helpText() string {
+	groups, not := Described()
 	var b strings.Builder
 	b.WriteString(usageText())
 	b.WriteString("\nsubmits a batch script to the federation, under the rules of Slurm's sbatch.\n")
-	for _, h := range headings {
-		b.WriteString("\n" + h.text + "\n")
-		for _, d := range h.options {
-			o := known[d.name]
-			if o == nil { // the federation's own
-				o = &option{name: d.name, arg: getopt.RequiredArg, env: strings.ReplaceAll("FSUB_"+strings.ToUpper(d.name[len("fed-"):]), "-", "_")}
-				if d.name == "fed-key" {
-					o.env = ""
-				}
-			}
-			b.WriteString(o.helpLine(d))
-		}
+	for i := range groups {
+		b.WriteString(groups[i].HelpText())
 	}
 	b.WriteString("\nKnown and not carried:\n")
-	b.WriteString(wrapped("  ", "  ", strings.Join(not, " ")))
+	b.WriteString(getopt.Wrapped("  ", "  ", "--"+strings.Join(not, " --")))
 	return b.String()
-}
-
-// helpLine is an option with its short form, what it is for, and its environment variables.
-func (o *option) helpLine(d describedOption) string {
-	short := "    "
-	if o.short != 0 {
-		short = "-" + string(rune(o.short)) + ", "
-	}
-	value := map[getopt.Arg]string{getopt.RequiredArg: "=" + d.value, getopt.OptionalArg: "[=" + d.value + "]"}[o.arg]
-	help := d.help
-	if o.env != "" {
-		help += " [" + o.env + "]"
-	}
-	const column = 34
-	begin := fmt.Sprintf("  %s--%s%s", short, o.name, value)
-	if len(begin) > column-2 {
-		return begin + "\n" + wrapped(strings.Repeat(" ", column), strings.Repeat(" ", column), help)
-	}
-	return wrapped(fmt.Sprintf("%-*s", column, begin), strings.Repeat(" ", column), help)
-}
-
-// wrapped breaks a text between words into lines of at most 100 columns, the first behind first,
-// the others behind next.
-func wrapped(first, next, text string) string {
-	const width = 100
-	var b strings.Builder
-	b.WriteString(first)
-	col, begun := len(first), false
-	for _, word := range strings.Fields(text) {
-		switch {
-		case !begun:
-			begun = true
-		case col+1+len(word) > width:
-			b.WriteString("\n" + next)
-			col = len(next)
-		default:
-			b.WriteString(" ")
-			col++
-		}
-		b.WriteString(word)
-		col += len(word)
-	}
-	return b.String() + "\n"
 }

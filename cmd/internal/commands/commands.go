@@ -73,6 +73,11 @@ func fsub(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
 			return login.Logout(args[1:], env, stdout, stderr)
 		}
 	}
+	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+		about := submit.AboutFsub()
+		io.WriteString(stdout, about.Help())
+		return 0
+	}
 	return submit.Main(args, env, stdout, stderr, c)
 }
 

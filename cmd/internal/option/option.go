@@ -13,7 +13,7 @@ import (
 	"fsub/sbatch/getopt"
 )
 
-// Row is one option of a command whose options are a T. One of Flag, Text, List, Say and Print says
+// Row is one option of a command whose options are a T. One of Flag, Text, List, Say, Tell and Print says
 // what it does, or Do; an option without any is taken and ignored.
 type Row[T any] struct {
 	Name  string
@@ -21,11 +21,14 @@ type Row[T any] struct {
 	As    string     // Name of the row that this is another name of; such a row has only Name and Short besides
 	Env   string     // the variable that stands for it if it has a value
 	Arg   getopt.Arg // of Do and Print; Text and List have a value anyway
+	Value string     // what its value is called: "LIST"
+	Help  string     // one sentence of what it is for, without a capital letter and a period; "" if it is ignored
 
 	Flag  func(*T) *bool     // becomes true
 	Text  func(*T) *string   // becomes the value
 	List  func(*T) *[]string // becomes the words of the value, which stand between commas
 	Say   string             // is printed, and ends the command
+	Tell  bool               // the help of the command is printed, and ends it
 	Print func(*T, Value, io.Writer) (ends bool)
 	Do    func(*T, Value) error // if Print does not end the command. Its error is whole lines for stderr
 }
@@ -38,18 +41,18 @@ type Value struct {
 
 // Set is the options of one command. It is safe for concurrent use.
 type Set[T any] struct {
-	command string
-	rows    []Row[T]
-	strict  bool
-	note    func(o *T, name string, v Value)
-	once    sync.Once
-	words   *getopt.Set
+	about  About
+	rows   []Row[T]
+	strict bool
+	note   func(o *T, name string, v Value)
+	once   sync.Once
+	words  *getopt.Set
 }
 
-// NewSet makes a Set. The order of rows is the order in which an ambiguity lists them. It does no
+// NewSet makes a Set for a command. The order of rows is the order in which an ambiguity lists them. It does no
 // work, so that a Set may be a package variable of a program that starts often.
-func NewSet[T any](command string, rows []Row[T]) *Set[T] {
-	return &Set[T]{command: command, rows: rows}
+func NewSet[T any](command About, rows []Row[T]) *Set[T] {
+	return &Set[T]{about: command, rows: rows}
 }
 
 // Strict makes the first wrong value end the reading. It is called before the first Parse and returns s.
@@ -76,16 +79,25 @@ func (s *Set[T]) index() {
 			at = slices.IndexFunc(s.rows, func(r Row[T]) bool { return r.Name == as })
 		}
 		row := &s.rows[at]
-		o := getopt.Option{Name: s.rows[i].Name, Short: s.rows[i].Short, Arg: row.Arg, ID: at}
-		switch {
-		case row.Text != nil, row.List != nil:
-			o.Arg = getopt.RequiredArg
-		case row.Flag == nil && row.Say == "" && row.Print == nil && row.Do == nil:
-			o.ID = ignored
+		options[i] = getopt.Option{Name: s.rows[i].Name, Short: s.rows[i].Short, Arg: row.takes(), ID: at}
+		if row.ignored() {
+			options[i].ID = ignored
 		}
-		options[i] = o
 	}
-	s.words = getopt.NewSet(s.command, options)
+	s.words = getopt.NewSet(s.about.Name, options)
+}
+
+// takes says whether the option has a value.
+func (r *Row[T]) takes() getopt.Arg {
+	if r.Text != nil || r.List != nil {
+		return getopt.RequiredArg
+	}
+	return r.Arg
+}
+
+// ignored reports whether the option is taken and changes nothing.
+func (r *Row[T]) ignored() bool {
+	return r.Flag == nil && r.Text == nil && r.List == nil && r.Say == "" && !r.Tell && r.Print == nil && r.Do == nil
 }
 
 // Environment takes the variables that stand for options.
@@ -111,7 +123,7 @@ func (s *Set[T]) Parse(o *T, args []string, stdout io.Writer) (operands []string
 	s.once.Do(s.index)
 	found, operands, err := s.words.Parse(args, getopt.Permute)
 	if err != nil {
-		return nil, false, fmt.Errorf("%w\nTry \"%s --help\" for more information", err, s.command)
+		return nil, false, fmt.Errorf("%w\nTry \"%s --help\" for more information", err, s.about.Name)
 	}
 	for _, f := range found {
 		if s.note != nil {
@@ -121,6 +133,10 @@ func (s *Set[T]) Parse(o *T, args []string, stdout io.Writer) (operands []string
 			continue
 		}
 		row, v := &s.rows[f.ID], Value{f.Value, f.Given}
+		if row.Tell {
+			io.WriteString(stdout, s.Help())
+			return nil, true, nil
+		}
 		if row.prints(o, v, stdout) {
 			return nil, true, nil
 		}

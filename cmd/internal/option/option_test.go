@@ -65,10 +65,10 @@ func TestParse(t *testing.T) {
 		if c.strict == "" {
 			c.strict = c.lax
 		}
-		if got := parsed(NewSet("cmd", rows), c.line); got != c.lax {
+		if got := parsed(NewSet(About{Name: "cmd"}, rows), c.line); got != c.lax {
 			t.Errorf("%q: %s, want %s", c.line, got, c.lax)
 		}
-		if got := parsed(NewSet("cmd", rows).Strict(), c.line); got != c.strict {
+		if got := parsed(NewSet(About{Name: "cmd"}, rows).Strict(), c.line); got != c.strict {
 			t.Errorf("%q, strict: %s, want %s", c.line, got, c.strict)
 		}
 	}
@@ -94,7 +94,7 @@ func parsed(s *Set[choice], line string) string {
 // The command line comes after the environment, and a variable without a value is none.
 func TestEnvironment(t *testing.T) {
 	var o choice
-	s := NewSet("cmd", rows)
+	s := NewSet(About{Name: "cmd"}, rows)
 	if err := s.Environment(&o, []string{"CMD_NAME=n", "CMD_USERS=", "DEAD=1"}); err != nil {
 		t.Fatal(err)
 	}

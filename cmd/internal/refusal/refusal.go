@@ -12,7 +12,9 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
+	"fsub/sbatch/getopt"
 )
 
 // instead says what to do where the federation does not have the command.
@@ -28,6 +30,17 @@ var instead = map[string]string{
 
 // Names are the commands that this package is, in order.
 var Names = []string{"srun", "salloc", "sbcast", "sattach", "strigger", "scrontab"}
+
+// About describes the command name, one of Names, as it is outside of jobs.
+func About(name string) option.About {
+	return option.About{Name: name, Does: "the site's own within a job, and not here", Usage: []string{name + " [OPTIONS]"},
+		Text: "Within a job this is the site's own " + name + ". Elsewhere " + instead[name] + ".",
+		Groups: []getopt.Group{{Title: "Options outside of jobs", Options: []getopt.Described{
+			{Option: getopt.Option{Name: "help", Short: 'h'}, Help: "show this help"},
+			{Option: getopt.Option{Name: "usage"}, Help: "show this help"},
+			{Option: getopt.Option{Name: "version", Short: 'V'}, Help: "show the version of Slurm whose " + name + " this is"},
+		}}}}
+}
 
 // Main is the command name, one of Names. Within a job it does not return: the process becomes
 // the site's command.
@@ -49,7 +62,8 @@ func Main(name string, args, env []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, show.Version)
 		return 0
 	case len(args) == 1 && (args[0] == "--help" || args[0] == "--usage" || args[0] == "-h" && name != "srun" && name != "salloc"):
-		fmt.Fprintf(stdout, "Usage: %s [OPTIONS]\nWithin a job this is the site's own %s. Elsewhere %s.\n", name, name, instead[name])
+		about := About(name)
+		io.WriteString(stdout, about.Help())
 		return 0
 	}
 	own := ""

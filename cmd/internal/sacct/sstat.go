@@ -32,21 +32,29 @@ type statOptions struct {
 	fields   string
 }
 
-var statSet = option.NewSet("sstat", []option.Row[statOptions]{
-	{Name: "allsteps", Short: 'a', Flag: func(o *statOptions) *bool { return &o.all }},
-	{Name: "helpformat", Short: 'e', Print: printStatFields},
-	{Name: "pidformat", Short: 'i', Flag: func(o *statOptions) *bool { return &o.pid }},
-	{Name: "jobs", Short: 'j', List: func(o *statOptions) *[]string { return &o.jobs }},
-	{Name: "noheader", Short: 'n', Flag: func(o *statOptions) *bool { return &o.noHeader }},
-	{Name: "noconvert", Flag: func(o *statOptions) *bool { return &o.noConvert }},
+var statSet = option.NewSet(statAbout, []option.Row[statOptions]{
+	{Name: "allsteps", Short: 'a', Help: "all running steps of the jobs, the batch script included",
+		Flag: func(o *statOptions) *bool { return &o.all }},
+	{Name: "helpformat", Short: 'e', Help: "show the names of all fields", Print: printStatFields},
+	{Name: "pidformat", Short: 'i', Help: "refused: the federation does not know the processes of steps",
+		Flag: func(o *statOptions) *bool { return &o.pid }},
+	{Name: "jobs", Short: 'j', Value: "LIST", Help: "jobs, or steps of them: 17, 17.batch, 17.0",
+		List: func(o *statOptions) *[]string { return &o.jobs }},
+	{Name: "noheader", Short: 'n', Help: "no lines above the rows",
+		Flag: func(o *statOptions) *bool { return &o.noHeader }},
+	{Name: "noconvert", Help: "units as they are", Flag: func(o *statOptions) *bool { return &o.noConvert }},
 	{Name: "fields", As: "format"},
-	{Name: "format", Short: 'o', Text: func(o *statOptions) *string { return &o.fields }},
-	{Name: "parsable", Short: 'p', Flag: func(o *statOptions) *bool { return &o.parsable }},
-	{Name: "parsable2", Short: 'P', Flag: func(o *statOptions) *bool { return &o.parsable2 }},
+	{Name: "format", Short: 'o', Value: "LIST", Help: "fields, with commas and %WIDTH",
+		Text: func(o *statOptions) *string { return &o.fields }},
+	{Name: "parsable", Short: 'p', Help: "fields with | behind each",
+		Flag: func(o *statOptions) *bool { return &o.parsable }},
+	{Name: "parsable2", Short: 'P', Help: "fields with | between them",
+		Flag: func(o *statOptions) *bool { return &o.parsable2 }},
 	{Name: "verbose", Short: 'v'},
-	{Name: "version", Short: 'V', Say: show.Version + "\n"},
-	{Name: "help", Short: 'h', Say: statHelp},
-	{Name: "usage", Say: "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help\n"},
+	{Name: "version", Short: 'V', Help: "show the version of Slurm whose sstat this is", Say: show.Version + "\n"},
+	{Name: "help", Short: 'h', Help: "show this help", Tell: true},
+	{Name: "usage", Help: "show how sstat is called",
+		Say: "Usage: sstat [options] -j <job(.stepid)>\n\tUse --help for help\n"},
 })
 
 const statFields = "jobid,maxvmsize,maxvmsizenode,maxvmsizetask,avevmsize,maxrss,maxrssnode,maxrsstask,averss,maxpages,maxpagesnode,maxpagestask,avepages," +
@@ -201,18 +209,13 @@ func orUsual(text, usual string) string {
 	return usual
 }
 
-const statHelp = `sstat [<OPTION>] -j <job(.stepid)>
-    Valid <OPTION> values are:
-      -a, --allsteps:   all running steps of the jobs, the batch script's included
-      -e, --helpformat: the names of all fields
-      -h, --help:       this text
-      -j, --jobs:       jobs, or steps of them, with commas
-      -n, --noheader:   no lines above the rows
-      --noconvert:      units as they are
-      -o, --format:     fields, with commas and %WIDTH
-      -p, --parsable:   fields with | after them
-      -P, --parsable2:  fields with | between them
-      -V, --version:    the version
+var statAbout = option.About{
+	Name:  "sstat",
+	Does:  "show what running steps have used so far",
+	Usage: []string{"sstat [OPTIONS] -j <job(.stepid)>"},
+	Text: "Shows what the running steps of jobs have used so far. That is known of rented and local machines. " +
+		"At a Slurm cluster call its own sstat within the job; sacct has all of a job that has ended.",
+}
 
-What running steps have used is known of rented and local machines. At a Slurm cluster call its own sstat within the job.
-`
+// AboutStat describes sstat.
+func AboutStat() option.About { return statSet.About() }

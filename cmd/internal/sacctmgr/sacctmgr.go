@@ -34,21 +34,27 @@ type query struct {
 	names, users, accounts, clusters, partitions, qos, types []string
 }
 
-var optionSet = option.NewSet("sacctmgr", []option.Row[query]{
-	{Name: "associations", Short: 's', Flag: func(q *query) *bool { return &q.withAssoc }},
-	{Name: "help", Short: 'h', Say: help},
-	{Name: "usage", Say: help},
+var optionSet = option.NewSet(about, []option.Row[query]{
+	{Name: "associations", Short: 's', Help: "users and accounts with their associations",
+		Flag: func(q *query) *bool { return &q.withAssoc }},
+	{Name: "help", Short: 'h', Help: "show this help", Tell: true},
+	{Name: "usage", Help: "show this help", Tell: true},
 	{Name: "immediate", Short: 'i'},
-	{Name: "json", Arg: getopt.OptionalArg, Do: func(q *query, _ option.Value) error { q.json = true; return nil }},
-	{Name: "noheader", Short: 'n', Flag: func(q *query) *bool { return &q.style.NoHeader }},
+	{Name: "json", Value: "VERSION", Help: "JSON, for programs",
+		Arg: getopt.OptionalArg, Do: func(q *query, _ option.Value) error { q.json = true; return nil }},
+	{Name: "noheader", Short: 'n', Help: "no lines above the rows",
+		Flag: func(q *query) *bool { return &q.style.NoHeader }},
 	{Name: "oneliner", Short: 'o'},
-	{Name: "parsable", Short: 'p', Do: func(q *query, _ option.Value) error { q.style.Parsable, q.style.Parsable2 = true, false; return nil }},
-	{Name: "parsable2", Short: 'P', Do: func(q *query, _ option.Value) error { q.style.Parsable, q.style.Parsable2 = false, true; return nil }},
+	{Name: "parsable", Short: 'p', Help: "fields with | behind each",
+		Do: func(q *query, _ option.Value) error { q.style.Parsable, q.style.Parsable2 = true, false; return nil }},
+	{Name: "parsable2", Short: 'P', Help: "fields with | between them",
+		Do: func(q *query, _ option.Value) error { q.style.Parsable, q.style.Parsable2 = false, true; return nil }},
 	{Name: "quiet", Short: 'Q'},
 	{Name: "readonly", Short: 'r'},
 	{Name: "verbose", Short: 'v'},
-	{Name: "version", Short: 'V', Say: show.Version + "\n"},
-	{Name: "yaml", Arg: getopt.OptionalArg, Do: func(q *query, _ option.Value) error { q.yaml = true; return nil }},
+	{Name: "version", Short: 'V', Help: "show the version of Slurm whose sacctmgr this is", Say: show.Version + "\n"},
+	{Name: "yaml", Value: "VERSION", Help: "YAML, for programs",
+		Arg: getopt.OptionalArg, Do: func(q *query, _ option.Value) error { q.yaml = true; return nil }},
 })
 
 func run(args []string, stdout, stderr io.Writer, c show.Caller) int {
@@ -71,7 +77,7 @@ func (q *query) command(words []string, stdout io.Writer, c show.Caller) error {
 	}
 	switch verb := strings.ToLower(words[0]); {
 	case verb == "help":
-		_, err := io.WriteString(stdout, help)
+		_, err := io.WriteString(stdout, optionSet.Help())
 		return err
 	case verb == "version":
 		_, err := fmt.Fprintln(stdout, show.Version)
@@ -217,15 +223,27 @@ func (q *query) condition(entity, name string) *[]string {
 	return nil
 }
 
-const help = `Usage: sacctmgr [OPTIONS] list ENTITY [NAME...] [CONDITION=VALUES...] [format=FIELDS]
-Lists what the accounting of the federation's sites has. Changes are made with the sites' own sacctmgr.
+var about = option.About{
+	Name:  "sacctmgr",
+	Does:  "list what the accounting of the sites has",
+	Usage: []string{"sacctmgr [OPTIONS] list ENTITY [NAME...] [CONDITION=VALUES...] [format=FIELDS]"},
+	Text: "Lists users, accounts, associations and QOS of the federation's account tree and of its sites. It changes nothing: " +
+		"the tree is changed with fed account and fed qos, a site's own accounts with the sacctmgr there.",
+	Words: []getopt.Group{{Title: "Entities and conditions", Options: words}},
+}
 
-ENTITY is account, association, cluster, qos, tres or user; conditions are users= accounts= clusters= partitions= qos= names=, and words such
-as "where" and "withassoc" may stand between them.
+// About describes sacctmgr.
+func About() option.About { return optionSet.About() }
 
-  -n, --noheader            no lines above the rows
-  -P, --parsable2           fields with | between them
-  -p, --parsable            fields with | after them
-  -s, --associations        users and accounts with their associations
-  -V, --version             the version
-`
+var words = []getopt.Described{
+	{Value: "account", Help: "accounts"},
+	{Value: "association", Help: "who may charge which account, at which site"},
+	{Value: "cluster", Help: "the sites"},
+	{Value: "qos", Help: "the QOS"},
+	{Value: "tres", Help: "what is counted: CPUs, memory, GPUs and others"},
+	{Value: "user", Help: "users"},
+	{Value: "users= accounts= clusters= partitions= qos= names=", Help: "only what has one of these values, with commas"},
+	{Value: "format=FIELDS", Help: "fields, with commas and %WIDTH"},
+	{Value: "withassoc", Help: "users and accounts with their associations"},
+	{Value: "tree", Help: "accounts below the accounts that they belong to"},
+}

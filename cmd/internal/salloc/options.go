@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	"fsub/cmd/internal/srun"
 	"fsub/sbatch"
@@ -37,14 +38,39 @@ var batchOnly = []string{"array", "batch", "error", "export", "export-file", "ig
 const hold = "trap 'exit 0' USR1; trap 'exit 1' USR2; while :; do sleep 86400 & wait $!; done"
 
 // ofSalloc are the options that salloc has beside those of sbatch.
-var ofSalloc = []getopt.Option{
-	{Name: "no-shell"}, {Name: "kill-command", Short: 'K', Arg: getopt.OptionalArg}, {Name: "bell"}, {Name: "no-bell"},
-	{Name: "help", Short: 'h'}, {Name: "usage"}, {Name: "version", Short: 'V'},
+var ofSalloc = []getopt.Described{
+	{Option: getopt.Option{Name: "no-shell"}, Help: "leave the allocation to itself: it ends with scancel or at its time limit"},
+	{Option: getopt.Option{Name: "kill-command", Short: 'K', Arg: getopt.OptionalArg}, Value: "signal",
+		Help: "send the command a signal, SIGTERM if none is named, when the allocation ends"},
+	{Option: getopt.Option{Name: "bell"}, Help: "taken without effect: no bell rings"},
+	{Option: getopt.Option{Name: "no-bell"}, Help: "taken without effect: no bell rings"},
+	{Option: getopt.Option{Name: "help", Short: 'h'}, Help: "show this help"},
+	{Option: getopt.Option{Name: "usage"}, Help: "show how salloc is called"},
+	{Option: getopt.Option{Name: "version", Short: 'V'}, Help: "show the version of Slurm whose salloc this is"},
+}
+
+// About describes salloc.
+func About() option.About {
+	a := option.About{Name: "salloc", Does: "get an allocation, and run a command with it", Usage: []string{strings.TrimSpace(strings.TrimPrefix(usage, "Usage: "))},
+		Text: "Gets nodes at the site that the federation chooses, as for a batch job, and runs a command here with the environment of the job: " +
+			"a shell, if none is named. When the command ends the allocation ends. Within a job salloc is the site's own.",
+		Groups: []getopt.Group{{Title: "Options of salloc", Options: ofSalloc}}}
+	groups, refused := sbatch.Described()
+	for _, g := range groups {
+		g.Options = slices.DeleteFunc(slices.Clone(g.Options), func(d getopt.Described) bool { return slices.Contains(batchOnly, d.Name) })
+		if len(g.Options) > 0 {
+			a.Groups = append(a.Groups, g)
+		}
+	}
+	for _, name := range refused {
+		a.Refused = append(a.Refused, "--"+name)
+	}
+	return a
 }
 
 // readSalloc reads salloc's command line. nil: it is over, with the exit code.
 func readSalloc(args, env []string, stdout, stderr io.Writer) (*options, int) {
-	rows := slices.Clone(ofSalloc)
+	rows := getopt.Plain(ofSalloc)
 	for _, o := range sbatch.Known() {
 		if !slices.Contains(batchOnly, o.Name) {
 			rows = append(rows, o)
@@ -60,7 +86,8 @@ func readSalloc(args, env []string, stdout, stderr io.Writer) (*options, int) {
 	for _, f := range found {
 		switch f.Name {
 		case "help":
-			io.WriteString(stdout, help)
+			about := About()
+			io.WriteString(stdout, about.Help())
 			return nil, 0
 		case "usage":
 			io.WriteString(stdout, usage)

@@ -17,14 +17,6 @@ import (
 
 const usage = "Usage: salloc [OPTIONS(0)...] [command(0) [args(0)...]]\n"
 
-const help = usage + `
-It takes the options of sbatch that say what a job needs (sbatch --help), and those of the federation: --fed-sites, --fed-max-cost and others. Its own are:
-
-      --no-shell               leave the allocation to itself: it ends with scancel or at its time limit
-  -K, --kill-command[=signal]  send the command a signal, SIGTERM, when the allocation ends
-  -Q, --quiet                  say nothing of what happens to the allocation
-`
-
 // Main is salloc.
 func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
 	if show.Env(env, "SLURM_JOB_ID") != "" {

@@ -40,33 +40,50 @@ func (o *options) kills() bool {
 // already is not a failure.
 func (o *options) plain() bool { return o.signal == "" && !o.batch && !o.filtered() && !o.interactive }
 
-var optionSet = option.NewSet("scancel", []option.Row[options]{
-	{Name: "account", Short: 'A', Env: "SCANCEL_ACCOUNT", Text: func(o *options) *string { return &o.account }},
-	{Name: "batch", Short: 'b', Flag: func(o *options) *bool { return &o.batch }},
+var optionSet = option.NewSet(about, []option.Row[options]{
+	{Name: "account", Short: 'A', Value: "NAME", Help: "only jobs of this account",
+		Env: "SCANCEL_ACCOUNT", Text: func(o *options) *string { return &o.account }},
+	{Name: "batch", Short: 'b', Help: "signal the batch script alone",
+		Flag: func(o *options) *bool { return &o.batch }},
 	{Name: "cluster", As: "clusters"},
-	{Name: "clusters", Short: 'M', Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
+	{Name: "clusters", Short: 'M', Value: "LIST|all", Help: "only jobs at these sites",
+		Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
 	{Name: "cron", Short: 'c'},
 	{Name: "ctld"},
-	{Name: "full", Short: 'f', Flag: func(o *options) *bool { return &o.full }},
-	{Name: "help", Say: help},
+	{Name: "full", Short: 'f', Help: "signal the batch script and all steps",
+		Flag: func(o *options) *bool { return &o.full }},
+	{Name: "help", Help: "show this help", Tell: true},
 	{Name: "hurry", Short: 'H'},
-	{Name: "interactive", Short: 'i', Flag: func(o *options) *bool { return &o.interactive }},
+	{Name: "interactive", Short: 'i', Help: "ask about each job",
+		Flag: func(o *options) *bool { return &o.interactive }},
 	{Name: "jobname", As: "name"},
-	{Name: "me", Do: func(o *options, _ option.Value) error { o.users = []string{strconv.Itoa(show.UID())}; return nil }},
-	{Name: "name", Short: 'n', Env: "SCANCEL_NAME", List: func(o *options) *[]string { return &o.names }},
-	{Name: "nodelist", Short: 'w', Text: func(o *options) *string { return &o.nodes }},
-	{Name: "partition", Short: 'p', Env: "SCANCEL_PARTITION", Text: func(o *options) *string { return &o.partition }},
-	{Name: "qos", Short: 'q', Env: "SCANCEL_QOS", Text: func(o *options) *string { return &o.qos }},
-	{Name: "quiet", Short: 'Q', Flag: func(o *options) *bool { return &o.quiet }},
-	{Name: "reservation", Short: 'R', Text: func(o *options) *string { return &o.reservation }},
-	{Name: "sibling", Text: func(o *options) *string { return &o.sibling }},
-	{Name: "signal", Short: 's', Arg: getopt.RequiredArg, Do: (*options).setSignal},
-	{Name: "state", Short: 't', Arg: getopt.RequiredArg, Do: (*options).setState},
-	{Name: "usage", Say: usage},
-	{Name: "user", Short: 'u', Env: "SCANCEL_USER", List: func(o *options) *[]string { return &o.users }},
-	{Name: "verbose", Short: 'v', Flag: func(o *options) *bool { return &o.verbose }},
-	{Name: "version", Short: 'V', Say: show.Version + "\n"},
-	{Name: "wckey", Env: "SCANCEL_WCKEY", Text: func(o *options) *string { return &o.wckey }},
+	{Name: "me", Help: "only your own jobs",
+		Do: func(o *options, _ option.Value) error { o.users = []string{strconv.Itoa(show.UID())}; return nil }},
+	{Name: "name", Short: 'n', Value: "LIST", Help: "only jobs of these names",
+		Env: "SCANCEL_NAME", List: func(o *options) *[]string { return &o.names }},
+	{Name: "nodelist", Short: 'w', Value: "NODES", Help: "only jobs on these nodes",
+		Text: func(o *options) *string { return &o.nodes }},
+	{Name: "partition", Short: 'p', Value: "NAME", Help: "only jobs of this partition",
+		Env: "SCANCEL_PARTITION", Text: func(o *options) *string { return &o.partition }},
+	{Name: "qos", Short: 'q', Value: "NAME", Help: "only jobs of this QOS",
+		Env: "SCANCEL_QOS", Text: func(o *options) *string { return &o.qos }},
+	{Name: "quiet", Short: 'Q', Help: "say nothing of jobs that have ended",
+		Flag: func(o *options) *bool { return &o.quiet }},
+	{Name: "reservation", Short: 'R', Value: "NAME", Help: "only jobs of this reservation",
+		Text: func(o *options) *string { return &o.reservation }},
+	{Name: "sibling", Value: "SITE", Help: "only jobs at this site",
+		Text: func(o *options) *string { return &o.sibling }},
+	{Name: "signal", Short: 's', Value: "NAME|NUMBER", Help: "send this signal; without it jobs are ended",
+		Arg: getopt.RequiredArg, Do: (*options).setSignal},
+	{Name: "state", Short: 't', Value: "STATE", Help: "only jobs that are PENDING, RUNNING or SUSPENDED",
+		Arg: getopt.RequiredArg, Do: (*options).setState},
+	{Name: "usage", Help: "show how scancel is called", Say: usage},
+	{Name: "user", Short: 'u', Value: "LIST", Help: "only jobs of these users",
+		Env: "SCANCEL_USER", List: func(o *options) *[]string { return &o.users }},
+	{Name: "verbose", Short: 'v', Help: "say what is done", Flag: func(o *options) *bool { return &o.verbose }},
+	{Name: "version", Short: 'V', Help: "show the version of Slurm whose scancel this is", Say: show.Version + "\n"},
+	{Name: "wckey", Value: "KEY", Help: "only jobs with this workload characterization key",
+		Env: "SCANCEL_WCKEY", Text: func(o *options) *string { return &o.wckey }},
 }).Note((*options).pass)
 
 // parse reads the environment, then the command line over it. done means that the command ends here with exit.
@@ -199,27 +216,12 @@ const usage = `Usage: scancel [-A account] [--batch] [--ctld] [--full] [--intera
                [job_id[_array_id][.step_id]]
 `
 
-const help = `Usage: scancel [OPTIONS] [job_id[_task_id]...]
-Cancels jobs of the federation, or sends them a signal.
+var about = option.About{
+	Name:  "scancel",
+	Does:  "cancel jobs of the federation, or send them a signal",
+	Usage: []string{"scancel [OPTIONS] [job_id[_task_id][.step_id]...]"},
+	Text:  "Cancels jobs, tasks of arrays and steps, wherever they wait or run, or sends them a signal. Without numbers the options say which jobs.",
+}
 
-  -A, --account=NAME        only jobs of this account
-  -b, --batch               signal the batch script alone
-  -f, --full                signal the batch script and all steps
-  -i, --interactive         ask about each job
-  -M, --clusters=LIST|all   only jobs at these sites
-      --me                  only your own jobs
-  -n, --name=LIST           only jobs of these names
-  -p, --partition=NAME      only jobs of this partition
-  -q, --qos=NAME            only jobs of this QOS
-  -Q, --quiet               say nothing of jobs that have ended
-  -R, --reservation=NAME    only jobs of this reservation
-  -s, --signal=NAME|NUMBER  send this signal
-  -t, --state=STATE         only jobs that are PENDING, RUNNING or SUSPENDED
-  -u, --user=LIST           only jobs of these users
-  -v, --verbose             say what is done
-  -w, --nodelist=LIST       only jobs on these nodes
-      --wckey=KEY           only jobs with this workload characterization key
-  -V, --version             the version
-
-Taken without effect: --cron --ctld --hurry
-`
+// About describes scancel.
+func About() option.About { return optionSet.About() }

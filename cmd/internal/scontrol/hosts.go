@@ -38,7 +38,7 @@ func (c *command) hostnames(list string, given bool) int {
 func (c *command) hostlist(list string, sorted bool) int {
 	if list == "" {
 		c.fail("invalid encode argument")
-		io.WriteString(c.stdout, help)
+		io.WriteString(c.stdout, optionSet.Help())
 		return 1
 	}
 	if strings.HasPrefix(list, "/") {

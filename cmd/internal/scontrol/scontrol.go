@@ -92,7 +92,7 @@ func verbs() []verb {
 		{"details", 1, 0, 0, quietly},
 		{"errnumstr", 2, 1, 1, (*command).errnumstr},
 		{"exit", 2, 0, 0, quietly},
-		{"help", 2, 0, 0, func(c *command, _ []string) int { io.WriteString(c.stdout, help); return 0 }},
+		{"help", 2, 0, 0, func(c *command, _ []string) int { io.WriteString(c.stdout, optionSet.Help()); return 0 }},
 		{"hide", 2, 0, 0, quietly},
 		{"hold", 4, 1, -1, func(c *command, w []string) int { return c.holdJobs("hold", w) }},
 		{"holdu", 5, 1, -1, func(c *command, w []string) int { return c.holdJobs("uhold", w) }},

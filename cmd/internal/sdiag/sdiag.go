@@ -27,19 +27,23 @@ type options struct {
 	reset, json, yaml bool
 }
 
-var optionSet = option.NewSet("sdiag", []option.Row[options]{
+var optionSet = option.NewSet(about, []option.Row[options]{
 	{Name: "all", Short: 'a'},
-	{Name: "reset", Short: 'r', Flag: func(o *options) *bool { return &o.reset }},
+	{Name: "reset", Short: 'r', Help: "refused: the counters start at zero at midnight UTC",
+		Flag: func(o *options) *bool { return &o.reset }},
 	{Name: "cluster", As: "clusters"},
-	{Name: "clusters", Short: 'M', Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
+	{Name: "clusters", Short: 'M', Value: "SITE", Help: "only the federation itself can be named",
+		Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
 	{Name: "sort-by-id", Short: 'i'},
 	{Name: "sort-by-time", Short: 't'},
 	{Name: "sort-by-time2", Short: 'T'},
-	{Name: "json", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.json = true; return nil }},
-	{Name: "yaml", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.yaml = true; return nil }},
-	{Name: "version", Short: 'V', Say: show.Version + "\n"},
-	{Name: "help", Short: 'h', Say: help},
-	{Name: "usage", Say: "Usage: sdiag [-M cluster] [-aritT]\n"},
+	{Name: "json", Value: "VERSION", Help: "JSON, for programs",
+		Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.json = true; return nil }},
+	{Name: "yaml", Value: "VERSION", Help: "YAML, for programs",
+		Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.yaml = true; return nil }},
+	{Name: "version", Short: 'V', Help: "show the version of Slurm whose sdiag this is", Say: show.Version + "\n"},
+	{Name: "help", Short: 'h', Help: "show this help", Tell: true},
+	{Name: "usage", Help: "show how sdiag is called", Say: "Usage: sdiag [-M cluster] [-aritT]\n"},
 })
 
 func run(args, env []string, stdout, stderr io.Writer, c show.Caller) int {
@@ -168,19 +172,13 @@ Pending RPC statistics
 	No pending RPCs
 `
 
-const help = `Usage: sdiag [OPTIONS]
-  -a, --all           all statistics
-  -M, --cluster       direct the request to a specific cluster
-  -i, --sort-by-id    sort RPCs by id
-  -t, --sort-by-time  sort RPCs by total run time
-  -T, --sort-by-time2 sort RPCs by average run time
-  -V, --version       display current version number
-  --json[=data_parser] Produce JSON output
-  --yaml[=data_parser] Produce YAML output
+var about = option.About{
+	Name:  "sdiag",
+	Does:  "show the counters of the federation's daemon",
+	Usage: []string{"sdiag [OPTIONS]"},
+	Text: "Shows how many jobs came, started and ended today, and how many wait and run now. What slurmctld measures of its scheduler " +
+		"and of RPCs has no counterpart here, and is 0.",
+}
 
-Help options:
-  --help          show this help message
-  --usage         display brief usage message
-
-Counters are those of the federation's daemon. What slurmctld measures of its scheduler and of RPCs is 0.
-`
+// About describes sdiag.
+func About() option.About { return optionSet.About() }

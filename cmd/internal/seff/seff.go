@@ -21,19 +21,13 @@ func Main(args, env []string, stdout, stderr io.Writer, c *conn.Conn) int {
 
 type options struct{ clusters string }
 
-var optionSet = option.NewSet("seff", []option.Row[options]{
-	{Name: "clusters", Short: 'M', Text: func(o *options) *string { return &o.clusters }},
+var optionSet = option.NewSet(about, []option.Row[options]{
+	{Name: "clusters", Short: 'M', Value: "SITE", Help: "the job of this site",
+		Text: func(o *options) *string { return &o.clusters }},
 	{Name: "debug", Short: 'd'},
-	{Name: "version", Short: 'v', Say: "seff Version 2.1\n"},
-	{Name: "help", Short: 'h', Say: help},
+	{Name: "version", Short: 'v', Help: "show the version of seff", Say: "seff Version 2.1\n"},
+	{Name: "help", Short: 'h', Help: "show this help", Tell: true},
 })
-
-const help = `Usage: seff [Options] <Jobid>
-       Options:
-       -M    Cluster
-       -h    Help menu
-       -v    Version
-`
 
 func run(args, env []string, stdout, stderr io.Writer, c show.Caller) int {
 	var o options
@@ -45,7 +39,7 @@ func run(args, env []string, stdout, stderr io.Writer, c show.Caller) int {
 	case ended:
 		return 0
 	case len(operands) == 0:
-		io.WriteString(stdout, help)
+		io.WriteString(stdout, optionSet.Help())
 		return 1
 	}
 	job, err := find(c, show.OwnTask(env, operands[0]))
@@ -143,3 +137,13 @@ func size(kib float64) string {
 	}
 	return strconv.FormatFloat(kib, 'f', 2, 64) + " " + units[unit]
 }
+
+var about = option.About{
+	Name:  "seff",
+	Does:  "show how much of what a job held it has used",
+	Usage: []string{"seff [Options] <Jobid>"},
+	Text:  "Shows the CPU time and memory that a job has used, as parts of what it held.",
+}
+
+// About describes seff.
+func About() option.About { return optionSet.About() }

@@ -30,39 +30,56 @@ type options struct {
 	allGiven, partGiven                      bool // by the command line
 }
 
-var optionSet = option.NewSet("sinfo", []option.Row[options]{
-	{Name: "all", Short: 'a', Do: func(o *options, _ option.Value) error { o.all, o.allGiven = true, true; return nil }},
+var optionSet = option.NewSet(about, []option.Row[options]{
+	{Name: "all", Short: 'a', Help: "hidden partitions too",
+		Do: func(o *options, _ option.Value) error { o.all, o.allGiven = true, true; return nil }},
 	{Name: "cluster", As: "clusters"},
-	{Name: "clusters", Short: 'M', Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
-	{Name: "dead", Short: 'd', Flag: func(o *options) *bool { return &o.dead }},
-	{Name: "exact", Short: 'e', Flag: func(o *options) *bool { return &o.exact }},
+	{Name: "clusters", Short: 'M', Value: "LIST|all", Help: "only these sites, one after the other",
+		Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
+	{Name: "dead", Short: 'd', Help: "only nodes that do not answer", Flag: func(o *options) *bool { return &o.dead }},
+	{Name: "exact", Short: 'e', Help: "a row of its own for nodes that differ in size",
+		Flag: func(o *options) *bool { return &o.exact }},
 	{Name: "federation"},
-	{Name: "format", Short: 'o', Env: "SINFO_FORMAT", Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { o.format, o.format2 = v.Text, ""; return nil }},
-	{Name: "Format", Short: 'O', Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { o.format, o.format2 = "", v.Text; return nil }},
-	{Name: "help", Say: help},
-	{Name: "helpformat", Print: printLetters},
-	{Name: "helpFormat", Print: printNames},
-	{Name: "helpstate", Print: printStates},
+	{Name: "format", Short: 'o', Value: "FORMAT", Help: `columns by letter, such as "%9P %.6D"; see --helpformat`,
+		Env: "SINFO_FORMAT", Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { o.format, o.format2 = v.Text, ""; return nil }},
+	{Name: "Format", Short: 'O', Value: "FORMAT", Help: `columns by name, such as "NodeHost:20,StateLong"; see --helpFormat`,
+		Arg: getopt.RequiredArg, Do: func(o *options, v option.Value) error { o.format, o.format2 = "", v.Text; return nil }},
+	{Name: "help", Help: "show this help", Tell: true},
+	{Name: "helpformat", Help: "show the letters of --format", Print: printLetters},
+	{Name: "helpFormat", Help: "show the names of --Format", Print: printNames},
+	{Name: "helpstate", Help: "show the states of --states", Print: printStates},
 	{Name: "hide"},
-	{Name: "iterate", Short: 'i', Arg: getopt.RequiredArg, Do: (*options).setIterate},
-	{Name: "json", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.json = true; return nil }},
-	{Name: "list-reasons", Short: 'R', Flag: func(o *options) *bool { return &o.reasons }},
+	{Name: "iterate", Short: 'i', Value: "SECONDS", Help: "list again after so many seconds, until it is interrupted",
+		Arg: getopt.RequiredArg, Do: (*options).setIterate},
+	{Name: "json", Value: "VERSION", Help: "all that is known of the nodes as JSON, for programs",
+		Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.json = true; return nil }},
+	{Name: "list-reasons", Short: 'R', Help: "why nodes are down or drained",
+		Flag: func(o *options) *bool { return &o.reasons }},
 	{Name: "local"},
-	{Name: "long", Short: 'l', Flag: func(o *options) *bool { return &o.long }},
+	{Name: "long", Short: 'l', Help: "longer lines", Flag: func(o *options) *bool { return &o.long }},
 	{Name: "noconvert"},
-	{Name: "Node", Short: 'N', Flag: func(o *options) *bool { return &o.nodes }},
-	{Name: "nodes", Short: 'n', Text: func(o *options) *string { return &o.nodeList }},
-	{Name: "noheader", Short: 'h', Flag: func(o *options) *bool { return &o.noHeader }},
-	{Name: "partition", Short: 'p', Env: "SINFO_PARTITION", Arg: getopt.RequiredArg, Do: (*options).setPartitions},
-	{Name: "reservation", Short: 'T', Flag: func(o *options) *bool { return &o.reservations }},
-	{Name: "responding", Short: 'r', Flag: func(o *options) *bool { return &o.responding }},
-	{Name: "sort", Short: 'S', Env: "SINFO_SORT", Text: func(o *options) *string { return &o.sort }},
-	{Name: "states", Short: 't', Arg: getopt.RequiredArg, Do: (*options).setStates},
-	{Name: "summarize", Short: 's', Flag: func(o *options) *bool { return &o.summary }},
-	{Name: "usage", Say: usage},
+	{Name: "Node", Short: 'N', Help: "one row for each node and partition",
+		Flag: func(o *options) *bool { return &o.nodes }},
+	{Name: "nodes", Short: 'n', Value: "NODES", Help: "only these nodes",
+		Text: func(o *options) *string { return &o.nodeList }},
+	{Name: "noheader", Short: 'h', Help: "no line above the rows", Flag: func(o *options) *bool { return &o.noHeader }},
+	{Name: "partition", Short: 'p', Value: "LIST", Help: "only these partitions",
+		Env: "SINFO_PARTITION", Arg: getopt.RequiredArg, Do: (*options).setPartitions},
+	{Name: "reservation", Short: 'T', Help: "the reservations",
+		Flag: func(o *options) *bool { return &o.reservations }},
+	{Name: "responding", Short: 'r', Help: "only nodes that answer",
+		Flag: func(o *options) *bool { return &o.responding }},
+	{Name: "sort", Short: 'S', Value: "FIELDS", Help: "order of the rows: letters of --format, - in front of one for descending",
+		Env: "SINFO_SORT", Text: func(o *options) *string { return &o.sort }},
+	{Name: "states", Short: 't', Value: "LIST", Help: "only nodes in these states; see --helpstate",
+		Arg: getopt.RequiredArg, Do: (*options).setStates},
+	{Name: "summarize", Short: 's', Help: "one row for each partition",
+		Flag: func(o *options) *bool { return &o.summary }},
+	{Name: "usage", Help: "show how sinfo is called", Say: usage},
 	{Name: "verbose", Short: 'v'},
-	{Name: "version", Short: 'V', Say: show.Version + "\n"},
-	{Name: "yaml", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.yaml = true; return nil }},
+	{Name: "version", Short: 'V', Help: "show the version of Slurm whose sinfo this is", Say: show.Version + "\n"},
+	{Name: "yaml", Value: "VERSION", Help: "the same as --json, in YAML",
+		Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.yaml = true; return nil }},
 })
 
 // parse reads the environment, then the command line over it. done means that the command ends here with exit.
@@ -137,29 +154,12 @@ const usage = `Usage: sinfo [-adehlNRrsTV] [-i seconds] [-M clusters] [-n nodes]
              [-t states] [--json] [--yaml] [--noconvert] [--usage]
 `
 
-const help = `Usage: sinfo [OPTIONS]
-Shows the partitions and nodes of all sites of the federation.
+var about = option.About{
+	Name:  "sinfo",
+	Does:  "show the partitions and nodes of all sites of the federation",
+	Usage: []string{"sinfo [OPTIONS]"},
+	Text:  "Shows the partitions and nodes of all sites of the federation, as one cluster; with --clusters one site after the other.",
+}
 
-  -a, --all                 hidden partitions too
-  -d, --dead                only nodes that do not answer
-  -e, --exact               nodes that differ in size have rows of their own
-  -h, --noheader            no line above the rows
-      --helpformat          the letters of --format; --helpFormat: the names of --Format
-      --helpstate           the states of --states
-  -i, --iterate=SECONDS     again and again
-      --json, --yaml        for programs
-  -l, --long                longer lines
-  -M, --clusters=LIST       only these sites
-  -N, --Node                one row for each node and partition
-  -n, --nodes=LIST          only these nodes
-  -o, --format=FORMAT       columns by letter: "%9P %.6D"
-  -O, --Format=FORMAT       columns by name: "NodeHost:20,StateLong"
-  -p, --partition=LIST      only these partitions
-  -R, --list-reasons        why nodes are down or drained
-  -r, --responding          only nodes that answer
-  -S, --sort=FIELDS         order of the rows: letters of --format, - for descending
-  -s, --summarize           one row for each partition
-  -T, --reservation         the reservations
-  -t, --states=LIST         only nodes in these states
-  -V, --version             the version
-`
+// About describes sinfo.
+func About() option.About { return optionSet.About() }

@@ -41,26 +41,3 @@ func nice(p *v1.Priority) string { return strconv.FormatInt(p.Nice, 10) }
 const letters = `  %A    %B    %c    %F    %i    %J    %n    %N    
 %o    %P    %Q    %r    %S    %T    %u    %Y    
 `
-
-const help = `Usage: sprio [OPTIONS]
-  -h, --noheader                  no headers on output
-  -j, --jobs                      comma separated list of jobs
-                                  to view, default is all
-  -l, --long                      long report
-  -M, --cluster=cluster_name      cluster to issue commands to.  Default is
-                                  current cluster.  cluster with no name will
-                                  reset to default.
-  -o, --format=format             format specification
-  -p, --partition=partition_name  comma separated list of partitions
-  -u, --user=user_name            comma separated list of users to view
-  -v, --verbose                   verbosity level
-  -V, --version                   output version information and exit
-
-Help options:
-  --help                          show this help message
-  --helpformat                    print a list of fields that can be specified
-                                  with '--format=' option
-  --usage                         display a brief summary of sprio options
-
-SITE is what the federation weighs beyond Slurm's factors: expected work, soft limits that are passed, an operator's number. fed explain JOB names each.
-`

@@ -28,24 +28,34 @@ type options struct {
 	noHeader, long, norm, weights bool
 }
 
-var optionSet = option.NewSet("sprio", []option.Row[options]{
+var optionSet = option.NewSet(about, []option.Row[options]{
 	{Name: "federation"}, {Name: "local"}, {Name: "sibling"},
-	{Name: "noheader", Short: 'h', Flag: func(o *options) *bool { return &o.noHeader }},
-	{Name: "jobs", Short: 'j', List: func(o *options) *[]string { return &o.jobs }},
-	{Name: "long", Short: 'l', Flag: func(o *options) *bool { return &o.long }},
+	{Name: "noheader", Short: 'h', Help: "no line above the rows", Flag: func(o *options) *bool { return &o.noHeader }},
+	{Name: "jobs", Short: 'j', Value: "LIST", Help: "only these jobs",
+		List: func(o *options) *[]string { return &o.jobs }},
+	{Name: "long", Short: 'l', Help: "all factors", Flag: func(o *options) *bool { return &o.long }},
 	{Name: "cluster", As: "clusters"},
-	{Name: "clusters", Short: 'M', Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
-	{Name: "norm", Short: 'n', Flag: func(o *options) *bool { return &o.norm }},
-	{Name: "format", Short: 'o', Text: func(o *options) *string { return &o.format }},
-	{Name: "partition", Short: 'p', List: func(o *options) *[]string { return &o.partitions }},
-	{Name: "sort", Short: 'S', Text: func(*options) *string { return new(string) }},
-	{Name: "user", Short: 'u', List: func(o *options) *[]string { return &o.users }},
+	{Name: "clusters", Short: 'M', Value: "LIST", Help: "only jobs that may run at these sites",
+		Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
+	{Name: "norm", Short: 'n', Help: "refused: the factors are points that add up",
+		Flag: func(o *options) *bool { return &o.norm }},
+	{Name: "format", Short: 'o', Value: "FORMAT", Help: `columns by letter, such as "%.15i %.10Y"; see --helpformat`,
+		Text: func(o *options) *string { return &o.format }},
+	{Name: "partition", Short: 'p', Value: "LIST", Help: "only jobs of these partitions",
+		List: func(o *options) *[]string { return &o.partitions }},
+	{Name: "sort", Short: 'S', Value: "FIELDS", Help: "taken without effect: the rows stand in the order of the job IDs",
+		Text: func(*options) *string { return new(string) }},
+	{Name: "user", Short: 'u', Value: "LIST", Help: "only jobs of these users",
+		List: func(o *options) *[]string { return &o.users }},
 	{Name: "verbose", Short: 'v'},
-	{Name: "weights", Short: 'w', Flag: func(o *options) *bool { return &o.weights }},
-	{Name: "helpformat", Print: func(_ *options, _ option.Value, w io.Writer) bool { io.WriteString(w, letters); return true }},
-	{Name: "version", Short: 'V', Say: show.Version + "\n"},
-	{Name: "help", Say: help},
-	{Name: "usage", Say: "Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions] [-c cluster] [--federation] [--local] [--sibling] [--usage] [-hlnvVw]\n"},
+	{Name: "weights", Short: 'w', Help: "refused: the factors have no weights",
+		Flag: func(o *options) *bool { return &o.weights }},
+	{Name: "helpformat", Help: "show the letters of --format",
+		Print: func(_ *options, _ option.Value, w io.Writer) bool { io.WriteString(w, letters); return true }},
+	{Name: "version", Short: 'V', Help: "show the version of Slurm whose sprio this is", Say: show.Version + "\n"},
+	{Name: "help", Help: "show this help", Tell: true},
+	{Name: "usage", Help: "show how sprio is called",
+		Say: "Usage: sprio [-j jid[s]] [-u user_name[s]] [-o format] [-p partitions] [-c cluster] [--federation] [--local] [--sibling] [--usage] [-hlnvVw]\n"},
 })
 
 func run(args, env []string, stdout, stderr io.Writer, c show.Caller) int {
@@ -121,3 +131,14 @@ func (o *options) layout() string {
 	}
 	return "%.15i %9r %.10Y %.10S %.10A %.10F"
 }
+
+var about = option.About{
+	Name:  "sprio",
+	Does:  "show what the priority of waiting jobs is made of",
+	Usage: []string{"sprio [OPTIONS]"},
+	Text: "Shows the factors of the priority of each waiting job, as points that add up. The column SITE is what the federation weighs " +
+		"beyond the factors of Slurm: expected work, soft limits that are passed, a number that an operator gave. fed explain JOB names each.",
+}
+
+// About describes sprio.
+func About() option.About { return optionSet.About() }

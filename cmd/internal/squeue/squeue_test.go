@@ -340,7 +340,7 @@ func TestIterate(t *testing.T) {
 }
 
 func TestLocalCallsNeedNoDaemon(t *testing.T) {
-	for args, want := range map[string]string{"-V": "slurm 24.11.5\n", "--version": "slurm 24.11.5\n", "--usage": usage, "--help": help,
+	for args, want := range map[string]string{"-V": "slurm 24.11.5\n", "--version": "slurm 24.11.5\n", "--usage": usage, "--help": optionSet.Help(),
 		"--helpstate": strings.ReplaceAll(show.StateNames(), ",", "\n") + "\n"} {
 		var stdout, stderr bytes.Buffer
 		exit := run([]string{args}, nil, &stdout, &stderr, nil, time.Now)

@@ -103,25 +103,3 @@ func unitOf(text string) (unit, error) {
 func (u unit) text(seconds int64) string {
 	return strconv.FormatInt(int64(float64(seconds)/u.seconds+0.5), 10)
 }
-
-const help = `sreport [<OPTION>] <REPORT> [<CONDITION>...]
-Prints what the federation's books have of who has used what. Each site is a cluster; sums are of whole UTC days, of runs that have ended.
-
-  cluster AccountUtilizationByUser
-  cluster UserUtilizationByAccount
-  user TopUsage
-
-  Start=DAY End=DAY         the days, YYYY-MM-DD; yesterday if nothing is said
-  Accounts= Clusters= Users=  lists with commas
-  Format=LIST               of Accounts, Cluster, Energy, Login, Proper, TresName, Used, with %WIDTH
-  TopCount=N                of TopUsage
-
-  -n, --noheader            no lines above the rows
-  -P, --parsable2           fields with | between them
-  -p, --parsable            fields with | after them
-  -t UNIT                   Seconds, Minutes (usual) or Hours
-  -T, --tres=LIST           cpu, mem, node, billing or gres/gpu, one in a line
-  -V, --version             the version
-
-Money, GPU hours by type, waiting times, running jobs: fed report --help
-`

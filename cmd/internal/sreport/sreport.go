@@ -15,6 +15,7 @@ import (
 	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	v1 "fsub/federation/api/v1"
+	"fsub/sbatch/getopt"
 )
 
 // Main is the command sreport.
@@ -28,17 +29,22 @@ type options struct {
 	tres  []string
 }
 
-var optionSet = option.NewSet("sreport", []option.Row[options]{
+var optionSet = option.NewSet(about, []option.Row[options]{
 	{Name: "all_clusters", Short: 'a'}, {Name: "federation"}, {Name: "local"},
-	{Name: "noheader", Short: 'n', Flag: func(o *options) *bool { return &o.style.NoHeader }},
-	{Name: "parsable", Short: 'p', Flag: func(o *options) *bool { return &o.style.Parsable }},
-	{Name: "parsable2", Short: 'P', Flag: func(o *options) *bool { return &o.style.Parsable2 }},
+	{Name: "noheader", Short: 'n', Help: "no lines above the rows",
+		Flag: func(o *options) *bool { return &o.style.NoHeader }},
+	{Name: "parsable", Short: 'p', Help: "fields with | behind each",
+		Flag: func(o *options) *bool { return &o.style.Parsable }},
+	{Name: "parsable2", Short: 'P', Help: "fields with | between them",
+		Flag: func(o *options) *bool { return &o.style.Parsable2 }},
 	{Name: "quiet", Short: 'Q'}, {Name: "verbose", Short: 'v'},
-	{Name: "tres", Short: 'T', List: func(o *options) *[]string { return &o.tres }},
-	{Name: "", Short: 't', Text: func(o *options) *string { return &o.unit }},
-	{Name: "version", Short: 'V', Say: show.Version + "\n"},
-	{Name: "help", Short: 'h', Say: help},
-	{Name: "usage", Say: help},
+	{Name: "tres", Short: 'T', Value: "LIST", Help: "cpu, mem, node, billing or gres/gpu, one in a line",
+		List: func(o *options) *[]string { return &o.tres }},
+	{Name: "", Short: 't', Value: "UNIT", Help: "unit of the sums: Seconds, Minutes (the default) or Hours",
+		Text: func(o *options) *string { return &o.unit }},
+	{Name: "version", Short: 'V', Help: "show the version of Slurm whose sreport this is", Say: show.Version + "\n"},
+	{Name: "help", Short: 'h', Help: "show this help", Tell: true},
+	{Name: "usage", Help: "show this help", Tell: true},
 })
 
 func run(args, env []string, stdout, stderr io.Writer, c show.Caller, now time.Time) int {
@@ -175,4 +181,27 @@ func (r *kind) rows(c show.Caller, k *conditions, tres []string, u unit) ([]row,
 		}
 	}
 	return all, nil
+}
+
+var about = option.About{
+	Name:  "sreport",
+	Does:  "report who has used what of the federation",
+	Usage: []string{"sreport [OPTIONS] REPORT [CONDITION...]"},
+	Text: "Reports what the books of the federation have of who has used what. Each site is a cluster. Sums are of whole UTC days, " +
+		"of runs that have ended.",
+	Words: []getopt.Group{{Title: "Reports and conditions", Options: words}},
+	Notes: "fed report has money, GPU hours by type, waiting times and running jobs.",
+}
+
+// About describes sreport.
+func About() option.About { return optionSet.About() }
+
+var words = []getopt.Described{
+	{Value: "cluster AccountUtilizationByUser", Help: "for each site accounts, and below each its users"},
+	{Value: "cluster UserUtilizationByAccount", Help: "for each site users, and what each charged to which account"},
+	{Value: "user TopUsage", Help: "who has used most"},
+	{Value: "Start=DAY End=DAY", Help: "the days, as YYYY-MM-DD; yesterday if nothing is said"},
+	{Value: "Accounts= Clusters= Users=", Help: "only what belongs to one of these, with commas"},
+	{Value: "Format=LIST", Help: "of Accounts, Cluster, Energy, Login, Proper, TresName and Used, with %WIDTH"},
+	{Value: "TopCount=N", Help: "how many rows TopUsage has"},
 }

@@ -35,6 +35,11 @@ func Main(name string, args, env []string, stdin *os.File, stdout, stderr io.Wri
 func (s *session) main(args []string) int {
 	code, err := s.run(args)
 	if e, ok := err.(*exit); ok {
+		if e == askedHelp {
+			about := About()
+			io.WriteString(s.stdout, about.Help())
+			return 0
+		}
 		io.WriteString(s.stdout, e.stdout)
 		io.WriteString(s.stderr, e.stderr)
 		return e.code

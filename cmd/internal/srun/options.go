@@ -8,10 +8,10 @@ const (
 	opt = getopt.OptionalArg
 )
 
-// option is one of srun's. Its environment variables are read in their order, before the command
+// row is one of srun's. Its environment variables are read in their order, before the command
 // line. An option without a set function speaks of the job, which is there already: srun within a
 // job takes it and does nothing with it.
-type option struct {
+type row struct {
 	name  string
 	short byte
 	arg   getopt.Arg
@@ -20,12 +20,12 @@ type option struct {
 }
 
 // options are those of srun 24.11. An option that a plugin there would carry out is in refusedOptions.
-var options = []option{
+var options = []row{
 	{"account", 'A', req, nil, nil},
 	{"acctg-freq", 0, req, nil, nil},
 	{"bb", 0, req, nil, nil},
 	{"bbf", 0, req, nil, nil},
-	{"bcast", 0, opt, nil, refuse("--bcast", "copy the file with sbcast")},
+	{"bcast", 0, opt, nil, refuse("bcast")},
 	{"bcast-exclude", 0, req, nil, nil},
 	{"begin", 'b', req, nil, nil},
 	{"chdir", 'D', req, []string{"SLURM_REMOTE_CWD", "SLURM_WORKING_DIR"}, func(c *call, v string) error { c.dir = v; return nil }},
@@ -35,8 +35,8 @@ var options = []option{
 	{"comment", 0, req, nil, nil},
 	{"compress", 0, opt, nil, nil},
 	{"constraint", 'C', req, nil, nil},
-	{"container", 0, req, []string{"SLURM_CONTAINER"}, refuse("--container", "start the container with the command itself")},
-	{"container-id", 0, req, []string{"SLURM_CONTAINER_ID"}, refuse("--container-id", "start the container with the command itself")},
+	{"container", 0, req, []string{"SLURM_CONTAINER"}, refuse("container")},
+	{"container-id", 0, req, []string{"SLURM_CONTAINER_ID"}, refuse("container-id")},
 	{"container-entrypoint", 0, no, nil, setContainer("container-entrypoint")},
 	{"container-entrypoint-log", 0, no, nil, setContainer("container-entrypoint-log")},
 	{"container-env", 0, req, nil, setContainer("container-env")},
@@ -79,7 +79,7 @@ var options = []option{
 	{"gpus-per-task", 0, req, nil, setGPUsPerTask},
 	{"gres", 0, req, []string{"SLURM_STEP_GRES"}, setGRES},
 	{"gres-flags", 0, req, nil, nil},
-	{"help", 'h', no, nil, func(*call, string) error { return &exit{0, helpText, ""} }},
+	{"help", 'h', no, nil, func(*call, string) error { return askedHelp }},
 	{"het-group", 0, req, []string{"SLURM_HET_GROUP"}, setGroups},
 	{"pack-group", 0, req, nil, setGroups},
 	{"hint", 0, req, []string{"SLURM_HINT"}, setHint},
@@ -103,7 +103,7 @@ var options = []option{
 	{"multi-prog", 0, no, []string{"SLURM_MULTI_PROG"}, func(c *call, _ string) error { c.multiProg = true; return nil }},
 	{"network", 0, req, nil, nil},
 	{"nice", 0, opt, nil, nil},
-	{"no-allocate", 'Z', no, nil, refuse("--no-allocate", "leave it away: the job has its nodes")},
+	{"no-allocate", 'Z', no, nil, refuse("no-allocate")},
 	{"no-container-entrypoint", 0, no, nil, setContainer("no-container-entrypoint")},
 	{"no-container-mount-home", 0, no, nil, setContainer("no-container-mount-home")},
 	{"no-container-remap-root", 0, no, nil, setContainer("no-container-remap-root")},
@@ -147,8 +147,8 @@ var options = []option{
 	{"spread-job", 0, no, nil, nil},
 	{"stepmgr", 0, no, nil, nil},
 	{"switches", 0, req, nil, nil},
-	{"task-epilog", 0, req, []string{"SLURM_TASK_EPILOG"}, refuse("--task-epilog", "call it from a script that srun runs")},
-	{"task-prolog", 0, req, []string{"SLURM_TASK_PROLOG"}, refuse("--task-prolog", "call it from a script that srun runs")},
+	{"task-epilog", 0, req, []string{"SLURM_TASK_EPILOG"}, refuse("task-epilog")},
+	{"task-prolog", 0, req, []string{"SLURM_TASK_PROLOG"}, refuse("task-prolog")},
 	{"test-only", 0, no, nil, func(c *call, _ string) error { c.testOnly = true; return nil }},
 	{"thread-spec", 0, req, nil, nil},
 	{"threads", 'T', req, nil, nil},
@@ -165,13 +165,24 @@ var options = []option{
 	{"version", 'V', no, nil, func(*call, string) error { return &exit{0, versionText, ""} }},
 	{"wait", 'W', req, []string{"SLURM_WAIT"}, setWait},
 	{"wckey", 0, req, nil, nil},
-	{"x11", 0, opt, nil, refuse("--x11", "forward the display with ssh")},
+	{"x11", 0, opt, nil, refuse("x11")},
+}
+
+// refusals are options that cannot be carried out here, and what to do instead.
+var refusals = map[string]string{
+	"bcast":        "copy the file with sbcast",
+	"container":    "start the container with the command itself",
+	"container-id": "start the container with the command itself",
+	"no-allocate":  "leave it away: the job has its nodes",
+	"task-epilog":  "call it from a script that srun runs",
+	"task-prolog":  "call it from a script that srun runs",
+	"x11":          "forward the display with ssh",
 }
 
 // refuse is for what cannot be done here.
-func refuse(name, instead string) func(*call, string) error {
+func refuse(name string) func(*call, string) error {
 	return func(*call, string) error {
-		return bad("%s is not carried out on rented nodes: %s", name, instead)
+		return bad("--%s is not carried out on rented nodes: %s", name, refusals[name])
 	}
 }
 

@@ -8,22 +8,42 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"fsub/cloud/layout"
 	"fsub/cloud/steps/wire"
 	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	"fsub/sbatch/getopt"
 )
 
-var sbcastSet = getopt.NewSet("sbcast", []getopt.Option{
-	{Name: "compress", Short: 'C', Arg: opt, ID: 'C'}, {Name: "exclude", Arg: req, ID: 'x'}, {Name: "force", Short: 'f', ID: 'f'},
-	{Name: "fanout", Short: 'F', Arg: req, ID: 'F'}, {Name: "treewidth", Arg: req, ID: 'F'}, {Name: "jobid", Short: 'j', Arg: req, ID: 'j'},
-	{Name: "preserve", Short: 'p', ID: 'p'}, {Name: "send-libs", Arg: opt, ID: 'l'}, {Name: "size", Short: 's', Arg: req, ID: 's'},
-	{Name: "timeout", Short: 't', Arg: req, ID: 't'}, {Name: "verbose", Short: 'v', ID: 'v'}, {Name: "version", Short: 'V', ID: 'V'},
-	{Name: "help", ID: 'h'}, {Name: "usage", ID: 'u'},
-})
+var sbcastOptions = []getopt.Described{
+	{Option: getopt.Option{Name: "compress", Short: 'C', Arg: opt, ID: 'C'}, Value: "library", Help: "taken without effect: what is sent is not compressed"},
+	{Option: getopt.Option{Name: "exclude", Arg: req, ID: 'x'}, Value: "names", Help: "taken without effect: libraries are not sent"},
+	{Option: getopt.Option{Name: "force", Short: 'f', ID: 'f'}, Help: "replace a file that is there"},
+	{Option: getopt.Option{Name: "fanout", Short: 'F', Arg: req, ID: 'F'}, Value: "n", Help: "taken without effect: how many nodes are served at once"},
+	{Option: getopt.Option{Name: "treewidth", Arg: req, ID: 'F'}, Value: "n", Help: "same as --fanout"},
+	{Option: getopt.Option{Name: "jobid", Short: 'j', Arg: req, ID: 'j'}, Value: "id", Help: "taken without effect: it is the job that sbcast is called in"},
+	{Option: getopt.Option{Name: "preserve", Short: 'p', ID: 'p'}, Help: "keep the times of the file"},
+	{Option: getopt.Option{Name: "send-libs", Arg: opt, ID: 'l'}, Value: "yes|no", Help: "refused: copy libraries by their names"},
+	{Option: getopt.Option{Name: "size", Short: 's', Arg: req, ID: 's'}, Value: "size", Help: "taken without effect: how much is sent at once"},
+	{Option: getopt.Option{Name: "timeout", Short: 't', Arg: req, ID: 't'}, Value: "seconds", Help: "taken without effect: how long a node may take"},
+	{Option: getopt.Option{Name: "verbose", Short: 'v', ID: 'v'}, Help: "taken without effect: nothing more is said"},
+	{Option: getopt.Option{Name: "version", Short: 'V', ID: 'V'}, Help: "show the version of Slurm whose sbcast this is"},
+	{Option: getopt.Option{Name: "help", ID: 'h'}, Help: "show this help"},
+	{Option: getopt.Option{Name: "usage", ID: 'u'}, Help: "show how sbcast is called"},
+}
+
+var sbcastSet = getopt.NewSet("sbcast", getopt.Plain(sbcastOptions))
+
+// AboutSbcast describes sbcast.
+func AboutSbcast() option.About {
+	return option.About{Name: "sbcast", Does: "copy a file to all nodes of a job", Usage: []string{strings.TrimSpace(strings.TrimPrefix(sbcastUsage, "Usage: "))},
+		Text:   "Copies a file to all nodes of the job in which it is called. Within a job at a Slurm cluster sbcast is the cluster's own.",
+		Groups: []getopt.Group{{Title: "Options", Options: sbcastOptions}}}
+}
 
 const sbcastUsage = "Usage: sbcast [--exclude] [-CfFjpvV] [--send-libs] SOURCE DEST\n"
 
@@ -50,7 +70,11 @@ func sbcast(args, env []string, stdout, stderr io.Writer) int {
 		case 'V':
 			fmt.Fprintln(stdout, show.Version)
 			return 0
-		case 'h', 'u':
+		case 'h':
+			about := AboutSbcast()
+			io.WriteString(stdout, about.Help())
+			return 0
+		case 'u':
 			io.WriteString(stdout, sbcastUsage)
 			return 0
 		case 'l':

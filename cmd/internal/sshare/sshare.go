@@ -31,26 +31,38 @@ type options struct {
 	style                      assoc.Style
 }
 
-var optionSet = option.NewSet("sshare", []option.Row[options]{
-	{Name: "accounts", Short: 'A', List: func(o *options) *[]string { return &o.accounts }},
-	{Name: "all", Short: 'a', Flag: func(o *options) *bool { return &o.all }},
-	{Name: "helpformat", Short: 'e', Print: func(_ *options, _ option.Value, w io.Writer) bool { printFields(w); return true }},
-	{Name: "json", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.json = true; return nil }},
-	{Name: "long", Short: 'l', Flag: func(o *options) *bool { return &o.long }},
-	{Name: "partition", Short: 'm', Flag: func(o *options) *bool { return &o.part }},
+var optionSet = option.NewSet(about, []option.Row[options]{
+	{Name: "accounts", Short: 'A', Value: "LIST", Help: "only these accounts",
+		List: func(o *options) *[]string { return &o.accounts }},
+	{Name: "all", Short: 'a', Help: "all users", Flag: func(o *options) *bool { return &o.all }},
+	{Name: "helpformat", Short: 'e', Help: "show the names of all fields",
+		Print: func(_ *options, _ option.Value, w io.Writer) bool { printFields(w); return true }},
+	{Name: "json", Value: "VERSION", Help: "all that is known of them as JSON, for programs",
+		Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.json = true; return nil }},
+	{Name: "long", Short: 'l', Help: "more fields", Flag: func(o *options) *bool { return &o.long }},
+	{Name: "partition", Short: 'm', Help: "the partition of each right",
+		Flag: func(o *options) *bool { return &o.part }},
 	{Name: "cluster", As: "clusters"},
-	{Name: "clusters", Short: 'M', Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
-	{Name: "noheader", Short: 'n', Flag: func(o *options) *bool { return &o.style.NoHeader }},
-	{Name: "format", Short: 'o', Text: func(o *options) *string { return &o.format }},
-	{Name: "parsable", Short: 'p', Do: func(o *options, _ option.Value) error { o.style.Parsable, o.style.Parsable2 = true, false; return nil }},
-	{Name: "parsable2", Short: 'P', Do: func(o *options, _ option.Value) error { o.style.Parsable, o.style.Parsable2 = false, true; return nil }},
-	{Name: "users", Short: 'u', List: func(o *options) *[]string { return &o.users }},
-	{Name: "Users", Short: 'U', Flag: func(o *options) *bool { return &o.onlyUsers }},
+	{Name: "clusters", Short: 'M', Value: "LIST", Help: "these sites, and of these only the shares",
+		Env: "SLURM_CLUSTERS", Text: func(o *options) *string { return &o.clusters }},
+	{Name: "noheader", Short: 'n', Help: "no lines above the rows",
+		Flag: func(o *options) *bool { return &o.style.NoHeader }},
+	{Name: "format", Short: 'o', Value: "LIST", Help: "fields, with %WIDTH: account%30,user",
+		Text: func(o *options) *string { return &o.format }},
+	{Name: "parsable", Short: 'p', Help: "fields with | behind each",
+		Do: func(o *options, _ option.Value) error { o.style.Parsable, o.style.Parsable2 = true, false; return nil }},
+	{Name: "parsable2", Short: 'P', Help: "fields with | between them",
+		Do: func(o *options, _ option.Value) error { o.style.Parsable, o.style.Parsable2 = false, true; return nil }},
+	{Name: "users", Short: 'u', Value: "LIST", Help: "these users",
+		List: func(o *options) *[]string { return &o.users }},
+	{Name: "Users", Short: 'U', Help: "users only, not their accounts",
+		Flag: func(o *options) *bool { return &o.onlyUsers }},
 	{Name: "verbose", Short: 'v'},
-	{Name: "yaml", Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.yaml = true; return nil }},
-	{Name: "version", Short: 'V', Say: show.Version + "\n"},
-	{Name: "help", Short: 'h', Say: help},
-	{Name: "usage", Say: help},
+	{Name: "yaml", Value: "VERSION", Help: "the same as --json, in YAML",
+		Arg: getopt.OptionalArg, Do: func(o *options, _ option.Value) error { o.yaml = true; return nil }},
+	{Name: "version", Short: 'V', Help: "show the version of Slurm whose sshare this is", Say: show.Version + "\n"},
+	{Name: "help", Short: 'h', Help: "show this help", Tell: true},
+	{Name: "usage", Help: "show this help", Tell: true},
 })
 
 func run(args, env []string, stdout, stderr io.Writer, c show.Caller, uid uint32) int {
@@ -153,21 +165,13 @@ func (o *options) selects(account, user, uid string, caller bool) bool {
 	return caller
 }
 
-const help = `Usage: sshare [OPTIONS]
-Shows the accounts and users of the federation, their shares and what they have used; with -M those of sites, and of these the shares alone.
+var about = option.About{
+	Name:  "sshare",
+	Does:  "show shares and fair-share over the federation",
+	Usage: []string{"sshare [OPTIONS]"},
+	Text: "Shows the accounts and users of the federation, their shares, what they have used and the fair-share that follows. " +
+		"With --clusters it is the accounts of sites, and of these only the shares.",
+}
 
-  -A, --accounts=LIST       only these accounts
-  -a, --all                 all users
-  -e, --helpformat          the names of all fields
-      --json, --yaml        all that is known of them, for programs
-  -l, --long                more fields
-  -M, --clusters=LIST       only these sites
-  -m, --partition           the partition of each right
-  -n, --noheader            no lines above the rows
-  -o, --format=LIST         fields, with %WIDTH: account%30,user
-  -P, --parsable2           fields with | between them
-  -p, --parsable            fields with | after them
-  -U, --Users               users only, not their accounts
-  -u, --users=LIST          these users
-  -V, --version             the version
-`
+// About describes sshare.
+func About() option.About { return optionSet.About() }
