@@ -29,7 +29,7 @@ endif
 export RELEASE
 RELEASE_FLAGS := $(if $(RELEASE),-X fsub/cmd/internal/build.version=$(RELEASE))
 
-.PHONY: packages release build setup setup-build demo test test-changed test-full test-several race race-bed race-pure release-notes lint bench bench-place install testbed-up testbed-down testbed-status fuzz clean
+.PHONY: packages release build setup setup-build demo test test-changed test-full test-several race race-bed race-pure release-notes lint bench bench-place man install testbed-up testbed-down testbed-status fuzz clean
 
 build: setup-build ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static), bin/fed, and bin/bed, which is not installed
 	@echo "building bin/fsub, bin/fsub-remote, bin/fed-agent, bin/fed and bin/bed"
@@ -113,11 +113,19 @@ lint: setup ## gofmt, go vet, staticcheck, govulncheck
 	$(TOOLS)/staticcheck ./...
 	@testbed/setup/govulncheck.sh $(GO) $(abspath $(TOOLS))
 
-install: build
+man: build ## manual pages and completions of all commands, into bin/man and bin/completions
+	rm -rf bin/man bin/completions
+	bin/fed manual bin
+
+install: man
 	install -D -m 755 bin/fsub $(DESTDIR)$(PREFIX)/bin/fsub
 	install -D -m 755 bin/fsub-remote $(DESTDIR)$(PREFIX)/bin/fsub-remote
 	install -D -m 755 bin/fed-agent $(DESTDIR)$(PREFIX)/bin/fed-agent
 	install -D -m 755 bin/fed $(DESTDIR)$(PREFIX)/bin/fed
+	for f in bin/man/f*; do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${f##*.} $$f; done # not those of Slurm's names
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/bash-completion/completions bin/completions/bash/fed bin/completions/bash/fsub
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions bin/completions/zsh/_fed bin/completions/zsh/_fsub
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d bin/completions/fish/fed.fish bin/completions/fish/fsub.fish
 
 packages: setup-build ## deb and rpm of this commit, for x86_64 and aarch64, in bin/packages; ARCHS=amd64 for one
 	@testbed/setup/setup.sh packages

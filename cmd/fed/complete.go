@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	_ "embed"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -14,6 +14,8 @@ import (
 
 	"fsub/accounting/report"
 	"fsub/cmd/fed/internal/cli"
+	"fsub/cmd/internal/commands"
+	shellscript "fsub/cmd/internal/complete"
 	"fsub/federation/api/client"
 )
 
@@ -48,27 +50,30 @@ var whereWords = map[string]words{
 	"state": fixed("pending", "running", "suspended", "completed", "failed", "cancelled", "timeout", "ended"),
 }
 
-//go:embed completion.bash
-var slurmCompletion string
-
 // addCompletion has the shell complete what the arguments and flags of every command mean. cmd is the root, with all of its commands.
 func addCompletion(cmd *cobra.Command) {
 	complete(cmd)
 	cmd.InitDefaultCompletionCmd()
 	for _, c := range cmd.Commands() {
 		if c.Name() == "completion" {
-			c.Short = "Completion for your shell: bash, zsh or fish; and of Slurm's commands for bash"
+			c.Short = "Completion for your shell: bash, zsh or fish; and of fsub and Slurm's commands"
 			c.Long = `Prints a script that has the shell complete commands, jobs, sites, accounts, users and nodes. For bash, in ~/.bashrc:
 
   source <(fed completion bash)
-  source <(fed completion slurm)     # fsub, sbatch, squeue, scancel, sinfo, sacct and scontrol
+  source <(fed completion slurm)     # fsub, and Slurm's commands that fsub is
 
-zsh: fed completion zsh > "${fpath[1]}/_fed"; fish: fed completion fish > ~/.config/fish/completions/fed.fish.
-Words come from the daemon. One that does not answer within a fifth of a second completes nothing.`
-			c.AddCommand(&cobra.Command{Use: "slurm", Short: "Of fsub and Slurm's commands, for bash", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-				_, err := io.WriteString(cmd.OutOrStdout(), slurmCompletion)
-				return err
-			}})
+For zsh, in ~/.zshrc behind compinit:
+
+  source <(fed completion zsh)
+  source <(fed completion slurm zsh)
+
+For fish, in ~/.config/fish/config.fish:
+
+  fed completion fish | source
+  fed completion slurm fish | source
+
+Packages have them in place. Words come from the daemon. One that does not answer within a fifth of a second completes nothing.`
+			c.AddCommand(newSlurmCompletion())
 		}
 	}
 }
@@ -194,4 +199,17 @@ func each[T any](all []T, err error, f func(*T) []string) ([]string, error) {
 	}
 	maps.DeleteFunc(seen, func(_ string, is bool) bool { return !is })
 	return slices.Sorted(maps.Keys(seen)), err
+}
+
+func newSlurmCompletion() *cobra.Command {
+	return &cobra.Command{Use: "slurm [SHELL]", Short: "Of fsub and Slurm's commands, for bash (the default), zsh or fish", Args: cobra.MaximumNArgs(1),
+		ValidArgs: []string{"bash", "zsh", "fish"}, RunE: func(cmd *cobra.Command, args []string) error {
+			shell := strings.Join(append(args, "bash")[:1], "")
+			script := shellscript.Shells[shell]
+			if script == nil {
+				return fmt.Errorf("unknown shell %q: want bash, zsh or fish", shell)
+			}
+			_, err := io.WriteString(cmd.OutOrStdout(), script(append([]string{"fsub"}, commands.Shims()...)))
+			return err
+		}}
 }

@@ -2,12 +2,17 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"fsub/cmd/internal/commands"
+	shellscript "fsub/cmd/internal/complete"
 	"fsub/federation"
 	"fsub/federation/api"
 	"fsub/sbatch"
@@ -74,22 +79,65 @@ func TestCompletionIsSilentAndSoon(t *testing.T) {
 	}
 }
 
-// The script for Slurm's commands is one that bash reads.
-func TestSlurmCompletion(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("SKIPPED: there is no bash to complete in")
-	}
-	cmd := exec.Command(bash, "-c", slurmCompletion+`
-squeue() { echo 30000017; echo 30000018; }
-sinfo() { echo main; echo debug; }
-timeout() { shift; "$@"; }
-COMP_WORDS=(scancel 3000); COMP_CWORD=1; _fsub_slurm; echo "${COMPREPLY[@]}"
-COMPREPLY=(); COMP_WORDS=(sbatch -p ma); COMP_CWORD=2; _fsub_slurm; echo "${COMPREPLY[@]}"
-COMPREPLY=(); COMP_WORDS=(sbatch --partition = main,de); COMP_CWORD=3; _fsub_slurm; echo "${COMPREPLY[@]}"
-COMPREPLY=(); COMP_WORDS=(scontrol sh); COMP_CWORD=1; _fsub_slurm; echo "${COMPREPLY[@]}"`)
-	out, err := cmd.CombinedOutput()
-	if want := "30000017 30000018\nmain\nmain,debug\nshow\n"; err != nil || string(out) != want {
+// stub is a daemon's words, for commands that complete.
+const stub = `
+words() { case $* in "--fed-words own-jobs") printf '30000017\ttrain\n30000018\tprep\n' ;; "--fed-words partitions") printf 'main\ndebug\n' ;;
+"--fed-words operands") echo show ;; "--fed-words operands show") echo job; echo node ;; esac; }
+for name in scancel sbatch scontrol squeue; do eval "$name() { words \"\$@\"; }"; done
+`
+
+// TestSlurmCompletionOfBash: options of the tables, their values, operands.
+func TestSlurmCompletionOfBash(t *testing.T) {
+	bash := judge(t, "bash")
+	script := shellscript.Bash(append([]string{"fsub"}, commands.Shims()...)) + stub + `
+compopt() { :; }
+try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _fsub_complete; echo "${COMPREPLY[@]}"; }
+try scancel 3000
+try sbatch -p ma
+try sbatch --partition = main,de
+try sbatch --part
+try scontrol sh
+try scontrol show n
+try sbatch --open-mode = a
+try squeue --not
+try sbatch --nodes = 2`
+	out, err := exec.Command(bash, "-c", script).CombinedOutput()
+	want := "30000017 30000018\nmain\nmain,debug\n--partition=\nshow\nnode\nappend\n--notme\n\n"
+	if err != nil || string(out) != want {
 		t.Errorf("%v: %q, want %q", err, out, want)
+	}
+}
+
+// TestSlurmCompletionOfFish asks fish what it would complete.
+func TestSlurmCompletionOfFish(t *testing.T) {
+	fish := judge(t, "fish")
+	script := shellscript.Fish(append([]string{"fsub"}, commands.Shims()...)) + `
+function sbatch; test "$argv" = "--fed-words partitions"; and printf 'main\ndebug\n'; end
+function scancel; test "$argv" = "--fed-words own-jobs"; and printf '30000017\ttrain\n'; end
+function scontrol; test "$argv" = "--fed-words operands show"; and printf 'job\nnode\n'; end
+complete -C 'sbatch --partiti'
+complete -C 'sbatch -p m'
+complete -C 'sbatch --partition=main,de'
+complete -C 'scancel 3'
+complete -C 'scontrol show n'`
+	cmd := exec.Command(fish, "--no-config", "-c", script)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	want := "--partition%s\nmain%[1]s\n--partition=main,debug%[1]s\n30000017\ttrain\nnode\n"
+	if want = fmt.Sprintf(want, "\trun in one of these partitions"); err != nil || string(out) != want {
+		t.Errorf("%v: %q, want %q", err, out, want)
+	}
+}
+
+// TestSlurmCompletionOfZsh loads the script as zsh does.
+func TestSlurmCompletionOfZsh(t *testing.T) {
+	zsh := judge(t, "zsh")
+	file := filepath.Join(t.TempDir(), "_fsub")
+	if err := os.WriteFile(file, []byte(shellscript.Zsh(append([]string{"fsub"}, commands.Shims()...))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(zsh, "-f", "-c", "autoload -U compinit; compinit -D -u; source "+file+"; print $_comps[sbatch] $_comps[fsub-remote]").CombinedOutput()
+	if err != nil || string(out) != "_fsub_complete _fsub_complete\n" {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"fsub/cmd/fed/internal/daemon"
 	"fsub/cmd/fed/internal/health"
 	"fsub/cmd/fed/internal/job"
+	"fsub/cmd/fed/internal/manual"
 	"fsub/cmd/fed/internal/node"
 	"fsub/cmd/fed/internal/pool"
 	"fsub/cmd/fed/internal/sim"
@@ -95,6 +96,7 @@ needs a coordinator or an operator.`,
 		top.NewCommand(), web.NewCommand(),
 		admin.NewTokenCommand(), admin.NewAuditCommand(), admin.NewDaemonCommand(), admin.NewShimsCommand(), admin.NewStoreCommand(), admin.NewDebugCommand(), admin.NewSupportCommand(),
 	)
+	cmd.AddCommand(manual.NewCommand(cmd))
 	group(cmd)
 	addCompletion(cmd)
 	explainArguments(cmd)
@@ -106,7 +108,7 @@ var groups = []struct {
 	title    string
 	commands []string
 }{
-	{"Your jobs:", []string{"job", "explain", "logs", "attach", "top", "web", "events", "webhook", "what-if", "offers", "token", "completion", "version", "help"}},
+	{"Your jobs:", []string{"job", "explain", "logs", "attach", "forward", "top", "web", "events", "webhook", "what-if", "offers", "token", "completion", "version", "help"}},
 	{"Your team:", []string{"account", "qos", "report", "books"}},
 	{"The operators':", nil},
 }

@@ -31,7 +31,12 @@ func run(name string, args, env []string, stdout, stderr io.Writer) int {
 		io.WriteString(stdout, "fsub "+build.Read().String()+"\n")
 		return 0
 	}
-	if main := commands.Named(name); main != nil {
+	main := commands.Named(name)
+	if main != nil && len(args) > 1 && args[0] == "--fed-words" { // a shell's completion asks
+		commands.Words(name, args[1:], env, stdout)
+		return 0
+	}
+	if main != nil {
 		return main.Run(name, args, env, stdout, stderr)
 	}
 	io.WriteString(stderr, name+": error: fsub does not know a command of this name; it is fsub, "+strings.Join(commands.Names, ", ")+", "+

@@ -16,7 +16,7 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date -r CHANGELOG.md 
 export SOURCE_DATE_EPOCH ZIG_GLOBAL_CACHE_DIR=$PWD/$tools/zig-cache ZIG_LOCAL_CACHE_DIR=$PWD/$tools/zig-cache
 release=${RELEASE:+-X fsub/cmd/internal/build.version=$RELEASE}
 tags=$(sed -n 's/^FED_TAGS := //p' Makefile)
-rm -rf "$out"
+rm -rf "$out" bin/man bin/completions
 for arch; do
 	bin=bin/linux-$arch
 	mkdir -p "$bin"
@@ -35,6 +35,12 @@ for arch; do
 	esac
 	export CGO_ENABLED=1
 	CC="$zig cc -target $target" build fed fed "$tags"
+	# Manual pages and completions are the same for each processor: a fed that runs here writes them.
+	if [ "$arch" = "$("$go" env GOHOSTARCH)" ]; then
+		"$bin/fed" manual bin
+	elif [ ! -e bin/man ]; then
+		"$go" run -trimpath -tags "$tags" ./cmd/fed manual bin
+	fi
 	deploy/packages/pack.sh $tools/nfpm/bin/nfpm "$version" "$arch" "$bin" "$out"
 done
 ls -l "$out"

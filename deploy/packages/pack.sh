@@ -79,7 +79,7 @@ completions() {
 			fish) to=/usr/share/fish/vendor_completions.d ;;
 			esac
 			plain=${name#_} && plain=${plain%.fish}
-			! shim "$plain" || { put "$f" "/usr/share/fsub/completions/$kind/$name"; continue; }
+			! [ "$plain" = fsub-shims ] || { put "$f" "/usr/share/fsub/completions/$kind/$name"; continue; }
 			if [ "$kind" = zsh ]; then # Debian's zsh and the others' look at different places
 				put "$f" "$to/$name" 0644 deb
 				put "$f" "$1/$name" 0644 rpm

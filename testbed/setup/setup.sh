@@ -30,6 +30,9 @@ if [ "${1:-}" = test ]; then
 	need pkg-config pkgconf
 	need pgrep procps
 	need python3 python3
+	need mandoc mandoc # judges of the manual pages and the completions
+	need zsh zsh
+	need fish fish
 	need crun crun # containers of steps
 	need podman podman
 	need mksquashfs squashfs-tools

@@ -4,3 +4,6 @@ case ":$PATH:" in
 *:/usr/libexec/fsub/shims:*) ;;
 *) PATH=/usr/libexec/fsub/shims:$PATH ;;
 esac
+case $-:${BASH_VERSION:-} in
+*i*:?*) [ ! -r /usr/share/fsub/completions/bash/fsub-shims ] || . /usr/share/fsub/completions/bash/fsub-shims ;;
+esac

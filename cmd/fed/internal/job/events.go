@@ -47,6 +47,7 @@ all must be met. The daemon keeps the last million changes, for a week at most u
 	c.Flags(cmd)
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what happens from now on")
 	cmd.Flags().Var(&since, "since", "start this long ago, or at this time: 90m, 3d, 2026-11-22T18:00")
+	cmd.Flags().Lookup("since").DefValue = "1h" // the help and the manual page are the same at any time
 	cmd.Flags().StringArrayVar(&where, "where", nil, "only these: event=end, job=30000001, user=alice, who=olga, site=alpha, node=alpha/n*, state=failed ...; may be repeated")
 	return cmd
 }
