@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"slices"
 
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
@@ -11,37 +10,43 @@ import (
 var eventKeys = []string{"event", "job", "user", "who", "name", "group", "site", "node", "state", "from", "reason", "request"}
 
 func holdAll(all []where, e *v1.Event) bool {
-	return !slices.ContainsFunc(all, func(w where) bool { return !w.met(eventWords(w.key, e)...) })
+	var words [3]string
+	for i := range all {
+		if w := &all[i]; !w.met(eventWords(words[:0], w.key, e)...) {
+			return false
+		}
+	}
+	return true
 }
 
-// eventWords are what a condition on a key looks at.
-func eventWords(key string, e *v1.Event) []string {
+// eventWords appends what a condition on a key looks at.
+func eventWords(to []string, key string, e *v1.Event) []string {
 	switch key {
 	case "event":
-		return []string{e.Event}
+		return append(to, e.Event)
 	case "job":
-		if e.Task != nil {
-			return []string{e.Job.String(), e.Array.String(), fmt.Sprintf("%d_%d", e.Array, *e.Task)}
+		if to = append(to, e.Job.String()); e.Task != nil {
+			return append(to, e.Array.String(), fmt.Sprintf("%d_%d", e.Array, *e.Task))
 		}
-		return []string{e.Job.String()}
+		return to
 	case "user":
-		return []string{e.User}
+		return append(to, e.User)
 	case "who":
-		return []string{e.Who}
+		return append(to, e.Who)
 	case "name":
-		return []string{e.Name}
+		return append(to, e.Name)
 	case "group":
-		return sbatch.Groups(e.Group)
+		return append(to, sbatch.Groups(e.Group)...)
 	case "site":
-		return []string{string(e.Site)}
+		return append(to, string(e.Site))
 	case "node":
-		return []string{e.Node, string(e.Site) + "/" + e.Node}
+		return append(to, e.Node, string(e.Site)+"/"+e.Node)
 	case "state":
-		return []string{string(e.State)}
+		return append(to, string(e.State))
 	case "from":
-		return []string{string(e.From)}
+		return append(to, string(e.From))
 	case "reason":
-		return []string{string(e.Reason), e.Detail}
+		return append(to, string(e.Reason), e.Detail)
 	}
-	return []string{e.Request}
+	return append(to, e.Request)
 }

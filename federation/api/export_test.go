@@ -1,6 +1,8 @@
 package api
 
 import (
+	"fsub/federation/webhooks"
+
 	"reflect"
 	"strings"
 )
@@ -44,3 +46,9 @@ func (s *Server) Undecided() (undecided, gone []string) {
 	}
 	return undecided, gone
 }
+
+// MostEvents is how many changes are held at once for one who follows them, but for those of one commit.
+const MostEvents = mostEvents
+
+// HookPages reads the events of a store for webhooks.
+func HookPages(st Store) webhooks.Source { return &hookSource{events: &eventStream{store: st}} }

@@ -13,8 +13,9 @@ import (
 // where is a condition of a query: KEY=VALUE[,VALUE...], of which one must be met, or KEY!=VALUE[,VALUE...], of which none. Jobs have age<TIME and age>TIME too.
 type where struct {
 	key   string
-	op    byte   // '=', '!', '<', '>'
-	value string // all of it
+	op    byte     // '=', '!', '<', '>'
+	value string   // all of it
+	items []string // the values between commas, in small letters; a reason may have commas
 }
 
 // readWhere reads a condition that has one of the keys.
@@ -28,7 +29,7 @@ func readWhere(text string, keys []string) (w where, err error) {
 		}
 		return w, invalidWhere(text, "want %s, with one of the keys %s", forms, strings.Join(keys, ", "))
 	}
-	w = where{text[:i], text[i], text[i+1:]}
+	w = where{key: text[:i], op: text[i], value: text[i+1:]}
 	if w.op == '!' {
 		var ok bool
 		if w.value, ok = strings.CutPrefix(w.value, "="); !ok {
@@ -42,6 +43,9 @@ func readWhere(text string, keys []string) (w where, err error) {
 		return w, invalidWhere(text, "want %s=VALUE or %s!=VALUE", w.key, w.key)
 	case w.value == "":
 		return w, invalidWhere(text, "it has no value")
+	}
+	if w.items = []string{strings.ToLower(w.value)}; w.key != "reason" {
+		w.items = strings.Split(w.items[0], ",")
 	}
 	return w, nil
 }
@@ -70,7 +74,7 @@ func invalidWhere(text, why string, args ...any) error {
 
 // patterns refuses values that are not patterns.
 func (w *where) patterns(text string) error {
-	for _, v := range w.items() {
+	for _, v := range w.items {
 		if _, bad := path.Match(v, ""); bad != nil {
 			return invalidWhere(text, "%q is not a pattern", v)
 		}
@@ -78,20 +82,16 @@ func (w *where) patterns(text string) error {
 	return nil
 }
 
-// items are the values between commas. A reason may have commas.
-func (w *where) items() []string {
-	if w.key == "reason" {
-		return []string{w.value}
-	}
-	return strings.Split(w.value, ",")
-}
-
 // met reports whether the condition is met by something that has such words: one of them is a value's pattern, in capitals or not.
 func (w *where) met(words ...string) bool {
-	return w.wants(slices.ContainsFunc(w.items(), func(pattern string) bool {
-		pattern = strings.ToLower(pattern)
-		return slices.ContainsFunc(words, func(word string) bool { ok, _ := path.Match(pattern, strings.ToLower(word)); return ok })
-	}))
+	for _, pattern := range w.items {
+		for _, word := range words {
+			if ok, _ := path.Match(pattern, strings.ToLower(word)); ok {
+				return w.wants(true)
+			}
+		}
+	}
+	return w.wants(false)
 }
 
 // wants reports whether the condition is met, if what it says of the values holds or not.

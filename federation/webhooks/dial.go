@@ -98,7 +98,7 @@ func (a *Allowed) transport() http.RoundTripper {
 			}
 			return d.DialContext(context.WithValue(ctx, namedKey{}, a.named(host)), network, address)
 		},
-		MaxIdleConns: 200, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: postTime,
+		MaxIdleConns: 1000, MaxIdleConnsPerHost: 50, IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: postTime,
 		MaxResponseHeaderBytes: 16 << 10, DisableCompression: true, ForceAttemptHTTP2: true,
 	}
 }

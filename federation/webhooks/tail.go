@@ -74,5 +74,5 @@ func (t *tail) from(mark journal.Mark, index, most int) (events []Event, to jour
 		events = events[:most]
 		to = 0
 	}
-	return slices.Clone(events), to, true, t.changed
+	return slices.Clip(events), to, true, t.changed // what is there never changes
 }

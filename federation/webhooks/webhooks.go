@@ -19,16 +19,18 @@ import (
 
 // Bounds.
 const (
-	Most       = 20 // endpoints of a user
-	PerSecond  = 10 // events that an endpoint gets in a second
-	Tries      = 10 // of one event, over three days; then the endpoint is off
-	postTime   = 20 * time.Second
+	Most       = 20      // endpoints of a user
+	PerSecond  = 10      // events that an endpoint gets in a second
+	Tries      = 10      // of one event, over three days; then the endpoint is off
 	mostAnswer = 1 << 10 // bytes that are read of an answer
 	mostEvents = 20_000  // of the newest that are held for all endpoints
 	keepTries  = 50      // of an endpoint that are remembered
 	// saveEvery is how often the mark of an endpoint is written down while all goes well, restEvery while nothing is for it.
 	saveEvery, restEvery = 5 * time.Second, time.Minute
 )
+
+// postTime is how long an endpoint may take to answer; tests shorten it.
+var postTime = 20 * time.Second
 
 // Endpoint is an address that events are posted to. It is stored as it stands here.
 type Endpoint struct {
@@ -86,8 +88,9 @@ type Page struct {
 type Source interface {
 	// Events reads what follows a mark. ErrTrimmed: the log no longer goes back to it.
 	Events(ctx context.Context, after journal.Mark) (Page, error)
-	// Filter says which events an endpoint gets: those that its owner may see and that meet all conditions, which are those of GET /fed/v1/events.
-	Filter(d *Definition) (func(*Event) bool, error)
+	// Filter says which events an endpoint gets: those that its owner may see and that meet all conditions, which are those of GET /fed/v1/events. What it returns is called
+	// for the rights that the owner has then.
+	Filter(d *Definition) (func() func(*Event) bool, error)
 }
 
 // Config is what a Hub is made of. All but Tell, Roots, Now and Registerer is required.

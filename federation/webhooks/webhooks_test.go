@@ -18,6 +18,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/journal"
+	"fsub/federation/records"
 	"fsub/federation/store"
 )
 
@@ -52,8 +53,8 @@ func (s *source) Events(_ context.Context, after journal.Mark) (p Page, err erro
 	return p, nil
 }
 
-func (s *source) Filter(d *Definition) (func(*Event) bool, error) {
-	return func(e *Event) bool { return e.UID == d.UID }, nil
+func (s *source) Filter(d *Definition) (func() func(*Event) bool, error) {
+	return func() func(*Event) bool { return func(e *Event) bool { return e.UID == d.UID } }, nil
 }
 
 // receiver is an endpoint that answers as answer says, and keeps what it is sent.
@@ -97,13 +98,39 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.errs = append(r.errs, err)
 	}
 	r.mu.Unlock()
+	with := &status{w, http.StatusOK}
 	if r.answer != nil {
-		r.answer(n, w)
+		r.answer(n, with)
 	}
-	r.mu.Lock()
-	r.good = append(r.good, id)
-	r.mu.Unlock()
+	if with.code == http.StatusOK {
+		r.mu.Lock()
+		r.good = append(r.good, id)
+		r.mu.Unlock()
+	}
 	r.more <- struct{}{}
+}
+
+// status knows which status was answered.
+type status struct {
+	http.ResponseWriter
+	code int
+}
+
+func (s *status) WriteHeader(code int) {
+	s.code = code
+	s.ResponseWriter.WriteHeader(code)
+}
+
+// delivered is how often an event was answered with success.
+func (r *receiver) delivered(id string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, good := range r.good {
+		if good == id {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *receiver) seen() []string {
@@ -120,12 +147,13 @@ func (r *receiver) wait(n int) {
 
 type world struct {
 	*testing.T
-	st  *store.Store
-	src *source
-	hub *Hub
-	box *Box
-	end func()
-	off chan string
+	st      *store.Store
+	src     *source
+	records records.Store // of the hub that starts next
+	hub     *Hub
+	box     *Box
+	end     func()
+	off     chan string
 }
 
 func newWorld(t *testing.T) *world {
@@ -144,7 +172,7 @@ func newWorld(t *testing.T) *world {
 		delays[i] = 10 * time.Millisecond
 	}
 	t.Cleanup(func() { delays = was })
-	return &world{T: t, st: st, src: &source{n: 100}, box: box, off: make(chan string, 10)}
+	return &world{T: t, st: st, records: st, src: &source{n: 100}, box: box, off: make(chan string, 10)}
 }
 
 func (w *world) start() {
@@ -152,7 +180,7 @@ func (w *world) start() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.hub = New(Config{Federation: "f", Records: w.st, Source: w.src, Box: w.box, Allow: allow, Logger: slog.New(slog.DiscardHandler),
+	w.hub = New(Config{Federation: "f", Records: w.records, Source: w.src, Box: w.box, Allow: allow, Logger: slog.New(slog.DiscardHandler),
 		Tell: func(_ context.Context, owner, subject, _ string) error { w.off <- owner + ": " + subject; return nil }})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

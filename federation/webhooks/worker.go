@@ -17,7 +17,7 @@ import (
 type worker struct {
 	hub   *Hub
 	is    *Endpoint
-	meets func(*Event) bool
+	meets func() func(*Event) bool
 	stop  context.CancelFunc
 	rate  *rate.Limiter
 	slow  int // deliveries that are left at the slower rate that the endpoint has asked for
@@ -88,13 +88,23 @@ func (w *worker) run(ctx context.Context) {
 				continue
 			}
 		}
+		meets := w.meets()
+		var past *Event // the last that is not for it
 		for i := range events {
-			if e := &events[i]; e.Mark > at.Mark || e.Mark == at.Mark && e.Index > at.Index {
-				if !w.one(ctx, e) {
-					w.rest()
-					return
-				}
+			e := &events[i]
+			switch {
+			case e.Mark < at.Mark || e.Mark == at.Mark && e.Index <= at.Index: // delivered
+			case e.At.Before(w.is.Since) || !meets(e):
+				past = e
+			case w.one(ctx, e):
+				past, meets = nil, w.meets() // that may have taken days
+			default:
+				w.rest()
+				return
 			}
+		}
+		if past != nil {
+			w.moved(past.Mark, past.Index)
 		}
 		if to > at.Mark {
 			w.moved(to, allOf)
@@ -141,10 +151,6 @@ func (w *worker) read(ctx context.Context, mark journal.Mark) (events []Event, t
 
 // one delivers an event, as often as that takes. It reports whether to go on.
 func (w *worker) one(ctx context.Context, e *Event) bool {
-	if e.At.Before(w.is.Since) || !w.meets(e) {
-		w.moved(e.Mark, e.Index)
-		return true
-	}
 	for {
 		if s := w.state(); s.Tries > 0 && !wait(ctx, s.Next.Sub(w.hub.Now())) {
 			return false
