@@ -110,12 +110,13 @@ type standing struct {
 }
 
 // elsewhere passes on what the leader is to answer: also a call from inside a job, which may have to wait until the leader has seen that job start, one from another
-// machine, whose token the leader knows, what takes the database while that does not answer, since the leader's answer is waited for, and all while this daemon has much to
-// read.
+// machine, whose token the leader knows, what takes the database while that does not answer, since the leader's answer is waited for, when jobs are expected to start, which
+// who plans knows, and all while this daemon has much to read.
 func (s *standing) elsewhere(route string, r *http.Request) http.Handler {
 	here := answeredBy[route] == each && r.Header.Get(answer.HeaderJob) == "" && r.TLS == nil && s.queue.Complete()
+	planned := route == ofQueue && r.URL.Query().Get("start") != ""
 	switch {
-	case here && !s.queue.Fails() && !s.queue.Behind(), here && s.queue.Fails() && route == ofQueue:
+	case here && !planned && !s.queue.Fails() && !s.queue.Behind(), here && s.queue.Fails() && route == ofQueue:
 		return nil
 	}
 	return s.leader

@@ -49,6 +49,30 @@ func (w *world) stand() {
 	}
 }
 
+// When a job is expected to start whoever plans knows; each daemon says it.
+func TestEachTellsStarts(t *testing.T) {
+	w := newWorld(t, 2)
+	w.write("all.sh", "#!/bin/sh\n#SBATCH -p spare -N 20 --exclusive --time=60\n#SIM run=3600s\n")
+	w.stand()
+	leads := w.leader(w.daemons[0])
+	var id string
+	for range 2 { // the second waits for the first
+		var err error
+		if id, err = leads.run("fsub", "--parsable", w.path("all.sh")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []*daemon{leads, w.others(leads)[0]} {
+		eventually(t, d.name+" says when the job starts", func() error {
+			out, err := d.run("squeue", "--start", "-h", "-j", id, "-o", "%i %S")
+			if err != nil || !strings.HasPrefix(out, id+" 20") {
+				return fmt.Errorf("%q, %v", out, err)
+			}
+			return nil
+		})
+	}
+}
+
 // Those that stand by list jobs while the leader is frozen, and also while the database is gone: what they have then, with its age.
 func TestFollowersAnswer(t *testing.T) {
 	w := newWorld(t, 3)
