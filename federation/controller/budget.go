@@ -125,6 +125,7 @@ func (b *budgets) tell(r *quota.Reached, now time.Time) {
 	b.batch.audit(audit.Entry{At: now.UTC(), Who: audit.Daemon, Verb: verbBudget, Kind: audit.Object(r.Kind),
 		Object: object, After: level, Why: r.Text})
 	b.log.Warn("budget", "level", r.Option, "of", r.Key.String(), "why", r.Text)
+	b.batch.finding(health.PastFinding{At: now.UTC(), Rule: r.Option, Act: string(health.ActNotify), Why: r.Text}) // webhooks tell of it
 	if b.notify != nil {
 		b.notify(health.Finding{At: now.UTC(), Rule: r.Option, Act: health.ActNotify, Why: r.Text})
 	}

@@ -74,6 +74,9 @@ func TestBudgetIsToldAndEnds(t *testing.T) {
 	if len(told) != 2 || !strings.HasPrefix(told[1], "Budget: account physics has spent $1.") {
 		t.Fatalf("told: %q", told)
 	}
+	if past, err := b.store.HealthFindings(t.Context(), health.FindingQuery{}); err != nil || len(past) != 2 || past[1].Rule+": "+past[1].Why != told[1] {
+		t.Errorf("in the log, for webhooks: %+v, %v", past, err)
+	}
 	if got := b.cheap.signals; len(got) != 1 || got[0].Name != "USR1" {
 		t.Fatalf("signals: %v", got)
 	}
