@@ -42,6 +42,12 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldWith(t, func(*world) string { return "" })
+}
+
+// newWorldWith calls prepare before the daemon starts. It returns more lines of the daemon's configuration.
+func newWorldWith(t *testing.T, prepare func(*world) string) *world {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "hostile") // not t.TempDir: everybody may enter it, and a socket's path is short
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
@@ -69,8 +75,8 @@ func newWorld(t *testing.T) *world {
 	}
 	w.site = site
 	go site.Serve(t.Context(), l)
-	config := fmt.Sprintf("federation: hostile\nsocket: %s\nstate_dir: %s\nremote: {listen: \"127.0.0.1:0\"}\noidc: {issuer: \"%s\", client_id: fsub}\nmunge: {alpha: %s}\nweb: {listen: \"127.0.0.1:%d\"}\nsites:\n- {name: alpha, url: \"unix:%s\", key_file: %s, no_associations: true}\n",
-		w.socket, w.file("state"), w.provider(t), w.file("no-munged"), freePort(t), w.file("rest"), w.file("key"))
+	config := fmt.Sprintf("federation: hostile\nsocket: %s\nstate_dir: %s\nremote: {listen: \"127.0.0.1:0\"}\noidc: {issuer: \"%s\", client_id: fsub}\nmunge: {alpha: %s}\nweb: {listen: \"127.0.0.1:%d\"}\nsites:\n- {name: alpha, url: \"unix:%s\", key_file: %s, no_associations: true}\n%s",
+		w.socket, w.file("state"), w.provider(t), w.file("no-munged"), freePort(t), w.file("rest"), w.file("key"), prepare(w))
 	if err := errors.Join(os.WriteFile(w.file("key"), key, 0o600), os.WriteFile(w.file("fed.yaml"), []byte(config), 0o600)); err != nil {
 		t.Fatal(err)
 	}
