@@ -73,7 +73,7 @@ test-full: setup build ## test, and what takes longer: long fault runs, three da
 	$(MAKE) race
 
 # What runs over real Slurm with one daemon, with three that share a PostgreSQL.
-SEVERAL := arrays drain failing outage preempted rented rights situations spine starts tree wiring
+SEVERAL := arrays drain failing outage preempted rented rights situations spine starts told tree wiring
 
 test-several: setup build ## tests over real Slurm with three daemons that share a PostgreSQL
 	@testbed/setup/setup.sh testbed && testbed/setup/setup.sh test
