@@ -224,6 +224,12 @@ func hookEvent(e *loggedEvent) webhooks.Event {
 	return out
 }
 
+// Wide implements [webhooks.Source].
+func (s *hookSource) Wide(d *webhooks.Definition) bool {
+	c, err := s.who.User(d.UID)
+	return err == nil && c.Name == d.Owner && (c.Role >= identity.RoleOperator || c.CoordinatesAny())
+}
+
 // Filter implements [webhooks.Source]: owners get what is about their jobs, coordinators what is about those of their accounts, and operators all.
 func (s *hookSource) Filter(d *webhooks.Definition) (func() func(*webhooks.Event) bool, error) {
 	conditions, err := readWheres(d.Where, eventKeys)

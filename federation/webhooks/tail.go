@@ -9,15 +9,12 @@ import (
 
 // tail has the newest events of the log, for all endpoints that have kept up.
 type tail struct {
-	mu      sync.Mutex
-	begun   bool
-	after   journal.Mark // all that came after it, up to mark, is here
-	mark    journal.Mark
-	events  []Event
-	changed chan struct{} // closed when there is more
+	mu     sync.Mutex
+	begun  bool
+	after  journal.Mark // all that came after it, up to mark, is here
+	mark   journal.Mark
+	events []Event
 }
-
-func newTail() *tail { return &tail{changed: make(chan struct{})} }
 
 func (t *tail) reset() {
 	t.mu.Lock()
@@ -29,12 +26,6 @@ func (t *tail) begin(mark journal.Mark) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.begun, t.after, t.mark, t.events = true, mark, mark, nil
-	t.wake()
-}
-
-func (t *tail) wake() {
-	close(t.changed)
-	t.changed = make(chan struct{})
 }
 
 // add takes a page of the log, and forgets the oldest commits of too many.
@@ -52,16 +43,14 @@ func (t *tail) add(p Page) {
 		}
 		t.events = slices.Clone(t.events[n:])
 	}
-	t.wake()
 }
 
-// from returns events after a place, at most so many, and the mark up to which there are no others. known: they are here; else the log has to be read. changed is closed when there
-// are more.
-func (t *tail) from(mark journal.Mark, index, most int) (events []Event, to journal.Mark, known bool, changed <-chan struct{}) {
+// from returns events after a place, at most so many, and the mark up to which there are no others. known: they are here; else the log has to be read.
+func (t *tail) from(mark journal.Mark, index, most int) (events []Event, to journal.Mark, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.begun || mark < t.after {
-		return nil, 0, false, t.changed
+		return nil, 0, false
 	}
 	at, _ := slices.BinarySearchFunc(t.events, 0, func(e Event, _ int) int {
 		if e.Mark < mark || e.Mark == mark && e.Index <= index {
@@ -74,5 +63,5 @@ func (t *tail) from(mark journal.Mark, index, most int) (events []Event, to jour
 		events = events[:most]
 		to = 0
 	}
-	return slices.Clip(events), to, true, t.changed // what is there never changes
+	return slices.Clip(events), to, true // what is there never changes
 }

@@ -91,6 +91,8 @@ type Source interface {
 	// Filter says which events an endpoint gets: those that its owner may see and that meet all conditions, which are those of GET /fed/v1/events. What it returns is called
 	// for the rights that the owner has then.
 	Filter(d *Definition) (func() func(*Event) bool, error)
+	// Wide reports whether an endpoint's owner may now see more than what is about jobs of the owner's own.
+	Wide(d *Definition) bool
 }
 
 // Config is what a Hub is made of. All but Tell, Roots, Now and Registerer is required.
@@ -115,6 +117,7 @@ type Hub struct {
 	client *http.Client
 	tail   *tail
 	behind chan struct{} // slots of those that read the log by themselves
+	saves  chan struct{} // slots of those that write down how far they have come
 	kick   chan struct{} // endpoints were changed
 
 	mu     sync.Mutex
@@ -137,7 +140,7 @@ func New(c Config) *Hub {
 	if c.Transport == nil {
 		c.Transport = c.Allow.transport()
 	}
-	h := &Hub{Config: c, set: Kept(c.Records), tail: newTail(), behind: make(chan struct{}, 4), kick: make(chan struct{}, 1), runs: map[key]*worker{}}
+	h := &Hub{Config: c, set: Kept(c.Records), tail: &tail{}, behind: make(chan struct{}, 4), saves: make(chan struct{}, 4), kick: make(chan struct{}, 1), runs: map[key]*worker{}}
 	h.client = &http.Client{Transport: c.Transport, Timeout: postTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	h.counts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fsub_webhook_posts_total", Help: "Posts of events to webhooks, by what became of them: delivered, failed, gone (the endpoint wants no more), off (given up)."}, []string{"result"})
 	for _, result := range []string{"delivered", "failed", "gone", "off"} {
@@ -255,9 +258,11 @@ func (h *Hub) follow(ctx context.Context) {
 			failed = err.Error()
 		case mark == 0:
 			h.tail.begin(page.Mark)
+			h.wake(nil, mark)
 			mark, failed = page.Mark, ""
 		default:
 			h.tail.add(page)
+			h.wake(&page, mark)
 			mark, failed = page.Mark, ""
 		}
 		if err == nil && page.Full {
@@ -266,6 +271,34 @@ func (h *Hub) follow(ctx context.Context) {
 		select {
 		case <-time.After(lookAgain):
 		case <-ctx.Done():
+		}
+	}
+}
+
+// wake wakes the workers that a page which follows a mark may have something for; the others have it behind them. nil: all are woken.
+func (h *Hub) wake(page *Page, mark journal.Mark) {
+	if page != nil && page.Mark == mark {
+		return
+	}
+	uids, others := map[uint32]bool{}, false
+	if page != nil {
+		for i := range page.Events {
+			e := &page.Events[i]
+			others = true
+			if e.Of {
+				uids[e.UID] = true
+			}
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range h.runs {
+		if page != nil && !uids[w.is.UID] && !(others && w.isWide()) && w.passed(mark, page.Mark) {
+			continue
+		}
+		select {
+		case w.kick <- struct{}{}:
+		default:
 		}
 	}
 }

@@ -57,6 +57,8 @@ func (s *source) Filter(d *Definition) (func() func(*Event) bool, error) {
 	return func() func(*Event) bool { return func(e *Event) bool { return e.UID == d.UID } }, nil
 }
 
+func (s *source) Wide(*Definition) bool { return false }
+
 // receiver is an endpoint that answers as answer says, and keeps what it is sent.
 type receiver struct {
 	*httptest.Server

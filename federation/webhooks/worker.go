@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -21,8 +22,13 @@ type worker struct {
 	stop  context.CancelFunc
 	rate  *rate.Limiter
 	slow  int // deliveries that are left at the slower rate that the endpoint has asked for
+	kick  chan struct{}
+
+	wide   bool // as it was at wideAt, for the Hub
+	wideAt time.Time
 
 	mu    sync.Mutex
+	idle  bool // it waits for what follows at.Mark
 	at    State
 	saved time.Time
 	dirty bool // at differs from what is stored
@@ -45,7 +51,7 @@ func newWorker(h *Hub, e *Endpoint) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &worker{hub: h, is: e, meets: meets, at: e.State, saved: h.Now(), rate: rate.NewLimiter(PerSecond, PerSecond)}, nil
+	return &worker{hub: h, is: e, meets: meets, at: e.State, saved: h.Now(), kick: make(chan struct{}, 1), rate: rate.NewLimiter(PerSecond, PerSecond)}, nil
 }
 
 func (w *worker) state() State {
@@ -75,7 +81,7 @@ const pageOf = 256 // events that a worker looks at, at a time
 func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		at := w.state()
-		events, to, known, changed := w.hub.tail.from(at.Mark, at.Index, pageOf)
+		events, to, known := w.hub.tail.from(at.Mark, at.Index, pageOf)
 		if !known {
 			var err error
 			if events, to, err = w.read(ctx, at.Mark); err != nil {
@@ -111,13 +117,49 @@ func (w *worker) run(ctx context.Context) {
 		}
 		w.save(ctx, false)
 		if known && len(events) == 0 {
-			select {
-			case <-changed:
-			case <-ctx.Done():
-			}
+			w.await(ctx)
 		}
 	}
 	w.rest()
+}
+
+// await waits until the Hub has something for it, or it is time to write down that there was nothing.
+func (w *worker) await(ctx context.Context) {
+	set := func(idle bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.idle = idle
+	}
+	set(true)
+	defer set(false)
+	t := time.NewTimer(restEvery + rand.N(restEvery/10))
+	defer t.Stop()
+	select {
+	case <-w.kick:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// passed has a worker that waits at a mark wait at a later one. It reports whether it does.
+func (w *worker) passed(from, to journal.Mark) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.idle || w.at.Mark != from {
+		return false
+	}
+	w.at.Mark, w.at.Index, w.dirty = to, allOf, true
+	return true
+}
+
+// wideFor is how long it is not asked again how much an endpoint's owner may see.
+const wideFor = 5 * time.Second
+
+func (w *worker) isWide() bool {
+	if now := w.hub.Now(); now.Sub(w.wideAt) >= wideFor {
+		w.wide, w.wideAt = w.hub.Source.Wide(&w.is.Definition), now
+	}
+	return w.wide
 }
 
 // rest writes down how far the endpoint has come, though the daemon stops.
@@ -246,6 +288,12 @@ func (w *worker) save(ctx context.Context, now bool) {
 	if !due {
 		return
 	}
+	select { // few at a time: who submits jobs reads and writes beside them
+	case w.hub.saves <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	defer func() { <-w.hub.saves }()
 	err := w.hub.set.Update(ctx, w.is.Owner, w.is.Name, func(e *Endpoint) bool {
 		if e.Turn != w.is.Turn || !e.Made.Equal(w.is.Made) {
 			return false
