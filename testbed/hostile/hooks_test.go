@@ -19,7 +19,6 @@ import (
 	"fsub/federation"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
-	"fsub/federation/journal"
 	"fsub/federation/store"
 	"fsub/federation/webhooks"
 	"fsub/sbatch"
@@ -86,8 +85,9 @@ func (p *posts) counts(t *testing.T) map[string]int {
 	return out
 }
 
-// hooked are endpoints for the ends of root's jobs, each for those of one name and twenty an owner: n that answer, and one that does not. It returns what the daemon's configuration says of them.
-func hooked(t *testing.T, n int, p *posts) func(w *world) string {
+// filled puts held jobs into the store, of as many users in turn, and for each of these users an endpoint for the ends of jobs, with one more that answers nobody; p nil: none. It returns what
+// the daemon's configuration says of them.
+func filled(t *testing.T, jobs, users int, p *posts) func(w *world) string {
 	return func(w *world) string {
 		secret := make([]byte, 32)
 		key, err := hkdf.Key(sha256.New, secret, nil, "fsub: secrets of webhooks", 32) // as the daemon derives it
@@ -106,46 +106,43 @@ func hooked(t *testing.T, n int, p *posts) func(w *world) string {
 			t.Fatal(err)
 		}
 		defer st.Close()
-		add := func(owner int, name, of string) {
-			e := webhooks.Endpoint{Definition: webhooks.Definition{Owner: fmt.Sprintf("o%d", owner), Name: name, URL: "http://" + p.address + "/" + name, Where: []string{"event=end", "name=" + of}, Made: time.Now().UTC()}, State: webhooks.State{Mark: journal.OldestMark}}
+		var wg sync.WaitGroup
+		for k := range 64 {
+			wg.Go(func() {
+				for i := k; i < jobs; i += 64 {
+					j := federation.Job{User: userOf(i % users), UID: uidOf(i % users), GID: uidOf(i % users), SubmitHost: "here", Spec: &sbatch.Spec{Name: "hooked", WorkDir: "/", Hold: true, TimeLimit: time.Minute}, Held: federation.HeldUser}
+					if err := st.CreateJob(t.Context(), &j, &sbatch.Payload{Script: "#!/bin/sh\n"}); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if p == nil {
+			return ""
+		}
+		log, err := st.Changes(t.Context(), 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add := func(of int, name string) {
+			e := webhooks.Endpoint{Definition: webhooks.Definition{Owner: userOf(of), UID: uidOf(of), Name: name, URL: "http://" + p.address + "/" + name, Where: []string{"event=end"}, Made: time.Now().UTC()}, State: webhooks.State{Mark: log.Mark}}
 			box.Rotate(&e.Definition, time.Now())
 			if err := webhooks.Kept(st).Put(t.Context(), &e); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for i := range n {
-			add(i/webhooks.Most, jobOfHook(i), jobOfHook(i))
+		for i := range users {
+			add(i, userOf(i))
 		}
-		add(n, "dead", jobOfHook(0))
+		add(0, "dead")
 		return "webhooks: {allow: [127.0.0.0/8]}\n"
 	}
 }
 
-func jobOfHook(i int) string { return fmt.Sprintf("h%d", i) }
-
-// hold submits held jobs, whose names are those of n endpoints in turn.
-func (w *world) hold(t *testing.T, jobs, n int) []federation.JobID {
-	t.Helper()
-	ids := make([]federation.JobID, jobs)
-	var wg sync.WaitGroup
-	const callers = 8
-	for k := range callers {
-		wg.Go(func() {
-			c := client.New(w.socket)
-			defer c.Close()
-			for i := k; i < jobs; i += callers {
-				got, err := client.Post[v1.SubmitResponse](t.Context(), c, "/fed/v1/job", v1.SubmitRequest{Spec: sbatch.Spec{Name: jobOfHook(i % n), WorkDir: "/", Hold: true, TimeLimit: time.Minute}, Payload: sbatch.Payload{Script: "#!/bin/sh\n"}})
-				if err != nil {
-					t.Errorf("submit: %v", err)
-					return
-				}
-				ids[i] = got.JobID
-			}
-		})
-	}
-	wg.Wait()
-	return ids
-}
+func userOf(i int) string { return fmt.Sprintf("u%d", i) }
+func uidOf(i int) uint32  { return uint32(firstUID + 1000 + i) }
 
 // end cancels perSecond jobs a second, for as long as there are jobs.
 func (w *world) end(t *testing.T, jobs []federation.JobID, perSecond int) {
@@ -211,14 +208,17 @@ func TestHooksBesideSubmissions(t *testing.T) {
 		n, perSecond, turns, span = 1000, 1000, 3, 10*time.Second
 	}
 	p := newPosts(t)
-	ws := []*world{newWorld(t), newWorldWith(t, hooked(t, n, p))}
 	each := perSecond * int(span/time.Second)
+	ws := []*world{newWorldWith(t, filled(t, turns*each, n, nil)), newWorldWith(t, filled(t, turns*each, n, p))}
 	var took [2][]time.Duration
 	var cpu, own [2]time.Duration
 	ended := 0
-	for range turns {
+	for turn := range turns {
 		for k, w := range ws {
-			jobs := w.hold(t, each, n)
+			var jobs []federation.JobID
+			for i := range each {
+				jobs = append(jobs, federation.FirstJobID+federation.JobID(turn*each+i))
+			}
 			before, ownBefore := w.cpu(), ownCPU(t)
 			var wg sync.WaitGroup
 			wg.Go(func() { w.end(t, jobs, perSecond) })
@@ -253,7 +253,7 @@ func TestHooksBesideSubmissions(t *testing.T) {
 	t.Logf("all %d ends were delivered %s after the last", ended, time.Since(began).Round(time.Millisecond))
 	counts := p.counts(t)
 	for i := range n {
-		if name := jobOfHook(i); counts[name] != ended/n {
+		if name := userOf(i); counts[name] != ended/n {
 			t.Errorf("%s got %d ends, want %d", name, counts[name], ended/n)
 		}
 	}
