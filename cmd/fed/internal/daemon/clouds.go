@@ -85,7 +85,10 @@ func openClouds(p *parts) (_ *clouds, err error) {
 	if err != nil {
 		return nil, err
 	}
-	socket := filepath.Join(c.StateDir, "agents.sock")
+	socket, err := filepath.Abs(filepath.Join(c.StateDir, "agents.sock")) // nodes have directories of their own
+	if err != nil {
+		return nil, err
+	}
 	l, err := listenPrivate(socket)
 	if err != nil {
 		return nil, err
