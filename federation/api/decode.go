@@ -40,6 +40,10 @@ func (s *scanner) request(body []byte, req *v1.SubmitRequest) bool {
 			s.blanks()
 			from := s.pos
 			return s.skipObject() && utf8.Valid(body[from:s.pos]) && json.Unmarshal(body[from:s.pos], &req.Spec) == nil
+		case "call":
+			s.blanks()
+			from := s.pos
+			return s.skipObject() && utf8.Valid(body[from:s.pos]) && json.Unmarshal(body[from:s.pos], &req.Call) == nil
 		case "payload":
 			s.raw = true // a job's script, arguments and environment are bytes
 			ok = s.payload(&req.Payload)
@@ -79,7 +83,7 @@ func (s *scanner) object(field func(key string) bool) bool {
 	if !s.next('{') {
 		return false
 	}
-	var seen [4]string
+	var seen [5]string
 	for n := 0; n < len(seen); n++ {
 		key, ok := s.string()
 		if !ok || !s.next(':') {

@@ -19,6 +19,7 @@ var submitBodies = []string{
 	`{"payload":{"environment":[],"script":"\ud83d\ude00"}}`,
 	`{"payload":{"script":"\ud83d"}}`, `{"payload":{"argv":null,"script":"x"}}`, `{"Payload":{"script":"x"}}`,
 	`{"payload":{"script":"x"},"payload":{"argv":["y"]}}`, `{"unknown":1,"submit_host":"h"}`, `{}`, `null`,
+	`{"call":{"args":["-n2","a b"],"dir":"/x","limits":{"NOFILE":4}},"payload":{"script":"x"}}`, `{"call":null}`, `{"call":{"args":[1]}}`,
 	`{"payload":{"script":"a` + "\x01" + `"}}`, `{"payload":{"script":"` + "\xff" + `"}}`, `{"payload":{"script":"\q"}}`, `{"payload":{"script":"x"}`,
 	`{"payload":{"script":"x"}}x`, `{"spec":[],"payload":{}}`, `{"spec":{"min_nodes":"x"}}`, `{"payload":{"environment":["a",]}}`, `{"submit_host":5}`, `{"spec":{}]}`,
 }

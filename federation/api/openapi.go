@@ -286,8 +286,20 @@ func (m *documentMaker) fields(t reflect.Type, properties object, required *[]st
 			s["description"] = doc
 		}
 		properties[tag] = s
-		if options == "" {
+		switch zero, ok := zeroOf(f.Type); {
+		case options == "":
 			*required = append(*required, tag)
+		case ok && s["$ref"] == nil:
+			s["default"] = zero
 		}
 	}
+}
+
+// zeroOf is what a field that is left out stands for, where that is a value: of a pointer, or a time, nothing is known then.
+func zeroOf(t reflect.Type) (zero any, ok bool) {
+	switch t.Kind() {
+	case reflect.Bool, reflect.String, reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Float32, reflect.Float64:
+		return reflect.Zero(t).Interface(), true
+	}
+	return nil, false
 }

@@ -58,6 +58,10 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Calle
 	if err := decodeSubmit(body.Bytes(), &req); err != nil {
 		return answer.BadBody(err.Error())
 	}
+	called := calls{s.cfg.Now, s.getOptions}
+	if err := called.read(r.Context(), c, &req); err != nil {
+		return err
+	}
 	job := &federation.Job{
 		User: c.Name, UID: c.UID, GID: c.GID,
 		Spec:       &req.Spec,
@@ -78,9 +82,12 @@ func (s *Server) submit(w http.ResponseWriter, r *http.Request, c identity.Calle
 	if named.Again {
 		mark = 0
 	}
-	note := s.gate.Mail.Note(job)
-	if named.Answer != "" || len(named.Warnings) > 0 || note != "" {
-		return answer.JSON(w, v1.SubmitResponse{JobID: job.ID, Mark: mark, Cluster: named.Answer, Warnings: named.Warnings, Note: note})
+	note, array := s.gate.Mail.Note(job), ""
+	if req.Call != nil {
+		array = req.Spec.Array
+	}
+	if named.Answer != "" || len(named.Warnings) > 0 || note != "" || array != "" {
+		return answer.JSON(w, v1.SubmitResponse{JobID: job.ID, Mark: mark, Array: array, Cluster: named.Answer, Warnings: named.Warnings, Note: note})
 	}
 	writeJobID(w, job.ID, mark)
 	return nil

@@ -5,10 +5,8 @@ import (
 	"errors"
 
 	"fsub/cmd/internal/conn"
-	"fsub/federation"
 	v1 "fsub/federation/api/v1"
 	"fsub/sbatch"
-	"fsub/sbatch/getopt"
 )
 
 // parse reads the call. Only if it has an option that sbatch does not know, the daemon is asked for
@@ -48,14 +46,8 @@ func Plugins(c *conn.Conn) []sbatch.Plugin {
 		return nil
 	}
 	list := make([]sbatch.Plugin, len(known))
-	for i, o := range known {
-		list[i] = sbatch.Plugin{Name: o.Name, Short: o.Short, Arg: getopt.RequiredArg}
-		switch o.Value {
-		case federation.TakesNoValue:
-			list[i].Arg = getopt.NoArg
-		case federation.MayTakeValue:
-			list[i].Arg = getopt.OptionalArg
-		}
+	for i := range known {
+		list[i] = known[i].Plugin()
 	}
 	return list
 }

@@ -13,6 +13,7 @@ import (
 	"fsub/federation/stored"
 	"fsub/sbatch"
 	"fsub/sbatch/bounded"
+	"fsub/sbatch/getopt"
 )
 
 // SubmitRequest is a new job as fsub sends it.
@@ -22,6 +23,21 @@ type SubmitRequest struct {
 	SubmitHost string         `json:"submit_host,omitempty"`
 	TestOnly   bool           `json:"test_only,omitempty"` // tell when it would start, and store nothing
 	Explain    bool           `json:"explain,omitempty"`   // with test_only: tell also why, and why not elsewhere
+	// Call: the daemon reads options, script and environment by sbatch's rules, for programs that cannot. There is no spec then, and the payload's script and
+	// environment are the caller's own.
+	Call *Call `json:"call,omitempty"`
+}
+
+// Call is a call of sbatch, as one would type it.
+type Call struct {
+	// Args are options. Those that name files, as --export-file, are refused: the daemon reads none.
+	Args      []string         `json:"args,omitempty"`
+	Script    string           `json:"script,omitempty"`     // absolute path of the script, of which the payload has text and arguments; "": it came from standard input
+	Dir       string           `json:"dir"`                  // absolute: where the call is made
+	UTCOffset int              `json:"utc_offset,omitempty"` // seconds east of UTC: --begin=16:00 is meant there
+	Umask     int              `json:"umask,omitempty"`
+	Nice      int              `json:"nice,omitempty"`   // of the calling process
+	Limits    map[string]int64 `json:"limits,omitempty"` // its soft limits, in Slurm's names, as NOFILE; negative: none
 }
 
 // PayloadResponse is a job's payload. JSON strings cannot hold bytes that are no UTF-8: a script with such bytes is in Bytes too, as it is.
@@ -45,6 +61,8 @@ type SubmitResponse struct {
 	// under the same key, and while the daemon has not read its queue: read the job then.
 	Mark  int64  `json:"mark,omitempty"`
 	Error *Error `json:"error,omitempty"`
+	// Array is which tasks a call asked for, as it was written: "0-9%3". "": none.
+	Array string `json:"array,omitempty"`
 	// Cluster is the site that --clusters has chosen: what "Submitted batch job N on cluster C" says. "" without that option.
 	Cluster string `json:"cluster,omitempty"`
 	// Warnings are sentences that the command prints as errors, although it goes on: clusters that nobody knows.
@@ -176,6 +194,18 @@ type PluginOption struct {
 	Short string                `json:"short,omitempty"` // one letter
 	Value federation.TakesWhat  `json:"value"`           // "optional" also where sites differ
 	Sites []federation.SiteName `json:"sites"`
+}
+
+// Plugin is the option as package sbatch reads it.
+func (o *PluginOption) Plugin() sbatch.Plugin {
+	p := sbatch.Plugin{Name: o.Name, Short: o.Short, Arg: getopt.RequiredArg}
+	switch o.Value {
+	case federation.TakesNoValue:
+		p.Arg = getopt.NoArg
+	case federation.MayTakeValue:
+		p.Arg = getopt.OptionalArg
+	}
+	return p
 }
 
 // PluginOptions are the options that plugins of sites add to sbatch's.
