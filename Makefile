@@ -29,7 +29,7 @@ endif
 export RELEASE
 RELEASE_FLAGS := $(if $(RELEASE),-X fsub/cmd/internal/build.version=$(RELEASE))
 
-.PHONY: packages release build setup setup-build demo test test-changed test-full test-several race race-bed race-pure release-notes lint bench bench-place man install testbed-up testbed-down testbed-status fuzz clean
+.PHONY: packages release build python setup setup-build demo test test-changed test-full test-several race race-bed race-pure release-notes lint bench bench-place man install testbed-up testbed-down testbed-status fuzz clean
 
 build: setup-build ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static), bin/fed, and bin/bed, which is not installed
 	@echo "building bin/fsub, bin/fsub-remote, bin/fed-agent, bin/fed and bin/bed"
@@ -39,6 +39,10 @@ build: setup-build ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static)
 	@CGO_ENABLED=1 $(GO) build -trimpath -tags $(FED_TAGS) -ldflags '-s -w $(RELEASE_FLAGS)' -o bin/fed ./cmd/fed
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/bed ./testbed/bed/cmd
 	@for l in $(LINKS); do ln -sf fsub bin/$$l; done
+
+python: setup-build ## the wheels and sdists of the Python client and its plug-ins, into bin/python
+	@testbed/setup/setup.sh python
+	@testbed/setup/python.sh
 
 setup: ## install what the build and the testbed need (compiler, Go, debootstrap ...)
 	@testbed/setup/setup.sh

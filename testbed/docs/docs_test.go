@@ -4,6 +4,7 @@
 //	                    what they print, in which "..." stands for anything and a line of "..." for any lines
 //	```bash NAME        is a script, in the file NAME for the sessions of the page, that fsub understands
 //	```yaml             is a configuration that fed config check takes
+//	```python           is a program for fsub-client: testbed/python runs it
 //	```sh               is not run, since it would change the machine: its commands exist, with the subcommands and options shown
 //
 // Commands in the running text, `fed ...` and `make ...`, exist too.
@@ -139,12 +140,13 @@ func testPage(t *testing.T, p page) {
 			w.script(b)
 		case "yaml":
 			w.config(b.text)
+		case "python":
 		case "sh":
 			for line := range strings.Lines(b.text) {
 				w.checkCommand(line, true)
 			}
 		default:
-			t.Errorf("%s: a block of kind %q is not tested: want console, bash, yaml or sh", w.at, b.kind)
+			t.Errorf("%s: a block of kind %q is not tested: want console, bash, yaml, python or sh", w.at, b.kind)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh [build|testbed|database|packages|test]: install what "make build" needs and this machine lacks, or what real Slurm clusters on this machine need beyond that, or
+# setup.sh [build|python|testbed|database|packages|test]: install what "make build" needs and this machine lacks, or what real Slurm clusters on this machine need beyond that, or
 # PostgreSQL, or what packages are made with, or the programs that the tests run; the first two if none is named. Quick when there is nothing to do.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -21,6 +21,10 @@ if [ "${1:-testbed}" = testbed ]; then
 	need zstd zstd
 	need ip iproute2
 	need curl curl # machines fetch their agent with it
+fi
+if [ "${1:-}" = test ] || [ "${1:-}" = python ]; then
+	need /usr/bin/python3 python3
+	need "$(echo /usr/lib/python3*/ensurepip/__init__.py)" python3-venv
 fi
 if [ "${1:-}" = test ]; then
 	need mpirun.openmpi openmpi-bin

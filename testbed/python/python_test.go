@@ -1,0 +1,139 @@
+package python
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the client's models anew")
+
+const source = "../../python"
+
+// TestClient runs the client's own tests with each Python, on the wheel as it is installed.
+func TestClient(t *testing.T) {
+	wheel := built(t, "*.whl")
+	for _, p := range interpreters(t) {
+		t.Run(p.version, func(t *testing.T) {
+			if p.path == "" {
+				t.Skipf("SKIPPED: there is no Python %s", p.version)
+			}
+			t.Parallel()
+			d := startDaemon(t)
+			v := newVenv(t, p, wheel+"[callable]", "pytest")
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(source+"/tests")); err != nil {
+				t.Fatal(err)
+			}
+			out, err := v.run(dir, d.environment(), "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", ".")
+			t.Logf("%s", out)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestSdist: what is built from the sdist is the client, and brings nothing else.
+func TestSdist(t *testing.T) {
+	t.Parallel()
+	sdist := built(t, "*.tar.gz")
+	p := interpreters(t)[0]
+	v := newVenv(t, p, sdist)
+	out, err := v.run(t.TempDir(), nil, "-c", "import fsub_client, importlib.metadata as m; print(fsub_client.Client, sorted(d.name for d in m.distributions()))")
+	if want := "<class 'fsub_client._client.Client'> ['fsub-client', 'pip', 'setuptools']"; err != nil || strings.TrimSpace(strings.Replace(string(out), "'pip']", "'pip', 'setuptools']", 1)) != want {
+		t.Errorf("%v: %s, want %s", err, out, want)
+	}
+}
+
+// TestTypes: mypy and pyright find nothing, for the oldest Python, and with FSUB_FULL for the newest.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	p := interpreters(t)[0]
+	v := newVenv(t, p, built(t, "*.whl")+"[callable]", "mypy", "pytest")
+	versions := []string{"3.10"} // the oldest that mypy still knows
+	if os.Getenv("FSUB_FULL") != "" {
+		versions = append(versions, "3.14")
+	}
+	for _, version := range versions {
+		if out, err := v.run(source, nil, "-m", "mypy", "--python-version", version, "--no-incremental", "--cache-dir", os.DevNull); err != nil {
+			t.Errorf("mypy for Python %s: %v\n%s", version, err, out)
+		}
+	}
+	pyright := npm(t, "pyright")
+	versions[0] = "3.9"
+	for _, version := range versions {
+		cmd := exec.Command(pyright, "--pythonversion", version, "--pythonpath", v.python)
+		cmd.Dir = source
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("pyright for Python %s: %v\n%s", version, err, out)
+		}
+	}
+}
+
+// TestModels: the client's models are those of the daemon's document.
+func TestModels(t *testing.T) {
+	d := startDaemon(t)
+	document, err := exec.Command("curl", "-sf", "--unix-socket", d.socket, "http://fsub/fed/v1/openapi.json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(interpreters(t)[0].path, source+"/tools/models.py")
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(document), os.Stderr
+	want, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const models = source + "/src/fsub_client/models.py"
+	if *update {
+		if err := os.WriteFile(models, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(models); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the daemon's types come to (%v): go test ./testbed/python -run TestModels -update", filepath.Clean(models), err)
+	}
+}
+
+// TestDocs runs the programs of the pages, those of one page in one directory, with the scripts that stand there.
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	v := newVenv(t, interpreters(t)[0], built(t, "*.whl")+"[callable]")
+	d := startDaemon(t)
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		for _, b := range block.FindAllSubmatch(text, -1) {
+			if string(b[1]) == "bash" {
+				if err := os.WriteFile(filepath.Join(dir, string(b[2])), b[3], 0o644); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			programs++
+			if out, err := v.run(dir, d.environment(), "-c", string(b[3])); err != nil {
+				t.Errorf("%s: %v\n%s%s", filepath.Base(page), err, b[3], out)
+			} else {
+				t.Logf("%s", out)
+			}
+		}
+	}
+	if programs < 5 {
+		t.Errorf("only %d programs", programs)
+	}
+}
+
+var block = regexp.MustCompile("(?sm)^```(python|bash) ?(\\S*)\n(.*?)^```$")
