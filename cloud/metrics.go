@@ -41,6 +41,9 @@ func newMetrics(r prometheus.Registerer, site federation.SiteName) *metrics {
 		dollars: counter("fsub_machine_dollars_total", "What machines that have ended had cost, by pool.", "pool"),
 		idle:    counter("fsub_machine_idle_dollars_total", "What of that no job is charged: it is for machines that start or have no job, by pool.", "pool"),
 	}
+	for _, k := range []provider.ErrorKind{provider.KindStockOut, provider.KindQuota, provider.KindDenied} {
+		m.cools.WithLabelValues(string(k)) // the first of what was not there before is no increase
+	}
 	if r != nil {
 		r.MustRegister(m.machines, m.silent, m.creates, m.cools, m.lists, m.notices, m.boots, m.dollars, m.idle)
 	}

@@ -73,8 +73,12 @@ func (m *metrics) planned(d time.Duration, jobs int) {
 	m.plans.Observe(d.Seconds())
 	m.decisions.Add(float64(jobs))
 }
+
+// answering notes whether a site answers. What is counted of it begins with 0: the first of what was not there before is no increase.
 func (m *metrics) answering(s federation.SiteName, ok bool) {
 	set(m.answering_.WithLabelValues(string(s)), ok)
+	m.waits.bound.WithLabelValues(string(s))
+	m.late_.WithLabelValues(string(s))
 }
 
 func (m *metrics) breakerOpen(s federation.SiteName, open bool) {

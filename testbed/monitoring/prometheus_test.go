@@ -35,6 +35,10 @@ type world struct {
 	fed                      *exec.Cmd
 	closeSite                context.CancelFunc
 	site                     *simsite.Site
+
+	more       string       // of the daemon's configuration
+	credential string       // of the site; "": its key
+	prepare    func(*world) // before the daemon starts
 }
 
 func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
@@ -108,13 +112,19 @@ func (w *world) openSite() {
 // newWorld starts all of it. more are further lines of the daemon's configuration.
 func newWorld(t *testing.T, more ...string) *world {
 	t.Helper()
+	return newWorldWith(t, world{more: strings.Join(more, "\n")})
+}
+
+func newWorldWith(t *testing.T, with world) *world {
+	t.Helper()
 	prometheus := tool(t, "prometheus")
 	dir, err := os.MkdirTemp("", "mon") // the path of a socket is short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	w := &world{t: t, dir: dir, metrics: freeAddress(t), prometheus: freeAddress(t)}
+	w := &with
+	w.t, w.dir, w.metrics, w.prometheus = t, dir, freeAddress(t), freeAddress(t)
 	if err := program.Put(dir, "fed", "fsub"); err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +137,11 @@ func newWorld(t *testing.T, more ...string) *world {
 	}
 	w.openSite()
 	w.write("key", key)
-	w.write("fed.yaml", fmt.Sprintf("federation: test\nsocket: %s\nstate_dir: %s\nmetrics: %q\nsites: [{name: alpha, url: \"unix:%s\", key_file: %s, no_associations: true}]\n",
-		w.file("fed.sock"), w.file("state"), w.metrics, w.file("rest"), w.file("key"))+strings.Join(more, "\n"))
+	if w.credential = "key_file: " + w.file("key"); w.prepare != nil {
+		w.prepare(w)
+	}
+	w.write("fed.yaml", fmt.Sprintf("federation: test\nsocket: %s\nstate_dir: %s\nmetrics: %q\nsites: [{name: alpha, url: \"unix:%s\", %s, no_associations: true}]\n",
+		w.file("fed.sock"), w.file("state"), w.metrics, w.file("rest"), w.credential)+w.more)
 	w.startFed()
 
 	var r rules
