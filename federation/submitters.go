@@ -11,6 +11,12 @@ type Submitters interface {
 	// CreateJobOnce is Store.CreateJob for a submission that its user may repeat under the same key: if a job of the user's has the key, j
 	// becomes that job's ID, nothing is stored and again is true. A key lasts as long as its job's record. An empty key is none.
 	CreateJobOnce(ctx context.Context, j *Job, p *sbatch.Payload, key string) (again bool, err error)
+	// CreateJobs stores jobs of one user that are submitted together, the n-th with payload(n): all or none, in one commit. They have IDs of ReserveIDs and no
+	// components; Rev is set. If the user has submitted jobs together under the key already, nothing is stored and again are the IDs of those, in the order in which they
+	// were given. ErrConflict: another job has one of the IDs.
+	CreateJobs(ctx context.Context, all []*Job, payload func(n int) *sbatch.Payload, key string) (again []JobID, err error)
+	// JobsOfKey returns the jobs that a user submitted together under a key, in the order in which they were given; ErrNotFound if there are none.
+	JobsOfKey(ctx context.Context, uid uint32, key string) ([]JobID, error)
 	// JobOfKey returns the job that a user submitted under a key; ErrNotFound if there is none.
 	JobOfKey(ctx context.Context, uid uint32, key string) (JobID, error)
 	// KeyOf returns the key that a job was submitted under; ErrNotFound if it has none.

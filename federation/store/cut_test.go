@@ -136,7 +136,7 @@ func (c *cutter) close(all ...net.Conn) {
 	}
 }
 
-// TestCutAtEachByte cuts the line at each byte of what a submission and a batch say and hear. What was acknowledged is there, once; what was refused is not; and
+// TestCutAtEachByte cuts the line at each byte of what a submission, a batch and jobs that are submitted together say and hear. What was acknowledged is there, once; what was refused is not; and
 // nothing is left open while the database can be asked. Without FSUB_FULL it cuts at each nineteenth.
 func TestCutAtEachByte(t *testing.T) {
 	server := postgres.Start(t)
@@ -151,7 +151,7 @@ func TestCutAtEachByte(t *testing.T) {
 	must(t, s.CreateJob(ctx, &federation.Job{User: "first"}, &sbatch.Payload{}))
 	began := sure(s.Changes(ctx, 0, 0)).Mark
 	n, done, refused := 0, 0, 0
-	try := func(what string, do func(user string) error) {
+	try := func(what string, jobs int, do func(user string) error) {
 		line.arm(toServer, -1)
 		for range 2 { // the second is prepared
 			n++
@@ -175,7 +175,7 @@ func TestCutAtEachByte(t *testing.T) {
 				}
 				found := jobsOf(t, s, user)
 				switch {
-				case err == nil && found != 1:
+				case err == nil && found != jobs:
 					t.Fatalf("%s, cut at byte %d of direction %d: acknowledged, and %d jobs are there", what, at, direction, found)
 				case err != nil && found != 0:
 					t.Fatalf("%s, cut at byte %d of direction %d: refused (%v), and %d jobs are there", what, at, direction, err, found)
@@ -187,10 +187,10 @@ func TestCutAtEachByte(t *testing.T) {
 			}
 		}
 	}
-	try("submission", func(user string) error {
+	try("submission", 1, func(user string) error {
 		return s.CreateJob(ctx, &federation.Job{User: user, UID: 1000}, &sbatch.Payload{Script: "#!/bin/sh"})
 	})
-	try("batch", func(user string) error {
+	try("batch", 1, func(user string) error {
 		ids, err := s.ReserveIDs(ctx, 1)
 		if err != nil {
 			return err
@@ -198,6 +198,18 @@ func TestCutAtEachByte(t *testing.T) {
 		return s.Commit(ctx, &journal.Batch{
 			Create: []*federation.Job{{ID: ids[0], User: user, State: federation.Pending}}, Events: []federation.Event{{Job: ids[0], At: time.Now(), Text: "created"}},
 		})
+	})
+	try("jobs together", 3, func(user string) error {
+		ids, err := s.ReserveIDs(ctx, 3)
+		if err != nil {
+			return err
+		}
+		var all []*federation.Job
+		for _, id := range ids {
+			all = append(all, &federation.Job{ID: id, User: user, UID: 1000})
+		}
+		_, err = s.CreateJobs(ctx, all, func(int) *sbatch.Payload { return &sbatch.Payload{Script: "#!/bin/sh"} }, user)
+		return err
 	})
 	t.Logf("%d done, %d refused", done, refused)
 	if done == 0 || refused == 0 {

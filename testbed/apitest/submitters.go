@@ -28,6 +28,41 @@ func (s *Store) CreateJobOnce(ctx context.Context, j *federation.Job, p *sbatch.
 	return false, nil
 }
 
+// CreateJobs implements federation.Submitters.
+func (s *Store) CreateJobs(ctx context.Context, all []*federation.Job, payload func(n int) *sbatch.Payload, key string) (again []federation.JobID, err error) {
+	if again, err := s.JobsOfKey(ctx, all[0].UID, key); err == nil && key != "" {
+		return again, nil
+	}
+	for i, j := range all {
+		if err := s.CreateJob(ctx, j, payload(i)); err != nil {
+			return nil, err
+		}
+		if key != "" {
+			s.mu.Lock()
+			s.keys[keyOf(j.UID, fmt.Sprint(key, " ", i))] = j.ID
+			s.mu.Unlock()
+		}
+	}
+	return nil, nil
+}
+
+// JobsOfKey implements federation.Submitters.
+func (s *Store) JobsOfKey(_ context.Context, uid uint32, key string) (ids []federation.JobID, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		id, ok := s.keys[keyOf(uid, fmt.Sprint(key, " ", len(ids)))]
+		switch {
+		case ok:
+			ids = append(ids, id)
+		case len(ids) == 0:
+			return nil, federation.ErrNotFound
+		default:
+			return ids, nil
+		}
+	}
+}
+
 func keyOf(uid uint32, key string) string { return fmt.Sprint(uid, " ", key) }
 
 // JobOfKey implements federation.Submitters.

@@ -43,7 +43,7 @@ func testKill(e *env) {
 		}
 		e.must(s.Close())
 	}
-	e.Logf("%d kills, %d jobs, %d batches, %d requests, %d pool records acknowledged", rounds, len(acked.jobs), acked.batches, acked.requests, len(acked.pools))
+	e.Logf("%d kills, %d jobs, %d times jobs together, %d batches, %d requests, %d pool records acknowledged", rounds, len(acked.jobs), len(acked.together), acked.batches, acked.requests, len(acked.pools))
 }
 
 func (e *env) killOnce(acked *ledger) {
@@ -124,7 +124,30 @@ func writeOne(s Store, w, n int) error {
 		}
 		fmt.Printf("done %d 0\n", seq)
 	}
+	if err := writeTogether(s, mark); err != nil {
+		return err
+	}
 	return writePool(s, j.ID, mark)
+}
+
+// together is how many jobs are submitted together.
+const together = 20
+
+// writeTogether submits jobs together.
+func writeTogether(s Store, mark string) error {
+	ids, err := s.ReserveIDs(ctx, together)
+	if err != nil {
+		return err
+	}
+	var all []*federation.Job
+	for _, id := range ids {
+		all = append(all, &federation.Job{ID: id, User: "t" + mark, Spec: &sbatch.Spec{Name: mark}})
+	}
+	if _, err := s.CreateJobs(ctx, all, func(int) *sbatch.Payload { return &sbatch.Payload{Script: "t" + mark} }, mark); err != nil {
+		return err
+	}
+	fmt.Printf("together %d t%s\n", ids[0], mark)
+	return nil
 }
 
 // marked is a batch that leaves the number of the step in every record of the job.
@@ -146,6 +169,7 @@ type ledger struct {
 	steps             map[federation.JobID]int
 	checked           map[federation.JobID]bool // its records were all looked at
 	waiting, settled  map[int64]bool            // requests; those that may be either are in neither
+	together          map[string]bool           // users whose jobs were submitted together
 	pools             map[federation.JobID]int  // steps of the job's records of a pool
 	numbers           map[int64]bool            // of machines
 	batches, requests int
@@ -154,7 +178,7 @@ type ledger struct {
 func newLedger() *ledger {
 	return &ledger{
 		jobs: make(map[federation.JobID]string), steps: make(map[federation.JobID]int), checked: make(map[federation.JobID]bool),
-		waiting: make(map[int64]bool), settled: make(map[int64]bool), pools: make(map[federation.JobID]int), numbers: make(map[int64]bool),
+		waiting: make(map[int64]bool), settled: make(map[int64]bool), together: make(map[string]bool), pools: make(map[federation.JobID]int), numbers: make(map[int64]bool),
 	}
 }
 
@@ -170,6 +194,8 @@ func (l *ledger) note(e *env, line string) {
 			e.Fatalf("ID %d was given twice", id)
 		}
 		l.jobs[federation.JobID(id)] = value
+	case "together":
+		l.together[value] = true
 	case "batch":
 		l.batches++
 		l.steps[federation.JobID(id)]++
@@ -194,8 +220,9 @@ func (l *ledger) check(e *env, s Store) {
 	e.Helper()
 	jobs, err := s.Jobs(ctx, federation.JobQuery{})
 	e.must(err)
-	found := 0
+	found, jobsOf := 0, map[string]int{}
 	for _, j := range jobs {
+		jobsOf[j.User]++
 		if mark := l.jobs[j.ID]; mark != "" {
 			found++
 			if mark != j.User || mark != j.Spec.Name {
@@ -215,6 +242,16 @@ func (l *ledger) check(e *env, s Store) {
 	}
 	if found != len(l.jobs) {
 		e.Fatalf("%d of %d acknowledged jobs are there", found, len(l.jobs))
+	}
+	for user, n := range jobsOf {
+		if strings.HasPrefix(user, "t") && n != together {
+			e.Fatalf("%d of the %d jobs are there that were submitted together", n, together)
+		}
+	}
+	for user := range l.together {
+		if jobsOf[user] != together {
+			e.Fatalf("%d of %d jobs are there that were submitted together, which was acknowledged", jobsOf[user], together)
+		}
 	}
 	requests, err := s.Requests(ctx, 0)
 	e.must(err)

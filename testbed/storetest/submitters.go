@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"fsub/federation"
@@ -106,4 +107,78 @@ func testSameRequest(e *env) {
 	if n != len(all) {
 		e.Errorf("%d open requests are counted, want %d", n, len(all))
 	}
+}
+
+// testTogether: jobs that are submitted together are there, in one commit, or none of them is; and once under a key.
+func testTogether(e *env) {
+	s := e.open()
+	shared := func(int) *sbatch.Payload { return &sbatch.Payload{Script: "12345", Environment: []string{"B=1"}} }
+	make := func(n int) (all []*federation.Job) {
+		ids, err := s.ReserveIDs(ctx, n)
+		e.must(err)
+		for i, id := range ids {
+			all = append(all, &federation.Job{ID: id, User: "u", UID: 1, Spec: &sbatch.Spec{Name: fmt.Sprint("j", i)}})
+		}
+		return all
+	}
+	began, err := s.Changes(ctx, 0, 0)
+	e.must(err)
+	const n = 1200 // more than PostgreSQL is sent at once
+	all := make(n)
+	again, err := s.CreateJobs(ctx, all, shared, "k")
+	e.must(err)
+	if len(again) > 0 {
+		e.Errorf("new jobs are %v", again)
+	}
+	log, err := s.Changes(ctx, began.Mark, 0)
+	e.must(err)
+	if len(log.Commits) != 1 || len(log.Commits[0].Changes) != n {
+		e.Errorf("%d commits tell of %d jobs", len(log.Commits), n)
+	}
+	var ids []federation.JobID
+	for i, j := range all {
+		ids = append(ids, j.ID)
+		got, err := s.Job(ctx, j.ID)
+		e.must(err)
+		if got.Rev == 0 || got.Rev != j.Rev || got.Spec.Name != fmt.Sprint("j", i) || got.State != federation.Pending || got.Submit.IsZero() {
+			e.Fatalf("job %d is %+v, said to be %+v", j.ID, got, j)
+		}
+	}
+	p, err := s.Payload(ctx, ids[n-1])
+	e.must(err)
+	e.same("payload", p.Environment, []string{"B=1"})
+	held, err := s.Holding(ctx, 1)
+	e.must(err)
+	e.same("held", []int64{int64(held.Jobs), held.Bytes}, []int64{n, 9 * n})
+
+	repeated := make(n)
+	again, err = s.CreateJobs(ctx, repeated, shared, "k")
+	e.must(err)
+	e.same("the same key", again, ids)
+	known, err := s.JobsOfKey(ctx, 1, "k")
+	e.must(err)
+	e.same("jobs of the key", known, ids)
+	for _, key := range []string{"", "k2", "K"} {
+		_, err = s.JobsOfKey(ctx, 1, key)
+		e.wants(err, federation.ErrNotFound)
+	}
+	_, err = s.JobsOfKey(ctx, 2, "k")
+	e.wants(err, federation.ErrNotFound)
+	_, err = s.JobOfKey(ctx, 1, "k")
+	e.wants(err, federation.ErrNotFound)
+
+	taken := make(3)
+	taken[2].ID = ids[5]
+	_, err = s.CreateJobs(ctx, taken, shared, "k3")
+	e.wants(err, federation.ErrConflict)
+	_, err = s.Job(ctx, taken[0].ID)
+	e.wants(err, federation.ErrNotFound)
+	_, err = s.JobsOfKey(ctx, 1, "k3")
+	e.wants(err, federation.ErrNotFound)
+	taken[2].Spec, taken[2].ID = &sbatch.Spec{Het: sbatch.Components{{Name: "b"}}}, taken[1].ID+1
+	_, err = s.CreateJobs(ctx, taken, shared, "")
+	e.wants(err, federation.ErrInvalid)
+	after, err := s.Holding(ctx, 1)
+	e.must(err)
+	e.same("held after refusals", after, held)
 }

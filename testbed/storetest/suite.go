@@ -104,6 +104,7 @@ func (s Suite) Run(t *testing.T) {
 		{"SameRequestsAreOne", testSameRequest},
 		{"SubmissionKeysNameOneJob", testSubmissionKeys},
 		{"HoldingsAreCounted", testHoldings},
+		{"JobsSubmittedTogetherAreAllOrNone", testTogether},
 		{"SiteStateIsTheLastSet", testSites},
 		{"NodesKeepTheLastWord", testNodes},
 		{"NodeHistoryIsKeptInOrder", testNodeEvents},
