@@ -14,3 +14,14 @@ func (p *Payload) Digest() string {
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
+
+// Size is how many bytes the script, the arguments and the environment have, each string with the NUL at its end.
+func (p *Payload) Size() int {
+	n := len(p.Script)
+	for _, list := range [...][]string{p.Argv, p.Environment} {
+		for _, text := range list {
+			n += len(text) + 1
+		}
+	}
+	return n
+}

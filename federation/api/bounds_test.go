@@ -26,6 +26,10 @@ func boundsOf(r route) string {
 		return "sign-in"
 	case r.Path == "/fed/v1/job":
 		return "submission"
+	case r.Path == "/fed/v1/jobs/submit":
+		return "batch"
+	case r.Path == "/fed/v1/jobs/states":
+		return "read"
 	case strings.HasPrefix(r.Path, "/fed/v1/jobs/"), r.Path == "/fed/v1/steps/signal":
 		return "change"
 	case strings.HasPrefix(r.Path, "/fed/v1/operation"):
@@ -74,7 +78,7 @@ func TestEveryRouteHasItsBounds(t *testing.T) {
 	if old != table.String() {
 		t.Errorf("%s is not up to date; run: go test ./federation/api -run TestEveryRouteHasItsBounds -api.update", file)
 	}
-	for _, class := range []string{"long poll", "operators", "read", "submission", "change", "operation", "coordinators", "report", "sign-in", "stranger", "token", "what-if"} {
+	for _, class := range []string{"long poll", "operators", "read", "submission", "batch", "change", "operation", "coordinators", "report", "sign-in", "stranger", "token", "what-if"} {
 		if !strings.Contains(before, "| **"+class+"** |") {
 			t.Errorf("%s does not say what bounds %q", file, class)
 		}

@@ -19,6 +19,7 @@ type operation struct {
 	Who          string // may call it
 	Query        []param
 	In, Out      any
+	Takes        string // what the body is: "" is JSON
 	Content      string // of the answer: "" is JSON
 	Upgrades     bool   // the connection becomes a tunnel
 	Pages        bool   // it is a list that is there page by page
@@ -127,7 +128,7 @@ func (m *documentMaker) operation(r *operation) object {
 		op["parameters"] = params
 	}
 	if r.In != nil {
-		op["requestBody"] = object{"required": true, "content": m.content("application/json", r.In)}
+		op["requestBody"] = object{"required": true, "content": m.content(cmp.Or(r.Takes, "application/json"), r.In)}
 	}
 	good := object{"description": "It was done."}
 	code := "204"

@@ -14,6 +14,7 @@ import (
 	"fsub/federation/api/queue"
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/journal"
+	"fsub/federation/share"
 	"fsub/federation/tunnel"
 )
 
@@ -88,6 +89,9 @@ func (t *table) get(path string, who v1.Who, out any, doc string, q query, h ans
 // listsJobs says that the route lists jobs page by page, as of a mark of the log of changes.
 func (r *route) listsJobs() { r.Pages, r.Marked = true, true }
 
+// lines says that both bodies of the route are JSON objects, one in a line.
+func (r *route) lines() { r.Takes, r.Content = "application/x-ndjson", "application/x-ndjson" }
+
 // jobRoutes are those for single jobs.
 func (s *Server) jobRoutes(t *table) {
 	t.add("POST", "/fed/v1/job", v1.ForAnybody, v1.SubmitRequest{}, v1.SubmitResponse{}, "Submit a job, or ask when it would start", nil, s.submit)
@@ -118,6 +122,11 @@ func (s *Server) jobRoutes(t *table) {
 	} {
 		t.add("POST", "/fed/v1/jobs/"+string(a.kind), v1.ForOwners, v1.ActRequest{}, v1.ActResponse{}, a.doc, nil, s.act(a.kind))
 	}
+	submit := batches{gate: s.gate, queue: s.queue, turns: share.NewTurns(1, 0)}
+	t.add("POST", "/fed/v1/jobs/submit", v1.ForAnybody, v1.BatchEntry{}, v1.BatchJob{}, "Submit jobs together, all or none: one in a line, and they name each other in their dependencies", nil,
+		submit.submit).lines()
+	states := stateList{store: s.cfg.Store, queue: s.queue}
+	t.add("POST", "/fed/v1/jobs/states", v1.ForAnybody, v1.StatesRequest{}, v1.StatesResponse{}, "The states of many jobs", nil, states.get)
 }
 
 // listRoutes are those for what the commands of users list.

@@ -21,6 +21,7 @@ var answeredBy = map[string]answerer{
 	"GET /fed/v1/job/{id}/wait":      each,
 	"GET /fed/v1/job/{id}/payload":   each,
 	"GET /fed/v1/jobs":               each,
+	"POST /fed/v1/jobs/states":       each,
 	"GET /fed/v1/summary":            each,
 	ofQueue:                          each,
 	"GET /fed/v1/accounting":         each,

@@ -42,6 +42,7 @@ var attacks = map[string]struct {
 }{
 	"small jobs":     {4, (*attacker).submit},
 	"arrays":         {1, (*attacker).arrays},
+	"batches":        {2, (*attacker).batches},
 	"environments":   {3, (*attacker).environments},
 	"large specs":    {1, (*attacker).largeSpecs},
 	"--test-only":    {2, (*attacker).testOnly},
@@ -113,6 +114,36 @@ func (a *attacker) tell(kind, said string) {
 		a.count[kind] = map[string]int{}
 	}
 	a.count[kind][said]++
+}
+
+// batches submits jobs together: many that depend on many, such as go round in a ring, and such whose scripts come to more than anybody may have.
+func (a *attacker) batches(ctx context.Context, r *rand.Rand) string {
+	var body bytes.Buffer
+	n := 1 + r.IntN(20_000)
+	kind := r.IntN(4)
+	script := "#!/bin/sh\n" + strings.Repeat("#", r.IntN(1<<uint(r.IntN(20))+1))
+	for i := range n {
+		entry := v1.BatchEntry{Name: fmt.Sprint("e", i), Spec: sbatch.Spec{WorkDir: "/tmp", Hold: true}, PayloadOf: "e0"}
+		if i == 0 {
+			entry.Payload, entry.PayloadOf = sbatch.Payload{Script: script, Environment: []string{"A=b"}}, ""
+		}
+		if i > 0 {
+			entry.Spec.Dependency = fmt.Sprintf("afterany:@e%d:@e%d", r.IntN(i), i-1)
+		}
+		if kind == 1 && i == n-1 {
+			entry.Name = "other"
+		}
+		if kind == 2 && i == 0 {
+			entry.Spec.Dependency = fmt.Sprintf("afterok:@e%d", n-1)
+		}
+		if text, err := json.Marshal(entry); err == nil {
+			body.Write(append(text, '\n'))
+		}
+	}
+	if kind == 3 {
+		body.Truncate(body.Len() / 2)
+	}
+	return a.call(ctx, "POST", "/fed/v1/jobs/submit", bytes.NewReader(body.Bytes()))
 }
 
 // send sends a request.

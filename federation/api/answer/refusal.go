@@ -79,8 +79,22 @@ type OutageError struct {
 
 func (e OutageError) Unwrap() []error { return []error{e.SlurmError, e.Cause} }
 
+// LinesError refuses a batch for what is wrong with some of its lines.
+type LinesError struct {
+	*federation.SlurmError // about the first of them
+	Lines                  []v1.LineError
+}
+
+func (e LinesError) Unwrap() error { return e.SlurmError }
+
 // OnWire is err as /fed/v1 says it.
 func OnWire(err error) v1.Error {
+	var lines LinesError
+	if errors.As(err, &lines) {
+		on := OnWire(lines.SlurmError)
+		on.Lines = lines.Lines
+		return on
+	}
 	var e *federation.SlurmError
 	if errors.As(err, &e) {
 		var outage OutageError

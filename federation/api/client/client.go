@@ -224,11 +224,19 @@ func do(ctx context.Context, c *Client, method, path string, in, out any) (http.
 
 // send sends one request. The answer is not a refusal; its body is the caller's to close.
 func (c *Client) send(ctx context.Context, method, path, kind string, body io.Reader) (*http.Response, error) {
+	return sendKeyed(ctx, c, method, path, kind, "", body)
+}
+
+// sendKeyed is Client.send for a request that may be repeated under the same key.
+func sendKeyed(ctx context.Context, c *Client, method, path, kind, key string, body io.Reader) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://fsub"+path, body)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", kind)
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
 	if c.identify != nil {
 		if err := c.identify(req.Header); err != nil {
 			return nil, c.noAnswer(ctx, notSent{err})

@@ -7,9 +7,7 @@ package submission
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -69,11 +67,9 @@ const HeaderKey = "Idempotency-Key"
 // Accept makes a durable job of what c asked for, or says in Slurm's words why not. If the user has submitted a job under the key already, job
 // becomes that one, whatever the gate would say of it today. An empty key is none.
 func (s *Gate) Accept(ctx context.Context, c identity.Caller, job *federation.Job, p *sbatch.Payload, key string) (Clusters, error) {
-	if key != "" && !sbatch.ValidKey(key) {
-		return Clusters{}, answer.BadBody(fmt.Sprintf("%s: want at most %d printable characters without blanks", HeaderKey, sbatch.MaxKey))
-	}
-	if c.Claim != nil {
-		key = federation.KeyInside(federation.JobID(c.Claim.Job)) + cmp.Or(key, rand.Text())
+	key, err := keyOf(c, key)
+	if err != nil {
+		return Clusters{}, err
 	}
 	named, err := s.accept(ctx, c, job, p, key)
 	if err == nil || key == "" {
@@ -143,17 +139,11 @@ const perDependency = 128
 
 // sizeOf is what a job takes up.
 func sizeOf(sp *sbatch.Spec, p *sbatch.Payload) (Size, error) {
-	n := len(p.Script)
-	for _, list := range [...][]string{p.Argv, p.Environment} {
-		for _, text := range list {
-			n += len(text) + 1
-		}
-	}
 	spec, err := specSize(sp)
 	for c := range components(sp) {
 		spec += perDependency * int64(strings.Count(c.Dependency, ":")+strings.Count(c.Dependency, ",")+strings.Count(c.Dependency, "?"))
 	}
-	out := Size{Jobs: 1 + len(sp.Het), Tasks: 1, Payload: int64(n), Spec: spec}
+	out := Size{Jobs: 1 + len(sp.Het), Tasks: 1, Payload: int64(p.Size()), Spec: spec}
 	if err == nil && sp.Array != "" {
 		a, _ := federation.ReadArray(sp.Array) // it was checked
 		out.Tasks = a.Len()
@@ -188,7 +178,7 @@ func (s *Gate) prepare(c identity.Caller, job *federation.Job, p *sbatch.Payload
 
 // passOnGroup puts the job's group into its environment, whatever --export leaves of that: so what it submits is in the group, too.
 func passOnGroup(sp *sbatch.Spec, p *sbatch.Payload) {
-	if group := sp.GroupName(); group != "" {
+	if group := sp.GroupName(); group != "" && !slices.Contains(p.Environment, sbatch.GroupVariable+"="+group) {
 		p.Environment = append(slices.DeleteFunc(slices.Clone(p.Environment), func(e string) bool { return strings.HasPrefix(e, sbatch.GroupVariable+"=") }),
 			sbatch.GroupVariable+"="+group)
 	}
@@ -208,21 +198,25 @@ func components(sp *sbatch.Spec) iter.Seq[*sbatch.Spec] {
 	}
 }
 
-// create stores a job, if its user has not submitted it already.
-func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payload, key string) (again bool, err error) {
-	job.State = federation.Pending
-	job.Submit = s.Now().UTC()
-	switch { // until the controller has looked at it
+// begins is how a job stands that is submitted, until the controller has looked at it.
+func begins(job *federation.Job, now time.Time) {
+	job.State, job.Submit = federation.Pending, now
+	switch {
 	case job.Spec.Hold:
 		job.Held, job.Reason = federation.HeldUser, reasons.HeldUser
-		job.Holder = &federation.Holder{By: job.User, At: job.Submit}
-	case job.Spec.Begin.After(job.Submit):
+		job.Holder = &federation.Holder{By: job.User, At: now}
+	case job.Spec.Begin.After(now):
 		job.Reason = reasons.BeginTime
 	case job.Spec.Dependency != "":
 		job.Reason = reasons.Dependency
 	default:
 		job.Reason = reasons.Priority
 	}
+}
+
+// create stores a job, if its user has not submitted it already.
+func (s *Gate) create(ctx context.Context, job *federation.Job, p *sbatch.Payload, key string) (again bool, err error) {
+	begins(job, s.Now().UTC())
 	again, err = s.Store.CreateJobOnce(ctx, job, p, key)
 	switch {
 	case err == nil:

@@ -115,6 +115,21 @@ func (l *Holdings) Begin(c identity.Caller) error {
 	return tryAgain(fmt.Sprintf("%s submits more than %g jobs a second (limits: submissions_per_second); try again in a moment", c.Name, l.cfg().PerSecond))
 }
 
+// perSubmission is how many jobs of a batch count as one submission: the work of a request and of a commit is shared among them.
+const perSubmission = 10
+
+// BeginMany counts a batch of n jobs of c's, before anything is done for it. What is too much is refused as by Begin; what always will be is refused for good.
+func (l *Holdings) BeginMany(c identity.Caller, n int) error {
+	n = (n + perSubmission - 1) / perSubmission
+	switch rate := l.user(c.UID).submissions; {
+	case c.Role >= identity.RoleAdministrator || rate.AllowN(l.now(), n):
+		return nil
+	case n > rate.Burst():
+		return answer.Invalid(wire.ErrTooLong, fmt.Sprintf("a batch of %s has at most %d jobs (%d for each of limits: submission_burst); submit several", c.Name, rate.Burst()*perSubmission, perSubmission))
+	}
+	return tryAgain(fmt.Sprintf("%s submits more than %g jobs a second, or in batches %d times as many (limits: submissions_per_second); try again in a moment", c.Name, l.cfg().PerSecond, perSubmission))
+}
+
 // tryAgain is what sbatch answers by waiting and trying again.
 func tryAgain(detail string) error {
 	return &federation.SlurmError{Kind: federation.ErrConflict, Number: 11, Text: "Resource temporarily unavailable", Detail: detail}
@@ -133,10 +148,27 @@ func (l *Holdings) Submit(ctx context.Context, c identity.Caller, uid uint32, si
 	if err := l.room(); err != nil {
 		return err
 	}
+	if err := l.fits(c, size); err != nil {
+		return err
+	}
+	return l.hold(ctx, c, uid, size)
+}
+
+// fits asks whether one job is too large by itself.
+func (l *Holdings) fits(c identity.Caller, size Size) error {
 	if most := l.cfg().Payload; most > 0 && size.Payload > most {
 		return answer.Invalid(wire.ErrTooLong, fmt.Sprintf("the job's script, arguments and environment have %d bytes, at most %d are allowed (limits: payload_mib); "+
 			"submit with --export=NAME,... or read large data from a file", size.Payload, most))
 	}
+	if stored := l.cfg().Stored; stored > 0 && c.Role < identity.RoleAdministrator && int64(size.Tasks)*size.Spec > stored { // no overflow: both are bounded
+		return policy(fmt.Sprintf("each of the %d tasks keeps a copy of what the array asks for, %d bytes: that is more than %d MiB (limits: stored_mib_per_user); "+
+			"shorten its dependency, its lists of nodes or its comment", size.Tasks, size.Spec, stored>>20))
+	}
+	return nil
+}
+
+// hold asks whether a user may hold so much more, and counts it.
+func (l *Holdings) hold(ctx context.Context, c identity.Caller, uid uint32, size Size) error {
 	if l.store == nil || l.cfg().Jobs <= 0 && l.cfg().AllJobs <= 0 && l.cfg().Stored <= 0 && l.cfg().Queue <= 0 && l.cfg().AllQueue <= 0 {
 		return nil
 	}
@@ -185,9 +217,6 @@ func (l *Holdings) refused(c identity.Caller, u *user, size Size) error {
 	case l.cfg().Stored > 0 && u.held.Bytes+size.Payload > l.cfg().Stored:
 		return policy(fmt.Sprintf("the scripts and environments of your jobs take %d MiB here, at most %d are allowed (limits: stored_mib_per_user); "+
 			"they are deleted some time after the jobs' end (keep_ended)", u.held.Bytes>>20, l.cfg().Stored>>20))
-	case l.cfg().Stored > 0 && int64(size.Tasks)*size.Spec > l.cfg().Stored: // no overflow: both are bounded
-		return policy(fmt.Sprintf("each of the %d tasks keeps a copy of what the array asks for, %d bytes: that is more than %d MiB (limits: stored_mib_per_user); "+
-			"shorten its dependency, its lists of nodes or its comment", size.Tasks, size.Spec, l.cfg().Stored>>20))
 	case l.cfg().Queue > 0 && u.held.Specs+size.Spec > l.cfg().Queue:
 		return policy(fmt.Sprintf("what your jobs that have not ended ask for takes %d MiB of memory, at most %d are allowed (limits: queue_mib_per_user); "+
 			"shorten their dependencies, lists of nodes and comments", u.held.Specs>>20, l.cfg().Queue>>20))

@@ -85,6 +85,8 @@ type Error struct {
 	Text   string `json:"text"`
 	Detail string `json:"detail,omitempty"` // what to look at, for people: one line
 	Alone  bool   `json:"alone,omitempty"`  // Text is not to be put after "Batch job submission failed: "
+	// Lines are the lines of a batch that are refused, the first of them; Detail tells of the first.
+	Lines []LineError `json:"lines,omitempty"`
 }
 
 // ErrorResponse is the body of a refused call.

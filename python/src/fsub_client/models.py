@@ -354,6 +354,8 @@ class Error(Model):
     alone: bool = False
     # what to look at, for people: one line
     detail: str = ""
+    # Lines are the lines of a batch that are refused, the first of them; Detail tells of the first.
+    lines: Optional[List[LineError]] = None
     # Slurm's error number
     number: int = 0
     # what slurmctld says to the user before the sentence; one line or several
@@ -590,6 +592,21 @@ class JobRecord(Model):
 
 
 @dataclass(frozen=True)
+class LineError(Model):
+    """LineError is why one line of a batch is refused."""
+
+    # from 1
+    line: int = 0
+    text: str = ""
+    detail: str = ""
+    # of the entry
+    name: str = ""
+    # as of an Error, as Text and Detail are
+    number: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class Log(Model):
     """Log says where a job's output is. Paths: GET /fed/v1/job/{id}/log?stream=stdout|stderr&task=INDEX, for
     the owner and operators; and .../log/text?...&offset=BYTES, which is the output itself where Staged is set,
@@ -763,6 +780,7 @@ DecisionSooner._readers = {"start": when, "wait": span}
 DecisionStart._readers = {"start": when, "within": when}
 DecisionVictim._readers = {"lost": span, "grace": span}
 DecisionWait._readers = {"why": CodesWhy.from_json, "advice": many(CodesWhy.from_json), "since": when, "until": when}
+Error._readers = {"lines": many(LineError.from_json)}
 Event._readers = {"time": when}
 Event._names = {"from": "from_"}
 Explanation._readers = {"decision": DecisionDecision.from_json, "job": Job.from_json, "now": when, "chosen": DecisionOffer.from_json, "components": many(DecisionDecision.from_json), "holdbacks": many(DecisionHoldback.from_json), "priority": many(DecisionPriorityPart.from_json), "sooner": many(DecisionSooner.from_json), "spending": SpendingSpending.from_json, "start": DecisionStart.from_json, "waits": many(DecisionWait.from_json)}
