@@ -2,6 +2,7 @@ package submit
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 // sender sends one submission until it is known whether there is a job: the daemon makes no second one under the same key.
 type sender struct {
 	conn *conn.Conn
+	path string // "": that of one job
 	key  string // "": a random one
 	body []byte
 	say  func(line string) // for whom waits
@@ -76,7 +78,7 @@ func (s *sender) sendOnce() (status int, reply []byte, err error) {
 
 // post is one try. A machine's agent, which passes requests on to the daemon, says with status 503 that it does not know what became of one.
 func (s *sender) post() (status int, reply []byte, err error) {
-	status, reply, err = s.conn.DoKeyed("POST", "/fed/v1/job", s.key, s.body)
+	status, reply, err = s.conn.DoKeyed("POST", cmp.Or(s.path, "/fed/v1/job"), s.key, s.body)
 	if err == nil && status == 503 && !bytes.HasPrefix(reply, []byte("{")) { // the daemon's own refusal is JSON
 		err = &conn.Error{Err: conn.ErrLost, Detail: string(reply[:min(len(reply), 300)]) + "; it may have been carried out: look before you repeat it (squeue --me)"}
 	}

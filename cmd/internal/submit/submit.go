@@ -33,6 +33,10 @@ func called(args, env []string, stdout, stderr io.Writer, c *conn.Conn, more boo
 		say(stderr, "sbatch: error: "+err.Error())
 		return 1
 	}
+	if file, rest, is := batchFile(args); is && more {
+		in.Args = rest
+		return submitBatch(file, in, stdout, stderr, c)
+	}
 	return run(in, stdout, stderr, c, more)
 }
 
