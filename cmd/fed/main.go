@@ -90,7 +90,7 @@ needs a coordinator or an operator.`,
 		webhook.NewCommand(), health.NewMaintenanceCommand(), health.NewCommand(), health.NewCheckCommand(),
 		pool.NewCommand(), pool.NewOffersCommand(),
 		account.NewCommand(), account.NewQOSCommand(),
-		job.NewCommand(), job.NewExplainCommand(), job.NewEventsCommand(), job.NewLogsCommand(), job.NewAttachCommand(), job.NewForwardCommand(),
+		job.NewCommand(), job.NewExplainCommand(), job.NewWaitCommand(), job.NewEventsCommand(), job.NewLogsCommand(), job.NewAttachCommand(), job.NewForwardCommand(),
 		sim.NewCommand(), sim.NewWhatIfCommand(),
 		books.NewCommand(), books.NewReportCommand(),
 		top.NewCommand(), web.NewCommand(),
@@ -108,7 +108,7 @@ var groups = []struct {
 	title    string
 	commands []string
 }{
-	{"Your jobs:", []string{"job", "explain", "logs", "attach", "forward", "top", "web", "events", "webhook", "what-if", "offers", "token", "completion", "version", "help"}},
+	{"Your jobs:", []string{"job", "wait", "explain", "logs", "attach", "forward", "top", "web", "events", "webhook", "what-if", "offers", "token", "completion", "version", "help"}},
 	{"Your team:", []string{"account", "qos", "report", "books"}},
 	{"The operators':", nil},
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -60,6 +62,7 @@ func TestFed(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"until":  until,
 			"submit": submit,
+			"batch":  submitBatch,
 			"signal": signalJob,
 			"stale":  stale,
 			"lists":  priceLists,
@@ -147,6 +150,27 @@ func submit(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	ts.Check(err)
 	ts.Setenv(args[0], id.String())
+}
+
+// batch GROUP NAME:DEPENDENCY:SCRIPT... submits jobs together.
+func submitBatch(ts *testscript.TestScript, _ bool, args []string) {
+	var body bytes.Buffer
+	for _, word := range args[1:] {
+		name, rest, _ := strings.Cut(word, ":")
+		i := strings.LastIndexByte(rest, ':')
+		entry := v1.BatchEntry{Name: name, Spec: sbatch.Spec{Name: name, Dependency: rest[:i], TimeLimit: time.Hour, WorkDir: ts.Getenv("DIR"), Fed: &sbatch.Fed{Group: args[0]}},
+			Payload: sbatch.Payload{Script: "#!/bin/sh\n" + rest[i+1:] + "\n", Environment: []string{"PATH=/bin"}}}
+		text, err := json.Marshal(entry)
+		ts.Check(err)
+		body.Write(append(text, '\n'))
+	}
+	c := client.New(ts.Getenv("FSUB_SOCKET"))
+	defer c.Close()
+	jobs, err := client.SubmitAll(context.Background(), c, "", body.Bytes())
+	ts.Check(err)
+	if len(jobs) != len(args)-1 {
+		ts.Fatalf("%d jobs of %d", len(jobs), len(args)-1)
+	}
 }
 
 // signal JOB NAME sends a signal to a job's script.
