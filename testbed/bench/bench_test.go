@@ -45,6 +45,7 @@ func TestEveryPart(t *testing.T) {
 	for _, row := range []string{
 		"fsub / sbatch, whole process", "accepted jobs/s", "PostgreSQL with a standby, three daemons / SQLite", "accepted to handed over", "submission, all sites hang", "4 tasks of one array", "4 single jobs",
 		"is accepted, median of 5", "squeue of 1", "local: 8 one-second jobs", "local: srun of 8 tasks on 4 nodes", "rest: 1000 jobs, 2 sites",
+		"batch: 3000 jobs with 8000 edges",
 	} {
 		if !strings.Contains(out.String(), row) {
 			t.Errorf("no line %q in:\n%s", row, out.String())

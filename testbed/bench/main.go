@@ -1,6 +1,6 @@
 // Command bench measures what fsub promises about speed and prints ratios. Each pair is measured in one run, taking turns,
 // because the machine's load changes. It starts two Slurm sites in a bed of its own and a daemon for each part, and removes
-// all of them. Parts: processes.go, accept.go, shared.go, handover.go, hung.go, tasks.go, queue.go, local.go, rest.go.
+// all of them. Parts: processes.go, accept.go, shared.go, handover.go, hung.go, tasks.go, queue.go, local.go, rest.go, batch.go.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 // allParts are measured unless others are named, in this order.
-const allParts = "processes,accept,shared,handover,hung,tasks,queue,local,rest"
+const allParts = "processes,accept,shared,handover,hung,tasks,queue,local,rest,batch"
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == takeTurnsArg {
@@ -41,6 +41,7 @@ func main() {
 	flag.IntVar(&o.taskCount, "tasks", o.taskCount, "tasks and jobs of tasks")
 	flag.IntVar(&o.queueJobs, "queue-jobs", o.queueJobs, "jobs of queue")
 	flag.IntVar(&o.queueRuns, "queue-runs", o.queueRuns, "runs of each command of queue")
+	flag.IntVar(&o.batchJobs, "batch-jobs", o.batchJobs, "jobs of batch")
 	flag.IntVar(&o.restJobsQueued, "rest-queued", o.restJobsQueued, "waiting jobs of rest")
 	flag.StringVar(&o.restDir, "rest-dir", "", "directory for rest, whose store is kept and used again; made and removed if not set")
 	flag.StringVar(&o.json, "json", "", "also write the ratios to this file")
@@ -86,7 +87,7 @@ type row struct {
 func run(ctx context.Context, o options, parts []string, out io.Writer) (err error) {
 	r := &bench{options: o, out: out}
 	do := map[string]func(context.Context) error{
-		"processes": r.processes, "accept": r.accept, "shared": r.shared, "handover": r.handover, "hung": r.hung, "tasks": r.tasks, "queue": r.queue, "local": r.local, "rest": r.rest,
+		"processes": r.processes, "accept": r.accept, "shared": r.shared, "handover": r.handover, "hung": r.hung, "tasks": r.tasks, "queue": r.queue, "local": r.local, "rest": r.rest, "batch": r.batch,
 	}
 	for _, p := range parts {
 		if do[p] == nil {
@@ -98,7 +99,7 @@ func run(ctx context.Context, o options, parts []string, out io.Writer) (err err
 			return err
 		}
 	}
-	if len(parts) == 1 && (parts[0] == "local" || parts[0] == "rest") { // needs no Slurm
+	if len(parts) == 1 && (parts[0] == "local" || parts[0] == "rest" || parts[0] == "batch") { // needs no Slurm
 		r.note("machine: %d processors (%s), %s, load %s", runtime.NumCPU(), processor(), runtime.Version(), loadAverage())
 		if err := do[parts[0]](ctx); err != nil {
 			return fmt.Errorf("%s: %w", parts[0], err)
