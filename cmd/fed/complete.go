@@ -73,6 +73,10 @@ For fish, in ~/.config/fish/config.fish:
   fed completion slurm fish | source
 
 Packages have them in place. Words come from the daemon. One that does not answer within a fifth of a second completes nothing.`
+			for _, shell := range c.Commands() {
+				shell.Short, shell.Long = "Of fed, for "+shell.Name(), ""
+				shell.Hidden = shell.Name() == "powershell"
+			}
 			c.AddCommand(newSlurmCompletion())
 		}
 	}

@@ -236,12 +236,12 @@ var about = option.About{
 func About() option.About { return optionSet.About() }
 
 var words = []getopt.Described{
-	{Value: "account", Help: "accounts"},
+	{Value: "account", Help: "the accounts"},
 	{Value: "association", Help: "who may charge which account, at which site"},
 	{Value: "cluster", Help: "the sites"},
 	{Value: "qos", Help: "the QOS"},
 	{Value: "tres", Help: "what is counted: CPUs, memory, GPUs and others"},
-	{Value: "user", Help: "users"},
+	{Value: "user", Help: "the users"},
 	{Value: "users= accounts= clusters= partitions= qos= names=", Help: "only what has one of these values, with commas"},
 	{Value: "format=FIELDS", Help: "fields, with commas and %WIDTH"},
 	{Value: "withassoc", Help: "users and accounts with their associations"},

@@ -68,7 +68,9 @@ func newVerbCommand(verb action.Kind, short string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use + " [--where CONDITION]...",
 		Short: short,
-		Long: short + `. The jobs are shown first, and where there are more than ask_above of the configuration says, you are asked (--yes: not asked).
+		Long: short + `.
+
+The jobs are shown first, and where there are more than ask_above of the configuration says, you are asked (--yes: not asked).
 Which jobs are meant is then written down, and the daemon goes on with them whatever becomes of this command or of itself; each job gets it once.
 The same command once more, or --resume ID, shows the rest. Each job has a line of its own at the end; the exit code is 0 if all succeeded.
 

@@ -40,27 +40,33 @@ func noun(cmd *cobra.Command) string {
 	}
 	b.WriteString("\n")
 	if cmd.Long != "" || len(all) == 1 {
-		b.WriteString("# DESCRIPTION\n" + about(cmd))
+		b.WriteString("# DESCRIPTION\n" + about(cmd, nil))
 	}
-	common := shared(all)
 	if len(all) == 1 {
+		example(&b, all[0], "# EXAMPLES\n")
 		if flags := flagsOf(all[0], nil); flags != "" {
 			b.WriteString("# OPTIONS\n" + flags)
 		}
-		example(&b, all[0], "#")
 		return b.String() + "# SEE ALSO\n**fed**(8)\n"
 	}
+	flags, said := shared(all), repeated(all)
 	b.WriteString("# COMMANDS\n")
 	for _, c := range all {
 		fmt.Fprintf(&b, "### %s\n", strings.ReplaceAll(usage(c), "**", ""))
 		if c != cmd || cmd.Long == "" {
-			b.WriteString(about(c))
+			b.WriteString(about(c, said))
 		}
-		b.WriteString(flagsOf(c, common))
 		example(&b, c, "")
+		b.WriteString(flagsOf(c, flags))
 	}
-	if len(common) > 0 {
-		b.WriteString("# COMMON OPTIONS\nEach of these commands has them.\n\n" + flagsNamed(all[0], common))
+	if len(said) > 0 {
+		b.WriteString("# NOTES\n" + prose(strings.Join(said, "\n\n")))
+	}
+	if len(flags) > 0 {
+		b.WriteString("# COMMON OPTIONS\nSeveral of these commands have them, as each says.\n\n")
+		for _, f := range flags {
+			b.WriteString(flag(f))
+		}
 	}
 	return b.String() + "# SEE ALSO\n**fed**(8)\n"
 }
@@ -82,21 +88,19 @@ func usage(c *cobra.Command) string {
 	return "**" + c.CommandPath() + "**" + escaped(rest)
 }
 
-func about(c *cobra.Command) string {
-	if c.Long != "" {
-		return prose(c.Long)
+// about is what a command does, but for paragraphs that stand elsewhere.
+func about(c *cobra.Command, elsewhere []string) string {
+	if c.Long == "" {
+		return prose(sentence(c.Short))
 	}
-	return prose(sentence(c.Short))
+	paragraphs := slices.DeleteFunc(strings.Split(c.Long, "\n\n"), func(p string) bool { return slices.Contains(elsewhere, p) })
+	return prose(strings.Join(paragraphs, "\n\n"))
 }
 
-func example(b *strings.Builder, c *cobra.Command, level string) {
-	if c.Example == "" {
-		return
+func example(b *strings.Builder, c *cobra.Command, heading string) {
+	if c.Example != "" {
+		b.WriteString(heading + "```\n" + strings.Trim(c.Example, "\n") + "\n```\n\n")
 	}
-	if level != "" {
-		b.WriteString(level + " EXAMPLES\n")
-	}
-	b.WriteString("```\n" + strings.Trim(c.Example, "\n") + "\n```\n\n")
 }
 
 // lower is a text that begins with a small letter, unless its first word is a name.
@@ -108,20 +112,34 @@ func lower(text string) string {
 	return text
 }
 
-// shared are the flags that all of several commands have, with the same meaning.
-func shared(all []*cobra.Command) (names []string) {
-	if len(all) < 2 {
-		return nil
-	}
-	each(all[0], func(f *pflag.Flag) {
-		for _, c := range all[1:] {
-			if other := c.Flag(f.Name); other == nil || other.Usage != f.Usage {
-				return
+// several is how many commands of a page have a flag, or a paragraph, that stands there once.
+const several = 3
+
+// repeated are long paragraphs of the help that several commands have.
+func repeated(all []*cobra.Command) (paragraphs []string) {
+	seen := map[string]int{}
+	for _, c := range all {
+		for p := range strings.SplitSeq(c.Long, "\n\n") {
+			if seen[p]++; seen[p] == several && len(p) > 200 {
+				paragraphs = append(paragraphs, p)
 			}
 		}
-		names = append(names, f.Name)
-	})
-	return names
+	}
+	return paragraphs
+}
+
+// shared are the flags that several commands have, with the same meaning.
+func shared(all []*cobra.Command) (flags []*pflag.Flag) {
+	seen := map[string]int{}
+	for _, c := range all {
+		each(c, func(f *pflag.Flag) {
+			if seen[flag(f)]++; seen[flag(f)] == several {
+				flags = append(flags, f)
+			}
+		})
+	}
+	slices.SortFunc(flags, func(a, b *pflag.Flag) int { return strings.Compare(a.Name, b.Name) })
+	return flags
 }
 
 // each calls f for the flags of a command, inherited ones too, that help lists. All commands have --help.
@@ -135,23 +153,20 @@ func each(c *cobra.Command, f func(*pflag.Flag)) {
 	}
 }
 
-func flagsOf(c *cobra.Command, but []string) string {
+// flagsOf are the flags of a command; of those that stand elsewhere only the names.
+func flagsOf(c *cobra.Command, elsewhere []*pflag.Flag) string {
 	var b strings.Builder
+	var also []string
 	each(c, func(f *pflag.Flag) {
-		if !slices.Contains(but, f.Name) {
+		if slices.ContainsFunc(elsewhere, func(o *pflag.Flag) bool { return flag(o) == flag(f) }) {
+			also = append(also, "**--"+f.Name+"**")
+		} else {
 			b.WriteString(flag(f))
 		}
 	})
-	return b.String()
-}
-
-func flagsNamed(c *cobra.Command, names []string) string {
-	var b strings.Builder
-	each(c, func(f *pflag.Flag) {
-		if slices.Contains(names, f.Name) {
-			b.WriteString(flag(f))
-		}
-	})
+	if len(also) > 0 { // in front: behind a list it would belong to its last entry
+		return "Common options: " + strings.Join(also, ", ") + ".\n\n" + b.String()
+	}
 	return b.String()
 }
 
