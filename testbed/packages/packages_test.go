@@ -123,10 +123,10 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// TestLintian: Debian's judge of packages finds no error.
+// TestLintian: Debian's judge of packages finds no error, and nothing to warn of.
 func TestLintian(t *testing.T) {
 	lintian := tool(t, "lintian", "lintian")
-	args := append([]string{"--allow-root", "--fail-on", "error", "--suppress-tags", "initial-upload-closes-no-bugs"}, files(t, packed(t)+"/one", "deb")...)
+	args := append([]string{"--allow-root", "--fail-on", "error,warning", "--suppress-tags", "initial-upload-closes-no-bugs"}, files(t, packed(t)+"/one", "deb")...)
 	out, err := exec.Command(lintian, args...).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
@@ -224,7 +224,10 @@ func TestContents(t *testing.T) {
 	for path, in := range map[string]string{
 		"/usr/bin/fsub": "fsub-client", "/usr/bin/fsub-remote": "fsub-client", "/usr/bin/fed": "fsub-client", "/usr/libexec/fsub/shims/sbatch": "fsub-client",
 		"/usr/share/modulefiles/fsub/" + version + ".lua": "fsub-client", "/usr/bin/fed-agent": "fsub-agent", "/usr/lib/systemd/system/fed.service": "fsub-daemon",
-		"/usr/lib/systemd/system/fed.socket": "fsub-daemon", "/usr/lib/sysusers.d/fsub.conf": "fsub-daemon", "/etc/fsub/fed.yaml.example": "fsub-daemon",
+		"/usr/share/man/man1/fsub.1.gz": "fsub-client", "/usr/share/man/man8/fed.8.gz": "fsub-client", "/usr/share/man/man8/fed-site.8.gz": "fsub-client",
+		"/usr/share/man/man8/fed-agent.8.gz": "fsub-agent", "/usr/share/man/man5/fed.yaml.5.gz": "fsub-daemon", "/usr/share/fsub/man/man1/sbatch.1.gz": "fsub-client",
+		"/usr/share/bash-completion/completions/fsub": "fsub-client", "/usr/share/zsh/vendor-completions/_fed": "fsub-client",
+		"/usr/share/fish/vendor_completions.d/fed.fish": "fsub-client", "/usr/lib/systemd/system/fed.socket": "fsub-daemon", "/usr/lib/sysusers.d/fsub.conf": "fsub-daemon", "/etc/fsub/fed.yaml.example": "fsub-daemon",
 	} {
 		if has[path] != in {
 			t.Errorf("%s is in %q, want %s", path, has[path], in)
