@@ -29,7 +29,7 @@ endif
 export RELEASE
 RELEASE_FLAGS := $(if $(RELEASE),-X fsub/cmd/internal/build.version=$(RELEASE))
 
-.PHONY: packages release build python setup setup-build demo test test-changed test-full test-several race race-bed race-pure release-notes lint bench bench-place man image sbom install testbed-up testbed-down testbed-status fuzz clean
+.PHONY: packages release build python setup setup-build demo test test-changed test-full test-several race race-bed race-pure release-notes lint bench bench-place man docs-site image sbom install testbed-up testbed-down testbed-status fuzz clean
 
 build: setup-build ## build bin/fsub, bin/fsub-remote and bin/fed-agent (static), bin/fed, and bin/bed, which is not installed
 	@echo "building bin/fsub, bin/fsub-remote, bin/fed-agent, bin/fed and bin/bed"
@@ -140,6 +140,10 @@ RELEASE_EXTRAS := image sbom
 
 release: packages $(RELEASE_EXTRAS) ## all that is released but the signature, with SHA256SUMS, in bin/packages; RELEASE=v0.4.0 where there is no Git checkout
 	@cd bin/packages && rm -f SHA256SUMS && sha256sum -- * >.sums && mv .sums SHA256SUMS && cat SHA256SUMS
+
+docs-site: setup-build ## docs/ as a site with navigation and search, in bin/site
+	@testbed/setup/setup.sh python
+	@deploy/site/make.sh bin/site
 
 image: build ## OCI images of the daemon and of the agent, without Docker, into bin/packages: podman load -i FILE, skopeo copy oci-archive:FILE docker://...
 	@deploy/image/make.sh $(GO) bin/packages
