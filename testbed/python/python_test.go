@@ -17,7 +17,7 @@ const source = "../../python"
 
 // TestClient runs the client's own tests with each Python, on the wheel as it is installed.
 func TestClient(t *testing.T) {
-	wheel := built(t, "*.whl")
+	wheel := built(t, "*client*.whl")
 	for _, p := range interpreters(t) {
 		t.Run(p.version, func(t *testing.T) {
 			if p.path == "" {
@@ -39,10 +39,52 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// TestPlugins runs what is built on the client: PSI/J's executor, and with FSUB_FULL Snakemake's own tests for executors.
+func TestPlugins(t *testing.T) {
+	client := built(t, "*client*.whl")
+	upstream := os.Getenv("FSUB_PSIJ") // a checkout of psij-python of that version: its sdist has not all that its tests need
+	for name, c := range map[string]struct {
+		packages []string
+		tests    string // a folder
+		args     []string
+		why      string // not to run it; "": none
+	}{
+		"psij": {packages: []string{"psij-python==0.9.11"}, tests: source + "/psij/tests"},
+		"psij_upstream": {packages: []string{"psij-python==0.9.11", "filelock", "requests"}, tests: upstream, why: unless(upstream != "", "FSUB_PSIJ names no checkout of psij-python"),
+			args: []string{"--executors=fsub", "tests/test_executor.py", "tests/test_callbacks.py", "tests/test_wait.py", "tests/test_nodefile.py", "tests/test_resources.py", "tests/user_guide"}},
+		"snakemake": {packages: []string{"snakemake==9.27.1", "snakemake-storage-plugin-fs"}, tests: source + "/snakemake/tests", why: unless(os.Getenv("FSUB_FULL") != "", "takes minutes: with FSUB_FULL=1")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.why != "" {
+				t.Skip("SKIPPED: " + c.why)
+			}
+			t.Parallel()
+			plugin := built(t, strings.TrimSuffix(name, "_upstream")+"*.whl")
+			d := startDaemon(t)
+			v := newVenv(t, interpreters(t)[0], append(c.packages, client, plugin, "pytest")...)
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(c.tests)); err != nil {
+				t.Fatal(err)
+			}
+			out, err := v.run(dir, append(d.environment(), "HOME="+dir), append([]string{"-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore"}, c.args...)...)
+			if t.Logf("%s", out); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func unless(met bool, why string) string {
+	if met {
+		return ""
+	}
+	return why
+}
+
 // TestSdist: what is built from the sdist is the client, and brings nothing else.
 func TestSdist(t *testing.T) {
 	t.Parallel()
-	sdist := built(t, "*.tar.gz")
+	sdist := built(t, "*client*.tar.gz")
 	p := interpreters(t)[0]
 	v := newVenv(t, p, sdist)
 	out, err := v.run(t.TempDir(), nil, "-c", "import fsub_client, importlib.metadata as m; print(fsub_client.Client, sorted(d.name for d in m.distributions()))")
@@ -55,7 +97,7 @@ func TestSdist(t *testing.T) {
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	p := interpreters(t)[0]
-	v := newVenv(t, p, built(t, "*.whl")+"[callable]", "mypy", "pytest")
+	v := newVenv(t, p, built(t, "*client*.whl")+"[callable]", "mypy", "pytest")
 	versions := []string{"3.10"} // the oldest that mypy still knows
 	if os.Getenv("FSUB_FULL") != "" {
 		versions = append(versions, "3.14")
@@ -103,7 +145,7 @@ func TestModels(t *testing.T) {
 // TestDocs runs the programs of the pages, those of one page in one directory, with the scripts that stand there.
 func TestDocs(t *testing.T) {
 	t.Parallel()
-	v := newVenv(t, interpreters(t)[0], built(t, "*.whl")+"[callable]")
+	v := newVenv(t, interpreters(t)[0], built(t, "*client*.whl")+"[callable]")
 	d := startDaemon(t)
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {

@@ -102,6 +102,8 @@ class Job(concurrent.futures.Future[Any]):
         if self.over:
             return []
         self.state = event.get("state") or self.state
+        if self.state == "CONFIGURING":  # nothing says when its nodes are ready
+            self.state = "RUNNING"
         self.site, self.reason = event.get("site", ""), event.get("reason", "")
         if event["event"] == "end":
             self.over = True
@@ -450,6 +452,6 @@ def failed(job: Job, detail: str = "") -> JobFailed:
     """The error of a job that has ended badly."""
     end = job.end
     assert end is not None
-    how = f" with exit code {end.exit_code}" if end.exit_code else f" by signal {end.signal}" if end.signal else ""
+    how = "" if end.state != "FAILED" else f" with exit code {end.exit_code}" if end.exit_code else f" by signal {end.signal}" if end.signal else ""
     why = f" ({end.reason})" if end.reason and end.reason != "None" else ""
     return JobFailed(f"job {job.ref} has ended {end.state}{how}{why}", detail, job, end)

@@ -26,10 +26,14 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 def arguments(options: Mapping[str, Any]) -> List[str]:
-    """The words of options: cpus_per_task=4 is --cpus-per-task=4, requeue=True is --requeue, None and False are none."""
-    words = []
+    """The words of options: cpus_per_task=4 is --cpus-per-task=4, requeue=True is --requeue, None and False are none.
+    arguments=[...] are words as one would type them."""
+    words: List[str] = []
     for name, value in options.items():
         if value is None or value is False:
+            continue
+        if name == "arguments":
+            words += [str(v) for v in value]
             continue
         flag = "--" + name.rstrip("_").replace("_", "-")
         for one in value if name in REPEATED and isinstance(value, (list, tuple)) else [value]:

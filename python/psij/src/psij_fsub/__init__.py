@@ -1,0 +1,1 @@
+"""An executor of PSI/J for fsub: JobExecutor.get_instance("fsub")."""
