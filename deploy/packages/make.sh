@@ -14,6 +14,7 @@ zig=$PWD/$tools/zig/ziglang/zig
 version=$(deploy/packages/version.sh)
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date -r CHANGELOG.md +%s)
 export SOURCE_DATE_EPOCH ZIG_GLOBAL_CACHE_DIR=$PWD/$tools/zig-cache ZIG_LOCAL_CACHE_DIR=$PWD/$tools/zig-cache
+strip= # zig leaves symbols in for Go's -s
 release=${RELEASE:+-X fsub/cmd/internal/build.version=$RELEASE}
 tags=$(sed -n 's/^FED_TAGS := //p' Makefile)
 rm -rf "$out" bin/man bin/completions
@@ -22,9 +23,9 @@ for arch; do
 	mkdir -p "$bin"
 	echo "building for $arch"
 	build() { # build PROGRAM PACKAGE TAGS
-		GOOS=linux GOARCH=$arch "$go" build -trimpath -tags "$3" -ldflags "-s -w $release" -o "$bin/$1" "./cmd/$2"
+		GOOS=linux GOARCH=$arch "$go" build -trimpath -tags "$3" -ldflags "-s -w $strip $release" -o "$bin/$1" "./cmd/$2"
 	}
-	export CGO_ENABLED=0
+	export CGO_ENABLED=0 strip=
 	build fsub fsub ""
 	build fsub-remote fsub remote
 	build fed-agent fed-agent remote
@@ -33,7 +34,7 @@ for arch; do
 	arm64) target=aarch64-linux-gnu.2.28 ;;
 	*) echo "make.sh: there is no ARCH $arch: want amd64 or arm64" >&2 && exit 2 ;;
 	esac
-	export CGO_ENABLED=1
+	export CGO_ENABLED=1 strip=-extldflags=-Wl,--strip-all
 	CC="$zig cc -target $target" build fed fed "$tags"
 	# Manual pages and completions are the same for each processor: a fed that runs here writes them.
 	if [ "$arch" = "$("$go" env GOHOSTARCH)" ]; then
