@@ -46,7 +46,15 @@ type daemon struct {
 	done chan struct{}
 }
 
+// startDaemon starts a daemon over two sites of this machine: near sees all directories, far none.
 func startDaemon(t testing.TB) *daemon {
+	t.Helper()
+	const site = "  - {name: %s, kind: local, %s local: {nodes: 2, cpus: 4, mem_mib: 4000, network: host, price: %v}}\n"
+	return startDaemonOver(t, "sites:\n"+fmt.Sprintf(site, "near", "", 1)+fmt.Sprintf(site, "far", "filesystems: none,", 2), 2)
+}
+
+// startDaemonOver starts a daemon over n sites.
+func startDaemonOver(t testing.TB, sites string, n int) *daemon {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "fpy") // the path of a socket is short
 	if err != nil {
@@ -54,16 +62,14 @@ func startDaemon(t testing.TB) *daemon {
 	}
 	d := &daemon{t: t, dir: dir, socket: dir + "/fsub.sock", done: make(chan struct{})}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	const site = "  - {name: %s, kind: local, %s local: {nodes: 2, cpus: 4, mem_mib: 4000, network: host, price: %v}}\n"
-	text := fmt.Sprintf("socket: %s\nstate_dir: %s/state\nremote: {listen: %q}\nblobs: {url: \"file://%s/blobs\", listen: %[5]q, public_url: \"http://%[5]s\"}\nsites:\n", d.socket, dir, port(t), dir, port(t)) +
-		fmt.Sprintf(site, "near", "", 1) + fmt.Sprintf(site, "far", "filesystems: none,", 2)
+	text := fmt.Sprintf("socket: %s\nstate_dir: %s/state\nremote: {listen: %q}\nblobs: {url: \"file://%s/blobs\", listen: %[5]q, public_url: \"http://%[5]s\"}\n", d.socket, dir, port(t), dir, port(t)) + sites
 	if err := os.WriteFile(dir+"/fed.yaml", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d.start()
 	go d.keep()
 	t.Cleanup(d.stop)
-	d.await()
+	d.await(n)
 	made, err := d.fed("token", "create", "test", "--json").Output()
 	var token struct{ Token, Server string }
 	if err == nil {
@@ -137,12 +143,12 @@ func (d *daemon) stop() {
 	}
 }
 
-// await returns when both sites answer.
-func (d *daemon) await() {
+// await returns when n sites answer.
+func (d *daemon) await(n int) {
 	d.t.Helper()
 	for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		out, err := d.fed("site", "list").CombinedOutput()
-		if err == nil && strings.Count(string(out), "\tok\t") == 2 {
+		if err == nil && strings.Count(string(out), "\tok\t") == n {
 			return
 		}
 		if time.Now().After(until) {

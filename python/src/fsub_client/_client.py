@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shlex
-import time
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union, overload
@@ -72,7 +70,7 @@ class Client:
 
         Options are sbatch's, with _ for -, and those that begin with fed_: `gpus=1, time="2h", array="0-9", fed_max_cost=5`. With `array` the answer is an `Array`. A
         submission that is repeated under the same `key` makes no second job."""
-        key = key or secrets.token_hex(16)
+        key = key or os.urandom(16).hex()
         if callable(what):
             return self._submit_calls(what, [args], key, options, single=True)
         script, path = self._script(what, args, options)
@@ -83,7 +81,7 @@ class Client:
         calls = list(zip(*iterables))
         if not calls:
             raise FsubError("there is nothing to map the function over")
-        array = self._submit_calls(fn, calls, key or secrets.token_hex(16), options, single=False)
+        array = self._submit_calls(fn, calls, key or os.urandom(16).hex(), options, single=False)
         assert isinstance(array, Array)
         return array
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import random
 import socket
 import threading
 import time
@@ -13,7 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence
 
 from ._errors import FsubError, Gone, Refused
-from ._http import PAUSE, Http, Lost, Query
+from ._http import PAUSE, Http, Lost, Query, jitter
 
 if TYPE_CHECKING:
     from ._jobs import Job
@@ -145,7 +144,7 @@ class Follower:
                 pass
             pause = PAUSE if time.monotonic() - begun > LONGEST_PAUSE else min(pause * 2, LONGEST_PAUSE)
             if not self._closed and self._watched:
-                time.sleep(pause * random.uniform(0.5, 1.5))
+                time.sleep(pause * jitter())
 
     def _follow(self) -> None:
         """Reads events until the connection breaks."""

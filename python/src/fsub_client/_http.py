@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import json
 import os
-import random
 import socket
-import ssl
-import subprocess
 import threading
 import time
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
 from urllib.parse import urlencode
 
 from ._errors import FsubError, Unavailable, of_answer
 from ._where import Server, Unix, Where
+
+if TYPE_CHECKING:
+    import ssl
 
 Query = Mapping[str, Union[str, int, List[str], None]]
 
@@ -45,6 +44,8 @@ class _Connection(http.client.HTTPConnection):
         if isinstance(self.address, Unix):
             self.sock = _unix(self.address.path, self.timeout)
             return
+        import hashlib
+
         at = self.address
         raw = socket.create_connection((at.host, at.port), min(self.timeout or CONNECT_WITHIN, CONNECT_WITHIN))
         try:
@@ -53,7 +54,7 @@ class _Connection(http.client.HTTPConnection):
             for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
                 if hasattr(socket, option):
                     raw.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-            tls = _context(at, self.where.ca_file).wrap_socket(raw, server_hostname=at.host)
+            tls = _tls(raw, at, self.where.ca_file)
         except BaseException:
             raw.close()
             raise
@@ -91,16 +92,22 @@ def _unix(path: str, timeout: Optional[float]) -> socket.socket:
         raise
 
 
-def _context(at: Server, ca_file: str) -> ssl.SSLContext:
-    if not at.fingerprint:
-        return ssl.create_default_context(cafile=ca_file or None)
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE  # the fingerprint is compared instead
-    return context
+def _tls(raw: socket.socket, at: Server, ca_file: str) -> ssl.SSLSocket:
+    import ssl  # which takes longer to load than all the rest
+
+    context = ssl.create_default_context(cafile=ca_file or None)
+    if at.fingerprint:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE  # the fingerprint is compared instead
+    try:
+        return context.wrap_socket(raw, server_hostname=at.host)
+    except ssl.SSLCertVerificationError as err:
+        raise FsubError(f"the certificate of the daemon at {at} is not good", detail=err.verify_message) from err
 
 
 def _munge(where: Where, fingerprint: str) -> str:
+    import subprocess
+
     command = ["munge", "-s", munge_payload(where.munge, fingerprint)]
     if where.munge_socket:
         command.append("--socket=" + where.munge_socket)
@@ -140,6 +147,11 @@ class Abort:
                 pass
 
 
+def jitter() -> float:
+    """From 0.5 to 1.5, by chance. The module random takes long to load."""
+    return 0.5 + int.from_bytes(os.urandom(2), "big") / 65536
+
+
 class _Tries:
     """The tries of one call: with pauses between them that grow, and differ between clients, for as long as patience lasts."""
 
@@ -148,7 +160,7 @@ class _Tries:
 
     def pause(self, at_least: float = 0) -> bool:
         """Waits before another try. It reports whether there is to be one."""
-        pause = max(at_least, self._next) * random.uniform(0.5, 1.5)
+        pause = max(at_least, self._next) * jitter()
         self._next = min(self._next * 2, LONGEST_PAUSE)
         if time.monotonic() + pause > self._until or (self._abort is not None and self._abort.over):
             return False
@@ -280,8 +292,6 @@ class Http:
             c = _Connection(self.where, address, self.timeout)
             try:
                 c.connect()
-            except ssl.SSLCertVerificationError as err:
-                raise FsubError(f"the certificate of the daemon at {address} is not good", detail=err.verify_message) from err
             except OSError as err:
                 failed.append(f"{address}: {err.strerror or err}")
                 continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import functools
 import logging
@@ -33,6 +32,8 @@ from ._errors import FsubError, JobFailed
 from ._ranges import Ranges
 
 if TYPE_CHECKING:
+    import asyncio
+
     from . import models
     from ._client import Client
 
@@ -201,6 +202,8 @@ class Job(concurrent.futures.Future[Any]):
         return self._awaited().__await__()
 
     async def _awaited(self) -> Any:
+        import asyncio
+
         loop = asyncio.get_running_loop()
         over: asyncio.Future[None] = loop.create_future()
 
@@ -429,6 +432,8 @@ def as_completed(jobs: Iterable[Job], timeout: Optional[float] = None) -> Iterat
 
 async def as_completed_async(jobs: Iterable[Job]) -> AsyncIterator[Job]:
     """The same for asyncio."""
+    import asyncio
+
     loop = asyncio.get_running_loop()
     ended: asyncio.Queue[Job] = asyncio.Queue()
 
