@@ -100,9 +100,12 @@ try scontrol sh
 try scontrol show n
 try sbatch --open-mode = a
 try squeue --not
-try sbatch --nodes = 2`
+try sbatch --nodes = 2
+try fsub login --oi
+try fsub login --scope o
+try fsub --oi`
 	out, err := exec.Command(bash, "-c", script).CombinedOutput()
-	want := "30000017 30000018\nmain\nmain,debug\n--partition=\nshow\nnode\nappend\n--notme\n\n"
+	want := "30000017 30000018\nmain\nmain,debug\n--partition=\nshow\nnode\nappend\n--notme\n\n--oidc\noperate\n\n"
 	if err != nil || string(out) != want {
 		t.Errorf("%v: %q, want %q", err, out, want)
 	}
@@ -119,11 +122,12 @@ complete -C 'sbatch --partiti'
 complete -C 'sbatch -p m'
 complete -C 'sbatch --partition=main,de'
 complete -C 'scancel 3'
-complete -C 'scontrol show n'`
+complete -C 'scontrol show n'
+complete -C 'fsub login --oid'`
 	cmd := exec.Command(fish, "--no-config", "-c", script)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	out, err := cmd.CombinedOutput()
-	want := "--partition%s\nmain%[1]s\n--partition=main,debug%[1]s\n30000017\ttrain\nnode\n"
+	want := "--partition%s\nmain%[1]s\n--partition=main,debug%[1]s\n30000017\ttrain\nnode\n--oidc\tsign in at the daemon's OpenID provider\n"
 	if want = fmt.Sprintf(want, "\trun in one of these partitions"); err != nil || string(out) != want {
 		t.Errorf("%v: %q, want %q", err, out, want)
 	}

@@ -143,6 +143,11 @@ func TestPagesHaveEveryOption(t *testing.T) {
 				}
 			}
 		}
+		if name == "fsub" {
+			for _, d := range commands.About("fsub login").Groups[0].Options {
+				want["--"+d.Name] = true
+			}
+		}
 		same(t, page, files[page], want)
 		for _, o := range append(about.Ignored, about.Refused...) {
 			if !strings.Contains(strings.ReplaceAll(string(files[page]), `\-`, "-"), o) {

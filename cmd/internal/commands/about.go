@@ -3,6 +3,7 @@ package commands
 import (
 	"slices"
 
+	"fsub/cmd/internal/login"
 	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/refusal"
 	"fsub/cmd/internal/sacct"
@@ -24,11 +25,13 @@ import (
 // Shims are all names of Slurm's that fsub is a command by, in the order in which they are linked.
 func Shims() []string { return slices.Concat(Names, refusal.Names) }
 
-// About describes fsub, or a command of Shims: its help, its manual page and its completion are made of that.
+// About describes fsub, fsub login, or a command of Shims: its help, its manual page and its completion are made of that.
 func About(name string) option.About {
 	switch name {
 	case "fsub":
 		return submit.AboutFsub()
+	case "fsub login":
+		return login.About()
 	case "sbatch":
 		return submit.About()
 	case "squeue":

@@ -9,7 +9,7 @@ import (
 
 // TestEveryOptionIsDescribed: each option of each command has one sentence, and a word for its value if it takes one.
 func TestEveryOptionIsDescribed(t *testing.T) {
-	for _, name := range append([]string{"fsub"}, Shims()...) {
+	for _, name := range append([]string{"fsub", "fsub login"}, Shims()...) {
 		a := About(name)
 		if a.Name != name || a.Does == "" || len(a.Usage) == 0 || a.Text == "" {
 			t.Errorf("%s: not described: %+v", name, a)
@@ -55,7 +55,7 @@ func TestEveryOptionIsDescribed(t *testing.T) {
 // TestKnownValues: what is said of the values of an option is said of one that there is.
 func TestKnownValues(t *testing.T) {
 	options := map[string]bool{}
-	for _, name := range append([]string{"fsub"}, Shims()...) {
+	for _, name := range append([]string{"fsub", "fsub login"}, Shims()...) {
 		for _, g := range About(name).Groups {
 			for _, d := range g.Options {
 				options[d.Name], options[name+" "+d.Name] = true, true

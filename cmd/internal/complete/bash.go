@@ -20,6 +20,7 @@ _fsub_words() {
 
 _fsub_complete() {
     local command=${COMP_WORDS[0]##*/} cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} eq= kind= operands= options= words list= word
+    [[ $command == fsub* && $COMP_CWORD -gt 1 && ${COMP_WORDS[1]} == login ]] && command="fsub login"
     if [[ $cur == "=" ]]; then
         eq== cur=
     elif [[ $prev == "=" ]]; then
@@ -58,7 +59,7 @@ const bashTail = `    esac
 func Bash(names []string) string {
 	var b strings.Builder
 	b.WriteString(bashHead)
-	for _, name := range names {
+	for _, name := range withLogin(names) {
 		all := entries(name)
 		fmt.Fprintf(&b, "    %s)\n        operands=%s\n        options=%s\n", bashNames(name), quoted(commands.OperandKind(name)), quoted(strings.Join(bashOptions(all), " ")))
 		b.WriteString("        case $prev$eq in\n")
@@ -74,7 +75,12 @@ func Bash(names []string) string {
 }
 
 // bashNames are the names by which a command is called: fsub-remote is fsub.
-func bashNames(name string) string { return strings.Join(withRemote([]string{name}), " | ") }
+func bashNames(name string) string {
+	if name == login {
+		return quoted(name)
+	}
+	return strings.Join(withRemote([]string{name}), " | ")
+}
 
 func withRemote(names []string) []string {
 	if slices.Contains(names, "fsub") {

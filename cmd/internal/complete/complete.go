@@ -3,6 +3,7 @@
 package complete
 
 import (
+	"slices"
 	"strings"
 
 	"fsub/cmd/internal/commands"
@@ -32,6 +33,17 @@ func entries(command string) []entry {
 	}
 	return all
 }
+
+// withLogin are the names, and fsub login, whose options are others.
+func withLogin(names []string) []string {
+	if slices.Contains(names, "fsub") {
+		return append(slices.Clone(names), login)
+	}
+	return names
+}
+
+// login is what fsub is called with to sign in.
+const login = "fsub login"
 
 // words are those of a kind that does not depend on the daemon.
 func words(kind string) (list []string, fixed bool) {

@@ -43,6 +43,9 @@ func Fish(names []string) string {
 			b.WriteString(e.fish(name))
 		}
 		if name == "fsub" {
+			for _, e := range entries(login) {
+				b.WriteString(e.fish("fsub -n '__fish_seen_subcommand_from login'"))
+			}
 			b.WriteString("complete -c fsub -n __fish_is_first_token -a login -d 'sign in on a machine that is not the daemon\\'s'\n" +
 				"complete -c fsub -n __fish_is_first_token -a logout -d 'sign out'\ncomplete -c fsub-remote -w fsub\n")
 		}

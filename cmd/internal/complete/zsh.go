@@ -29,17 +29,22 @@ _fsub_fixed() {
 }
 
 _fsub_complete() {
-  local _fsub_command=$words[1]
+  local _fsub_command=$words[1] of=${service:t}
   local -a specs
-  case ${service:t} in
+  [[ $of == fsub* && $CURRENT -gt 2 && $words[2] == login ]] && of='fsub login'
+  case $of in
 `
 
 // Zsh is the script for zsh, for the commands of these names.
 func Zsh(names []string) string {
 	var b strings.Builder
 	b.WriteString("#compdef " + strings.Join(withRemote(names), " ") + "\n" + zshHead)
-	for _, name := range names {
-		fmt.Fprintf(&b, "  %s)\n    specs=(\n", strings.Join(withRemote([]string{name}), "|"))
+	for _, name := range withLogin(names) {
+		label := strings.Join(withRemote([]string{name}), "|")
+		if name == login {
+			label = quoted(name)
+		}
+		fmt.Fprintf(&b, "  %s)\n    specs=(\n", label)
 		for _, e := range entries(name) {
 			for _, spec := range e.zsh() {
 				b.WriteString("      " + spec + "\n")

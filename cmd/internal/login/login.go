@@ -13,31 +13,41 @@ import (
 	"unsafe"
 
 	"fsub/cmd/internal/conn"
+	"fsub/cmd/internal/option"
 	"fsub/cmd/internal/show"
 	v1 "fsub/federation/api/v1"
+	"fsub/sbatch/getopt"
 )
 
-const usage = `Usage: fsub login [--server HOST[:PORT][#FINGERPRINT][,HOST...]] [--ca FILE]
-       fsub login --oidc [--name NAME] [--scope read|submit|operate] [--server LIST] [--ca FILE]
-Keep a token, which is read from standard input, for the commands on this machine.
-fed token create, on the daemon's machine, prints the token and the server. With --json
-it prints what fsub login takes as it is: fed token create laptop --json | ssh laptop fsub login
+// About describes fsub login.
+func About() option.About {
+	return option.About{Name: "fsub login", Does: "keep a token for the commands on this machine",
+		Usage: []string{"fsub login [--server HOST[:PORT][#FINGERPRINT][,HOST...]] [--ca FILE]",
+			"fsub login --oidc [--name NAME] [--scope read|submit|operate] [--server LIST] [--ca FILE]"},
+		Text: `Keeps a token, which is read from standard input, for the commands on this machine. fed token create, on the daemon's machine, prints the token and the
+server. With --json it prints what fsub login takes as it is: fed token create laptop --json | ssh laptop fsub login
 
-With --oidc nothing is read: you confirm a code at the page of the daemon's OpenID provider, in
-a browser of any machine, and the daemon makes a token for this machine. fsub logout revokes it.
-
-  --server LIST  the daemons, with commas; the first that answers is used
-                 (default: as standard input has it, else FSUB_SERVER, else the servers of /etc/fsub/client.yaml)
-  --ca FILE      PEM file of the authorities that sign their certificates
-                 (default: ca_file of /etc/fsub/client.yaml, else those of this machine)
-  --name NAME    of the token: one of yours with the same name is revoked (default: login-HOST, by this machine's name)
-  --scope SCOPE  what the token is for (default: as much as the daemon's configuration allows)
-`
+With --oidc nothing is read: you confirm a code at the page of the daemon's OpenID provider, in a browser of any machine, and the daemon makes a token
+for this machine. fsub logout revokes it.`,
+		Groups: []getopt.Group{{Title: "Options of login", Options: []getopt.Described{
+			{Option: getopt.Option{Name: "ca", Arg: getopt.RequiredArg}, Value: "FILE",
+				Help: "PEM file of the authorities that sign the certificates (default: ca_file of client.yaml, else this machine's)"},
+			{Option: getopt.Option{Name: "help", Short: 'h'}, Help: "show this help"},
+			{Option: getopt.Option{Name: "name", Arg: getopt.RequiredArg}, Value: "NAME",
+				Help: "name of the token; one of yours with the same name is revoked (default: login-HOST)"},
+			{Option: getopt.Option{Name: "oidc"}, Help: "sign in at the daemon's OpenID provider"},
+			{Option: getopt.Option{Name: "scope", Arg: getopt.RequiredArg}, Value: "read|submit|operate",
+				Help: "what the token is for (default: as much as the daemon's configuration allows)"},
+			{Option: getopt.Option{Name: "server", Arg: getopt.RequiredArg}, Value: "LIST", Env: "FSUB_SERVER",
+				Help: "the daemons, with commas; the first that answers is used (default: from standard input, else client.yaml)"},
+		}}}}
+}
 
 // Main runs fsub login; it returns the exit code.
 func Main(args, env []string, stdin *os.File, stdout, stderr io.Writer) int {
 	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
-		io.WriteString(stdout, usage)
+		about := About()
+		io.WriteString(stdout, about.Help())
 		return 0
 	}
 	who, at, err := login(args, env, stdin, stderr)

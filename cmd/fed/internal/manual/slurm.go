@@ -42,6 +42,9 @@ func slurmCommand(name string) string {
 		b.WriteString("# NOTES\n" + prose(a.Notes))
 	}
 	if name == "fsub" {
+		login := commands.About("fsub login")
+		b.WriteString("# SIGNING IN\n" + prose(login.Text))
+		groups(&b, "###", login.Groups)
 		b.WriteString(fsubTail)
 	} else {
 		variables(&b, &a)
