@@ -98,10 +98,11 @@ const (
 	Leaked                   // rented machines that nobody had asked for any more
 	Unused                   // rented machines that were ready and had no job, or less than fits them
 	Settled                  // what a provider's bill says beyond what was estimated, and what it bills for other services
+	Running                  // runs that go on, as of now: in no book
 )
 
 // Fates are all of them by name, in the order in which reports list them.
-var Fates = []string{"productive", "stopped", "failed", "lost", "idle", "gang_wait", "provisioning", "drained", "leaked", "unused", "billed"}
+var Fates = []string{"productive", "stopped", "failed", "lost", "idle", "gang_wait", "provisioning", "drained", "leaked", "unused", "billed", "running"}
 
 func (f Fate) String() string { return Fates[f] }
 

@@ -25,6 +25,7 @@ type Maker struct {
 	held  [][]int64 // the numbers of rows, some thousand rows in each
 	days  map[int32]map[string]float64
 	all   sums
+	open  ledger.Sums // of runs that go on
 }
 
 // rowKey is what a row is about: words by their numbers. There are eight dimensions, and the period.
@@ -33,7 +34,7 @@ type rowKey [9]uint32
 // sums is what a row sums up.
 type sums struct {
 	ledger.Sums
-	gpus, cpus [ledger.Settled + 1]float64 // hours by what became of them, of reports of that
+	gpus, cpus [ledger.Running + 1]float64 // hours by what became of them, of reports of that
 	days       map[string]float64          // dollars, of forecasts
 }
 
@@ -106,6 +107,9 @@ func (m *Maker) Add(l *Line) {
 		numbers[i] += *fields[place]
 	}
 	m.all.Sums.Add(&l.Sums, 1)
+	if l.Fate == ledger.Running.String() {
+		m.open.Add(&l.Sums, 1)
+	}
 	switch {
 	case m.kind.stacked:
 		fate := max(0, slices.Index(ledger.Fates, l.Fate))
@@ -146,6 +150,10 @@ func (m *Maker) Table() *Table {
 	t.Span = q.From.Format(time.DateOnly) + " to " + q.Until.AddDate(0, 0, -1).Format(time.DateOnly) + ", UTC days"
 	if len(t.Keys) > 0 {
 		t.Title += " by " + strings.Join(t.Keys, ", ")
+	}
+	if m.q.Running {
+		t.Open = fmt.Sprintf("Runs that go on count until %s UTC: %d, of %s so far.", q.Now.UTC().Format("15:04"), m.open.Runs, m.open.Amount.USD())
+		t.Notes = append(t.Notes, t.Open)
 	}
 	numbers := k.numbers
 	if q.Kind == "forecast" {

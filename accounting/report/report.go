@@ -57,6 +57,7 @@ type Table struct {
 	Rows        []Row
 	Total       Row
 	Notes       []string
+	Open        string // says how much of it runs that go on are; "": they do not count
 	// Stacked: the columns from the second on are parts of a whole, for a chart.
 	Stacked bool
 	// Drawn are the columns of a chart, side by side; none: the first that says anything. Named is how many keys name a row there; 0: all.
@@ -71,6 +72,7 @@ type Query struct {
 	Every       string // "", day, week or month
 	From, Until time.Time
 	Now         time.Time
+	Running     bool // runs that go on are among the lines
 }
 
 // kind is a report: its columns, and their numbers for what one row sums up.
@@ -80,6 +82,7 @@ type kind struct {
 	numbers func(s *sums, all *sums) []Value
 	notes   []string
 	stacked bool
+	running bool // it may tell of runs that go on
 	drawn   []int
 	needs   []string // which sums its numbers are made of: see [ledger.SumNames]
 }
@@ -111,12 +114,12 @@ func words(text string) []string { return strings.Fields(text) }
 const withoutJobs = "Rented machines count without a job too, on the account of the job that they had last, or waited for: goodput tells how much that is."
 
 var kinds = map[string]*kind{
-	"usage": {needs: words("gpu cpu node mem runs"), title: "Usage", columns: []Column{{"gpu_hours", Hours}, {"cpu_hours", Hours}, {"node_hours", Hours}, {"mem_gib_hours", Hours}, {"runs", Count}},
+	"usage": {running: true, needs: words("gpu cpu node mem runs amount"), title: "Usage", columns: []Column{{"gpu_hours", Hours}, {"cpu_hours", Hours}, {"node_hours", Hours}, {"mem_gib_hours", Hours}, {"runs", Count}},
 		numbers: func(s, _ *sums) []Value {
 			return []Value{hours(s.GPU), hours(s.CPU), hours(s.Node), hours(s.Mem) / 1024, float64(s.Runs)}
 		},
 		notes: []string{withoutJobs}},
-	"cost": {needs: words("amount gpu runs"), title: "Cost", columns: []Column{{"cost", Money}, {"share", Percent}, {"gpu_hours", Hours}, {"per_gpu_hour", Money}, {"runs", Count}},
+	"cost": {running: true, needs: words("amount gpu runs"), title: "Cost", columns: []Column{{"cost", Money}, {"share", Percent}, {"gpu_hours", Hours}, {"per_gpu_hour", Money}, {"runs", Count}},
 		numbers: func(s, all *sums) []Value {
 			return []Value{s.Amount.Dollars(), part(s.Amount.Dollars(), all.Amount.Dollars()), hours(s.GPU), mean(s.Amount.Dollars(), hours(s.GPU)), float64(s.Runs)}
 		},
@@ -139,7 +142,7 @@ var kinds = map[string]*kind{
 			return []Value{part(float64(s.GPU), float64(all.GPU)), part(float64(s.CPU), float64(all.CPU)), part(float64(s.Amount), float64(all.Amount)), part(float64(s.Runs), float64(all.Runs)),
 				mean(float64(s.Waited), float64(s.Runs))}
 		}},
-	"goodput": {needs: words("gpu cpu"), title: "Goodput", stacked: true, columns: goodputColumns(),
+	"goodput": {running: true, needs: words("gpu cpu runs amount"), title: "Goodput", stacked: true, columns: goodputColumns(),
 		numbers: func(s, all *sums) []Value {
 			paid, total := s.gpus, 0.0
 			if all.GPU == 0 {

@@ -23,6 +23,8 @@ type Spec struct {
 	Until string   `json:"until,omitempty"` // likewise the last; not set: today
 	Last  string   `json:"last,omitempty"`  // "30d", "4w", "12m": so much until today, instead of Since
 	Where []string `json:"where,omitempty"` // KEY=VALUE[,VALUE...]
+	// Running: runs that go on count too, as of now. nil: where the report tells of today.
+	Running *bool `json:"running,omitempty"`
 }
 
 // mostLast is the largest number of Last: months of eighty years.
@@ -96,6 +98,18 @@ func (s *Spec) Ask(now time.Time) (Query, url.Values, error) {
 	ask.Set("by", strings.Join(q.By, ","))
 	if k := kinds[s.Kind]; k != nil {
 		ask.Set("sums", strings.Join(k.needs, ","))
+	}
+	may := kinds[s.Kind] != nil && kinds[s.Kind].running
+	switch {
+	case s.Running == nil:
+		q.Running = may && q.Until.After(now)
+	case *s.Running && !may:
+		return q, nil, fmt.Errorf("a report of %s is of runs that have ended: leave out --running", s.Kind)
+	default:
+		q.Running = *s.Running
+	}
+	if q.Running {
+		ask.Set("running", "1")
 	}
 	ask.Set("from", q.From.Format(time.DateOnly))
 	ask.Set("until", q.Until.Format(time.DateOnly))

@@ -32,6 +32,8 @@ type books struct {
 	Books  ledger.Books // nil: there is no ledger
 	Check  BookChecker  // nil: sites are not asked
 	Biller Biller       // nil: bills are not taken
+	// Open adds up the runs that go on, of those that sees says, as the ledger adds up what has ended; nil: that is not known here.
+	Open func(ctx context.Context, q *ledger.SumQuery, sees func(user, account string) bool) ([]ledger.SumRow, error)
 	// Budgets tells how the budgets of the account tree stand; nil: there are none.
 	Budgets func() []quota.Standing
 	// Stand reports whether those are of the tree as it is now; nil: they are. Wake has them looked at.
@@ -149,7 +151,7 @@ func (b *books) each(ctx context.Context, q *v1.SumQuery, c identity.Caller, tak
 	if s.Within, err = b.scope(ctx, s, c); err != nil {
 		return err
 	}
-	err = b.Books.EachSum(ctx, *s, func(row *ledger.SumRow) error {
+	each := func(row *ledger.SumRow) error {
 		if row.Sums.Zero() {
 			return nil
 		}
@@ -162,11 +164,20 @@ func (b *books) each(ctx context.Context, q *v1.SumQuery, c identity.Caller, tak
 			one.Period = monthText(row.Period)
 		}
 		return take(&one)
-	})
-	if err != nil {
+	}
+	if err := b.Books.EachSum(ctx, *s, each); err != nil {
 		return answer.OfStore(err, answer.NoContact)
 	}
-	return nil
+	if !q.Running || b.Open == nil {
+		return nil
+	}
+	open, err := b.Open(ctx, s, func(user, account string) bool {
+		return c.Role >= identity.RoleOperator || user != "" && user == c.Name || c.Coordinates(account)
+	})
+	for i := 0; i < len(open) && err == nil; i++ {
+		err = each(&open[i])
+	}
+	return err
 }
 
 // question reads a query.

@@ -88,13 +88,15 @@ type Config struct {
 	// RemoteAddress is where callers over TLS reach the daemons, as a value of FSUB_SOCKET; nil: that is not known.
 	RemoteAddress func() string
 
-	Logger     *slog.Logger            // nil: no logs
-	Registerer prometheus.Registerer   // nil: no metrics
-	Gatherer   prometheus.Gatherer     // what /metrics shows; nil: Registerer, if it can
-	Now        func() time.Time        // nil: time.Now
-	Users      identity.Users          // nil: the system's user database
-	Logs       federation.LogReader    // of jobs at sites that do not see their directory; nil: there are none
-	Books      ledger.Books            // nil: there is no ledger
+	Logger     *slog.Logger          // nil: no logs
+	Registerer prometheus.Registerer // nil: no metrics
+	Gatherer   prometheus.Gatherer   // what /metrics shows; nil: Registerer, if it can
+	Now        func() time.Time      // nil: time.Now
+	Users      identity.Users        // nil: the system's user database
+	Logs       federation.LogReader  // of jobs at sites that do not see their directory; nil: there are none
+	Books      ledger.Books          // nil: there is no ledger
+	// OpenSums adds up the runs that go on, of those that sees says, as Books adds up those that have ended; nil: that is not known here.
+	OpenSums   func(ctx context.Context, q *ledger.SumQuery, sees func(user, account string) bool) ([]ledger.SumRow, error)
 	CheckBooks BookChecker             // nil: nobody compares it with what sites say
 	Bills      Biller                  // nil: it takes no bills
 	Budgets    func() []quota.Standing // nil: there are none

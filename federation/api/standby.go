@@ -28,7 +28,7 @@ var answeredBy = map[string]answerer{
 	"GET /fed/v1/events":             each,
 	"GET /fed/v1/audit":              each,
 	"GET /fed/v1/accounts":           each,
-	"GET /fed/v1/books/sums":         each,
+	ofSums:                           each,
 	"GET /fed/v1/daemons":            each,
 	"GET /fed/v1/openapi.json":       each,
 	"GET /fed/v1/tokens":             each,
@@ -111,11 +111,11 @@ type standing struct {
 }
 
 // elsewhere passes on what the leader is to answer: also a call from inside a job, which may have to wait until the leader has seen that job start, one from another
-// machine, whose token the leader knows, what takes the database while that does not answer, since the leader's answer is waited for, when jobs are expected to start, which
-// who plans knows, and all while this daemon has much to read.
+// machine, whose token the leader knows, what takes the database while that does not answer, since the leader's answer is waited for, when jobs are expected to start and what runs has come to,
+// which who plans knows, and all while this daemon has much to read.
 func (s *standing) elsewhere(route string, r *http.Request) http.Handler {
 	here := answeredBy[route] == each && r.Header.Get(answer.HeaderJob) == "" && r.TLS == nil && s.queue.Complete()
-	planned := route == ofQueue && r.URL.Query().Get("start") != ""
+	planned := route == ofQueue && r.URL.Query().Get("start") != "" || route == ofSums && r.URL.Query().Get("running") != ""
 	switch {
 	case here && !planned && !s.queue.Fails() && !s.queue.Behind(), here && s.queue.Fails() && route == ofQueue:
 		return nil
@@ -123,7 +123,10 @@ func (s *standing) elsewhere(route string, r *http.Request) http.Handler {
 	return s.leader
 }
 
-const ofQueue = "GET /fed/v1/queue"
+const (
+	ofQueue = "GET /fed/v1/queue"
+	ofSums  = "GET /fed/v1/books/sums"
+)
 
 // catchUp has the daemon know what was written before a request came: who may see what depends on it. The queue sees to that by itself, and is listed with its age
 // where it cannot.

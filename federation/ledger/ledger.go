@@ -252,7 +252,19 @@ func (c *Collector) jobsOf(ctx context.Context, all []federation.Charge) (map[fe
 
 // entryOf is a charge as an entry. j is nil if the job was purged.
 func (c *Collector) entryOf(ctx context.Context, k *federation.Charge, j *federation.Job) ledger.Entry {
-	e := ledger.Entry{
+	e, _, err := entry(k, j)
+	if err != nil {
+		c.Logger.Error("what a job held cannot be read in full: the rest of it is booked", "job", k.Job, "site", k.Site, "booked", e.TRES, "err", err)
+	}
+	if j != nil {
+		c.compare(ctx, &e, k)
+	}
+	return e
+}
+
+// entry is a charge as an entry, with the TRES that it held. j is nil if the job was purged. An error says why not all of the TRES can be read; the rest is there.
+func entry(k *federation.Charge, j *federation.Job) (e ledger.Entry, tres accounting.TRES, err error) {
+	e = ledger.Entry{
 		ID:     ledger.ID{Site: string(k.Site), Kind: ledger.OwnJob, Job: int64(k.Job), At: k.Start.Unix()},
 		Source: ledger.FromRun, TRES: k.TRES, State: string(k.State), Start: k.Start.Unix(), End: k.End.Unix(), Suspended: int64(k.Suspended / time.Second),
 		CPUUsed: -1, GPUUsed: -1, PerHour: k.PricePerHour, Rented: k.From == federation.PriceOffering || k.From == federation.PriceSite, Amount: k.Amount,
@@ -264,10 +276,8 @@ func (c *Collector) entryOf(ctx context.Context, k *federation.Charge, j *federa
 	if k.From != federation.PriceNone && k.PricePerHour != 0 {
 		e.Source |= ledger.Priced
 	}
-	tres, err := accounting.ParseTRES(k.TRES)
-	if err != nil {
+	if tres, err = accounting.ParseTRES(k.TRES); err != nil {
 		e.TRES, tres = ledger.Readable(k.TRES)
-		c.Logger.Error("what a job held cannot be read in full: the rest of it is booked", "job", k.Job, "site", k.Site, "booked", e.TRES, "err", err)
 	}
 	e.Group.GPU = ledger.GPUType(tres)
 	e.Fate = ledger.FateOf(e.State, ledger.GPUs(tres), e.GPUUsed)
@@ -283,7 +293,6 @@ func (c *Collector) entryOf(ctx context.Context, k *federation.Charge, j *federa
 			e.Wait = 0 // what passed since it was submitted was not all waiting
 		}
 		e.Limit = max(0, int64(j.Spec.TimeLimit/time.Second))
-		c.compare(ctx, &e, k)
 	}
-	return e
+	return e, tres, err
 }

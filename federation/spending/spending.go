@@ -67,3 +67,10 @@ func (s *Spending) Text() string {
 	}
 	return text
 }
+
+// Run is a run that goes on, as it would be charged if it ended now, with what the books want to know of its job.
+type Run struct {
+	federation.Charge
+	Spec   *sbatch.Spec
+	Submit time.Time
+}

@@ -77,6 +77,7 @@ type SumQuery struct {
 	Days
 	By        string   `query:"by" doc:"site, account, user, qos, partition, gpu, name, group: what to tell apart, with commas"`
 	Every     string   `query:"every" doc:"day or month: tell the time apart"`
+	Running   bool     `query:"running" doc:"1: runs that go on too, as of now; their fate is running"`
 	Sums      string   `query:"sums" doc:"which numbers are wanted, with commas: cpu, gpu, amount ...; the others are 0. Not set: all"`
 	Site      []string `query:"site" doc:"only these; may be repeated. So for all that by takes"`
 	Account   []string `query:"account"`

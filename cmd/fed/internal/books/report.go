@@ -24,6 +24,8 @@ type reportOptions struct {
 	every              string
 	since, until, last string
 	where              []string
+	running            bool
+	chosen             bool // running was said
 	format, output     string
 }
 
@@ -50,12 +52,16 @@ operators see all. Days are UTC days.`,
 	}
 	for _, k := range kindsOfReports {
 		var o reportOptions
-		one := &cobra.Command{Use: k[0], Short: k[1], Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd, k[0]) }}
+		one := &cobra.Command{Use: k[0], Short: k[1], Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			o.chosen = cmd.Flags().Changed("running")
+			return o.run(cmd, k[0])
+		}}
 		o.spanFlags(one)
 		f := one.Flags()
 		f.StringSliceVar(&o.by, "by", []string{"account"}, "what to tell apart: site, account, user, qos, partition, gpu, name, group; several with commas, or none")
 		f.StringVar(&o.every, "every", "", "tell the time apart: day, week or month")
 		f.StringArrayVar(&o.where, "where", nil, "KEY=VALUE[,VALUE...]: only runs of which this is true; keys are those of --by")
+		f.BoolVar(&o.running, "running", false, "runs that go on count too, as of now (usage, cost, goodput; default: where the report tells of today)")
 		o.formatFlags(one)
 		cmd.AddCommand(one)
 	}
@@ -122,7 +128,11 @@ func (o *reportOptions) formatFlags(cmd *cobra.Command) {
 
 // spec is what is asked for.
 func (o *reportOptions) spec(kind string) report.Spec {
-	return report.Spec{Kind: kind, By: o.by, Every: o.every, Since: o.since, Until: o.until, Last: o.last, Where: o.where}
+	s := report.Spec{Kind: kind, By: o.by, Every: o.every, Since: o.since, Until: o.until, Last: o.last, Where: o.where}
+	if o.chosen {
+		s.Running = &o.running
+	}
+	return s
 }
 
 func (o *reportOptions) run(cmd *cobra.Command, kind string) error {
@@ -190,5 +200,9 @@ func printReport(w io.Writer, t *report.Table) error {
 	for _, words := range t.Lines() {
 		tab.Row(words...)
 	}
-	return tab.Flush()
+	if err := tab.Flush(); err != nil || t.Open == "" {
+		return err
+	}
+	_, err := fmt.Fprintln(w, t.Open)
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	books "fsub/accounting/ledger"
 	"fsub/cmd/fed/internal/config"
 	"fsub/federation"
 	v1 "fsub/federation/api/v1"
@@ -74,4 +75,13 @@ func billOf(s *ledger.Settlement) v1.Bill {
 	day := func(d int64) string { return time.Unix(d*24*3600, 0).UTC().Format(time.DateOnly) }
 	return v1.Bill{Site: s.Site, From: day(s.From), Until: day(s.Until), Closed: s.Closed, Format: s.Format, Rows: s.Rows, By: s.By, At: s.At, Machines: s.Machines, Others: s.Others,
 		SettledUntil: day(s.SettledUntil), Billed: s.Billed, Estimated: s.Estimated}
+}
+
+// openSums adds up the runs that go on.
+func (p *parts) openSums(ctx context.Context, q *books.SumQuery, sees func(user, account string) bool) ([]books.SumRow, error) {
+	runs, err := p.ctl.Running(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.OpenSums(runs, q, sees), nil
 }
