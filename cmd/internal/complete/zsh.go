@@ -50,6 +50,9 @@ func Zsh(names []string) string {
 				b.WriteString("      " + spec + "\n")
 			}
 		}
+		if name == login { // which _arguments takes for an operand
+			b.WriteString("      '1: :(login)'\n")
+		}
 		if action := zshOperands(commands.OperandKind(name)); action != "" {
 			b.WriteString("      " + quoted(action) + "\n")
 		}
