@@ -2,7 +2,12 @@ package python
 
 import (
 	"bytes"
+	"context"
 	"flag"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,7 +102,7 @@ func TestSdist(t *testing.T) {
 func TestTypes(t *testing.T) {
 	t.Parallel()
 	p := interpreters(t)[0]
-	v := newVenv(t, p, built(t, "*client*.whl")+"[callable]", "mypy", "pytest")
+	v := newVenv(t, p, built(t, "*client*.whl")+"[callable]", "mypy", "pytest", "pyright[nodejs]")
 	versions := []string{"3.10"} // the oldest that mypy still knows
 	if os.Getenv("FSUB_FULL") != "" {
 		versions = append(versions, "3.14")
@@ -107,12 +112,9 @@ func TestTypes(t *testing.T) {
 			t.Errorf("mypy for Python %s: %v\n%s", version, err, out)
 		}
 	}
-	pyright := npm(t, "pyright")
 	versions[0] = "3.9"
 	for _, version := range versions {
-		cmd := exec.Command(pyright, "--pythonversion", version, "--pythonpath", v.python)
-		cmd.Dir = source
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := v.run(source, nil, "-m", "pyright", "--pythonversion", version, "--pythonpath", v.python); err != nil {
 			t.Errorf("pyright for Python %s: %v\n%s", version, err, out)
 		}
 	}
@@ -139,6 +141,34 @@ func TestModels(t *testing.T) {
 	}
 	if got, err := os.ReadFile(models); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s is not what the daemon's types come to (%v): go test ./testbed/python -run TestModels -update", filepath.Clean(models), err)
+	}
+}
+
+// TestConformance asks for what schemathesis makes of the daemon's document: no answer is one that the document does not allow. Only what changes nothing is asked.
+func TestConformance(t *testing.T) {
+	if os.Getenv("FSUB_FULL") == "" {
+		t.Skip("SKIPPED: takes minutes: with FSUB_FULL=1")
+	}
+	d := startDaemon(t)
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", d.socket)
+	}
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "fsub" },
+		Transport: &http.Transport{DialContext: dial, DisableCompression: true},
+	})
+	defer server.Close()
+	v := newVenv(t, interpreters(t)[0], "schemathesis==4.32.5")
+	args := []string{"-m", "schemathesis.cli", "run", server.URL + "/fed/v1/openapi.json", "--url", server.URL, "--max-examples", "15", "--phases", "fuzzing,coverage", "--request-timeout", "20",
+		"--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"}
+	for _, which := range [][]string{
+		{"--include-method", "GET", "--exclude-path-regex", "events|tunnel|wait|queue"}, // what does not end, and what is binary
+		{"--include-path", "/fed/v1/jobs/states"},
+	} {
+		out, err := v.run(t.TempDir(), nil, append(args, which...)...)
+		if t.Logf("%s", out[max(0, len(out)-600):]); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
 	}
 }
 

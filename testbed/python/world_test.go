@@ -258,16 +258,3 @@ func (v venv) run(dir string, env []string, args ...string) ([]byte, error) {
 	}
 	return out, err
 }
-
-// npm is a program of the npm registry.
-func npm(t testing.TB, name string) string {
-	t.Helper()
-	if _, err := exec.LookPath("npm"); err != nil {
-		t.Skip("SKIPPED: there is no npm")
-	}
-	dir := t.TempDir()
-	if out, err := exec.Command("npm", "install", "--silent", "--prefix", dir, name).CombinedOutput(); err != nil {
-		missing(t, "%s cannot be had now: %v %s", name, err, out)
-	}
-	return dir + "/node_modules/.bin/" + name
-}
