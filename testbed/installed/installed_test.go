@@ -76,7 +76,7 @@ func install(t *testing.T) *machine {
 	}
 	// What the newcomer has: the cluster's key, its users, and nobody at the keyboard to say yes.
 	m.write("/etc/slurm/jwt_hs256.key", string(key))
-	m.write("/etc/apt/apt.conf.d/99yes", "APT::Get::Assume-Yes \"true\";\nAPT::Sandbox::User \"root\";\n")
+	m.write("/etc/apt/apt.conf.d/99yes", "APT::Get::Assume-Yes \"true\";\nAPT::Sandbox::User \"root\";\nAPT::Install-Recommends \"false\";\n")
 	m.run(fmt.Sprintf("useradd --uid 7001 --no-create-home --home-dir %s alice", s.Bed.Home("alice")))
 	for _, b := range section(t, "The daemon's machine") {
 		if b.kind == "yaml" {
