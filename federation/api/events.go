@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -167,6 +168,9 @@ func (s *eventStream) eventsOf(ctx context.Context, commits []journal.Commit, si
 				}
 			}
 		}
+		if slices.ContainsFunc(rest[0].Changes, neverStarts) { // what follows of groups, once their names are known
+			events = append(events, loggedEvent{mark: rest[0].Mark, index: len(rest[0].Changes)})
+		}
 	}
 	if len(ids) == 0 {
 		return events, rest, nil
@@ -179,8 +183,13 @@ func (s *eventStream) eventsOf(ctx context.Context, commits []journal.Commit, si
 	for i := range jobs {
 		byID[jobs[i].ID] = &jobs[i]
 	}
-	told := events[:0]
+	told, groups := make([]loggedEvent, 0, len(events)), groupsStuck{}
 	for _, e := range events {
+		if e.Event.Event == "" {
+			told = append(told, groups.events(&e)...)
+			groups = groupsStuck{}
+			continue
+		}
 		if j := byID[e.Job]; j != nil {
 			if e.Event.Event == "submit" && (j.Part != nil || j.Component != nil) { // submitted with its array, or its leader
 				continue
@@ -190,6 +199,7 @@ func (s *eventStream) eventsOf(ctx context.Context, commits []journal.Commit, si
 			if j.Part != nil {
 				e.Array, e.Task = j.Part.Array, &j.Part.Index
 			}
+			groups.add(&e)
 		}
 		if uid, err := strconv.ParseUint(e.Who, 10, 32); err == nil && e.Request != "" {
 			if name, err := s.users.UserName(uint32(uid)); err == nil {

@@ -118,6 +118,7 @@ const (
 	WaitDelay         Code = "wait_delay"
 	WaitNeverSuccess  Code = "wait_never_success"
 	WaitNeverFailure  Code = "wait_never_failure"
+	WaitNeverStart    Code = "wait_never_start"
 	WaitNamesake      Code = "wait_namesake"
 	WaitNamesakes     Code = "wait_namesakes"
 	WaitBegin         Code = "wait_begin"
@@ -242,6 +243,7 @@ var sentences = map[Code]string{
 	WaitDelay:         "waits for %s after the start of %s",
 	WaitNeverSuccess:  "can never start: %s had to end with exit code 0, and is %s",
 	WaitNeverFailure:  "can never start: %s had to fail, and is %s",
+	WaitNeverStart:    "can never start: %s comes first, and can never start either, since %s is %s",
 	WaitNamesake:      "waits for %s to end, an earlier job of the same name: it is %s (--dependency=singleton)",
 	WaitNamesakes:     "waits for the earlier jobs of the same name to end (--dependency=singleton)",
 	WaitBegin:         "does not start before its begin time",

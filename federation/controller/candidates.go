@@ -20,8 +20,12 @@ type candidates struct {
 	queue      *queue
 	arrays     *arrays
 	components *components
+	depends    *dependencies
 	life       *life
 	comparing  *comparing
+
+	killInvalid bool // a job whose dependency can never be met is cancelled, unless it says otherwise
+	foreseen    bool // since it was set to false, of some job it has changed whether it can ever start
 }
 
 // consider brings what placement knows of a job in line with what the job is now. One that may not be bound is given its reason.
@@ -35,6 +39,7 @@ func (cd *candidates) consider(j *job, now time.Time) {
 	}
 	reason := cd.blocked(j, now)
 	if !j.queued { // by its deadline or its dependency
+		cd.foreseen = true
 		return
 	}
 	cd.flee(j, now)
@@ -62,12 +67,22 @@ func (cd *candidates) consider(j *job, now time.Time) {
 	if reason != "" && !j.State.Ended() {
 		cd.setReason(j, reason)
 	}
+	never := j.depends.reason(now) == reasons.DependencyNever || j.spreads() && reason == reasons.DependencyNever
+	cd.foreseen = cd.depends.foresee(j, never && !j.State.Ended()) || cd.foreseen
+}
+
+// kills reports whether a job is cancelled if its dependency can never be met.
+func (cd *candidates) kills(j *job) bool {
+	if m := j.Spec.More; m != nil && m.KillOnInvalidDep != "" {
+		return m.KillOnInvalidDep == sbatch.Yes
+	}
+	return cd.killInvalid
 }
 
 // offer offers the tasks of an array that may be bound now, and cancels those that can never start, if the job asks for that.
 func (cd *candidates) offer(j *job, now time.Time) reasons.Reason {
 	reason, never := cd.arrays.offer(j, now)
-	if len(never) > 0 && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
+	if len(never) > 0 && cd.kills(j) {
 		cd.batch.eventf(j, "tasks %s can never start, for the tasks that they wait for have failed: cancelled", federation.FormatArray(never, 0))
 		tasks := federation.TaskSetOf(never)
 		cd.life.cancelRest(j, &tasks, nil)
@@ -103,7 +118,7 @@ func (cd *candidates) blocked(j *job, now time.Time) reasons.Reason {
 	if next := j.depends.next(now); !next.IsZero() {
 		cd.queue.times.add(j, next)
 	}
-	if reason == reasons.DependencyNever && j.Spec.More != nil && j.Spec.More.KillOnInvalidDep == sbatch.Yes {
+	if reason == reasons.DependencyNever && cd.kills(j) {
 		cd.life.endRest(j, federation.Cancelled, reason, now)
 	}
 	if limit := j.limit(); reason == "" && limit > 0 && j.array.running() >= limit {

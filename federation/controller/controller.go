@@ -57,10 +57,12 @@ type Config struct {
 	Waits      predict.Waits     // foretells how long they wait at sites that others use too; nil: only what holds nodes is reckoned with
 	FairShare  *fairshare.Shares // orders the queue; nil: --nice and the order of submission do
 	MaxRequeue int               // how often a job is requeued after failures that are not its own; 0: 5, negative: never
-	MaxArray   int               // one more than the highest index of an array's task; 0: as many as can be read
-	Logger     *slog.Logger
-	Registerer prometheus.Registerer // may be nil
-	Now        func() time.Time      // nil: time.Now
+	// KillInvalidDepend: a job whose dependency can never be met is cancelled, unless it was submitted with --kill-on-invalid-dep=no; else it waits, unless it says yes.
+	KillInvalidDepend bool
+	MaxArray          int // one more than the highest index of an array's task; 0: as many as can be read
+	Logger            *slog.Logger
+	Registerer        prometheus.Registerer // may be nil
+	Now               func() time.Time      // nil: time.Now
 	// Environment gives a job the environment that it is to have at a site, made of its own; nil: its own. It changes neither argument.
 	Environment func(site federation.SiteName, j *federation.Job, env []string) []string
 	// Stager carries files to and from sites that do not see a job's working directory; nil: such sites run nothing of it.

@@ -121,7 +121,7 @@ func (d *dependency) taskReason(index int, now time.Time) reasons.Reason {
 			if d.any {
 				return ""
 			}
-		case state.Ended():
+		case state.Ended(), on == nil && t.byTask.hopeless:
 			if !d.any {
 				return reasons.DependencyNever
 			}
@@ -166,6 +166,7 @@ func (t *waitTerm) settle(on *job) {
 	}
 	task := on.task(t.Task)
 	state, start := on.State, on.Start
+	t.never = on.hopeless && task == nil && !state.Ended() // it does not start, and so does not end, as things stand
 	if task != nil {
 		state, start = task.State, task.Start
 	} else if t.Task >= 0 && !on.State.Ended() {
@@ -177,14 +178,15 @@ func (t *waitTerm) settle(on *job) {
 			t.met = (state.Started() || state.Ended()) && (t.Task >= 0 || !on.tasksWait())
 			t.from = start
 		}
+		t.never = t.never && !t.met
 	case depend.AfterAny:
 		t.met = state.Ended()
 	case depend.AfterOK:
 		t.met = state == federation.Completed
-		t.never = state.Ended() && !t.met
+		t.never = t.never || state.Ended() && !t.met
 	case depend.AfterNotOK:
 		t.met = state.Ended() && state != federation.Completed
-		t.never = state == federation.Completed
+		t.never = t.never || state == federation.Completed
 	}
 }
 
@@ -329,6 +331,17 @@ func (ds *dependencies) changed(j *job) {
 		delete(ds.waits, j.ID)
 	}
 	ds.agenda.plan = true
+}
+
+// foresee notes whether a job that waits can never start, as things stand, since what it depends on can never be met. Those that wait for it cannot either. It reports whether
+// that has changed.
+func (ds *dependencies) foresee(j *job, never bool) bool {
+	if j.hopeless == never {
+		return false
+	}
+	j.hinder().hopeless = never
+	ds.changed(j)
+	return true
 }
 
 // lookAt has a job looked at that comes first among its namesakes now, which it may have waited for.

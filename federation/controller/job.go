@@ -92,6 +92,7 @@ type family struct {
 // hindered is what keeps a job from being bound, beside lack of room.
 type hindered struct {
 	depends      dependency
+	hopeless     bool                                       // what it depends on can never be met
 	leaves       []leaving                                  // what it is not given for a while
 	refused      map[federation.SiteName]decision.Rejection // the same, as placement is told of it
 	refusedUntil time.Time                                  // when the first of that has passed

@@ -112,8 +112,8 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	p.planner = &planner{now: now, t: t, inline: cfg.Inline, metrics: m, faults: faults, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda,
 		queue: p.queue, arrays: p.arrays, life: life, watch: p.watch, attempts: p.attempts,
 		briefing: &briefing{now: now, sites: p.sites, batch: p.batch, limits: limits, runs: runs, waits: cfg.Waits, fairShare: cfg.FairShare, queue: p.queue},
-		candidates: &candidates{sites: p.sites, batch: p.batch, limits: limits, runs: runs, queue: p.queue, arrays: p.arrays, components: components, life: life,
-			comparing: p.comparing},
+		candidates: &candidates{sites: p.sites, batch: p.batch, limits: limits, runs: runs, queue: p.queue, arrays: p.arrays, components: components,
+			depends: p.depends, life: life, comparing: p.comparing, killInvalid: cfg.KillInvalidDepend},
 		planned: v.starts.outdate}
 	p.relocation = &relocation{now: now, t: t, log: log, margin: cfg.Policy.MoveMargin, sites: p.sites, runs: runs, queue: p.queue, moves: p.moves, forecasts: p.forecasts}
 	p.order = &siteOrder{now: now, t: t, log: log, sites: p.sites, calls: p.calls, points: p.queue.points, of: map[federation.SiteName]*siteRanks{}}

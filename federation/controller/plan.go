@@ -46,9 +46,7 @@ func (pl *planner) reconcile() {
 	pl.agenda.plan, pl.last = false, now
 	began := time.Now()
 	pl.briefing.all(now)
-	for _, j := range pl.queue.take(now) {
-		subject{job: j.ID}.do(func() { pl.candidates.consider(j, now) })
-	}
+	pl.consider(now)
 	if n := pl.queue.world.Len(); n > 0 {
 		decisions := pl.makePlan(now)
 		pl.metrics.planned(time.Since(began), n)
@@ -63,6 +61,16 @@ func (pl *planner) reconcile() {
 	}
 	pl.next = now.Add(gap)
 	pl.planned()
+}
+
+// consider looks at the jobs to which something has happened. Where a job can never start, those that wait for it are told in the same round, however many follow one another.
+func (pl *planner) consider(now time.Time) {
+	for again := true; again; again = pl.candidates.foreseen {
+		pl.candidates.foreseen = false
+		for _, j := range pl.queue.take(now) {
+			subject{job: j.ID}.do(func() { pl.candidates.consider(j, now) })
+		}
+	}
 }
 
 func later(a, b time.Time) time.Time {

@@ -11,6 +11,8 @@ type Tuning struct {
 	Rules      []health.Rule
 	RerunEarly bool
 	MaxRequeue int
+
+	KillInvalidDepend bool
 }
 
 // Tune has the controller go on by other settings from its next round on. It reads the store again then, as a new daemon would.
@@ -22,7 +24,7 @@ func (v *View) Tune(t Tuning) {
 }
 
 func (c *Controller) tune(t *Tuning) {
-	c.cfg.Policy, c.cfg.Rules, c.cfg.RerunEarly = t.Policy, t.Rules, t.RerunEarly
+	c.cfg.Policy, c.cfg.Rules, c.cfg.RerunEarly, c.cfg.KillInvalidDepend = t.Policy, t.Rules, t.RerunEarly, t.KillInvalidDepend
 	if c.cfg.MaxRequeue = t.MaxRequeue; c.cfg.MaxRequeue == 0 {
 		c.cfg.MaxRequeue = defaultMaxRequeue
 	}

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,6 +32,7 @@ type termNow struct {
 	depend.Term
 	never bool
 	until time.Time // of a delay that has begun
+	root  *termNow  // of a job that has not ended and can never start itself: what keeps it from that, or the one whom it waits for, and so on
 }
 
 func (fc *forecasts) waitsNow(id federation.JobID) (w waitsNow) {
@@ -49,6 +51,9 @@ func (fc *forecasts) waitsNow(id federation.JobID) (w waitsNow) {
 	}
 	if d := &j.depends; d.reason(now) != "" || j.spreads() {
 		w.terms = d.unmet(&j.rest, now)
+		for i := range w.terms {
+			w.terms[i].root = fc.rootOf(w.terms[i], now)
+		}
 		if d.names != nil && d.names.before(j.ID) {
 			if w.names = true; len(d.names.live) > 0 && d.names.live[0] < j.ID {
 				w.before = d.names.live[0]
@@ -62,6 +67,27 @@ func (fc *forecasts) waitsNow(id federation.JobID) (w waitsNow) {
 		w.limit, w.running = j.limit(), j.array.running()
 	}
 	return w
+}
+
+// mostLinks bounds how far it is looked for the job that has broken a chain.
+const mostLinks = 100_000
+
+// rootOf is what keeps the job that a term waits for from ever starting: a term about a job that has ended. nil: nothing does.
+func (fc *forecasts) rootOf(t termNow, now time.Time) (root *termNow) {
+	for range mostLinks {
+		on := fc.jobs.Of(t.Job)
+		if !t.never || on == nil || !on.hopeless {
+			break
+		}
+		terms := on.depends.unmet(&on.rest, now)
+		i := slices.IndexFunc(terms, func(t termNow) bool { return t.never })
+		if i < 0 {
+			break
+		}
+		t = terms[i]
+		root = &t
+	}
+	return root
 }
 
 // unmet are the terms that keep a job waiting. Of an array they are for the first task of rest that is kept.
@@ -159,6 +185,9 @@ func (v *View) dependWaits(ctx context.Context, j *federation.Job, now waitsNow)
 			w.Reason, w.Advice = reasons.DependencyNever, []*codes.Why{codes.Because(codes.AdviseCancel, id), without}
 		}
 		switch {
+		case t.root != nil:
+			of, how := v.dependedOn(ctx, *t.root)
+			w.Why = codes.Because(codes.WaitNeverStart, name, of, how)
 		case !t.until.IsZero():
 			w.Why = codes.Because(codes.WaitDelay, t.Delay.String(), name)
 		case t.never && t.Kind == depend.AfterNotOK:

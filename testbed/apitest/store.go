@@ -94,9 +94,11 @@ func (s *Store) CreateJob(_ context.Context, j *federation.Job, p *sbatch.Payloa
 	return nil
 }
 
-// note makes a commit of a change of its own: the log of this store has no other.
-func (s *Store) note(c journal.Change) {
-	s.log = append(s.log, journal.Commit{Mark: journal.Mark(len(s.log) + 2), At: time.Now().UTC(), Changes: []journal.Change{c}})
+// note makes a commit of changes of its own: but for the moves of a batch, each has one.
+func (s *Store) note(c ...journal.Change) {
+	if len(c) > 0 {
+		s.log = append(s.log, journal.Commit{Mark: journal.Mark(len(s.log) + 2), At: time.Now().UTC(), Changes: c})
+	}
 }
 
 // Followers is how often somebody has begun to follow the log.
@@ -330,9 +332,11 @@ func (s *Store) Commit(_ context.Context, b *journal.Batch) error {
 		s.jobs[j.ID] = *j
 		s.note(journal.Change{Kind: journal.ChangeJob, How: how, Job: j.ID, Site: j.Site, State: string(j.State)})
 	}
+	var moves []journal.Change
 	for i := range b.Moves {
-		s.note(journal.Change{Kind: journal.ChangeMove, Job: b.Moves[i].Job, Move: &b.Moves[i]})
+		moves = append(moves, journal.Change{Kind: journal.ChangeMove, Job: b.Moves[i].Job, Move: &b.Moves[i]})
 	}
+	s.note(moves...)
 	for _, a := range b.Attempts {
 		s.putAttempt(*a)
 	}
@@ -349,9 +353,10 @@ func (s *Store) Commit(_ context.Context, b *journal.Batch) error {
 	for _, seq := range b.Done {
 		delete(s.requests, seq)
 	}
-	s.nodes.commit(b, s.note)
+	one := func(c journal.Change) { s.note(c) }
+	s.nodes.commit(b, one)
 	s.audit.add(b.Audit)
-	s.places.commit(b, s.note)
+	s.places.commit(b, one)
 	return nil
 }
 

@@ -374,8 +374,10 @@ class Event(Model):
 
     # Event is submit, bind, start, suspend, resume, requeue, invalid-depend (what it depends on can never be met) or
     # end of a job; request; active, inactive, drain, drain+remove, removed, lost, maintenance or maintenance-removed
-    # of a site; site, a condition of it that has begun or ended; node-drain or node-resume, an operator's word about
-    # a node; node, another state that its site shows; or health, what a rule of health says.
+    # of a site; group-invalid-depend (jobs of a group can never start, told once beside the invalid-depend of each:
+    # Detail says how many, User whose) of a group; site, a condition of it that has begun or ended; node-drain or
+    # node-resume, an operator's word about a node; node, another state that its site shows; or health, what a rule of
+    # health says.
     event: str = ""
     # when it was written
     time: Optional[datetime] = None

@@ -50,6 +50,9 @@ type Config struct {
 	MinJobAge time.Duration `yaml:"min_job_age"`
 	// How often a job is requeued after failures of nodes and sites. Preemptions do not count.
 	MaxRequeue int `yaml:"max_requeue"`
+	// true: a job whose dependency can never be met is cancelled, like kill_invalid_depend of DependencyParameters in slurm.conf; sbatch --kill-on-invalid-dep=yes or no says otherwise of
+	// one job. false: it waits, with reason DependencyNeverSatisfied.
+	KillInvalidDepend bool `yaml:"kill_invalid_depend"`
 	// One more than the highest array index, like MaxArraySize in slurm.conf.
 	MaxArray int `yaml:"max_array_size"`
 	// How long jobs that have ended stay in the database. 0: forever.

@@ -60,7 +60,7 @@ func (r *reloader) reload() {
 	sites, needing := r.reloadSites(next.Sites)
 	done, restart = append(done, sites...), append(restart, needing...)
 	r.now.Operators, r.now.Limits, r.now.Policy, r.now.MaxRequeue = next.Operators, next.Limits, next.Policy, next.MaxRequeue
-	r.now.Health, r.now.LogLevel = next.Health, next.LogLevel
+	r.now.Health, r.now.LogLevel, r.now.KillInvalidDepend = next.Health, next.LogLevel, next.KillInvalidDepend
 	r.notices.use(&r.now.Health)
 	if i := slices.Index(done, "log_level"); i >= 0 && r.fixed {
 		done, restart = slices.Delete(done, i, i+1), append(restart, "log_level (--log is given)")
@@ -70,8 +70,9 @@ func (r *reloader) reload() {
 		r.bounds.Store(&bounds)
 		r.api.Tune(r.now.Operators, bounds)
 	}
-	if slices.ContainsFunc(done, func(key string) bool { return key == "policy" || key == "health" || key == "max_requeue" }) {
-		r.ctl.Tune(controller.Tuning{Policy: r.now.PlacementPolicy(), Rules: r.now.Health.Effective(), RerunEarly: r.now.Health.RerunEarly, MaxRequeue: r.now.RequeueLimit()})
+	if slices.ContainsFunc(done, func(key string) bool { return slices.Contains(tuned, key) }) {
+		r.ctl.Tune(controller.Tuning{Policy: r.now.PlacementPolicy(), Rules: r.now.Health.Effective(), RerunEarly: r.now.Health.RerunEarly, MaxRequeue: r.now.RequeueLimit(),
+			KillInvalidDepend: r.now.KillInvalidDepend})
 	}
 	r.log.Info("the configuration was read again", "changed", namesOrNothing(done), "needs a restart", namesOrNothing(restart))
 	if !r.fixed {
@@ -80,7 +81,10 @@ func (r *reloader) reload() {
 }
 
 // reloaded are the keys of the configuration that can change while the daemon runs. Keys, tokens and certificates of sites are read again without a signal.
-var reloaded = []string{"operators", "limits", "policy", "health", "max_requeue", "log_level"}
+var reloaded = append([]string{"operators", "limits", "log_level"}, tuned...)
+
+// tuned are those of them that the controller goes by.
+var tuned = []string{"policy", "health", "max_requeue", "kill_invalid_depend"}
 
 // reloadSites takes up what can change of the sites. It returns the keys that have changed, and those that take a restart.
 func (r *reloader) reloadSites(next []config.Site) (done, restart []string) {
