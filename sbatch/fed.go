@@ -33,6 +33,9 @@ var fedOptions = [...]struct {
 	{"stage-in", access, func(f *Fed, v string) string { return addStage((*[]Stage)(&f.StageIn), v) }},
 	{"stage-out", access, func(f *Fed, v string) string { return addStage((*[]Stage)(&f.StageOut), v) }},
 	{"group", display, setGroup},
+	{"retry", delivery, setRetry},
+	{"retry-mem", delivery, setRetryMem},
+	{"retry-time", delivery, setRetryTime},
 }
 
 // IDs of options that are not of the table: fedID + index in fedOptions, pluginID + index in Input.Plugins.
@@ -113,7 +116,7 @@ func (r *Request) fedLines(words []string) error {
 	switch {
 	case err != nil:
 		return exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out and --group")
+			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out, --group, --retry, --retry-mem and --retry-time")
 	case len(rest) > 0:
 		return errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
@@ -289,6 +292,7 @@ func (f *Fed) options(w *words) {
 		w.add("fed-stage-out", s.String())
 	}
 	w.text("fed-group", f.Group)
+	f.Retry.options(w)
 }
 
 // String is in as an option has it.

@@ -105,6 +105,8 @@ func each(t *testing.T, do func(field string, set func(*Spec))) {
 					v.Set(reflect.ValueOf(new(bool)))
 				case f.Type == reflect.TypeFor[*Signal]():
 					v.Set(reflect.ValueOf(&Signal{Name: "USR1"}))
+				case f.Type == reflect.TypeFor[*Retry]():
+					v.Set(reflect.ValueOf(&Retry{Most: 1}))
 				case f.Type == reflect.TypeOf(Fed{}.StageIn):
 					v.Set(reflect.ValueOf([]Stage{{From: "a"}}).Convert(f.Type))
 				case f.Type == reflect.TypeOf(Fed{}.Inputs):

@@ -112,6 +112,7 @@ type Fed struct {
 	StageOut   bounded.Slice[Stage, bounded.Named]   `json:"stage_out,omitempty"`
 	// Group is a label of jobs that belong together, of one user or of several: see [InvalidGroup]; "": none.
 	Group string `json:"group,omitempty"`
+	Retry *Retry `json:"retry,omitempty"` // when it is run again by itself; nil: never
 }
 
 // Dataset is data that a job reads.

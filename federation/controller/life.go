@@ -30,6 +30,8 @@ type life struct {
 	components *components
 	charges    *charges
 	rules      lifecycle.Rules
+	judge      func(*federation.Job) error // why no site can ever run a job
+	runs       *runTimes
 }
 
 // addJob takes up a job that the store has. It is in the queue only after queue.add.
@@ -62,6 +64,7 @@ func (l *life) end(j *job, state federation.State, reason reasons.Reason, at tim
 	l.jobs.Delete(j.ID)
 	l.jobs.ended[j.ID] = j
 	l.queue.drop(j)
+	l.runs.outlasted.Delete(j.ID)
 	l.arrays.ended(j)
 	for _, k := range l.components.endWith(j, j.End) {
 		l.end(k, j.State, j.Reason, j.End)
@@ -157,9 +160,46 @@ func (l *life) siteFailure(j *job, state federation.State, reason reasons.Reason
 		l.batch.eventf(j, "%s", out.Why)
 	}
 	if out.Next != lifecycle.Again {
-		l.end(j, out.State, reason, l.now())
+		if !l.retry(j, out.State) {
+			l.end(j, out.State, reason, l.now())
+		}
 		return
 	}
 	j.Restarts++
 	l.requeue(j, reason)
+}
+
+// retry puts a job back into the queue that has ended badly, if it says that it is to be run again then. It reports whether it did.
+func (l *life) retry(j *job, state federation.State) bool {
+	if j.Spec.Retries() == nil || j.whole != nil || j.Component != nil || len(j.Spec.Het) > 0 {
+		return false
+	}
+	r := lifecycle.RetryAfter(&j.Job, state, j.ExitStatus, func() ([]federation.Attempt, error) { return l.store.Attempts(context.Background(), j.ID) })
+	if r.Again && r.Grows {
+		larger, spec := j.Job, r.Spec
+		spec.Dependency = "" // it was met
+		larger.SetSpec(spec)
+		if err := l.judge(&larger); err != nil {
+			r.Again = false
+			r.Why = fmt.Sprintf("not run again: %s, with which it could never run: %v", r.Why, err)
+		}
+	}
+	if r.Why != "" {
+		l.batch.eventf(j, "%s", r.Why)
+	}
+	if !r.Again {
+		return false
+	}
+	if r.Grows {
+		j.SetSpec(r.Spec)
+		l.batch.spec(j)
+	}
+	l.runs.outlasts(j.ID, j.att)
+	if s := l.sites.byName[j.att.Site]; s != nil && s.remembersIDs() {
+		j.avoid(j.att, l.now().Add(l.t.MinJobAge), l.now())
+	}
+	j.ExitStatus = 0
+	j.Restarts++
+	l.requeue(j, reasons.BeginTime)
+	return true
 }

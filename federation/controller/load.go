@@ -183,6 +183,7 @@ func (ld *loader) recallLast(ctx context.Context, j *job) error {
 	}
 	for i := range attempts {
 		ld.moves.recall(j, &attempts[i])
+		ld.life.runs.outlasts(j.ID, &attempts[i])
 	}
 	if n := len(attempts); n > 0 && j.Reason == reasons.Forgotten && attempts[n-1].State == federation.AttemptForgotten {
 		j.mayLive(&attempts[n-1], attempts[n-1].Ended)

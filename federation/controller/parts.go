@@ -48,7 +48,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	now, t, log, store := cfg.Now, cfg.Timing, cfg.Logger, cfg.Store
 	p := &parts{sites: newRoster(), jobs: newJobTable(), batch: newPendingBatch(now, log), agenda: &agenda{plan: true}, upkeep: &upkeep{}}
 	limits := &limits{book: cfg.Quota, fraction: cfg.Policy.RunFraction, sites: p.sites, batch: p.batch}
-	runs := &runTimes{book: cfg.Runs, share: cfg.Policy.Share()}
+	runs := &runTimes{book: cfg.Runs, share: cfg.Policy.Share(), outlasted: v.runs.outlasted}
 	faults := faults{log, m}
 	p.calls = newCalls(cfg.Inline, t.Call, log, m, p.sites, p.jobs.owner)
 	p.inbox = &inbox{now: now, store: store, agenda: p.agenda, inline: cfg.Inline, taken: map[int64]federation.JobID{}}
@@ -65,7 +65,8 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 		ids:  jobIDs{now: now, log: log, store: store, agenda: p.agenda, pause: t.Retry},
 		live: map[federation.JobID]*job{}, shrunk: map[*job]bool{}, offered: map[federation.JobID]*offered{}, short: map[*job]bool{}}
 	life := &life{now: now, t: t, log: log, store: store, metrics: m, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda, limits: limits, queue: p.queue,
-		arrays: p.arrays, depends: p.depends, components: components, charges: charges, rules: lifecycle.Rules{MaxRequeue: cfg.MaxRequeue}}
+		arrays: p.arrays, depends: p.depends, components: components, charges: charges, rules: lifecycle.Rules{MaxRequeue: cfg.MaxRequeue},
+		judge: v.Judge, runs: runs}
 
 	// What users and operators ask for.
 	p.tasks = &arrayRequests{now: now, batch: p.batch, arrays: p.arrays, life: life, unfinished: unfinished{of: map[federation.JobID]*progress{}}}

@@ -218,6 +218,9 @@ func (rp *reports) endedAtSite(s *site, j *job, sj federation.SiteJob) {
 		} else if out.Own && verdict.Why != "" {
 			rp.batch.eventf(j, "%s", verdict.Why)
 		}
+		if out.Own && rp.life.retry(j, out.State) {
+			return
+		}
 		rp.life.end(j, out.State, sj.Reason, sj.End)
 	}
 }

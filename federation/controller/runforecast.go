@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"sync"
 	"time"
 
 	"fsub/federation"
@@ -14,11 +15,27 @@ import (
 type runTimes struct {
 	book  *predict.Book // nil: nothing is known of jobs that have ended
 	share float64       // of its time limit that a job is taken to run where nothing is known
+
+	outlasted *sync.Map // federation.JobID -> time.Duration: how long a job has run that its time limit has ended and that runs again
+}
+
+// outlasts notes that a job has run for as long as an attempt did, if its time limit has ended that.
+func (rt *runTimes) outlasts(id federation.JobID, a *federation.Attempt) {
+	ran := lifecycle.Elapsed(a.Started, a.Ended)
+	if before, _ := rt.outlasted.Load(id); a.Final == federation.Timeout && ran > 0 && (before == nil || ran > before.(time.Duration)) {
+		rt.outlasted.Store(id, ran)
+	}
 }
 
 // expected is how long a job is expected to run, from what jobs like it did; nil: that is not known.
 func (rt *runTimes) expected(j *federation.Job) *decision.Expected {
 	b := rt.book
+	if ran, again := rt.outlasted.Load(j.ID); again {
+		if e := rt.expectedAfter(j, ran.(time.Duration)); e != nil {
+			return e
+		}
+		return predict.Outlasts(limitOf(j), ran.(time.Duration), rt.share)
+	}
 	if b == nil {
 		return nil
 	}
@@ -27,7 +44,10 @@ func (rt *runTimes) expected(j *federation.Job) *decision.Expected {
 
 // expectedAfter is expected of a job that has run for some time.
 func (rt *runTimes) expectedAfter(j *federation.Job, ran time.Duration) *decision.Expected {
-	if b := rt.book; b != nil && ran > 0 {
+	switch b := rt.book; {
+	case b == nil:
+		return nil
+	case ran > 0:
 		return b.ExpectAfter(b.Keys(j), limitOf(j), ran)
 	}
 	return rt.expected(j)

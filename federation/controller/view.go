@@ -45,7 +45,7 @@ type View struct {
 
 func newView(cfg Config, m *metrics) *View {
 	j := &judging{now: cfg.Now, store: cfg.Store, faults: faults{cfg.Logger, m}, maxArray: cfg.MaxArray, priced: cfg.Priced,
-		runs: &runTimes{cfg.Runs, cfg.Policy.Share()}, world: place.NewWorld(cfg.Policy, 0)}
+		runs: &runTimes{book: cfg.Runs, share: cfg.Policy.Share(), outlasted: new(sync.Map)}, world: place.NewWorld(cfg.Policy, 0)}
 	j.limits.Store(&limits{book: cfg.Quota, fraction: cfg.Policy.RunFraction})
 	j.shown.Store(&viewOfSites{judged: &judgements{}})
 	return &View{judging: j, fairShare: cfg.FairShare, wake: make(chan struct{}, 1), done: make(chan struct{})}

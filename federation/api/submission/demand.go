@@ -123,6 +123,9 @@ func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 	if f.Checkpoint < 0 {
 		return refuseAlone("the time between two checkpoints is not negative")
 	}
+	if why := f.Retry.Why(); why != "" {
+		return refuseAlone("retry: " + why)
+	}
 	if f.Traffic != "" && !slices.Contains(sbatch.Traffics[:], f.Traffic) {
 		return refuseAlone(fmt.Sprintf("traffic %.40q is not one of %s", f.Traffic, strings.Join(sbatch.Traffics[:], ", ")))
 	}

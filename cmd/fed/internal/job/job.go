@@ -207,6 +207,9 @@ func showJob(w io.Writer, r *client.JobRecord, waits []decision.Wait) {
 	if j.State.Ended() {
 		fmt.Fprintf(w, "  ended     %s, exit code %d:%d\n", cli.When(j.End), j.ExitStatus>>8, j.ExitStatus&0x7f)
 	}
+	if r := j.Spec.Retries(); r != nil {
+		fmt.Fprintf(w, "  retry     %s\n", r)
+	}
 	if j.Restarts > 0 {
 		fmt.Fprintf(w, "  restarts  %d\n", j.Restarts)
 	}
