@@ -26,13 +26,14 @@ func NewEventsCommand() *cobra.Command {
 		Use:   "events",
 		Short: "What has happened: jobs submitted, bound, started, requeued and ended, requests, sites drained; one line each",
 		Long: `Each line tells one thing that happened, in the order in which it was written down: submit, bind (to a site), start, suspend,
-resume, requeue and end of a job; invalid-depend, that what it depends on can never be met; request, what a user asked to be done with it; active, inactive, drain, drain+remove, removed and lost,
+resume, requeue and end of a job; invalid-depend, that what it depends on can never be met, and group-invalid-depend, how many of a group that is so of; request,
+what a user asked to be done with it; active, inactive, drain, drain+remove, removed and lost,
 what an operator said of a site; maintenance and maintenance-removed, what is planned there; site, that a condition of it has begun or ended
 (see: fed site show); node-drain and node-resume, what an operator wants of a node; node-reboot, and node-lift, the end of a drain that slurmctld has left behind;
 node, that its site shows it in another state; health, what a rule of health has said of a node or a job.
 
 WHO is who asked for it or said it, where somebody did; a job's own history (fed job show) says more. Conditions are KEY=VALUE[,VALUE...] and
-KEY!=VALUE[,VALUE...] with the keys event, job, user, who, name, site, node, state, from, reason and request; * stands for anything, and of several --where
+KEY!=VALUE[,VALUE...] with the keys event, job, user, who, name, group, site, node, state, from, reason and request; * stands for anything, and of several --where
 all must be met. The daemon keeps the last million changes, for a week at most unless keep_events of the configuration says otherwise.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -76,7 +77,7 @@ func (e *events) run(ctx context.Context) error {
 				return json.NewEncoder(e.out).Encode(v)
 			}
 			owner := v.User
-			if v.Job == 0 {
+			if v.Job == 0 && v.Group == "" {
 				owner = ""
 			}
 			t.Row(cli.When(v.Time), v.Event, eventJob(v), owner, string(v.Site), string(v.From), string(v.State), v.Who, eventDetail(v))
@@ -104,7 +105,11 @@ func (e *events) run(ctx context.Context) error {
 	}
 }
 
+// eventJob is what an event is about: a job, a task of an array, or a group.
 func eventJob(v *v1.Event) string {
+	if v.Job == 0 && v.Group != "" {
+		return v.Group
+	}
 	return v1.TaskName(v.Job, v.Array, v.Task)
 }
 
