@@ -125,7 +125,7 @@ func TestApp(t *testing.T) {
 	if err != nil || len(entries) > 1 || len(entries) == 1 && (entries[0].Who.User != "nobody" || entries[0].Who.From != "web") {
 		t.Errorf("%v: %+v", err, entries)
 	}
-	if status, text, _ := ask("POST", "/act", url.Values{"x": {strings.Repeat("x", 2<<20)}}); status != http.StatusRequestEntityTooLarge {
+	if status, text, _ := ask("POST", "/act", url.Values{"x": {strings.Repeat("x", 2<<20)}}, "Expect", "100-continue"); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large form: %d %s", status, text)
 	}
 	d.Stop()
