@@ -123,12 +123,17 @@ func (b *pendingBatch) records() *journal.Batch {
 	return &b.rows
 }
 
-// moves are what has become of jobs and tasks since the last commit.
+// moves are what has become of jobs and tasks since the last commit. An array ends after its tasks.
 func (b *pendingBatch) moves() []journal.Move {
 	moves := slices.Clone(b.taskMoves)
-	for _, j := range b.written {
-		for _, what := range journal.MovesOf(j.stored, journal.StageOf(&j.Job)) {
-			moves = append(moves, journal.Move{Job: j.ID, Task: -1, What: what, State: j.State, From: j.stored.State, Reason: j.Reason, Site: j.Site, Exit: j.ExitStatus})
+	for _, endOfArray := range []bool{false, true} {
+		for _, j := range b.written {
+			if (j.Whole != nil && j.State.Ended()) != endOfArray {
+				continue
+			}
+			for _, what := range journal.MovesOf(j.stored, journal.StageOf(&j.Job)) {
+				moves = append(moves, journal.Move{Job: j.ID, Task: -1, What: what, State: j.State, From: j.stored.State, Reason: j.Reason, Site: j.Site, Exit: j.ExitStatus})
+			}
 		}
 	}
 	return moves
