@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	netmail "net/mail"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/emersion/go-smtp"
 
 	"fsub/federation"
 	"fsub/federation/audit"
@@ -24,75 +18,17 @@ import (
 	"fsub/federation/reports/mail"
 	"fsub/federation/store"
 	"fsub/sbatch"
+	"fsub/testbed/listener"
 )
 
-// inbox is a mail server that keeps what it is sent.
-type inbox struct {
-	addr string
-	srv  *smtp.Server
-
-	mu    sync.Mutex
-	mails []received
-	never string // recipient that it refuses
-}
-
-type received struct {
-	id, subject, text string
-	to                []string
-}
-
-func (b *inbox) NewSession(*smtp.Conn) (smtp.Session, error) { return &session{box: b}, nil }
-
-type session struct {
-	box *inbox
-	to  []string
-}
-
-func (s *session) Mail(string, *smtp.MailOptions) error { s.to = nil; return nil }
-func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
-	if s.box.never != "" && to == s.box.never {
-		return &smtp.SMTPError{Code: 550, Message: "no such user"}
-	}
-	s.to = append(s.to, to)
-	return nil
-}
-func (s *session) Data(r io.Reader) error {
-	m, err := netmail.ReadMessage(r)
-	if err != nil {
-		return err
-	}
-	text, err := io.ReadAll(m.Body)
-	if err != nil {
-		return err
-	}
-	s.box.mu.Lock()
-	defer s.box.mu.Unlock()
-	s.box.mails = append(s.box.mails, received{m.Header.Get("Message-ID"), m.Header.Get("Subject"), strings.ReplaceAll(string(text), "=\r\n", ""), s.to})
-	return nil
-}
-func (s *session) Reset()        {}
-func (s *session) Logout() error { return nil }
-
-func (b *inbox) listen(t *testing.T, addr string) {
-	l, err := net.Listen("tcp", addr)
+// listen has a mail server take mail until the test ends.
+func listen(t *testing.T, b *listener.Inbox, addr string) (end func() error) {
+	end, err := b.Listen(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.addr = l.Addr().String()
-	b.srv = smtp.NewServer(b)
-	srv := b.srv
-	go srv.Serve(l)
-	t.Cleanup(func() { srv.Close() })
-}
-
-// subjects are those of the mails, in the order in which they came.
-func (b *inbox) subjects() (out []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, m := range b.mails {
-		out = append(out, m.subject)
-	}
-	return out
+	t.Cleanup(func() { end() })
+	return end
 }
 
 // facts tell the same of all jobs.
@@ -110,7 +46,8 @@ func (facts) Output(context.Context, *federation.Job, int) Output {
 type world struct {
 	*testing.T
 	st  *store.Store
-	box *inbox
+	box *listener.Inbox
+	end func() error // stops it
 	m   *Mailer
 	now time.Time
 	at  place
@@ -122,8 +59,8 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { st.Close() })
-	w := &world{T: t, st: st, box: &inbox{}, now: time.Now()}
-	w.box.listen(t, "127.0.0.1:0")
+	w := &world{T: t, st: st, box: &listener.Inbox{}, now: time.Now()}
+	w.end = listen(t, w.box, "127.0.0.1:0")
 	w.start(st)
 	return w
 }
@@ -131,7 +68,7 @@ func newWorld(t *testing.T) *world {
 // start starts a Mailer over a store, as a new daemon does.
 func (w *world) start(st Store) {
 	w.Helper()
-	w.m = New(Config{Store: st, Facts: facts{time.Hour}, Rules: &Rules{Domains: []string{"example.org"}}, Send: &mail.Sender{Server: w.box.addr, From: "fsub@example.org", TLS: mail.Plain},
+	w.m = New(Config{Store: st, Facts: facts{time.Hour}, Rules: &Rules{Domains: []string{"example.org"}}, Send: &mail.Sender{Server: w.box.Addr, From: "fsub@example.org", TLS: mail.Plain},
 		Page: func(id federation.JobID) string { return "https://fed/job/" + id.String() }, Host: "fed", Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return w.now }})
 	var err error
 	if w.at, err = w.m.load(w.Context()); err != nil {
@@ -205,7 +142,7 @@ func (w *world) ends(j *federation.Job, state federation.State, exit int32) {
 
 func (w *world) wants(want ...string) {
 	w.Helper()
-	got := w.box.subjects()
+	got := w.box.Subjects()
 	if !slices.Equal(got, want) {
 		w.Errorf("mails:\n  %s\nwant:\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
@@ -267,21 +204,21 @@ func TestMoved(t *testing.T) {
 	w.must(w.run())
 	head := fmt.Sprintf("Slurm Job_id=%d Name=train ", j.ID)
 	var got []string
-	for _, s := range w.box.subjects() {
+	for _, s := range w.box.Subjects() {
 		got = append(got, strings.SplitN(strings.TrimPrefix(s, head), ",", 2)[0])
 	}
 	if want := []string{"Began", "Requeued", "Began", "Ended"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	text := w.box.mails[3].text
+	text := w.box.Mails()[3].Text
 	for _, want := range []string{"COMPLETED, exit code 0", "restarts   1", "ran        00:01:00 of 01:00:00 that it may (2 %)", "CPU time   00:01:00 of 00:04:00 (25 %)", "memory     1.0 GiB of 2.0 GiB (50 %)",
 		"The last lines of /home/ann/slurm.out", "  epoch 9", "https://fed/job/" + j.ID.String()} {
 		if !strings.Contains(text, strings.ReplaceAll(want, "=", "=3D")) {
 			t.Errorf("the mail lacks %q:\n%s", want, text)
 		}
 	}
-	if m := w.box.mails[3]; !slices.Equal(m.to, []string{"ann@example.org"}) {
-		t.Errorf("sent to %v", m.to)
+	if m := w.box.Mails()[3]; !slices.Equal(m.To, []string{"ann@example.org"}) {
+		t.Errorf("sent to %v", m.To)
 	}
 }
 
@@ -311,10 +248,10 @@ func TestTimeLimits(t *testing.T) {
 	w.m.Facts = facts{2 * time.Hour} // it was raised
 	w.now = w.now.Add(25 * time.Minute)
 	w.must(w.run())
-	w.wants(w.box.subjects()[0])
+	w.wants(w.box.Subjects()[0])
 	w.now = w.now.Add(time.Hour)
 	w.must(w.run())
-	if got := w.box.subjects(); len(got) != 2 || !strings.Contains(got[1], "90%") {
+	if got := w.box.Subjects(); len(got) != 2 || !strings.Contains(got[1], "90%") {
 		t.Errorf("%v", got)
 	}
 	if n := w.m.count(); n != 0 {
@@ -357,7 +294,7 @@ func TestKilled(t *testing.T) {
 			w.starts(j)
 		}
 		_ = w.run() // its store dies meanwhile
-		dead := len(w.box.subjects())
+		dead := len(w.box.Subjects())
 		for _, j := range jobs {
 			w.ends(j, federation.Completed, 0)
 		}
@@ -365,13 +302,13 @@ func TestKilled(t *testing.T) {
 		w.must(w.run())
 		w.must(w.run())
 		ids := map[string]int{}
-		for _, m := range w.box.mails {
-			ids[m.id]++
+		for _, m := range w.box.Mails() {
+			ids[m.ID]++
 		}
 		if len(ids) != 6 {
 			t.Errorf("killed after %d writes: %d different mails, want 6: %v", after, len(ids), ids)
 		}
-		if twice := len(w.box.mails) - len(ids); twice > 3 || after >= 10 && twice > 0 {
+		if twice := len(w.box.Mails()) - len(ids); twice > 3 || after >= 10 && twice > 0 {
 			t.Errorf("killed after %d writes and %d mails: %d came twice", after, dead, twice)
 		}
 		if n := w.m.count(); n != 0 {
@@ -383,8 +320,8 @@ func TestKilled(t *testing.T) {
 // A mail server that is down loses nothing; an address that it refuses holds up no other.
 func TestServerDown(t *testing.T) {
 	w := newWorld(t)
-	w.box.srv.Close()
-	w.box.never = "gone@example.org"
+	w.end()
+	w.box.Never = "gone@example.org"
 	a := w.job("BEGIN")
 	b := w.job("BEGIN", func(j *federation.Job) { j.User, j.Spec.MailUser = "bob", "gone" })
 	w.starts(a)
@@ -393,7 +330,7 @@ func TestServerDown(t *testing.T) {
 	if w.m.failing() == 0 || w.m.count() != 2 {
 		t.Errorf("failing %v, %d wait", w.m.failing(), w.m.count())
 	}
-	w.box.listen(t, w.box.addr)
+	listen(t, w.box, w.box.Addr)
 	w.must(w.run()) // too early
 	w.wants()
 	w.now = w.now.Add(time.Minute)
@@ -413,7 +350,7 @@ func TestManyEvents(t *testing.T) {
 	other := w.job("BEGIN", func(j *federation.Job) { j.User = "bob" })
 	w.starts(other)
 	w.must(w.run())
-	got := w.box.subjects()
+	got := w.box.Subjects()
 	slices.Sort(got)
 	if want := []string{"Slurm 50 events of your jobs", fmt.Sprintf("Slurm Job_id=%d Name=train Began, Queued time 00:59:00", other.ID)}; !slices.Equal(got, want) {
 		t.Errorf("%v", got)
@@ -424,12 +361,12 @@ func TestManyEvents(t *testing.T) {
 		}
 		w.must(w.run())
 	}
-	if n := len(w.box.subjects()); n != 2+PerHour-1 {
+	if n := len(w.box.Subjects()); n != 2+PerHour-1 {
 		t.Errorf("%d mails, want %d of ann and one of bob", n, PerHour)
 	}
 	w.now = w.now.Add(time.Minute)
 	w.must(w.run())
-	got = w.box.subjects()
+	got = w.box.Subjects()
 	if last := got[len(got)-1]; last != "Slurm 85 events of your jobs" { // when few were left for this hour, five and five have shared one
 		t.Errorf("%s", last)
 	}
@@ -464,20 +401,20 @@ func TestArray(t *testing.T) {
 			w.must(w.run())
 			w.ends(array, federation.Failed, 2<<8)
 			w.must(w.run())
-			if got := w.box.subjects(); len(got) != want {
+			if got := w.box.Subjects(); len(got) != want {
 				t.Fatalf("%d mails, want %d: %v", len(got), want, got)
 			}
-			last := w.box.mails[want-1]
-			if want := fmt.Sprintf("Slurm Array Summary Job_id=%d_* (%d) Name=train Ended, Mixed, ExitCode [0-2]", array.ID, array.ID); last.subject != want {
-				t.Errorf("%s, want %s", last.subject, want)
+			last := w.box.Mails()[want-1]
+			if want := fmt.Sprintf("Slurm Array Summary Job_id=%d_* (%d) Name=train Ended, Mixed, ExitCode [0-2]", array.ID, array.ID); last.Subject != want {
+				t.Errorf("%s, want %s", last.Subject, want)
 			}
 			for _, want := range []string{fmt.Sprintf("%d COMPLETED, 20 FAILED", tasks-20), "The first 10 of 20 tasks that failed", fmt.Sprintf("%d_17  FAILED, exit code 2 at alpha", array.ID), fmt.Sprintf("_%d ", 9*tasks/20+17)} {
-				if !strings.Contains(last.text, want) {
-					t.Errorf("the mail lacks %q:\n%s", want, last.text)
+				if !strings.Contains(last.Text, want) {
+					t.Errorf("the mail lacks %q:\n%s", want, last.Text)
 				}
 			}
-			if want == 2 && w.box.mails[0].subject != fmt.Sprintf("Slurm %d events of your jobs", MostTasks) {
-				t.Errorf("%s", w.box.mails[0].subject)
+			if want == 2 && w.box.Mails()[0].Subject != fmt.Sprintf("Slurm %d events of your jobs", MostTasks) {
+				t.Errorf("%s", w.box.Mails()[0].Subject)
 			}
 		})
 	}
@@ -499,10 +436,10 @@ func TestArrayTasks(t *testing.T) {
 		}
 	}
 	w.must(w.run())
-	if got := w.box.subjects(); len(got) != 1 || !strings.Contains(got[0], "Slurm Array Task Job_id=") || !strings.Contains(got[0], "_5 (") {
+	if got := w.box.Subjects(); len(got) != 1 || !strings.Contains(got[0], "Slurm Array Task Job_id=") || !strings.Contains(got[0], "_5 (") {
 		t.Fatalf("%v", got)
 	}
-	if text := w.box.mails[0].text; !strings.Contains(text, "the first 100 have mails of their own") {
+	if text := w.box.Mails()[0].Text; !strings.Contains(text, "the first 100 have mails of their own") {
 		t.Error(text)
 	}
 }
@@ -520,11 +457,11 @@ func TestInjection(t *testing.T) {
 	w.starts(evil)
 	w.ends(evil, federation.Completed, 0)
 	w.must(w.run())
-	if len(w.box.mails) != 1 {
-		t.Fatalf("%d mails", len(w.box.mails))
+	if len(w.box.Mails()) != 1 {
+		t.Fatalf("%d mails", len(w.box.Mails()))
 	}
-	if m := w.box.mails[0]; len(m.to) != 1 || !strings.Contains(m.subject, `Name=x\u000d\nBcc: eve`) {
-		t.Errorf("%q to %v", m.subject, m.to)
+	if m := w.box.Mails()[0]; len(m.To) != 1 || !strings.Contains(m.Subject, `Name=x\u000d\nBcc: eve`) {
+		t.Errorf("%q to %v", m.Subject, m.To)
 	}
 }
 
@@ -566,7 +503,7 @@ func TestForget(t *testing.T) {
 	w.wants()
 	w.starts(w.job("BEGIN"))
 	w.must(w.run())
-	if len(w.box.subjects()) != 1 {
-		t.Errorf("%v", w.box.subjects())
+	if len(w.box.Subjects()) != 1 {
+		t.Errorf("%v", w.box.Subjects())
 	}
 }

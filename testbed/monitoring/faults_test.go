@@ -1,8 +1,6 @@
 package monitoring
 
 import (
-	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,20 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/emersion/go-smtp"
-
+	"fsub/testbed/listener"
 	"fsub/testbed/simsite"
 )
-
-// discard is a mail server that takes all.
-type discard struct{}
-
-func (discard) NewSession(*smtp.Conn) (smtp.Session, error) { return discard{}, nil }
-func (discard) Mail(string, *smtp.MailOptions) error        { return nil }
-func (discard) Rcpt(string, *smtp.RcptOptions) error        { return nil }
-func (discard) Data(r io.Reader) error                      { _, err := io.Copy(io.Discard, r); return err }
-func (discard) Reset()                                      {}
-func (discard) Logout() error                               { return nil }
 
 // TestFaultsFireAlerts: what goes wrong around a daemon makes its alert fire, and the alert clears when that is over: a queue that stands still, a disk that fills, mail and webhooks
 // that are not taken, a budget that is nearly spent, a token that expires, a site that fails; and at last a disk that is full.
@@ -81,13 +68,12 @@ func TestFaultsFireAlerts(t *testing.T) {
 
 	fires("FsubMailFailing")
 	fires("FsubWebhooksFailing")
-	l, err := net.Listen("tcp", mail)
+	var box listener.Inbox
+	end, err := box.Listen(mail)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := smtp.NewServer(discard{})
-	go server.Serve(l)
-	t.Cleanup(func() { server.Close() })
+	t.Cleanup(func() { end() })
 	clears("FsubMailFailing")
 	run("fed", "webhook", "remove", "deaf")
 	clears("FsubWebhooksFailing")

@@ -1,9 +1,7 @@
 package monitoring
 
 import (
-	"compress/gzip"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +14,8 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"fsub/testbed/listener"
 )
 
 // collector takes OTLP over HTTP, if it is not down.
@@ -41,30 +41,17 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no", http.StatusBadRequest)
 		return
 	}
-	body := io.Reader(r.Body)
-	if r.Header.Get("Content-Encoding") == "gzip" {
-		z, err := gzip.NewReader(r.Body)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		body = z
-	}
-	text, err := io.ReadAll(body)
-	var req otlp.ExportTraceServiceRequest
+	body, err := listener.Body(r)
+	var spans []*trace.Span
 	if err == nil {
-		err = proto.Unmarshal(text, &req)
+		spans, err = listener.Spans(body)
 	}
 	if err != nil || r.URL.Path != "/v1/traces" {
 		http.Error(w, fmt.Sprint(r.URL.Path, err), http.StatusBadRequest)
 		return
 	}
 	c.key = r.Header.Get("X-Key")
-	for _, one := range req.ResourceSpans {
-		for _, s := range one.ScopeSpans {
-			c.spans = append(c.spans, s.Spans...)
-		}
-	}
+	c.spans = append(c.spans, spans...)
 	answer, _ := proto.Marshal(&otlp.ExportTraceServiceResponse{})
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	_, _ = w.Write(answer)
@@ -86,12 +73,9 @@ func (c *collector) set(down bool) {
 func (c *collector) trace(job string) (names []string, all []*trace.Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.spans {
-		for _, a := range s.Attributes {
-			if a.Key == "fsub.job.id" && fmt.Sprint(a.Value.GetIntValue()) == job {
-				names, all = append(names, s.Name), append(all, s)
-			}
-		}
+	all = listener.SpansOf(c.spans, job)
+	for _, s := range all {
+		names = append(names, s.Name)
 	}
 	return names, all
 }

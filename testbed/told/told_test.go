@@ -16,12 +16,13 @@ import (
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/testbed/bed"
+	"fsub/testbed/listener"
 	"fsub/testbed/suite"
 )
 
 var (
 	world suite.Suite
-	ear   listener
+	ear   ears
 )
 
 const (
@@ -41,7 +42,7 @@ func start(ctx context.Context) error {
 		return err
 	}
 	err := world.StartDaemon(ctx, func(config map[string]any) {
-		config["mail"] = map[string]any{"server": ear.mail, "from": "fsub@example.org", "tls": "none"}
+		config["mail"] = map[string]any{"server": ear.mail.Addr, "from": "fsub@example.org", "tls": "none"}
 		config["webhooks"] = map[string]any{"allow": []string{"127.0.0.0/8"}}
 		config["traces"] = map[string]any{"endpoint": ear.web + "/v1/traces"}
 	})
@@ -133,32 +134,32 @@ func TestOnceThoughMoved(t *testing.T) {
 	other := submit(t, "bob", "-J", "others", "--wrap", "true")
 	eventually(t, "both have ended, and are told of", func() string {
 		mails, posts := ear.mailsOf(id), ear.posts("/alice")
-		if !slices.ContainsFunc(mails, func(m mail) bool { return strings.Contains(m.subject, " Ended,") }) || len(posts) == 0 || len(ear.posts("/bob")) == 0 || len(ear.spansOf(id)) == 0 {
+		if !slices.ContainsFunc(mails, func(m listener.Mail) bool { return strings.Contains(m.Subject, " Ended,") }) || len(posts) == 0 || len(ear.posts("/bob")) == 0 || len(ear.spansOf(id)) == 0 {
 			return fmt.Sprintf("%+v, %v, %v, %d spans", mails, posts, ear.posts("/bob"), len(ear.spansOf(id)))
 		}
 		return ""
 	})
 
 	var subjects []string
-	var end mail
+	var end listener.Mail
 	for _, m := range ear.mailsOf(id) {
-		kind := regexp.MustCompile(`Job_id=\d+ Name=moves (\w+)`).FindStringSubmatch(m.subject)
+		kind := regexp.MustCompile(`Job_id=\d+ Name=moves (\w+)`).FindStringSubmatch(m.Subject)
 		if kind == nil {
-			t.Fatalf("subject %q", m.subject)
+			t.Fatalf("subject %q", m.Subject)
 		}
 		if subjects = append(subjects, kind[1]); kind[1] == "Ended" {
 			end = m
 		}
-		if !slices.Equal(m.to, []string{"ann@example.org"}) {
-			t.Errorf("to %v", m.to)
+		if !slices.Equal(m.To, []string{"ann@example.org"}) {
+			t.Errorf("to %v", m.To)
 		}
 	}
 	if want := []string{"Began", "Requeued", "Began", "Ended"}; !slices.Equal(subjects, want) {
 		t.Errorf("mails %v, want %v", subjects, want)
 	}
 	for _, want := range []string{"COMPLETED, exit code 0", "site " + second, "at " + second, "child of 00-"} {
-		if !strings.Contains(strings.Join(strings.Fields(end.text), " "), want) {
-			t.Errorf("the mail of the end lacks %q:\n%s", want, end.text)
+		if !strings.Contains(strings.Join(strings.Fields(end.Text), " "), want) {
+			t.Errorf("the mail of the end lacks %q:\n%s", want, end.Text)
 		}
 	}
 	if mine, theirs := ear.posts("/alice"), ear.posts("/bob"); !slices.Equal(mine, []string{id}) || !slices.Equal(theirs, []string{other}) {
@@ -166,7 +167,7 @@ func TestOnceThoughMoved(t *testing.T) {
 	}
 
 	// The program belongs to the last attempt.
-	parent := regexp.MustCompile(`child of 00-([0-9a-f]{32})-([0-9a-f]{16})-`).FindStringSubmatch(end.text)
+	parent := regexp.MustCompile(`child of 00-([0-9a-f]{32})-([0-9a-f]{16})-`).FindStringSubmatch(end.Text)
 	var attempts []string
 	for _, s := range ear.spansOf(id) {
 		if parent != nil && fmt.Sprintf("%x", s.TraceId) != parent[1] {
@@ -192,7 +193,7 @@ func TestOneMailOfAnArray(t *testing.T) {
 		return ""
 	})
 	all := ear.mailsOf(id)
-	if text := strings.Join(strings.Fields(all[0].text), " "); len(all) != 1 || !strings.Contains(text, "9 COMPLETED") || !strings.Contains(text, "1 FAILED") || !strings.Contains(text, id+"_7") {
-		t.Errorf("%d mails: %s", len(all), all[0].text)
+	if text := strings.Join(strings.Fields(all[0].Text), " "); len(all) != 1 || !strings.Contains(text, "9 COMPLETED") || !strings.Contains(text, "1 FAILED") || !strings.Contains(text, id+"_7") {
+		t.Errorf("%d mails: %s", len(all), all[0].Text)
 	}
 }
