@@ -6,8 +6,10 @@ package webhooks
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -291,8 +293,9 @@ func (h *Hub) wake(page *Page, mark journal.Mark) {
 		}
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, w := range h.runs {
+	runs := slices.Collect(maps.Values(h.runs))
+	h.mu.Unlock() // who may see what is asked of the machine's directory, which may take its time
+	for _, w := range runs {
 		if page != nil && !uids[w.is.UID] && !(others && w.isWide()) && w.passed(mark, page.Mark) {
 			continue
 		}
