@@ -164,6 +164,16 @@ func take(t *testing.T, p leader.Postgres, name string) (epoch int64) {
 
 // A transaction that the server carries out when the lease ends is over before another daemon leads; none begins under the epoch after that.
 func testFence(t *testing.T, p leader.Postgres) {
+	for range 5 {
+		if tryFence(t, p) {
+			return
+		}
+	}
+	t.Error("what was locked in time was never committed")
+}
+
+// tryFence reports whether the transaction was committed. On a busy machine the one who takes over may have to end its session, whose client does not go on.
+func tryFence(t *testing.T, p leader.Postgres) bool {
 	ctx := t.Context()
 	epoch, err := p.Take(ctx, leader.Holder{Name: "a"}, 50*time.Millisecond)
 	if err != nil {
@@ -186,13 +196,14 @@ func testFence(t *testing.T, p leader.Postgres) {
 	if end := committed.Load(); end == 0 || time.Now().UnixNano() < end {
 		t.Error("b leads while a commits")
 	}
-	// On a busy machine the one who takes over may have to end the session, which then has committed nothing.
-	if err := <-written; err != nil && !strings.Contains(err.Error(), "57P01") {
-		t.Errorf("what was locked in time was not committed: %v", err)
+	done := <-written
+	if done != nil && !strings.Contains(done.Error(), "57P01") {
+		t.Errorf("what was locked in time was not committed: %v", done)
 	}
 	if err := p.Fenced(ctx, epoch, func(*sql.Tx) error { return nil }); !errors.Is(err, leader.ErrLost) {
 		t.Errorf("a commits after b leads (epoch %d): %v", next, err)
 	}
+	return done == nil
 }
 
 // testSlowCommit: a commit of the leader that takes its time does not hold up the renewal of its lease.
