@@ -151,8 +151,12 @@ func (m *Maker) Table() *Table {
 	if len(t.Keys) > 0 {
 		t.Title += " by " + strings.Join(t.Keys, ", ")
 	}
-	if m.q.Running {
-		t.Open = fmt.Sprintf("Runs that go on count until %s UTC: %d, of %s so far.", q.Now.UTC().Format("15:04"), m.open.Runs, m.open.Amount.USD())
+	if m.open.Runs > 0 {
+		runs := "1 run that has not ended"
+		if m.open.Runs > 1 {
+			runs = fmt.Sprintf("%d runs that have not ended", m.open.Runs)
+		}
+		t.Open = fmt.Sprintf("Of this, %s: %s until %s UTC.", runs, m.open.Amount.USD(), q.Now.UTC().Format("15:04"))
 		t.Notes = append(t.Notes, t.Open)
 	}
 	numbers := k.numbers

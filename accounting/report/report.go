@@ -57,7 +57,7 @@ type Table struct {
 	Rows        []Row
 	Total       Row
 	Notes       []string
-	Open        string // says how much of it runs that go on are; "": they do not count
+	Open        string // says how much of it runs are that have not ended; "": there are none, or they do not count
 	// Stacked: the columns from the second on are parts of a whole, for a chart.
 	Stacked bool
 	// Drawn are the columns of a chart, side by side; none: the first that says anything. Named is how many keys name a row there; 0: all.

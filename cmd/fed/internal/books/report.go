@@ -61,7 +61,7 @@ operators see all. Days are UTC days.`,
 		f.StringSliceVar(&o.by, "by", []string{"account"}, "what to tell apart: site, account, user, qos, partition, gpu, name, group; several with commas, or none")
 		f.StringVar(&o.every, "every", "", "tell the time apart: day, week or month")
 		f.StringArrayVar(&o.where, "where", nil, "KEY=VALUE[,VALUE...]: only runs of which this is true; keys are those of --by")
-		f.BoolVar(&o.running, "running", false, "runs that go on count too, as of now (usage, cost, goodput; default: where the report tells of today)")
+		f.BoolVar(&o.running, "running", false, "count runs that have not ended, as of now: usage, cost and goodput (default: in reports that cover today)")
 		o.formatFlags(one)
 		cmd.AddCommand(one)
 	}
