@@ -28,7 +28,7 @@ import (
 
 func main() {
 	var i image
-	flag.StringVar(&i.layout, "layout", "", "directory of the OCI layout, which is made anew")
+	flag.StringVar(&i.layout, "layout", "", "directory of the OCI layout; what is there is replaced")
 	flag.StringVar(&i.name, "name", "", "name of the image, as in fed:v0.5.0")
 	flag.StringVar(&i.arch, "arch", "amd64", "processor: amd64 or arm64")
 	flag.StringVar(&i.entrypoint, "entrypoint", "", "command that the image runs, with commas between its words")

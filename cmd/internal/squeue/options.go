@@ -57,7 +57,7 @@ var optionSet = option.NewSet(about, []option.Row[options]{
 	{Name: "helpFormat", Help: "show the names of --Format", Print: printNames},
 	{Name: "helpstate", Help: "show the states of --states", Print: printStates},
 	{Name: "hide"},
-	{Name: "iterate", Short: 'i', Value: "SECONDS", Help: "list again after so many seconds, until it is interrupted",
+	{Name: "iterate", Short: 'i', Value: "SECONDS", Help: "repeat every SECONDS, until interrupted",
 		Arg: getopt.RequiredArg, Do: (*options).setIterate},
 	{Name: "jobs", Short: 'j', Value: "LIST", Help: "only these jobs: 17, 17_3, 17+1",
 		Arg: getopt.OptionalArg, Do: (*options).setJobs},

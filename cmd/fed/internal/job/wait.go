@@ -93,7 +93,7 @@ func (w *waiter) run(ctx context.Context, args []string) error {
 	case interrupted.Err() != nil:
 		return cli.ExitError(exitInterrupted)
 	case ctx.Err() != nil && !w.done():
-		fmt.Fprintf(w.errOut, "fed: after %s %d jobs have ended; the others go on\n", w.timeout, w.ended)
+		fmt.Fprintf(w.errOut, "fed: ended within %s: %d; the others have not\n", w.timeout, w.ended)
 		return cli.ExitError(exitTimeout)
 	case err != nil:
 		return err

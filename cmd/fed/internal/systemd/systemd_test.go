@@ -174,7 +174,7 @@ func passed(t *testing.T) {
 		t.Errorf("a socket at another place: %v", err)
 	}
 	if m.Take("tcp", "127.0.0.1:1") != nil || m.Take("tcp", tcp.At) == nil || m.Take("tcp", tcp.At) != nil {
-		t.Error("the TCP socket is to be had once, at its address")
+		t.Error("the TCP socket was taken twice, or under another address")
 	}
 	l := m.Take("unix", socket.At)
 	if l == nil {
