@@ -66,3 +66,17 @@ def test_models() -> None:
     assert (event.from_, event.array_task_id, event.extra) == ("RUNNING", None, {"new": [1]})
     with pytest.raises(AttributeError):
         event.job_id = 8  # type: ignore[misc]
+
+
+def test_started() -> None:
+    """What has come at once is told once, and yet nobody loses that a job ran."""
+    client = fsub.Client(socket="/nowhere")
+    for events, want in (
+        ([{"event": "start", "state": "RUNNING", "site": "a"}, {"event": "end", "state": "FAILED", "exit_status": 256}], True),
+        ([{"event": "end", "state": "FAILED", "exit_status": 9}], True),
+        ([{"event": "bind", "state": "PENDING", "site": "a"}, {"event": "end", "state": "CANCELLED"}], False),
+    ):
+        job = fsub.Job(client, 1)
+        for event in events:
+            job.told(event)
+        assert (job.over, job.started) == (True, want)

@@ -88,6 +88,7 @@ class Job(concurrent.futures.Future[Any]):
         self.reason = ""
         self.end: Optional[End] = None
         self.over = False  # it has ended; done() follows at once
+        self.started = False  # it is known to have run, if only for a moment
         self._tell: Tuple[Callable[[Job], object], ...] = ()
         self._load: Optional[Callable[[], Any]] = None
         self._loaded: Optional[concurrent.futures.Future[Any]] = None
@@ -105,6 +106,7 @@ class Job(concurrent.futures.Future[Any]):
         self.state = event.get("state") or self.state
         if self.state == "CONFIGURING":  # nothing says when its nodes are ready
             self.state = "RUNNING"
+        self.started = self.started or self.state in STARTED or bool(event.get("exit_status"))
         self.site, self.reason = event.get("site", ""), event.get("reason", "")
         if event["event"] == "end":
             self.over = True
@@ -147,7 +149,8 @@ class Job(concurrent.futures.Future[Any]):
             pass
 
     def add_change_callback(self, fn: Callable[[Job], object]) -> None:
-        """Has fn called with the job when its state may have changed, and now: in the client's thread, which it must not hold up."""
+        """Has fn called with the job when its state may have changed, and now: in the client's thread, which it must not hold up. Changes that come together are
+        told once: `started` says of a job that has ended whether it ran."""
         with self._condition:
             self._tell += (fn,)
         fn(self)
@@ -362,7 +365,7 @@ class Array(Job):
             if event["state"] != "COMPLETED" and self._worst is None:
                 self._worst = End(self.id, event["state"], event.get("exit_status") or 0, event.get("reason", ""), event.get("site", ""), index)
         elif self.state == "PENDING" and event["state"] in STARTED:
-            self.state = "RUNNING"
+            self.state, self.started = "RUNNING", True
             self.set_running_or_notify_cancel()
         return ended
 

@@ -86,8 +86,11 @@ class FsubJobExecutor(JobExecutor):
 
         def tell(changed: fsub_client.Job) -> None:
             status = self._status(changed)
-            if status.state != job.status.state and not job.status.final:
-                self._set_job_status(job, status)
+            if status.state == job.status.state or job.status.final:
+                return
+            if changed.started and status.state.final and job.status.state != JobState.ACTIVE:  # PSI/J does that itself before COMPLETED alone
+                self._set_job_status(job, JobStatus(JobState.ACTIVE, metadata=status.metadata))
+            self._set_job_status(job, status)
 
         made.add_change_callback(tell)
 
