@@ -49,6 +49,7 @@ type Driver interface {
 // JobRef names a job of ours at a site: the federated ID, and what finds it where it runs under a number of the site's own.
 type JobRef struct {
 	ID        JobID
+	User      string // the job's, by the name here; "": not known
 	Number    JobID  // of the job, by which a pinned site knows it; 0: its ID
 	Key       string // of the attempt; "": any attempt
 	SiteJobID uint32 // the site's number, 0 while it is not known

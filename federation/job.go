@@ -148,7 +148,7 @@ func (j *Job) Number() JobID {
 
 // Ref is what the driver of the attempt's site is asked about.
 func (j *Job) Ref(a *Attempt) JobRef {
-	return JobRef{ID: j.ID, Number: j.Number(), Key: a.Key, SiteJobID: a.SiteJobID, SiteSubmit: a.SiteSubmit, Submitted: a.Created}
+	return JobRef{ID: j.ID, User: j.User, Number: j.Number(), Key: a.Key, SiteJobID: a.SiteJobID, SiteSubmit: a.SiteSubmit, Submitted: a.Created}
 }
 
 // Task is a part as a task of its array.

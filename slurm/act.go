@@ -21,6 +21,18 @@ type actor struct {
 
 // Cancel sends the job SIGTERM and, after KillWait, SIGKILL, as scancel does.
 func (ac *actor) Cancel(ctx context.Context, ref federation.JobRef, tasks []int) error {
+	if ac.c.users != nil && ref.User == "" { // a copy that nobody knows any more
+		st, err := ac.rights.standing(ctx)
+		if err != nil {
+			return err
+		}
+		j, err := ac.queue.held(ctx, st.of(ref), ref)
+		if err != nil && !errors.Is(err, federation.ErrNotFound) {
+			return err
+		}
+		ctx = ac.c.inNameOf(ctx, j.User)
+	}
+	ctx = ac.onBehalf(ctx, ref)
 	numbers, err := ac.queue.numbers(ctx, ref)
 	if errors.Is(err, federation.ErrNotFound) {
 		return nil
@@ -40,6 +52,7 @@ func (ac *actor) Cancel(ctx context.Context, ref federation.JobRef, tasks []int)
 // Signal sends sig as scancel does: to the steps, with Batch to the batch shell only, with Full to both.
 // ErrConflict: the job is not running.
 func (ac *actor) Signal(ctx context.Context, ref federation.JobRef, tasks []int, sig federation.Signal) error {
+	ctx = ac.onBehalf(ctx, ref)
 	numbers, err := ac.queue.numbers(ctx, ref)
 	if err != nil {
 		return err
@@ -106,7 +119,7 @@ func (ac *actor) Release(ctx context.Context, ref federation.JobRef) error {
 
 // setHold looks first: slurmctld accepts a hold of a running job, which would be held at its next requeue.
 func (ac *actor) setHold(ctx context.Context, op string, ref federation.JobRef, hold bool) error {
-	id := ref.ID
+	id, ctx := ref.ID, ac.onBehalf(ctx, ref)
 	st, err := ac.rights.standing(ctx)
 	if err != nil {
 		return err

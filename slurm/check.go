@@ -201,6 +201,8 @@ func (k *checks) jobIDs(ctx context.Context) {
 	switch {
 	case err != nil:
 		k.add("job IDs", driver.CheckFailed, "use a token of SlurmUser, or mode: mapped", "%v", err)
+	case st.each:
+		k.add("job IDs", driver.CheckOK, "", "mapped: the site numbers the jobs; each is submitted by its user's own token, and %s reads for all", k.d.cfg.User)
 	case st.onlyUser != "":
 		k.add("job IDs", driver.CheckWarning, "use SlurmUser's token or key for jobs of all", "the token acts for %s only: mapped", st.onlyUser)
 	case st.mapped:

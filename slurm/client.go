@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,7 @@ type client struct {
 	cfg    Config
 	http   *resty.Client
 	tokens *tokens
+	users  *userTokens // nil: one token is for all
 	leased leased
 	budget *budget
 	api    atomic.Pointer[translation] // nil until negotiated
@@ -45,8 +47,9 @@ type request struct {
 	path   string // below the version
 	query  url.Values
 	body   any
-	raw    bool   // body holds guarded bytes
-	as     string // user to name as the caller, if not the token's
+	raw    bool    // body holds guarded bytes
+	as     string  // user to name as the caller, if not the token's
+	with   *tokens // what the call was made with, once it was
 	// reduce leaves out of a response what is known already; nil: nothing is.
 	reduce func(body []byte) []byte
 	// most bounds the answer in bytes; 0: maxAnswer. A call with such a bound is not tried a second time: it is heavy for slurmrestd.
@@ -59,9 +62,12 @@ type answer interface{ Head() *wire.Reply }
 func newClient(cfg Config) (*client, error) {
 	c := &client{
 		cfg:    cfg,
-		tokens: &tokens{user: cfg.User, key: cfg.KeyFile, file: cfg.TokenFile, command: cfg.TokenCommand},
+		tokens: &tokens{user: cfg.User, key: cfg.KeyFile, file: cfg.TokenFile, command: expand(cfg.TokenCommand, cfg.User)},
 		budget: newBudget(cfg.RPS, cfg.Burst),
 		now:    time.Now,
+	}
+	if EachUser(cfg.TokenCommand) {
+		c.users = &userTokens{command: cfg.TokenCommand, by: map[string]*tokens{}}
 	}
 	if c.tokens.user == "" && cfg.KeyFile != "" {
 		c.tokens.user = "slurm"
@@ -140,6 +146,9 @@ func (c *client) do(ctx context.Context, r request, into answer) error {
 	if r.db {
 		prefix = wire.SlurmDB
 	}
+	if r.with, err = c.tokensFor(ctx); err != nil {
+		return fmt.Errorf("site %s: %s: %w", c.cfg.Name, r.op, err)
+	}
 	status, text, err := c.send(ctx, r, prefix(tr.version, r.path))
 	if err == nil {
 		news := text
@@ -169,7 +178,7 @@ func (c *client) send(ctx context.Context, r request, path string) (status int, 
 	if err := c.budget.wait(ctx); err != nil {
 		return 0, nil, err
 	}
-	user, token, err := c.tokens.get(c.now())
+	user, token, err := cmp.Or(r.with, c.tokens).get(c.now())
 	if err == nil && c.leases(&r) {
 		token, err = c.leasedToken(ctx, user, token)
 	}
@@ -223,7 +232,7 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 		defer func() { err = c.refusedLeased(err) }()
 	}
 	if status == http.StatusUnauthorized {
-		return c.refusedToken("Authentication failure")
+		return c.refusedToken(&r, "Authentication failure")
 	}
 	if status == http.StatusNotModified {
 		return errNotModified
@@ -233,7 +242,7 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 			return errNoEndpoint
 		}
 		if status == http.StatusNetworkAuthenticationRequired {
-			return c.refusedToken(wire.Strerror(wire.ErrAuth))
+			return c.refusedToken(&r, wire.Strerror(wire.ErrAuth))
 		}
 		return fmt.Errorf("%w: HTTP status %d and a response that is not slurmrestd's: %.80q", federation.ErrUnavailable, status, body)
 	}
@@ -246,7 +255,7 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 		case e.Number == wire.ErrAuth && r.op == "update" && r.as != "": // it may be the name that is not known there
 			return fmt.Errorf("%w: slurmctld does not let us act for %s: %s", federation.ErrInvalid, r.as, e.Text)
 		case e.Number == wire.ErrAuth:
-			return c.refusedToken(e.Text)
+			return c.refusedToken(&r, e.Text)
 		case e.Number == errNoSuchURL:
 			return errNoEndpoint
 		case e.Number == unspecified38 && r.method == http.MethodGet:
@@ -257,7 +266,7 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 	}
 	switch {
 	case status == http.StatusNetworkAuthenticationRequired: // /partitions/ has no errors[] then
-		return c.refusedToken(wire.Strerror(wire.ErrAuth))
+		return c.refusedToken(&r, wire.Strerror(wire.ErrAuth))
 	case status/100 == 2 && head.Meta.Plugin.DataParser == "" && head.Meta.Slurm.Release == "":
 		return fmt.Errorf("%w: HTTP status %d and a response that is not slurmrestd's: %.80q", federation.ErrUnavailable, status, body)
 	case status >= 500 && len(head.Errors) == 0:
@@ -266,11 +275,14 @@ func (c *client) judge(r request, tr *translation, status int, body []byte, into
 	return nil
 }
 
-// refusedToken is the error for credentials that the site does not take.
-func (c *client) refusedToken(text string) error {
-	c.tokens.refused(c.now())
-	return &federation.SlurmError{Kind: federation.ErrDenied, Number: wire.ErrAuth, Text: text, Detail: fmt.Sprintf(
-		"the site refuses the %s: it must fit the cluster's jwt_key, name a user whom the controller knows, and not be expired (are the clocks equal?)", c.tokens.describe())}
+// refusedToken is the error for credentials that the site does not take. Of a user's old token it is no last word.
+func (c *client) refusedToken(r *request, text string) error {
+	with, kind := cmp.Or(r.with, c.tokens), federation.ErrDenied
+	if with.refused(c.now()) && with.only {
+		kind = federation.ErrUnavailable
+	}
+	return &federation.SlurmError{Kind: kind, Number: wire.ErrAuth, Text: text, Detail: fmt.Sprintf(
+		"the site refuses the %s: it must fit the cluster's jwt_key, name a user whom the controller knows, and not be expired (are the clocks equal?)", with.describe())}
 }
 
 // errUnspecified: a slurmrestd of v0.0.38 has no answer from slurmctld.
@@ -282,7 +294,7 @@ func (c *client) whyUnspecified(ctx context.Context, r request, err error) error
 	if tr == nil { // still to be negotiated
 		tr = versions[len(versions)-1]
 	}
-	q := request{op: "tres", method: http.MethodGet, db: true, path: wire.PathDBTRES, as: r.as}
+	q := request{op: "tres", method: http.MethodGet, db: true, path: wire.PathDBTRES, as: r.as, with: r.with}
 	status, body, dbErr := c.send(ctx, q, wire.SlurmDB(tr.version, q.path))
 	if dbErr == nil {
 		dbErr = c.judge(q, tr, status, body, new(wire.WCKeysResponse))

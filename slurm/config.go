@@ -25,7 +25,11 @@ type Config struct {
 	KeyFile   string
 	TokenFile string
 	// TokenCommand is a program with its arguments that prints a token, as "scontrol token" does. It is run again before the token expires, and when the site refuses it.
+	// Where its arguments have %u it prints one for the user whose name stands there: jobs are submitted and changed by their users' own tokens, and what is
+	// read of all jobs and nodes is read by that of User.
 	TokenCommand []string
+	// Users are the names of users at the site, by those here, where they differ.
+	Users map[string]string
 
 	// For https: the authority that has signed slurmrestd's certificate, or that of a proxy before it, if it is none of the machine's; and what such a
 	// proxy knows us by. Files with PEM.
@@ -87,6 +91,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.KeyFile != "" && c.TokenFile != "" || len(c.TokenCommand) > 0 && c.KeyFile+c.TokenFile != "" {
 		return c, fmt.Errorf("site %s: set key_file, token_file or token_command, not both", c.Name)
+	}
+	if EachUser(c.TokenCommand) && (c.User == "" || c.Mode == federation.Pinned) {
+		return c, fmt.Errorf("site %s: token_command makes a token for each user (%s): name in user who reads for all, and do not set mode: pinned", c.Name, forUser)
 	}
 	if c.FirstID == 0 {
 		c.FirstID = federation.FirstJobID

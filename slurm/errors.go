@@ -92,7 +92,7 @@ func refusal(e wire.Error) error {
 	case ok:
 	case e.Number >= 9000 && e.Number < 10000:
 		kind = federation.ErrInvalid
-	case e.Number >= 2000 && e.Number < 3000:
+	case e.Number >= 2000 && e.Number < 3000, e.Number >= 6000 && e.Number < 7000: // the latter: who asks is nobody's user
 		kind = federation.ErrDenied
 	default:
 		kind = federation.ErrUnavailable

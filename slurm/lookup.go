@@ -24,7 +24,7 @@ func (d *Driver) Lookup(ctx context.Context, ref federation.JobRef) (federation.
 	if err != nil {
 		return federation.SiteJob{}, err
 	}
-	return d.lookupWith(ctx, st.of(ref), ref)
+	return d.lookupWith(d.onBehalf(ctx, ref), st.of(ref), ref)
 }
 
 // lookupOne makes one look-up by itself.

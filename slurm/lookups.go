@@ -47,8 +47,9 @@ const (
 func newLookups() *lookups { return &lookups{singly: make(chan struct{}, lookupsSingly)} }
 
 // fits reports whether a look-up may be made with others: at a mapped site those of attempts that it has not acknowledged, which are searched for by their keys alone.
+// Where each user has a token no one else's may tell that a job is not there.
 func fits(st standing, ref federation.JobRef, now time.Time) bool {
-	return !st.mapped || ref.SiteJobID == 0 && ref.Key != "" && now.Sub(ref.Submitted) < lookupSince
+	return !st.mapped || !st.each && ref.SiteJobID == 0 && ref.Key != "" && now.Sub(ref.Submitted) < lookupSince
 }
 
 // lookupWith makes a look-up alone if few are made, else together with others. Of one that leaves a trace the details are read alone.

@@ -189,7 +189,7 @@ func (d *Driver) endTwins(ctx context.Context, r *federation.JobsReport, m *mark
 		if j.State.Ended() {
 			continue
 		}
-		if errs := d.kill(ctx, "cancel", wire.KillJobs{Jobs: []string{strconv.FormatInt(int64(n), 10)}}); len(errs) > 0 {
+		if errs := d.kill(d.c.inNameOf(ctx, j.User), "cancel", wire.KillJobs{Jobs: []string{strconv.FormatInt(int64(n), 10)}}); len(errs) > 0 {
 			return errors.Join(errs...)
 		}
 		d.log.Warn("cancelled the second copy of a job", "job", j.ID, "key", j.Key, "number", n, "state", j.State, "first", first[j.Key])

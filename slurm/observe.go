@@ -49,7 +49,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 			d.remarks.add("the site tracks wckeys, so that the keys of attempts are in the comments of jobs: it must store them (AccountingStoreFlags=job_comment)")
 		}
 	}
-	if name := d.c.tokens.name(); st.onlyUser == "" && name != "root" {
+	if name := d.c.tokens.name(); st.onlyUser == "" && !st.each && name != "root" {
 		o.SlurmUser = name
 	}
 	tr, err := d.c.negotiated(ctx)

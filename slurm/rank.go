@@ -12,6 +12,7 @@ import (
 
 // SetNice implements [driver.Ranker].
 func (ac *actor) SetNice(ctx context.Context, ref federation.JobRef, nice int64) error {
+	ctx = ac.onBehalf(ctx, ref)
 	st, err := ac.rights.standing(ctx)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ const requeueVersion = "v0.0.45"
 // Requeue is scontrol requeue. Before 26.05 slurmrestd has no word for it: FEDERATION_REQUEUE among the flags of DELETE /job/{id} only
 // marks the end in the accounting, and the job stays cancelled.
 func (ac *actor) Requeue(ctx context.Context, ref federation.JobRef, tasks []int) error {
+	ctx = ac.onBehalf(ctx, ref)
 	st, err := ac.rights.standing(ctx)
 	if err != nil {
 		return err

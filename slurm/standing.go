@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"fsub/federation"
 	"fsub/slurm/wire"
@@ -17,6 +18,8 @@ type standing struct {
 	mapped bool
 	// onlyUser is the one user for whom the token acts, "" if it acts for all.
 	onlyUser string
+	// each: every user has a token of his own, and onlyUser is "".
+	each bool
 	// wckey: the site takes no notice of workload characterization keys, so that ours can be the key. Otherwise it is in the comment.
 	wckey bool
 }
@@ -25,7 +28,8 @@ type standing struct {
 type rights struct {
 	*site
 	mu     sync.Mutex
-	stands standing // once the site was asked
+	stands standing    // once the site was asked
+	sees   atomic.Bool // where each user has a token, the reader was seen to see the jobs of others
 }
 
 // standing finds out what the token may do, once.
@@ -69,21 +73,28 @@ func (rt *rights) probe(ctx context.Context) (standing, error) {
 	}
 	st := standing{known: true, mapped: tr.old || rt.cfg.Mode == federation.Mapped}
 	all := false
-	if tr.old {
+	switch {
+	case rt.c.users != nil:
+		st.each = true
+		_, err = rt.diag(ctx)
+	case tr.old:
 		all, err = rt.actsAsOthers(ctx)
-	} else {
+	default:
 		all, err = rt.choosesIDs(ctx, tr)
 	}
 	if err != nil {
 		return standing{}, err
 	}
 	if !all {
-		st.mapped, st.onlyUser = true, rt.c.tokens.name()
+		st.mapped = true
+	}
+	if !all && !st.each {
+		st.onlyUser = rt.c.tokens.name()
 	}
 	switch {
 	case rt.cfg.Mode == federation.Pinned && st.mapped:
 		return standing{}, fmt.Errorf("site %s: %w", rt.cfg.Name, rt.notPinned(tr))
-	case st.mapped && !all && st.onlyUser == "":
+	case st.mapped && !all && !st.each && st.onlyUser == "":
 		return standing{}, fmt.Errorf("site %s: %w: the user of the %s is unknown: set user", rt.cfg.Name, federation.ErrDenied, rt.c.tokens.describe())
 	case st.mapped:
 		st.wckey, err = rt.noWCKeys(ctx)

@@ -32,15 +32,16 @@ func (d *Driver) Submit(ctx context.Context, s federation.Submission) (federatio
 	if err := d.carries(tr, st, &s); err != nil {
 		return fail(err)
 	}
+	ctx = d.c.inNameOf(ctx, s.User.Name)
 	r := request{op: "submit", method: http.MethodPost, path: wire.PathJobSubmit}
-	h := how{pinned: !st.mapped, others: st.onlyUser == "", argv: d.c.takesArguments(), until2302: d.c.until2302()}
+	h := how{pinned: !st.mapped, others: st.onlyUser == "" && !st.each, argv: d.c.takesArguments(), until2302: d.c.until2302()}
 	out := s
 	if s.Job.Part != nil {
 		out = asPart(out, tr.old)
 	}
 	if st.mapped {
 		out = d.keyed(st, withIDs(out))
-		if st.onlyUser == "" && tr.old {
+		if h.others && tr.old {
 			r.as = s.User.Name
 		}
 		if !s.First {
@@ -85,6 +86,9 @@ func (d *Driver) send(ctx context.Context, st standing, s *federation.Submission
 	if a.JobID != 0 { // then it was submitted, whatever errors[] say
 		if err := d.ranAs(ctx, r.as, a.JobID); err != nil {
 			return federation.Receipt{}, fmt.Errorf("submit job %d to %s: %w", s.Job.ID, d.cfg.Name, err)
+		}
+		if st.each {
+			d.seenByReader(ctx, a.JobID)
 		}
 		return d.submitted(st, *s, &a)
 	}

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -36,6 +37,7 @@ type tokens struct {
 	key     string // path
 	file    string // path
 	command []string
+	only    bool // the token must be user's, who has one by the command
 
 	mu     sync.Mutex
 	token  string
@@ -156,18 +158,32 @@ func (t *tokens) run(now time.Time) error {
 		err = fmt.Errorf("it printed a token that expired at %s", t.until.UTC().Format(time.RFC3339))
 	}
 	if err != nil {
-		return fmt.Errorf("%w: token_command %s: %w: %.200s", federation.ErrUnavailable, t.command[0], err, strings.TrimSpace(stderr.String()))
+		kind, who := federation.ErrUnavailable, ""
+		if t.only {
+			who = " for " + t.user
+			var exit *exec.ExitError
+			if errors.As(err, &exit) && exit.ExitCode() == noPermission {
+				kind = federation.ErrDenied
+			}
+		}
+		return fmt.Errorf("%w: token_command %s%s: %w: %.200s", kind, t.command[0], who, err, strings.TrimSpace(stderr.String()))
 	}
 	return nil
 }
 
-// refused notes that the site does not take the token: a command makes another one.
-func (t *tokens) refused(now time.Time) {
+// noPermission is the exit status by which a command says that a user has no token, EX_NOPERM of sysexits.h. With others it may have failed for the moment: scontrol token
+// ends with 1 where it does not reach slurmctld.
+const noPermission = 77
+
+// refused notes that the site does not take the token: a command makes another one. It reports whether there will be one.
+func (t *tokens) refused(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.command) > 0 && now.Sub(t.since) > commandAgain {
-		t.token = ""
+	if len(t.command) == 0 || now.Sub(t.since) <= commandAgain {
+		return false
 	}
+	t.token = ""
+	return true
 }
 
 // expires says when the token does, if that is soon and nothing renews it; "" otherwise. Soon is a quarter of its life, and a week at most.
@@ -217,18 +233,15 @@ func (t *tokens) take(content string, now time.Time) error {
 	if raw, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil {
 		_ = json.Unmarshal(raw, &claims) // the site judges the token; we only want the name
 	}
+	if of := cmp.Or(claims.Sun, claims.Username); t.only && of != t.user {
+		return fmt.Errorf("%w: it printed a token of user %q", federation.ErrDenied, of)
+	}
 	t.token, t.since = token, now
 	t.until, _ = expiry(token)
 	if issued := time.Unix(claims.Issued, 0); claims.Issued > 0 && issued.Before(now) {
 		t.since = issued
 	}
-	switch {
-	case t.user != "":
-	case claims.Sun != "":
-		t.user = claims.Sun
-	default:
-		t.user = claims.Username
-	}
+	t.user = cmp.Or(t.user, claims.Sun, claims.Username)
 	return nil
 }
 
@@ -249,6 +262,8 @@ func (t *tokens) describe() string {
 		return "token of " + t.user + " made from " + t.key
 	case t.file != "":
 		return "token in " + t.file
+	case t.only:
+		return "token that " + t.command[0] + " makes for " + t.user
 	case len(t.command) > 0:
 		return "token that " + t.command[0] + " makes"
 	}

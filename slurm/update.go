@@ -16,6 +16,7 @@ import (
 // number of CPUs from that of tasks, changes with it. A token of SlurmUser or root acts for as: slurmctld takes an update by SlurmUser for an
 // administrator's, asks nobody's rights, and frees the job from the limits of its QOS and association.
 func (ac *actor) Update(ctx context.Context, ref federation.JobRef, as string, before, after *federation.Job) error {
+	ctx = ac.onBehalf(ctx, ref)
 	st, err := ac.rights.standing(ctx)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (ac *actor) Update(ctx context.Context, ref federation.JobRef, as string, b
 		return err
 	}
 	switch {
-	case st.onlyUser != "":
+	case st.onlyUser != "", st.each:
 		as = ""
 	case as != "" && ac.c.tokens.describe() == noToken:
 		return fmt.Errorf("update job %d at %s: %w: without a token nothing can be asked for in the name of %s", ref.ID, ac.cfg.Name, federation.ErrInvalid, as)

@@ -123,7 +123,7 @@ func (cg *comparing) ask(j *job, k *compared, s *site) {
 		r := kind
 		for n := known.Attempt + compareAhead; n > known.Attempt; n-- {
 			key := federation.AttemptKey(cg.federation, &known, n)
-			at, err := d.Lookup(ctx, federation.JobRef{ID: known.ID, Number: known.Number(), Key: key, Submitted: submitted})
+			at, err := d.Lookup(ctx, federation.JobRef{ID: known.ID, User: known.User, Number: known.Number(), Key: key, Submitted: submitted})
 			switch {
 			case err == nil && at.Key == key:
 				r.number = n

@@ -100,7 +100,7 @@ func TestOnce(t *testing.T) {
 	w.alpha.ended[id] = want
 	w.round()
 	w.round()
-	if len(w.alpha.asked) != 1 || !reflect.DeepEqual(w.alpha.asked[0], []federation.JobRef{{ID: id, Number: id, Key: "key" + id.String(), SiteJobID: uint32(id)}}) {
+	if len(w.alpha.asked) != 1 || !reflect.DeepEqual(w.alpha.asked[0], []federation.JobRef{{ID: id, User: "alice", Number: id, Key: "key" + id.String(), SiteJobID: uint32(id)}}) {
 		t.Errorf("asked %+v", w.alpha.asked)
 	}
 	if got := w.usage(id); !reflect.DeepEqual(got, want) {

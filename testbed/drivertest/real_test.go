@@ -31,7 +31,7 @@ func TestRealSlurm(t *testing.T) {
 	}
 }
 
-// TestMappedSlurm runs the suite where the site's numbers are its own: with a token of SlurmUser and with one of the user's. Of all sites
+// TestMappedSlurm runs the suite where the site's numbers are its own: with a token of SlurmUser, with one of the user's, and with one of each user's, by a command. Of all sites
 // that is the only way for delta to be used, so that TestRealSlurm has done the first there.
 func TestMappedSlurm(t *testing.T) {
 	b, names := realBed(t)
@@ -46,6 +46,23 @@ func TestMappedSlurm(t *testing.T) {
 			t.Run("alice", func(t *testing.T) {
 				h := harness(t, b, n, func(c *slurm.Config) { c.User = "alice" })
 				h.ForgetsAfter = 0 // a minute or two, and who asks makes no difference to it
+				drivertest.Run(t, h)
+			})
+			t.Run("each user", func(t *testing.T) {
+				if os.Getenv("FSUB_FULL") == "" {
+					t.Skip("SKIPPED: takes two minutes more, and TestOwnTokens of testbed/rights asks for the main things: with FSUB_FULL=1")
+				}
+				info, err := b.Site(n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h := harness(t, b, n, func(c *slurm.Config) {
+					if c.KeyFile == info.KeyFile { // else it is a wrong one
+						c.KeyFile, c.User = "", "bob"
+						c.TokenCommand = []string{"/usr/bin/env", scontrolAt + "=" + b.Dir() + ":" + n, os.Args[0], "token", "username=%u", "lifespan=600"}
+					}
+				})
+				h.ForgetsAfter = 0
 				drivertest.Run(t, h)
 			})
 		})

@@ -41,7 +41,7 @@ func (s *suite) job(script string, change func(*federation.Submission)) federati
 	if change != nil {
 		change(&sub)
 	}
-	s.refs[id] = federation.JobRef{ID: id, Key: sub.Key, Submitted: j.Submit}
+	s.refs[id] = federation.JobRef{ID: id, User: sub.User.Name, Key: sub.Key, Submitted: j.Submit}
 	s.Cleanup(func() { _ = s.Driver.Cancel(context.Background(), s.ref(id), nil) })
 	return sub
 }

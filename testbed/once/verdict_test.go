@@ -143,7 +143,8 @@ func (w *world) explain(ctx context.Context, s *Submission, rec *client.JobRecor
 		b.WriteString("scontrol at " + site + ":\n" + shown + "logs at " + site + ":\n" + out)
 	}
 	if v.Kind == Broken {
-		w.t.Errorf("job %d (%s, no requeue: %v): %s\n%s", s.ID, s.Token, s.NoRequeue, v.Why, b.String())
+		// The reason comes last: of many lines a run of all tests shows the last ones.
+		w.t.Errorf("%s\njob %d (%s, no requeue: %v): %s", b.String(), s.ID, s.Token, s.NoRequeue, v.Why)
 		return
 	}
 	w.t.Logf("job %d (%s): not to be requeued, and it ran again: nothing told that it had started\n%s", s.ID, s.Token, b.String())

@@ -165,7 +165,8 @@ type Site struct {
 	// File with a token, as "scontrol token" prints it. It is read again when it changes.
 	TokenFile string `yaml:"token_file,omitempty"`
 	// Program, with its arguments, that prints a token as "scontrol token" does. It is run again when half of the token's life is over, and when the site
-	// refuses the token: so tokens may be short-lived, and their key stays at the site. Instead of the two files.
+	// refuses the token: so tokens may be short-lived, and their key stays at the site. Instead of the two files. Where its arguments have %u it is run for each user,
+	// whose name stands there then: jobs are submitted and changed with their users' own tokens, and user reads for all.
 	TokenCommand []string `yaml:"token_command,omitempty"`
 	// Dollars per hour of one unit, by TRES: gres/gpu:h100, gres/gpu, cpu, mem (GiB), node.
 	Prices accounting.Prices `yaml:"prices,omitempty"`

@@ -217,6 +217,8 @@ func (s *Site) check() error {
 		return errors.New("key_file, token_file or token_command is missing: the key that its slurmctld checks tokens with, a token, or what makes one")
 	case s.KeyFile != "" && s.TokenFile != "" || len(s.TokenCommand) > 0 && s.KeyFile+s.TokenFile != "":
 		return errors.New("key_file, token_file and token_command exclude each other")
+	case strings.Contains(strings.Join(s.TokenCommand, " "), "%u") && (s.User == "" || s.Mode == federation.Pinned):
+		return errors.New("token_command makes a token for each user (%u): name in user who reads for all, and do not set mode: pinned")
 	case s.Commands != "" && !filepath.IsAbs(s.Commands):
 		return fmt.Errorf("commands: invalid path %q: want an absolute path on the site's nodes", s.Commands)
 	case s.Daemon != "" && s.Commands == "":

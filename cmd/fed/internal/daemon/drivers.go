@@ -51,8 +51,12 @@ func openSite(c config.Config, s config.Site, term *leader.Term, log *slog.Logge
 	if term != nil {
 		lease = term.Until
 	}
+	names := map[string]string{}
+	for name, u := range s.Users {
+		names[name] = u.Name
+	}
 	d, err := slurm.Open(slurm.Config{
-		Name: s.Name, URL: s.URL, User: s.User, Mode: s.Mode, KeyFile: s.KeyFile, TokenFile: s.TokenFile, TokenCommand: s.TokenCommand, Timeout: s.Timeout,
+		Name: s.Name, URL: s.URL, User: s.User, Mode: s.Mode, KeyFile: s.KeyFile, TokenFile: s.TokenFile, TokenCommand: s.TokenCommand, Users: names, Timeout: s.Timeout,
 		CAFile: s.CAFile, CertFile: s.ClientCert, CertKeyFile: s.ClientKey,
 		RPS: s.CallsPerSecond, Burst: int(max(s.CallsPerSecond, 1)), DefaultPartition: s.Partition, Federation: c.Federation, FirstID: c.JobIDs.First, LastID: c.JobIDs.Last,
 		TopologyFile: s.Topology, NodeCommand: s.NodeCommand, Srun: s.SiteSrun(), AccountCommand: s.AccountCommand, NoAssociations: s.NoAssociations, Lease: lease, Logger: log,
