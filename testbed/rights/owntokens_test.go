@@ -3,6 +3,7 @@ package rights
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,20 +21,28 @@ func TestOwnTokens(t *testing.T) {
 	if full() {
 		list = []string{"alpha", "gamma", "delta"}
 	}
-	asked := t.TempDir() + "/asked"
-	if err := os.WriteFile(asked, nil, 0o600); err != nil {
+	// The command that sites are shown, with what it calls: bob is not in the group, and sudo has root's scontrol of the site.
+	script, err := filepath.Abs("../../deploy/slurm/fsub-token")
+	if err != nil {
 		t.Fatal(err)
 	}
-	// The site's own command: it writes down who was asked for, and has no token for bob.
-	const command = `echo "$1" >>"$0"; [ "$1" != bob ] || { echo "bob has signed no agreement" >&2; exit 77; }; shift; exec "$@"`
+	dir := t.TempDir()
+	asked := dir + "/asked"
+	for name, text := range map[string]string{
+		"id":   `echo "$2" >>` + asked + `; [ "$2" = bob ] && echo bob others || echo "$2" federation others`,
+		"sudo": `[ "$1 $2 $3 $4" = "-n -u slurm scontrol" ] || exit 1; shift 4; exec ` + os.Args[0] + ` "$@"`,
+	} {
+		if err := os.WriteFile(dir+"/"+name, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	d, err := daemon.New(t.Context(), daemon.Options{Bed: world.Bed, Sites: list, Fed: world.Bin + "/fed", Dir: world.Dir + "/own", Federation: "own",
 		Edit: func(config map[string]any) {
 			for _, s := range config["sites"].([]any) {
 				site := s.(map[string]any)
 				delete(site, "key_file")
 				site["user"], site["backlog"] = "dave", 400
-				site["token_command"] = []string{"/bin/sh", "-c", command, asked, "%u", "/usr/bin/env", scontrolAt + "=" + world.Bed.Dir() + ":" + site["name"].(string), os.Args[0],
-					"token", "username=%u", "lifespan=600"}
+				site["token_command"] = []string{"/usr/bin/env", scontrolAt + "=" + world.Bed.Dir() + ":" + site["name"].(string), "PATH=" + dir + ":/usr/bin:/bin", "SSH_ORIGINAL_COMMAND=%u", script}
 			}
 		}})
 	if err == nil {
@@ -117,7 +126,7 @@ func TestOwnTokens(t *testing.T) {
 		}
 		release()
 		job := must(ours("bob", "fsub", "--parsable", "--fed-sites="+site, "-n1", "-t5", "--wrap", "true"))
-		const why = "bob has signed no agreement"
+		const why = "bob is not in the group federation"
 		await("what bob is told", why, func() string {
 			if said := ours("bob", "fed", "job", "show", job).stdout; !strings.Contains(said, why) {
 				return said
