@@ -35,6 +35,8 @@ type Policy struct {
 	Size      float64 // by the part of the largest job that waits
 	// StarveAfter is how long a job waits at most until it is put before all others, if it is the oldest of its association. 0: it never is.
 	StarveAfter time.Duration
+	// CriticalPath has those of a user's jobs with a --group come first from which the longest path of dependencies goes on. Jobs of others keep their places.
+	CriticalPath bool
 	// Dollars: usage is what runs cost. Else it is seconds of Billing, Slurm's TRESBillingWeights; without any, of the billing TRES that the
 	// site counts, or of CPUs.
 	Dollars bool
@@ -74,6 +76,7 @@ type Shares struct {
 	ids        map[accounts.Key]fairtree.ID
 	of         *accounts.Tree // that tree was made of
 	places     places
+	critical   *critical // nil: paths do not matter
 	hungry     starving
 	partitions map[string]float64 // PriorityJobFactor by partition, of the highest one
 	// Late reports whether an association has come to a soft limit: then its jobs go last. nil: none does. It is asked at each pass.
@@ -134,6 +137,9 @@ type Row struct {
 // New returns Shares of a tree without usage.
 func New(p Policy, books interface{ Tree() *accounts.Tree }) *Shares {
 	s := &Shares{policy: p, books: books, used: map[accounts.Key]float64{}, places: newPlaces(), hungry: newStarving()}
+	if p.CriticalPath {
+		s.critical = newCritical()
+	}
 	s.now.Store(&standing{tree: books.Tree()})
 	return s
 }
@@ -376,5 +382,5 @@ func (s *Shares) Partitions(factors map[string]int) {
 func (s *Shares) Standing() []Row { return s.now.Load().rows }
 
 // Bound tells that a job has left the queue for a site, Left that it has left it for another reason.
-func (s *Shares) Bound(id federation.JobID) { s.places.bound(id) }
-func (s *Shares) Left(id federation.JobID)  { s.places.left(id) }
+func (s *Shares) Bound(id federation.JobID) { s.places.bound(id); s.critical.leave(id) }
+func (s *Shares) Left(id federation.JobID)  { s.places.left(id); s.critical.leave(id) }

@@ -71,13 +71,7 @@ func (p *parts) own(j *federation.Job) int64 {
 // parts are those of a job that is of an age.
 func (s *Shares) parts(j *federation.Job, e *decision.Expected, st *standing, r rank, age time.Duration) (p parts) {
 	p.rank(s, r)
-	if s.policy.MaxAge > 0 {
-		p.age = s.aged(age)
-		if s.policy.Work > 0 {
-			back := math.Min(s.policy.Work*Work(j, e).Seconds(), s.policy.MaxAge.Seconds())
-			p.work = s.aged(age-time.Duration(back*float64(time.Second))) - p.age
-		}
-	}
+	p.aged(s, age, s.younger(j, e))
 	if j.Spec.QOS != "" {
 		p.qos = s.policy.QOS * st.qos[strings.ToLower(j.Spec.QOS)]
 	}
@@ -90,6 +84,16 @@ func (s *Shares) parts(j *federation.Job, e *decision.Expected, st *standing, r 
 		p.size = s.policy.Size * math.Min(1, float64(max(j.Needs().MinNodes, 1))/1000)
 	}
 	return p
+}
+
+// aged sets what an age counts, and what a job counts for being younger than that by the work that it is.
+func (p *parts) aged(s *Shares, age, younger time.Duration) {
+	if s.policy.MaxAge > 0 {
+		p.age = s.aged(age)
+		if s.policy.Work > 0 {
+			p.work = s.aged(age-younger) - p.age
+		}
+	}
 }
 
 // rank sets what an association's standing counts.
@@ -173,6 +177,9 @@ func (s *Shares) Of(j *federation.Job, e *decision.Expected) (group int, n int64
 	default:
 		p := s.parts(j, e, st, rank{}, st.ordered.Sub(j.Submit))
 		group, points = int(seat.who)+1, p.own(j)
+		if s.critical.takesPart(j) {
+			return group, s.seat(j, e, seat, p, st.ordered)
+		}
 	}
 	return group, inOrder(points) - int64(seat.place)
 }

@@ -86,6 +86,21 @@ func (w *World) Regroup() {
 	}
 }
 
+// Rerank takes in that some jobs of the queue stand elsewhere in their group.
+func (w *World) Rerank(ids []federation.JobID) {
+	for _, id := range ids {
+		q := w.index.of(id)
+		if q == nil {
+			continue
+		}
+		j := Waiting{Job: q.job, Refused: w.refusedBy(q), Spent: q.spent, Expected: q.expected}
+		if q.turn.place != id {
+			j.Place = q.turn.place
+		}
+		w.SetJob(j)
+	}
+}
+
 // mostPredicted is how many forecasts one call of Predict asks for.
 const mostPredicted = 500
 
