@@ -154,7 +154,7 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, c identity.C
 		}
 	}
 	if job.State == federation.Pending && job.Site == "" {
-		e.Priority = why.Priority
+		e.Priority, e.PathSeconds = why.Priority, int64(why.Path.Seconds())
 	}
 	if n := len(attempts); n > 0 && len(attempts[n-1].Decision.Offers) > 0 {
 		e.Chosen = attempts[n-1].Decision.Offers[0]

@@ -24,12 +24,19 @@ import (
 
 // What a round costs that something small has happened before, while many jobs wait for a hundred sites of a hundred nodes that are full. A plan
 // is made in each.
-func BenchmarkRound100K(b *testing.B) { benchRound(b, 100_000, 0) }
-func BenchmarkRound1M(b *testing.B)   { benchRound(b, 1_000_000, 0) }
+func BenchmarkRound100K(b *testing.B) { benchRound(b, 100_000, 0, nil) }
+func BenchmarkRound1M(b *testing.B)   { benchRound(b, 1_000_000, 0, nil) }
 
 // The same with fair-share among 2,000 users in 200 accounts. "ranked" is a round in which all are ranked anew.
-func BenchmarkFairRound100K(b *testing.B) { benchRound(b, 100_000, 200) }
-func BenchmarkFairRound1M(b *testing.B)   { benchRound(b, 1_000_000, 200) }
+func BenchmarkFairRound100K(b *testing.B) { benchRound(b, 100_000, 200, nil) }
+func BenchmarkFairRound1M(b *testing.B)   { benchRound(b, 1_000_000, 200, nil) }
+
+// The same where every second job depends on six others of its user's group, with the order of critical paths and without it.
+func BenchmarkWorkflowRound100K(b *testing.B) {
+	for _, critical := range []bool{false, true} {
+		b.Run(fmt.Sprintf("critical=%t", critical), func(b *testing.B) { benchRound(b, 100_000, 200, &critical) })
+	}
+}
 
 // full is a site on whose nodes nothing else can start.
 type full struct{ fakeSite }
@@ -82,7 +89,7 @@ type benchTable struct {
 	kinds   [60]federation.Job // that jobs share, as they share what the store has read
 }
 
-func benchRound(b *testing.B, jobs, groups int) {
+func benchRound(b *testing.B, jobs, groups int, critical *bool) {
 	if testing.Short() { // to see that it runs
 		jobs /= 50
 	}
@@ -101,7 +108,9 @@ func benchRound(b *testing.B, jobs, groups int) {
 	}
 	cfg.Policy = place.DefaultPolicy()
 	if groups > 0 {
-		cfg.FairShare = t.fairShare(groups)
+		policy := fairshare.Default()
+		policy.CriticalPath = critical != nil && *critical
+		cfg.FairShare = t.fairShare(groups, policy)
 	}
 	if t.ctl, err = New(b.Context(), cfg); err != nil {
 		b.Fatal(err)
@@ -111,9 +120,16 @@ func benchRound(b *testing.B, jobs, groups int) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range jobs {
-		t.add(t.wait(t.newJob(i)))
+		j := t.wait(t.newJob(i))
+		if critical != nil {
+			t.join(j, i)
+		}
+		t.add(j)
 	}
 	t.waiting = jobs
+	if critical != nil {
+		t.waiting /= 2
+	}
 	began := time.Now()
 	t.plan()
 	took := time.Since(began)
@@ -166,7 +182,7 @@ func benchRound(b *testing.B, jobs, groups int) {
 }
 
 // fairShare has ten users in each account, who have used nothing to much.
-func (t *benchTable) fairShare(groups int) *fairshare.Shares {
+func (t *benchTable) fairShare(groups int, policy fairshare.Policy) *fairshare.Shares {
 	books, err := accounts.Open(t.Context(), t.store, func() time.Time { return t.clock })
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +198,7 @@ func (t *benchTable) fairShare(groups int) *fairshare.Shares {
 	if _, err := books.Edit(t.Context(), accounts.Editor{Operator: true}, edits, "", false); err != nil {
 		t.Fatal(err)
 	}
-	f := fairshare.New(fairshare.Default(), books)
+	f := fairshare.New(policy, books)
 	for i := range t.users {
 		f.Add(fmt.Sprint("user", i), federation.Held{TRES: "cpu=4"}, time.Duration(i*i%977)*time.Hour, 0, t.clock)
 	}
@@ -217,6 +233,22 @@ func (t *benchTable) wait(j federation.Job) *job {
 	t.last++
 	j.ID = 1000 + t.last
 	return newJob(j)
+}
+
+// join has a job be one of its user's workflow; every second one waits for six others.
+func (t *benchTable) join(j *job, i int) {
+	s := *j.Spec
+	s.Fed = &sbatch.Fed{Group: "g"}
+	if before := t.users * 2; i >= 7*before && i/t.users%2 == 1 { // of the same user
+		s.Dependency = "afterok"
+		for k := range 6 {
+			s.Dependency += fmt.Sprintf(":%d", int(j.ID)-t.users-k*before)
+		}
+	}
+	j.SetSpec(s)
+	if err := t.ctl.depends.add(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (t *benchTable) add(j *job) {

@@ -18,6 +18,7 @@ type briefing struct {
 	waits     predict.Waits // nil: nothing is foretold of the waits at sites
 	fairShare *fairshare.Shares
 	queue     *queue
+	workflows *workflows
 }
 
 // all is for a plan.

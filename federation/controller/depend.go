@@ -211,8 +211,9 @@ type dependencies struct {
 	queue  *queue
 	agenda *agenda
 
-	names names
-	waits map[federation.JobID][]waiting // by the job that they depend on
+	names     names
+	waits     map[federation.JobID][]waiting // by the job that they depend on
+	workflows *workflows                     // nil: they do not matter
 }
 
 // waiting is a term of a job that waits.
@@ -225,6 +226,7 @@ type waiting struct {
 func (ds *dependencies) add(ctx context.Context, j *job) error {
 	ds.names.join(j)
 	if j.Spec.Dependency == "" || j.Attempt > 0 && !j.spreads() {
+		ds.workflows.add(j, nil)
 		return nil
 	}
 	parsed, err := depend.Parse(j.Spec.Dependency)
@@ -235,6 +237,7 @@ func (ds *dependencies) add(ctx context.Context, j *job) error {
 	d := &j.hinder().depends
 	d.any, d.job = parsed.Any, j.ID
 	earlier := map[federation.JobID]*job{}
+	all := make([]*job, 0, len(parsed.Terms))
 	for _, t := range parsed.Terms {
 		if t.Kind == depend.Singleton {
 			if counts(j) {
@@ -256,7 +259,9 @@ func (ds *dependencies) add(ctx context.Context, j *job) error {
 			}
 		}
 		ds.waitFor(j, t, on)
+		all = append(all, on)
 	}
+	ds.workflows.add(j, all)
 	return nil
 }
 
@@ -318,6 +323,7 @@ func termOf(j *job, t depend.Term, on *job) waitTerm {
 func (ds *dependencies) changed(j *job) {
 	if j.State.Ended() {
 		ds.lookAt(ds.names.leave(j.ID))
+		ds.workflows.ended(j.ID)
 	}
 	all := ds.waits[j.ID]
 	if len(all) == 0 {

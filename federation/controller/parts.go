@@ -58,7 +58,8 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	p.stageOut = &stageOut{now: now, t: t, log: log, stager: cfg.Stager, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls, byKey: map[string]*results{}}
 
 	// What becomes of jobs.
-	p.depends = &dependencies{log: log, store: store, jobs: p.jobs, queue: p.queue, agenda: p.agenda, names: newNames(), waits: map[federation.JobID][]waiting{}}
+	p.depends = &dependencies{log: log, store: store, jobs: p.jobs, queue: p.queue, agenda: p.agenda, names: newNames(), waits: map[federation.JobID][]waiting{},
+		workflows: newWorkflows(p.jobs, runs, p.queue)}
 	charges := &charges{now: now, log: log, sites: p.sites, batch: p.batch, runs: runs, fairShare: cfg.FairShare, book: cfg.Quota}
 	components := &components{now: now, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch, limits: limits, charges: charges}
 	p.arrays = &arrays{now: now, log: log, jobs: p.jobs, batch: p.batch, runs: runs, queue: p.queue,
@@ -112,7 +113,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 		depends: p.depends, comparing: p.comparing}
 	p.planner = &planner{now: now, t: t, inline: cfg.Inline, metrics: m, faults: faults, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda,
 		queue: p.queue, arrays: p.arrays, life: life, watch: p.watch, attempts: p.attempts,
-		briefing: &briefing{now: now, sites: p.sites, batch: p.batch, limits: limits, runs: runs, waits: cfg.Waits, fairShare: cfg.FairShare, queue: p.queue},
+		briefing: &briefing{now: now, sites: p.sites, batch: p.batch, limits: limits, runs: runs, waits: cfg.Waits, fairShare: cfg.FairShare, queue: p.queue, workflows: p.depends.workflows},
 		candidates: &candidates{sites: p.sites, batch: p.batch, limits: limits, runs: runs, queue: p.queue, arrays: p.arrays, components: components,
 			depends: p.depends, life: life, comparing: p.comparing, killInvalid: cfg.KillInvalidDepend},
 		planned: v.starts.outdate}

@@ -71,6 +71,7 @@ func (pl *planner) consider(now time.Time) {
 			subject{job: j.ID}.do(func() { pl.candidates.consider(j, now) })
 		}
 	}
+	pl.briefing.workflows.arrange()
 }
 
 func later(a, b time.Time) time.Time {

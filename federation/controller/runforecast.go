@@ -89,6 +89,7 @@ func (br *briefing) passRuns(now time.Time) {
 		}
 	}
 	b.Pass(now, running)
+	br.workflows.foretell()
 	if f := br.fairShare; f != nil && f.ByWork() && br.queue.world.Len() > 0 {
 		br.queue.world.Predict(br.runs.expected)
 	}

@@ -25,6 +25,7 @@ type waitsNow struct {
 	limit    int              // of its array; 0: it has not been reached
 	running  int              // tasks of it
 	said     string           // what its site says of Reason
+	path     time.Duration    // see workflows.left
 }
 
 // termNow is a term of a dependency that is not met.
@@ -40,7 +41,7 @@ func (fc *forecasts) waitsNow(id federation.JobID) (w waitsNow) {
 	if j == nil {
 		return w
 	}
-	w.known, w.said = true, j.said
+	w.known, w.said, w.path = true, j.said, fc.depends.workflows.left(id)
 	if j.live() {
 		return w
 	}

@@ -1,5 +1,7 @@
 package decision
 
+import "time"
+
 // Explained is why a job is where it is.
 type Explained struct {
 	// Decision is what placement said when the job was bound, or says now if it waits.
@@ -14,6 +16,8 @@ type Explained struct {
 	Sooner []Sooner
 	// Priority is what a waiting job's place in the queue is made of; nil: its nice alone.
 	Priority []PriorityPart
+	// Path is how long the longest path of its workflow takes from a waiting job on, the job included; 0: that does not matter to its place in the queue.
+	Path time.Duration
 }
 
 // Holdback is something of the account tree that keeps a job waiting.

@@ -26,6 +26,7 @@ func Detail(job *federation.Job, why *decision.Explained, zone *time.Location) s
 	}
 	writeHoldbacks(&b, why.Holdbacks, true)
 	writeSooner(&b, why)
+	writePath(&b, why)
 	return b.String()
 }
 
@@ -64,6 +65,7 @@ func Summarize(job *federation.Job, why *decision.Explained, zone *time.Location
 	writeComponents(&b, job, why)
 	writeHoldbacks(&b, why.Holdbacks, false)
 	writeSooner(&b, why)
+	writePath(&b, why)
 	jobs := slices.ContainsFunc(why.Holdbacks, func(h decision.Holdback) bool { return len(h.Details) > 0 })
 	switch {
 	case jobs:
@@ -154,6 +156,13 @@ func writeSooner(b *strings.Builder, why *decision.Explained) {
 	}
 	if len(lines) > 0 {
 		b.WriteString("  sooner:\n    " + strings.Join(lines, "\n    ") + "\n")
+	}
+}
+
+// writePath tells what is still to run of a job's workflow.
+func writePath(b *strings.Builder, why *decision.Explained) {
+	if why.Path > 0 {
+		fmt.Fprintf(b, "  critical path: %s in its group from this job on; of its user's jobs those with more go first\n", spanText(why.Path))
 	}
 }
 

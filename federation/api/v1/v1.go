@@ -122,6 +122,8 @@ type Explanation struct {
 	Sooner []decision.Sooner `json:"sooner,omitempty"`
 	// Priority is what a waiting job's place in the queue is made of.
 	Priority []decision.PriorityPart `json:"priority,omitempty"`
+	// PathSeconds is how long the longest path of its workflow is expected to take from a waiting job on, the job included, where that matters to the job's place in the queue.
+	PathSeconds int64 `json:"path_seconds,omitempty"`
 	// Spending is what a job that runs has come to, and may come to.
 	Spending *spending.Spending `json:"spending,omitempty"`
 	Now      time.Time          `json:"now"`

@@ -428,6 +428,9 @@ class Explanation(Explained):
     components: Optional[List[DecisionDecision]] = None
     # Holdbacks are what of the account tree keeps a waiting job back.
     holdbacks: Optional[List[DecisionHoldback]] = None
+    # PathSeconds is how long the longest path of its workflow is expected to take from a waiting job on, the job
+    # included, where that matters to the job's place in the queue.
+    path_seconds: int = 0
     # Priority is what a waiting job's place in the queue is made of.
     priority: Optional[List[DecisionPriorityPart]] = None
     # Sooner is what would have a waiting job start sooner.

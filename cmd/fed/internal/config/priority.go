@@ -33,6 +33,9 @@ type Priority struct {
 	// Of each user and account the job that has waited longest is put before all others when it has waited so long, and one more each time that this has passed:
 	// then shares, QOS and expected_work keep no job from starting for ever. 0: never.
 	StarveAfter time.Duration `yaml:"starve_after"`
+	// Of one user's waiting jobs with a --group, which else count alike, those go first from which the longest path of dependencies goes on, by how long jobs are expected
+	// to run. They exchange their places in the queue among each other: jobs of others keep theirs.
+	CriticalPath bool `yaml:"critical_path"`
 	// What usage is counted in: billing (TRES-seconds) or dollars.
 	Usage string `yaml:"usage"`
 	// What a second of one unit counts, by TRES, like TRESBillingWeights: gres/gpu:h100, gres/gpu, cpu, mem (GiB), node. Not set: what the site counts as
@@ -71,6 +74,6 @@ func (p *Priority) check() error {
 }
 
 func (p *Priority) FairShare() fairshare.Policy {
-	return fairshare.Policy{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Age: p.Age, Share: p.Share, Work: p.Work, QOS: p.QOS, Partition: p.Partition, Size: p.Size, StarveAfter: p.StarveAfter,
+	return fairshare.Policy{HalfLife: p.HalfLife, Period: p.Period, MaxAge: p.MaxAge, Age: p.Age, Share: p.Share, Work: p.Work, QOS: p.QOS, Partition: p.Partition, Size: p.Size, StarveAfter: p.StarveAfter, CriticalPath: p.CriticalPath,
 		Dollars: p.Usage == "dollars", Billing: p.Billing}
 }
