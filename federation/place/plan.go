@@ -34,6 +34,7 @@ type plan struct {
 	changes int        // counts claims at all sites
 	pressed pressure   // of those who wait for owned nodes; see shadowprice.go
 	looked  int        // jobs that it has decided about
+	behind  int        // see Policy.Behind
 	bound   int        // of them, those that are bound
 	seen    seen       // what best has found
 	chosen  *candidate // where the job that was decided about last starts, or waits

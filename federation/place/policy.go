@@ -41,6 +41,10 @@ type Policy struct {
 
 	// MaxLook and MaxBind bound the jobs that one plan looks at and binds.
 	MaxLook, MaxBind int
+	// Behind is how much a plan may work for jobs behind the first MaxLook, which may start on nodes that nobody before them wants: a job that is decided about by itself counts 1, as a
+	// kind of jobs does in a chunk that is decided about as a whole; the first job of a kind counts [firstOfKind]; a job that no plan has looked at yet counts nothing. 0 beside
+	// a MaxLook: it looks at none of them.
+	Behind int
 	// MaxOffers is how many offers a decision tells: the chosen one and the cheapest others. 0: all.
 	MaxOffers int
 	// Reservations is how many waiting jobs may hold nodes in time, in each pool.
@@ -62,6 +66,7 @@ func DefaultPolicy() Policy {
 		MoveMargin:   0.10,
 		MaxLook:      100_000,
 		MaxBind:      100_000,
+		Behind:       100_000,
 		Reservations: 8,
 	}
 }
@@ -77,6 +82,9 @@ func (p Policy) withDefaults() Policy {
 	set(&p.SwitchesWait, d.SwitchesWait)
 	set(&p.LostWork, d.LostWork)
 	set(&p.BindAhead, d.BindAhead)
+	if p.MaxLook <= 0 {
+		p.Behind = max(p.Behind, d.Behind)
+	}
 	set(&p.MaxLook, d.MaxLook)
 	set(&p.MaxBind, d.MaxBind)
 	set(&p.Reservations, d.Reservations)

@@ -28,7 +28,7 @@ type progress struct {
 
 // restart makes the plan again: it looks at all jobs.
 func (pr *progress) restart() {
-	pr.stale, pr.looked, pr.bound, pr.took, pr.edge = false, 0, 0, nil, nil
+	pr.stale, pr.looked, pr.behind, pr.bound, pr.took, pr.edge = false, 0, 0, 0, nil, nil
 	pr.acts, pr.news, pr.fresh = nil, nil, nil
 	pr.press(pr.queue)
 	pr.guarantees.look(pr, int32(pr.run))

@@ -112,7 +112,19 @@ func (w *World) DropJob(id federation.JobID) {
 }
 
 // full reports whether the plan is about as many jobs as it may be.
-func (pl *plan) full() bool { return pl.looked == pl.policy.MaxLook || pl.bound == pl.policy.MaxBind }
+func (pl *plan) full() bool {
+	return pl.bound == pl.policy.MaxBind || pl.looked >= pl.policy.MaxLook && pl.behind >= pl.policy.Behind
+}
+
+// worked notes work that was done for a job behind the first ones.
+func (pl *plan) worked(n int) {
+	if pl.looked >= pl.policy.MaxLook {
+		pl.behind += n
+	}
+}
+
+// firstOfKind is how many decisions about jobs of a known kind take as long as one about the first job of its kind.
+const firstOfKind = 200
 
 // index finds the jobs of a queue by ID.
 type index struct {

@@ -77,6 +77,7 @@ func (pl *plan) idle(jobs []*queued) int {
 			return n
 		}
 		q.fate, q.run = f, int32(pl.run)
+		pl.worked(1)
 		pl.looked++
 	}
 	return len(jobs)
@@ -129,7 +130,7 @@ func (a *ahead) undo(t turn) (any bool) {
 
 // skip decides about a quiet chunk as a whole, where each of its jobs would find what the last one of its shape has found.
 func (pl *plan) skip(p *chunk) bool {
-	if !p.quiet || pl.watch != nil || pl.looked+len(p.jobs) > pl.policy.MaxLook || pl.full() {
+	if !p.quiet || pl.watch != nil || pl.policy.Behind == 0 && pl.looked+len(p.jobs) > pl.policy.MaxLook || pl.full() {
 		return false
 	}
 	if slices.ContainsFunc(p.of, func(o *person) bool { return o.moved > p.limits }) && !pl.group(p) {
@@ -137,6 +138,7 @@ func (pl *plan) skip(p *chunk) bool {
 		return false
 	}
 	p.limits = pl.limits
+	pl.worked(len(p.kinds))
 	for i := range p.kinds {
 		k := &p.kinds[i]
 		if k.fate = k.shape.idle(pl); k.fate == nil || k.fate.word != k.told {
@@ -205,8 +207,14 @@ func (pl *plan) spread(p *chunk) {
 
 // lookAt decides about a job and reports whether it took anything.
 func (pl *plan) lookAt(q *queued) (took bool) {
+	if q.shape != nil { // a stranger is known from now on
+		pl.worked(1)
+	}
 	pl.know(q)
 	pl.chosen = nil
+	if q.shape.run != pl.run {
+		pl.worked(firstOfKind)
+	}
 	q.fate, took = pl.decide(q)
 	q.run = int32(pl.run)
 	pl.looked++

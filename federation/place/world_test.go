@@ -544,3 +544,45 @@ func (f *told) Bounds(byLimits time.Duration) (p50, p90 time.Duration) {
 }
 
 func (f *told) Left(federation.JobID, decision.QueueAsk) *decision.Foreseen { return nil }
+
+// A job behind the first 100,000, which all wait for other nodes, starts on a node that none of them wants.
+func TestStartsBehindTheFirst(t *testing.T) {
+	w := newWorld()
+	w.read(t, `site alpha
+partition gpu default nodes=a1
+partition cpu nodes=b1
+nodes a1 cpus=16 mem=64000 gpu=h100:4
+nodes b1 cpus=8 mem=64000
+running a1 cpus=16 mem=100 gpu=h100:4 end=20m`)
+	all := NewWorld(DefaultPolicy(), 1)
+	all.SetTime(w.now)
+	for _, s := range w.snapshot().Sites {
+		all.SetSite(s)
+	}
+	kinds := []*federation.Job{w.job(t, split("1 --gpus-per-node=4 -t1h")), w.job(t, split("1 --gpus-per-node=2 -t2h"))}
+	const before = 150_000
+	for i := range before {
+		j := *kinds[i%len(kinds)]
+		j.ID = federation.JobID(1 + i)
+		all.SetJob(Waiting{Job: &j})
+	}
+	all.Decide()
+	last := *w.job(t, split("1 -pcpu"))
+	last.ID = before + 1
+	all.SetJob(Waiting{Job: &last})
+	bound := func() (ids []federation.JobID) {
+		for _, d := range all.Decide() {
+			if d.Bind && !d.Early {
+				ids = append(ids, d.Job)
+			}
+		}
+		return ids
+	}
+	if got := bound(); !slices.Equal(got, []federation.JobID{last.ID}) {
+		t.Errorf("bound are jobs %v, want the last one of %d", got, last.ID)
+	}
+	all.SetTime(w.now.Add(time.Minute)) // a plan of all
+	if got := bound(); !slices.Equal(got, []federation.JobID{last.ID}) {
+		t.Errorf("after a new plan jobs %v are bound, want the last one of %d", got, last.ID)
+	}
+}
