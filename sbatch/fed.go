@@ -15,7 +15,7 @@ import (
 // and only the whole name will do, so that sbatch's own prefixes stay what they are; in #FSUB
 // lines, which are comments to the real sbatch, the prefix may be left out. The variable of an
 // option is between the two: FSUB_SITES for --fed-sites. Of several values the last one counts, but
-// for inputs and copies, which add up.
+// for inputs, copies and what is kept, which add up.
 var fedOptions = [...]struct {
 	name string
 	to   matter
@@ -32,6 +32,7 @@ var fedOptions = [...]struct {
 	{"input", placement, addInput},
 	{"stage-in", access, func(f *Fed, v string) string { return addStage((*[]Stage)(&f.StageIn), v) }},
 	{"stage-out", access, func(f *Fed, v string) string { return addStage((*[]Stage)(&f.StageOut), v) }},
+	{"keep", access, addKeep},
 	{"group", display, setGroup},
 	{"retry", delivery, setRetry},
 	{"retry-mem", delivery, setRetryMem},
@@ -116,7 +117,7 @@ func (r *Request) fedLines(words []string) error {
 	switch {
 	case err != nil:
 		return exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out, --group, --retry, --retry-mem and --retry-time")
+			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out, --keep, --group, --retry, --retry-mem and --retry-time")
 	case len(rest) > 0:
 		return errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
@@ -291,6 +292,7 @@ func (f *Fed) options(w *words) {
 	for _, s := range f.StageOut {
 		w.add("fed-stage-out", s.String())
 	}
+	w.texts("fed-keep", f.Keep)
 	w.text("fed-group", f.Group)
 	f.Retry.options(w)
 }

@@ -152,6 +152,7 @@ var headings = []struct {
 		{"fed-traffic", "kind", "how its nodes talk: collective, none, point-to-point, all-to-all"},
 		{"fed-tpu-topology", "AxB[xC]", "shape of the TPU slices that it runs on: 4x4x8"},
 		{"fed-stage-in", "from[->to]", "copy to the job's directory first: path, pattern or URL; may be repeated"},
+		{"fed-keep", "path,...", "checkpoints: saved while it runs, and there again when it runs again, wherever that is"},
 		{"fed-group", "name", "label of jobs that belong together, and of what they submit"},
 		{"fed-retry", "N[:exit=CODES,oom,timeout,node]", "run it again, so often at most, after such ends; without a list after each of its own"},
 		{"fed-retry-mem", "xFACTOR", "multiply its memory by FACTOR after it ran out of memory"},

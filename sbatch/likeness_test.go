@@ -111,6 +111,8 @@ func each(t *testing.T, do func(field string, set func(*Spec))) {
 					v.Set(reflect.ValueOf([]Stage{{From: "a"}}).Convert(f.Type))
 				case f.Type == reflect.TypeOf(Fed{}.Inputs):
 					v.Set(reflect.ValueOf([]Dataset{{Bytes: 1, At: []string{"x"}}}).Convert(f.Type))
+				case f.Type == reflect.TypeOf(Fed{}.Keep):
+					v.Set(reflect.ValueOf([]string{"x"}).Convert(f.Type))
 				case f.Type == reflect.TypeFor[[]string]():
 					v.Set(reflect.ValueOf([]string{"x"}))
 				case f.Type == reflect.TypeFor[YesNo]():

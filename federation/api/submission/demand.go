@@ -123,6 +123,9 @@ func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 	if f.Checkpoint < 0 {
 		return refuseAlone("the time between two checkpoints is not negative")
 	}
+	if why := f.InvalidKeep(); why != "" {
+		return refuseAlone("keep: " + why)
+	}
 	if why := f.Retry.Why(); why != "" {
 		return refuseAlone("retry: " + why)
 	}
