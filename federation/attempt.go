@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"fsub/accounting/egress"
 	"fsub/federation/decision"
 )
 
@@ -39,9 +40,10 @@ type Attempt struct {
 	// Decision is why it went there: Offers[0] is what was chosen, with its dollars. The lists may have been cut
 	// short. Stored whole (as JSON).
 	Decision decision.Decision
-	Cost     Money // of all its runs that have ended
-	Held     Held  // by its newest run
-	Charged  int   // runs that have a [Charge]
+	Cost     Money        // of all its runs that have ended
+	Held     Held         // by its newest run
+	Kept     *egress.Kept // what it has saved of the paths that the job keeps; nil: nothing, as far as is known
+	Charged  int          // runs that have a [Charge]
 	// Runs are those before the last one, which the site itself has ended to queue the job again, in their order.
 	Runs []AttemptRun
 }

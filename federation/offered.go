@@ -23,7 +23,7 @@ func (s *Site) Sees(dir string) bool {
 
 // Reaches reports whether a job can run at the site as far as its files go: its working directory is there, or its files are copied.
 func (s *Site) Reaches(spec *sbatch.Spec) bool {
-	staged := spec.Fed != nil && len(spec.Fed.StageIn)+len(spec.Fed.StageOut) > 0
+	staged := spec.Fed != nil && len(spec.Fed.StageIn)+len(spec.Fed.StageOut)+len(spec.Fed.Keep) > 0
 	return staged || s.Sees(spec.WorkDir)
 }
 

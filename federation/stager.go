@@ -1,6 +1,10 @@
 package federation
 
-import "context"
+import (
+	"context"
+
+	"fsub/accounting/egress"
+)
 
 // Stager carries the files of a job to a site that does not see the job's working directory ([Site.Sees]), and brings
 // home what the job has written there. Whatever it does may be done again: after a crash the controller asks anew.
@@ -19,6 +23,10 @@ type Stager interface {
 	// output, and what it asked to be staged out. Notes are for the job's history. Nothing sent back is not an error but a
 	// note; ErrInvalid and ErrDenied will not pass by trying again.
 	Collect(ctx context.Context, j *Job, a *Attempt, ended SiteJob) (notes []string, err error)
+
+	// Kept is what the attempt has saved of the paths that the job keeps (#FSUB --keep); nil: nothing. Of several copies it is the newest whole one, with which the
+	// next run starts.
+	Kept(ctx context.Context, a *Attempt) (*egress.Kept, error)
 }
 
 // LogPart is a piece of a job's output.

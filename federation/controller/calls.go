@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"fsub/accounting/egress"
 	"fsub/federation"
 )
 
@@ -68,6 +69,14 @@ type (
 		job     federation.JobID
 		attempt int
 		notes   []string
+		kept    *egress.Kept // what it has saved
+		err     error
+	}
+	// saved is what the run of an attempt has saved so far.
+	saved struct {
+		job     federation.JobID
+		attempt int
+		kept    *egress.Kept
 		err     error
 	}
 	// acted is the end of a cancel, signal, hold or release.
@@ -216,6 +225,9 @@ func withError(kind any, err error) any {
 	case collected:
 		k.err = err
 		return k
+	case saved:
+		k.err = err
+		return k
 	case acted:
 		k.err = err
 		return k
@@ -271,6 +283,8 @@ func (c *Controller) takeResult(r result) {
 		if j, ended := c.stageOut.take(r.site, v); ended != nil {
 			c.reports.endedAtSite(r.site, j, *ended)
 		}
+	case saved:
+		c.copies.take(v)
 	case acted:
 		c.orphans.take(r.site, v)
 		c.requests.takeActed(r.site, v)
@@ -293,6 +307,8 @@ func jobOf(kind any) federation.JobID {
 	case lookedUp:
 		return k.job
 	case collected:
+		return k.job
+	case saved:
 		return k.job
 	case acted:
 		return k.job

@@ -302,6 +302,7 @@ func (c *Controller) round(ctx context.Context) {
 	c.moves.leaveStuck()
 	c.moves.freeMoved()
 	c.stageOut.again()
+	c.copies.reconcile()
 	c.repairs.reconcile()
 	c.comparing.reconcile(ctx)
 	c.depends.findNamesakes()

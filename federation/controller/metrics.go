@@ -127,6 +127,8 @@ func kindName(kind any) string {
 		return "lookup"
 	case collected:
 		return "collect"
+	case saved:
+		return "kept"
 	}
 	return "act"
 }

@@ -29,6 +29,7 @@ type parts struct {
 	nodes      *nodes
 	rules      *healthRules
 	stageOut   *stageOut
+	copies     *copies
 	reports    *reports
 	watch      *watch
 	standings  *standings
@@ -56,6 +57,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	p.preempts = &preempts{now: now, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch, book: cfg.Quota, by: map[string]*seizure{}, told: map[federation.JobID]time.Time{}}
 	p.orphans = &orphans{federation: cfg.Federation, now: now, t: t, log: log, metrics: m, store: store, batch: p.batch, calls: p.calls, known: map[orphanKey]bool{}}
 	p.stageOut = &stageOut{now: now, t: t, log: log, stager: cfg.Stager, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls, byKey: map[string]*results{}}
+	p.copies = &copies{now: now, log: log, stager: cfg.Stager, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls, looked: map[federation.JobID]time.Time{}}
 
 	// What becomes of jobs.
 	p.depends = &dependencies{log: log, store: store, jobs: p.jobs, queue: p.queue, agenda: p.agenda, names: newNames(), waits: map[federation.JobID][]waiting{},

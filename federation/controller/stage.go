@@ -50,7 +50,7 @@ func (d *delivery) ready(ctx context.Context, site *federation.Site, staged bool
 	ctx, cancel := context.WithTimeout(ctx, stageTime)
 	defer cancel()
 	if !staged {
-		if f := sub.Job.Spec.Fed; d.stager == nil || f == nil || len(f.StageIn) == 0 {
+		if f := sub.Job.Spec.Fed; d.stager == nil || f == nil || len(f.StageIn)+len(f.Keep) == 0 {
 			return nil
 		}
 		if err := d.stager.Link(ctx, *sub, site.Sees); err != nil {

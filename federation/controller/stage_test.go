@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/accounting/egress"
 	"fsub/federation"
 	"fsub/federation/journal"
 	"fsub/federation/reasons"
@@ -22,6 +23,7 @@ type fakeStager struct {
 	prepared, collected    int
 	linked                 int
 	linkErr                error
+	kept                   *egress.Kept
 	tasks                  []int  // of the last Collect
 	meanwhile              func() // what happens while files are brought to the site
 }
@@ -50,6 +52,10 @@ func (f *fakeStager) Collect(_ context.Context, _ *federation.Job, _ *federation
 		f.tasks = append(f.tasks, t.Index)
 	}
 	return []string{"3 files"}, f.collectErr
+}
+
+func (f *fakeStager) Kept(context.Context, *federation.Attempt) (*egress.Kept, error) {
+	return f.kept, nil
 }
 
 // stagedBench is a bench whose cheap site sees no directory.

@@ -78,7 +78,12 @@ func (so *stageOut) collect(s *site, j *job, h *results) {
 	kind := collected{job: j.ID, attempt: attempt.Number}
 	so.calls.decided = append(so.calls.decided, call{site: s, kind: kind, limit: stageTime, run: func(ctx context.Context) any {
 		r := kind
-		r.notes, r.err = so.stager.Collect(ctx, &copied, &attempt, ended)
+		if len(copied.Spec.Keeps()) > 0 {
+			r.kept, r.err = so.stager.Kept(ctx, &attempt)
+		}
+		if r.err == nil {
+			r.notes, r.err = so.stager.Collect(ctx, &copied, &attempt, ended)
+		}
 		return r
 	}})
 }
@@ -110,6 +115,10 @@ func (so *stageOut) take(s *site, r collected) (*job, *federation.SiteJob) {
 			so.batch.eventf(j, "its results are still at the store, tried again: %v", r.err)
 		}
 		return nil, nil
+	}
+	if r.kept != nil {
+		j.att.Kept = r.kept
+		so.batch.attempt(j.att)
 	}
 	for _, n := range r.notes {
 		so.batch.eventf(j, "%s", n)

@@ -83,7 +83,7 @@ func Component(job *federation.Job, i int) federation.Job {
 	spec.WorkDir = job.Spec.WorkDir
 	spec.Fed = nil
 	if f := job.Spec.Fed; f != nil {
-		spec.Fed = &sbatch.Fed{Accelerators: f.Accelerators, StageIn: f.StageIn, StageOut: f.StageOut}
+		spec.Fed = &sbatch.Fed{Accelerators: f.Accelerators, StageIn: f.StageIn, StageOut: f.StageOut, Keep: f.Keep}
 		if i == 0 { // they are brought once
 			spec.Fed.Inputs = f.Inputs
 		}

@@ -10,6 +10,8 @@
 //	TASK/out.K err.K  a piece of the output: it grows, and the next one begins where it is full (pieceStart)
 //	TASK/state        how many bytes of output count, and how the script ended
 //	TASK/files.I.tar  what stage-out directive I named
+//	TASK/keep.TRY     which of the two copies of what --keep names counts: see mark
+//	TASK/keep.TRY.N   the two, a tar archive each
 //	TASK/home         all of it has been brought home
 //
 // TASK is the index of an array's task, "-" for any other job. Only a node reads and writes by address; it holds one

@@ -51,3 +51,12 @@ func pieceStart(k int) int64 { return firstPiece * (1<<(2*k) - 1) / 3 }
 
 // blockSize is how many tasks of an array share one object of addresses: a task reads only that.
 const blockSize = 50
+
+// taskOf is the task that a name below an attempt's prefix belongs to.
+func taskOf(name string) (int, error) {
+	first, _, _ := strings.Cut(name, "/")
+	if first == "-" {
+		return noTask, nil
+	}
+	return strconv.Atoi(first)
+}

@@ -23,6 +23,9 @@ func (s *Stager) Link(ctx context.Context, sub federation.Submission, sees func(
 	if err != nil {
 		return s.tell(ctx, &sub, err)
 	}
+	if err := s.bringBack(ctx, &sub, plan); err != nil {
+		return s.tell(ctx, &sub, err)
+	}
 	var links, copies []Item
 	for _, it := range plan.In {
 		from := it.From

@@ -49,7 +49,7 @@ func (s *Stager) pack(ctx context.Context, sub *federation.Submission, plan Plan
 // inWork is a stage-in item as the archive has it: below work/.
 func inWork(it Item) Item {
 	if it.To == "" { // the name as it is
-		return Item{From: it.From, To: "work/" + staticDir(it.From)}
+		return Item{From: it.From, To: "work/" + staticDir(it.From), Optional: it.Optional}
 	}
 	return Item{From: it.From, To: "work/" + it.To}
 }

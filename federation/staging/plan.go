@@ -14,6 +14,8 @@ import (
 type Item struct {
 	From string `json:"from"`
 	To   string `json:"to"`
+	// Optional: it need not be there.
+	Optional bool `json:"optional,omitempty"`
 }
 
 // Remote is one copy between the job's working directory and an http(s) address of the user's own.
@@ -28,6 +30,7 @@ type Plan struct {
 	Out       []Item // From: in the job's working directory; To: on the submit host
 	InRemote  []Remote
 	OutRemote []Remote
+	Keep      []string // in the job's working directory
 }
 
 // maxStages bounds the directives of one job in each direction.
@@ -52,6 +55,10 @@ func NewPlan(f *sbatch.Fed) (Plan, error) {
 			return p, invalid("stage-out: %s: %v", s.From, err)
 		}
 	}
+	if why := f.InvalidKeep(); why != "" {
+		return p, invalid("keep: %s", why)
+	}
+	p.Keep = f.Keep
 	return p, nil
 }
 

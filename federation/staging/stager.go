@@ -30,10 +30,15 @@ type Config struct {
 	// t is the task of an array, nil for any other job.
 	Payload func(ctx context.Context, id federation.JobID) (sbatch.Payload, error)
 	Output  func(j *federation.Job, t *federation.Task, stderr bool) string
-	Max     int64         // bytes of a job's files in each direction, for each directive on the way home
-	Life    time.Duration // of an address
-	PerUser int           // jobs of one user that are served at one time, of eight in all; three if zero
-	Logger  *slog.Logger
+	// Attempts are those of a job, in their order. Sees reports whether a site sees a directory of the submit host; nil: none does.
+	Attempts func(ctx context.Context, id federation.JobID) ([]federation.Attempt, error)
+	Sees     func(site federation.SiteName, dir string) bool
+	Place    string        // where the store lies, as --input has it: "aws:us-east-1"; "": not known
+	Every    time.Duration // between two copies of what a job keeps that does not say how often it writes a checkpoint; half an hour if zero
+	Max      int64         // bytes of a job's files in each direction, for each directive on the way home
+	Life     time.Duration // of an address
+	PerUser  int           // jobs of one user that are served at one time, of eight in all; three if zero
+	Logger   *slog.Logger
 }
 
 // Stager implements federation.Stager.
@@ -77,12 +82,16 @@ func (s *Stager) Prepare(ctx context.Context, site federation.SiteName, sub fede
 	prefix := prefixOf(sub.Key)
 	// Each try has an archive and addresses of its own: one of before may have reached the site, and its wrapper knows what it has to find.
 	try := strings.ToLower(rand.Text()[:8])
-	sum, err := s.pack(ctx, &sub, plan, archiveOf(prefix, try))
+	kept, err := s.keptBefore(ctx, sub.Job, plan)
+	if err != nil {
+		return sub, err
+	}
+	sum, err := s.pack(ctx, &sub, kept.with(plan), archiveOf(prefix, try))
 	if err != nil {
 		return sub, s.tell(ctx, &sub, err)
 	}
 	two := s.twoFiles(sub.Job)
-	blocks, err := s.sign(ctx, prefix, try, spec.Array, two, len(plan.Out))
+	blocks, err := s.sign(ctx, prefix, try, spec.Array, two, plan, kept)
 	if err != nil {
 		return sub, fmt.Errorf("addresses in the store: %w", err)
 	}
@@ -90,7 +99,8 @@ func (s *Stager) Prepare(ctx context.Context, site federation.SiteName, sub fede
 	if scratch == "" {
 		scratch = "/tmp"
 	}
-	w := Wrapper{Scratch: scratch, Blocks: blocks, Sum: sum, Array: spec.Array != "", TwoFiles: two, Max: s.cfg.Max, PutHeader: strings.Join(s.cfg.Objects.PutHeaders(), ""), Plan: plan}
+	w := Wrapper{Scratch: scratch, Blocks: blocks, Sum: sum, Array: spec.Array != "", TwoFiles: two, Max: s.cfg.Max, PutHeader: strings.Join(s.cfg.Objects.PutHeaders(), ""),
+		Every: s.keepEvery(spec), Plan: plan}
 	return rewritten(sub, w), nil
 }
 
@@ -135,7 +145,7 @@ func tasksOf(array string) ([]int, error) {
 }
 
 // sign writes the objects of addresses and returns their own addresses.
-func (s *Stager) sign(ctx context.Context, prefix, try, array string, two bool, outs int) (map[int]string, error) {
+func (s *Stager) sign(ctx context.Context, prefix, try, array string, two bool, plan Plan, kept keptCopies) (map[int]string, error) {
 	tasks, err := tasksOf(array)
 	if err != nil {
 		return nil, err
@@ -151,12 +161,17 @@ func (s *Stager) sign(ctx context.Context, prefix, try, array string, two bool, 
 			text[n] = &strings.Builder{}
 		}
 		fmt.Fprintf(text[n], "%s in.tar %s\n", taskName(t), fetch)
-		for _, name := range names(two, outs) {
+		for _, name := range names(two, len(plan.Out)) {
 			url, err := s.cfg.Objects.Sign(ctx, "PUT", prefix+taskName(t)+"/"+name, s.cfg.Life)
 			if err != nil {
 				return nil, err
 			}
 			fmt.Fprintf(text[n], "%s %s %s\n", taskName(t), name, url)
+		}
+		if len(plan.Keep) > 0 {
+			if err := s.signKept(ctx, text[n], prefix, try, t, kept[t]); err != nil {
+				return nil, err
+			}
 		}
 	}
 	blocks := map[int]string{}

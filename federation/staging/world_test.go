@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,6 +42,9 @@ type world struct {
 	scratch string
 	down    atomic.Bool // the store refuses everything that nodes ask
 	payload sbatch.Payload
+
+	attempts []federation.Attempt // of the job
+	refuse   atomic.Pointer[func(*http.Request) bool]
 }
 
 func newWorld(t *testing.T) *world {
@@ -48,6 +53,10 @@ func newWorld(t *testing.T) *world {
 		if w.down.Load() {
 			http.Error(rw, "down", http.StatusServiceUnavailable)
 			return
+		}
+		if refuse := w.refuse.Load(); refuse != nil && (*refuse)(r) {
+			io.CopyN(io.Discard, r.Body, 1000)
+			panic(http.ErrAbortHandler) // the connection ends in the middle
 		}
 		w.store.ServeHTTP(rw, r)
 	}))
@@ -77,7 +86,9 @@ func (w *world) newStager(o staging.Objects) *staging.Stager {
 			}
 			return filepath.Join(j.Spec.WorkDir, name)
 		},
-		Max: 1 << 20, Life: time.Hour,
+		Attempts: func(context.Context, federation.JobID) ([]federation.Attempt, error) { return w.attempts, nil },
+		Sees:     func(site federation.SiteName, dir string) bool { return site == "near" },
+		Max:      1 << 20, Life: time.Hour, Every: time.Second,
 	})
 }
 
@@ -149,6 +160,7 @@ func (w *world) start(sub federation.Submission, task int, env ...string) *node 
 		defer e.Close()
 		cmd.Stderr = e
 	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		w.Fatal(err)
 	}
@@ -218,3 +230,14 @@ func (n *node) signal(name string) {
 }
 
 func taskText(task int) string { return strconv.Itoa(task) }
+
+// kill ends the wrapper and all that it has started at once, as a machine that goes does, and clears the scratch directory.
+func (n *node) kill() {
+	n.Helper()
+	syscall.Kill(-n.cmd.Process.Pid, syscall.SIGKILL)
+	n.cmd.Wait()
+	left, _ := filepath.Glob(n.scratch + "/*")
+	for _, name := range left {
+		os.RemoveAll(name)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 //go:embed wrapper.sh
@@ -21,6 +22,7 @@ type Wrapper struct {
 	TwoFiles  bool           // standard error has a file of its own
 	Max       int64          // bytes of each archive that is sent back
 	PutHeader string         // "Name: value" that a PUT must have
+	Every     time.Duration  // between two copies of what is kept
 	Plan      Plan
 }
 
@@ -44,6 +46,15 @@ func (w Wrapper) Text() string {
 		b.WriteString("\tesac\n")
 	}
 	b.WriteString("}\n")
+	kept := make([]string, len(w.Plan.Keep))
+	for i, name := range w.Plan.Keep {
+		kept[i] = quote("./" + name)
+	}
+	every := 0
+	if len(kept) > 0 {
+		every = max(int(w.Every.Seconds()), 1)
+	}
+	fmt.Fprintf(&b, "_fsub_every=%d\n_fsub_kept() { \"$1\" %s; }\n", every, strings.Join(kept, " "))
 	function(&b, "_fsub_in", "", w.Plan.InRemote, "_fsub_fetch")
 	var out strings.Builder
 	for i, it := range w.Plan.Out {

@@ -87,6 +87,104 @@ _fsub_report() {
 	$1 "$(_fsub_url state)" "$_fsub_dir/state"
 }
 
+# What --keep names is copied to the store while the script runs, and is fetched before it runs again. A copy counts once the mark names
+# it: until then the one before does, under another name.
+
+# _fsub_sight PATH... prints a word that changes with any of the files.
+_fsub_sight() {
+	cd "$_fsub_dir/work" && PATH=$_fsub_bin find "$@" -exec stat -c '%n %s %y %i %a' {} + 2>/dev/null | PATH=$_fsub_bin sha256sum
+}
+
+# _fsub_pack PATH... archives those that are there. 9: none is.
+_fsub_pack() {
+	cd "$_fsub_dir/work" || return 2
+	for _fsub_p; do
+		shift
+		[ ! -e "$_fsub_p" ] && [ ! -h "$_fsub_p" ] || set -- "$@" "$_fsub_p"
+	done
+	[ $# -gt 0 ] || return 9
+	PATH=$_fsub_bin tar -cf "$_fsub_dir/keep.tar" -- "$@" 2>"$_fsub_dir/keep.trouble"
+}
+
+# _fsub_save PUT copies what is to be kept if it has changed. It fails if any of it is written to meanwhile.
+_fsub_save() {
+	_fsub_is=$(_fsub_kept _fsub_sight)
+	[ "$_fsub_is" != "$(PATH=$_fsub_bin cat "$_fsub_dir/keep.sight" 2>/dev/null)" ] || return 0
+	(_fsub_kept _fsub_pack)
+	case $? in 0) ;; 9) return 0 ;; *) return 1 ;; esac
+	if [ "$(_fsub_kept _fsub_sight)" != "$_fsub_is" ]; then
+		echo "it was written to while it was copied" >"$_fsub_dir/keep.trouble"
+		return 1
+	fi
+	_fsub_len=$(($(_fsub_size "$_fsub_dir/keep.tar")))
+	if [ $_fsub_len -gt $_fsub_max ]; then
+		echo "it comes to $_fsub_len bytes, at most $_fsub_max are carried (blobs: max_mib)" >"$_fsub_dir/keep.trouble"
+		return 1
+	fi
+	_fsub_got=$(PATH=$_fsub_bin sha256sum <"$_fsub_dir/keep.tar")
+	_fsub_slot=$((1 - $(PATH=$_fsub_bin cat "$_fsub_dir/keep.slot" 2>/dev/null || echo 1)))
+	$1 "$(_fsub_url copy$_fsub_slot.put)" "$_fsub_dir/keep.tar" 2>"$_fsub_dir/keep.trouble" || return 1
+	echo "slot $_fsub_slot bytes $_fsub_len at $(PATH=$_fsub_bin date +%s) run ${SLURM_RESTART_COUNT:-0} sum ${_fsub_got%% *}" >"$_fsub_dir/keep.mark"
+	$1 "$(_fsub_url mark.put)" "$_fsub_dir/keep.mark" 2>"$_fsub_dir/keep.trouble" || return 1
+	echo $_fsub_slot >"$_fsub_dir/keep.slot"
+	printf '%s\n' "$_fsub_is" >"$_fsub_dir/keep.sight"
+	PATH=$_fsub_bin rm -f "$_fsub_dir/keep.tar"
+}
+
+# _fsub_keeper saves what has changed and is at rest for a second, at most so often as it is to; at once when the job was told to end. It
+# runs beside the script, deaf to the signals of the job, so that these do not end a copy.
+_fsub_keeper() {
+	trap '' $_fsub_signals
+	_fsub_due=0 _fsub_before=
+	while [ ! -e "$_fsub_dir/end" ]; do
+		PATH=$_fsub_bin sleep 1
+		_fsub_time=$(PATH=$_fsub_bin date +%s)
+		[ -e "$_fsub_dir/told" ] || [ $_fsub_time -ge $_fsub_due ] || continue
+		_fsub_sees=$(_fsub_kept _fsub_sight)
+		if [ "$_fsub_sees" = "$_fsub_before" ] && [ "$_fsub_sees" != "$(PATH=$_fsub_bin cat "$_fsub_dir/keep.sight" 2>/dev/null)" ]; then
+			_fsub_save _fsub_put && _fsub_due=$((_fsub_time + _fsub_every))
+		fi
+		_fsub_before=$_fsub_sees
+		_fsub_took=$(($(PATH=$_fsub_bin date +%s) - _fsub_time)) # of many files even a look is work
+		[ $_fsub_due -gt $_fsub_time ] || _fsub_due=$((_fsub_time + _fsub_took * 10))
+	done
+}
+
+# _fsub_keep_last STATUS saves for the last time what a script has left that was told to end, or that has failed.
+_fsub_keep_last() {
+	[ -n "$_fsub_keeping" ] || return 0
+	: >"$_fsub_dir/end"
+	wait "$_fsub_keeping" 2>/dev/null
+	[ "$1" != 0 ] || [ -e "$_fsub_dir/told" ] || return 0
+	for _fsub_rest in 1 1 2 0; do
+		_fsub_save _fsub_put_hard && return
+		PATH=$_fsub_bin sleep $_fsub_rest
+	done
+	_fsub_say "keep: the last copy failed, the one before counts: $(PATH=$_fsub_bin cat "$_fsub_dir/keep.trouble" "$_fsub_dir/trouble" 2>/dev/null | PATH=$_fsub_bin tail -n 1)"
+}
+
+# _fsub_restore puts the newest copy back: of an earlier run of this attempt, or of an earlier attempt.
+_fsub_restore() {
+	[ $_fsub_every -gt 0 ] || return 0
+	_fsub_try _fsub_get "$(_fsub_url mark.get)" "$_fsub_dir/keep.mark" || _fsub_fail "keep: what was saved could not be asked for: $(_fsub_trouble)"
+	read -r _fsub_w _fsub_slot _fsub_x _fsub_x _fsub_x _fsub_x _fsub_x _fsub_x _fsub_x _fsub_want <"$_fsub_dir/keep.mark"
+	if [ "$_fsub_w" = slot ]; then
+		_fsub_copy=$(_fsub_url copy$_fsub_slot.get)
+		echo $_fsub_slot >"$_fsub_dir/keep.slot"
+	elif _fsub_copy=$(_fsub_url old.get); then
+		_fsub_want=$(_fsub_url old.sum)
+	else
+		return 0
+	fi
+	_fsub_try _fsub_get "$_fsub_copy" "$_fsub_dir/keep.tar" || _fsub_fail "keep: what was saved could not be fetched: $(_fsub_trouble)"
+	_fsub_got=$(PATH=$_fsub_bin sha256sum <"$_fsub_dir/keep.tar")
+	[ "${_fsub_got%% *}" = "$_fsub_want" ] || _fsub_fail "keep: the copy is not the one that was saved: somebody has changed it on the way"
+	PATH=$_fsub_bin tar -xf "$_fsub_dir/keep.tar" -C "$_fsub_dir/work" 2>"$_fsub_dir/trouble" || _fsub_fail "keep: the copy could not be unpacked: $(_fsub_trouble)"
+	PATH=$_fsub_bin rm -f "$_fsub_dir/keep.tar"
+	_fsub_sees=$(_fsub_kept _fsub_sight)
+	printf '%s\n' "$_fsub_sees" >"$_fsub_dir/keep.sight"
+}
+
 _fsub_put_hard() { _fsub_try _fsub_put "$@"; }
 _fsub_put_soft() { _fsub_put "$@" 2>/dev/null; }
 
@@ -111,6 +209,7 @@ _fsub_follow() {
 # sent has reached the script already; that the follower has seen it tells the two apart.
 _fsub_forward() {
 	_fsub_got=1
+	: >"$_fsub_dir/told"
 	if [ -z "$_fsub_pid" ]; then # the script is just being started
 		_fsub_pending="$_fsub_pending $1"
 		return
@@ -184,7 +283,7 @@ _fsub_task=- # the variable may come from the job that submitted this one
 [ $_fsub_array = 0 ] || _fsub_task=$SLURM_ARRAY_TASK_ID
 _fsub_signals="HUP INT QUIT USR1 USR2 TERM ALRM"
 _fsub_out=$(PATH=$_fsub_bin readlink /proc/$$/fd/1)
-_fsub_err= _fsub_seen= _fsub_follower=
+_fsub_err= _fsub_seen= _fsub_follower= _fsub_keeping=
 [ $_fsub_two = 0 ] || _fsub_err=$(PATH=$_fsub_bin readlink /proc/$$/fd/2)
 _fsub_dir=$(PATH=$_fsub_bin mktemp -d "$_fsub_scratch/fsub-${SLURM_JOB_ID:-0}.XXXXXX") || {
 	_fsub_say "no directory for the job can be made in $_fsub_scratch of $(PATH=$_fsub_bin uname -n)"
@@ -206,6 +305,7 @@ _fsub_got=$(PATH=$_fsub_bin sha256sum <"$_fsub_dir/in.tar" 2>"$_fsub_dir/trouble
 PATH=$_fsub_bin tar -xf "$_fsub_dir/in.tar" -C "$_fsub_dir" 2>"$_fsub_dir/trouble" || _fsub_fail "stage-in: the job's files could not be unpacked: $(_fsub_trouble)"
 PATH=$_fsub_bin rm -f "$_fsub_dir/in.tar"
 _fsub_in
+_fsub_restore
 cd "$_fsub_dir/work" || _fsub_fail "the job's directory $_fsub_dir/work is gone"
 export SLURM_SUBMIT_DIR="$_fsub_dir/work"
 
@@ -213,9 +313,14 @@ _fsub_stdin=/dev/null
 [ ! -e "$_fsub_dir/stdin" ] || _fsub_stdin=$_fsub_dir/stdin
 _fsub_follow </dev/null 2>/dev/null &
 _fsub_follower=$!
+if [ $_fsub_every -gt 0 ]; then
+	_fsub_keeper </dev/null 2>/dev/null &
+	_fsub_keeping=$!
+fi
 # A command in the background is made deaf to INT and QUIT by the shell: env undoes that, where it is new enough.
 _fsub_env=
 _fsub_pid= _fsub_pending=
+trap '_fsub_got=1; : >"$_fsub_dir/told"' URG # an agent's word that the machine goes, where the script itself is not told
 for _fsub_sig in $_fsub_signals; do trap "_fsub_forward $_fsub_sig" $_fsub_sig; done
 PATH=$_fsub_bin env --default-signal=INT true 2>/dev/null && _fsub_env="$(PATH=$_fsub_bin command -v env) --default-signal=INT,QUIT"
 if [ -x "$_fsub_dir/slurm_script" ]; then
@@ -241,6 +346,7 @@ while :; do
 	break
 done
 trap '' $_fsub_signals
+_fsub_keep_last "$_fsub_status"
 _fsub_results || [ $_fsub_status != 0 ] || _fsub_status=1
 _fsub_close "$_fsub_status"
 # A script that died of a signal that it was sent: so does the job, as far as Slurm can see.

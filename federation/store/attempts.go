@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"fsub/accounting/egress"
 	"fsub/federation"
 	"fsub/federation/stored"
 )
@@ -15,6 +16,12 @@ var upsertAttempt = "INSERT INTO attempts (" + attemptColumns + ") VALUES " + li
 	"(attempt_key, site, part, state, live, created, acked, started, ended, site_job_id, site_submit, " +
 	"tries, restarts, nodes, final_state, exit_status, class, note, decision, cost, runs, held, charged, code) = " + list(3, 24)
 
+// heldAndKept is what the column held has.
+type heldAndKept struct {
+	stored.Held
+	Kept *stored.Kept `json:"kept,omitempty"`
+}
+
 func attemptValues(a *federation.Attempt) ([]any, error) {
 	decision, err := encode(&a.Decision)
 	if err != nil {
@@ -24,7 +31,7 @@ func attemptValues(a *federation.Attempt) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := encode(stored.Held(a.Held))
+	held, err := encode(heldAndKept{stored.Held(a.Held), (*stored.Kept)(a.Kept)})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +65,9 @@ func readAttempt(r *row) (a federation.Attempt) {
 	var runs []stored.Run
 	r.json(&runs)
 	a.Runs = stored.Runs(runs)
-	r.json((*stored.Held)(&a.Held))
+	var held heldAndKept
+	r.json(&held)
+	a.Held, a.Kept = federation.Held(held.Held), (*egress.Kept)(held.Kept)
 	a.Charged = int(r.int())
 	a.Code = federation.FailureCode(r.word())
 	return a

@@ -32,6 +32,13 @@ type Held struct {
 	PricePerHour federation.Money `json:"price,omitempty"`
 }
 
+// Kept is an egress.Kept.
+type Kept struct {
+	Bytes int64     `json:"bytes"`
+	At    time.Time `json:"at"`
+	Place string    `json:"place,omitempty"`
+}
+
 // Signal is a [federation.Signal].
 type Signal struct {
 	Name  string `json:"name"`            // "USR1" or a number

@@ -2,6 +2,7 @@ package home
 
 import (
 	"archive/tar"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -65,7 +66,9 @@ func named(it staging.Item) (names []string, err error) {
 		}
 	}
 	for _, name := range names {
-		if _, err := os.Stat(name); err != nil {
+		if _, err := os.Stat(name); it.Optional && errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		} else if err != nil {
 			return nil, fmt.Errorf("stage-in: %w", err)
 		}
 	}

@@ -29,6 +29,14 @@ type Blobs struct {
 // IsZero reports whether there is no store.
 func (b Blobs) IsZero() bool { return b.URL == "" }
 
+// Place is where the store lies, as --input has it: "aws:us-east-1"; "" where its address does not say.
+func (b *Blobs) Place() string {
+	if u, err := url.Parse(b.URL); err == nil && u.Scheme == "s3" && u.Query().Get("endpoint") == "" && u.Query().Get("region") != "" {
+		return "aws:" + u.Query().Get("region")
+	}
+	return ""
+}
+
 func defaultBlobs() Blobs {
 	return Blobs{MaxMiB: 4096, URLLife: 7 * 24 * time.Hour, Keep: 24 * time.Hour}
 }

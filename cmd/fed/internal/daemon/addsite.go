@@ -34,6 +34,12 @@ func (m *members) site(name federation.SiteName) *controller.Site {
 	return nil
 }
 
+// sees reports whether a site sees a directory of this machine.
+func (m *members) sees(name federation.SiteName, dir string) bool {
+	s := m.site(name)
+	return s != nil && (&federation.Site{FileSystems: s.FileSystems}).Sees(dir)
+}
+
 // put keeps a site, in the place of one of its name.
 func (m *members) put(s controller.Site) {
 	m.mu.Lock()

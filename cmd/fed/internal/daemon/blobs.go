@@ -71,13 +71,17 @@ func blobKey(path string) ([]byte, error) {
 }
 
 // newStager makes what carries files to the sites that need it.
-func newStager(c *config.Config, objects *blobs.Store, st *store.Store, log *slog.Logger) *staging.Stager {
+func newStager(c *config.Config, objects *blobs.Store, st *store.Store, sees func(federation.SiteName, string) bool, log *slog.Logger) *staging.Stager {
 	scratch := map[federation.SiteName]string{}
 	for _, s := range c.Sites {
 		scratch[s.Name] = s.Scratch
 	}
+	var in staging.Objects
+	if objects != nil {
+		in = objects
+	}
 	return staging.New(staging.Config{
-		Federation: c.Federation, Objects: objects, Files: home.Spawner{Command: []string{"/proc/self/exe", asUser}},
+		Federation: c.Federation, Objects: in, Attempts: st.Attempts, Sees: sees, Place: c.Blobs.Place(), Files: home.Spawner{Command: []string{"/proc/self/exe", asUser}},
 		Scratch: scratch, Payload: st.Payload, Output: restd.OutputFile,
 		Max: c.Blobs.MaxMiB << 20, Life: c.Blobs.URLLife, PerUser: c.Limits.StagesPerUser, Logger: log,
 	})

@@ -131,7 +131,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 	if err = checkShared(ctx, c, p.objects, p.shared); err != nil {
 		return err
 	}
-	p.carrier = newStager(c, p.objects, p.store, p.logOf("staging"))
+	p.carrier = newStager(c, p.objects, p.store, p.members.sees, p.logOf("staging"))
 	if p.remote, err = openRemote(c, p.known, p.systemd); err != nil {
 		return err
 	}

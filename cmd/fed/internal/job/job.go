@@ -210,6 +210,9 @@ func showJob(w io.Writer, r *client.JobRecord, waits []decision.Wait) {
 	if r := j.Spec.Retries(); r != nil {
 		fmt.Fprintf(w, "  retry     %s\n", r)
 	}
+	if keeps := j.Spec.Keeps(); keeps != nil {
+		fmt.Fprintf(w, "  keep      %s: %s\n", strings.Join(keeps, ", "), keptText(r.Attempts, time.Now()))
+	}
 	if j.Restarts > 0 {
 		fmt.Fprintf(w, "  restarts  %d\n", j.Restarts)
 	}
@@ -238,6 +241,31 @@ func showJob(w io.Writer, r *client.JobRecord, waits []decision.Wait) {
 	for _, e := range r.Events {
 		fmt.Fprintf(w, "  %s  %s\n", cli.When(e.At), plain.Line(e.Text))
 	}
+}
+
+// keptText says which copy of what a job keeps its next run starts with.
+func keptText(attempts []federation.Attempt, now time.Time) string {
+	for i := len(attempts) - 1; i >= 0; i-- {
+		a := &attempts[i]
+		if k := a.Kept; k != nil {
+			where := "the federation's store"
+			if k.Place != "" {
+				where += " (" + k.Place + ")"
+			}
+			return fmt.Sprintf("%s in %s, saved %s ago by attempt %d at %s", bytesText(k.Bytes), where, max(now.Sub(k.At), 0).Round(time.Second), a.Number, a.Site)
+		}
+	}
+	return "nothing was copied yet"
+}
+
+func bytesText(n int64) string {
+	if n < 1<<20 {
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	if n < 1<<30 {
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
 func showAttempt(w io.Writer, a federation.Attempt) {

@@ -1,0 +1,84 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"fsub/accounting/egress"
+	"fsub/federation"
+)
+
+const (
+	copiesEvery = 30 * time.Second
+	// mostCopies bounds the jobs that are asked about at the store at one time.
+	mostCopies = 50
+)
+
+// copies notes in the attempts what their runs have saved of what the jobs keep (#FSUB --keep).
+type copies struct {
+	now    func() time.Time
+	log    *slog.Logger
+	stager federation.Stager // nil: there is none
+	sites  *roster
+	jobs   *jobTable
+	batch  *pendingBatch
+	calls  *calls
+	looked map[federation.JobID]time.Time // when, of jobs that run and keep something
+	under  int
+}
+
+func (cp *copies) reconcile() {
+	if cp.stager == nil {
+		return
+	}
+	now := cp.now()
+	for id := range cp.looked {
+		if j := cp.jobs.Of(id); j == nil || !j.live() {
+			delete(cp.looked, id)
+		}
+	}
+	for _, s := range cp.sites.all {
+		for id, j := range s.jobs {
+			if cp.under >= mostCopies {
+				return
+			}
+			if len(j.Spec.Keeps()) == 0 || j.att.State != federation.AttemptStarted || !carries(cp.stager, s, &j.Job) || now.Before(cp.looked[id].Add(copiesEvery)) {
+				continue
+			}
+			cp.looked[id] = now
+			cp.look(s, j)
+		}
+	}
+}
+
+// look asks what a job that runs has saved.
+func (cp *copies) look(s *site, j *job) {
+	cp.under++
+	attempt, kind := *j.att, saved{job: j.ID, attempt: j.att.Number}
+	cp.calls.decided = append(cp.calls.decided, call{site: s, kind: kind, run: func(ctx context.Context) any {
+		r := kind
+		r.kept, r.err = cp.stager.Kept(ctx, &attempt)
+		return r
+	}})
+}
+
+func (cp *copies) take(r saved) {
+	cp.under--
+	j := cp.jobs.Of(r.job)
+	switch {
+	case r.err != nil:
+		cp.log.Warn("ask what a job has saved", "job", r.job, "err", r.err)
+	case j != nil && j.att != nil && j.att.Number == r.attempt:
+		cp.note(j, r.kept)
+	}
+}
+
+// note writes down a copy that is newer than the one that is known.
+func (cp *copies) note(j *job, k *egress.Kept) {
+	if k == nil || j.att.Kept != nil && *j.att.Kept == *k {
+		return
+	}
+	j.att.Kept = k
+	cp.batch.attempt(j.att)
+}
