@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"time"
 
 	"fsub/federation"
@@ -82,7 +83,12 @@ func (cd *candidates) kills(j *job) bool {
 // offer offers the tasks of an array that may be bound now, and cancels those that can never start, if the job asks for that.
 func (cd *candidates) offer(j *job, now time.Time) reasons.Reason {
 	reason, never := cd.arrays.offer(j, now)
-	if len(never) > 0 && cd.kills(j) {
+	if cd.kills(j) {
+		never = slices.DeleteFunc(never, func(index int) bool { return !j.depends.broken(index) })
+	} else {
+		never = nil
+	}
+	if len(never) > 0 {
 		cd.batch.eventf(j, "tasks %s can never start, for the tasks that they wait for have failed: cancelled", federation.FormatArray(never, 0))
 		tasks := federation.TaskSetOf(never)
 		cd.life.cancelRest(j, &tasks, nil)
@@ -118,7 +124,7 @@ func (cd *candidates) blocked(j *job, now time.Time) reasons.Reason {
 	if next := j.depends.next(now); !next.IsZero() {
 		cd.queue.times.add(j, next)
 	}
-	if reason == reasons.DependencyNever && cd.kills(j) {
+	if reason == reasons.DependencyNever && cd.kills(j) && j.depends.broken(-1) { // as long as only others can never start, that may change
 		cd.life.endRest(j, federation.Cancelled, reason, now)
 	}
 	if limit := j.limit(); reason == "" && limit > 0 && j.array.running() >= limit {

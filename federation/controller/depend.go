@@ -30,7 +30,9 @@ type waitTerm struct {
 	depend.Term
 	met   bool
 	never bool
-	from  time.Time // for after:J+minutes: when J started
+	// foreseen: it is never met as things stand, since its job can never start. What that one waits for may still be changed.
+	foreseen bool
+	from     time.Time // for after:J+minutes: when J started
 
 	byTask *job // aftercorr of an array: the other array. It is asked for each task, never for the whole
 }
@@ -102,37 +104,61 @@ func (d *dependency) next(now time.Time) (next time.Time) {
 
 // taskReason says why one task of an array still waits for the tasks of the same index that it depends on, "" if it need not.
 func (d *dependency) taskReason(index int, now time.Time) reasons.Reason {
-	reason := reasons.Reason("")
+	met, never, all := 0, 0, 0
 	for i := range d.terms {
 		t := &d.terms[i]
 		if t.byTask == nil {
 			continue
 		}
-		state := federation.Pending
-		on := t.byTask.task(index)
-		if on != nil {
-			state = on.State
-		}
-		if on == nil && t.byTask.State.Ended() { // for a task that there never was all of the array stands, as in Slurm
-			state = t.byTask.ranAs()
-		}
-		switch {
+		all++
+		switch state := t.byTask.taskState(index); {
 		case state == federation.Completed:
-			if d.any {
-				return ""
+			met++
+		case state.Ended(), t.byTask.hopeless && t.byTask.task(index) == nil:
+			never++
+		}
+	}
+	switch {
+	case met == all, d.any && met > 0:
+		return ""
+	case never == all, !d.any && never > 0:
+		return reasons.DependencyNever
+	}
+	return reasons.Dependency
+}
+
+// broken reports whether what others have come to keeps the job from ever starting, or task index of it if that is not negative, and not only that they can never start themselves.
+func (d *dependency) broken(index int) bool {
+	never, all := 0, 0
+	for i := range d.terms {
+		switch t := &d.terms[i]; {
+		case index < 0:
+			all++
+			if t.never && !t.foreseen {
+				never++
 			}
-		case state.Ended(), on == nil && t.byTask.hopeless:
-			if !d.any {
-				return reasons.DependencyNever
-			}
-			reason = reasons.DependencyNever
-		default:
-			if reason == "" {
-				reason = reasons.Dependency
+		case t.byTask != nil:
+			all++
+			if state := t.byTask.taskState(index); state.Ended() && state != federation.Completed {
+				never++
 			}
 		}
 	}
-	return reason
+	if index < 0 && d.names != nil {
+		all++
+	}
+	return never > 0 && (!d.any || never == all)
+}
+
+// taskState is that of task i of an array; for one that there never was all of the array stands, as in Slurm.
+func (j *job) taskState(i int) federation.State {
+	if t := j.task(i); t != nil {
+		return t.State
+	}
+	if j.State.Ended() {
+		return j.ranAs()
+	}
+	return federation.Pending
 }
 
 // task is what is known of task i of an array; nil: it waits, or there is none.
@@ -166,7 +192,8 @@ func (t *waitTerm) settle(on *job) {
 	}
 	task := on.task(t.Task)
 	state, start := on.State, on.Start
-	t.never = on.hopeless && task == nil && !state.Ended() // it does not start, and so does not end, as things stand
+	t.foreseen = on.hopeless && task == nil && !state.Ended() // it does not start, and so does not end
+	t.never = t.foreseen
 	if task != nil {
 		state, start = task.State, task.Start
 	} else if t.Task >= 0 && !on.State.Ended() {

@@ -47,13 +47,13 @@ func drawGraph(rng *rand.Rand) *graph {
 // ends are the states that the jobs come to by Slurm's rules: PENDING is one that can never start, and is not cancelled for that.
 func (g *graph) ends() (all []federation.State) {
 	for _, j := range g.jobs {
-		met, never := 0, 0
+		met, broken := 0, 0
 		for k, on := range j.on {
 			switch was := all[on]; {
 			case was == federation.Pending:
-				never++ // it neither starts nor ends
+				// it neither starts nor ends
 			case j.kinds[k] == "afterok" && was != federation.Completed, j.kinds[k] == "afternotok" && was == federation.Completed:
-				never++
+				broken++
 			default:
 				met++
 			}
@@ -62,7 +62,7 @@ func (g *graph) ends() (all []federation.State) {
 		switch runs := met == len(j.on) || j.any && met > 0; {
 		case runs:
 			all = append(all, j.ends)
-		case kills:
+		case kills && broken > 0 && (!j.any || broken == len(j.on)): // that those before it wait for ever is no reason: they may be changed
 			all = append(all, federation.Cancelled)
 		default:
 			all = append(all, federation.Pending)
