@@ -128,7 +128,7 @@ func TestOwnTokens(t *testing.T) {
 		job := must(ours("bob", "fsub", "--parsable", "--fed-sites="+site, "-n1", "-t5", "--wrap", "true"))
 		const why = "bob is not in the group federation"
 		await("what bob is told", why, func() string {
-			if said := ours("bob", "fed", "job", "show", job).stdout; !strings.Contains(said, why) {
+			if said := ours("bob", "fed", "explain", job).stdout; !strings.Contains(said, why) {
 				return said
 			}
 			return why

@@ -65,12 +65,14 @@ func NewExplainCommand() *cobra.Command {
 			} else {
 				text += mostText(&e.Job, &e.Decision)
 			}
-			if e.Job.Whole != nil {
+			if e.Job.Whole != nil || e.Job.State.Ended() {
 				r, err := c.Job(ctx, id)
 				if err != nil {
 					return nil, nil, err
 				}
-				text += tasksText(r)
+				if text += endText(r); e.Job.Whole != nil {
+					text += tasksText(r)
+				}
 			}
 			return e.Wire(), func(w io.Writer) { io.WriteString(w, text) }, nil
 		})
