@@ -70,6 +70,10 @@ func serve(in *bufio.Reader, out io.Writer) error {
 		return write(req, in)
 	case "tail":
 		return lastOf(req, out)
+	case "read":
+		return read(req, out)
+	case "remove":
+		return remove(req)
 	}
 	return fmt.Errorf("asked to %q", req.Do)
 }
@@ -96,6 +100,49 @@ func write(req request, in io.Reader) error {
 	}
 	_, err = io.Copy(f, in)
 	return errors.Join(err, f.Close())
+}
+
+// read writes regular files, each after a line with its size; -1: there is none. All of them together are at most req.Max bytes: further ones are left out.
+func read(req request, out io.Writer) error {
+	w := bufio.NewWriter(out)
+	left := req.Max
+	for _, name := range req.Names {
+		text, err := readOne(name, left)
+		if errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintln(w, -1)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		left -= int64(len(text))
+		fmt.Fprintln(w, len(text))
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+func readOne(name string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, errors.Join(err, userErrorf("%s is not a regular file", name))
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+func remove(req request) (err error) {
+	for _, name := range req.Names {
+		if e := os.Remove(name); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
 }
 
 // lastOf copies the end of a regular file. A pipe is not waited for.

@@ -99,6 +99,37 @@ func TestWhatIsWrittenIsTheUsers(t *testing.T) {
 	}
 }
 
+// TestReadAndRemove: several files come back as they are, those that are not there as nil, and nobody else's.
+func TestReadAndRemove(t *testing.T) {
+	u, dir := nobody(t)
+	ctx := t.Context()
+	names := []string{dir + "/his/a", dir + "/his/none", dir + "/his/empty"}
+	for name, text := range map[string]string{names[0]: "one\ntwo", names[2]: ""} {
+		if err := files.Write(ctx, u, name, false, strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	texts, err := files.Read(ctx, u, names, 1000)
+	if err != nil || string(texts[0]) != "one\ntwo" || texts[1] != nil || texts[2] == nil || len(texts[2]) != 0 {
+		t.Errorf("%q, %v", texts, err)
+	}
+	if texts, err := files.Read(ctx, u, names, 3); err != nil || string(texts[0]) != "one" {
+		t.Errorf("%q, %v", texts, err)
+	}
+	if _, err := files.Read(ctx, u, []string{dir + "/secret"}, 1000); !errors.Is(err, federation.ErrDenied) {
+		t.Errorf("root's: %v", err)
+	}
+	if err := files.Remove(ctx, u, []string{dir + "/secret"}); !errors.Is(err, federation.ErrDenied) {
+		t.Errorf("remove root's: %v", err)
+	}
+	if err := files.Remove(ctx, u, names); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(names[0]); err == nil {
+		t.Error("it is still there")
+	}
+}
+
 type entry struct{ name, text string }
 
 // archive makes one; a text that begins with "-> " is a link.

@@ -29,11 +29,12 @@ type Spawner struct {
 
 // request is the first line that a child reads.
 type request struct {
-	Do     string         `json:"do"` // "pack", "unpack", "link", "write", "tail"
+	Do     string         `json:"do"` // "pack", "unpack", "link", "write", "tail", "read", "remove"
 	Dir    string         `json:"dir,omitempty"`
 	Items  []staging.Item `json:"items,omitempty"`
 	Max    int64          `json:"max,omitempty"`
 	Name   string         `json:"name,omitempty"`
+	Names  []string       `json:"names,omitempty"`
 	Append bool           `json:"append,omitempty"`
 	Umask  int            `json:"umask"`
 }
@@ -79,6 +80,35 @@ func (s Spawner) Tail(ctx context.Context, u staging.User, name string, most int
 	var out bytes.Buffer
 	err := s.run(ctx, u, request{Do: "tail", Name: name, Max: most}, nil, &limitedWriter{w: &out, left: most})
 	return out.Bytes(), err
+}
+
+// Read reads regular files, together at most so many bytes. One that is not there is nil.
+func (s Spawner) Read(ctx context.Context, u staging.User, names []string, most int64) ([][]byte, error) {
+	var out bytes.Buffer
+	room := most + int64(len(names))*24
+	if err := s.run(ctx, u, request{Do: "read", Names: names, Max: most}, nil, &limitedWriter{w: &out, left: room}); err != nil {
+		return nil, err
+	}
+	texts := make([][]byte, len(names))
+	for i := range names {
+		line, err := out.ReadString('\n')
+		size, err2 := strconv.Atoi(strings.TrimSpace(line))
+		switch {
+		case err != nil || err2 != nil || size > out.Len():
+			return nil, fmt.Errorf("files of %s: what was read of %s makes no sense", u.Name, names[i])
+		case size >= 0:
+			texts[i] = bytes.Clone(out.Next(size))
+			if texts[i] == nil {
+				texts[i] = []byte{}
+			}
+		}
+	}
+	return texts, nil
+}
+
+// Remove removes files. Those that are not there are no error.
+func (s Spawner) Remove(ctx context.Context, u staging.User, names []string) error {
+	return s.run(ctx, u, request{Do: "remove", Names: names}, nil, io.Discard)
 }
 
 func (s Spawner) run(ctx context.Context, u staging.User, req request, in io.Reader, out io.Writer) error {
