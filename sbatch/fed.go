@@ -37,6 +37,7 @@ var fedOptions = [...]struct {
 	{"retry", delivery, setRetry},
 	{"retry-mem", delivery, setRetryMem},
 	{"retry-time", delivery, setRetryTime},
+	{"pack", delivery, setPack},
 }
 
 // IDs of options that are not of the table: fedID + index in fedOptions, pluginID + index in Input.Plugins.
@@ -117,7 +118,7 @@ func (r *Request) fedLines(words []string) error {
 	switch {
 	case err != nil:
 		return exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out, --keep, --group, --retry, --retry-mem and --retry-time")
+			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out, --keep, --group, --retry, --retry-mem, --retry-time and --pack")
 	case len(rest) > 0:
 		return errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
@@ -295,6 +296,7 @@ func (f *Fed) options(w *words) {
 	w.texts("fed-keep", f.Keep)
 	w.text("fed-group", f.Group)
 	f.Retry.options(w)
+	w.text("fed-pack", f.Pack.text())
 }
 
 // String is in as an option has it.

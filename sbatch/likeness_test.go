@@ -105,6 +105,8 @@ func each(t *testing.T, do func(field string, set func(*Spec))) {
 					v.Set(reflect.ValueOf(new(bool)))
 				case f.Type == reflect.TypeFor[*Signal]():
 					v.Set(reflect.ValueOf(&Signal{Name: "USR1"}))
+				case f.Type == reflect.TypeFor[*Pack]():
+					v.Set(reflect.ValueOf(&Pack{Size: 2}))
 				case f.Type == reflect.TypeFor[*Retry]():
 					v.Set(reflect.ValueOf(&Retry{Most: 1}))
 				case f.Type == reflect.TypeOf(Fed{}.StageIn):

@@ -115,6 +115,7 @@ type Fed struct {
 	// Group is a label of jobs that belong together, of one user or of several: see [InvalidGroup]; "": none.
 	Group string `json:"group,omitempty"`
 	Retry *Retry `json:"retry,omitempty"` // when it is run again by itself; nil: never
+	Pack  *Pack  `json:"pack,omitempty"`  // how the tasks of the array share jobs at their sites; nil: each has its own
 }
 
 // Dataset is data that a job reads.

@@ -114,6 +114,9 @@ func (b *books) accounts(ctx context.Context, from, until time.Time, states []st
 		if cluster != "" && r.Cluster != "" && r.Cluster != cluster || r.Time.Start <= 0 || len(r.TRES.Allocated) == 0 {
 			continue // of another cluster; or it held nothing
 		}
+		if n, keyed := b.records.nameInRecord(r); keyed && runsTasks(n.key) {
+			continue // what it held is charged to the tasks that have shared it
+		}
 		out = append(out, b.runOf(r, asked, tres))
 	}
 	return out, nil

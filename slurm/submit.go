@@ -179,6 +179,12 @@ func cutKey(key string) (job string, number int, ok bool) {
 	return head + " " + stamp, number, err == nil
 }
 
+// runsTasks reports whether a key is that of a job that several tasks of an array share: see decision.Pack.
+func runsTasks(key string) bool {
+	_, n, ok := cutKey(key)
+	return ok && n == 0
+}
+
 func cutLast(s string) (before, after string, found bool) {
 	i := strings.LastIndexByte(s, '.')
 	if i < 0 {

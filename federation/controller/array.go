@@ -24,6 +24,7 @@ const (
 	tasksAhead    = 1000
 	allTasksAhead = 20_000
 	fewTasksAhead = 16
+	packedAhead   = 10_000 // those that share jobs
 )
 
 // ahead is how many waiting tasks of an array placement knows of.
@@ -108,9 +109,14 @@ func wholeOf(spec string) *federation.ArrayWhole {
 
 // running is how many tasks of an array count against its limit: those that are at a site.
 func (j *job) running() int {
-	n := 0
+	n, packs := 0, map[*job]int{}
 	for _, p := range j.taskJobs {
-		if p.live() {
+		switch {
+		case !p.live():
+		case p.in == nil:
+			n++
+		case packs[p.in] < p.in.pack.side:
+			packs[p.in]++
 			n++
 		}
 	}
@@ -145,7 +151,11 @@ func (ar *arrays) wantIDs(requests []action.Request) int {
 		if j.Held != federation.NotHeld || now.Before(j.Spec.Begin) || j.depends.reason(now) != "" {
 			continue // none of it is offered
 		}
-		n += max(ar.ahead(j)-len(j.offers), 0)
+		ahead := ar.ahead(j)
+		if size, _ := j.packSize(); size > 1 {
+			ahead += min(ahead*size, j.rest.Len(), packedAhead)
+		}
+		n += max(ahead-len(j.offers), 0)
 	}
 	return n
 }

@@ -19,13 +19,17 @@ type offered struct {
 // offer has placement know of those tasks of an array that may be bound now, and of no other ones. It returns why the array waits, "" if that is for
 // the next plan to say, and the tasks that can never start.
 func (ar *arrays) offer(j *job, now time.Time) (reason reasons.Reason, never []int) {
+	size, side := j.packSize()
 	room := ar.ahead(j)
 	if limit := j.Whole.Limit; limit > 0 {
 		if limit -= j.running(); limit <= 0 {
 			ar.withdraw(j)
 			return reasonTaskLimit, nil
 		}
-		room = min(room, limit)
+		room = min(room, nth(limit, side))
+	}
+	if size > 1 {
+		room = min(room*size, packedAhead)
 	}
 	var next []int
 	reason = reasons.Priority
@@ -42,7 +46,7 @@ func (ar *arrays) offer(j *job, now time.Time) (reason reasons.Reason, never []i
 			reason = r
 		}
 	}
-	ar.offerOnly(j, next)
+	ar.offerOnly(j, everyNth(next, size))
 	if len(never) > 0 && len(next) == 0 && reason == reasons.Priority {
 		reason = reasons.DependencyNever // all that is left
 	}
@@ -50,6 +54,18 @@ func (ar *arrays) offer(j *job, now time.Time) (reason reasons.Reason, never []i
 		reason = j.offersReason()
 	}
 	return reason, never
+}
+
+// everyNth are the first of each n tasks, which share a job.
+func everyNth(tasks []int, n int) []int {
+	if n <= 1 {
+		return tasks
+	}
+	var first []int
+	for some := range slices.Chunk(tasks, n) {
+		first = append(first, some[0])
+	}
+	return first
 }
 
 // offerOnly offers some tasks, as many as there are numbers for.
@@ -75,6 +91,10 @@ func (ar *arrays) offerOnly(j *job, tasks []int) {
 			continue
 		}
 		task := j.makeTaskJob(id, index)
+		if size, side := j.packSize(); size > 1 {
+			size = min(size, j.rest.Len())
+			task.SetSpec(j.specOfTasks().OfPack(size, min(side, size)))
+		}
 		o := &offered{array: j, task: &task}
 		j.join().offers, ar.offered[id] = append(j.offers, o), o
 		ar.queue.tell(place.Waiting{Job: &task, Refused: j.refused, Place: j.ID, Expected: ar.runs.expected(&task)})

@@ -105,7 +105,10 @@ func (at *attempts) submit(j *job) {
 	j.try().busy = true
 	j.att.Tries++
 	at.batch.attempt(j.att)
-	copied, payload := j.Job, j.PayloadOf()
+	copied, payload, packed := j.Job, j.PayloadOf(), at.delivery.pack(j)
+	if packed != nil {
+		payload = j.array.ID
+	}
 	place.AtSite(&s.Site, &copied)
 	at.upkeep.spare(s.Name, &copied, limitAt(s, &copied, j.att.Partition), at.now())
 	kind := submitted{job: j.ID, attempt: j.att.Number}
@@ -116,7 +119,12 @@ func (at *attempts) submit(j *job) {
 	at.rules.avoid(s, &sub)
 	d, site, staged := s.driver, federation.Site{Name: s.Name, Options: s.Options, FileSystems: s.FileSystems}, carries(at.delivery.stager, s, sub.Job)
 	at.calls.decided = append(at.calls.decided, call{site: s, kind: kind,
-		before: func(ctx context.Context) error { return at.delivery.ready(ctx, &site, staged, &sub, payload) },
+		before: func(ctx context.Context) error {
+			if err := at.delivery.ready(ctx, &site, staged, &sub, payload); err != nil || packed == nil {
+				return err
+			}
+			return packed(ctx, &sub)
+		},
 		run: func(ctx context.Context) any {
 			r := kind
 			r.receipt, r.err = d.Submit(ctx, sub)
@@ -149,6 +157,9 @@ func (at *attempts) takeSubmitted(s *site, r submitted) {
 	if a.State == federation.AttemptIntended { // a poll may have been faster and seen it run
 		at.batch.advance(j, federation.AttemptSubmitted)
 	}
+	if j.pack != nil {
+		j.pack.taken(at.batch)
+	}
 	at.metrics.handedOver(a.Acked.Sub(a.Created))
 	if r.receipt.Adopted {
 		at.batch.eventf(j, "%s had it already: adopted", s.Name)
@@ -169,6 +180,10 @@ func (at *attempts) submitFailed(s *site, j *job, err error) {
 	case j.att.State != federation.AttemptIntended: // a poll has seen it there: whatever was refused, it was not this
 		j.try().unsure = true
 		at.later(j, s, err)
+	case errors.As(err, new(packError)):
+		at.life.unpack(j, err.Error())
+		at.life.finishAttempt(j, federation.AttemptWithdrawn, err.Error())
+		at.life.backToQueue(j, reasons.Priority)
 	case errors.As(err, new(stageError)):
 		at.stageFailed(s, j, err)
 	case errors.Is(err, federation.ErrNotSent):

@@ -21,6 +21,7 @@ type pendingBatch struct {
 	tasks    map[*federation.Task]bool
 	specs    map[*job]bool
 	rows     journal.Batch
+	packs    map[federation.JobID]*job // of which nothing is written: what they are follows from the attempts of their tasks
 	now      func() time.Time
 	log      *slog.Logger
 
@@ -28,15 +29,15 @@ type pendingBatch struct {
 	taskMoves []journal.Move // those of jobs follow from what is written
 }
 
-func newPendingBatch(now func() time.Time, log *slog.Logger) *pendingBatch {
-	b := &pendingBatch{now: now, log: log}
+func newPendingBatch(packs map[federation.JobID]*job, now func() time.Time, log *slog.Logger) *pendingBatch {
+	b := &pendingBatch{packs: packs, now: now, log: log}
 	b.clear()
 	return b
 }
 
 // clear forgets all, once it is written.
 func (b *pendingBatch) clear() {
-	*b = pendingBatch{now: b.now, log: b.log, jobs: map[*job]bool{}, attempts: map[*federation.Attempt]bool{}, tasks: map[*federation.Task]bool{}, specs: map[*job]bool{}}
+	*b = pendingBatch{packs: b.packs, now: b.now, log: b.log, jobs: map[*job]bool{}, attempts: map[*federation.Attempt]bool{}, tasks: map[*federation.Task]bool{}, specs: map[*job]bool{}}
 }
 
 // eventf adds a line to the job's history.
@@ -58,7 +59,7 @@ func (b *pendingBatch) advance(j *job, to federation.AttemptState) {
 }
 
 func (b *pendingBatch) job(j *job) {
-	if !b.jobs[j] {
+	if j.pack == nil && !b.jobs[j] {
 		b.jobs[j] = true
 		b.rows.Jobs = append(b.rows.Jobs, &j.Job)
 		b.written = append(b.written, j)
@@ -81,7 +82,7 @@ func (b *pendingBatch) spec(j *job) {
 }
 
 func (b *pendingBatch) attempt(a *federation.Attempt) {
-	if !b.attempts[a] {
+	if b.packs[a.Job] == nil && !b.attempts[a] {
 		b.attempts[a] = true
 		b.rows.Attempts = append(b.rows.Attempts, a)
 	}
@@ -143,15 +144,40 @@ func (b *pendingBatch) empty() bool { return b.rows.Empty() }
 
 // What is appended as it is.
 
-func (b *pendingBatch) event(e federation.Event)         { add(&b.rows.Events, e) }
 func (b *pendingBatch) charge(k federation.Charge)       { add(&b.rows.Charges, k) }
-func (b *pendingBatch) request(r action.Request)         { add(&b.rows.Requests, r) }
 func (b *pendingBatch) done(seq int64)                   { add(&b.rows.Done, seq) }
 func (b *pendingBatch) node(r federation.NodeRecord)     { add(&b.rows.Nodes, r) }
 func (b *pendingBatch) nodeEvent(e federation.NodeEvent) { add(&b.rows.NodeEvents, e) }
 func (b *pendingBatch) siteEvent(e federation.SiteEvent) { add(&b.rows.SiteEvents, e) }
 func (b *pendingBatch) audit(e audit.Entry)              { add(&b.rows.Audit, e) }
 func (b *pendingBatch) health(r health.Record)           { add(&b.rows.Health, r) }
+
+// event and request are about each task of a pack.
+
+func (b *pendingBatch) event(e federation.Event) {
+	p := b.packs[e.Job]
+	if p == nil {
+		add(&b.rows.Events, e)
+		return
+	}
+	for _, m := range p.pack.members {
+		e.Job, e.Attempt = m.ID, m.Attempt
+		add(&b.rows.Events, e)
+	}
+}
+
+func (b *pendingBatch) request(r action.Request) {
+	p := b.packs[r.Job]
+	if p == nil {
+		add(&b.rows.Requests, r)
+		return
+	}
+	for _, m := range p.pack.members {
+		r.Job, r.Restarts = m.ID, m.Restarts
+		add(&b.rows.Requests, r)
+	}
+}
+
 func (b *pendingBatch) finding(f health.PastFinding) {
 	add(&b.rows.Findings, f)
 }

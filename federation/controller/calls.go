@@ -124,7 +124,7 @@ func (cs *calls) add(s *site, kind any, run func(ctx context.Context) any) {
 
 // act asks the site of a live attempt for one of the simple actions.
 func (cs *calls) act(j *job, what string, do func(federation.Driver, context.Context, federation.JobRef) error) {
-	if !j.live() || cs.sites.byName[j.att.Site] == nil {
+	if !j.live() || cs.sites.byName[j.att.Site] == nil || j.in != nil { // the script of a pack is told (packs.order)
 		return
 	}
 	id, ref, s := j.ID, j.Ref(j.att), cs.sites.byName[j.att.Site]
@@ -237,6 +237,12 @@ func withError(kind any, err error) any {
 	case nodesSet:
 		k.err = err
 		return k
+	case packsRead:
+		k.err = err
+		return k
+	case packTold:
+		k.err = err
+		return k
 	case ranked:
 		k.err = err
 		return k
@@ -292,6 +298,10 @@ func (c *Controller) takeResult(r result) {
 		c.requests.takeAnswered(r.site, v)
 	case nodesSet:
 		c.nodes.takeSet(r.site, v)
+	case packsRead:
+		c.packs.takeRead(r.site, v)
+	case packTold:
+		c.packs.takeTold(r.site, v)
 	case ranked:
 		c.order.take(r.site, v)
 	case found:

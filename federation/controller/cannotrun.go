@@ -30,7 +30,7 @@ func (mv *moves) leaveStuck() {
 		}
 		for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 			j := s.jobs[id]
-			if j.State != federation.Pending || j.att.State != federation.AttemptSubmitted || j.Cancel || j.Held != federation.NotHeld || j.whole != nil || j.leader != nil {
+			if j.State != federation.Pending || j.att.State != federation.AttemptSubmitted || j.Cancel || j.Held != federation.NotHeld || j.whole != nil || j.leader != nil || j.pack != nil {
 				continue
 			}
 			why := mv.cannotRun(s, j)

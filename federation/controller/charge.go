@@ -84,7 +84,7 @@ func (ch *charges) lost(j *job) {
 	a := j.att
 	s := ch.sites.byName[a.Site]
 	switch {
-	case a.State != federation.AttemptStarted || a.Started.IsZero():
+	case a.State != federation.AttemptStarted || a.Started.IsZero() || j.pack != nil:
 	case j.whole != nil:
 		ch.tasks(s, j, a.Held)
 	case !lifecycle.RequeueCounted(a):

@@ -29,6 +29,7 @@ import (
 	"fsub/federation/fairshare"
 	"fsub/federation/health"
 	"fsub/federation/journal"
+	"fsub/federation/pack"
 	"fsub/federation/place"
 	"fsub/federation/predict"
 	"fsub/federation/quota"
@@ -67,6 +68,8 @@ type Config struct {
 	Environment func(site federation.SiteName, j *federation.Job, env []string) []string
 	// Stager carries files to and from sites that do not see a job's working directory; nil: such sites run nothing of it.
 	Stager federation.Stager
+	// PackFiles are read and written where tasks of an array share a job; nil: each has its own.
+	PackFiles pack.Files
 	// Health keeps what the rules of health remember; nil: they forget it with the daemon. Rules are those rules; nil: the built-in ones.
 	Health health.Store
 	Rules  []health.Rule
@@ -303,6 +306,7 @@ func (c *Controller) round(ctx context.Context) {
 	c.moves.freeMoved()
 	c.stageOut.again()
 	c.copies.reconcile()
+	c.packs.reconcile()
 	c.repairs.reconcile()
 	c.comparing.reconcile(ctx)
 	c.depends.findNamesakes()

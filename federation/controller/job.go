@@ -84,6 +84,11 @@ type family struct {
 	// taskSpec is what each task of an array asks for; nil: not made yet. See specOfTasks.
 	taskSpec *sbatch.Spec
 
+	pack *packed // of a job at a site that several tasks of an array share: these; see pack.go
+	in   *job    // of such a task: that job
+	// unpacked are the sites where tasks of the array do not share jobs, though it asks for that.
+	unpacked map[federation.SiteName]bool
+
 	leader *job            // of a component of a heterogeneous job: the first one
 	others []*job          // of such a leader: the components after it
 	held   federation.Held // of a component: by its newest run

@@ -9,9 +9,20 @@ import (
 type jobTable struct {
 	jobmap.Map[*job]
 	ended map[federation.JobID]*job
+	packs map[federation.JobID]*job // the jobs at sites that several tasks share, which are no jobs of the federation: All leaves them out
 }
 
-func newJobTable() *jobTable { return &jobTable{ended: map[federation.JobID]*job{}} }
+func newJobTable() *jobTable {
+	return &jobTable{ended: map[federation.JobID]*job{}, packs: map[federation.JobID]*job{}}
+}
+
+// Of is the job of a number, or of a pack's; nil: there is none.
+func (t *jobTable) Of(id federation.JobID) *job {
+	if j := t.Map.Of(id); j != nil {
+		return j
+	}
+	return t.packs[id]
+}
 
 // known reports whether the controller has a job, or had it until its end, which is not written yet.
 func (t *jobTable) known(id federation.JobID) bool { return t.Of(id) != nil || t.ended[id] != nil }

@@ -55,6 +55,10 @@ func (l *life) addJob(ctx context.Context, stored federation.Job) (*job, error) 
 
 // end makes a job's state final.
 func (l *life) end(j *job, state federation.State, reason reasons.Reason, at time.Time) {
+	if j.pack != nil {
+		l.endPack(j, state, reason, at)
+		return
+	}
 	j.State, j.Reason, j.Held, j.Holder = state, reason, federation.NotHeld, nil
 	j.End = at.UTC()
 	if j.End.IsZero() {
@@ -133,6 +137,10 @@ func (l *life) refused(j *job, err error) {
 
 // lose gives up the job's live attempt, of which its site says no more: if it had started the requeue rules decide, else the job goes back to the queue.
 func (l *life) lose(j *job, started bool, code federation.FailureCode, note string) {
+	if j.pack != nil {
+		l.losePack(j, code, note)
+		return
+	}
 	j.att.Class, j.att.Code = federation.ClassSite, code
 	l.finishAttempt(j, federation.AttemptForgotten, note)
 	l.batch.eventf(j, "%s", note)
@@ -145,6 +153,10 @@ func (l *life) lose(j *job, started bool, code federation.FailureCode, note stri
 
 // backToQueue returns a job to the queue, or ends it if it was to be cancelled.
 func (l *life) backToQueue(j *job, reason reasons.Reason) {
+	if j.pack != nil {
+		l.packBack(j, reason)
+		return
+	}
 	if j.Cancel {
 		l.end(j, federation.Cancelled, reasons.None, l.now())
 		return

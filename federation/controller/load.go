@@ -158,6 +158,10 @@ func (ld *loader) attach(a *federation.Attempt) {
 		ld.log.Error("live attempt of a job that has ended", "job", a.Job, "attempt", a.Number, "site", a.Site)
 		return
 	}
+	if a.Decision.Pack != nil {
+		ld.attachPacked(j, a)
+		return
+	}
 	j.try().att = a
 	j.try().unsure = a.State == federation.AttemptIntended
 	ld.limits.reserve(j)

@@ -18,13 +18,17 @@ func (rp *reports) begun(s *site, id federation.JobID) {
 	if j != nil && j.spreads() { // it has the number of the last of its tasks
 		j = j.lastTask()
 	}
-	if j != nil && j.live() && j.att.Site == s.Name && j.att.State == federation.AttemptSubmitted && !j.att.Acked.IsZero() && !j.busy {
+	if j != nil && j.pack == nil && j.live() && j.att.Site == s.Name && j.att.State == federation.AttemptSubmitted && !j.att.Acked.IsZero() && !j.busy {
 		rp.batch.advance(j, federation.AttemptStarted)
 	}
 }
 
 // loseStart follows the requeue rules for such an attempt. One that may run again does so where it is.
 func (rp *reports) loseStart(s *site, j *job, sj federation.SiteJob) {
+	if j.pack != nil {
+		rp.life.losePack(j, health.CodeForgotten, fmt.Sprintf("the controller of %s lost the start of the job", s.Name))
+		return
+	}
 	if sj.State == federation.Pending {
 		rp.batch.eventf(j, "the controller of %s lost the start: it shows the job as pending again", s.Name)
 		if rp.life.rules.MayRunAgain(&j.Job) {

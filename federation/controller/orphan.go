@@ -67,6 +67,15 @@ func (os *orphans) check(s *site, sj federation.SiteJob) {
 	}
 	id, key, d := sj.ID, sj.Key, s.driver
 	kind := acted{job: id, what: "cancel orphan", copy: &sj}
+	if isPack(key, os.federation) { // all of its tasks have ended, or run elsewhere
+		os.calls.add(s, kind, func(ctx context.Context) any {
+			r := kind
+			os.log.Warn("cancel a job that no task shares any more", "job", id, "site", s.Name)
+			r.err = d.Cancel(ctx, federation.JobRef{ID: id, Number: federation.JobID(sj.SiteJobID), Key: key, SiteJobID: sj.SiteJobID, Submitted: sj.Submit}, nil)
+			return r
+		})
+		return
+	}
 	os.calls.add(s, kind, func(ctx context.Context) any {
 		r := kind
 		var attempts []federation.Attempt

@@ -35,6 +35,7 @@ type parts struct {
 	standings  *standings
 	comparing  *comparing
 	attempts   *attempts
+	packs      *packs
 	repairs    *repairs
 	planner    *planner
 	forecasts  *forecasts
@@ -47,7 +48,8 @@ type parts struct {
 
 func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	now, t, log, store := cfg.Now, cfg.Timing, cfg.Logger, cfg.Store
-	p := &parts{sites: newRoster(), jobs: newJobTable(), batch: newPendingBatch(now, log), agenda: &agenda{plan: true}, upkeep: &upkeep{}}
+	jobs := newJobTable()
+	p := &parts{sites: newRoster(), jobs: jobs, batch: newPendingBatch(jobs.packs, now, log), agenda: &agenda{plan: true}, upkeep: &upkeep{}}
 	limits := &limits{book: cfg.Quota, fraction: cfg.Policy.RunFraction, sites: p.sites, batch: p.batch}
 	runs := &runTimes{book: cfg.Runs, share: cfg.Policy.Share(), outlasted: v.runs.outlasted}
 	faults := faults{log, m}
@@ -106,15 +108,17 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	}
 	p.comparing = &comparing{federation: cfg.Federation, copied: cfg.Restored, done: compareDone, now: now, t: t, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch,
 		agenda: p.agenda, calls: p.calls, queue: p.queue, open: map[federation.JobID]*compared{}}
-	p.attempts = &attempts{federation: cfg.Federation, now: now, t: t, log: log, metrics: m, delivery: &delivery{store, cfg.Stager, cfg.Environment}, sites: p.sites,
+	p.attempts = &attempts{federation: cfg.Federation, now: now, t: t, log: log, metrics: m, delivery: &delivery{store, cfg.Stager, cfg.PackFiles, cfg.Environment}, sites: p.sites,
 		jobs: p.jobs, batch: p.batch, calls: p.calls, limits: limits, preempts: p.preempts, upkeep: p.upkeep, fairShare: cfg.FairShare, queue: p.queue, arrays: p.arrays,
 		components: components, life: life, rules: p.rules, watch: p.watch}
 	p.repairs = &repairs{now: now, t: t, sites: p.sites, jobs: p.jobs, batch: p.batch, calls: p.calls, life: life, reports: p.reports, attempts: p.attempts,
 		comparing: p.comparing}
+	p.packs = &packs{federation: cfg.Federation, now: now, t: t, log: log, files: cfg.PackFiles, stager: cfg.Stager, sites: p.sites, jobs: p.jobs, batch: p.batch,
+		agenda: p.agenda, calls: p.calls, arrays: p.arrays, life: life, reports: p.reports, asks: asks, attempts: p.attempts}
 	p.forecasts = &forecasts{now: now, log: log, faults: faults, sites: p.sites, jobs: p.jobs, limits: limits, runs: runs, queue: p.queue, arrays: p.arrays,
 		depends: p.depends, comparing: p.comparing}
 	p.planner = &planner{now: now, t: t, inline: cfg.Inline, metrics: m, faults: faults, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda,
-		queue: p.queue, arrays: p.arrays, life: life, watch: p.watch, attempts: p.attempts,
+		queue: p.queue, arrays: p.arrays, life: life, watch: p.watch, attempts: p.attempts, packs: p.packs,
 		briefing: &briefing{now: now, sites: p.sites, batch: p.batch, limits: limits, runs: runs, waits: cfg.Waits, fairShare: cfg.FairShare, queue: p.queue, workflows: p.depends.workflows},
 		candidates: &candidates{sites: p.sites, batch: p.batch, limits: limits, runs: runs, queue: p.queue, arrays: p.arrays, components: components,
 			depends: p.depends, life: life, comparing: p.comparing, killInvalid: cfg.KillInvalidDepend},

@@ -27,6 +27,7 @@ type planner struct {
 	life       *life
 	watch      *watch
 	attempts   *attempts
+	packs      *packs
 	briefing   *briefing
 	candidates *candidates
 	planned    func() // called after each plan
@@ -139,7 +140,13 @@ func (pl *planner) decideTask(o *offered, d *decision.Decision) {
 		pl.candidates.setReason(j, reason)
 		return
 	}
-	pl.attempts.bind(pl.arrays.addPart(j, o.task), *d)
+	if pl.packs.packsAt(j, d.Offers[0].Site) {
+		pl.packs.bind(o, *d)
+	} else {
+		task := *o.task
+		task.Spec, task.Demand = j.specOfTasks(), j.Demand
+		pl.attempts.bind(pl.arrays.addPart(j, &task), *d)
+	}
 	if len(j.offers) == 0 && j.rest.Len() > 0 && (j.Whole.Limit == 0 || j.running() < j.Whole.Limit) {
 		pl.agenda.plan = true // there may be room for more than were offered
 	}

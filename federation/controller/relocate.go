@@ -94,7 +94,7 @@ func (mv *moves) any() bool {
 // mayMove reports whether a job waits at a site for nodes alone, and has done so for long enough.
 func (rl *relocation) mayMove(j *job, now time.Time) bool {
 	a := j.att
-	if j.State != federation.Pending || a == nil || a.State != federation.AttemptSubmitted || j.inFlight() || j.Cancel || j.Held != federation.NotHeld || j.whole != nil || j.leader != nil || len(j.Spec.Het) > 0 ||
+	if j.State != federation.Pending || a == nil || a.State != federation.AttemptSubmitted || j.inFlight() || j.Cancel || j.Held != federation.NotHeld || j.whole != nil || j.leader != nil || j.pack != nil || len(j.Spec.Het) > 0 ||
 		a.Number >= mostAttempts || rl.moves.moving(j) {
 		return false
 	}

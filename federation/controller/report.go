@@ -54,6 +54,10 @@ func (rp *reports) takeReport(s *site, sj federation.SiteJob) {
 
 // report brings job and attempt in line with what the site says.
 func (rp *reports) report(s *site, j *job, sj federation.SiteJob) {
+	if j.pack != nil {
+		rp.reportPack(s, j, &sj)
+		return
+	}
 	j.try().seen(rp.now())
 	rp.limits.charged(j.att.Held.Account, j, &sj)
 	k := j.known(s)

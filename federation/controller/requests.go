@@ -203,6 +203,10 @@ func (rq *requests) signal(j *job, r action.Request) {
 		rq.batch.eventf(j, "signal %s dropped: the job does not run", r.Signal.Name)
 		return
 	}
+	if j.in != nil {
+		j.signalPacked(r.Signal.Name)
+		return
+	}
 	rq.calls.act(j, "signal", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
 		return d.Signal(ctx, ref, slices.Collect(r.Tasks.All()), r.Signal)
 	})

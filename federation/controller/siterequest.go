@@ -63,6 +63,10 @@ func (ak *asks) refuse(j *job, a *asked, err error) {
 
 // site asks the job's site for what a wants, or for the end of the attempt.
 func (ak *asks) site(j *job, a *asked) {
+	if j.in != nil {
+		ak.ofPack(j, a)
+		return
+	}
 	s, ref := ak.sites.byName[j.att.Site], j.Ref(j.att)
 	a.calling, a.at = true, ak.now().Add(ak.t.CancelEach)
 	var do func(context.Context) error

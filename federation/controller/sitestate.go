@@ -192,7 +192,7 @@ func (st *standings) moveAway(s *site, why string, which func(*job) bool) {
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]
 		k := jobAt{id, j.att.Number}
-		if j.leader != nil || j.State != federation.Pending || j.att.State != federation.AttemptSubmitted || st.asked[k] || !which(j) {
+		if j.leader != nil || j.pack != nil || j.State != federation.Pending || j.att.State != federation.AttemptSubmitted || st.asked[k] || !which(j) {
 			continue
 		}
 		st.asked[k] = true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/pack"
 	"fsub/federation/place"
 	"fsub/federation/reasons"
 )
@@ -32,7 +33,8 @@ func carries(stager federation.Stager, s *site, j *federation.Job) bool {
 // delivery brings what a job needs to the site of a submission.
 type delivery struct {
 	store       Store
-	stager      federation.Stager                                             // nil: there is none
+	stager      federation.Stager // nil: there is none
+	files       pack.Files
 	environment func(federation.SiteName, *federation.Job, []string) []string // see Config; nil: jobs have their own
 }
 

@@ -32,6 +32,16 @@ type Decision struct {
 	Expected *Expected `json:"expected,omitempty"`
 	// Preempt are the jobs that make room for it where it is bound; nil: none.
 	Preempt *Preemption `json:"preempt,omitempty"`
+	// Pack is the job at the site that the task of an array shares with others; nil: it has its own.
+	Pack *Pack `json:"pack,omitempty"`
+}
+
+// Pack is a job at a site that runs several tasks of an array.
+type Pack struct {
+	Job   ident.JobID `json:"job"` // its number, which no job of the federation has
+	Key   string      `json:"key"` // of its only attempt, number 0, which no job of the federation has
+	Tasks int         `json:"tasks"`
+	Side  int         `json:"side"` // how many run side by side
 }
 
 // Offer is what running a job in a pool would come to.

@@ -88,14 +88,18 @@ func (c *Collector) Round(ctx context.Context) error {
 		return err
 	}
 	bySite := map[federation.SiteName][]federation.JobRef{}
+	found := map[federation.JobID][]usage.Usage{}
 	for i := range jobs {
-		ref, err := c.ref(ctx, &jobs[i])
+		ref, packed, err := c.ref(ctx, &jobs[i])
 		if err != nil {
 			return err
 		}
+		if packed { // the site knows what all tasks of the job used together, and of none by itself
+			found[jobs[i].ID] = nil
+			continue
+		}
 		bySite[jobs[i].Site] = append(bySite[jobs[i].Site], ref)
 	}
-	found := map[federation.JobID][]usage.Usage{}
 	for site, refs := range bySite {
 		m := c.Site(site)
 		if m == nil {
@@ -133,15 +137,15 @@ func (c *Collector) due(ctx context.Context, now time.Time) ([]federation.JobID,
 	return due, nil
 }
 
-// ref is how the job's site knows it.
-func (c *Collector) ref(ctx context.Context, j *federation.Job) (federation.JobRef, error) {
+// ref is how the job's site knows it. packed: it is one of several tasks that have shared a job there.
+func (c *Collector) ref(ctx context.Context, j *federation.Job) (ref federation.JobRef, packed bool, err error) {
 	attempts, err := c.Store.Attempts(ctx, j.ID)
 	for i := range attempts {
 		if attempts[i].Number == j.Attempt {
-			return j.Ref(&attempts[i]), nil
+			return j.Ref(&attempts[i]), attempts[i].Decision.Pack != nil, nil
 		}
 	}
-	return federation.JobRef{ID: j.ID}, err
+	return federation.JobRef{ID: j.ID}, false, err
 }
 
 // keep stores what was found, and nothing of a job that ended too long ago.

@@ -23,7 +23,7 @@ func (s *Gate) checkDemand(spec *sbatch.Spec) (named Clusters, err error) {
 	}
 	for sp := range components(spec) {
 		if f := sp.Fed; f != nil {
-			if err := checkFed(f, sites); err != nil {
+			if err := cmp.Or(checkFed(f, sites), checkPack(sp)); err != nil {
 				return named, err
 			}
 		}
@@ -131,6 +131,14 @@ func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 	}
 	if f.Traffic != "" && !slices.Contains(sbatch.Traffics[:], f.Traffic) {
 		return refuseAlone(fmt.Sprintf("traffic %.40q is not one of %s", f.Traffic, strings.Join(sbatch.Traffics[:], ", ")))
+	}
+	return nil
+}
+
+// checkPack refuses a job whose tasks cannot share jobs.
+func checkPack(spec *sbatch.Spec) error {
+	if why := spec.Packs().Why(spec); why != "" {
+		return refuseAlone("--pack: " + why)
 	}
 	return nil
 }

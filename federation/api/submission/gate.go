@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -29,7 +30,26 @@ import (
 
 // Allow refuses a job that no site can ever run.
 func (s *Gate) Allow(job *federation.Job) error {
-	return s.judge(job, func() error { return s.Controller.Judge(job) })
+	return s.judge(job, func() error { return cmp.Or(s.Controller.Judge(job), s.judgePack(job)) })
+}
+
+// judgePack refuses an array whose tasks could run somewhere, and nowhere as many in one job as it asks for.
+func (s *Gate) judgePack(job *federation.Job) error {
+	p := job.Spec.Packs()
+	if p == nil {
+		return nil
+	}
+	array, err := federation.ReadArray(job.Spec.Array)
+	if err != nil {
+		return err
+	}
+	tasks := min(p.Size, array.Len())
+	together := *job
+	together.SetSpec(job.Spec.OfPack(tasks, min(p.SideBySide(), tasks)))
+	if err := s.Controller.Judge(&together); err != nil {
+		return refuseAlone(fmt.Sprintf("--pack: a job of %d tasks asks for --time=%s, with which it could never run (%v): pack fewer", tasks, together.Spec.TimeLimit, err))
+	}
+	return nil
 }
 
 // Store is what a Gate and Actions need of a store.

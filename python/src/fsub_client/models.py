@@ -165,6 +165,7 @@ class DecisionDecision(Model):
     early: bool = False
     expected: Optional[DecisionExpected] = None
     offers: Optional[List[DecisionOffer]] = None
+    pack: Optional[DecisionPack] = None
     preempt: Optional[DecisionPreemption] = None
     reason: str = ""
     rejections: Optional[List[DecisionRejection]] = None
@@ -238,6 +239,17 @@ class DecisionOffer(Model):
     per_hour: float = 0.0
     until: Optional[datetime] = None
     zone: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class DecisionPack(Model):
+    """DecisionPack of the daemon's answers."""
+
+    job: int = 0
+    key: str = ""
+    side: int = 0
+    tasks: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
@@ -774,7 +786,7 @@ Caller._names = {"from": "from_"}
 CancelledTasks._readers = {"end": when}
 CodesWhy._readers = {"notes": many(CodesNote.from_json)}
 Condition._readers = {"since": when}
-DecisionDecision._readers = {"expected": DecisionExpected.from_json, "offers": many(DecisionOffer.from_json), "preempt": DecisionPreemption.from_json, "rejections": many(DecisionRejection.from_json)}
+DecisionDecision._readers = {"expected": DecisionExpected.from_json, "offers": many(DecisionOffer.from_json), "pack": DecisionPack.from_json, "preempt": DecisionPreemption.from_json, "rejections": many(DecisionRejection.from_json)}
 DecisionExpected._readers = {"p50": span, "p90": span}
 DecisionForeseen._readers = {"p50": span, "p90": span}
 DecisionOffer._readers = {"run": span, "start": when, "terms": many(DecisionTerm.from_json), "wait": span, "foreseen": DecisionForeseen.from_json, "parts": many(DecisionOffer.from_json), "until": when}
