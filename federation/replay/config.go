@@ -47,6 +47,9 @@ type Config struct {
 	// Limits, if set, keep jobs back. Numbers are the jobs that run at the beginning under another number than ours.
 	Limits  Limits
 	Numbers map[federation.SiteName]map[federation.JobID]federation.JobID
+	// Tried, if set, is told of some jobs when each would start by the plan as it stands when it comes: of every TryEach-th one. What it is not known of has no site.
+	Tried   func(job int, now time.Time, t decision.Trial)
+	TryEach int
 	// Done, when closed, ends the replay as Until does.
 	Done <-chan struct{}
 	// Progress, if set, is called now and then with the number of jobs that have ended.

@@ -218,11 +218,25 @@ func (r *run) submitAll() (changed bool) {
 	for r.next < len(r.cfg.Jobs) && !r.cfg.Jobs[r.next].Submit.After(r.now) {
 		j := &r.cfg.Jobs[r.next]
 		r.next++
+		if r.cfg.Tried != nil && (r.next-1)%max(r.cfg.TryEach, 1) == 0 {
+			r.try(r.next - 1)
+		}
 		r.wait[j.ID] = true
 		r.waits(j.Job, 1)
 		changed = r.offer(r.next-1) || changed
 	}
 	return changed
+}
+
+// try tells when a job that has come would start.
+func (r *run) try(i int) {
+	for _, s := range r.fleet.changed(r.now) {
+		r.world.SetSite(s)
+	}
+	r.world.SetTime(r.now)
+	j := &r.cfg.Jobs[i]
+	r.cfg.Tried(i, r.now, r.world.TryQueued(place.Waiting{Job: j.Job, Expected: r.know.expect(j), Refused: r.cfg.Refused[j.ID]}))
+	r.world.Reorder() // the next plan starts over, and tells what starts
 }
 
 // waits counts what a job waits for, or does not any more.
