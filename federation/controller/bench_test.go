@@ -179,6 +179,14 @@ func benchRound(b *testing.B, jobs, groups int, critical *bool) {
 		t.clock = t.clock.Add(10 * time.Second)
 		return nil
 	})
+	b.Run("tried", func(b *testing.B) { // when and where one more would start
+		for n := 0; b.Loop(); n++ {
+			j := t.newJob(n)
+			if got := t.ctl.forecasts.tried(&j); got == nil || got.Site == "" {
+				b.Fatalf("the job could start nowhere: %+v", got)
+			}
+		}
+	})
 }
 
 // fairShare has ten users in each account, who have used nothing to much.

@@ -76,6 +76,14 @@ func Summarize(job *federation.Job, why *decision.Explained, zone *time.Location
 	return b.String()
 }
 
+// NotViable are lines that say where a job cannot run and why, of sites of which the same is said together.
+func NotViable(d *decision.Decision) (lines []string) {
+	for _, g := range grouped(d.Rejections) {
+		lines = append(lines, g.text())
+	}
+	return lines
+}
+
 // writeComponents tells of each component where it could start if it were a separate job: "30004711+1: alpha in 40 min; the others wait for it".
 func writeComponents(b *strings.Builder, job *federation.Job, why *decision.Explained) {
 	if len(why.Components) == 0 {

@@ -57,8 +57,21 @@ func (s *Gate) Try(ctx context.Context, c identity.Caller, job *federation.Job, 
 	if explain {
 		job.ID = ids[0]
 		resp.Explanation = place.Explain(job, t.Decision)
+		d := t.Decision.Worded()
+		d.Job = job.ID
+		resp.Decision, resp.Start = &d, trialStart(&t)
 	}
 	return resp, nil
+}
+
+// trialStart is when a job would start where it would go; nil where nobody knows.
+func trialStart(t *decision.Trial) *decision.Start {
+	if t.Start.IsZero() || len(t.Decision.Offers) == 0 {
+		return nil
+	}
+	s := t.Decision.Offers[0].Begins()
+	s.At, s.Within = t.Start.UTC(), t.Within
+	return &s
 }
 
 // trialText is what sbatch 24.11 prints after "sbatch: ". Of a heterogeneous job it leaves the partition out.

@@ -75,6 +75,10 @@ type SubmitResponse struct {
 	Place string `json:"place,omitempty"`
 	// Explanation is the answer to Explain, what fed explain would say of the job: lines for people.
 	Explanation string `json:"explanation,omitempty"`
+	// Decision is the answer to Explain for programs: where the job may run, by the queue as it is, the chosen place first, then the cheapest, eight at most; and why it may not run elsewhere.
+	Decision *decision.Decision `json:"decision,omitempty"`
+	// Start is when it would start at the chosen place; nothing where nobody knows.
+	Start *decision.Start `json:"start,omitempty"`
 }
 
 // Error is why something was refused. Text is Slurm's sentence where Slurm has one: what follows

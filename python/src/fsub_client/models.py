@@ -732,6 +732,7 @@ class SubmitResponse(Model):
     # Cluster is the site that --clusters has chosen: what "Submitted batch job N on cluster C" says. "" without that
     # option.
     cluster: str = ""
+    decision: Optional[DecisionDecision] = None
     error: Optional[Error] = None
     # Explanation is the answer to Explain, what fed explain would say of the job: lines for people.
     explanation: str = ""
@@ -747,6 +748,7 @@ class SubmitResponse(Model):
     note: str = ""
     # Place is what Message does not tell: the site, what the job would come to there, and how long it would wait.
     place: str = ""
+    start: Optional[DecisionStart] = None
     # Warnings are sentences that the command prints as errors, although it goes on: clusters that nobody knows.
     warnings: Optional[List[str]] = None
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -809,5 +811,5 @@ JobRecord._readers = {"job": Job.from_json, "attempts": many(Attempt.from_json),
 Site._readers = {"conditions": many(Condition.from_json), "error_since": when, "lost": when, "next_try": when, "seen": when}
 StoredRun._readers = {"ended": when, "started": when, "suspension": StoredSuspension.from_json}
 StoredSuspension._readers = {"at": when, "ran": span}
-SubmitResponse._readers = {"error": Error.from_json}
+SubmitResponse._readers = {"decision": DecisionDecision.from_json, "error": Error.from_json, "start": DecisionStart.from_json}
 Task._readers = {"end_time": when, "start_time": when}
