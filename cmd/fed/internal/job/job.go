@@ -288,6 +288,9 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 		fmt.Fprintf(w, ", %s", a.Cost.USD())
 	}
 	fmt.Fprintln(w)
+	if k := a.Decision.Pack; k != nil {
+		fmt.Fprintf(w, "  shares job %s there with %d other tasks (--pack)\n", k.Job, k.Tasks-1)
+	}
 	for _, r := range a.Runs {
 		fmt.Fprintf(w, "  %s: %s %s to %s, %s\n", r.State, orDash(r.Nodes), clock(r.Started), clock(r.Ended), r.Cost.USD())
 	}

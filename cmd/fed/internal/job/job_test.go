@@ -79,8 +79,10 @@ func TestTasksText(t *testing.T) {
 // TestAttemptThatRuns: what is not booked yet is not shown as free.
 func TestAttemptThatRuns(t *testing.T) {
 	for want, a := range map[string]federation.Attempt{
-		"Attempt 1 at alpha: STARTED\n":                {Number: 1, Site: "alpha", State: federation.AttemptStarted},
-		"Attempt 1 at alpha: STARTED, $0.50\n":         {Number: 1, Site: "alpha", State: federation.AttemptStarted, Cost: federation.Dollar / 2},
+		"Attempt 1 at alpha: STARTED\n":        {Number: 1, Site: "alpha", State: federation.AttemptStarted},
+		"Attempt 1 at alpha: STARTED, $0.50\n": {Number: 1, Site: "alpha", State: federation.AttemptStarted, Cost: federation.Dollar / 2},
+		"Attempt 1 at alpha: STARTED\n  shares job 30000007 there with 99 other tasks (--pack)\n": {Number: 1, Site: "alpha", State: federation.AttemptStarted,
+			Decision: decision.Decision{Pack: &decision.Pack{Job: 30000007, Tasks: 100}}},
 		"Attempt 1 at alpha: ENDED COMPLETED, $0.00\n": {Number: 1, Site: "alpha", State: federation.AttemptEnded, Final: federation.Completed},
 	} {
 		var out strings.Builder
