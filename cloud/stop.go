@@ -83,6 +83,9 @@ func (rs *runs) stuck(r *run, now time.Time) (stuck []*machine) {
 		return nil
 	}
 	limit := r.told.Grace + rs.t.KillWait + rs.t.Margin + unkillable
+	if len(r.job.Job.Spec.Keeps()) > 0 {
+		limit += agentapi.SaveTime
+	}
 	for i, m := range r.machines {
 		if r.Members[i].State == agentapi.RunEnded || m.State != machineUp {
 			continue

@@ -123,6 +123,9 @@ func (r *run) follow() {
 		case <-e.term:
 			e.terminate(r)
 		case <-e.kill:
+			if e.spare(r) {
+				continue
+			}
 			r.p.Kill()
 			r.steps.stop(r.why, 0)
 		case <-r.used.tick():
@@ -207,6 +210,7 @@ func (r *run) send(s agentapi.Signal) {
 
 // warn sends what --signal asks for: to the batch shell with B:, else to the steps.
 func (r *run) warn() {
+	r.e.tellKeeper(r)
 	s := r.spec().Signal
 	sig, ok := signalNumber(s.Name)
 	switch {

@@ -16,6 +16,7 @@ type ending struct {
 	term   <-chan time.Time // when SIGTERM is due
 	kill   <-chan time.Time // when SIGKILL is
 	killAt time.Time
+	spared bool
 	turn   int // of terminate: which processes were signalled so far
 }
 
@@ -105,6 +106,7 @@ func (e *ending) preempt(r *run, at time.Time) {
 	lead := time.Until(at)
 	e.killBy(at.Add(-min(max(lead/10, 200*time.Millisecond), 10*time.Second)))
 	e.say(r)
+	e.tellKeeper(r)
 	s := r.spec().Signal
 	if s == nil {
 		e.terminate(r)

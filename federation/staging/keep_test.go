@@ -68,6 +68,9 @@ func TestKeptWhenToldToEnd(t *testing.T) {
 	t.Parallel()
 	k := newKeeping(t)
 	sub, a := k.attempt("#!/bin/bash\nmkdir ck state\ntrap 'echo 1 >ck/a; echo 2 >state/n; exit 0' USR1\necho ready\nfor i in {1..600}; do sleep 0.1; done\n")
+	if !strings.HasPrefix(sub.Payload.Script, "#!/bin/sh\n_fsub_scratch=") {
+		t.Errorf("agents know it by its first words (agentapi.Launch.SavesItself): %.50q", sub.Payload.Script)
+	}
 	n := k.start(sub, 0)
 	n.await("ready")
 	n.signal("USR1")
