@@ -82,8 +82,10 @@ type Relocation struct {
 	From federation.SiteName   `json:"from,omitempty"` // the site that it is to leave: a job that is not there any more stays where it is. "": wherever it is
 	To   []federation.SiteName `json:"to,omitempty"`   // one of these sites; none: any but the one that it leaves
 	// Running: a job that runs is moved, too, by a requeue. Otherwise ErrConflict: it has started.
-	Running bool   `json:"running,omitempty"`
-	Why     string `json:"why,omitempty"` // for the job's history
+	Running bool `json:"running,omitempty"`
+	// Now: a job that runs is cancelled at once. Otherwise one with --signal gets that first, and as much time as it asks for before its time limit.
+	Now bool   `json:"now,omitempty"`
+	Why string `json:"why,omitempty"` // for the job's history
 }
 
 // Store keeps requests until a journal.Batch says that they are done.

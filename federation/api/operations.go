@@ -80,6 +80,9 @@ func commandOf(q *v1.NewOperation) string {
 	if q.Queued {
 		words = append(words, "--queued")
 	}
+	if q.Now {
+		words = append(words, "--now")
+	}
 	if q.Force {
 		words = append(words, "--force")
 	}
@@ -94,7 +97,7 @@ func (s *operations) operate(ctx context.Context, c identity.Caller, q *v1.NewOp
 	now := s.Now().UTC()
 	op := action.Operation{At: now, By: answer.By(c), Operator: c.Role >= identity.RoleOperator, Verb: q.Verb, Command: commandOf(q), Change: q.Change, Why: q.Why, Ticket: q.Ticket}
 	if q.Verb == action.Move {
-		op.Move = &action.Relocation{To: q.To, Running: !q.Queued, Why: q.Why}
+		op.Move = &action.Relocation{To: q.To, Running: !q.Queued, Now: q.Now, Why: q.Why}
 	}
 	if !q.Preview {
 		s.adding.Lock()

@@ -55,7 +55,22 @@ func (mv *moves) ask(j *job, r action.Request) {
 	default:
 		mv.asks.open[j.ID] = a
 		mv.batch.eventf(j, "to be moved from %s: %s", j.att.Site, whyMoved(&r))
+		mv.warn(j, a)
 	}
+}
+
+// warn has a job that runs write its checkpoint before it is cancelled: it gets its own --signal, and the time that it asks for with that. It may end by itself meanwhile.
+func (mv *moves) warn(j *job, a *asked) {
+	s := j.Spec.Signal
+	if a.Move.Now || j.att.State != federation.AttemptStarted || s == nil || s.Before <= 0 {
+		return
+	}
+	a.warned, a.at = true, mv.now().Add(s.Before)
+	sig := endSignal(j)
+	mv.batch.eventf(j, "signal %s, to be moved by %s", sig.Name, a.at.UTC().Format(timeOfDay))
+	mv.asks.calls.act(j, "signal", func(d federation.Driver, ctx context.Context, ref federation.JobRef) error {
+		return d.Signal(ctx, ref, nil, sig)
+	})
 }
 
 func errHasStarted(site federation.SiteName) error {

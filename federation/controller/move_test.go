@@ -152,6 +152,43 @@ func TestMoveOfAJobThatRuns(t *testing.T) {
 	b.noRequests()
 }
 
+// TestMoveGivesTimeForACheckpoint: a job that runs and has --signal gets that, and is cancelled when its time is over, or is moved as soon as it has ended by itself; with Now it
+// is cancelled at once.
+func TestMoveGivesTimeForACheckpoint(t *testing.T) {
+	for name, c := range map[string]struct {
+		now, ends bool
+	}{"cancelled after its time": {}, "ends by itself": {ends: true}, "now": {now: true}} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			id := b.submit(func(s *sbatch.Spec) {
+				s.Signal = &sbatch.Signal{Name: "USR1", Before: time.Minute, BatchOnly: true}
+			})
+			b.wait(time.Second)
+			b.cheap.start(id)
+			b.wait(time.Second)
+			b.request(move(id, action.Relocation{To: []federation.SiteName{"dear"}, Running: true, Now: c.now}))
+			b.wait(3 * time.Second)
+			if !c.now {
+				b.want(id, federation.Running, "", "cheap")
+				if got := fmt.Sprint(b.cheap.signals); got != "[{USR1 true false}]" {
+					t.Errorf("signals %s", got)
+				}
+				if c.ends {
+					b.cheap.end(id, federation.Failed)
+					b.wait(3 * time.Second)
+				} else {
+					b.wait(time.Minute)
+				}
+			}
+			b.want(id, federation.Pending, "", "dear")
+			if j := b.job(id); j.Restarts != 1 || len(b.cheap.cancelled) > 0 == c.ends {
+				t.Errorf("restarts %d, cancelled %v", j.Restarts, b.cheap.cancelled)
+			}
+			b.noRequests()
+		})
+	}
+}
+
 // It starts at the very moment at which it is to be held.
 func TestMoveThatComesTooLate(t *testing.T) {
 	b := newBench(t)

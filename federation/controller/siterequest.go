@@ -25,7 +25,9 @@ type asked struct {
 	at      time.Time    // do nothing before
 	// stop: the site cannot do it. The attempt is cancelled, and when its end is seen the job goes back to the queue.
 	stop bool
-	hold bool // what is left of a requeuehold: to hold the job once it waits again
+	// warned: the job was signalled to write its checkpoint; when it ends by itself, and badly, that is the end of its attempt.
+	warned bool
+	hold   bool // what is left of a requeuehold: to hold the job once it waits again
 }
 
 // answered is the end of a call about an asked request.
@@ -104,7 +106,7 @@ func (ak *asks) takesBack(j *job, sj *federation.SiteJob) bool {
 	case a == nil || j.Cancel || suspends(a.Request):
 		return false
 	case a.Kind == action.Move:
-		return sj.State == federation.Cancelled && (sj.Start.IsZero() || a.Move.Running)
+		return sj.State == federation.Cancelled && (sj.Start.IsZero() || a.Move.Running) || sj.State == federation.Failed && a.warned
 	}
 	return a.stop || sj.State == federation.Cancelled && (a.Kind != action.Update || sj.Start.IsZero())
 }

@@ -123,6 +123,7 @@ type NewOperation struct {
 	Change bounded.Slice[sbatch.Change, bounded.Named] `json:"change,omitempty"` // of update
 	To     []federation.SiteName                       `json:"to,omitempty"`     // of move: to one of these sites; none: away from where it is
 	Queued bool                                        `json:"queued,omitempty"` // of move: jobs that have started stay where they are
+	Now    bool                                        `json:"now,omitempty"`    // of move: jobs that run are cancelled at once; else those with --signal get that first, and the time that it says
 	Force  bool                                        `json:"force,omitempty"`  // of move: though none of the sites can run the job
 	Why    string                                      `json:"why,omitempty"`
 	Ticket string                                      `json:"ticket,omitempty"`

@@ -95,6 +95,7 @@ The same command once more, or --resume ID, shows the rest. Each job has a line 
 	case action.Move:
 		f.StringSliceVar(&m.to, "to", nil, "to one of these sites; else to any but the one where the job is")
 		f.BoolVar(&m.ask.Queued, "queued", false, "only jobs that have not started")
+		f.BoolVar(&m.ask.Now, "now", false, "jobs that run do not get their --signal and its time first")
 		f.BoolVar(&m.ask.Force, "force", false, "even if no such site can run the job now")
 	}
 	return cmd
