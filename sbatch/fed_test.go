@@ -31,7 +31,7 @@ true
 		t.Fatal(err)
 	}
 	want := &Fed{Sites: []string{"d"}, NotSites: []string{"c"}, Accelerators: []string{"h100", "a100:2"}, MaxCost: 10,
-		Inputs:   []Dataset{{500 << 30, []string{"a", "aws:us-east-1"}}, {100, []string{"b"}}},
+		Inputs:   []Dataset{{Bytes: 500 << 30, At: []string{"a", "aws:us-east-1"}}, {Bytes: 100, At: []string{"b"}}},
 		StageIn:  []Stage{{"data/*.txt", "in"}, {"s3://bucket/x?region=eu:1=2", ""}, {"m", "n"}, {"k", ""}},
 		StageOut: []Stage{{"out", "s3://b/o"}, {"log", ""}}, Group: "run-7/prep", Keep: []string{"ck", "s/m.pt"}}
 	if diff := cmp.Diff(want, r.Spec.Fed); diff != "" {

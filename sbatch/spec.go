@@ -121,6 +121,7 @@ type Fed struct {
 // Dataset is data that a job reads.
 type Dataset struct {
 	Bytes int64    `json:"bytes"`
+	Kept  bool     `json:"-"`  // it is the copy of what earlier runs of the job have saved (--keep); only the daemon adds such a one
 	At    []string `json:"at"` // where it lies, each time all of it: names of sites, or regions of clouds as "aws:us-east-1"
 }
 

@@ -3,10 +3,12 @@ package controller
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"fsub/accounting/egress"
 	"fsub/federation"
+	"fsub/sbatch"
 )
 
 const (
@@ -74,11 +76,26 @@ func (cp *copies) take(r saved) {
 	}
 }
 
+// withKept is the job as placement sees it: it reads what its earlier runs have saved, from where that lies.
+func (j *job) withKept() *federation.Job {
+	k := j.kept
+	if k == nil || k.Place == "" || j.Spec.Keeps() == nil {
+		return &j.Job
+	}
+	copied := j.Job
+	copied.EditSpec(func(s *sbatch.Spec) {
+		fed := *s.Fed
+		fed.Inputs = append(slices.Clip(fed.Inputs), sbatch.Dataset{Bytes: k.Bytes, Kept: true, At: []string{k.Place}})
+		s.Fed = &fed
+	})
+	return &copied
+}
+
 // note writes down a copy that is newer than the one that is known.
 func (cp *copies) note(j *job, k *egress.Kept) {
 	if k == nil || j.att.Kept != nil && *j.att.Kept == *k {
 		return
 	}
-	j.att.Kept = k
+	j.att.Kept, j.try().kept = k, k
 	cp.batch.attempt(j.att)
 }

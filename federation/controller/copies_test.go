@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,5 +31,37 @@ func TestCopiesAreNoted(t *testing.T) {
 	b.wait(10 * time.Second)
 	if got := b.attempts(id)[0].Kept; got == nil || got.Bytes != 7 {
 		t.Errorf("at its end %+v", got)
+	}
+}
+
+// TestKeptCountsInThePrice: where a job goes next depends on where the copy lies of what it keeps, and the offer says so.
+func TestKeptCountsInThePrice(t *testing.T) {
+	b, f := stagedBench(t)
+	b.with(func(c *Config) {
+		for i := range c.Sites {
+			if c.Sites[i].Name == "cheap" { // it does not see the directory
+				c.Sites[i].FileSystems = []string{}
+			}
+			c.Sites[i].Data = egress.Site{Place: "gcp:europe-west4"}
+		}
+	})
+	id := b.submit(func(s *sbatch.Spec) { s.Fed = &sbatch.Fed{Keep: []string{"ck"}} })
+	b.rounds(4)
+	b.cheap.start(id)
+	f.kept = &egress.Kept{Bytes: 10 << 30, At: b.now().UTC(), Place: "aws:us-east-1"}
+	b.wait(2 * copiesEvery)
+	b.restart() // a new daemon knows it by the attempt
+	b.cheap.end(id, federation.NodeFail)
+	b.wait(time.Minute)
+	all := b.attempts(id)
+	if len(all) < 2 {
+		t.Fatalf("%d attempts: %+v", len(all), all)
+	}
+	terms := fmt.Sprint(all[1].Decision.Offers[0].Terms)
+	if !strings.Contains(terms, "what it keeps: 10 GB from aws:us-east-1") {
+		t.Errorf("terms %s", terms)
+	}
+	if got := b.job(id).Spec.Fed.Inputs; len(got) > 0 {
+		t.Errorf("its own inputs are %v now", got)
 	}
 }

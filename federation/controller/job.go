@@ -4,6 +4,7 @@ import (
 	"time"
 	"unique"
 
+	"fsub/accounting/egress"
 	"fsub/federation"
 	"fsub/federation/decision"
 	"fsub/federation/journal"
@@ -36,6 +37,7 @@ func newJob(j federation.Job) *job {
 type tried struct {
 	stored journal.JobStage    // how far the store knows the job to have come
 	att    *federation.Attempt // the newest; nil before the first
+	kept   *egress.Kept        // the newest copy of what it keeps, of any attempt; nil: none is known
 
 	busy       bool        // a submission or look-up of the attempt is under way
 	unsure     bool        // the attempt may have reached its site or not: look it up before anything else

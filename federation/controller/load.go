@@ -164,6 +164,9 @@ func (ld *loader) attach(a *federation.Attempt) {
 	}
 	j.try().att = a
 	j.try().unsure = a.State == federation.AttemptIntended
+	if a.Kept != nil {
+		j.try().kept = a.Kept
+	}
 	ld.limits.reserve(j)
 	ld.preempts.note(j)
 	s := ld.sites.byName[a.Site]
@@ -187,6 +190,9 @@ func (ld *loader) recallLast(ctx context.Context, j *job) error {
 	}
 	for i := range attempts {
 		ld.moves.recall(j, &attempts[i])
+		if attempts[i].Kept != nil {
+			j.try().kept = attempts[i].Kept
+		}
 		ld.life.runs.outlasts(j.ID, &attempts[i])
 	}
 	if n := len(attempts); n > 0 && j.Reason == reasons.Forgotten && attempts[n-1].State == federation.AttemptForgotten {

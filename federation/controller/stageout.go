@@ -117,7 +117,7 @@ func (so *stageOut) take(s *site, r collected) (*job, *federation.SiteJob) {
 		return nil, nil
 	}
 	if r.kept != nil {
-		j.att.Kept = r.kept
+		j.att.Kept, j.try().kept = r.kept, r.kept
 		so.batch.attempt(j.att)
 	}
 	for _, n := range r.notes {

@@ -44,6 +44,9 @@ func (c *runPrice) priceData(ms *members, sh *shape) {
 		if best == nil {
 			continue
 		}
+		if in.Kept {
+			best.Detail = "what it keeps: " + best.Detail
+		}
 		d.moves = append(d.moves, *best)
 		d.took += best.Took
 		d.dollars += decision.Dollars(best.Dollars)

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"time"
+
+	"fsub/accounting/egress"
 )
 
 // Blobs is the store that carries files to sites without the user's file system.
@@ -18,6 +20,8 @@ type Blobs struct {
 	Public string `yaml:"public_url,omitempty"`
 	// The directory of a file:// store is one file system of all daemons, and public_url reaches the one that leads.
 	Shared bool `yaml:"shared,omitempty"`
+	// Where the store lies, as --input has it, for what leaves it: gcp:europe-west4. Not set: what an s3:// address says.
+	Place string `yaml:"place,omitempty"`
 	// Most MiB of a job's input files, and of each stage-out directive.
 	MaxMiB int64 `yaml:"max_mib"`
 	// How long the signed addresses of a submission are valid.
@@ -29,8 +33,11 @@ type Blobs struct {
 // IsZero reports whether there is no store.
 func (b Blobs) IsZero() bool { return b.URL == "" }
 
-// Place is where the store lies, as --input has it: "aws:us-east-1"; "" where its address does not say.
-func (b *Blobs) Place() string {
+// Lies is where the store lies, as --input has it: "aws:us-east-1"; "" where neither place nor the address says.
+func (b *Blobs) Lies() string {
+	if b.Place != "" {
+		return b.Place
+	}
 	if u, err := url.Parse(b.URL); err == nil && u.Scheme == "s3" && u.Query().Get("endpoint") == "" && u.Query().Get("region") != "" {
 		return "aws:" + u.Query().Get("region")
 	}
@@ -60,6 +67,8 @@ func (b *Blobs) check() error {
 		return fmt.Errorf("blobs: listen, public_url and shared are for a file:// store; %s:// has its own server", u.Scheme)
 	case u.Scheme != "file" && u.Scheme != "s3" && u.Scheme != "gs" && u.Scheme != "azblob":
 		return fmt.Errorf("blobs: url: unknown scheme %q: want file, s3, gs or azblob", u.Scheme)
+	case b.Place != "" && !egress.Place(b.Place):
+		return fmt.Errorf("blobs: invalid place %q: want a region of a cloud, such as gcp:europe-west4", b.Place)
 	case b.MaxMiB < 1 || b.URLLife < time.Minute || b.Keep < 0:
 		return errors.New("blobs: max_mib is at least 1, url_life at least 1m, keep not negative")
 	case u.Scheme == "s3" && b.MaxMiB > 5*1024:

@@ -81,7 +81,7 @@ func newStager(c *config.Config, objects *blobs.Store, st *store.Store, sees fun
 		in = objects
 	}
 	return staging.New(staging.Config{
-		Federation: c.Federation, Objects: in, Attempts: st.Attempts, Sees: sees, Place: c.Blobs.Place(), Files: home.Spawner{Command: []string{"/proc/self/exe", asUser}},
+		Federation: c.Federation, Objects: in, Attempts: st.Attempts, Sees: sees, Place: c.Blobs.Lies(), Files: home.Spawner{Command: []string{"/proc/self/exe", asUser}},
 		Scratch: scratch, Payload: st.Payload, Output: restd.OutputFile,
 		Max: c.Blobs.MaxMiB << 20, Life: c.Blobs.URLLife, PerUser: c.Limits.StagesPerUser, Logger: log,
 	})
