@@ -22,6 +22,7 @@ type place struct {
 	*world
 	user federation.SiteUser
 	home string
+	disk string // where jobs that are staged work, on all machines
 }
 
 // newPlace makes a world whose site sees none of the users' files.
@@ -36,13 +37,16 @@ func newPlace(t *testing.T, c config) *place {
 		t.Fatal(err)
 	}
 	c.site = "filesystems: none\n  scratch: " + dir
+	c.more = strings.ReplaceAll(c.more, "SCRATCH", dir)
 	c.daemon = append(c.daemon, fmt.Sprintf(`blobs: {url: "file://%s/blobs", shared: %v, listen: %q, public_url: "http://%s"}`, dir, several() > 1, blobs, blobs))
 	t.Cleanup(func() {
 		if left, _ := filepath.Glob(filepath.Join(dir, "fsub-*")); len(left) > 0 {
 			t.Errorf("jobs have left %v", left)
 		}
 	})
-	return newHome(t, c)
+	p := newHome(t, c)
+	p.disk = dir
+	return p
 }
 
 // newHome makes a world with a user who has a directory there, which machines see unless the site is told otherwise.

@@ -91,6 +91,7 @@ type config struct {
 	// timing are further waits: "stock_out: 4s"
 	timing string
 	site   string   // further keys of the site: "filesystems: none"
+	more   string   // further sites: "- name: near\n"; SCRATCH is where jobs that are staged work
 	daemon []string // further lines of the configuration
 }
 
@@ -144,7 +145,7 @@ sites:
   timing: {boot: 2m, list: 2s, list_soon: 500ms, list_lag: 2s, stray: 2s, margin: 1s, kill_wait: 2s%[7]s}
 %[8]s
 %[9]s
-`, dir, w.port, c.kind, text, w.url, c.pool, more(c.timing), indented(c.site), strings.Join(c.daemon, "\n")))
+`, dir, w.port, c.kind, text, w.url, c.pool, more(c.timing), indented(c.site)+"\n"+c.more, strings.Join(c.daemon, "\n")))
 	return w
 }
 
