@@ -141,12 +141,13 @@ _fsub_keeper() {
 		_fsub_time=$(PATH=$_fsub_bin date +%s)
 		[ -e "$_fsub_dir/told" ] || [ $_fsub_time -ge $_fsub_due ] || continue
 		_fsub_sees=$(_fsub_kept _fsub_sight)
-		if [ "$_fsub_sees" = "$_fsub_before" ] && [ "$_fsub_sees" != "$(PATH=$_fsub_bin cat "$_fsub_dir/keep.sight" 2>/dev/null)" ]; then
+		if [ "$_fsub_sees" = "$(PATH=$_fsub_bin cat "$_fsub_dir/keep.sight" 2>/dev/null)" ]; then
+			# Nothing is new. Of many files even a look is work.
+			_fsub_due=$((_fsub_time + ($(PATH=$_fsub_bin date +%s) - _fsub_time) * 10))
+		elif [ "$_fsub_sees" = "$_fsub_before" ]; then
 			_fsub_save _fsub_put && _fsub_due=$((_fsub_time + _fsub_every))
 		fi
 		_fsub_before=$_fsub_sees
-		_fsub_took=$(($(PATH=$_fsub_bin date +%s) - _fsub_time)) # of many files even a look is work
-		[ $_fsub_due -gt $_fsub_time ] || _fsub_due=$((_fsub_time + _fsub_took * 10))
 	done
 }
 
