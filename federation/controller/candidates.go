@@ -57,7 +57,7 @@ func (cd *candidates) consider(j *job, now time.Time) {
 		if spent {
 			cd.queue.times.add(j, until)
 		}
-		cd.queue.tell(place.Waiting{Job: j.withKept(), Refused: j.refused, Expected: cd.runs.expected(&j.Job), Spent: spent})
+		cd.queue.tell(place.Waiting{Job: withKept(j), Refused: j.refused, Expected: cd.runs.expected(&j.Job), Spent: spent})
 	}
 	switch {
 	case reason != "":

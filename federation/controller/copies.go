@@ -77,7 +77,7 @@ func (cp *copies) take(r saved) {
 }
 
 // withKept is the job as placement sees it: it reads what its earlier runs have saved, from where that lies.
-func (j *job) withKept() *federation.Job {
+func withKept(j *job) *federation.Job {
 	k := j.kept
 	if k == nil || k.Place == "" || j.Spec.Keeps() == nil {
 		return &j.Job
