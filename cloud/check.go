@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"net"
 	"net/url"
@@ -31,7 +32,7 @@ func (d *Driver) Check(ctx context.Context) (out []driver.SiteCheck) {
 		k.Result, k.Advice = driver.CheckFailed, "the daemon's log says what was left out, and why"
 	}
 	out = append(out, k)
-	out = append(out, checkPrices(offers, time.Now())...)
+	out = append(out, checkPrices(offers, d.cfg.MaxAge, time.Now())...)
 	machines, err := d.cfg.Provider.List(ctx)
 	k = driver.SiteCheck{Name: "machines", Result: driver.CheckOK, Detail: fmt.Sprintf("%d are there", len(machines))}
 	if err != nil {
@@ -49,28 +50,50 @@ func checkAdvice(err error, otherwise string) string {
 }
 
 // checkPrices says from where prices are, and whether they are so old that placement goes by what is no longer true.
-func checkPrices(offers []provider.Offering, now time.Time) []driver.SiteCheck {
-	var old []prices.Price
+func checkPrices(offers []provider.Offering, most prices.MaxAge, now time.Time) []driver.SiteCheck {
 	from := map[string]bool{}
-	for _, o := range offers {
-		if o.PricedAt.IsZero() {
-			continue
-		}
-		from[o.PriceFrom] = true
-		if p := (prices.Price{Key: prices.Key{Type: o.Type, Market: o.Market}, At: o.PricedAt, From: o.PriceFrom}); p.Stale(now) {
-			old = append(old, p)
+	for i := range offers {
+		if hasAge(&offers[i]) {
+			from[offers[i].PriceFrom] = true
 		}
 	}
 	if len(from) == 0 {
 		return nil
 	}
 	k := driver.SiteCheck{Name: "prices", Result: driver.CheckOK, Detail: strings.Join(slices.Sorted(maps.Keys(from)), ", ")}
-	if len(old) > 0 {
-		first := slices.MinFunc(old, func(a, b prices.Price) int { return a.At.Compare(b.At) })
-		k.Result, k.Detail = driver.CheckWarning, fmt.Sprintf("%d of %d may have changed; the oldest: %s of %s ago (%s)", len(old), len(offers), first.Type, first.Age(now), first.From)
-		k.Advice = "have the daemon ask the cloud's price list (docs/prices.md); then: fed offers refresh"
+	if old, _ := oldPrices(slices.Values(offers), most, now); old != "" {
+		k.Result, k.Detail = driver.CheckWarning, old
+		k.Advice = "let the daemon ask the cloud's price list (docs/prices.md); then: fed offers refresh"
 	}
 	return []driver.SiteCheck{k}
+}
+
+// hasAge reports whether it is known when an offering's price was learnt, and whether it matters: what is paid for has no price that changes.
+func hasAge(o *provider.Offering) bool { return !o.PricedAt.IsZero() && paid(o) == "" }
+
+// oldPrices says which of the prices that placement goes by are older than most; "": none is. oldest is when the oldest price of all was learnt. Neither changes while
+// prices do not.
+func oldPrices(offers iter.Seq[provider.Offering], most prices.MaxAge, now time.Time) (text string, oldest time.Time) {
+	old, all := 0, 0
+	var first provider.Offering
+	for o := range offers {
+		all++
+		if !hasAge(&o) {
+			continue
+		}
+		if oldest.IsZero() || o.PricedAt.Before(oldest) {
+			oldest = o.PricedAt
+		}
+		if most.Old(o.Market, o.PricedAt, now) {
+			if old++; old == 1 || o.PricedAt.Before(first.PricedAt) {
+				first = o
+			}
+		}
+	}
+	if old == 0 {
+		return "", oldest
+	}
+	return fmt.Sprintf("%d of %d prices may have changed; the oldest, of %s: %s (%s)", old, all, first.PricedAt.UTC().Format(time.DateOnly), first.Type, first.PriceFrom), oldest
 }
 
 // checkWayBack looks at the address that machines are told.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/federation/driver"
 )
@@ -20,11 +21,11 @@ func TestCheckPrices(t *testing.T) {
 		detail string
 	}{
 		{[]provider.Offering{list}, driver.CheckOK, "retail price list"},
-		{[]provider.Offering{list, spot}, driver.CheckWarning, "1 of 2 may have changed; the oldest: a3 of 3 d ago (table)"},
+		{[]provider.Offering{list, spot}, driver.CheckWarning, "1 of 2 prices may have changed; the oldest, of 2026-11-20: a3 (table)"},
 		{[]provider.Offering{{Type: "local"}}, "", ""},
 	} {
 		var got driver.SiteCheck
-		for _, k := range checkPrices(c.offers, now) {
+		for _, k := range checkPrices(c.offers, prices.MaxAge{}, now) {
 			got = k
 		}
 		if got.Result != c.want || !strings.Contains(got.Detail, c.detail) || got.Result == driver.CheckWarning && got.Advice == "" {

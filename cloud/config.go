@@ -14,6 +14,7 @@ import (
 
 	"fsub/cloud/agentapi"
 	"fsub/cloud/container"
+	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/cloud/records"
 	"fsub/federation"
@@ -56,6 +57,7 @@ type Config struct {
 	Registerer prometheus.Registerer // nil: metrics are not shown
 	Now        func() time.Time      // nil: time.Now
 	Timing     Timing
+	MaxAge     prices.MaxAge // how old prices may be
 }
 
 // PoolConfig is a pool of machines: one partition of the site.

@@ -35,10 +35,11 @@ type cooldowns struct {
 	pools        *pools
 	down         map[string]*coolDown     // by what they are about
 	availability map[string]*availability // by offering
+	risks        map[string]*risk         // by offering
 }
 
 func newCooldowns(b *base, p *pools) *cooldowns {
-	return &cooldowns{base: b, pools: p, down: map[string]*coolDown{}, availability: map[string]*availability{}}
+	return &cooldowns{base: b, pools: p, down: map[string]*coolDown{}, availability: map[string]*availability{}, risks: map[string]*risk{}}
 }
 
 // forgive forgets a refusal: it can be had again.

@@ -14,6 +14,7 @@ type nodeGroup struct {
 	pool     *pool
 	offering provider.Offering // as it was seen last
 	gone     bool              // the provider offers it no more
+	risk     Risk              // as it was looked at last
 	prefix   string            // of its machines' names
 	low      int               // machines have all names with a number up to this
 	machines []*machine

@@ -51,10 +51,10 @@ func (f *fleet) goneAt(m *machine, why string, at time.Time) {
 		return
 	}
 	booting := m.State == machineAsked || m.State == machineBooting
-	if m.taken(why) && m.Market == provider.Spot {
+	taken := m.taken(why)
+	if taken && m.Market == provider.Spot {
 		f.cool.takenBack(&m.gang.Offering)
 	}
-	taken := m.taken(why)
 	why += m.said
 	f.runs.failMachine(m, why, taken)
 	if booting {
@@ -67,6 +67,7 @@ func (f *fleet) goneAt(m *machine, why string, at time.Time) {
 	}
 	m.settle(at, f.now())
 	m.countDrained(m.Ended)
+	f.cool.machineEnded(m, taken)
 	if m.Why == "" {
 		m.Why = why
 	}

@@ -32,7 +32,7 @@ func (d *Driver) load(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.numbers.free = numbers
-	for _, kind := range []records.PoolKind{records.PoolGang, records.PoolMachine, records.PoolJob, records.PoolCool, records.PoolOdds} {
+	for _, kind := range []records.PoolKind{records.PoolGang, records.PoolMachine, records.PoolJob, records.PoolCool, records.PoolOdds, records.PoolRisk} {
 		for _, r := range stored {
 			if r.Kind != kind {
 				continue
@@ -74,6 +74,8 @@ func (d *Driver) loadRecord(r records.PoolRecord) error {
 		return d.cool.load(r)
 	case records.PoolOdds:
 		return d.cool.loadAvailability(r)
+	case records.PoolRisk:
+		return d.cool.loadRisk(r)
 	}
 	return nil
 }

@@ -58,6 +58,7 @@ func (d *Driver) Observe(ctx context.Context) (*federation.Observation, error) {
 		}
 	}
 	o.Tree = d.fleet.tree()
+	o.OldPrices, o.PricedAt = oldPrices(d.pools.offered(), d.cfg.MaxAge, o.At)
 	if d.offers.err != nil {
 		o.Warnings = append(o.Warnings, "what can be rented could not be read again: "+d.offers.err.Error())
 	}
@@ -79,6 +80,7 @@ func (f *fleet) observePool(o *federation.Observation, p *pool) {
 	}
 	for _, ng := range p.groups {
 		shape := ng.node()
+		ng.risk = ng.riskOf()
 		for _, m := range ng.machines {
 			o.Nodes = append(o.Nodes, m.node(shape, f.now()))
 			part.Nodes = append(part.Nodes, m.Name)
@@ -151,7 +153,11 @@ func (ng *nodeGroup) node() federation.Node {
 
 // rented says what a machine of the node group costs. It is equal for all of them but for the time to boot.
 func (ng *nodeGroup) rented(boot time.Duration) *federation.Rented {
-	return &federation.Rented{Offering: ng.offering.ID, PricePerHour: ng.offering.Price, Whole: !ng.pool.Shared, Boot: boot, Interrupts: ng.offering.Interrupts, Hosts: ng.offering.Hosts,
+	old := ""
+	if f := ng.pool.fleet; hasAge(&ng.offering) && f.cfg.MaxAge.Old(ng.offering.Market, ng.offering.PricedAt, f.now()) {
+		old = ng.offering.PricedAt.UTC().Format(time.DateOnly)
+	}
+	return &federation.Rented{OldPrice: old, Offering: ng.offering.ID, PricePerHour: ng.offering.Price, Whole: !ng.pool.Shared, Boot: boot, Interrupts: ng.risk.PerHour, Taken: ng.risk.Taken, TakenIn: ng.risk.Hours, Hosts: ng.offering.Hosts,
 		Market: string(ng.offering.Market), Zone: ng.offering.Zone, Chance: ng.pool.fleet.cool.chance(&ng.offering), Paid: paid(&ng.offering), Until: ng.offering.Until}
 }
 

@@ -1,5 +1,11 @@
 package cloud
 
+import (
+	"iter"
+
+	"fsub/cloud/provider"
+)
+
 // pools are the partitions of a site, in the order of its configuration. Those that are not configured any more and have machines come last.
 type pools struct {
 	all   []*pool
@@ -14,6 +20,23 @@ func (ps *pools) named(name string) *pool {
 		}
 	}
 	return nil
+}
+
+// offered are the offerings that the pools rent, each once.
+func (ps *pools) offered() iter.Seq[provider.Offering] {
+	return func(yield func(provider.Offering) bool) {
+		seen := map[string]bool{}
+		for _, p := range ps.all {
+			for _, ng := range p.groups {
+				if p.retired || ng.gone || seen[ng.offering.ID] {
+					continue
+				}
+				if seen[ng.offering.ID] = true; !yield(ng.offering) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // wake marks all pools: see [pool.wake].

@@ -148,21 +148,6 @@ func ArrayLimit(spec string) int {
 	return n
 }
 
-// ArrayStep is what SLURM_ARRAY_TASK_STEP is for an --array value: the first step that is written in it, 1 if there is none (24.11).
-func ArrayStep(spec string) int {
-	list, _, _ := strings.Cut(spec, "%")
-	at := strings.IndexByte(list, ':')
-	if at < 0 {
-		return 1
-	}
-	digits := list[at+1:]
-	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
-		digits = digits[:end]
-	}
-	n, _ := strconv.Atoi(digits)
-	return n
-}
-
 // FormatArray writes indices, which must rise, as Slurm writes an array: "0-3,7%2", or "0-12:2" if all are one step apart and
 // they are not few.
 func FormatArray(indices []int, limit int) string {

@@ -31,10 +31,13 @@ const (
 	CondTokenExpires ConditionName = "TOKEN_EXPIRES"
 	// CondNoAccounting: the controller answers and slurmdbd does not.
 	CondNoAccounting ConditionName = "NO_ACCOUNTING"
+	// CondOldPrices: prices that its machines are rented by are older than max_age.
+	CondOldPrices ConditionName = "OLD_PRICES"
 )
 
 // ConditionNames are all names, the worst first.
-var ConditionNames = []ConditionName{CondLost, CondReturned, CondNotSeen, CondTokenRefused, CondNoAnswer, CondRestored, CondNodesSilent, CondTokenExpires, CondNoAccounting}
+var ConditionNames = []ConditionName{CondLost, CondReturned, CondNotSeen, CondTokenRefused, CondNoAnswer, CondRestored, CondNodesSilent, CondTokenExpires, CondNoAccounting,
+	CondOldPrices}
 
 // Advice says what a condition means for jobs, and what an operator may do.
 func (n ConditionName) Advice() string {
@@ -57,6 +60,8 @@ func (n ConditionName) Advice() string {
 		return "nothing is wrong yet; put a new token into the file, which is read at once, or set key_file or token_command"
 	case CondNoAccounting:
 		return "jobs run on; the fate of lost ones, their usage and new accounts wait for slurmdbd"
+	case CondOldPrices:
+		return "jobs go where it was cheapest then; let the daemon ask the cloud's price list (docs/prices.md), then run: fed offers refresh"
 	}
 	return ""
 }

@@ -9,7 +9,7 @@ import (
 
 // Same reports whether two observations say the same: everything but the time of the look.
 func (o *Observation) Same(p *Observation) bool {
-	return o.Cluster == p.Cluster && o.Version == p.Version && o.Mode == p.Mode && o.OnlyUser == p.OnlyUser && o.SlurmUser == p.SlurmUser && o.NoSlurm == p.NoSlurm && o.Accounting == p.Accounting && o.Credential == p.Credential && o.CredentialEnds.Equal(p.CredentialEnds) &&
+	return o.Cluster == p.Cluster && o.Version == p.Version && o.Mode == p.Mode && o.OnlyUser == p.OnlyUser && o.SlurmUser == p.SlurmUser && o.NoSlurm == p.NoSlurm && o.Accounting == p.Accounting && o.Credential == p.Credential && o.CredentialEnds.Equal(p.CredentialEnds) && o.OldPrices == p.OldPrices && o.PricedAt.Equal(p.PricedAt) &&
 		o.PendingJobs == p.PendingJobs && o.MaxJobSeen == p.MaxJobSeen && slices.Equal(o.Lacks, p.Lacks) && slices.Equal(o.Warnings, p.Warnings) &&
 		slices.Equal(o.Licenses, p.Licenses) && slices.Equal(o.StrictQOS, p.StrictQOS) && by(o.Running, p.Running, sameRunning) && by(o.Waiting, p.Waiting, sameWaiting) && by(o.Nodes, p.Nodes, sameNode) &&
 		by(o.Partitions, p.Partitions, samePartition) && by(o.Reservations, p.Reservations, sameReservation) && o.Tree.Same(p.Tree) &&

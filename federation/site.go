@@ -79,6 +79,8 @@ type Observation struct {
 	MaxJobSeen     uint32    // highest job number of the site's own counter in sight: it must stay below the federated range
 	CredentialEnds time.Time // when the token that the site knows us by expires; zero: it is renewed here, or does not
 	Credential     string    // when what the site knows us by will expire, if that is soon and nothing renews it; "": it will not
+	PricedAt       time.Time // when the oldest of the prices was learnt that placement goes by; zero: they have no age
+	OldPrices      string    // which of them are so old that they may have changed, in a sentence; "": none
 	Warnings       []string  // what the operator should know: an API field ignored, a range too near
 }
 

@@ -52,7 +52,8 @@ type Config struct {
 	KeyName string `yaml:"key_name,omitempty"`
 	// Further tags of all that is made.
 	Tags map[string]string `yaml:"tags,omitempty"`
-	// Expected interruptions of a spot machine per hour. 0.05 if not set.
+	// Expected interruptions of a spot machine per hour, until more is known of its offering
+	// (docs/prices.md). 0.05 if not set.
 	SpotInterrupts float64 `yaml:"spot_interrupts,omitempty"`
 	// Expected time from the request to the first word of the agent. 90s if not set.
 	Boot time.Duration `yaml:"boot,omitempty"`

@@ -66,7 +66,8 @@ type Config struct {
 	SSHKey string `yaml:"ssh_key,omitempty"`
 	// Further tags of all that is made.
 	Tags map[string]string `yaml:"tags,omitempty"`
-	// Expected interruptions of a spot machine per hour. 0.05 if not set.
+	// Expected interruptions of a spot machine per hour, until more is known of its offering
+	// (docs/prices.md). 0.05 if not set.
 	SpotInterrupts float64 `yaml:"spot_interrupts,omitempty"`
 	// Expected time from the request to the first word of the agent. 3m if not set.
 	Boot time.Duration `yaml:"boot,omitempty"`

@@ -32,7 +32,8 @@ type Section struct {
 	NoAddress bool `yaml:"no_address,omitempty"`
 	// Further labels of all that is rented.
 	Labels map[string]string `yaml:"labels,omitempty"`
-	// Expected interruptions of a spot machine or slice per hour. 0.05 if not set.
+	// Expected interruptions of a spot machine or slice per hour, until more is known of its
+	// offering (docs/prices.md). 0.05 if not set.
 	SpotInterrupts float64 `yaml:"spot_interrupts,omitempty"`
 	// How long a request of the market flex may be queued. 2h if not set.
 	FlexQueue time.Duration `yaml:"flex_queue,omitempty"`

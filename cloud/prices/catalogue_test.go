@@ -70,7 +70,7 @@ func TestTables(t *testing.T) {
 		{Key{Google, TPU("v5p"), "us-east5", "us-east5-a", provider.Spot}, 2.415},
 		{Key{Azure, "Standard_ND96isr_H100_v5", "eastus", "", provider.OnDemand}, 98.32},
 	} {
-		if p, ok := none.Price(c.key); !ok || p.PerHour != c.want || p.Key != c.key || p.Bound || !p.Stale(time.Now()) {
+		if p, ok := none.Price(c.key); !ok || p.PerHour != c.want || p.Key != c.key || p.Bound || !p.Stale(time.Now(), MaxAge{}) {
 			t.Errorf("%+v: %+v", c.key, p)
 		}
 	}
@@ -143,7 +143,7 @@ func TestRefreshFails(t *testing.T) {
 	if asked, err := c.Refresh(t.Context(), true); err == nil || asked[0].Err == "" || !asked[0].At.IsZero() || s.n != 2 {
 		t.Errorf("%+v, %v", asked, err)
 	}
-	if p, ok := c.Price(h100(provider.OnDemand, 0, now).Key); !ok || !strings.HasPrefix(p.From, "table of 2026-06-18 (") || !p.Stale(now) {
+	if p, ok := c.Price(h100(provider.OnDemand, 0, now).Key); !ok || !strings.HasPrefix(p.From, "table of 2026-06-18 (") || !p.Stale(now, MaxAge{}) {
 		t.Errorf("%+v", p)
 	}
 }

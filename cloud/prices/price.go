@@ -1,6 +1,7 @@
 package prices
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -37,18 +38,31 @@ type Price struct {
 	Bound bool `json:"bound,omitempty"`
 }
 
-// How old a price may be before it is called stale.
-const (
-	listAge = 30 * 24 * time.Hour // lists change a few times a year
-	spotAge = 24 * time.Hour
-)
+// MaxAge is how old prices may be before they count as old. The zero value stands for [DefaultMaxAge].
+type MaxAge struct {
+	List, Spot time.Duration
+}
 
-// Stale reports whether a price is so old that it may have changed.
-func (p *Price) Stale(now time.Time) bool {
-	if p.Market == provider.Spot {
-		return p.Bound || now.Sub(p.At) > spotAge
+// DefaultMaxAge: lists change a few times a year, spot prices several times a day.
+var DefaultMaxAge = MaxAge{List: 30 * 24 * time.Hour, Spot: 24 * time.Hour}
+
+// Or is a with what b says where a says nothing.
+func (a MaxAge) Or(b MaxAge) MaxAge {
+	return MaxAge{List: cmp.Or(a.List, b.List), Spot: cmp.Or(a.Spot, b.Spot)}
+}
+
+// Old reports whether a price of a market, learnt at some time, is so old that it may have changed.
+func (a MaxAge) Old(m provider.Market, at, now time.Time) bool {
+	a = a.Or(DefaultMaxAge)
+	if m == provider.Spot {
+		return now.Sub(at) > a.Spot
 	}
-	return now.Sub(p.At) > listAge
+	return now.Sub(at) > a.List
+}
+
+// Stale reports whether a price may have changed: it is old, or it is no more than a bound of a spot price.
+func (p *Price) Stale(now time.Time, most MaxAge) bool {
+	return p.Market == provider.Spot && p.Bound || most.Old(p.Market, p.At, now)
 }
 
 // Age is how old a price is in words: "5 min", "3 h", "126 d".

@@ -33,6 +33,7 @@ const (
 	PoolMachine PoolKind = "machine" // with what it has cost
 	PoolCool    PoolKind = "cool"    // what the cloud has refused, by what that is about
 	PoolOdds    PoolKind = "odds"    // how requests for an offering went lately
+	PoolRisk    PoolKind = "risk"    // how often machines of an offering were taken back
 	PoolLife    PoolKind = "life"    // when daemons have started
 )
 

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"fsub/federation"
@@ -103,7 +105,7 @@ func wholeOf(spec string) *federation.ArrayWhole {
 		return nil
 	}
 	return &federation.ArrayWhole{
-		Count: len(indices), Min: indices[0], Max: indices[len(indices)-1], Step: federation.ArrayStep(spec), Limit: federation.ArrayLimit(spec),
+		Count: len(indices), Min: indices[0], Max: indices[len(indices)-1], Step: arrayStep(spec), Limit: federation.ArrayLimit(spec),
 	}
 }
 
@@ -218,4 +220,19 @@ func (ar *arrays) dropRest(j *job) {
 	ar.queue.drop(j)
 	ar.withdraw(j)
 	ar.batch.job(j)
+}
+
+// arrayStep is what SLURM_ARRAY_TASK_STEP is for an --array value: the first step that is written in it, 1 if there is none (24.11).
+func arrayStep(spec string) int {
+	list, _, _ := strings.Cut(spec, "%")
+	at := strings.IndexByte(list, ':')
+	if at < 0 {
+		return 1
+	}
+	digits := list[at+1:]
+	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits = digits[:end]
+	}
+	n, _ := strconv.Atoi(digits)
+	return n
 }

@@ -47,6 +47,9 @@ func SiteConditions(s *federation.Site, returned time.Time, restored *federation
 		if o.Accounting != "" {
 			add(federation.CondNoAccounting, time.Time{}, o.Accounting)
 		}
+		if o.OldPrices != "" {
+			add(federation.CondOldPrices, time.Time{}, o.OldPrices)
+		}
 	}
 	return out
 }

@@ -49,7 +49,7 @@ func New(c Config) *Fleet {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Fleet{cfg: c, all: []*prometheus.Desc{jobs, waiting, nodes, cpus, gpus, whole, limits, used, spentMonth, priceAge, priceFailing}}
+	return &Fleet{cfg: c, all: []*prometheus.Desc{jobs, waiting, nodes, cpus, gpus, whole, limits, used, spentMonth, priceAge, priceFailing, pricesAge}}
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -67,6 +67,7 @@ var (
 	used         = desc("fsub_budget_spent_dollars", "What of a budget is spent, by runs that have ended and by those that run.", "account", "period")
 	spentMonth   = desc("fsub_account_spent_dollars", "What an account has spent in this month (UTC) by the books, of the accounts that have spent most.", "account")
 	priceAge     = desc("fsub_price_list_age_seconds", "How long ago a list of prices was read.", "source")
+	pricesAge    = desc("fsub_site_price_age_seconds", "How long ago the oldest of the prices was learnt that a site's machines are rented by.", "site")
 	priceFailing = desc("fsub_price_list_failing", "1 if the last call for a list of prices failed.", "source")
 )
 
@@ -95,10 +96,15 @@ func (f *Fleet) Collect(ch chan<- prometheus.Metric) {
 	if counts, err := f.cfg.Jobs(ctx); err == nil {
 		collectJobs(to, counts)
 	}
-	f.sites.collect(to, f.cfg.Sites())
+	sites, now := f.cfg.Sites(), f.cfg.Now()
+	f.sites.collect(to, sites)
+	for _, s := range sites {
+		if s.Seen != nil && s.State != federation.FedRemoved && !s.Seen.PricedAt.IsZero() {
+			to.gauge(pricesAge, now.Sub(s.Seen.PricedAt).Seconds(), string(s.Name))
+		}
+	}
 	collectBudgets(to, f.cfg.Budgets(), f.cfg.Accounts)
 	f.books.collect(to, f.cfg.Accounts)
-	now := f.cfg.Now()
 	for _, p := range f.cfg.Prices() {
 		failing := 0.0
 		if p.Failing {

@@ -139,7 +139,7 @@ func TestJobsNotKnownYet(t *testing.T) {
 func TestSites(t *testing.T) {
 	rented := gpuNode("aws-1", 0, 0, "IDLE", "CLOUD", "POWERED_DOWN")
 	rented.Rented = &federation.Rented{}
-	seen := &federation.Observation{Nodes: []federation.Node{
+	seen := &federation.Observation{PricedAt: noon.Add(-time.Minute), Nodes: []federation.Node{
 		gpuNode("a1", 0, 0, "IDLE"),
 		gpuNode("a2", 16, 3, "MIXED"),
 		gpuNode("a3", 64, 8, "ALLOCATED"),
@@ -165,7 +165,8 @@ fsub_site_nodes{site="alpha",state="allocated"} 1
 fsub_site_nodes{site="alpha",state="idle"} 1
 fsub_site_nodes{site="alpha",state="mixed"} 1
 fsub_site_nodes{site="alpha",state="out"} 2
-fsub_site_nodes{site="alpha",state="rentable"} 1`)
+fsub_site_nodes{site="alpha",state="rentable"} 1
+fsub_site_price_age_seconds{site="alpha"} 60`)
 
 	site.Seen = &federation.Observation{Nodes: seen.Nodes[:1]}
 	if n := testutil.CollectAndCount(f, "fsub_site_gpus"); n != 4 {

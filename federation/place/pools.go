@@ -91,7 +91,7 @@ func shapeText(n *federation.Node) string {
 	slices.Sort(features)
 	fmt.Fprint(&b, features)
 	if r := n.Rented; r != nil {
-		fmt.Fprint(&b, " ", r.Offering, " ", r.PricePerHour, " ", r.Whole, " ", r.Interrupts, " ", r.Chance, " ", r.Paid)
+		fmt.Fprint(&b, " ", r.Offering, " ", r.PricePerHour, " ", r.Whole, " ", r.Interrupts, " ", r.Taken, " ", r.TakenIn, " ", r.Chance, " ", r.Paid, " ", r.OldPrice)
 		if !r.Until.IsZero() {
 			fmt.Fprint(&b, " ", r.Until.Unix())
 		}

@@ -18,8 +18,8 @@ import (
 //	run  = price of a node x nodes x expected run. Where nodes are shared, price is the job's share of one: the largest of its
 //	       shares of the node's CPUs, memory and GPUs.
 //	risk = nodes x interrupts x expected run x lost work x the price by the hour of all that the job holds. Interrupts are by node
-//	       and hour, or by slice and hour where nodes come and go in slices: one that is taken back ends the whole gang. Lost work is half the expected run, at most Policy.LostWork
-//	       or, if the job says how often it writes a checkpoint (#FSUB --checkpoint), half of that time.
+//	       and hour, as learnt by cloud/risk.go, or by slice and hour where nodes come and go in slices: one that is taken back ends the whole gang. Lost work is half the
+//	       expected run, at most Policy.LostWork or, if the job says how often it writes a checkpoint (#FSUB --checkpoint), half of that time.
 //	boot = what waiting is worth for as long as the slowest node takes to start, and the price of each that must for its own start.
 //
 // A fourth is in availability.go. Run, risk and the nodes' price in boot are expected to be billed: --max-cost bounds them.
@@ -76,6 +76,9 @@ func (w wording) rentDetail(r *federation.Rented, f *fit) string {
 	text := fmt.Sprintf("%s x %s", what, hoursText(w.run))
 	if r.PricePerHour > 0 || r.Paid == "" {
 		text += " at $" + rateText(float64(r.PricePerHour)) + "/h"
+		if r.OldPrice != "" {
+			text += ", an old price of " + r.OldPrice
+		}
 	}
 	if r.Paid != "" {
 		text += ", " + r.Paid
@@ -118,7 +121,19 @@ func (w wording) riskDetail() string {
 	} else if r.Hosts > 1 {
 		what = strconv.Itoa(n) + " slices"
 	}
-	return fmt.Sprintf("taken back %s/h x %s x %s, %s lost each time", strconv.FormatFloat(r.Interrupts, 'g', 3, 64), what, hoursText(w.run), spanText(w.lost(&w.pl.policy)))
+	seen := ""
+	if r.Taken > 0 || r.TakenIn > 0 {
+		seen = fmt.Sprintf(" (%s in %s h)", timesText(r.Taken), strconv.FormatFloat(r.TakenIn, 'g', 3, 64))
+	}
+	return fmt.Sprintf("taken back %s/h%s x %s x %s, %s lost each time", strconv.FormatFloat(r.Interrupts, 'g', 3, 64), seen, what, hoursText(w.run), spanText(w.lost(&w.pl.policy)))
+}
+
+// timesText is how often something was: after a while takings count less, and are no whole number.
+func timesText(n float64) string {
+	if text := strconv.FormatFloat(n, 'g', 2, 64); text != "1" {
+		return text + " takings"
+	}
+	return "1 taking"
 }
 
 // bootOf is how many seconds node n takes to start.

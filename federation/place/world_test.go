@@ -284,6 +284,10 @@ func rentedOf(t testing.TB, ws words) *federation.Rented {
 	if parts := strings.Split(offering, "/"); len(parts) == 3 { // type, zone, market
 		r.Zone, r.Market = parts[1], parts[2]
 	}
+	if n, hours, ok := strings.Cut(ws.value["taken"], "/"); ok {
+		r.Taken, r.TakenIn = number64(t, n), number64(t, hours)
+	}
+	r.OldPrice = ws.value["old"]
 	r.Paid = strings.ReplaceAll(ws.value["paid"], "_", " ")
 	return r
 }

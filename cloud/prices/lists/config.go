@@ -22,6 +22,11 @@ type Config struct {
 	Ask []string `yaml:"ask,omitempty"`
 	// How often.
 	Every time.Duration `yaml:"every,omitempty"`
+	// How old list prices may be: sites that rent by older ones have the condition OLD_PRICES. Not
+	// set: 720h, 30 days.
+	MaxAge time.Duration `yaml:"max_age,omitempty"`
+	// The same of spot prices. Not set: 24h.
+	MaxAgeSpot time.Duration `yaml:"max_age_spot,omitempty"`
 	// Regions whose prices are wanted: eastus, us-central1. Not set: all of them.
 	Regions []string `yaml:"regions,omitempty"`
 	// File with an API key of Google Cloud, which its billing catalog asks for. Not set: the
@@ -35,7 +40,7 @@ type Config struct {
 
 // IsZero reports whether nothing is set.
 func (l Config) IsZero() bool {
-	return l.Ask == nil && l.Every == 0 && l.Regions == nil && l.GoogleKeyFile == "" && l.AzureEndpoint == "" && l.GoogleEndpoint == ""
+	return l.Ask == nil && l.Every == 0 && l.MaxAge == 0 && l.MaxAgeSpot == 0 && l.Regions == nil && l.GoogleKeyFile == "" && l.AzureEndpoint == "" && l.GoogleEndpoint == ""
 }
 
 // Check says what is wrong. sites is what sites want of price lists.
@@ -48,10 +53,17 @@ func (l *Config) Check(sites []*kind.List) error {
 	switch {
 	case l.Every != 0 && l.Every < time.Minute:
 		return fmt.Errorf("price_lists: every: %s is less than a minute", l.Every)
+	case l.MaxAge < 0 || l.MaxAgeSpot < 0:
+		return errors.New("price_lists: max_age and max_age_spot must not be negative")
 	case slices.Contains(l.Ask, prices.Google) && l.GoogleKeyFile == "" && !slices.ContainsFunc(sites, func(s *kind.List) bool { return s.Cloud == prices.Google }):
 		return errors.New("price_lists: google_key_file is missing: Google's billing catalog asks for an API key")
 	}
 	return nil
+}
+
+// MostAge is how old prices may be, but for sites whose terms say otherwise.
+func (l *Config) MostAge() prices.MaxAge {
+	return prices.MaxAge{List: l.MaxAge, Spot: l.MaxAgeSpot}.Or(prices.DefaultMaxAge)
 }
 
 // demand is what is wanted of one list.

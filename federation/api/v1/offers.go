@@ -24,9 +24,14 @@ type Offer struct {
 	USD         float64   `json:"usd_per_hour"` // of one machine
 	Total       float64   `json:"total_usd_per_hour"`
 	PricedAt    time.Time `json:"priced_at"`
-	From        string    `json:"from"`            // where the price is from
-	Stale       bool      `json:"stale,omitempty"` // it is so old that it may have changed
-	Age         string    `json:"age"`             // in words
+	From        string    `json:"from"` // where the price is from
+	// Interrupts is how often per hour such a machine is expected to be taken back, Taken how often that was seen, in TakenIn machine-hours; both 0: it is what the
+	// configuration says. All are missing where no site rents such machines, or nobody takes them back.
+	Interrupts float64 `json:"interrupts_per_hour,omitempty"`
+	Taken      float64 `json:"taken,omitempty"`
+	TakenIn    float64 `json:"taken_in_hours,omitempty"`
+	Stale      bool    `json:"stale,omitempty"` // it is so old that it may have changed
+	Age        string  `json:"age"`             // in words
 }
 
 // PriceList is how a price list has answered: POST /fed/v1/offers/refresh, for operators.
@@ -80,10 +85,23 @@ var Offers = Noun[Offer, OfferQuery]{
 		{"MACHINES", func(x *Offer) string { return strconv.Itoa(x.Machines) }},
 		{"$/H", func(x *Offer) string { return accounting.Bare(accounting.MoneyOf(x.USD).Rate()) }},
 		{"TOTAL", func(x *Offer) string { return accounting.Bare(accounting.MoneyOf(x.Total).Rate()) }},
+		{"TAKEN", func(x *Offer) string { return x.shownTaken() }},
 		{"AGE", func(x *Offer) string { return x.shownAge() }},
 		{"FROM", func(x *Offer) string { return x.From }},
 	},
 	Empty: "no price is known of that; see: fed offers refresh",
+}
+
+// shownTaken is the risk of a machine that may be taken back, with what was seen.
+func (o *Offer) shownTaken() string {
+	if o.Interrupts == 0 {
+		return "-"
+	}
+	number := func(f float64) string { return strconv.FormatFloat(f, 'g', 3, 64) }
+	if o.Taken == 0 && o.TakenIn == 0 {
+		return number(o.Interrupts) + "/h"
+	}
+	return fmt.Sprintf("%s/h (%s in %s h)", number(o.Interrupts), number(o.Taken), number(o.TakenIn))
 }
 
 // shownAge marks a price that may have changed.

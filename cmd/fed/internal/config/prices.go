@@ -23,6 +23,11 @@ type Terms struct {
 	DiskGiB int `yaml:"disk_gib,omitempty"`
 	// Dollars per GiB and month.
 	DiskGiBMonth float64 `yaml:"disk_gib_month,omitempty"`
+	// How old list prices may be before the site has the condition OLD_PRICES.
+	// Not set: as price_lists has it.
+	MaxAge time.Duration `yaml:"max_age,omitempty"`
+	// The same of spot prices.
+	MaxAgeSpot time.Duration `yaml:"max_age_spot,omitempty"`
 }
 
 // Discount is one discount.
@@ -81,6 +86,9 @@ func (t *Terms) check() error {
 	if t.DiskGiB < 0 || !number(t.DiskGiBMonth) || (t.DiskGiB == 0) != (t.DiskGiBMonth == 0) {
 		return errors.New("terms: disk_gib and disk_gib_month go together and must not be negative")
 	}
+	if t.MaxAge < 0 || t.MaxAgeSpot < 0 {
+		return errors.New("terms: max_age and max_age_spot must not be negative")
+	}
 	return nil
 }
 
@@ -113,6 +121,14 @@ func (s *Site) ContractTerms() (t prices.Terms) {
 		t.Disk = f.DiskGiBMonth * decision.Dollars(f.DiskGiB) / hoursOfMonth
 	}
 	return t
+}
+
+// MaxPriceAge is how old the prices of a site's machines may be.
+func (c *Config) MaxPriceAge(s *Site) prices.MaxAge {
+	if s.Terms == nil {
+		return c.PriceLists.MostAge()
+	}
+	return prices.MaxAge{List: s.Terms.MaxAge, Spot: s.Terms.MaxAgeSpot}.Or(c.PriceLists.MostAge())
 }
 
 // Lists are what sites want of price lists.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,7 @@ type clouds struct {
 	epoch     int64       // of its lease
 	api       later
 	running   []driver.Runner
+	risks     []siteRisks                                  // of sites that are in a cloud
 	logs      map[federation.SiteName]federation.LogReader // of sites that do not share the users' files
 }
 
@@ -177,12 +179,15 @@ func (cl *clouds) open(ctx context.Context, c *config.Config, s *config.Site, st
 		Note: noteOf(p), Mapped: mapped, Site: s.Name, Provider: cl.wrap(p, s, log, reg), Store: st, AgentServer: cl.server, Pools: poolsOf(s), Boot: boot, Secret: cl.key,
 		LogDir: cl.logDir(c, s.Name), SharesFiles: s.FileSystems == nil, OnlyUser: onlyUser(s), Logger: log, Registerer: reg,
 		LogMost: c.Limits.LogMiB << 20, LogUser: c.Limits.LogUserMiB << 20,
-		Timing: timingOf(s, c.Agents.Lease), Containers: s.Engine(),
+		Timing: timingOf(s, c.Agents.Lease), MaxAge: c.MaxPriceAge(s), Containers: s.Engine(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", s.Name, err)
 	}
 	cl.running = append(cl.running, d)
+	if in, _, ok := strings.Cut(s.Facts().Place, ":"); ok {
+		cl.risks = append(cl.risks, siteRisks{in, d.Risks})
+	}
 	if s.FileSystems != nil {
 		cl.logs[s.Name] = d
 	}

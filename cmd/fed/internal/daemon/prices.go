@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"fsub/cloud"
 	"fsub/cloud/prices"
 	"fsub/cloud/provider"
 	"fsub/cmd/fed/internal/config"
@@ -28,7 +29,43 @@ func openPrices(c *config.Config, log *slog.Logger) (*prices.Catalogue, error) {
 }
 
 // priceBook tells of prices.
-type priceBook struct{ cat *prices.Catalogue }
+type priceBook struct {
+	cat  *prices.Catalogue
+	most prices.MaxAge // how old its prices may be
+	// risks are those of what sites rent.
+	risks []siteRisks
+}
+
+// siteRisks are how often machines are taken back that a site rents from a cloud.
+type siteRisks struct {
+	cloud string
+	all   func() []cloud.Risk
+}
+
+// risk adds up what sites know of an offer's machines: of its zone where that is one of theirs, else of all zones of its region.
+func (b priceBook) risk(o *prices.Offer, known map[string][]cloud.Risk) (perHour, taken, hours float64) {
+	if o.Market != provider.Spot {
+		return 0, 0, 0
+	}
+	var zone, region []cloud.Risk
+	for _, k := range known[o.Cloud] {
+		if k.Offering.Type != o.Type || k.Offering.Region != o.Region || k.Offering.Market != o.Market {
+			continue
+		}
+		region = append(region, k)
+		if k.Offering.Zone == o.Zone {
+			zone = append(zone, k)
+		}
+	}
+	if zone != nil {
+		region = zone
+	}
+	for _, k := range region {
+		perHour += k.PerHour / float64(len(region))
+		taken, hours = taken+k.Taken, hours+k.Hours
+	}
+	return perHour, taken, hours
+}
 
 // Offers are those that a query asks for.
 func (b priceBook) Offers(q v1.OfferQuery) (out []v1.Offer, err error) {
@@ -51,14 +88,18 @@ func (b priceBook) Offers(q v1.OfferQuery) (out []v1.Offer, err error) {
 		return nil, fmt.Errorf("invalid market %q: want on-demand, spot or flex", q.Market)
 	}
 	ask.Cloud, ask.Region, ask.Market = q.Cloud, q.Region, provider.Market(q.Market)
-	now := time.Now()
+	now, known := time.Now(), map[string][]cloud.Risk{}
+	for _, s := range b.risks {
+		known[s.cloud] = append(known[s.cloud], s.all()...)
+	}
 	for _, o := range b.cat.Offers(ask) {
 		if q.Limit > 0 && len(out) == q.Limit {
 			break
 		}
+		perHour, taken, hours := b.risk(&o, known)
 		out = append(out, v1.Offer{Cloud: o.Cloud, Type: o.Type, Region: o.Region, Zone: o.Zone, Market: string(o.Market), Accelerator: o.Shape.Accelerator, Count: o.Shape.Count,
 			CPUs: o.Shape.CPUs, MemGiB: o.Shape.MemGiB, Machines: o.Machines, USD: float64(o.PerHour), Total: float64(o.Total), PricedAt: o.At.UTC(), From: o.From,
-			Stale: o.Stale(now), Age: o.Age(now)})
+			Interrupts: perHour, Taken: taken, TakenIn: hours, Stale: o.Stale(now, b.most), Age: o.Age(now)})
 	}
 	return out, nil
 }
@@ -85,4 +126,12 @@ func finite(f float64) float64 {
 		return 0
 	}
 	return f
+}
+
+func (p *parts) priceBook() priceBook {
+	b := priceBook{cat: p.prices, most: p.config.PriceLists.MostAge()}
+	if p.rented != nil {
+		b.risks = p.rented.risks
+	}
+	return b
 }
