@@ -23,9 +23,9 @@ const NoBudgets = "No budget is set, or none that you may see. Operators set one
 func Budgets(now time.Time, all []Budget) *Table {
 	now = now.UTC()
 	t := &Table{Title: "Budgets", Span: now.Format("2006-01-02 15:04 UTC"), Named: 2, Keys: []string{"budget", "unit", "period", "since"}, Columns: budgetColumns,
-		Notes: []string{"Used is the cost of the runs that ended in the period, running the cost of the others so far. Reserved is the most that live jobs may cost: a job starts only if it fits into what is left.",
+		Notes: []string{"Used is what the books have of the period, running the cost of the runs that go on so far. Reserved is the most that live jobs may cost: a job starts only if it fits into what is left.",
 			"At end adds the average day of the last four weeks for each day that is left of the period; lasts says how many days the rest is good for at that pace. " +
-				"The federation's own runs count, not those that were submitted at a site itself, nor what rented machines cost without a job."}}
+				"Jobs that were submitted at a site itself count, and what rented machines cost without a job; not with BudgetCounts=own: then the federation's own runs count, on the day of their end."}}
 	for _, b := range all {
 		sum := b.Used + b.Running
 		percent, lasts := 100.0, math.NaN()

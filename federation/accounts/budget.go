@@ -9,6 +9,14 @@ import (
 	"fsub/accounting"
 )
 
+// BudgetCounts is the option that says what counts for budgets: all that is in the books, jobs that were submitted at a site itself and idle time of rented machines
+// too, or only what the federation's own runs cost.
+const (
+	BudgetCounts = "BudgetCounts"
+	CountsAll    = "all"
+	CountsOwn    = "own"
+)
+
 // BudgetPeriod is what a budget is for, in UTC; a week begins on Monday.
 type BudgetPeriod string
 

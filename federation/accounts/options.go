@@ -65,6 +65,7 @@ const (
 	tres          // "cpu=4,gres/gpu=8"
 	names         // words with commas
 	money         // dollars in a period: "1000/month"
+	choice        // CountsAll or CountsOwn
 	tresOver      // minutes of TRES in a period: "gres/gpu=60000/month"
 )
 
@@ -139,6 +140,7 @@ var Options = []Option{
 	{Name: "BudgetWarn", Of: all3, form: count, Local: true},
 	{Name: "BudgetSoft", Of: all3, form: count, Local: true},
 	{Name: "BudgetEnd", Of: all3, form: count, Local: true},
+	{Name: BudgetCounts, Of: all3, form: choice, Local: true},
 	{Name: "QOS", Alias: []string{"QosLevel"}, Of: both, form: names, assoc: "qos"},
 	{Name: "DefaultQOS", Of: both, assoc: "default.qos"},
 }
@@ -214,6 +216,11 @@ func (o *Option) Value(old, value string) (string, error) {
 			return bad("minutes, HH:MM:SS or D-HH:MM:SS, or -1 for none")
 		}
 		return strconv.FormatInt(int64(d/time.Minute), 10), nil
+	case choice:
+		if value = strings.ToLower(value); value != CountsAll && value != CountsOwn {
+			return bad("all or own")
+		}
+		return value, nil
 	case money, tresOver:
 		return readBudget(o, value)
 	case tres:

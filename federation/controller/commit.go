@@ -23,12 +23,14 @@ type writer struct {
 	inbox   *inbox
 	settled func(done []int64) // called with the requests that are durable as done
 	wake    func()
+	charged func() // called when all charges are durable
 }
 
 // commit writes what the round has changed. If that fails, everything is kept for the next try, and no call is made; but what could never be written is
 // put aside.
 func (w *writer) commit(ctx context.Context) bool {
 	if w.batch.empty() {
+		w.charged()
 		return true
 	}
 	b := w.batch.records()
@@ -51,6 +53,7 @@ func (w *writer) commit(ctx context.Context) bool {
 	}
 	w.batch.clear()
 	clear(w.jobs.ended)
+	w.charged()
 	return true
 }
 

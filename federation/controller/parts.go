@@ -129,7 +129,10 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 		ends: map[federation.JobID]time.Time{}}
 	p.loader = &loader{now: now, log: log, store: store, metrics: m, sites: p.sites, jobs: p.jobs, agenda: p.agenda, asides: asides, limits: limits, preempts: p.preempts,
 		queue: p.queue, arrays: p.arrays, depends: p.depends, life: life, moves: p.moves}
-	p.writer = &writer{now: now, log: log, store: store, metrics: m, jobs: p.jobs, batch: p.batch, asides: asides, inbox: p.inbox, settled: v.settled, wake: v.Wake}
+	p.writer = &writer{now: now, log: log, store: store, metrics: m, jobs: p.jobs, batch: p.batch, asides: asides, inbox: p.inbox, settled: v.settled, wake: v.Wake, charged: func() {}}
+	if cfg.Quota != nil {
+		p.writer.charged = cfg.Quota.Booked.Commit
+	}
 	p.planner.briefing.tell()
 	return p
 }

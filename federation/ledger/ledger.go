@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -62,6 +63,7 @@ type Collector struct {
 	sites *sites
 	bills *settling
 	ended map[string]bool // machines that were booked lately
+	fresh *fresh          // charges that were booked since Spent was asked last
 	mark  int64           // how far the log of changes was read: what is stored of it may lag where nothing was charged
 }
 
@@ -73,7 +75,10 @@ func New(c Config) *Collector {
 	if c.Rest == nil {
 		c.Rest = rest
 	}
-	all := &Collector{Config: c, sites: &sites{by: map[federation.SiteName]*reader{}}, ended: map[string]bool{}, bills: &settling{}}
+	if c.Books != nil {
+		c.Books = &noted{Books: c.Books, first: math.MaxInt64}
+	}
+	all := &Collector{Config: c, sites: &sites{by: map[federation.SiteName]*reader{}}, ended: map[string]bool{}, bills: &settling{}, fresh: &fresh{booked: map[chargeName]bool{}}}
 	for _, s := range c.Sites {
 		all.Join(s)
 	}
@@ -138,6 +143,12 @@ const (
 // Charges books the charges that were written since the last time, and returns how many entries of the ledger are new or changed. If the log of changes no
 // longer goes back so far, all charges are read.
 func (c *Collector) Charges(ctx context.Context) (int, error) {
+	c.fresh.Lock()
+	defer c.fresh.Unlock()
+	return c.charges(ctx)
+}
+
+func (c *Collector) charges(ctx context.Context) (int, error) {
 	text, err := c.Books.BooksMark(ctx, chargesMark)
 	if err != nil {
 		return 0, err
@@ -221,6 +232,9 @@ func (c *Collector) bookCharges(ctx context.Context, all []federation.Charge, ma
 	}
 	entries := make([]ledger.Entry, 0, len(all))
 	for i := range all {
+		if c.fresh.asked {
+			c.fresh.booked[nameOf(&all[i])] = true
+		}
 		if k := &all[i]; !k.Start.IsZero() {
 			entries = append(entries, c.entryOf(ctx, k, jobs[k.Job]))
 		}

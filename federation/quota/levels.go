@@ -27,6 +27,7 @@ type Ending struct {
 // Levels tells which budgets have come to which levels, and which jobs run on one that is used up although they are to be ended then. started are the jobs that run, and since when: what they have come to so far counts as used.
 func (b *Book) Levels(now time.Time, started map[federation.JobID]time.Time) (all []Reached, over map[federation.JobID]Ending) {
 	over = map[federation.JobID]Ending{}
+	b.Booked.renew(b.books.Tree())
 	running := b.running(now, started)
 	b.stand(now, running)
 	for _, r := range b.books.Tree().Records() {
@@ -92,7 +93,7 @@ type level struct {
 // levelsOf are those of a record's budgets. One of several TRES is used as far as the one of which the most is used.
 func (b *Book) levelsOf(now time.Time, r *accounts.Record, running *used) (all []level) {
 	for budget := range budgets(r) {
-		u := b.since(r.Key, dayOf(budget.Period.Start(now)))
+		u := sumSince(b.daysFor(r.Key, budget), dayOf(budget.Period.Start(now)))
 		if running != nil {
 			u.add(running)
 		}

@@ -75,7 +75,7 @@ func (c *check) compare(b bound) (l limit, passes bool) {
 		l.held, l.wants = s.tres[b.TRES], w.TRES[b.TRES]
 		asks = l.wants
 	case accounts.Money:
-		l.used, l.held, l.wants = c.inPeriod(&b).of(b.Bound), s.of(b.Bound), int64(w.Cost)
+		l.used, l.held, l.wants = c.inPeriod(&b), s.of(b.Bound), int64(w.Cost)
 		if b.Most > 0 { // with nothing to spend it must wait, whatever it may cost
 			asks = l.wants
 		}
@@ -103,7 +103,7 @@ func (c *check) seconds(b *bound) (used, held, longest int64) {
 	case c.alone || b.Limit.Scope == accounts.PerJob:
 		return 0, 0, int64(max(w.Longest-federation.KillTime, 0) / time.Second)
 	case b.Limit.Measure == accounts.PeriodMinutes:
-		return c.inPeriod(b).of(b.Bound), c.heldBy(b.key).of(b.Bound), int64(w.Longest / time.Second)
+		return c.inPeriod(b), c.heldBy(b.key).of(b.Bound), int64(w.Longest / time.Second)
 	}
 	used, held, longest = c.usage(b.key, b.TRES)
 	if b.Limit.Measure == accounts.RunMinutes {
@@ -112,8 +112,10 @@ func (c *check) seconds(b *bound) (used, held, longest int64) {
 	return used, held, longest
 }
 
-// inPeriod is what was used since the period of a budget began.
-func (c *check) inPeriod(b *bound) *used { return c.since(b.key, dayOf(b.Period.Start(c.now))) }
+// inPeriod is what was used of a budget since its period began.
+func (c *check) inPeriod(b *bound) int64 {
+	return sumSince(c.daysFor(b.key, b.Bound), dayOf(b.Period.Start(c.now))).of(b.Bound)
+}
 
 // amount is what a job holds of a TRES.
 func (w *Want) amount(name string) int64 {

@@ -63,6 +63,7 @@ type Book struct {
 	rulesOf *accounts.Tree
 
 	guaranteed guaranteed
+	Booked     *Booked
 
 	subjects  subjects
 	standings atomic.Pointer[stood]
@@ -109,7 +110,7 @@ func budgets(r *accounts.Record) iter.Seq[*accounts.Bound] {
 // New returns a Book without usage. Usage that GrpTRESMins is compared with decays.
 func New(books interface{ Tree() *accounts.Tree }, halfLife time.Duration) *Book {
 	return &Book{books: books, halfLife: halfLife, holds: map[federation.JobID]hold{}, held: map[accounts.Key]*held{}, days: map[accounts.Key]map[int64]*used{},
-		slow: map[accounts.Key]map[string]float64{}}
+		slow: map[accounts.Key]map[string]float64{}, Booked: &Booked{}}
 }
 
 // Open returns a Book with what counts against limits still: what budgets of a year may ask about, and usage that has not decayed.
@@ -237,6 +238,7 @@ func (b *Book) heldBy(k accounts.Key) *held {
 // Late reports whether an association has come to the soft limit of a budget: its jobs go last.
 func (b *Book) Late(now time.Time, association accounts.Key) bool {
 	t := b.books.Tree()
+	b.Booked.renew(t)
 	for _, k := range keysOf(t, association.Name, association.Account, "") {
 		r := t.Get(k)
 		if r == nil {
@@ -247,7 +249,7 @@ func (b *Book) Late(now time.Time, association accounts.Key) bool {
 			continue
 		}
 		for budget := range budgets(r) {
-			n := b.since(k, dayOf(budget.Period.Start(now))).of(budget) + b.heldBy(k).of(budget)
+			n := sumSince(b.daysFor(k, budget), dayOf(budget.Period.Start(now))).of(budget) + b.heldBy(k).of(budget)
 			if float64(n)*100 >= float64(budget.Most)*float64(soft) {
 				return true
 			}

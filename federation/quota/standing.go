@@ -15,7 +15,7 @@ type Standing struct {
 	Period       string // one of [accounts.BudgetPeriods]
 	Since, Until time.Time
 	Limit        float64
-	Used         float64 // by runs that have ended in the period
+	Used         float64 // in the period: by what is booked of it, or by the federation's runs that have ended in it
 	Running      float64 // what those that run have come to so far
 	Reserved     float64 // what live jobs may come to at most, with what they have come to so far
 	Daily        float64 // what a day of the last four weeks came to, on average
@@ -59,7 +59,7 @@ func (b *Book) stand(now time.Time, running map[accounts.Key]*used) {
 
 func (b *Book) standing(now time.Time, k accounts.Key, budget *accounts.Bound, running *used) Standing {
 	today, lately := dayOf(now), &used{seconds: accounting.TRES{}}
-	for d, u := range b.days[k] {
+	for d, u := range b.daysFor(k, budget) {
 		if d < today && d >= today-lookBack {
 			lately.add(u)
 		}
@@ -72,7 +72,7 @@ func (b *Book) standing(now time.Time, k accounts.Key, budget *accounts.Bound, r
 	if budget.Limit.Measure == accounts.Money {
 		unit = float64(federation.Dollar)
 	}
-	s.Limit, s.Used = float64(budget.Most)/unit, float64(b.since(k, dayOf(s.Since)).of(budget))/unit
+	s.Limit, s.Used = float64(budget.Most)/unit, float64(sumSince(b.daysFor(k, budget), dayOf(s.Since)).of(budget))/unit
 	s.Running, s.Reserved = float64(running.of(budget))/unit, float64(b.heldBy(k).of(budget))/unit
 	s.Daily = float64(lately.of(budget)) / unit / lookBack
 	return s

@@ -15,9 +15,10 @@ import (
 
 // notLimits are options that sound like limits and are none.
 var notLimits = map[string]string{
-	"BudgetWarn": "a level of a budget, at which it is reported",
-	"BudgetSoft": "a level of a budget, from which on jobs go last",
-	"BudgetEnd":  "how long jobs may run on, once a budget is used up",
+	"BudgetWarn":   "a level of a budget, at which it is reported",
+	"BudgetSoft":   "a level of a budget, from which on jobs go last",
+	"BudgetCounts": "what counts for budgets",
+	"BudgetEnd":    "how long jobs may run on, once a budget is used up",
 }
 
 // Each option that bounds something is enforced: a job that passes it waits, with the reason of the table, and so it does until the limit is what is

@@ -52,6 +52,7 @@ func (b *Book) clone(t *accounts.Tree, of func(accounts.Key) bool) *Book {
 			c.days[k] = copyDays(days)
 		}
 	}
+	c.Booked = b.Booked.copied(of)
 	for k, slow := range b.slow {
 		if of(k) {
 			c.slow[k] = maps.Clone(slow)

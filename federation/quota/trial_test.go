@@ -60,7 +60,7 @@ func TestTrial(t *testing.T) {
 			play(l, budget, 3, want)
 		}
 	}
-	if used := book.since(accounts.AccountKey("physics"), dayOf(start)).cost; used != 4*federation.Dollar || len(book.holds) != 1 || book.held[accounts.AccountKey("physics")].tres["gres/gpu"] != 4 {
+	if used := sumSince(book.days[accounts.AccountKey("physics")], dayOf(start)).cost; used != 4*federation.Dollar || len(book.holds) != 1 || book.held[accounts.AccountKey("physics")].tres["gres/gpu"] != 4 {
 		t.Errorf("the book has changed: $%s, %d holds", used.Text(2), len(book.holds))
 	}
 	high := trialJob(4, "bob")

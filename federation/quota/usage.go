@@ -48,6 +48,7 @@ func (b *Book) Charge(k *federation.Charge) {
 		b.holds[k.Job] = h
 	}
 	if k.From != federation.PriceNone {
+		b.Booked.note(b.books.Tree(), k)
 		b.Add(k.User, k.Held, k.End.Sub(k.Start), k.Amount, k.End)
 	}
 }
@@ -74,16 +75,13 @@ func secondsOf(d time.Duration) int64 { return int64(math.Ceil(max(d, 0).Seconds
 
 // spend adds what runs have come to on the day of their end.
 func (b *Book) spend(keys []accounts.Key, tres accounting.TRES, d time.Duration, cost federation.Money, end time.Time) {
-	seconds, day := secondsOf(d), dayOf(end)
+	spendOn(b.days, keys, tres, d, cost, dayOf(end))
+}
+
+func spendOn(days map[accounts.Key]map[int64]*used, keys []accounts.Key, tres accounting.TRES, d time.Duration, cost federation.Money, day int64) {
+	seconds := secondsOf(d)
 	for _, k := range keys {
-		if b.days[k] == nil {
-			b.days[k] = map[int64]*used{}
-		}
-		u := b.days[k][day]
-		if u == nil {
-			u = &used{seconds: accounting.TRES{}}
-			b.days[k][day] = u
-		}
+		u := dayIn(days, k, day)
 		u.cost += cost
 		for name, n := range tres {
 			u.seconds[name] += n * seconds
@@ -137,15 +135,4 @@ func (b *Book) decay(now time.Time) {
 		}
 	}
 	b.at = now
-}
-
-// since is what was used on a day or after it.
-func (b *Book) since(k accounts.Key, day int64) *used {
-	sum := &used{seconds: accounting.TRES{}}
-	for d, u := range b.days[k] {
-		if d >= day {
-			sum.add(u)
-		}
-	}
-	return sum
 }

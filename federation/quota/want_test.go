@@ -32,7 +32,7 @@ func TestCostOfAJobWithoutLimit(t *testing.T) {
 	one.Take(7, w)
 	trial := one.Trial(start, nil, .5, nil)
 	trial.End(start, 7)
-	if spent := trial.book.since(accounts.AccountKey("physics"), dayOf(start)).cost; spent != 5*federation.Dollar {
+	if spent := sumSince(trial.book.days[accounts.AccountKey("physics")], dayOf(start)).cost; spent != 5*federation.Dollar {
 		t.Errorf("it has cost %s in the end", spent.USD())
 	}
 }

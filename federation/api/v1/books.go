@@ -77,7 +77,7 @@ type Budget struct {
 	Since    time.Time     `json:"since"`
 	Until    time.Time     `json:"until"`
 	Limit    float64       `json:"limit"`
-	Used     float64       `json:"used"`     // by runs that have ended in the period
+	Used     float64       `json:"used"`     // in the period, by what is booked
 	Running  float64       `json:"running"`  // what the others have come to so far
 	Reserved float64       `json:"reserved"` // the most that live jobs may come to
 	Daily    float64       `json:"daily"`    // what a day of the last four weeks came to

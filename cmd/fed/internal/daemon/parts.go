@@ -74,6 +74,7 @@ type parts struct {
 	adding  sync.Mutex
 	ctl     *controller.Controller
 	ledger  *ledger.Collector
+	spent   *quota.Reader // tells budgets what is booked
 	reports *reports.Runner
 	hooks   *webhooks.Hub // may be missing
 	notices *notifier
@@ -154,6 +155,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 	p.notices = newNotifier(&c.Health, p.logOf("notices"))
 	p.ctl = p.newController()
 	p.ledger = newLedger(c, p.sites, p.store, p.logOf("ledger"))
+	p.spent = newSpent(ctx, c, p)
 	if p.reports, err = newReports(c, p.store, p.logOf("reports")); err != nil {
 		return err
 	}
@@ -263,6 +265,7 @@ func (p *parts) run(ctx context.Context, l net.Listener, also func(context.Conte
 		g.Go(func() error { return p.api.Serve(ctx, p.remote.listener) })
 	}
 	g.Go(func() error { return p.ledger.Run(ctx) })
+	g.Go(func() error { return followBooks(ctx, p.spent, p.logOf("ledger")) })
 	g.Go(func() error { return p.fleet.Run(ctx, p.logOf("metrics")) })
 	if err := p.runTraces(ctx, g); err != nil {
 		return err
