@@ -21,8 +21,8 @@ type Stager interface {
 
 	// Collect writes what the attempt has sent back to where it would be had the job run in its working directory: its
 	// output, and what it asked to be staged out. Notes are for the job's history. Nothing sent back is not an error but a
-	// note; ErrInvalid and ErrDenied will not pass by trying again.
-	Collect(ctx context.Context, j *Job, a *Attempt, ended SiteJob) (notes []string, err error)
+	// note; ErrInvalid and ErrDenied will not pass by trying again. Bytes are what the site has sent, the same however often it is asked.
+	Collect(ctx context.Context, j *Job, a *Attempt, ended SiteJob) (notes []string, bytes int64, err error)
 
 	// Kept is what the attempt has saved of the paths that the job keeps (#FSUB --keep); nil: nothing. Of several copies it is the newest whole one, with which the
 	// next run starts.

@@ -32,6 +32,7 @@ var fedOptions = [...]struct {
 	{"input", placement, addInput},
 	{"stage-in", access, func(f *Fed, v string) string { return addStage((*[]Stage)(&f.StageIn), v) }},
 	{"stage-out", access, func(f *Fed, v string) string { return addStage((*[]Stage)(&f.StageOut), v) }},
+	{"stage-out-size", placement, setStageOutSize},
 	{"keep", access, addKeep},
 	{"group", display, setGroup},
 	{"retry", delivery, setRetry},
@@ -118,7 +119,7 @@ func (r *Request) fedLines(words []string) error {
 	switch {
 	case err != nil:
 		return exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out, --keep, --group, --retry, --retry-mem, --retry-time and --pack")
+			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out, --stage-out-size, --keep, --group, --retry, --retry-mem, --retry-time and --pack")
 	case len(rest) > 0:
 		return errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
@@ -256,6 +257,15 @@ func addInput(f *Fed, v string) (why string) {
 	return ""
 }
 
+func setStageOutSize(f *Fed, v string) (why string) {
+	n, ok := byteSize(v)
+	if !ok {
+		return "want how much the job writes that is staged out, such as 20G, got " + strconv.Quote(v)
+	}
+	f.StageOutSize = n
+	return ""
+}
+
 // addStage takes FROM or "FROM -> TO". An arrow, since colons and equal signs are parts of URLs.
 func addStage(field *[]Stage, v string) (why string) {
 	from, to, arrow := strings.Cut(v, "->")
@@ -292,6 +302,9 @@ func (f *Fed) options(w *words) {
 	}
 	for _, s := range f.StageOut {
 		w.add("fed-stage-out", s.String())
+	}
+	if f.StageOutSize != 0 {
+		w.add("fed-stage-out-size", strconv.FormatInt(f.StageOutSize, 10))
 	}
 	w.texts("fed-keep", f.Keep)
 	w.text("fed-group", f.Group)

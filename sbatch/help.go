@@ -161,6 +161,7 @@ var headings = []struct {
 		{"fed-explain", "", "where it would run, and why not elsewhere; submits nothing"},
 		{"fed-key", "text", "the same key again is the same job: for scripts that repeat a submission"},
 		{"fed-stage-out", "from[->to]", "copy back when the job has ended; may be repeated"},
+		{"fed-stage-out-size", "size", "how much that will be, for what it costs to leave a cloud: 20G"},
 	}},
 	{"Help options:", []describedOption{
 		{"help", "", "show this help"},

@@ -110,6 +110,8 @@ type Fed struct {
 	Inputs     bounded.Slice[Dataset, bounded.Named] `json:"inputs,omitempty"` // what it reads, and by itself brings to where it runs
 	StageIn    bounded.Slice[Stage, bounded.Named]   `json:"stage_in,omitempty"`
 	StageOut   bounded.Slice[Stage, bounded.Named]   `json:"stage_out,omitempty"`
+	// StageOutSize is how many bytes it will write that are staged out; 0: not said.
+	StageOutSize int64 `json:"stage_out_size,omitempty"`
 	// Keep are paths below the working directory that are there again, as they were saved last, when the job's next run starts; see [Fed.InvalidKeep].
 	Keep bounded.Slice[string, bounded.Named] `json:"keep,omitempty"`
 	// Group is a label of jobs that belong together, of one user or of several: see [InvalidGroup]; "": none.

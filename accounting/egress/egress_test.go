@@ -38,6 +38,30 @@ func TestBetween(t *testing.T) {
 	}
 }
 
+// TestHome: what leaves the site's cloud, what leaves the store's, and what is kept there; of a site of one's own nothing is assumed.
+func TestHome(t *testing.T) {
+	s3 := Store{Place: "aws:us-east-1", PerGBMonth: 0.0365, Keep: 20 * time.Hour} // 0.001 for a GB
+	two := 0.02
+	for _, c := range []struct {
+		name  string
+		from  Site
+		by    Store
+		perGB float64
+	}{
+		{"out of Amazon to a store here", Site{Name: "cloud", Place: "aws:us-east-1"}, Store{}, 0.09},
+		{"by a store in the same region", Site{Name: "cloud", Place: "aws:us-east-1"}, s3, 0.09 + 0.001},
+		{"by a store in another region", Site{Name: "cloud", Place: "aws:us-west-2"}, s3, 0.02 + 0.09 + 0.001},
+		{"from a site of one's own", Site{Name: "alpha"}, Store{}, 0},
+		{"from one with a price", Site{Name: "alpha", PerGB: &two}, Store{}, 0.02},
+		{"from a site of one's own by a store in a cloud", Site{Name: "alpha"}, s3, 0.09 + 0.001},
+	} {
+		m, ok := Home(c.from, c.by, 100*GB)
+		if ok != (c.perGB > 0) || math.Abs(m.Dollars-100*c.perGB) > 1e-9 || m.Assumed {
+			t.Errorf("%s: %+v, %v", c.name, m, ok)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	if Text(500*GB) != "500 GB" || Text(1536*GB) != "1.5 TB" || Text(12) != "12 B" {
 		t.Error(Text(500*GB), Text(1536*GB), Text(12))

@@ -20,6 +20,7 @@ const (
 	OwnJob              // a job of the federation: Job is its federated ID, At when the run started
 	Machine             // a rented machine's time without a job: Job is a hash of its name, Task the [Fate], At when it was asked for
 	Billed              // a line of a provider's bill: Job is a hash of what it bills, At the beginning of the billing period
+	Moved               // what the results of a run of the federation cost that left a cloud: Job and Task are the run's, At when they were there
 )
 
 // ID names an entry: no two runs have the same. A requeue is another run. A number that a site gives again belongs to another run too, for it was

@@ -115,6 +115,9 @@ func (e *Entry) whole(tres accounting.TRES) Sums {
 		Runs: 1, CPU: tres["cpu"] * net, Mem: tres["mem"] * elapsed, Node: tres["node"] * elapsed, GPU: gpus * elapsed, Billing: tres["billing"] * elapsed, Wall: elapsed,
 		Amount: e.Amount, Dearest: e.at(e.DearestPerHour), List: e.at(e.ListPerHour), First: e.at(e.FirstPerHour), Waited: e.Wait,
 	}
+	if e.Kind == Moved {
+		return Sums{Amount: e.Amount, Dearest: e.Amount, List: e.Amount, First: e.Amount}
+	}
 	if e.Kind == Machine || e.Kind == Billed {
 		s.Runs, s.Waited = 0, 0
 		if e.Kind == Billed {

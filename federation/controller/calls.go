@@ -69,6 +69,7 @@ type (
 		job     federation.JobID
 		attempt int
 		notes   []string
+		bytes   int64
 		kept    *egress.Kept // what it has saved
 		err     error
 	}

@@ -6,10 +6,13 @@ import (
 	"time"
 
 	"fsub/accounting"
+	"fsub/accounting/egress"
 	"fsub/federation"
 	"fsub/federation/fairshare"
 	"fsub/federation/lifecycle"
+	"fsub/federation/place"
 	"fsub/federation/quota"
+	"fsub/slurm/hostlist"
 )
 
 // charges charges for every run that has ended, once, in the batch that its end is written with. What jobs,
@@ -22,11 +25,20 @@ type charges struct {
 	runs      *runTimes
 	fairShare *fairshare.Shares
 	book      *quota.Book
+	through   egress.Store // by which results come home
 }
 
 // run writes the cost of a run, of which k says who held what, and when. s is nil if the site is not
 // configured any more: nothing is billed then.
 func (ch *charges) run(s *site, j *job, a *federation.Attempt, k federation.Charge) federation.Money {
+	ch.name(s, j, a, &k)
+	ch.price(s, j, a, &k)
+	ch.lasted(s, j, a, &k)
+	return ch.write(j, k)
+}
+
+// name says whose run a charge is for.
+func (ch *charges) name(s *site, j *job, a *federation.Attempt, k *federation.Charge) {
 	k.Job, k.User = j.ID, j.User
 	k.Key, k.Attempt, k.Site = a.Key, a.Number, a.Site
 	switch {
@@ -38,10 +50,12 @@ func (ch *charges) run(s *site, j *job, a *federation.Attempt, k federation.Char
 	if s != nil && s.Seen != nil {
 		k.Cluster = s.Seen.Cluster
 	}
-	ch.price(s, j, a, &k)
+}
+
+// write writes a charge.
+func (ch *charges) write(j *job, k federation.Charge) federation.Money {
 	j.Cost += k.Amount
 	ch.batch.charge(k)
-	ch.lasted(s, j, a, &k)
 	if ch.fairShare != nil {
 		ch.fairShare.Charge(&k)
 	}
@@ -50,6 +64,35 @@ func (ch *charges) run(s *site, j *job, a *federation.Attempt, k federation.Char
 	}
 	ch.batch.job(j)
 	return k.Amount
+}
+
+// moved charges for the results of a run that has just ended, which are here: what the clouds ask that they have left. Before the run itself is charged.
+func (ch *charges) moved(s *site, j *job, sj *federation.SiteJob, bytes int64) {
+	a := j.att
+	m, ok := egress.Home(place.DataAt(&s.Site, zoneOf(s, sj.Nodes)), ch.through, bytes)
+	amount := accounting.MoneyOf(m.Dollars)
+	if !ok || m.Assumed || amount == 0 { // what is assumed is not billed
+		return
+	}
+	held := sj.Held()
+	held.TRES, held.PricePerHour = "", 0
+	now := ch.now().UTC()
+	k := federation.Charge{Run: -(a.Charged + 1), Held: held, Nodes: sj.Nodes, State: sj.State, Start: now, End: now, From: lifecycle.PriceMoved, Amount: amount}
+	ch.name(s, j, a, &k)
+	a.Cost += ch.write(j, k)
+	ch.batch.eventf(j, "its results cost %s: %s", amount.USD(), m.Detail)
+}
+
+// zoneOf is where rented nodes are; "": they are not rented, or it is not known.
+func zoneOf(s *site, nodes string) string {
+	names, err := hostlist.Expand(nodes)
+	if err != nil || len(names) == 0 || s.Seen == nil {
+		return ""
+	}
+	if n := s.Seen.Node(names[0]); n != nil && n.Rented != nil {
+		return n.Rented.Zone
+	}
+	return ""
 }
 
 // price sets what a run is billed.

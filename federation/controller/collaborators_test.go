@@ -149,7 +149,7 @@ func TestStagedOutIsRetried(t *testing.T) {
 	stager := &failingStager{err: federation.ErrUnavailable}
 	s := &site{Site: federation.Site{Name: "a", FileSystems: []string{}}, jobs: map[federation.JobID]*job{}}
 	log, clock := slog.New(slog.DiscardHandler), func() time.Time { return now }
-	x := &stageOut{now: clock, t: Timing{}.withDefaults(), log: log, stager: stager, sites: newRoster(), jobs: newJobTable(), batch: newPendingBatch(nil, clock, log),
+	x := &stageOut{now: clock, moved: func(*site, *job, *federation.SiteJob, int64) {}, t: Timing{}.withDefaults(), log: log, stager: stager, sites: newRoster(), jobs: newJobTable(), batch: newPendingBatch(nil, clock, log),
 		calls: newCalls(true, time.Second, log, newMetrics(nil), nil, ownedBy(0)), byKey: map[string]*results{}}
 	x.sites.add(s)
 	j := newJob(federation.Job{ID: 1, Spec: new(sbatch.Spec)})
@@ -186,7 +186,7 @@ type failingStager struct {
 	tries int
 }
 
-func (f *failingStager) Collect(context.Context, *federation.Job, *federation.Attempt, federation.SiteJob) ([]string, error) {
+func (f *failingStager) Collect(context.Context, *federation.Job, *federation.Attempt, federation.SiteJob) ([]string, int64, error) {
 	f.tries++
-	return nil, f.err
+	return nil, 0, f.err
 }

@@ -64,7 +64,8 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 	// What becomes of jobs.
 	p.depends = &dependencies{log: log, store: store, jobs: p.jobs, queue: p.queue, agenda: p.agenda, names: newNames(), waits: map[federation.JobID][]waiting{},
 		workflows: newWorkflows(p.jobs, runs, p.queue)}
-	charges := &charges{now: now, log: log, sites: p.sites, batch: p.batch, runs: runs, fairShare: cfg.FairShare, book: cfg.Quota}
+	charges := &charges{now: now, log: log, sites: p.sites, batch: p.batch, runs: runs, fairShare: cfg.FairShare, book: cfg.Quota, through: cfg.Policy.Store}
+	p.stageOut.moved = charges.moved
 	components := &components{now: now, log: log, sites: p.sites, jobs: p.jobs, batch: p.batch, limits: limits, charges: charges}
 	p.arrays = &arrays{now: now, log: log, jobs: p.jobs, batch: p.batch, runs: runs, queue: p.queue,
 		ids:  jobIDs{now: now, log: log, store: store, agenda: p.agenda, pause: t.Retry},

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"fsub/accounting"
 	"fsub/accounting/egress"
 	"fsub/federation"
 	"fsub/federation/journal"
+	"fsub/federation/lifecycle"
 	"fsub/federation/reasons"
 	"fsub/sbatch"
 )
@@ -19,6 +21,7 @@ var stageDirectives = &sbatch.Fed{StageOut: []sbatch.Stage{{From: "results"}}}
 
 // fakeStager carries nothing; it counts, and fails as it is told.
 type fakeStager struct {
+	bytes                  int64
 	prepareErr, collectErr error
 	prepared, collected    int
 	linked                 int
@@ -45,13 +48,13 @@ func (f *fakeStager) Link(_ context.Context, s federation.Submission, sees func(
 	return f.linkErr
 }
 
-func (f *fakeStager) Collect(_ context.Context, _ *federation.Job, _ *federation.Attempt, ended federation.SiteJob) ([]string, error) {
+func (f *fakeStager) Collect(_ context.Context, _ *federation.Job, _ *federation.Attempt, ended federation.SiteJob) ([]string, int64, error) {
 	f.collected++
 	f.tasks = nil
 	for _, t := range ended.Tasks {
 		f.tasks = append(f.tasks, t.Index)
 	}
-	return []string{"3 files"}, f.collectErr
+	return []string{"3 files"}, f.bytes, f.collectErr
 }
 
 func (f *fakeStager) Kept(context.Context, *federation.Attempt) (*egress.Kept, error) {
@@ -123,6 +126,48 @@ func TestTheEndWaitsForTheResults(t *testing.T) {
 	b.want(id, federation.Completed, "", "cheap")
 	if h := b.history(id); !strings.Contains(h, "3 files") || !strings.Contains(h, "the store is down") {
 		t.Errorf("history: %s", h)
+	}
+}
+
+// TestResultsThatLeaveACloudAreCharged: what the results have come to is charged beside the run, once, though they are asked for again; of a site in no cloud nothing is.
+func TestResultsThatLeaveACloudAreCharged(t *testing.T) {
+	for at, want := range map[string]federation.Money{"aws:us-east-1": 9 * accounting.Dollar, "": 0} {
+		b, f := stagedBench(t)
+		b.ctl.sites.byName["cheap"].Data.Place = at
+		f.bytes, f.collectErr = 100*egress.GB, errors.New("the store is down")
+		id := b.staged()
+		b.cheap.start(id)
+		b.rounds(4)
+		b.cheap.end(id, federation.Completed)
+		b.wait(10 * time.Second)
+		f.collectErr = nil
+		b.wait(30 * time.Second)
+		b.want(id, federation.Completed, "", "cheap")
+		all, err := b.store.Charges(t.Context(), federation.ChargeQuery{Job: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var moved, ran []federation.Charge
+		for _, k := range all {
+			if k.From == lifecycle.PriceMoved {
+				moved = append(moved, k)
+			} else {
+				ran = append(ran, k)
+			}
+		}
+		if len(ran) != 1 || want == 0 && len(moved) > 0 {
+			t.Fatalf("%q: charges %+v", at, all)
+		}
+		if want == 0 {
+			continue
+		}
+		if len(moved) != 1 || moved[0].Amount != want || moved[0].Account != ran[0].Account || moved[0].Run != -ran[0].Run || moved[0].TRES != "" {
+			t.Errorf("%q: charged %+v beside %+v, want %s", at, moved, ran, want.USD())
+		}
+		j, err := b.store.Job(t.Context(), id)
+		if err != nil || j.Cost != ran[0].Amount+want {
+			t.Errorf("%q: the job costs %s, %v", at, j.Cost.USD(), err)
+		}
 	}
 }
 

@@ -21,7 +21,8 @@ type stageOut struct {
 	jobs   *jobTable
 	batch  *pendingBatch
 	calls  *calls
-	byKey  map[string]*results // of the attempt
+	moved  func(s *site, j *job, sj *federation.SiteJob, bytes int64) // charges for results
+	byKey  map[string]*results                                        // of the attempt
 }
 
 // results are those of an attempt that are on the way.
@@ -32,6 +33,7 @@ type results struct {
 	busy  bool
 	tries int
 	done  bool // they are there, or given up
+	bytes int64
 }
 
 // begin reports whether the results of j are still on the way, and sets them going.
@@ -41,6 +43,7 @@ func (so *stageOut) begin(s *site, j *job, sj federation.SiteJob) bool {
 	}
 	h := so.of(j)
 	if h.done {
+		so.moved(s, j, &sj, h.bytes)
 		delete(so.byKey, j.att.Key)
 		return false
 	}
@@ -82,7 +85,7 @@ func (so *stageOut) collect(s *site, j *job, h *results) {
 			r.kept, r.err = so.stager.Kept(ctx, &attempt)
 		}
 		if r.err == nil {
-			r.notes, r.err = so.stager.Collect(ctx, &copied, &attempt, ended)
+			r.notes, r.bytes, r.err = so.stager.Collect(ctx, &copied, &attempt, ended)
 		}
 		return r
 	}})
@@ -126,6 +129,6 @@ func (so *stageOut) take(s *site, r collected) (*job, *federation.SiteJob) {
 	if r.err != nil {
 		so.batch.eventf(j, "its results could not all be brought home: %v", r.err)
 	}
-	h.done = true
+	h.done, h.bytes = true, r.bytes
 	return j, h.ended
 }

@@ -251,7 +251,7 @@ func (c *Collector) explain(ctx context.Context, out *Check, runs []driver.SiteR
 		booked[e.ID] = true
 		t, ok := theirs[e.ID]
 		switch {
-		case e.Start >= until*day || e.End <= from*day || e.Kind == ledger.Machine || e.Kind == ledger.Billed:
+		case e.Start >= until*day || e.End <= from*day || e.Kind == ledger.Machine || e.Kind == ledger.Billed || e.Kind == ledger.Moved:
 		case !ok && e.Source&ledger.FromSite == 0:
 			name(e, e.Elapsed(), 0, "charged here, and the site's accounting has no such run yet")
 		case !ok:

@@ -20,6 +20,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/driver"
 	"fsub/federation/journal"
+	"fsub/federation/lifecycle"
 )
 
 // Store is what a Collector reads of jobs.
@@ -270,7 +271,7 @@ func (c *Collector) entryOf(ctx context.Context, k *federation.Charge, j *federa
 	if err != nil {
 		c.Logger.Error("what a job held cannot be read in full: the rest of it is booked", "job", k.Job, "site", k.Site, "booked", e.TRES, "err", err)
 	}
-	if j != nil {
+	if j != nil && e.Kind == ledger.OwnJob {
 		c.compare(ctx, &e, k)
 	}
 	return e
@@ -283,6 +284,9 @@ func entry(k *federation.Charge, j *federation.Job) (e ledger.Entry, tres accoun
 		Source: ledger.FromRun, TRES: k.TRES, State: string(k.State), Start: k.Start.Unix(), End: k.End.Unix(), Suspended: int64(k.Suspended / time.Second),
 		CPUUsed: -1, GPUUsed: -1, PerHour: k.PricePerHour, Rented: k.From == federation.PriceOffering || k.From == federation.PriceSite, Amount: k.Amount,
 		Group: ledger.Group{Site: string(k.Site), Account: k.Account, User: k.User, QOS: k.QOS, Partition: k.Partition},
+	}
+	if k.From == lifecycle.PriceMoved {
+		e.Kind = ledger.Moved
 	}
 	if k.Array == k.Job { // the site has the array whole
 		e.Task = int64(k.Task)

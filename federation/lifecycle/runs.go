@@ -55,6 +55,9 @@ func Price(k federation.Charge, prices accounting.Prices, a *federation.Attempt)
 	return perHour, amount, from, err
 }
 
+// PriceMoved is the [federation.Charge.From] of what brought a run's results home from a cloud. Such a charge has the run's number with the sign changed, and takes no time.
+const PriceMoved federation.PriceSource = "moved"
+
 // Elapsed is how long a run lasted; 0: it did not start.
 func Elapsed(start, end time.Time) time.Duration {
 	if start.IsZero() || end.Before(start) {

@@ -118,6 +118,7 @@ func (ms *members) newCandidate(s *placement, st *siteState, sh *shape) *candida
 	c.priceRisk(&ms.policy)
 	c.pricePower(ms.clock)
 	c.priceData(ms, sh)
+	c.priceResults(ms, sh)
 	c.priceTries(&ms.policy)
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fsub/accounting/egress"
+	"fsub/federation"
 	"fsub/federation/decision"
 )
 
@@ -19,7 +20,8 @@ type data struct {
 	took     time.Duration
 	dollars  decision.Dollars // of what leaves
 	copying  decision.Dollars // of the time
-	unbilled decision.Dollars // the part of both that nobody bills, or for which no price is known
+	results  egress.Move      // what comes home
+	unbilled decision.Dollars // the part of all that nobody bills, or for which no price is known
 }
 
 // priceData fills that in.
@@ -65,14 +67,37 @@ func (c *runPrice) priceData(ms *members, sh *shape) {
 	c.fixed += d.dollars + d.copying
 }
 
+// priceResults adds what it costs to bring home what the job writes, as far as it has said how much: #FSUB --stage-out-size. That is charged when they are there.
+func (c *runPrice) priceResults(ms *members, sh *shape) {
+	f := sh.like.Spec.Fed
+	if f == nil || f.StageOutSize == 0 || len(f.StageOut) == 0 || c.site.site.Sees(sh.like.Spec.WorkDir) {
+		return
+	}
+	m, ok := egress.Home(c.place(), ms.policy.Store, f.StageOutSize)
+	if !ok {
+		return
+	}
+	c.data.results = m
+	if c.fixed += decision.Dollars(m.Dollars); m.Assumed {
+		c.data.unbilled += decision.Dollars(m.Dollars)
+	}
+}
+
 // place says where the nodes are.
 func (s *placement) place() egress.Site {
-	at := s.site.site.Data
-	at.Name = string(s.site.site.Name)
-	if r := s.rented(); r != nil && strings.HasSuffix(at.Place, ":") {
-		if i := strings.LastIndexByte(r.Zone, '-'); i > 0 {
-			at.Place += r.Zone[:i]
-		}
+	zone := ""
+	if r := s.rented(); r != nil {
+		zone = r.Zone
+	}
+	return DataAt(s.site.site, zone)
+}
+
+// DataAt is where the data of a job at a site is. Where machines are in several regions, their zone says in which.
+func DataAt(site *federation.Site, zone string) egress.Site {
+	at := site.Data
+	at.Name = string(site.Name)
+	if i := strings.LastIndexByte(zone, '-'); i > 0 && strings.HasSuffix(at.Place, ":") {
+		at.Place += zone[:i]
 	}
 	return at
 }
@@ -92,15 +117,17 @@ func (ms *members) placeOf(name string) egress.Site {
 // dataTerms are the terms of an offer for what must be brought.
 func (w wording) dataTerms() []decision.Term {
 	d := &w.data
-	if len(d.moves) == 0 {
-		return nil
+	var terms []decision.Term
+	if len(d.moves) > 0 {
+		var from []string
+		for i := range d.moves {
+			from = append(from, d.moves[i].Detail)
+		}
+		terms = append(terms, decision.Term{Name: "data", Amount: d.dollars, Detail: strings.Join(from, " + ")},
+			decision.Term{Name: "copy", Amount: d.copying, Detail: spanText(d.took) + " at " + d.moves[0].Speed})
 	}
-	var from []string
-	for i := range d.moves {
-		from = append(from, d.moves[i].Detail)
+	if d.results.Dollars > 0 {
+		terms = append(terms, decision.Term{Name: "results", Amount: decision.Dollars(d.results.Dollars), Detail: d.results.Detail})
 	}
-	return []decision.Term{
-		{Name: "data", Amount: d.dollars, Detail: strings.Join(from, " + ")},
-		{Name: "copy", Amount: d.copying, Detail: spanText(d.took) + " at " + d.moves[0].Speed},
-	}
+	return terms
 }

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"fsub/accounting/egress"
 	"time"
 
 	"fsub/federation/decision"
@@ -28,6 +29,8 @@ type Policy struct {
 
 	// LostWork is how much work a job loses at most when a rented node is taken from it: the time between two checkpoints.
 	LostWork time.Duration
+	// Store is by which results come home.
+	Store egress.Store
 
 	// Backlog is how many jobs of ours may wait at a site beyond what it can start now, where the site sets none. Where many of others wait, more may.
 	// A negative value means none at all.

@@ -10,22 +10,22 @@ import (
 )
 
 // Collect implements federation.Stager.
-func (s *Stager) Collect(ctx context.Context, j *federation.Job, a *federation.Attempt, ended federation.SiteJob) ([]string, error) {
+func (s *Stager) Collect(ctx context.Context, j *federation.Job, a *federation.Attempt, ended federation.SiteJob) ([]string, int64, error) {
 	plan, err := NewPlan(j.Spec.Fed)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	tasks, err := tasksOf(j.Spec.Array)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	env, err := s.environment(ctx, j)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	free, err := s.slots.Take(ctx, j.UID)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer free()
 	started := map[int]*federation.Task{}
@@ -44,12 +44,12 @@ func (s *Stager) Collect(ctx context.Context, j *federation.Job, a *federation.A
 		}
 		err := c.task(ctx, t, record)
 		if err != nil && !errors.Is(err, federation.ErrInvalid) && !errors.Is(err, federation.ErrDenied) {
-			return c.notes, err
+			return c.notes, c.bytes, err
 		}
 		lasting = errors.Join(lasting, err)
 	}
 	c.sum()
-	return c.notes, lasting
+	return c.notes, c.bytes, lasting
 }
 
 // environment reads what a job was submitted with; of a part of an array that is the whole array's.
@@ -76,6 +76,7 @@ type collector struct {
 	notes   []string
 	// By directive: files brought home, and tasks of which nothing came.
 	files, missing []int
+	bytes          int64 // that were sent
 }
 
 // sum adds what came of each directive to the notes.
@@ -109,6 +110,9 @@ func (c *collector) task(ctx context.Context, task int, record *federation.Task)
 	if err != nil {
 		return err
 	}
+	if err := c.count(ctx, task, st); err != nil {
+		return err
+	}
 	mark, run := c.prefix+taskName(task)+"/home", fmt.Sprintf("run %d\n", st.Run) // a site may run it once more
 	if done, err := c.read(ctx, mark); done == run || err != nil && !notThere(err) {
 		return err
@@ -124,6 +128,19 @@ func (c *collector) task(ctx context.Context, task int, record *federation.Task)
 		return err
 	}
 	return errors.Join(err, c.cfg.Objects.Put(ctx, mark, text(run)))
+}
+
+// count adds what a task has sent: output and files.
+func (c *collector) count(ctx context.Context, task int, st state) error {
+	c.bytes += st.Out + st.Err
+	for i := range c.plan.Out {
+		size, err := c.cfg.Objects.Size(ctx, c.prefix+taskName(task)+"/"+filesName(i))
+		if err != nil && !notThere(err) {
+			return err
+		}
+		c.bytes += max(size, 0)
+	}
+	return nil
 }
 
 // transient reports whether trying again may help.

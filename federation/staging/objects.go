@@ -54,6 +54,6 @@ func (None) Prepare(_ context.Context, site federation.SiteName, s federation.Su
 }
 
 // Collect implements federation.Stager.
-func (None) Collect(context.Context, *federation.Job, *federation.Attempt, federation.SiteJob) ([]string, error) {
-	return nil, nil
+func (None) Collect(context.Context, *federation.Job, *federation.Attempt, federation.SiteJob) ([]string, int64, error) {
+	return nil, 0, nil
 }

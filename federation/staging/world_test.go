@@ -191,7 +191,7 @@ func (n *node) wait() string {
 // collect brings the results home and returns the notes.
 func (w *world) collect(j *federation.Job, a *federation.Attempt, ended federation.SiteJob) string {
 	w.Helper()
-	notes, err := w.stager.Collect(context.Background(), j, a, ended)
+	notes, _, err := w.stager.Collect(context.Background(), j, a, ended)
 	if err != nil {
 		w.Errorf("collect: %v", err)
 	}

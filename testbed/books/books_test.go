@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/url"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"fsub/accounting"
-	"fsub/federation/accounts"
 	"fsub/federation/api/client"
 	v1 "fsub/federation/api/v1"
 	"fsub/testbed/bed"
@@ -201,7 +199,6 @@ func TestBooksAgreeWithSites(t *testing.T) {
 		config["books"] = map[string]any{"sites": true}
 		for _, s := range config["sites"].([]any) {
 			site := s.(map[string]any)
-			site["prices"] = map[string]any{"cpu": 36, "gres/gpu": 72} // a cent and two a second
 			site["report_command"] = []string{"/usr/bin/env", sreportAt + "=" + world.Bed.Dir() + ":" + fmt.Sprint(site["name"]), os.Args[0]}
 		}
 		config["agents"] = map[string]any{"listen": "127.0.0.1:0", "lease": "5m"}
@@ -267,74 +264,6 @@ func TestBooksAgreeWithSites(t *testing.T) {
 	s.site = rented
 	want, rows := ourSacct(t)
 	s.compare(c, want, rows, day(-3), day(2))
-	s.budgets(c)
-}
-
-// budgets holds what budgets count against what accounts cost by the books, most of which was submitted at the sites themselves. A budget that is used up by that keeps
-// our jobs back.
-func (s *story) budgets(c *client.Client) {
-	year := time.Date(time.Now().UTC().Year(), 1, 1, 0, 0, 0, 0, time.UTC)
-	cost := func() map[string]accounting.Money {
-		sums, err := c.BookedSums(context.Background(), url.Values{"by": {"account"}, "from": {year.Format(time.DateOnly)}, "until": {year.AddDate(1, 0, 0).Format(time.DateOnly)}})
-		if err != nil {
-			s.Fatal(err)
-		}
-		out := map[string]accounting.Money{}
-		for i := range sums {
-			out[sums[i].Values[0]] += sums[i].Amount
-		}
-		return out
-	}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(cost())), func(name string) bool { return name == "" || name == "root" })
-	for _, name := range names {
-		s.login("", "fed", "account", "add", name, "Budget=1000000/year")
-		for _, u := range people() {
-			if u[1] == name {
-				s.login("", "fed", "account", "add", name, "--user", u[0])
-			}
-		}
-	}
-	s.eventually("budgets that agree with the books", func() string {
-		all, err := client.List(context.Background(), c, &v1.Budgets, v1.None{})
-		if err != nil {
-			return err.Error()
-		}
-		booked, n := cost(), 0
-		for i := range all {
-			if b := &all[i]; b.Kind == accounts.Account {
-				if n++; accounting.MoneyOf(b.Used) != booked[b.Name] || b.Used == 0 {
-					return fmt.Sprintf("%s: the budget has $%.6f, the books %s", b.Name, b.Used, booked[b.Name].USD())
-				}
-			}
-		}
-		if n != len(names) {
-			return fmt.Sprintf("%d budgets of %v", n, names)
-		}
-		return ""
-	})
-	s.Logf("budgets agree with the books: %v", cost())
-	who := people()[0]
-	s.login("", "fed", "account", "modify", who[1], "Budget=1/year")
-	out := s.login(who[0], "fsub", "-A", who[1], "-t1", "-D", "/tmp", "-o", "/dev/null", "--wrap", "true")
-	id := out[strings.LastIndex(out, " ")+1:]
-	s.eventually("a job that waits for money", func() string {
-		said := s.login("", "fed", "explain", id)
-		if strings.Contains(said, "FedAccountBudget") {
-			return ""
-		}
-		return said
-	})
-}
-
-// login runs one of our commands as a user; "": as root.
-func (s *story) login(user string, args ...string) string {
-	s.Helper()
-	var out strings.Builder
-	err := world.Bed.Exec(context.Background(), bed.Cmd{Site: bed.Login, User: user, Args: args, Stdout: &out, Stderr: &out, Env: []string{"PATH=" + world.Bin + ":/usr/bin:/bin", "FSUB_SOCKET=" + world.Daemon.Socket()}})
-	if err != nil {
-		s.Fatalf("%v: %v: %s", args, err, out.String())
-	}
-	return strings.TrimSpace(out.String())
 }
 
 // login runs one of our commands.

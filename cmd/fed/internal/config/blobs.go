@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -28,6 +29,16 @@ type Blobs struct {
 	URLLife time.Duration `yaml:"url_life"`
 	// How long a job's objects are kept after its end.
 	Keep time.Duration `yaml:"keep"`
+	// Dollars for a GB that the store keeps for a month. Not set: 0.023 for a store in a cloud.
+	GBMonth float64 `yaml:"gb_month,omitempty"`
+}
+
+// Store is the store as prices have it.
+func (b *Blobs) Store() egress.Store {
+	if b.Lies() == "" {
+		return egress.Store{}
+	}
+	return egress.Store{Place: b.Lies(), PerGBMonth: cmp.Or(b.GBMonth, egress.AssumedPerGBMonth), Keep: b.Keep}
 }
 
 // IsZero reports whether there is no store.
@@ -69,6 +80,8 @@ func (b *Blobs) check() error {
 		return fmt.Errorf("blobs: url: unknown scheme %q: want file, s3, gs or azblob", u.Scheme)
 	case b.Place != "" && !egress.Place(b.Place):
 		return fmt.Errorf("blobs: invalid place %q: want a region of a cloud, such as gcp:europe-west4", b.Place)
+	case !number(b.GBMonth):
+		return errors.New("blobs: gb_month must not be negative")
 	case b.MaxMiB < 1 || b.URLLife < time.Minute || b.Keep < 0:
 		return errors.New("blobs: max_mib is at least 1, url_life at least 1m, keep not negative")
 	case u.Scheme == "s3" && b.MaxMiB > 5*1024:

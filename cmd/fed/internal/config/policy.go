@@ -21,6 +21,7 @@ func (c *Config) PlacementPolicy() place.Policy {
 	if c.Policy.MoveMargin == 0 { // any saving will do; in place.Policy it stands for the default
 		p.MoveMargin = 1e-6
 	}
+	p.Store = c.Blobs.Store()
 	return p
 }
 
