@@ -116,9 +116,19 @@ func (b *packBench) told(id federation.JobID) string {
 // TestPack: tasks share jobs, each ends as it does, and costs its part; the time that the job may run is that of all of its tasks.
 func TestPack(t *testing.T) {
 	b := newPackBench(t)
+	var callers []federation.JobID
+	b.with(func(c *Config) {
+		c.Environment = func(_ federation.SiteName, j *federation.Job, env []string) []string {
+			callers = append(callers, j.ID)
+			return env
+		}
+	})
 	id := b.packed("0-9", 4, 2)
 	b.rounds(6)
 	packs := b.packs()
+	if want := []federation.JobID{id, id, id}; !slices.Equal(callers, want) { // the packs are in no store
+		t.Errorf("commands in the jobs call as those of jobs %v, want %v", callers, want)
+	}
 	if len(packs) != 3 || b.cheap.submits+b.dear.submits != 3 {
 		t.Fatalf("packs %v", packs)
 	}

@@ -47,7 +47,11 @@ func (d *delivery) ready(ctx context.Context, site *federation.Site, staged bool
 	sub.Payload = payload
 	place.Adapt(sub, site.Options)
 	if d.environment != nil {
-		sub.Payload.Environment = d.environment(site.Name, sub.Job, sub.Payload.Environment)
+		of := *sub.Job
+		if of.Part == nil && payloadOf != of.ID { // a pack, which nobody knows: what its tasks call us for they call for their array
+			of.ID, of.Attempt = payloadOf, 0
+		}
+		sub.Payload.Environment = d.environment(site.Name, &of, sub.Payload.Environment)
 	}
 	ctx, cancel := context.WithTimeout(ctx, stageTime)
 	defer cancel()

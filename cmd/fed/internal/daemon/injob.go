@@ -72,7 +72,11 @@ func (in *inJob) Environment(site federation.SiteName, j *federation.Job, env []
 		} else {
 			until = until.AddDate(1, 0, 0)
 		}
-		env = append(env, "FSUB_TOKEN="+in.remote.tokens.MakeFor(j.User, &identity.JobClaim{Job: uint32(j.ID), Attempt: j.Attempt, Site: string(site)}, until))
+		claim := identity.JobClaim{Job: uint32(j.ID), Attempt: j.Attempt, Site: string(site)}
+		if j.Attempt == 0 { // an array, some of whose tasks share a job there
+			claim.Site = ""
+		}
+		env = append(env, "FSUB_TOKEN="+in.remote.tokens.MakeFor(j.User, &claim, until))
 	}
 	return env
 }
