@@ -62,6 +62,9 @@ func fill(v reflect.Value, n *int, within []reflect.Type) {
 		fill(v.Index(1), n, within)
 	case reflect.Struct:
 		for i := range v.NumField() {
+			if v.Type().Field(i).Tag.Get("json") == "-" {
+				continue // it is not stored
+			}
 			fill(v.Field(i), n, append(within, v.Type()))
 		}
 	default:
