@@ -75,6 +75,7 @@ class Attempt(Model):
     failure_code: str = ""
     # how the job ended at the site
     final_state: str = ""
+    kept: Optional[StoredKept] = None
     nodes: str = ""
     # why it was refused, withdrawn or forgotten
     note: str = ""
@@ -698,6 +699,16 @@ class SpendingSpending(Model):
 
 
 @dataclass(frozen=True)
+class StoredKept(Model):
+    """StoredKept of the daemon's answers."""
+
+    at: Optional[datetime] = None
+    bytes: int = 0
+    place: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class StoredRun(Model):
     """StoredRun of the daemon's answers."""
 
@@ -782,7 +793,7 @@ class Task(Model):
 
 
 ArrayWhole._readers = {"cancelled": many(CancelledTasks.from_json)}
-Attempt._readers = {"created_time": when, "decision": DecisionDecision.from_json, "acknowledged_time": when, "end_time": when, "runs": many(StoredRun.from_json), "site_submit_time": when, "start_time": when}
+Attempt._readers = {"created_time": when, "decision": DecisionDecision.from_json, "acknowledged_time": when, "end_time": when, "kept": StoredKept.from_json, "runs": many(StoredRun.from_json), "site_submit_time": when, "start_time": when}
 Caller._readers = {"expires": when}
 Caller._names = {"from": "from_"}
 CancelledTasks._readers = {"end": when}
@@ -809,6 +820,7 @@ Job._readers = {"submit_time": when, "array": ArrayWhole.from_json, "array_part"
 JobLine._readers = {"submit": when, "end": when, "spending": SpendingSpending.from_json, "start": when}
 JobRecord._readers = {"job": Job.from_json, "attempts": many(Attempt.from_json), "events": many(HistoryEntry.from_json), "spending": SpendingSpending.from_json, "tasks": many(Task.from_json)}
 Site._readers = {"conditions": many(Condition.from_json), "error_since": when, "lost": when, "next_try": when, "seen": when}
+StoredKept._readers = {"at": when}
 StoredRun._readers = {"ended": when, "started": when, "suspension": StoredSuspension.from_json}
 StoredSuspension._readers = {"at": when, "ran": span}
 SubmitResponse._readers = {"decision": DecisionDecision.from_json, "error": Error.from_json, "start": DecisionStart.from_json}
