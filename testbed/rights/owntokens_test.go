@@ -82,6 +82,9 @@ func TestOwnTokens(t *testing.T) {
 		t.Fatalf("%s: %q, want %q", what, last, want)
 	}
 	for _, site := range list {
+		for _, user := range []string{"alice", "bob", "carol", "dave"} { // what other tests have left
+			at(t, site, "", "scancel", "-u", user)
+		}
 		users := []string{"alice", "carol", "dave"}
 		submit := func(user string, args ...string) string {
 			return must(ours(user, append(append([]string{"fsub", "--parsable", "--fed-sites=" + site, "-n1", "--mem=100", "-t60", "-o", "/dev/null"}, args...), "--wrap", "sleep 3000")...))
