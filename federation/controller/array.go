@@ -111,13 +111,17 @@ func wholeOf(spec string) *federation.ArrayWhole {
 
 // running is how many tasks of an array count against its limit: those that are at a site.
 func (j *job) running() int {
-	n, packs := 0, map[*job]int{}
+	n := 0
+	var packs map[*job]int
 	for _, p := range j.taskJobs {
 		switch {
 		case !p.live():
 		case p.in == nil:
 			n++
 		case packs[p.in] < p.in.pack.side:
+			if packs == nil {
+				packs = map[*job]int{}
+			}
 			packs[p.in]++
 			n++
 		}

@@ -15,6 +15,8 @@ const (
 	copiesEvery = 30 * time.Second
 	// mostCopies bounds the jobs that are asked about at the store at one time.
 	mostCopies = 50
+	// copiesAfter is how often it is looked for runs that are due: that is a walk over all that run.
+	copiesAfter = 5 * time.Second
 )
 
 // copies notes in the attempts what their runs have saved of what the jobs keep (#FSUB --keep).
@@ -28,6 +30,7 @@ type copies struct {
 	calls  *calls
 	looked map[federation.JobID]time.Time // when, of jobs that run and keep something
 	under  int
+	next   time.Time // no walk before
 }
 
 func (cp *copies) reconcile() {
@@ -35,6 +38,10 @@ func (cp *copies) reconcile() {
 		return
 	}
 	now := cp.now()
+	if now.Before(cp.next) {
+		return
+	}
+	cp.next = now.Add(copiesAfter)
 	for id := range cp.looked {
 		if j := cp.jobs.Of(id); j == nil || !j.live() {
 			delete(cp.looked, id)
