@@ -17,10 +17,10 @@ import (
 	"fsub/federation/reasons"
 )
 
-// Several tasks of an array share one job at their site where the array asks for that (#FSUB --pack). Each task is a job of its own as ever, with an attempt;
-// that names the job at the site, the pack, which the store knows by nothing else. Here the pack is a job like others: it is submitted, looked for, cancelled and
-// lost as they are. What the site says of it is no news of any task: that is in a file that the script of the pack writes, and becomes a report of each
-// task (packresult.go).
+// Several tasks of an array share one job at their site where the array asks for that (#FSUB --pack). Each task is still a job of its own, with an
+// attempt that names the job at the site, the pack; the store knows packs by nothing else. Here a pack is a job like others: it is submitted, looked up, cancelled and
+// lost as they are. What the site says of a pack tells nothing about a task: the script of the pack writes that into a file, from which each task's report is made
+// (packresult.go).
 
 // packed is what is known of a pack beyond what is known of any job.
 type packed struct {
@@ -327,10 +327,9 @@ func (ps *packs) endIdle(p *job, now time.Time) {
 	}
 }
 
-// Packs are read so many at once, and so often while they run.
 const (
-	packsAtOnce = 200
-	packsEvery  = 2 * time.Second
+	packsAtOnce = 200             // status files that one call reads
+	packsEvery  = 2 * time.Second // how often that of a pack that runs is read
 )
 
 func (ps *packs) read(s *site, some []*job) {

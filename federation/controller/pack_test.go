@@ -66,7 +66,7 @@ func newPackBench(t *testing.T) *packBench {
 	return b
 }
 
-// packed submits an array of which so many tasks share a job.
+// packed submits an array with --pack=SIZE:SIDE.
 func (b *packBench) packed(array string, size, side int) federation.JobID {
 	return b.submit(func(s *sbatch.Spec) {
 		s.Array, s.GPUsPerNode, s.TimeLimit, s.WorkDir = array, "1", 10*time.Minute, "/w"

@@ -257,7 +257,7 @@ func keptText(attempts []federation.Attempt, now time.Time) string {
 			return fmt.Sprintf("%s in %s, saved %s ago by attempt %d at %s", bytesText(k.Bytes), where, max(now.Sub(k.At), 0).Round(time.Second), a.Number, a.Site)
 		}
 	}
-	return "nothing was copied yet"
+	return "there is no copy: nothing was saved, or the site sees the files themselves"
 }
 
 func bytesText(n int64) string {
