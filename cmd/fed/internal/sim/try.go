@@ -52,7 +52,7 @@ func showTried(w io.Writer, a *v1.SubmitResponse) error {
 	}
 	fmt.Fprintln(w)
 	t := cli.NewTable(w)
-	t.Row("SITE", "POOL", "STARTS", "NINE IN TEN BY", "RUNS", "COST", "AT MOST", "WITH WAITING")
+	t.Row("SITE", "POOL", "STARTS", "NINE IN TEN BY", "MEAN RUN", "COST", "AT MOST", "WITH WAITING")
 	for i, o := range a.Decision.Offers {
 		s := o.Begins()
 		if i == 0 && a.Start != nil {
