@@ -31,20 +31,19 @@ func (c command) run(packages []string, read func(io.Reader), args ...string) er
 	return cmd.Wait()
 }
 
-// alone returns a function that runs one test of a package by itself and reports whether it passes. What it says goes to log.
-func (c command) alone(log io.Writer) func(pkg, test string) bool {
-	return func(pkg, test string) bool {
-		passed := false
-		err := c.run([]string{pkg}, func(out io.Reader) { passed = passes(out, log, test) }, "-count=1", "-run=^"+test+"$")
-		return passed && err == nil
+// alone returns a function that runs one test of a package by itself and reports whether it passes, and else what failed. What it says goes to log.
+func (c command) alone(log io.Writer) func(pkg, test string) (bool, []failure) {
+	return func(pkg, test string) (passed bool, why []failure) {
+		err := c.run([]string{pkg}, func(out io.Reader) { passed, why = passes(out, log, test) }, "-count=1", "-run=^"+test+"$")
+		return passed && err == nil, why
 	}
 }
 
-// passes reads what go test -json says and reports whether test passed. It did not if it was skipped, or not run at all.
-func passes(out io.Reader, log io.Writer, test string) bool {
+// passes reads what go test -json says and reports whether test passed, and else what failed. It did not pass if it was skipped, or not run at all.
+func passes(out io.Reader, log io.Writer, test string) (bool, []failure) {
 	r := newReport(io.Discard, log)
 	r.read(out)
-	return r.failed == 0 && r.passed == 1 && r.passedTests[test]
+	return r.failed == 0 && r.passed == 1 && r.passedTests[test], r.failures
 }
 
 // flake is a test that failed, and then passed twice alone.
@@ -52,7 +51,7 @@ type flake struct{ title, words string }
 
 // runAgain runs each failed test twice more, by alone, and takes those that pass both times for flaky. A test of a package that was
 // not built, or that did not come to the end of its tests (a panic, a timeout, an exit), is not run again.
-func (r *report) runAgain(alone func(pkg, test string) bool) {
+func (r *report) runAgain(alone func(pkg, test string) (bool, []failure)) {
 	suspects := r.suspects()
 	switch n := len(suspects); {
 	case n == 0:
@@ -63,17 +62,24 @@ func (r *report) runAgain(alone func(pkg, test string) bool) {
 	}
 	for _, s := range suspects {
 		fmt.Fprintf(r.out, "\nagain, alone and twice: %s %s\n", short(s.pkg), s.test)
-		passed := 0
-		for passed < 2 && alone(s.pkg, s.test) {
-			passed++
-		}
-		if passed < 2 {
+		if passed, why := twice(alone, s); !passed {
 			fmt.Fprint(r.out, "  it failed again\n")
+			for _, f := range why {
+				f.title += ", again"
+				r.failures = append(r.failures, f)
+			}
 			continue
 		}
 		fmt.Fprint(r.out, "  it passed both times: FLAKY\n")
 		r.excuse(s)
 	}
+}
+
+func twice(alone func(pkg, test string) (bool, []failure), s testName) (passed bool, why []failure) {
+	if passed, why = alone(s.pkg, s.test); !passed {
+		return false, why
+	}
+	return alone(s.pkg, s.test)
 }
 
 // suspects returns the failed tests, without their subtests, of packages that came to the end of their tests.

@@ -26,9 +26,9 @@ func TestOnlyTestsOfWholeRunsAreRunAgain(t *testing.T) {
 	r := newReport(&out, io.Discard)
 	r.read(strings.NewReader(recorded(t, "every-failure.json")))
 	var asked []string
-	r.runAgain(func(pkg, test string) bool {
+	r.runAgain(func(pkg, test string) (bool, []failure) {
 		asked = append(asked, pkg+" "+test)
-		return test == "TestFlaky"
+		return test == "TestFlaky", []failure{{title: "flaky TestWrong", said: []string{"w_test.go:7: wrong again"}}}
 	})
 	// Not those of the packages broken, dies, late, main4 and panics.
 	if want := []string{"fsub/flaky TestFlaky", "fsub/flaky TestFlaky", "fsub/flaky TestWrong"}; !slices.Equal(asked, want) {
@@ -40,7 +40,8 @@ func TestOnlyTestsOfWholeRunsAreRunAgain(t *testing.T) {
 	for _, want := range []string{
 		"\nFLAKY flaky TestFlaky: it failed", "got 2, want 1", "raw words of two", "1 FLAKY: find out why",
 		"\nFAILED flaky TestWrong", "\nFAILED broken\n", "FAILED panics TestPanic", "FAILED dies TestExit (did not end)",
-		"FAILED late TestSlow (did not end)", "FAILED main4\n", "\nTESTS FAILED in 6 of 7 packages",
+		"FAILED late TestSlow (did not end)", "FAILED main4\n",
+		"\n  flaky TestWrong, again\n    w_test.go:7: wrong again\n", "\nTESTS FAILED in 6 of 7 packages",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
@@ -81,11 +82,11 @@ func TestFlakyTestsPassUpToThree(t *testing.T) {
 			}
 			r.read(strings.NewReader(text))
 			runs := 0
-			r.runAgain(func(pkg, test string) bool {
+			r.runAgain(func(pkg, test string) (bool, []failure) {
 				if runs++; runs <= len(c.runs) {
-					return c.runs[runs-1]
+					return c.runs[runs-1], nil
 				}
-				return true
+				return true, nil
 			})
 			if ok := r.finish(); ok != c.ok {
 				t.Errorf("verdict %v, want %v", ok, c.ok)
@@ -108,11 +109,11 @@ func exitOf(t *testing.T, script string) error {
 
 func TestAloneATestHasToRunAndPass(t *testing.T) {
 	for file, want := range map[string]bool{"passes.json": true, "fails.json": false, "none.json": false} {
-		if got := passes(strings.NewReader(recorded(t, file)), io.Discard, "TestFlaky"); got != want {
+		if got, _ := passes(strings.NewReader(recorded(t, file)), io.Discard, "TestFlaky"); got != want {
 			t.Errorf("%s: passes %v, want %v", file, got, want)
 		}
 	}
-	if passes(strings.NewReader(recorded(t, "skipped.json")), io.Discard, "TestLeftOut") {
+	if passed, _ := passes(strings.NewReader(recorded(t, "skipped.json")), io.Discard, "TestLeftOut"); passed {
 		t.Error("a skipped test passed")
 	}
 }
@@ -133,7 +134,7 @@ func TestGoTestCutShort(t *testing.T) {
 		r := newReport(io.Discard, io.Discard)
 		r.exit = c.exit
 		r.read(strings.NewReader(c.in))
-		r.runAgain(func(string, string) bool { return true })
+		r.runAgain(func(string, string) (bool, []failure) { return true, nil })
 		if ok := r.finish(); ok != c.ok {
 			t.Errorf("%v: verdict %v, want %v", c.exit, ok, c.ok)
 		}
@@ -157,7 +158,7 @@ func TestCommand(t *testing.T) {
 		t.Errorf("%v, %d packages passed", r.exit, r.passed)
 	}
 	var log strings.Builder
-	if !c.alone(&log)("fsub/flaky", "TestFlaky") || !strings.Contains(log.String(), "raw words of one") {
+	if passed, _ := c.alone(&log)("fsub/flaky", "TestFlaky"); !passed || !strings.Contains(log.String(), "raw words of one") {
 		t.Errorf("it did not pass, or the log lacks its words: %s", log.String())
 	}
 	calls, err := os.ReadFile(dir + "/calls")

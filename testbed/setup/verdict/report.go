@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -50,7 +51,10 @@ type report struct {
 }
 
 // failure is a test that failed, or a package (test is empty) that failed without one.
-type failure struct{ pkg, test, title, words string }
+type failure struct {
+	pkg, test, title, words string
+	said                    []string // see firstAndLast
+}
 
 // packageTime is how long the tests of a package took.
 type packageTime struct {
@@ -118,11 +122,10 @@ func (r *report) endTest(e event, name testName) {
 	case "pass":
 		r.passedTests[e.Test] = true
 	case "fail":
-		words := lastLines(r.said[name])
-		if words == "" && r.failedWithin[name] {
+		if r.failedWithin[name] && lastLines(r.said[name]) == "" {
 			break // its subtests have said it all
 		}
-		r.fail(e.Package, e.Test, fmt.Sprintf("%s (%.1f s)", e.Test, e.Elapsed), words)
+		r.fail(e.Package, e.Test, fmt.Sprintf("%s (%.1f s)", e.Test, e.Elapsed), r.said[name])
 	case "skip":
 		r.skipCount[e.Package]++
 		r.skips = append(r.skips, skip{e.Package, e.Test, reason(r.said[name])})
@@ -151,13 +154,13 @@ func (r *report) endPackage(e event) {
 		r.failed++
 		fmt.Fprintf(r.out, "FAIL  %7.1f s  %s%s\n", e.Elapsed, short(e.Package), note)
 		for _, test := range r.running[e.Package] {
-			r.fail(e.Package, test, test+" (did not end)", lastLines(r.said[testName{e.Package, test}]))
+			r.fail(e.Package, test, test+" (did not end)", r.said[testName{e.Package, test}])
 		}
 		if build := r.said[testName{pkg: e.FailedBuild}]; e.FailedBuild != "" {
 			said = build
 		}
 		if !r.failedWithin[testName{pkg: e.Package}] {
-			r.fail(e.Package, "", "", lastLines(said))
+			r.fail(e.Package, "", "", said)
 		}
 		// The testing package says so last. It does not come to that when a test panics, exits or runs out of time.
 		r.ended[e.Package] = len(r.running[e.Package]) == 0 && slices.Contains(r.said[testName{pkg: e.Package}], "FAIL\n")
@@ -170,8 +173,8 @@ func (r *report) endPackage(e event) {
 	}
 }
 
-func (r *report) fail(pkg, test, title, words string) {
-	r.failures = append(r.failures, failure{pkg, test, strings.TrimSpace(short(pkg) + " " + title), words})
+func (r *report) fail(pkg, test, title string, said []string) {
+	r.failures = append(r.failures, failure{pkg, test, strings.TrimSpace(short(pkg) + " " + title), lastLines(said), firstAndLast(said)})
 }
 
 // showFailures shows at once how a package failed: who watches, or sees only a part of all this, need not wait for the end.
@@ -243,6 +246,7 @@ func (r *report) finish() bool {
 	if len(r.times) > 0 {
 		r.showSlowest()
 	}
+	r.showReasons()
 	took := time.Since(r.begun).Round(time.Second)
 	switch {
 	case len(r.flakes) > mostFlaky:
@@ -258,6 +262,48 @@ func (r *report) finish() bool {
 	fmt.Fprintf(r.out, "\nALL TESTS PASSED: %d tests of %d packages, %d skipped, in %v\n", r.tests-len(r.skips), r.passed, len(r.skips), took)
 	fmt.Fprintf(r.out, "%d passed, 0 failed, %d skipped\n", r.tests-len(r.skips), len(r.skips))
 	return true
+}
+
+// place begins what a test says by Log, Error or Fatal.
+var place = regexp.MustCompile(`^\s*\w+\.go:\d+: `)
+
+// showReasons shows of each failure the first and the last that its test said: who sees only the end of all this sees why.
+func (r *report) showReasons() {
+	const width = 300
+	for i, f := range r.failures {
+		if i == 0 {
+			fmt.Fprint(r.out, "\nWHY:\n")
+		}
+		if i == mostAgain {
+			fmt.Fprintf(r.out, "  and %d more\n", len(r.failures)-i)
+			return
+		}
+		fmt.Fprintf(r.out, "  %s\n", f.title)
+		for _, line := range f.said {
+			if len(line) > width {
+				line = strings.ToValidUTF8(line[:width], "") + " ..."
+			}
+			fmt.Fprintf(r.out, "    %s\n", line)
+		}
+	}
+}
+
+// firstAndLast returns of what a test has said by Log, Error and Fatal the first two and the last two, each with its next line where it has more.
+func firstAndLast(said []string) (all []string) {
+	lines := strings.Split(strings.Join(said, ""), "\n")
+	for i, line := range lines {
+		if !place.MatchString(line) {
+			continue
+		}
+		if i+1 < len(lines) && !place.MatchString(lines[i+1]) && !isChatter(lines[i+1]) {
+			line += " / " + strings.TrimSpace(lines[i+1])
+		}
+		all = append(all, strings.TrimSpace(line))
+	}
+	if len(all) > 4 {
+		all = slices.Concat(all[:2], all[len(all)-2:])
+	}
+	return all
 }
 
 // cutShort is true if go test failed otherwise than by a test that was seen to fail.
