@@ -102,9 +102,7 @@ func TestPackedAsUnpacked(t *testing.T) {
 					t.Errorf("files of task %d: %q, want %q", i, texts[1], texts[0])
 				}
 			}
-			if left, _ := filepath.Glob(filepath.Join(pr.sides[1].dir, ".fsub-pack*")); len(left) > 0 {
-				t.Errorf("left: %v", left)
-			}
+			pr.sides[1].awaitNoPacks(t)
 		})
 	}
 }
@@ -120,6 +118,20 @@ func (s *side) awaitFile(t *testing.T, name string) {
 	for end := time.Now().Add(patience); !s.has(name); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: no file %s", s.name, name)
+		}
+	}
+}
+
+// awaitNoPacks waits until the files of jobs that tasks have shared are gone: they go after the last task has ended, with the job.
+func (s *side) awaitNoPacks(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		left, _ := filepath.Glob(filepath.Join(s.dir, ".fsub-pack*"))
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("left: %v", left)
 		}
 	}
 }
