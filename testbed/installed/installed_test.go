@@ -150,39 +150,38 @@ systemctl reload fed`)
 	if out := m.run("ps -o user= -p $(systemctl show fed -p MainPID --value)"); strings.TrimSpace(out) != "fsub" {
 		t.Errorf("fed runs as %s", out)
 	}
-	out, err := m.command(t.Context(), "alice", "cd ~alice && fsub --parsable --wrap=true").CombinedOutput()
-	if err != nil {
-		t.Fatalf("fsub: %v\n%s", err, out)
-	}
-	m.await("COMPLETED", "/usr/libexec/fsub/shims/sacct -X -n -P -o State -j "+strings.TrimSpace(string(out)))
-}
-
-// upgrade: users submit while the daemon is upgraded. None is refused, each job is there once, and those that run go on.
-func upgrade(t *testing.T, m *machine) {
-	home := s.Bed.Home("alice")
-	submit := func(what string) (string, error) {
-		out, err := m.command(t.Context(), "alice", "cd "+home+" && fsub --parsable "+what).CombinedOutput()
-		if err != nil {
-			return "", fmt.Errorf("fsub: %w: %s", err, out)
-		}
-		return strings.TrimSpace(string(out)), nil
-	}
-	long, err := submit("--wrap='sleep 600'")
+	id, err := m.submit("alice", s.Bed.Home("alice"), "--wrap=true")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.await("RUNNING", "/usr/libexec/fsub/shims/squeue -h -o %T -j "+long)
-	was := m.run("systemctl show fed -p MainPID --value")
+	m.await("COMPLETED", "/usr/libexec/fsub/shims/sacct -X -n -P -o State -j "+id)
+}
 
+// submit submits a job as a user of the machine.
+func (m *machine) submit(user, dir, what string) (string, error) {
+	out, err := m.command(m.t.Context(), user, "cd "+dir+" && fsub --parsable "+what).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("fsub: %w: %s", err, out)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// during has alice submit jobs, n at a time and each every so often, while something is done. None is refused, and each is there once.
+func during(t *testing.T, m *machine, n int, every time.Duration, do func()) {
+	t.Helper()
+	held := func() int {
+		return len(strings.Fields(m.run("fed job list --where state=pending --where user=alice --where reason=JobHeldUser --columns jobid | tail -n +2")))
+	}
+	before := held()
 	ctx, stop := context.WithCancel(t.Context())
 	var submitters sync.WaitGroup
 	var mu sync.Mutex
-	ids, longest := map[string]int{}, time.Duration(0)
-	for range 3 {
+	ids, longest, begun := map[string]int{}, time.Duration(0), time.Now()
+	for range n {
 		submitters.Go(func() {
-			for ctx.Err() == nil {
+			for next := time.Now(); ctx.Err() == nil; {
 				begun := time.Now()
-				id, err := submit("--hold --wrap=true")
+				id, err := m.submit("alice", s.Bed.Home("alice"), "--hold --wrap=true")
 				if err != nil {
 					t.Error(err)
 					return
@@ -191,25 +190,45 @@ func upgrade(t *testing.T, m *machine) {
 				ids[id]++
 				longest = max(longest, time.Since(begun))
 				mu.Unlock()
+				next = next.Add(every)
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Until(next)):
+				}
 			}
 		})
 	}
-	m.run("dpkg -i " + s.Dir + "/next/*.deb")
-	is := m.run("systemctl show fed -p MainPID --value")
+	do()
 	m.await("alpha", "fed site list | grep ok")
 	stop()
 	submitters.Wait()
-	if is == was {
-		t.Errorf("the daemon was not restarted: %s", is)
-	}
-	t.Logf("%d submissions during the upgrade, of which the longest took %s", len(ids), longest.Round(time.Millisecond))
+	t.Logf("%d submissions in %s, of which the longest took %s", len(ids), time.Since(begun).Round(time.Second), longest.Round(time.Millisecond))
 	for id, n := range ids {
 		if n > 1 {
 			t.Errorf("%d submissions were told %s", n, id)
 		}
 	}
-	if there := strings.Fields(m.run("fed job list --where state=pending --columns jobid | tail -n +2")); len(there) != len(ids) {
-		t.Errorf("%d jobs were submitted, and %d are there", len(ids), len(there))
+	if there := held() - before; there != len(ids) {
+		t.Errorf("%d jobs were submitted, and %d are there", len(ids), there)
+	}
+}
+
+// daemon is the process of the machine's daemon.
+func (m *machine) daemon() string { return m.run("systemctl show fed -p MainPID --value") }
+
+// upgrade: users submit while the daemon is upgraded. None is refused, each job is there once, and those that run go on.
+func upgrade(t *testing.T, m *machine) {
+	home := s.Bed.Home("alice")
+	long, err := m.submit("alice", home, "--wrap='sleep 600'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.await("RUNNING", "/usr/libexec/fsub/shims/squeue -h -o %T -j "+long)
+	was := m.daemon()
+	during(t, m, 3, 0, func() { m.run("dpkg -i " + s.Dir + "/next/*.deb") })
+	is := m.daemon()
+	if is == was {
+		t.Errorf("the daemon was not restarted: %s", is)
 	}
 	if out := m.run("/usr/libexec/fsub/shims/squeue -h -o '%T %r' -j " + long); !strings.Contains(out, "RUNNING") {
 		t.Errorf("the job that ran is %s", out)
@@ -224,10 +243,10 @@ func upgrade(t *testing.T, m *machine) {
 	if !strings.Contains(out, "the daemon was not restarted: the old one goes on.") || !strings.Contains(out, "frob") {
 		t.Errorf("an upgrade with a broken configuration says\n%s", out)
 	}
-	if now := m.run("systemctl show fed -p MainPID --value"); now != is {
+	if now := m.daemon(); now != is {
 		t.Errorf("the daemon was restarted over a broken configuration: %s, was %s", now, is)
 	}
-	if _, err := submit("--hold --wrap=true"); err != nil {
+	if _, err := m.submit("alice", home, "--hold --wrap=true"); err != nil {
 		t.Error(err)
 	}
 	m.run("sed -i /frob/d /etc/fsub/fed.yaml && systemctl restart fed")
