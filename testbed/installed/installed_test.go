@@ -116,7 +116,8 @@ func install(t *testing.T) *machine {
 	return m
 }
 
-// TestNewcomer: who follows the page has a job that has run at a real cluster. Then the daemon is upgraded, and runs as an ordinary user.
+// TestNewcomer: who follows the page has a job that has run at a real cluster. Then the daemon is upgraded, runs as an ordinary user, and meets one whom only NSS
+// knows.
 func TestNewcomer(t *testing.T) {
 	m := install(t)
 	if out, err := os.ReadFile(filepath.Join(s.Bed.Home("alice"), "slurm-30000000.out")); err != nil || !strings.Contains(string(out), "alpha") {
@@ -125,6 +126,7 @@ func TestNewcomer(t *testing.T) {
 	login(t, m)
 	upgrade(t, m)
 	asUser(t, m)
+	directory(t, m)
 }
 
 // login: Slurm's names in a login shell.
@@ -155,6 +157,24 @@ systemctl reload fed`)
 		t.Fatal(err)
 	}
 	m.await("COMPLETED", "/usr/libexec/fsub/shims/sacct -X -n -P -o State -j "+id)
+}
+
+// directory: a user who is in no file of the machine, but in a module of NSS, such as SSSD's or LDAP's.
+func directory(t *testing.T, m *machine) {
+	m.run(`set -e
+mkdir -p /var/lib/extrausers
+echo 'carla:x:7103:7103::/tmp:/bin/sh' >/var/lib/extrausers/passwd
+echo 'carla:x:7103:' >/var/lib/extrausers/group
+sed -i -E 's/^(passwd|group):.*/\1: files extrausers/' /etc/nsswitch.conf
+systemctl restart fed`)
+	id, err := m.submit("carla", "/tmp", "--hold --wrap=true")
+	if err != nil {
+		t.Error(err)
+	}
+	if out := m.run("/usr/libexec/fsub/shims/squeue -h -o '%u %a' -j " + id); !strings.HasPrefix(out, "carla ") {
+		t.Errorf("the job of a user whom NSS knows belongs to %s", out)
+	}
+	m.run("/usr/libexec/fsub/shims/scancel " + id)
 }
 
 // submit submits a job as a user of the machine.

@@ -49,6 +49,7 @@ if [ "${1:-}" = test ]; then
 	need shellcheck shellcheck
 	need systemd-analyze systemd
 	need objdump binutils
+	need /usr/share/doc/libnss-extrausers libnss-extrausers # users that are in no file of the machine
 fi
 if [ "${1:-}" = test ] || [ "${1:-}" = packages ]; then
 	need python3 python3
