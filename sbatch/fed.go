@@ -39,6 +39,7 @@ var fedOptions = [...]struct {
 	{"retry-mem", delivery, setRetryMem},
 	{"retry-time", delivery, setRetryTime},
 	{"pack", delivery, setPack},
+	{"on-node-loss", delivery, setOnNodeLoss},
 }
 
 // IDs of options that are not of the table: fedID + index in fedOptions, pluginID + index in Input.Plugins.
@@ -119,7 +120,7 @@ func (r *Request) fedLines(words []string) error {
 	switch {
 	case err != nil:
 		return exit(exitBadOption, err.Error(), "sbatch: error: #FSUB lines know --sites, --exclude-sites, --accelerators, --max-cost, "+
-			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out, --stage-out-size, --keep, --group, --retry, --retry-mem, --retry-time and --pack")
+			"--traffic, --tpu-topology, --deadline-value, --checkpoint, --input, --stage-in, --stage-out, --stage-out-size, --keep, --group, --retry, --retry-mem, --retry-time, --pack and --on-node-loss")
 	case len(rest) > 0:
 		return errorLine(exitBadOption, "Invalid directive found in a #FSUB line: ", rest[0])
 	}
@@ -310,6 +311,7 @@ func (f *Fed) options(w *words) {
 	w.text("fed-group", f.Group)
 	f.Retry.options(w)
 	w.text("fed-pack", f.Pack.text())
+	w.text("fed-on-node-loss", f.OnNodeLoss)
 }
 
 // String is in as an option has it.

@@ -24,7 +24,7 @@ func TestFed(t *testing.T) {
 true
 #FSUB --bogus
 `
-	in := input(script, "--fed-accelerators=h100,a100:2", "--fed-stage-out", "out->s3://b/o", "--fed-stage-out=log", "--fed-keep=ck,s/m.pt")
+	in := input(script, "--fed-accelerators=h100,a100:2", "--fed-stage-out", "out->s3://b/o", "--fed-stage-out=log", "--fed-keep=ck,s/m.pt", "--fed-on-node-loss=Wait:01:00:00")
 	in.Env = []string{"FSUB_SITES=d", "FSUB_STAGE_IN=m -> n\nk", "FSUB_GROUP=run-7/prep", "FSUB_SOCKET=/x"}
 	r, err := Parse(in)
 	if err != nil {
@@ -33,7 +33,7 @@ true
 	want := &Fed{Sites: []string{"d"}, NotSites: []string{"c"}, Accelerators: []string{"h100", "a100:2"}, MaxCost: 10,
 		Inputs:   []Dataset{{Bytes: 500 << 30, At: []string{"a", "aws:us-east-1"}}, {Bytes: 100, At: []string{"b"}}},
 		StageIn:  []Stage{{"data/*.txt", "in"}, {"s3://bucket/x?region=eu:1=2", ""}, {"m", "n"}, {"k", ""}},
-		StageOut: []Stage{{"out", "s3://b/o"}, {"log", ""}}, Group: "run-7/prep", Keep: []string{"ck", "s/m.pt"}}
+		StageOut: []Stage{{"out", "s3://b/o"}, {"log", ""}}, Group: "run-7/prep", Keep: []string{"ck", "s/m.pt"}, OnNodeLoss: "wait:01:00:00"}
 	if diff := cmp.Diff(want, r.Spec.Fed); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

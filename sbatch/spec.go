@@ -118,6 +118,8 @@ type Fed struct {
 	Group string `json:"group,omitempty"`
 	Retry *Retry `json:"retry,omitempty"` // when it is run again by itself; nil: never
 	Pack  *Pack  `json:"pack,omitempty"`  // how the tasks of the array share jobs at their sites; nil: each has its own
+	// OnNodeLoss is what it does when it loses one of its nodes: see [Spec.NodeLoss]; "": not said.
+	OnNodeLoss string `json:"on_node_loss,omitempty"`
 }
 
 // Dataset is data that a job reads.

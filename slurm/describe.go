@@ -43,6 +43,9 @@ func describe(s *federation.Submission) (*wire.JobDesc, error) {
 	describeTRES(d, sp, s.Job.Needs())
 	describeTimes(d, sp)
 	describeFiles(d, sp, &s.Payload, s.Restarts)
+	if do, _ := sp.NodeLoss(); do == sbatch.LossShrink {
+		d.KillOnNodeFail = new(false)
+	}
 	if sp.More != nil {
 		describeMore(d, sp, s.Job.Needs())
 	}

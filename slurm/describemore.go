@@ -96,9 +96,6 @@ func describeFlags(d *wire.JobDesc, m *sbatch.More) {
 			d.Flags = append(d.Flags, f.flag)
 		}
 	}
-	if m.NoKill {
-		d.KillOnNodeFail = new(false)
-	}
 	if m.WaitAllNodes != "" {
 		d.WaitAllNodes = new(m.WaitAllNodes == sbatch.Yes)
 	}

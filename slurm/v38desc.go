@@ -44,6 +44,9 @@ func describeV38(s *federation.Submission, h how) (any, error) {
 	d.size(sp)
 	d.times(sp)
 	d.files(s, h.until2302)
+	if do, _ := sp.NodeLoss(); do == sbatch.LossShrink {
+		d["no_kill"] = "set"
+	}
 	if sp.More != nil {
 		d.more(sp.More)
 	}
@@ -173,9 +176,6 @@ func (d desc38) more(m *sbatch.More) {
 	sockets, cores, threads, tasksPerCore := m.Layout()
 	for key, n := range map[string]int{"sockets_per_node": sockets, "cores_per_socket": cores, "threads_per_core": threads, "tasks_per_core": tasksPerCore} {
 		set38(d, key, n)
-	}
-	if m.NoKill {
-		d["no_kill"] = "set"
 	}
 	if m.WaitAllNodes != "" {
 		d["wait_all_nodes"] = map[sbatch.YesNo]int{sbatch.Yes: 1}[m.WaitAllNodes]

@@ -23,7 +23,7 @@ func (s *Gate) checkDemand(spec *sbatch.Spec) (named Clusters, err error) {
 	}
 	for sp := range components(spec) {
 		if f := sp.Fed; f != nil {
-			if err := cmp.Or(checkFed(f, sites), checkPack(sp)); err != nil {
+			if err := cmp.Or(checkFed(f, sites), checkPack(sp), checkLoss(sp)); err != nil {
 				return named, err
 			}
 		}
@@ -32,6 +32,9 @@ func (s *Gate) checkDemand(spec *sbatch.Spec) (named Clusters, err error) {
 				return named, refuseAlone(fmt.Sprintf("unrecognized option '--%s'", o.Name))
 			}
 		}
+	}
+	if text := waitsOnlyRented(spec, sites); text != "" {
+		named.Warnings = append(named.Warnings, text)
 	}
 	return named, nil
 }
@@ -126,6 +129,9 @@ func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 	if why := f.InvalidKeep(); why != "" {
 		return refuseAlone("keep: " + why)
 	}
+	if why := f.InvalidNodeLoss(); why != "" {
+		return refuseAlone("on-node-loss: " + why)
+	}
 	if why := f.Retry.Why(); why != "" {
 		return refuseAlone("retry: " + why)
 	}
@@ -133,6 +139,38 @@ func checkFed(f *sbatch.Fed, sites []*federation.Site) error {
 		return refuseAlone(fmt.Sprintf("traffic %.40q is not one of %s", f.Traffic, strings.Join(sbatch.Traffics[:], ", ")))
 	}
 	return nil
+}
+
+// checkLoss refuses a job that cannot do what it asks for when a node of it is lost.
+func checkLoss(spec *sbatch.Spec) error {
+	if why := spec.InvalidLossOf(); why != "" {
+		return refuseAlone("--on-node-loss: " + why)
+	}
+	return nil
+}
+
+// waitsOnlyRented says that a job may run where nothing waits for a lost node: at clusters of Slurm. "": it cannot, or does not ask for that.
+func waitsOnlyRented(spec *sbatch.Spec, sites []*federation.Site) string {
+	if do, _ := spec.NodeLoss(); do != sbatch.LossWait {
+		return ""
+	}
+	const named = 3
+	var at []string
+	for _, site := range sites {
+		name := string(site.Name)
+		switch f := spec.Fed; {
+		case site.Seen == nil || site.Seen.Version == federation.OwnVersion, slices.Contains(f.NotSites, name), len(f.Sites) > 0 && !slices.Contains(f.Sites, name):
+		case spec.Clusters != "" && spec.Clusters != "all" && !slices.Contains(strings.Split(spec.Clusters, ","), name):
+		case len(at) == named:
+			at = append(at, "...")
+		case len(at) < named:
+			at = append(at, name)
+		}
+	}
+	if at == nil {
+		return ""
+	}
+	return fmt.Sprintf("--on-node-loss=wait is for rented machines: a job that loses a node at %s is queued again, as Slurm does it.", strings.Join(at, ", "))
 }
 
 // checkPack refuses a job whose tasks cannot share jobs.
