@@ -118,6 +118,7 @@ func (d *Driver) Hold(ctx context.Context, ref federation.JobRef) error {
 		case j.run != nil: // its machines start: they are for others now
 			d.runs.unbind(j.run, false, "")
 		}
+		d.runs.release(j)
 		d.queue.dequeue(j)
 		j.Job.Held = federation.HeldUser
 		d.put(j)

@@ -84,17 +84,19 @@ func (ng *nodeGroup) given(name string) {
 // freeFor are the machines of a node group that a job may use now: those that are up first. The components of a heterogeneous job are on machines of their own, as
 // slurmctld does it.
 func (ng *nodeGroup) freeFor(j *job, r *run) (nodes []demand.Node, machines []*machine) {
-	var booting []*machine
+	var kept, booting []*machine
 	for _, m := range ng.machines {
 		switch {
-		case len(m.runs) > 0 && !ng.pool.Shared || !m.usable(j.User.Name) || m.cpus >= m.gang.Offering.CPUs || slices.Contains(r.machines, m), !m.whole(j.User.Name), !m.lasts(j):
+		case m.keeper != nil && m.keeper != j, len(m.runs) > 0 && !ng.pool.Shared || !m.usable(j.User.Name) || m.cpus >= m.gang.Offering.CPUs || slices.Contains(r.machines, m), !m.whole(j.User.Name), !m.lasts(j):
+		case m.keeper == j:
+			kept = append(kept, m)
 		case m.State == machineUp:
 			machines = append(machines, m)
 		default:
 			booting = append(booting, m)
 		}
 	}
-	machines = append(machines, booting...)
+	machines = slices.Concat(kept, machines, booting)
 	for _, m := range machines {
 		nodes = append(nodes, m.free())
 	}
@@ -104,7 +106,7 @@ func (ng *nodeGroup) freeFor(j *job, r *run) (nodes []demand.Node, machines []*m
 // usable is how many machines there are that the job could use one day.
 func (ng *nodeGroup) usable(j *job) (n int) {
 	for _, m := range ng.machines {
-		if m.usable(j.User.Name) {
+		if m.usable(j.User.Name) && (m.keeper == nil || m.keeper == j) {
 			n++
 		}
 	}

@@ -37,12 +37,18 @@ func (s *scheduler) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 	var machines []*machine
 	if !near {
 		nodes, machines = free, idle
+	} else if j.Kept != nil { // near to these the cloud can bring no others: in their zone, and on their network
+		for k, m := range idle {
+			if m.keeper == j {
+				nodes, machines = append(nodes, free[k]), append(machines, m)
+			}
+		}
 	}
 	there := len(nodes)
 	if needs.NodeList != "" || needs.Exclude != "" { // it is about names: all that there could be
 		need = max(need, ng.virtual())
 	}
-	names := ng.newNames(need)
+	names := ng.namesFor(j, need)
 	for _, name := range names {
 		node := ng.shape()
 		node.Name = name
@@ -65,7 +71,7 @@ func (s *scheduler) grow(j *job, r *run, i int, ng *nodeGroup) (refusal, bool) {
 			kept[machines[shares[k].Node]] = true
 		}
 	}
-	for _, name := range ng.newNames(need + ng.hosts()) { // the rest of the last slice
+	for _, name := range ng.namesFor(j, need+ng.hosts()) { // the rest of the last slice
 		if len(chosen)%ng.hosts() == 0 {
 			break
 		}
@@ -98,7 +104,7 @@ func (s *scheduler) makeRoom(j *job, ng *nodeGroup, count, room int, use func(*m
 	var idle []*machine
 	for _, other := range ng.pool.groups {
 		for _, m := range other.machines {
-			if len(m.runs) == 0 && m.State == machineUp && (other != ng || !use(m)) && m.sliceFree() {
+			if len(m.runs) == 0 && m.keeper == nil && m.State == machineUp && (other != ng || !use(m)) && m.sliceFree() {
 				idle = append(idle, m)
 			}
 			if m.State == machineEnding {

@@ -138,7 +138,11 @@ func (j *job) keepRun(r *run) {
 	if end.Before(j.Start) {
 		end = j.Start
 	}
-	j.Earlier = append(slices.Clip(j.Earlier), federation.AttemptRun{State: federation.Requeued, Started: j.Start, Ended: end, Nodes: r.part(0).Nodes, ExitStatus: r.End.Exit,
+	how := federation.Requeued
+	if r.End.State != federation.Pending { // its machine was lost
+		how = r.End.State
+	}
+	j.Earlier = append(slices.Clip(j.Earlier), federation.AttemptRun{State: how, Started: j.Start, Ended: end, Nodes: r.part(0).Nodes, ExitStatus: r.End.Exit,
 		Suspension: j.Suspension, Cost: r.Price.For(j.charged(end))})
 	if len(j.Earlier) > maxEarlier { // the oldest one is forgotten; its money is not
 		j.Earlier[1].Cost += j.Earlier[0].Cost

@@ -139,7 +139,7 @@ func (js *jobTable) forget(j *job) {
 func (js *jobTable) siteJob(j *jobRecord) federation.SiteJob {
 	s := federation.SiteJob{ID: j.Job.ID, SiteJobID: uint32(j.Job.Number()), Key: j.Key, State: j.State, User: j.User.Name, Account: j.Job.Spec.Account,
 		Partition: j.Partition, QOS: j.Job.Spec.QOS, Reason: j.Reason, Detail: j.Detail, Returned: j.Returned, Submit: j.Accepted,
-		Start: j.Start, End: j.End, Suspension: j.Suspension, ExitStatus: j.Exit, Restarts: j.Restarts, Earlier: j.Earlier, Limit: j.Job.Spec.TimeLimit}
+		Start: j.Start, End: j.End, Suspension: j.Suspension, ExitStatus: j.Exit, Restarts: j.Restarts, Earlier: j.Earlier, Limit: j.Job.Spec.TimeLimit, Losses: j.Losses}
 	if p := js.pools.named(j.Partition); p != nil {
 		s.Limit = (&job{jobRecord: *j}).limit(p)
 	}

@@ -40,7 +40,7 @@ func (rt *renter) tend(p *pool, now time.Time) {
 				rt.fleet.endMachine(m, "budget")
 			case ng.ends(now, 0):
 				rt.fleet.endMachine(m, blockEnds)
-			case live > p.Min && now.Sub(m.sliceIdle()) >= p.Idle && m.State == machineUp && m.sliceFree():
+			case live > p.Min && m.keeper == nil && now.Sub(m.sliceIdle()) >= p.Idle && m.State == machineUp && m.sliceFree():
 				rt.fleet.endMachine(m, "idle")
 				live -= ng.hosts()
 			}

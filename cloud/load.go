@@ -84,6 +84,13 @@ func (d *Driver) loadJob(j *job) {
 	if d.jobs.load(j); !j.End.IsZero() {
 		return
 	}
+	if j.Kept != nil {
+		for _, id := range j.Kept.Machines {
+			if m := d.fleet.machines[id]; m != nil && m.usable(j.User.Name) {
+				m.keeper = j
+			}
+		}
+	}
 	if j.Run == nil || !j.holds() {
 		d.queue.enqueue(j)
 		return

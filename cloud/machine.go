@@ -28,6 +28,8 @@ type machine struct {
 	mem   sbatch.MemMiB
 	gpus  []bool // in use, by index
 	drain string // why it gets no new jobs; "": it does
+	// keeper is the job that the machine is kept for while that waits for others; nil: none.
+	keeper *job
 
 	version uint64
 	changed chan struct{}

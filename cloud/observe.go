@@ -117,7 +117,7 @@ func (f *fleet) observePool(o *federation.Observation, p *pool) {
 func (p *pool) used() (n int) {
 	for _, ng := range p.groups {
 		for _, m := range ng.machines {
-			if len(m.runs) > 0 || m.State == machineEnding || m.drain != "" || m.Held != "" {
+			if len(m.runs) > 0 || m.keeper != nil || m.State == machineEnding || m.drain != "" || m.Held != "" {
 				n++
 			}
 		}
@@ -171,6 +171,8 @@ func (m *machine) node(n federation.Node, now time.Time) federation.Node {
 		state = "ALLOCATED"
 	case len(m.runs) > 0:
 		state = "MIXED"
+	case m.keeper != nil: // all of it waits for its job
+		state, n.CPUsUsed, n.MemUsed = "ALLOCATED", n.CPUs, n.Mem
 	}
 	n.State = []string{state, "CLOUD"}
 	switch m.State {
@@ -189,7 +191,7 @@ func (m *machine) node(n federation.Node, now time.Time) federation.Node {
 	if len(n.GRES) > 0 {
 		n.GRES = slices.Clone(n.GRES)
 		for _, used := range m.gpus {
-			if used {
+			if used || m.keeper != nil && len(m.runs) == 0 {
 				n.GRES[0].Used++
 			}
 		}

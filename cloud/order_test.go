@@ -30,7 +30,7 @@ func TestNodesAreInOrder(t *testing.T) {
 	}
 	var names []string
 	var tasks []int
-	for _, s := range inOrder(needs, shares, machines) {
+	for _, s := range inOrder(&job{}, 0, needs, shares, machines) {
 		names, tasks = append(names, machines[s.Node].Name), append(tasks, s.Tasks)
 	}
 	if names[0] != "x-main-1" || names[1] != "x-main-2" || names[2] != "x-main-10" || tasks[0]+tasks[1]+tasks[2] != 5 || tasks[0] < tasks[1] || tasks[1] < tasks[2] {

@@ -29,7 +29,7 @@ func pending(err error) *provider.Error {
 // nobody waits for its machines any more.
 func (rt *renter) queued(g *gang, e *provider.Error) (again time.Duration) {
 	rt.cool.answered(g)
-	if left := g.Expires.Add(-rt.t.bootWithin(&g.Offering)); !rt.now().Before(left) || !g.Warm && !slices.ContainsFunc(g.machines, func(m *machine) bool { return len(m.runs) > 0 }) {
+	if left := g.Expires.Add(-rt.t.bootWithin(&g.Offering)); !rt.now().Before(left) || !g.Warm && !slices.ContainsFunc(g.machines, func(m *machine) bool { return len(m.runs) > 0 || m.keeper != nil }) {
 		return 0
 	}
 	if e.Resume != g.Resume {

@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"cmp"
 	"slices"
 
 	"fsub/federation"
@@ -61,7 +60,7 @@ func (s *scheduler) placeComponent(j *job, r *run, i int, grow bool) (refusal, b
 	if p == nil {
 		return refusal{reason: reasons.Partition, back: true}, false
 	}
-	needs, groups := j.needs(i), p.groupsFor(j.Wants[i])
+	needs, groups := j.needs(i), j.keptGroups(p.groupsFor(j.Wants[i]))
 	for _, ng := range groups {
 		if _, ok := s.stays(ng, j, 0); !ok {
 			continue
@@ -94,15 +93,12 @@ func (s *scheduler) placeComponent(j *job, r *run, i int, grow bool) (refusal, b
 
 // inOrder brings the nodes of a component into the order of their names, which is that of SLURM_JOB_NODELIST, and shares the job out again if they were not: the first node is
 // where its script runs, and gets what does not come out even.
-func inOrder(needs *demand.Demand, shares []demand.Share, machines []*machine) []demand.Share {
-	byName := func(a, b demand.Share) int {
-		x, y := machines[a.Node].Name, machines[b.Node].Name // of one group: they differ in the number at their end
-		return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y))
-	}
-	if len(shares) < 2 || slices.IsSortedFunc(shares, byName) {
+func inOrder(j *job, group int, needs *demand.Demand, shares []demand.Share, machines []*machine) []demand.Share {
+	ordered := j.order(group, shares, machines)
+	if slices.EqualFunc(shares, ordered, func(a, b demand.Share) bool { return a.Node == b.Node }) {
 		return shares
 	}
-	shares = slices.SortedFunc(slices.Values(shares), byName)
+	shares = ordered
 	nodes := make([]demand.Node, len(shares))
 	for i, s := range shares {
 		nodes[i] = machines[s.Node].free()
@@ -120,7 +116,7 @@ func inOrder(needs *demand.Demand, shares []demand.Share, machines []*machine) [
 // take gives a component of a run its part of machines.
 func (s *scheduler) take(r *run, group int, needs *demand.Demand, shares []demand.Share, machines []*machine) {
 	now := s.now()
-	for n, share := range inOrder(needs, shares, machines) {
+	for n, share := range inOrder(r.job, group, needs, shares, machines) {
 		m := machines[share.Node]
 		if !m.pool.Shared { // as with --exclusive: all CPUs, and the memory that was asked for
 			switch {
@@ -139,7 +135,9 @@ func (s *scheduler) take(r *run, group int, needs *demand.Demand, shares []deman
 // bind writes down which machines a job has. What they are told, and what the cloud is asked, follows when that is durable.
 func (s *scheduler) bind(j *job, r *run) {
 	j.Runs++
-	r.Taken = s.now()
+	if r.Taken = s.now(); j.Kept != nil {
+		r.Taken = j.Kept.Since // its other machines have waited since then
+	}
 	j.run, j.Run = r, r.runRecord
 	r.sent = make([]bool, len(r.Members))
 	for _, m := range r.machines {

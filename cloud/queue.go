@@ -50,7 +50,11 @@ const (
 // byClaim is a heap of jobs by the number of their claims; those of a version that did not count them go by their IDs.
 type byClaim []*job
 
+// Those that keep machines come first: nobody else can have these.
 func before(a, b *job) bool {
+	if x, y := a.Kept != nil, b.Kept != nil; x != y {
+		return x
+	}
 	return cmp.Or(cmp.Compare(a.Claim, b.Claim), cmp.Compare(a.id(), b.id())) < 0
 }
 

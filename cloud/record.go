@@ -42,6 +42,10 @@ type jobRecord struct {
 	Suspension federation.Suspension `json:"suspension,omitzero"`
 	// Earlier are the runs that a requeue has ended here.
 	Earlier []federation.AttemptRun `json:"earlier,omitempty"`
+	// Kept are the machines that stay its own while it waits for others; nil: none.
+	Kept *kept `json:"kept,omitempty"`
+	// Losses are the nodes that it has lost without its end.
+	Losses []federation.NodeLoss `json:"losses,omitempty"`
 }
 
 // want is a decision.Claim as it is kept: what placement grants a component.

@@ -24,6 +24,8 @@ func (rs *runs) advance(r *run) {
 	}
 	if j.State == federation.Pending {
 		j.State, j.Reason, j.Detail, j.Start = federation.Configuring, reasons.None, "", rs.now()
+		j.replaced(r)
+		rs.release(j)
 		rs.put(j)
 		for i, m := range r.machines {
 			if m.waited(r, &r.Members[i], j.Start) {
@@ -136,11 +138,15 @@ func (rs *runs) complete(r *run) {
 		m.pool.wake()
 	}
 	j.run, j.Steps = nil, r.stepsAtEnd()
-	if r.End.State == federation.Pending {
+	if replaces := r.replaces(); replaces || r.End.State == federation.Pending {
 		j.keepRun(r)
 		j.State, j.Reason, j.Detail, j.Start, j.Suspension = federation.Pending, r.End.Reason, r.End.Detail, time.Time{}, federation.Suspension{}
 		j.Restarts++
-		j.NotBefore = now.Add(rs.t.Again)
+		if j.NotBefore = now.Add(rs.t.Again); replaces {
+			_, within := j.Job.Spec.NodeLoss()
+			rs.keep(j, r, within, true)
+			j.NotBefore = time.Time{}
+		}
 		rs.put(j)
 		rs.queue.enqueue(j)
 	} else {
@@ -153,6 +159,7 @@ func (rs *runs) complete(r *run) {
 // finish ends a job.
 func (rs *runs) finish(j *job, o outcome) {
 	rs.queue.dequeue(j)
+	rs.release(j)
 	j.unsuspend(o.At)
 	j.State, j.Reason, j.Detail, j.Exit, j.End = o.State, o.Reason, o.Detail, o.Exit, o.At
 	if j.End.Before(j.Start) {
@@ -176,6 +183,9 @@ func (rs *runs) unbind(r *run, boot bool, why string) {
 			return
 		}
 	}
+	if r.keepable() && (boot || j.Kept != nil) {
+		rs.keep(j, r, rs.t.bootWithin(&r.machines[0].gang.Offering), false)
+	}
 	j.State, j.Reason, j.Start = federation.Pending, reasons.Resources, time.Time{}
 	rs.put(j)
 	rs.queue.enqueue(j)
@@ -184,6 +194,10 @@ func (rs *runs) unbind(r *run, boot bool, why string) {
 // failMachine ends the runs of a machine on which nothing lives. A gang that has not come up fails as one.
 func (rs *runs) failMachine(m *machine, why string, preempted bool) {
 	m.drain = why
+	if j := m.keeper; j != nil && len(m.runs) == 0 {
+		j.lose(m, why, rs.now())
+		rs.put(j)
+	}
 	for _, r := range values(m.runs) {
 		if r.job.State == federation.Pending { // its machines were not all up: nothing has begun
 			m.give(r, r.memberOf(m), 0, rs.now())

@@ -49,6 +49,9 @@ func (s *scheduler) start(l *subqueue) (more bool) {
 	if !slices.ContainsFunc(l.pools, (*pool).full) {
 		r, v = s.place(j, grow)
 	}
+	if r == nil && v.back && j.waitsOn(s.now()) {
+		v.back, v.waits = false, forCloud
+	}
 	if r == nil && !v.back {
 		s.tell(j, v)
 		if l.since.IsZero() {
@@ -71,6 +74,9 @@ func (s *scheduler) start(l *subqueue) (more bool) {
 
 // tell has a job show why it waits.
 func (s *scheduler) tell(j *job, v refusal) {
+	if v.detail == "" && j.Kept != nil {
+		v.detail = j.whyKept()
+	}
 	if j.Reason != v.reason || j.Detail != v.detail {
 		j.Reason, j.Detail = v.reason, v.detail
 		s.put(j)

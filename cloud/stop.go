@@ -24,8 +24,8 @@ func (rs *runs) stop(r *run, why agentapi.Why, o outcome) {
 		rs.fail(r, o)
 		return
 	}
-	if r.End != nil && r.End.State == federation.Pending && why == agentapi.WhyCancel {
-		r.End.State = federation.Cancelled // it does not run again
+	if r.End != nil && (r.End.State == federation.Pending || r.replaces()) && why == agentapi.WhyCancel {
+		r.End.State, r.End.Reason = federation.Cancelled, reasons.None // it does not run again
 	}
 	r.job.unsuspend(rs.now())
 	r.job.State = federation.Completing

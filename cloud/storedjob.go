@@ -69,11 +69,12 @@ type versionedRecord struct {
 	*plainRecord
 	Suspension stored.Suspension `json:"suspension,omitzero"`
 	Earlier    []stored.Run      `json:"earlier,omitempty"`
+	Losses     []stored.NodeLoss `json:"losses,omitempty"`
 }
 
 // MarshalJSON implements [json.Marshaler].
 func (r jobRecord) MarshalJSON() ([]byte, error) {
-	return json.Marshal(versionedRecord{recordVersion, storedOf(&r.Job), (*plainRecord)(&r), stored.Suspension(r.Suspension), stored.RunsOf(r.Earlier)})
+	return json.Marshal(versionedRecord{recordVersion, storedOf(&r.Job), (*plainRecord)(&r), stored.Suspension(r.Suspension), stored.RunsOf(r.Earlier), stored.LossesOf(r.Losses)})
 }
 
 // UnmarshalJSON implements [json.Unmarshaler], of records of all versions.
@@ -82,7 +83,7 @@ func (r *jobRecord) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return err
 	}
-	r.Job, r.Suspension, r.Earlier = v.Job.job(), federation.Suspension(v.Suspension), stored.Runs(v.Earlier)
+	r.Job, r.Suspension, r.Earlier, r.Losses = v.Job.job(), federation.Suspension(v.Suspension), stored.Runs(v.Earlier), stored.Losses(v.Losses)
 	if v.Version >= recordVersion {
 		return nil
 	}

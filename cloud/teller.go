@@ -41,7 +41,7 @@ func (f *fleet) statusOf(p *pool, now time.Time) driver.PoolStatus {
 				s.Ending++
 			case m.State != machineUp:
 				s.Starting++
-			case len(m.runs) > 0:
+			case len(m.runs) > 0, m.keeper != nil:
 				s.Busy++
 			default:
 				s.Idle++

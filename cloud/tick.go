@@ -25,6 +25,7 @@ func (d *Driver) tick(last time.Time) time.Time {
 		for _, m := range d.runs.overdue(j, now) {
 			d.fleet.endMachine(m, m.drain)
 		}
+		d.scheduler.waitedOut(j, now)
 	}
 	for _, m := range values(d.fleet.machines) {
 		d.fleet.lateMachine(m, now)

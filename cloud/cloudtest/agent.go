@@ -326,9 +326,12 @@ func (a *agent) script(r *agentRun) {
 	}
 	j.Starts++
 	j.Living++
-	j.Nodes = 0
+	j.Nodes, j.Names, j.Restarts = 0, nil, l.Restarts
 	for _, g := range l.Groups {
 		j.Nodes += len(g.Nodes)
+		for _, n := range g.Nodes {
+			j.Names = append(j.Names, n.Name)
+		}
 	}
 	if j.Living > 1 {
 		a.p.faults = append(a.p.faults, fmt.Sprintf("job %d runs %d times at once", id, j.Living))

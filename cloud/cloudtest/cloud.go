@@ -64,6 +64,9 @@ type Job struct {
 	Done    time.Duration // of "work": what its checkpoint holds
 	Signals []string
 	Nodes   int // of the last start
+	// Names are those nodes in the order of their ranks, and Restarts what its launch said.
+	Names    []string
+	Restarts int
 }
 
 var (
@@ -236,6 +239,17 @@ func (p *Provider) Kill(id provider.InstanceID, reason string) {
 	for _, m := range p.machines {
 		if m.ID == id {
 			p.endLocked(m, reason)
+		}
+	}
+}
+
+// Freeze has a machine fall silent: the cloud shows it as before, and nothing lives on it any more.
+func (p *Provider) Freeze(id provider.InstanceID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.machines {
+		if m.ID == id && m.agent != nil {
+			m.agent.killLocked()
 		}
 	}
 }
