@@ -46,6 +46,8 @@ type Attempt struct {
 	Charged  int          // runs that have a [Charge]
 	// Runs are those before the last one, which the site itself has ended to queue the job again, in their order.
 	Runs []AttemptRun
+	// Losses are the nodes that it has lost without its end, as its site tells.
+	Losses []NodeLoss
 }
 
 // AttemptRun is a run of a job that has ended, and that did not end the job.
@@ -58,6 +60,15 @@ type AttemptRun struct {
 	Cost       Money
 
 	Suspension Suspension
+}
+
+// NodeLoss is a node that a job has lost without its end: its site has kept the others for it, or lets it go on without.
+type NodeLoss struct {
+	Node   string
+	At     time.Time
+	Why    string
+	By     string // the node that came in its place; "": none, so far
+	Shrunk bool   // the job goes on without
 }
 
 // AttemptKey is the key of an attempt: federation, job, number, and the job's time of submission, so that a key is never

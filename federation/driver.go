@@ -163,6 +163,8 @@ type SiteJob struct {
 
 	// Earlier are the runs that the site has ended to queue the job again, where it keeps them. Runs that it does not tell are made of what was seen of them.
 	Earlier []AttemptRun
+	// Losses are the nodes that it has lost without its end.
+	Losses []NodeLoss
 
 	// Components are the further components of a heterogeneous job, of which this is the leader.
 	Components []SiteJob

@@ -128,6 +128,7 @@ func (rp *reports) learn(s *site, j *job, sj *federation.SiteJob) {
 	if sj.SiteJobID != 0 {
 		a.SiteJobID = sj.SiteJobID
 	}
+	rp.takeLosses(j, sj)
 	rp.takeRestarts(s, j, sj)
 	if sj.State == federation.Completing && j.whole == nil && lifecycle.RequeueCounted(a) {
 		sj.Start = a.Started // 22.05 shows here when it expects the next run to start
@@ -269,6 +270,7 @@ func (rp *reports) returned(s *site, j *job, sj federation.SiteJob) {
 	if sj.Detail != "" {
 		why += ": " + sj.Detail
 	}
+	rp.takeLosses(j, &sj)
 	rp.takeRestarts(s, j, &sj) // it may have run there before
 	j.att.Class, j.att.Code = federation.ClassCapacity, health.CodeCapacity
 	rp.life.finishAttempt(j, federation.AttemptWithdrawn, "given back: "+why)

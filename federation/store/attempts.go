@@ -16,10 +16,11 @@ var upsertAttempt = "INSERT INTO attempts (" + attemptColumns + ") VALUES " + li
 	"(attempt_key, site, part, state, live, created, acked, started, ended, site_job_id, site_submit, " +
 	"tries, restarts, nodes, final_state, exit_status, class, note, decision, cost, runs, held, charged, code) = " + list(3, 24)
 
-// heldAndKept is what the column held has.
+// heldAndKept is what the column held has, and what came after it.
 type heldAndKept struct {
 	stored.Held
-	Kept *stored.Kept `json:"kept,omitempty"`
+	Kept   *stored.Kept      `json:"kept,omitempty"`
+	Losses []stored.NodeLoss `json:"losses,omitempty"`
 }
 
 func attemptValues(a *federation.Attempt) ([]any, error) {
@@ -31,7 +32,7 @@ func attemptValues(a *federation.Attempt) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := encode(heldAndKept{stored.Held(a.Held), (*stored.Kept)(a.Kept)})
+	held, err := encode(heldAndKept{stored.Held(a.Held), (*stored.Kept)(a.Kept), stored.LossesOf(a.Losses)})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func readAttempt(r *row) (a federation.Attempt) {
 	a.Runs = stored.Runs(runs)
 	var held heldAndKept
 	r.json(&held)
-	a.Held, a.Kept = federation.Held(held.Held), (*egress.Kept)(held.Kept)
+	a.Held, a.Kept, a.Losses = federation.Held(held.Held), (*egress.Kept)(held.Kept), stored.Losses(held.Losses)
 	a.Charged = int(r.int())
 	a.Code = federation.FailureCode(r.word())
 	return a

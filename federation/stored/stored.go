@@ -58,6 +58,31 @@ type Run struct {
 	Suspension Suspension `json:"suspension,omitzero"`
 }
 
+// NodeLoss is a [federation.NodeLoss].
+type NodeLoss struct {
+	Node   string    `json:"node"`
+	At     time.Time `json:"time"`
+	Why    string    `json:"why,omitempty"`
+	By     string    `json:"by,omitempty"`     // the node that came in its place
+	Shrunk bool      `json:"shrunk,omitempty"` // the job goes on without
+}
+
+// LossesOf are the losses as they are written; nil of nil.
+func LossesOf(losses []federation.NodeLoss) (list []NodeLoss) {
+	for _, l := range losses {
+		list = append(list, NodeLoss(l))
+	}
+	return list
+}
+
+// Losses are the losses as the domain has them.
+func Losses(list []NodeLoss) (losses []federation.NodeLoss) {
+	for _, l := range list {
+		losses = append(losses, federation.NodeLoss(l))
+	}
+	return losses
+}
+
 // RunsOf are the runs as they are written; nil of nil.
 func RunsOf(runs []federation.AttemptRun) []Run {
 	if runs == nil {

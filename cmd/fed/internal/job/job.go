@@ -59,6 +59,9 @@ func NewExplainCommand() *cobra.Command {
 			if len(e.Priority) > 0 {
 				text += "  priority " + decision.PriorityText(e.Priority) + "\n"
 			}
+			if on := onLossText(e.Job.Spec, &e.Decision); on != "" && !e.Job.State.Ended() {
+				text += "  when it loses a node it " + on + "\n"
+			}
 			text += startText(e.Start)
 			if e.Spending != nil {
 				text += "  it has cost " + e.Spending.Text() + "\n"
@@ -215,6 +218,9 @@ func showJob(w io.Writer, r *client.JobRecord, waits []decision.Wait) {
 	if keeps := j.Spec.Keeps(); keeps != nil {
 		fmt.Fprintf(w, "  keep      %s: %s\n", strings.Join(keeps, ", "), keptText(r.Attempts, time.Now()))
 	}
+	if text := onLossText(j.Spec, lastDecision(r.Attempts)); text != "" {
+		fmt.Fprintf(w, "  on loss   it %s\n", text)
+	}
 	if j.Restarts > 0 {
 		fmt.Fprintf(w, "  restarts  %d\n", j.Restarts)
 	}
@@ -293,6 +299,9 @@ func showAttempt(w io.Writer, a federation.Attempt) {
 	}
 	for _, r := range a.Runs {
 		fmt.Fprintf(w, "  %s: %s %s to %s, %s\n", r.State, orDash(r.Nodes), clock(r.Started), clock(r.Ended), r.Cost.USD())
+	}
+	for _, l := range a.Losses {
+		fmt.Fprintf(w, "  lost node %s at %s%s\n", l.Node, clock(l.At), lossText(l))
 	}
 	if at := a.Held.SiteAccount; at != "" {
 		fmt.Fprintf(w, "  account %s pays; at %s it is under %s\n", orDash(a.Held.Account), a.Site, at)
