@@ -143,7 +143,7 @@ func (j *job) keepRun(r *run) {
 		how = r.End.State
 	}
 	j.Earlier = append(slices.Clip(j.Earlier), federation.AttemptRun{State: how, Started: j.Start, Ended: end, Nodes: r.part(0).Nodes, ExitStatus: r.End.Exit,
-		Suspension: j.Suspension, Cost: r.Price.For(j.charged(end))})
+		Suspension: j.Suspension, Cost: r.spent(j.Start, end)})
 	if len(j.Earlier) > maxEarlier { // the oldest one is forgotten; its money is not
 		j.Earlier[1].Cost += j.Earlier[0].Cost
 		j.Earlier = j.Earlier[1:]

@@ -147,6 +147,9 @@ func (js *jobTable) siteJob(j *jobRecord) federation.SiteJob {
 		part := r.part(0)
 		s.Nodes, s.TRES, s.PricePerHour = part.Nodes, part.TRES, r.Price
 		part.count(&s)
+		if r.Spent > 0 && !j.End.IsZero() {
+			s.Cost = r.spent(j.Start, j.End)
+		}
 		s.Components = components(j, &s)
 	}
 	if s.Reason == "" {

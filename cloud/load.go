@@ -107,7 +107,7 @@ func (d *Driver) loadJob(j *job) {
 		r.sent[i] = m.State == machineUp // it may have been told
 	}
 	j.run = r
-	r.limit, r.suspended = j.limit(r.machines[0].pool), j.State == federation.Suspended
+	r.limit, r.suspended, r.gone = j.limit(r.machines[0].pool), j.State == federation.Suspended, r.Gone
 	for i, m := range r.machines {
 		k := &r.Members[i]
 		m.cpus += k.CPUs

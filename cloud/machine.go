@@ -243,6 +243,17 @@ func (m *machine) order(s agentapi.Signal, now time.Time) signal {
 	return o
 }
 
+// dropSignals drops what a run that is over here was to be sent.
+func (m *machine) dropSignals(run string) {
+	m.signals = slices.DeleteFunc(m.signals, func(s signal) bool {
+		if s.Run == run {
+			*s.missed = true
+			close(s.done)
+		}
+		return s.Run == run
+	})
+}
+
 // carriedOut takes in what the agent has found, and drops the signals that it has carried out.
 func (m *machine) carriedOut(p *agentapi.Poll) {
 	m.problems = p.Problems

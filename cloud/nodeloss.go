@@ -38,7 +38,7 @@ const mostLosses = 50
 
 // lose notes that a job has lost a machine.
 func (j *job) lose(m *machine, why string, now time.Time) {
-	if slices.ContainsFunc(j.Losses, func(l federation.NodeLoss) bool { return l.Node == m.Name && l.By == "" }) {
+	if slices.ContainsFunc(j.Losses, func(l federation.NodeLoss) bool { return l.Node == m.Name && l.By == "" && !l.Shrunk }) {
 		return
 	}
 	j.Losses = append(slices.Clip(j.Losses), federation.NodeLoss{Node: m.Name, At: now, Why: why})
@@ -56,7 +56,7 @@ func (j *job) replaced(r *run) {
 	for i := range j.Losses {
 		l := &j.Losses[i]
 		at := slices.IndexFunc(j.Kept.Ranks, func(k rank) bool { return k.Name == l.Node })
-		if l.By == "" && at >= 0 && at < len(r.Members) {
+		if l.By == "" && !l.Shrunk && at >= 0 && at < len(r.Members) {
 			l.By = r.Members[at].Name
 		}
 	}
@@ -122,7 +122,7 @@ func (rs *runs) release(j *job) {
 func (j *job) whyKept() string {
 	var lost []string
 	for _, l := range j.Losses {
-		if l.By == "" {
+		if l.By == "" && !l.Shrunk {
 			lost = append(lost, l.Node)
 		}
 	}

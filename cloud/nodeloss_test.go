@@ -235,3 +235,52 @@ func TestStartingGangKeepsOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestGangShrinks: a job that asks for it goes on without a machine that is lost, and pays no more for it; without the machine of its script none does.
+func TestGangShrinks(t *testing.T) {
+	for name, lose := range map[string]func(w *world, m provider.Instance){
+		"failed":   func(w *world, m provider.Instance) { w.cloud.Kill(m.ID, "Server.InternalError") },
+		"notified": func(w *world, m provider.Instance) { w.cloud.Preempt(m.ID, 30*time.Second) },
+		"silent":   func(w *world, m provider.Instance) { w.cloud.Freeze(m.ID) },
+	} {
+		for _, restarted := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				bubble(t, func(w *world) {
+					w.ready()
+					id := w.submit("work 900", lossy(4, "shrink"))
+					w.works(id, 100*time.Second)
+					before := w.cloud.Job(id)
+					lose(w, w.named(before.Names[2]))
+					w.until("its end is known", 10*time.Minute, func() bool { return len(w.lookup(id).Losses) == 1 })
+					if restarted {
+						w.stop()
+						w.ready()
+					}
+					if j := w.lookup(id); j.State != federation.Running || j.NumNodes != 3 || j.PricePerHour.Dollars() != 3 || strings.Contains(j.Nodes, "-3") && !strings.Contains(j.Nodes, "-4") {
+						t.Errorf("it has %s, %d nodes at %s: %+v", j.Nodes, j.NumNodes, j.PricePerHour.Rate(), j)
+					}
+					j := w.wants(id, federation.Completed, time.Hour)
+					l := j.Losses[0]
+					if ran := w.cloud.Job(id); ran.Starts != 1 || j.Restarts != 0 || len(w.cloud.Machines()) != 4 || !l.Shrunk || l.Node != before.Names[2] || l.By != "" {
+						t.Errorf("%+v; %d machines; %+v", ran, len(w.cloud.Machines()), l)
+					}
+					want := 4*l.At.Sub(j.Start).Hours() + 3*j.End.Sub(l.At).Hours()
+					if got := j.Cost.Dollars(); got < want-0.001 || got > want+0.001 {
+						t.Errorf("it cost $%.4f, not $%.4f", got, want)
+					}
+				})
+			})
+		}
+	}
+	t.Run("head", func(t *testing.T) {
+		bubble(t, func(w *world) {
+			w.ready()
+			id := w.submit("work 900", lossy(4, "shrink"))
+			w.works(id, 100*time.Second)
+			w.cloud.Kill(w.named(w.cloud.Job(id).Names[0]).ID, "Server.InternalError")
+			if j := w.wants(id, federation.NodeFail, 10*time.Minute); len(j.Losses) != 0 {
+				t.Errorf("%+v", j)
+			}
+		})
+	})
+}

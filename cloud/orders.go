@@ -23,7 +23,7 @@ func (a *agents) orders(m *machine, p agentapi.Poll) (agentapi.Orders, map[strin
 			if r.machines[i] != m || !r.shows(i) {
 				continue
 			}
-			order, k := agentapi.Order{Run: r.ID, Stop: r.told, TimeLimit: r.limit, Suspend: r.suspended}, &r.Members[i]
+			order, k := agentapi.Order{Run: r.ID, Stop: r.told, TimeLimit: r.limit, Suspend: r.suspended, Gone: r.gone}, &r.Members[i]
 			if k.State == "" && !slices.Contains(p.Known, r.ID) {
 				if r.Stop != nil && !r.sent[i] {
 					continue // it was stopped before it was told of

@@ -64,6 +64,10 @@ type runRecord struct {
 	Stop    *agentapi.Stop   `json:"stop,omitempty"`
 	End     *outcome         `json:"end,omitempty"`   // how it ends, once that is known; it has ended when nothing of it lives
 	Price   federation.Money `json:"price,omitempty"` // by the hour
+	// Gone are the nodes that it goes on without, Spent what it had cost at SpentTo, when it lost the last one.
+	Gone    []string         `json:"gone,omitempty"`
+	Spent   federation.Money `json:"spent,omitempty"`
+	SpentTo time.Time        `json:"spent_to,omitzero"`
 	Parts   []part           `json:"parts,omitempty"` // one for each component
 }
 

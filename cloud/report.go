@@ -12,6 +12,7 @@ import (
 	"fsub/cloud/records"
 	"fsub/federation"
 	"fsub/federation/reasons"
+	"fsub/sbatch"
 )
 
 // Report implements Agents.
@@ -96,6 +97,9 @@ func (rs *runs) memberEnded(r *run, i int, s agentapi.Status) {
 		rs.settle(r)
 		return
 	}
+	if i > 0 && rs.endsWithout(r, i, s) {
+		return
+	}
 	o := rs.outcomeOf(r, s)
 	if r.End != nil { // decided, while the script still ran
 		r.End.Exit = s.Exit
@@ -171,8 +175,10 @@ func (a *agents) noticed(m *machine, n agentapi.Notice) {
 	a.metrics.notice(n.Kind)
 	if n.Kind == agentapi.NoticePreempt {
 		for _, r := range m.runs {
-			a.runs.goOn(r) // so that it can use the time that is left
-			a.runs.warn(r, n.At)
+			a.runs.goOn(r)                                                                         // so that it can use the time that is left
+			if do, _ := r.job.Job.Spec.NodeLoss(); do != sbatch.LossShrink || r.machines[0] == m { // else the others are not to end
+				a.runs.warn(r, n.At)
+			}
 		}
 	}
 	if len(m.runs) == 0 {

@@ -23,6 +23,7 @@ type run struct {
 	limit    time.Duration  // likewise the time limit, if it is another than when the run was launched
 	// suspended: likewise that the job is
 	suspended bool
+	gone      []string        // likewise the nodes that it goes on without
 	sent      []bool          // the launch went to the member's agent, or may have
 	gangs     []*gang         // that were started for it
 	steps     []agentapi.Step // as told so far

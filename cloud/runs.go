@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"slices"
 	"time"
 
 	"fsub/cloud/agentapi"
@@ -127,13 +126,7 @@ func (rs *runs) complete(r *run) {
 	for i, m := range r.machines {
 		m.give(r, &r.Members[i], j.charged(r.End.At), now)
 		m.over[r.ID] = false
-		m.signals = slices.DeleteFunc(m.signals, func(s signal) bool {
-			if s.Run == r.ID {
-				*s.missed = true
-				close(s.done)
-			}
-			return s.Run == r.ID
-		})
+		m.dropSignals(r.ID)
 		rs.recorded(m)
 		m.pool.wake()
 	}
@@ -202,6 +195,9 @@ func (rs *runs) failMachine(m *machine, why string, preempted bool) {
 		if r.job.State == federation.Pending { // its machines were not all up: nothing has begun
 			m.give(r, r.memberOf(m), 0, rs.now())
 			rs.unbind(r, true, m.Name+": "+why)
+			continue
+		}
+		if rs.shrink(r, m, why) {
 			continue
 		}
 		k := r.memberOf(m)

@@ -143,6 +143,8 @@ type SiteJob struct {
 	TRES        string // allocated: "cpu=4,mem=4000M,node=1,billing=4,gres/gpu=4"
 	// PricePerHour is what all that the job holds costs by the hour, where the site knows it better than its prices tell; 0: they tell it.
 	PricePerHour Money
+	// Cost is what a run that has ended cost, where it did not cost the same all the time: it has gone on without nodes that it lost. 0: PricePerHour tells.
+	Cost Money
 	// Returned: the site gives the job back. It has not started there and will not, for a reason that is not the job's: Reason and Detail
 	// say which. The attempt is over, and counts as none.
 	Returned   bool

@@ -126,6 +126,11 @@ func (a *Agent) obeyRun(o agentapi.Order) {
 	if r != nil && o.Suspend != r.inbox.suspend.Load() {
 		r.inbox.suspendTo(o.Suspend)
 	}
+	if r != nil && r.head && len(o.Gone) > r.gone {
+		r.gone = len(o.Gone)
+		a.log.Info("the job goes on without nodes", "nodes", o.Gone)
+		go r.steps.lose(o.Gone)
+	}
 	switch {
 	case r == nil && (o.Launch == nil || o.Ended || a.ending != ""):
 		return // not ours to start

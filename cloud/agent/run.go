@@ -26,6 +26,7 @@ type run struct {
 	steps runSteps
 
 	ordered agentapi.Stop // the last one of the orders; the agent's lock guards it
+	gone    int           // how many nodes the orders say are gone; likewise
 	limit   time.Duration // the same
 	inbox   *inbox
 	ended   chan struct{} // nothing of it lives, and the status says so

@@ -97,6 +97,13 @@ func (s *runSteps) resume() {
 	}
 }
 
+// lose has nodes count as lost that the run goes on without.
+func (s *runSteps) lose(nodes []string) {
+	if s.service != nil {
+		s.service.Lose(s.run, nodes)
+	}
+}
+
 // signal sends a signal to all steps.
 func (s *runSteps) signal(sig syscall.Signal) {
 	if !s.known {

@@ -37,7 +37,8 @@ func (f *fakeSteps) AddRun(r steps.Run) ([]string, error) {
 	f.note("add %s %s", r.Launch.Run, strings.Join(r.Env, " "))
 	return []string{"FSUB_STEPS=here"}, nil
 }
-func (f *fakeSteps) RemoveRun(run string) { f.note("remove %s", run) }
+func (f *fakeSteps) Lose(run string, nodes []string) { f.note("lose %s %q", run, nodes) }
+func (f *fakeSteps) RemoveRun(run string)            { f.note("remove %s", run) }
 func (f *fakeSteps) Signal(run, step string, sig syscall.Signal) error {
 	f.note("signal %s %v", run+strings.TrimSuffix("."+step, "."), sig)
 	return nil

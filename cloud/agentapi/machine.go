@@ -95,6 +95,9 @@ type Order struct {
 	// say so; its first machine sees to that. Its time limit does not run meanwhile. A Stop ends it
 	// all the same.
 	Suspend bool `json:"suspend,omitempty"`
+	// Gone are nodes of the run that are lost, and that it goes on without: the first machine's agent counts them as lost in its steps, and places no other there. An agent of before
+	// there were any hears of it when its connections break.
+	Gone []string `json:"gone,omitempty"`
 	// Ended: the run's end is recorded; the agent may forget it.
 	Ended bool `json:"ended,omitempty"`
 }

@@ -84,6 +84,8 @@ type Steps interface {
 	// Stop ends the steps of a run on all nodes, in srun's words for why. On the first machine
 	// only. It does not wait.
 	Stop(run string, s Stop)
+	// Lose has nodes of a run count as lost: what steps have there, and for steps to come. On the first machine only. It does not wait.
+	Lose(run string, nodes []string)
 	// Status is the run's steps so far, ended ones too. On the first machine only.
 	Status(run string) []agentapi.Step
 	// Close ends everything.

@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"io"
 	"slices"
 	"strconv"
 	"syscall"
@@ -63,13 +64,40 @@ func (st *step) begin(nodes int) {
 
 // connected notes a node's connection. A task of another node, or the job's end, may have ended the
 // step by then.
-func (st *step) connected(i int, w *wire.Writer) {
+func (st *step) connected(i int, c io.Closer, w *wire.Writer) {
 	st.mu.Lock()
 	st.nodes[i] = w
+	if st.conns == nil {
+		st.conns = map[int]io.Closer{}
+	}
+	st.conns[i] = c
 	stops := st.stops
 	st.mu.Unlock()
 	if stops != nil {
 		w.Write(wire.Kill, uint32(stops.Grace/time.Millisecond), nil)
+	}
+}
+
+// drop breaks the connections to nodes that are lost.
+func (st *step) drop(nodes []string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for i := range st.shares {
+		sh := &st.shares[i]
+		if c := st.conns[i]; c != nil && slices.Contains(nodes, st.launch.Groups[sh.group].Nodes[sh.node].Name) {
+			c.Close()
+		}
+	}
+}
+
+// Lose implements [Steps].
+func (s *Service) Lose(name string, nodes []string) {
+	r := s.run(name)
+	if r == nil || r.table == nil {
+		return
+	}
+	for _, st := range r.table.lose(nodes) {
+		st.drop(nodes)
 	}
 }
 

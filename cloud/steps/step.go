@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"strconv"
@@ -37,8 +38,9 @@ type step struct {
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
-	nodes []*wire.Writer // nil: not connected, or over
-	heard map[int][]int  // by node: those whose servers for MPI programs have sent it something
+	nodes []*wire.Writer    // nil: not connected, or over
+	conns map[int]io.Closer // by node: its connection, also when it is over
+	heard map[int][]int     // by node: those whose servers for MPI programs have sent it something
 	ended bool
 	said  bool  // the line of its end
 	begun bool  // srun knows of it: nothing may be sent before
@@ -133,7 +135,7 @@ func (s *Service) conductNode(ctx context.Context, r *run, st *step, l *wire.Lay
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
-	st.connected(i, wire.NewWriter(patient{c}))
+	st.connected(i, c, wire.NewWriter(patient{c}))
 	dialed()
 	defer st.gone(i)
 	in := st.hold.frames(wire.NewReader(bufio.NewReaderSize(c, 16<<10)))

@@ -41,11 +41,11 @@ func TestEarlyStop(t *testing.T) {
 			}
 		}
 		st.begin(2)
-		st.connected(0, wire.NewWriter(&first))
+		st.connected(0, nil, wire.NewWriter(&first))
 		if !before {
 			stop()
 		}
-		st.connected(1, wire.NewWriter(&second))
+		st.connected(1, nil, wire.NewWriter(&second))
 		stop()
 		for node, b := range []*bytes.Buffer{&first, &second} {
 			if got := kinds(t, b); !slices.Equal(got, []wire.Kind{wire.Kill}) {
@@ -69,7 +69,7 @@ func TestEarlySignal(t *testing.T) {
 			t.Errorf("said before the step is known: %q", srun.Bytes())
 		}
 		st.begin(1)
-		st.connected(0, wire.NewWriter(&node))
+		st.connected(0, nil, wire.NewWriter(&node))
 		close(st.ready)
 		synctest.Wait()
 		st.signal(syscall.SIGUSR1)
@@ -101,7 +101,7 @@ func TestSignalOrder(t *testing.T) {
 				st.signal(sig)
 			}
 			st.begin(1)
-			st.connected(0, wire.NewWriter(&node))
+			st.connected(0, nil, wire.NewWriter(&node))
 			close(st.ready)
 			for _, sig := range c.late { // whoever sends the early ones may have begun, or not
 				st.signal(sig)

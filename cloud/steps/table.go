@@ -28,8 +28,9 @@ type table struct {
 	active  []*step
 	waiting []*step // for what others hold, in the order in which they came
 	over    []agentapi.Step
-	closed  bool // the run is being ended: no further steps
-	paused  bool // the run is suspended: the steps' own time limits stand still
+	closed  bool     // the run is being ended: no further steps
+	lost    []string // nodes that the job goes on without
+	paused  bool     // the run is suspended: the steps' own time limits stand still
 }
 
 // held is what the steps that share nothing hold of a node: a flag for each of its CPUs and GPUs.
@@ -146,6 +147,7 @@ func (b *table) place(s *step) (uint32, error) {
 		ask := p.Ask
 		ask.Start = b.start[p.Group]
 		ask.NoGPUs = ask.NoGPUs || !ask.Asks() && !demand.Of(&b.launch.Groups[p.Group].Spec).AsksGPUs()
+		ask.Exclude = slices.Concat(ask.Exclude, b.lostOf(p.Group))
 		if parts, err = layout.Place(ask, b.free(p.Group)); err != nil {
 			break
 		}
@@ -174,6 +176,25 @@ func (b *table) place(s *step) (uint32, error) {
 	s.start = time.Now()
 	b.active = append(b.active, s)
 	return s.id, nil
+}
+
+// lostOf are the nodes of a group that the job goes on without: no step gets them, as if it had asked so (srun -x).
+func (b *table) lostOf(group int) (names []string) {
+	for i := range b.groups[group] {
+		if name := b.groups[group][i].node.Name; slices.Contains(b.lost, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// lose notes nodes that the job goes on without, and returns the steps that run.
+func (b *table) lose(nodes []string) []*step {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lost = slices.Clone(nodes)
+	b.wake()
+	return slices.Clone(b.active)
 }
 
 // sane refuses numbers that no srun sends: any process of the job's user can send any, and the

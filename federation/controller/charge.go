@@ -117,7 +117,7 @@ func (ch *charges) ended(s *site, j *job, sj federation.SiteJob) {
 	case !sj.Start.IsZero():
 		a.Charged++
 		a.Cost += ch.run(s, j, a, federation.Charge{Run: a.Charged, Held: sj.Held(), Nodes: sj.Nodes, State: sj.State, Start: sj.Start, End: sj.End,
-			Suspended: sj.Suspension.Suspended(sj.Start, sj.End, false), From: federation.PriceTable})
+			Suspended: sj.Suspension.Suspended(sj.Start, sj.End, false), From: federation.PriceTable, Amount: sj.Cost})
 	}
 }
 
