@@ -1,0 +1,141 @@
+package rented
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"fsub/federation"
+)
+
+// waiting has a rank on each of three machines, which runs until the job begins for the second time.
+const waiting = `#!/bin/bash
+#SBATCH -N 3 --ntasks-per-node=1 -t 5 -o out-%j --open-mode=append
+#FSUB --on-node-loss=wait
+export TRY=${SLURM_RESTART_COUNT:-0}
+srun bash -c 'echo "$TRY $SLURM_NODEID $SLURMD_NODENAME" >> ranks-$SLURM_JOB_ID; [ $TRY = 1 ] || sleep 300'
+`
+
+// shrinking goes on without a machine: a step with a rank on each of three, which the loss of one does not end, and then one on those that are left.
+const shrinking = `#!/bin/bash
+#SBATCH -N 3 --ntasks-per-node=1 -t 5 -o out-%j --open-mode=append
+#FSUB --on-node-loss=shrink
+srun --no-kill bash -c 'echo "0 $SLURM_NODEID $SLURMD_NODENAME" >> ranks-$SLURM_JOB_ID; while [ ! -e stop-$SLURM_JOB_ID ]; do sleep 0.2; done'
+srun -N 2 bash -c 'echo "1 $SLURM_NODEID $SLURMD_NODENAME" >> ranks-$SLURM_JOB_ID'
+srun true && echo "all three" >> ranks-$SLURM_JOB_ID
+true
+`
+
+// ranks are the nodes of a try in the order of their ranks.
+func (w *world) ranks(id federation.JobID, try string) (nodes []string) {
+	lines := strings.Split(strings.TrimSpace(w.read(fmt.Sprintf("ranks-%d", id))), "\n")
+	slices.Sort(lines)
+	for _, line := range lines {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == try {
+			nodes = append(nodes, f[2])
+		}
+	}
+	return nodes
+}
+
+// gang runs a job of three machines and kills the second. It returns their nodes by rank.
+func (w *world) gang(script string) (id federation.JobID, nodes []string) {
+	w.t.Helper()
+	id = w.fsub(script)
+	w.eventually("three ranks run", time.Minute, func() string {
+		if nodes = w.ranks(id, "0"); len(nodes) != 3 {
+			return fmt.Sprint(nodes)
+		}
+		return ""
+	})
+	c := w.client()
+	defer c.Close()
+	machines, err := c.Machines(context.Background(), "", false)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, m := range machines {
+		if m.Name == nodes[1] {
+			if err := w.cloud.Kill(m.Instance); err != nil {
+				w.t.Fatal(err)
+			}
+			return id, nodes
+		}
+	}
+	w.t.Fatalf("no machine %s runs", nodes[1])
+	return id, nodes
+}
+
+// shown is what fed job show says of a job.
+func (w *world) shown(id federation.JobID) string {
+	w.t.Helper()
+	cmd := exec.Command(filepath.Join(scratch, "fed"), "job", "show", id.String())
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + w.work, "FSUB_SOCKET=" + filepath.Join(w.dir, "s")}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("fed job show: %v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// TestGangWaits kills a machine of a running gang, and the daemon with it: the other machines stay, one is rented under the old name, and the script begins again with each node under
+// its old rank.
+func TestGangWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, config{pool: "max: 3, idle: 5s"})
+	w.start()
+	id, nodes := w.gang(waiting)
+	w.kill()
+	w.start()
+	rec := w.await(id, 2*time.Minute)
+	text := w.shown(id)
+	if again := w.ranks(id, "1"); rec.Job.State != federation.Completed || rec.Job.Restarts != 1 || !slices.Equal(again, nodes) {
+		t.Errorf("it is %s after %d restarts, with the ranks %v, which were %v\n%s", rec.Job.State, rec.Job.Restarts, again, nodes, text)
+	}
+	if n := len(w.cloud.Instances()); n != 4 {
+		t.Errorf("%d machines were rented for a gang of 3 that lost one\n%s", n, text)
+	}
+	for _, want := range []string{"lost node " + nodes[1], "replaced by another machine of its name", "PREEMPTED: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("fed job show does not say %q\n%s", want, text)
+		}
+	}
+	w.noMachines(time.Minute)
+}
+
+// TestGangShrinks kills a machine of a running gang that asks to go on without: its step goes on, a later one gets the nodes that are left, and none is replaced.
+func TestGangShrinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, config{pool: "max: 4, idle: 5s"})
+	w.start()
+	id, nodes := w.gang(shrinking)
+	w.eventually("the loss is told", time.Minute, func() string {
+		rec, err := w.job(id)
+		if err != nil || len(rec.Attempts) == 0 || len(rec.Attempts[0].Losses) == 0 {
+			return fmt.Sprint(rec, err)
+		}
+		return ""
+	})
+	if err := os.WriteFile(filepath.Join(w.work, fmt.Sprintf("stop-%d", id)), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rec := w.await(id, 2*time.Minute)
+	text := w.shown(id)
+	left := []string{nodes[0], nodes[2]}
+	if again := w.ranks(id, "1"); rec.Job.State != federation.Completed || rec.Job.Restarts != 0 || !slices.Equal(again, left) {
+		t.Errorf("it is %s after %d restarts, with the ranks %v, want %v\n%s\n%s", rec.Job.State, rec.Job.Restarts, again, left, text, w.read("out-"+id.String()))
+	}
+	if n := len(w.cloud.Instances()); n != 3 || strings.Contains(w.read(fmt.Sprintf("ranks-%d", id)), "all three") {
+		t.Errorf("%d machines were rented; a step got the lost node: %s", n, w.read(fmt.Sprintf("ranks-%d", id)))
+	}
+	if want := "lost node " + nodes[1]; !strings.Contains(text, want) || !strings.Contains(text, "the job went on without") {
+		t.Errorf("fed job show does not say %q\n%s", want, text)
+	}
+	w.noMachines(time.Minute)
+}
