@@ -35,10 +35,6 @@ const (
 	CondOldPrices ConditionName = "OLD_PRICES"
 )
 
-// ConditionNames are all names, the worst first.
-var ConditionNames = []ConditionName{CondLost, CondReturned, CondNotSeen, CondTokenRefused, CondNoAnswer, CondRestored, CondNodesSilent, CondTokenExpires, CondNoAccounting,
-	CondOldPrices}
-
 // Advice says what a condition means for jobs, and what an operator may do.
 func (n ConditionName) Advice() string {
 	switch n {

@@ -213,6 +213,10 @@ func (st *standings) remove(ctx context.Context, s *site) {
 	st.leave(s)
 }
 
+// conditionNames are the names of all conditions, the worst first.
+var conditionNames = []federation.ConditionName{federation.CondLost, federation.CondReturned, federation.CondNotSeen, federation.CondTokenRefused, federation.CondNoAnswer,
+	federation.CondRestored, federation.CondNodesSilent, federation.CondTokenExpires, federation.CondNoAccounting, federation.CondOldPrices}
+
 // note compares what is wrong with a site with what was wrong before, and writes the difference to its history.
 func (w *watch) note(s *site) {
 	is := health.SiteConditions(&s.Site, s.returned, s.restored.condition(w.now()), w.silentFor(s), w.now())
@@ -242,7 +246,7 @@ func (w *watch) note(s *site) {
 			w.log.Info("condition of a site is over", "site", s.Name, "condition", k.Name)
 		}
 	}
-	for _, n := range federation.ConditionNames {
+	for _, n := range conditionNames {
 		w.metrics.condition(s.Name, n, has(is, n))
 	}
 }
