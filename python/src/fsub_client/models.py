@@ -76,6 +76,7 @@ class Attempt(Model):
     # how the job ended at the site
     final_state: str = ""
     kept: Optional[StoredKept] = None
+    losses: Optional[List[StoredNodeLoss]] = None
     nodes: str = ""
     # why it was refused, withdrawn or forgotten
     note: str = ""
@@ -709,6 +710,18 @@ class StoredKept(Model):
 
 
 @dataclass(frozen=True)
+class StoredNodeLoss(Model):
+    """StoredNodeLoss of the daemon's answers."""
+
+    node: str = ""
+    time: Optional[datetime] = None
+    by: str = ""
+    shrunk: bool = False
+    why: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class StoredRun(Model):
     """StoredRun of the daemon's answers."""
 
@@ -793,7 +806,7 @@ class Task(Model):
 
 
 ArrayWhole._readers = {"cancelled": many(CancelledTasks.from_json)}
-Attempt._readers = {"created_time": when, "decision": DecisionDecision.from_json, "acknowledged_time": when, "end_time": when, "kept": StoredKept.from_json, "runs": many(StoredRun.from_json), "site_submit_time": when, "start_time": when}
+Attempt._readers = {"created_time": when, "decision": DecisionDecision.from_json, "acknowledged_time": when, "end_time": when, "kept": StoredKept.from_json, "losses": many(StoredNodeLoss.from_json), "runs": many(StoredRun.from_json), "site_submit_time": when, "start_time": when}
 Caller._readers = {"expires": when}
 Caller._names = {"from": "from_"}
 CancelledTasks._readers = {"end": when}
@@ -821,6 +834,7 @@ JobLine._readers = {"submit": when, "end": when, "spending": SpendingSpending.fr
 JobRecord._readers = {"job": Job.from_json, "attempts": many(Attempt.from_json), "events": many(HistoryEntry.from_json), "spending": SpendingSpending.from_json, "tasks": many(Task.from_json)}
 Site._readers = {"conditions": many(Condition.from_json), "error_since": when, "lost": when, "next_try": when, "seen": when}
 StoredKept._readers = {"at": when}
+StoredNodeLoss._readers = {"time": when}
 StoredRun._readers = {"ended": when, "started": when, "suspension": StoredSuspension.from_json}
 StoredSuspension._readers = {"at": when, "ran": span}
 SubmitResponse._readers = {"decision": DecisionDecision.from_json, "error": Error.from_json, "start": DecisionStart.from_json}
