@@ -116,7 +116,7 @@ func NewServer(c Config) *Server {
 		audit:    auditLog{Store: c.Store},
 		accounts: &c.Accounts,
 		nodes:    nodes{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Mark: c.Federation, Reboots: c.Reboots, Rules: c.Health},
-		sites:    sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Check: c.CheckSite, Add: c.AddSite, Change: c.UpdateSite, Calls: c.Calls},
+		sites:    sites{Store: c.Store, Sites: all, Wake: c.Controller.Wake, Now: c.Now, Check: c.CheckSite, Add: c.AddSite, Change: c.UpdateSite, Calls: c.Calls, Fragments: c.Fragments},
 		rules:    rules{Store: c.Store, Report: c.Health, Faults: c.Faults, Sites: all, Wake: c.Controller.Wake, Now: c.Now},
 
 		stopping: make(chan struct{}),

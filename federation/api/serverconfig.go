@@ -19,6 +19,7 @@ import (
 	"fsub/federation/driver"
 	"fsub/federation/fairshare"
 	"fsub/federation/faults"
+	"fsub/federation/fragment"
 	"fsub/federation/health"
 	"fsub/federation/jobmail"
 	"fsub/federation/place"
@@ -66,6 +67,9 @@ type Config struct {
 	MinJobAge time.Duration
 	// MaxArraySize is one more than the highest index of an array's task, as in slurm.conf. The federation's own bound if zero.
 	MaxArraySize int
+
+	// Fragments tells how whole the free GPUs of a site are; nil: that is not known here.
+	Fragments func(*federation.Site) []fragment.Score
 
 	// AskAbove: people are asked first before something is done to more jobs than that. 20 if zero.
 	AskAbove int

@@ -13,6 +13,7 @@ import (
 	v1 "fsub/federation/api/v1"
 	"fsub/federation/audit"
 	"fsub/federation/driver"
+	"fsub/federation/fragment"
 )
 
 // sites answers for the members of the federation. What operators order is written to the store; the controller carries it out.
@@ -24,6 +25,8 @@ type sites struct {
 
 	// Calls is the budget of calls of a site, nil if it has none: see driver.Abilities; nil: no site has.
 	Calls func(federation.SiteName) func() (perSecond, used float64)
+	// Fragments tells how whole the free GPUs of a site are; nil: that is not known.
+	Fragments func(*federation.Site) []fragment.Score
 	// Elsewhere tells a caller which jobs run at a site under another account than the one that pays for them; nil: nobody knows.
 	Elsewhere func(c identity.Caller, site *federation.Site) []string
 	// Interactive reports whether users get inside their jobs at a site.
@@ -48,7 +51,7 @@ func (s *sites) List(ctx context.Context, _ identity.Caller, q v1.SiteQuery) ([]
 	}
 	out := []v1.Site{}
 	for _, site := range s.Sites() {
-		v := describeSite(site)
+		v := s.describe(site)
 		v.StateWhy = said[site.Name].Reason
 		v.Running, v.Interactive = running[site.Name], s.Interactive != nil && s.Interactive(site.Name)
 		if s.Calls != nil {
@@ -81,6 +84,18 @@ func (s *sites) running(ctx context.Context) (map[federation.SiteName]int, error
 		n[j.Site]++
 	}
 	return n, nil
+}
+
+// describe is what a site says of itself, and how whole its free GPUs are.
+func (s *sites) describe(site *federation.Site) v1.Site {
+	v := describeSite(site)
+	if s.Fragments != nil {
+		for _, f := range s.Fragments(site) {
+			v.Fragments = append(v.Fragments, v1.FreeGPUs{Type: f.GPU, Free: f.Free, OnNodes: f.Node, OnLeaves: f.Leaf, OnBlocks: f.Block,
+				Leaves: f.Leaves, Blocks: f.Blocks, Fragmented: f.Fragmented()})
+		}
+	}
+	return v
 }
 
 func describeSite(site *federation.Site) v1.Site {

@@ -38,7 +38,7 @@ func (s *sites) Show(r *http.Request, c identity.Caller) (v1.SiteDetail, error) 
 		if err != nil {
 			return v1.SiteDetail{}, err
 		}
-		v.Site = describeSite(site)
+		v.Site = s.describe(site)
 		v.Running = running[name]
 		if s.Elsewhere != nil {
 			v.Accounts = s.Elsewhere(c, site)

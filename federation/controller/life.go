@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/federation/fragment"
 	"fsub/federation/health"
 	"fsub/federation/lifecycle"
 	"fsub/federation/reasons"
@@ -32,6 +33,7 @@ type life struct {
 	rules      lifecycle.Rules
 	judge      func(*federation.Job) error // why no site can ever run a job
 	runs       *runTimes
+	asked      *fragment.Asked
 }
 
 // addJob takes up a job that the store has. It is in the queue only after queue.add.
@@ -47,10 +49,22 @@ func (l *life) addJob(ctx context.Context, stored federation.Job) (*job, error) 
 		return nil, fmt.Errorf("job %d: %w", j.ID, err)
 	}
 	l.jobs.Set(j.ID, j)
+	l.noteSize(j)
 	if j.Component != nil {
 		l.components.link(j)
 	}
 	return j, nil
+}
+
+// noteSize counts what a new job asks for. An array asks for what each of its tasks does; those that have become jobs are counted with it.
+func (l *life) noteSize(j *job) {
+	switch size := j.Needs().Size(0); {
+	case j.Part != nil:
+	case j.Whole != nil:
+		l.asked.Add(j.Submit, size.GPUs(), j.Whole.Count)
+	default:
+		l.asked.Add(j.Submit, size.GPUs(), 1)
+	}
 }
 
 // end makes a job's state final.

@@ -72,7 +72,7 @@ func newParts(cfg *Config, v *View, asides *aside, m *metrics) *parts {
 		live: map[federation.JobID]*job{}, shrunk: map[*job]bool{}, offered: map[federation.JobID]*offered{}, short: map[*job]bool{}}
 	life := &life{now: now, t: t, log: log, store: store, metrics: m, sites: p.sites, jobs: p.jobs, batch: p.batch, agenda: p.agenda, limits: limits, queue: p.queue,
 		arrays: p.arrays, depends: p.depends, components: components, charges: charges, rules: lifecycle.Rules{MaxRequeue: cfg.MaxRequeue},
-		judge: v.Judge, runs: runs}
+		judge: v.Judge, runs: runs, asked: &v.fragments.Asked}
 
 	// What users and operators ask for.
 	p.tasks = &arrayRequests{now: now, batch: p.batch, arrays: p.arrays, life: life, unfinished: unfinished{of: map[federation.JobID]*progress{}}}

@@ -9,6 +9,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/decision"
 	"fsub/federation/fairshare"
+	"fsub/federation/fragment"
 	"fsub/federation/health"
 	"fsub/federation/place"
 	"fsub/federation/spending"
@@ -41,6 +42,8 @@ type View struct {
 	refused refusals
 	told    atomic.Pointer[health.Report] // what the rules of health know
 	aside   atomic.Pointer[[]federation.JobID]
+
+	fragments fragment.Book
 }
 
 func newView(cfg Config, m *metrics) *View {
@@ -170,3 +173,6 @@ func (v *View) Settled(ctx context.Context, seqs []int64, d time.Duration) {
 		}
 	}
 }
+
+// Fragments tells how whole the free GPUs of a site are, by what has been asked for lately.
+func (v *View) Fragments(site *federation.Site) []fragment.Score { return v.fragments.Of(site) }

@@ -32,12 +32,7 @@ func (d *Demand) Size(nodes int) Size {
 		z.CPUs = max(d.CPUsPerTask, 1)
 	}
 	z.GRES = d.totals(&z)
-	gpus := 0
-	for _, g := range z.GRES {
-		if g.Name == "gpu" {
-			gpus += g.Count
-		}
-	}
+	gpus := z.GPUs()
 	z.CPUs = max(z.CPUs, gpus*d.CPUsPerGPU)
 	switch m := d.Memory; {
 	case m.Amount <= 0:
@@ -49,6 +44,16 @@ func (d *Demand) Size(nodes int) Size {
 		z.Mem = m.Amount * sbatch.MemMiB(gpus)
 	}
 	return z
+}
+
+// GPUs is how many GPUs it has, of whatever type.
+func (z *Size) GPUs() (n int) {
+	for _, g := range z.GRES {
+		if g.Name == "gpu" {
+			n += g.Count
+		}
+	}
+	return n
 }
 
 // leastNodes is how few nodes d may have, whatever they are.

@@ -11,6 +11,7 @@ import (
 
 	"fsub/federation"
 	"fsub/federation/api/queue"
+	"fsub/federation/fragment"
 	"fsub/federation/quota"
 )
 
@@ -20,6 +21,8 @@ type Config struct {
 	Jobs func(context.Context) ([]queue.Count, error)
 	// Sites are those of the federation.
 	Sites func() []*federation.Site
+	// Fragments tells how whole the free GPUs of a site are.
+	Fragments func(*federation.Site) []fragment.Score
 	// Budgets are how all budgets stand.
 	Budgets func() []quota.Standing
 	// Accounts is of how many accounts budgets and spending are shown at most: of those with the largest.
@@ -49,7 +52,7 @@ func New(c Config) *Fleet {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Fleet{cfg: c, all: []*prometheus.Desc{jobs, waiting, nodes, cpus, gpus, whole, limits, used, spentMonth, priceAge, priceFailing, pricesAge}}
+	return &Fleet{cfg: c, all: []*prometheus.Desc{jobs, waiting, nodes, cpus, gpus, whole, fragmented, limits, used, spentMonth, priceAge, priceFailing, pricesAge}}
 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -62,7 +65,8 @@ var (
 	nodes        = desc("fsub_site_nodes", "Nodes, by what they do: idle, mixed, allocated, out (down, drained, reserved, suspected), rentable (not rented now).", "site", "state")
 	cpus         = desc("fsub_site_cpus", "CPUs: used, free, out (free on a node that takes no jobs), rentable.", "site", "state")
 	gpus         = desc("fsub_site_gpus", "GPUs by type: used, free, out (free on a node that takes no jobs), rentable. gpu: the site tells no type.", "site", "type", "state")
-	whole        = desc("fsub_site_gpus_on_free_nodes", "Free GPUs on nodes whose GPUs are all free. What is missing of those that are free is fragmented.", "site", "type")
+	whole        = desc("fsub_site_gpus_whole", "Free GPUs on nodes, leaves and blocks that are free as a whole.", "site", "type", "of")
+	fragmented   = desc("fsub_site_gpus_fragmented_ratio", "The share of the free GPUs that jobs of the sizes asked for lately cannot take.", "site", "type")
 	limits       = desc("fsub_budget_limit_dollars", "Budgets in dollars, of the accounts with the largest.", "account", "period")
 	used         = desc("fsub_budget_spent_dollars", "What of a budget is spent, by runs that have ended and by those that run.", "account", "period")
 	spentMonth   = desc("fsub_account_spent_dollars", "What an account has spent in this month (UTC) by the books, of the accounts that have spent most.", "account")
@@ -97,7 +101,7 @@ func (f *Fleet) Collect(ch chan<- prometheus.Metric) {
 		collectJobs(to, counts)
 	}
 	sites, now := f.cfg.Sites(), f.cfg.Now()
-	f.sites.collect(to, sites)
+	f.sites.collect(to, sites, f.cfg.Fragments)
 	for _, s := range sites {
 		if s.Seen != nil && s.State != federation.FedRemoved && !s.Seen.PricedAt.IsZero() {
 			to.gauge(pricesAge, now.Sub(s.Seen.PricedAt).Seconds(), string(s.Name))

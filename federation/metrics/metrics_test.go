@@ -18,6 +18,7 @@ import (
 	"fsub/federation"
 	"fsub/federation/accounts"
 	"fsub/federation/api/queue"
+	"fsub/federation/fragment"
 	"fsub/federation/quota"
 	"fsub/federation/reasons"
 )
@@ -55,6 +56,9 @@ func fleet(c Config) *Fleet {
 	}
 	if c.Sites == nil {
 		c.Sites = func() []*federation.Site { return nil }
+	}
+	if c.Fragments == nil {
+		c.Fragments = new(fragment.Book).Of
 	}
 	if c.Budgets == nil {
 		c.Budgets = func() []quota.Standing { return nil }
@@ -160,7 +164,8 @@ fsub_site_gpus{site="alpha",state="free",type="h100"} 13
 fsub_site_gpus{site="alpha",state="out",type="h100"} 7
 fsub_site_gpus{site="alpha",state="rentable",type="h100"} 8
 fsub_site_gpus{site="alpha",state="used",type="h100"} 12
-fsub_site_gpus_on_free_nodes{site="alpha",type="h100"} 8
+fsub_site_gpus_fragmented_ratio{site="alpha",type="h100"} 0.3846153846153846
+fsub_site_gpus_whole{of="node",site="alpha",type="h100"} 8
 fsub_site_nodes{site="alpha",state="allocated"} 1
 fsub_site_nodes{site="alpha",state="idle"} 1
 fsub_site_nodes{site="alpha",state="mixed"} 1
@@ -181,7 +186,8 @@ fsub_site_gpus{site="alpha",state="free",type="h100"} 8
 fsub_site_gpus{site="alpha",state="out",type="h100"} 0
 fsub_site_gpus{site="alpha",state="rentable",type="h100"} 0
 fsub_site_gpus{site="alpha",state="used",type="h100"} 0
-fsub_site_gpus_on_free_nodes{site="alpha",type="h100"} 8
+fsub_site_gpus_fragmented_ratio{site="alpha",type="h100"} 0
+fsub_site_gpus_whole{of="node",site="alpha",type="h100"} 8
 fsub_site_nodes{site="alpha",state="allocated"} 0
 fsub_site_nodes{site="alpha",state="idle"} 1
 fsub_site_nodes{site="alpha",state="mixed"} 0

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"fsub/federation"
+	"fsub/federation/fragment"
 )
 
 // sites adds the nodes of sites up, each time that a site has been looked at.
@@ -23,13 +24,12 @@ type siteSum struct {
 	nodes map[string]int
 	cpus  map[string]int
 	gpus  map[gpuState]int
-	whole map[string]int
 	shown []prometheus.Metric
 }
 
 type gpuState struct{ gpu, state string }
 
-func (s *sites) collect(to out, all []*federation.Site) {
+func (s *sites) collect(to out, all []*federation.Site, fragments func(*federation.Site) []fragment.Score) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := make(map[federation.SiteName]*siteSum, len(all))
@@ -40,7 +40,7 @@ func (s *sites) collect(to out, all []*federation.Site) {
 		sum := s.sum[site.Name]
 		if sum == nil || sum.of != site.Seen {
 			sum = add(site.Seen)
-			sum.show(string(site.Name))
+			sum.show(string(site.Name), fragments(site))
 		}
 		known[site.Name] = sum
 		for _, m := range sum.shown {
@@ -51,7 +51,7 @@ func (s *sites) collect(to out, all []*federation.Site) {
 }
 
 // show makes the gauges once for all scrapes of this look.
-func (s *siteSum) show(site string) {
+func (s *siteSum) show(site string, free []fragment.Score) {
 	gauge := func(d *prometheus.Desc, n int, labels ...string) {
 		s.shown = append(s.shown, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...))
 	}
@@ -64,8 +64,16 @@ func (s *siteSum) show(site string) {
 	for g, n := range s.gpus {
 		gauge(gpus, n, site, g.gpu, g.state)
 	}
-	for gpu, n := range s.whole {
-		gauge(whole, n, site, gpu)
+	for i := range free {
+		f := &free[i]
+		gauge(whole, f.Node, site, f.GPU, "node")
+		if f.Leaves > 0 {
+			gauge(whole, f.Leaf, site, f.GPU, "leaf")
+		}
+		if f.Blocks > 0 {
+			gauge(whole, f.Block, site, f.GPU, "block")
+		}
+		s.shown = append(s.shown, prometheus.MustNewConstMetric(fragmented, prometheus.GaugeValue, f.Fragmented(), site, f.GPU))
 	}
 }
 
@@ -82,13 +90,13 @@ const (
 
 func add(o *federation.Observation) *siteSum {
 	s := &siteSum{of: o, nodes: map[string]int{idle: 0, mixed: 0, allocated: 0, outOf: 0, rentable: 0},
-		cpus: map[string]int{inUse: 0, free: 0, outOf: 0, rentable: 0}, gpus: map[gpuState]int{}, whole: map[string]int{}}
+		cpus: map[string]int{inUse: 0, free: 0, outOf: 0, rentable: 0}, gpus: map[gpuState]int{}}
 	for i := range o.Nodes {
 		s.node(&o.Nodes[i])
 	}
-	for _, gpu := range slices.Collect(maps.Keys(s.whole)) {
+	for _, g := range slices.Collect(maps.Keys(s.gpus)) {
 		for state := range s.cpus {
-			s.gpus[gpuState{gpu, state}] += 0
+			s.gpus[gpuState{g.gpu, state}] += 0
 		}
 	}
 	return s
@@ -112,22 +120,11 @@ func (s *siteSum) node(n *federation.Node) {
 	}
 	s.cpus[inUse] += n.CPUsUsed
 	s.cpus[left] += max(n.CPUs-n.CPUsUsed, 0)
-	total, taken := 0, 0
 	for _, g := range n.GRES {
 		if g.Name == "gpu" {
 			gpu := cmp.Or(g.Type, g.Name)
 			s.gpus[gpuState{gpu, inUse}] += g.Used
 			s.gpus[gpuState{gpu, left}] += max(g.Total-g.Used, 0)
-			s.whole[gpu] += 0
-			total, taken = total+g.Total, taken+g.Used
-		}
-	}
-	if left != free || total == 0 || taken > 0 {
-		return
-	}
-	for _, g := range n.GRES {
-		if g.Name == "gpu" {
-			s.whole[cmp.Or(g.Type, g.Name)] += g.Total
 		}
 	}
 }

@@ -367,11 +367,7 @@ func (r *run) takeSample() {
 }
 
 // GPUs is how many GPUs a job asks for.
-func GPUs(j *federation.Job) (n int) {
-	for _, g := range j.Needs().Size(0).GRES {
-		if g.Name == "gpu" {
-			n += g.Count
-		}
-	}
-	return n
+func GPUs(j *federation.Job) int {
+	z := j.Needs().Size(0)
+	return z.GPUs()
 }

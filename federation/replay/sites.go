@@ -13,14 +13,15 @@ import (
 	"fsub/federation/decision"
 	"fsub/federation/place"
 	"fsub/sbatch"
+	"fsub/topology"
 )
 
 // SiteSyntax is how a site is written for [ParseSite].
-const SiteSyntax = "NAME=NODES[xGPUS[:TYPE]][,cpus=N][,mem=GIB][,price=DOLLARS][,speed=FACTOR][,rented=BOOT]"
+const SiteSyntax = "NAME=NODES[xGPUS[:TYPE]][,cpus=N][,mem=GIB][,price=DOLLARS][,speed=FACTOR][,leaf=NODES][,rented=BOOT]"
 
 // ParseSite makes a site of like nodes: "rhein=16x8:h100,price=2.10" is sixteen of eight GPUs each, which cost $2.10 an hour each. Not said: 12 CPUs and 128 GiB to a
 // GPU, 64 and 256 GiB for a node without; 1 for the speed; the price that is assumed of that kind of GPU. "rented=3m": the nodes are rented when they are needed, and
-// take so long to boot; price is a GPU's then too.
+// take so long to boot; price is a GPU's then too. "leaf=8": each eight nodes are below a switch, and one is above all.
 func ParseSite(text string) (*federation.Site, error) {
 	bad := func(what string) error { return fmt.Errorf("invalid site %q: %s: want %s", text, what, SiteSyntax) }
 	name, rest, ok := strings.Cut(text, "=")
@@ -50,7 +51,7 @@ func ParseSite(text string) (*federation.Site, error) {
 		node.GRES = []federation.GRES{{Name: "gpu", Type: kind, Total: perNode}}
 	}
 	site := &federation.Site{Name: federation.SiteName(name), State: federation.FedActive, Answering: true}
-	price, rented := -1.0, false
+	price, rented, leaf := -1.0, false, 0
 	boot := time.Duration(0)
 	for _, p := range parts[1:] {
 		key, value, _ := strings.Cut(p, "=")
@@ -65,6 +66,8 @@ func ParseSite(text string) (*federation.Site, error) {
 			price, good = x, err == nil && x >= 0 && x <= 1e6
 		case "speed":
 			site.Speed = map[string]float64{kind: x}
+		case "leaf":
+			leaf = int(x)
 		case "rented":
 			boot, err = time.ParseDuration(value)
 			rented, good = true, err == nil && boot >= 0
@@ -86,8 +89,20 @@ func ParseSite(text string) (*federation.Site, error) {
 		}
 	}
 	site.Seen = manyNodes(name, nodes, node, rented, boot, decision.Dollars(price*float64(max(perNode, 1))))
+	if leaf > 0 {
+		site.Seen.Tree = leavesOf(site.Seen.Nodes, leaf)
+	}
 	site.Pools = place.Pools(site.Name, site.Seen)
 	return site, nil
+}
+
+// leavesOf puts so many nodes at a time below a switch, and one switch above all.
+func leavesOf(nodes []federation.Node, each int) topology.Tree {
+	paths := make(map[string]string, len(nodes))
+	for i := range nodes {
+		paths[nodes[i].Name] = fmt.Sprintf("core:leaf%04d", i/each)
+	}
+	return topology.FromPaths(paths)
 }
 
 // manyNodes is what a site of like nodes says of itself.

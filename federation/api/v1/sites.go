@@ -2,6 +2,7 @@ package v1
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -118,6 +119,18 @@ var Sites = Noun[Site, SiteQuery]{
 		{"BOUND", func(x *Site) string { return strconv.Itoa(x.Bound) }},
 		{"REASON", func(x *Site) string { return oneLine(x.reasons()) }},
 	},
+}
+
+// Text tells how whole the free GPUs are: "13 h100: 8 on free nodes, 0 on free leaves; 23 % fragmented".
+func (f *FreeGPUs) Text() string {
+	text := fmt.Sprintf("%d %s: %d on free nodes", f.Free, f.Type, f.OnNodes)
+	if f.Leaves > 0 {
+		text += fmt.Sprintf(", %d on free leaves", f.OnLeaves)
+	}
+	if f.Blocks > 0 {
+		text += fmt.Sprintf(", %d on free blocks", f.OnBlocks)
+	}
+	return text + fmt.Sprintf("; %.0f %% fragmented", 100*f.Fragmented)
 }
 
 // Health is what is wrong with a site, in one word for each condition.

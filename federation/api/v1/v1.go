@@ -186,14 +186,28 @@ type Site struct {
 	NodesIdle  int                 `json:"nodes_idle"`
 	GPUs       int                 `json:"gpus"`
 	GPUsFree   int                 `json:"gpus_free"`
-	Running    int                 `json:"running"` // jobs of ours
-	Bound      int                 `json:"bound"`   // jobs of ours that wait there
+	Fragments  []FreeGPUs          `json:"fragments,omitempty"` // how whole the free GPUs are, by type; none: that is not known
+	Running    int                 `json:"running"`             // jobs of ours
+	Bound      int                 `json:"bound"`               // jobs of ours that wait there
 	Warnings   []string            `json:"warnings,omitempty"`
 	// Interactive: users get inside their jobs there: fed attach, srun, salloc.
 	Interactive bool `json:"interactive"`
 	// CallsPerSecond is how often the daemon may call the site at the most, and CallsUsed how much of that is used now: 0 to 1.
 	CallsPerSecond float64 `json:"calls_per_second,omitempty"`
 	CallsUsed      float64 `json:"calls_used,omitempty"`
+}
+
+// FreeGPUs is how whole the free GPUs of one type are at a site.
+type FreeGPUs struct {
+	Type     string `json:"type"`      // "gpu": the site tells none
+	Free     int    `json:"free"`      // on nodes that take jobs
+	OnNodes  int    `json:"on_nodes"`  // of these, on nodes that are free as a whole
+	OnLeaves int    `json:"on_leaves"` // on leaves of which all nodes that take jobs are free
+	OnBlocks int    `json:"on_blocks"` // on what is right above leaves, likewise
+	Leaves   int    `json:"leaves"`    // leaves with such GPUs; 0: the site tells of none
+	Blocks   int    `json:"blocks"`    // what is right above these, likewise
+	// Fragmented is the share of the free ones that jobs of the sizes asked for lately cannot take: 0 to 1.
+	Fragmented float64 `json:"fragmented"`
 }
 
 // PluginOption is an option that plugins of some sites add to sbatch's.

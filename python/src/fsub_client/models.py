@@ -458,6 +458,29 @@ class Explanation(Explained):
 
 
 @dataclass(frozen=True)
+class FreeGPUs(Model):
+    """FreeGPUs is how whole the free GPUs of one type are at a site."""
+
+    # what is right above these, likewise
+    blocks: int = 0
+    # Fragmented is the share of the free ones that jobs of the sizes asked for lately cannot take: 0 to 1.
+    fragmented: float = 0.0
+    # on nodes that take jobs
+    free: int = 0
+    # leaves with such GPUs; 0: the site tells of none
+    leaves: int = 0
+    # on what is right above leaves, likewise
+    on_blocks: int = 0
+    # on leaves of which all nodes that take jobs are free
+    on_leaves: int = 0
+    # of these, on nodes that are free as a whole
+    on_nodes: int = 0
+    # "gpu": the site tells none
+    type: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
 class HetComponent(Model):
     """HetComponent says which component of which heterogeneous job a job is."""
 
@@ -673,6 +696,8 @@ class Site(Model):
     # why it does not answer, and what to do
     error: str = ""
     error_since: Optional[datetime] = None
+    # how whole the free GPUs are, by type; none: that is not known
+    fragments: Optional[List[FreeGPUs]] = None
     # when an operator said that it is gone
     lost: Optional[datetime] = None
     mode: str = ""
@@ -832,7 +857,7 @@ Holder._readers = {"time": when, "why": CodesWhy.from_json}
 Job._readers = {"submit_time": when, "array": ArrayWhole.from_json, "array_part": ArrayPart.from_json, "component": HetComponent.from_json, "end_time": when, "holder": Holder.from_json, "start_time": when, "suspension": StoredSuspension.from_json}
 JobLine._readers = {"submit": when, "end": when, "spending": SpendingSpending.from_json, "start": when}
 JobRecord._readers = {"job": Job.from_json, "attempts": many(Attempt.from_json), "events": many(HistoryEntry.from_json), "spending": SpendingSpending.from_json, "tasks": many(Task.from_json)}
-Site._readers = {"conditions": many(Condition.from_json), "error_since": when, "lost": when, "next_try": when, "seen": when}
+Site._readers = {"conditions": many(Condition.from_json), "error_since": when, "fragments": many(FreeGPUs.from_json), "lost": when, "next_try": when, "seen": when}
 StoredKept._readers = {"at": when}
 StoredNodeLoss._readers = {"time": when}
 StoredRun._readers = {"ended": when, "started": when, "suspension": StoredSuspension.from_json}

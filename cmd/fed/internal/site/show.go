@@ -56,6 +56,11 @@ func showSite(out io.Writer, s *v1.SiteDetail) error {
 		line("cluster", "%s, Slurm %s, %s", s.Cluster, s.Version, s.Mode)
 		line("nodes", "%d, of which %d are idle; %d GPUs, %d free", s.Nodes, s.NodesIdle, s.GPUs, s.GPUsFree)
 	}
+	for i := range s.Fragments {
+		if f := &s.Fragments[i]; f.Free > 0 {
+			line("free", "%s", f.Text())
+		}
+	}
 	line("jobs", "%d run, %d wait there", s.Running, s.Bound)
 	for _, w := range s.Warnings {
 		line("warning", "%s", w)

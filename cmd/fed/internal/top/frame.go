@@ -65,11 +65,11 @@ func (d *topData) frame(v *topView, now time.Time) string {
 	for _, f := range d.wrong {
 		lines = append(lines, fmt.Sprintf("! %s  (for %s)", cli.OneLine(f.Text), v1.Age(now.Sub(f.Since))))
 	}
-	sites, pools, nodes, jobs := d.siteLines(now), d.poolLines(), d.nodeLines(v.filter), d.jobLines(v, now)
+	sites, free, pools, nodes, jobs := d.siteLines(now), d.freeLines(), d.poolLines(), d.nodeLines(v.filter), d.jobLines(v, now)
 	for _, section := range []struct {
 		lines []string
 		most  int
-	}{{sites, v.height * 2 / 5}, {pools, v.height / 6}, {nodes, v.height / 5}} {
+	}{{sites, v.height * 2 / 5}, {free, v.height / 6}, {pools, v.height / 6}, {nodes, v.height / 5}} {
 		if len(section.lines) > 1 { // a title alone says nothing
 			lines = append(lines, cut(section.lines, max(section.most, 3), 0)...)
 		}
@@ -154,6 +154,35 @@ func (d *topData) siteLines(now time.Time) []string {
 		}
 		n := func(i int) string { return fmt.Sprint(i) }
 		out = append(out, row(string(s.Name), 11, string(s.State), 9, health, 9, age, 5, n(s.Nodes), -5, n(s.NodesIdle), -5, n(s.GPUs), -5, n(s.GPUsFree), -5, n(s.Running), -5, n(s.Bound), -5, calls, -5))
+	}
+	return out
+}
+
+// freeLines tell how whole the free GPUs are, the most fragmented first.
+func (d *topData) freeLines() []string {
+	type kind struct {
+		site federation.SiteName
+		*v1.FreeGPUs
+	}
+	var all []kind
+	for i := range d.sites {
+		for k := range d.sites[i].Fragments {
+			if f := &d.sites[i].Fragments[k]; f.Free > 0 {
+				all = append(all, kind{d.sites[i].Name, f})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b kind) int { return cmp.Compare(b.Fragmented, a.Fragmented) })
+	out := []string{row("FREE GPUS", 22, "FREE", -6, "ON-NODES", -9, "ON-LEAVES", -9, "ON-BLOCKS", -9, "FRAGMENTED", -10)}
+	for _, f := range all {
+		n := func(i, of int) string {
+			if of == 0 {
+				return "-"
+			}
+			return fmt.Sprint(i)
+		}
+		out = append(out, row(string(f.site)+"/"+f.Type, 22, n(f.Free, 1), -6, n(f.OnNodes, 1), -9, n(f.OnLeaves, f.Leaves), -9, n(f.OnBlocks, f.Blocks), -9,
+			fmt.Sprintf("%.0f%%", 100*f.Fragmented), -10))
 	}
 	return out
 }

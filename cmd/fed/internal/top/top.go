@@ -26,8 +26,8 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch sites, pools, nodes that are out, and the queue",
-		Long: `Watch the federation: its sites with what is free there and how much of their calls is used (CALLS), pools of rented machines (operators only), nodes
-that take no jobs by reason, and the jobs. Keys: q quits, s sorts the jobs by another column, r reverses that, / filters jobs and nodes by a text, p pauses.
+		Long: `Watch the federation: its sites with what is free there and how much of their calls is used (CALLS), how whole the free GPUs are,
+pools of rented machines (operators only), nodes that take no jobs by reason, and the jobs. Keys: q quits, s sorts the jobs by another column, r reverses that, / filters jobs and nodes by a text, p pauses.
 Of very many jobs it has the first 1000 in the order that is chosen.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
