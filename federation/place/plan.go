@@ -293,6 +293,9 @@ func (pl *plan) best(sh *shape) (*candidate, moment) {
 			pl.seen.quote(total)
 		} else {
 			at := pl.seen.add(pl.momentOf(sh, i))
+			if len(at.nodes) == 1 && sh.rivals(i) {
+				at.span.Left = c.site.capacity().breaks(at.nodes[0], &c.fits[at.fit])
+			}
 			if c.beats(at, best, &bestAt, pl, deadline) {
 				best, bestAt = c, *at
 			}
@@ -307,7 +310,14 @@ func (pl *plan) best(sh *shape) (*candidate, moment) {
 	return best, bestAt
 }
 
-// tidier reports whether a gang leaves fewer nodes over on its leaves than where it costs the same: that keeps larger holes for others.
+// rivals reports whether one of a shape's candidates costs as much to run as the one before it or behind it.
+func (sh *shape) rivals(i int) bool {
+	all := sh.quoted
+	return i > 0 && all[i-1].fixed == all[i].fixed || i+1 < len(all) && all[i+1].fixed == all[i].fixed
+}
+
+// tidier reports whether a gang leaves fewer nodes over on its leaves than where it costs the same, or a job on one node breaks into none that is free: that keeps larger
+// holes for others.
 func (at *moment) tidier(than *moment) bool {
 	return at.free && than.free && at.span.Left < than.span.Left
 }

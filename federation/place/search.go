@@ -1,6 +1,7 @@
 package place
 
 import (
+	"cmp"
 	"slices"
 
 	"fsub/topology"
@@ -54,6 +55,9 @@ func (c *capacity) one(cur *cursor, f *fit, end int64) int32 {
 		s, lowest := c.stock.cell(cell), c.stock.lowest(cell, f)
 		for b := lowest; b <= s.top; b++ {
 			nodes, was := s.buckets[b], cur.place(i, int(b-lowest))
+			if b == s.top && len(nodes) > 0 {
+				nodes = c.emptiest(s, f)
+			}
 			k, found := was, int32(-1)
 			for ; int(k) < len(nodes); k++ {
 				if n := nodes[k]; c.stock.bucket[n] == b && c.fitsNow(n, f, end) {
@@ -70,6 +74,50 @@ func (c *capacity) one(cur *cursor, f *fit, end int64) int32 {
 		}
 	}
 	return -1
+}
+
+// breaks is 1 if a job that takes some of the GPUs of node n breaks into one on which nothing runs, which a gang could have had; else 0.
+func (c *capacity) breaks(n int32, f *fit) int {
+	if f.gpus == 0 || f.whole || c.stock.cpu[n] < c.m.totalCPU[n] || int(c.stock.bucket[n]) <= f.gpus {
+		return 0
+	}
+	return 1
+}
+
+// emptiest are the nodes of a cell on which most is free, in the order in which jobs that need one node break into them: those first whose leaves have
+// the fewest of them, so that the others stay whole for gangs. In a plan no node comes to them, and the order stays as it was when it was first asked for.
+func (c *capacity) emptiest(s *cellState, f *fit) []int32 {
+	nodes, on := s.buckets[s.top], c.m.wiring.on(f)
+	if !on.tree || on.Leaves() < 3 { // the last one is of nodes that no switch names
+		return nodes
+	}
+	if s.byLeafOf == c.estimates.epoch {
+		return s.byLeaf
+	}
+	count := make([]int32, on.Leaves())
+	for _, n := range nodes {
+		if c.stock.bucket[n] == s.top {
+			count[on.Leaf(n)]++
+		}
+	}
+	leaves := make([]int32, len(count))
+	for l := range leaves {
+		leaves[l] = int32(l)
+	}
+	slices.SortStableFunc(leaves, func(a, b int32) int { return cmp.Compare(count[a], count[b]) })
+	next, at := int32(0), make([]int32, len(count)) // where the next node of a leaf goes
+	for _, l := range leaves {
+		at[l], next = next, next+count[l]
+	}
+	s.byLeafOf, s.byLeaf = c.estimates.epoch, slices.Grow(s.byLeaf[:0], int(next))[:next]
+	for _, n := range nodes {
+		if c.stock.bucket[n] == s.top {
+			l := on.Leaf(n)
+			s.byLeaf[at[l]] = n
+			at[l]++
+		}
+	}
+	return s.byLeaf
 }
 
 // many finds f.nodes nodes on which f fits now, nil if there are not enough.

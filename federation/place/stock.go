@@ -117,6 +117,9 @@ type cellState struct {
 	top     uint8 // the highest bucket that has any
 	buckets [maxBucket + 1][]int32
 	begun   [maxBucket + 1]int32 // how long the buckets were when the plan began
+
+	byLeaf   []int32 // the highest bucket, see emptiest
+	byLeafOf int     // the plan that it is of
 }
 
 const maxBucket = 63
