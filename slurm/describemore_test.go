@@ -32,6 +32,22 @@ func TestDescribeMore(t *testing.T) {
 	}
 }
 
+// TestShrinkIsNoKill: what a job asks for that goes on without a node that it loses is Slurm's --no-kill, in all versions; what it asks for otherwise is not.
+func TestShrinkIsNoKill(t *testing.T) {
+	for on, want := range map[string]bool{"shrink": true, "wait": false, "requeue": false, "": false} {
+		s := submission()
+		s.Job.Spec = &sbatch.Spec{WorkDir: "/w", MinNodes: 2, MaxNodes: 2, Fed: &sbatch.Fed{OnNodeLoss: on}}
+		d, err := describe(&s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := json.Marshal(d)
+		if strings.Contains(string(b), `"kill_on_node_fail":false`) != want {
+			t.Errorf("%q: %s", on, b)
+		}
+	}
+}
+
 // An API version that has no word for an option says so; the newest has words for all.
 func TestLacks(t *testing.T) {
 	for _, tr := range versions {
