@@ -42,7 +42,7 @@ func sameWaiting(a, b *WaitingJob) bool {
 }
 
 func sameNode(a, b *Node) bool {
-	return a.Name == b.Name && a.Reason == b.Reason && a.Unconfirmed == b.Unconfirmed && a.Suspect == b.Suspect && a.CPUs == b.CPUs && a.Mem == b.Mem && a.TmpDisk == b.TmpDisk && a.CPUsUsed == b.CPUsUsed && a.MemUsed == b.MemUsed &&
+	return a.Name == b.Name && a.Reason == b.Reason && a.Unconfirmed == b.Unconfirmed && a.Suspect == b.Suspect && a.BadPart == b.BadPart && a.CPUs == b.CPUs && a.Mem == b.Mem && a.TmpDisk == b.TmpDisk && a.CPUsUsed == b.CPUsUsed && a.MemUsed == b.MemUsed &&
 		a.Sockets == b.Sockets && a.Cores == b.Cores && a.Threads == b.Threads && slices.Equal(a.State, b.State) && slices.Equal(a.GRES, b.GRES) &&
 		slices.Equal(a.Features, b.Features) && slices.Equal(a.Partitions, b.Partitions) && sameInfo(a.Info, b.Info) && a.Rented.Same(b.Rented)
 }

@@ -131,8 +131,9 @@ type Node struct {
 	Name                    string
 	State                   []string // Slurm's words: IDLE, MIXED, ALLOCATED, DOWN, DRAIN, NOT_RESPONDING, ...
 	Reason                  string
-	Unconfirmed             bool // State has a drain of ours that the site does not show yet
-	Suspect                 bool // it has failed jobs, and is avoided for a while
+	Unconfirmed             bool   // State has a drain of ours that the site does not show yet
+	Suspect                 bool   // it has failed jobs, and is avoided for a while
+	BadPart                 string // the switch or block above it that gangs are kept off for a while; "": none
 	CPUs                    int
 	Mem                     sbatch.MemMiB // configured
 	TmpDisk                 sbatch.MemMiB // configured: of the file system with temporary files. 0: none, or of a rented node not known

@@ -73,6 +73,9 @@ func (s *rules) Get(_ *http.Request, _ identity.Caller) (v1.Health, error) {
 		v := v1.HealthBreaker{Name: b.Name, Open: !b.Open.IsZero(), Why: b.Why}
 		if v.Open {
 			v.Since = &b.Open
+			if !b.Until.IsZero() {
+				v.Until = &b.Until
+			}
 		}
 		out.Breakers = append(out.Breakers, v)
 	}

@@ -21,12 +21,14 @@ import (
 	"fsub/federation/reasons"
 	"fsub/federation/store"
 	"fsub/sbatch"
+	"fsub/topology"
 )
 
 // fakeSite is a driver over a map: a site with one partition of GPU nodes that runs nothing by itself. Tests say what happens.
 type fakeSite struct {
 	now   func() time.Time
 	nodes int
+	leaf  int                                      // nodes below each leaf switch; 0: it tells of none
 	state string                                   // of its nodes; "": IDLE
 	jobs  map[federation.JobID]*federation.SiteJob // in the controller's memory
 	books map[federation.JobID]*federation.SiteJob // accounting
@@ -64,6 +66,13 @@ func (f *fakeSite) Observe(context.Context) (*federation.Observation, error) {
 		}
 	}
 	o.Partitions = []federation.Partition{p}
+	if f.leaf > 0 {
+		paths := map[string]string{}
+		for i := range o.Nodes {
+			paths[o.Nodes[i].Name] = fmt.Sprintf("core:leaf%d", i/f.leaf)
+		}
+		o.Tree = topology.FromPaths(paths)
+	}
 	for id, j := range f.jobs {
 		if f.shows && j.State == federation.Running {
 			o.Running = append(o.Running, federation.RunningJob{Job: id, End: j.Start.Add(time.Hour), Nodes: []string{"n1"}, CPUs: 1, GRES: []federation.GRES{{Name: "gpu", Type: "h100", Used: 4}}})

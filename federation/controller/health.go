@@ -16,6 +16,7 @@ import (
 	"fsub/federation/health"
 	"fsub/federation/reasons"
 	"fsub/slurm/hostlist"
+	"fsub/topology"
 )
 
 // healthRules tells the rules of package health what it sees of jobs and nodes, and does what they say: nodes are avoided or drained, jobs held or taken up
@@ -59,6 +60,7 @@ type poolIndex struct {
 	of     []federation.Pool
 	byNode map[string]int // index into of
 	at     map[string]int // index into the observation's nodes
+	above  map[string][]topology.Unit
 	seen   *federation.Observation
 }
 
@@ -129,9 +131,12 @@ func (np *nodePools) standing(id federation.NodeID) health.Standing {
 		for i := range s.Seen.Nodes {
 			x.at[s.Seen.Nodes[i].Name] = i
 		}
+		if tree := s.Seen.Tree; len(tree.Switches) > 0 {
+			x.above = tree.Above()
+		}
 		np.of[id.Site] = x
 	}
-	st := health.Standing{Pool: string(id.Site), Size: len(s.Seen.Nodes), Site: len(s.Seen.Nodes)}
+	st := health.Standing{Above: x.above[id.Name], Pool: string(id.Site), Size: len(s.Seen.Nodes), Site: len(s.Seen.Nodes)}
 	if p, ok := x.byNode[id.Name]; ok {
 		st.Pool, st.Size = string(id.Site)+"/"+x.of[p].Name, len(x.of[p].Nodes)
 	}
@@ -163,7 +168,7 @@ func (hr *healthRules) attemptEnded(s *site, j *job, sj *federation.SiteJob) (he
 		x.Ran = sj.End.Sub(sj.Start)
 	}
 	v, found := hr.engine.Ended(x)
-	return v, hr.carryOutAll(found)
+	return v, hr.carryOutAll(append(found, hr.engine.Fabric.Ended(x, v)...))
 }
 
 // endOf is the end of a run on some nodes.
@@ -202,8 +207,8 @@ func (hr *healthRules) requeuedThere(s *site, j *job, nodes string, held bool) (
 		}
 		x.Blame, x.State, x.Reason = x.Nodes, federation.Failed, reasons.LaunchFailure
 	}
-	_, found := hr.engine.Ended(x)
-	return hr.carryOutAll(found), true
+	v, found := hr.engine.Ended(x)
+	return hr.carryOutAll(append(found, hr.engine.Fabric.Ended(x, v)...)), true
 }
 
 // carryOutAll does what the rules say of nodes. What is said of a job its caller does.
@@ -255,7 +260,7 @@ func auditOf(f *health.Finding) (audit.Entry, bool) {
 	e := audit.Entry{At: f.At.UTC(), Who: audit.Daemon, Why: f.Rule + ": " + f.Why, Result: f.Denied}
 	switch {
 	case f.Trips:
-		e.Verb, e.Kind, e.Object, e.After = "trip", audit.Rule, f.Rule, "open"
+		e.Verb, e.Kind, e.Object, e.After = "trip", audit.Rule, f.Breaker(), "open"
 	case f.Act == health.ActDrain:
 		e.Verb, e.Kind, e.Object, e.After = "drain", audit.Node, f.Node.String(), string(federation.WishDrain)
 	case f.Act == health.ActHold:
@@ -296,12 +301,18 @@ func (hr *healthRules) reconcile() {
 		hr.next = now.Add(forgetEvery)
 		for _, s := range hr.sites.all {
 			over, next := hr.engine.SuspicionsOver(s.Name, now)
-			if over {
+			partOver, nextPart := hr.engine.Fabric.Over(s.Name, now)
+			if over || partOver {
 				hr.nodes.show(s)
 				hr.report.changed = true
 			}
-			if !next.IsZero() && next.Before(hr.next) {
-				hr.next = next
+			for _, at := range []time.Time{next, nextPart} {
+				if !at.IsZero() && at.Before(hr.next) {
+					hr.next = at
+				}
+			}
+			if partOver {
+				hr.write()
 			}
 		}
 	}
@@ -345,6 +356,13 @@ func (hr *healthRules) avoid(s *site, sub *federation.Submission) {
 	}
 	for _, name := range hr.engine.SuspectsAt(s.Name, hr.now()) {
 		avoid[name] = true
+	}
+	if sub.Offer.Nodes > 1 {
+		for i := range s.Seen.Nodes {
+			if n := &s.Seen.Nodes[i]; n.BadPart != "" {
+				avoid[n.Name] = true
+			}
+		}
 	}
 	if len(avoid) == 0 {
 		return

@@ -167,7 +167,9 @@ func (ns *nodes) takeLook(s *site, o *federation.Observation) {
 func (ns *nodes) seen(s *site, o *federation.Observation) *federation.Observation {
 	now := ns.now()
 	merged := health.Merge(o, ns.of(s.Name).wanted, ns.federation, now)
-	marked := health.Mark(merged, func(name string) bool { return ns.engine.Suspected(federation.NodeID{Site: s.Name, Name: name}, now) })
+	id := func(name string) federation.NodeID { return federation.NodeID{Site: s.Name, Name: name} }
+	marked := health.Mark(merged, func(name string) bool { return ns.engine.Suspected(id(name), now) },
+		func(name string) string { return ns.engine.Fabric.KeptOff(id(name), now) })
 	return ns.upkeep.merge(s.Name, marked, now)
 }
 

@@ -22,7 +22,8 @@ func Even() (s Shares) {
 	return s
 }
 
-// Asked is what has been asked for lately: GPUs by the size of the job that asked for them. It is safe for concurrent use; the zero value has seen nothing.
+// Asked is what has been asked for lately: GPUs by the size of the job that asked for them. It is safe for concurrent
+// use; the zero value has seen nothing.
 type Asked struct {
 	mu  sync.Mutex
 	at  time.Time

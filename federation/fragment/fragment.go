@@ -1,7 +1,9 @@
-// Package fragment tells how whole the free GPUs of a site are: how many of them jobs can take that fill a node, a leaf or a block, and which share of
-// them can be taken by jobs of the sizes that are asked for. It is pure but for [Asked], which remembers what has been asked for.
+// Package fragment tells how whole the free GPUs of a site are: how many of them jobs can take that fill a node, a leaf
+// or a block, and which share of them can be taken by jobs of the sizes that are asked for. It is pure but for [Asked],
+// which remembers what has been asked for.
 //
-// The share is one minus the fragmentation of Weng et al. (Beware of Fragmentation, USENIX ATC 2023), with gangs of several nodes and their leaves added.
+// The share is one minus the fragmentation of Weng et al. (Beware of Fragmentation, USENIX ATC 2023), with gangs of
+// several nodes and their leaves added.
 package fragment
 
 import (
@@ -29,7 +31,8 @@ type Score struct {
 // Fragmented is the share of the free GPUs that jobs as they are asked for cannot take: 0 is whole.
 func (s *Score) Fragmented() float64 { return 1 - s.Fit }
 
-// Of scores what is free at a site, by the type of GPU in order of name. shares are the weights of the sizes; see [Asked.Shares].
+// Of scores what is free at a site, by the type of GPU in order of name. shares are the weights of the sizes; see
+// [Asked.Shares].
 func Of(o *federation.Observation, shares Shares) []Score {
 	w := wiringOf(o)
 	kinds := map[string]*kind{}
@@ -174,7 +177,8 @@ func (k *kind) score(w *wiring, shares Shares) (s Score) {
 	return s
 }
 
-// fit is the share of the free GPUs that jobs of the sizes asked for can take. Those that are larger than all nodes together do not count.
+// fit is the share of the free GPUs that jobs of the sizes asked for can take. Those that are larger than all nodes
+// together do not count.
 func (k *kind) fit(shares Shares, free int, blocks []leaf, all *leaf) float64 {
 	taken, asked := 0., 0.
 	for size, share := range shares {
@@ -201,8 +205,8 @@ func (l *leaf) ifWhole() int {
 	return l.wholeGPUs
 }
 
-// takes is how many of the free GPUs jobs of one size can take: as many as fit into one node, else on whole nodes below one leaf, if one can have as many, or
-// one block, or anywhere.
+// takes is how many of the free GPUs jobs of one size can take: as many as fit into one node, else on whole nodes below
+// one leaf, if one can have as many, or one block, or anywhere.
 func (k *kind) takes(size int, blocks []leaf, all *leaf) (gpus int) {
 	if size < k.perNode {
 		for free, nodes := range k.parts {

@@ -10,12 +10,13 @@ import (
 )
 
 // Breaker counts what a rule, or all of them together at a site, has drained, and is open once it wanted more than it may. It stays open until an operator
-// resets it: what made it open is still there.
+// resets it: what made it open is still there. That of a part of the fabric keeps gangs off it while it is open.
 type Breaker struct {
-	Name   string              `json:"name"` // of the rule; or "site:NAME"
+	Name   string              `json:"name"` // of the rule; or "site:NAME"; or "part:SITE/SWITCH"
 	Drains map[string][]drains `json:"drains,omitempty"`
 	Open   time.Time           `json:"open,omitzero"` // since when; zero: it is closed
 	Why    string              `json:"why,omitempty"`
+	Until  time.Time           `json:"until,omitzero"` // that of a part closes by itself then; zero: only an operator closes it
 	Reset  time.Time           `json:"reset,omitzero"` // when it was reset last: what was seen before counts no more
 }
 
@@ -142,9 +143,12 @@ func (e *Engine) Reset(name string, now time.Time) (closed []string) {
 		if b.Open.IsZero() || name != "" && b.Name != name {
 			continue
 		}
-		b.Open, b.Why, b.Reset, b.Drains = time.Time{}, "", now, map[string][]drains{}
+		b.Open, b.Why, b.Until, b.Reset, b.Drains = time.Time{}, "", time.Time{}, now, map[string][]drains{}
 		closed = append(closed, b.Name)
 		e.changed.Breakers = true
+		if b.IsPart() {
+			continue
+		}
 		for i := range e.rules {
 			if r := &e.rules[i]; r.Act == ActDrain && (b.Name == r.Name || e.rule(b.Name) == nil) {
 				e.clear[r.Name] = now

@@ -6,12 +6,15 @@ import (
 	"time"
 
 	"fsub/federation"
+	"fsub/topology"
 )
 
 // Engine keeps what has been seen of nodes and jobs, and says what follows from it by the rules. It has no clock and makes no calls: equal sequences of
 // calls give equal findings. It remembers nodes on which something failed, jobs that failed and have not lived since, and a bounded number of kinds of jobs; of
 // all others nothing.
 type Engine struct {
+	Fabric Fabric
+
 	rules    []Rule
 	look     func(federation.NodeID) Standing
 	nodes    nodeBook
@@ -29,12 +32,16 @@ type Standing struct {
 	Size int    // nodes of the pool
 	Site int    // nodes of the site
 	Out  bool   // it is drained or down already
+	// Above are the leaf of the node and the switches or blocks above that, but for those that are above all nodes of the site.
+	Above []topology.Unit
 }
 
 // NewEngine returns an engine that has seen nothing. look tells how a node stands now; it may know nothing of it.
 func NewEngine(rules []Rule, look func(federation.NodeID) Standing) *Engine {
-	return &Engine{rules: rules, look: look, nodes: newNodeBook(), jobs: map[federation.JobID]*JobState{}, breakers: map[string]*Breaker{},
+	e := &Engine{rules: rules, look: look, nodes: newNodeBook(), jobs: map[federation.JobID]*JobState{}, breakers: map[string]*Breaker{},
 		likes: newLikes(), lived: map[federation.SiteName]time.Time{}, clear: map[string]time.Time{}}
+	e.Fabric = Fabric{rule: e.rule(rulePart), look: look, breakers: e.breakers, gangs: map[federation.SiteName]*gangBook{}}
+	return e
 }
 
 // NodeState is what is remembered of a node on which something has failed.
@@ -114,7 +121,8 @@ type Changed struct {
 // TakeChanged returns what has changed since it was asked last.
 func (e *Engine) TakeChanged() Changed {
 	c := e.changed
-	e.changed = Changed{}
+	c.Breakers = c.Breakers || e.Fabric.changed
+	e.changed, e.Fabric.changed = Changed{}, false
 	return c
 }
 

@@ -136,7 +136,7 @@ func (e *Engine) Load(nodes []NodeState, jobs []JobState, breakers []Breaker) {
 			b.Drains = map[string][]drains{}
 		}
 		e.breakers[b.Name] = b
-		if b.Reset.IsZero() {
+		if b.Reset.IsZero() || b.IsPart() {
 			continue
 		}
 		for k := range e.rules {
@@ -166,12 +166,12 @@ type ResetBy struct {
 	Who     string `json:"who"`
 }
 
-// Mark is o with the nodes marked that are suspected. Without any it is o itself; o is not changed.
-func Mark(o *federation.Observation, suspected func(name string) bool) *federation.Observation {
+// Mark is o with the nodes marked that are suspected, and those below a part of the fabric that gangs are kept off. Without any it is o itself; o is not changed.
+func Mark(o *federation.Observation, suspected func(name string) bool, badPart func(name string) string) *federation.Observation {
 	marked := o
 	for i := range o.Nodes {
-		is := suspected(o.Nodes[i].Name)
-		if is == o.Nodes[i].Suspect {
+		is, part := suspected(o.Nodes[i].Name), badPart(o.Nodes[i].Name)
+		if is == o.Nodes[i].Suspect && part == o.Nodes[i].BadPart {
 			continue
 		}
 		if marked == o {
@@ -179,7 +179,7 @@ func Mark(o *federation.Observation, suspected func(name string) bool) *federati
 			c.Nodes = slices.Clone(o.Nodes)
 			marked = &c
 		}
-		marked.Nodes[i].Suspect = is
+		marked.Nodes[i].Suspect, marked.Nodes[i].BadPart = is, part
 	}
 	return marked
 }

@@ -40,7 +40,8 @@ func startsOn(t *testing.T, sites []*federation.Site, gpus int) (site federation
 	return site, node
 }
 
-// TestSmallJobsSpareWholeLeaves: a job of one GPU breaks into the leaf of which least is free, and into no node that is free where it can have part of another one for as much.
+// TestSmallJobsSpareWholeLeaves: a job of one GPU breaks into the leaf of which least is free, and into no node that is
+// free where it can have part of another one for as much.
 func TestSmallJobsSpareWholeLeaves(t *testing.T) {
 	sites := evenSites(1, 12)
 	use(sites[0], 6, 8)

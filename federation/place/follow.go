@@ -127,7 +127,7 @@ func sameNode(a, b *federation.Node) bool {
 	return a.Name == b.Name && a.CPUs == b.CPUs && a.Mem == b.Mem && a.Sockets == b.Sockets && a.Cores == b.Cores && a.Threads == b.Threads &&
 		(sameSlice(a.GRES, b.GRES) || slices.EqualFunc(a.GRES, b.GRES, gres)) && (sameSlice(a.Features, b.Features) || slices.Equal(a.Features, b.Features)) &&
 		(sameSlice(a.Partitions, b.Partitions) || slices.Equal(a.Partitions, b.Partitions)) &&
-		a.Rented.Same(b.Rented) && (a.Rented == nil || a.Reason == b.Reason)
+		a.BadPart == b.BadPart && a.Rented.Same(b.Rented) && (a.Rented == nil || a.Reason == b.Reason)
 }
 
 // state compares what two states of a node mean.

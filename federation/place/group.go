@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,6 +49,7 @@ func (m *model) dropTooLarge(a *ask, g *group) *refusal {
 	if no := m.setNodeLists(a, g); no != nil {
 		return no
 	}
+	g.spareParts(m, a)
 	var first *refusal
 	g.fits = slices.DeleteFunc(g.fits, func(f fit) bool {
 		no := m.sizeRefusal(a, g, &f)
@@ -184,6 +186,27 @@ func (m *model) setNodeLists(a *ask, g *group) *refusal {
 		g.fits[i].include, g.fits[i].exclude = include, exclude
 	}
 	return nil
+}
+
+// spareParts excludes the nodes below switches that gangs are kept off, from what needs several nodes and finds enough others. Who names nodes gets them.
+func (g *group) spareParts(m *model, a *ask) {
+	if m.badPart == nil || len(a.include) > 0 {
+		return
+	}
+	for i := range g.fits {
+		f := g.fits[i]
+		if f.nodes < 2 {
+			continue
+		}
+		without := m.badPart
+		if f.exclude != nil {
+			without = maps.Clone(m.badPart)
+			maps.Copy(without, f.exclude)
+		}
+		if f.exclude = without; m.sizeRefusal(a, g, &f) == nil {
+			g.fits[i].exclude = without
+		}
+	}
 }
 
 // sizeRefusal tells whether a group has enough nodes: as configured, under the leaves that the job allows, and up.

@@ -28,6 +28,8 @@ type model struct {
 	starts   []int32 // by partition: how many of its idle nodes may be taken into use; nil: all may
 	startsOf []int32 // by node: the partition whose starts it counts to if it is, -1 for none
 
+	badPart map[int32]bool // below a switch that gangs are kept off; nil: none is
+
 	up      []bool  // can start jobs, now or when a reservation ends
 	boot    []int64 // by node: seconds that it takes to start; nil if no node must
 	longest []int64 // by pool: the longest of them
@@ -111,6 +113,12 @@ func (m *model) readNodes() {
 	for i := range nodes {
 		nd := &nodes[i]
 		m.up[i] = nd.Usable()
+		if nd.BadPart != "" {
+			if m.badPart == nil {
+				m.badPart = map[int32]bool{}
+			}
+			m.badPart[int32(i)] = true
+		}
 		if nd.Rented != nil && nd.Rented.Boot > 0 && m.up[i] {
 			if m.boot == nil {
 				m.boot = make([]int64, len(nodes))

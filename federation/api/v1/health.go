@@ -45,11 +45,13 @@ type HealthNode struct {
 	Denied    string              `json:"denied,omitempty"`          // a rule that may not do with it as it says
 }
 
-// HealthBreaker counts what a rule drains, or all rules at a site ("site:NAME"). While it is open nothing is drained by it.
+// HealthBreaker counts what a rule drains, or all rules at a site ("site:NAME"). While it is open nothing is drained by it. That of a switch or block ("part:SITE/NAME")
+// keeps gangs off that part while it is open.
 type HealthBreaker struct {
 	Name  string     `json:"name"`
 	Open  bool       `json:"open"`
 	Since *time.Time `json:"since,omitempty"`
+	Until *time.Time `json:"until,omitempty"` // it closes by itself then; none: an operator closes it
 	Why   string     `json:"why,omitempty"`
 }
 
@@ -112,6 +114,8 @@ func (f *HealthFinding) object() string {
 	switch {
 	case f.Job != 0:
 		return "job " + f.Job.String()
+	case f.Node != "" && f.Rule == "bad-part":
+		return "part " + string(f.Site) + "/" + f.Node
 	case f.Node != "":
 		return "node " + string(f.Site) + "/" + f.Node
 	}

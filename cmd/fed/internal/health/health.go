@@ -22,6 +22,7 @@ func NewCommand() *cobra.Command {
 		Short: "What the daemon does by itself about bad nodes and poison jobs: breakers, suspected nodes, rules",
 		Long: `The daemon looks at how jobs end and at what health checks find. By its rules it avoids nodes for a while, drains them, and holds jobs that fail
 wherever they run. Limits bound what a rule drains; beyond them its breaker opens, and nothing is drained by it until an operator resets it.
+The breaker part:SITE/NAME of a switch or block opens when gangs fail below it and do well elsewhere: gangs are kept off it for a day, or until an operator resets it.
 
 Without a verb: what is wrong with the daemon and its sites, the breakers that are open, and the nodes of which something is remembered.`,
 		Args: cobra.NoArgs,
@@ -39,7 +40,12 @@ func showHealth(out io.Writer, h *v1.Health) error {
 	for _, b := range h.Breakers {
 		if b.Open {
 			open++
-			fmt.Fprintf(out, "BREAKER %s is open since %s: %s\nNothing is drained by it until: fed health reset %s\n", b.Name, cli.When(*b.Since), b.Why, b.Name)
+			fmt.Fprintf(out, "BREAKER %s is open since %s: %s\n", b.Name, cli.When(*b.Since), b.Why)
+			if b.Until != nil {
+				fmt.Fprintf(out, "Gangs are kept off it until %s, or: fed health reset %s\n", cli.When(*b.Until), b.Name)
+			} else {
+				fmt.Fprintf(out, "Nothing is drained by it until: fed health reset %s\n", b.Name)
+			}
 		}
 	}
 	if open == 0 {
