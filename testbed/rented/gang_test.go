@@ -139,3 +139,80 @@ func TestGangShrinks(t *testing.T) {
 	}
 	w.noMachines(time.Minute)
 }
+
+// elastic is what torchrun is to a job, in few lines: a rank on each node meets the others at the first one, under an ID of the run, and they go in step. A rank that misses
+// another one ends with an error, at once: before anybody knows that its machine is gone. The first writes a checkpoint after each step.
+const elastic = `
+import os, socket, sys, time
+rank, ranks, restart = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"]), int(os.environ.get("SLURM_RESTART_COUNT", "0"))
+job = os.environ["SLURM_JOB_ID"]
+run, port = "%s.%d" % (job, restart), 20000 + (int(job) * 7 + restart) % 1000
+step = int(open("step-" + job).read()) if os.path.exists("step-" + job) else 0
+with open("ranks-" + job, "a") as f:
+    f.write("%d %d %s\n" % (restart, rank, os.environ["SLURMD_NODENAME"]))
+class Peer:
+    def __init__(self, s):
+        self.s, self.lines = s, s.makefile("r")
+    def say(self, text):
+        self.s.sendall(("%s\n" % text).encode())
+    def hear(self):
+        text = self.lines.readline()
+        if not text:
+            sys.exit("rank %d: another rank is gone" % rank)
+        return text.strip()
+if rank == 0:
+    s = socket.create_server((os.environ["SLURM_LAUNCH_NODE_IPADDR"], port))
+    s.settimeout(60)
+    others = [Peer(s.accept()[0]) for _ in range(ranks - 1)]
+    if [c.hear() for c in others] != [run] * len(others):
+        sys.exit("a rank of another run")
+else:
+    for _ in range(300):
+        try:
+            others = [Peer(socket.create_connection((os.environ["SLURM_LAUNCH_NODE_IPADDR"], port)))]
+            break
+        except OSError:
+            time.sleep(0.2)
+    others[0].say(run)
+while step < 40 or restart == 0:
+    for c in others:
+        c.say(step)
+    said = [int(c.hear()) for c in others]
+    if said != [step] * len(others):
+        sys.exit("rank %d is at step %d of run %s, others at %s" % (rank, step, run, said))
+    step += 1
+    if rank == 0:
+        with open("new-" + job, "w") as f:
+            f.write(str(step))
+        os.rename("new-" + job, "step-" + job)
+    time.sleep(0.05)
+`
+
+const elasticJob = `#!/bin/bash
+#SBATCH -N 3 --ntasks-per-node=1 -t 5 -o out-%j --open-mode=append
+#FSUB --on-node-loss=wait
+srun python3 elastic.py
+`
+
+// TestGangFailsFirst: the ranks of a program that goes in step fail as soon as one of their machines is gone, and the script with them, before the cloud has said anything of it. That
+// is not the job's failure: it begins again where its checkpoint was, with another machine.
+func TestGangFailsFirst(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("SKIPPED: python3 is not here")
+	}
+	w := newWorld(t, config{pool: "max: 3, idle: 5s"})
+	if err := os.WriteFile(filepath.Join(w.work, "elastic.py"), []byte(elastic), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	id, nodes := w.gang(elasticJob)
+	rec := w.await(id, 2*time.Minute)
+	if again := w.ranks(id, "1"); rec.Job.State != federation.Completed || rec.Job.Restarts != 1 || !slices.Equal(again, nodes) {
+		t.Errorf("it is %s after %d restarts, with the ranks %v, which were %v\n%s\n%s", rec.Job.State, rec.Job.Restarts, again, nodes, w.shown(id), w.read("out-"+id.String()))
+	}
+	if n := len(w.cloud.Instances()); n != 4 {
+		t.Errorf("%d machines were rented for a gang of 3 that lost one\n%s", n, w.shown(id))
+	}
+	w.noMachines(time.Minute)
+}
