@@ -22,6 +22,7 @@ import (
 //  3. Machines say hello (hello.go), and poll (orders.go): further members of a gang are launched first, the head when they have said that they are ready.
 //  4. Agents report (report.go). When the head has ended, or a machine has failed (life.go), the rest is stopped; the job has ended when nothing of it
 //     lives anywhere (runs.go). Its machines are given to the next job in the same batch.
+//     Where the job asks to, it keeps the machines that are left, and begins again with another one (nodeloss.go), or goes on without (shrink.go).
 //  5. A look at the clock (tick.go) ends what is idle, late or silent; a listing a minute (sweep.go) finds machines that are gone, or that nobody knows.
 //
 // A start reads the records and goes on from there: gangs that were asked for are asked for again under their token.

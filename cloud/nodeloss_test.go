@@ -174,9 +174,14 @@ func TestGangWaitIsOver(t *testing.T) {
 		began := time.Now()
 		w.cloud.Kill(w.named(w.cloud.Job(id).Names[2]).ID, "Server.InternalError")
 		w.wants(id, federation.Pending, 5*time.Minute)
-		time.Sleep(15 * time.Minute)
+		time.Sleep(5 * time.Minute)
+		other := w.submit("sleep 5", lossy(2, "")) // while the cloud is not to be asked, those behind may have what is free
+		time.Sleep(10 * time.Minute)
 		if n := len(w.cloud.Living()); n != 3 {
 			t.Errorf("%d machines are kept of a gang of 4", n)
+		}
+		if ran := w.cloud.Job(other); ran.Starts != 0 {
+			t.Errorf("another job got the kept machines: %+v", ran)
 		}
 		j := w.wants(id, federation.BootFail, time.Hour)
 		if took := time.Since(began); !j.Returned || took < 20*time.Minute || took > 25*time.Minute || !strings.Contains(j.Detail, "none has come") {
