@@ -169,8 +169,24 @@ func (ns *nodes) seen(s *site, o *federation.Observation) *federation.Observatio
 	merged := health.Merge(o, ns.of(s.Name).wanted, ns.federation, now)
 	id := func(name string) federation.NodeID { return federation.NodeID{Site: s.Name, Name: name} }
 	marked := health.Mark(merged, func(name string) bool { return ns.engine.Suspected(id(name), now) },
-		func(name string) string { return ns.engine.Fabric.KeptOff(id(name), now) })
+		badParts(o, ns.engine.Fabric.KeptOff(s.Name, now)))
 	return ns.upkeep.merge(s.Name, marked, now)
+}
+
+// badParts tells which of some parts of a site's fabric a node is below, "" if it is below none.
+func badParts(o *federation.Observation, parts []string) func(node string) string {
+	if len(parts) == 0 {
+		return func(string) string { return "" }
+	}
+	above := o.Tree.Above()
+	return func(node string) string {
+		for _, u := range above[node] {
+			if slices.Contains(parts, u.Name) {
+				return u.Name
+			}
+		}
+		return ""
+	}
 }
 
 func sameState(a, b federation.Node) bool {

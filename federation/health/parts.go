@@ -337,27 +337,16 @@ func (fb *Fabric) keptOff(site federation.SiteName, part string, now time.Time) 
 	return b != nil && !b.Open.IsZero() && now.Before(b.Until)
 }
 
-// KeptOff returns the part above a node that gangs are kept off now, "" if there is none.
-func (fb *Fabric) KeptOff(id federation.NodeID, now time.Time) string {
-	if !fb.anyPart(id.Site) {
-		return ""
-	}
-	for _, p := range fb.look(id).Above {
-		if fb.keptOff(id.Site, p.Name, now) {
-			return p.Name
-		}
-	}
-	return ""
-}
-
-func (fb *Fabric) anyPart(site federation.SiteName) bool {
+// KeptOff returns the parts of a site that gangs are kept off now, in order of name.
+func (fb *Fabric) KeptOff(site federation.SiteName, now time.Time) (parts []string) {
 	prefix := partBreaker(site, "")
 	for name, b := range fb.breakers {
-		if !b.Open.IsZero() && strings.HasPrefix(name, prefix) {
-			return true
+		if part, ok := strings.CutPrefix(name, prefix); ok && !b.Open.IsZero() && now.Before(b.Until) {
+			parts = append(parts, part)
 		}
 	}
-	return false
+	slices.Sort(parts)
+	return parts
 }
 
 // Over closes the breakers of parts of a site whose time is over, and reports whether there were any, and when the next
